@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+# One non-recursive Makefile. `make help` lists the targets.
+
+BUILD   ?= build
+PREFIX  ?= /usr
+DESTDIR ?=
+SAN     ?=
+WERROR  ?=
+V       ?=
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+# `make V=1` shows the commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+
+VERSION := $(shell sed -n 's/^\#\# \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wcast-qual -Wvla \
+            -Wundef -Wstrict-prototypes -Wpointer-arith -Wwrite-strings
+HARDEN   := -fstack-protector-strong -fPIE -fno-common -fno-strict-aliasing
+OPTIMIZE := -O2 -D_FORTIFY_SOURCE=2
+ifneq ($(SAN),)
+OPTIMIZE := -O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
+endif
+ifneq ($(WERROR),)
+WARNINGS += -Werror
+endif
+
+CPPFLAGS += -D_GNU_SOURCE -DFAIRLEAD_VERSION='"$(VERSION)"' -Ilib -I. -I$(BUILD)/gen
+CFLAGS   += -std=gnu17 -g $(OPTIMIZE) $(WARNINGS) $(HARDEN)
+LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN))
+
+# --- sources -------------------------------------------------------------------------------------
+# A library is a folder; a program is a folder with a main.c.
+LIBS     := base net etcd web
+PROGRAMS := vipd fairlead
+
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
+sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
+
+PROTO_C   := $(BUILD)/gen/etcd/proto/etcd.pb-c.c
+PROTO_H   := $(PROTO_C:.c=.h)
+PROTO_O   := $(PROTO_C:.c=.o)
+
+LIB_ARCHIVES := $(LIBS:%=$(BUILD)/lib%.a)
+
+# Order matters to the linker: users before what they use.
+BASE_LINK := $(BUILD)/libbase.a
+NET_LINK  := $(BUILD)/libnet.a $(BASE_LINK)
+WEB_LINK  := $(BUILD)/libweb.a $(BASE_LINK)
+ETCD_LINK := $(BUILD)/libetcd.a $(BASE_LINK)
+
+BASE_LIBS := -lyaml -ljansson -lev -lm
+NET_LIBS  := -lnftnl -lmnl
+WEB_LIBS  := -lcurl -lssl -lcrypto
+ETCD_LIBS := -lgrpc -lgpr -lprotobuf-c -lssl -lcrypto -lpthread
+
+.PHONY: all
+all: $(PROGRAMS:%=$(BUILD)/bin/%)
+
+$(BUILD)/libbase.a: $(call objects,$(call sources,lib/base))
+$(BUILD)/libnet.a:  $(call objects,$(call sources,lib/net))
+$(BUILD)/libweb.a:  $(call objects,$(call sources,lib/web))
+$(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
+$(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
+$(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
+
+$(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libweb.a \
+                   $(BUILD)/libetcd.a $(BASE_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BASE_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+$(BUILD)/%.a:
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# --- generated: the protobuf messages ------------------------------------------------------------
+$(PROTO_H): $(PROTO_C) ;
+$(PROTO_C): lib/etcd/proto/etcd.proto
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)protoc-c --c_out=$(@D) --proto_path=$(<D) $(<F)
+
+# Generated code is not held to our warnings.
+$(PROTO_O): $(PROTO_C)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARNINGS),$(CFLAGS)) -MMD -MP -c -o $@ $<
+
+$(call objects,$(call sources,lib/etcd)): | $(PROTO_H)
+
+# --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libvipd.a $(BUILD)/libcli.a \
+                       $(BUILD)/libnet.a $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+
+.PRECIOUS: $(BUILD)/tests/unit/%.o $(BUILD)/%.o
+
+.PHONY: unit-tests
+unit-tests: $(UNIT_TESTS)
+
+# --- programs that only the tests need -----------------------------------------------------------
+# tests/tools/X.c -> build/tests/tools/X
+TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
+
+$(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libnet.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
+
+.PHONY: test-tools
+test-tools: $(TEST_TOOLS)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

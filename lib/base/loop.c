@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the libev loop, the signal watchers, the queue of deferred calls and the socket to the
+ * service manager. Deferred calls are drained by a timer of zero length, one batch a turn of the
+ * loop: what a callback defers waits for the next turn, so input is never starved.
+ */
+#include "base/loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+
+struct loop_signal {
+	ev_signal watcher;
+	loop_signal_fn fn;
+	void *userdata;
+	SLIST_ENTRY(loop_signal) entry;
+};
+
+struct loop_deferred {
+	struct loop *loop;
+	uint64_t batch;
+	loop_deferred_fn fn;
+	void *userdata;
+	TAILQ_ENTRY(loop_deferred) entry;
+};
+
+struct loop {
+	struct ev_loop *ev;
+	SLIST_HEAD(, loop_signal) signals;
+	TAILQ_HEAD(, loop_deferred) deferred;
+	uint64_t batch; /* what is deferred now belongs to this one */
+	ev_timer drain;
+	ev_timer watchdog;
+	int notify_fd;
+	struct sockaddr_un notify_addr;
+	socklen_t notify_addr_len;
+	int exit_code;
+};
+
+static void drain_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+{
+	struct loop *loop = CONTAINER_OF(w, struct loop, drain);
+	uint64_t batch = loop->batch++;
+	struct loop_deferred *first;
+
+	ev_timer_stop(ev, w);
+	for (;;) {
+		loop_deferred_fn fn;
+		void *userdata;
+
+		first = TAILQ_FIRST(&loop->deferred);
+		if (first == NULL || first->batch > batch)
+			break;
+		fn = first->fn;
+		userdata = first->userdata;
+		loop_undefer(first);
+		fn(userdata);
+	}
+	if (first != NULL)
+		ev_timer_start(ev, w);
+}
+
+static void watchdog_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	loop_notify(CONTAINER_OF(w, struct loop, watchdog), "WATCHDOG=1");
+}
+
+static void signal_cb(struct ev_loop *ev UNUSED, ev_signal *w, int revents UNUSED)
+{
+	struct loop_signal *s = CONTAINER_OF(w, struct loop_signal, watcher);
+
+	s->fn(w->signum, s->userdata);
+}
+
+/* sd_notify(3): $NOTIFY_SOCKET is a path, or a name in the abstract space when it begins with '@'.
+ */
+static int open_notify_socket(struct loop *loop)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t len;
+
+	if (path == NULL || path[0] == '\0')
+		return 0;
+	len = strlen(path);
+	if (len >= sizeof(loop->notify_addr.sun_path))
+		return -ENAMETOOLONG;
+	loop->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (loop->notify_fd < 0)
+		return -errno;
+	loop->notify_addr.sun_family = AF_UNIX;
+	memcpy(loop->notify_addr.sun_path, path, len);
+	if (path[0] == '@')
+		loop->notify_addr.sun_path[0] = '\0';
+	loop->notify_addr_len = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len);
+	return 0;
+}
+
+/* sd_watchdog_enabled(3): $WATCHDOG_USEC is the limit; the advice is to report at half of it. */
+static void start_watchdog(struct loop *loop)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+	long long limit_us;
+
+	ev_timer_init(&loop->watchdog, watchdog_cb, 0., 0.);
+	if (usec == NULL || (pid != NULL && atoll(pid) != (long long) getpid()))
+		return;
+	limit_us = atoll(usec);
+	if (limit_us <= 0)
+		return;
+	loop->watchdog.repeat = mono_to_ev(limit_us / 2);
+	ev_timer_again(loop->ev, &loop->watchdog);
+}
+
+int loop_new(struct loop **ret_loop)
+{
+	AUTO(loop_free) struct loop *loop = NEW0(struct loop);
+	int r;
+
+	loop->notify_fd = -1;
+	SLIST_INIT(&loop->signals);
+	TAILQ_INIT(&loop->deferred);
+	ev_timer_init(&loop->drain, drain_cb, 0., 0.);
+	(void) signal(SIGPIPE, SIG_IGN);
+	loop->ev = ev_default_loop(EVFLAG_AUTO);
+	if (loop->ev == NULL)
+		return -ENOSYS;
+	r = open_notify_socket(loop);
+	if (r < 0)
+		return r;
+	start_watchdog(loop);
+	*ret_loop = TAKE_PTR(loop);
+	return 0;
+}
+
+void loop_free(struct loop *loop)
+{
+	if (loop == NULL)
+		return;
+	while (!SLIST_EMPTY(&loop->signals)) {
+		struct loop_signal *s = SLIST_FIRST(&loop->signals);
+
+		SLIST_REMOVE_HEAD(&loop->signals, entry);
+		ev_signal_stop(loop->ev, &s->watcher);
+		free(s);
+	}
+	while (!TAILQ_EMPTY(&loop->deferred))
+		loop_undefer(TAILQ_FIRST(&loop->deferred));
+	if (loop->ev != NULL) {
+		ev_timer_stop(loop->ev, &loop->drain);
+		ev_timer_stop(loop->ev, &loop->watchdog);
+		ev_loop_destroy(loop->ev);
+	}
+	if (loop->notify_fd >= 0)
+		(void) close(loop->notify_fd);
+	free(loop);
+}
+
+struct ev_loop *loop_ev(struct loop *loop)
+{
+	return loop->ev;
+}
+
+void loop_on_signal(struct loop *loop, int signo, loop_signal_fn fn, void *userdata)
+{
+	struct loop_signal *s = NEW0(struct loop_signal);
+
+	s->fn = fn;
+	s->userdata = userdata;
+	ev_signal_init(&s->watcher, signal_cb, signo);
+	ev_signal_start(loop->ev, &s->watcher);
+	SLIST_INSERT_HEAD(&loop->signals, s, entry);
+}
+
+struct loop_deferred *loop_defer(struct loop *loop, loop_deferred_fn fn, void *userdata)
+{
+	struct loop_deferred *d = NEW0(struct loop_deferred);
+
+	d->loop = loop;
+	d->batch = loop->batch;
+	d->fn = fn;
+	d->userdata = userdata;
+	TAILQ_INSERT_TAIL(&loop->deferred, d, entry);
+	if (!ev_is_active(&loop->drain))
+		ev_timer_start(loop->ev, &loop->drain);
+	return d;
+}
+
+void loop_undefer(struct loop_deferred *deferred)
+{
+	if (deferred == NULL)
+		return;
+	TAILQ_REMOVE(&deferred->loop->deferred, deferred, entry);
+	free(deferred);
+}
+
+int loop_run(struct loop *loop)
+{
+	ev_run(loop->ev, 0);
+	return loop->exit_code;
+}
+
+void loop_stop(struct loop *loop, int exit_code)
+{
+	loop->exit_code = exit_code;
+	ev_break(loop->ev, EVBREAK_ALL);
+}
+
+void loop_notify(struct loop *loop, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int n;
+
+	if (loop->notify_fd < 0)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n <= 0)
+		return;
+	/* A manager that does not listen costs us a line of status, nothing else. */
+	(void) sendto(loop->notify_fd, text, MIN((size_t) n, sizeof(text) - 1), MSG_NOSIGNAL,
+	              (const struct sockaddr *) &loop->notify_addr, loop->notify_addr_len);
+}

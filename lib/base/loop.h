@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The one event loop of a process: libev plus signals, deferred calls, and the service manager's
+ * protocol (sd_notify(3)): readiness, status text, and the watchdog, which is fed from the loop so
+ * that a hung loop is noticed. Modules embed their own libev watchers and use loop_ev().
+ *
+ * Threads that do not run the loop block all signals before they start, so that every signal
+ * lands here.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+
+struct loop;
+struct loop_deferred;
+
+typedef void (*loop_signal_fn)(int signo, void *userdata);
+typedef void (*loop_deferred_fn)(void *userdata);
+
+/* 0 or -errno. SIGPIPE is ignored from here on. */
+int loop_new(struct loop **ret_loop);
+void loop_free(struct loop *loop);
+DEFINE_AUTO(struct loop, loop_free);
+
+/* Borrowed; lives as long as the loop. */
+struct ev_loop *loop_ev(struct loop *loop);
+
+/* Calls fn on the loop whenever signo arrives. One handler a signal. */
+void loop_on_signal(struct loop *loop, int signo, loop_signal_fn fn, void *userdata);
+
+/*
+ * Calls fn once, from the loop, after the current callbacks; never before this call returns.
+ * The handle is valid until fn runs or loop_undefer().
+ */
+struct loop_deferred *loop_defer(struct loop *loop, loop_deferred_fn fn, void *userdata);
+
+/* After this fn will not run. NULL is fine. */
+void loop_undefer(struct loop_deferred *deferred);
+
+/* Runs until loop_stop(); returns the exit code given there. */
+int loop_run(struct loop *loop);
+void loop_stop(struct loop *loop, int exit_code);
+
+/*
+ * Tells the service manager, when there is one ($NOTIFY_SOCKET): "READY=1", "STOPPING=1",
+ * "RELOADING=1", "STATUS=..." (newline separated). Without one it does nothing. Never blocks.
+ */
+void loop_notify(struct loop *loop, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A gate in the kernel that lets a set of guarded addresses speak only while each is "live", and
+ * shuts by itself, to the millisecond, when an address's time is up: whatever became of the process.
+ *
+ * nftables tables of our own (one in family arp, one in family inet, both named by the caller):
+ * - a set of guarded addresses and a set of live ones, a pair a family of addresses; an element of
+ *   the live set carries a timeout;
+ * - on the way in (hook input): an ARP request for, a neighbour solicitation for, or any packet to a
+ *   guarded address that is not live is dropped;
+ * - on the way out (hook output): an ARP frame that names it as sender, a neighbour advertisement
+ *   for it, or any packet from it is dropped. The kernel asks for a client's MAC in the name of the
+ *   address that answers, and that alone would draw traffic to a node that no longer owns it.
+ * The input hook sees only what is delivered locally, so a node that does not hold the address still
+ * forwards its own pods' packets to the one that does. The rules look at no interface: a second link
+ * in the same LAN cannot answer for the first.
+ *
+ * Frames sent by AF_PACKET do not pass these hooks: the sender looks at its own deadline.
+ *
+ * Kernels before 6.12 cannot renew the timeout of an element: it is deleted and added in one
+ * transaction, and packets never see the moment between. Timeouts were measured 1-5 ms early and
+ * never late. Somebody else's `flush ruleset` removes the gate: nftgate_open() then answers -ENOENT
+ * and nftgate_restore() makes it anew.
+ *
+ * All calls return when the kernel has done it (netlink_call()). 0 or -errno; -EOPNOTSUPP from
+ * nftgate_new() where the kernel has no nftables. Loop thread only.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/cleanup.h"
+
+struct nftgate;
+
+/* Makes both tables, empty, in one transaction; tables of this name that are left from an earlier
+ * process are adopted with their guarded and live elements untouched. */
+int nftgate_new(struct ev_loop *ev, const char *table_name, struct nftgate **ret_gate);
+
+/* Leaves the tables in the kernel: a fence must outlive the process. */
+void nftgate_free(struct nftgate *gate);
+DEFINE_AUTO(struct nftgate, nftgate_free);
+
+/* Removes the tables (when the last VIP is configured away, or the package is purged). */
+int nftgate_destroy(struct nftgate *gate);
+
+/* From now on addr is silent unless live. Guarding twice is fine. */
+int nftgate_guard(struct nftgate *gate, const struct addr *addr);
+int nftgate_unguard(struct nftgate *gate, const struct addr *addr);
+
+/* Live for the next timeout_us, counted by the kernel from this call; replaces what was left of an
+ * earlier one, longer or shorter. Rounded down to milliseconds; -ERANGE when less than one. */
+int nftgate_open(struct nftgate *gate, const struct addr *addr, int64_t timeout_us);
+
+/* Silent from now on. Not live already is fine. */
+int nftgate_shut(struct nftgate *gate, const struct addr *addr);
+
+/* Is the address guarded and live in the kernel now? *ret_left_us is the time left (0 if not live). */
+int nftgate_query(struct nftgate *gate, const struct addr *addr, bool *ret_guarded,
+                  int64_t *ret_left_us);
+
+/* Makes the tables anew after somebody removed them, guarding what was guarded, with nothing live. */
+int nftgate_restore(struct nftgate *gate);
+
+/* Called from the loop when somebody else deleted one of our tables. */
+typedef void (*nftgate_lost_fn)(void *userdata);
+void nftgate_on_lost(struct nftgate *gate, nftgate_lost_fn fn, void *userdata);
+
+const char *nftgate_error_text(const struct nftgate *gate);
