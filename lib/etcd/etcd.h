@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * An asynchronous etcd v3 client: all that daemons see of it. gRPC and protobuf stay behind it.
+ *
+ * Every call has a deadline, goes to the endpoint that answered last, and fails over by itself. Calls
+ * that may safely land twice (all reads; writes with `hedge` set) are sent to the next endpoint as
+ * well when no answer came within hedge_ms: a black-holed or stopped member costs no more than that.
+ * The first answer that settles the matter wins and the others are cancelled.
+ *
+ * Callbacks run on the loop, exactly once, never before the call that asked returned, never after
+ * etcd_call_cancel(). What they are given is borrowed until they return. What is passed in is copied.
+ * Loop thread only. Times are mono.h microseconds.
+ *
+ * Sources: etcd's rpc.proto and kv.proto (API v3, unchanged in the fields used here from 3.4 to 3.8).
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define ETCD_ENDPOINTS_MAX 16
+#define ETCD_ERROR_TEXT_MAX 256
+
+struct etcd;
+struct etcd_call;
+struct etcd_watch;
+
+struct etcd_options {
+	/* "https://10.0.0.1:2379", "https://[fd00::1]:2379", "https://etcd-0:2379", or http://.
+	 * All of one scheme. */
+	const char *const *endpoints;
+	size_t n_endpoints;
+	/* PEM files, re-read when they change on disk. Needed for https (cert and key only where the
+	 * server wants a client certificate). */
+	const char *ca_file;
+	const char *cert_file;
+	const char *key_file;
+	/* NULL: no authentication by password. */
+	const char *user;
+	const char *password;
+	/* 0 means the default: 1000 and 300. */
+	unsigned call_timeout_ms;
+	unsigned hedge_ms;
+	/* Ask the members for each other's client URLs and use those too (no more than once a minute). */
+	bool discover_members;
+};
+
+struct etcd_bytes {
+	const void *data;
+	size_t len;
+};
+/* For string constants and C strings. */
+#define ETCD_STR(s) ((struct etcd_bytes){.data = (s), .len = strlen(s)})
+
+struct etcd_kv {
+	struct etcd_bytes key;
+	struct etcd_bytes value;
+	int64_t create_revision;
+	int64_t mod_revision;
+	int64_t version; /* 1 after creation */
+	int64_t lease;   /* 0: none */
+};
+
+struct etcd_outcome {
+	/*
+	 * 0, or: -ETIMEDOUT no answer in time; -EHOSTUNREACH no endpoint could be reached, or no leader;
+	 * -ENOENT lease or member not found; -EEXIST lease exists already; -EACCES not permitted or not
+	 * authenticated; -ENOSPC database space exceeded; -EBUSY too many requests; -ESTALE revision
+	 * compacted; -EPROTO anything else, see text.
+	 */
+	int r;
+	/* With r < 0, on a write: the server may have carried it out all the same. Resolve it by a read. */
+	bool ambiguous;
+	const char *text;     /* the server's or gRPC's own words, "" if r is 0 */
+	const char *endpoint; /* who answered, "" if nobody */
+	/* Of the very attempt that was answered: clock before it was handed to gRPC, clock on the answer. */
+	int64_t sent_us;
+	int64_t received_us;
+	uint64_t cluster_id;
+	uint64_t member_id;
+	int64_t revision; /* of the whole store when it was answered */
+	uint64_t raft_term;
+};
+
+/* Checks that certificates can be read and parsed, starts gRPC's thread and begins to connect; does
+ * not wait for a connection. 0, or -errno with a sentence (file and reason) in ret_error. */
+int etcd_new(struct ev_loop *ev, const struct etcd_options *options,
+             char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd);
+
+/* Cancels everything (no callback runs), joins the thread. */
+void etcd_free(struct etcd *etcd);
+DEFINE_AUTO(struct etcd, etcd_free);
+
+void etcd_call_cancel(struct etcd_call *call); /* NULL is fine */
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+struct etcd_range {
+	struct etcd_bytes key;
+	bool prefix;       /* all keys that begin with key */
+	int64_t revision;  /* 0: now */
+	int64_t limit;     /* 0: none */
+	bool serializable; /* answered by the member itself, possibly stale; else linearizable */
+	bool keys_only;
+	bool count_only;
+};
+
+struct etcd_range_result {
+	const struct etcd_kv *kvs;
+	size_t n_kvs;
+	int64_t count;
+	bool more;
+};
+
+/* result is NULL unless outcome->r is 0; the same holds for the other calls. */
+typedef void (*etcd_range_fn)(const struct etcd_outcome *outcome,
+                              const struct etcd_range_result *result, void *userdata);
+int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn fn, void *userdata,
+               struct etcd_call **ret_call);
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+enum etcd_compare_target {
+	ETCD_COMPARE_VERSION,
+	ETCD_COMPARE_CREATE,
+	ETCD_COMPARE_MOD,
+	ETCD_COMPARE_VALUE,
+	ETCD_COMPARE_LEASE,
+};
+
+enum etcd_compare_result {
+	ETCD_EQUAL,
+	ETCD_GREATER,
+	ETCD_LESS,
+	ETCD_NOT_EQUAL,
+};
+
+struct etcd_compare {
+	struct etcd_bytes key;
+	enum etcd_compare_target target;
+	enum etcd_compare_result result;
+	int64_t number;          /* for all targets but VALUE */
+	struct etcd_bytes value; /* for VALUE */
+};
+
+enum etcd_op_kind {
+	ETCD_OP_PUT,
+	ETCD_OP_DELETE,
+	ETCD_OP_RANGE,
+};
+
+struct etcd_op {
+	enum etcd_op_kind kind;
+	struct etcd_bytes key;
+	bool prefix;             /* DELETE, RANGE */
+	struct etcd_bytes value; /* PUT */
+	int64_t lease;           /* PUT: 0 for none */
+};
+
+struct etcd_txn {
+	const struct etcd_compare *compares;
+	size_t n_compares;
+	const struct etcd_op *success;
+	size_t n_success;
+	const struct etcd_op *failure;
+	size_t n_failure;
+	bool hedge; /* it does no harm if this lands twice, or late */
+};
+
+struct etcd_op_result {
+	enum etcd_op_kind kind;
+	struct etcd_range_result range; /* RANGE */
+	int64_t deleted;                /* DELETE */
+};
+
+struct etcd_txn_result {
+	bool succeeded;
+	const struct etcd_op_result *results; /* of the branch that was taken, in its order */
+	size_t n_results;
+};
+
+typedef void (*etcd_txn_fn)(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
+                            void *userdata);
+int etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_fn fn, void *userdata,
+             struct etcd_call **ret_call);
+
+/* For calls whose answer says nothing but that it was done. */
+typedef void (*etcd_done_fn)(const struct etcd_outcome *outcome, void *userdata);
+int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, int64_t lease,
+             etcd_done_fn fn, void *userdata, struct etcd_call **ret_call);
+int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done_fn fn,
+                void *userdata, struct etcd_call **ret_call);
+
+/* --- leases ------------------------------------------------------------------------------------- */
+
+struct etcd_lease_result {
+	int64_t id;
+	int64_t ttl_s;         /* granted or left; <= 0: the lease is gone */
+	int64_t granted_ttl_s; /* etcd_lease_ttl() only */
+};
+
+typedef void (*etcd_lease_fn)(const struct etcd_outcome *outcome,
+                              const struct etcd_lease_result *result, void *userdata);
+
+/* The server may grant more than was asked for: its minimum is ceil(1.5 x election timeout). id may
+ * be 0 (the server chooses) or chosen by the caller, which makes an ambiguous grant resolvable. */
+int etcd_lease_grant(struct etcd *etcd, int64_t id, int64_t ttl_s, etcd_lease_fn fn, void *userdata,
+                     struct etcd_call **ret_call);
+/* Renews once. A positive answer is no proof that the lease lives (a deposed leader gives it too). */
+int etcd_lease_keepalive(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userdata,
+                         struct etcd_call **ret_call);
+int etcd_lease_ttl(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userdata,
+                   struct etcd_call **ret_call);
+int etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_done_fn fn, void *userdata,
+                      struct etcd_call **ret_call);
+
+/* --- watching ----------------------------------------------------------------------------------- */
+
+enum etcd_event_type {
+	ETCD_EVENT_PUT,
+	ETCD_EVENT_DELETE, /* kv.key and kv.mod_revision only */
+};
+
+struct etcd_event {
+	enum etcd_event_type type;
+	struct etcd_kv kv;
+};
+
+struct etcd_watch_callbacks {
+	/* All events of one or more whole revisions, in order, each revision exactly once. */
+	void (*events)(const struct etcd_event *events, size_t n_events, int64_t revision,
+	               void *userdata);
+	/* What was to come next has been compacted away: the watch has stopped. Read everything again and
+	 * make a new watch. */
+	void (*compacted)(int64_t compact_revision, void *userdata);
+	/* The stream broke, or is live (again). It reconnects and resumes by itself. May be NULL. */
+	void (*live)(bool live, void *userdata);
+};
+
+/*
+ * Watches a key, or a prefix, from start_revision on (the revision of a read + 1). The stream is proven
+ * alive by progress requests every two seconds and is moved to another endpoint when it is silent.
+ * callbacks and userdata are borrowed until etcd_watch_free(), which may be called inside them.
+ */
+int etcd_watch_new(struct etcd *etcd, struct etcd_bytes key, bool prefix, int64_t start_revision,
+                   const struct etcd_watch_callbacks *callbacks, void *userdata,
+                   struct etcd_watch **ret_watch);
+void etcd_watch_free(struct etcd_watch *watch);
+DEFINE_AUTO(struct etcd_watch, etcd_watch_free);
+
+/* --- the cluster -------------------------------------------------------------------------------- */
+
+struct etcd_member {
+	uint64_t id;
+	const char *name; /* "": not started yet */
+	const char *const *peer_urls;
+	size_t n_peer_urls;
+	const char *const *client_urls;
+	size_t n_client_urls;
+	bool learner;
+};
+
+typedef void (*etcd_members_fn)(const struct etcd_outcome *outcome, const struct etcd_member *members,
+                                size_t n_members, void *userdata);
+int etcd_member_list(struct etcd *etcd, etcd_members_fn fn, void *userdata,
+                     struct etcd_call **ret_call);
+
+struct etcd_status {
+	const char *version;
+	int64_t db_size_bytes;
+	int64_t db_size_in_use_bytes;
+	uint64_t leader; /* member id; 0: none known */
+	uint64_t raft_index;
+	uint64_t raft_applied_index;
+	uint64_t raft_term;
+	bool learner;
+};
+
+/* Of the member behind one endpoint (its own view; works without quorum). endpoint must be one of
+ * etcd_endpoints(). */
+typedef void (*etcd_status_fn)(const struct etcd_outcome *outcome, const struct etcd_status *status,
+                               void *userdata);
+int etcd_endpoint_status(struct etcd *etcd, const char *endpoint, etcd_status_fn fn, void *userdata,
+                         struct etcd_call **ret_call);
+
+/* All endpoints in use now, the configured ones first, then discovered ones. Borrowed until the next
+ * turn of the loop. */
+size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints);

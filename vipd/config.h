@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What vipd takes from the configuration: the VIPs (Layer2VIPConfig, and `vip` in a legacy `machine:`
+ * document's interfaces and VLANs), how to reach etcd (EtcdClientConfig), who this node is (NodeConfig)
+ * and the policy (VIPPolicyConfig). Immutable once read: a reload reads a whole new one and swaps.
+ * Times are microseconds.
+ */
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/cleanup.h"
+
+#define CONFIG_NODE_NAME_MAX 63
+#define CONFIG_VIPS_MAX 64
+
+enum config_fence {
+	CONFIG_FENCE_AUTO, /* nftables where the kernel has it, else lifetime */
+	CONFIG_FENCE_NFTABLES,
+	CONFIG_FENCE_LIFETIME,
+};
+
+struct config_health {
+	bool enabled;
+	char *url;             /* https://127.0.0.1:6443/readyz */
+	char *server_name;     /* name to verify; "kubernetes" */
+	char *ca_file;         /* /etc/kubernetes/pki/ca.crt */
+	char *client_cert_file; /* NULL: anonymous */
+	char *client_key_file;
+	int64_t interval_us;
+	int64_t timeout_us;
+	unsigned rise;
+	unsigned fall;
+};
+
+/* How the election and the announcements behave; one for all VIPs or overridden for one. */
+struct config_policy {
+	int64_t fence_window_us; /* T_f; 0: chosen from etcd's election timeout (policy.h) */
+	enum config_fence fence;
+	int priority; /* 0..1000, higher is preferred; default 100 */
+	bool preempt; /* move back to a healthy node of higher priority */
+	bool avoid_etcd_leader;
+	int64_t hold_down_us; /* least time between two moves that are not forced */
+	struct config_health health;
+	int64_t announce_refresh_us;   /* 0: never */
+	unsigned announce_repeats;     /* at one second each, behind the first three */
+	bool destroy_sockets;
+};
+
+struct config_vip {
+	struct addr addr;
+	char link[IFNAMSIZ];
+	struct config_policy policy;
+	/* Where it was configured, for messages: "/etc/fairlead/config.yaml:12". */
+	char *origin;
+};
+
+struct config_etcd {
+	char **endpoints;
+	size_t n_endpoints;
+	char *ca_file;
+	char *cert_file;
+	char *key_file;
+	char *user;
+	char *password_file;
+	bool discover_members;
+	char *prefix; /* "fairlead/v1/": all keys of fairlead begin with it */
+	int64_t call_timeout_us;
+	int64_t hedge_us;
+};
+
+struct config {
+	char node_name[CONFIG_NODE_NAME_MAX + 1];
+	struct config_etcd etcd;
+	int64_t lease_ttl_us; /* of the node's presence; default 10 s */
+	struct config_vip *vips; /* sorted by address, no duplicates */
+	size_t n_vips;
+	/* No EtcdClientConfig was given: endpoints and certificates are the node's own (kubeadm). */
+	bool etcd_is_default;
+};
+
+/*
+ * Reads a file, or a directory's *.yaml files in order, or (paths empty) the default places:
+ * /etc/fairlead/config.yaml and /etc/fairlead/conf.d. Every error in every file is reported through
+ * `error` as one "file:line:col: path: what is wrong: 'value'" each; then -EINVAL. 0 on success.
+ */
+typedef void (*config_error_fn)(const char *message, void *userdata);
+int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+                struct config **ret_config);
+void config_free(struct config *config);
+DEFINE_AUTO(struct config, config_free);
