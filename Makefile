@@ -65,6 +65,7 @@ $(BUILD)/libweb.a:  $(call objects,$(call sources,lib/web))
 $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
+$(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
 
 $(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libweb.a \
                    $(BUILD)/libetcd.a $(BASE_LINK)
@@ -104,7 +105,7 @@ $(call objects,$(call sources,lib/etcd)): | $(PROTO_H)
 # --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libvipd.a $(BUILD)/libcli.a \
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libvipd.a $(BUILD)/libcli.a \
                        $(BUILD)/libnet.a $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
@@ -118,7 +119,7 @@ unit-tests: $(UNIT_TESTS)
 # tests/tools/X.c -> build/tests/tools/X
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
 
-$(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libnet.a $(BASE_LINK)
+$(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/libnet.a $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
 
