@@ -4,18 +4,21 @@
 /*
  * The control socket of a daemon: /run/fairlead/<daemon>.sock, a stream socket.
  *
- * Protocol, the same for all daemons: the client sends one line of words, "vip move 10.0.0.5 to n2\n".
- * The server answers with any number of lines, each one JSON object, then exactly one status line:
- * "ok\n", or "error <code> <sentence>\n" with code one of usage, denied, notfound, busy, failed. Then
- * it closes. Words are separated by single spaces; a word that holds a space, a quote or a backslash
- * stands in double quotes with \" and \\ inside.
+ * Protocol, the same for all daemons: the client sends one line of words, "vip move 10.0.0.5 to
+ * n2\n". The server answers with any number of lines, each one JSON object, then exactly one status
+ * line: "ok\n", or "error <code> <sentence>\n" with code one of usage, denied, notfound, busy,
+ * failed. Then it closes. Words are separated by spaces; a word that is empty or holds a space, a
+ * quote or a backslash stands in double quotes with \" and \\ inside (base/words.h). What follows
+ * the line is ignored. The client may close its sending half behind the line; when it closes
+ * wholly, the answer is dropped. `help` is built in and lists the table of commands.
  *
  * Who may do what: the socket is mode 0660 and belongs to group `fairlead`, so reading is for that
  * group; a command that changes anything is for root only, by SO_PEERCRED (unix(7)).
  *
- * Limits: CONTROL_LINE_MAX bytes a command, CONTROL_CLIENTS_MAX clients, CONTROL_IDLE_S seconds
- * until a client that sends no whole line is closed. A client that does not read its answer is closed
- * when more than CONTROL_ANSWER_MAX bytes wait for it.
+ * Limits: CONTROL_LINE_MAX bytes a command, CONTROL_CLIENTS_MAX clients (one more is told "busy"),
+ * CONTROL_IDLE_S seconds until a client is closed that sends no whole line, or that reads nothing
+ * of a finished answer. A client that does not read its answer is closed when more than
+ * CONTROL_ANSWER_MAX bytes wait for it.
  */
 
 #include <ev.h>
@@ -43,9 +46,9 @@ enum control_error {
 };
 
 /*
- * Runs a command. argv[0..argc) are the words behind the command's own. It must end the request with
- * exactly one control_ok() or control_fail(), at once or later; until then `request` stays valid,
- * also when the client has gone away.
+ * Runs a command. argv[0..argc) are the words behind the command's own. It must end the request
+ * with exactly one control_ok() or control_fail(), at once or later; until then `request` stays
+ * valid, also when the client has gone away.
  */
 typedef void (*control_fn)(struct control_request *request, int argc, char **argv, void *userdata);
 
@@ -57,8 +60,9 @@ struct control_command {
 	const char *help;  /* one sentence */
 };
 
-/* Makes the socket (replacing one that nobody serves; -EADDRINUSE if somebody does). The group is
- * given to the socket when it exists; commands and userdata are borrowed until control_free(). */
+/* Makes the socket (replacing one that nobody serves; -EADDRINUSE if somebody does, -EEXIST if it
+ * is something else than a socket). The group is given to the socket when it exists and the process
+ * may; commands and userdata are borrowed until control_free(). */
 int control_new(struct ev_loop *ev, const char *path, const char *group,
                 const struct control_command *commands, size_t n_commands, void *userdata,
                 struct control **ret_control);
@@ -73,4 +77,4 @@ void control_reply(struct control_request *request, json_t *object);
 /* The status line; ends the request. */
 void control_ok(struct control_request *request);
 void control_fail(struct control_request *request, enum control_error error, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
+    PRINTF_LIKE(3, 4);
