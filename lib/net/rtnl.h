@@ -67,8 +67,8 @@ int rtnl_addr_add(struct rtnl *rtnl, const struct rtnl_addr *addr);
 
 /*
  * Renews the lifetimes of an address that exists. The kernel has no "change but do not create" for
- * addresses: NLM_F_REPLACE re-creates one that has just expired, so whoever uses lifetimes as a fence
- * must look at the clock again after this returns.
+ * addresses: NLM_F_REPLACE re-creates one that has just expired, so whoever uses lifetimes as a
+ * fence must look at the clock again after this returns.
  */
 int rtnl_addr_replace(struct rtnl *rtnl, const struct rtnl_addr *addr);
 

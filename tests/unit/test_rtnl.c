@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Against the real kernel, in a namespace of its own; `ip` plays the other programs. */
+#include "net/rtnl.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "net/netlink.h"
+#include "net/rtnl_msg.h"
+#include "tests/unit/check.h"
+#include "tests/unit/netns.h"
+
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
+
+struct seen {
+	unsigned links, addrs, resyncs;
+	struct rtnl_link link;
+	bool gone;
+	struct rtnl_addr addr;
+	bool added;
+	bool any;
+	const char *want_link; /* events of other links are not counted */
+};
+
+static void link_cb(const struct rtnl_link *link, bool gone, void *userdata)
+{
+	struct seen *s = userdata;
+
+	if (s->want_link != NULL && strcmp(s->want_link, link->name) != 0)
+		return;
+	s->links++;
+	s->link = *link;
+	s->gone = gone;
+	s->any = true;
+}
+
+static void addr_cb(const struct rtnl_addr *addr, bool added, void *userdata)
+{
+	struct seen *s = userdata;
+
+	s->addrs++;
+	s->addr = *addr;
+	s->added = added;
+	s->any = true;
+}
+
+static void resync_cb(void *userdata)
+{
+	struct seen *s = userdata;
+
+	s->resyncs++;
+	s->any = true;
+}
+
+static const struct rtnl_events events = {.link = link_cb, .addr = addr_cb, .resync = resync_cb};
+
+static struct seen seen;
+static struct ev_loop *ev;
+
+static bool next_event(void)
+{
+	return netns_run_until(ev, &seen.any, 2);
+}
+
+static void forget(const char *want_link)
+{
+	/* What is still in the socket belongs to what was done before. */
+	bool never = false;
+
+	(void) netns_run_until(ev, &never, 0.05);
+	seen = (struct seen){.want_link = want_link};
+}
+
+static void test_links(struct rtnl *rtnl)
+{
+	const struct rtnl_link *link;
+	int ifindex;
+
+	link = rtnl_link_by_name(rtnl, "lo");
+	CHECK(link != NULL && link->ifindex == 1 && link->up && link->carrier && !link->has_mac);
+	CHECK(rtnl_link_by_name(rtnl, "nonesuch") == NULL);
+	CHECK(rtnl_link_by_index(rtnl, 4711) == NULL);
+
+	forget("va");
+	netns_run("ip link add va address 02:00:00:00:00:0a type veth peer name vb");
+	CHECK(next_event());
+	link = rtnl_link_by_name(rtnl, "va");
+	if (!CHECK(link != NULL))
+		return;
+	ifindex = link->ifindex;
+	CHECK(link->has_mac && link->mac.bytes[0] == 2 && link->mac.bytes[5] == 0x0a);
+	CHECK(!link->up && !link->carrier);
+	CHECK(rtnl_link_by_index(rtnl, ifindex) == link);
+
+	forget("va");
+	netns_run("ip link set va up && ip link set vb up");
+	while (!seen.link.carrier && next_event())
+		seen.any = false;
+	CHECK(seen.link.up && seen.link.carrier && !seen.gone);
+
+	forget("va");
+	netns_run("ip link set vb down");
+	CHECK(next_event());
+	CHECK(seen.link.up && !seen.link.carrier);
+
+	forget("va");
+	netns_run("ip link set va address 02:00:00:00:00:bb");
+	CHECK(next_event());
+	CHECK_EQ_INT(seen.link.mac.bytes[5], 0xbb);
+
+	/* Nothing that the table shows has changed: no event. */
+	forget("va");
+	netns_run("ip link set va mtu 1400");
+	forget(NULL);
+	CHECK_EQ_INT(seen.links, 0);
+
+	forget("va");
+	netns_run("ip link property add dev va altname a-rather-long-name-of-a-link altname short2");
+	CHECK(next_event());
+	link = rtnl_link_by_name(rtnl, "a-rather-long-name-of-a-link");
+	CHECK(link != NULL && link->ifindex == ifindex);
+	CHECK(rtnl_link_by_name(rtnl, "short2") == link);
+
+	/* A port that leaves its bridge is announced as an RTM_DELLINK of the bridge's family. */
+	netns_run("ip link add br0 type bridge && ip link set va master br0");
+	forget("va");
+	netns_run("ip link set va nomaster");
+	forget(NULL);
+	CHECK(rtnl_link_by_name(rtnl, "va") != NULL);
+
+	forget("vc");
+	netns_run("ip link set va down && ip link set va name vc");
+	CHECK(next_event());
+	CHECK(rtnl_link_by_name(rtnl, "va") == NULL);
+	link = rtnl_link_by_name(rtnl, "vc");
+	CHECK(link != NULL && link->ifindex == ifindex);
+
+	forget("vc");
+	netns_run("ip link del vc");
+	while (!seen.gone && next_event())
+		seen.any = false;
+	CHECK(seen.gone);
+	CHECK_EQ_INT(seen.link.ifindex, ifindex);
+	CHECK(rtnl_link_by_name(rtnl, "vc") == NULL);
+	CHECK(rtnl_link_by_name(rtnl, "short2") == NULL);
+	CHECK(rtnl_link_by_name(rtnl, "vb") == NULL);
+}
+
+struct wanted {
+	struct addr addr;
+	unsigned found;
+	struct rtnl_addr got;
+};
+
+static void find_cb(const struct rtnl_addr *addr, void *userdata)
+{
+	struct wanted *w = userdata;
+
+	if (!addr_equal(&addr->prefix.addr, &w->addr))
+		return;
+	w->found++;
+	w->got = *addr;
+}
+
+static unsigned find_addr(struct rtnl *rtnl, const struct addr *addr, struct rtnl_addr *ret)
+{
+	struct wanted w = {.addr = *addr};
+
+	CHECK_EQ_INT(rtnl_addr_list(rtnl, find_cb, &w), 0);
+	*ret = w.got;
+	return w.found;
+}
+
+static void test_addresses(struct rtnl *rtnl)
+{
+	static const struct {
+		const char *prefix;
+		uint32_t valid_s, preferred_s;
+		bool no_prefix_route, no_dad;
+	} cases[] = {
+	    {"192.0.2.5/32", RTNL_LIFETIME_FOREVER, RTNL_LIFETIME_FOREVER, true, false},
+	    {"192.0.2.6/24", 100, 50, false, false},
+	    {"2001:db8::5/128", RTNL_LIFETIME_FOREVER, 0, true, true},
+	    {"2001:db8::6/64", 100, 0, true, true},
+	    {"2001:db8::7/128", 100, 50, false, true},
+	};
+	int ifindex = rtnl_link_by_name(rtnl, "vd")->ifindex;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rtnl_addr a = {.ifindex = ifindex,
+		                      .proto = 0xf1,
+		                      .valid_s = cases[i].valid_s,
+		                      .preferred_s = cases[i].preferred_s,
+		                      .no_prefix_route = cases[i].no_prefix_route,
+		                      .no_dad = cases[i].no_dad};
+		struct rtnl_addr got = {0};
+
+		CHECK_EQ_INT(prefix_parse(cases[i].prefix, &a.prefix), 0);
+		forget(NULL);
+		CHECK_EQ_INT(rtnl_addr_del(rtnl, ifindex, &a.prefix), -EADDRNOTAVAIL);
+		CHECK_EQ_INT(rtnl_addr_add(rtnl, &a), 0);
+		/* Done when it returns: the list says so at once, before any notification is read. */
+		CHECK_EQ_INT(find_addr(rtnl, &a.prefix.addr, &got), 1);
+		CHECK_EQ_INT(got.ifindex, ifindex);
+		CHECK_EQ_INT(got.prefix.len, a.prefix.len);
+		CHECK_EQ_INT(got.proto, 0xf1);
+		CHECK_EQ_INT(got.valid_s, a.valid_s);
+		CHECK_EQ_INT(got.preferred_s, a.preferred_s);
+		CHECK_EQ_INT(got.no_prefix_route, a.no_prefix_route);
+		CHECK_EQ_INT(got.no_dad, a.no_dad);
+		CHECK_EQ_INT(rtnl_addr_add(rtnl, &a), -EEXIST);
+
+		CHECK(next_event());
+		CHECK(seen.added && addr_equal(&seen.addr.prefix.addr, &a.prefix.addr));
+		CHECK_EQ_INT(seen.addr.proto, 0xf1);
+
+		a.valid_s = 30;
+		CHECK_EQ_INT(rtnl_addr_replace(rtnl, &a), a.preferred_s > 30 ? -EINVAL : 0);
+		a.preferred_s = MIN(a.preferred_s, 20U);
+		CHECK_EQ_INT(rtnl_addr_replace(rtnl, &a), 0);
+		CHECK_EQ_INT(find_addr(rtnl, &a.prefix.addr, &got), 1);
+		CHECK_EQ_INT(got.valid_s, 30);
+		CHECK_EQ_INT(got.preferred_s, a.preferred_s);
+		CHECK_EQ_INT(got.no_prefix_route, a.no_prefix_route);
+		CHECK_EQ_INT(got.proto, 0xf1);
+
+		forget(NULL);
+		CHECK_EQ_INT(rtnl_addr_del(rtnl, ifindex, &a.prefix), 0);
+		CHECK(next_event());
+		CHECK(!seen.added && addr_equal(&seen.addr.prefix.addr, &a.prefix.addr));
+		CHECK_EQ_INT(find_addr(rtnl, &a.prefix.addr, &got), 0);
+	}
+}
+
+/* The kernel takes the address away by itself, never early and at most a second late. */
+static void test_lifetime(struct rtnl *rtnl)
+{
+	struct rtnl_addr a = {.ifindex = rtnl_link_by_name(rtnl, "vd")->ifindex,
+	                      .proto = 0xf1,
+	                      .valid_s = 1,
+	                      .preferred_s = 1};
+	double start, took;
+
+	CHECK_EQ_INT(prefix_parse("192.0.2.9/32", &a.prefix), 0);
+	CHECK_EQ_INT(rtnl_addr_add(rtnl, &a), 0);
+	start = ev_time();
+	forget(NULL);
+	/* The link's own IPv6 address may finish its duplicate address detection meanwhile. */
+	while (!addr_equal(&seen.addr.prefix.addr, &a.prefix.addr) && netns_run_until(ev, &seen.any, 3))
+		seen.any = false;
+	took = ev_time() - start;
+	CHECK(addr_equal(&seen.addr.prefix.addr, &a.prefix.addr) && !seen.added);
+	CHECK(took >= 0.99 && took < 2.2);
+}
+
+static void test_errors(struct rtnl *rtnl)
+{
+	struct rtnl_addr a = {
+	    .ifindex = 4711, .valid_s = RTNL_LIFETIME_FOREVER, .preferred_s = RTNL_LIFETIME_FOREVER};
+
+	CHECK_EQ_INT(prefix_parse("192.0.2.5/32", &a.prefix), 0);
+	CHECK_EQ_INT(rtnl_addr_add(rtnl, &a), -ENODEV);
+	CHECK_EQ_INT(rtnl_addr_del(rtnl, 4711, &a.prefix), -EADDRNOTAVAIL);
+	a.ifindex = 1;
+	a.valid_s = 0;
+	CHECK_EQ_INT(rtnl_addr_add(rtnl, &a), -EINVAL);
+	CHECK(rtnl_error_text(rtnl)[0] != '\0');
+}
+
+/* Notifications are lost; the table is right again and the listener is told. */
+static void test_resync(struct rtnl *rtnl)
+{
+	forget("gone1");
+	netns_run("ip link add gone1 type veth peer name gone2");
+	CHECK(next_event());
+	CHECK(rtnl_link_by_name(rtnl, "gone1") != NULL);
+	seen = (struct seen){.want_link = "fresh"};
+	netns_run("(for i in $(seq 1500); do echo link set vd mtu $((1400 + i %% 2)); done;"
+	          " echo link del gone1; echo link add fresh type veth peer name fresh2) | ip -b -");
+	while (seen.resyncs == 0 && netns_run_until(ev, &seen.any, 2))
+		seen.any = false;
+	CHECK(seen.resyncs >= 1);
+	CHECK(rtnl_link_by_name(rtnl, "gone1") == NULL);
+	CHECK(rtnl_link_by_name(rtnl, "fresh") != NULL);
+	CHECK(seen.links >= 1);
+	CHECK_EQ_STR(seen.link.name, "fresh");
+}
+
+/* What the kernel would never send is refused. */
+static void test_hostile_messages(void)
+{
+	static const struct {
+		uint16_t type;
+		uint8_t family;
+		uint16_t attr;
+		size_t attr_len;
+		int want;
+	} cases[] = {
+	    {RTM_NEWADDR, AF_INET, IFA_LOCAL, 4, 0},
+	    {RTM_NEWADDR, AF_INET, IFA_LOCAL, 3, -EINVAL},
+	    {RTM_NEWADDR, AF_INET, IFA_LOCAL, 16, -EINVAL},
+	    {RTM_NEWADDR, AF_INET6, IFA_ADDRESS, 16, 0},
+	    {RTM_NEWADDR, AF_INET6, IFA_ADDRESS, 4, -EINVAL},
+	    {RTM_NEWADDR, AF_INET6, IFA_FLAGS, 4, -EINVAL},
+	    {RTM_NEWADDR, AF_BRIDGE, IFA_LOCAL, 4, -EINVAL},
+	    {RTM_NEWLINK, AF_INET, IFA_LOCAL, 4, -EINVAL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		static const uint8_t bytes[16] = {192, 0, 2, 1};
+		uint8_t buf[256];
+		struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+		struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
+		struct rtnl_addr got;
+
+		nlh->nlmsg_type = cases[i].type;
+		ifa->ifa_family = cases[i].family;
+		mnl_attr_put(nlh, cases[i].attr, cases[i].attr_len, bytes);
+		CHECK_EQ_INT(rtnl_msg_parse_addr(nlh, &got), cases[i].want);
+		nlh->nlmsg_len = NLMSG_HDRLEN + 4;
+		CHECK_EQ_INT(rtnl_msg_parse_addr(nlh, &got), -EINVAL);
+	}
+}
+
+int main(void)
+{
+	AUTO(rtnl_free) struct rtnl *rtnl = NULL;
+
+	ev = ev_default_loop(EVFLAG_AUTO);
+	(void) netns_enter_new();
+	netns_run("ip link add vd type veth peer name ve && ip link set vd up && ip link set ve up");
+	CHECK_EQ_INT(rtnl_new(ev, &events, &seen, &rtnl), 0);
+	if (rtnl == NULL)
+		return check_result();
+	test_links(rtnl);
+	test_addresses(rtnl);
+	test_lifetime(rtnl);
+	test_errors(rtnl);
+	test_resync(rtnl);
+	test_hostile_messages();
+	return check_result();
+}
