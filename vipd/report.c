@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Renders struct vip_report: the object of `vip status`, and the metrics by a table of one getter a
+ * family. Pure, so the goldens of tests/unit/test_report.c are the whole truth about both formats.
+ */
+#include "vipd/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+static const char *const state_names[] = {"down", "standby", "taking", "owner", "yielding"};
+static const enum health_state health_states[] = {HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD,
+                                                  HEALTH_UNCHECKED};
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+/* NULL becomes null. Text from outside may not be UTF-8, which JSON must be. */
+static json_t *text_json(const char *text)
+{
+	AUTO(free) char *ascii = NULL;
+	json_t *json;
+
+	if (text == NULL)
+		return json_null();
+	json = json_string(text);
+	if (json != NULL)
+		return json;
+	ascii = xstrdup(text);
+	for (char *p = ascii; *p != '\0'; p++)
+		*p = (unsigned char) *p >= 0x80 ? '?' : *p;
+	return json_string(ascii);
+}
+
+/* REPORT_NONE becomes null. */
+static json_t *whole_ms(int64_t us)
+{
+	return us == REPORT_NONE ? json_null() : json_integer(us / US_PER_MS);
+}
+
+/* With one decimal of the unit, which is `unit_us` long. */
+static json_t *tenths(int64_t us, int64_t unit_us)
+{
+	return us == REPORT_NONE ? json_null()
+	                         : json_real(round((double) us * 10 / (double) unit_us) / 10);
+}
+
+static json_t *time_json(int64_t wall_us)
+{
+	time_t seconds = (time_t) (wall_us / US_PER_S);
+	char text[32];
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		return json_null();
+	return json_string(text);
+}
+
+static uint64_t sum_of_moves(const struct vip_report *report)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < report->n_moves; i++)
+		sum += report->moves[i].count;
+	return sum;
+}
+
+static json_t *move_json(const struct vip_report_move *move)
+{
+	json_t *json;
+
+	if (move->to == NULL)
+		return json_null();
+	json = json_object();
+	(void) json_object_set_new(json, "from", text_json(move->from));
+	(void) json_object_set_new(json, "to", text_json(move->to));
+	(void) json_object_set_new(json, "reason", text_json(move->reason));
+	(void) json_object_set_new(json, "time", time_json(move->wall_us));
+	(void) json_object_set_new(json, "duration_ms", whole_ms(move->duration_us));
+	return json;
+}
+
+static json_t *candidates_json(const struct vip_report *report)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < report->n_candidates; i++) {
+		const struct vip_report_candidate *candidate = &report->candidates[i];
+		json_t *json = json_object();
+
+		(void) json_object_set_new(json, "node", text_json(candidate->node));
+		(void) json_object_set_new(json, "priority", json_integer(candidate->priority));
+		(void) json_object_set_new(json, "health", text_json(candidate->health));
+		(void) json_array_append_new(list, json);
+	}
+	return list;
+}
+
+static json_t *warnings_json(const struct vip_report *report)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < report->n_warnings; i++)
+		(void) json_array_append_new(list, text_json(report->warnings[i]));
+	return list;
+}
+
+static void put_election(json_t *json, const struct vip_report *r)
+{
+	(void) json_object_set_new(json, "vip", text_json(r->vip));
+	(void) json_object_set_new(json, "link", text_json(r->link));
+	(void) json_object_set_new(json, "node", text_json(r->node));
+	(void) json_object_set_new(json, "state", text_json(r->state));
+	(void) json_object_set_new(json, "reason", text_json(r->reason));
+	(void) json_object_set_new(json, "since_s", tenths(r->in_state_us, US_PER_S));
+	(void) json_object_set_new(json, "owner", text_json(r->owner));
+	(void) json_object_set_new(json, "epoch", json_integer(r->epoch));
+	(void) json_object_set_new(json, "owner_revision", json_integer(r->owner_revision));
+}
+
+static void put_fence(json_t *json, const struct vip_report *r)
+{
+	(void) json_object_set_new(json, "fence", text_json(r->fence));
+	(void) json_object_set_new(json, "fence_window_ms", whole_ms(r->fence_window_us));
+	(void) json_object_set_new(json, "fence_late_ms", whole_ms(r->fence_late_us));
+	(void) json_object_set_new(json, "bound_ms", whole_ms(r->bound_us));
+	(void) json_object_set_new(json, "fence_left_ms", whole_ms(r->fence_left_us));
+	(void) json_object_set_new(json, "confirm_rtt_ms", tenths(r->confirm_rtt_us, US_PER_MS));
+}
+
+static void put_node(json_t *json, const struct vip_report *r)
+{
+	(void) json_object_set_new(json, "health", text_json(health_state_name(r->health)));
+	(void) json_object_set_new(json, "health_reason", text_json(r->health_reason));
+	(void) json_object_set_new(json, "priority", json_integer(r->priority));
+	(void) json_object_set_new(json, "hold", json_boolean(r->hold));
+	(void) json_object_set_new(json, "etcd_leader", json_boolean(r->etcd_leader));
+	(void) json_object_set_new(json, "etcd_endpoint", text_json(r->etcd_endpoint));
+	(void) json_object_set_new(json, "etcd_ok", json_boolean(r->etcd_ok));
+}
+
+static void put_history(json_t *json, const struct vip_report *r)
+{
+	(void) json_object_set_new(json, "last_move", move_json(&r->last_move));
+	(void) json_object_set_new(json, "moves", json_integer((json_int_t) sum_of_moves(r)));
+	(void) json_object_set_new(json, "conflicts", json_integer((json_int_t) r->conflicts));
+	(void) json_object_set_new(json, "foreign_mac", text_json(r->foreign_mac));
+	(void) json_object_set_new(json, "readds", json_integer((json_int_t) r->readds));
+	(void) json_object_set_new(json, "candidates", candidates_json(r));
+	(void) json_object_set_new(json, "warnings", warnings_json(r));
+}
+
+json_t *report_status_json(const struct vip_report *report)
+{
+	json_t *json = json_object();
+
+	put_election(json, report);
+	put_fence(json, report);
+	put_node(json, report);
+	put_history(json, report);
+	return json;
+}
+
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+/* NAN: this VIP has no such value now, and no sample. */
+typedef double (*value_fn)(const struct vip_report *report);
+
+static double seconds_of(int64_t us)
+{
+	return us == REPORT_NONE ? (double) NAN : (double) us / (double) US_PER_S;
+}
+
+static double owner_of(const struct vip_report *r)
+{
+	return strcmp(r->state, "owner") == 0;
+}
+
+static double epoch_of(const struct vip_report *r)
+{
+	return (double) r->epoch;
+}
+
+static double fence_left_of(const struct vip_report *r)
+{
+	return seconds_of(r->fence_left_us);
+}
+
+static double fence_window_of(const struct vip_report *r)
+{
+	return seconds_of(r->fence_window_us);
+}
+
+static double bound_of(const struct vip_report *r)
+{
+	return seconds_of(r->bound_us);
+}
+
+static double confirm_rtt_of(const struct vip_report *r)
+{
+	return seconds_of(r->confirm_rtt_us);
+}
+
+static double confirmations_of(const struct vip_report *r)
+{
+	return (double) r->confirmations;
+}
+
+static double confirmation_failures_of(const struct vip_report *r)
+{
+	return (double) r->confirmation_failures;
+}
+
+static double last_move_time_of(const struct vip_report *r)
+{
+	return r->last_move.to != NULL ? seconds_of(r->last_move.wall_us) : (double) NAN;
+}
+
+static double last_move_duration_of(const struct vip_report *r)
+{
+	return r->last_move.to != NULL ? seconds_of(r->last_move.duration_us) : (double) NAN;
+}
+
+static double conflicts_of(const struct vip_report *r)
+{
+	return (double) r->conflicts;
+}
+
+static double readds_of(const struct vip_report *r)
+{
+	return (double) r->readds;
+}
+
+static double candidates_of(const struct vip_report *r)
+{
+	return (double) r->n_candidates;
+}
+
+static double priority_of(const struct vip_report *r)
+{
+	return r->priority;
+}
+
+static double hold_of(const struct vip_report *r)
+{
+	return r->hold;
+}
+
+static double etcd_ok_of(const struct vip_report *r)
+{
+	return r->etcd_ok;
+}
+
+static double etcd_leader_of(const struct vip_report *r)
+{
+	return r->etcd_leader;
+}
+
+static double warnings_of(const struct vip_report *r)
+{
+	return (double) r->n_warnings;
+}
+
+static const struct {
+	const char *name;
+	enum metrics_type type;
+	const char *help;
+	value_fn value;
+} families[] = {
+    {"fairlead_vipd_owner", METRICS_GAUGE, "1 while this node owns the VIP.", owner_of},
+    {"fairlead_vipd_epoch", METRICS_GAUGE, "How often the VIP has changed its owner.", epoch_of},
+    {"fairlead_vipd_fence_left_seconds", METRICS_GAUGE,
+     "Until the fence acts unless the ownership is confirmed again; only where the address is "
+     "held.",
+     fence_left_of},
+    {"fairlead_vipd_fence_window_seconds", METRICS_GAUGE, "What one confirmation grants.",
+     fence_window_of},
+    {"fairlead_vipd_bound_seconds", METRICS_GAUGE,
+     "The longest that two nodes may answer, whatever happens: window and lateness of the fence.",
+     bound_of},
+    {"fairlead_vipd_confirm_rtt_seconds", METRICS_GAUGE,
+     "Round trip of the last confirmation that etcd answered.", confirm_rtt_of},
+    {"fairlead_vipd_confirmations_total", METRICS_COUNTER, "Confirmations that etcd granted.",
+     confirmations_of},
+    {"fairlead_vipd_confirmation_failures_total", METRICS_COUNTER,
+     "Confirmations that failed or went unanswered.", confirmation_failures_of},
+    {"fairlead_vipd_last_move_timestamp_seconds", METRICS_GAUGE,
+     "When the last known move was complete, since the epoch.", last_move_time_of},
+    {"fairlead_vipd_last_move_duration_seconds", METRICS_GAUGE,
+     "How long the last known move took.", last_move_duration_of},
+    {"fairlead_vipd_conflicts_total", METRICS_COUNTER,
+     "Claims of the VIP by a host that is not its owner.", conflicts_of},
+    {"fairlead_vipd_readds_total", METRICS_COUNTER,
+     "Times that another program deleted the address and it was added again.", readds_of},
+    {"fairlead_vipd_candidates", METRICS_GAUGE, "Nodes in the race for the VIP.", candidates_of},
+    {"fairlead_vipd_priority", METRICS_GAUGE, "Priority of this node for the VIP.", priority_of},
+    {"fairlead_vipd_hold", METRICS_GAUGE, "1 while an operator holds this node out of the race.",
+     hold_of},
+    {"fairlead_vipd_etcd_ok", METRICS_GAUGE, "1 while etcd answers.", etcd_ok_of},
+    {"fairlead_vipd_etcd_leader", METRICS_GAUGE, "1 while the etcd member of this node leads.",
+     etcd_leader_of},
+    {"fairlead_vipd_warnings", METRICS_GAUGE, "Warnings that `fairlead vip status` shows.",
+     warnings_of},
+};
+
+static void put_state(struct metrics *m, const struct vip_report *reports, size_t n)
+{
+	metrics_family(m, "fairlead_vipd_state", METRICS_GAUGE, "1 for the state that the VIP is in.");
+	for (size_t i = 0; i < n; i++) {
+		for (size_t s = 0; s < ARRAY_SIZE(state_names); s++) {
+			const struct metrics_label labels[] = {{"vip", reports[i].vip},
+			                                       {"state", state_names[s]}};
+
+			metrics_sample(m, strcmp(reports[i].state, state_names[s]) == 0, labels, 2);
+		}
+	}
+}
+
+static void put_health(struct metrics *m, const struct vip_report *reports, size_t n)
+{
+	metrics_family(m, "fairlead_vipd_health", METRICS_GAUGE,
+	               "1 for the health of this node's API server.");
+	for (size_t i = 0; i < n; i++) {
+		for (size_t h = 0; h < ARRAY_SIZE(health_states); h++) {
+			const struct metrics_label labels[] = {{"vip", reports[i].vip},
+			                                       {"health", health_state_name(health_states[h])}};
+
+			metrics_sample(m, reports[i].health == health_states[h], labels, 2);
+		}
+	}
+}
+
+static void put_moves(struct metrics *m, const struct vip_report *reports, size_t n)
+{
+	metrics_family(m, "fairlead_vipd_moves_total", METRICS_COUNTER,
+	               "Moves of the VIP to or from this node, by reason.");
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < reports[i].n_moves; k++) {
+			const struct metrics_label labels[] = {{"vip", reports[i].vip},
+			                                       {"reason", reports[i].moves[k].name}};
+
+			metrics_sample(m, (double) reports[i].moves[k].count, labels, 2);
+		}
+	}
+}
+
+void report_metrics(struct metrics *m, const struct vip_report *reports, size_t n)
+{
+	metrics_family(m, "fairlead_vipd_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
+	put_state(m, reports, n);
+	for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
+		metrics_family(m, families[f].name, families[f].type, families[f].help);
+		for (size_t i = 0; i < n; i++) {
+			double value = families[f].value(&reports[i]);
+
+			if (!isnan(value))
+				metrics_sample(m, value, &(struct metrics_label){"vip", reports[i].vip}, 1);
+		}
+	}
+	put_health(m, reports, n);
+	put_moves(m, reports, n);
+}
