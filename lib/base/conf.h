@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Configuration files: YAML read into a tree that knows where everything stands, and the tree read
+ * into structs by tables. Every daemon reads the same files and names the kinds of document that it
+ * takes; documents of other kinds that fairlead or Talos know are passed over.
+ *
+ *	conf_new -> conf_add_path ... -> conf_read -> (own checks) -> conf_finish -> conf_free
+ *
+ * Nothing stops at the first error: each is noted with its place, and conf_finish() hands all of
+ * them over in the order of the files, as "file:line:col: path: what is wrong: 'value' (what to
+ *do)".
+ *
+ * Scalars have no type of their own; the target's type decides. `1000` is a string where a name is
+ * wanted, `on` is a string where a string is wanted. What is accepted follows Talos, that is Go's
+ * yaml v3: booleans are true/false and also y/yes/on and n/no/off (in lower, Title and UPPER case),
+ * durations are Go's (1m30s, 250ms); `null`, `~` and nothing at all mean "no value", which a list
+ *or a map takes as empty. Stricter than Go: quoted numbers and booleans are refused, and so are
+ *integers in any spelling but plain decimal, because 010 and 1_000 mean different things to
+ *different readers.
+ *
+ * A struct conf and its nodes are used by one thread. Nodes live until conf_free().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+
+#define CONF_FILE_BYTES_MAX (4u << 20)
+#define CONF_FILES_MAX 256      /* in one struct conf, those of a directory included */
+#define CONF_DOCUMENTS_MAX 1024 /* of all files */
+#define CONF_DEPTH_MAX 64
+#define CONF_NODES_MAX 200000 /* of one file; an alias counts as all that it stands for */
+#define CONF_MAP_KEYS_MAX 1024
+#define CONF_ANCHORS_MAX 256   /* of one document */
+#define CONF_PROBLEMS_MAX 1000 /* more are counted, not kept */
+
+struct conf;
+
+enum conf_shape {
+	CONF_SCALAR,
+	CONF_LIST,
+	CONF_MAP,
+};
+
+/* Read-only for everyone but conf_tree.c. An alias is the node that it stands for, so a tree may
+ * share nodes; merge keys (<<) are resolved. */
+struct conf_node {
+	enum conf_shape shape;
+	bool quoted;               /* scalar: not plain, so never null, a number or a boolean */
+	unsigned file;             /* index, for conf_file_name() */
+	unsigned line;             /* 1-based */
+	unsigned col;              /* 1-based, in characters */
+	char *text;                /* scalar: without NULs, valid UTF-8 */
+	size_t n;                  /* list, map: how many */
+	struct conf_node **keys;   /* map: scalars, no two equal */
+	struct conf_node **values; /* list, map */
+	bool is_document;          /* the map at the top of a document */
+	size_t weight;             /* nodes in it with every alias counted in full */
+};
+
+/* --- schema --- */
+
+struct conf_field;
+
+/*
+ * Stores `value` at `slot` (target + field->offset), or reports what is wrong with conf_error().
+ * Called in the order of the table's fields, once a key at most.
+ */
+typedef void (*conf_set_fn)(struct conf *conf, const struct conf_field *field,
+                            const struct conf_node *value, void *slot);
+
+/* NULL if the text will do; else what is wrong with it ("is not an address"), with *ret_hint set or
+ * left alone. Both are constants or live in `scratch`. */
+#define CONF_SCRATCH_BYTES 256
+typedef const char *(*conf_check_fn)(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                     const char **ret_hint);
+
+enum {
+	CONF_REQUIRED = 1 << 0,
+	/* Known, but another daemon's or Talos's: the value is not looked at. */
+	CONF_PASS = 1 << 1,
+	/* Refused, with `refusal` as the reason. */
+	CONF_REFUSED = 1 << 2,
+};
+
+/* The key that stands for any other key of a map that is not ours alone. A near miss of a named key
+ * is still an error. */
+#define CONF_ANY_KEY "*"
+
+/* A map is described by an array of these that ends with an empty one. */
+struct conf_field {
+	const char *key;
+	conf_set_fn set;
+	size_t offset;
+	unsigned flags;
+	int64_t min, max;                /* conf_set_int, _unsigned, _duration; items of _strings */
+	const char *const *choices;      /* conf_set_choice; NULL at the end */
+	conf_check_fn check;             /* conf_set_string, _strings, _text */
+	const struct conf_field *fields; /* conf_set_map; also tells conf_read_map() what is nested */
+	size_t size;                     /* conf_set_text: bytes at slot */
+	const char *refusal;             /* CONF_REFUSED */
+};
+
+/* Setters. Each leaves the slot alone on error. */
+void conf_set_string(struct conf *, const struct conf_field *, const struct conf_node *,
+                     void *slot);
+void conf_set_strings(struct conf *, const struct conf_field *, const struct conf_node *,
+                      void *slot);
+void conf_set_text(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void conf_set_bool(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void conf_set_int(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void conf_set_unsigned(struct conf *, const struct conf_field *, const struct conf_node *,
+                       void *slot);
+void conf_set_duration(struct conf *, const struct conf_field *, const struct conf_node *,
+                       void *slot);
+void conf_set_choice(struct conf *, const struct conf_field *, const struct conf_node *,
+                     void *slot);
+void conf_set_map(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+
+/* What conf_set_strings() fills: owned, replaced as a whole. */
+struct conf_strings {
+	char **items;
+	size_t n;
+};
+void conf_strings_fini(struct conf_strings *strings);
+
+/* Reads a map's keys into `target`; wrong ones are reported. Keys `apiVersion` and `kind` of a
+ * document that has a kind are passed over. */
+void conf_read_map(struct conf *conf, const struct conf_node *map, const struct conf_field *fields,
+                   void *target);
+
+/* --- documents --- */
+
+#define CONF_API_TALOS "v1alpha1"
+#define CONF_API_FAIRLEAD "fairlead/v1"
+#define CONF_KIND_LEGACY                                                     \
+	"" /* Talos's first style: no kind, `machine:` and `cluster:` at the top \
+	    */
+
+struct conf_kind {
+	const char *kind;                /* ends a table when NULL */
+	const struct conf_field *fields; /* what read() uses; kept here so that tests can walk it */
+	void (*read)(struct conf *conf, const struct conf_node *document, void *userdata);
+};
+
+/* Calls the read() of each document's kind, in the order of files and documents. */
+void conf_read(struct conf *conf, const struct conf_kind *kinds, void *userdata);
+
+/* --- reading --- */
+
+typedef void (*conf_message_fn)(const char *message, void *userdata);
+
+struct conf *conf_new(void);
+void conf_free(struct conf *conf);
+DEFINE_AUTO(struct conf, conf_free);
+
+/* A file, or the *.yaml files of a directory in the order of their names. What cannot be read is an
+ * error like any other. */
+void conf_add_path(struct conf *conf, const char *path);
+
+/* text need not end in a NUL. `name` stands for the file in messages. */
+void conf_add_text(struct conf *conf, const char *name, const char *text, size_t len);
+
+/* Hands over every message in the order of their places. 0, or -EINVAL if there was any error.
+ * `note` is for what is odd but harmless; it and `error` may be NULL. */
+int conf_finish(struct conf *conf, conf_message_fn error, conf_message_fn note, void *userdata);
+
+/* --- for setters and checks --- */
+
+/*
+ * Reports at a node: "file:line:col: path: <fmt>: 'value' (hint)", with the value if the node is a
+ * scalar and with the current path. `at` NULL: no place. hint NULL: none.
+ */
+void conf_error(struct conf *conf, const struct conf_node *at, const char *hint, const char *fmt,
+                ...) PRINTF_LIKE(4, 5);
+void conf_note(struct conf *conf, const struct conf_node *at, const char *hint, const char *fmt,
+               ...) PRINTF_LIKE(4, 5);
+bool conf_has_errors(const struct conf *conf);
+
+/* Adds to the path: ".rise", or "[2]" when fmt begins with a bracket. Undo with what it returned.
+ */
+size_t conf_enter(struct conf *conf, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void conf_leave(struct conf *conf, size_t before);
+const char *conf_path(const struct conf *conf); /* borrowed until the next of these */
+
+bool conf_node_is_null(const struct conf_node *node);
+/* The value of a key, or NULL. */
+const struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
+const char *conf_file_name(const struct conf *conf, const struct conf_node *node);
+/* "file:line"; the caller frees it. */
+char *conf_origin(const struct conf *conf, const struct conf_node *node);
+
+/* True if the node has this shape; else reports it. A null is an empty list or map, and no scalar.
+ */
+bool conf_expect(struct conf *conf, const struct conf_node *node, enum conf_shape shape);
+
+/* --- scalars, also for others than setters --- */
+
+#define CONF_DURATION_TEXT_MAX 48
+
+/* Go's time.ParseDuration: "1m30s", "-1.5h", "250ms", "0". -EINVAL: not a duration; -ERANGE: too
+ * large; -EDOM: finer than a microsecond. */
+int conf_parse_duration(const char *text, int64_t *ret_us);
+const char *conf_format_duration(int64_t us, char buf[static CONF_DURATION_TEXT_MAX]);
+/* Plain decimal. -EINVAL or -ERANGE. */
+int conf_parse_int(const char *text, int64_t *ret_value);
+int conf_parse_bool(const char *text, bool *ret_value);
+
+/* Writes text as a YAML scalar that reads back as exactly this string. */
+void conf_write_string(FILE *out, const char *text);

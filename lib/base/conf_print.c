@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text on its way out: into messages, where nothing may act on a terminal, and into YAML, where it
+ * must read back as it was. Texts are valid UTF-8, since libyaml refuses anything else; a stray
+ * byte (a file name can hold one) is written as \xNN.
+ */
+#include "base/conf_priv.h"
+
+#include <ctype.h>
+#include <string.h>
+
+uint32_t conf_utf8_next(const char *text, size_t *ret_len)
+{
+	const unsigned char *p = (const unsigned char *) text;
+	uint32_t c;
+	size_t len;
+
+	*ret_len = 1;
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return p[0];
+	len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	c = p[0] & (0xffu >> (len + 1));
+	for (size_t i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return p[0];
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	*ret_len = len;
+	return c;
+}
+
+/* Line and paragraph separators, direction overrides and other marks that nobody sees. */
+static bool is_invisible(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+}
+
+/* As YAML's double quotes spell it, which people can read too. */
+static void write_escaped(FILE *out, uint32_t c)
+{
+	if (c == '\n')
+		(void) fputs("\\n", out);
+	else if (c == '\t')
+		(void) fputs("\\t", out);
+	else if (c < 0x100)
+		(void) fprintf(out, "\\x%02x", c);
+	else if (c < 0x10000)
+		(void) fprintf(out, "\\u%04x", c);
+	else
+		(void) fprintf(out, "\\U%08x", c);
+}
+
+void conf_write_visible(FILE *out, const char *text, size_t max_bytes)
+{
+	size_t len;
+
+	for (const char *p = text; *p != '\0'; p += len) {
+		uint32_t c = conf_utf8_next(p, &len);
+
+		if ((size_t) (p - text) + len > max_bytes) {
+			(void) fputs("...", out);
+			return;
+		}
+		if (is_invisible(c) || (len == 1 && c >= 0x80))
+			write_escaped(out, c);
+		else
+			(void) fwrite(p, 1, len, out);
+	}
+}
+
+/* Words, paths, names, addresses of IPv4: what no YAML reader takes for anything but a string, or
+ * what ours takes for a string because its target is one. */
+static bool is_plain(const char *text)
+{
+	static const char *const words[] = {"null", "true", "false", "yes", "no",
+	                                    "on",   "off",  "y",     "n"};
+
+	if (!isalpha((unsigned char) text[0]) && text[0] != '/')
+		return false;
+	for (const char *p = text; *p != '\0'; p++) {
+		if (!isalnum((unsigned char) *p) && strchr("/._-", *p) == NULL)
+			return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcasecmp(text, words[i]) == 0)
+			return false;
+	}
+	return true;
+}
+
+void conf_write_string(FILE *out, const char *text)
+{
+	size_t len;
+
+	if (is_plain(text)) {
+		(void) fputs(text, out);
+		return;
+	}
+	(void) fputc('"', out);
+	for (const char *p = text; *p != '\0'; p += len) {
+		uint32_t c = conf_utf8_next(p, &len);
+
+		if (c == '"' || c == '\\')
+			(void) fprintf(out, "\\%c", (char) c);
+		else if (c >= 0x20 && c < 0x7f)
+			(void) fputc((int) c, out);
+		else
+			write_escaped(out, c);
+	}
+	(void) fputc('"', out);
+}

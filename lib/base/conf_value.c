@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a scalar's text means, once the target's type is known. Pure.
+ */
+#include "base/conf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mono.h"
+
+/* --- integers and booleans --- */
+
+int conf_parse_int(const char *text, int64_t *ret_value)
+{
+	bool negative = text[0] == '-';
+	const char *p = text + negative;
+	int64_t value = 0;
+
+	if (*p == '\0' || (p[0] == '0' && (p[1] != '\0' || negative)))
+		return -EINVAL;
+	for (const char *q = p; *q != '\0'; q++) {
+		if (*q < '0' || *q > '9')
+			return -EINVAL;
+	}
+	for (; *p != '\0'; p++) {
+		int digit = *p - '0';
+
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, negative ? -digit : digit, &value))
+			return -ERANGE;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+int conf_parse_bool(const char *text, bool *ret_value)
+{
+	static const char *const yes[] = {"true", "True", "TRUE", "yes", "Yes", "YES",
+	                                  "on",   "On",   "ON",   "y",   "Y"};
+	static const char *const no[] = {"false", "False", "FALSE", "no", "No", "NO",
+	                                 "off",   "Off",   "OFF",   "n",  "N"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
+		if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
+			*ret_value = strcmp(text, yes[i]) == 0;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* --- durations --- */
+
+struct unit {
+	const char *name;
+	int64_t ns;
+};
+
+static const struct unit units[] = {
+    /* The two spellings of micro are two characters: U+00B5 and U+03BC. */
+    {"ns", 1},
+    {"us", 1000},
+    {"\xc2\xb5s", 1000},
+    {"\xce\xbcs", 1000},
+    {"ms", 1000 * US_PER_MS},
+    {"s", 1000 * US_PER_S},
+    {"m", 60 * 1000 * US_PER_S},
+    {"h", 3600 * 1000 * US_PER_S},
+};
+
+/* The unit's name ends where the next number begins. */
+static const struct unit *parse_unit(const char **text)
+{
+	size_t len = strcspn(*text, ".0123456789");
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strlen(units[i].name) == len && memcmp(units[i].name, *text, len) == 0) {
+			*text += len;
+			return &units[i];
+		}
+	}
+	return NULL;
+}
+
+/* 128 bits: the finest fraction of the largest unit, and sums of those, fit without thought. */
+static int parse_term(const char **text, __int128 *ret_ns)
+{
+	const char *p = *text;
+	__int128 whole = 0, fraction = 0, scale = 1;
+	const struct unit *unit;
+	bool any = false;
+	__int128 rest;
+
+	for (; *p >= '0' && *p <= '9'; p++, any = true) {
+		whole = whole * 10 + (*p - '0');
+		if (whole > INT64_MAX)
+			return -ERANGE;
+	}
+	if (*p == '.') {
+		for (p++; *p >= '0' && *p <= '9'; p++, any = true) {
+			if (scale > INT64_C(1000000000000000))
+				return -EDOM;
+			fraction = fraction * 10 + (*p - '0');
+			scale *= 10;
+		}
+	}
+	if (!any)
+		return -EINVAL;
+	unit = parse_unit(&p);
+	if (unit == NULL)
+		return -EINVAL;
+	rest = fraction * unit->ns;
+	if (rest % scale != 0)
+		return -EDOM;
+	*ret_ns = whole * unit->ns + rest / scale;
+	*text = p;
+	return 0;
+}
+
+int conf_parse_duration(const char *text, int64_t *ret_us)
+{
+	bool negative = text[0] == '-';
+	const char *p = text + (text[0] == '-' || text[0] == '+');
+	__int128 total = 0;
+	int r;
+
+	if (strcmp(p, "0") == 0) {
+		*ret_us = 0;
+		return 0;
+	}
+	if (*p == '\0')
+		return -EINVAL;
+	while (*p != '\0') {
+		__int128 ns;
+
+		r = parse_term(&p, &ns);
+		if (r < 0)
+			return r;
+		total += ns;
+		/* Go's limit, 292 years; also what keeps the sum from overflowing. */
+		if (total > INT64_MAX)
+			return -ERANGE;
+	}
+	if (total % 1000 != 0)
+		return -EDOM;
+	*ret_us = (int64_t) (negative ? -total / 1000 : total / 1000);
+	return 0;
+}
+
+const char *conf_format_duration(int64_t us, char buf[static CONF_DURATION_TEXT_MAX])
+{
+	uint64_t left = us < 0 ? (uint64_t) 0 - (uint64_t) us : (uint64_t) us;
+	const uint64_t per_s = (uint64_t) US_PER_S, per_ms = (uint64_t) US_PER_MS;
+	FILE *out = fmemopen(buf, CONF_DURATION_TEXT_MAX, "w");
+
+	buf[0] = '\0';
+	if (out == NULL)
+		return buf;
+	if (us < 0)
+		(void) fputc('-', out);
+	if (left == 0)
+		(void) fputs("0s", out);
+	if (left > 0 && left < per_s) {
+		if (left % per_ms == 0)
+			(void) fprintf(out, "%llums", (unsigned long long) (left / per_ms));
+		else
+			(void) fprintf(out, "%lluus", (unsigned long long) left);
+		left = 0;
+	}
+	if (left >= 3600 * per_s)
+		(void) fprintf(out, "%lluh", (unsigned long long) (left / (3600 * per_s)));
+	left %= 3600 * per_s;
+	if (left >= 60 * per_s)
+		(void) fprintf(out, "%llum", (unsigned long long) (left / (60 * per_s)));
+	left %= 60 * per_s;
+	if (left > 0) {
+		unsigned fraction = (unsigned) (left % per_s);
+		int digits = 6;
+
+		(void) fprintf(out, "%llu", (unsigned long long) (left / per_s));
+		for (; fraction > 0 && fraction % 10 == 0; digits--)
+			fraction /= 10;
+		if (fraction > 0)
+			(void) fprintf(out, ".%0*u", digits, fraction);
+		(void) fputc('s', out);
+	}
+	(void) fclose(out);
+	return buf;
+}
