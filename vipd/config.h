@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * What vipd takes from the configuration: the VIPs (Layer2VIPConfig, and `vip` in a legacy `machine:`
- * document's interfaces and VLANs), how to reach etcd (EtcdClientConfig), who this node is (NodeConfig)
- * and the policy (VIPPolicyConfig). Immutable once read: a reload reads a whole new one and swaps.
- * Times are microseconds.
+ * What vipd takes from the configuration: the VIPs (Layer2VIPConfig, and `vip` in a legacy
+ * `machine:` document's interfaces and VLANs), how to reach etcd (EtcdClientConfig), who this node
+ * is (NodeConfig) and the policy (VIPPolicyConfig). Immutable once read: a reload reads a whole new
+ * one and swaps. Times are microseconds.
  */
 
 #include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/addr.h"
 #include "base/cleanup.h"
@@ -27,9 +28,9 @@ enum config_fence {
 
 struct config_health {
 	bool enabled;
-	char *url;             /* https://127.0.0.1:6443/readyz */
-	char *server_name;     /* name to verify; "kubernetes" */
-	char *ca_file;         /* /etc/kubernetes/pki/ca.crt */
+	char *url;              /* https://127.0.0.1:6443/readyz; the host is an IP address */
+	char *server_name;      /* name to verify; "kubernetes" */
+	char *ca_file;          /* /etc/kubernetes/pki/ca.crt */
 	char *client_cert_file; /* NULL: anonymous */
 	char *client_key_file;
 	int64_t interval_us;
@@ -47,8 +48,8 @@ struct config_policy {
 	bool avoid_etcd_leader;
 	int64_t hold_down_us; /* least time between two moves that are not forced */
 	struct config_health health;
-	int64_t announce_refresh_us;   /* 0: never */
-	unsigned announce_repeats;     /* at one second each, behind the first three */
+	int64_t announce_refresh_us; /* 0: never */
+	unsigned announce_repeats;   /* at one second each, behind the first three */
 	bool destroy_sockets;
 };
 
@@ -77,11 +78,21 @@ struct config_etcd {
 struct config {
 	char node_name[CONFIG_NODE_NAME_MAX + 1];
 	struct config_etcd etcd;
-	int64_t lease_ttl_us; /* of the node's presence; default 10 s */
-	struct config_vip *vips; /* sorted by address, no duplicates */
+	int64_t lease_ttl_us;        /* of the node's presence, whole seconds; default 10 s */
+	struct config_policy policy; /* what a VIP without a policy of its own has */
+	struct config_vip *vips;     /* sorted by address, no duplicates */
 	size_t n_vips;
-	/* No EtcdClientConfig was given: endpoints and certificates are the node's own (kubeadm). */
+	/* Neither endpoints nor certificates were given: they are the node's own (kubeadm). */
 	bool etcd_is_default;
+	/* What is odd but goes on: "the health gate is off: ..."; for the log and for --check. */
+	char **notes;
+	size_t n_notes;
+};
+
+/* What the defaults depend on. NULL instead of one: the machine as it is. */
+struct config_env {
+	const char *hostname;
+	bool (*file_exists)(const char *path);
 };
 
 /*
@@ -92,5 +103,16 @@ struct config {
 typedef void (*config_error_fn)(const char *message, void *userdata);
 int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
                 struct config **ret_config);
+int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
+                    config_error_fn error, void *userdata, struct config **ret_config);
+/* The same from a text; `name` stands for the file in messages. */
+int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
+                     config_error_fn error, void *userdata, struct config **ret_config);
 void config_free(struct config *config);
 DEFINE_AUTO(struct config, config_free);
+
+bool config_policy_equal(const struct config_policy *a, const struct config_policy *b);
+
+/* YAML that config_load() reads back as the same configuration, every key written out. Passwords
+ * are not in it: there is only the name of their file. */
+void config_print(const struct config *config, FILE *out);

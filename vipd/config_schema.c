@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of vipd's kinds: every key, its type, its range. docs/config.md and fairlead.yaml(5)
+ * describe these keys, and a test holds them to it.
+ *
+ * VIPPolicyConfig documents are only collected here: one with a name starts from what the one
+ * without says, wherever that stands, so config.c reads them when all are known.
+ */
+#include "vipd/config_priv.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define HOURS INT64_C(3600) * US_PER_S
+#define ENDPOINTS_MAX 16 /* as etcd.h has it */
+
+const char *const config_fence_names[] = {
+    [CONFIG_FENCE_AUTO] = "auto",
+    [CONFIG_FENCE_NFTABLES] = "nftables",
+    [CONFIG_FENCE_LIFETIME] = "lifetime",
+    NULL,
+};
+
+/* --- VIPPolicyConfig --- */
+
+/* 0 stands for a choice that vipd or the key makes itself; else the range holds. */
+static void set_duration_or_zero(struct conf *conf, const struct conf_field *field,
+                                 const struct conf_node *value, void *slot)
+{
+	int64_t us;
+
+	if (value->shape == CONF_SCALAR && conf_parse_duration(value->text, &us) >= 0 && us == 0)
+		*(int64_t *) slot = 0;
+	else
+		conf_set_duration(conf, field, value, slot);
+}
+
+/* etcd counts leases in seconds. */
+static void set_whole_seconds(struct conf *conf, const struct conf_field *field,
+                              const struct conf_node *value, void *slot)
+{
+	int64_t us = -1;
+
+	conf_set_duration(conf, field, value, &us);
+	if (us < 0)
+		return;
+	if (us % US_PER_S != 0)
+		conf_error(conf, value, NULL, "must be whole seconds");
+	else
+		*(int64_t *) slot = us;
+}
+
+#define HEALTH(member) offsetof(struct config_health, member)
+static const struct conf_field health_fields[] = {
+    {.key = "enabled", .set = conf_set_bool, .offset = HEALTH(enabled)},
+    {.key = "url", .set = conf_set_string, .offset = HEALTH(url), .check = config_check_health_url},
+    {.key = "serverName",
+     .set = conf_set_string,
+     .offset = HEALTH(server_name),
+     .check = config_check_server_name},
+    {.key = "caFile",
+     .set = conf_set_string,
+     .offset = HEALTH(ca_file),
+     .check = config_check_file},
+    {.key = "clientCertFile",
+     .set = conf_set_string,
+     .offset = HEALTH(client_cert_file),
+     .check = config_check_file},
+    {.key = "clientKeyFile",
+     .set = conf_set_string,
+     .offset = HEALTH(client_key_file),
+     .check = config_check_file},
+    {.key = "interval",
+     .set = conf_set_duration,
+     .offset = HEALTH(interval_us),
+     .min = 100 * US_PER_MS,
+     .max = 60 * US_PER_S},
+    {.key = "timeout",
+     .set = conf_set_duration,
+     .offset = HEALTH(timeout_us),
+     .min = 50 * US_PER_MS,
+     .max = 60 * US_PER_S},
+    {.key = "rise", .set = conf_set_unsigned, .offset = HEALTH(rise), .min = 1, .max = 100},
+    {.key = "fall", .set = conf_set_unsigned, .offset = HEALTH(fall), .min = 1, .max = 100},
+    {0},
+};
+
+#define POLICY(member) offsetof(struct config_policy, member)
+static const struct conf_field announce_fields[] = {
+    {.key = "refresh",
+     .set = set_duration_or_zero,
+     .offset = POLICY(announce_refresh_us),
+     .min = US_PER_S,
+     .max = 1 * HOURS},
+    {.key = "repeats",
+     .set = conf_set_unsigned,
+     .offset = POLICY(announce_repeats),
+     .min = 0,
+     .max = 60},
+    {0},
+};
+
+#define DOCUMENT(member) offsetof(struct policy_document, member)
+const struct conf_field config_policy_fields[] = {
+    {.key = "name", .set = conf_set_string, .offset = DOCUMENT(name)},
+    {.key = "fenceWindow",
+     .set = set_duration_or_zero,
+     .offset = DOCUMENT(policy.fence_window_us),
+     .min = 500 * US_PER_MS,
+     .max = 60 * US_PER_S},
+    {.key = "fence",
+     .set = conf_set_choice,
+     .offset = DOCUMENT(policy.fence),
+     .choices = config_fence_names},
+    {.key = "leaseTTL",
+     .set = set_whole_seconds,
+     .offset = DOCUMENT(lease_ttl_us),
+     .min = 2 * US_PER_S,
+     .max = 300 * US_PER_S},
+    {.key = "priority",
+     .set = conf_set_int,
+     .offset = DOCUMENT(policy.priority),
+     .min = 0,
+     .max = 1000},
+    {.key = "preempt", .set = conf_set_bool, .offset = DOCUMENT(policy.preempt)},
+    {.key = "avoidEtcdLeader", .set = conf_set_bool, .offset = DOCUMENT(policy.avoid_etcd_leader)},
+    {.key = "holdDown",
+     .set = conf_set_duration,
+     .offset = DOCUMENT(policy.hold_down_us),
+     .min = 0,
+     .max = 1 * HOURS},
+    {.key = "healthCheck",
+     .set = conf_set_map,
+     .offset = DOCUMENT(policy.health),
+     .fields = health_fields},
+    {.key = "announce", .set = conf_set_map, .offset = DOCUMENT(policy), .fields = announce_fields},
+    {.key = "destroySockets", .set = conf_set_bool, .offset = DOCUMENT(policy.destroy_sockets)},
+    {0},
+};
+
+static void read_policy(struct conf *conf UNUSED, const struct conf_node *document, void *userdata)
+{
+	struct config_reading *reading = userdata;
+
+	reading->policies =
+	    xreallocarray(reading->policies, reading->n_policies + 1, sizeof(*reading->policies));
+	reading->policies[reading->n_policies++] = document;
+}
+
+/* --- kinds of which there is one --- */
+
+static bool is_first(struct conf *conf, const struct conf_node *document,
+                     const struct conf_node **first)
+{
+	AUTO(free) char *origin = NULL;
+
+	if (*first == NULL) {
+		*first = document;
+		return true;
+	}
+	origin = conf_origin(conf, *first);
+	conf_error(conf, document, "there may be one", "is here a second time, first at %s", origin);
+	return false;
+}
+
+#define ETCD(member) offsetof(struct etcd_document, etcd.member)
+const struct conf_field config_etcd_fields[] = {
+    {.key = "endpoints",
+     .set = conf_set_strings,
+     .offset = offsetof(struct etcd_document, endpoints),
+     .min = 1,
+     .max = ENDPOINTS_MAX,
+     .check = config_check_endpoint},
+    {.key = "caFile", .set = conf_set_string, .offset = ETCD(ca_file), .check = config_check_file},
+    {.key = "certFile",
+     .set = conf_set_string,
+     .offset = ETCD(cert_file),
+     .check = config_check_file},
+    {.key = "keyFile",
+     .set = conf_set_string,
+     .offset = ETCD(key_file),
+     .check = config_check_file},
+    {.key = "user", .set = conf_set_string, .offset = ETCD(user)},
+    {.key = "password",
+     .flags = CONF_REFUSED,
+     .refusal =
+         "a password does not belong here, write it into a file and name that in passwordFile"},
+    {.key = "passwordFile",
+     .set = conf_set_string,
+     .offset = ETCD(password_file),
+     .check = config_check_file},
+    {.key = "discoverMembers", .set = conf_set_bool, .offset = ETCD(discover_members)},
+    {.key = "prefix", .set = conf_set_string, .offset = ETCD(prefix), .check = config_check_prefix},
+    {.key = "callTimeout",
+     .set = conf_set_duration,
+     .offset = ETCD(call_timeout_us),
+     .min = 100 * US_PER_MS,
+     .max = 30 * US_PER_S},
+    {.key = "hedgeDelay",
+     .set = conf_set_duration,
+     .offset = ETCD(hedge_us),
+     .min = 10 * US_PER_MS,
+     .max = 10 * US_PER_S},
+    {0},
+};
+
+static void read_etcd(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	struct config_reading *reading = userdata;
+
+	if (is_first(conf, document, &reading->etcd_document))
+		conf_read_map(conf, document, config_etcd_fields, &reading->etcd);
+}
+
+static const struct conf_field node_fields[] = {
+    {.key = "name",
+     .set = conf_set_text,
+     .offset = offsetof(struct config, node_name),
+     .flags = CONF_REQUIRED,
+     .check = config_check_node_name,
+     .size = CONFIG_NODE_NAME_MAX + 1},
+    {0},
+};
+
+static void read_node(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	struct config_reading *reading = userdata;
+
+	if (is_first(conf, document, &reading->node_document))
+		conf_read_map(conf, document, node_fields, reading->config);
+}
+
+/* --- all --- */
+
+const struct conf_kind config_kinds[] = {
+    {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
+    {"HostnameConfig", config_hostname_fields, config_read_hostname},
+    {"Layer2VIPConfig", config_layer2_fields, config_read_layer2},
+    {"HCloudVIPConfig", NULL, config_refuse_hcloud},
+    {"NodeConfig", node_fields, read_node},
+    {"EtcdClientConfig", config_etcd_fields, read_etcd},
+    {"VIPPolicyConfig", config_policy_fields, read_policy},
+    {0},
+};

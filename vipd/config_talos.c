@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Talos's own documents, as far as they concern VIPs: Layer2VIPConfig, and in the legacy machine
+ * configuration the `vip` of an interface or of its VLANs, plus the node's host name. Both styles
+ * end as the same struct vip_entry.
+ *
+ * A machine configuration is pasted whole: `cluster:` and most of `machine:` is passed over, also
+ * in parts that a newer Talos may add. `machine.network` is fairlead's own, so its keys are checked
+ * even where their values are for another daemon.
+ */
+#include "vipd/config_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "web/digest.h"
+
+/* One `vip:` of the legacy style. */
+struct legacy_vip {
+	struct addr addr;
+	const struct conf_node *at;
+};
+
+struct vlan {
+	unsigned id;
+	struct legacy_vip vip;
+};
+
+struct device {
+	char link[IFNAMSIZ];
+	const struct conf_node *selector;
+	const struct conf_node *vlans;
+	bool ignore;
+	struct legacy_vip vip;
+};
+
+static void add_vip(struct config_reading *reading, const struct conf_node *at,
+                    const struct addr *addr, const char *link)
+{
+	struct vip_entry *entry;
+
+	reading->vips = xreallocarray(reading->vips, reading->n_vips + 1, sizeof(*reading->vips));
+	entry = &reading->vips[reading->n_vips++];
+	*entry = (struct vip_entry){.addr = *addr, .at = at, .path = xstrdup(conf_path(reading->conf))};
+	(void) snprintf(entry->link, sizeof(entry->link), "%s", link);
+}
+
+/* Keeps the node, for what is looked at when the whole map is known. */
+static void set_node(struct conf *conf UNUSED, const struct conf_field *field UNUSED,
+                     const struct conf_node *value, void *slot)
+{
+	*(const struct conf_node **) slot = value;
+}
+
+/* Looked at when it is known whether a NodeConfig comes first. Two documents may agree. */
+static void set_hostname(struct conf *conf, const struct conf_field *field UNUSED,
+                         const struct conf_node *value, void *slot)
+{
+	const struct conf_node **hostname = slot;
+	AUTO(free) char *origin = NULL;
+
+	if (!conf_expect(conf, value, CONF_SCALAR))
+		return;
+	if (*hostname != NULL && strcmp((*hostname)->text, value->text) != 0) {
+		origin = conf_origin(conf, *hostname);
+		conf_error(conf, value, NULL, "differs from the host name at %s", origin);
+		return;
+	}
+	*hostname = value;
+}
+
+static void set_vip(struct conf *conf, const struct conf_field *field UNUSED,
+                    const struct conf_node *value, void *slot)
+{
+	char scratch[CONF_SCRATCH_BYTES];
+	const char *hint = NULL, *wrong;
+	struct legacy_vip *vip = slot;
+
+	if (!conf_expect(conf, value, CONF_SCALAR))
+		return;
+	wrong = config_check_vip(value->text, &vip->addr, scratch, &hint);
+	if (wrong != NULL)
+		conf_error(conf, value, hint, "%s", wrong);
+	vip->at = value;
+}
+
+/* --- Layer2VIPConfig, HCloudVIPConfig --- */
+
+struct layer2 {
+	struct legacy_vip vip;
+	char link[IFNAMSIZ];
+};
+
+const struct conf_field config_layer2_fields[] = {
+    {.key = "name", .set = set_vip, .offset = offsetof(struct layer2, vip), .flags = CONF_REQUIRED},
+    {.key = "link",
+     .set = conf_set_text,
+     .offset = offsetof(struct layer2, link),
+     .flags = CONF_REQUIRED,
+     .check = config_check_link,
+     .size = IFNAMSIZ},
+    {0},
+};
+
+void config_read_layer2(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	struct layer2 layer2 = {0};
+
+	conf_read_map(conf, document, config_layer2_fields, &layer2);
+	if (addr_is_set(&layer2.vip.addr))
+		add_vip(userdata, layer2.vip.at, &layer2.vip.addr, layer2.link);
+}
+
+void config_refuse_hcloud(struct conf *conf, const struct conf_node *document,
+                          void *userdata UNUSED)
+{
+	conf_error(conf, document, "remove it, or use a Layer2VIPConfig",
+	           "VIPs of Hetzner Cloud are not supported yet");
+}
+
+/* --- HostnameConfig --- */
+
+const struct conf_field config_hostname_fields[] = {
+    {.key = "hostname", .set = set_hostname, .offset = offsetof(struct config_reading, hostname)},
+    {.key = "auto", .flags = CONF_PASS},
+    {0},
+};
+
+void config_read_hostname(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	conf_read_map(conf, document, config_hostname_fields, userdata);
+}
+
+/* --- the legacy document --- */
+
+static const struct conf_field vip_fields[] = {
+    {.key = "ip", .set = set_vip, .offset = 0, .flags = CONF_REQUIRED},
+    {.key = "equinixMetal",
+     .flags = CONF_REFUSED,
+     .refusal = "VIPs of Equinix Metal are not supported yet"},
+    {.key = "hcloud",
+     .flags = CONF_REFUSED,
+     .refusal = "VIPs of Hetzner Cloud are not supported yet"},
+    {0},
+};
+
+static const struct conf_field vlan_fields[] = {
+    {.key = "vlanId",
+     .set = conf_set_unsigned,
+     .offset = offsetof(struct vlan, id),
+     .flags = CONF_REQUIRED,
+     .min = 1,
+     .max = 4094},
+    {.key = "vip", .set = conf_set_map, .offset = offsetof(struct vlan, vip), .fields = vip_fields},
+    {.key = "addresses", .flags = CONF_PASS},
+    {.key = "cidr", .flags = CONF_PASS},
+    {.key = "routes", .flags = CONF_PASS},
+    {.key = "dhcp", .flags = CONF_PASS},
+    {.key = "dhcpOptions", .flags = CONF_PASS},
+    {.key = "mtu", .flags = CONF_PASS},
+    {0},
+};
+
+static const struct conf_field device_fields[] = {
+    {.key = "interface",
+     .set = conf_set_text,
+     .offset = offsetof(struct device, link),
+     .check = config_check_link,
+     .size = IFNAMSIZ},
+    {.key = "deviceSelector", .set = set_node, .offset = offsetof(struct device, selector)},
+    {.key = "ignore", .set = conf_set_bool, .offset = offsetof(struct device, ignore)},
+    {.key = "vip",
+     .set = conf_set_map,
+     .offset = offsetof(struct device, vip),
+     .fields = vip_fields},
+    {.key = "vlans",
+     .set = set_node,
+     .offset = offsetof(struct device, vlans),
+     .fields = vlan_fields},
+    {.key = "addresses", .flags = CONF_PASS},
+    {.key = "cidr", .flags = CONF_PASS},
+    {.key = "routes", .flags = CONF_PASS},
+    {.key = "bond", .flags = CONF_PASS},
+    {.key = "bridge", .flags = CONF_PASS},
+    {.key = "bridgePort", .flags = CONF_PASS},
+    {.key = "mtu", .flags = CONF_PASS},
+    {.key = "dhcp", .flags = CONF_PASS},
+    {.key = "dhcpOptions", .flags = CONF_PASS},
+    {.key = "dummy", .flags = CONF_PASS},
+    {.key = "wireguard", .flags = CONF_PASS},
+    {0},
+};
+
+/* A VLAN's name as Talos forms it: the base's name and the id; where base and ".4094" do not fit
+ * into 15 characters, four of the base's and six hexadecimal digits of its SHA-256. */
+static void name_vlan(const char *base, unsigned id, char ret_name[static IFNAMSIZ])
+{
+	uint8_t digest[DIGEST_SHA256_BYTES];
+
+	if (strlen(base) + strlen(".4094") < IFNAMSIZ) {
+		(void) snprintf(ret_name, IFNAMSIZ, "%.10s.%u", base, id % 10000);
+		return;
+	}
+	digest_sha256(base, strlen(base), digest);
+	(void) snprintf(ret_name, IFNAMSIZ, "%.4s%02x%02x%02x.%u", base, digest[0], digest[1],
+	                digest[2], id % 10000);
+}
+
+/* The VIP belongs to the link that this device describes, which must have a name by now. */
+static void add_legacy_vip(struct config_reading *reading, const struct device *device,
+                           const struct legacy_vip *vip, const char *link)
+{
+	if (vip->at == NULL)
+		return;
+	if (device->ignore) {
+		conf_note(reading->conf, vip->at, NULL,
+		          "is not used, for its interface has 'ignore: true'");
+		return;
+	}
+	if (device->selector != NULL) {
+		conf_error(reading->conf, vip->at, "name the link with 'interface'",
+		           "a VIP on a link that 'deviceSelector' chooses is not supported");
+		return;
+	}
+	if (addr_is_set(&vip->addr) && link[0] != '\0')
+		add_vip(reading, vip->at, &vip->addr, link);
+}
+
+static void read_vlans(struct config_reading *reading, const struct device *device)
+{
+	struct conf *conf = reading->conf;
+	size_t outer;
+
+	if (device->vlans == NULL)
+		return;
+	outer = conf_enter(conf, "vlans");
+	if (conf_expect(conf, device->vlans, CONF_LIST)) {
+		for (size_t i = 0; i < device->vlans->n; i++) {
+			size_t before = conf_enter(conf, "[%zu]", i);
+			char link[IFNAMSIZ] = "";
+			struct vlan vlan = {0};
+
+			conf_read_map(conf, device->vlans->values[i], vlan_fields, &vlan);
+			if (device->link[0] != '\0' && vlan.id > 0)
+				name_vlan(device->link, vlan.id, link);
+			add_legacy_vip(reading, device, &vlan.vip, link);
+			conf_leave(conf, before);
+		}
+	}
+	conf_leave(conf, outer);
+}
+
+static void read_device(struct config_reading *reading, const struct conf_node *node)
+{
+	struct conf *conf = reading->conf;
+	struct device device = {0};
+
+	conf_read_map(conf, node, device_fields, &device);
+	if (device.selector != NULL && conf_node_find(node, "interface") != NULL)
+		conf_error(conf, device.selector, NULL,
+		           "'interface' and 'deviceSelector' exclude each other");
+	if (device.selector == NULL && node->shape == CONF_MAP &&
+	    conf_node_find(node, "interface") == NULL)
+		conf_error(conf, node, NULL, "has neither 'interface' nor 'deviceSelector'");
+	add_legacy_vip(reading, &device, &device.vip, device.link);
+	read_vlans(reading, &device);
+}
+
+static void set_interfaces(struct conf *conf, const struct conf_field *field UNUSED,
+                           const struct conf_node *value, void *slot)
+{
+	if (!conf_expect(conf, value, CONF_LIST))
+		return;
+	for (size_t i = 0; i < value->n; i++) {
+		size_t before = conf_enter(conf, "[%zu]", i);
+
+		read_device(slot, value->values[i]);
+		conf_leave(conf, before);
+	}
+}
+
+static const struct conf_field network_fields[] = {
+    {.key = "hostname", .set = set_hostname, .offset = offsetof(struct config_reading, hostname)},
+    {.key = "interfaces", .set = set_interfaces, .offset = 0, .fields = device_fields},
+    {.key = "nameservers", .flags = CONF_PASS},
+    {.key = "searchDomains", .flags = CONF_PASS},
+    {.key = "disableSearchDomain", .flags = CONF_PASS},
+    {.key = "extraHostEntries", .flags = CONF_PASS},
+    {.key = "kubespan", .flags = CONF_PASS},
+    {0},
+};
+
+static const struct conf_field machine_fields[] = {
+    {.key = "network", .set = conf_set_map, .offset = 0, .fields = network_fields},
+    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    {0},
+};
+
+const struct conf_field config_legacy_fields[] = {
+    {.key = "machine", .set = conf_set_map, .offset = 0, .fields = machine_fields},
+    {.key = "version", .flags = CONF_PASS}, /* conf_read() has looked at it */
+    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    {0},
+};
+
+void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	conf_read_map(conf, document, config_legacy_fields, userdata);
+}
