@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns one request into one gRPC batch and one callback. Knows nothing of endpoints, retries or
+ * protobuf: call.c decides, this file carries. A cancelled attempt stays in memory until gRPC has
+ * given its tag back, and then vanishes without a word.
+ */
+#include "etcd/rpc.h"
+
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/support/alloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define STATUS_TEXT_MAX 256
+
+struct rpc {
+	struct queue_tag tag;
+	struct channel *channel;
+	grpc_call *call;
+	grpc_metadata metadata[RPC_METADATA_MAX];
+	size_t n_metadata;
+	grpc_byte_buffer *request;
+	grpc_byte_buffer *answer;
+	grpc_metadata_array initial;
+	grpc_metadata_array trailing;
+	grpc_status_code code;
+	grpc_slice details;
+	int64_t sent_us;
+	rpc_done_fn done; /* NULL: cancelled */
+	void *userdata;
+};
+
+size_t rpc_metadata_fill(const struct rpc_metadata *metadata, grpc_metadata list[RPC_METADATA_MAX])
+{
+	size_t n = 0;
+
+	memset(list, 0, RPC_METADATA_MAX * sizeof(list[0]));
+	if (metadata->has_leader) {
+		list[n].key = grpc_slice_from_static_string("hasleader");
+		list[n++].value = grpc_slice_from_static_string("true");
+	}
+	if (metadata->token != NULL) {
+		list[n].key = grpc_slice_from_static_string("token");
+		list[n++].value = grpc_slice_from_copied_string(metadata->token);
+	}
+	return n;
+}
+
+void rpc_metadata_release(grpc_metadata *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		grpc_slice_unref(list[i].key);
+		grpc_slice_unref(list[i].value);
+	}
+}
+
+grpc_call *rpc_create_call(struct channel *channel, struct queue *queue, const char *method,
+                           int64_t timeout_us)
+{
+	gpr_timespec deadline = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+
+	if (timeout_us > 0)
+		deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+		                        gpr_time_from_micros(timeout_us, GPR_TIMESPAN));
+	return grpc_channel_create_call(channel_grpc(channel), NULL, GRPC_PROPAGATE_DEFAULTS,
+	                                queue_cq(queue), grpc_slice_from_static_string(method), NULL,
+	                                deadline, NULL);
+}
+
+bool rpc_call_was_sent(grpc_call *call, struct channel *channel)
+{
+	char *peer = grpc_call_get_peer(call);
+	char *target = grpc_channel_get_target(channel_grpc(channel));
+	/* Until a connection takes the call, its peer is the channel's target; see url.c. */
+	bool sent = strcmp(peer, target) != 0 && strcmp(peer, "unknown") != 0;
+
+	gpr_free(peer);
+	gpr_free(target);
+	return sent;
+}
+
+bool rpc_read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret_bytes)
+{
+	grpc_byte_buffer_reader reader;
+
+	if (!grpc_byte_buffer_reader_init(&reader, buffer))
+		return false;
+	*ret_bytes = grpc_byte_buffer_reader_readall(&reader);
+	grpc_byte_buffer_reader_destroy(&reader);
+	return true;
+}
+
+void rpc_copy_text(grpc_slice slice, char *buf, size_t size)
+{
+	size_t len = MIN(GRPC_SLICE_LENGTH(slice), size - 1);
+
+	memcpy(buf, GRPC_SLICE_START_PTR(slice), len);
+	buf[len] = '\0';
+}
+
+static void rpc_free(struct rpc *rpc)
+{
+	rpc_metadata_release(rpc->metadata, rpc->n_metadata);
+	grpc_byte_buffer_destroy(rpc->request);
+	grpc_byte_buffer_destroy(rpc->answer);
+	grpc_metadata_array_destroy(&rpc->initial);
+	grpc_metadata_array_destroy(&rpc->trailing);
+	grpc_slice_unref(rpc->details);
+	grpc_call_unref(rpc->call);
+	channel_unref(rpc->channel);
+	free(rpc);
+}
+
+static void on_finished(struct queue_tag *tag, bool ok UNUSED)
+{
+	struct rpc *rpc = CONTAINER_OF(tag, struct rpc, tag);
+	struct rpc_result result = {.code = rpc->code};
+	char text[STATUS_TEXT_MAX];
+	grpc_slice bytes = grpc_empty_slice();
+
+	if (rpc->done == NULL) {
+		rpc_free(rpc);
+		return;
+	}
+	rpc_copy_text(rpc->details, text, sizeof(text));
+	result.text = text;
+	result.sent = rpc_was_sent(rpc);
+	result.sent_us = rpc->sent_us;
+	result.received_us = tag->finished_us;
+	if (rpc->answer != NULL && rpc_read_buffer(rpc->answer, &bytes)) {
+		result.answer = GRPC_SLICE_START_PTR(bytes);
+		result.answer_len = GRPC_SLICE_LENGTH(bytes);
+	}
+	rpc->done(&result, rpc->userdata);
+	grpc_slice_unref(bytes);
+	rpc_free(rpc);
+}
+
+static void start_batch(struct rpc *rpc, struct queue *queue)
+{
+	grpc_op ops[6];
+
+	memset(ops, 0, sizeof(ops));
+	ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
+	ops[0].data.send_initial_metadata.count = rpc->n_metadata;
+	ops[0].data.send_initial_metadata.metadata = rpc->metadata;
+	ops[1].op = GRPC_OP_SEND_MESSAGE;
+	ops[1].data.send_message.send_message = rpc->request;
+	ops[2].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
+	ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
+	ops[3].data.recv_initial_metadata.recv_initial_metadata = &rpc->initial;
+	ops[4].op = GRPC_OP_RECV_MESSAGE;
+	ops[4].data.recv_message.recv_message = &rpc->answer;
+	ops[5].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
+	ops[5].data.recv_status_on_client.trailing_metadata = &rpc->trailing;
+	ops[5].data.recv_status_on_client.status = &rpc->code;
+	ops[5].data.recv_status_on_client.status_details = &rpc->details;
+	/* The fences of the callers count from here: nothing may come between this and the sending. */
+	rpc->sent_us = mono_now_us();
+	queue_start(queue, rpc->call, ops, ARRAY_SIZE(ops), &rpc->tag);
+}
+
+struct rpc *rpc_start(struct channel *channel, struct queue *queue, const char *method,
+                      const struct rpc_metadata *metadata, grpc_slice request, int64_t timeout_us,
+                      rpc_done_fn done, void *userdata)
+{
+	struct rpc *rpc = NEW0(struct rpc);
+
+	rpc->tag.fn = on_finished;
+	rpc->done = done;
+	rpc->userdata = userdata;
+	rpc->channel = channel_ref(channel);
+	rpc->call = rpc_create_call(channel, queue, method, timeout_us);
+	rpc->n_metadata = rpc_metadata_fill(metadata, rpc->metadata);
+	rpc->request = grpc_raw_byte_buffer_create(&request, 1);
+	rpc->details = grpc_empty_slice();
+	grpc_metadata_array_init(&rpc->initial);
+	grpc_metadata_array_init(&rpc->trailing);
+	start_batch(rpc, queue);
+	return rpc;
+}
+
+void rpc_cancel(struct rpc *rpc)
+{
+	rpc->done = NULL;
+	(void) grpc_call_cancel(rpc->call, NULL);
+}
+
+bool rpc_was_sent(const struct rpc *rpc)
+{
+	return rpc_call_was_sent(rpc->call, rpc->channel);
+}
