@@ -4,16 +4,17 @@
 /*
  * An asynchronous etcd v3 client: all that daemons see of it. gRPC and protobuf stay behind it.
  *
- * Every call has a deadline, goes to the endpoint that answered last, and fails over by itself. Calls
- * that may safely land twice (all reads; writes with `hedge` set) are sent to the next endpoint as
- * well when no answer came within hedge_ms: a black-holed or stopped member costs no more than that.
- * The first answer that settles the matter wins and the others are cancelled.
+ * Every call has a deadline, goes to the endpoint that answered last, and fails over by itself.
+ * Calls that may safely land twice (all reads; writes with `hedge` set) are sent to the next
+ * endpoint as well when no answer came within hedge_ms: a black-holed or stopped member costs no
+ * more than that. The first answer that settles the matter wins and the others are cancelled.
  *
  * Callbacks run on the loop, exactly once, never before the call that asked returned, never after
- * etcd_call_cancel(). What they are given is borrowed until they return. What is passed in is copied.
- * Loop thread only. Times are mono.h microseconds.
+ * etcd_call_cancel(). What they are given is borrowed until they return. What is passed in is
+ * copied. Loop thread only. Times are mono.h microseconds.
  *
- * Sources: etcd's rpc.proto and kv.proto (API v3, unchanged in the fields used here from 3.4 to 3.8).
+ * Sources: etcd's rpc.proto and kv.proto (API v3, unchanged in the fields used here from 3.4
+ * to 3.8).
  */
 
 #include <ev.h>
@@ -31,8 +32,8 @@ struct etcd_call;
 struct etcd_watch;
 
 struct etcd_options {
-	/* "https://10.0.0.1:2379", "https://[fd00::1]:2379", "https://etcd-0:2379", or http://.
-	 * All of one scheme. */
+	/* "https://10.0.0.1:2379", "https://[fd00::1]:2379", "https://etcd-0:2379", or http://, or
+	 * unix:///path. All of one scheme. Without a port: 2379. */
 	const char *const *endpoints;
 	size_t n_endpoints;
 	/* PEM files, re-read when they change on disk. Needed for https (cert and key only where the
@@ -46,7 +47,8 @@ struct etcd_options {
 	/* 0 means the default: 1000 and 300. */
 	unsigned call_timeout_ms;
 	unsigned hedge_ms;
-	/* Ask the members for each other's client URLs and use those too (no more than once a minute). */
+	/* Ask the members for each other's client URLs and use those too (no more than once a minute).
+	 */
 	bool discover_members;
 };
 
@@ -68,17 +70,19 @@ struct etcd_kv {
 
 struct etcd_outcome {
 	/*
-	 * 0, or: -ETIMEDOUT no answer in time; -EHOSTUNREACH no endpoint could be reached, or no leader;
-	 * -ENOENT lease or member not found; -EEXIST lease exists already; -EACCES not permitted or not
-	 * authenticated; -ENOSPC database space exceeded; -EBUSY too many requests; -ESTALE revision
-	 * compacted; -EPROTO anything else, see text.
+	 * 0, or: -ETIMEDOUT no answer in time; -EHOSTUNREACH no endpoint could be reached, or no
+	 * leader; -ENOENT lease or member not found; -EEXIST lease exists already; -EACCES not
+	 * permitted or not authenticated; -ENOSPC database space exceeded; -EBUSY too many requests;
+	 * -ESTALE revision compacted; -EPROTO anything else, see text.
 	 */
 	int r;
-	/* With r < 0, on a write: the server may have carried it out all the same. Resolve it by a read. */
+	/* With r < 0, on a write: the server may have carried it out all the same. Resolve it by a
+	 * read. */
 	bool ambiguous;
 	const char *text;     /* the server's or gRPC's own words, "" if r is 0 */
 	const char *endpoint; /* who answered, "" if nobody */
-	/* Of the very attempt that was answered: clock before it was handed to gRPC, clock on the answer. */
+	/* Of the very attempt that was answered: clock before it was handed to gRPC, clock on the
+	 * answer. */
 	int64_t sent_us;
 	int64_t received_us;
 	uint64_t cluster_id;
@@ -88,17 +92,20 @@ struct etcd_outcome {
 };
 
 /* Checks that certificates can be read and parsed, starts gRPC's thread and begins to connect; does
- * not wait for a connection. 0, or -errno with a sentence (file and reason) in ret_error. */
+ * not wait for a connection. 0, or -errno with a sentence (file and reason) in ret_error. With 0,
+ * ret_error is "", or a warning: a certificate whose time is over, or has not come. */
 int etcd_new(struct ev_loop *ev, const struct etcd_options *options,
              char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd);
 
-/* Cancels everything (no callback runs), joins the thread. */
+/* Cancels everything (no callback runs), joins the thread. The handles of its calls and watches are
+ * gone with it. Not inside one of its callbacks. */
 void etcd_free(struct etcd *etcd);
 DEFINE_AUTO(struct etcd, etcd_free);
 
 void etcd_call_cancel(struct etcd_call *call); /* NULL is fine */
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------
+ */
 
 struct etcd_range {
 	struct etcd_bytes key;
@@ -123,7 +130,8 @@ typedef void (*etcd_range_fn)(const struct etcd_outcome *outcome,
 int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn fn, void *userdata,
                struct etcd_call **ret_call);
 
-/* --- writing ------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------
+ */
 
 enum etcd_compare_target {
 	ETCD_COMPARE_VERSION,
@@ -184,8 +192,8 @@ struct etcd_txn_result {
 	size_t n_results;
 };
 
-typedef void (*etcd_txn_fn)(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
-                            void *userdata);
+typedef void (*etcd_txn_fn)(const struct etcd_outcome *outcome,
+                            const struct etcd_txn_result *result, void *userdata);
 int etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_fn fn, void *userdata,
              struct etcd_call **ret_call);
 
@@ -196,7 +204,8 @@ int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, 
 int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done_fn fn,
                 void *userdata, struct etcd_call **ret_call);
 
-/* --- leases ------------------------------------------------------------------------------------- */
+/* --- leases -------------------------------------------------------------------------------------
+ */
 
 struct etcd_lease_result {
 	int64_t id;
@@ -211,7 +220,8 @@ typedef void (*etcd_lease_fn)(const struct etcd_outcome *outcome,
  * be 0 (the server chooses) or chosen by the caller, which makes an ambiguous grant resolvable. */
 int etcd_lease_grant(struct etcd *etcd, int64_t id, int64_t ttl_s, etcd_lease_fn fn, void *userdata,
                      struct etcd_call **ret_call);
-/* Renews once. A positive answer is no proof that the lease lives (a deposed leader gives it too). */
+/* Renews once. A positive answer is no proof that the lease lives (a deposed leader gives it too).
+ */
 int etcd_lease_keepalive(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userdata,
                          struct etcd_call **ret_call);
 int etcd_lease_ttl(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userdata,
@@ -219,7 +229,8 @@ int etcd_lease_ttl(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userda
 int etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_done_fn fn, void *userdata,
                       struct etcd_call **ret_call);
 
-/* --- watching ----------------------------------------------------------------------------------- */
+/* --- watching -----------------------------------------------------------------------------------
+ */
 
 enum etcd_event_type {
 	ETCD_EVENT_PUT,
@@ -235,17 +246,18 @@ struct etcd_watch_callbacks {
 	/* All events of one or more whole revisions, in order, each revision exactly once. */
 	void (*events)(const struct etcd_event *events, size_t n_events, int64_t revision,
 	               void *userdata);
-	/* What was to come next has been compacted away: the watch has stopped. Read everything again and
-	 * make a new watch. */
+	/* What was to come next has been compacted away: the watch has stopped. Read everything again
+	 * and make a new watch. */
 	void (*compacted)(int64_t compact_revision, void *userdata);
 	/* The stream broke, or is live (again). It reconnects and resumes by itself. May be NULL. */
 	void (*live)(bool live, void *userdata);
 };
 
 /*
- * Watches a key, or a prefix, from start_revision on (the revision of a read + 1). The stream is proven
- * alive by progress requests every two seconds and is moved to another endpoint when it is silent.
- * callbacks and userdata are borrowed until etcd_watch_free(), which may be called inside them.
+ * Watches a key, or a prefix, from start_revision on (the revision of a read + 1). The stream is
+ * proven alive by progress requests every two seconds and is moved to another endpoint when it is
+ * silent. callbacks and userdata are borrowed until etcd_watch_free(), which may be called inside
+ * them.
  */
 int etcd_watch_new(struct etcd *etcd, struct etcd_bytes key, bool prefix, int64_t start_revision,
                    const struct etcd_watch_callbacks *callbacks, void *userdata,
@@ -253,7 +265,8 @@ int etcd_watch_new(struct etcd *etcd, struct etcd_bytes key, bool prefix, int64_
 void etcd_watch_free(struct etcd_watch *watch);
 DEFINE_AUTO(struct etcd_watch, etcd_watch_free);
 
-/* --- the cluster -------------------------------------------------------------------------------- */
+/* --- the cluster --------------------------------------------------------------------------------
+ */
 
 struct etcd_member {
 	uint64_t id;
@@ -265,8 +278,9 @@ struct etcd_member {
 	bool learner;
 };
 
-typedef void (*etcd_members_fn)(const struct etcd_outcome *outcome, const struct etcd_member *members,
-                                size_t n_members, void *userdata);
+typedef void (*etcd_members_fn)(const struct etcd_outcome *outcome,
+                                const struct etcd_member *members, size_t n_members,
+                                void *userdata);
 int etcd_member_list(struct etcd *etcd, etcd_members_fn fn, void *userdata,
                      struct etcd_call **ret_call);
 
@@ -281,13 +295,13 @@ struct etcd_status {
 	bool learner;
 };
 
-/* Of the member behind one endpoint (its own view; works without quorum). endpoint must be one of
- * etcd_endpoints(). */
+/* Of the member behind one endpoint (its own view; works without quorum). -ENOENT unless endpoint is
+ * one of etcd_endpoints(). */
 typedef void (*etcd_status_fn)(const struct etcd_outcome *outcome, const struct etcd_status *status,
                                void *userdata);
 int etcd_endpoint_status(struct etcd *etcd, const char *endpoint, etcd_status_fn fn, void *userdata,
                          struct etcd_call **ret_call);
 
-/* All endpoints in use now, the configured ones first, then discovered ones. Borrowed until the next
- * turn of the loop. */
+/* All endpoints in use now, the configured ones first, then discovered ones. Borrowed until the
+ * next turn of the loop. */
 size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints);

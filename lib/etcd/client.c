@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts a client together and takes it apart, in the one order that gRPC allows: cancel every call,
+ * let its tags come home, destroy the channels, stop the queue, leave gRPC.
+ */
+#include "etcd/client.h"
+
+#include <grpc/grpc.h>
+#include <grpc/support/log.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcd/auth.h"
+#include "etcd/cluster.h"
+#include "etcd/pool.h"
+#include "etcd/queue.h"
+
+#define CALL_TIMEOUT_DEFAULT_MS 1000
+#define HEDGE_DEFAULT_MS 300
+
+/* Runs in any thread of gRPC's. */
+static void log_from_grpc(gpr_log_func_args *args)
+{
+	const char *file = strrchr(args->file, '/');
+
+	log_debug("grpc", "file=%s:%d text=\"%s\"", file != NULL ? file + 1 : args->file, args->line,
+	          args->message);
+}
+
+static int build(struct etcd *etcd, const struct etcd_options *options,
+                 char error[static ETCD_ERROR_TEXT_MAX])
+{
+	int r;
+
+	r = queue_new(etcd->ev, &etcd->queue);
+	if (r < 0) {
+		(void) snprintf(error, ETCD_ERROR_TEXT_MAX, "cannot start a thread: %s", strerror(-r));
+		return r;
+	}
+	r = pool_new(etcd->ev, options, error, &etcd->pool);
+	if (r < 0)
+		return r;
+	if (options->user != NULL)
+		etcd->auth = auth_new(etcd, options->user, options->password);
+	if (options->discover_members)
+		etcd->discovery = discovery_new(etcd);
+	return 0;
+}
+
+int etcd_new(struct ev_loop *ev, const struct etcd_options *options,
+             char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd)
+{
+	AUTO(etcd_free) struct etcd *etcd = NEW0(struct etcd);
+	unsigned timeout_ms = options->call_timeout_ms;
+	unsigned hedge_ms = options->hedge_ms;
+	sigset_t all;
+	sigset_t before;
+	int r;
+
+	ret_error[0] = '\0';
+	etcd->ev = ev;
+	etcd->call_timeout_us = (timeout_ms != 0 ? timeout_ms : CALL_TIMEOUT_DEFAULT_MS) * US_PER_MS;
+	etcd->hedge_us = (hedge_ms != 0 ? hedge_ms : HEDGE_DEFAULT_MS) * US_PER_MS;
+	LIST_INIT(&etcd->calls);
+	LIST_INIT(&etcd->watches);
+	gpr_set_log_function(log_from_grpc);
+	/* gRPC starts threads of its own here, and they inherit the mask. */
+	(void) sigfillset(&all);
+	(void) pthread_sigmask(SIG_SETMASK, &all, &before);
+	grpc_init();
+	r = build(etcd, options, ret_error);
+	(void) pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0)
+		return r;
+	*ret_etcd = TAKE_PTR(etcd);
+	return 0;
+}
+
+void etcd_free(struct etcd *etcd)
+{
+	if (etcd == NULL)
+		return;
+	while (!LIST_EMPTY(&etcd->watches))
+		etcd_watch_free(LIST_FIRST(&etcd->watches));
+	while (!LIST_EMPTY(&etcd->calls))
+		etcd_call_cancel(LIST_FIRST(&etcd->calls));
+	discovery_free(etcd->discovery);
+	auth_free(etcd->auth);
+	if (etcd->queue != NULL)
+		queue_drain(etcd->queue);
+	pool_free(etcd->pool);
+	queue_free(etcd->queue);
+	grpc_shutdown();
+	free(etcd);
+}
+
+size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints)
+{
+	return pool_urls(etcd->pool, ret_endpoints);
+}
