@@ -66,6 +66,7 @@ $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
+$(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcd))
 
 $(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libweb.a \
                    $(BUILD)/libetcd.a $(BASE_LINK)
@@ -105,8 +106,9 @@ $(call objects,$(call sources,lib/etcd)): | $(PROTO_H)
 # --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libvipd.a $(BUILD)/libcli.a \
-                       $(BUILD)/libnet.a $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libetcdtest.a \
+                       $(BUILD)/libvipd.a $(BUILD)/libcli.a $(BUILD)/libnet.a \
+                       $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
 

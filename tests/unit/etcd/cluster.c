@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts, stops and kills real etcd members; see cluster.h. */
+#include "cluster.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+
+struct member {
+	pid_t pid; /* 0: not running */
+	int client_port;
+	int peer_port;
+	char *url;
+};
+
+struct cluster {
+	unsigned flags;
+	char dir[64];
+	struct member members[CLUSTER_MEMBERS_MAX];
+	const char *urls[CLUSTER_MEMBERS_MAX];
+	size_t n_members;
+	char *peers;
+};
+
+static void die(const char *what)
+{
+	(void) fprintf(stderr, "cluster: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+int free_port(void)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(sin);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *) &sin, sizeof(sin)) < 0 ||
+	    getsockname(fd, (struct sockaddr *) &sin, &len) < 0)
+		die("free port");
+	(void) close(fd);
+	return ntohs(sin.sin_port);
+}
+
+/* Runs a shell command in the cluster's directory, its output kept away. */
+static bool run(const struct cluster *cluster, const char *command)
+{
+	AUTO(free) char *line = xasprintf("cd %s && { %s; } >>log.txt 2>&1", cluster->dir, command);
+	int status = system(line);
+
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void make_certificate(const struct cluster *cluster, const char *name, const char *extension)
+{
+	AUTO(free)
+	char *command = xasprintf(
+	    "printf '%s' >%s.ext &&"
+	    "openssl ecparam -name prime256v1 -genkey -noout -out %s-key.new &&"
+	    "openssl req -new -key %s-key.new -subj /CN=%s -out %s.csr &&"
+	    "openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2"
+	    " -extfile %s.ext -out %s.new &&"
+	    "mv %s-key.new %s-key.pem && mv %s.new %s.pem",
+	    extension, name, name, name, name, name, name, name, name, name, name, name, name);
+
+	if (!run(cluster, command))
+		die("certificate");
+}
+
+static void make_certificates(struct cluster *cluster)
+{
+	if (!run(cluster,
+	         "openssl ecparam -name prime256v1 -genkey -noout -out ca-key.pem &&"
+	         "openssl req -x509 -new -key ca-key.pem -days 2 -subj /CN=test-ca -out ca.pem"))
+		die("CA");
+	make_certificate(cluster, "server",
+	                 "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\\n"
+	                 "extendedKeyUsage=serverAuth,clientAuth\\n");
+	cluster_rotate_client(cluster);
+}
+
+void cluster_rotate_client(struct cluster *cluster)
+{
+	make_certificate(cluster, "client", "extendedKeyUsage=clientAuth\\n");
+}
+
+const char *cluster_file(const struct cluster *cluster, const char *name)
+{
+	static char paths[4][128];
+	static unsigned next;
+	char *path = paths[next++ % ARRAY_SIZE(paths)];
+
+	(void) snprintf(path, sizeof(paths[0]), "%s/%s", cluster->dir, name);
+	return path;
+}
+
+/* In the child. */
+static void exec_etcd(const struct cluster *cluster, size_t index)
+{
+	const struct member *member = &cluster->members[index];
+	const char *program = getenv("FAIRLEAD_TEST_ETCD");
+	bool fast = (cluster->flags & CLUSTER_FAST) != 0;
+	AUTO(free) char *name = xasprintf("m%zu", index);
+	AUTO(free) char *data = xasprintf("%s/m%zu", cluster->dir, index);
+	AUTO(free) char *peer = xasprintf("http://127.0.0.1:%d", member->peer_port);
+	AUTO(free) char *log = xasprintf("%s/m%zu.log", cluster->dir, index);
+	const char *argv[64] = {
+	    "etcd",
+	    "--name",
+	    name,
+	    "--data-dir",
+	    data,
+	    "--listen-client-urls",
+	    member->url,
+	    "--advertise-client-urls",
+	    member->url,
+	    "--listen-peer-urls",
+	    peer,
+	    "--initial-advertise-peer-urls",
+	    peer,
+	    "--initial-cluster",
+	    cluster->peers,
+	    "--heartbeat-interval",
+	    fast ? "50" : "100",
+	    "--election-timeout",
+	    fast ? "500" : "1000",
+	    "--logger",
+	    "zap",
+	    "--unsafe-no-fsync",
+	};
+	size_t n = 0;
+	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	while (argv[n] != NULL)
+		n++;
+	if ((cluster->flags & CLUSTER_TLS) != 0) {
+		argv[n++] = "--cert-file";
+		argv[n++] = xasprintf("%s/server.pem", cluster->dir);
+		argv[n++] = "--key-file";
+		argv[n++] = xasprintf("%s/server-key.pem", cluster->dir);
+		argv[n++] = "--trusted-ca-file";
+		argv[n++] = xasprintf("%s/ca.pem", cluster->dir);
+		argv[n++] = "--client-cert-auth";
+	}
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void) dup2(fd, STDOUT_FILENO);
+	(void) dup2(fd, STDERR_FILENO);
+	(void) execvp(program != NULL ? program : "etcd", (char *const *) (uintptr_t) argv);
+	_exit(127);
+}
+
+void cluster_restart(struct cluster *cluster, size_t index)
+{
+	struct member *member = &cluster->members[index];
+
+	member->pid = fork();
+	if (member->pid < 0)
+		die("fork");
+	if (member->pid == 0)
+		exec_etcd(cluster, index);
+}
+
+static bool port_answers(const struct cluster *cluster, int port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+	                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	                          .sin_port = htons((uint16_t) port)};
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6,
+	                            .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+	                            .sin6_port = htons((uint16_t) port)};
+	bool v6 = (cluster->flags & CLUSTER_IPV6) != 0;
+	int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r;
+
+	r = v6 ? connect(fd, (struct sockaddr *) &sin6, sizeof(sin6))
+	       : connect(fd, (struct sockaddr *) &sin, sizeof(sin));
+	(void) close(fd);
+	return r == 0;
+}
+
+/* etcd opens its client port once it has found a leader. */
+static void wait_until_ready(struct cluster *cluster)
+{
+	for (size_t i = 0; i < cluster->n_members; i++) {
+		for (int tries = 0; !port_answers(cluster, cluster->members[i].client_port); tries++) {
+			if (tries > 1000 || waitpid(cluster->members[i].pid, NULL, WNOHANG) != 0) {
+				(void) fprintf(stderr, "cluster: etcd does not start: see %s\n", cluster->dir);
+				exit(1);
+			}
+			(void) usleep(10000);
+		}
+	}
+}
+
+struct cluster *cluster_new(size_t n_members, unsigned flags)
+{
+	struct cluster *cluster = NEW0(struct cluster);
+	char *peers = xstrdup("");
+
+	cluster->flags = flags;
+	cluster->n_members = n_members;
+	(void) snprintf(cluster->dir, sizeof(cluster->dir), "/tmp/fairlead-etcd-XXXXXX");
+	if (mkdtemp(cluster->dir) == NULL)
+		die("mkdtemp");
+	if ((flags & CLUSTER_TLS) != 0)
+		make_certificates(cluster);
+	for (size_t i = 0; i < n_members; i++) {
+		struct member *member = &cluster->members[i];
+		char *longer;
+
+		member->client_port = free_port();
+		member->peer_port = free_port();
+		member->url =
+		    xasprintf("%s://%s:%d", (flags & CLUSTER_TLS) != 0 ? "https" : "http",
+		              (flags & CLUSTER_IPV6) != 0 ? "[::1]" : "127.0.0.1", member->client_port);
+		cluster->urls[i] = member->url;
+		longer = xasprintf("%s%sm%zu=http://127.0.0.1:%d", peers, i > 0 ? "," : "", i,
+		                   member->peer_port);
+		free(peers);
+		peers = longer;
+	}
+	cluster->peers = peers;
+	for (size_t i = 0; i < n_members; i++)
+		cluster_restart(cluster, i);
+	wait_until_ready(cluster);
+	return cluster;
+}
+
+void cluster_free(struct cluster *cluster)
+{
+	if (cluster == NULL)
+		return;
+	for (size_t i = 0; i < cluster->n_members; i++) {
+		cluster_kill(cluster, i);
+		free(cluster->members[i].url);
+	}
+	if (!run(cluster, "rm -rf m0* m1* m2*; rm -f *.pem *.ext *.csr *.srl log.txt"))
+		die("clean up");
+	(void) rmdir(cluster->dir);
+	free(cluster->peers);
+	free(cluster);
+}
+
+const char *const *cluster_urls(const struct cluster *cluster)
+{
+	return cluster->urls;
+}
+
+int cluster_port(const struct cluster *cluster, size_t member)
+{
+	return cluster->members[member].client_port;
+}
+
+void cluster_signal(struct cluster *cluster, size_t member, int signo)
+{
+	if (cluster->members[member].pid > 0)
+		(void) kill(cluster->members[member].pid, signo);
+}
+
+void cluster_kill(struct cluster *cluster, size_t member)
+{
+	if (cluster->members[member].pid <= 0)
+		return;
+	cluster_signal(cluster, member, SIGKILL);
+	(void) waitpid(cluster->members[member].pid, NULL, 0);
+	cluster->members[member].pid = 0;
+}
+
+bool cluster_ctl(const struct cluster *cluster, const char *args)
+{
+	bool tls = (cluster->flags & CLUSTER_TLS) != 0;
+	AUTO(free)
+	char *command =
+	    xasprintf("ETCDCTL_API=3 etcdctl --endpoints %s %s %s", cluster->urls[0],
+	              tls ? "--cacert ca.pem --cert client.pem --key client-key.pem" : "", args);
+
+	return run(cluster, command);
+}
