@@ -3,9 +3,9 @@
 
 /*
  * HTTP requests on the loop: libcurl's multi interface driven by libev watchers. Nothing blocks:
- * hosts are IP addresses or are dialled at one (`connect_to`), so no resolver runs. Redirects are not
- * followed, proxies in the environment are ignored, bodies are cut at a limit. Connections are kept
- * and reused by libcurl. Loop thread only.
+ * hosts are IP addresses or are dialled at one (`connect_to`), so no resolver runs. Redirects are
+ * not followed, proxies in the environment are ignored, bodies are cut at a limit. Connections are
+ * kept and reused by libcurl. Loop thread only.
  */
 
 #include <ev.h>
@@ -21,22 +21,23 @@ struct http_req;
 struct http_request {
 	const char *method; /* "GET"; NULL means GET */
 	const char *url;    /* https://kubernetes:6443/readyz */
-	struct addr connect_to; /* dial this address, whatever the URL's host; AF_UNSPEC: the host is an IP */
+	struct addr
+	    connect_to; /* dial this address, whatever the URL's host; AF_UNSPEC: the host is an IP */
 	const char *ca_file;          /* verify the peer against this; NULL: system store */
 	const char *client_cert_file; /* or NULL */
 	const char *client_key_file;
 	const char *bearer_token_file; /* or NULL; read anew for each request */
-	unsigned timeout_ms;           /* for the whole request */
+	unsigned timeout_ms;           /* for the whole request; not 0 */
 	size_t max_body_bytes;         /* what exceeds it is dropped, not an error */
 };
 
 enum http_failure {
-	HTTP_OK,          /* there is a status */
-	HTTP_REFUSED,     /* refused, unreachable, or reset before any answer */
-	HTTP_TIMEOUT,     /* nothing within timeout_ms */
-	HTTP_TLS_PEER,    /* the peer's certificate or name is wrong */
-	HTTP_TLS_OTHER,   /* the handshake failed otherwise, or our own files are unusable */
-	HTTP_PROTOCOL,    /* what came was not HTTP, or was cut off */
+	HTTP_OK,        /* there is a status */
+	HTTP_REFUSED,   /* refused, unreachable, or reset before any answer */
+	HTTP_TIMEOUT,   /* nothing within timeout_ms */
+	HTTP_TLS_PEER,  /* the peer's certificate or name is wrong */
+	HTTP_TLS_OTHER, /* the handshake failed otherwise, or our own files are unusable */
+	HTTP_PROTOCOL,  /* what came was not HTTP, or was cut off */
 };
 
 struct http_response {
@@ -55,7 +56,11 @@ int http_new(struct ev_loop *ev, struct http **ret_http);
 void http_free(struct http *http); /* cancels what is under way */
 DEFINE_AUTO(struct http, http_free);
 
-/* Copies the request. 0 or -errno. */
+/*
+ * Copies the request. 0, or -errno: -EINVAL when the URL cannot be parsed, would need a resolver,
+ * or timeout_ms is 0; -EBADMSG or the error of reading it for an unusable token file. The handle is
+ * valid until `done` is called.
+ */
 int http_send(struct http *http, const struct http_request *request, http_done_fn done,
               void *userdata, struct http_req **ret_req);
 void http_cancel(struct http_req *req); /* NULL is fine */

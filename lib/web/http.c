@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns libcurl's multi handle and translates between it and the loop: curl names descriptors and
+ * one timeout, the loop says when they are due. A request is one easy handle. It is `active` while
+ * curl has it, then `finished` until a timer of zero length hands its answer over, one a turn of
+ * the loop; so no callback of ours runs inside curl, and a callback may send, cancel and free as it
+ * likes.
+ *
+ * libcurl's defaults that a daemon cannot use are set off here, for every request: resolving names,
+ * proxies from the environment, signals, redirects, other protocols, the second CA store beside the
+ * one that was named, and the two caches that would outlive a certificate that rotates on disk.
+ */
+#include "web/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/fileio.h"
+#include "base/mem.h"
+
+/* Idle connections that are kept. */
+#define CONNECTIONS_MAX 16L
+/* An older connection is not reused: the peer's certificate, or ours, may have rotated meanwhile.
+ */
+#define CONNECTION_AGE_MAX_S 600L
+/* A body may exceed its limit by this much before the connection is given up instead. */
+#define BODY_DRAIN_BYTES 65536
+#define TOKEN_MAX_BYTES 65536
+
+struct http_socket {
+	struct http *http;
+	curl_socket_t fd;
+	ev_io watcher;
+	LIST_ENTRY(http_socket) entry;
+};
+
+struct http_req {
+	struct http *http;
+	CURL *easy;
+	bool finished; /* which of the two lists it is in */
+	CURLcode result;
+	struct curl_slist *connect_to;
+	struct curl_slist *headers;
+	char error[CURL_ERROR_SIZE];
+	char *body; /* max_body_bytes and a NUL */
+	size_t body_len;
+	size_t max_body_bytes;
+	size_t dropped_bytes;
+	http_done_fn done;
+	void *userdata;
+	TAILQ_ENTRY(http_req) entry;
+};
+
+TAILQ_HEAD(req_list, http_req);
+
+struct http {
+	struct ev_loop *ev;
+	CURLM *multi;
+	ev_timer timeout; /* curl's */
+	ev_timer deliver; /* runs while `finished` is not empty */
+	struct req_list active;
+	struct req_list finished;
+	LIST_HEAD(, http_socket) sockets;
+};
+
+/* --- what happened ---------------------------------------------------------------------------- */
+
+static const struct {
+	CURLcode code;
+	enum http_failure failure;
+} failures[] = {
+    {CURLE_COULDNT_CONNECT, HTTP_REFUSED},
+    {CURLE_COULDNT_RESOLVE_HOST, HTTP_REFUSED},
+    {CURLE_SEND_ERROR, HTTP_REFUSED},
+    {CURLE_RECV_ERROR, HTTP_REFUSED},
+    {CURLE_GOT_NOTHING, HTTP_REFUSED},
+    {CURLE_OPERATION_TIMEDOUT, HTTP_TIMEOUT},
+    {CURLE_PEER_FAILED_VERIFICATION, HTTP_TLS_PEER},
+    {CURLE_SSL_ISSUER_ERROR, HTTP_TLS_PEER},
+    {CURLE_SSL_INVALIDCERTSTATUS, HTTP_TLS_PEER},
+    {CURLE_SSL_CONNECT_ERROR, HTTP_TLS_OTHER},
+    {CURLE_SSL_CERTPROBLEM, HTTP_TLS_OTHER},
+    {CURLE_SSL_CIPHER, HTTP_TLS_OTHER},
+    {CURLE_SSL_CACERT_BADFILE, HTTP_TLS_OTHER},
+    {CURLE_SSL_CLIENTCERT, HTTP_TLS_OTHER},
+};
+
+static enum http_failure classify(const struct http_req *req, int status)
+{
+	/* Cut by us, because it was longer than anyone wants to know. */
+	if (req->result == CURLE_WRITE_ERROR && req->dropped_bytes > 0 && status > 0)
+		return HTTP_OK;
+	if (req->result == CURLE_OK)
+		return status > 0 ? HTTP_OK : HTTP_PROTOCOL;
+	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
+		if (failures[i].code != req->result)
+			continue;
+		/* Reset in the middle of an answer: somebody is there. */
+		if (failures[i].failure == HTTP_REFUSED && status > 0)
+			return HTTP_PROTOCOL;
+		return failures[i].failure;
+	}
+	return HTTP_PROTOCOL;
+}
+
+const char *http_failure_name(enum http_failure failure)
+{
+	switch (failure) {
+	case HTTP_OK:
+		return "ok";
+	case HTTP_REFUSED:
+		return "refused";
+	case HTTP_TIMEOUT:
+		return "timeout";
+	case HTTP_TLS_PEER:
+		return "tls-peer";
+	case HTTP_TLS_OTHER:
+		return "tls";
+	case HTTP_PROTOCOL:
+		return "protocol";
+	}
+	return "unknown";
+}
+
+static void describe(const struct http_req *req, struct http_response *ret_response)
+{
+	double total_s = 0;
+	long status = 0;
+
+	(void) curl_easy_getinfo(req->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void) curl_easy_getinfo(req->easy, CURLINFO_TOTAL_TIME, &total_s);
+	*ret_response = (struct http_response){
+	    .failure = classify(req, (int) status),
+	    .failure_text = "",
+	    .body = req->body,
+	    .body_len = req->body_len,
+	    .total_s = total_s,
+	};
+	if (ret_response->failure == HTTP_OK)
+		ret_response->status = (int) status;
+	else if (req->error[0] != '\0')
+		ret_response->failure_text = req->error;
+	else
+		ret_response->failure_text = curl_easy_strerror(req->result);
+}
+
+/* --- one request ------------------------------------------------------------------------------ */
+
+/* It is in no list and curl does not have it. */
+static void req_free(struct http_req *req)
+{
+	curl_easy_cleanup(req->easy);
+	curl_slist_free_all(req->connect_to);
+	curl_slist_free_all(req->headers);
+	free(req->body);
+	free(req);
+}
+DEFINE_AUTO(struct http_req, req_free);
+
+static size_t body_cb(char *data, size_t size, size_t n, void *userdata)
+{
+	struct http_req *req = userdata;
+	size_t len = size * n;
+	size_t kept = MIN(len, req->max_body_bytes - req->body_len);
+
+	memcpy(req->body + req->body_len, data, kept);
+	req->body_len += kept;
+	req->body[req->body_len] = '\0';
+	req->dropped_bytes += len - kept;
+	/* Anything but `len` ends the transfer. */
+	return req->dropped_bytes > BODY_DRAIN_BYTES ? 0 : len;
+}
+
+/* No resolver may run: the host is an address, or an address was given. */
+static int set_target(struct http_req *req, const struct http_request *request)
+{
+	char text[ADDR_TEXT_MAX], entry[ADDR_TEXT_MAX + 8];
+	CURLU *url = curl_url();
+	char *host = NULL;
+	struct addr addr;
+	int r = 0;
+
+	if (url == NULL)
+		return -ENOMEM;
+	if (curl_url_set(url, CURLUPART_URL, request->url, 0) != CURLUE_OK ||
+	    curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK) {
+		curl_url_cleanup(url);
+		return -EINVAL;
+	}
+	if (addr_is_set(&request->connect_to)) {
+		/* Any host and port of the URL, the address, the URL's port (CURLOPT_CONNECT_TO(3)). */
+		(void) snprintf(entry, sizeof(entry),
+		                request->connect_to.family == AF_INET6 ? "::[%s]:" : "::%s:",
+		                addr_format(&request->connect_to, text));
+		req->connect_to = curl_slist_append(NULL, entry);
+		(void) curl_easy_setopt(req->easy, CURLOPT_CONNECT_TO, req->connect_to);
+	} else {
+		if (host[0] == '[')
+			host[strcspn(host, "]")] = '\0';
+		r = addr_parse(host[0] == '[' ? host + 1 : host, &addr);
+	}
+	curl_free(host);
+	curl_url_cleanup(url);
+	return r;
+}
+
+static int set_bearer_token(struct http_req *req, const char *path)
+{
+	AUTO(free) char *token = NULL;
+	AUTO(free) char *header = NULL;
+	size_t len;
+	int r;
+
+	r = file_read(path, TOKEN_MAX_BYTES, &token, &len);
+	if (r < 0)
+		return r;
+	token[strcspn(token, "\r\n")] = '\0';
+	/* What is left must fit into one header. */
+	for (const char *p = token; *p != '\0'; p++) {
+		if ((unsigned char) *p <= 0x20 || (unsigned char) *p >= 0x7f)
+			return -EBADMSG;
+	}
+	if (token[0] == '\0')
+		return -EBADMSG;
+	header = xasprintf("Authorization: Bearer %s", token);
+	req->headers = curl_slist_append(NULL, header);
+	(void) curl_easy_setopt(req->easy, CURLOPT_HTTPHEADER, req->headers);
+	return 0;
+}
+
+static void set_tls(CURL *easy, const struct http_request *request)
+{
+	(void) curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
+	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	/* A resumed session is that of the old certificates, on both sides. */
+	(void) curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	if (request->ca_file != NULL) {
+		(void) curl_easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
+		/* Debian builds a default in, and curl trusts both. */
+		(void) curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		/* Else a new CA in the same file is not seen for a day. */
+		(void) curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	}
+	(void) curl_easy_setopt(easy, CURLOPT_SSLCERT, request->client_cert_file);
+	(void) curl_easy_setopt(easy, CURLOPT_SSLKEY, request->client_key_file);
+}
+
+static void set_options(struct http_req *req, const struct http_request *request)
+{
+	CURL *easy = req->easy;
+
+	(void) curl_easy_setopt(easy, CURLOPT_PRIVATE, req);
+	(void) curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, req->error);
+	(void) curl_easy_setopt(easy, CURLOPT_URL, request->url);
+	(void) curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void) curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
+	(void) curl_easy_setopt(easy, CURLOPT_USERAGENT, "fairlead/" FAIRLEAD_VERSION);
+	(void) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	(void) curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	(void) curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	(void) curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long) request->timeout_ms);
+	(void) curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, CONNECTION_AGE_MAX_S);
+	(void) curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body_cb);
+	(void) curl_easy_setopt(easy, CURLOPT_WRITEDATA, req);
+	if (request->method != NULL && strcmp(request->method, "HEAD") == 0)
+		(void) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+	else if (request->method != NULL && strcmp(request->method, "GET") != 0)
+		(void) curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+	set_tls(easy, request);
+}
+
+int http_send(struct http *http, const struct http_request *request, http_done_fn done,
+              void *userdata, struct http_req **ret_req)
+{
+	AUTO(req_free) struct http_req *req = NULL;
+	int r;
+
+	/* To curl, zero means forever. */
+	if (request->timeout_ms == 0)
+		return -EINVAL;
+	req = NEW0(struct http_req);
+	req->http = http;
+	req->done = done;
+	req->userdata = userdata;
+	req->max_body_bytes = request->max_body_bytes;
+	req->body = xcalloc(1, request->max_body_bytes + 1);
+	req->easy = curl_easy_init();
+	if (req->easy == NULL)
+		return -ENOMEM;
+	set_options(req, request);
+	r = set_target(req, request);
+	if (r < 0)
+		return r;
+	if (request->bearer_token_file != NULL) {
+		r = set_bearer_token(req, request->bearer_token_file);
+		if (r < 0)
+			return r;
+	}
+	/* Nothing is sent yet: curl asks for a timeout of zero, which the loop grants. */
+	if (curl_multi_add_handle(http->multi, req->easy) != CURLM_OK)
+		return -ENOMEM;
+	TAILQ_INSERT_TAIL(&http->active, req, entry);
+	*ret_req = TAKE_PTR(req);
+	return 0;
+}
+
+void http_cancel(struct http_req *req)
+{
+	struct http *http;
+
+	if (req == NULL)
+		return;
+	http = req->http;
+	if (req->finished) {
+		TAILQ_REMOVE(&http->finished, req, entry);
+	} else {
+		TAILQ_REMOVE(&http->active, req, entry);
+		(void) curl_multi_remove_handle(http->multi, req->easy);
+	}
+	req_free(req);
+}
+
+/* --- between curl and the loop ---------------------------------------------------------------- */
+
+/* Hands over one answer. The callback may free everything, so it comes last; the request is ours.
+ */
+static void deliver_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+{
+	struct http *http = CONTAINER_OF(w, struct http, deliver);
+	AUTO(req_free) struct http_req *req = TAILQ_FIRST(&http->finished);
+	struct http_response response;
+
+	if (req == NULL)
+		return;
+	TAILQ_REMOVE(&http->finished, req, entry);
+	if (!TAILQ_EMPTY(&http->finished))
+		ev_timer_start(ev, w);
+	describe(req, &response);
+	req->done(&response, req->userdata);
+}
+
+/* Lets curl work on a descriptor, or on its timeouts, and collects what is complete. */
+static void act(struct http *http, curl_socket_t fd, int events)
+{
+	CURLMsg *message;
+	int n;
+
+	(void) curl_multi_socket_action(http->multi, fd, events, &n);
+	while ((message = curl_multi_info_read(http->multi, &n)) != NULL) {
+		struct http_req *req = NULL;
+		CURLcode result = message->data.result;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		(void) curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **) &req);
+		/* The message is gone when the handle is. */
+		(void) curl_multi_remove_handle(http->multi, req->easy);
+		req->result = result;
+		req->finished = true;
+		TAILQ_REMOVE(&http->active, req, entry);
+		TAILQ_INSERT_TAIL(&http->finished, req, entry);
+		ev_timer_start(http->ev, &http->deliver);
+	}
+}
+
+static void socket_event_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
+{
+	struct http_socket *s = CONTAINER_OF(w, struct http_socket, watcher);
+
+	act(s->http, s->fd,
+	    ((revents & EV_READ) != 0 ? CURL_CSELECT_IN : 0) |
+	        ((revents & EV_WRITE) != 0 ? CURL_CSELECT_OUT : 0));
+}
+
+static void timeout_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	act(CONTAINER_OF(w, struct http, timeout), CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void socket_free(struct http_socket *s)
+{
+	ev_io_stop(s->http->ev, &s->watcher);
+	LIST_REMOVE(s, entry);
+	free(s);
+}
+
+/* CURLMOPT_SOCKETFUNCTION: what curl wants to know of a descriptor. */
+static int watch_socket_cb(CURL *easy UNUSED, curl_socket_t fd, int what, void *userdata,
+                           void *socket_data)
+{
+	struct http *http = userdata;
+	struct http_socket *s = socket_data;
+	int events = 0;
+
+	if (what == CURL_POLL_REMOVE) {
+		if (s != NULL)
+			socket_free(s);
+		return 0;
+	}
+	if (s == NULL) {
+		s = NEW0(struct http_socket);
+		s->http = http;
+		s->fd = fd;
+		ev_init(&s->watcher, socket_event_cb);
+		LIST_INSERT_HEAD(&http->sockets, s, entry);
+		(void) curl_multi_assign(http->multi, fd, s);
+	}
+	if ((what & CURL_POLL_IN) != 0)
+		events |= EV_READ;
+	if ((what & CURL_POLL_OUT) != 0)
+		events |= EV_WRITE;
+	ev_io_stop(http->ev, &s->watcher);
+	ev_io_set(&s->watcher, fd, events);
+	ev_io_start(http->ev, &s->watcher);
+	return 0;
+}
+
+/* CURLMOPT_TIMERFUNCTION: when curl wants to be called; -1: not at all. */
+static int set_timeout_cb(CURLM *multi UNUSED, long timeout_ms, void *userdata)
+{
+	struct http *http = userdata;
+
+	ev_timer_stop(http->ev, &http->timeout);
+	if (timeout_ms >= 0) {
+		ev_timer_set(&http->timeout, (double) timeout_ms / 1000., 0.);
+		ev_timer_start(http->ev, &http->timeout);
+	}
+	return 0;
+}
+
+int http_new(struct ev_loop *ev, struct http **ret_http)
+{
+	struct http *http;
+	CURLM *multi;
+
+	/* Counted by libcurl: each has its curl_global_cleanup(). */
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return -ENOMEM;
+	multi = curl_multi_init();
+	if (multi == NULL) {
+		curl_global_cleanup();
+		return -ENOMEM;
+	}
+	http = NEW0(struct http);
+	http->ev = ev;
+	http->multi = multi;
+	TAILQ_INIT(&http->active);
+	TAILQ_INIT(&http->finished);
+	LIST_INIT(&http->sockets);
+	ev_init(&http->timeout, timeout_cb);
+	ev_timer_init(&http->deliver, deliver_cb, 0., 0.);
+	(void) curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket_cb);
+	(void) curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, http);
+	(void) curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timeout_cb);
+	(void) curl_multi_setopt(multi, CURLMOPT_TIMERDATA, http);
+	(void) curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_MAX);
+	*ret_http = http;
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	if (http == NULL)
+		return;
+	while (!TAILQ_EMPTY(&http->active))
+		http_cancel(TAILQ_FIRST(&http->active));
+	while (!TAILQ_EMPTY(&http->finished))
+		http_cancel(TAILQ_FIRST(&http->finished));
+	/* Closing the kept connections must not watch anything again. */
+	(void) curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+	(void) curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, NULL);
+	(void) curl_multi_cleanup(http->multi);
+	while (!LIST_EMPTY(&http->sockets))
+		socket_free(LIST_FIRST(&http->sockets));
+	ev_timer_stop(http->ev, &http->timeout);
+	ev_timer_stop(http->ev, &http->deliver);
+	curl_global_cleanup();
+	free(http);
+}

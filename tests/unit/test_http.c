@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The HTTP client against a real nginx with TLS, a silent socket, and a port where nobody listens.
+ */
+#include "web/http.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "tests/unit/nginx.h"
+
+#define WAIT_US (10 * US_PER_S)
+#define HUGE_BYTES (3 * 1024 * 1024)
+
+static struct ev_loop *ev;
+static struct http *http;
+static struct nginx server;
+static int silent_port, closed_port, raw_port;
+static char ca_file[64], other_file[64], cert_file[64], key_file[64];
+
+struct answer {
+	unsigned calls;
+	enum http_failure failure;
+	int status;
+	char *body;
+	size_t body_len;
+	char *text;
+	double total_s;
+};
+
+static void answer_fini(struct answer *a)
+{
+	free(a->body);
+	free(a->text);
+	*a = (struct answer){0};
+}
+
+static void on_done(const struct http_response *response, void *userdata)
+{
+	struct answer *a = userdata;
+
+	a->calls++;
+	a->failure = response->failure;
+	a->status = response->status;
+	free(a->body);
+	a->body = xstrdup(response->body);
+	a->body_len = response->body_len;
+	free(a->text);
+	a->text = xstrdup(response->failure_text);
+	a->total_s = response->total_s;
+}
+
+static void wake_cb(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int revents UNUSED)
+{
+}
+
+static void turn(void)
+{
+	ev_timer wake;
+
+	ev_timer_init(&wake, wake_cb, 0.01, 0.);
+	ev_timer_start(ev, &wake);
+	ev_run(ev, EVRUN_ONCE);
+	ev_timer_stop(ev, &wake);
+}
+
+static void turn_for(int64_t us)
+{
+	int64_t end_us = mono_now_us() + us;
+
+	while (mono_now_us() < end_us)
+		turn();
+}
+
+static void wait_for(const struct answer *a, unsigned calls)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+
+	while (a->calls < calls && mono_now_us() < deadline_us)
+		turn();
+	CHECK_EQ_INT(a->calls, calls);
+}
+
+/* To nginx, by its name, unless told otherwise. */
+static struct http_request request_to(const char *url)
+{
+	struct http_request request = {
+	    .url = url, .ca_file = ca_file, .timeout_ms = 3000, .max_body_bytes = 4096};
+
+	(void) addr_parse("127.0.0.1", &request.connect_to);
+	return request;
+}
+
+static char *url_of(const char *path)
+{
+	return xasprintf("https://kubernetes:%d%s", server.port, path);
+}
+
+static void fetch(const struct http_request *request, struct answer *a)
+{
+	struct http_req *req = NULL;
+
+	answer_fini(a);
+	if (!CHECK_EQ_INT(http_send(http, request, on_done, a, &req), 0))
+		return;
+	CHECK_EQ_INT(a->calls, 0);
+	wait_for(a, 1);
+}
+
+static void fetch_path(const char *path, struct answer *a)
+{
+	AUTO(free) char *url = url_of(path);
+	struct http_request request = request_to(url);
+
+	fetch(&request, a);
+}
+
+/* A server that answers as no server should, in a child of its own, until it is killed. */
+static void serve_raw(int listener)
+{
+	for (;;) {
+		char in[2048] = "";
+		int fd = accept(listener, NULL, NULL);
+		ssize_t n = read(fd, in, sizeof(in) - 1);
+
+		if (n > 0 && strncmp(in, "GET /junk", 9) == 0) {
+			(void) !write(fd, "hello\r\n\r\n", 9);
+		} else if (n > 0 && strncmp(in, "GET /short", 10) == 0) {
+			(void) !write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", 41);
+		} else if (n > 0 && strncmp(in, "GET /reset", 10) == 0) {
+			struct linger hard = {.l_onoff = 1};
+
+			(void) !write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", 41);
+			(void) usleep(50 * 1000);
+			(void) setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		} else if (n > 0 && strncmp(in, "GET /endless", 12) == 0) {
+			(void) !write(fd, "HTTP/1.1 200 OK\r\n\r\n", 19);
+			while (write(fd, in, sizeof(in)) > 0)
+				;
+		} else {
+			/* A TLS hello gets an answer that is not TLS. */
+			(void) !write(fd, "HTTP/1.1 400 Bad\r\n\r\n", 20);
+		}
+		(void) close(fd);
+	}
+}
+
+static pid_t start_raw(void)
+{
+	int listener = nginx_listen(16, &raw_port);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+		serve_raw(listener);
+	}
+	(void) close(listener);
+	return pid;
+}
+
+/* --- what comes back -------------------------------------------------------------------------- */
+
+static void test_statuses(void)
+{
+	static const struct {
+		const char *path;
+		int status;
+		const char *body;
+	} cases[] = {
+	    {"/readyz", 200, "ok"},
+	    {"/readyz?verbose", 200, "ok"},
+	    {"/500", 500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"},
+	    {"/401", 401, "no"},
+	    {"/429", 429, NULL},
+	    {"/empty", 204, ""},
+	    {"/moved", 302, NULL}, /* not followed */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct answer a = {0};
+
+		fetch_path(cases[i].path, &a);
+		CHECK_EQ_INT(a.failure, HTTP_OK);
+		CHECK_EQ_INT(a.status, cases[i].status);
+		if (cases[i].body != NULL) {
+			CHECK_EQ_STR(a.body, cases[i].body);
+			CHECK_EQ_INT(a.body_len, strlen(cases[i].body));
+		}
+		CHECK_EQ_STR(a.text, "");
+		CHECK(a.total_s > 0 && a.total_s < 3);
+		answer_fini(&a);
+	}
+}
+
+/* What the server saw of us. */
+static void test_request(void)
+{
+	AUTO(free) char *url = url_of("/echo");
+	AUTO(free) char *token_file = xasprintf("%s/token", server.dir);
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "GET|kubernetes||");
+	request.method = "PUT";
+	request.client_cert_file = cert_file;
+	request.client_key_file = key_file;
+	request.bearer_token_file = token_file;
+	CHECK_EQ_INT(file_write_atomic(token_file, "s3cret\n", 7, 0600, FILE_VOLATILE), 0);
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "PUT|kubernetes|Bearer s3cret|CN=prober");
+	/* Read anew for each request. */
+	CHECK_EQ_INT(file_write_atomic(token_file, "other", 5, 0600, FILE_VOLATILE), 0);
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "PUT|kubernetes|Bearer other|CN=prober");
+	request.method = "HEAD";
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.status, 200);
+	CHECK_EQ_STR(a.body, "");
+	answer_fini(&a);
+}
+
+static void test_failures(void)
+{
+	struct {
+		const char *url;
+		unsigned timeout_ms;
+		const char *ca_file;
+		enum http_failure failure;
+	} cases[] = {
+	    {xasprintf("https://kubernetes:%d/", closed_port), 3000, ca_file, HTTP_REFUSED},
+	    {xasprintf("http://kubernetes:%d/", closed_port), 3000, NULL, HTTP_REFUSED},
+	    {xasprintf("https://kubernetes:%d/", silent_port), 300, ca_file, HTTP_TIMEOUT},
+	    {url_of("/hang"), 300, ca_file, HTTP_TIMEOUT},
+	    {url_of("/drip"), 300, ca_file, HTTP_TIMEOUT},
+	    {url_of("/readyz"), 3000, other_file, HTTP_TLS_PEER},
+	    {url_of("/readyz"), 3000, NULL, HTTP_TLS_PEER},
+	    {xasprintf("https://stranger:%d/readyz", server.port), 3000, ca_file, HTTP_TLS_PEER},
+	    {xasprintf("https://127.0.0.1:%d/readyz", server.port), 3000, ca_file, HTTP_TLS_PEER},
+	    {url_of("/readyz"), 3000, "/nonexistent/ca.crt", HTTP_TLS_OTHER},
+	    {xasprintf("https://kubernetes:%d/junk", raw_port), 3000, ca_file, HTTP_TLS_OTHER},
+	    {xasprintf("http://kubernetes:%d/junk", raw_port), 3000, NULL, HTTP_PROTOCOL},
+	    {xasprintf("http://kubernetes:%d/short", raw_port), 3000, NULL, HTTP_PROTOCOL},
+	    {xasprintf("http://kubernetes:%d/reset", raw_port), 3000, NULL, HTTP_PROTOCOL},
+	    {url_of("/drop"), 3000, ca_file, HTTP_REFUSED},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_request request = request_to(cases[i].url);
+		struct answer a = {0};
+		int64_t start_us = mono_now_us();
+
+		request.timeout_ms = cases[i].timeout_ms;
+		request.ca_file = cases[i].ca_file;
+		fetch(&request, &a);
+		if (!CHECK_EQ_STR(http_failure_name(a.failure), http_failure_name(cases[i].failure)))
+			(void) fprintf(stderr, "  %s: %s\n", cases[i].url, a.text);
+		CHECK_EQ_INT(a.status, 0);
+		CHECK(a.text != NULL && a.text[0] != '\0');
+		if (cases[i].failure == HTTP_TIMEOUT)
+			CHECK(mono_now_us() - start_us < 1000 * US_PER_MS);
+		answer_fini(&a);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		free((void *) (uintptr_t) cases[i].url);
+}
+
+/* What cannot be sent is refused at once. */
+static void test_refused_requests(void)
+{
+	AUTO(free) char *token_file = xasprintf("%s/token", server.dir);
+	struct answer a = {0};
+	struct http_req *req = NULL;
+	struct http_request request = request_to("https://kubernetes/readyz");
+
+	request.connect_to.family = AF_UNSPEC;
+	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -EINVAL);
+	request.url = "kubernetes/readyz";
+	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -EINVAL);
+	request = request_to("https://kubernetes/readyz");
+	request.timeout_ms = 0;
+	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -EINVAL);
+	request = request_to("https://kubernetes/readyz");
+	request.bearer_token_file = "/nonexistent/token";
+	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -ENOENT);
+	request.bearer_token_file = token_file;
+	CHECK_EQ_INT(file_write_atomic(token_file, "a b", 3, 0600, FILE_VOLATILE), 0);
+	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -EBADMSG);
+	CHECK_EQ_INT(file_write_atomic(token_file, "\n", 1, 0600, FILE_VOLATILE), 0);
+	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -EBADMSG);
+	CHECK(req == NULL);
+	turn_for(50 * US_PER_MS);
+	CHECK_EQ_INT(a.calls, 0);
+}
+
+/* Another host than localhost in the URL needs no resolver; neither does a literal. */
+static void test_literals(void)
+{
+	AUTO(free) char *v4 = xasprintf("http://127.0.0.1:%d/", closed_port);
+	AUTO(free) char *v6 = xasprintf("http://[::1]:%d/", closed_port);
+	AUTO(free) char *any = xasprintf("http://kubernetes:%d/", closed_port);
+	struct http_request request = {.timeout_ms = 1000};
+	struct answer a = {0};
+
+	request.url = v4;
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.failure, HTTP_REFUSED);
+	request.url = v6;
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.failure, HTTP_REFUSED);
+	request.url = any;
+	CHECK_EQ_INT(addr_parse("::1", &request.connect_to), 0);
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.failure, HTTP_REFUSED);
+	CHECK(strstr(a.text, "resolve") == NULL);
+	answer_fini(&a);
+}
+
+static void test_bodies(void)
+{
+	AUTO(free) char *huge = url_of("/huge");
+	AUTO(free) char *endless = xasprintf("http://kubernetes:%d/endless", raw_port);
+	struct http_request request = request_to(huge);
+	struct answer a = {0};
+	static const size_t limits[] = {0, 1, 4096, HUGE_BYTES - 1, HUGE_BYTES, HUGE_BYTES + 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		request.max_body_bytes = limits[i];
+		fetch(&request, &a);
+		CHECK_EQ_INT(a.failure, HTTP_OK);
+		CHECK_EQ_INT(a.status, 200);
+		CHECK_EQ_INT(a.body_len, MIN(limits[i], (size_t) HUGE_BYTES));
+		CHECK_EQ_INT(strlen(a.body), a.body_len);
+	}
+	request.url = endless;
+	request.max_body_bytes = 100;
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.status, 200);
+	CHECK_EQ_INT(a.body_len, 100);
+	CHECK(a.total_s < 2);
+	answer_fini(&a);
+}
+
+/* Kept connections: the second request comes over the first one's. */
+static void test_reuse(void)
+{
+	struct answer first = {0}, second = {0};
+
+	fetch_path("/connection", &first);
+	fetch_path("/connection", &second);
+	CHECK(first.body != NULL && second.body != NULL);
+	CHECK_EQ_STR(second.body, first.body);
+	/* Not with other certificates. */
+	{
+		AUTO(free) char *url = url_of("/connection");
+		struct http_request request = request_to(url);
+
+		request.client_cert_file = cert_file;
+		request.client_key_file = key_file;
+		fetch(&request, &second);
+		CHECK(strcmp(second.body, first.body) != 0);
+	}
+	/* And a new connection is a new handshake, as a resumed one would not look at certificates. */
+	fetch_path("/session", &first);
+	fetch_path("/session", &second);
+	CHECK_EQ_STR(first.body, ".");
+	CHECK_EQ_STR(second.body, ".");
+	answer_fini(&first);
+	answer_fini(&second);
+}
+
+/* --- the contract of the callbacks ------------------------------------------------------------ */
+
+/* Requests that all end in the same turn of the loop (refused), and one that never does (hang). */
+#define OTHERS 4
+
+static struct http_req *others[OTHERS];
+static struct answer other_answers[OTHERS];
+
+static void (*on_first)(void); /* what the first callback of them does; curl says which it is */
+
+static void on_other_done(const struct http_response *response, void *userdata)
+{
+	void (*act)(void) = on_first;
+
+	on_done(response, userdata);
+	on_first = NULL;
+	if (act != NULL)
+		act();
+	/* What was handed over stays valid until the return, whatever was cancelled or freed. */
+	CHECK_EQ_INT(strlen(response->body), response->body_len);
+	CHECK(strlen(response->failure_text) > 0);
+}
+
+static void cancel_the_rest(void)
+{
+	for (size_t i = 0; i < OTHERS; i++) {
+		if (other_answers[i].calls == 0)
+			http_cancel(others[i]);
+	}
+}
+
+static void free_all(void)
+{
+	http_free(TAKE_PTR(http));
+}
+
+/* Sends them, waits for longer than the last one takes, and counts the callbacks. */
+static void check_others(void (*first)(void), bool cancel_at_once, unsigned want_calls)
+{
+	AUTO(free) char *refused = xasprintf("http://127.0.0.1:%d/", closed_port);
+	AUTO(free) char *hang = url_of("/hang");
+	unsigned calls = 0;
+
+	on_first = first;
+	for (size_t i = 0; i < OTHERS; i++) {
+		struct http_request request = request_to(i < OTHERS - 1 ? refused : hang);
+
+		request.timeout_ms = 200;
+		CHECK_EQ_INT(http_send(http, &request, on_other_done, &other_answers[i], &others[i]), 0);
+	}
+	if (cancel_at_once)
+		cancel_the_rest();
+	turn_for(400 * US_PER_MS);
+	for (size_t i = 0; i < OTHERS; i++) {
+		CHECK(other_answers[i].calls <= 1);
+		calls += other_answers[i].calls;
+		answer_fini(&other_answers[i]);
+		others[i] = NULL;
+	}
+	CHECK_EQ_INT(calls, want_calls);
+}
+
+static void send_again(const struct http_response *response, void *userdata)
+{
+	struct answer *a = userdata;
+	AUTO(free) char *url = url_of("/readyz");
+	struct http_request request = request_to(url);
+	struct http_req *req;
+
+	on_done(response, userdata);
+	if (a->calls < 3)
+		CHECK_EQ_INT(http_send(http, &request, send_again, a, &req), 0);
+}
+
+static void test_callbacks(void)
+{
+	AUTO(free) char *url = url_of("/readyz");
+	struct http_request request = request_to(url);
+	struct http_req *req = NULL;
+	struct answer a = {0};
+
+	http_cancel(NULL);
+	check_others(NULL, false, OTHERS);
+	check_others(NULL, true, 0);
+	check_others(cancel_the_rest, false, 1);
+	check_others(free_all, false, 1);
+	CHECK(http == NULL);
+	CHECK_EQ_INT(http_new(ev, &http), 0);
+	/* A callback that goes on. */
+	CHECK_EQ_INT(http_send(http, &request, send_again, &a, &req), 0);
+	wait_for(&a, 3);
+	answer_fini(&a);
+}
+
+/* --- certificates that rotate ----------------------------------------------------------------- */
+
+/* The same file names all along; nobody restarts. */
+static void test_rotation(void)
+{
+	struct answer a = {0};
+
+	fetch_path("/readyz", &a);
+	CHECK_EQ_INT(a.failure, HTTP_OK);
+
+	/* The server's certificate comes from a new CA, which our file does not hold yet. */
+	nginx_make_ca(&server, "new");
+	nginx_make_cert(&server, "new", "server", "kubernetes");
+	nginx_stop(&server);
+	nginx_start(&server, "location / { return 200 new; }");
+	fetch_path("/readyz", &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	nginx_shell(&server, "cat new.crt >>ca.crt");
+	fetch_path("/readyz", &a);
+	CHECK_EQ_INT(a.failure, HTTP_OK);
+	CHECK_EQ_STR(a.body, "new");
+
+	/* And the old CA leaves: a new connection sees that too. */
+	nginx_shell(&server, "cp other.crt ca.crt");
+	nginx_stop(&server);
+	nginx_start(&server, "location / { return 200 new; }");
+	fetch_path("/readyz", &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	answer_fini(&a);
+}
+
+static void start(void)
+{
+	AUTO(free) char *directives = NULL;
+	AUTO(free) char *huge = NULL;
+
+	nginx_init(&server);
+	(void) nginx_listen(16, &silent_port);
+	(void) close(nginx_listen(1, &closed_port));
+	(void) snprintf(ca_file, sizeof(ca_file), "%s/ca.crt", server.dir);
+	(void) snprintf(other_file, sizeof(other_file), "%s/other.crt", server.dir);
+	(void) snprintf(cert_file, sizeof(cert_file), "%s/client.crt", server.dir);
+	(void) snprintf(key_file, sizeof(key_file), "%s/client.key", server.dir);
+	nginx_shell(&server, "head -c %d /dev/zero | tr '\\0' x >huge", HUGE_BYTES);
+	nginx_shell(&server, "head -c 100 huge >drip");
+	directives =
+	    xasprintf("location /readyz { return 200 ok; }\n"
+	              "location /500 { return 500 \"[+]ping ok\\n[-]etcd failed: reason withheld\\n"
+	              "readyz check failed\\n\"; }\n"
+	              "location /401 { return 401 no; }\n"
+	              "location /429 { return 429; }\n"
+	              "location /empty { return 204; }\n"
+	              "location /moved { return 302 /readyz; }\n"
+	              "location /drop { return 444; }\n"
+	              "location /drip { limit_rate 10; }\n"
+	              "location /hang { proxy_pass http://127.0.0.1:%d; }\n"
+	              "location /connection { return 200 $connection; }\n"
+	              "location /echo { return 200 "
+	              "\"$request_method|$host|$http_authorization|$ssl_client_s_dn\"; }\n",
+	              silent_port);
+	nginx_start(&server, directives);
+}
+
+int main(void)
+{
+	pid_t raw;
+
+	(void) signal(SIGPIPE, SIG_IGN);
+	/* A proxy that the environment names must not be asked. */
+	(void) setenv("https_proxy", "http://127.0.0.1:1", 1);
+	(void) setenv("http_proxy", "http://127.0.0.1:1", 1);
+	ev = ev_loop_new(EVFLAG_AUTO);
+	start();
+	raw = start_raw();
+	CHECK_EQ_INT(http_new(ev, &http), 0);
+
+	test_statuses();
+	test_request();
+	test_failures();
+	test_refused_requests();
+	test_literals();
+	test_bodies();
+	test_reuse();
+	test_callbacks();
+	test_rotation();
+
+	http_free(http);
+	ev_loop_destroy(ev);
+	(void) kill(raw, SIGKILL);
+	(void) waitpid(raw, NULL, 0);
+	nginx_fini(&server);
+	return check_result();
+}
