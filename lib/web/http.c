@@ -237,7 +237,8 @@ static void set_tls(CURL *easy, const struct http_request *request)
 	(void) curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
 	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-	/* A resumed session is that of the old certificates, on both sides. */
+	/* A resumed session is that of the old certificates, on both sides. Sessions are a handle's own
+	 * in older libcurl; since 8.12 the multi handle shares them. */
 	(void) curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	if (request->ca_file != NULL) {
 		(void) curl_easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);

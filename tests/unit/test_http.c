@@ -524,6 +524,8 @@ static void start(void)
 	              "location /drop { return 444; }\n"
 	              "location /drip { limit_rate 10; }\n"
 	              "location /hang { proxy_pass http://127.0.0.1:%d; }\n"
+	              "location /session { keepalive_timeout 0; "
+	              "return 200 \"$ssl_session_reused\"; }\n"
 	              "location /connection { return 200 $connection; }\n"
 	              "location /echo { return 200 "
 	              "\"$request_method|$host|$http_authorization|$ssl_client_s_dn\"; }\n",
