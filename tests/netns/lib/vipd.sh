@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# vipd on the nodes: configuration, start, status.
+
+# Settings of one node on top of those of all: NODE_POLICY[n1]="priority: 200".
+declare -A NODE_POLICY
+# What the node calls itself, where that is not its name here.
+declare -A NODE_NAME
+# Further documents of the configuration of every node.
+EXTRA_CONFIG=
+
+
+vipd_config() { # NODE
+	local node=$1 member vip
+	cat <<-YAML
+		apiVersion: fairlead/v1
+		kind: NodeConfig
+		name: ${NODE_NAME[$node]:-$node}
+		---
+		apiVersion: fairlead/v1
+		kind: EtcdClientConfig
+		endpoints:
+		  - https://127.0.0.1:2379
+	YAML
+	for member in "${NODES[@]}"; do
+		[[ $member == "$node" ]] || echo "  - https://$(mgmt_ip "$member"):2379"
+	done
+	cat <<-YAML
+		caFile: $PKI/etcd-trust.crt
+		certFile: $PKI/client-$node.crt
+		keyFile: $PKI/client-$node.key
+	YAML
+	for vip in ${VIPS:-$VIP}; do
+		cat <<-YAML
+			---
+			apiVersion: v1alpha1
+			kind: Layer2VIPConfig
+			name: $vip
+			link: eth0
+		YAML
+	done
+	cat <<-YAML
+		---
+		apiVersion: fairlead/v1
+		kind: VIPPolicyConfig
+		healthCheck:
+		  enabled: true
+		  url: https://127.0.0.1:6443/readyz
+		  serverName: kubernetes
+		  caFile: $PKI/cluster-ca.crt
+		  ${HEALTH_TIMES:-interval: 500ms}
+	YAML
+	printf '%s\n' "$POLICY" "${NODE_POLICY[$node]:-}" | sed '/^[[:space:]]*$/d'
+	[[ -z $EXTRA_CONFIG ]] || printf -- '---\n%s\n' "$EXTRA_CONFIG"
+}
+
+# VIPD_ENV holds variables for the next vipd that starts.
+VIPD_ENV=()
+
+vipd_start() { # NODE...
+	local node
+	for node in "$@"; do
+		mkdir -p "$T/run-$node"
+		vipd_config "$node" >"$T/vipd-$node.yaml"
+		spawn "vipd-$node" "$node" env "${VIPD_ENV[@]}" "$VIPD" --config "$T/vipd-$node.yaml" \
+			--runtime-dir "$T/run-$node" --log-level "${VIPD_LOG_LEVEL:-info}"
+	done
+}
+
+# Nodes whose vipd is stopped and cannot be asked.
+declare -A PAUSED
+
+vipd_pause() { # NODE
+	signal STOP "vipd-$1"
+	PAUSED[$1]=yes
+}
+
+vipd_resume() { # NODE
+	unset "PAUSED[$1]"
+	signal CONT "vipd-$1"
+}
+
+fairlead() { # NODE ARGUMENT...
+	local node=$1
+	shift
+	inside "$node" timeout 5 "$FAIRLEAD" --runtime-dir "$T/run-$node" "$@"
+}
+
+# A field of `vip status` as JSON names it: status n1 .state
+status() { # NODE FILTER
+	fairlead "$1" -o json vip status "$VIP" | jq -r "$2"
+}
+
+status_is() { # NODE FILTER VALUE
+	[[ $(status "$1" "$2" 2>/dev/null) == "$3" ]]
+}
+
+# Exactly one node's kernel has the address, its vipd says that it is the owner, and all others that
+# run know it.
+settled() {
+	local owner node
+	owner=$(holders)
+	[[ -n $owner && $owner != *" "* ]] || return 1
+	status_is "$owner" .state owner || return 1
+	for node in "${NODES[@]}"; do
+		alive "vipd-$node" || continue
+		[[ -z ${PAUSED[$node]:-} ]] || continue
+		[[ $node == "$owner" ]] || status_is "$node" .state standby || return 1
+		status_is "$node" .owner "$owner" || return 1
+	done
+}
+
+settled_on() { # NODE
+	settled && held_by "$1"
+}
+
+settled_on_other_than() { # NODE
+	settled && held_by_other_than "$1"
+}
+
+# Three nodes, LAN, etcd, API servers: everything but vipd.
+cluster_up() {
+	say "three nodes with etcd and API servers"
+	lan_up
+	pki_up
+	etcd_up
+	api_up
+}
+
+# All that and vipd on each, with one owner that everybody agrees on. Sets OWNER and BOUND_MS.
+cluster_with_owner() {
+	cluster_up
+	observe
+	say "vipd starts on all three"
+	vipd_start "${NODES[@]}"
+	wait_until 15 settled
+	OWNER=$(holders)
+	BOUND_MS=$(status "$OWNER" .bound_ms)
+	say "$OWNER owns $VIP; two owners for at most $BOUND_MS ms is what it promises"
+}

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 60
+# The stories are worth what their witness is worth. Here addresses are set by hand, by turns right
+# and wrong, and the observer and its judge must see each for what it is: one owner, a clean move, a
+# gap, two owners at once, a single late word; by ARP and by neighbour discovery.
+. "$(dirname "$0")/lib.sh"
+
+OVERLAP_MS=100000 # overlaps are made on purpose here
+
+judge() { # OPTION...
+	wire_settle
+	"$TOOLS/observer_check" "$@" "$(wire_log)" >"$T/verdict"
+}
+
+judge_breaks() { # PATTERN OPTION...
+	local pattern=$1 code=0
+	shift
+	judge "$@" || code=$?
+	[[ $code -eq 1 ]] && grep -q "BROKEN: .*$pattern" "$T/verdict" && return
+	cat "$T/verdict"
+	return 1
+}
+
+address_add() { # NODE
+	ip -n "$1" address add "$VIP" dev eth0 $([[ $VIP != *:* ]] || echo nodad)
+}
+
+address_delete() { # NODE
+	local length=32
+	[[ $VIP != *:* ]] || length=128
+	ip -n "$1" address delete "$VIP/$length" dev eth0
+}
+
+answers_from() { # NODE
+	tail -n 2 "$(wire_log)" | grep -q "answer $(node_mac "$1")"
+}
+
+lan_up
+for VIP in 10.86.0.100 fd86::100; do
+	say "$VIP: nobody has it"
+	observe
+	for_seconds 1 true
+	code=0
+	judge || code=$?
+	expect_equal "the judge on silence" "$code" 2
+
+	say "$VIP: n1 has it"
+	address_add n1
+	wait_until 2 answers_from n1
+	mark_all n1
+	for_seconds 1 answers_from n1
+	expect "one owner is fine" judge --from n1 --max-overlap-ms 0 --max-gap-ms 60 \
+		--expect-moves 0 --max-owners 1
+
+	say "$VIP: a clean move to n2"
+	mark_all move
+	address_delete n1
+	address_add n2
+	wait_until 2 answers_from n2
+	for_seconds 1 answers_from n2
+	expect "a clean move is fine" judge --from move --max-overlap-ms 0 --max-gap-ms 150 \
+		--expect-moves 1 --max-owners 2
+
+	say "$VIP: n2 loses it for a second"
+	mark_all gap
+	address_delete n2
+	for_seconds 1 true
+	address_add n2
+	wait_until 2 answers_from n2
+	expect "the gap is seen" judge_breaks "nobody answered" --from gap --max-gap-ms 900
+
+	say "$VIP: n1 and n2 at once"
+	mark_all both
+	address_add n1
+	for_seconds 1 true
+	address_delete n1
+	expect "the overlap is seen" judge_breaks "overlap by" --from both --max-overlap-ms 900
+
+	say "$VIP: n1 for a moment"
+	for_seconds 2 answers_from n2
+	mark_all word
+	address_add n1
+	nap 0.02
+	address_delete n1
+	for_seconds 1 answers_from n2
+	expect "a moment is seen" judge_breaks "overlap by" --from word --max-overlap-ms 0
+	address_delete n2
+done
