@@ -125,7 +125,19 @@ $(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
 
-.PHONY: test-tools
+# vipd without its fences, for the story that proves that stories can fail.
+NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence
+NO_FENCE_CALLS := rtnl_addr_add rtnl_addr_replace nftgate_guard
+
+$(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvipd.a $(BUILD)/libnet.a \
+             $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(NO_FENCE_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
+	    $(ETCD_LIBS) $(BASE_LIBS)
+
+.PHONY: test-tools faults
 test-tools: $(TEST_TOOLS)
+faults: $(NO_FENCE)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
