@@ -7,9 +7,9 @@
  * implementations differ in which one they honour). IPv6: unsolicited neighbour advertisement to
  * ff02::1 with the override flag set (RFC 4861 section 7.2.6), source and target the address.
  *
- * One packet socket a link (AF_PACKET, CAP_NET_RAW) with a kernel filter that passes ARP and
- * neighbour discovery only. These frames pass no netfilter hook, so the caller sends only while it is
- * entitled to the address. Loop thread only.
+ * Packet sockets on the link (AF_PACKET, CAP_NET_RAW) with kernel filters that pass ARP and
+ * neighbour discovery of watched addresses only. These frames pass no netfilter hook, so the caller
+ * sends only while it is entitled to the address. Loop thread only.
  */
 
 #include <ev.h>
@@ -25,11 +25,11 @@ enum arpnd_kind {
 	ARPND_PROBE, /* somebody checks before taking it: ARP probe (RFC 5227), or DAD solicitation */
 };
 
-/* A frame from another MAC than `own` that claims or probes a watched address. */
+/* A frame from another MAC than `own` claims or probes a watched address. May free the arpnd. */
 typedef void (*arpnd_heard_fn)(enum arpnd_kind kind, const struct addr *addr,
                                const struct mac *from, void *userdata);
 
-/* own is the link's MAC at present. 0 or -errno (-ENODEV, -EPERM, -ENETDOWN). */
+/* own is the link's MAC at present. The link may be down. 0 or -errno (-ENODEV, -EPERM). */
 int arpnd_new(struct ev_loop *ev, int ifindex, const struct mac *own, arpnd_heard_fn heard,
               void *userdata, struct arpnd **ret_arpnd);
 void arpnd_free(struct arpnd *arpnd);
@@ -43,5 +43,6 @@ void arpnd_set_mac(struct arpnd *arpnd, const struct mac *own);
 int arpnd_watch(struct arpnd *arpnd, const struct addr *addr);
 void arpnd_unwatch(struct arpnd *arpnd, const struct addr *addr);
 
-/* Sends one announcement now (two frames for IPv4). 0 or -errno; never blocks (-EAGAIN, -ENOBUFS). */
+/* Sends one announcement now (two frames for IPv4). 0 or -errno; never blocks (-EAGAIN, -ENOBUFS);
+ * -ENETDOWN while the link is down. */
 int arpnd_announce(struct arpnd *arpnd, const struct addr *addr);
