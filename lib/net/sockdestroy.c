@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A dump of the TCP sockets of both families, filtered by local address inside the kernel
+ * (inet_diag's byte code: the table of a busy node is long), and then one SOCK_DESTROY for each.
+ * An IPv4 address is looked for among the IPv6 sockets too: a dual-stack listener's connections are
+ * there, with the address mapped. vipd calls this when it has lost an address.
+ */
+#include "net/sockdestroy.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "net/netlink.h"
+
+#define DUMP_ATTEMPTS_MAX 3
+/* So many connections to one address are destroyed; beyond that the clients' own timeouts do. */
+#define SOCKETS_MAX 262144
+
+/* What has a peer that waits. Listeners stay for when the address comes back. */
+#define CONNECTED_STATES                                                                     \
+	(1U << TCP_ESTABLISHED | 1U << TCP_SYN_SENT | 1U << TCP_SYN_RECV | 1U << TCP_FIN_WAIT1 | \
+	 1U << TCP_FIN_WAIT2 | 1U << TCP_CLOSE_WAIT | 1U << TCP_LAST_ACK | 1U << TCP_CLOSING)
+
+struct found {
+	struct inet_diag_req_v2 *reqs;
+	size_t n, room;
+	const struct addr *addr;
+};
+
+#define CODE_MAX (sizeof(struct inet_diag_bc_op) + sizeof(struct inet_diag_hostcond) + 16)
+
+/* One condition: the local address is this one. It goes on at the end (accept) or beyond (reject).
+ */
+static size_t build_code(const struct addr *addr, uint8_t code[static CODE_MAX])
+{
+	const size_t addr_len = addr_len_bytes(addr);
+	const size_t len =
+	    sizeof(struct inet_diag_bc_op) + sizeof(struct inet_diag_hostcond) + addr_len;
+	const struct inet_diag_bc_op op = {
+	    .code = INET_DIAG_BC_S_COND, .yes = (uint8_t) len, .no = (uint16_t) (len + 4)};
+	const struct inet_diag_hostcond cond = {
+	    .family = (uint8_t) addr->family, .prefix_len = (uint8_t) (addr_len * 8), .port = -1};
+
+	memcpy(code, &op, sizeof(op));
+	memcpy(code + sizeof(op), &cond, sizeof(cond));
+	memcpy(code + len - addr_len, addr->bytes, addr_len);
+	return len;
+}
+
+static bool is_local_addr(const struct inet_diag_msg *msg, const struct addr *addr)
+{
+	const struct in6_addr *in6 = (const struct in6_addr *) (const void *) msg->id.idiag_src;
+
+	if (msg->idiag_family == addr->family)
+		return memcmp(msg->id.idiag_src, addr->bytes, addr_len_bytes(addr)) == 0;
+	return msg->idiag_family == AF_INET6 && addr->family == AF_INET && IN6_IS_ADDR_V4MAPPED(in6) &&
+	       memcmp(&in6->s6_addr[12], addr->bytes, 4) == 0;
+}
+
+static void collect_cb(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct found *f = userdata;
+	const struct inet_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
+
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg) || f->n == SOCKETS_MAX ||
+	    msg->idiag_state >= 32 || (CONNECTED_STATES & 1U << msg->idiag_state) == 0 ||
+	    !is_local_addr(msg, f->addr))
+		return;
+	if (f->n == f->room) {
+		f->room = MAX(2 * f->room, (size_t) 64);
+		f->reqs = xreallocarray(f->reqs, f->room, sizeof(*f->reqs));
+	}
+	/* The cookie in the id makes sure that it is this very socket. */
+	f->reqs[f->n++] = (struct inet_diag_req_v2){.sdiag_family = msg->idiag_family,
+	                                            .sdiag_protocol = IPPROTO_TCP,
+	                                            .idiag_states = CONNECTED_STATES,
+	                                            .id = msg->id};
+}
+
+static int collect(struct netlink *nl, sa_family_t family, struct found *f)
+{
+	uint8_t buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct inet_diag_req_v2 *req;
+	uint8_t code[CODE_MAX];
+	const size_t n_before = f->n;
+	int r = -EAGAIN;
+
+	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	req->sdiag_family = (uint8_t) family;
+	req->sdiag_protocol = IPPROTO_TCP;
+	req->idiag_states = CONNECTED_STATES;
+	mnl_attr_put(nlh, INET_DIAG_REQ_BYTECODE, build_code(f->addr, code), code);
+	for (int i = 0; r == -EAGAIN && i < DUMP_ATTEMPTS_MAX; i++) {
+		f->n = n_before;
+		r = netlink_call(nl, nlh, nlh->nlmsg_len, collect_cb, f);
+	}
+	return r;
+}
+
+static int destroy_one(struct netlink *nl, const struct inet_diag_req_v2 *req)
+{
+	uint8_t buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+
+	nlh->nlmsg_type = SOCK_DESTROY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	memcpy(mnl_nlmsg_put_extra_header(nlh, sizeof(*req)), req, sizeof(*req));
+	return netlink_call(nl, nlh, nlh->nlmsg_len, NULL, NULL);
+}
+
+int sockdestroy_by_local_addr(const struct addr *addr)
+{
+	AUTO(netlink_free) struct netlink *nl = NULL;
+	struct found f = {.addr = addr};
+	int n_destroyed = 0;
+	int r;
+
+	r = netlink_new(NULL, NETLINK_SOCK_DIAG, &nl);
+	if (r < 0)
+		return r == -EPROTONOSUPPORT ? -EOPNOTSUPP : r;
+	r = collect(nl, AF_INET6, &f);
+	/* Without IPv6 in the kernel there are no such sockets. */
+	if (r == -ENOENT && addr->family == AF_INET)
+		r = 0;
+	if (r >= 0 && addr->family == AF_INET)
+		r = collect(nl, AF_INET, &f);
+	for (size_t i = 0; r >= 0 && i < f.n; i++) {
+		r = destroy_one(nl, &f.reqs[i]);
+		if (r >= 0)
+			n_destroyed++;
+		else if (r == -ENOENT || r == -ESTALE)
+			/* It ended by itself meanwhile. */
+			r = 0;
+	}
+	free(f.reqs);
+	return r < 0 ? r : n_destroyed;
+}
