@@ -3,13 +3,15 @@
 
 /*
  * Is the API server of this node fit to receive what the VIP attracts? Probes /readyz and turns the
- * answers into a state with rise and fall. Several VIPs share one prober. The table of verdicts
- * (health_verdict()) is pure and has its own tests:
- *   200 -> ready; 401, 403, 404 -> alive, readiness unknown, counts as good; 429 -> alive;
- *   5xx -> not ready; refused, timeout, wrong certificate, not HTTP -> not ready.
+ * answers into a state with rise and fall. Several VIPs share one prober. What an answer means and
+ * what a row of them makes is pure and has its own tests:
+ *   2xx -> ready; 401, 403, 404, 429 and other 3xx and 4xx -> alive, which counts as good, because
+ *   whoever takes them for down takes the whole cluster out; 5xx -> not ready; refused, timeout,
+ * wrong certificate, not HTTP -> not ready.
  */
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -19,7 +21,7 @@
 struct health;
 
 enum health_state {
-	HEALTH_UNKNOWN,   /* no verdict yet */
+	HEALTH_UNKNOWN,   /* no verdict yet; zero, so that a zeroed fold begins here */
 	HEALTH_GOOD,      /* `rise` good answers in a row */
 	HEALTH_BAD,       /* `fall` bad ones in a row */
 	HEALTH_UNCHECKED, /* the gate is off */
@@ -33,7 +35,23 @@ enum health_verdict {
 
 enum health_verdict health_verdict(enum http_failure failure, int status);
 
-/* The state changed. Never from inside health_new(). */
+/* Good and bad answers in a row. Begins zeroed. */
+struct health_fold {
+	enum health_state state;
+	unsigned good_row;
+	unsigned bad_row;
+};
+
+/* Counts one answer; true when the state is another one now. */
+bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall);
+
+/* One sentence for one answer, into buf: "readyz 500: etcd failed", "no answer in time". */
+#define HEALTH_REASON_MAX 192
+const char *health_describe(const struct http_response *response,
+                            char buf[static HEALTH_REASON_MAX]);
+
+/* The state changed; once for each change, and never from inside health_new(). It may free the
+ * prober. */
 typedef void (*health_changed_fn)(enum health_state state, const char *reason, void *userdata);
 
 /* config is borrowed until health_free(). */
@@ -45,6 +63,7 @@ DEFINE_AUTO(struct health, health_free);
 enum health_state health_state(const struct health *health);
 const char *health_state_name(enum health_state state); /* "unknown", "good", "bad", "unchecked" */
 
-/* Why it is in this state: "readyz 500: etcd failed", "connection refused", ... */
+/* Why it is in this state, by the last answer that agrees with it: "readyz 500: etcd failed",
+ * "connection refused", ... Valid until the next turn of the loop. */
 const char *health_reason(const struct health *health);
 int64_t health_since_us(const struct health *health);

@@ -175,37 +175,63 @@ static size_t body_cb(char *data, size_t size, size_t n, void *userdata)
 	return req->dropped_bytes > BODY_DRAIN_BYTES ? 0 : len;
 }
 
-/* No resolver may run: the host is an address, or an address was given. */
-static int set_target(struct http_req *req, const struct http_request *request)
+static void dial(struct http_req *req, const struct addr *addr)
 {
 	char text[ADDR_TEXT_MAX], entry[ADDR_TEXT_MAX + 8];
-	CURLU *url = curl_url();
+
+	/* Whatever host and port: this address, the same port (CURLOPT_CONNECT_TO(3)). */
+	(void) snprintf(entry, sizeof(entry),
+	                addr->family == AF_INET6 ? "::[%s]:" : "::%s:", addr_format(addr, text));
+	req->connect_to = curl_slist_append(NULL, entry);
+	(void) curl_easy_setopt(req->easy, CURLOPT_CONNECT_TO, req->connect_to);
+}
+
+/* An IPv6 host has brackets in a URL. */
+static int parse_host(char *host, struct addr *ret_addr)
+{
+	if (host[0] != '[')
+		return addr_parse(host, ret_addr);
+	host[strcspn(host, "]")] = '\0';
+	return addr_parse(host + 1, ret_addr);
+}
+
+/* No resolver may run: the host is an address, or an address was given. */
+static int parse_target(CURLU *url, const struct http_request *request, struct addr *ret_addr)
+{
 	char *host = NULL;
-	struct addr addr;
 	int r = 0;
 
-	if (url == NULL)
-		return -ENOMEM;
 	if (curl_url_set(url, CURLUPART_URL, request->url, 0) != CURLUE_OK ||
-	    curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK) {
-		curl_url_cleanup(url);
+	    curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
 		return -EINVAL;
-	}
-	if (addr_is_set(&request->connect_to)) {
-		/* Any host and port of the URL, the address, the URL's port (CURLOPT_CONNECT_TO(3)). */
-		(void) snprintf(entry, sizeof(entry),
-		                request->connect_to.family == AF_INET6 ? "::[%s]:" : "::%s:",
-		                addr_format(&request->connect_to, text));
-		req->connect_to = curl_slist_append(NULL, entry);
-		(void) curl_easy_setopt(req->easy, CURLOPT_CONNECT_TO, req->connect_to);
-	} else {
-		if (host[0] == '[')
-			host[strcspn(host, "]")] = '\0';
-		r = addr_parse(host[0] == '[' ? host + 1 : host, &addr);
-	}
+	if (addr_is_set(&request->connect_to))
+		*ret_addr = request->connect_to;
+	else
+		r = parse_host(host, ret_addr);
 	curl_free(host);
-	curl_url_cleanup(url);
 	return r;
+}
+
+static int set_target(struct http_req *req, const struct http_request *request)
+{
+	CURLU *url = curl_url();
+	char *text = NULL;
+	struct addr addr;
+	int r;
+
+	r = parse_target(url, request, &addr);
+	if (r == 0 && request->server_name != NULL &&
+	    curl_url_set(url, CURLUPART_HOST, request->server_name, 0) != CURLUE_OK)
+		r = -EINVAL;
+	if (r == 0 && curl_url_get(url, CURLUPART_URL, &text, 0) != CURLUE_OK)
+		r = -EINVAL;
+	curl_url_cleanup(url);
+	if (r < 0)
+		return r;
+	dial(req, &addr);
+	(void) curl_easy_setopt(req->easy, CURLOPT_URL, text);
+	curl_free(text);
+	return 0;
 }
 
 static int set_bearer_token(struct http_req *req, const char *path)
@@ -257,7 +283,6 @@ static void set_options(struct http_req *req, const struct http_request *request
 
 	(void) curl_easy_setopt(easy, CURLOPT_PRIVATE, req);
 	(void) curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, req->error);
-	(void) curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	(void) curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void) curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
 	(void) curl_easy_setopt(easy, CURLOPT_USERAGENT, "fairlead/" FAIRLEAD_VERSION);

@@ -21,8 +21,11 @@ struct http_req;
 struct http_request {
 	const char *method; /* "GET"; NULL means GET */
 	const char *url;    /* https://kubernetes:6443/readyz */
-	struct addr
-	    connect_to; /* dial this address, whatever the URL's host; AF_UNSPEC: the host is an IP */
+	/* Dial this address, whatever the URL's host; AF_UNSPEC: the host is an IP. */
+	struct addr connect_to;
+	/* The URL's host is an IP: dial that, but ask for this name and verify it. NULL: the host
+	 * itself. */
+	const char *server_name;
 	const char *ca_file;          /* verify the peer against this; NULL: system store */
 	const char *client_cert_file; /* or NULL */
 	const char *client_key_file;

@@ -270,6 +270,26 @@ static void test_failures(void)
 		free((void *) (uintptr_t) cases[i].url);
 }
 
+/* An address in the URL, and another name to ask for. */
+static void test_server_name(void)
+{
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/echo", server.port);
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+
+	request.connect_to = (struct addr){0};
+	request.server_name = "kubernetes";
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "GET|kubernetes||");
+	request.server_name = "stranger";
+	fetch(&request, &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	request.server_name = NULL;
+	fetch(&request, &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	answer_fini(&a);
+}
+
 /* What cannot be sent is refused at once. */
 static void test_refused_requests(void)
 {
@@ -549,6 +569,7 @@ int main(void)
 	test_statuses();
 	test_request();
 	test_failures();
+	test_server_name();
 	test_refused_requests();
 	test_literals();
 	test_bodies();

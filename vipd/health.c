@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe loop, and above it the two pure steps from an answer to a state: health_verdict() says
+ * what one answer means, health_fold() what a row of them makes. One probe is under way at a time;
+ * the next one starts an interval after the last one started, give or take a tenth, so that the
+ * probers of a cluster do not march in step. The prober has an HTTP client of its own, whose one
+ * kept connection makes a probe a single round trip.
+ */
+#include "vipd/health.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+/* A body lists some forty checks; the failing ones are what we are after. */
+#define BODY_MAX_BYTES 16384
+#define FAILED_NAMES_MAX 4
+#define FAILED_NAME_MAX 32
+/* The interval varies by up to this part of it, either way. */
+#define JITTER_DIVISOR 10
+/* However slow the answers are, between two probes there is a pause. */
+#define PAUSE_MIN_US (50 * US_PER_MS)
+
+struct health {
+	struct ev_loop *ev;
+	const struct config_health *config;
+	health_changed_fn changed;
+	void *userdata;
+	struct http *http;
+	struct http_req *probe; /* under way, or NULL */
+	ev_timer timer;         /* to the next probe; stopped while one is under way */
+	int64_t probe_start_us;
+	struct health_fold fold;
+	int64_t since_us;
+	char reason[HEALTH_REASON_MAX];
+};
+
+/* --- what an answer means (pure) -------------------------------------------------------------- */
+
+enum health_verdict health_verdict(enum http_failure failure, int status)
+{
+	if (failure != HTTP_OK || status < 200 || status >= 500)
+		return HEALTH_VERDICT_NOT_READY;
+	return status < 300 ? HEALTH_VERDICT_READY : HEALTH_VERDICT_ALIVE;
+}
+
+bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall)
+{
+	enum health_state state = fold->state;
+
+	fold->good_row = good ? fold->good_row + 1 : 0;
+	fold->bad_row = good ? 0 : fold->bad_row + 1;
+	if (fold->good_row >= rise && good)
+		fold->state = HEALTH_GOOD;
+	else if (fold->bad_row >= fall && !good)
+		fold->state = HEALTH_BAD;
+	return fold->state != state;
+}
+
+const char *health_state_name(enum health_state state)
+{
+	switch (state) {
+	case HEALTH_UNKNOWN:
+		return "unknown";
+	case HEALTH_GOOD:
+		return "good";
+	case HEALTH_BAD:
+		return "bad";
+	case HEALTH_UNCHECKED:
+		return "unchecked";
+	}
+	return "unknown";
+}
+
+/* The names in a body's "[-]NAME failed: ..." lines, "etcd, ping failed"; 0 when there are none. */
+static size_t put_failed_names(const char *body, char *buf, size_t size)
+{
+	size_t len = 0, n = 0;
+
+	for (const char *line = body; line != NULL && n < FAILED_NAMES_MAX; line = strchr(line, '\n')) {
+		char name[FAILED_NAME_MAX + 1];
+		size_t name_len = 0;
+
+		line += *line == '\n' ? 1 : 0;
+		if (strncmp(line, "[-]", 3) != 0)
+			continue;
+		line += 3;
+		/* The server's text goes to logs and terminals: visible ASCII only. */
+		while (line[name_len] > ' ' && line[name_len] < 0x7f && name_len < FAILED_NAME_MAX) {
+			name[name_len] = line[name_len];
+			name_len++;
+		}
+		name[name_len] = '\0';
+		if (name_len == 0)
+			continue;
+		len += (size_t) snprintf(buf + len, size - len, "%s%s", n > 0 ? ", " : "", name);
+		n++;
+	}
+	if (n > 0)
+		(void) snprintf(buf + len, size - len, " failed");
+	return n;
+}
+
+static void describe_status(const struct http_response *response, char *buf, size_t size)
+{
+	/* Four names, their commas and " failed" fit. */
+	char names[FAILED_NAMES_MAX * (FAILED_NAME_MAX + 2) + 16];
+
+	if (response->status >= 500 && put_failed_names(response->body, names, sizeof(names)) > 0)
+		(void) snprintf(buf, size, "readyz %d: %s", response->status, names);
+	else if (response->status == 429)
+		(void) snprintf(buf, size, "readyz 429: alive, overloaded");
+	else if (health_verdict(HTTP_OK, response->status) == HEALTH_VERDICT_ALIVE)
+		(void) snprintf(buf, size, "readyz %d: alive, readiness unknown", response->status);
+	else
+		(void) snprintf(buf, size, "readyz %d", response->status);
+}
+
+const char *health_describe(const struct http_response *response,
+                            char buf[static HEALTH_REASON_MAX])
+{
+	switch (response->failure) {
+	case HTTP_OK:
+		describe_status(response, buf, HEALTH_REASON_MAX);
+		break;
+	case HTTP_REFUSED:
+		(void) snprintf(buf, HEALTH_REASON_MAX, "connection refused");
+		break;
+	case HTTP_TIMEOUT:
+		(void) snprintf(buf, HEALTH_REASON_MAX, "no answer in time");
+		break;
+	case HTTP_TLS_PEER:
+		(void) snprintf(buf, HEALTH_REASON_MAX, "wrong certificate: %s", response->failure_text);
+		break;
+	case HTTP_TLS_OTHER:
+		(void) snprintf(buf, HEALTH_REASON_MAX, "TLS failed: %s", response->failure_text);
+		break;
+	case HTTP_PROTOCOL:
+		(void) snprintf(buf, HEALTH_REASON_MAX, "not HTTP: %s", response->failure_text);
+		break;
+	}
+	return buf;
+}
+
+/* --- the probe loop --------------------------------------------------------------------------- */
+
+static int64_t jittered_us(int64_t interval_us)
+{
+	int64_t spread_us = interval_us / JITTER_DIVISOR;
+
+	return interval_us - spread_us +
+	       (int64_t) arc4random_uniform((uint32_t) MIN(2 * spread_us + 1, (int64_t) UINT32_MAX));
+}
+
+static void schedule(struct health *h)
+{
+	int64_t due_us = h->probe_start_us + jittered_us(h->config->interval_us);
+	int64_t left_us = MAX(due_us - mono_now_us(), PAUSE_MIN_US);
+
+	/* The loop's idea of now is as old as this turn; a timer counts from there. */
+	ev_now_update(h->ev);
+	ev_timer_set(&h->timer, mono_to_ev(left_us), 0.);
+	ev_timer_start(h->ev, &h->timer);
+}
+
+/* Counts one result and waits for the next. The callback may free the prober, so it comes last. */
+static void take_result(struct health *h, bool good, const char *reason)
+{
+	bool changed = health_fold(&h->fold, good, h->config->rise, h->config->fall);
+
+	log_debug("health_probe", "good=%d state=%s reason=\"%s\"", good,
+	          health_state_name(h->fold.state), reason);
+	schedule(h);
+	/* One that disagrees with the state says nothing about why it is so. */
+	if (h->fold.state == HEALTH_UNKNOWN || (h->fold.state == HEALTH_GOOD) == good)
+		(void) snprintf(h->reason, sizeof(h->reason), "%s", reason);
+	if (!changed)
+		return;
+	h->since_us = mono_now_us();
+	h->changed(h->fold.state, h->reason, h->userdata);
+}
+
+static void probe_done(const struct http_response *response, void *userdata)
+{
+	struct health *h = userdata;
+	char reason[HEALTH_REASON_MAX];
+
+	h->probe = NULL;
+	take_result(h, health_verdict(response->failure, response->status) != HEALTH_VERDICT_NOT_READY,
+	            health_describe(response, reason));
+}
+
+static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct health *h = CONTAINER_OF(w, struct health, timer);
+	const struct config_health *config = h->config;
+	const struct http_request request = {
+	    .url = config->url,
+	    .server_name = config->server_name,
+	    .ca_file = config->ca_file,
+	    .client_cert_file = config->client_cert_file,
+	    .client_key_file = config->client_key_file,
+	    .timeout_ms = (unsigned) MAX(config->timeout_us / US_PER_MS, 1),
+	    .max_body_bytes = BODY_MAX_BYTES,
+	};
+	int r;
+
+	h->probe_start_us = mono_now_us();
+	r = http_send(h->http, &request, probe_done, h, &h->probe);
+	if (r < 0) {
+		char reason[HEALTH_REASON_MAX];
+
+		(void) snprintf(reason, sizeof(reason), "cannot probe: %s", strerror(-r));
+		take_result(h, false, reason);
+	}
+}
+
+int health_new(struct ev_loop *ev, const struct config_health *config, health_changed_fn changed,
+               void *userdata, struct health **ret_health)
+{
+	AUTO(health_free) struct health *h = NEW0(struct health);
+	int r;
+
+	h->ev = ev;
+	h->config = config;
+	h->changed = changed;
+	h->userdata = userdata;
+	h->since_us = mono_now_us();
+	ev_timer_init(&h->timer, probe_cb, 0., 0.);
+	if (config->enabled) {
+		r = http_new(ev, &h->http);
+		if (r < 0)
+			return r;
+		(void) snprintf(h->reason, sizeof(h->reason), "not probed yet");
+		ev_timer_start(ev, &h->timer);
+	} else {
+		h->fold.state = HEALTH_UNCHECKED;
+		(void) snprintf(h->reason, sizeof(h->reason), "not checked");
+	}
+	*ret_health = TAKE_PTR(h);
+	return 0;
+}
+
+void health_free(struct health *health)
+{
+	if (health == NULL)
+		return;
+	ev_timer_stop(health->ev, &health->timer);
+	http_cancel(health->probe);
+	http_free(health->http);
+	free(health);
+}
+
+enum health_state health_state(const struct health *health)
+{
+	return health->fold.state;
+}
+
+const char *health_reason(const struct health *health)
+{
+	return health->reason;
+}
+
+int64_t health_since_us(const struct health *health)
+{
+	return health->since_us;
+}
