@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The health gate: its tables, and the probe loop against a real nginx that changes its mind. */
+#include "vipd/health.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "tests/unit/nginx.h"
+
+static void test_verdict(void)
+{
+	static const struct {
+		enum http_failure failure;
+		int status;
+		enum health_verdict verdict;
+	} cases[] = {
+	    {HTTP_OK, 200, HEALTH_VERDICT_READY},
+	    {HTTP_OK, 204, HEALTH_VERDICT_READY},
+	    {HTTP_OK, 302, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 400, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 401, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 403, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 404, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 429, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 499, HEALTH_VERDICT_ALIVE},
+	    {HTTP_OK, 500, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_OK, 503, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_OK, 101, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_OK, 0, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_REFUSED, 0, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_TIMEOUT, 0, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_TLS_PEER, 0, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_TLS_OTHER, 0, HEALTH_VERDICT_NOT_READY},
+	    {HTTP_PROTOCOL, 0, HEALTH_VERDICT_NOT_READY},
+	    /* A failure is a failure, whatever the status says. */
+	    {HTTP_PROTOCOL, 200, HEALTH_VERDICT_NOT_READY},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_EQ_INT(health_verdict(cases[i].failure, cases[i].status), cases[i].verdict);
+}
+
+/* A letter an answer: + good, - bad; and the state behind each: u, G, B. A capital C: it changed.
+ */
+static void test_fold(void)
+{
+	static const struct {
+		unsigned rise, fall;
+		const char *answers;
+		const char *states;
+	} cases[] = {
+	    {2, 3, "++", "uG"},
+	    {2, 3, "+-++", "uuuG"},
+	    {2, 3, "---", "uuB"},
+	    {2, 3, "--+---", "uuuuuB"},
+	    {2, 3, "++--+---++", "uGGGGGGBBG"},
+	    {2, 3, "---+-++", "uuBBBBG"},
+	    {1, 1, "+-+-", "GBGB"},
+	    {1, 3, "-+", "uG"},
+	    {3, 1, "+-+++", "uBBBG"},
+	    {2, 3, "+++++++", "uGGGGGG"},
+	    {2, 3, "-------", "uuBBBBB"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct health_fold fold = {0};
+		char last = 'u', states[16] = "";
+
+		for (size_t k = 0; cases[i].answers[k] != '\0'; k++) {
+			bool changed =
+			    health_fold(&fold, cases[i].answers[k] == '+', cases[i].rise, cases[i].fall);
+
+			states[k] = "uGB"[fold.state];
+			CHECK_EQ_INT(changed, states[k] != last);
+			last = states[k];
+		}
+		CHECK_EQ_STR(states, cases[i].states);
+	}
+}
+
+static void test_describe(void)
+{
+	static const struct {
+		enum http_failure failure;
+		int status;
+		const char *text; /* of the failure, or the body */
+		const char *reason;
+	} cases[] = {
+	    {HTTP_OK, 200, "ok", "readyz 200"},
+	    {HTTP_OK, 200, "[-]etcd failed: no", "readyz 200"},
+	    {HTTP_OK, 401, "", "readyz 401: alive, readiness unknown"},
+	    {HTTP_OK, 429, "", "readyz 429: alive, overloaded"},
+	    {HTTP_OK, 500, "", "readyz 500"},
+	    {HTTP_OK, 500, "<html>[-]x failed</html>", "readyz 500"},
+	    {HTTP_OK, 500, "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n",
+	     "readyz 500: etcd failed"},
+	    {HTTP_OK, 500, "[-]etcd failed: x\n[-]shutdown failed: y\n",
+	     "readyz 500: etcd, shutdown failed"},
+	    {HTTP_OK, 500, "[-]a x\n[-]b x\n[-]c x\n[-]d x\n[-]e x\n", "readyz 500: a, b, c, d failed"},
+	    {HTTP_OK, 500, "[-]poststarthook/rbac/bootstrap-roles failed: not finished",
+	     "readyz 500: poststarthook/rbac/bootstrap-rol failed"},
+	    {HTTP_OK, 500, "[-]\n[-] x\n[-]\x1b[31mred failed\n[-]ok\x1b failed\n[-]",
+	     "readyz 500: ok failed"},
+	    {HTTP_OK, 503, "[-]etcd", "readyz 503: etcd failed"},
+	    {HTTP_REFUSED, 0, "Failed to connect after 3 ms", "connection refused"},
+	    {HTTP_TIMEOUT, 0, "timed out after 1001 milliseconds", "no answer in time"},
+	    {HTTP_TLS_PEER, 0, "self-signed", "wrong certificate: self-signed"},
+	    {HTTP_TLS_OTHER, 0, "bad file", "TLS failed: bad file"},
+	    {HTTP_PROTOCOL, 0, "HTTP/0.9", "not HTTP: HTTP/0.9"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char buf[HEALTH_REASON_MAX];
+		struct http_response response = {
+		    .failure = cases[i].failure,
+		    .failure_text = cases[i].text,
+		    .status = cases[i].status,
+		    .body = cases[i].text,
+		    .body_len = strlen(cases[i].text),
+		};
+
+		CHECK_EQ_STR(health_describe(&response, buf), cases[i].reason);
+	}
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static struct ev_loop *ev;
+static struct nginx server;
+static char history[512]; /* "good(readyz 200) bad(...) " */
+static struct health *free_on_change;
+
+static void on_changed(enum health_state state, const char *reason, void *userdata)
+{
+	size_t len = strlen(history);
+
+	CHECK(userdata == history);
+	(void) snprintf(history + len, sizeof(history) - len, "%s(%s) ", health_state_name(state),
+	                reason);
+	health_free(TAKE_PTR(free_on_change));
+}
+
+static void wake_cb(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int revents UNUSED)
+{
+}
+
+static void turn_for(int64_t us)
+{
+	int64_t end_us = mono_now_us() + us;
+
+	while (mono_now_us() < end_us) {
+		ev_timer wake;
+
+		ev_timer_init(&wake, wake_cb, 0.01, 0.);
+		ev_timer_start(ev, &wake);
+		ev_run(ev, EVRUN_ONCE);
+		ev_timer_stop(ev, &wake);
+	}
+}
+
+/* Until the history is this, and for five more probes in which it must stay so. */
+static void expect(const char *want)
+{
+	for (int i = 0; i < 200 && strcmp(history, want) != 0; i++)
+		turn_for(20 * US_PER_MS);
+	turn_for(300 * US_PER_MS);
+	CHECK_EQ_STR(history, want);
+	history[0] = '\0';
+}
+
+#define NOT_READY "location / { return 500 \"[+]ping ok\\n[-]etcd failed: reason withheld\\n\"; }"
+
+static void restart(const char *directives)
+{
+	nginx_stop(&server);
+	nginx_start(&server, directives);
+}
+
+static long probes_seen(void)
+{
+	AUTO(free) char *path = xasprintf("%s/probes.log", server.dir);
+	AUTO(free) char *text = NULL;
+	size_t len = 0;
+	long n = 0;
+
+	if (file_read(path, 1 << 20, &text, &len) < 0)
+		return 0;
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+static void test_loop(void)
+{
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	struct config_health config = {
+	    .enabled = true,
+	    .url = url,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .interval_us = 60 * US_PER_MS,
+	    .timeout_us = 200 * US_PER_MS,
+	    .rise = 2,
+	    .fall = 3,
+	};
+	AUTO(health_free) struct health *health = NULL;
+	int64_t start_us;
+	long before, probes;
+
+	/* Nobody listens yet. */
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	CHECK_EQ_INT(health_state(health), HEALTH_UNKNOWN);
+	CHECK_EQ_STR(health_reason(health), "not probed yet");
+	CHECK_EQ_STR(history, "");
+	expect("bad(connection refused) ");
+
+	start_us = mono_now_us();
+	nginx_start(&server, "location / { return 200 ok; access_log probes.log; }");
+	expect("good(readyz 200) ");
+	CHECK_EQ_INT(health_state(health), HEALTH_GOOD);
+	CHECK(health_since_us(health) > start_us && health_since_us(health) <= mono_now_us());
+
+	/* An interval of 60 ms, give or take a tenth: 16.7 a second. */
+	before = probes_seen();
+	turn_for(US_PER_S);
+	probes = probes_seen() - before;
+	if (!CHECK(probes >= 13 && probes <= 19))
+		(void) fprintf(stderr, "  %ld probes in a second\n", probes);
+
+	restart(NOT_READY);
+	expect("bad(readyz 500: etcd failed) ");
+	CHECK_EQ_STR(health_reason(health), "readyz 500: etcd failed");
+	/* Still bad, for another reason: no change, but the reason is told. */
+	nginx_stop(&server);
+	expect("");
+	CHECK_EQ_STR(health_reason(health), "connection refused");
+	nginx_start(&server, "location / { return 403 no; }");
+	expect("good(readyz 403: alive, readiness unknown) ");
+}
+
+static void test_silence_and_certificates(void)
+{
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	AUTO(free) char *url = NULL;
+	struct config_health config = {
+	    .enabled = true,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .interval_us = 60 * US_PER_MS,
+	    .timeout_us = 100 * US_PER_MS,
+	    .rise = 1,
+	    .fall = 2,
+	};
+	struct health *health = NULL;
+	int port, listener;
+
+	/* Accepts and stays silent. The callback frees the prober. */
+	listener = nginx_listen(64, &port);
+	url = xasprintf("https://127.0.0.1:%d/readyz", port);
+	config.url = url;
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	free_on_change = health;
+	expect("bad(no answer in time) ");
+	CHECK(free_on_change == NULL);
+	(void) close(listener);
+
+	restart("location / { return 200 ok; }");
+	free(url);
+	url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	config.url = url;
+	config.server_name = (char[]){"stranger"};
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	expect(
+	    "bad(wrong certificate: SSL: no alternative certificate subject name matches target host "
+	    "name 'stranger') ");
+	health_free(health);
+
+	/* Freed with a probe under way: nothing comes. */
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	turn_for(1000);
+	health_free(health);
+	expect("");
+
+	config.url = (char[]){"https://not-an-address/"};
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	expect("bad(cannot probe: Invalid argument) ");
+	health_free(health);
+
+	config.enabled = false;
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	CHECK_EQ_INT(health_state(health), HEALTH_UNCHECKED);
+	CHECK_EQ_STR(health_reason(health), "not checked");
+	expect("");
+	health_free(health);
+	health_free(NULL);
+}
+
+int main(void)
+{
+	test_verdict();
+	test_fold();
+	test_describe();
+
+	(void) signal(SIGPIPE, SIG_IGN);
+	ev = ev_loop_new(EVFLAG_AUTO);
+	nginx_init(&server);
+	test_loop();
+	test_silence_and_certificates();
+	nginx_fini(&server);
+	ev_loop_destroy(ev);
+	return check_result();
+}
