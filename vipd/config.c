@@ -85,6 +85,7 @@ static void reading_fini(struct config_reading *reading)
 	for (size_t i = 0; i < reading->n_vips; i++)
 		free(reading->vips[i].path);
 	free(reading->vips);
+	free(reading->hostname_path);
 	free(reading->policies);
 	conf_strings_fini(&reading->etcd.endpoints);
 	etcd_fini(&reading->etcd.etcd);
@@ -157,14 +158,18 @@ static void build_vips(struct config_reading *reading)
 static void check_policy(struct conf *conf, const struct conf_node *document,
                          const struct config_policy *policy)
 {
-	const struct conf_node *window = conf_node_find(document, "fenceWindow");
+	const char *key = conf_node_find(document, "fenceWindow") != NULL ? "fenceWindow" : "fence";
 	const struct config_health *health = &policy->health;
 
 	if (policy->fence == CONFIG_FENCE_LIFETIME && policy->fence_window_us > 0 &&
-	    policy->fence_window_us < LIFETIME_WINDOW_MIN_US)
-		conf_error(conf, window != NULL ? window : document,
+	    policy->fence_window_us < LIFETIME_WINDOW_MIN_US) {
+		size_t before = conf_enter(conf, "%s", key);
+
+		conf_error(conf, conf_node_find(document, key),
 		           "the kernel counts lifetimes in whole seconds",
 		           "with 'fence: lifetime' the fenceWindow must be at least 3s");
+		conf_leave(conf, before);
+	}
 	if ((health->client_cert_file == NULL) != (health->client_key_file == NULL)) {
 		size_t before = conf_enter(conf, "healthCheck");
 
@@ -181,6 +186,7 @@ static void resolve_health(struct config_reading *reading, struct config_policy 
 	if (reading->env->file_exists(policy->health.ca_file))
 		return;
 	policy->health.enabled = false;
+	reading->health_is_off_by_itself = true;
 	conf_note(reading->conf, NULL, "write a healthCheck section to say how to check",
 	          "the health gate is off: %s does not exist", policy->health.ca_file);
 }
@@ -280,15 +286,17 @@ static void read_named_policy(struct config_reading *reading, const struct conf_
 		vip = NULL;
 	}
 	conf_leave(reading->conf, inner);
-	if (has_key(document, "leaseTTL"))
+	if (has_key(document, "leaseTTL")) {
+		(void) conf_enter(reading->conf, "leaseTTL");
 		conf_error(reading->conf, conf_node_find(document, "leaseTTL"),
 		           "set it in the VIPPolicyConfig without a name",
-		           "leaseTTL is one for all VIPs of the node");
+		           "is one for all VIPs of the node");
+	}
 	conf_leave(reading->conf, before);
 
 	/* Read in any case, for its other errors. */
 	config_policy_copy(&target.policy, &config->policy);
-	if (has_key(document, "healthCheck"))
+	if (has_key(document, "healthCheck") && reading->health_is_off_by_itself)
 		target.policy.health.enabled = true;
 	read_policy(reading, document, &target);
 	free(target.name);

@@ -85,57 +85,60 @@ static bool is_https(const char *url)
 	return strncmp(url, "https://", 8) == 0;
 }
 
-/* Where a key stands, or the document if it does not. */
-static const struct conf_node *place_of(const struct conf_node *document, const char *key)
+/* Reports at the key, or at the document if the key is not written. */
+static void report(struct config_reading *reading, const char *key, const char *hint,
+                   const char *what)
 {
-	const struct conf_node *value = document != NULL ? conf_node_find(document, key) : NULL;
+	const struct conf_node *document = reading->etcd_document;
+	const struct conf_node *value = key != NULL ? conf_node_find(document, key) : NULL;
+	size_t before = value != NULL ? conf_enter(reading->conf, "%s", key) : 0;
 
-	return value != NULL ? value : document;
+	conf_error(reading->conf, value != NULL ? value : document, hint, "%s", what);
+	if (value != NULL)
+		conf_leave(reading->conf, before);
 }
 
-static void check_scheme(struct config_reading *reading, const struct conf_node *document,
-                         const struct config_etcd *etcd)
+static void check_endpoints(struct config_reading *reading, const struct config_etcd *etcd)
 {
 	bool https = is_https(etcd->endpoints[0]);
-	struct conf *conf = reading->conf;
 
 	for (size_t i = 1; i < etcd->n_endpoints; i++) {
 		if (is_https(etcd->endpoints[i]) != https) {
-			conf_error(conf, place_of(document, "endpoints"), NULL,
-			           "http:// and https:// endpoints cannot be mixed");
+			report(reading, "endpoints", NULL, "http:// and https:// endpoints cannot be mixed");
 			return;
+		}
+		for (size_t j = 0; j < i; j++) {
+			if (strcmp(etcd->endpoints[i], etcd->endpoints[j]) == 0)
+				report(reading, "endpoints", NULL, "the same endpoint is there twice");
 		}
 	}
 	if (https && etcd->ca_file == NULL)
-		conf_error(conf, document, "on a kubeadm node it is /etc/kubernetes/pki/etcd/ca.crt",
-		           "https:// endpoints need a caFile");
+		report(reading, NULL, "on a kubeadm node it is /etc/kubernetes/pki/etcd/ca.crt",
+		       "https:// endpoints need a caFile");
 	if (!https && (etcd->ca_file != NULL || etcd->cert_file != NULL || etcd->key_file != NULL))
-		conf_error(conf, document, "did you mean https://?",
-		           "http:// endpoints make no use of certificates");
+		report(reading, NULL, "did you mean https://?",
+		       "http:// endpoints make no use of certificates");
 }
 
-static void check_etcd(struct config_reading *reading, const struct conf_node *document,
-                       const struct config_etcd *etcd)
+static void check_etcd(struct config_reading *reading, const struct config_etcd *etcd)
 {
-	struct conf *conf = reading->conf;
-
-	check_scheme(reading, document, etcd);
+	check_endpoints(reading, etcd);
 	if (etcd->cert_file != NULL && etcd->key_file == NULL)
-		conf_error(conf, place_of(document, "certFile"), "keyFile is missing",
-		           "a certificate is of no use without its key");
+		report(reading, "certFile", "keyFile is missing",
+		       "a certificate is of no use without its key");
 	if (etcd->key_file != NULL && etcd->cert_file == NULL)
-		conf_error(conf, place_of(document, "keyFile"), "certFile is missing",
-		           "a key is of no use without its certificate");
+		report(reading, "keyFile", "certFile is missing",
+		       "a key is of no use without its certificate");
 	if (etcd->user != NULL && etcd->password_file == NULL)
-		conf_error(conf, place_of(document, "user"), "passwordFile is missing",
-		           "a user needs a password");
+		report(reading, "user", "passwordFile is missing", "a user needs a password");
 	if (etcd->password_file != NULL && etcd->user == NULL)
-		conf_error(conf, place_of(document, "passwordFile"), "user is missing",
-		           "a password needs a user");
+		report(reading, "passwordFile", "user is missing", "a password needs a user");
 	if (etcd->hedge_us >= etcd->call_timeout_us)
-		conf_error(conf, place_of(document, "hedgeDelay"),
-		           "a call would end before it is sent to a second endpoint",
-		           "hedgeDelay must be shorter than callTimeout");
+		report(reading,
+		       conf_node_find(reading->etcd_document, "hedgeDelay") != NULL ? "hedgeDelay"
+		                                                                    : "callTimeout",
+		       "a call would end before it is sent to a second endpoint",
+		       "hedgeDelay must be shorter than callTimeout");
 }
 
 void config_resolve_etcd(struct config_reading *reading)
@@ -163,8 +166,8 @@ void config_resolve_etcd(struct config_reading *reading)
 
 	before = conf_enter(reading->conf, "EtcdClientConfig");
 	/* What is wrong by itself has been said, and a half-read section makes no sense as a whole. */
-	if (document != NULL && !conf_has_errors(reading->conf))
-		check_etcd(reading, document, etcd);
+	if (document != NULL && reading->etcd_is_whole)
+		check_etcd(reading, etcd);
 	conf_leave(reading->conf, before);
 }
 
@@ -200,7 +203,10 @@ void config_resolve_node_name(struct config_reading *reading)
 	if (reading->node_document != NULL)
 		return;
 	if (reading->hostname != NULL) {
+		size_t before = conf_enter(reading->conf, "%s", reading->hostname_path);
+
 		take_name(reading, reading->hostname, reading->hostname->text, NULL);
+		conf_leave(reading->conf, before);
 		return;
 	}
 	if (name == NULL) {

@@ -41,7 +41,10 @@ struct config_reading {
 	const struct conf_node *node_document; /* NodeConfig, or NULL */
 	const struct conf_node *etcd_document; /* EtcdClientConfig, or NULL */
 	struct etcd_document etcd;
+	bool etcd_is_whole;               /* every key of it could be read */
 	const struct conf_node *hostname; /* of a Talos document, or NULL */
+	char *hostname_path;
+	bool health_is_off_by_itself; /* nobody wrote so */
 };
 
 /* config_schema.c: every kind that vipd reads; conf_read()'s userdata is a struct config_reading.

@@ -25,18 +25,6 @@ const char *const config_fence_names[] = {
 
 /* --- VIPPolicyConfig --- */
 
-/* 0 stands for a choice that vipd or the key makes itself; else the range holds. */
-static void set_duration_or_zero(struct conf *conf, const struct conf_field *field,
-                                 const struct conf_node *value, void *slot)
-{
-	int64_t us;
-
-	if (value->shape == CONF_SCALAR && conf_parse_duration(value->text, &us) >= 0 && us == 0)
-		*(int64_t *) slot = 0;
-	else
-		conf_set_duration(conf, field, value, slot);
-}
-
 /* etcd counts leases in seconds. */
 static void set_whole_seconds(struct conf *conf, const struct conf_field *field,
                               const struct conf_node *value, void *slot)
@@ -71,6 +59,7 @@ static const struct conf_field health_fields[] = {
     {.key = "clientKeyFile",
      .set = conf_set_string,
      .offset = HEALTH(client_key_file),
+     .flags = CONF_SECRET,
      .check = config_check_file},
     {.key = "interval",
      .set = conf_set_duration,
@@ -90,7 +79,8 @@ static const struct conf_field health_fields[] = {
 #define POLICY(member) offsetof(struct config_policy, member)
 static const struct conf_field announce_fields[] = {
     {.key = "refresh",
-     .set = set_duration_or_zero,
+     .set = conf_set_duration,
+     .flags = CONF_OR_ZERO,
      .offset = POLICY(announce_refresh_us),
      .min = US_PER_S,
      .max = 1 * HOURS},
@@ -106,7 +96,8 @@ static const struct conf_field announce_fields[] = {
 const struct conf_field config_policy_fields[] = {
     {.key = "name", .set = conf_set_string, .offset = DOCUMENT(name)},
     {.key = "fenceWindow",
-     .set = set_duration_or_zero,
+     .set = conf_set_duration,
+     .flags = CONF_OR_ZERO,
      .offset = DOCUMENT(policy.fence_window_us),
      .min = 500 * US_PER_MS,
      .max = 60 * US_PER_S},
@@ -181,6 +172,7 @@ const struct conf_field config_etcd_fields[] = {
     {.key = "keyFile",
      .set = conf_set_string,
      .offset = ETCD(key_file),
+     .flags = CONF_SECRET,
      .check = config_check_file},
     {.key = "user", .set = conf_set_string, .offset = ETCD(user)},
     {.key = "password",
@@ -190,6 +182,7 @@ const struct conf_field config_etcd_fields[] = {
     {.key = "passwordFile",
      .set = conf_set_string,
      .offset = ETCD(password_file),
+     .flags = CONF_SECRET,
      .check = config_check_file},
     {.key = "discoverMembers", .set = conf_set_bool, .offset = ETCD(discover_members)},
     {.key = "prefix", .set = conf_set_string, .offset = ETCD(prefix), .check = config_check_prefix},
@@ -210,8 +203,13 @@ static void read_etcd(struct conf *conf, const struct conf_node *document, void 
 {
 	struct config_reading *reading = userdata;
 
-	if (is_first(conf, document, &reading->etcd_document))
-		conf_read_map(conf, document, config_etcd_fields, &reading->etcd);
+	size_t errors;
+
+	if (!is_first(conf, document, &reading->etcd_document))
+		return;
+	errors = conf_error_count(conf);
+	conf_read_map(conf, document, config_etcd_fields, &reading->etcd);
+	reading->etcd_is_whole = conf_error_count(conf) == errors;
 }
 
 static const struct conf_field node_fields[] = {

@@ -58,17 +58,18 @@ static void set_node(struct conf *conf UNUSED, const struct conf_field *field UN
 static void set_hostname(struct conf *conf, const struct conf_field *field UNUSED,
                          const struct conf_node *value, void *slot)
 {
-	const struct conf_node **hostname = slot;
+	struct config_reading *reading = slot;
 	AUTO(free) char *origin = NULL;
 
 	if (!conf_expect(conf, value, CONF_SCALAR))
 		return;
-	if (*hostname != NULL && strcmp((*hostname)->text, value->text) != 0) {
-		origin = conf_origin(conf, *hostname);
+	if (reading->hostname == NULL) {
+		reading->hostname = value;
+		reading->hostname_path = xstrdup(conf_path(conf));
+	} else if (strcmp(reading->hostname->text, value->text) != 0) {
+		origin = conf_origin(conf, reading->hostname);
 		conf_error(conf, value, NULL, "differs from the host name at %s", origin);
-		return;
 	}
-	*hostname = value;
 }
 
 static void set_vip(struct conf *conf, const struct conf_field *field UNUSED,
@@ -108,9 +109,13 @@ void config_read_layer2(struct conf *conf, const struct conf_node *document, voi
 {
 	struct layer2 layer2 = {0};
 
+	size_t before;
+
 	conf_read_map(conf, document, config_layer2_fields, &layer2);
+	before = conf_enter(conf, "name");
 	if (addr_is_set(&layer2.vip.addr))
 		add_vip(userdata, layer2.vip.at, &layer2.vip.addr, layer2.link);
+	conf_leave(conf, before);
 }
 
 void config_refuse_hcloud(struct conf *conf, const struct conf_node *document,
@@ -123,7 +128,7 @@ void config_refuse_hcloud(struct conf *conf, const struct conf_node *document,
 /* --- HostnameConfig --- */
 
 const struct conf_field config_hostname_fields[] = {
-    {.key = "hostname", .set = set_hostname, .offset = offsetof(struct config_reading, hostname)},
+    {.key = "hostname", .set = set_hostname},
     {.key = "auto", .flags = CONF_PASS},
     {0},
 };
@@ -212,20 +217,20 @@ static void name_vlan(const char *base, unsigned id, char ret_name[static IFNAMS
 static void add_legacy_vip(struct config_reading *reading, const struct device *device,
                            const struct legacy_vip *vip, const char *link)
 {
+	struct conf *conf = reading->conf;
+	size_t before;
+
 	if (vip->at == NULL)
 		return;
-	if (device->ignore) {
-		conf_note(reading->conf, vip->at, NULL,
-		          "is not used, for its interface has 'ignore: true'");
-		return;
-	}
-	if (device->selector != NULL) {
-		conf_error(reading->conf, vip->at, "name the link with 'interface'",
+	before = conf_enter(conf, "vip.ip");
+	if (device->ignore)
+		conf_note(conf, vip->at, NULL, "is not used, for its interface has 'ignore: true'");
+	else if (device->selector != NULL)
+		conf_error(conf, vip->at, "name the link with 'interface'",
 		           "a VIP on a link that 'deviceSelector' chooses is not supported");
-		return;
-	}
-	if (addr_is_set(&vip->addr) && link[0] != '\0')
+	else if (addr_is_set(&vip->addr) && link[0] != '\0')
 		add_vip(reading, vip->at, &vip->addr, link);
+	conf_leave(conf, before);
 }
 
 static void read_vlans(struct config_reading *reading, const struct device *device)
@@ -282,7 +287,7 @@ static void set_interfaces(struct conf *conf, const struct conf_field *field UNU
 }
 
 static const struct conf_field network_fields[] = {
-    {.key = "hostname", .set = set_hostname, .offset = offsetof(struct config_reading, hostname)},
+    {.key = "hostname", .set = set_hostname},
     {.key = "interfaces", .set = set_interfaces, .offset = 0, .fields = device_fields},
     {.key = "nameservers", .flags = CONF_PASS},
     {.key = "searchDomains", .flags = CONF_PASS},

@@ -81,6 +81,26 @@ void conf_document_add(struct conf *conf, struct conf_node *root)
 
 /* --- messages --- */
 
+/* The first line is enough to recognise a text by, and what follows "-----BEGIN PRIVATE KEY-----"
+ * is nobody's business. Neither is what stands before the '@' of a URL. */
+static void write_value(FILE *out, const char *value)
+{
+	AUTO(free) char *line = xstrndup(value, strcspn(value, "\n"));
+	char *login = strstr(line, "://");
+	const char *host = strrchr(line, '@');
+
+	if (login != NULL && host != NULL && host > login + 3) {
+		login[3] = '\0';
+		conf_write_visible(out, line, VALUE_SHOWN_BYTES);
+		(void) fputs("...", out);
+		conf_write_visible(out, host, VALUE_SHOWN_BYTES);
+	} else {
+		conf_write_visible(out, line, VALUE_SHOWN_BYTES);
+		if (strlen(line) < strlen(value))
+			(void) fputs("...", out);
+	}
+}
+
 /* "file:line:col: path: what: 'value' (hint)" */
 static VPRINTF_LIKE(5) char *format_problem(const struct conf *conf, struct conf_place place,
                                             const char *value, const char *hint, const char *fmt,
@@ -103,7 +123,7 @@ static VPRINTF_LIKE(5) char *format_problem(const struct conf *conf, struct conf
 	(void) vfprintf(out, fmt, ap);
 	if (value != NULL) {
 		(void) fputs(": '", out);
-		conf_write_visible(out, value, VALUE_SHOWN_BYTES);
+		write_value(out, value);
 		(void) fputc('\'', out);
 	}
 	if (hint != NULL)
@@ -183,9 +203,9 @@ void conf_error_at(struct conf *conf, struct conf_place place, const char *hint,
 	va_end(ap);
 }
 
-bool conf_has_errors(const struct conf *conf)
+size_t conf_error_count(const struct conf *conf)
 {
-	return conf->n_errors > 0;
+	return conf->n_errors;
 }
 
 static int compare_problems(const void *a, const void *b)

@@ -87,6 +87,10 @@ enum {
 	CONF_PASS = 1 << 1,
 	/* Refused, with `refusal` as the reason. */
 	CONF_REFUSED = 1 << 2,
+	/* What stands there by mistake may be a secret: never shown. */
+	CONF_SECRET = 1 << 3,
+	/* conf_set_duration: 0 is allowed below min too, and means what the key says it means. */
+	CONF_OR_ZERO = 1 << 4,
 };
 
 /* The key that stands for any other key of a map that is not ours alone. A near miss of a named key
@@ -181,7 +185,7 @@ void conf_error(struct conf *conf, const struct conf_node *at, const char *hint,
                 ...) PRINTF_LIKE(4, 5);
 void conf_note(struct conf *conf, const struct conf_node *at, const char *hint, const char *fmt,
                ...) PRINTF_LIKE(4, 5);
-bool conf_has_errors(const struct conf *conf);
+size_t conf_error_count(const struct conf *conf); /* so far */
 
 /* Adds to the path: ".rise", or "[2]" when fmt begins with a bracket. Undo with what it returned.
  */

@@ -67,7 +67,6 @@ static const char *const talos_kinds[] = {
     "WatchdogTimerConfig",
     "WireguardConfig",
     "ZswapConfig",
-    NULL,
 };
 
 static bool has_name(const char *const *names, size_t n, const char *name)
@@ -82,13 +81,17 @@ static bool has_name(const char *const *names, size_t n, const char *name)
 static void report_unknown_kind(struct conf *conf, const struct conf_node *kind)
 {
 	const char *nearest = hint_nearest(kind->text, fairlead_kinds, ARRAY_SIZE(fairlead_kinds));
+	AUTO(free) char *longer = xasprintf("%.64sConfig", kind->text);
 	AUTO(free) char *hint = NULL;
 
+	if (nearest == NULL)
+		nearest = hint_nearest(longer, fairlead_kinds, ARRAY_SIZE(fairlead_kinds));
 	if (nearest == NULL)
 		nearest = hint_nearest(kind->text, talos_kinds, ARRAY_SIZE(talos_kinds));
 	if (nearest != NULL)
 		hint = xasprintf("did you mean '%s'?", nearest);
-	conf_error(conf, kind, hint, "unknown kind");
+	conf_error(conf, kind, hint != NULL ? hint : "neither fairlead nor Talos has it",
+	           "unknown kind");
 }
 
 /* True if a reader may have it. */

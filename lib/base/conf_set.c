@@ -3,7 +3,7 @@
  * The setters that tables name: one node to one member, checked on the way. The slot keeps its
  * value (the default) when the node is wrong.
  */
-#include "base/conf.h"
+#include "base/conf_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,13 +23,16 @@ static bool text_is_good(struct conf *conf, const struct conf_field *field,
 		return false;
 	if (value->text[0] == '\0')
 		wrong = "is empty";
+	else if (field->check != NULL)
+		wrong = field->check(value->text, scratch, &hint);
 	for (const char *p = value->text; *p != '\0' && wrong == NULL; p++) {
 		if ((unsigned char) *p < 0x20 || *p == 0x7f)
 			wrong = "holds a control character";
 	}
-	if (wrong == NULL && field->check != NULL)
-		wrong = field->check(value->text, scratch, &hint);
-	if (wrong != NULL)
+	if (wrong != NULL && (field->flags & CONF_SECRET) != 0)
+		conf_error_at(conf, (struct conf_place){value->file, value->line, value->col}, hint, "%s",
+		              wrong);
+	else if (wrong != NULL)
 		conf_error(conf, value, hint, "%s", wrong);
 	return wrong == NULL;
 }
@@ -186,9 +189,14 @@ void conf_set_duration(struct conf *conf, const struct conf_field *field,
 		conf_error(conf, value, NULL, "is finer than a microsecond");
 		return;
 	}
+	if (us == 0 && (field->flags & CONF_OR_ZERO) != 0) {
+		*(int64_t *) slot = 0;
+		return;
+	}
 	if (r < 0 || us < field->min || us > field->max) {
-		conf_error(conf, value, NULL, "must be %s to %s", conf_format_duration(field->min, low),
-		           conf_format_duration(field->max, high));
+		conf_error(conf, value, NULL, "must be %s%s to %s",
+		           (field->flags & CONF_OR_ZERO) != 0 ? "0 or " : "",
+		           conf_format_duration(field->min, low), conf_format_duration(field->max, high));
 		return;
 	}
 	*(int64_t *) slot = us;

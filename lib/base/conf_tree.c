@@ -431,10 +431,17 @@ static void report_syntax(struct builder *b, const yaml_parser_t *parser)
 
 void conf_tree_read(struct conf *conf, unsigned file, const char *text, size_t len)
 {
+	static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 	AUTO(free) struct builder *b = NEW0(struct builder);
 	yaml_parser_t parser;
 	bool more = true;
 
+	/* libyaml looks for it only where it may guess the encoding. */
+	if (len >= sizeof(byte_order_mark) &&
+	    memcmp(text, byte_order_mark, sizeof(byte_order_mark)) == 0) {
+		text += sizeof(byte_order_mark);
+		len -= sizeof(byte_order_mark);
+	}
 	*b = (struct builder){.conf = conf, .file = file, .text = text, .len = len};
 	if (!yaml_parser_initialize(&parser))
 		abort();

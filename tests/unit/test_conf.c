@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scalars, limits, files and the tables of lib/base/conf; whole messages are in the goldens. */
+#include "base/conf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+
+/* --- scalars --- */
+
+static void test_durations(void)
+{
+	static const struct {
+		const char *text;
+		int r;
+		int64_t us;
+		const char *printed; /* NULL: as text */
+	} cases[] = {
+	    {"0", 0, 0, "0s"},
+	    {"+0", 0, 0, "0s"},
+	    {"3s", 0, 3 * US_PER_S, NULL},
+	    {"1.5s", 0, 1500000, NULL},
+	    {"250ms", 0, 250000, NULL},
+	    {"1m30s", 0, 90 * US_PER_S, NULL},
+	    {"1h0m0.000001s", 0, 3600 * US_PER_S + 1, "1h0.000001s"},
+	    {".5s", 0, 500000, "500ms"},
+	    {"1.s", 0, US_PER_S, "1s"},
+	    {"1500us", 0, 1500, NULL},
+	    {"1500\xc2\xb5s", 0, 1500, "1500us"},
+	    {"1500\xce\xbcs", 0, 1500, "1500us"},
+	    {"2000ns", 0, 2, "2us"},
+	    {"1s1s", 0, 2 * US_PER_S, "2s"},
+	    {"-1m1s", 0, -61 * US_PER_S, NULL},
+	    {"25h", 0, 25 * 3600 * US_PER_S, NULL},
+	    {"0.1h", 0, 360 * US_PER_S, "6m"},
+	    {"61.250s", 0, 61250000, "1m1.25s"},
+	    {"2562047h", 0, INT64_C(2562047) * 3600 * US_PER_S, NULL},
+	    {"2562048h", -ERANGE, 0, NULL},
+	    {"9223372036854775808ns", -ERANGE, 0, NULL},
+	    {"99999999999999999999999999999999999999999s", -ERANGE, 0, NULL},
+	    {"2562047h2562047h", -ERANGE, 0, NULL},
+	    {"1ns", -EDOM, 0, NULL},
+	    {"1.0000001s", -EDOM, 0, NULL},
+	    {"0.3ns", -EDOM, 0, NULL},
+	    {"", -EINVAL, 0, NULL},
+	    {"s", -EINVAL, 0, NULL},
+	    {".s", -EINVAL, 0, NULL},
+	    {"-", -EINVAL, 0, NULL},
+	    {"3", -EINVAL, 0, NULL},
+	    {"3 s", -EINVAL, 0, NULL},
+	    {" 3s", -EINVAL, 0, NULL},
+	    {"3S", -EINVAL, 0, NULL},
+	    {"1d", -EINVAL, 0, NULL},
+	    {"1m30", -EINVAL, 0, NULL},
+	    {"1m-30s", -EINVAL, 0, NULL},
+	    {"--1s", -EINVAL, 0, NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[CONF_DURATION_TEXT_MAX];
+		int64_t us = 0, again = 1;
+		int r = conf_parse_duration(cases[i].text, &us);
+
+		if (!CHECK_EQ_INT(r, cases[i].r) || !CHECK_EQ_INT(us, cases[i].us))
+			(void) fprintf(stderr, "  for '%s'\n", cases[i].text);
+		if (r < 0)
+			continue;
+		(void) conf_format_duration(us, text);
+		CHECK_EQ_STR(text, cases[i].printed != NULL ? cases[i].printed : cases[i].text);
+		CHECK_EQ_INT(conf_parse_duration(text, &again), 0);
+		CHECK_EQ_INT(again, us);
+	}
+}
+
+static void test_integers(void)
+{
+	static const struct {
+		const char *text;
+		int r;
+		int64_t value;
+	} cases[] = {
+	    {"0", 0, 0},
+	    {"7", 0, 7},
+	    {"-7", 0, -7},
+	    {"9223372036854775807", 0, INT64_MAX},
+	    {"-9223372036854775808", 0, INT64_MIN},
+	    {"9223372036854775808", -ERANGE, 0},
+	    {"-9223372036854775809", -ERANGE, 0},
+	    {"18446744073709551617", -ERANGE, 0},
+	    {"", -EINVAL, 0},
+	    {"-", -EINVAL, 0},
+	    {"-0", -EINVAL, 0},
+	    {"00", -EINVAL, 0},
+	    {"010", -EINVAL, 0},
+	    {"+1", -EINVAL, 0},
+	    {"1.0", -EINVAL, 0},
+	    {"1e3", -EINVAL, 0},
+	    {"0x10", -EINVAL, 0},
+	    {"1_000", -EINVAL, 0},
+	    {" 1", -EINVAL, 0},
+	    {"99999999999999999999x", -EINVAL, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int64_t value = 0;
+
+		if (!CHECK_EQ_INT(conf_parse_int(cases[i].text, &value), cases[i].r) ||
+		    !CHECK_EQ_INT(value, cases[i].value))
+			(void) fprintf(stderr, "  for '%s'\n", cases[i].text);
+	}
+}
+
+/* As Go's yaml v3 decodes into a bool. */
+static void test_booleans(void)
+{
+	static const char *const yes[] = {"true", "True", "TRUE", "yes", "Yes", "YES",
+	                                  "on",   "On",   "ON",   "y",   "Y"};
+	static const char *const no[] = {"false", "False", "FALSE", "no", "No", "NO",
+	                                 "off",   "Off",   "OFF",   "n",  "N"};
+	static const char *const neither[] = {"",  "1", "0",       "tRUE", "yEs",
+	                                      "t", "f", "enabled", "true "};
+	bool value;
+
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
+		value = false;
+		CHECK(conf_parse_bool(yes[i], &value) == 0 && value);
+		value = true;
+		CHECK(conf_parse_bool(no[i], &value) == 0 && !value);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(neither); i++)
+		CHECK_EQ_INT(conf_parse_bool(neither[i], &value), -EINVAL);
+}
+
+/* --- reading by a table --- */
+
+struct target {
+	char *text;
+	int number;
+	bool flag;
+	int64_t time_us;
+	struct conf_strings list;
+	char name[8];
+	int choice;
+};
+
+static const char *const colours[] = {"red", "green", NULL};
+
+static const struct conf_field inner_fields[] = {
+    {.key = "flag", .set = conf_set_bool, .offset = offsetof(struct target, flag)},
+    {0},
+};
+
+static const struct conf_field fields[] = {
+    {.key = "text", .set = conf_set_string, .offset = offsetof(struct target, text)},
+    {.key = "number",
+     .set = conf_set_int,
+     .offset = offsetof(struct target, number),
+     .min = -5,
+     .max = 5},
+    {.key = "time",
+     .set = conf_set_duration,
+     .offset = offsetof(struct target, time_us),
+     .min = US_PER_S,
+     .max = 5 * US_PER_S},
+    {.key = "list",
+     .set = conf_set_strings,
+     .offset = offsetof(struct target, list),
+     .min = 0,
+     .max = 3},
+    {.key = "name", .set = conf_set_text, .offset = offsetof(struct target, name), .size = 8},
+    {.key = "colour",
+     .set = conf_set_choice,
+     .offset = offsetof(struct target, choice),
+     .choices = colours},
+    {.key = "inner", .set = conf_set_map, .offset = 0, .fields = inner_fields},
+    {.key = "theirs", .flags = CONF_PASS},
+    {0},
+};
+
+static void read_node(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	conf_read_map(conf, document, fields, userdata);
+}
+
+static const struct conf_kind kinds[] = {{"NodeConfig", fields, read_node}, {0}};
+
+static void target_fini(struct target *target)
+{
+	free(target->text);
+	conf_strings_fini(&target->list);
+}
+
+static void count_message(const char *message UNUSED, void *userdata)
+{
+	++*(unsigned *) userdata;
+}
+
+static void keep_message(const char *message, void *userdata)
+{
+	char **last = userdata;
+
+	free(*last);
+	*last = xstrdup(message);
+}
+
+/* The text of a NodeConfig's keys into target; the number of errors. */
+static unsigned read_text(const char *keys, struct target *target)
+{
+	AUTO(free) char *text = xasprintf("apiVersion: fairlead/v1\nkind: NodeConfig\n%s", keys);
+	AUTO(conf_free) struct conf *conf = conf_new();
+	unsigned errors = 0;
+	int r;
+
+	conf_add_text(conf, "test", text, strlen(text));
+	conf_read(conf, kinds, target);
+	r = conf_finish(conf, count_message, NULL, &errors);
+	CHECK_EQ_INT(r, errors > 0 ? -EINVAL : 0);
+	return errors;
+}
+
+static void test_types(void)
+{
+	struct target t = {0};
+
+	CHECK_EQ_INT(read_text("text: 1000\nnumber: -5\ntime: 1.5s\nlist: [on, 0x1, '']\n", &t), 1);
+	CHECK_EQ_STR(t.text, "1000");
+	CHECK_EQ_INT(t.number, -5);
+	CHECK_EQ_INT(t.time_us, 1500000);
+	CHECK_EQ_INT(t.list.n, 0);
+	CHECK_EQ_INT(read_text("text: \"null\"\nlist: [on, 0x1, ~a]\nname: 1234567\ncolour: green\n"
+	                       "inner: {flag: on}\ntheirs: [1, {2: 3}]\n",
+	                       &t),
+	             0);
+	CHECK_EQ_STR(t.text, "null");
+	CHECK_EQ_INT(t.list.n, 3);
+	CHECK_EQ_STR(t.list.items[1], "0x1");
+	CHECK_EQ_STR(t.name, "1234567");
+	CHECK_EQ_INT(t.choice, 1);
+	CHECK(t.flag);
+	target_fini(&t);
+}
+
+/* What is wrong leaves what was there. */
+static void test_errors_leave_the_slot(void)
+{
+	struct target t = {
+	    .text = xstrdup("old"), .number = 3, .time_us = 7, .name = "old", .choice = 1};
+
+	CHECK_EQ_INT(read_text("text: ''\nnumber: 6\ntime: 6s\nlist: [a, b, c, d]\nname: 12345678\n"
+	                       "colour: blue\ninner: {flag: 2}\n",
+	                       &t),
+	             7);
+	CHECK_EQ_STR(t.text, "old");
+	CHECK_EQ_INT(t.number, 3);
+	CHECK_EQ_INT(t.time_us, 7);
+	CHECK_EQ_INT(t.list.n, 0);
+	CHECK_EQ_STR(t.name, "old");
+	CHECK_EQ_INT(t.choice, 1);
+	CHECK_EQ_INT(read_text("text: ~\nnumber:\ninner:\nlist: null\n", &t), 2);
+	target_fini(&t);
+}
+
+static void test_merge_and_alias(void)
+{
+	struct target t = {0};
+
+	CHECK_EQ_INT(read_text("theirs: [&a {number: 1, text: a}, &b {number: 2, name: b}]\n"
+	                       "<<: [*a, *b]\ntext: own\n",
+	                       &t),
+	             0);
+	CHECK_EQ_INT(t.number, 1);
+	CHECK_EQ_STR(t.text, "own");
+	CHECK_EQ_STR(t.name, "b");
+	/* In quotes it is a key like any other. */
+	CHECK_EQ_INT(read_text("'<<': {number: 5}\n", &t), 1);
+	CHECK_EQ_INT(t.number, 1);
+	/* An anchor ends with its document, and the latest of a name counts. */
+	CHECK_EQ_INT(read_text("theirs: [&x 3, &x 4]\nnumber: *x\n", &t), 0);
+	CHECK_EQ_INT(t.number, 4);
+	CHECK_EQ_INT(read_text("theirs: &x 3\n---\nnumber: *x\n", &t), 1);
+	target_fini(&t);
+}
+
+/* --- limits --- */
+
+static char *repeat(const char *head, const char *unit, size_t n, const char *end, const char *tail)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void) fputs(head, out);
+	for (size_t i = 0; i < n; i++)
+		(void) fprintf(out, "%s%zu%s", unit, i, end);
+	(void) fputs(tail, out);
+	(void) fclose(out);
+	return text;
+}
+
+static void check_limit(const char *what, const char *head, const char *unit, size_t fits,
+                        const char *end, const char *tail, const char *message)
+{
+	for (int over = 0; over <= 1; over++) {
+		AUTO(free) char *text = repeat(head, unit, fits + (size_t) over, end, tail);
+		AUTO(conf_free) struct conf *conf = conf_new();
+		AUTO(free) char *last = NULL;
+
+		conf_add_text(conf, "test", text, strlen(text));
+		if (!CHECK_EQ_INT(conf_finish(conf, keep_message, NULL, &last), over ? -EINVAL : 0) ||
+		    !CHECK(!over || strstr(last, message) != NULL))
+			(void) fprintf(stderr, "  for the limit of %s: %s\n", what, last);
+	}
+}
+
+static void test_limits(void)
+{
+	/* The map, the key and the list count as well. */
+	check_limit("nodes", "machine: [", "", CONF_NODES_MAX - 3, ",", "]\n",
+	            "more than 200000 values");
+	check_limit("keys", "machine: {", "k", CONF_MAP_KEYS_MAX, ": 1, ", "}\n",
+	            "more than 1024 keys");
+	check_limit("anchors", "machine: [", "&a", CONF_ANCHORS_MAX, " 1,", "]\n",
+	            "more than 256 anchors");
+	check_limit("documents", "", "---\n{a: ", CONF_DOCUMENTS_MAX, "}\n", "",
+	            "more than 1024 documents");
+}
+
+static void test_depth(void)
+{
+	for (size_t depth = CONF_DEPTH_MAX - 1; depth <= CONF_DEPTH_MAX; depth++) {
+		AUTO(conf_free) struct conf *conf = conf_new();
+		char text[3 * CONF_DEPTH_MAX] = "a: ";
+
+		memset(text + 3, '[', depth);
+		memset(text + 3 + depth, ']', depth);
+		conf_add_text(conf, "test", text, 3 + 2 * depth);
+		CHECK_EQ_INT(conf_finish(conf, NULL, NULL, NULL), depth < CONF_DEPTH_MAX ? 0 : -EINVAL);
+	}
+}
+
+static void test_long_file(void)
+{
+	AUTO(free) char *text = xcalloc(CONF_FILE_BYTES_MAX + 1, 1);
+	unsigned errors = 0;
+
+	memset(text, '#', CONF_FILE_BYTES_MAX + 1);
+	for (size_t len = CONF_FILE_BYTES_MAX; len <= CONF_FILE_BYTES_MAX + 1; len++) {
+		AUTO(conf_free) struct conf *conf = conf_new();
+
+		conf_add_text(conf, "test", text, len);
+		(void) conf_finish(conf, count_message, NULL, &errors);
+		CHECK_EQ_INT(errors, len > CONF_FILE_BYTES_MAX);
+	}
+}
+
+/* Every message up to the limit, then one that counts the rest. */
+static void test_many_errors(void)
+{
+	AUTO(conf_free) struct conf *conf = conf_new();
+	unsigned messages = 0;
+
+	for (unsigned i = 0; i < CONF_PROBLEMS_MAX + 5; i++)
+		conf_error(conf, NULL, NULL, "wrong");
+	CHECK_EQ_INT(conf_finish(conf, count_message, NULL, &messages), -EINVAL);
+	CHECK_EQ_INT(messages, CONF_PROBLEMS_MAX + 1);
+}
+
+/* --- files --- */
+
+static void write_file(const char *directory, const char *name, const char *text)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", directory, name);
+	FILE *f = fopen(path, "w");
+
+	if (CHECK(f != NULL)) {
+		(void) fputs(text, f);
+		(void) fclose(f);
+	}
+}
+
+static void remove_file(const char *directory, const char *name)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", directory, name);
+
+	(void) unlink(path);
+}
+
+struct messages {
+	char *errors;
+	char *notes;
+};
+
+static void keep_error(const char *message, void *userdata)
+{
+	keep_message(message, &((struct messages *) userdata)->errors);
+}
+
+static void keep_note(const char *message, void *userdata)
+{
+	keep_message(message, &((struct messages *) userdata)->notes);
+}
+
+static void test_directory(void)
+{
+	static const char *const names[] = {"20.yaml", "10.yaml", ".hidden.yaml", "old.yaml~",
+	                                    "30.yml"};
+	char directory[] = "/tmp/fairlead-test-XXXXXX";
+	AUTO(conf_free) struct conf *conf = conf_new();
+	struct messages messages = {0};
+	struct target t = {0};
+
+	if (!CHECK(mkdtemp(directory) != NULL))
+		return;
+	write_file(directory, "20.yaml", "apiVersion: fairlead/v1\nkind: NodeConfig\nnumber: 2\n");
+	write_file(directory, "10.yaml", "apiVersion: fairlead/v1\nkind: NodeConfig\nnumber: 1\n");
+	for (size_t i = 2; i < ARRAY_SIZE(names); i++)
+		write_file(directory, names[i], "number: [\n");
+	conf_add_path(conf, directory);
+	conf_read(conf, kinds, &t);
+	CHECK_EQ_INT(conf_finish(conf, keep_error, keep_note, &messages), 0);
+	CHECK_EQ_INT(t.number, 2);
+	CHECK(messages.notes != NULL && strstr(messages.notes, "30.yml is passed over") != NULL);
+
+	conf_add_path(conf, "/nonexistent/fairlead.yaml");
+	CHECK_EQ_INT(conf_finish(conf, keep_error, NULL, &messages), -EINVAL);
+	CHECK_EQ_STR(messages.errors,
+	             "/nonexistent/fairlead.yaml: cannot be read: No such file or directory");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		remove_file(directory, names[i]);
+	CHECK(rmdir(directory) == 0);
+	free(messages.errors);
+	free(messages.notes);
+}
+
+/* --- writing --- */
+
+/* What is written must read back as the same text, whatever it is. */
+static void test_write_string(void)
+{
+	static const char *const texts[] = {
+	    "plain",
+	    "/etc/x.crt",
+	    "1000",
+	    "null",
+	    "~",
+	    "true",
+	    "No",
+	    "a b",
+	    " lead",
+	    "trail ",
+	    "a: b",
+	    "a #b",
+	    "- a",
+	    "\"quoted\"",
+	    "back\\slash",
+	    "it's",
+	    "&a",
+	    "*a",
+	    "[a]",
+	    "{a}",
+	    "caf\xc3\xa9",
+	    "\xf0\x9f\x9a\xa2",
+	    "a\xe2\x80\xa8"
+	    "b",
+	    "%x",
+	    "0.0.0.0",
+	    "fd00::5",
+	    "on",
+	    "\xc2\x85",
+	    "<<",
+	    "---",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct target t = {0};
+		char *text = NULL;
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+
+		(void) fputs("text: ", out);
+		conf_write_string(out, texts[i]);
+		(void) fputc('\n', out);
+		(void) fclose(out);
+		CHECK_EQ_INT(read_text(text, &t), 0);
+		CHECK_EQ_STR(t.text, texts[i]);
+		target_fini(&t);
+		free(text);
+	}
+}
+
+int main(void)
+{
+	test_durations();
+	test_integers();
+	test_booleans();
+	test_types();
+	test_errors_leave_the_slot();
+	test_merge_and_alias();
+	test_limits();
+	test_depth();
+	test_long_file();
+	test_many_errors();
+	test_directory();
+	test_write_string();
+	return check_result();
+}
