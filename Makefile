@@ -117,6 +117,11 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/li
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
 
+# --- fuzz targets: tests/fuzz/run builds them with SAN=fuzzer-no-link,... and clang ---------------
+$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
 # --- programs that only the tests need -----------------------------------------------------------
 # tests/tools/X.c -> build/tests/tools/X
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
