@@ -92,21 +92,29 @@ static void check_dates(const struct pem_file *file, const X509 *x509,
 		(void) fail(error, 0, file->path, what);
 }
 
+/* The last read failed because there was nothing more to read. */
+static bool at_end_of_pem(void)
+{
+	return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
 static int check_certificates(const struct pem_file *file, char error[static ETCD_ERROR_TEXT_MAX],
                               X509 **ret_first)
 {
 	AUTO(BIO_free_all) BIO *bio = open_text(file);
+	static const char damaged[] = "a damaged PEM certificate in it";
 	AUTO(X509_free) X509 *first = PEM_read_bio_X509(bio, NULL, NULL, NULL);
 
 	if (first == NULL)
-		return fail(error, -EINVAL, file->path, "no PEM certificate in it");
+		return fail(error, -EINVAL, file->path,
+		            at_end_of_pem() ? "no PEM certificate in it" : damaged);
 	for (;;) {
 		AUTO(X509_free) X509 *more = PEM_read_bio_X509(bio, NULL, NULL, NULL);
 
 		if (more != NULL)
 			continue;
-		if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
-			return fail(error, -EINVAL, file->path, "a damaged PEM certificate in it");
+		if (!at_end_of_pem())
+			return fail(error, -EINVAL, file->path, damaged);
 		break;
 	}
 	ERR_clear_error();

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 
 #define TICK_S 1.
-#define TICKS_A_PEM_CHECK 5
+#define TICKS_A_PEM_CHECK 2
 
 struct endpoint {
 	unsigned refs;

@@ -54,8 +54,7 @@ int free_port(void)
 	return ntohs(sin.sin_port);
 }
 
-/* Runs a shell command in the cluster's directory, its output kept away. */
-static bool run(const struct cluster *cluster, const char *command)
+bool cluster_run(const struct cluster *cluster, const char *command)
 {
 	AUTO(free) char *line = xasprintf("cd %s && { %s; } >>log.txt 2>&1", cluster->dir, command);
 	int status = system(line);
@@ -63,37 +62,33 @@ static bool run(const struct cluster *cluster, const char *command)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void make_certificate(const struct cluster *cluster, const char *name, const char *extension)
+void cluster_make_certificate(const struct cluster *cluster, const char *ca, const char *name,
+                              const char *extensions)
 {
 	AUTO(free)
-	char *command = xasprintf(
-	    "printf '%s' >%s.ext &&"
-	    "openssl ecparam -name prime256v1 -genkey -noout -out %s-key.new &&"
-	    "openssl req -new -key %s-key.new -subj /CN=%s -out %s.csr &&"
-	    "openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2"
-	    " -extfile %s.ext -out %s.new &&"
-	    "mv %s-key.new %s-key.pem && mv %s.new %s.pem",
-	    extension, name, name, name, name, name, name, name, name, name, name, name, name);
+	char *command = xasprintf("n=%s; ca=%s; printf '%s' >$n.ext &&"
+	                          "openssl ecparam -name prime256v1 -genkey -noout -out $n-key.pem &&"
+	                          "openssl req -new -key $n-key.pem -subj /CN=$n -out $n.csr &&"
+	                          "openssl x509 -req -in $n.csr -CA $ca.pem -CAkey $ca-key.pem"
+	                          " -CAcreateserial -days 2 -extfile $n.ext -out $n.pem",
+	                          name, ca, extensions);
 
-	if (!run(cluster, command))
+	if (!cluster_run(cluster, command))
 		die("certificate");
 }
 
-static void make_certificates(struct cluster *cluster)
+static void make_certificates(const struct cluster *cluster)
 {
-	if (!run(cluster,
-	         "openssl ecparam -name prime256v1 -genkey -noout -out ca-key.pem &&"
-	         "openssl req -x509 -new -key ca-key.pem -days 2 -subj /CN=test-ca -out ca.pem"))
+	if (!cluster_run(cluster,
+	                 "for n in ca ca2; do"
+	                 " openssl ecparam -name prime256v1 -genkey -noout -out $n-key.pem &&"
+	                 " openssl req -x509 -new -key $n-key.pem -days 2 -subj /CN=$n -out $n.pem"
+	                 " || exit 1; done; cat ca.pem ca2.pem >client-ca.pem"))
 		die("CA");
-	make_certificate(cluster, "server",
-	                 "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\\n"
-	                 "extendedKeyUsage=serverAuth,clientAuth\\n");
-	cluster_rotate_client(cluster);
-}
-
-void cluster_rotate_client(struct cluster *cluster)
-{
-	make_certificate(cluster, "client", "extendedKeyUsage=clientAuth\\n");
+	cluster_make_certificate(cluster, "ca", "server",
+	                         "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\\n"
+	                         "extendedKeyUsage=serverAuth,clientAuth\\n");
+	cluster_make_certificate(cluster, "ca", "client", "extendedKeyUsage=clientAuth\\n");
 }
 
 const char *cluster_file(const struct cluster *cluster, const char *name)
@@ -116,6 +111,11 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 	AUTO(free) char *data = xasprintf("%s/m%zu", cluster->dir, index);
 	AUTO(free) char *peer = xasprintf("http://127.0.0.1:%d", member->peer_port);
 	AUTO(free) char *log = xasprintf("%s/m%zu.log", cluster->dir, index);
+	const char *scheme = (cluster->flags & CLUSTER_TLS) != 0 ? "https" : "http";
+	int port = member->client_port;
+	AUTO(free)
+	char *everywhere = xasprintf("%s://127.0.0.1:%d,%s://127.0.0.2:%d,%s://[::1]:%d", scheme, port,
+	                             scheme, port, scheme, port);
 	const char *argv[64] = {
 	    "etcd",
 	    "--name",
@@ -123,7 +123,7 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 	    "--data-dir",
 	    data,
 	    "--listen-client-urls",
-	    member->url,
+	    (cluster->flags & CLUSTER_ALL_LOOPBACK) != 0 ? everywhere : member->url,
 	    "--advertise-client-urls",
 	    member->url,
 	    "--listen-peer-urls",
@@ -151,7 +151,7 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 		argv[n++] = "--key-file";
 		argv[n++] = xasprintf("%s/server-key.pem", cluster->dir);
 		argv[n++] = "--trusted-ca-file";
-		argv[n++] = xasprintf("%s/ca.pem", cluster->dir);
+		argv[n++] = xasprintf("%s/client-ca.pem", cluster->dir);
 		argv[n++] = "--client-cert-auth";
 	}
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -172,20 +172,14 @@ void cluster_restart(struct cluster *cluster, size_t index)
 		exec_etcd(cluster, index);
 }
 
-static bool port_answers(const struct cluster *cluster, int port)
+static bool port_answers(int port)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 	                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	                          .sin_port = htons((uint16_t) port)};
-	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6,
-	                            .sin6_addr = IN6ADDR_LOOPBACK_INIT,
-	                            .sin6_port = htons((uint16_t) port)};
-	bool v6 = (cluster->flags & CLUSTER_IPV6) != 0;
-	int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int r;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = connect(fd, (struct sockaddr *) &sin, sizeof(sin));
 
-	r = v6 ? connect(fd, (struct sockaddr *) &sin6, sizeof(sin6))
-	       : connect(fd, (struct sockaddr *) &sin, sizeof(sin));
 	(void) close(fd);
 	return r == 0;
 }
@@ -194,7 +188,7 @@ static bool port_answers(const struct cluster *cluster, int port)
 static void wait_until_ready(struct cluster *cluster)
 {
 	for (size_t i = 0; i < cluster->n_members; i++) {
-		for (int tries = 0; !port_answers(cluster, cluster->members[i].client_port); tries++) {
+		for (int tries = 0; !port_answers(cluster->members[i].client_port); tries++) {
 			if (tries > 1000 || waitpid(cluster->members[i].pid, NULL, WNOHANG) != 0) {
 				(void) fprintf(stderr, "cluster: etcd does not start: see %s\n", cluster->dir);
 				exit(1);
@@ -222,9 +216,8 @@ struct cluster *cluster_new(size_t n_members, unsigned flags)
 
 		member->client_port = free_port();
 		member->peer_port = free_port();
-		member->url =
-		    xasprintf("%s://%s:%d", (flags & CLUSTER_TLS) != 0 ? "https" : "http",
-		              (flags & CLUSTER_IPV6) != 0 ? "[::1]" : "127.0.0.1", member->client_port);
+		member->url = xasprintf("%s://127.0.0.1:%d", (flags & CLUSTER_TLS) != 0 ? "https" : "http",
+		                        member->client_port);
 		cluster->urls[i] = member->url;
 		longer = xasprintf("%s%sm%zu=http://127.0.0.1:%d", peers, i > 0 ? "," : "", i,
 		                   member->peer_port);
@@ -246,7 +239,7 @@ void cluster_free(struct cluster *cluster)
 		cluster_kill(cluster, i);
 		free(cluster->members[i].url);
 	}
-	if (!run(cluster, "rm -rf m0* m1* m2*; rm -f *.pem *.ext *.csr *.srl log.txt"))
+	if (!cluster_run(cluster, "rm -rf m0* m1* m2*; rm -f *.pem *.ext *.csr *.srl log.txt"))
 		die("clean up");
 	(void) rmdir(cluster->dir);
 	free(cluster->peers);
@@ -286,5 +279,5 @@ bool cluster_ctl(const struct cluster *cluster, const char *args)
 	    xasprintf("ETCDCTL_API=3 etcdctl --endpoints %s %s %s", cluster->urls[0],
 	              tls ? "--cacert ca.pem --cert client.pem --key client-key.pem" : "", args);
 
-	return run(cluster, command);
+	return cluster_run(cluster, command);
 }

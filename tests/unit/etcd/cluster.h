@@ -19,7 +19,7 @@ struct cluster;
 enum cluster_flag {
 	CLUSTER_TLS = 1 << 0,  /* mTLS for clients; certificates for 127.0.0.1, ::1 and localhost */
 	CLUSTER_FAST = 1 << 1, /* election timeout 500 ms instead of 1 s */
-	CLUSTER_IPV6 = 1 << 2, /* clients come to ::1 */
+	CLUSTER_ALL_LOOPBACK = 1 << 2, /* clients may come to 127.0.0.2 and ::1 as well */
 };
 
 struct cluster *cluster_new(size_t n_members, unsigned flags);
@@ -37,8 +37,15 @@ void cluster_kill(struct cluster *cluster, size_t member);
 /* Starts it again with its data. */
 void cluster_restart(struct cluster *cluster, size_t member);
 
-/* New client certificate and key, by the same CA, put in place by rename. */
-void cluster_rotate_client(struct cluster *cluster);
+/*
+ * NAME.pem and NAME-key.pem, signed by CA.pem. There are "ca" and "ca2"; members have certificates
+ * by "ca" and accept clients by what "client-ca.pem" holds when they start: both, at first.
+ */
+void cluster_make_certificate(const struct cluster *cluster, const char *ca, const char *name,
+                              const char *extensions);
+
+/* Runs a shell command in the directory; true if it exits 0. */
+bool cluster_run(const struct cluster *cluster, const char *command);
 
 /* Runs `etcdctl ARGS` against the first member (and with its certificates); true if it exits 0. */
 bool cluster_ctl(const struct cluster *cluster, const char *args);
