@@ -266,6 +266,7 @@ static void on_attempt_done(const struct rpc_result *result, void *userdata)
 	if (verdict.kind == VERDICT_NO_AUTH && auth != NULL && !has_flag(call, CALL_NO_TOKEN) &&
 	    call->n_refused_tokens < REFUSED_TOKENS_MAX) {
 		call->n_refused_tokens++;
+		candidate->n_tries--;
 		auth_refused(auth, candidate->token_generation);
 		advance(call);
 		return;

@@ -155,13 +155,18 @@ grpc_completion_queue *queue_cq(struct queue *queue)
 	return queue->cq;
 }
 
+void queue_expect(struct queue *queue, struct queue_tag *tag)
+{
+	queue->n_pending++;
+	TAG_RELEASE(tag);
+}
+
 void queue_start(struct queue *queue, grpc_call *call, const grpc_op *ops, size_t n_ops,
                  struct queue_tag *tag)
 {
 	grpc_call_error e;
 
-	queue->n_pending++;
-	TAG_RELEASE(tag);
+	queue_expect(queue, tag);
 	e = grpc_call_start_batch(call, ops, n_ops, tag, NULL);
 	assert(e == GRPC_CALL_OK);
 }

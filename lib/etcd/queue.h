@@ -4,7 +4,7 @@
 /*
  * gRPC's completion queue, brought to the loop. One thread waits in the queue and does nothing but
  * stamp each finished tag and pass it on; the handlers run on the loop. A tag is embedded in what
- * waits for it, which must stay until the handler has run: exactly once for each queue_start().
+ * waits for it, which must stay until the handler has run: exactly once for each start.
  */
 
 #include <ev.h>
@@ -41,6 +41,9 @@ grpc_completion_queue *queue_cq(struct queue *queue);
 /* grpc_call_start_batch() with the tag; aborts if the batch is malformed. */
 void queue_start(struct queue *queue, grpc_call *call, const grpc_op *ops, size_t n_ops,
                  struct queue_tag *tag);
+
+/* For a tag that is about to be given to gRPC in any other way. */
+void queue_expect(struct queue *queue, struct queue_tag *tag);
 
 /* Blocks until every tag that was started has been handled: once all calls are cancelled, that is
  * less than a millisecond. */

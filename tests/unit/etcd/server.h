@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A scripted etcd: a gRPC server in the test program, on the test's own loop, that answers, stays
+ * silent, is late or fails as it is told, and counts. It holds no data.
+ */
+
+#include <ev.h>
+#include <grpc/status.h>
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "etcd/proto/etcd.pb-c.h"
+
+#define SERVER_MEMBER_ID(n) (UINT64_C(100) + (n))
+
+struct server;
+
+enum server_method {
+	SERVER_RANGE,
+	SERVER_PUT,
+	SERVER_TXN,
+	SERVER_GRANT,
+	SERVER_KEEPALIVE,
+	SERVER_MEMBERS,
+	SERVER_STATUS,
+	SERVER_AUTHENTICATE,
+	SERVER_WATCH,
+	SERVER_METHODS,
+};
+
+/* What is done with a call. All zero: an empty answer with a header, at once. */
+struct server_rule {
+	bool silent;
+	int delay_ms;
+	grpc_status_code code;
+	const char *text;
+	bool junk;      /* an answer that cannot be parsed */
+	unsigned times; /* then the rule before it holds again; 0: for ever */
+};
+
+/* port 0: any. The header names SERVER_MEMBER_ID(member). */
+struct server *server_new(struct ev_loop *ev, unsigned member, int port);
+void server_free(struct server *server);
+const char *server_url(const struct server *server);
+
+/* From now on it says that it is that member. */
+void server_set_member(struct server *server, unsigned member);
+
+void server_set(struct server *server, enum server_method method, struct server_rule rule);
+
+unsigned server_calls(const struct server *server, enum server_method method);
+unsigned server_cancelled(const struct server *server); /* calls that the client gave up */
+/* Of the last call: whether it demanded a leader. */
+bool server_last_has_leader(const struct server *server);
+uint64_t server_cluster_id(struct server *server, uint64_t set); /* 0: only tells */
+
+/* From now on calls need this token (NULL: none), and Authenticate gives it. */
+void server_set_token(struct server *server, const char *token);
+
+/* The list that is given for MemberList. Borrowed. */
+void server_set_members(struct server *server, Pb__Member **members, size_t n);
+
+/* --- watches: the newest stream -----------------------------------------------------------------
+ */
+
+struct server_watch {
+	bool mute_create;   /* do not answer the creation */
+	bool mute_progress; /* nor requests for progress */
+	bool end_at_once;   /* end the stream as soon as it is created */
+	/* Counters. */
+	unsigned n_open;
+	unsigned n_creates;
+	unsigned n_progress;
+	int64_t start_revision; /* of the last creation */
+	int64_t created_us;     /* when it came */
+	bool fragment;          /* was asked for */
+};
+struct server_watch *server_watch(struct server *server);
+
+/* Events as text: "P5:key=value D6:key", put into one message. */
+void server_send_events(struct server *server, const char *events, bool fragment);
+void server_send(struct server *server, Pb__WatchResponse *response);
+void server_end_watch(struct server *server, grpc_status_code code, const char *text);
