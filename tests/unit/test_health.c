@@ -106,6 +106,10 @@ static void test_describe(void)
 	     "readyz 500: poststarthook/rbac/bootstrap-rol failed"},
 	    {HTTP_OK, 500, "[-]\n[-] x\n[-]\x1b[31mred failed\n[-]ok\x1b failed\n[-]",
 	     "readyz 500: ok failed"},
+	    {HTTP_OK, 500,
+	     "[-]et\x7f"
+	     "cd failed\n[-]\xc3\xa9 failed",
+	     "readyz 500: et failed"},
 	    {HTTP_OK, 503, "[-]etcd", "readyz 503: etcd failed"},
 	    {HTTP_REFUSED, 0, "Failed to connect after 3 ms", "connection refused"},
 	    {HTTP_TIMEOUT, 0, "timed out after 1001 milliseconds", "no answer in time"},
@@ -286,6 +290,17 @@ static void test_silence_and_certificates(void)
 	turn_for(1000);
 	health_free(health);
 	expect("");
+
+	/* A failure that does not change the state does not explain it either. */
+	config.server_name = (char[]){"kubernetes"};
+	config.fall = 1000;
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	expect("good(readyz 200) ");
+	nginx_stop(&server);
+	expect("");
+	CHECK_EQ_STR(health_reason(health), "readyz 200");
+	health_free(health);
+	config.fall = 2;
 
 	config.url = (char[]){"https://not-an-address/"};
 	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
