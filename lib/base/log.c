@@ -53,7 +53,8 @@ static void blank_control_characters(char *line, size_t len)
 	}
 }
 
-static void emit(enum log_level level, const char *event, const char *fmt, va_list ap, int err)
+static void PRINTF_LIKE(3, 0)
+    emit(enum log_level level, const char *event, const char *fmt, va_list ap, int err)
 {
 	char line[LINE_MAX_BYTES];
 	/* One byte stays free for the newline; snprintf tells how much it wanted, not what it wrote. */
