@@ -465,8 +465,7 @@ static void test_write_string(void)
 	    "{a}",
 	    "caf\xc3\xa9",
 	    "\xf0\x9f\x9a\xa2",
-	    "a\xe2\x80\xa8"
-	    "b",
+	    "line\xe2\x80\xa8 end",
 	    "%x",
 	    "0.0.0.0",
 	    "fd00::5",
