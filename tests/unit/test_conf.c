@@ -282,7 +282,10 @@ static void test_merge_and_alias(void)
 	/* An anchor ends with its document, and the latest of a name counts. */
 	CHECK_EQ_INT(read_text("theirs: [&x 3, &x 4]\nnumber: *x\n", &t), 0);
 	CHECK_EQ_INT(t.number, 4);
-	CHECK_EQ_INT(read_text("theirs: &x 3\n---\nnumber: *x\n", &t), 1);
+	CHECK_EQ_INT(read_text("theirs: &x 3\n---\napiVersion: fairlead/v1\nkind: NodeConfig\n"
+	                       "number: *x\n",
+	                       &t),
+	             1);
 	target_fini(&t);
 }
 

@@ -41,6 +41,11 @@ static bool half_exists(const char *path)
 	return strcmp(path, HEALTHCHECK_CLIENT ".key") != 0;
 }
 
+static bool other_half_exists(const char *path)
+{
+	return strcmp(path, HEALTHCHECK_CLIENT ".crt") != 0;
+}
+
 static void keep_message(const char *message, void *userdata)
 {
 	char **last = userdata;
@@ -107,9 +112,8 @@ static void test_client_certificate(void)
 		bool (*exists)(const char *path);
 		const char *cert;
 	} cases[] = {
-	    {all_exist, HEALTHCHECK_CLIENT ".crt"},
-	    {apiserver_exists, APISERVER_CLIENT ".crt"},
-	    {half_exists, APISERVER_CLIENT ".crt"},
+	    {all_exist, HEALTHCHECK_CLIENT ".crt"},  {apiserver_exists, APISERVER_CLIENT ".crt"},
+	    {half_exists, APISERVER_CLIENT ".crt"},  {other_half_exists, APISERVER_CLIENT ".crt"},
 	    {none_exist, HEALTHCHECK_CLIENT ".crt"},
 	};
 
@@ -148,6 +152,39 @@ static void test_health_gate(void)
 		if (!CHECK_EQ_INT(c->vips[0].policy.health.enabled, cases[i].enabled) ||
 		    !CHECK_EQ_INT(c->n_notes, cases[i].n_notes))
 			(void) fprintf(stderr, "  for %s\n", cases[i].text);
+	}
+}
+
+/* A policy that differs in one key from that of all VIPs is a difference, so that it is printed. */
+static void test_policy_difference(void)
+{
+	static const char *const keys[] = {
+	    "fenceWindow: 4s",
+	    "fence: nftables",
+	    "priority: 99",
+	    "preempt: true",
+	    "avoidEtcdLeader: false",
+	    "holdDown: 31s",
+	    "healthCheck: {enabled: false}",
+	    "healthCheck: {url: 'https://127.0.0.1:6443/livez'}",
+	    "healthCheck: {serverName: api}",
+	    "healthCheck: {caFile: /ca}",
+	    "healthCheck: {clientCertFile: /c, clientKeyFile: /k}",
+	    "healthCheck: {interval: 2s}",
+	    "healthCheck: {timeout: 2s}",
+	    "healthCheck: {rise: 9}",
+	    "healthCheck: {fall: 9}",
+	    "announce: {refresh: 2m}",
+	    "announce: {repeats: 6}",
+	    "destroySockets: false",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		AUTO(free) char *text = xasprintf(LAYER2 POLICY "name: 10.0.0.5\n%s\n", keys[i]);
+		AUTO(config_free) struct config *c = load(text, "n1", all_exist);
+
+		if (!CHECK(!config_policy_equal(&c->vips[0].policy, &c->policy)))
+			(void) fprintf(stderr, "  for %s\n", keys[i]);
 	}
 }
 
@@ -320,6 +357,7 @@ int main(void)
 	test_defaults();
 	test_client_certificate();
 	test_health_gate();
+	test_policy_difference();
 	test_node_name();
 	test_own_etcd();
 	test_limit_of_vips();
