@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers the control socket from the daemon's state. Only `vip move` takes time: it is answered
+ * when another node owns the VIP, or when that has not happened within the limit.
+ */
+#include "vipd/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/addr.h"
+#include "base/control.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/mono.h"
+#include "vipd/daemon.h"
+#include "vipd/report.h"
+#include "vipd/vip.h"
+
+#define CONTROL_GROUP "fairlead"
+#define MOVE_LIMIT_US (10 * US_PER_S)
+#define MOVE_POLL_US (5 * US_PER_MS)
+
+struct move {
+	struct control_request *request;
+	struct vip *vip;
+	int64_t epoch; /* before the move */
+	int64_t begun_us;
+	LIST_ENTRY(move) entry;
+};
+
+struct commands {
+	struct daemon *daemon;
+	struct control *control;
+	LIST_HEAD(, move) moves;
+	ev_timer poll; /* while there are moves */
+};
+
+static struct vip *find_vip(const struct commands *c, const char *text)
+{
+	struct addr addr;
+
+	if (addr_parse(text, &addr) < 0)
+		return NULL;
+	for (size_t i = 0; i < daemon_n_vips(c->daemon); i++) {
+		struct vip *v = daemon_vip(c->daemon, i);
+
+		if (addr_equal(&vip_config(v)->addr, &addr))
+			return v;
+	}
+	return NULL;
+}
+
+static void status_of(struct control_request *request, const struct vip *vip)
+{
+	AUTO(free) struct vip_report_room *room = NEW0(struct vip_report_room);
+	struct vip_report report;
+
+	vip_fill_report(vip, room, &report);
+	control_reply(request, report_status_json(&report));
+}
+
+static void status_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	const struct commands *c = userdata;
+	const struct vip *one = argc == 1 ? find_vip(c, argv[0]) : NULL;
+
+	if (argc > 1) {
+		control_fail(request, CONTROL_USAGE, "vip status [ADDRESS]");
+		return;
+	}
+	if (argc == 1 && one == NULL) {
+		control_fail(request, CONTROL_NOTFOUND, "no VIP '%s' is configured on this node", argv[0]);
+		return;
+	}
+	for (size_t i = 0; i < daemon_n_vips(c->daemon); i++) {
+		const struct vip *v = daemon_vip(c->daemon, i);
+
+		if (one == NULL || v == one)
+			status_of(request, v);
+	}
+	control_ok(request);
+}
+
+static void answer_move(const struct move *m, const char *owner)
+{
+	control_reply(m->request, json_pack("{s:s, s:I}", "owner", owner, "durationMs",
+	                                    (json_int_t) ((mono_now_us() - m->begun_us) / US_PER_MS)));
+	control_ok(m->request);
+}
+
+static void poll_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+{
+	struct commands *c = CONTAINER_OF(w, struct commands, poll);
+	struct move *m = LIST_FIRST(&c->moves);
+
+	while (m != NULL) {
+		struct move *next = LIST_NEXT(m, entry);
+		const char *owner = vip_owner(m->vip);
+		bool late = mono_now_us() - m->begun_us > MOVE_LIMIT_US;
+
+		if (vip_epoch(m->vip) > m->epoch && owner[0] != '\0')
+			answer_move(m, owner);
+		else if (late)
+			control_fail(m->request, CONTROL_FAILED,
+			             "nobody has taken the VIP within %d s; see 'fairlead vip status'",
+			             (int) (MOVE_LIMIT_US / US_PER_S));
+		if (late || (vip_epoch(m->vip) > m->epoch && owner[0] != '\0')) {
+			LIST_REMOVE(m, entry);
+			free(m);
+		}
+		m = next;
+	}
+	if (LIST_EMPTY(&c->moves))
+		ev_timer_stop(ev, w);
+}
+
+static void begin_move(struct commands *c, struct control_request *request, struct vip *vip)
+{
+	struct move *m = NEW0(struct move);
+
+	m->request = request;
+	m->vip = vip;
+	m->epoch = vip_epoch(vip);
+	m->begun_us = mono_now_us();
+	LIST_INSERT_HEAD(&c->moves, m, entry);
+	if (!ev_is_active(&c->poll))
+		ev_timer_again(daemon_ev(c->daemon), &c->poll);
+}
+
+static void move_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	struct commands *c = userdata;
+	const char *to = "";
+	struct vip *vip;
+
+	if (argc == 3 && strcmp(argv[1], "to") == 0)
+		to = argv[2];
+	else if (argc != 1) {
+		control_fail(request, CONTROL_USAGE, "vip move ADDRESS [to NODE]");
+		return;
+	}
+	vip = find_vip(c, argv[0]);
+	if (vip == NULL) {
+		control_fail(request, CONTROL_NOTFOUND, "no VIP '%s' is configured on this node", argv[0]);
+		return;
+	}
+	switch (vip_move(vip, to)) {
+	case VIP_MOVE_STARTED:
+		begin_move(c, request, vip);
+		break;
+	case VIP_MOVE_NOT_OWNER:
+		control_fail(request, CONTROL_BUSY, "this node does not own %s: run it on '%s'", argv[0],
+		             vip_owner(vip)[0] != '\0' ? vip_owner(vip) : "the owner, when there is one");
+		break;
+	case VIP_MOVE_NO_CANDIDATE:
+		control_fail(request, CONTROL_FAILED, "%s%s%s can take it; see 'fairlead vip status'",
+		             to[0] != '\0' ? "node '" : "no other node", to,
+		             to[0] != '\0' ? "' is not one that" : "");
+		break;
+	case VIP_MOVE_SELF:
+		control_fail(request, CONTROL_USAGE, "node '%s' owns it already", to);
+		break;
+	}
+}
+
+static void set_hold(struct control_request *request, int argc, struct commands *c, bool on_hold)
+{
+	if (argc != 0) {
+		control_fail(request, CONTROL_USAGE, "it takes no arguments");
+		return;
+	}
+	daemon_set_hold(c->daemon, on_hold);
+	control_ok(request);
+}
+
+static void hold_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	set_hold(request, argc, userdata, true);
+}
+
+static void unhold_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	set_hold(request, argc, userdata, false);
+}
+
+static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+	size_t n = daemon_n_vips(c->daemon);
+	AUTO(free) struct vip_report_room *rooms = xcalloc(n, sizeof(rooms[0]));
+	AUTO(free) struct vip_report *reports = xcalloc(n, sizeof(reports[0]));
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+
+	for (size_t i = 0; i < n; i++)
+		vip_fill_report(daemon_vip(c->daemon, i), &rooms[i], &reports[i]);
+	report_metrics(m, reports, n);
+	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+	control_ok(request);
+}
+
+static const struct control_command table[] = {
+    {"vip status", false, status_fn, "[ADDRESS]", "What this node knows of its VIPs."},
+    {"vip move", true, move_fn, "ADDRESS [to NODE]", "Hand a VIP over from this node."},
+    {"vip hold", true, hold_fn, "", "Take no VIP; hand over when another node can take it."},
+    {"vip unhold", true, unhold_fn, "", "Take part in the election again."},
+    {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
+};
+
+int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
+                 struct commands **ret_commands)
+{
+	AUTO(commands_free) struct commands *c = NEW0(struct commands);
+	AUTO(free) char *path = xasprintf("%s/vipd.sock", runtime_dir);
+	int r;
+
+	c->daemon = daemon;
+	LIST_INIT(&c->moves);
+	ev_timer_init(&c->poll, poll_cb, 0., mono_to_ev(MOVE_POLL_US));
+	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
+	if (r < 0)
+		return r;
+	*ret_commands = TAKE_PTR(c);
+	return 0;
+}
+
+void commands_free(struct commands *c)
+{
+	if (c == NULL)
+		return;
+	ev_timer_stop(daemon_ev(c->daemon), &c->poll);
+	while (!LIST_EMPTY(&c->moves)) {
+		struct move *m = LIST_FIRST(&c->moves);
+
+		LIST_REMOVE(m, entry);
+		free(m);
+	}
+	control_free(c->control);
+	free(c);
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns everything that lives as long as the process, in the order in which it is made;
+ * daemon_free() undoes it backwards. The state file is written here, whenever a VIP says that what
+ * it keeps changed.
+ */
+#include "vipd/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fileio.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcd/etcd.h"
+#include "net/nftgate.h"
+#include "net/rtnl.h"
+#include "vipd/commands.h"
+#include "vipd/fence.h"
+#include "vipd/keep.h"
+#include "vipd/localmember.h"
+#include "vipd/nodelease.h"
+#include "vipd/probers.h"
+#include "vipd/timing.h"
+
+#define GATE_TABLE "fairlead-vip"
+#define PASSWORD_MAX_BYTES 4096
+
+/* Whoever cannot write `released` by then leaves it to the others' patience. */
+#define STOP_LIMIT_US (8 * US_PER_S)
+#define LEASE_END_LIMIT_US US_PER_S
+
+enum daemon_phase {
+	DAEMON_STARTING,
+	DAEMON_RUNNING,
+	DAEMON_STOPPING,  /* VIPs hand over, then exit */
+	DAEMON_RELOADING, /* some VIPs hand over, then start over */
+	DAEMON_ENDING,    /* all are off; the lease is being revoked */
+};
+
+struct daemon {
+	struct loop *loop;
+	struct config *config;
+	const char *runtime_dir;
+	int lock_fd;
+	struct keep keep; /* as of the start; then what was last written */
+	enum daemon_phase phase;
+	bool wants_exec;
+
+	struct rtnl *rtnl;
+	struct nftgate *gate;
+	struct etcd *etcd;
+	struct nodelease *lease;
+	struct localmember *member;
+	struct probers *probers;
+	struct commands *commands;
+	struct vip_env env;
+	struct vip *vips[CONFIG_VIPS_MAX];
+	size_t n_vips;
+	ev_timer stop_limit;
+};
+
+/* --- the state file ----------------------------------------------------------------------------
+ */
+
+static void save(struct daemon *d)
+{
+	int r;
+
+	d->keep.lease = d->lease != NULL ? nodelease_id(d->lease) : 0;
+	d->keep.n_vips = 0;
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (vip_keep(d->vips[i], &d->keep.vips[d->keep.n_vips]))
+			d->keep.n_vips++;
+	}
+	r = keep_save(d->runtime_dir, &d->keep);
+	if (r < 0)
+		log_warning_errno(r, "state_not_saved", "dir=%s", d->runtime_dir);
+}
+
+static void kept_changed_cb(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	/* Until all VIPs have been made, the file of the process before us is the better one. */
+	if (d->phase != DAEMON_STARTING)
+		save(d);
+}
+
+/* A new instance for every boot, the old one after a restart. */
+static void load_keep(struct daemon *d)
+{
+	int r;
+
+	r = keep_load(d->runtime_dir, &d->keep);
+	if (r == 0)
+		return;
+	if (r != -ENOENT && r != -ESTALE)
+		log_warning_errno(r, "state_not_read", "dir=%s", d->runtime_dir);
+	memset(&d->keep, 0, sizeof(d->keep));
+	record_new_instance(d->keep.instance);
+}
+
+/* --- news for the VIPs -------------------------------------------------------------------------
+ */
+
+static void link_cb(const struct rtnl_link *link UNUSED, bool gone UNUSED, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_link_changed(d->vips[i]);
+}
+
+static void addr_cb(const struct rtnl_addr *addr, bool added, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_vips && !added; i++) {
+		if (addr_equal(&addr->prefix.addr, &vip_config(d->vips[i])->addr))
+			vip_check_address(d->vips[i]);
+	}
+}
+
+static void resync_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_vips; i++) {
+		vip_on_link_changed(d->vips[i]);
+		vip_check_address(d->vips[i]);
+	}
+}
+
+static const struct rtnl_events rtnl_events = {
+    .link = link_cb,
+    .addr = addr_cb,
+    .resync = resync_cb,
+};
+
+static void gate_lost_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+	int r;
+
+	r = nftgate_restore(d->gate);
+	log_warning("gate_lost", "table=%s restored=%d reason=\"another program removed it\"",
+	            GATE_TABLE, r == 0);
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_gate_restored(d->vips[i]);
+}
+
+static void lease_changed_cb(int64_t id, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_set_lease(d->vips[i], id, nodelease_granted_s(d->lease));
+	kept_changed_cb(d);
+}
+
+static void min_ttl_cb(int64_t min_ttl_s, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_set_election_timeout(d->vips[i], timing_election_timeout_us(min_ttl_s));
+}
+
+static const struct nodelease_callbacks lease_callbacks = {
+    .changed = lease_changed_cb,
+    .min_ttl = min_ttl_cb,
+};
+
+static void member_changed_cb(bool leads, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_set_etcd_leader(d->vips[i], leads);
+}
+
+static void health_changed_cb(size_t vip, enum health_state state, const char *reason,
+                              void *userdata)
+{
+	struct daemon *d = userdata;
+
+	log_info("health", "vip_index=%zu state=%s reason=\"%s\"", vip, health_state_name(state),
+	         reason);
+	vip_set_health(d->vips[vip], state, reason);
+}
+
+/* --- ending ------------------------------------------------------------------------------------
+ */
+
+static void finish(struct daemon *d)
+{
+	int r;
+
+	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+	if (d->phase == DAEMON_RELOADING) {
+		d->wants_exec = true;
+	} else if (d->gate != NULL) {
+		/* Nobody is left to open it again. */
+		r = nftgate_destroy(d->gate);
+		if (r < 0)
+			log_warning_errno(r, "gate_not_removed", "table=%s", GATE_TABLE);
+	}
+	save(d);
+	loop_stop(d->loop, 0);
+}
+
+static void lease_ended_cb(void *userdata)
+{
+	finish(userdata);
+}
+
+static bool vip_must_go(const struct daemon *d, size_t i, const struct config *next)
+{
+	const struct config_vip *now = vip_config(d->vips[i]);
+
+	for (size_t j = 0; j < next->n_vips; j++) {
+		const struct config_vip *then = &next->vips[j];
+
+		if (addr_equal(&now->addr, &then->addr))
+			return strcmp(now->link, then->link) != 0 || now->policy.fence != then->policy.fence ||
+			       strcmp(d->config->node_name, next->node_name) != 0 ||
+			       strcmp(d->config->etcd.prefix, next->etcd.prefix) != 0;
+	}
+	return true;
+}
+
+static bool all_stopped(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (vip_is_stopping(d->vips[i]) && !vip_is_down(d->vips[i]))
+			return false;
+	}
+	return true;
+}
+
+static void stopped_cb(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	bool ending = d->phase == DAEMON_STOPPING || d->phase == DAEMON_RELOADING;
+
+	if (!ending || !ev_is_active(&d->stop_limit) || !all_stopped(d))
+		return;
+	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+	if (d->phase == DAEMON_RELOADING) {
+		finish(d);
+		return;
+	}
+	d->phase = DAEMON_ENDING;
+	ev_timer_set(&d->stop_limit, mono_to_ev(LEASE_END_LIMIT_US), 0.);
+	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
+	nodelease_end(d->lease, lease_ended_cb, d);
+}
+
+static void stop_limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct daemon *d = CONTAINER_OF(w, struct daemon, stop_limit);
+
+	log_warning("stop_incomplete", "reason=\"%s\"",
+	            all_stopped(d)
+	                ? "the node's lease could not be revoked; it ends by itself"
+	                : "a VIP could not be handed over in time; others take it by its silence");
+	finish(d);
+}
+
+/* Hands over the VIPs that `next` does not have as they are (all, if it is NULL). */
+static void hand_over(struct daemon *d, const struct config *next, const char *reason)
+{
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (next != NULL && !vip_must_go(d, i, next))
+			continue;
+		vip_stop(d->vips[i], reason);
+		if (next != NULL && d->gate != NULL)
+			(void) nftgate_unguard(d->gate, &vip_config(d->vips[i])->addr);
+	}
+	/* Only now: stopped_cb() may have been called from inside vip_stop(). */
+	ev_timer_set(&d->stop_limit, mono_to_ev(STOP_LIMIT_US), 0.);
+	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
+	stopped_cb(d);
+}
+
+void daemon_stop(struct daemon *d)
+{
+	if (d->phase == DAEMON_STOPPING || d->phase == DAEMON_ENDING)
+		return;
+	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+	d->phase = DAEMON_STOPPING;
+	loop_notify(d->loop, "STOPPING=1");
+	hand_over(d, NULL, "stopping");
+}
+
+void daemon_leave(struct daemon *d)
+{
+	log_info("leaving", "reason=\"restart: addresses and fences stay\"");
+	save(d);
+	loop_stop(d->loop, 0);
+}
+
+void daemon_reload(struct daemon *d, const struct config *next)
+{
+	if (d->phase != DAEMON_RUNNING)
+		return;
+	d->phase = DAEMON_RELOADING;
+	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
+	hand_over(d, next, "configured away");
+}
+
+bool daemon_wants_exec(const struct daemon *d)
+{
+	return d->wants_exec;
+}
+
+static void name_taken_cb(const char *other_instance, void *ctx)
+{
+	struct daemon *d = ctx;
+
+	log_error("node_name_refused",
+	          "node=%s other=%s reason=\"another machine runs vipd under this node name: give each "
+	          "its own in NodeConfig, or its own host name\"",
+	          d->config->node_name, other_instance);
+	loop_stop(d->loop, DAEMON_EXIT_REFUSED);
+}
+
+/* --- starting ----------------------------------------------------------------------------------
+ */
+
+struct sweep {
+	struct daemon *daemon;
+	struct rtnl_addr found[CONFIG_VIPS_MAX];
+	size_t n;
+};
+
+static void sweep_cb(const struct rtnl_addr *a, void *userdata)
+{
+	struct sweep *s = userdata;
+	const struct keep_vip *kept = keep_find(&s->daemon->keep, &a->prefix.addr);
+	bool ours = a->proto == FENCE_ADDR_PROTO;
+
+	/* Kernels before 5.18 carry no mark: there a VIP of the configuration with a lifetime is ours.
+	 */
+	for (size_t i = 0; i < s->daemon->config->n_vips && a->proto == 0; i++) {
+		if (a->valid_s != RTNL_LIFETIME_FOREVER &&
+		    addr_equal(&a->prefix.addr, &s->daemon->config->vips[i].addr))
+			ours = true;
+	}
+	if (!ours || (kept != NULL && kept->ifindex == a->ifindex) || s->n == ARRAY_SIZE(s->found))
+		return;
+	s->found[s->n++] = *a;
+}
+
+/* Addresses that an earlier process left and that nobody will adopt. */
+static void sweep_leftovers(struct daemon *d)
+{
+	struct sweep s = {.daemon = d};
+
+	(void) rtnl_addr_list(d->rtnl, sweep_cb, &s);
+	for (size_t i = 0; i < s.n; i++) {
+		char text[PREFIX_TEXT_MAX];
+		int r;
+
+		r = rtnl_addr_del(d->rtnl, s.found[i].ifindex, &s.found[i].prefix);
+		log_info("leftover_swept", "addr=%s ifindex=%d ok=%d",
+		         prefix_format(&s.found[i].prefix, text), s.found[i].ifindex, r == 0);
+	}
+}
+
+static int open_gate(struct daemon *d)
+{
+	bool wanted = false;
+	int r;
+
+	for (size_t i = 0; i < d->config->n_vips; i++)
+		wanted = wanted || d->config->vips[i].policy.fence != CONFIG_FENCE_LIFETIME;
+	if (!wanted)
+		return 0;
+	r = nftgate_new(loop_ev(d->loop), GATE_TABLE, &d->gate);
+	if (r < 0) {
+		log_warning_errno(r, "gate_unavailable",
+		                  "table=%s reason=\"the address lifetime is the only fence\"", GATE_TABLE);
+		return 0;
+	}
+	nftgate_on_lost(d->gate, gate_lost_cb, d);
+	return 0;
+}
+
+static int open_etcd(struct daemon *d)
+{
+	const struct config_etcd *c = &d->config->etcd;
+	AUTO(free) const char **endpoints = xcalloc(c->n_endpoints, sizeof(endpoints[0]));
+	AUTO(free) char *password = NULL;
+	char error[ETCD_ERROR_TEXT_MAX];
+	size_t len;
+	int r;
+
+	for (size_t i = 0; i < c->n_endpoints; i++)
+		endpoints[i] = c->endpoints[i];
+	if (c->password_file != NULL) {
+		r = file_read(c->password_file, PASSWORD_MAX_BYTES, &password, &len);
+		if (r < 0)
+			return log_error_errno(r, "password_unreadable", "file=%s", c->password_file);
+		password[strcspn(password, "\r\n")] = '\0';
+	}
+	struct etcd_options options = {
+	    .endpoints = endpoints,
+	    .n_endpoints = c->n_endpoints,
+	    .ca_file = c->ca_file,
+	    .cert_file = c->cert_file,
+	    .key_file = c->key_file,
+	    .user = c->user,
+	    .password = password,
+	    .call_timeout_ms = (unsigned) (c->call_timeout_us / US_PER_MS),
+	    .hedge_ms = (unsigned) (c->hedge_us / US_PER_MS),
+	    .discover_members = c->discover_members,
+	};
+	r = etcd_new(loop_ev(d->loop), &options, error, &d->etcd);
+	if (r < 0)
+		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
+	return 0;
+}
+
+static void make_vips(struct daemon *d)
+{
+	d->env = (struct vip_env){
+	    .ev = loop_ev(d->loop),
+	    .etcd = d->etcd,
+	    .rtnl = d->rtnl,
+	    .gate = d->gate,
+	    .node_name = d->config->node_name,
+	    .instance = d->keep.instance,
+	    .key_prefix = d->config->etcd.prefix,
+	    .lease_ttl_us = d->config->lease_ttl_us,
+	    .kept_changed = kept_changed_cb,
+	    .name_taken = name_taken_cb,
+	    .stopped = stopped_cb,
+	    .ctx = d,
+	};
+	for (size_t i = 0; i < d->config->n_vips; i++) {
+		const struct config_vip *c = &d->config->vips[i];
+
+		d->vips[i] = vip_new(&d->env, c, keep_find(&d->keep, &c->addr));
+		d->n_vips++;
+		vip_set_hold(d->vips[i], d->keep.on_hold);
+	}
+}
+
+static int make_shared(struct daemon *d)
+{
+	int r;
+
+	r = rtnl_new(loop_ev(d->loop), &rtnl_events, d, &d->rtnl);
+	if (r < 0)
+		return log_error_errno(r, "netlink_failed", "reason=\"cannot read the links\"");
+	r = open_gate(d);
+	if (r < 0)
+		return r;
+	return open_etcd(d);
+}
+
+int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
+               struct daemon **ret_daemon)
+{
+	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
+	int r;
+
+	d->loop = loop;
+	d->config = config;
+	d->runtime_dir = runtime_dir;
+	ev_timer_init(&d->stop_limit, stop_limit_cb, 0., 0.);
+	d->lock_fd = keep_lock(runtime_dir);
+	if (d->lock_fd < 0)
+		return log_error_errno(d->lock_fd, "already_running",
+		                       "dir=%s reason=\"another vipd uses this runtime directory\"",
+		                       runtime_dir);
+	load_keep(d);
+	r = make_shared(d);
+	if (r < 0)
+		return r;
+	sweep_leftovers(d);
+	make_vips(d);
+	d->lease = nodelease_new(loop_ev(loop), d->etcd, config->lease_ttl_us, d->keep.lease,
+	                         &lease_callbacks, d);
+	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, member_changed_cb, d);
+	r = probers_new(loop_ev(loop), config, health_changed_cb, d, &d->probers);
+	if (r < 0)
+		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
+	r = commands_new(loop_ev(loop), runtime_dir, d, &d->commands);
+	if (r < 0)
+		return log_error_errno(r, "control_failed", "dir=%s", runtime_dir);
+	d->phase = DAEMON_RUNNING;
+	save(d);
+	*ret_daemon = TAKE_PTR(d);
+	return 0;
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (d == NULL)
+		return;
+	if (d->loop != NULL)
+		ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+	commands_free(d->commands);
+	probers_free(d->probers);
+	localmember_free(d->member);
+	nodelease_free(d->lease);
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_free(d->vips[i]);
+	etcd_free(d->etcd);
+	nftgate_free(d->gate);
+	rtnl_free(d->rtnl);
+	config_free(d->config);
+	if (d->lock_fd >= 0)
+		(void) close(d->lock_fd);
+	free(d);
+}
+
+/* --- for the commands --------------------------------------------------------------------------
+ */
+
+size_t daemon_n_vips(const struct daemon *d)
+{
+	return d->n_vips;
+}
+
+struct vip *daemon_vip(const struct daemon *d, size_t i)
+{
+	return d->vips[i];
+}
+
+void daemon_set_hold(struct daemon *d, bool on_hold)
+{
+	d->keep.on_hold = on_hold;
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_set_hold(d->vips[i], on_hold);
+	save(d);
+	log_notice("hold", "node=%s on_hold=%d", d->config->node_name, on_hold);
+}
+
+struct ev_loop *daemon_ev(const struct daemon *d)
+{
+	return loop_ev(d->loop);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The daemon as a whole: makes what all VIPs share (etcd client, netlink, gate, lease, probers),
+ * makes a struct vip for each configured one, and carries news from the former to the latter.
+ *
+ * Four ways to end, of which main() sees the exit code or the wish to start over:
+ *   stop     hands every VIP over, removes the gate
+ *   leave    exits at once and leaves addresses and fences to the next process of this boot
+ *   reload   hands over what is no longer configured as it was, then leaves and starts over in
+ * place refuse   the node name belongs to somebody else
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "vipd/config.h"
+#include "vipd/vip.h"
+
+struct daemon;
+
+/* sysexits.h EX_CONFIG; the unit does not restart on it. */
+#define DAEMON_EXIT_REFUSED 78
+
+/* Takes config. runtime_dir is borrowed. On failure it has logged why. */
+int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
+               struct daemon **ret_daemon);
+void daemon_free(struct daemon *daemon);
+DEFINE_AUTO(struct daemon, daemon_free);
+
+void daemon_stop(struct daemon *daemon);
+void daemon_leave(struct daemon *daemon);
+/* next is the new configuration, read and found good; only compared with, not taken. */
+void daemon_reload(struct daemon *daemon, const struct config *next);
+
+/* After loop_run(): is the program to be started over in place? */
+bool daemon_wants_exec(const struct daemon *daemon);
+
+/* For the commands. */
+size_t daemon_n_vips(const struct daemon *daemon);
+struct vip *daemon_vip(const struct daemon *daemon, size_t i);
+void daemon_set_hold(struct daemon *daemon, bool on_hold);
+struct ev_loop *daemon_ev(const struct daemon *daemon);

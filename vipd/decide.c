@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One function a state, each answering: what next, or when to ask again? No state, no clock, no
+ * I/O. Read it beside the proof in docs/architecture.md.
+ */
+#include "vipd/decide.h"
+
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "vipd/policy.h"
+#include "vipd/timing.h"
+
+static struct decision wait_until(int64_t us)
+{
+	return (struct decision){.action = ELECTION_WAIT, .wake_us = us};
+}
+
+static struct decision act(enum election_action action)
+{
+	return (struct decision){.action = action};
+}
+
+/* When the next request of this kind is due, where `period_us` is the pace while all is well. */
+static int64_t next_due(const struct decide_calls *calls, int64_t period_us)
+{
+	if (calls->last_sent_us == 0)
+		return 0;
+	if (calls->in_flight >= DECIDE_IN_FLIGHT_MAX)
+		return MONO_NEVER;
+	if (calls->last_ok)
+		return calls->last_sent_us + period_us;
+	return calls->last_sent_us +
+	       MIN(calls->in_flight > 0 ? DECIDE_PACE_US : DECIDE_RETRY_US, period_us);
+}
+
+/* Does the action when it is due, else waits for it or for `other_us`. */
+static struct decision when_due(const struct decide_input *in, enum election_action action,
+                                int64_t due_us, int64_t other_us)
+{
+	return in->now_us >= due_us ? act(action) : wait_until(MIN(due_us, other_us));
+}
+
+static struct decision read_when_due(const struct decide_input *in, int64_t other_us)
+{
+	return when_due(in, ELECTION_READ, next_due(&in->reads, DECIDE_PACE_US), other_us);
+}
+
+static bool record_is_ours(const struct decide_input *in)
+{
+	const struct facts *f = in->facts;
+
+	return f->has_owner && !f->owner.released && strcmp(f->owner.instance, in->me->instance) == 0;
+}
+
+/* The record that we held was replaced, as far as is known. */
+static bool record_is_lost(const struct decide_input *in)
+{
+	return in->facts->owner_as_of >= in->rev && in->facts->owner_rev != in->rev;
+}
+
+void decide_awaited(const struct facts *f, int64_t own_window_us, int64_t own_late_us,
+                    int64_t *ret_window_us, int64_t *ret_late_us)
+{
+	/* Kept when the record is deleted: its writer may still hold the address. */
+	*ret_window_us = f->owner.window_us != 0 ? f->owner.window_us : own_window_us;
+	*ret_late_us = f->owner.window_us != 0 ? f->owner.late_us : own_late_us;
+}
+
+/* The address is off and was said to be: no need to wait, but the named one goes first. */
+static struct decision standby_released(const struct decide_input *in)
+{
+	const struct facts *f = in->facts;
+	int64_t delay_us = (int64_t) policy_rank(f, in->me, f->owner.node, in->avoid_etcd_leader) *
+	                   DECIDE_RANK_DELAY_US;
+
+	if (strcmp(f->owner.successor, in->me->node) == 0)
+		delay_us = 0;
+	else if (f->owner.successor[0] != '\0')
+		delay_us += DECIDE_SUCCESSOR_GRACE_US;
+	return when_due(in, ELECTION_TAKE, MAX(f->life_us + delay_us, in->campaign_after_us),
+	                MONO_NEVER);
+}
+
+/*
+ * Nobody may have stopped answering. Silence counts only while our own quorum reads succeed, and
+ * only after they have for as long as a live owner needs to confirm: else every stall of etcd would
+ * end with a race between the owner's next confirmation and our swap.
+ */
+static struct decision standby_silent(const struct decide_input *in)
+{
+	const struct facts *f = in->facts;
+	const char *silent_node = f->has_owner ? f->owner.node : NULL;
+	int64_t window_us, late_us, period_us, suspect_us, take_us;
+
+	decide_awaited(f, in->window_us, in->late_us, &window_us, &late_us);
+	period_us = timing_confirm_period_us(window_us);
+	suspect_us = f->life_us + period_us + period_us / 2;
+	if (in->now_us < suspect_us)
+		return wait_until(suspect_us);
+
+	take_us =
+	    timing_silent_at_us(f->life_us, window_us) +
+	    (int64_t) policy_rank(f, in->me, silent_node, in->avoid_etcd_leader) * DECIDE_RANK_DELAY_US;
+	if (f->quorum_since_us == MONO_NEVER)
+		return read_when_due(in, MONO_NEVER);
+	take_us = MAX(take_us, f->quorum_since_us + period_us + DECIDE_PACE_US);
+	take_us = MAX(take_us, in->campaign_after_us);
+	/* The last word of etcd must be fresh. */
+	if (in->now_us >= take_us && in->now_us - f->quorum_last_us < 2 * DECIDE_PACE_US)
+		return act(ELECTION_TAKE);
+	return read_when_due(in, in->now_us < take_us ? take_us : MONO_NEVER);
+}
+
+static struct decision decide_standby(const struct decide_input *in)
+{
+	const struct facts *f = in->facts;
+
+	if (!in->fit)
+		return act(ELECTION_LEAVE);
+	if (!f->known || f->quorum_last_us < in->fresh_after_us)
+		return read_when_due(in, MONO_NEVER);
+	if (record_is_ours(in) && in->resumable)
+		return act(ELECTION_RESUME);
+	if (!in->me->eligible)
+		return wait_until(MONO_NEVER);
+	if (in->takes.in_flight > 0)
+		/* It may have landed although its answer is lost: look. */
+		return read_when_due(in, MONO_NEVER);
+	if (in->takes.last_sent_us != 0 && in->now_us < in->takes.last_sent_us + DECIDE_RETRY_US)
+		return wait_until(in->takes.last_sent_us + DECIDE_RETRY_US);
+	if (f->has_owner && f->owner.released)
+		return standby_released(in);
+	if (record_is_ours(in))
+		/*
+		 * From before a restart, or we tried to release it and never heard whether we did. A
+		 * release may still be on its way and would fit the record as it stands: write it anew, so
+		 * that its revision, the guard of everything, is one that nothing old can fit.
+		 */
+		return when_due(in, ELECTION_TAKE, in->campaign_after_us, MONO_NEVER);
+	return standby_silent(in);
+}
+
+static struct decision confirm_when_due(const struct decide_input *in, int64_t other_us)
+{
+	return when_due(in, ELECTION_CONFIRM,
+	                next_due(&in->confirms, timing_confirm_period_us(in->window_us)), other_us);
+}
+
+static struct decision decide_taking(const struct decide_input *in)
+{
+	if (record_is_lost(in))
+		return act(ELECTION_STEP_DOWN);
+	if (!in->fit || in->leaving)
+		return act(ELECTION_YIELD);
+	if (in->now_us >= in->take_at_us && in->deadline_us - in->now_us > in->worth_us)
+		return act(ELECTION_HOLD);
+	return confirm_when_due(in, in->now_us < in->take_at_us ? in->take_at_us : MONO_NEVER);
+}
+
+static struct decision decide_owner(const struct decide_input *in)
+{
+	if (record_is_lost(in))
+		return act(ELECTION_STEP_DOWN);
+	if (in->now_us >= in->deadline_us)
+		return act(ELECTION_EXPIRE);
+	if (!in->fit || in->leaving)
+		return act(ELECTION_YIELD);
+	return confirm_when_due(in, in->deadline_us);
+}
+
+static struct decision decide_yielding(const struct decide_input *in)
+{
+	/* Others take it without our word once it has been silent for so long: no use to go on. */
+	int64_t give_up_us = in->state_since_us + in->window_us + in->late_us;
+
+	if (record_is_lost(in) || in->now_us >= give_up_us)
+		return act(ELECTION_STEP_DOWN);
+	return when_due(in, ELECTION_RELEASE, next_due(&in->releases, DECIDE_PACE_US), give_up_us);
+}
+
+struct decision decide(const struct decide_input *in)
+{
+	switch (in->state) {
+	case ELECTION_DOWN:
+		return in->fit ? act(ELECTION_ENTER) : wait_until(MONO_NEVER);
+	case ELECTION_STANDBY:
+		return decide_standby(in);
+	case ELECTION_TAKING:
+		return decide_taking(in);
+	case ELECTION_OWNER:
+		return decide_owner(in);
+	case ELECTION_YIELDING:
+		return decide_yielding(in);
+	case ELECTION_STATES:
+		break;
+	}
+	return wait_until(MONO_NEVER);
+}

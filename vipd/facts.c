@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folds news about a VIP's keys into one picture. The rule for all of it: news as of a revision
+ * that is not newer than what is known is ignored, and `life_us` moves only when the owner or beat
+ * key really changed.
+ */
+#include "vipd/facts.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mono.h"
+
+#define NODE_KEY "node/"
+
+void facts_init(struct facts *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->quorum_since_us = MONO_NEVER;
+}
+
+static bool key_is(const struct facts_key *k, const char *name)
+{
+	return k->name_len == strlen(name) && memcmp(k->name, name, k->name_len) == 0;
+}
+
+static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of, int64_t now_us)
+{
+	int64_t rev = k != NULL && k->value != NULL ? k->mod_revision : 0;
+	int r;
+
+	f->owner_as_of = as_of;
+	if (rev == f->owner_rev)
+		return;
+	f->owner_rev = rev;
+	f->life_us = now_us;
+	/* A deleted record says nothing of how its owner left: its window is still waited for. */
+	f->has_owner = rev != 0;
+	if (rev == 0)
+		return;
+	r = record_owner_parse(k->value, k->value_len, &f->owner);
+	if (r < 0) {
+		memset(&f->owner, 0, sizeof(f->owner));
+		f->owner.window_us = FACTS_UNREADABLE_WINDOW_US;
+		(void) strcpy(f->owner.node, "?");
+		log_debug("owner_unreadable", "rev=%lld", (long long) rev);
+	}
+}
+
+static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of, int64_t now_us)
+{
+	int64_t rev = k != NULL && k->value != NULL ? k->mod_revision : 0;
+
+	f->beat_as_of = as_of;
+	if (rev == f->beat_rev)
+		return;
+	f->beat_rev = rev;
+	f->life_us = now_us;
+}
+
+/* Where name stands, or where it would have to be put in. */
+static size_t node_position(const struct facts *f, const char *name)
+{
+	size_t i = 0;
+
+	while (i < f->n_nodes && strcmp(f->nodes[i].node, name) < 0)
+		i++;
+	return i;
+}
+
+static void remove_node(struct facts *f, const char *name)
+{
+	size_t i = node_position(f, name);
+
+	if (i == f->n_nodes || strcmp(f->nodes[i].node, name) != 0)
+		return;
+	memmove(&f->nodes[i], &f->nodes[i + 1], (f->n_nodes - i - 1) * sizeof(f->nodes[0]));
+	f->n_nodes--;
+}
+
+static void set_node(struct facts *f, const struct facts_key *k)
+{
+	size_t name_len = k->name_len - strlen(NODE_KEY);
+	struct record_node n = {0};
+	size_t i;
+
+	if (name_len == 0 || name_len >= sizeof(n.node))
+		return;
+	memcpy(n.node, k->name + strlen(NODE_KEY), name_len);
+	if (k->value == NULL || record_node_parse(k->value, k->value_len, &n) < 0) {
+		remove_node(f, n.node);
+		return;
+	}
+	i = node_position(f, n.node);
+	if (i == f->n_nodes || strcmp(f->nodes[i].node, n.node) != 0) {
+		if (f->n_nodes == FACTS_NODES_MAX)
+			return;
+		memmove(&f->nodes[i + 1], &f->nodes[i], (f->n_nodes - i) * sizeof(f->nodes[0]));
+		f->n_nodes++;
+	}
+	f->nodes[i] = n;
+}
+
+static bool key_is_node(const struct facts_key *k)
+{
+	return k->name_len > strlen(NODE_KEY) && memcmp(k->name, NODE_KEY, strlen(NODE_KEY)) == 0;
+}
+
+static void apply_read(struct facts *f, int64_t revision, const struct facts_key *keys,
+                       size_t n_keys, int64_t now_us)
+{
+	const struct facts_key *owner = NULL, *beat = NULL;
+	bool nodes_are_news = revision > f->nodes_as_of;
+
+	if (nodes_are_news) {
+		f->n_nodes = 0;
+		f->nodes_as_of = revision;
+	}
+	for (size_t i = 0; i < n_keys; i++) {
+		if (key_is(&keys[i], "owner"))
+			owner = &keys[i];
+		else if (key_is(&keys[i], "beat"))
+			beat = &keys[i];
+		else if (nodes_are_news && key_is_node(&keys[i]))
+			set_node(f, &keys[i]);
+	}
+	if (revision > f->owner_as_of)
+		set_owner(f, owner, revision, now_us);
+	if (revision > f->beat_as_of)
+		set_beat(f, beat, revision, now_us);
+}
+
+void facts_on_read(struct facts *f, uint64_t cluster_id, int64_t revision,
+                   const struct facts_key *keys, size_t n_keys, int64_t sent_us, int64_t now_us)
+{
+	if (f->known && cluster_id != f->cluster_id)
+		facts_init(f);
+	if (!f->known) {
+		f->known = true;
+		f->cluster_id = cluster_id;
+		/* Whoever has just come waits from its own first read, even if there is no key at all. */
+		f->life_us = now_us;
+	}
+	if (f->quorum_since_us == MONO_NEVER)
+		f->quorum_since_us = sent_us;
+	if (sent_us > f->quorum_last_us)
+		f->quorum_last_us = sent_us;
+	apply_read(f, revision, keys, n_keys, now_us);
+}
+
+void facts_on_read_failed(struct facts *f, int64_t sent_us)
+{
+	/* An older read may give up after a newer one was answered: that breaks nothing. */
+	if (sent_us >= f->quorum_last_us)
+		f->quorum_since_us = MONO_NEVER;
+}
+
+void facts_on_event(struct facts *f, const struct facts_key *k, int64_t now_us)
+{
+	if (key_is(k, "owner")) {
+		if (k->mod_revision > f->owner_as_of)
+			set_owner(f, k, k->mod_revision, now_us);
+	} else if (key_is(k, "beat")) {
+		if (k->mod_revision > f->beat_as_of)
+			set_beat(f, k, k->mod_revision, now_us);
+	} else if (key_is_node(k) && k->mod_revision > f->nodes_as_of) {
+		/* Not raised to this revision: it may hold several events. Applying one twice is harmless,
+		 * and the watch goes forward only. */
+		set_node(f, k);
+		f->nodes_as_of = k->mod_revision - 1;
+	}
+}
+
+void facts_on_owner_written(struct facts *f, const struct record_owner *owner, int64_t revision,
+                            int64_t now_us)
+{
+	if (revision <= f->owner_as_of)
+		return;
+	f->owner_as_of = revision;
+	f->owner_rev = revision;
+	f->owner = *owner;
+	f->has_owner = true;
+	f->life_us = now_us;
+}
+
+const struct record_node *facts_node(const struct facts *f, const char *name)
+{
+	size_t i = node_position(f, name);
+
+	return i < f->n_nodes && strcmp(f->nodes[i].node, name) == 0 ? &f->nodes[i] : NULL;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What this node knows of one VIP's keys, folded from quorum reads, watch events and the answers to
+ * its own transactions, whichever comes first. Pure: whoever has news calls in with the time it is.
+ *
+ * Two things are kept apart. What the keys say (owner, beat, nodes), each with the revision as of
+ * which it is known, so that late news never overwrites newer. And how well it is known: `life_us`,
+ * the local time of the last sign of life of the owner, and the quorum streak, because silence
+ * counts for something only while etcd itself answers.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vipd/record.h"
+
+#define FACTS_NODES_MAX 64
+
+/* An owner record that cannot be read was written by no vipd of ours; wait this long for whoever
+ * did. */
+#define FACTS_UNREADABLE_WINDOW_US (60 * US_PER_S)
+
+struct facts {
+	bool known; /* there has been a quorum read */
+	uint64_t cluster_id;
+
+	bool has_owner;
+	struct record_owner owner;
+	int64_t owner_rev; /* ModRevision, 0 if there is no such key: the fencing token r */
+	int64_t beat_rev;  /* likewise, k */
+	int64_t owner_as_of;
+	int64_t beat_as_of;
+	int64_t life_us;
+
+	int64_t
+	    quorum_since_us;    /* sending of the first read of the unbroken streak; MONO_NEVER: none */
+	int64_t quorum_last_us; /* sending of the last read that was answered */
+
+	struct record_node nodes[FACTS_NODES_MAX]; /* sorted by name */
+	size_t n_nodes;
+	int64_t nodes_as_of;
+};
+
+/* One key below the VIP's prefix; name is what follows the prefix: "owner", "beat", "node/n1". */
+struct facts_key {
+	const char *name;
+	size_t name_len;
+	const void *value; /* NULL: deleted */
+	size_t value_len;
+	int64_t mod_revision;
+};
+
+void facts_init(struct facts *facts);
+
+/* A linearizable read of the whole prefix, as of `revision`. A cluster id other than before means
+ * that etcd was replaced or restored: everything is forgotten first. */
+void facts_on_read(struct facts *facts, uint64_t cluster_id, int64_t revision,
+                   const struct facts_key *keys, size_t n_keys, int64_t sent_us, int64_t now_us);
+
+/* A read sent at sent_us had no answer. */
+void facts_on_read_failed(struct facts *facts, int64_t sent_us);
+
+/* One watch event. */
+void facts_on_event(struct facts *facts, const struct facts_key *key, int64_t now_us);
+
+/* Our own transaction wrote the owner record at this revision. */
+void facts_on_owner_written(struct facts *facts, const struct record_owner *owner, int64_t revision,
+                            int64_t now_us);
+
+/* NULL if it is not in the race. */
+const struct record_node *facts_node(const struct facts *facts, const char *name);

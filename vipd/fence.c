@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holds and drops one address. All that is decided here is in what order the kernel hears of it,
+ * and what to do when time has passed in between; deadlines come from election.c.
+ */
+#include "vipd/fence.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+/* A renewal that entered the kernel later than this after its timeout was computed is done again:
+ * it is what keeps TIMING_LATE_US true on a loaded machine. */
+#define TRANSIT_MAX_US (20 * US_PER_MS)
+#define TRANSIT_TRIES 3
+
+struct fence {
+	struct rtnl *rtnl;
+	struct nftgate *gate;
+	struct prefix vip;
+	int ifindex;
+	bool on_link; /* as far as we know: decides between adding and renewing */
+	const char *error_text;
+};
+
+struct fence *fence_new(struct rtnl *rtnl, struct nftgate *gate, const struct addr *vip)
+{
+	struct fence *f = NEW0(struct fence);
+
+	f->rtnl = rtnl;
+	f->gate = gate;
+	/* Always a host route: with a wider prefix it might become the link's primary address and take
+	 * the node's own along when it goes. */
+	f->vip.addr = *vip;
+	f->vip.len = (uint8_t) (addr_len_bytes(vip) * 8);
+	f->error_text = "";
+	return f;
+}
+
+void fence_free(struct fence *f)
+{
+	free(f);
+}
+
+enum fence_kind fence_kind(const struct fence *f)
+{
+	return f->gate != NULL ? FENCE_NFTABLES : FENCE_LIFETIME;
+}
+
+void fence_set_link(struct fence *f, int ifindex)
+{
+	if (f->ifindex != ifindex)
+		f->on_link = false;
+	f->ifindex = ifindex;
+}
+
+static struct rtnl_addr describe(const struct fence *f, uint32_t lifetime_s)
+{
+	return (struct rtnl_addr){
+	    .prefix = f->vip,
+	    .ifindex = f->ifindex,
+	    .proto = FENCE_ADDR_PROTO,
+	    .valid_s = lifetime_s,
+	    /* Deprecated from the start, so that IPv6 never chooses it as a source. */
+	    .preferred_s = f->vip.addr.family == AF_INET6 ? 0 : lifetime_s,
+	    .no_prefix_route = true,
+	    .no_dad = f->vip.addr.family == AF_INET6,
+	};
+}
+
+static int put_address(struct fence *f, int64_t deadline_us)
+{
+	uint32_t lifetime_s = timing_lifetime_s(fence_kind(f), deadline_us, mono_now_us());
+	struct rtnl_addr a = describe(f, lifetime_s);
+	int r;
+
+	if (lifetime_s == 0)
+		return -ETIME;
+	if (f->on_link) {
+		r = rtnl_addr_replace(f->rtnl, &a);
+	} else {
+		r = rtnl_addr_add(f->rtnl, &a);
+		if (r == -EEXIST) {
+			/* A leftover of ours, or somebody put it there by hand: ours it is from now on, with
+			 * our lifetime and mark. */
+			(void) rtnl_addr_del(f->rtnl, f->ifindex, &f->vip);
+			r = rtnl_addr_add(f->rtnl, &a);
+		}
+	}
+	if (r < 0)
+		f->error_text = rtnl_error_text(f->rtnl);
+	f->on_link = r == 0;
+	return r;
+}
+
+int fence_arm(struct fence *f)
+{
+	int r;
+
+	if (f->gate == NULL)
+		return 0;
+	r = nftgate_guard(f->gate, &f->vip.addr);
+	if (r < 0)
+		f->error_text = nftgate_error_text(f->gate);
+	return r;
+}
+
+/* Puts the address and opens the gate, measuring how long that took. */
+static int put_once(struct fence *f, int64_t deadline_us, int64_t *ret_transit_us)
+{
+	int64_t before_us;
+	int r;
+
+	if (!f->on_link) {
+		r = fence_arm(f);
+		if (r < 0)
+			return r;
+	}
+	before_us = mono_now_us();
+	r = put_address(f, deadline_us);
+	if (r < 0)
+		return r;
+	if (f->gate != NULL) {
+		before_us = mono_now_us();
+		r = nftgate_open(f->gate, &f->vip.addr, deadline_us - before_us);
+		if (r == -ENOENT) {
+			/* Somebody flushed the ruleset. */
+			r = nftgate_restore(f->gate);
+			if (r == 0)
+				r = nftgate_open(f->gate, &f->vip.addr, deadline_us - before_us);
+		}
+		if (r < 0) {
+			f->error_text = nftgate_error_text(f->gate);
+			return r;
+		}
+	}
+	*ret_transit_us = mono_now_us() - before_us;
+	return 0;
+}
+
+int fence_hold(struct fence *f, int64_t deadline_us)
+{
+	int64_t transit_us = 0;
+	int r = 0;
+
+	f->error_text = "";
+	if (f->ifindex == 0)
+		return -ENODEV;
+	for (int i = 0; i < TRANSIT_TRIES; i++) {
+		r = put_once(f, deadline_us, &transit_us);
+		if (r < 0 || transit_us <= TRANSIT_MAX_US)
+			break;
+	}
+	/* Whoever was stopped on the way has granted itself the whole time anew: look again. */
+	if (r == 0 && (transit_us > TRANSIT_MAX_US || mono_now_us() >= deadline_us))
+		r = -ETIME;
+	if (r < 0)
+		(void) fence_drop(f);
+	return r;
+}
+
+int fence_drop(struct fence *f)
+{
+	int r, gate_r = 0;
+
+	if (f->gate != NULL)
+		gate_r = nftgate_shut(f->gate, &f->vip.addr);
+	f->on_link = false;
+	if (f->ifindex == 0)
+		return gate_r == -ENOENT ? 0 : gate_r;
+	r = rtnl_addr_del(f->rtnl, f->ifindex, &f->vip);
+	if (r == -EADDRNOTAVAIL || r == -ENODEV)
+		r = 0;
+	if (r < 0)
+		f->error_text = rtnl_error_text(f->rtnl);
+	return r;
+}
+
+struct lookup {
+	const struct fence *fence;
+	bool found;
+};
+
+static void look_cb(const struct rtnl_addr *a, void *userdata)
+{
+	struct lookup *l = userdata;
+
+	if (a->ifindex == l->fence->ifindex && addr_equal(&a->prefix.addr, &l->fence->vip.addr) &&
+	    (a->proto == FENCE_ADDR_PROTO || a->proto == 0))
+		l->found = true;
+}
+
+bool fence_is_held(struct fence *f)
+{
+	struct lookup l = {.fence = f};
+
+	if (f->ifindex == 0 || rtnl_addr_list(f->rtnl, look_cb, &l) < 0)
+		return false;
+	f->on_link = l.found;
+	return l.found;
+}
+
+const char *fence_error_text(const struct fence *f)
+{
+	return f->error_text;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What one vipd leaves to the next of the same boot, in a small file in the runtime directory: its
+ * instance id, its lease, whether it is on hold, and for each VIP that is on the link the record's
+ * revision and the fence deadline. With it a restart keeps the address: the kernel's fence runs on,
+ * and the next process goes on confirming before it ends.
+ *
+ * Deadlines are CLOCK_BOOTTIME and mean nothing after a reboot: a file of another boot is not read.
+ * A VIP is in the file only while its address is on the link; it is taken out before the address
+ * is.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/cleanup.h"
+#include "vipd/config.h"
+#include "vipd/record.h"
+
+struct keep_vip {
+	struct addr vip;
+	int ifindex;
+	int64_t epoch;
+	int64_t rev;
+	int64_t deadline_us;
+	int64_t window_us;
+};
+
+struct keep {
+	char instance[RECORD_INSTANCE_LEN + 1];
+	int64_t lease; /* 0: none */
+	bool on_hold;
+	struct keep_vip vips[CONFIG_VIPS_MAX];
+	size_t n_vips;
+};
+
+/*
+ * Takes the lock of the runtime directory, which lives as long as the process: -EWOULDBLOCK when
+ * another vipd has it. The descriptor stays open; it is closed on exec.
+ */
+int keep_lock(const char *runtime_dir);
+
+/* -ENOENT when there is none, -ESTALE when it is of another boot, -EINVAL when it is unreadable. */
+int keep_load(const char *runtime_dir, struct keep *ret_keep);
+
+int keep_save(const char *runtime_dir, const struct keep *keep);
+
+/* NULL if the VIP is not in it. */
+const struct keep_vip *keep_find(const struct keep *keep, const struct addr *vip);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One VIP's keys in etcd: reads them, watches them, and writes them by the protocol's transactions.
+ * It folds all that it learns into `struct facts` and translates etcd's answers into the election's
+ * verdicts; it decides nothing.
+ *
+ *   confirm   if ModRevision(owner) = r                            then put beat
+ *   take      if ModRevision(owner) = r and ModRevision(beat) = k  then put owner
+ *   release   if ModRevision(owner) = r                            then put owner (released)
+ *
+ * All three may be sent to several endpoints. A `confirm` that lands late or twice only makes a
+ * standby wait longer. Of a `take` or `release` that lands twice the second fails its guard; when
+ * that answer comes first it reads as LOST, and the quorum read that follows finds the record to be
+ * our own.
+ */
+
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+#include "vipd/election.h"
+#include "vipd/facts.h"
+
+struct ledger;
+
+struct ledger_callbacks {
+	/* The facts may have changed. */
+	void (*changed)(void *userdata);
+	void (*on_read)(bool ok, void *userdata);
+	void (*on_take)(enum election_verdict verdict, int64_t rev, int64_t sent_us, void *userdata);
+	void (*on_confirm)(enum election_verdict verdict, int64_t rev, int64_t sent_us, int64_t rtt_us,
+	                   void *userdata);
+	void (*on_release)(enum election_verdict verdict, int64_t rev, void *userdata);
+};
+
+/* prefix is "fairlead/v1/"; facts, callbacks and userdata are borrowed until ledger_free(). */
+struct ledger *ledger_new(struct etcd *etcd, const char *prefix, const struct addr *vip,
+                          struct facts *facts, const struct ledger_callbacks *callbacks,
+                          void *userdata);
+void ledger_free(struct ledger *ledger);
+DEFINE_AUTO(struct ledger, ledger_free);
+
+void ledger_read(struct ledger *ledger);
+void ledger_take(struct ledger *ledger, const struct election_claim *claim);
+void ledger_confirm(struct ledger *ledger, int64_t rev, int64_t epoch);
+void ledger_release(struct ledger *ledger, const struct record_owner *record, int64_t rev);
+
+/* "fairlead/v1/vip/10.0.0.5/" */
+const char *ledger_prefix(const struct ledger *ledger);
+
+/* The endpoint that answered last, "" before. */
+const char *ledger_endpoint(const struct ledger *ledger);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the local etcd member at intervals whether it leads. A member that does not answer does not.
+ */
+#include "vipd/localmember.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define INTERVAL_US (5 * US_PER_S)
+
+struct localmember {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	struct rtnl *rtnl;
+	localmember_changed_fn changed;
+	void *userdata;
+	bool leads;
+	ev_timer timer;
+	struct etcd_call *call;
+};
+
+/* "https://10.0.0.1:2379", "https://[fd00::1]:2379". A host name is nobody's address. */
+static int endpoint_addr(const char *url, struct addr *ret_addr)
+{
+	const char *host = strstr(url, "://");
+	char text[ADDR_TEXT_MAX];
+	size_t len;
+
+	if (host == NULL)
+		return -1;
+	host += 3;
+	if (*host == '[') {
+		host++;
+		len = strcspn(host, "]");
+	} else {
+		len = strcspn(host, ":/");
+	}
+	if (len >= sizeof(text))
+		return -1;
+	memcpy(text, host, len);
+	text[len] = '\0';
+	return addr_parse(text, ret_addr);
+}
+
+struct search {
+	struct addr addr;
+	bool found;
+};
+
+static void address_cb(const struct rtnl_addr *a, void *userdata)
+{
+	struct search *s = userdata;
+
+	/* A host address with a lifetime may be a VIP, which is not this node's own. */
+	if (a->valid_s == RTNL_LIFETIME_FOREVER && addr_equal(&a->prefix.addr, &s->addr))
+		s->found = true;
+}
+
+static const char *find_local_endpoint(struct localmember *m)
+{
+	const char *const *endpoints;
+	size_t n = etcd_endpoints(m->etcd, &endpoints);
+
+	for (size_t i = 0; i < n; i++) {
+		struct search s = {0};
+
+		if (endpoint_addr(endpoints[i], &s.addr) < 0)
+			continue;
+		if (addr_is_loopback(&s.addr))
+			return endpoints[i];
+		(void) rtnl_addr_list(m->rtnl, address_cb, &s);
+		if (s.found)
+			return endpoints[i];
+	}
+	return NULL;
+}
+
+static void set_leads(struct localmember *m, bool leads)
+{
+	if (m->leads == leads)
+		return;
+	m->leads = leads;
+	m->changed(leads, m->userdata);
+}
+
+static void status_cb(const struct etcd_outcome *outcome, const struct etcd_status *status,
+                      void *userdata)
+{
+	struct localmember *m = userdata;
+
+	m->call = NULL;
+	set_leads(m, outcome->r == 0 && status->leader != 0 && status->leader == outcome->member_id);
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct localmember *m = CONTAINER_OF(w, struct localmember, timer);
+	const char *endpoint;
+	int r;
+
+	if (m->call != NULL)
+		return;
+	endpoint = find_local_endpoint(m);
+	if (endpoint == NULL) {
+		set_leads(m, false);
+		return;
+	}
+	r = etcd_endpoint_status(m->etcd, endpoint, status_cb, m, &m->call);
+	assert(r >= 0);
+}
+
+struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,
+                                    localmember_changed_fn changed, void *userdata)
+{
+	struct localmember *m = NEW0(struct localmember);
+
+	m->ev = ev;
+	m->etcd = etcd;
+	m->rtnl = rtnl;
+	m->changed = changed;
+	m->userdata = userdata;
+	ev_timer_init(&m->timer, timer_cb, 0., mono_to_ev(INTERVAL_US));
+	ev_timer_start(ev, &m->timer);
+	return m;
+}
+
+void localmember_free(struct localmember *m)
+{
+	if (m == NULL)
+		return;
+	ev_timer_stop(m->ev, &m->timer);
+	etcd_call_cancel(m->call);
+	free(m);
+}
+
+bool localmember_leads(const struct localmember *m)
+{
+	return m->leads;
+}

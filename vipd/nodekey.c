@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims and updates one node key. The transaction puts it if it is absent and else reads it; one
+ * that is ours (we crashed and came back under the same instance id) is then written over, guarded
+ * by the revision that was read. One request at a time; what changes meanwhile is written behind
+ * it.
+ */
+#include "vipd/nodekey.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define RETRY_US (500 * US_PER_MS)
+
+static const struct fsm_state states[NODEKEY_STATES] = {
+    [NODEKEY_ABSENT] = {"absent", FSM_TO(NODEKEY_CLAIMING)},
+    [NODEKEY_CLAIMING] = {"claiming",
+                          FSM_TO(NODEKEY_PRESENT) | FSM_TO(NODEKEY_TAKEN) | FSM_TO(NODEKEY_ABSENT)},
+    [NODEKEY_PRESENT] = {"present", FSM_TO(NODEKEY_ABSENT) | FSM_TO(NODEKEY_TAKEN)},
+    [NODEKEY_TAKEN] = {"taken", FSM_TO(NODEKEY_CLAIMING) | FSM_TO(NODEKEY_ABSENT)},
+};
+
+struct nodekey {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	const struct record_node *me;
+	nodekey_changed_fn changed;
+	void *userdata;
+	char *key;
+	enum nodekey_state state;
+	int64_t lease;
+	int64_t rev;     /* of our key as last written or read; 0: absent */
+	char *written;   /* its value */
+	char *in_flight; /* being written */
+	char other[RECORD_INSTANCE_LEN + 1];
+	int64_t taken_since_us;
+	ev_timer timer; /* tries again */
+	struct etcd_call *call;
+};
+
+static void retry_later(struct nodekey *k)
+{
+	ev_timer_stop(k->ev, &k->timer);
+	ev_timer_set(&k->timer, mono_to_ev(RETRY_US), 0.);
+	ev_timer_start(k->ev, &k->timer);
+}
+
+static void set_state(struct nodekey *k, enum nodekey_state to)
+{
+	if (k->state == to)
+		return;
+	fsm_check(states, ARRAY_SIZE(states), k->state, to);
+	log_debug("node_key", "key=%s old=%s new=%s", k->key, states[k->state].name, states[to].name);
+	if (to == NODEKEY_PRESENT || to == NODEKEY_ABSENT)
+		k->taken_since_us = 0;
+	k->state = to;
+	k->changed(to, k->userdata);
+}
+
+static void write_key(struct nodekey *k);
+
+/* The key exists, and not as we last wrote it. */
+static void found(struct nodekey *k, const struct etcd_kv *kv)
+{
+	struct record_node n = {0};
+
+	if (record_node_parse(kv->value.data, kv->value.len, &n) < 0)
+		(void) strcpy(n.instance, "?");
+	if (strcmp(n.instance, k->me->instance) == 0) {
+		k->rev = kv->mod_revision;
+		write_key(k);
+		return;
+	}
+	(void) strcpy(k->other, n.instance);
+	if (k->taken_since_us == 0)
+		k->taken_since_us = mono_now_us();
+	set_state(k, NODEKEY_TAKEN);
+	retry_later(k);
+}
+
+static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
+                       void *userdata)
+{
+	struct nodekey *k = userdata;
+	AUTO(free) char *value = TAKE_PTR(k->in_flight);
+
+	k->call = NULL;
+	if (outcome->r < 0) {
+		/* It may have been written; the next try finds out by its guard. */
+		retry_later(k);
+		return;
+	}
+	if (!result->succeeded) {
+		const struct etcd_range_result *range = &result->results[0].range;
+
+		k->rev = 0;
+		if (range->n_kvs > 0)
+			found(k, &range->kvs[0]);
+		else
+			write_key(k);
+		return;
+	}
+	k->rev = outcome->revision;
+	free(k->written);
+	k->written = TAKE_PTR(value);
+	set_state(k, NODEKEY_PRESENT);
+	nodekey_update(k);
+}
+
+static void write_key(struct nodekey *k)
+{
+	struct etcd_compare guard = {
+	    .key = ETCD_STR(k->key),
+	    .target = ETCD_COMPARE_MOD,
+	    .result = ETCD_EQUAL,
+	    .number = k->rev,
+	};
+	struct etcd_op put = {.kind = ETCD_OP_PUT, .key = ETCD_STR(k->key), .lease = k->lease};
+	struct etcd_op get = {.kind = ETCD_OP_RANGE, .key = ETCD_STR(k->key)};
+	struct etcd_txn txn = {
+	    .compares = &guard,
+	    .n_compares = 1,
+	    .success = &put,
+	    .n_success = 1,
+	    .failure = &get,
+	    .n_failure = 1,
+	    .hedge = true,
+	};
+	int r;
+
+	ev_timer_stop(k->ev, &k->timer);
+	k->in_flight = record_node_format(k->me);
+	put.value = ETCD_STR(k->in_flight);
+	if (k->state != NODEKEY_PRESENT)
+		set_state(k, NODEKEY_CLAIMING);
+	r = etcd_txn(k->etcd, &txn, written_cb, k, &k->call);
+	assert(r >= 0);
+}
+
+void nodekey_update(struct nodekey *k)
+{
+	AUTO(free) char *value = NULL;
+
+	if (k->lease == 0 || k->call != NULL)
+		return;
+	value = record_node_format(k->me);
+	if (k->state == NODEKEY_PRESENT && k->written != NULL && strcmp(value, k->written) == 0)
+		return;
+	write_key(k);
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	nodekey_update(CONTAINER_OF(w, struct nodekey, timer));
+}
+
+static void forget(struct nodekey *k)
+{
+	ev_timer_stop(k->ev, &k->timer);
+	etcd_call_cancel(TAKE_PTR(k->call));
+	free(TAKE_PTR(k->in_flight));
+	free(TAKE_PTR(k->written));
+	k->rev = 0;
+}
+
+void nodekey_set_lease(struct nodekey *k, int64_t lease)
+{
+	if (k->lease == lease)
+		return;
+	forget(k);
+	k->lease = lease;
+	set_state(k, NODEKEY_ABSENT);
+	nodekey_update(k);
+}
+
+void nodekey_on_gone(struct nodekey *k)
+{
+	if (k->state != NODEKEY_PRESENT || k->call != NULL)
+		return;
+	forget(k);
+	set_state(k, NODEKEY_ABSENT);
+	nodekey_update(k);
+}
+
+struct nodekey *nodekey_new(struct ev_loop *ev, struct etcd *etcd, const char *vip_prefix,
+                            const struct record_node *me, nodekey_changed_fn changed,
+                            void *userdata)
+{
+	struct nodekey *k = NEW0(struct nodekey);
+
+	k->ev = ev;
+	k->etcd = etcd;
+	k->me = me;
+	k->changed = changed;
+	k->userdata = userdata;
+	k->key = xasprintf("%snode/%s", vip_prefix, me->node);
+	ev_timer_init(&k->timer, timer_cb, 0., 0.);
+	return k;
+}
+
+void nodekey_free(struct nodekey *k)
+{
+	if (k == NULL)
+		return;
+	forget(k);
+	free(k->key);
+	free(k);
+}
+
+enum nodekey_state nodekey_state(const struct nodekey *k)
+{
+	return k->state;
+}
+
+const char *nodekey_other_instance(const struct nodekey *k)
+{
+	return k->other;
+}
+
+int64_t nodekey_taken_since_us(const struct nodekey *k)
+{
+	return k->taken_since_us;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Maps VIPs to shared probers, and a prober's news back to its VIPs. */
+#include "vipd/probers.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+
+struct prober {
+	struct probers *owner;
+	const struct config_health *config;
+	struct health *health;
+};
+
+struct probers {
+	const struct config *config;
+	probers_changed_fn changed;
+	void *userdata;
+	struct prober list[CONFIG_VIPS_MAX];
+	size_t n;
+	size_t of_vip[CONFIG_VIPS_MAX]; /* index into list; SIZE_MAX: no gate */
+};
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_check(const struct config_health *a, const struct config_health *b)
+{
+	return same_text(a->url, b->url) && same_text(a->server_name, b->server_name) &&
+	       same_text(a->ca_file, b->ca_file) &&
+	       same_text(a->client_cert_file, b->client_cert_file) &&
+	       same_text(a->client_key_file, b->client_key_file) && a->interval_us == b->interval_us &&
+	       a->timeout_us == b->timeout_us && a->rise == b->rise && a->fall == b->fall;
+}
+
+static void changed_cb(enum health_state state, const char *reason, void *userdata)
+{
+	struct prober *p = userdata;
+	struct probers *all = p->owner;
+
+	for (size_t i = 0; i < all->config->n_vips; i++) {
+		if (all->of_vip[i] == (size_t) (p - all->list))
+			all->changed(i, state, reason, all->userdata);
+	}
+}
+
+static int add(struct probers *all, struct ev_loop *ev, const struct config_health *config,
+               size_t *ret_index)
+{
+	struct prober *p = &all->list[all->n];
+	int r;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (same_check(all->list[i].config, config)) {
+			*ret_index = i;
+			return 0;
+		}
+	}
+	p->owner = all;
+	p->config = config;
+	r = health_new(ev, config, changed_cb, p, &p->health);
+	if (r < 0)
+		return r;
+	*ret_index = all->n++;
+	return 0;
+}
+
+int probers_new(struct ev_loop *ev, const struct config *config, probers_changed_fn changed,
+                void *userdata, struct probers **ret_probers)
+{
+	AUTO(probers_free) struct probers *all = NEW0(struct probers);
+	int r;
+
+	all->config = config;
+	all->changed = changed;
+	all->userdata = userdata;
+	for (size_t i = 0; i < config->n_vips; i++) {
+		const struct config_health *check = &config->vips[i].policy.health;
+
+		all->of_vip[i] = SIZE_MAX;
+		if (!check->enabled)
+			continue;
+		r = add(all, ev, check, &all->of_vip[i]);
+		if (r < 0)
+			return r;
+	}
+	*ret_probers = TAKE_PTR(all);
+	return 0;
+}
+
+void probers_free(struct probers *all)
+{
+	if (all == NULL)
+		return;
+	for (size_t i = 0; i < all->n; i++)
+		health_free(all->list[i].health);
+	free(all);
+}

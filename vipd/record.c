@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Encodes and decodes the values of vipd's keys. Everything read here was written by another
+ * machine: sizes, types and ranges are checked before anything is believed. Pure but for the random
+ * instance id.
+ */
+#include "vipd/record.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+/* What a recorded window and lateness may be; beyond it the record is nonsense or an attack. */
+#define WINDOW_MAX_MS 600000
+#define LATE_MAX_MS 60000
+
+DEFINE_AUTO(json_t, json_decref);
+
+static char *dump(json_t *object)
+{
+	char *text;
+
+	assert(object != NULL);
+	text = json_dumps(object, JSON_COMPACT);
+	assert(text != NULL);
+	return text;
+}
+
+static void format_wall(int64_t wall_us, char buf[static 32])
+{
+	time_t seconds = (time_t) (wall_us / US_PER_S);
+	struct tm tm;
+
+	(void) gmtime_r(&seconds, &tm);
+	(void) strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static int64_t parse_wall(const char *text)
+{
+	struct tm tm = {0};
+
+	if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) == NULL)
+		return 0;
+	return (int64_t) timegm(&tm) * US_PER_S;
+}
+
+char *record_owner_format(const struct record_owner *o)
+{
+	AUTO(json_decref) json_t *object = NULL;
+	char wall[32];
+
+	format_wall(o->wall_us, wall);
+	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s}", "node", o->node, "instance",
+	                   o->instance, "epoch", (json_int_t) o->epoch, "windowMs",
+	                   (json_int_t) (o->window_us / US_PER_MS), "lateMs",
+	                   (json_int_t) (o->late_us / US_PER_MS), "released", o->released ? 1 : 0,
+	                   "successor", o->successor, "reason", o->reason, "time", wall);
+	return dump(object);
+}
+
+char *record_node_format(const struct record_node *n)
+{
+	AUTO(json_decref)
+	json_t *object = json_pack("{s:s, s:i, s:s, s:b, s:b}", "instance", n->instance, "priority",
+	                           n->priority, "health", health_state_name(n->health), "eligible",
+	                           n->eligible ? 1 : 0, "etcdLeader", n->etcd_leader ? 1 : 0);
+
+	return dump(object);
+}
+
+char *record_beat_format(int64_t epoch, int64_t sequence)
+{
+	return xasprintf("{\"epoch\":%" PRId64 ",\"seq\":%" PRId64 "}", epoch, sequence);
+}
+
+static json_t *load(const void *value, size_t len)
+{
+	json_t *object;
+
+	if (len > RECORD_VALUE_MAX)
+		return NULL;
+	object = json_loadb(value, len, JSON_REJECT_DUPLICATES, NULL);
+	if (object != NULL && !json_is_object(object)) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+/* Copies text that fits and holds only printable ASCII, so that it can stand in a log line. */
+static bool copy_text(char *to, size_t size, const char *from)
+{
+	size_t len = strlen(from);
+
+	if (len >= size)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (from[i] < 0x20 || from[i] > 0x7e || from[i] == '"' || from[i] == '\\')
+			return false;
+	}
+	memcpy(to, from, len + 1);
+	return true;
+}
+
+int record_owner_parse(const void *value, size_t len, struct record_owner *ret_owner)
+{
+	AUTO(json_decref) json_t *object = load(value, len);
+	struct record_owner o = {0};
+	const char *node = NULL, *instance = NULL, *successor = "", *reason = "", *wall = NULL;
+	json_int_t epoch = 0, window_ms = 0, late_ms = 0;
+	int released = 0;
+	int r;
+
+	if (object == NULL)
+		return -EINVAL;
+	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s}", "node", &node,
+	                "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
+	                &late_ms, "released", &released, "successor", &successor, "reason", &reason,
+	                "time", &wall);
+	if (r < 0 || epoch < 1 || window_ms < 1 || window_ms > WINDOW_MAX_MS || late_ms < 0 ||
+	    late_ms > LATE_MAX_MS || node[0] == '\0' || instance[0] == '\0')
+		return -EINVAL;
+	if (!copy_text(o.node, sizeof(o.node), node) ||
+	    !copy_text(o.instance, sizeof(o.instance), instance) ||
+	    !copy_text(o.successor, sizeof(o.successor), successor) ||
+	    !copy_text(o.reason, sizeof(o.reason), reason))
+		return -EINVAL;
+	o.epoch = epoch;
+	o.window_us = window_ms * US_PER_MS;
+	o.late_us = late_ms * US_PER_MS;
+	o.released = released != 0;
+	o.wall_us = parse_wall(wall);
+	*ret_owner = o;
+	return 0;
+}
+
+static int parse_health(const char *name, enum health_state *ret_state)
+{
+	static const enum health_state states[] = {HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD,
+	                                           HEALTH_UNCHECKED};
+
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		if (strcmp(name, health_state_name(states[i])) == 0) {
+			*ret_state = states[i];
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int record_node_parse(const void *value, size_t len, struct record_node *ret_node)
+{
+	AUTO(json_decref) json_t *object = load(value, len);
+	struct record_node n = *ret_node;
+	const char *instance = NULL, *health = NULL;
+	int eligible = 0, etcd_leader = 0;
+	int r;
+
+	if (object == NULL)
+		return -EINVAL;
+	r = json_unpack(object, "{s:s, s:i, s:s, s:b, s:b}", "instance", &instance, "priority",
+	                &n.priority, "health", &health, "eligible", &eligible, "etcdLeader",
+	                &etcd_leader);
+	if (r < 0 || instance[0] == '\0' || !copy_text(n.instance, sizeof(n.instance), instance))
+		return -EINVAL;
+	r = parse_health(health, &n.health);
+	if (r < 0)
+		return r;
+	n.eligible = eligible != 0;
+	n.etcd_leader = etcd_leader != 0;
+	*ret_node = n;
+	return 0;
+}
+
+void record_new_instance(char ret_instance[static RECORD_INSTANCE_LEN + 1])
+{
+	uint8_t bytes[RECORD_INSTANCE_LEN / 2];
+	ssize_t n;
+
+	/* getrandom(2): up to 256 bytes are never cut short once the pool is up. */
+	n = getrandom(bytes, sizeof(bytes), 0);
+	assert(n == (ssize_t) sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void) snprintf(ret_instance + 2 * i, 3, "%02x", bytes[i]);
+}

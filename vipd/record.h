@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The values of vipd's keys in etcd: small JSON objects that an operator can read with etcdctl.
+ * Unknown members are ignored, so that a newer version may add some; a missing or ill-typed one is
+ * an error.
+ *
+ * Keys, under <prefix>vip/<address>/:
+ *   owner        who owns the address. Written only when that changes, never deleted, on no lease.
+ *   beat         the owner's sign of life, on no lease.
+ *   node/<name>  who is in the race, on the node's lease.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vipd/config.h"
+#include "vipd/health.h"
+
+#define RECORD_INSTANCE_LEN 32 /* hexadecimal digits */
+#define RECORD_REASON_MAX 63
+#define RECORD_VALUE_MAX 4096 /* longer values are refused unread */
+
+struct record_owner {
+	char node[CONFIG_NODE_NAME_MAX + 1];
+	char instance[RECORD_INSTANCE_LEN + 1]; /* one life of one machine's vipd, restarts included */
+	int64_t epoch;                          /* one more with each new owner */
+	int64_t window_us;                      /* T_f and e of this owner, for whoever waits for it */
+	int64_t late_us;
+	bool released; /* the address is off this node's link: no need to wait */
+	char successor[CONFIG_NODE_NAME_MAX + 1]; /* with released: who goes first; "" for anybody */
+	char reason[RECORD_REASON_MAX + 1];       /* why this record was written */
+	int64_t wall_us;                          /* when, for people */
+};
+
+struct record_node {
+	char node[CONFIG_NODE_NAME_MAX + 1]; /* from the key */
+	char instance[RECORD_INSTANCE_LEN + 1];
+	int priority;
+	enum health_state health;
+	bool eligible; /* link up, not on hold */
+	bool etcd_leader;
+};
+
+/* The text, to be freed by the caller. */
+char *record_owner_format(const struct record_owner *owner);
+char *record_node_format(const struct record_node *node);
+char *record_beat_format(int64_t epoch, int64_t sequence);
+
+/* 0, or -EINVAL; the result is untouched on failure. */
+int record_owner_parse(const void *value, size_t len, struct record_owner *ret_owner);
+/* Fills everything but the name. */
+int record_node_parse(const void *value, size_t len, struct record_node *ret_node);
+
+/* A new instance id from the kernel's random numbers. */
+void record_new_instance(char ret_instance[static RECORD_INSTANCE_LEN + 1]);

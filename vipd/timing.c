@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The protocol's arithmetic; see timing.h for the terms. No state, no clock. */
+#include "vipd/timing.h"
+
+#include "base/macro.h"
+
+int64_t timing_election_timeout_us(int64_t min_ttl_s)
+{
+	/* 2 s is what the default of one second gives, and anything from 0.7 s to 1.3 s as well. */
+	if (min_ttl_s <= 2)
+		return TIMING_ELECTION_DEFAULT_US;
+	return min_ttl_s * US_PER_S * 2 / 3;
+}
+
+int64_t timing_window_advised_us(int64_t election_timeout_us)
+{
+	return election_timeout_us * 5 / 2;
+}
+
+int64_t timing_window_auto_us(int64_t election_timeout_us, enum fence_kind kind)
+{
+	int64_t least = kind == FENCE_NFTABLES ? TIMING_WINDOW_DEFAULT_US : TIMING_WINDOW_LIFETIME_US;
+
+	return MAX(least, timing_window_advised_us(election_timeout_us));
+}
+
+int64_t timing_confirm_period_us(int64_t window_us)
+{
+	return window_us / 4;
+}
+
+/* x (1 + 2r): the waiting clock may run fast while the fenced one runs slow. */
+static int64_t stretched(int64_t us)
+{
+	return us + us * 2 * TIMING_RATE_ERROR_PPM / 1000000;
+}
+
+int64_t timing_worth_holding_us(enum fence_kind kind, int64_t window_us)
+{
+	int64_t least = kind == FENCE_LIFETIME ? US_PER_S + TIMING_LIFETIME_SLACK_US : 0;
+
+	return MAX(least, timing_confirm_period_us(window_us));
+}
+
+int64_t timing_silent_at_us(int64_t seen_us, int64_t window_us)
+{
+	return seen_us + window_us;
+}
+
+int64_t timing_take_at_us(int64_t seen_us, int64_t window_us, int64_t late_us)
+{
+	return seen_us + stretched(window_us + late_us) + TIMING_MARGIN_US;
+}
+
+int64_t timing_bound_us(int64_t window_us, int64_t late_us)
+{
+	return window_us + late_us;
+}
+
+uint32_t timing_lifetime_s(enum fence_kind kind, int64_t deadline_us, int64_t now_us)
+{
+	int64_t left_us = deadline_us - now_us;
+
+	if (kind == FENCE_LIFETIME)
+		left_us -= TIMING_LIFETIME_SLACK_US;
+	else if (left_us > 0)
+		/* Never let it act before the gate: round up, and one more. */
+		left_us += 2 * US_PER_S - 1;
+	return left_us <= 0 ? 0 : (uint32_t) (left_us / US_PER_S);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The arithmetic of the takeover protocol, in one place and pure. docs/architecture.md proves why
+ * it is safe; the names there and here are the same:
+ *
+ *   window (T_f)   how long a confirmation entitles its owner to hold the address, counted on the
+ *                  owner's clock from *before the sending* of the confirmation
+ *   late (e)       how late the owner's fence may act
+ *   rate error (r) how much two clocks may differ in speed
+ *   margin (m)     slack for everything that is measured in microseconds but scheduled by people
+ *
+ * All times are mono.h microseconds.
+ */
+
+#include <stdint.h>
+
+#include "base/mono.h"
+
+enum fence_kind {
+	FENCE_NFTABLES, /* nftables gate to the millisecond, address lifetime behind it */
+	FENCE_LIFETIME, /* the address lifetime carries the promise alone */
+};
+
+/* Quartz is good to 100 ppm; a virtual machine's clock being slewed by NTP adds 500. */
+#define TIMING_RATE_ERROR_PPM INT64_C(1000)
+#define TIMING_MARGIN_US (50 * US_PER_MS)
+
+/*
+ * e. The gate was never seen late, and the clock is read again after the kernel has taken a
+ * renewal; what remains is the time between the reading of the clock and the kernel's own, which
+ * fence.c keeps below this.
+ */
+#define TIMING_LATE_US (100 * US_PER_MS)
+
+/* The lifetime acts up to one second late, and is counted in whole seconds (facts measured on 6.1
+ * and 6.18); one quarter of a second of slack on top. */
+#define TIMING_LIFETIME_SLACK_US (1250 * US_PER_MS)
+
+#define TIMING_WINDOW_DEFAULT_US (3 * US_PER_S)
+#define TIMING_WINDOW_LIFETIME_US (5 * US_PER_S)
+
+/* etcd's default election timeout, and the one that a minimum lease TTL of `min_ttl_s` seconds
+ * tells of: the server grants no less than ceil(1.5 x election timeout). */
+#define TIMING_ELECTION_DEFAULT_US US_PER_S
+int64_t timing_election_timeout_us(int64_t min_ttl_s);
+
+/* The window where none is configured: max(3 s, 2.5 x election timeout), and at least 5 s where the
+ * lifetime is the only fence. */
+int64_t timing_window_auto_us(int64_t election_timeout_us, enum fence_kind kind);
+
+/* Below this an etcd election alone may cost the owner its address. */
+int64_t timing_window_advised_us(int64_t election_timeout_us);
+
+/* p: the owner confirms this often. */
+int64_t timing_confirm_period_us(int64_t window_us);
+
+/* The least time left of a confirmation for which it is worth adding the address: else it would be
+ * gone again before the next one, or (lifetime) cannot be fenced in whole seconds at all. */
+int64_t timing_worth_holding_us(enum fence_kind kind, int64_t window_us);
+
+/* When a standby may try the swap: nothing seen since seen_us. */
+int64_t timing_silent_at_us(int64_t seen_us, int64_t window_us);
+
+/* When the address may be added after the swap: the old fence has certainly acted. */
+int64_t timing_take_at_us(int64_t seen_us, int64_t window_us, int64_t late_us);
+
+/* The promise: never two that answer for longer than this. */
+int64_t timing_bound_us(int64_t window_us, int64_t late_us);
+
+/*
+ * The lifetime, in whole seconds, of an address that must be silent at deadline_us. With the gate
+ * it is rounded up past the deadline and only cleans up; alone it is rounded down so that the
+ * kernel is never late. 0: there is not enough time left to hold the address at all.
+ */
+uint32_t timing_lifetime_s(enum fence_kind kind, int64_t deadline_us, int64_t now_us);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One VIP: its election, and everything that the election sees and touches, wired together: the
+ * ledger (etcd), the fence (kernel), the announcer (LAN), this node's key in the race, the policy.
+ *
+ *   etcd -> ledger -> facts --\
+ *   link, health, hold -> me --+-> policy, decide -> election -> fence, announcer, ledger
+ *
+ * daemon.c makes one a configured VIP and tells it what changes around it.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+#include "net/nftgate.h"
+#include "net/rtnl.h"
+#include "vipd/config.h"
+#include "vipd/health.h"
+#include "vipd/history.h"
+#include "vipd/keep.h"
+#include "vipd/report.h"
+
+struct vip;
+
+/* What all VIPs of a node share. Borrowed, all of it, until vip_free(). */
+struct vip_env {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	struct rtnl *rtnl;
+	struct nftgate *gate; /* NULL: this kernel has no nftables */
+	const char *node_name;
+	const char *instance;
+	const char *key_prefix;
+	int64_t lease_ttl_us;
+
+	/* What vip_keep() says has changed: write the state file before anything else happens. */
+	void (*kept_changed)(void *ctx);
+	/* Another node of this name has been in the race for longer than its lease would outlive it. */
+	void (*name_taken)(const char *other_instance, void *ctx);
+	/* The VIP is down after vip_stop(). */
+	void (*stopped)(void *ctx);
+	void *ctx;
+};
+
+/* kept: what the process before us left of this VIP, or NULL. */
+struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
+                    const struct keep_vip *kept);
+void vip_free(struct vip *vip);
+
+const struct config_vip *vip_config(const struct vip *vip);
+
+/* What is going on around it. Each takes effect at once. */
+void vip_set_election_timeout(struct vip *vip, int64_t election_timeout_us);
+void vip_set_lease(struct vip *vip, int64_t lease, int64_t granted_s);
+void vip_set_etcd_leader(struct vip *vip, bool leads);
+void vip_set_health(struct vip *vip, enum health_state state, const char *reason);
+void vip_set_hold(struct vip *vip, bool on_hold);
+void vip_on_link_changed(struct vip *vip);
+/* An address like this one was removed from a link: is ours still there? */
+void vip_check_address(struct vip *vip);
+/* The gate was removed by somebody else and has been made anew, with nothing live. */
+void vip_on_gate_restored(struct vip *vip);
+
+/* Hands over if it owns, then stays down; vip_env.stopped tells when, also from inside this call.
+ */
+void vip_stop(struct vip *vip, const char *reason);
+bool vip_is_stopping(const struct vip *vip);
+bool vip_is_down(const struct vip *vip);
+
+enum vip_move_result {
+	VIP_MOVE_STARTED,
+	VIP_MOVE_NOT_OWNER,
+	VIP_MOVE_NO_CANDIDATE, /* nobody else, or not that one */
+	VIP_MOVE_SELF,
+};
+
+/* Hands over to a node, or ("") to the best one. */
+enum vip_move_result vip_move(struct vip *vip, const char *successor);
+
+/* The owner as etcd last said; "" for none (also while released). */
+const char *vip_owner(const struct vip *vip);
+int64_t vip_epoch(const struct vip *vip);
+
+/* false: nothing is to be kept, the address is not on the link. */
+bool vip_keep(const struct vip *vip, struct keep_vip *ret_kept);
+
+/* Room for what a report points into. */
+struct vip_report_room {
+	char vip[ADDR_TEXT_MAX];
+	char foreign_mac[MAC_TEXT_MAX];
+	struct vip_report_count counts[HISTORY_REASONS_MAX];
+	struct vip_report_candidate candidates[FACTS_NODES_MAX];
+	char warning_text[8][192];
+	const char *warnings[8];
+};
+
+/* Everything that there is to say about it now; valid as long as room and the VIP are. */
+void vip_fill_report(const struct vip *vip, struct vip_report_room *room,
+                     struct vip_report *ret_report);
