@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The real election, decision, facts and policy of several nodes in one simulated world: a
+ * linearizable store, a network that delays, loses and cuts, processes that are stopped and killed,
+ * clocks that run at different speeds, fences that act as late as they may. After every step the
+ * invariant is checked: no two nodes answer for the address. At the end: somebody does. Seeds are
+ * fixed; a failing one is printed and can be given as argument.
+ *
+ * The same world with one rule of the protocol broken (argument of run_world) must violate the
+ * invariant, else the simulation would prove nothing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "vipd/election.h"
+#include "vipd/facts.h"
+#include "vipd/policy.h"
+#include "vipd/timing.h"
+
+#define NODES 3
+#define MESSAGES_MAX 256
+#define WINDOW_US (3 * US_PER_S)
+
+/* Which rule is broken. */
+enum mutation {
+	MUTATION_NONE,
+	MUTATION_SHORT_WORD, /* the record promises a shorter window than its owner uses */
+	MUTATION_LATE_STAMP, /* the fence counts from the answer, not from the sending */
+	MUTATION_NO_GUARD,   /* the swap is not guarded by the beat */
+	MUTATION_EAGER_WORD, /* `released` is written although the address stays on */
+	MUTATION_NO_FENCE,   /* nothing silences a process that is stopped */
+};
+
+struct store {
+	int64_t revision;
+	int64_t owner_rev;
+	struct record_owner owner;
+	int64_t beat_rev;
+	int64_t unavailable_until_us; /* an election: nothing is answered, nothing is carried out */
+};
+
+enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE };
+
+/* A request on its way to the store, then its answer on the way back. */
+struct message {
+	bool used;
+	bool answer;
+	bool lost; /* of the answer: the request was carried out, nobody hears of it */
+	enum message_kind kind;
+	size_t node;
+	unsigned life; /* of the node's process, so that answers to the dead are dropped */
+	int64_t at_us;
+	int64_t sent_local_us;
+	int64_t give_up_us; /* true time at which the client stops waiting */
+	struct election_claim claim;
+	int64_t rev;
+	enum election_verdict verdict;
+	/* answer */
+	int64_t answer_rev;
+	struct store snapshot;
+	bool ok;
+};
+
+struct node {
+	struct world *world;
+	const char *name;
+	struct facts facts;
+	struct record_node me;
+	struct election *election;
+	unsigned life;
+	int64_t rate_ppm; /* of its clock */
+	int64_t wake_us;  /* local */
+	int64_t stopped_until_us;
+	int64_t cut_until_us;
+	bool held;             /* the address is on the link and the gate was opened */
+	int64_t silent_at_us;  /* true time at which the kernel silences it, late as it may be */
+	int64_t next_watch_us; /* when it next hears of the store */
+	/* What the state file would hold. */
+	int64_t kept_deadline_us;
+	int64_t kept_epoch;
+	int64_t kept_rev;
+};
+
+struct world {
+	enum mutation mutation;
+	uint64_t seed;
+	int64_t now_us;
+	struct store store;
+	struct node nodes[NODES];
+	struct message messages[MESSAGES_MAX];
+	int64_t owned_us;   /* time in which somebody answered */
+	int64_t overlap_us; /* longest time in which two did */
+	int64_t overlap_since_us;
+	unsigned moves;
+};
+
+static uint64_t random_u64(struct world *w)
+{
+	/* xorshift64*, Vigna 2016 */
+	w->seed ^= w->seed >> 12;
+	w->seed ^= w->seed << 25;
+	w->seed ^= w->seed >> 27;
+	return w->seed * UINT64_C(2685821657736338717);
+}
+
+static int64_t random_below(struct world *w, int64_t n)
+{
+	return (int64_t) (random_u64(w) % (uint64_t) n);
+}
+
+static bool chance(struct world *w, int percent)
+{
+	return random_below(w, 100) < percent;
+}
+
+static int64_t local_us(const struct node *n)
+{
+	int64_t t = n->world->now_us;
+
+	return 1000 * US_PER_S + t + t * n->rate_ppm / 1000000;
+}
+
+/* --- the ops: requests leave, the kernel obeys -------------------------------------------------
+ */
+
+static struct message *send_message(struct node *n, enum message_kind kind)
+{
+	struct world *w = n->world;
+
+	for (size_t i = 0; i < MESSAGES_MAX; i++) {
+		struct message *m = &w->messages[i];
+
+		if (m->used)
+			continue;
+		memset(m, 0, sizeof(*m));
+		m->used = true;
+		m->kind = kind;
+		m->node = (size_t) (n - w->nodes);
+		m->life = n->life;
+		m->sent_local_us = local_us(n);
+		/* Most are fast, some are very late. */
+		m->at_us =
+		    w->now_us + (chance(w, kind == MESSAGE_TAKE ? 50 : 90) ? random_below(w, 5 * US_PER_MS)
+		                                                           : random_below(w, 6 * US_PER_S));
+		m->give_up_us = w->now_us + US_PER_S;
+		return m;
+	}
+	abort();
+}
+
+static int64_t op_now(void *ctx)
+{
+	return local_us(ctx);
+}
+
+static void op_wake_at(int64_t us, void *ctx)
+{
+	((struct node *) ctx)->wake_us = us;
+}
+
+static void op_read(void *ctx)
+{
+	(void) send_message(ctx, MESSAGE_READ);
+}
+
+static void op_take(const struct election_claim *claim, void *ctx)
+{
+	struct message *m = send_message(ctx, MESSAGE_TAKE);
+
+	m->claim = *claim;
+}
+
+static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
+{
+	struct message *m = send_message(ctx, MESSAGE_CONFIRM);
+
+	(void) epoch;
+	m->rev = rev;
+}
+
+static void op_release(const struct record_owner *record, int64_t rev, void *ctx)
+{
+	struct message *m = send_message(ctx, MESSAGE_RELEASE);
+
+	m->rev = rev;
+	m->claim.record = *record;
+}
+
+static int op_hold(int64_t deadline_us, void *ctx)
+{
+	struct node *n = ctx;
+	int64_t left_us = deadline_us - local_us(n);
+
+	if (left_us <= 0) {
+		n->held = false;
+		return -1;
+	}
+	n->held = true;
+	n->kept_deadline_us = deadline_us;
+	n->kept_epoch = election_epoch(n->election);
+	n->kept_rev = election_rev(n->election);
+	/* The kernel counts with the node's own clock; late by up to e. */
+	n->silent_at_us = n->world->mutation == MUTATION_NO_FENCE
+	                      ? MONO_NEVER
+	                      : n->world->now_us + left_us - left_us * n->rate_ppm / 1000000 +
+	                            random_below(n->world, TIMING_LATE_US);
+	return 0;
+}
+
+static int op_drop(bool lost, void *ctx)
+{
+	struct node *n = ctx;
+
+	(void) lost;
+	if (n->world->mutation != MUTATION_EAGER_WORD || !lost)
+		n->held = false;
+	n->kept_deadline_us = 0;
+	return 0;
+}
+
+static void op_changed(enum election_state from, enum election_state to, const char *reason,
+                       void *ctx)
+{
+	struct node *n = ctx;
+
+	(void) from;
+	(void) reason;
+	if (to == ELECTION_OWNER)
+		n->world->moves++;
+}
+
+static const struct election_ops ops = {
+    .now_us = op_now,
+    .wake_at = op_wake_at,
+    .read = op_read,
+    .take = op_take,
+    .confirm = op_confirm,
+    .release = op_release,
+    .hold = op_hold,
+    .drop = op_drop,
+    .changed = op_changed,
+};
+
+/* --- the store ----------------------------------------------------------------------------------
+ */
+
+static void carry_out(struct world *w, struct message *m)
+{
+	struct store *s = &w->store;
+
+	m->verdict = ELECTION_LOST;
+	switch (m->kind) {
+	case MESSAGE_READ:
+		break;
+	case MESSAGE_TAKE:
+		if (s->owner_rev != m->claim.owner_rev ||
+		    (w->mutation != MUTATION_NO_GUARD && s->beat_rev != m->claim.beat_rev))
+			break;
+		s->owner = m->claim.record;
+		if (w->mutation == MUTATION_SHORT_WORD)
+			s->owner.window_us = WINDOW_US / 6;
+		s->owner_rev = ++s->revision;
+		m->verdict = ELECTION_DONE;
+		break;
+	case MESSAGE_CONFIRM:
+		if (s->owner_rev != m->rev)
+			break;
+		s->beat_rev = ++s->revision;
+		m->verdict = ELECTION_DONE;
+		break;
+	case MESSAGE_RELEASE:
+		if (s->owner_rev != m->rev)
+			break;
+		s->owner = m->claim.record;
+		s->owner_rev = ++s->revision;
+		m->verdict = ELECTION_DONE;
+		break;
+	}
+	m->ok = true;
+	m->snapshot = *s;
+	m->answer_rev = s->owner_rev;
+}
+
+static void tell_facts(struct node *n, const struct store *s, int64_t sent_us)
+{
+	AUTO(free) char *owner = record_owner_format(&s->owner);
+	char names[NODES][16];
+	AUTO(free) char *values[NODES] = {NULL};
+	struct facts_key keys[NODES + 2];
+	size_t count = 0;
+
+	if (s->owner_rev != 0)
+		keys[count++] = (struct facts_key){.name = "owner",
+		                                   .name_len = 5,
+		                                   .value = owner,
+		                                   .value_len = strlen(owner),
+		                                   .mod_revision = s->owner_rev};
+	if (s->beat_rev != 0)
+		keys[count++] = (struct facts_key){.name = "beat",
+		                                   .name_len = 4,
+		                                   .value = "{}",
+		                                   .value_len = 2,
+		                                   .mod_revision = s->beat_rev};
+	for (size_t i = 0; i < NODES; i++) {
+		struct node *other = &n->world->nodes[i];
+
+		(void) snprintf(names[i], sizeof(names[i]), "node/%s", other->name);
+		values[i] = record_node_format(&other->me);
+		keys[count++] = (struct facts_key){.name = names[i],
+		                                   .name_len = strlen(names[i]),
+		                                   .value = values[i],
+		                                   .value_len = strlen(values[i]),
+		                                   .mod_revision = 1};
+	}
+	facts_on_read(&n->facts, 1, s->revision, keys, count, sent_us, local_us(n));
+	for (size_t i = 1; i < NODES; i++)
+		free(values[i]);
+}
+
+static void deliver(struct world *w, struct message *m)
+{
+	struct node *n = &w->nodes[m->node];
+	int64_t stamp_us = w->mutation == MUTATION_LATE_STAMP ? local_us(n) : m->sent_local_us;
+	enum election_verdict verdict = m->ok ? m->verdict : ELECTION_UNKNOWN;
+
+	switch (m->kind) {
+	case MESSAGE_READ:
+		if (m->ok)
+			tell_facts(n, &m->snapshot, m->sent_local_us);
+		else
+			facts_on_read_failed(&n->facts, m->sent_local_us);
+		election_on_read(n->election, m->ok);
+		break;
+	case MESSAGE_TAKE:
+		if (verdict == ELECTION_DONE)
+			facts_on_owner_written(&n->facts, &m->claim.record, m->answer_rev, local_us(n));
+		election_on_take(n->election, verdict, m->answer_rev, stamp_us);
+		break;
+	case MESSAGE_CONFIRM:
+		election_on_confirm(n->election, verdict, m->rev, stamp_us);
+		break;
+	case MESSAGE_RELEASE:
+		if (verdict == ELECTION_DONE)
+			facts_on_owner_written(&n->facts, &m->claim.record, m->answer_rev, local_us(n));
+		election_on_release(n->election, verdict, m->rev);
+		break;
+	}
+}
+
+/* --- nodes --------------------------------------------------------------------------------------
+ */
+
+static void start_process(struct node *n)
+{
+	n->life++;
+	facts_init(&n->facts);
+	n->election = election_new(&n->facts, &n->me, &ops, n);
+	election_configure(n->election, WINDOW_US, FENCE_NFTABLES, true);
+	n->wake_us = 0;
+	n->world->store.revision++; /* it writes its node key */
+	if (n->held && n->kept_deadline_us > local_us(n))
+		election_adopt(n->election, n->kept_epoch, n->kept_rev, n->kept_deadline_us);
+	else
+		n->held = false;
+	election_set_fit(n->election, true, "");
+}
+
+static void kill_process(struct node *n)
+{
+	/* The kernel's fence goes on. */
+	election_free(TAKE_PTR(n->election));
+}
+
+static void new_instance(struct node *n)
+{
+	(void) snprintf(n->me.instance, sizeof(n->me.instance), "%s-%u", n->name, n->life);
+}
+
+static bool is_running(const struct node *n)
+{
+	return n->election != NULL && n->stopped_until_us <= n->world->now_us;
+}
+
+static void step_node(struct node *n)
+{
+	struct world *w = n->world;
+
+	if (w->now_us >= n->silent_at_us)
+		n->held = false;
+	if (!is_running(n))
+		return;
+	if (w->now_us >= n->next_watch_us && n->cut_until_us <= w->now_us &&
+	    w->store.unavailable_until_us <= w->now_us && n->facts.known) {
+		int64_t quorum_last_us = n->facts.quorum_last_us, since_us = n->facts.quorum_since_us;
+
+		tell_facts(n, &w->store, 0);
+		/* The watch is not a quorum read. */
+		n->facts.quorum_last_us = quorum_last_us;
+		n->facts.quorum_since_us = since_us;
+		n->next_watch_us = w->now_us + (chance(w, 95) ? 3 * US_PER_MS : random_below(w, US_PER_S));
+		election_run(n->election);
+	}
+	if (local_us(n) >= n->wake_us)
+		election_run(n->election);
+}
+
+static void step_messages(struct world *w)
+{
+	for (size_t i = 0; i < MESSAGES_MAX; i++) {
+		struct message *m = &w->messages[i];
+		struct node *n = &w->nodes[m->node];
+
+		if (!m->used)
+			continue;
+		if (n->life != m->life || n->election == NULL) {
+			/* A request of a dead process may still land; its answer goes nowhere. */
+			if (m->answer || m->at_us > w->now_us + 10 * US_PER_S)
+				m->used = false;
+			else if (m->at_us <= w->now_us && w->store.unavailable_until_us <= w->now_us) {
+				carry_out(w, m);
+				m->used = false;
+			}
+			continue;
+		}
+		if (!m->answer && m->at_us <= w->now_us && n->cut_until_us <= w->now_us &&
+		    w->store.unavailable_until_us <= w->now_us) {
+			carry_out(w, m);
+			m->answer = true;
+			m->lost = chance(w, 3);
+			m->at_us = w->now_us + (chance(w, 95) ? random_below(w, 5 * US_PER_MS)
+			                                      : random_below(w, 2 * US_PER_S));
+		}
+		if (!is_running(n))
+			continue;
+		if (m->answer && !m->lost && m->at_us <= w->now_us && n->cut_until_us <= w->now_us &&
+		    w->now_us < m->give_up_us) {
+			m->used = false;
+			deliver(w, m);
+		} else if (w->now_us >= m->give_up_us) {
+			struct message request = *m;
+
+			/* The client gives up; what has not arrived may still land, unheard. */
+			m->used = false;
+			if (!request.answer) {
+				struct message *ghost = m;
+
+				*ghost = request;
+				ghost->life = 0;
+			}
+			request.ok = false;
+			deliver(w, &request);
+		}
+	}
+}
+
+static void do_mischief(struct world *w)
+{
+	struct node *n = &w->nodes[random_below(w, NODES)];
+
+	switch (random_below(w, 7)) {
+	case 0:
+		n->stopped_until_us = w->now_us + random_below(w, 8 * US_PER_S);
+		break;
+	case 1:
+		n->cut_until_us = w->now_us + random_below(w, 8 * US_PER_S);
+		break;
+	case 2:
+		if (n->election != NULL)
+			kill_process(n);
+		break;
+	case 3:
+		if (n->election != NULL)
+			break;
+		if (chance(w, 50)) {
+			/* The machine was rebooted. */
+			n->held = false;
+			n->kept_deadline_us = 0;
+			new_instance(n);
+		}
+		start_process(n);
+		break;
+	case 4:
+		w->store.unavailable_until_us = w->now_us + random_below(w, 3 * US_PER_S);
+		break;
+	case 5:
+		if (is_running(n))
+			election_yield(n->election, chance(w, 50) ? w->nodes[0].name : "", "moved by hand");
+		break;
+	case 6:
+		n->me.eligible = !n->me.eligible || chance(w, 50);
+		w->store.revision++;
+		if (is_running(n))
+			election_run(n->election);
+		break;
+	}
+}
+
+static void check_invariant(struct world *w, int64_t step_us)
+{
+	unsigned answering = 0;
+
+	for (size_t i = 0; i < NODES; i++)
+		answering += w->nodes[i].held ? 1 : 0;
+	if (answering > 0)
+		w->owned_us += step_us;
+	if (answering < 2) {
+		w->overlap_since_us = w->now_us;
+		return;
+	}
+	w->overlap_us = MAX(w->overlap_us, w->now_us - w->overlap_since_us);
+}
+
+static void calm_down(struct world *w)
+{
+	w->store.unavailable_until_us = 0;
+	for (size_t i = 0; i < NODES; i++) {
+		struct node *n = &w->nodes[i];
+
+		n->cut_until_us = 0;
+		n->stopped_until_us = 0;
+		n->me.eligible = true;
+		if (n->election == NULL)
+			start_process(n);
+	}
+}
+
+static void run_for(struct world *w, int64_t duration_us, int64_t mischief_every_us)
+{
+	const int64_t step_us = 2 * US_PER_MS;
+	int64_t end_us = w->now_us + duration_us;
+	int64_t next_us = w->now_us + (mischief_every_us > 0 ? random_below(w, mischief_every_us) : 0);
+
+	while (w->now_us < end_us) {
+		w->now_us += step_us;
+		step_messages(w);
+		for (size_t i = 0; i < NODES; i++)
+			step_node(&w->nodes[i]);
+		check_invariant(w, step_us);
+		if (mischief_every_us > 0 && w->now_us >= next_us) {
+			do_mischief(w);
+			next_us = w->now_us + random_below(w, mischief_every_us);
+		}
+	}
+}
+
+struct result {
+	int64_t overlap_us;
+	bool owned_at_end;
+	unsigned moves;
+};
+
+static struct result run_world(uint64_t seed, enum mutation mutation, int64_t duration_us)
+{
+	AUTO(free) struct world *w = NEW0(struct world);
+	static const char *const names[NODES] = {"n1", "n2", "n3"};
+	struct result result;
+	int64_t owned_before_us;
+
+	w->seed = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+	w->mutation = mutation;
+	w->store.revision = 10;
+	for (size_t i = 0; i < NODES; i++) {
+		struct node *n = &w->nodes[i];
+
+		n->world = w;
+		n->name = names[i];
+		(void) snprintf(n->me.node, sizeof(n->me.node), "%s", n->name);
+		n->me.priority = 100;
+		n->me.health = HEALTH_UNCHECKED;
+		n->me.eligible = true;
+		n->rate_ppm = random_below(w, TIMING_RATE_ERROR_PPM) - TIMING_RATE_ERROR_PPM / 2;
+		new_instance(n);
+		start_process(n);
+	}
+	run_for(w, duration_us, 2500 * US_PER_MS);
+	calm_down(w);
+	run_for(w, 20 * US_PER_S, 0);
+	owned_before_us = w->owned_us;
+	run_for(w, 2 * US_PER_S, 0);
+	result = (struct result){
+	    .overlap_us = w->overlap_us,
+	    .owned_at_end = w->owned_us - owned_before_us >= 1900 * US_PER_MS,
+	    .moves = w->moves,
+	};
+	for (size_t i = 0; i < NODES; i++)
+		election_free(w->nodes[i].election);
+	return result;
+}
+
+/* --- what must hold -----------------------------------------------------------------------------
+ */
+
+static void test_never_two(uint64_t first_seed, uint64_t n_seeds)
+{
+	unsigned moves = 0;
+
+	for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) {
+		struct result r = run_world(seed, MUTATION_NONE, 120 * US_PER_S);
+
+		if (r.overlap_us > 0 || !r.owned_at_end)
+			printf("seed %" PRIu64 ": overlap %" PRId64 " us, owned at the end: %d\n", seed,
+			       r.overlap_us, r.owned_at_end);
+		CHECK_EQ_INT(r.overlap_us, 0);
+		CHECK(r.owned_at_end);
+		moves += r.moves;
+	}
+	/* A world in which nothing happens proves nothing. */
+	CHECK(moves > n_seeds * 5);
+	printf("%" PRIu64 " worlds, %u moves\n", n_seeds, moves);
+}
+
+static void test_mutations_are_caught(void)
+{
+	static const struct {
+		enum mutation mutation;
+		const char *name;
+	} mutations[] = {
+	    {MUTATION_SHORT_WORD, "short word"}, {MUTATION_LATE_STAMP, "late stamp"},
+	    {MUTATION_NO_GUARD, "no guard"},     {MUTATION_EAGER_WORD, "eager word"},
+	    {MUTATION_NO_FENCE, "no fence"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(mutations); i++) {
+		uint64_t seed = 1;
+
+		while (seed < 200 && run_world(seed, mutations[i].mutation, 120 * US_PER_S).overlap_us == 0)
+			seed++;
+		printf("broken rule '%s': caught by seed %" PRIu64 "\n", mutations[i].name, seed);
+		CHECK(seed < 200);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1) {
+		test_never_two(strtoull(argv[1], NULL, 10), argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+		return check_result();
+	}
+	test_never_two(1, 40);
+	test_mutations_are_caught();
+	return check_result();
+}
