@@ -56,6 +56,7 @@ NET_LIBS  := -lnftnl -lmnl
 WEB_LIBS  := -lcurl -lssl -lcrypto
 ETCD_LIBS := -lgrpc -lgpr -lprotobuf-c -lssl -lcrypto -lpthread
 
+# The default goal.
 .PHONY: all
 all: $(PROGRAMS:%=$(BUILD)/bin/%)
 
@@ -144,5 +145,50 @@ $(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvi
 .PHONY: test-tools faults
 test-tools: $(TEST_TOOLS)
 faults: $(NO_FENCE)
+
+# --- what people type ----------------------------------------------------------------------------
+.PHONY: help deps check check-layers asan tsan demo bench format install clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+deps: ## install every Debian package that build, tests and demo need
+	@tests/deps
+
+check: deps ## build with -Werror and run all tests
+	tests/check
+
+check-layers: $(PROTO_H) ## prove the layering from the include lines
+	tests/layers $(CC) $(BUILD)
+
+asan: ## build everything with AddressSanitizer and UBSan into build/asan, and its unit tests
+	$(MAKE) BUILD=build/asan SAN=address,undefined all unit-tests
+
+tsan: ## the same with ThreadSanitizer, into build/tsan
+	$(MAKE) BUILD=build/tsan SAN=thread all unit-tests
+
+demo: deps ## three nodes in network namespaces: see an owner elected, killed and replaced
+	@$(MAKE) --no-print-directory all test-tools
+	@demo/run
+
+bench: deps ## measure failover, and print the figures
+	@$(MAKE) --no-print-directory all test-tools
+	bench/run vip
+
+format: ## clang-format over all of it
+	clang-format -i $(shell git ls-files '*.c' '*.h')
+
+install: all ## install into $(DESTDIR)$(PREFIX)
+	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
+	    $(DESTDIR)/etc/fairlead/conf.d $(DESTDIR)/lib/systemd/system
+	install -m 755 $(BUILD)/bin/vipd $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
+	install -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(PREFIX)/share/man/man8/
+	install -m 644 $(wildcard systemd/*.service) $(DESTDIR)/lib/systemd/system/
+
+clean: ## remove what was built
+	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
