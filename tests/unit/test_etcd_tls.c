@@ -73,13 +73,13 @@ static void write_file(const char *path, const char *text)
 
 static void test_broken_files(void)
 {
-	const char *ca = xstrdup(cluster_file(cluster, "ca.pem"));
-	const char *cert = xstrdup(cluster_file(cluster, "client.pem"));
-	const char *key = xstrdup(cluster_file(cluster, "client-key.pem"));
-	const char *wrong_key = xstrdup(cluster_file(cluster, "server-key.pem"));
-	const char *junk = xstrdup(cluster_file(cluster, "junk.pem"));
-	const char *damaged = xstrdup(cluster_file(cluster, "damaged.pem"));
-	const char *none = xstrdup(cluster_file(cluster, "none.pem"));
+	const char *ca = cluster_file(cluster, "ca.pem");
+	const char *cert = cluster_file(cluster, "client.pem");
+	const char *key = cluster_file(cluster, "client-key.pem");
+	const char *wrong_key = cluster_file(cluster, "server-key.pem");
+	const char *junk = cluster_file(cluster, "junk.pem");
+	const char *damaged = cluster_file(cluster, "damaged.pem");
+	const char *none = cluster_file(cluster, "none.pem");
 	const struct {
 		const char *ca;
 		const char *cert;

@@ -93,7 +93,7 @@ static void make_certificates(const struct cluster *cluster)
 
 const char *cluster_file(const struct cluster *cluster, const char *name)
 {
-	static char paths[4][128];
+	static char paths[8][128];
 	static unsigned next;
 	char *path = paths[next++ % ARRAY_SIZE(paths)];
 

@@ -27,7 +27,7 @@ void cluster_free(struct cluster *cluster);
 
 const char *const *cluster_urls(const struct cluster *cluster);
 int cluster_port(const struct cluster *cluster, size_t member);
-/* A file in the directory: "ca.pem", "client.pem", "client-key.pem". Borrowed until the fourth next
+/* A file in the directory: "ca.pem", "client.pem", "client-key.pem". Borrowed until the eighth next
  * call. */
 const char *cluster_file(const struct cluster *cluster, const char *name);
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* User and password against a real member: tokens that die with it, or grow old, are replaced. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "check.h"
+#include "etcd/cluster.h"
+#include "etcd/etcd.h"
+#include "etcd/sync.h"
+
+static struct ev_loop *ev;
+static struct cluster *cluster;
+
+static struct etcd *client_new(const char *user, const char *password)
+{
+	struct etcd_options options = {.endpoints = cluster_urls(cluster),
+	                               .n_endpoints = 1,
+	                               .user = user,
+	                               .password = password,
+	                               .call_timeout_ms = 3000};
+	char error[ETCD_ERROR_TEXT_MAX];
+	struct etcd *etcd = NULL;
+
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	return etcd;
+}
+
+static struct answer put_soon(struct etcd *etcd, const char *key)
+{
+	struct answer a = {0};
+
+	for (int i = 0; i < 50; i++) {
+		a = sync_put(ev, etcd, key, "v", 0);
+		if (a.r != -EHOSTUNREACH)
+			break;
+		(void) sync_run(ev, 100, NULL, 0);
+	}
+	return a;
+}
+
+static void test_owner(void)
+{
+	struct etcd *etcd = client_new("fl", "secret");
+	struct etcd_watch *watch;
+	struct watched w = {0};
+	struct answer a = sync_put(ev, etcd, "fl/k", "1", 0);
+
+	CHECK_EQ_INT(a.r, 0);
+	a = sync_put(ev, etcd, "other", "1", 0);
+	CHECK_EQ_INT(a.r, -EACCES);
+	CHECK(!a.ambiguous);
+	a = sync_get(ev, etcd, "fl/k");
+	CHECK_EQ_STR(a.value, "1");
+	CHECK_EQ_INT(
+	    etcd_watch_new(etcd, ETCD_STR("fl/"), true, a.revision + 1, &watched_callbacks, &w, &watch),
+	    0);
+	CHECK(sync_run(ev, 2000, &w.n_live, 1));
+
+	/* Every change of users and roles makes all tokens old. */
+	CHECK(cluster_ctl(cluster, "--user root:rootpw role add another"));
+	CHECK_EQ_INT(sync_put(ev, etcd, "fl/k", "2", 0).r, 0);
+	CHECK(cluster_ctl(cluster, "--user root:rootpw role add more"));
+	a = sync_get(ev, etcd, "fl/k");
+	CHECK_EQ_INT(a.r, 0);
+	CHECK_EQ_STR(a.value, "2");
+	CHECK(cluster_ctl(cluster, "--user root:rootpw role add yet-more"));
+	CHECK_EQ_INT(sync_grant(ev, etcd, 77, 30).r, 0);
+	CHECK_EQ_INT(sync_keepalive(ev, etcd, 77).ttl_s, 30);
+
+	/* And simple tokens live in the member's memory. */
+	cluster_kill(cluster, 0);
+	cluster_restart(cluster, 0);
+	CHECK_EQ_INT(put_soon(etcd, "fl/k").r, 0);
+	CHECK(sync_run(ev, 5000, &w.n_events, 2));
+	CHECK_EQ_INT(w.n_compacted, 0);
+	etcd_watch_free(watch);
+	etcd_free(etcd);
+}
+
+static void test_refused(void)
+{
+	struct etcd *etcd = client_new("fl", "wrong");
+	struct answer a = sync_get(ev, etcd, "fl/k");
+
+	CHECK_EQ_INT(a.r, -EACCES);
+	etcd_free(etcd);
+	etcd = client_new(NULL, NULL);
+	CHECK_EQ_INT(sync_put(ev, etcd, "fl/k", "v", 0).r, -EACCES);
+	etcd_free(etcd);
+}
+
+/* A user is configured, and the server does not ask for one yet. */
+static void test_switched_on_later(void)
+{
+	struct etcd *etcd = client_new("fl", "secret");
+
+	CHECK_EQ_INT(sync_put(ev, etcd, "fl/k", "0", 0).r, 0);
+	CHECK(cluster_ctl(cluster, "user add root:rootpw"));
+	CHECK(cluster_ctl(cluster, "user grant-role root root"));
+	CHECK(cluster_ctl(cluster, "user add fl:secret"));
+	CHECK(cluster_ctl(cluster, "role add fl"));
+	CHECK(cluster_ctl(cluster, "role grant-permission fl --prefix=true readwrite fl/"));
+	CHECK(cluster_ctl(cluster, "user grant-role fl fl"));
+	CHECK(cluster_ctl(cluster, "auth enable"));
+	CHECK_EQ_INT(sync_put(ev, etcd, "fl/k", "0", 0).r, 0);
+	etcd_free(etcd);
+}
+
+int main(void)
+{
+	ev = ev_default_loop(0);
+	cluster = cluster_new(1, 0);
+	test_switched_on_later();
+	test_owner();
+	test_refused();
+	cluster_free(cluster);
+	ev_loop_destroy(ev);
+	return check_result();
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client against three real members, some of which are killed, stopped and started again. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "check.h"
+#include "etcd/cluster.h"
+#include "etcd/etcd.h"
+#include "etcd/sync.h"
+
+#define MEMBERS 3
+
+static struct ev_loop *ev;
+static struct cluster *cluster;
+static struct etcd *etcd;
+
+/* first is asked first. */
+static void client_start(size_t first, size_t n_endpoints, bool discover)
+{
+	const char *urls[MEMBERS];
+	struct etcd_options options = {
+	    .endpoints = urls, .n_endpoints = n_endpoints, .discover_members = discover};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	for (size_t i = 0; i < MEMBERS; i++)
+		urls[i] = cluster_urls(cluster)[(first + i) % MEMBERS];
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	(void) sync_run(ev, 200, NULL, 0);
+}
+
+static void client_end(void)
+{
+	etcd_free(TAKE_PTR(etcd));
+}
+
+static bool leads(size_t member)
+{
+	struct answer a = sync_status(ev, etcd, cluster_urls(cluster)[member]);
+
+	return a.r == 0 && a.leader == a.member_id;
+}
+
+/* MEMBERS if there is none. */
+static size_t find_leader(void)
+{
+	size_t i = 0;
+
+	while (i < MEMBERS && !leads(i))
+		i++;
+	return i;
+}
+
+/* Asks until a linearizable read succeeds. */
+static void wait_until_healthy(void)
+{
+	struct answer a = {.r = -1};
+
+	for (int i = 0; i < 100 && a.r < 0; i++) {
+		a = sync_get(ev, etcd, "k");
+		if (a.r < 0)
+			(void) sync_run(ev, 50, NULL, 0);
+	}
+	CHECK_EQ_INT(a.r, 0);
+}
+
+/* --- confirmations ------------------------------------------------------------------------------
+ */
+
+/* A guarded put each 50 ms, as an owner makes it; the longest time between two successes, counted
+ * from the sending, is what the owner's fence has to outlast. */
+struct confirmations {
+	int64_t guard_revision;
+	int64_t last_sent_us;
+	int64_t longest_gap_us;
+	unsigned n_good;
+	unsigned n_bad;
+	unsigned n_lost_guard;
+};
+
+static void confirm(struct confirmations *c)
+{
+	struct etcd_compare compare = {.key = ETCD_STR("owner"),
+	                               .target = ETCD_COMPARE_MOD,
+	                               .result = ETCD_EQUAL,
+	                               .number = c->guard_revision};
+	struct etcd_op put = {.kind = ETCD_OP_PUT, .key = ETCD_STR("beat"), .value = ETCD_STR("b")};
+	struct etcd_txn txn = {
+	    .compares = &compare, .n_compares = 1, .success = &put, .n_success = 1, .hedge = true};
+	struct answer a = sync_txn(ev, etcd, &txn);
+
+	CHECK_EQ_INT(a.n_callbacks, 1);
+	if (a.r < 0) {
+		c->n_bad++;
+		return;
+	}
+	c->n_good++;
+	c->n_lost_guard += !a.succeeded;
+	if (c->last_sent_us != 0)
+		c->longest_gap_us = MAX(c->longest_gap_us, a.sent_us - c->last_sent_us);
+	c->last_sent_us = a.sent_us;
+}
+
+static void confirm_for(struct confirmations *c, int ms)
+{
+	int64_t until_us = mono_now_us() + ms * US_PER_MS;
+
+	while (mono_now_us() < until_us) {
+		confirm(c);
+		(void) sync_run(ev, 50, NULL, 0);
+	}
+}
+
+static bool check_gap(const struct confirmations *c, int most_ms, const char *story)
+{
+	int gap_ms = (int) (c->longest_gap_us / US_PER_MS);
+
+	(void) printf("%s: longest gap %d ms, %u good, %u bad\n", story, gap_ms, c->n_good, c->n_bad);
+	return CHECK(gap_ms <= most_ms) && CHECK_EQ_INT(c->n_lost_guard, 0) && CHECK(c->n_good > 5);
+}
+
+/* A follower that is asked first is stopped, or killed: one hedge, no more. */
+static void test_follower_fails(int signo, const char *story)
+{
+	size_t follower = (find_leader() + 1) % MEMBERS;
+	struct confirmations c = {0};
+
+	client_end();
+	client_start(follower, MEMBERS, false);
+	c.guard_revision = sync_put(ev, etcd, "owner", "me", 0).revision;
+	confirm_for(&c, 300);
+	if (signo == SIGKILL)
+		cluster_kill(cluster, follower);
+	else
+		cluster_signal(cluster, follower, signo);
+	confirm_for(&c, 1000);
+	CHECK_EQ_INT(c.n_bad, 0);
+	(void) check_gap(&c, 300 + 50 + 250, story);
+	if (signo == SIGKILL)
+		cluster_restart(cluster, follower);
+	else
+		cluster_signal(cluster, follower, SIGCONT);
+	wait_until_healthy();
+}
+
+/* The leader: an election comes on top. */
+static void test_leader_fails(int signo, const char *story)
+{
+	size_t leader = find_leader();
+	struct confirmations c = {.guard_revision = sync_put(ev, etcd, "owner", "me", 0).revision};
+
+	CHECK(leader < MEMBERS);
+	confirm_for(&c, 300);
+	if (signo == SIGKILL)
+		cluster_kill(cluster, leader);
+	else
+		cluster_signal(cluster, leader, signo);
+	confirm_for(&c, 3000);
+	/* Election timeout 500..1000 ms, one deadline of 1 s may end in between. */
+	(void) check_gap(&c, 2800, story);
+	if (signo == SIGKILL)
+		cluster_restart(cluster, leader);
+	else
+		cluster_signal(cluster, leader, SIGCONT);
+	wait_until_healthy();
+}
+
+/* --- a watch through all of it ------------------------------------------------------------------
+ */
+
+struct writer {
+	int written;
+	int seen; /* the next value that must come */
+	unsigned n_wrong;
+	unsigned n_live;
+	unsigned n_lost;
+	unsigned n_compacted;
+};
+
+static void writer_on_events(const struct etcd_event *events, size_t n_events,
+                             int64_t revision UNUSED, void *userdata)
+{
+	struct writer *writer = userdata;
+
+	for (size_t i = 0; i < n_events; i++) {
+		char text[32] = "";
+
+		memcpy(text, events[i].kv.value.data, MIN(events[i].kv.value.len, sizeof(text) - 1));
+		/* An ambiguous put may have landed, or not; it is repeated with the same number. */
+		if (atoi(text) != writer->seen && atoi(text) != writer->seen - 1)
+			writer->n_wrong++;
+		writer->seen = atoi(text) + 1;
+	}
+}
+
+static void writer_on_compacted(int64_t revision UNUSED, void *userdata)
+{
+	((struct writer *) userdata)->n_compacted++;
+}
+
+static void writer_on_live(bool live, void *userdata)
+{
+	struct writer *writer = userdata;
+
+	writer->n_live += live;
+	writer->n_lost += !live;
+}
+
+static void write_for(struct writer *writer, int ms)
+{
+	int64_t until_us = mono_now_us() + ms * US_PER_MS;
+
+	while (mono_now_us() < until_us) {
+		char text[16];
+
+		(void) snprintf(text, sizeof(text), "%d", writer->written);
+		if (sync_put(ev, etcd, "w", text, 0).r == 0)
+			writer->written++;
+		(void) sync_run(ev, 10, NULL, 0);
+	}
+}
+
+static void test_watch_survives(void)
+{
+	static const struct etcd_watch_callbacks callbacks = {
+	    .events = writer_on_events, .compacted = writer_on_compacted, .live = writer_on_live};
+	struct writer writer = {0};
+	struct etcd_watch *watch;
+	int64_t start = sync_put(ev, etcd, "k", "v", 0).revision + 1;
+
+	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("w"), false, start, &callbacks, &writer, &watch), 0);
+	CHECK(sync_run(ev, 2000, &writer.n_live, 1));
+	/* Each member is killed once; the watch is on one of them. */
+	for (size_t i = 0; i < MEMBERS; i++) {
+		write_for(&writer, 150);
+		cluster_kill(cluster, i);
+		write_for(&writer, 300);
+		cluster_restart(cluster, i);
+		wait_until_healthy();
+		(void) sync_run(ev, 500, NULL, 0);
+	}
+	CHECK(writer.n_lost >= 1);
+	CHECK(cluster_ctl(cluster, "compact 2"));
+	write_for(&writer, 150);
+	CHECK(sync_run(ev, 3000, &writer.n_live, writer.n_lost + 1));
+	for (int i = 0; i < 60 && writer.seen < writer.written; i++)
+		(void) sync_run(ev, 50, NULL, 0);
+	CHECK_EQ_INT(writer.seen, writer.written);
+	CHECK_EQ_INT(writer.n_wrong, 0);
+	CHECK_EQ_INT(writer.n_compacted, 0);
+	CHECK(writer.written > 30);
+	etcd_watch_free(watch);
+}
+
+/* History goes while the member that the watch is on is away: it must be told, not skipped. */
+static void test_watch_compacted_while_away(void)
+{
+	AUTO(free) char *compact = NULL;
+	struct etcd_watch *watch;
+	struct watched w = {0};
+	int64_t start = sync_put(ev, etcd, "c", "v", 0).revision + 1;
+
+	client_end();
+	client_start(0, 1, false);
+	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("c"), false, start, &watched_callbacks, &w, &watch),
+	             0);
+	CHECK(sync_run(ev, 2000, &w.n_live, 1));
+	cluster_kill(cluster, 0);
+	CHECK(sync_run(ev, 2000, &w.n_lost, 1));
+	compact = xasprintf("put c 1 --endpoints %s && ETCDCTL_API=3 etcdctl --endpoints %s del c && "
+	                    "ETCDCTL_API=3 etcdctl --endpoints %s compact %lld",
+	                    cluster_urls(cluster)[1], cluster_urls(cluster)[1],
+	                    cluster_urls(cluster)[1], (long long) start + 1);
+	/* The new leader may take a moment. */
+	for (int i = 0; i < 20 && !cluster_ctl(cluster, compact); i++)
+		(void) sync_run(ev, 100, NULL, 0);
+	cluster_restart(cluster, 0);
+	CHECK(sync_run(ev, 8000, &w.n_compacted, 1));
+	CHECK_EQ_INT(w.n_events, 0);
+	etcd_watch_free(watch);
+	client_end();
+	client_start(0, MEMBERS, false);
+	wait_until_healthy();
+}
+
+/* --- without quorum -----------------------------------------------------------------------------
+ */
+
+static void test_quorum_lost(void)
+{
+	struct answer a;
+	int64_t took_ms;
+
+	cluster_kill(cluster, 1);
+	cluster_kill(cluster, 2);
+	(void) sync_run(ev, 2500, NULL, 0);
+	a = sync_swap(ev, etcd, "k", 0, "v", true);
+	took_ms = (a.done_us - a.asked_us) / US_PER_MS;
+	CHECK(a.r == -EHOSTUNREACH || a.r == -ETIMEDOUT);
+	CHECK(took_ms <= 1200);
+	/* What one member knows by itself is to be had all the same. */
+	a = sync_status(ev, etcd, cluster_urls(cluster)[0]);
+	CHECK_EQ_INT(a.r, 0);
+	CHECK_EQ_INT(a.leader, 0);
+	CHECK_EQ_INT(sync_members(ev, etcd).n_members, MEMBERS);
+	a = sync_status(ev, etcd, cluster_urls(cluster)[1]);
+	CHECK_EQ_INT(a.r, -EHOSTUNREACH);
+	CHECK((a.done_us - a.asked_us) / US_PER_MS < 500);
+	cluster_restart(cluster, 1);
+	cluster_restart(cluster, 2);
+	wait_until_healthy();
+}
+
+static void test_discovery(void)
+{
+	const char *const *urls;
+
+	client_end();
+	client_start(0, 1, true);
+	CHECK_EQ_INT(etcd_endpoints(etcd, &urls), MEMBERS);
+}
+
+int main(void)
+{
+	ev = ev_default_loop(0);
+	cluster = cluster_new(MEMBERS, CLUSTER_FAST);
+	client_start(0, MEMBERS, false);
+	wait_until_healthy();
+	test_follower_fails(SIGSTOP, "follower stopped");
+	test_follower_fails(SIGKILL, "follower killed");
+	test_leader_fails(SIGSTOP, "leader stopped");
+	test_leader_fails(SIGKILL, "leader killed");
+	test_watch_survives();
+	test_watch_compacted_while_away();
+	test_quorum_lost();
+	test_discovery();
+	client_end();
+	cluster_free(cluster);
+	ev_loop_destroy(ev);
+	return check_result();
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What needs no server: URLs, the ends of prefixes, verdicts. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "check.h"
+#include "etcd/keys.h"
+#include "etcd/url.h"
+#include "etcd/verdict.h"
+
+static void test_urls(void)
+{
+	static const struct {
+		const char *text;
+		const char *canonical; /* NULL: refused */
+		const char *authority;
+		bool loopback;
+	} cases[] = {
+	    {"https://10.0.0.1:2379", "https://10.0.0.1:2379", "10.0.0.1:2379", false},
+	    {"http://10.0.0.1", "http://10.0.0.1:2379", "10.0.0.1:2379", false},
+	    {"HTTPS://10.0.0.1:1/", "https://10.0.0.1:1", "10.0.0.1:1", false},
+	    {"https://[FD00:0::1]:2379", "https://[fd00::1]:2379", "[fd00::1]:2379", false},
+	    {"https://[fd00::1]", "https://[fd00::1]:2379", "[fd00::1]:2379", false},
+	    {"https://[::1]:5", "https://[::1]:5", "[::1]:5", true},
+	    {"http://127.0.0.9:65535", "http://127.0.0.9:65535", "127.0.0.9:65535", true},
+	    {"https://etcd-0.example.:2379", "https://etcd-0.example.:2379", "etcd-0.example.:2379",
+	     false},
+	    {"https://localhost", "https://localhost:2379", "localhost:2379", true},
+	    {"unix:///run/etcd.sock", "unix:///run/etcd.sock", "localhost", true},
+	    {"10.0.0.1:2379", NULL, NULL, false},
+	    {"ftp://10.0.0.1", NULL, NULL, false},
+	    {"https://", NULL, NULL, false},
+	    {"https:///", NULL, NULL, false},
+	    {"https://10.0.0.1:0", NULL, NULL, false},
+	    {"https://10.0.0.1:65536", NULL, NULL, false},
+	    {"https://10.0.0.1:2379x", NULL, NULL, false},
+	    {"https://10.0.0.1:", NULL, NULL, false},
+	    {"https://10.0.0.1:2379/v3", NULL, NULL, false},
+	    {"https://user@10.0.0.1:2379", NULL, NULL, false},
+	    {"https://fd00::1:2379", NULL, NULL, false},
+	    {"https://[fd00::1", NULL, NULL, false},
+	    {"https://[10.0.0.1]:1", NULL, NULL, false},
+	    {"https://[::ffff:10.0.0.1]:1", NULL, NULL, false},
+	    {"https://a b:1", NULL, NULL, false},
+	    {"unix://relative", NULL, NULL, false},
+	    {"", NULL, NULL, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct url url;
+		int r = url_parse(cases[i].text, &url);
+
+		if (!CHECK_EQ_INT(r, cases[i].canonical == NULL ? -EINVAL : 0))
+			(void) fprintf(stderr, "%s\n", cases[i].text);
+		if (r < 0 || cases[i].canonical == NULL)
+			continue;
+		CHECK_EQ_STR(url.text, cases[i].canonical);
+		CHECK_EQ_STR(url.authority, cases[i].authority);
+		CHECK_EQ_INT(url.loopback, cases[i].loopback);
+	}
+}
+
+static void test_a_long_host_is_refused(void)
+{
+	char text[400] = "https://";
+	struct url url;
+
+	memset(text + strlen(text), 'a', 260);
+	CHECK_EQ_INT(url_parse(text, &url), -EINVAL);
+	memset(text, 0, sizeof(text));
+	(void) snprintf(text, sizeof(text), "unix:///");
+	memset(text + strlen(text), 'a', 360);
+	CHECK_EQ_INT(url_parse(text, &url), -EINVAL);
+}
+
+static void test_prefixes(void)
+{
+	static const struct {
+		struct etcd_bytes key;
+		struct etcd_bytes want_key;
+		struct etcd_bytes want_end;
+	} cases[] = {
+	    {{"a", 1}, {"a", 1}, {"b", 1}},         {{"a/", 2}, {"a/", 2}, {"a0", 2}},
+	    {{"a\xff", 2}, {"a\xff", 2}, {"b", 1}}, {{"\xff\xff", 2}, {"\xff\xff", 2}, {"\0", 1}},
+	    {{"", 0}, {"\0", 1}, {"\0", 1}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ProtobufCBinaryData key;
+		ProtobufCBinaryData end;
+		uint8_t *owned = NULL;
+
+		keys_fill(cases[i].key, true, &key, &end, &owned);
+		CHECK_EQ_INT(key.len, cases[i].want_key.len);
+		CHECK(memcmp(key.data, cases[i].want_key.data, key.len) == 0);
+		CHECK_EQ_INT(end.len, cases[i].want_end.len);
+		CHECK(memcmp(end.data, cases[i].want_end.data, end.len) == 0);
+		free(owned);
+		keys_fill(cases[i].key, false, &key, &end, &owned);
+		CHECK_EQ_INT(end.len, 0);
+		CHECK(owned == NULL);
+	}
+}
+
+static void test_verdicts(void)
+{
+	static const struct {
+		grpc_status_code code;
+		const char *text;
+		bool sent;
+		struct verdict want;
+	} cases[] = {
+	    {GRPC_STATUS_OK, "", true, {VERDICT_OK, 0, false, false}},
+	    {GRPC_STATUS_UNAVAILABLE,
+	     "failed to connect to all addresses",
+	     false,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, false, true}},
+	    {GRPC_STATUS_UNAVAILABLE,
+	     "Socket closed",
+	     true,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, true, false}},
+	    {GRPC_STATUS_UNAVAILABLE,
+	     "etcdserver: no leader",
+	     true,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, false, false}},
+	    {GRPC_STATUS_UNAVAILABLE,
+	     "etcdserver: leader changed",
+	     true,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, true, false}},
+	    {GRPC_STATUS_UNAVAILABLE,
+	     "etcdserver: request timed out",
+	     true,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, true, false}},
+	    {GRPC_STATUS_FAILED_PRECONDITION,
+	     "etcdserver: rpc not supported for learner",
+	     true,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, false, false}},
+	    {GRPC_STATUS_INTERNAL,
+	     "RST_STREAM with error code 0",
+	     true,
+	     {VERDICT_AGAIN, -EHOSTUNREACH, true, false}},
+	    {GRPC_STATUS_DEADLINE_EXCEEDED,
+	     "Deadline Exceeded",
+	     true,
+	     {VERDICT_AGAIN, -ETIMEDOUT, true, false}},
+	    {GRPC_STATUS_UNKNOWN, "x", true, {VERDICT_AGAIN, -EPROTO, true, false}},
+	    {GRPC_STATUS_RESOURCE_EXHAUSTED,
+	     "Received message larger than max",
+	     true,
+	     {VERDICT_FINAL, -EPROTO, true, false}},
+	    {GRPC_STATUS_RESOURCE_EXHAUSTED,
+	     "etcdserver: mvcc: database space exceeded",
+	     true,
+	     {VERDICT_FINAL, -ENOSPC, false, false}},
+	    {GRPC_STATUS_UNAUTHENTICATED,
+	     "etcdserver: invalid auth token",
+	     true,
+	     {VERDICT_NO_AUTH, -EACCES, false, false}},
+	    {GRPC_STATUS_INVALID_ARGUMENT,
+	     "etcdserver: user name is empty",
+	     true,
+	     {VERDICT_NO_AUTH, -EACCES, false, false}},
+	    {GRPC_STATUS_INVALID_ARGUMENT,
+	     "etcdserver: authentication failed, invalid user ID or password",
+	     true,
+	     {VERDICT_FINAL, -EACCES, false, false}},
+	    {GRPC_STATUS_DATA_LOSS,
+	     "etcdserver: corrupt cluster",
+	     true,
+	     {VERDICT_FINAL, -EPROTO, false, false}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct verdict got = verdict_of(cases[i].code, cases[i].text, cases[i].sent);
+		struct verdict want = cases[i].want;
+
+		if (!CHECK_EQ_INT(got.kind, want.kind) || !CHECK_EQ_INT(got.r, want.r) ||
+		    !CHECK_EQ_INT(got.maybe_done, want.maybe_done) ||
+		    !CHECK_EQ_INT(got.not_sent, want.not_sent))
+			(void) fprintf(stderr, "case %zu: %s\n", i, cases[i].text);
+	}
+}
+
+int main(void)
+{
+	test_urls();
+	test_a_long_host_is_refused();
+	test_prefixes();
+	test_verdicts();
+	return check_result();
+}
