@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the commands of `fairlead` share: the global options, the exit codes, and the one way in
+ * which a daemon is asked and its refusal explained. A command returns its exit code.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/client.h"
+
+/* Stable: fairlead(1) lists them. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,      /* asked, and it did not work or there is no such thing */
+	CLI_USAGE = 2,       /* the command line is wrong */
+	CLI_UNREACHABLE = 3, /* the daemon does not answer */
+	CLI_DENIED = 4,      /* not for this user */
+};
+
+enum cli_output {
+	CLI_TABLE,
+	CLI_JSON, /* the daemon's JSON lines as they are */
+};
+
+struct cli {
+	const char *runtime_dir;
+	enum cli_output output;
+	bool watch;
+};
+
+/* The whole program: its exit code. */
+int cli_main(int argc, char **argv);
+
+/* argv[0..argc) are the words behind the command's name. */
+typedef int (*cli_command_fn)(const struct cli *cli, int argc, char **argv);
+
+int cli_vip_status(const struct cli *cli, int argc, char **argv);
+int cli_vip_move(const struct cli *cli, int argc, char **argv);
+int cli_vip_hold(const struct cli *cli, int argc, char **argv);
+int cli_vip_unhold(const struct cli *cli, int argc, char **argv);
+int cli_metrics(const struct cli *cli, int argc, char **argv);
+
+/*
+ * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and
+ * what to do, and returns the exit code for it.
+ */
+int cli_ask(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
+            int64_t timeout_us, struct client_answer **ret_answer);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Asks a daemon one thing over its control socket (base/control.h has the protocol) and waits for
+ * the whole answer. Blocking, with one deadline for everything.
+ */
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+/* More than any daemon sends; what is longer is not an answer. */
+#define CLIENT_ANSWER_MAX (8 * 1024 * 1024)
+
+struct client_answer {
+	char *lines;     /* the JSON lines as they came, each with its newline */
+	json_t *objects; /* an array of the same */
+	char *error;     /* the code of an `error` status line; NULL: ok */
+	char *sentence;  /* what the error says */
+};
+
+void client_answer_free(struct client_answer *answer);
+DEFINE_AUTO(struct client_answer, client_answer_free);
+
+/*
+ * 0 when there is an answer, be it an error's. -errno when there is none: -ENOENT or -ECONNREFUSED
+ * when nobody listens, -EACCES when this user may not connect, -ETIMEDOUT, -EBADMSG when what came
+ * is cut off or not the protocol, -EINVAL for a control character in the words.
+ */
+int client_ask(const char *socket_path, const char *const *words, size_t n_words,
+               int64_t timeout_us, struct client_answer **ret_answer);
+
+/* The text of a whole answer, taken apart: 0 or -EBADMSG. Pure; client_ask() uses it. */
+int client_parse_answer(const char *text, struct client_answer **ret_answer);

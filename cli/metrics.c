@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `fairlead metrics DAEMON`: the page a scraper would get. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hint.h"
+#include "base/macro.h"
+#include "base/mono.h"
+
+#define TIMEOUT_US (5 * US_PER_S)
+
+static const char *const daemons[] = {"vipd"};
+
+static bool is_daemon(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(daemons); i++) {
+		if (strcmp(name, daemons[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	const char *words[] = {"metrics"};
+	const char *text;
+	int code;
+
+	if (!is_daemon(argv[0])) {
+		const char *nearest = hint_nearest(argv[0], daemons, ARRAY_SIZE(daemons));
+
+		if (nearest != NULL)
+			(void) fprintf(stderr, "fairlead: no daemon '%s': did you mean '%s'?\n", argv[0],
+			               nearest);
+		else
+			(void) fprintf(stderr, "fairlead: no daemon '%s': there is 'vipd'\n", argv[0]);
+		return CLI_USAGE;
+	}
+	code = cli_ask(cli, argv[0], words, ARRAY_SIZE(words), TIMEOUT_US, &answer);
+	if (code != CLI_OK)
+		return code;
+	text = json_string_value(json_object_get(json_array_get(answer->objects, 0), "metrics"));
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		(void) fputs(text != NULL ? text : "", stdout);
+	return CLI_OK;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operator's program behind its main(): one table of commands. This file finds the one that was
+ * meant, checks the number of its words, explains what is wrong, and prints all help. Commands only
+ * ask daemons over their control sockets and print.
+ */
+#include "cli/cli.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/cmdname.h"
+#include "base/hint.h"
+#include "base/macro.h"
+
+#define DEFAULT_RUNTIME_DIR "/run/fairlead"
+#define USAGE_WIDTH 28 /* of the widest usage, and two spaces */
+
+struct command {
+	const char *name;
+	const char *arguments;
+	const char *help; /* one line */
+	int min_words, max_words;
+	bool may_watch;
+	cli_command_fn fn;
+};
+
+static const struct command commands[] = {
+    {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.", 0, 1,
+     true, cli_vip_status},
+    {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.", 1,
+     3, false, cli_vip_move},
+    {"vip hold", "", "Keep this node from owning VIPs, for maintenance.", 0, 0, false,
+     cli_vip_hold},
+    {"vip unhold", "", "Let this node own VIPs again.", 0, 0, false, cli_vip_unhold},
+    {"metrics", "DAEMON", "The metrics of a daemon (vipd), as Prometheus reads them.", 1, 1, false,
+     cli_metrics},
+};
+
+static const char options_help[] =
+    "Options:\n"
+    "  -o, --output FORMAT         table (the default) or json: the daemon's JSON lines\n"
+    "  -r, --runtime-dir DIR       where the control sockets are; $FAIRLEAD_RUNTIME_DIR,\n"
+    "                              else " DEFAULT_RUNTIME_DIR "\n"
+    "  -w, --watch                 show it again every second\n"
+    "  -h, --help                  help; behind a command, on that command\n"
+    "  -V, --version\n";
+
+static const struct option options[] = {
+    {"output", required_argument, NULL, 'o'}, {"runtime-dir", required_argument, NULL, 'r'},
+    {"watch", no_argument, NULL, 'w'},        {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},      {0},
+};
+
+/* --- help ------------------------------------------------------------------------------------- */
+
+static void print_usage(FILE *out, const struct command *command)
+{
+	(void) fprintf(out, "Usage: fairlead %s%s%s\n%s\n", command->name,
+	               command->arguments[0] != '\0' ? " " : "", command->arguments, command->help);
+}
+
+/* The commands whose name begins with `word`; NULL: all. How many there are. */
+static size_t print_commands(FILE *out, const char *word)
+{
+	size_t n = 0, len = word != NULL ? strlen(word) : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		const struct command *c = &commands[i];
+		char usage[USAGE_WIDTH + 1];
+
+		if (word != NULL && (strncmp(c->name, word, len) != 0 || c->name[len] != ' '))
+			continue;
+		if (n++ == 0)
+			(void) fputs("Commands:\n", out);
+		(void) snprintf(usage, sizeof(usage), "%s %s", c->name, c->arguments);
+		(void) fprintf(out, "  %-*s%s\n", USAGE_WIDTH, usage, c->help);
+	}
+	return n;
+}
+
+static void print_help(FILE *out)
+{
+	(void) fputs("Usage: fairlead [OPTION]... COMMAND\n"
+	             "Shows and steers the fairlead daemons of this node.\n\n",
+	             out);
+	(void) print_commands(out, NULL);
+	(void) fprintf(out, "\n%s\nSee fairlead(1) for the exit codes and the rest.\n", options_help);
+}
+
+/* --- which command ---------------------------------------------------------------------------- */
+
+static const struct command *find_command(int argc, char **argv, int *ret_n_words)
+{
+	const struct command *found = NULL;
+	int most = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		int n = cmdname_match(commands[i].name, argc, argv);
+
+		if (n > most) {
+			most = n;
+			found = &commands[i];
+		}
+	}
+	*ret_n_words = most;
+	return found;
+}
+
+static int refuse_unknown(int argc, char **argv)
+{
+	const char *names[ARRAY_SIZE(commands)];
+	char typed[CMDNAME_TEXT_MAX];
+	const char *nearest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		names[i] = commands[i].name;
+	nearest = cmdname_nearest(argc, argv, names, ARRAY_SIZE(commands));
+	(void) cmdname_typed(argc, argv, typed);
+	if (nearest != NULL) {
+		(void) fprintf(stderr, "fairlead: unknown command '%s': did you mean 'fairlead %s'?\n",
+		               typed, nearest);
+		return CLI_USAGE;
+	}
+	(void) fprintf(stderr, "fairlead: unknown command '%s'\n", typed);
+	if (print_commands(stderr, argv[0]) == 0)
+		(void) fputs("fairlead --help lists them all.\n", stderr);
+	return CLI_USAGE;
+}
+
+static int run(const struct cli *cli, bool help, int argc, char **argv)
+{
+	const struct command *command;
+	int n_words;
+
+	if (argc == 0) {
+		print_help(help ? stdout : stderr);
+		return help ? CLI_OK : CLI_USAGE;
+	}
+	if (help && argc == 1 && print_commands(stdout, argv[0]) > 0)
+		return CLI_OK;
+	command = find_command(argc, argv, &n_words);
+	if (command == NULL)
+		return refuse_unknown(argc, argv);
+	if (help) {
+		print_usage(stdout, command);
+		return CLI_OK;
+	}
+	argc -= n_words;
+	if (argc < command->min_words || argc > command->max_words) {
+		(void) fprintf(stderr, "fairlead: too %s arguments for '%s'\n",
+		               argc < command->min_words ? "few" : "many", command->name);
+		print_usage(stderr, command);
+		return CLI_USAGE;
+	}
+	if (cli->watch && !command->may_watch) {
+		(void) fprintf(stderr, "fairlead: --watch is for 'fairlead vip status'\n");
+		return CLI_USAGE;
+	}
+	return command->fn(cli, argc, argv + n_words);
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static int set_output(struct cli *cli, const char *word)
+{
+	static const char *const formats[] = {[CLI_TABLE] = "table", [CLI_JSON] = "json"};
+	const char *nearest = hint_nearest(word, formats, ARRAY_SIZE(formats));
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (strcmp(word, formats[i]) == 0) {
+			cli->output = (enum cli_output) i;
+			return CLI_OK;
+		}
+	}
+	if (nearest != NULL)
+		(void) fprintf(stderr, "fairlead: no output format '%s': did you mean '%s'?\n", word,
+		               nearest);
+	else
+		(void) fprintf(stderr, "fairlead: no output format '%s': there are 'table' and 'json'\n",
+		               word);
+	return CLI_USAGE;
+}
+
+int cli_main(int argc, char **argv)
+{
+	const char *from_environment = getenv("FAIRLEAD_RUNTIME_DIR");
+	struct cli cli = {.runtime_dir = DEFAULT_RUNTIME_DIR};
+	bool help = false;
+	int option;
+
+	if (from_environment != NULL && from_environment[0] != '\0')
+		cli.runtime_dir = from_environment;
+	while ((option = getopt_long(argc, argv, "o:r:whV", options, NULL)) != -1) {
+		switch (option) {
+		case 'o':
+			if (set_output(&cli, optarg) != CLI_OK)
+				return CLI_USAGE;
+			break;
+		case 'r':
+			cli.runtime_dir = optarg;
+			break;
+		case 'w':
+			cli.watch = true;
+			break;
+		case 'h':
+			help = true;
+			break;
+		case 'V':
+			(void) puts("fairlead " FAIRLEAD_VERSION);
+			return CLI_OK;
+		default:
+			(void) fputs("fairlead --help lists the options.\n", stderr);
+			return CLI_USAGE;
+		}
+	}
+	return run(&cli, help, argc - optind, argv + optind);
+}

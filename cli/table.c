@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells in one growing array, row after row; the widths are counted when it is printed. */
+#include "cli/table.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define GAP 2
+
+struct table {
+	const struct table_column *columns;
+	size_t n_columns;
+	char **cells;
+	size_t n_cells;
+};
+
+struct table *table_new(const struct table_column *columns, size_t n_columns)
+{
+	struct table *table = NEW0(struct table);
+
+	table->columns = columns;
+	table->n_columns = n_columns;
+	for (size_t i = 0; i < n_columns; i++)
+		table_cell(table, "%s", columns[i].title);
+	return table;
+}
+
+void table_free(struct table *table)
+{
+	if (table == NULL)
+		return;
+	for (size_t i = 0; i < table->n_cells; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(table);
+}
+
+void table_cell(struct table *table, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	table->cells = xreallocarray(table->cells, table->n_cells + 1, sizeof(*table->cells));
+	table->cells[table->n_cells++] = text;
+}
+
+/* Characters, which in UTF-8 are the bytes that do not continue one. */
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (const char *p = text; *p != '\0'; p++)
+		width += ((unsigned char) *p & 0xc0) != 0x80;
+	return width;
+}
+
+static size_t width_of_column(const struct table *table, size_t column)
+{
+	size_t width = 0;
+
+	for (size_t i = column; i < table->n_cells; i += table->n_columns)
+		width = MAX(width, width_of(table->cells[i]));
+	return width;
+}
+
+static void print_spaces(FILE *out, size_t n)
+{
+	(void) fprintf(out, "%*s", (int) n, "");
+}
+
+static void print_row(const struct table *table, const size_t *widths, char *const *row, FILE *out)
+{
+	size_t pending = 0; /* spaces, which nothing may follow */
+
+	for (size_t c = 0; c < table->n_columns; c++) {
+		size_t fill = widths[c] - width_of(row[c]);
+		bool right = table->columns[c].align == TABLE_RIGHT;
+
+		if (row[c][0] != '\0') {
+			print_spaces(out, pending + (right ? fill : 0));
+			table_print_safe(out, row[c]);
+			pending = right ? 0 : fill;
+		} else {
+			pending += widths[c];
+		}
+		pending += GAP;
+	}
+	(void) fputc('\n', out);
+}
+
+void table_print(const struct table *table, FILE *out)
+{
+	AUTO(free) size_t *widths = xcalloc(table->n_columns, sizeof(*widths));
+
+	assert(table->n_cells % table->n_columns == 0);
+	for (size_t c = 0; c < table->n_columns; c++)
+		widths[c] = width_of_column(table, c);
+	for (size_t i = 0; i < table->n_cells; i += table->n_columns)
+		print_row(table, widths, table->cells + i, out);
+}
+
+void table_print_safe(FILE *out, const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char) *p;
+		/* C1 controls are two bytes in UTF-8: c2, and 80 to 9f. */
+		bool c1 = c == 0xc2 && (unsigned char) p[1] >= 0x80 && (unsigned char) p[1] < 0xa0;
+
+		(void) fputc(c < 0x20 || c == 0x7f || c1 ? '?' : c, out);
+		p += c1 ? 1 : 0;
+	}
+}

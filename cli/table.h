@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A table for people: a header, rows, columns as wide as their widest cell, two spaces between
+ * them, nothing behind the last. Numbers are right-aligned so that they line up. What comes from a
+ * daemon may hold anything, so control characters are shown as '?': a name must not drive the
+ * terminal.
+ */
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+
+struct table;
+
+enum table_align {
+	TABLE_LEFT,
+	TABLE_RIGHT,
+};
+
+struct table_column {
+	const char *title;
+	enum table_align align;
+};
+
+/* The columns are borrowed until table_free(). */
+struct table *table_new(const struct table_column *columns, size_t n_columns);
+void table_free(struct table *table);
+DEFINE_AUTO(struct table, table_free);
+
+/* Fills the next cell, row by row. */
+void table_cell(struct table *table, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The number of cells must be a whole number of rows. */
+void table_print(const struct table *table, FILE *out);
+
+/* One line of text with the same care for control characters; no newline is added. */
+void table_print_safe(FILE *out, const char *text);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that talk to vipd: a question, and the answer as it is (-o json) or for people. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/table.h"
+#include "cli/vip_render.h"
+
+#define DAEMON "vipd"
+#define TIMEOUT_US (5 * US_PER_S)
+/* A move waits until somebody else owns the VIP; vipd gives up before this. */
+#define MOVE_TIMEOUT_US (15 * US_PER_S)
+#define WATCH_US US_PER_S
+/* Cursor home, and clear from there on (ECMA-48). */
+#define CLEAR_SCREEN "\033[H\033[J"
+
+/* --- vip status ------------------------------------------------------------------------------- */
+
+static int show_status(const struct cli *cli, const char *const *words, size_t n_words)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	int code = cli_ask(cli, DAEMON, words, n_words, TIMEOUT_US, &answer);
+
+	if (cli->watch && cli->output == CLI_TABLE && isatty(STDOUT_FILENO))
+		(void) fputs(CLEAR_SCREEN, stdout);
+	if (code != CLI_OK)
+		return code;
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		vip_render_status(stdout, answer->objects, wall_now_us());
+	return CLI_OK;
+}
+
+int cli_vip_status(const struct cli *cli, int argc, char **argv)
+{
+	const char *words[] = {"vip", "status", argc > 0 ? argv[0] : NULL};
+	size_t n_words = argc > 0 ? 3 : 2;
+	int code;
+
+	for (;;) {
+		code = show_status(cli, words, n_words);
+		/* A watch lives through a restart of vipd, but not through a question that is wrong. */
+		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
+			return code;
+		if (fflush(stdout) != 0)
+			return CLI_FAILED;
+		(void) usleep(WATCH_US);
+	}
+}
+
+/* --- vip move, hold, unhold ------------------------------------------------------------------- */
+
+/* "10.0.0.5: n2 owns it now, after 85 ms" */
+static void print_move(const char *vip, const json_t *object)
+{
+	const char *owner = json_string_value(json_object_get(object, "owner"));
+	const json_t *duration_ms = json_object_get(object, "duration_ms");
+
+	table_print_safe(stdout, vip);
+	(void) fputs(": ", stdout);
+	table_print_safe(stdout, owner != NULL ? owner : "another node");
+	(void) fputs(" owns it now", stdout);
+	if (json_is_number(duration_ms))
+		(void) printf(", after %.0f ms", json_number_value(duration_ms));
+	(void) putchar('\n');
+}
+
+int cli_vip_move(const struct cli *cli, int argc, char **argv)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	const char *words[] = {"vip", "move", argv[0], "to", argc == 3 ? argv[2] : NULL};
+	int code;
+
+	if (argc == 2 || (argc == 3 && strcmp(argv[1], "to") != 0)) {
+		(void) fprintf(stderr, "fairlead: a node stands behind 'to': fairlead vip move %s to %s\n",
+		               argv[0], argv[argc - 1]);
+		return CLI_USAGE;
+	}
+	code = cli_ask(cli, DAEMON, words, argc == 3 ? 5 : 3, MOVE_TIMEOUT_US, &answer);
+	if (code != CLI_OK)
+		return code;
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		print_move(argv[0], json_array_get(answer->objects, 0));
+	return CLI_OK;
+}
+
+static int set_hold(const struct cli *cli, const char *word, const char *done)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	const char *words[] = {"vip", word};
+	int code = cli_ask(cli, DAEMON, words, ARRAY_SIZE(words), TIMEOUT_US, &answer);
+
+	if (code != CLI_OK)
+		return code;
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		(void) puts(done);
+	return CLI_OK;
+}
+
+int cli_vip_hold(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	return set_hold(
+	    cli, "hold",
+	    "on hold: this node takes no VIP, and hands over those it owns when another can "
+	    "take them");
+}
+
+int cli_vip_unhold(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	return set_hold(cli, "unhold", "no longer on hold: this node may own VIPs again");
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `fairlead vip status` prints for given objects, to the byte; and the table under it. */
+#include "cli/vip_render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/table.h"
+#include "tests/unit/check.h"
+
+/* 2026-01-01T00:12:34Z */
+#define NOW_US ((INT64_C(1767225600) + 12 * 60 + 34) * US_PER_S)
+
+static void check_status(const char *objects, const char *want)
+{
+	json_t *json = json_loads(objects, 0, NULL);
+	AUTO(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	CHECK(json != NULL);
+	vip_render_status(out, json, NOW_US);
+	(void) fclose(out);
+	CHECK_EQ_STR(text, want);
+	json_decref(json);
+}
+
+static void test_healthy(void)
+{
+	check_status(
+	    "[{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"node\":\"n1\",\"state\":\"owner\","
+	    "\"reason\":\"owner silent\",\"since_s\":12.3,\"owner\":\"n1\",\"epoch\":7,"
+	    "\"fence\":\"nftables\",\"fence_window_ms\":3000,\"fence_late_ms\":100,\"bound_ms\":3100,"
+	    "\"fence_left_ms\":2457,\"confirm_rtt_ms\":1.8,\"health\":\"good\",\"health_reason\":\"\","
+	    "\"hold\":false,\"etcd_endpoint\":\"https://127.0.0.1:2379\",\"etcd_ok\":true,"
+	    "\"last_move\":{\"from\":\"n2\",\"to\":\"n1\",\"reason\":\"owner silent\","
+	    "\"time\":\"2026-01-01T00:00:00Z\",\"duration_ms\":3204},\"foreign_mac\":null,"
+	    "\"warnings\":[]},"
+	    "{\"vip\":\"fd00::5\",\"link\":\"bond0\",\"node\":\"n1\",\"state\":\"standby\","
+	    "\"owner\":\"n2\",\"epoch\":123,\"bound_ms\":5250,\"fence_left_ms\":null,"
+	    "\"confirm_rtt_ms\":null,\"health\":\"good\",\"hold\":false,\"etcd_ok\":true,"
+	    "\"last_move\":null,\"foreign_mac\":null,\"warnings\":[]}]",
+	    "VIP       LINK   NODE  STATE    OWNER  EPOCH  FENCE LEFT  BOUND     RTT  HEALTH  LAST "
+	    "MOVE\n"
+	    "10.0.0.5  eth0   n1    owner    n1         7      2.46 s  3.1 s  1.8 ms  good    "
+	    "12m ago, owner silent\n"
+	    "fd00::5   bond0  n1    standby  n2       123           -  5.2 s       -  good    -\n");
+}
+
+static void test_troubled(void)
+{
+	check_status(
+	    "[{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"node\":\"n1\",\"state\":\"down\","
+	    "\"reason\":\"link missing\",\"owner\":null,\"epoch\":0,\"bound_ms\":3100,"
+	    "\"fence_left_ms\":null,\"confirm_rtt_ms\":10.25,\"health\":\"bad\","
+	    "\"health_reason\":\"readyz 500: etcd failed\",\"hold\":true,"
+	    "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,"
+	    "\"foreign_mac\":\"02:00:00:00:00:01\",\"warnings\":[\"one\",\"two\\u001b[31m\"]}]",
+	    "VIP       LINK  NODE  STATE  OWNER  EPOCH  FENCE LEFT  BOUND      RTT  HEALTH  LAST MOVE\n"
+	    "10.0.0.5  eth0  n1    down   -          0           -  3.1 s  10.2 ms  bad     -\n"
+	    "warning: 10.0.0.5: down: link missing\n"
+	    "warning: 10.0.0.5: this node is on hold; 'fairlead vip unhold' ends that\n"
+	    "warning: 10.0.0.5: the API server of this node is not healthy: readyz 500: etcd failed\n"
+	    "warning: 10.0.0.5: etcd does not answer; the last endpoint tried is -\n"
+	    "warning: 10.0.0.5: a host that is not the owner has claimed it: 02:00:00:00:00:01\n"
+	    "warning: 10.0.0.5: one\n"
+	    "warning: 10.0.0.5: two?[31m\n");
+}
+
+/* Nothing is taken for granted of what another version sends. */
+static void test_strange(void)
+{
+	check_status("[]", "no VIP is configured on this node\n");
+	check_status("[{}, {\"vip\":5,\"state\":null,\"epoch\":\"x\",\"bound_ms\":\"3\","
+	             "\"last_move\":{\"time\":\"yesterday\"},\"warnings\":{\"a\":1},\"hold\":1}]",
+	             "VIP  LINK  NODE  STATE  OWNER  EPOCH  FENCE LEFT  BOUND  RTT  HEALTH  LAST MOVE\n"
+	             "-    -     -     -      -          -           -      -    -  -       -\n"
+	             "-    -     -     -      -          -           -      -    -  -       -\n");
+}
+
+static void test_ages(void)
+{
+	static const struct {
+		const char *time;
+		const char *cell;
+	} cases[] = {
+	    {"2026-01-01T00:12:34Z", "0s ago, x"}, {"2026-01-01T00:11:35Z", "59s ago, x"},
+	    {"2026-01-01T00:11:34Z", "1m ago, x"}, {"2025-12-31T23:12:35Z", "59m ago, x"},
+	    {"2025-12-31T23:12:34Z", "1h ago, x"}, {"2025-12-30T00:12:35Z", "47h ago, x"},
+	    {"2025-12-30T00:12:34Z", "2d ago, x"}, {"2026-01-01T00:13:00Z", "0s ago, x"},
+	    {"2026-01-01 00:13:00", "-"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *json =
+		    json_pack("[{s:{s:s, s:s}}]", "last_move", "time", cases[i].time, "reason", "x");
+		AUTO(free) char *text = NULL;
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+		char want[64];
+
+		vip_render_status(out, json, NOW_US);
+		(void) fclose(out);
+		(void) snprintf(want, sizeof(want), "  -       %s\n", cases[i].cell);
+		if (!CHECK(len > strlen(want) && strcmp(text + len - strlen(want), want) == 0))
+			(void) fprintf(stderr, "  %s gives\n%s", cases[i].time, text);
+		json_decref(json);
+	}
+}
+
+static void test_table(void)
+{
+	static const struct table_column columns[] = {
+	    {"A", TABLE_LEFT}, {"NUMBER", TABLE_RIGHT}, {"B", TABLE_LEFT}};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	AUTO(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	table_cell(table, "%s", "\xc3\xa9t\xc3\xa9"); /* three characters */
+	table_cell(table, "%d", 5);
+	table_cell(table, "%s", "");
+	table_cell(table, "%s", "");
+	table_cell(table, "%s", "");
+	table_cell(table, "%s",
+	           "b\n\x7f\xc2\x9b"
+	           "c");
+	table_cell(table, "%s", "");
+	table_cell(table, "%s", "");
+	table_cell(table, "%s", "");
+	table_print(table, out);
+	(void) fclose(out);
+	CHECK_EQ_STR(text, "A    NUMBER  B\n"
+	                   "\xc3\xa9t\xc3\xa9       5\n"
+	                   "             b???c\n"
+	                   "\n");
+}
+
+int main(void)
+{
+	test_healthy();
+	test_troubled();
+	test_strange();
+	test_ages();
+	test_table();
+	return check_result();
+}
