@@ -1,95 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires one VIP's election to etcd, the kernel and the LAN. What comes from outside changes
- * `facts`, `me` or the fitness, then review() asks the policy and runs the election; what the
- * election wants is passed on by the ops at the end of the file. The state itself is election.c's
- * alone.
+ * The life of one VIP, and what goes on around it. What comes from outside changes `facts`, `me` or
+ * the fitness, then vip_review() asks the policy and runs the election; what the election wants
+ * done is in vip_world.c. The state itself is election.c's alone.
  */
-#include "vipd/vip.h"
+#include "vipd/vip_priv.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "net/sockdestroy.h"
-#include "vipd/announce.h"
-#include "vipd/election.h"
-#include "vipd/fence.h"
-#include "vipd/ledger.h"
-#include "vipd/nodekey.h"
-#include "vipd/policy.h"
 #include "vipd/timing.h"
 
 /* Policies have a clock in them (hold-down), so they are asked at least this often. */
 #define REVIEW_US US_PER_S
 
-/* Another host that claims the address is answered at most this often. */
-#define DEFEND_US US_PER_S
-
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
-
-struct vip {
-	const struct vip_env *env;
-	const struct config_vip *config;
-	char text[ADDR_TEXT_MAX];
-
-	struct facts facts;
-	struct record_node me;
-	struct election *election;
-	struct ledger *ledger;
-	struct fence *fence;
-	struct announcer *announcer;
-	struct nodekey *nodekey;
-	struct history history;
-
-	ev_timer wake;   /* the election's */
-	ev_timer review; /* the policy's */
-
-	/* fitness */
-	bool link_present;
-	bool carrier;
-	bool timing_known;
-	bool joined; /* our node key has stood in etcd, or the process before us left us the VIP */
-	bool stopping;
-	char stop_reason[RECORD_REASON_MAX + 1];
-
-	bool on_hold;
-	char health_reason[256];
-	int64_t election_timeout_us;
-	int64_t granted_lease_s;
-	enum policy_tenure tenure;
-
-	/* counters and last values, for reports */
-	int64_t rtt_us;
-	uint64_t confirmations;
-	uint64_t confirmation_failures;
-	bool etcd_ok;
-	uint64_t conflicts;
-	bool has_foreign_mac;
-	struct mac foreign_mac;
-	int64_t defended_us;
-	bool defend; /* announce behind the next confirmation */
-	uint64_t readds;
-	struct log_ratelimit readd_limit;
-	struct log_ratelimit conflict_limit;
-	bool sockets_unsupported;
-};
-
-static const struct election_ops election_ops;
-static const struct ledger_callbacks ledger_callbacks;
-static const struct announcer_callbacks announcer_callbacks;
 
 /* --- fitness, policy ---------------------------------------------------------------------------
  */
 
-static const char *unfit_because(const struct vip *v, char *buf, size_t size)
+const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 {
 	if (v->stopping)
 		return v->stop_reason;
@@ -127,10 +62,10 @@ static void ask_policy(struct vip *v)
 		election_yield(v->election, advice.successor, advice.reason);
 }
 
-static void review(struct vip *v)
+void vip_review(struct vip *v)
 {
 	char buf[64];
-	const char *unfit = unfit_because(v, buf, sizeof(buf));
+	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
 
 	v->me.eligible = v->link_present && v->carrier && !v->on_hold;
 	nodekey_update(v->nodekey);
@@ -165,7 +100,7 @@ void vip_set_election_timeout(struct vip *v, int64_t election_timeout_us)
 	v->timing_known = true;
 	configure_timing(v);
 	warn_about_window(v);
-	review(v);
+	vip_review(v);
 }
 
 void vip_set_lease(struct vip *v, int64_t lease, int64_t granted_s)
@@ -177,20 +112,20 @@ void vip_set_lease(struct vip *v, int64_t lease, int64_t granted_s)
 void vip_set_etcd_leader(struct vip *v, bool leads)
 {
 	v->me.etcd_leader = leads;
-	review(v);
+	vip_review(v);
 }
 
 void vip_set_health(struct vip *v, enum health_state state, const char *reason)
 {
 	v->me.health = state;
 	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
-	review(v);
+	vip_review(v);
 }
 
 void vip_set_hold(struct vip *v, bool on_hold)
 {
 	v->on_hold = on_hold;
-	review(v);
+	vip_review(v);
 }
 
 /* --- the link and what others do to the address ------------------------------------------------
@@ -213,7 +148,7 @@ void vip_on_link_changed(struct vip *v)
 	if (carrier && !v->carrier && election_state(v->election) == ELECTION_OWNER)
 		announcer_start(v->announcer);
 	v->carrier = carrier;
-	review(v);
+	vip_review(v);
 }
 
 static void put_back(struct vip *v)
@@ -242,114 +177,8 @@ void vip_on_gate_restored(struct vip *v)
 	election_renew_hold(v->election);
 }
 
-static void claimed_cb(const struct mac *from, void *userdata)
-{
-	struct vip *v = userdata;
-	int64_t now_us = mono_now_us();
-	char mac[MAC_TEXT_MAX];
-	unsigned suppressed;
-
-	if (election_state(v->election) != ELECTION_OWNER)
-		return;
-	v->conflicts++;
-	v->foreign_mac = *from;
-	v->has_foreign_mac = true;
-	if (log_ratelimit_allow(&v->conflict_limit, now_us, &suppressed))
-		log_warning("vip_conflict", "vip=%s ifname=%s foreign_mac=%s suppressed=%u", v->text,
-		            v->config->link, mac_format(from, mac), suppressed);
-	if (now_us - v->defended_us < DEFEND_US)
-		return;
-	v->defended_us = now_us;
-	/* Are we the owner still? The answer decides: announce over the claim, or yield. */
-	v->defend = true;
-	election_check_now(v->election);
-}
-
-static bool entitled_cb(void *userdata)
-{
-	const struct vip *v = userdata;
-
-	return election_state(v->election) == ELECTION_OWNER &&
-	       mono_now_us() < election_deadline_us(v->election);
-}
-
-static const struct announcer_callbacks announcer_callbacks = {
-    .entitled = entitled_cb,
-    .claimed = claimed_cb,
-};
-
-/* --- what the ledger says ----------------------------------------------------------------------
+/* --- our own key in the race -------------------------------------------------------------------
  */
-
-static void on_facts(struct vip *v)
-{
-	history_on_facts(&v->history, &v->facts, mono_now_us());
-	if (v->facts.known && facts_node(&v->facts, v->me.node) == NULL)
-		nodekey_on_gone(v->nodekey);
-	review(v);
-}
-
-static void ledger_changed_cb(void *userdata)
-{
-	on_facts(userdata);
-}
-
-static void ledger_read_cb(bool ok, void *userdata)
-{
-	struct vip *v = userdata;
-
-	v->etcd_ok = ok;
-	election_on_read(v->election, ok);
-	if (ok)
-		on_facts(v);
-}
-
-static void ledger_take_cb(enum election_verdict verdict, int64_t rev, int64_t sent_us,
-                           void *userdata)
-{
-	struct vip *v = userdata;
-
-	if (verdict == ELECTION_DONE)
-		history_on_facts(&v->history, &v->facts, mono_now_us());
-	election_on_take(v->election, verdict, rev, sent_us);
-}
-
-static void ledger_confirm_cb(enum election_verdict verdict, int64_t rev, int64_t sent_us,
-                              int64_t rtt_us, void *userdata)
-{
-	struct vip *v = userdata;
-
-	v->etcd_ok = verdict != ELECTION_UNKNOWN;
-	if (verdict == ELECTION_DONE) {
-		v->confirmations++;
-		v->rtt_us = rtt_us;
-	} else {
-		v->confirmation_failures++;
-	}
-	election_on_confirm(v->election, verdict, rev, sent_us);
-	if (election_state(v->election) != ELECTION_OWNER)
-		return;
-	v->env->kept_changed(v->env->ctx);
-	if (verdict == ELECTION_DONE && v->defend) {
-		v->defend = false;
-		announcer_start(v->announcer);
-	}
-}
-
-static void ledger_release_cb(enum election_verdict verdict, int64_t rev, void *userdata)
-{
-	struct vip *v = userdata;
-
-	election_on_release(v->election, verdict, rev);
-}
-
-static const struct ledger_callbacks ledger_callbacks = {
-    .changed = ledger_changed_cb,
-    .on_read = ledger_read_cb,
-    .on_take = ledger_take_cb,
-    .on_confirm = ledger_confirm_cb,
-    .on_release = ledger_release_cb,
-};
 
 static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 {
@@ -360,7 +189,7 @@ static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 	if (state == NODEKEY_TAKEN)
 		log_error("node_name_taken", "vip=%s node=%s other=%s", v->text, v->me.node,
 		          nodekey_other_instance(v->nodekey));
-	review(v);
+	vip_review(v);
 }
 
 /* A crashed predecessor's key ends with its lease; one that stands for longer is alive. */
@@ -373,122 +202,6 @@ static void check_name(struct vip *v)
 		v->env->name_taken(nodekey_other_instance(v->nodekey), v->env->ctx);
 }
 
-/* --- what the election wants -------------------------------------------------------------------
- */
-
-static int64_t op_now(void *ctx UNUSED)
-{
-	return mono_now_us();
-}
-
-static void op_wake_at(int64_t us, void *ctx)
-{
-	struct vip *v = ctx;
-
-	ev_timer_stop(v->env->ev, &v->wake);
-	if (us >= MONO_NEVER)
-		return;
-	/* The loop's idea of now may be old, after a callback that took long or a stopped process. */
-	ev_now_update(v->env->ev);
-	ev_timer_set(&v->wake, mono_to_ev(us - mono_now_us()), 0.);
-	ev_timer_start(v->env->ev, &v->wake);
-}
-
-static void op_read(void *ctx)
-{
-	ledger_read(((struct vip *) ctx)->ledger);
-}
-
-static void op_take(const struct election_claim *claim, void *ctx)
-{
-	ledger_take(((struct vip *) ctx)->ledger, claim);
-}
-
-static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
-{
-	ledger_confirm(((struct vip *) ctx)->ledger, rev, epoch);
-}
-
-static void op_release(const struct record_owner *record, int64_t rev, void *ctx)
-{
-	ledger_release(((struct vip *) ctx)->ledger, record, rev);
-}
-
-static int op_hold(int64_t deadline_us, void *ctx)
-{
-	struct vip *v = ctx;
-	int r;
-
-	r = fence_hold(v->fence, deadline_us);
-	if (r < 0)
-		return log_warning_errno(r, "vip_hold_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
-		                         v->config->link, fence_error_text(v->fence));
-	return 0;
-}
-
-static void destroy_sockets(struct vip *v)
-{
-	int r;
-
-	if (!v->config->policy.destroy_sockets)
-		return;
-	r = sockdestroy_by_local_addr(&v->config->addr);
-	v->sockets_unsupported = r == -EOPNOTSUPP;
-	if (r < 0 && r != -EOPNOTSUPP)
-		log_warning_errno(r, "socket_destroy_failed", "vip=%s", v->text);
-	else if (r > 0)
-		log_info("sockets_destroyed", "vip=%s count=%d", v->text, r);
-}
-
-static int op_drop(bool lost, void *ctx)
-{
-	struct vip *v = ctx;
-	int r;
-
-	announcer_stop(v->announcer);
-	r = fence_drop(v->fence);
-	if (r < 0)
-		log_error_errno(r, "vip_drop_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
-		                v->config->link, fence_error_text(v->fence));
-	if (lost)
-		destroy_sockets(v);
-	return r;
-}
-
-static void op_changed(enum election_state from, enum election_state to, const char *reason,
-                       void *ctx)
-{
-	struct vip *v = ctx;
-	bool owned = from == ELECTION_OWNER || to == ELECTION_OWNER;
-
-	log_line(owned ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "vip_state",
-	         "vip=%s old=%s new=%s reason=\"%s\" epoch=%lld rev=%lld", v->text,
-	         election_state_name(from), election_state_name(to), reason,
-	         (long long) v->facts.owner.epoch, (long long) v->facts.owner_rev);
-	if (owned)
-		v->env->kept_changed(v->env->ctx);
-	if (to == ELECTION_OWNER) {
-		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
-		                                                      : POLICY_TENURE_ORDINARY;
-		history_on_held(&v->history, mono_now_us());
-		announcer_start(v->announcer);
-	}
-	if (to == ELECTION_DOWN && v->stopping)
-		v->env->stopped(v->env->ctx);
-}
-
-static const struct election_ops election_ops = {
-    .now_us = op_now,
-    .wake_at = op_wake_at,
-    .read = op_read,
-    .take = op_take,
-    .confirm = op_confirm,
-    .release = op_release,
-    .hold = op_hold,
-    .drop = op_drop,
-    .changed = op_changed,
-};
-
 static void wake_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	election_run(CONTAINER_OF(w, struct vip, wake)->election);
@@ -499,7 +212,7 @@ static void review_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 	struct vip *v = CONTAINER_OF(w, struct vip, review);
 
 	check_name(v);
-	review(v);
+	vip_review(v);
 }
 
 /* --- life --------------------------------------------------------------------------------------
@@ -559,12 +272,12 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	ev_timer_start(env->ev, &v->review);
 	v->fence = fence_new(
 	    env->rtnl, config->policy.fence == CONFIG_FENCE_LIFETIME ? NULL : env->gate, &config->addr);
-	v->election = election_new(&v->facts, &v->me, &election_ops, v);
+	v->election = election_new(&v->facts, &v->me, &vip_election_ops, v);
 	v->ledger =
-	    ledger_new(env->etcd, env->key_prefix, &config->addr, &v->facts, &ledger_callbacks, v);
+	    ledger_new(env->etcd, env->key_prefix, &config->addr, &v->facts, &vip_ledger_callbacks, v);
 	v->nodekey =
 	    nodekey_new(env->ev, env->etcd, ledger_prefix(v->ledger), &v->me, nodekey_changed_cb, v);
-	v->announcer = announcer_new(env->ev, &config->addr, &announcer_callbacks, v);
+	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);
 	configure_timing(v);
@@ -611,7 +324,7 @@ void vip_stop(struct vip *v, const char *reason)
 	v->stopping = true;
 	(void) snprintf(v->stop_reason, sizeof(v->stop_reason), "%s", reason);
 	election_yield(v->election, best != NULL ? best->node : "", reason);
-	review(v);
+	vip_review(v);
 }
 
 bool vip_is_stopping(const struct vip *v)
@@ -667,113 +380,4 @@ bool vip_keep(const struct vip *v, struct keep_vip *ret_kept)
 	    .window_us = election_window_us(v->election),
 	};
 	return true;
-}
-
-/* --- reporting ----------------------------------------------------------------------------------
- */
-
-static void add_warning(struct vip_report_room *room, struct vip_report *report, const char *fmt,
-                        ...) PRINTF_LIKE(3, 4);
-
-static void add_warning(struct vip_report_room *room, struct vip_report *report, const char *fmt,
-                        ...)
-{
-	size_t i = report->n_warnings;
-	va_list ap;
-
-	if (i == ARRAY_SIZE(room->warnings))
-		return;
-	va_start(ap, fmt);
-	(void) vsnprintf(room->warning_text[i], sizeof(room->warning_text[i]), fmt, ap);
-	va_end(ap);
-	room->warnings[i] = room->warning_text[i];
-	report->n_warnings++;
-}
-
-static void add_warnings(const struct vip *v, struct vip_report_room *room,
-                         struct vip_report *report)
-{
-	int64_t advised_us = timing_window_advised_us(v->election_timeout_us);
-	char buf[64];
-	const char *unfit = unfit_because(v, buf, sizeof(buf));
-
-	if (unfit != NULL)
-		add_warning(room, report, "takes no part: %s", unfit);
-	if (v->link_present && !v->carrier)
-		add_warning(room, report, "link %s is down or has no carrier", v->config->link);
-	if (election_window_us(v->election) < advised_us)
-		add_warning(
-		    room, report,
-		    "fenceWindow of %lld ms is shorter than 2.5 x etcd's election timeout of %lld ms: "
-		    "an etcd election may interrupt the address",
-		    (long long) (election_window_us(v->election) / US_PER_MS),
-		    (long long) (v->election_timeout_us / US_PER_MS));
-	if (v->granted_lease_s * US_PER_S > v->env->lease_ttl_us)
-		add_warning(room, report, "etcd raised the lease TTL from %lld s to %lld s",
-		            (long long) (v->env->lease_ttl_us / US_PER_S), (long long) v->granted_lease_s);
-	if (fence_kind(v->fence) == FENCE_LIFETIME && v->config->policy.fence != CONFIG_FENCE_LIFETIME)
-		add_warning(room, report,
-		            "no nftables in this kernel: the address lifetime is the only fence");
-	if (v->sockets_unsupported)
-		add_warning(room, report,
-		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");
-	report->warnings = room->warnings;
-}
-
-static void add_candidates(const struct vip *v, struct vip_report_room *room,
-                           struct vip_report *report)
-{
-	for (size_t i = 0; i < v->facts.n_nodes; i++)
-		room->candidates[i] = (struct vip_report_candidate){
-		    .node = v->facts.nodes[i].node,
-		    .health = health_state_name(v->facts.nodes[i].health),
-		    .priority = v->facts.nodes[i].priority,
-		};
-	report->candidates = room->candidates;
-	report->n_candidates = v->facts.n_nodes;
-}
-
-void vip_fill_report(const struct vip *v, struct vip_report_room *room,
-                     struct vip_report *ret_report)
-{
-	bool owner = election_state(v->election) == ELECTION_OWNER;
-	int64_t now_us = mono_now_us();
-	int64_t window_us, late_us;
-	struct vip_report r = {
-	    .vip = addr_format(&v->config->addr, room->vip),
-	    .link = v->config->link,
-	    .node = v->me.node,
-	    .state = election_state_name(election_state(v->election)),
-	    .reason = election_reason(v->election),
-	    .in_state_us = now_us - election_since_us(v->election),
-	    .owner = vip_owner(v)[0] != '\0' ? vip_owner(v) : NULL,
-	    .epoch = v->facts.owner.epoch,
-	    .owner_revision = v->facts.owner_rev,
-	    .fence = fence_kind(v->fence) == FENCE_NFTABLES ? "nftables" : "lifetime",
-	    .fence_left_us = owner ? election_deadline_us(v->election) - now_us : REPORT_NONE,
-	    .confirm_rtt_us = v->rtt_us,
-	    .confirmations = v->confirmations,
-	    .confirmation_failures = v->confirmation_failures,
-	    .health = v->me.health,
-	    .health_reason = v->health_reason,
-	    .priority = v->me.priority,
-	    .hold = v->on_hold,
-	    .etcd_leader = v->me.etcd_leader,
-	    .etcd_endpoint = ledger_endpoint(v->ledger)[0] != '\0' ? ledger_endpoint(v->ledger) : NULL,
-	    .etcd_ok = v->etcd_ok,
-	    .conflicts = v->conflicts,
-	    .foreign_mac = v->has_foreign_mac ? mac_format(&v->foreign_mac, room->foreign_mac) : NULL,
-	    .readds = v->readds,
-	};
-
-	/* What is in force is what the present owner recorded. */
-	decide_awaited(&v->facts, election_window_us(v->election), election_late_us(v->election),
-	               &window_us, &late_us);
-	r.fence_window_us = window_us;
-	r.fence_late_us = late_us;
-	r.bound_us = timing_bound_us(window_us, late_us);
-	history_report(&v->history, &r, room->counts);
-	add_candidates(v, room, &r);
-	add_warnings(v, room, &r);
-	*ret_report = r;
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The inside of one VIP, for the three files that make it up and for nobody else:
+ *   vip.c        its life, and what goes on around it
+ *   vip_world.c  what the election does to etcd, the kernel and the LAN, and their answers
+ *   vip_report.c what there is to say about it
+ */
+
+#include <ev.h>
+
+#include "base/log.h"
+#include "vipd/announce.h"
+#include "vipd/election.h"
+#include "vipd/fence.h"
+#include "vipd/ledger.h"
+#include "vipd/nodekey.h"
+#include "vipd/policy.h"
+#include "vipd/vip.h"
+
+struct vip {
+	const struct vip_env *env;
+	const struct config_vip *config;
+	char text[ADDR_TEXT_MAX];
+
+	struct facts facts;
+	struct record_node me;
+	struct election *election;
+	struct ledger *ledger;
+	struct fence *fence;
+	struct announcer *announcer;
+	struct nodekey *nodekey;
+	struct history history;
+
+	ev_timer wake;   /* the election's */
+	ev_timer review; /* the policy's */
+
+	/* fitness */
+	bool link_present;
+	bool carrier;
+	bool timing_known;
+	bool joined; /* our node key has stood in etcd, or the process before us left us the VIP */
+	bool stopping;
+	char stop_reason[RECORD_REASON_MAX + 1];
+
+	bool on_hold;
+	char health_reason[256];
+	int64_t election_timeout_us;
+	int64_t granted_lease_s;
+	enum policy_tenure tenure;
+
+	/* counters and last values, for reports */
+	int64_t rtt_us;
+	uint64_t confirmations;
+	uint64_t confirmation_failures;
+	bool etcd_ok;
+	uint64_t conflicts;
+	bool has_foreign_mac;
+	struct mac foreign_mac;
+	int64_t defended_us;
+	bool defend; /* announce behind the next confirmation */
+	uint64_t readds;
+	struct log_ratelimit readd_limit;
+	struct log_ratelimit conflict_limit;
+	bool sockets_unsupported;
+};
+
+/* vip.c */
+
+/* Why it cannot take part, or NULL. buf may be used for the sentence. */
+const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
+
+/* Something changed: weigh it all again. */
+void vip_review(struct vip *vip);
+
+/* vip_world.c */
+extern const struct election_ops vip_election_ops;
+extern const struct ledger_callbacks vip_ledger_callbacks;
+extern const struct announcer_callbacks vip_announcer_callbacks;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gathers what there is to say about one VIP, and words the warnings. Only reads. */
+#include "vipd/vip_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "vipd/timing.h"
+
+static void add_warning(struct vip_report_room *room, struct vip_report *report, const char *fmt,
+                        ...) PRINTF_LIKE(3, 4);
+
+static void add_warning(struct vip_report_room *room, struct vip_report *report, const char *fmt,
+                        ...)
+{
+	size_t i = report->n_warnings;
+	va_list ap;
+
+	if (i == ARRAY_SIZE(room->warnings))
+		return;
+	va_start(ap, fmt);
+	(void) vsnprintf(room->warning_text[i], sizeof(room->warning_text[i]), fmt, ap);
+	va_end(ap);
+	room->warnings[i] = room->warning_text[i];
+	report->n_warnings++;
+}
+
+static void add_warnings(const struct vip *v, struct vip_report_room *room,
+                         struct vip_report *report)
+{
+	int64_t advised_us = timing_window_advised_us(v->election_timeout_us);
+	char buf[64];
+	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
+
+	if (unfit != NULL)
+		add_warning(room, report, "takes no part: %s", unfit);
+	if (v->link_present && !v->carrier)
+		add_warning(room, report, "link %s is down or has no carrier", v->config->link);
+	if (election_window_us(v->election) < advised_us)
+		add_warning(
+		    room, report,
+		    "fenceWindow of %lld ms is shorter than 2.5 x etcd's election timeout of %lld ms: "
+		    "an etcd election may interrupt the address",
+		    (long long) (election_window_us(v->election) / US_PER_MS),
+		    (long long) (v->election_timeout_us / US_PER_MS));
+	if (v->granted_lease_s * US_PER_S > v->env->lease_ttl_us)
+		add_warning(room, report, "etcd raised the lease TTL from %lld s to %lld s",
+		            (long long) (v->env->lease_ttl_us / US_PER_S), (long long) v->granted_lease_s);
+	if (fence_kind(v->fence) == FENCE_LIFETIME && v->config->policy.fence != CONFIG_FENCE_LIFETIME)
+		add_warning(room, report,
+		            "no nftables in this kernel: the address lifetime is the only fence");
+	if (v->sockets_unsupported)
+		add_warning(room, report,
+		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");
+	report->warnings = room->warnings;
+}
+
+static void add_candidates(const struct vip *v, struct vip_report_room *room,
+                           struct vip_report *report)
+{
+	for (size_t i = 0; i < v->facts.n_nodes; i++)
+		room->candidates[i] = (struct vip_report_candidate){
+		    .node = v->facts.nodes[i].node,
+		    .health = health_state_name(v->facts.nodes[i].health),
+		    .priority = v->facts.nodes[i].priority,
+		};
+	report->candidates = room->candidates;
+	report->n_candidates = v->facts.n_nodes;
+}
+
+void vip_fill_report(const struct vip *v, struct vip_report_room *room,
+                     struct vip_report *ret_report)
+{
+	bool owner = election_state(v->election) == ELECTION_OWNER;
+	int64_t now_us = mono_now_us();
+	int64_t window_us, late_us;
+	struct vip_report r = {
+	    .vip = addr_format(&v->config->addr, room->vip),
+	    .link = v->config->link,
+	    .node = v->me.node,
+	    .state = election_state_name(election_state(v->election)),
+	    .reason = election_reason(v->election),
+	    .in_state_us = now_us - election_since_us(v->election),
+	    .owner = vip_owner(v)[0] != '\0' ? vip_owner(v) : NULL,
+	    .epoch = v->facts.owner.epoch,
+	    .owner_revision = v->facts.owner_rev,
+	    .fence = fence_kind(v->fence) == FENCE_NFTABLES ? "nftables" : "lifetime",
+	    .fence_left_us = owner ? election_deadline_us(v->election) - now_us : REPORT_NONE,
+	    .confirm_rtt_us = v->rtt_us,
+	    .confirmations = v->confirmations,
+	    .confirmation_failures = v->confirmation_failures,
+	    .health = v->me.health,
+	    .health_reason = v->health_reason,
+	    .priority = v->me.priority,
+	    .hold = v->on_hold,
+	    .etcd_leader = v->me.etcd_leader,
+	    .etcd_endpoint = ledger_endpoint(v->ledger)[0] != '\0' ? ledger_endpoint(v->ledger) : NULL,
+	    .etcd_ok = v->etcd_ok,
+	    .conflicts = v->conflicts,
+	    .foreign_mac = v->has_foreign_mac ? mac_format(&v->foreign_mac, room->foreign_mac) : NULL,
+	    .readds = v->readds,
+	};
+
+	/* What is in force is what the present owner recorded. */
+	decide_awaited(&v->facts, election_window_us(v->election), election_late_us(v->election),
+	               &window_us, &late_us);
+	r.fence_window_us = window_us;
+	r.fence_late_us = late_us;
+	r.bound_us = timing_bound_us(window_us, late_us);
+	history_report(&v->history, &r, room->counts);
+	add_candidates(v, room, &r);
+	add_warnings(v, room, &r);
+	*ret_report = r;
+}

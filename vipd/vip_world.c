@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between one VIP's election and the world: the requests that go to the ledger and their answers,
+ * the address that goes on and off the link, what is announced, and what is heard of others who
+ * claim it.
+ */
+#include "vipd/vip_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "net/sockdestroy.h"
+
+/* Another host that claims the address is answered at most this often. */
+#define DEFEND_US US_PER_S
+
+/* --- the LAN ------------------------------------------------------------------------------------
+ */
+
+static void claimed_cb(const struct mac *from, void *userdata)
+{
+	struct vip *v = userdata;
+	int64_t now_us = mono_now_us();
+	char mac[MAC_TEXT_MAX];
+	unsigned suppressed;
+
+	if (election_state(v->election) != ELECTION_OWNER)
+		return;
+	v->conflicts++;
+	v->foreign_mac = *from;
+	v->has_foreign_mac = true;
+	if (log_ratelimit_allow(&v->conflict_limit, now_us, &suppressed))
+		log_warning("vip_conflict", "vip=%s ifname=%s foreign_mac=%s suppressed=%u", v->text,
+		            v->config->link, mac_format(from, mac), suppressed);
+	if (now_us - v->defended_us < DEFEND_US)
+		return;
+	v->defended_us = now_us;
+	/* Are we the owner still? The answer decides: announce over the claim, or yield. */
+	v->defend = true;
+	election_check_now(v->election);
+}
+
+static bool entitled_cb(void *userdata)
+{
+	const struct vip *v = userdata;
+
+	return election_state(v->election) == ELECTION_OWNER &&
+	       mono_now_us() < election_deadline_us(v->election);
+}
+
+const struct announcer_callbacks vip_announcer_callbacks = {
+    .entitled = entitled_cb,
+    .claimed = claimed_cb,
+};
+
+/* --- what the ledger says ----------------------------------------------------------------------
+ */
+
+static void on_facts(struct vip *v)
+{
+	history_on_facts(&v->history, &v->facts, mono_now_us());
+	if (v->facts.known && facts_node(&v->facts, v->me.node) == NULL)
+		nodekey_on_gone(v->nodekey);
+	vip_review(v);
+}
+
+static void ledger_changed_cb(void *userdata)
+{
+	on_facts(userdata);
+}
+
+static void ledger_read_cb(bool ok, void *userdata)
+{
+	struct vip *v = userdata;
+
+	v->etcd_ok = ok;
+	election_on_read(v->election, ok);
+	if (ok)
+		on_facts(v);
+}
+
+static void ledger_take_cb(enum election_verdict verdict, int64_t rev, int64_t sent_us,
+                           void *userdata)
+{
+	struct vip *v = userdata;
+
+	if (verdict == ELECTION_DONE)
+		history_on_facts(&v->history, &v->facts, mono_now_us());
+	election_on_take(v->election, verdict, rev, sent_us);
+}
+
+static void ledger_confirm_cb(enum election_verdict verdict, int64_t rev, int64_t sent_us,
+                              int64_t rtt_us, void *userdata)
+{
+	struct vip *v = userdata;
+
+	v->etcd_ok = verdict != ELECTION_UNKNOWN;
+	if (verdict == ELECTION_DONE) {
+		v->confirmations++;
+		v->rtt_us = rtt_us;
+	} else {
+		v->confirmation_failures++;
+	}
+	election_on_confirm(v->election, verdict, rev, sent_us);
+	if (election_state(v->election) != ELECTION_OWNER)
+		return;
+	v->env->kept_changed(v->env->ctx);
+	if (verdict == ELECTION_DONE && v->defend) {
+		v->defend = false;
+		announcer_start(v->announcer);
+	}
+}
+
+static void ledger_release_cb(enum election_verdict verdict, int64_t rev, void *userdata)
+{
+	struct vip *v = userdata;
+
+	election_on_release(v->election, verdict, rev);
+}
+
+const struct ledger_callbacks vip_ledger_callbacks = {
+    .changed = ledger_changed_cb,
+    .on_read = ledger_read_cb,
+    .on_take = ledger_take_cb,
+    .on_confirm = ledger_confirm_cb,
+    .on_release = ledger_release_cb,
+};
+
+/* --- what the election wants -------------------------------------------------------------------
+ */
+
+static int64_t op_now(void *ctx UNUSED)
+{
+	return mono_now_us();
+}
+
+static void op_wake_at(int64_t us, void *ctx)
+{
+	struct vip *v = ctx;
+
+	ev_timer_stop(v->env->ev, &v->wake);
+	if (us >= MONO_NEVER)
+		return;
+	/* The loop's idea of now may be old, after a callback that took long or a stopped process. */
+	ev_now_update(v->env->ev);
+	ev_timer_set(&v->wake, mono_to_ev(us - mono_now_us()), 0.);
+	ev_timer_start(v->env->ev, &v->wake);
+}
+
+static void op_read(void *ctx)
+{
+	ledger_read(((struct vip *) ctx)->ledger);
+}
+
+static void op_take(const struct election_claim *claim, void *ctx)
+{
+	ledger_take(((struct vip *) ctx)->ledger, claim);
+}
+
+static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
+{
+	ledger_confirm(((struct vip *) ctx)->ledger, rev, epoch);
+}
+
+static void op_release(const struct record_owner *record, int64_t rev, void *ctx)
+{
+	ledger_release(((struct vip *) ctx)->ledger, record, rev);
+}
+
+static int op_hold(int64_t deadline_us, void *ctx)
+{
+	struct vip *v = ctx;
+	int r;
+
+	r = fence_hold(v->fence, deadline_us);
+	if (r < 0)
+		return log_warning_errno(r, "vip_hold_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
+		                         v->config->link, fence_error_text(v->fence));
+	return 0;
+}
+
+static void destroy_sockets(struct vip *v)
+{
+	int r;
+
+	if (!v->config->policy.destroy_sockets)
+		return;
+	r = sockdestroy_by_local_addr(&v->config->addr);
+	v->sockets_unsupported = r == -EOPNOTSUPP;
+	if (r < 0 && r != -EOPNOTSUPP)
+		log_warning_errno(r, "socket_destroy_failed", "vip=%s", v->text);
+	else if (r > 0)
+		log_info("sockets_destroyed", "vip=%s count=%d", v->text, r);
+}
+
+static int op_drop(bool lost, void *ctx)
+{
+	struct vip *v = ctx;
+	int r;
+
+	announcer_stop(v->announcer);
+	r = fence_drop(v->fence);
+	if (r < 0)
+		log_error_errno(r, "vip_drop_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
+		                v->config->link, fence_error_text(v->fence));
+	if (lost)
+		destroy_sockets(v);
+	return r;
+}
+
+static void op_changed(enum election_state from, enum election_state to, const char *reason,
+                       void *ctx)
+{
+	struct vip *v = ctx;
+	bool owned = from == ELECTION_OWNER || to == ELECTION_OWNER;
+
+	log_line(owned ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "vip_state",
+	         "vip=%s old=%s new=%s reason=\"%s\" epoch=%lld rev=%lld", v->text,
+	         election_state_name(from), election_state_name(to), reason,
+	         (long long) v->facts.owner.epoch, (long long) v->facts.owner_rev);
+	if (owned)
+		v->env->kept_changed(v->env->ctx);
+	if (to == ELECTION_OWNER) {
+		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
+		                                                      : POLICY_TENURE_ORDINARY;
+		history_on_held(&v->history, mono_now_us());
+		announcer_start(v->announcer);
+	}
+	if (to == ELECTION_DOWN && v->stopping)
+		v->env->stopped(v->env->ctx);
+}
+
+const struct election_ops vip_election_ops = {
+    .now_us = op_now,
+    .wake_at = op_wake_at,
+    .read = op_read,
+    .take = op_take,
+    .confirm = op_confirm,
+    .release = op_release,
+    .hold = op_hold,
+    .drop = op_drop,
+    .changed = op_changed,
+};
