@@ -21,7 +21,7 @@
 #define RECONNECT_INITIAL_MS 200
 #define RECONNECT_MIN_MS 1000
 #define RECONNECT_MAX_MS 2000
-#define RESOLVE_MIN_INTERVAL_MS 1000
+#define RESOLVE_MIN_INTERVAL_MS 5000
 /* gRPC's default of 4 MiB is less than etcd's larger answers. */
 #define RECEIVE_MAX_BYTES (16 * 1024 * 1024)
 

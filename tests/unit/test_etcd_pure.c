@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What needs no server: URLs, the ends of prefixes, verdicts. */
+/* What needs no server: URLs, the ends of prefixes, verdicts, whole revisions. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "check.h"
+#include "etcd/assembly.h"
 #include "etcd/keys.h"
 #include "etcd/url.h"
 #include "etcd/verdict.h"
@@ -182,8 +185,71 @@ static void test_verdicts(void)
 	}
 }
 
+/* A message with one event of that revision and size, as the wire would give it. */
+static Pb__WatchResponse *message_new(int64_t revision, size_t value_bytes, bool fragment)
+{
+	Pb__WatchResponse *message = NEW0(Pb__WatchResponse);
+	Pb__Event *event = NEW0(Pb__Event);
+
+	pb__watch_response__init(message);
+	pb__event__init(event);
+	message->fragment = fragment;
+	message->events = xcalloc(1, sizeof(Pb__Event *));
+	message->n_events = 1;
+	message->events[0] = event;
+	event->kv = NEW0(Pb__KeyValue);
+	pb__key_value__init(event->kv);
+	event->kv->mod_revision = revision;
+	event->kv->value.data = xcalloc(1, value_bytes);
+	event->kv->value.len = value_bytes;
+	return message;
+}
+
+/* Revisions that are whole go out however many there are; one that never ends is given up. */
+static void test_assembly_is_limited(void)
+{
+	const size_t chunk = 8UL * 1024 * 1024;
+	struct assembly assembly;
+	int r = 0;
+	int n = 0;
+
+	assembly_init(&assembly, 1);
+	for (int64_t revision = 1; revision <= 12; revision++) {
+		Pb__WatchResponse *message = message_new(revision, chunk, true);
+
+		CHECK_EQ_INT(assembly_add(&assembly, message), 0);
+		CHECK_EQ_INT(assembly.n_complete, revision > 1);
+		assembly_drop_complete(&assembly);
+		pb__watch_response__free_unpacked(message, NULL);
+	}
+	for (; r == 0 && n < 12; n++) {
+		Pb__WatchResponse *message = message_new(12, chunk, true);
+
+		r = assembly_add(&assembly, message);
+		pb__watch_response__free_unpacked(message, NULL);
+	}
+	CHECK_EQ_INT(r, -E2BIG);
+	CHECK_EQ_INT(n, 7);
+	CHECK_EQ_INT(assembly.next_revision, 12);
+	assembly_fini(&assembly);
+}
+
+static void test_an_event_without_a_key_is_refused(void)
+{
+	Pb__WatchResponse *message = message_new(1, 1, false);
+	struct assembly assembly;
+
+	assembly_init(&assembly, 1);
+	pb__key_value__free_unpacked(TAKE_PTR(message->events[0]->kv), NULL);
+	CHECK_EQ_INT(assembly_add(&assembly, message), -EPROTO);
+	pb__watch_response__free_unpacked(message, NULL);
+	assembly_fini(&assembly);
+}
+
 int main(void)
 {
+	test_assembly_is_limited();
+	test_an_event_without_a_key_is_refused();
 	test_urls();
 	test_a_long_host_is_refused();
 	test_prefixes();

@@ -15,6 +15,19 @@
 #include "etcd/etcd.h"
 #include "etcd/sync.h"
 
+/* c-ares 1.18 (Debian 12) loses ten bytes each time it looks up "localhost". */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_options(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libcares.so\n";
+}
+
+const char *__lsan_default_options(void)
+{
+	return "print_suppressions=0";
+}
+
 static struct ev_loop *ev;
 static struct cluster *cluster;
 
@@ -164,11 +177,11 @@ static void test_rotation(void)
 
 	/* Half of a rotation: the key does not fit. What was good before goes on working. */
 	CHECK(cluster_run(cluster, "mv next-key.pem client-key.pem"));
-	CHECK(!sync_run(ev, 3500, &w.n_lost, 1));
+	CHECK(!sync_run(ev, 2500, &w.n_lost, 1));
 	CHECK_EQ_INT(sync_put(ev, etcd, "rot", "2", 0).r, 0);
 
 	CHECK(cluster_run(cluster, "mv next.pem client.pem"));
-	CHECK(!sync_run(ev, 4500, &w.n_lost, 1));
+	CHECK(!sync_run(ev, 4300, &w.n_lost, 1));
 	CHECK_EQ_INT(sync_put(ev, etcd, "rot", "3", 0).r, 0);
 
 	n_live = w.n_live;

@@ -139,7 +139,7 @@ static void test_silence(void)
 
 	begin(2);
 	before = mono_now_us();
-	CHECK(!sync_run(ev, 4300, &w.n_lost, 1));
+	CHECK(!sync_run(ev, 4200, &w.n_lost, 1));
 	CHECK_EQ_INT(server_watch(servers[0])->n_progress, 2);
 	server_watch(servers[0])->mute_progress = true;
 	before = mono_now_us();
