@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole program against a real control server in a child: what it prints, and its exit codes.
+ */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/control.h"
+#include "base/fileio.h"
+#include "base/mem.h"
+#include "base/words.h"
+#include "tests/unit/check.h"
+
+static char dir[] = "/tmp/fairlead-cli-XXXXXX";
+
+/* --- vipd's part ------------------------------------------------------------------------------ */
+
+static void cmd_status(struct control_request *request, int argc, char **argv,
+                       void *userdata UNUSED)
+{
+	if (argc == 1 && strcmp(argv[0], "10.0.0.5") != 0) {
+		control_fail(request, CONTROL_NOTFOUND, "no VIP '%s'", argv[0]);
+		return;
+	}
+	control_reply(request, json_pack("{s:s, s:s}", "vip", "10.0.0.5", "state", "owner"));
+	control_ok(request);
+}
+
+static void cmd_move(struct control_request *request, int argc, char **argv, void *userdata UNUSED)
+{
+	if (argc == 3 && strcmp(argv[2], "nowhere") == 0) {
+		control_fail(request, CONTROL_FAILED, "no such node");
+		return;
+	}
+	control_reply(request,
+	              json_pack("{s:s, s:i}", "owner", argc == 3 ? argv[2] : "n2", "duration_ms", 85));
+	control_ok(request);
+}
+
+static void cmd_ok(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                   void *userdata UNUSED)
+{
+	control_ok(request);
+}
+
+static void cmd_unhold(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata UNUSED)
+{
+	control_fail(request, CONTROL_DENIED, "for root only");
+}
+
+static void cmd_metrics(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                        void *userdata UNUSED)
+{
+	control_reply(request, json_pack("{s:s}", "metrics", "# TYPE x gauge\nx 1\n"));
+	control_ok(request);
+}
+
+static const struct control_command commands[] = {
+    {"vip status", false, cmd_status, "", ""}, {"vip move", false, cmd_move, "", ""},
+    {"vip hold", false, cmd_ok, "", ""},       {"vip unhold", false, cmd_unhold, "", ""},
+    {"metrics", false, cmd_metrics, "", ""},
+};
+
+static pid_t start_server(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
+		struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+		struct control *control;
+
+		(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void) signal(SIGPIPE, SIG_IGN);
+		if (control_new(ev, path, NULL, commands, ARRAY_SIZE(commands), NULL, &control) < 0)
+			_exit(1);
+		(void) ev_run(ev, 0);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* --- the program's part ----------------------------------------------------------------------- */
+
+static char *contents(const char *name)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", dir, name);
+	char *text = NULL;
+	size_t len;
+
+	return file_read(path, 65536, &text, &len) < 0 ? xstrdup("<nothing>") : text;
+}
+
+/* In a child, as the program leaves its options parsed. Output goes to the files of these names. */
+static NORETURN void become_program(const char *line, const char *out_name, const char *err_name)
+{
+	AUTO(free) char *words = xasprintf("fairlead %s", line);
+	AUTO(free) char *out = xasprintf("%s/%s", dir, out_name);
+	AUTO(free) char *err = xasprintf("%s/%s", dir, err_name);
+	char *argv[16];
+	int argc = words_split(words, argv, ARRAY_SIZE(argv) - 1);
+
+	argv[argc] = NULL;
+	(void) !freopen(out, "w", stdout);
+	(void) !freopen(err, "w", stderr);
+	exit(cli_main(argc, argv));
+}
+
+static int run(const char *line, char **ret_out, char **ret_err)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become_program(line, "out", "err");
+	(void) waitpid(pid, &status, 0);
+	*ret_out = contents("out");
+	*ret_err = contents("err");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void check_run(const char *line, int want_code, const char *want_out, const char *want_err)
+{
+	AUTO(free) char *out = NULL;
+	AUTO(free) char *err = NULL;
+	int code = run(line, &out, &err);
+
+	/* What is wanted may be the beginning. */
+	if (!CHECK_EQ_INT(code, want_code) || !CHECK(strncmp(out, want_out, strlen(want_out)) == 0) ||
+	    !CHECK(strncmp(err, want_err, strlen(want_err)) == 0) ||
+	    !CHECK((out[0] == '\0') == (want_out[0] == '\0')) ||
+	    !CHECK((err[0] == '\0') == (want_err[0] == '\0')))
+		(void) fprintf(stderr, "  fairlead %s\n%s%s", line, out, err);
+}
+
+static void test_answers(void)
+{
+	static const char table[] = "VIP       LINK  NODE  STATE";
+	static const char json[] = "{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n";
+
+	check_run("vip status", CLI_OK, table, "");
+	check_run("vip status 10.0.0.5", CLI_OK, table, "");
+	check_run("-o json vip status", CLI_OK, json, "");
+	check_run("vip status 10.0.0.5 --output=json", CLI_OK, json, "");
+	check_run("vip status 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
+	check_run("vip move 10.0.0.5", CLI_OK, "10.0.0.5: n2 owns it now, after 85 ms\n", "");
+	check_run("vip move 10.0.0.5 to n3", CLI_OK, "10.0.0.5: n3 owns it now, after 85 ms\n", "");
+	check_run("vip move 10.0.0.5 to \"n 3\" -o json", CLI_OK,
+	          "{\"owner\":\"n 3\",\"duration_ms\":85}\n", "");
+	check_run("vip move 10.0.0.5 to nowhere", CLI_FAILED, "", "fairlead: no such node\n");
+	check_run("vip hold", CLI_OK, "on hold: ", "");
+	check_run("vip unhold", CLI_DENIED, "", "fairlead: for root only\n");
+	check_run("metrics vipd", CLI_OK, "# TYPE x gauge\nx 1\n", "");
+	check_run("metrics vipd -o json", CLI_OK, "{\"metrics\":\"# TYPE x gauge\\nx 1\\n\"}\n", "");
+}
+
+static void test_usage(void)
+{
+	static const struct {
+		const char *line;
+		const char *err;
+	} cases[] = {
+	    {"", "Usage: fairlead [OPTION]... COMMAND\n"},
+	    {"vip", "fairlead: unknown command 'vip'\nCommands:\n  vip status "},
+	    {"vip statsu",
+	     "fairlead: unknown command 'vip statsu': did you mean 'fairlead vip status'?\n"},
+	    {"reboot", "fairlead: unknown command 'reboot'\nfairlead --help lists them all.\n"},
+	    {"vip status a b",
+	     "fairlead: too many arguments for 'vip status'\nUsage: fairlead vip status"},
+	    {"vip move",
+	     "fairlead: too few arguments for 'vip move'\nUsage: fairlead vip move ADDRESS"},
+	    {"vip move a b", "fairlead: a node stands behind 'to': fairlead vip move a to b\n"},
+	    {"vip move a too b", "fairlead: a node stands behind 'to': fairlead vip move a to b\n"},
+	    {"vip hold --watch", "fairlead: --watch is for 'fairlead vip status'\n"},
+	    {"-o jsn vip status", "fairlead: no output format 'jsn': did you mean 'json'?\n"},
+	    {"-o yaml vip status", "fairlead: no output format 'yaml': there are 'table' and 'json'\n"},
+	    {"metrics vip", "fairlead: no daemon 'vip': did you mean 'vipd'?\n"},
+	    {"metrics x", "fairlead: no daemon 'x': there is 'vipd'\n"},
+	    {"--bad", "fairlead: unrecognized option '--bad'\nfairlead --help lists the options.\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		check_run(cases[i].line, CLI_USAGE, "", cases[i].err);
+	}
+}
+
+static void test_help(void)
+{
+	check_run("--help", CLI_OK, "Usage: fairlead [OPTION]... COMMAND\n", "");
+	check_run("vip -h", CLI_OK, "Commands:\n  vip status [-w] [ADDRESS]   Who owns", "");
+	check_run("vip move --help", CLI_OK, "Usage: fairlead vip move ADDRESS [to NODE]\nHand ", "");
+	check_run("vip move a b c d --help", CLI_OK, "Usage: fairlead vip move", "");
+	check_run("--version", CLI_OK, "fairlead " FAIRLEAD_VERSION "\n", "");
+}
+
+static void test_not_reachable(void)
+{
+	AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
+	AUTO(free)
+	char *sentence = xasprintf("fairlead: vipd does not answer on %s: is it running? "
+	                           "systemctl status fairlead-vipd\n",
+	                           path);
+
+	/* The socket of a server that is gone, then none. */
+	check_run("vip status", CLI_UNREACHABLE, "", sentence);
+	(void) unlink(path);
+	check_run("vip hold", CLI_UNREACHABLE, "", sentence);
+	check_run("-r /nonexistent vip status", CLI_UNREACHABLE, "",
+	          "fairlead: vipd does not answer on /nonexistent/vipd.sock");
+}
+
+/* Goes on every second, also while vipd is away; ends with a question that is wrong. */
+static void test_watch(void)
+{
+	AUTO(free) char *out = NULL;
+	pid_t server = start_server();
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become_program("vip status -w -o json", "watched", "err");
+	(void) usleep(1500 * 1000);
+	(void) kill(server, SIGKILL);
+	(void) waitpid(server, NULL, 0);
+	(void) usleep(1000 * 1000);
+	server = start_server();
+	(void) usleep(1200 * 1000);
+	CHECK_EQ_INT(kill(pid, SIGTERM), 0);
+	(void) waitpid(pid, NULL, 0);
+	out = contents("watched");
+	CHECK(strlen(out) >= 3 * strlen("{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n"));
+	check_run("vip status -w 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
+	(void) kill(server, SIGKILL);
+	(void) waitpid(server, NULL, 0);
+}
+
+/* A user outside the socket's group. */
+static void test_denied(void)
+{
+	AUTO(free) char *err = NULL;
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return;
+	CHECK_EQ_INT(chmod(dir, 01777), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setgid(65534) < 0 || setuid(65534) < 0)
+			_exit(99);
+		become_program("vip status", "denied-out", "denied-err");
+	}
+	(void) waitpid(pid, &status, 0);
+	CHECK_EQ_INT(WEXITSTATUS(status), CLI_DENIED);
+	err = contents("denied-err");
+	CHECK(strstr(err, "is not for this user: be root, or join the group") != NULL);
+}
+
+int main(void)
+{
+	AUTO(free) char *clean_up = NULL;
+	pid_t server;
+
+	CHECK(mkdtemp(dir) != NULL);
+	(void) setenv("FAIRLEAD_RUNTIME_DIR", dir, 1);
+	clean_up = xasprintf("rm -rf %s", dir);
+	server = start_server();
+	for (int i = 0; i < 200; i++) {
+		AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
+
+		if (access(path, F_OK) == 0)
+			break;
+		(void) usleep(10 * 1000);
+	}
+
+	test_answers();
+	test_usage();
+	test_help();
+	test_denied();
+	(void) kill(server, SIGKILL);
+	(void) waitpid(server, NULL, 0);
+	test_not_reachable();
+	test_watch();
+
+	CHECK_EQ_INT(system(clean_up), 0);
+	return check_result();
+}
