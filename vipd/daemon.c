@@ -50,6 +50,7 @@ struct daemon {
 	struct keep keep; /* as of the start; then what was last written */
 	enum daemon_phase phase;
 	bool wants_exec;
+	bool leave_lease; /* behind, instead of keeping it over a reload */
 
 	struct rtnl *rtnl;
 	struct nftgate *gate;
@@ -71,7 +72,7 @@ static void save(struct daemon *d)
 {
 	int r;
 
-	d->keep.lease = d->lease != NULL ? nodelease_id(d->lease) : 0;
+	d->keep.lease = d->lease != NULL && !d->leave_lease ? nodelease_id(d->lease) : 0;
 	d->keep.n_vips = 0;
 	for (size_t i = 0; i < d->n_vips; i++) {
 		if (vip_keep(d->vips[i], &d->keep.vips[d->keep.n_vips]))
@@ -311,6 +312,8 @@ void daemon_reload(struct daemon *d, const struct config *next)
 	if (d->phase != DAEMON_RUNNING)
 		return;
 	d->phase = DAEMON_RELOADING;
+	/* Its time cannot be changed. The new one takes the node keys over, and it ends by itself. */
+	d->leave_lease = next->lease_ttl_us != d->config->lease_ttl_us;
 	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
 	hand_over(d, next, "configured away");
 }

@@ -47,9 +47,9 @@ struct election {
 	int64_t since_us;
 	char reason[RECORD_REASON_MAX + 1];
 
-	int64_t window_us;
+	enum fence_kind fence;
+	int64_t next_window_us; /* as configured: what the next swap will record */
 	int64_t late_us;
-	int64_t worth_us;
 	bool avoid_etcd_leader;
 	bool fit;
 	char unfit_reason[RECORD_REASON_MAX + 1];
@@ -62,7 +62,9 @@ struct election {
 	int64_t campaign_after_us;
 	int64_t fresh_after_us;
 
-	/* Our own record, from taking on. */
+	/* Our own record, from taking on. Its window is what others wait for, so it stays in force
+	 * until the record is written anew, whatever is configured meanwhile. */
+	int64_t window_us;
 	int64_t epoch;
 	int64_t rev;
 	int64_t take_at_us;
@@ -70,7 +72,7 @@ struct election {
 	/* The last swap that was tried; its answer may be lost and the record found later. */
 	int64_t claim_epoch;
 	int64_t claim_take_at_us;
-	int64_t claim_sent_us;
+	int64_t claim_window_us;
 	char claim_reason[RECORD_REASON_MAX + 1];
 
 	int64_t released_rev; /* of the last record whose release we sent */
@@ -170,40 +172,44 @@ static void take(struct election *e)
 	struct record_owner *o = &claim.record;
 	int64_t awaited_us, awaited_late_us;
 
-	decide_awaited(f, e->window_us, e->late_us, &awaited_us, &awaited_late_us);
+	decide_awaited(f, e->next_window_us, e->late_us, &awaited_us, &awaited_late_us);
 	copy_text(o->node, sizeof(o->node), e->me->node);
 	copy_text(o->instance, sizeof(o->instance), e->me->instance);
 	copy_text(o->reason, sizeof(o->reason), why_take(e));
 	o->epoch = f->owner.epoch + 1;
-	o->window_us = e->window_us;
+	o->window_us = e->next_window_us;
 	o->late_us = e->late_us;
 	o->wall_us = wall_now_us();
 
+	e->claim_window_us = o->window_us;
 	e->claim_epoch = o->epoch;
-	e->claim_sent_us = now_us(e);
 	e->claim_take_at_us = f->has_owner && f->owner.released
-	                          ? e->claim_sent_us
+	                          ? now_us(e)
 	                          : timing_take_at_us(f->life_us, awaited_us, awaited_late_us);
 	copy_text(e->claim_reason, sizeof(e->claim_reason), o->reason);
 	call_sent(e, &e->takes);
 	e->ops->take(&claim, e->ctx);
 }
 
-static void become_taker(struct election *e, int64_t rev, int64_t epoch, int64_t take_at_us,
-                         int64_t deadline_us, const char *reason)
+/* The record is ours by our last swap. deadline_us: F if that swap's answer gives one, else 0. */
+static void become_taker(struct election *e, int64_t rev, int64_t window_us, int64_t deadline_us)
 {
 	e->rev = rev;
-	e->epoch = epoch;
-	e->take_at_us = take_at_us;
+	e->epoch = e->claim_epoch;
+	e->window_us = window_us;
+	e->take_at_us = e->claim_take_at_us;
 	e->deadline_us = deadline_us;
-	set_state(e, ELECTION_TAKING, reason);
+	set_state(e, ELECTION_TAKING, e->claim_reason);
 }
 
-/* Our swap has landed although its answer was lost, or has not come yet. */
+/*
+ * A swap of ours has landed, unheard. It may have been an earlier one than the last, with the same
+ * guards but sent before and recording another window: believe the record, and hold nothing before
+ * a confirmation.
+ */
 static void resume(struct election *e)
 {
-	become_taker(e, e->facts->owner_rev, e->claim_epoch, e->claim_take_at_us,
-	             e->claim_sent_us + e->window_us, e->claim_reason);
+	become_taker(e, e->facts->owner_rev, e->facts->owner.window_us, 0);
 }
 
 static void hold(struct election *e)
@@ -320,9 +326,9 @@ static struct decision decide_now(const struct election *e)
 	    .avoid_etcd_leader = e->avoid_etcd_leader,
 	    .fit = e->fit,
 	    .leaving = e->leaving,
-	    .window_us = e->window_us,
+	    .window_us = election_window_us(e),
 	    .late_us = e->late_us,
-	    .worth_us = e->worth_us,
+	    .worth_us = timing_worth_holding_us(e->fence, election_window_us(e)),
 	    .state_since_us = e->since_us,
 	    .campaign_after_us = e->campaign_after_us,
 	    .fresh_after_us = e->fresh_after_us,
@@ -382,9 +388,9 @@ void election_free(struct election *e)
 void election_configure(struct election *e, int64_t window_us, enum fence_kind fence,
                         bool avoid_etcd_leader)
 {
-	e->window_us = window_us;
+	e->next_window_us = window_us;
 	e->late_us = TIMING_LATE_US;
-	e->worth_us = timing_worth_holding_us(fence, window_us);
+	e->fence = fence;
 	e->avoid_etcd_leader = avoid_etcd_leader;
 }
 
@@ -406,12 +412,18 @@ void election_yield(struct election *e, const char *successor, const char *reaso
 	election_run(e);
 }
 
-void election_adopt(struct election *e, int64_t epoch, int64_t rev, int64_t deadline_us)
+void election_adopt(struct election *e, int64_t epoch, int64_t rev, int64_t window_us,
+                    int64_t deadline_us)
 {
 	assert(e->state == ELECTION_DOWN);
 	e->fit = true;
 	set_state(e, ELECTION_STANDBY, "ready");
-	become_taker(e, rev, epoch, 0, deadline_us, "kept over a restart");
+	e->rev = rev;
+	e->epoch = epoch;
+	e->window_us = window_us;
+	e->take_at_us = 0;
+	e->deadline_us = deadline_us;
+	set_state(e, ELECTION_TAKING, "kept over a restart");
 	set_state(e, ELECTION_OWNER, e->reason);
 }
 
@@ -426,8 +438,7 @@ void election_on_take(struct election *e, enum election_verdict verdict, int64_t
 {
 	call_answered(&e->takes, verdict != ELECTION_UNKNOWN, sent_us);
 	if (verdict == ELECTION_DONE && e->state == ELECTION_STANDBY)
-		become_taker(e, rev, e->claim_epoch, e->claim_take_at_us, sent_us + e->window_us,
-		             e->claim_reason);
+		become_taker(e, rev, e->claim_window_us, sent_us + e->claim_window_us);
 	else if (verdict != ELECTION_DONE)
 		/* Somebody was faster, or nobody knows: what we believed of the keys is not enough. */
 		e->fresh_after_us = now_us(e);
@@ -515,7 +526,7 @@ int64_t election_epoch(const struct election *e)
 
 int64_t election_window_us(const struct election *e)
 {
-	return e->window_us;
+	return e->rev != 0 ? e->window_us : e->next_window_us;
 }
 
 int64_t election_late_us(const struct election *e)

@@ -74,7 +74,8 @@ struct election *election_new(const struct facts *facts, const struct record_nod
 void election_free(struct election *election);
 DEFINE_AUTO(struct election, election_free);
 
-/* The timing in force; avoid_etcd_leader as in policy.h. */
+/* For the next swap; a record that is held keeps the window that it promises. avoid_etcd_leader as
+ * in policy.h. */
 void election_configure(struct election *election, int64_t window_us, enum fence_kind fence,
                         bool avoid_etcd_leader);
 
@@ -89,7 +90,8 @@ void election_yield(struct election *election, const char *successor, const char
 
 /* The record at this revision is ours, and its address is on the link until deadline_us: the
  * process before us left it to us. Makes the node fit; only before the first election_run(). */
-void election_adopt(struct election *election, int64_t epoch, int64_t rev, int64_t deadline_us);
+void election_adopt(struct election *election, int64_t epoch, int64_t rev, int64_t window_us,
+                    int64_t deadline_us);
 
 /* Answers. sent_us is the clock before the sending of the very request that was answered. */
 void election_on_read(struct election *election, bool ok);
@@ -109,6 +111,7 @@ const char *election_reason(const struct election *election);
 int64_t election_since_us(const struct election *election);
 int64_t election_rev(const struct election *election); /* of our own record, from taking on */
 int64_t election_epoch(const struct election *election);
+/* Of our own record, else the one that the next will have. */
 int64_t election_window_us(const struct election *election);
 int64_t election_late_us(const struct election *election);
 

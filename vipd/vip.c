@@ -135,6 +135,7 @@ void vip_on_link_changed(struct vip *v)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
 	bool carrier = link != NULL && link->up && link->carrier;
+	bool news = carrier && (!v->carrier || !mac_equal(&link->mac, &v->mac));
 	int r;
 
 	if ((link != NULL) != v->link_present)
@@ -145,9 +146,12 @@ void vip_on_link_changed(struct vip *v)
 	                       link != NULL ? &link->mac : NULL);
 	if (r < 0)
 		log_warning_errno(r, "announcer_failed", "vip=%s ifname=%s", v->text, v->config->link);
-	if (carrier && !v->carrier && election_state(v->election) == ELECTION_OWNER)
+	/* The switch port is new, or our MAC is (a bond that changed its port). */
+	if (news && election_state(v->election) == ELECTION_OWNER)
 		announcer_start(v->announcer);
 	v->carrier = carrier;
+	if (link != NULL)
+		v->mac = link->mac;
 	vip_review(v);
 }
 
@@ -230,12 +234,9 @@ static void adopt(struct vip *v, const struct keep_vip *kept)
 		(void) fence_drop(v->fence);
 		return;
 	}
-	/* The window must be the one that the record promises to others, whatever is configured now. */
-	election_configure(v->election, kept->window_us, fence_kind(v->fence),
-	                   v->config->policy.avoid_etcd_leader);
 	v->timing_known = true;
 	v->joined = true;
-	election_adopt(v->election, kept->epoch, kept->rev, kept->deadline_us);
+	election_adopt(v->election, kept->epoch, kept->rev, kept->window_us, kept->deadline_us);
 }
 
 static void arm_fence(struct vip *v)
@@ -350,6 +351,9 @@ enum vip_move_result vip_move(struct vip *v, const char *successor)
 	else
 		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
 	if (to == NULL || !to->eligible)
+		return VIP_MOVE_NO_CANDIDATE;
+	/* It would hand it over again at once. */
+	if (to->health == HEALTH_BAD && v->me.health != HEALTH_BAD)
 		return VIP_MOVE_NO_CANDIDATE;
 	election_yield(v->election, to->node, "moved by hand");
 	return VIP_MOVE_STARTED;

@@ -39,6 +39,7 @@ struct vip {
 	/* fitness */
 	bool link_present;
 	bool carrier;
+	struct mac mac;
 	bool timing_known;
 	bool joined; /* our node key has stood in etcd, or the process before us left us the VIP */
 	bool stopping;

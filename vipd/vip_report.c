@@ -51,6 +51,8 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 	if (fence_kind(v->fence) == FENCE_LIFETIME && v->config->policy.fence != CONFIG_FENCE_LIFETIME)
 		add_warning(room, report,
 		            "no nftables in this kernel: the address lifetime is the only fence");
+	if (v->on_hold && election_state(v->election) == ELECTION_OWNER)
+		add_warning(room, report, "on hold, but no other node can take the address");
 	if (v->sockets_unsupported)
 		add_warning(room, report,
 		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");

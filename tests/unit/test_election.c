@@ -24,7 +24,6 @@
 
 #define NODES 3
 #define MESSAGES_MAX 256
-#define WINDOW_US (3 * US_PER_S)
 
 /* Which rule is broken. */
 enum mutation {
@@ -84,6 +83,7 @@ struct node {
 	int64_t kept_deadline_us;
 	int64_t kept_epoch;
 	int64_t kept_rev;
+	int64_t kept_window_us;
 };
 
 struct world {
@@ -204,6 +204,7 @@ static int op_hold(int64_t deadline_us, void *ctx)
 	n->kept_deadline_us = deadline_us;
 	n->kept_epoch = election_epoch(n->election);
 	n->kept_rev = election_rev(n->election);
+	n->kept_window_us = election_window_us(n->election);
 	/* The kernel counts with the node's own clock; late by up to e. */
 	n->silent_at_us = n->world->mutation == MUTATION_NO_FENCE
 	                      ? MONO_NEVER
@@ -263,7 +264,7 @@ static void carry_out(struct world *w, struct message *m)
 			break;
 		s->owner = m->claim.record;
 		if (w->mutation == MUTATION_SHORT_WORD)
-			s->owner.window_us = WINDOW_US / 6;
+			s->owner.window_us /= 6;
 		s->owner_rev = ++s->revision;
 		m->verdict = ELECTION_DONE;
 		break;
@@ -355,16 +356,24 @@ static void deliver(struct world *w, struct message *m)
 /* --- nodes --------------------------------------------------------------------------------------
  */
 
+/* Nodes need not be configured alike, and not for ever. */
+static void configure(struct node *n)
+{
+	election_configure(n->election, US_PER_S + random_below(n->world, 4 * US_PER_S), FENCE_NFTABLES,
+	                   true);
+}
+
 static void start_process(struct node *n)
 {
 	n->life++;
 	facts_init(&n->facts);
 	n->election = election_new(&n->facts, &n->me, &ops, n);
-	election_configure(n->election, WINDOW_US, FENCE_NFTABLES, true);
+	configure(n);
 	n->wake_us = 0;
 	n->world->store.revision++; /* it writes its node key */
 	if (n->held && n->kept_deadline_us > local_us(n))
-		election_adopt(n->election, n->kept_epoch, n->kept_rev, n->kept_deadline_us);
+		election_adopt(n->election, n->kept_epoch, n->kept_rev, n->kept_window_us,
+		               n->kept_deadline_us);
 	else
 		n->held = false;
 	election_set_fit(n->election, true, "");
@@ -432,7 +441,7 @@ static void step_messages(struct world *w)
 			carry_out(w, m);
 			m->answer = true;
 			m->lost = chance(w, 3);
-			m->at_us = w->now_us + (chance(w, 95) ? random_below(w, 5 * US_PER_MS)
+			m->at_us = w->now_us + (chance(w, 85) ? random_below(w, 5 * US_PER_MS)
 			                                      : random_below(w, 2 * US_PER_S));
 		}
 		if (!is_running(n))
@@ -462,7 +471,7 @@ static void do_mischief(struct world *w)
 {
 	struct node *n = &w->nodes[random_below(w, NODES)];
 
-	switch (random_below(w, 7)) {
+	switch (random_below(w, 8)) {
 	case 0:
 		n->stopped_until_us = w->now_us + random_below(w, 8 * US_PER_S);
 		break;
@@ -492,6 +501,10 @@ static void do_mischief(struct world *w)
 			election_yield(n->election, chance(w, 50) ? w->nodes[0].name : "", "moved by hand");
 		break;
 	case 6:
+		if (n->election != NULL)
+			configure(n);
+		break;
+	case 7:
 		n->me.eligible = !n->me.eligible || chance(w, 50);
 		w->store.revision++;
 		if (is_running(n))
