@@ -133,6 +133,9 @@ int sockdestroy_by_local_addr(const struct addr *addr)
 		r = 0;
 	if (r >= 0 && addr->family == AF_INET)
 		r = collect(nl, AF_INET, &f);
+	/* Nobody answers for TCP: inet_diag is not there. */
+	if (r == -ENOENT)
+		r = -EOPNOTSUPP;
 	for (size_t i = 0; r >= 0 && i < f.n; i++) {
 		r = destroy_one(nl, &f.reqs[i]);
 		if (r >= 0)

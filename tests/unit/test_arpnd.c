@@ -113,6 +113,28 @@ static void test_round_trip(void)
 	}
 }
 
+/* The sum, by another way than the code's: modulo 65535. */
+static void test_checksum(void)
+{
+	const struct mac a = mac_of(MAC_A);
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		struct addr target = addr_of(VIP6);
+		struct arpnd_frame f;
+		uint8_t buf[ARPND_FRAME_MAX];
+		uint64_t sum = 58 + 32;
+
+		for (size_t k = 1; k < sizeof(target.bytes); k++)
+			target.bytes[k] = (uint8_t) ((i * 2654435761U + k * 40503U) >> (k % 3 * 8));
+		arpnd_frame_announcement(&target, &a, ARPND_FRAME_ADVERTISE, &f);
+		CHECK_EQ_INT(arpnd_frame_build(&f, buf), ARPND_FRAME_MAX);
+		for (size_t k = 22; k < ARPND_FRAME_MAX; k += 2)
+			sum += (uint64_t) buf[k] << 8 | buf[k + 1];
+		if (!CHECK_EQ_INT(sum % 65535, 0))
+			break;
+	}
+}
+
 static void test_malformed(void)
 {
 	static const struct {
@@ -259,6 +281,8 @@ static void test_hearing(void)
 	    {"our own, reflected", VIP4, NULL, ARPND_FRAME_ARP_REQUEST, true, MAC_A, MAC_A, 0, 0, -1},
 	    {"our own sent on by another", VIP4, NULL, ARPND_FRAME_ARP_REQUEST, true, MAC_B, MAC_A, 0,
 	     0, -1},
+	    {"sent by us about another", VIP4, NULL, ARPND_FRAME_ARP_REQUEST, true, MAC_A, MAC_B, 0, 0,
+	     -1},
 	    {"in another VLAN", VIP4, NULL, ARPND_FRAME_ARP_REQUEST, true, MAC_B, MAC_B, 0, 0, 10},
 	    {"priority tag", VIP4, NULL, ARPND_FRAME_ARP_REQUEST, true, MAC_B, MAC_B, 1, 0, 0},
 	    {"NA", VIP6, NULL, ARPND_FRAME_ADVERTISE, true, MAC_B, MAC_B, 1, 0, -1},
@@ -444,6 +468,7 @@ int main(void)
 {
 	test_golden();
 	test_round_trip();
+	test_checksum();
 	test_malformed();
 	test_forbidden();
 
