@@ -67,7 +67,7 @@ $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
-$(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcd))
+$(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcdtest))
 
 $(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libweb.a \
                    $(BUILD)/libetcd.a $(BASE_LINK)

@@ -12,7 +12,8 @@
  * settles the call: the others are cancelled, then the user is told, as the last act.
  *
  * A write that may not land twice is tried again only if the last attempt certainly did nothing;
- * else it ends at once, and is marked ambiguous.
+ * else it ends at once, and is marked ambiguous. While it waits for a connection it is withdrawn
+ * after hedge_ms, and goes to the next once gRPC has said that it was not sent.
  */
 #include "etcd/call.h"
 
@@ -46,6 +47,7 @@ struct candidate {
 	unsigned token_generation;
 	unsigned n_tries;
 	int64_t not_before_us;
+	bool withdrawn;   /* in flight, and cancelled */
 	bool unreachable; /* the last try found no connection */
 };
 
@@ -298,6 +300,7 @@ static void start_attempt(struct etcd_call *call, struct candidate *candidate, i
 		(void) auth_token(call->etcd->auth, &metadata.token, &candidate->token_generation);
 	candidate->n_tries++;
 	candidate->unreachable = false;
+	candidate->withdrawn = false;
 	call->last_start_us = now_us;
 	candidate->rpc =
 	    rpc_start(endpoint_channel(candidate->endpoint), call->etcd->queue, call->spec.method,
@@ -354,8 +357,25 @@ static bool all_are_unreachable(const struct etcd_call *call)
 	return true;
 }
 
-/* When the next attempt may start, or MONO_NEVER. */
-static int64_t next_start_us(const struct etcd_call *call)
+/* The attempt of a plain write that found no connection so far, when there is somebody else to ask.
+ */
+static struct candidate *find_unsent(struct etcd_call *call)
+{
+	struct candidate *unsent = NULL;
+	bool untried = false;
+
+	for (size_t i = 0; i < call->n_candidates; i++) {
+		struct candidate *candidate = &call->candidates[i];
+
+		untried |= candidate->n_tries == 0;
+		if (candidate->rpc != NULL && !candidate->withdrawn && !rpc_was_sent(candidate->rpc))
+			unsent = candidate;
+	}
+	return untried ? unsent : NULL;
+}
+
+/* When the next attempt may start, or one that was not sent be withdrawn; or MONO_NEVER. */
+static int64_t next_start_us(struct etcd_call *call)
 {
 	int64_t at_us = MONO_NEVER;
 
@@ -365,7 +385,7 @@ static int64_t next_start_us(const struct etcd_call *call)
 	}
 	if (count_in_flight(call) == 0)
 		return at_us;
-	if (!has_flag(call, CALL_REPEATABLE) || at_us == MONO_NEVER)
+	if (at_us == MONO_NEVER || (!has_flag(call, CALL_REPEATABLE) && find_unsent(call) == NULL))
 		return MONO_NEVER;
 	return MAX(at_us, call->last_start_us + call->etcd->hedge_us);
 }
@@ -391,6 +411,24 @@ static bool token_is_there(struct etcd_call *call)
 	return false;
 }
 
+/* It is time. */
+static void start_next(struct etcd_call *call, int64_t now_us)
+{
+	struct candidate *candidate;
+
+	if (count_in_flight(call) > 0 && !has_flag(call, CALL_REPEATABLE)) {
+		candidate = find_unsent(call);
+		if (candidate != NULL) {
+			candidate->withdrawn = true;
+			rpc_withdraw(candidate->rpc);
+		}
+		return;
+	}
+	candidate = choose(call, now_us);
+	if (candidate != NULL)
+		start_attempt(call, candidate, now_us);
+}
+
 static void advance(struct etcd_call *call)
 {
 	int64_t now_us = mono_now_us();
@@ -405,12 +443,8 @@ static void advance(struct etcd_call *call)
 		return;
 	}
 	if (token_is_there(call)) {
-		if (next_start_us(call) <= now_us) {
-			struct candidate *candidate = choose(call, now_us);
-
-			if (candidate != NULL)
-				start_attempt(call, candidate, now_us);
-		}
+		if (next_start_us(call) <= now_us)
+			start_next(call, now_us);
 		wake_us = MIN(wake_us, next_start_us(call));
 	}
 	arm_timer(call, wake_us, now_us);

@@ -295,8 +295,8 @@ struct etcd_status {
 	bool learner;
 };
 
-/* Of the member behind one endpoint (its own view; works without quorum). -ENOENT unless endpoint is
- * one of etcd_endpoints(). */
+/* Of the member behind one endpoint (its own view; works without quorum). -ENOENT unless endpoint
+ * is one of etcd_endpoints(). */
 typedef void (*etcd_status_fn)(const struct etcd_outcome *outcome, const struct etcd_status *status,
                                void *userdata);
 int etcd_endpoint_status(struct etcd *etcd, const char *endpoint, etcd_status_fn fn, void *userdata,

@@ -184,10 +184,15 @@ struct rpc *rpc_start(struct channel *channel, struct queue *queue, const char *
 	return rpc;
 }
 
+void rpc_withdraw(struct rpc *rpc)
+{
+	(void) grpc_call_cancel(rpc->call, NULL);
+}
+
 void rpc_cancel(struct rpc *rpc)
 {
 	rpc->done = NULL;
-	(void) grpc_call_cancel(rpc->call, NULL);
+	rpc_withdraw(rpc);
 }
 
 bool rpc_was_sent(const struct rpc *rpc)

@@ -61,5 +61,8 @@ struct rpc *rpc_start(struct channel *channel, struct queue *queue, const char *
 /* done will not run. */
 void rpc_cancel(struct rpc *rpc);
 
+/* Cancels, but done will run, and tells whether it was sent after all. */
+void rpc_withdraw(struct rpc *rpc);
+
 /* It may have reached the server by now. */
 bool rpc_was_sent(const struct rpc *rpc);

@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "check.h"
-#include "etcd/cluster.h"
+#include "etcdtest/cluster.h"
 #include "etcd/etcd.h"
-#include "etcd/sync.h"
+#include "etcdtest/sync.h"
 
 static struct ev_loop *ev;
 static struct cluster *cluster;

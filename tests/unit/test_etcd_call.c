@@ -14,10 +14,10 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
-#include "etcd/cluster.h"
+#include "etcdtest/cluster.h"
 #include "etcd/etcd.h"
-#include "etcd/server.h"
-#include "etcd/sync.h"
+#include "etcdtest/server.h"
+#include "etcdtest/sync.h"
 
 #define SLACK_MS 120
 
@@ -291,6 +291,22 @@ static void test_refusal_beside_an_attempt_in_flight(void)
 	end();
 }
 
+/* Nor one behind it, which failed without a verdict. */
+static void test_refusal_after_a_failure(void)
+{
+	struct answer a;
+
+	begin(2);
+	server_set(servers[0], SERVER_TXN, unavailable);
+	server_set(servers[1], SERVER_TXN,
+	           (struct server_rule){.code = GRPC_STATUS_RESOURCE_EXHAUSTED,
+	                                .text = "etcdserver: mvcc: database space exceeded"});
+	a = sync_swap(ev, etcd, "k", 0, "v", true);
+	CHECK_EQ_INT(a.r, -ENOSPC);
+	CHECK(a.ambiguous);
+	end();
+}
+
 /* UNAVAILABLE of the hedge settles nothing while the first may answer. */
 static void test_failed_hedge(void)
 {
@@ -376,6 +392,15 @@ static void test_black_hole(void)
 	CHECK_EQ_INT(a.r, 0);
 	CHECK_BETWEEN(elapsed_ms(&a), 0, 300 + SLACK_MS);
 	etcd_free(TAKE_PTR(etcd));
+	/* A plain write too: what waits for a connection was not sent, and may go elsewhere. */
+	CHECK_EQ_INT(etcd_new(ev, &(struct etcd_options){.endpoints = urls, .n_endpoints = 2},
+	                      (char[ETCD_ERROR_TEXT_MAX]){0}, &etcd),
+	             0);
+	a = sync_put(ev, etcd, "k", "v", 0);
+	CHECK_EQ_INT(a.r, 0);
+	CHECK_BETWEEN(elapsed_ms(&a), 0, 300 + SLACK_MS);
+	CHECK_BETWEEN(sent_after_ms(&a), 299, 300 + SLACK_MS);
+	etcd_free(TAKE_PTR(etcd));
 	/* Alone: nothing was ever sent. */
 	connect_client(urls, 1);
 	a = sync_put(ev, etcd, "k", "v", 0);
@@ -452,15 +477,17 @@ static void test_two_names_of_one_member(void)
 	struct answer a;
 
 	begin(3);
-	server_set(servers[0], SERVER_RANGE, (struct server_rule){.times = 1});
-	CHECK_EQ_INT(sync_get(ev, etcd, "k").r, 0);
 	server_set_member(servers[1], 0);
-	server_set(servers[0], SERVER_PUT,
-	           (struct server_rule){
-	               .code = GRPC_STATUS_UNAVAILABLE, .text = "etcdserver: no leader", .times = 1});
-	/* Learns who the second is, and makes it the primary. */
-	a = sync_put(ev, etcd, "k", "v", 0);
-	CHECK_EQ_STR(a.endpoint, server_url(servers[1]));
+	/* Each answers once, so that all are known; the first goes first again. */
+	for (size_t i = 0; i < 3; i++)
+		server_set(servers[i], SERVER_PUT, no_leader);
+	for (size_t i = 3; i-- > 0;) {
+		struct server_rule good = {.times = 1};
+
+		server_set(servers[i], SERVER_PUT, good);
+		a = sync_put(ev, etcd, "k", "v", 0);
+		CHECK_EQ_STR(a.endpoint, server_url(servers[i]));
+	}
 	server_set(servers[0], SERVER_RANGE, silent);
 	server_set(servers[1], SERVER_RANGE, silent);
 	a = sync_get(ev, etcd, "k");
@@ -646,6 +673,7 @@ int main(void)
 	test_no_leader();
 	test_verdicts_settle();
 	test_refusal_beside_an_attempt_in_flight();
+	test_refusal_after_a_failure();
 	test_failed_hedge();
 	test_nobody_listens();
 	test_black_hole();

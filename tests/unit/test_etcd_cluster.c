@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
-#include "etcd/cluster.h"
+#include "etcdtest/cluster.h"
 #include "etcd/etcd.h"
-#include "etcd/sync.h"
+#include "etcdtest/sync.h"
 
 #define MEMBERS 3
 

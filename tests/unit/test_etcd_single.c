@@ -7,9 +7,9 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "check.h"
-#include "etcd/cluster.h"
+#include "etcdtest/cluster.h"
 #include "etcd/etcd.h"
-#include "etcd/sync.h"
+#include "etcdtest/sync.h"
 
 static struct ev_loop *ev;
 

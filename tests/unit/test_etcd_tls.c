@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
-#include "etcd/cluster.h"
+#include "etcdtest/cluster.h"
 #include "etcd/etcd.h"
-#include "etcd/sync.h"
+#include "etcdtest/sync.h"
 
 /* c-ares 1.18 (Debian 12) loses ten bytes each time it looks up "localhost". */
 const char *__lsan_default_suppressions(void);

@@ -9,8 +9,8 @@
 #include "base/mono.h"
 #include "check.h"
 #include "etcd/etcd.h"
-#include "etcd/server.h"
-#include "etcd/sync.h"
+#include "etcdtest/server.h"
+#include "etcdtest/sync.h"
 
 static struct ev_loop *ev;
 static struct server *servers[2];

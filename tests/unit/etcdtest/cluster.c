@@ -172,29 +172,17 @@ void cluster_restart(struct cluster *cluster, size_t index)
 		exec_etcd(cluster, index);
 }
 
-static bool port_answers(int port)
-{
-	struct sockaddr_in sin = {.sin_family = AF_INET,
-	                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	                          .sin_port = htons((uint16_t) port)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int r = connect(fd, (struct sockaddr *) &sin, sizeof(sin));
-
-	(void) close(fd);
-	return r == 0;
-}
-
-/* etcd opens its client port once it has found a leader. */
+/* etcd opens its client port long before it answers there. */
 static void wait_until_ready(struct cluster *cluster)
 {
-	for (size_t i = 0; i < cluster->n_members; i++) {
-		for (int tries = 0; !port_answers(cluster->members[i].client_port); tries++) {
-			if (tries > 1000 || waitpid(cluster->members[i].pid, NULL, WNOHANG) != 0) {
+	for (int tries = 0; !cluster_ctl(cluster, "endpoint health --cluster"); tries++) {
+		for (size_t i = 0; i < cluster->n_members; i++) {
+			if (tries > 200 || waitpid(cluster->members[i].pid, NULL, WNOHANG) != 0) {
 				(void) fprintf(stderr, "cluster: etcd does not start: see %s\n", cluster->dir);
 				exit(1);
 			}
-			(void) usleep(10000);
 		}
+		(void) usleep(50000);
 	}
 }
 
