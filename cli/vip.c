@@ -60,7 +60,7 @@ int cli_vip_status(const struct cli *cli, int argc, char **argv)
 static void print_move(const char *vip, const json_t *object)
 {
 	const char *owner = json_string_value(json_object_get(object, "owner"));
-	const json_t *duration_ms = json_object_get(object, "duration_ms");
+	const json_t *duration_ms = json_object_get(object, "durationMs");
 
 	table_print_safe(stdout, vip);
 	(void) fputs(": ", stdout);

@@ -283,8 +283,7 @@ static const struct {
     {"fairlead_vipd_fence_window_seconds", METRICS_GAUGE, "What one confirmation grants.",
      fence_window_of},
     {"fairlead_vipd_bound_seconds", METRICS_GAUGE,
-     "The longest that two nodes may answer, whatever happens: window and lateness of the fence.",
-     bound_of},
+     "The longest that two nodes may answer for the VIP, whatever happens.", bound_of},
     {"fairlead_vipd_confirm_rtt_seconds", METRICS_GAUGE,
      "Round trip of the last confirmation that etcd answered.", confirm_rtt_of},
     {"fairlead_vipd_confirmations_total", METRICS_COUNTER, "Confirmations that etcd granted.",
@@ -340,7 +339,7 @@ static void put_health(struct metrics *m, const struct vip_report *reports, size
 static void put_moves(struct metrics *m, const struct vip_report *reports, size_t n)
 {
 	metrics_family(m, "fairlead_vipd_moves_total", METRICS_COUNTER,
-	               "Moves of the VIP to or from this node, by reason.");
+	               "Moves of the VIP that this process has seen, by reason.");
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < reports[i].n_moves; k++) {
 			const struct metrics_label labels[] = {{"vip", reports[i].vip},

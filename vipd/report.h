@@ -54,7 +54,7 @@ struct vip_report {
 	const char *fence; /* "nftables" or "lifetime": the one in force */
 	int64_t fence_window_us;
 	int64_t fence_late_us;
-	int64_t bound_us;       /* window and lateness: two owners never overlap for longer */
+	int64_t bound_us;       /* two owners never overlap for longer */
 	int64_t fence_left_us;  /* REPORT_NONE unless this node holds the address */
 	int64_t confirm_rtt_us; /* of the last one that was answered; or REPORT_NONE */
 	uint64_t confirmations;
@@ -70,7 +70,7 @@ struct vip_report {
 	bool etcd_ok;              /* the last call was answered */
 
 	struct vip_report_move last_move;
-	/* The moves that this process took part in, by reason; their sum is `moves`. */
+	/* The moves that this process has seen, by reason; their sum is `moves`. */
 	const struct vip_report_count *moves;
 	size_t n_moves;
 
