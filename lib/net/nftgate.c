@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the gate's sets in the kernel and remembers which addresses are guarded, so that the tables
- * can be made anew. What the tables contain is in nftgate_rules.c. vipd's fence calls this.
+ * can be made anew. What the tables contain is in nftgate_rules.c, and whether the kernel still has
+ * it so in nftgate_inspect.c. vipd's fence calls this.
  *
  * Every change is one transaction over both tables, so ARP and IP open and shut at one instant. The
  * timeout of an element cannot be changed in place before kernel 6.12, so opening is add, delete,
@@ -38,6 +39,7 @@
 #include "net/netlink.h"
 #include "net/nft_batch.h"
 #include "net/nft_read.h"
+#include "net/nftgate_inspect.h"
 #include "net/nftgate_rules.h"
 
 #define OPEN_ATTEMPTS_MAX 3
@@ -252,7 +254,7 @@ static int settle(struct nftgate *gate)
 	bool endless = false;
 	int r;
 
-	r = nftgate_rules_inspect(gate->nl, gate->table, &found);
+	r = nftgate_inspect(gate->nl, gate->table, &found);
 	if (r < 0)
 		return say_unsupported(r);
 	if (found != NFTGATE_ABSENT) {
@@ -309,7 +311,7 @@ static bool is_whole(struct nftgate *gate)
 	enum nftgate_found found;
 	struct nft_element places[PLACES_MAX];
 
-	if (nftgate_rules_inspect(gate->nl, gate->table, &found) < 0 || found != NFTGATE_SOUND)
+	if (nftgate_inspect(gate->nl, gate->table, &found) < 0 || found != NFTGATE_SOUND)
 		return false;
 	for (size_t i = 0; i < gate->n_guarded; i++) {
 		size_t n = places_of(gate, &gate->guarded[i], SET_GUARDED, places);
