@@ -24,10 +24,10 @@ for_seconds 7 settled_on "$OWNER"
 say "a foreign machine comes up with $VIP"
 conflict=$STEP
 host_up foreign
-ip -n foreign link set eth0 down
 inside foreign sysctl -qw net.ipv4.conf.eth0.arp_notify=1
 ip -n foreign address add "$VIP/32" dev eth0
-ip -n foreign link set eth0 up
+# The kernel announces its addresses when the MAC is set, even to what it was.
+ip -n foreign link set eth0 address "$(node_mac foreign)"
 wait_until 5 grep -q "announce $(node_mac foreign)" "$(wire_log)"
 wait_until 5 conflict_noticed
 wait_until 5 owner_announces_after "$conflict"

@@ -8,8 +8,8 @@
 
 # A client that asks ten times a second on one connection, and writes down each new connection.
 client_begins() {
-	spawn client cl curl -s --rate 36000/h --max-time 30 -o /dev/null -w '%{num_connects}\n' \
-		"http://$VIP:8080/[1-${1:-60}]"
+	spawn client cl stdbuf -oL curl -s --rate 36000/h --max-time 30 -o /dev/null -w '%{num_connects}\n' \
+		"http://$VIP:8080/[1-80]"
 	wait_until 3 client_has_asked 5
 }
 

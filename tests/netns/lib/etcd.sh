@@ -94,10 +94,7 @@ node_other_than() { # NODE...
 	done
 }
 
-etcd_revision() {
-	ETCD_AT=${1:-n1} etcd_ctl endpoint status --write-out json | jq '.[0].Status.header.revision'
-}
-
+# How many entries raft has been given so far: what everybody writes.
 etcd_raft_index() {
 	ETCD_AT=${1:-n1} etcd_ctl endpoint status --write-out json | jq '.[0].Status.raftIndex'
 }

@@ -68,14 +68,19 @@ story_end() {
 }
 
 story_evidence() {
-	local log
+	local log lines
 	wire_report_all
 	echo "--- addresses"
 	node_addresses
 	for log in "$LOG_DIR"/*.log; do
-		[[ -s $log && $log != */wire-* ]] || continue
-		echo "--- the end of $log"
-		tail -n "${TAIL_LINES:-15}" "$log" | cut -c1-400
+		case ${log##*/} in
+		wire-* | openssl.log | etcdctl.log) continue ;;
+		vipd-*) lines=20 ;;
+		*) lines=4 ;;
+		esac
+		[[ -s $log ]] || continue
+		echo "--- the end of ${log##*/}"
+		tail -n "$lines" "$log" | cut -c1-300
 	done
 }
 
