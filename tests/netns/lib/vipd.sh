@@ -94,6 +94,17 @@ status_is() { # NODE FILTER VALUE
 	[[ $(status "$1" "$2" 2>/dev/null) == "$3" ]]
 }
 
+# What every vipd says, for the reader of a failure.
+vipd_statuses() {
+	local node
+	for node in "${NODES[@]}"; do
+		alive "vipd-$node" || continue
+		[[ -z ${PAUSED[$node]:-} ]] || continue
+		echo "--- vip status on $node"
+		fairlead "$node" -o json vip status 2>&1
+	done
+}
+
 # Exactly one node's kernel has the address, its vipd says that it is the owner, and all others that
 # run know it.
 settled() {

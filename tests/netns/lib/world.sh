@@ -72,6 +72,7 @@ story_evidence() {
 	wire_report_all
 	echo "--- addresses"
 	node_addresses
+	vipd_statuses
 	for log in "$LOG_DIR"/*.log; do
 		case ${log##*/} in
 		wire-* | openssl.log | etcdctl.log) continue ;;
