@@ -167,6 +167,11 @@ void ledger_read(struct ledger *l)
 	send_read(l, true);
 }
 
+void ledger_follow(struct ledger *l)
+{
+	send_read(l, false);
+}
+
 static enum election_verdict verdict_of(const struct etcd_outcome *outcome,
                                         const struct etcd_txn_result *result)
 {

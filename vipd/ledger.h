@@ -44,6 +44,10 @@ void ledger_free(struct ledger *ledger);
 DEFINE_AUTO(struct ledger, ledger_free);
 
 void ledger_read(struct ledger *ledger);
+
+/* Reads and watches, without answering the election. */
+void ledger_follow(struct ledger *ledger);
+
 void ledger_take(struct ledger *ledger, const struct election_claim *claim);
 void ledger_confirm(struct ledger *ledger, int64_t rev, int64_t epoch);
 void ledger_release(struct ledger *ledger, const struct record_owner *record, int64_t rev);

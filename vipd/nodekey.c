@@ -24,7 +24,7 @@ static const struct fsm_state states[NODEKEY_STATES] = {
     [NODEKEY_CLAIMING] = {"claiming",
                           FSM_TO(NODEKEY_PRESENT) | FSM_TO(NODEKEY_TAKEN) | FSM_TO(NODEKEY_ABSENT)},
     [NODEKEY_PRESENT] = {"present", FSM_TO(NODEKEY_ABSENT) | FSM_TO(NODEKEY_TAKEN)},
-    [NODEKEY_TAKEN] = {"taken", FSM_TO(NODEKEY_CLAIMING) | FSM_TO(NODEKEY_ABSENT)},
+    [NODEKEY_TAKEN] = {"taken", FSM_TO(NODEKEY_PRESENT) | FSM_TO(NODEKEY_ABSENT)},
 };
 
 struct nodekey {
@@ -81,8 +81,9 @@ static void found(struct nodekey *k, const struct etcd_kv *kv)
 	(void) strcpy(k->other, n.instance);
 	if (k->taken_since_us == 0)
 		k->taken_since_us = mono_now_us();
-	set_state(k, NODEKEY_TAKEN);
+	/* First the timer: whoever hears of the new state may ask for an update at once. */
 	retry_later(k);
+	set_state(k, NODEKEY_TAKEN);
 }
 
 static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
@@ -138,7 +139,9 @@ static void write_key(struct nodekey *k)
 	ev_timer_stop(k->ev, &k->timer);
 	k->in_flight = record_node_format(k->me);
 	put.value = ETCD_STR(k->in_flight);
-	if (k->state != NODEKEY_PRESENT)
+	/* One that is taken stays so while it is tried again, else the trouble would be news each time.
+	 */
+	if (k->state == NODEKEY_ABSENT)
 		set_state(k, NODEKEY_CLAIMING);
 	r = etcd_txn(k->etcd, &txn, written_cb, k, &k->call);
 	assert(r >= 0);
@@ -148,7 +151,7 @@ void nodekey_update(struct nodekey *k)
 {
 	AUTO(free) char *value = NULL;
 
-	if (k->lease == 0 || k->call != NULL)
+	if (k->lease == 0 || k->call != NULL || ev_is_active(&k->timer))
 		return;
 	value = record_node_format(k->me);
 	if (k->state == NODEKEY_PRESENT && k->written != NULL && strcmp(value, k->written) == 0)

@@ -237,6 +237,8 @@ static void adopt(struct vip *v, const struct keep_vip *kept)
 	v->timing_known = true;
 	v->joined = true;
 	election_adopt(v->election, kept->epoch, kept->rev, kept->window_us, kept->deadline_us);
+	/* An owner confirms and reads nothing: without this it would never learn who else is there. */
+	ledger_follow(v->ledger);
 }
 
 static void arm_fence(struct vip *v)
