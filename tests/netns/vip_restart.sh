@@ -39,5 +39,7 @@ done
 
 say "vipd on $OWNER reloads"
 signal HUP "vipd-$OWNER"
+wait_until 5 log_says "vipd-$OWNER" 'event=reload'
+wait_until 5 settled_on "$OWNER"
 for_seconds 2 settled_on "$OWNER"
 wire_check --from "$STEP" --expect-moves 0 --max-owners 1 --max-gap-ms 100
