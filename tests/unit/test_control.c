@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "tests/unit/check.h"
+#include "tests/unit/turn.h"
 
 #define NOBODY 65534
 #define WAIT_US (5 * US_PER_S)
@@ -90,25 +91,10 @@ static const struct control_command commands[] = {
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-static void wake_cb(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int revents UNUSED)
-{
-}
-
-/* Turns the loop once, for 10 ms at most. */
-static void turn(void)
-{
-	ev_timer wake;
-
-	ev_timer_init(&wake, wake_cb, 0.01, 0.);
-	ev_timer_start(ev, &wake);
-	ev_run(ev, EVRUN_ONCE);
-	ev_timer_stop(ev, &wake);
-}
-
 static void turn_a_while(void)
 {
 	for (int i = 0; i < 5; i++)
-		turn();
+		turn_once(ev);
 }
 
 static int dial(void)
@@ -139,7 +125,7 @@ static void say(int fd, const char *bytes, size_t len)
 		} else if (errno != EAGAIN) {
 			return;
 		}
-		turn();
+		turn_once(ev);
 	}
 }
 
@@ -162,7 +148,7 @@ static char *hear(int fd)
 			(void) close(fd);
 			return text;
 		}
-		turn();
+		turn_once(ev);
 	}
 	(void) close(fd);
 	(void) strcpy(text + len, "<still open>");
@@ -257,7 +243,7 @@ static void test_partial_lines(void)
 
 	for (size_t i = 0; i < sizeof(line) - 1; i++) {
 		say(fd, line + i, 1);
-		turn();
+		turn_once(ev);
 	}
 	{
 		AUTO(free) char *got = hear(fd);
@@ -362,7 +348,7 @@ static void test_client_disappears(void)
 	check_answer("vip echo a\n", "{\"words\":[\"a\"],\"x\":0.1}\nok\n");
 	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		control_reply(requests[i], json_pack("{s:i}", "n", i));
-		turn();
+		turn_once(ev);
 		control_ok(requests[i]);
 	}
 	for (int i = 2; i < CONTROL_CLIENTS_MAX; i++) {
@@ -427,7 +413,7 @@ static char *ask_as_nobody(gid_t gid, const char *line)
 		_exit(0);
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0)
-		turn();
+		turn_once(ev);
 	if (file_read(heard, 256, &text, &len) < 0)
 		text = xstrdup("<nothing>");
 	return text;
@@ -526,12 +512,6 @@ static bool has_hung_up(int fd)
 	return (p.revents & POLLHUP) != 0;
 }
 
-static void turn_until(int64_t time_us)
-{
-	while (mono_now_us() < time_us)
-		turn();
-}
-
 /* One that sends half a line, one that does not read, one that reads slowly, and one whose command
  * takes its time. */
 static void test_idle(void)
@@ -548,11 +528,11 @@ static void test_idle(void)
 	say(waiting, "defer\n", 6);
 	turn_a_while();
 	CHECK(open_request != NULL);
-	turn_until(start_us + CONTROL_IDLE_S * US_PER_S / 2);
+	turn_until(ev, start_us + CONTROL_IDLE_S * US_PER_S / 2);
 	CHECK(recv(slow, chunk, 1000 * 1000, 0) > 0);
-	turn_until(start_us + (CONTROL_IDLE_S - 1) * US_PER_S);
+	turn_until(ev, start_us + (CONTROL_IDLE_S - 1) * US_PER_S);
 	CHECK(is_open(half) && !has_hung_up(deaf) && is_open(waiting));
-	turn_until(start_us + (CONTROL_IDLE_S + 1) * US_PER_S);
+	turn_until(ev, start_us + (CONTROL_IDLE_S + 1) * US_PER_S);
 	CHECK(!is_open(half));
 	CHECK(has_hung_up(deaf));
 	CHECK(!has_hung_up(slow));

@@ -11,6 +11,7 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 #include "tests/unit/nginx.h"
+#include "tests/unit/turn.h"
 
 static void test_verdict(void)
 {
@@ -149,30 +150,12 @@ static void on_changed(enum health_state state, const char *reason, void *userda
 	health_free(TAKE_PTR(free_on_change));
 }
 
-static void wake_cb(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int revents UNUSED)
-{
-}
-
-static void turn_for(int64_t us)
-{
-	int64_t end_us = mono_now_us() + us;
-
-	while (mono_now_us() < end_us) {
-		ev_timer wake;
-
-		ev_timer_init(&wake, wake_cb, 0.01, 0.);
-		ev_timer_start(ev, &wake);
-		ev_run(ev, EVRUN_ONCE);
-		ev_timer_stop(ev, &wake);
-	}
-}
-
 /* Until the history is this, and for five more probes in which it must stay so. */
 static void expect(const char *want)
 {
 	for (int i = 0; i < 200 && strcmp(history, want) != 0; i++)
-		turn_for(20 * US_PER_MS);
-	turn_for(300 * US_PER_MS);
+		turn_for(ev, 20 * US_PER_MS);
+	turn_for(ev, 300 * US_PER_MS);
 	CHECK_EQ_STR(history, want);
 	history[0] = '\0';
 }
@@ -232,7 +215,7 @@ static void test_loop(void)
 
 	/* An interval of 60 ms, give or take a tenth: 16.7 a second. */
 	before = probes_seen();
-	turn_for(US_PER_S);
+	turn_for(ev, US_PER_S);
 	probes = probes_seen() - before;
 	if (!CHECK(probes >= 13 && probes <= 19))
 		(void) fprintf(stderr, "  %ld probes in a second\n", probes);
@@ -287,7 +270,7 @@ static void test_silence_and_certificates(void)
 
 	/* Freed with a probe under way: nothing comes. */
 	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
-	turn_for(1000);
+	turn_for(ev, 1000);
 	health_free(health);
 	expect("");
 

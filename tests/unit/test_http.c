@@ -13,6 +13,7 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 #include "tests/unit/nginx.h"
+#include "tests/unit/turn.h"
 
 #define WAIT_US (10 * US_PER_S)
 #define HUGE_BYTES (3 * 1024 * 1024)
@@ -55,34 +56,12 @@ static void on_done(const struct http_response *response, void *userdata)
 	a->total_s = response->total_s;
 }
 
-static void wake_cb(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int revents UNUSED)
-{
-}
-
-static void turn(void)
-{
-	ev_timer wake;
-
-	ev_timer_init(&wake, wake_cb, 0.01, 0.);
-	ev_timer_start(ev, &wake);
-	ev_run(ev, EVRUN_ONCE);
-	ev_timer_stop(ev, &wake);
-}
-
-static void turn_for(int64_t us)
-{
-	int64_t end_us = mono_now_us() + us;
-
-	while (mono_now_us() < end_us)
-		turn();
-}
-
 static void wait_for(const struct answer *a, unsigned calls)
 {
 	int64_t deadline_us = mono_now_us() + WAIT_US;
 
 	while (a->calls < calls && mono_now_us() < deadline_us)
-		turn();
+		turn_once(ev);
 	CHECK_EQ_INT(a->calls, calls);
 }
 
@@ -314,7 +293,7 @@ static void test_refused_requests(void)
 	CHECK_EQ_INT(file_write_atomic(token_file, "\n", 1, 0600, FILE_VOLATILE), 0);
 	CHECK_EQ_INT(http_send(http, &request, on_done, &a, &req), -EBADMSG);
 	CHECK(req == NULL);
-	turn_for(50 * US_PER_MS);
+	turn_for(ev, 50 * US_PER_MS);
 	CHECK_EQ_INT(a.calls, 0);
 }
 
@@ -446,7 +425,7 @@ static void check_others(void (*first)(void), bool cancel_at_once, unsigned want
 	}
 	if (cancel_at_once)
 		cancel_the_rest();
-	turn_for(400 * US_PER_MS);
+	turn_for(ev, 400 * US_PER_MS);
 	for (size_t i = 0; i < OTHERS; i++) {
 		CHECK(other_answers[i].calls <= 1);
 		calls += other_answers[i].calls;
@@ -522,7 +501,6 @@ static void test_rotation(void)
 static void start(void)
 {
 	AUTO(free) char *directives = NULL;
-	AUTO(free) char *huge = NULL;
 
 	nginx_init(&server);
 	(void) nginx_listen(16, &silent_port);
