@@ -80,13 +80,11 @@ static void remove_node(struct facts *f, const char *name)
 
 static void set_node(struct facts *f, const struct facts_key *k)
 {
-	size_t name_len = k->name_len - strlen(NODE_KEY);
 	struct record_node n = {0};
 	size_t i;
 
-	if (name_len == 0 || name_len >= sizeof(n.node))
+	if (record_node_name_parse(k->name + strlen(NODE_KEY), k->name_len - strlen(NODE_KEY), &n) < 0)
 		return;
-	memcpy(n.node, k->name + strlen(NODE_KEY), name_len);
 	if (k->value == NULL || record_node_parse(k->value, k->value_len, &n) < 0) {
 		remove_node(f, n.node);
 		return;

@@ -23,6 +23,10 @@
 /* What a recorded window and lateness may be; beyond it the record is nonsense or an attack. */
 #define WINDOW_MAX_MS 600000
 #define LATE_MAX_MS 60000
+/* Of an epoch; there is always a next one. */
+#define EPOCH_MAX (INT64_C(1) << 53)
+/* As in the configuration (config.h). */
+#define PRIORITY_MAX 1000
 
 DEFINE_AUTO(json_t, json_decref);
 
@@ -98,18 +102,27 @@ static json_t *load(const void *value, size_t len)
 }
 
 /* Copies text that fits and holds only printable ASCII, so that it can stand in a log line. */
-static bool copy_text(char *to, size_t size, const char *from)
+static bool copy_bytes(char *to, size_t size, const char *from, size_t len)
 {
-	size_t len = strlen(from);
-
 	if (len >= size)
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		if (from[i] < 0x20 || from[i] > 0x7e || from[i] == '"' || from[i] == '\\')
 			return false;
 	}
-	memcpy(to, from, len + 1);
+	memcpy(to, from, len);
+	to[len] = '\0';
 	return true;
+}
+
+static bool copy_text(char *to, size_t size, const char *from)
+{
+	return copy_bytes(to, size, from, strlen(from));
+}
+
+int record_node_name_parse(const char *text, size_t len, struct record_node *ret_node)
+{
+	return len > 0 && copy_bytes(ret_node->node, sizeof(ret_node->node), text, len) ? 0 : -EINVAL;
 }
 
 int record_owner_parse(const void *value, size_t len, struct record_owner *ret_owner)
@@ -127,8 +140,8 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 	                "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
 	                &late_ms, "released", &released, "successor", &successor, "reason", &reason,
 	                "time", &wall);
-	if (r < 0 || epoch < 1 || window_ms < 1 || window_ms > WINDOW_MAX_MS || late_ms < 0 ||
-	    late_ms > LATE_MAX_MS || node[0] == '\0' || instance[0] == '\0')
+	if (r < 0 || epoch < 1 || epoch > EPOCH_MAX || window_ms < 1 || window_ms > WINDOW_MAX_MS ||
+	    late_ms < 0 || late_ms > LATE_MAX_MS || node[0] == '\0' || instance[0] == '\0')
 		return -EINVAL;
 	if (!copy_text(o.node, sizeof(o.node), node) ||
 	    !copy_text(o.instance, sizeof(o.instance), instance) ||
@@ -163,19 +176,22 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_node n = *ret_node;
 	const char *instance = NULL, *health = NULL;
+	json_int_t priority = 0;
 	int eligible = 0, etcd_leader = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:i, s:s, s:b, s:b}", "instance", &instance, "priority",
-	                &n.priority, "health", &health, "eligible", &eligible, "etcdLeader",
+	r = json_unpack(object, "{s:s, s:I, s:s, s:b, s:b}", "instance", &instance, "priority",
+	                &priority, "health", &health, "eligible", &eligible, "etcdLeader",
 	                &etcd_leader);
-	if (r < 0 || instance[0] == '\0' || !copy_text(n.instance, sizeof(n.instance), instance))
+	if (r < 0 || priority < 0 || priority > PRIORITY_MAX || instance[0] == '\0' ||
+	    !copy_text(n.instance, sizeof(n.instance), instance))
 		return -EINVAL;
 	r = parse_health(health, &n.health);
 	if (r < 0)
 		return r;
+	n.priority = (int) priority;
 	n.eligible = eligible != 0;
 	n.etcd_leader = etcd_leader != 0;
 	*ret_node = n;

@@ -53,6 +53,8 @@ char *record_beat_format(int64_t epoch, int64_t sequence);
 int record_owner_parse(const void *value, size_t len, struct record_owner *ret_owner);
 /* Fills everything but the name. */
 int record_node_parse(const void *value, size_t len, struct record_node *ret_node);
+/* Fills the name, from what follows "node/" in the key. */
+int record_node_name_parse(const char *text, size_t len, struct record_node *ret_node);
 
 /* A new instance id from the kernel's random numbers. */
 void record_new_instance(char ret_instance[static RECORD_INSTANCE_LEN + 1]);
