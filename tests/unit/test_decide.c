@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The next step in each state, one case a line of the protocol: what is done, or until when it
+ * waits. Times are milliseconds around a NOW at which the owner has just fallen silent for its
+ * whole window (3 s, so that its period is 750 ms), and etcd has answered for long enough.
+ */
+#include "vipd/decide.h"
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "vipd/election.h"
+#include "vipd/timing.h"
+
+#define MS(n) (INT64_C(n) * US_PER_MS)
+#define NOW MS(1000000)
+#define AGO(ms) (NOW - MS(ms))
+#define IN(ms) (NOW + MS(ms))
+#define WINDOW MS(3000)
+#define NEVER MONO_NEVER
+
+struct scene {
+	struct facts facts;
+	struct record_node me;
+	struct decide_input in;
+};
+
+typedef void (*change_fn)(struct scene *s);
+
+struct decide_case {
+	const char *name;
+	change_fn change;
+	enum election_action want;
+	int64_t wake_us; /* with ELECTION_WAIT */
+};
+
+static void add_node(struct scene *s, const char *name, int priority)
+{
+	struct record_node *n = &s->facts.nodes[s->facts.n_nodes++];
+
+	*n = (struct record_node){.priority = priority, .health = HEALTH_GOOD, .eligible = true};
+	(void) snprintf(n->node, sizeof(n->node), "%s", name);
+	(void) snprintf(n->instance, sizeof(n->instance), "i-%s", name);
+}
+
+/* Node "b" looks at owner "a", whose record is at revision 40 and last beat at 50. */
+static void set_scene(struct scene *s, enum election_state state)
+{
+	memset(s, 0, sizeof(*s));
+	facts_init(&s->facts);
+	add_node(s, "a", 100);
+	add_node(s, "b", 100);
+	s->me = s->facts.nodes[1];
+	s->facts.known = true;
+	s->facts.has_owner = true;
+	(void) strcpy(s->facts.owner.node, "a");
+	(void) strcpy(s->facts.owner.instance, "i-a");
+	s->facts.owner.epoch = 7;
+	s->facts.owner.window_us = WINDOW;
+	s->facts.owner.late_us = TIMING_LATE_US;
+	s->facts.owner_rev = 40;
+	s->facts.beat_rev = 50;
+	s->facts.owner_as_of = s->facts.beat_as_of = 60;
+	s->facts.life_us = AGO(3000);
+	s->facts.quorum_since_us = AGO(60000);
+	s->facts.quorum_last_us = AGO(200);
+	s->in = (struct decide_input){
+	    .state = state,
+	    .now_us = NOW,
+	    .facts = &s->facts,
+	    .me = &s->me,
+	    .fit = true,
+	    .window_us = WINDOW,
+	    .late_us = TIMING_LATE_US,
+	    .worth_us = MS(750),
+	    .state_since_us = AGO(10000),
+	    .reads = {.last_sent_us = AGO(200), .last_ok = true},
+	};
+}
+
+static void run_cases(enum election_state state, change_fn base, const struct decide_case *cases,
+                      size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct scene s;
+		struct decision d;
+		bool ok;
+
+		set_scene(&s, state);
+		if (base != NULL)
+			base(&s);
+		if (cases[i].change != NULL)
+			cases[i].change(&s);
+		d = decide(&s.in);
+		ok = CHECK_EQ_INT(d.action, cases[i].want);
+		if (cases[i].want == ELECTION_WAIT)
+			ok = CHECK_EQ_INT(d.wake_us / US_PER_MS, cases[i].wake_us / US_PER_MS) && ok;
+		if (!ok)
+			(void) fprintf(stderr, "case: %s: %s\n", election_state_name(state), cases[i].name);
+	}
+}
+
+#define CHANGE(name, ...)             \
+	static void name(struct scene *s) \
+	{                                 \
+		__VA_ARGS__                   \
+	}
+#define RUN(state, base, cases) run_cases(state, base, cases, ARRAY_SIZE(cases))
+
+/* --- down --------------------------------------------------------------------------------------
+ */
+
+CHANGE(not_fit, s->in.fit = false;)
+
+static const struct decide_case down_cases[] = {
+    {"fit", NULL, ELECTION_ENTER, 0},
+    {"not fit", not_fit, ELECTION_WAIT, NEVER},
+};
+
+/* --- standby, the owner silent -----------------------------------------------------------------
+ */
+
+CHANGE(never_read, s->facts.known = false; s->in.reads.last_sent_us = 0;)
+CHANGE(never_read_pending, s->facts.known = false; s->in.reads.in_flight = 1;
+       s->in.reads.last_ok = false;)
+CHANGE(facts_too_old, s->in.fresh_after_us = AGO(199); s->in.reads.last_sent_us = AGO(250);)
+CHANGE(facts_just_fresh, s->in.fresh_after_us = AGO(200);)
+CHANGE(alive, s->facts.life_us = AGO(500);)
+CHANGE(suspect, s->facts.life_us = AGO(1125);)
+CHANGE(suspect_read_due, s->facts.life_us = AGO(1125); s->in.reads.last_sent_us = AGO(250);)
+CHANGE(nearly_silent, s->facts.life_us = AGO(2900);)
+CHANGE(longer_window, s->facts.owner.window_us = MS(5000); s->facts.life_us = AGO(4900);)
+CHANGE(longer_window_over, s->facts.owner.window_us = MS(5000); s->facts.life_us = AGO(5000);)
+CHANGE(streak_broken, s->facts.quorum_since_us = NEVER; s->in.reads.last_ok = false;)
+CHANGE(streak_broken_pending, s->facts.quorum_since_us = NEVER; s->in.reads.last_ok = false;
+       s->in.reads.in_flight = 1;)
+CHANGE(streak_young, s->facts.quorum_since_us = AGO(999);)
+CHANGE(streak_old_enough, s->facts.quorum_since_us = AGO(1000);)
+CHANGE(word_stale, s->facts.quorum_last_us = AGO(500); s->in.reads.last_sent_us = AGO(250);)
+CHANGE(word_stale_pending, s->facts.quorum_last_us = AGO(500); s->in.reads.in_flight = 1;
+       s->in.reads.last_sent_us = AGO(100); s->in.reads.last_ok = false;)
+CHANGE(reads_all_lost, s->facts.quorum_since_us = NEVER;
+       s->in.reads.in_flight = DECIDE_IN_FLIGHT_MAX; s->in.reads.last_ok = false;)
+CHANGE(second_rank, add_node(s, "0", 200);)
+CHANGE(second_rank_over, add_node(s, "0", 200); s->facts.life_us = AGO(3300);)
+CHANGE(silent_owner_is_better, s->facts.nodes[0].priority = 500;)
+CHANGE(not_before, s->in.campaign_after_us = IN(40);)
+CHANGE(not_eligible, s->me.eligible = false;)
+CHANGE(take_pending, s->in.takes.in_flight = 1; s->in.takes.last_sent_us = AGO(1000);
+       s->in.reads.last_sent_us = AGO(250);)
+CHANGE(take_pending_read_done, s->in.takes.in_flight = 1; s->in.takes.last_sent_us = AGO(1000);)
+CHANGE(take_just_failed, s->in.takes.last_sent_us = AGO(60);)
+CHANGE(take_failed_before, s->in.takes.last_sent_us = AGO(100);)
+CHANGE(no_owner, s->facts.has_owner = false; memset(&s->facts.owner, 0, sizeof(s->facts.owner));
+       s->facts.n_nodes = 0;)
+CHANGE(no_owner_better, no_owner(s); add_node(s, "a", 100);)
+CHANGE(no_owner_long_own_window, no_owner(s); s->in.window_us = MS(5000);)
+CHANGE(owner_deleted, s->facts.has_owner = false; s->facts.owner.window_us = MS(5000);)
+CHANGE(quick_window, s->facts.owner.window_us = MS(1000); s->facts.life_us = AGO(1000);)
+
+static const struct decide_case silent_cases[] = {
+    {"silent for its window", NULL, ELECTION_TAKE, 0},
+    {"not fit", not_fit, ELECTION_LEAVE, 0},
+    {"no quorum read yet", never_read, ELECTION_READ, 0},
+    {"the first quorum read is under way", never_read_pending, ELECTION_WAIT, IN(50)},
+    {"what is known is older than what was tried", facts_too_old, ELECTION_READ, 0},
+    {"what is known is just as old", facts_just_fresh, ELECTION_TAKE, 0},
+    {"alive: nothing before one and a half periods", alive, ELECTION_WAIT, AGO(500) + MS(1125)},
+    {"suspect: reads begin", suspect_read_due, ELECTION_READ, 0},
+    {"suspect: read a moment ago", suspect, ELECTION_WAIT, IN(50)},
+    {"100 ms before its window ends", nearly_silent, ELECTION_WAIT, IN(50)},
+    {"its own window counts, not ours", longer_window, ELECTION_WAIT, IN(50)},
+    {"its own window is over", longer_window_over, ELECTION_TAKE, 0},
+    {"etcd does not answer: silence counts for nothing", streak_broken, ELECTION_READ, 0},
+    {"etcd does not answer, asked a moment ago", streak_broken_pending, ELECTION_WAIT, IN(50)},
+    {"etcd has answered for too short a time", streak_young, ELECTION_WAIT, IN(1)},
+    {"etcd has answered for long enough", streak_old_enough, ELECTION_TAKE, 0},
+    {"etcd's last word is stale", word_stale, ELECTION_READ, 0},
+    {"etcd's last word is stale, asked a moment ago", word_stale_pending, ELECTION_WAIT, IN(150)},
+    {"all reads are lost: no more until one ends", reads_all_lost, ELECTION_WAIT, NEVER},
+    {"a better one goes first", second_rank, ELECTION_WAIT, IN(50)},
+    {"the better one did not", second_rank_over, ELECTION_TAKE, 0},
+    {"the silent one is not the better one", silent_owner_is_better, ELECTION_TAKE, 0},
+    {"has just yielded", not_before, ELECTION_WAIT, IN(40)},
+    {"not eligible", not_eligible, ELECTION_WAIT, NEVER},
+    {"a swap is under way: look whether it landed", take_pending, ELECTION_READ, 0},
+    {"a swap is under way: looked a moment ago", take_pending_read_done, ELECTION_WAIT, IN(50)},
+    {"a swap has just failed", take_just_failed, ELECTION_WAIT, IN(40)},
+    {"a swap failed a while ago", take_failed_before, ELECTION_TAKE, 0},
+    {"no record: after our own window", no_owner, ELECTION_TAKE, 0},
+    {"no record, and a better one is there", no_owner_better, ELECTION_WAIT, IN(50)},
+    {"no record: not before our own window is over", no_owner_long_own_window, ELECTION_WAIT,
+     IN(50)},
+    {"record deleted: its window is waited for", owner_deleted, ELECTION_WAIT, IN(50)},
+    {"a short window", quick_window, ELECTION_TAKE, 0},
+};
+
+/* --- standby, released ------------------------------------------------------------------------
+ */
+
+CHANGE(released, s->facts.owner.released = true; s->facts.life_us = NOW;)
+CHANGE(named_me, (void) strcpy(s->facts.owner.successor, "b"); add_node(s, "0", 500);)
+CHANGE(named_other, (void) strcpy(s->facts.owner.successor, "c");)
+CHANGE(named_other_gone, (void) strcpy(s->facts.owner.successor, "c");
+       s->facts.life_us = AGO(1000);)
+CHANGE(released_second, add_node(s, "0", 500);)
+CHANGE(released_third, add_node(s, "0", 500); add_node(s, "1", 500);)
+CHANGE(released_stale_streak, s->facts.quorum_since_us = NEVER;)
+CHANGE(released_by_me, (void) strcpy(s->facts.owner.node, "b");
+       (void) strcpy(s->facts.owner.instance, "i-b"); s->in.campaign_after_us = IN(3000);)
+
+static const struct decide_case released_cases[] = {
+    {"at once", NULL, ELECTION_TAKE, 0},
+    {"named: at once, whatever the rank", named_me, ELECTION_TAKE, 0},
+    {"another is named", named_other, ELECTION_WAIT, IN(1000)},
+    {"another is named, but does not come", named_other_gone, ELECTION_TAKE, 0},
+    {"second in rank", released_second, ELECTION_WAIT, IN(300)},
+    {"third in rank", released_third, ELECTION_WAIT, IN(600)},
+    {"needs no streak: the word is final", released_stale_streak, ELECTION_TAKE, 0},
+    {"by this node itself", released_by_me, ELECTION_WAIT, IN(3000)},
+    {"not eligible", not_eligible, ELECTION_WAIT, NEVER},
+};
+
+/* --- standby, the record is ours ----------------------------------------------------------------
+ */
+
+CHANGE(ours, (void) strcpy(s->facts.owner.node, "b"); (void) strcpy(s->facts.owner.instance, "i-b");
+       s->facts.life_us = NOW;)
+CHANGE(resumable, s->in.resumable = true;)
+CHANGE(resumable_pending, s->in.resumable = true; s->in.takes.in_flight = 1;
+       s->in.takes.last_sent_us = NOW;)
+CHANGE(same_name_other_instance, (void) strcpy(s->facts.owner.instance, "i-x");
+       s->in.resumable = true;)
+CHANGE(resumable_released, s->in.resumable = true; s->facts.owner.released = true;)
+CHANGE(resumable_not_eligible, s->in.resumable = true; s->me.eligible = false;)
+
+static const struct decide_case ours_cases[] = {
+    {"written anew", NULL, ELECTION_TAKE, 0},
+    {"but not while we mean to leave it", not_before, ELECTION_WAIT, IN(40)},
+    {"by our own last swap", resumable, ELECTION_RESUME, 0},
+    {"by our own last swap, whose answer has not come", resumable_pending, ELECTION_RESUME, 0},
+    {"only the name is ours", same_name_other_instance, ELECTION_WAIT, IN(1125)},
+    {"ours, but released: as any other that is", resumable_released, ELECTION_WAIT, IN(300)},
+    /* To hand it over in order. */
+    {"not eligible, but landed", resumable_not_eligible, ELECTION_RESUME, 0},
+};
+
+/* --- taking --------------------------------------------------------------------------------- */
+
+CHANGE(taking, ours(s); s->in.rev = s->facts.owner_rev; s->in.take_at_us = AGO(10);
+       s->in.deadline_us = IN(2000); s->in.confirms.last_sent_us = AGO(700);
+       s->in.confirms.last_ok = true;)
+CHANGE(old_fence_runs, s->in.take_at_us = IN(30);)
+CHANGE(old_fence_runs_confirm_first, s->in.take_at_us = IN(60);)
+CHANGE(old_fence_ends_now, s->in.take_at_us = NOW;)
+CHANGE(not_worth, s->in.deadline_us = IN(750);)
+CHANGE(just_worth, s->in.deadline_us = IN(750) + 1;)
+CHANGE(not_confirmed, s->in.deadline_us = 0; s->in.confirms.last_sent_us = 0;)
+CHANGE(confirm_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = false;)
+CHANGE(confirm_just_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = false;
+       s->in.confirms.last_sent_us = AGO(30);)
+CHANGE(confirm_pending, s->in.deadline_us = 0; s->in.confirms.last_ok = false;
+       s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(100);)
+CHANGE(lost, s->facts.owner_rev = 61; s->facts.owner_as_of = 61;)
+CHANGE(lost_by_deletion, s->facts.owner_rev = 0; s->facts.owner_as_of = 61;)
+CHANGE(facts_from_before, s->facts.owner_rev = 30; s->facts.owner_as_of = 39;)
+CHANGE(leaving, s->in.leaving = true;)
+CHANGE(leaving_and_lost, s->in.leaving = true; lost(s);)
+
+static const struct decide_case taking_cases[] = {
+    {"old fence over, confirmed", NULL, ELECTION_HOLD, 0},
+    {"old fence runs", old_fence_runs, ELECTION_WAIT, IN(30)},
+    {"old fence runs, a confirmation is due before", old_fence_runs_confirm_first, ELECTION_WAIT,
+     IN(50)},
+    {"old fence ends this instant", old_fence_ends_now, ELECTION_HOLD, 0},
+    {"too little left to be worth it", not_worth, ELECTION_WAIT, IN(50)},
+    {"just enough left", just_worth, ELECTION_HOLD, 0},
+    {"never confirmed", not_confirmed, ELECTION_CONFIRM, 0},
+    {"the last confirmation failed", confirm_failed, ELECTION_CONFIRM, 0},
+    {"the last confirmation failed a moment ago", confirm_just_failed, ELECTION_WAIT, IN(70)},
+    {"one is under way: the next overlaps it", confirm_pending, ELECTION_WAIT, IN(150)},
+    {"taken by another", lost, ELECTION_STEP_DOWN, 0},
+    {"deleted", lost_by_deletion, ELECTION_STEP_DOWN, 0},
+    {"what is known is from before our swap", facts_from_before, ELECTION_HOLD, 0},
+    {"leaving", leaving, ELECTION_YIELD, 0},
+    {"not fit", not_fit, ELECTION_YIELD, 0},
+    {"leaving what is taken", leaving_and_lost, ELECTION_STEP_DOWN, 0},
+};
+
+/* --- owner ---------------------------------------------------------------------------------- */
+
+CHANGE(confirm_due, s->in.confirms.last_sent_us = AGO(750);)
+CHANGE(confirm_overdue_failed, s->in.confirms.last_ok = false;)
+CHANGE(confirms_all_lost, s->in.confirms.in_flight = DECIDE_IN_FLIGHT_MAX;
+       s->in.confirms.last_ok = false;)
+CHANGE(fence_over, s->in.deadline_us = NOW;)
+CHANGE(fence_over_and_leaving, s->in.deadline_us = NOW; s->in.leaving = true;)
+CHANGE(fence_over_and_lost, s->in.deadline_us = NOW; lost(s);)
+CHANGE(fence_first, s->in.deadline_us = IN(20);)
+CHANGE(fast_window, s->in.window_us = MS(800); s->in.confirms.last_sent_us = AGO(199);)
+CHANGE(fast_window_failed, s->in.window_us = MS(300); s->in.confirms.last_ok = false;
+       s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(75);)
+
+static const struct decide_case owner_cases[] = {
+    {"confirmed: until the next is due", NULL, ELECTION_WAIT, IN(50)},
+    {"a confirmation is due", confirm_due, ELECTION_CONFIRM, 0},
+    {"the last one failed", confirm_overdue_failed, ELECTION_CONFIRM, 0},
+    {"all are lost: until the fence", confirms_all_lost, ELECTION_WAIT, IN(2000)},
+    {"the fence has run out", fence_over, ELECTION_EXPIRE, 0},
+    {"the fence has run out while leaving", fence_over_and_leaving, ELECTION_EXPIRE, 0},
+    {"the fence is before the next confirmation", fence_first, ELECTION_WAIT, IN(20)},
+    {"taken by another", lost, ELECTION_STEP_DOWN, 0},
+    {"taken by another and the fence over", fence_over_and_lost, ELECTION_STEP_DOWN, 0},
+    {"what is known is from before", facts_from_before, ELECTION_WAIT, IN(50)},
+    {"leaving", leaving, ELECTION_YIELD, 0},
+    {"not fit", not_fit, ELECTION_YIELD, 0},
+    {"a short window: a short period", fast_window, ELECTION_WAIT, IN(1)},
+    {"a short window: tries again within a period", fast_window_failed, ELECTION_CONFIRM, 0},
+};
+
+/* --- yielding ------------------------------------------------------------------------------- */
+
+CHANGE(yielding, ours(s); s->in.rev = s->facts.owner_rev; s->in.state_since_us = NOW;)
+CHANGE(release_pending, s->in.releases.in_flight = 1; s->in.releases.last_sent_us = AGO(100);)
+CHANGE(release_late, s->in.releases.in_flight = 1; s->in.releases.last_sent_us = AGO(250);)
+CHANGE(release_failed, s->in.releases.last_sent_us = AGO(40);)
+CHANGE(give_up, s->in.state_since_us = AGO(3100);)
+CHANGE(give_up_soon, s->in.state_since_us = AGO(3095); s->in.releases.last_sent_us = AGO(1);)
+
+static const struct decide_case yielding_cases[] = {
+    {"the release is written", NULL, ELECTION_RELEASE, 0},
+    {"it is under way", release_pending, ELECTION_WAIT, IN(150)},
+    {"it has no answer: once more", release_late, ELECTION_RELEASE, 0},
+    {"it failed", release_failed, ELECTION_WAIT, IN(60)},
+    {"it has landed, or another took over", lost, ELECTION_STEP_DOWN, 0},
+    {"for a whole window: nobody waits for it any more", give_up, ELECTION_STEP_DOWN, 0},
+    {"nearly", give_up_soon, ELECTION_WAIT, IN(5)},
+    {"not fit: still in order", not_fit, ELECTION_RELEASE, 0},
+};
+
+static void test_awaited(void)
+{
+	struct facts f;
+	int64_t window_us = -1, late_us = -1;
+
+	facts_init(&f);
+	decide_awaited(&f, 11, 22, &window_us, &late_us);
+	CHECK_EQ_INT(window_us, 11);
+	CHECK_EQ_INT(late_us, 22);
+	/* Also where the record is deleted, and where it says that it is never late. */
+	f.owner.window_us = 33;
+	f.owner.late_us = 0;
+	decide_awaited(&f, 11, 22, &window_us, &late_us);
+	CHECK_EQ_INT(window_us, 33);
+	CHECK_EQ_INT(late_us, 0);
+}
+
+int main(void)
+{
+	RUN(ELECTION_DOWN, NULL, down_cases);
+	RUN(ELECTION_STANDBY, NULL, silent_cases);
+	RUN(ELECTION_STANDBY, released, released_cases);
+	RUN(ELECTION_STANDBY, ours, ours_cases);
+	RUN(ELECTION_TAKING, taking, taking_cases);
+	RUN(ELECTION_OWNER, taking, owner_cases);
+	RUN(ELECTION_YIELDING, yielding, yielding_cases);
+	test_awaited();
+	return check_result();
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of the keys: what is written, that it is read back, and what is refused. */
+#include "vipd/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+
+#define INSTANCE "0123456789abcdef0123456789abcdef"
+#define NAME63 "n23456789012345678901234567890123456789012345678901234567890123"
+
+static const struct record_owner sample = {
+    .node = "cp-1.example",
+    .instance = INSTANCE,
+    .epoch = 7,
+    .window_us = 3 * US_PER_S,
+    .late_us = 100 * US_PER_MS,
+    .released = true,
+    .successor = "cp-2",
+    .reason = "preempted by priority",
+    .wall_us = INT64_C(1767225600) * US_PER_S,
+};
+
+static void test_owner_text(void)
+{
+	AUTO(free) char *text = record_owner_format(&sample);
+
+	CHECK_EQ_STR(text, "{\"node\":\"cp-1.example\",\"instance\":\"" INSTANCE
+	                   "\",\"epoch\":7,\"windowMs\":3000,\"lateMs\":100,\"released\":true,"
+	                   "\"successor\":\"cp-2\",\"reason\":\"preempted by priority\","
+	                   "\"time\":\"2026-01-01T00:00:00Z\"}");
+}
+
+static void test_owner_round_trip(void)
+{
+	struct record_owner owners[] = {sample, sample, sample};
+
+	(void) strcpy(owners[1].node, NAME63);
+	(void) strcpy(owners[1].successor, NAME63);
+	(void) strcpy(owners[1].reason, NAME63);
+	owners[1].epoch = INT64_C(1) << 40;
+	owners[1].released = false;
+	owners[2].successor[0] = '\0';
+	owners[2].reason[0] = '\0';
+	owners[2].late_us = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
+		AUTO(free) char *text = record_owner_format(&owners[i]);
+		struct record_owner o;
+
+		/* Everything is written, also what is zero. */
+		memset(&o, 0x55, sizeof(o));
+		CHECK_EQ_INT(record_owner_parse(text, strlen(text), &o), 0);
+		CHECK_EQ_STR(o.node, owners[i].node);
+		CHECK_EQ_STR(o.instance, owners[i].instance);
+		CHECK_EQ_INT(o.epoch, owners[i].epoch);
+		CHECK_EQ_INT(o.window_us, owners[i].window_us);
+		CHECK_EQ_INT(o.late_us, owners[i].late_us);
+		CHECK_EQ_INT(o.released, owners[i].released);
+		CHECK_EQ_STR(o.successor, owners[i].successor);
+		CHECK_EQ_STR(o.reason, owners[i].reason);
+		CHECK_EQ_INT(o.wall_us, owners[i].wall_us);
+	}
+}
+
+#define OWNER(node, instance, epoch, window, late, released)                                \
+	"{\"node\":" node ",\"instance\":" instance ",\"epoch\":" epoch ",\"windowMs\":" window \
+	",\"lateMs\":" late ",\"released\":" released "}"
+#define PLAIN OWNER("\"n\"", "\"i\"", "1", "3000", "100", "false")
+#define WITH(members)                                                   \
+	"{\"node\":\"n\",\"instance\":\"i\",\"epoch\":1,\"windowMs\":3000," \
+	"\"lateMs\":100,\"released\":false," members "}"
+
+static void test_owner_parse(void)
+{
+	static const struct {
+		const char *name;
+		const char *text;
+		int want;
+	} cases[] = {
+	    {"the least", PLAIN, 0},
+	    {"members that are not known", WITH("\"colour\":{\"a\":[1]}"), 0},
+	    {"a time that is none", WITH("\"time\":\"yesterday\""), 0},
+	    {"largest window", OWNER("\"n\"", "\"i\"", "1", "600000", "60000", "true"), 0},
+	    {"smallest window", OWNER("\"n\"", "\"i\"", "1", "1", "0", "true"), 0},
+	    {"nothing", "", -EINVAL},
+	    {"not JSON", "owner", -EINVAL},
+	    {"cut off", "{\"node\":\"n\"", -EINVAL},
+	    {"something behind it", PLAIN "x", -EINVAL},
+	    {"an array", "[" PLAIN "]", -EINVAL},
+	    {"a string", "\"n\"", -EINVAL},
+	    {"an empty object", "{}", -EINVAL},
+	    {"a member twice", WITH("\"epoch\":2"), -EINVAL},
+	    {"node missing",
+	     "{\"instance\":\"i\",\"epoch\":1,\"windowMs\":1,\"lateMs\":1,"
+	     "\"released\":true}",
+	     -EINVAL},
+	    {"released missing",
+	     "{\"node\":\"n\",\"instance\":\"i\",\"epoch\":1,\"windowMs\":1,"
+	     "\"lateMs\":1}",
+	     -EINVAL},
+	    {"node empty", OWNER("\"\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node a number", OWNER("1", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node null", OWNER("null", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node of 64", OWNER("\"" NAME63 "4\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node with a quote", OWNER("\"a\\\"b\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node with a backslash", OWNER("\"a\\\\b\"", "\"i\"", "1", "3000", "100", "false"),
+	     -EINVAL},
+	    {"node with a newline", OWNER("\"a\\nb\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node with a NUL", OWNER("\"a\\u0000b\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node with a DEL", OWNER("\"a\\u007f\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node beyond ASCII", OWNER("\"\xc3\xa4\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"node not UTF-8", OWNER("\"\xff\"", "\"i\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"instance empty", OWNER("\"n\"", "\"\"", "1", "3000", "100", "false"), -EINVAL},
+	    {"instance of 33", OWNER("\"n\"", "\"" INSTANCE "0\"", "1", "3000", "100", "false"),
+	     -EINVAL},
+	    {"epoch 0", OWNER("\"n\"", "\"i\"", "0", "3000", "100", "false"), -EINVAL},
+	    {"epoch negative", OWNER("\"n\"", "\"i\"", "-1", "3000", "100", "false"), -EINVAL},
+	    {"epoch that has no next",
+	     OWNER("\"n\"", "\"i\"", "9223372036854775807", "3000", "100", "false"), -EINVAL},
+	    {"epoch too large for a number",
+	     OWNER("\"n\"", "\"i\"", "9223372036854775808", "3000", "100", "false"), -EINVAL},
+	    {"epoch a fraction", OWNER("\"n\"", "\"i\"", "1.5", "3000", "100", "false"), -EINVAL},
+	    {"epoch a string", OWNER("\"n\"", "\"i\"", "\"1\"", "3000", "100", "false"), -EINVAL},
+	    {"window 0", OWNER("\"n\"", "\"i\"", "1", "0", "100", "false"), -EINVAL},
+	    {"window negative", OWNER("\"n\"", "\"i\"", "1", "-3000", "100", "false"), -EINVAL},
+	    {"window too long", OWNER("\"n\"", "\"i\"", "1", "600001", "100", "false"), -EINVAL},
+	    {"window that wraps", OWNER("\"n\"", "\"i\"", "1", "18446744073709551", "100", "false"),
+	     -EINVAL},
+	    {"late negative", OWNER("\"n\"", "\"i\"", "1", "3000", "-1", "false"), -EINVAL},
+	    {"late too long", OWNER("\"n\"", "\"i\"", "1", "3000", "60001", "false"), -EINVAL},
+	    {"released a number", OWNER("\"n\"", "\"i\"", "1", "3000", "100", "0"), -EINVAL},
+	    {"released a string", OWNER("\"n\"", "\"i\"", "1", "3000", "100", "\"false\""), -EINVAL},
+	    {"successor a number", WITH("\"successor\":5"), -EINVAL},
+	    {"successor of 64", WITH("\"successor\":\"" NAME63 "4\""), -EINVAL},
+	    {"reason of 64", WITH("\"reason\":\"" NAME63 "4\""), -EINVAL},
+	    {"reason with an escape", WITH("\"reason\":\"\\u001b[2J\""), -EINVAL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* A copy of its own, so that reading beyond it is seen. */
+		size_t len = strlen(cases[i].text);
+		AUTO(free) char *value = len > 0 ? xmemdup(cases[i].text, len) : NULL;
+		struct record_owner o = {.epoch = -77};
+
+		if (!CHECK_EQ_INT(record_owner_parse(value, len, &o), cases[i].want) ||
+		    !CHECK_EQ_INT(o.epoch == -77, cases[i].want < 0))
+			(void) fprintf(stderr, "case: %s\n", cases[i].name);
+	}
+}
+
+/* A value of the largest size is read, one byte more is not. */
+static void test_owner_size(void)
+{
+	const char *front = "{\"pad\":\"", *back = "\",";
+	const char *rest = PLAIN;
+	AUTO(free) char *text = xcalloc(1, RECORD_VALUE_MAX + 2);
+	struct record_owner o;
+
+	for (size_t len = RECORD_VALUE_MAX; len <= RECORD_VALUE_MAX + 1; len++) {
+		size_t pad = len - strlen(front) - strlen(back) - (strlen(rest) - 1);
+
+		(void) snprintf(text, RECORD_VALUE_MAX + 2, "%s%*s%s%s", front, (int) pad, "", back,
+		                rest + 1);
+		CHECK_EQ_INT(strlen(text), len);
+		CHECK_EQ_INT(record_owner_parse(text, len, &o), len > RECORD_VALUE_MAX ? -EINVAL : 0);
+	}
+}
+
+static void test_node_round_trip(void)
+{
+	static const struct record_node nodes[] = {
+	    {"cp-1", INSTANCE, 100, HEALTH_GOOD, true, false},
+	    {"cp-1", INSTANCE, 0, HEALTH_BAD, false, true},
+	    {"cp-1", INSTANCE, 1000, HEALTH_UNKNOWN, true, true},
+	    {"cp-1", "i", 1, HEALTH_UNCHECKED, false, false},
+	};
+	AUTO(free) char *first = record_node_format(&nodes[0]);
+
+	CHECK_EQ_STR(first, "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
+	                    "\"eligible\":true,\"etcdLeader\":false}");
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		AUTO(free) char *text = record_node_format(&nodes[i]);
+		struct record_node n = {.node = "from the key"};
+
+		CHECK_EQ_INT(record_node_parse(text, strlen(text), &n), 0);
+		CHECK_EQ_STR(n.node, "from the key");
+		CHECK_EQ_STR(n.instance, nodes[i].instance);
+		CHECK_EQ_INT(n.priority, nodes[i].priority);
+		CHECK_EQ_INT(n.health, nodes[i].health);
+		CHECK_EQ_INT(n.eligible, nodes[i].eligible);
+		CHECK_EQ_INT(n.etcd_leader, nodes[i].etcd_leader);
+	}
+}
+
+#define NODE(instance, priority, health, eligible)                            \
+	"{\"instance\":" instance ",\"priority\":" priority ",\"health\":" health \
+	",\"eligible\":" eligible ",\"etcdLeader\":false}"
+
+static void test_node_parse(void)
+{
+	static const struct {
+		const char *name;
+		const char *text;
+		int want;
+	} cases[] = {
+	    {"plain", NODE("\"i\"", "100", "\"good\"", "true"), 0},
+	    {"members that are not known",
+	     "{\"zone\":\"a\",\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false,"
+	     "\"etcdLeader\":true}",
+	     0},
+	    {"nothing", "", -EINVAL},
+	    {"an empty object", "{}", -EINVAL},
+	    {"instance empty", NODE("\"\"", "100", "\"good\"", "true"), -EINVAL},
+	    {"instance of 33", NODE("\"" INSTANCE "0\"", "100", "\"good\"", "true"), -EINVAL},
+	    {"instance with a quote", NODE("\"\\\"\"", "100", "\"good\"", "true"), -EINVAL},
+	    {"priority a string", NODE("\"i\"", "\"100\"", "\"good\"", "true"), -EINVAL},
+	    {"priority that wraps", NODE("\"i\"", "4294967396", "\"good\"", "true"), -EINVAL},
+	    {"priority negative", NODE("\"i\"", "-1", "\"good\"", "true"), -EINVAL},
+	    {"health of no kind", NODE("\"i\"", "100", "\"excellent\"", "true"), -EINVAL},
+	    {"health empty", NODE("\"i\"", "100", "\"\"", "true"), -EINVAL},
+	    {"eligible a string", NODE("\"i\"", "100", "\"good\"", "\"true\""), -EINVAL},
+	    {"etcdLeader missing",
+	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false}", -EINVAL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct record_node n = {.node = "name", .priority = -77};
+
+		if (!CHECK_EQ_INT(record_node_parse(cases[i].text, strlen(cases[i].text), &n),
+		                  cases[i].want) ||
+		    !CHECK_EQ_INT(n.priority == -77, cases[i].want < 0) || !CHECK_EQ_STR(n.node, "name"))
+			(void) fprintf(stderr, "case: %s\n", cases[i].name);
+	}
+}
+
+static void test_node_name(void)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		int want;
+	} cases[] = {
+	    {"cp-1.example", 12, 0},   {"cp-1/evil", 4, 0},  {NAME63, 63, 0},
+	    {NAME63 "4", 64, -EINVAL}, {"", 0, -EINVAL},     {"a\0b", 3, -EINVAL},
+	    {"\xff", 1, -EINVAL},      {"a\"b", 3, -EINVAL}, {"a\nb", 3, -EINVAL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct record_node n = {.node = "before"};
+
+		if (!CHECK_EQ_INT(record_node_name_parse(cases[i].text, cases[i].len, &n), cases[i].want))
+			(void) fprintf(stderr, "name: '%s'\n", cases[i].text);
+		if (cases[i].want < 0)
+			CHECK_EQ_STR(n.node, "before");
+		else
+			CHECK(strlen(n.node) == cases[i].len &&
+			      memcmp(n.node, cases[i].text, cases[i].len) == 0);
+	}
+}
+
+static void test_beat(void)
+{
+	AUTO(free) char *text = record_beat_format(7, INT64_C(5000000000));
+
+	CHECK_EQ_STR(text, "{\"epoch\":7,\"seq\":5000000000}");
+}
+
+static void test_instance(void)
+{
+	char a[RECORD_INSTANCE_LEN + 1], b[RECORD_INSTANCE_LEN + 1];
+
+	record_new_instance(a);
+	record_new_instance(b);
+	CHECK_EQ_INT(strlen(a), RECORD_INSTANCE_LEN);
+	CHECK_EQ_INT(strspn(a, "0123456789abcdef"), RECORD_INSTANCE_LEN);
+	CHECK(strcmp(a, b) != 0);
+}
+
+int main(void)
+{
+	test_owner_text();
+	test_owner_round_trip();
+	test_owner_parse();
+	test_owner_size();
+	test_node_round_trip();
+	test_node_parse();
+	test_node_name();
+	test_beat();
+	test_instance();
+	return check_result();
+}
