@@ -392,15 +392,20 @@ static void test_black_hole(void)
 	CHECK_EQ_INT(a.r, 0);
 	CHECK_BETWEEN(elapsed_ms(&a), 0, 300 + SLACK_MS);
 	etcd_free(TAKE_PTR(etcd));
-	/* A plain write too: what waits for a connection was not sent, and may go elsewhere. */
-	CHECK_EQ_INT(etcd_new(ev, &(struct etcd_options){.endpoints = urls, .n_endpoints = 2},
-	                      (char[ETCD_ERROR_TEXT_MAX]){0}, &etcd),
-	             0);
-	a = sync_put(ev, etcd, "k", "v", 0);
-	CHECK_EQ_INT(a.r, 0);
-	CHECK_BETWEEN(elapsed_ms(&a), 0, 300 + SLACK_MS);
+	/* A plain write too: what waits for a connection was not sent, and may go elsewhere. (Now and
+	 * then the good connection is there before the first choice.) */
+	for (int i = 0; i < 5; i++) {
+		CHECK_EQ_INT(etcd_new(ev, &(struct etcd_options){.endpoints = urls, .n_endpoints = 2},
+		                      (char[ETCD_ERROR_TEXT_MAX]){0}, &etcd),
+		             0);
+		a = sync_put(ev, etcd, "k", "v", 0);
+		CHECK_EQ_INT(a.r, 0);
+		CHECK_BETWEEN(elapsed_ms(&a), 0, 300 + SLACK_MS);
+		etcd_free(TAKE_PTR(etcd));
+		if (sent_after_ms(&a) >= 299)
+			break;
+	}
 	CHECK_BETWEEN(sent_after_ms(&a), 299, 300 + SLACK_MS);
-	etcd_free(TAKE_PTR(etcd));
 	/* Alone: nothing was ever sent. */
 	connect_client(urls, 1);
 	a = sync_put(ev, etcd, "k", "v", 0);
@@ -434,7 +439,7 @@ static void test_cancel_with_two_in_flight(void)
 	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, &call), 0);
 	(void) sync_run(ev, 400, NULL, 0);
 	etcd_call_cancel(call);
-	CHECK(!sync_run(ev, 1000, &a.n_callbacks, 1));
+	CHECK(!sync_run(ev, 700, &a.n_callbacks, 1));
 	for (size_t i = 0; i < 2; i++) {
 		CHECK_EQ_INT(server_calls(servers[i], SERVER_RANGE), 1);
 		CHECK_EQ_INT(server_cancelled(servers[i]), 1);

@@ -159,7 +159,7 @@ static void test_leader_fails(int signo, const char *story)
 		cluster_kill(cluster, leader);
 	else
 		cluster_signal(cluster, leader, signo);
-	confirm_for(&c, 3000);
+	confirm_for(&c, 2200);
 	/* Election timeout 500..1000 ms, one deadline of 1 s may end in between. */
 	(void) check_gap(&c, 2800, story);
 	if (signo == SIGKILL)
@@ -241,7 +241,7 @@ static void test_watch_survives(void)
 		write_for(&writer, 300);
 		cluster_restart(cluster, i);
 		wait_until_healthy();
-		(void) sync_run(ev, 500, NULL, 0);
+		(void) sync_run(ev, 200, NULL, 0);
 	}
 	CHECK(writer.n_lost >= 1);
 	CHECK(cluster_ctl(cluster, "compact 2"));
@@ -297,7 +297,7 @@ static void test_quorum_lost(void)
 
 	cluster_kill(cluster, 1);
 	cluster_kill(cluster, 2);
-	(void) sync_run(ev, 2500, NULL, 0);
+	(void) sync_run(ev, 1600, NULL, 0);
 	a = sync_swap(ev, etcd, "k", 0, "v", true);
 	took_ms = (a.done_us - a.asked_us) / US_PER_MS;
 	CHECK(a.r == -EHOSTUNREACH || a.r == -ETIMEDOUT);
