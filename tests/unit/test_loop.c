@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real signals, and a real socket in the place of the service manager's. */
+#include "base/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tests/unit/check.h"
+
+static struct loop *loop;
+
+/* --- deferred calls ---------------------------------------------------------------------- */
+
+static char order[32];
+static struct loop_deferred *other;
+
+static void note(const char *what)
+{
+	CHECK(strlen(order) + strlen(what) < sizeof(order));
+	(void) strncat(order, what, sizeof(order) - strlen(order) - 1);
+}
+
+static void note_cb(void *userdata)
+{
+	note(userdata);
+}
+
+static void stop_cb(void *userdata)
+{
+	loop_stop(loop, *(const int *) userdata);
+}
+
+static char text_c[] = "c", text_d[] = "d";
+
+/* What a callback defers comes in a later turn; what it takes back never comes. */
+static void nest_cb(void *userdata)
+{
+	note(userdata);
+	(void) loop_defer(loop, note_cb, text_d);
+	loop_undefer(other);
+}
+
+static void test_defer(void)
+{
+	static char text_a[] = "a", text_b[] = "b", text_x[] = "x";
+	static int code = 7;
+
+	(void) loop_defer(loop, note_cb, text_a);
+	(void) loop_defer(loop, nest_cb, text_b);
+	other = loop_defer(loop, note_cb, text_x);
+	(void) loop_defer(loop, note_cb, text_c);
+	loop_undefer(loop_defer(loop, note_cb, text_x));
+	loop_undefer(NULL);
+	CHECK_EQ_STR(order, "");
+	ev_run(loop_ev(loop), EVRUN_ONCE);
+	CHECK_EQ_STR(order, "abc");
+	ev_run(loop_ev(loop), EVRUN_ONCE);
+	CHECK_EQ_STR(order, "abcd");
+	(void) loop_defer(loop, stop_cb, &code);
+	CHECK_EQ_INT(loop_run(loop), 7);
+}
+
+/* One that defers itself for ever starves nobody: timers run all the same. */
+static unsigned spins;
+
+static void spin_cb(void *userdata)
+{
+	spins++;
+	(void) loop_defer(loop, spin_cb, userdata);
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w UNUSED, int revents UNUSED)
+{
+	loop_stop(loop, 3);
+}
+
+static void test_no_starving(void)
+{
+	ev_timer timer;
+
+	ev_timer_init(&timer, timer_cb, 0.02, 0.);
+	ev_timer_start(loop_ev(loop), &timer);
+	(void) loop_defer(loop, spin_cb, NULL);
+	CHECK_EQ_INT(loop_run(loop), 3);
+	CHECK(spins > 1);
+}
+
+/* --- signals ------------------------------------------------------------------------------ */
+
+static int last_signal;
+
+static void signal_cb(int signo, void *userdata)
+{
+	last_signal = signo;
+	loop_stop(loop, *(const int *) userdata);
+}
+
+static void test_signals(void)
+{
+	static int hup = 11, term = 12;
+
+	loop_on_signal(loop, SIGHUP, signal_cb, &hup);
+	loop_on_signal(loop, SIGTERM, signal_cb, &term);
+	CHECK_EQ_INT(kill(getpid(), SIGHUP), 0);
+	CHECK_EQ_INT(loop_run(loop), 11);
+	CHECK_EQ_INT(last_signal, SIGHUP);
+	CHECK_EQ_INT(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ_INT(loop_run(loop), 12);
+	CHECK_EQ_INT(last_signal, SIGTERM);
+	/* A peer that went away is no reason to die. */
+	CHECK_EQ_INT(kill(getpid(), SIGPIPE), 0);
+}
+
+/* --- the service manager ------------------------------------------------------------------- */
+
+static int manager_fd = -1;
+
+/* name[0] '@': in the abstract space. */
+static void open_manager(const char *name)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	const size_t len = strlen(name);
+
+	manager_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	memcpy(sun.sun_path, name, len);
+	if (name[0] == '@')
+		sun.sun_path[0] = '\0';
+	CHECK_EQ_INT(bind(manager_fd, (struct sockaddr *) &sun,
+	                  (socklen_t) (offsetof(struct sockaddr_un, sun_path) + len)),
+	             0);
+}
+
+/* The next thing that the manager hears within a while, or NULL. */
+static const char *manager_hears(int wait_ms)
+{
+	static char text[1024];
+	struct pollfd pfd = {.fd = manager_fd, .events = POLLIN};
+	ssize_t n;
+
+	if (poll(&pfd, 1, wait_ms) != 1)
+		return NULL;
+	n = recv(manager_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static void run_for(double seconds)
+{
+	ev_timer timer;
+
+	ev_timer_init(&timer, timer_cb, seconds, 0.);
+	ev_timer_start(loop_ev(loop), &timer);
+	(void) loop_run(loop);
+}
+
+static void renew_loop(void)
+{
+	loop_free(TAKE_PTR(loop));
+	CHECK_EQ_INT(loop_new(&loop), 0);
+}
+
+static void test_notify(void)
+{
+	AUTO(free) char *path = xasprintf("/tmp/fairlead-notify-%d", (int) getpid());
+	AUTO(free) char *abstract = xasprintf("@fairlead-notify-%d", (int) getpid());
+	AUTO(free) char *too_long = xcalloc(1, 200);
+	const char *const names[] = {path, abstract};
+	struct loop *none = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		open_manager(names[i]);
+		(void) setenv("NOTIFY_SOCKET", names[i], 1);
+		renew_loop();
+		loop_notify(loop, "READY=1\nSTATUS=owns %d of %d", 1, 2);
+		CHECK_EQ_STR(manager_hears(500), "READY=1\nSTATUS=owns 1 of 2");
+		/* A manager that went away, and one that does not read: neither blocks nor kills. */
+		for (int k = 0; k < 2000; k++)
+			loop_notify(loop, "STATUS=%d", k);
+		(void) close(manager_fd);
+		loop_notify(loop, "STATUS=anybody?");
+		(void) unlink(path);
+	}
+	memset(too_long, 'x', 199);
+	(void) setenv("NOTIFY_SOCKET", too_long, 1);
+	loop_free(TAKE_PTR(loop));
+	CHECK_EQ_INT(loop_new(&none), -ENAMETOOLONG);
+	CHECK(none == NULL);
+	(void) unsetenv("NOTIFY_SOCKET");
+	renew_loop();
+	loop_notify(loop, "READY=1");
+}
+
+/* Fed at half the limit, for this process alone, and only while the loop runs. */
+static void test_watchdog(void)
+{
+	AUTO(free) char *name = xasprintf("@fairlead-watchdog-%d", (int) getpid());
+	AUTO(free) char *pid = xasprintf("%d", (int) getpid());
+	unsigned fed = 0;
+
+	open_manager(name);
+	(void) setenv("NOTIFY_SOCKET", name, 1);
+	(void) setenv("WATCHDOG_USEC", "100000", 1);
+	(void) setenv("WATCHDOG_PID", "1", 1);
+	renew_loop();
+	run_for(0.15);
+	CHECK_EQ_STR(manager_hears(0), NULL);
+
+	(void) setenv("WATCHDOG_PID", pid, 1);
+	renew_loop();
+	CHECK_EQ_STR(manager_hears(150), NULL);
+	run_for(0.6);
+	for (const char *text; (text = manager_hears(0)) != NULL; fed++)
+		CHECK_EQ_STR(text, "WATCHDOG=1");
+	/* Twelve periods of 50 ms, and this machine may be busy; at the limit itself it would be six.
+	 */
+	CHECK(fed >= 8 && fed <= 13);
+
+	(void) setenv("WATCHDOG_USEC", "0", 1);
+	renew_loop();
+	run_for(0.1);
+	CHECK_EQ_STR(manager_hears(0), NULL);
+	(void) close(manager_fd);
+	(void) unsetenv("NOTIFY_SOCKET");
+	(void) unsetenv("WATCHDOG_USEC");
+	(void) unsetenv("WATCHDOG_PID");
+}
+
+int main(void)
+{
+	(void) unsetenv("NOTIFY_SOCKET");
+	(void) unsetenv("WATCHDOG_USEC");
+	if (!CHECK_EQ_INT(loop_new(&loop), 0))
+		return check_result();
+	test_defer();
+	test_no_starving();
+	renew_loop();
+	test_signals();
+	test_notify();
+	test_watchdog();
+	loop_free(loop);
+	loop_free(NULL);
+	return check_result();
+}
