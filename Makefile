@@ -119,7 +119,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/li
 unit-tests: $(UNIT_TESTS)
 
 # --- fuzz targets: tests/fuzz/run builds them with SAN=fuzzer-no-link,... and clang ---------------
-$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(WEB_LINK)
+$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
