@@ -57,18 +57,35 @@ int cli_vip_status(const struct cli *cli, int argc, char **argv)
 /* --- vip move, hold, unhold ------------------------------------------------------------------- */
 
 /* "10.0.0.5: n2 owns it now, after 85 ms" */
-static void print_move(const char *vip, const json_t *object)
+static void print_move(const char *vip, const char *owner, const json_t *duration_ms)
 {
-	const char *owner = json_string_value(json_object_get(object, "owner"));
-	const json_t *duration_ms = json_object_get(object, "durationMs");
-
 	table_print_safe(stdout, vip);
 	(void) fputs(": ", stdout);
-	table_print_safe(stdout, owner != NULL ? owner : "another node");
+	table_print_safe(stdout, owner);
 	(void) fputs(" owns it now", stdout);
 	if (json_is_number(duration_ms))
 		(void) printf(", after %.0f ms", json_number_value(duration_ms));
 	(void) putchar('\n');
+}
+
+/* `to` is NULL when any node would do. A move that ended at another one is no success. */
+static int conclude_move(const struct cli *cli, const struct client_answer *answer, const char *vip,
+                         const char *to)
+{
+	const json_t *object = json_array_get(answer->objects, 0);
+	const char *owner = json_string_value(json_object_get(object, "owner"));
+
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		print_move(vip, owner != NULL ? owner : "another node",
+		           json_object_get(object, "durationMs"));
+	if (to == NULL || (owner != NULL && strcmp(owner, to) == 0))
+		return CLI_OK;
+	(void) fprintf(stderr,
+	               "fairlead: that is not '%s', which did not take it: see 'fairlead vip status'\n",
+	               to);
+	return CLI_FAILED;
 }
 
 int cli_vip_move(const struct cli *cli, int argc, char **argv)
@@ -85,11 +102,7 @@ int cli_vip_move(const struct cli *cli, int argc, char **argv)
 	code = cli_ask(cli, DAEMON, words, argc == 3 ? 5 : 3, MOVE_TIMEOUT_US, &answer);
 	if (code != CLI_OK)
 		return code;
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
-	else
-		print_move(argv[0], json_array_get(answer->objects, 0));
-	return CLI_OK;
+	return conclude_move(cli, answer, argv[0], argc == 3 ? argv[2] : NULL);
 }
 
 static int set_hold(const struct cli *cli, const char *word, const char *done)

@@ -15,6 +15,7 @@
 #include "base/control.h"
 #include "base/fileio.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "base/words.h"
 #include "tests/unit/check.h"
 
@@ -35,12 +36,16 @@ static void cmd_status(struct control_request *request, int argc, char **argv,
 
 static void cmd_move(struct control_request *request, int argc, char **argv, void *userdata UNUSED)
 {
+	const char *owner = "n2";
+
 	if (argc == 3 && strcmp(argv[2], "nowhere") == 0) {
 		control_fail(request, CONTROL_FAILED, "no such node");
 		return;
 	}
-	control_reply(request,
-	              json_pack("{s:s, s:i}", "owner", argc == 3 ? argv[2] : "n2", "durationMs", 85));
+	/* "elsewhere" is there and does not take it. */
+	if (argc == 3 && strcmp(argv[2], "elsewhere") != 0)
+		owner = argv[2];
+	control_reply(request, json_pack("{s:s, s:i}", "owner", owner, "durationMs", 85));
 	control_ok(request);
 }
 
@@ -69,23 +74,42 @@ static const struct control_command commands[] = {
     {"metrics", false, cmd_metrics, "", ""},
 };
 
+static NORETURN void serve(const char *path)
+{
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct control *control;
+
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void) signal(SIGPIPE, SIG_IGN);
+	if (control_new(ev, path, NULL, commands, ARRAY_SIZE(commands), NULL, &control) < 0)
+		_exit(1);
+	(void) ev_run(ev, 0);
+	_exit(0);
+}
+
+/* And waits until it answers. */
 static pid_t start_server(void)
 {
+	AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
 	pid_t pid = fork();
 
-	if (pid == 0) {
-		AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
-		struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
-		struct control *control;
+	if (pid == 0)
+		serve(path);
+	for (int i = 0; i < 500; i++) {
+		AUTO(client_answer_free) struct client_answer *answer = NULL;
 
-		(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void) signal(SIGPIPE, SIG_IGN);
-		if (control_new(ev, path, NULL, commands, ARRAY_SIZE(commands), NULL, &control) < 0)
-			_exit(1);
-		(void) ev_run(ev, 0);
-		_exit(0);
+		if (client_ask(path, (const char *const[]){"help"}, 1, US_PER_S, &answer) == 0)
+			return pid;
+		(void) usleep(10 * 1000);
 	}
-	return pid;
+	(void) fprintf(stderr, "the server does not answer\n");
+	exit(1);
+}
+
+static void stop_server(pid_t pid)
+{
+	(void) kill(pid, SIGKILL);
+	(void) waitpid(pid, NULL, 0);
 }
 
 /* --- the program's part ----------------------------------------------------------------------- */
@@ -111,6 +135,8 @@ static NORETURN void become_program(const char *line, const char *out_name, cons
 	argv[argc] = NULL;
 	(void) !freopen(out, "w", stdout);
 	(void) !freopen(err, "w", stderr);
+	/* A reopened one has a buffer, which standard error never has. */
+	(void) setvbuf(stderr, NULL, _IONBF, 0);
 	exit(cli_main(argc, argv));
 }
 
@@ -155,6 +181,11 @@ static void test_answers(void)
 	check_run("vip move 10.0.0.5 to n3", CLI_OK, "10.0.0.5: n3 owns it now, after 85 ms\n", "");
 	check_run("vip move 10.0.0.5 to \"n 3\" -o json", CLI_OK,
 	          "{\"owner\":\"n 3\",\"durationMs\":85}\n", "");
+	check_run("vip move 10.0.0.5 to elsewhere", CLI_FAILED,
+	          "10.0.0.5: n2 owns it now, after 85 ms\n",
+	          "fairlead: that is not 'elsewhere', which did not take it: ");
+	check_run("vip move 10.0.0.5 to elsewhere -o json", CLI_FAILED,
+	          "{\"owner\":\"n2\",\"durationMs\":85}\n", "fairlead: that is not 'elsewhere'");
 	check_run("vip move 10.0.0.5 to nowhere", CLI_FAILED, "", "fairlead: no such node\n");
 	check_run("vip hold", CLI_OK, "on hold: ", "");
 	check_run("vip unhold", CLI_DENIED, "", "fairlead: for root only\n");
@@ -217,28 +248,40 @@ static void test_not_reachable(void)
 	          "fairlead: vipd does not answer on /nonexistent/vipd.sock");
 }
 
-/* Goes on every second, also while vipd is away; ends with a question that is wrong. */
+/* Until the file of this name has grown by n bytes, for ten seconds at most. */
+static bool grows(const char *name, size_t n)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", dir, name);
+	struct stat before = {0}, now = {0};
+
+	(void) stat(path, &before);
+	for (int i = 0; i < 1000; i++) {
+		if (stat(path, &now) == 0 && (size_t) (now.st_size - before.st_size) >= n)
+			return true;
+		(void) usleep(10 * 1000);
+	}
+	return false;
+}
+
+/* Goes on every second, also when vipd was away; ends with a question that is wrong. */
 static void test_watch(void)
 {
-	AUTO(free) char *out = NULL;
+	static const char line[] = "{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n";
 	pid_t server = start_server();
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_program("vip status -w -o json", "watched", "err");
-	(void) usleep(1500 * 1000);
-	(void) kill(server, SIGKILL);
-	(void) waitpid(server, NULL, 0);
-	(void) usleep(1000 * 1000);
+		become_program("vip status -w -o json", "watched", "watched-err");
+	CHECK(grows("watched", 2 * strlen(line)));
+	stop_server(server);
+	CHECK(grows("watched-err", 1));
 	server = start_server();
-	(void) usleep(1200 * 1000);
-	CHECK_EQ_INT(kill(pid, SIGTERM), 0);
+	CHECK(grows("watched", strlen(line)));
+	CHECK_EQ_INT(waitpid(pid, NULL, WNOHANG), 0);
+	(void) kill(pid, SIGTERM);
 	(void) waitpid(pid, NULL, 0);
-	out = contents("watched");
-	CHECK(strlen(out) >= 3 * strlen("{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n"));
 	check_run("vip status -w 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
-	(void) kill(server, SIGKILL);
-	(void) waitpid(server, NULL, 0);
+	stop_server(server);
 }
 
 /* A user outside the socket's group. */
@@ -272,20 +315,12 @@ int main(void)
 	(void) setenv("FAIRLEAD_RUNTIME_DIR", dir, 1);
 	clean_up = xasprintf("rm -rf %s", dir);
 	server = start_server();
-	for (int i = 0; i < 200; i++) {
-		AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
-
-		if (access(path, F_OK) == 0)
-			break;
-		(void) usleep(10 * 1000);
-	}
 
 	test_answers();
 	test_usage();
 	test_help();
 	test_denied();
-	(void) kill(server, SIGKILL);
-	(void) waitpid(server, NULL, 0);
+	stop_server(server);
 	test_not_reachable();
 	test_watch();
 
