@@ -92,11 +92,12 @@ mgmt_pass() { # NODE
 }
 
 # The power is gone: nothing leaves any more, then every process dies at once and with the namespace
-# everything that the kernel kept.
+# everything that the kernel kept. The LAN last: an owner that sees its carrier go while it can still
+# talk to etcd hands over, and no power loss has been seen.
 power_off() { # NODE
 	local pids name
-	ip -n sw -batch - <<<"link set $1-lan down
-link set $1-mgmt down"
+	ip -n sw -batch - <<<"link set $1-mgmt down
+link set $1-lan down"
 	pids=$(ip netns pids "$1")
 	# shellcheck disable=SC2086
 	kill -KILL $pids
