@@ -88,6 +88,7 @@ struct node {
 
 struct world {
 	enum mutation mutation;
+	bool calm; /* the network is fast and loses nothing */
 	uint64_t seed;
 	int64_t now_us;
 	struct store store;
@@ -111,6 +112,13 @@ static uint64_t random_u64(struct world *w)
 static int64_t random_below(struct world *w, int64_t n)
 {
 	return (int64_t) (random_u64(w) % (uint64_t) n);
+}
+
+/* How long a message takes: most are fast, the others anything up to slow_us. */
+static int64_t random_delay(struct world *w, int percent_fast, int64_t slow_us)
+{
+	return w->calm || random_below(w, 100) < percent_fast ? random_below(w, 5 * US_PER_MS)
+	                                                      : random_below(w, slow_us);
 }
 
 static bool chance(struct world *w, int percent)
@@ -143,10 +151,8 @@ static struct message *send_message(struct node *n, enum message_kind kind)
 		m->node = (size_t) (n - w->nodes);
 		m->life = n->life;
 		m->sent_local_us = local_us(n);
-		/* Most are fast, some are very late. */
-		m->at_us =
-		    w->now_us + (chance(w, kind == MESSAGE_TAKE ? 50 : 90) ? random_below(w, 5 * US_PER_MS)
-		                                                           : random_below(w, 6 * US_PER_S));
+		/* The swap, whose guards matter most, is often very late. */
+		m->at_us = w->now_us + random_delay(w, kind == MESSAGE_TAKE ? 50 : 90, 6 * US_PER_S);
 		m->give_up_us = w->now_us + US_PER_S;
 		return m;
 	}
@@ -411,7 +417,7 @@ static void step_node(struct node *n)
 		/* The watch is not a quorum read. */
 		n->facts.quorum_last_us = quorum_last_us;
 		n->facts.quorum_since_us = since_us;
-		n->next_watch_us = w->now_us + (chance(w, 95) ? 3 * US_PER_MS : random_below(w, US_PER_S));
+		n->next_watch_us = w->now_us + random_delay(w, 95, US_PER_S);
 		election_run(n->election);
 	}
 	if (local_us(n) >= n->wake_us)
@@ -440,9 +446,8 @@ static void step_messages(struct world *w)
 		    w->store.unavailable_until_us <= w->now_us) {
 			carry_out(w, m);
 			m->answer = true;
-			m->lost = chance(w, 3);
-			m->at_us = w->now_us + (chance(w, 85) ? random_below(w, 5 * US_PER_MS)
-			                                      : random_below(w, 2 * US_PER_S));
+			m->lost = !w->calm && chance(w, 3);
+			m->at_us = w->now_us + random_delay(w, 85, 2 * US_PER_S);
 		}
 		if (!is_running(n))
 			continue;
@@ -530,6 +535,7 @@ static void check_invariant(struct world *w, int64_t step_us)
 
 static void calm_down(struct world *w)
 {
+	w->calm = true;
 	w->store.unavailable_until_us = 0;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
