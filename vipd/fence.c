@@ -12,10 +12,12 @@
 #include "base/mem.h"
 #include "base/mono.h"
 
-/* A renewal that entered the kernel later than this after its timeout was computed is done again:
- * it is what keeps TIMING_LATE_US true on a loaded machine. */
-#define TRANSIT_MAX_US (20 * US_PER_MS)
-#define TRANSIT_TRIES 3
+/* With the lifetime alone: a renewal that took longer than this may have entered the kernel too
+ * late for its slack. */
+#define TRANSIT_MAX_US TIMING_LATE_US
+
+_Static_assert(NFTGATE_TICKET_MS *US_PER_MS < TIMING_LATE_US,
+               "the gate keeps the lateness that is promised");
 
 struct fence {
 	struct rtnl *rtnl;
@@ -108,69 +110,72 @@ int fence_arm(struct fence *f)
 	return r;
 }
 
-/* Puts the address and opens the gate, measuring how long that took. */
-static int put_once(struct fence *f, int64_t deadline_us, int64_t *ret_transit_us)
+static int open_gate(struct fence *f, int64_t deadline_us)
 {
-	int64_t before_us;
 	int r;
 
-	if (!f->on_link) {
-		r = fence_arm(f);
-		if (r < 0)
-			return r;
+	r = nftgate_open_until(f->gate, &f->vip.addr, deadline_us);
+	if (r == -ENOENT) {
+		/* Somebody flushed the ruleset. */
+		r = nftgate_restore(f->gate);
+		if (r == 0)
+			r = nftgate_open_until(f->gate, &f->vip.addr, deadline_us);
 	}
-	before_us = mono_now_us();
-	r = put_address(f, deadline_us);
 	if (r < 0)
-		return r;
-	if (f->gate != NULL) {
-		before_us = mono_now_us();
-		r = nftgate_open(f->gate, &f->vip.addr, deadline_us - before_us);
-		if (r == -ENOENT) {
-			/* Somebody flushed the ruleset. */
-			r = nftgate_restore(f->gate);
-			if (r == 0)
-				r = nftgate_open(f->gate, &f->vip.addr, deadline_us - before_us);
-		}
-		if (r < 0) {
-			f->error_text = nftgate_error_text(f->gate);
-			return r;
-		}
-	}
-	*ret_transit_us = mono_now_us() - before_us;
-	return 0;
+		f->error_text = nftgate_error_text(f->gate);
+	return r;
+}
+
+static int hold(struct fence *f, int64_t deadline_us)
+{
+	int64_t before_us = mono_now_us();
+	int r = 0;
+
+	if (!f->on_link)
+		r = fence_arm(f);
+	if (r == 0)
+		r = put_address(f, deadline_us);
+	if (r == 0 && f->gate != NULL)
+		return open_gate(f, deadline_us);
+	if (r == 0 && mono_now_us() - before_us > TRANSIT_MAX_US)
+		r = -ETIME;
+	return r;
 }
 
 int fence_hold(struct fence *f, int64_t deadline_us)
 {
-	int64_t transit_us = 0;
-	int r = 0;
+	int r;
 
 	f->error_text = "";
 	if (f->ifindex == 0)
 		return -ENODEV;
-	for (int i = 0; i < TRANSIT_TRIES; i++) {
-		r = put_once(f, deadline_us, &transit_us);
-		if (r < 0 || transit_us <= TRANSIT_MAX_US)
-			break;
-	}
-	/* Whoever was stopped on the way has granted itself the whole time anew: look again. */
-	if (r == 0 && (transit_us > TRANSIT_MAX_US || mono_now_us() >= deadline_us))
+	r = hold(f, deadline_us);
+	/* Whoever was stopped on the way finds the deadline behind it. */
+	if (r == 0 && mono_now_us() >= deadline_us)
 		r = -ETIME;
 	if (r < 0)
 		(void) fence_drop(f);
 	return r;
 }
 
+int fence_silence(struct fence *f)
+{
+	int r;
+
+	if (f->gate == NULL)
+		return 0;
+	r = nftgate_shut(f->gate, &f->vip.addr);
+	return r == -ENOENT ? 0 : r;
+}
+
 int fence_drop(struct fence *f)
 {
-	int r, gate_r = 0;
+	int r;
 
-	if (f->gate != NULL)
-		gate_r = nftgate_shut(f->gate, &f->vip.addr);
+	r = fence_silence(f);
 	f->on_link = false;
 	if (f->ifindex == 0)
-		return gate_r == -ENOENT ? 0 : gate_r;
+		return r;
 	r = rtnl_addr_del(f->rtnl, f->ifindex, &f->vip);
 	if (r == -EADDRNOTAVAIL || r == -ENODEV)
 		r = 0;

@@ -9,8 +9,10 @@
  *
  * Every call returns when the kernel has done it. Rules that hold a resumed process back:
  * - the address is added with CREATE | EXCL, and while the gate is shut;
- * - the clock is read again after the kernel's ack; when the deadline has passed, or the kernel was
- *   entered much later than the time left was computed, the address is taken off at once;
+ * - the gate is opened until a deadline, and by a transaction that the kernel refuses when this
+ * process was held up between reading the clock and sending it (nftgate_open_until());
+ * - the clock is read again after the kernel's ack; when the deadline has passed, the address is
+ * taken off at once;
  * - nothing is queued and nothing is tried again later.
  */
 
@@ -46,6 +48,9 @@ int fence_arm(struct fence *fence);
 /* Adds the address or renews it. 0; -ETIME when too little time is left; -ENODEV without a link;
  * else what the kernel said. On any error the address is off again. */
 int fence_hold(struct fence *fence, int64_t deadline_us);
+
+/* Shuts the gate and leaves the address: what must still be sent from it (resets) can go. */
+int fence_silence(struct fence *fence);
 
 /* Shuts the gate and deletes the address. 0 also if it was not there. */
 int fence_drop(struct fence *fence);

@@ -28,9 +28,8 @@ enum fence_kind {
 #define TIMING_MARGIN_US (50 * US_PER_MS)
 
 /*
- * e. The gate was never seen late, and the clock is read again after the kernel has taken a
- * renewal; what remains is the time between the reading of the clock and the kernel's own, which
- * fence.c keeps below this.
+ * e. The gate was never seen late; a process that is held up in the middle of opening it leaves the
+ * address live for NFTGATE_TICKET_MS beyond the deadline at most, for however long it is stopped.
  */
 #define TIMING_LATE_US (100 * US_PER_MS)
 

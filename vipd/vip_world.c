@@ -201,12 +201,16 @@ static int op_drop(bool lost, void *ctx)
 	int r;
 
 	announcer_stop(v->announcer);
+	if (lost) {
+		/* Without the address there is no route for a reset, and clients would wait for a timeout.
+		 */
+		(void) fence_silence(v->fence);
+		destroy_sockets(v);
+	}
 	r = fence_drop(v->fence);
 	if (r < 0)
 		log_error_errno(r, "vip_drop_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
 		                v->config->link, fence_error_text(v->fence));
-	if (lost)
-		destroy_sockets(v);
 	return r;
 }
 
