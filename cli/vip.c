@@ -79,7 +79,7 @@ static int conclude_move(const struct cli *cli, const struct client_answer *answ
 		(void) fputs(answer->lines, stdout);
 	else
 		print_move(vip, owner != NULL ? owner : "another node",
-		           json_object_get(object, "durationMs"));
+		           json_object_get(object, "duration_ms"));
 	if (to == NULL || (owner != NULL && strcmp(owner, to) == 0))
 		return CLI_OK;
 	(void) fprintf(stderr,

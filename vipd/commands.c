@@ -86,7 +86,7 @@ static void status_fn(struct control_request *request, int argc, char **argv, vo
 
 static void answer_move(const struct move *m, const char *owner)
 {
-	control_reply(m->request, json_pack("{s:s, s:I}", "owner", owner, "durationMs",
+	control_reply(m->request, json_pack("{s:s, s:I}", "owner", owner, "duration_ms",
 	                                    (json_int_t) ((mono_now_us() - m->begun_us) / US_PER_MS)));
 	control_ok(m->request);
 }

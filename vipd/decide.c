@@ -68,7 +68,8 @@ void decide_awaited(const struct facts *f, int64_t own_window_us, int64_t own_la
 	*ret_late_us = f->owner.window_us != 0 ? f->owner.late_us : own_late_us;
 }
 
-/* The address is off and was said to be: no need to wait, but the named one goes first. */
+/* The address is off and was said to be: no need to wait, but the named one goes first, and the one
+ * that gave it away goes last. */
 static struct decision standby_released(const struct decide_input *in)
 {
 	const struct facts *f = in->facts;
@@ -76,8 +77,8 @@ static struct decision standby_released(const struct decide_input *in)
 	                   DECIDE_RANK_DELAY_US;
 
 	if (strcmp(f->owner.successor, in->me->node) == 0)
-		delay_us = 0;
-	else if (f->owner.successor[0] != '\0')
+		return act(ELECTION_TAKE);
+	if (f->owner.successor[0] != '\0')
 		delay_us += DECIDE_SUCCESSOR_GRACE_US;
 	return when_due(in, ELECTION_TAKE, MAX(f->life_us + delay_us, in->campaign_after_us),
 	                MONO_NEVER);

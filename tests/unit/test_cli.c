@@ -45,7 +45,7 @@ static void cmd_move(struct control_request *request, int argc, char **argv, voi
 	/* "elsewhere" is there and does not take it. */
 	if (argc == 3 && strcmp(argv[2], "elsewhere") != 0)
 		owner = argv[2];
-	control_reply(request, json_pack("{s:s, s:i}", "owner", owner, "durationMs", 85));
+	control_reply(request, json_pack("{s:s, s:i}", "owner", owner, "duration_ms", 85));
 	control_ok(request);
 }
 
@@ -180,12 +180,12 @@ static void test_answers(void)
 	check_run("vip move 10.0.0.5", CLI_OK, "10.0.0.5: n2 owns it now, after 85 ms\n", "");
 	check_run("vip move 10.0.0.5 to n3", CLI_OK, "10.0.0.5: n3 owns it now, after 85 ms\n", "");
 	check_run("vip move 10.0.0.5 to \"n 3\" -o json", CLI_OK,
-	          "{\"owner\":\"n 3\",\"durationMs\":85}\n", "");
+	          "{\"owner\":\"n 3\",\"duration_ms\":85}\n", "");
 	check_run("vip move 10.0.0.5 to elsewhere", CLI_FAILED,
 	          "10.0.0.5: n2 owns it now, after 85 ms\n",
 	          "fairlead: that is not 'elsewhere', which did not take it: ");
 	check_run("vip move 10.0.0.5 to elsewhere -o json", CLI_FAILED,
-	          "{\"owner\":\"n2\",\"durationMs\":85}\n", "fairlead: that is not 'elsewhere'");
+	          "{\"owner\":\"n2\",\"duration_ms\":85}\n", "fairlead: that is not 'elsewhere'");
 	check_run("vip move 10.0.0.5 to nowhere", CLI_FAILED, "", "fairlead: no such node\n");
 	check_run("vip hold", CLI_OK, "on hold: ", "");
 	check_run("vip unhold", CLI_DENIED, "", "fairlead: for root only\n");
