@@ -205,6 +205,8 @@ CHANGE(named_other_gone, (void) strcpy(s->facts.owner.successor, "c");
        s->facts.life_us = AGO(1000);)
 CHANGE(released_second, add_node(s, "0", 500);)
 CHANGE(released_third, add_node(s, "0", 500); add_node(s, "1", 500);)
+CHANGE(named_me_resting, (void) strcpy(s->facts.owner.successor, "b");
+       s->in.campaign_after_us = IN(3000);)
 CHANGE(released_stale_streak, s->facts.quorum_since_us = NEVER;)
 CHANGE(released_by_me, (void) strcpy(s->facts.owner.node, "b");
        (void) strcpy(s->facts.owner.instance, "i-b"); s->in.campaign_after_us = IN(3000);)
@@ -216,6 +218,7 @@ static const struct decide_case released_cases[] = {
     {"another is named, but does not come", named_other_gone, ELECTION_TAKE, 0},
     {"second in rank", released_second, ELECTION_WAIT, IN(300)},
     {"third in rank", released_third, ELECTION_WAIT, IN(600)},
+    {"named, and has just given it away itself", named_me_resting, ELECTION_TAKE, 0},
     {"needs no streak: the word is final", released_stale_streak, ELECTION_TAKE, 0},
     {"by this node itself", released_by_me, ELECTION_WAIT, IN(3000)},
     {"not eligible", not_eligible, ELECTION_WAIT, NEVER},
