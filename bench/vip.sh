@@ -66,10 +66,10 @@ removal_us() { # NODE
 
 killed() {
 	quiet
-	local node=$OWNER at
+	local node=$OWNER at killing
 	removal_watch "$node"
 	say "kill -9, $1"
-	local killing=$STEP
+	killing=$STEP
 	at=${EPOCHREALTIME/./}
 	kill_hard "vipd-$node"
 	wait_until 15 settled_on_other_than "$node"
@@ -83,7 +83,8 @@ killed() {
 }
 
 power_loss() { # NAME RUN leads|follows
-	quiet
+	wait_until 20 settled
+	OWNER=$(holders)
 	if [[ $3 == leads ]]; then
 		etcd_move_leader "$OWNER"
 	else

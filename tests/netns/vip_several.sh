@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 90
+# Three VIPs, IPv4 and IPv6, on the same three nodes. Each has its own owner and moves by itself; when
+# a node loses its power, whatever it owned is answered by others within 4 s, and the rest stays.
+VIPS="10.86.0.100 10.86.0.101 fd86::100"
+. "$(dirname "$0")/lib.sh"
+
+each() { # COMMAND...: with $VIP set to one after the other; false if it is for one of them
+	local VIP
+	for VIP in $VIPS; do
+		"$@" || return 1
+	done
+}
+
+print_holders() {
+	echo "         $VIP: $(holders)"
+}
+
+cluster_up
+each observe
+say "vipd starts on all three"
+vipd_start "${NODES[@]}"
+wait_until 15 each settled
+each print_holders
+
+say "the second one is moved to n3, then to n2"
+VIP=10.86.0.101
+before_others=$(VIP=10.86.0.100 holders)
+for target in n3 n2; do
+	[[ $(holders) != "$target" ]] || continue
+	for_seconds 1 each settled
+	moving="$VIP to $target"
+	mark_all "$moving"
+	fairlead "$(holders)" vip move "$VIP" to "$target"
+	wait_until 3 settled_on "$target"
+	wire_check --from "$moving" --max-overlap-ms 0 --max-gap-ms 100 --expect-moves 1
+done
+VIP=10.86.0.100
+[[ $(holders) == "$before_others" ]] || fail "$VIP moved along"
+for_seconds 1 each settled
+
+lost=n2
+etcd_move_leader n1
+say "$lost loses power"
+off=$STEP
+owned=$(for VIP in $VIPS; do [[ $(holders) != "$lost" ]] || echo "$VIP"; done)
+power_off "$lost"
+wait_until 8 each settled
+for VIP in $VIPS; do
+	print_holders
+	wait_until 2 client_reaches "$(holders)"
+	if [[ $owned == *$VIP* ]]; then
+		wire_check --from "$off" --max-overlap-ms 0 --max-gap-ms 4000 --expect-moves 1
+	else
+		wire_check --from "$off" --max-overlap-ms 0 --max-gap-ms 100 --expect-moves 0
+	fi
+done
