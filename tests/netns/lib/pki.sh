@@ -21,6 +21,8 @@ pki_issue() { # NAME AUTHORITY CN SAN
 		-addext basicConstraints=critical,CA:FALSE \
 		-addext extendedKeyUsage=serverAuth,clientAuth \
 		-keyout "$PKI/$1.key.new" -out "$PKI/$1.crt.new" 2>>"$LOG_DIR/openssl.log"
+	# vipd is not root here; every key is in this story's own memory.
+	chmod 644 "$PKI/$1.key.new"
 	mv "$PKI/$1.key.new" "$PKI/$1.key"
 	mv "$PKI/$1.crt.new" "$PKI/$1.crt"
 }

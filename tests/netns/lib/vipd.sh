@@ -56,12 +56,20 @@ vipd_config() { # NODE
 # VIPD_ENV holds variables for the next vipd that starts.
 VIPD_ENV=()
 
+# As a service manager would: nobody's user, with two capabilities and no more. Its program is
+# copied to where that user can read it.
+VIPD_CAPABILITIES=+net_admin,+net_raw
+
 vipd_start() { # NODE...
 	local node
+	[[ -x $T/bin/vipd ]] || install -D -m 755 "$VIPD" "$T/bin/vipd"
 	for node in "$@"; do
-		mkdir -p "$T/run-$node"
+		install -d -o nobody "$T/run-$node"
 		vipd_config "$node" >"$T/vipd-$node.yaml"
-		spawn "vipd-$node" "$node" env "${VIPD_ENV[@]}" "$VIPD" --config "$T/vipd-$node.yaml" \
+		spawn "vipd-$node" "$node" setpriv --reuid nobody --regid nogroup --clear-groups \
+			--inh-caps "$VIPD_CAPABILITIES" --ambient-caps "$VIPD_CAPABILITIES" \
+			--bounding-set "-all,$VIPD_CAPABILITIES" --no-new-privs \
+			env "${VIPD_ENV[@]}" "$T/bin/vipd" --config "$T/vipd-$node.yaml" \
 			--runtime-dir "$T/run-$node" --log-level "${VIPD_LOG_LEVEL:-info}"
 	done
 }
