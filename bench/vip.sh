@@ -9,6 +9,9 @@
 #                              and a node that led etcd as well (default profile)
 #   idle_*                     what one VIP costs: raft entries a second in etcd; vipd's resident memory,
 #                              threads and CPU, owner and standby
+
+# How soon a node that lost its power is forgotten and may come back; no takeover waits for it.
+POLICY='leaseTTL: 3s'
 . "$(cd "$(dirname "$0")" && pwd)/../tests/netns/lib.sh"
 
 OVERLAP_MS=3600000 # overlaps are a result here, not an end
@@ -172,7 +175,7 @@ for node in "${NODES[@]}"; do
 	signal TERM "vipd-$node"
 	wait_exit 10 "vipd-$node"
 done
-POLICY='fenceWindow: 1500ms'
+POLICY+=$'\nfenceWindow: 1500ms'
 vipd_start "${NODES[@]}"
 repeat power_loss_follows power_loss_fast
 

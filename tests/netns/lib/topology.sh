@@ -57,6 +57,8 @@ host_address() { # HOST
 node_up() { # NODE
 	host_up "$1"
 	cable_plug "$1" eth1 mgmt
+	# The same after a loss of power, or the others would send to the old one for seconds.
+	ip -n "$1" link set eth1 address "02:fb:00:00:00:${NUMBER[$1]}"
 	ip -n "$1" address add "$(mgmt_ip "$1")/24" dev eth1
 	inside "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 }
