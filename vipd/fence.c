@@ -54,8 +54,11 @@ enum fence_kind fence_kind(const struct fence *f)
 
 void fence_set_link(struct fence *f, int ifindex)
 {
-	if (f->ifindex != ifindex)
-		f->on_link = false;
+	if (f->ifindex == ifindex)
+		return;
+	/* The one before need not be gone: links are renamed. */
+	if (f->on_link)
+		(void) fence_drop(f);
 	f->ifindex = ifindex;
 }
 
@@ -105,6 +108,9 @@ int fence_arm(struct fence *f)
 	if (f->gate == NULL)
 		return 0;
 	r = nftgate_guard(f->gate, &f->vip.addr);
+	if (r == -ENOENT)
+		/* Somebody flushed the ruleset. The gate remembers what is to be guarded. */
+		r = nftgate_restore(f->gate);
 	if (r < 0)
 		f->error_text = nftgate_error_text(f->gate);
 	return r;
@@ -177,7 +183,7 @@ int fence_drop(struct fence *f)
 	if (f->ifindex == 0)
 		return r;
 	r = rtnl_addr_del(f->rtnl, f->ifindex, &f->vip);
-	if (r == -EADDRNOTAVAIL || r == -ENODEV)
+	if (r == -EADDRNOTAVAIL)
 		r = 0;
 	if (r < 0)
 		f->error_text = rtnl_error_text(f->rtnl);

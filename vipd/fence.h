@@ -38,7 +38,8 @@ DEFINE_AUTO(struct fence, fence_free);
 
 enum fence_kind fence_kind(const struct fence *fence);
 
-/* Which link the address belongs on; 0 while there is none. */
+/* Which link the address belongs on; 0 while there is none. An address that is held on another one
+ * is dropped. */
 void fence_set_link(struct fence *fence, int ifindex);
 
 /* Puts the address under the gate's guard: silent on every link of this node unless it is held.
