@@ -202,9 +202,14 @@ static void test_hold_and_drop(const struct kind_case *k)
 	s = look(&vip);
 	CHECK_EQ_INT(s.n, 1);
 	CHECK(s.last.valid_s >= k->valid_s + FAR_US / US_PER_S - 1);
-	CHECK_EQ_INT(removed(), 0);
 	if (k->with_gate)
 		CHECK(live_us(&vip) > 2 * FAR_US - US_PER_S);
+	/* Silent, but there. */
+	CHECK_EQ_INT(fence_silence(f), 0);
+	CHECK_EQ_INT(removed(), 0);
+	CHECK(is_on_link(&vip));
+	if (k->with_gate)
+		CHECK_EQ_INT(live_us(&vip), 0);
 	CHECK_EQ_INT(fence_drop(f), 0);
 	CHECK(!is_on_link(&vip) && !fence_is_held(f));
 	CHECK_EQ_INT(fence_drop(f), 0);
@@ -378,6 +383,11 @@ static void test_ruleset_flushed(const struct kind_case *k)
 	CHECK(!is_on_link(&vip));
 	CHECK_EQ_INT(fence_arm(f), 0);
 	CHECK(is_guarded(&vip) && live_us(&vip) == 0);
+	/* Nothing is live where there is no gate. */
+	netns_run("nft flush ruleset");
+	fence_set_link(f, 0);
+	CHECK_EQ_INT(fence_drop(f), 0);
+	CHECK_EQ_INT(fence_arm(f), 0);
 }
 
 static void test_links(const struct kind_case *k)
