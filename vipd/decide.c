@@ -76,8 +76,7 @@ static struct decision standby_released(const struct decide_input *in)
 	int64_t delay_us = (int64_t) policy_rank(f, in->me, f->owner.node, in->avoid_etcd_leader) *
 	                   DECIDE_RANK_DELAY_US;
 
-	/* Who was asked for by name comes at once, also if it has just given the address away itself.
-	 */
+	/* A name is a decision: it comes at once, also when we have just given the address away. */
 	if (strcmp(f->owner.successor, in->me->node) == 0)
 		return act(ELECTION_TAKE);
 	if (f->owner.successor[0] != '\0')
