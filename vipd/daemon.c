@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fileio.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
@@ -20,6 +19,7 @@
 #include "net/nftgate.h"
 #include "net/rtnl.h"
 #include "vipd/commands.h"
+#include "vipd/connect.h"
 #include "vipd/fence.h"
 #include "vipd/keep.h"
 #include "vipd/localmember.h"
@@ -28,7 +28,6 @@
 #include "vipd/timing.h"
 
 #define GATE_TABLE "fairlead-vip"
-#define PASSWORD_MAX_BYTES 4096
 
 /* Whoever cannot write `released` by then leaves it to the others' patience. */
 #define STOP_LIMIT_US (8 * US_PER_S)
@@ -50,10 +49,12 @@ struct daemon {
 	struct keep keep; /* as of the start; then what was last written */
 	enum daemon_phase phase;
 	bool wants_exec;
-	bool leave_lease; /* behind, instead of keeping it over a reload */
+	int exit_code;
+	bool leave_lease; /* end it, instead of keeping it over a reload */
 
 	struct rtnl *rtnl;
 	struct nftgate *gate;
+	bool gate_refused;
 	struct etcd *etcd;
 	struct nodelease *lease;
 	struct localmember *member;
@@ -72,7 +73,7 @@ static void save(struct daemon *d)
 {
 	int r;
 
-	d->keep.lease = d->lease != NULL && !d->leave_lease ? nodelease_id(d->lease) : 0;
+	d->keep.lease = d->lease != NULL ? nodelease_id(d->lease) : 0;
 	d->keep.n_vips = 0;
 	for (size_t i = 0; i < d->n_vips; i++) {
 		if (vip_keep(d->vips[i], &d->keep.vips[d->keep.n_vips]))
@@ -203,16 +204,14 @@ static void finish(struct daemon *d)
 	int r;
 
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-	if (d->phase == DAEMON_RELOADING) {
-		d->wants_exec = true;
-	} else if (d->gate != NULL) {
+	if (!d->wants_exec && d->gate != NULL) {
 		/* Nobody is left to open it again. */
 		r = nftgate_destroy(d->gate);
 		if (r < 0)
 			log_warning_errno(r, "gate_not_removed", "table=%s", GATE_TABLE);
 	}
 	save(d);
-	loop_stop(d->loop, 0);
+	loop_stop(d->loop, d->exit_code);
 }
 
 static void lease_ended_cb(void *userdata)
@@ -244,16 +243,25 @@ static bool all_stopped(const struct daemon *d)
 	return true;
 }
 
+/* Does anything that hangs on the lease have to go with us, or with the configuration of before? */
+static bool lease_must_end(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (vip_is_stopping(d->vips[i]))
+			return true;
+	}
+	return d->phase == DAEMON_STOPPING || d->leave_lease;
+}
+
 static void stopped_cb(void *ctx)
 {
 	struct daemon *d = ctx;
-
 	bool ending = d->phase == DAEMON_STOPPING || d->phase == DAEMON_RELOADING;
 
 	if (!ending || !ev_is_active(&d->stop_limit) || !all_stopped(d))
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-	if (d->phase == DAEMON_RELOADING) {
+	if (!lease_must_end(d)) {
 		finish(d);
 		return;
 	}
@@ -296,6 +304,7 @@ void daemon_stop(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
 	d->phase = DAEMON_STOPPING;
+	d->wants_exec = false;
 	loop_notify(d->loop, "STOPPING=1");
 	hand_over(d, NULL, "stopping");
 }
@@ -304,6 +313,7 @@ void daemon_leave(struct daemon *d)
 {
 	log_info("leaving", "reason=\"restart: addresses and fences stay\"");
 	save(d);
+	d->wants_exec = false;
 	loop_stop(d->loop, 0);
 }
 
@@ -312,7 +322,8 @@ void daemon_reload(struct daemon *d, const struct config *next)
 	if (d->phase != DAEMON_RUNNING)
 		return;
 	d->phase = DAEMON_RELOADING;
-	/* Its time cannot be changed. The new one takes the node keys over, and it ends by itself. */
+	d->wants_exec = true;
+	/* Its time cannot be changed. */
 	d->leave_lease = next->lease_ttl_us != d->config->lease_ttl_us;
 	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
 	hand_over(d, next, "configured away");
@@ -327,11 +338,14 @@ static void name_taken_cb(const char *other_instance, void *ctx)
 {
 	struct daemon *d = ctx;
 
+	if (d->exit_code != 0)
+		return;
 	log_error("node_name_refused",
 	          "node=%s other=%s reason=\"another machine runs vipd under this node name: give each "
 	          "its own in NodeConfig, or its own host name\"",
 	          d->config->node_name, other_instance);
-	loop_stop(d->loop, DAEMON_EXIT_REFUSED);
+	d->exit_code = DAEMON_EXIT_REFUSED;
+	daemon_stop(d);
 }
 
 /* --- starting ----------------------------------------------------------------------------------
@@ -377,57 +391,69 @@ static void sweep_leftovers(struct daemon *d)
 	}
 }
 
-static int open_gate(struct daemon *d)
+static bool gate_is_wanted_for(const struct daemon *d, const struct addr *addr)
 {
-	bool wanted = false;
+	for (size_t i = 0; i < d->config->n_vips; i++) {
+		if (d->config->vips[i].policy.fence != CONFIG_FENCE_LIFETIME &&
+		    (addr == NULL || addr_equal(&d->config->vips[i].addr, addr)))
+			return true;
+	}
+	return false;
+}
+
+/* What the process before us guarded and nobody will open again would stay silent for ever. */
+static void drop_old_guards(struct daemon *d)
+{
+	struct addr guarded[NFTGATE_ADDRS_MAX];
+	size_t n = nftgate_guarded(d->gate, guarded);
+
+	for (size_t i = 0; i < n; i++) {
+		char text[ADDR_TEXT_MAX];
+		int r;
+
+		if (gate_is_wanted_for(d, &guarded[i]))
+			continue;
+		r = nftgate_unguard(d->gate, &guarded[i]);
+		log_info("guard_dropped", "vip=%s ok=%d", addr_format(&guarded[i], text), r == 0);
+	}
+}
+
+/* Opened even where no VIP wants it, because an earlier process may have left one. */
+static void open_gate(struct daemon *d)
+{
+	bool wanted = gate_is_wanted_for(d, NULL);
 	int r;
 
-	for (size_t i = 0; i < d->config->n_vips; i++)
-		wanted = wanted || d->config->vips[i].policy.fence != CONFIG_FENCE_LIFETIME;
-	if (!wanted)
-		return 0;
 	r = nftgate_new(loop_ev(d->loop), GATE_TABLE, &d->gate);
 	if (r < 0) {
-		log_warning_errno(r, "gate_unavailable",
-		                  "table=%s reason=\"the address lifetime is the only fence\"", GATE_TABLE);
-		return 0;
+		/* Without nftables the lifetime will do. With nftables that refuse, tables may be in force
+		 * that would keep silent whatever is held: better to take no part. */
+		d->gate_refused = r != -EOPNOTSUPP && wanted;
+		if (wanted)
+			log_warning_errno(r, "gate_unavailable", "table=%s reason=\"%s\"", GATE_TABLE,
+			                  d->gate_refused ? "VIPs that want it take no part"
+			                                  : "the address lifetime is the only fence");
+		return;
+	}
+	drop_old_guards(d);
+	if (!wanted) {
+		(void) nftgate_destroy(d->gate);
+		nftgate_free(TAKE_PTR(d->gate));
+		return;
 	}
 	nftgate_on_lost(d->gate, gate_lost_cb, d);
-	return 0;
 }
 
 static int open_etcd(struct daemon *d)
 {
-	const struct config_etcd *c = &d->config->etcd;
-	AUTO(free) const char **endpoints = xcalloc(c->n_endpoints, sizeof(endpoints[0]));
-	AUTO(free) char *password = NULL;
 	char error[ETCD_ERROR_TEXT_MAX];
-	size_t len;
 	int r;
 
-	for (size_t i = 0; i < c->n_endpoints; i++)
-		endpoints[i] = c->endpoints[i];
-	if (c->password_file != NULL) {
-		r = file_read(c->password_file, PASSWORD_MAX_BYTES, &password, &len);
-		if (r < 0)
-			return log_error_errno(r, "password_unreadable", "file=%s", c->password_file);
-		password[strcspn(password, "\r\n")] = '\0';
-	}
-	struct etcd_options options = {
-	    .endpoints = endpoints,
-	    .n_endpoints = c->n_endpoints,
-	    .ca_file = c->ca_file,
-	    .cert_file = c->cert_file,
-	    .key_file = c->key_file,
-	    .user = c->user,
-	    .password = password,
-	    .call_timeout_ms = (unsigned) (c->call_timeout_us / US_PER_MS),
-	    .hedge_ms = (unsigned) (c->hedge_us / US_PER_MS),
-	    .discover_members = c->discover_members,
-	};
-	r = etcd_new(loop_ev(d->loop), &options, error, &d->etcd);
+	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, error, &d->etcd);
 	if (r < 0)
 		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
+	if (error[0] != '\0')
+		log_warning("etcd_certificates", "reason=\"%s\"", error);
 	return 0;
 }
 
@@ -438,6 +464,7 @@ static void make_vips(struct daemon *d)
 	    .etcd = d->etcd,
 	    .rtnl = d->rtnl,
 	    .gate = d->gate,
+	    .gate_refused = d->gate_refused,
 	    .node_name = d->config->node_name,
 	    .instance = d->keep.instance,
 	    .key_prefix = d->config->etcd.prefix,
@@ -463,9 +490,7 @@ static int make_shared(struct daemon *d)
 	r = rtnl_new(loop_ev(d->loop), &rtnl_events, d, &d->rtnl);
 	if (r < 0)
 		return log_error_errno(r, "netlink_failed", "reason=\"cannot read the links\"");
-	r = open_gate(d);
-	if (r < 0)
-		return r;
+	open_gate(d);
 	return open_etcd(d);
 }
 

@@ -17,6 +17,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "vipd/config.h"
+#include "vipd/connect.h"
 #include "vipd/daemon.h"
 
 #define RUNTIME_DIR "/run/fairlead"
@@ -123,12 +124,33 @@ static int load_config(const struct options *o, config_error_fn error, struct co
 	return config_load(o->config_paths, o->n_config_paths, error, NULL, ret_config);
 }
 
+/* The same, and the files that it names: what vipd could not start with is an error too. */
+static int load_and_try(const struct options *o, config_error_fn error, struct config **ret_config)
+{
+	AUTO(config_free) struct config *config = NULL;
+	char text[ETCD_ERROR_TEXT_MAX];
+	int r;
+
+	r = load_config(o, error, &config);
+	if (r < 0)
+		return r;
+	r = connect_check(&config->etcd, text);
+	if (r < 0) {
+		AUTO(free) char *message = xasprintf("EtcdClientConfig: %s", text);
+
+		error(message, NULL);
+		return r;
+	}
+	*ret_config = TAKE_PTR(config);
+	return 0;
+}
+
 static int check_config(const struct options *o)
 {
 	AUTO(config_free) struct config *config = NULL;
 	int r;
 
-	r = load_config(o, print_error_cb, &config);
+	r = load_and_try(o, print_error_cb, &config);
 	if (r < 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < config->n_notes; i++)
@@ -155,13 +177,29 @@ static void on_reload(int signo UNUSED, void *userdata)
 	struct vipd *v = userdata;
 	AUTO(config_free) struct config *next = NULL;
 
-	if (load_config(&v->options, log_error_cb, &next) < 0) {
+	if (load_and_try(&v->options, log_error_cb, &next) < 0) {
 		log_error("reload_refused",
 		          "reason=\"the configuration has errors; the running one stays\"");
 		return;
 	}
 	log_info("reload", "vips=%zu", next->n_vips);
 	daemon_reload(v->daemon, next);
+}
+
+/*
+ * Our signals wait until they can be handled: a second SIGHUP must not kill a process that has just
+ * executed itself because of the first. The mask survives execve(2), the handlers do not.
+ */
+static void hold_signals(int how)
+{
+	sigset_t ours;
+
+	(void) sigemptyset(&ours);
+	(void) sigaddset(&ours, SIGTERM);
+	(void) sigaddset(&ours, SIGINT);
+	(void) sigaddset(&ours, SIGHUP);
+	(void) sigaddset(&ours, SIGUSR2);
+	(void) sigprocmask(how, &ours, NULL);
 }
 
 /* Everything between the configuration and the end of the loop. */
@@ -186,8 +224,10 @@ static int run(struct vipd *v, struct config *config, bool *ret_exec)
 	loop_on_signal(loop, SIGINT, on_stop, v);
 	loop_on_signal(loop, SIGHUP, on_reload, v);
 	loop_on_signal(loop, SIGUSR2, on_leave, v);
+	hold_signals(SIG_UNBLOCK);
 	loop_notify(loop, "READY=1\nSTATUS=%zu VIPs", daemon_n_vips(daemon));
 	r = loop_run(loop);
+	hold_signals(SIG_BLOCK);
 	*ret_exec = daemon_wants_exec(daemon);
 	return r;
 }
@@ -209,9 +249,10 @@ int main(int argc, char **argv)
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", v.options.runtime_dir);
 		return EXIT_FAILURE;
 	}
+	hold_signals(SIG_BLOCK);
 	r = load_config(&v.options, log_error_cb, &config);
 	if (r < 0)
-		return EXIT_FAILURE;
+		return DAEMON_EXIT_REFUSED;
 	for (size_t i = 0; i < config->n_notes; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes[i]);
 	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, config->node_name,

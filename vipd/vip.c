@@ -32,6 +32,8 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		(void) snprintf(buf, size, "link %s does not exist", v->config->link);
 		return buf;
 	}
+	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_refused)
+		return "the nftables gate could not be made";
 	if (v->config->policy.fence == CONFIG_FENCE_NFTABLES && v->env->gate == NULL)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
@@ -67,7 +69,7 @@ void vip_review(struct vip *v)
 	char buf[64];
 	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
 
-	v->me.eligible = v->link_present && v->carrier && !v->on_hold;
+	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
 	nodekey_update(v->nodekey);
 	election_set_fit(v->election, unfit == NULL, unfit != NULL ? unfit : "");
 	ask_policy(v);

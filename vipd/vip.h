@@ -32,7 +32,8 @@ struct vip_env {
 	struct ev_loop *ev;
 	struct etcd *etcd;
 	struct rtnl *rtnl;
-	struct nftgate *gate; /* NULL: this kernel has no nftables */
+	struct nftgate *gate; /* NULL: this kernel has no nftables, or nobody wants them */
+	bool gate_refused;    /* there are nftables, but the gate could not be made */
 	const char *node_name;
 	const char *instance;
 	const char *key_prefix;

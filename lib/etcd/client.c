@@ -5,10 +5,12 @@
  */
 #include "etcd/client.h"
 
+#include <errno.h>
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +19,10 @@
 #include "base/mono.h"
 #include "etcd/auth.h"
 #include "etcd/cluster.h"
+#include "etcd/pem.h"
 #include "etcd/pool.h"
 #include "etcd/queue.h"
+#include "etcd/url.h"
 
 #define CALL_TIMEOUT_DEFAULT_MS 1000
 #define HEDGE_DEFAULT_MS 300
@@ -50,6 +54,27 @@ static int build(struct etcd *etcd, const struct etcd_options *options,
 	if (options->discover_members)
 		etcd->discovery = discovery_new(etcd);
 	return 0;
+}
+
+int etcd_check(const struct etcd_options *options, char ret_error[static ETCD_ERROR_TEXT_MAX])
+{
+	AUTO(pem_free) struct pem *pem = NULL;
+	bool secure = false;
+
+	ret_error[0] = '\0';
+	for (size_t i = 0; i < options->n_endpoints; i++) {
+		struct url url;
+
+		if (url_parse(options->endpoints[i], &url) < 0) {
+			(void) snprintf(ret_error, ETCD_ERROR_TEXT_MAX, "not an endpoint: '%s'",
+			                options->endpoints[i]);
+			return -EINVAL;
+		}
+		secure = secure || url.scheme == URL_HTTPS;
+	}
+	if (!secure)
+		return 0;
+	return pem_load(options->ca_file, options->cert_file, options->key_file, ret_error, &pem);
 }
 
 int etcd_new(struct ev_loop *ev, const struct etcd_options *options,

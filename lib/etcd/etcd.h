@@ -91,6 +91,10 @@ struct etcd_outcome {
 	uint64_t raft_term;
 };
 
+/* What etcd_new() would say of the endpoints and certificate files, without making anything: for
+ * checking a configuration before it is put to use. */
+int etcd_check(const struct etcd_options *options, char ret_error[static ETCD_ERROR_TEXT_MAX]);
+
 /* Checks that certificates can be read and parsed, starts gRPC's thread and begins to connect; does
  * not wait for a connection. 0, or -errno with a sentence (file and reason) in ret_error. With 0,
  * ret_error is "", or a warning: a certificate whose time is over, or has not come. */

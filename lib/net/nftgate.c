@@ -419,6 +419,12 @@ int nftgate_unguard(struct nftgate *gate, const struct addr *addr)
 	return commit(gate);
 }
 
+size_t nftgate_guarded(const struct nftgate *gate, struct addr ret_addrs[static NFTGATE_ADDRS_MAX])
+{
+	memcpy(ret_addrs, gate->guarded, gate->n_guarded * sizeof(gate->guarded[0]));
+	return gate->n_guarded;
+}
+
 int nftgate_open(struct nftgate *gate, const struct addr *addr, int64_t timeout_us)
 {
 	int r = -ENOENT;

@@ -66,6 +66,9 @@ int nftgate_destroy(struct nftgate *gate);
 int nftgate_guard(struct nftgate *gate, const struct addr *addr);
 int nftgate_unguard(struct nftgate *gate, const struct addr *addr);
 
+/* What is guarded, also by an earlier process. Returns how many. */
+size_t nftgate_guarded(const struct nftgate *gate, struct addr ret_addrs[static NFTGATE_ADDRS_MAX]);
+
 /* Live for the next timeout_us, counted by the kernel from this call; replaces what was left of an
  * earlier one, longer or shorter. Rounded down to milliseconds; -ERANGE when less than
  * NFTGATE_TIMEOUT_MIN_MS; -ENOENT when the tables are gone. */

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 90
+# Reloads and restarts with another configuration: two at once, one that cannot work, one that changes
+# the fence, one that takes the VIP away from a node. The address is lost by none of them, and nothing
+# stays behind of what is no longer configured.
+. "$(dirname "$0")/lib.sh"
+
+configure() { # NODE
+	vipd_config "$1" >"$T/vipd-$1.yaml"
+}
+
+candidates_are() { # NAMES
+	[[ $(status "$OWNER" '[.candidates[].node] | join(" ")') == "$1" ]]
+}
+
+ready_again() { # NODE COUNT: it has started COUNT times in all
+	[[ $(grep -c 'event=starting' "$LOG_DIR/vipd-$1.log") -ge $2 ]]
+}
+
+cluster_with_owner
+wait_until 2 client_reaches "$OWNER"
+
+say "$OWNER is told to reload again and again, faster than it can start"
+for ((i = 0; i < 12; i++)); do
+	signal HUP "vipd-$OWNER"
+	nap "0.0$((i % 4 * 2 + 1))"
+done
+wait_until 5 settled_on "$OWNER"
+for_seconds 2 settled_on "$OWNER"
+expect "vipd on $OWNER lives" alive "vipd-$OWNER"
+wire_check --from "$STEP" --expect-moves 0 --max-owners 1 --max-gap-ms 100
+
+say "its new configuration names a key that does not belong to the certificate"
+configure "$OWNER"
+other=$(node_other_than "$OWNER")
+sed -i "s|^keyFile: .*|keyFile: $PKI/client-$other.key|" "$T/vipd-$OWNER.yaml"
+signal HUP "vipd-$OWNER"
+wait_until 5 log_says "vipd-$OWNER" 'event=reload_refused'
+for_seconds 2 settled_on "$OWNER"
+wire_check --from "$STEP" --expect-moves 0 --max-owners 1 --max-gap-ms 100
+configure "$OWNER"
+
+say "$OWNER restarts with the lifetime as its only fence"
+NODE_POLICY[$OWNER]="fence: lifetime"
+configure "$OWNER"
+signal USR2 "vipd-$OWNER"
+wait_exit 5 "vipd-$OWNER"
+vipd_start "$OWNER"
+wait_until 10 settled_on "$OWNER"
+for_seconds 3 client_reaches "$OWNER"
+if inside "$OWNER" nft list tables | grep fairlead; then
+	fail "the gate that nobody opens any more is still there"
+fi
+
+say "the VIP is configured away from another node"
+VIPS=10.86.0.200 configure "$other"
+signal HUP "vipd-$other"
+third=$(node_other_than "$OWNER" "$other")
+wait_until 3 candidates_are "$(printf '%s\n' "$OWNER" "$third" | sort | paste -sd ' ')"
+signal TERM "vipd-$OWNER"
+wait_until 3 held_by "$third"
+wire_check --from "$STEP" --expect-moves 1 --max-overlap-ms 0 --max-gap-ms 100

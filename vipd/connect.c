@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds the client's options for as long as a call takes; keeps nothing, least of all the
+ * password. */
+#include "vipd/connect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fileio.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define PASSWORD_MAX_BYTES 4096
+
+/* Does what is wanted with the options: connects (etcd is not NULL), or only checks. */
+static int with_options(struct ev_loop *ev, const struct config_etcd *config,
+                        char error[static ETCD_ERROR_TEXT_MAX], struct etcd **etcd)
+{
+	AUTO(free) const char **endpoints = xcalloc(config->n_endpoints, sizeof(endpoints[0]));
+	AUTO(free) char *password = NULL;
+	size_t len;
+	int r;
+
+	for (size_t i = 0; i < config->n_endpoints; i++)
+		endpoints[i] = config->endpoints[i];
+	if (config->password_file != NULL) {
+		r = file_read(config->password_file, PASSWORD_MAX_BYTES, &password, &len);
+		if (r < 0) {
+			(void) snprintf(error, ETCD_ERROR_TEXT_MAX, "%s: %s", config->password_file,
+			                strerror(-r));
+			return r;
+		}
+		password[strcspn(password, "\r\n")] = '\0';
+	}
+	struct etcd_options options = {
+	    .endpoints = endpoints,
+	    .n_endpoints = config->n_endpoints,
+	    .ca_file = config->ca_file,
+	    .cert_file = config->cert_file,
+	    .key_file = config->key_file,
+	    .user = config->user,
+	    .password = password,
+	    .call_timeout_ms = (unsigned) (config->call_timeout_us / US_PER_MS),
+	    .hedge_ms = (unsigned) (config->hedge_us / US_PER_MS),
+	    .discover_members = config->discover_members,
+	};
+	return etcd != NULL ? etcd_new(ev, &options, error, etcd) : etcd_check(&options, error);
+}
+
+int connect_check(const struct config_etcd *config, char ret_error[static ETCD_ERROR_TEXT_MAX])
+{
+	return with_options(NULL, config, ret_error, NULL);
+}
+
+int connect_etcd(struct ev_loop *ev, const struct config_etcd *config,
+                 char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd)
+{
+	return with_options(ev, config, ret_error, ret_etcd);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From the configuration to an etcd client. What the configuration names on disk, certificates and
+ * the password, is read here; a check before a reload reads it as well, so that a running daemon is
+ * not given up for files that its successor cannot use.
+ */
+
+#include <ev.h>
+
+#include "etcd/etcd.h"
+#include "vipd/config.h"
+
+/* 0, or -errno with a sentence that names the file in ret_error. */
+int connect_check(const struct config_etcd *config, char ret_error[static ETCD_ERROR_TEXT_MAX]);
+int connect_etcd(struct ev_loop *ev, const struct config_etcd *config,
+                 char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd);
