@@ -139,12 +139,12 @@ static void write_key(struct nodekey *k)
 	ev_timer_stop(k->ev, &k->timer);
 	k->in_flight = record_node_format(k->me);
 	put.value = ETCD_STR(k->in_flight);
-	/* One that is taken stays so while it is tried again, else the trouble would be news each time.
-	 */
-	if (k->state == NODEKEY_ABSENT)
-		set_state(k, NODEKEY_CLAIMING);
 	r = etcd_txn(k->etcd, &txn, written_cb, k, &k->call);
 	assert(r >= 0);
+	/* Last, for whoever hears of it may ask for an update. One that is taken stays so while it is
+	 * tried again, else the trouble would be news each time. */
+	if (k->state == NODEKEY_ABSENT)
+		set_state(k, NODEKEY_CLAIMING);
 }
 
 void nodekey_update(struct nodekey *k)

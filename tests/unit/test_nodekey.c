@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node's own key against real etcd: claimed, kept up to date, contested and lost. */
+#include "vipd/nodekey.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "tests/unit/etcdtest/cluster.h"
+#include "tests/unit/etcdtest/sync.h"
+
+#define PREFIX "fairlead/v1/vip/10.0.0.5/"
+#define KEY PREFIX "node/cp-1"
+
+static struct ev_loop *ev;
+static struct etcd *etcd;
+
+struct actor {
+	struct record_node me;
+	struct nodekey *key;
+	unsigned n[NODEKEY_STATES]; /* how often it has come to each state */
+	enum nodekey_state last;
+	bool touchy; /* asks for an update whenever the state changes */
+};
+
+static void changed_cb(enum nodekey_state state, void *userdata)
+{
+	struct actor *a = userdata;
+
+	CHECK(state != a->last);
+	a->last = state;
+	a->n[state]++;
+	if (a->touchy)
+		nodekey_update(a->key);
+}
+
+static void set_actor(struct actor *a, const char *instance, int64_t lease)
+{
+	*a = (struct actor){
+	    .me = {.node = "cp-1", .priority = 100, .health = HEALTH_GOOD, .eligible = true}};
+	(void) strcpy(a->me.instance, instance);
+	a->key = nodekey_new(ev, etcd, PREFIX, &a->me, changed_cb, a);
+	CHECK_EQ_INT(nodekey_state(a->key), NODEKEY_ABSENT);
+	nodekey_set_lease(a->key, lease);
+}
+
+static bool comes_to(struct actor *a, enum nodekey_state state, unsigned times, int ms)
+{
+	return sync_run(ev, ms, &a->n[state], times);
+}
+
+/* As etcd has it. */
+static struct record_node stored(struct answer *ret_answer)
+{
+	struct record_node n = {.priority = -1};
+
+	*ret_answer = sync_get(ev, etcd, KEY);
+	if (ret_answer->n_kvs > 0)
+		CHECK_EQ_INT(record_node_parse(ret_answer->value, strlen(ret_answer->value), &n), 0);
+	return n;
+}
+
+static int64_t new_lease(void)
+{
+	return sync_grant(ev, etcd, 0, 60).lease_id;
+}
+
+static void test_claim_and_update(void)
+{
+	const int64_t lease = new_lease();
+	struct record_node n;
+	struct answer at;
+	struct actor a;
+	int64_t version;
+
+	set_actor(&a, "one", 0);
+	nodekey_update(a.key);
+	CHECK(!sync_run(ev, 100, &a.n[NODEKEY_CLAIMING], 1));
+	nodekey_set_lease(a.key, lease);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_CLAIMING);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	n = stored(&at);
+	CHECK_EQ_STR(n.instance, "one");
+	CHECK_EQ_INT(n.priority, 100);
+	CHECK_EQ_INT(at.kv_lease, lease);
+	CHECK_EQ_INT(at.version, 1);
+	CHECK_EQ_INT(nodekey_taken_since_us(a.key), 0);
+	/* Nothing new: nothing is written. */
+	nodekey_update(a.key);
+	(void) sync_run(ev, 100, NULL, 0);
+	(void) stored(&at);
+	CHECK_EQ_INT(at.version, 1);
+	/* Many changes at once: the first is under way, the last is written behind it. */
+	for (int i = 0; i < 50; i++) {
+		a.me.priority = 200 + i;
+		nodekey_update(a.key);
+	}
+	(void) sync_run(ev, 300, NULL, 0);
+	n = stored(&at);
+	CHECK_EQ_INT(n.priority, 249);
+	CHECK_EQ_INT(at.version, 3);
+	/* Back to what was written before what is under way. */
+	a.me.priority = 1;
+	nodekey_update(a.key);
+	a.me.priority = 249;
+	nodekey_update(a.key);
+	(void) sync_run(ev, 300, NULL, 0);
+	n = stored(&at);
+	CHECK_EQ_INT(n.priority, 249);
+	version = at.version;
+	/* No lease, no key; and what `me` says then waits for the next one. */
+	nodekey_set_lease(a.key, 0);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_ABSENT);
+	a.me.priority = 7;
+	nodekey_update(a.key);
+	(void) sync_run(ev, 100, NULL, 0);
+	(void) stored(&at);
+	CHECK_EQ_INT(at.version, version);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
+	nodekey_set_lease(a.key, new_lease());
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 2, 2000));
+	n = stored(&at);
+	CHECK_EQ_INT(n.priority, 7);
+	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+	nodekey_free(a.key);
+	CHECK_EQ_INT(sync_delete(ev, etcd, KEY, false).r, 0);
+}
+
+static void test_same_name(void)
+{
+	const int64_t lease_a = new_lease(), lease_b = new_lease();
+	const int64_t before_us = mono_now_us();
+	struct record_node n;
+	struct actor a, b;
+	struct answer at;
+	int64_t since_us;
+
+	set_actor(&a, "one", lease_a);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	set_actor(&b, "two", lease_b);
+	CHECK(comes_to(&b, NODEKEY_TAKEN, 1, 2000));
+	CHECK_EQ_STR(nodekey_other_instance(b.key), "one");
+	since_us = nodekey_taken_since_us(b.key);
+	CHECK(since_us > before_us && since_us <= mono_now_us());
+	/* It goes on trying, quietly, and never writes. */
+	b.me.priority = 999;
+	nodekey_update(b.key);
+	(void) sync_run(ev, 1200, NULL, 0);
+	n = stored(&at);
+	CHECK_EQ_STR(n.instance, "one");
+	CHECK_EQ_INT(at.version, 1);
+	CHECK_EQ_INT(b.n[NODEKEY_TAKEN], 1);
+	CHECK_EQ_INT(b.n[NODEKEY_PRESENT], 0);
+	CHECK_EQ_INT(nodekey_taken_since_us(b.key), since_us);
+	/* And the first does not notice. */
+	a.me.priority = 50;
+	nodekey_update(a.key);
+	(void) sync_run(ev, 100, NULL, 0);
+	CHECK_EQ_INT(stored(&at).priority, 50);
+	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+	/* The first has gone: within one try the name is free. */
+	nodekey_free(a.key);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease_a).r, 0);
+	CHECK(comes_to(&b, NODEKEY_PRESENT, 1, 1500));
+	CHECK_EQ_INT(nodekey_taken_since_us(b.key), 0);
+	n = stored(&at);
+	CHECK_EQ_STR(n.instance, "two");
+	CHECK_EQ_INT(n.priority, 999);
+	CHECK_EQ_INT(at.kv_lease, lease_b);
+	nodekey_free(b.key);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease_b).r, 0);
+}
+
+/* A process that crashed comes back under its instance id: it need not wait for the old lease. */
+static void test_own_leftover(void)
+{
+	const int64_t old = new_lease(), lease = new_lease();
+	struct answer at;
+	struct actor a;
+
+	set_actor(&a, "one", old);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	nodekey_free(a.key);
+	set_actor(&a, "one", lease);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+	(void) stored(&at);
+	CHECK_EQ_INT(at.kv_lease, lease);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, old).r, 0);
+	(void) stored(&at);
+	CHECK_EQ_INT(at.n_kvs, 1);
+	/* Somebody wrote over it in our name: ours again at the next change. */
+	CHECK_EQ_INT(sync_put(ev, etcd, KEY, at.value, 0).r, 0);
+	a.me.priority = 3;
+	nodekey_update(a.key);
+	(void) sync_run(ev, 200, NULL, 0);
+	CHECK_EQ_INT(stored(&at).priority, 3);
+	CHECK_EQ_INT(at.kv_lease, lease);
+	CHECK_EQ_INT(a.n[NODEKEY_PRESENT], 1);
+	nodekey_free(a.key);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
+}
+
+/* Another puts its key where ours was, or something that is no key at all. */
+static void test_overwritten(void)
+{
+	static const char *const values[] = {
+	    "{\"instance\":\"two\",\"priority\":1,\"health\":\"good\",\"eligible\":true,"
+	    "\"etcdLeader\":false}",
+	    "rubbish",
+	};
+	static const char *const others[] = {"two", "?"};
+
+	for (size_t i = 0; i < 2; i++) {
+		const int64_t lease = new_lease();
+		struct answer at;
+		struct actor a;
+
+		set_actor(&a, "one", lease);
+		CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+		CHECK_EQ_INT(sync_put(ev, etcd, KEY, values[i], 0).r, 0);
+		a.me.priority = 5;
+		nodekey_update(a.key);
+		CHECK(comes_to(&a, NODEKEY_TAKEN, 1, 2000));
+		CHECK_EQ_STR(nodekey_other_instance(a.key), others[i]);
+		at = sync_get(ev, etcd, KEY);
+		CHECK_EQ_STR(at.value, values[i]);
+		CHECK_EQ_INT(sync_delete(ev, etcd, KEY, false).r, 0);
+		CHECK(comes_to(&a, NODEKEY_PRESENT, 2, 1500));
+		CHECK_EQ_INT(stored(&at).priority, 5);
+		nodekey_free(a.key);
+		CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
+	}
+}
+
+static void test_lease_lost(void)
+{
+	const int64_t first = new_lease();
+	int64_t second;
+	struct answer at;
+	struct actor a;
+
+	set_actor(&a, "one", first);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	CHECK_EQ_INT(sync_revoke(ev, etcd, first).r, 0);
+	/* The watch sees it first: tried on the lease that is no more, until there is another. */
+	nodekey_on_gone(a.key);
+	CHECK_EQ_INT(a.n[NODEKEY_ABSENT], 1);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_CLAIMING);
+	(void) sync_run(ev, 700, NULL, 0);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_CLAIMING);
+	(void) stored(&at);
+	CHECK_EQ_INT(at.n_kvs, 0);
+	nodekey_set_lease(a.key, 0);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_ABSENT);
+	second = new_lease();
+	nodekey_set_lease(a.key, second);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 2, 2000));
+	(void) stored(&at);
+	CHECK_EQ_INT(at.kv_lease, second);
+	/* Only the key is deleted: claimed on the same lease. */
+	CHECK_EQ_INT(sync_delete(ev, etcd, KEY, false).r, 0);
+	nodekey_on_gone(a.key);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 3, 2000));
+	(void) stored(&at);
+	CHECK_EQ_INT(at.kv_lease, second);
+	/* News from before it was claimed does no harm. */
+	nodekey_on_gone(a.key);
+	nodekey_on_gone(a.key);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 4, 2000));
+	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+	nodekey_free(a.key);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, second).r, 0);
+}
+
+/* No answer: nobody knows whether it was written, and trying again finds out. */
+static void test_outage(struct cluster *cluster)
+{
+	const int64_t lease = new_lease();
+	struct record_node n;
+	struct answer at;
+	struct actor a;
+
+	cluster_signal(cluster, 0, SIGSTOP);
+	set_actor(&a, "one", lease);
+	CHECK(!comes_to(&a, NODEKEY_PRESENT, 1, 1300));
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_CLAIMING);
+	cluster_signal(cluster, 0, SIGCONT);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 4000));
+	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+	cluster_signal(cluster, 0, SIGSTOP);
+	a.me.priority = 42;
+	nodekey_update(a.key);
+	(void) sync_run(ev, 1300, NULL, 0);
+	cluster_signal(cluster, 0, SIGCONT);
+	(void) sync_run(ev, 1000, NULL, 0);
+	n = stored(&at);
+	CHECK_EQ_INT(n.priority, 42);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_PRESENT);
+	/* Freed with a request under way. */
+	a.me.priority = 43;
+	nodekey_update(a.key);
+	nodekey_free(a.key);
+	(void) sync_run(ev, 100, NULL, 0);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
+}
+
+/* Whoever hears of a state may ask for an update at once. */
+static void test_touchy(void)
+{
+	const int64_t lease_a = new_lease(), lease_b = new_lease();
+	struct actor a, b;
+	struct answer at;
+
+	set_actor(&a, "one", 0);
+	a.touchy = true;
+	nodekey_set_lease(a.key, lease_a);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	set_actor(&b, "two", 0);
+	b.touchy = true;
+	nodekey_set_lease(b.key, lease_b);
+	CHECK(comes_to(&b, NODEKEY_TAKEN, 1, 2000));
+	(void) sync_run(ev, 1200, NULL, 0);
+	CHECK_EQ_INT(b.n[NODEKEY_TAKEN], 1);
+	/* And it is written once. */
+	(void) stored(&at);
+	CHECK_EQ_INT(at.version, 1);
+	nodekey_set_lease(b.key, 0);
+	CHECK_EQ_INT(nodekey_state(b.key), NODEKEY_ABSENT);
+	CHECK_EQ_INT(nodekey_taken_since_us(b.key), 0);
+	nodekey_free(a.key);
+	nodekey_free(b.key);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease_a).r, 0);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease_b).r, 0);
+}
+
+int main(void)
+{
+	struct cluster *cluster = cluster_new(1, 0);
+	struct etcd_options options = {.endpoints = cluster_urls(cluster), .n_endpoints = 1};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	ev = ev_default_loop(EVFLAG_AUTO);
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	test_claim_and_update();
+	test_same_name();
+	test_own_leftover();
+	test_overwritten();
+	test_lease_lost();
+	test_touchy();
+	test_outage(cluster);
+	etcd_free(etcd);
+	cluster_free(cluster);
+	ev_loop_destroy(ev);
+	return check_result();
+}
