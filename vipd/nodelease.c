@@ -172,8 +172,6 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 void nodelease_end(struct nodelease *l, nodelease_done_fn done, void *userdata)
 {
-	if (l->state != LEASE_ALIVE)
-		l->id = 0;
 	etcd_call_cancel(TAKE_PTR(l->call));
 	l->ended = done;
 	l->ended_userdata = userdata;
