@@ -92,6 +92,8 @@ static void test_claim_and_update(void)
 	(void) sync_run(ev, 100, NULL, 0);
 	(void) stored(&at);
 	CHECK_EQ_INT(at.version, 1);
+	nodekey_set_lease(a.key, lease);
+	CHECK_EQ_INT(a.n[NODEKEY_ABSENT], 0);
 	/* Many changes at once: the first is under way, the last is written behind it. */
 	for (int i = 0; i < 50; i++) {
 		a.me.priority = 200 + i;
@@ -228,6 +230,9 @@ static void test_overwritten(void)
 		at = sync_get(ev, etcd, KEY);
 		CHECK_EQ_STR(at.value, values[i]);
 		CHECK_EQ_INT(sync_delete(ev, etcd, KEY, false).r, 0);
+		/* Tried at its own pace, whatever else is asked for. */
+		nodekey_update(a.key);
+		CHECK(!comes_to(&a, NODEKEY_PRESENT, 2, 100));
 		CHECK(comes_to(&a, NODEKEY_PRESENT, 2, 1500));
 		CHECK_EQ_INT(stored(&at).priority, 5);
 		nodekey_free(a.key);
@@ -237,8 +242,7 @@ static void test_overwritten(void)
 
 static void test_lease_lost(void)
 {
-	const int64_t first = new_lease();
-	int64_t second;
+	int64_t first = new_lease(), second;
 	struct answer at;
 	struct actor a;
 
@@ -267,10 +271,24 @@ static void test_lease_lost(void)
 	(void) stored(&at);
 	CHECK_EQ_INT(at.kv_lease, second);
 	/* News from before it was claimed does no harm. */
+	a.n[NODEKEY_ABSENT] = 0;
 	nodekey_on_gone(a.key);
 	nodekey_on_gone(a.key);
+	CHECK_EQ_INT(a.n[NODEKEY_ABSENT], 1);
 	CHECK(comes_to(&a, NODEKEY_PRESENT, 4, 2000));
 	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+	/* Another lease while a request with the old one is under way. */
+	first = second;
+	second = new_lease();
+	a.me.priority = 9;
+	nodekey_update(a.key);
+	nodekey_set_lease(a.key, second);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 5, 2000));
+	CHECK_EQ_INT(stored(&at).priority, 9);
+	CHECK_EQ_INT(at.kv_lease, second);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, first).r, 0);
+	(void) stored(&at);
+	CHECK_EQ_INT(at.n_kvs, 1);
 	nodekey_free(a.key);
 	CHECK_EQ_INT(sync_revoke(ev, etcd, second).r, 0);
 }

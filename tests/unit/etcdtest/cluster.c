@@ -107,6 +107,7 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 	const struct member *member = &cluster->members[index];
 	const char *program = getenv("FAIRLEAD_TEST_ETCD");
 	bool fast = (cluster->flags & CLUSTER_FAST) != 0;
+	bool slow = (cluster->flags & CLUSTER_SLOW) != 0;
 	AUTO(free) char *name = xasprintf("m%zu", index);
 	AUTO(free) char *data = xasprintf("%s/m%zu", cluster->dir, index);
 	AUTO(free) char *peer = xasprintf("http://127.0.0.1:%d", member->peer_port);
@@ -135,7 +136,9 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 	    "--heartbeat-interval",
 	    fast ? "50" : "100",
 	    "--election-timeout",
-	    fast ? "500" : "1000",
+	    fast   ? "500"
+	    : slow ? "5000"
+	           : "1000",
 	    "--logger",
 	    "zap",
 	    "--unsafe-no-fsync",

@@ -20,6 +20,7 @@ enum cluster_flag {
 	CLUSTER_TLS = 1 << 0,  /* mTLS for clients; certificates for 127.0.0.1, ::1 and localhost */
 	CLUSTER_FAST = 1 << 1, /* election timeout 500 ms instead of 1 s */
 	CLUSTER_ALL_LOOPBACK = 1 << 2, /* clients may come to 127.0.0.2 and ::1 as well */
+	CLUSTER_SLOW = 1 << 3,         /* election timeout 5 s */
 };
 
 struct cluster *cluster_new(size_t n_members, unsigned flags);
