@@ -17,7 +17,7 @@
 #include "tests/unit/netns.h"
 #include "tests/unit/turn.h"
 
-#define MS(n) ((n) * US_PER_MS)
+#define MS(n) ((n) *US_PER_MS)
 #define MAC_US "02:00:00:00:00:0a"
 #define MAC_NEW "02:00:00:00:00:0c"
 #define MAC_THEM "02:00:00:00:00:0b"
