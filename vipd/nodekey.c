@@ -41,6 +41,7 @@ struct nodekey {
 	char *in_flight; /* being written */
 	char other[RECORD_INSTANCE_LEN + 1];
 	int64_t taken_since_us;
+	uint64_t taken_term;
 	ev_timer timer; /* tries again */
 	struct etcd_call *call;
 };
@@ -67,7 +68,7 @@ static void set_state(struct nodekey *k, enum nodekey_state to)
 static void write_key(struct nodekey *k);
 
 /* The key exists, and not as we last wrote it. */
-static void found(struct nodekey *k, const struct etcd_kv *kv)
+static void found(struct nodekey *k, const struct etcd_kv *kv, uint64_t raft_term)
 {
 	struct record_node n = {0};
 
@@ -79,8 +80,10 @@ static void found(struct nodekey *k, const struct etcd_kv *kv)
 		return;
 	}
 	(void) strcpy(k->other, n.instance);
-	if (k->taken_since_us == 0)
+	/* A new leader gives every lease its whole time anew, that of a dead node as well. */
+	if (k->taken_since_us == 0 || k->taken_term != raft_term)
 		k->taken_since_us = mono_now_us();
+	k->taken_term = raft_term;
 	/* First the timer: whoever hears of the new state may ask for an update at once. */
 	retry_later(k);
 	set_state(k, NODEKEY_TAKEN);
@@ -103,7 +106,7 @@ static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 
 		k->rev = 0;
 		if (range->n_kvs > 0)
-			found(k, &range->kvs[0]);
+			found(k, &range->kvs[0], outcome->raft_term);
 		else
 			write_key(k);
 		return;

@@ -49,6 +49,6 @@ void nodekey_on_gone(struct nodekey *key);
 
 enum nodekey_state nodekey_state(const struct nodekey *key);
 
-/* In NODEKEY_TAKEN: the other's instance, and since when we have seen it. */
+/* In NODEKEY_TAKEN: the other's instance, and since when we have seen it under one etcd leader. */
 const char *nodekey_other_instance(const struct nodekey *key);
 int64_t nodekey_taken_since_us(const struct nodekey *key);

@@ -193,8 +193,10 @@ static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 	if (state == NODEKEY_PRESENT)
 		v->joined = true;
 	if (state == NODEKEY_TAKEN)
-		log_error("node_name_taken", "vip=%s node=%s other=%s", v->text, v->me.node,
-		          nodekey_other_instance(v->nodekey));
+		/* Most often our own predecessor's, which ends with its lease. */
+		log_warning("node_name_taken",
+		            "vip=%s node=%s other=%s reason=\"waiting for its lease to run out\"", v->text,
+		            v->me.node, nodekey_other_instance(v->nodekey));
 	vip_review(v);
 }
 
