@@ -29,10 +29,10 @@ int64_t timing_confirm_period_us(int64_t window_us)
 	return window_us / 4;
 }
 
-/* x (1 + 2r): the waiting clock may run fast while the fenced one runs slow. */
+/* x (1 + r) / (1 - r): the fenced clock may run slow by r while the waiting one runs fast by r. */
 static int64_t stretched(int64_t us)
 {
-	return us + us * 2 * TIMING_RATE_ERROR_PPM / 1000000;
+	return us * (1000000 + TIMING_RATE_ERROR_PPM) / (1000000 - TIMING_RATE_ERROR_PPM);
 }
 
 int64_t timing_worth_holding_us(enum fence_kind kind, int64_t window_us)

@@ -8,7 +8,7 @@
  *   window (T_f)   how long a confirmation entitles its owner to hold the address, counted on the
  *                  owner's clock from *before the sending* of the confirmation
  *   late (e)       how late the owner's fence may act
- *   rate error (r) how much two clocks may differ in speed
+ *   rate error (r) how much a clock may run faster or slower than it should
  *   margin (m)     slack for everything that is measured in microseconds but scheduled by people
  *
  * All times are mono.h microseconds.
@@ -23,15 +23,20 @@ enum fence_kind {
 	FENCE_LIFETIME, /* the address lifetime carries the promise alone */
 };
 
-/* Quartz is good to 100 ppm; a virtual machine's clock being slewed by NTP adds 500. */
-#define TIMING_RATE_ERROR_PPM INT64_C(1000)
-#define TIMING_MARGIN_US (50 * US_PER_MS)
+/*
+ * Quartz is good to 100 ppm, but whoever disciplines the clock may slew it, and CLOCK_BOOTTIME and
+ * the kernel's own timers with it: ntpd and systemd-timesyncd by 500 ppm, chronyd by 83333 ppm
+ * unless its maxslewrate says otherwise (chrony.conf(5)). The bound is the fastest of these and
+ * some for the quartz.
+ */
+#define TIMING_RATE_ERROR_PPM INT64_C(84000)
+#define TIMING_MARGIN_US (10 * US_PER_MS)
 
 /*
  * e. The gate was never seen late; a process that is held up in the middle of opening it leaves the
  * address live for NFTGATE_TICKET_MS beyond the deadline at most, for however long it is stopped.
  */
-#define TIMING_LATE_US (100 * US_PER_MS)
+#define TIMING_LATE_US (60 * US_PER_MS)
 
 /* The lifetime acts up to one second late, and is counted in whole seconds (facts measured on 6.1
  * and 6.18); one quarter of a second of slack on top. */

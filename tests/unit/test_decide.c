@@ -327,8 +327,8 @@ CHANGE(yielding, ours(s); s->in.rev = s->facts.owner_rev; s->in.state_since_us =
 CHANGE(release_pending, s->in.releases.in_flight = 1; s->in.releases.last_sent_us = AGO(100);)
 CHANGE(release_late, s->in.releases.in_flight = 1; s->in.releases.last_sent_us = AGO(250);)
 CHANGE(release_failed, s->in.releases.last_sent_us = AGO(40);)
-CHANGE(give_up, s->in.state_since_us = AGO(3100);)
-CHANGE(give_up_soon, s->in.state_since_us = AGO(3095); s->in.releases.last_sent_us = AGO(1);)
+CHANGE(give_up, s->in.state_since_us = AGO(3060);)
+CHANGE(give_up_soon, s->in.state_since_us = AGO(3055); s->in.releases.last_sent_us = AGO(1);)
 
 static const struct decide_case yielding_cases[] = {
     {"the release is written", NULL, ELECTION_RELEASE, 0},

@@ -76,6 +76,7 @@ struct node {
 	int64_t wake_us;  /* local */
 	int64_t stopped_until_us;
 	int64_t cut_until_us;
+	int64_t mute_until_us; /* cut one way: it hears and is not heard */
 	bool held;             /* the address is on the link and the gate was opened */
 	int64_t silent_at_us;  /* true time at which the kernel silences it, late as it may be */
 	int64_t next_watch_us; /* when it next hears of the store */
@@ -214,7 +215,7 @@ static int op_hold(int64_t deadline_us, void *ctx)
 	/* The kernel counts with the node's own clock; late by up to e. */
 	n->silent_at_us = n->world->mutation == MUTATION_NO_FENCE
 	                      ? MONO_NEVER
-	                      : n->world->now_us + left_us - left_us * n->rate_ppm / 1000000 +
+	                      : n->world->now_us + left_us * 1000000 / (1000000 + n->rate_ppm) +
 	                            random_below(n->world, TIMING_LATE_US);
 	return 0;
 }
@@ -426,6 +427,8 @@ static void step_node(struct node *n)
 
 static void step_messages(struct world *w)
 {
+	bool late_stamp = w->mutation == MUTATION_LATE_STAMP;
+
 	for (size_t i = 0; i < MESSAGES_MAX; i++) {
 		struct message *m = &w->messages[i];
 		struct node *n = &w->nodes[m->node];
@@ -442,12 +445,16 @@ static void step_messages(struct world *w)
 			}
 			continue;
 		}
-		if (!m->answer && m->at_us <= w->now_us && n->cut_until_us <= w->now_us &&
+		if (!m->answer && m->at_us <= w->now_us &&
+		    MAX(n->cut_until_us, n->mute_until_us) <= w->now_us &&
 		    w->store.unavailable_until_us <= w->now_us) {
 			carry_out(w, m);
 			m->answer = true;
 			m->lost = !w->calm && chance(w, 3);
-			m->at_us = w->now_us + random_delay(w, 85, 2 * US_PER_S);
+			/* Where the time of a confirmation's answer counts, these dawdle. */
+			m->at_us =
+			    w->now_us +
+			    random_delay(w, late_stamp && m->kind == MESSAGE_CONFIRM ? 40 : 85, 2 * US_PER_S);
 		}
 		if (!is_running(n))
 			continue;
@@ -476,7 +483,7 @@ static void do_mischief(struct world *w)
 {
 	struct node *n = &w->nodes[random_below(w, NODES)];
 
-	switch (random_below(w, 8)) {
+	switch (random_below(w, 9)) {
 	case 0:
 		n->stopped_until_us = w->now_us + random_below(w, 8 * US_PER_S);
 		break;
@@ -510,6 +517,9 @@ static void do_mischief(struct world *w)
 			configure(n);
 		break;
 	case 7:
+		n->mute_until_us = w->now_us + random_below(w, 8 * US_PER_S);
+		break;
+	case 8:
 		n->me.eligible = !n->me.eligible || chance(w, 50);
 		w->store.revision++;
 		if (is_running(n))
@@ -541,6 +551,7 @@ static void calm_down(struct world *w)
 		struct node *n = &w->nodes[i];
 
 		n->cut_until_us = 0;
+		n->mute_until_us = 0;
 		n->stopped_until_us = 0;
 		n->me.eligible = true;
 		if (n->election == NULL)
@@ -592,7 +603,7 @@ static struct result run_world(uint64_t seed, enum mutation mutation, int64_t du
 		n->me.priority = 100;
 		n->me.health = HEALTH_UNCHECKED;
 		n->me.eligible = true;
-		n->rate_ppm = random_below(w, TIMING_RATE_ERROR_PPM) - TIMING_RATE_ERROR_PPM / 2;
+		n->rate_ppm = random_below(w, 2 * TIMING_RATE_ERROR_PPM) - TIMING_RATE_ERROR_PPM;
 		new_instance(n);
 		start_process(n);
 	}

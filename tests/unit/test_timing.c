@@ -171,7 +171,7 @@ static void test_take_outlasts_fence(void)
 		if (!CHECK(standby_takes - owner_ends >= 0.9 * (double) TIMING_MARGIN_US))
 			(void) fprintf(stderr, "window: %lld ms\n", (long long) windows_ms[i]);
 	}
-	CHECK_EQ_INT(timing_take_at_us(MS(10000), MS(3000), MS(100)), MS(10000) + 3156200);
+	CHECK_EQ_INT(timing_take_at_us(MS(10000), MS(3000), MS(100)), MS(10000) + 3678558);
 	CHECK_EQ_INT(timing_silent_at_us(MS(10000), MS(3000)), MS(13000));
 	/* Power loss to the next owner in the default profile, from the last confirmation on. */
 	CHECK(timing_take_at_us(0, TIMING_WINDOW_DEFAULT_US, TIMING_LATE_US) < MS(4000));
