@@ -115,12 +115,25 @@ static struct decision standby_silent(const struct decide_input *in)
 	return read_when_due(in, in->now_us < take_us ? take_us : MONO_NEVER);
 }
 
+/* A swap that landed behind us would leave the address to nobody for a whole window: hear what
+ * became of it, and if it is ours, hand it over. */
+static struct decision standby_not_fit(const struct decide_input *in)
+{
+	bool fresh = in->facts->known && in->facts->quorum_last_us >= in->fresh_after_us;
+
+	if (fresh && record_is_ours(in) && in->resumable)
+		return act(ELECTION_RESUME);
+	if (in->takes.in_flight > 0)
+		return read_when_due(in, MONO_NEVER);
+	return act(ELECTION_LEAVE);
+}
+
 static struct decision decide_standby(const struct decide_input *in)
 {
 	const struct facts *f = in->facts;
 
 	if (!in->fit)
-		return act(ELECTION_LEAVE);
+		return standby_not_fit(in);
 	if (!f->known || f->quorum_last_us < in->fresh_after_us)
 		return read_when_due(in, MONO_NEVER);
 	if (record_is_ours(in) && in->resumable)
@@ -175,11 +188,13 @@ static struct decision decide_owner(const struct decide_input *in)
 static struct decision decide_yielding(const struct decide_input *in)
 {
 	/* Others take it without our word once it has been silent for so long: no use to go on. */
-	int64_t give_up_us = in->state_since_us + in->window_us + in->late_us;
+	int64_t give_up_us = MAX(in->state_since_us, in->take_at_us) + in->window_us + in->late_us;
+	/* `released` means that nobody has it, and from whom we took it may still. */
+	int64_t due_us = MAX(next_due(&in->releases, DECIDE_PACE_US), in->take_at_us);
 
 	if (record_is_lost(in) || in->now_us >= give_up_us)
 		return act(ELECTION_STEP_DOWN);
-	return when_due(in, ELECTION_RELEASE, next_due(&in->releases, DECIDE_PACE_US), give_up_us);
+	return when_due(in, ELECTION_RELEASE, due_us, give_up_us);
 }
 
 struct decision decide(const struct decide_input *in)

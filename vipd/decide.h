@@ -77,7 +77,7 @@ struct decide_input {
 	int64_t fresh_after_us;    /* facts older than this (by sending) are not believed */
 
 	/* The record, if it is ours, is the one that our last swap wrote, and no release of it was
-	 * sent. */
+	 * sent, nor did the kernel refuse to take the address off. */
 	bool resumable;
 
 	/* taking, owner, yielding */

@@ -5,8 +5,8 @@
  * tests give it a simulated world.
  *
  * Invariants: set_state() is the only writer of the state; the address is on the link only in
- * ELECTION_OWNER; deadline_us only ever comes from a confirmation of `rev`, counted from its
- * sending.
+ * ELECTION_OWNER, as far as the kernel obeys; deadline_us only ever comes from a confirmation of
+ * `rev`, counted from its sending, and in ELECTION_OWNER it is the one that the kernel has.
  */
 #include "vipd/election.h"
 
@@ -24,8 +24,10 @@
 /* After handing over, leave the address to others for so long, even if nobody takes it. */
 #define AFTER_YIELD_US (3 * US_PER_S)
 
-/* A step that leads to another one at once; more than this in a row is a bug. */
+/* A step may lead to another one at once. More than so many in a row lead nowhere: come back later
+ * instead of spinning. */
 #define STEPS_MAX 32
+#define UNSETTLED_US (100 * US_PER_MS)
 
 static const struct fsm_state states[ELECTION_STATES] = {
     [ELECTION_DOWN] = {"down", FSM_TO(ELECTION_STANDBY)},
@@ -75,7 +77,9 @@ struct election {
 	int64_t claim_window_us;
 	char claim_reason[RECORD_REASON_MAX + 1];
 
-	int64_t released_rev; /* of the last record whose release we sent */
+	/* The last record of ours under which we must not hold the address again: its release was sent,
+	 * or the address could not be taken off. */
+	int64_t spent_rev;
 
 	struct decide_calls reads;
 	struct decide_calls confirms;
@@ -216,7 +220,7 @@ static void hold(struct election *e)
 {
 	int r = e->ops->hold(e->deadline_us, e->ctx);
 
-	if (r < 0) {
+	if (r != 0) {
 		/* It may work with the next confirmation (a link that is being set up); if it does not, a
 		 * node that can should have it. */
 		e->deadline_us = 0;
@@ -235,9 +239,13 @@ static void yield(struct election *e)
 	 */
 	r = e->ops->drop(true, e->ctx);
 	e->campaign_after_us = now_us(e) + AFTER_YIELD_US;
+	if (r < 0) {
+		/* `released` promises that the address is off. Where the kernel did not say so, the others
+		 * wait for our fence, and they can only if we are silent. */
+		e->spent_rev = e->rev;
+		e->campaign_after_us += e->window_us + e->late_us;
+	}
 	set_state(e, ELECTION_YIELDING, reason);
-	/* `released` promises that the address is off. Where the kernel did not say so, the others
-	 * wait. */
 	if (r < 0)
 		set_state(e, ELECTION_STANDBY, "address could not be removed");
 }
@@ -255,7 +263,7 @@ static void release(struct election *e)
 	o.late_us = e->late_us;
 	o.released = true;
 	o.wall_us = wall_now_us();
-	e->released_rev = e->rev;
+	e->spent_rev = e->rev;
 	call_sent(e, &e->releases);
 	e->ops->release(&o, e->rev, e->ctx);
 }
@@ -332,8 +340,7 @@ static struct decision decide_now(const struct election *e)
 	    .state_since_us = e->since_us,
 	    .campaign_after_us = e->campaign_after_us,
 	    .fresh_after_us = e->fresh_after_us,
-	    .resumable =
-	        e->facts->owner.epoch == e->claim_epoch && e->facts->owner_rev != e->released_rev,
+	    .resumable = e->facts->owner.epoch == e->claim_epoch && e->facts->owner_rev != e->spent_rev,
 	    .rev = e->rev,
 	    .take_at_us = e->take_at_us,
 	    .deadline_us = e->deadline_us,
@@ -355,7 +362,10 @@ void election_run(struct election *e)
 	for (int steps = 0;; steps++) {
 		struct decision d = decide_now(e);
 
-		assert(steps < STEPS_MAX);
+		if (d.action != ELECTION_WAIT && steps == STEPS_MAX) {
+			e->ops->unsettled(d.action, e->ctx);
+			d = (struct decision){.wake_us = now_us(e) + UNSETTLED_US};
+		}
 		if (d.action == ELECTION_WAIT) {
 			e->ops->wake_at(d.wake_us, e->ctx);
 			break;
@@ -437,12 +447,29 @@ void election_on_take(struct election *e, enum election_verdict verdict, int64_t
                       int64_t sent_us)
 {
 	call_answered(&e->takes, verdict != ELECTION_UNKNOWN, sent_us);
-	if (verdict == ELECTION_DONE && e->state == ELECTION_STANDBY)
+	if (verdict == ELECTION_DONE && e->state == ELECTION_STANDBY && rev != e->spent_rev)
 		become_taker(e, rev, e->claim_window_us, sent_us + e->claim_window_us);
 	else if (verdict != ELECTION_DONE)
 		/* Somebody was faster, or nobody knows: what we believed of the keys is not enough. */
 		e->fresh_after_us = now_us(e);
 	election_run(e);
+}
+
+static void renew(struct election *e, int64_t deadline_us)
+{
+	int r;
+
+	if (now_us(e) >= deadline_us)
+		return;
+	r = e->ops->hold(deadline_us, e->ctx);
+	if (r > 0)
+		/* As an owner, the deadline is the one that the kernel has. */
+		return;
+	e->deadline_us = deadline_us;
+	if (r < 0)
+		/* It is not on the link. It is added again if there is time; if that is refused too,
+		 * another node should have it. */
+		set_state(e, ELECTION_TAKING, "address could not be renewed");
 }
 
 void election_on_confirm(struct election *e, enum election_verdict verdict, int64_t rev,
@@ -455,9 +482,10 @@ void election_on_confirm(struct election *e, enum election_verdict verdict, int6
 		e->fresh_after_us = now_us(e);
 		step_down(e, "record taken by another");
 	} else if (current && verdict == ELECTION_DONE && sent_us + e->window_us > e->deadline_us) {
-		e->deadline_us = sent_us + e->window_us;
 		if (e->state == ELECTION_OWNER)
-			election_renew_hold(e);
+			renew(e, sent_us + e->window_us);
+		else
+			e->deadline_us = sent_us + e->window_us;
 	}
 	election_run(e);
 }
@@ -483,14 +511,9 @@ void election_check_now(struct election *e)
 
 void election_renew_hold(struct election *e)
 {
-	int r;
-
-	if (e->state != ELECTION_OWNER || now_us(e) >= e->deadline_us)
+	if (e->state != ELECTION_OWNER)
 		return;
-	r = e->ops->hold(e->deadline_us, e->ctx);
-	if (r < 0)
-		/* It is not on the link; the next confirmation tries again. */
-		set_state(e, ELECTION_TAKING, "address could not be renewed");
+	renew(e, e->deadline_us);
 	election_run(e);
 }
 

@@ -57,14 +57,19 @@ struct election_ops {
 	void (*release)(const struct record_owner *record, int64_t rev, void *ctx);
 
 	/* Adds the address, or renews it, so that the kernel silences it at deadline_us at the latest.
-	 * 0, or -errno, in which case it is not on the link. */
+	 * 0; or 1: it was not renewed, and is held until the deadline of the call before; or -errno: it
+	 * is not on the link, or if the kernel refuses even that, not for longer than before. */
 	int (*hold)(int64_t deadline_us, void *ctx);
-	/* Removes it and waits for the kernel's ack. `lost`: it will not be back soon. 0, or -errno. */
+	/* Removes it and waits for the kernel's ack. `lost`: it will not be back soon. 0, or -errno: it
+	 * may be on the link until the kernel's fence ends it. */
 	int (*drop)(bool lost, void *ctx);
 
 	/* After every change of state. reason is valid until the call returns. */
 	void (*changed)(enum election_state from, enum election_state to, const char *reason,
 	                void *ctx);
+	/* One step led to the next too many times, `next` would be another. For the log: the election
+	 * goes on in a moment. */
+	void (*unsettled)(enum election_action next, void *ctx);
 };
 
 /* facts, me and ops are borrowed until election_free(); facts and me change under it, followed by
@@ -115,5 +120,5 @@ int64_t election_epoch(const struct election *election);
 int64_t election_window_us(const struct election *election);
 int64_t election_late_us(const struct election *election);
 
-/* F; 0 where there is none. */
+/* F; 0 where there is none. Of an owner: the one that the kernel has. */
 int64_t election_deadline_us(const struct election *election);

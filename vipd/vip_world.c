@@ -236,6 +236,14 @@ static void op_changed(enum election_state from, enum election_state to, const c
 		v->env->stopped(v->env->ctx);
 }
 
+static void op_unsettled(enum election_action next, void *ctx)
+{
+	struct vip *v = ctx;
+
+	log_error("election_unsettled", "vip=%s state=%s next=%d reason=\"trying again in 100 ms\"",
+	          v->text, election_state_name(election_state(v->election)), (int) next);
+}
+
 const struct election_ops vip_election_ops = {
     .now_us = op_now,
     .wake_at = op_wake_at,
@@ -246,4 +254,5 @@ const struct election_ops vip_election_ops = {
     .hold = op_hold,
     .drop = op_drop,
     .changed = op_changed,
+    .unsettled = op_unsettled,
 };

@@ -149,6 +149,8 @@ CHANGE(not_eligible, s->me.eligible = false;)
 CHANGE(take_pending, s->in.takes.in_flight = 1; s->in.takes.last_sent_us = AGO(1000);
        s->in.reads.last_sent_us = AGO(250);)
 CHANGE(take_pending_read_done, s->in.takes.in_flight = 1; s->in.takes.last_sent_us = AGO(1000);)
+CHANGE(not_fit_take_pending, not_fit(s); take_pending(s);)
+CHANGE(not_fit_take_pending_read_done, not_fit(s); take_pending_read_done(s);)
 CHANGE(take_just_failed, s->in.takes.last_sent_us = AGO(60);)
 CHANGE(take_failed_before, s->in.takes.last_sent_us = AGO(100);)
 CHANGE(no_owner, s->facts.has_owner = false; memset(&s->facts.owner, 0, sizeof(s->facts.owner));
@@ -185,6 +187,8 @@ static const struct decide_case silent_cases[] = {
     {"not eligible", not_eligible, ELECTION_WAIT, NEVER},
     {"a swap is under way: look whether it landed", take_pending, ELECTION_READ, 0},
     {"a swap is under way: looked a moment ago", take_pending_read_done, ELECTION_WAIT, IN(50)},
+    {"not fit: what becomes of the swap?", not_fit_take_pending, ELECTION_READ, 0},
+    {"not fit: looked a moment ago", not_fit_take_pending_read_done, ELECTION_WAIT, IN(50)},
     {"a swap has just failed", take_just_failed, ELECTION_WAIT, IN(40)},
     {"a swap failed a while ago", take_failed_before, ELECTION_TAKE, 0},
     {"no record: after our own window", no_owner, ELECTION_TAKE, 0},
@@ -237,6 +241,9 @@ CHANGE(same_name_other_instance, (void) strcpy(s->facts.owner.instance, "i-x");
 CHANGE(resumable_released, s->in.resumable = true; s->facts.owner.released = true;)
 CHANGE(resumable_not_eligible, s->in.resumable = true; s->me.eligible = false;)
 
+CHANGE(not_fit_resumable, not_fit(s); s->in.resumable = true;)
+CHANGE(not_fit_resumable_stale, not_fit_resumable(s); s->in.fresh_after_us = NOW;)
+
 static const struct decide_case ours_cases[] = {
     {"written anew", NULL, ELECTION_TAKE, 0},
     {"but not while we mean to leave it", not_before, ELECTION_WAIT, IN(40)},
@@ -246,6 +253,9 @@ static const struct decide_case ours_cases[] = {
     {"ours, but released: as any other that is", resumable_released, ELECTION_WAIT, IN(300)},
     /* To hand it over in order. */
     {"not eligible, but landed", resumable_not_eligible, ELECTION_RESUME, 0},
+    {"not fit, but landed", not_fit_resumable, ELECTION_RESUME, 0},
+    {"not fit, and what is known is old", not_fit_resumable_stale, ELECTION_LEAVE, 0},
+    {"not fit, and not to be gone on with", not_fit, ELECTION_LEAVE, 0},
 };
 
 /* --- taking --------------------------------------------------------------------------------- */
@@ -330,6 +340,10 @@ CHANGE(release_failed, s->in.releases.last_sent_us = AGO(40);)
 CHANGE(give_up, s->in.state_since_us = AGO(3060);)
 CHANGE(give_up_soon, s->in.state_since_us = AGO(3055); s->in.releases.last_sent_us = AGO(1);)
 
+CHANGE(former_fence_runs, s->in.take_at_us = IN(30);)
+CHANGE(former_fence_over, s->in.take_at_us = NOW;)
+CHANGE(former_fence_long, give_up(s); s->in.take_at_us = IN(30);)
+
 static const struct decide_case yielding_cases[] = {
     {"the release is written", NULL, ELECTION_RELEASE, 0},
     {"it is under way", release_pending, ELECTION_WAIT, IN(150)},
@@ -339,6 +353,10 @@ static const struct decide_case yielding_cases[] = {
     {"for a whole window: nobody waits for it any more", give_up, ELECTION_STEP_DOWN, 0},
     {"nearly", give_up_soon, ELECTION_WAIT, IN(5)},
     {"not fit: still in order", not_fit, ELECTION_RELEASE, 0},
+    {"the former owner's fence still runs", former_fence_runs, ELECTION_WAIT, IN(30)},
+    {"the former owner's fence is just over", former_fence_over, ELECTION_RELEASE, 0},
+    {"the former owner's fence runs for longer than our word", former_fence_long, ELECTION_WAIT,
+     IN(30)},
 };
 
 static void test_awaited(void)

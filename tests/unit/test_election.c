@@ -2,7 +2,8 @@
 /*
  * The real election, decision, facts and policy of several nodes in one simulated world: a
  * linearizable store, a network that delays, loses and cuts, processes that are stopped and killed,
- * clocks that run at different speeds, fences that act as late as they may. After every step the
+ * clocks that run at different speeds, fences that act as late as they may, kernels that refuse to
+ * add, renew or remove. After every step the
  * invariant is checked: no two nodes answer for the address. At the end: somebody does. Seeds are
  * fixed; a failing one is printed and can be given as argument.
  *
@@ -33,6 +34,7 @@ enum mutation {
 	MUTATION_NO_GUARD,   /* the swap is not guarded by the beat */
 	MUTATION_EAGER_WORD, /* `released` is written although the address stays on */
 	MUTATION_NO_FENCE,   /* nothing silences a process that is stopped */
+	MUTATION_DEAF,       /* the kernel's refusal to remove is not heard */
 };
 
 struct store {
@@ -77,6 +79,9 @@ struct node {
 	int64_t stopped_until_us;
 	int64_t cut_until_us;
 	int64_t mute_until_us; /* cut one way: it hears and is not heard */
+	int refused_percent;   /* of what is asked of its kernel */
+	bool wants_out;        /* will hand over while it takes */
+	int64_t unfit_until_us;
 	bool held;             /* the address is on the link and the gate was opened */
 	int64_t silent_at_us;  /* true time at which the kernel silences it, late as it may be */
 	int64_t next_watch_us; /* when it next hears of the store */
@@ -89,7 +94,8 @@ struct node {
 
 struct world {
 	enum mutation mutation;
-	bool calm; /* the network is fast and loses nothing */
+	bool calm;   /* the network is fast and loses nothing */
+	bool unruly; /* kernels refuse what is asked of them, and nodes are unfit at times */
 	uint64_t seed;
 	int64_t now_us;
 	struct store store;
@@ -99,6 +105,7 @@ struct world {
 	int64_t overlap_us; /* longest time in which two did */
 	int64_t overlap_since_us;
 	unsigned moves;
+	unsigned unsettled;
 };
 
 static uint64_t random_u64(struct world *w)
@@ -198,11 +205,24 @@ static void op_release(const struct record_owner *record, int64_t rev, void *ctx
 	m->claim.record = *record;
 }
 
+static bool is_refused(const struct node *n)
+{
+	return n->refused_percent > 0 && chance(n->world, n->refused_percent);
+}
+
 static int op_hold(int64_t deadline_us, void *ctx)
 {
 	struct node *n = ctx;
 	int64_t left_us = deadline_us - local_us(n);
 
+	if (is_refused(n)) {
+		if (election_state(n->election) == ELECTION_OWNER && n->held && chance(n->world, 50))
+			return 1;
+		/* Then it is to be taken off: if that is refused too, the kernel's fence goes on. */
+		if (!is_refused(n))
+			n->held = false;
+		return -1;
+	}
 	if (left_us <= 0) {
 		n->held = false;
 		return -1;
@@ -224,10 +244,11 @@ static int op_drop(bool lost, void *ctx)
 {
 	struct node *n = ctx;
 
-	(void) lost;
+	n->kept_deadline_us = 0;
+	if (is_refused(n))
+		return n->world->mutation == MUTATION_DEAF ? 0 : -1;
 	if (n->world->mutation != MUTATION_EAGER_WORD || !lost)
 		n->held = false;
-	n->kept_deadline_us = 0;
 	return 0;
 }
 
@@ -240,6 +261,13 @@ static void op_changed(enum election_state from, enum election_state to, const c
 	(void) reason;
 	if (to == ELECTION_OWNER)
 		n->world->moves++;
+	n->wants_out = to == ELECTION_TAKING && n->world->unruly && chance(n->world, 10);
+}
+
+static void op_unsettled(enum election_action next, void *ctx)
+{
+	(void) next;
+	((struct node *) ctx)->world->unsettled++;
 }
 
 static const struct election_ops ops = {
@@ -252,6 +280,7 @@ static const struct election_ops ops = {
     .hold = op_hold,
     .drop = op_drop,
     .changed = op_changed,
+    .unsettled = op_unsettled,
 };
 
 /* --- the store ----------------------------------------------------------------------------------
@@ -383,6 +412,7 @@ static void start_process(struct node *n)
 		               n->kept_deadline_us);
 	else
 		n->held = false;
+	n->unfit_until_us = 0;
 	election_set_fit(n->election, true, "");
 }
 
@@ -420,6 +450,14 @@ static void step_node(struct node *n)
 		n->facts.quorum_since_us = since_us;
 		n->next_watch_us = w->now_us + random_delay(w, 95, US_PER_S);
 		election_run(n->election);
+	}
+	if (n->unfit_until_us != 0 && w->now_us >= n->unfit_until_us) {
+		n->unfit_until_us = 0;
+		election_set_fit(n->election, true, "");
+	}
+	if (n->wants_out && chance(w, 10)) {
+		n->wants_out = false;
+		election_yield(n->election, "", "changed its mind");
 	}
 	if (local_us(n) >= n->wake_us)
 		election_run(n->election);
@@ -483,7 +521,7 @@ static void do_mischief(struct world *w)
 {
 	struct node *n = &w->nodes[random_below(w, NODES)];
 
-	switch (random_below(w, 9)) {
+	switch (random_below(w, w->unruly ? 11 : 9)) {
 	case 0:
 		n->stopped_until_us = w->now_us + random_below(w, 8 * US_PER_S);
 		break;
@@ -525,6 +563,15 @@ static void do_mischief(struct world *w)
 		if (is_running(n))
 			election_run(n->election);
 		break;
+	case 9:
+		n->refused_percent = n->refused_percent > 0 ? 0 : (int) random_below(w, 101);
+		break;
+	case 10:
+		if (!is_running(n))
+			break;
+		n->unfit_until_us = w->now_us + random_below(w, 4 * US_PER_S);
+		election_set_fit(n->election, false, "unfit");
+		break;
 	}
 }
 
@@ -545,7 +592,11 @@ static void check_invariant(struct world *w, int64_t step_us)
 
 static void calm_down(struct world *w)
 {
+	/* One kernel may go on refusing everything: the others must get it. */
+	size_t broken = w->unruly ? (size_t) random_below(w, 2 * NODES) : NODES;
+
 	w->calm = true;
+	w->unruly = false;
 	w->store.unavailable_until_us = 0;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
@@ -554,8 +605,12 @@ static void calm_down(struct world *w)
 		n->mute_until_us = 0;
 		n->stopped_until_us = 0;
 		n->me.eligible = true;
+		n->wants_out = false;
+		n->refused_percent = i == broken ? 100 : 0;
 		if (n->election == NULL)
 			start_process(n);
+		n->unfit_until_us = 0;
+		election_set_fit(n->election, true, "");
 	}
 }
 
@@ -582,6 +637,7 @@ struct result {
 	int64_t overlap_us;
 	bool owned_at_end;
 	unsigned moves;
+	unsigned unsettled;
 };
 
 static struct result run_world(uint64_t seed, enum mutation mutation, int64_t duration_us)
@@ -593,6 +649,7 @@ static struct result run_world(uint64_t seed, enum mutation mutation, int64_t du
 
 	w->seed = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
 	w->mutation = mutation;
+	w->unruly = mutation == MUTATION_DEAF || (mutation == MUTATION_NONE && seed % 2 == 0);
 	w->store.revision = 10;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
@@ -616,6 +673,7 @@ static struct result run_world(uint64_t seed, enum mutation mutation, int64_t du
 	    .overlap_us = w->overlap_us,
 	    .owned_at_end = w->owned_us - owned_before_us >= 1900 * US_PER_MS,
 	    .moves = w->moves,
+	    .unsettled = w->unsettled,
 	};
 	for (size_t i = 0; i < NODES; i++)
 		election_free(w->nodes[i].election);
@@ -637,6 +695,7 @@ static void test_never_two(uint64_t first_seed, uint64_t n_seeds)
 			       r.overlap_us, r.owned_at_end);
 		CHECK_EQ_INT(r.overlap_us, 0);
 		CHECK(r.owned_at_end);
+		CHECK_EQ_INT(r.unsettled, 0);
 		moves += r.moves;
 	}
 	/* A world in which nothing happens proves nothing. */
@@ -652,7 +711,7 @@ static void test_mutations_are_caught(void)
 	} mutations[] = {
 	    {MUTATION_SHORT_WORD, "short word"}, {MUTATION_LATE_STAMP, "late stamp"},
 	    {MUTATION_NO_GUARD, "no guard"},     {MUTATION_EAGER_WORD, "eager word"},
-	    {MUTATION_NO_FENCE, "no fence"},
+	    {MUTATION_NO_FENCE, "no fence"},     {MUTATION_DEAF, "deaf"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(mutations); i++) {
@@ -671,7 +730,7 @@ int main(int argc, char **argv)
 		test_never_two(strtoull(argv[1], NULL, 10), argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
 		return check_result();
 	}
-	test_never_two(1, 40);
+	test_never_two(1, 60);
 	test_mutations_are_caught();
 	return check_result();
 }
