@@ -23,8 +23,10 @@ struct fence {
 	struct rtnl *rtnl;
 	struct nftgate *gate;
 	struct prefix vip;
-	int ifindex;
-	bool on_link; /* as far as we know: decides between adding and renewing */
+	int ifindex;      /* where it belongs */
+	int at_ifindex;   /* where it may be: 0 once the kernel has said that it is off */
+	bool on_link;     /* as far as we know: decides between adding and renewing */
+	int64_t until_us; /* the deadline that the kernel has; 0: none, or not known */
 	const char *error_text;
 };
 
@@ -56,8 +58,9 @@ void fence_set_link(struct fence *f, int ifindex)
 {
 	if (f->ifindex == ifindex)
 		return;
-	/* The one before need not be gone: links are renamed. */
-	if (f->on_link)
+	/* The one before need not be gone: links are renamed. Where it cannot be taken off now,
+	 * at_ifindex remembers it for the next fence_drop(). */
+	if (f->at_ifindex != 0)
 		(void) fence_drop(f);
 	f->ifindex = ifindex;
 }
@@ -84,6 +87,10 @@ static int put_address(struct fence *f, int64_t deadline_us)
 
 	if (lifetime_s == 0)
 		return -ETIME;
+	if (f->gate == NULL)
+		/* From here on what was in force is not any more. */
+		f->until_us = 0;
+	f->at_ifindex = f->ifindex;
 	if (f->on_link) {
 		r = rtnl_addr_replace(f->rtnl, &a);
 	} else {
@@ -122,7 +129,8 @@ static int open_gate(struct fence *f, int64_t deadline_us)
 
 	r = nftgate_open_until(f->gate, &f->vip.addr, deadline_us);
 	if (r == -ENOENT) {
-		/* Somebody flushed the ruleset. */
+		/* Somebody flushed the ruleset, and what was live with it. */
+		f->until_us = 0;
 		r = nftgate_restore(f->gate);
 		if (r == 0)
 			r = nftgate_open_until(f->gate, &f->vip.addr, deadline_us);
@@ -148,6 +156,15 @@ static int hold(struct fence *f, int64_t deadline_us)
 	return r;
 }
 
+/* Nothing was changed by a renewal that failed like this, and what it was to replace still runs. */
+static bool is_kept(const struct fence *f, int r, int64_t deadline_us)
+{
+	bool refused_early = r == -EAGAIN || r == -ETIME || r == -ERANGE;
+
+	/* One that was to shorten it must not leave the longer one. */
+	return refused_early && f->on_link && deadline_us >= f->until_us && mono_now_us() < f->until_us;
+}
+
 int fence_hold(struct fence *f, int64_t deadline_us)
 {
 	int r;
@@ -155,12 +172,22 @@ int fence_hold(struct fence *f, int64_t deadline_us)
 	f->error_text = "";
 	if (f->ifindex == 0)
 		return -ENODEV;
+	if (f->at_ifindex != 0 && f->at_ifindex != f->ifindex) {
+		r = fence_drop(f);
+		if (r < 0)
+			return r;
+	}
 	r = hold(f, deadline_us);
 	/* Whoever was stopped on the way finds the deadline behind it. */
 	if (r == 0 && mono_now_us() >= deadline_us)
 		r = -ETIME;
-	if (r < 0)
-		(void) fence_drop(f);
+	if (r == 0) {
+		f->until_us = deadline_us;
+		return 0;
+	}
+	if (is_kept(f, r, deadline_us))
+		return FENCE_KEPT;
+	(void) fence_drop(f);
 	return r;
 }
 
@@ -170,28 +197,34 @@ int fence_silence(struct fence *f)
 
 	if (f->gate == NULL)
 		return 0;
+	f->until_us = 0;
 	r = nftgate_shut(f->gate, &f->vip.addr);
 	return r == -ENOENT ? 0 : r;
 }
 
 int fence_drop(struct fence *f)
 {
+	const int at = f->at_ifindex != 0 ? f->at_ifindex : f->ifindex;
 	int r;
 
-	r = fence_silence(f);
+	/* Where this fails, the address still goes. */
+	(void) fence_silence(f);
 	f->on_link = false;
-	if (f->ifindex == 0)
-		return r;
-	r = rtnl_addr_del(f->rtnl, f->ifindex, &f->vip);
+	f->until_us = 0;
+	if (at == 0)
+		return 0;
+	r = rtnl_addr_del(f->rtnl, at, &f->vip);
 	if (r == -EADDRNOTAVAIL)
 		r = 0;
 	if (r < 0)
 		f->error_text = rtnl_error_text(f->rtnl);
+	f->at_ifindex = r < 0 ? at : 0;
 	return r;
 }
 
 struct lookup {
 	const struct fence *fence;
+	int ifindex;
 	bool found;
 };
 
@@ -199,19 +232,42 @@ static void look_cb(const struct rtnl_addr *a, void *userdata)
 {
 	struct lookup *l = userdata;
 
-	if (a->ifindex == l->fence->ifindex && addr_equal(&a->prefix.addr, &l->fence->vip.addr) &&
+	if (a->ifindex == l->ifindex && addr_equal(&a->prefix.addr, &l->fence->vip.addr) &&
 	    (a->proto == FENCE_ADDR_PROTO || a->proto == 0))
 		l->found = true;
 }
 
 bool fence_is_held(struct fence *f)
 {
-	struct lookup l = {.fence = f};
+	struct lookup l = {.fence = f, .ifindex = f->ifindex};
 
 	if (f->ifindex == 0 || rtnl_addr_list(f->rtnl, look_cb, &l) < 0)
 		return false;
 	f->on_link = l.found;
+	if (l.found)
+		f->at_ifindex = f->ifindex;
 	return l.found;
+}
+
+bool fence_adopt(struct fence *f, int64_t deadline_us)
+{
+	if (!fence_is_held(f))
+		return false;
+	f->until_us = deadline_us;
+	return true;
+}
+
+bool fence_is_off(struct fence *f)
+{
+	struct lookup l = {.fence = f, .ifindex = f->at_ifindex};
+
+	if (f->at_ifindex == 0)
+		return true;
+	/* Its lifetime may have ended it. */
+	if (rtnl_addr_list(f->rtnl, look_cb, &l) < 0 || l.found)
+		return false;
+	f->at_ifindex = 0;
+	return true;
 }
 
 const char *fence_error_text(const struct fence *f)

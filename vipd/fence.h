@@ -39,25 +39,38 @@ DEFINE_AUTO(struct fence, fence_free);
 enum fence_kind fence_kind(const struct fence *fence);
 
 /* Which link the address belongs on; 0 while there is none. An address that is held on another one
- * is dropped. */
+ * is dropped; if the kernel refuses that, the next fence_drop() tries again and says so. */
 void fence_set_link(struct fence *fence, int ifindex);
 
 /* Puts the address under the gate's guard: silent on every link of this node unless it is held.
  * Nothing to do without a gate. 0 or -errno. */
 int fence_arm(struct fence *fence);
 
-/* Adds the address or renews it. 0; -ETIME when too little time is left; -ENODEV without a link;
- * else what the kernel said. On any error the address is off again. */
+/* fence_hold(): it could not be renewed, and nothing was changed: it is held until the deadline of
+ * the call before. */
+#define FENCE_KEPT 1
+
+/* Adds the address or renews it. 0; FENCE_KEPT; -ETIME when too little time is left; -ENODEV
+ * without a link; else what the kernel said. On any error the address is taken off again
+ * (fence_is_off() knows whether that worked). */
 int fence_hold(struct fence *fence, int64_t deadline_us);
 
 /* Shuts the gate and leaves the address: what must still be sent from it (resets) can go. */
 int fence_silence(struct fence *fence);
 
-/* Shuts the gate and deletes the address. 0 also if it was not there. */
+/* Shuts the gate and deletes the address, wherever it is. 0 also if it was not there; on an error
+ * it may still be. */
 int fence_drop(struct fence *fence);
 
-/* Does the kernel show our address on the link? (A restarted process asks.) */
+/* Does the kernel show our address on the link? */
 bool fence_is_held(struct fence *fence);
+
+/* The same for a restarted process, which goes on with the deadline that the one before had set. */
+bool fence_adopt(struct fence *fence, int64_t deadline_us);
+
+/* Is the address certainly off? False where the kernel refused to remove it and still shows it:
+ * then the gate must stay. */
+bool fence_is_off(struct fence *fence);
 
 /* The kernel's sentence about the last error. */
 const char *fence_error_text(const struct fence *fence);

@@ -232,7 +232,7 @@ static void adopt(struct vip *v, const struct keep_vip *kept)
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
 
 	if (kept->deadline_us <= mono_now_us() || link == NULL || link->ifindex != kept->ifindex ||
-	    !fence_is_held(v->fence)) {
+	    !fence_adopt(v->fence, kept->deadline_us)) {
 		log_info("vip_not_adopted", "vip=%s ifname=%s left_ms=%lld", v->text, v->config->link,
 		         (long long) ((kept->deadline_us - mono_now_us()) / US_PER_MS));
 		(void) fence_drop(v->fence);
@@ -266,6 +266,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	v->rtt_us = REPORT_NONE;
 	v->readd_limit = (struct log_ratelimit){.interval_us = US_PER_S, .burst = READDS_MAX};
 	v->conflict_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
+	v->renewal_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	(void) addr_format(&config->addr, v->text);
 	facts_init(&v->facts);
 	(void) snprintf(v->me.node, sizeof(v->me.node), "%s", env->node_name);
@@ -342,6 +343,11 @@ bool vip_is_stopping(const struct vip *v)
 bool vip_is_down(const struct vip *v)
 {
 	return election_state(v->election) == ELECTION_DOWN;
+}
+
+bool vip_is_off(const struct vip *v)
+{
+	return fence_is_off(v->fence);
 }
 
 enum vip_move_result vip_move(struct vip *v, const char *successor)

@@ -73,6 +73,9 @@ void vip_on_gate_restored(struct vip *vip);
 void vip_stop(struct vip *vip, const char *reason);
 bool vip_is_stopping(const struct vip *vip);
 bool vip_is_down(const struct vip *vip);
+/* Is the address certainly on no link of ours? A VIP that is down may have been refused that by the
+ * kernel: until its lifetime ends it, only the gate keeps it silent, so that must stay. */
+bool vip_is_off(const struct vip *vip);
 
 enum vip_move_result {
 	VIP_MOVE_STARTED,

@@ -64,6 +64,7 @@ struct vip {
 	uint64_t readds;
 	struct log_ratelimit readd_limit;
 	struct log_ratelimit conflict_limit;
+	struct log_ratelimit renewal_limit;
 	bool sockets_unsupported;
 };
 

@@ -172,13 +172,19 @@ static void op_release(const struct record_owner *record, int64_t rev, void *ctx
 static int op_hold(int64_t deadline_us, void *ctx)
 {
 	struct vip *v = ctx;
+	unsigned suppressed;
 	int r;
 
 	r = fence_hold(v->fence, deadline_us);
+	if (r == FENCE_KEPT && log_ratelimit_allow(&v->renewal_limit, mono_now_us(), &suppressed))
+		log_warning("vip_not_renewed", "vip=%s ifname=%s left_ms=%lld suppressed=%u kernel=\"%s\"",
+		            v->text, v->config->link,
+		            (long long) ((election_deadline_us(v->election) - mono_now_us()) / US_PER_MS),
+		            suppressed, fence_error_text(v->fence));
 	if (r < 0)
 		return log_warning_errno(r, "vip_hold_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
 		                         v->config->link, fence_error_text(v->fence));
-	return 0;
+	return r;
 }
 
 static void destroy_sockets(struct vip *v)

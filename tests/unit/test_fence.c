@@ -7,6 +7,7 @@
 #include "vipd/fence.h"
 
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -33,6 +34,8 @@ static int ifindex;
 /* --- a process that stops itself ---------------------------------------------------------------
  */
 
+static bool refuse_removal;          /* of addresses, as a kernel may */
+static bool hold_up;                 /* a moment behind each reading of the clock */
 static int stop_behind = -1;         /* so many readings of the clock and messages to the kernel */
 static bool stop_each;               /* and behind every later one */
 static volatile bool *behind_kernel; /* what it was */
@@ -55,13 +58,22 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 
 	if (id == CLOCK_BOOTTIME)
 		pass(false);
+	if (id == CLOCK_BOOTTIME && hold_up)
+		(void) usleep((NFTGATE_TICKET_MS + 15) * 1000);
 	return r;
 }
 
 ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
                socklen_t to_len)
 {
-	ssize_t n = syscall(SYS_sendto, fd, buf, len, flags, to, to_len);
+	const struct nlmsghdr *nlh = buf;
+	ssize_t n;
+
+	if (refuse_removal && nlh->nlmsg_type == RTM_DELADDR) {
+		errno = EPERM;
+		return -1;
+	}
+	n = syscall(SYS_sendto, fd, buf, len, flags, to, to_len);
 
 	pass(true);
 	return n;
@@ -238,6 +250,69 @@ static void test_too_late(const struct kind_case *k)
 		if (k->with_gate)
 			CHECK_EQ_INT(live_us(&vip), 0);
 	}
+}
+
+/* A renewal that comes to nothing leaves what is there, until the deadline that it had. */
+static void test_renewed_in_vain(void)
+{
+	const struct addr vip = addr_of("10.9.1.6");
+	struct fence *f = new_fence(false, &vip);
+	int64_t until_us = mono_now_us() + MS(2000);
+
+	/* Nothing is there yet: too late is too late. */
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + MS(2200)), -ETIME);
+	until_us = mono_now_us() + MS(2900);
+	CHECK_EQ_INT(fence_hold(f, until_us), 0);
+	(void) removed();
+	(void) usleep(750000);
+	/* Too little for a whole second with its slack, but later than the one that runs. */
+	CHECK_EQ_INT(fence_hold(f, until_us), FENCE_KEPT);
+	CHECK_EQ_INT(fence_hold(f, until_us + MS(50)), FENCE_KEPT);
+	CHECK(fence_is_held(f));
+	CHECK_EQ_INT(removed(), 0);
+	/* It is not made longer by being asked for less. */
+	CHECK_EQ_INT(fence_hold(f, until_us - MS(100)), -ETIME);
+	CHECK(!is_on_link(&vip));
+	/* The gate refuses who is held up. */
+	fence_free(f);
+	f = new_fence(true, &vip);
+	hold_up = true;
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), -EAGAIN);
+	CHECK(!is_on_link(&vip));
+	hold_up = false;
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
+	(void) removed();
+	hold_up = true;
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + 2 * FAR_US), FENCE_KEPT);
+	hold_up = false;
+	CHECK(is_on_link(&vip) && removed() == 0);
+	CHECK(live_us(&vip) > FAR_US - 5 * US_PER_S && live_us(&vip) < FAR_US);
+	/* With the tables gone nothing is in force that could be kept. */
+	netns_run("nft flush ruleset");
+	hold_up = true;
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + 2 * FAR_US), -EAGAIN);
+	hold_up = false;
+	CHECK(!is_on_link(&vip));
+	fence_free(f);
+	f = new_fence(false, &vip);
+	/* One that the kernel was told, and may have been told too late, leaves nothing. */
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
+	hold_up = true;
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + 2 * FAR_US), -ETIME);
+	hold_up = false;
+	CHECK(!is_on_link(&vip));
+	/* A process that goes on where another one was. */
+	until_us = mono_now_us() + MS(2900);
+	CHECK_EQ_INT(fence_hold(f, until_us), 0);
+	fence_free(f);
+	f = new_fence(false, &vip);
+	CHECK(fence_adopt(f, until_us));
+	(void) usleep(750000);
+	CHECK_EQ_INT(fence_hold(f, until_us), FENCE_KEPT);
+	CHECK(is_on_link(&vip));
+	CHECK_EQ_INT(fence_drop(f), 0);
+	CHECK(!fence_adopt(f, until_us));
+	fence_free(f);
 }
 
 /* Left to themselves. */
@@ -427,6 +502,47 @@ static void test_links(const struct kind_case *k)
 	fence_set_link(f, ifindex);
 	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
 	CHECK(is_on_link(&vip));
+	CHECK_EQ_INT(fence_drop(f), 0);
+}
+
+/* The kernel refuses to remove it: whoever writes `released` must hear of that, also when its link
+ * is not the one that it belongs on any more. */
+static void test_refused(const struct kind_case *k)
+{
+	const struct addr vip = addr_of(k->vip);
+	AUTO(fence_free) struct fence *f = new_fence(k->with_gate, &vip);
+	int other;
+
+	CHECK(fence_is_off(f));
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
+	CHECK(!fence_is_off(f));
+	refuse_removal = true;
+	CHECK_EQ_INT(fence_drop(f), -EPERM);
+	CHECK(!fence_is_off(f) && is_on_link(&vip));
+	if (k->with_gate)
+		CHECK_EQ_INT(live_us(&vip), 0);
+	fence_set_link(f, 0);
+	CHECK_EQ_INT(fence_drop(f), -EPERM);
+	/* Not on two links at once. */
+	netns_run("ip link add r0 type veth peer name r1; ip link set r0 up");
+	other = (int) if_nametoindex("r0");
+	fence_set_link(f, other);
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), -EPERM);
+	CHECK_EQ_INT(look_at(other, &vip).n, 0);
+	fence_set_link(f, 0);
+	CHECK(!fence_is_off(f) && is_on_link(&vip));
+	refuse_removal = false;
+	CHECK_EQ_INT(fence_drop(f), 0);
+	CHECK(fence_is_off(f) && !is_on_link(&vip));
+	/* Gone by itself. */
+	fence_set_link(f, other);
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
+	refuse_removal = true;
+	CHECK_EQ_INT(fence_drop(f), -EPERM);
+	CHECK(!fence_is_off(f));
+	netns_run("ip link del r0");
+	CHECK(fence_is_off(f));
+	refuse_removal = false;
 	CHECK_EQ_INT(fence_drop(f), 0);
 }
 
@@ -651,9 +767,11 @@ int main(void)
 		if (kinds[i].with_gate)
 			test_ruleset_flushed(&kinds[i]);
 		test_links(&kinds[i]);
+		test_refused(&kinds[i]);
 		if (check_failures > failures)
 			(void) fprintf(stderr, "with: %s\n", kinds[i].name);
 	}
+	test_renewed_in_vain();
 	test_waiting_ones();
 	nftgate_free(gate);
 	rtnl_free(rtnl);
