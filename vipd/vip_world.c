@@ -225,11 +225,15 @@ static void op_changed(enum election_state from, enum election_state to, const c
 {
 	struct vip *v = ctx;
 	bool owned = from == ELECTION_OWNER || to == ELECTION_OWNER;
+	/* Of our own record while there is one: an adopted one is not in the facts yet. */
+	bool ours = election_rev(v->election) != 0;
+	int64_t epoch = ours ? election_epoch(v->election) : v->facts.owner.epoch;
+	int64_t rev = ours ? election_rev(v->election) : v->facts.owner_rev;
 
 	log_line(owned ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "vip_state",
 	         "vip=%s old=%s new=%s reason=\"%s\" epoch=%lld rev=%lld", v->text,
-	         election_state_name(from), election_state_name(to), reason,
-	         (long long) v->facts.owner.epoch, (long long) v->facts.owner_rev);
+	         election_state_name(from), election_state_name(to), reason, (long long) epoch,
+	         (long long) rev);
 	if (owned)
 		v->env->kept_changed(v->env->ctx);
 	if (to == ELECTION_OWNER) {
