@@ -2,6 +2,9 @@
 /*
  * The timetable of announcements of one VIP, on a packet socket of its own. What is sent and how a
  * claim is recognised is lib/net/arpnd's business; whether we may speak is the election's.
+ *
+ * A socket that cannot be opened (no descriptors left, a link that is just going) is tried again
+ * every second, and then the sequence that found none begins.
  */
 #include "vipd/announce.h"
 
@@ -12,6 +15,8 @@
 #include "base/mem.h"
 #include "base/mono.h"
 
+#define RETRY_US US_PER_S
+
 struct announcer {
 	struct ev_loop *ev;
 	struct addr vip;
@@ -19,6 +24,10 @@ struct announcer {
 	void *userdata;
 	struct arpnd *arpnd;
 	int ifindex;
+	struct mac mac;
+	int error;      /* why there is no socket on the link */
+	ev_timer retry; /* of opening it */
+	bool stalled;   /* a sequence was begun and found no socket */
 	ev_timer timer;
 	unsigned sent; /* frames of this sequence so far */
 	unsigned repeats;
@@ -42,6 +51,8 @@ static void announce(struct announcer *a)
 	int64_t delay_us;
 	int r;
 
+	if (a->arpnd == NULL)
+		a->stalled = true;
 	if (a->arpnd == NULL || !a->callbacks->entitled(a->userdata))
 		return;
 	r = arpnd_announce(a->arpnd, &a->vip);
@@ -72,6 +83,37 @@ static void heard_cb(enum arpnd_kind kind, const struct addr *addr UNUSED, const
 		a->callbacks->claimed(from, a->userdata);
 }
 
+static int open_socket(struct announcer *a)
+{
+	int r;
+
+	r = arpnd_new(a->ev, a->ifindex, &a->mac, heard_cb, a, &a->arpnd);
+	if (r == 0) {
+		r = arpnd_watch(a->arpnd, &a->vip);
+		if (r < 0)
+			arpnd_free(TAKE_PTR(a->arpnd));
+	}
+	a->error = r;
+	if (r < 0) {
+		ev_timer_set(&a->retry, mono_to_ev(RETRY_US), 0.);
+		ev_timer_start(a->ev, &a->retry);
+	} else if (a->stalled) {
+		announcer_start(a);
+	}
+	return r;
+}
+
+static void retry_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct announcer *a = CONTAINER_OF(w, struct announcer, retry);
+	char text[ADDR_TEXT_MAX];
+	int r;
+
+	r = open_socket(a);
+	if (r == 0)
+		log_info("announcer_ready", "vip=%s ifindex=%d", addr_format(&a->vip, text), a->ifindex);
+}
+
 struct announcer *announcer_new(struct ev_loop *ev, const struct addr *vip,
                                 const struct announcer_callbacks *callbacks, void *userdata)
 {
@@ -82,6 +124,7 @@ struct announcer *announcer_new(struct ev_loop *ev, const struct addr *vip,
 	a->callbacks = callbacks;
 	a->userdata = userdata;
 	ev_timer_init(&a->timer, timer_cb, 0., 0.);
+	ev_timer_init(&a->retry, retry_cb, 0., 0.);
 	return a;
 }
 
@@ -90,6 +133,7 @@ void announcer_free(struct announcer *a)
 	if (a == NULL)
 		return;
 	announcer_stop(a);
+	ev_timer_stop(a->ev, &a->retry);
 	arpnd_free(a->arpnd);
 	free(a);
 }
@@ -102,20 +146,23 @@ void announcer_configure(struct announcer *a, unsigned repeats, int64_t refresh_
 
 int announcer_set_link(struct announcer *a, int ifindex, const struct mac *mac)
 {
-	int r;
-
 	if (ifindex != 0 && ifindex == a->ifindex && a->arpnd != NULL) {
 		arpnd_set_mac(a->arpnd, mac);
 		return 0;
 	}
 	arpnd_free(TAKE_PTR(a->arpnd));
+	ev_timer_stop(a->ev, &a->retry);
 	a->ifindex = ifindex;
+	a->error = 0;
 	if (ifindex == 0)
 		return 0;
-	r = arpnd_new(a->ev, ifindex, mac, heard_cb, a, &a->arpnd);
-	if (r < 0)
-		return r;
-	return arpnd_watch(a->arpnd, &a->vip);
+	a->mac = *mac;
+	return open_socket(a);
+}
+
+int announcer_error(const struct announcer *a)
+{
+	return a->error;
 }
 
 void announcer_start(struct announcer *a)
@@ -127,5 +174,6 @@ void announcer_start(struct announcer *a)
 
 void announcer_stop(struct announcer *a)
 {
+	a->stalled = false;
 	ev_timer_stop(a->ev, &a->timer);
 }

@@ -37,8 +37,12 @@ DEFINE_AUTO(struct announcer, announcer_free);
  * never). */
 void announcer_configure(struct announcer *announcer, unsigned repeats, int64_t refresh_us);
 
-/* Opens the packet socket on the link; ifindex 0 closes it. 0 or -errno. */
+/* Opens the packet socket on the link; ifindex 0 closes it. 0 or -errno, and then it tries again by
+ * itself every second; a sequence that was begun meanwhile begins when it has succeeded. */
 int announcer_set_link(struct announcer *announcer, int ifindex, const struct mac *mac);
+
+/* Why it cannot speak on its link at present: -errno, else 0. */
+int announcer_error(const struct announcer *announcer);
 
 /* Begins the sequence, with the first frame now. */
 void announcer_start(struct announcer *announcer);

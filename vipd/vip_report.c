@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
@@ -38,6 +39,9 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report, "takes no part: %s", unfit);
 	if (v->link_present && !v->carrier)
 		add_warning(room, report, "link %s is down or has no carrier", v->config->link);
+	if (announcer_error(v->announcer) < 0)
+		add_warning(room, report, "cannot announce on %s: %s", v->config->link,
+		            strerror(-announcer_error(v->announcer)));
 	if (election_window_us(v->election) < advised_us)
 		add_warning(
 		    room, report,

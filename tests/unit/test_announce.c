@@ -8,6 +8,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/macro.h"
@@ -342,11 +343,13 @@ static void test_link(void)
 	listen_for(MS(400));
 	check_silence("no link", "10.9.0.5");
 	CHECK_EQ_INT(announcer_set_link(s.announcer, 99999, &mac), -ENODEV);
+	CHECK_EQ_INT(announcer_error(s.announcer), -ENODEV);
 	start(&s);
 	listen_for(MS(50));
-	CHECK_EQ_INT(announcer_set_link(s.announcer, ifindex, &mac), 0);
+	/* What was begun meanwhile begins now. */
 	began_us = mono_now_us();
-	start(&s);
+	CHECK_EQ_INT(announcer_set_link(s.announcer, ifindex, &mac), 0);
+	CHECK_EQ_INT(announcer_error(s.announcer), 0);
 	listen_for(MS(50));
 	(void) check_timetable("back", "10.9.0.5", MAC_US, began_us, first_ms, 1);
 	/* A link that is down costs frames, not the sequence. */
@@ -357,6 +360,47 @@ static void test_link(void)
 	forget();
 	listen_for(MS(350));
 	CHECK(heard.n >= 2);
+	announcer_free(s.announcer);
+}
+
+/* No descriptors are left when the socket is to be opened; then there are some again. */
+static void test_opened_again(void)
+{
+	const struct mac mac = mac_of(MAC_US);
+	struct rlimit all, none;
+	struct stage s;
+	int64_t began_us;
+
+	CHECK_EQ_INT(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
+	set_stage(&s, "10.9.0.5", 0, 0);
+	CHECK_EQ_INT(announcer_set_link(s.announcer, 0, NULL), 0);
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ev_now_update(ev);
+	CHECK_EQ_INT(announcer_set_link(s.announcer, ifindex, &mac), -EMFILE);
+	/* The second try. */
+	began_us = mono_now_us() + MS(1960);
+	forget();
+	start(&s);
+	listen_for(MS(1200));
+	CHECK_EQ_INT(announcer_error(s.announcer), -EMFILE);
+	check_silence("no descriptors", "10.9.0.5");
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
+	listen_for(MS(1350));
+	CHECK_EQ_INT(announcer_error(s.announcer), 0);
+	(void) check_timetable("descriptors again", "10.9.0.5", MAC_US, began_us, first_ms,
+	                       ARRAY_SIZE(first_ms));
+	claim(ARPND_FRAME_ARP_REPLY, "10.9.0.5", MAC_THEM);
+	listen_for(MS(30));
+	CHECK_EQ_INT(s.n_claims, 1);
+	/* It was stopped while it could not speak: nothing begins by itself. */
+	CHECK_EQ_INT(announcer_set_link(s.announcer, 99999, &mac), -ENODEV);
+	start(&s);
+	announcer_stop(s.announcer);
+	CHECK_EQ_INT(announcer_set_link(s.announcer, ifindex, &mac), 0);
+	forget();
+	listen_for(MS(50));
+	check_silence("stopped meanwhile", "10.9.0.5");
 	announcer_free(s.announcer);
 }
 
@@ -427,6 +471,7 @@ int main(void)
 	test_not_entitled();
 	test_stopped();
 	test_link();
+	test_opened_again();
 	test_claims();
 	return check_result();
 }
