@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One VIP on a real link, with a kernel that refuses when it is told to, and an etcd that never
+ * answers: what is on the link, what is logged and what the status warns of. What becomes of it
+ * with a living etcd is told by tests/netns.
+ */
+#include "vipd/vip.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "tests/unit/netns.h"
+#include "tests/unit/turn.h"
+#include "vipd/fence.h"
+
+#define MS(n) (INT64_C(n) * US_PER_MS)
+#define VIP "10.9.0.5"
+
+static struct ev_loop *ev;
+static struct rtnl *rtnl;
+static struct nftgate *gate;
+static struct etcd *etcd;
+
+static bool refuse_removal; /* of addresses */
+
+ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
+               socklen_t to_len)
+{
+	const struct nlmsghdr *nlh = buf;
+
+	if (refuse_removal && len >= sizeof(*nlh) && nlh->nlmsg_type == RTM_DELADDR) {
+		errno = EPERM;
+		return -1;
+	}
+	return syscall(SYS_sendto, fd, buf, len, flags, to, to_len);
+}
+
+static void kept_changed_cb(void *ctx UNUSED)
+{
+}
+
+static void name_taken_cb(const char *other_instance UNUSED, void *ctx UNUSED)
+{
+}
+
+static void stopped_cb(void *ctx)
+{
+	++*(unsigned *) ctx;
+}
+
+struct stage {
+	struct vip_env env;
+	struct config_vip config;
+	struct vip *vip;
+	unsigned n_stopped;
+};
+
+static void set_stage(struct stage *s, const char *link, const struct keep_vip *kept)
+{
+	memset(s, 0, sizeof(*s));
+	s->env = (struct vip_env){
+	    .ev = ev,
+	    .etcd = etcd,
+	    .rtnl = rtnl,
+	    .gate = gate,
+	    .node_name = "n1",
+	    .instance = "0123456789abcdef0123456789abcdef",
+	    .key_prefix = "fairlead/v1/",
+	    .lease_ttl_us = 10 * US_PER_S,
+	    .kept_changed = kept_changed_cb,
+	    .name_taken = name_taken_cb,
+	    .stopped = stopped_cb,
+	    .ctx = &s->n_stopped,
+	};
+	CHECK_EQ_INT(addr_parse(VIP, &s->config.addr), 0);
+	(void) snprintf(s->config.link, sizeof(s->config.link), "%s", link);
+	s->config.policy.priority = 100;
+	s->vip = vip_new(&s->env, &s->config, kept);
+}
+
+/* As the process before us would have left it. */
+static struct keep_vip leave_behind(const char *link)
+{
+	struct keep_vip kept = {
+	    .ifindex = (int) if_nametoindex(link),
+	    .epoch = 7,
+	    .rev = 1234,
+	    .deadline_us = mono_now_us() + MS(20000),
+	    .window_us = MS(30000),
+	};
+	struct fence *f;
+
+	CHECK_EQ_INT(addr_parse(VIP, &kept.vip), 0);
+	f = fence_new(rtnl, gate, &kept.vip);
+	fence_set_link(f, kept.ifindex);
+	CHECK_EQ_INT(fence_hold(f, kept.deadline_us), 0);
+	fence_free(f);
+	return kept;
+}
+
+static bool warns(const struct vip *v, const char *text)
+{
+	struct vip_report_room room;
+	struct vip_report report;
+
+	vip_fill_report(v, &room, &report);
+	for (size_t i = 0; i < report.n_warnings; i++) {
+		if (strcmp(report.warnings[i], text) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* --- what is logged ----------------------------------------------------------------------------
+ */
+
+static int real_stderr;
+static FILE *log_file;
+
+static void log_begin(void)
+{
+	log_file = tmpfile();
+	real_stderr = dup(STDERR_FILENO);
+	CHECK(dup2(fileno(log_file), STDERR_FILENO) >= 0);
+}
+
+/* Does a line with both of these stand in the log? Ends it. */
+static bool log_had(const char *a, const char *b)
+{
+	char line[1024];
+	bool had = false;
+
+	CHECK(dup2(real_stderr, STDERR_FILENO) >= 0);
+	(void) close(real_stderr);
+	rewind(log_file);
+	while (fgets(line, sizeof(line), log_file) != NULL)
+		had = had || (strstr(line, a) != NULL && strstr(line, b) != NULL);
+	(void) fclose(log_file);
+	return had;
+}
+
+/* --- stories ------------------------------------------------------------------------------------
+ */
+
+static void test_adopted(void)
+{
+	struct keep_vip kept = leave_behind("v0"), again;
+	struct stage s;
+
+	log_begin();
+	set_stage(&s, "v0", &kept);
+	CHECK(log_had("new=owner", "epoch=7 rev=1234"));
+	CHECK(vip_keep(s.vip, &again));
+	CHECK_EQ_INT(again.deadline_us, kept.deadline_us);
+	CHECK(!vip_is_off(s.vip));
+	vip_stop(s.vip, "stopping");
+	CHECK(vip_is_off(s.vip));
+	vip_free(s.vip);
+}
+
+/* It is down, but its address is not off: who takes the gate away now lets it speak. */
+static void test_not_removed(void)
+{
+	struct keep_vip kept = leave_behind("v0");
+	struct stage s;
+
+	set_stage(&s, "v0", &kept);
+	refuse_removal = true;
+	vip_stop(s.vip, "stopping");
+	CHECK_EQ_INT(s.n_stopped, 1);
+	CHECK(vip_is_down(s.vip) && !vip_is_off(s.vip));
+	refuse_removal = false;
+	netns_run("ip addr flush dev v0");
+	CHECK(vip_is_off(s.vip));
+	vip_free(s.vip);
+}
+
+static void test_cannot_announce(void)
+{
+	static const char warning[] = "cannot announce on v0: Too many open files";
+	struct rlimit all, none;
+	struct stage s;
+
+	CHECK_EQ_INT(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	set_stage(&s, "v0", NULL);
+	CHECK(warns(s.vip, warning));
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
+	turn_for(ev, MS(1200));
+	CHECK(!warns(s.vip, warning));
+	vip_free(s.vip);
+}
+
+int main(void)
+{
+	static const struct rtnl_events none;
+	static const char *const endpoints[] = {"http://127.0.0.1:1"};
+	const struct etcd_options options = {.endpoints = endpoints, .n_endpoints = 1};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	(void) netns_enter_new();
+	netns_run("ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up");
+	ev = ev_default_loop(EVFLAG_AUTO);
+	if (!CHECK_EQ_INT(rtnl_new(ev, &none, NULL, &rtnl), 0) ||
+	    !CHECK_EQ_INT(nftgate_new(ev, "fairlead_test", &gate), 0) ||
+	    !CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0))
+		return check_result();
+	test_adopted();
+	test_not_removed();
+	test_cannot_announce();
+	etcd_free(etcd);
+	nftgate_free(gate);
+	rtnl_free(rtnl);
+	return check_result();
+}
