@@ -18,6 +18,8 @@
 #include "base/mono.h"
 
 #define RETRY_US (500 * US_PER_MS)
+/* A key that vanishes again and again is not put back more often. */
+#define PUT_BACK_US US_PER_S
 
 static const struct fsm_state states[NODEKEY_STATES] = {
     [NODEKEY_ABSENT] = {"absent", FSM_TO(NODEKEY_CLAIMING)},
@@ -42,14 +44,15 @@ struct nodekey {
 	char other[RECORD_INSTANCE_LEN + 1];
 	int64_t taken_since_us;
 	uint64_t taken_term;
-	ev_timer timer; /* tries again */
+	int64_t put_back_us; /* when it was last, or will be */
+	ev_timer timer;      /* tries again */
 	struct etcd_call *call;
 };
 
-static void retry_later(struct nodekey *k)
+static void try_after(struct nodekey *k, int64_t us)
 {
 	ev_timer_stop(k->ev, &k->timer);
-	ev_timer_set(&k->timer, mono_to_ev(RETRY_US), 0.);
+	ev_timer_set(&k->timer, mono_to_ev(us), 0.);
 	ev_timer_start(k->ev, &k->timer);
 }
 
@@ -85,8 +88,25 @@ static void found(struct nodekey *k, const struct etcd_kv *kv, uint64_t raft_ter
 		k->taken_since_us = mono_now_us();
 	k->taken_term = raft_term;
 	/* First the timer: whoever hears of the new state may ask for an update at once. */
-	retry_later(k);
+	try_after(k, RETRY_US);
 	set_state(k, NODEKEY_TAKEN);
+}
+
+/* The guard failed. */
+static void not_written(struct nodekey *k, const struct etcd_txn_result *result, uint64_t raft_term)
+{
+	const struct etcd_range_result *range;
+
+	if (result->n_results != 1 || result->results[0].kind != ETCD_OP_RANGE) {
+		try_after(k, RETRY_US);
+		return;
+	}
+	range = &result->results[0].range;
+	k->rev = 0;
+	if (range->n_kvs > 0)
+		found(k, &range->kvs[0], raft_term);
+	else
+		write_key(k);
 }
 
 static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
@@ -98,17 +118,11 @@ static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 	k->call = NULL;
 	if (outcome->r < 0) {
 		/* It may have been written; the next try finds out by its guard. */
-		retry_later(k);
+		try_after(k, RETRY_US);
 		return;
 	}
 	if (!result->succeeded) {
-		const struct etcd_range_result *range = &result->results[0].range;
-
-		k->rev = 0;
-		if (range->n_kvs > 0)
-			found(k, &range->kvs[0], outcome->raft_term);
-		else
-			write_key(k);
+		not_written(k, result, outcome->raft_term);
 		return;
 	}
 	k->rev = outcome->revision;
@@ -188,9 +202,18 @@ void nodekey_set_lease(struct nodekey *k, int64_t lease)
 
 void nodekey_on_gone(struct nodekey *k)
 {
+	int64_t now_us = mono_now_us();
+
 	if (k->state != NODEKEY_PRESENT || k->call != NULL)
 		return;
 	forget(k);
+	/* As above: first the timer. */
+	if (now_us < k->put_back_us + PUT_BACK_US) {
+		k->put_back_us += PUT_BACK_US;
+		try_after(k, k->put_back_us - now_us);
+	} else {
+		k->put_back_us = now_us;
+	}
 	set_state(k, NODEKEY_ABSENT);
 	nodekey_update(k);
 }
