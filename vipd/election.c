@@ -184,12 +184,15 @@ static void take(struct election *e)
 	o->window_us = e->next_window_us;
 	o->late_us = e->late_us;
 	o->wall_us = wall_now_us();
+	o->stamp_us = now_us(e);
 
 	e->claim_window_us = o->window_us;
 	e->claim_epoch = o->epoch;
 	e->claim_take_at_us = f->has_owner && f->owner.released
 	                          ? now_us(e)
 	                          : timing_take_at_us(f->life_us, awaited_us, awaited_late_us);
+	/* Not even `released` says anything of an owner that etcd has forgotten. */
+	e->claim_take_at_us = MAX(e->claim_take_at_us, f->former_until_us);
 	copy_text(e->claim_reason, sizeof(e->claim_reason), o->reason);
 	call_sent(e, &e->takes);
 	e->ops->take(&claim, e->ctx);
@@ -263,6 +266,7 @@ static void release(struct election *e)
 	o.late_us = e->late_us;
 	o.released = true;
 	o.wall_us = wall_now_us();
+	o.stamp_us = now_us(e);
 	e->spent_rev = e->rev;
 	call_sent(e, &e->releases);
 	e->ops->release(&o, e->rev, e->ctx);
@@ -498,6 +502,17 @@ void election_on_release(struct election *e, enum election_verdict verdict, int6
 		e->fresh_after_us = now_us(e);
 		step_down(e, e->reason);
 	}
+	election_run(e);
+}
+
+void election_on_rewind(struct election *e)
+{
+	/* Revisions and epochs of the former timeline come again in this one. */
+	e->claim_epoch = 0;
+	e->spent_rev = 0;
+	e->fresh_after_us = now_us(e);
+	if (e->state == ELECTION_TAKING || e->state == ELECTION_OWNER || e->state == ELECTION_YIELDING)
+		step_down(e, "etcd was rewound");
 	election_run(e);
 }
 

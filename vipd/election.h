@@ -106,6 +106,10 @@ void election_on_confirm(struct election *election, enum election_verdict verdic
                          int64_t sent_us);
 void election_on_release(struct election *election, enum election_verdict verdict, int64_t rev);
 
+/* etcd was restored from a backup, or replaced: the facts begin anew, and what our own requests
+ * came to is not known. Steps down. Requests under way are still to be answered, as unknown. */
+void election_on_rewind(struct election *election);
+
 /* Somebody else on the wire claims the address, or the address was taken off the link by others. */
 void election_check_now(struct election *election);  /* confirm at once */
 void election_renew_hold(struct election *election); /* add the address again if still entitled */

@@ -6,10 +6,14 @@
  */
 #include "vipd/facts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/macro.h"
 #include "base/mono.h"
+#include "vipd/timing.h"
 
 #define NODE_KEY "node/"
 
@@ -17,6 +21,13 @@ void facts_init(struct facts *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->quorum_since_us = MONO_NEVER;
+}
+
+static void set_text(struct facts_text *text, const void *value, size_t len)
+{
+	text->len = value != NULL && len <= sizeof(text->data) ? len : 0;
+	if (text->len > 0)
+		memcpy(text->data, value, text->len);
 }
 
 static bool key_is(const struct facts_key *k, const char *name)
@@ -34,6 +45,7 @@ static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of,
 		return;
 	f->owner_rev = rev;
 	f->life_us = now_us;
+	set_text(&f->owner_text, k != NULL ? k->value : NULL, k != NULL ? k->value_len : 0);
 	/* A deleted record says nothing of how its owner left: its window is still waited for. */
 	f->has_owner = rev != 0;
 	if (rev == 0)
@@ -56,6 +68,7 @@ static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of, 
 		return;
 	f->beat_rev = rev;
 	f->life_us = now_us;
+	set_text(&f->beat_text, k != NULL ? k->value : NULL, k != NULL ? k->value_len : 0);
 }
 
 /* Where name stands, or where it would have to be put in. */
@@ -104,10 +117,61 @@ static bool key_is_node(const struct facts_key *k)
 	return k->name_len > strlen(NODE_KEY) && memcmp(k->name, NODE_KEY, strlen(NODE_KEY)) == 0;
 }
 
+/* Can a key that stood like this as of `as_of` be as k says it is as of `revision`? */
+static bool is_possible(const struct facts_key *k, int64_t revision, int64_t rev, int64_t as_of,
+                        const struct facts_text *text)
+{
+	int64_t new_rev = k != NULL ? k->mod_revision : 0;
+
+	if (revision < as_of)
+		return true;
+	if (new_rev == rev)
+		return k == NULL || text->len == 0 ||
+		       (k->value_len == text->len && memcmp(k->value, text->data, text->len) == 0);
+	/* It changed after as_of. */
+	return new_rev != 0 ? new_rev > as_of : revision > as_of;
+}
+
+static const struct facts_key *find_key(const struct facts_key *keys, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (key_is(&keys[i], name))
+			return &keys[i];
+	}
+	return NULL;
+}
+
+struct facts_mark facts_mark(const struct facts *f)
+{
+	return (struct facts_mark){.timeline = f->timeline, .revision = f->revision};
+}
+
+enum facts_answer facts_judge(struct facts *f, struct facts_mark mark, uint64_t cluster_id,
+                              int64_t revision)
+{
+	if (mark.timeline != f->timeline)
+		return FACTS_STALE;
+	if ((f->known && cluster_id != f->cluster_id) || revision < mark.revision)
+		return FACTS_REWOUND;
+	f->revision = MAX(f->revision, revision);
+	return FACTS_CURRENT;
+}
+
+void facts_rewind(struct facts *f, int64_t now_us)
+{
+	int64_t until_us = f->former_until_us;
+	unsigned timeline = f->timeline;
+
+	if (f->owner.window_us != 0)
+		until_us = MAX(until_us, timing_take_at_us(now_us, f->owner.window_us, f->owner.late_us));
+	facts_init(f);
+	f->timeline = timeline + 1;
+	f->former_until_us = until_us;
+}
+
 static void apply_read(struct facts *f, int64_t revision, const struct facts_key *keys,
                        size_t n_keys, int64_t now_us)
 {
-	const struct facts_key *owner = NULL, *beat = NULL;
 	bool nodes_are_news = revision > f->nodes_as_of;
 
 	if (nodes_are_news) {
@@ -115,24 +179,37 @@ static void apply_read(struct facts *f, int64_t revision, const struct facts_key
 		f->nodes_as_of = revision;
 	}
 	for (size_t i = 0; i < n_keys; i++) {
-		if (key_is(&keys[i], "owner"))
-			owner = &keys[i];
-		else if (key_is(&keys[i], "beat"))
-			beat = &keys[i];
-		else if (nodes_are_news && key_is_node(&keys[i]))
+		if (nodes_are_news && key_is_node(&keys[i]))
 			set_node(f, &keys[i]);
 	}
 	if (revision > f->owner_as_of)
-		set_owner(f, owner, revision, now_us);
+		set_owner(f, find_key(keys, n_keys, "owner"), revision, now_us);
 	if (revision > f->beat_as_of)
-		set_beat(f, beat, revision, now_us);
+		set_beat(f, find_key(keys, n_keys, "beat"), revision, now_us);
 }
 
-void facts_on_read(struct facts *f, uint64_t cluster_id, int64_t revision,
-                   const struct facts_key *keys, size_t n_keys, int64_t sent_us, int64_t now_us)
+static bool read_is_possible(const struct facts *f, int64_t revision, const struct facts_key *keys,
+                             size_t n_keys)
 {
-	if (f->known && cluster_id != f->cluster_id)
-		facts_init(f);
+	return is_possible(find_key(keys, n_keys, "owner"), revision, f->owner_rev, f->owner_as_of,
+	                   &f->owner_text) &&
+	       is_possible(find_key(keys, n_keys, "beat"), revision, f->beat_rev, f->beat_as_of,
+	                   &f->beat_text);
+}
+
+enum facts_answer facts_on_read(struct facts *f, struct facts_mark mark, uint64_t cluster_id,
+                                int64_t revision, const struct facts_key *keys, size_t n_keys,
+                                int64_t sent_us, int64_t now_us)
+{
+	enum facts_answer answer = facts_judge(f, mark, cluster_id, revision);
+
+	if (answer == FACTS_CURRENT && !read_is_possible(f, revision, keys, n_keys))
+		answer = FACTS_REWOUND;
+	if (answer == FACTS_STALE)
+		return answer;
+	if (answer == FACTS_REWOUND)
+		facts_rewind(f, now_us);
+	f->revision = MAX(f->revision, revision);
 	if (!f->known) {
 		f->known = true;
 		f->cluster_id = cluster_id;
@@ -144,6 +221,7 @@ void facts_on_read(struct facts *f, uint64_t cluster_id, int64_t revision,
 	if (sent_us > f->quorum_last_us)
 		f->quorum_last_us = sent_us;
 	apply_read(f, revision, keys, n_keys, now_us);
+	return answer;
 }
 
 void facts_on_read_failed(struct facts *f, int64_t sent_us)
@@ -155,6 +233,7 @@ void facts_on_read_failed(struct facts *f, int64_t sent_us)
 
 void facts_on_event(struct facts *f, const struct facts_key *k, int64_t now_us)
 {
+	f->revision = MAX(f->revision, k->mod_revision);
 	if (key_is(k, "owner")) {
 		if (k->mod_revision > f->owner_as_of)
 			set_owner(f, k, k->mod_revision, now_us);
@@ -172,11 +251,16 @@ void facts_on_event(struct facts *f, const struct facts_key *k, int64_t now_us)
 void facts_on_owner_written(struct facts *f, const struct record_owner *owner, int64_t revision,
                             int64_t now_us)
 {
+	AUTO(free) char *text = NULL;
+
 	if (revision <= f->owner_as_of)
 		return;
 	f->owner_as_of = revision;
 	f->owner_rev = revision;
 	f->owner = *owner;
+	/* As it was written. */
+	text = record_owner_format(owner);
+	set_text(&f->owner_text, text, strlen(text));
 	f->has_owner = true;
 	f->life_us = now_us;
 }

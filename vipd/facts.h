@@ -5,6 +5,12 @@
  * What this node knows of one VIP's keys, folded from quorum reads, watch events and the answers to
  * its own transactions, whichever comes first. Pure: whoever has news calls in with the time it is.
  *
+ * All of it belongs to one timeline of etcd. A linearizable answer never names a revision less than
+ * one that was heard of before the request was sent; if it does, or a key says of itself what
+ * cannot follow from what it was, then etcd was restored from a backup, and another timeline has
+ * begun in which revisions are used again: everything is forgotten. Only such proof counts. Answers
+ * that overtake each other are told apart by the struct facts_mark that a request carries.
+ *
  * Two things are kept apart. What the keys say (owner, beat, nodes), each with the revision as of
  * which it is known, so that late news never overwrites newer. And how well it is known: `life_us`,
  * the local time of the last sign of life of the owner, and the quorum streak, because silence
@@ -23,12 +29,29 @@
  * did. */
 #define FACTS_UNREADABLE_WINDOW_US (60 * US_PER_S)
 
+/* Longer values were written by no vipd, and are compared by their revision alone. */
+#define FACTS_TEXT_MAX 1024
+
+/* A value, byte for byte. */
+struct facts_text {
+	char data[FACTS_TEXT_MAX];
+	size_t len; /* 0: no such key, or it is too long */
+};
+
 struct facts {
 	bool known; /* there has been a quorum read */
 	uint64_t cluster_id;
+	unsigned timeline; /* one more each time that etcd was found to be rewound or replaced */
+	int64_t revision;  /* of the whole store: the highest that was heard of */
+	/* Whoever owned the address in the timeline before may answer until then. */
+	int64_t former_until_us;
 
 	bool has_owner;
 	struct record_owner owner;
+	/* As they stand in etcd. Revisions may be used again by a timeline that we do not know of;
+	 * these never are. */
+	struct facts_text owner_text;
+	struct facts_text beat_text;
 	int64_t owner_rev; /* ModRevision, 0 if there is no such key: the fencing token r */
 	int64_t beat_rev;  /* likewise, k */
 	int64_t owner_as_of;
@@ -53,12 +76,36 @@ struct facts_key {
 	int64_t mod_revision;
 };
 
+/* What was known when a request was sent. */
+struct facts_mark {
+	unsigned timeline;
+	int64_t revision;
+};
+
+/* What an answer says of the timeline. */
+enum facts_answer {
+	FACTS_CURRENT, /* nothing new: it can be believed */
+	FACTS_STALE,   /* asked in a timeline that is over: says nothing */
+	FACTS_REWOUND, /* etcd was rewound or replaced */
+};
+
 void facts_init(struct facts *facts);
 
-/* A linearizable read of the whole prefix, as of `revision`. A cluster id other than before means
- * that etcd was replaced or restored: everything is forgotten first. */
-void facts_on_read(struct facts *facts, uint64_t cluster_id, int64_t revision,
-                   const struct facts_key *keys, size_t n_keys, int64_t sent_us, int64_t now_us);
+struct facts_mark facts_mark(const struct facts *facts);
+
+/* The header of a linearizable answer, to a request that was sent at `mark`. With FACTS_REWOUND
+ * nothing has been done yet: facts_rewind() does. */
+enum facts_answer facts_judge(struct facts *facts, struct facts_mark mark, uint64_t cluster_id,
+                              int64_t revision);
+
+/* Forgets everything but how long the owner of this timeline may answer. */
+void facts_rewind(struct facts *facts, int64_t now_us);
+
+/* A linearizable read of the whole prefix, as of `revision`. With FACTS_REWOUND it is the first one
+ * of the new timeline; a stale one is ignored. */
+enum facts_answer facts_on_read(struct facts *facts, struct facts_mark mark, uint64_t cluster_id,
+                                int64_t revision, const struct facts_key *keys, size_t n_keys,
+                                int64_t sent_us, int64_t now_us);
 
 /* A read sent at sent_us had no answer. */
 void facts_on_read_failed(struct facts *facts, int64_t sent_us);

@@ -64,11 +64,12 @@ char *record_owner_format(const struct record_owner *o)
 	char wall[32];
 
 	format_wall(o->wall_us, wall);
-	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s}", "node", o->node, "instance",
-	                   o->instance, "epoch", (json_int_t) o->epoch, "windowMs",
+	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I}", "node", o->node,
+	                   "instance", o->instance, "epoch", (json_int_t) o->epoch, "windowMs",
 	                   (json_int_t) (o->window_us / US_PER_MS), "lateMs",
 	                   (json_int_t) (o->late_us / US_PER_MS), "released", o->released ? 1 : 0,
-	                   "successor", o->successor, "reason", o->reason, "time", wall);
+	                   "successor", o->successor, "reason", o->reason, "time", wall, "stampUs",
+	                   (json_int_t) o->stamp_us);
 	return dump(object);
 }
 
@@ -130,16 +131,16 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_owner o = {0};
 	const char *node = NULL, *instance = NULL, *successor = "", *reason = "", *wall = NULL;
-	json_int_t epoch = 0, window_ms = 0, late_ms = 0;
+	json_int_t epoch = 0, window_ms = 0, late_ms = 0, stamp_us = 0;
 	int released = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s}", "node", &node,
+	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s, s?I}", "node", &node,
 	                "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
 	                &late_ms, "released", &released, "successor", &successor, "reason", &reason,
-	                "time", &wall);
+	                "time", &wall, "stampUs", &stamp_us);
 	if (r < 0 || epoch < 1 || epoch > EPOCH_MAX || window_ms < 1 || window_ms > WINDOW_MAX_MS ||
 	    late_ms < 0 || late_ms > LATE_MAX_MS || node[0] == '\0' || instance[0] == '\0')
 		return -EINVAL;
@@ -153,6 +154,7 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 	o.late_us = late_ms * US_PER_MS;
 	o.released = released != 0;
 	o.wall_us = parse_wall(wall);
+	o.stamp_us = stamp_us;
 	*ret_owner = o;
 	return 0;
 }

@@ -32,7 +32,10 @@ struct record_owner {
 	bool released; /* the address is off this node's link: no need to wait */
 	char successor[CONFIG_NODE_NAME_MAX + 1]; /* with released: who goes first; "" for anybody */
 	char reason[RECORD_REASON_MAX + 1];       /* why this record was written */
-	int64_t wall_us;                          /* when, for people */
+	/* The writer's own clock: with `instance` it makes every record unlike all others, in whatever
+	 * copy of the store it stands. */
+	int64_t stamp_us;
+	int64_t wall_us; /* when, for people */
 };
 
 struct record_node {
@@ -47,6 +50,7 @@ struct record_node {
 /* The text, to be freed by the caller. */
 char *record_owner_format(const struct record_owner *owner);
 char *record_node_format(const struct record_node *node);
+/* sequence never comes again from one instance, so that no two beats are alike. */
 char *record_beat_format(int64_t epoch, int64_t sequence);
 
 /* 0, or -EINVAL; the result is untouched on failure. */

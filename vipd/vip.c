@@ -281,8 +281,8 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	v->fence = fence_new(
 	    env->rtnl, config->policy.fence == CONFIG_FENCE_LIFETIME ? NULL : env->gate, &config->addr);
 	v->election = election_new(&v->facts, &v->me, &vip_election_ops, v);
-	v->ledger =
-	    ledger_new(env->etcd, env->key_prefix, &config->addr, &v->facts, &vip_ledger_callbacks, v);
+	v->ledger = ledger_new(env->ev, env->etcd, env->key_prefix, &config->addr, &v->facts,
+	                       &vip_ledger_callbacks, v);
 	v->nodekey =
 	    nodekey_new(env->ev, env->etcd, ledger_prefix(v->ledger), &v->me, nodekey_changed_cb, v);
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);

@@ -2,6 +2,7 @@
 /* Gathers what there is to say about one VIP, and words the warnings. Only reads. */
 #include "vipd/vip_priv.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,21 @@ static void add_warning(struct vip_report_room *room, struct vip_report *report,
 	va_end(ap);
 	room->warnings[i] = room->warning_text[i];
 	report->n_warnings++;
+}
+
+static void add_trouble(const struct vip *v, struct vip_report_room *room,
+                        struct vip_report *report)
+{
+	const struct ledger_trouble *trouble = ledger_trouble(v->ledger);
+
+	if (trouble == NULL)
+		return;
+	if (trouble->r == -ENOSPC)
+		add_warning(room, report,
+		            "etcd refuses writes: database space exceeded; compact, defragment and disarm "
+		            "the alarm, or the VIP has no owner");
+	else
+		add_warning(room, report, "etcd does not answer: %s", trouble->text);
 }
 
 static void add_warnings(const struct vip *v, struct vip_report_room *room,
@@ -60,6 +76,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 	if (v->sockets_unsupported)
 		add_warning(room, report,
 		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");
+	add_trouble(v, room, report);
 	report->warnings = room->warnings;
 }
 

@@ -120,12 +120,20 @@ static void ledger_release_cb(enum election_verdict verdict, int64_t rev, void *
 	election_on_release(v->election, verdict, rev);
 }
 
+static void ledger_rewound_cb(void *userdata)
+{
+	struct vip *v = userdata;
+
+	election_on_rewind(v->election);
+}
+
 const struct ledger_callbacks vip_ledger_callbacks = {
     .changed = ledger_changed_cb,
     .on_read = ledger_read_cb,
     .on_take = ledger_take_cb,
     .on_confirm = ledger_confirm_cb,
     .on_release = ledger_release_cb,
+    .rewound = ledger_rewound_cb,
 };
 
 /* --- what the election wants -------------------------------------------------------------------
@@ -161,7 +169,11 @@ static void op_take(const struct election_claim *claim, void *ctx)
 
 static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
 {
-	ledger_confirm(((struct vip *) ctx)->ledger, rev, epoch);
+	struct vip *v = ctx;
+	struct record_owner ours = {.epoch = epoch, .window_us = election_window_us(v->election)};
+
+	(void) strcpy(ours.instance, v->me.instance);
+	ledger_confirm(v->ledger, &ours, rev);
 }
 
 static void op_release(const struct record_owner *record, int64_t rev, void *ctx)

@@ -154,7 +154,8 @@ static void set_stage(struct stage *s, bool released)
 	s->me.eligible = true;
 	s->election = election_new(&s->facts, &s->me, &ops, s);
 	election_configure(s->election, WINDOW, FENCE_NFTABLES, false);
-	facts_on_read(&s->facts, 1, s->revision, NULL, 0, s->now_us, s->now_us);
+	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, NULL, 0, s->now_us,
+	                     s->now_us);
 	facts_on_owner_written(&s->facts, &owner, ++s->revision, s->now_us);
 }
 
@@ -167,7 +168,8 @@ static void answer_read(struct stage *s)
 	                              .value_len = strlen(owner),
 	                              .mod_revision = s->facts.owner_rev};
 
-	facts_on_read(&s->facts, 1, s->revision, &key, 1, s->now_us, s->now_us);
+	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, &key, 1, s->now_us,
+	                     s->now_us);
 	election_on_read(s->election, true);
 }
 

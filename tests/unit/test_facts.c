@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "tests/unit/check.h"
+#include "vipd/timing.h"
 
 #define CLUSTER UINT64_C(0xabc)
 #define NODE_VALUE                                                                               \
@@ -55,16 +56,40 @@ static struct facts_key beat_key(int64_t rev)
 	return key("beat", "{}", rev);
 }
 
-static void read_all(struct facts *f, int64_t revision, int64_t now_us, size_t n, ...)
+static enum facts_answer read_at(struct facts *f, struct facts_mark mark, int64_t revision,
+                                 int64_t now_us, size_t n, va_list ap)
 {
 	struct facts_key keys[8];
+
+	for (size_t i = 0; i < n; i++)
+		keys[i] = va_arg(ap, struct facts_key);
+	return facts_on_read(f, mark, CLUSTER, revision, keys, n, now_us - 5, now_us);
+}
+
+/* A read that overtakes nothing. */
+static enum facts_answer read_all(struct facts *f, int64_t revision, int64_t now_us, size_t n, ...)
+{
+	enum facts_answer answer;
 	va_list ap;
 
 	va_start(ap, n);
-	for (size_t i = 0; i < n; i++)
-		keys[i] = va_arg(ap, struct facts_key);
+	answer = read_at(f, facts_mark(f), revision, now_us, n, ap);
 	va_end(ap);
-	facts_on_read(f, CLUSTER, revision, keys, n, now_us - 5, now_us);
+	return answer;
+}
+
+/* A read that was sent when no more than revision `known` was heard of. */
+static enum facts_answer read_late(struct facts *f, int64_t known, int64_t revision, int64_t now_us,
+                                   size_t n, ...)
+{
+	struct facts_mark mark = {.timeline = f->timeline, .revision = known};
+	enum facts_answer answer;
+	va_list ap;
+
+	va_start(ap, n);
+	answer = read_at(f, mark, revision, now_us, n, ap);
+	va_end(ap);
+	return answer;
 }
 
 static void event(struct facts *f, struct facts_key k, int64_t now_us)
@@ -90,12 +115,12 @@ static void test_first_read(void)
 
 	facts_init(&f);
 	CHECK(!f.known && f.quorum_since_us == MONO_NEVER);
-	read_all(&f, 50, 1000, 0);
+	(void) read_all(&f, 50, 1000, 0);
 	CHECK(f.known);
 	check_keys(&f, "no key at all: whoever came just now waits all the same", "", 0, 0, 1000);
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
 	check_keys(&f, "an owner, of whose silence nothing is known", "n1", 40, 45, 1000);
 	CHECK_EQ_INT(f.owner.epoch, 3);
 	CHECK_EQ_INT(f.owner.window_us, 3 * US_PER_S);
@@ -106,14 +131,14 @@ static void test_signs_of_life(void)
 	struct facts f;
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
-	read_all(&f, 60, 2000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 60, 2000, 2, owner_key("n1", 3, 40), beat_key(45));
 	check_keys(&f, "a read that shows nothing new is no sign of life", "n1", 40, 45, 1000);
 	event(&f, beat_key(61), 3000);
 	check_keys(&f, "a beat is", "n1", 40, 61, 3000);
 	event(&f, beat_key(61), 4000);
 	check_keys(&f, "the same beat again is not", "n1", 40, 61, 3000);
-	read_all(&f, 62, 5000, 2, owner_key("n1", 3, 40), beat_key(61));
+	(void) read_all(&f, 62, 5000, 2, owner_key("n1", 3, 40), beat_key(61));
 	check_keys(&f, "nor when a read shows it", "n1", 40, 61, 3000);
 	event(&f, key("node/n1", NODE_VALUE, 63), 6000);
 	check_keys(&f, "nor is a node key", "n1", 40, 61, 3000);
@@ -134,14 +159,15 @@ static void test_late_read(void)
 	struct facts f;
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
 	event(&f, beat_key(58), 2000);
 	event(&f, owner_key("n2", 4, 60), 2500);
 	event(&f, key("node/n2", NODE_VALUE, 62), 2600);
-	read_all(&f, 55, 3000, 3, owner_key("n1", 3, 40), beat_key(51), key("node/n9", NODE_VALUE, 9));
+	(void) read_late(&f, 50, 55, 3000, 3, owner_key("n1", 3, 40), beat_key(51),
+	                 key("node/n9", NODE_VALUE, 9));
 	check_keys(&f, "a read from before does not bring the old owner back", "n2", 60, 58, 2500);
 	CHECK(facts_node(&f, "n2") != NULL && facts_node(&f, "n9") == NULL);
-	read_all(&f, 59, 3000, 2, owner_key("n1", 3, 40), beat_key(59));
+	(void) read_late(&f, 50, 59, 3000, 2, owner_key("n1", 3, 40), beat_key(59));
 	check_keys(&f, "one from between brings the beat but not the owner", "n2", 60, 59, 3000);
 	CHECK(f.known);
 }
@@ -151,7 +177,7 @@ static void test_deleted(void)
 	struct facts f;
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
 	event(&f, key("owner", NULL, 55), 2000);
 	check_keys(&f, "a record that is deleted", "", 0, 45, 2000);
 	CHECK_EQ_INT(f.owner.window_us, 3 * US_PER_S);
@@ -160,8 +186,8 @@ static void test_deleted(void)
 	check_keys(&f, "a beat that is deleted", "", 0, 0, 3000);
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
-	read_all(&f, 60, 2000, 0);
+	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 60, 2000, 0);
 	check_keys(&f, "a read no longer shows either", "", 0, 0, 2000);
 	CHECK_EQ_INT(f.owner.window_us, 3 * US_PER_S);
 	event(&f, owner_key("n1", 3, 40), 3000);
@@ -173,7 +199,7 @@ static void test_unreadable(void)
 	struct facts f;
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 1, key("owner", "not ours", 40));
+	(void) read_all(&f, 50, 1000, 1, key("owner", "not ours", 40));
 	check_keys(&f, "a record that cannot be read is one all the same", "?", 40, 0, 1000);
 	CHECK_EQ_INT(f.owner.window_us, FACTS_UNREADABLE_WINDOW_US);
 	CHECK(!f.owner.released);
@@ -190,13 +216,13 @@ static void test_own_write(void)
 	struct facts f;
 
 	facts_init(&f);
-	read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
+	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
 	facts_on_owner_written(&f, &mine, 70, 2000);
 	check_keys(&f, "our swap", "me", 70, 45, 2000);
 	event(&f, owner_key("me", 4, 70), 3000);
 	check_keys(&f, "its echo from the watch", "me", 70, 45, 2000);
 	event(&f, owner_key("n1", 3, 66), 3000);
-	read_all(&f, 69, 3000, 2, owner_key("n1", 3, 66), beat_key(45));
+	(void) read_late(&f, 50, 69, 3000, 2, owner_key("n1", 3, 66), beat_key(45));
 	check_keys(&f, "what was before it comes late", "me", 70, 45, 2000);
 	event(&f, owner_key("n3", 5, 80), 4000);
 	facts_on_owner_written(&f, &mine, 70, 5000);
@@ -210,20 +236,20 @@ static void test_quorum_streak(void)
 	facts_init(&f);
 	facts_on_read_failed(&f, 100);
 	CHECK_EQ_INT(f.quorum_since_us, MONO_NEVER);
-	facts_on_read(&f, CLUSTER, 1, NULL, 0, 1000, 1100);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 1000, 1100);
 	CHECK_EQ_INT(f.quorum_since_us, 1000);
 	CHECK_EQ_INT(f.quorum_last_us, 1000);
-	facts_on_read(&f, CLUSTER, 1, NULL, 0, 2000, 2100);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 2000, 2100);
 	CHECK_EQ_INT(f.quorum_since_us, 1000);
 	CHECK_EQ_INT(f.quorum_last_us, 2000);
 	/* Overtaken: neither its answer nor its failure says anything. */
-	facts_on_read(&f, CLUSTER, 1, NULL, 0, 1500, 2200);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 1500, 2200);
 	CHECK_EQ_INT(f.quorum_last_us, 2000);
 	facts_on_read_failed(&f, 1900);
 	CHECK_EQ_INT(f.quorum_since_us, 1000);
 	facts_on_read_failed(&f, 2500);
 	CHECK_EQ_INT(f.quorum_since_us, MONO_NEVER);
-	facts_on_read(&f, CLUSTER, 1, NULL, 0, 3000, 3100);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 3000, 3100);
 	CHECK_EQ_INT(f.quorum_since_us, 3000);
 	/* A watch event is no quorum read. */
 	event(&f, beat_key(9), 9000);
@@ -235,15 +261,81 @@ static void test_other_cluster(void)
 	struct facts f;
 
 	facts_init(&f);
-	read_all(&f, 5000, 1000, 3, owner_key("n1", 3, 4000), beat_key(4500),
-	         key("node/n1", NODE_VALUE, 9));
-	facts_on_read(&f, CLUSTER + 1, 20, NULL, 0, 1995, 2000);
+	(void) read_all(&f, 5000, 1000, 3, owner_key("n1", 3, 4000), beat_key(4500),
+	                key("node/n1", NODE_VALUE, 9));
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER + 1, 20, NULL, 0, 1995, 2000);
 	check_keys(&f, "a restored etcd has smaller revisions and is believed", "", 0, 0, 2000);
 	CHECK_EQ_INT(f.n_nodes, 0);
 	CHECK_EQ_INT(f.quorum_since_us, 1995);
 	CHECK_EQ_INT(f.cluster_id, CLUSTER + 1);
 	event(&f, owner_key("n2", 1, 21), 3000);
 	check_keys(&f, "and goes on from there", "n2", 21, 0, 3000);
+}
+
+/* Etcd was restored from a backup: revisions go back, and come again. */
+static void test_rewound(void)
+{
+	static const struct facts_mark nothing;
+	struct facts_mark before;
+	struct facts f;
+
+	facts_init(&f);
+	(void) read_all(&f, 5000, 1000, 2, owner_key("n1", 3, 4000), beat_key(4500));
+	CHECK_EQ_INT(facts_judge(&f, nothing, CLUSTER, 4990), FACTS_CURRENT);
+	CHECK_EQ_INT(read_late(&f, 4900, 4990, 1100, 2, owner_key("n1", 3, 4000), beat_key(4500)),
+	             FACTS_CURRENT);
+	check_keys(&f, "an answer that was overtaken proves nothing", "n1", 4000, 4500, 1000);
+	before = facts_mark(&f);
+	CHECK_EQ_INT(facts_judge(&f, before, CLUSTER, 4999), FACTS_REWOUND);
+	CHECK_EQ_INT(facts_judge(&f, before, CLUSTER + 1, 6000), FACTS_REWOUND);
+	check_keys(&f, "judging changes nothing yet", "n1", 4000, 4500, 1000);
+
+	CHECK_EQ_INT(read_all(&f, 4999, 9000, 2, owner_key("n1", 2, 3000), beat_key(4500)),
+	             FACTS_REWOUND);
+	check_keys(&f, "the one that proves it is believed", "n1", 3000, 4500, 9000);
+	CHECK_EQ_INT(f.timeline, 1);
+	CHECK_EQ_INT(f.revision, 4999);
+	CHECK_EQ_INT(f.quorum_since_us, 9000 - 5);
+	CHECK_EQ_INT(f.former_until_us, timing_take_at_us(9000, 3 * US_PER_S, 100 * US_PER_MS));
+	CHECK_EQ_INT(facts_judge(&f, before, CLUSTER, 6000), FACTS_STALE);
+	CHECK_EQ_INT(facts_on_read(&f, before, CLUSTER, 6000, NULL, 0, 9000, 9100), FACTS_STALE);
+	check_keys(&f, "what was asked before it is not", "n1", 3000, 4500, 9000);
+	event(&f, beat_key(5001), 9500);
+	CHECK_EQ_INT(facts_judge(&f, facts_mark(&f), CLUSTER, 5000), FACTS_REWOUND);
+}
+
+/* The store has grown past what was known before anybody looked: the keys give it away. */
+static void test_rewound_and_grown(void)
+{
+	static const struct {
+		const char *story;
+		int64_t revision, owner_rev, beat_rev;
+		const char *beat;
+		enum facts_answer answer;
+	} cases[] = {
+	    {"as it was", 5000, 4000, 4500, "{}", FACTS_CURRENT},
+	    {"no news", 6000, 4000, 4500, "{}", FACTS_CURRENT},
+	    {"a beat", 6000, 4000, 5001, "{2}", FACTS_CURRENT},
+	    {"all deleted", 6000, 0, 0, "", FACTS_CURRENT},
+	    {"an older record", 6000, 3000, 4500, "{}", FACTS_REWOUND},
+	    {"an older beat", 6000, 4000, 4400, "{}", FACTS_REWOUND},
+	    {"a beat that we should have seen", 6000, 4000, 4999, "{2}", FACTS_REWOUND},
+	    {"another beat at the same revision", 6000, 4000, 4500, "{2}", FACTS_REWOUND},
+	    {"all gone at the same revision", 5000, 0, 0, "", FACTS_REWOUND},
+	    {"a new beat at the same revision of all", 5000, 4000, 5000, "{2}", FACTS_REWOUND},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct facts_key owner = owner_key("n1", 3, cases[i].owner_rev);
+		struct facts_key beat = key("beat", cases[i].beat, cases[i].beat_rev);
+		size_t n = cases[i].owner_rev != 0 ? 2 : 0;
+		struct facts f;
+
+		facts_init(&f);
+		(void) read_all(&f, 5000, 1000, 2, owner_key("n1", 3, 4000), beat_key(4500));
+		if (!CHECK_EQ_INT(read_all(&f, cases[i].revision, 2000, n, owner, beat), cases[i].answer))
+			(void) fprintf(stderr, "story: %s\n", cases[i].story);
+	}
 }
 
 static void check_nodes(const struct facts *f, const char *story, const char *want)
@@ -268,8 +360,8 @@ static void test_nodes(void)
 
 	odd.name_len = strlen("node/") + 3;
 	facts_init(&f);
-	read_all(&f, 50, 1000, 3, key("node/n2", NODE_VALUE, 30), key("node/n3", NODE_VALUE, 31),
-	         key("node/n1", NODE_VALUE, 32));
+	(void) read_all(&f, 50, 1000, 3, key("node/n2", NODE_VALUE, 30), key("node/n3", NODE_VALUE, 31),
+	                key("node/n1", NODE_VALUE, 32));
 	check_nodes(&f, "sorted by name", "n1 n2 n3 ");
 	CHECK(facts_node(&f, "n2") == &f.nodes[1]);
 	CHECK(facts_node(&f, "n") == NULL && facts_node(&f, "n4") == NULL);
@@ -292,9 +384,9 @@ static void test_nodes(void)
 	event(&f, key("node/\xff", NODE_VALUE, 64), 2000);
 	event(&f, odd, 2000);
 	check_nodes(&f, "names that are none", "");
-	read_all(&f, 80, 3000, 1, key("node/n5", NODE_VALUE, 75));
+	(void) read_all(&f, 80, 3000, 1, key("node/n5", NODE_VALUE, 75));
 	check_nodes(&f, "a read replaces them all", "n5 ");
-	read_all(&f, 79, 3000, 1, key("node/n6", NODE_VALUE, 75));
+	(void) read_late(&f, 50, 79, 3000, 1, key("node/n6", NODE_VALUE, 75));
 	check_nodes(&f, "an older one does not", "n5 ");
 }
 
@@ -326,6 +418,8 @@ int main(void)
 	test_own_write();
 	test_quorum_streak();
 	test_other_cluster();
+	test_rewound();
+	test_rewound_and_grown();
 	test_nodes();
 	test_too_many_nodes();
 	return check_result();

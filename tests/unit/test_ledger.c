@@ -38,6 +38,7 @@ struct answers {
 
 struct said {
 	unsigned n_changed;
+	unsigned n_rewound;
 	unsigned n_reads;
 	bool read_ok;
 	struct answers takes, confirms, releases;
@@ -48,6 +49,11 @@ struct desk {
 	struct ledger *ledger;
 	struct said said;
 };
+
+static void rewound_cb(void *userdata)
+{
+	((struct desk *) userdata)->said.n_rewound++;
+}
 
 static void changed_cb(void *userdata)
 {
@@ -91,6 +97,7 @@ static const struct ledger_callbacks callbacks = {
     .on_take = on_take_cb,
     .on_confirm = on_confirm_cb,
     .on_release = on_release_cb,
+    .rewound = rewound_cb,
 };
 
 static void set_desk(struct desk *d)
@@ -100,7 +107,7 @@ static void set_desk(struct desk *d)
 	memset(d, 0, sizeof(*d));
 	facts_init(&d->facts);
 	CHECK_EQ_INT(addr_parse(VIP, &vip), 0);
-	d->ledger = ledger_new(etcd, PREFIX, &vip, &d->facts, &callbacks, d);
+	d->ledger = ledger_new(ev, etcd, PREFIX, &vip, &d->facts, &callbacks, d);
 }
 
 static void clean_up(struct desk *d)
@@ -143,9 +150,10 @@ static enum election_verdict take(struct desk *d, const char *node, int64_t epoc
 
 static enum election_verdict confirm(struct desk *d, int64_t rev, int64_t epoch)
 {
+	const struct record_owner ours = record("n1", epoch);
 	unsigned before = d->said.confirms.n;
 
-	ledger_confirm(d->ledger, rev, epoch);
+	ledger_confirm(d->ledger, &ours, rev);
 	CHECK_EQ_INT(d->said.confirms.n, before);
 	CHECK(sync_run(ev, 5000, &d->said.confirms.n, before + 1));
 	CHECK_EQ_INT(d->said.confirms.rev, rev);
@@ -191,7 +199,7 @@ static void test_names(void)
 
 		facts_init(&facts);
 		CHECK_EQ_INT(addr_parse(cases[i].vip, &vip), 0);
-		l = ledger_new(etcd, PREFIX, &vip, &facts, &callbacks, NULL);
+		l = ledger_new(ev, etcd, PREFIX, &vip, &facts, &callbacks, NULL);
 		CHECK_EQ_STR(ledger_prefix(l), cases[i].want);
 		CHECK_EQ_STR(ledger_endpoint(l), "");
 	}
@@ -270,6 +278,8 @@ static void test_confirm(void)
 {
 	struct answer stored;
 	int64_t rev, before_us;
+	long long seq = 0;
+	char beat[64];
 	struct desk d;
 
 	set_desk(&d);
@@ -281,14 +291,17 @@ static void test_confirm(void)
 	CHECK(d.said.confirms.rtt_us > 0 &&
 	      d.said.confirms.sent_us + d.said.confirms.rtt_us <= mono_now_us());
 	stored = sync_get(ev, other, BEAT);
-	CHECK_EQ_STR(stored.value, "{\"epoch\":9,\"seq\":1}");
+	CHECK_EQ_INT(sscanf(stored.value, "{\"epoch\":9,\"seq\":%lld}", &seq), 1);
+	/* Where one that is restarted goes on, and not from 1 again. */
+	CHECK(seq > 0 && seq <= mono_now_us() && seq > mono_now_us() - 60 * US_PER_S);
 	CHECK_EQ_INT(stored.kv_lease, 0);
 	CHECK_EQ_INT(confirm(&d, rev, 9), ELECTION_DONE);
-	CHECK_EQ_STR(sync_get(ev, other, BEAT).value, "{\"epoch\":9,\"seq\":2}");
+	(void) snprintf(beat, sizeof(beat), "{\"epoch\":9,\"seq\":%lld}", seq + 1);
+	CHECK_EQ_STR(sync_get(ev, other, BEAT).value, beat);
 	/* Another has taken the record: we hear of it, and write nothing. */
 	CHECK_EQ_INT(sync_put(ev, other, OWNER, "another's", 0).r, 0);
 	CHECK_EQ_INT(confirm(&d, rev, 9), ELECTION_LOST);
-	CHECK_EQ_STR(sync_get(ev, other, BEAT).value, "{\"epoch\":9,\"seq\":2}");
+	CHECK_EQ_STR(sync_get(ev, other, BEAT).value, beat);
 	CHECK_EQ_INT(sync_delete(ev, other, OWNER, false).r, 0);
 	CHECK_EQ_INT(confirm(&d, rev, 9), ELECTION_LOST);
 	clean_up(&d);
@@ -439,7 +452,7 @@ static void test_freed(void)
 	for (int i = 0; i < 4; i++) {
 		ledger_read(d.ledger);
 		ledger_follow(d.ledger);
-		ledger_confirm(d.ledger, 1, 1);
+		ledger_confirm(d.ledger, &o, 1);
 		ledger_release(d.ledger, &o, 1);
 		ledger_take(d.ledger, &(struct election_claim){.record = o, .owner_rev = 1});
 	}

@@ -24,6 +24,7 @@ static const struct record_owner sample = {
     .successor = "cp-2",
     .reason = "preempted by priority",
     .wall_us = INT64_C(1767225600) * US_PER_S,
+    .stamp_us = 1234567890123,
 };
 
 static void test_owner_text(void)
@@ -33,7 +34,7 @@ static void test_owner_text(void)
 	CHECK_EQ_STR(text, "{\"node\":\"cp-1.example\",\"instance\":\"" INSTANCE
 	                   "\",\"epoch\":7,\"windowMs\":3000,\"lateMs\":100,\"released\":true,"
 	                   "\"successor\":\"cp-2\",\"reason\":\"preempted by priority\","
-	                   "\"time\":\"2026-01-01T00:00:00Z\"}");
+	                   "\"time\":\"2026-01-01T00:00:00Z\",\"stampUs\":1234567890123}");
 }
 
 static void test_owner_round_trip(void)
@@ -58,6 +59,7 @@ static void test_owner_round_trip(void)
 		CHECK_EQ_STR(o.node, owners[i].node);
 		CHECK_EQ_STR(o.instance, owners[i].instance);
 		CHECK_EQ_INT(o.epoch, owners[i].epoch);
+		CHECK_EQ_INT(o.stamp_us, owners[i].stamp_us);
 		CHECK_EQ_INT(o.window_us, owners[i].window_us);
 		CHECK_EQ_INT(o.late_us, owners[i].late_us);
 		CHECK_EQ_INT(o.released, owners[i].released);
