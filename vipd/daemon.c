@@ -199,13 +199,22 @@ static void health_changed_cb(size_t vip, enum health_state state, const char *r
 /* --- ending ------------------------------------------------------------------------------------
  */
 
+static bool all_off(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (!vip_is_off(d->vips[i]))
+			return false;
+	}
+	return true;
+}
+
 static void finish(struct daemon *d)
 {
 	int r;
 
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-	if (!d->wants_exec && d->gate != NULL) {
-		/* Nobody is left to open it again. */
+	/* Nobody is left to open it again; but where an address could not be removed, it stays shut. */
+	if (!d->wants_exec && d->gate != NULL && all_off(d)) {
 		r = nftgate_destroy(d->gate);
 		if (r < 0)
 			log_warning_errno(r, "gate_not_removed", "table=%s", GATE_TABLE);
@@ -289,7 +298,7 @@ static void hand_over(struct daemon *d, const struct config *next, const char *r
 		if (next != NULL && !vip_must_go(d, i, next))
 			continue;
 		vip_stop(d->vips[i], reason);
-		if (next != NULL && d->gate != NULL)
+		if (next != NULL && d->gate != NULL && vip_is_off(d->vips[i]))
 			(void) nftgate_unguard(d->gate, &vip_config(d->vips[i])->addr);
 	}
 	/* Only now: stopped_cb() may have been called from inside vip_stop(). */
