@@ -151,8 +151,9 @@ enum facts_answer facts_judge(struct facts *f, struct facts_mark mark, uint64_t 
 {
 	if (mark.timeline != f->timeline)
 		return FACTS_STALE;
-	if ((f->known && cluster_id != f->cluster_id) || revision < mark.revision)
+	if ((f->cluster_id != 0 && cluster_id != f->cluster_id) || revision < mark.revision)
 		return FACTS_REWOUND;
+	f->cluster_id = cluster_id;
 	f->revision = MAX(f->revision, revision);
 	return FACTS_CURRENT;
 }
@@ -209,10 +210,10 @@ enum facts_answer facts_on_read(struct facts *f, struct facts_mark mark, uint64_
 		return answer;
 	if (answer == FACTS_REWOUND)
 		facts_rewind(f, now_us);
+	f->cluster_id = cluster_id;
 	f->revision = MAX(f->revision, revision);
 	if (!f->known) {
 		f->known = true;
-		f->cluster_id = cluster_id;
 		/* Whoever has just come waits from its own first read, even if there is no key at all. */
 		f->life_us = now_us;
 	}

@@ -39,10 +39,10 @@ struct facts_text {
 };
 
 struct facts {
-	bool known; /* there has been a quorum read */
-	uint64_t cluster_id;
-	unsigned timeline; /* one more each time that etcd was found to be rewound or replaced */
-	int64_t revision;  /* of the whole store: the highest that was heard of */
+	bool known;          /* there has been a quorum read */
+	uint64_t cluster_id; /* 0: none has answered */
+	unsigned timeline;   /* one more each time that etcd was found to be rewound or replaced */
+	int64_t revision;    /* of the whole store: the highest that was heard of */
 	/* Whoever owned the address in the timeline before may answer until then. */
 	int64_t former_until_us;
 

@@ -193,7 +193,7 @@ static void begin_timeline(struct ledger *l, const char *why, int64_t known_rev,
 
 static const char *why_rewound(const struct facts *f, uint64_t cluster_id)
 {
-	return f->known && f->cluster_id != cluster_id
+	return f->cluster_id != 0 && f->cluster_id != cluster_id
 	           ? "etcd was replaced: another cluster id"
 	           : "etcd was rewound: restored from a backup without a raised revision";
 }
