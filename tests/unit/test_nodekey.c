@@ -9,6 +9,7 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 #include "tests/unit/etcdtest/cluster.h"
+#include "tests/unit/etcdtest/server.h"
 #include "tests/unit/etcdtest/sync.h"
 
 #define PREFIX "fairlead/v1/vip/10.0.0.5/"
@@ -293,6 +294,54 @@ static void test_lease_lost(void)
 	CHECK_EQ_INT(sync_revoke(ev, etcd, second).r, 0);
 }
 
+/* Told again and again that it is gone, it is put back once a second, however often it is asked. */
+static void test_put_back(void)
+{
+	const int64_t lease = new_lease();
+	int64_t version, end_us;
+	struct answer at;
+	struct actor a;
+
+	set_actor(&a, "one", lease);
+	a.touchy = true;
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 1, 2000));
+	(void) stored(&at);
+	version = at.version;
+	end_us = mono_now_us() + 2300 * US_PER_MS;
+	while (mono_now_us() < end_us) {
+		nodekey_on_gone(a.key);
+		nodekey_update(a.key);
+		(void) sync_run(ev, 5, NULL, 0);
+	}
+	(void) stored(&at);
+	CHECK(at.version >= version + 2 && at.version <= version + 3);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, a.n[NODEKEY_ABSENT] + 1, 2000));
+	nodekey_free(a.key);
+	CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
+}
+
+/* An answer without the read that was asked for is none. */
+static void test_no_results(void)
+{
+	struct server *server = server_new(ev, 0, 0);
+	const char *url = server_url(server);
+	struct etcd_options options = {.endpoints = &url, .n_endpoints = 1};
+	char error[ETCD_ERROR_TEXT_MAX];
+	struct etcd *real = etcd;
+	struct actor a;
+
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	/* It says of every transaction that the guard failed, and nothing else. */
+	set_actor(&a, "one", 7);
+	(void) sync_run(ev, 1300, NULL, 0);
+	CHECK_EQ_INT(nodekey_state(a.key), NODEKEY_CLAIMING);
+	CHECK(server_calls(server, SERVER_TXN) >= 2 && server_calls(server, SERVER_TXN) <= 4);
+	nodekey_free(a.key);
+	etcd_free(etcd);
+	server_free(server);
+	etcd = real;
+}
+
 /* No answer: nobody knows whether it was written, and trying again finds out. */
 static void test_outage(struct cluster *cluster)
 {
@@ -367,6 +416,8 @@ int main(void)
 	test_own_leftover();
 	test_overwritten();
 	test_lease_lost();
+	test_put_back();
+	test_no_results();
 	test_touchy();
 	test_outage(cluster);
 	etcd_free(etcd);
