@@ -159,18 +159,25 @@ static void set_stage(struct stage *s, bool released)
 	facts_on_owner_written(&s->facts, &owner, ++s->revision, s->now_us);
 }
 
-static void answer_read(struct stage *s)
+static void answer_read_with(struct stage *s, const struct record_owner *o, int64_t rev)
 {
-	AUTO(free) char *owner = record_owner_format(&s->facts.owner);
+	AUTO(free) char *owner = record_owner_format(o);
 	const struct facts_key key = {.name = "owner",
 	                              .name_len = 5,
 	                              .value = owner,
 	                              .value_len = strlen(owner),
-	                              .mod_revision = s->facts.owner_rev};
+	                              .mod_revision = rev};
 
 	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, &key, 1, s->now_us,
 	                     s->now_us);
 	election_on_read(s->election, true);
+}
+
+static void answer_read(struct stage *s)
+{
+	const struct record_owner owner = s->facts.owner;
+
+	answer_read_with(s, &owner, s->facts.owner_rev);
 }
 
 static void answer_take(struct stage *s)
@@ -433,6 +440,64 @@ static void test_unsettled(void)
 	election_free(s.election);
 }
 
+/* --- etcd was restored from a backup ------------------------------------------------------------
+ */
+
+/* What stands in the restored store, at the revision at which our own record stood. */
+static void restored(struct stage *s, const struct record_owner *owner)
+{
+	const int64_t rev = s->facts.owner_rev;
+
+	facts_rewind(&s->facts, s->now_us);
+	election_on_rewind(s->election);
+	answer_read_with(s, owner, rev);
+}
+
+static void test_rewound(void)
+{
+	struct record_owner of_a = owner_record("a", true);
+	struct record_owner mine;
+	int64_t rewound_us, until_us;
+	struct stage s;
+
+	/* Our own record, as it was: it is not gone on with, but taken anew, and waited for. */
+	become_owner(&s);
+	mine = s.claim.record;
+	rewound_us = s.now_us;
+	until_us = timing_take_at_us(rewound_us, WINDOW, TIMING_LATE_US);
+	restored(&s, &mine);
+	CHECK_EQ_INT(s.held_until_us, 0);
+	CHECK_EQ_INT(s.drops, 1);
+	CHECK_EQ_INT(election_state(s.election), ELECTION_STANDBY);
+	CHECK_EQ_INT(s.takes, 2);
+	CHECK_EQ_STR(election_reason(s.election), "etcd was rewound");
+	/* The answer to a confirmation that was under way says nothing. */
+	election_on_confirm(s.election, ELECTION_UNKNOWN, s.rev, s.sent_us);
+	answer_take(&s);
+	CHECK_EQ_INT(election_state(s.election), ELECTION_TAKING);
+	while (s.now_us < until_us - MS(60)) {
+		wait_for(&s, MS(50));
+		if (s.confirms > 2)
+			election_on_confirm(s.election, ELECTION_DONE, s.rev, s.sent_us);
+		s.confirms = 2;
+		CHECK_EQ_INT(s.holds, 1);
+	}
+	election_free(s.election);
+
+	/* A record that says `released` says it of somebody of long ago. */
+	become_owner(&s);
+	until_us = timing_take_at_us(s.now_us, WINDOW, TIMING_LATE_US);
+	restored(&s, &of_a);
+	election_on_confirm(s.election, ELECTION_UNKNOWN, s.rev, s.sent_us);
+	wait_for(&s, MS(10));
+	CHECK_EQ_INT(s.takes, 2);
+	answer_take(&s);
+	CHECK_EQ_INT(election_state(s.election), ELECTION_TAKING);
+	wait_for(&s, until_us - s.now_us - MS(1));
+	CHECK_EQ_INT(s.holds, 1);
+	election_free(s.election);
+}
+
 int main(void)
 {
 	test_neither_added_nor_removed();
@@ -442,5 +507,6 @@ int main(void)
 	test_yields_before_the_old_fence();
 	test_leaves_with_a_swap_under_way();
 	test_unsettled();
+	test_rewound();
 	return check_result();
 }
