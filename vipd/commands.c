@@ -99,15 +99,16 @@ static void poll_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	while (m != NULL) {
 		struct move *next = LIST_NEXT(m, entry);
 		const char *owner = vip_owner(m->vip);
+		bool moved = vip_epoch(m->vip) > m->epoch && owner[0] != '\0';
 		bool late = mono_now_us() - m->begun_us > MOVE_LIMIT_US;
 
-		if (vip_epoch(m->vip) > m->epoch && owner[0] != '\0')
+		if (moved)
 			answer_move(m, owner);
 		else if (late)
 			control_fail(m->request, CONTROL_FAILED,
 			             "nobody has taken the VIP within %d s; see 'fairlead vip status'",
 			             (int) (MOVE_LIMIT_US / US_PER_S));
-		if (late || (vip_epoch(m->vip) > m->epoch && owner[0] != '\0')) {
+		if (moved || late) {
 			LIST_REMOVE(m, entry);
 			free(m);
 		}

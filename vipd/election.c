@@ -169,6 +169,17 @@ static const char *why_take(const struct election *e)
 	return f->owner.released ? f->owner.reason : "owner silent";
 }
 
+/* What every record of ours says alike: by whom, why, when, and how late our fence may act. */
+static void sign_record(const struct election *e, struct record_owner *o, const char *reason)
+{
+	copy_text(o->node, sizeof(o->node), e->me->node);
+	copy_text(o->instance, sizeof(o->instance), e->me->instance);
+	copy_text(o->reason, sizeof(o->reason), reason);
+	o->late_us = e->late_us;
+	o->wall_us = wall_now_us();
+	o->stamp_us = now_us(e);
+}
+
 static void take(struct election *e)
 {
 	const struct facts *f = e->facts;
@@ -177,14 +188,9 @@ static void take(struct election *e)
 	int64_t awaited_us, awaited_late_us;
 
 	decide_awaited(f, e->next_window_us, e->late_us, &awaited_us, &awaited_late_us);
-	copy_text(o->node, sizeof(o->node), e->me->node);
-	copy_text(o->instance, sizeof(o->instance), e->me->instance);
-	copy_text(o->reason, sizeof(o->reason), why_take(e));
+	sign_record(e, o, why_take(e));
 	o->epoch = f->owner.epoch + 1;
 	o->window_us = e->next_window_us;
-	o->late_us = e->late_us;
-	o->wall_us = wall_now_us();
-	o->stamp_us = now_us(e);
 
 	e->claim_window_us = o->window_us;
 	e->claim_epoch = o->epoch;
@@ -255,18 +261,10 @@ static void yield(struct election *e)
 
 static void release(struct election *e)
 {
-	struct record_owner o = e->facts->owner;
+	struct record_owner o = {.epoch = e->epoch, .window_us = e->window_us, .released = true};
 
-	copy_text(o.node, sizeof(o.node), e->me->node);
-	copy_text(o.instance, sizeof(o.instance), e->me->instance);
-	copy_text(o.reason, sizeof(o.reason), e->reason);
+	sign_record(e, &o, e->reason);
 	copy_text(o.successor, sizeof(o.successor), e->leaving_to);
-	o.epoch = e->epoch;
-	o.window_us = e->window_us;
-	o.late_us = e->late_us;
-	o.released = true;
-	o.wall_us = wall_now_us();
-	o.stamp_us = now_us(e);
 	e->spent_rev = e->rev;
 	call_sent(e, &e->releases);
 	e->ops->release(&o, e->rev, e->ctx);

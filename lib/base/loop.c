@@ -56,6 +56,7 @@ static void drain_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	uint64_t batch = loop->batch++;
 	struct loop_deferred *first;
 
+	/* Whoever defers meanwhile starts it again. */
 	ev_timer_stop(ev, w);
 	for (;;) {
 		loop_deferred_fn fn;
@@ -69,8 +70,6 @@ static void drain_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 		loop_undefer(first);
 		fn(userdata);
 	}
-	if (first != NULL)
-		ev_timer_start(ev, w);
 }
 
 static void watchdog_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
