@@ -17,15 +17,21 @@
 
 DEFINE_AUTO(json_t, json_decref);
 
-static int read_boot_id(char **ret_id)
+/* The text is ours and stays. Read once: a state file is written with every confirmation. */
+static int get_boot_id(const char **ret_id)
 {
+	static char *id;
 	size_t len;
 	int r;
 
-	r = file_read(BOOT_ID_PATH, 256, ret_id, &len);
-	if (r == 0)
-		(*ret_id)[strcspn(*ret_id, "\n")] = '\0';
-	return r;
+	if (id == NULL) {
+		r = file_read(BOOT_ID_PATH, 256, &id, &len);
+		if (r < 0)
+			return r;
+		id[strcspn(id, "\n")] = '\0';
+	}
+	*ret_id = id;
+	return 0;
 }
 
 int keep_lock(const char *runtime_dir)
@@ -95,7 +101,7 @@ int keep_load(const char *runtime_dir, struct keep *ret_keep)
 {
 	AUTO(free) char *path = xasprintf("%s/vipd.state", runtime_dir);
 	AUTO(free) char *text = NULL;
-	AUTO(free) char *boot_id = NULL;
+	const char *boot_id;
 	AUTO(json_decref) json_t *object = NULL;
 	struct keep k = {0};
 	size_t len;
@@ -104,7 +110,7 @@ int keep_load(const char *runtime_dir, struct keep *ret_keep)
 	r = file_read(path, FILE_MAX_BYTES, &text, &len);
 	if (r < 0)
 		return r;
-	r = read_boot_id(&boot_id);
+	r = get_boot_id(&boot_id);
 	if (r < 0)
 		return r;
 	object = json_loadb(text, len, 0, NULL);
@@ -120,13 +126,13 @@ int keep_load(const char *runtime_dir, struct keep *ret_keep)
 int keep_save(const char *runtime_dir, const struct keep *k)
 {
 	AUTO(free) char *path = xasprintf("%s/vipd.state", runtime_dir);
-	AUTO(free) char *boot_id = NULL;
+	const char *boot_id;
 	AUTO(free) char *text = NULL;
 	AUTO(json_decref) json_t *object = NULL;
 	json_t *vips = json_array();
 	int r;
 
-	r = read_boot_id(&boot_id);
+	r = get_boot_id(&boot_id);
 	if (r < 0) {
 		json_decref(vips);
 		return r;
