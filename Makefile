@@ -65,6 +65,8 @@ $(BUILD)/libnet.a:  $(call objects,$(call sources,lib/net))
 $(BUILD)/libweb.a:  $(call objects,$(call sources,lib/web))
 $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
+$(BUILD)/libprism.a: $(call objects,$(call sources,prism))
+$(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
 $(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcdtest))
@@ -74,6 +76,16 @@ $(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(B
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bin/prism: $(BUILD)/prism/main.o $(BUILD)/libprism.a $(BUILD)/libweb.a $(BASE_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+$(BUILD)/bin/prism-probe: $(BUILD)/prism/probe/main.o $(BUILD)/libprobe.a $(WEB_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
 $(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BASE_LINK)
 	@mkdir -p $(@D)
@@ -112,6 +124,12 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/li
                        $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+
+# Programs have modules of the same names (config, report), so a test links one program.
+$(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/libprism.a \
+                                  $(BUILD)/libprobe.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
 .PRECIOUS: $(BUILD)/tests/unit/%.o $(BUILD)/%.o
 

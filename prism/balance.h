@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * In which order upstreams are tried for one new connection. Pure. All that may be used are in the
+ * order, the best first: health ranks and does not exclude, so that a wrong judgement costs a
+ * connection attempt and never the cluster.
+ *
+ *   1. not taken out by the operator, 2. class: READY, ALIVE, BUSY, UNKNOWN, NOT_READY, DOWN, HUNG,
+ *   3. RTT class, 4. the API server of this node, 5. of two drawn at random the one with fewer
+ *   connections (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing").
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "prism/judge.h"
+
+#define BALANCE_MAX 128
+
+struct balance_candidate {
+	enum judge_state state;
+	unsigned rtt_class;
+	bool local;
+	bool drained; /* by the operator, or no longer in any source */
+	unsigned connections;
+};
+
+/* xorshift64*; the seed must not be 0. Own per node, so that nodes do not march in step. */
+struct balance_random {
+	uint64_t state;
+};
+
+/* n <= BALANCE_MAX. Writes indexes into `candidates`, the best first; returns how many. */
+size_t balance_order(const struct balance_candidate *candidates, size_t n,
+                     struct balance_random *random, size_t ret_order[static BALANCE_MAX]);
+
+/*
+ * Round-trip times in classes: 0 is below 1 ms, 1 below 5 ms, 2 below 20 ms, 3 below 100 ms, 4 the
+ * rest. A smoothed time that wanders around a border keeps its class until it is clearly beyond.
+ */
+struct balance_rtt {
+	int64_t smoothed_us; /* 0: none measured yet, class 0 */
+	unsigned class;
+};
+
+void balance_rtt_add(struct balance_rtt *rtt, int64_t sample_us);
+
+uint64_t balance_next(struct balance_random *random);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where upstreams come from: keeps what each source said last, merges it (endpoints.h), and hands
+ * the merged list over whenever it changes. Own sources: the configuration's addresses, the local
+ * API server, the watched file, the list on disk. The others (names, members, EndpointSlices) come
+ * from the probe process by sources_update(). Own addresses are read anew with each merge and twice
+ * a minute.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "prism/config.h"
+#include "prism/endpoints.h"
+
+struct sources;
+
+typedef void (*sources_changed_fn)(const struct endpoints_merged *merged, void *userdata);
+
+/* config is borrowed until sources_free(). The first list comes through `changed` before the loop
+ * turns, but not before this returns. 0 or -errno. */
+int sources_new(struct ev_loop *ev, const struct config *config, sources_changed_fn changed,
+                void *userdata, struct sources **ret_sources);
+void sources_free(struct sources *sources);
+DEFINE_AUTO(struct sources, sources_free);
+
+/* What the probe process found. */
+void sources_update(struct sources *sources, enum endpoints_source source,
+                    const struct endpoints_list *list);
+
+/* A discovered upstream has proved its identity: only such ones are written to disk. */
+void sources_on_verified(struct sources *sources, const struct endpoint *endpoint);
+
+/* What is wrong with a source; "" when nothing is. Borrowed until the next turn of the loop. */
+const char *sources_error(const struct sources *sources, enum endpoints_source source);
+size_t sources_count(const struct sources *sources, enum endpoints_source source);

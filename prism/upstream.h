@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The upstreams: who they are, what is known of each, who carries how many connections. The one
+ * writer of an upstream's state: evidence of probes and of clients comes in here, is folded by
+ * judge.h, logged when the state changes, and decides when the next probe is due. One that no
+ * source names any more takes no new connections and goes with its last one.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "prism/balance.h"
+#include "prism/checker.h"
+#include "prism/config.h"
+#include "prism/endpoints.h"
+#include "prism/judge.h"
+
+/* Upper bounds of the connect-time histogram; one more bucket is for the rest. */
+#define UPSTREAM_BUCKETS 10
+extern const int64_t upstream_bucket_us[UPSTREAM_BUCKETS];
+
+struct upstream_counts {
+	uint64_t connects;         /* made, losers of a race included */
+	uint64_t connect_failures; /* refused, no route, no answer */
+	uint64_t hedges;           /* started because another had not answered yet */
+	uint64_t retries;          /* started because another had failed */
+	uint64_t replays;          /* first bytes sent here after another was silent or cut */
+	uint64_t drained;          /* connections closed because it was leaving */
+	uint64_t probes;
+	uint64_t probe_failures;
+	uint64_t connect_us_sum;
+	uint64_t connect_buckets[UPSTREAM_BUCKETS + 1];
+};
+
+/* Read by all, written by upstream.c. */
+struct upstream {
+	struct endpoint endpoint;
+	char name[ENDPOINT_TEXT_MAX];
+	unsigned from; /* ENDPOINTS_FROM(); 0: no source names it any more */
+	bool local;
+	bool drained; /* by the operator */
+	struct judge judge;
+	struct balance_rtt rtt;
+	unsigned connections;
+	int64_t leaving_since_us; /* connections are to go elsewhere since then; MONO_NEVER: are not */
+	struct upstream_counts counts;
+};
+
+struct upstreams;
+
+struct upstreams_callbacks {
+	/* Whether any upstream is worth dialling (some state better than DOWN, or unknown) changed. */
+	void (*usable)(bool usable, void *userdata);
+	/* A discovered upstream was verified: the list on disk may hold it. */
+	void (*verified)(const struct endpoint *endpoint, void *userdata);
+};
+
+/* config and checker are borrowed until upstreams_free(). */
+int upstreams_new(struct ev_loop *ev, const struct config *config,
+                  const struct upstreams_callbacks *callbacks, void *userdata,
+                  struct upstreams **ret_upstreams);
+void upstreams_free(struct upstreams *set);
+DEFINE_AUTO(struct upstreams, upstreams_free);
+
+/* Whom to ask; probing begins. NULL: nobody, traffic alone tells. */
+void upstreams_set_checker(struct upstreams *set, struct checker *checker);
+
+void upstreams_set_list(struct upstreams *set, const struct endpoints_merged *list);
+
+/* In which order to try them for a new connection. Pointers are good while a connection counts, or
+ * until the next turn of the loop. */
+size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static BALANCE_MAX]);
+
+/* A connection is carried by it, or ended. */
+void upstreams_take(struct upstream *upstream);
+void upstreams_release(struct upstreams *set, struct upstream *upstream);
+
+/* What a client's connection showed. */
+void upstreams_tell(struct upstreams *set, struct upstream *upstream, enum judge_evidence evidence,
+                    const char *reason);
+void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, int64_t took_us);
+
+/* From the checker's callbacks. */
+void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
+                          const char *reason, int64_t rtt_us);
+void upstreams_on_checker_lost(struct upstreams *set);
+
+/* The operator's word. -ENOENT: no such upstream. */
+int upstreams_drain(struct upstreams *set, const char *name, bool drained);
+
+size_t upstreams_n(const struct upstreams *set);
+struct upstream *upstreams_get(const struct upstreams *set, size_t i);
+struct upstream *upstreams_find(const struct upstreams *set, const struct endpoint *endpoint);
+bool upstreams_are_usable(const struct upstreams *set);
