@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +23,14 @@ struct metrics {
 	char *text; /* written by `out`: valid after a flush */
 	size_t len;
 	char **names;
-	size_t n_names; /* the last one is the family that samples belong to */
+	size_t n_names;         /* the last one is the family that samples belong to */
+	enum metrics_type type; /* its */
+};
+
+static const char *const type_names[] = {
+    [METRICS_GAUGE] = "gauge",
+    [METRICS_COUNTER] = "counter",
+    [METRICS_HISTOGRAM] = "histogram",
 };
 
 struct metrics *metrics_new(void)
@@ -117,25 +125,68 @@ void metrics_family(struct metrics *m, const char *name, enum metrics_type type,
 
 	m->names = xreallocarray(m->names, m->n_names + 1, sizeof(*m->names));
 	m->names[m->n_names++] = xstrdup(name);
+	m->type = type;
 	(void) fprintf(m->out, "# HELP %s ", name);
 	write_escaped(m->out, help, false);
-	(void) fprintf(m->out, "\n# TYPE %s %s\n", name, type == METRICS_COUNTER ? "counter" : "gauge");
+	(void) fprintf(m->out, "\n# TYPE %s %s\n", name, type_names[type]);
+}
+
+/* The family's name with `suffix`, and the labels in braces. `bound` is one more label, a bucket's
+ * upper bound; NULL: none. */
+static void write_name(struct metrics *m, const char *suffix, const struct metrics_label *labels,
+                       size_t n, const double *bound)
+{
+	char separator = '{';
+
+	(void) fprintf(m->out, "%s%s", m->names[m->n_names - 1], suffix);
+	for (size_t i = 0; i < n; i++) {
+		assert(is_legal_name(labels[i].name, false));
+		(void) fprintf(m->out, "%c%s=\"", separator, labels[i].name);
+		write_escaped(m->out, labels[i].value, true);
+		(void) fputc('"', m->out);
+		separator = ',';
+	}
+	if (bound != NULL) {
+		(void) fprintf(m->out, "%cle=\"", separator);
+		write_value(m->out, *bound);
+		(void) fputc('"', m->out);
+		separator = ',';
+	}
+	(void) fputs(separator == ',' ? "} " : " ", m->out);
 }
 
 void metrics_sample(struct metrics *m, double value, const struct metrics_label *labels, size_t n)
 {
-	assert(m->n_names > 0);
+	assert(m->n_names > 0 && m->type != METRICS_HISTOGRAM);
 
-	(void) fputs(m->names[m->n_names - 1], m->out);
-	for (size_t i = 0; i < n; i++) {
-		assert(is_legal_name(labels[i].name, false));
-		(void) fprintf(m->out, "%c%s=\"", i == 0 ? '{' : ',', labels[i].name);
-		write_escaped(m->out, labels[i].value, true);
-		(void) fputc('"', m->out);
-	}
-	(void) fputs(n > 0 ? "} " : " ", m->out);
+	write_name(m, "", labels, n, NULL);
 	write_value(m->out, value);
 	(void) fputc('\n', m->out);
+}
+
+void metrics_histogram(struct metrics *m, const double *bounds, const uint64_t *counts, size_t n,
+                       double sum, const struct metrics_label *labels, size_t n_labels)
+{
+	const double infinity = (double) INFINITY;
+	uint64_t total = 0;
+
+	assert(m->n_names > 0 && m->type == METRICS_HISTOGRAM);
+	for (size_t i = 0; i < n_labels; i++)
+		assert(strcmp(labels[i].name, "le") != 0);
+
+	for (size_t i = 0; i <= n; i++) {
+		const double *bound = i < n ? &bounds[i] : &infinity;
+
+		assert(i == 0 || *bound > bounds[i - 1]);
+		total += counts[i];
+		write_name(m, "_bucket", labels, n_labels, bound);
+		(void) fprintf(m->out, "%" PRIu64 "\n", total);
+	}
+	write_name(m, "_sum", labels, n_labels, NULL);
+	write_value(m->out, sum);
+	(void) fputc('\n', m->out);
+	write_name(m, "_count", labels, n_labels, NULL);
+	(void) fprintf(m->out, "%" PRIu64 "\n", total);
 }
 
 const char *metrics_text(const struct metrics *m, size_t *ret_len)

@@ -9,6 +9,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 
@@ -17,6 +18,7 @@ struct metrics;
 enum metrics_type {
 	METRICS_GAUGE,
 	METRICS_COUNTER, /* the name ends in _total */
+	METRICS_HISTOGRAM,
 };
 
 struct metrics_label {
@@ -31,8 +33,17 @@ DEFINE_AUTO(struct metrics, metrics_free);
 /* Begins a family; the samples that follow belong to it. Asserts that the name is legal and new. */
 void metrics_family(struct metrics *m, const char *name, enum metrics_type type, const char *help);
 
-/* labels may be NULL when n is 0. */
+/* Of a gauge or a counter. labels may be NULL when n is 0. */
 void metrics_sample(struct metrics *m, double value, const struct metrics_label *labels, size_t n);
+
+/*
+ * One histogram: how many observations fell into each bucket, and what they add up to. bounds[0..n)
+ * are the buckets' upper bounds, each above the one before it; counts[0..n] has one more, for what
+ * lies above them all. Each observation is counted once: the text's cumulative buckets are made
+ * here. No label may be called "le".
+ */
+void metrics_histogram(struct metrics *m, const double *bounds, const uint64_t *counts, size_t n,
+                       double sum, const struct metrics_label *labels, size_t n_labels);
 
 /* The text so far, NUL-terminated; borrowed until the next call. */
 const char *metrics_text(const struct metrics *m, size_t *ret_len);

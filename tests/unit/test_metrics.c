@@ -14,6 +14,7 @@
 #include "base/macro.h"
 
 #define PROMTOOL "/usr/bin/promtool"
+#define BUCKET "fairlead_test_connect_seconds_bucket{upstream=\"[fd00::5]:6443\",x=\"\\\"\",le=\""
 
 static void test_values(void)
 {
@@ -57,6 +58,10 @@ static struct metrics *sample_page(void)
 	metrics_family(m, "fairlead_test_fence_left_seconds", METRICS_GAUGE, "What is left.");
 	metrics_sample(m, (double) NAN, (struct metrics_label[]){{"vip", "\xc3\xa9"}}, 1);
 	metrics_family(m, "fairlead_test_empty", METRICS_GAUGE, "A family without samples.");
+	metrics_family(m, "fairlead_test_connect_seconds", METRICS_HISTOGRAM, "Time to connect.");
+	metrics_histogram(m, (const double[]){0.00025, 0.1, 5}, (const uint64_t[]){3, 0, 4, 1}, 3, 21.5,
+	                  (struct metrics_label[]){{"upstream", "[fd00::5]:6443"}, {"x", "\""}}, 2);
+	metrics_histogram(m, NULL, (const uint64_t[]){UINT64_MAX}, 0, -1, NULL, 0);
 	metrics_family(m, "fairlead_test_up", METRICS_GAUGE, "No labels.");
 	metrics_sample(m, 1, NULL, 0);
 	return m;
@@ -78,6 +83,14 @@ static void test_page(void)
 	             "fairlead_test_fence_left_seconds{vip=\"\xc3\xa9\"} NaN\n"
 	             "# HELP fairlead_test_empty A family without samples.\n"
 	             "# TYPE fairlead_test_empty gauge\n"
+	             "# HELP fairlead_test_connect_seconds Time to connect.\n"
+	             "# TYPE fairlead_test_connect_seconds histogram\n" BUCKET "0.00025\"} 3\n" BUCKET
+	             "0.1\"} 3\n" BUCKET "5\"} 7\n" BUCKET "+Inf\"} 8\n"
+	             "fairlead_test_connect_seconds_sum{upstream=\"[fd00::5]:6443\",x=\"\\\"\"} 21.5\n"
+	             "fairlead_test_connect_seconds_count{upstream=\"[fd00::5]:6443\",x=\"\\\"\"} 8\n"
+	             "fairlead_test_connect_seconds_bucket{le=\"+Inf\"} 18446744073709551615\n"
+	             "fairlead_test_connect_seconds_sum -1\n"
+	             "fairlead_test_connect_seconds_count 18446744073709551615\n"
 	             "# HELP fairlead_test_up No labels.\n"
 	             "# TYPE fairlead_test_up gauge\n"
 	             "fairlead_test_up 1\n");
@@ -164,10 +177,49 @@ static void label_with_a_digit_first(struct metrics *m)
 	metrics_sample(m, 1, (struct metrics_label[]){{"1a", ""}}, 1);
 }
 
+static const uint64_t two[] = {1, 2};
+
+static void histogram_with_total(struct metrics *m)
+{
+	metrics_family(m, "x_total", METRICS_HISTOGRAM, "");
+}
+
+static void histogram_of_a_gauge(struct metrics *m)
+{
+	metrics_family(m, "x", METRICS_GAUGE, "");
+	metrics_histogram(m, (const double[]){1}, two, 1, 1, NULL, 0);
+}
+
+static void sample_of_a_histogram(struct metrics *m)
+{
+	metrics_family(m, "x", METRICS_HISTOGRAM, "");
+	metrics_sample(m, 1, NULL, 0);
+}
+
+static void bounds_that_fall(struct metrics *m)
+{
+	metrics_family(m, "x", METRICS_HISTOGRAM, "");
+	metrics_histogram(m, (const double[]){2, 1}, (const uint64_t[]){1, 2, 3}, 2, 1, NULL, 0);
+}
+
+static void a_bound_that_is_infinite(struct metrics *m)
+{
+	metrics_family(m, "x", METRICS_HISTOGRAM, "");
+	metrics_histogram(m, (const double[]){(double) INFINITY}, two, 1, 1, NULL, 0);
+}
+
+static void histogram_with_le(struct metrics *m)
+{
+	metrics_family(m, "x", METRICS_HISTOGRAM, "");
+	metrics_histogram(m, (const double[]){1}, two, 1, 1, (struct metrics_label[]){{"le", "1"}}, 1);
+}
+
 static void legal(struct metrics *m)
 {
 	metrics_family(m, "a:b_1", METRICS_GAUGE, "");
 	metrics_sample(m, 1, (struct metrics_label[]){{"_a1", ""}}, 1);
+	metrics_family(m, "a:b_2", METRICS_HISTOGRAM, "");
+	metrics_histogram(m, (const double[]){1}, two, 1, 1, NULL, 0);
 }
 
 static void test_misuse(void)
@@ -179,6 +231,12 @@ static void test_misuse(void)
 	CHECK(aborts(sample_without_family));
 	CHECK(aborts(label_with_a_colon));
 	CHECK(aborts(label_with_a_digit_first));
+	CHECK(aborts(histogram_with_total));
+	CHECK(aborts(histogram_of_a_gauge));
+	CHECK(aborts(sample_of_a_histogram));
+	CHECK(aborts(bounds_that_fall));
+	CHECK(aborts(a_bound_that_is_infinite));
+	CHECK(aborts(histogram_with_le));
 	CHECK(!aborts(legal));
 }
 
