@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe loop, and above it the two pure steps from an answer to a state: health_verdict() says
- * what one answer means, health_fold() what a row of them makes. One probe is under way at a time;
- * the next one starts an interval after the last one started, give or take a tenth, so that the
- * probers of a cluster do not march in step. The prober has an HTTP client of its own, whose one
- * kept connection makes a probe a single round trip.
+ * The probe loop, and above it the two pure steps from a verdict (readyz.h) to a state:
+ * health_accepts() says whether one answer is good, health_fold() what a row of them makes. One
+ * probe is under way at a time; the next one starts an interval after the last one started, give or
+ * take a tenth, so that the probers of a cluster do not march in step. The prober has an HTTP
+ * client of its own, whose one kept connection makes a probe a single round trip.
  */
 #include "vipd/health.h"
 
@@ -16,11 +16,10 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "web/http.h"
 
 /* A body lists some forty checks; the failing ones are what we are after. */
 #define BODY_MAX_BYTES 16384
-#define FAILED_NAMES_MAX 4
-#define FAILED_NAME_MAX 32
 /* The interval varies by up to this part of it, either way. */
 #define JITTER_DIVISOR 10
 /* However slow the answers are, between two probes there is a pause. */
@@ -37,16 +36,14 @@ struct health {
 	int64_t probe_start_us;
 	struct health_fold fold;
 	int64_t since_us;
-	char reason[HEALTH_REASON_MAX];
+	char reason[READYZ_REASON_MAX];
 };
 
-/* --- what an answer means (pure) -------------------------------------------------------------- */
+/* --- what answers mean (pure) -------------------------------------------------------------- */
 
-enum health_verdict health_verdict(enum http_failure failure, int status)
+bool health_accepts(enum readyz_verdict verdict)
 {
-	if (failure != HTTP_OK || status < 200 || status >= 500)
-		return HEALTH_VERDICT_NOT_READY;
-	return status < 300 ? HEALTH_VERDICT_READY : HEALTH_VERDICT_ALIVE;
+	return verdict == READYZ_READY || verdict == READYZ_ALIVE || verdict == READYZ_BUSY;
 }
 
 bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall)
@@ -75,76 +72,6 @@ const char *health_state_name(enum health_state state)
 		return "unchecked";
 	}
 	return "unknown";
-}
-
-/* The names in a body's "[-]NAME failed: ..." lines, "etcd, ping failed"; 0 when there are none. */
-static size_t put_failed_names(const char *body, char *buf, size_t size)
-{
-	size_t len = 0, n = 0;
-
-	for (const char *line = body; line != NULL && n < FAILED_NAMES_MAX; line = strchr(line, '\n')) {
-		char name[FAILED_NAME_MAX + 1];
-		size_t name_len = 0;
-
-		line += *line == '\n' ? 1 : 0;
-		if (strncmp(line, "[-]", 3) != 0)
-			continue;
-		line += 3;
-		/* The server's text goes to logs and terminals: visible ASCII only. */
-		while (line[name_len] > ' ' && line[name_len] < 0x7f && name_len < FAILED_NAME_MAX) {
-			name[name_len] = line[name_len];
-			name_len++;
-		}
-		name[name_len] = '\0';
-		if (name_len == 0)
-			continue;
-		len += (size_t) snprintf(buf + len, size - len, "%s%s", n > 0 ? ", " : "", name);
-		n++;
-	}
-	if (n > 0)
-		(void) snprintf(buf + len, size - len, " failed");
-	return n;
-}
-
-static void describe_status(const struct http_response *response, char *buf, size_t size)
-{
-	/* Four names, their commas and " failed" fit. */
-	char names[FAILED_NAMES_MAX * (FAILED_NAME_MAX + 2) + 16];
-
-	if (response->status >= 500 && put_failed_names(response->body, names, sizeof(names)) > 0)
-		(void) snprintf(buf, size, "readyz %d: %s", response->status, names);
-	else if (response->status == 429)
-		(void) snprintf(buf, size, "readyz 429: alive, overloaded");
-	else if (health_verdict(HTTP_OK, response->status) == HEALTH_VERDICT_ALIVE)
-		(void) snprintf(buf, size, "readyz %d: alive, readiness unknown", response->status);
-	else
-		(void) snprintf(buf, size, "readyz %d", response->status);
-}
-
-const char *health_describe(const struct http_response *response,
-                            char buf[static HEALTH_REASON_MAX])
-{
-	switch (response->failure) {
-	case HTTP_OK:
-		describe_status(response, buf, HEALTH_REASON_MAX);
-		break;
-	case HTTP_REFUSED:
-		(void) snprintf(buf, HEALTH_REASON_MAX, "connection refused");
-		break;
-	case HTTP_TIMEOUT:
-		(void) snprintf(buf, HEALTH_REASON_MAX, "no answer in time");
-		break;
-	case HTTP_TLS_PEER:
-		(void) snprintf(buf, HEALTH_REASON_MAX, "wrong certificate: %s", response->failure_text);
-		break;
-	case HTTP_TLS_OTHER:
-		(void) snprintf(buf, HEALTH_REASON_MAX, "TLS failed: %s", response->failure_text);
-		break;
-	case HTTP_PROTOCOL:
-		(void) snprintf(buf, HEALTH_REASON_MAX, "not HTTP: %s", response->failure_text);
-		break;
-	}
-	return buf;
 }
 
 /* --- the probe loop --------------------------------------------------------------------------- */
@@ -188,11 +115,11 @@ static void take_result(struct health *h, bool good, const char *reason)
 static void probe_done(const struct http_response *response, void *userdata)
 {
 	struct health *h = userdata;
-	char reason[HEALTH_REASON_MAX];
+	char reason[READYZ_REASON_MAX];
 
 	h->probe = NULL;
-	take_result(h, health_verdict(response->failure, response->status) != HEALTH_VERDICT_NOT_READY,
-	            health_describe(response, reason));
+	take_result(h, health_accepts(readyz_verdict(response->failure, response->status)),
+	            readyz_describe(response, reason));
 }
 
 static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -213,7 +140,7 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	h->probe_start_us = mono_now_us();
 	r = http_send(h->http, &request, probe_done, h, &h->probe);
 	if (r < 0) {
-		char reason[HEALTH_REASON_MAX];
+		char reason[READYZ_REASON_MAX];
 
 		(void) snprintf(reason, sizeof(reason), "cannot probe: %s", strerror(-r));
 		take_result(h, false, reason);

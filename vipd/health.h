@@ -3,11 +3,9 @@
 
 /*
  * Is the API server of this node fit to receive what the VIP attracts? Probes /readyz and turns the
- * answers into a state with rise and fall. Several VIPs share one prober. What an answer means and
- * what a row of them makes is pure and has its own tests:
- *   2xx -> ready; 401, 403, 404, 429 and other 3xx and 4xx -> alive, which counts as good, because
- *   whoever takes them for down takes the whole cluster out; 5xx -> not ready; refused, timeout,
- * wrong certificate, not HTTP -> not ready.
+ * answers into a state with rise and fall. Several VIPs share one prober. What an answer means is
+ * readyz.h's; ready is good, and so are alive and busy, because whoever takes them for down takes
+ * the whole cluster out; all the others are bad.
  */
 
 #include <ev.h>
@@ -16,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "vipd/config.h"
-#include "web/http.h"
+#include "web/readyz.h"
 
 struct health;
 
@@ -27,13 +25,8 @@ enum health_state {
 	HEALTH_UNCHECKED, /* the gate is off */
 };
 
-enum health_verdict {
-	HEALTH_VERDICT_READY,
-	HEALTH_VERDICT_ALIVE,
-	HEALTH_VERDICT_NOT_READY,
-};
-
-enum health_verdict health_verdict(enum http_failure failure, int status);
+/* Good is what lives and can take connections; whether it is ready may be unknown. */
+bool health_accepts(enum readyz_verdict verdict);
 
 /* Good and bad answers in a row. Begins zeroed. */
 struct health_fold {
@@ -44,11 +37,6 @@ struct health_fold {
 
 /* Counts one answer; true when the state is another one now. */
 bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall);
-
-/* One sentence for one answer, into buf: "readyz 500: etcd failed", "no answer in time". */
-#define HEALTH_REASON_MAX 192
-const char *health_describe(const struct http_response *response,
-                            char buf[static HEALTH_REASON_MAX]);
 
 /* The state changed; once for each change, and never from inside health_new(). It may free the
  * prober. */

@@ -21,6 +21,7 @@ enum readyz_verdict {
 	READYZ_UNTRUSTED, /* its certificate or name is wrong: another host, or an attack */
 	READYZ_BROKEN,    /* what came was not TLS, or not HTTP, or our own files are unusable */
 };
+#define READYZ_N_VERDICTS (READYZ_BROKEN + 1)
 
 #define READYZ_REASON_MAX 192
 
