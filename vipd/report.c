@@ -6,13 +6,11 @@
 #include "vipd/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/cleanup.h"
+#include "base/jsonval.h"
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 
 static const char *const state_names[] = {"down", "standby", "taking", "owner", "yielding"};
@@ -20,23 +18,6 @@ static const enum health_state health_states[] = {HEALTH_UNKNOWN, HEALTH_GOOD, H
                                                   HEALTH_UNCHECKED};
 
 /* --- JSON ------------------------------------------------------------------------------------- */
-
-/* NULL becomes null. Text from outside may not be UTF-8, which JSON must be. */
-static json_t *text_json(const char *text)
-{
-	AUTO(free) char *ascii = NULL;
-	json_t *json;
-
-	if (text == NULL)
-		return json_null();
-	json = json_string(text);
-	if (json != NULL)
-		return json;
-	ascii = xstrdup(text);
-	for (char *p = ascii; *p != '\0'; p++)
-		*p = (unsigned char) *p >= 0x80 ? '?' : *p;
-	return json_string(ascii);
-}
 
 /* REPORT_NONE becomes null. */
 static json_t *whole_ms(int64_t us)
@@ -47,8 +28,7 @@ static json_t *whole_ms(int64_t us)
 /* With one decimal of the unit, which is `unit_us` long. */
 static json_t *tenths(int64_t us, int64_t unit_us)
 {
-	return us == REPORT_NONE ? json_null()
-	                         : json_real(round((double) us * 10 / (double) unit_us) / 10);
+	return us == REPORT_NONE ? json_null() : jsonval_tenths(us, unit_us);
 }
 
 static json_t *time_json(int64_t wall_us)
@@ -79,9 +59,9 @@ static json_t *move_json(const struct vip_report_move *move)
 	if (move->to == NULL)
 		return json_null();
 	json = json_object();
-	(void) json_object_set_new(json, "from", text_json(move->from));
-	(void) json_object_set_new(json, "to", text_json(move->to));
-	(void) json_object_set_new(json, "reason", text_json(move->reason));
+	(void) json_object_set_new(json, "from", jsonval_text(move->from));
+	(void) json_object_set_new(json, "to", jsonval_text(move->to));
+	(void) json_object_set_new(json, "reason", jsonval_text(move->reason));
 	(void) json_object_set_new(json, "time", time_json(move->wall_us));
 	(void) json_object_set_new(json, "duration_ms", whole_ms(move->duration_us));
 	return json;
@@ -95,9 +75,9 @@ static json_t *candidates_json(const struct vip_report *report)
 		const struct vip_report_candidate *candidate = &report->candidates[i];
 		json_t *json = json_object();
 
-		(void) json_object_set_new(json, "node", text_json(candidate->node));
+		(void) json_object_set_new(json, "node", jsonval_text(candidate->node));
 		(void) json_object_set_new(json, "priority", json_integer(candidate->priority));
-		(void) json_object_set_new(json, "health", text_json(candidate->health));
+		(void) json_object_set_new(json, "health", jsonval_text(candidate->health));
 		(void) json_array_append_new(list, json);
 	}
 	return list;
@@ -108,26 +88,26 @@ static json_t *warnings_json(const struct vip_report *report)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < report->n_warnings; i++)
-		(void) json_array_append_new(list, text_json(report->warnings[i]));
+		(void) json_array_append_new(list, jsonval_text(report->warnings[i]));
 	return list;
 }
 
 static void put_election(json_t *json, const struct vip_report *r)
 {
-	(void) json_object_set_new(json, "vip", text_json(r->vip));
-	(void) json_object_set_new(json, "link", text_json(r->link));
-	(void) json_object_set_new(json, "node", text_json(r->node));
-	(void) json_object_set_new(json, "state", text_json(r->state));
-	(void) json_object_set_new(json, "reason", text_json(r->reason));
+	(void) json_object_set_new(json, "vip", jsonval_text(r->vip));
+	(void) json_object_set_new(json, "link", jsonval_text(r->link));
+	(void) json_object_set_new(json, "node", jsonval_text(r->node));
+	(void) json_object_set_new(json, "state", jsonval_text(r->state));
+	(void) json_object_set_new(json, "reason", jsonval_text(r->reason));
 	(void) json_object_set_new(json, "since_s", tenths(r->in_state_us, US_PER_S));
-	(void) json_object_set_new(json, "owner", text_json(r->owner));
+	(void) json_object_set_new(json, "owner", jsonval_text(r->owner));
 	(void) json_object_set_new(json, "epoch", json_integer(r->epoch));
 	(void) json_object_set_new(json, "owner_revision", json_integer(r->owner_revision));
 }
 
 static void put_fence(json_t *json, const struct vip_report *r)
 {
-	(void) json_object_set_new(json, "fence", text_json(r->fence));
+	(void) json_object_set_new(json, "fence", jsonval_text(r->fence));
 	(void) json_object_set_new(json, "fence_window_ms", whole_ms(r->fence_window_us));
 	(void) json_object_set_new(json, "fence_late_ms", whole_ms(r->fence_late_us));
 	(void) json_object_set_new(json, "bound_ms", whole_ms(r->bound_us));
@@ -137,12 +117,12 @@ static void put_fence(json_t *json, const struct vip_report *r)
 
 static void put_node(json_t *json, const struct vip_report *r)
 {
-	(void) json_object_set_new(json, "health", text_json(health_state_name(r->health)));
-	(void) json_object_set_new(json, "health_reason", text_json(r->health_reason));
+	(void) json_object_set_new(json, "health", jsonval_text(health_state_name(r->health)));
+	(void) json_object_set_new(json, "health_reason", jsonval_text(r->health_reason));
 	(void) json_object_set_new(json, "priority", json_integer(r->priority));
 	(void) json_object_set_new(json, "hold", json_boolean(r->hold));
 	(void) json_object_set_new(json, "etcd_leader", json_boolean(r->etcd_leader));
-	(void) json_object_set_new(json, "etcd_endpoint", text_json(r->etcd_endpoint));
+	(void) json_object_set_new(json, "etcd_endpoint", jsonval_text(r->etcd_endpoint));
 	(void) json_object_set_new(json, "etcd_ok", json_boolean(r->etcd_ok));
 }
 
@@ -151,7 +131,7 @@ static void put_history(json_t *json, const struct vip_report *r)
 	(void) json_object_set_new(json, "last_move", move_json(&r->last_move));
 	(void) json_object_set_new(json, "moves", json_integer((json_int_t) sum_of_moves(r)));
 	(void) json_object_set_new(json, "conflicts", json_integer((json_int_t) r->conflicts));
-	(void) json_object_set_new(json, "foreign_mac", text_json(r->foreign_mac));
+	(void) json_object_set_new(json, "foreign_mac", jsonval_text(r->foreign_mac));
 	(void) json_object_set_new(json, "readds", json_integer((json_int_t) r->readds));
 	(void) json_object_set_new(json, "candidates", candidates_json(r));
 	(void) json_object_set_new(json, "warnings", warnings_json(r));
