@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers the control socket from what the daemon reports; every answer is there at once. */
+#include "prism/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/control.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "prism/daemon.h"
+#include "prism/report.h"
+
+#define CONTROL_GROUP "fairlead"
+
+struct commands {
+	struct daemon *daemon;
+	struct control *control;
+};
+
+static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	const struct commands *c = userdata;
+	struct report report;
+
+	if (argc != 0) {
+		control_fail(request, CONTROL_USAGE, "prism status");
+		return;
+	}
+	daemon_report(c->daemon, &report);
+	control_reply(request, report_overview_json(&report));
+	for (size_t i = 0; i < report.n_upstreams; i++)
+		control_reply(request, report_upstream_json(report.upstreams[i], report.now_us));
+	control_ok(request);
+}
+
+static void reply_upstream(struct control_request *request, struct daemon *daemon, const char *name)
+{
+	struct report report;
+
+	daemon_report(daemon, &report);
+	for (size_t i = 0; i < report.n_upstreams; i++) {
+		if (strcmp(report.upstreams[i]->name, name) == 0)
+			control_reply(request, report_upstream_json(report.upstreams[i], report.now_us));
+	}
+}
+
+static void set_drained(struct control_request *request, int argc, char **argv,
+                        const struct commands *c, bool drained)
+{
+	struct endpoint endpoint;
+	char name[ENDPOINT_TEXT_MAX];
+
+	if (argc != 1) {
+		control_fail(request, CONTROL_USAGE, "prism %sdrain UPSTREAM", drained ? "" : "un");
+		return;
+	}
+	/* However the address is written: an upstream's name is its one canonical form. */
+	if (endpoint_parse(argv[0], 0, &endpoint) < 0) {
+		control_fail(request, CONTROL_USAGE, "'%s' is not ADDRESS:PORT", argv[0]);
+		return;
+	}
+	(void) endpoint_format(&endpoint, name);
+	if (daemon_drain(c->daemon, name, drained) < 0) {
+		control_fail(request, CONTROL_NOTFOUND,
+		             "no upstream '%s': 'fairlead prism status' lists them", name);
+		return;
+	}
+	reply_upstream(request, c->daemon, name);
+	control_ok(request);
+}
+
+static void drain_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	set_drained(request, argc, argv, userdata, true);
+}
+
+static void undrain_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	set_drained(request, argc, argv, userdata, false);
+}
+
+static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	struct report report;
+
+	daemon_report(c->daemon, &report);
+	report_metrics(m, &report);
+	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+	control_ok(request);
+}
+
+static const struct control_command table[] = {
+    {"prism status", false, status_fn, "", "prism as a whole, then each upstream."},
+    {"prism drain", true, drain_fn, "UPSTREAM", "Leave an upstream: no new connections go there."},
+    {"prism undrain", true, undrain_fn, "UPSTREAM", "Use it again."},
+    {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
+};
+
+int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
+                 struct commands **ret_commands)
+{
+	AUTO(commands_free) struct commands *c = NEW0(struct commands);
+	AUTO(free) char *path = xasprintf("%s/prism.sock", runtime_dir);
+	int r;
+
+	c->daemon = daemon;
+	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
+	if (r < 0)
+		return r;
+	*ret_commands = TAKE_PTR(c);
+	return 0;
+}
+
+void commands_free(struct commands *c)
+{
+	if (c == NULL)
+		return;
+	control_free(c->control);
+	free(c);
+}
