@@ -7,8 +7,8 @@
  * likes.
  *
  * libcurl's defaults that a daemon cannot use are set off here, for every request: resolving names,
- * proxies from the environment, signals, redirects, other protocols, the second CA store beside the
- * one that was named, and the two caches that would outlive a certificate that rotates on disk.
+ * proxies from the environment, signals, redirects, other protocols; and in credentials.c, where
+ * files are read, whatever would outlive a certificate that rotates on disk.
  */
 #include "web/http.h"
 
@@ -19,17 +19,16 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "base/fileio.h"
 #include "base/mem.h"
+#include "web/credentials.h"
 
-/* Idle connections that are kept. */
-#define CONNECTIONS_MAX 16L
+/* Idle connections that are kept; as many as one user has peers, or each request is a handshake. */
+#define CONNECTIONS_MAX 80L
 /* An older connection is not reused: the peer's certificate, or ours, may have rotated meanwhile.
  */
 #define CONNECTION_AGE_MAX_S 600L
 /* A body may exceed its limit by this much before the connection is given up instead. */
 #define BODY_DRAIN_BYTES 65536
-#define TOKEN_MAX_BYTES 65536
 
 struct http_socket {
 	struct http *http;
@@ -46,6 +45,9 @@ struct http_req {
 	struct curl_slist *connect_to;
 	struct curl_slist *headers;
 	char error[CURL_ERROR_SIZE];
+	char *ca_name; /* our files, for the sentence when one of them is unusable; or NULL */
+	char *cert_name;
+	char *sentence;
 	char *body; /* max_body_bytes and a NUL */
 	size_t body_len;
 	size_t max_body_bytes;
@@ -126,26 +128,44 @@ const char *http_failure_name(enum http_failure failure)
 	return "unknown";
 }
 
-static void describe(const struct http_req *req, struct http_response *ret_response)
+/* curl's own words, and the file that they are about, which curl was not told (credentials.c). */
+static const char *failure_text(struct http_req *req)
 {
+	const char *text = req->error[0] != '\0' ? req->error : curl_easy_strerror(req->result);
+	const char *name = NULL;
+
+	if (req->result == CURLE_SSL_CACERT_BADFILE)
+		name = req->ca_name;
+	else if (req->result == CURLE_SSL_CERTPROBLEM)
+		name = req->cert_name;
+	if (name == NULL)
+		return text;
+	req->sentence = xasprintf("%s: %s", name, text);
+	return req->sentence;
+}
+
+static void describe(struct http_req *req, struct http_response *ret_response)
+{
+	curl_off_t sent_us = 0, answer_us = 0;
 	double total_s = 0;
 	long status = 0;
 
 	(void) curl_easy_getinfo(req->easy, CURLINFO_RESPONSE_CODE, &status);
 	(void) curl_easy_getinfo(req->easy, CURLINFO_TOTAL_TIME, &total_s);
+	(void) curl_easy_getinfo(req->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+	(void) curl_easy_getinfo(req->easy, CURLINFO_STARTTRANSFER_TIME_T, &answer_us);
 	*ret_response = (struct http_response){
 	    .failure = classify(req, (int) status),
 	    .failure_text = "",
 	    .body = req->body,
 	    .body_len = req->body_len,
 	    .total_s = total_s,
+	    .request_us = MAX(answer_us - sent_us, 0),
 	};
 	if (ret_response->failure == HTTP_OK)
 		ret_response->status = (int) status;
-	else if (req->error[0] != '\0')
-		ret_response->failure_text = req->error;
 	else
-		ret_response->failure_text = curl_easy_strerror(req->result);
+		ret_response->failure_text = failure_text(req);
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
@@ -156,6 +176,9 @@ static void req_free(struct http_req *req)
 	curl_easy_cleanup(req->easy);
 	curl_slist_free_all(req->connect_to);
 	curl_slist_free_all(req->headers);
+	free(req->ca_name);
+	free(req->cert_name);
+	free(req->sentence);
 	free(req->body);
 	free(req);
 }
@@ -234,49 +257,6 @@ static int set_target(struct http_req *req, const struct http_request *request)
 	return 0;
 }
 
-static int set_bearer_token(struct http_req *req, const char *path)
-{
-	AUTO(free) char *token = NULL;
-	AUTO(free) char *header = NULL;
-	size_t len;
-	int r;
-
-	r = file_read(path, TOKEN_MAX_BYTES, &token, &len);
-	if (r < 0)
-		return r;
-	token[strcspn(token, "\r\n")] = '\0';
-	/* What is left must fit into one header. */
-	for (const char *p = token; *p != '\0'; p++) {
-		if ((unsigned char) *p <= 0x20 || (unsigned char) *p >= 0x7f)
-			return -EBADMSG;
-	}
-	if (token[0] == '\0')
-		return -EBADMSG;
-	header = xasprintf("Authorization: Bearer %s", token);
-	req->headers = curl_slist_append(NULL, header);
-	(void) curl_easy_setopt(req->easy, CURLOPT_HTTPHEADER, req->headers);
-	return 0;
-}
-
-static void set_tls(CURL *easy, const struct http_request *request)
-{
-	(void) curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
-	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-	/* A resumed session is that of the old certificates, on both sides. Sessions are a handle's own
-	 * in older libcurl; since 8.12 the multi handle shares them. */
-	(void) curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
-	if (request->ca_file != NULL) {
-		(void) curl_easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
-		/* Debian builds a default in, and curl trusts both. */
-		(void) curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-		/* Else a new CA in the same file is not seen for a day. */
-		(void) curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
-	}
-	(void) curl_easy_setopt(easy, CURLOPT_SSLCERT, request->client_cert_file);
-	(void) curl_easy_setopt(easy, CURLOPT_SSLKEY, request->client_key_file);
-}
-
 static void set_options(struct http_req *req, const struct http_request *request)
 {
 	CURL *easy = req->easy;
@@ -297,7 +277,11 @@ static void set_options(struct http_req *req, const struct http_request *request
 		(void) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 	else if (request->method != NULL && strcmp(request->method, "GET") != 0)
 		(void) curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
-	set_tls(easy, request);
+	credentials_set_tls(easy, request);
+	if (request->ca_pem == NULL && request->ca_file != NULL)
+		req->ca_name = xasprintf("CA file '%s'", request->ca_file);
+	if (request->client_cert_pem == NULL && request->client_cert_file != NULL)
+		req->cert_name = xasprintf("client certificate '%s'", request->client_cert_file);
 }
 
 int http_send(struct http *http, const struct http_request *request, http_done_fn done,
@@ -322,11 +306,9 @@ int http_send(struct http *http, const struct http_request *request, http_done_f
 	r = set_target(req, request);
 	if (r < 0)
 		return r;
-	if (request->bearer_token_file != NULL) {
-		r = set_bearer_token(req, request->bearer_token_file);
-		if (r < 0)
-			return r;
-	}
+	r = credentials_set_token(req->easy, request, &req->headers);
+	if (r < 0)
+		return r;
 	/* Nothing is sent yet: curl asks for a timeout of zero, which the loop grants. */
 	if (curl_multi_add_handle(http->multi, req->easy) != CURLM_OK)
 		return -ENOMEM;

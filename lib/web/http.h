@@ -11,6 +11,7 @@
 #include <ev.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/addr.h"
 #include "base/cleanup.h"
@@ -26,12 +27,19 @@ struct http_request {
 	/* The URL's host is an IP: dial that, but ask for this name and verify it. NULL: the host
 	 * itself. */
 	const char *server_name;
+	/* Files are read anew for each request, and a connection that was made with what they held
+	 * before is not used again: what rotates on disk needs no restart. */
 	const char *ca_file;          /* verify the peer against this; NULL: system store */
 	const char *client_cert_file; /* or NULL */
 	const char *client_key_file;
-	const char *bearer_token_file; /* or NULL; read anew for each request */
-	unsigned timeout_ms;           /* for the whole request; not 0 */
-	size_t max_body_bytes;         /* what exceeds it is dropped, not an error */
+	const char *bearer_token_file; /* or NULL */
+	/* The contents themselves, each instead of its file; or NULL. */
+	const char *ca_pem;
+	const char *client_cert_pem;
+	const char *client_key_pem;
+	const char *bearer_token;
+	unsigned timeout_ms;   /* for the whole request; not 0 */
+	size_t max_body_bytes; /* what exceeds it is dropped, not an error */
 };
 
 enum http_failure {
@@ -50,6 +58,7 @@ struct http_response {
 	const char *body;         /* NUL-terminated, borrowed until the callback returns */
 	size_t body_len;
 	double total_s;
+	int64_t request_us; /* from the request to the first byte of its answer; 0 without one */
 };
 
 /* Exactly once, never before http_send() returned, never after http_cancel(). */
@@ -61,8 +70,8 @@ DEFINE_AUTO(struct http, http_free);
 
 /*
  * Copies the request. 0, or -errno: -EINVAL when the URL cannot be parsed, would need a resolver,
- * or timeout_ms is 0; -EBADMSG or the error of reading it for an unusable token file. The handle is
- * valid until `done` is called.
+ * or timeout_ms is 0; -EBADMSG for an unusable token, or the error of reading its file. The handle
+ * is valid until `done` is called.
  */
 int http_send(struct http *http, const struct http_request *request, http_done_fn done,
               void *userdata, struct http_req **ret_req);

@@ -32,6 +32,7 @@ struct answer {
 	size_t body_len;
 	char *text;
 	double total_s;
+	int64_t request_us;
 };
 
 static void answer_fini(struct answer *a)
@@ -54,6 +55,7 @@ static void on_done(const struct http_response *response, void *userdata)
 	free(a->text);
 	a->text = xstrdup(response->failure_text);
 	a->total_s = response->total_s;
+	a->request_us = response->request_us;
 }
 
 static void wait_for(const struct answer *a, unsigned calls)
@@ -172,6 +174,7 @@ static void test_statuses(void)
 		}
 		CHECK_EQ_STR(a.text, "");
 		CHECK(a.total_s > 0 && a.total_s < 3);
+		CHECK(a.request_us > 0 && a.request_us <= (int64_t) (a.total_s * US_PER_S));
 		answer_fini(&a);
 	}
 }
@@ -202,6 +205,80 @@ static void test_request(void)
 	CHECK_EQ_INT(a.status, 200);
 	CHECK_EQ_STR(a.body, "");
 	answer_fini(&a);
+}
+
+static char *read_text(const char *path)
+{
+	char *text = NULL;
+	size_t len;
+
+	CHECK_EQ_INT(file_read(path, 1 << 20, &text, &len), 0);
+	return text;
+}
+
+/* Contents instead of files, and each wins over its file. */
+static void test_inline(void)
+{
+	AUTO(free) char *url = url_of("/echo");
+	AUTO(free) char *ca = read_text(ca_file);
+	AUTO(free) char *other = read_text(other_file);
+	AUTO(free) char *cert = read_text(cert_file);
+	AUTO(free) char *key = read_text(key_file);
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+
+	request.ca_file = "/nonexistent/ca.crt";
+	request.ca_pem = ca;
+	request.client_cert_pem = cert;
+	request.client_key_pem = key;
+	request.bearer_token_file = "/nonexistent/token";
+	request.bearer_token = "inline";
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "GET|kubernetes|Bearer inline|CN=prober");
+	request.ca_file = ca_file;
+	request.ca_pem = other;
+	fetch(&request, &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	answer_fini(&a);
+}
+
+/* Files that hold something else than they should: not the peer's fault. */
+static void test_bad_files(void)
+{
+	AUTO(free) char *url = url_of("/echo");
+	AUTO(free) char *junk = xasprintf("%s/junk", server.dir);
+	AUTO(free) char *empty = xasprintf("%s/empty", server.dir);
+	struct {
+		const char *ca_file, *cert_file, *key_file;
+		const char *named;
+	} cases[] = {
+	    {junk, NULL, NULL, junk},
+	    {empty, NULL, NULL, empty},
+	    {server.dir, NULL, NULL, server.dir},
+	    {"/nonexistent", NULL, NULL, "/nonexistent"},
+	    {ca_file, junk, key_file, junk},
+	    {ca_file, "/nonexistent", key_file, "/nonexistent"},
+	    {ca_file, cert_file, junk, cert_file},
+	    {ca_file, cert_file, empty, cert_file},
+	    {ca_file, cert_file, "/nonexistent", cert_file},
+	    {ca_file, ca_file, key_file, ca_file}, /* does not belong together */
+	};
+
+	CHECK_EQ_INT(file_write_atomic(junk, "junk\n", 5, 0600, FILE_VOLATILE), 0);
+	CHECK_EQ_INT(file_write_atomic(empty, "", 0, 0600, FILE_VOLATILE), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_request request = request_to(url);
+		struct answer a = {0};
+
+		request.ca_file = cases[i].ca_file;
+		request.client_cert_file = cases[i].cert_file;
+		request.client_key_file = cases[i].key_file;
+		fetch(&request, &a);
+		CHECK_EQ_STR(http_failure_name(a.failure), "tls");
+		if (!CHECK(a.text != NULL && strstr(a.text, cases[i].named) != NULL))
+			(void) fprintf(stderr, "  case %zu: %s\n", i, a.text);
+		answer_fini(&a);
+	}
 }
 
 static void test_failures(void)
@@ -373,6 +450,24 @@ static void test_reuse(void)
 	answer_fini(&second);
 }
 
+/* One name and one port behind two addresses: each has its own connection. */
+static void test_addresses(void)
+{
+	AUTO(free) char *url = url_of("/address");
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ_INT(addr_parse("127.0.0.1", &request.connect_to), 0);
+		fetch(&request, &a);
+		CHECK_EQ_STR(a.body, "127.0.0.1");
+		CHECK_EQ_INT(addr_parse("127.0.0.2", &request.connect_to), 0);
+		fetch(&request, &a);
+		CHECK_EQ_STR(a.body, "127.0.0.2");
+	}
+	answer_fini(&a);
+}
+
 /* --- the contract of the callbacks ------------------------------------------------------------ */
 
 /* Requests that all end in the same turn of the loop (refused), and one that never does (hang). */
@@ -469,7 +564,46 @@ static void test_callbacks(void)
 
 /* --- certificates that rotate ----------------------------------------------------------------- */
 
-/* The same file names all along; nobody restarts. */
+static void copy(const char *from, const char *to)
+{
+	nginx_shell(&server, "cp %s tmp && mv tmp %s", from, to);
+}
+
+/* The same file names and the same server all along: what is on disk now decides, also where a kept
+ * connection would do without. */
+static void test_rotation_kept(void)
+{
+	AUTO(free) char *url = url_of("/echo");
+	struct http_request request = request_to(url);
+	struct answer a = {0}, connection = {0};
+
+	copy("ca.crt", "ca.saved");
+	request.client_cert_file = cert_file;
+	request.client_key_file = key_file;
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "GET|kubernetes||CN=prober");
+	fetch_path("/connection", &connection);
+
+	copy("other.crt", "ca.crt");
+	fetch(&request, &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	copy("ca.saved", "ca.crt");
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "GET|kubernetes||CN=prober");
+	/* Equal bytes are equal: the old connection serves again. */
+	fetch_path("/connection", &a);
+	CHECK_EQ_STR(a.body, connection.body);
+
+	nginx_make_cert(&server, "ca", "renewed", "renewed");
+	copy("renewed.crt", "client.crt");
+	copy("renewed.key", "client.key");
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "GET|kubernetes||CN=renewed");
+	answer_fini(&a);
+	answer_fini(&connection);
+}
+
+/* The same file names all along; nobody but the server restarts. */
 static void test_rotation(void)
 {
 	struct answer a = {0};
@@ -512,7 +646,7 @@ static void start(void)
 	nginx_shell(&server, "head -c %d /dev/zero | tr '\\0' x >huge", HUGE_BYTES);
 	nginx_shell(&server, "head -c 100 huge >drip");
 	directives =
-	    xasprintf("location /readyz { return 200 ok; }\n"
+	    xasprintf("listen 127.0.0.2:%d ssl; location /readyz { return 200 ok; }\n"
 	              "location /500 { return 500 \"[+]ping ok\\n[-]etcd failed: reason withheld\\n"
 	              "readyz check failed\\n\"; }\n"
 	              "location /401 { return 401 no; }\n"
@@ -524,10 +658,11 @@ static void start(void)
 	              "location /hang { proxy_pass http://127.0.0.1:%d; }\n"
 	              "location /session { keepalive_timeout 0; "
 	              "return 200 \"$ssl_session_reused\"; }\n"
+	              "location /address { return 200 $server_addr; }\n"
 	              "location /connection { return 200 $connection; }\n"
 	              "location /echo { return 200 "
 	              "\"$request_method|$host|$http_authorization|$ssl_client_s_dn\"; }\n",
-	              silent_port);
+	              server.port, silent_port);
 	nginx_start(&server, directives);
 }
 
@@ -545,14 +680,18 @@ int main(void)
 	CHECK_EQ_INT(http_new(ev, &http), 0);
 
 	test_statuses();
+	test_bad_files();
 	test_request();
+	test_inline();
 	test_failures();
 	test_server_name();
 	test_refused_requests();
 	test_literals();
 	test_bodies();
 	test_reuse();
+	test_addresses();
 	test_callbacks();
+	test_rotation_kept();
 	test_rotation();
 
 	http_free(http);

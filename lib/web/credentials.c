@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Certificates and tokens for libcurl. It is given the contents of files and not their names: it
+ * uses a kept connection again only if all that it was made with is equal (for blobs that is their
+ * bytes), and a name stays equal when its file rotates. For the same reason no TLS session is
+ * resumed: that would be one of the old certificates, on both sides.
+ */
+#include "web/credentials.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fileio.h"
+#include "base/mem.h"
+
+#define TOKEN_MAX_BYTES 65536
+/* The CA bundle of a distribution has some 250 kB. */
+#define PEM_MAX_BYTES (1 << 20)
+
+/* What can stand in one header. */
+static bool is_token(const char *token)
+{
+	for (const char *p = token; *p != '\0'; p++) {
+		if ((unsigned char) *p <= 0x20 || (unsigned char) *p >= 0x7f)
+			return false;
+	}
+	return token[0] != '\0';
+}
+
+int credentials_set_token(CURL *easy, const struct http_request *request,
+                          struct curl_slist **ret_headers)
+{
+	AUTO(free) char *content = NULL;
+	AUTO(free) char *header = NULL;
+	const char *token = request->bearer_token;
+	size_t len;
+	int r;
+
+	if (token == NULL && request->bearer_token_file == NULL)
+		return 0;
+	if (token == NULL) {
+		r = file_read(request->bearer_token_file, TOKEN_MAX_BYTES, &content, &len);
+		if (r < 0)
+			return r;
+		content[strcspn(content, "\r\n")] = '\0';
+		token = content;
+	}
+	if (!is_token(token))
+		return -EBADMSG;
+	header = xasprintf("Authorization: Bearer %s", token);
+	*ret_headers = curl_slist_append(NULL, header);
+	(void) curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *ret_headers);
+	return 0;
+}
+
+struct pem {
+	CURLoption as_blob;
+	CURLoption as_file;
+	const char *text; /* wins */
+	const char *file;
+};
+
+/* One that we cannot read is left to curl, which then says what is wrong with it. */
+static void set_pem(CURL *easy, const struct pem *pem)
+{
+	AUTO(free) char *content = NULL;
+	struct curl_blob blob = {.flags = CURL_BLOB_COPY};
+
+	if (pem->text != NULL) {
+		/* curl_blob has no const; it is copied from. */
+		blob.data = (void *) (uintptr_t) pem->text;
+		blob.len = strlen(pem->text);
+	} else if (pem->file != NULL && file_read(pem->file, PEM_MAX_BYTES, &content, &blob.len) == 0) {
+		blob.data = content;
+	} else {
+		(void) curl_easy_setopt(easy, pem->as_file, pem->file);
+		return;
+	}
+	(void) curl_easy_setopt(easy, pem->as_file, NULL);
+	(void) curl_easy_setopt(easy, pem->as_blob, &blob);
+}
+
+void credentials_set_tls(CURL *easy, const struct http_request *request)
+{
+	const struct pem ca = {CURLOPT_CAINFO_BLOB, CURLOPT_CAINFO, request->ca_pem, request->ca_file};
+	const struct pem cert = {CURLOPT_SSLCERT_BLOB, CURLOPT_SSLCERT, request->client_cert_pem,
+	                         request->client_cert_file};
+	const struct pem key = {CURLOPT_SSLKEY_BLOB, CURLOPT_SSLKEY, request->client_key_pem,
+	                        request->client_key_file};
+
+	(void) curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long) CURL_SSLVERSION_TLSv1_2);
+	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	(void) curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	/* Sessions are a handle's own in older libcurl; since 8.12 the multi handle shares them. */
+	(void) curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	if (ca.text != NULL || ca.file != NULL) {
+		set_pem(easy, &ca);
+		/* Debian builds a default in, and curl trusts both. */
+		(void) curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		/* Else what is read by name is not looked at again for a day. */
+		(void) curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	}
+	set_pem(easy, &cert);
+	set_pem(easy, &key);
+}
