@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/conf_check.h"
+
 #define PREFIX_BYTES_MAX 128
-#define HOST_BYTES_MAX 253
 #define PORT_MAX 65535
 
 /* --- names --- */
@@ -30,80 +31,23 @@ const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH
 	return NULL;
 }
 
-static bool has_upper_case(const char *text)
-{
-	for (; *text != '\0'; text++) {
-		if (isupper((unsigned char) *text))
-			return true;
-	}
-	return false;
-}
-
-static bool is_label_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-/* DNS labels with dots between: what Kubernetes takes for the name of a node. */
-static bool is_dns_name(const char *text)
-{
-	char before = '.';
-
-	for (const char *p = text; *p != '\0'; p++) {
-		bool edge = before == '.' || p[1] == '.' || p[1] == '\0';
-
-		if (*p == '.' ? before == '.' : !is_label_char(*p) && (*p != '-' || edge))
-			return false;
-		before = *p;
-	}
-	return before != '.';
-}
-
 const char *config_check_node_name(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
                                    const char **ret_hint)
 {
 	if (strlen(text) > CONFIG_NODE_NAME_MAX)
 		return "is longer than 63 characters";
-	if (has_upper_case(text)) {
+	if (conf_has_upper_case(text)) {
 		*ret_hint = "write it in lower case";
 		return "has upper-case letters";
 	}
-	if (!is_dns_name(text)) {
+	if (!conf_is_dns_name(text)) {
 		*ret_hint = "lower-case letters, digits, '-' and '.' inside";
 		return "is not a node name";
 	}
 	return NULL;
 }
 
-const char *config_check_server_name(const char *text,
-                                     char scratch[static CONF_SCRATCH_BYTES] UNUSED,
-                                     const char **ret_hint)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) >= 0)
-		return NULL;
-	if (strlen(text) > HOST_BYTES_MAX || has_upper_case(text) || !is_dns_name(text)) {
-		*ret_hint = "such as kubernetes or 10.0.0.1";
-		return "is neither a DNS name in lower case nor an address";
-	}
-	return NULL;
-}
-
-/* --- files and keys --- */
-
-const char *config_check_file(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
-                              const char **ret_hint)
-{
-	if (strncmp(text, "-----BEGIN", 10) == 0) {
-		*ret_hint = "write it into a file and name that";
-		return "is a key or certificate, not the name of a file";
-	}
-	if (text[0] == '/')
-		return NULL;
-	*ret_hint = "write the whole path";
-	return "is not an absolute path";
-}
+/* --- keys --- */
 
 const char *config_check_prefix(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                 const char **ret_hint)
@@ -183,7 +127,7 @@ const char *config_check_vip(const char *text, struct addr *ret_addr,
 
 struct url {
 	bool https;
-	char host[HOST_BYTES_MAX + 1]; /* without brackets */
+	char host[CONF_DNS_NAME_MAX + 1]; /* without brackets */
 	bool bracketed;
 	bool has_port;
 	const char *rest; /* path and query, "" if none */
@@ -224,7 +168,7 @@ static const char *parse_authority(const char *p, const char *end, struct url *u
 	}
 	if (host_end == host)
 		return "has no host";
-	if ((size_t) (host_end - host) > HOST_BYTES_MAX)
+	if ((size_t) (host_end - host) > CONF_DNS_NAME_MAX)
 		return "has a host name that is too long";
 	memcpy(url->host, host, (size_t) (host_end - host));
 	url->host[host_end - host] = '\0';
@@ -267,7 +211,7 @@ static const char *check_host(const struct url *url, bool *ret_is_address)
 	if (*ret_is_address)
 		return url->bracketed == (addr.family == AF_INET6) ? NULL
 		                                                   : "has brackets around an IPv4 address";
-	if (url->bracketed || has_upper_case(url->host) || !is_dns_name(url->host))
+	if (url->bracketed || conf_has_upper_case(url->host) || !conf_is_dns_name(url->host))
 		return "has a host that is neither an address nor a DNS name in lower case";
 	/* 10.0.0 or 10.0.0.256: a name of digits alone is a mistyped address. */
 	if (url->host[strspn(url->host, "0123456789.")] == '\0')

@@ -68,16 +68,12 @@ const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH
                               const char **ret_hint);
 const char *config_check_node_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                    const char **ret_hint);
-const char *config_check_file(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                              const char **ret_hint);
 const char *config_check_prefix(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                 const char **ret_hint);
 const char *config_check_endpoint(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                   const char **ret_hint);
 const char *config_check_health_url(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                     const char **ret_hint);
-const char *config_check_server_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                     const char **ret_hint);
 const char *config_check_vip(const char *text, struct addr *ret_addr,
                              char scratch[static CONF_SCRATCH_BYTES], const char **ret_hint);
 
