@@ -22,7 +22,7 @@
 
 /* A host by name or by address. A name is resolved by the probe process, never here. */
 struct config_host {
-	char name[CONFIG_HOST_MAX + 1];
+	char name[CONFIG_HOST_MAX + 1]; /* an address: canonical, without brackets */
 	uint16_t port;
 };
 

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From files to a struct config: reads every document by the tables of config_schema.c and
+ * config_talos.c, fills in what none said (config_default.c), then checks what only the whole can
+ * show (config_cross.c).
+ *
+ * Nothing is half done: the caller gets a complete configuration or every error.
+ */
+#include "prism/config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "prism/config_priv.h"
+
+#define DEFAULT_FILE "/etc/fairlead/config.yaml"
+#define DEFAULT_DIRECTORY "/etc/fairlead/conf.d"
+
+/* --- life --- */
+
+static void sources_fini(struct config_sources *sources)
+{
+	free(sources->hosts);
+	free(sources->file);
+	free(sources->members_file);
+	free(sources->members_socket);
+	free(sources->kubeconfig);
+}
+
+static void health_fini(struct config_health *health)
+{
+	free(health->path);
+	free(health->server_name);
+	free(health->ca_file);
+	free(health->client_cert_file);
+	free(health->client_key_file);
+	free(health->token_file);
+}
+
+static void config_fini(struct config *config)
+{
+	for (size_t i = 0; i < config->n_notes; i++)
+		free(config->notes[i]);
+	free(config->notes);
+	free(config->state_dir);
+	sources_fini(&config->sources);
+	health_fini(&config->health);
+}
+
+void config_free(struct config *config)
+{
+	if (config == NULL)
+		return;
+	config_fini(config);
+	free(config);
+}
+
+static void reading_fini(struct config_reading *reading)
+{
+	for (size_t i = 0; i < reading->n_hosts; i++)
+		free(reading->hosts[i].path);
+	free(reading->hosts);
+	free(reading->endpoint.path);
+	free(reading->kubeprism.server_name);
+	free(reading->kubeprism.port_path);
+	config_fini(&reading->config);
+	conf_free(reading->conf);
+}
+
+/* --- loading --- */
+
+struct finishing {
+	struct config *config;
+	config_error_fn error;
+	void *userdata;
+};
+
+static void on_error(const char *message, void *userdata)
+{
+	const struct finishing *f = userdata;
+
+	f->error(message, f->userdata);
+}
+
+static void on_note(const char *message, void *userdata)
+{
+	struct config *config = ((struct finishing *) userdata)->config;
+
+	config->notes = xreallocarray(config->notes, config->n_notes + 1, sizeof(*config->notes));
+	config->notes[config->n_notes++] = xstrdup(message);
+}
+
+static bool file_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* Takes conf, in which all text has been added. */
+static int read_config(struct conf *conf, const struct config_env *env, config_error_fn error,
+                       void *userdata, struct config **ret_config)
+{
+	struct config_env actual = {.file_exists = file_exists};
+	struct config_reading reading = {.conf = conf, .env = &actual};
+	struct finishing finishing = {&reading.config, error, userdata};
+	int r;
+
+	if (env != NULL && env->file_exists != NULL)
+		actual.file_exists = env->file_exists;
+	config_set_defaults(&reading.config);
+	conf_read(conf, config_kinds, &reading);
+	config_resolve(&reading);
+	config_check_whole(&reading);
+
+	r = conf_finish(conf, error != NULL ? on_error : NULL, on_note, &finishing);
+	if (r == 0) {
+		*ret_config = xmemdup(&reading.config, sizeof(reading.config));
+		reading.config = (struct config){0};
+	}
+	reading_fini(&reading);
+	return r;
+}
+
+int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
+                    config_error_fn error, void *userdata, struct config **ret_config)
+{
+	struct conf *conf = conf_new();
+
+	for (size_t i = 0; i < n_paths; i++)
+		conf_add_path(conf, paths[i]);
+	/* The default places need not exist; places that somebody named must. */
+	if (n_paths == 0 && file_exists(DEFAULT_FILE))
+		conf_add_path(conf, DEFAULT_FILE);
+	if (n_paths == 0 && file_exists(DEFAULT_DIRECTORY))
+		conf_add_path(conf, DEFAULT_DIRECTORY);
+	return read_config(conf, env, error, userdata, ret_config);
+}
+
+int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+                struct config **ret_config)
+{
+	return config_load_env(paths, n_paths, NULL, error, userdata, ret_config);
+}
+
+int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
+                     config_error_fn error, void *userdata, struct config **ret_config)
+{
+	struct conf *conf = conf_new();
+
+	conf_add_text(conf, name, text, len);
+	return read_config(conf, env, error, userdata, ret_config);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the config_*.c files share: the state of one reading, between the documents and the finished
+ * struct config. Nobody else includes this, save tests that walk the tables.
+ */
+
+#include "base/conf.h"
+#include "prism/config.h"
+
+/* The settings for the probe process are one message (CHECKER_MESSAGE_MAX), whatever is in them. */
+#define CONFIG_FILE_BYTES_MAX 255
+#define CONFIG_NAMES_MAX 16 /* hosts by name */
+
+/* A host as somebody wrote it. */
+struct written_host {
+	struct config_host host;
+	const struct conf_node *at; /* NULL: nobody */
+	char *path;
+};
+
+enum local_choice {
+	LOCAL_AUTO,
+	LOCAL_OFF,
+	LOCAL_WRITTEN, /* the address is in config.sources.local */
+};
+
+/* Talos's KubePrism, in whichever style. */
+struct kubeprism {
+	const struct conf_node *at; /* the document or the legacy map; NULL: neither is there */
+	bool is_legacy;
+	bool enabled; /* of the legacy map, where nothing said means off */
+	unsigned port;
+	const struct conf_node *port_at;
+	char *port_path;
+	char *server_name;
+};
+
+struct config_reading {
+	struct conf *conf;
+	const struct config_env *env;
+	struct config config;             /* being filled */
+	const struct conf_node *document; /* PrismConfig, or NULL */
+	const struct conf_node *listen_at[CONFIG_LISTEN_MAX];
+	struct written_host *hosts; /* `static` */
+	size_t n_hosts;
+	enum local_choice local;
+	const struct conf_node *local_at;
+	struct kubeprism kubeprism;
+	struct written_host endpoint; /* of the control plane */
+	unsigned api_port;            /* of this node's API server; 0: not said */
+	bool checks_are_off_by_themselves;
+};
+
+/* config_schema.c: every kind that prism reads; conf_read()'s userdata is a struct config_reading.
+ */
+extern const struct conf_kind config_kinds[];
+extern const char *const config_when_down_names[]; /* by enum config_when_down */
+
+/* config_talos.c: Talos's own documents; each target is a struct config_reading. */
+extern const struct conf_field config_legacy_fields[];
+extern const struct conf_field config_kubeprism_fields[];
+extern const struct conf_field config_cluster_fields[];
+extern const struct conf_field config_apiserver_fields[];
+void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_kubeprism(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_cluster(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_apiserver(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* config_check.c: conf_check_fn's, and texts that become values: NULL, or what is wrong. */
+const char *config_check_file(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint);
+const char *config_check_socket(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                const char **ret_hint);
+const char *config_check_url_path(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                  const char **ret_hint);
+const char *config_parse_listener(const char *text, struct endpoint *ret_endpoint,
+                                  const char **ret_hint);
+/* HOST[:PORT], the host by name or by address. An address becomes its canonical text. */
+const char *config_parse_host(const char *text, uint16_t default_port, struct config_host *ret_host,
+                              const char **ret_hint);
+/* https://HOST[:PORT], of which a path is passed over. */
+const char *config_parse_url(const char *text, struct config_host *ret_host, const char **ret_hint);
+/* False: it is a name. */
+bool config_host_is_address(const struct config_host *host, struct endpoint *ret_endpoint);
+
+/* config_default.c */
+extern const char config_default_ca_file[];
+void config_set_defaults(struct config *config);
+/* After all documents: what none said, and what depends on the machine. */
+void config_resolve(struct config_reading *reading);
+
+/* config_cross.c: what only the whole can show. */
+void config_check_whole(struct config_reading *reading);
