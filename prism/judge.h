@@ -9,14 +9,32 @@
  *	UNVERIFIED --(first verified answer)--> the states below; only for what was discovered
  *	UNKNOWN    --(first evidence)---------> the states below; only for what was configured
  *
- *	           200 x rise               401, 403, 404 x rise         429
- *	  READY <----------------- any ----------------------> ALIVE    BUSY
- *	                            |
- *	       5xx, at once         |   refused at once; SYN unanswered twice; broken twice
- *	  NOT_READY <---------------+-----------------> DOWN
- *	                            |
- *	       silent at once (traffic) or twice (probes)     wrong certificate, at once
- *	  HUNG <--------------------+-----------------> UNTRUSTED
+ *	READY      200                               ) `rise` in a row, up and down
+ *	ALIVE      401, 403, 404; a bare connection  )
+ *	BUSY       429                               )
+ *	NOT_READY  5xx, at once
+ *	DOWN       refused or no route, at once; a probe that got no TLS or no HTTP, and a client's
+ *	           connection that was slow or cut, the second in a row
+ *	HUNG       a client's connection that was silent, at once; a silent probe, the second in a row
+ *	UNTRUSTED  a wrong certificate, at once; only verified answers lead out, `rise` in a row
+ *
+ * What makes a row. Good answers that are on the same side of the present state (better, or worse)
+ * count together, and the state moves to the one of them that is nearest to it: 200, 429, 200, ...
+ * brings one that was down back as BUSY. Anything bad ends the row.
+ *
+ * Bad states know no order among themselves: the latest conclusive evidence names the state, but a
+ * connection that is slow or cut does not make one that is HUNG look better. One that is cut off
+ * twice without a byte is DOWN and not NOT_READY: a server that is not ready still answers clients
+ * with something, while from this one no client got anything, the same as if it had refused.
+ *
+ * Flapping. One that falls again within a minute after it came up needs a row twice as long as the
+ * last time, up to JUDGE_ROW_MAX; being good for a minute forgets that.
+ *
+ * What probing costs. A good one is asked each interval_us (10 s: 100 requests a second at each API
+ * server of a cluster of 1,000 nodes, over kept connections). BUSY too, because asking more often
+ * is no help for it. While anything is in doubt, or it is down, each suspect_us (1 s), so that one
+ * that comes back is seen within a second or two. After JUDGE_PATIENCE such probes (5 minutes) each
+ * further one waits a suspect_us longer than the last, up to interval_us.
  */
 
 #include <stdbool.h>
@@ -36,6 +54,9 @@ enum judge_state {
 	JUDGE_UNTRUSTED, /* never used */
 };
 #define JUDGE_N_STATES (JUDGE_UNTRUSTED + 1)
+
+#define JUDGE_ROW_MAX 16u
+#define JUDGE_PATIENCE 300u
 
 enum judge_evidence {
 	/* A probe's verdict. */
@@ -58,7 +79,7 @@ enum judge_evidence {
 
 struct judge_rules {
 	unsigned rise;
-	int64_t interval_us; /* between probes in steady state */
+	int64_t interval_us; /* between probes in steady state; > 0, as the next */
 	int64_t suspect_us;  /* and while anything is in doubt */
 };
 
@@ -68,13 +89,14 @@ struct judge {
 	int64_t since_us; /* in this state */
 	char reason[READYZ_REASON_MAX];
 	/* The rest is judge.c's own. */
-	unsigned row; /* answers in a row that speak for `leaning` */
+	unsigned row; /* good answers in a row that speak against `state` and for `leaning` */
 	enum judge_state leaning;
-	unsigned slow_row;
-	unsigned falls; /* recent ones, they make the way up longer */
-	int64_t fell_us;
-	bool suspect;
-	bool was_verified;
+	unsigned silent_row; /* probes in a row without a usable answer */
+	unsigned slow_row;   /* connections in a row, slow or cut */
+	unsigned falls;      /* how often the way up was made longer */
+	unsigned vain;       /* probes that did not bring it back, since it was good */
+	int64_t rose_us;     /* when it last came up from a fall */
+	bool suspect;        /* something contradicts the state */
 };
 
 void judge_init(struct judge *j, bool discovered, int64_t now_us);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evidence into a state; judge.h has the rules. A table says what each piece of evidence means:
+ * which state it speaks for and how much of it is needed. conclude() counts and names the state
+ * that follows, and set_state() is the one place that writes it. Two states are held: from
+ * UNVERIFIED and UNTRUSTED nothing leads out but a probe that saw the right certificate, because
+ * every other state may be used.
+ */
+#include "prism/judge.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fsm.h"
+#include "base/macro.h"
+#include "base/mono.h"
+
+/* A fall within this time after coming up is flapping. */
+#define FLAP_US (60 * US_PER_S)
+/* Failed probes, and slow or cut connections, in a row until they count. */
+#define FALL_ROW 2
+
+enum weight {
+	WEIGHT_ROW,               /* a good answer: `rise` of them */
+	WEIGHT_AT_ONCE,           /* conclusive by itself */
+	WEIGHT_SECOND_PROBE,      /* the second such probe in a row */
+	WEIGHT_SECOND_CONNECTION, /* the second such connection in a row */
+	WEIGHT_NONE,              /* speaks for no state */
+};
+
+struct meaning {
+	enum judge_state state;
+	enum weight weight;
+	bool probe;
+	bool proves; /* that it is who it should be */
+	const char *text;
+};
+
+static const struct meaning meanings[] = {
+    [JUDGE_PROBE_READY] = {JUDGE_READY, WEIGHT_ROW, true, true, "ready"},
+    [JUDGE_PROBE_ALIVE] = {JUDGE_ALIVE, WEIGHT_ROW, true, true, "alive, readiness unknown"},
+    [JUDGE_PROBE_BUSY] = {JUDGE_BUSY, WEIGHT_ROW, true, true, "alive, overloaded"},
+    [JUDGE_PROBE_NOT_READY] = {JUDGE_NOT_READY, WEIGHT_AT_ONCE, true, true, "not ready"},
+    [JUDGE_PROBE_DOWN] = {JUDGE_DOWN, WEIGHT_AT_ONCE, true, false, "connection refused"},
+    [JUDGE_PROBE_SILENT] = {JUDGE_HUNG, WEIGHT_SECOND_PROBE, true, false, "no answer in time"},
+    [JUDGE_PROBE_UNTRUSTED] = {JUDGE_UNTRUSTED, WEIGHT_AT_ONCE, true, false, "wrong certificate"},
+    [JUDGE_PROBE_BROKEN] = {JUDGE_DOWN, WEIGHT_SECOND_PROBE, true, false, "not TLS, or not HTTP"},
+    [JUDGE_PROBE_CONNECTED] = {JUDGE_ALIVE, WEIGHT_ROW, true, false, "connected, not checked"},
+    [JUDGE_CONNECT_FAILED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, false, false, "connect failed"},
+    [JUDGE_CONNECT_SLOW] = {JUDGE_DOWN, WEIGHT_SECOND_CONNECTION, false, false,
+                            "connect not answered in time"},
+    [JUDGE_SILENT] = {JUDGE_HUNG, WEIGHT_AT_ONCE, false, false, "connected, then silent"},
+    [JUDGE_CUT] = {JUDGE_DOWN, WEIGHT_SECOND_CONNECTION, false, false,
+                   "connected, then closed without a byte"},
+    [JUDGE_ANSWERED] = {JUDGE_UNKNOWN, WEIGHT_NONE, false, false, "answered"},
+};
+
+/* Bad states may be reached from any usable one, and so may good ones. */
+#define VERIFIED_STATES \
+	(FSM_TO(JUDGE_READY) | FSM_TO(JUDGE_ALIVE) | FSM_TO(JUDGE_BUSY) | FSM_TO(JUDGE_NOT_READY))
+#define ALL_STATES \
+	(VERIFIED_STATES | FSM_TO(JUDGE_DOWN) | FSM_TO(JUDGE_HUNG) | FSM_TO(JUDGE_UNTRUSTED))
+
+static const struct fsm_state states[JUDGE_N_STATES] = {
+    [JUDGE_UNKNOWN] = {"unknown", ALL_STATES},
+    [JUDGE_UNVERIFIED] = {"unverified", VERIFIED_STATES | FSM_TO(JUDGE_UNTRUSTED)},
+    [JUDGE_READY] = {"ready", ALL_STATES & ~FSM_TO(JUDGE_READY)},
+    [JUDGE_ALIVE] = {"alive", ALL_STATES & ~FSM_TO(JUDGE_ALIVE)},
+    [JUDGE_BUSY] = {"busy", ALL_STATES & ~FSM_TO(JUDGE_BUSY)},
+    [JUDGE_NOT_READY] = {"not_ready", ALL_STATES & ~FSM_TO(JUDGE_NOT_READY)},
+    [JUDGE_DOWN] = {"down", ALL_STATES & ~FSM_TO(JUDGE_DOWN)},
+    [JUDGE_HUNG] = {"hung", ALL_STATES & ~FSM_TO(JUDGE_HUNG)},
+    [JUDGE_UNTRUSTED] = {"untrusted", VERIFIED_STATES},
+};
+
+static bool is_good(enum judge_state state)
+{
+	return state == JUDGE_READY || state == JUDGE_ALIVE || state == JUDGE_BUSY;
+}
+
+static bool is_bad(enum judge_state state)
+{
+	return state >= JUDGE_NOT_READY;
+}
+
+bool judge_is_usable(enum judge_state state)
+{
+	return state != JUDGE_UNVERIFIED && state != JUDGE_UNTRUSTED;
+}
+
+const char *judge_state_name(enum judge_state state)
+{
+	return states[state].name;
+}
+
+bool judge_state_parse(const char *name, enum judge_state *ret_state)
+{
+	for (unsigned i = 0; i < JUDGE_N_STATES; i++) {
+		if (strcmp(states[i].name, name) != 0)
+			continue;
+		*ret_state = (enum judge_state) i;
+		return true;
+	}
+	return false;
+}
+
+enum judge_evidence judge_evidence_of(enum readyz_verdict verdict)
+{
+	switch (verdict) {
+	case READYZ_READY:
+		return JUDGE_PROBE_READY;
+	case READYZ_ALIVE:
+		return JUDGE_PROBE_ALIVE;
+	case READYZ_BUSY:
+		return JUDGE_PROBE_BUSY;
+	case READYZ_NOT_READY:
+		return JUDGE_PROBE_NOT_READY;
+	case READYZ_DOWN:
+		return JUDGE_PROBE_DOWN;
+	case READYZ_SILENT:
+		return JUDGE_PROBE_SILENT;
+	case READYZ_UNTRUSTED:
+		return JUDGE_PROBE_UNTRUSTED;
+	case READYZ_BROKEN:
+		return JUDGE_PROBE_BROKEN;
+	}
+	return JUDGE_PROBE_BROKEN;
+}
+
+static void put_reason(struct judge *j, const char *reason)
+{
+	(void) snprintf(j->reason, sizeof(j->reason), "%s", reason);
+}
+
+void judge_init(struct judge *j, bool discovered, int64_t now_us)
+{
+	*j = (struct judge){
+	    .state = discovered ? JUDGE_UNVERIFIED : JUDGE_UNKNOWN,
+	    .since_us = now_us,
+	    .rose_us = now_us - FLAP_US,
+	};
+	put_reason(j, "not probed yet");
+}
+
+static void set_state(struct judge *j, enum judge_state state, int64_t now_us)
+{
+	fsm_check(states, JUDGE_N_STATES, j->state, state);
+	if (is_good(j->state) && is_bad(state))
+		j->falls = now_us - j->rose_us < FLAP_US ? j->falls + 1 : 0;
+	if (is_bad(j->state) && is_good(state))
+		j->rose_us = now_us;
+	if (is_good(state))
+		j->vain = 0;
+	j->state = state;
+	j->since_us = now_us;
+	j->row = 0;
+	j->silent_row = 0;
+	j->slow_row = 0;
+	j->suspect = false;
+}
+
+static unsigned row_up(const struct judge *j, unsigned rise)
+{
+	unsigned row = rise;
+
+	for (unsigned i = 0; i < j->falls && row < JUDGE_ROW_MAX; i++)
+		row *= 2;
+	return MAX(MIN(row, JUDGE_ROW_MAX), rise);
+}
+
+static enum judge_state conclude_row(struct judge *j, unsigned rise, enum judge_state target)
+{
+	bool up = target < j->state;
+
+	if (target == j->state) {
+		j->row = 0;
+		return target;
+	}
+	if (j->row > 0 && up != (j->leaning < j->state))
+		j->row = 0;
+	if (j->row == 0)
+		j->leaning = target;
+	j->leaning = up ? MAX(j->leaning, target) : MIN(j->leaning, target);
+	j->row++;
+	return j->row >= (up ? row_up(j, rise) : rise) ? j->leaning : j->state;
+}
+
+/* Counts the evidence and answers which state is the right one now. */
+static enum judge_state conclude(struct judge *j, unsigned rise, const struct meaning *m)
+{
+	bool held = !judge_is_usable(j->state);
+
+	if (held && !m->proves && m->state != JUDGE_UNTRUSTED) {
+		j->row = 0;
+		return j->state;
+	}
+	/* Nothing was known, so that nothing is contradicted. */
+	if (j->state == JUDGE_UNVERIFIED || (j->state == JUDGE_UNKNOWN && m->weight == WEIGHT_ROW))
+		return m->state;
+	if (j->state == JUDGE_UNTRUSTED || m->weight == WEIGHT_ROW) {
+		j->silent_row = 0;
+		return conclude_row(j, rise, m->state);
+	}
+	if (m->weight == WEIGHT_NONE) {
+		j->slow_row = 0;
+		return j->state;
+	}
+	j->row = 0;
+	if (m->weight == WEIGHT_SECOND_CONNECTION)
+		return ++j->slow_row < FALL_ROW || j->state == JUDGE_HUNG ? j->state : m->state;
+	if (m->weight == WEIGHT_SECOND_PROBE && m->state != j->state && ++j->silent_row < FALL_ROW)
+		return j->state;
+	if (m->probe)
+		j->silent_row = 0;
+	return m->state;
+}
+
+/* The state stays: does the evidence leave a doubt that the next probe should settle soon? */
+static void doubt(struct judge *j, const struct meaning *m)
+{
+	if (m->probe)
+		j->suspect = j->row > 0 || j->silent_row > 0;
+	else if (m->weight == WEIGHT_SECOND_CONNECTION)
+		j->suspect = true;
+	else if (m->weight == WEIGHT_NONE && (j->state == JUDGE_DOWN || j->state == JUDGE_HUNG))
+		j->suspect = true;
+}
+
+bool judge_fold(struct judge *j, const struct judge_rules *rules, enum judge_evidence evidence,
+                const char *reason, int64_t now_us)
+{
+	enum judge_state before = j->state, state;
+	const struct meaning *m;
+
+	assert((size_t) evidence < ARRAY_SIZE(meanings));
+	m = &meanings[evidence];
+	/* Connections that are left from before say nothing about who it is. */
+	if (!m->probe && !judge_is_usable(before))
+		return false;
+	if (is_good(before) && now_us - j->rose_us >= FLAP_US)
+		j->falls = 0;
+	state = conclude(j, MAX(rules->rise, 1u), m);
+	if (state != before)
+		set_state(j, state, now_us);
+	else
+		doubt(j, m);
+	if (m->probe && !is_good(state))
+		j->vain++;
+	/* What contradicts a state says nothing about why it is so. */
+	if (state != before || m->state == state || (m->probe && state < JUDGE_READY))
+		put_reason(j, reason != NULL ? reason : m->text);
+	return state != before;
+}
+
+int64_t judge_probe_interval_us(const struct judge *j, const struct judge_rules *rules)
+{
+	int64_t beyond;
+
+	if (is_good(j->state) && !j->suspect)
+		return rules->interval_us;
+	if (j->suspect || j->vain <= JUDGE_PATIENCE)
+		return MIN(rules->suspect_us, rules->interval_us);
+	beyond = MIN((int64_t) (j->vain - JUDGE_PATIENCE), rules->interval_us / rules->suspect_us);
+	return MIN(rules->suspect_us * (1 + beyond), rules->interval_us);
+}
