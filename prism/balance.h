@@ -9,6 +9,10 @@
  *   1. not taken out by the operator, 2. class: READY, ALIVE, BUSY, UNKNOWN, NOT_READY, DOWN, HUNG,
  *   3. RTT class, 4. the API server of this node, 5. of two drawn at random the one with fewer
  *   connections (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing").
+ *
+ * Those that are alike in 1 to 4 are a group: its first is drawn by 5, so that one that has just
+ * come back, with no connection yet, does not draw all new ones; its others follow, those with
+ * fewer connections first and equals in random order.
  */
 
 #include <stdbool.h>
@@ -38,7 +42,11 @@ size_t balance_order(const struct balance_candidate *candidates, size_t n,
 
 /*
  * Round-trip times in classes: 0 is below 1 ms, 1 below 5 ms, 2 below 20 ms, 3 below 100 ms, 4 the
- * rest. A smoothed time that wanders around a border keeps its class until it is clearly beyond.
+ * rest. What is meant is how far away an upstream is, so a time that grew is believed slowly (an
+ * eighth of the difference, as RFC 6298 does, and no sample counts for more than four times what is
+ * known) and one that shrank quickly (half of it): one late answer, or a slow first one, must not
+ * keep an upstream in a wrong class for minutes. A smoothed time that wanders around a border keeps
+ * its class until it is a quarter beyond.
  */
 struct balance_rtt {
 	int64_t smoothed_us; /* 0: none measured yet, class 0 */
