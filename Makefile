@@ -69,6 +69,7 @@ $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
+$(BUILD)/libtraffic.a: $(call objects,$(foreach dir,client server traffic,$(call sources,tests/tools/$(dir))))
 $(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcdtest))
 
 $(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libweb.a \
@@ -119,8 +120,8 @@ $(call objects,$(call sources,lib/etcd) $(wildcard tests/unit/etcdtest/*.c tests
 # --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libetcdtest.a \
-                       $(BUILD)/libvipd.a $(BUILD)/libcli.a $(BUILD)/libnet.a \
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libtraffic.a \
+                       $(BUILD)/libetcdtest.a $(BUILD)/libvipd.a $(BUILD)/libcli.a $(BUILD)/libnet.a \
                        $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
@@ -145,9 +146,10 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libne
 # tests/tools/X.c -> build/tests/tools/X
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
 
-$(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/libnet.a $(BASE_LINK)
+$(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/libtraffic.a \
+                        $(BUILD)/libnet.a $(BASE_LINK)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) -lssl -lcrypto $(BASE_LIBS)
 
 # vipd without its fences, for the story that proves that stories can fail.
 NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence
