@@ -5,6 +5,12 @@
  * Whether a connection is to be closed, and why. Pure; asked once a second for each. Busy ones are
  * left alone until a deadline, idle ones go one by one: each has its own place in the spread, so
  * that a thousand clients do not come back in the same second.
+ *
+ * The upstream is left:  an idle one goes from place / 65536 of drain.spread on, the first time
+ * that it is silent for drain.idle; a busy one at drain.deadline, and the same share of
+ * drain.spread later It is old:             from limits.max_age on, and up to a fifth later by its
+ * place, the first time that it is silent for drain.idle It is idle:            silent for
+ * limits.idle; for limits.half_closed when one side has ended
  */
 
 #include <stdbool.h>
