@@ -169,7 +169,7 @@ static void check_run(const char *line, int want_code, const char *want_out, con
 
 static void test_answers(void)
 {
-	static const char table[] = "VIP       LINK  NODE  STATE";
+	static const char table[] = "node -\nVIP       LINK  STATE";
 	static const char json[] = "{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n";
 
 	check_run("vip status", CLI_OK, table, "");
