@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cli/client.h"
 
@@ -42,6 +43,9 @@ int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);
 int cli_vip_hold(const struct cli *cli, int argc, char **argv);
 int cli_vip_unhold(const struct cli *cli, int argc, char **argv);
+int cli_prism_status(const struct cli *cli, int argc, char **argv);
+int cli_prism_drain(const struct cli *cli, int argc, char **argv);
+int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
 
 /*
@@ -50,3 +54,10 @@ int cli_metrics(const struct cli *cli, int argc, char **argv);
  */
 int cli_ask(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
             int64_t timeout_us, struct client_answer **ret_answer);
+
+/* Prints an answer's objects for people. wall_now_us is the reader's clock, for ages. */
+typedef void (*cli_render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);
+
+/* Asks and prints the answer, by `render` or as JSON lines; with --watch again every second. */
+int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
+             cli_render_fn render);

@@ -11,7 +11,7 @@
 
 #define TIMEOUT_US (5 * US_PER_S)
 
-static const char *const daemons[] = {"vipd"};
+static const char *const daemons[] = {"vipd", "prism"};
 
 static bool is_daemon(const char *name)
 {
@@ -36,7 +36,8 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 			(void) fprintf(stderr, "fairlead: no daemon '%s': did you mean '%s'?\n", argv[0],
 			               nearest);
 		else
-			(void) fprintf(stderr, "fairlead: no daemon '%s': there is 'vipd'\n", argv[0]);
+			(void) fprintf(stderr, "fairlead: no daemon '%s': there are 'vipd' and 'prism'\n",
+			               argv[0]);
 		return CLI_USAGE;
 	}
 	code = cli_ask(cli, argv[0], words, ARRAY_SIZE(words), TIMEOUT_US, &answer);

@@ -36,7 +36,12 @@ static const struct command commands[] = {
     {"vip hold", "", "Keep this node from owning VIPs, for maintenance.", 0, 0, false,
      cli_vip_hold},
     {"vip unhold", "", "Let this node own VIPs again.", 0, 0, false, cli_vip_unhold},
-    {"metrics", "DAEMON", "The metrics of a daemon (vipd), as Prometheus reads them.", 1, 1, false,
+    {"prism status", "[-w]", "The API servers behind prism, and how they are.", 0, 0, true,
+     cli_prism_status},
+    {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.", 1, 1,
+     false, cli_prism_drain},
+    {"prism undrain", "UPSTREAM", "Use it again.", 1, 1, false, cli_prism_undrain},
+    {"metrics", "DAEMON", "The metrics of vipd or prism, as Prometheus reads them.", 1, 1, false,
      cli_metrics},
 };
 
@@ -157,7 +162,7 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 		return CLI_USAGE;
 	}
 	if (cli->watch && !command->may_watch) {
-		(void) fprintf(stderr, "fairlead: --watch is for 'fairlead vip status'\n");
+		(void) fprintf(stderr, "fairlead: --watch is for 'vip status' and 'prism status'\n");
 		return CLI_USAGE;
 	}
 	return command->fn(cli, argc, argv + n_words);

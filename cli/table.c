@@ -6,10 +6,13 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
 #define GAP 2
+#define DOTS "..."
+#define DOTS_WIDTH 3
 
 struct table {
 	const struct table_column *columns;
@@ -52,13 +55,18 @@ void table_cell(struct table *table, const char *fmt, ...)
 	table->cells[table->n_cells++] = text;
 }
 
-/* Characters, which in UTF-8 are the bytes that do not continue one. */
-static size_t width_of(const char *text)
+/* In UTF-8 every byte but those that continue one. */
+static bool begins_character(char c)
+{
+	return ((unsigned char) c & 0xc0) != 0x80;
+}
+
+size_t table_width(const char *text)
 {
 	size_t width = 0;
 
 	for (const char *p = text; *p != '\0'; p++)
-		width += ((unsigned char) *p & 0xc0) != 0x80;
+		width += begins_character(*p);
 	return width;
 }
 
@@ -67,8 +75,35 @@ static size_t width_of_column(const struct table *table, size_t column)
 	size_t width = 0;
 
 	for (size_t i = column; i < table->n_cells; i += table->n_columns)
-		width = MAX(width, width_of(table->cells[i]));
+		width = MAX(width, table_width(table->cells[i]));
 	return width;
+}
+
+/* Leaves so many characters, the dots among them. */
+static void cut(char *text, size_t width)
+{
+	size_t kept = 0;
+	char *p = text;
+
+	if (table_width(text) <= width)
+		return;
+	for (; kept < width - DOTS_WIDTH || !begins_character(*p); p++)
+		kept += begins_character(*p);
+	(void) strcpy(p, DOTS);
+}
+
+size_t table_fit_last(struct table *table, size_t width)
+{
+	size_t last = table->n_columns - 1;
+	size_t taken = last * GAP;
+	size_t room;
+
+	for (size_t c = 0; c < last; c++)
+		taken += width_of_column(table, c);
+	room = MAX(width - MIN(width, taken), MAX(table_width(table->columns[last].title), DOTS_WIDTH));
+	for (size_t i = last; i < table->n_cells; i += table->n_columns)
+		cut(table->cells[i], room);
+	return room;
 }
 
 static void print_spaces(FILE *out, size_t n)
@@ -81,7 +116,7 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 	size_t pending = 0; /* spaces, which nothing may follow */
 
 	for (size_t c = 0; c < table->n_columns; c++) {
-		size_t fill = widths[c] - width_of(row[c]);
+		size_t fill = widths[c] - table_width(row[c]);
 		bool right = table->columns[c].align == TABLE_RIGHT;
 
 		if (row[c][0] != '\0') {

@@ -34,8 +34,15 @@ DEFINE_AUTO(struct table, table_free);
 /* Fills the next cell, row by row. */
 void table_cell(struct table *table, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Cuts the cells of the last column so that no line is wider than `width`, if its title leaves that
+ * much; what is cut ends in "...". Returns how wide a cell may be. */
+size_t table_fit_last(struct table *table, size_t width);
+
 /* The number of cells must be a whole number of rows. */
 void table_print(const struct table *table, FILE *out);
+
+/* How many characters a text is. */
+size_t table_width(const char *text);
 
 /* One line of text with the same care for control characters; no newline is added. */
 void table_print_safe(FILE *out, const char *text);

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
@@ -15,43 +14,12 @@
 #define TIMEOUT_US (5 * US_PER_S)
 /* A move waits until somebody else owns the VIP; vipd gives up before this. */
 #define MOVE_TIMEOUT_US (15 * US_PER_S)
-#define WATCH_US US_PER_S
-/* Cursor home, and clear from there on (ECMA-48). */
-#define CLEAR_SCREEN "\033[H\033[J"
-
-/* --- vip status ------------------------------------------------------------------------------- */
-
-static int show_status(const struct cli *cli, const char *const *words, size_t n_words)
-{
-	AUTO(client_answer_free) struct client_answer *answer = NULL;
-	int code = cli_ask(cli, DAEMON, words, n_words, TIMEOUT_US, &answer);
-
-	if (cli->watch && cli->output == CLI_TABLE && isatty(STDOUT_FILENO))
-		(void) fputs(CLEAR_SCREEN, stdout);
-	if (code != CLI_OK)
-		return code;
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
-	else
-		vip_render_status(stdout, answer->objects, wall_now_us());
-	return CLI_OK;
-}
 
 int cli_vip_status(const struct cli *cli, int argc, char **argv)
 {
 	const char *words[] = {"vip", "status", argc > 0 ? argv[0] : NULL};
-	size_t n_words = argc > 0 ? 3 : 2;
-	int code;
 
-	for (;;) {
-		code = show_status(cli, words, n_words);
-		/* A watch lives through a restart of vipd, but not through a question that is wrong. */
-		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
-			return code;
-		if (fflush(stdout) != 0)
-			return CLI_FAILED;
-		(void) usleep(WATCH_US);
-	}
+	return cli_show(cli, DAEMON, words, argc > 0 ? 3 : 2, vip_render_status);
 }
 
 /* --- vip move, hold, unhold ------------------------------------------------------------------- */

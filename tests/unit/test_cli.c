@@ -68,20 +68,50 @@ static void cmd_metrics(struct control_request *request, int argc UNUSED, char *
 	control_ok(request);
 }
 
+/* --- prism's part ----------------------------------------------------------------------------- */
+
+static void cmd_prism_status(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                             void *userdata UNUSED)
+{
+	control_reply(request, json_pack("{s:[], s:i}", "listeners", "connections", 5));
+	control_reply(request, json_pack("{s:s, s:s}", "upstream", "10.0.0.5:6443", "state", "ready"));
+	control_ok(request);
+}
+
+static void cmd_drain(struct control_request *request, int argc, char **argv, void *userdata UNUSED)
+{
+	if (argc != 1 || strcmp(argv[0], "10.0.0.5:6443") != 0) {
+		control_fail(request, CONTROL_NOTFOUND, "no upstream");
+		return;
+	}
+	control_reply(request, json_pack("{s:s, s:i}", "upstream", argv[0], "connections", 4));
+	control_ok(request);
+}
+
+static const struct control_command prism_commands[] = {
+    {"prism status", false, cmd_prism_status, "", ""},
+    {"prism drain", false, cmd_drain, "", ""},
+    {"prism undrain", false, cmd_drain, "", ""},
+    {"metrics", false, cmd_metrics, "", ""},
+};
+
 static const struct control_command commands[] = {
     {"vip status", false, cmd_status, "", ""}, {"vip move", false, cmd_move, "", ""},
     {"vip hold", false, cmd_ok, "", ""},       {"vip unhold", false, cmd_unhold, "", ""},
     {"metrics", false, cmd_metrics, "", ""},
 };
 
-static NORETURN void serve(const char *path)
+/* Both daemons, as one process. */
+static NORETURN void serve(const char *vipd_path, const char *prism_path)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
-	struct control *control;
+	struct control *vipd, *prism;
 
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void) signal(SIGPIPE, SIG_IGN);
-	if (control_new(ev, path, NULL, commands, ARRAY_SIZE(commands), NULL, &control) < 0)
+	if (control_new(ev, prism_path, NULL, prism_commands, ARRAY_SIZE(prism_commands), NULL,
+	                &prism) < 0 ||
+	    control_new(ev, vipd_path, NULL, commands, ARRAY_SIZE(commands), NULL, &vipd) < 0)
 		_exit(1);
 	(void) ev_run(ev, 0);
 	_exit(0);
@@ -91,10 +121,11 @@ static NORETURN void serve(const char *path)
 static pid_t start_server(void)
 {
 	AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
+	AUTO(free) char *prism_path = xasprintf("%s/prism.sock", dir);
 	pid_t pid = fork();
 
 	if (pid == 0)
-		serve(path);
+		serve(path, prism_path);
 	for (int i = 0; i < 500; i++) {
 		AUTO(client_answer_free) struct client_answer *answer = NULL;
 
@@ -193,6 +224,27 @@ static void test_answers(void)
 	check_run("metrics vipd -o json", CLI_OK, "{\"metrics\":\"# TYPE x gauge\\nx 1\\n\"}\n", "");
 }
 
+static void test_prism(void)
+{
+	check_run("prism status", CLI_OK, "listening on; 5 of 0 connections; checks on\nUPSTREAM ", "");
+	check_run("-o json prism status", CLI_OK,
+	          "{\"listeners\":[],\"connections\":5}\n"
+	          "{\"upstream\":\"10.0.0.5:6443\",\"state\":\"ready\"}\n",
+	          "");
+	check_run(
+	    "prism drain 10.0.0.5:6443", CLI_OK,
+	    "10.0.0.5:6443: drained: new connections go elsewhere while another upstream can take "
+	    "them; 4 are open\n",
+	    "");
+	check_run("prism undrain 10.0.0.5:6443", CLI_OK, "10.0.0.5:6443: no longer drained: ", "");
+	check_run("prism drain 10.0.0.5:6443 -o json", CLI_OK,
+	          "{\"upstream\":\"10.0.0.5:6443\",\"connections\":4}\n", "");
+	check_run("prism undrain 10.0.0.5:6443 -o json", CLI_OK,
+	          "{\"upstream\":\"10.0.0.5:6443\",\"connections\":4}\n", "");
+	check_run("prism drain 10.0.0.6:6443", CLI_FAILED, "", "fairlead: no upstream\n");
+	check_run("metrics prism", CLI_OK, "# TYPE x gauge\nx 1\n", "");
+}
+
 static void test_usage(void)
 {
 	static const struct {
@@ -210,11 +262,16 @@ static void test_usage(void)
 	     "fairlead: too few arguments for 'vip move'\nUsage: fairlead vip move ADDRESS"},
 	    {"vip move a b", "fairlead: a node stands behind 'to': fairlead vip move a to b\n"},
 	    {"vip move a too b", "fairlead: a node stands behind 'to': fairlead vip move a to b\n"},
-	    {"vip hold --watch", "fairlead: --watch is for 'fairlead vip status'\n"},
+	    {"vip hold --watch", "fairlead: --watch is for 'vip status' and 'prism status'\n"},
+	    {"prism status x", "fairlead: too many arguments for 'prism status'\n"},
+	    {"prism drain", "fairlead: too few arguments for 'prism drain'\n"},
+	    {"prism drian x",
+	     "fairlead: unknown command 'prism drian x': did you mean 'fairlead prism drain'?\n"},
+	    {"prism drain x -w", "fairlead: --watch is for 'vip status' and 'prism status'\n"},
 	    {"-o jsn vip status", "fairlead: no output format 'jsn': did you mean 'json'?\n"},
 	    {"-o yaml vip status", "fairlead: no output format 'yaml': there are 'table' and 'json'\n"},
 	    {"metrics vip", "fairlead: no daemon 'vip': did you mean 'vipd'?\n"},
-	    {"metrics x", "fairlead: no daemon 'x': there is 'vipd'\n"},
+	    {"metrics x", "fairlead: no daemon 'x': there are 'vipd' and 'prism'\n"},
 	    {"--bad", "fairlead: unrecognized option '--bad'\nfairlead --help lists the options.\n"},
 	};
 
@@ -244,6 +301,9 @@ static void test_not_reachable(void)
 	check_run("vip status", CLI_UNREACHABLE, "", sentence);
 	(void) unlink(path);
 	check_run("vip hold", CLI_UNREACHABLE, "", sentence);
+	check_run("-r /nonexistent prism status", CLI_UNREACHABLE, "",
+	          "fairlead: prism does not answer on /nonexistent/prism.sock: is it running? "
+	          "systemctl status fairlead-prism\n");
 	check_run("-r /nonexistent vip status", CLI_UNREACHABLE, "",
 	          "fairlead: vipd does not answer on /nonexistent/vipd.sock");
 }
@@ -317,6 +377,7 @@ int main(void)
 	server = start_server();
 
 	test_answers();
+	test_prism();
 	test_usage();
 	test_help();
 	test_denied();

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A daemon's status: asked once, or again every second. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mono.h"
+
+#define TIMEOUT_US (5 * US_PER_S)
+#define WATCH_US US_PER_S
+/* Cursor home, and clear from there on (ECMA-48). */
+#define CLEAR_SCREEN "\033[H\033[J"
+
+static int show_once(const struct cli *cli, const char *daemon, const char *const *words,
+                     size_t n_words, cli_render_fn render)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	int code = cli_ask(cli, daemon, words, n_words, TIMEOUT_US, &answer);
+
+	if (cli->watch && cli->output == CLI_TABLE && isatty(STDOUT_FILENO))
+		(void) fputs(CLEAR_SCREEN, stdout);
+	if (code != CLI_OK)
+		return code;
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		render(stdout, answer->objects, wall_now_us());
+	return CLI_OK;
+}
+
+int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
+             cli_render_fn render)
+{
+	for (;;) {
+		int code = show_once(cli, daemon, words, n_words, render);
+
+		/* A watch lives through a restart of the daemon, but not through a question that is wrong.
+		 */
+		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
+			return code;
+		if (fflush(stdout) != 0)
+			return CLI_FAILED;
+		(void) usleep(WATCH_US);
+	}
+}
