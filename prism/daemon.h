@@ -12,15 +12,31 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "prism/config.h"
+#include "prism/handover.h"
 #include "prism/report.h"
 
 struct daemon;
 
-/* Takes config on success. 0 or -errno, logged. */
-int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
-               const char *probe_program, struct daemon **ret_daemon);
+/* What it was started as, so that it can start again. Borrowed until daemon_free(). */
+struct daemon_start {
+	const char *runtime_dir;
+	const char *probe_program;
+	const char *self; /* the path of the program */
+	char *const *argv;
+};
+
+/* Takes config, also on failure. handover: what the image before this one left, or NULL. 0 or
+ * -errno, logged. */
+int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
+               const struct handover *handover, struct daemon **ret_daemon);
 void daemon_free(struct daemon *daemon);
 DEFINE_AUTO(struct daemon, daemon_free);
+
+/* Checks what would follow, then ends the loop for daemon_exec(). */
+void daemon_reload(struct daemon *daemon);
+bool daemon_wants_exec(const struct daemon *daemon);
+/* Becomes the new process. Returns when that failed, which is logged: run the loop again. */
+void daemon_exec(struct daemon *daemon);
 
 void daemon_stop(struct daemon *daemon);
 

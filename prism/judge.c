@@ -143,6 +143,13 @@ void judge_init(struct judge *j, bool discovered, int64_t now_us)
 	put_reason(j, "not probed yet");
 }
 
+void judge_restore(struct judge *j, enum judge_state state, int64_t since_us, const char *reason)
+{
+	j->state = state;
+	j->since_us = since_us;
+	put_reason(j, reason);
+}
+
 static void set_state(struct judge *j, enum judge_state state, int64_t now_us)
 {
 	fsm_check(states, JUDGE_N_STATES, j->state, state);

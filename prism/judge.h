@@ -101,6 +101,9 @@ struct judge {
 
 void judge_init(struct judge *j, bool discovered, int64_t now_us);
 
+/* What another process knew; rows begin anew. */
+void judge_restore(struct judge *j, enum judge_state state, int64_t since_us, const char *reason);
+
 /* Folds one piece of evidence in. True when the state is another one now. `reason` may be NULL. */
 bool judge_fold(struct judge *j, const struct judge_rules *rules, enum judge_evidence evidence,
                 const char *reason, int64_t now_us);

@@ -18,6 +18,7 @@
 #include "prism/checker.h"
 #include "prism/config.h"
 #include "prism/endpoints.h"
+#include "prism/handover.h"
 #include "prism/judge.h"
 
 /* Upper bounds of the connect-time histogram; one more bucket is for the rest. */
@@ -27,9 +28,9 @@ extern const int64_t upstream_bucket_us[UPSTREAM_BUCKETS];
 struct upstream_counts {
 	uint64_t connects;         /* made, losers of a race included */
 	uint64_t connect_failures; /* refused, no route, no answer */
-	uint64_t hedges;           /* started because another had not answered yet */
-	uint64_t retries;          /* started because another had failed */
-	uint64_t replays;          /* first bytes sent here after another was silent or cut */
+	uint64_t hedges;           /* another was tried as well, because this one did not answer */
+	uint64_t retries;          /* another was tried, because this one had failed */
+	uint64_t replays;          /* the first bytes went to another, because this one was silent */
 	uint64_t drained;          /* connections closed because it was leaving */
 	uint64_t probes;
 	uint64_t probe_failures;
@@ -46,7 +47,8 @@ struct upstream {
 	bool drained; /* by the operator */
 	struct judge judge;
 	struct balance_rtt rtt;
-	unsigned connections;
+	unsigned connections;     /* and attempts to make one */
+	unsigned refs;            /* orders that name it */
 	int64_t leaving_since_us; /* connections are to go elsewhere since then; MONO_NEVER: are not */
 	struct upstream_counts counts;
 };
@@ -60,7 +62,7 @@ struct upstreams_callbacks {
 	void (*verified)(const struct endpoint *endpoint, void *userdata);
 };
 
-/* config and checker are borrowed until upstreams_free(). */
+/* config and callbacks are borrowed until upstreams_free(). */
 int upstreams_new(struct ev_loop *ev, const struct config *config,
                   const struct upstreams_callbacks *callbacks, void *userdata,
                   struct upstreams **ret_upstreams);
@@ -72,11 +74,12 @@ void upstreams_set_checker(struct upstreams *set, struct checker *checker);
 
 void upstreams_set_list(struct upstreams *set, const struct endpoints_merged *list);
 
-/* In which order to try them for a new connection. Pointers are good while a connection counts, or
- * until the next turn of the loop. */
+/* In which order to try them for a new connection. Each of them is held until upstreams_unref(). */
 size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static BALANCE_MAX]);
 
-/* A connection is carried by it, or ended. */
+void upstreams_unref(struct upstreams *set, struct upstream *upstream);
+
+/* A connection is carried by it, or ended. It is held meanwhile. */
 void upstreams_take(struct upstream *upstream);
 void upstreams_release(struct upstreams *set, struct upstream *upstream);
 
@@ -92,6 +95,10 @@ void upstreams_on_checker_lost(struct upstreams *set);
 
 /* The operator's word. -ENOENT: no such upstream. */
 int upstreams_drain(struct upstreams *set, const char *name, bool drained);
+
+/* What the process before this one knew of an upstream. One that the first list does not name goes
+ * with its connections, as any other. */
+void upstreams_restore(struct upstreams *set, const struct handover_upstream *from);
 
 size_t upstreams_n(const struct upstreams *set);
 struct upstream *upstreams_get(const struct upstreams *set, size_t i);

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns everything that lives as long as the process, and carries news from one to another: sources
+ * to upstreams, verdicts to upstreams, accepted sockets to connections.
+ */
+#include "prism/daemon.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "prism/checker.h"
+#include "prism/commands.h"
+#include "prism/conns.h"
+#include "prism/listener.h"
+#include "prism/reload.h"
+#include "prism/sources.h"
+
+/* Descriptors that are not for connections: listeners, control clients, the probe process, files.
+ */
+#define RESERVED_FDS 48
+/* Of a descriptor budget: two sockets a connection, and for one in four a pipe (conns.c). */
+#define FDS_PER_2_CONNECTIONS 5
+
+/* After SIGTERM what still speaks is cut off. */
+#define STOP_LIMIT_S 5.0
+
+enum daemon_phase {
+	DAEMON_RUNNING,
+	DAEMON_CHECKING, /* what would follow is being tried */
+	DAEMON_LEAVING,  /* the loop ends for daemon_exec() */
+	DAEMON_STOPPING, /* connections end, then the process */
+};
+
+struct daemon {
+	struct loop *loop;
+	struct config *config;
+	const struct daemon_start *start;
+	enum daemon_phase phase;
+	struct listeners *listeners;
+	struct upstreams *upstreams;
+	struct conns *conns;
+	struct sources *sources;
+	struct checker *checker;
+	struct commands *commands;
+	struct reload_check *check;
+	ev_timer stop_limit;
+
+	struct report_listener report_listeners[CONFIG_LISTEN_MAX];
+	struct report_source report_sources[ENDPOINTS_N_SOURCES];
+	struct upstream *report_upstreams[BALANCE_MAX];
+};
+
+/* --- news ---------------------------------------------------------------------------------------
+ */
+
+static bool has_room_cb(void *userdata)
+{
+	const struct daemon *d = userdata;
+
+	return conns_have_room(d->conns);
+}
+
+static void accepted_cb(int fd, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	conns_accept(d->conns, fd);
+}
+
+static const struct listeners_callbacks listeners_callbacks = {
+    .has_room = has_room_cb,
+    .accepted = accepted_cb,
+};
+
+static void room_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+
+	if (d->phase != DAEMON_STOPPING)
+		listeners_resume(d->listeners);
+	else if (conns_count(d->conns).connections == 0)
+		loop_stop(d->loop, EXIT_SUCCESS);
+}
+
+static void usable_cb(bool usable, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	if (usable)
+		log_notice("upstreams_usable", "upstreams=%zu", upstreams_n(d->upstreams));
+	else
+		log_error("upstreams_unusable",
+		          "upstreams=%zu reason=\"none answers; all are still tried for each client\"",
+		          upstreams_n(d->upstreams));
+	if (d->config->when_down != CONFIG_WHEN_DOWN_REFUSE || d->phase != DAEMON_RUNNING)
+		return;
+	if (usable)
+		(void) listeners_open(d->listeners, d->config->listen, d->config->n_listen);
+	else
+		listeners_close(d->listeners);
+}
+
+static void verified_cb(const struct endpoint *endpoint, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	sources_on_verified(d->sources, endpoint);
+}
+
+static const struct upstreams_callbacks upstreams_callbacks = {
+    .usable = usable_cb,
+    .verified = verified_cb,
+};
+
+static void sources_changed_cb(const struct endpoints_merged *merged, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	if (merged->n_loops + merged->n_dropped > 0)
+		log_warning("upstreams_left_out",
+		            "loops=%zu too_many=%zu reason=\"a listener of prism itself cannot be an "
+		            "upstream\"",
+		            merged->n_loops, merged->n_dropped);
+	upstreams_set_list(d->upstreams, merged);
+}
+
+static void verdict_cb(uint64_t id, enum judge_evidence evidence, const char *reason,
+                       int64_t rtt_us, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	upstreams_on_verdict(d->upstreams, id, evidence, reason, rtt_us);
+}
+
+static void endpoints_cb(enum endpoints_source source, const struct endpoints_list *list,
+                         void *userdata)
+{
+	struct daemon *d = userdata;
+
+	sources_update(d->sources, source, list);
+}
+
+static void checker_lost_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+
+	upstreams_on_checker_lost(d->upstreams);
+}
+
+static const struct checker_callbacks checker_callbacks = {
+    .verdict = verdict_cb,
+    .endpoints = endpoints_cb,
+    .lost = checker_lost_cb,
+};
+
+/* --- what the image before this one left --------------------------------------------------------
+ */
+
+struct inheritance {
+	struct daemon *daemon;
+	struct endpoints_list known;
+	unsigned connections;
+};
+
+static void inherit_listener_cb(int fd, const struct endpoint *at UNUSED, void *userdata)
+{
+	struct inheritance *i = userdata;
+
+	listeners_inherit(i->daemon->listeners, fd);
+}
+
+static void inherit_upstream_cb(const struct handover_upstream *u, void *userdata)
+{
+	struct inheritance *i = userdata;
+
+	upstreams_restore(i->daemon->upstreams, u);
+	if (judge_is_usable(u->state) && i->known.n < ENDPOINTS_MAX)
+		i->known.items[i->known.n++] = u->endpoint;
+}
+
+static void inherit_conn_cb(const struct handover_conn *conn, void *userdata)
+{
+	struct inheritance *i = userdata;
+
+	conns_restore(i->daemon->conns, conn);
+	i->connections++;
+}
+
+static void inherit(struct daemon *d, const struct handover *handover)
+{
+	static const struct handover_reader_ops ops = {
+	    .listener = inherit_listener_cb,
+	    .upstream = inherit_upstream_cb,
+	    .conn = inherit_conn_cb,
+	};
+	struct inheritance i = {.daemon = d};
+	int r;
+
+	r = handover_read(handover, &ops, &i);
+	if (r < 0)
+		log_error_errno(r, "handover_garbled", "connections=%u", i.connections);
+	/* Discovery begins anew, and must not have to before these are used. */
+	sources_update(d->sources, ENDPOINTS_LASTGOOD, &i.known);
+	log_info("handover", "connections=%u upstreams=%zu", i.connections, i.known.n);
+}
+
+/* --- beginning ----------------------------------------------------------------------------------
+ */
+
+static unsigned max_connections(const struct config *config)
+{
+	unsigned wanted = config->limits.max_connections;
+	struct rlimit limit;
+	rlim_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void) setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	(void) getrlimit(RLIMIT_NOFILE, &limit);
+	room = limit.rlim_cur > RESERVED_FDS ? limit.rlim_cur - RESERVED_FDS : 0;
+	room = MIN(MAX(room * 2 / FDS_PER_2_CONNECTIONS, (rlim_t) 1), (rlim_t) 1000000);
+	if (wanted > room)
+		log_warning("connections_limited",
+		            "wanted=%u max=%u reason=\"RLIMIT_NOFILE allows no more: raise LimitNOFILE=\"",
+		            wanted, (unsigned) room);
+	return wanted == 0 || wanted > room ? (unsigned) room : wanted;
+}
+
+static int start_checker(struct daemon *d)
+{
+	int r;
+
+	r = checker_new(loop_ev(d->loop), d->start->probe_program, d->config, &checker_callbacks, d,
+	                &d->checker);
+	if (r < 0)
+		return log_error_errno(r, "probe_process_failed", "program=%s", d->start->probe_program);
+	upstreams_set_checker(d->upstreams, d->checker);
+	return 0;
+}
+
+static int make_parts(struct daemon *d)
+{
+	struct ev_loop *ev = loop_ev(d->loop);
+	int r;
+
+	d->listeners = listeners_new(ev, &listeners_callbacks, d);
+	listeners_inherit_from_systemd(d->listeners);
+	r = upstreams_new(ev, d->config, &upstreams_callbacks, d, &d->upstreams);
+	if (r < 0)
+		return log_error_errno(r, "upstreams_failed", "reason=\"cannot make the table\"");
+	d->conns = conns_new(ev, d->config, d->upstreams, max_connections(d->config), room_cb, d);
+	r = sources_new(ev, d->config, sources_changed_cb, d, &d->sources);
+	return r < 0 ? log_error_errno(r, "sources_failed", "reason=\"cannot watch the sources\"") : 0;
+}
+
+int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
+               const struct handover *handover, struct daemon **ret_daemon)
+{
+	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
+	int r;
+
+	d->loop = loop;
+	d->config = config;
+	d->start = start;
+	ev_init(&d->stop_limit, NULL);
+	r = make_parts(d);
+	if (r < 0)
+		return r;
+	if (handover != NULL)
+		inherit(d, handover);
+	r = listeners_open(d->listeners, config->listen, config->n_listen);
+	if (r < 0)
+		return r;
+	r = start_checker(d);
+	if (r < 0)
+		return r;
+	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
+	if (r < 0)
+		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
+	*ret_daemon = TAKE_PTR(d);
+	return 0;
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (d == NULL)
+		return;
+	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+	reload_check_free(d->check);
+	commands_free(d->commands);
+	checker_free(d->checker);
+	sources_free(d->sources);
+	conns_free(d->conns);
+	upstreams_free(d->upstreams);
+	listeners_free(d->listeners);
+	config_free(d->config);
+	free(d);
+}
+
+/* --- becoming another process -------------------------------------------------------------------
+ */
+
+static void checked_cb(bool good, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	reload_check_free(TAKE_PTR(d->check));
+	if (d->phase != DAEMON_CHECKING)
+		return;
+	if (!good) {
+		log_error("reload_refused", "reason=\"what is on disk would not start, see above; the "
+		                            "running configuration stays\"");
+		d->phase = DAEMON_RUNNING;
+		loop_notify(d->loop, "READY=1");
+		return;
+	}
+	d->phase = DAEMON_LEAVING;
+	loop_stop(d->loop, EXIT_SUCCESS);
+}
+
+void daemon_reload(struct daemon *d)
+{
+	int r;
+
+	if (d->phase != DAEMON_RUNNING)
+		return;
+	r = reload_check_new(loop_ev(d->loop), d->start->self, d->start->argv, checked_cb, d,
+	                     &d->check);
+	if (r < 0) {
+		log_error_errno(r, "reload_refused", "path=%s", d->start->self);
+		return;
+	}
+	d->phase = DAEMON_CHECKING;
+	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
+}
+
+bool daemon_wants_exec(const struct daemon *d)
+{
+	return d->phase == DAEMON_LEAVING;
+}
+
+static void write_upstreams(const struct daemon *d, struct handover_writer *writer)
+{
+	for (size_t i = 0; i < upstreams_n(d->upstreams); i++) {
+		const struct upstream *u = upstreams_get(d->upstreams, i);
+
+		handover_write_upstream(writer, &(struct handover_upstream){
+		                                    .endpoint = u->endpoint,
+		                                    .state = u->judge.state,
+		                                    .since_us = u->judge.since_us,
+		                                    .rtt_us = u->rtt.smoothed_us,
+		                                    .drained = u->drained,
+		                                    .reason = u->judge.reason,
+		                                });
+	}
+}
+
+static void write_config(const struct daemon *d, struct handover_writer *writer)
+{
+	AUTO(free) char *yaml = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&yaml, &len);
+
+	if (out == NULL)
+		return;
+	config_print(d->config, out);
+	(void) fclose(out);
+	handover_write_config(writer, yaml, len);
+}
+
+static int write_all(const struct daemon *d, struct handover_writer *writer)
+{
+	write_config(d, writer);
+	for (size_t i = 0; i < listeners_n(d->listeners); i++) {
+		struct endpoint at = listeners_endpoint(d->listeners, i);
+
+		if (listeners_fd(d->listeners, i) >= 0)
+			handover_write_listener(writer, listeners_fd(d->listeners, i), &at);
+	}
+	write_upstreams(d, writer);
+	conns_save(d->conns, writer);
+	return handover_arm(writer);
+}
+
+void daemon_exec(struct daemon *d)
+{
+	AUTO(handover_writer_free) struct handover_writer *writer = NULL;
+	int r;
+
+	assert(d->phase == DAEMON_LEAVING);
+	r = handover_writer_new(&writer);
+	if (r == 0)
+		r = write_all(d, writer);
+	if (r == 0) {
+		/* It has no part in what follows. */
+		upstreams_set_checker(d->upstreams, NULL);
+		checker_free(TAKE_PTR(d->checker));
+		(void) execv(d->start->self, d->start->argv);
+		r = -errno;
+	}
+	log_error_errno(r, "exec_failed", "path=%s reason=\"this process goes on\"", d->start->self);
+	if (writer != NULL)
+		handover_cancel(writer);
+	d->phase = DAEMON_RUNNING;
+	if (d->checker == NULL)
+		(void) start_checker(d);
+	loop_notify(d->loop, "READY=1");
+}
+
+/* --- ending -------------------------------------------------------------------------------------
+ */
+
+static void stop_limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct daemon *d = CONTAINER_OF(w, struct daemon, stop_limit);
+
+	log_info("stop_limit", "connections=%u", conns_count(d->conns).connections);
+	loop_stop(d->loop, EXIT_SUCCESS);
+}
+
+void daemon_stop(struct daemon *d)
+{
+	if (d->phase == DAEMON_STOPPING)
+		return;
+	d->phase = DAEMON_STOPPING;
+	loop_notify(d->loop, "STOPPING=1");
+	log_info("stopping", "connections=%u", conns_count(d->conns).connections);
+	listeners_close(d->listeners);
+	conns_leave(d->conns);
+	if (conns_count(d->conns).connections == 0) {
+		loop_stop(d->loop, EXIT_SUCCESS);
+		return;
+	}
+	ev_timer_init(&d->stop_limit, stop_limit_cb, STOP_LIMIT_S, 0.);
+	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
+}
+
+/* --- for the commands ---------------------------------------------------------------------------
+ */
+
+static struct report_totals totals(const struct daemon *d)
+{
+	struct conns_counts c = conns_count(d->conns);
+
+	return (struct report_totals){
+	    .connections = c.connections,
+	    .max_connections = conns_max(d->conns),
+	    .dialling = c.dialling,
+	    .pipes = c.pipes,
+	    .accepted = c.accepted,
+	    .failed = c.failed,
+	    .evicted = c.evicted,
+	    .shed = c.shed,
+	    .accept_pauses = listeners_pauses(d->listeners),
+	    .closed_idle = c.closed_idle,
+	    .closed_half = c.closed_half,
+	    .closed_aged = c.closed_aged,
+	    .bytes_up = c.bytes_up,
+	    .bytes_down = c.bytes_down,
+	};
+}
+
+void daemon_report(struct daemon *d, struct report *ret)
+{
+	*ret = (struct report){
+	    .listeners = d->report_listeners,
+	    .upstreams = d->report_upstreams,
+	    .n_upstreams = upstreams_n(d->upstreams),
+	    .sources = d->report_sources,
+	    .totals = totals(d),
+	    .accepting = !listeners_are_paused(d->listeners),
+	    .probing = d->checker != NULL && checker_is_running(d->checker),
+	    .probe_restarts = d->checker != NULL ? checker_restarts(d->checker) : 0,
+	    .checks = d->config->health.enabled,
+	    .now_us = mono_now_us(),
+	    .notes = (const char *const *) d->config->notes,
+	    .n_notes = d->config->n_notes,
+	};
+	for (size_t i = 0; i < listeners_n(d->listeners); i++) {
+		d->report_listeners[ret->n_listeners++] = (struct report_listener){
+		    .endpoint = listeners_endpoint(d->listeners, i),
+		    .open = listeners_fd(d->listeners, i) >= 0,
+		};
+	}
+	for (size_t i = 0; i < ret->n_upstreams; i++)
+		d->report_upstreams[i] = upstreams_get(d->upstreams, i);
+	for (enum endpoints_source s = 0; s < ENDPOINTS_N_SOURCES; s++) {
+		const char *error = sources_error(d->sources, s);
+
+		if (error[0] == '\0' && d->checker != NULL)
+			error = checker_source_error(d->checker, s);
+		if (sources_count(d->sources, s) > 0 || error[0] != '\0')
+			d->report_sources[ret->n_sources++] = (struct report_source){
+			    .source = s, .n = sources_count(d->sources, s), .error = error};
+	}
+}
+
+int daemon_drain(struct daemon *d, const char *upstream, bool drained)
+{
+	return upstreams_drain(d->upstreams, upstream, drained);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One attempt an upstream, in a row that stays as it was at the start. An attempt is spent when it
+ * has failed or won; one that merely lost the race may be tried again. All of it lives for the time
+ * of a handshake or two, so that an established connection pays nothing for it.
+ */
+#include "prism/dial.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+
+/*
+ * A peer that died without a word: while data waits for an answer the connection ends after
+ * USER_TIMEOUT, and when nothing is under way the probes begin after KEEP_IDLE and the next one
+ * finds USER_TIMEOUT exceeded (tcp(7); tcp_keepalive_timer() in the kernel): 13 s.
+ */
+#define USER_TIMEOUT_MS 10000
+#define KEEP_IDLE_S 10
+#define KEEP_INTERVAL_S 3
+#define KEEP_COUNT 3
+
+/* Ports from which the kernel takes the near end of a connection, if nobody changed it (ip(7)).
+ * Only a connection to one of these can meet itself. */
+#define EPHEMERAL_PORT_MIN 1024
+
+struct attempt {
+	ev_io io; /* active: under way */
+	struct dial *dial;
+	struct upstream *upstream;
+	int64_t started_us;
+	bool spent;
+};
+
+struct dial {
+	struct ev_loop *ev;
+	struct upstreams *upstreams;
+	const struct config_connect *config;
+	dial_done_fn done;
+	void *userdata;
+	ev_timer hedge;  /* the next attempt */
+	ev_timer budget; /* the end; or at once, when all has failed already */
+	int error;       /* of the last failure */
+	size_t n;
+	struct attempt attempts[];
+};
+
+/* --- one attempt --------------------------------------------------------------------------------
+ */
+
+static bool is_under_way(const struct attempt *a)
+{
+	return ev_is_active(&a->io);
+}
+
+/* Ends it and hands the socket over. */
+static int take_socket(struct attempt *a)
+{
+	int fd = a->io.fd;
+
+	ev_io_stop(a->dial->ev, &a->io);
+	return fd;
+}
+
+static void abandon(struct attempt *a)
+{
+	(void) close(take_socket(a));
+	upstreams_release(a->dial->upstreams, a->upstream);
+}
+
+static void abandon_all(struct dial *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (is_under_way(&d->attempts[i]))
+			abandon(&d->attempts[i]);
+	}
+}
+
+/* What speaks of the upstream, and not of this machine. */
+static bool is_evidence(int error)
+{
+	return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH ||
+	       error == ETIMEDOUT || error == ECONNRESET || error == EHOSTDOWN;
+}
+
+static struct attempt *find_next(struct dial *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (!d->attempts[i].spent && !is_under_way(&d->attempts[i]))
+			return &d->attempts[i];
+	}
+	return NULL;
+}
+
+static void fail(struct attempt *a, int error)
+{
+	struct dial *d = a->dial;
+
+	a->spent = true;
+	d->error = error;
+	if (find_next(d) != NULL)
+		a->upstream->counts.retries++;
+	if (is_evidence(error))
+		upstreams_tell(d->upstreams, a->upstream, JUDGE_CONNECT_FAILED, strerror(error));
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+	(void) setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+static int open_socket(const struct upstream *upstream)
+{
+	int fd = socket(upstream->endpoint.addr.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
+	return fd;
+}
+
+static bool begin(struct attempt *a)
+{
+	struct dial *d = a->dial;
+	struct sockaddr_storage address;
+	socklen_t len = endpoint_to_sockaddr(&a->upstream->endpoint, &address);
+	int fd;
+
+	fd = open_socket(a->upstream);
+	if (fd < 0) {
+		fail(a, -fd);
+		return false;
+	}
+	if (connect(fd, (struct sockaddr *) &address, len) < 0 && errno != EINPROGRESS) {
+		int error = errno;
+
+		(void) close(fd);
+		fail(a, error);
+		return false;
+	}
+	a->started_us = mono_now_us();
+	upstreams_take(a->upstream);
+	ev_io_set(&a->io, fd, EV_WRITE);
+	ev_io_start(d->ev, &a->io);
+	return true;
+}
+
+/* A connection to a port that nobody listens on may meet its own opening half (RFC 9293, 3.5). */
+static bool met_itself(int fd, const struct endpoint *to)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	struct endpoint near;
+
+	return to->port >= EPHEMERAL_PORT_MIN &&
+	       getsockname(fd, (struct sockaddr *) &address, &len) == 0 &&
+	       endpoint_from_sockaddr((struct sockaddr *) &address, &near) == 0 &&
+	       endpoint_equal(&near, to);
+}
+
+/* --- the race -----------------------------------------------------------------------------------
+ */
+
+static bool any_under_way(const struct dial *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (is_under_way(&d->attempts[i]))
+			return true;
+	}
+	return false;
+}
+
+static struct attempt *latest(struct dial *d)
+{
+	struct attempt *found = NULL;
+
+	for (size_t i = 0; i < d->n; i++) {
+		struct attempt *a = &d->attempts[i];
+
+		if (is_under_way(a) && (found == NULL || a->started_us >= found->started_us))
+			found = a;
+	}
+	return found;
+}
+
+static void finish(struct dial *d, int fd, struct upstream *upstream)
+{
+	ev_timer_stop(d->ev, &d->hedge);
+	ev_timer_stop(d->ev, &d->budget);
+	abandon_all(d);
+	d->done(fd, upstream, d->userdata);
+}
+
+/* The budget is for all of them: with many the steps are shorter. */
+static double hedge_delay(const struct dial *d)
+{
+	return mono_to_ev(MIN(d->config->hedge_us, d->config->budget_us / (int64_t) (d->n + 1)));
+}
+
+/* Starts the next one that can be started. False: there is none, and none is under way. */
+static bool go_on(struct dial *d)
+{
+	struct attempt *a;
+
+	while ((a = find_next(d)) != NULL) {
+		if (!begin(a))
+			continue;
+		d->hedge.repeat = hedge_delay(d);
+		ev_timer_again(d->ev, &d->hedge);
+		return true;
+	}
+	ev_timer_stop(d->ev, &d->hedge);
+	return any_under_way(d);
+}
+
+static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+{
+	struct attempt *a = CONTAINER_OF(w, struct attempt, io);
+	struct dial *d = a->dial;
+	socklen_t len = sizeof(int);
+	int error = 0;
+	int fd;
+
+	if (getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	if (error == 0 && met_itself(a->io.fd, &a->upstream->endpoint))
+		error = ECONNREFUSED;
+	if (error == 0) {
+		fd = take_socket(a);
+		a->spent = true;
+		upstreams_tell_connected(d->upstreams, a->upstream, mono_now_us() - a->started_us);
+		finish(d, fd, a->upstream);
+		return;
+	}
+	abandon(a);
+	fail(a, error);
+	if (!go_on(d))
+		finish(d, -d->error, NULL);
+}
+
+static void hedge_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct dial *d = CONTAINER_OF(w, struct dial, hedge);
+	struct attempt *slow = latest(d);
+
+	if (slow != NULL)
+		upstreams_tell(d->upstreams, slow->upstream, JUDGE_CONNECT_SLOW,
+		               "no answer to a connection attempt");
+	if (find_next(d) != NULL && slow != NULL)
+		slow->upstream->counts.hedges++;
+	if (!go_on(d))
+		finish(d, -d->error, NULL);
+}
+
+static void budget_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct dial *d = CONTAINER_OF(w, struct dial, budget);
+
+	for (size_t i = 0; i < d->n; i++) {
+		struct attempt *a = &d->attempts[i];
+
+		if (!is_under_way(a))
+			continue;
+		a->spent = true;
+		d->error = ETIMEDOUT;
+	}
+	finish(d, -d->error, NULL);
+}
+
+/* --- outside ------------------------------------------------------------------------------------
+ */
+
+struct dial *dial_new(struct ev_loop *ev, struct upstreams *upstreams,
+                      const struct config_connect *config, dial_done_fn done, void *userdata)
+{
+	struct upstream *order[BALANCE_MAX];
+	size_t n = upstreams_order(upstreams, order);
+	struct dial *d = calloc(1, sizeof(*d) + n * sizeof(d->attempts[0]));
+
+	if (d == NULL) {
+		for (size_t i = 0; i < n; i++)
+			upstreams_unref(upstreams, order[i]);
+		return NULL;
+	}
+	d->ev = ev;
+	d->upstreams = upstreams;
+	d->config = config;
+	d->done = done;
+	d->userdata = userdata;
+	d->error = ENETUNREACH;
+	d->n = n;
+	for (size_t i = 0; i < n; i++) {
+		d->attempts[i].dial = d;
+		d->attempts[i].upstream = order[i];
+		ev_init(&d->attempts[i].io, attempt_cb);
+	}
+	ev_init(&d->hedge, hedge_cb);
+	ev_init(&d->budget, budget_cb);
+	return d;
+}
+
+void dial_free(struct dial *d)
+{
+	if (d == NULL)
+		return;
+	ev_timer_stop(d->ev, &d->hedge);
+	ev_timer_stop(d->ev, &d->budget);
+	abandon_all(d);
+	for (size_t i = 0; i < d->n; i++)
+		upstreams_unref(d->upstreams, d->attempts[i].upstream);
+	free(d);
+}
+
+bool dial_has_more(const struct dial *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (!d->attempts[i].spent)
+			return true;
+	}
+	return false;
+}
+
+bool dial_start(struct dial *d)
+{
+	bool goes_on;
+
+	if (d->n > 0 && !dial_has_more(d))
+		return false;
+	goes_on = go_on(d);
+	/* What has failed already is told from the loop, as everything is. */
+	ev_timer_set(&d->budget, goes_on ? mono_to_ev(d->config->budget_us) : 0., 0.);
+	ev_timer_start(d->ev, &d->budget);
+	return true;
+}

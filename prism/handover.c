@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes through stdio into a memfd, and notes every descriptor that it names; reads the whole of
+ * it into memory and goes over the lines. A number that names no open descriptor is dropped by
+ * whoever would use it.
+ */
+#include "prism/handover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+
+#define FIRST_LINE "prism 1\n"
+#define WORDS_MAX 32
+#define FD_NONE (-1)
+
+/* --- writing ------------------------------------------------------------------------------------
+ */
+
+struct handover_writer {
+	FILE *file;
+	int *fds; /* named in it */
+	size_t n_fds, size;
+};
+
+int handover_writer_new(struct handover_writer **ret_writer)
+{
+	struct handover_writer *w;
+	FILE *file;
+	int fd;
+
+	fd = memfd_create("prism-handover", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	file = fdopen(fd, "w");
+	if (file == NULL) {
+		(void) close(fd);
+		return -ENOMEM;
+	}
+	w = NEW0(struct handover_writer);
+	w->file = file;
+	(void) fputs(FIRST_LINE, file);
+	*ret_writer = w;
+	return 0;
+}
+
+void handover_writer_free(struct handover_writer *w)
+{
+	if (w == NULL)
+		return;
+	(void) fclose(w->file);
+	free(w->fds);
+	free(w);
+}
+
+static int name_fd(struct handover_writer *w, int fd)
+{
+	if (w->n_fds == w->size) {
+		w->size = w->size == 0 ? 64 : 2 * w->size;
+		w->fds = xreallocarray(w->fds, w->size, sizeof(w->fds[0]));
+	}
+	w->fds[w->n_fds++] = fd;
+	return fd;
+}
+
+void handover_write_config(struct handover_writer *w, const char *yaml, size_t len)
+{
+	(void) fprintf(w->file, "config bytes=%zu\n", len);
+	(void) fwrite(yaml, 1, len, w->file);
+}
+
+void handover_write_listener(struct handover_writer *w, int fd, const struct endpoint *at)
+{
+	char text[ENDPOINT_TEXT_MAX];
+
+	(void) fprintf(w->file, "listener fd=%d at=%s\n", name_fd(w, fd), endpoint_format(at, text));
+}
+
+void handover_write_upstream(struct handover_writer *w, const struct handover_upstream *u)
+{
+	char text[ENDPOINT_TEXT_MAX];
+
+	(void) fprintf(w->file,
+	               "upstream at=%s state=%s since=%" PRId64 " rtt=%" PRId64
+	               " drained=%d reason=%zu\n%s",
+	               endpoint_format(&u->endpoint, text), judge_state_name(u->state), u->since_us,
+	               u->rtt_us, u->drained, strlen(u->reason), u->reason);
+}
+
+static void write_flow(struct handover_writer *w, const char *name, const struct handover_flow *f)
+{
+	if (f->ended)
+		(void) fprintf(w->file, " %s_ended=1", name);
+	if (f->shut)
+		(void) fprintf(w->file, " %s_shut=1", name);
+	if (f->pipe_read != FD_NONE)
+		(void) fprintf(w->file, " %s_pipe_read=%d %s_pipe_write=%d %s_pipe_bytes=%zu", name,
+		               name_fd(w, f->pipe_read), name, name_fd(w, f->pipe_write), name,
+		               f->pipe_bytes);
+	if (f->held_len > 0)
+		(void) fprintf(w->file, " %s_held=%zu", name, f->held_len);
+}
+
+static void write_held(struct handover_writer *w, const struct handover_flow *f)
+{
+	if (f->held_len > 0)
+		(void) fwrite(f->held, 1, f->held_len, w->file);
+}
+
+void handover_write_conn(struct handover_writer *w, const struct handover_conn *c)
+{
+	char text[ENDPOINT_TEXT_MAX];
+
+	(void) fprintf(w->file, "conn client=%d born=%" PRId64 " moved=%" PRId64 " place=%u",
+	               name_fd(w, c->client_fd), c->born_us, c->moved_us, c->place);
+	if (c->server_fd != FD_NONE)
+		(void) fprintf(w->file, " server=%d at=%s", name_fd(w, c->server_fd),
+		               endpoint_format(&c->upstream, text));
+	write_flow(w, "up", &c->up);
+	write_flow(w, "down", &c->down);
+	(void) fputc('\n', w->file);
+	write_held(w, &c->up);
+	write_held(w, &c->down);
+}
+
+static int set_cloexec(int fd, bool on)
+{
+	return fcntl(fd, F_SETFD, on ? FD_CLOEXEC : 0) < 0 ? -errno : 0;
+}
+
+int handover_arm(struct handover_writer *w)
+{
+	char number[16];
+	int r = 0;
+
+	if (fflush(w->file) != 0 || ferror(w->file))
+		return -EIO;
+	for (size_t i = 0; i < w->n_fds && r == 0; i++)
+		r = set_cloexec(w->fds[i], false);
+	if (r == 0)
+		r = set_cloexec(fileno(w->file), false);
+	(void) snprintf(number, sizeof(number), "%d", fileno(w->file));
+	if (r == 0 && setenv(HANDOVER_ENV, number, 1) < 0)
+		r = -errno;
+	return r;
+}
+
+void handover_cancel(struct handover_writer *w)
+{
+	(void) unsetenv(HANDOVER_ENV);
+	for (size_t i = 0; i < w->n_fds; i++)
+		(void) set_cloexec(w->fds[i], true);
+	(void) set_cloexec(fileno(w->file), true);
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+struct handover {
+	char *text;
+	size_t len;
+};
+
+/* One line, taken apart, and the bytes behind it. */
+struct line {
+	char copy[1024];
+	const char *kind;
+	const char *keys[WORDS_MAX];
+	const char *values[WORDS_MAX];
+	size_t n;
+	const char *bytes;
+	size_t bytes_left; /* of the text behind the line */
+};
+
+static int read_all(int fd, struct handover *h)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < 0 || (uint64_t) st.st_size > HANDOVER_BYTES_MAX)
+		return -EFBIG;
+	h->text = xcalloc(1, (size_t) st.st_size + 1);
+	while (h->len < (size_t) st.st_size) {
+		ssize_t n = pread(fd, h->text + h->len, (size_t) st.st_size - h->len, (off_t) h->len);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		h->len += (size_t) n;
+	}
+	return 0;
+}
+
+int handover_open(struct handover **ret_handover)
+{
+	AUTO(handover_free) struct handover *h = NULL;
+	AUTO(close) int fd = -1;
+	const char *number = getenv(HANDOVER_ENV);
+	int r;
+
+	if (number == NULL)
+		return -ENOENT;
+	fd = atoi(number);
+	(void) unsetenv(HANDOVER_ENV);
+	h = NEW0(struct handover);
+	r = read_all(fd, h);
+	if (r < 0)
+		return r;
+	if (strncmp(h->text, FIRST_LINE, strlen(FIRST_LINE)) != 0)
+		return -EBADMSG;
+	*ret_handover = TAKE_PTR(h);
+	return 0;
+}
+
+void handover_free(struct handover *h)
+{
+	if (h == NULL)
+		return;
+	free(h->text);
+	free(h);
+}
+
+/* 0, or -EBADMSG. *at moves behind the line. */
+static int next_line(const char **at, const char *end, struct line *ret)
+{
+	const char *newline = memchr(*at, '\n', (size_t) (end - *at));
+	size_t len = newline != NULL ? (size_t) (newline - *at) : 0;
+	char *save = NULL, *word;
+
+	if (newline == NULL || len >= sizeof(ret->copy))
+		return -EBADMSG;
+	memcpy(ret->copy, *at, len);
+	ret->copy[len] = '\0';
+	*at = newline + 1;
+	ret->bytes = *at;
+	ret->bytes_left = (size_t) (end - *at);
+	ret->n = 0;
+	ret->kind = strtok_r(ret->copy, " ", &save);
+	if (ret->kind == NULL)
+		return -EBADMSG;
+	while ((word = strtok_r(NULL, " ", &save)) != NULL && ret->n < WORDS_MAX) {
+		char *equals = strchr(word, '=');
+
+		if (equals == NULL)
+			return -EBADMSG;
+		*equals = '\0';
+		ret->keys[ret->n] = word;
+		ret->values[ret->n++] = equals + 1;
+	}
+	return 0;
+}
+
+static const char *find(const struct line *l, const char *prefix, const char *key)
+{
+	size_t len = strlen(prefix);
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (strncmp(l->keys[i], prefix, len) == 0 && strcmp(l->keys[i] + len, key) == 0)
+			return l->values[i];
+	}
+	return NULL;
+}
+
+static int64_t number(const struct line *l, const char *prefix, const char *key, int64_t otherwise)
+{
+	const char *value = find(l, prefix, key);
+
+	return value != NULL ? strtoll(value, NULL, 10) : otherwise;
+}
+
+/* The descriptor of this name, close-on-exec again. */
+static int descriptor(const struct line *l, const char *prefix, const char *key)
+{
+	int fd = (int) number(l, prefix, key, FD_NONE);
+
+	return fd >= 0 && set_cloexec(fd, true) == 0 ? fd : FD_NONE;
+}
+
+/* The bytes behind the line of which `key` says how many; NULL when they are not there. */
+static const char *take_bytes(struct line *l, const char *prefix, const char *key, size_t *ret_len)
+{
+	int64_t len = number(l, prefix, key, 0);
+	const char *bytes = l->bytes;
+
+	if (len < 0 || (uint64_t) len > l->bytes_left)
+		return NULL;
+	l->bytes += len;
+	l->bytes_left -= (size_t) len;
+	*ret_len = (size_t) len;
+	return bytes;
+}
+
+static int read_config(struct line *l, const struct handover_reader_ops *ops, void *userdata)
+{
+	size_t len;
+	const char *yaml = take_bytes(l, "", "bytes", &len);
+
+	if (yaml == NULL)
+		return -EBADMSG;
+	if (ops->config != NULL)
+		ops->config(yaml, len, userdata);
+	return 0;
+}
+
+static int read_listener(struct line *l, const struct handover_reader_ops *ops, void *userdata)
+{
+	const char *at = find(l, "", "at");
+	struct endpoint endpoint;
+	int fd;
+
+	if (ops->listener == NULL)
+		return 0;
+	fd = descriptor(l, "", "fd");
+	if (at == NULL || fd == FD_NONE || endpoint_parse(at, 0, &endpoint) < 0)
+		return -EBADMSG;
+	ops->listener(fd, &endpoint, userdata);
+	return 0;
+}
+
+static int read_upstream(struct line *l, const struct handover_reader_ops *ops, void *userdata)
+{
+	struct handover_upstream u = {.state = JUDGE_UNKNOWN};
+	const char *at = find(l, "", "at");
+	const char *state = find(l, "", "state");
+	AUTO(free) char *text = NULL;
+	const char *reason;
+	size_t len;
+
+	reason = take_bytes(l, "", "reason", &len);
+	if (reason == NULL || at == NULL || endpoint_parse(at, 0, &u.endpoint) < 0)
+		return -EBADMSG;
+	if (ops->upstream == NULL)
+		return 0;
+	/* A state that another version has and this one does not is as good as none. */
+	(void) judge_state_parse(state != NULL ? state : "", &u.state);
+	text = xstrndup(reason, len);
+	u.reason = text;
+	u.since_us = number(l, "", "since", 0);
+	u.rtt_us = number(l, "", "rtt", 0);
+	u.drained = number(l, "", "drained", 0) != 0;
+	ops->upstream(&u, userdata);
+	return 0;
+}
+
+static bool read_flow(struct line *l, const char *prefix, struct handover_flow *ret)
+{
+	ret->ended = number(l, prefix, "ended", 0) != 0;
+	ret->shut = number(l, prefix, "shut", 0) != 0;
+	ret->pipe_read = descriptor(l, prefix, "pipe_read");
+	ret->pipe_write = descriptor(l, prefix, "pipe_write");
+	ret->pipe_bytes = (size_t) number(l, prefix, "pipe_bytes", 0);
+	ret->held = take_bytes(l, prefix, "held", &ret->held_len);
+	return ret->held != NULL;
+}
+
+static int read_conn(struct line *l, const struct handover_reader_ops *ops, void *userdata)
+{
+	struct handover_conn c = {0};
+	const char *at = find(l, "", "at");
+	bool whole;
+
+	if (ops->conn == NULL)
+		return take_bytes(l, "up_", "held", &c.up.held_len) != NULL &&
+		               take_bytes(l, "down_", "held", &c.down.held_len) != NULL
+		           ? 0
+		           : -EBADMSG;
+	c.client_fd = descriptor(l, "", "client");
+	c.server_fd = descriptor(l, "", "server");
+	c.born_us = number(l, "", "born", 0);
+	c.moved_us = number(l, "", "moved", 0);
+	c.place = (uint16_t) number(l, "", "place", 0);
+	whole = read_flow(l, "up_", &c.up) && read_flow(l, "down_", &c.down);
+	if (!whole || c.client_fd == FD_NONE ||
+	    (c.server_fd != FD_NONE && (at == NULL || endpoint_parse(at, 0, &c.upstream) < 0)))
+		return -EBADMSG;
+	ops->conn(&c, userdata);
+	return 0;
+}
+
+int handover_read(const struct handover *h, const struct handover_reader_ops *ops, void *userdata)
+{
+	static const struct {
+		const char *kind;
+		int (*read)(struct line *l, const struct handover_reader_ops *ops, void *userdata);
+	} kinds[] = {
+	    {"config", read_config},
+	    {"listener", read_listener},
+	    {"upstream", read_upstream},
+	    {"conn", read_conn},
+	};
+	const char *end = h->text + h->len;
+	const char *at = h->text + strlen(FIRST_LINE);
+	struct line l;
+	int r;
+
+	while (at < end) {
+		r = next_line(&at, end, &l);
+		for (size_t i = 0; i < ARRAY_SIZE(kinds) && r == 0; i++) {
+			if (strcmp(kinds[i].kind, l.kind) == 0)
+				r = kinds[i].read(&l, ops, userdata);
+		}
+		if (r < 0)
+			return r;
+		at = l.bytes;
+	}
+	return 0;
+}

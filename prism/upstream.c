@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of upstreams, in the order of the merged list, and the one timer that asks for probes:
+ * it runs for the upstream that is due first. What the evidence means is judge.c's business, what
+ * to do about it balance.c's; here they are brought together, and every change is said once.
+ */
+#include "prism/upstream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+const int64_t upstream_bucket_us[UPSTREAM_BUCKETS] = {
+    100, 250, 500, 1000, 2500, 5000, 25000, 100000, 250000, 1000000,
+};
+
+/* Nodes that start together must not probe together. Upwards only: the interval is a promise. */
+#define JITTER 0.2
+#define LOG_INTERVAL_US (60 * US_PER_S)
+#define LOG_BURST 10
+
+struct entry {
+	struct upstream upstream; /* first: a pointer to it is a pointer to the entry */
+	uint64_t probe_id;        /* 0: none is under way */
+	int64_t probed_us;        /* when the last one was sent; MONO_NEVER: none yet */
+	int64_t due_us;
+	bool listed; /* as it was logged last */
+	struct log_ratelimit log_limit;
+};
+
+struct upstreams {
+	struct ev_loop *ev;
+	const struct upstreams_callbacks *callbacks;
+	void *userdata;
+	struct checker *checker;
+	struct entry *entries[BALANCE_MAX];
+	size_t n;
+	struct judge_rules rules;
+	struct balance_random random;
+	uint64_t last_id;
+	bool usable;
+	ev_timer probe;
+};
+
+static struct entry *entry_of(struct upstream *upstream)
+{
+	return (struct entry *) (void *) upstream;
+}
+
+/* --- leaving ------------------------------------------------------------------------------------
+ */
+
+static bool is_good(const struct upstream *u)
+{
+	return u->from != 0 && !u->drained &&
+	       (u->judge.state == JUDGE_READY || u->judge.state == JUDGE_ALIVE);
+}
+
+static bool is_bad(enum judge_state state)
+{
+	return state == JUDGE_NOT_READY || state == JUDGE_DOWN || state == JUDGE_HUNG ||
+	       state == JUDGE_UNTRUSTED;
+}
+
+/* Connections leave an upstream when there is a better one to go to. */
+static void review_leaving(struct upstreams *set)
+{
+	int64_t now = mono_now_us();
+	bool better = false;
+
+	for (size_t i = 0; i < set->n; i++)
+		better = better || is_good(&set->entries[i]->upstream);
+	for (size_t i = 0; i < set->n; i++) {
+		struct upstream *u = &set->entries[i]->upstream;
+		bool leave = better && (u->from == 0 || u->drained || is_bad(u->judge.state));
+
+		if (leave && u->leaving_since_us == MONO_NEVER)
+			u->leaving_since_us = now;
+		else if (!leave)
+			u->leaving_since_us = MONO_NEVER;
+	}
+}
+
+static void review_usable(struct upstreams *set)
+{
+	bool usable = upstreams_are_usable(set);
+
+	if (usable == set->usable)
+		return;
+	set->usable = usable;
+	set->callbacks->usable(usable, set->userdata);
+}
+
+/* --- probing ------------------------------------------------------------------------------------
+ */
+
+static void arm_probe_timer(struct upstreams *set)
+{
+	int64_t now = mono_now_us();
+	int64_t first = MONO_NEVER;
+
+	ev_timer_stop(set->ev, &set->probe);
+	if (set->checker == NULL)
+		return;
+	for (size_t i = 0; i < set->n; i++) {
+		const struct entry *e = set->entries[i];
+
+		if (e->upstream.from != 0 && e->probe_id == 0)
+			first = MIN(first, e->due_us);
+	}
+	if (first == MONO_NEVER)
+		return;
+	ev_timer_set(&set->probe, mono_to_ev(MAX(first - now, 0)), 0.);
+	ev_timer_start(set->ev, &set->probe);
+}
+
+/* What was learnt may mean that the next probe is due earlier or later. */
+static void set_due(struct upstreams *set, struct entry *e)
+{
+	int64_t interval = judge_probe_interval_us(&e->upstream.judge, &set->rules);
+	double share = (double) (balance_next(&set->random) >> 11) / (double) (UINT64_C(1) << 53);
+
+	e->due_us = e->probed_us == MONO_NEVER
+	                ? mono_now_us()
+	                : e->probed_us + interval + (int64_t) ((double) interval * JITTER * share);
+}
+
+static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct upstreams *set = CONTAINER_OF(w, struct upstreams, probe);
+	int64_t now = mono_now_us();
+
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *e = set->entries[i];
+
+		if (e->upstream.from == 0 || e->probe_id != 0 || e->due_us > now)
+			continue;
+		e->probed_us = now;
+		if (checker_probe(set->checker, ++set->last_id, &e->upstream.endpoint)) {
+			e->probe_id = set->last_id;
+			e->upstream.counts.probes++;
+		} else {
+			e->due_us = now + set->rules.suspect_us;
+		}
+	}
+	arm_probe_timer(set);
+}
+
+/* --- evidence -----------------------------------------------------------------------------------
+ */
+
+static void log_transition(struct entry *e, enum judge_state old)
+{
+	const struct upstream *u = &e->upstream;
+	unsigned suppressed;
+
+	if (!log_ratelimit_allow(&e->log_limit, mono_now_us(), &suppressed))
+		return;
+	log_line(is_bad(u->judge.state) ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "upstream_state",
+	         "upstream=%s old=%s new=%s reason=\"%s\" connections=%u suppressed=%u", u->name,
+	         judge_state_name(old), judge_state_name(u->judge.state), u->judge.reason,
+	         u->connections, suppressed);
+}
+
+static void fold(struct upstreams *set, struct entry *e, enum judge_evidence evidence,
+                 const char *reason)
+{
+	struct upstream *u = &e->upstream;
+	enum judge_state old = u->judge.state;
+
+	if (!judge_fold(&u->judge, &set->rules, evidence, reason, mono_now_us()))
+		return;
+	log_transition(e, old);
+	review_leaving(set);
+	review_usable(set);
+	if (judge_is_usable(u->judge.state) && endpoints_is_discovered(u->from))
+		set->callbacks->verified(&u->endpoint, set->userdata);
+}
+
+void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_evidence evidence,
+                    const char *reason)
+{
+	struct entry *e = entry_of(u);
+	int64_t due = e->due_us;
+
+	if (evidence == JUDGE_CONNECT_FAILED || evidence == JUDGE_CONNECT_SLOW)
+		u->counts.connect_failures++;
+	fold(set, e, evidence, reason);
+	set_due(set, e);
+	/* Every connection comes by here: only what brings the probe forward is worth a timer. */
+	if (e->due_us < due)
+		arm_probe_timer(set);
+	else
+		e->due_us = due;
+}
+
+void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us)
+{
+	size_t i = 0;
+
+	u->counts.connects++;
+	u->counts.connect_us_sum += (uint64_t) MAX(took_us, 0);
+	while (i < UPSTREAM_BUCKETS && took_us > upstream_bucket_us[i])
+		i++;
+	u->counts.connect_buckets[i]++;
+	balance_rtt_add(&u->rtt, took_us);
+}
+
+void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
+                          const char *reason, int64_t rtt_us UNUSED)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *e = set->entries[i];
+
+		if (e->probe_id != id)
+			continue;
+		e->probe_id = 0;
+		if (evidence != JUDGE_PROBE_READY && evidence != JUDGE_PROBE_ALIVE &&
+		    evidence != JUDGE_PROBE_CONNECTED)
+			e->upstream.counts.probe_failures++;
+		fold(set, e, evidence, reason);
+		set_due(set, e);
+		break;
+	}
+	arm_probe_timer(set);
+}
+
+void upstreams_on_checker_lost(struct upstreams *set)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *e = set->entries[i];
+
+		if (e->probe_id == 0)
+			continue;
+		e->probe_id = 0;
+		e->due_us = mono_now_us() + set->rules.suspect_us;
+	}
+	arm_probe_timer(set);
+}
+
+/* --- the table ----------------------------------------------------------------------------------
+ */
+
+struct upstream *upstreams_find(const struct upstreams *set, const struct endpoint *endpoint)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		if (endpoint_equal(&set->entries[i]->upstream.endpoint, endpoint))
+			return &set->entries[i]->upstream;
+	}
+	return NULL;
+}
+
+static struct upstream *add(struct upstreams *set, const struct endpoints_entry *entry)
+{
+	struct entry *e;
+
+	if (set->n == BALANCE_MAX) {
+		log_warning("upstream_refused", "reason=\"more than %d, those that are draining included\"",
+		            BALANCE_MAX);
+		return NULL;
+	}
+	e = NEW0(struct entry);
+	e->upstream.endpoint = entry->endpoint;
+	(void) endpoint_format(&entry->endpoint, e->upstream.name);
+	e->upstream.leaving_since_us = MONO_NEVER;
+	e->probed_us = MONO_NEVER;
+	e->due_us = mono_now_us();
+	e->log_limit = (struct log_ratelimit){.interval_us = LOG_INTERVAL_US, .burst = LOG_BURST};
+	judge_init(&e->upstream.judge, endpoints_is_discovered(entry->from), mono_now_us());
+	set->entries[set->n++] = e;
+	return &e->upstream;
+}
+
+/* Those that no source names and nobody holds. */
+static void remove_unheld(struct upstreams *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *e = set->entries[i];
+
+		if (e->upstream.from != 0 || e->upstream.connections > 0 || e->upstream.refs > 0)
+			set->entries[kept++] = e;
+		else
+			free(e);
+	}
+	set->n = kept;
+}
+
+static void log_lists(struct upstreams *set)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *e = set->entries[i];
+		bool listed = e->upstream.from != 0;
+
+		if (listed != e->listed)
+			log_info(listed ? "upstream_added" : "upstream_removed",
+			         "upstream=%s local=%d state=%s connections=%u", e->upstream.name,
+			         e->upstream.local, judge_state_name(e->upstream.judge.state),
+			         e->upstream.connections);
+		e->listed = listed;
+	}
+}
+
+void upstreams_set_list(struct upstreams *set, const struct endpoints_merged *list)
+{
+	for (size_t i = 0; i < set->n; i++)
+		set->entries[i]->upstream.from = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		struct upstream *u = upstreams_find(set, &list->items[i].endpoint);
+
+		if (u == NULL)
+			u = add(set, &list->items[i]);
+		if (u == NULL)
+			continue;
+		/* What the operator wrote down needs no proof before it is used. */
+		if (u->judge.state == JUDGE_UNVERIFIED && !endpoints_is_discovered(list->items[i].from))
+			judge_init(&u->judge, false, mono_now_us());
+		u->from = list->items[i].from;
+		u->local = list->items[i].local;
+	}
+	log_lists(set);
+	review_leaving(set);
+	remove_unheld(set);
+	review_usable(set);
+	arm_probe_timer(set);
+}
+
+size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static BALANCE_MAX])
+{
+	struct balance_candidate candidates[BALANCE_MAX];
+	size_t order[BALANCE_MAX];
+	size_t n;
+
+	for (size_t i = 0; i < set->n; i++) {
+		const struct upstream *u = &set->entries[i]->upstream;
+
+		candidates[i] = (struct balance_candidate){
+		    .state = u->judge.state,
+		    .rtt_class = u->rtt.class,
+		    .local = u->local,
+		    .drained = u->drained || u->from == 0,
+		    .connections = u->connections,
+		};
+	}
+	n = balance_order(candidates, set->n, &set->random, order);
+	for (size_t i = 0; i < n; i++) {
+		ret_order[i] = &set->entries[order[i]]->upstream;
+		ret_order[i]->refs++;
+	}
+	return n;
+}
+
+void upstreams_unref(struct upstreams *set, struct upstream *u)
+{
+	assert(u->refs > 0);
+	u->refs--;
+	if (u->from == 0)
+		remove_unheld(set);
+}
+
+void upstreams_take(struct upstream *u)
+{
+	u->connections++;
+}
+
+void upstreams_release(struct upstreams *set, struct upstream *u)
+{
+	assert(u->connections > 0);
+	u->connections--;
+	if (u->from == 0)
+		remove_unheld(set);
+}
+
+int upstreams_drain(struct upstreams *set, const char *name, bool drained)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct upstream *u = &set->entries[i]->upstream;
+
+		if (strcmp(u->name, name) != 0 || u->from == 0)
+			continue;
+		if (u->drained != drained)
+			log_notice("upstream_drain", "upstream=%s drained=%d connections=%u", u->name, drained,
+			           u->connections);
+		u->drained = drained;
+		review_leaving(set);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+size_t upstreams_n(const struct upstreams *set)
+{
+	return set->n;
+}
+
+struct upstream *upstreams_get(const struct upstreams *set, size_t i)
+{
+	return &set->entries[i]->upstream;
+}
+
+bool upstreams_are_usable(const struct upstreams *set)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const struct upstream *u = &set->entries[i]->upstream;
+
+		if (u->from != 0 && judge_is_usable(u->judge.state) && u->judge.state != JUDGE_DOWN &&
+		    u->judge.state != JUDGE_HUNG)
+			return true;
+	}
+	return false;
+}
+
+void upstreams_restore(struct upstreams *set, const struct handover_upstream *from)
+{
+	struct upstream *u = upstreams_find(set, &from->endpoint);
+
+	if (u == NULL)
+		u = add(set, &(struct endpoints_entry){.endpoint = from->endpoint});
+	if (u == NULL)
+		return;
+	judge_restore(&u->judge, from->state, from->since_us, from->reason);
+	entry_of(u)->listed = true;
+	if (from->rtt_us > 0)
+		balance_rtt_add(&u->rtt, from->rtt_us);
+	u->drained = from->drained;
+}
+
+/* --- beginning and end --------------------------------------------------------------------------
+ */
+
+int upstreams_new(struct ev_loop *ev, const struct config *config,
+                  const struct upstreams_callbacks *callbacks, void *userdata,
+                  struct upstreams **ret_upstreams)
+{
+	struct upstreams *set;
+	uint64_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t) sizeof(seed) || seed == 0)
+		seed = (uint64_t) mono_now_us() | 1;
+	set = NEW0(struct upstreams);
+	set->ev = ev;
+	set->callbacks = callbacks;
+	set->userdata = userdata;
+	set->rules = (struct judge_rules){
+	    .rise = config->health.rise,
+	    .interval_us = config->health.interval_us,
+	    .suspect_us = config->health.suspect_us,
+	};
+	set->random.state = seed;
+	ev_init(&set->probe, probe_cb);
+	*ret_upstreams = set;
+	return 0;
+}
+
+void upstreams_free(struct upstreams *set)
+{
+	if (set == NULL)
+		return;
+	ev_timer_stop(set->ev, &set->probe);
+	for (size_t i = 0; i < set->n; i++)
+		free(set->entries[i]);
+	free(set);
+}
+
+void upstreams_set_checker(struct upstreams *set, struct checker *checker)
+{
+	set->checker = checker;
+	arm_probe_timer(set);
+}
