@@ -37,6 +37,7 @@ static void test_parse(void)
 	    {"10.0.0.5:", 6443, NULL},
 	    {"10.0.0.5:0", 6443, NULL},
 	    {"10.0.0.5:65536", 0, NULL},
+	    {"10.0.0.5:65537", 0, NULL},
 	    {"10.0.0.5:100000", 0, NULL},
 	    {"10.0.0.5:4294973739", 0, NULL},
 	    {"10.0.0.5:06443", 0, NULL},
@@ -98,6 +99,18 @@ static void test_order(void)
 	}
 }
 
+/* What lies behind the address is no leftover of the caller's stack. */
+static bool rest_is_zero(const struct sockaddr_storage *storage, size_t len)
+{
+	const uint8_t *bytes = (const uint8_t *) storage;
+
+	for (size_t i = len; i < sizeof(*storage); i++) {
+		if (bytes[i] != 0)
+			return false;
+	}
+	return true;
+}
+
 /* The kernel's view, byte by byte, and back. */
 static void test_sockaddr(void)
 {
@@ -110,6 +123,7 @@ static void test_sockaddr(void)
 	CHECK_EQ_INT(endpoint_parse("10.0.0.5:6443", 0, &e), 0);
 	memset(&storage, 0xff, sizeof(storage));
 	CHECK_EQ_INT(endpoint_to_sockaddr(&e, &storage), sizeof(in));
+	CHECK(rest_is_zero(&storage, sizeof(in)));
 	memcpy(&in, &storage, sizeof(in));
 	CHECK_EQ_INT(in.sin_family, AF_INET);
 	CHECK_EQ_INT(in.sin_port, htons(6443));

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "tests/unit/check.h"
+#include "tests/unit/confdocs.h"
 #include "vipd/config.h"
 #include "vipd/config_priv.h"
 
@@ -301,57 +302,6 @@ static void test_files(void)
 	CHECK(chdir(back) == 0 && rmdir(directory) == 0);
 }
 
-/* --- documentation --- */
-
-static bool names_key(const char *page, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *p = strstr(page, key); p != NULL; p = strstr(p + 1, key)) {
-		const char *edges = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-
-		if ((p == page || strchr(edges, p[-1]) == NULL) &&
-		    (p[len] == '\0' || strchr(edges, p[len]) == NULL))
-			return true;
-	}
-	return false;
-}
-
-static unsigned check_keys(const char *path, const char *page, const struct conf_field *fields)
-{
-	unsigned n = 0;
-
-	for (const struct conf_field *f = fields; f != NULL && f->key != NULL; f++) {
-		if (strcmp(f->key, CONF_ANY_KEY) == 0 || (f->flags & CONF_PASS) != 0)
-			continue;
-		n++;
-		if (!CHECK(names_key(page, f->key)))
-			(void) fprintf(stderr, "  %s does not name '%s'\n", path, f->key);
-		n += check_keys(path, page, f->fields);
-	}
-	return n;
-}
-
-static void test_documentation(void)
-{
-	static const char *const paths[] = {"docs/config.md", "docs/man/fairlead.yaml.5"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		AUTO(free) char *page = NULL;
-		unsigned n = 0;
-		size_t len;
-
-		if (!CHECK(file_read(paths[i], 1 << 20, &page, &len) >= 0))
-			continue;
-		for (const struct conf_kind *k = config_kinds; k->kind != NULL; k++) {
-			if (!CHECK(names_key(page, k->kind)))
-				(void) fprintf(stderr, "  %s does not name the kind %s\n", paths[i], k->kind);
-			n += check_keys(paths[i], page, k->fields);
-		}
-		CHECK(n > 40);
-	}
-}
-
 int main(void)
 {
 	test_defaults();
@@ -362,6 +312,6 @@ int main(void)
 	test_own_etcd();
 	test_limit_of_vips();
 	test_files();
-	test_documentation();
+	confdocs_check(config_kinds, 40);
 	return check_result();
 }
