@@ -50,6 +50,8 @@ const char *config_check_url_path(const char *text, char scratch[static CONF_SCR
 
 /* --- addresses --- */
 
+static const char not_an_endpoint[] = "is not an address with a port from 1 to 65535";
+
 /* What nothing can listen on or connect to. */
 static const char *check_sort(const struct addr *addr)
 {
@@ -82,7 +84,7 @@ const char *config_parse_listener(const char *text, struct endpoint *ret_endpoin
 
 	*ret_hint = "such as 127.0.0.1:7445 or [::1]:7445";
 	if (endpoint_parse(text, 0, &endpoint) < 0)
-		return has_port(text) ? "is not an address with a port" : "has no port";
+		return has_port(text) ? not_an_endpoint : "has no port";
 	wrong = check_sort(&endpoint.addr);
 	if (wrong != NULL)
 		return wrong;
@@ -94,6 +96,8 @@ const char *config_parse_listener(const char *text, struct endpoint *ret_endpoin
 
 static const char *check_name(const char *name, const char **ret_hint)
 {
+	struct addr addr;
+
 	if (strlen(name) > CONFIG_HOST_MAX)
 		return "has a host name that is too long";
 	if (conf_has_upper_case(name)) {
@@ -102,6 +106,9 @@ static const char *check_name(const char *name, const char **ret_hint)
 	}
 	if (!conf_is_dns_name(name))
 		return "is neither an address nor a DNS name";
+	/* An address that is good by itself is here because of what stands behind it. */
+	if (addr_parse(name, &addr) >= 0)
+		return "has no valid port";
 	/* 10.0.0 or 10.0.0.256: a name of digits alone is a mistyped address. */
 	if (name[strspn(name, "0123456789.")] == '\0')
 		return "is not a whole IPv4 address";
@@ -127,7 +134,7 @@ static const char *parse_named(const char *text, uint16_t default_port,
 
 	if (strchr(text, '[') != NULL || strchr(text, ']') != NULL ||
 	    (text[len] == ':' && strchr(text + len + 1, ':') != NULL))
-		return "is not an address with a port";
+		return not_an_endpoint;
 	if (len > CONFIG_HOST_MAX)
 		return "has a host name that is too long";
 	memcpy(host.name, text, len);

@@ -58,7 +58,7 @@ static void check_listeners(struct config_reading *reading)
 
 			if (!listeners_clash(a, b))
 				continue;
-			before = conf_enter(reading->conf, "PrismConfig.listen");
+			before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", reading->listen_item[i]);
 			if (endpoint_equal(a, b))
 				conf_error(reading->conf, reading->listen_at[i], NULL, "is there twice");
 			else
@@ -152,7 +152,7 @@ static void check_local(struct config_reading *reading)
 	i = (size_t) (listener - config->listen);
 	if (reading->listen_at[i] != NULL) {
 		at = reading->listen_at[i];
-		before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", i);
+		before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", reading->listen_item[i]);
 	} else if (at != NULL) {
 		before = conf_enter(reading->conf, "%s", reading->kubeprism.port_path);
 	}

@@ -40,10 +40,11 @@ struct kubeprism {
 struct config_reading {
 	struct conf *conf;
 	const struct config_env *env;
-	struct config config;             /* being filled */
-	const struct conf_node *document; /* PrismConfig, or NULL */
-	const struct conf_node *listen_at[CONFIG_LISTEN_MAX];
-	struct written_host *hosts; /* `static` */
+	struct config config;                                 /* being filled */
+	const struct conf_node *document;                     /* PrismConfig, or NULL */
+	const struct conf_node *listen_at[CONFIG_LISTEN_MAX]; /* NULL: a default */
+	size_t listen_item[CONFIG_LISTEN_MAX];                /* of the list that was written */
+	struct written_host *hosts;                           /* `static` */
 	size_t n_hosts;
 	enum local_choice local;
 	const struct conf_node *local_at;

@@ -62,6 +62,7 @@ static void set_listen(struct conf *conf, const struct conf_field *field,
 				conf_error(conf, item, hint, "%s", wrong);
 			} else {
 				reading->listen_at[reading->config.n_listen] = item;
+				reading->listen_item[reading->config.n_listen] = i;
 				reading->config.listen[reading->config.n_listen++] = endpoint;
 			}
 		}
