@@ -34,8 +34,7 @@ pki_up() {
 	for node in "${NODES[@]}"; do
 		pki_issue_etcd "$node" etcd-ca
 		pki_issue "client-$node" etcd-ca "fairlead-$node" "DNS:fairlead"
-		pki_issue "api-$node" cluster-ca kube-apiserver \
-			"DNS:kubernetes,DNS:kubernetes.default,IP:127.0.0.1,IP:10.86.0.${NUMBER[$node]},IP:$VIP"
+		pki_issue_api "$node" cluster-ca
 	done
 	pki_issue client-admin etcd-ca admin "DNS:admin"
 	cp "$PKI/etcd-ca.crt" "$PKI/etcd-trust.crt"
@@ -43,4 +42,10 @@ pki_up() {
 
 pki_issue_etcd() { # NODE AUTHORITY
 	pki_issue "etcd-$1" "$2" "$1" "DNS:$1,DNS:localhost,IP:127.0.0.1,IP:$(mgmt_ip "$1")"
+}
+
+# As kubeadm issues it: for the Service's names and the node's own address.
+pki_issue_api() { # NODE AUTHORITY
+	pki_issue "api-$1" "$2" kube-apiserver "DNS:kubernetes,DNS:kubernetes.default,\
+IP:127.0.0.1,IP:10.86.0.${NUMBER[$1]},IP:fd86::${NUMBER[$1]}${VIP:+,IP:$VIP}"
 }

@@ -20,13 +20,10 @@ mgmt_ip() { # NODE
 }
 
 lan_up() {
-	local bridge host
+	local host
 	ip netns add sw
-	for bridge in lan mgmt; do
-		# Snooping would keep neighbour solicitations from whoever has not joined in time.
-		ip -n sw link add "$bridge" type bridge mcast_snooping 0 forward_delay 0
-		ip -n sw link set "$bridge" up
-	done
+	bridge_up lan
+	bridge_up mgmt
 	ip -n sw address add 10.87.0.1/24 dev mgmt
 	for host in cl obs; do
 		host_up "$host"
@@ -34,6 +31,12 @@ lan_up() {
 	for host in "${NODES[@]}"; do
 		node_up "$host"
 	done
+}
+
+bridge_up() { # BRIDGE
+	# Snooping would keep neighbour solicitations from whoever has not joined in time.
+	ip -n sw link add "$1" type bridge mcast_snooping 0 forward_delay 0
+	ip -n sw link set "$1" up
 }
 
 # A namespace with eth0 on the LAN.
@@ -121,11 +124,14 @@ power_on() { # NODE
 
 node_addresses() {
 	local node
+	echo "--- addresses"
 	for node in "${NODES[@]}"; do
 		[[ -e /run/netns/$node ]] || continue
 		echo "$node: $(ip -n "$node" -brief address show eth0 2>&1)"
 	done
 }
+
+ON_FAILURE+=(node_addresses)
 
 # The nodes whose kernel has the VIP, in order.
 holders() {

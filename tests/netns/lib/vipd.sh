@@ -87,12 +87,6 @@ vipd_resume() { # NODE
 	signal CONT "vipd-$1"
 }
 
-fairlead() { # NODE ARGUMENT...
-	local node=$1
-	shift
-	inside "$node" timeout 5 "$FAIRLEAD" --runtime-dir "$T/run-$node" "$@"
-}
-
 # A field of `vip status` as JSON names it: status n1 .state
 status() { # NODE FILTER
 	fairlead "$1" -o json vip status "$VIP" | jq -r "$2"
@@ -112,6 +106,8 @@ vipd_statuses() {
 		fairlead "$node" -o json vip status 2>&1
 	done
 }
+
+ON_FAILURE+=(vipd_statuses)
 
 # Exactly one node's kernel has the address, its vipd says that it is the owner, and all others that
 # run know it.

@@ -29,6 +29,8 @@ mark_all() { # TEXT
 	done
 }
 
+ON_SAY+=(mark_all)
+
 # Waits until a moment marked now is in the log, and hence all before it.
 wire_settle() {
 	local address
@@ -90,6 +92,8 @@ wire_check_invariant() {
 	return "$bad"
 }
 
+ON_END+=(wire_check_invariant)
+
 wire_report_all() {
 	local address
 	for address in "${!WIRE_FD[@]}"; do
@@ -98,3 +102,5 @@ wire_report_all() {
 		"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" "$(wire_log "$address")"
 	done
 }
+
+ON_FAILURE+=(wire_report_all)

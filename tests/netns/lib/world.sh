@@ -6,6 +6,11 @@
 
 declare -A PID # name of a process -> its process id; names are KIND-NODE
 
+# What the other parts add to every story: functions.
+ON_SAY=()     # TEXT: a sentence was said
+ON_END=()     # all went well so far: what must still hold; returns 1 after it said what does not
+ON_FAILURE=() # shows evidence
+
 # Runs this script again inside a new world, unless it is there already.
 world_enter() {
 	if [[ $$ -ne 1 ]]; then
@@ -38,7 +43,21 @@ world_enter() {
 say() {
 	STEP=$*
 	printf '%7s  %s\n' "$(seconds_text $(($(now_cs) - BEGAN_CS)))" "$*"
-	mark_all "$*"
+	each_of "${ON_SAY[@]}" -- "$*"
+}
+
+# Calls one function after the other, with the arguments behind --; 1 if one of them failed.
+each_of() { # FUNCTION... -- ARGUMENT...
+	local functions=() code=0 function
+	while [[ $1 != -- ]]; do
+		functions+=("$1")
+		shift
+	done
+	shift
+	for function in "${functions[@]}"; do
+		"$function" "$@" || code=1
+	done
+	return "$code"
 }
 
 seconds_text() { # CENTISECONDS
@@ -52,14 +71,14 @@ fail() {
 	exit 1
 }
 
-# Ends every story: checks the invariant, and on failure shows what there is to see.
+# Ends every story: checks what always holds, and on failure shows what there is to see.
 story_end() {
 	local code=$1
 	trap - ERR EXIT
 	set +e
 	exec 1>&"$OUT_FD"
 	if [[ $code -eq 0 ]]; then
-		wire_check_invariant || code=1
+		each_of "${ON_END[@]}" -- || code=1
 	elif [[ -n ${FAILED_AT:-} ]]; then
 		printf 'FAILED: %s\n  while: %s\n' "$FAILED_AT" "$STEP"
 	fi
@@ -69,14 +88,11 @@ story_end() {
 
 story_evidence() {
 	local log lines
-	wire_report_all
-	echo "--- addresses"
-	node_addresses
-	vipd_statuses
+	each_of "${ON_FAILURE[@]}" --
 	for log in "$LOG_DIR"/*.log; do
 		case ${log##*/} in
 		wire-* | openssl.log | etcdctl.log) continue ;;
-		vipd-*) lines=20 ;;
+		vipd-* | prism-*) lines=20 ;;
 		*) lines=4 ;;
 		esac
 		[[ -s $log ]] || continue
@@ -175,4 +191,11 @@ expect_equal() { # WHAT GOT WANTED
 
 log_says() { # NAME PATTERN
 	grep -Eq -- "$2" "$LOG_DIR/$1.log"
+}
+
+# fairlead(1) on a node, to the daemon whose runtime folder carries that name.
+fairlead() { # NODE ARGUMENT...
+	local node=$1
+	shift
+	inside "$node" timeout 5 "$FAIRLEAD" --runtime-dir "$T/run-$node" "$@"
 }
