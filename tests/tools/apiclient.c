@@ -30,7 +30,8 @@ static NORETURN void usage(int code)
 	(void) fprintf(
 	    code == 0 ? stdout : stderr,
 	    "usage: apiclient MODE --to ADDRESS:PORT... [OPTION]...\n"
-	    "  open    a new connection for each question: --rate N a second\n"
+	    "  open    a new connection for each question: --rate N a second,\n"
+	    "          --count N in all (no limit)\n"
 	    "  kept    --connections N that are kept, a question on each --every MS (0: one in the\n"
 	    "          beginning and one in the end); --opening N of them at the same time (64)\n"
 	    "  flow    --connections N (1), --bytes N each way, plain, against an echo;\n"
@@ -97,6 +98,9 @@ static void parse_option(int c, struct options *o)
 	case 'r':
 		client->rate = (unsigned) parse_count(optarg);
 		break;
+	case 'm':
+		client->count = parse_count(optarg);
+		break;
 	case 'C':
 		client->connections = (unsigned) parse_count(optarg);
 		break;
@@ -148,6 +152,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 	    {"bytes", required_argument, NULL, 'B'},
 	    {"ends-first", required_argument, NULL, 'f'},
 	    {"seed", required_argument, NULL, 'd'},
+	    {"count", required_argument, NULL, 'm'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};

@@ -115,6 +115,8 @@ static void test_hello(void)
 	CHECK_EQ_INT(hello_read(hello, sizeof(hello), name), HELLO_TLS);
 	CHECK_EQ_STR(name, "node.example");
 	CHECK_EQ_INT(hello_read("GET / HTTP/1.1\r\n", 16, name), HELLO_OTHER);
+	CHECK_EQ_INT(hello_read("\x16GE", 3, name), HELLO_OTHER);
+	CHECK_EQ_INT(hello_read("\x16\x03\x01\x00\x20\x02", 6, name), HELLO_OTHER);
 	/* Lengths that lie are no ClientHello, and read nothing that is not there. */
 	for (size_t i = 5; i < sizeof(hello); i++) {
 		memcpy(bytes, hello, sizeof(hello));

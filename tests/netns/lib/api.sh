@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# A stand-in for each node's API server: a real web server with TLS on 6443 that answers /readyz, and
-# the node's name on 8080, so that a client can tell who terminates its connection. How it answers is
-# a file that can be changed at any time:
+# A stand-in for each node's API server: a real web server with TLS on 6443 that answers /readyz and
+# serves the files of $T/www (under /slow/ at 10 kB/s), and the node's name on 8080, so that a client can
+# tell who terminates its connection. API_MORE holds further lines for the server on 6443. How it
+# answers /readyz is a file that can be changed at any time:
 #   ok         200
 #   broken     500, with a body like the API server's
 #   private    401, as with anonymous authentication off
-# and what only a process can do: api_stop (refuses), api_hang (accepts and says nothing).
+# and what only a process can do: api_stop (refuses), api_quit (ends as on TERM), api_hang (accepts and
+# says nothing).
+
+API_MORE=
 
 api_start() { # NODE
 	local node=$1 dir=$T/api-$1
-	mkdir -p "$dir"
+	mkdir -p "$dir" "$T/www"
 	cat >"$dir/nginx.conf" <<-CONF
 		daemon off;
 		user root;
@@ -18,7 +22,8 @@ api_start() { # NODE
 		error_log stderr warn;
 		events { worker_connections 256; }
 		http {
-			access_log off;
+			log_format story '\$msec \$status \$ssl_server_name \$uri \$ssl_client_s_dn';
+			access_log $dir/access.log story;
 			client_body_temp_path $dir/body;
 			proxy_temp_path $dir/proxy;
 			fastcgi_temp_path $dir/fastcgi;
@@ -32,6 +37,12 @@ api_start() { # NODE
 				listen [::]:6443 ssl ipv6only=on;
 				ssl_certificate $PKI/api-$node.crt;
 				ssl_certificate_key $PKI/api-$node.key;
+				root $T/www;
+				$API_MORE
+				location /slow/ {
+					alias $T/www/;
+					limit_rate 10k;
+				}
 				location = /readyz {
 					if (-f $dir/broken) {
 						return 500 "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n";
@@ -43,6 +54,7 @@ api_start() { # NODE
 				}
 			}
 			server {
+				access_log off;
 				listen 8080;
 				listen [::]:8080 ipv6only=on;
 				location / { return 200 "$node\n"; }
@@ -80,6 +92,16 @@ api_stop() { # NODE
 	kill -KILL $(api_pids "$1")
 	wait "${PID[api-$1]}" 2>/dev/null || true
 	unset "PID[api-$1]"
+}
+
+# As an API server on TERM without a delay: stops listening, ends what it has begun, exits.
+api_quit() { # NODE
+	signal QUIT "api-$1"
+}
+
+# How many requests it has answered whose line in its log matches: "200 NAME /PATH SUBJECT".
+api_requests() { # NODE PATTERN
+	grep -Ec -- "$2" "$T/api-$1/access.log" || true
 }
 
 # The kernel still accepts connections; nobody answers.

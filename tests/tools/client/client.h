@@ -22,6 +22,7 @@ struct client {
 	const char *name;
 	struct question question;
 	unsigned rate;        /* new connections a second */
+	uint64_t count;       /* so many of them; 0: no limit */
 	unsigned connections; /* that are kept */
 	unsigned opening;     /* of them at the same time */
 	int64_t every_us;     /* between the questions of one connection; 0: at start and end */

@@ -121,10 +121,13 @@ static void next_cb(struct ev_loop *ev, struct ev_timer *w, int revents UNUSED)
 	struct opener *o = CONTAINER_OF(w, struct opener, next);
 	int64_t now_us = mono_now_us();
 
-	while (due_us(o) <= now_us) {
+	while (due_us(o) <= now_us && !o->stopping) {
 		o->client->tally.late_us = MAX(o->client->tally.late_us, now_us - due_us(o));
 		call_start(o, due_us(o));
+		o->stopping = o->asked == o->client->count;
 	}
+	if (o->stopping)
+		return;
 	ev_timer_set(&o->next, mono_to_ev(due_us(o) - mono_now_us()), 0.);
 	ev_timer_start(ev, &o->next);
 }
