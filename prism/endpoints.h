@@ -5,7 +5,15 @@
  * From what the sources say to one list of upstreams. Pure. Each source keeps the last list that it
  * gave; an empty list never replaces one that is not. The merged list is sorted, has no doubles,
  * and never holds a listener of this process: that would be a loop. An address of this node with
- * the port of the local API server is the local API server, by another name.
+ * the port of the local API server is the local API server, by another name. What cannot be dialled
+ * (unspecified, multicast, broadcast, link-local IPv6 without its link, port 0) is left out.
+ *
+ * The list on disk stands in for sources that have not spoken since the start: names, members and
+ * EndpointSlices may all need an API server before they can say where one is. An address on disk is
+ * used until every source that had named it has spoken (lastgood.h); one that has spoken does not
+ * speak for the others. So an EndpointSlice that has lost a crashed API server does not take away
+ * what only etcd's member list could confirm, and a name that resolves to one address does not take
+ * away the two others.
  */
 
 #include <stdbool.h>
@@ -22,8 +30,7 @@ enum endpoints_source {
 	ENDPOINTS_FILE,
 	ENDPOINTS_MEMBERS,
 	ENDPOINTS_SLICES,
-	ENDPOINTS_LASTGOOD, /* what was on disk at the start: dropped when a source that found them
-	                       speaks */
+	ENDPOINTS_LASTGOOD, /* what was on disk at the start, and its sources have not spoken yet */
 };
 #define ENDPOINTS_N_SOURCES (ENDPOINTS_LASTGOOD + 1)
 #define ENDPOINTS_FROM(source) (1u << (source))
@@ -57,14 +64,28 @@ struct endpoints_self {
 	size_t n_addresses;
 };
 
+/* When there are too many, the sources of the lower numbers go first. */
 void endpoints_merge(const struct endpoints_list lists[static ENDPOINTS_N_SOURCES],
                      const struct endpoints_self *self, struct endpoints_merged *ret_merged);
 
-/* True when nothing but discovery speaks for it: its identity must be verified before use. */
+bool endpoints_merged_equal(const struct endpoints_merged *a, const struct endpoints_merged *b);
+
+/* True when nothing but discovery speaks for it: its identity must be verified before use. The
+ * configuration and the file are the operator's own word. */
 bool endpoints_is_discovered(unsigned from);
 const char *endpoints_source_name(enum endpoints_source source); /* "static", "dns", ... */
+bool endpoints_source_parse(const char *name, enum endpoints_source *ret_source);
 
-/* A text of one ADDRESS[:PORT] a line with '#' comments. Lines that are wrong are counted, the
- * first one's number is in *ret_bad_line (1-based, 0: none), and the others are still taken. */
+/* Adds one that is not there yet. False when there is no room. */
+bool endpoints_add(struct endpoints_list *list, const struct endpoint *endpoint);
+bool endpoints_contains(const struct endpoints_list *list, const struct endpoint *endpoint);
+/* Whether it can be an upstream at all: see above. */
+bool endpoints_can_dial(const struct endpoint *endpoint);
+
+/*
+ * A text of one ADDRESS[:PORT] a line with '#' comments; empty lines and doubles are fine. A line
+ * that is wrong, or one too many, is left out, and the others are still taken: *ret_bad_line is the
+ * number of the first such line, 0 when there is none.
+ */
 void endpoints_parse_text(const char *text, uint16_t default_port, struct endpoints_list *ret_list,
                           unsigned *ret_bad_line);
