@@ -145,7 +145,7 @@ static void check_local(struct config_reading *reading)
 	listener = find_listener(config, &config->sources.local);
 	if (listener == NULL)
 		return;
-	if (reading->local_at != NULL) {
+	if (reading->local == LOCAL_WRITTEN) {
 		report_loop(reading, reading->local_at, "PrismConfig.upstreams.local", listener);
 		return;
 	}

@@ -74,6 +74,7 @@ static void resolve_kubeprism(struct config_reading *reading)
 	}
 	conf_leave(reading->conf, before);
 	kubeprism->port = 0;
+	kubeprism->port_at = NULL;
 }
 
 static void resolve_listen(struct config_reading *reading)

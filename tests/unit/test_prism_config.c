@@ -223,6 +223,15 @@ static void test_errors(void)
 	    {KUBEPRISM "port: 6443\n", control_plane,
 	     "test:4:7: KubePrismConfig.port: prism cannot listen where the API server of this node "
 	     "does, on 127.0.0.1:6443: '6443' (choose another port to listen on)\n"},
+	    {PRISM "upstreams: {static: [10.0.0.11], local: auto}\nlisten: ['127.0.0.1:6443']\n",
+	     control_plane,
+	     "test:5:10: PrismConfig.listen[0]: prism cannot listen where the API server of this node "
+	     "does, on 127.0.0.1:6443: '127.0.0.1:6443' (choose another port to listen on)\n"},
+	    {PRISM UPSTREAM "---\nmachine: {features: {kubePrism: {port: 1}}}\ncluster: "
+	                    "{controlPlane: {localAPIServerPort: 7445}}\n",
+	     control_plane,
+	     "prism cannot listen where the API server of this node does, on 127.0.0.1:7445 (choose "
+	     "another port to listen on)\n"},
 	    {"cluster: {controlPlane: {localAPIServerPort: 7445}}\n", control_plane,
 	     "prism cannot listen where the API server of this node does, on 127.0.0.1:7445 (choose "
 	     "another port to listen on)\n"},
