@@ -204,17 +204,18 @@ format: ## clang-format over all of it
 
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
-	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d)
+	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
 	install -m 755 $(BUILD)/bin/vipd $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(PREFIX)/share/man/man8/
-	install -m 644 $(wildcard systemd/*.service) $(DESTDIR)/usr/lib/systemd/system/
+	install -m 644 $(wildcard systemd/*.service systemd/*.socket) $(DESTDIR)/usr/lib/systemd/system/
 	sed -i 's|=/usr/sbin/|=$(PREFIX)/sbin/|' \
 	    $(patsubst systemd/%,$(DESTDIR)/usr/lib/systemd/system/%,$(wildcard systemd/*.service))
 	install -m 644 $(wildcard systemd/sysusers.d/*.conf) $(DESTDIR)/usr/lib/sysusers.d/
-	$(if $(DESTDIR),,systemd-sysusers fairlead.conf)
+	install -m 644 $(wildcard systemd/tmpfiles.d/*.conf) $(DESTDIR)/usr/lib/tmpfiles.d/
+	$(if $(DESTDIR),,systemd-sysusers fairlead.conf && systemd-tmpfiles --create fairlead.conf)
 
 clean: ## remove what was built
 	rm -rf build build-*

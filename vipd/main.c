@@ -20,7 +20,7 @@
 #include "vipd/connect.h"
 #include "vipd/daemon.h"
 
-#define RUNTIME_DIR "/run/fairlead"
+#define RUNTIME_DIR "/run/fairlead/vipd"
 #define CONFIG_PATHS_MAX 16
 
 struct options {
