@@ -132,6 +132,11 @@ $(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/li
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
+# What the measuring tools share.
+$(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
 .PRECIOUS: $(BUILD)/tests/unit/%.o $(BUILD)/%.o
 
 .PHONY: unit-tests
@@ -155,6 +160,19 @@ $(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) -lssl -lcrypto $(BASE_LIBS)
 
+# bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin)
+
+$(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
+
+define bench_tool
+$(BUILD)/bench/$(1): $(call objects,$(wildcard bench/tools/$(1)/*.c)) \
+                     $(BUILD)/libbenchtools.a $(BASE_LINK)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ -lssl -lcrypto $$(BASE_LIBS)
+endef
+$(foreach tool,load origin,$(eval $(call bench_tool,$(tool))))
+
 # vipd without its fences, for the story that proves that stories can fail.
 NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence
 NO_FENCE_CALLS := rtnl_addr_add rtnl_addr_replace nftgate_guard
@@ -166,8 +184,9 @@ $(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvi
 	$(Q)$(CC) $(LDFLAGS) $(NO_FENCE_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
 	    $(ETCD_LIBS) $(BASE_LIBS)
 
-.PHONY: test-tools faults
+.PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)
+bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE)
 
 # --- what people type ----------------------------------------------------------------------------
