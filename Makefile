@@ -195,7 +195,7 @@ faults: $(NO_FENCE)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-deps: ## install every Debian package that build, tests and demo need
+deps: ## install every Debian package that build, tests, bench and demo need
 	@tests/deps
 
 check: deps ## build with -Werror and run all tests
@@ -214,9 +214,10 @@ demo: deps ## three nodes in network namespaces: see an owner elected, killed an
 	@$(MAKE) --no-print-directory all test-tools
 	@demo/run
 
-bench: deps ## measure failover, and print the figures
-	@$(MAKE) --no-print-directory all test-tools
+bench: deps ## measure failover and the balancer beside its peers, and print the figures
+	@$(MAKE) --no-print-directory all test-tools bench-tools
 	bench/run vip
+	bench/run prism
 
 format: ## clang-format over all of it
 	clang-format -i $(shell git ls-files '*.c' '*.h')

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads samples, one a line: NAME UNIT VALUE, and goals: NAME goal median|p95|max OPERATOR LIMIT. Prints
-# a table and, last, JSON. p95 is the nearest rank. A goal without one sample is not met.
-# -v bench=NAME
+# a table and, last, JSON, where a goal is named after the figure and, unless it is the median, what of
+# it counts. p95 is the nearest rank. A goal without one sample is not met.
+# -v bench=NAME [-v strip=PREFIX: left out of the goals' names] [-v table=no: goals and JSON only]
 
 function sort_values(name,    i, j, v) {
 	for (i = 2; i <= count[name]; i++) {
@@ -22,7 +23,7 @@ function statistic(name, which,    n) {
 		return n % 2 ? values[name, (n + 1) / 2] : (values[name, n / 2] + values[name, n / 2 + 1]) / 2
 	if (which == "p95")
 		return values[name, ceiling(n * 0.95)]
-	return values[name, n]
+	return values[name, which == "min" ? 1 : n]
 }
 
 function number(x) {
@@ -45,18 +46,23 @@ $2 == "goal" {
 }
 
 END {
-	printf "%-36s %5s %12s %12s %12s  %s\n", "figure", "runs", "median", "p95", "max", "unit"
+	if (table != "no")
+		printf "%-36s %5s %12s %12s %12s %12s  %s\n", "figure", "runs", "min", "median", "p95", "max", "unit"
 	for (i = 1; i <= names; i++) {
 		name = name_of[i]
 		sort_values(name)
-		printf "%-36s %5d %12.3f %12.3f %12.3f  %s\n", name, count[name], \
-			statistic(name, "median"), statistic(name, "p95"), statistic(name, "max"), unit[name]
+		if (table != "no")
+			printf "%-36s %5d %12.3f %12.3f %12.3f %12.3f  %s\n", name, count[name], \
+				statistic(name, "min"), statistic(name, "median"), statistic(name, "p95"), \
+				statistic(name, "max"), unit[name]
 		figures = figures sprintf("%s{\"name\": \"%s\", \"unit\": \"%s\", \"runs\": %d, " \
-			"\"median\": %s, \"p95\": %s, \"max\": %s}", i > 1 ? ", " : "", name, unit[name], \
-			count[name], number(statistic(name, "median")), number(statistic(name, "p95")), \
+			"\"min\": %s, \"median\": %s, \"p95\": %s, \"max\": %s}", i > 1 ? ", " : "", name, \
+			unit[name], count[name], number(statistic(name, "min")), \
+			number(statistic(name, "median")), number(statistic(name, "p95")), \
 			number(statistic(name, "max")))
 	}
-	print ""
+	if (table != "no")
+		print ""
 	for (i = 1; i <= goals; i++) {
 		name = goal_name[i]
 		limit = goal_limit[i] + 0
@@ -70,8 +76,10 @@ END {
 		}
 		printf "%-4s  %s of %s %s %s: %s\n", met ? "met" : "MISS", goal_which[i], name, \
 			goal_operator[i], goal_limit[i], value
-		list = list sprintf("%s{\"name\": \"%s_%s\", \"value\": %s, \"goal\": \"%s %s\", \"met\": %s}", \
-			i > 1 ? ", " : "", name, goal_which[i], value, goal_operator[i], goal_limit[i], \
+		which = goal_which[i] == "median" ? "" : "_" goal_which[i]
+		sub("^" strip, "", name)
+		list = list sprintf("%s{\"name\": \"%s%s\", \"value\": %s, \"goal\": \"%s %s\", \"met\": %s}", \
+			i > 1 ? ", " : "", name, which, value, goal_operator[i], goal_limit[i], \
 			met ? "true" : "false")
 	}
 	print ""

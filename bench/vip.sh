@@ -16,6 +16,7 @@ POLICY='leaseTTL: 3s'
 
 OVERLAP_MS=3600000 # overlaps are a result here, not an end
 SAMPLES=$T/samples
+RUNS=${RUNS:-5}
 IDLE_S=10 GRACEFUL_RUNS=$RUNS
 [[ -z $QUICK ]] || RUNS=1 IDLE_S=3 GRACEFUL_RUNS=3
 

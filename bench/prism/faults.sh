@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# What clients see of a fault: one comes every 20 ms on a new connection to each balancer, asks once and
+# waits up to $PATIENCE_MS. All balancers meet the same fault at the same time. Checks are on, three
+# upstreams, the first one is hit.
+#   kill       kill -9: refuses from then on
+#   blackhole  the first upstream swallows SYNs, from before the balancer starts
+#   silence    SIGSTOP: the kernel accepts, nobody answers
+#   readyz     /readyz answers 500, requests are answered still
+#   term       SIGTERM without a shutdown delay: requests under way are answered, new ones refused
+
+FAULTS=(kill blackhole silence readyz term)
+declare -A WATCH
+
+visitors_start() {
+	local name
+	for name in "${MEASURED[@]}"; do
+		"${LOAD[@]}" watch --to "127.0.0.1:${PORT[$name]}" --interval-ms 20 --timeout-ms "$PATIENCE_MS" \
+			>"$T/watch-$name" 2>>"$LOG_DIR/watch-$name.log" </dev/null &
+		WATCH[$name]=$!
+	done
+}
+
+visitors_end() { # FAULT
+	local name pid out
+	kill -TERM "${WATCH[@]}"
+	for name in "${MEASURED[@]}"; do
+		pid=${WATCH[$name]}
+		wait "$pid" || die "the client of $name failed"
+		out=$(cat "$T/watch-$name")
+		sample "${name}_$1_failed" requests "$(value failed <<<"$out")"
+		sample "${name}_$1_longest_ms" ms "$(value longest_ms <<<"$out")"
+		[[ $1 != readyz ]] || sample "${name}_readyz_left_ms" ms \
+			"$(calc "$(value last_from_1 <<<"$out") - $HIT_MS")"
+		FAILED[$name]=$((${FAILED[$name]:-0} + $(value failed <<<"$out")))
+	done
+	WATCH=()
+}
+
+# Milliseconds since boot, as the client's CLOCK_MONOTONIC tells them.
+now_ms() {
+	local now _
+	read -r now _ </proc/uptime
+	echo $((10#${now/./} * 10))
+}
+
+hit() { # FAULT
+	case $1 in
+	kill) stop origin1 ;;
+	silence) kill -STOP "${PID[origin1]}" ;;
+	readyz) kill -USR1 "${PID[origin1]}" ;;
+	term) kill -TERM "${PID[origin1]}" ;;
+	blackhole) ;;
+	esac
+	HIT_MS=$(now_ms)
+}
+
+declare -A FAILED
+fault() { # FAULT RUN
+	local name upstreams=("${CHECKED_UPSTREAMS[@]}")
+	say "fault, run $2: $1"
+	for name in "${MEASURED[@]}"; do
+		echo "--- $1, run $2" >>"$LOG_DIR/watch-$name.log"
+	done
+	[[ $1 != blackhole ]] || upstreams[0]=$HOLE:6443
+	for name in "${MEASURED[@]}"; do
+		balancer_start "$name" on "${upstreams[@]}"
+	done
+	[[ $1 == blackhole ]] || nap "$SETTLE_S"
+	visitors_start
+	[[ $1 == blackhole ]] || nap 0.5
+	hit "$1"
+	nap "$FAULT_S"
+	visitors_end "$1"
+	for name in "${MEASURED[@]}"; do
+		balancer_stop "$name"
+	done
+	stop origin1
+	origin_start 1
+}
+
+faults() { # RUN
+	local fault name
+	FAILED=()
+	for fault in "${FAULTS[@]}"; do
+		fault "$fault" "$1"
+	done
+	for name in "${MEASURED[@]}"; do
+		sample "${name}_faults_failed" requests "${FAILED[$name]}"
+	done
+}
