@@ -204,22 +204,25 @@ static const struct counter of_upstreams[] = {
      "Connects that were made, losers of a race included.",
      offsetof(struct upstream, counts.connects)},
     {"fairlead_prism_upstream_connect_failures_total",
-     "Connects that were refused, unreachable or unanswered.",
+     "Connects that were refused, unreachable, or not answered soon enough.",
      offsetof(struct upstream, counts.connect_failures)},
     {"fairlead_prism_upstream_hedges_total",
-     "Connects begun because another upstream had not answered yet.",
+     "Times that another upstream was tried as well, because this one had not answered yet.",
      offsetof(struct upstream, counts.hedges)},
-    {"fairlead_prism_upstream_retries_total", "Connects begun because another upstream had failed.",
+    {"fairlead_prism_upstream_retries_total",
+     "Times that another upstream was tried, because this one had failed.",
      offsetof(struct upstream, counts.retries)},
     {"fairlead_prism_upstream_replays_total",
-     "First bytes of a client sent here because another upstream was silent or cut it off.",
+     "Times that what a client said first went to another upstream, because this one was silent or "
+     "cut it off.",
      offsetof(struct upstream, counts.replays)},
     {"fairlead_prism_upstream_drained_connections_total",
      "Connections closed because the upstream was to be left.",
      offsetof(struct upstream, counts.drained)},
-    {"fairlead_prism_upstream_probes_total", "Health checks that were answered or failed.",
+    {"fairlead_prism_upstream_probes_total", "Health checks that were begun.",
      offsetof(struct upstream, counts.probes)},
-    {"fairlead_prism_upstream_probe_failures_total", "Health checks that failed.",
+    {"fairlead_prism_upstream_probe_failures_total",
+     "Health checks that found it neither ready nor alive.",
      offsetof(struct upstream, counts.probe_failures)},
 };
 
@@ -370,7 +373,8 @@ static const struct {
 	const char *help;
 	double (*value)(const struct upstream *u);
 } gauges[] = {
-    {"fairlead_prism_upstream_connections", "Connections that it carries.", connections_of},
+    {"fairlead_prism_upstream_connections",
+     "Connections that it carries, and attempts to make one.", connections_of},
     {"fairlead_prism_upstream_usable", "1 while it is worth dialling.", usable_of},
     {"fairlead_prism_upstream_drained", "1 while an operator has taken it out.", drained_of},
     {"fairlead_prism_upstream_leaving", "1 while its connections are to go elsewhere.", leaving_of},
