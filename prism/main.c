@@ -20,7 +20,7 @@
 #include "prism/daemon.h"
 #include "prism/handover.h"
 
-#define RUNTIME_DIR "/run/fairlead"
+#define RUNTIME_DIR "/run/fairlead/prism"
 #define PROBE_PROGRAM "prism-probe" /* beside our own */
 #define CONFIG_PATHS_MAX 16
 #define EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h: starting again would not help */
