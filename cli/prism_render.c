@@ -91,7 +91,8 @@ static void sources_cell(struct table *table, const json_t *upstream)
 	table_cell(table, "%s", text != NULL ? text : "-");
 }
 
-/* Why it is not as it should be: of one that is ready and in use there is nothing to say. */
+/* Why it is not as it should be: of one that is ready and in use there is nothing to say, and one
+ * that nobody is connected to has nobody to leave it. */
 static char *reason_of(const json_t *upstream)
 {
 	const char *state = field_text(upstream, "state");
@@ -100,7 +101,8 @@ static char *reason_of(const json_t *upstream)
 
 	if (field_is_true(upstream, "drained"))
 		leaving = "drained";
-	else if (json_is_number(json_object_get(upstream, "leaving_s")))
+	else if (json_is_number(json_object_get(upstream, "leaving_s")) &&
+	         field_integer(upstream, "connections") > 0)
 		leaving = "leaving";
 	if (reason == NULL || (state != NULL && strcmp(state, "ready") == 0))
 		reason = "";

@@ -72,7 +72,8 @@ static void test_reason(void)
 	             "\"reason\":\"readyz 500: etcd, \xc3\xa9t\xc3\xa9 failed\",\"since_s\":100,"
 	             "\"leaving_s\":1.0,\"sources\":[\"static\"],\"rtt_ms\":0.4,\"connections\":12},"
 	             "{\"upstream\":\"[fd00::1]:6443\",\"state\":\"down\","
-	             "\"reason\":\"connection refused\",\"since_s\":90000,\"sources\":[],"
+	             "\"reason\":\"connection refused\",\"since_s\":90000,\"leaving_s\":9.0,"
+	             "\"sources\":[],"
 	             "\"rtt_ms\":null,\"connections\":0}]",
 	             "listening on 127.0.0.1:7445, [::1]:7445; 42 of 30000 connections; checks on\n"
 	             "UPSTREAM             STATE      SINCE    RTT  CONNS  SOURCES  REASON\n"
