@@ -160,16 +160,17 @@ static void conclude(struct conn *c, int r, size_t up, size_t down)
 }
 
 /* A source in bulk has more by the time its sink takes some; else its own readiness tells. */
-static void relay(struct conn *c, bool client_is_readable, bool server_is_readable)
+static void relay(struct conn *c, int client, int server)
 {
 	struct flow_room *room = &c->host->room;
+	bool up_is_ready = (client & EV_READ) != 0 || (c->up.bulk && (server & EV_WRITE) != 0);
+	bool down_is_ready = (server & EV_READ) != 0 || (c->down.bulk && (client & EV_WRITE) != 0);
 	size_t up = 0, down = 0;
 	int r;
 
-	r = flow_move(&c->up, room, c->client.fd, c->server.fd, client_is_readable || c->up.bulk, &up);
+	r = flow_move(&c->up, room, c->client.fd, c->server.fd, up_is_ready, &up);
 	if (r == 0)
-		r = flow_move(&c->down, room, c->server.fd, c->client.fd,
-		              server_is_readable || c->down.bulk, &down);
+		r = flow_move(&c->down, room, c->server.fd, c->client.fd, down_is_ready, &down);
 	conclude(c, r, up, down);
 }
 
@@ -322,7 +323,7 @@ static void client_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 	struct conn *c = CONTAINER_OF(w, struct conn, client);
 
 	if (c->state == CONN_RELAYING)
-		relay(c, (revents & EV_READ) != 0, false);
+		relay(c, revents, 0);
 	else
 		read_first(c);
 }
@@ -332,7 +333,7 @@ static void server_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 	struct conn *c = CONTAINER_OF(w, struct conn, server);
 
 	if (c->state == CONN_RELAYING) {
-		relay(c, false, (revents & EV_READ) != 0);
+		relay(c, 0, revents);
 		return;
 	}
 	if ((revents & EV_WRITE) != 0 && !send_first(c))

@@ -144,7 +144,6 @@ static int move_bulk(struct flow *flow, struct flow_room *room, int from, int to
 		r = n == 0 || would_block(n) ? 0 : -errno;
 		pipes_put(room->pipes, p);
 		flow->ended = n == 0;
-		flow->bulk = false;
 		return r;
 	}
 	p->bytes = (size_t) n;
