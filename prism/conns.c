@@ -267,7 +267,8 @@ struct conns *conns_new(struct ev_loop *ev, const struct config *config,
 	    .ev = ev,
 	    .config = config,
 	    .upstreams = upstreams,
-	    .room = {.pipes = pipes_new(max / 4 + 2), .buffer = xcalloc(1, FLOW_BUFFER_BYTES)},
+	    .room = {.pipes = pipes_new(MIN(max / 4 + 2, PIPES_MAX)),
+	             .buffer = xcalloc(1, FLOW_BUFFER_BYTES)},
 	};
 	TAILQ_INIT(&conns->list);
 	conns->max = max;

@@ -21,14 +21,17 @@
 #include "prism/commands.h"
 #include "prism/conns.h"
 #include "prism/listener.h"
+#include "prism/pipes.h"
 #include "prism/reload.h"
 #include "prism/sources.h"
 
 /* Descriptors that are not for connections: listeners, control clients, the probe process, files.
  */
 #define RESERVED_FDS 48
-/* Of a descriptor budget: two sockets a connection, and for one in four a pipe (conns.c). */
+/* Of a descriptor budget: two sockets a connection, and for one in four a pipe, as long as there
+ * may be so many pipes (conns.c). */
 #define FDS_PER_2_CONNECTIONS 5
+#define FDS_FOR_PIPES (2 * PIPES_MAX)
 
 /* After SIGTERM what still speaks is cut off. */
 #define STOP_LIMIT_S 5.0
@@ -220,15 +223,18 @@ static unsigned max_connections(const struct config *config)
 {
 	unsigned wanted = config->limits.max_connections;
 	struct rlimit limit;
-	rlim_t room;
+	rlim_t room, fds;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		(void) setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	(void) getrlimit(RLIMIT_NOFILE, &limit);
-	room = limit.rlim_cur > RESERVED_FDS ? limit.rlim_cur - RESERVED_FDS : 0;
-	room = MIN(MAX(room * 2 / FDS_PER_2_CONNECTIONS, (rlim_t) 1), (rlim_t) 1000000);
+	fds = limit.rlim_cur > RESERVED_FDS ? limit.rlim_cur - RESERVED_FDS : 0;
+	room = fds * 2 / FDS_PER_2_CONNECTIONS;
+	if (fds > FDS_FOR_PIPES)
+		room = MAX(room, (fds - FDS_FOR_PIPES) / 2);
+	room = MIN(MAX(room, (rlim_t) 1), (rlim_t) 1000000);
 	if (wanted > room)
 		log_warning("connections_limited",
 		            "wanted=%u max=%u reason=\"RLIMIT_NOFILE allows no more: raise LimitNOFILE=\"",

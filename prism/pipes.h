@@ -12,6 +12,9 @@
 
 #include "base/cleanup.h"
 
+/* As many as that allowance has room for, with 4 KiB pages. */
+#define PIPES_MAX 256
+
 struct pipes;
 
 struct pipe {
