@@ -13,12 +13,13 @@ ROOT=$(cd "$(dirname "$0")/.." && pwd)
 read -ra MEASURED <<<"${BALANCERS:-prism haproxy nginx}"
 read -ra WANTED <<<"${PARTS:-relay memory faults}"
 RUNS=${RUNS:-7}
-WARM_MS=200 COST_MS=1000 PACED_MS=2000 SETTLE_S=2 FAULT_S=5 PATIENCE_MS=5000
-MEMORY_RUNS=3 FAULT_RUNS=3
+WARM_MS=200 COST_MS=1000 PACED_MS=2000 SETTLE_S=2 FAULT_S=5 READYZ_S=15 PATIENCE_MS=5000
 [[ -z $QUICK ]] || {
-	RUNS=1 MEMORY_RUNS=1 FAULT_RUNS=1
-	WARM_MS=100 COST_MS=400 PACED_MS=600 SETTLE_S=0.5 FAULT_S=2 PATIENCE_MS=3000
+	RUNS=1
+	WARM_MS=100 COST_MS=400 PACED_MS=600 SETTLE_S=0.5 FAULT_S=2 READYZ_S=3 PATIENCE_MS=3000
 }
+# These vary little.
+MEMORY_RUNS=$((RUNS < 3 ? RUNS : 3)) FAULT_RUNS=$((RUNS < 3 ? RUNS : 3))
 
 for part in world balancers relay memory faults; do
 	# shellcheck source=/dev/null
@@ -36,6 +37,8 @@ goals() {
 		prism_rss_kib_at_$HELD goal median <= 8192
 		prism_base_rss_kib goal median <= 5120
 		prism_faults_failed goal max <= 0
+		prism_kill_longest_ms goal max <= 300
+		prism_blackhole_longest_ms goal max <= 300
 		prism_failed_under_load goal max <= 0
 	GOALS
 }

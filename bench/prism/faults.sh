@@ -29,11 +29,16 @@ visitors_end() { # FAULT
 		out=$(cat "$T/watch-$name")
 		sample "${name}_$1_failed" requests "$(value failed <<<"$out")"
 		sample "${name}_$1_longest_ms" ms "$(value longest_ms <<<"$out")"
-		[[ $1 != readyz ]] || sample "${name}_readyz_left_ms" ms \
-			"$(calc "$(value last_from_1 <<<"$out") - $HIT_MS")"
+		[[ $1 != readyz ]] || readyz_left "$name" "$(value last_from_1 <<<"$out")"
 		FAILED[$name]=$((${FAILED[$name]:-0} + $(value failed <<<"$out")))
 	done
 	WATCH=()
+}
+
+# When the last request went to whom /readyz says not to; who never left has no figure.
+readyz_left() { # BALANCER LAST_MS
+	[[ $(($(now_ms) - ${2%.*})) -lt 1000 ]] ||
+		sample "$1_readyz_left_ms" ms "$(calc "$2 - $HIT_MS")"
 }
 
 # Milliseconds since boot, as the client's CLOCK_MONOTONIC tells them.
@@ -69,7 +74,7 @@ fault() { # FAULT RUN
 	visitors_start
 	[[ $1 == blackhole ]] || nap 0.5
 	hit "$1"
-	nap "$FAULT_S"
+	if [[ $1 == readyz ]]; then nap "$READYZ_S"; else nap "$FAULT_S"; fi
 	visitors_end "$1"
 	for name in "${MEASURED[@]}"; do
 		balancer_stop "$name"
