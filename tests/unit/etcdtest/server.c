@@ -4,7 +4,7 @@
  * its first message, then handled by the rule of its method; a watch is read on, and written to by
  * the test.
  */
-#include "server.h"
+#include "server_inside.h"
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
@@ -186,7 +186,24 @@ static void push(struct incoming_call *call, grpc_slice bytes)
 	STAILQ_INSERT_TAIL(&call->outgoing, o, entry);
 }
 
-static Pb__ResponseHeader header_of(const struct server *server)
+void incoming_send(struct incoming_call *call, grpc_slice message)
+{
+	push(call, message);
+	flush(call, -1, "");
+}
+
+void incoming_end(struct incoming_call *call, grpc_status_code code, const char *text)
+{
+	if (call != NULL)
+		flush(call, (int) code, text);
+}
+
+struct incoming_call *server_stream(const struct server *server)
+{
+	return server->stream;
+}
+
+Pb__ResponseHeader server_header(const struct server *server)
 {
 	Pb__ResponseHeader header = PB__RESPONSE_HEADER__INIT;
 
@@ -203,7 +220,7 @@ static Pb__ResponseHeader header_of(const struct server *server)
 /* An answer of nothing but a header is the same bytes for every method but these. */
 static grpc_slice pack_answer(const struct incoming_call *call)
 {
-	Pb__ResponseHeader header = header_of(call->server);
+	Pb__ResponseHeader header = server_header(call->server);
 	Pb__RangeResponse plain = PB__RANGE_RESPONSE__INIT;
 	Pb__MemberListResponse members = PB__MEMBER_LIST_RESPONSE__INIT;
 	Pb__AuthenticateResponse auth;
@@ -265,7 +282,7 @@ static bool metadata_is(const struct incoming_call *call, const char *key, const
 	return false;
 }
 
-static bool is_authorized(const struct incoming_call *call)
+bool incoming_is_authorized(const struct incoming_call *call)
 {
 	return call->server->token == NULL || call->method == SERVER_AUTHENTICATE ||
 	       metadata_is(call, "token", call->server->token);
@@ -274,7 +291,7 @@ static bool is_authorized(const struct incoming_call *call)
 static void handle_unary(struct incoming_call *call)
 {
 	call->rule = take_rule(call->server, call->method);
-	if (!is_authorized(call)) {
+	if (!incoming_is_authorized(call)) {
 		call->rule.code = GRPC_STATUS_UNAUTHENTICATED;
 		call->rule.text = "etcdserver: invalid auth token";
 	}
@@ -286,99 +303,6 @@ static void handle_unary(struct incoming_call *call)
 		return;
 	}
 	answer(call);
-}
-
-/* --- watches ------------------------------------------------------------------------------------
- */
-
-struct server_watch *server_watch(struct server *server)
-{
-	return &server->watch;
-}
-
-void server_send(struct server *server, Pb__WatchResponse *response)
-{
-	Pb__ResponseHeader header = header_of(server);
-
-	if (server->stream == NULL)
-		return;
-	response->header = &header;
-	push(server->stream, call_pack(&response->base));
-	flush(server->stream, -1, "");
-}
-
-void server_send_events(struct server *server, const char *text, bool fragment)
-{
-	Pb__WatchResponse response;
-	AUTO(free) char *copy = xstrdup(text);
-	Pb__Event events[16];
-	Pb__KeyValue kvs[16];
-	Pb__Event *list[16];
-	char *save = NULL;
-	size_t n = 0;
-
-	pb__watch_response__init(&response);
-	for (char *word = strtok_r(copy, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
-		char *key = strchr(word, ':') + 1;
-		char *value = strchr(key, '=');
-
-		pb__event__init(&events[n]);
-		pb__key_value__init(&kvs[n]);
-		events[n].type = word[0] == 'D' ? PB__EVENT__TYPE__DELETE : PB__EVENT__TYPE__PUT;
-		events[n].kv = &kvs[n];
-		kvs[n].mod_revision = atoll(word + 1);
-		if (value != NULL) {
-			*value = '\0';
-			kvs[n].value.data = (uint8_t *) value + 1;
-			kvs[n].value.len = strlen(value + 1);
-		}
-		kvs[n].key.data = (uint8_t *) key;
-		kvs[n].key.len = strlen(key);
-		list[n] = &events[n];
-		n++;
-	}
-	response.events = list;
-	response.n_events = n;
-	response.fragment = fragment;
-	server_send(server, &response);
-}
-
-void server_end_watch(struct server *server, grpc_status_code code, const char *text)
-{
-	if (server->stream != NULL)
-		flush(server->stream, (int) code, text);
-}
-
-static void on_watch_request(struct incoming_call *call, const Pb__WatchRequest *request)
-{
-	struct server *server = call->server;
-	struct server_watch *watch = &server->watch;
-	Pb__WatchResponse response;
-
-	pb__watch_response__init(&response);
-	if (request->request_case == PB__WATCH_REQUEST__REQUEST_CREATE) {
-		watch->n_creates++;
-		watch->start_revision = request->create->start_revision;
-		watch->fragment = request->create->fragment;
-		watch->created_us = mono_now_us();
-		response.created = true;
-		if (!is_authorized(call)) {
-			/* As 3.4 says it. */
-			response.canceled = true;
-			response.cancel_reason =
-			    (char *) (uintptr_t) "rpc error: code = PermissionDenied desc = "
-			                         "etcdserver: permission denied";
-		}
-		if (!watch->mute_create)
-			server_send(server, &response);
-		if (watch->end_at_once)
-			server_end_watch(server, GRPC_STATUS_UNAVAILABLE, "gone");
-		return;
-	}
-	watch->n_progress++;
-	response.watch_id = -1;
-	if (!watch->mute_progress)
-		server_send(server, &response);
 }
 
 /* --- receiving ----------------------------------------------------------------------------------
@@ -420,7 +344,7 @@ static void on_received(struct queue_tag *tag, bool ok UNUSED)
 	grpc_byte_buffer_destroy(buffer);
 	receive(call);
 	if (request != NULL) {
-		on_watch_request(call, request);
+		server_watch_request(call->server, call, request);
 		pb__watch_request__free_unpacked(request, NULL);
 	}
 }
@@ -548,6 +472,11 @@ void server_free(struct server *server)
 	free(server->token);
 	free(server);
 	grpc_shutdown();
+}
+
+struct server_watch *server_watch(struct server *server)
+{
+	return &server->watch;
 }
 
 const char *server_url(const struct server *server)
