@@ -44,6 +44,7 @@ struct candidate {
 	struct etcd_call *call;
 	struct endpoint *endpoint;
 	struct rpc *rpc; /* in flight */
+	bool had_token;  /* and its generation */
 	unsigned token_generation;
 	unsigned n_tries;
 	int64_t not_before_us;
@@ -60,6 +61,7 @@ struct etcd_call {
 
 	struct candidate candidates[ETCD_ENDPOINTS_MAX];
 	size_t n_candidates;
+	int64_t timeout_us;
 	int64_t deadline_us;
 	int64_t last_start_us;
 	ev_timer timer;
@@ -168,7 +170,7 @@ static void settle_at_deadline(struct etcd_call *call)
 	if (!sent && call->last_r < 0)
 		r = call->last_r;
 	(void) snprintf(text, sizeof(text), "no answer within %lld ms%s%.180s",
-	                (long long) (call->etcd->call_timeout_us / US_PER_MS),
+	                (long long) (call->timeout_us / US_PER_MS),
 	                call->last_text[0] != '\0' ? "; before that: " : "", call->last_text);
 	settle_unanswered(call, r, text);
 }
@@ -269,7 +271,8 @@ static void on_attempt_done(const struct rpc_result *result, void *userdata)
 	    call->n_refused_tokens < REFUSED_TOKENS_MAX) {
 		call->n_refused_tokens++;
 		candidate->n_tries--;
-		auth_refused(auth, candidate->token_generation);
+		if (candidate->had_token)
+			auth_refused(auth, candidate->token_generation);
 		advance(call);
 		return;
 	}
@@ -297,7 +300,8 @@ static void start_attempt(struct etcd_call *call, struct candidate *candidate, i
 	struct rpc_metadata metadata = {.has_leader = !has_flag(call, CALL_LOCAL)};
 
 	if (call->etcd->auth != NULL && !has_flag(call, CALL_NO_TOKEN))
-		(void) auth_token(call->etcd->auth, &metadata.token, &candidate->token_generation);
+		candidate->had_token =
+		    auth_token(call->etcd->auth, &metadata.token, &candidate->token_generation);
 	candidate->n_tries++;
 	candidate->unreachable = false;
 	candidate->withdrawn = false;
@@ -406,6 +410,8 @@ static bool token_is_there(struct etcd_call *call)
 
 	if (auth == NULL || has_flag(call, CALL_NO_TOKEN) || auth_token(auth, &token, &generation))
 		return true;
+	if (has_flag(call, CALL_TOKEN_IF_THERE) && call->n_refused_tokens == 0)
+		return true;
 	if (!call->auth_wait.waiting)
 		auth_wait(auth, &call->auth_wait);
 	return false;
@@ -493,7 +499,8 @@ void call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn
 	call->fn = fn;
 	call->userdata = userdata;
 	call->auth_wait.fn = on_auth;
-	call->deadline_us = mono_now_us() + etcd->call_timeout_us;
+	call->timeout_us = spec->timeout_us != 0 ? spec->timeout_us : etcd->call_timeout_us;
+	call->deadline_us = mono_now_us() + call->timeout_us;
 	take_candidates(call);
 	ev_timer_init(&call->timer, timer_cb, 0., 0.);
 	LIST_INSERT_HEAD(&etcd->calls, call, entry);

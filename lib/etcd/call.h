@@ -26,6 +26,9 @@ enum call_flag {
 	CALL_LOCAL = 1 << 2,      /* answered by any member on its own: works without a leader and says
 	                             nothing about who has one */
 	CALL_NO_TOKEN = 1 << 3,   /* goes without authentication */
+	/* Goes without a token rather than wait for one, which takes a quorum, and waits only when it
+	 * was refused: before 3.5.28 no member asks who wants to know what this is used for. */
+	CALL_TOKEN_IF_THERE = 1 << 4,
 };
 
 struct call_spec {
@@ -34,6 +37,7 @@ struct call_spec {
 	const ProtobufCMessageDescriptor *response; /* its field 1 is the header */
 	unsigned flags;                             /* enum call_flag */
 	struct endpoint *endpoint;                  /* NULL: any */
+	int64_t timeout_us;                         /* 0: the client's */
 	call_deliver_fn deliver;
 };
 

@@ -56,7 +56,7 @@ int etcd_member_list(struct etcd *etcd, etcd_members_fn fn, void *userdata,
 	    .method = "/etcdserverpb.Cluster/MemberList",
 	    .request = &request.base,
 	    .response = &pb__member_list_response__descriptor,
-	    .flags = CALL_REPEATABLE | CALL_LOCAL,
+	    .flags = CALL_REPEATABLE | CALL_LOCAL | CALL_TOKEN_IF_THERE,
 	    .deliver = deliver_members,
 	};
 

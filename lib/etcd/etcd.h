@@ -73,7 +73,7 @@ struct etcd_outcome {
 	 * 0, or: -ETIMEDOUT no answer in time; -EHOSTUNREACH no endpoint could be reached, or no
 	 * leader; -ENOENT lease or member not found; -EEXIST lease exists already; -EACCES not
 	 * permitted or not authenticated; -ENOSPC database space exceeded; -EBUSY too many requests;
-	 * -ESTALE revision compacted; -EPROTO anything else, see text.
+	 * -ESTALE revision compacted; -EAGAIN revision not there yet; -EPROTO anything else, see text.
 	 */
 	int r;
 	/* With r < 0, on a write: the server may have carried it out all the same. Resolve it by a
@@ -288,22 +288,70 @@ typedef void (*etcd_members_fn)(const struct etcd_outcome *outcome,
 int etcd_member_list(struct etcd *etcd, etcd_members_fn fn, void *userdata,
                      struct etcd_call **ret_call);
 
+enum etcd_alarm_type {
+	ETCD_ALARM_NOSPACE = 1,
+	ETCD_ALARM_CORRUPT = 2,
+	/* Other numbers: kinds that a later server may know. */
+};
+
+struct etcd_alarm {
+	uint64_t member_id;
+	enum etcd_alarm_type type;
+};
+
+/* All that are raised. The server decides even this by its log: it takes a leader. Without one, a
+ * member's status still tells (errors). 3.4 answers without a header: the outcome is 0 in all that
+ * comes from there. */
+typedef void (*etcd_alarms_fn)(const struct etcd_outcome *outcome, const struct etcd_alarm *alarms,
+                               size_t n_alarms, void *userdata);
+int etcd_alarm_list(struct etcd *etcd, etcd_alarms_fn fn, void *userdata,
+                    struct etcd_call **ret_call);
+
+/* --- one member ---------------------------------------------------------------------------------
+ *
+ * These ask the member behind one endpoint and no other. It is named by its URL, in any spelling: a
+ * member's client URL will do. They return -ENOENT unless it is one of etcd_endpoints(). All work
+ * without a quorum; but where etcd has authentication by password switched on, the last two need a
+ * token (and the root role), and getting one takes a quorum. A client certificate does not.
+ */
+
 struct etcd_status {
-	const char *version;
+	const char *version; /* of the server */
 	int64_t db_size_bytes;
 	int64_t db_size_in_use_bytes;
-	uint64_t leader; /* member id; 0: none known */
-	uint64_t raft_index;
+	int64_t db_size_quota_bytes; /* 0: not told (before 3.6) */
+	const char *storage_version; /* "": not told (before 3.6) */
+	uint64_t leader;             /* member id; 0: none known */
+	uint64_t raft_index;         /* committed, as far as this member knows */
 	uint64_t raft_applied_index;
 	uint64_t raft_term;
 	bool learner;
+	/* As the server writes them: "etcdserver: no leader", "memberID:123 alarm:NOSPACE ". */
+	const char *const *errors;
+	size_t n_errors;
 };
 
-/* Of the member behind one endpoint (its own view; works without quorum). -ENOENT unless endpoint
- * is one of etcd_endpoints(). */
 typedef void (*etcd_status_fn)(const struct etcd_outcome *outcome, const struct etcd_status *status,
                                void *userdata);
 int etcd_endpoint_status(struct etcd *etcd, const char *endpoint, etcd_status_fn fn, void *userdata,
+                         struct etcd_call **ret_call);
+
+struct etcd_hashkv {
+	uint32_t hash;
+	int64_t compact_revision; /* -1: never compacted. Hashes compare only where this is equal. */
+	int64_t hash_revision;    /* 0: not told (before 3.6) */
+};
+
+/*
+ * The hash of all keys and their history up to revision (0: now, which is outcome->revision). The
+ * member reads its whole database for it, and takes no writes meanwhile; hence a deadline of its
+ * own. It is asked once: what fails is not repeated. -ESTALE: compacted; -EAGAIN: the member has
+ * not come so far yet.
+ */
+typedef void (*etcd_hashkv_fn)(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
+                               void *userdata);
+int etcd_endpoint_hashkv(struct etcd *etcd, const char *endpoint, int64_t revision,
+                         unsigned timeout_ms, etcd_hashkv_fn fn, void *userdata,
                          struct etcd_call **ret_call);
 
 /* All endpoints in use now, the configured ones first, then discovered ones. Borrowed until the

@@ -219,10 +219,14 @@ size_t pool_snapshot(const struct pool *pool, struct endpoint *ret_endpoints[ETC
 	return pool->n_endpoints;
 }
 
-struct endpoint *pool_find(const struct pool *pool, const char *url)
+struct endpoint *pool_find(const struct pool *pool, const char *text)
 {
+	struct url url;
+
+	if (url_parse(text, &url) < 0)
+		return NULL;
 	for (size_t i = 0; i < pool->n_endpoints; i++) {
-		if (strcmp(pool->urls[i], url) == 0)
+		if (strcmp(pool->urls[i], url.text) == 0)
 			return pool->endpoints[i];
 	}
 	return NULL;

@@ -40,8 +40,8 @@ DEFINE_AUTO(struct pool, pool_free);
  * referenced for the caller. Returns how many. */
 size_t pool_snapshot(const struct pool *pool, struct endpoint *ret_endpoints[ETCD_ENDPOINTS_MAX]);
 
-/* NULL if there is none of that URL. Borrowed. */
-struct endpoint *pool_find(const struct pool *pool, const char *url);
+/* NULL if there is none of that URL, however it is spelled. Borrowed. */
+struct endpoint *pool_find(const struct pool *pool, const char *text);
 
 /* The one to try for something long-lived: connected if possible, and not `avoid` if there is
  * another. Borrowed. */

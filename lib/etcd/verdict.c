@@ -22,11 +22,14 @@ static const struct {
     {"database space exceeded", VERDICT_FINAL, -ENOSPC, false},
     {"too many requests", VERDICT_FINAL, -EBUSY, false},
     {"has been compacted", VERDICT_FINAL, -ESTALE, false},
+    {"is a future revision", VERDICT_FINAL, -EAGAIN, false},
     {"invalid auth token", VERDICT_NO_AUTH, -EACCES, false},
     {"revision of auth store is old", VERDICT_NO_AUTH, -EACCES, false},
     {"user name is empty", VERDICT_NO_AUTH, -EACCES, false},
     {"invalid user ID or password", VERDICT_FINAL, -EACCES, false},
     {"user name not found", VERDICT_FINAL, -EACCES, false},
+    /* As 3.4's maintenance service says it, under the code UNKNOWN. */
+    {"auth: permission denied", VERDICT_FINAL, -EACCES, false},
 };
 
 static struct verdict verdict_of_code(grpc_status_code code, bool sent)

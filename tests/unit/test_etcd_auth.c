@@ -91,6 +91,28 @@ static void test_refused(void)
 	etcd_free(etcd);
 }
 
+/* What maintenance takes: root for the hash, anybody for the alarms, nobody (in 3.4) for status. */
+static void test_maintenance(void)
+{
+	static const struct {
+		const char *user;
+		const char *password;
+		int hashkv_r;
+	} cases[] = {{"root", "rootpw", 0}, {"fl", "secret", -EACCES}, {NULL, NULL, -EACCES}};
+	const char *url = cluster_urls(cluster)[0];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(etcd_free) struct etcd *etcd = client_new(cases[i].user, cases[i].password);
+
+		struct answer a = sync_hashkv(ev, etcd, url, 0, 5000);
+
+		if (!CHECK_EQ_INT(a.r, cases[i].hashkv_r))
+			(void) fprintf(stderr, "user %zu: %s\n", i, a.text);
+		CHECK_EQ_INT(sync_alarms(ev, etcd).r, 0);
+		CHECK_EQ_INT(sync_status(ev, etcd, url).r, 0);
+	}
+}
+
 /* A user is configured, and the server does not ask for one yet. */
 static void test_switched_on_later(void)
 {
@@ -115,6 +137,7 @@ int main(void)
 	test_switched_on_later();
 	test_owner();
 	test_refused();
+	test_maintenance();
 	cluster_free(cluster);
 	ev_loop_destroy(ev);
 	return check_result();

@@ -157,6 +157,10 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 		argv[n++] = xasprintf("%s/client-ca.pem", cluster->dir);
 		argv[n++] = "--client-cert-auth";
 	}
+	if ((cluster->flags & CLUSTER_SMALL) != 0) {
+		argv[n++] = "--quota-backend-bytes";
+		argv[n++] = "1048576";
+	}
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void) dup2(fd, STDOUT_FILENO);
 	(void) dup2(fd, STDERR_FILENO);

@@ -21,6 +21,7 @@ enum cluster_flag {
 	CLUSTER_FAST = 1 << 1, /* election timeout 500 ms instead of 1 s */
 	CLUSTER_ALL_LOOPBACK = 1 << 2, /* clients may come to 127.0.0.2 and ::1 as well */
 	CLUSTER_SLOW = 1 << 3,         /* election timeout 5 s */
+	CLUSTER_SMALL = 1 << 4,        /* room for 1 MiB */
 };
 
 struct cluster *cluster_new(size_t n_members, unsigned flags);

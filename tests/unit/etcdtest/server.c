@@ -31,6 +31,8 @@ static const char *const methods[SERVER_METHODS] = {
     [SERVER_KEEPALIVE] = "/etcdserverpb.Lease/LeaseKeepAlive",
     [SERVER_MEMBERS] = "/etcdserverpb.Cluster/MemberList",
     [SERVER_STATUS] = "/etcdserverpb.Maintenance/Status",
+    [SERVER_HASHKV] = "/etcdserverpb.Maintenance/HashKV",
+    [SERVER_ALARM] = "/etcdserverpb.Maintenance/Alarm",
     [SERVER_AUTHENTICATE] = "/etcdserverpb.Auth/Authenticate",
     [SERVER_WATCH] = "/etcdserverpb.Watch/Watch",
 };
@@ -81,6 +83,8 @@ struct server {
 	unsigned n_cancelled;
 	bool last_has_leader;
 	char *token;
+	bool open[SERVER_METHODS];          /* need no token */
+	grpc_slice answers[SERVER_METHODS]; /* without the header; zero: empty */
 	Pb__Member **members;
 	size_t n_members;
 	struct server_watch watch;
@@ -217,7 +221,20 @@ Pb__ResponseHeader server_header(const struct server *server)
 /* --- the answers --------------------------------------------------------------------------------
  */
 
-/* An answer of nothing but a header is the same bytes for every method but these. */
+/* Messages one behind the other are read as one that has the fields of both. */
+static grpc_slice join(grpc_slice first, grpc_slice second)
+{
+	size_t len = GRPC_SLICE_LENGTH(first);
+	grpc_slice both = grpc_slice_malloc(len + GRPC_SLICE_LENGTH(second));
+
+	memcpy(GRPC_SLICE_START_PTR(both), GRPC_SLICE_START_PTR(first), len);
+	memcpy(GRPC_SLICE_START_PTR(both) + len, GRPC_SLICE_START_PTR(second),
+	       GRPC_SLICE_LENGTH(second));
+	grpc_slice_unref(first);
+	return both;
+}
+
+/* A header is the same bytes in every answer. */
 static grpc_slice pack_answer(const struct incoming_call *call)
 {
 	Pb__ResponseHeader header = server_header(call->server);
@@ -238,7 +255,7 @@ static grpc_slice pack_answer(const struct incoming_call *call)
 		return call_pack(&auth.base);
 	}
 	plain.header = &header;
-	return call_pack(&plain.base);
+	return join(call_pack(&plain.base), call->server->answers[call->method]);
 }
 
 static void answer(struct incoming_call *call)
@@ -284,7 +301,7 @@ static bool metadata_is(const struct incoming_call *call, const char *key, const
 
 bool incoming_is_authorized(const struct incoming_call *call)
 {
-	return call->server->token == NULL || call->method == SERVER_AUTHENTICATE ||
+	return call->server->token == NULL || call->server->open[call->method] ||
 	       metadata_is(call, "token", call->server->token);
 }
 
@@ -434,6 +451,7 @@ struct server *server_new(struct ev_loop *ev, unsigned member, int port)
 	server->ev = ev;
 	server->member_id = SERVER_MEMBER_ID(member);
 	server->cluster_id = 1;
+	server->open[SERVER_AUTHENTICATE] = true;
 	LIST_INIT(&server->calls);
 	if (queue_new(ev, &server->queue) < 0)
 		exit(1);
@@ -469,6 +487,8 @@ void server_free(struct server *server)
 	queue_drain(server->queue);
 	grpc_server_destroy(server->grpc);
 	queue_free(server->queue);
+	for (size_t i = 0; i < SERVER_METHODS; i++)
+		grpc_slice_unref(server->answers[i]);
 	free(server->token);
 	free(server);
 	grpc_shutdown();
@@ -523,6 +543,18 @@ void server_set_token(struct server *server, const char *token)
 {
 	free(server->token);
 	server->token = token != NULL ? xstrdup(token) : NULL;
+}
+
+void server_set_open(struct server *server, enum server_method method)
+{
+	server->open[method] = true;
+}
+
+void server_set_answer(struct server *server, enum server_method method,
+                       const ProtobufCMessage *message)
+{
+	grpc_slice_unref(server->answers[method]);
+	server->answers[method] = call_pack(message);
 }
 
 void server_set_members(struct server *server, Pb__Member **members, size_t n)

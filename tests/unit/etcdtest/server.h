@@ -26,6 +26,8 @@ enum server_method {
 	SERVER_KEEPALIVE,
 	SERVER_MEMBERS,
 	SERVER_STATUS,
+	SERVER_HASHKV,
+	SERVER_ALARM,
 	SERVER_AUTHENTICATE,
 	SERVER_WATCH,
 	SERVER_METHODS,
@@ -57,8 +59,14 @@ unsigned server_cancelled(const struct server *server); /* calls that the client
 bool server_last_has_leader(const struct server *server);
 uint64_t server_cluster_id(struct server *server, uint64_t set); /* 0: only tells */
 
+/* What is answered, besides the header. */
+void server_set_answer(struct server *server, enum server_method method,
+                       const ProtobufCMessage *message);
+
 /* From now on calls need this token (NULL: none), and Authenticate gives it. */
 void server_set_token(struct server *server, const char *token);
+/* Except calls of this method. */
+void server_set_open(struct server *server, enum server_method method);
 
 /* The list that is given for MemberList. Borrowed. */
 void server_set_members(struct server *server, Pb__Member **members, size_t n);

@@ -107,6 +107,37 @@ void answer_on_status(const struct etcd_outcome *outcome, const struct etcd_stat
 		return;
 	a->leader = status->leader;
 	(void) snprintf(a->version_text, sizeof(a->version_text), "%s", status->version);
+	a->db_size_bytes = status->db_size_bytes;
+	a->db_size_in_use_bytes = status->db_size_in_use_bytes;
+	a->db_size_quota_bytes = status->db_size_quota_bytes;
+	(void) snprintf(a->storage_version, sizeof(a->storage_version), "%s", status->storage_version);
+	a->raft_index = status->raft_index;
+	a->raft_applied_index = status->raft_applied_index;
+	a->learner = status->learner;
+	a->n_errors = status->n_errors;
+	if (status->n_errors > 0)
+		(void) snprintf(a->error, sizeof(a->error), "%s", status->errors[status->n_errors - 1]);
+}
+
+void answer_on_hashkv(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
+                      void *userdata)
+{
+	struct answer *a = userdata;
+
+	answer_on_done(outcome, userdata);
+	if (hashkv != NULL)
+		a->hashkv = *hashkv;
+}
+
+void answer_on_alarms(const struct etcd_outcome *outcome, const struct etcd_alarm *alarms,
+                      size_t n_alarms, void *userdata)
+{
+	struct answer *a = userdata;
+
+	answer_on_done(outcome, userdata);
+	a->n_alarms = n_alarms;
+	for (size_t i = 0; i < MIN(n_alarms, ARRAY_SIZE(a->alarms)); i++)
+		a->alarms[i] = alarms[i];
 }
 
 static void stop_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -224,6 +255,23 @@ struct answer sync_status(struct ev_loop *ev, struct etcd *etcd, const char *end
 	ANSWER_NEW(a);
 
 	return wait_for(ev, etcd_endpoint_status(etcd, endpoint, answer_on_status, &a, NULL), &a);
+}
+
+struct answer sync_hashkv(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                          int64_t revision, unsigned timeout_ms)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(
+	    ev, etcd_endpoint_hashkv(etcd, endpoint, revision, timeout_ms, answer_on_hashkv, &a, NULL),
+	    &a);
+}
+
+struct answer sync_alarms(struct ev_loop *ev, struct etcd *etcd)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(ev, etcd_alarm_list(etcd, answer_on_alarms, &a, NULL), &a);
 }
 
 /* --- watches ------------------------------------------------------------------------------------

@@ -43,6 +43,19 @@ struct answer {
 	size_t n_members;
 	uint64_t leader;
 	char version_text[32];
+	int64_t db_size_bytes;
+	int64_t db_size_in_use_bytes;
+	int64_t db_size_quota_bytes;
+	char storage_version[32];
+	uint64_t raft_index;
+	uint64_t raft_applied_index;
+	bool learner;
+	size_t n_errors;
+	char error[ANSWER_TEXT_MAX]; /* the last */
+	/* hashkv, alarms */
+	struct etcd_hashkv hashkv;
+	size_t n_alarms;
+	struct etcd_alarm alarms[4];
 };
 
 void answer_on_done(const struct etcd_outcome *outcome, void *userdata);
@@ -56,6 +69,10 @@ void answer_on_members(const struct etcd_outcome *outcome, const struct etcd_mem
                        size_t n_members, void *userdata);
 void answer_on_status(const struct etcd_outcome *outcome, const struct etcd_status *status,
                       void *userdata);
+void answer_on_hashkv(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
+                      void *userdata);
+void answer_on_alarms(const struct etcd_outcome *outcome, const struct etcd_alarm *alarms,
+                      size_t n_alarms, void *userdata);
 
 /* Runs the loop for that long, or until *counter has reached at_least (NULL: all the time). */
 bool sync_run(struct ev_loop *ev, int ms, const unsigned *counter, unsigned at_least);
@@ -74,6 +91,9 @@ struct answer sync_ttl(struct ev_loop *ev, struct etcd *etcd, int64_t id);
 struct answer sync_revoke(struct ev_loop *ev, struct etcd *etcd, int64_t id);
 struct answer sync_members(struct ev_loop *ev, struct etcd *etcd);
 struct answer sync_status(struct ev_loop *ev, struct etcd *etcd, const char *endpoint);
+struct answer sync_hashkv(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                          int64_t revision, unsigned timeout_ms);
+struct answer sync_alarms(struct ev_loop *ev, struct etcd *etcd);
 
 /* Everything that a watch said, as text: "+" live, "-" not live, "C<rev>" compacted, and per event
  * "P<rev>:key=value" or "D<rev>:key", each followed by a blank; "|" ends a batch. */
