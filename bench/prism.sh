@@ -37,8 +37,8 @@ goals() {
 		prism_rss_kib_at_$HELD goal median <= 8192
 		prism_base_rss_kib goal median <= 5120
 		prism_faults_failed goal max <= 0
-		prism_kill_longest_ms goal max <= 300
-		prism_blackhole_longest_ms goal max <= 300
+		prism_kill_added_ms goal max <= 300
+		prism_blackhole_added_ms goal max <= 300
 		prism_failed_under_load goal max <= 0
 	GOALS
 }

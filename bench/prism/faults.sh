@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What clients see of a fault: one comes every 20 ms on a new connection to each balancer, asks once and
 # waits up to $PATIENCE_MS. All balancers meet the same fault at the same time. Checks are on, three
-# upstreams, the first one is hit.
+# upstreams, the first one is hit. One more client goes to the third directly: what it has to wait for is
+# the machine's doing, and `added` is without that.
 #   kill       kill -9: refuses from then on
 #   blackhole  the first upstream swallows SYNs, from before the balancer starts
 #   silence    SIGSTOP: the kernel accepts, nobody answers
@@ -9,28 +10,38 @@
 #   term       SIGTERM without a shutdown delay: requests under way are answered, new ones refused
 
 FAULTS=(kill blackhole silence readyz term)
-declare -A WATCH
+declare -A WATCH LONGEST
+
+visitor_start() { # NAME ADDRESS
+	"${LOAD[@]}" watch --to "$2" --interval-ms 20 --timeout-ms "$PATIENCE_MS" \
+		>"$T/watch-$1" 2>>"$LOG_DIR/watch-$1.log" </dev/null &
+	WATCH[$1]=$!
+}
 
 visitors_start() {
 	local name
+	visitor_start direct "${CHECKED_UPSTREAMS[2]}"
 	for name in "${MEASURED[@]}"; do
-		"${LOAD[@]}" watch --to "127.0.0.1:${PORT[$name]}" --interval-ms 20 --timeout-ms "$PATIENCE_MS" \
-			>"$T/watch-$name" 2>>"$LOG_DIR/watch-$name.log" </dev/null &
-		WATCH[$name]=$!
+		visitor_start "$name" "127.0.0.1:${PORT[$name]}"
 	done
 }
 
+visitor_end() { # NAME FAULT
+	wait "${WATCH[$1]}" || die "the client of $1 failed"
+	LONGEST[$1]=$(value longest_ms <"$T/watch-$1")
+	sample "$1_$2_failed" requests "$(value failed <"$T/watch-$1")"
+	sample "$1_$2_longest_ms" ms "${LONGEST[$1]}"
+}
+
 visitors_end() { # FAULT
-	local name pid out
+	local name
 	kill -TERM "${WATCH[@]}"
+	visitor_end direct "$1"
 	for name in "${MEASURED[@]}"; do
-		pid=${WATCH[$name]}
-		wait "$pid" || die "the client of $name failed"
-		out=$(cat "$T/watch-$name")
-		sample "${name}_$1_failed" requests "$(value failed <<<"$out")"
-		sample "${name}_$1_longest_ms" ms "$(value longest_ms <<<"$out")"
-		[[ $1 != readyz ]] || readyz_left "$name" "$(value last_from_1 <<<"$out")"
-		FAILED[$name]=$((${FAILED[$name]:-0} + $(value failed <<<"$out")))
+		visitor_end "$name" "$1"
+		sample "${name}_$1_added_ms" ms "$(calc "${LONGEST[$name]} - ${LONGEST[direct]}")"
+		[[ $1 != readyz ]] || readyz_left "$name" "$(value last_from_1 <"$T/watch-$name")"
+		FAILED[$name]=$((${FAILED[$name]:-0} + $(value failed <"$T/watch-$name")))
 	done
 	WATCH=()
 }
