@@ -22,8 +22,8 @@
 #include "base/mem.h"
 #include "web/credentials.h"
 
-/* Idle connections that are kept; as many as one user has peers, or each request is a handshake. */
-#define CONNECTIONS_MAX 80L
+/* Idle connections that are kept. */
+#define CONNECTIONS_MAX 16L
 /* An older connection is not reused: the peer's certificate, or ours, may have rotated meanwhile.
  */
 #define CONNECTION_AGE_MAX_S 600L
