@@ -294,6 +294,11 @@ bool conf_node_is_null(const struct conf_node *node)
 	return false;
 }
 
+const struct conf_node *conf_document(const struct conf *conf, size_t i)
+{
+	return i < conf->n_documents ? conf->documents[i] : NULL;
+}
+
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key)
 {
 	if (map->shape != CONF_MAP)

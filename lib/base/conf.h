@@ -193,6 +193,8 @@ size_t conf_enter(struct conf *conf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void conf_leave(struct conf *conf, size_t before);
 const char *conf_path(const struct conf *conf); /* borrowed until the next of these */
 
+/* The i-th document as it stands, for others' files, which have no table; NULL: there is none. */
+const struct conf_node *conf_document(const struct conf *conf, size_t i);
 bool conf_node_is_null(const struct conf_node *node);
 /* The value of a key, or NULL. */
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
