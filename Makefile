@@ -34,7 +34,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 # --- sources -------------------------------------------------------------------------------------
 # A library is a folder; a program is a folder with a main.c.
 LIBS     := base net etcd web
-PROGRAMS := vipd fairlead
+PROGRAMS := vipd fairlead prism-probe
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
 sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
@@ -136,6 +136,9 @@ $(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/li
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+# It starts the real one.
+$(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe
 
 .PRECIOUS: $(BUILD)/tests/unit/%.o $(BUILD)/%.o
 

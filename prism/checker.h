@@ -6,10 +6,10 @@
  * JSON from the network, and DNS live over there (prism/probe), so that a handshake never holds up
  * the relay, a fault in them never ends a client's connection, and prism stays small.
  *
- * Both ends of a SOCK_SEQPACKET pair send one JSON object a message, CHECKER_MESSAGE_MAX bytes at
- * most. To the probe process, first of all and once:
- *   {"type":"settings","checks":true,"path":"/readyz","serverName":"kubernetes","caFile":...,
- *    "clientCertFile":...,"clientKeyFile":...,"tokenFile":...,"timeoutMs":2000,
+ * Both ends of a SOCK_SEQPACKET pair send one JSON object a message. The probe process has its end
+ * as descriptor CHECKER_FD, and ends when that is closed. To it, first of all and once:
+ *   {"type":"settings","debug":false,"checks":true,"path":"/readyz","serverName":"kubernetes",
+ *    "caFile":...,"clientCertFile":...,"clientKeyFile":...,"tokenFile":...,"timeoutMs":2000,
  *    "kubeconfig":...,"slicesIntervalMs":30000,"through":"127.0.0.1:7445",
  *    "membersSocket":...,"membersFile":...,"membersPort":6443,
  *    "names":[{"name":"cp.example.org","port":6443}]}      (null: not wanted)
@@ -20,7 +20,10 @@
  *   {"type":"verdict","id":7,"verdict":"ready","reason":"readyz 200","rttUs":800}
  *      verdict: a name of readyz.h, or "connected"; rttUs: of the request, 0 when there was none
  *   {"type":"endpoints","source":"slices","endpoints":["10.0.0.5:6443"],"error":null}
- *      source: "slices", "members", "dns"; error: why there is no list, then endpoints is absent
+ *      source: "slices", "members", "dns"; error: why there is no list, then endpoints is absent;
+ *      a list is never empty
+ * An id is answered within timeoutMs. A process that leaves one open for three times that, or says
+ * anything else than this, is killed and started anew.
  */
 
 #include <ev.h>
@@ -32,7 +35,12 @@
 #include "prism/endpoints.h"
 #include "prism/judge.h"
 
-#define CHECKER_MESSAGE_MAX 8192
+/* To it: settings with the longest paths and names fit. From it: the longest list does. */
+#define CHECKER_MESSAGE_MAX 65536
+#define CHECKER_ANSWER_MAX 8192
+#define CHECKER_FD 3
+/* Open questions at a time; more cannot be asked. */
+#define CHECKER_PROBES_MAX 128
 
 struct checker;
 
@@ -46,15 +54,17 @@ struct checker_callbacks {
 	void (*lost)(void *userdata);
 };
 
-/* program: the path of prism-probe. through: where EndpointSlices are asked for, a listener of
- * prism itself. config and callbacks are borrowed until checker_free(). 0 or -errno. */
+/* ev is the default loop: libev reaps children there only. program: the path of prism-probe.
+ * EndpointSlices are asked for through config's first listener. config and callbacks are borrowed
+ * until checker_free(), which may be called inside them. 0, or -errno when nothing could be
+ * started, or -E2BIG for settings that fit into no message. */
 int checker_new(struct ev_loop *ev, const char *program, const struct config *config,
                 const struct checker_callbacks *callbacks, void *userdata,
                 struct checker **ret_checker);
 void checker_free(struct checker *checker); /* ends the process and waits for it */
 DEFINE_AUTO(struct checker, checker_free);
 
-/* False when there is no process to ask at the moment. */
+/* False when there is nobody to ask at the moment, or too much is open already. */
 bool checker_probe(struct checker *checker, uint64_t id, const struct endpoint *endpoint);
 void checker_forget(struct checker *checker, const struct endpoint *endpoint);
 

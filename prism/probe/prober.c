@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two kinds of things: a target is an upstream with an HTTP client of its own, whose connection is
+ * kept from probe to probe; a probe is one open question. A target goes when it is forgotten and
+ * its last probe is answered, or, when there are too many, when it is the one that has been asked
+ * nothing for the longest.
+ *
+ * Every question is answered within the timeout, also the one that could not even be sent: that
+ * answer waits for the next turn of the loop, as all others do.
+ */
+#include "prism/probe/prober.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "prism/probe/tcpcheck.h"
+#include "web/http.h"
+#include "web/readyz.h"
+
+/* A body lists some forty checks; the failing ones are what we are after. */
+#define BODY_MAX_BYTES 16384
+
+struct target {
+	struct prober *prober;
+	struct endpoint endpoint;
+	struct http *http; /* NULL: checks are off */
+	unsigned n_probes; /* open ones */
+	bool forgotten;
+	TAILQ_ENTRY(target) entry;
+};
+
+struct probe {
+	struct prober *prober;
+	struct target *target; /* NULL: it could not be sent */
+	uint64_t id;
+	struct http_req *req;
+	struct tcpcheck *tcp;
+	ev_timer refused; /* tells `reason` */
+	char reason[READYZ_REASON_MAX];
+	LIST_ENTRY(probe) entry;
+};
+
+struct prober {
+	struct ev_loop *ev;
+	const struct settings *settings;
+	prober_verdict_fn verdict;
+	void *userdata;
+	TAILQ_HEAD(, target) targets; /* the last asked is the last */
+	size_t n_targets;
+	LIST_HEAD(, probe) probes;
+	size_t n_probes;
+};
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+static void target_free(struct target *t)
+{
+	TAILQ_REMOVE(&t->prober->targets, t, entry);
+	t->prober->n_targets--;
+	http_free(t->http);
+	free(t);
+}
+
+static struct target *target_find(struct prober *p, const struct endpoint *endpoint)
+{
+	struct target *t;
+
+	TAILQ_FOREACH (t, &p->targets, entry) {
+		if (endpoint_equal(&t->endpoint, endpoint))
+			return t;
+	}
+	return NULL;
+}
+
+/* Makes room: the first that has nothing open goes. */
+static void target_evict(struct prober *p)
+{
+	struct target *t;
+
+	TAILQ_FOREACH (t, &p->targets, entry) {
+		if (t->n_probes == 0) {
+			target_free(t);
+			return;
+		}
+	}
+}
+
+/* 0 or -errno. */
+static int target_get(struct prober *p, const struct endpoint *endpoint, struct target **ret_target)
+{
+	struct target *t = target_find(p, endpoint);
+	int r;
+
+	if (t == NULL) {
+		struct http *http = NULL;
+
+		if (p->n_targets == PROBER_TARGETS_MAX)
+			target_evict(p);
+		if (p->n_targets == PROBER_TARGETS_MAX)
+			return -ENOBUFS;
+		if (p->settings->checks) {
+			r = http_new(p->ev, &http);
+			if (r < 0)
+				return r;
+		}
+		t = NEW0(struct target);
+		t->prober = p;
+		t->endpoint = *endpoint;
+		t->http = http;
+		p->n_targets++;
+	} else {
+		TAILQ_REMOVE(&p->targets, t, entry);
+	}
+	TAILQ_INSERT_TAIL(&p->targets, t, entry);
+	t->forgotten = false;
+	*ret_target = t;
+	return 0;
+}
+
+void prober_forget(struct prober *p, const struct endpoint *endpoint)
+{
+	struct target *t = target_find(p, endpoint);
+
+	if (t == NULL)
+		return;
+	if (t->n_probes == 0)
+		target_free(t);
+	else
+		t->forgotten = true;
+}
+
+/* --- probes ----------------------------------------------------------------------------------- */
+
+static void probe_free(struct probe *probe)
+{
+	struct target *t = probe->target;
+
+	ev_timer_stop(probe->prober->ev, &probe->refused);
+	http_cancel(probe->req);
+	tcpcheck_free(probe->tcp);
+	LIST_REMOVE(probe, entry);
+	probe->prober->n_probes--;
+	free(probe);
+	if (t == NULL)
+		return;
+	t->n_probes--;
+	if (t->forgotten && t->n_probes == 0)
+		target_free(t);
+}
+
+/* The one end of a probe. */
+static void answer(struct probe *probe, const char *verdict, const char *reason, int64_t rtt_us)
+{
+	struct prober *p = probe->prober;
+	uint64_t id = probe->id;
+
+	probe_free(probe);
+	p->verdict(id, verdict, reason, rtt_us, p->userdata);
+}
+
+static void http_cb(const struct http_response *response, void *userdata)
+{
+	struct probe *probe = userdata;
+	enum readyz_verdict verdict = readyz_verdict(response->failure, response->status);
+	char reason[READYZ_REASON_MAX];
+
+	probe->req = NULL;
+	answer(probe, readyz_verdict_name(verdict), readyz_describe(response, reason),
+	       response->failure == HTTP_OK ? response->request_us : 0);
+}
+
+static void tcp_cb(int r, int64_t took_us, void *userdata)
+{
+	struct probe *probe = userdata;
+
+	if (r == 0)
+		answer(probe, "connected", "TCP connection made", took_us);
+	else if (r == -ETIMEDOUT)
+		answer(probe, readyz_verdict_name(READYZ_SILENT), "no answer in time", 0);
+	else
+		answer(probe, readyz_verdict_name(READYZ_DOWN), strerror(-r), 0);
+}
+
+static void refused_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct probe *probe = CONTAINER_OF(w, struct probe, refused);
+	char reason[READYZ_REASON_MAX];
+
+	memcpy(reason, probe->reason, sizeof(reason));
+	answer(probe, readyz_verdict_name(READYZ_BROKEN), reason, 0);
+}
+
+static int refuse(struct probe *probe, const char *why, int r)
+{
+	(void) snprintf(probe->reason, sizeof(probe->reason), "%s: %s", why, strerror(-r));
+	return r;
+}
+
+static int send_http(struct probe *probe)
+{
+	const struct settings *s = probe->prober->settings;
+	char text[ENDPOINT_TEXT_MAX];
+	AUTO(free)
+	char *url = xasprintf("https://%s%s", endpoint_format(&probe->target->endpoint, text), s->path);
+	const struct http_request request = {
+	    .url = url,
+	    .server_name = s->server_name,
+	    .ca_file = s->ca_file,
+	    .client_cert_file = s->client_cert_file,
+	    .client_key_file = s->client_key_file,
+	    .bearer_token_file = s->token_file,
+	    .timeout_ms = s->timeout_ms,
+	    .max_body_bytes = BODY_MAX_BYTES,
+	};
+
+	int r;
+
+	r = http_send(probe->target->http, &request, http_cb, probe, &probe->req);
+	if (r == 0 || r == -EINVAL || s->token_file == NULL)
+		return r < 0 ? refuse(probe, "cannot probe", r) : 0;
+	return refuse(probe, s->token_file, r);
+}
+
+static int begin(struct probe *probe, const struct endpoint *endpoint)
+{
+	struct prober *p = probe->prober;
+	int r;
+
+	r = p->n_probes > PROBER_PROBES_MAX ? -EBUSY : target_get(p, endpoint, &probe->target);
+	if (r < 0)
+		return refuse(probe, "cannot probe", r);
+	probe->target->n_probes++;
+	if (p->settings->checks)
+		return send_http(probe);
+	probe->tcp = tcpcheck_new(p->ev, endpoint, p->settings->timeout_ms * US_PER_MS, tcp_cb, probe);
+	return 0;
+}
+
+void prober_probe(struct prober *p, uint64_t id, const struct endpoint *endpoint)
+{
+	struct probe *probe = NEW0(struct probe);
+	int r;
+
+	probe->prober = p;
+	probe->id = id;
+	ev_timer_init(&probe->refused, refused_cb, 0., 0.);
+	LIST_INSERT_HEAD(&p->probes, probe, entry);
+	p->n_probes++;
+	r = begin(probe, endpoint);
+	if (r < 0)
+		ev_timer_start(p->ev, &probe->refused);
+}
+
+struct prober *prober_new(struct ev_loop *ev, const struct settings *settings,
+                          prober_verdict_fn verdict, void *userdata)
+{
+	struct prober *p = NEW0(struct prober);
+
+	p->ev = ev;
+	p->settings = settings;
+	p->verdict = verdict;
+	p->userdata = userdata;
+	TAILQ_INIT(&p->targets);
+	LIST_INIT(&p->probes);
+	return p;
+}
+
+void prober_free(struct prober *p)
+{
+	if (p == NULL)
+		return;
+	while (!LIST_EMPTY(&p->probes))
+		probe_free(LIST_FIRST(&p->probes));
+	while (!TAILQ_EMPTY(&p->targets))
+		target_free(TAILQ_FIRST(&p->targets));
+	free(p);
+}
