@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the probe process and the socket to it. Nothing here waits: a message that does not fit into
+ * the socket is not sent, and a process that has been killed is reaped when libev says so.
+ *
+ *	          spawned
+ *	 WAITING ─────────► RUNNING ─── end of file, garbage, a question left open ───┐
+ *	  ▲   ▲                │                                                      ▼
+ *	  │   └──── died ──────┘                                          ENDING (killed)
+ *	  └──────────────────────────── reaped ───────────────────────────────────────┘
+ *
+ * WAITING lasts from a tenth of a second to five, doubled each time until a process has lived for a
+ * while. Whoever leaves RUNNING calls `lost`, as the last act.
+ */
+#include "prism/checker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "prism/checkermsg.h"
+
+#define BACKOFF_MIN_US (100 * US_PER_MS)
+#define BACKOFF_MAX_US (5 * US_PER_S)
+/* One that has lived for so long did not die of what is always there. */
+#define STEADY_US (10 * US_PER_S)
+/* An answer is due within one timeout. */
+#define OVERDUE_TIMEOUTS 3
+
+enum state {
+	WAITING,
+	RUNNING,
+	ENDING,
+};
+
+static const struct fsm_state states[] = {
+    [WAITING] = {"waiting", FSM_TO(RUNNING)},
+    [RUNNING] = {"running", FSM_TO(ENDING) | FSM_TO(WAITING)},
+    [ENDING] = {"ending", FSM_TO(WAITING)},
+};
+
+struct question {
+	uint64_t id;
+	int64_t asked_us;
+};
+
+struct checker {
+	struct ev_loop *ev;
+	const char *program;
+	const struct config *config;
+	const struct checker_callbacks *callbacks;
+	void *userdata;
+	char *settings; /* the first message to each process */
+	enum state state;
+	const char *why; /* ENDING: a constant */
+	int fd;          /* RUNNING only */
+	ev_io readable;
+	ev_child child;   /* RUNNING and ENDING */
+	ev_timer again;   /* WAITING */
+	ev_timer overdue; /* RUNNING, while a question is open */
+	int64_t started_us;
+	int64_t backoff_us;
+	unsigned restarts;
+	struct question open[CHECKER_PROBES_MAX];
+	size_t n_open;
+	char errors[ENDPOINTS_N_SOURCES][READYZ_REASON_MAX];
+	char in[CHECKER_ANSWER_MAX];
+};
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+/* With its end of the socket as CHECKER_FD, our standard error, and nothing else of ours: a
+ * client's connection that another process holds would never end. */
+static int spawn(const char *program, int its_end, pid_t *ret_pid)
+{
+	char *argv[] = {(char *) (uintptr_t) program, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int error;
+
+	(void) sigemptyset(&none);
+	(void) sigfillset(&all);
+	(void) posix_spawn_file_actions_init(&actions);
+	/* First: its end may itself be one of the lower numbers. */
+	(void) posix_spawn_file_actions_adddup2(&actions, its_end, CHECKER_FD);
+	(void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	(void) posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	(void) posix_spawn_file_actions_addclosefrom_np(&actions, CHECKER_FD + 1);
+	(void) posix_spawnattr_init(&attributes);
+	(void) posix_spawnattr_setsigmask(&attributes, &none);
+	(void) posix_spawnattr_setsigdefault(&attributes, &all);
+	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	error = posix_spawn(ret_pid, program, &actions, &attributes, argv, environ);
+	(void) posix_spawnattr_destroy(&attributes);
+	(void) posix_spawn_file_actions_destroy(&actions);
+	return -error;
+}
+
+/* False when it does not fit now. A process that is gone is noticed by reading. */
+static bool send_text(struct checker *c, const char *text)
+{
+	return send(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+/* The one writer of the state. */
+static void set_state(struct checker *c, enum state state, const char *reason)
+{
+	fsm_check(states, ARRAY_SIZE(states), c->state, state);
+	log_debug("probe_process_state", "old=%s new=%s reason=\"%s\"", states[c->state].name,
+	          states[state].name, reason);
+	if (c->state == RUNNING) {
+		ev_io_stop(c->ev, &c->readable);
+		ev_timer_stop(c->ev, &c->overdue);
+		(void) close(TAKE_FD(c->fd));
+		c->n_open = 0;
+	}
+	c->state = state;
+	if (state == WAITING) {
+		ev_timer_set(&c->again, mono_to_ev(c->backoff_us), 0.);
+		ev_timer_start(c->ev, &c->again);
+	} else if (state == RUNNING) {
+		c->started_us = mono_now_us();
+		ev_io_set(&c->readable, c->fd, EV_READ);
+		ev_io_start(c->ev, &c->readable);
+	}
+}
+
+/* WAITING -> RUNNING. 0 or -errno. */
+static int start(struct checker *c)
+{
+	AUTO(close) int its_end = -1;
+	int ends[2];
+	pid_t pid;
+	int r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	c->fd = ends[0];
+	its_end = ends[1];
+	r = spawn(c->program, its_end, &pid);
+	if (r < 0) {
+		(void) close(TAKE_FD(c->fd));
+		return r;
+	}
+	ev_child_set(&c->child, pid, 0);
+	ev_child_start(c->ev, &c->child);
+	set_state(c, RUNNING, "spawned");
+	if (!send_text(c, c->settings))
+		return 0; /* it is dead already, and libev will say so */
+	log_info("probe_process_started", "pid=%d", (int) pid);
+	return 0;
+}
+
+/* RUNNING -> ENDING. The callback may free the checker, so this comes last. */
+static void end(struct checker *c, const char *why)
+{
+	/* While its end is pending it has been reaped, and the number may be another's. */
+	if (!ev_is_pending(&c->child))
+		(void) kill(c->child.pid, SIGKILL);
+	c->why = why;
+	set_state(c, ENDING, why);
+	c->callbacks->lost(c->userdata);
+}
+
+/* The callback may free the checker, so it comes last. */
+static void child_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
+{
+	struct checker *c = CONTAINER_OF(w, struct checker, child);
+	bool was_running = c->state == RUNNING;
+	int status = w->rstatus;
+
+	ev_child_stop(ev, w);
+	c->backoff_us = mono_now_us() - c->started_us >= STEADY_US
+	                    ? BACKOFF_MIN_US
+	                    : MIN(c->backoff_us * 2, BACKOFF_MAX_US);
+	log_warning("probe_process_ended", "pid=%d %s=%d reason=\"%s; again in %lld ms\"",
+	            (int) w->rpid, WIFSIGNALED(status) ? "signal" : "exit",
+	            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+	            was_running ? "it ended" : c->why, (long long) (c->backoff_us / US_PER_MS));
+	set_state(c, WAITING, "it ended");
+	if (was_running)
+		c->callbacks->lost(c->userdata);
+}
+
+static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct checker *c = CONTAINER_OF(w, struct checker, again);
+	int r;
+
+	r = start(c);
+	if (r == 0) {
+		c->restarts++;
+		return;
+	}
+	c->backoff_us = MIN(c->backoff_us * 2, BACKOFF_MAX_US);
+	(void) log_warning_errno(r, "probe_process_failed", "program=%s reason=\"again in %lld ms\"",
+	                         c->program, (long long) (c->backoff_us / US_PER_MS));
+	ev_timer_set(w, mono_to_ev(c->backoff_us), 0.);
+	ev_timer_start(c->ev, w);
+}
+
+/* --- questions and answers -------------------------------------------------------------------- */
+
+static int64_t overdue_us(const struct checker *c)
+{
+	return OVERDUE_TIMEOUTS * c->config->health.timeout_us;
+}
+
+static void arm_overdue(struct checker *c, int64_t after_us)
+{
+	ev_timer_set(&c->overdue, mono_to_ev(after_us), 0.);
+	ev_timer_start(c->ev, &c->overdue);
+}
+
+static void overdue_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct checker *c = CONTAINER_OF(w, struct checker, overdue);
+	int64_t now_us = mono_now_us(), oldest_us = now_us;
+
+	for (size_t i = 0; i < c->n_open; i++)
+		oldest_us = MIN(oldest_us, c->open[i].asked_us);
+	if (c->n_open == 0)
+		return;
+	if (now_us - oldest_us >= overdue_us(c))
+		end(c, "it does not answer");
+	else
+		arm_overdue(c, oldest_us + overdue_us(c) - now_us);
+}
+
+/* True if it was open; it is not any more. */
+static bool close_question(struct checker *c, uint64_t id)
+{
+	for (size_t i = 0; i < c->n_open; i++) {
+		if (c->open[i].id == id) {
+			c->open[i] = c->open[--c->n_open];
+			return true;
+		}
+	}
+	return false;
+}
+
+static void note_error(struct checker *c, enum endpoints_source source, const char *text)
+{
+	char *error = c->errors[source];
+
+	if (strcmp(error, text) == 0)
+		return;
+	(void) snprintf(error, READYZ_REASON_MAX, "%s", text);
+	if (text[0] != '\0')
+		log_warning("source_failed", "source=%s err=\"%s\"", endpoints_source_name(source), text);
+	else
+		log_info("source_recovered", "source=%s", endpoints_source_name(source));
+}
+
+/* The callbacks may free the checker, so they come last. */
+static void take(struct checker *c, const struct checkermsg *m)
+{
+	switch (m->type) {
+	case CHECKERMSG_VERDICT:
+		if (close_question(c, m->id))
+			c->callbacks->verdict(m->id, m->evidence, m->text, m->rtt_us, c->userdata);
+		else
+			log_debug("probe_unknown_id", "id=%llu", (unsigned long long) m->id);
+		break;
+	case CHECKERMSG_ENDPOINTS:
+		note_error(c, m->source, "");
+		c->callbacks->endpoints(m->source, &m->list, c->userdata);
+		break;
+	case CHECKERMSG_ERROR:
+		note_error(c, m->source, m->text);
+		break;
+	}
+}
+
+/* One message a turn of the loop, which comes back for more. */
+static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+{
+	struct checker *c = CONTAINER_OF(w, struct checker, readable);
+	/* With MSG_TRUNC it is the length of the whole message. */
+	ssize_t n = recv(c->fd, c->in, sizeof(c->in), MSG_DONTWAIT | MSG_TRUNC);
+	struct checkermsg message;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		end(c, "it has closed the socket");
+	else if ((size_t) n > sizeof(c->in) || checkermsg_parse(c->in, (size_t) n, &message) < 0)
+		end(c, "it says what nobody understands");
+	else
+		take(c, &message);
+}
+
+static bool send_json(struct checker *c, json_t *message)
+{
+	AUTO(free) char *text = json_dumps(message, JSON_COMPACT);
+
+	json_decref(message);
+	return send_text(c, text);
+}
+
+bool checker_probe(struct checker *c, uint64_t id, const struct endpoint *endpoint)
+{
+	if (c->state != RUNNING || c->n_open == CHECKER_PROBES_MAX ||
+	    !send_json(c, checkermsg_probe(id, endpoint)))
+		return false;
+	c->open[c->n_open++] = (struct question){.id = id, .asked_us = mono_now_us()};
+	if (!ev_is_active(&c->overdue))
+		arm_overdue(c, overdue_us(c));
+	return true;
+}
+
+void checker_forget(struct checker *c, const struct endpoint *endpoint)
+{
+	/* If it does not fit: the probe process closes what it is asked nothing about, later. */
+	if (c->state == RUNNING)
+		(void) send_json(c, checkermsg_forget(endpoint));
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int checker_new(struct ev_loop *ev, const char *program, const struct config *config,
+                const struct checker_callbacks *callbacks, void *userdata,
+                struct checker **ret_checker)
+{
+	AUTO(checker_free) struct checker *c = NEW0(struct checker);
+	json_t *settings = checkermsg_settings(config, log_is_enabled(LOG_LEVEL_DEBUG));
+	int r;
+
+	c->ev = ev;
+	c->program = program;
+	c->config = config;
+	c->callbacks = callbacks;
+	c->userdata = userdata;
+	c->fd = -1;
+	c->backoff_us = BACKOFF_MIN_US / 2; /* it is doubled before it is used */
+	ev_init(&c->readable, readable_cb);
+	ev_init(&c->child, child_cb);
+	ev_init(&c->again, again_cb);
+	ev_init(&c->overdue, overdue_cb);
+	c->settings = json_dumps(settings, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(settings);
+	if (strlen(c->settings) > CHECKER_MESSAGE_MAX)
+		return -E2BIG;
+	r = start(c);
+	if (r < 0)
+		return r;
+	*ret_checker = TAKE_PTR(c);
+	return 0;
+}
+
+void checker_free(struct checker *c)
+{
+	if (c == NULL)
+		return;
+	ev_io_stop(c->ev, &c->readable);
+	ev_timer_stop(c->ev, &c->again);
+	ev_timer_stop(c->ev, &c->overdue);
+	if (ev_is_active(&c->child)) {
+		bool reaped = ev_is_pending(&c->child);
+
+		ev_child_stop(c->ev, &c->child);
+		if (!reaped) {
+			(void) kill(c->child.pid, SIGKILL);
+			(void) waitpid(c->child.pid, NULL, 0);
+		}
+	}
+	if (c->fd >= 0)
+		(void) close(c->fd);
+	free(c->settings);
+	free(c);
+}
+
+bool checker_is_running(const struct checker *c)
+{
+	return c->state == RUNNING;
+}
+
+unsigned checker_restarts(const struct checker *c)
+{
+	return c->restarts;
+}
+
+const char *checker_source_error(const struct checker *c, enum endpoints_source source)
+{
+	return c->errors[source];
+}
