@@ -7,6 +7,11 @@
  * API server, the watched file, the list on disk. The others (names, members, EndpointSlices) come
  * from the probe process by sources_update(). Own addresses are read anew with each merge and twice
  * a minute.
+ *
+ * What is known is not given up for nothing: a source that falls silent, or names nobody, keeps its
+ * last list, and a merged list that would become empty (a file that names prism itself) is not
+ * handed over. With healthCheck off nothing is remembered on disk, for nothing that is read from
+ * there could be verified.
  */
 
 #include <ev.h>
