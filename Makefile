@@ -34,7 +34,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 # --- sources -------------------------------------------------------------------------------------
 # A library is a folder; a program is a folder with a main.c.
 LIBS     := base net etcd web
-PROGRAMS := vipd fairlead prism-probe
+PROGRAMS := vipd prism prism-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
 sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
