@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the demo shows: a picture of twenty lines, drawn over itself five times a second, or plain lines
+# What the demo shows: a picture of two dozen lines, drawn over itself five times a second, or plain lines
 # where standard output is no terminal. It runs as a process of its own, so that it lives while the
 # story waits. What it shows comes from where an operator would look: `fairlead vip status` of each
 # node, the observer's log, the client's log. Only what nobody can ask for comes from the story, an
@@ -10,7 +10,7 @@
 
 SCREEN_STRIP=56      # columns
 SCREEN_COLUMN_CS=25  # the time that a column stands for
-SCREEN_ROWS=23       # that the picture and the summary below it need
+SCREEN_ROWS=27       # that the picture and the summary below it need
 SCREEN_SECONDS=0.2
 SCREEN_PLAIN_CS=500  # without a terminal: a line at least this often
 
@@ -63,7 +63,8 @@ screen_run() {
 	set +eE
 	local -A power fields
 	local -a steps step_states
-	local event node ending='' drawn=0 now=0 wire='' client='' answered=0 unanswered=0
+	local event node ending='' drawn=0 now=0 wire=''
+	local -a strips=('' '') answered=(0 0) unanswered=(0 0)
 	local said='' said_cs=0
 	for node in "${NODES[@]}"; do
 		power[$node]=on
@@ -120,14 +121,17 @@ screen_ask_nodes() {
 screen_read_logs() {
 	{
 		IFS= read -r wire
-		IFS= read -r client
-		read -r answered unanswered
+		IFS= read -r strips[0]
+		IFS= read -r strips[1]
+		read -r answered[0] unanswered[0]
+		read -r answered[1] unanswered[1]
 	} < <(
 		tail -n 4500 "$(wire_log)" 2>/dev/null | awk -v now_us="${now}0000" -v columns="$SCREEN_STRIP" \
 			-v column_us="${SCREEN_COLUMN_CS}0000" -v ok="$OK" -v failed="$FAILED" \
 			-v nobody="$NOBODY" -v pen1="${PENS[0]}" -v pen2="${PENS[1]}" -v pen3="${PENS[2]}" \
 			-v pen_ok="$GREEN" -v pen_failed="$RED" -v plain="$PLAIN" \
-			-f "$ROOT/demo/strips.awk" "$LOG_DIR/client.log" -
+			-v clients=2 -f "$ROOT/demo/strips.awk" \
+			client=1 "$LOG_DIR/client-vip.log" client=2 "$LOG_DIR/client-prism.log" -
 	)
 }
 
@@ -192,7 +196,8 @@ screen_draw() {
 	lines+=(
 		""
 		"  who answers ARP  $wire"
-		"  client, HTTPS    $client"
+		"  client of VIP    ${strips[0]}"
+		"  client of prism  ${strips[1]}"
 		"  $DIM$(printf '%-15s%-20s%36s' '' '14 s ago' now)$PLAIN"
 		""
 	)
@@ -220,5 +225,6 @@ screen_say_nodes() {
 	done
 	[[ $states != "$said" || $((now - said_cs)) -ge $SCREEN_PLAIN_CS ]] || return 0
 	said=$states said_cs=$now
-	printf '%7s    %sclient %d ok %d failed\n' "$(screen_elapsed)" "$text" "$answered" "$unanswered"
+	printf '%7s    %sfailed: %d of VIP, %d of prism\n' "$(screen_elapsed)" "$text" "${unanswered[0]}" \
+		"${unanswered[1]}"
 }

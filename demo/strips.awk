@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The last seconds as two strips, a column for each quarter of a second (column_us), the newest on the
+# The last seconds as strips, a column for each quarter of a second (column_us), the newest on the
 # right: the node whose answer the observer heard last in that time, and how the requests fared that
-# the client began in it (one that failed shows, whatever the others did). Then the client's counts.
-# Input: the client's log (uptime in seconds, HTTP code), and the observer's as standard input.
+# each client began in it (one that failed shows, whatever the others did). Then their counts.
+# Input: the clients' logs (uptime in seconds, HTTP code), before each its number as client=N, up to
+# `clients`, and the observer's as standard input.
 # A column is blank where nothing has been asked, or the answer is not yet known.
 
 function strip(cells, n, pen,    c, text, last, cell) {
@@ -33,11 +34,11 @@ FILENAME == "-" {
 {
 	column = int($1 * 1000000 / column_us)
 	good = $2 == 200
-	count[good]++
+	count[client, good]++
 	if (!good)
-		fared[column] = "failed"
-	else if (!(column in fared))
-		fared[column] = "ok"
+		fared[client, column] = "failed"
+	else if (!((client, column) in fared))
+		fared[client, column] = "ok"
 }
 
 END {
@@ -46,9 +47,15 @@ END {
 		c = first + i - 1
 		asked = began_us && c > began_us / column_us
 		wire[i] = c in who ? who[c] : asked ? "nobody" : "blank"
-		client[i] = c in fared ? fared[c] : "blank"
+		for (n = 1; n <= clients; n++)
+			cells[n, i] = (n, c) in fared ? fared[n, c] : "blank"
 	}
 	print strip(wire, columns, pen)
-	print strip(client, columns, pen)
-	print count[1] + 0, count[0] + 0
+	for (n = 1; n <= clients; n++) {
+		for (i = 1; i <= columns; i++)
+			cell_row[i] = cells[n, i]
+		print strip(cell_row, columns, pen)
+	}
+	for (n = 1; n <= clients; n++)
+		print count[n, 1] + 0, count[n, 0] + 0
 }
