@@ -540,7 +540,6 @@ static void test_cannot_start(void)
 
 static void start(void)
 {
-	AUTO(free) char *directives = NULL;
 	char self[PATH_MAX] = "";
 
 	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
