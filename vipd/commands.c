@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers the control socket from the daemon's state. Only `vip move` takes time: it is answered
- * when another node owns the VIP, or when that has not happened within the limit.
+ * Answers the control socket from the daemon's state. Two commands take time: `vip move` is
+ * answered when another node owns the VIP, or when that has not happened within the limit, and
+ * `etcd members` when etcd answers.
  */
 #include "vipd/commands.h"
 
@@ -16,6 +17,7 @@
 #include "base/metrics.h"
 #include "base/mono.h"
 #include "vipd/daemon.h"
+#include "vipd/memberquery.h"
 #include "vipd/report.h"
 #include "vipd/vip.h"
 
@@ -34,6 +36,7 @@ struct move {
 struct commands {
 	struct daemon *daemon;
 	struct control *control;
+	struct memberquery *members;
 	LIST_HEAD(, move) moves;
 	ev_timer poll; /* while there are moves */
 };
@@ -203,11 +206,23 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 	control_ok(request);
 }
 
+static void members_fn(struct control_request *request, int argc, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+
+	if (argc != 0)
+		control_fail(request, CONTROL_USAGE, "it takes no arguments");
+	else
+		memberquery_answer(c->members, request);
+}
+
 static const struct control_command table[] = {
     {"vip status", false, status_fn, "[ADDRESS]", "What this node knows of its VIPs."},
     {"vip move", true, move_fn, "ADDRESS [to NODE]", "Hand a VIP over from this node."},
     {"vip hold", true, hold_fn, "", "Take no VIP; hand over when another node can take it."},
     {"vip unhold", true, unhold_fn, "", "Take part in the election again."},
+    {"etcd members", false, members_fn, "", "etcd's members, as etcd lists them now."},
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
@@ -219,6 +234,7 @@ int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *dae
 	int r;
 
 	c->daemon = daemon;
+	c->members = memberquery_new(daemon_etcd(daemon));
 	LIST_INIT(&c->moves);
 	ev_timer_init(&c->poll, poll_cb, 0., mono_to_ev(MOVE_POLL_US));
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
@@ -239,6 +255,7 @@ void commands_free(struct commands *c)
 		LIST_REMOVE(m, entry);
 		free(m);
 	}
+	memberquery_free(c->members);
 	control_free(c->control);
 	free(c);
 }

@@ -3,7 +3,7 @@
 
 /*
  * The commands of vipd's control socket: `vip status`, `vip move`, `vip hold`, `vip unhold`,
- * `metrics`. docs/control.md describes what they answer.
+ * `etcd members`, `metrics`. docs/control.md describes what they answer.
  */
 
 #include <ev.h>

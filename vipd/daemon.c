@@ -586,3 +586,8 @@ struct ev_loop *daemon_ev(const struct daemon *d)
 {
 	return loop_ev(d->loop);
 }
+
+struct etcd *daemon_etcd(const struct daemon *d)
+{
+	return d->etcd;
+}

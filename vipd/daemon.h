@@ -44,3 +44,4 @@ size_t daemon_n_vips(const struct daemon *daemon);
 struct vip *daemon_vip(const struct daemon *daemon, size_t i);
 void daemon_set_hold(struct daemon *daemon, bool on_hold);
 struct ev_loop *daemon_ev(const struct daemon *daemon);
+struct etcd *daemon_etcd(const struct daemon *daemon);
