@@ -32,7 +32,7 @@ CFLAGS   += -std=gnu17 -g $(OPTIMIZE) $(WARNINGS) $(HARDEN)
 LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN))
 
 # --- sources -------------------------------------------------------------------------------------
-# A library is a folder; a program is a folder with a main.c.
+# A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe).
 LIBS     := base net etcd web
 PROGRAMS := vipd prism prism-probe fairlead
 
@@ -228,7 +228,7 @@ format: ## clang-format over all of it
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
 	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
-	install -m 755 $(BUILD)/bin/vipd $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
