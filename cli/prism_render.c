@@ -24,10 +24,11 @@
 static void print_overview(FILE *out, const json_t *overview)
 {
 	const json_t *listener;
-	const char *separator = " ";
+	const char *separator = "listening on ";
 	size_t i;
 
-	(void) fputs("listening on", out);
+	if (json_array_size(json_object_get(overview, "listeners")) == 0)
+		(void) fputs("not listening", out);
 	json_array_foreach(json_object_get(overview, "listeners"), i, listener)
 	{
 		(void) fputs(separator, out);

@@ -226,7 +226,8 @@ static void test_answers(void)
 
 static void test_prism(void)
 {
-	check_run("prism status", CLI_OK, "listening on; 5 of 0 connections; checks on\nUPSTREAM ", "");
+	check_run("prism status", CLI_OK, "not listening; 5 of 0 connections; checks on\nUPSTREAM ",
+	          "");
 	check_run("-o json prism status", CLI_OK,
 	          "{\"listeners\":[],\"connections\":5}\n"
 	          "{\"upstream\":\"10.0.0.5:6443\",\"state\":\"ready\"}\n",

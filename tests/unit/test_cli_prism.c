@@ -105,7 +105,7 @@ static void test_troubled(void)
 	    "warning: no CA\n"
 	    "warning: two\n");
 	check_status("[{\"listeners\":[],\"upstreams\":0,\"usable\":0}]",
-	             "listening on; 0 of 0 connections; checks on\n"
+	             "not listening; 0 of 0 connections; checks on\n"
 	             "UPSTREAM  STATE  SINCE  RTT  CONNS  SOURCES  REASON\n"
 	             "warning: no upstream is known: every connection fails\n");
 }
@@ -118,7 +118,7 @@ static void test_strange(void)
 	             "{\"upstream\":5,\"state\":null,\"since_s\":1e300,\"rtt_ms\":\"x\","
 	             "\"connections\":1.5,\"sources\":[1,\"b\"],\"reason\":false},"
 	             "{\"upstream\":\"\",\"since_s\":-1,\"sources\":\"c\",\"drained\":1}]",
-	             "listening on; 0 of 0 connections; checks on\n"
+	             "not listening; 0 of 0 connections; checks on\n"
 	             "UPSTREAM  STATE  SINCE  RTT  CONNS  SOURCES  REASON\n"
 	             "-         -          -    -      -  -,b\n"
 	             "-         -          -    -      -  -\n");
