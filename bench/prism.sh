@@ -15,11 +15,12 @@ read -ra WANTED <<<"${PARTS:-relay memory faults}"
 RUNS=${RUNS:-7}
 WARM_MS=200 COST_MS=1000 PACED_MS=2000 SETTLE_S=2 FAULT_S=5 READYZ_S=15 PATIENCE_MS=5000
 [[ -z $QUICK ]] || {
-	RUNS=1
-	WARM_MS=100 COST_MS=400 PACED_MS=600 SETTLE_S=0.5 FAULT_S=2 READYZ_S=3 PATIENCE_MS=3000
+	RUNS=3
+	WARM_MS=50 COST_MS=250 PACED_MS=400 SETTLE_S=0.5 FAULT_S=2 READYZ_S=2 PATIENCE_MS=3000
 }
-# These vary little.
-MEMORY_RUNS=$((RUNS < 3 ? RUNS : 3)) FAULT_RUNS=$((RUNS < 3 ? RUNS : 3))
+# Memory and faults vary little.
+LATENCY_RUNS=$RUNS MEMORY_RUNS=$((RUNS < 3 ? RUNS : 3)) FAULT_RUNS=$((RUNS < 3 ? RUNS : 3))
+[[ -z $QUICK ]] || LATENCY_RUNS=1 MEMORY_RUNS=1 FAULT_RUNS=1
 
 for part in world balancers relay memory faults; do
 	# shellcheck source=/dev/null

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What relaying costs: CPU time of the balancer for small requests, new connections and bulk, and the
-# latency that it adds. Three upstreams, one origin behind them, no checks. Each round measures each
-# balancer once, in rotating order, so that whatever the machine does in between meets all alike;
-# ratios are of one round.
+# latency that it adds. Three upstreams, one origin behind them, no checks. A round takes each figure
+# once of each balancer, one right after the other and in rotating order, so that whatever the machine
+# does in between meets all alike; ratios are of one round.
 
 RELAY_UPSTREAMS=(127.0.1.1:6443 127.0.1.2:6443 127.0.1.3:6443)
 LOADS=(30 60) # percent of what HAProxy can do
@@ -40,18 +40,24 @@ cost() { # BALANCER FIGURE UNIT KEY LISTENER ARGUMENT...
 	sample "${listener}_failed_under_load" requests "$failed"
 }
 
-costs() { # BALANCER
-	local bulk=$1
-	# Before its bulk listener: the figure of HAProxy that splices all, as it is often set up.
-	[[ $1 != haproxy ]] || {
-		bulk=haproxy_splice
+request_cost() { # BALANCER
+	# Before its own figure: that of HAProxy when it splices all, as it is often set up.
+	[[ $1 != haproxy ]] ||
 		cost haproxy cpu_us_per_request us cpu_us_per_request haproxy_splice keepalive --connections 50
-	}
 	cost "$1" cpu_us_per_request us cpu_us_per_request "$1" keepalive --connections 50
+}
+
+connection_cost() { # BALANCER
 	cost "$1" cpu_us_per_connection us cpu_us_per_request "$1" connect --connections 16
-	cost "$1" cpu_us_per_mb_down us/MiB cpu_us_per_mib "$bulk" keepalive --connections 4 --response $MIB
-	cost "$1" cpu_us_per_mb_up us/MiB cpu_us_per_mib "$bulk" keepalive --connections 4 --request $MIB
-	COST["$1 cpu_us_per_mb"]=$(calc "(${COST["$1 cpu_us_per_mb_down"]} + ${COST["$1 cpu_us_per_mb_up"]}) / 2")
+}
+
+bulk_cost() { # BALANCER
+	local listener=$1 down up
+	[[ $1 != haproxy ]] || listener=haproxy_splice
+	cost "$1" cpu_us_per_mb_down us/MiB cpu_us_per_mib "$listener" keepalive --connections 4 --response $MIB
+	cost "$1" cpu_us_per_mb_up us/MiB cpu_us_per_mib "$listener" keepalive --connections 4 --request $MIB
+	down=${COST["$1 cpu_us_per_mb_down"]} up=${COST["$1 cpu_us_per_mb_up"]}
+	COST["$1 cpu_us_per_mb"]=$(calc "($down + $up) / 2")
 	sample "$1_cpu_us_per_mb" us/MiB "${COST["$1 cpu_us_per_mb"]}"
 }
 
@@ -67,12 +73,14 @@ ratios() {
 	done
 }
 
-# Requests a second that HAProxy can do: what load is a share of.
+# Requests a second that HAProxy can do with a CPU to itself: what load is a share of. From its CPU time,
+# because who else has the CPU at this moment is not the question.
 CAPACITY=
 measure_capacity() {
-	CAPACITY=$("${LOAD[@]}" keepalive --connections 50 --measure-ms "$COST_MS" \
-		--to "127.0.0.1:${PORT[haproxy]}" | value rate)
-	CAPACITY=${CAPACITY%.*}
+	local us
+	us=$("${LOAD[@]}" keepalive --connections 50 --measure-ms "$COST_MS" \
+		--to "127.0.0.1:${PORT[haproxy]}" --cpu-of "${PID[haproxy]}" | value cpu_us_per_request)
+	CAPACITY=$(calc "int(1000000 / $us)")
 	sample haproxy_capacity requests/s "$CAPACITY"
 }
 
@@ -83,35 +91,42 @@ paced() { # ADDRESS PERCENT
 
 PERCENTILES=(p50 p99 p999)
 
-latencies() { # NAME ADDRESS; what is not direct is also told as what was added
-	local percent percentile out us
-	for percent in "${LOADS[@]}"; do
-		out=$(paced "$2" "$percent") || {
-			say "$1 cannot keep up at $percent %"
-			continue
-		}
-		for percentile in "${PERCENTILES[@]}"; do
-			us=$(value "${percentile}_us" <<<"$out")
-			[[ $1 != direct ]] || DIRECT["$percent $percentile"]=$us
-			sample "$1_${percentile}_us_at_$percent" us "$us"
-			[[ $1 == direct ]] ||
-				sample "$1_added_${percentile}_us_at_$percent" us \
-					"$(calc "$us - ${DIRECT["$percent $percentile"]}")"
-		done
+declare -A DIRECT
+latency() { # PERCENT NAME ADDRESS; what is not direct is also told as what was added
+	local percentile out us
+	out=$(paced "$3" "$1") || {
+		say "$2 cannot keep up at $1 %"
+		return 0
+	}
+	for percentile in "${PERCENTILES[@]}"; do
+		us=$(value "${percentile}_us" <<<"$out")
+		sample "$2_${percentile}_us_at_$1" us "$us"
+		if [[ $2 == direct ]]; then
+			DIRECT["$1 $percentile"]=$us
+		elif [[ -n ${DIRECT["$1 $percentile"]:-} ]]; then
+			sample "$2_added_${percentile}_us_at_$1" us \
+				"$(calc "$us - ${DIRECT["$1 $percentile"]}")"
+		fi
 	done
 }
 
-declare -A DIRECT
 relay_round() { # ROUND
-	local i name n=${#MEASURED[@]}
-	COST=()
-	say "round $1: direct"
-	latencies direct "${RELAY_UPSTREAMS[0]}"
-	for ((i = 0; i < n; i++)); do
-		name=${MEASURED[($1 + i) % n]}
-		say "round $1: $name"
-		costs "$name"
-		latencies "$name" "127.0.0.1:${PORT[$name]}"
+	local kind percent name first=$(($1 % ${#MEASURED[@]})) order
+	order=("${MEASURED[@]:first}" "${MEASURED[@]:0:first}")
+	COST=() DIRECT=()
+	for kind in request connection bulk; do
+		say "round $1: CPU time, $kind"
+		for name in "${order[@]}"; do
+			"${kind}_cost" "$name"
+		done
 	done
 	ratios
+	[[ $1 -le $LATENCY_RUNS ]] || return 0
+	for percent in "${LOADS[@]}"; do
+		say "round $1: latency at $percent %"
+		latency "$percent" direct "${RELAY_UPSTREAMS[0]}"
+		for name in "${order[@]}"; do
+			latency "$percent" "$name" "127.0.0.1:${PORT[$name]}"
+		done
+	done
 }

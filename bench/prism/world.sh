@@ -100,5 +100,5 @@ value() { # NAME
 }
 
 calc() { # EXPRESSION
-	awk "BEGIN { printf \"%.6g\\n\", $1 }"
+	awk "BEGIN { printf \"%.9g\\n\", $1 }"
 }
