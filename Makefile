@@ -33,7 +33,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 
 # --- sources -------------------------------------------------------------------------------------
 # A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe).
-LIBS     := base net etcd web
+LIBS     := base net etcd web bolt
 PROGRAMS := vipd prism prism-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -50,11 +50,13 @@ BASE_LINK := $(BUILD)/libbase.a
 NET_LINK  := $(BUILD)/libnet.a $(BASE_LINK)
 WEB_LINK  := $(BUILD)/libweb.a $(BASE_LINK)
 ETCD_LINK := $(BUILD)/libetcd.a $(BASE_LINK)
+BOLT_LINK := $(BUILD)/libbolt.a $(BASE_LINK)
 
 BASE_LIBS := -lyaml -ljansson -lev -lm
 NET_LIBS  := -lnftnl -lmnl
 WEB_LIBS  := -lcurl -lssl -lcrypto
 ETCD_LIBS := -lgrpc -lgpr -lprotobuf-c -lssl -lcrypto -lpthread
+BOLT_LIBS := -lcrypto -lpthread
 
 # The default goal.
 .PHONY: all
@@ -63,6 +65,7 @@ all: $(PROGRAMS:%=$(BUILD)/bin/%)
 $(BUILD)/libbase.a: $(call objects,$(call sources,lib/base))
 $(BUILD)/libnet.a:  $(call objects,$(call sources,lib/net))
 $(BUILD)/libweb.a:  $(call objects,$(call sources,lib/web))
+$(BUILD)/libbolt.a: $(call objects,$(call sources,lib/bolt))
 $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
@@ -122,7 +125,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libtraffic.a \
                        $(BUILD)/libetcdtest.a $(BUILD)/libvipd.a $(BUILD)/libcli.a $(BUILD)/libnet.a \
-                       $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
+                       $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BOLT_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
 
@@ -131,6 +134,10 @@ $(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/li
                                   $(BUILD)/libprobe.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/unit/test_bolt_%: $(BUILD)/tests/unit/test_bolt_%.o $(BOLT_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
 
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
