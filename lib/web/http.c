@@ -91,6 +91,15 @@ static const struct {
     {CURLE_SSL_CLIENTCERT, HTTP_TLS_OTHER},
 };
 
+/* libcurl knows its own port when the connection is made (CURLINFO_LOCAL_PORT(3)). */
+static bool was_connected(const struct http_req *req)
+{
+	long port = 0;
+
+	(void) curl_easy_getinfo(req->easy, CURLINFO_LOCAL_PORT, &port);
+	return port > 0;
+}
+
 static enum http_failure classify(const struct http_req *req, int status)
 {
 	/* Cut by us, because it was longer than anyone wants to know. */
@@ -104,6 +113,8 @@ static enum http_failure classify(const struct http_req *req, int status)
 		/* Reset in the middle of an answer: somebody is there. */
 		if (failures[i].failure == HTTP_REFUSED && status > 0)
 			return HTTP_PROTOCOL;
+		if (failures[i].failure == HTTP_TIMEOUT && !was_connected(req))
+			return HTTP_UNREACHED;
 		return failures[i].failure;
 	}
 	return HTTP_PROTOCOL;
@@ -116,6 +127,8 @@ const char *http_failure_name(enum http_failure failure)
 		return "ok";
 	case HTTP_REFUSED:
 		return "refused";
+	case HTTP_UNREACHED:
+		return "unreached";
 	case HTTP_TIMEOUT:
 		return "timeout";
 	case HTTP_TLS_PEER:

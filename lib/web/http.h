@@ -45,7 +45,8 @@ struct http_request {
 enum http_failure {
 	HTTP_OK,        /* there is a status */
 	HTTP_REFUSED,   /* refused, unreachable, or reset before any answer */
-	HTTP_TIMEOUT,   /* nothing within timeout_ms */
+	HTTP_UNREACHED, /* no connection within timeout_ms: nobody is there, or a firewall drops */
+	HTTP_TIMEOUT,   /* connected, and no whole answer within timeout_ms */
 	HTTP_TLS_PEER,  /* the peer's certificate or name is wrong */
 	HTTP_TLS_OTHER, /* the handshake failed otherwise, or our own files are unusable */
 	HTTP_PROTOCOL,  /* what came was not HTTP, or was cut off */

@@ -31,6 +31,7 @@ enum readyz_verdict readyz_verdict(enum http_failure failure, int status)
 	case HTTP_OK:
 		return status_verdict(status);
 	case HTTP_REFUSED:
+	case HTTP_UNREACHED:
 		return READYZ_DOWN;
 	case HTTP_TIMEOUT:
 		return READYZ_SILENT;
@@ -129,6 +130,9 @@ const char *readyz_describe(const struct http_response *response,
 		break;
 	case HTTP_REFUSED:
 		(void) snprintf(buf, READYZ_REASON_MAX, "connection refused");
+		break;
+	case HTTP_UNREACHED:
+		(void) snprintf(buf, READYZ_REASON_MAX, "no answer to a connection attempt");
 		break;
 	case HTTP_TIMEOUT:
 		(void) snprintf(buf, READYZ_REASON_MAX, "no answer in time");

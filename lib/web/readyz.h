@@ -16,8 +16,8 @@ enum readyz_verdict {
 	READYZ_ALIVE,     /* 3xx, 4xx: it lives, readiness unknown */
 	READYZ_BUSY,      /* 429: alive, overloaded */
 	READYZ_NOT_READY, /* 5xx */
-	READYZ_DOWN,      /* refused, unreachable, or reset before any answer */
-	READYZ_SILENT,    /* nothing in time: hung, or black-holed */
+	READYZ_DOWN,      /* refused, unreachable, no answer to SYN, or reset before any answer */
+	READYZ_SILENT,    /* connected, and nothing in time: hung */
 	READYZ_UNTRUSTED, /* its certificate or name is wrong: another host, or an attack */
 	READYZ_BROKEN,    /* what came was not TLS, or not HTTP, or our own files are unusable */
 };

@@ -182,7 +182,7 @@ static void tcp_cb(int r, int64_t took_us, void *userdata)
 	if (r == 0)
 		answer(probe, "connected", "TCP connection made", took_us);
 	else if (r == -ETIMEDOUT)
-		answer(probe, readyz_verdict_name(READYZ_SILENT), "no answer in time", 0);
+		answer(probe, readyz_verdict_name(READYZ_DOWN), "no answer to a connection attempt", 0);
 	else
 		answer(probe, readyz_verdict_name(READYZ_DOWN), strerror(-r), 0);
 }

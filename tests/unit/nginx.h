@@ -44,6 +44,21 @@ NGINX_UNUSED int nginx_listen(int backlog, int *ret_port)
 	return fd;
 }
 
+/* One whose queue is full: it answers no SYN, as a host behind a firewall that drops. What fills it
+ * is left open until the process ends. */
+NGINX_UNUSED void nginx_listen_deaf(int *ret_port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	(void) nginx_listen(0, ret_port);
+	a.sin_port = htons((in_port_t) *ret_port);
+	for (int i = 0; i < 4; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		(void) connect(fd, (struct sockaddr *) &a, sizeof(a));
+	}
+}
+
 NGINX_UNUSED bool nginx_answers(int port)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,

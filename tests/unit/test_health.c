@@ -35,6 +35,7 @@ static void test_accepts(void)
 	    {HTTP_OK, 0, false},
 	    {HTTP_OK, 600, false},
 	    {HTTP_REFUSED, 0, false},
+	    {HTTP_UNREACHED, 0, false},
 	    {HTTP_TIMEOUT, 0, false},
 	    {HTTP_TLS_PEER, 0, false},
 	    {HTTP_TLS_OTHER, 0, false},

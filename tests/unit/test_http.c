@@ -21,7 +21,7 @@
 static struct ev_loop *ev;
 static struct http *http;
 static struct nginx server;
-static int silent_port, closed_port, raw_port;
+static int silent_port, deaf_port, closed_port, raw_port;
 static char ca_file[64], other_file[64], cert_file[64], key_file[64];
 
 struct answer {
@@ -291,6 +291,7 @@ static void test_failures(void)
 	} cases[] = {
 	    {xasprintf("https://kubernetes:%d/", closed_port), 3000, ca_file, HTTP_REFUSED},
 	    {xasprintf("http://kubernetes:%d/", closed_port), 3000, NULL, HTTP_REFUSED},
+	    {xasprintf("https://kubernetes:%d/", deaf_port), 300, ca_file, HTTP_UNREACHED},
 	    {xasprintf("https://kubernetes:%d/", silent_port), 300, ca_file, HTTP_TIMEOUT},
 	    {url_of("/hang"), 300, ca_file, HTTP_TIMEOUT},
 	    {url_of("/drip"), 300, ca_file, HTTP_TIMEOUT},
@@ -638,6 +639,7 @@ static void start(void)
 
 	nginx_init(&server);
 	(void) nginx_listen(16, &silent_port);
+	nginx_listen_deaf(&deaf_port);
 	(void) close(nginx_listen(1, &closed_port));
 	(void) snprintf(ca_file, sizeof(ca_file), "%s/ca.crt", server.dir);
 	(void) snprintf(other_file, sizeof(other_file), "%s/other.crt", server.dir);
