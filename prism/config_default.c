@@ -17,8 +17,9 @@
 
 const char config_default_ca_file[] = "/etc/kubernetes/pki/ca.crt";
 
-/* By which kubeadm has the kubelet run the API server of a control-plane node. */
-static const char apiserver_manifest[] = "/etc/kubernetes/manifests/kube-apiserver.yaml";
+/* kubeadm makes it on control-plane nodes alone, where every user may see it; the manifest of the
+ * API server lies in a directory of root's own. */
+static const char apiserver_cert[] = "/etc/kubernetes/pki/apiserver.crt";
 
 static const char default_server_name[] = "kubernetes";
 
@@ -99,7 +100,7 @@ static void resolve_sources(struct config_reading *reading)
 	if (sources->members_port == 0)
 		sources->members_port = (uint16_t) api_port;
 	sources->has_local = reading->local == LOCAL_WRITTEN;
-	if (reading->local == LOCAL_AUTO && reading->env->file_exists(apiserver_manifest)) {
+	if (reading->local == LOCAL_AUTO && reading->env->file_exists(apiserver_cert)) {
 		sources->local = (struct endpoint){{AF_INET, {127, 0, 0, 1}}, (uint16_t) api_port};
 		sources->has_local = true;
 	}

@@ -19,14 +19,14 @@
 #include "tests/unit/confdocs.h"
 
 #define CA "/etc/kubernetes/pki/ca.crt"
-#define MANIFEST "/etc/kubernetes/manifests/kube-apiserver.yaml"
+#define API_CERT "/etc/kubernetes/pki/apiserver.crt"
 #define PRISM "---\napiVersion: fairlead/v1\nkind: PrismConfig\n"
 #define KUBEPRISM "---\napiVersion: v1alpha1\nkind: KubePrismConfig\n"
 #define UPSTREAM "upstreams: {static: [10.0.0.11]}\n"
 
 static bool control_plane(const char *path)
 {
-	return strcmp(path, CA) == 0 || strcmp(path, MANIFEST) == 0;
+	return strcmp(path, CA) == 0 || strcmp(path, API_CERT) == 0;
 }
 
 static bool worker(const char *path)
@@ -36,7 +36,7 @@ static bool worker(const char *path)
 
 static bool without_ca(const char *path)
 {
-	return strcmp(path, MANIFEST) == 0;
+	return strcmp(path, API_CERT) == 0;
 }
 
 static bool bare(const char *path UNUSED)

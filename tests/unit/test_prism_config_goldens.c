@@ -7,7 +7,7 @@
 /* A worker that kubeadm made: a CA, no API server. */
 static bool file_exists(const char *path)
 {
-	return strncmp(path, "/etc/kubernetes/pki/", 20) == 0;
+	return strcmp(path, "/etc/kubernetes/pki/ca.crt") == 0;
 }
 
 int main(int argc, char **argv)
