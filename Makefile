@@ -157,7 +157,8 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libne
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
-$(BUILD)/tests/fuzz/fuzz_prism_%: $(BUILD)/tests/fuzz/fuzz_prism_%.o $(BUILD)/libprism.a $(WEB_LINK)
+$(BUILD)/tests/fuzz/fuzz_prism_%: $(BUILD)/tests/fuzz/fuzz_prism_%.o $(BUILD)/libprism.a \
+                                  $(BUILD)/libprobe.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
