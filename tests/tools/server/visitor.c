@@ -33,6 +33,7 @@ struct visitor {
 	struct script script; /* as it was when this one came */
 	int fd;               /* until it is the link's */
 	struct ev_io first;
+	size_t peeked; /* bytes that were there when it was looked last */
 	struct link *link;
 	struct httpd httpd; /* of TLS */
 	bool speaks_http;
@@ -222,11 +223,12 @@ static void know(struct visitor *v, const char *kind, const char *name, SSL_CTX 
 	v->link = link_accepted(v->all->ev, TAKE_FD(v->fd), tls, &events, v);
 }
 
-/* Wakes again when there is more than `have`. */
+/* Wakes again when there is more than `have`, or an end. */
 static void wait_for_more(struct visitor *v, size_t have)
 {
 	int more = (int) have + 1;
 
+	v->peeked = have;
 	(void) setsockopt(v->fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof(more));
 }
 
@@ -246,7 +248,7 @@ static void first_cb(struct ev_loop *ev UNUSED, struct ev_io *w, int revents UNU
 		return;
 	}
 	verdict = hello_read(bytes, (size_t) n, name);
-	if (verdict == HELLO_INCOMPLETE && n < (ssize_t) sizeof(bytes)) {
+	if (verdict == HELLO_INCOMPLETE && (size_t) n < sizeof(bytes) && (size_t) n > v->peeked) {
 		wait_for_more(v, (size_t) n);
 		return;
 	}
