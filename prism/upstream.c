@@ -31,7 +31,8 @@ struct entry {
 	uint64_t probe_id;        /* 0: none is under way */
 	int64_t probed_us;        /* when the last one was sent; MONO_NEVER: none yet */
 	int64_t due_us;
-	bool listed; /* as it was logged last */
+	bool probes_anew; /* the next probe makes a connection of its own */
+	bool listed;      /* as it was logged last */
 	struct log_ratelimit log_limit;
 };
 
@@ -143,6 +144,7 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		if (e->upstream.from == 0 || e->probe_id != 0 || e->due_us > now)
 			continue;
 		e->probed_us = now;
+		e->probes_anew = false;
 		if (checker_probe(set->checker, ++set->last_id, &e->upstream.endpoint)) {
 			e->probe_id = set->last_id;
 			e->upstream.counts.probes++;
@@ -184,12 +186,26 @@ static void fold(struct upstreams *set, struct entry *e, enum judge_evidence evi
 		set->callbacks->verified(&u->endpoint, set->userdata);
 }
 
+/*
+ * The probe process keeps its connection from probe to probe. An answer over one that was made
+ * before says nothing against a client that could not make one.
+ */
+static void probe_anew(struct upstreams *set, struct entry *e)
+{
+	if (set->checker == NULL || e->probes_anew)
+		return;
+	checker_forget(set->checker, &e->upstream.endpoint);
+	e->probes_anew = true;
+}
+
 void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_evidence evidence,
                     const char *reason)
 {
 	struct entry *e = entry_of(u);
 	int64_t due = e->due_us;
 
+	if (evidence != JUDGE_ANSWERED)
+		probe_anew(set, e);
 	if (evidence == JUDGE_CONNECT_FAILED || evidence == JUDGE_CONNECT_SLOW)
 		u->counts.connect_failures++;
 	fold(set, e, evidence, reason);
@@ -294,6 +310,16 @@ static void remove_unheld(struct upstreams *set)
 	set->n = kept;
 }
 
+static void forget_unlisted(struct upstreams *set)
+{
+	for (size_t i = 0; i < set->n && set->checker != NULL; i++) {
+		const struct entry *e = set->entries[i];
+
+		if (e->listed && e->upstream.from == 0)
+			checker_forget(set->checker, &e->upstream.endpoint);
+	}
+}
+
 static void log_lists(struct upstreams *set)
 {
 	for (size_t i = 0; i < set->n; i++) {
@@ -326,6 +352,7 @@ void upstreams_set_list(struct upstreams *set, const struct endpoints_merged *li
 		u->from = list->items[i].from;
 		u->local = list->items[i].local;
 	}
+	forget_unlisted(set);
 	log_lists(set);
 	review_leaving(set);
 	remove_unheld(set);
