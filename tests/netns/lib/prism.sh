@@ -12,6 +12,9 @@ PRISM_MORE=    # of the document itself
 PRISM_LIMITS=  # prlimit(1) options, as of a service manager
 PRISM=${PRISM:-$BUILD/bin/prism}
 
+# What is measured goes before what else runs on this machine.
+AHEAD=-10
+
 # The names that certificates are for: probes ask for one, clients for the other, so that a server can
 # tell them apart.
 PROBE_NAME=kubernetes
@@ -66,6 +69,11 @@ prism_start() { # [NAME]
 	prism_run "$name"
 }
 
+prism_run() { # [NAME]
+	prism_spawn "$@"
+	wait_until "${PRISM_START_S:-5}" prism_answers "$@"
+}
+
 prism_configure() { # [NAME]
 	local name=${1:-cl}
 	install -d -o nobody "$T/run-$name" "$T/state-$name"
@@ -73,17 +81,16 @@ prism_configure() { # [NAME]
 	mv "$T/prism-$name.yaml.new" "$T/prism-$name.yaml"
 }
 
-prism_run() { # [NAME]
+prism_spawn() { # [NAME]
 	local name=${1:-cl} limits=()
 	# shellcheck disable=SC2206
 	[[ -z $PRISM_LIMITS ]] || limits=(prlimit $PRISM_LIMITS --)
 	[[ -x $T/bin/prism ]] || prism_install
-	spawn "prism-$name" cl "${limits[@]}" setpriv --reuid nobody --regid nogroup --clear-groups \
+	spawn "prism-$name" cl "${limits[@]}" nice -n $AHEAD setpriv --reuid nobody --regid nogroup --clear-groups \
 		--inh-caps -all --bounding-set -all --no-new-privs "$T/bin/prism" \
 		--config "$T/prism-$name.yaml" --runtime-dir "$T/run-$name" \
 		--log-level "${PRISM_LOG_LEVEL:-info}"
 	PRISMS[$name]=yes
-	wait_until "${PRISM_START_S:-5}" prism_answers "$name"
 }
 
 declare -A PRISMS # names of those that were started
@@ -113,11 +120,11 @@ upstream_of() { # NODE FILTER
 	upstream "10.86.0.${NUMBER[$1]}:6443" "$2"
 }
 
-# NODE=STATE...: all at once
-states_are() { # NODE=STATE...
+# All of them at once.
+states_are() { # NODE=STATE[|STATE]...
 	local word
 	for word in "$@"; do
-		[[ $(upstream_of "${word%=*}" .state 2>/dev/null) == "${word#*=}" ]] || return 1
+		[[ $(upstream_of "${word%=*}" .state 2>/dev/null) =~ ^(${word#*=})$ ]] || return 1
 	done
 }
 
@@ -125,7 +132,6 @@ all_ready() {
 	states_are n1=ready n2=ready n3=ready
 }
 
-# One server is preferred from now on by nothing but this: it is the only one.
 prism_statuses() {
 	local name
 	for name in "${!PRISMS[@]}"; do
@@ -249,7 +255,7 @@ client_spawn() { # NAME MODE OPTION...
 	shift 2
 	rm -f "$LOG_DIR/client-$name.log"
 	# shellcheck disable=SC2086
-	spawn "client-$name" cl "$TOOLS/apiclient" "$mode" $PRISM_CLIENTS "$@"
+	spawn "client-$name" cl nice -n $AHEAD "$TOOLS/apiclient" "$mode" $PRISM_CLIENTS "$@"
 }
 
 # Lets it finish what it has begun. Its figures are there when this returns.

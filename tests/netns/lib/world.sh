@@ -193,9 +193,9 @@ log_says() { # NAME PATTERN
 	grep -Eq -- "$2" "$LOG_DIR/$1.log"
 }
 
-# fairlead(1) on a node, to the daemon whose runtime folder carries that name.
-fairlead() { # NODE ARGUMENT...
-	local node=$1
+# fairlead(1), to the daemon whose runtime folder carries that name. No network is between them.
+fairlead() { # NAME ARGUMENT...
+	local name=$1
 	shift
-	inside "$node" timeout 5 "$FAIRLEAD" --runtime-dir "$T/run-$node" "$@"
+	timeout 5 "$FAIRLEAD" --runtime-dir "$T/run-$name" "$@"
 }

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 120
+# prism is reloaded a thousand times under load, the last hundred times with every check of memory that
+# the compiler knows (an ASan build, where there is one; FAIRLEAD_RELOADS=N makes N of a hundred). The
+# program is replaced by another one on the way, which takes over as any reload does. No connection
+# is lost and no request fails. Told to end, it ends what it has begun.
+. "$(dirname "$0")/lib-prism.sh"
+
+RELOADS=900
+ASAN_RELOADS=${FAIRLEAD_RELOADS:-100}
+
+# Reads the log as it grows, without a process: there are a thousand turns to wait for.
+started_once_more() {
+	local line end=$(($(now_cs) + 1000))
+	while [[ $(now_cs) -lt $end ]]; do
+		if ! read -r line <&"$LOG_FD"; then
+			nap 0.005
+		elif [[ $line == *event=starting* ]]; then
+			return
+		fi
+	done
+	fail "prism did not start anew within 10 s"
+}
+
+reload() { # TIMES
+	local i
+	for ((i = 0; i < $1; i++)); do
+		kill -HUP "$pid"
+		started_once_more
+	done
+	wait_until 10 prism_answers
+}
+
+replace_program() {
+	prism_install
+	reload 1
+	expect "it runs the new program" \
+		[ "$(stat -Lc %i "/proc/$pid/exe")" = "$(stat -c %i "$T/bin/prism")" ]
+}
+
+prism_before_servers
+pid=${PID[prism-cl]}
+exec {LOG_FD}<"$LOG_DIR/prism-cl.log"
+started_once_more
+client_start open open --rate 50 $ASK_VERSION
+client_start kept kept --connections 20 --every 100 $ASK_VERSION
+client_start still kept --connections 20 --every 0 $ASK_VERSION
+client_spawn long open --rate 5 --timeout 20000 $ASK_LONG
+
+say "$RELOADS reloads"
+reload $RELOADS
+
+say "as fast as signals can be sent"
+for ((i = 0; i < 100; i++)); do
+	kill -HUP "$pid"
+	nap "0.0$((i % 3))$((i % 7))"
+done
+wait_until 10 prism_answers
+
+say "a configuration that cannot be read"
+printf 'kind: PrismConfig\n' >"$T/prism-cl.yaml"
+signal HUP prism-cl
+for_seconds 1 prism_answers
+prism_configure
+
+[[ ! -x $BUILD/asan/bin/prism ]] || PRISM=$BUILD/asan/bin/prism
+say "$PRISM takes its place, and $ASAN_RELOADS reloads of that"
+replace_program
+reload "$ASAN_RELOADS"
+client_stop open
+client_stop kept
+client_stop still
+client_stop long
+expect_all_well open 200
+expect_all_well kept 200
+expect_all_well still 40
+expect_all_well long 20
+expect_equal "connections that were lost" "$(($(client_figure kept '.closed_idle + .stale') +
+	$(client_figure still .closed_idle)))" 0
+expect_equal "its process" "${PID[prism-cl]}" "$pid"
+
+say "it is told to end"
+client_start kept kept --connections 5 --every 0 $ASK_VERSION
+client_start open open --rate 100 $ASK_VERSION
+signal TERM prism-cl
+wait_exit 10 prism-cl
+expect_equal "exit code of prism" "$EXIT_CODE" 0
+client_stop open
+client_stop kept
+expect_all_well open 1 refused
+expect_equal "connections that were closed while silent" "$(client_figure kept .closed_idle)" 5
