@@ -256,6 +256,27 @@ static void test_kept_but_closed(void)
 	prober_free(prober);
 }
 
+/* A server that hangs while its connection is kept is a hung one, and not one that is not there. */
+static void test_kept_and_hung(void)
+{
+	struct settings settings = settings_for("/200");
+	struct prober *prober;
+	struct endpoint endpoint = at("127.0.0.1", server.port);
+
+	settings.timeout_ms = 300;
+	prober = prober_new(ev, &settings, on_verdict, answers);
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].verdict, "ready");
+	(void) strcpy(path, "/hang");
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].verdict, "silent");
+	CHECK_EQ_STR(answers[0].reason, "no answer in time");
+	(void) strcpy(path, "/200");
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].verdict, "ready");
+	prober_free(prober);
+}
+
 /* --- several at a time ------------------------------------------------------------------------ */
 
 static void test_several(void)
@@ -421,6 +442,7 @@ int main(void)
 	test_identity();
 	test_kept();
 	test_kept_but_closed();
+	test_kept_and_hung();
 	test_several();
 	test_too_many();
 	test_too_many_targets();
