@@ -248,6 +248,16 @@ static int parse_target(CURLU *url, const struct http_request *request, struct a
 	return r;
 }
 
+/* An IPv6 address as the name to verify has brackets in a URL, and none in a certificate. */
+static CURLUcode set_host(CURLU *url, const char *server_name)
+{
+	AUTO(free) char *bracketed = xasprintf("[%s]", server_name);
+	struct addr addr;
+	bool is_v6 = addr_parse(server_name, &addr) == 0 && addr.family == AF_INET6;
+
+	return curl_url_set(url, CURLUPART_HOST, is_v6 ? bracketed : server_name, 0);
+}
+
 static int set_target(struct http_req *req, const struct http_request *request)
 {
 	CURLU *url = curl_url();
@@ -256,8 +266,7 @@ static int set_target(struct http_req *req, const struct http_request *request)
 	int r;
 
 	r = parse_target(url, request, &addr);
-	if (r == 0 && request->server_name != NULL &&
-	    curl_url_set(url, CURLUPART_HOST, request->server_name, 0) != CURLUE_OK)
+	if (r == 0 && request->server_name != NULL && set_host(url, request->server_name) != CURLUE_OK)
 		r = -EINVAL;
 	if (r == 0 && curl_url_get(url, CURLUPART_URL, &text, 0) != CURLUE_OK)
 		r = -EINVAL;

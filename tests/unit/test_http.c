@@ -347,6 +347,22 @@ static void test_server_name(void)
 	answer_fini(&a);
 }
 
+/* The name to verify may be an address. */
+static void test_server_address(void)
+{
+	static const char *const names[] = {"127.0.0.1", "::1", "10.0.0.5", "fd00::5", "fd00::6"};
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/echo", server.port + 1);
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		request.server_name = names[i];
+		fetch(&request, &a);
+		CHECK_EQ_STR(http_failure_name(a.failure), i == 4 ? "tls-peer" : "ok");
+	}
+	answer_fini(&a);
+}
+
 /* What cannot be sent is refused at once. */
 static void test_refused_requests(void)
 {
@@ -647,6 +663,11 @@ static void start(void)
 	(void) snprintf(key_file, sizeof(key_file), "%s/client.key", server.dir);
 	nginx_shell(&server, "head -c %d /dev/zero | tr '\\0' x >huge", HUGE_BYTES);
 	nginx_shell(&server, "head -c 100 huge >drip");
+	nginx_make_cert(&server, "ca", "ips", "ips");
+	nginx_shell(&server,
+	            "printf 'subjectAltName=IP:127.0.0.1,IP:::1,IP:10.0.0.5,IP:fd00::5' >ips.ext "
+	            "&& openssl x509 -req -in ips.csr -CA ca.crt -CAkey ca.key "
+	            "-CAcreateserial -days 2 -extfile ips.ext -out ips.crt");
 	directives =
 	    xasprintf("listen 127.0.0.2:%d ssl; location /readyz { return 200 ok; }\n"
 	              "location /500 { return 500 \"[+]ping ok\\n[-]etcd failed: reason withheld\\n"
@@ -663,8 +684,10 @@ static void start(void)
 	              "location /address { return 200 $server_addr; }\n"
 	              "location /connection { return 200 $connection; }\n"
 	              "location /echo { return 200 "
-	              "\"$request_method|$host|$http_authorization|$ssl_client_s_dn\"; }\n",
-	              server.port, silent_port);
+	              "\"$request_method|$host|$http_authorization|$ssl_client_s_dn\"; } }\n"
+	              "server { listen 127.0.0.1:%d ssl; ssl_certificate ips.crt; "
+	              "ssl_certificate_key ips.key; location / { return 200 $host; }\n",
+	              server.port, silent_port, server.port + 1);
 	nginx_start(&server, directives);
 }
 
@@ -687,6 +710,7 @@ int main(void)
 	test_inline();
 	test_failures();
 	test_server_name();
+	test_server_address();
 	test_refused_requests();
 	test_literals();
 	test_bodies();
