@@ -36,6 +36,9 @@
 #define BACKOFF_MAX_US (5 * US_PER_S)
 /* One that has lived for so long did not die of what is always there. */
 #define STEADY_US (10 * US_PER_S)
+/* Lines about it, and about each source, in an interval. */
+#define LOG_INTERVAL_US (60 * US_PER_S)
+#define LOG_BURST 6
 /* An answer is due within one timeout. */
 #define OVERDUE_TIMEOUTS 3
 
@@ -76,6 +79,8 @@ struct checker {
 	struct question open[CHECKER_PROBES_MAX];
 	size_t n_open;
 	char errors[ENDPOINTS_N_SOURCES][READYZ_REASON_MAX];
+	struct log_ratelimit error_limits[ENDPOINTS_N_SOURCES];
+	struct log_ratelimit end_limit;
 	char in[CHECKER_ANSWER_MAX];
 };
 
@@ -160,7 +165,7 @@ static int start(struct checker *c)
 	set_state(c, RUNNING, "spawned");
 	if (!send_text(c, c->settings))
 		return 0; /* it is dead already, and libev will say so */
-	log_info("probe_process_started", "pid=%d", (int) pid);
+	log_debug("probe_process_started", "pid=%d", (int) pid);
 	return 0;
 }
 
@@ -181,15 +186,18 @@ static void child_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 	struct checker *c = CONTAINER_OF(w, struct checker, child);
 	bool was_running = c->state == RUNNING;
 	int status = w->rstatus;
+	unsigned suppressed;
 
 	ev_child_stop(ev, w);
 	c->backoff_us = mono_now_us() - c->started_us >= STEADY_US
 	                    ? BACKOFF_MIN_US
 	                    : MIN(c->backoff_us * 2, BACKOFF_MAX_US);
-	log_warning("probe_process_ended", "pid=%d %s=%d reason=\"%s; again in %lld ms\"",
-	            (int) w->rpid, WIFSIGNALED(status) ? "signal" : "exit",
-	            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-	            was_running ? "it ended" : c->why, (long long) (c->backoff_us / US_PER_MS));
+	if (log_ratelimit_allow(&c->end_limit, mono_now_us(), &suppressed))
+		log_warning("probe_process_ended",
+		            "pid=%d %s=%d suppressed=%u reason=\"%s; again in %lld ms\"", (int) w->rpid,
+		            WIFSIGNALED(status) ? "signal" : "exit",
+		            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), suppressed,
+		            was_running ? "it ended" : c->why, (long long) (c->backoff_us / US_PER_MS));
 	set_state(c, WAITING, "it ended");
 	if (was_running)
 		c->callbacks->lost(c->userdata);
@@ -198,6 +206,7 @@ static void child_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct checker *c = CONTAINER_OF(w, struct checker, again);
+	unsigned suppressed;
 	int r;
 
 	r = start(c);
@@ -206,8 +215,10 @@ static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		return;
 	}
 	c->backoff_us = MIN(c->backoff_us * 2, BACKOFF_MAX_US);
-	(void) log_warning_errno(r, "probe_process_failed", "program=%s reason=\"again in %lld ms\"",
-	                         c->program, (long long) (c->backoff_us / US_PER_MS));
+	if (log_ratelimit_allow(&c->end_limit, mono_now_us(), &suppressed))
+		(void) log_warning_errno(r, "probe_process_failed",
+		                         "program=%s suppressed=%u reason=\"again in %lld ms\"", c->program,
+		                         suppressed, (long long) (c->backoff_us / US_PER_MS));
 	ev_timer_set(w, mono_to_ev(c->backoff_us), 0.);
 	ev_timer_start(c->ev, w);
 }
@@ -255,14 +266,19 @@ static bool close_question(struct checker *c, uint64_t id)
 static void note_error(struct checker *c, enum endpoints_source source, const char *text)
 {
 	char *error = c->errors[source];
+	unsigned suppressed;
 
 	if (strcmp(error, text) == 0)
 		return;
 	(void) snprintf(error, READYZ_REASON_MAX, "%s", text);
+	if (!log_ratelimit_allow(&c->error_limits[source], mono_now_us(), &suppressed))
+		return;
 	if (text[0] != '\0')
-		log_warning("source_failed", "source=%s err=\"%s\"", endpoints_source_name(source), text);
+		log_warning("source_failed", "source=%s err=\"%s\" suppressed=%u",
+		            endpoints_source_name(source), text, suppressed);
 	else
-		log_info("source_recovered", "source=%s", endpoints_source_name(source));
+		log_info("source_recovered", "source=%s suppressed=%u", endpoints_source_name(source),
+		         suppressed);
 }
 
 /* The callbacks may free the checker, so they come last. */
@@ -350,6 +366,9 @@ int checker_new(struct ev_loop *ev, const char *program, const struct config *co
 	ev_init(&c->child, child_cb);
 	ev_init(&c->again, again_cb);
 	ev_init(&c->overdue, overdue_cb);
+	c->end_limit = (struct log_ratelimit){.interval_us = LOG_INTERVAL_US, .burst = LOG_BURST};
+	for (size_t i = 0; i < ENDPOINTS_N_SOURCES; i++)
+		c->error_limits[i] = c->end_limit;
 	c->settings = json_dumps(settings, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(settings);
 	if (strlen(c->settings) > CHECKER_MESSAGE_MAX)
