@@ -153,7 +153,8 @@ $(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe
 unit-tests: $(UNIT_TESTS)
 
 # --- fuzz targets: tests/fuzz/run builds them with SAN=fuzzer-no-link,... and clang ---------------
-$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(WEB_LINK)
+$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libetcd.a \
+                       $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 

@@ -17,9 +17,6 @@
 #include "base/mono.h"
 #include "vipd/config_priv.h"
 
-#define DEFAULT_FILE "/etc/fairlead/config.yaml"
-#define DEFAULT_DIRECTORY "/etc/fairlead/conf.d"
-
 /* With a window below this the lifetime, which counts in seconds, has nothing left to grant. */
 #define LIFETIME_WINDOW_MIN_US (3 * US_PER_S)
 
@@ -50,19 +47,6 @@ void config_policy_fini(struct config_policy *policy)
 	*policy = (struct config_policy){0};
 }
 
-static void etcd_fini(struct config_etcd *etcd)
-{
-	for (size_t i = 0; i < etcd->n_endpoints; i++)
-		free(etcd->endpoints[i]);
-	free(etcd->endpoints);
-	free(etcd->ca_file);
-	free(etcd->cert_file);
-	free(etcd->key_file);
-	free(etcd->user);
-	free(etcd->password_file);
-	free(etcd->prefix);
-}
-
 void config_free(struct config *config)
 {
 	if (config == NULL)
@@ -76,7 +60,7 @@ void config_free(struct config *config)
 	free(config->vips);
 	free(config->notes);
 	config_policy_fini(&config->policy);
-	etcd_fini(&config->etcd);
+	etcdconf_fini(&config->etcd);
 	free(config);
 }
 
@@ -85,10 +69,9 @@ static void reading_fini(struct config_reading *reading)
 	for (size_t i = 0; i < reading->n_vips; i++)
 		free(reading->vips[i].path);
 	free(reading->vips);
-	free(reading->hostname_path);
 	free(reading->policies);
-	conf_strings_fini(&reading->etcd.endpoints);
-	etcd_fini(&reading->etcd.etcd);
+	nodeconf_fini(&reading->node);
+	etcdconf_reading_fini(&reading->etcd);
 	config_free(reading->config);
 	conf_free(reading->conf);
 }
@@ -365,12 +348,10 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 	if (env != NULL && env->file_exists != NULL)
 		actual.file_exists = env->file_exists;
 	config_set_defaults(reading.config);
-	reading.etcd.etcd = reading.config->etcd;
-	reading.config->etcd = (struct config_etcd){0};
-
+	etcdconf_set_defaults(&reading.etcd);
 	conf_read(conf, config_kinds, &reading);
-	config_resolve_etcd(&reading);
-	config_resolve_node_name(&reading);
+	etcdconf_resolve(&reading.etcd, conf, actual.file_exists);
+	nodeconf_resolve(&reading.node, conf, actual.hostname);
 	build_vips(&reading);
 	read_policies(&reading);
 	if (reading.n_vips == 0)
@@ -378,8 +359,8 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 
 	r = conf_finish(conf, error != NULL ? on_error : NULL, on_note, &finishing);
 	if (r == 0) {
-		reading.config->etcd = reading.etcd.etcd;
-		reading.etcd.etcd = (struct config_etcd){0};
+		memcpy(reading.config->node_name, reading.node.name, sizeof(reading.node.name));
+		reading.config->etcd = etcdconf_take(&reading.etcd);
 		*ret_config = TAKE_PTR(reading.config);
 	}
 	reading_fini(&reading);
@@ -391,13 +372,7 @@ int config_load_env(const char *const *paths, size_t n_paths, const struct confi
 {
 	struct conf *conf = conf_new();
 
-	for (size_t i = 0; i < n_paths; i++)
-		conf_add_path(conf, paths[i]);
-	/* The default places need not exist; places that somebody named must. */
-	if (n_paths == 0 && file_exists(DEFAULT_FILE))
-		conf_add_path(conf, DEFAULT_FILE);
-	if (n_paths == 0 && file_exists(DEFAULT_DIRECTORY))
-		conf_add_path(conf, DEFAULT_DIRECTORY);
+	conf_add_paths(conf, paths, n_paths);
 	return read_config(conf, env, error, userdata, ret_config);
 }
 

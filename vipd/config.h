@@ -16,8 +16,9 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "base/nodeconf.h"
+#include "etcd/etcdconf.h"
 
-#define CONFIG_NODE_NAME_MAX 63
 #define CONFIG_VIPS_MAX 64
 
 enum config_fence {
@@ -61,29 +62,13 @@ struct config_vip {
 	char *origin;
 };
 
-struct config_etcd {
-	char **endpoints;
-	size_t n_endpoints;
-	char *ca_file;
-	char *cert_file;
-	char *key_file;
-	char *user;
-	char *password_file;
-	bool discover_members;
-	char *prefix; /* "fairlead/v1/": all keys of fairlead begin with it */
-	int64_t call_timeout_us;
-	int64_t hedge_us;
-};
-
 struct config {
-	char node_name[CONFIG_NODE_NAME_MAX + 1];
-	struct config_etcd etcd;
+	char node_name[NODECONF_NAME_MAX + 1];
+	struct etcdconf etcd;
 	int64_t lease_ttl_us;        /* of the node's presence, whole seconds; default 10 s */
 	struct config_policy policy; /* what a VIP without a policy of its own has */
 	struct config_vip *vips;     /* sorted by address, no duplicates */
 	size_t n_vips;
-	/* Neither endpoints nor certificates were given: they are the node's own (kubeadm). */
-	bool etcd_is_default;
 	/* What is odd but goes on: "the health gate is off: ..."; for the log and for --check. */
 	char **notes;
 	size_t n_notes;

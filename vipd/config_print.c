@@ -12,91 +12,33 @@
 
 #include "base/mono.h"
 
-static void print_header(FILE *out, const char *api, const char *kind)
-{
-	(void) fprintf(out, "---\napiVersion: %s\nkind: %s\n", api, kind);
-}
-
-static void print_string(FILE *out, const char *key, const char *value)
-{
-	if (value == NULL)
-		return;
-	(void) fprintf(out, "%s: ", key);
-	conf_write_string(out, value);
-	(void) fputc('\n', out);
-}
-
-/* The same behind a prefix that may turn it into a comment. */
-static void print_own_string(FILE *out, const char *own, const char *key, const char *value)
-{
-	if (value == NULL)
-		return;
-	(void) fputs(own, out);
-	print_string(out, key, value);
-}
-
-static void print_bool(FILE *out, const char *key, bool value)
-{
-	(void) fprintf(out, "%s: %s\n", key, value ? "true" : "false");
-}
-
-static void print_duration(FILE *out, const char *key, int64_t us)
-{
-	char text[CONF_DURATION_TEXT_MAX];
-
-	(void) fprintf(out, "%s: %s\n", key, conf_format_duration(us, text));
-}
-
-static void print_etcd(const struct config *config, FILE *out)
-{
-	const struct config_etcd *etcd = &config->etcd;
-	const char *own = config->etcd_is_default ? "# " : "";
-
-	print_header(out, CONF_API_FAIRLEAD, "EtcdClientConfig");
-	(void) fprintf(out, "%sendpoints:\n", own);
-	for (size_t i = 0; i < etcd->n_endpoints; i++) {
-		(void) fprintf(out, "%s  - ", own);
-		conf_write_string(out, etcd->endpoints[i]);
-		(void) fputc('\n', out);
-	}
-	print_own_string(out, own, "caFile", etcd->ca_file);
-	print_own_string(out, own, "certFile", etcd->cert_file);
-	print_own_string(out, own, "keyFile", etcd->key_file);
-	print_string(out, "user", etcd->user);
-	print_string(out, "passwordFile", etcd->password_file);
-	print_bool(out, "discoverMembers", etcd->discover_members);
-	print_string(out, "prefix", etcd->prefix);
-	print_duration(out, "callTimeout", etcd->call_timeout_us);
-	print_duration(out, "hedgeDelay", etcd->hedge_us);
-}
-
 static void print_health(const struct config_health *health, FILE *out)
 {
 	(void) fputs("healthCheck:\n", out);
-	print_bool(out, "  enabled", health->enabled);
-	print_string(out, "  url", health->url);
-	print_string(out, "  serverName", health->server_name);
-	print_string(out, "  caFile", health->ca_file);
-	print_string(out, "  clientCertFile", health->client_cert_file);
-	print_string(out, "  clientKeyFile", health->client_key_file);
-	print_duration(out, "  interval", health->interval_us);
-	print_duration(out, "  timeout", health->timeout_us);
+	conf_print_bool(out, "  enabled", health->enabled);
+	conf_print_string(out, "  url", health->url);
+	conf_print_string(out, "  serverName", health->server_name);
+	conf_print_string(out, "  caFile", health->ca_file);
+	conf_print_string(out, "  clientCertFile", health->client_cert_file);
+	conf_print_string(out, "  clientKeyFile", health->client_key_file);
+	conf_print_duration(out, "  interval", health->interval_us);
+	conf_print_duration(out, "  timeout", health->timeout_us);
 	(void) fprintf(out, "  rise: %u\n  fall: %u\n", health->rise, health->fall);
 }
 
 static void print_policy(const struct config_policy *policy, FILE *out)
 {
-	print_duration(out, "fenceWindow", policy->fence_window_us);
-	print_string(out, "fence", config_fence_names[policy->fence]);
+	conf_print_duration(out, "fenceWindow", policy->fence_window_us);
+	conf_print_string(out, "fence", config_fence_names[policy->fence]);
 	(void) fprintf(out, "priority: %d\n", policy->priority);
-	print_bool(out, "preempt", policy->preempt);
-	print_bool(out, "avoidEtcdLeader", policy->avoid_etcd_leader);
-	print_duration(out, "holdDown", policy->hold_down_us);
+	conf_print_bool(out, "preempt", policy->preempt);
+	conf_print_bool(out, "avoidEtcdLeader", policy->avoid_etcd_leader);
+	conf_print_duration(out, "holdDown", policy->hold_down_us);
 	print_health(&policy->health, out);
 	(void) fputs("announce:\n", out);
-	print_duration(out, "  refresh", policy->announce_refresh_us);
+	conf_print_duration(out, "  refresh", policy->announce_refresh_us);
 	(void) fprintf(out, "  repeats: %u\n", policy->announce_repeats);
-	print_bool(out, "destroySockets", policy->destroy_sockets);
+	conf_print_bool(out, "destroySockets", policy->destroy_sockets);
 }
 
 static bool strings_equal(const char *a, const char *b)
@@ -126,23 +68,22 @@ bool config_policy_equal(const struct config_policy *a, const struct config_poli
 
 void config_print(const struct config *config, FILE *out)
 {
-	print_header(out, CONF_API_FAIRLEAD, "NodeConfig");
-	print_string(out, "name", config->node_name);
-	print_etcd(config, out);
-	print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");
-	print_duration(out, "leaseTTL", config->lease_ttl_us);
+	nodeconf_print(config->node_name, out);
+	etcdconf_print(&config->etcd, out);
+	conf_print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");
+	conf_print_duration(out, "leaseTTL", config->lease_ttl_us);
 	print_policy(&config->policy, out);
 	for (size_t i = 0; i < config->n_vips; i++) {
 		const struct config_vip *vip = &config->vips[i];
 		char addr[ADDR_TEXT_MAX];
 
-		print_header(out, CONF_API_TALOS, "Layer2VIPConfig");
-		print_string(out, "name", addr_format(&vip->addr, addr));
-		print_string(out, "link", vip->link);
+		conf_print_header(out, CONF_API_TALOS, "Layer2VIPConfig");
+		conf_print_string(out, "name", addr_format(&vip->addr, addr));
+		conf_print_string(out, "link", vip->link);
 		if (config_policy_equal(&vip->policy, &config->policy))
 			continue;
-		print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");
-		print_string(out, "name", addr);
+		conf_print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");
+		conf_print_string(out, "name", addr);
 		print_policy(&vip->policy, out);
 	}
 }

@@ -17,12 +17,6 @@ struct vip_entry {
 	char *path;
 };
 
-/* What EtcdClientConfig fills. */
-struct etcd_document {
-	struct conf_strings endpoints;
-	struct config_etcd etcd; /* but for the endpoints */
-};
-
 /* What one VIPPolicyConfig fills. */
 struct policy_document {
 	char *name; /* the VIP that it is for; NULL: all others */
@@ -38,12 +32,8 @@ struct config_reading {
 	size_t n_vips;
 	const struct conf_node **policies; /* VIPPolicyConfig documents, read last */
 	size_t n_policies;
-	const struct conf_node *node_document; /* NodeConfig, or NULL */
-	const struct conf_node *etcd_document; /* EtcdClientConfig, or NULL */
-	struct etcd_document etcd;
-	bool etcd_is_whole;               /* every key of it could be read */
-	const struct conf_node *hostname; /* of a Talos document, or NULL */
-	char *hostname_path;
+	struct nodeconf node;
+	struct etcdconf_reading etcd;
 	bool health_is_off_by_itself; /* nobody wrote so */
 };
 
@@ -51,27 +41,18 @@ struct config_reading {
  */
 extern const struct conf_kind config_kinds[];
 extern const struct conf_field config_policy_fields[]; /* target: struct policy_document */
-extern const struct conf_field config_etcd_fields[];   /* target: struct etcd_document */
 extern const char *const config_fence_names[];         /* by enum config_fence */
 
 /* config_talos.c: Talos's own documents. */
-extern const struct conf_field config_legacy_fields[];   /* target: struct config_reading */
-extern const struct conf_field config_hostname_fields[]; /* target: struct config_reading */
+extern const struct conf_field config_legacy_fields[]; /* target: struct config_reading */
 extern const struct conf_field config_layer2_fields[];
 void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
-void config_read_hostname(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_layer2(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_refuse_hcloud(struct conf *conf, const struct conf_node *document, void *userdata);
 
 /* config_check.c: conf_check_fn's, and the parts of an address. */
 const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                               const char **ret_hint);
-const char *config_check_node_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                   const char **ret_hint);
-const char *config_check_prefix(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                const char **ret_hint);
-const char *config_check_endpoint(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                  const char **ret_hint);
 const char *config_check_health_url(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                     const char **ret_hint);
 const char *config_check_vip(const char *text, struct addr *ret_addr,
@@ -84,6 +65,3 @@ void config_policy_fini(struct config_policy *policy);
 /* config_default.c */
 extern const char config_default_ca_file[]; /* of the API server */
 void config_set_defaults(struct config *config);
-/* After all documents: etcd's endpoints and files, and the node's name, where none said them. */
-void config_resolve_etcd(struct config_reading *reading);
-void config_resolve_node_name(struct config_reading *reading);

@@ -15,7 +15,6 @@
 #include "base/mono.h"
 
 #define HOURS INT64_C(3600) * US_PER_S
-#define ENDPOINTS_MAX 16 /* as etcd.h has it */
 
 const char *const config_fence_names[] = {
     [CONFIG_FENCE_AUTO] = "auto",
@@ -138,105 +137,32 @@ static void read_policy(struct conf *conf UNUSED, const struct conf_node *docume
 	reading->policies[reading->n_policies++] = document;
 }
 
-/* --- kinds of which there is one --- */
-
-static bool is_first(struct conf *conf, const struct conf_node *document,
-                     const struct conf_node **first)
-{
-	AUTO(free) char *origin = NULL;
-
-	if (*first == NULL) {
-		*first = document;
-		return true;
-	}
-	origin = conf_origin(conf, *first);
-	conf_error(conf, document, "there may be one", "is here a second time, first at %s", origin);
-	return false;
-}
-
-#define ETCD(member) offsetof(struct etcd_document, etcd.member)
-const struct conf_field config_etcd_fields[] = {
-    {.key = "endpoints",
-     .set = conf_set_strings,
-     .offset = offsetof(struct etcd_document, endpoints),
-     .min = 1,
-     .max = ENDPOINTS_MAX,
-     .check = config_check_endpoint},
-    {.key = "caFile", .set = conf_set_string, .offset = ETCD(ca_file), .check = conf_check_file},
-    {.key = "certFile",
-     .set = conf_set_string,
-     .offset = ETCD(cert_file),
-     .check = conf_check_file},
-    {.key = "keyFile",
-     .set = conf_set_string,
-     .offset = ETCD(key_file),
-     .flags = CONF_SECRET,
-     .check = conf_check_file},
-    {.key = "user", .set = conf_set_string, .offset = ETCD(user)},
-    {.key = "password",
-     .flags = CONF_REFUSED,
-     .refusal =
-         "a password does not belong here, write it into a file and name that in passwordFile"},
-    {.key = "passwordFile",
-     .set = conf_set_string,
-     .offset = ETCD(password_file),
-     .flags = CONF_SECRET,
-     .check = conf_check_file},
-    {.key = "discoverMembers", .set = conf_set_bool, .offset = ETCD(discover_members)},
-    {.key = "prefix", .set = conf_set_string, .offset = ETCD(prefix), .check = config_check_prefix},
-    {.key = "callTimeout",
-     .set = conf_set_duration,
-     .offset = ETCD(call_timeout_us),
-     .min = 100 * US_PER_MS,
-     .max = 30 * US_PER_S},
-    {.key = "hedgeDelay",
-     .set = conf_set_duration,
-     .offset = ETCD(hedge_us),
-     .min = 10 * US_PER_MS,
-     .max = 10 * US_PER_S},
-    {0},
-};
+/* --- kinds that other daemons read as well --- */
 
 static void read_etcd(struct conf *conf, const struct conf_node *document, void *userdata)
 {
-	struct config_reading *reading = userdata;
-
-	size_t errors;
-
-	if (!is_first(conf, document, &reading->etcd_document))
-		return;
-	errors = conf_error_count(conf);
-	conf_read_map(conf, document, config_etcd_fields, &reading->etcd);
-	reading->etcd_is_whole = conf_error_count(conf) == errors;
+	etcdconf_read(&((struct config_reading *) userdata)->etcd, conf, document);
 }
-
-static const struct conf_field node_fields[] = {
-    {.key = "name",
-     .set = conf_set_text,
-     .offset = offsetof(struct config, node_name),
-     .flags = CONF_REQUIRED,
-     .check = config_check_node_name,
-     .size = CONFIG_NODE_NAME_MAX + 1},
-    {0},
-};
 
 static void read_node(struct conf *conf, const struct conf_node *document, void *userdata)
 {
-	struct config_reading *reading = userdata;
+	nodeconf_read(&((struct config_reading *) userdata)->node, conf, document);
+}
 
-	if (is_first(conf, document, &reading->node_document))
-		conf_read_map(conf, document, node_fields, reading->config);
+static void read_hostname(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	nodeconf_read_hostname(&((struct config_reading *) userdata)->node, conf, document);
 }
 
 /* --- all --- */
 
 const struct conf_kind config_kinds[] = {
     {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
-    {"HostnameConfig", config_hostname_fields, config_read_hostname},
+    {"HostnameConfig", nodeconf_hostname_fields, read_hostname},
     {"Layer2VIPConfig", config_layer2_fields, config_read_layer2},
     {"HCloudVIPConfig", NULL, config_refuse_hcloud},
-    {"NodeConfig", node_fields, read_node},
-    {"EtcdClientConfig", config_etcd_fields, read_etcd},
+    {"NodeConfig", nodeconf_fields, read_node},
+    {"EtcdClientConfig", etcdconf_fields, read_etcd},
     {"VIPPolicyConfig", config_policy_fields, read_policy},
     {0},
 };

@@ -54,24 +54,6 @@ static void set_node(struct conf *conf UNUSED, const struct conf_field *field UN
 	*(const struct conf_node **) slot = value;
 }
 
-/* Looked at when it is known whether a NodeConfig comes first. Two documents may agree. */
-static void set_hostname(struct conf *conf, const struct conf_field *field UNUSED,
-                         const struct conf_node *value, void *slot)
-{
-	struct config_reading *reading = slot;
-	AUTO(free) char *origin = NULL;
-
-	if (!conf_expect(conf, value, CONF_SCALAR))
-		return;
-	if (reading->hostname == NULL) {
-		reading->hostname = value;
-		reading->hostname_path = xstrdup(conf_path(conf));
-	} else if (strcmp(reading->hostname->text, value->text) != 0) {
-		origin = conf_origin(conf, reading->hostname);
-		conf_error(conf, value, NULL, "differs from the host name at %s", origin);
-	}
-}
-
 static void set_vip(struct conf *conf, const struct conf_field *field UNUSED,
                     const struct conf_node *value, void *slot)
 {
@@ -123,19 +105,6 @@ void config_refuse_hcloud(struct conf *conf, const struct conf_node *document,
 {
 	conf_error(conf, document, "remove it, or use a Layer2VIPConfig",
 	           "VIPs of Hetzner Cloud are not supported yet");
-}
-
-/* --- HostnameConfig --- */
-
-const struct conf_field config_hostname_fields[] = {
-    {.key = "hostname", .set = set_hostname},
-    {.key = "auto", .flags = CONF_PASS},
-    {0},
-};
-
-void config_read_hostname(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	conf_read_map(conf, document, config_hostname_fields, userdata);
 }
 
 /* --- the legacy document --- */
@@ -287,7 +256,9 @@ static void set_interfaces(struct conf *conf, const struct conf_field *field UNU
 }
 
 static const struct conf_field network_fields[] = {
-    {.key = "hostname", .set = set_hostname},
+    {.key = "hostname",
+     .set = nodeconf_set_hostname,
+     .offset = offsetof(struct config_reading, node)},
     {.key = "interfaces", .set = set_interfaces, .offset = 0, .fields = device_fields},
     {.key = "nameservers", .flags = CONF_PASS},
     {.key = "searchDomains", .flags = CONF_PASS},

@@ -58,7 +58,7 @@ struct election {
 
 	/* The wish to hand over; cleared when it has been fulfilled. */
 	bool leaving;
-	char leaving_to[CONFIG_NODE_NAME_MAX + 1];
+	char leaving_to[NODECONF_NAME_MAX + 1];
 	char leaving_reason[RECORD_REASON_MAX + 1];
 
 	int64_t campaign_after_us;

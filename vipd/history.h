@@ -15,11 +15,11 @@
 
 struct history {
 	int64_t epoch; /* of the owner seen last; 0: none yet */
-	char owner[CONFIG_NODE_NAME_MAX + 1];
+	char owner[NODECONF_NAME_MAX + 1];
 	int64_t life_us; /* that owner's last sign of life */
 	struct {
-		char from[CONFIG_NODE_NAME_MAX + 1];
-		char to[CONFIG_NODE_NAME_MAX + 1];
+		char from[NODECONF_NAME_MAX + 1];
+		char to[NODECONF_NAME_MAX + 1];
 		char reason[RECORD_REASON_MAX + 1];
 		int64_t wall_us;
 		int64_t begun_us;

@@ -16,8 +16,8 @@
 #include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcd/connect.h"
 #include "vipd/config.h"
-#include "vipd/connect.h"
 #include "vipd/daemon.h"
 
 #define RUNTIME_DIR "/run/fairlead/vipd"

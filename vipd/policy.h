@@ -52,8 +52,8 @@ struct policy_input {
 
 struct policy_advice {
 	bool yield;
-	char successor[CONFIG_NODE_NAME_MAX + 1]; /* with yield: always one that is better off */
-	const char *reason;                       /* a constant: POLICY_REASON_... */
+	char successor[NODECONF_NAME_MAX + 1]; /* with yield: always one that is better off */
+	const char *reason;                    /* a constant: POLICY_REASON_... */
 };
 
 #define POLICY_REASON_HOLD "on hold"

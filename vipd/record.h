@@ -24,14 +24,14 @@
 #define RECORD_VALUE_MAX 4096 /* longer values are refused unread */
 
 struct record_owner {
-	char node[CONFIG_NODE_NAME_MAX + 1];
+	char node[NODECONF_NAME_MAX + 1];
 	char instance[RECORD_INSTANCE_LEN + 1]; /* one life of one machine's vipd, restarts included */
 	int64_t epoch;                          /* one more with each new owner */
 	int64_t window_us;                      /* T_f and e of this owner, for whoever waits for it */
 	int64_t late_us;
 	bool released; /* the address is off this node's link: no need to wait */
-	char successor[CONFIG_NODE_NAME_MAX + 1]; /* with released: who goes first; "" for anybody */
-	char reason[RECORD_REASON_MAX + 1];       /* why this record was written */
+	char successor[NODECONF_NAME_MAX + 1]; /* with released: who goes first; "" for anybody */
+	char reason[RECORD_REASON_MAX + 1];    /* why this record was written */
 	/* The writer's own clock: with `instance` it makes every record unlike all others, in whatever
 	 * copy of the store it stands. */
 	int64_t stamp_us;
@@ -39,7 +39,7 @@ struct record_owner {
 };
 
 struct record_node {
-	char node[CONFIG_NODE_NAME_MAX + 1]; /* from the key */
+	char node[NODECONF_NAME_MAX + 1]; /* from the key */
 	char instance[RECORD_INSTANCE_LEN + 1];
 	int priority;
 	enum health_state health;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fileio.h"
 #include "base/mem.h"
@@ -299,6 +300,20 @@ const struct conf_node *conf_document(const struct conf *conf, size_t i)
 	return i < conf->n_documents ? conf->documents[i] : NULL;
 }
 
+bool conf_is_only_one(struct conf *conf, const struct conf_node *document,
+                      const struct conf_node **first)
+{
+	AUTO(free) char *origin = NULL;
+
+	if (*first == NULL) {
+		*first = document;
+		return true;
+	}
+	origin = conf_origin(conf, *first);
+	conf_error(conf, document, "there may be one", "is here a second time, first at %s", origin);
+	return false;
+}
+
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key)
 {
 	if (map->shape != CONF_MAP)
@@ -434,4 +449,16 @@ void conf_add_path(struct conf *conf, const char *path)
 		add_directory(conf, path);
 	else
 		add_one_file(conf, path);
+}
+
+void conf_add_paths(struct conf *conf, const char *const *paths, size_t n_paths)
+{
+	static const char *const defaults[] = {CONF_DEFAULT_FILE, CONF_DEFAULT_DIRECTORY};
+
+	for (size_t i = 0; i < n_paths; i++)
+		conf_add_path(conf, paths[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(defaults) && n_paths == 0; i++) {
+		if (access(defaults[i], F_OK) == 0)
+			conf_add_path(conf, defaults[i]);
+	}
 }

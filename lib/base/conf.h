@@ -168,6 +168,11 @@ DEFINE_AUTO(struct conf, conf_free);
  * error like any other. */
 void conf_add_path(struct conf *conf, const char *path);
 
+/* These paths, which must exist; or, without any, the default places, which need not. */
+#define CONF_DEFAULT_FILE "/etc/fairlead/config.yaml"
+#define CONF_DEFAULT_DIRECTORY "/etc/fairlead/conf.d"
+void conf_add_paths(struct conf *conf, const char *const *paths, size_t n_paths);
+
 /* text need not end in a NUL. `name` stands for the file in messages. */
 void conf_add_text(struct conf *conf, const char *name, const char *text, size_t len);
 
@@ -195,6 +200,10 @@ const char *conf_path(const struct conf *conf); /* borrowed until the next of th
 
 /* The i-th document as it stands, for others' files, which have no table; NULL: there is none. */
 const struct conf_node *conf_document(const struct conf *conf, size_t i);
+/* For kinds of which there may be one document: true for the first, which is kept in *first; a
+ * second is reported. */
+bool conf_is_only_one(struct conf *conf, const struct conf_node *document,
+                      const struct conf_node **first);
 bool conf_node_is_null(const struct conf_node *node);
 /* The value of a key, or NULL. */
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
@@ -220,3 +229,10 @@ int conf_parse_bool(const char *text, bool *ret_value);
 
 /* Writes text as a YAML scalar that reads back as exactly this string. */
 void conf_write_string(FILE *out, const char *text);
+
+/* Lines of a configuration that is printed. The key brings its indentation; without a value there
+ * is no line. */
+void conf_print_header(FILE *out, const char *api, const char *kind);
+void conf_print_string(FILE *out, const char *key, const char *value);
+void conf_print_bool(FILE *out, const char *key, bool value);
+void conf_print_duration(FILE *out, const char *key, int64_t us);

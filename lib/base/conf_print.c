@@ -110,3 +110,31 @@ void conf_write_string(FILE *out, const char *text)
 	}
 	(void) fputc('"', out);
 }
+
+/* --- lines --- */
+
+void conf_print_header(FILE *out, const char *api, const char *kind)
+{
+	(void) fprintf(out, "---\napiVersion: %s\nkind: %s\n", api, kind);
+}
+
+void conf_print_string(FILE *out, const char *key, const char *value)
+{
+	if (value == NULL)
+		return;
+	(void) fprintf(out, "%s: ", key);
+	conf_write_string(out, value);
+	(void) fputc('\n', out);
+}
+
+void conf_print_bool(FILE *out, const char *key, bool value)
+{
+	(void) fprintf(out, "%s: %s\n", key, value ? "true" : "false");
+}
+
+void conf_print_duration(FILE *out, const char *key, int64_t us)
+{
+	char text[CONF_DURATION_TEXT_MAX];
+
+	(void) fprintf(out, "%s: %s\n", key, conf_format_duration(us, text));
+}

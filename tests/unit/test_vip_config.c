@@ -79,7 +79,7 @@ static void test_defaults(void)
 	CHECK_EQ_INT(c->n_vips, 1);
 	CHECK_EQ_STR(c->vips[0].link, "eth0");
 	CHECK_EQ_STR(c->vips[0].origin, "test:4");
-	CHECK(c->etcd_is_default);
+	CHECK(c->etcd.is_default);
 	CHECK_EQ_INT(c->etcd.n_endpoints, 1);
 	CHECK_EQ_STR(c->etcd.endpoints[0], "https://127.0.0.1:2379");
 	CHECK_EQ_STR(c->etcd.ca_file, "/etc/kubernetes/pki/etcd/ca.crt");
@@ -231,7 +231,7 @@ static void test_own_etcd(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AUTO(config_free) struct config *c = load(cases[i].text, "n1", all_exist);
 
-		CHECK_EQ_INT(c->etcd_is_default, cases[i].is_default);
+		CHECK_EQ_INT(c->etcd.is_default, cases[i].is_default);
 		CHECK_EQ_INT(c->etcd.cert_file != NULL, cases[i].is_default);
 		CHECK_EQ_INT(c->etcd.n_endpoints, 1);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds the client's options for as long as a call takes; keeps nothing, least of all the
  * password. */
-#include "vipd/connect.h"
+#include "etcd/connect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define PASSWORD_MAX_BYTES 4096
 
 /* Does what is wanted with the options: connects (etcd is not NULL), or only checks. */
-static int with_options(struct ev_loop *ev, const struct config_etcd *config,
+static int with_options(struct ev_loop *ev, const struct etcdconf *config,
                         char error[static ETCD_ERROR_TEXT_MAX], struct etcd **etcd)
 {
 	AUTO(free) const char **endpoints = xcalloc(config->n_endpoints, sizeof(endpoints[0]));
@@ -47,12 +47,12 @@ static int with_options(struct ev_loop *ev, const struct config_etcd *config,
 	return etcd != NULL ? etcd_new(ev, &options, error, etcd) : etcd_check(&options, error);
 }
 
-int connect_check(const struct config_etcd *config, char ret_error[static ETCD_ERROR_TEXT_MAX])
+int connect_check(const struct etcdconf *config, char ret_error[static ETCD_ERROR_TEXT_MAX])
 {
 	return with_options(NULL, config, ret_error, NULL);
 }
 
-int connect_etcd(struct ev_loop *ev, const struct config_etcd *config,
+int connect_etcd(struct ev_loop *ev, const struct etcdconf *config,
                  char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd)
 {
 	return with_options(ev, config, ret_error, ret_etcd);

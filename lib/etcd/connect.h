@@ -10,9 +10,9 @@
 #include <ev.h>
 
 #include "etcd/etcd.h"
-#include "vipd/config.h"
+#include "etcd/etcdconf.h"
 
 /* 0, or -errno with a sentence that names the file in ret_error. */
-int connect_check(const struct config_etcd *config, char ret_error[static ETCD_ERROR_TEXT_MAX]);
-int connect_etcd(struct ev_loop *ev, const struct config_etcd *config,
+int connect_check(const struct etcdconf *config, char ret_error[static ETCD_ERROR_TEXT_MAX]);
+int connect_etcd(struct ev_loop *ev, const struct etcdconf *config,
                  char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd);
