@@ -112,7 +112,8 @@ static const char *parse_meta(const uint8_t *p, uint64_t id, struct bolt_meta *r
 		return "it is of another version of the format";
 	if (bytes_le64(meta + META_SUMMED_BYTES) != checksum(meta, META_SUMMED_BYTES))
 		return "its checksum is wrong";
-	if (bytes_le64(p) != id || bytes_le16(p + 8) != PAGE_IS_META)
+	if (bytes_le64(p) != id || bytes_le16(p + 8) != PAGE_IS_META || bytes_le16(p + 10) != 0 ||
+	    bytes_le32(p + 12) != 0)
 		return "its header is not that of a meta page at its place";
 	if (!is_page_size(m.page_bytes))
 		return "it names a page size that is none";

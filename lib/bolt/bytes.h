@@ -67,7 +67,7 @@ static inline int bytes_compare(struct bytes a, struct bytes b)
 
 static inline bool bytes_equal_text(struct bytes a, const char *text)
 {
-	return a.len == strlen(text) && memcmp(a.data, text, a.len) == 0;
+	return a.len == strlen(text) && (a.len == 0 || memcmp(a.data, text, a.len) == 0);
 }
 
 static inline struct bytes bytes_of_text(const char *text)

@@ -66,6 +66,21 @@ static void test_page_sizes(void)
 	}
 }
 
+/* What looks like a second one, where by its own account it cannot be, is none: here the remains of
+ * one in the middle of the first page. */
+static void test_misplaced_second(void)
+{
+	struct boltfile f = empty_file(8192);
+	uint8_t *p = boltfile_page(&f, 0);
+
+	memcpy(p + 4096, boltfile_page(&f, 1), 80);
+	boltfile_le64(p + 4096 + 64, 99);
+	boltfile_seal_meta(p + 4096);
+	p[20] ^= 1;
+	CHECK_EQ_STR(outcome(&f, f.n_pages * 8192), "r=0 txid=6 of 8192");
+	boltfile_free(&f);
+}
+
 /* A broken second one does not matter, except for a whole copy. */
 static void test_second(void)
 {
@@ -180,6 +195,7 @@ static void test_two_sizes(void)
 int main(void)
 {
 	test_page_sizes();
+	test_misplaced_second();
 	test_second();
 	test_impossible();
 	test_short();

@@ -396,6 +396,34 @@ static void test_damage(void)
 	}
 }
 
+/* What bounds the last child of a branch stands further up. */
+static void test_bound_further_up(void)
+{
+	const struct boltfile_entry entries[] = {{"a", 1, "", 0, false},
+	                                         {"b", 1, "", 0, false},
+	                                         {"c", 1, "", 0, false},
+	                                         {"d", 1, "", 0, false}};
+	struct boltfile f = boltfile_new(4096);
+	struct boltfile_entry bucket;
+	struct walk_result result;
+	uint8_t value[16];
+	struct seen seen;
+
+	/* Leaves 2 to 5 of one key, branches 6 and 7 above them, 8 above those. */
+	for (size_t i = 0; i < 4; i++)
+		(void) boltfile_leaf(&f, &entries[i], 1);
+	(void) boltfile_branch(&f, (struct boltfile_child[]){{"a", 1, 2}, {"b", 1, 3}}, 2);
+	(void) boltfile_branch(&f, (struct boltfile_child[]){{"c", 1, 4}, {"d", 1, 5}}, 2);
+	(void) boltfile_branch(&f, (struct boltfile_child[]){{"a", 1, 6}, {"c", 1, 7}}, 2);
+	bucket = boltfile_bucket("t", 8, value);
+	boltfile_seal(&f, boltfile_leaf(&f, &bucket, 1), BOLT_NO_FREELIST);
+	CHECK_EQ_STR(walk(&f, &seen, &result), NULL);
+	boltfile_page(&f, 3)[32] = 'c';
+	CHECK_EQ_STR(walk(&f, &seen, &result),
+	             "page 3: its last key is not below the one behind it (page 6)");
+	boltfile_free(&f);
+}
+
 /* Two buckets share a page; trees and buckets that are too deep; leaves that are too large. */
 static void test_limits(void)
 {
@@ -455,6 +483,7 @@ int main(void)
 	test_cursors();
 	test_freelist();
 	test_damage();
+	test_bound_further_up();
 	test_limits();
 	return check_result();
 }

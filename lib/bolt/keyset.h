@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A set of user keys with a number each, in bounded memory: a key is kept as a 64-bit hash, 16
+ * bytes in all, and there is room for so many and no more. The hash is SipHash-2-4 under a key that
+ * the kernel draws for each set, so nobody who writes keys can arrange for two of them to be taken
+ * for one; by chance, a million keys meet once in thirty million sets.
+ *
+ * Not safe from several threads.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "bolt/bytes.h"
+
+struct keyset;
+
+/* It begins small and grows to room for max_keys. */
+struct keyset *keyset_new(size_t max_keys);
+void keyset_free(struct keyset *set);
+DEFINE_AUTO(struct keyset, keyset_free);
+
+/* How this set knows a key. */
+uint64_t keyset_hash(const struct keyset *set, struct bytes key);
+
+/* Enters a key, or gives it another number; false: it is new, and there is no more room. */
+bool keyset_put(struct keyset *set, uint64_t hash, uint64_t number);
+bool keyset_find(const struct keyset *set, uint64_t hash, uint64_t *ret_number);
+
+/* Empties it; the hashes stay what they are. */
+void keyset_clear(struct keyset *set);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the entries say, and what etcd promises beyond the encoding: that a value carries the
+ * revision it is filed under.
+ */
+#include "bolt/mvcc.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/macro.h"
+#include "bolt/proto.h"
+
+/* --- revisions -------------------------------------------------------------------------------- */
+
+const char *mvcc_parse_rev(struct bytes key, struct mvcc_rev *ret_rev, bool *ret_is_tombstone)
+{
+	struct mvcc_rev rev;
+
+	if (key.len != MVCC_REV_BYTES && key.len != MVCC_REV_BYTES_MAX)
+		return "its length is not that of a revision";
+	if (key.data[8] != '_')
+		return "there is no '_' between main and sub revision";
+	if (key.len == MVCC_REV_BYTES_MAX && key.data[MVCC_REV_BYTES] != 't')
+		return "its mark is not that of a deletion";
+	rev.main = (int64_t) bytes_be64(key.data);
+	rev.sub = (int64_t) bytes_be64(key.data + 9);
+	if (rev.main < 1 || rev.sub < 0)
+		return "it is out of range";
+	*ret_rev = rev;
+	*ret_is_tombstone = key.len == MVCC_REV_BYTES_MAX;
+	return NULL;
+}
+
+static void put_be64(uint8_t *p, int64_t v)
+{
+	uint64_t be = htobe64((uint64_t) v);
+
+	memcpy(p, &be, sizeof(be));
+}
+
+struct bytes mvcc_format_rev(struct mvcc_rev rev, uint8_t buf[static MVCC_REV_BYTES])
+{
+	put_be64(buf, rev.main);
+	buf[8] = '_';
+	put_be64(buf + 9, rev.sub);
+	return (struct bytes){.data = buf, .len = MVCC_REV_BYTES};
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
+{
+	struct mvcc_kv kv = {0};
+	struct bytes *const texts[] = {[1] = &kv.key, [5] = &kv.value};
+	int64_t *const integers[] = {
+	    [2] = &kv.create_revision, [3] = &kv.mod_revision, [4] = &kv.version, [6] = &kv.lease};
+	struct proto_field f;
+	int r;
+
+	for (r = proto_next(&value, &f); r > 0; r = proto_next(&value, &f)) {
+		struct bytes *text = f.number < ARRAY_SIZE(texts) ? texts[f.number] : NULL;
+		int64_t *integer = f.number < ARRAY_SIZE(integers) ? integers[f.number] : NULL;
+
+		if ((text != NULL && f.type != PROTO_BYTES) || (integer != NULL && f.type != PROTO_VARINT))
+			return "a field of the value is of the wrong type";
+		if (text != NULL)
+			*text = f.bytes;
+		if (integer != NULL)
+			*integer = (int64_t) f.integer;
+	}
+	if (r < 0)
+		return "the value is no protobuf message";
+	*ret_kv = kv;
+	return NULL;
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static const char *disagreement(const struct mvcc_entry *e)
+{
+	const struct mvcc_kv *kv = &e->kv;
+
+	if (e->raw.value.len == 0)
+		return NULL; /* the entry that raises the revision */
+	if (kv->key.len == 0)
+		return "the value has no key";
+	if (e->is_tombstone)
+		return NULL;
+	if (kv->mod_revision != e->rev.main)
+		return "the value is of another revision";
+	if (kv->create_revision < 1 || kv->create_revision > kv->mod_revision || kv->version < 1)
+		return "the value was created after it was changed";
+	return NULL;
+}
+
+int mvcc_read(struct bolt *db, const struct cursor_entry *raw, struct mvcc_entry *ret_entry)
+{
+	struct mvcc_entry e = {.raw = *raw};
+	const char *why;
+
+	if (raw->is_bucket)
+		return bolt_fail(db, raw->page, "a bucket among etcd's keys");
+	why = mvcc_parse_rev(raw->key, &e.rev, &e.is_tombstone);
+	if (why != NULL)
+		return bolt_fail(db, raw->page, "a key of bucket 'key' is no revision: %s", why);
+	why = mvcc_parse_kv(raw->value, &e.kv);
+	if (why == NULL)
+		why = disagreement(&e);
+	if (why != NULL)
+		return bolt_fail(db, raw->page, "revision %" PRId64 "_%" PRId64 ": %s", e.rev.main,
+		                 e.rev.sub, why);
+	*ret_entry = e;
+	return 0;
+}
+
+/* --- how far the file reaches ----------------------------------------------------------------- */
+
+static int read_last(struct bolt *db, int64_t *ret_last)
+{
+	AUTO(cursor_free) struct cursor *c = NULL;
+	struct cursor_entry raw;
+	struct mvcc_entry e;
+	int r;
+
+	r = cursor_open_named(db, MVCC_BUCKET, &c);
+	if (r == -ENOENT)
+		return bolt_fail(db, BOLT_NO_PAGE, "no database of etcd 3: it lacks the bucket 'key'");
+	if (r < 0)
+		return r;
+	r = cursor_seek_last(c);
+	if (r < 0)
+		return r;
+	r = cursor_next(c, &raw);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		*ret_last = 0;
+		return 0;
+	}
+	r = mvcc_read(db, &raw, &e);
+	if (r < 0)
+		return r;
+	*ret_last = e.rev.main;
+	return 0;
+}
+
+static int read_compaction(struct bolt *db, const char *key, int64_t *ret_revision)
+{
+	uint8_t buf[MVCC_REV_BYTES];
+	struct mvcc_rev rev;
+	bool is_tombstone;
+	const char *why;
+	int r;
+
+	r = cursor_get(db, "meta", key, buf, sizeof(buf));
+	if (r == -ENOENT) {
+		*ret_revision = -1;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	why = mvcc_parse_rev((struct bytes){.data = buf, .len = (size_t) r}, &rev, &is_tombstone);
+	if (why != NULL)
+		return bolt_fail(db, BOLT_NO_PAGE, "%s is no revision: %s", key, why);
+	*ret_revision = rev.main;
+	return 0;
+}
+
+int mvcc_read_reach(struct bolt *db, struct mvcc_reach *ret_reach)
+{
+	struct mvcc_reach reach;
+	int r;
+
+	r = read_last(db, &reach.last);
+	if (r >= 0)
+		r = read_compaction(db, "finishedCompactRev", &reach.finished);
+	if (r >= 0)
+		r = read_compaction(db, "scheduledCompactRev", &reach.scheduled);
+	if (r < 0)
+		return r;
+	reach.compacted = MAX(reach.finished, reach.scheduled);
+	reach.current = MAX(MAX(reach.last, reach.compacted), 1);
+	*ret_reach = reach;
+	return 0;
+}
+
+int mvcc_choose_revision(struct bolt *db, const struct mvcc_reach *reach, int64_t revision,
+                         int64_t *ret_revision)
+{
+	if (revision == 0)
+		revision = reach->current;
+	if (revision > reach->current) {
+		(void) bolt_fail(db, BOLT_NO_PAGE,
+		                 "revision %" PRId64 " is not in it: it ends with %" PRId64, revision,
+		                 reach->current);
+		return -ERANGE;
+	}
+	if (revision < MAX(reach->compacted, 1)) {
+		(void) bolt_fail(db, BOLT_NO_PAGE,
+		                 "revision %" PRId64 " was compacted: it begins with %" PRId64, revision,
+		                 MAX(reach->compacted, 1));
+		return -ERANGE;
+	}
+	*ret_revision = revision;
+	return 0;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One walk over the tree feeds everything that is to be known of the content: each bucket and entry
+ * goes through the hash of `snapshot status`, and those of the users' keys through HashKV too. The
+ * digest needs the bytes in the order of the file, which is not that of the tree, and is a pass of
+ * its own.
+ */
+#include "bolt/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "bolt/crc32c.h"
+
+/* etcd's rule: see the header. */
+#define UNIT_BYTES 512
+#define READ_BYTES ((size_t) 128 << 10)
+
+struct snapshot {
+	int fd;
+	uint64_t n_bytes; /* without the digest */
+	bool has_digest;
+	struct bolt_fault *fault;
+	struct bolt *db;
+};
+
+static int fail_errno(struct bolt_fault *fault, const char *what)
+{
+	int r = -errno;
+
+	fault->page = BOLT_NO_PAGE;
+	(void) snprintf(fault->what, sizeof(fault->what), "%s: %s", what, strerror(-r));
+	return r;
+}
+
+static int fail(struct bolt_fault *fault, int r, const char *what)
+{
+	fault->page = BOLT_NO_PAGE;
+	(void) snprintf(fault->what, sizeof(fault->what), "%s", what);
+	return r;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int measure(struct snapshot *s)
+{
+	struct stat st;
+
+	if (fstat(s->fd, &st) < 0)
+		return fail_errno(s->fault, "cannot ask for its length");
+	if (!S_ISREG(st.st_mode))
+		return fail(s->fault, -EINVAL, "it is not a regular file");
+	s->n_bytes = (uint64_t) st.st_size;
+	s->has_digest = s->n_bytes % UNIT_BYTES == SNAPSHOT_DIGEST_BYTES;
+	if (s->has_digest)
+		s->n_bytes -= SNAPSHOT_DIGEST_BYTES;
+	return 0;
+}
+
+int snapshot_open(const char *path, struct bolt_fault *fault, struct snapshot **ret_snapshot)
+{
+	AUTO(snapshot_close) struct snapshot *s = NEW0(struct snapshot);
+	int r;
+
+	s->fault = fault;
+	/* Not to wait for somebody to write into it, should it be a pipe. */
+	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (s->fd < 0)
+		return fail_errno(fault, "cannot open it");
+	r = measure(s);
+	if (r >= 0)
+		r = bolt_open(s->fd, s->n_bytes, fault, &s->db);
+	if (r < 0)
+		return r;
+	*ret_snapshot = TAKE_PTR(s);
+	return 0;
+}
+
+void snapshot_close(struct snapshot *s)
+{
+	if (s == NULL)
+		return;
+	bolt_close(s->db);
+	if (s->fd >= 0)
+		(void) close(s->fd);
+	free(s);
+}
+
+struct bolt *snapshot_db(struct snapshot *s)
+{
+	return s->db;
+}
+
+bool snapshot_has_digest(const struct snapshot *s)
+{
+	return s->has_digest;
+}
+
+/* --- the digest ------------------------------------------------------------------------------- */
+
+static void auto_md_free(EVP_MD_CTX **md)
+{
+	EVP_MD_CTX_free(*md);
+}
+
+/* OpenSSL's digests fail only for want of memory, or of the provider that it brings itself. */
+static void must(int ok)
+{
+	if (ok != 1)
+		abort();
+}
+
+static ssize_t read_some(struct snapshot *s, uint64_t offset, void *buf, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = pread(s->fd, buf, len, (off_t) offset);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return fail_errno(s->fault, "cannot read it");
+	if (n == 0)
+		return fail(s->fault, -EBADMSG, "the file became shorter while it was read");
+	return n;
+}
+
+static int read_all(struct snapshot *s, uint64_t offset, uint8_t *buf, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = read_some(s, offset, buf, len);
+
+		if (n < 0)
+			return (int) n;
+		buf += n;
+		offset += (uint64_t) n;
+		len -= (size_t) n;
+	}
+	return 0;
+}
+
+int snapshot_check_digest(struct snapshot *s)
+{
+	AUTO(md_free) EVP_MD_CTX *md = EVP_MD_CTX_new();
+	AUTO(free) uint8_t *buf = xcalloc(1, READ_BYTES);
+	uint8_t computed[SNAPSHOT_DIGEST_BYTES], stored[SNAPSHOT_DIGEST_BYTES];
+	uint64_t done = 0;
+	int r;
+
+	if (!s->has_digest)
+		return fail(s->fault, -ENODATA, "the file does not end with a digest");
+	must(md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
+	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	while (done < s->n_bytes) {
+		ssize_t n = read_some(s, done, buf, MIN(READ_BYTES, s->n_bytes - done));
+
+		if (n < 0)
+			return (int) n;
+		must(EVP_DigestUpdate(md, buf, (size_t) n));
+		done += (uint64_t) n;
+	}
+	must(EVP_DigestFinal_ex(md, computed, NULL));
+	r = read_all(s, s->n_bytes, stored, sizeof(stored));
+	if (r < 0)
+		return r;
+	if (memcmp(computed, stored, sizeof(stored)) != 0)
+		return fail(s->fault, -EBADMSG, "the digest at its end is not that of what is before it");
+	return 0;
+}
+
+/* --- the content ------------------------------------------------------------------------------ */
+
+struct check {
+	struct bolt *db;
+	struct hashkv *hashkv;
+	bool in_keys; /* the bucket of the users' keys goes by */
+	uint32_t hash;
+	uint64_t n_entries;
+	int64_t revision;
+};
+
+static int on_bucket(struct bytes name, void *userdata)
+{
+	struct check *check = userdata;
+
+	check->in_keys = bytes_equal_text(name, MVCC_BUCKET);
+	check->hash = crc32c_update(check->hash, name.data, name.len);
+	return 0;
+}
+
+static int on_entry(const struct cursor_entry *raw, void *userdata)
+{
+	struct check *check = userdata;
+	struct mvcc_entry entry;
+	int r;
+
+	check->n_entries++;
+	check->hash = crc32c_update(check->hash, raw->key.data, raw->key.len);
+	check->hash = crc32c_update(check->hash, raw->value.data, raw->value.len);
+	if (!check->in_keys)
+		return 0;
+	r = mvcc_read(check->db, raw, &entry);
+	if (r < 0)
+		return r;
+	check->revision = entry.rev.main;
+	hashkv_add(check->hashkv, &entry);
+	return 0;
+}
+
+/* What a stream of etcd's has, and a file from a data directory need not have. */
+static int check_whole_copy(struct snapshot *s)
+{
+	const struct bolt_meta *meta = bolt_get_meta(s->db);
+
+	if (meta->n_pages * meta->page_bytes != s->n_bytes)
+		return bolt_fail(
+		    s->db, BOLT_NO_PAGE, "the database has %llu pages of %u bytes, but the file %llu bytes",
+		    (unsigned long long) meta->n_pages, meta->page_bytes, (unsigned long long) s->n_bytes);
+	return bolt_check_both_metas(s->db);
+}
+
+int snapshot_check_content(struct snapshot *s, struct snapshot_content *ret_content)
+{
+	const struct bolt_meta *meta = bolt_get_meta(s->db);
+	AUTO(hashkv_free) struct hashkv *hashkv = NULL;
+	struct check check = {.db = s->db};
+	struct walk_visitor visitor = {
+	    .on_bucket = on_bucket, .on_entry = on_entry, .userdata = &check};
+	struct snapshot_content content = {.n_bytes = meta->n_pages * meta->page_bytes};
+	int r = 0;
+
+	if (s->has_digest)
+		r = check_whole_copy(s);
+	if (r >= 0)
+		r = mvcc_read_reach(s->db, &content.reach);
+	if (r >= 0)
+		r = hashkv_new(s->db, &content.reach, content.reach.current, HASHKV_KEYS_MAX, &hashkv);
+	check.hashkv = hashkv;
+	if (r >= 0)
+		r = walk_all(s->db, &visitor, &content.pages);
+	if (r < 0)
+		return r;
+	hashkv_finish(hashkv, &content.hashkv);
+	content.hash = check.hash;
+	content.revision = check.revision;
+	content.n_entries = check.n_entries;
+	content.n_live = content.hashkv.n_live;
+	*ret_content = content;
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A snapshot of etcd as its Snapshot RPC sends it and `etcdctl snapshot save` writes it: a bbolt
+ * database, followed by the SHA-256 of all of it. The length tells whether the digest is there: a
+ * database has whole pages, so only with the digest does its length leave 32 over 512. A database
+ * from a data directory has none, and may be longer than what is in use.
+ *
+ * A snapshot is worth something when three things hold:
+ *   - the digest: these are the bytes that the member sent;
+ *   - the tree: etcd can read them (walk.h), every key is a revision and every value belongs to it
+ *     (mvcc.h), and both meta pages are good;
+ *   - HashKV: they are what the cluster agreed on. That takes another member's word; here it is
+ *     computed.
+ * `etcdutl snapshot status` looks at the tree alone.
+ *
+ * Blocking: for the CLI and for worker threads. Memory: a few MiB, however large the file; more
+ * only as hashkv.h and page.h say.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "bolt/bolt.h"
+#include "bolt/hashkv.h"
+#include "bolt/mvcc.h"
+#include "bolt/walk.h"
+
+#define SNAPSHOT_DIGEST_BYTES 32
+
+struct snapshot;
+
+/* Opens a regular file; `fault` is borrowed until snapshot_close(), and filled whenever a call here
+ * fails. */
+int snapshot_open(const char *path, struct bolt_fault *fault, struct snapshot **ret_snapshot);
+void snapshot_close(struct snapshot *s);
+DEFINE_AUTO(struct snapshot, snapshot_close);
+
+/* For reading from it; closed with the snapshot. */
+struct bolt *snapshot_db(struct snapshot *s);
+
+/* Whether the file ends with a digest. */
+bool snapshot_has_digest(const struct snapshot *s);
+
+/* Reads the whole file: 0 if the digest fits, -EBADMSG if not, -ENODATA if there is none. */
+int snapshot_check_digest(struct snapshot *s);
+
+struct snapshot_content {
+	/* What `etcdctl snapshot status` of 3.4 and `etcdutl snapshot status` of 3.5 and later print.
+	 * The hash covers the members too, so it differs between members. */
+	uint32_t hash;
+	int64_t revision;
+	uint64_t n_entries; /* "total keys" up to 3.5: in all buckets */
+	uint64_t n_live;    /* "total keys" from 3.6 on: the users' keys that are alive */
+	uint64_t n_bytes;   /* "total size": of the database without the digest */
+
+	struct mvcc_reach reach;
+	struct hashkv_result hashkv; /* at the current revision */
+	struct walk_result pages;
+};
+
+/* Checks the tree and everything in it, in one pass. 0 or -EBADMSG, or an error of reading. */
+int snapshot_check_content(struct snapshot *s, struct snapshot_content *ret_content);
