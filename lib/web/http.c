@@ -100,6 +100,17 @@ static bool was_connected(const struct http_req *req)
 	return port > 0;
 }
 
+/* By the kernel's word, since to libcurl every end of a handshake is the same
+ * (CURLINFO_OS_ERRNO(3)).
+ */
+static bool was_reset(const struct http_req *req)
+{
+	long error = 0;
+
+	(void) curl_easy_getinfo(req->easy, CURLINFO_OS_ERRNO, &error);
+	return error == ECONNRESET || error == EPIPE;
+}
+
 static enum http_failure classify(const struct http_req *req, int status)
 {
 	/* Cut by us, because it was longer than anyone wants to know. */
@@ -115,6 +126,8 @@ static enum http_failure classify(const struct http_req *req, int status)
 			return HTTP_PROTOCOL;
 		if (failures[i].failure == HTTP_TIMEOUT && !was_connected(req))
 			return HTTP_UNREACHED;
+		if (req->result == CURLE_SSL_CONNECT_ERROR && was_reset(req))
+			return HTTP_REFUSED;
 		return failures[i].failure;
 	}
 	return HTTP_PROTOCOL;

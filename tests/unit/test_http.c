@@ -21,7 +21,7 @@
 static struct ev_loop *ev;
 static struct http *http;
 static struct nginx server;
-static int silent_port, deaf_port, closed_port, raw_port;
+static int reset_port, silent_port, deaf_port, closed_port, raw_port;
 static char ca_file[64], other_file[64], cert_file[64], key_file[64];
 
 struct answer {
@@ -131,14 +131,28 @@ static void serve_raw(int listener)
 	}
 }
 
-static pid_t start_raw(void)
+/* One that accepts, waits for the hello, and resets: a server that is killed does so. */
+static void serve_resets(int listener)
 {
-	int listener = nginx_listen(16, &raw_port);
+	for (;;) {
+		struct linger hard = {.l_onoff = 1};
+		int fd = accept(listener, NULL, NULL);
+		char in[16];
+
+		(void) !read(fd, in, sizeof(in));
+		(void) setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		(void) close(fd);
+	}
+}
+
+static pid_t start_child(void (*serve)(int listener), int *ret_port)
+{
+	int listener = nginx_listen(16, ret_port);
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-		serve_raw(listener);
+		serve(listener);
 	}
 	(void) close(listener);
 	return pid;
@@ -305,6 +319,8 @@ static void test_failures(void)
 	    {xasprintf("http://kubernetes:%d/short", raw_port), 3000, NULL, HTTP_PROTOCOL},
 	    {xasprintf("http://kubernetes:%d/reset", raw_port), 3000, NULL, HTTP_PROTOCOL},
 	    {url_of("/drop"), 3000, ca_file, HTTP_REFUSED},
+	    {xasprintf("https://kubernetes:%d/", reset_port), 3000, ca_file, HTTP_REFUSED},
+	    {xasprintf("http://kubernetes:%d/", reset_port), 3000, NULL, HTTP_REFUSED},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -693,7 +709,7 @@ static void start(void)
 
 int main(void)
 {
-	pid_t raw;
+	pid_t raw, resets;
 
 	(void) signal(SIGPIPE, SIG_IGN);
 	/* A proxy that the environment names must not be asked. */
@@ -701,7 +717,8 @@ int main(void)
 	(void) setenv("http_proxy", "http://127.0.0.1:1", 1);
 	ev = ev_loop_new(EVFLAG_AUTO);
 	start();
-	raw = start_raw();
+	raw = start_child(serve_raw, &raw_port);
+	resets = start_child(serve_resets, &reset_port);
 	CHECK_EQ_INT(http_new(ev, &http), 0);
 
 	test_statuses();
@@ -723,7 +740,9 @@ int main(void)
 	http_free(http);
 	ev_loop_destroy(ev);
 	(void) kill(raw, SIGKILL);
+	(void) kill(resets, SIGKILL);
 	(void) waitpid(raw, NULL, 0);
+	(void) waitpid(resets, NULL, 0);
 	nginx_fini(&server);
 	return check_result();
 }
