@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of upstreams, in the order of the merged list, and the one timer that asks for probes:
- * it runs for the upstream that is due first. What the evidence means is judge.c's business, what
- * to do about it balance.c's; here they are brought together, and every change is said once.
+ * The table of upstreams, in the order of the merged list. What the evidence means is judge.c's
+ * business, what to do about it balance.c's, when to ask for more probing.c's; here they are
+ * brought together, and every change is said once.
  */
 #include "prism/upstream.h"
 
@@ -16,38 +16,33 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "prism/probing.h"
 
 const int64_t upstream_bucket_us[UPSTREAM_BUCKETS] = {
     100, 250, 500, 1000, 2500, 5000, 25000, 100000, 250000, 1000000,
 };
 
-/* Nodes that start together must not probe together. Upwards only: the interval is a promise. */
-#define JITTER 0.2
 #define LOG_INTERVAL_US (60 * US_PER_S)
 #define LOG_BURST 10
 
 struct entry {
 	struct upstream upstream; /* first: a pointer to it is a pointer to the entry */
-	uint64_t probe_id;        /* 0: none is under way */
-	int64_t probed_us;        /* when the last one was sent; MONO_NEVER: none yet */
-	int64_t due_us;
-	bool probes_anew; /* the next probe makes a connection of its own */
-	bool listed;      /* as it was logged last */
+	struct probing_slot slot;
+	bool probed;   /* the slot is in use */
+	bool listed;   /* as it was said last */
+	bool restored; /* waits for the first list, which may name it */
 	struct log_ratelimit log_limit;
 };
 
 struct upstreams {
-	struct ev_loop *ev;
 	const struct upstreams_callbacks *callbacks;
 	void *userdata;
-	struct checker *checker;
+	struct probing *probing;
 	struct entry *entries[BALANCE_MAX];
 	size_t n;
 	struct judge_rules rules;
 	struct balance_random random;
-	uint64_t last_id;
 	bool usable;
-	ev_timer probe;
 };
 
 static struct entry *entry_of(struct upstream *upstream)
@@ -99,62 +94,6 @@ static void review_usable(struct upstreams *set)
 	set->callbacks->usable(usable, set->userdata);
 }
 
-/* --- probing ------------------------------------------------------------------------------------
- */
-
-static void arm_probe_timer(struct upstreams *set)
-{
-	int64_t now = mono_now_us();
-	int64_t first = MONO_NEVER;
-
-	ev_timer_stop(set->ev, &set->probe);
-	if (set->checker == NULL)
-		return;
-	for (size_t i = 0; i < set->n; i++) {
-		const struct entry *e = set->entries[i];
-
-		if (e->upstream.from != 0 && e->probe_id == 0)
-			first = MIN(first, e->due_us);
-	}
-	if (first == MONO_NEVER)
-		return;
-	ev_timer_set(&set->probe, mono_to_ev(MAX(first - now, 0)), 0.);
-	ev_timer_start(set->ev, &set->probe);
-}
-
-/* What was learnt may mean that the next probe is due earlier or later. */
-static void set_due(struct upstreams *set, struct entry *e)
-{
-	int64_t interval = judge_probe_interval_us(&e->upstream.judge, &set->rules);
-	double share = (double) (balance_next(&set->random) >> 11) / (double) (UINT64_C(1) << 53);
-
-	e->due_us = e->probed_us == MONO_NEVER
-	                ? mono_now_us()
-	                : e->probed_us + interval + (int64_t) ((double) interval * JITTER * share);
-}
-
-static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
-{
-	struct upstreams *set = CONTAINER_OF(w, struct upstreams, probe);
-	int64_t now = mono_now_us();
-
-	for (size_t i = 0; i < set->n; i++) {
-		struct entry *e = set->entries[i];
-
-		if (e->upstream.from == 0 || e->probe_id != 0 || e->due_us > now)
-			continue;
-		e->probed_us = now;
-		e->probes_anew = false;
-		if (checker_probe(set->checker, ++set->last_id, &e->upstream.endpoint)) {
-			e->probe_id = set->last_id;
-			e->upstream.counts.probes++;
-		} else {
-			e->due_us = now + set->rules.suspect_us;
-		}
-	}
-	arm_probe_timer(set);
-}
-
 /* --- evidence -----------------------------------------------------------------------------------
  */
 
@@ -186,35 +125,19 @@ static void fold(struct upstreams *set, struct entry *e, enum judge_evidence evi
 		set->callbacks->verified(&u->endpoint, set->userdata);
 }
 
-/*
- * The probe process keeps its connection from probe to probe. An answer over one that was made
- * before says nothing against a client that could not make one.
- */
-static void probe_anew(struct upstreams *set, struct entry *e)
-{
-	if (set->checker == NULL || e->probes_anew)
-		return;
-	checker_forget(set->checker, &e->upstream.endpoint);
-	e->probes_anew = true;
-}
-
 void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_evidence evidence,
                     const char *reason)
 {
 	struct entry *e = entry_of(u);
-	int64_t due = e->due_us;
 
-	if (evidence != JUDGE_ANSWERED)
-		probe_anew(set, e);
 	if (evidence == JUDGE_CONNECT_FAILED || evidence == JUDGE_CONNECT_SLOW)
 		u->counts.connect_failures++;
 	fold(set, e, evidence, reason);
-	set_due(set, e);
-	/* Every connection comes by here: only what brings the probe forward is worth a timer. */
-	if (e->due_us < due)
-		arm_probe_timer(set);
-	else
-		e->due_us = due;
+	if (u->from == 0)
+		return;
+	if (evidence != JUDGE_ANSWERED)
+		probing_begin_anew(set->probing, &e->slot);
+	probing_hasten(set->probing, &e->slot, judge_probe_interval_us(&u->judge, &set->rules));
 }
 
 void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us)
@@ -232,33 +155,33 @@ void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, 
 void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
                           const char *reason, int64_t rtt_us UNUSED)
 {
-	for (size_t i = 0; i < set->n; i++) {
-		struct entry *e = set->entries[i];
+	struct probing_slot *slot = probing_answer(set->probing, id);
+	struct entry *e;
+	struct upstream *u;
 
-		if (e->probe_id != id)
-			continue;
-		e->probe_id = 0;
-		if (evidence != JUDGE_PROBE_READY && evidence != JUDGE_PROBE_ALIVE &&
-		    evidence != JUDGE_PROBE_CONNECTED)
-			e->upstream.counts.probe_failures++;
-		fold(set, e, evidence, reason);
-		set_due(set, e);
-		break;
-	}
-	arm_probe_timer(set);
+	if (slot == NULL)
+		return;
+	e = CONTAINER_OF(slot, struct entry, slot);
+	u = &e->upstream;
+	if (evidence != JUDGE_PROBE_READY && evidence != JUDGE_PROBE_ALIVE &&
+	    evidence != JUDGE_PROBE_CONNECTED)
+		u->counts.probe_failures++;
+	/* What follows from it may change the list. */
+	u->refs++;
+	fold(set, e, evidence, reason);
+	if (u->from != 0)
+		probing_schedule(set->probing, slot, judge_probe_interval_us(&u->judge, &set->rules));
+	upstreams_unref(set, u);
 }
 
 void upstreams_on_checker_lost(struct upstreams *set)
 {
-	for (size_t i = 0; i < set->n; i++) {
-		struct entry *e = set->entries[i];
+	probing_lose(set->probing);
+}
 
-		if (e->probe_id == 0)
-			continue;
-		e->probe_id = 0;
-		e->due_us = mono_now_us() + set->rules.suspect_us;
-	}
-	arm_probe_timer(set);
+static void probe_sent_cb(struct probing_slot *slot, void *userdata UNUSED)
+{
+	CONTAINER_OF(slot, struct entry, slot)->upstream.counts.probes++;
 }
 
 /* --- the table ----------------------------------------------------------------------------------
@@ -286,8 +209,6 @@ static struct upstream *add(struct upstreams *set, const struct endpoints_entry 
 	e->upstream.endpoint = entry->endpoint;
 	(void) endpoint_format(&entry->endpoint, e->upstream.name);
 	e->upstream.leaving_since_us = MONO_NEVER;
-	e->probed_us = MONO_NEVER;
-	e->due_us = mono_now_us();
 	e->log_limit = (struct log_ratelimit){.interval_us = LOG_INTERVAL_US, .burst = LOG_BURST};
 	judge_init(&e->upstream.judge, endpoints_is_discovered(entry->from), mono_now_us());
 	set->entries[set->n++] = e;
@@ -302,7 +223,8 @@ static void remove_unheld(struct upstreams *set)
 	for (size_t i = 0; i < set->n; i++) {
 		struct entry *e = set->entries[i];
 
-		if (e->upstream.from != 0 || e->upstream.connections > 0 || e->upstream.refs > 0)
+		if (e->upstream.from != 0 || e->upstream.connections > 0 || e->upstream.refs > 0 ||
+		    e->restored)
 			set->entries[kept++] = e;
 		else
 			free(e);
@@ -310,22 +232,19 @@ static void remove_unheld(struct upstreams *set)
 	set->n = kept;
 }
 
-static void forget_unlisted(struct upstreams *set)
-{
-	for (size_t i = 0; i < set->n && set->checker != NULL; i++) {
-		const struct entry *e = set->entries[i];
-
-		if (e->listed && e->upstream.from == 0)
-			checker_forget(set->checker, &e->upstream.endpoint);
-	}
-}
-
-static void log_lists(struct upstreams *set)
+/* What the new list adds and removes. */
+static void review_listed(struct upstreams *set)
 {
 	for (size_t i = 0; i < set->n; i++) {
 		struct entry *e = set->entries[i];
 		bool listed = e->upstream.from != 0;
 
+		if (listed && !e->probed)
+			probing_add(set->probing, &e->slot, &e->upstream.endpoint);
+		if (!listed && e->probed)
+			probing_remove(set->probing, &e->slot);
+		e->probed = listed;
+		e->restored = false;
 		if (listed != e->listed)
 			log_info(listed ? "upstream_added" : "upstream_removed",
 			         "upstream=%s local=%d state=%s connections=%u", e->upstream.name,
@@ -352,12 +271,10 @@ void upstreams_set_list(struct upstreams *set, const struct endpoints_merged *li
 		u->from = list->items[i].from;
 		u->local = list->items[i].local;
 	}
-	forget_unlisted(set);
-	log_lists(set);
+	review_listed(set);
 	review_leaving(set);
 	remove_unheld(set);
 	review_usable(set);
-	arm_probe_timer(set);
 }
 
 size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static BALANCE_MAX])
@@ -455,6 +372,7 @@ void upstreams_restore(struct upstreams *set, const struct handover_upstream *fr
 		return;
 	judge_restore(&u->judge, from->state, from->since_us, from->reason);
 	entry_of(u)->listed = true;
+	entry_of(u)->restored = true;
 	if (from->rtt_us > 0)
 		balance_rtt_add(&u->rtt, from->rtt_us);
 	u->drained = from->drained;
@@ -473,7 +391,6 @@ int upstreams_new(struct ev_loop *ev, const struct config *config,
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t) sizeof(seed) || seed == 0)
 		seed = (uint64_t) mono_now_us() | 1;
 	set = NEW0(struct upstreams);
-	set->ev = ev;
 	set->callbacks = callbacks;
 	set->userdata = userdata;
 	set->rules = (struct judge_rules){
@@ -482,7 +399,7 @@ int upstreams_new(struct ev_loop *ev, const struct config *config,
 	    .suspect_us = config->health.suspect_us,
 	};
 	set->random.state = seed;
-	ev_init(&set->probe, probe_cb);
+	set->probing = probing_new(ev, &config->health, balance_next(&set->random), probe_sent_cb, set);
 	*ret_upstreams = set;
 	return 0;
 }
@@ -491,7 +408,7 @@ void upstreams_free(struct upstreams *set)
 {
 	if (set == NULL)
 		return;
-	ev_timer_stop(set->ev, &set->probe);
+	probing_free(set->probing);
 	for (size_t i = 0; i < set->n; i++)
 		free(set->entries[i]);
 	free(set);
@@ -499,6 +416,5 @@ void upstreams_free(struct upstreams *set)
 
 void upstreams_set_checker(struct upstreams *set, struct checker *checker)
 {
-	set->checker = checker;
-	arm_probe_timer(set);
+	probing_set_checker(set->probing, checker);
 }

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of what is to be probed and a timer; the list is short, so it is simply gone over. */
+#include "prism/probing.h"
+
+#include <stdlib.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "prism/balance.h"
+
+/* Nodes that start together must not probe together. Upwards only: the interval is a promise. */
+#define JITTER 0.2
+
+struct probing {
+	struct ev_loop *ev;
+	struct checker *checker;
+	probing_sent_fn sent;
+	void *userdata;
+	TAILQ_HEAD(, probing_slot) slots;
+	struct balance_random random;
+	uint64_t last_id;
+	int64_t retry_us; /* after one that could not be sent, or was lost */
+	ev_timer timer;
+};
+
+static void arm(struct probing *p)
+{
+	int64_t first_us = MONO_NEVER;
+	const struct probing_slot *slot;
+
+	ev_timer_stop(p->ev, &p->timer);
+	if (p->checker == NULL)
+		return;
+	TAILQ_FOREACH (slot, &p->slots, entry) {
+		if (slot->id == 0)
+			first_us = MIN(first_us, slot->due_us);
+	}
+	if (first_us == MONO_NEVER)
+		return;
+	ev_timer_set(&p->timer, mono_to_ev(first_us - mono_now_us()), 0.);
+	ev_timer_start(p->ev, &p->timer);
+}
+
+static void send_probe(struct probing *p, struct probing_slot *slot, int64_t now)
+{
+	slot->begins_anew = false;
+	slot->sent_us = now;
+	if (!checker_probe(p->checker, ++p->last_id, slot->endpoint)) {
+		slot->due_us = now + p->retry_us;
+		return;
+	}
+	slot->id = p->last_id;
+	p->sent(slot, p->userdata);
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct probing *p = CONTAINER_OF(w, struct probing, timer);
+	int64_t now = mono_now_us();
+	struct probing_slot *slot;
+
+	TAILQ_FOREACH (slot, &p->slots, entry) {
+		if (slot->id == 0 && slot->due_us <= now)
+			send_probe(p, slot, now);
+	}
+	arm(p);
+}
+
+/* --- outside ------------------------------------------------------------------------------------
+ */
+
+void probing_add(struct probing *p, struct probing_slot *slot, const struct endpoint *endpoint)
+{
+	*slot =
+	    (struct probing_slot){.endpoint = endpoint, .sent_us = MONO_NEVER, .due_us = mono_now_us()};
+	TAILQ_INSERT_TAIL(&p->slots, slot, entry);
+	arm(p);
+}
+
+void probing_remove(struct probing *p, struct probing_slot *slot)
+{
+	TAILQ_REMOVE(&p->slots, slot, entry);
+	if (p->checker != NULL)
+		checker_forget(p->checker, slot->endpoint);
+	arm(p);
+}
+
+static int64_t due_after(struct probing *p, const struct probing_slot *slot, int64_t interval_us)
+{
+	double share = (double) (balance_next(&p->random) >> 11) / (double) (UINT64_C(1) << 53);
+
+	if (slot->sent_us == MONO_NEVER)
+		return slot->due_us;
+	return slot->sent_us + interval_us + (int64_t) ((double) interval_us * JITTER * share);
+}
+
+void probing_schedule(struct probing *p, struct probing_slot *slot, int64_t interval_us)
+{
+	slot->due_us = due_after(p, slot, interval_us);
+	arm(p);
+}
+
+void probing_hasten(struct probing *p, struct probing_slot *slot, int64_t interval_us)
+{
+	int64_t due_us = due_after(p, slot, interval_us);
+
+	if (due_us >= slot->due_us)
+		return;
+	slot->due_us = due_us;
+	arm(p);
+}
+
+void probing_begin_anew(struct probing *p, struct probing_slot *slot)
+{
+	if (p->checker == NULL || slot->begins_anew)
+		return;
+	checker_forget(p->checker, slot->endpoint);
+	slot->begins_anew = true;
+}
+
+struct probing_slot *probing_answer(struct probing *p, uint64_t id)
+{
+	struct probing_slot *slot;
+
+	TAILQ_FOREACH (slot, &p->slots, entry) {
+		if (slot->id == 0 || slot->id != id)
+			continue;
+		slot->id = 0;
+		return slot;
+	}
+	return NULL;
+}
+
+void probing_lose(struct probing *p)
+{
+	int64_t now = mono_now_us();
+	struct probing_slot *slot;
+
+	TAILQ_FOREACH (slot, &p->slots, entry) {
+		if (slot->id == 0)
+			continue;
+		slot->id = 0;
+		slot->due_us = now + p->retry_us;
+	}
+	arm(p);
+}
+
+void probing_set_checker(struct probing *p, struct checker *checker)
+{
+	p->checker = checker;
+	probing_lose(p);
+}
+
+struct probing *probing_new(struct ev_loop *ev, const struct config_health *config, uint64_t seed,
+                            probing_sent_fn sent, void *userdata)
+{
+	struct probing *p = NEW0(struct probing);
+
+	p->ev = ev;
+	p->sent = sent;
+	p->userdata = userdata;
+	TAILQ_INIT(&p->slots);
+	p->random.state = seed;
+	p->retry_us = config->suspect_us;
+	ev_init(&p->timer, timer_cb);
+	return p;
+}
+
+void probing_free(struct probing *p)
+{
+	if (p == NULL)
+		return;
+	ev_timer_stop(p->ev, &p->timer);
+	free(p);
+}
