@@ -20,22 +20,26 @@
 /*
  * A peer that died without a word: while data waits for an answer the connection ends after
  * USER_TIMEOUT, and when nothing is under way the probes begin after KEEP_IDLE and the next one
- * finds USER_TIMEOUT exceeded (tcp(7); tcp_keepalive_timer() in the kernel): 13 s.
+ * finds USER_TIMEOUT exceeded, which counts instead of their number (tcp_keepalive_timer() in the
+ * kernel): 13 s.
  */
 #define USER_TIMEOUT_MS 10000
 #define KEEP_IDLE_S 10
 #define KEEP_INTERVAL_S 3
-#define KEEP_COUNT 3
 
 /* Ports from which the kernel takes the near end of a connection, if nobody changed it (ip(7)).
  * Only a connection to one of these can meet itself. */
 #define EPHEMERAL_PORT_MIN 1024
+
+/* Later than it asked to be called, the process itself was not running. */
+#define PAUSE_US (100 * US_PER_MS)
 
 struct attempt {
 	ev_io io; /* active: under way */
 	struct dial *dial;
 	struct upstream *upstream;
 	int64_t started_us;
+	bool connected; /* at once, as one to this machine is */
 	bool spent;
 };
 
@@ -83,6 +87,12 @@ static void abandon_all(struct dial *d)
 	}
 }
 
+/* This machine's own, and may be over in a moment. */
+static bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 /* What speaks of the upstream, and not of this machine. */
 static bool is_evidence(int error)
 {
@@ -90,10 +100,16 @@ static bool is_evidence(int error)
 	       error == ETIMEDOUT || error == ECONNRESET || error == EHOSTDOWN;
 }
 
+/* Since the order was made it may have shown a wrong certificate. */
+static bool may_start(const struct attempt *a)
+{
+	return !a->spent && !is_under_way(a) && judge_is_usable(a->upstream->judge.state);
+}
+
 static struct attempt *find_next(struct dial *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
-		if (!d->attempts[i].spent && !is_under_way(&d->attempts[i]))
+		if (may_start(&d->attempts[i]))
 			return &d->attempts[i];
 	}
 	return NULL;
@@ -126,12 +142,12 @@ static int open_socket(const struct upstream *upstream)
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT);
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
 	return fd;
 }
 
-static bool begin(struct attempt *a)
+/* 0 or -errno. */
+static int begin(struct attempt *a)
 {
 	struct dial *d = a->dial;
 	struct sockaddr_storage address;
@@ -139,22 +155,23 @@ static bool begin(struct attempt *a)
 	int fd;
 
 	fd = open_socket(a->upstream);
-	if (fd < 0) {
-		fail(a, -fd);
-		return false;
-	}
-	if (connect(fd, (struct sockaddr *) &address, len) < 0 && errno != EINPROGRESS) {
+	if (fd < 0)
+		return fd;
+	a->started_us = mono_now_us();
+	a->connected = connect(fd, (struct sockaddr *) &address, len) == 0;
+	if (!a->connected && errno != EINPROGRESS) {
 		int error = errno;
 
 		(void) close(fd);
-		fail(a, error);
-		return false;
+		return -error;
 	}
-	a->started_us = mono_now_us();
 	upstreams_take(a->upstream);
 	ev_io_set(&a->io, fd, EV_WRITE);
 	ev_io_start(d->ev, &a->io);
-	return true;
+	/* In this turn of the loop still: it is never polled. */
+	if (a->connected)
+		ev_feed_event(d->ev, &a->io, EV_WRITE);
+	return 0;
 }
 
 /* A connection to a port that nobody listens on may meet its own opening half (RFC 9293, 3.5). */
@@ -209,14 +226,41 @@ static double hedge_delay(const struct dial *d)
 	return mono_to_ev(MIN(d->config->hedge_us, d->config->budget_us / (int64_t) (d->n + 1)));
 }
 
+/* The one that has not answered for longest makes room. False: none is under way. */
+static bool give_up_slowest(struct dial *d)
+{
+	struct attempt *slowest = NULL;
+
+	for (size_t i = 0; i < d->n; i++) {
+		struct attempt *a = &d->attempts[i];
+
+		if (is_under_way(a) && (slowest == NULL || a->started_us < slowest->started_us))
+			slowest = a;
+	}
+	if (slowest == NULL)
+		return false;
+	abandon(slowest);
+	slowest->spent = true;
+	return true;
+}
+
 /* Starts the next one that can be started. False: there is none, and none is under way. */
 static bool go_on(struct dial *d)
 {
 	struct attempt *a;
+	int r;
 
 	while ((a = find_next(d)) != NULL) {
-		if (!begin(a))
+		r = begin(a);
+		if (r < 0 && !is_shortage(-r)) {
+			fail(a, -r);
 			continue;
+		}
+		if (r < 0 && give_up_slowest(d))
+			continue;
+		/* It is under way; or there is not even one socket, and it is tried again. */
+		if (r < 0)
+			d->error = -r;
 		d->hedge.repeat = hedge_delay(d);
 		ev_timer_again(d->ev, &d->hedge);
 		return true;
@@ -233,7 +277,7 @@ static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 	int error = 0;
 	int fd;
 
-	if (getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+	if (!a->connected && getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
 	if (error == 0 && met_itself(a->io.fd, &a->upstream->endpoint))
 		error = ECONNREFUSED;
@@ -250,12 +294,18 @@ static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 		finish(d, -d->error, NULL);
 }
 
+/* It is this process that was late: that says nothing of the upstream. */
+static bool was_paused(const struct attempt *slow)
+{
+	return mono_now_us() - slow->started_us > slow->dial->config->hedge_us + PAUSE_US;
+}
+
 static void hedge_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct dial *d = CONTAINER_OF(w, struct dial, hedge);
 	struct attempt *slow = latest(d);
 
-	if (slow != NULL)
+	if (slow != NULL && !was_paused(slow))
 		upstreams_tell(d->upstreams, slow->upstream, JUDGE_CONNECT_SLOW,
 		               "no answer to a connection attempt");
 	if (find_next(d) != NULL && slow != NULL)
@@ -308,6 +358,9 @@ struct dial *dial_new(struct ev_loop *ev, struct upstreams *upstreams,
 	}
 	ev_init(&d->hedge, hedge_cb);
 	ev_init(&d->budget, budget_cb);
+	/* After a pause of the whole process an answer that is there counts before the time. */
+	ev_set_priority(&d->hedge, EV_MINPRI);
+	ev_set_priority(&d->budget, EV_MINPRI);
 	return d;
 }
 
@@ -326,7 +379,7 @@ void dial_free(struct dial *d)
 bool dial_has_more(const struct dial *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
-		if (!d->attempts[i].spent)
+		if (may_start(&d->attempts[i]))
 			return true;
 	}
 	return false;
