@@ -19,11 +19,13 @@
 #define ACCEPT_BATCH 16
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 #define PAUSE_S 0.1
+#define RETRY_S 1.0
 #define INHERITED_MAX 32
 #define SYSTEMD_FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
 struct listener {
-	ev_io io; /* fd -1: closed */
+	ev_io io;       /* fd -1: could not be opened, or closed */
+	bool listening; /* else its clients are refused */
 	struct endpoint endpoint;
 };
 
@@ -35,9 +37,12 @@ struct listeners {
 	size_t n;
 	int inherited[INHERITED_MAX];
 	size_t n_inherited;
+	bool refusing;
 	ev_timer pause;
+	ev_timer retry;
 	uint64_t pauses;
 	struct log_ratelimit pause_limit;
+	struct log_ratelimit retry_limit;
 };
 
 /* --- accepting ----------------------------------------------------------------------------------
@@ -45,8 +50,10 @@ struct listeners {
 
 static void watch_all(struct listeners *l)
 {
+	if (ev_is_active(&l->pause))
+		return;
 	for (size_t i = 0; i < l->n; i++) {
-		if (l->items[i].io.fd >= 0)
+		if (l->items[i].listening)
 			ev_io_start(l->ev, &l->items[i].io);
 	}
 }
@@ -109,16 +116,15 @@ static int endpoint_of_socket(int fd, struct endpoint *ret)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
-	int listens = 0;
-	socklen_t listens_len = sizeof(listens);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_len) < 0 ||
-	    getsockname(fd, (struct sockaddr *) &address, &len) < 0)
+	if (getsockname(fd, (struct sockaddr *) &address, &len) < 0)
 		return -errno;
-	return listens ? endpoint_from_sockaddr((struct sockaddr *) &address, ret) : -EINVAL;
+	return endpoint_from_sockaddr((struct sockaddr *) &address, ret);
 }
 
-/* Accepted sockets inherit these, which saves a call for each. */
+/* Accepted sockets inherit these, which saves a call for each. -errno also for what is no TCP
+ * socket.
+ */
 static int set_options(int fd)
 {
 	int on = 1, flags;
@@ -148,9 +154,24 @@ static int open_socket(const struct endpoint *at)
 	r = set_options(fd);
 	if (r < 0)
 		return r;
-	if (bind(fd, (struct sockaddr *) &address, len) < 0 || listen(fd, BACKLOG) < 0)
+	if (bind(fd, (struct sockaddr *) &address, len) < 0)
 		return -errno;
 	return TAKE_FD(fd);
+}
+
+/* A socket that was shut down for reading does not listen any more but is still bound
+ * (inet_shutdown() in the kernel): who connects is refused, and listen(2) begins anew. 0 or -errno.
+ */
+static int set_listening(struct listeners *l, struct listener *item, bool listening)
+{
+	if (listening && listen(item->io.fd, BACKLOG) < 0)
+		return -errno;
+	if (!listening) {
+		ev_io_stop(l->ev, &item->io);
+		(void) shutdown(item->io.fd, SHUT_RD);
+	}
+	item->listening = listening;
+	return 0;
 }
 
 static int take_inherited(struct listeners *l, const struct endpoint *at)
@@ -187,48 +208,107 @@ static bool may_be_left_out(const struct endpoint *at, int error, size_t n_wante
 	       (error == -EADDRNOTAVAIL || error == -EAFNOSUPPORT);
 }
 
-static int open_one(struct listeners *l, const struct endpoint *at, size_t n_wanted)
+/* 0 or -errno. Opens it if need be, then makes it what it should be. */
+static int settle(struct listeners *l, struct listener *item)
+{
+	int fd, r;
+
+	if (item->io.fd < 0) {
+		fd = take_inherited(l, &item->endpoint);
+		if (fd == -ENOENT)
+			fd = open_socket(&item->endpoint);
+		if (fd < 0)
+			return fd;
+		ev_io_set(&item->io, fd, EV_READ);
+	}
+	r = set_listening(l, item, !l->refusing);
+	if (r < 0)
+		return r;
+	watch_all(l);
+	return 0;
+}
+
+static void retry_later(struct listeners *l)
+{
+	ev_timer_stop(l->ev, &l->retry);
+	ev_timer_set(&l->retry, RETRY_S, 0.);
+	ev_timer_start(l->ev, &l->retry);
+}
+
+static void settle_all(struct listeners *l)
 {
 	char text[ENDPOINT_TEXT_MAX];
-	struct listener *item = &l->items[l->n];
-	int fd = take_inherited(l, at);
+	unsigned suppressed;
+	int r;
 
-	if (fd == -ENOENT)
-		fd = open_socket(at);
-	if (fd < 0 && may_be_left_out(at, fd, n_wanted)) {
+	ev_timer_stop(l->ev, &l->retry);
+	for (size_t i = 0; i < l->n; i++) {
+		struct listener *item = &l->items[i];
+
+		if (item->io.fd >= 0 && item->listening != l->refusing)
+			continue;
+		r = settle(l, item);
+		if (r < 0)
+			retry_later(l);
+		if (r < 0 && log_ratelimit_allow(&l->retry_limit, mono_now_us(), &suppressed))
+			log_error_errno(r, "listen_failed", "listen=%s suppressed=%u reason=\"tried again\"",
+			                endpoint_format(&item->endpoint, text), suppressed);
+	}
+}
+
+static void retry_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	settle_all(CONTAINER_OF(w, struct listeners, retry));
+}
+
+void listeners_refuse(struct listeners *l, bool refuse)
+{
+	l->refusing = refuse;
+	settle_all(l);
+}
+
+static int open_one(struct listeners *l, const struct endpoint *at, size_t n_wanted)
+{
+	struct listener *item = &l->items[l->n];
+	char text[ENDPOINT_TEXT_MAX];
+	int r;
+
+	item->endpoint = *at;
+	item->listening = false;
+	ev_io_init(&item->io, accept_cb, -1, EV_READ);
+	item->io.data = l;
+	r = settle(l, item);
+	if (r < 0 && may_be_left_out(at, r, n_wanted)) {
 		log_warning("listen_left_out", "listen=%s reason=\"there is no IPv6 here\"",
 		            endpoint_format(at, text));
 		return 0;
 	}
-	if (fd < 0)
-		return log_error_errno(fd, "listen_failed", "listen=%s", endpoint_format(at, text));
-	item->endpoint = *at;
-	ev_io_init(&item->io, accept_cb, fd, EV_READ);
-	item->io.data = l;
 	l->n++;
-	return 0;
+	if (r < 0)
+		log_error_errno(r, "listen_failed", "listen=%s", endpoint_format(at, text));
+	return r;
 }
 
 int listeners_open(struct listeners *l, const struct endpoint *wanted, size_t n)
 {
-	int r = 0;
+	int first = 0;
 
-	listeners_close(l);
-	l->n = 0;
-	for (size_t i = 0; i < n && i < LISTENERS_MAX && r == 0; i++)
-		r = open_one(l, &wanted[i], n);
-	if (r < 0) {
-		listeners_close(l);
-		return r;
+	for (size_t i = 0; i < n && i < LISTENERS_MAX; i++) {
+		int r = open_one(l, &wanted[i], n);
+
+		first = first < 0 ? first : r;
 	}
 	drop_inherited(l);
 	watch_all(l);
-	return 0;
+	if (first < 0)
+		retry_later(l);
+	return first;
 }
 
 void listeners_close(struct listeners *l)
 {
 	ev_timer_stop(l->ev, &l->pause);
+	ev_timer_stop(l->ev, &l->retry);
 	for (size_t i = 0; i < l->n; i++) {
 		struct listener *item = &l->items[i];
 
@@ -237,6 +317,7 @@ void listeners_close(struct listeners *l)
 		ev_io_stop(l->ev, &item->io);
 		(void) close(item->io.fd);
 		ev_io_set(&item->io, -1, EV_READ);
+		item->listening = false;
 	}
 }
 
@@ -277,7 +358,9 @@ struct listeners *listeners_new(struct ev_loop *ev, const struct listeners_callb
 	l->callbacks = callbacks;
 	l->userdata = userdata;
 	l->pause_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 1};
+	l->retry_limit = (struct log_ratelimit){.interval_us = 60 * US_PER_S, .burst = 1};
 	ev_init(&l->pause, pause_cb);
+	ev_init(&l->retry, retry_cb);
 	return l;
 }
 
@@ -304,6 +387,11 @@ struct endpoint listeners_endpoint(const struct listeners *l, size_t i)
 int listeners_fd(const struct listeners *l, size_t i)
 {
 	return l->items[i].io.fd;
+}
+
+bool listeners_is_open(const struct listeners *l, size_t i)
+{
+	return l->items[i].listening;
 }
 
 bool listeners_are_paused(const struct listeners *l)
