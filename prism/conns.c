@@ -7,7 +7,6 @@
 #include "prism/conns.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -124,7 +123,7 @@ static void sweep_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		enum drain_verdict verdict = DRAIN_KEEP;
 
 		next = TAILQ_NEXT(c, entry);
-		if (c->state != CONN_DIALLING)
+		if (!conn_is_dialling(c))
 			verdict = judge(conns, c, now);
 		if (verdict == DRAIN_KEEP)
 			continue;
@@ -219,8 +218,17 @@ void conns_accept(struct conns *conns, int fd)
 	start(conns, fd, NULL, 0);
 }
 
+static void drop_pipe(const struct handover_flow *flow)
+{
+	if (flow->pipe_read >= 0)
+		(void) close(flow->pipe_read);
+	if (flow->pipe_write >= 0)
+		(void) close(flow->pipe_write);
+}
+
 void conns_restore(struct conns *conns, const struct handover_conn *from)
 {
+	struct handover_conn rest = *from;
 	struct upstream *upstream = NULL;
 	struct conn *c = NULL;
 
@@ -230,12 +238,14 @@ void conns_restore(struct conns *conns, const struct handover_conn *from)
 	}
 	upstream = upstreams_find(conns->host.upstreams, &from->upstream);
 	if (upstream != NULL)
-		c = conn_new_relaying(&conns->host, from, upstream);
+		c = conn_new_relaying(&conns->host, &rest, upstream);
 	if (c != NULL) {
 		add(conns, c);
 		return;
 	}
 	conns->host.counts.shed++;
+	drop_pipe(&rest.up);
+	drop_pipe(&rest.down);
 	reset(from->client_fd);
 	reset(from->server_fd);
 }
@@ -278,6 +288,8 @@ struct conns *conns_new(struct ev_loop *ev, const struct config *config,
 	conns->leaving_us = MONO_NEVER;
 	conns->full_limit = (struct log_ratelimit){.interval_us = 60 * US_PER_S, .burst = 1};
 	ev_init(&conns->sweep, sweep_cb);
+	/* What has arrived is read before anybody is found to be silent. */
+	ev_set_priority(&conns->sweep, EV_MINPRI);
 	return conns;
 }
 

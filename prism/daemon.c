@@ -94,22 +94,25 @@ static void room_cb(void *userdata)
 		loop_stop(d->loop, EXIT_SUCCESS);
 }
 
+static void review_listening(struct daemon *d)
+{
+	bool refuse = d->config->when_down == CONFIG_WHEN_DOWN_REFUSE;
+
+	if (d->phase != DAEMON_STOPPING)
+		listeners_refuse(d->listeners, refuse && !upstreams_are_usable(d->upstreams));
+}
+
 static void usable_cb(bool usable, void *userdata)
 {
 	struct daemon *d = userdata;
 
+	review_listening(d);
 	if (usable)
 		log_notice("upstreams_usable", "upstreams=%zu", upstreams_n(d->upstreams));
 	else
 		log_error("upstreams_unusable",
 		          "upstreams=%zu reason=\"none answers; all are still tried for each client\"",
 		          upstreams_n(d->upstreams));
-	if (d->config->when_down != CONFIG_WHEN_DOWN_REFUSE || d->phase != DAEMON_RUNNING)
-		return;
-	if (usable)
-		(void) listeners_open(d->listeners, d->config->listen, d->config->n_listen);
-	else
-		listeners_close(d->listeners);
 }
 
 static void verified_cb(const struct endpoint *endpoint, void *userdata)
@@ -134,6 +137,8 @@ static void sources_changed_cb(const struct endpoints_merged *merged, void *user
 		            "upstream\"",
 		            merged->n_loops, merged->n_dropped);
 	upstreams_set_list(d->upstreams, merged);
+	/* Also when the first list makes nothing usable, which is no change. */
+	review_listening(d);
 }
 
 static void verdict_cb(uint64_t id, enum judge_evidence evidence, const char *reason,
@@ -186,7 +191,7 @@ static void inherit_upstream_cb(const struct handover_upstream *u, void *userdat
 	struct inheritance *i = userdata;
 
 	upstreams_restore(i->daemon->upstreams, u);
-	if (judge_is_usable(u->state) && i->known.n < ENDPOINTS_MAX)
+	if (u->discovered && judge_is_usable(u->state) && i->known.n < ENDPOINTS_MAX)
 		i->known.items[i->known.n++] = u->endpoint;
 }
 
@@ -206,14 +211,12 @@ static void inherit(struct daemon *d, const struct handover *handover)
 	    .conn = inherit_conn_cb,
 	};
 	struct inheritance i = {.daemon = d};
-	int r;
 
-	r = handover_read(handover, &ops, &i);
-	if (r < 0)
-		log_error_errno(r, "handover_garbled", "connections=%u", i.connections);
-	/* Discovery begins anew, and must not have to before these are used. */
+	handover_read(handover, &ops, &i);
+	/* Discovery begins anew, and must not have to before these are used. What was configured is
+	 * there already, if it still is. */
 	sources_update(d->sources, ENDPOINTS_LASTGOOD, &i.known);
-	log_info("handover", "connections=%u upstreams=%zu", i.connections, i.known.n);
+	log_info("handover", "connections=%u upstreams=%zu", i.connections, upstreams_n(d->upstreams));
 }
 
 /* --- beginning ----------------------------------------------------------------------------------
@@ -269,6 +272,20 @@ static int make_parts(struct daemon *d)
 	return r < 0 ? log_error_errno(r, "sources_failed", "reason=\"cannot watch the sources\"") : 0;
 }
 
+/* All that can be started. 0 or -errno of the first that cannot, logged. */
+static int start_services(struct daemon *d)
+{
+	int first, r;
+
+	first = listeners_open(d->listeners, d->config->listen, d->config->n_listen);
+	r = start_checker(d);
+	first = first < 0 ? first : r;
+	r = commands_new(loop_ev(d->loop), d->start->runtime_dir, d, &d->commands);
+	if (r < 0)
+		log_error_errno(r, "control_failed", "dir=%s", d->start->runtime_dir);
+	return first < 0 ? first : r;
+}
+
 int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
                const struct handover *handover, struct daemon **ret_daemon)
 {
@@ -284,15 +301,10 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 		return r;
 	if (handover != NULL)
 		inherit(d, handover);
-	r = listeners_open(d->listeners, config->listen, config->n_listen);
-	if (r < 0)
+	r = start_services(d);
+	/* What is carried already is worth more than a listener or a control socket. */
+	if (r < 0 && handover == NULL)
 		return r;
-	r = start_checker(d);
-	if (r < 0)
-		return r;
-	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
-	if (r < 0)
-		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
 	*ret_daemon = TAKE_PTR(d);
 	return 0;
 }
@@ -360,14 +372,16 @@ static void write_upstreams(const struct daemon *d, struct handover_writer *writ
 	for (size_t i = 0; i < upstreams_n(d->upstreams); i++) {
 		const struct upstream *u = upstreams_get(d->upstreams, i);
 
-		handover_write_upstream(writer, &(struct handover_upstream){
-		                                    .endpoint = u->endpoint,
-		                                    .state = u->judge.state,
-		                                    .since_us = u->judge.since_us,
-		                                    .rtt_us = u->rtt.smoothed_us,
-		                                    .drained = u->drained,
-		                                    .reason = u->judge.reason,
-		                                });
+		handover_write_upstream(writer,
+		                        &(struct handover_upstream){
+		                            .endpoint = u->endpoint,
+		                            .state = u->judge.state,
+		                            .since_us = u->judge.since_us,
+		                            .rtt_us = u->rtt.smoothed_us,
+		                            .drained = u->drained,
+		                            .discovered = u->from != 0 && endpoints_is_discovered(u->from),
+		                            .reason = u->judge.reason,
+		                        });
 	}
 }
 
@@ -495,7 +509,7 @@ void daemon_report(struct daemon *d, struct report *ret)
 	for (size_t i = 0; i < listeners_n(d->listeners); i++) {
 		d->report_listeners[ret->n_listeners++] = (struct report_listener){
 		    .endpoint = listeners_endpoint(d->listeners, i),
-		    .open = listeners_fd(d->listeners, i) >= 0,
+		    .open = listeners_is_open(d->listeners, i),
 		};
 	}
 	for (size_t i = 0; i < ret->n_upstreams; i++)

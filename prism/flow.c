@@ -12,17 +12,30 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fsm.h"
+#include "base/macro.h"
+
 #define SPLICE_BYTES (256 * 1024)
 #define BULK_ENDS_BELOW (16 * 1024)
 #define MOVE_MAX_BYTES (1024 * 1024) /* in one call */
 
-void flow_fini(struct flow *flow, struct flow_room *room)
+/* Clients that read nothing may make prism hold a buffer each. Above this in all, what is read at
+ * once, and so what may have to be held, is little. */
+#define HELD_PLENTY_BYTES (64 * 1024 * 1024)
+#define READ_LITTLE_BYTES (4 * 1024)
+
+static const struct fsm_state states[] = {
+    [FLOW_OPEN] = {"open", FSM_TO(FLOW_ENDING) | FSM_TO(FLOW_BREAKING) | FSM_TO(FLOW_BROKEN)},
+    [FLOW_ENDING] = {"ending", FSM_TO(FLOW_ENDED) | FSM_TO(FLOW_BROKEN)},
+    [FLOW_BREAKING] = {"breaking", FSM_TO(FLOW_BROKEN)},
+    [FLOW_ENDED] = {"ended", 0},
+    [FLOW_BROKEN] = {"broken", 0},
+};
+
+static void set_state(struct flow *flow, enum flow_state state)
 {
-	if (flow->pipe != NULL)
-		pipes_put(room->pipes, flow->pipe);
-	flow->pipe = NULL;
-	free(flow->held);
-	flow->held = NULL;
+	fsm_check(states, ARRAY_SIZE(states), flow->state, state);
+	flow->state = (uint8_t) state;
 }
 
 static bool would_block(ssize_t n)
@@ -33,58 +46,87 @@ static bool would_block(ssize_t n)
 /* --- what is pending ----------------------------------------------------------------------------
  */
 
-static int flush_held(struct flow *flow, int to, size_t *moved)
+static void drop_held(struct flow *flow, struct flow_room *room)
+{
+	if (flow->held == NULL)
+		return;
+	room->held -= flow->held->len;
+	free(flow->held);
+	flow->held = NULL;
+}
+
+void flow_fini(struct flow *flow, struct flow_room *room)
+{
+	if (flow->pipe != NULL)
+		pipes_put(room->pipes, flow->pipe);
+	flow->pipe = NULL;
+	drop_held(flow, room);
+}
+
+void flow_break(struct flow *flow, struct flow_room *room)
+{
+	flow_fini(flow, room);
+	if (!flow_is_over(flow))
+		set_state(flow, FLOW_BROKEN);
+}
+
+/* Its own reading half ends as well, so that the other direction finds its end. */
+static void break_sink(struct flow *flow, struct flow_room *room, int to)
+{
+	(void) shutdown(to, SHUT_RDWR);
+	flow_break(flow, room);
+}
+
+static void flush_held(struct flow *flow, struct flow_room *room, int to, size_t *moved)
 {
 	struct held *h = flow->held;
 	ssize_t n;
 
 	n = send(to, h->data + h->offset, h->len - h->offset, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0)
-		return would_block(n) ? 0 : -errno;
+	if (would_block(n))
+		return;
+	if (n < 0) {
+		break_sink(flow, room, to);
+		return;
+	}
 	h->offset += (size_t) n;
 	*moved += (size_t) n;
-	if (h->offset == h->len) {
-		free(h);
-		flow->held = NULL;
-	}
-	return 0;
+	if (h->offset == h->len)
+		drop_held(flow, room);
 }
 
-static int flush_pipe(struct flow *flow, struct flow_room *room, int to, size_t *moved)
+static void flush_pipe(struct flow *flow, struct flow_room *room, int to, size_t *moved)
 {
 	struct pipe *p = flow->pipe;
 
 	while (p->bytes > 0) {
 		ssize_t n = splice(p->read_fd, NULL, to, NULL, p->bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
-		if (n < 0)
-			return would_block(n) ? 0 : -errno;
-		if (n == 0)
-			return -EPIPE; /* cannot be: the pipe has bytes and a writer */
+		if (would_block(n))
+			return;
+		if (n <= 0) {
+			break_sink(flow, room, to);
+			return;
+		}
 		p->bytes -= (size_t) n;
 		*moved += (size_t) n;
 	}
 	pipes_put(room->pipes, p);
 	flow->pipe = NULL;
-	return 0;
 }
 
-static int flush(struct flow *flow, struct flow_room *room, int to, size_t *moved)
+static void flush(struct flow *flow, struct flow_room *room, int to, size_t *moved)
 {
-	int r;
-
-	if (flow->held != NULL) {
-		r = flush_held(flow, to, moved);
-		if (r < 0 || flow->held != NULL)
-			return r;
-	}
-	return flow->pipe != NULL ? flush_pipe(flow, room, to, moved) : 0;
+	if (flow->held != NULL)
+		flush_held(flow, room, to, moved);
+	if (flow->held == NULL && flow->pipe != NULL)
+		flush_pipe(flow, room, to, moved);
 }
 
 /* --- new bytes ----------------------------------------------------------------------------------
  */
 
-static int hold(struct flow *flow, const char *data, size_t len)
+int flow_hold(struct flow *flow, struct flow_room *room, const char *data, size_t len)
 {
 	struct held *h = malloc(sizeof(*h) + len);
 
@@ -94,87 +136,120 @@ static int hold(struct flow *flow, const char *data, size_t len)
 	h->len = len;
 	memcpy(h->data, data, len);
 	flow->held = h;
+	room->held += len;
 	return 0;
 }
 
-int flow_push(struct flow *flow, int to, const char *data, size_t len, size_t *ret_moved)
+int flow_push(struct flow *flow, struct flow_room *room, int to, const char *data, size_t len,
+              size_t *moved)
 {
 	ssize_t n;
+	int r;
 
 	n = send(to, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0) {
-		if (!would_block(n))
-			return -errno;
-		n = 0;
+	if (n < 0 && !would_block(n)) {
+		break_sink(flow, room, to);
+		return 0;
 	}
-	*ret_moved += (size_t) n;
-	return (size_t) n < len ? hold(flow, data + n, len - (size_t) n) : 0;
+	n = MAX(n, 0);
+	*moved += (size_t) n;
+	if ((size_t) n == len)
+		return 0;
+	r = flow_hold(flow, room, data + n, len - (size_t) n);
+	if (r < 0)
+		flow_break(flow, room);
+	return r;
+}
+
+static int end_of_source(struct flow *flow, ssize_t n)
+{
+	int r = n < 0 ? -errno : 0;
+
+	flow->bulk = false;
+	set_state(flow, r < 0 ? FLOW_BREAKING : FLOW_ENDING);
+	return r;
 }
 
 /* 1: go on; 0: nothing more for now; -errno. */
 static int move_copy(struct flow *flow, struct flow_room *room, int from, int to, size_t *moved)
 {
+	size_t size = room->held < HELD_PLENTY_BYTES ? FLOW_BUFFER_BYTES : READ_LITTLE_BYTES;
 	ssize_t n;
 	int r;
 
-	n = recv(from, room->buffer, FLOW_BUFFER_BYTES, MSG_DONTWAIT);
-	if (n < 0)
-		return would_block(n) ? 0 : -errno;
-	if (n == 0) {
-		flow->ended = true;
+	n = recv(from, room->buffer, size, MSG_DONTWAIT);
+	if (would_block(n))
 		return 0;
-	}
-	r = flow_push(flow, to, room->buffer, (size_t) n, moved);
-	if (r < 0)
-		return r;
+	if (n <= 0)
+		return end_of_source(flow, n);
 	flow->bulk = n == FLOW_BUFFER_BYTES;
-	return flow->bulk && flow->held == NULL;
+	r = flow_push(flow, room, to, room->buffer, (size_t) n, moved);
+	return r < 0 ? r : flow->bulk;
 }
 
 static int move_bulk(struct flow *flow, struct flow_room *room, int from, int to, size_t *moved)
 {
 	struct pipe *p = pipes_get(room->pipes);
 	ssize_t n;
-	int r;
 
 	if (p == NULL)
 		return move_copy(flow, room, from, to, moved);
 	n = splice(from, NULL, p->write_fd, NULL, SPLICE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n <= 0) {
-		r = n == 0 || would_block(n) ? 0 : -errno;
+		bool nothing = would_block(n);
+		int r = nothing ? 0 : end_of_source(flow, n);
+
 		pipes_put(room->pipes, p);
-		flow->ended = n == 0;
+		/* Asked for its own sake the source must have something, unless that is what splice(2) does
+		 * not take: an urgent byte. */
+		if (*moved == 0)
+			flow->bulk = false;
 		return r;
 	}
 	p->bytes = (size_t) n;
 	flow->pipe = p;
 	flow->bulk = n >= BULK_ENDS_BELOW;
-	r = flush_pipe(flow, room, to, moved);
-	if (r < 0)
-		return r;
-	return flow->bulk && flow->pipe == NULL;
+	flush_pipe(flow, room, to, moved);
+	return flow->bulk;
+}
+
+/* --- all of it ----------------------------------------------------------------------------------
+ */
+
+/* The source is at its end: so is the flow, once nothing is under way any more. */
+static void conclude(struct flow *flow, int to)
+{
+	if (flow_is_pending(flow))
+		return;
+	if (flow->state == FLOW_BREAKING)
+		set_state(flow, FLOW_BROKEN);
+	if (flow->state != FLOW_ENDING)
+		return;
+	/* A sink that is gone by now will show itself in the other direction. */
+	(void) shutdown(to, SHUT_WR);
+	set_state(flow, FLOW_ENDED);
+}
+
+void flow_end(struct flow *flow, int to)
+{
+	if (flow->state != FLOW_OPEN)
+		return;
+	set_state(flow, FLOW_ENDING);
+	conclude(flow, to);
 }
 
 int flow_move(struct flow *flow, struct flow_room *room, int from, int to, bool readable,
               size_t *ret_moved)
 {
 	size_t moved = 0;
-	int r;
+	int r = readable;
 
-	r = flow_is_pending(flow) ? flush(flow, room, to, &moved) : 0;
-	if (r == 0 && readable && !flow->ended && !flow_is_pending(flow)) {
-		do {
-			r = flow->bulk ? move_bulk(flow, room, from, to, &moved)
-			               : move_copy(flow, room, from, to, &moved);
-		} while (r > 0 && moved < MOVE_MAX_BYTES);
-	}
+	if (flow_is_pending(flow))
+		flush(flow, room, to, &moved);
+	while (r > 0 && flow->state == FLOW_OPEN && !flow_is_pending(flow) && moved < MOVE_MAX_BYTES)
+		r = flow->bulk ? move_bulk(flow, room, from, to, &moved)
+		               : move_copy(flow, room, from, to, &moved);
 	*ret_moved = moved;
-	if (r < 0)
-		return r;
-	if (flow->ended && !flow->shut && !flow_is_pending(flow)) {
-		/* A sink that is gone by now will show itself in the other direction. */
-		(void) shutdown(to, SHUT_WR);
-		flow->shut = true;
-	}
-	return 0;
+	conclude(flow, to);
+	return MIN(r, 0);
 }

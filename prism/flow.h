@@ -7,10 +7,18 @@
  * not take is put aside in memory of the flow's own. Bulk data goes through a pipe by splice(2) and
  * is never copied. While anything is under way nothing more is read: a slow reader slows the writer
  * down, and a flow holds a bounded amount.
+ *
+ *	OPEN --source ended--> ENDING --all is passed on, the sink is told--> ENDED
+ *	  | +--source broke--> BREAKING --all is passed on--+
+ *	  +----------------------- sink broke --------------+--> BROKEN
+ *
+ * What a source said before it broke is passed on as what it said before it ended: the peer of a
+ * socket reads, too, what had arrived before the reset.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "prism/pipes.h"
 
@@ -20,6 +28,15 @@
 struct flow_room {
 	struct pipes *pipes;
 	char *buffer; /* FLOW_BUFFER_BYTES */
+	size_t held;  /* bytes that flows hold, all together */
+};
+
+enum flow_state {
+	FLOW_OPEN,
+	FLOW_ENDING,
+	FLOW_BREAKING,
+	FLOW_ENDED,
+	FLOW_BROKEN,
 };
 
 struct held {
@@ -31,8 +48,7 @@ struct held {
 struct flow {
 	struct pipe *pipe; /* NULL: nothing is in a pipe */
 	struct held *held; /* NULL: nothing is held */
-	bool ended;        /* the source has ended */
-	bool shut;         /* and the sink has been told so */
+	uint8_t state;     /* enum flow_state */
 	bool bulk;         /* the last read filled the buffer: splice */
 };
 
@@ -44,14 +60,34 @@ static inline bool flow_is_pending(const struct flow *flow)
 	return flow->pipe != NULL || flow->held != NULL;
 }
 
+/* Nothing passes any more, ever. */
+static inline bool flow_is_over(const struct flow *flow)
+{
+	return flow->state == FLOW_ENDED || flow->state == FLOW_BROKEN;
+}
+
 /*
  * Moves what can be moved now: first what is pending, then, if `readable`, what the source has, up
  * to a limit that keeps one connection from starving the others. When the source has ended and all
- * is passed on, the sink's writing half is shut down. 0, or -errno: the connection is broken.
- * *ret_moved: bytes that the sink took.
+ * is passed on, the sink's writing half is shut down. *ret_moved: bytes that the sink took.
+ *
+ * 0; or -errno when the source broke, told once: then it is no sink any more either. A sink that
+ * broke is no error, because what it said before can still be read from it, and its end shows
+ * there. -ENOMEM: the state is BROKEN, and bytes are lost.
  */
 int flow_move(struct flow *flow, struct flow_room *room, int from, int to, bool readable,
               size_t *ret_moved);
 
-/* Passes on what was read elsewhere. 0, or -errno; -ENOMEM when the rest cannot be held. */
-int flow_push(struct flow *flow, int to, const char *data, size_t len, size_t *ret_moved);
+/* Passes on what was read elsewhere, when nothing is pending. 0, or -ENOMEM as above. *moved grows.
+ */
+int flow_push(struct flow *flow, struct flow_room *room, int to, const char *data, size_t len,
+              size_t *moved);
+
+/* Nothing more can pass: what is under way is lost. */
+void flow_break(struct flow *flow, struct flow_room *room);
+
+/* The source has ended, which was seen elsewhere. */
+void flow_end(struct flow *flow, int to);
+
+/* Holds bytes that another process held. 0 or -ENOMEM. */
+int flow_hold(struct flow *flow, struct flow_room *room, const char *data, size_t len);

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes through stdio into a memfd, and notes every descriptor that it names; reads the whole of
- * it into memory and goes over the lines. A number that names no open descriptor is dropped by
- * whoever would use it.
+ * Writes through stdio into a memfd, and notes every descriptor that it names. Reads the whole of
+ * it into memory and goes over the lines twice: first to see that all of them can be read, so that
+ * nothing is begun with half of it, then for those who take what is in them.
  */
 #include "prism/handover.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <linux/close_range.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
@@ -91,9 +95,9 @@ void handover_write_upstream(struct handover_writer *w, const struct handover_up
 
 	(void) fprintf(w->file,
 	               "upstream at=%s state=%s since=%" PRId64 " rtt=%" PRId64
-	               " drained=%d reason=%zu\n%s",
+	               " drained=%d discovered=%d reason=%zu\n%s",
 	               endpoint_format(&u->endpoint, text), judge_state_name(u->state), u->since_us,
-	               u->rtt_us, u->drained, strlen(u->reason), u->reason);
+	               u->rtt_us, u->drained, u->discovered, strlen(u->reason), u->reason);
 }
 
 static void write_flow(struct handover_writer *w, const char *name, const struct handover_flow *f)
@@ -102,10 +106,11 @@ static void write_flow(struct handover_writer *w, const char *name, const struct
 		(void) fprintf(w->file, " %s_ended=1", name);
 	if (f->shut)
 		(void) fprintf(w->file, " %s_shut=1", name);
+	if (f->broken)
+		(void) fprintf(w->file, " %s_broken=1", name);
 	if (f->pipe_read != FD_NONE)
-		(void) fprintf(w->file, " %s_pipe_read=%d %s_pipe_write=%d %s_pipe_bytes=%zu", name,
-		               name_fd(w, f->pipe_read), name, name_fd(w, f->pipe_write), name,
-		               f->pipe_bytes);
+		(void) fprintf(w->file, " %s_pipe_read=%d %s_pipe_write=%d", name, name_fd(w, f->pipe_read),
+		               name, name_fd(w, f->pipe_write));
 	if (f->held_len > 0)
 		(void) fprintf(w->file, " %s_held=%zu", name, f->held_len);
 }
@@ -140,10 +145,15 @@ static int set_cloexec(int fd, bool on)
 int handover_arm(struct handover_writer *w)
 {
 	char number[16];
+	struct stat st;
 	int r = 0;
 
 	if (fflush(w->file) != 0 || ferror(w->file))
 		return -EIO;
+	if (fstat(fileno(w->file), &st) < 0)
+		return -errno;
+	if ((uint64_t) st.st_size > HANDOVER_BYTES_MAX)
+		return -EFBIG;
 	for (size_t i = 0; i < w->n_fds && r == 0; i++)
 		r = set_cloexec(w->fds[i], false);
 	if (r == 0)
@@ -200,27 +210,6 @@ static int read_all(int fd, struct handover *h)
 	return 0;
 }
 
-int handover_open(struct handover **ret_handover)
-{
-	AUTO(handover_free) struct handover *h = NULL;
-	AUTO(close) int fd = -1;
-	const char *number = getenv(HANDOVER_ENV);
-	int r;
-
-	if (number == NULL)
-		return -ENOENT;
-	fd = atoi(number);
-	(void) unsetenv(HANDOVER_ENV);
-	h = NEW0(struct handover);
-	r = read_all(fd, h);
-	if (r < 0)
-		return r;
-	if (strncmp(h->text, FIRST_LINE, strlen(FIRST_LINE)) != 0)
-		return -EBADMSG;
-	*ret_handover = TAKE_PTR(h);
-	return 0;
-}
-
 void handover_free(struct handover *h)
 {
 	if (h == NULL)
@@ -251,7 +240,7 @@ static int next_line(const char **at, const char *end, struct line *ret)
 		char *equals = strchr(word, '=');
 
 		if (equals == NULL)
-			return -EBADMSG;
+			continue;
 		*equals = '\0';
 		ret->keys[ret->n] = word;
 		ret->values[ret->n++] = equals + 1;
@@ -277,12 +266,13 @@ static int64_t number(const struct line *l, const char *prefix, const char *key,
 	return value != NULL ? strtoll(value, NULL, 10) : otherwise;
 }
 
-/* The descriptor of this name, close-on-exec again. */
+/* The descriptor of this name; FD_NONE when there is none, or it is not open. */
 static int descriptor(const struct line *l, const char *prefix, const char *key)
 {
-	int fd = (int) number(l, prefix, key, FD_NONE);
+	int64_t fd = number(l, prefix, key, FD_NONE);
 
-	return fd >= 0 && set_cloexec(fd, true) == 0 ? fd : FD_NONE;
+	return fd > STDERR_FILENO && fd <= INT_MAX && fcntl((int) fd, F_GETFD) >= 0 ? (int) fd
+	                                                                            : FD_NONE;
 }
 
 /* The bytes behind the line of which `key` says how many; NULL when they are not there. */
@@ -291,12 +281,20 @@ static const char *take_bytes(struct line *l, const char *prefix, const char *ke
 	int64_t len = number(l, prefix, key, 0);
 	const char *bytes = l->bytes;
 
-	if (len < 0 || (uint64_t) len > l->bytes_left)
+	if ((uint64_t) len > l->bytes_left) /* also when it is negative */
 		return NULL;
 	l->bytes += len;
 	l->bytes_left -= (size_t) len;
 	*ret_len = (size_t) len;
 	return bytes;
+}
+
+/* What another version knows, and the bytes behind it. */
+static int pass_over(struct line *l)
+{
+	size_t len;
+
+	return take_bytes(l, "", "bytes", &len) != NULL ? 0 : -EBADMSG;
 }
 
 static int read_config(struct line *l, const struct handover_reader_ops *ops, void *userdata)
@@ -317,12 +315,11 @@ static int read_listener(struct line *l, const struct handover_reader_ops *ops, 
 	struct endpoint endpoint;
 	int fd;
 
-	if (ops->listener == NULL)
-		return 0;
 	fd = descriptor(l, "", "fd");
 	if (at == NULL || fd == FD_NONE || endpoint_parse(at, 0, &endpoint) < 0)
 		return -EBADMSG;
-	ops->listener(fd, &endpoint, userdata);
+	if (ops->listener != NULL)
+		ops->listener(fd, &endpoint, userdata);
 	return 0;
 }
 
@@ -347,6 +344,7 @@ static int read_upstream(struct line *l, const struct handover_reader_ops *ops, 
 	u.since_us = number(l, "", "since", 0);
 	u.rtt_us = number(l, "", "rtt", 0);
 	u.drained = number(l, "", "drained", 0) != 0;
+	u.discovered = number(l, "", "discovered", 0) != 0;
 	ops->upstream(&u, userdata);
 	return 0;
 }
@@ -355,11 +353,11 @@ static bool read_flow(struct line *l, const char *prefix, struct handover_flow *
 {
 	ret->ended = number(l, prefix, "ended", 0) != 0;
 	ret->shut = number(l, prefix, "shut", 0) != 0;
+	ret->broken = number(l, prefix, "broken", 0) != 0;
 	ret->pipe_read = descriptor(l, prefix, "pipe_read");
 	ret->pipe_write = descriptor(l, prefix, "pipe_write");
-	ret->pipe_bytes = (size_t) number(l, prefix, "pipe_bytes", 0);
 	ret->held = take_bytes(l, prefix, "held", &ret->held_len);
-	return ret->held != NULL;
+	return ret->held != NULL && (ret->pipe_read == FD_NONE) == (ret->pipe_write == FD_NONE);
 }
 
 static int read_conn(struct line *l, const struct handover_reader_ops *ops, void *userdata)
@@ -368,11 +366,6 @@ static int read_conn(struct line *l, const struct handover_reader_ops *ops, void
 	const char *at = find(l, "", "at");
 	bool whole;
 
-	if (ops->conn == NULL)
-		return take_bytes(l, "up_", "held", &c.up.held_len) != NULL &&
-		               take_bytes(l, "down_", "held", &c.down.held_len) != NULL
-		           ? 0
-		           : -EBADMSG;
 	c.client_fd = descriptor(l, "", "client");
 	c.server_fd = descriptor(l, "", "server");
 	c.born_us = number(l, "", "born", 0);
@@ -382,11 +375,14 @@ static int read_conn(struct line *l, const struct handover_reader_ops *ops, void
 	if (!whole || c.client_fd == FD_NONE ||
 	    (c.server_fd != FD_NONE && (at == NULL || endpoint_parse(at, 0, &c.upstream) < 0)))
 		return -EBADMSG;
-	ops->conn(&c, userdata);
+	if (ops->conn != NULL)
+		ops->conn(&c, userdata);
 	return 0;
 }
 
-int handover_read(const struct handover *h, const struct handover_reader_ops *ops, void *userdata)
+/* 0, or -EBADMSG at the first line that cannot be read. */
+static int read_lines(const struct handover *h, const struct handover_reader_ops *ops,
+                      void *userdata)
 {
 	static const struct {
 		const char *kind;
@@ -400,17 +396,68 @@ int handover_read(const struct handover *h, const struct handover_reader_ops *op
 	const char *end = h->text + h->len;
 	const char *at = h->text + strlen(FIRST_LINE);
 	struct line l;
+	size_t i;
 	int r;
 
 	while (at < end) {
 		r = next_line(&at, end, &l);
-		for (size_t i = 0; i < ARRAY_SIZE(kinds) && r == 0; i++) {
+		if (r < 0)
+			return r;
+		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 			if (strcmp(kinds[i].kind, l.kind) == 0)
-				r = kinds[i].read(&l, ops, userdata);
+				break;
 		}
+		r = i < ARRAY_SIZE(kinds) ? kinds[i].read(&l, ops, userdata) : pass_over(&l);
 		if (r < 0)
 			return r;
 		at = l.bytes;
 	}
 	return 0;
+}
+
+void handover_read(const struct handover *h, const struct handover_reader_ops *ops, void *userdata)
+{
+	int r;
+
+	r = read_lines(h, ops, userdata);
+	assert(r == 0); /* handover_open() has read them */
+}
+
+static int open_and_check(const char *number, struct handover **ret_handover)
+{
+	static const struct handover_reader_ops nobody = {0};
+	AUTO(handover_free) struct handover *h = NEW0(struct handover);
+	char *end;
+	long fd;
+	int r;
+
+	fd = strtol(number, &end, 10);
+	if (fd <= STDERR_FILENO || fd > INT_MAX || *end != '\0')
+		return -EBADMSG;
+	r = read_all((int) fd, h);
+	if (r < 0)
+		return r;
+	if (strncmp(h->text, FIRST_LINE, strlen(FIRST_LINE)) != 0)
+		return -EBADMSG;
+	r = read_lines(h, &nobody, NULL);
+	if (r < 0)
+		return r;
+	(void) close((int) fd);
+	*ret_handover = TAKE_PTR(h);
+	return 0;
+}
+
+int handover_open(struct handover **ret_handover)
+{
+	AUTO(free) char *number = NULL;
+	const char *env = getenv(HANDOVER_ENV);
+	int r;
+
+	if (env == NULL)
+		return -ENOENT;
+	number = xstrdup(env);
+	(void) unsetenv(HANDOVER_ENV);
+	r = open_and_check(number, ret_handover);
+	(void) close_range(STDERR_FILENO + 1, UINT_MAX, r < 0 ? 0 : CLOSE_RANGE_CLOEXEC);
+	return r;
 }

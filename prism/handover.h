@@ -3,14 +3,14 @@
 
 /*
  * What one process image leaves to the next: prism reloads, and is upgraded, by execve(2) in place,
- *and descriptors stay open over that. A memfd holds lines of text that say what each descriptor is,
- *and behind a line the raw bytes that belong to it. Its number is in the environment, HANDOVER_ENV.
- *Words that a version does not know are passed over, so an older and a newer prism understand each
- *other.
+ * and descriptors stay open over that. A memfd holds lines of text that say what each descriptor
+ * is, and behind a line the raw bytes that belong to it. Its number is in the environment,
+ * HANDOVER_ENV. Words that a version does not know are passed over, so an older and a newer prism
+ * understand each other.
  *
  *	prism 1
  *	listener fd=5 at=127.0.0.1:7445
- *	upstream at=10.0.0.5:6443 state=ready since=12345 rtt=800 drained=0 reason=16
+ *	upstream at=10.0.0.5:6443 state=ready since=12345 rtt=800 drained=0 discovered=1 reason=16
  *	readyz 200 (16 bytes of it)
  *	conn client=9 ...
  *
@@ -31,10 +31,11 @@
 /* One direction of a connection. */
 struct handover_flow {
 	int pipe_read, pipe_write; /* -1: none */
-	size_t pipe_bytes;
-	const char *held; /* read and not yet passed on; borrowed */
+	const char *held;          /* read and not yet passed on; borrowed */
 	size_t held_len;
-	bool ended, shut;
+	bool ended;  /* the source has ended, or broke */
+	bool shut;   /* and all is passed on */
+	bool broken; /* not in order */
 };
 
 struct handover_conn {
@@ -53,6 +54,7 @@ struct handover_upstream {
 	int64_t since_us;
 	int64_t rtt_us;
 	bool drained;
+	bool discovered;    /* and not configured: what it was is all that the next process has of it */
 	const char *reason; /* NUL-terminated; borrowed */
 };
 
@@ -68,7 +70,8 @@ void handover_write_conn(struct handover_writer *writer, const struct handover_c
 
 /*
  * The end of writing: descriptors named in it are made to survive execve(2), and the environment to
- * tell. 0 or -errno when anything failed on the way. handover_cancel() undoes it.
+ * tell. 0; -EFBIG when it is more than the next process would read; -errno when anything failed on
+ * the way. handover_cancel() undoes it.
  */
 int handover_arm(struct handover_writer *writer);
 void handover_cancel(struct handover_writer *writer);
@@ -83,11 +86,16 @@ struct handover_reader_ops {
 
 struct handover;
 
-/* What the image before this one left, and close-on-exec on all of it again. -ENOENT: nothing. */
+/*
+ * What the image before this one left, with close-on-exec on all descriptors again. -ENOENT:
+ * nothing; -EBADMSG: garbled, and other -errno: unreadable; then every descriptor that came over is
+ * closed: a client that sees its connection end is better off than one that waits for ever. To be
+ * called before anything else opens a descriptor.
+ */
 int handover_open(struct handover **ret_handover);
 void handover_free(struct handover *handover);
 DEFINE_AUTO(struct handover, handover_free);
 
-/* Calls for each line of a kind; any of the ops may be NULL. 0, or -EBADMSG at what is garbled. */
-int handover_read(const struct handover *handover, const struct handover_reader_ops *ops,
-                  void *userdata);
+/* Calls for each line of a kind; any of the ops may be NULL. */
+void handover_read(const struct handover *handover, const struct handover_reader_ops *ops,
+                   void *userdata);

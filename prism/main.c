@@ -166,7 +166,7 @@ static int load_config_or_old(const struct options *o, const struct handover *ha
 	r = load_config(o, log_error_cb, ret_config);
 	if (r == 0 || handover == NULL)
 		return r;
-	(void) handover_read(handover, &ops, ret_config);
+	handover_read(handover, &ops, ret_config);
 	if (*ret_config == NULL)
 		return r;
 	log_error("config_kept", "reason=\"the files have errors; the configuration before goes on\"");
@@ -228,7 +228,7 @@ static int start(const struct options *o, const struct daemon_start *as)
 
 	r = handover_open(&handover);
 	if (r < 0 && r != -ENOENT)
-		log_error_errno(r, "handover_unreadable", "reason=\"connections are lost\"");
+		log_error_errno(r, "handover_unreadable", "reason=\"all connections are closed\"");
 	r = load_config_or_old(o, handover, &config);
 	if (r < 0)
 		return EXIT_CONFIG;

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -57,7 +58,7 @@ void pipes_free(struct pipes *pipes)
 	free(pipes);
 }
 
-struct pipe *pipes_adopt(struct pipes *pipes, int read_fd, int write_fd, size_t bytes)
+static struct pipe *add(struct pipes *pipes, int read_fd, int write_fd, size_t bytes)
 {
 	struct pipe *pipe = malloc(sizeof(*pipe));
 
@@ -66,6 +67,15 @@ struct pipe *pipes_adopt(struct pipes *pipes, int read_fd, int write_fd, size_t 
 	*pipe = (struct pipe){.read_fd = read_fd, .write_fd = write_fd, .bytes = bytes};
 	pipes->n++;
 	return pipe;
+}
+
+struct pipe *pipes_adopt(struct pipes *pipes, int read_fd, int write_fd)
+{
+	int bytes = 0;
+
+	if (write_fd < 0 || ioctl(read_fd, FIONREAD, &bytes) < 0 || bytes < 0)
+		return NULL;
+	return add(pipes, read_fd, write_fd, (size_t) bytes);
 }
 
 struct pipe *pipes_get(struct pipes *pipes)
@@ -80,7 +90,7 @@ struct pipe *pipes_get(struct pipes *pipes)
 	}
 	if (pipes->n >= pipes->max || pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
 		return NULL;
-	pipe = pipes_adopt(pipes, fds[0], fds[1], 0);
+	pipe = add(pipes, fds[0], fds[1], 0);
 	if (pipe == NULL) {
 		(void) close(fds[0]);
 		(void) close(fds[1]);

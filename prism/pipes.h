@@ -31,9 +31,9 @@ DEFINE_AUTO(struct pipes, pipes_free);
 
 /* NULL when there is none to be had: go on without. */
 struct pipe *pipes_get(struct pipes *pipes);
-/* Takes one that came with a process handed over; its descriptors are taken too. NULL: no memory.
- */
-struct pipe *pipes_adopt(struct pipes *pipes, int read_fd, int write_fd, size_t bytes);
+/* Takes one that another process had; the kernel knows what is in it. NULL: it is none, or no
+ * memory; then its descriptors are still the caller's. */
+struct pipe *pipes_adopt(struct pipes *pipes, int read_fd, int write_fd);
 /* Back into the pool, or closed if anything is left in it. */
 void pipes_put(struct pipes *pipes, struct pipe *pipe);
 

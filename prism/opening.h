@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From an accepted client to an upstream that has answered.
+ *
+ *	DIALLING --connected--> WAITING --first byte from an upstream--> done
+ *	    ^                      |
+ *	    +---- silent, or cut --+     the client's first bytes go to another upstream as well
+ *
+ * What the client said is kept until an upstream has said anything, and sent to as many as it
+ * takes. One that stays silent is not given up for one that may not even be there: it is kept until
+ * another has answered, and the first to answer has the client.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "prism/conn_host.h"
+
+struct opening;
+
+enum opening_outcome {
+	OPENING_RELAY,  /* there is an upstream, and it goes on from here */
+	OPENING_CLOSED, /* the upstream has ended it in order, without a word */
+	OPENING_RESET,  /* there is no upstream, or a side broke */
+};
+
+struct opening_result {
+	enum opening_outcome outcome;
+	/* The rest when the outcome is RELAY. */
+	int fd;                    /* the upstream's socket, taken by the callee */
+	struct upstream *upstream; /* with a count in its connections, taken by the callee */
+	size_t sent;               /* of what the client said */
+	const char *rest;          /* what of it was not sent yet, borrowed until opening_free() */
+	size_t rest_len;
+	const char *answer; /* what the upstream said first, borrowed for the call */
+	size_t answer_len;
+	bool client_ended; /* the client has said all that it will say */
+};
+
+/* Exactly once, never before opening_new() returned, never after opening_free(), which it may
+ * call. */
+typedef void (*opening_done_fn)(const struct opening_result *result, void *userdata);
+
+/* Reads from client_fd, which stays the caller's, until it is done. first: what the client said
+ * already. NULL: no memory. */
+struct opening *opening_new(struct conn_host *host, int client_fd, const char *first, size_t len,
+                            opening_done_fn done, void *userdata);
+void opening_free(struct opening *opening);
+DEFINE_AUTO(struct opening, opening_free);
+
+bool opening_is_dialling(const struct opening *opening);
+bool opening_client_has_ended(const struct opening *opening);
+/* What the client has said; borrowed. */
+const char *opening_first(const struct opening *opening, size_t *ret_len);
