@@ -91,10 +91,10 @@ $(BUILD)/bin/prism-probe: $(BUILD)/prism/probe/main.o $(BUILD)/libprobe.a $(WEB_
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
-$(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BASE_LINK)
+$(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BOLT_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
 
 $(BUILD)/%.a:
 	@mkdir -p $(@D)

@@ -16,7 +16,7 @@
 /* Stable: fairlead(1) lists them. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_FAILED = 1,      /* asked, and it did not work or there is no such thing */
+	CLI_FAILED = 1,      /* it did not work, is damaged or different, or there is no such thing */
 	CLI_USAGE = 2,       /* the command line is wrong */
 	CLI_UNREACHABLE = 3, /* the daemon does not answer */
 	CLI_DENIED = 4,      /* not for this user */
@@ -24,13 +24,16 @@ enum cli_exit {
 
 enum cli_output {
 	CLI_TABLE,
-	CLI_JSON, /* the daemon's JSON lines as they are */
+	CLI_JSON, /* an object a line; a daemon's as they are */
 };
 
 struct cli {
 	const char *runtime_dir;
 	enum cli_output output;
 	bool watch;
+	bool no_digest;
+	int64_t revision; /* 0: not given */
+	bool prefix;
 };
 
 /* The whole program: its exit code. */
@@ -47,6 +50,10 @@ int cli_prism_status(const struct cli *cli, int argc, char **argv);
 int cli_prism_drain(const struct cli *cli, int argc, char **argv);
 int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_verify(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_status(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_get(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_diff(const struct cli *cli, int argc, char **argv);
 
 /*
  * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operator's program behind its main(): one table of commands. This file finds the one that was
- * meant, checks the number of its words, explains what is wrong, and prints all help. Commands only
- * ask daemons over their control sockets and print.
+ * meant, checks its words and options, explains what is wrong, and prints all help. Commands ask
+ * daemons over their control sockets, or read a file, and print.
  */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,49 +16,83 @@
 #include "base/cmdname.h"
 #include "base/hint.h"
 #include "base/macro.h"
+#include "base/mem.h"
 
 #define DEFAULT_RUNTIME_DIR "/run/fairlead"
-#define USAGE_WIDTH 28 /* of the widest usage, and two spaces */
+#define USAGE_WIDTH 28 /* two spaces included; a wider one has a line of its own */
+
+/* Options that not every command has. */
+enum takes {
+	TAKES_NOTHING = 0,
+	TAKES_WATCH = 1 << 0,
+	TAKES_NO_DIGEST = 1 << 1,
+	TAKES_REVISION = 1 << 2,
+	TAKES_PREFIX = 1 << 3,
+};
 
 struct command {
 	const char *name;
 	const char *arguments;
 	const char *help; /* one line */
 	int min_words, max_words;
-	bool may_watch;
+	unsigned takes; /* enum takes, or'ed */
 	cli_command_fn fn;
 };
 
 static const struct command commands[] = {
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.", 0, 1,
-     true, cli_vip_status},
+     TAKES_WATCH, cli_vip_status},
     {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.", 1,
-     3, false, cli_vip_move},
-    {"vip hold", "", "Keep this node from owning VIPs, for maintenance.", 0, 0, false,
+     3, TAKES_NOTHING, cli_vip_move},
+    {"vip hold", "", "Keep this node from owning VIPs, for maintenance.", 0, 0, TAKES_NOTHING,
      cli_vip_hold},
-    {"vip unhold", "", "Let this node own VIPs again.", 0, 0, false, cli_vip_unhold},
-    {"prism status", "[-w]", "The API servers behind prism, and how they are.", 0, 0, true,
+    {"vip unhold", "", "Let this node own VIPs again.", 0, 0, TAKES_NOTHING, cli_vip_unhold},
+    {"prism status", "[-w]", "The API servers behind prism, and how they are.", 0, 0, TAKES_WATCH,
      cli_prism_status},
     {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.", 1, 1,
-     false, cli_prism_drain},
-    {"prism undrain", "UPSTREAM", "Use it again.", 1, 1, false, cli_prism_undrain},
-    {"metrics", "DAEMON", "The metrics of vipd or prism, as Prometheus reads them.", 1, 1, false,
-     cli_metrics},
+     TAKES_NOTHING, cli_prism_drain},
+    {"prism undrain", "UPSTREAM", "Use it again.", 1, 1, TAKES_NOTHING, cli_prism_undrain},
+    {"metrics", "DAEMON", "The metrics of vipd or prism, as Prometheus reads them.", 1, 1,
+     TAKES_NOTHING, cli_metrics},
+    {"etcd snapshot verify", "[--no-digest] FILE",
+     "Whether a snapshot of etcd is sound: digest, tree, keys; and its HashKV.", 1, 1,
+     TAKES_NO_DIGEST, cli_etcd_snapshot_verify},
+    {"etcd snapshot status", "FILE", "Its hash, revision, keys and size, as etcdctl prints them.",
+     1, 1, TAKES_NOTHING, cli_etcd_snapshot_status},
+    {"etcd snapshot get", "[--revision N] [--prefix] KEY FILE", "Read keys from it.", 2, 2,
+     TAKES_REVISION | TAKES_PREFIX, cli_etcd_snapshot_get},
+    {"etcd snapshot diff", "FILE FILE", "The keys that two snapshots have different.", 2, 2,
+     TAKES_NOTHING, cli_etcd_snapshot_diff},
 };
 
 static const char options_help[] =
     "Options:\n"
-    "  -o, --output FORMAT         table (the default) or json: the daemon's JSON lines\n"
+    "  -o, --output FORMAT         table (the default) or json: an object a line\n"
     "  -r, --runtime-dir DIR       where the control sockets are; $FAIRLEAD_RUNTIME_DIR,\n"
     "                              else " DEFAULT_RUNTIME_DIR "\n"
     "  -w, --watch                 show it again every second\n"
+    "      --no-digest             the file need not end with the digest of a snapshot\n"
+    "      --revision N            as it was at this revision, and not the last\n"
+    "      --prefix                all keys that begin with KEY\n"
     "  -h, --help                  help; behind a command, on that command\n"
     "  -V, --version\n";
 
+enum long_option {
+	OPTION_NO_DIGEST = 256, /* no letter has this number */
+	OPTION_REVISION,
+	OPTION_PREFIX,
+};
+
 static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'}, {"runtime-dir", required_argument, NULL, 'r'},
-    {"watch", no_argument, NULL, 'w'},        {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},      {0},
+    {"output", required_argument, NULL, 'o'},
+    {"runtime-dir", required_argument, NULL, 'r'},
+    {"watch", no_argument, NULL, 'w'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {"no-digest", no_argument, NULL, OPTION_NO_DIGEST},
+    {"revision", required_argument, NULL, OPTION_REVISION},
+    {"prefix", no_argument, NULL, OPTION_PREFIX},
+    {0},
 };
 
 /* --- help ------------------------------------------------------------------------------------- */
@@ -75,23 +110,26 @@ static size_t print_commands(FILE *out, const char *word)
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		const struct command *c = &commands[i];
-		char usage[USAGE_WIDTH + 1];
+		AUTO(free) char *usage = xasprintf("%s %s", c->name, c->arguments);
 
 		if (word != NULL && (strncmp(c->name, word, len) != 0 || c->name[len] != ' '))
 			continue;
 		if (n++ == 0)
 			(void) fputs("Commands:\n", out);
-		(void) snprintf(usage, sizeof(usage), "%s %s", c->name, c->arguments);
-		(void) fprintf(out, "  %-*s%s\n", USAGE_WIDTH, usage, c->help);
+		(void) fprintf(out, "  %-*s", USAGE_WIDTH, usage);
+		if (strlen(usage) > USAGE_WIDTH - 2)
+			(void) fprintf(out, "\n  %-*s", USAGE_WIDTH, "");
+		(void) fprintf(out, "%s\n", c->help);
 	}
 	return n;
 }
 
 static void print_help(FILE *out)
 {
-	(void) fputs("Usage: fairlead [OPTION]... COMMAND\n"
-	             "Shows and steers the fairlead daemons of this node.\n\n",
-	             out);
+	(void) fputs(
+	    "Usage: fairlead [OPTION]... COMMAND\n"
+	    "Shows and steers the fairlead daemons of this node, and reads snapshots of etcd.\n\n",
+	    out);
 	(void) print_commands(out, NULL);
 	(void) fprintf(out, "\n%s\nSee fairlead(1) for the exit codes and the rest.\n", options_help);
 }
@@ -136,6 +174,31 @@ static int refuse_unknown(int argc, char **argv)
 	return CLI_USAGE;
 }
 
+/* Those that are given must be options of the command. */
+static int check_options(const struct cli *cli, const struct command *command)
+{
+	const struct {
+		const char *name;
+		unsigned takes;
+		bool given;
+	} limited[] = {
+	    {"--watch", TAKES_WATCH, cli->watch},
+	    {"--no-digest", TAKES_NO_DIGEST, cli->no_digest},
+	    {"--revision", TAKES_REVISION, cli->revision != 0},
+	    {"--prefix", TAKES_PREFIX, cli->prefix},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(limited); i++) {
+		if (limited[i].given && (command->takes & limited[i].takes) == 0) {
+			(void) fprintf(stderr, "fairlead: '%s' has no option %s\n", command->name,
+			               limited[i].name);
+			print_usage(stderr, command);
+			return CLI_USAGE;
+		}
+	}
+	return CLI_OK;
+}
+
 static int run(const struct cli *cli, bool help, int argc, char **argv)
 {
 	const struct command *command;
@@ -161,10 +224,8 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 		print_usage(stderr, command);
 		return CLI_USAGE;
 	}
-	if (cli->watch && !command->may_watch) {
-		(void) fprintf(stderr, "fairlead: --watch is for 'vip status' and 'prism status'\n");
+	if (check_options(cli, command) != CLI_OK)
 		return CLI_USAGE;
-	}
 	return command->fn(cli, argc, argv + n_words);
 }
 
@@ -190,6 +251,47 @@ static int set_output(struct cli *cli, const char *word)
 	return CLI_USAGE;
 }
 
+static int set_revision(struct cli *cli, const char *word)
+{
+	long long revision;
+	char *end;
+
+	errno = 0;
+	revision = strtoll(word, &end, 10);
+	if (errno != 0 || end == word || *end != '\0' || revision < 1) {
+		(void) fprintf(stderr, "fairlead: no revision: '%s': they are counted from 1\n", word);
+		return CLI_USAGE;
+	}
+	cli->revision = revision;
+	return CLI_OK;
+}
+
+/* Returns CLI_OK to go on. */
+static int set_option(struct cli *cli, int option)
+{
+	switch (option) {
+	case 'o':
+		return set_output(cli, optarg);
+	case 'r':
+		cli->runtime_dir = optarg;
+		return CLI_OK;
+	case 'w':
+		cli->watch = true;
+		return CLI_OK;
+	case OPTION_NO_DIGEST:
+		cli->no_digest = true;
+		return CLI_OK;
+	case OPTION_REVISION:
+		return set_revision(cli, optarg);
+	case OPTION_PREFIX:
+		cli->prefix = true;
+		return CLI_OK;
+	default:
+		(void) fputs("fairlead --help lists the options.\n", stderr);
+		return CLI_USAGE;
+	}
+}
+
 int cli_main(int argc, char **argv)
 {
 	const char *from_environment = getenv("FAIRLEAD_RUNTIME_DIR");
@@ -200,27 +302,14 @@ int cli_main(int argc, char **argv)
 	if (from_environment != NULL && from_environment[0] != '\0')
 		cli.runtime_dir = from_environment;
 	while ((option = getopt_long(argc, argv, "o:r:whV", options, NULL)) != -1) {
-		switch (option) {
-		case 'o':
-			if (set_output(&cli, optarg) != CLI_OK)
-				return CLI_USAGE;
-			break;
-		case 'r':
-			cli.runtime_dir = optarg;
-			break;
-		case 'w':
-			cli.watch = true;
-			break;
-		case 'h':
-			help = true;
-			break;
-		case 'V':
+		if (option == 'V') {
 			(void) puts("fairlead " FAIRLEAD_VERSION);
 			return CLI_OK;
-		default:
-			(void) fputs("fairlead --help lists the options.\n", stderr);
-			return CLI_USAGE;
 		}
+		if (option == 'h')
+			help = true;
+		else if (set_option(&cli, option) != CLI_OK)
+			return CLI_USAGE;
 	}
 	return run(&cli, help, argc - optind, argv + optind);
 }

@@ -6,9 +6,9 @@
 #include "bolt/keyset.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/mem.h"
+#include "bolt/siphash.h"
 
 #define SLOTS_MIN 1024
 
@@ -18,7 +18,7 @@ struct slot {
 };
 
 struct keyset {
-	uint64_t secret[2];
+	struct siphash siphash;
 	struct slot *slots;
 	size_t n_slots;
 	size_t n_keys;
@@ -29,9 +29,7 @@ struct keyset *keyset_new(size_t max_keys)
 {
 	struct keyset *set = NEW0(struct keyset);
 
-	/* Before the kernel's generator is ready it fails; then all that is lost is the protection from
-	 * keys made up for the purpose. */
-	(void) !getrandom(set->secret, sizeof(set->secret), GRND_NONBLOCK);
+	set->siphash = siphash_draw();
 	set->max_keys = max_keys;
 	set->n_slots = SLOTS_MIN;
 	set->slots = xcalloc(set->n_slots, sizeof(*set->slots));
@@ -52,56 +50,11 @@ void keyset_clear(struct keyset *set)
 	set->n_keys = 0;
 }
 
-/* --- SipHash-2-4 (Aumasson and Bernstein, 2012) ----------------------------------------------- */
-
-static inline uint64_t rotate(uint64_t v, unsigned bits)
-{
-	return v << bits | v >> (64 - bits);
-}
-
-static inline void sip_round(uint64_t v[static 4])
-{
-	v[0] += v[1];
-	v[1] = rotate(v[1], 13) ^ v[0];
-	v[0] = rotate(v[0], 32);
-	v[2] += v[3];
-	v[3] = rotate(v[3], 16) ^ v[2];
-	v[0] += v[3];
-	v[3] = rotate(v[3], 21) ^ v[0];
-	v[2] += v[1];
-	v[1] = rotate(v[1], 17) ^ v[2];
-	v[2] = rotate(v[2], 32);
-}
-
-static inline void sip_word(uint64_t v[static 4], uint64_t word)
-{
-	v[3] ^= word;
-	sip_round(v);
-	sip_round(v);
-	v[0] ^= word;
-}
-
 uint64_t keyset_hash(const struct keyset *set, struct bytes key)
 {
-	uint64_t v[4] = {
-	    set->secret[0] ^ 0x736f6d6570736575u,
-	    set->secret[1] ^ 0x646f72616e646f6du,
-	    set->secret[0] ^ 0x6c7967656e657261u,
-	    set->secret[1] ^ 0x7465646279746573u,
-	};
-	uint64_t last = (uint64_t) (key.len & 0xff) << 56;
-	size_t i = 0;
+	uint64_t hash = siphash_of(&set->siphash, key);
 
-	for (; key.len - i >= 8; i += 8)
-		sip_word(v, bytes_le64(key.data + i));
-	for (unsigned shift = 0; i < key.len; i++, shift += 8)
-		last |= (uint64_t) key.data[i] << shift;
-	sip_word(v, last);
-	v[2] ^= 0xff;
-	for (unsigned i_round = 0; i_round < 4; i_round++)
-		sip_round(v);
-	last = v[0] ^ v[1] ^ v[2] ^ v[3];
-	return last != 0 ? last : 1;
+	return hash != 0 ? hash : 1;
 }
 
 /* --- the table -------------------------------------------------------------------------------- */

@@ -13,13 +13,10 @@
 #include <unistd.h>
 
 #include "base/control.h"
-#include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "base/words.h"
 #include "tests/unit/check.h"
-
-static char dir[] = "/tmp/fairlead-cli-XXXXXX";
+#include "tests/unit/clirun.h"
 
 /* --- vipd's part ------------------------------------------------------------------------------ */
 
@@ -120,8 +117,8 @@ static NORETURN void serve(const char *vipd_path, const char *prism_path)
 /* And waits until it answers. */
 static pid_t start_server(void)
 {
-	AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
-	AUTO(free) char *prism_path = xasprintf("%s/prism.sock", dir);
+	AUTO(free) char *path = xasprintf("%s/vipd.sock", clirun_dir);
+	AUTO(free) char *prism_path = xasprintf("%s/prism.sock", clirun_dir);
 	pid_t pid = fork();
 
 	if (pid == 0)
@@ -145,105 +142,52 @@ static void stop_server(pid_t pid)
 
 /* --- the program's part ----------------------------------------------------------------------- */
 
-static char *contents(const char *name)
-{
-	AUTO(free) char *path = xasprintf("%s/%s", dir, name);
-	char *text = NULL;
-	size_t len;
-
-	return file_read(path, 65536, &text, &len) < 0 ? xstrdup("<nothing>") : text;
-}
-
-/* In a child, as the program leaves its options parsed. Output goes to the files of these names. */
-static NORETURN void become_program(const char *line, const char *out_name, const char *err_name)
-{
-	AUTO(free) char *words = xasprintf("fairlead %s", line);
-	AUTO(free) char *out = xasprintf("%s/%s", dir, out_name);
-	AUTO(free) char *err = xasprintf("%s/%s", dir, err_name);
-	char *argv[16];
-	int argc = words_split(words, argv, ARRAY_SIZE(argv) - 1);
-
-	argv[argc] = NULL;
-	(void) !freopen(out, "w", stdout);
-	(void) !freopen(err, "w", stderr);
-	/* A reopened one has a buffer, which standard error never has. */
-	(void) setvbuf(stderr, NULL, _IONBF, 0);
-	exit(cli_main(argc, argv));
-}
-
-static int run(const char *line, char **ret_out, char **ret_err)
-{
-	int status = 0;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		become_program(line, "out", "err");
-	(void) waitpid(pid, &status, 0);
-	*ret_out = contents("out");
-	*ret_err = contents("err");
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void check_run(const char *line, int want_code, const char *want_out, const char *want_err)
-{
-	AUTO(free) char *out = NULL;
-	AUTO(free) char *err = NULL;
-	int code = run(line, &out, &err);
-
-	/* What is wanted may be the beginning. */
-	if (!CHECK_EQ_INT(code, want_code) || !CHECK(strncmp(out, want_out, strlen(want_out)) == 0) ||
-	    !CHECK(strncmp(err, want_err, strlen(want_err)) == 0) ||
-	    !CHECK((out[0] == '\0') == (want_out[0] == '\0')) ||
-	    !CHECK((err[0] == '\0') == (want_err[0] == '\0')))
-		(void) fprintf(stderr, "  fairlead %s\n%s%s", line, out, err);
-}
-
 static void test_answers(void)
 {
 	static const char table[] = "node -\nVIP       LINK  STATE";
 	static const char json[] = "{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n";
 
-	check_run("vip status", CLI_OK, table, "");
-	check_run("vip status 10.0.0.5", CLI_OK, table, "");
-	check_run("-o json vip status", CLI_OK, json, "");
-	check_run("vip status 10.0.0.5 --output=json", CLI_OK, json, "");
-	check_run("vip status 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
-	check_run("vip move 10.0.0.5", CLI_OK, "10.0.0.5: n2 owns it now, after 85 ms\n", "");
-	check_run("vip move 10.0.0.5 to n3", CLI_OK, "10.0.0.5: n3 owns it now, after 85 ms\n", "");
-	check_run("vip move 10.0.0.5 to \"n 3\" -o json", CLI_OK,
-	          "{\"owner\":\"n 3\",\"duration_ms\":85}\n", "");
-	check_run("vip move 10.0.0.5 to elsewhere", CLI_FAILED,
-	          "10.0.0.5: n2 owns it now, after 85 ms\n",
-	          "fairlead: that is not 'elsewhere', which did not take it: ");
-	check_run("vip move 10.0.0.5 to elsewhere -o json", CLI_FAILED,
-	          "{\"owner\":\"n2\",\"duration_ms\":85}\n", "fairlead: that is not 'elsewhere'");
-	check_run("vip move 10.0.0.5 to nowhere", CLI_FAILED, "", "fairlead: no such node\n");
-	check_run("vip hold", CLI_OK, "on hold: ", "");
-	check_run("vip unhold", CLI_DENIED, "", "fairlead: for root only\n");
-	check_run("metrics vipd", CLI_OK, "# TYPE x gauge\nx 1\n", "");
-	check_run("metrics vipd -o json", CLI_OK, "{\"metrics\":\"# TYPE x gauge\\nx 1\\n\"}\n", "");
+	clirun_check("vip status", CLI_OK, table, "");
+	clirun_check("vip status 10.0.0.5", CLI_OK, table, "");
+	clirun_check("-o json vip status", CLI_OK, json, "");
+	clirun_check("vip status 10.0.0.5 --output=json", CLI_OK, json, "");
+	clirun_check("vip status 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
+	clirun_check("vip move 10.0.0.5", CLI_OK, "10.0.0.5: n2 owns it now, after 85 ms\n", "");
+	clirun_check("vip move 10.0.0.5 to n3", CLI_OK, "10.0.0.5: n3 owns it now, after 85 ms\n", "");
+	clirun_check("vip move 10.0.0.5 to \"n 3\" -o json", CLI_OK,
+	             "{\"owner\":\"n 3\",\"duration_ms\":85}\n", "");
+	clirun_check("vip move 10.0.0.5 to elsewhere", CLI_FAILED,
+	             "10.0.0.5: n2 owns it now, after 85 ms\n",
+	             "fairlead: that is not 'elsewhere', which did not take it: ");
+	clirun_check("vip move 10.0.0.5 to elsewhere -o json", CLI_FAILED,
+	             "{\"owner\":\"n2\",\"duration_ms\":85}\n", "fairlead: that is not 'elsewhere'");
+	clirun_check("vip move 10.0.0.5 to nowhere", CLI_FAILED, "", "fairlead: no such node\n");
+	clirun_check("vip hold", CLI_OK, "on hold: ", "");
+	clirun_check("vip unhold", CLI_DENIED, "", "fairlead: for root only\n");
+	clirun_check("metrics vipd", CLI_OK, "# TYPE x gauge\nx 1\n", "");
+	clirun_check("metrics vipd -o json", CLI_OK, "{\"metrics\":\"# TYPE x gauge\\nx 1\\n\"}\n", "");
 }
 
 static void test_prism(void)
 {
-	check_run("prism status", CLI_OK, "not listening; 5 of 0 connections; checks on\nUPSTREAM ",
-	          "");
-	check_run("-o json prism status", CLI_OK,
-	          "{\"listeners\":[],\"connections\":5}\n"
-	          "{\"upstream\":\"10.0.0.5:6443\",\"state\":\"ready\"}\n",
-	          "");
-	check_run(
+	clirun_check("prism status", CLI_OK, "not listening; 5 of 0 connections; checks on\nUPSTREAM ",
+	             "");
+	clirun_check("-o json prism status", CLI_OK,
+	             "{\"listeners\":[],\"connections\":5}\n"
+	             "{\"upstream\":\"10.0.0.5:6443\",\"state\":\"ready\"}\n",
+	             "");
+	clirun_check(
 	    "prism drain 10.0.0.5:6443", CLI_OK,
 	    "10.0.0.5:6443: drained: new connections go elsewhere while another upstream can take "
 	    "them; 4 are open\n",
 	    "");
-	check_run("prism undrain 10.0.0.5:6443", CLI_OK, "10.0.0.5:6443: no longer drained: ", "");
-	check_run("prism drain 10.0.0.5:6443 -o json", CLI_OK,
-	          "{\"upstream\":\"10.0.0.5:6443\",\"connections\":4}\n", "");
-	check_run("prism undrain 10.0.0.5:6443 -o json", CLI_OK,
-	          "{\"upstream\":\"10.0.0.5:6443\",\"connections\":4}\n", "");
-	check_run("prism drain 10.0.0.6:6443", CLI_FAILED, "", "fairlead: no upstream\n");
-	check_run("metrics prism", CLI_OK, "# TYPE x gauge\nx 1\n", "");
+	clirun_check("prism undrain 10.0.0.5:6443", CLI_OK, "10.0.0.5:6443: no longer drained: ", "");
+	clirun_check("prism drain 10.0.0.5:6443 -o json", CLI_OK,
+	             "{\"upstream\":\"10.0.0.5:6443\",\"connections\":4}\n", "");
+	clirun_check("prism undrain 10.0.0.5:6443 -o json", CLI_OK,
+	             "{\"upstream\":\"10.0.0.5:6443\",\"connections\":4}\n", "");
+	clirun_check("prism drain 10.0.0.6:6443", CLI_FAILED, "", "fairlead: no upstream\n");
+	clirun_check("metrics prism", CLI_OK, "# TYPE x gauge\nx 1\n", "");
 }
 
 static void test_usage(void)
@@ -263,12 +207,14 @@ static void test_usage(void)
 	     "fairlead: too few arguments for 'vip move'\nUsage: fairlead vip move ADDRESS"},
 	    {"vip move a b", "fairlead: a node stands behind 'to': fairlead vip move a to b\n"},
 	    {"vip move a too b", "fairlead: a node stands behind 'to': fairlead vip move a to b\n"},
-	    {"vip hold --watch", "fairlead: --watch is for 'vip status' and 'prism status'\n"},
+	    {"vip hold --watch",
+	     "fairlead: 'vip hold' has no option --watch\nUsage: fairlead vip hold\n"},
 	    {"prism status x", "fairlead: too many arguments for 'prism status'\n"},
 	    {"prism drain", "fairlead: too few arguments for 'prism drain'\n"},
 	    {"prism drian x",
 	     "fairlead: unknown command 'prism drian x': did you mean 'fairlead prism drain'?\n"},
-	    {"prism drain x -w", "fairlead: --watch is for 'vip status' and 'prism status'\n"},
+	    {"prism drain x -w", "fairlead: 'prism drain' has no option --watch\nUsage: "
+	                         "fairlead prism drain UPSTREAM\n"},
 	    {"-o jsn vip status", "fairlead: no output format 'jsn': did you mean 'json'?\n"},
 	    {"-o yaml vip status", "fairlead: no output format 'yaml': there are 'table' and 'json'\n"},
 	    {"metrics vip", "fairlead: no daemon 'vip': did you mean 'vipd'?\n"},
@@ -277,42 +223,43 @@ static void test_usage(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		check_run(cases[i].line, CLI_USAGE, "", cases[i].err);
+		clirun_check(cases[i].line, CLI_USAGE, "", cases[i].err);
 	}
 }
 
 static void test_help(void)
 {
-	check_run("--help", CLI_OK, "Usage: fairlead [OPTION]... COMMAND\n", "");
-	check_run("vip -h", CLI_OK, "Commands:\n  vip status [-w] [ADDRESS]   Who owns", "");
-	check_run("vip move --help", CLI_OK, "Usage: fairlead vip move ADDRESS [to NODE]\nHand ", "");
-	check_run("vip move a b c d --help", CLI_OK, "Usage: fairlead vip move", "");
-	check_run("--version", CLI_OK, "fairlead " FAIRLEAD_VERSION "\n", "");
+	clirun_check("--help", CLI_OK, "Usage: fairlead [OPTION]... COMMAND\n", "");
+	clirun_check("vip -h", CLI_OK, "Commands:\n  vip status [-w] [ADDRESS]   Who owns", "");
+	clirun_check("vip move --help", CLI_OK, "Usage: fairlead vip move ADDRESS [to NODE]\nHand ",
+	             "");
+	clirun_check("vip move a b c d --help", CLI_OK, "Usage: fairlead vip move", "");
+	clirun_check("--version", CLI_OK, "fairlead " FAIRLEAD_VERSION "\n", "");
 }
 
 static void test_not_reachable(void)
 {
-	AUTO(free) char *path = xasprintf("%s/vipd.sock", dir);
+	AUTO(free) char *path = xasprintf("%s/vipd.sock", clirun_dir);
 	AUTO(free)
 	char *sentence = xasprintf("fairlead: vipd does not answer on %s: is it running? "
 	                           "systemctl status fairlead-vipd\n",
 	                           path);
 
 	/* The socket of a server that is gone, then none. */
-	check_run("vip status", CLI_UNREACHABLE, "", sentence);
+	clirun_check("vip status", CLI_UNREACHABLE, "", sentence);
 	(void) unlink(path);
-	check_run("vip hold", CLI_UNREACHABLE, "", sentence);
-	check_run("-r /nonexistent prism status", CLI_UNREACHABLE, "",
-	          "fairlead: prism does not answer on /nonexistent/prism.sock: is it running? "
-	          "systemctl status fairlead-prism\n");
-	check_run("-r /nonexistent vip status", CLI_UNREACHABLE, "",
-	          "fairlead: vipd does not answer on /nonexistent/vipd.sock");
+	clirun_check("vip hold", CLI_UNREACHABLE, "", sentence);
+	clirun_check("-r /nonexistent prism status", CLI_UNREACHABLE, "",
+	             "fairlead: prism does not answer on /nonexistent/prism.sock: is it running? "
+	             "systemctl status fairlead-prism\n");
+	clirun_check("-r /nonexistent vip status", CLI_UNREACHABLE, "",
+	             "fairlead: vipd does not answer on /nonexistent/vipd.sock");
 }
 
 /* Until the file of this name has grown by n bytes, for ten seconds at most. */
 static bool grows(const char *name, size_t n)
 {
-	AUTO(free) char *path = xasprintf("%s/%s", dir, name);
+	AUTO(free) char *path = xasprintf("%s/%s", clirun_dir, name);
 	struct stat before = {0}, now = {0};
 
 	(void) stat(path, &before);
@@ -332,7 +279,7 @@ static void test_watch(void)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_program("vip status -w -o json", "watched", "watched-err");
+		clirun_become("vip status -w -o json", "watched", "watched-err");
 	CHECK(grows("watched", 2 * strlen(line)));
 	stop_server(server);
 	CHECK(grows("watched-err", 1));
@@ -341,7 +288,7 @@ static void test_watch(void)
 	CHECK_EQ_INT(waitpid(pid, NULL, WNOHANG), 0);
 	(void) kill(pid, SIGTERM);
 	(void) waitpid(pid, NULL, 0);
-	check_run("vip status -w 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
+	clirun_check("vip status -w 10.0.0.6", CLI_FAILED, "", "fairlead: no VIP '10.0.0.6'\n");
 	stop_server(server);
 }
 
@@ -354,27 +301,25 @@ static void test_denied(void)
 
 	if (geteuid() != 0)
 		return;
-	CHECK_EQ_INT(chmod(dir, 01777), 0);
+	CHECK_EQ_INT(chmod(clirun_dir, 01777), 0);
 	pid = fork();
 	if (pid == 0) {
 		if (setgid(65534) < 0 || setuid(65534) < 0)
 			_exit(99);
-		become_program("vip status", "denied-out", "denied-err");
+		clirun_become("vip status", "denied-out", "denied-err");
 	}
 	(void) waitpid(pid, &status, 0);
 	CHECK_EQ_INT(WEXITSTATUS(status), CLI_DENIED);
-	err = contents("denied-err");
+	err = clirun_contents("denied-err");
 	CHECK(strstr(err, "is not for this user: be root, or join the group") != NULL);
 }
 
 int main(void)
 {
-	AUTO(free) char *clean_up = NULL;
 	pid_t server;
 
-	CHECK(mkdtemp(dir) != NULL);
-	(void) setenv("FAIRLEAD_RUNTIME_DIR", dir, 1);
-	clean_up = xasprintf("rm -rf %s", dir);
+	clirun_begin();
+	(void) setenv("FAIRLEAD_RUNTIME_DIR", clirun_dir, 1);
 	server = start_server();
 
 	test_answers();
@@ -386,6 +331,6 @@ int main(void)
 	test_not_reachable();
 	test_watch();
 
-	CHECK_EQ_INT(system(clean_up), 0);
+	clirun_end();
 	return check_result();
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between lib/bolt and the commands: files, sentences, bytes. */
+#include "cli/etcd_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/table.h"
+
+int etcd_file_explain(const struct etcd_file *file, int r)
+{
+	(void) fputs("fairlead: ", stderr);
+	table_print_safe(stderr, file->path);
+	(void) fprintf(stderr, ": %s\n", file->fault.what);
+	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
+}
+
+int etcd_file_open(struct etcd_file *file, const char *path)
+{
+	int r;
+
+	*file = (struct etcd_file){.path = path};
+	r = snapshot_open(path, &file->fault, &file->snapshot);
+	return r < 0 ? etcd_file_explain(file, r) : CLI_OK;
+}
+
+void etcd_file_fini(struct etcd_file *file)
+{
+	snapshot_close(file->snapshot);
+	file->snapshot = NULL;
+}
+
+void etcd_print_safe(FILE *out, struct bytes text)
+{
+	AUTO(free) char *copy = xcalloc(1, text.len + 1);
+
+	for (size_t i = 0; i < text.len; i++)
+		copy[i] = text.data[i] != '\0' ? (char) text.data[i] : '\1';
+	table_print_safe(out, copy);
+}
+
+char *etcd_base64(struct bytes data)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *text = xcalloc((data.len + 2) / 3 * 4 + 1, 1), *p = text;
+
+	for (size_t i = 0; i < data.len; i += 3) {
+		size_t n = MIN(data.len - i, (size_t) 3);
+		uint32_t bits = (uint32_t) data.data[i] << 16;
+
+		if (n > 1)
+			bits |= (uint32_t) data.data[i + 1] << 8;
+		if (n > 2)
+			bits |= data.data[i + 2];
+		*p++ = digits[bits >> 18];
+		*p++ = digits[bits >> 12 & 63];
+		*p++ = n > 1 ? digits[bits >> 6 & 63] : '=';
+		*p++ = n > 2 ? digits[bits & 63] : '=';
+	}
+	return text;
+}
+
+int etcd_flush(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return CLI_OK;
+	(void) fprintf(stderr, "fairlead: cannot write to standard output: %s\n", strerror(errno));
+	return CLI_FAILED;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `fairlead etcd snapshot`: what the commands print, to the byte, and their exit codes. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "tests/unit/boltkv.h"
+#include "tests/unit/check.h"
+#include "tests/unit/clirun.h"
+
+#define OLD "tests/bolt/etcd-3.4.db"
+#define NEW "tests/bolt/etcd-3.5.db"
+
+/* A file of this name in the test's folder. */
+static void write_file(const char *name, const void *bytes, size_t len)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", clirun_dir, name);
+
+	CHECK_EQ_INT(file_write_atomic(path, bytes, len, 0600, FILE_VOLATILE), 0);
+}
+
+/* Runs "etcd snapshot" with %s of the line replaced by the folder. */
+static void check_line(const char *line, const char *arguments, int want_code, const char *want_out,
+                       const char *want_err)
+{
+	AUTO(free) char *text = xasprintf("etcd snapshot %s %s%s", line, clirun_dir, arguments);
+	AUTO(free)
+	char *err =
+	    want_err[0] == '\0' ? xstrdup("") : xasprintf("fairlead: %s%s", clirun_dir, want_err);
+
+	clirun_check(text, want_code, want_out, err);
+}
+
+static void test_verify(void)
+{
+	clirun_check("etcd snapshot verify " OLD, CLI_OK,
+	             "verified  " OLD "\n"
+	             "digest    ok\n"
+	             "tree      10 pages, 2 of them free\n"
+	             "keys      31 alive\n"
+	             "revision  39, compacted at 35\n"
+	             "HashKV    4013837261 at revision 39, compacted at 35\n"
+	             "status    c1328c3a, 39, 46, 41 kB\n"
+	             "cluster   etcd 3.4.0; members 8e9e05c52164694d n1\n",
+	             "");
+	clirun_check("etcd snapshot verify --no-digest " OLD, CLI_OK,
+	             "verified  " OLD "\ndigest    not checked\n", "");
+	clirun_check("-o json etcd snapshot verify " NEW, CLI_OK,
+	             "{\"file\":\"" NEW "\",\"verified\":true,\"digest\":\"ok\",\"hash\":2686299296,"
+	             "\"revision\":39,\"totalKey\":48,\"totalSize\":40960,\"version\":\"\","
+	             "\"live_keys\":31,\"current_revision\":39,\"compact_revision\":35,"
+	             "\"finished_compact_revision\":35,\"hashkv\":4066523744,\"pages\":10,"
+	             "\"free_pages\":2,\"consistent_index\":47,\"term\":2,"
+	             "\"cluster_version\":\"3.5.0\",\"members\":[{\"id\":\"8e9e05c52164694d\","
+	             "\"name\":\"n1\",\"peer_urls\":[\"http://localhost:2380\"],\"client_urls\":[],"
+	             "\"learner\":false}],\"alarms\":[],\"leases\":1,\"auth_enabled\":false,"
+	             "\"users\":1,\"roles\":1}\n",
+	             "");
+	clirun_check("etcd snapshot verify /nonexistent", CLI_FAILED, "",
+	             "fairlead: /nonexistent: cannot open it: No such file or directory\n");
+}
+
+static void test_damaged(void)
+{
+	AUTO(free) char *bytes = NULL;
+	size_t len;
+
+	CHECK_EQ_INT(file_read(OLD, 65536, &bytes, &len), 0);
+	write_file("no-digest.db", bytes, len - 32);
+	check_line(
+	    "verify", "/no-digest.db", CLI_FAILED, "",
+	    "/no-digest.db: it does not end with a digest: it was cut off, or is no snapshot but "
+	    "a database from a data directory (then: --no-digest)\n");
+	check_line("verify --no-digest", "/no-digest.db", CLI_OK, "verified  /tmp/fairlead-cli-", "");
+
+	/* In a value, also where remains of it stand in a free page: only the digest can tell. */
+	for (size_t i = 0; i + 8 < len; i++) {
+		if (memcmp(bytes + i, "value 12", 8) == 0)
+			bytes[i] ^= 1;
+	}
+	write_file("bad.db", bytes, len);
+	check_line("verify", "/bad.db", CLI_FAILED, "",
+	           "/bad.db: the digest at its end is not that of what is before it\n");
+	check_line("-o json verify", "/bad.db", CLI_FAILED, "{\"file\":\"/tmp/fairlead-cli-",
+	           "/bad.db: the digest at its end is not ");
+	check_line("verify --no-digest", "/bad.db", CLI_OK, "verified ", "");
+
+	/* In the header of page 9. */
+	bytes[9 * 4096] ^= 4;
+	write_file("bad.db", bytes, len);
+	check_line("status", "/bad.db", CLI_FAILED, "",
+	           "/bad.db: page 9: it says that it is page 13\n");
+	check_line("verify --no-digest", "/bad.db", CLI_FAILED, "",
+	           "/bad.db: page 9: it says that it is page 13\n");
+
+	write_file("short.db", bytes, len / 2);
+	check_line("verify", "/short.db", CLI_FAILED, "",
+	           "/short.db: the file is cut off: it has 20496 bytes, and 10 pages of 4096 bytes\n");
+	write_file("empty.db", bytes, 0);
+	check_line("verify", "/empty.db", CLI_FAILED, "",
+	           "/empty.db: page 0: no good meta page: the file ends before it\n");
+}
+
+static void test_status(void)
+{
+	clirun_check("etcd snapshot status " OLD, CLI_OK, "c1328c3a, 39, 46, 41 kB\n", "");
+	clirun_check("etcd snapshot status -o json " NEW, CLI_OK,
+	             "{\"hash\":2686299296,\"revision\":39,\"totalKey\":48,\"totalSize\":40960,"
+	             "\"version\":\"\",\"live_keys\":31,",
+	             "");
+}
+
+/* Keys of any bytes, several revisions, a compaction at 3. */
+static void write_history(void)
+{
+	const struct boltkv kvs[] = {
+	    boltkv_put(2, 0, "a", 2, 1, "one"),   boltkv_put(3, 0, "b", 3, 1, "two\n\x1b[2J"),
+	    boltkv_put(4, 0, "a", 2, 2, "three"), boltkv_delete(5, 0, "b"),
+	    boltkv_put(6, 0, "ab", 6, 1, ""),     boltkv_bump(9),
+	};
+	struct boltfile f = boltkv_file(kvs, ARRAY_SIZE(kvs), 3, 3, 2);
+
+	write_file("history.db", f.bytes, f.n_pages * f.page_bytes);
+	boltfile_free(&f);
+}
+
+static void test_get(void)
+{
+	write_history();
+	check_line("get a", "/history.db", CLI_OK, "a\nthree\n", "");
+	check_line("get a --revision 3", "/history.db", CLI_OK, "a\none\n", "");
+	check_line("get b --revision 4", "/history.db", CLI_OK, "b\ntwo\n\x1b[2J\n", "");
+	check_line("get --prefix a", "/history.db", CLI_OK, "a\nthree\nab\n\n", "");
+	check_line("get --prefix a --revision=5", "/history.db", CLI_OK, "a\nthree\n", "");
+	check_line("get --prefix \"\" --revision=4", "/history.db", CLI_OK,
+	           "a\nthree\nb\ntwo\n\x1b[2J\n", "");
+	check_line("get -o json a", "/history.db", CLI_OK,
+	           "{\"key\":\"YQ==\",\"create_revision\":2,\"mod_revision\":4,\"version\":2,"
+	           "\"value\":\"dGhyZWU=\"}\n",
+	           "");
+	check_line("get --revision 10 a", "/history.db", CLI_FAILED, "",
+	           "/history.db: revision 10 is not in it: it ends with 9\n");
+	check_line("get --revision 2 a", "/history.db", CLI_FAILED, "",
+	           "/history.db: revision 2 was compacted: it begins with 3\n");
+	clirun_check("etcd snapshot get b " OLD, CLI_FAILED, "",
+	             "fairlead: no key 'b' in " OLD " at revision 39\n");
+	clirun_check("etcd snapshot get --prefix b " OLD, CLI_FAILED, "",
+	             "fairlead: no key that begins with 'b' in " OLD " at revision 39\n");
+	clirun_check("etcd snapshot get /registry/leases/node-1 -o json " NEW, CLI_OK,
+	             "{\"key\":\"L3JlZ2lzdHJ5L2xlYXNlcy9ub2RlLTE=\",\"create_revision\":32,"
+	             "\"mod_revision\":32,\"version\":1,\"value\":\"YWxpdmU=\",\"lease\":",
+	             "");
+}
+
+static void test_diff(void)
+{
+	const struct boltkv kvs[] = {
+	    boltkv_put(2, 0, "a", 2, 1, "one"),
+	    boltkv_put(4, 0, "a", 2, 2, "four"),
+	    boltkv_put(6, 0, "ab", 6, 1, ""),
+	    boltkv_put(7, 0, "c\x1b\n", 7, 1, ""),
+	};
+	struct boltfile f = boltkv_file(kvs, ARRAY_SIZE(kvs), -1, -1, 2);
+	AUTO(free) char *line = NULL;
+
+	write_file("other.db", f.bytes, f.n_pages * f.page_bytes);
+	boltfile_free(&f);
+	line = xasprintf("diff %s/history.db", clirun_dir);
+	check_line(line, "/history.db", CLI_OK,
+	           "0 added, 0 removed, 0 changed, 2 the same; revision 9 -> 9\n", "");
+	check_line(line, "/other.db", CLI_FAILED,
+	           "~ a (at revision 4 in both)\n+ c??\n"
+	           "1 added, 0 removed, 1 changed, 1 the same; revision 9 -> 7\n",
+	           "");
+	free(line);
+	line = xasprintf("diff -o json %s/other.db", clirun_dir);
+	check_line(
+	    line, "/history.db", CLI_FAILED,
+	    "{\"change\":\"changed\",\"key\":\"YQ==\",\"from_revision\":4,\"to_revision\":4}\n"
+	    "{\"change\":\"removed\",\"key\":\"YxsK\",\"from_revision\":7,\"to_revision\":null}\n",
+	    "");
+	clirun_check("etcd snapshot diff " OLD " /nonexistent", CLI_FAILED, "",
+	             "fairlead: /nonexistent: cannot open it: No such file or directory\n");
+	clirun_check("etcd snapshot diff " OLD " " NEW, CLI_FAILED,
+	             "~ /registry/leases/node-1 (at revision 32 in both)\n"
+	             "0 added, 0 removed, 1 changed, 30 the same; revision 39 -> 39\n",
+	             "");
+}
+
+static void test_usage(void)
+{
+	clirun_check("etcd snapshot verify", CLI_USAGE, "",
+	             "fairlead: too few arguments for 'etcd snapshot verify'\n"
+	             "Usage: fairlead etcd snapshot verify [--no-digest] FILE\n");
+	clirun_check("etcd snapshot get a", CLI_USAGE, "",
+	             "fairlead: too few arguments for 'etcd snapshot get'\n");
+	clirun_check("etcd snapshot status --prefix x", CLI_USAGE, "",
+	             "fairlead: 'etcd snapshot status' has no option --prefix\n"
+	             "Usage: fairlead etcd snapshot status FILE\n");
+	clirun_check("etcd snapshot status --no-digest x", CLI_USAGE, "",
+	             "fairlead: 'etcd snapshot status' has no option --no-digest\n");
+	clirun_check("vip status --revision 5", CLI_USAGE, "",
+	             "fairlead: 'vip status' has no option --revision\n");
+	clirun_check("etcd snapshot get --revision 0 a b", CLI_USAGE, "",
+	             "fairlead: no revision: '0': they are counted from 1\n");
+	clirun_check("etcd snapshot get --revision 5x a b", CLI_USAGE, "",
+	             "fairlead: no revision: '5x': they are counted from 1\n");
+	clirun_check("etcd snapshot get --revision 9223372036854775808 a b", CLI_USAGE, "",
+	             "fairlead: no revision: '9223372036854775808': they are counted from 1\n");
+	clirun_check("etcd snapshto verify x", CLI_USAGE, "",
+	             "fairlead: unknown command 'etcd snapshto verify': did you mean 'fairlead etcd "
+	             "snapshot verify'?\n");
+	clirun_check("etcd --help", CLI_OK,
+	             "Commands:\n"
+	             "  etcd snapshot verify [--no-digest] FILE\n"
+	             "                              Whether a snapshot of etcd is sound",
+	             "");
+}
+
+int main(void)
+{
+	clirun_begin();
+	test_verify();
+	test_damaged();
+	test_status();
+	test_get();
+	test_diff();
+	test_usage();
+	clirun_end();
+	return check_result();
+}
