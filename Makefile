@@ -70,6 +70,7 @@ $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
+$(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
 $(BUILD)/libtraffic.a: $(call objects,$(foreach dir,client server traffic,$(call sources,tests/tools/$(dir))))
@@ -135,6 +136,11 @@ $(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/li
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
+$(BUILD)/tests/unit/test_etcdwatch_%: $(BUILD)/tests/unit/test_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
+                                       $(BUILD)/libetcdtest.a $(BUILD)/libetcd.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
 $(BUILD)/tests/unit/test_bolt_%: $(BUILD)/tests/unit/test_bolt_%.o $(BOLT_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
@@ -155,6 +161,11 @@ unit-tests: $(UNIT_TESTS)
 # --- fuzz targets: tests/fuzz/run builds them with SAN=fuzzer-no-link,... and clang ---------------
 $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libetcd.a \
                        $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
+                                      $(BUILD)/libetcd.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
