@@ -119,7 +119,7 @@ $(PROTO_O): $(PROTO_C)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARNINGS),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-$(call objects,$(call sources,lib/etcd) $(wildcard tests/unit/etcdtest/*.c tests/unit/test_etcd_*.c)): | $(PROTO_H)
+$(call objects,$(call sources,lib/etcd) $(wildcard tests/unit/etcdtest/*.c tests/unit/test_etcd_*.c tests/fuzz/fuzz_etcd_*.c)): | $(PROTO_H)
 
 # --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
@@ -168,6 +168,11 @@ $(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(B
                                       $(BUILD)/libetcd.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
+# The object of protobuf is for comparison.
+$(BUILD)/tests/fuzz/fuzz_etcd_%: $(BUILD)/tests/fuzz/fuzz_etcd_%.o $(BUILD)/libetcd.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lprotobuf-c $(BASE_LIBS)
 
 $(BUILD)/tests/fuzz/fuzz_prism_%: $(BUILD)/tests/fuzz/fuzz_prism_%.o $(BUILD)/libprism.a \
                                   $(BUILD)/libprobe.a $(WEB_LINK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What needs no server: URLs, the ends of prefixes, verdicts, whole revisions. */
+/* What needs no server: URLs, the ends of prefixes, verdicts, whole revisions, blobs. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,6 +10,7 @@
 #include "etcd/assembly.h"
 #include "etcd/keys.h"
 #include "etcd/url.h"
+#include "etcd/snapshot_message.h"
 #include "etcd/verdict.h"
 
 static void test_urls(void)
@@ -258,8 +259,100 @@ static void test_an_event_without_a_key_is_refused(void)
 	assembly_fini(&assembly);
 }
 
+/* What protobuf-c writes is read in place; what it would refuse is refused. */
+static void test_snapshot_messages(void)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		int r;
+		uint64_t remaining;
+		size_t blob_at; /* in bytes */
+		size_t blob_len;
+	} cases[] = {
+#define BYTES(s) (s), sizeof(s) - 1
+	    {BYTES(""), 0, 0, 0, 0},
+	    {BYTES("\x10\x05\x1a\x03"
+	           "abc"),
+	     0, 5, 4, 3},
+	    {BYTES("\x1a\x03"
+	           "abc\x10\x05"),
+	     0, 5, 2, 3},
+	    {BYTES("\x1a\x00"), 0, 0, 2, 0},
+	    /* The last one counts. */
+	    {BYTES("\x10\x05\x1a\x01z\x10\x06\x1a\x02zz"), 0, 6, 9, 2},
+	    /* The header, and fields of a later version, of each kind. */
+	    {BYTES("\x0a\x02\x08\x01\x10\x05\x28\x96\x01\x31"
+	           "12345678\x3a\x02zz\x45"
+	           "1234\x1a\x01"
+	           "a"),
+	     0, 5, 29, 1},
+	    {BYTES("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0, UINT64_MAX, 0, 0},
+	    /* Cut, longer than what is there, longer than anything. */
+	    {BYTES("\x10"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x10\x85"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x1a"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x1a\x03\x61\x62"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x31\x31\x32"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x45\x31\x32"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), -EPROTO, 0, 0, 0},
+	    /* No field, a group, and ours of another kind. */
+	    {BYTES("\x00\x01"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x2b\x2c"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x12\x01\x61"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x18\x01"), -EPROTO, 0, 0, 0},
+	    {BYTES("\x20\x01"), -EPROTO, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* On the heap and no longer than that, so that a look behind the end is seen. */
+		AUTO(free) uint8_t *bytes = xmemdup(cases[i].bytes, cases[i].len);
+		struct snapshot_message m = {.remaining_bytes = 4711};
+		int r = snapshot_message_parse(bytes, cases[i].len, &m);
+
+		if (!CHECK_EQ_INT(r, cases[i].r))
+			(void) fprintf(stderr, "case %zu\n", i);
+		if (r < 0) {
+			CHECK_EQ_INT(m.remaining_bytes, 4711);
+			continue;
+		}
+		CHECK(m.remaining_bytes == cases[i].remaining);
+		if (!CHECK_EQ_INT(m.blob_len, cases[i].blob_len) ||
+		    !CHECK(cases[i].blob_at == 0 || m.blob == bytes + cases[i].blob_at))
+			(void) fprintf(stderr, "case %zu\n", i);
+	}
+}
+
+static void test_snapshot_message_of_protobuf(void)
+{
+	Pb__SnapshotResponse response;
+	Pb__ResponseHeader header = PB__RESPONSE_HEADER__INIT;
+	uint8_t blob[300] = {1, 2, 3};
+	uint8_t packed[512];
+	struct snapshot_message m;
+	size_t len;
+
+	pb__snapshot_response__init(&response);
+	header.cluster_id = UINT64_MAX;
+	response.header = &header;
+	response.remaining_bytes = UINT64_C(1) << 40;
+	response.blob.data = blob;
+	response.blob.len = sizeof(blob);
+	response.version = (char *) (uintptr_t) "3.6.0";
+	len = pb__snapshot_response__pack(&response, packed);
+	CHECK_EQ_INT(snapshot_message_parse(packed, len, &m), 0);
+	CHECK(m.remaining_bytes == UINT64_C(1) << 40);
+	CHECK_EQ_INT(m.blob_len, sizeof(blob));
+	CHECK(memcmp(m.blob, blob, sizeof(blob)) == 0);
+	CHECK_EQ_INT(m.version_len, 5);
+	CHECK(memcmp(m.version, "3.6.0", 5) == 0);
+}
+
 int main(void)
 {
+	test_snapshot_messages();
+	test_snapshot_message_of_protobuf();
 	test_assembly_is_limited();
 	test_an_event_without_a_key_is_refused();
 	test_urls();
