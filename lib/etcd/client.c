@@ -93,6 +93,7 @@ int etcd_new(struct ev_loop *ev, const struct etcd_options *options,
 	etcd->hedge_us = (hedge_ms != 0 ? hedge_ms : HEDGE_DEFAULT_MS) * US_PER_MS;
 	LIST_INIT(&etcd->calls);
 	LIST_INIT(&etcd->watches);
+	LIST_INIT(&etcd->snapshots);
 	gpr_set_log_function(log_from_grpc);
 	/* gRPC starts threads of its own here, and they inherit the mask. */
 	(void) sigfillset(&all);
@@ -112,6 +113,8 @@ void etcd_free(struct etcd *etcd)
 		return;
 	while (!LIST_EMPTY(&etcd->watches))
 		etcd_watch_free(LIST_FIRST(&etcd->watches));
+	while (!LIST_EMPTY(&etcd->snapshots))
+		etcd_snapshot_cancel(LIST_FIRST(&etcd->snapshots));
 	while (!LIST_EMPTY(&etcd->calls))
 		etcd_call_cancel(LIST_FIRST(&etcd->calls));
 	discovery_free(etcd->discovery);

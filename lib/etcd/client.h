@@ -23,4 +23,5 @@ struct etcd {
 	int64_t hedge_us;
 	LIST_HEAD(, etcd_call) calls;
 	LIST_HEAD(, etcd_watch) watches;
+	LIST_HEAD(, etcd_snapshot) snapshots;
 };

@@ -354,6 +354,59 @@ int etcd_endpoint_hashkv(struct etcd *etcd, const char *endpoint, int64_t revisi
                          unsigned timeout_ms, etcd_hashkv_fn fn, void *userdata,
                          struct etcd_call **ret_call);
 
+/* --- snapshots ----------------------------------------------------------------------------------
+ */
+
+struct etcd_snapshot;
+
+struct etcd_blob {
+	const void *data;
+	size_t len;           /* 32 KiB as a rule; never 0 */
+	uint64_t offset;      /* in the database */
+	uint64_t total_bytes; /* of the database, in every blob the same */
+	uint64_t remaining_bytes;
+	bool is_digest;      /* the last: not a part of it, but the SHA-256 of all of it (32 bytes) */
+	const char *version; /* of the server; "": not told (before 3.6) */
+};
+
+struct etcd_snapshot_callbacks {
+	/*
+	 * The next bytes, in order and without a gap. Nothing comes after it until
+	 * etcd_snapshot_next(), which may be called in here, first of all: the member then sends while
+	 * the data, which stays until this returns, is worked on.
+	 */
+	void (*blob)(const struct etcd_blob *blob, void *userdata);
+	/*
+	 * The end: with r 0 everything has come, digest included, and the server has said that it is
+	 * all. That the digest is right is for the caller to find. Or at any moment, perhaps while
+	 * nothing is asked for, as in struct etcd_outcome: -ETIMEDOUT for stall_ms without bytes,
+	 * -EPROTO for a stream that contradicts itself or ends early, -EHOSTUNREACH for one that was
+	 * cut. The outcome has no ids, revision and term: the stream does not tell them. The handle is
+	 * gone.
+	 */
+	void (*done)(const struct etcd_outcome *outcome, void *userdata);
+};
+
+/*
+ * Streams the database of the member behind one endpoint (NULL: one that is connected), as it is at
+ * this moment, over a connection of its own. Works without a quorum, within the limits described
+ * above; a learner gives one too, of whatever age.
+ *
+ * The first blob comes by itself, each further one, and the end, when it is asked for. A caller who
+ * does not ask stops the member's reading, and memory stays bounded; but the member's database
+ * grows while its snapshot is open. There is no deadline but stall_ms (0: 30 s), how long a blob
+ * may be waited for; empty ones do not count. callbacks and userdata are borrowed until the end.
+ */
+int etcd_snapshot_start(struct etcd *etcd, const char *endpoint, unsigned stall_ms,
+                        const struct etcd_snapshot_callbacks *callbacks, void *userdata,
+                        struct etcd_snapshot **ret_snapshot);
+
+/* Asks for the next, or for the end after the digest. Exactly once after each blob. */
+void etcd_snapshot_next(struct etcd_snapshot *snapshot);
+
+/* No callback runs any more. Also inside blob(); NULL is fine. */
+void etcd_snapshot_cancel(struct etcd_snapshot *snapshot);
+
 /* All endpoints in use now, the configured ones first, then discovered ones. Borrowed until the
  * next turn of the loop. */
 size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints);

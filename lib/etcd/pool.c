@@ -251,6 +251,11 @@ struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid
 	return best;
 }
 
+struct channel *pool_new_channel(const struct pool *pool, const struct endpoint *endpoint)
+{
+	return channel_new(&endpoint->url, pool->pem);
+}
+
 void pool_set_primary(struct pool *pool, struct endpoint *endpoint)
 {
 	for (size_t i = 0; i < pool->n_endpoints; i++) {

@@ -47,6 +47,9 @@ struct endpoint *pool_find(const struct pool *pool, const char *text);
  * another. Borrowed. */
 struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid);
 
+/* A channel of the caller's own to the same place, with the certificates of today. */
+struct channel *pool_new_channel(const struct pool *pool, const struct endpoint *endpoint);
+
 /* This one gave an answer that only a member with a quorum can give: it goes first from now on. */
 void pool_set_primary(struct pool *pool, struct endpoint *endpoint);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Three tags a stream: sending, receiving, status. The status may arrive before the last receive
- * has come back empty, so the end is told when both are in. Memory goes when no tag is out any
+ * has come back empty, so a good end is told when both are in. Memory goes when no tag is out any
  * more.
  */
 #include "etcd/stream.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 struct stream {
 	struct queue *queue;
 	struct channel *channel;
+	enum stream_mode mode;
 	grpc_call *call;
 	struct queue_tag send_tag;
 	struct queue_tag receive_tag;
@@ -24,6 +26,8 @@ struct stream {
 	bool sending;
 	bool receiving;
 	bool status_out; /* not known yet */
+	bool empty;      /* a receive has come back without a message */
+	bool delivering; /* a message: the user is being called */
 	grpc_metadata metadata[RPC_METADATA_MAX];
 	size_t n_metadata;
 	grpc_byte_buffer *outgoing;
@@ -38,6 +42,8 @@ struct stream {
 
 static void free_if_idle(struct stream *stream)
 {
+	if (stream->callbacks != NULL || stream->delivering)
+		return;
 	if (stream->sending || stream->receiving || stream->status_out)
 		return;
 	rpc_metadata_release(stream->metadata, stream->n_metadata);
@@ -58,7 +64,8 @@ static void end_if_over(struct stream *stream)
 	grpc_status_code code = stream->code;
 	char text[STATUS_TEXT_MAX];
 
-	if (callbacks == NULL || stream->receiving || stream->status_out) {
+	if (callbacks == NULL || stream->receiving || stream->status_out ||
+	    (code == GRPC_STATUS_OK && !stream->empty)) {
 		free_if_idle(stream);
 		return;
 	}
@@ -91,20 +98,24 @@ static void on_received(struct queue_tag *tag, bool ok)
 	grpc_slice bytes;
 
 	stream->receiving = false;
-	if (!ok || buffer == NULL || stream->callbacks == NULL) {
+	stream->empty = !ok || buffer == NULL;
+	if (stream->empty || stream->callbacks == NULL) {
 		if (buffer != NULL)
 			grpc_byte_buffer_destroy(buffer);
 		end_if_over(stream);
 		return;
 	}
-	/* Before the callback, which may close the stream. */
-	receive(stream, false);
+	if (stream->mode == STREAM_BOTH_WAYS)
+		receive(stream, false);
 	if (rpc_read_buffer(buffer, &bytes)) {
+		stream->delivering = true;
 		stream->callbacks->message(GRPC_SLICE_START_PTR(bytes), GRPC_SLICE_LENGTH(bytes),
 		                           stream->userdata);
+		stream->delivering = false;
 		grpc_slice_unref(bytes);
 	}
 	grpc_byte_buffer_destroy(buffer);
+	end_if_over(stream);
 }
 
 static void on_sent(struct queue_tag *tag, bool ok UNUSED)
@@ -127,7 +138,7 @@ static void on_status(struct queue_tag *tag, bool ok UNUSED)
 
 static void send_message(struct stream *stream, grpc_slice message, bool first)
 {
-	grpc_op ops[2];
+	grpc_op ops[3];
 	size_t n = 0;
 
 	memset(ops, 0, sizeof(ops));
@@ -139,6 +150,8 @@ static void send_message(struct stream *stream, grpc_slice message, bool first)
 	}
 	ops[n].op = GRPC_OP_SEND_MESSAGE;
 	ops[n++].data.send_message.send_message = stream->outgoing;
+	if (stream->mode == STREAM_ON_DEMAND)
+		ops[n++].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
 	stream->sending = true;
 	queue_start(stream->queue, stream->call, ops, n, &stream->send_tag);
 }
@@ -156,14 +169,16 @@ static void await_status(struct stream *stream)
 	queue_start(stream->queue, stream->call, &op, 1, &stream->status_tag);
 }
 
-struct stream *stream_open(struct channel *channel, struct queue *queue, const char *method,
-                           const struct rpc_metadata *metadata, grpc_slice first,
-                           const struct stream_callbacks *callbacks, void *userdata)
+struct stream *stream_open(struct channel *channel, struct queue *queue, enum stream_mode mode,
+                           const char *method, const struct rpc_metadata *metadata,
+                           grpc_slice first, const struct stream_callbacks *callbacks,
+                           void *userdata)
 {
 	struct stream *stream = NEW0(struct stream);
 
 	stream->queue = queue;
 	stream->channel = channel_ref(channel);
+	stream->mode = mode;
 	stream->call = rpc_create_call(channel, queue, method, 0);
 	stream->send_tag.fn = on_sent;
 	stream->receive_tag.fn = on_received;
@@ -178,6 +193,12 @@ struct stream *stream_open(struct channel *channel, struct queue *queue, const c
 	receive(stream, true);
 	await_status(stream);
 	return stream;
+}
+
+void stream_receive(struct stream *stream)
+{
+	assert(stream->mode == STREAM_ON_DEMAND && !stream->receiving && !stream->empty);
+	receive(stream, false);
 }
 
 bool stream_send(struct stream *stream, grpc_slice message)

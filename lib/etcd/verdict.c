@@ -30,6 +30,8 @@ static const struct {
     {"user name not found", VERDICT_FINAL, -EACCES, false},
     /* As 3.4's maintenance service says it, under the code UNKNOWN. */
     {"auth: permission denied", VERDICT_FINAL, -EACCES, false},
+    /* The name in a client's certificate counts as a user's. */
+    {"auth: user not found", VERDICT_FINAL, -EACCES, false},
 };
 
 static struct verdict verdict_of_code(grpc_status_code code, bool sent)

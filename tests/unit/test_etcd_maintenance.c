@@ -159,7 +159,7 @@ static void test_hashkv_deadline(void)
 	a = sync_hashkv(ev, etcd, server_url(servers[0]), 0, 400);
 	CHECK_EQ_INT(a.r, -ETIMEDOUT);
 	CHECK(strstr(a.text, "within 400 ms") != NULL);
-	CHECK(elapsed_ms(&a) >= 399 && elapsed_ms(&a) < 700);
+	CHECK(elapsed_ms(&a) >= 399 && elapsed_ms(&a) < 900);
 	(void) sync_run(ev, 50, NULL, 0);
 	CHECK_EQ_INT(server_cancelled(servers[0]), 1);
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_HASHKV), 2);
@@ -178,7 +178,7 @@ static void test_hashkv_is_asked_once(void)
 	a = sync_hashkv(ev, etcd, server_url(servers[0]), 0, 3000);
 	CHECK_EQ_INT(a.r, -EHOSTUNREACH);
 	CHECK(!a.ambiguous);
-	CHECK(elapsed_ms(&a) < 500);
+	CHECK(elapsed_ms(&a) < 1500);
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_HASHKV), 1);
 	CHECK_EQ_INT(server_calls(servers[1], SERVER_HASHKV), 0);
 	end();

@@ -105,7 +105,7 @@ static void test_fragments(void)
 	server_send_events(servers[0], "P30:a/1=x P31:a/2=y", true);
 	settle_down();
 	CHECK_LOG("P30:a/1=x |");
-	server_end_watch(servers[0], GRPC_STATUS_UNAVAILABLE, "bye");
+	server_end_stream(servers[0], GRPC_STATUS_UNAVAILABLE, "bye");
 	CHECK(sync_run(ev, 1000, &w.n_live, 2));
 	CHECK_LOG("-+");
 	CHECK_EQ_INT(server_watch(servers[0])->start_revision, 30);
@@ -120,7 +120,7 @@ static void test_moves_when_the_stream_ends(void)
 	begin(2);
 	server_send_events(servers[0], "P12:a/1=x", false);
 	settle_down();
-	server_end_watch(servers[0], GRPC_STATUS_UNAVAILABLE, "etcdserver: no leader");
+	server_end_stream(servers[0], GRPC_STATUS_UNAVAILABLE, "etcdserver: no leader");
 	CHECK(sync_run(ev, 500, &w.n_live, 2));
 	CHECK_LOG("+P12:a/1=x |-+");
 	CHECK_EQ_INT(server_watch(servers[1])->n_open, 1);
@@ -237,7 +237,7 @@ static void test_token_runs_out(void)
 	CHECK(sync_run(ev, 500, &w.n_live, 1));
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_AUTHENTICATE), 1);
 	server_set_token(servers[0], "second");
-	server_end_watch(servers[0], GRPC_STATUS_UNAVAILABLE, "bye");
+	server_end_stream(servers[0], GRPC_STATUS_UNAVAILABLE, "bye");
 	CHECK(sync_run(ev, 1500, &w.n_live, 2));
 	CHECK_LOG("+-+");
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_AUTHENTICATE), 2);

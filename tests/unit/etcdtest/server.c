@@ -35,6 +35,7 @@ static const char *const methods[SERVER_METHODS] = {
     [SERVER_ALARM] = "/etcdserverpb.Maintenance/Alarm",
     [SERVER_AUTHENTICATE] = "/etcdserverpb.Auth/Authenticate",
     [SERVER_WATCH] = "/etcdserverpb.Watch/Watch",
+    [SERVER_SNAPSHOT] = "/etcdserverpb.Maintenance/Snapshot",
 };
 
 struct outgoing {
@@ -51,8 +52,8 @@ struct incoming_call {
 	unsigned n_out; /* tags */
 	bool sending;
 	bool ended;
-	bool end_waits; /* until what is being sent has left */
-	int end_code;
+	bool end_waits; /* until what is to be sent has left */
+	grpc_status_code end_code;
 	const char *end_text; /* a constant */
 	bool closed;
 	grpc_call *call;
@@ -88,7 +89,8 @@ struct server {
 	Pb__Member **members;
 	size_t n_members;
 	struct server_watch watch;
-	struct incoming_call *stream; /* the newest watch */
+	struct server_snapshot snapshot;
+	struct incoming_call *stream; /* the newest watch or snapshot */
 	struct queue_tag shutdown_tag;
 	bool stopping;
 	LIST_HEAD(, incoming_call) calls;
@@ -130,18 +132,14 @@ static void start(struct incoming_call *call, const grpc_op *ops, size_t n, stru
 /* --- sending ------------------------------------------------------------------------------------
  */
 
-/* Sends what there is: initial metadata, one message, and the end if code is not negative. */
-static void flush(struct incoming_call *call, int code, const char *text)
+/* Sends what there is: initial metadata, one message, and with the last one the end, if it is time.
+ */
+static void flush(struct incoming_call *call)
 {
 	struct outgoing *o = STAILQ_FIRST(&call->outgoing);
 	grpc_op ops[3];
 	size_t n = 0;
 
-	if (call->sending && code >= 0) {
-		call->end_waits = true;
-		call->end_code = code;
-		call->end_text = text;
-	}
 	if (call->sending || call->ended)
 		return;
 	memset(ops, 0, sizeof(ops));
@@ -156,11 +154,11 @@ static void flush(struct incoming_call *call, int code, const char *text)
 		ops[n].op = GRPC_OP_SEND_MESSAGE;
 		ops[n++].data.send_message.send_message = call->reply;
 	}
-	if (code >= 0) {
+	if (call->end_waits && STAILQ_EMPTY(&call->outgoing)) {
 		call->ended = true;
-		call->status_text = grpc_slice_from_copied_string(text);
+		call->status_text = grpc_slice_from_copied_string(call->end_text);
 		ops[n].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
-		ops[n].data.send_status_from_server.status = (grpc_status_code) code;
+		ops[n].data.send_status_from_server.status = call->end_code;
 		ops[n++].data.send_status_from_server.status_details = &call->status_text;
 	}
 	if (n == 0)
@@ -169,16 +167,19 @@ static void flush(struct incoming_call *call, int code, const char *text)
 	start(call, ops, n, &call->send_tag);
 }
 
-static void on_sent(struct queue_tag *tag, bool ok UNUSED)
+static void on_sent(struct queue_tag *tag, bool ok)
 {
 	struct incoming_call *call = CONTAINER_OF(tag, struct incoming_call, send_tag);
+	bool is_newest = call->server->stream == call;
 
 	call->n_out--;
 	call->sending = false;
 	grpc_byte_buffer_destroy(call->reply);
 	call->reply = NULL;
+	if (ok && call->method == SERVER_SNAPSHOT && is_newest)
+		server_snapshot_sent(call->server, STAILQ_EMPTY(&call->outgoing));
 	if (!STAILQ_EMPTY(&call->outgoing) || call->end_waits)
-		flush(call, call->end_waits ? call->end_code : -1, call->end_text);
+		flush(call);
 	call_free_if_idle(call);
 }
 
@@ -193,13 +194,17 @@ static void push(struct incoming_call *call, grpc_slice bytes)
 void incoming_send(struct incoming_call *call, grpc_slice message)
 {
 	push(call, message);
-	flush(call, -1, "");
+	flush(call);
 }
 
 void incoming_end(struct incoming_call *call, grpc_status_code code, const char *text)
 {
-	if (call != NULL)
-		flush(call, (int) code, text);
+	if (call == NULL)
+		return;
+	call->end_waits = true;
+	call->end_code = code;
+	call->end_text = text;
+	flush(call);
 }
 
 struct incoming_call *server_stream(const struct server *server)
@@ -264,7 +269,7 @@ static void answer(struct incoming_call *call)
 
 	if (rule->code == GRPC_STATUS_OK)
 		push(call, rule->junk ? grpc_slice_from_static_string("\xff\xff\xff") : pack_answer(call));
-	flush(call, (int) rule->code, rule->text != NULL ? rule->text : "");
+	incoming_end(call, rule->code, rule->text != NULL ? rule->text : "");
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -305,14 +310,14 @@ bool incoming_is_authorized(const struct incoming_call *call)
 	       metadata_is(call, "token", call->server->token);
 }
 
-static void handle_unary(struct incoming_call *call)
+static void handle_request(struct incoming_call *call)
 {
 	call->rule = take_rule(call->server, call->method);
 	if (!incoming_is_authorized(call)) {
 		call->rule.code = GRPC_STATUS_UNAUTHENTICATED;
 		call->rule.text = "etcdserver: invalid auth token";
 	}
-	if (call->rule.silent)
+	if (call->rule.silent || (call->method == SERVER_SNAPSHOT && call->rule.code == 0))
 		return;
 	if (call->rule.delay_ms > 0) {
 		ev_timer_set(&call->timer, call->rule.delay_ms / 1000., 0.);
@@ -351,7 +356,7 @@ static void on_received(struct queue_tag *tag, bool ok UNUSED)
 	}
 	if (call->method != SERVER_WATCH) {
 		grpc_byte_buffer_destroy(buffer);
-		handle_unary(call);
+		handle_request(call);
 		return;
 	}
 	(void) rpc_read_buffer(buffer, &bytes);
@@ -366,6 +371,18 @@ static void on_received(struct queue_tag *tag, bool ok UNUSED)
 	}
 }
 
+static void count_stream(struct incoming_call *call, int change)
+{
+	struct server *server = call->server;
+
+	if (call->method == SERVER_WATCH)
+		server->watch.n_open += (unsigned) change;
+	if (call->method == SERVER_SNAPSHOT)
+		server->snapshot.n_open += (unsigned) change;
+	if (change > 0 && (call->method == SERVER_WATCH || call->method == SERVER_SNAPSHOT))
+		server->stream = call;
+}
+
 static void on_closed(struct queue_tag *tag, bool ok UNUSED)
 {
 	struct incoming_call *call = CONTAINER_OF(tag, struct incoming_call, close_tag);
@@ -373,8 +390,7 @@ static void on_closed(struct queue_tag *tag, bool ok UNUSED)
 	call->n_out--;
 	call->closed = true;
 	ev_timer_stop(call->server->ev, &call->timer);
-	if (call->method == SERVER_WATCH)
-		call->server->watch.n_open--;
+	count_stream(call, -1);
 	if (call->cancelled && !call->ended && !call->server->stopping)
 		call->server->n_cancelled++;
 	if (call->server->stream == call)
@@ -404,10 +420,7 @@ static void on_new_call(struct queue_tag *tag, bool ok)
 	}
 	server->n_calls[call->method]++;
 	server->last_has_leader = metadata_is(call, "hasleader", "true");
-	if (call->method == SERVER_WATCH) {
-		server->stream = call;
-		server->watch.n_open++;
-	}
+	count_stream(call, 1);
 	memset(&op, 0, sizeof(op));
 	op.op = GRPC_OP_RECV_CLOSE_ON_SERVER;
 	op.data.recv_close_on_server.cancelled = &call->cancelled;
@@ -497,6 +510,16 @@ void server_free(struct server *server)
 struct server_watch *server_watch(struct server *server)
 {
 	return &server->watch;
+}
+
+struct server_snapshot *server_snapshot(struct server *server)
+{
+	return &server->snapshot;
+}
+
+void server_end_stream(struct server *server, grpc_status_code code, const char *text)
+{
+	incoming_end(server->stream, code, text);
 }
 
 const char *server_url(const struct server *server)

@@ -30,6 +30,7 @@ enum server_method {
 	SERVER_ALARM,
 	SERVER_AUTHENTICATE,
 	SERVER_WATCH,
+	SERVER_SNAPSHOT,
 	SERVER_METHODS,
 };
 
@@ -71,6 +72,9 @@ void server_set_open(struct server *server, enum server_method method);
 /* The list that is given for MemberList. Borrowed. */
 void server_set_members(struct server *server, Pb__Member **members, size_t n);
 
+/* Ends the newest stream, after what was sent before. text is a constant. */
+void server_end_stream(struct server *server, grpc_status_code code, const char *text);
+
 /* --- watches: the newest stream -----------------------------------------------------------------
  */
 
@@ -91,4 +95,21 @@ struct server_watch *server_watch(struct server *server);
 /* Events as text: "P5:key=value D6:key", put into one message. */
 void server_send_events(struct server *server, const char *events, bool fragment);
 void server_send(struct server *server, Pb__WatchResponse *response);
-void server_end_watch(struct server *server, grpc_status_code code, const char *text);
+
+/* --- snapshots: the newest stream ---------------------------------------------------------------
+ *
+ * Silent until told. A rule with a code ends the stream at once.
+ */
+
+struct server_snapshot {
+	bool endless; /* when all has been sent, empty blobs, one after the other */
+	/* Counters. */
+	unsigned n_open;
+	unsigned n_sent;    /* messages that the connection has taken */
+	uint64_t remaining; /* as the last blob said */
+};
+struct server_snapshot *server_snapshot(struct server *server);
+
+void server_send_blob(struct server *server, const void *data, size_t len, uint64_t remaining);
+/* Any bytes as a message. */
+void server_send_bytes(struct server *server, const void *data, size_t len);

@@ -24,6 +24,9 @@ void incoming_send(struct incoming_call *call, grpc_slice message);
 /* After all that. text is a constant. Nothing happens if call is NULL. */
 void incoming_end(struct incoming_call *call, grpc_status_code code, const char *text);
 
+/* A message of a snapshot has left. */
+void server_snapshot_sent(struct server *server, bool was_last);
+
 Pb__ResponseHeader server_header(const struct server *server);
 
 /* A request that came on a watch. */

@@ -55,11 +55,6 @@ void server_send_events(struct server *server, const char *text, bool fragment)
 	server_send(server, &response);
 }
 
-void server_end_watch(struct server *server, grpc_status_code code, const char *text)
-{
-	incoming_end(server_stream(server), code, text);
-}
-
 void server_watch_request(struct server *server, struct incoming_call *call,
                           const Pb__WatchRequest *request)
 {
@@ -83,7 +78,7 @@ void server_watch_request(struct server *server, struct incoming_call *call,
 		if (!watch->mute_create)
 			server_send(server, &response);
 		if (watch->end_at_once)
-			server_end_watch(server, GRPC_STATUS_UNAVAILABLE, "gone");
+			server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "gone");
 		return;
 	}
 	watch->n_progress++;
