@@ -59,7 +59,9 @@ static void rtt_cell(struct table *table, const json_t *upstream)
 {
 	const json_t *ms = json_object_get(upstream, "rtt_ms");
 
-	if (json_is_number(ms))
+	if (json_is_number(ms) && json_number_value(ms) < 1)
+		table_cell(table, "%.0fus", json_number_value(ms) * 1000);
+	else if (json_is_number(ms))
 		table_cell(table, "%.1fms", json_number_value(ms));
 	else
 		table_cell(table, "-");

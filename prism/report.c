@@ -165,9 +165,10 @@ json_t *report_upstream_json(const struct upstream *u, int64_t now_us)
 	                               : jsonval_tenths(now_us - u->leaving_since_us, US_PER_S));
 	(void) json_object_set_new(json, "local", json_boolean(u->local));
 	(void) json_object_set_new(json, "sources", from_json(u->from));
-	(void) json_object_set_new(
-	    json, "rtt_ms",
-	    u->rtt.smoothed_us == 0 ? json_null() : jsonval_tenths(u->rtt.smoothed_us, US_PER_MS));
+	(void) json_object_set_new(json, "rtt_ms",
+	                           u->rtt.smoothed_us == 0
+	                               ? json_null()
+	                               : json_real((double) u->rtt.smoothed_us / (double) US_PER_MS));
 	(void) json_object_set_new(json, "rtt_class", count_json(u->rtt.class));
 	(void) json_object_set_new(json, "connections", count_json(u->connections));
 	put_counts(json, &u->counts);

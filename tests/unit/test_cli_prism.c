@@ -58,7 +58,7 @@ static void test_healthy(void)
 	CHECK_EQ_STR(text,
 	             "listening on 127.0.0.1:7445, [::1]:7445; 42 of 30000 connections; checks on\n"
 	             "UPSTREAM             STATE  SINCE     RTT  CONNS  SOURCES       REASON\n"
-	             "192.168.100.11:6443  ready     3h   0.4ms     30  static,local\n"
+	             "192.168.100.11:6443  ready     3h   400us     30  static,local\n"
 	             "192.168.100.12:6443  alive    59s  10.2ms     12  static        readyz 401\n"
 	             "192.168.100.13:6443  ready     0s       -      0  static        drained\n");
 	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
@@ -77,7 +77,7 @@ static void test_reason(void)
 	             "\"rtt_ms\":null,\"connections\":0}]",
 	             "listening on 127.0.0.1:7445, [::1]:7445; 42 of 30000 connections; checks on\n"
 	             "UPSTREAM             STATE      SINCE    RTT  CONNS  SOURCES  REASON\n"
-	             "192.168.100.12:6443  not_ready     1m  0.4ms     12  static   "
+	             "192.168.100.12:6443  not_ready     1m  400us     12  static   "
 	             "leaving: readyz...\n"
 	             "[fd00::1]:6443       down         25h      -      0  -        "
 	             "connection refused\n"

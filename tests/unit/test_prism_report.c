@@ -138,7 +138,7 @@ static void test_upstream(void)
 	check_json(report_upstream_json(&ready, NOW_US),
 	           "{\"upstream\":\"10.0.0.5:6443\",\"state\":\"ready\",\"reason\":\"readyz 200\","
 	           "\"since_s\":12.3,\"usable\":true,\"drained\":false,\"leaving_s\":null,"
-	           "\"local\":true,\"sources\":[\"static\",\"local\",\"slices\"],\"rtt_ms\":0.8,"
+	           "\"local\":true,\"sources\":[\"static\",\"local\",\"slices\"],\"rtt_ms\":0.84,"
 	           "\"rtt_class\":0,\"connections\":4,\"connects\":10,\"connect_failures\":1,"
 	           "\"hedges\":2,\"retries\":3,\"replays\":4,\"closed_leaving\":5,\"probes\":600,"
 	           "\"probe_failures\":7}");
