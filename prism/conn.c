@@ -5,6 +5,7 @@
  */
 #include "prism/conn.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,10 +13,17 @@
 #include <unistd.h>
 
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "prism/dial.h"
+
+/* What the upstream has not answered for so long may be stuck. */
+#define STUCK_US (2 * US_PER_S)
+/* So many probes of a closed window unanswered, and it is not waited for any more. */
+#define PROBES_MAX 3
 
 /* --- the end ------------------------------------------------------------------------------------
  */
@@ -91,13 +99,30 @@ static void conclude(struct conn *c, size_t up, size_t down)
 		conn_end(c, in_order ? CONN_END_DONE : CONN_END_RESET);
 		return;
 	}
-	if (up + down > 0)
+	if (up + down > 0) {
+		c->asks = down == 0;
 		conn_host_moved(c);
+	}
 	watch_both(c);
 }
 
-/* A source in bulk has more by the time its sink takes some; else its own readiness tells. A side
- * that broke takes nothing any more, but what it said before goes on to the other. */
+/* What became of one direction tells of the other. */
+static void regard(struct conn *c, enum flow_break broke, struct flow *opposite)
+{
+	switch (broke) {
+	case FLOW_FINE:
+		break;
+	case FLOW_SINK_BROKE:
+		opposite->cut = true;
+		break;
+	case FLOW_SOURCE_BROKE:
+	case FLOW_NO_MEMORY:
+		flow_break(opposite, &c->host->room);
+		break;
+	}
+}
+
+/* A source in bulk has more by the time its sink takes some; else its own readiness tells. */
 static void relay(struct conn *c, int client, int server)
 {
 	struct flow_room *room = &c->host->room;
@@ -105,10 +130,12 @@ static void relay(struct conn *c, int client, int server)
 	bool down_is_ready = (server & EV_READ) != 0 || (c->down.bulk && (client & EV_WRITE) != 0);
 	size_t up = 0, down = 0;
 
-	if (flow_move(&c->up, room, c->client.fd, c->server.fd, up_is_ready, &up) < 0)
-		flow_break(&c->down, room);
-	if (flow_move(&c->down, room, c->server.fd, c->client.fd, down_is_ready, &down) < 0)
-		flow_break(&c->up, room);
+	enum flow_break broke;
+
+	broke = flow_move(&c->up, room, c->client.fd, c->server.fd, up_is_ready, &up);
+	regard(c, broke, &c->down);
+	broke = flow_move(&c->down, room, c->server.fd, c->client.fd, down_is_ready, &down);
+	regard(c, broke, &c->up);
 	conclude(c, up, down);
 }
 
@@ -144,21 +171,17 @@ static void begin_relaying(struct conn *c, const struct opening_result *o)
 {
 	struct flow_room *room = &c->host->room;
 	size_t up = 0, down = 0;
-	int r = 0;
 
 	c->upstream = o->upstream;
 	ev_io_set(&c->server, o->fd, 0);
 	if (o->rest_len > 0)
-		r = flow_push(&c->up, room, o->fd, o->rest, o->rest_len, &up);
-	if (r == 0 && o->client_ended)
+		regard(c, flow_push(&c->up, room, o->fd, o->rest, o->rest_len, &up), &c->down);
+	if (o->client_ended)
 		flow_end(&c->up, o->fd);
-	if (r == 0 && o->answer_len > 0)
-		r = flow_push(&c->down, room, c->client.fd, o->answer, o->answer_len, &down);
+	if (o->answer_len > 0 && c->down.state == FLOW_OPEN)
+		regard(c, flow_push(&c->down, room, c->client.fd, o->answer, o->answer_len, &down), &c->up);
 	opening_free(TAKE_PTR(c->opening));
-	if (r < 0)
-		conn_end(c, CONN_END_RESET);
-	else
-		conclude(c, o->sent + up, down);
+	conclude(c, o->sent + up, down);
 }
 
 static void opened_cb(const struct opening_result *result, void *userdata)
@@ -200,6 +223,7 @@ static enum flow_state state_of(const struct handover_flow *from)
 static bool adopt_flow(struct flow *flow, struct flow_room *room, struct handover_flow *from)
 {
 	flow->state = (uint8_t) state_of(from);
+	flow->cut = from->broken;
 	if (from->held_len > 0 && flow_hold(flow, room, from->held, from->held_len) < 0)
 		return false;
 	if (from->pipe_read < 0)
@@ -230,8 +254,49 @@ struct conn *conn_new_relaying(struct conn_host *host, struct handover_conn *fro
 	c->born_us = from->born_us;
 	c->moved_us = from->moved_us;
 	c->place = from->place;
+	c->patient = from->patient;
 	watch_both(c);
 	return c;
+}
+
+/* --- patience -----------------------------------------------------------------------------------
+ */
+
+/* There may be bytes for the upstream that it does not take: in a flow, or in the kernel. */
+static bool may_be_stuck(const struct conn *c, int64_t now_us)
+{
+	if (c->opening != NULL || c->up.state == FLOW_BROKEN)
+		return false;
+	return flow_is_pending(&c->up) || (c->asks && now_us - c->moved_us >= STUCK_US);
+}
+
+/* Of a connection that the kernel does not watch: nothing is acknowledged any more. */
+static bool is_gone(const struct tcp_info *info)
+{
+	return info->tcpi_last_ack_recv >= DIAL_USER_TIMEOUT_MS &&
+	       (info->tcpi_probes >= PROBES_MAX || info->tcpi_retransmits > 0);
+}
+
+/*
+ * TCP_USER_TIMEOUT is for peers that are gone. But the kernel also ends a connection whose peer
+ * lives and does not read for so long, or reads too slowly to open its window wide (tcp_probe_timer()
+ * and tcp_ack_probe()): an upload into something slow would be cut, while such a peer is to be
+ * waited for as long as it answers (RFC 9293, 3.8.6.1). Once one was seen to be slow, it is we who
+ * look whether it is there.
+ */
+bool conn_review(struct conn *c, int64_t now_us)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	unsigned never = 0;
+
+	if (!may_be_stuck(c, now_us) ||
+	    getsockopt(c->server.fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return true;
+	if (!c->patient && info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0)
+		c->patient = setsockopt(c->server.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never,
+		                        sizeof(never)) == 0;
+	return !c->patient || !is_gone(&info);
 }
 
 /* --- for the others -----------------------------------------------------------------------------
@@ -256,7 +321,7 @@ static void describe_flow(const struct flow *flow, struct handover_flow *ret)
 	    .pipe_write = -1,
 	    .ended = flow->state != FLOW_OPEN,
 	    .shut = flow_is_over(flow),
-	    .broken = flow->state == FLOW_BREAKING || flow->state == FLOW_BROKEN,
+	    .broken = flow->cut || flow->state == FLOW_BREAKING || flow->state == FLOW_BROKEN,
 	};
 	if (flow->pipe != NULL) {
 		ret->pipe_read = flow->pipe->read_fd;
@@ -280,6 +345,7 @@ void conn_describe(const struct conn *c, struct handover_conn *ret)
 	describe_flow(&c->up, &ret->up);
 	describe_flow(&c->down, &ret->down);
 	if (c->opening == NULL) {
+		ret->patient = c->patient;
 		ret->server_fd = c->server.fd;
 		ret->upstream = c->upstream->endpoint;
 		return;

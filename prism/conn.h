@@ -28,6 +28,8 @@ struct conn {
 	int64_t born_us;
 	int64_t moved_us;
 	uint16_t place;
+	bool asks;    /* what moved last went up */
+	bool patient; /* its upstream is slow: the kernel's limit is off (conn_review()) */
 };
 
 enum conn_end {
@@ -48,6 +50,8 @@ struct conn *conn_new(struct conn_host *host, int fd, const char *first, size_t 
 struct conn *conn_new_relaying(struct conn_host *host, struct handover_conn *from,
                                struct upstream *upstream);
 void conn_end(struct conn *conn, enum conn_end how);
+/* Once a second, for one that stays. False: its upstream is gone. */
+bool conn_review(struct conn *conn, int64_t now_us);
 bool conn_is_dialling(const struct conn *conn);
 bool conn_is_half_closed(const struct conn *conn);
 /* Describes it for the process that follows. */

@@ -125,8 +125,11 @@ static void sweep_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		next = TAILQ_NEXT(c, entry);
 		if (!conn_is_dialling(c))
 			verdict = judge(conns, c, now);
-		if (verdict == DRAIN_KEEP)
+		if (verdict == DRAIN_KEEP) {
+			if (!conn_review(c, now))
+				conn_end(c, CONN_END_RESET);
 			continue;
+		}
 		count_closed(conns, c, verdict);
 		conn_end(c, CONN_END_DONE);
 	}

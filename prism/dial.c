@@ -18,12 +18,11 @@
 #include "base/mono.h"
 
 /*
- * A peer that died without a word: while data waits for an answer the connection ends after
- * USER_TIMEOUT, and when nothing is under way the probes begin after KEEP_IDLE and the next one
- * finds USER_TIMEOUT exceeded, which counts instead of their number (tcp_keepalive_timer() in the
+ * A peer that died without a word: while data waits to be acknowledged the connection ends after
+ * TCP_USER_TIMEOUT, and when nothing is under way the probes begin after KEEP_IDLE and the next one
+ * finds that timeout exceeded, which counts instead of their number (tcp_keepalive_timer() in the
  * kernel): 13 s.
  */
-#define USER_TIMEOUT_MS 10000
 #define KEEP_IDLE_S 10
 #define KEEP_INTERVAL_S 3
 
@@ -142,7 +141,7 @@ static int open_socket(const struct upstream *upstream)
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S);
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, DIAL_USER_TIMEOUT_MS);
 	return fd;
 }
 

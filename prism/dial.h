@@ -18,6 +18,10 @@
 #include "prism/config.h"
 #include "prism/upstream.h"
 
+/* TCP_USER_TIMEOUT of what comes out of a race: a peer that does not acknowledge for so long is
+ * gone. */
+#define DIAL_USER_TIMEOUT_MS 10000
+
 struct dial;
 
 /*

@@ -71,31 +71,31 @@ void flow_break(struct flow *flow, struct flow_room *room)
 }
 
 /* Its own reading half ends as well, so that the other direction finds its end. */
-static void break_sink(struct flow *flow, struct flow_room *room, int to)
+static enum flow_break break_sink(struct flow *flow, struct flow_room *room, int to)
 {
 	(void) shutdown(to, SHUT_RDWR);
 	flow_break(flow, room);
+	return FLOW_SINK_BROKE;
 }
 
-static void flush_held(struct flow *flow, struct flow_room *room, int to, size_t *moved)
+static enum flow_break flush_held(struct flow *flow, struct flow_room *room, int to, size_t *moved)
 {
 	struct held *h = flow->held;
 	ssize_t n;
 
 	n = send(to, h->data + h->offset, h->len - h->offset, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (would_block(n))
-		return;
-	if (n < 0) {
-		break_sink(flow, room, to);
-		return;
-	}
+		return FLOW_FINE;
+	if (n < 0)
+		return break_sink(flow, room, to);
 	h->offset += (size_t) n;
 	*moved += (size_t) n;
 	if (h->offset == h->len)
 		drop_held(flow, room);
+	return FLOW_FINE;
 }
 
-static void flush_pipe(struct flow *flow, struct flow_room *room, int to, size_t *moved)
+static enum flow_break flush_pipe(struct flow *flow, struct flow_room *room, int to, size_t *moved)
 {
 	struct pipe *p = flow->pipe;
 
@@ -103,24 +103,26 @@ static void flush_pipe(struct flow *flow, struct flow_room *room, int to, size_t
 		ssize_t n = splice(p->read_fd, NULL, to, NULL, p->bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 		if (would_block(n))
-			return;
-		if (n <= 0) {
-			break_sink(flow, room, to);
-			return;
-		}
+			return FLOW_FINE;
+		if (n <= 0)
+			return break_sink(flow, room, to);
 		p->bytes -= (size_t) n;
 		*moved += (size_t) n;
 	}
 	pipes_put(room->pipes, p);
 	flow->pipe = NULL;
+	return FLOW_FINE;
 }
 
-static void flush(struct flow *flow, struct flow_room *room, int to, size_t *moved)
+static enum flow_break flush(struct flow *flow, struct flow_room *room, int to, size_t *moved)
 {
+	enum flow_break broke = FLOW_FINE;
+
 	if (flow->held != NULL)
-		flush_held(flow, room, to, moved);
+		broke = flush_held(flow, room, to, moved);
 	if (flow->held == NULL && flow->pipe != NULL)
-		flush_pipe(flow, room, to, moved);
+		broke = flush_pipe(flow, room, to, moved);
+	return broke;
 }
 
 /* --- new bytes ----------------------------------------------------------------------------------
@@ -140,77 +142,76 @@ int flow_hold(struct flow *flow, struct flow_room *room, const char *data, size_
 	return 0;
 }
 
-int flow_push(struct flow *flow, struct flow_room *room, int to, const char *data, size_t len,
-              size_t *moved)
+enum flow_break flow_push(struct flow *flow, struct flow_room *room, int to, const char *data,
+                          size_t len, size_t *moved)
 {
 	ssize_t n;
-	int r;
 
 	n = send(to, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0 && !would_block(n)) {
-		break_sink(flow, room, to);
-		return 0;
-	}
+	if (n < 0 && !would_block(n))
+		return break_sink(flow, room, to);
 	n = MAX(n, 0);
 	*moved += (size_t) n;
-	if ((size_t) n == len)
-		return 0;
-	r = flow_hold(flow, room, data + n, len - (size_t) n);
-	if (r < 0)
-		flow_break(flow, room);
-	return r;
+	if ((size_t) n == len || flow_hold(flow, room, data + n, len - (size_t) n) == 0)
+		return FLOW_FINE;
+	flow_break(flow, room);
+	return FLOW_NO_MEMORY;
 }
 
-static int end_of_source(struct flow *flow, ssize_t n)
+/* n: what a read returned. */
+static enum flow_break end_of_source(struct flow *flow, ssize_t n)
 {
-	int r = n < 0 ? -errno : 0;
+	bool in_order = n == 0 && !flow->cut;
 
-	flow->bulk = false;
-	set_state(flow, r < 0 ? FLOW_BREAKING : FLOW_ENDING);
-	return r;
+	set_state(flow, in_order ? FLOW_ENDING : FLOW_BREAKING);
+	return in_order ? FLOW_FINE : FLOW_SOURCE_BROKE;
 }
 
-/* 1: go on; 0: nothing more for now; -errno. */
-static int move_copy(struct flow *flow, struct flow_room *room, int from, int to, size_t *moved)
+/* *ret_more: there may be more, now. */
+static enum flow_break move_copy(struct flow *flow, struct flow_room *room, int from, int to,
+                                 size_t *moved, bool *ret_more)
 {
 	size_t size = room->held < HELD_PLENTY_BYTES ? FLOW_BUFFER_BYTES : READ_LITTLE_BYTES;
 	ssize_t n;
-	int r;
 
+	*ret_more = false;
 	n = recv(from, room->buffer, size, MSG_DONTWAIT);
 	if (would_block(n))
-		return 0;
+		return FLOW_FINE;
 	if (n <= 0)
 		return end_of_source(flow, n);
 	flow->bulk = n == FLOW_BUFFER_BYTES;
-	r = flow_push(flow, room, to, room->buffer, (size_t) n, moved);
-	return r < 0 ? r : flow->bulk;
+	*ret_more = flow->bulk;
+	return flow_push(flow, room, to, room->buffer, (size_t) n, moved);
 }
 
-static int move_bulk(struct flow *flow, struct flow_room *room, int from, int to, size_t *moved)
+static enum flow_break move_bulk(struct flow *flow, struct flow_room *room, int from, int to,
+                                 size_t *moved, bool *ret_more)
 {
 	struct pipe *p = pipes_get(room->pipes);
 	ssize_t n;
 
 	if (p == NULL)
-		return move_copy(flow, room, from, to, moved);
+		return move_copy(flow, room, from, to, moved, ret_more);
+	*ret_more = false;
 	n = splice(from, NULL, p->write_fd, NULL, SPLICE_BYTES, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	if (n <= 0) {
-		bool nothing = would_block(n);
-		int r = nothing ? 0 : end_of_source(flow, n);
-
-		pipes_put(room->pipes, p);
-		/* Asked for its own sake the source must have something, unless that is what splice(2) does
-		 * not take: an urgent byte. */
-		if (*moved == 0)
-			flow->bulk = false;
-		return r;
+	if (n > 0) {
+		p->bytes = (size_t) n;
+		flow->pipe = p;
+		flow->bulk = n >= BULK_ENDS_BELOW;
+		*ret_more = flow->bulk;
+		return flush_pipe(flow, room, to, moved);
 	}
-	p->bytes = (size_t) n;
-	flow->pipe = p;
-	flow->bulk = n >= BULK_ENDS_BELOW;
-	flush_pipe(flow, room, to, moved);
-	return flow->bulk;
+	if (!would_block(n)) {
+		pipes_put(room->pipes, p);
+		return end_of_source(flow, n);
+	}
+	pipes_put(room->pipes, p);
+	/* Asked for its own sake the source must have something, unless that is what splice(2) does not
+	 * take: an urgent byte. */
+	if (*moved == 0)
+		flow->bulk = false;
+	return FLOW_FINE;
 }
 
 /* --- all of it ----------------------------------------------------------------------------------
@@ -238,18 +239,19 @@ void flow_end(struct flow *flow, int to)
 	conclude(flow, to);
 }
 
-int flow_move(struct flow *flow, struct flow_room *room, int from, int to, bool readable,
-              size_t *ret_moved)
+enum flow_break flow_move(struct flow *flow, struct flow_room *room, int from, int to,
+                          bool readable, size_t *ret_moved)
 {
+	enum flow_break broke = FLOW_FINE;
+	bool more = readable;
 	size_t moved = 0;
-	int r = readable;
 
 	if (flow_is_pending(flow))
-		flush(flow, room, to, &moved);
-	while (r > 0 && flow->state == FLOW_OPEN && !flow_is_pending(flow) && moved < MOVE_MAX_BYTES)
-		r = flow->bulk ? move_bulk(flow, room, from, to, &moved)
-		               : move_copy(flow, room, from, to, &moved);
+		broke = flush(flow, room, to, &moved);
+	while (more && flow->state == FLOW_OPEN && !flow_is_pending(flow) && moved < MOVE_MAX_BYTES)
+		broke = flow->bulk ? move_bulk(flow, room, from, to, &moved, &more)
+		                   : move_copy(flow, room, from, to, &moved, &more);
 	*ret_moved = moved;
 	conclude(flow, to);
-	return MIN(r, 0);
+	return broke;
 }

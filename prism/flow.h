@@ -50,6 +50,14 @@ struct flow {
 	struct held *held; /* NULL: nothing is held */
 	uint8_t state;     /* enum flow_state */
 	bool bulk;         /* the last read filled the buffer: splice */
+	bool cut;          /* the source broke as a sink: its end, when it shows, is none in order */
+};
+
+enum flow_break {
+	FLOW_FINE,
+	FLOW_SOURCE_BROKE, /* it is no sink any more either */
+	FLOW_SINK_BROKE,   /* what it said before can still be read, and then its end */
+	FLOW_NO_MEMORY,    /* bytes are lost */
 };
 
 /* Gives back what it has; what was under way is lost. */
@@ -71,17 +79,14 @@ static inline bool flow_is_over(const struct flow *flow)
  * to a limit that keeps one connection from starving the others. When the source has ended and all
  * is passed on, the sink's writing half is shut down. *ret_moved: bytes that the sink took.
  *
- * 0; or -errno when the source broke, told once: then it is no sink any more either. A sink that
- * broke is no error, because what it said before can still be read from it, and its end shows
- * there. -ENOMEM: the state is BROKEN, and bytes are lost.
+ * What broke is told once; the state is BREAKING or BROKEN then.
  */
-int flow_move(struct flow *flow, struct flow_room *room, int from, int to, bool readable,
-              size_t *ret_moved);
+enum flow_break flow_move(struct flow *flow, struct flow_room *room, int from, int to,
+                          bool readable, size_t *ret_moved);
 
-/* Passes on what was read elsewhere, when nothing is pending. 0, or -ENOMEM as above. *moved grows.
- */
-int flow_push(struct flow *flow, struct flow_room *room, int to, const char *data, size_t len,
-              size_t *moved);
+/* Passes on what was read elsewhere, when nothing is pending. *moved grows. */
+enum flow_break flow_push(struct flow *flow, struct flow_room *room, int to, const char *data,
+                          size_t len, size_t *moved);
 
 /* Nothing more can pass: what is under way is lost. */
 void flow_break(struct flow *flow, struct flow_room *room);

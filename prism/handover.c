@@ -130,6 +130,8 @@ void handover_write_conn(struct handover_writer *w, const struct handover_conn *
 	if (c->server_fd != FD_NONE)
 		(void) fprintf(w->file, " server=%d at=%s", name_fd(w, c->server_fd),
 		               endpoint_format(&c->upstream, text));
+	if (c->patient)
+		(void) fputs(" patient=1", w->file);
 	write_flow(w, "up", &c->up);
 	write_flow(w, "down", &c->down);
 	(void) fputc('\n', w->file);
@@ -371,6 +373,7 @@ static int read_conn(struct line *l, const struct handover_reader_ops *ops, void
 	c.born_us = number(l, "", "born", 0);
 	c.moved_us = number(l, "", "moved", 0);
 	c.place = (uint16_t) number(l, "", "place", 0);
+	c.patient = number(l, "", "patient", 0) != 0;
 	whole = read_flow(l, "up_", &c.up) && read_flow(l, "down_", &c.down);
 	if (!whole || c.client_fd == FD_NONE ||
 	    (c.server_fd != FD_NONE && (at == NULL || endpoint_parse(at, 0, &c.upstream) < 0)))

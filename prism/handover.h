@@ -35,7 +35,7 @@ struct handover_flow {
 	size_t held_len;
 	bool ended;  /* the source has ended, or broke */
 	bool shut;   /* and all is passed on */
-	bool broken; /* not in order */
+	bool broken; /* its end was not in order, or will not be */
 };
 
 struct handover_conn {
@@ -45,6 +45,7 @@ struct handover_conn {
 	int64_t born_us;
 	int64_t moved_us; /* when a byte went either way */
 	uint16_t place;
+	bool patient;
 	struct handover_flow up, down;
 };
 

@@ -58,7 +58,7 @@ static void arrive(struct bench *b, uint64_t total, size_t unread)
 	CHECK_EQ_INT(sockets_unread(b->from), unread);
 }
 
-static int move(struct bench *b, size_t *ret_moved)
+static enum flow_break move(struct bench *b, size_t *ret_moved)
 {
 	return flow_move(&b->flow, &b->room, b->from, b->to, true, ret_moved);
 }
@@ -75,7 +75,7 @@ static enum stream_end run(struct bench *b, uint64_t total, size_t step)
 			break;
 		if (b->written == total)
 			(void) shutdown(b->writer, SHUT_WR);
-		CHECK_EQ_INT(move(b, &moved), 0);
+		CHECK_EQ_INT(move(b, &moved), FLOW_FINE);
 		end = stream_read(b->reader, &b->read, step);
 	}
 	return end;
@@ -91,19 +91,19 @@ static void test_small_data_passes_at_once(void)
 
 	CHECK(stream_write(b.writer, &b.written, 100));
 	CHECK(sockets_wait(b.from, POLLIN));
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK_EQ_INT(moved, 100);
 	CHECK(!flow_is_pending(&b.flow));
 	CHECK_EQ_INT(pipes_count(b.room.pipes), 0);
 	CHECK_EQ_INT(stream_read(b.reader, &b.read, 1000), STREAM_GOES_ON);
 	CHECK_EQ_INT(b.read, 100);
 	/* Nothing there: nothing happens. */
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK_EQ_INT(moved, 0);
 	CHECK_EQ_INT(b.flow.state, FLOW_OPEN);
 	/* Not even when it was bulk: then it is that no more. */
 	b.flow.bulk = true;
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK_EQ_INT(moved, 0);
 	CHECK(!b.flow.bulk);
 	CHECK_EQ_INT(b.flow.state, FLOW_OPEN);
@@ -116,7 +116,7 @@ static void test_what_is_not_taken_is_held(void)
 	size_t moved, taken = 0;
 
 	arrive(&b, 50000, 50000);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	taken += moved;
 	CHECK(b.flow.held != NULL && b.flow.pipe == NULL);
 	CHECK(moved < 50000);
@@ -124,13 +124,13 @@ static void test_what_is_not_taken_is_held(void)
 
 	/* Meanwhile nothing more is read. */
 	arrive(&b, 50010, 10);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	taken += moved;
 	CHECK_EQ_INT(sockets_unread(b.from), 10);
 
 	for (int i = 0; i < 10000 && b.read < 50010; i++) {
 		CHECK_EQ_INT(stream_read(b.reader, &b.read, 700), STREAM_GOES_ON);
-		CHECK_EQ_INT(move(&b, &moved), 0);
+		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 		taken += moved;
 	}
 	CHECK_EQ_INT(b.read, 50010);
@@ -146,7 +146,7 @@ static void test_plenty_of_held_bytes_means_small_reads(void)
 
 	arrive(&b, 50000, 50000);
 	b.room.held = 64 * 1024 * 1024;
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK_EQ_INT(moved, 4096);
 	b.room.held = 0;
 	bench_end(&b);
@@ -200,7 +200,7 @@ static void test_one_call_has_a_limit(void)
 	sockets_set(b.to, SOL_SOCKET, SO_SNDBUFFORCE, big);
 	sockets_set(b.reader, SOL_SOCKET, SO_RCVBUFFORCE, big);
 	arrive(&b, 4 << 20, 4 << 20);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK(moved >= 1 << 20);
 	CHECK(moved < (1 << 20) + (512 << 10));
 	bench_end(&b);
@@ -214,7 +214,7 @@ static void test_a_pipe_with_a_rest_is_never_pooled(void)
 
 	for (int i = 0; i < 1000 && b.flow.pipe == NULL; i++) {
 		CHECK(stream_write(b.writer, &b.written, 8 << 20));
-		CHECK_EQ_INT(move(&b, &moved), 0);
+		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 		if (b.flow.held != NULL)
 			CHECK_EQ_INT(stream_read(b.reader, &b.read, 10000), STREAM_GOES_ON);
 	}
@@ -239,7 +239,7 @@ static void test_an_urgent_byte_stops_nothing(void)
 	CHECK(stream_write(b.writer, &b.written, 102000));
 	for (int i = 0; i < 1000 && all < 102000; i++) {
 		CHECK(sockets_wait(b.from, POLLIN));
-		CHECK_EQ_INT(move(&b, &moved), 0);
+		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 		all += moved;
 	}
 	CHECK_EQ_INT(stream_read(b.reader, &b.read, 200000), STREAM_GOES_ON);
@@ -257,13 +257,13 @@ static void test_the_end_comes_behind_the_last_byte(void)
 
 	arrive(&b, 40000, 40000);
 	(void) shutdown(b.writer, SHUT_WR);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK(flow_is_pending(&b.flow));
 	CHECK(!flow_is_over(&b.flow));
 	CHECK_EQ_INT(run(&b, 40000, 900), STREAM_ENDED);
 	CHECK_EQ_INT(b.read, 40000);
 	CHECK_EQ_INT(b.flow.state, FLOW_ENDED);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	bench_end(&b);
 }
 
@@ -275,7 +275,7 @@ static void test_flow_end_waits_for_what_is_pending(void)
 
 	for (uint64_t i = 0; i < 40000; i++)
 		bytes[i] = (char) stream_byte(i);
-	CHECK_EQ_INT(flow_push(&b.flow, &b.room, b.to, bytes, 40000, &moved), 0);
+	CHECK_EQ_INT(flow_push(&b.flow, &b.room, b.to, bytes, 40000, &moved), FLOW_FINE);
 	free(bytes);
 	CHECK(b.flow.held != NULL);
 	flow_end(&b.flow, b.to);
@@ -283,7 +283,7 @@ static void test_flow_end_waits_for_what_is_pending(void)
 	flow_end(&b.flow, b.to);
 	while (!flow_is_over(&b.flow)) {
 		CHECK_EQ_INT(stream_read(b.reader, &b.read, 900), STREAM_GOES_ON);
-		CHECK_EQ_INT(move(&b, &moved), 0);
+		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	}
 	CHECK_EQ_INT(b.flow.state, FLOW_ENDED);
 	CHECK(sockets_wait(b.reader, POLLIN));
@@ -310,10 +310,10 @@ static void test_a_source_breaks(void)
 		sockets_reset(b.writer);
 		b.writer = -1;
 		for (int k = 0; k < 100000 && !flow_is_over(&b.flow); k++) {
-			int r = move(&b, &moved);
+			enum flow_break broke = move(&b, &moved);
 
-			CHECK(r == 0 || r == -ECONNRESET);
-			told += r < 0;
+			CHECK(broke == FLOW_FINE || broke == FLOW_SOURCE_BROKE);
+			told += broke != FLOW_FINE;
 			CHECK_EQ_INT(stream_read(b.reader, &b.read, 3000), STREAM_GOES_ON);
 		}
 		CHECK_EQ_INT(told, 1);
@@ -339,7 +339,7 @@ static void test_a_sink_breaks(void)
 
 		for (int k = 0; in_a_pipe[i] && k < 1000 && b.flow.pipe == NULL; k++) {
 			CHECK(stream_write(b.writer, &b.written, 8 << 20));
-			CHECK_EQ_INT(move(&b, &moved), 0);
+			CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 			if (b.flow.held != NULL)
 				CHECK_EQ_INT(stream_read(b.reader, &b.read, 10000), STREAM_GOES_ON);
 		}
@@ -349,16 +349,18 @@ static void test_a_sink_breaks(void)
 		b.reader = -1;
 		CHECK(stream_write(b.writer, &b.written, b.written + 10));
 		CHECK(sockets_wait(b.from, POLLIN));
-		/* The first send finds it. */
-		CHECK_EQ_INT(move(&b, &moved), 0);
+		/* The first send finds it, and says so once. */
+		CHECK_EQ_INT(move(&b, &moved), FLOW_SINK_BROKE);
 		CHECK_EQ_INT(b.flow.state, FLOW_BROKEN);
 		CHECK(!flow_is_pending(&b.flow));
-		CHECK_EQ_INT(move(&b, &moved), 0);
+		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 
-		CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), 0);
+		/* The send has taken the error: what is left of it looks like an end in order. */
+		back.cut = true;
+		CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), FLOW_FINE);
 		CHECK_EQ_INT(moved, 500);
-		(void) flow_move(&back, &b.room, b.to, b.from, true, &moved);
-		CHECK(flow_is_over(&back));
+		CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), FLOW_SOURCE_BROKE);
+		CHECK_EQ_INT(back.state, FLOW_BROKEN);
 		CHECK(sockets_wait(b.writer, POLLIN));
 		CHECK_EQ_INT(stream_read(b.writer, &heard, 500), STREAM_GOES_ON);
 		CHECK_EQ_INT(heard, 500);
@@ -376,9 +378,9 @@ static void test_a_sink_takes_no_more(void)
 
 	(void) shutdown(b.to, SHUT_WR);
 	arrive(&b, 10, 10);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_SINK_BROKE);
 	CHECK_EQ_INT(b.flow.state, FLOW_BROKEN);
-	CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), 0);
+	CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), FLOW_FINE);
 	CHECK_EQ_INT(back.state, FLOW_ENDED);
 	bench_end(&b);
 }
@@ -389,7 +391,7 @@ static void test_break_gives_up_what_is_pending(void)
 	size_t moved;
 
 	arrive(&b, 40000, 40000);
-	CHECK_EQ_INT(move(&b, &moved), 0);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK(flow_is_pending(&b.flow));
 	flow_break(&b.flow, &b.room);
 	CHECK(!flow_is_pending(&b.flow));

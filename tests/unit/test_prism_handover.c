@@ -94,9 +94,10 @@ static void conn_cb(const struct handover_conn *c, void *userdata UNUSED)
 	AUTO(free) char *up = describe_flow(&c->up);
 	AUTO(free) char *down = describe_flow(&c->down);
 	AUTO(free)
-	char *line = xasprintf("conn %d %d %s %lld %lld %u | %s | %s", c->client_fd, c->server_fd,
+	char *line = xasprintf("conn %d %d %s %lld %lld %u%s | %s | %s", c->client_fd, c->server_fd,
 	                       c->server_fd >= 0 ? endpoint_format(&c->upstream, text) : "-",
-	                       (long long) c->born_us, (long long) c->moved_us, c->place, up, down);
+	                       (long long) c->born_us, (long long) c->moved_us, c->place,
+	                       c->patient ? " patient" : "", up, down);
 
 	note(line);
 }
@@ -149,6 +150,7 @@ static void write_everything(struct handover_writer *w)
 	                           .born_us = INT64_MAX / 2,
 	                           .moved_us = 7,
 	                           .place = 65535,
+	                           .patient = true,
 	                           .up = {.pipe_read = 24,
 	                                  .pipe_write = 25,
 	                                  .held = raw,
@@ -212,17 +214,18 @@ static void test_round_trip(void)
 	CHECK(getenv(HANDOVER_ENV) == NULL);
 	for (int fd = 20; fd <= 26; fd++)
 		CHECK_EQ_INT(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	want = xasprintf("config a: b\nc: d\n\n"
-	                 "listener 20 127.0.0.1:7445\n"
-	                 "listener 21 [::1]:7445\n"
-	                 "upstream [fd00::5]:6443 not_ready 12345678901 800 1 1 'readyz 500: "
-	                 "\"etcd\"\nfailed'\n"
-	                 "upstream 10.0.0.5:6443 ready 0 0 0 0 ''\n"
-	                 "conn 22 23 10.0.0.5:6443 %lld 7 65535 | 24,25 held %zu:%u 100 | -1,-1 held "
-	                 "3:%u 111\n"
-	                 "conn 26 -1 - 0 0 0 | -1,-1 held %zu:%u 000 | -1,-1 held 0:0 000\n",
-	                 (long long) (INT64_MAX / 2), RAW_BYTES, sum_of(raw, RAW_BYTES),
-	                 sum_of(raw + 1, 3), RAW_BYTES, sum_of(raw, RAW_BYTES));
+	want = xasprintf(
+	    "config a: b\nc: d\n\n"
+	    "listener 20 127.0.0.1:7445\n"
+	    "listener 21 [::1]:7445\n"
+	    "upstream [fd00::5]:6443 not_ready 12345678901 800 1 1 'readyz 500: "
+	    "\"etcd\"\nfailed'\n"
+	    "upstream 10.0.0.5:6443 ready 0 0 0 0 ''\n"
+	    "conn 22 23 10.0.0.5:6443 %lld 7 65535 patient | 24,25 held %zu:%u 100 | -1,-1 held "
+	    "3:%u 111\n"
+	    "conn 26 -1 - 0 0 0 | -1,-1 held %zu:%u 000 | -1,-1 held 0:0 000\n",
+	    (long long) (INT64_MAX / 2), RAW_BYTES, sum_of(raw, RAW_BYTES), sum_of(raw + 1, 3),
+	    RAW_BYTES, sum_of(raw, RAW_BYTES));
 	handover_read(h, &ops, NULL);
 	CHECK_EQ_STR(seen, want);
 	/* As often as one likes, and only what is asked for. */
