@@ -35,7 +35,9 @@ static NORETURN void usage(int code)
 	    "  kept    --connections N that are kept, a question on each --every MS (0: one in the\n"
 	    "          beginning and one in the end); --opening N of them at the same time (64)\n"
 	    "  flow    --connections N (1), --bytes N each way, plain, against an echo;\n"
-	    "          --ends-first client|server for half-closed connections\n"
+	    "          --ends-first client|server for half-closed connections;\n"
+	    "          --stall MS reads nothing for so long at first; --chunk N sends N bytes at a "
+	    "time\n"
 	    "  stream  writes --bytes N of the known stream --seed N to standard output\n"
 	    "what is asked:\n"
 	    "  --ca FILE --name NAME  TLS, verified; GET --path P (/version), --status N (200),\n"
@@ -125,6 +127,14 @@ static void parse_option(int c, struct options *o)
 		if (!client->client_ends_first && !client->server_ends_first)
 			usage(2);
 		break;
+	case 'a':
+		client->stall_us = (int64_t) parse_count(optarg) * US_PER_MS;
+		break;
+	case 'k':
+		client->chunk = parse_count(optarg);
+		if (client->chunk == 0 || client->chunk > CLIENT_CHUNK_MAX)
+			usage(2);
+		break;
 	case 'd':
 		o->seed = parse_count(optarg);
 		break;
@@ -153,6 +163,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 	    {"ends-first", required_argument, NULL, 'f'},
 	    {"seed", required_argument, NULL, 'd'},
 	    {"count", required_argument, NULL, 'm'},
+	    {"stall", required_argument, NULL, 'a'},
+	    {"chunk", required_argument, NULL, 'k'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -237,6 +249,7 @@ int main(int argc, char **argv)
 	            .question = {.path = "/version", .status = 200},
 	            .connections = 1,
 	            .opening = 64,
+	            .chunk = CLIENT_CHUNK_MAX,
 	            .timeout_us = 5 * US_PER_S,
 	        },
 	};

@@ -13,6 +13,7 @@
 #include "tally.h"
 
 #define CLIENT_TARGETS_MAX 8
+#define CLIENT_CHUNK_MAX 262144
 
 struct client {
 	struct ev_loop *ev;
@@ -30,6 +31,8 @@ struct client {
 	int64_t timeout_us;
 	uint64_t bytes;
 	bool server_ends_first, client_ends_first;
+	int64_t stall_us; /* a flow reads nothing for so long at first */
+	size_t chunk;     /* what a flow sends at a time */
 	struct tally tally;
 	json_t *summary;
 };

@@ -5,12 +5,14 @@
  * ways at once; the connection ends when all has come back, or (client_ends_first) the client ends
  * its side right behind its last byte and must still get all of the echo. Against a server that
  * ends first (server_ends_first): the server sends its stream and its end, and the client sends
- * only then.
+ * only then. A client that stalls sends as much as it can and reads nothing for a while, so that
+ * everything between it and the server runs full.
  */
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
@@ -18,7 +20,8 @@
 #include "client.h"
 #include "tests/tools/traffic/stream.h"
 
-#define CHUNK_BYTES 262144
+/* Of a client that stalls: little is to lie in the kernel. */
+#define STALLED_BUFFER_BYTES 65536
 
 struct flow {
 	struct flows *flows;
@@ -26,7 +29,7 @@ struct flow {
 	struct link *link;
 	uint64_t sent, received;
 	int64_t began_us;
-	bool ended;
+	struct ev_timer stall;
 };
 
 struct flows {
@@ -41,6 +44,7 @@ static void flow_end(struct flow *f, enum outcome outcome, const char *why)
 	struct flows *all = f->flows;
 
 	tally_add(&all->client->tally, outcome, f->id, mono_now_us() - f->began_us, why);
+	ev_timer_stop(all->client->ev, &f->stall);
 	link_free(TAKE_PTR(f->link));
 	if (--all->running == 0)
 		ev_break(all->client->ev, EVBREAK_ALL);
@@ -49,10 +53,10 @@ static void flow_end(struct flow *f, enum outcome outcome, const char *why)
 /* Called when all that was sent before is with the kernel. */
 static void room_cb(void *userdata)
 {
-	static uint8_t chunk[CHUNK_BYTES];
+	static uint8_t chunk[CLIENT_CHUNK_MAX];
 	struct flow *f = userdata;
 	const struct client *client = f->flows->client;
-	size_t len = MIN(client->bytes - f->sent, (uint64_t) CHUNK_BYTES);
+	size_t len = MIN(client->bytes - f->sent, client->chunk);
 
 	if (len > 0) {
 		stream_fill(f->id, f->sent, chunk, len);
@@ -69,10 +73,22 @@ static void room_cb(void *userdata)
 		flow_end(f, OUTCOME_OK, "");
 }
 
+static void stall_cb(struct ev_loop *ev UNUSED, struct ev_timer *w, int revents UNUSED)
+{
+	link_want_data(CONTAINER_OF(w, struct flow, stall)->link, true);
+}
+
 static void opened_cb(void *userdata)
 {
 	struct flow *f = userdata;
 
+	if (f->flows->client->stall_us > 0) {
+		int bytes = STALLED_BUFFER_BYTES;
+
+		(void) setsockopt(link_fd(f->link), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+		link_want_data(f->link, false);
+		ev_timer_start(f->flows->client->ev, &f->stall);
+	}
 	/* One byte, because a balancer may wait for a client to speak first. */
 	if (f->flows->client->server_ends_first) {
 		uint8_t first;
@@ -110,7 +126,6 @@ static void ended_cb(enum link_end end, const char *why, void *userdata)
 	char text[120];
 
 	if (end == LINK_EOF && f->received == client->bytes) {
-		f->ended = true;
 		if (client->server_ends_first)
 			link_want_room(f->link, true);
 		else
@@ -153,6 +168,7 @@ void client_flow(struct client *client)
 		f->flows = &all;
 		f->id = i;
 		f->began_us = mono_now_us();
+		ev_timer_init(&f->stall, stall_cb, mono_to_ev(client->stall_us), 0.);
 		f->link = link_connect(client->ev, client_target(client, i), NULL, NULL, &events, f);
 	}
 	ev_run(client->ev, 0);

@@ -12,8 +12,8 @@
 enum script_mode {
 	SCRIPT_SERVE,  /* HTTP over TLS */
 	SCRIPT_ECHO,   /* send back what comes, end when the client has ended */
-	SCRIPT_SILENT, /* read, and never a byte */
-	SCRIPT_BYTE,   /* the first byte back, then silence */
+	SCRIPT_SILENT, /* read, and never a byte nor an end */
+	SCRIPT_BYTE,   /* the first byte back, then the same */
 	SCRIPT_DRIP,   /* an echo of one byte now and then */
 	SCRIPT_CLOSE,  /* close when the first bytes came */
 	SCRIPT_RESET,  /* the same with a reset */

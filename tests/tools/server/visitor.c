@@ -197,6 +197,10 @@ static void ended_cb(enum link_end end, const char *why UNUSED, void *userdata)
 	struct visitor *v = userdata;
 
 	v->ended = true;
+	/* The silent ones do not even end. */
+	if (end == LINK_EOF && (v->script.mode == SCRIPT_SILENT || v->script.mode == SCRIPT_BYTE) &&
+	    !v->speaks_http)
+		return;
 	/* What is still to be sent goes out first. */
 	if (end == LINK_EOF && (link_has_unsent(v->link) || v->drip_len > 0))
 		return;
