@@ -19,6 +19,15 @@ n1_has() { # none|some
 }
 
 prism_before_servers
+say "connections that are in use stay where they are while n1 is taken out"
+client_start busy kept --connections 12 --every 50 $ASK_VERSION
+fairlead cl prism drain "$N1" >"$T/said"
+for_seconds 3 n1_has some
+fairlead cl prism undrain "$N1" >"$T/said"
+client_stop busy
+expect_all_well busy 200
+expect_equal "connections that were closed" "$(client_figure busy '.closed_idle + .stale')" 0
+
 client_start kept kept --connections 12 --every 1000 $ASK_VERSION
 client_start open open --rate 20 $ASK_VERSION
 expect "n1 has connections" n1_has some
