@@ -19,6 +19,14 @@ n1_comes_first() {
 	n2_before=$(odd_visitors n2 plain)
 }
 
+# A connection that is not a probe's, and of which nothing is known yet.
+quiet_at() { # NODE
+	local come known
+	come=$(grep -c ' come conn=' "$LOG_DIR/odd-$1.log")
+	known=$(grep -c ' open conn=' "$LOG_DIR/odd-$1.log")
+	[[ $come -gt $known ]]
+}
+
 ask() { # OPTION...
 	client_run ask open --rate 10 --count 1 "$@"
 }
@@ -79,6 +87,20 @@ ask --echo 30
 expect_all_well ask 1
 expect_at_least "time that it took, ms" "$(client_figure ask .max_ms)" 1000
 expect_not_replayed
+
+say "n1 dies before a client has said a word"
+odd_control n1 mode=echo
+n1_comes_first
+spawn talker cl bash -c "exec 3<>/dev/tcp/127.0.0.1/7445
+	until [[ -e $T/speak ]]; do sleep 0.02; done
+	echo hello >&3
+	timeout 5 head -n 1 <&3"
+wait_until 5 quiet_at n1
+kill_hard odd-n1
+touch "$T/speak"
+wait_until 5 log_says talker hello
+expect_equal "clients that n2 saw" $(($(odd_visitors n2 plain) - n2_before)) 1
+odd_start n1 --mode silent
 
 say "n1 is silent, and got more than prism holds"
 odd_control n1 mode=silent
