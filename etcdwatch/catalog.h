@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The catalogue: one small JSON file beside each snapshot, with all that is known of it. Local and
+ * remote lists, retention, restore and drills go by these, never by names or times of files.
+ *
+ * Reading is strict, because what is read decides which files are deleted: each field must be there
+ * and within its bounds, and `file` must be the name that the id and the packing make. Fields that
+ * are not known are passed over and lost when the entry is written again. Nothing here does more
+ * than read one file; who writes them is store.c.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define CATALOG_ENTRY_BYTES_MAX (64u << 10)
+#define CATALOG_ID_MAX 200
+#define CATALOG_TEXT_MAX 255 /* bytes of a name or a path */
+#define CATALOG_KEY_MAX 1024 /* bytes of a key in S3 */
+#define CATALOG_EXTRA_MAX 64
+#define CATALOG_COPIES_MAX 16
+#define CATALOG_SHA256_TEXT 65
+#define CATALOG_ERROR_MAX 768
+
+/* A copy somewhere else, read back and found the same. */
+struct catalog_copy {
+	char *target; /* its name in the configuration */
+	char *key;
+	int64_t bytes;
+	char sha256[CATALOG_SHA256_TEXT];
+	int64_t at_s;
+};
+
+/* Texts are owned and never NULL, unless it says so. Times are seconds since 1970-01-01 UTC. */
+struct catalog_entry {
+	char *id;
+	char *job;
+	uint64_t cluster_id;
+	int64_t timeline; /* from 1; goes up when the cluster's revision went back: it was restored */
+	uint64_t member_id;
+	char *member_name;
+	char *server_version;
+	int64_t revision; /* read from the file */
+	int64_t compact_revision;
+	uint32_t hash; /* as `snapshot status` has it; differs between members */
+	uint32_t hashkv;
+	int64_t hashkv_revision;
+	int64_t total_key; /* as etcd 3.4 and 3.5 count: every revision, and more */
+	int64_t live_keys; /* as people do */
+	int64_t db_bytes;
+	char *file; /* beside the entry; no path */
+	int64_t file_bytes;
+	char file_sha256[CATALOG_SHA256_TEXT]; /* in lower case */
+	char db_sha256[CATALOG_SHA256_TEXT];
+	bool zstd; /* else not compressed */
+	bool age;  /* else not encrypted */
+	unsigned recipients;
+	int64_t started_s;
+	int64_t finished_s;
+	int64_t took_ms;
+	bool digest_verified;
+	bool tree_verified;
+	char *hashkv_verified; /* name of the other member that agreed; NULL: none was asked */
+	char **extra;          /* paths of the files that are in it */
+	size_t n_extra;
+	struct catalog_copy *copies;
+	size_t n_copies;
+	char *rejected; /* why it is no snapshot; NULL: it is one */
+};
+
+struct catalog_entry *catalog_entry_new(void); /* texts empty, timeline 1 */
+void catalog_entry_free(struct catalog_entry *entry);
+DEFINE_AUTO(struct catalog_entry, catalog_entry_free);
+
+/* --- names --- */
+
+/* "20261121T203000Z-hourly-cp-1-r8123": what of the member's name cannot stand in the name of a
+ * file becomes '-'. The caller frees it. */
+char *catalog_build_id(int64_t started_s, const char *job, const char *member_name,
+                       int64_t revision);
+bool catalog_id_is_good(const char *id);
+/* "<id>.db[.zst][.age]"; the caller frees it. */
+char *catalog_file_name(const char *id, bool zstd, bool age);
+
+/* --- JSON --- */
+
+/* 0, or -EINVAL, and -EPROTONOSUPPORT for the format of a newer program, with a sentence. */
+int catalog_parse(const char *text, size_t len, struct catalog_entry **ret_entry,
+                  char ret_error[static CATALOG_ERROR_MAX]);
+/* The caller frees the text. */
+char *catalog_print(const struct catalog_entry *entry);
+/* The same from a file, whose path begins the sentence; or -errno of reading it. Blocking. */
+int catalog_read(const char *path, struct catalog_entry **ret_entry,
+                 char ret_error[static CATALOG_ERROR_MAX]);
+
+/* --- entries and each other --- */
+
+/* It counts: digest and tree were verified, and nothing was found against it. */
+bool catalog_is_good(const struct catalog_entry *entry);
+
+/* Same job, cluster and timeline: one can stand for the other. */
+bool catalog_same_line(const struct catalog_entry *a, const struct catalog_entry *b);
+
+/* A total order: lines together, and within a line by age, which is revision, then time, then id.
+ * Clocks of nodes may be wrong; revisions are not. */
+int catalog_compare(const struct catalog_entry *a, const struct catalog_entry *b);
+
+/* The timeline of a snapshot of this cluster and revision, after these: that of the newest, or one
+ * more if the revision went back. */
+int64_t catalog_next_timeline(const struct catalog_entry *const *entries, size_t n,
+                              uint64_t cluster_id, int64_t revision);
+
+const struct catalog_copy *catalog_find_copy(const struct catalog_entry *entry, const char *target);
+/* Copies the texts; replaces what was there of this target. -E2BIG beyond CATALOG_COPIES_MAX. */
+int catalog_set_copy(struct catalog_entry *entry, const struct catalog_copy *copy);
