@@ -279,10 +279,10 @@ static bool is_gone(const struct tcp_info *info)
 
 /*
  * TCP_USER_TIMEOUT is for peers that are gone. But the kernel also ends a connection whose peer
- * lives and does not read for so long, or reads too slowly to open its window wide (tcp_probe_timer()
- * and tcp_ack_probe()): an upload into something slow would be cut, while such a peer is to be
- * waited for as long as it answers (RFC 9293, 3.8.6.1). Once one was seen to be slow, it is we who
- * look whether it is there.
+ * lives and does not read for so long, or reads too slowly to open its window wide
+ * (tcp_probe_timer() and tcp_ack_probe()): an upload into something slow would be cut, while such a
+ * peer is to be waited for as long as it answers (RFC 9293, 3.8.6.1). Once one was seen to be slow,
+ * it is we who look whether it is there.
  */
 bool conn_review(struct conn *c, int64_t now_us)
 {
@@ -294,8 +294,8 @@ bool conn_review(struct conn *c, int64_t now_us)
 	    getsockopt(c->server.fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
 		return true;
 	if (!c->patient && info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0)
-		c->patient = setsockopt(c->server.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never,
-		                        sizeof(never)) == 0;
+		c->patient =
+		    setsockopt(c->server.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof(never)) == 0;
 	return !c->patient || !is_gone(&info);
 }
 
