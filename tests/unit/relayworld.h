@@ -207,6 +207,17 @@ static inline UNUSED bool world_expect(struct world *w, int fd, enum stream_end 
 	return check_str(file, line, "what came", names[got], names[want]);
 }
 
+#define expect_no_spin(w) world_expect_no_spin((w), __FILE__, __LINE__)
+
+/* Where nothing happens the loop sleeps: turn_once() wakes it ten times in this time. */
+static inline UNUSED bool world_expect_no_spin(struct world *w, const char *file, int line)
+{
+	unsigned before = ev_iteration(w->ev);
+
+	turn_for(w->ev, 100 * US_PER_MS);
+	return check_true(file, line, "the loop sleeps", ev_iteration(w->ev) - before < 30);
+}
+
 /* Turns until there are so many. */
 static inline UNUSED void world_expect_connections(struct world *w, unsigned n)
 {

@@ -132,6 +132,7 @@ static void test_half_closed(void)
 		(void) shutdown(first, SHUT_WR);
 		expect_bytes(&w, second, "last words", 10);
 		expect_end(&w, second);
+		expect_no_spin(&w);
 		for (int i = 0; i < 3; i++) {
 			world_say(second, "still here", 10);
 			expect_bytes(&w, first, "still here", 10);
@@ -143,6 +144,34 @@ static void test_half_closed(void)
 		close_all(client, server);
 		world_end(&w);
 	}
+}
+
+/* Neither of them reads, and both have said all that fits. */
+static void test_stuck_both_ways(void)
+{
+	uint64_t up = 0, down = 0, up_read = 0, down_read = 0;
+	struct world w;
+	int client, server;
+
+	relayed(&w, "a", &client, &server);
+	for (int i = 0; i < 30; i++) {
+		CHECK(stream_write(client, &up, 64 << 20));
+		CHECK(stream_write(server, &down, 64 << 20));
+		turn_once(ev);
+	}
+	expect_no_spin(&w);
+	/* It goes on as if nothing had been. */
+	for (int i = 0; i < 500 && (up_read < up || down_read < down); i++) {
+		CHECK_EQ_INT(stream_read(client, &down_read, 1 << 20), STREAM_GOES_ON);
+		CHECK_EQ_INT(stream_read(server, &up_read, 1 << 20), STREAM_GOES_ON);
+		turn_once(ev);
+	}
+	CHECK_EQ_INT(up_read, up);
+	CHECK_EQ_INT(down_read, down);
+	expect_no_spin(&w);
+	close_all(client, server);
+	world_expect_connections(&w, 0);
+	world_end(&w);
 }
 
 /* --- a side breaks -----------------------------------------------------------------------------
@@ -570,8 +599,12 @@ static void test_answers_while_another_is_dialled(void)
 	expect_bytes(&w, first, HELLO, HELLO_BYTES);
 	turn_for(ev, (REPLAY_MS + 30) * US_PER_MS);
 	CHECK_EQ_INT(conns_count(w.conns).dialling, 1);
+	/* What the client says meanwhile waits for whoever answers. */
+	world_say(client, "more", 4);
+	expect_no_spin(&w);
 	world_say(first, "late", 4);
 	expect_bytes(&w, client, "late", 4);
+	expect_bytes(&w, first, "more", 4);
 	CHECK_EQ_INT(conns_count(w.conns).dialling, 0);
 	CHECK_EQ_INT(world_upstream(&w, 1)->connections, 0);
 	close_all(client, first);
@@ -680,6 +713,33 @@ static void test_evidence(void)
 		good = CHECK_EQ_INT(world_upstream(&w, 0)->judge.state, cases[i].want) && good;
 		if (!good)
 			(void) fprintf(stderr, "  case %zu\n", i);
+		world_end(&w);
+	}
+}
+
+/* A server need not answer half a hello, so nobody is asked in its place. What is no TLS at all may
+ * be complete whenever it pauses. */
+static void test_half_a_word(void)
+{
+	static const struct {
+		const char *said;
+		size_t len;
+		bool moves_on;
+	} cases[] = {{HELLO, HELLO_BYTES - 1, false}, {PLAIN, sizeof(PLAIN) - 1, true}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct world w;
+		int client, first, second;
+
+		world_new(&w, ev, "aa");
+		client = world_client(&w);
+		world_say(client, cases[i].said, cases[i].len);
+		first = world_server(&w, 0);
+		second = world_server_within(&w, 1, (REPLAY_MS + 50) * US_PER_MS);
+		CHECK_EQ_INT(second >= 0, cases[i].moves_on);
+		expect_no_spin(&w);
+		close_all(first, second);
+		(void) close(client);
 		world_end(&w);
 	}
 }
@@ -881,6 +941,7 @@ static void test_a_reset_in_each_state(void)
 		if (i == 2) {
 			(void) shutdown(client, SHUT_WR);
 			expect_end(&w, first);
+			expect_no_spin(&w);
 		}
 		if (i == 3)
 			turn_for(ev, (REPLAY_MS + 30) * US_PER_MS);
@@ -940,6 +1001,7 @@ static void run_all(void)
 	test_both_ways();
 	test_bulk_both_ways();
 	test_half_closed();
+	test_stuck_both_ways();
 	test_a_side_resets();
 	test_what_was_said_before_a_reset();
 	test_an_early_answer();
@@ -956,6 +1018,7 @@ static void run_all(void)
 	test_all_are_silent();
 	test_the_silent_one_goes();
 	test_evidence();
+	test_half_a_word();
 	test_a_pause_is_no_silence();
 	test_a_quiet_client();
 	test_closed_before_a_word();
