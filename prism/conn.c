@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "prism/dial.h"
+#include "prism/watch.h"
 
 /* What the upstream has not answered for so long may be stuck. */
 #define STUCK_US (2 * US_PER_S)
@@ -60,19 +61,6 @@ void conn_end(struct conn *c, enum conn_end how)
 /* --- relaying -----------------------------------------------------------------------------------
  */
 
-static void watch(struct conn *c, ev_io *w, int events)
-{
-	struct ev_loop *ev = c->host->ev;
-
-	if (ev_is_active(w) ? (w->events & (EV_READ | EV_WRITE)) == events : events == 0)
-		return;
-	ev_io_stop(ev, w);
-	if (events == 0)
-		return;
-	ev_io_modify(w, events);
-	ev_io_start(ev, w);
-}
-
 static int events_of(const struct flow *from_here, const struct flow *to_here)
 {
 	bool reads = from_here->state == FLOW_OPEN && !flow_is_pending(from_here);
@@ -82,8 +70,13 @@ static int events_of(const struct flow *from_here, const struct flow *to_here)
 
 static void watch_both(struct conn *c)
 {
-	watch(c, &c->client, events_of(&c->up, &c->down));
-	watch(c, &c->server, events_of(&c->down, &c->up));
+	watch_for(c->host->ev, &c->client, events_of(&c->up, &c->down));
+	watch_for(c->host->ev, &c->server, events_of(&c->down, &c->up));
+}
+
+static bool ended_in_order(const struct flow *flow)
+{
+	return flow->state == FLOW_ENDING || flow->state == FLOW_ENDED;
 }
 
 /* After bytes moved. Ends the connection, or waits for more. */
@@ -93,12 +86,13 @@ static void conclude(struct conn *c, size_t up, size_t down)
 
 	counts->bytes_up += up;
 	counts->bytes_down += down;
-	if (flow_is_over(&c->up) && flow_is_over(&c->down)) {
-		bool in_order = c->up.state == FLOW_ENDED && c->down.state == FLOW_ENDED;
-
-		conn_end(c, in_order ? CONN_END_DONE : CONN_END_RESET);
+	if (flow_is_done(&c->up) && flow_is_done(&c->down)) {
+		conn_end(c, ended_in_order(&c->up) && ended_in_order(&c->down) ? CONN_END_DONE
+		                                                               : CONN_END_RESET);
 		return;
 	}
+	flow_finish(&c->up, c->server.fd);
+	flow_finish(&c->down, c->client.fd);
 	if (up + down > 0) {
 		c->asks = down == 0;
 		conn_host_moved(c);
@@ -173,11 +167,12 @@ static void begin_relaying(struct conn *c, const struct opening_result *o)
 	size_t up = 0, down = 0;
 
 	c->upstream = o->upstream;
-	ev_io_set(&c->server, o->fd, 0);
+	watch_again(&c->client, c->client.fd);
+	watch_again(&c->server, o->fd);
 	if (o->rest_len > 0)
 		regard(c, flow_push(&c->up, room, o->fd, o->rest, o->rest_len, &up), &c->down);
 	if (o->client_ended)
-		flow_end(&c->up, o->fd);
+		flow_end(&c->up);
 	if (o->answer_len > 0 && c->down.state == FLOW_OPEN)
 		regard(c, flow_push(&c->down, room, c->client.fd, o->answer, o->answer_len, &down), &c->up);
 	opening_free(TAKE_PTR(c->opening));
@@ -320,7 +315,7 @@ static void describe_flow(const struct flow *flow, struct handover_flow *ret)
 	    .pipe_read = -1,
 	    .pipe_write = -1,
 	    .ended = flow->state != FLOW_OPEN,
-	    .shut = flow_is_over(flow),
+	    .shut = flow->state == FLOW_ENDED || flow->state == FLOW_BROKEN,
 	    .broken = flow->cut || flow->state == FLOW_BREAKING || flow->state == FLOW_BROKEN,
 	};
 	if (flow->pipe != NULL) {

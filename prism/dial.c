@@ -145,25 +145,42 @@ static int open_socket(const struct upstream *upstream)
 	return fd;
 }
 
+/*
+ * 0: connected; -EINPROGRESS; other -errno. Within this machine the handshake is over when
+ * connect(2) returns, but it was not yet when connect(2) looked, because it held the socket: asked
+ * again it says so, which is cheaper than a turn of the loop.
+ */
+static int connect_socket(int fd, const struct upstream *upstream)
+{
+	struct sockaddr_storage address;
+	socklen_t len = endpoint_to_sockaddr(&upstream->endpoint, &address);
+	bool is_near = upstream->local || addr_is_loopback(&upstream->endpoint.addr);
+
+	if (connect(fd, (struct sockaddr *) &address, len) == 0)
+		return 0;
+	if (errno != EINPROGRESS || !is_near)
+		return -errno;
+	if (connect(fd, (struct sockaddr *) &address, len) == 0)
+		return 0;
+	return errno == EALREADY ? -EINPROGRESS : -errno;
+}
+
 /* 0 or -errno. */
 static int begin(struct attempt *a)
 {
 	struct dial *d = a->dial;
-	struct sockaddr_storage address;
-	socklen_t len = endpoint_to_sockaddr(&a->upstream->endpoint, &address);
-	int fd;
+	int fd, r;
 
 	fd = open_socket(a->upstream);
 	if (fd < 0)
 		return fd;
 	a->started_us = mono_now_us();
-	a->connected = connect(fd, (struct sockaddr *) &address, len) == 0;
-	if (!a->connected && errno != EINPROGRESS) {
-		int error = errno;
-
+	r = connect_socket(fd, a->upstream);
+	if (r < 0 && r != -EINPROGRESS) {
 		(void) close(fd);
-		return -error;
+		return r;
 	}
+	a->connected = r == 0;
 	upstreams_take(a->upstream);
 	ev_io_set(&a->io, fd, EV_WRITE);
 	ev_io_start(d->ev, &a->io);

@@ -66,7 +66,7 @@ void flow_fini(struct flow *flow, struct flow_room *room)
 void flow_break(struct flow *flow, struct flow_room *room)
 {
 	flow_fini(flow, room);
-	if (!flow_is_over(flow))
+	if (flow->state != FLOW_ENDED && flow->state != FLOW_BROKEN)
 		set_state(flow, FLOW_BROKEN);
 }
 
@@ -217,8 +217,13 @@ static enum flow_break move_bulk(struct flow *flow, struct flow_room *room, int 
 /* --- all of it ----------------------------------------------------------------------------------
  */
 
-/* The source is at its end: so is the flow, once nothing is under way any more. */
-static void conclude(struct flow *flow, int to)
+void flow_end(struct flow *flow)
+{
+	if (flow->state == FLOW_OPEN)
+		set_state(flow, FLOW_ENDING);
+}
+
+void flow_finish(struct flow *flow, int to)
 {
 	if (flow_is_pending(flow))
 		return;
@@ -229,14 +234,6 @@ static void conclude(struct flow *flow, int to)
 	/* A sink that is gone by now will show itself in the other direction. */
 	(void) shutdown(to, SHUT_WR);
 	set_state(flow, FLOW_ENDED);
-}
-
-void flow_end(struct flow *flow, int to)
-{
-	if (flow->state != FLOW_OPEN)
-		return;
-	set_state(flow, FLOW_ENDING);
-	conclude(flow, to);
 }
 
 enum flow_break flow_move(struct flow *flow, struct flow_room *room, int from, int to,
@@ -252,6 +249,5 @@ enum flow_break flow_move(struct flow *flow, struct flow_room *room, int from, i
 		broke = flow->bulk ? move_bulk(flow, room, from, to, &moved, &more)
 		                   : move_copy(flow, room, from, to, &moved, &more);
 	*ret_moved = moved;
-	conclude(flow, to);
 	return broke;
 }

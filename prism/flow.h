@@ -68,18 +68,16 @@ static inline bool flow_is_pending(const struct flow *flow)
 	return flow->pipe != NULL || flow->held != NULL;
 }
 
-/* Nothing passes any more, ever. */
-static inline bool flow_is_over(const struct flow *flow)
+/* Its source is at the end, in whatever way, and all that it said is passed on. */
+static inline bool flow_is_done(const struct flow *flow)
 {
-	return flow->state == FLOW_ENDED || flow->state == FLOW_BROKEN;
+	return flow->state != FLOW_OPEN && !flow_is_pending(flow);
 }
 
 /*
  * Moves what can be moved now: first what is pending, then, if `readable`, what the source has, up
- * to a limit that keeps one connection from starving the others. When the source has ended and all
- * is passed on, the sink's writing half is shut down. *ret_moved: bytes that the sink took.
- *
- * What broke is told once; the state is BREAKING or BROKEN then.
+ * to a limit that keeps one connection from starving the others. *ret_moved: bytes that the sink
+ * took. What broke is told once; the state is BREAKING or BROKEN then.
  */
 enum flow_break flow_move(struct flow *flow, struct flow_room *room, int from, int to,
                           bool readable, size_t *ret_moved);
@@ -92,7 +90,11 @@ enum flow_break flow_push(struct flow *flow, struct flow_room *room, int to, con
 void flow_break(struct flow *flow, struct flow_room *room);
 
 /* The source has ended, which was seen elsewhere. */
-void flow_end(struct flow *flow, int to);
+void flow_end(struct flow *flow);
+
+/* When it is done and was not over, it is now: a sink whose source ended in order is told so. Not
+ * needed when both sockets are closed anyway. */
+void flow_finish(struct flow *flow, int to);
 
 /* Holds bytes that another process held. 0 or -ENOMEM. */
 int flow_hold(struct flow *flow, struct flow_room *room, const char *data, size_t len);

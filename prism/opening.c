@@ -17,6 +17,7 @@
 #include "base/mono.h"
 #include "prism/dial.h"
 #include "prism/hello.h"
+#include "prism/watch.h"
 
 #define FIRST_BYTES 2048 /* holds most TLS ClientHellos */
 
@@ -74,26 +75,15 @@ static void set_state(struct opening *o, enum opening_state state)
 /* --- lines --------------------------------------------------------------------------------------
  */
 
-static void watch(struct opening *o, ev_io *w, int events)
-{
-	if (ev_is_active(w) ? (w->events & (EV_READ | EV_WRITE)) == events : events == 0)
-		return;
-	ev_io_stop(o->host->ev, w);
-	if (events == 0)
-		return;
-	ev_io_modify(w, events);
-	ev_io_start(o->host->ev, w);
-}
-
 static void watch_all(struct opening *o)
 {
 	bool reads = o->state == OPENING_WAITING && !o->client_ended;
 
-	watch(o, &o->client, reads ? EV_READ : 0);
+	watch_for(o->host->ev, &o->client, reads ? EV_READ : 0);
 	if (o->now.upstream != NULL)
-		watch(o, &o->now.io, EV_READ | (o->now.sent < o->len ? EV_WRITE : 0));
+		watch_for(o->host->ev, &o->now.io, EV_READ | (o->now.sent < o->len ? EV_WRITE : 0));
 	if (o->before.upstream != NULL)
-		watch(o, &o->before.io, EV_READ | (o->before.sent < o->len ? EV_WRITE : 0));
+		watch_for(o->host->ev, &o->before.io, EV_READ | (o->before.sent < o->len ? EV_WRITE : 0));
 }
 
 static void set_line(struct line *line, int fd, struct upstream *upstream)

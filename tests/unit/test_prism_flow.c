@@ -58,9 +58,17 @@ static void arrive(struct bench *b, uint64_t total, size_t unread)
 	CHECK_EQ_INT(sockets_unread(b->from), unread);
 }
 
+static bool is_over(const struct bench *b)
+{
+	return b->flow.state == FLOW_ENDED || b->flow.state == FLOW_BROKEN;
+}
+
 static enum flow_break move(struct bench *b, size_t *ret_moved)
 {
-	return flow_move(&b->flow, &b->room, b->from, b->to, true, ret_moved);
+	enum flow_break broke = flow_move(&b->flow, &b->room, b->from, b->to, true, ret_moved);
+
+	flow_finish(&b->flow, b->to);
+	return broke;
 }
 
 /* Moves and reads, `step` bytes at a time, until the reader's end; the order of both is what a loop
@@ -259,7 +267,7 @@ static void test_the_end_comes_behind_the_last_byte(void)
 	(void) shutdown(b.writer, SHUT_WR);
 	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	CHECK(flow_is_pending(&b.flow));
-	CHECK(!flow_is_over(&b.flow));
+	CHECK(!is_over(&b));
 	CHECK_EQ_INT(run(&b, 40000, 900), STREAM_ENDED);
 	CHECK_EQ_INT(b.read, 40000);
 	CHECK_EQ_INT(b.flow.state, FLOW_ENDED);
@@ -278,10 +286,10 @@ static void test_flow_end_waits_for_what_is_pending(void)
 	CHECK_EQ_INT(flow_push(&b.flow, &b.room, b.to, bytes, 40000, &moved), FLOW_FINE);
 	free(bytes);
 	CHECK(b.flow.held != NULL);
-	flow_end(&b.flow, b.to);
+	flow_end(&b.flow);
 	CHECK_EQ_INT(b.flow.state, FLOW_ENDING);
-	flow_end(&b.flow, b.to);
-	while (!flow_is_over(&b.flow)) {
+	flow_end(&b.flow);
+	while (!is_over(&b)) {
 		CHECK_EQ_INT(stream_read(b.reader, &b.read, 900), STREAM_GOES_ON);
 		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
 	}
@@ -309,7 +317,7 @@ static void test_a_source_breaks(void)
 		arrive(&b, cases[i].bytes, cases[i].bytes);
 		sockets_reset(b.writer);
 		b.writer = -1;
-		for (int k = 0; k < 100000 && !flow_is_over(&b.flow); k++) {
+		for (int k = 0; k < 100000 && !is_over(&b); k++) {
 			enum flow_break broke = move(&b, &moved);
 
 			CHECK(broke == FLOW_FINE || broke == FLOW_SOURCE_BROKE);
@@ -360,7 +368,8 @@ static void test_a_sink_breaks(void)
 		CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), FLOW_FINE);
 		CHECK_EQ_INT(moved, 500);
 		CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), FLOW_SOURCE_BROKE);
-		CHECK_EQ_INT(back.state, FLOW_BROKEN);
+		CHECK_EQ_INT(back.state, FLOW_BREAKING);
+		CHECK(flow_is_done(&back));
 		CHECK(sockets_wait(b.writer, POLLIN));
 		CHECK_EQ_INT(stream_read(b.writer, &heard, 500), STREAM_GOES_ON);
 		CHECK_EQ_INT(heard, 500);
@@ -381,7 +390,8 @@ static void test_a_sink_takes_no_more(void)
 	CHECK_EQ_INT(move(&b, &moved), FLOW_SINK_BROKE);
 	CHECK_EQ_INT(b.flow.state, FLOW_BROKEN);
 	CHECK_EQ_INT(flow_move(&back, &b.room, b.to, b.from, true, &moved), FLOW_FINE);
-	CHECK_EQ_INT(back.state, FLOW_ENDED);
+	CHECK_EQ_INT(back.state, FLOW_ENDING);
+	CHECK(flow_is_done(&back));
 	bench_end(&b);
 }
 

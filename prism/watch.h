@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a socket is watched for, said to the kernel no more often than it changes. libev compares
+ * once a turn what a descriptor was watched for with what it is to be watched for, by all its
+ * watchers, unless ev_io_set() has told it that the descriptor may be another one.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+
+/* events: EV_READ, EV_WRITE, both or 0. */
+static inline void watch_for(struct ev_loop *ev, ev_io *w, int events)
+{
+	if (ev_is_active(w) ? (w->events & (EV_READ | EV_WRITE)) == events : events == 0)
+		return;
+	ev_io_stop(ev, w);
+	if (events == 0)
+		return;
+	ev_io_modify(w, events);
+	ev_io_start(ev, w);
+}
+
+/* Another watcher, stopped by now, has watched this descriptor: ev_io_set() without that news. */
+static inline void watch_again(ev_io *w, int fd)
+{
+	w->fd = fd;
+	w->events = 0;
+}
