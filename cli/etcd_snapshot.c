@@ -25,9 +25,9 @@ struct report {
 	struct dbinfo *info;
 };
 
-static int read_report(struct etcd_file *file, struct report *report)
+static int read_report(const struct cli *cli, struct etcd_file *file, struct report *report)
 {
-	int r = snapshot_check_content(file->snapshot, &report->content);
+	int r = snapshot_check_content(file->snapshot, cli->revision, &report->content);
 
 	if (r >= 0)
 		r = dbinfo_read(snapshot_db(file->snapshot), &report->info);
@@ -106,12 +106,10 @@ static void print_verified(FILE *out, const char *path, const struct report *rep
 	(void) fprintf(out, "\ndigest    %s\n", report->digest);
 	(void) fprintf(out, "tree      %" PRIu64 " pages, %" PRIu64 " of them free\n", c->pages.n_pages,
 	               c->pages.n_free);
-	(void) fprintf(out, "keys      %" PRIu64 " alive\n", c->n_live);
 	(void) fprintf(out, "revision  %" PRId64, c->reach.current);
 	print_compacted(out, c->reach.compacted);
-	(void) fprintf(out, "HashKV    %" PRIu32 " at revision %" PRId64, c->hashkv.hash,
-	               c->hashkv.revision);
-	print_compacted(out, c->hashkv.compact_revision);
+	(void) fprintf(out, "HashKV    %" PRIu32 " at revision %" PRId64 ", with %" PRIu64 " keys\n",
+	               c->hashkv.hash, c->hashkv.revision, c->hashkv.n_live);
 	(void) fputs("status    ", out);
 	print_status(out, report);
 	print_cluster(out, info);
@@ -182,16 +180,17 @@ static json_t *describe(const struct report *report)
 	              (json_int_t) c->revision, "totalKey", (json_int_t) c->n_entries, "totalSize",
 	              (json_int_t) c->n_bytes, "version", info->storage_version);
 	json_t *more = json_pack(
-	    "{s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:I, s:b, s:I, s:I}",
-	    "live_keys", (json_int_t) c->n_live, "current_revision", (json_int_t) c->reach.current,
-	    "compact_revision", compact_revision(c->reach.compacted), "finished_compact_revision",
-	    compact_revision(c->reach.finished), "hashkv", (json_int_t) c->hashkv.hash, "pages",
-	    (json_int_t) c->pages.n_pages, "free_pages", (json_int_t) c->pages.n_free,
-	    "consistent_index", (json_int_t) info->consistent_index, "term", (json_int_t) info->term,
-	    "cluster_version", info->cluster_version, "members", describe_members(info), "alarms",
-	    describe_alarms(info), "leases", (json_int_t) info->n_leases, "auth_enabled",
-	    info->auth_is_enabled, "users", (json_int_t) info->n_users, "roles",
-	    (json_int_t) info->n_roles);
+	    "{s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:I, s:b, s:I, s:I}",
+	    "current_revision", (json_int_t) c->reach.current, "compact_revision",
+	    compact_revision(c->reach.compacted), "finished_compact_revision",
+	    compact_revision(c->reach.finished), "hashkv", (json_int_t) c->hashkv.hash,
+	    "hashkv_revision", (json_int_t) c->hashkv.revision, "live_keys",
+	    (json_int_t) c->hashkv.n_live, "pages", (json_int_t) c->pages.n_pages, "free_pages",
+	    (json_int_t) c->pages.n_free, "consistent_index", (json_int_t) info->consistent_index,
+	    "term", (json_int_t) info->term, "cluster_version", info->cluster_version, "members",
+	    describe_members(info), "alarms", describe_alarms(info), "leases",
+	    (json_int_t) info->n_leases, "auth_enabled", info->auth_is_enabled, "users",
+	    (json_int_t) info->n_users, "roles", (json_int_t) info->n_roles);
 
 	(void) json_object_update_new(object, more);
 	return object;
@@ -244,7 +243,7 @@ int cli_etcd_snapshot_verify(const struct cli *cli, int argc UNUSED, char **argv
 	if (r >= 0)
 		r = check_digest(cli, &file, &report);
 	if (r >= 0)
-		r = read_report(&file, &report);
+		r = read_report(cli, &file, &report);
 	if (r < 0) {
 		code = refuse(cli, &file, r);
 	} else if (cli->output == CLI_JSON) {
@@ -270,7 +269,7 @@ int cli_etcd_snapshot_status(const struct cli *cli, int argc UNUSED, char **argv
 	code = etcd_file_open(&file, argv[0]);
 	if (code != CLI_OK)
 		return code;
-	r = read_report(&file, &report);
+	r = read_report(cli, &file, &report);
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
 	else if (cli->output == CLI_JSON)

@@ -225,7 +225,8 @@ static int check_whole_copy(struct snapshot *s)
 	return bolt_check_both_metas(s->db);
 }
 
-int snapshot_check_content(struct snapshot *s, struct snapshot_content *ret_content)
+int snapshot_check_content(struct snapshot *s, int64_t revision,
+                           struct snapshot_content *ret_content)
 {
 	const struct bolt_meta *meta = bolt_get_meta(s->db);
 	AUTO(hashkv_free) struct hashkv *hashkv = NULL;
@@ -240,7 +241,9 @@ int snapshot_check_content(struct snapshot *s, struct snapshot_content *ret_cont
 	if (r >= 0)
 		r = mvcc_read_reach(s->db, &content.reach);
 	if (r >= 0)
-		r = hashkv_new(s->db, &content.reach, content.reach.current, HASHKV_KEYS_MAX, &hashkv);
+		r = mvcc_choose_revision(s->db, &content.reach, revision, &revision);
+	if (r >= 0)
+		r = hashkv_new(s->db, &content.reach, revision, HASHKV_KEYS_MAX, &hashkv);
 	check.hashkv = hashkv;
 	if (r >= 0)
 		r = walk_all(s->db, &visitor, &content.pages);
@@ -250,7 +253,6 @@ int snapshot_check_content(struct snapshot *s, struct snapshot_content *ret_cont
 	content.hash = check.hash;
 	content.revision = check.revision;
 	content.n_entries = check.n_entries;
-	content.n_live = content.hashkv.n_live;
 	*ret_content = content;
 	return 0;
 }

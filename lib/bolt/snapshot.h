@@ -53,13 +53,17 @@ struct snapshot_content {
 	uint32_t hash;
 	int64_t revision;
 	uint64_t n_entries; /* "total keys" up to 3.5: in all buckets */
-	uint64_t n_live;    /* "total keys" from 3.6 on: the users' keys that are alive */
 	uint64_t n_bytes;   /* "total size": of the database without the digest */
 
 	struct mvcc_reach reach;
-	struct hashkv_result hashkv; /* at the current revision */
+	/* At the revision asked for. At the current one, its n_live is "total keys" from 3.6 on. */
+	struct hashkv_result hashkv;
 	struct walk_result pages;
 };
 
-/* Checks the tree and everything in it, in one pass. 0 or -EBADMSG, or an error of reading. */
-int snapshot_check_content(struct snapshot *s, struct snapshot_content *ret_content);
+/*
+ * Checks the tree and everything in it, in one pass, and computes HashKV at a revision (0: the
+ * current one; see mvcc_choose_revision()). 0 or -EBADMSG; -ERANGE; or an error of reading.
+ */
+int snapshot_check_content(struct snapshot *s, int64_t revision,
+                           struct snapshot_content *ret_content);

@@ -99,14 +99,14 @@ static void test_known(const struct known *k)
 	CHECK_EQ_INT(snapshot_open(k->path, &fault, &s), 0);
 	CHECK(snapshot_has_digest(s));
 	CHECK_EQ_INT(snapshot_check_digest(s), 0);
-	if (!CHECK_EQ_INT(snapshot_check_content(s, &content), 0)) {
+	if (!CHECK_EQ_INT(snapshot_check_content(s, 0, &content), 0)) {
 		(void) fprintf(stderr, "%s: %s\n", k->path, fault.what);
 		return;
 	}
 	CHECK_EQ_INT(content.hash, k->hash);
 	CHECK_EQ_INT(content.revision, 39);
 	CHECK_EQ_INT((long long) content.n_entries, (long long) k->n_entries);
-	CHECK_EQ_INT((long long) content.n_live, 31);
+	CHECK_EQ_INT((long long) content.hashkv.n_live, 31);
 	CHECK_EQ_INT((long long) content.n_bytes, 40960);
 	CHECK_EQ_INT(content.reach.current, 39);
 	CHECK_EQ_INT(content.reach.compacted, 35);
@@ -139,7 +139,7 @@ static const char *content_fault(int fd)
 	(void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = snapshot_open(path, &fault, &s);
 	if (r >= 0)
-		r = snapshot_check_content(s, &content);
+		r = snapshot_check_content(s, 0, &content);
 	if (r >= 0)
 		r = dbinfo_read(snapshot_db(s), &info);
 	return r < 0 ? fault.what : NULL;

@@ -39,9 +39,8 @@ static void test_verify(void)
 	             "verified  " OLD "\n"
 	             "digest    ok\n"
 	             "tree      10 pages, 2 of them free\n"
-	             "keys      31 alive\n"
 	             "revision  39, compacted at 35\n"
-	             "HashKV    4013837261 at revision 39, compacted at 35\n"
+	             "HashKV    4013837261 at revision 39, with 31 keys\n"
 	             "status    c1328c3a, 39, 46, 41 kB\n"
 	             "cluster   etcd 3.4.0; members 8e9e05c52164694d n1\n",
 	             "");
@@ -50,14 +49,24 @@ static void test_verify(void)
 	clirun_check("-o json etcd snapshot verify " NEW, CLI_OK,
 	             "{\"file\":\"" NEW "\",\"verified\":true,\"digest\":\"ok\",\"hash\":2686299296,"
 	             "\"revision\":39,\"totalKey\":48,\"totalSize\":40960,\"version\":\"\","
-	             "\"live_keys\":31,\"current_revision\":39,\"compact_revision\":35,"
-	             "\"finished_compact_revision\":35,\"hashkv\":4066523744,\"pages\":10,"
+	             "\"current_revision\":39,\"compact_revision\":35,"
+	             "\"finished_compact_revision\":35,\"hashkv\":4066523744,"
+	             "\"hashkv_revision\":39,\"live_keys\":31,\"pages\":10,"
 	             "\"free_pages\":2,\"consistent_index\":47,\"term\":2,"
 	             "\"cluster_version\":\"3.5.0\",\"members\":[{\"id\":\"8e9e05c52164694d\","
 	             "\"name\":\"n1\",\"peer_urls\":[\"http://localhost:2380\"],\"client_urls\":[],"
 	             "\"learner\":false}],\"alarms\":[],\"leases\":1,\"auth_enabled\":false,"
 	             "\"users\":1,\"roles\":1}\n",
 	             "");
+	clirun_check("etcd snapshot verify --revision 37 " NEW " -o json", CLI_OK,
+	             "{\"file\":\"" NEW "\",\"verified\":true,\"digest\":\"ok\",\"hash\":2686299296,"
+	             "\"revision\":39,\"totalKey\":48,\"totalSize\":40960,\"version\":\"\","
+	             "\"current_revision\":39,\"compact_revision\":35,"
+	             "\"finished_compact_revision\":35,\"hashkv\":3017183816,"
+	             "\"hashkv_revision\":37,\"live_keys\":30,",
+	             "");
+	clirun_check("etcd snapshot verify --revision 40 " NEW, CLI_FAILED, "",
+	             "fairlead: " NEW ": revision 40 is not in it: it ends with 39\n");
 	clirun_check("etcd snapshot verify /nonexistent", CLI_FAILED, "",
 	             "fairlead: /nonexistent: cannot open it: No such file or directory\n");
 }
@@ -108,7 +117,7 @@ static void test_status(void)
 	clirun_check("etcd snapshot status " OLD, CLI_OK, "c1328c3a, 39, 46, 41 kB\n", "");
 	clirun_check("etcd snapshot status -o json " NEW, CLI_OK,
 	             "{\"hash\":2686299296,\"revision\":39,\"totalKey\":48,\"totalSize\":40960,"
-	             "\"version\":\"\",\"live_keys\":31,",
+	             "\"version\":\"\",\"current_revision\":39,",
 	             "");
 }
 
@@ -193,7 +202,7 @@ static void test_usage(void)
 {
 	clirun_check("etcd snapshot verify", CLI_USAGE, "",
 	             "fairlead: too few arguments for 'etcd snapshot verify'\n"
-	             "Usage: fairlead etcd snapshot verify [--no-digest] FILE\n");
+	             "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] FILE\n");
 	clirun_check("etcd snapshot get a", CLI_USAGE, "",
 	             "fairlead: too few arguments for 'etcd snapshot get'\n");
 	clirun_check("etcd snapshot status --prefix x", CLI_USAGE, "",
@@ -214,7 +223,7 @@ static void test_usage(void)
 	             "snapshot verify'?\n");
 	clirun_check("etcd --help", CLI_OK,
 	             "Commands:\n"
-	             "  etcd snapshot verify [--no-digest] FILE\n"
+	             "  etcd snapshot verify [--no-digest] [--revision N] FILE\n"
 	             "                              Whether a snapshot of etcd is sound",
 	             "");
 }
