@@ -179,6 +179,10 @@ $(BUILD)/tests/fuzz/fuzz_prism_%: $(BUILD)/tests/fuzz/fuzz_prism_%.o $(BUILD)/li
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
+$(BUILD)/tests/fuzz/fuzz_bolt: $(BUILD)/tests/fuzz/fuzz_bolt.o $(BOLT_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
+
 # --- programs that only the tests need -----------------------------------------------------------
 # tests/tools/X.c -> build/tests/tools/X
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))

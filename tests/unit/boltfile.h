@@ -196,7 +196,8 @@ static inline UNUSED uint64_t boltfile_branch(struct boltfile *f,
 	return id;
 }
 
-/* A tree of sorted entries, with so many in a leaf and so many children of a branch: its root. */
+/* A tree of sorted entries, with so many (two or more) in a leaf and children of a branch: its
+ * root. */
 static inline UNUSED uint64_t boltfile_tree(struct boltfile *f,
                                             const struct boltfile_entry *entries, size_t n,
                                             size_t per_page)
@@ -205,6 +206,8 @@ static inline UNUSED uint64_t boltfile_tree(struct boltfile *f,
 	struct boltfile_child *level;
 	uint64_t root;
 
+	if (per_page < 2)
+		abort();
 	if (n_level <= 1)
 		return boltfile_leaf(f, entries, n);
 	level = xcalloc(n_level, sizeof(*level));
