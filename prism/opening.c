@@ -143,6 +143,10 @@ static void hand_over(struct opening *o, struct line *line, const char *answer, 
 	    .client_ended = o->client_ended,
 	};
 
+	/* Who goes on from here relies on it: each of the two was watched here (watch.h). */
+	watch_for(o->host->ev, &o->client, EV_READ);
+	watch_for(o->host->ev, &line->io, EV_READ);
+	ev_io_stop(o->host->ev, &o->client);
 	ev_io_stop(o->host->ev, &line->io);
 	set_line(line, -1, NULL);
 	o->done(&result, o->userdata);

@@ -41,8 +41,8 @@ struct opening_result {
 	bool client_ended; /* the client has said all that it will say */
 };
 
-/* Exactly once, never before opening_new() returned, never after opening_free(), which it may
- * call. */
+/* Exactly once, never before opening_new() returned, never after opening_free(), which it may call.
+ * Both sockets of a RELAY have been watched, but are not any more: watch_again() is for them. */
 typedef void (*opening_done_fn)(const struct opening_result *result, void *userdata);
 
 /* Reads from client_fd, which stays the caller's, until it is done. first: what the client said

@@ -22,7 +22,11 @@ static inline void watch_for(struct ev_loop *ev, ev_io *w, int events)
 	ev_io_start(ev, w);
 }
 
-/* Another watcher, stopped by now, has watched this descriptor: ev_io_set() without that news. */
+/*
+ * Another watcher, stopped by now, has watched this descriptor: ev_io_set() without that news. It
+ * must be true: the number may have been another descriptor's in this turn of the loop, and libev
+ * would think that the kernel watches it already.
+ */
 static inline void watch_again(ev_io *w, int fd)
 {
 	w->fd = fd;

@@ -30,12 +30,18 @@ static struct pair pair_new(struct world *w, size_t upstream)
 	return p;
 }
 
-static void pair_speak(struct world *w, const struct pair *p)
+static bool expect_alive(struct world *w, const struct pair *p)
 {
 	world_say(p->client, "q", 1);
-	expect_bytes(w, p->server, "q", 1);
+	if (!expect_bytes(w, p->server, "q", 1))
+		return false;
 	world_say(p->server, "a", 1);
-	expect_bytes(w, p->client, "a", 1);
+	return expect_bytes(w, p->client, "a", 1);
+}
+
+static void pair_speak(struct world *w, const struct pair *p)
+{
+	(void) expect_alive(w, p);
 }
 
 static void pair_close(struct pair *p)
@@ -296,6 +302,58 @@ static void test_freed_with_all_kinds(void)
 	(void) close(quiet);
 }
 
+/* --- one after another ---------------------------------------------------------------------------
+ */
+
+static void entrance_cb(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
+{
+	struct world *w = io->data;
+	int fd;
+
+	while ((fd = accept4(io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+		conns_accept(w->conns, fd);
+}
+
+#define CHURN 8
+
+/* Descriptors are closed and taken again in the same turn of the loop, by connections that watch
+ * for the same as those before: the kernel must hear of each. */
+static void test_descriptors_come_again(int64_t replay_us)
+{
+	struct pair pairs[CHURN];
+	struct world w;
+	ev_io entrance;
+
+	world_begin(&w, ev, "a");
+	w.config.connect.replay_us = replay_us;
+	world_open(&w, 100);
+	ev_io_init(&entrance, entrance_cb, w.entrance, EV_READ);
+	entrance.data = &w;
+	ev_io_start(ev, &entrance);
+	for (size_t i = 0; i < CHURN; i++)
+		pairs[i].client = -1;
+	for (size_t round = 0; round < 200; round++) {
+		for (size_t i = 0; i < CHURN; i++) {
+			/* Some go, others stay; they come in another order than they went. */
+			if (pairs[i].client >= 0 && (round + i) % 3 == 0)
+				continue;
+			if (pairs[i].client >= 0)
+				pair_close(&pairs[i]);
+			pairs[i].client = sockets_connect(&w.entrance_at);
+			pairs[i].server = world_server(&w, 0);
+		}
+		for (size_t i = 0; i < CHURN; i++) {
+			if (!expect_alive(&w, &pairs[i]))
+				return;
+		}
+	}
+	for (size_t i = 0; i < CHURN; i++)
+		pair_close(&pairs[i]);
+	ev_io_stop(ev, &entrance);
+	world_expect_connections(&w, 0);
+	world_end(&w);
+}
+
 /* --- a crowd -----------------------------------------------------------------------------------
  */
 
@@ -469,6 +527,8 @@ int main(void)
 	test_what_has_arrived_counts();
 	test_all_are_to_go();
 	test_freed_with_all_kinds();
+	test_descriptors_come_again(0);
+	test_descriptors_come_again(US_PER_S);
 	for (uint64_t seed = 1; seed <= 3; seed++)
 		test_a_crowd(seed * UINT64_C(0x9e3779b97f4a7c15));
 	conns_free(NULL);
