@@ -185,3 +185,9 @@ void balance_rtt_add(struct balance_rtt *rtt, int64_t sample_us)
 	    rtt->smoothed_us < lower_us - lower_us / BORDER_MARGIN)
 		rtt->class = rtt_class(rtt->smoothed_us);
 }
+
+void balance_rtt_bound(struct balance_rtt *rtt, int64_t at_most_us)
+{
+	if (rtt->smoothed_us > at_most_us)
+		balance_rtt_add(rtt, at_most_us);
+}

@@ -54,5 +54,8 @@ struct balance_rtt {
 };
 
 void balance_rtt_add(struct balance_rtt *rtt, int64_t sample_us);
+/* It answered within this time, so it is no farther away. Whoever was found to be far away is not
+ * dialled any more and would never be found to be near. */
+void balance_rtt_bound(struct balance_rtt *rtt, int64_t at_most_us);
 
 uint64_t balance_next(struct balance_random *random);

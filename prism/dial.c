@@ -285,12 +285,25 @@ static bool go_on(struct dial *d)
 	return any_under_way(d);
 }
 
+/* What the kernel measured of the handshake. It took longer until this process noticed, and how
+ * much longer says nothing about how far away the upstream is. */
+static int64_t rtt_of_socket(int fd, int64_t took_us)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 || info.tcpi_rtt == 0)
+		return took_us;
+	return MIN(took_us, (int64_t) info.tcpi_rtt);
+}
+
 static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 {
 	struct attempt *a = CONTAINER_OF(w, struct attempt, io);
 	struct dial *d = a->dial;
 	socklen_t len = sizeof(int);
 	int error = 0;
+	int64_t took_us;
 	int fd;
 
 	if (!a->connected && getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
@@ -300,7 +313,8 @@ static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 	if (error == 0) {
 		fd = take_socket(a);
 		a->spent = true;
-		upstreams_tell_connected(d->upstreams, a->upstream, mono_now_us() - a->started_us);
+		took_us = mono_now_us() - a->started_us;
+		upstreams_tell_connected(d->upstreams, a->upstream, took_us, rtt_of_socket(fd, took_us));
 		finish(d, fd, a->upstream);
 		return;
 	}

@@ -140,7 +140,8 @@ void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_eviden
 	probing_hasten(set->probing, &e->slot, judge_probe_interval_us(&u->judge, &set->rules));
 }
 
-void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us)
+void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us,
+                              int64_t rtt_us)
 {
 	size_t i = 0;
 
@@ -149,11 +150,11 @@ void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, 
 	while (i < UPSTREAM_BUCKETS && took_us > upstream_bucket_us[i])
 		i++;
 	u->counts.connect_buckets[i]++;
-	balance_rtt_add(&u->rtt, took_us);
+	balance_rtt_add(&u->rtt, rtt_us);
 }
 
 void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
-                          const char *reason, int64_t rtt_us UNUSED)
+                          const char *reason, int64_t rtt_us)
 {
 	struct probing_slot *slot = probing_answer(set->probing, id);
 	struct entry *e;
@@ -166,6 +167,8 @@ void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidenc
 	if (evidence != JUDGE_PROBE_READY && evidence != JUDGE_PROBE_ALIVE &&
 	    evidence != JUDGE_PROBE_CONNECTED)
 		u->counts.probe_failures++;
+	if (rtt_us > 0)
+		balance_rtt_bound(&u->rtt, rtt_us);
 	/* What follows from it may change the list. */
 	u->refs++;
 	fold(set, e, evidence, reason);

@@ -86,7 +86,9 @@ void upstreams_release(struct upstreams *set, struct upstream *upstream);
 /* What a client's connection showed. */
 void upstreams_tell(struct upstreams *set, struct upstream *upstream, enum judge_evidence evidence,
                     const char *reason);
-void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, int64_t took_us);
+/* took_us: until it was connected; rtt_us: of that, the time between the two machines. */
+void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, int64_t took_us,
+                              int64_t rtt_us);
 
 /* From the checker's callbacks. */
 void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,

@@ -293,8 +293,29 @@ static void test_rtt_outliers(void)
 	CHECK_EQ_INT(rtt.class, 3);
 }
 
+/* A slow handshake made it far, and nobody dials who is far: what it answers to probes tells. */
+static void test_rtt_bound(void)
+{
+	struct balance_rtt rtt = {0};
+
+	balance_rtt_bound(&rtt, 400);
+	CHECK_EQ_INT(rtt.smoothed_us, 0);
+	balance_rtt_add(&rtt, 30000);
+	CHECK_EQ_INT(rtt.class, 3);
+	balance_rtt_bound(&rtt, 40000);
+	CHECK_EQ_INT(rtt.smoothed_us, 30000);
+	for (int i = 0; i < 8; i++)
+		balance_rtt_bound(&rtt, 400);
+	CHECK_EQ_INT(rtt.class, 0);
+	/* A slow answer does not make anybody far. */
+	for (int i = 0; i < 100; i++)
+		balance_rtt_bound(&rtt, 50000);
+	CHECK_EQ_INT(rtt.class, 0);
+}
+
 int main(void)
 {
+	test_rtt_bound();
 	test_order();
 	test_two_choices();
 	test_random_ties();
