@@ -23,11 +23,13 @@ started_once_more() {
 	fail "prism did not start anew within 10 s"
 }
 
+# Clients get some time in between: a process that does nothing but start serves nobody.
 reload() { # TIMES
 	local i
 	for ((i = 0; i < $1; i++)); do
 		kill -HUP "$pid"
 		started_once_more
+		nap 0.01
 	done
 	wait_until 10 prism_answers
 }
@@ -43,10 +45,10 @@ prism_before_servers
 pid=${PID[prism-cl]}
 exec {LOG_FD}<"$LOG_DIR/prism-cl.log"
 started_once_more
-client_start open open --rate 50 $ASK_VERSION
-client_start kept kept --connections 20 --every 100 $ASK_VERSION
+client_start open open --rate 20 $ASK_VERSION
+client_start kept kept --connections 20 --every 200 $ASK_VERSION
 client_start still kept --connections 20 --every 0 $ASK_VERSION
-client_spawn long open --rate 5 --timeout 20000 $ASK_LONG
+client_spawn long open --rate 2 --timeout 20000 $ASK_LONG
 
 say "$RELOADS reloads"
 reload $RELOADS

@@ -20,7 +20,7 @@ api_start() { # NODE
 		worker_processes 1;
 		pid $dir/pid;
 		error_log stderr warn;
-		events { worker_connections 256; }
+		events { worker_connections 2048; }
 		http {
 			log_format story '\$msec \$status \$ssl_server_name \$uri \$ssl_client_s_dn';
 			access_log $dir/access.log story;
