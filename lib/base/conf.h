@@ -103,7 +103,8 @@ struct conf_field {
 	conf_set_fn set;
 	size_t offset;
 	unsigned flags;
-	int64_t min, max;                /* conf_set_int, _unsigned, _duration; items of _strings */
+	/* conf_set_int, _unsigned, _duration, _bytes; items of _strings */
+	int64_t min, max;
 	const char *const *choices;      /* conf_set_choice; NULL at the end */
 	conf_check_fn check;             /* conf_set_string, _strings, _text */
 	const struct conf_field *fields; /* conf_set_map; also tells conf_read_map() what is nested */
@@ -123,6 +124,7 @@ void conf_set_unsigned(struct conf *, const struct conf_field *, const struct co
                        void *slot);
 void conf_set_duration(struct conf *, const struct conf_field *, const struct conf_node *,
                        void *slot);
+void conf_set_bytes(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
 void conf_set_choice(struct conf *, const struct conf_field *, const struct conf_node *,
                      void *slot);
 void conf_set_map(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
@@ -223,6 +225,12 @@ bool conf_expect(struct conf *conf, const struct conf_node *node, enum conf_shap
  * large; -EDOM: finer than a microsecond. */
 int conf_parse_duration(const char *text, int64_t *ret_us);
 const char *conf_format_duration(int64_t us, char buf[static CONF_DURATION_TEXT_MAX]);
+#define CONF_BYTES_TEXT_MAX 32
+/* A size: whole bytes, or with a unit: KiB, MiB, GiB, TiB, for which Kubernetes writes Ki and so
+ * on; kB, MB, GB, TB. -EINVAL or -ERANGE. */
+int conf_parse_bytes(const char *text, int64_t *ret_bytes);
+/* With the largest unit of KiB to TiB of which it is a whole number. */
+const char *conf_format_bytes(int64_t bytes, char buf[static CONF_BYTES_TEXT_MAX]);
 /* Plain decimal. -EINVAL or -ERANGE. */
 int conf_parse_int(const char *text, int64_t *ret_value);
 int conf_parse_bool(const char *text, bool *ret_value);
@@ -236,3 +244,4 @@ void conf_print_header(FILE *out, const char *api, const char *kind);
 void conf_print_string(FILE *out, const char *key, const char *value);
 void conf_print_bool(FILE *out, const char *key, bool value);
 void conf_print_duration(FILE *out, const char *key, int64_t us);
+void conf_print_bytes(FILE *out, const char *key, int64_t bytes);

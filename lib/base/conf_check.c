@@ -5,9 +5,12 @@
 #include "base/conf_check.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
+
+#define PREFIX_BYTES_MAX 128
 
 bool conf_has_upper_case(const char *text)
 {
@@ -62,4 +65,27 @@ const char *conf_check_file(const char *text, char scratch[static CONF_SCRATCH_B
 		return NULL;
 	*ret_hint = "write the whole path";
 	return "is not an absolute path";
+}
+
+const char *conf_check_prefix(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint)
+{
+	size_t len = strlen(text);
+
+	if (len > PREFIX_BYTES_MAX)
+		return "is longer than 128 characters";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (!isalnum((unsigned char) *p) && strchr("/._-", *p) == NULL)
+			return "has characters other than letters, digits, '/', '.', '_' and '-'";
+	}
+	if (text[0] == '/')
+		return "must not begin with '/'";
+	if (strstr(text, "//") != NULL)
+		return "has an empty part";
+	if (text[len - 1] != '/') {
+		(void) snprintf(scratch, CONF_SCRATCH_BYTES, "write '%s/'", text);
+		*ret_hint = scratch;
+		return "must end in '/'";
+	}
+	return NULL;
 }

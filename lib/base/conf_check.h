@@ -15,6 +15,9 @@ const char *conf_check_file(const char *text, char scratch[static CONF_SCRATCH_B
 /* A name that a certificate can have: a DNS name in lower case, or an address. */
 const char *conf_check_server_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                    const char **ret_hint);
+/* What keys begin with, in etcd or in S3: parts with '/' behind each. */
+const char *conf_check_prefix(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint);
 
 /* DNS labels in lower case with dots between, as Kubernetes names things. Any length. */
 bool conf_is_dns_name(const char *text);

@@ -138,3 +138,10 @@ void conf_print_duration(FILE *out, const char *key, int64_t us)
 
 	(void) fprintf(out, "%s: %s\n", key, conf_format_duration(us, text));
 }
+
+void conf_print_bytes(FILE *out, const char *key, int64_t bytes)
+{
+	char text[CONF_BYTES_TEXT_MAX];
+
+	(void) fprintf(out, "%s: %s\n", key, conf_format_bytes(bytes, text));
+}

@@ -202,6 +202,28 @@ void conf_set_duration(struct conf *conf, const struct conf_field *field,
 	*(int64_t *) slot = us;
 }
 
+void conf_set_bytes(struct conf *conf, const struct conf_field *field,
+                    const struct conf_node *value, void *slot)
+{
+	char low[CONF_BYTES_TEXT_MAX], high[CONF_BYTES_TEXT_MAX];
+	int64_t bytes = 0;
+	int r;
+
+	if (!conf_expect(conf, value, CONF_SCALAR))
+		return;
+	r = conf_parse_bytes(value->text, &bytes);
+	if (r == -EINVAL) {
+		conf_error(conf, value, "such as 1GiB, 500MiB or 20GB", "is not a size in whole units");
+		return;
+	}
+	if (r < 0 || bytes < field->min || bytes > field->max) {
+		conf_error(conf, value, NULL, "must be %s to %s", conf_format_bytes(field->min, low),
+		           conf_format_bytes(field->max, high));
+		return;
+	}
+	*(int64_t *) slot = bytes;
+}
+
 static char *list_choices(const char *const *choices)
 {
 	char *text = xstrdup(choices[0]);

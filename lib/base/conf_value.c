@@ -190,3 +190,61 @@ const char *conf_format_duration(int64_t us, char buf[static CONF_DURATION_TEXT_
 	(void) fclose(out);
 	return buf;
 }
+
+/* --- sizes --- */
+
+static const struct {
+	const char *name;
+	int64_t bytes;
+} sizes[] = {
+    {"TiB", INT64_C(1) << 40},
+    {"GiB", INT64_C(1) << 30},
+    {"MiB", INT64_C(1) << 20},
+    {"KiB", INT64_C(1) << 10},
+    {"", 1},
+    {"B", 1},
+    {"Ti", INT64_C(1) << 40},
+    {"Gi", INT64_C(1) << 30},
+    {"Mi", INT64_C(1) << 20},
+    {"Ki", INT64_C(1) << 10},
+    {"TB", INT64_C(1000000000000)},
+    {"GB", INT64_C(1000000000)},
+    {"MB", INT64_C(1000000)},
+    {"kB", INT64_C(1000)},
+};
+
+int conf_parse_bytes(const char *text, int64_t *ret_bytes)
+{
+	size_t digits = strspn(text, "0123456789");
+	char number[24];
+	int64_t bytes;
+	int r;
+
+	if (digits >= sizeof(number))
+		return -ERANGE;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	r = conf_parse_int(number, &bytes);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (strcmp(sizes[i].name, text + digits) != 0)
+			continue;
+		if (__builtin_mul_overflow(bytes, sizes[i].bytes, &bytes))
+			return -ERANGE;
+		*ret_bytes = bytes;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+const char *conf_format_bytes(int64_t bytes, char buf[static CONF_BYTES_TEXT_MAX])
+{
+	size_t unit = 0;
+
+	while (sizes[unit].bytes > 1 && (bytes == 0 || bytes % sizes[unit].bytes != 0))
+		unit++;
+	(void) snprintf(buf, CONF_BYTES_TEXT_MAX, "%lld%s", (long long) (bytes / sizes[unit].bytes),
+	                sizes[unit].name);
+	return buf;
+}

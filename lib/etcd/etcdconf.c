@@ -7,7 +7,6 @@
  */
 #include "etcd/etcdconf.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/etcd.h"
-
-#define PREFIX_BYTES_MAX 128
 
 static const char default_endpoint[] = "https://127.0.0.1:2379";
 static const char default_ca[] = "/etc/kubernetes/pki/etcd/ca.crt";
@@ -62,29 +59,6 @@ void etcdconf_reading_fini(struct etcdconf_reading *reading)
 }
 
 /* --- single values --- */
-
-static const char *check_prefix(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                const char **ret_hint)
-{
-	size_t len = strlen(text);
-
-	if (len > PREFIX_BYTES_MAX)
-		return "is longer than 128 characters";
-	for (const char *p = text; *p != '\0'; p++) {
-		if (!isalnum((unsigned char) *p) && strchr("/._-", *p) == NULL)
-			return "has characters other than letters, digits, '/', '.', '_' and '-'";
-	}
-	if (text[0] == '/')
-		return "must not begin with '/'";
-	if (strstr(text, "//") != NULL)
-		return "has an empty part";
-	if (text[len - 1] != '/') {
-		(void) snprintf(scratch, CONF_SCRATCH_BYTES, "write '%s/'", text);
-		*ret_hint = scratch;
-		return "must end in '/'";
-	}
-	return NULL;
-}
 
 static const char *check_endpoint(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
                                   const char **ret_hint)
@@ -138,7 +112,7 @@ const struct conf_field etcdconf_fields[] = {
      .flags = CONF_SECRET,
      .check = conf_check_file},
     {.key = "discoverMembers", .set = conf_set_bool, .offset = ETCD(discover_members)},
-    {.key = "prefix", .set = conf_set_string, .offset = ETCD(prefix), .check = check_prefix},
+    {.key = "prefix", .set = conf_set_string, .offset = ETCD(prefix), .check = conf_check_prefix},
     {.key = "callTimeout",
      .set = conf_set_duration,
      .offset = ETCD(call_timeout_us),

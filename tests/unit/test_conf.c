@@ -77,6 +77,68 @@ static void test_durations(void)
 	}
 }
 
+static void test_sizes(void)
+{
+	static const struct {
+		const char *text;
+		int r;
+		int64_t bytes;
+		const char *printed; /* NULL: as text */
+	} cases[] = {
+	    {"0", 0, 0, NULL},
+	    {"0GiB", 0, 0, "0"},
+	    {"1", 0, 1, NULL},
+	    {"1B", 0, 1, "1"},
+	    {"1023", 0, 1023, NULL},
+	    {"1024", 0, 1024, "1KiB"},
+	    {"3KiB", 0, 3072, NULL},
+	    {"512MiB", 0, 512 << 20, NULL},
+	    {"1GiB", 0, 1 << 30, NULL},
+	    {"1536MiB", 0, INT64_C(1536) << 20, NULL},
+	    {"2TiB", 0, INT64_C(2) << 40, NULL},
+	    {"4096TiB", 0, INT64_C(4096) << 40, NULL},
+	    {"1Gi", 0, 1 << 30, "1GiB"},
+	    {"1Ki", 0, 1024, "1KiB"},
+	    {"1Mi", 0, 1 << 20, "1MiB"},
+	    {"1Ti", 0, INT64_C(1) << 40, "1TiB"},
+	    {"1kB", 0, 1000, "1000"},
+	    {"1MB", 0, 1000000, "1000000"},
+	    {"20GB", 0, INT64_C(20000000000), "19531250KiB"},
+	    {"1TB", 0, INT64_C(1000000000000), "976562500KiB"},
+	    {"8388607TiB", 0, INT64_C(8388607) << 40, NULL},
+	    {"8388608TiB", -ERANGE, 0, NULL},
+	    {"9223372036854775807", 0, INT64_MAX, NULL},
+	    {"9223372036854775808", -ERANGE, 0, NULL},
+	    {"999999999999999999999999GiB", -ERANGE, 0, NULL},
+	    {"", -EINVAL, 0, NULL},
+	    {"GiB", -EINVAL, 0, NULL},
+	    {"1.5GiB", -EINVAL, 0, NULL},
+	    {"1 GiB", -EINVAL, 0, NULL},
+	    {"01GiB", -EINVAL, 0, NULL},
+	    {"-1GiB", -EINVAL, 0, NULL},
+	    {"+1GiB", -EINVAL, 0, NULL},
+	    {"1gib", -EINVAL, 0, NULL},
+	    {"1G", -EINVAL, 0, NULL},
+	    {"1KB", -EINVAL, 0, NULL},
+	    {"1GiBs", -EINVAL, 0, NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[CONF_BYTES_TEXT_MAX];
+		int64_t bytes = 0, again = 1;
+		int r = conf_parse_bytes(cases[i].text, &bytes);
+
+		if (!CHECK_EQ_INT(r, cases[i].r) || !CHECK_EQ_INT(bytes, cases[i].bytes))
+			(void) fprintf(stderr, "  for '%s'\n", cases[i].text);
+		if (r < 0)
+			continue;
+		(void) conf_format_bytes(bytes, text);
+		CHECK_EQ_STR(text, cases[i].printed != NULL ? cases[i].printed : cases[i].text);
+		CHECK_EQ_INT(conf_parse_bytes(text, &again), 0);
+		CHECK_EQ_INT(again, bytes);
+	}
+}
+
 static void test_integers(void)
 {
 	static const struct {
@@ -498,6 +560,7 @@ static void test_write_string(void)
 int main(void)
 {
 	test_durations();
+	test_sizes();
 	test_integers();
 	test_booleans();
 	test_types();
