@@ -37,6 +37,18 @@ static bool text_is_good(struct conf *conf, const struct conf_field *field,
 	return wrong == NULL;
 }
 
+/* One text where a list or a map belongs, and perhaps a secret: reported without it. */
+static bool is_secret_scalar(struct conf *conf, const struct conf_field *field,
+                             const struct conf_node *value, const char *wanted)
+{
+	if ((field->flags & CONF_SECRET) == 0 || value->shape != CONF_SCALAR ||
+	    conf_node_is_null(value))
+		return false;
+	conf_error_at(conf, (struct conf_place){value->file, value->line, value->col}, NULL,
+	              "must be %s, not a single value", wanted);
+	return true;
+}
+
 void conf_set_string(struct conf *conf, const struct conf_field *field,
                      const struct conf_node *value, void *slot)
 {
@@ -77,7 +89,7 @@ void conf_set_strings(struct conf *conf, const struct conf_field *field,
 	struct conf_strings fresh = {0}, *strings = slot;
 	bool good = true;
 
-	if (!conf_expect(conf, value, CONF_LIST))
+	if (is_secret_scalar(conf, field, value, "a list") || !conf_expect(conf, value, CONF_LIST))
 		return;
 	if ((int64_t) value->n < field->min || (int64_t) value->n > field->max) {
 		conf_error(conf, value, NULL, "must have %lld to %lld items, has %zu",
@@ -264,5 +276,6 @@ void conf_set_choice(struct conf *conf, const struct conf_field *field,
 void conf_set_map(struct conf *conf, const struct conf_field *field, const struct conf_node *value,
                   void *slot)
 {
-	conf_read_map(conf, value, field->fields, slot);
+	if (!is_secret_scalar(conf, field, value, "a map of keys"))
+		conf_read_map(conf, value, field->fields, slot);
 }

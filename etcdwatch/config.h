@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What etcdwatch takes from the configuration: the jobs (EtcdSnapshotConfig, one document each),
+ * how to reach etcd (EtcdClientConfig) and who this node is (NodeConfig). Immutable once read: a
+ * reload reads a whole new one. Times are microseconds. Secrets are names of files.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/conf.h"
+#include "base/nodeconf.h"
+#include "etcd/etcdconf.h"
+#include "etcdwatch/retain.h"
+#include "etcdwatch/schedule.h"
+#include "etcdwatch/zone.h"
+
+#define CONFIG_JOBS_MAX 16
+#define CONFIG_JOB_NAME_MAX 32
+#define CONFIG_TARGETS_MAX 8 /* of a job */
+#define CONFIG_RECIPIENTS_MAX 32
+#define CONFIG_DIRECTORY_MAX 200 /* bytes; an id and its endings must fit behind it */
+
+enum config_taker {
+	CONFIG_TAKER_ELECTED,    /* one member in each period */
+	CONFIG_TAKER_EVERY_NODE, /* each for itself */
+};
+
+enum config_compression {
+	CONFIG_COMPRESSION_ZSTD,
+	CONFIG_COMPRESSION_NONE,
+};
+
+enum config_target_type {
+	CONFIG_TARGET_S3,
+};
+
+/* Somewhere else to keep copies. */
+struct config_target {
+	char *name;
+	enum config_target_type type;
+	char *endpoint; /* "https://s3.example.org", perhaps a port, no path */
+	char *bucket;
+	char *prefix; /* of all keys: "" or "cluster-a/" */
+	char *region;
+	bool path_style;       /* endpoint/bucket/key; else bucket.endpoint/key */
+	char *ca_file;         /* NULL: those of the system */
+	char *access_key_file; /* and secret_key_file; or credentials_file; the others are NULL */
+	char *secret_key_file;
+	char *session_token_file; /* NULL: none; only with access_key_file */
+	char *credentials_file;   /* as the AWS tools have it, profile `default` */
+	struct retain_rules retention;
+};
+
+struct config_drill {
+	bool enabled;
+	struct schedule schedule;           /* in the job's time zone */
+	const struct config_target *source; /* NULL: the local snapshot */
+	char *directory;                    /* scratch: <directory>/drill */
+	char *identity_file;                /* with encryption */
+	char *etcd;                         /* programs; NULL: found in PATH */
+	char *etcdutl;                      /* or etcdctl, for etcd 3.4 */
+	int64_t timeout_us;
+};
+
+struct config_job {
+	char *name;
+	struct schedule schedule;
+	char *time_zone;
+	struct zone *zone;
+	int64_t jitter_us; /* shorter than the time between two snapshots */
+	bool catch_up;     /* at start, take the one that was missed */
+	char *directory;   /* no other job's is in it, nor it in another's */
+	enum config_taker taker;
+	struct retain_rules retention; /* of the directory */
+	enum config_compression compression;
+	int compression_level;           /* of zstd */
+	bool encrypted;                  /* then there are recipients, or recipients_file, or both */
+	struct conf_strings recipients;  /* age1... */
+	char *recipients_file;           /* of age; NULL: none */
+	int64_t reserve_bytes;           /* that stay free on the disk */
+	struct conf_strings extra_files; /* absolute paths of files and directories; only encrypted */
+	struct config_target *targets;
+	size_t n_targets;
+	bool verify_hashkv;
+	struct config_drill drill;
+	int64_t no_progress_us; /* a stream that stands still so long is given up */
+	char *origin;           /* where it was configured: "/etc/fairlead/config.yaml:12" */
+};
+
+struct config {
+	char node_name[NODECONF_NAME_MAX + 1];
+	struct etcdconf etcd;
+	struct config_job *jobs; /* in the order of the files; no two of one name */
+	size_t n_jobs;
+	/* What is odd but goes on, for the log and for --check. */
+	char **notes;
+	size_t n_notes;
+};
+
+/* What the defaults depend on. NULL instead of one: the machine as it is. */
+struct config_env {
+	const char *hostname;
+	bool (*file_exists)(const char *path);
+	const char *zone_directory;
+};
+
+/*
+ * Reads a file, or a directory's *.yaml files in order, or (paths empty) the default places:
+ * /etc/fairlead/config.yaml and /etc/fairlead/conf.d. Every error in every file is reported through
+ * `error` as one "file:line:col: path: what is wrong: 'value'" each; then -EINVAL. 0 on success.
+ */
+typedef void (*config_error_fn)(const char *message, void *userdata);
+int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+                struct config **ret_config);
+int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
+                    config_error_fn error, void *userdata, struct config **ret_config);
+/* The same from a text; `name` stands for the file in messages. */
+int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
+                     config_error_fn error, void *userdata, struct config **ret_config);
+void config_free(struct config *config);
+DEFINE_AUTO(struct config, config_free);
+
+/* NULL: there is none of that name. */
+const struct config_job *config_find_job(const struct config *config, const char *name);
+const struct config_target *config_find_target(const struct config_job *job, const char *name);
+
+/* YAML that config_load() reads back as the same configuration, every key written out. Secrets are
+ * not in it: there are only the names of their files. */
+void config_print(const struct config *config, FILE *out);

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the goldens cannot show: values that are not printed as they are, what a machine without
+ * tzdata does, several files, checksums of recipients, and that the documentation names every key
+ * of the tables. Runs in the root of the source tree.
+ */
+#include "etcdwatch/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/bech32.h"
+#include "etcdwatch/config_priv.h"
+#include "tests/unit/check.h"
+#include "tests/unit/confdocs.h"
+
+#define JOB "---\napiVersion: fairlead/v1\nkind: EtcdSnapshotConfig\n"
+#define HOURLY JOB "name: hourly\nschedule: '@hourly'\n"
+#define ALICE "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+#define STORE "{name: store, endpoint: https://s3.example.org, bucket: etcd, credentialsFile: /c}"
+
+static bool all_exist(const char *path UNUSED)
+{
+	return true;
+}
+
+static void keep_message(const char *message, void *userdata)
+{
+	char **last = userdata;
+
+	free(*last);
+	*last = xstrdup(message);
+}
+
+static struct config *load_from(const char *text, const char *zone_directory)
+{
+	struct config_env env = {"n1", all_exist, zone_directory};
+	struct config *config = NULL;
+	AUTO(free) char *last = NULL;
+
+	if (!CHECK_EQ_INT(
+	        config_load_text("test", text, strlen(text), &env, keep_message, &last, &config), 0)) {
+		(void) fprintf(stderr, "  %s\n", last);
+		exit(1);
+	}
+	return config;
+}
+
+static void test_defaults(void)
+{
+	AUTO(config_free) struct config *c = load_from(HOURLY, NULL);
+	const struct config_job *job = &c->jobs[0];
+
+	CHECK_EQ_STR(c->node_name, "n1");
+	CHECK(c->etcd.is_default);
+	CHECK_EQ_STR(c->etcd.endpoints[0], "https://127.0.0.1:2379");
+	CHECK_EQ_INT(c->n_jobs, 1);
+	CHECK_EQ_STR(job->name, "hourly");
+	CHECK_EQ_STR(job->schedule.text, "@hourly");
+	CHECK_EQ_STR(job->time_zone, "UTC");
+	CHECK_EQ_INT(zone_span_at(job->zone, 1700000000).offset_s, 0);
+	CHECK_EQ_INT(job->jitter_us, 0);
+	CHECK(job->catch_up && job->verify_hashkv && !job->encrypted && !job->drill.enabled);
+	CHECK_EQ_STR(job->directory, "/var/lib/fairlead/etcdwatch/hourly");
+	CHECK_EQ_INT(job->taker, CONFIG_TAKER_ELECTED);
+	CHECK(job->retention.last == 12 && job->retention.hourly == 0 && job->retention.daily == 7 &&
+	      job->retention.weekly == 4 && job->retention.monthly == 0);
+	CHECK_EQ_INT(job->compression, CONFIG_COMPRESSION_ZSTD);
+	CHECK_EQ_INT(job->compression_level, 3);
+	CHECK_EQ_INT(job->reserve_bytes, 1 << 30);
+	CHECK(job->recipients.n == 0 && job->recipients_file == NULL);
+	CHECK(job->extra_files.n == 0 && job->n_targets == 0);
+	CHECK_EQ_INT(job->no_progress_us, 30 * US_PER_S);
+	CHECK_EQ_STR(job->origin, "test:2");
+	CHECK_EQ_INT(c->n_notes, 0);
+}
+
+static void test_finding(void)
+{
+	AUTO(config_free)
+	struct config *c =
+	    load_from(HOURLY "encryption: {recipients: [" ALICE "]}\ntargets: [" STORE "]\n"
+	                     "timeZone: Asia/Kolkata\n"
+	                     "drill: {schedule: 0 5 * * sun, source: store, identityFile: /i}\n" JOB
+	                     "name: nightly\nschedule: 0 3 * * *\n",
+	              NULL);
+	const struct config_job *job = config_find_job(c, "hourly");
+
+	CHECK(job == &c->jobs[0] && config_find_job(c, "nightly") == &c->jobs[1]);
+	CHECK(config_find_job(c, "daily") == NULL);
+	CHECK(config_find_target(job, "store") == &job->targets[0]);
+	CHECK(config_find_target(job, "other") == NULL);
+	CHECK(job->drill.source == &job->targets[0]);
+	CHECK_EQ_INT(zone_span_at(job->zone, 1700000000).offset_s, 19800);
+	CHECK_EQ_INT(schedule_next(&job->drill.schedule, job->zone, 1795293000), 1795303800);
+}
+
+/* Only jobs that name another zone need tzdata. */
+static void test_without_tzdata(void)
+{
+	static const char berlin[] = HOURLY "timeZone: Europe/Berlin\n";
+	struct config_env env = {"n1", all_exist, "/nonexistent"};
+	struct config *config = NULL;
+	AUTO(free) char *last = NULL;
+
+	config_free(load_from(HOURLY, "/nonexistent"));
+	config_free(load_from(HOURLY "timeZone: UTC\n", "/nonexistent"));
+	CHECK_EQ_INT(
+	    config_load_text("test", berlin, strlen(berlin), &env, keep_message, &last, &config),
+	    -EINVAL);
+	CHECK_EQ_STR(last, "test:6:11: EtcdSnapshotConfig.timeZone: is a time zone that this system "
+	                   "does not know: 'Europe/Berlin' (such as Europe/Berlin; they are in "
+	                   "/usr/share/zoneinfo)");
+}
+
+static void test_notes(void)
+{
+	static const struct {
+		const char *text;
+		const char *note; /* NULL: none */
+	} cases[] = {
+	    {"", "no job is configured: there is nothing to take"},
+	    {HOURLY "encryption: {recipientsFile: /r}\ntargets: [" STORE "]\n", NULL},
+	    {HOURLY "targets: [" STORE "]\n",
+	     "snapshots of the job 'hourly' leave this node unencrypted, with every Secret of the "
+	     "cluster in them (add an encryption section)"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(config_free) struct config *c = load_from(cases[i].text, NULL);
+
+		CHECK_EQ_INT(c->n_notes, cases[i].note != NULL);
+		CHECK_EQ_STR(c->n_notes > 0 ? c->notes[0] : NULL, cases[i].note);
+	}
+}
+
+/* --- several files --- */
+
+static void write_file(const char *path, const char *text)
+{
+	CHECK(file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE) >= 0);
+}
+
+static void append_message(const char *message, void *userdata)
+{
+	(void) fprintf(userdata, "%s\n", message);
+}
+
+static void test_files(void)
+{
+	static const char *const paths[] = {"one.yaml", "two.yaml"};
+	struct config_env env = {.hostname = "n1", .file_exists = all_exist};
+	char directory[] = "/tmp/fairlead-test-XXXXXX";
+	AUTO(free) char *back = getcwd(NULL, 0);
+	AUTO(free) char *messages = NULL;
+	struct config *config = NULL;
+	size_t len;
+	FILE *out = open_memstream(&messages, &len);
+
+	if (!CHECK(mkdtemp(directory) != NULL) || !CHECK(chdir(directory) == 0))
+		return;
+	write_file("one.yaml", HOURLY JOB "name: big\nschedule: '@daily'\nreserve: all\n");
+	write_file("two.yaml", HOURLY);
+	CHECK_EQ_INT(config_load_env(paths, 2, &env, append_message, out, &config), -EINVAL);
+	(void) fclose(out);
+	CHECK_EQ_STR(messages,
+	             "one.yaml:11:10: EtcdSnapshotConfig.reserve: is not a size in whole units: 'all' "
+	             "(such as 1GiB, 500MiB or 20GB)\n"
+	             "two.yaml:4:7: EtcdSnapshotConfig.name: is the name of two jobs, first at "
+	             "one.yaml:2: 'hourly'\n");
+	write_file("two.yaml", JOB "name: nightly\nschedule: '@daily'\n");
+	write_file("one.yaml", HOURLY);
+	CHECK_EQ_INT(config_load_env(paths, 2, &env, NULL, NULL, &config), 0);
+	if (CHECK(config != NULL)) {
+		CHECK_EQ_STR(config->jobs[1].origin, "two.yaml:2");
+		config_free(config);
+	}
+	CHECK(unlink("one.yaml") == 0 && unlink("two.yaml") == 0);
+	CHECK(chdir(back) == 0 && rmdir(directory) == 0);
+}
+
+/* --- recipients --- */
+
+/* Each letter that is wrong, and each two that changed places, are seen. */
+static void test_checksum(void)
+{
+	/* BIP 173's own. */
+	static const char *const good[] = {
+	    "a12uel5l",
+	    "an83characterlonghumanreadablepartthatcontainsthenumber1andtheexcludedcharactersbio1tt5tg"
+	    "s",
+	    "abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw",
+	    "split1checkupstagehandshakeupstreamerranterredcaperred2y9e3w",
+	    ALICE,
+	};
+	static const char *const bad[] = {
+	    "",
+	    "1",
+	    "a1",
+	    "1nwldj5",
+	    "10a06t8",
+	    "pzry9x0s0muk",
+	    "1pzry9x0s0muk",
+	    "x1b4n0q5v",
+	    "li1dgmt3",
+	    "A1G7SGD8",
+	    "A12UEL5L",
+	    "\x7f"
+	    "1axkwrx",
+	    "a12uel5l ",
+	    "a12ueL5l",
+	};
+	char text[] = ALICE;
+	size_t name_len = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		if (!CHECK(bech32_is_good(good[i], &name_len)))
+			(void) fprintf(stderr, "  for '%s'\n", good[i]);
+	}
+	CHECK_EQ_INT(name_len, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		if (!CHECK(!bech32_is_good(bad[i], &name_len)))
+			(void) fprintf(stderr, "  for '%s'\n", bad[i]);
+	}
+	for (size_t i = 0; i < strlen(text); i++) {
+		for (char c = '0'; c <= 'z'; c++) {
+			char before = text[i];
+
+			text[i] = c;
+			CHECK_EQ_INT(bech32_is_good(text, &name_len), c == before);
+			text[i] = before;
+		}
+	}
+	for (size_t i = 4; i + 1 < strlen(text); i++) {
+		char left = text[i];
+
+		text[i] = text[i + 1];
+		text[i + 1] = left;
+		CHECK_EQ_INT(bech32_is_good(text, &name_len), text[i] == left);
+		text[i + 1] = text[i];
+		text[i] = left;
+	}
+}
+
+/* --- documentation --- */
+
+/* The examples of docs/config.md are configurations. */
+static void test_examples(void)
+{
+	static const char begin[] = "```yaml\n", end[] = "```";
+	AUTO(free) char *page = NULL;
+	unsigned n = 0;
+	size_t len;
+
+	if (!CHECK(file_read("docs/config.md", 1 << 20, &page, &len) >= 0))
+		return;
+	for (char *at = strstr(page, begin), *stop; at != NULL; at = strstr(stop + 1, begin)) {
+		at += strlen(begin);
+		stop = strstr(at, end);
+		if (!CHECK(stop != NULL))
+			return;
+		*stop = '\0';
+		if (strstr(at, "kind: EtcdSnapshotConfig") == NULL)
+			continue;
+		config_free(load_from(at, NULL));
+		n++;
+	}
+	CHECK(n >= 2);
+}
+
+int main(void)
+{
+	test_defaults();
+	test_finding();
+	test_without_tzdata();
+	test_notes();
+	test_files();
+	test_checksum();
+	test_examples();
+	confdocs_check(config_kinds, 60);
+	return check_result();
+}
