@@ -17,6 +17,7 @@
 #include "bolt/hashkv.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -292,21 +293,48 @@ static int add_entry(struct hashkv *h, const struct mvcc_entry *entry)
 	return 0;
 }
 
-int hashkv_compute(struct bolt *db, int64_t revision, struct hashkv_result *ret_result)
+static int compute(struct bolt *db, const struct mvcc_reach *reach, int64_t revision,
+                   struct hashkv_result *ret_result)
 {
 	AUTO(hashkv_free) struct hashkv *h = NULL;
-	struct mvcc_reach reach;
 	int r;
 
-	r = mvcc_read_reach(db, &reach);
+	r = mvcc_choose_revision(db, reach, revision, &revision);
 	if (r >= 0)
-		r = mvcc_choose_revision(db, &reach, revision, &revision);
-	if (r >= 0)
-		r = hashkv_new(db, &reach, revision, HASHKV_KEYS_MAX, &h);
+		r = hashkv_new(db, reach, revision, HASHKV_KEYS_MAX, &h);
 	if (r >= 0)
 		r = for_each_entry(h, 0, revision, add_entry);
 	if (r < 0)
 		return r;
 	hashkv_finish(h, ret_result);
 	return 0;
+}
+
+int hashkv_compute(struct bolt *db, int64_t revision, struct hashkv_result *ret_result)
+{
+	struct mvcc_reach reach;
+	int r;
+
+	r = mvcc_read_reach(db, &reach);
+	return r < 0 ? r : compute(db, &reach, revision, ret_result);
+}
+
+int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacted,
+                             struct hashkv_result *ret_result)
+{
+	struct mvcc_reach reach;
+	int r;
+
+	r = mvcc_read_reach(db, &reach);
+	if (r < 0)
+		return r;
+	if (compacted < reach.compacted) {
+		(void) bolt_fail(db, BOLT_NO_PAGE,
+		                 "it has been compacted at %" PRId64 " already, which is behind %" PRId64,
+		                 reach.compacted, compacted);
+		return -ERANGE;
+	}
+	reach.scheduled = compacted;
+	reach.compacted = compacted;
+	return compute(db, &reach, revision, ret_result);
 }
