@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spawns, collects, reaps. Of what the child says only the last whole line is kept. It is over when
+ * its output has ended and it has been reaped, in whatever order the two come.
+ */
+#include "etcdwatch/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define REASON_MAX 512
+
+struct child {
+	struct ev_loop *ev;
+	child_done_fn done;
+	void *userdata;
+	pid_t pid;
+	int fd; /* its output; -1: ended */
+	ev_io readable;
+	ev_child end;
+	ev_timer limit;
+	int64_t limit_us;
+	bool late;
+	char line[CHILD_LINE_MAX]; /* that is not whole yet */
+	size_t n_line;
+	bool too_long; /* the rest of this line is passed over */
+	json_t *last;
+};
+
+/* With our standard error, and nothing else of ours; the head of a process group, so that what it
+ * starts itself goes with it. */
+static int spawn(const char *const *argv, int out, pid_t *ret_pid)
+{
+	char *args[CHILD_ARGS_MAX + 1];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	size_t n = 0;
+	int error;
+
+	for (; argv[n] != NULL; n++) {
+		if (n == CHILD_ARGS_MAX)
+			return -E2BIG;
+		args[n] = (char *) (uintptr_t) argv[n];
+	}
+	args[n] = NULL;
+	(void) sigemptyset(&none);
+	(void) sigfillset(&all);
+	(void) posix_spawn_file_actions_init(&actions);
+	(void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	(void) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	(void) posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	(void) posix_spawnattr_init(&attributes);
+	(void) posix_spawnattr_setsigmask(&attributes, &none);
+	(void) posix_spawnattr_setsigdefault(&attributes, &all);
+	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+	                                                 POSIX_SPAWN_SETPGROUP);
+	error = posix_spawn(ret_pid, args[0], &actions, &attributes, args, environ);
+	(void) posix_spawnattr_destroy(&attributes);
+	(void) posix_spawn_file_actions_destroy(&actions);
+	return -error;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int judge(const struct child *c, char reason[static REASON_MAX])
+{
+	int status = c->end.rstatus;
+	const char *said = json_string_value(json_object_get(c->last, "reason"));
+
+	if (c->late) {
+		(void) snprintf(reason, REASON_MAX, "it took longer than %lld s and was ended",
+		                (long long) (c->limit_us / US_PER_S));
+		return -ETIMEDOUT;
+	}
+	if (WIFSIGNALED(status)) {
+		(void) snprintf(reason, REASON_MAX, "it was killed by signal %d", WTERMSIG(status));
+		return -ECHILD;
+	}
+	if (WEXITSTATUS(status) == 0 && json_is_true(json_object_get(c->last, "ok")))
+		return 0;
+	if (said == NULL) {
+		(void) snprintf(reason, REASON_MAX, "it ended with code %d and said nothing",
+		                WEXITSTATUS(status));
+		return -ECHILD;
+	}
+	(void) snprintf(reason, REASON_MAX, "%s", said);
+	return -EBADMSG;
+}
+
+/* Calls out: last act. */
+static void end_if_over(struct child *c)
+{
+	char reason[REASON_MAX] = "";
+	struct child_result result = {.reason = reason};
+	child_done_fn done = c->done;
+	void *userdata = c->userdata;
+	json_t *last;
+
+	if (c->fd >= 0 || ev_is_active(&c->end))
+		return;
+	ev_timer_stop(c->ev, &c->limit);
+	result.r = judge(c, reason);
+	last = TAKE_PTR(c->last);
+	result.last = last;
+	free(c);
+	done(&result, userdata);
+	json_decref(last);
+}
+
+static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
+{
+	struct child *c = CONTAINER_OF(w, struct child, end);
+
+	ev_child_stop(ev, w);
+	end_if_over(c);
+}
+
+static void limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct child *c = CONTAINER_OF(w, struct child, limit);
+
+	c->late = true;
+	/* Once reaped, the number may be another's. */
+	if (ev_is_active(&c->end) && !ev_is_pending(&c->end))
+		(void) kill(-c->pid, SIGKILL);
+}
+
+/* --- what it says ----------------------------------------------------------------------------- */
+
+static void take_line(struct child *c)
+{
+	json_t *object = c->too_long ? NULL : json_loadb(c->line, c->n_line, 0, NULL);
+
+	if (json_is_object(object)) {
+		json_decref(c->last);
+		c->last = json_incref(object);
+	} else if (c->n_line > 0) {
+		log_debug("child_line_dropped", "pid=%d bytes=%zu", (int) c->pid, c->n_line);
+	}
+	json_decref(object);
+	c->n_line = 0;
+	c->too_long = false;
+}
+
+static void take_bytes(struct child *c, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (data[i] == '\n')
+			take_line(c);
+		else if (c->n_line < sizeof(c->line))
+			c->line[c->n_line++] = data[i];
+		else
+			c->too_long = true;
+	}
+}
+
+static void readable_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
+{
+	struct child *c = CONTAINER_OF(w, struct child, readable);
+	char data[4096];
+	ssize_t n = read(c->fd, data, sizeof(data));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		take_bytes(c, data, (size_t) n);
+		return;
+	}
+	take_line(c);
+	ev_io_stop(ev, w);
+	(void) close(TAKE_FD(c->fd));
+	end_if_over(c);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, child_done_fn done,
+                void *userdata, struct child **ret_child)
+{
+	AUTO(close) int its_end = -1;
+	struct child *c;
+	int ends[2];
+	pid_t pid;
+	int r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	its_end = ends[1];
+	(void) fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	r = spawn(argv, its_end, &pid);
+	if (r < 0) {
+		(void) close(ends[0]);
+		return r;
+	}
+	c = NEW0(struct child);
+	c->ev = ev;
+	c->done = done;
+	c->userdata = userdata;
+	c->pid = pid;
+	c->fd = ends[0];
+	c->limit_us = limit_us;
+	ev_io_init(&c->readable, readable_cb, c->fd, EV_READ);
+	ev_io_start(ev, &c->readable);
+	ev_child_init(&c->end, end_cb, pid, 0);
+	ev_child_start(ev, &c->end);
+	ev_timer_init(&c->limit, limit_cb, mono_to_ev(limit_us), 0.);
+	ev_timer_start(ev, &c->limit);
+	*ret_child = c;
+	return 0;
+}
+
+void child_free(struct child *c)
+{
+	if (c == NULL)
+		return;
+	ev_io_stop(c->ev, &c->readable);
+	ev_timer_stop(c->ev, &c->limit);
+	if (ev_is_active(&c->end)) {
+		bool reaped = ev_is_pending(&c->end);
+
+		ev_child_stop(c->ev, &c->end);
+		if (!reaped) {
+			(void) kill(-c->pid, SIGKILL);
+			(void) waitpid(c->pid, NULL, 0);
+		}
+	}
+	if (c->fd >= 0)
+		(void) close(c->fd);
+	json_decref(c->last);
+	free(c);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A child process that does one heavy thing and says how it went in JSON objects, one a line, on
+ * its standard output: {"ok": true, ...} or {"ok": false, "error": "CODE", "reason": "sentence"} as
+ * the last. Its standard error is ours. Nothing here waits for it.
+ */
+
+#include <ev.h>
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define CHILD_LINE_MAX 65536 /* bytes of one line */
+#define CHILD_ARGS_MAX 256
+
+struct child;
+
+struct child_result {
+	/* 0: it succeeded, and `last` is what it said. -EBADMSG: it says that it failed, see `last`
+	 * and `reason`. -ETIMEDOUT: it took too long; -ECHILD: it was killed, or ended without a word.
+	 */
+	int r;
+	const json_t *last; /* NULL: it said nothing; borrowed */
+	const char *reason; /* a sentence; "" if r is 0 */
+};
+
+/* The child is over, and the handle is gone when this returns. */
+typedef void (*child_done_fn)(const struct child_result *result, void *userdata);
+
+/* argv[0] is the program's path; the array ends with NULL. 0 or -errno. */
+int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, child_done_fn done,
+                void *userdata, struct child **ret_child);
+
+/* Kills it; done is not called. NULL is fine. */
+void child_free(struct child *child);
+DEFINE_AUTO(struct child, child_free);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Child processes that say much, little, nothing or nonsense, and that do not end. */
+#include "etcdwatch/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "tests/unit/check.h"
+#include "tests/unit/turn.h"
+
+struct end {
+	unsigned n;
+	int r;
+	char reason[600];
+	json_int_t answer;
+};
+
+static void done_cb(const struct child_result *result, void *userdata)
+{
+	struct end *end = userdata;
+
+	end->n++;
+	end->r = result->r;
+	(void) snprintf(end->reason, sizeof(end->reason), "%s", result->reason);
+	end->answer = json_integer_value(json_object_get(result->last, "answer"));
+}
+
+static struct end run(const char *script, int64_t limit_us)
+{
+	struct ev_loop *ev = ev_default_loop(0);
+	const char *argv[] = {"/bin/sh", "-c", script, NULL};
+	struct child *child = NULL;
+	struct end end = {0};
+	int64_t until_us = mono_now_us() + 10 * US_PER_S;
+
+	CHECK_EQ_INT(child_start(ev, argv, limit_us, done_cb, &end, &child), 0);
+	CHECK_EQ_INT(end.n, 0);
+	while (end.n == 0 && mono_now_us() < until_us)
+		turn_once(ev);
+	CHECK_EQ_INT(end.n, 1);
+	return end;
+}
+
+static void test_ends(void)
+{
+	static const struct {
+		const char *script;
+		int r;
+		json_int_t answer;
+		const char *reason;
+	} cases[] = {
+	    {"echo '{\"ok\":true,\"answer\":42}'", 0, 42, ""},
+	    {"echo '{\"step\":1}'; echo '{\"ok\":true,\"answer\":7}'", 0, 7, ""},
+	    {"printf '{\"ok\":true,\"answer\":1}'", 0, 1, ""}, /* no newline */
+	    {"echo noise; echo '{\"ok\":true,\"answer\":3}'", 0, 3, ""},
+	    {"echo '{\"ok\":false,\"error\":\"X\",\"reason\":\"it is bad\"}'; exit 1", -EBADMSG, 0,
+	     "it is bad"},
+	    /* A good word does not help who ended badly, nor the other way round. */
+	    {"echo '{\"ok\":true}'; exit 3", -ECHILD, 0, "it ended with code 3 and said nothing"},
+	    {"exit 0", -ECHILD, 0, "it ended with code 0 and said nothing"},
+	    {"echo '{\"ok\":true}'; kill -9 $$", -ECHILD, 0, "it was killed by signal 9"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct end end = run(cases[i].script, 10 * US_PER_S);
+
+		CHECK_EQ_INT(end.r, cases[i].r);
+		CHECK_EQ_INT(end.answer, cases[i].answer);
+		CHECK_EQ_STR(end.reason, cases[i].reason);
+	}
+}
+
+/* A line that never ends costs no memory, and the one behind it is heard. */
+static void test_long_line(void)
+{
+	struct end end = run("head -c 300000 /dev/zero | tr '\\0' x; echo; "
+	                     "echo '{\"ok\":true,\"answer\":5}'",
+	                     10 * US_PER_S);
+
+	CHECK_EQ_INT(end.r, 0);
+	CHECK_EQ_INT(end.answer, 5);
+}
+
+/* What it has started goes with it: or its output would never end. */
+static void test_limit(void)
+{
+	int64_t began_us = mono_now_us();
+	struct end end = run("sleep 60 & sleep 60", 200 * US_PER_MS);
+
+	CHECK_EQ_INT(end.r, -ETIMEDOUT);
+	CHECK(mono_now_us() - began_us < 5 * US_PER_S);
+}
+
+static void test_missing(void)
+{
+	const char *argv[] = {"/nonexistent/program", NULL};
+	struct child *child = NULL;
+	struct end end = {0};
+
+	CHECK_EQ_INT(child_start(ev_default_loop(0), argv, US_PER_S, done_cb, &end, &child), -ENOENT);
+	CHECK(child == NULL);
+}
+
+static void test_free(void)
+{
+	const char *argv[] = {"/bin/sh", "-c", "sleep 60", NULL};
+	struct child *child = NULL;
+	struct end end = {0};
+
+	CHECK_EQ_INT(child_start(ev_default_loop(0), argv, 60 * US_PER_S, done_cb, &end, &child), 0);
+	child_free(child);
+	turn_for(ev_default_loop(0), 50 * US_PER_MS);
+	CHECK_EQ_INT(end.n, 0);
+}
+
+int main(void)
+{
+	test_ends();
+	test_long_line();
+	test_limit();
+	test_missing();
+	test_free();
+	return check_result();
+}

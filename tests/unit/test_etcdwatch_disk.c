@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The disk's thread: order, the loop that goes on meanwhile, and an end with work left. */
+#include "etcdwatch/disk.h"
+
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "tests/unit/check.h"
+#include "tests/unit/turn.h"
+
+#define N 100
+
+struct step {
+	struct disk_task task;
+	unsigned *counter;  /* the thread's */
+	unsigned worked_as; /* which it was, of all */
+	unsigned *n_done;
+	unsigned done_as;
+	unsigned sleep_us;
+};
+
+static void work(struct disk_task *task)
+{
+	struct step *s = CONTAINER_OF(task, struct step, task);
+
+	if (s->sleep_us > 0)
+		(void) usleep(s->sleep_us);
+	s->worked_as = ++*s->counter;
+}
+
+static void done(struct disk_task *task)
+{
+	struct step *s = CONTAINER_OF(task, struct step, task);
+
+	s->done_as = ++*s->n_done;
+}
+
+static void test_order(void)
+{
+	struct ev_loop *ev = ev_default_loop(0);
+	struct step steps[N];
+	struct disk *disk = NULL;
+	unsigned counter = 0, n_done = 0;
+	int64_t until_us = mono_now_us() + 5 * US_PER_S;
+
+	CHECK_EQ_INT(disk_new(ev, &disk), 0);
+	for (unsigned i = 0; i < N; i++) {
+		steps[i] = (struct step){
+		    .task = {.work = work, .done = done}, .counter = &counter, .n_done = &n_done};
+		disk_do(disk, &steps[i].task);
+	}
+	CHECK_EQ_INT(n_done, 0); /* never from inside */
+	while (n_done < N && mono_now_us() < until_us)
+		turn_once(ev);
+	for (unsigned i = 0; i < N; i++) {
+		CHECK_EQ_INT(steps[i].worked_as, i + 1);
+		CHECK_EQ_INT(steps[i].done_as, i + 1);
+	}
+	disk_free(disk);
+}
+
+/* The one under way is waited for, the others are not begun, and nobody is told. */
+static void test_end(void)
+{
+	struct ev_loop *ev = ev_default_loop(0);
+	struct step steps[3];
+	struct disk *disk = NULL;
+	unsigned counter = 0, n_done = 0;
+
+	CHECK_EQ_INT(disk_new(ev, &disk), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(steps); i++) {
+		steps[i] = (struct step){.task = {.work = work, .done = done},
+		                         .counter = &counter,
+		                         .n_done = &n_done,
+		                         .sleep_us = 100000};
+		disk_do(disk, &steps[i].task);
+	}
+	(void) usleep(20000);
+	disk_free(disk);
+	CHECK(counter <= 1);
+	turn_for(ev, 20 * US_PER_MS);
+	CHECK_EQ_INT(n_done, 0);
+}
+
+int main(void)
+{
+	test_order();
+	test_end();
+	return check_result();
+}
