@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	READING ── nobody ──► GRANTING ──► CLAIMING ── created ──► HELD ──► RECORDING
+ *	   │                      │            │                    │           │
+ *	   └──────────────────────┴────────────┴────────────────────┴───────────┴──► OVER
+ *
+ * The lease is renewed by keepalives in HELD and RECORDING. What etcd answers to them is no proof
+ * that it lives; the transaction that records is.
+ */
+#include "etcdwatch/claim.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+
+#define RETRY_US US_PER_S
+/* Of the periods that are done, so many stay to be seen. */
+#define KEEP_DONE 8
+#define FORGET_MAX 16 /* a transaction */
+
+enum claim_state {
+	CLAIM_READING,
+	CLAIM_GRANTING,
+	CLAIM_CLAIMING,
+	CLAIM_HELD,
+	CLAIM_RECORDING,
+	CLAIM_OVER,
+};
+
+static const struct fsm_state states[] = {
+    [CLAIM_READING] = {"reading", FSM_TO(CLAIM_GRANTING) | FSM_TO(CLAIM_OVER)},
+    [CLAIM_GRANTING] = {"granting", FSM_TO(CLAIM_CLAIMING) | FSM_TO(CLAIM_OVER)},
+    [CLAIM_CLAIMING] = {"claiming", FSM_TO(CLAIM_HELD) | FSM_TO(CLAIM_OVER)},
+    [CLAIM_HELD] = {"held", FSM_TO(CLAIM_RECORDING) | FSM_TO(CLAIM_OVER)},
+    [CLAIM_RECORDING] = {"recording", FSM_TO(CLAIM_OVER)},
+    [CLAIM_OVER] = {"over", 0},
+};
+
+struct claim {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	const struct claim_callbacks *callbacks;
+	void *userdata;
+	enum claim_state state;
+	char *claim_key, *done_key, *done_prefix;
+	char *claim_value, *done_value;
+	char *forget[FORGET_MAX]; /* keys of periods long done */
+	size_t n_forget;
+	int64_t lease;
+	int64_t ttl_us;
+	int64_t good_until_us; /* the lease, as far as we know */
+	int64_t create_revision;
+	struct etcd_call *call;    /* reading, granting, claiming, recording */
+	struct etcd_call *renewal; /* while the lease is ours */
+	ev_timer renew;
+	ev_timer again; /* RECORDING, after a failure */
+};
+
+static void change_state(struct claim *c, enum claim_state state)
+{
+	fsm_check(states, ARRAY_SIZE(states), c->state, state);
+	log_debug("claim_state", "key=%s old=%s new=%s", c->claim_key, states[c->state].name,
+	          states[state].name);
+	c->state = state;
+	if (state == CLAIM_OVER) {
+		ev_timer_stop(c->ev, &c->renew);
+		ev_timer_stop(c->ev, &c->again);
+		etcd_call_cancel(TAKE_PTR(c->renewal));
+	}
+}
+
+/* These call out: last act. */
+static void answer(struct claim *c, enum claim_answer a, const char *text)
+{
+	if (a != CLAIM_OURS)
+		change_state(c, CLAIM_OVER);
+	c->callbacks->answered(a, text, c->userdata);
+}
+
+static void finish(struct claim *c, enum claim_end e, const char *text)
+{
+	change_state(c, CLAIM_OVER);
+	c->callbacks->ended(e, text, c->userdata);
+}
+
+static void lose(struct claim *c)
+{
+	if (c->state == CLAIM_RECORDING) {
+		finish(c, CLAIM_UNRECORDED, "the lease of the claim ran out");
+	} else {
+		change_state(c, CLAIM_OVER);
+		c->callbacks->lost(c->userdata);
+	}
+}
+
+/* --- the lease ----------------------------------------------------------------------------------
+ */
+
+static void renewed_cb(const struct etcd_outcome *outcome, const struct etcd_lease_result *result,
+                       void *userdata)
+{
+	struct claim *c = userdata;
+
+	c->renewal = NULL;
+	if (outcome->r == -ENOENT || (outcome->r == 0 && result->ttl_s <= 0))
+		lose(c);
+	else if (outcome->r == 0)
+		c->good_until_us = outcome->sent_us + result->ttl_s * US_PER_S;
+}
+
+static void renew_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct claim *c = CONTAINER_OF(w, struct claim, renew);
+
+	if (mono_now_us() >= c->good_until_us)
+		lose(c);
+	else if (c->renewal == NULL)
+		(void) etcd_lease_keepalive(c->etcd, c->lease, renewed_cb, c, &c->renewal);
+}
+
+/* --- recording ----------------------------------------------------------------------------------
+ */
+
+static void record(struct claim *c);
+
+static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	record(CONTAINER_OF(w, struct claim, again));
+}
+
+static void recorded_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
+                        void *userdata)
+{
+	struct claim *c = userdata;
+
+	c->call = NULL;
+	if (outcome->r < 0) {
+		log_debug("claim_not_recorded", "key=%s err=\"%s\"", c->done_key, outcome->text);
+		ev_timer_set(&c->again, mono_to_ev(RETRY_US), 0.);
+		ev_timer_start(c->ev, &c->again);
+		return;
+	}
+	finish(c, result->succeeded ? CLAIM_RECORDED : CLAIM_FENCED,
+	       result->succeeded ? "" : "the claim is not ours any more");
+}
+
+static void record(struct claim *c)
+{
+	const struct etcd_compare ours = {
+	    .key = ETCD_STR(c->claim_key),
+	    .target = ETCD_COMPARE_CREATE,
+	    .result = ETCD_EQUAL,
+	    .number = c->create_revision,
+	};
+	struct etcd_op ops[1 + FORGET_MAX] = {
+	    {.kind = ETCD_OP_PUT, .key = ETCD_STR(c->done_key), .value = ETCD_STR(c->done_value)},
+	};
+	struct etcd_txn txn = {
+	    .compares = &ours,
+	    .n_compares = 1,
+	    .success = ops,
+	    .n_success = 1 + c->n_forget,
+	    /* The claim stays as it is, so this may land twice. */
+	    .hedge = true,
+	};
+
+	for (size_t i = 0; i < c->n_forget; i++)
+		ops[1 + i] = (struct etcd_op){.kind = ETCD_OP_DELETE, .key = ETCD_STR(c->forget[i])};
+	(void) etcd_txn(c->etcd, &txn, recorded_cb, c, &c->call);
+}
+
+void claim_record(struct claim *c, json_t *done)
+{
+	c->done_value = json_dumps(done, JSON_COMPACT);
+	json_decref(done);
+	change_state(c, CLAIM_RECORDING);
+	record(c);
+}
+
+/* --- claiming -----------------------------------------------------------------------------------
+ */
+
+/* The node that a key's value names. */
+static void answer_for(struct claim *c, enum claim_answer a, const struct etcd_kv *kv)
+{
+	json_t *value = json_loadb(kv->value.data, kv->value.len, 0, NULL);
+	const char *node = json_string_value(json_object_get(value, "node"));
+	char text[CLAIM_NODE_MAX];
+
+	(void) snprintf(text, sizeof(text), "%s", node != NULL ? node : "?");
+	json_decref(value);
+	answer(c, a, text);
+}
+
+static void claimed_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
+                       void *userdata)
+{
+	struct claim *c = userdata;
+
+	c->call = NULL;
+	/* If it was done all the same: the lease is given back. */
+	if (outcome->r < 0) {
+		answer(c, CLAIM_FAILED, outcome->text);
+		return;
+	}
+	if (!result->succeeded) {
+		const struct etcd_range_result *range = &result->results[0].range;
+
+		if (range->n_kvs > 0)
+			answer_for(c, CLAIM_OTHERS, &range->kvs[0]);
+		else
+			answer(c, CLAIM_OTHERS, "?");
+		return;
+	}
+	c->create_revision = outcome->revision;
+	change_state(c, CLAIM_HELD);
+	answer(c, CLAIM_OURS, "");
+}
+
+static void granted_cb(const struct etcd_outcome *outcome, const struct etcd_lease_result *result,
+                       void *userdata)
+{
+	struct claim *c = userdata;
+	const struct etcd_compare nobody[] = {
+	    {.key = ETCD_STR(c->claim_key), .target = ETCD_COMPARE_CREATE, .result = ETCD_EQUAL},
+	    {.key = ETCD_STR(c->done_key), .target = ETCD_COMPARE_CREATE, .result = ETCD_EQUAL},
+	};
+	struct etcd_op put = {
+	    .kind = ETCD_OP_PUT,
+	    .key = ETCD_STR(c->claim_key),
+	    .value = ETCD_STR(c->claim_value),
+	};
+	const struct etcd_op look = {.kind = ETCD_OP_RANGE, .key = ETCD_STR(c->claim_key)};
+	const struct etcd_txn txn = {
+	    .compares = nobody,
+	    .n_compares = ARRAY_SIZE(nobody),
+	    .success = &put,
+	    .n_success = 1,
+	    .failure = &look,
+	    .n_failure = 1,
+	};
+
+	c->call = NULL;
+	if (outcome->r < 0) {
+		answer(c, CLAIM_FAILED, outcome->text);
+		return;
+	}
+	c->lease = result->id;
+	c->ttl_us = result->ttl_s * US_PER_S;
+	c->good_until_us = outcome->sent_us + c->ttl_us;
+	put.lease = c->lease;
+	ev_timer_set(&c->renew, mono_to_ev(c->ttl_us / 4), mono_to_ev(c->ttl_us / 4));
+	ev_timer_start(c->ev, &c->renew);
+	change_state(c, CLAIM_CLAIMING);
+	(void) etcd_txn(c->etcd, &txn, claimed_cb, c, &c->call);
+}
+
+/* All of `done/` but the newest. The keys come in their order, and all periods have as many digits
+ * until the year 2286. */
+static void plan_to_forget(struct claim *c, const struct etcd_range_result *done)
+{
+	for (size_t i = 0; i + KEEP_DONE < done->n_kvs && c->n_forget < FORGET_MAX; i++) {
+		const struct etcd_kv *kv = &done->kvs[i];
+
+		c->forget[c->n_forget++] = xstrndup(kv->key.data, kv->key.len);
+	}
+}
+
+static void read_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
+                    void *userdata)
+{
+	struct claim *c = userdata;
+	const struct etcd_range_result *claims, *done;
+
+	c->call = NULL;
+	if (outcome->r < 0) {
+		answer(c, CLAIM_FAILED, outcome->text);
+		return;
+	}
+	claims = &result->results[0].range;
+	done = &result->results[1].range;
+	for (size_t i = 0; i < done->n_kvs; i++) {
+		const struct etcd_kv *kv = &done->kvs[i];
+
+		if (kv->key.len == strlen(c->done_key) &&
+		    memcmp(kv->key.data, c->done_key, kv->key.len) == 0) {
+			answer_for(c, CLAIM_DONE, kv);
+			return;
+		}
+	}
+	if (claims->n_kvs > 0) {
+		answer_for(c, CLAIM_OTHERS, &claims->kvs[0]);
+		return;
+	}
+	plan_to_forget(c, done);
+	change_state(c, CLAIM_GRANTING);
+	(void) etcd_lease_grant(c->etcd, 0, CLAIM_TTL_S, granted_cb, c, &c->call);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+struct claim *claim_new(struct ev_loop *ev, struct etcd *etcd, const struct claim_options *options,
+                        const struct claim_callbacks *callbacks, void *userdata)
+{
+	struct claim *c = NEW0(struct claim);
+	json_t *value =
+	    json_pack("{s:s, s:s, s:I}", "node", options->node, "instance", options->instance,
+	              "started", (json_int_t) (wall_now_us() / US_PER_S));
+	struct etcd_op looks[2];
+	const struct etcd_txn txn = {.success = looks, .n_success = 2, .hedge = true};
+
+	c->ev = ev;
+	c->etcd = etcd;
+	c->callbacks = callbacks;
+	c->userdata = userdata;
+	c->claim_key = xasprintf("%setcdwatch/%s/claim/%lld", options->prefix, options->job,
+	                         (long long) options->period_s);
+	c->done_prefix = xasprintf("%setcdwatch/%s/done/", options->prefix, options->job);
+	c->done_key = xasprintf("%s%lld", c->done_prefix, (long long) options->period_s);
+	c->claim_value = json_dumps(value, JSON_COMPACT);
+	json_decref(value);
+	ev_init(&c->renew, renew_cb);
+	ev_init(&c->again, again_cb);
+	looks[0] = (struct etcd_op){.kind = ETCD_OP_RANGE, .key = ETCD_STR(c->claim_key)};
+	looks[1] =
+	    (struct etcd_op){.kind = ETCD_OP_RANGE, .key = ETCD_STR(c->done_prefix), .prefix = true};
+	(void) etcd_txn(etcd, &txn, read_cb, c, &c->call);
+	return c;
+}
+
+static void released_cb(const struct etcd_outcome *outcome, void *userdata UNUSED)
+{
+	log_debug("claim_released", "r=%d", outcome->r);
+}
+
+void claim_free(struct claim *c)
+{
+	struct etcd_call *release;
+
+	if (c == NULL)
+		return;
+	ev_timer_stop(c->ev, &c->renew);
+	ev_timer_stop(c->ev, &c->again);
+	etcd_call_cancel(c->renewal);
+	etcd_call_cancel(c->call);
+	/* Nobody waits for it; without it the lease ends by itself. */
+	if (c->lease != 0)
+		(void) etcd_lease_revoke(c->etcd, c->lease, released_cb, NULL, &release);
+	for (size_t i = 0; i < c->n_forget; i++)
+		free(c->forget[i]);
+	free(c->claim_key);
+	free(c->done_key);
+	free(c->done_prefix);
+	free(c->claim_value);
+	free(c->done_value);
+	free(c);
+}
