@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding of base64. A text has one meaning or is refused. Pure. */
+/* Base64 both ways. A text has one meaning or is refused. Pure. */
 #include "base/base64.h"
 
 #include <errno.h>
@@ -10,9 +10,10 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static int value_of(char c)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = c != '\0' ? strchr(digits, c) : NULL;
 
 	return at != NULL ? (int) (at - digits) : -1;
@@ -58,4 +59,23 @@ int base64_decode(const char *text, char **ret_data, size_t *ret_len)
 	*ret_data = TAKE_PTR(data);
 	*ret_len = len;
 	return 0;
+}
+
+char *base64_encode(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	char *text = xcalloc((len + 2) / 3 * 4 + 1, 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i += 3) {
+		uint32_t bits = (uint32_t) p[i] << 16;
+
+		bits |= i + 1 < len ? (uint32_t) p[i + 1] << 8 : 0;
+		bits |= i + 2 < len ? (uint32_t) p[i + 2] : 0;
+		text[n++] = digits[bits >> 18];
+		text[n++] = digits[bits >> 12 & 63];
+		text[n++] = i + 1 < len ? digits[bits >> 6 & 63] : '=';
+		text[n++] = i + 2 < len ? digits[bits & 63] : '=';
+	}
+	return text;
 }

@@ -13,3 +13,6 @@
  * base64: a strange character, a wrong length, padding in the middle, bits that are not zero.
  */
 int base64_decode(const char *text, char **ret_data, size_t *ret_len);
+
+/* In one line, padded; the caller frees it. */
+char *base64_encode(const void *data, size_t len);

@@ -10,6 +10,15 @@
 #include "base/macro.h"
 #include "tests/unit/check.h"
 
+/* What is encoded has no spaces. */
+static void check_encoded(const char *data, size_t len, const char *text)
+{
+	AUTO(free) char *encoded = base64_encode(data, len);
+
+	if (strpbrk(text, " \n") == NULL)
+		CHECK_EQ_STR(encoded, text);
+}
+
 static void test_good(void)
 {
 	static const struct {
@@ -39,6 +48,7 @@ static void test_good(void)
 			continue;
 		CHECK_EQ_INT(len, cases[i].len);
 		CHECK(memcmp(data, cases[i].data, len) == 0 && data[len] == '\0');
+		check_encoded(cases[i].data, cases[i].len, cases[i].text);
 	}
 }
 
