@@ -32,9 +32,10 @@ CFLAGS   += -std=gnu17 -g $(OPTIMIZE) $(WARNINGS) $(HARDEN)
 LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN))
 
 # --- sources -------------------------------------------------------------------------------------
-# A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe).
+# A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe,
+# etcdwatch-worker: etcdwatch/worker).
 LIBS     := base net etcd web bolt
-PROGRAMS := vipd prism prism-probe fairlead
+PROGRAMS := vipd prism prism-probe etcdwatch-worker fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
 sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
@@ -54,9 +55,10 @@ BOLT_LINK := $(BUILD)/libbolt.a $(BASE_LINK)
 
 BASE_LIBS := -lyaml -ljansson -lev -lm
 NET_LIBS  := -lnftnl -lmnl
-WEB_LIBS  := -lcurl -lssl -lcrypto
+WEB_LIBS  := -lcurl -lexpat -lssl -lcrypto
 ETCD_LIBS := -lgrpc -lgpr -lprotobuf-c -lssl -lcrypto -lpthread
 BOLT_LIBS := -lcrypto -lpthread
+WORKER_LIBS := -lzstd
 
 # The default goal.
 .PHONY: all
@@ -70,6 +72,7 @@ $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
+$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
@@ -91,6 +94,12 @@ $(BUILD)/bin/prism-probe: $(BUILD)/prism/probe/main.o $(BUILD)/libprobe.a $(WEB_
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bin/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(BUILD)/libworker.a \
+                               $(BUILD)/libbolt.a $(WEB_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 $(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BOLT_LINK)
 	@mkdir -p $(@D)
@@ -145,6 +154,21 @@ $(BUILD)/tests/unit/test_bolt_%: $(BUILD)/tests/unit/test_bolt_%.o $(BOLT_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
 
+$(BUILD)/tests/unit/test_worker_%: $(BUILD)/tests/unit/test_worker_%.o $(BUILD)/libworker.a \
+                                   $(BUILD)/libbolt.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
+
+# Its system calls can fail one by one.
+FAULT_CALLS := open openat read __read_chk write fsync close fchmod rename unlink pipe2 fork waitpid
+
+$(BUILD)/tests/unit/test_worker_faults: $(BUILD)/tests/unit/test_worker_faults.o \
+                                        $(BUILD)/tests/fault/worker_calls.o $(BUILD)/libworker.a \
+                                        $(BUILD)/libbolt.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
+	    $(BOLT_LIBS) $(BASE_LIBS)
+
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)
@@ -163,6 +187,10 @@ $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libne
                        $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/libworker.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 $(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
                                       $(BUILD)/libetcd.a $(WEB_LINK)
@@ -257,7 +285,7 @@ format: ## clang-format over all of it
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
 	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
-	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe) $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch-worker) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The subcommands. Each takes its own words (argv[0] is its name), prints its last line
+ * (result.h) and returns the exit code.
+ */
+
+int command_pack(int argc, char **argv);
+int command_unpack(int argc, char **argv);

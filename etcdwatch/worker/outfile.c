@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every step that can fail is checked, close(2) included (a file system may report there what it
+ * could not write). The sink is a part of the file: freeing it frees nothing.
+ */
+#include "etcdwatch/worker/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "etcdwatch/worker/cancel.h"
+
+struct outfile {
+	struct sink sink;
+	char *path;
+	char *temporary;
+	int fd;
+	bool committed;
+	struct problem *problem;
+};
+
+static int outfile_write(struct sink *sink, const void *data, size_t len)
+{
+	struct outfile *file = CONTAINER_OF(sink, struct outfile, sink);
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n;
+
+		if (cancel_is_wanted())
+			return problem_set(file->problem, -ECANCELED, "CANCELLED", "cancelled");
+		n = write(file->fd, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return problem_set_errno(file->problem, -errno, "cannot write '%s'", file->temporary);
+		p += n;
+		len -= (size_t) n;
+	}
+	return 0;
+}
+
+static int outfile_finish(struct sink *sink)
+{
+	struct outfile *file = CONTAINER_OF(sink, struct outfile, sink);
+
+	if (fsync(file->fd) < 0)
+		return problem_set_errno(file->problem, -errno, "cannot sync '%s'", file->temporary);
+	return 0;
+}
+
+static void outfile_sink_free(struct sink *sink UNUSED)
+{
+}
+
+static char *temporary_name(const char *path)
+{
+	AUTO(free) char *copy = xstrdup(path);
+	AUTO(free) char *again = xstrdup(path);
+
+	return xasprintf("%s/.%s.new", dirname(copy), basename(again));
+}
+
+static int open_temporary(struct outfile *file, mode_t mode)
+{
+	(void) unlink(file->temporary);
+	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	/* The umask must not decide who may read the file. */
+	if (file->fd < 0 || fchmod(file->fd, mode) < 0)
+		return problem_set_errno(file->problem, -errno, "cannot create '%s'", file->temporary);
+	return 0;
+}
+
+int outfile_new(const char *path, mode_t mode, struct problem *problem, struct outfile **ret_file)
+{
+	AUTO(outfile_free) struct outfile *file = NEW0(struct outfile);
+	int r;
+
+	file->sink = (struct sink){outfile_write, outfile_finish, outfile_sink_free};
+	file->path = xstrdup(path);
+	file->temporary = temporary_name(path);
+	file->fd = -1;
+	file->problem = problem;
+	r = open_temporary(file, mode);
+	if (r < 0)
+		return r;
+	*ret_file = TAKE_PTR(file);
+	return 0;
+}
+
+void outfile_free(struct outfile *file)
+{
+	if (file == NULL)
+		return;
+	if (file->fd >= 0)
+		(void) close(file->fd);
+	if (!file->committed)
+		(void) unlink(file->temporary);
+	free(file->path);
+	free(file->temporary);
+	free(file);
+}
+
+struct sink *outfile_sink(struct outfile *file)
+{
+	return &file->sink;
+}
+
+int outfile_open_again(struct outfile *file, int *ret_fd)
+{
+	int fd;
+
+	/* What is synced can be dropped from memory; then reading asks the disk. */
+	(void) posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+	fd = open(file->temporary, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return problem_set_errno(file->problem, -errno, "cannot read back '%s'", file->temporary);
+	*ret_fd = fd;
+	return 0;
+}
+
+int outfile_commit(struct outfile *file)
+{
+	int r;
+
+	if (close(TAKE_FD(file->fd)) < 0)
+		return problem_set_errno(file->problem, -errno, "cannot close '%s'", file->temporary);
+	if (rename(file->temporary, file->path) < 0)
+		return problem_set_errno(file->problem, -errno, "cannot rename '%s' to '%s'",
+		                         file->temporary, file->path);
+	file->committed = true;
+	r = outfile_sync_directory(file->path);
+	if (r < 0)
+		return problem_set_errno(file->problem, r, "cannot sync the directory of '%s'", file->path);
+	return 0;
+}
+
+int outfile_sync_directory(const char *path)
+{
+	AUTO(free) char *copy = xstrdup(path);
+	AUTO(close) int fd = -1;
+
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) < 0)
+		return -errno;
+	return 0;
+}

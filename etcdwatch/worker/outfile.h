@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A file that is there whole or not at all. It is written under another name in the same directory
+ * (".NAME.new"), synced, and only then given its own; the directory is synced too. A temporary file
+ * that an earlier process left is removed first: it is of no use to anyone.
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "etcdwatch/worker/problem.h"
+#include "etcdwatch/worker/sink.h"
+
+struct outfile;
+
+/* The problem is borrowed until outfile_free(). */
+int outfile_new(const char *path, mode_t mode, struct problem *problem, struct outfile **ret_file);
+
+/* Removes what was not committed. */
+void outfile_free(struct outfile *file);
+DEFINE_AUTO(struct outfile, outfile_free);
+
+/* What writes to it; finishing it syncs the file. Freed by whoever took it, before the file. */
+struct sink *outfile_sink(struct outfile *file);
+
+/* To read back what was written and synced, from the disk and not from memory: the position is at
+ * the beginning. */
+int outfile_open_again(struct outfile *file, int *ret_fd);
+
+/* Gives it its name; a file that has it is replaced. When this returns 0, it is durable. */
+int outfile_commit(struct outfile *file);
+
+/* Of the directory in which `path` is. */
+int outfile_sync_directory(const char *path);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each line is flushed, so that the caller sees it when it is printed. */
+#include "etcdwatch/worker/result.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/jsonval.h"
+
+static bool print(json_t *object)
+{
+	bool ok = object != NULL && json_dumpf(object, stdout, JSON_COMPACT) == 0 &&
+	          putchar('\n') != EOF && fflush(stdout) == 0;
+
+	json_decref(object);
+	return ok;
+}
+
+void result_line(json_t *object)
+{
+	(void) print(object);
+}
+
+int result_ok(json_t *fields)
+{
+	json_t *object = json_pack("{s:b}", "ok", 1);
+
+	(void) json_object_update(object, fields);
+	json_decref(fields);
+	return print(object) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int result_fail(const struct problem *problem)
+{
+	(void) print(json_pack("{s:b, s:s, s:o}", "ok", 0, "error", problem->code, "reason",
+	                       jsonval_text(problem->reason)));
+	return EXIT_FAILURE;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Compressing and decompressing with zstd, as stages. The frames carry a checksum, which is checked
+ * on the way back, and can be read by the `zstd` program.
+ */
+
+#include "etcdwatch/worker/problem.h"
+#include "etcdwatch/worker/sink.h"
+
+/* Above these, zstd takes hundreds of megabytes of memory. */
+#define ZSTDFLOW_LEVEL_MIN 1
+#define ZSTDFLOW_LEVEL_MAX 19
+
+/* Each takes `next` and borrows `problem`. A stream that ends in the middle is an error when the
+ * decompressor is finished. */
+struct sink *zstdflow_compress_new(int level, struct sink *next, struct problem *problem);
+struct sink *zstdflow_decompress_new(struct sink *next, struct problem *problem);

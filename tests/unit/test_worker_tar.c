@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Headers there and back, and as the system's tar reads them; archives in pieces of every size;
+ * bundles that are not what they say, and bundles that were made to write where they must not.
+ */
+#include "etcdwatch/worker/tarfmt.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "etcdwatch/worker/bundle.h"
+#include "etcdwatch/worker/extract.h"
+#include "etcdwatch/worker/tap.h"
+#include "etcdwatch/worker/unbundle.h"
+#include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
+
+#define ARCHIVE_MAX (1 << 20)
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+static void make_path(char *path, size_t len)
+{
+	memset(path, 'p', len);
+	path[len] = '\0';
+}
+
+/* What tar_format() made, read by tar_parse() and tar_apply_pax(). */
+static void check_header(const struct tar_entry *entry)
+{
+	AUTO(free) uint8_t *blocks = NULL;
+	AUTO(free) struct tar_entry *got = NEW0(struct tar_entry);
+	const uint8_t *header;
+	size_t len;
+
+	blocks = tar_format(entry, &len);
+	CHECK(len % TAR_BLOCK_BYTES == 0);
+	header = blocks + len - TAR_BLOCK_BYTES;
+	CHECK_EQ_INT(tar_parse(header, got), 1);
+	if (len > TAR_BLOCK_BYTES) {
+		struct tar_entry pax;
+
+		CHECK_EQ_INT(tar_parse(blocks, &pax), 1);
+		CHECK_EQ_INT(pax.type, TAR_PAX);
+		CHECK_EQ_INT(
+		    tar_apply_pax((const char *) blocks + TAR_BLOCK_BYTES, (size_t) pax.n_bytes, got), 0);
+	}
+	CHECK_EQ_INT(got->type, entry->type);
+	CHECK_EQ_STR(got->path, entry->path);
+	CHECK_EQ_STR(got->link, entry->link);
+	CHECK_EQ_INT(got->mode, entry->mode);
+	CHECK_EQ_INT(got->uid, entry->uid);
+	CHECK_EQ_INT(got->gid, entry->gid);
+	CHECK_EQ_INT(got->n_bytes, entry->n_bytes);
+	CHECK_EQ_INT(got->mtime_s, entry->mtime_s);
+}
+
+static void test_headers(void)
+{
+	static const size_t lengths[] = {1, 78, 89, 98, 99, 100, 101, 985, 986, 987, 1023};
+	AUTO(free) struct tar_entry *e = NEW0(struct tar_entry);
+
+	*e = (struct tar_entry){.type = TAR_FILE, .mode = 0640, .uid = 7, .gid = 8, .mtime_s = 1};
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		make_path(e->path, lengths[i]);
+		check_header(e);
+		e->type = TAR_SYMLINK;
+		make_path(e->link, lengths[i]);
+		check_header(e);
+		e->type = TAR_FILE;
+		e->link[0] = '\0';
+	}
+	e->n_bytes = UINT64_C(077777777777);
+	check_header(e);
+	e->n_bytes++;
+	check_header(e);
+	e->n_bytes = UINT64_C(123456789012345);
+	check_header(e);
+}
+
+static void test_bad_headers(void)
+{
+	const struct tar_entry entry = {.type = TAR_FILE, .path = "p", .mode = 0600, .n_bytes = 3};
+	AUTO(free) uint8_t *block = NULL;
+	struct tar_entry got;
+	size_t len;
+
+	block = tar_format(&entry, &len);
+	CHECK_EQ_INT(len, TAR_BLOCK_BYTES);
+	for (size_t i = 0; i < len; i++) {
+		block[i] ^= 1;
+		/* The spaces and NULs around the checksum are not summed, and mean nothing. */
+		if (tar_parse(block, &got) != -EBADMSG)
+			CHECK(i == 154 || i == 155 || i == 148);
+		block[i] ^= 1;
+	}
+	CHECK_EQ_INT(tar_parse(block, &got), 1);
+	memset(block, 0, len);
+	CHECK_EQ_INT(tar_parse(block, &got), 0);
+}
+
+static void test_bad_pax(void)
+{
+	static const char *const cases[] = {
+	    "5",
+	    "5 a=b",
+	    "6 a=b\n7",
+	    "7 a=b\n",
+	    "0 a=b\n",
+	    "-6 a=b\n",
+	    "4 =\n",
+	    "6 a b\n",
+	    "9 size=x\n",
+	    "10 size=-1\n",
+	    "999999 a=b\n",
+	    " 6 a=b\n",
+	    "6  a=b\n 7 c=d\n",
+	    "29 size=99999999999999999999\n",
+	};
+	struct tar_entry entry = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int r = tar_apply_pax(cases[i], strlen(cases[i]), &entry);
+
+		/* "4 =\n" is a record of no name: passed over. */
+		if (i != 6 && !CHECK_EQ_INT(r, -EBADMSG))
+			(void) fprintf(stderr, "  '%s'\n", cases[i]);
+	}
+	CHECK_EQ_INT(tar_apply_pax("11 mtime=7\n10 path=x\n", 21, &entry), 0);
+	CHECK_EQ_STR(entry.path, "x");
+}
+
+/* --- archives --------------------------------------------------------------------------------- */
+
+/* One that a test puts together. */
+struct archive {
+	uint8_t *data;
+	size_t len;
+};
+
+static void put(struct archive *a, const void *data, size_t len)
+{
+	CHECK(a->len + len <= ARCHIVE_MAX);
+	memcpy(a->data + a->len, data, len);
+	a->len += len;
+}
+
+static void put_entry(struct archive *a, const struct tar_entry *entry, const char *data)
+{
+	static const uint8_t zeros[TAR_BLOCK_BYTES];
+	AUTO(free) uint8_t *blocks = NULL;
+	size_t len;
+
+	blocks = tar_format(entry, &len);
+	put(a, blocks, len);
+	put(a, data, (size_t) entry->n_bytes);
+	put(a, zeros, tar_padding(entry->n_bytes));
+}
+
+static void put_file(struct archive *a, const char *path, const char *data)
+{
+	struct tar_entry entry = {.type = TAR_FILE, .mode = 0600, .n_bytes = strlen(data)};
+
+	(void) snprintf(entry.path, sizeof(entry.path), "%s", path);
+	put_entry(a, &entry, data);
+}
+
+static void put_other(struct archive *a, enum tar_type type, const char *path, const char *link)
+{
+	struct tar_entry entry = {.type = type, .mode = 0700};
+
+	(void) snprintf(entry.path, sizeof(entry.path), "%s", path);
+	(void) snprintf(entry.link, sizeof(entry.link), "%s", link);
+	put_entry(a, &entry, "");
+}
+
+static void put_end(struct archive *a)
+{
+	static const uint8_t zeros[2 * TAR_BLOCK_BYTES];
+
+	put(a, zeros, sizeof(zeros));
+}
+
+/* Gives an archive to the reader, in pieces of so many bytes. */
+static int take(const struct archive *a, size_t piece, struct extract *extract,
+                struct problem *problem, struct tap_result *snapshot)
+{
+	AUTO(sink_free) struct sink *sink = unbundle_new(tap_new(NULL, snapshot), extract, problem);
+	int r = 0;
+
+	for (size_t at = 0; at < a->len && r == 0; at += piece)
+		r = sink_write(sink, a->data + at, MIN(piece, a->len - at));
+	return r == 0 ? sink_finish(sink) : r;
+}
+
+/* A sink into an archive. */
+struct into {
+	struct sink sink;
+	struct archive *archive;
+};
+
+static int into_write(struct sink *sink, const void *data, size_t len)
+{
+	put(CONTAINER_OF(sink, struct into, sink)->archive, data, len);
+	return 0;
+}
+
+static int into_finish(struct sink *sink)
+{
+	(void) sink;
+	return 0;
+}
+
+static void into_free(struct sink *sink)
+{
+	(void) sink;
+}
+
+/* A true bundle of x.db and the tree. */
+static void make_bundle(struct archive *a)
+{
+	struct into into = {.sink = {into_write, into_finish, into_free}, .archive = a};
+	AUTO(free) char *tree = xasprintf("%s/tree", scratch_dir);
+	struct problem problem = {0};
+	AUTO(bundle_free) struct bundle *bundle = bundle_new(&into.sink, &problem);
+	struct tap_result snapshot;
+	AUTO(close) int fd = open("x.db", O_RDONLY | O_CLOEXEC);
+
+	CHECK_EQ_INT(bundle_add_snapshot(bundle, fd, "x.db", 3000, &snapshot), 0);
+	CHECK_EQ_INT(bundle_add_extra(bundle, tree), 0);
+	CHECK_EQ_INT(bundle_finish(bundle), 0);
+}
+
+/* A file that grows or shrinks while it is bundled. */
+static void check_changed(struct archive *a, uint64_t n_bytes)
+{
+	struct into into = {.sink = {into_write, into_finish, into_free}, .archive = a};
+	struct problem problem = {0};
+	AUTO(bundle_free) struct bundle *bundle = bundle_new(&into.sink, &problem);
+	AUTO(close) int fd = open("x.db", O_RDONLY | O_CLOEXEC);
+	struct tap_result snapshot;
+
+	a->len = 0;
+	CHECK(bundle_add_snapshot(bundle, fd, "x.db", n_bytes, &snapshot) < 0);
+	CHECK_EQ_STR(problem.code, "CHANGED");
+}
+
+static void test_pieces(struct archive *a)
+{
+	static const size_t pieces[] = {1, 3, 511, 512, 513, 4096, ARCHIVE_MAX};
+	char hex[DIGEST_HEX_MAX];
+
+	scratch_make("x.db", 3000, 1);
+	(void) scratch_shell("mkdir -p tree/$(printf 'd%%.0s' $(seq 1 120))/sub && "
+	                     "echo one >tree/one && : >tree/none && ln -s one tree/link");
+	check_changed(a, 2999);
+	check_changed(a, 3001);
+	a->len = 0;
+	make_bundle(a);
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		struct problem problem = {0};
+		struct tap_result snapshot = {0};
+
+		CHECK_EQ_INT(take(a, pieces[i], NULL, &problem, &snapshot), 0);
+		CHECK_EQ_STR(snapshot.sha256, scratch_sha256("x.db", hex));
+	}
+	/* tar's own padding behind the end. */
+	for (int i = 0; i < 8; i++)
+		put_end(a);
+	{
+		struct problem problem = {0};
+		struct tap_result snapshot = {0};
+
+		CHECK_EQ_INT(take(a, 700, NULL, &problem, &snapshot), 0);
+	}
+}
+
+/* --- bundles that are not what they say ------------------------------------------------------- */
+
+#define DB_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" /* hello */
+#define MANIFEST(extra)                                                             \
+	"{\"version\":1,\"snapshot\":{\"path\":\"x.db\",\"type\":\"file\",\"bytes\":5," \
+	"\"sha256\":\"" DB_SHA256 "\"},\"extra\":[" extra "]}"
+#define ONE_FILE "{\"path\":\"/e\",\"type\":\"file\",\"bytes\":5,\"sha256\":\"" DB_SHA256 "\"}"
+
+static void refused(const struct archive *a, const char *what)
+{
+	struct problem problem = {0};
+	struct tap_result snapshot = {.sha256 = "none"};
+
+	if (!CHECK_EQ_INT(take(a, 512, NULL, &problem, &snapshot), -EBADMSG))
+		(void) fprintf(stderr, "  %s\n", what);
+	CHECK_EQ_STR(problem.code, "CORRUPT");
+	/* Whoever waits for the snapshot was not told that it is whole. */
+	CHECK_EQ_STR(snapshot.sha256, "none");
+}
+
+static void test_wrong_bundles(struct archive *a)
+{
+	static const struct {
+		const char *what;
+		const char *files[4]; /* path, data, path, data */
+		const char *manifest;
+	} cases[] = {
+	    {"no manifest", {"x.db", "hello"}, NULL},
+	    {"not a manifest", {"x.db", "hello"}, "[]"},
+	    {"not JSON", {"x.db", "hello"}, "{"},
+	    {"another version", {"x.db", "hello"}, "{\"version\":2}"},
+	    {"another snapshot", {"x.db", "hellO"}, MANIFEST("")},
+	    {"another name", {"y.db", "hello"}, MANIFEST("")},
+	    {"a file is missing", {"x.db", "hello"}, MANIFEST(ONE_FILE)},
+	    {"one file too many", {"x.db", "hello", "extra/e", "hello"}, MANIFEST("")},
+	    {"another file", {"x.db", "hello", "extra/e", "hellO"}, MANIFEST(ONE_FILE)},
+	    {"a file that is no extra", {"x.db", "hello", "e", "hello"}, MANIFEST(ONE_FILE)},
+	    {"no snapshot", {"extra/e", "hello"}, MANIFEST(ONE_FILE)},
+	};
+	struct problem problem = {0};
+	struct tap_result snapshot = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		a->len = 0;
+		for (size_t k = 0; k < ARRAY_SIZE(cases[i].files) && cases[i].files[k] != NULL; k += 2)
+			put_file(a, cases[i].files[k], cases[i].files[k + 1]);
+		if (cases[i].manifest != NULL)
+			put_file(a, "manifest.json", cases[i].manifest);
+		put_end(a);
+		refused(a, cases[i].what);
+	}
+	a->len = 0;
+	put_file(a, "x.db", "hello");
+	put_file(a, "extra/e", "hello");
+	put_file(a, "manifest.json", MANIFEST(ONE_FILE));
+	put_file(a, "extra/f", "hello");
+	put_end(a);
+	refused(a, "behind the manifest");
+	/* And the right one, with its end and without. */
+	a->len = 0;
+	put_file(a, "x.db", "hello");
+	put_file(a, "extra/e", "hello");
+	put_file(a, "manifest.json", MANIFEST(ONE_FILE));
+	refused(a, "no end");
+	put_end(a);
+	CHECK_EQ_INT(take(a, 512, NULL, &problem, &snapshot), 0);
+}
+
+/* --- and such that lead astray ---------------------------------------------------------------- */
+
+/* Taken out, it writes nothing outside of its directory, and leaves nothing. */
+static void led_astray(struct archive *a, const char *what, const char *code)
+{
+	struct problem problem = {0};
+	struct tap_result snapshot = {0};
+	struct extract *extract = NULL;
+	char names[256];
+	int r;
+
+	put_end(a);
+	CHECK_EQ_INT(extract_new("out/here", &problem, &extract), 0);
+	r = take(a, 512, extract, &problem, &snapshot);
+	if (!CHECK(r < 0))
+		(void) fprintf(stderr, "  %s\n", what);
+	CHECK_EQ_STR(problem.code, code);
+	extract_free(extract);
+	CHECK_EQ_STR(scratch_list("out", names, sizeof(names)), "victim");
+	CHECK_EQ_STR(scratch_list("out/victim", names, sizeof(names)), "");
+}
+
+static void begin(struct archive *a)
+{
+	a->len = 0;
+	put_file(a, "x.db", "hello");
+}
+
+static void test_astray(struct archive *a)
+{
+	static const char *const paths[] = {
+	    "extra/../../victim/x",
+	    "extra/a/../../../victim/x",
+	    "extra//x",
+	    "extra/",
+	    "extra/.",
+	    "extra/..",
+	    "extra/a/./x",
+	    "extra/a/",
+	};
+	AUTO(free) char *victim = xasprintf("%s/out/victim", scratch_dir);
+
+	CHECK(mkdir("out", 0700) == 0 && mkdir("out/victim", 0700) == 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		begin(a);
+		put_file(a, paths[i], "hello");
+		led_astray(a, paths[i], "CORRUPT");
+	}
+	begin(a);
+	put_other(a, TAR_SYMLINK, "extra/a", victim);
+	put_file(a, "extra/a/x", "hello");
+	led_astray(a, "through a link", "CORRUPT");
+	begin(a);
+	put_other(a, TAR_SYMLINK, "extra/a", "../victim/x");
+	put_file(a, "extra/a", "hello");
+	led_astray(a, "onto a link", "EXISTS");
+	begin(a);
+	put_other(a, TAR_SYMLINK, "extra/a", victim);
+	put_other(a, TAR_DIRECTORY, "extra/a", "");
+	put_file(a, "extra/a/x", "hello");
+	led_astray(a, "a directory that is a link", "CORRUPT");
+	begin(a);
+	put_file(a, "extra/a", "hello");
+	put_file(a, "extra/a", "hello");
+	led_astray(a, "twice", "EXISTS");
+	begin(a);
+	put_file(a, "extra/a", "hello");
+	put_file(a, "extra/a/b", "hello");
+	led_astray(a, "a file as a directory", "CORRUPT");
+}
+
+/* Links are kept as they are, wherever they lead; directories get their permissions at the end. */
+static void test_extract(struct archive *a)
+{
+	struct problem problem = {0};
+	struct tap_result snapshot = {0};
+	struct extract *extract = NULL;
+	char names[256];
+
+	(void) scratch_shell(
+	    "rm -rf tree out/victim; mkdir -p tree/closed/sub; echo x >tree/closed/sub/x;"
+	    "ln -s /etc/passwd tree/link; chmod 500 tree/closed/sub tree/closed;"
+	    "chmod 4755 tree/closed/sub/x");
+	a->len = 0;
+	make_bundle(a);
+	CHECK_EQ_INT(extract_new("out/here", &problem, &extract), 0);
+	CHECK_EQ_STR(scratch_list("out", names, sizeof(names)), ".here.new");
+	if (!CHECK_EQ_INT(take(a, 512, extract, &problem, &snapshot), 0) ||
+	    !CHECK_EQ_INT(extract_finish(extract), 0))
+		(void) fprintf(stderr, "  %s\n", problem.reason);
+	extract_free(extract);
+	(void) scratch_shell("diff -r --no-dereference tree out/here%s/tree", scratch_dir);
+	(void) scratch_shell(
+	    "cd out/here%s/tree && test \"$(stat -c %%a closed closed/sub closed/sub/x | "
+	    "tr '\\n' ' ')\" = '500 500 4755 '",
+	    scratch_dir);
+	CHECK(extract_new("out/here", &problem, &extract) < 0);
+	CHECK_EQ_STR(problem.code, "EXISTS");
+}
+
+int main(void)
+{
+	struct archive archive = {.data = xcalloc(ARCHIVE_MAX, 1)};
+
+	scratch_enter();
+	test_headers();
+	test_bad_headers();
+	test_bad_pax();
+	test_pieces(&archive);
+	test_wrong_bundles(&archive);
+	test_astray(&archive);
+	test_extract(&archive);
+	free(archive.data);
+	scratch_leave();
+	return check_result();
+}
