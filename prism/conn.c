@@ -29,8 +29,8 @@
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-/* With a reset (socket(7), SO_LINGER); but that would throw away what the kernel has not sent yet,
- * and that was said before anything broke. */
+/* With a reset (socket(7), SO_LINGER); but that would throw away what the kernel could not send
+ * yet, and that was said before anything broke. */
 static void close_socket(int fd, enum conn_end how)
 {
 	static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -160,7 +160,7 @@ static struct conn *new_conn(struct conn_host *host, int client_fd, int server_f
 	return c;
 }
 
-/* What was said meanwhile goes the usual way. */
+/* What was said meanwhile goes the usual way; that the client has ended is read once more. */
 static void begin_relaying(struct conn *c, const struct opening_result *o)
 {
 	struct flow_room *room = &c->host->room;
@@ -171,8 +171,6 @@ static void begin_relaying(struct conn *c, const struct opening_result *o)
 	watch_again(&c->server, o->fd);
 	if (o->rest_len > 0)
 		regard(c, flow_push(&c->up, room, o->fd, o->rest, o->rest_len, &up), &c->down);
-	if (o->client_ended)
-		flow_end(&c->up);
 	if (o->answer_len > 0 && c->down.state == FLOW_OPEN)
 		regard(c, flow_push(&c->down, room, c->client.fd, o->answer, o->answer_len, &down), &c->up);
 	opening_free(TAKE_PTR(c->opening));

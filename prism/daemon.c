@@ -212,6 +212,8 @@ static void inherit(struct daemon *d, const struct handover *handover)
 	};
 	struct inheritance i = {.daemon = d};
 
+	/* Timers begin now, and not when the loop was made. */
+	ev_now_update(loop_ev(d->loop));
 	handover_read(handover, &ops, &i);
 	/* Discovery begins anew, and must not have to before these are used. What was configured is
 	 * there already, if it still is. */

@@ -217,12 +217,6 @@ static enum flow_break move_bulk(struct flow *flow, struct flow_room *room, int 
 /* --- all of it ----------------------------------------------------------------------------------
  */
 
-void flow_end(struct flow *flow)
-{
-	if (flow->state == FLOW_OPEN)
-		set_state(flow, FLOW_ENDING);
-}
-
 void flow_finish(struct flow *flow, int to)
 {
 	if (flow_is_pending(flow))

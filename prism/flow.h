@@ -89,9 +89,6 @@ enum flow_break flow_push(struct flow *flow, struct flow_room *room, int to, con
 /* Nothing more can pass: what is under way is lost. */
 void flow_break(struct flow *flow, struct flow_room *room);
 
-/* The source has ended, which was seen elsewhere. */
-void flow_end(struct flow *flow);
-
 /* When it is done and was not over, it is now: a sink whose source ended in order is told so. Not
  * needed when both sockets are closed anyway. */
 void flow_finish(struct flow *flow, int to);

@@ -140,7 +140,6 @@ static void hand_over(struct opening *o, struct line *line, const char *answer, 
 	    .rest_len = o->len - line->sent,
 	    .answer = answer,
 	    .answer_len = answer_len,
-	    .client_ended = o->client_ended,
 	};
 
 	/* Who goes on from here relies on it: each of the two was watched here (watch.h). */

@@ -38,7 +38,6 @@ struct opening_result {
 	size_t rest_len;
 	const char *answer; /* what the upstream said first, borrowed for the call */
 	size_t answer_len;
-	bool client_ended; /* the client has said all that it will say */
 };
 
 /* Exactly once, never before opening_new() returned, never after opening_free(), which it may call.

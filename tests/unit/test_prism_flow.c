@@ -275,31 +275,6 @@ static void test_the_end_comes_behind_the_last_byte(void)
 	bench_end(&b);
 }
 
-static void test_flow_end_waits_for_what_is_pending(void)
-{
-	struct bench b = bench_new(SMALL_BUFFER);
-	char *bytes = xcalloc(1, 40000);
-	size_t moved = 0;
-
-	for (uint64_t i = 0; i < 40000; i++)
-		bytes[i] = (char) stream_byte(i);
-	CHECK_EQ_INT(flow_push(&b.flow, &b.room, b.to, bytes, 40000, &moved), FLOW_FINE);
-	free(bytes);
-	CHECK(b.flow.held != NULL);
-	flow_end(&b.flow);
-	CHECK_EQ_INT(b.flow.state, FLOW_ENDING);
-	flow_end(&b.flow);
-	while (!is_over(&b)) {
-		CHECK_EQ_INT(stream_read(b.reader, &b.read, 900), STREAM_GOES_ON);
-		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
-	}
-	CHECK_EQ_INT(b.flow.state, FLOW_ENDED);
-	CHECK(sockets_wait(b.reader, POLLIN));
-	CHECK_EQ_INT(stream_read(b.reader, &b.read, 100000), STREAM_ENDED);
-	CHECK_EQ_INT(b.read, 40000);
-	bench_end(&b);
-}
-
 /* What a source says before it breaks is passed on; only then the flow is over. */
 static void test_a_source_breaks(void)
 {
@@ -422,7 +397,6 @@ int main(void)
 	test_a_pipe_with_a_rest_is_never_pooled();
 	test_an_urgent_byte_stops_nothing();
 	test_the_end_comes_behind_the_last_byte();
-	test_flow_end_waits_for_what_is_pending();
 	test_a_source_breaks();
 	test_a_sink_breaks();
 	test_a_sink_takes_no_more();
