@@ -28,7 +28,7 @@ client_stop busy
 expect_all_well busy 200
 expect_equal "connections that were closed" "$(client_figure busy '.closed_idle + .stale')" 0
 
-client_start kept kept --connections 12 --every 1000 $ASK_VERSION
+client_start kept kept --connections 12 --every 1300 $ASK_VERSION
 client_start open open --rate 20 $ASK_VERSION
 expect "n1 has connections" n1_has some
 

@@ -66,7 +66,7 @@ say "prism is killed, and starts while the file is gone"
 kill_hard prism-cl
 prism_run
 expect "it knows them" upstreams_are "$N1 $N2 $N3"
-client_start again kept --connections 12 --every 1000 $ASK_VERSION
+client_start again kept --connections 12 --every 1300 $ASK_VERSION
 
 say "the file is back, and names one of them: the others' connections end while they are silent"
 write_file $N3

@@ -18,7 +18,7 @@ n1_is_left() {
 
 prism_before_servers
 client_start open open --rate 20 $ASK_VERSION
-client_start kept kept --connections 12 --every 1000 $ASK_VERSION
+client_start kept kept --connections 12 --every 1300 $ASK_VERSION
 for_seconds 1 true
 expect_at_least "connections of n1" "$(upstream_of n1 .connections)" 1
 

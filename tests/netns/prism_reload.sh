@@ -35,6 +35,8 @@ reload() { # TIMES
 }
 
 replace_program() {
+	local line
+	while read -r line <&"$LOG_FD"; do :; done # what has been said so far
 	prism_install
 	reload 1
 	expect "it runs the new program" \
