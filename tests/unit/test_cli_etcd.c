@@ -33,6 +33,18 @@ static void check_line(const char *line, const char *arguments, int want_code, c
 	clirun_check(text, want_code, want_out, err);
 }
 
+/* It works, and prints this and no more. */
+static void check_exact(const char *line, const char *arguments, const char *want_out)
+{
+	AUTO(free) char *text = xasprintf("etcd snapshot %s %s%s", line, clirun_dir, arguments);
+	AUTO(free) char *out = NULL;
+	AUTO(free) char *err = NULL;
+
+	CHECK_EQ_INT(clirun(text, &out, &err), CLI_OK);
+	CHECK_EQ_STR(out, want_out);
+	CHECK_EQ_STR(err, "");
+}
+
 static void test_verify(void)
 {
 	clirun_check("etcd snapshot verify " OLD, CLI_OK,
@@ -125,9 +137,13 @@ static void test_status(void)
 static void write_history(void)
 {
 	const struct boltkv kvs[] = {
-	    boltkv_put(2, 0, "a", 2, 1, "one"),   boltkv_put(3, 0, "b", 3, 1, "two\n\x1b[2J"),
-	    boltkv_put(4, 0, "a", 2, 2, "three"), boltkv_delete(5, 0, "b"),
-	    boltkv_put(6, 0, "ab", 6, 1, ""),     boltkv_bump(9),
+	    boltkv_put(2, 0, "a", 2, 1, "one"),
+	    boltkv_put(3, 0, "b", 3, 1, "two\n\x1b[2J"),
+	    boltkv_put(4, 0, "a", 2, 2, "three"),
+	    boltkv_delete(5, 0, "b"),
+	    boltkv_put(6, 0, "ab", 6, 1, ""),
+	    boltkv_put(7, 0, "0", 7, 1, "zero"),
+	    boltkv_bump(9),
 	};
 	struct boltfile f = boltkv_file(kvs, ARRAY_SIZE(kvs), 3, 3, 2);
 
@@ -138,17 +154,16 @@ static void write_history(void)
 static void test_get(void)
 {
 	write_history();
-	check_line("get a", "/history.db", CLI_OK, "a\nthree\n", "");
-	check_line("get a --revision 3", "/history.db", CLI_OK, "a\none\n", "");
-	check_line("get b --revision 4", "/history.db", CLI_OK, "b\ntwo\n\x1b[2J\n", "");
-	check_line("get --prefix a", "/history.db", CLI_OK, "a\nthree\nab\n\n", "");
-	check_line("get --prefix a --revision=5", "/history.db", CLI_OK, "a\nthree\n", "");
-	check_line("get --prefix \"\" --revision=4", "/history.db", CLI_OK,
-	           "a\nthree\nb\ntwo\n\x1b[2J\n", "");
-	check_line("get -o json a", "/history.db", CLI_OK,
-	           "{\"key\":\"YQ==\",\"create_revision\":2,\"mod_revision\":4,\"version\":2,"
-	           "\"value\":\"dGhyZWU=\"}\n",
-	           "");
+	check_exact("get a", "/history.db", "a\nthree\n");
+	check_exact("get a --revision 3", "/history.db", "a\none\n");
+	check_exact("get b --revision 4", "/history.db", "b\ntwo\n\x1b[2J\n");
+	check_exact("get --prefix a", "/history.db", "a\nthree\nab\n\n");
+	check_exact("get --prefix a --revision=5", "/history.db", "a\nthree\n");
+	check_exact("get --prefix \"\" --revision=4", "/history.db", "a\nthree\nb\ntwo\n\x1b[2J\n");
+	check_exact("get --prefix \"\"", "/history.db", "0\nzero\na\nthree\nab\n\n");
+	check_exact("get -o json a", "/history.db",
+	            "{\"key\":\"YQ==\",\"create_revision\":2,\"mod_revision\":4,\"version\":2,"
+	            "\"value\":\"dGhyZWU=\"}\n");
 	check_line("get --revision 10 a", "/history.db", CLI_FAILED, "",
 	           "/history.db: revision 10 is not in it: it ends with 9\n");
 	check_line("get --revision 2 a", "/history.db", CLI_FAILED, "",
@@ -167,7 +182,7 @@ static void test_diff(void)
 {
 	const struct boltkv kvs[] = {
 	    boltkv_put(2, 0, "a", 2, 1, "one"),
-	    boltkv_put(4, 0, "a", 2, 2, "four"),
+	    boltkv_put(4, 0, "a", 2, 2, "thrEe"),
 	    boltkv_put(6, 0, "ab", 6, 1, ""),
 	    boltkv_put(7, 0, "c\x1b\n", 7, 1, ""),
 	};
@@ -178,15 +193,16 @@ static void test_diff(void)
 	boltfile_free(&f);
 	line = xasprintf("diff %s/history.db", clirun_dir);
 	check_line(line, "/history.db", CLI_OK,
-	           "0 added, 0 removed, 0 changed, 2 the same; revision 9 -> 9\n", "");
+	           "0 added, 0 removed, 0 changed, 3 the same; revision 9 -> 9\n", "");
 	check_line(line, "/other.db", CLI_FAILED,
-	           "~ a (at revision 4 in both)\n+ c??\n"
-	           "1 added, 0 removed, 1 changed, 1 the same; revision 9 -> 7\n",
+	           "- 0\n~ a (at revision 4 in both)\n+ c??\n"
+	           "1 added, 1 removed, 1 changed, 1 the same; revision 9 -> 7\n",
 	           "");
 	free(line);
 	line = xasprintf("diff -o json %s/other.db", clirun_dir);
 	check_line(
 	    line, "/history.db", CLI_FAILED,
+	    "{\"change\":\"added\",\"key\":\"MA==\",\"from_revision\":null,\"to_revision\":7}\n"
 	    "{\"change\":\"changed\",\"key\":\"YQ==\",\"from_revision\":4,\"to_revision\":4}\n"
 	    "{\"change\":\"removed\",\"key\":\"YxsK\",\"from_revision\":7,\"to_revision\":null}\n",
 	    "");
