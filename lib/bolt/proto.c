@@ -21,6 +21,13 @@ static bool take_varint(struct bytes *rest, uint64_t *ret_v)
 {
 	uint64_t v = 0;
 
+	/* Nearly all of them: tags, and lengths and numbers below 128. */
+	if (rest->len > 0 && rest->data[0] < 0x80) {
+		*ret_v = rest->data[0];
+		rest->data++;
+		rest->len--;
+		return true;
+	}
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		struct bytes b;
 

@@ -178,8 +178,8 @@ int snapshot_check_digest(struct snapshot *s)
 
 struct check {
 	struct bolt *db;
-	struct hashkv *hashkv;
-	bool in_keys; /* the bucket of the users' keys goes by */
+	struct hashkv *hashkv; /* NULL: it is not wanted */
+	bool in_keys;          /* the bucket of the users' keys goes by */
 	uint32_t hash;
 	uint64_t n_entries;
 	int64_t revision;
@@ -209,7 +209,8 @@ static int on_entry(const struct cursor_entry *raw, void *userdata)
 	if (r < 0)
 		return r;
 	check->revision = entry.rev.main;
-	hashkv_add(check->hashkv, &entry);
+	if (check->hashkv != NULL)
+		hashkv_add(check->hashkv, &entry);
 	return 0;
 }
 
@@ -223,6 +224,14 @@ static int check_whole_copy(struct snapshot *s)
 		    s->db, BOLT_NO_PAGE, "the database has %llu pages of %u bytes, but the file %llu bytes",
 		    (unsigned long long) meta->n_pages, meta->page_bytes, (unsigned long long) s->n_bytes);
 	return bolt_check_both_metas(s->db);
+}
+
+static int start_hashkv(struct snapshot *s, const struct mvcc_reach *reach, int64_t revision,
+                        struct hashkv **ret_hashkv)
+{
+	int r = mvcc_choose_revision(s->db, reach, revision, &revision);
+
+	return r < 0 ? r : hashkv_new(s->db, reach, revision, HASHKV_KEYS_MAX, ret_hashkv);
 }
 
 int snapshot_check_content(struct snapshot *s, int64_t revision,
@@ -240,16 +249,15 @@ int snapshot_check_content(struct snapshot *s, int64_t revision,
 		r = check_whole_copy(s);
 	if (r >= 0)
 		r = mvcc_read_reach(s->db, &content.reach);
-	if (r >= 0)
-		r = mvcc_choose_revision(s->db, &content.reach, revision, &revision);
-	if (r >= 0)
-		r = hashkv_new(s->db, &content.reach, revision, HASHKV_KEYS_MAX, &hashkv);
+	if (r >= 0 && revision != SNAPSHOT_NO_HASHKV)
+		r = start_hashkv(s, &content.reach, revision, &hashkv);
 	check.hashkv = hashkv;
 	if (r >= 0)
 		r = walk_all(s->db, &visitor, &content.pages);
 	if (r < 0)
 		return r;
-	hashkv_finish(hashkv, &content.hashkv);
+	if (hashkv != NULL)
+		hashkv_finish(hashkv, &content.hashkv);
 	content.hash = check.hash;
 	content.revision = check.revision;
 	content.n_entries = check.n_entries;
