@@ -204,19 +204,8 @@ struct conn *conn_new(struct conn_host *host, int fd, const char *first, size_t 
 	return c->opening != NULL ? TAKE_PTR(c) : NULL;
 }
 
-static enum flow_state state_of(const struct handover_flow *from)
-{
-	if (!from->ended)
-		return FLOW_OPEN;
-	if (from->shut)
-		return from->broken ? FLOW_BROKEN : FLOW_ENDED;
-	return from->broken ? FLOW_BREAKING : FLOW_ENDING;
-}
-
 static bool adopt_flow(struct flow *flow, struct flow_room *room, struct handover_flow *from)
 {
-	flow->state = (uint8_t) state_of(from);
-	flow->cut = from->broken;
 	if (from->held_len > 0 && flow_hold(flow, room, from->held, from->held_len) < 0)
 		return false;
 	if (from->pipe_read < 0)
@@ -312,9 +301,6 @@ static void describe_flow(const struct flow *flow, struct handover_flow *ret)
 	*ret = (struct handover_flow){
 	    .pipe_read = -1,
 	    .pipe_write = -1,
-	    .ended = flow->state != FLOW_OPEN,
-	    .shut = flow->state == FLOW_ENDED || flow->state == FLOW_BROKEN,
-	    .broken = flow->cut || flow->state == FLOW_BREAKING || flow->state == FLOW_BROKEN,
 	};
 	if (flow->pipe != NULL) {
 		ret->pipe_read = flow->pipe->read_fd;

@@ -102,12 +102,6 @@ void handover_write_upstream(struct handover_writer *w, const struct handover_up
 
 static void write_flow(struct handover_writer *w, const char *name, const struct handover_flow *f)
 {
-	if (f->ended)
-		(void) fprintf(w->file, " %s_ended=1", name);
-	if (f->shut)
-		(void) fprintf(w->file, " %s_shut=1", name);
-	if (f->broken)
-		(void) fprintf(w->file, " %s_broken=1", name);
 	if (f->pipe_read != FD_NONE)
 		(void) fprintf(w->file, " %s_pipe_read=%d %s_pipe_write=%d", name, name_fd(w, f->pipe_read),
 		               name, name_fd(w, f->pipe_write));
@@ -353,9 +347,6 @@ static int read_upstream(struct line *l, const struct handover_reader_ops *ops, 
 
 static bool read_flow(struct line *l, const char *prefix, struct handover_flow *ret)
 {
-	ret->ended = number(l, prefix, "ended", 0) != 0;
-	ret->shut = number(l, prefix, "shut", 0) != 0;
-	ret->broken = number(l, prefix, "broken", 0) != 0;
 	ret->pipe_read = descriptor(l, prefix, "pipe_read");
 	ret->pipe_write = descriptor(l, prefix, "pipe_write");
 	ret->held = take_bytes(l, prefix, "held", &ret->held_len);

@@ -28,14 +28,11 @@
 #define HANDOVER_ENV "FAIRLEAD_PRISM_HANDOVER"
 #define HANDOVER_BYTES_MAX (256u << 20)
 
-/* One direction of a connection. */
+/* One direction of a connection. That its source has ended shows again when it is read. */
 struct handover_flow {
 	int pipe_read, pipe_write; /* -1: none */
 	const char *held;          /* read and not yet passed on; borrowed */
 	size_t held_len;
-	bool ended;  /* the source has ended, or broke */
-	bool shut;   /* and all is passed on */
-	bool broken; /* its end was not in order, or will not be */
 };
 
 struct handover_conn {

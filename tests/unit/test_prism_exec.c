@@ -85,7 +85,7 @@ static void carrier_end_cb(struct ev_loop *ev, ev_signal *w UNUSED, int revents 
 	ev_break(ev, EVBREAK_ALL);
 }
 
-/* argv: carry, the silence in ms, upstreams in their order. */
+/* argv: carry, how many connections at most, upstreams in their order. */
 static int carry(char **argv)
 {
 	static const struct handover_reader_ops ops = {
@@ -104,12 +104,13 @@ static int carry(char **argv)
 	CHECK(r == 0 || r == -ENOENT);
 	(void) signal(SIGPIPE, SIG_IGN);
 	c.ev = ev_default_loop(EVFLAG_AUTO);
-	c.config.connect.replay_us = atoi(argv[2]) * US_PER_MS;
+	c.config.connect.replay_us = 600 * US_PER_S;
 	c.config.connect.budget_us = 10 * US_PER_S;
 	for (char **text = argv + 3; *text != NULL; text++)
 		at[n++] = sockets_endpoint(*text);
 	c.upstreams = fake_upstreams(c.ev, &c.config, NULL, 0);
-	c.conns = conns_new(c.ev, &c.config, c.upstreams, 100, carrier_room_cb, &c);
+	c.conns =
+	    conns_new(c.ev, &c.config, c.upstreams, (unsigned) atoi(argv[2]), carrier_room_cb, &c);
 	if (handover != NULL)
 		handover_read(handover, &ops, &c);
 	else
@@ -150,11 +151,10 @@ static void wait_ready(const struct world *w)
 	CHECK_EQ_INT(read(w->ready, &byte, 1), 1);
 }
 
-static void world_begin(struct world *w, const char *silence_ms, const struct endpoint *upstream)
+static void world_begin(struct world *w, const char *max, const struct endpoint *upstream)
 {
 	char text[ENDPOINT_TEXT_MAX];
-	char *argv[] = {(char[]){"test_prism_exec"}, (char[]){"carry"}, xstrdup(silence_ms), text,
-	                NULL};
+	char *argv[] = {(char[]){"test_prism_exec"}, (char[]){"carry"}, xstrdup(max), text, NULL};
 	posix_spawn_file_actions_t actions;
 	int entrance = sockets_listen("127.0.0.1", 0, 64, &w->entrance_at), fds[2];
 
@@ -174,10 +174,10 @@ static void world_begin(struct world *w, const char *silence_ms, const struct en
 	wait_ready(w);
 }
 
-static void world_new(struct world *w, const char *silence_ms)
+static void world_new(struct world *w, const char *max)
 {
 	w->listener = sockets_listen("127.0.0.1", 0, 64, &w->at);
-	world_begin(w, silence_ms, &w->at);
+	world_begin(w, max, &w->at);
 }
 
 static void again(const struct world *w)
@@ -254,7 +254,7 @@ static void test_idle_and_half_closed(void)
 	int clients[N], servers[N];
 	struct world w;
 
-	world_new(&w, "60000");
+	world_new(&w, "100");
 	for (int i = 0; i < N; i++)
 		relayed(&w, &clients[i], &servers[i]);
 	(void) shutdown(clients[CLIENT_ENDED], SHUT_WR);
@@ -295,7 +295,7 @@ static void test_said_meanwhile(void)
 	int client, server, next;
 	struct world w;
 
-	world_new(&w, "60000");
+	world_new(&w, "100");
 	relayed(&w, &client, &server);
 	(void) kill(w.pid, SIGSTOP);
 	say(client, "question", 8);
@@ -313,6 +313,36 @@ static void test_said_meanwhile(void)
 	(void) close(client);
 	(void) close(server);
 	(void) close(next);
+	world_end(&w);
+}
+
+/* Who has been silent for longest makes room, in the next process as in this one. */
+static void test_the_oldest_silent_one(void)
+{
+	int clients[3], servers[3], client, server;
+	struct world w;
+
+	world_new(&w, "3");
+	for (int i = 0; i < 3; i++)
+		relayed(&w, &clients[i], &servers[i]);
+	/* The order in which they moved last: 1, 2, 0. */
+	(void) poll(NULL, 0, 20);
+	say(clients[0], "q", 1);
+	hear(servers[0], "q", 1);
+	again(&w);
+	(void) poll(NULL, 0, 1050);
+	relayed(&w, &client, &server);
+	hear_end(clients[1]);
+	say(clients[0], "q", 1);
+	hear(servers[0], "q", 1);
+	say(clients[2], "q", 1);
+	hear(servers[2], "q", 1);
+	(void) close(client);
+	(void) close(server);
+	for (int i = 0; i < 3; i++) {
+		(void) close(clients[i]);
+		(void) close(servers[i]);
+	}
 	world_end(&w);
 }
 
@@ -341,8 +371,9 @@ static void test_on_the_way(void)
 	/* How much the client reads before, and how the server ends. */
 	static const struct {
 		uint64_t first;
+		bool in_memory; /* what the client's socket takes is less than one read */
 		bool resets;
-	} cases[] = {{0, false}, {300000, false}, {0, true}, {300000, true}};
+	} cases[] = {{0, true, false}, {300000, false, false}, {0, true, true}, {300000, false, true}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		enum stream_end end = STREAM_GOES_ON;
@@ -350,9 +381,11 @@ static void test_on_the_way(void)
 		int client, server, unsent = 1;
 		struct world w;
 
-		world_new(&w, "60000");
+		if (cases[i].in_memory)
+			netns_sysctl("/proc/sys/net/ipv4/tcp_wmem", "4096 4096 4096");
+		world_new(&w, "100");
 		client = sockets_connect(&w.entrance_at);
-		sockets_set(client, SOL_SOCKET, SO_RCVBUF, 65536);
+		sockets_set(client, SOL_SOCKET, SO_RCVBUF, cases[i].in_memory ? 4096 : 65536);
 		say(client, HELLO, HELLO_BYTES);
 		server = sockets_accept(w.listener);
 		sockets_set(server, SOL_SOCKET, SO_SNDBUF, 65536);
@@ -376,6 +409,7 @@ static void test_on_the_way(void)
 		if (!cases[i].resets)
 			(void) close(server);
 		world_end(&w);
+		netns_sysctl("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304");
 	}
 }
 
@@ -388,7 +422,7 @@ static void test_a_stream_through_many(void)
 	int client, server, rounds = 0;
 	struct world w;
 
-	world_new(&w, "60000");
+	world_new(&w, "100");
 	relayed(&w, &client, &server);
 	for (int i = 0; client_end == STREAM_GOES_ON || server_end == STREAM_GOES_ON; i++) {
 		if (i % 3 == 2 && rounds < 20) {
@@ -431,7 +465,7 @@ static void test_waiting(void)
 		int client, quiet, server, quiet_server;
 		struct world w;
 
-		world_new(&w, "60000");
+		world_new(&w, "100");
 		/* One that has said something, and one that has not. */
 		client = sockets_connect(&w.entrance_at);
 		say(client, HELLO, 5);
@@ -477,7 +511,7 @@ static void test_dialling(void)
 	int client, server;
 	struct world w = {.listener = hole.listener};
 
-	world_begin(&w, "60000", &hole.at);
+	world_begin(&w, "100", &hole.at);
 	client = sockets_connect(&w.entrance_at);
 	say(client, HELLO, HELLO_BYTES);
 	(void) poll(NULL, 0, 50);
@@ -505,6 +539,7 @@ int main(int argc, char **argv)
 	(void) signal(SIGPIPE, SIG_IGN);
 	test_idle_and_half_closed();
 	test_said_meanwhile();
+	test_the_oldest_silent_one();
 	test_on_the_way();
 	test_a_stream_through_many();
 	test_waiting();

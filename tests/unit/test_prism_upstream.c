@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of upstreams: lists that change under its users, what evidence leads to, and the pace
+ * of probes. The probe process is played by the test.
+ */
+#include "prism/upstream.h"
+
+#include "tests/unit/fakechecker.h"
+#include "tests/unit/sockets.h"
+#include "tests/unit/turn.h"
+
+#define INTERVAL_MS 200
+#define SUSPECT_MS 50
+
+static struct ev_loop *ev;
+static struct config config;
+static struct upstreams *set;
+
+static struct endpoint nth(unsigned i)
+{
+	char text[ENDPOINT_TEXT_MAX];
+
+	(void) snprintf(text, sizeof(text), "10.0.%u.%u:6443", i / 250, i % 250 + 1);
+	return sockets_endpoint(text);
+}
+
+static void begin(void)
+{
+	config = fake_config();
+	config.health.interval_us = INTERVAL_MS * US_PER_MS;
+	config.health.suspect_us = SUSPECT_MS * US_PER_MS;
+	n_fake_probes = 0;
+	n_fake_forgotten = n_fake_usable = n_fake_unusable = n_fake_verified = 0;
+	CHECK_EQ_INT(upstreams_new(ev, &config, &fake_callbacks, NULL, &set), 0);
+}
+
+static void end(void)
+{
+	upstreams_free(set);
+	set = NULL;
+}
+
+/* "0 1d 2l": upstreams by number; d: discovered, l: the local one. */
+static void set_list(const char *text)
+{
+	struct endpoints_merged list = {.n = 0};
+
+	while (*text != '\0') {
+		char *rest;
+		struct endpoints_entry *e = &list.items[list.n++];
+
+		e->endpoint = nth((unsigned) strtoul(text, &rest, 10));
+		e->from = ENDPOINTS_FROM(*rest == 'd' ? ENDPOINTS_SLICES : ENDPOINTS_STATIC);
+		e->local = *rest == 'l';
+		rest += *rest == 'd' || *rest == 'l';
+		text = *rest == ' ' ? rest + 1 : rest;
+	}
+	upstreams_set_list(set, &list);
+}
+
+static struct upstream *at(unsigned i)
+{
+	struct endpoint e = nth(i);
+
+	return upstreams_find(set, &e);
+}
+
+/* Answers what was asked of upstream i last. */
+static void answer(unsigned i, enum judge_evidence evidence)
+{
+	struct endpoint e = nth(i);
+
+	for (size_t k = n_fake_probes; k-- > 0;) {
+		if (!endpoint_equal(&fake_probes[k].endpoint, &e))
+			continue;
+		upstreams_on_verdict(set, fake_probes[k].id, evidence, "as the test says", 1000);
+		return;
+	}
+	CHECK(false);
+}
+
+static size_t count_probes(unsigned i)
+{
+	struct endpoint e = nth(i);
+	size_t n = 0;
+
+	for (size_t k = 0; k < n_fake_probes; k++)
+		n += endpoint_equal(&fake_probes[k].endpoint, &e);
+	return n;
+}
+
+/* Each question is answered in the same way, as soon as it comes. */
+static void answer_all_for(enum judge_evidence evidence, int64_t us)
+{
+	int64_t end_us = mono_now_us() + us;
+	size_t answered = n_fake_probes;
+
+	while (mono_now_us() < end_us) {
+		turn_once(ev);
+		for (; answered < n_fake_probes; answered++)
+			upstreams_on_verdict(set, fake_probes[answered].id, evidence, "as always", 1000);
+	}
+}
+
+/* --- lists -------------------------------------------------------------------------------------
+ */
+
+static void test_lists(void)
+{
+	begin();
+	CHECK_EQ_INT(upstreams_n(set), 0);
+	CHECK(at(0) == NULL);
+	set_list("0 1d 2l");
+	CHECK_EQ_INT(upstreams_n(set), 3);
+	CHECK_EQ_STR(at(0)->name, "10.0.0.1:6443");
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_UNKNOWN);
+	CHECK_EQ_INT(at(1)->judge.state, JUDGE_UNVERIFIED);
+	CHECK(at(2)->local && !at(0)->local);
+	/* What is known of one stays while lists change around it. */
+	at(0)->judge.state = JUDGE_READY;
+	at(0)->counts.connects = 5;
+	set_list("0l 3");
+	CHECK_EQ_INT(upstreams_n(set), 2);
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY);
+	CHECK_EQ_INT(at(0)->counts.connects, 5);
+	CHECK(at(0)->local);
+	CHECK(at(1) == NULL && at(2) == NULL);
+	/* The operator's word is proof enough. */
+	set_list("1d");
+	CHECK_EQ_INT(at(1)->judge.state, JUDGE_UNVERIFIED);
+	set_list("1");
+	CHECK_EQ_INT(at(1)->judge.state, JUDGE_UNKNOWN);
+	set_list("");
+	CHECK_EQ_INT(upstreams_n(set), 0);
+	end();
+}
+
+static void test_held_ones_stay(void)
+{
+	struct upstream *order[BALANCE_MAX], *zero;
+
+	begin();
+	set_list("0 1");
+	zero = at(0);
+	zero->judge.state = JUDGE_READY;
+	upstreams_take(zero);
+	CHECK_EQ_INT(upstreams_order(set, order), 2);
+	CHECK_EQ_INT(at(0)->refs, 1);
+	CHECK_EQ_INT(at(1)->refs, 1);
+	set_list("2");
+	CHECK_EQ_INT(upstreams_n(set), 3);
+	CHECK_EQ_INT(zero->from, 0);
+	upstreams_unref(set, order[0]);
+	upstreams_unref(set, order[1]);
+	/* One is carried still, and takes no new ones before those that are listed. */
+	CHECK_EQ_INT(upstreams_n(set), 2);
+	CHECK(at(0) == zero && at(1) == NULL);
+	CHECK_EQ_INT(upstreams_order(set, order), 2);
+	CHECK(order[0] == at(2) && order[1] == zero);
+	upstreams_unref(set, order[0]);
+	upstreams_unref(set, order[1]);
+	/* It comes back as it was. */
+	set_list("0 2");
+	CHECK(at(0) == zero);
+	CHECK_EQ_INT(zero->judge.state, JUDGE_READY);
+	set_list("2");
+	upstreams_release(set, zero);
+	CHECK_EQ_INT(upstreams_n(set), 1);
+	end();
+}
+
+static void test_too_many(void)
+{
+	struct endpoints_merged list = {.n = ENDPOINTS_MAX};
+	struct upstream *order[BALANCE_MAX];
+
+	begin();
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+			list.items[i] = (struct endpoints_entry){
+			    .endpoint = nth(round * ENDPOINTS_MAX + i),
+			    .from = ENDPOINTS_FROM(ENDPOINTS_STATIC),
+			};
+		upstreams_set_list(set, &list);
+		for (unsigned i = 0; round < 2 && i < ENDPOINTS_MAX; i++)
+			upstreams_take(at(round * ENDPOINTS_MAX + i));
+	}
+	/* Those that carry something fill the table: the new ones have to wait. */
+	CHECK_EQ_INT(upstreams_n(set), BALANCE_MAX);
+	CHECK_EQ_INT(upstreams_order(set, order), BALANCE_MAX);
+	for (size_t i = 0; i < BALANCE_MAX; i++)
+		upstreams_unref(set, order[i]);
+	for (unsigned i = 0; i < BALANCE_MAX; i++)
+		upstreams_release(set, at(i));
+	CHECK_EQ_INT(upstreams_n(set), 0);
+	upstreams_set_list(set, &list);
+	CHECK_EQ_INT(upstreams_n(set), ENDPOINTS_MAX);
+	end();
+}
+
+/* --- what evidence leads to --------------------------------------------------------------------
+ */
+
+static void test_usable(void)
+{
+	begin();
+	CHECK(!upstreams_are_usable(set));
+	set_list("");
+	CHECK_EQ_INT(n_fake_usable + n_fake_unusable, 0);
+	/* Discovered, and nothing proved yet. */
+	set_list("0d");
+	CHECK_EQ_INT(n_fake_usable, 0);
+	set_list("0d 1");
+	CHECK_EQ_INT(n_fake_usable, 1);
+	upstreams_tell(set, at(1), JUDGE_CONNECT_FAILED, "refused");
+	CHECK_EQ_INT(n_fake_unusable, 1);
+	upstreams_tell(set, at(1), JUDGE_CONNECT_FAILED, "refused");
+	CHECK_EQ_INT(n_fake_unusable, 1);
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 20 * US_PER_MS);
+	answer(0, JUDGE_PROBE_READY);
+	CHECK_EQ_INT(n_fake_usable, 2);
+	CHECK_EQ_INT(n_fake_verified, 1);
+	set_list("1");
+	CHECK_EQ_INT(n_fake_unusable, 2);
+	/* The configured one need not be written down. */
+	answer(1, JUDGE_PROBE_READY);
+	CHECK_EQ_INT(n_fake_usable, 3);
+	CHECK_EQ_INT(n_fake_verified, 1);
+	end();
+}
+
+static void test_leaving(void)
+{
+	begin();
+	set_list("0 1");
+	CHECK(at(0)->leaving_since_us == MONO_NEVER);
+	/* Nothing is known to be better. */
+	CHECK_EQ_INT(upstreams_drain(set, "10.0.0.1:6443", true), 0);
+	CHECK(at(0)->drained);
+	CHECK(at(0)->leaving_since_us == MONO_NEVER);
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 20 * US_PER_MS);
+	answer(1, JUDGE_PROBE_READY);
+	CHECK(at(0)->leaving_since_us <= mono_now_us());
+	CHECK(at(1)->leaving_since_us == MONO_NEVER);
+	CHECK_EQ_INT(upstreams_drain(set, "10.0.0.1:6443", false), 0);
+	CHECK(at(0)->leaving_since_us == MONO_NEVER);
+	/* Bad ones are left, and removed ones. */
+	answer(0, JUDGE_PROBE_NOT_READY);
+	CHECK(at(0)->leaving_since_us <= mono_now_us());
+	upstreams_take(at(0));
+	set_list("1");
+	CHECK(at(0)->leaving_since_us <= mono_now_us());
+	/* As long as the better one is there. */
+	upstreams_tell(set, at(1), JUDGE_CONNECT_FAILED, "refused");
+	CHECK(at(0)->leaving_since_us == MONO_NEVER);
+	CHECK_EQ_INT(upstreams_drain(set, "10.0.0.1:6443", true), -ENOENT);
+	CHECK_EQ_INT(upstreams_drain(set, "10.9.9.9:6443", true), -ENOENT);
+	end();
+}
+
+static void test_connect_times(void)
+{
+	static const int64_t took_us[] = {-5, 0, 100, 101, 250, 999999, 1000000, 1000001, 1 << 30};
+	static const unsigned buckets[] = {0, 0, 0, 1, 1, 9, 9, 10, 10};
+	uint64_t want[UPSTREAM_BUCKETS + 1] = {0};
+
+	begin();
+	set_list("0");
+	for (size_t i = 0; i < ARRAY_SIZE(took_us); i++) {
+		upstreams_tell_connected(set, at(0), took_us[i], 300);
+		want[buckets[i]]++;
+	}
+	CHECK_EQ_INT(at(0)->counts.connects, ARRAY_SIZE(took_us));
+	for (size_t i = 0; i <= UPSTREAM_BUCKETS; i++)
+		CHECK_EQ_INT(at(0)->counts.connect_buckets[i], want[i]);
+	/* How far away it is does not depend on how long we took to notice. */
+	CHECK_EQ_INT(at(0)->rtt.smoothed_us, 300);
+	end();
+}
+
+/* --- the pace of probes ------------------------------------------------------------------------
+ */
+
+/* Never closer than at_least_ms, and the mean not above at_most_ms. */
+static void expect_pace(unsigned i, int64_t at_least_ms, int64_t at_most_ms)
+{
+	struct endpoint e = nth(i);
+	int64_t first_us = 0, last_us = 0;
+	int64_t n = 0;
+
+	for (size_t k = 0; k < n_fake_probes; k++) {
+		if (!endpoint_equal(&fake_probes[k].endpoint, &e))
+			continue;
+		if (n == 0)
+			first_us = fake_probes[k].at_us;
+		else if (!CHECK(fake_probes[k].at_us - last_us >= at_least_ms * US_PER_MS))
+			(void) fprintf(stderr, "  %lld us apart\n",
+			               (long long) (fake_probes[k].at_us - last_us));
+		last_us = fake_probes[k].at_us;
+		n++;
+	}
+	if (CHECK(n >= 3) && !CHECK((last_us - first_us) / (n - 1) <= at_most_ms * US_PER_MS))
+		(void) fprintf(stderr, "  mean %lld us\n", (long long) ((last_us - first_us) / (n - 1)));
+}
+
+static void test_steady_pace(void)
+{
+	begin();
+	set_list("0 1 2 3 4");
+	CHECK_EQ_INT(n_fake_probes, 0);
+	upstreams_set_checker(set, fake_checker);
+	/* All of them at once in the beginning, then each by its own jitter, upwards. */
+	answer_all_for(JUDGE_PROBE_READY, 2000 * US_PER_MS);
+	for (unsigned i = 0; i < 5; i++) {
+		expect_pace(i, INTERVAL_MS - 1, INTERVAL_MS * 6 / 5 + 15);
+		CHECK_EQ_INT(at(i)->counts.probes, count_probes(i));
+	}
+	end();
+}
+
+static void test_suspect_pace(void)
+{
+	begin();
+	set_list("0");
+	upstreams_set_checker(set, fake_checker);
+	answer_all_for(JUDGE_PROBE_DOWN, 1000 * US_PER_MS);
+	expect_pace(0, SUSPECT_MS - 1, SUSPECT_MS * 6 / 5 + 15);
+	CHECK_EQ_INT(at(0)->counts.probe_failures, count_probes(0));
+	end();
+}
+
+/* Clients that see trouble bring the next probe forward, once, however many they are. */
+static void test_clients_hasten(void)
+{
+	int64_t end_us;
+	size_t answered;
+
+	begin();
+	config.health.interval_us = 600 * US_PER_S;
+	end();
+	config.health.interval_us = 600 * US_PER_S;
+	CHECK_EQ_INT(upstreams_new(ev, &config, &fake_callbacks, NULL, &set), 0);
+	n_fake_probes = 0;
+	set_list("0");
+	upstreams_set_checker(set, fake_checker);
+	answer_all_for(JUDGE_PROBE_READY, 100 * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 1);
+	/* An answer to a client is no reason. */
+	for (int i = 0; i < 100; i++)
+		upstreams_tell(set, at(0), JUDGE_ANSWERED, NULL);
+	answer_all_for(JUDGE_PROBE_READY, 100 * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 1);
+	n_fake_forgotten = 0;
+	end_us = mono_now_us() + 1000 * US_PER_MS;
+	answered = n_fake_probes;
+	while (mono_now_us() < end_us) {
+		upstreams_tell(set, at(0), JUDGE_CONNECT_SLOW, "slow");
+		upstreams_tell(set, at(0), JUDGE_SILENT, "silent");
+		turn_once(ev);
+		for (; answered < n_fake_probes; answered++)
+			upstreams_on_verdict(set, fake_probes[answered].id, JUDGE_PROBE_READY, NULL, 1000);
+	}
+	expect_pace(0, SUSPECT_MS - 1, SUSPECT_MS * 6 / 5 + 30);
+	/* Each of them on a connection of its own, said once. */
+	CHECK(n_fake_forgotten <= n_fake_probes);
+	CHECK(n_fake_forgotten + 2 >= n_fake_probes);
+	end();
+}
+
+/* One question at a time for each, however long the answer takes; and nobody hears a wrong one. */
+static void test_one_question_at_a_time(void)
+{
+	uint64_t id;
+
+	begin();
+	set_list("0");
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 3 * INTERVAL_MS * US_PER_MS);
+	for (int i = 0; i < 10; i++)
+		upstreams_tell(set, at(0), JUDGE_SILENT, "silent");
+	turn_for(ev, INTERVAL_MS * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 1);
+	id = fake_probes[0].id;
+	upstreams_on_verdict(set, 0, JUDGE_PROBE_READY, NULL, 0);
+	upstreams_on_verdict(set, id + 1, JUDGE_PROBE_READY, NULL, 0);
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_HUNG);
+	upstreams_on_verdict(set, id, JUDGE_PROBE_NOT_READY, "no", 0);
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_NOT_READY);
+	upstreams_on_verdict(set, id, JUDGE_PROBE_DOWN, NULL, 0);
+	upstreams_on_verdict(set, 0, JUDGE_PROBE_DOWN, NULL, 0);
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_NOT_READY);
+	end();
+}
+
+static void test_the_probe_process_is_lost(void)
+{
+	begin();
+	set_list("0 1");
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 20 * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 2);
+	/* Its answers never come: asked again, soon. */
+	fake_is_gone = true;
+	upstreams_on_checker_lost(set);
+	turn_for(ev, 300 * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 2);
+	for (int i = 0; i < 100; i++)
+		upstreams_tell(set, at(0), JUDGE_CONNECT_FAILED, "refused");
+	CHECK_EQ_INT(at(0)->counts.probes, 1);
+	fake_is_gone = false;
+	turn_for(ev, 2 * SUSPECT_MS * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 2);
+	CHECK_EQ_INT(count_probes(1), 2);
+	/* Another one takes its place, after none. */
+	upstreams_set_checker(set, NULL);
+	turn_for(ev, 2 * INTERVAL_MS * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 4);
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 2 * SUSPECT_MS * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 6);
+	end();
+}
+
+static void test_who_is_probed(void)
+{
+	struct upstream *zero;
+
+	begin();
+	set_list("0 1");
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 20 * US_PER_MS);
+	zero = at(0);
+	upstreams_take(zero);
+	set_list("1");
+	/* Its kept connection can go, and nobody asks any more; the answer that comes is nobody's. */
+	CHECK_EQ_INT(n_fake_forgotten, 1);
+	answer(0, JUDGE_PROBE_UNTRUSTED);
+	CHECK_EQ_INT(zero->judge.state, JUDGE_UNKNOWN);
+	upstreams_tell(set, zero, JUDGE_CONNECT_FAILED, "refused");
+	turn_for(ev, 2 * INTERVAL_MS * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 1);
+	set_list("0 1");
+	turn_for(ev, 20 * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 2);
+	upstreams_release(set, zero);
+	end();
+}
+
+/* --- what another process knew -----------------------------------------------------------------
+ */
+
+static void restore(unsigned i, enum judge_state state, bool drained)
+{
+	upstreams_restore(set, &(struct handover_upstream){
+	                           .endpoint = nth(i),
+	                           .state = state,
+	                           .since_us = 1234567,
+	                           .rtt_us = 30000,
+	                           .drained = drained,
+	                           .reason = "as it was",
+	                       });
+}
+
+static void test_restored(void)
+{
+	begin();
+	restore(0, JUDGE_READY, false);
+	restore(1, JUDGE_NOT_READY, true);
+	restore(2, JUDGE_READY, false);
+	CHECK_EQ_INT(upstreams_n(set), 3);
+	/* Before the first list a connection comes over, and ends: the others wait for theirs. */
+	upstreams_take(at(0));
+	upstreams_release(set, at(0));
+	CHECK_EQ_INT(upstreams_n(set), 3);
+	upstreams_take(at(2));
+	/* A list may name what is discovered only: it was verified before. */
+	set_list("0d 1 3");
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY);
+	CHECK_EQ_INT(at(0)->judge.since_us, 1234567);
+	CHECK_EQ_STR(at(0)->judge.reason, "as it was");
+	CHECK_EQ_INT(at(0)->rtt.smoothed_us, 30000);
+	CHECK_EQ_INT(at(1)->judge.state, JUDGE_NOT_READY);
+	CHECK(at(1)->drained && !at(0)->drained);
+	CHECK_EQ_INT(at(3)->judge.state, JUDGE_UNKNOWN);
+	/* What no list names goes, with its last connection. */
+	CHECK_EQ_INT(upstreams_n(set), 4);
+	upstreams_release(set, at(2));
+	CHECK_EQ_INT(upstreams_n(set), 3);
+	CHECK(at(2) == NULL);
+	end();
+
+	begin();
+	restore(0, JUDGE_READY, false);
+	set_list("1");
+	CHECK_EQ_INT(upstreams_n(set), 1);
+	end();
+}
+
+int main(void)
+{
+	ev = ev_loop_new(EVFLAG_AUTO);
+	test_lists();
+	test_held_ones_stay();
+	test_too_many();
+	test_usable();
+	test_leaving();
+	test_connect_times();
+	test_steady_pace();
+	test_suspect_pace();
+	test_clients_hasten();
+	test_one_question_at_a_time();
+	test_the_probe_process_is_lost();
+	test_who_is_probed();
+	test_restored();
+	upstreams_free(NULL);
+	ev_loop_destroy(ev);
+	return check_result();
+}
