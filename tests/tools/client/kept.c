@@ -36,8 +36,7 @@ struct keeper {
 	struct answer answer;
 	struct ev_timer every, timeout;
 	int64_t asked_us; /* the question in hand, or since when it rests */
-	uint64_t received_before;
-	bool reused; /* the question in hand is not the first one on this connection */
+	bool reused;      /* the question in hand is not the first one on this connection */
 	bool answered_once;
 };
 
@@ -109,6 +108,13 @@ static void keeper_done(struct keeper *k, enum outcome outcome, const char *why)
 	party_go_on(p);
 }
 
+/* The server has begun to answer. On a new connection its part of the handshake counts; on one that
+ * was used before, TLS may say that it ends, and that is no answer. */
+static bool has_begun(const struct keeper *k)
+{
+	return k->reused ? k->answer.len > 0 : link_raw_received(k->link) > 0;
+}
+
 static void send_question(struct keeper *k)
 {
 	AUTO(free) char *text = NULL;
@@ -153,7 +159,7 @@ static void ended_cb(enum link_end end, const char *why, void *userdata)
 {
 	struct keeper *k = userdata;
 	struct party *p = k->party;
-	bool begun = link_raw_received(k->link) > k->received_before;
+	bool begun = has_begun(k);
 	int64_t after_us = mono_now_us() - k->asked_us;
 
 	if (k->state == KEEPER_RESTING) {
@@ -187,7 +193,6 @@ static void keeper_open(struct keeper *k)
 		k->party->asking++;
 	k->state = KEEPER_OPENING;
 	k->reused = false;
-	k->received_before = 0;
 	k->party->opened++;
 	k->link = link_connect(client->ev, client_target(client, k->id), client->tls, client->name,
 	                       &events, k);
@@ -207,7 +212,6 @@ static void keeper_ask(struct keeper *k)
 	k->state = KEEPER_ASKING;
 	k->party->asking++;
 	k->reused = true;
-	k->received_before = link_raw_received(k->link);
 	ev_timer_set(&k->timeout, mono_to_ev(k->party->client->timeout_us), 0.);
 	ev_timer_start(k->party->client->ev, &k->timeout);
 	send_question(k);
@@ -221,9 +225,7 @@ static void every_cb(struct ev_loop *ev UNUSED, struct ev_timer *w, int revents 
 static void timeout_cb(struct ev_loop *ev UNUSED, struct ev_timer *w, int revents UNUSED)
 {
 	struct keeper *k = CONTAINER_OF(w, struct keeper, timeout);
-	bool begun = link_raw_received(k->link) > k->received_before;
-
-	keeper_done(k, begun ? OUTCOME_STALLED : OUTCOME_TIMEOUT, "");
+	keeper_done(k, has_begun(k) ? OUTCOME_STALLED : OUTCOME_TIMEOUT, "");
 }
 
 /* One more question on each that is still open, so that all are known to work. */
