@@ -62,6 +62,16 @@ void digest_update(struct digest *digest, const void *data, size_t len)
 		abort();
 }
 
+void digest_peek(const struct digest *digest, uint8_t *ret_digest)
+{
+	EVP_MD_CTX *copy = EVP_MD_CTX_new();
+
+	if (copy == NULL || EVP_MD_CTX_copy_ex(copy, digest->ctx) != 1 ||
+	    EVP_DigestFinal_ex(copy, ret_digest, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(copy);
+}
+
 void digest_finish(struct digest *digest, uint8_t *ret_digest)
 {
 	if (EVP_DigestFinal_ex(digest->ctx, ret_digest, NULL) != 1)

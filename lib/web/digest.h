@@ -33,6 +33,9 @@ DEFINE_AUTO(struct digest, digest_free);
 
 void digest_update(struct digest *digest, const void *data, size_t len);
 
+/* Of all so far; it goes on. */
+void digest_peek(const struct digest *digest, uint8_t *ret_digest);
+
 /* Of all so far; then it begins anew. */
 void digest_finish(struct digest *digest, uint8_t *ret_digest);
 

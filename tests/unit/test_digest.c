@@ -30,13 +30,20 @@ static void test_cases(void)
 		/* Whole, and then once more byte by byte. */
 		digest_update(digest, cases[i].text, len);
 		CHECK_EQ_STR(digest_finish_hex(digest, hex), cases[i].hex);
-		for (size_t k = 0; k < len; k++)
+		for (size_t k = 0; k < len; k++) {
+			uint8_t so_far[DIGEST_BYTES_MAX];
+
+			digest_peek(digest, so_far); /* changes nothing */
 			digest_update(digest, cases[i].text + k, 1);
+		}
 		CHECK_EQ_STR(digest_finish_hex(digest, hex), cases[i].hex);
 		if (cases[i].kind == DIGEST_SHA256) {
-			uint8_t bytes[DIGEST_SHA256_BYTES];
+			uint8_t bytes[DIGEST_SHA256_BYTES], peeked[DIGEST_SHA256_BYTES];
 
 			digest_sha256(cases[i].text, len, bytes);
+			digest_update(digest, cases[i].text, len);
+			digest_peek(digest, peeked);
+			CHECK(memcmp(bytes, peeked, sizeof(bytes)) == 0);
 			CHECK_EQ_STR(digest_hex(bytes, sizeof(bytes), hex), cases[i].hex);
 		}
 	}
