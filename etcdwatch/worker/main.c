@@ -16,6 +16,7 @@
 #include "base/macro.h"
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/commands.h"
+#include "etcdwatch/worker/prove.h"
 #include "etcdwatch/worker/result.h"
 
 #define NICE 10
@@ -27,6 +28,7 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+    {"prove", command_prove},
     {"pack", command_pack},
     {"unpack", command_unpack},
 };
@@ -54,6 +56,6 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "pack, unpack");
+	                   "prove, pack, unpack");
 	return result_fail(&problem);
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A view of lib/bolt's checks as one JSON object. */
+#include "etcdwatch/worker/prove.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+
+#include "base/macro.h"
+#include "bolt/hashkv.h"
+#include "bolt/snapshot.h"
+#include "etcdwatch/worker/options.h"
+#include "etcdwatch/worker/result.h"
+
+/* `blame` when the file itself is to blame. */
+static int refuse(int r, const char *blame, const struct bolt_fault *fault)
+{
+	struct problem problem = {0};
+	const char *code = "READ";
+
+	if (r == -ERANGE)
+		code = "RANGE";
+	else if (r == -EBADMSG || r == -ENODATA)
+		code = blame;
+	(void) problem_set(&problem, r, code, "%s", fault->what);
+	return result_fail(&problem);
+}
+
+static int check_all(struct snapshot *s, const struct bolt_fault *fault)
+{
+	struct snapshot_content c;
+	int r;
+
+	r = snapshot_check_digest(s);
+	if (r < 0)
+		return refuse(r, "DIGEST", fault);
+	r = snapshot_check_content(s, 0, &c);
+	if (r < 0)
+		return refuse(r, "TREE", fault);
+	return result_ok(json_pack(
+	    "{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "digest", 1, "tree", 1, "hash",
+	    (json_int_t) c.hash, "revision", (json_int_t) c.revision, "compact_revision",
+	    (json_int_t) c.hashkv.compact_revision, "hashkv", (json_int_t) c.hashkv.hash,
+	    "hashkv_revision", (json_int_t) c.hashkv.revision, "total_key", (json_int_t) c.n_entries,
+	    "live_keys", (json_int_t) c.hashkv.n_live, "db_bytes", (json_int_t) c.n_bytes));
+}
+
+static int compute_hashkv(struct snapshot *s, unsigned long revision, unsigned long compacted,
+                          const struct bolt_fault *fault)
+{
+	struct hashkv_result h;
+	int r;
+
+	r = hashkv_compute_compacted(snapshot_db(s), (int64_t) revision, (int64_t) compacted, &h);
+	if (r < 0)
+		return refuse(r, "TREE", fault);
+	return result_ok(json_pack("{s:I, s:I, s:I}", "hashkv", (json_int_t) h.hash, "hashkv_revision",
+	                           (json_int_t) h.revision, "compact_revision",
+	                           (json_int_t) h.compact_revision));
+}
+
+int command_prove(int argc, char **argv)
+{
+	const char *revision_text = NULL, *compacted_text = NULL;
+	const struct options_entry entries[] = {
+	    {.name = "--revision", .text = &revision_text},
+	    {.name = "--compacted", .text = &compacted_text},
+	};
+	AUTO(snapshot_close) struct snapshot *s = NULL;
+	unsigned long revision = 0, compacted = 0;
+	struct options_list rest;
+	struct problem problem = {0};
+	struct bolt_fault fault;
+	int r;
+
+	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &rest, &problem);
+	if (r == 0 && (revision_text == NULL) != (compacted_text == NULL))
+		r = problem_set(&problem, -EINVAL, "USAGE", "%s", "--revision and --compacted go together");
+	if (r == 0 && revision_text != NULL)
+		r = options_number("--revision", revision_text, 1, LONG_MAX, &revision, &problem);
+	if (r == 0 && compacted_text != NULL)
+		r = options_number("--compacted", compacted_text, 0, LONG_MAX, &compacted, &problem);
+	if (r < 0)
+		return result_fail(&problem);
+	r = snapshot_open(rest.values[0], &fault, &s);
+	if (r < 0)
+		return refuse(r, "TREE", &fault);
+	return revision_text == NULL ? check_all(s, &fault)
+	                             : compute_hashkv(s, revision, compacted, &fault);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * `prove FILE [--revision R --compacted C]`: is this file a whole snapshot that etcd can be
+ * restored from, and what is in it?
+ *
+ * Without options it checks digest, high-water mark and tree, and says what is there: "hash",
+ * "revision", "compact_revision", "hashkv", "hashkv_revision", "total_key", "live_keys",
+ * "db_bytes", and "digest" and "tree" as true.
+ *
+ * With both it checks nothing, and computes HashKV as a member has it that has come to revision R,
+ * or further, and was compacted at C: "hashkv", "hashkv_revision", "compact_revision".
+ *
+ * Codes of a refusal: USAGE; DIGEST and TREE, the file is to blame; RANGE, the revision is not in
+ * it; READ, it could not be read, which says nothing of the snapshot.
+ */
+
+int command_prove(int argc, char **argv);
