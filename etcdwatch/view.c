@@ -150,6 +150,10 @@ static void alarms_cb(const struct etcd_outcome *outcome, const struct etcd_alar
 
 	v->alarms_known = outcome->r == 0;
 	for (size_t i = 0; i < n_alarms; i++) {
+		struct view_member *m = find_or_add(v, alarms[i].member_id);
+
+		if (m != NULL && alarms[i].type == ETCD_ALARM_CORRUPT)
+			m->corrupt = true;
 		v->corrupt |= alarms[i].type == ETCD_ALARM_CORRUPT;
 		v->no_space |= alarms[i].type == ETCD_ALARM_NOSPACE;
 	}
@@ -171,11 +175,11 @@ static void status_cb(const struct etcd_outcome *outcome, const struct etcd_stat
 		(void) snprintf(m->endpoint, sizeof(m->endpoint), "%s", ask->endpoint);
 		(void) snprintf(m->version, sizeof(m->version), "%s", status->version);
 		m->learner = status->learner;
+		m->leader_id = status->leader;
 		m->leader = status->leader != 0 && status->leader == m->id;
 		m->raft_index = status->raft_index;
 		m->raft_applied_index = status->raft_applied_index;
 		m->db_bytes = (uint64_t) MAX(status->db_size_bytes, 0);
-		v->max_raft_index = MAX(v->max_raft_index, m->raft_index);
 		v->cluster_id = outcome->cluster_id;
 		/* Without a quorum nobody lists the alarms, but each member knows. */
 		for (size_t i = 0; i < status->n_errors; i++)

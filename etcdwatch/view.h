@@ -30,6 +30,8 @@ struct view_member {
 	char endpoint[VIEW_URL_MAX]; /* for the calls that ask one member */
 	char version[VIEW_VERSION_MAX];
 	bool leader;
+	uint64_t leader_id; /* whom it follows; 0: nobody */
+	bool corrupt;       /* the alarm stands for it */
 	uint64_t raft_index, raft_applied_index;
 	uint64_t db_bytes;
 };
@@ -39,7 +41,6 @@ struct view {
 	bool listed;         /* false: the list did not come, and the members are those that answer */
 	struct view_member members[VIEW_MEMBERS_MAX];
 	size_t n_members;
-	uint64_t max_raft_index;
 	bool alarms_known;
 	bool corrupt; /* an alarm stands */
 	bool no_space;

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns everything that lives as long as the process, in the order in which it is made;
+ * daemon_free() undoes it backwards. A reload ends it like a stop, and the program is then executed
+ * anew: a snapshot that is half taken is given up in both, and taken again by whoever is there.
+ */
+#include "etcdwatch/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcd/connect.h"
+#include "etcdwatch/commands.h"
+
+/* Whatever has not ended by then ends with the process; the next start clears it away. */
+#define STOP_LIMIT_US (8 * US_PER_S)
+/* For claims to be given back, which nobody waits for. */
+#define GOODBYE_US (200 * US_PER_MS)
+#define INSTANCE_TEXT_MAX 24
+
+enum daemon_phase {
+	DAEMON_RUNNING,
+	DAEMON_STOPPING,
+};
+
+struct daemon {
+	struct loop *loop;
+	struct config *config;
+	enum daemon_phase phase;
+	bool wants_exec;
+	char instance[INSTANCE_TEXT_MAX];
+	struct etcd *etcd;
+	struct job_env env;
+	struct job *jobs[CONFIG_JOBS_MAX];
+	size_t n_jobs;
+	size_t n_stopping;
+	struct commands *commands;
+	ev_timer end;
+};
+
+/* --- ending -------------------------------------------------------------------------------------
+ */
+
+static void end_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct daemon *d = CONTAINER_OF(w, struct daemon, end);
+
+	if (d->n_stopping > 0)
+		log_warning("stop_incomplete", "jobs=%zu reason=\"the disk or etcd does not answer\"",
+		            d->n_stopping);
+	loop_stop(d->loop, EXIT_SUCCESS);
+}
+
+static void end_after(struct daemon *d, int64_t us)
+{
+	ev_timer_stop(loop_ev(d->loop), &d->end);
+	ev_timer_set(&d->end, mono_to_ev(us), 0.);
+	ev_timer_start(loop_ev(d->loop), &d->end);
+}
+
+static void stopped_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+
+	if (--d->n_stopping == 0)
+		end_after(d, GOODBYE_US);
+}
+
+void daemon_stop(struct daemon *d)
+{
+	d->wants_exec = false;
+	if (d->phase == DAEMON_STOPPING)
+		return;
+	d->phase = DAEMON_STOPPING;
+	loop_notify(d->loop, "STOPPING=1");
+	for (size_t i = 0; i < d->n_jobs; i++) {
+		/* Before, because it may be over while it is being told. */
+		d->n_stopping++;
+		if (job_stop(d->jobs[i], stopped_cb, d))
+			d->n_stopping--;
+	}
+	end_after(d, d->n_stopping > 0 ? STOP_LIMIT_US : GOODBYE_US);
+}
+
+void daemon_reload(struct daemon *d)
+{
+	if (d->phase != DAEMON_RUNNING)
+		return;
+	daemon_stop(d);
+	d->wants_exec = true;
+	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
+}
+
+bool daemon_wants_exec(const struct daemon *d)
+{
+	return d->wants_exec;
+}
+
+/* --- starting -----------------------------------------------------------------------------------
+ */
+
+static int open_etcd(struct daemon *d)
+{
+	char error[ETCD_ERROR_TEXT_MAX];
+	int r;
+
+	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, error, &d->etcd);
+	if (r < 0)
+		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
+	if (error[0] != '\0')
+		log_warning("etcd_certificates", "reason=\"%s\"", error);
+	return 0;
+}
+
+/* Another one for each process: what a crashed one has claimed is not ours. */
+static void new_instance(struct daemon *d)
+{
+	uint64_t number = 0;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		number = (uint64_t) wall_now_us();
+	(void) snprintf(d->instance, sizeof(d->instance), "%016llx", (unsigned long long) number);
+}
+
+static int make_jobs(struct daemon *d, const char *worker)
+{
+	d->env = (struct job_env){
+	    .ev = loop_ev(d->loop),
+	    .etcd = d->etcd,
+	    .node_name = d->config->node_name,
+	    .instance = d->instance,
+	    .prefix = d->config->etcd.prefix,
+	    .worker = worker,
+	};
+	for (size_t i = 0; i < d->config->n_jobs; i++) {
+		int r;
+
+		r = job_new(&d->env, &d->config->jobs[i], &d->jobs[i]);
+		if (r < 0)
+			return log_error_errno(r, "job_failed", "job=%s", d->config->jobs[i].name);
+		d->n_jobs++;
+	}
+	return 0;
+}
+
+int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
+               struct daemon **ret_daemon)
+{
+	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
+	int r;
+
+	d->loop = loop;
+	d->config = config;
+	ev_init(&d->end, end_cb);
+	new_instance(d);
+	r = open_etcd(d);
+	if (r == 0)
+		r = make_jobs(d, start->worker);
+	if (r < 0)
+		return r;
+	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
+	if (r < 0)
+		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
+	*ret_daemon = TAKE_PTR(d);
+	return 0;
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (d == NULL)
+		return;
+	ev_timer_stop(loop_ev(d->loop), &d->end);
+	commands_free(d->commands);
+	for (size_t i = 0; i < d->n_jobs; i++)
+		job_free(d->jobs[i]);
+	etcd_free(d->etcd);
+	config_free(d->config);
+	free(d);
+}
+
+/* --- for the commands ---------------------------------------------------------------------------
+ */
+
+size_t daemon_n_jobs(const struct daemon *d)
+{
+	return d->n_jobs;
+}
+
+struct job *daemon_job(const struct daemon *d, size_t i)
+{
+	return d->jobs[i];
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * etcdwatch as a whole: the etcd client, the jobs, the control socket, and their beginning and end.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "etcdwatch/config.h"
+#include "etcdwatch/job.h"
+
+struct daemon;
+
+struct daemon_start {
+	const char *runtime_dir; /* of the control socket */
+	const char *worker;      /* the program that does what is heavy */
+};
+
+/* Takes config, also when it fails; borrows the rest. 0, or -errno, which has been logged. */
+int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
+               struct daemon **ret_daemon);
+void daemon_free(struct daemon *daemon);
+DEFINE_AUTO(struct daemon, daemon_free);
+
+/* Gives up what is under way and ends the loop. */
+void daemon_stop(struct daemon *daemon);
+
+/* The same, to be executed anew: daemon_wants_exec() is true then. */
+void daemon_reload(struct daemon *daemon);
+bool daemon_wants_exec(const struct daemon *daemon);
+
+/* For the commands. */
+size_t daemon_n_jobs(const struct daemon *daemon);
+struct job *daemon_job(const struct daemon *daemon, size_t i);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One job of the configuration: knows when a snapshot is due, finds out with the other nodes who
+ * takes it, has it taken and recorded, and clears out what need not be kept. Each failure is tried
+ * again within the period.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+#include "etcdwatch/config.h"
+#include "etcdwatch/report.h"
+
+struct job;
+
+struct job_env {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	const char *node_name;
+	const char *instance;
+	const char *prefix; /* of keys; ends in '/' */
+	const char *worker; /* the program */
+};
+
+/* env and config are borrowed until job_free(). 0, or -errno: its thread cannot be started. */
+int job_new(const struct job_env *env, const struct config_job *config, struct job **ret_job);
+/* What is under way is dropped; waits for the disk. */
+void job_free(struct job *job);
+DEFINE_AUTO(struct job, job_free);
+
+/* Gives up what is under way, so that another node can take over. True: it is over; false:
+ * `stopped` is called, once, as its last act, perhaps from inside. Only job_free() may follow. */
+bool job_stop(struct job *job, void (*stopped)(void *userdata), void *userdata);
+
+/* Takes one now, whatever the schedule says. `done` is called once, never from inside: `id` is the
+ * snapshot's, NULL if there is none, and then `reason` says why. -EBUSY: it is at it already. */
+typedef void (*job_saved_fn)(const char *id, const char *reason, void *userdata);
+int job_save(struct job *job, job_saved_fn done, void *userdata);
+/* The answer is not wanted any more; the snapshot is. */
+void job_forget_save(struct job *job);
+
+const struct config_job *job_config(const struct job *job);
+struct store *job_store(const struct job *job);
+
+/* Every string in it is borrowed until the next turn of the loop. */
+void job_fill_report(const struct job *job, struct job_report *ret_report);

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of what is told, and the two ways of telling it. */
+#include "etcdwatch/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/civil.h"
+#include "base/jsonval.h"
+#include "base/macro.h"
+#include "base/mono.h"
+
+static json_t *moment_json(int64_t s)
+{
+	char text[CIVIL_TEXT_MAX];
+
+	return s > 0 ? json_string(civil_format(s, text)) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return jsonval_text(text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+static json_t *count_json(uint64_t count)
+{
+	return json_integer((json_int_t) count);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------
+ */
+
+static void put_last_good(json_t *json, const struct catalog_entry *last, int64_t wall_now_s)
+{
+	if (last == NULL) {
+		(void) json_object_set_new(json, "last_good", json_null());
+		return;
+	}
+	(void) json_object_set_new(json, "last_good", json_string(last->id));
+	(void) json_object_set_new(json, "last_good_age_s",
+	                           json_integer(MAX(wall_now_s - last->started_s, 0)));
+	(void) json_object_set_new(json, "last_good_revision", json_integer(last->revision));
+	(void) json_object_set_new(json, "last_good_agreed", jsonval_text(last->hashkv_verified));
+}
+
+static void put_counts(json_t *json, const struct job_counts *c)
+{
+	(void) json_object_set_new(json, "kept", count_json(c->kept));
+	(void) json_object_set_new(json, "rejected", count_json(c->rejected));
+	(void) json_object_set_new(json, "failures", count_json(c->failures));
+	(void) json_object_set_new(json, "missed", count_json(c->missed));
+	(void) json_object_set_new(json, "pruned", count_json(c->pruned));
+	(void) json_object_set_new(json, "not_compared", count_json(c->not_compared));
+}
+
+json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
+{
+	json_t *json = json_object();
+
+	(void) json_object_set_new(json, "job", jsonval_text(r->job));
+	(void) json_object_set_new(json, "state", json_string(r->state));
+	(void) json_object_set_new(json, "taker", json_string(r->elected ? "elected" : "every-node"));
+	(void) json_object_set_new(json, "next_due", moment_json(r->next_due_s));
+	(void) json_object_set_new(json, "next_due_s", json_integer(r->next_due_s - wall_now_s));
+	(void) json_object_set_new(json, "period", moment_json(r->period_s));
+	(void) json_object_set_new(json, "period_done", json_boolean(r->period_done));
+	(void) json_object_set_new(json, "done_by", text_or_null(r->done_by));
+	put_last_good(json, r->last_good, wall_now_s);
+	(void) json_object_set_new(json, "snapshots", count_json(r->n_snapshots));
+	(void) json_object_set_new(json, "bytes", count_json(r->total_bytes));
+	(void) json_object_set_new(json, "set_aside", count_json(r->n_rejected));
+	(void) json_object_set_new(json, "error", text_or_null(r->error));
+	(void) json_object_set_new(json, "error_at",
+	                           r->error[0] != '\0' ? moment_json(r->error_s) : json_null());
+	(void) json_object_set_new(json, "frozen", text_or_null(r->frozen));
+	(void) json_object_set_new(json, "taken_bytes", count_json(r->bytes));
+	(void) json_object_set_new(json, "taken_of_bytes", count_json(r->of_bytes));
+	(void) json_object_set_new(json, "odd", count_json(r->n_odd));
+	(void) json_object_set_new(json, "odd_first", jsonval_text(r->odd));
+	put_counts(json, &r->counts);
+	return json;
+}
+
+json_t *report_snapshot_json(const struct catalog_entry *entry)
+{
+	AUTO(free) char *text = catalog_print(entry);
+
+	return json_loads(text, 0, NULL);
+}
+
+/* --- metrics ------------------------------------------------------------------------------------
+ */
+
+static double good_time(const struct job_report *r)
+{
+	return r->last_good != NULL ? (double) r->last_good->started_s : 0;
+}
+
+static double good_revision(const struct job_report *r)
+{
+	return r->last_good != NULL ? (double) r->last_good->revision : 0;
+}
+
+static double good_bytes(const struct job_report *r)
+{
+	return r->last_good != NULL ? (double) r->last_good->db_bytes : 0;
+}
+
+static double good_compared(const struct job_report *r)
+{
+	return r->last_good != NULL && r->last_good->hashkv_verified != NULL;
+}
+
+static double snapshots(const struct job_report *r)
+{
+	return (double) r->n_snapshots;
+}
+
+static double total_bytes(const struct job_report *r)
+{
+	return (double) r->total_bytes;
+}
+
+static double set_aside(const struct job_report *r)
+{
+	return (double) r->n_rejected;
+}
+
+static double failing(const struct job_report *r)
+{
+	return r->error[0] != '\0';
+}
+
+static double frozen(const struct job_report *r)
+{
+	return r->frozen[0] != '\0';
+}
+
+static double period_done(const struct job_report *r)
+{
+	return r->period_done;
+}
+
+static double next_due(const struct job_report *r)
+{
+	return (double) r->next_due_s;
+}
+
+static double took(const struct job_report *r)
+{
+	return (double) r->last_took_us / (double) US_PER_S;
+}
+
+static double odd(const struct job_report *r)
+{
+	return (double) r->n_odd;
+}
+
+static const struct {
+	const char *name;
+	const char *help;
+	double (*value)(const struct job_report *r);
+} gauges[] = {
+    {"fairlead_etcdwatch_last_good_timestamp_seconds",
+     "When the newest good snapshot on this node was begun; 0: there is none.", good_time},
+    {"fairlead_etcdwatch_last_good_revision", "The revision of that snapshot.", good_revision},
+    {"fairlead_etcdwatch_last_good_db_bytes", "How large its database is.", good_bytes},
+    {"fairlead_etcdwatch_last_good_compared",
+     "1 if another member has confirmed that snapshot's HashKV.", good_compared},
+    {"fairlead_etcdwatch_snapshots", "Snapshots on this node.", snapshots},
+    {"fairlead_etcdwatch_snapshots_bytes", "What they take on disk.", total_bytes},
+    {"fairlead_etcdwatch_set_aside", "Files that did not pass their proof, put aside.", set_aside},
+    {"fairlead_etcdwatch_failing", "1 while the last thing that the job did went wrong.", failing},
+    {"fairlead_etcdwatch_frozen", "1 while nothing is removed, because something is suspicious.",
+     frozen},
+    {"fairlead_etcdwatch_period_done",
+     "1 when the period that is under way has its snapshot, as far as this node knows.",
+     period_done},
+    {"fairlead_etcdwatch_next_due_timestamp_seconds", "When the next snapshot is due.", next_due},
+    {"fairlead_etcdwatch_last_duration_seconds",
+     "How long the last snapshot of this node took, until it was proven and kept.", took},
+    {"fairlead_etcdwatch_odd_files",
+     "Files in the directory that do not fit the catalogue, and entries without a file.", odd},
+};
+
+static const struct {
+	const char *name;
+	const char *help;
+	size_t offset; /* of a uint64_t in struct job_counts */
+} counters[] = {
+    {"fairlead_etcdwatch_kept_total", "Snapshots that were proven and kept.",
+     offsetof(struct job_counts, kept)},
+    {"fairlead_etcdwatch_rejected_total", "Snapshots that did not pass their proof.",
+     offsetof(struct job_counts, rejected)},
+    {"fairlead_etcdwatch_failures_total", "Attempts that ended without a snapshot.",
+     offsetof(struct job_counts, failures)},
+    {"fairlead_etcdwatch_missed_periods_total",
+     "Periods that ended without a snapshot that this node knows of.",
+     offsetof(struct job_counts, missed)},
+    {"fairlead_etcdwatch_pruned_total", "Snapshots that retention has removed.",
+     offsetof(struct job_counts, pruned)},
+    {"fairlead_etcdwatch_not_compared_total",
+     "Snapshots that were kept although no other member could be asked for its HashKV.",
+     offsetof(struct job_counts, not_compared)},
+};
+
+void report_metrics(struct metrics *m, const struct job_report *reports, size_t n)
+{
+	metrics_family(m, "fairlead_etcdwatch_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
+	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
+		metrics_family(m, gauges[g].name, METRICS_GAUGE, gauges[g].help);
+		for (size_t i = 0; i < n; i++)
+			metrics_sample(m, gauges[g].value(&reports[i]),
+			               &(struct metrics_label){"job", reports[i].job}, 1);
+	}
+	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
+		metrics_family(m, counters[c].name, METRICS_COUNTER, counters[c].help);
+		for (size_t i = 0; i < n; i++) {
+			const char *counts = (const char *) &reports[i].counts;
+
+			metrics_sample(
+			    m, (double) *(const uint64_t *) (const void *) (counts + counters[c].offset),
+			    &(struct metrics_label){"job", reports[i].job}, 1);
+		}
+	}
+}

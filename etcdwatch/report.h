@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What etcdwatch tells about itself, rendered: the JSON lines of `etcd status` and of
+ * `etcd snapshot list`, and the metrics. Pure. Everything is borrowed for the length of the call.
+ * The fields and the metrics are described in docs/control.md.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/metrics.h"
+#include "etcdwatch/catalog.h"
+
+/* By this node, since it was started. */
+struct job_counts {
+	uint64_t kept;
+	uint64_t rejected;
+	uint64_t failures;
+	uint64_t missed; /* periods that went by without a snapshot of anybody */
+	uint64_t pruned;
+	uint64_t not_compared;
+};
+
+struct job_report {
+	const char *job;
+	const char *state;
+	bool elected;
+	int64_t next_due_s; /* wall clock; of the period that is under way, while it is due */
+	int64_t period_s;   /* when it began; 0: not known yet */
+	bool period_done;
+	const char *done_by;                   /* elected: the node that did it last; "": not known */
+	const struct catalog_entry *last_good; /* on this node; NULL: there is none */
+	uint64_t n_snapshots;                  /* on this node */
+	uint64_t total_bytes;                  /* of them, as they are stored */
+	uint64_t n_rejected;
+	const char *error; /* the last one, "" when all has gone well since */
+	int64_t error_s;
+	const char *frozen; /* why nothing is removed; "" */
+	uint64_t bytes;     /* of what is being taken */
+	uint64_t of_bytes;
+	int64_t last_took_us;
+	const char *odd; /* the first thing in the directory that is not as it should be, or NULL */
+	size_t n_odd;
+	struct job_counts counts;
+};
+
+/* New objects: the caller owns them. */
+json_t *report_job_json(const struct job_report *report, int64_t wall_now_s);
+json_t *report_snapshot_json(const struct catalog_entry *entry);
+
+void report_metrics(struct metrics *m, const struct job_report *reports, size_t n);
