@@ -11,7 +11,7 @@
 
 #define TIMEOUT_US (5 * US_PER_S)
 
-static const char *const daemons[] = {"vipd", "prism"};
+static const char *const daemons[] = {"vipd", "prism", "etcdwatch"};
 
 static bool is_daemon(const char *name)
 {
@@ -36,7 +36,8 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 			(void) fprintf(stderr, "fairlead: no daemon '%s': did you mean '%s'?\n", argv[0],
 			               nearest);
 		else
-			(void) fprintf(stderr, "fairlead: no daemon '%s': there are 'vipd' and 'prism'\n",
+			(void) fprintf(stderr,
+			               "fairlead: no daemon '%s': there are 'vipd', 'prism' and 'etcdwatch'\n",
 			               argv[0]);
 		return CLI_USAGE;
 	}

@@ -218,7 +218,7 @@ static void test_usage(void)
 	    {"-o jsn vip status", "fairlead: no output format 'jsn': did you mean 'json'?\n"},
 	    {"-o yaml vip status", "fairlead: no output format 'yaml': there are 'table' and 'json'\n"},
 	    {"metrics vip", "fairlead: no daemon 'vip': did you mean 'vipd'?\n"},
-	    {"metrics x", "fairlead: no daemon 'x': there are 'vipd' and 'prism'\n"},
+	    {"metrics x", "fairlead: no daemon 'x': there are 'vipd', 'prism' and 'etcdwatch'\n"},
 	    {"--bad", "fairlead: unrecognized option '--bad'\nfairlead --help lists the options.\n"},
 	};
 

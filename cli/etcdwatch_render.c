@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of jobs or of snapshots; below the jobs, a line for each thing that deserves a look.
+ */
+#include "cli/etcdwatch_render.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/fields.h"
+#include "cli/table.h"
+
+#define SIZE_TEXT_MAX 32
+
+/* "1.5 GB": powers of 1000, as etcd's own tools count. */
+static const char *format_size(json_int_t bytes, char text[static SIZE_TEXT_MAX])
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	double size = (double) MAX(bytes, 0);
+	size_t unit = 0;
+
+	while (size >= 1000 && unit + 1 < ARRAY_SIZE(units)) {
+		size /= 1000;
+		unit++;
+	}
+	(void) snprintf(text, SIZE_TEXT_MAX, "%.*f %s", unit == 0 || size >= 10 ? 0 : 1, size,
+	                units[unit]);
+	return text;
+}
+
+/* --- jobs --------------------------------------------------------------------------------------
+ */
+
+static void age_cell(struct table *table, const json_t *object, const char *key, const char *before)
+{
+	char age[FIELD_AGE_MAX];
+
+	if (json_is_integer(json_object_get(object, key)))
+		table_cell(table, "%s%s", before,
+		           field_age((int64_t) field_integer(object, key) * US_PER_S, age));
+	else
+		table_cell(table, "-");
+}
+
+/* How far the taking is, while it lasts. */
+static void state_cell(struct table *table, const json_t *job)
+{
+	json_int_t of = field_integer(job, "taken_of_bytes");
+
+	if (of > 0)
+		table_cell(table, "%s %lld%%", field_text_or_dash(job, "state"),
+		           (long long) (100 * (double) field_integer(job, "taken_bytes") / (double) of));
+	else
+		table_cell(table, "%s", field_text_or_dash(job, "state"));
+}
+
+static void due_cell(struct table *table, const json_t *job)
+{
+	if (field_integer(job, "next_due_s") <= 0 && !field_is_true(job, "period_done"))
+		table_cell(table, "now");
+	else
+		age_cell(table, job, "next_due_s", "in ");
+}
+
+static void add_job(struct table *table, const json_t *job)
+{
+	char size[SIZE_TEXT_MAX];
+
+	table_cell(table, "%s", field_text_or_dash(job, "job"));
+	state_cell(table, job);
+	table_cell(table, "%s", field_text_or_dash(job, "done_by"));
+	age_cell(table, job, "last_good_age_s", "");
+	table_cell(table, "%lld", (long long) field_integer(job, "snapshots"));
+	table_cell(table, "%s", format_size(field_integer(job, "bytes"), size));
+	due_cell(table, job);
+}
+
+static void note(FILE *out, const json_t *job, const char *what, const char *text)
+{
+	(void) fputs("warning: ", out);
+	table_print_safe(out, field_text_or_dash(job, "job"));
+	(void) fputs(": ", out);
+	(void) fputs(what, out);
+	table_print_safe(out, text);
+	(void) fputc('\n', out);
+}
+
+static void add_notes(FILE *out, const json_t *job)
+{
+	const char *error = field_text(job, "error");
+	const char *frozen = field_text(job, "frozen");
+	const char *odd = field_text(job, "odd_first");
+
+	if (error != NULL)
+		note(out, job, "", error);
+	if (frozen != NULL)
+		note(out, job, "nothing is removed: ", frozen);
+	if (field_integer(job, "set_aside") > 0)
+		note(out, job, "snapshots that did not pass their proof are in 'rejected'", "");
+	if (odd != NULL)
+		note(out, job, "", odd);
+}
+
+void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},        {"STATE", TABLE_LEFT}, {"DONE BY", TABLE_LEFT},
+	    {"LAST HERE", TABLE_RIGHT}, {"HERE", TABLE_RIGHT}, {"SIZE", TABLE_RIGHT},
+	    {"DUE", TABLE_RIGHT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach(objects, i, job) add_job(table, job);
+	table_print(table, out);
+	json_array_foreach(objects, i, job) add_notes(out, job);
+}
+
+/* --- snapshots ---------------------------------------------------------------------------------
+ */
+
+static void add_snapshot(struct table *table, const json_t *snapshot)
+{
+	const json_t *verified = json_object_get(snapshot, "verified");
+	char size[SIZE_TEXT_MAX];
+
+	table_cell(table, "%s", field_text_or_dash(snapshot, "id"));
+	table_cell(table, "%lld", (long long) field_integer(snapshot, "revision"));
+	table_cell(table, "%lld", (long long) field_integer(snapshot, "live_keys"));
+	table_cell(table, "%s", format_size(field_integer(snapshot, "file_bytes"), size));
+	table_cell(table, "%s", field_text_or_dash(verified, "hashkv"));
+}
+
+void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	static const struct table_column columns[] = {
+	    {"SNAPSHOT", TABLE_LEFT}, {"REVISION", TABLE_RIGHT}, {"KEYS", TABLE_RIGHT},
+	    {"SIZE", TABLE_RIGHT},    {"AGREED", TABLE_LEFT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *snapshot;
+	size_t i;
+
+	json_array_foreach(objects, i, snapshot) add_snapshot(table, snapshot);
+	table_print(table, out);
+}

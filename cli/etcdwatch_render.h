@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What etcdwatch answers, for people. */
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us);

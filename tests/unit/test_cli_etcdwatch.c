@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `fairlead etcd status` and `etcd snapshot list` print for given objects, to the byte. */
+#include "cli/etcdwatch_render.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "tests/unit/check.h"
+
+typedef void (*render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);
+
+static void check_text(render_fn render, const char *objects, const char *want)
+{
+	json_t *json = json_loads(objects, 0, NULL);
+	AUTO(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	CHECK(json != NULL);
+	render(out, json, 0);
+	(void) fclose(out);
+	json_decref(json);
+	CHECK_EQ_STR(text, want);
+}
+
+static void test_status(void)
+{
+	check_text(
+	    etcdwatch_render_status,
+	    "[{\"job\":\"hourly\",\"state\":\"idle\",\"done_by\":\"n2\",\"last_good_age_s\":7300,"
+	    "\"snapshots\":12,\"bytes\":123456789,\"next_due_s\":1800,\"period_done\":true,"
+	    "\"error\":null,\"frozen\":null,\"set_aside\":0,\"odd_first\":null},"
+	    "{\"job\":\"daily\",\"state\":\"taking\",\"done_by\":null,\"snapshots\":0,\"bytes\":0,"
+	    "\"next_due_s\":-20,\"period_done\":false,\"taken_bytes\":250,"
+	    "\"taken_of_bytes\":1000,\"error\":\"disk \\u001b[31m full\",\"set_aside\":1}]",
+	    "JOB     STATE       DONE BY  LAST HERE  HERE    SIZE     DUE\n"
+	    "hourly  idle        n2              2h    12  123 MB  in 30m\n"
+	    "daily   taking 25%  -                -     0     0 B     now\n"
+	    "warning: daily: disk ?[31m full\n"
+	    "warning: daily: snapshots that did not pass their proof are in 'rejected'\n");
+}
+
+/* A daemon of another version: nothing is taken for granted. */
+static void test_strange(void)
+{
+	check_text(etcdwatch_render_status, "[{}, {\"job\":1,\"bytes\":\"x\",\"error\":7}]",
+	           "JOB  STATE  DONE BY  LAST HERE  HERE  SIZE  DUE\n"
+	           "-    -      -                -     0   0 B  now\n"
+	           "-    -      -                -     0   0 B  now\n");
+	check_text(etcdwatch_render_list, "[]", "SNAPSHOT  REVISION  KEYS  SIZE  AGREED\n");
+}
+
+static void test_list(void)
+{
+	check_text(etcdwatch_render_list,
+	           "[{\"id\":\"20261121T203000Z-hourly-n1-r8123\",\"revision\":8123,\"live_keys\":700,"
+	           "\"file_bytes\":1536000,\"verified\":{\"hashkv\":\"n2\"}},"
+	           "{\"id\":\"x\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
+	           "\"verified\":{\"hashkv\":null}}]",
+	           "SNAPSHOT                          REVISION  KEYS    SIZE  AGREED\n"
+	           "20261121T203000Z-hourly-n1-r8123      8123   700  1.5 MB  n2\n"
+	           "x                                        1     2   999 B  -\n");
+}
+
+int main(void)
+{
+	test_status();
+	test_strange();
+	test_list();
+	return check_result();
+}
