@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 120
+# The disk is full, before and in the middle of a snapshot, and is said to be; what is there stays, no
+# half file is taken for a whole one, and with room again it goes on by itself.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+# A file system of its own for the snapshots of n1.
+small_disk() { # SIZE
+	install -d -o nobody -m 700 "$(etcdwatch_directory n1)"
+	mount -t tmpfs -o size="$1",mode=700,uid="$(id -u nobody)" tmpfs "$(etcdwatch_directory n1)"
+}
+
+EW_SCHEDULE="0 0 1 1 *"
+cluster_of_etcd
+fill_etcd 60 60000
+small_disk 16m
+dir=$(etcdwatch_directory n1)
+
+say "there is room for one"
+etcdwatch_start n1
+wait_until 30 has_entries 1 n1
+wait_until 10 job_is n1 .state idle
+good=$(entries n1 | jq -r .id)
+
+say "somebody fills the disk"
+head -c 8M /dev/zero >"$dir/somebody" || true
+fairlead n1 etcd snapshot save >"$T/said" 2>&1 && fail "there was no room"
+grep -q "are free in" "$T/said" || fail "it did not say why: $(cat "$T/said")"
+expect_equal "snapshots of n1" "$(entries n1 | jq -r .id)" "$good"
+expect_equal "half files" "$(find "$dir" -name '.taking-*' | wc -l)" 0
+
+say "the disk fills while it is being written"
+rm "$dir/somebody"
+inside n1 tc qdisc replace dev lo root tbf rate 8mbit burst 256kb latency 10s
+fairlead n1 etcd snapshot save >"$T/said" 2>&1 &
+asked=$!
+wait_until 10 job_is n1 .state taking
+wait_until 10 test -n "$(find "$dir" -name '.taking-*')"
+head -c 16M /dev/zero >"$dir/somebody" 2>/dev/null || true
+! wait "$asked" || fail "there was no room"
+expect_equal "half files" "$(find "$dir" -name '.taking-*' | wc -l)" 0
+expect_equal "snapshots of n1" "$(entries n1 | jq -r .id)" "$good"
+entries_are_sound n1
+
+say "there is room again"
+rm "$dir/somebody"
+inside n1 tc qdisc delete dev lo root
+wait_until 30 job_is n1 .state idle
+fairlead n1 etcd snapshot save >/dev/null
+expect_equal "snapshots of n1" "$(n_entries n1)" 2
+entries_are_sound n1

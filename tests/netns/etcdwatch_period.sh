@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 240
+# Three nodes, one job: each period has one snapshot, by one node, that another member has confirmed.
+# The etcd's own tool says the same of it; what is not due is not taken; out of schedule it is taken
+# when somebody asks, which is no business of the period's.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+cluster_of_etcd
+fill_etcd 30
+leader=$(etcd_leader)
+
+say "etcdwatch starts on all three: the period that is under way has no snapshot yet"
+early_in_a_minute 40
+etcdwatch_start "${NODES[@]}"
+wait_until 30 has_entries 1
+for node in "${NODES[@]}"; do
+	wait_until 30 job_is "$node" .period_done true
+done
+entries_are_sound "${NODES[@]}"
+expect_equal "the taker's member" "$(entries | jq -r .member.name)" "$(job n1 .done_by)"
+[[ $(job n1 .done_by) != "$leader" ]] || fail "etcd's leader was chosen"
+
+say "somebody asks for one, on a node that did not take it"
+other=$(node_other_than "$(job n1 .done_by)")
+fairlead "$other" -o json etcd snapshot save >"$T/saved.json"
+expect_equal "who confirmed it, unless it is its own member" \
+	"$(jq -r '.verified.hashkv != null and .verified.hashkv != .member.name' "$T/saved.json")" true
+expect_equal "snapshots on $other" "$(n_entries "$other")" 1
+fairlead "$other" etcd snapshot list | grep -q "$(jq -r .id "$T/saved.json")" || fail "it is not listed"
+
+say "the next period: one more, and no second"
+wait_until 75 has_entries 3
+for node in "${NODES[@]}"; do
+	wait_until 30 job_is "$node" .period_done true
+done
+entries_are_sound "${NODES[@]}"
+for_seconds 6 has_entries 3
+
+say "and so it goes on, while etcd is compacted"
+fill_etcd 30
+etcd_ctl compact "$(($(ETCD_AT=n1 etcd_ctl endpoint status --write-out json | jq '.[0].Status.header.revision') - 5))" >/dev/null
+wait_until 75 has_entries 4
+entries_are_sound "${NODES[@]}"
