@@ -239,8 +239,11 @@ static void test_usage(void)
 	             "snapshot verify'?\n");
 	clirun_check("etcd --help", CLI_OK,
 	             "Commands:\n"
-	             "  etcd snapshot verify [--no-digest] [--revision N] FILE\n"
-	             "                              Whether a snapshot of etcd is sound",
+	             "  etcd status [-w]            The jobs that take snapshots of etcd, ",
+	             "");
+	clirun_check("etcd snapshot verify --help", CLI_OK,
+	             "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] FILE\n"
+	             "Whether a snapshot of etcd is sound",
 	             "");
 }
 
