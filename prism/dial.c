@@ -38,7 +38,7 @@ struct attempt {
 	struct dial *dial;
 	struct upstream *upstream;
 	int64_t started_us;
-	bool connected; /* at once, as one to this machine is */
+	int64_t took_us; /* to connect at once, as to this machine; -1: it takes longer */
 	bool spent;
 };
 
@@ -180,12 +180,12 @@ static int begin(struct attempt *a)
 		(void) close(fd);
 		return r;
 	}
-	a->connected = r == 0;
+	a->took_us = r == 0 ? mono_now_us() - a->started_us : -1;
 	upstreams_take(a->upstream);
 	ev_io_set(&a->io, fd, EV_WRITE);
 	ev_io_start(d->ev, &a->io);
 	/* In this turn of the loop still: it is never polled. */
-	if (a->connected)
+	if (r == 0)
 		ev_feed_event(d->ev, &a->io, EV_WRITE);
 	return 0;
 }
@@ -303,18 +303,22 @@ static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 	struct dial *d = a->dial;
 	socklen_t len = sizeof(int);
 	int error = 0;
-	int64_t took_us;
+	int64_t took_us = a->took_us;
+	int64_t rtt_us = took_us;
 	int fd;
 
-	if (!a->connected && getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+	if (took_us < 0 && getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
 	if (error == 0 && met_itself(a->io.fd, &a->upstream->endpoint))
 		error = ECONNREFUSED;
 	if (error == 0) {
 		fd = take_socket(a);
 		a->spent = true;
-		took_us = mono_now_us() - a->started_us;
-		upstreams_tell_connected(d->upstreams, a->upstream, took_us, rtt_of_socket(fd, took_us));
+		if (took_us < 0) {
+			took_us = mono_now_us() - a->started_us;
+			rtt_us = rtt_of_socket(fd, took_us);
+		}
+		upstreams_tell_connected(d->upstreams, a->upstream, took_us, rtt_us);
 		finish(d, fd, a->upstream);
 		return;
 	}

@@ -28,7 +28,7 @@
 struct flow_room {
 	struct pipes *pipes;
 	char *buffer; /* FLOW_BUFFER_BYTES */
-	size_t held;  /* bytes that flows hold, all together */
+	size_t held;  /* bytes that are held for clients, all together */
 };
 
 enum flow_state {

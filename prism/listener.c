@@ -27,6 +27,7 @@ struct listener {
 	ev_io io;       /* fd -1: could not be opened, or closed */
 	bool listening; /* else its clients are refused */
 	int batch;      /* how many to accept at once */
+	unsigned turn;  /* of the loop, when it was accepted last */
 	struct endpoint endpoint;
 };
 
@@ -85,16 +86,17 @@ static void pause_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	watch_all(CONTAINER_OF(w, struct listeners, pause));
 }
 
-/* Most clients come alone: to ask for another at once would be in vain. While more wait each time,
- * more are taken each time. */
-static void accept_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+/* Most clients come alone: to ask for another at once would be in vain. Where more wait in the very
+ * next turn of the loop, more are taken each turn. */
+static void accept_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
 {
 	struct listener *item = CONTAINER_OF(w, struct listener, io);
 	struct listeners *l = w->data;
-	int batch = item->batch;
+	unsigned turn = ev_iteration(ev);
 
-	item->batch = MIN(2 * batch, ACCEPT_BATCH_MAX);
-	for (int i = 0; i < batch; i++) {
+	item->batch = turn == item->turn + 1 ? MIN(2 * item->batch, ACCEPT_BATCH_MAX) : 1;
+	item->turn = turn;
+	for (int i = 0; i < item->batch; i++) {
 		int fd;
 
 		if (!l->callbacks->has_room(l->userdata)) {
@@ -103,7 +105,6 @@ static void accept_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 		}
 		fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			item->batch = 1;
 			/* Anything else is the trouble of one client that is gone already (accept(2)). */
 			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 				pause_accepting(l, strerror(errno));
@@ -283,6 +284,7 @@ static int open_one(struct listeners *l, const struct endpoint *at, size_t n_wan
 	item->endpoint = *at;
 	item->listening = false;
 	item->batch = 1;
+	item->turn = 0;
 	ev_io_init(&item->io, accept_cb, -1, EV_READ);
 	item->io.data = l;
 	r = settle(l, item);

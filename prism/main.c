@@ -267,10 +267,9 @@ int main(int argc, char **argv)
 	}
 	if (o.check)
 		return check_config(&o);
-	if (mkdir(o.runtime_dir, 0755) < 0 && errno != EEXIST) {
+	/* What follows from that is decided where the control socket is opened. */
+	if (mkdir(o.runtime_dir, 0755) < 0 && errno != EEXIST)
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", o.runtime_dir);
-		return EXIT_FAILURE;
-	}
 	hold_signals(SIG_BLOCK);
 	return start(&o, &(struct daemon_start){
 	                     .runtime_dir = o.runtime_dir,

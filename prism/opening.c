@@ -21,6 +21,10 @@
 
 #define FIRST_BYTES 2048 /* holds most TLS ClientHellos */
 
+/* With so much held by all connections together, who says more than FIRST_BYTES has the upstream
+ * that it has. */
+#define HELD_FOR_REPLAY_BYTES (64 * 1024 * 1024)
+
 /* Later than it asked to be called, the process itself was not running. */
 #define PAUSE_US (100 * US_PER_MS)
 
@@ -294,16 +298,21 @@ static void send_to_all(struct opening *o)
 	watch_all(o);
 }
 
+/* False: no more is held. */
 static bool make_room(struct opening *o, size_t max)
 {
+	struct flow_room *room = &o->host->room;
 	size_t size = o->size == 0 ? MIN((size_t) FIRST_BYTES, max) : max;
 	char *first;
 
 	if (o->len < o->size)
 		return true;
+	if (o->size > 0 && room->held >= HELD_FOR_REPLAY_BYTES)
+		return false;
 	first = realloc(o->first, size);
 	if (first == NULL)
 		return false;
+	room->held += size - o->size;
 	o->first = first;
 	o->size = size;
 	return true;
@@ -314,7 +323,7 @@ static void read_first(struct opening *o)
 	ssize_t n;
 
 	if (!make_room(o, o->host->config->connect.replay_bytes)) {
-		end(o, OPENING_RESET);
+		hand_over(o, &o->now, NULL, 0);
 		return;
 	}
 	n = recv(o->client.fd, o->first + o->len, o->size - o->len, MSG_DONTWAIT);
@@ -423,6 +432,7 @@ struct opening *opening_new(struct conn_host *host, int client_fd, const char *f
 			return NULL;
 		memcpy(o->first, first, len);
 		o->len = o->size = len;
+		host->room.held += len;
 	}
 	o->dial = dial_new(host->ev, host->upstreams, &host->config->connect, dial_cb, o);
 	if (o->dial == NULL)
@@ -442,6 +452,7 @@ void opening_free(struct opening *o)
 	close_line(o, &o->now);
 	close_line(o, &o->before);
 	dial_free(o->dial);
+	o->host->room.held -= o->size;
 	free(o->first);
 	free(o);
 }

@@ -90,8 +90,6 @@ static int64_t due_after(struct probing *p, const struct probing_slot *slot, int
 {
 	double share = (double) (balance_next(&p->random) >> 11) / (double) (UINT64_C(1) << 53);
 
-	if (slot->sent_us == MONO_NEVER)
-		return slot->due_us;
 	return slot->sent_us + interval_us + (int64_t) ((double) interval_us * JITTER * share);
 }
 

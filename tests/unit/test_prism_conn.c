@@ -987,6 +987,76 @@ static void test_nobody_is_there(void)
 	}
 }
 
+/* --- an opening by itself ----------------------------------------------------------------------
+ */
+
+struct outcome {
+	unsigned n;
+	struct opening_result result;
+	bool rest_is_right;
+};
+
+static void opened_cb(const struct opening_result *result, void *userdata)
+{
+	struct outcome *o = userdata;
+
+	o->n++;
+	o->result = *result;
+	o->rest_is_right = true;
+	for (size_t i = 0; i < result->rest_len; i++) {
+		if ((uint8_t) result->rest[i] != stream_byte(result->sent + i))
+			o->rest_is_right = false;
+	}
+}
+
+/* Where too much is held already, who says much has the upstream that it has. */
+static void test_too_much_is_held(void)
+{
+	static const size_t helds[] = {0, 64 * 1024 * 1024};
+
+	for (size_t i = 0; i < ARRAY_SIZE(helds); i++) {
+		char buffer[FLOW_BUFFER_BYTES];
+		struct outcome outcome = {.n = 0};
+		struct conn_host host = {.ev = ev, .room = {.buffer = buffer, .held = helds[i]}};
+		struct opening *opening;
+		uint64_t sent = 0, got = 0;
+		int fds[2], server;
+		struct world w;
+
+		world_new(&w, ev, "a");
+		host.config = &w.config;
+		host.upstreams = w.upstreams;
+		sockets_pair(fds, 0);
+		opening = opening_new(&host, fds[1], NULL, 0, opened_cb, &outcome);
+		CHECK_EQ_INT(host.counts.dialling, 1);
+		server = world_server(&w, 0);
+		CHECK(stream_write(fds[0], &sent, 9000));
+		for (int k = 0; k < 100 && got < 9000 && outcome.n == 0; k++) {
+			turn_once(ev);
+			CHECK_EQ_INT(stream_read(server, &got, 9000), STREAM_GOES_ON);
+		}
+		if (helds[i] == 0) {
+			CHECK_EQ_INT(outcome.n, 0);
+			CHECK_EQ_INT(got, 9000);
+			CHECK_EQ_INT(host.room.held, 16384);
+		} else {
+			CHECK_EQ_INT(outcome.n, 1);
+			CHECK_EQ_INT(outcome.result.outcome, OPENING_RELAY);
+			CHECK_EQ_INT(outcome.result.sent + outcome.result.rest_len, 2048);
+			CHECK(outcome.rest_is_right);
+			CHECK(got <= 2048);
+			(void) close(outcome.result.fd);
+			upstreams_release(w.upstreams, outcome.result.upstream);
+		}
+		opening_free(opening);
+		CHECK_EQ_INT(host.room.held, helds[i]);
+		CHECK_EQ_INT(host.counts.dialling, 0);
+		close_all(fds[0], fds[1]);
+		(void) close(server);
+		world_end(&w);
+	}
+}
+
 static size_t count_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -1030,6 +1100,7 @@ static void run_all(void)
 	test_all_said_while_dialling();
 	test_a_reset_in_each_state();
 	test_nobody_is_there();
+	test_too_much_is_held();
 }
 
 int main(void)

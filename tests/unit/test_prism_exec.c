@@ -373,7 +373,11 @@ static void test_on_the_way(void)
 		uint64_t first;
 		bool in_memory; /* what the client's socket takes is less than one read */
 		bool resets;
-	} cases[] = {{0, true, false}, {300000, false, false}, {0, true, true}, {300000, false, true}};
+	} cases[] = {{0, true, false},
+	             {20000, true, false},
+	             {300000, false, false},
+	             {0, true, true},
+	             {300000, false, true}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		enum stream_end end = STREAM_GOES_ON;

@@ -377,14 +377,19 @@ static void test_one_question_at_a_time(void)
 	begin();
 	set_list("0");
 	upstreams_set_checker(set, fake_checker);
-	turn_for(ev, 3 * INTERVAL_MS * US_PER_MS);
-	for (int i = 0; i < 10; i++)
-		upstreams_tell(set, at(0), JUDGE_SILENT, "silent");
-	turn_for(ev, INTERVAL_MS * US_PER_MS);
+	turn_for(ev, 20 * US_PER_MS);
 	CHECK_EQ_INT(n_fake_probes, 1);
 	id = fake_probes[0].id;
+	/* Another one is asked and answers, all the while. */
+	set_list("0 1");
+	answer_all_for(JUDGE_PROBE_READY, 3 * INTERVAL_MS * US_PER_MS);
+	for (int i = 0; i < 10; i++)
+		upstreams_tell(set, at(0), JUDGE_SILENT, "silent");
+	answer_all_for(JUDGE_PROBE_READY, INTERVAL_MS * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 1);
+	CHECK(count_probes(1) >= 3);
 	upstreams_on_verdict(set, 0, JUDGE_PROBE_READY, NULL, 0);
-	upstreams_on_verdict(set, id + 1, JUDGE_PROBE_READY, NULL, 0);
+	upstreams_on_verdict(set, id + 100, JUDGE_PROBE_READY, NULL, 0);
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_HUNG);
 	upstreams_on_verdict(set, id, JUDGE_PROBE_NOT_READY, "no", 0);
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_NOT_READY);
@@ -396,6 +401,8 @@ static void test_one_question_at_a_time(void)
 
 static void test_the_probe_process_is_lost(void)
 {
+	unsigned iterations;
+
 	begin();
 	set_list("0 1");
 	upstreams_set_checker(set, fake_checker);
@@ -404,8 +411,10 @@ static void test_the_probe_process_is_lost(void)
 	/* Its answers never come: asked again, soon. */
 	fake_is_gone = true;
 	upstreams_on_checker_lost(set);
+	iterations = ev_iteration(ev);
 	turn_for(ev, 300 * US_PER_MS);
 	CHECK_EQ_INT(n_fake_probes, 2);
+	CHECK(ev_iteration(ev) - iterations < 100);
 	for (int i = 0; i < 100; i++)
 		upstreams_tell(set, at(0), JUDGE_CONNECT_FAILED, "refused");
 	CHECK_EQ_INT(at(0)->counts.probes, 1);
