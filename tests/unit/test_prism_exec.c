@@ -475,10 +475,10 @@ static void test_waiting(void)
 		say(client, HELLO, 5);
 		server = sockets_accept(w.listener);
 		hear(server, HELLO, 5);
-		say(client, HELLO + 5, HELLO_BYTES - 5);
+		say(client, &HELLO[5], HELLO_BYTES - 5);
 		if (ends[i])
 			(void) shutdown(client, SHUT_WR);
-		hear(server, HELLO + 5, HELLO_BYTES - 5);
+		hear(server, &HELLO[5], HELLO_BYTES - 5);
 		quiet = sockets_connect(&w.entrance_at);
 		quiet_server = sockets_accept(w.listener);
 		again(&w);
