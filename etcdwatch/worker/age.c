@@ -15,6 +15,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/filter.h"
+#include "etcdwatch/worker/memsink.h"
 
 #define CODE "AGE"
 #define MISSING_CODE "AGE_MISSING"
@@ -24,35 +25,6 @@
 #define SECRET_MARK "AGE-SECRET-KEY-"
 
 /* --- a key pair ------------------------------------------------------------------------------- */
-
-struct memory {
-	struct sink sink;
-	char *text; /* of KEYGEN_MAX bytes */
-	size_t len;
-};
-
-static int memory_write(struct sink *sink, const void *data, size_t len)
-{
-	struct memory *memory = CONTAINER_OF(sink, struct memory, sink);
-
-	if (len >= KEYGEN_MAX - memory->len)
-		return -EMSGSIZE;
-	memcpy(memory->text + memory->len, data, len);
-	memory->len += len;
-	return 0;
-}
-
-static int memory_finish(struct sink *sink)
-{
-	struct memory *memory = CONTAINER_OF(sink, struct memory, sink);
-
-	memory->text[memory->len] = '\0';
-	return 0;
-}
-
-static void memory_free(struct sink *sink UNUSED)
-{
-}
 
 /* The rest of the line after the mark, with the mark or without it. */
 static bool take_line(const char *text, const char *mark, bool with_mark, char *ret, size_t size)
@@ -76,10 +48,11 @@ static int run_keygen(char *text, struct problem *problem)
 	static const char *const argv[] = {"age-keygen", NULL};
 	const struct filter_program program = {
 	    .argv = argv, .extra_fd = -1, .code = CODE, .missing_code = MISSING_CODE};
-	struct memory memory = {.sink = {memory_write, memory_finish, memory_free}, .text = text};
+	struct memsink memory;
 	AUTO(sink_free) struct sink *filter = NULL;
 	int r;
 
+	memsink_init(&memory, text, KEYGEN_MAX);
 	r = filter_new(&program, &memory.sink, problem, &filter);
 	if (r == 0)
 		r = sink_finish(filter);

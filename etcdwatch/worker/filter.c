@@ -35,12 +35,14 @@ struct filter {
 	const char *code;
 	const char *missing_code;
 	unsigned stall_ms;
+	int64_t end_us; /* MONO_NEVER: no limit */
+	bool last_words;
 	pid_t pid; /* 0 once it was waited for */
 	int in;    /* to its stdin, ...; -1 once closed */
 	int out;
 	int err;
 	char *buffer;
-	char said[SAID_MAX]; /* the beginning of its stderr */
+	char said[SAID_MAX]; /* the beginning of its stderr, or the end */
 	size_t said_len;
 };
 
@@ -191,9 +193,19 @@ static int read_output(struct filter *f)
 	return r < 0 ? r : 1;
 }
 
+/* Forgets as much of the beginning as this needs. */
+static void make_room(struct filter *f, size_t len)
+{
+	size_t room = sizeof(f->said) - 1 - f->said_len;
+	size_t gone = len > room ? len - room : 0;
+
+	memmove(f->said, f->said + gone, f->said_len - gone);
+	f->said_len -= gone;
+}
+
 static void read_words(struct filter *f)
 {
-	char text[512];
+	char text[SAID_MAX / 2];
 	ssize_t n = read(f->err, text, sizeof(text));
 	size_t kept;
 
@@ -203,6 +215,8 @@ static void read_words(struct filter *f)
 		close_one(&f->err);
 		return;
 	}
+	if (f->last_words)
+		make_room(f, (size_t) n);
 	kept = MIN((size_t) n, sizeof(f->said) - 1 - f->said_len);
 	memcpy(f->said + f->said_len, text, kept);
 	f->said_len += kept;
@@ -239,6 +253,8 @@ static int serve(struct filter *f, const char **data, size_t *len)
 		if (mono_now_us() >= end_us)
 			return problem_set(f->problem, -ETIMEDOUT, f->code, "%s stood still for %u s", f->name,
 			                   f->stall_ms / 1000);
+		if (mono_now_us() >= f->end_us)
+			return problem_set(f->problem, -ETIMEDOUT, f->code, "%s took too long", f->name);
 		n = poll(fds, ARRAY_SIZE(fds), POLL_MS);
 	} while (n == 0 || (n < 0 && errno == EINTR));
 	if (n < 0)
@@ -254,11 +270,19 @@ static int serve(struct filter *f, const char **data, size_t *len)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Its first line, without the line's end. */
-static const char *first_words(struct filter *f)
+/* Its first line or its last, without the line's end. */
+static const char *its_words(struct filter *f)
 {
+	const char *words = f->said;
+
+	if (f->last_words) {
+		while (f->said_len > 0 && strchr("\r\n", f->said[f->said_len - 1]) != NULL)
+			f->said[--f->said_len] = '\0';
+		words = strrchr(f->said, '\n');
+		words = words != NULL ? words + 1 : f->said;
+	}
 	f->said[strcspn(f->said, "\r\n")] = '\0';
-	return f->said[0] != '\0' ? f->said : "it did not say why";
+	return words[0] != '\0' ? words : "it did not say why";
 }
 
 static int judge_exit(struct filter *f, int status)
@@ -268,7 +292,7 @@ static int judge_exit(struct filter *f, int status)
 	if (WIFSIGNALED(status))
 		return problem_set(f->problem, -EPIPE, f->code, "%s was killed by signal %d", f->name,
 		                   WTERMSIG(status));
-	return problem_set(f->problem, -EPIPE, f->code, "%s failed: %s", f->name, first_words(f));
+	return problem_set(f->problem, -EPIPE, f->code, "%s failed: %s", f->name, its_words(f));
 }
 
 static bool ends_by_itself(struct filter *f)
@@ -372,6 +396,8 @@ int filter_new(const struct filter_program *program, struct sink *next, struct p
 	f->code = program->code;
 	f->missing_code = program->missing_code;
 	f->stall_ms = program->stall_ms > 0 ? program->stall_ms : FILTER_STALL_MS;
+	f->end_us = program->limit_ms > 0 ? mono_now_us() + program->limit_ms * US_PER_MS : MONO_NEVER;
+	f->last_words = program->last_words;
 	f->in = f->out = f->err = -1;
 	f->buffer = xcalloc(1, BUFFER_BYTES);
 	r = start(f, program);

@@ -5,9 +5,11 @@
  * Another program as a stage: what is written goes to its stdin, what it prints on stdout goes to
  * the next stage. It is run directly, without a shell, in a session of its own so that it cannot
  * ask on a terminal, and dies with this process. A program that moves nothing for a while is
- * killed. It succeeded when it exited with 0 after its input was closed; else its first words on
- * stderr are part of the sentence.
+ * killed, and so is one that takes longer than it may. It succeeded when it exited with 0 after its
+ * input was closed; else its first words on stderr, or its last, are part of the sentence.
  */
+
+#include <stdbool.h>
 
 #include "etcdwatch/worker/problem.h"
 #include "etcdwatch/worker/sink.h"
@@ -19,6 +21,8 @@ struct filter_program {
 	/* A descriptor that it gets as its descriptor 3, or -1. Borrowed. */
 	int extra_fd;
 	unsigned stall_ms; /* 0: FILTER_STALL_MS */
+	unsigned limit_ms; /* for all of it; 0: none */
+	bool last_words;   /* it logs as it goes, and why it failed is its last line */
 	/* Codes of a problem: of its own, and when the program is not there. */
 	const char *code;
 	const char *missing_code;
