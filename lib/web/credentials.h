@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How one request proves who it is, and knows the peer: the part of http.c that reads files. Only
- * http.c includes this.
+ * How one request proves who it is, and knows the peer: the part that reads files. Only http.c and
+ * s3_transfer.c include this.
  */
 
 #include <curl/curl.h>

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of objects, and of the bucket's list of them. */
+#include "web/s3.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "web/s3_priv.h"
+#include "web/s3xml.h"
+
+#define LIST_PAGE_KEYS 1000
+/* A token for the next page; those that are in use have some 100 bytes. */
+#define TOKEN_MAX 2048
+
+int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
+{
+	const struct s3_call call = {.method = "HEAD", .key = key};
+	struct s3_answer answer;
+	int r;
+
+	r = s3_request(s3, &call, NULL, &answer);
+	if (r < 0)
+		return r;
+	ret_object->n_bytes = answer.n_bytes;
+	memcpy(ret_object->etag, answer.etag, sizeof(ret_object->etag));
+	s3_answer_fini(&answer);
+	return 0;
+}
+
+int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
+           struct s3_object *ret_object)
+{
+	const struct s3_call call = {.method = "GET", .key = key, .data = data, .userdata = userdata};
+	struct s3_fetch fetch = {.offset = offset};
+	struct s3_answer answer;
+	int r;
+
+	r = s3_request(s3, &call, &fetch, &answer);
+	if (r < 0)
+		return s3->error.status == 416 ? -ERANGE : r;
+	s3_answer_fini(&answer);
+	if (!fetch.known || fetch.offset != fetch.object.n_bytes)
+		return s3_fail_protocol(s3, &call, "it sent less or more than it had announced");
+	if (ret_object != NULL)
+		*ret_object = fetch.object;
+	return 0;
+}
+
+int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece)
+{
+	const struct s3_call call = {.method = "PUT", .key = key, .piece = piece};
+	struct s3_answer answer;
+	int r;
+
+	r = s3_request(s3, &call, NULL, &answer);
+	if (r == 0)
+		s3_answer_fini(&answer);
+	return r;
+}
+
+int s3_delete(struct s3 *s3, const char *key)
+{
+	const struct s3_call call = {.method = "DELETE", .key = key};
+	struct s3_answer answer;
+	int r;
+
+	r = s3_request(s3, &call, NULL, &answer);
+	if (r == 0)
+		s3_answer_fini(&answer);
+	/* Nearly all servers say 204 to what is not there. A bucket that is not there is an error. */
+	return r == -ENOENT && strcmp(s3->error.code, "NoSuchBucket") != 0 ? 0 : r;
+}
+
+/* --- listing ---------------------------------------------------------------------------------- */
+
+struct page {
+	s3_listed_fn listed;
+	void *userdata;
+	uint64_t left; /* how many more may be told */
+	/* What stands around the keys, in any order, is read before they are told. */
+	bool found; /* it is the document that was expected */
+	bool truncated;
+	bool encoded; /* keys are percent-encoded */
+	char token[TOKEN_MAX];
+	char key[S3XML_TEXT_MAX];
+	char etag[S3_ETAG_MAX];
+	char modified[S3_TIME_MAX];
+	uint64_t n_bytes;
+};
+
+static int hex_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char) (c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* In place. Servers write a space as "%20" or as '+', and a plus sign always as "%2B". */
+static void decode(char *text)
+{
+	char *out = text;
+
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '+') {
+			*out++ = ' ';
+		} else if (*p == '%' && hex_of(p[1]) >= 0 && hex_of(p[2]) >= 0) {
+			*out++ = (char) (hex_of(p[1]) << 4 | hex_of(p[2]));
+			p += 2;
+		} else {
+			*out++ = *p;
+		}
+	}
+	*out = '\0';
+}
+
+static int head_element(const char *path, const char *text, void *userdata)
+{
+	struct page *page = userdata;
+
+	if (strcmp(path, "ListBucketResult") == 0)
+		page->found = true;
+	else if (strcmp(path, "ListBucketResult/IsTruncated") == 0)
+		page->truncated = strcmp(text, "true") == 0;
+	else if (strcmp(path, "ListBucketResult/EncodingType") == 0)
+		page->encoded = strcmp(text, "url") == 0;
+	else if (strcmp(path, "ListBucketResult/NextContinuationToken") == 0)
+		(void) snprintf(page->token, sizeof(page->token), "%s", text);
+	return 0;
+}
+
+static int tell(struct page *page)
+{
+	const struct s3_listed listed = {
+	    .key = page->key,
+	    .n_bytes = page->n_bytes,
+	    .etag = page->etag,
+	    .modified = page->modified,
+	};
+
+	if (page->left == 0)
+		return 0;
+	page->left--;
+	if (page->encoded)
+		decode(page->key);
+	return page->listed(&listed, page->userdata);
+}
+
+static int key_element(const char *path, const char *text, void *userdata)
+{
+	static const char parent[] = "ListBucketResult/Contents";
+	struct page *page = userdata;
+
+	if (strncmp(path, parent, sizeof(parent) - 1) != 0)
+		return 0;
+	path += sizeof(parent) - 1;
+	if (strcmp(path, "/Key") == 0)
+		(void) snprintf(page->key, sizeof(page->key), "%s", text);
+	else if (strcmp(path, "/Size") == 0)
+		page->n_bytes = strtoull(text, NULL, 10);
+	else if (strcmp(path, "/ETag") == 0)
+		(void) snprintf(page->etag, sizeof(page->etag), "%s", text);
+	else if (strcmp(path, "/LastModified") == 0)
+		(void) snprintf(page->modified, sizeof(page->modified), "%s", text);
+	else if (strcmp(path, "") == 0)
+		return tell(page);
+	return 0;
+}
+
+/* One page, from page->token on; the token of the next one is in there afterwards. */
+static int list_page(struct s3 *s3, const char *prefix, const char *max_keys, struct page *page)
+{
+	AUTO(free) char *token = xstrdup(page->token);
+	struct s3_call call = {
+	    .method = "GET",
+	    .query = {{"list-type", "2"},
+	              {"prefix", prefix},
+	              {"max-keys", max_keys},
+	              /* Keys may have characters that XML cannot. */
+	              {"encoding-type", "url"},
+	              {"continuation-token", token}},
+	    .n_query = token[0] != '\0' ? 5 : 4,
+	};
+	struct s3_answer answer;
+	int r;
+
+	r = s3_request(s3, &call, NULL, &answer);
+	if (r < 0)
+		return r;
+	page->found = page->truncated = page->encoded = false;
+	page->token[0] = '\0';
+	r = s3xml_parse(answer.body != NULL ? answer.body : "", answer.body_len, head_element, page);
+	if (r < 0 || !page->found ||
+	    (page->truncated && (page->token[0] == '\0' || strcmp(page->token, token) == 0))) {
+		s3_answer_fini(&answer);
+		return s3_fail_protocol(s3, &call, "its list of objects makes no sense");
+	}
+	r = s3xml_parse(answer.body, answer.body_len, key_element, page);
+	s3_answer_fini(&answer);
+	return r;
+}
+
+int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed, void *userdata)
+{
+	AUTO(free) struct page *page = NEW0(struct page);
+	char max_keys[8];
+
+	page->listed = listed;
+	page->userdata = userdata;
+	page->left = max > 0 ? max : UINT64_MAX;
+	(void) snprintf(max_keys, sizeof(max_keys), "%u",
+	                (unsigned) MIN(page->left, (uint64_t) LIST_PAGE_KEYS));
+	do {
+		int r = list_page(s3, prefix, max_keys, page);
+
+		if (r < 0)
+			return r;
+	} while (page->truncated && page->left > 0);
+	return 0;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Objects in one bucket of an S3-compatible server: put, get, head, list, delete, and uploads in
+ * parts (s3_upload.h). Blocking, by libcurl's easy interface: for workers and the CLI, not for a
+ * loop.
+ *
+ * Every request is signed (sigv4.h) with the true SHA-256 of its body; pieces of files also carry
+ * Content-MD5. What may pass is tried again, with a growing and jittered pause: connections that
+ * fail or stand still, 429, 500, 502, 503, 504, and the errors that S3 names as passing. The rest
+ * is told at once. Proxies in the environment are ignored, redirects are not followed. Memory does
+ * not grow with the objects.
+ *
+ * Functions return 0 or -errno: -ENOENT (no such key, bucket or upload), -EACCES (credentials,
+ * rights, clock), -ETIMEDOUT, -EAGAIN (server overloaded), -ECANCELED, -EPROTO, -EIO, ..., or
+ * the error of the local file. s3_get_error() has the details.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "web/s3_piece.h"
+
+#define S3_CODE_MAX 64
+#define S3_REASON_MAX 640
+#define S3_ETAG_MAX 130
+/* "2026-11-21T20:30:00.000Z" */
+#define S3_TIME_MAX 40
+
+struct s3_config {
+	const char *endpoint; /* "https://s3.example.com:9000"; no path */
+	const char *bucket;
+	const char *region; /* NULL: us-east-1 */
+	/* https://bucket.s3.example.com/key instead of https://s3.example.com/bucket/key */
+	bool virtual_host;
+	const char *access_key;
+	const char *secret_key;
+	const char *session_token; /* or NULL */
+	const char *ca_file;       /* verify the server against this; NULL: the system's store */
+	/* Zero: the default. */
+	unsigned connect_timeout_ms; /* 10 s */
+	unsigned stall_timeout_ms;   /* nothing moves for so long: 60 s; in whole seconds */
+	unsigned attempts;           /* of each request: 6 */
+	unsigned backoff_ms;         /* before the second attempt, then doubling: 500 */
+	/* Asked at least once a second; true ends what is under way with -ECANCELED. May be NULL. */
+	bool (*is_cancelled)(void);
+};
+
+enum s3_failure {
+	S3_OK,
+	S3_UNREACHABLE, /* no such host, or no connection */
+	S3_TIMEOUT,     /* nothing moved */
+	S3_TLS,         /* the server's certificate or name is wrong, or our CA file unusable */
+	S3_CUT,         /* the connection broke off in the middle */
+	S3_DENIED,      /* credentials, rights */
+	S3_CLOCK,       /* refused because our clock and the server's differ */
+	S3_NOT_FOUND,
+	S3_BUSY,     /* asked to slow down */
+	S3_SERVER,   /* an error of its own, also one that comes with status 200 */
+	S3_REFUSED,  /* any other 4xx or 3xx, or not implemented */
+	S3_PROTOCOL, /* not what an S3 server answers */
+	S3_CHANGED,  /* the object was replaced while it was read */
+	S3_LOCAL,    /* our own file: the function's result says what */
+	S3_CANCELLED,
+};
+
+struct s3_error {
+	enum s3_failure failure;
+	int status;                 /* of HTTP; 0 without an answer */
+	char code[S3_CODE_MAX];     /* S3's own, "NoSuchKey"; "" without */
+	char reason[S3_REASON_MAX]; /* one sentence: what was done, and what came of it */
+	unsigned attempts;          /* that were made */
+};
+
+struct s3;
+
+/* Copies the configuration. -EINVAL when the endpoint or a credential cannot be one, and `ret_why`
+ * says why in a constant sentence. */
+int s3_new(const struct s3_config *config, const char **ret_why, struct s3 **ret_s3);
+void s3_free(struct s3 *s3);
+DEFINE_AUTO(struct s3, s3_free);
+
+/* Of the last call that failed; valid until the next one. */
+const struct s3_error *s3_get_error(const struct s3 *s3);
+const char *s3_failure_name(enum s3_failure failure); /* "denied", "clock", ... */
+
+/* By how much the server's clock was ahead of ours in its last answer, to a second or two; false
+ * when no answer has told. */
+bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s);
+
+/* --- objects ---------------------------------------------------------------------------------- */
+
+struct s3_object {
+	uint64_t n_bytes;
+	char etag[S3_ETAG_MAX]; /* with its quotes */
+};
+
+int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object);
+
+/* Negative ends the transfer, and is what the function then returns. */
+typedef int (*s3_data_fn)(const void *data, size_t len, void *userdata);
+
+/*
+ * All from `offset` on, in order; a connection that breaks off is taken up again where it was.
+ * `ret_object` may be NULL. -ESTALE when the object was replaced meanwhile; -ERANGE when the offset
+ * is behind its end.
+ */
+int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
+           struct s3_object *ret_object);
+
+/* Replaces what the key had. */
+int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece);
+
+/* No error when there is none. */
+int s3_delete(struct s3 *s3, const char *key);
+
+struct s3_listed {
+	const char *key;
+	uint64_t n_bytes;
+	const char *etag;
+	const char *modified; /* as the server writes it */
+};
+
+typedef int (*s3_listed_fn)(const struct s3_listed *listed, void *userdata);
+
+/* All keys that begin with `prefix`, in the server's order; at most `max` (0: all). */
+int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed, void *userdata);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Between the files of the S3 client: what one call is, and how it is carried out. s3.c and
+ * s3_upload.c say what is asked, s3_request.c tries until it is answered or given up, s3_transfer.c
+ * is one attempt.
+ */
+
+#include <curl/curl.h>
+
+#include "web/s3.h"
+#include "web/s3_upload.h"
+#include "web/sigv4.h"
+
+#define S3_QUERY_MAX 6
+/* A page of 1000 keys of 1024 bytes, encoded, with what stands around them. */
+#define S3_BODY_MAX ((size_t) 8 << 20)
+
+struct s3 {
+	CURL *easy;
+	char *url;  /* scheme, host and port */
+	char *host; /* the Host header */
+	char *root; /* "/bucket", or "" when the host says it */
+	char *bucket;
+	struct sigv4_key key;
+	char *access_key; /* what `key` points to */
+	char *secret_key;
+	char *region;
+	char *session_token; /* or NULL */
+	char *ca_file;       /* or NULL */
+	unsigned connect_timeout_ms;
+	unsigned stall_timeout_ms;
+	unsigned attempts;
+	unsigned backoff_ms;
+	bool (*is_cancelled)(void);
+	struct s3_error error;
+	bool clock_known;
+	int64_t clock_ahead_s;
+};
+
+struct s3_call {
+	const char *method;
+	const char *key; /* NULL: the bucket */
+	struct sigv4_pair query[S3_QUERY_MAX];
+	size_t n_query;
+	/* What is sent: a text, or a piece of a file, or nothing. */
+	const char *text;
+	const struct s3_piece *piece;
+	/* Where what comes goes, from `offset` of the object on; without it, it is kept. */
+	s3_data_fn data;
+	void *userdata;
+	uint64_t offset;
+	unsigned patience; /* how many times the usual a server may be silent; 0 is 1 */
+};
+
+/* Of the object that is being fetched, over all attempts. */
+struct s3_fetch {
+	uint64_t offset; /* what comes next */
+	bool known;      /* since the first answer */
+	struct s3_object object;
+};
+
+struct s3_answer {
+	char *body; /* with a NUL behind; NULL when there was none */
+	size_t body_len;
+	char etag[S3_ETAG_MAX]; /* "" without */
+	uint64_t n_bytes;       /* Content-Length */
+	unsigned retry_after_s; /* 0 without */
+};
+
+void s3_answer_fini(struct s3_answer *answer);
+
+/* One attempt; fills s3->error on failure, but for its reason. A zeroed answer, which the caller
+ * ends with s3_answer_fini() in any case. */
+int s3_transfer(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch,
+                struct s3_answer *answer);
+
+/* As many as it takes. `ret_answer` is the caller's to end when this returned 0. */
+int s3_request(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch,
+               struct s3_answer *ret_answer);
+
+/* An answer that was understood too little: sets the error, returns -EPROTO. */
+int s3_fail_protocol(struct s3 *s3, const struct s3_call *call, const char *what);

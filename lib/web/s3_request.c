@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client itself: what it is made from, and the loop around single attempts. Each attempt is
+ * signed anew, as a signature is good for some minutes only. One that brought data on is not a
+ * failed one: an object of any size arrives over a connection that breaks again and again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+#include "web/s3_judge.h"
+#include "web/s3_priv.h"
+
+#define CONNECT_TIMEOUT_MS 10000
+#define STALL_TIMEOUT_MS 60000
+#define ATTEMPTS 6
+#define BACKOFF_MS 500
+#define PAUSE_STEP_MS 100
+/* As much data makes up for the attempts before. */
+#define PROGRESS_BYTES ((uint64_t) 1 << 20)
+
+/* --- the client ------------------------------------------------------------------------------- */
+
+/* What can stand in a header. */
+static bool is_visible(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p <= ' ' || *p >= 0x7f)
+			return false;
+	}
+	return text[0] != '\0';
+}
+
+static const char *check_config(const struct s3_config *c)
+{
+	if (!is_visible(c->access_key) || !is_visible(c->secret_key))
+		return "the access key or the secret key is empty, or not printable";
+	if (c->session_token != NULL && !is_visible(c->session_token))
+		return "the session token is empty, or not printable";
+	if (c->region != NULL && !is_visible(c->region))
+		return "the region is empty, or not printable";
+	if (!is_visible(c->bucket) || strpbrk(c->bucket, "/?#@:") != NULL)
+		return "the bucket's name is empty, or has characters that no bucket has";
+	return NULL;
+}
+
+/* The endpoint's parts, with the bucket's name before the host if it belongs there. */
+static int take_endpoint(CURLU *url, const struct s3_config *c, struct s3 *s3)
+{
+	char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *rest = NULL;
+	int r = -EINVAL;
+
+	if (curl_url_set(url, CURLUPART_URL, c->endpoint, 0) == CURLUE_OK &&
+	    curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+	    curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+	    curl_url_get(url, CURLUPART_PATH, &path, 0) == CURLUE_OK && strcmp(path, "/") == 0 &&
+	    curl_url_get(url, CURLUPART_QUERY, &rest, 0) == CURLUE_NO_QUERY &&
+	    curl_url_get(url, CURLUPART_FRAGMENT, &rest, 0) == CURLUE_NO_FRAGMENT &&
+	    curl_url_get(url, CURLUPART_USER, &rest, 0) == CURLUE_NO_USER &&
+	    (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0)) {
+		/* The port of the scheme itself is not named in Host, and is signed so. */
+		if (curl_url_get(url, CURLUPART_PORT, &port, CURLU_NO_DEFAULT_PORT) != CURLUE_OK)
+			port = NULL;
+		s3->host =
+		    xasprintf("%s%s%s%s%s", c->virtual_host ? c->bucket : "", c->virtual_host ? "." : "",
+		              host, port != NULL ? ":" : "", port != NULL ? port : "");
+		s3->url = xasprintf("%s://%s", scheme, s3->host);
+		s3->root = c->virtual_host ? xstrdup("") : xasprintf("/%s", c->bucket);
+		r = 0;
+	}
+	curl_free(scheme);
+	curl_free(host);
+	curl_free(port);
+	curl_free(path);
+	curl_free(rest);
+	return r;
+}
+
+static int parse_endpoint(const struct s3_config *c, struct s3 *s3)
+{
+	CURLU *url = curl_url();
+	int r;
+
+	if (url == NULL)
+		return -ENOMEM;
+	r = take_endpoint(url, c, s3);
+	curl_url_cleanup(url);
+	return r;
+}
+
+static void copy_config(struct s3 *s3, const struct s3_config *c)
+{
+	s3->bucket = xstrdup(c->bucket);
+	s3->access_key = xstrdup(c->access_key);
+	s3->secret_key = xstrdup(c->secret_key);
+	s3->region = xstrdup(c->region != NULL ? c->region : "us-east-1");
+	s3->key = (struct sigv4_key){s3->access_key, s3->secret_key, s3->region};
+	s3->session_token = c->session_token != NULL ? xstrdup(c->session_token) : NULL;
+	s3->ca_file = c->ca_file != NULL ? xstrdup(c->ca_file) : NULL;
+	s3->connect_timeout_ms = c->connect_timeout_ms > 0 ? c->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+	s3->stall_timeout_ms = c->stall_timeout_ms > 0 ? c->stall_timeout_ms : STALL_TIMEOUT_MS;
+	s3->attempts = c->attempts > 0 ? c->attempts : ATTEMPTS;
+	s3->backoff_ms = c->backoff_ms > 0 ? c->backoff_ms : BACKOFF_MS;
+	s3->is_cancelled = c->is_cancelled;
+}
+
+int s3_new(const struct s3_config *config, const char **ret_why, struct s3 **ret_s3)
+{
+	const char *why = check_config(config);
+	struct s3 *s3;
+
+	if (why != NULL) {
+		*ret_why = why;
+		return -EINVAL;
+	}
+	/* Counted by libcurl: each has its curl_global_cleanup(). */
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		*ret_why = "libcurl cannot start";
+		return -ENOMEM;
+	}
+	s3 = NEW0(struct s3);
+	copy_config(s3, config);
+	s3->easy = curl_easy_init();
+	if (s3->easy == NULL || parse_endpoint(config, s3) < 0) {
+		s3_free(s3);
+		*ret_why = "the endpoint is not 'https://HOST', 'https://HOST:PORT', or the same with http";
+		return -EINVAL;
+	}
+	*ret_s3 = s3;
+	return 0;
+}
+
+void s3_free(struct s3 *s3)
+{
+	if (s3 == NULL)
+		return;
+	curl_easy_cleanup(s3->easy);
+	curl_global_cleanup();
+	explicit_bzero(s3->secret_key, strlen(s3->secret_key));
+	free(s3->url);
+	free(s3->host);
+	free(s3->root);
+	free(s3->bucket);
+	free(s3->access_key);
+	free(s3->secret_key);
+	free(s3->region);
+	free(s3->session_token);
+	free(s3->ca_file);
+	free(s3);
+}
+
+const struct s3_error *s3_get_error(const struct s3 *s3)
+{
+	return &s3->error;
+}
+
+bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s)
+{
+	if (s3->clock_known)
+		*ret_ahead_s = s3->clock_ahead_s;
+	return s3->clock_known;
+}
+
+/* --- sentences -------------------------------------------------------------------------------- */
+
+static void describe_clock(const struct s3 *s3, char *out, size_t size)
+{
+	long long ahead_s = s3->clock_known ? s3->clock_ahead_s : 0;
+
+	if (ahead_s == 0) {
+		(void) snprintf(out, size, "this machine's clock and the server's differ too much");
+		return;
+	}
+	(void) snprintf(out, size, "this machine's clock is %lld min %lld s %s the server's",
+	                llabs(ahead_s) / 60, llabs(ahead_s) % 60, ahead_s > 0 ? "behind" : "ahead of");
+}
+
+/* For answers that say nothing themselves, as those to HEAD. */
+static const char *explain(enum s3_failure failure)
+{
+	switch (failure) {
+	case S3_DENIED:
+		return "these credentials are not known, or may not do this";
+	case S3_NOT_FOUND:
+		return "there is no such object, or no such bucket";
+	default:
+		return s3_failure_name(failure);
+	}
+}
+
+/* "PUT https://host/bucket/key: 503 SlowDown: reduce your rate (tried 6 times)" */
+static void describe(struct s3 *s3, const struct s3_call *call)
+{
+	struct s3_error *e = &s3->error;
+	char said[S3_REASON_MAX], status[16] = "", tries[32] = "", clock[96] = "";
+
+	memcpy(said, e->reason, sizeof(said));
+	if (e->status > 0)
+		(void) snprintf(status, sizeof(status), "%d ", e->status);
+	if (e->attempts > 1)
+		(void) snprintf(tries, sizeof(tries), " (tried %u times)", e->attempts);
+	if (e->failure == S3_CLOCK) {
+		describe_clock(s3, clock, sizeof(clock));
+		(void) strcat(clock, ": ");
+	}
+	if (e->code[0] == '\0' && said[0] == '\0')
+		(void) snprintf(said, sizeof(said), "%s", explain(e->failure));
+	(void) snprintf(e->reason, sizeof(e->reason), "%s %s%s%s%.64s: %s%s%s%s%.400s%s", call->method,
+	                s3->url, s3->root, call->key != NULL ? "/" : "",
+	                call->key != NULL ? call->key : "", clock, status, e->code,
+	                e->code[0] != '\0' && said[0] != '\0' ? ": " : "", said, tries);
+	for (char *p = e->reason; *p != '\0'; p++) {
+		if (*p < ' ' || *p >= 0x7f)
+			*p = '?';
+	}
+}
+
+int s3_fail_protocol(struct s3 *s3, const struct s3_call *call, const char *what)
+{
+	s3->error = (struct s3_error){.failure = S3_PROTOCOL, .attempts = 1};
+	(void) snprintf(s3->error.reason, sizeof(s3->error.reason), "%s", what);
+	describe(s3, call);
+	return s3_judge_errno(S3_PROTOCOL);
+}
+
+/* --- again and again -------------------------------------------------------------------------- */
+
+static int pause_ms(struct s3 *s3, unsigned delay_ms)
+{
+	int64_t end_us = mono_now_us() + delay_ms * US_PER_MS;
+
+	for (;;) {
+		int64_t left_us = end_us - mono_now_us();
+		struct timespec step;
+
+		if (s3->is_cancelled != NULL && s3->is_cancelled())
+			return -ECANCELED;
+		if (left_us <= 0)
+			return 0;
+		left_us = MIN(left_us, PAUSE_STEP_MS * US_PER_MS);
+		step = (struct timespec){.tv_nsec = (long) (left_us * 1000)};
+		(void) nanosleep(&step, NULL);
+	}
+}
+
+static uint32_t random_number(void)
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t) sizeof(number))
+		number = (uint32_t) mono_now_us();
+	return number;
+}
+
+static int attempt(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch,
+                   struct s3_answer *ret_answer, unsigned *ret_retry_after_s)
+{
+	struct s3_answer answer = {0};
+	int r;
+
+	s3->error.attempts++;
+	r = s3_transfer(s3, call, fetch, &answer);
+	if (r == 0) {
+		*ret_answer = answer;
+		return 0;
+	}
+	*ret_retry_after_s = answer.retry_after_s;
+	s3_answer_fini(&answer);
+	return r;
+}
+
+int s3_request(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch,
+               struct s3_answer *ret_answer)
+{
+	unsigned failed = 0, retry_after_s = 0;
+
+	s3->error = (struct s3_error){0};
+	for (;;) {
+		uint64_t before = fetch != NULL ? fetch->offset : 0;
+		int r = attempt(s3, call, fetch, ret_answer, &retry_after_s);
+
+		if (r == 0)
+			return 0;
+		if (fetch != NULL && fetch->offset - before >= PROGRESS_BYTES)
+			failed = 0;
+		failed++;
+		if (!s3_judge_is_passing(s3->error.failure, s3->error.code) || failed >= s3->attempts) {
+			describe(s3, call);
+			return r;
+		}
+		r = pause_ms(s3, s3_judge_delay_ms(failed, s3->backoff_ms, retry_after_s, random_number()));
+		if (r < 0) {
+			s3->error.failure = S3_CANCELLED;
+			describe(s3, call);
+			return r;
+		}
+	}
+}
