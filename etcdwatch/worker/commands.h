@@ -8,3 +8,4 @@
 
 int command_pack(int argc, char **argv);
 int command_unpack(int argc, char **argv);
+int command_s3(int argc, char **argv);

@@ -31,6 +31,7 @@ static const struct {
     {"prove", command_prove},
     {"pack", command_pack},
     {"unpack", command_unpack},
+    {"s3", command_s3},
 };
 
 static void give_way(void)
@@ -56,6 +57,6 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack");
+	                   "prove, pack, unpack, s3");
 	return result_fail(&problem);
 }

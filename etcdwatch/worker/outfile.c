@@ -16,12 +16,14 @@
 #include "base/mem.h"
 #include "etcdwatch/worker/cancel.h"
 
+#define BUFFER_BYTES (256 * 1024)
+
 struct outfile {
 	struct sink sink;
 	char *path;
 	char *temporary;
 	int fd;
-	bool committed;
+	bool settled; /* committed, or to be kept as it is */
 	struct problem *problem;
 };
 
@@ -67,31 +69,87 @@ static char *temporary_name(const char *path)
 	return xasprintf("%s/.%s.new", dirname(copy), basename(again));
 }
 
-static int open_temporary(struct outfile *file, mode_t mode)
+static int open_temporary(struct outfile *file, int flags, mode_t mode)
 {
-	(void) unlink(file->temporary);
-	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, mode);
 	/* The umask must not decide who may read the file. */
 	if (file->fd < 0 || fchmod(file->fd, mode) < 0)
 		return problem_set_errno(file->problem, -errno, "cannot create '%s'", file->temporary);
 	return 0;
 }
 
-int outfile_new(const char *path, mode_t mode, struct problem *problem, struct outfile **ret_file)
+static struct outfile *file_new(const char *path, struct problem *problem)
 {
-	AUTO(outfile_free) struct outfile *file = NEW0(struct outfile);
-	int r;
+	struct outfile *file = NEW0(struct outfile);
 
 	file->sink = (struct sink){outfile_write, outfile_finish, outfile_sink_free};
 	file->path = xstrdup(path);
 	file->temporary = temporary_name(path);
 	file->fd = -1;
 	file->problem = problem;
-	r = open_temporary(file, mode);
+	return file;
+}
+
+int outfile_new(const char *path, mode_t mode, struct problem *problem, struct outfile **ret_file)
+{
+	AUTO(outfile_free) struct outfile *file = file_new(path, problem);
+	int r;
+
+	(void) unlink(file->temporary);
+	r = open_temporary(file, O_EXCL, mode);
 	if (r < 0)
 		return r;
 	*ret_file = TAKE_PTR(file);
 	return 0;
+}
+
+/* What is there, which may be nothing. */
+static int hash_beginning(struct outfile *file, struct digest *digest, uint64_t *ret_bytes)
+{
+	AUTO(free) char *buffer = xcalloc(1, BUFFER_BYTES);
+	uint64_t n_bytes = 0;
+
+	for (;;) {
+		ssize_t n = read(file->fd, buffer, BUFFER_BYTES);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return problem_set_errno(file->problem, -errno, "cannot read '%s'", file->temporary);
+		if (n == 0)
+			break;
+		digest_update(digest, buffer, (size_t) n);
+		n_bytes += (uint64_t) n;
+	}
+	*ret_bytes = n_bytes;
+	return 0;
+}
+
+int outfile_new_behind(const char *path, mode_t mode, struct digest *digest,
+                       struct problem *problem, struct outfile **ret_file, uint64_t *ret_bytes)
+{
+	AUTO(outfile_free) struct outfile *file = file_new(path, problem);
+	int r;
+
+	r = open_temporary(file, 0, mode);
+	if (r == 0)
+		r = hash_beginning(file, digest, ret_bytes);
+	if (r < 0)
+		return r;
+	*ret_file = TAKE_PTR(file);
+	return 0;
+}
+
+int outfile_restart(struct outfile *file)
+{
+	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
+		return problem_set_errno(file->problem, -errno, "cannot truncate '%s'", file->temporary);
+	return 0;
+}
+
+void outfile_keep(struct outfile *file)
+{
+	file->settled = true;
 }
 
 void outfile_free(struct outfile *file)
@@ -100,7 +158,7 @@ void outfile_free(struct outfile *file)
 		return;
 	if (file->fd >= 0)
 		(void) close(file->fd);
-	if (!file->committed)
+	if (!file->settled)
 		(void) unlink(file->temporary);
 	free(file->path);
 	free(file->temporary);
@@ -134,7 +192,7 @@ int outfile_commit(struct outfile *file)
 	if (rename(file->temporary, file->path) < 0)
 		return problem_set_errno(file->problem, -errno, "cannot rename '%s' to '%s'",
 		                         file->temporary, file->path);
-	file->committed = true;
+	file->settled = true;
 	r = outfile_sync_directory(file->path);
 	if (r < 0)
 		return problem_set_errno(file->problem, r, "cannot sync the directory of '%s'", file->path);

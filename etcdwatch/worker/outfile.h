@@ -12,13 +12,25 @@
 
 #include "etcdwatch/worker/problem.h"
 #include "etcdwatch/worker/sink.h"
+#include "web/digest.h"
 
 struct outfile;
 
 /* The problem is borrowed until outfile_free(). */
 int outfile_new(const char *path, mode_t mode, struct problem *problem, struct outfile **ret_file);
 
-/* Removes what was not committed. */
+/*
+ * The same, but goes on behind what an earlier process left, of which there are ret_bytes; `digest`
+ * gets them. Whoever does that knows at the end, by a digest of all, whether it belonged together.
+ */
+int outfile_new_behind(const char *path, mode_t mode, struct digest *digest,
+                       struct problem *problem, struct outfile **ret_file, uint64_t *ret_bytes);
+
+/* Drops what was written so far. */
+int outfile_restart(struct outfile *file);
+
+/* Removes what was not committed, if it is not to be kept for outfile_new_behind(). */
+void outfile_keep(struct outfile *file);
 void outfile_free(struct outfile *file);
 DEFINE_AUTO(struct outfile, outfile_free);
 

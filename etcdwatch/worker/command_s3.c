@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * s3 put FILE KEY [--sha256 HEX] [--part-size MIB]
+ * s3 get KEY FILE [--sha256 HEX]
+ * s3 list [PREFIX] [--uploads]      one line for each object, or for each upload under way
+ * s3 rm KEY... [--uploads]          the objects, or the uploads of those keys that are under way
+ * s3 check [--write KEY]            whether bucket, credentials and clock are right
+ *
+ * and the options of s3target.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/jsonval.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/worker/commands.h"
+#include "etcdwatch/worker/options.h"
+#include "etcdwatch/worker/result.h"
+#include "etcdwatch/worker/s3get.h"
+#include "etcdwatch/worker/s3put.h"
+#include "etcdwatch/worker/s3target.h"
+#include "web/s3_upload.h"
+
+#define OWN_OPTIONS 2
+#define MIB ((uint64_t) 1 << 20)
+#define PART_MIB_MAX 5120
+#define PROBE_TEXT "written by fairlead to see whether it can be\n"
+
+/* What a subcommand works with; `fields` is its last line. */
+struct s3run {
+	struct s3 *s3;
+	const struct options_list *words;
+	const char *sha256;
+	const char *part_mib;
+	const char *write_key;
+	bool uploads;
+	json_t *fields;
+	struct problem problem;
+	uint64_t n;
+};
+
+static int fail(struct s3run *run, int r)
+{
+	return s3target_fail(run->s3, r, &run->problem);
+}
+
+/* --- put and get ------------------------------------------------------------------------------ */
+
+static int run_put(struct s3run *run)
+{
+	struct s3put_request request = {
+	    .path = run->words->values[0], .key = run->words->values[1], .sha256 = run->sha256};
+	struct s3put_result result;
+	unsigned long mib = 0;
+	int r = 0;
+
+	if (run->part_mib != NULL)
+		r = options_number("--part-size", run->part_mib, 5, PART_MIB_MAX, &mib, &run->problem);
+	if (r < 0)
+		return r;
+	request.part_bytes = mib * MIB;
+	r = s3put_run(run->s3, &request, &run->problem, &result);
+	if (r < 0)
+		return r;
+	run->fields = json_pack("{s:o, s:I, s:s, s:o, s:i, s:i, s:b}", "key", jsonval_text(request.key),
+	                        "bytes", (json_int_t) result.n_bytes, "sha256", result.sha256, "etag",
+	                        jsonval_text(result.etag), "parts", (int) result.n_parts, "parts_kept",
+	                        (int) result.n_parts_kept, "was_there", (int) result.was_there);
+	return 0;
+}
+
+static int run_get(struct s3run *run)
+{
+	const struct s3get_request request = {
+	    .key = run->words->values[0], .path = run->words->values[1], .sha256 = run->sha256};
+	struct s3get_result result;
+	int r = s3get_run(run->s3, &request, &run->problem, &result);
+
+	if (r < 0)
+		return r;
+	run->fields = json_pack("{s:o, s:I, s:I, s:s}", "file", jsonval_text(request.path), "bytes",
+	                        (json_int_t) result.n_bytes, "bytes_kept",
+	                        (json_int_t) result.n_bytes_kept, "sha256", result.sha256);
+	return 0;
+}
+
+/* --- list and rm ------------------------------------------------------------------------------ */
+
+static int on_listed(const struct s3_listed *listed, void *userdata)
+{
+	struct s3run *run = userdata;
+
+	run->n++;
+	result_line(json_pack("{s:o, s:I, s:o, s:o}", "key", jsonval_text(listed->key), "bytes",
+	                      (json_int_t) listed->n_bytes, "etag", jsonval_text(listed->etag),
+	                      "modified", jsonval_text(listed->modified)));
+	return 0;
+}
+
+static int on_upload(const struct s3_upload *upload, void *userdata)
+{
+	struct s3run *run = userdata;
+
+	run->n++;
+	result_line(json_pack("{s:o, s:o, s:o}", "key", jsonval_text(upload->key), "upload",
+	                      jsonval_text(upload->id), "initiated", jsonval_text(upload->initiated)));
+	return 0;
+}
+
+static int run_list(struct s3run *run)
+{
+	const char *prefix = run->words->n > 0 ? run->words->values[0] : "";
+	int r = run->uploads ? s3_upload_list(run->s3, prefix, on_upload, run)
+	                     : s3_list(run->s3, prefix, 0, on_listed, run);
+
+	if (r < 0)
+		return fail(run, r);
+	run->fields = json_pack("{s:I}", run->uploads ? "uploads" : "objects", (json_int_t) run->n);
+	return 0;
+}
+
+/* The uploads of one key, which are gathered before they are aborted: the list is read in pages. */
+struct gathered {
+	const char *key;
+	char **ids;
+	size_t n;
+};
+
+static int gather(const struct s3_upload *upload, void *userdata)
+{
+	struct gathered *g = userdata;
+
+	if (strcmp(upload->key, g->key) != 0)
+		return 0;
+	g->ids = xreallocarray(g->ids, g->n + 1, sizeof(*g->ids));
+	g->ids[g->n++] = xstrdup(upload->id);
+	return 0;
+}
+
+static int abort_uploads(struct s3run *run, const char *key)
+{
+	struct gathered g = {.key = key};
+	int r = s3_upload_list(run->s3, key, gather, &g);
+
+	for (size_t i = 0; i < g.n; i++) {
+		if (r == 0)
+			r = s3_upload_abort(run->s3, key, g.ids[i]);
+		run->n += r == 0 ? 1 : 0;
+		free(g.ids[i]);
+	}
+	free(g.ids);
+	return r;
+}
+
+static int run_rm(struct s3run *run)
+{
+	for (size_t i = 0; i < run->words->n; i++) {
+		const char *key = run->words->values[i];
+		int r = run->uploads ? abort_uploads(run, key) : s3_delete(run->s3, key);
+
+		if (r < 0)
+			return fail(run, r);
+		run->n += run->uploads ? 0 : 1;
+		result_line(json_pack("{s:o}", "removed", jsonval_text(key)));
+	}
+	run->fields = json_pack("{s:I}", run->uploads ? "uploads" : "objects", (json_int_t) run->n);
+	return 0;
+}
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+struct expected {
+	const char *text;
+	size_t len; /* that has come */
+	bool same;
+};
+
+static int compare_data(const void *data, size_t len, void *userdata)
+{
+	struct expected *e = userdata;
+
+	e->same =
+	    e->same && len <= strlen(e->text) - e->len && memcmp(e->text + e->len, data, len) == 0;
+	e->len += len;
+	return 0;
+}
+
+/* Writes a small object, reads it, removes it. */
+static int probe(struct s3run *run, int fd)
+{
+	struct expected expected = {.text = PROBE_TEXT, .same = true};
+	struct s3_piece piece;
+	int r;
+
+	if (write(fd, PROBE_TEXT, strlen(PROBE_TEXT)) != (ssize_t) strlen(PROBE_TEXT))
+		return problem_set_errno(&run->problem, -EIO, "cannot write into memory");
+	r = s3_piece_hash(fd, 0, strlen(PROBE_TEXT), NULL, &piece);
+	if (r < 0)
+		return problem_set_errno(&run->problem, r, "cannot read from memory");
+	r = s3_put(run->s3, run->write_key, &piece);
+	if (r == 0)
+		r = s3_get(run->s3, run->write_key, 0, compare_data, &expected, NULL);
+	if (r == 0)
+		r = s3_delete(run->s3, run->write_key);
+	if (r < 0)
+		return fail(run, r);
+	if (!expected.same || expected.len != strlen(PROBE_TEXT))
+		return problem_set(&run->problem, -EBADMSG, "S3_MISMATCH",
+		                   "the server returns something else than was written");
+	return 0;
+}
+
+static int ignore_listed(const struct s3_listed *listed UNUSED, void *userdata UNUSED)
+{
+	return 0;
+}
+
+static int run_check(struct s3run *run)
+{
+	int64_t ahead_s = 0;
+	json_t *clock;
+	int r = s3_list(run->s3, "", 1, ignore_listed, NULL);
+
+	if (r < 0)
+		return fail(run, r);
+	if (run->write_key != NULL) {
+		AUTO(close) int fd = memfd_create("probe", MFD_CLOEXEC);
+
+		if (fd < 0)
+			return problem_set_errno(&run->problem, -errno, "cannot get memory");
+		r = probe(run, fd);
+		if (r < 0)
+			return r;
+	}
+	clock = s3_get_clock_ahead_s(run->s3, &ahead_s) ? json_integer(ahead_s) : json_null();
+	run->fields =
+	    json_pack("{s:o, s:b}", "clock_ahead_s", clock, "written", (int) (run->write_key != NULL));
+	return 0;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static const struct subcommand {
+	const char *name;
+	size_t min;
+	size_t max;
+	const char *option; /* of its own, with a value */
+	bool takes_sha256;
+	bool takes_uploads;
+	int (*run)(struct s3run *run);
+} subcommands[] = {
+    {"put", 2, 2, "--part-size", true, false, run_put},
+    {"get", 2, 2, NULL, true, false, run_get},
+    {"list", 0, 1, NULL, false, true, run_list},
+    {"rm", 1, OPTIONS_LIST_MAX, NULL, false, true, run_rm},
+    {"check", 0, 0, "--write", false, false, run_check},
+};
+
+static const struct subcommand *find_subcommand(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(subcommands); i++) {
+		if (strcmp(subcommands[i].name, name) == 0)
+			return &subcommands[i];
+	}
+	return NULL;
+}
+
+static int parse(const struct subcommand *sub, int argc, char **argv, struct s3target *target,
+                 struct options_list *words, struct s3run *run)
+{
+	struct options_entry entries[S3TARGET_OPTIONS + OWN_OPTIONS];
+	size_t n = S3TARGET_OPTIONS;
+
+	s3target_options(target, entries);
+	if (sub->option != NULL)
+		entries[n++] = (struct options_entry){
+		    .name = sub->option,
+		    .text = sub->run == run_put ? &run->part_mib : &run->write_key,
+		};
+	if (sub->takes_sha256)
+		entries[n++] = (struct options_entry){.name = "--sha256", .text = &run->sha256};
+	if (sub->takes_uploads)
+		entries[n++] = (struct options_entry){.name = "--uploads", .flag = &run->uploads};
+	run->words = words;
+	return options_parse(argc, argv, entries, n, sub->min, sub->max, words, &run->problem);
+}
+
+int command_s3(int argc, char **argv)
+{
+	const struct subcommand *sub = argc > 1 ? find_subcommand(argv[1]) : NULL;
+	int64_t began_us = mono_now_us();
+	struct s3target target = {0};
+	struct options_list words;
+	struct s3run run = {0};
+	int r;
+
+	if (sub == NULL) {
+		(void) problem_set(&run.problem, -EINVAL, "USAGE", "s3 takes put, get, list, rm or check");
+		return result_fail(&run.problem);
+	}
+	r = parse(sub, argc - 1, argv + 1, &target, &words, &run);
+	if (r == 0)
+		r = s3target_open(&target, &run.problem, &run.s3);
+	if (r == 0)
+		r = sub->run(&run);
+	s3_free(run.s3);
+	if (r < 0)
+		return result_fail(&run.problem);
+	(void) json_object_set_new(run.fields, "took_ms",
+	                           json_integer((mono_now_us() - began_us) / US_PER_MS));
+	return result_ok(run.fields);
+}
