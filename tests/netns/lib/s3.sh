@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# A real S3-compatible server (tests/s3/server) on port 8000 of loopback, with the buckets `bucket` and
+# `other`; before it, when a story asks for faults, tests/tools/s3fault on port 7000. The story works
+# in $T/work. What a story may set:
+#   S3_SERVER_OPTIONS  of tests/s3/server
+#   S3_OPTIONS         of each run of the worker, besides endpoint and bucket
+
+S3_SERVER_OPTIONS=()
+S3_OPTIONS=()
+S3_PORT=8000
+FAULT_PORT=7000
+ENDPOINT=http://127.0.0.1:$S3_PORT
+OUT= # what the last run of the worker printed; LAST is its last line
+
+export AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing
+
+s3_up() {
+	mkdir -p "$T/work"
+	cd "$T/work"
+	# Its objects have extended attributes, which a file system in memory may lack.
+	"$ROOT/tests/s3/server" "${S3_SERVER_OPTIONS[@]}" "$LOG_DIR/swift" "$S3_PORT" bucket other \
+		>"$LOG_DIR/s3.log" 2>&1 &
+	PID[s3]=$!
+	wait_until 30 log_says s3 '^ready$'
+}
+
+s3_down() {
+	kill_hard s3
+}
+
+# From now on requests go through s3fault, with these rules.
+s3_faults() { # RULE...
+	kill_hard fault
+	"$TOOLS/s3fault" "$FAULT_PORT" "$S3_PORT" "$@" >"$LOG_DIR/fault.log" 2>&1 &
+	PID[fault]=$!
+	ENDPOINT=http://127.0.0.1:$FAULT_PORT
+	wait_until 5 log_says fault '^ready$'
+}
+
+# How many requests had that fault, or were that.
+fault_count() { # PATTERN
+	grep -Ec -- "$1" "$LOG_DIR/fault.log" || true
+}
+
+# A run of the worker: sets OUT, LAST and CODE.
+worker() { # ARGUMENT...
+	CODE=0
+	OUT=$("$WORKER" "$@" 2>>"$LOG_DIR/worker.log") || CODE=$?
+	LAST=$(tail -n 1 <<<"$OUT")
+	printf '%s\n  %s\n' "$*" "$LAST" >>"$LOG_DIR/worker.log"
+}
+
+s3() { # SUBCOMMAND ARGUMENT...
+	worker s3 "$@" --endpoint "$ENDPOINT" --bucket "${BUCKET:-bucket}" "${S3_OPTIONS[@]}"
+}
+
+field() { # NAME: of the last line
+	jq -r ".$1" <<<"$LAST"
+}
+
+# The last run went well, and its last line has these values.
+expect_ok() { # WHAT [NAME=VALUE...]
+	local what=$1 pair
+	shift
+	[[ $CODE -eq 0 && $(field ok) == true ]] || fail "$what: $LAST"
+	for pair in "$@"; do
+		expect_equal "$what: ${pair%%=*}" "$(field "${pair%%=*}")" "${pair#*=}"
+	done
+}
+
+# The last run failed with this code, and its sentence has all of these.
+expect_error() { # WHAT CODE [TEXT...]
+	local what=$1 code=$2 text
+	shift 2
+	[[ $CODE -eq 1 && $(field ok) == false ]] || fail "$what: went well: $LAST"
+	expect_equal "$what" "$(field error)" "$code"
+	for text in "$@"; do
+		[[ $(field reason) == *"$text"* ]] || fail "$what: '$(field reason)' lacks '$text'"
+	done
+}
+
+# So many bytes that are the same for the same seed.
+make_file() { # NAME BYTES [SEED]
+	openssl enc -aes-128-ctr -nosalt -pass "pass:${3:-1}" -pbkdf2 -in /dev/zero 2>/dev/null |
+		head -c "$2" >"$1" || true
+	expect_equal "size of $1" "$(stat -c %s "$1")" "$2"
+}
+
+sha256() { # FILE
+	sha256sum "$1" | cut -d' ' -f1
+}
+
+MIB=$((1024 * 1024))

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 150
+# What is stored comes back: files of every size, keys with odd characters, lists in pages, both ways
+# of naming a bucket, TLS with an authority of one's own, a session token; and a snapshot that is
+# packed, encrypted, stored, fetched and unpacked.
+. "$(dirname "$0")/lib-s3.sh"
+
+S3_SERVER_OPTIONS=(--domain s3.test --page 3)
+mkdir -p "$T"
+printf '127.0.0.1 localhost s3.test bucket.s3.test\n' >"$T/hosts"
+mount --bind "$T/hosts" /etc/hosts
+s3_up
+
+say "the bucket is there, and can be written to"
+s3 check --write probe/x
+expect_ok "check" clock_ahead_s=0 written=true
+
+say "files of every size come back as they were"
+for bytes in 0 1 1000000 $((5 * MIB)) $((5 * MIB + 1)) $((12 * MIB + 345)); do
+	make_file "file" "$bytes"
+	s3 put file "sizes/$bytes" --part-size 5 --sha256 "$(sha256 file)"
+	expect_ok "put of $bytes bytes" bytes="$bytes" sha256="$(sha256 file)" \
+		parts=$((bytes > 5 * MIB ? (bytes + 5 * MIB - 1) / (5 * MIB) : 0)) was_there=false
+	s3 get "sizes/$bytes" back --sha256 "$(sha256 file)"
+	expect_ok "get of $bytes bytes" bytes="$bytes" sha256="$(sha256 file)"
+	cmp file back || fail "$bytes bytes came back as others"
+	rm back
+done
+
+say "what is there already is not sent again, and what is another file is"
+s3 put file "sizes/$bytes"
+expect_ok "again" was_there=true parts=0
+make_file other "$bytes" 2
+s3 put other "sizes/$bytes"
+expect_ok "another of the same size" was_there=false sha256="$(sha256 other)"
+s3 get "sizes/$bytes" back
+cmp other back || fail "the old object is still there"
+rm back
+
+say "nothing that is there is overwritten, and what is wrong has no name"
+echo mine >back
+s3 get "sizes/1" back
+expect_error "get onto a file" EXISTS back
+expect_equal "the file" "$(cat back)" mine
+rm back
+s3 get "sizes/1" back --sha256 00
+expect_error "get of something else" MISMATCH "should be 00"
+s3 get "sizes/nix" back
+expect_error "get of nothing" S3_NOT_FOUND sizes/nix
+s3 put file key --sha256 00
+expect_error "put of something else" MISMATCH
+s3 put file "sizes/wrong" --part-size 5 --sha256 00
+expect_error "put of something else in parts" MISMATCH
+s3 list --uploads
+expect_ok "nothing is left of it" uploads=0
+expect_equal "files" "$(ls -A)" $'file\nother'
+
+say "keys with odd characters are signed, listed and removed"
+keys=('odd/a b' 'odd/a+b' 'odd/a%20b' 'odd/a&b=c?d#e' 'odd/ä€' "odd/q'\"<>" 'odd/../up' 'odd//two' 'odd/~-_.!*()')
+for key in "${keys[@]}"; do
+	s3 put other "$key"
+	expect_ok "put of '$key'"
+done
+s3 list odd/
+expect_ok "list" objects=${#keys[@]}
+expect_equal "the keys" "$(jq -r 'select(.key) | .key' <<<"$OUT" | LC_ALL=C sort)" \
+	"$(printf '%s\n' "${keys[@]}" | LC_ALL=C sort)"
+s3 rm "${keys[@]}"
+expect_ok "rm" objects=${#keys[@]}
+s3 list odd/
+expect_ok "list of nothing" objects=0
+s3 rm "${keys[@]}"
+expect_ok "rm of nothing"
+
+say "lists longer than a page are whole"
+s3 list
+expect_ok "list of all" objects=6
+for i in 1 2 3 4 5 6 7 8; do
+	# One that is stopped in the middle leaves an upload behind.
+	s3_faults "PUT/partNumber=1/1/403"
+	s3 put file "left/$i" --part-size 5
+	expect_error "put" S3_DENIED AccessDenied
+done
+s3 list --uploads
+expect_ok "uploads under way" uploads=8
+s3 list left/3 --uploads
+expect_ok "of one key" uploads=1
+s3 rm left/1 left/2 left/3 left/4 left/5 left/6 left/7 left/8 --uploads
+expect_ok "rm of uploads" uploads=8
+s3 list --uploads
+expect_ok "none is left" uploads=0
+ENDPOINT=http://127.0.0.1:$S3_PORT
+
+say "a bucket by its host name"
+ENDPOINT=http://s3.test:$S3_PORT
+S3_OPTIONS=(--virtual-host)
+s3 put file host/one --part-size 5
+expect_ok "put" parts=3
+S3_OPTIONS=()
+ENDPOINT=http://127.0.0.1:$S3_PORT
+s3 get host/one back --sha256 "$(sha256 file)"
+expect_ok "get by the path"
+rm back
+
+say "a session token is part of the signature"
+export AWS_SESSION_TOKEN=a-token/with+characters==
+s3 check --write probe/token
+expect_ok "check with a token"
+unset AWS_SESSION_TOKEN
+
+say "credentials from files"
+printf 'test:tester\n' >access
+printf 'testing\n' >secret
+(
+	unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+	s3 check --access-key-file access --secret-key-file secret
+	expect_ok "check"
+	s3 check
+	expect_error "without any" USAGE "no access key"
+	s3 check --access-key-file access --secret-key-file nix
+	expect_error "without the file" NOT_FOUND nix
+)
+rm access secret
+
+say "TLS: only with the authority that signed the server's certificate"
+pki_authority s3-ca
+pki_authority other-ca
+pki_issue s3 s3-ca s3.test DNS:s3.test,DNS:bucket.s3.test
+mkdir -p "$T/nginx"
+cat >"$T/nginx/nginx.conf" <<-CONF
+	daemon off; user root; worker_processes 1; pid $T/nginx/pid; error_log stderr warn;
+	events { worker_connections 64; }
+	http {
+		access_log off; client_max_body_size 0;
+		client_body_temp_path $T/nginx/1; proxy_temp_path $T/nginx/2;
+		fastcgi_temp_path $T/nginx/3; uwsgi_temp_path $T/nginx/4; scgi_temp_path $T/nginx/5;
+		server {
+			listen 127.0.0.1:8443 ssl;
+			ssl_certificate $PKI/s3.crt; ssl_certificate_key $PKI/s3.key;
+			location / { proxy_pass http://127.0.0.1:$S3_PORT; proxy_set_header Host \$http_host; }
+		}
+	}
+CONF
+nginx -p "$T/nginx" -e stderr -c "$T/nginx/nginx.conf" >"$LOG_DIR/nginx.log" 2>&1 &
+PID[nginx]=$!
+wait_until 5 openssl s_client -connect 127.0.0.1:8443 -brief </dev/null
+ENDPOINT=https://s3.test:8443
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt")
+s3 put file tls/one --part-size 5
+expect_ok "put" parts=3
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --virtual-host)
+s3 get tls/one back --sha256 "$(sha256 file)"
+expect_ok "get, the bucket by its host name"
+rm back
+S3_OPTIONS=(--ca-file "$PKI/other-ca.crt")
+s3 check
+expect_error "another authority" S3_TLS certificate
+S3_OPTIONS=()
+s3 check
+expect_error "the system's authorities" S3_TLS certificate
+S3_OPTIONS=(--ca-file "$T/nix")
+s3 check
+expect_error "no such file" S3_TLS "$T/nix"
+ENDPOINT=https://127.0.0.1:8443
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt")
+s3 check
+expect_error "another name" S3_TLS
+S3_OPTIONS=()
+ENDPOINT=http://127.0.0.1:$S3_PORT
+
+say "a snapshot, packed for two, goes there and comes back to one of them"
+age-keygen -o one 2>/dev/null
+age-keygen -o two 2>/dev/null
+mkdir -p pki/etcd
+echo cert >pki/ca.crt
+echo key >pki/etcd/ca.key
+chmod 600 pki/etcd/ca.key
+make_file x.db $((7 * MIB))
+before=$(sha256 x.db)
+worker pack x.db --level 3 --recipient "$(age-keygen -y one)" --recipient "$(age-keygen -y two)" \
+	--extra "$PWD/pki" --sha256 "$before"
+expect_ok "pack" db_sha256="$before" plain_removed=true file=x.db.tar.zst.age
+packed=$(field file_sha256)
+s3 put x.db.tar.zst.age snapshots/x.db.tar.zst.age --part-size 5 --sha256 "$packed"
+expect_ok "put" sha256="$packed"
+rm x.db.tar.zst.age
+s3 get snapshots/x.db.tar.zst.age y.tar.zst.age --sha256 "$packed"
+expect_ok "get"
+worker unpack y.tar.zst.age --to y.db --identity two --extra-to extra --sha256 "$packed" \
+	--db-sha256 "$before"
+expect_ok "unpack" db_sha256="$before"
+cmp "extra$PWD/pki/etcd/ca.key" pki/etcd/ca.key
+expect_equal "its mode" "$(stat -c %a "extra$PWD/pki/etcd/ca.key")" 600
