@@ -74,6 +74,7 @@ $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 $(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch))
+$(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
 $(BUILD)/libtraffic.a: $(call objects,$(foreach dir,client server traffic,$(call sources,tests/tools/$(dir))))
@@ -175,6 +176,11 @@ $(BUILD)/tests/unit/test_worker_faults: $(BUILD)/tests/unit/test_worker_faults.o
 	$(Q)$(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
 	    $(BOLT_LIBS) $(BASE_LIBS)
 
+$(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD)/libnetconf.a \
+                                    $(BUILD)/libnet.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)
@@ -200,6 +206,10 @@ $(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/
 
 $(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
                                       $(BUILD)/libetcd.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/fuzz/fuzz_netconf_%: $(BUILD)/tests/fuzz/fuzz_netconf_%.o $(BUILD)/libnetconf.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 

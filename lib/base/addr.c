@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macro.h"
+
 int addr_parse(const char *text, struct addr *ret_addr)
 {
 	struct addr a = {0};
@@ -188,6 +190,46 @@ bool addr_is_linklocal(const struct addr *a)
 bool mac_equal(const struct mac *a, const struct mac *b)
 {
 	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+/* --- prefixes --- */
+
+void prefix_mask(struct prefix *p)
+{
+	for (size_t i = 0; i < sizeof(p->addr.bytes); i++) {
+		unsigned kept = p->len > i * 8 ? MIN(p->len - (unsigned) i * 8, 8u) : 0;
+
+		p->addr.bytes[i] &= (uint8_t) (0xff00u >> kept);
+	}
+}
+
+bool prefix_is_masked(const struct prefix *p)
+{
+	struct prefix masked = *p;
+
+	prefix_mask(&masked);
+	return addr_equal(&masked.addr, &p->addr);
+}
+
+bool prefix_equal(const struct prefix *a, const struct prefix *b)
+{
+	return prefix_compare(a, b) == 0;
+}
+
+int prefix_compare(const struct prefix *a, const struct prefix *b)
+{
+	int order = addr_compare(&a->addr, &b->addr);
+
+	return order != 0 ? order : (int) a->len - (int) b->len;
+}
+
+bool prefix_contains(const struct prefix *p, const struct addr *a)
+{
+	struct prefix network = *p, other = {*a, p->len};
+
+	prefix_mask(&network);
+	prefix_mask(&other);
+	return addr_equal(&network.addr, &other.addr);
 }
 
 int addr_from_bytes(sa_family_t family, const void *bytes, size_t len, struct addr *ret_addr)

@@ -55,5 +55,12 @@ bool addr_is_unspecified(const struct addr *a); /* 0.0.0.0 or :: */
 bool addr_is_linklocal(const struct addr *a);
 bool mac_equal(const struct mac *a, const struct mac *b);
 
+/* Clears the bits behind the prefix. */
+void prefix_mask(struct prefix *p);
+bool prefix_is_masked(const struct prefix *p);
+bool prefix_equal(const struct prefix *a, const struct prefix *b);
+int prefix_compare(const struct prefix *a, const struct prefix *b); /* address, then length */
+bool prefix_contains(const struct prefix *p, const struct addr *a);
+
 /* From raw network-order bytes of the family; len must be 4 or 16. 0, or -EINVAL. */
 int addr_from_bytes(sa_family_t family, const void *bytes, size_t len, struct addr *ret_addr);

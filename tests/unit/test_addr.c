@@ -190,8 +190,35 @@ static void test_from_bytes(void)
 	CHECK(addr_equal(&a, &parsed));
 }
 
+static void test_networks(void)
+{
+	static const struct {
+		const char *text, *masked;
+	} cases[] = {
+	    {"10.1.2.255/8", "10.0.0.0/8"},        {"10.1.2.255/25", "10.1.2.128/25"},
+	    {"10.1.2.255/32", "10.1.2.255/32"},    {"10.1.2.255/0", "0.0.0.0/0"},
+	    {"fd00:ffff::1/17", "fd00:8000::/17"}, {"fd00::1/128", "fd00::1/128"},
+	};
+	struct prefix a, b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct prefix p = {0}, masked = {0};
+
+		CHECK(prefix_parse(cases[i].text, &p) == 0 && prefix_parse(cases[i].masked, &masked) == 0);
+		CHECK_EQ_INT(prefix_is_masked(&p), prefix_equal(&p, &masked));
+		CHECK(prefix_contains(&p, &p.addr) && prefix_contains(&masked, &p.addr));
+		prefix_mask(&p);
+		CHECK(prefix_equal(&p, &masked) && prefix_is_masked(&p));
+	}
+	CHECK(prefix_parse("10.0.0.0/8", &a) == 0 && prefix_parse("10.0.0.0/9", &b) == 0);
+	CHECK(prefix_compare(&a, &b) < 0 && prefix_compare(&b, &a) > 0 && !prefix_equal(&a, &b));
+	CHECK(prefix_parse("11.0.0.0/8", &b) == 0 && !prefix_contains(&a, &b.addr));
+	CHECK(prefix_parse("a00::/8", &b) == 0 && !prefix_contains(&a, &b.addr));
+}
+
 int main(void)
 {
+	test_networks();
 	test_parse();
 	test_prefix();
 	test_mac();

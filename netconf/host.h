@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a machine knows besides its links: its name, who resolves names, who tells the time. Pure
+ * values; a struct host owns what it points to.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/conf.h"
+
+#define HOST_NAME_MAX_BYTES 64 /* hostname(7): the kernel's HOST_NAME_MAX */
+
+/* A line of /etc/hosts. */
+struct host_entry {
+	struct addr addr;
+	struct conf_strings names;
+};
+
+enum host_attr {
+	HOST_NAME = 1 << 0,
+	HOST_RESOLVERS = 1 << 1,
+	HOST_SEARCH = 1 << 2,
+	HOST_ENTRIES = 1 << 3,
+	HOST_TIME = 1 << 4,
+};
+
+struct host {
+	unsigned has; /* enum host_attr: what somebody asked for */
+	char name[HOST_NAME_MAX_BYTES + 1];
+	struct addr *resolvers; /* in the order of asking */
+	size_t n_resolvers;
+	struct conf_strings search; /* domains; has and empty: none */
+	struct host_entry *entries; /* sorted by address */
+	size_t n_entries;
+	bool time_enabled;
+	struct conf_strings time_servers; /* names or addresses */
+};
+
+void host_copy(const struct host *host, struct host *ret_copy);
+void host_fini(struct host *host);
+void host_add_resolver(struct host *host, const struct addr *addr);
+/* The entry of this address, new if need be; borrowed until the next one. */
+struct host_entry *host_add_entry(struct host *host, const struct addr *addr);
+void host_add_text(struct conf_strings *strings, const char *text);
+
+void host_normalise(struct host *host);
+
+/* enum host_attr: what `want` asks for and `have` has otherwise. */
+unsigned host_differs(const struct host *want, const struct host *have);
