@@ -13,7 +13,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 
-#define ID_MEMBER_MAX 63 /* bytes of the member's name */
+#define ID_NAME_MAX 63 /* bytes of the name of a member, or of a node */
 
 /* --- life --- */
 
@@ -26,6 +26,7 @@ struct catalog_entry *catalog_entry_new(void)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		*texts[i] = xstrdup("");
 	entry->timeline = 1;
+	entry->compact_revision = -1;
 	return entry;
 }
 
@@ -48,6 +49,7 @@ void catalog_entry_free(struct catalog_entry *entry)
 	free(entry->id);
 	free(entry->job);
 	free(entry->member_name);
+	free(entry->node);
 	free(entry->server_version);
 	free(entry->file);
 	free(entry->hashkv_verified);
@@ -64,15 +66,19 @@ static bool is_plain(char c)
 }
 
 char *catalog_build_id(int64_t started_s, const char *job, const char *member_name,
-                       int64_t revision)
+                       const char *node, int64_t revision)
 {
-	AUTO(free) char *member = xstrndup(member_name, ID_MEMBER_MAX);
+	bool named_alike = strcmp(member_name, node) == 0;
+	AUTO(free)
+	char *who =
+	    xasprintf("%.*s%s%.*s", ID_NAME_MAX, member_name[0] != '\0' ? member_name : "member",
+	              named_alike ? "" : "-", ID_NAME_MAX, named_alike ? "" : node);
 	char time[CIVIL_TEXT_MAX];
 
-	for (char *p = member; *p != '\0'; p++)
+	for (char *p = who; *p != '\0'; p++)
 		*p = is_plain(*p) ? *p : '-';
-	return xasprintf("%s-%s-%s-r%lld", civil_format_basic(started_s, time), job,
-	                 member[0] != '\0' ? member : "member", (long long) revision);
+	return xasprintf("%s-%s-%s-r%lld", civil_format_basic(started_s, time), job, who,
+	                 (long long) revision);
 }
 
 /* It begins with a digit, so it is no hidden file, no option and no "..". */
@@ -87,9 +93,10 @@ bool catalog_id_is_good(const char *id)
 	return true;
 }
 
-char *catalog_file_name(const char *id, bool zstd, bool age)
+char *catalog_file_name(const struct catalog_entry *entry)
 {
-	return xasprintf("%s.db%s%s", id, zstd ? ".zst" : "", age ? ".age" : "");
+	return xasprintf("%s.db%s%s%s", entry->id, entry->n_extra > 0 ? ".tar" : "",
+	                 entry->zstd ? ".zst" : "", entry->age ? ".age" : "");
 }
 
 /* --- entries and each other --- */

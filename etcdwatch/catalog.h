@@ -43,10 +43,12 @@ struct catalog_entry {
 	int64_t timeline; /* from 1; goes up when the cluster's revision went back: it was restored */
 	uint64_t member_id;
 	char *member_name;
+	char *node; /* that took it; NULL: not told, as in old entries */
 	char *server_version;
+	int64_t period_s; /* for which it was taken, claimed through etcd; 0: nobody was elected */
 	int64_t revision; /* read from the file */
-	int64_t compact_revision;
-	uint32_t hash; /* as `snapshot status` has it; differs between members */
+	int64_t compact_revision; /* -1: never */
+	uint32_t hash;            /* as `snapshot status` has it; differs between members */
 	uint32_t hashkv;
 	int64_t hashkv_revision;
 	int64_t total_key; /* as etcd 3.4 and 3.5 count: every revision, and more */
@@ -78,13 +80,14 @@ DEFINE_AUTO(struct catalog_entry, catalog_entry_free);
 
 /* --- names --- */
 
-/* "20261121T203000Z-hourly-cp-1-r8123": what of the member's name cannot stand in the name of a
- * file becomes '-'. The caller frees it. */
+/* "20261121T203000Z-hourly-cp-1-r8123". A node whose name is not its member's is named behind it,
+ * as two nodes may take from one member in the same second. What of the names cannot stand in the
+ * name of a file becomes '-'. The caller frees it. */
 char *catalog_build_id(int64_t started_s, const char *job, const char *member_name,
-                       int64_t revision);
+                       const char *node, int64_t revision);
 bool catalog_id_is_good(const char *id);
-/* "<id>.db[.zst][.age]"; the caller frees it. */
-char *catalog_file_name(const char *id, bool zstd, bool age);
+/* "<id>.db[.tar][.zst][.age]", .tar when other files are in it; the caller frees it. */
+char *catalog_file_name(const struct catalog_entry *entry);
 
 /* --- JSON --- */
 

@@ -23,16 +23,18 @@
 #define RECIPIENTS_MAX 1000
 
 enum sort {
-	SORT_TEXT,         /* char * */
-	SORT_TEXT_OR_NULL, /* char * */
-	SORT_TEXT_OR_NONE, /* char *; the key is there only with a text */
-	SORT_ID,           /* uint64_t; 16 hexadecimal digits */
-	SORT_NUMBER,       /* int64_t; 0 or more */
-	SORT_U32,          /* uint32_t */
-	SORT_SHA256,       /* char[] */
-	SORT_MOMENT,       /* int64_t */
-	SORT_BOOL,         /* bool */
-	SORT_PACKING,      /* bool; true is the field's word, false is "none" */
+	SORT_TEXT,           /* char * */
+	SORT_TEXT_OR_NULL,   /* char * */
+	SORT_TEXT_OR_NONE,   /* char *; the key is there only with a text */
+	SORT_ID,             /* uint64_t; 16 hexadecimal digits */
+	SORT_NUMBER,         /* int64_t; 0 or more */
+	SORT_NUMBER_OR_NULL, /* int64_t; null is -1 */
+	SORT_U32,            /* uint32_t */
+	SORT_SHA256,         /* char[] */
+	SORT_MOMENT,         /* int64_t */
+	SORT_MOMENT_OR_NULL, /* int64_t; 0 is null, or not there */
+	SORT_BOOL,           /* bool */
+	SORT_PACKING,        /* bool; true is the field's word, false is "none" */
 };
 
 struct field {
@@ -56,9 +58,11 @@ static const struct field entry_fields[] = {
      .max = TIMELINE_MAX},
     {.key = "id", .in = "member", .sort = SORT_ID, .offset = ENTRY(member_id)},
     {.key = "name", .in = "member", .sort = SORT_TEXT, .offset = ENTRY(member_name)},
+    {.key = "node", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(node)},
+    {.key = "period", .sort = SORT_MOMENT_OR_NULL, .offset = ENTRY(period_s)},
     {.key = "server_version", .sort = SORT_TEXT, .offset = ENTRY(server_version)},
     {.key = "revision", .sort = SORT_NUMBER, .offset = ENTRY(revision)},
-    {.key = "compact_revision", .sort = SORT_NUMBER, .offset = ENTRY(compact_revision)},
+    {.key = "compact_revision", .sort = SORT_NUMBER_OR_NULL, .offset = ENTRY(compact_revision)},
     {.key = "hash", .sort = SORT_U32, .offset = ENTRY(hash)},
     {.key = "hashkv", .sort = SORT_U32, .offset = ENTRY(hashkv)},
     {.key = "hashkv_revision", .sort = SORT_NUMBER, .offset = ENTRY(hashkv_revision)},
@@ -181,6 +185,12 @@ static const char *read_packing(const json_t *value, const struct field *f, bool
 	return NULL;
 }
 
+static const char *read_moment(const json_t *value, int64_t *slot)
+{
+	return json_is_string(value) && civil_parse(json_string_value(value), slot) >= 0 ? NULL
+	                                                                                 : "is no time";
+}
+
 /* NULL, or what is wrong. */
 static const char *read_value(const json_t *value, const struct field *f, void *slot)
 {
@@ -198,13 +208,17 @@ static const char *read_value(const json_t *value, const struct field *f, void *
 	case SORT_ID:
 	case SORT_SHA256:
 		return read_hex(value, f, slot);
+	case SORT_NUMBER_OR_NULL:
+		*(int64_t *) slot = -1;
+		return json_is_null(value) ? NULL : read_number(value, f, slot);
 	case SORT_NUMBER:
 	case SORT_U32:
 		return read_number(value, f, slot);
+	case SORT_MOMENT_OR_NULL:
+		*(int64_t *) slot = 0;
+		return value == NULL || json_is_null(value) ? NULL : read_moment(value, slot);
 	case SORT_MOMENT:
-		return json_is_string(value) && civil_parse(json_string_value(value), slot) >= 0
-		           ? NULL
-		           : "is no time";
+		return read_moment(value, slot);
 	case SORT_BOOL:
 		*(bool *) slot = json_is_true(value);
 		return json_is_boolean(value) ? NULL : "is neither true nor false";
@@ -277,9 +291,9 @@ static int check_names(const struct catalog_entry *entry, char *error)
 
 	if (!catalog_id_is_good(entry->id))
 		return fail(error, "id is none that can be the name of a file");
-	file = catalog_file_name(entry->id, entry->zstd, entry->age);
+	file = catalog_file_name(entry);
 	if (strcmp(entry->file, file) != 0)
-		return fail(error, "file is not the one that id, compression and encryption make");
+		return fail(error, "file is not the one that id, extra, compression and encryption make");
 	return 0;
 }
 
@@ -365,13 +379,18 @@ static json_t *value_json(const struct field *f, const void *slot)
 		return jsonval_text(*(char *const *) slot);
 	case SORT_ID:
 		return hex_json(*(const uint64_t *) slot);
+	case SORT_NUMBER_OR_NULL:
+		return *(const int64_t *) slot < 0 ? json_null() : json_integer(*(const int64_t *) slot);
 	case SORT_NUMBER:
 		return json_integer(*(const int64_t *) slot);
 	case SORT_U32:
 		return json_integer(*(const uint32_t *) slot);
 	case SORT_SHA256:
 		return json_string(slot);
+	case SORT_MOMENT_OR_NULL:
 	case SORT_MOMENT:
+		if (f->sort == SORT_MOMENT_OR_NULL && *(const int64_t *) slot == 0)
+			return json_null();
 		return json_string(civil_format(*(const int64_t *) slot, text));
 	case SORT_BOOL:
 		return json_boolean(*(const bool *) slot);

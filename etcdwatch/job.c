@@ -299,6 +299,8 @@ static void run(struct job *j)
 	        .store = j->store,
 	        .job = j->config,
 	        .worker = j->env->worker,
+	        .node = j->env->node_name,
+	        .period_s = j->claim != NULL ? j->due.period_s : 0,
 	        .view = &j->view,
 	        .source = source->id,
 	    },
@@ -459,6 +461,9 @@ static void scanned_cb(int r, const char *reason, void *userdata)
 	}
 	log_info("job_ready", "job=%s dir=%s snapshots=%zu odd=%zu", j->config->name,
 	         j->config->directory, n, store_n_odd(j->store));
+	for (size_t i = 0; i < store_n_adopted(j->store); i++)
+		log_notice("snapshot_adopted", "job=%s id=%s reason=\"its entry was missing\"",
+		           j->config->name, store_adopted(j->store, i));
 	for (size_t i = 0; i < store_n_odd(j->store); i++)
 		log_warning("directory_odd", "job=%s reason=\"%s\"", j->config->name,
 		            store_odd(j->store, i));

@@ -138,9 +138,9 @@ static void name_entry(struct run *run)
 	e->finished_s = wall_now_us() / US_PER_S;
 	e->took_ms = (mono_now_us() - run->began_us) / US_PER_MS;
 	free(e->id);
-	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->revision);
+	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->node, e->revision);
 	free(e->file);
-	e->file = catalog_file_name(e->id, e->zstd, e->age);
+	e->file = catalog_file_name(e);
 	(void) snprintf(run->id, sizeof(run->id), "%s", e->id);
 }
 
@@ -241,8 +241,7 @@ static void fill_facts(struct catalog_entry *e, const struct proof_facts *f)
 	e->hashkv = f->hashkv;
 	e->hashkv_revision = f->hashkv_revision;
 	e->revision = f->revision;
-	/* The catalogue has 0 for a store that never was compacted. */
-	e->compact_revision = MAX(f->compact_revision, 0);
+	e->compact_revision = f->compact_revision;
 	e->total_key = (int64_t) f->total_key;
 	e->live_keys = (int64_t) f->live_keys;
 }
@@ -332,7 +331,9 @@ struct run *run_start(const struct run_options *options, run_done_fn done, void 
 	run->entry->started_s = wall_now_us() / US_PER_S;
 	run->entry->cluster_id = run->view.cluster_id;
 	run->entry->member_id = run->member->id;
+	run->entry->period_s = options->period_s;
 	set_text(&run->entry->job, options->job->name);
+	set_text(&run->entry->node, options->node);
 	set_text(&run->entry->member_name,
 	         run->member->name[0] != '\0' ? run->member->name : run->member->endpoint);
 	set_text(&run->entry->server_version, run->member->version);

@@ -47,6 +47,8 @@ struct run_options {
 	struct store *store;
 	const struct config_job *job; /* all of these are borrowed until the end */
 	const char *worker;
+	const char *node;        /* this one */
+	int64_t period_s;        /* that has been claimed; 0: none has */
 	const struct view *view; /* copied */
 	uint64_t source;         /* which member of it */
 };

@@ -27,6 +27,8 @@ static const char sample[] = "{\n"
                              "    \"id\": \"8e9e05c52164694d\",\n"
                              "    \"name\": \"cp-1\"\n"
                              "  },\n"
+                             "  \"node\": \"cp-1\",\n"
+                             "  \"period\": \"2026-11-21T20:00:00Z\",\n"
                              "  \"server_version\": \"3.4.23\",\n"
                              "  \"revision\": 8123,\n"
                              "  \"compact_revision\": 8000,\n"
@@ -36,7 +38,7 @@ static const char sample[] = "{\n"
                              "  \"total_key\": 900,\n"
                              "  \"live_keys\": 600,\n"
                              "  \"db_bytes\": 25165824,\n"
-                             "  \"file\": \"" ID ".db.zst.age\",\n"
+                             "  \"file\": \"" ID ".db.tar.zst.age\",\n"
                              "  \"file_bytes\": 5000000,\n"
                              "  \"file_sha256\": \"" SHA_A "\",\n"
                              "  \"db_sha256\": \"" SHA_B "\",\n"
@@ -103,6 +105,8 @@ static void test_sample(void)
 	CHECK_EQ_INT(e->timeline, 2);
 	CHECK_EQ_STR(e->member_name, "cp-1");
 	CHECK_EQ_STR(e->server_version, "3.4.23");
+	CHECK_EQ_STR(e->node, "cp-1");
+	CHECK_EQ_INT(e->period_s, 1795291200);
 	CHECK_EQ_INT(e->revision, 8123);
 	CHECK_EQ_INT(e->compact_revision, 8000);
 	CHECK_EQ_INT(e->hash, UINT32_MAX);
@@ -138,6 +142,11 @@ static void test_accepted(void)
 		bool same; /* prints as it was read */
 	} cases[] = {
 	    {"\"hashkv\": \"cp-2\"", "\"hashkv\": null", true},
+	    {"\"compact_revision\": 8000", "\"compact_revision\": null", true},
+	    {"\"period\": \"2026-11-21T20:00:00Z\"", "\"period\": null", true},
+	    /* As entries were before there were these two. */
+	    {"  \"node\": \"cp-1\",\n", "", true},
+	    {"  \"period\": \"2026-11-21T20:00:00Z\",\n", "", false},
 	    {"\"digest\": true", "\"digest\": false", true},
 	    {"\"extra\"", "\"colour\": {\"of\": [\"the\", 1]},\n  \"extra\"", false},
 	    {"\"extra\"", "\"rejected\": \"the tree has two roots\",\n  \"extra\"", false},
@@ -148,7 +157,6 @@ static void test_accepted(void)
 	     "\"name\": \"n\xc3\xb8"
 	     "de\"",
 	     true},
-	    {"[\n    \"/etc/kubernetes/pki\"\n  ]", "[]", true},
 	    {"age\",\n  \"recipients\": 2", "age\",\n  \"recipients\": 0", true},
 	};
 
@@ -177,7 +185,7 @@ static void test_refused(void)
 	    {sample, "null", "is no JSON: line 1"},
 	    {sample, "[]", "is no JSON object"},
 	    {sample, "{}", "version is missing or no number from 1"},
-	    {"}\n", "}}\n", "is no JSON: line 45"},
+	    {"}\n", "}}\n", "is no JSON: line 47"},
 	    {"\"job\": \"hourly\"", "\"job\": \"a\", \"job\": \"b\"", "is no JSON: line 4"},
 	    {"hourly\",", "hou\xffrly\",", "is no JSON: line 4"},
 	    {"hourly\",", "hou\\u0000rly\",", "is no JSON: line 4"},
@@ -188,6 +196,12 @@ static void test_refused(void)
 	    {"  \"job\": \"hourly\",\n", "", "job is missing"},
 	    {"  \"cluster_id\": \"cdf818194e3a8c32\",\n", "", "cluster_id is missing"},
 	    {"  \"timeline\": 2,\n", "", "timeline is missing"},
+	    {"  \"compact_revision\": 8000,\n", "", "compact_revision is missing"},
+	    {"\"compact_revision\": 8000", "\"compact_revision\": -1",
+	     "compact_revision is out of bounds"},
+	    {"\"2026-11-21T20:00:00Z\"", "7", "period is no time"},
+	    {"[\n    \"/etc/kubernetes/pki\"\n  ]", "[]",
+	     "file is not the one that id, extra, compression and encryption make"},
 	    {"    \"id\": \"8e9e05c52164694d\",\n", "", "member.id is missing"},
 	    {"\"member\": {", "\"members\": {", "member.id is missing"},
 	    {"\"member\": {\n    \"id\": \"8e9e05c52164694d\",\n    \"name\": \"cp-1\"\n  }",
@@ -218,7 +232,7 @@ static void test_refused(void)
 	    {"\"timeline\": 2", "\"timeline\": 0", "timeline is out of bounds"},
 	    {"\"timeline\": 2", "\"timeline\": 1000000001", "timeline is out of bounds"},
 	    {"\"revision\": 8123", "\"revision\": -1", "revision is out of bounds"},
-	    {"\"revision\": 8123", "\"revision\": 9223372036854775808", "is no JSON: line 12"},
+	    {"\"revision\": 8123", "\"revision\": 9223372036854775808", "is no JSON: line 14"},
 	    {"\"hash\": 4294967295", "\"hash\": 4294967296", "hash is out of bounds"},
 	    {"\"recipients\": 2", "\"recipients\": 1001", "recipients is out of bounds"},
 	    {"\"recipients\": 2", "\"recipients\": -1", "recipients is out of bounds"},
@@ -233,12 +247,12 @@ static void test_refused(void)
 	    {"\"/etc/kubernetes/pki\"", "\"etc/kubernetes/pki\"", "extra[0] is no absolute path"},
 	    {"\"/etc/kubernetes/pki\"", "7", "extra[0] is no text"},
 	    /* What would be deleted, sent or read. */
-	    {"\"file\": \"" ID ".db.zst.age\"", "\"file\": \"../../../etc/shadow\"",
-	     "file is not the one that id, compression and encryption make"},
-	    {"\"file\": \"" ID ".db.zst.age\"", "\"file\": \"" ID ".db.zst\"",
-	     "file is not the one that id, compression and encryption make"},
+	    {"\"file\": \"" ID ".db.tar.zst.age\"", "\"file\": \"../../../etc/shadow\"",
+	     "file is not the one that id, extra, compression and encryption make"},
+	    {"\"file\": \"" ID ".db.tar.zst.age\"", "\"file\": \"" ID ".db.zst\"",
+	     "file is not the one that id, extra, compression and encryption make"},
 	    {"\"compression\": \"zstd\"", "\"compression\": \"none\"",
-	     "file is not the one that id, compression and encryption make"},
+	     "file is not the one that id, extra, compression and encryption make"},
 	    {"\"id\": \"" ID "\"", "\"id\": \"../" ID "\"",
 	     "id is none that can be the name of a file"},
 	    {"\"id\": \"" ID "\"", "\"id\": \"-rf\"", "id is none that can be the name of a file"},
@@ -406,10 +420,17 @@ static void test_ids(void)
 	char longest[CATALOG_ID_MAX + 2];
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(free) char *id = catalog_build_id(1795293000, "hourly", cases[i].member, 8123);
+		AUTO(free)
+		char *id = catalog_build_id(1795293000, "hourly", cases[i].member, cases[i].member, 8123);
+		AUTO(free)
+		char *other = catalog_build_id(1795293000, "hourly", cases[i].member, "n/2", 8123);
+		AUTO(free)
+		char *want = xasprintf("%.*s-n-2-r8123", (int) (strrchr(id, '-') - id), id);
 
 		CHECK_EQ_STR(id, cases[i].want);
 		CHECK(catalog_id_is_good(id));
+		CHECK_EQ_STR(other, want);
+		CHECK(catalog_id_is_good(other));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		if (!CHECK(!catalog_id_is_good(bad[i])))
@@ -423,10 +444,14 @@ static void test_ids(void)
 
 static void test_file_names(void)
 {
-	static const char *const want[] = {"1.db", "1.db.age", "1.db.zst", "1.db.zst.age"};
+	static const char *const want[] = {"1.db",         "1.db.age",        "1.db.zst",
+	                                   "1.db.zst.age", "1.db.tar",        "1.db.tar.age",
+	                                   "1.db.tar.zst", "1.db.tar.zst.age"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		AUTO(free) char *name = catalog_file_name("1", (i & 2) != 0, (i & 1) != 0);
+		struct catalog_entry e = {
+		    .id = (char[]){"1"}, .zstd = (i & 2) != 0, .age = (i & 1) != 0, .n_extra = i >> 2};
+		AUTO(free) char *name = catalog_file_name(&e);
 
 		CHECK_EQ_STR(name, want[i]);
 	}

@@ -83,9 +83,9 @@ static struct catalog_entry *new_entry(const char *job, int64_t started_s, int64
 	e->digest_verified = true;
 	e->tree_verified = true;
 	free(e->id);
-	e->id = catalog_build_id(started_s, job, "m1", revision);
+	e->id = catalog_build_id(started_s, job, "m1", "m1", revision);
 	free(e->file);
-	e->file = catalog_file_name(e->id, false, false);
+	e->file = catalog_file_name(e);
 	return e;
 }
 
@@ -233,6 +233,89 @@ static void test_reject(struct disk *disk)
 	store_free(store);
 }
 
+/* As run.c has it proven. */
+static void promise(const char *name, int64_t started_s, int64_t revision, const char *sha256)
+{
+	struct catalog_entry *e = new_entry("a", started_s, revision);
+	AUTO(free) char *text = NULL;
+
+	(void) snprintf(e->file_sha256, sizeof(e->file_sha256), "%s", sha256);
+	text = catalog_print(e);
+	write_file(name, text);
+	catalog_entry_free(e);
+}
+
+/* What a crash left between the name of a snapshot and its entry. */
+static void test_adopted(struct disk *disk)
+{
+	static const char body_sha256[] =
+	    "4fd24382e6a60f42a9b4a85f8135fd29c109de63d8c604138b6817cdec77d3c0";
+	struct store *store = store_new(disk, directory, "a");
+	size_t before;
+
+	CHECK_EQ_INT(scan(store), 0);
+	before = store_n(store);
+	/* One that is whole, one that is not what was taken, one that got no name any more. */
+	promise(".19700101T023000Z-a-m1-r70.json", 9000, 70, body_sha256);
+	write_file("19700101T023000Z-a-m1-r70.db", BODY);
+	promise(".19700101T023001Z-a-m1-r71.json", 9001, 71, body_sha256);
+	write_file("19700101T023001Z-a-m1-r71.db", "a snapshoT");
+	promise(".19700101T023002Z-a-m1-r72.json", 9002, 72, body_sha256);
+	CHECK_EQ_INT(scan(store), 0);
+	CHECK_EQ_INT(store_n(store), before + 1);
+	if (CHECK_EQ_INT(store_n_adopted(store), 1))
+		CHECK_EQ_STR(store_adopted(store, 0), "19700101T023000Z-a-m1-r70");
+	CHECK(store_find(store, "19700101T023000Z-a-m1-r70") != NULL);
+	CHECK(store_find(store, "19700101T023001Z-a-m1-r71") == NULL);
+	CHECK(!exists(".19700101T023000Z-a-m1-r70.json"));
+	CHECK(!exists(".19700101T023002Z-a-m1-r72.json"));
+	if (CHECK_EQ_INT(store_n_odd(store), 2))
+		CHECK(strstr(store_odd(store, 1), "it is not what was taken") != NULL);
+	CHECK(exists("19700101T023001Z-a-m1-r71.db")); /* nobody else's to remove */
+
+	/* The other file is the first one again: then it counts. */
+	write_file("19700101T023001Z-a-m1-r71.db", BODY);
+	CHECK_EQ_INT(scan(store), 0);
+	CHECK_EQ_INT(store_n(store), before + 2);
+	CHECK_EQ_INT(store_n_odd(store), 0);
+	CHECK_EQ_INT(scan(store), 0);
+	CHECK_EQ_INT(store_n_adopted(store), 0);
+	store_free(store);
+}
+
+/* Calls that come at once are done one after the other. */
+static void test_many(struct disk *disk)
+{
+	struct store *store = store_new(disk, directory, "a");
+	AUTO(free) char *path = path_of(".taking-a-1.db");
+	char target[] = "site", key[] = "k/x.db";
+	const struct catalog_copy copy = {
+	    .target = target, .key = key, .bytes = 10, .sha256 = SHA, .at_s = 10001};
+	const char *id = "19700101T024640Z-a-m1-r80";
+	struct answer kept = {0}, copied = {0}, again = {0}, removed = {0}, gone = {0};
+	const struct catalog_entry *e;
+
+	CHECK_EQ_INT(scan(store), 0);
+	write_file(".taking-a-1.db", BODY);
+	store_keep(store, path, new_entry("a", 10000, 80), done_cb, &kept);
+	store_record_copy(store, id, &copy, done_cb, &copied);
+	store_record_copy(store, id, &copy, done_cb, &again);
+	CHECK_EQ_INT(wait_for(&again), 0);
+	CHECK(kept.n == 1 && kept.r == 0 && copied.n == 1 && copied.r == 0);
+	e = store_find(store, id);
+	if (CHECK(e != NULL) && CHECK_EQ_INT(e->n_copies, 1)) {
+		CHECK_EQ_STR(e->copies[0].key, key);
+		CHECK_EQ_INT(e->copies[0].at_s, 10001);
+	}
+	store_remove(store, &id, 1, done_cb, &removed);
+	store_record_copy(store, id, &copy, done_cb, &gone);
+	CHECK_EQ_INT(wait_for(&gone), -ENOENT);
+	CHECK_EQ_INT(removed.r, 0);
+	CHECK(store_find(store, id) == NULL);
+	CHECK(!exists("19700101T024640Z-a-m1-r80.json") && !exists(".19700101T024640Z-a-m1-r80.json"));
+	store_free(store);
+}
+
 static void test_no_entry_no_file(struct disk *disk)
 {
 	struct store *store = store_new(disk, directory, "a");
@@ -265,6 +348,8 @@ int main(void)
 	test_remove(disk);
 	test_reject(disk);
 	test_no_entry_no_file(disk);
+	test_adopted(disk);
+	test_many(disk);
 	disk_free(disk);
 	clear = xasprintf("rm -rf '%s'", directory);
 	return system(clear) == 0 ? check_result() : 1;
