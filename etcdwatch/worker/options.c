@@ -54,8 +54,10 @@ static int take_option(char **argv, const struct options_entry *entries, size_t 
 	const struct options_entry *entry = find(entries, n_entries, argv[0], &value);
 	int words = 1, r;
 
+	/* Not what stands behind its '=', which may be somebody's secret. */
 	if (entry == NULL)
-		return usage(problem, "no such option", argv[0]);
+		return problem_set(problem, -EINVAL, "USAGE", "no such option: '%.*s'",
+		                   (int) strcspn(argv[0], "="), argv[0]);
 	if (entry->flag != NULL) {
 		if (value != NULL)
 			return usage(problem, "this option takes no value", entry->name);

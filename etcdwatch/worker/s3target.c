@@ -10,17 +10,14 @@
 
 #include "base/fileio.h"
 #include "base/mem.h"
+#include "etcdwatch/worker/awsfile.h"
 #include "etcdwatch/worker/cancel.h"
 
-#define SECRET_BYTES_MAX 8192
+/* A session token has one or two thousand; files of the AWS tools may have many profiles. */
+#define SECRET_BYTES_MAX (64 << 10)
 #define ATTEMPTS_MAX 100
 #define STALL_MAX_S 3600
-
-struct secrets {
-	char *access_key;
-	char *secret_key;
-	char *session_token;
-};
+#define BACKOFF_MAX_MS 60000
 
 void s3target_options(struct s3target *t, struct options_entry ret[static S3TARGET_OPTIONS])
 {
@@ -33,57 +30,108 @@ void s3target_options(struct s3target *t, struct options_entry ret[static S3TARG
 	    {.name = "--access-key-file", .text = &t->access_key_file},
 	    {.name = "--secret-key-file", .text = &t->secret_key_file},
 	    {.name = "--session-token-file", .text = &t->session_token_file},
+	    {.name = "--credentials-file", .text = &t->credentials_file},
 	    {.name = "--attempts", .text = &t->attempts},
+	    {.name = "--backoff", .text = &t->backoff},
 	    {.name = "--stall-timeout", .text = &t->stall_timeout},
 	};
 
 	memcpy(ret, entries, sizeof(entries));
 }
 
-static void forget(char *secret)
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static int read_file(const char *path, struct problem *problem, char **ret_text, size_t *ret_len)
 {
-	if (secret != NULL)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
+	int r = file_read(path, SECRET_BYTES_MAX, ret_text, ret_len);
+
+	return r < 0 ? problem_set_errno(problem, r, "cannot read '%s'", path) : 0;
 }
 
-/* The first line of the file, or the variable; NULL when there is neither. */
-static int read_secret(const char *file, const char *variable, struct problem *problem, char **ret)
+/* The first line of the file. */
+static int read_line(const char *path, struct problem *problem, char **ret_line)
 {
-	const char *value = getenv(variable);
-	size_t len;
-	int r;
+	char *text = NULL;
+	size_t len = 0;
+	int r = read_file(path, problem, &text, &len);
 
-	if (file == NULL) {
-		*ret = value != NULL && value[0] != '\0' ? xstrdup(value) : NULL;
-		return 0;
-	}
-	r = file_read(file, SECRET_BYTES_MAX, ret, &len);
 	if (r < 0)
-		return problem_set_errno(problem, r, "cannot read '%s'", file);
-	(*ret)[strcspn(*ret, "\r\n")] = '\0';
+		return r;
+	*ret_line = xstrndup(text, strcspn(text, "\r\n"));
+	explicit_bzero(text, len);
+	free(text);
 	return 0;
 }
 
-static int read_secrets(const struct s3target *t, struct problem *problem, struct secrets *secrets)
+/* All of them, of files; the environment may be about someone else. */
+static int read_lines(const struct s3target *t, struct problem *problem, struct awsfile *keys)
 {
 	int r;
 
-	r = read_secret(t->access_key_file, "AWS_ACCESS_KEY_ID", problem, &secrets->access_key);
+	if (t->access_key_file == NULL || t->secret_key_file == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--access-key-file and --secret-key-file go together");
+	r = read_line(t->access_key_file, problem, &keys->access_key);
 	if (r == 0)
-		r = read_secret(t->secret_key_file, "AWS_SECRET_ACCESS_KEY", problem, &secrets->secret_key);
-	if (r == 0)
-		r = read_secret(t->session_token_file, "AWS_SESSION_TOKEN", problem,
-		                &secrets->session_token);
-	if (r == 0 && (secrets->access_key == NULL || secrets->secret_key == NULL))
-		r = problem_set(
-		    problem, -EINVAL, "USAGE",
-		    "there is no access key or no secret key: neither a file nor the environment "
-		    "has it");
+		r = read_line(t->secret_key_file, problem, &keys->secret_key);
+	if (r == 0 && t->session_token_file != NULL)
+		r = read_line(t->session_token_file, problem, &keys->session_token);
 	return r;
 }
 
-static int open_client(const struct s3target *t, const struct secrets *secrets,
+static int read_credentials(const char *path, struct problem *problem, struct awsfile *keys)
+{
+	const char *why = "";
+	char *text = NULL;
+	unsigned line = 0;
+	size_t len = 0;
+	int r = read_file(path, problem, &text, &len);
+
+	if (r < 0)
+		return r;
+	r = awsfile_parse(text, len, keys, &why, &line);
+	explicit_bzero(text, len);
+	free(text);
+	if (r < 0 && line > 0)
+		return problem_set(problem, r, "CREDENTIALS", "line %u of '%s' %s", line, path, why);
+	return r < 0 ? problem_set(problem, r, "CREDENTIALS", "'%s' %s", path, why) : 0;
+}
+
+static char *of_environment(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL && value[0] != '\0' ? xstrdup(value) : NULL;
+}
+
+static int read_environment(struct problem *problem, struct awsfile *keys)
+{
+	keys->access_key = of_environment("AWS_ACCESS_KEY_ID");
+	keys->secret_key = of_environment("AWS_SECRET_ACCESS_KEY");
+	keys->session_token = of_environment("AWS_SESSION_TOKEN");
+	if (keys->access_key == NULL || keys->secret_key == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "there is no access key or no secret key: neither a file nor the "
+		                   "environment has it");
+	return 0;
+}
+
+static int read_keys(const struct s3target *t, struct problem *problem, struct awsfile *keys)
+{
+	bool single =
+	    t->access_key_file != NULL || t->secret_key_file != NULL || t->session_token_file != NULL;
+
+	if (t->credentials_file != NULL && single)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--credentials-file is in place of the files of single keys");
+	if (t->credentials_file != NULL)
+		return read_credentials(t->credentials_file, problem, keys);
+	return single ? read_lines(t, problem, keys) : read_environment(problem, keys);
+}
+
+/* --- the client ------------------------------------------------------------------------------- */
+
+static int open_client(const struct s3target *t, const struct awsfile *keys,
                        struct problem *problem, struct s3 **ret_s3)
 {
 	struct s3_config config = {
@@ -91,13 +139,13 @@ static int open_client(const struct s3target *t, const struct secrets *secrets,
 	    .bucket = t->bucket,
 	    .region = t->region,
 	    .virtual_host = t->virtual_host,
-	    .access_key = secrets->access_key,
-	    .secret_key = secrets->secret_key,
-	    .session_token = secrets->session_token,
+	    .access_key = keys->access_key,
+	    .secret_key = keys->secret_key,
+	    .session_token = keys->session_token,
 	    .ca_file = t->ca_file,
 	    .is_cancelled = cancel_is_wanted,
 	};
-	unsigned long attempts = 0, stall_s = 0;
+	unsigned long attempts = 0, stall_s = 0, backoff_ms = 0;
 	const char *why = "";
 	int r = 0;
 
@@ -105,27 +153,28 @@ static int open_client(const struct s3target *t, const struct secrets *secrets,
 		r = options_number("--attempts", t->attempts, 1, ATTEMPTS_MAX, &attempts, problem);
 	if (r == 0 && t->stall_timeout != NULL)
 		r = options_number("--stall-timeout", t->stall_timeout, 1, STALL_MAX_S, &stall_s, problem);
+	if (r == 0 && t->backoff != NULL)
+		r = options_number("--backoff", t->backoff, 1, BACKOFF_MAX_MS, &backoff_ms, problem);
 	if (r < 0)
 		return r;
 	config.attempts = (unsigned) attempts;
 	config.stall_timeout_ms = (unsigned) stall_s * 1000;
+	config.backoff_ms = (unsigned) backoff_ms;
 	r = s3_new(&config, &why, ret_s3);
 	return r < 0 ? problem_set(problem, r, "USAGE", "%s", why) : 0;
 }
 
 int s3target_open(const struct s3target *t, struct problem *problem, struct s3 **ret_s3)
 {
-	struct secrets secrets = {0};
+	struct awsfile keys = {0};
 	int r;
 
 	if (t->endpoint == NULL || t->bucket == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "--endpoint and --bucket are needed");
-	r = read_secrets(t, problem, &secrets);
+	r = read_keys(t, problem, &keys);
 	if (r == 0)
-		r = open_client(t, &secrets, problem, ret_s3);
-	forget(secrets.access_key);
-	forget(secrets.secret_key);
-	forget(secrets.session_token);
+		r = open_client(t, &keys, problem, ret_s3);
+	awsfile_fini(&keys);
 	return r;
 }
 

@@ -5,11 +5,12 @@
  * The S3 server and bucket that a command is about, as its options say:
  *
  *   --endpoint URL --bucket NAME [--region NAME] [--virtual-host] [--ca-file FILE]
- *   [--access-key-file FILE] [--secret-key-file FILE] [--session-token-file FILE]
- *   [--attempts N] [--stall-timeout SECONDS]
+ *   [--access-key-file FILE --secret-key-file FILE [--session-token-file FILE]]
+ *   [--credentials-file FILE] [--attempts N] [--stall-timeout SECONDS] [--backoff MILLISECONDS]
  *
- * Secrets are never options. What no file gives is taken from AWS_ACCESS_KEY_ID,
- * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN in the environment.
+ * Secrets are never options. They are the first lines of their files, or the profile `default` of a
+ * file of the AWS tools (awsfile.h), or, when no file is named, AWS_ACCESS_KEY_ID,
+ * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN in the environment; never some of each.
  */
 
 #include "etcdwatch/worker/options.h"
@@ -25,11 +26,13 @@ struct s3target {
 	const char *access_key_file;
 	const char *secret_key_file;
 	const char *session_token_file;
-	const char *attempts;
+	const char *credentials_file;
+	const char *attempts; /* of each request; these three: texts of numbers, NULL: as s3.h has it */
 	const char *stall_timeout;
+	const char *backoff; /* the pause before the second attempt; then it doubles */
 };
 
-#define S3TARGET_OPTIONS 10
+#define S3TARGET_OPTIONS 12
 
 /* The entries for options_parse(), which fill the target. */
 void s3target_options(struct s3target *target, struct options_entry ret[static S3TARGET_OPTIONS]);

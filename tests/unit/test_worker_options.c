@@ -61,7 +61,7 @@ static void test_bad(void)
 	} cases[] = {
 	    {{"a", "--nix"}, "no such option: '--nix'"},
 	    {{"a", "--tex"}, "no such option: '--tex'"},
-	    {{"a", "--textual=1"}, "no such option: '--textual=1'"},
+	    {{"a", "--textual=1"}, "no such option: '--textual'"},
 	    {{"a", "--text"}, "needs a value: '--text'"},
 	    {{"a", "--text", "1", "--text", "2"}, "given twice: '--text'"},
 	    {{"a", "--flag=1"}, "takes no value: '--flag'"},

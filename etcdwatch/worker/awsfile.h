@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The keys in a credentials file of the AWS tools: sections of lines `name = value`, of which the
+ * profile `default` is read. Empty lines and those that begin with '#' or ';' are passed over, and
+ * so are other profiles and other names. (Source: "Configuration and credential file settings in
+ * the AWS CLI".) Pure.
+ */
+
+#include <stddef.h>
+
+struct awsfile {
+	char *access_key;
+	char *secret_key;
+	char *session_token; /* or NULL */
+};
+
+/*
+ * -EBADMSG when that is not what it is, or it lacks a key, or has one twice: then `ret_why` says
+ * what, in a constant phrase that has nothing of the file in it, and `ret_line` in which line, from
+ * 1; 0 when it is about no line.
+ */
+int awsfile_parse(const char *text, size_t len, struct awsfile *ret_keys, const char **ret_why,
+                  unsigned *ret_line);
+
+/* Overwrites the texts before it frees them. */
+void awsfile_fini(struct awsfile *keys);
