@@ -126,5 +126,6 @@ struct s3_listed {
 
 typedef int (*s3_listed_fn)(const struct s3_listed *listed, void *userdata);
 
-/* All keys that begin with `prefix`, in the server's order; at most `max` (0: all). */
+/* All keys that begin with `prefix`, in the server's order; at most `max` (0: all). The callback
+ * may use the client. */
 int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed, void *userdata);

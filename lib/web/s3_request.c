@@ -142,6 +142,8 @@ void s3_free(struct s3 *s3)
 	curl_easy_cleanup(s3->easy);
 	curl_global_cleanup();
 	explicit_bzero(s3->secret_key, strlen(s3->secret_key));
+	if (s3->session_token != NULL)
+		explicit_bzero(s3->session_token, strlen(s3->session_token));
 	free(s3->url);
 	free(s3->host);
 	free(s3->root);
@@ -193,6 +195,23 @@ static const char *explain(enum s3_failure failure)
 	}
 }
 
+/* So much of a secret is never in a sentence by chance. */
+#define TELLTALE_LEN 8
+
+/* What a server says may repeat what it was sent: a token, also one that was cut on its way. */
+static void hide(char *text, const char *secret)
+{
+	char start[TELLTALE_LEN + 1];
+
+	if (secret == NULL)
+		return;
+	(void) snprintf(start, sizeof(start), "%s", secret);
+	for (char *p = strstr(text, start); p != NULL; p = strstr(p, start)) {
+		for (const char *s = secret; *s != '\0' && *p == *s; s++)
+			*p++ = '*';
+	}
+}
+
 /* "PUT https://host/bucket/key: 503 SlowDown: reduce your rate (tried 6 times)" */
 static void describe(struct s3 *s3, const struct s3_call *call)
 {
@@ -214,6 +233,8 @@ static void describe(struct s3 *s3, const struct s3_call *call)
 	                s3->url, s3->root, call->key != NULL ? "/" : "",
 	                call->key != NULL ? call->key : "", clock, status, e->code,
 	                e->code[0] != '\0' && said[0] != '\0' ? ": " : "", said, tries);
+	hide(e->reason, s3->secret_key);
+	hide(e->reason, s3->session_token);
 	for (char *p = e->reason; *p != '\0'; p++) {
 		if (*p < ' ' || *p >= 0x7f)
 			*p = '?';

@@ -99,8 +99,8 @@ static void start(bool (*is_cancelled)(void), const char *const *answers, size_t
 	    .endpoint = endpoint,
 	    .bucket = "b",
 	    .access_key = "AK",
-	    .secret_key = "SK",
-	    .session_token = "TOKEN",
+	    .secret_key = "SECRET-KEY",
+	    .session_token = "THE-TOKEN-OF-THIS-SESSION",
 	    .attempts = 3,
 	    .backoff_ms = 1,
 	    .stall_timeout_ms = 5000,
@@ -166,13 +166,13 @@ static void test_put(void)
 	(void) asked(0, "\r\ncontent-md5: kAFQmDzST7DWlj99KOF/cg==\r\n");
 	(void) asked(0, "\r\nx-amz-content-sha256: "
 	                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\r\n");
-	(void) asked(0, "\r\nx-amz-security-token: TOKEN\r\n");
+	(void) asked(0, "\r\nx-amz-security-token: THE-TOKEN-OF-THIS-SESSION\r\n");
 	(void) asked(0, "SignedHeaders=content-md5;content-type;host;x-amz-content-sha256;x-amz-date;"
 	                "x-amz-security-token, ");
 	(void) asked(0, "\r\nauthorization: AWS4-HMAC-SHA256 Credential=AK/");
 	CHECK(strcasestr(heard->requests[0], "\r\nexpect") == NULL &&
 	      strstr(heard->requests[0], "chunked") == NULL &&
-	      strstr(heard->requests[0], "SK") == NULL);
+	      strstr(heard->requests[0], "SECRET") == NULL);
 	(void) close(piece.fd);
 }
 
@@ -476,6 +476,18 @@ static void test_clock(void)
 	CHECK(!s3_get_clock_ahead_s(s3, &ahead_s));
 }
 
+/* A server that repeats what it was sent, or knows: none of it gets into a log. */
+static void test_secrets(void)
+{
+	struct s3_object object;
+
+	START(ANSWER("403 No", "",
+	             "<Error><Code>ExpiredToken</Code><Message>THE-TOKEN-OF-THIS-SESSION is old, so "
+	             "is THE-TOKEN-OF, not THE-TO or SECRET-KEYHOLE</Message></Error>"));
+	fails(s3_get(s3, "k", 0, on_data, NULL, &object), -EACCES, S3_DENIED,
+	      ": ************************* is old, so is ************, not THE-TO or **********HOLE");
+}
+
 /* More than anyone wants to know, told by an error: it is not kept. */
 static void test_long_answer(void)
 {
@@ -539,6 +551,7 @@ int main(void)
 	test_etag();
 	test_patience();
 	test_clock();
+	test_secrets();
 	test_long_answer();
 	test_config();
 	stop_server();
