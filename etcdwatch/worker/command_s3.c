@@ -2,9 +2,11 @@
 /*
  * s3 put FILE KEY [--sha256 HEX] [--part-size MIB]
  * s3 get KEY FILE [--sha256 HEX]
- * s3 list [PREFIX] [--uploads]      one line for each object, or for each upload under way
+ * s3 list [PREFIX] [--read SUFFIX]  one line for each object; with its content if the key ends so
+ * s3 list [PREFIX] --uploads        one line for each upload under way
  * s3 rm KEY... [--uploads]          the objects, or the uploads of those keys that are under way
- * s3 check [--write KEY]            whether bucket, credentials and clock are right
+ * s3 sweep PREFIX [--older-than HOURS]   aborts uploads that nobody has gone on with
+ * s3 check [PREFIX] [--write KEY]   whether bucket, credentials and clock are right
  *
  * and the options of s3target.h.
  */
@@ -22,13 +24,18 @@
 #include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3get.h"
+#include "etcdwatch/worker/s3list.h"
 #include "etcdwatch/worker/s3put.h"
+#include "etcdwatch/worker/s3sweep.h"
 #include "etcdwatch/worker/s3target.h"
 #include "web/s3_upload.h"
 
 #define OWN_OPTIONS 2
 #define MIB ((uint64_t) 1 << 20)
 #define PART_MIB_MAX 5120
+/* The slowest upload has ended by then. */
+#define SWEEP_HOURS 24
+#define SWEEP_HOURS_MAX 87600
 #define PROBE_TEXT "written by fairlead to see whether it can be\n"
 
 /* What a subcommand works with; `fields` is its last line. */
@@ -36,8 +43,7 @@ struct s3run {
 	struct s3 *s3;
 	const struct options_list *words;
 	const char *sha256;
-	const char *part_mib;
-	const char *write_key;
+	const char *value; /* of the subcommand's own option, or NULL */
 	bool uploads;
 	json_t *fields;
 	struct problem problem;
@@ -59,8 +65,8 @@ static int run_put(struct s3run *run)
 	unsigned long mib = 0;
 	int r = 0;
 
-	if (run->part_mib != NULL)
-		r = options_number("--part-size", run->part_mib, 5, PART_MIB_MAX, &mib, &run->problem);
+	if (run->value != NULL)
+		r = options_number("--part-size", run->value, 5, PART_MIB_MAX, &mib, &run->problem);
 	if (r < 0)
 		return r;
 	request.part_bytes = mib * MIB;
@@ -89,18 +95,7 @@ static int run_get(struct s3run *run)
 	return 0;
 }
 
-/* --- list and rm ------------------------------------------------------------------------------ */
-
-static int on_listed(const struct s3_listed *listed, void *userdata)
-{
-	struct s3run *run = userdata;
-
-	run->n++;
-	result_line(json_pack("{s:o, s:I, s:o, s:o}", "key", jsonval_text(listed->key), "bytes",
-	                      (json_int_t) listed->n_bytes, "etag", jsonval_text(listed->etag),
-	                      "modified", jsonval_text(listed->modified)));
-	return 0;
-}
+/* --- list, rm and sweep ----------------------------------------------------------------------- */
 
 static int on_upload(const struct s3_upload *upload, void *userdata)
 {
@@ -115,60 +110,69 @@ static int on_upload(const struct s3_upload *upload, void *userdata)
 static int run_list(struct s3run *run)
 {
 	const char *prefix = run->words->n > 0 ? run->words->values[0] : "";
-	int r = run->uploads ? s3_upload_list(run->s3, prefix, on_upload, run)
-	                     : s3_list(run->s3, prefix, 0, on_listed, run);
+	int r;
 
+	if (run->uploads) {
+		r = s3_upload_list(run->s3, prefix, on_upload, run);
+		r = r < 0 ? fail(run, r) : 0;
+	} else {
+		r = s3list_run(run->s3, prefix, run->value, &run->problem, &run->n);
+	}
 	if (r < 0)
-		return fail(run, r);
+		return r;
 	run->fields = json_pack("{s:I}", run->uploads ? "uploads" : "objects", (json_int_t) run->n);
-	return 0;
-}
-
-/* The uploads of one key, which are gathered before they are aborted: the list is read in pages. */
-struct gathered {
-	const char *key;
-	char **ids;
-	size_t n;
-};
-
-static int gather(const struct s3_upload *upload, void *userdata)
-{
-	struct gathered *g = userdata;
-
-	if (strcmp(upload->key, g->key) != 0)
-		return 0;
-	g->ids = xreallocarray(g->ids, g->n + 1, sizeof(*g->ids));
-	g->ids[g->n++] = xstrdup(upload->id);
 	return 0;
 }
 
 static int abort_uploads(struct s3run *run, const char *key)
 {
-	struct gathered g = {.key = key};
-	int r = s3_upload_list(run->s3, key, gather, &g);
+	const struct s3sweep_request request = {.prefix = key, .whole_key = true};
+	struct s3sweep_result result;
+	int r = s3sweep_run(run->s3, &request, &run->problem, &result);
 
-	for (size_t i = 0; i < g.n; i++) {
-		if (r == 0)
-			r = s3_upload_abort(run->s3, key, g.ids[i]);
-		run->n += r == 0 ? 1 : 0;
-		free(g.ids[i]);
-	}
-	free(g.ids);
+	if (r == 0)
+		run->n += result.n_aborted;
 	return r;
+}
+
+static int delete_object(struct s3run *run, const char *key)
+{
+	int r = s3_delete(run->s3, key);
+
+	run->n += r == 0 ? 1 : 0;
+	return r < 0 ? fail(run, r) : 0;
 }
 
 static int run_rm(struct s3run *run)
 {
 	for (size_t i = 0; i < run->words->n; i++) {
 		const char *key = run->words->values[i];
-		int r = run->uploads ? abort_uploads(run, key) : s3_delete(run->s3, key);
+		int r = run->uploads ? abort_uploads(run, key) : delete_object(run, key);
 
 		if (r < 0)
-			return fail(run, r);
-		run->n += run->uploads ? 0 : 1;
+			return r;
 		result_line(json_pack("{s:o}", "removed", jsonval_text(key)));
 	}
 	run->fields = json_pack("{s:I}", run->uploads ? "uploads" : "objects", (json_int_t) run->n);
+	return 0;
+}
+
+static int run_sweep(struct s3run *run)
+{
+	struct s3sweep_request request = {.prefix = run->words->values[0]};
+	struct s3sweep_result result;
+	unsigned long hours = SWEEP_HOURS;
+	int r = 0;
+
+	if (run->value != NULL)
+		r = options_number("--older-than", run->value, 0, SWEEP_HOURS_MAX, &hours, &run->problem);
+	request.older_s = (int64_t) hours * 3600;
+	if (r == 0)
+		r = s3sweep_run(run->s3, &request, &run->problem, &result);
+	if (r < 0)
+		return r;
+	run->fields = json_pack("{s:I, s:I}", "aborted", (json_int_t) result.n_aborted, "kept",
+	                        (json_int_t) result.n_kept);
 	return 0;
 }
 
@@ -202,11 +206,11 @@ static int probe(struct s3run *run, int fd)
 	r = s3_piece_hash(fd, 0, strlen(PROBE_TEXT), NULL, &piece);
 	if (r < 0)
 		return problem_set_errno(&run->problem, r, "cannot read from memory");
-	r = s3_put(run->s3, run->write_key, &piece);
+	r = s3_put(run->s3, run->value, &piece);
 	if (r == 0)
-		r = s3_get(run->s3, run->write_key, 0, compare_data, &expected, NULL);
+		r = s3_get(run->s3, run->value, 0, compare_data, &expected, NULL);
 	if (r == 0)
-		r = s3_delete(run->s3, run->write_key);
+		r = s3_delete(run->s3, run->value);
 	if (r < 0)
 		return fail(run, r);
 	if (!expected.same || expected.len != strlen(PROBE_TEXT))
@@ -224,11 +228,13 @@ static int run_check(struct s3run *run)
 {
 	int64_t ahead_s = 0;
 	json_t *clock;
-	int r = s3_list(run->s3, "", 1, ignore_listed, NULL);
+	/* Keys may be allowed to list their own prefix alone. */
+	const char *prefix = run->words->n > 0 ? run->words->values[0] : "";
+	int r = s3_list(run->s3, prefix, 1, ignore_listed, NULL);
 
 	if (r < 0)
 		return fail(run, r);
-	if (run->write_key != NULL) {
+	if (run->value != NULL) {
 		AUTO(close) int fd = memfd_create("probe", MFD_CLOEXEC);
 
 		if (fd < 0)
@@ -239,7 +245,7 @@ static int run_check(struct s3run *run)
 	}
 	clock = s3_get_clock_ahead_s(run->s3, &ahead_s) ? json_integer(ahead_s) : json_null();
 	run->fields =
-	    json_pack("{s:o, s:b}", "clock_ahead_s", clock, "written", (int) (run->write_key != NULL));
+	    json_pack("{s:o, s:b}", "clock_ahead_s", clock, "written", (int) (run->value != NULL));
 	return 0;
 }
 
@@ -256,9 +262,10 @@ static const struct subcommand {
 } subcommands[] = {
     {"put", 2, 2, "--part-size", true, false, run_put},
     {"get", 2, 2, NULL, true, false, run_get},
-    {"list", 0, 1, NULL, false, true, run_list},
+    {"list", 0, 1, "--read", false, true, run_list},
     {"rm", 1, OPTIONS_LIST_MAX, NULL, false, true, run_rm},
-    {"check", 0, 0, "--write", false, false, run_check},
+    {"sweep", 1, 1, "--older-than", false, false, run_sweep},
+    {"check", 0, 1, "--write", false, false, run_check},
 };
 
 static const struct subcommand *find_subcommand(const char *name)
@@ -278,10 +285,7 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct s3t
 
 	s3target_options(target, entries);
 	if (sub->option != NULL)
-		entries[n++] = (struct options_entry){
-		    .name = sub->option,
-		    .text = sub->run == run_put ? &run->part_mib : &run->write_key,
-		};
+		entries[n++] = (struct options_entry){.name = sub->option, .text = &run->value};
 	if (sub->takes_sha256)
 		entries[n++] = (struct options_entry){.name = "--sha256", .text = &run->sha256};
 	if (sub->takes_uploads)
@@ -300,7 +304,8 @@ int command_s3(int argc, char **argv)
 	int r;
 
 	if (sub == NULL) {
-		(void) problem_set(&run.problem, -EINVAL, "USAGE", "s3 takes put, get, list, rm or check");
+		(void) problem_set(&run.problem, -EINVAL, "USAGE",
+		                   "s3 takes put, get, list, rm, sweep or check");
 		return result_fail(&run.problem);
 	}
 	r = parse(sub, argc - 1, argv + 1, &target, &words, &run);
