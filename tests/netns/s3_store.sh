@@ -86,11 +86,35 @@ s3 list --uploads
 expect_ok "uploads under way" uploads=8
 s3 list left/3 --uploads
 expect_ok "of one key" uploads=1
-s3 rm left/1 left/2 left/3 left/4 left/5 left/6 left/7 left/8 --uploads
-expect_ok "rm of uploads" uploads=8
+s3 rm left/1 left/2 --uploads
+expect_ok "rm of uploads" uploads=2
+s3 sweep left/ --older-than 1
+expect_ok "sweep of old ones" aborted=0 kept=6
+s3 sweep left/
+expect_ok "sweep" aborted=0 kept=6
+s3 sweep left/ --older-than 0
+expect_ok "sweep of all" aborted=6 kept=0
 s3 list --uploads
 expect_ok "none is left" uploads=0
 ENDPOINT=http://127.0.0.1:$S3_PORT
+
+say "what is in small objects comes with the list of them"
+echo '{"id": "one"}' >entry
+head -c 70000 /dev/zero | tr '\0' 1 >long
+echo '{"id"' >broken
+for name in entry long broken; do
+	s3 put "$name" "catalog/$name.json"
+	expect_ok "put"
+done
+s3 put entry catalog/entry.db
+s3 list catalog/ --read .json
+expect_ok "list" objects=4
+expect_equal "contents" "$(jq -c 'select(.key) | [.key[8:], .content, .reason]' <<<"$OUT" | sort)" \
+	'["broken.json",null,"it is not JSON"]
+["entry.db",null,null]
+["entry.json",{"id":"one"},null]
+["long.json",null,"it is too long"]'
+rm entry long broken
 
 say "a bucket by its host name"
 ENDPOINT=http://s3.test:$S3_PORT
@@ -120,8 +144,23 @@ printf 'testing\n' >secret
 	expect_error "without any" USAGE "no access key"
 	s3 check --access-key-file access --secret-key-file nix
 	expect_error "without the file" NOT_FOUND nix
+	s3 check --access-key-file access
+	expect_error "without the other" USAGE "go together"
+	printf '[other]\naws_access_key_id=x\n[default]\naws_access_key_id = test:tester\n' >aws
+	s3 check --credentials-file aws
+	expect_error "without the secret" CREDENTIALS "'aws' has no aws_secret_access_key"
+	echo testing >>aws
+	s3 check --credentials-file aws
+	expect_error "not what it should be" CREDENTIALS "line 5 of 'aws'"
+	sed -i 's/^testing/aws_secret_access_key = &/' aws
+	s3 check --credentials-file aws
+	expect_ok "check"
+	s3 check --credentials-file aws --access-key-file access
+	expect_error "both" USAGE "in place of"
+	AWS_ACCESS_KEY_ID=nobody AWS_SECRET_ACCESS_KEY=x AWS_SESSION_TOKEN=x s3 check --credentials-file aws
+	expect_ok "the file counts"
 )
-rm access secret
+rm access secret aws
 
 say "TLS: only with the authority that signed the server's certificate"
 pki_authority s3-ca
