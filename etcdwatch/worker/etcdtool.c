@@ -121,8 +121,7 @@ static int ask_version(struct etcdtool *tool, struct problem *problem)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* The first executable of that name, to be freed; NULL: there is none. */
-static char *look_up(const char *name)
+char *etcdtool_look_up(const char *name)
 {
 	const char *path = getenv("PATH");
 	const char *p = path != NULL && path[0] != '\0' ? path : DEFAULT_PATH;
@@ -160,7 +159,7 @@ int etcdtool_find(const char *path, struct problem *problem, struct etcdtool **r
 	if (path != NULL)
 		return open_tool(xstrdup(path), problem, ret_tool);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		char *found = look_up(names[i]);
+		char *found = etcdtool_look_up(names[i]);
 
 		if (found != NULL)
 			return open_tool(found, problem, ret_tool);

@@ -46,6 +46,9 @@ DEFINE_AUTO(struct etcdtool, etcdtool_free);
 const char *etcdtool_path(const struct etcdtool *tool);
 const struct etcdtool_info *etcdtool_info(const struct etcdtool *tool);
 
+/* The first executable of that name in the PATH, to be freed; NULL: there is none. */
+char *etcdtool_look_up(const char *name);
+
 /* What `PROGRAM version` prints: -EBADMSG if that is something else. Pure. */
 int etcdtool_parse_version(const char *text, struct etcdtool_info *ret_info);
 

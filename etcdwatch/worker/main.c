@@ -28,10 +28,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-    {"prove", command_prove},
-    {"pack", command_pack},
-    {"unpack", command_unpack},
-    {"s3", command_s3},
+    {"prove", command_prove}, {"pack", command_pack},   {"unpack", command_unpack},
+    {"s3", command_s3},       {"drill", command_drill},
 };
 
 static void give_way(void)
@@ -57,6 +55,6 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack, s3");
+	                   "prove, pack, unpack, s3, drill");
 	return result_fail(&problem);
 }

@@ -33,7 +33,17 @@ int result_ok(json_t *fields)
 
 int result_fail(const struct problem *problem)
 {
-	(void) print(json_pack("{s:b, s:s, s:o}", "ok", 0, "error", problem->code, "reason",
-	                       jsonval_text(problem->reason)));
+	return result_fail_with(problem, NULL);
+}
+
+int result_fail_with(const struct problem *problem, json_t *fields)
+{
+	json_t *object = json_pack("{s:b, s:s, s:o}", "ok", 0, "error", problem->code, "reason",
+	                           jsonval_text(problem->reason));
+
+	if (fields != NULL)
+		(void) json_object_update(object, fields);
+	json_decref(fields);
+	(void) print(object);
 	return EXIT_FAILURE;
 }

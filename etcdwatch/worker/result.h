@@ -17,3 +17,5 @@ void result_line(json_t *object);
  * success that nobody heard of is none. */
 int result_ok(json_t *fields);
 int result_fail(const struct problem *problem);
+/* With more to tell; takes the fields. */
+int result_fail_with(const struct problem *problem, json_t *fields);

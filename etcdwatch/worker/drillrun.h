@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A drill from beginning to end: unpack a snapshot, prove it, restore it with etcd's own tool,
+ * start a real etcd on it where nobody can reach it, and compare what that etcd answers with the
+ * catalogue and with the file. The process is in that etcd's network from then on (enclave.h), and
+ * in the directory: it is good for nothing but to end.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etcdwatch/catalog.h"
+#include "etcdwatch/worker/drillreport.h"
+#include "etcdwatch/worker/problem.h"
+
+struct drillrun_request {
+	const char *file;
+	/* What is known of it; NULL: nothing, so it is compared with itself. */
+	const struct catalog_entry *entry;
+	const char *const *identities; /* files; to decrypt */
+	size_t n_identities;
+	const char *etcd; /* programs; NULL: found in the PATH */
+	const char *etcdutl;
+	const char *directory;  /* empty, and for this alone */
+	uint64_t reserve_bytes; /* that stay free on its disk */
+	int64_t deadline_us;
+};
+
+/*
+ * 0 if all held. Codes of a problem: DIFFERS, the restored data are not what they should be; DIGEST
+ * and TREE, the file is damaged; START and ASK, the restored etcd does not serve; NO_SPACE;
+ * NAMESPACE; and those of unpack.h, etcdtool.h.
+ */
+int drillrun(const struct drillrun_request *request, struct drillreport *report,
+             struct problem *problem);
