@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Files that are half taken: `.taking-<job>-<pid>.db`, and what they become while they are packed.
- * Whoever proves one gives it another name; what a crash leaves is of no use to anyone.
+ * Files that are half taken: `.taking-<job>-<pid>.db`, what they become while they are packed, and
+ * entries that are half written. Whoever proves one gives it another name; what a crash leaves is
+ * of no use to anyone.
  */
 
 /* Where this process takes a snapshot of the job; the caller frees it. */

@@ -60,12 +60,12 @@ static size_t add_each(const char **argv, size_t n, const char *option,
 }
 
 int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *job,
-               const char *path, int64_t limit_us, pack_done_fn done, void *userdata,
-               struct pack **ret_pack)
+               const char *path, const char *sha256, int64_t limit_us, pack_done_fn done,
+               void *userdata, struct pack **ret_pack)
 {
 	AUTO(pack_free) struct pack *p = NEW0(struct pack);
 	AUTO(free)
-	const char **argv = xcalloc(8 + 2 * (job->recipients.n + job->extra_files.n), sizeof(argv[0]));
+	const char **argv = xcalloc(10 + 2 * (job->recipients.n + job->extra_files.n), sizeof(argv[0]));
 	char level[LEVEL_TEXT_MAX];
 	size_t n = 0;
 	int r;
@@ -80,6 +80,8 @@ int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *
 	argv[n++] = path;
 	argv[n++] = "--level";
 	argv[n++] = level;
+	argv[n++] = "--sha256";
+	argv[n++] = sha256;
 	n = add_each(argv, n, "--recipient", &job->recipients);
 	n = add_each(argv, n, "--extra", &job->extra_files);
 	if (job->recipients_file != NULL) {

@@ -31,9 +31,10 @@ typedef void (*pack_done_fn)(const struct pack_result *result, void *userdata);
 
 bool pack_is_wanted(const struct config_job *job);
 
-/* job is borrowed until the end, the rest is copied. 0, or -errno: the worker cannot be started. */
+/* sha256: what the file at path was found to be when it was proven; another one is not packed. job
+ * is borrowed until the end, the rest is copied. 0, or -errno: the worker cannot be started. */
 int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *job,
-               const char *path, int64_t limit_us, pack_done_fn done, void *userdata,
-               struct pack **ret_pack);
+               const char *path, const char *sha256, int64_t limit_us, pack_done_fn done,
+               void *userdata, struct pack **ret_pack);
 void pack_free(struct pack *pack); /* done is not called */
 DEFINE_AUTO(struct pack, pack_free);

@@ -130,15 +130,25 @@ static void set_text(char **slot, const char *text)
 	*slot = xstrdup(text);
 }
 
-/* Once nothing of it changes any more. */
+static void name_id(struct catalog_entry *e)
+{
+	free(e->id);
+	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->node, e->revision);
+}
+
+/* Once nothing of it changes any more. Two of one second and one revision would have one name: the
+ * later one is said to have begun a second later. */
 static void name_entry(struct run *run)
 {
 	struct catalog_entry *e = run->entry;
 
 	e->finished_s = wall_now_us() / US_PER_S;
 	e->took_ms = (mono_now_us() - run->began_us) / US_PER_MS;
-	free(e->id);
-	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->node, e->revision);
+	name_id(e);
+	while (store_find(run->options.store, e->id) != NULL) {
+		e->started_s++;
+		name_id(e);
+	}
 	free(e->file);
 	e->file = catalog_file_name(e);
 	(void) snprintf(run->id, sizeof(run->id), "%s", e->id);
@@ -226,8 +236,8 @@ static void pack(struct run *run)
 		keep(run);
 		return;
 	}
-	r = pack_start(run->options.ev, run->options.worker, run->options.job, run->path, limit_us(run),
-	               packed_cb, run, &run->pack);
+	r = pack_start(run->options.ev, run->options.worker, run->options.job, run->path,
+	               run->entry->file_sha256, limit_us(run), packed_cb, run, &run->pack);
 	if (r < 0)
 		fail(run, r, "cannot start '%s': %s", run->options.worker, strerror(-r));
 }

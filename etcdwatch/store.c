@@ -54,6 +54,7 @@ struct store {
 	struct disk *disk;
 	char *directory, *job;
 	struct listing now;
+	bool is_read; /* once */
 	struct names adopted;
 	LIST_HEAD(, request) requests;
 };
@@ -76,13 +77,15 @@ static int sync_directory(struct request *q, const char *path)
 /* --- changing the directory --------------------------------------------------------------------
  */
 
+/* A leftover that cannot be removed takes room, and is no reason to do without snapshots. */
 static int scan_work(struct request *q)
 {
 	int r;
 
 	r = leftover_sweep(q->directory, q->job);
 	if (r < 0)
-		return fail(q, r, "cannot remove what was left in", q->directory);
+		names_add(&q->odd, xasprintf("%s: what was left half taken cannot be removed: %s",
+		                             q->directory, strerror(-r)));
 	r = adopt_run(q->directory, q->job, &q->ids, &q->odd);
 	return r < 0 ? fail(q, r, "cannot read", q->directory) : 0;
 }
@@ -244,10 +247,19 @@ static void task_work(struct disk_task *task)
 	q->is_read = r == 0;
 	for (size_t i = 0; i < q->odd.n && r == 0; i++)
 		listing_add_odd(&q->fresh, xstrdup(q->odd.items[i]));
-	if (r < 0 && q->r == 0) {
+	if (r < 0 && q->r == 0 && q->work == scan_work) {
 		q->r = r;
 		(void) snprintf(q->reason, sizeof(q->reason), "%s", reason);
 	}
+}
+
+/* What could not be read now is as it was, but for what was just kept. */
+static void keep_listing(struct store *s, struct request *q)
+{
+	if (q->r < 0 || q->work != keep_work)
+		return;
+	s->now.entries = xreallocarray(s->now.entries, s->now.n + 1, sizeof(s->now.entries[0]));
+	s->now.entries[s->now.n++] = TAKE_PTR(q->entry);
 }
 
 /* Calls out: last act. */
@@ -260,6 +272,9 @@ static void task_done(struct disk_task *task)
 	if (q->is_read) {
 		s->now = q->fresh;
 		q->fresh = before;
+		s->is_read = true;
+	} else {
+		keep_listing(s, q);
 	}
 	if (q->work == scan_work) {
 		struct names adopted = s->adopted;
@@ -356,6 +371,11 @@ void store_free(struct store *s)
 	free(s->directory);
 	free(s->job);
 	free(s);
+}
+
+bool store_is_read(const struct store *s)
+{
+	return s->is_read;
 }
 
 size_t store_n(const struct store *s)

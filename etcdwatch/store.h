@@ -33,7 +33,7 @@ DEFINE_AUTO(struct store, store_free);
 typedef void (*store_done_fn)(int r, const char *reason, void *userdata);
 
 /* Removes what was left half taken, catalogues what a crash has kept from it (store_adopted()), and
- * reads the catalogue. */
+ * reads the catalogue: so do the other calls, but they do not fail for that alone. */
 void store_scan(struct store *store, store_done_fn done, void *userdata);
 
 /* Gives the file at `path` the name that the entry says, and writes the entry, which is taken. If
@@ -50,7 +50,10 @@ void store_remove(struct store *store, const char *const *ids, size_t n_ids, sto
 void store_record_copy(struct store *store, const char *id, const struct catalog_copy *copy,
                        store_done_fn done, void *userdata);
 
-/* The job's entries whose file is there, the oldest first; as of the last call that was done. */
+/* False until the catalogue has been read once. */
+bool store_is_read(const struct store *store);
+/* The job's entries whose file is there, the oldest first; as of the last call that could read the
+ * catalogue. */
 size_t store_n(const struct store *store);
 const struct catalog_entry *store_get(const struct store *store, size_t i);
 const struct catalog_entry *store_find(const struct store *store, const char *id); /* or NULL */
