@@ -52,7 +52,8 @@ struct claim {
 	enum claim_state state;
 	char *claim_key, *done_key, *done_prefix;
 	char *claim_value, *done_value;
-	char *forget[FORGET_MAX]; /* keys of periods long done */
+	char done_id[CLAIM_ID_MAX]; /* that somebody has recorded */
+	char *forget[FORGET_MAX];   /* keys of periods long done */
 	size_t n_forget;
 	int64_t lease;
 	int64_t ttl_us;
@@ -91,14 +92,28 @@ static void finish(struct claim *c, enum claim_end e, const char *text)
 	c->callbacks->ended(e, text, c->userdata);
 }
 
+/* What is under way may land all the same; nobody listens to it any more. */
 static void lose(struct claim *c)
 {
-	if (c->state == CLAIM_RECORDING) {
+	etcd_call_cancel(TAKE_PTR(c->call));
+	switch (c->state) {
+	case CLAIM_CLAIMING:
+		answer(c, CLAIM_FAILED, "the lease ran out before the claim was answered");
+		return;
+	case CLAIM_RECORDING:
 		finish(c, CLAIM_UNRECORDED, "the lease of the claim ran out");
-	} else {
+		return;
+	case CLAIM_HELD:
 		change_state(c, CLAIM_OVER);
 		c->callbacks->lost(c->userdata);
+		return;
+	case CLAIM_READING:
+	case CLAIM_GRANTING:
+	case CLAIM_OVER:
+		/* There is no lease. */
+		break;
 	}
+	assert(false);
 }
 
 /* --- the lease ----------------------------------------------------------------------------------
@@ -131,9 +146,39 @@ static void renew_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 static void record(struct claim *c);
 
+/* A text in the object that a key holds, or "". */
+static void text_in(const struct etcd_kv *kv, const char *name, char *buf, size_t size)
+{
+	json_t *value = json_loadb(kv->value.data, kv->value.len, 0, NULL);
+	const char *text = json_string_value(json_object_get(value, name));
+
+	(void) snprintf(buf, size, "%s", text != NULL ? text : "");
+	json_decref(value);
+}
+
 static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	record(CONTAINER_OF(w, struct claim, again));
+}
+
+/* The claim is not ours any more. An attempt of which we have heard nothing may have landed while
+ * it was. */
+static void refused(struct claim *c, const struct etcd_range_result *done)
+{
+	char node[CLAIM_NODE_MAX], text[CLAIM_NODE_MAX + 32];
+
+	if (done->n_kvs == 0) {
+		finish(c, CLAIM_UNRECORDED, "the claim is not ours any more");
+		return;
+	}
+	if (done->kvs[0].value.len == strlen(c->done_value) &&
+	    memcmp(done->kvs[0].value.data, c->done_value, done->kvs[0].value.len) == 0) {
+		finish(c, CLAIM_RECORDED, "");
+		return;
+	}
+	text_in(&done->kvs[0], "node", node, sizeof(node));
+	(void) snprintf(text, sizeof(text), "'%s' has taken it over", node);
+	finish(c, CLAIM_FENCED, text);
 }
 
 static void recorded_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
@@ -148,26 +193,40 @@ static void recorded_cb(const struct etcd_outcome *outcome, const struct etcd_tx
 		ev_timer_start(c->ev, &c->again);
 		return;
 	}
-	finish(c, result->succeeded ? CLAIM_RECORDED : CLAIM_FENCED,
-	       result->succeeded ? "" : "the claim is not ours any more");
+	if (result->succeeded)
+		finish(c, CLAIM_RECORDED, "");
+	else
+		refused(c, &result->results[0].range);
 }
 
 static void record(struct claim *c)
 {
-	const struct etcd_compare ours = {
-	    .key = ETCD_STR(c->claim_key),
-	    .target = ETCD_COMPARE_CREATE,
-	    .result = ETCD_EQUAL,
-	    .number = c->create_revision,
+	/* The value as well: in a cluster that was restored, revisions come again. */
+	const struct etcd_compare ours[] = {
+	    {
+	        .key = ETCD_STR(c->claim_key),
+	        .target = ETCD_COMPARE_CREATE,
+	        .result = ETCD_EQUAL,
+	        .number = c->create_revision,
+	    },
+	    {
+	        .key = ETCD_STR(c->claim_key),
+	        .target = ETCD_COMPARE_VALUE,
+	        .result = ETCD_EQUAL,
+	        .value = ETCD_STR(c->claim_value),
+	    },
 	};
+	const struct etcd_op look = {.kind = ETCD_OP_RANGE, .key = ETCD_STR(c->done_key)};
 	struct etcd_op ops[1 + FORGET_MAX] = {
 	    {.kind = ETCD_OP_PUT, .key = ETCD_STR(c->done_key), .value = ETCD_STR(c->done_value)},
 	};
 	struct etcd_txn txn = {
-	    .compares = &ours,
-	    .n_compares = 1,
+	    .compares = ours,
+	    .n_compares = ARRAY_SIZE(ours),
 	    .success = ops,
 	    .n_success = 1 + c->n_forget,
+	    .failure = &look,
+	    .n_failure = 1,
 	    /* The claim stays as it is, so this may land twice. */
 	    .hedge = true,
 	};
@@ -191,13 +250,12 @@ void claim_record(struct claim *c, json_t *done)
 /* The node that a key's value names. */
 static void answer_for(struct claim *c, enum claim_answer a, const struct etcd_kv *kv)
 {
-	json_t *value = json_loadb(kv->value.data, kv->value.len, 0, NULL);
-	const char *node = json_string_value(json_object_get(value, "node"));
-	char text[CLAIM_NODE_MAX];
+	char node[CLAIM_NODE_MAX];
 
-	(void) snprintf(text, sizeof(text), "%s", node != NULL ? node : "?");
-	json_decref(value);
-	answer(c, a, text);
+	text_in(kv, "node", node, sizeof(node));
+	if (a == CLAIM_DONE)
+		text_in(kv, "id", c->done_id, sizeof(c->done_id));
+	answer(c, a, node[0] != '\0' ? node : "?");
 }
 
 static void claimed_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
@@ -303,6 +361,11 @@ static void read_cb(const struct etcd_outcome *outcome, const struct etcd_txn_re
 	plan_to_forget(c, done);
 	change_state(c, CLAIM_GRANTING);
 	(void) etcd_lease_grant(c->etcd, 0, CLAIM_TTL_S, granted_cb, c, &c->call);
+}
+
+const char *claim_done_id(const struct claim *c)
+{
+	return c->done_id;
 }
 
 /* --- the whole ----------------------------------------------------------------------------------

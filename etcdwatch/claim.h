@@ -21,6 +21,7 @@
 #include "etcd/etcd.h"
 
 #define CLAIM_NODE_MAX 64
+#define CLAIM_ID_MAX 256
 #define CLAIM_TTL_S 15 /* how long a dead taker is waited for */
 
 struct claim;
@@ -34,8 +35,10 @@ enum claim_answer {
 
 enum claim_end {
 	CLAIM_RECORDED,
-	CLAIM_FENCED,     /* the claim is not ours any more: somebody else has it, or may have it */
-	CLAIM_UNRECORDED, /* nobody could be told in time */
+	CLAIM_FENCED, /* the claim was not ours any more, and somebody else has recorded another one */
+	/* Nobody could be told in time, and nobody has recorded another one, as far as is known: claim
+	 * it anew, to find out, and to record it then. */
+	CLAIM_UNRECORDED,
 };
 
 struct claim_options {
@@ -49,7 +52,7 @@ struct claim_options {
 struct claim_callbacks {
 	/* Once. `node`: who, for OTHERS and DONE; else what is wrong, for FAILED. */
 	void (*answered)(enum claim_answer answer, const char *text, void *userdata);
-	/* Ours no more, before claim_record() was called. */
+	/* Ours no more, before claim_record() was called. It can only be freed. */
 	void (*lost)(void *userdata);
 	/* What came of claim_record(). */
 	void (*ended)(enum claim_end end, const char *text, void *userdata);
@@ -62,6 +65,9 @@ struct claim *claim_new(struct ev_loop *ev, struct etcd *etcd, const struct clai
 /* Gives up what is claimed, so that another need not wait. */
 void claim_free(struct claim *claim);
 DEFINE_AUTO(struct claim, claim_free);
+
+/* Answered as CLAIM_DONE: the id that is recorded, or "". */
+const char *claim_done_id(const struct claim *claim);
 
 /* Only while it is ours. Takes the object. */
 void claim_record(struct claim *claim, json_t *done);

@@ -23,19 +23,24 @@ static int64_t jitter_s(const struct config_job *job, int64_t period_s)
 	return (int64_t) ((hash >> 32) % (uint64_t) (job->jitter_us / US_PER_S + 1));
 }
 
+int64_t due_next_s(const struct config_job *job, int64_t now_s)
+{
+	int64_t period_s = schedule_next(&job->schedule, job->zone, now_s);
+
+	return period_s + jitter_s(job, period_s);
+}
+
 enum due_news due_look(struct due *due, const struct config_job *job, int64_t now_s)
 {
 	int64_t period_s = schedule_previous(&job->schedule, job->zone, now_s);
 	enum due_news news = DUE_SAME;
-	int64_t of_s;
 
 	if (due->period_s != 0 && due->period_s != period_s)
 		news = due_is_done(due) ? DUE_NEW : DUE_NEW_MISSED;
 	due->period_s = period_s;
 	/* A period that is done but is another one, also a later one, says nothing of this: the clock
 	 * may have been wrong then. */
-	of_s = due_is_done(due) ? schedule_next(&job->schedule, job->zone, now_s) : period_s;
-	due->next_s = of_s + jitter_s(job, of_s);
+	due->next_s = due_is_done(due) ? due_next_s(job, now_s) : period_s + jitter_s(job, period_s);
 	return news;
 }
 

@@ -26,6 +26,9 @@ enum due_news {
 
 enum due_news due_look(struct due *due, const struct config_job *job, int64_t now_s);
 
+/* When one is due of the period that begins next. */
+int64_t due_next_s(const struct config_job *job, int64_t now_s);
+
 /* The period that is under way has its snapshot. */
 void due_done(struct due *due);
 

@@ -54,7 +54,7 @@ enum job_state {
 };
 
 static const struct fsm_state states[] = {
-    [JOB_STARTING] = {"starting", FSM_TO(JOB_IDLE) | FSM_TO(JOB_RETRYING)},
+    [JOB_STARTING] = {"starting", FSM_TO(JOB_IDLE) | FSM_TO(JOB_DUE) | FSM_TO(JOB_RETRYING)},
     [JOB_IDLE] = {"idle", FSM_TO(JOB_DUE)},
     [JOB_DUE] = {"due", FSM_TO(JOB_CLAIMING) | FSM_TO(JOB_RUNNING) | FSM_TO(JOB_RETRYING)},
     [JOB_CLAIMING] = {"claiming", FSM_TO(JOB_IDLE) | FSM_TO(JOB_RUNNING) | FSM_TO(JOB_RECORDING) |
@@ -63,7 +63,7 @@ static const struct fsm_state states[] = {
     [JOB_RECORDING] = {"recording", FSM_TO(JOB_PRUNING)},
     [JOB_PRUNING] = {"pruning", FSM_TO(JOB_IDLE)},
     [JOB_WAITING] = {"waiting", FSM_TO(JOB_IDLE) | FSM_TO(JOB_DUE)},
-    [JOB_RETRYING] = {"retrying", FSM_TO(JOB_IDLE) | FSM_TO(JOB_DUE)},
+    [JOB_RETRYING] = {"retrying", FSM_TO(JOB_STARTING) | FSM_TO(JOB_IDLE) | FSM_TO(JOB_DUE)},
 };
 
 struct job {
@@ -84,6 +84,9 @@ struct job {
 	struct run *run;
 	bool is_manual;
 	char kept_id[STORE_REASON_MAX]; /* RECORDING */
+	/* Taken under a claim of this period that was lost: it is recorded under another one, or goes
+	 * if another node's is recorded. */
+	char unrecorded_id[STORE_REASON_MAX];
 
 	job_saved_fn saved; /* of who asked for it; NULL: nobody waits */
 	void *saved_userdata;
@@ -147,21 +150,32 @@ static void rest(struct job *j, const char *reason)
 		wait_for(j, 0);
 }
 
+/* A period that begins meanwhile is not slept through. */
+static int64_t retry_us(const struct job *j)
+{
+	int64_t now_s = wall_now_s();
+	int64_t left_s = due_next_s(j->config, now_s) - now_s;
+
+	return MIN(due_retry_us(j->n_failures), left_s * US_PER_S);
+}
+
 static void fail(struct job *j, const char *reason)
 {
 	bool was_manual = j->is_manual;
+	int64_t again_us;
 
 	claim_free(TAKE_PTR(j->claim));
 	notes_error(&j->notes, reason);
 	j->notes.counts.failures++;
 	j->n_failures++;
+	again_us = was_manual ? 0 : retry_us(j);
 	log_error("snapshot_failed", "job=%s period=%lld failures=%u reason=\"%s\" again_s=%lld",
 	          j->config->name, (long long) j->due.period_s, j->n_failures, reason,
-	          (long long) (due_retry_us(j->n_failures) / US_PER_S));
+	          (long long) (again_us / US_PER_S));
 	tell_saved(j, NULL, reason);
 	change_state(j, JOB_RETRYING, reason);
 	if (!stops(j))
-		wait_for(j, was_manual ? 0 : due_retry_us(j->n_failures));
+		wait_for(j, again_us);
 }
 
 /* --- clearing out ------------------------------------------------------------------------------
@@ -207,31 +221,52 @@ static void removed_cb(int r, const char *reason, void *userdata)
 
 	if (r < 0)
 		log_warning("snapshot_not_removed", "job=%s id=%s reason=\"%s\"", j->config->name,
-		            j->kept_id, reason);
+		            j->unrecorded_id, reason);
+	j->unrecorded_id[0] = '\0';
 	prune(j);
+}
+
+/* RECORDING. Another node has taken over and is recorded: one a period is enough. What somebody
+ * asked for, or what an earlier process has left, is not ours to remove. */
+static void remove_double(struct job *j, const char *reason)
+{
+	const char *id = j->unrecorded_id;
+
+	if (id[0] == '\0') {
+		prune(j);
+		return;
+	}
+	log_notice("snapshot_fenced", "job=%s id=%s reason=\"%s; it is removed\"", j->config->name, id,
+	           reason);
+	store_remove(j->store, &id, 1, removed_cb, j);
+}
+
+static void warn_unrecorded(struct job *j, const char *id, const char *reason)
+{
+	log_warning("snapshot_not_recorded",
+	            "job=%s id=%s reason=\"%s; another node may take one as well\"", j->config->name,
+	            id, reason);
 }
 
 static void record_ended_cb(enum claim_end end, const char *text, void *userdata)
 {
 	struct job *j = userdata;
-	const char *id = j->kept_id;
 
-	if (end == CLAIM_RECORDED) {
+	switch (end) {
+	case CLAIM_RECORDED:
 		due_done(&j->due);
 		(void) snprintf(j->done_by, sizeof(j->done_by), "%s", j->env->node_name);
-	}
-	if (end == CLAIM_UNRECORDED)
-		log_warning("snapshot_not_recorded",
-		            "job=%s id=%s reason=\"%s; another node may take one as well\"",
-		            j->config->name, id, text);
-	if (end != CLAIM_FENCED) {
+		j->unrecorded_id[0] = '\0';
 		prune(j);
 		return;
+	case CLAIM_UNRECORDED:
+		warn_unrecorded(j, j->kept_id, text);
+		prune(j);
+		return;
+	case CLAIM_FENCED:
+		remove_double(j, text);
+		return;
 	}
-	/* Somebody has taken over meanwhile: one a period is enough. */
-	log_notice("snapshot_fenced", "job=%s id=%s reason=\"%s; it is removed\"", j->config->name, id,
-	           text);
-	store_remove(j->store, &id, 1, removed_cb, j);
 }
 
 static void record(struct job *j, const char *id)
@@ -245,6 +280,29 @@ static void record(struct job *j, const char *id)
 /* --- running ------------------------------------------------------------------------------------
  */
 
+static void kept(struct job *j, const struct run_result *result)
+{
+	bool was_manual = j->is_manual;
+
+	j->n_failures = 0;
+	notes_kept(&j->notes, j->config->name, result);
+	tell_saved(j, result->id, "");
+	if (was_manual) {
+		prune(j);
+	} else if (j->config->taker == CONFIG_TAKER_EVERY_NODE) {
+		due_done(&j->due);
+		prune(j);
+	} else {
+		(void) snprintf(j->unrecorded_id, sizeof(j->unrecorded_id), "%s", result->id);
+		if (j->claim != NULL) {
+			record(j, result->id);
+			return;
+		}
+		warn_unrecorded(j, result->id, "the claim was lost while it was being kept");
+		prune(j);
+	}
+}
+
 static void run_done_cb(const struct run_result *result, void *userdata)
 {
 	struct job *j = userdata;
@@ -253,16 +311,7 @@ static void run_done_cb(const struct run_result *result, void *userdata)
 	j->run = NULL;
 	switch (result->end) {
 	case RUN_KEPT:
-		j->n_failures = 0;
-		notes_kept(&j->notes, j->config->name, result);
-		tell_saved(j, result->id, "");
-		if (j->claim != NULL) {
-			record(j, result->id);
-			return;
-		}
-		if (j->config->taker == CONFIG_TAKER_EVERY_NODE)
-			due_done(&j->due);
-		prune(j);
+		kept(j, result);
 		return;
 	case RUN_REJECTED:
 		j->notes.counts.rejected++;
@@ -310,14 +359,39 @@ static void run(struct job *j)
 /* --- claiming -----------------------------------------------------------------------------------
  */
 
-/* A snapshot of ours of this period, which a crash has kept from being recorded. */
+/* A snapshot of ours of this period, which a crash or a lost claim has kept from being recorded.
+ * One from the future, as a wrong clock makes it, is of no period; one of another cluster is not
+ * what this one needs. */
 static const char *find_unrecorded(const struct job *j)
 {
-	size_t n = store_n(j->store);
+	for (size_t i = store_n(j->store); i-- > 0;) {
+		const struct catalog_entry *e = store_get(j->store, i);
 
-	if (n == 0 || store_get(j->store, n - 1)->started_s < j->due.period_s)
-		return NULL;
-	return store_get(j->store, n - 1)->id;
+		if (e->started_s >= j->due.period_s && e->started_s <= wall_now_s() &&
+		    e->cluster_id == j->view.cluster_id && catalog_is_good(e))
+			return e->id;
+	}
+	return NULL;
+}
+
+/* Somebody has done it; perhaps we did, and have not heard of it. */
+static void period_done(struct job *j, const char *node)
+{
+	bool is_double = strcmp(claim_done_id(j->claim), j->unrecorded_id) != 0;
+
+	claim_free(TAKE_PTR(j->claim));
+	due_done(&j->due);
+	j->n_failures = 0;
+	(void) snprintf(j->done_by, sizeof(j->done_by), "%s", node);
+	log_info("period_done", "job=%s period=%lld node=%s", j->config->name,
+	         (long long) j->due.period_s, node);
+	if (is_double && j->unrecorded_id[0] != '\0') {
+		change_state(j, JOB_RECORDING, "done by another");
+		remove_double(j, "another one is recorded");
+		return;
+	}
+	j->unrecorded_id[0] = '\0';
+	rest(j, "done");
 }
 
 static void answered_cb(enum claim_answer answer, const char *text, void *userdata)
@@ -339,13 +413,7 @@ static void answered_cb(enum claim_answer answer, const char *text, void *userda
 		wait_for(j, OTHERS_US);
 		return;
 	case CLAIM_DONE:
-		claim_free(TAKE_PTR(j->claim));
-		due_done(&j->due);
-		j->n_failures = 0;
-		(void) snprintf(j->done_by, sizeof(j->done_by), "%s", text);
-		log_info("period_done", "job=%s period=%lld node=%s", j->config->name,
-		         (long long) j->due.period_s, text);
-		rest(j, "done");
+		period_done(j, text);
 		return;
 	case CLAIM_FAILED: {
 		AUTO(free) char *reason = xasprintf("cannot agree through etcd who takes it: %s", text);
@@ -361,6 +429,8 @@ static void lost_cb(void *userdata)
 	struct job *j = userdata;
 
 	log_warning("claim_lost", "job=%s period=%lld", j->config->name, (long long) j->due.period_s);
+	claim_free(TAKE_PTR(j->claim));
+	/* What is being kept is kept all the same. */
 	if (j->run != NULL)
 		run_cancel(j->run);
 }
@@ -411,43 +481,7 @@ static void look(struct job *j, const char *reason)
 	j->asking = view_start(j->env->etcd, view_cb, j);
 }
 
-static void look_at_clock(struct job *j)
-{
-	int64_t before_s = j->due.period_s;
-	enum due_news news = due_look(&j->due, j->config, wall_now_s());
-
-	if (news == DUE_NEW_MISSED) {
-		j->notes.counts.missed++;
-		log_error("period_missed", "job=%s period=%lld reason=\"%s\"", j->config->name,
-		          (long long) before_s, j->notes.error);
-	}
-	if (news != DUE_SAME)
-		j->n_failures = 0;
-}
-
-static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
-{
-	struct job *j = CONTAINER_OF(w, struct job, timer);
-	int64_t left_us;
-
-	if (j->state == JOB_DUE) {
-		if (j->is_manual)
-			run(j);
-		else
-			claim(j);
-		return;
-	}
-	look_at_clock(j);
-	left_us = j->due.next_s * US_PER_S - wall_now_us();
-	if (left_us <= 0)
-		look(j, "due");
-	else if (j->state != JOB_IDLE)
-		rest(j, "nothing is due any more");
-	else
-		wait_for(j, MIN(left_us, CLOCK_US));
-}
-
-/* --- the whole ----------------------------------------------------------------------------------
+/* --- starting -----------------------------------------------------------------------------------
  */
 
 static void scanned_cb(int r, const char *reason, void *userdata)
@@ -472,8 +506,68 @@ static void scanned_cb(int r, const char *reason, void *userdata)
 		due_done_at(&j->due, j->config, store_get(j->store, n - 1)->started_s);
 	if (!j->config->catch_up)
 		due_done_at(&j->due, j->config, wall_now_s());
-	rest(j, "ready");
+	if (j->is_manual)
+		look(j, "asked for");
+	else
+		rest(j, "ready");
 }
+
+/* Before anything is taken: without the catalogue nobody can tell which timeline it belongs to, nor
+ * what has been done. */
+static void scan(struct job *j)
+{
+	if (j->state != JOB_STARTING)
+		change_state(j, JOB_STARTING, "the directory has not been read yet");
+	store_scan(j->store, scanned_cb, j);
+}
+
+/* --- the clock ----------------------------------------------------------------------------------
+ */
+
+static void look_at_clock(struct job *j)
+{
+	int64_t before_s = j->due.period_s;
+	enum due_news news = due_look(&j->due, j->config, wall_now_s());
+
+	if (news == DUE_NEW_MISSED) {
+		j->notes.counts.missed++;
+		log_error("period_missed", "job=%s period=%lld reason=\"%s\"", j->config->name,
+		          (long long) before_s, j->notes.error);
+	}
+	if (news == DUE_SAME)
+		return;
+	j->n_failures = 0;
+	j->unrecorded_id[0] = '\0';
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct job *j = CONTAINER_OF(w, struct job, timer);
+	int64_t left_us;
+
+	if (j->state == JOB_DUE) {
+		if (j->is_manual)
+			run(j);
+		else
+			claim(j);
+		return;
+	}
+	if (!store_is_read(j->store)) {
+		scan(j);
+		return;
+	}
+	look_at_clock(j);
+	left_us = j->due.next_s * US_PER_S - wall_now_us();
+	if (left_us <= 0)
+		look(j, "due");
+	else if (j->state != JOB_IDLE)
+		rest(j, "nothing is due any more");
+	else
+		wait_for(j, MIN(left_us, CLOCK_US));
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
 
 int job_new(const struct job_env *env, const struct config_job *config, struct job **ret_job)
 {
@@ -487,7 +581,7 @@ int job_new(const struct job_env *env, const struct config_job *config, struct j
 	if (r < 0)
 		return r;
 	j->store = store_new(j->disk, config->directory, config->name);
-	store_scan(j->store, scanned_cb, j);
+	scan(j);
 	*ret_job = TAKE_PTR(j);
 	return 0;
 }
@@ -508,7 +602,6 @@ void job_free(struct job *j)
 bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 {
 	switch (j->state) {
-	case JOB_STARTING:
 	case JOB_IDLE:
 	case JOB_DUE:
 	case JOB_CLAIMING:
@@ -518,6 +611,7 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 		view_cancel(TAKE_PTR(j->asking));
 		claim_free(TAKE_PTR(j->claim));
 		return true;
+	case JOB_STARTING:
 	case JOB_RUNNING:
 	case JOB_RECORDING:
 	case JOB_PRUNING:
@@ -538,7 +632,10 @@ int job_save(struct job *j, job_saved_fn done, void *userdata)
 	case JOB_IDLE:
 	case JOB_WAITING:
 	case JOB_RETRYING:
-		look(j, "asked for");
+		if (store_is_read(j->store))
+			look(j, "asked for");
+		else
+			scan(j);
 		break;
 	case JOB_DUE:
 		/* The period's own comes after it. */
