@@ -293,8 +293,8 @@ static int add_entry(struct hashkv *h, const struct mvcc_entry *entry)
 	return 0;
 }
 
-static int compute(struct bolt *db, const struct mvcc_reach *reach, int64_t revision,
-                   struct hashkv_result *ret_result)
+int hashkv_compute_before(struct bolt *db, const struct mvcc_reach *reach, int64_t revision,
+                          struct hashkv_result *ret_result)
 {
 	AUTO(hashkv_free) struct hashkv *h = NULL;
 	int r;
@@ -316,7 +316,7 @@ int hashkv_compute(struct bolt *db, int64_t revision, struct hashkv_result *ret_
 	int r;
 
 	r = mvcc_read_reach(db, &reach);
-	return r < 0 ? r : compute(db, &reach, revision, ret_result);
+	return r < 0 ? r : hashkv_compute_before(db, &reach, revision, ret_result);
 }
 
 int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacted,
@@ -336,5 +336,5 @@ int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacte
 	}
 	reach.scheduled = compacted;
 	reach.compacted = compacted;
-	return compute(db, &reach, revision, ret_result);
+	return hashkv_compute_before(db, &reach, revision, ret_result);
 }

@@ -45,6 +45,11 @@ int hashkv_compute(struct bolt *db, int64_t revision, struct hashkv_result *ret_
 int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacted,
                              struct hashkv_result *ret_result);
 
+/* The same as it was before something raised the revision and marked all before it as compacted, as
+ * a restore does: `reach` is that of the file from before. */
+int hashkv_compute_before(struct bolt *db, const struct mvcc_reach *reach, int64_t revision,
+                          struct hashkv_result *ret_result);
+
 /* --- the same, for one who reads the entries anyway --- */
 
 struct hashkv;
