@@ -52,6 +52,7 @@ NET_LINK  := $(BUILD)/libnet.a $(BASE_LINK)
 WEB_LINK  := $(BUILD)/libweb.a $(BASE_LINK)
 ETCD_LINK := $(BUILD)/libetcd.a $(BASE_LINK)
 BOLT_LINK := $(BUILD)/libbolt.a $(BASE_LINK)
+WORKER_LINK := $(BUILD)/libworker.a $(BUILD)/libbolt.a $(WEB_LINK)
 
 BASE_LIBS := -lyaml -ljansson -lev -lm
 NET_LIBS  := -lnftnl -lmnl
@@ -103,8 +104,7 @@ $(BUILD)/bin/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/libetcdwatch.a $(BUIL
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
 
-$(BUILD)/bin/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(BUILD)/libworker.a \
-                               $(BUILD)/libbolt.a $(WEB_LINK)
+$(BUILD)/bin/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(WORKER_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
@@ -162,8 +162,7 @@ $(BUILD)/tests/unit/test_bolt_%: $(BUILD)/tests/unit/test_bolt_%.o $(BOLT_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
 
-$(BUILD)/tests/unit/test_worker_%: $(BUILD)/tests/unit/test_worker_%.o $(BUILD)/libworker.a \
-                                   $(BUILD)/libbolt.a $(WEB_LINK)
+$(BUILD)/tests/unit/test_worker_%: $(BUILD)/tests/unit/test_worker_%.o $(WORKER_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
@@ -171,8 +170,7 @@ $(BUILD)/tests/unit/test_worker_%: $(BUILD)/tests/unit/test_worker_%.o $(BUILD)/
 FAULT_CALLS := open openat read __read_chk write fsync close fchmod rename unlink pipe2 fork waitpid
 
 $(BUILD)/tests/unit/test_worker_faults: $(BUILD)/tests/unit/test_worker_faults.o \
-                                        $(BUILD)/tests/fault/worker_calls.o $(BUILD)/libworker.a \
-                                        $(BUILD)/libbolt.a $(WEB_LINK)
+                                        $(BUILD)/tests/fault/worker_calls.o $(WORKER_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
 	    $(BOLT_LIBS) $(BASE_LIBS)

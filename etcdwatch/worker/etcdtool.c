@@ -214,8 +214,6 @@ int etcdtool_restore(const struct etcdtool *tool, const struct etcdtool_restore 
 		                   "and 3.5.10",
 		                   tool->path, tool->info.major, tool->info.minor, tool->info.patch);
 	add(&args, "--data-dir", restore->data_dir);
-	if (restore->wal_dir != NULL)
-		add(&args, "--wal-dir", restore->wal_dir);
 	add(&args, "--name", restore->name);
 	add(&args, "--initial-advertise-peer-urls", restore->peer_urls);
 	add(&args, "--initial-cluster", restore->initial_cluster);

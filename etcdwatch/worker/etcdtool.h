@@ -56,7 +56,6 @@ int etcdtool_parse_version(const char *text, struct etcdtool_info *ret_info);
 struct etcdtool_restore {
 	const char *snapshot;
 	const char *data_dir; /* must not be there */
-	const char *wal_dir;  /* NULL: in data_dir */
 	const char *name;
 	const char *peer_urls;       /* of this member, with commas */
 	const char *initial_cluster; /* "n1=https://10.0.0.1:2380,n2=..." */

@@ -3,9 +3,10 @@
  * etcdwatch-worker: what is heavy or waits long, done in a process of its own that is started for
  * one task and ends with it. It is started by etcdwatch and by the CLI, may block as it likes, and
  * tells its caller in JSON lines (result.h) what it did. It gives way to everything else on the
- * machine: nothing here is as urgent as etcd's disk.
+ * machine: nothing here is as urgent as etcd's disk, but for a restore, which etcd waits for.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,11 @@
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	bool is_urgent; /* somebody waits for etcd itself */
 } commands[] = {
-    {"prove", command_prove}, {"pack", command_pack},   {"unpack", command_unpack},
-    {"s3", command_s3},       {"drill", command_drill},
+    {"prove", command_prove, false},   {"pack", command_pack, false},
+    {"unpack", command_unpack, false}, {"s3", command_s3, false},
+    {"drill", command_drill, false},   {"restore", command_restore, true},
 };
 
 static void give_way(void)
@@ -48,13 +51,15 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	cancel_watch();
-	give_way();
 	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		if (!commands[i].is_urgent)
+			give_way();
+		return commands[i].run(argc - 1, argv + 1);
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack, s3, drill");
+	                   "prove, pack, unpack, s3, drill, restore");
 	return result_fail(&problem);
 }

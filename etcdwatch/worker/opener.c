@@ -14,12 +14,11 @@
 #include "etcdwatch/worker/unbundle.h"
 #include "etcdwatch/worker/zstdflow.h"
 
-/* The last that is looked at: "ustar" at 257. */
-#define HEAD_BYTES 263
 #define AGE_MAGIC "age-encryption.org/v1\n"
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define TAR_MAGIC "ustar"
 #define TAR_MAGIC_AT 257
+_Static_assert(TAR_MAGIC_AT + sizeof(TAR_MAGIC) - 1 <= OPENER_HEAD_BYTES, "it is in the head");
 
 enum layer {
 	OUTSIDE,
@@ -36,15 +35,26 @@ struct opener {
 	struct sink *next;  /* from then on */
 	struct opener_found *found;
 	struct problem *problem;
-	uint8_t head[HEAD_BYTES];
+	uint8_t head[OPENER_HEAD_BYTES];
 	size_t head_len;
 };
 
 static struct sink *layer_new(const struct opener *outer, enum layer layer, struct sink *plain);
 
-static bool has(const struct opener *o, size_t at, const void *magic, size_t len)
+static bool is_at(const uint8_t *head, size_t head_len, size_t at, const char *magic)
 {
-	return o->head_len >= at + len && memcmp(o->head + at, magic, len) == 0;
+	return head_len >= at + strlen(magic) && memcmp(head + at, magic, strlen(magic)) == 0;
+}
+
+static bool has(const struct opener *o, size_t at, const char *magic)
+{
+	return is_at(o->head, o->head_len, at, magic);
+}
+
+bool opener_is_packed(const void *head, size_t len)
+{
+	return is_at(head, len, 0, AGE_MAGIC) || is_at(head, len, 0, ZSTD_MAGIC) ||
+	       is_at(head, len, TAR_MAGIC_AT, TAR_MAGIC);
 }
 
 /* Puts in the stage that the head asks for. */
@@ -53,7 +63,7 @@ static int decide(struct opener *o)
 	struct sink *plain = TAKE_PTR(o->plain);
 	int r;
 
-	if (o->layer < INSIDE_AGE && has(o, 0, AGE_MAGIC, sizeof(AGE_MAGIC) - 1)) {
+	if (o->layer < INSIDE_AGE && has(o, 0, AGE_MAGIC)) {
 		o->found->age = true;
 		if (o->keys->n_files == 0 && o->keys->identity == NULL) {
 			sink_free(plain);
@@ -64,10 +74,10 @@ static int decide(struct opener *o)
 		                    layer_new(o, INSIDE_AGE, plain), o->problem, &o->next);
 		if (r < 0)
 			return r;
-	} else if (o->layer < INSIDE_ZSTD && has(o, 0, ZSTD_MAGIC, sizeof(ZSTD_MAGIC) - 1)) {
+	} else if (o->layer < INSIDE_ZSTD && has(o, 0, ZSTD_MAGIC)) {
 		o->found->zstd = true;
 		o->next = zstdflow_decompress_new(layer_new(o, INSIDE_ZSTD, plain), o->problem);
-	} else if (has(o, TAR_MAGIC_AT, TAR_MAGIC, sizeof(TAR_MAGIC) - 1)) {
+	} else if (has(o, TAR_MAGIC_AT, TAR_MAGIC)) {
 		o->found->bundle = true;
 		o->next = unbundle_new(plain, o->extract, o->problem);
 	} else {

@@ -26,6 +26,12 @@ struct opener_found {
 	bool bundle;
 };
 
+/* Enough of a file to tell by. */
+#define OPENER_HEAD_BYTES 263
+
+/* Whether a file that begins so has any of the layers. */
+bool opener_is_packed(const void *head, size_t len);
+
 /* Takes `plain`, which gets the snapshot; borrows the rest. `extract` may be NULL. */
 struct sink *opener_new(const struct opener_keys *keys, struct extract *extract, struct sink *plain,
                         struct opener_found *found, struct problem *problem);

@@ -22,6 +22,11 @@ void result_line(json_t *object)
 	(void) print(object);
 }
 
+void result_doing(const char *step, const char *name)
+{
+	result_line(json_pack("{s:s, s:o}", "doing", step, "name", jsonval_text(name)));
+}
+
 int result_ok(json_t *fields)
 {
 	json_t *object = json_pack("{s:b}", "ok", 1);

@@ -13,6 +13,9 @@
 /* Takes the object. */
 void result_line(json_t *object);
 
+/* Which step begins, {"doing":...,"name":...}: what it works on. */
+void result_doing(const char *step, const char *name);
+
 /* The last line; each returns the exit code. result_ok() takes the fields. If stdout is broken, a
  * success that nobody heard of is none. */
 int result_ok(json_t *fields);

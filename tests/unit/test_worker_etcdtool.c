@@ -162,12 +162,11 @@ static void test_words(const char *dir)
 	CHECK_EQ_STR(words, PLAIN_WORDS "--\n-a b.db\napi=3\n");
 	request.skip_hash_check = true;
 	request.bump_revision = 1000000000;
-	request.wal_dir = "/wal";
 	CHECK_EQ_INT(restore(dir, "etcdctl version: 3.4.23", then, &request, &problem), -ENOTSUP);
 	CHECK(strstr(problem.reason, "3.4.23 cannot raise the revision") != NULL);
 	CHECK_EQ_INT(restore(dir, "etcdutl version: 3.5.16", then, &request, &problem), 0);
 	CHECK_EQ_INT(file_read(file, 4096, &more, &len), 0);
-	CHECK(more != NULL && strstr(more, "--data-dir\n/var/lib/etcd\n--wal-dir\n/wal\n") != NULL &&
+	CHECK(more != NULL && strstr(more, "--data-dir\n/var/lib/etcd\n--name\nn1\n") != NULL &&
 	      strstr(more, "--skip-hash-check\n--bump-revision\n1000000000\n--mark-compacted\n--\n") !=
 	          NULL);
 }

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * restore host --data-dir DIR [--tool PATH] [--manifests DIR] [--peer-urls URLS]
+ * restore source NAME --data-dir DIR [--directory DIR] [--job NAME] [--identity FILE]...
+ *     [--sha256 HEX] [--skip-hash-check] [--s3-prefix TEXT and the options of s3target.h]
+ * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT [--tool PATH]
+ *     [--skip-hash-check] [--bump-revision N]
+ * restore clean --data-dir DIR
+ *
+ * `host` says what there is on this machine; `source` finds, unpacks and proves a snapshot, and
+ * leaves it plain; `run` restores from such a one; `clean` removes what `source` left when it was
+ * not used. Each prints lines of {"doing":...,"name":...} as it goes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonval.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/worker/commands.h"
+#include "etcdwatch/worker/hostfacts.h"
+#include "etcdwatch/worker/options.h"
+#include "etcdwatch/worker/restore.h"
+#include "etcdwatch/worker/result.h"
+#include "etcdwatch/worker/s3target.h"
+#include "etcdwatch/worker/source.h"
+
+#define MANIFESTS "/etc/kubernetes/manifests"
+#define BUMP_MAX 1000000000000000ul
+
+/* What the subcommands are told. */
+struct words {
+	const char *data_dir;
+	const char *tool;
+	const char *manifests;
+	const char *peer_urls;
+	const char *directory;
+	const char *job;
+	struct options_list identities;
+	const char *sha256;
+	bool skip_hash_check;
+	const char *s3_prefix;
+	struct s3target s3;
+	const char *name;
+	const char *initial_cluster;
+	const char *token;
+	const char *bump;
+	struct options_list rest;
+};
+
+static json_t *hex_id(uint64_t id)
+{
+	char text[17];
+
+	(void) snprintf(text, sizeof(text), "%" PRIx64, id);
+	return json_string(text);
+}
+
+/* --- host ------------------------------------------------------------------------------------- */
+
+static json_t *describe_dir(const struct datadir *dir)
+{
+	return json_pack("{s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:i, s:o, s:o, s:I, s:I}",
+	                 "path", jsonval_text(dir->path), "unit", jsonval_text(dir->unit), "mount",
+	                 dir->is_mount, "exists", dir->exists, "has_unit", dir->has_unit, "has_db",
+	                 dir->has_db, "has_wal", dir->has_wal, "in_use", dir->in_use, "uid",
+	                 (int) dir->uid, "gid", (int) dir->gid, "mode", (int) dir->mode, "inner",
+	                 jsonval_text(dir->inner), "set_aside", jsonval_text(dir->set_aside),
+	                 "free_bytes", (json_int_t) dir->free_bytes, "db_bytes",
+	                 (json_int_t) dir->db_bytes);
+}
+
+static json_t *describe_tool(const char *path)
+{
+	AUTO(etcdtool_free) struct etcdtool *tool = NULL;
+	struct problem problem = {0};
+	const struct etcdtool_info *info;
+	AUTO(free) char *version = NULL;
+
+	if (etcdtool_find(path, &problem, &tool) < 0)
+		return json_pack("{s:o}", "problem", jsonval_text(problem.reason));
+	info = etcdtool_info(tool);
+	version = xasprintf("%u.%u.%u", info->major, info->minor, info->patch);
+	return json_pack("{s:o, s:s, s:i, s:i, s:b}", "path", jsonval_text(etcdtool_path(tool)),
+	                 "version", version, "major", (int) info->major, "minor", (int) info->minor,
+	                 "can_bump", (int) info->can_bump);
+}
+
+static int run_host(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	int r = datadir_look(w->data_dir, problem, &dir);
+
+	if (r < 0)
+		return r;
+	*ret_fields =
+	    json_pack("{s:o, s:o, s:o, s:o, s:o}", "data_dir", describe_dir(dir), "tool",
+	              describe_tool(w->tool), "self", hostfacts_self(), "manifests",
+	              hostfacts_manifests(w->manifests != NULL ? w->manifests : MANIFESTS, dir->path),
+	              "peers", w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
+	return 0;
+}
+
+/* --- source ----------------------------------------------------------------------------------- */
+
+static json_t *describe_members(const struct dbinfo *info)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < info->n_members; i++) {
+		const struct dbinfo_member *m = &info->members[i];
+		json_t *urls = json_array();
+
+		for (size_t k = 0; k < m->n_peer_urls; k++)
+			(void) json_array_append_new(urls, jsonval_text(m->peer_urls[k]));
+		(void) json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:b}", "id", hex_id(m->id),
+		                                              "name", jsonval_text(m->name), "peer_urls",
+		                                              urls, "learner", (int) m->is_learner));
+	}
+	return array;
+}
+
+static json_t *describe_alarms(const struct dbinfo *info)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < info->n_alarms; i++) {
+		if (info->alarms[i].kind != DBINFO_ALARM_NONE)
+			(void) json_array_append_new(
+			    array,
+			    json_string(info->alarms[i].kind == DBINFO_ALARM_NOSPACE ? "NOSPACE" : "CORRUPT"));
+	}
+	return array;
+}
+
+static json_t *describe_entry(const struct source *s)
+{
+	char *text = s->entry != NULL ? catalog_print(s->entry) : NULL;
+	json_t *entry = text != NULL ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return entry != NULL ? entry : json_null();
+}
+
+static json_t *describe_source(const struct source *s)
+{
+	const struct snapshot_content *c = &s->content;
+	const struct dbinfo *info = s->info;
+	json_t *object = json_pack("{s:o, s:o, s:o, s:b, s:s, s:I, s:b, s:o}", "origin",
+	                           jsonval_text(s->origin), "id", jsonval_text(s->id), "file",
+	                           jsonval_text(s->path), "unpacked", (int) s->is_ours, "sha256",
+	                           s->plain.sha256, "bytes", (json_int_t) s->plain.n_bytes, "digest",
+	                           (int) s->has_digest, "entry", describe_entry(s));
+	json_t *more = json_pack(
+	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o, s:o, s:I, s:b, s:I, s:I}", "revision",
+	    (json_int_t) c->reach.current, "compact_revision", (json_int_t) c->reach.compacted,
+	    "hashkv", (json_int_t) c->hashkv.hash, "hashkv_revision", (json_int_t) c->hashkv.revision,
+	    "live_keys", (json_int_t) c->hashkv.n_live, "db_bytes", (json_int_t) c->n_bytes,
+	    "cluster_version", info->cluster_version, "storage_version", info->storage_version,
+	    "members", describe_members(info), "alarms", describe_alarms(info), "leases",
+	    (json_int_t) info->n_leases, "auth_enabled", (int) info->auth_is_enabled, "last_revision",
+	    (json_int_t) c->reach.last, "consistent_index", (json_int_t) info->consistent_index);
+
+	(void) json_object_update_new(object, more);
+	return object;
+}
+
+static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
+                       struct problem *problem, json_t **ret_fields)
+{
+	AUTO(source_free) struct source *source = NULL;
+	const struct source_request request = {
+	    .name = w->rest.values[0],
+	    .directory = w->directory,
+	    .job = w->job,
+	    .s3 = s3,
+	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
+	    .identities = w->identities.values,
+	    .n_identities = w->identities.n,
+	    .sha256 = w->sha256,
+	    .skip_digest = w->skip_hash_check,
+	    .fetched = exchange_work_path(x),
+	    .unpacked = exchange_snapshot_path(x),
+	};
+	int r = source_take(&request, problem, &source);
+
+	if (r == 0)
+		*ret_fields = describe_source(source);
+	return r;
+}
+
+/* The work directory stays only when a plain snapshot is in it. */
+static int run_source(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	AUTO(s3_free) struct s3 *s3 = NULL;
+	int r = 0;
+
+	if (w->s3.endpoint != NULL || w->s3.bucket != NULL)
+		r = s3target_open(&w->s3, problem, &s3);
+	if (r == 0)
+		r = datadir_look(w->data_dir, problem, &dir);
+	if (r == 0)
+		r = exchange_open(dir, problem, &x);
+	if (r < 0)
+		return r;
+	r = exchange_clear(x, false, problem);
+	if (r == 0)
+		r = take_source(w, x, s3, problem, ret_fields);
+	if (r < 0 || !json_is_true(json_object_get(*ret_fields, "unpacked"))) {
+		struct problem more = {0};
+
+		(void) exchange_remove(x, &more);
+	}
+	return r;
+}
+
+/* --- run and clean ---------------------------------------------------------------------------- */
+
+static json_t *describe_result(const struct restore_result *result, const struct datadir *dir)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "data_dir",
+	                 jsonval_text(dir->path), "set_aside", jsonval_text(result->set_aside),
+	                 "member_id", hex_id(result->member_id), "cluster_id",
+	                 hex_id(result->cluster_id), "revision", (json_int_t) result->revision,
+	                 "hashkv", (json_int_t) result->hashkv, "hashkv_revision",
+	                 (json_int_t) result->hashkv_revision, "live_keys",
+	                 (json_int_t) result->live_keys, "db_bytes", (json_int_t) result->db_bytes);
+}
+
+static int check_run_words(const struct words *w, struct problem *problem, unsigned long *ret_bump)
+{
+	if (w->name == NULL || w->initial_cluster == NULL || w->token == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--name, --initial-cluster and --token are needed");
+	return w->bump == NULL
+	           ? 0
+	           : options_number("--bump-revision", w->bump, 0, BUMP_MAX, ret_bump, problem);
+}
+
+static int restore_in(const struct words *w, const struct datadir *dir, struct exchange *x,
+                      unsigned long bump, struct problem *problem, json_t **ret_fields)
+{
+	AUTO(newcluster_free) struct newcluster *cluster = NULL;
+	AUTO(etcdtool_free) struct etcdtool *tool = NULL;
+	AUTO(free) char *why = newcluster_parse(w->initial_cluster, w->token, &cluster);
+	AUTO(free) char *urls = NULL;
+	const struct newcluster_member *self;
+	struct restore_result result;
+	int r;
+
+	self = cluster != NULL ? newcluster_find(cluster, w->name) : NULL;
+	if (self == NULL)
+		return problem_set(problem, -EINVAL, "USAGE", "%s",
+		                   why != NULL ? why : "the member is not in the cluster");
+	urls = newcluster_urls(self);
+	r = etcdtool_find(w->tool, problem, &tool);
+	if (r == 0) {
+		const struct restore_request request = {
+		    .dir = dir,
+		    .exchange = x,
+		    .tool = tool,
+		    .snapshot = w->rest.values[0],
+		    .cluster = cluster,
+		    .self = self,
+		    .peer_urls = urls,
+		    .initial_cluster = w->initial_cluster,
+		    .token = w->token,
+		    .skip_hash_check = w->skip_hash_check,
+		    .bump_revision = bump,
+		    .now_s = wall_now_us() / US_PER_S,
+		};
+
+		r = restore_run(&request, problem, &result);
+	}
+	if (r < 0)
+		return r;
+	*ret_fields = describe_result(&result, dir);
+	free(result.set_aside);
+	return 0;
+}
+
+static int check_dir(const struct datadir *dir, struct problem *problem)
+{
+	if (dir->in_use)
+		return problem_set(problem, -EBUSY, "IN_USE", "etcd runs on '%s': stop it first",
+		                   dir->path);
+	return 0;
+}
+
+static int run_run(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	struct problem more = {0};
+	unsigned long bump = 0;
+	int r = check_run_words(w, problem, &bump);
+
+	if (r == 0)
+		r = datadir_look(w->data_dir, problem, &dir);
+	if (r == 0)
+		r = check_dir(dir, problem);
+	if (r == 0)
+		r = exchange_open(dir, problem, &x);
+	if (r < 0)
+		return r;
+	r = exchange_clear(x, true, problem);
+	if (r == 0)
+		r = restore_in(w, dir, x, bump, problem, ret_fields);
+	/* What is left over is in nobody's way. */
+	(void) exchange_remove(x, &more);
+	return r;
+}
+
+static int run_clean(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	int r = datadir_look(w->data_dir, problem, &dir);
+
+	if (r == 0)
+		r = exchange_open(dir, problem, &x);
+	if (r == 0)
+		r = exchange_remove(x, problem);
+	if (r == 0)
+		*ret_fields = json_object();
+	return r;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static const struct subcommand {
+	const char *name;
+	size_t n_words;
+	int (*run)(const struct words *w, struct problem *problem, json_t **ret_fields);
+} subcommands[] = {
+    {"host", 0, run_host},
+    {"source", 1, run_source},
+    {"run", 1, run_run},
+    {"clean", 0, run_clean},
+};
+
+static int parse(const struct subcommand *sub, int argc, char **argv, struct words *w,
+                 struct problem *problem)
+{
+	const struct options_entry own[] = {
+	    {.name = "--data-dir", .text = &w->data_dir},
+	    {.name = "--tool", .text = &w->tool},
+	    {.name = "--manifests", .text = &w->manifests},
+	    {.name = "--peer-urls", .text = &w->peer_urls},
+	    {.name = "--directory", .text = &w->directory},
+	    {.name = "--job", .text = &w->job},
+	    {.name = "--identity", .list = &w->identities},
+	    {.name = "--sha256", .text = &w->sha256},
+	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
+	    {.name = "--s3-prefix", .text = &w->s3_prefix},
+	    {.name = "--name", .text = &w->name},
+	    {.name = "--initial-cluster", .text = &w->initial_cluster},
+	    {.name = "--token", .text = &w->token},
+	    {.name = "--bump-revision", .text = &w->bump},
+	};
+	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
+	int r;
+
+	memcpy(entries, own, sizeof(own));
+	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
+	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), sub->n_words, sub->n_words,
+	                  &w->rest, problem);
+	if (r == 0 && w->data_dir == NULL)
+		r = problem_set(problem, -EINVAL, "USAGE", "--data-dir is needed");
+	return r;
+}
+
+int command_restore(int argc, char **argv)
+{
+	const struct subcommand *sub = NULL;
+	struct problem problem = {0};
+	AUTO(free) struct words *words = NEW0(struct words);
+	json_t *fields = NULL;
+	int r;
+
+	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(subcommands); i++) {
+		if (strcmp(argv[1], subcommands[i].name) == 0)
+			sub = &subcommands[i];
+	}
+	if (sub == NULL) {
+		(void) problem_set(&problem, -EINVAL, "USAGE", "restore takes host, source, run or clean");
+		return result_fail(&problem);
+	}
+	r = parse(sub, argc - 1, argv + 1, words, &problem);
+	if (r == 0)
+		r = sub->run(words, &problem, &fields);
+	return r < 0 ? result_fail(&problem) : result_ok(fields);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a port is taken is asked of bind(2), which changes nothing for anybody. */
+#include "etcdwatch/worker/hostfacts.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/cleanup.h"
+#include "base/conf_url.h"
+#include "base/endpoint.h"
+#include "base/fileio.h"
+#include "base/jsonval.h"
+#include "base/mem.h"
+
+#define MANIFEST_BYTES_MAX ((size_t) 1 << 20)
+#define HOST_MAX 256
+
+/* --- who it is -------------------------------------------------------------------------------- */
+
+static void add_address(json_t *array, const struct sockaddr *address)
+{
+	struct endpoint endpoint;
+	char text[ADDR_TEXT_MAX];
+
+	if (address != NULL && endpoint_from_sockaddr(address, &endpoint) == 0 &&
+	    !addr_is_loopback(&endpoint.addr) && !addr_is_linklocal(&endpoint.addr))
+		(void) json_array_append_new(array, json_string(addr_format(&endpoint.addr, text)));
+}
+
+json_t *hostfacts_self(void)
+{
+	json_t *addresses = json_array();
+	struct ifaddrs *list = NULL;
+	char host[HOST_MAX] = "";
+
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		host[0] = '\0';
+	if (getifaddrs(&list) == 0) {
+		for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
+			add_address(addresses, i->ifa_addr);
+		freeifaddrs(list);
+	}
+	return json_pack("{s:o, s:o}", "host", jsonval_text(host), "addresses", addresses);
+}
+
+/* --- peer URLs -------------------------------------------------------------------------------- */
+
+/* EADDRNOTAVAIL: it is not ours. EADDRINUSE: somebody listens there. */
+static int try_to_bind(const struct addrinfo *where)
+{
+	AUTO(close) int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int yes = 1;
+
+	if (fd < 0)
+		return -errno;
+	/* Connections that have ended stand in nobody's way. */
+	(void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	return bind(fd, where->ai_addr, where->ai_addrlen) < 0 ? -errno : 0;
+}
+
+static const char *port_of(const char *url)
+{
+	const char *colon = strrchr(url, ':');
+
+	return colon != NULL ? colon + 1 : "";
+}
+
+static json_t *look_at_peer(const char *url)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	json_t *object = json_pack("{s:o}", "url", jsonval_text(url));
+	struct addrinfo *list = NULL;
+	bool local = false, listening = false;
+	struct conf_url parsed;
+
+	if (conf_parse_url(url, &parsed) != NULL ||
+	    getaddrinfo(parsed.host, port_of(url), &hints, &list) != 0)
+		return object;
+	for (const struct addrinfo *i = list; i != NULL; i = i->ai_next) {
+		int r = try_to_bind(i);
+
+		local |= r == 0 || r == -EADDRINUSE;
+		listening |= r == -EADDRINUSE;
+	}
+	freeaddrinfo(list);
+	(void) json_object_set_new(object, "local", json_boolean(local));
+	(void) json_object_set_new(object, "listening", json_boolean(listening));
+	return object;
+}
+
+json_t *hostfacts_peers(const char *urls)
+{
+	json_t *array = json_array();
+	AUTO(free) char *copy = xstrdup(urls);
+	char *rest = copy, *url;
+
+	while ((url = strsep(&rest, ",")) != NULL)
+		(void) json_array_append_new(array, look_at_peer(url));
+	return array;
+}
+
+/* --- static pods ------------------------------------------------------------------------------ */
+
+/* Whether the path is in the text, and not only the beginning of a longer name. */
+static bool names_path(const char *text, const char *path)
+{
+	for (const char *p = strstr(text, path); p != NULL; p = strstr(p + 1, path)) {
+		char behind = p[strlen(path)];
+
+		if (!isalnum((unsigned char) behind) && (behind == '\0' || !strchr("-_.", behind)))
+			return true;
+	}
+	return false;
+}
+
+json_t *hostfacts_manifests(const char *directory, const char *data_dir)
+{
+	json_t *array = json_array();
+	DIR *stream = opendir(directory);
+	const struct dirent *entry;
+
+	if (stream == NULL)
+		return array;
+	while ((entry = readdir(stream)) != NULL) {
+		AUTO(free) char *path = xasprintf("%s/%s", directory, entry->d_name);
+		AUTO(free) char *text = NULL;
+		size_t len;
+
+		/* kubelet passes over hidden files too. */
+		if (entry->d_name[0] != '.' && file_read(path, MANIFEST_BYTES_MAX, &text, &len) == 0 &&
+		    names_path(text, data_dir))
+			(void) json_array_append_new(array, jsonval_text(path));
+	}
+	(void) closedir(stream);
+	return array;
+}

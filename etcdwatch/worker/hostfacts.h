@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a restore has to know of the machine besides its data directory (datadir.h): who it is,
+ * whether somebody listens where the member would, and whether kubelet would start etcd on the
+ * directory by itself. Each returns a new object; what cannot be found out is left out. Blocking.
+ */
+
+#include <jansson.h>
+
+/* "host" and "addresses", as text. */
+json_t *hostfacts_self(void);
+
+/* For each of the peer URLs (with commas) {"url", "local", "listening"}: whether its address is one
+ * of this machine, and whether its port there is taken. */
+json_t *hostfacts_peers(const char *urls);
+
+/* The paths of those files in a directory of static pods that name the data directory. An empty
+ * array when there is no such directory. */
+json_t *hostfacts_manifests(const char *directory, const char *data_dir);

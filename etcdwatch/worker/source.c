@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* name -> file or object and its entry -> local file -> plain file -> compared -> proven. */
+#include "etcdwatch/worker/source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "etcdwatch/worker/datadir.h"
+#include "etcdwatch/worker/infile.h"
+#include "etcdwatch/worker/result.h"
+#include "etcdwatch/worker/s3get.h"
+#include "etcdwatch/worker/sourcefind.h"
+#include "etcdwatch/worker/unpack.h"
+
+void source_free(struct source *s)
+{
+	if (s == NULL)
+		return;
+	free(s->origin);
+	free(s->id);
+	free(s->path);
+	catalog_entry_free(s->entry);
+	dbinfo_free(s->info);
+	free(s);
+}
+
+/* --- found ------------------------------------------------------------------------------------ */
+
+/* What the catalogue has against it. */
+static int check_entry(const struct source *s, struct problem *problem)
+{
+	const struct catalog_entry *e = s->entry;
+
+	if (e == NULL || catalog_is_good(e))
+		return 0;
+	if (e->rejected != NULL)
+		return problem_set(problem, -EBADMSG, "REJECTED",
+		                   "etcdwatch has put '%s' aside, as no snapshot: %s", e->id, e->rejected);
+	return problem_set(problem, -EBADMSG, "REJECTED", "etcdwatch has not verified '%s'", e->id);
+}
+
+static int find(const struct source_request *q, struct source *s, struct problem *problem)
+{
+	struct sourcefound found = {0};
+	int r =
+	    q->s3 != NULL ? sourcefind_s3(q, problem, &found) : sourcefind_local(q, problem, &found);
+
+	if (r < 0) {
+		sourcefound_fini(&found);
+		return r;
+	}
+	s->origin = found.origin;
+	s->entry = found.entry;
+	s->id = s->entry != NULL ? xstrdup(s->entry->id) : NULL;
+	return check_entry(s, problem);
+}
+
+/* --- fetched and unpacked --------------------------------------------------------------------- */
+
+static int fetch(const struct source_request *q, struct source *s, char **ret_path,
+                 struct problem *problem)
+{
+	const char *slash = strrchr(s->origin, '/');
+	AUTO(free)
+	char *path = xasprintf("%s/%s", q->fetched, slash != NULL ? slash + 1 : s->origin);
+	const struct s3get_request request = {
+	    .key = s->origin, .path = path, .sha256 = s->entry->file_sha256};
+	struct s3get_result result;
+	int r;
+
+	result_doing("fetch", s->origin);
+	r = s3get_run(q->s3, &request, problem, &result);
+	if (r < 0)
+		return r;
+	*ret_path = TAKE_PTR(path);
+	return 0;
+}
+
+static bool is_named_packed(const char *path)
+{
+	static const char *const suffixes[] = {".age", ".zst", ".tar"};
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (len > strlen(suffixes[i]) && strcmp(path + len - strlen(suffixes[i]), suffixes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int is_packed(const char *path, struct problem *problem)
+{
+	char head[OPENER_HEAD_BYTES];
+	AUTO(close) int fd = -1;
+	uint64_t n_bytes;
+	mode_t mode;
+	ssize_t n;
+	int r = infile_open(path, problem, &fd, &mode, &n_bytes);
+
+	if (r < 0)
+		return r;
+	n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		return problem_set_errno(problem, -errno, "cannot read '%s'", path);
+	return opener_is_packed(head, (size_t) n) || is_named_packed(path);
+}
+
+/* `path` is read and, if it was fetched, removed. */
+static int unpack(const struct source_request *q, struct source *s, const char *path,
+                  struct problem *problem)
+{
+	const struct unpack_request request = {
+	    .path = path,
+	    .to = q->unpacked,
+	    .keys = {.files = q->identities, .n_files = q->n_identities},
+	    .packed_sha256 = s->entry != NULL ? s->entry->file_sha256 : NULL,
+	};
+	struct unpack_result result = {0};
+	int r;
+
+	result_doing("unpack", path);
+	r = unpack_run(&request, problem, &result);
+	if (r < 0)
+		return r;
+	s->path = result.path;
+	s->plain = result.plain;
+	s->is_ours = true;
+	return 0;
+}
+
+static int hash(struct source *s, struct problem *problem)
+{
+	AUTO(sink_free) struct sink *tap = tap_new(NULL, &s->plain);
+	AUTO(close) int fd = -1;
+	uint64_t n_bytes;
+	mode_t mode;
+	int r;
+
+	result_doing("hash", s->path);
+	r = infile_open(s->path, problem, &fd, &mode, &n_bytes);
+	if (r == 0)
+		r = infile_feed(fd, s->path, tap, problem);
+	return r < 0 ? r : sink_finish(tap);
+}
+
+static int make_plain(const struct source_request *q, struct source *s, struct problem *problem)
+{
+	AUTO(free) char *fetched = NULL;
+	int r;
+
+	if (q->s3 != NULL) {
+		r = fetch(q, s, &fetched, problem);
+		if (r == 0)
+			r = unpack(q, s, fetched, problem);
+		if (fetched != NULL)
+			(void) unlink(fetched);
+		return r;
+	}
+	r = is_packed(s->origin, problem);
+	if (r > 0)
+		return unpack(q, s, s->origin, problem);
+	if (r < 0)
+		return r;
+	s->path = xstrdup(s->origin);
+	return hash(s, problem);
+}
+
+/* --- compared and proven ---------------------------------------------------------------------- */
+
+static int compare_sha256(const char *whose, const char *want, const struct source *s,
+                          struct problem *problem)
+{
+	if (want == NULL || strcasecmp(want, s->plain.sha256) == 0)
+		return 0;
+	return problem_set(problem, -EBADMSG, "MISMATCH",
+	                   "this is another file: its SHA-256 is %s, and %s is %s", s->plain.sha256,
+	                   whose, want);
+}
+
+static int compare(const struct source_request *q, const struct source *s, struct problem *problem)
+{
+	int r = compare_sha256("the catalogue's", s->entry != NULL ? s->entry->db_sha256 : NULL, s,
+	                       problem);
+
+	return r < 0 ? r : compare_sha256("what --sha256 asks for", q->sha256, s, problem);
+}
+
+static int blame(const struct source *s, const char *code, int r, const struct bolt_fault *fault,
+                 struct problem *problem)
+{
+	bool damaged = r == -EBADMSG || r == -ENODATA || r == -ERANGE;
+
+	return problem_set(problem, r, damaged ? code : "READ", "'%s': %s", s->origin, fault->what);
+}
+
+/* A database that etcd writes to is not one state but several. */
+static int check_not_used(const struct source *s, struct problem *problem)
+{
+	int r = datadir_is_locked(s->path);
+
+	if (r <= 0)
+		return r < 0 ? problem_set_errno(problem, r, "cannot see whether '%s' is in use", s->path)
+		             : 0;
+	return problem_set(problem, -EBUSY, "IN_USE", "etcd runs on '%s': stop it first", s->path);
+}
+
+static int check_digest(const struct source_request *q, struct source *s, struct snapshot *snapshot,
+                        const struct bolt_fault *fault, struct problem *problem)
+{
+	int r;
+
+	s->has_digest = snapshot_has_digest(snapshot);
+	if (s->has_digest) {
+		r = snapshot_check_digest(snapshot);
+		return r < 0 ? blame(s, "DIGEST", r, fault, problem) : 0;
+	}
+	if (!q->skip_digest)
+		return problem_set(
+		    problem, -ENODATA, "NO_DIGEST",
+		    "'%s' does not end with a digest: it was cut off, or is no snapshot but a database "
+		    "from a data directory (then: --skip-hash-check)",
+		    s->origin);
+	return check_not_used(s, problem);
+}
+
+/* What the catalogue says is in it, is in it. */
+static int compare_content(const struct source *s, struct problem *problem)
+{
+	const struct catalog_entry *e = s->entry;
+	const struct hashkv_result *h = &s->content.hashkv;
+
+	if (e == NULL || e->hashkv_revision != h->revision ||
+	    (e->hashkv == h->hash && e->hash == s->content.hash))
+		return 0;
+	return problem_set(problem, -EBADMSG, "MISMATCH",
+	                   "'%s' has the HashKV %" PRIu32 ", and the catalogue says %" PRIu32,
+	                   s->origin, h->hash, e->hashkv);
+}
+
+static int prove(const struct source_request *q, struct source *s, struct problem *problem)
+{
+	AUTO(snapshot_close) struct snapshot *snapshot = NULL;
+	struct bolt_fault fault;
+	int r;
+
+	result_doing("prove", s->path);
+	r = snapshot_open(s->path, &fault, &snapshot);
+	if (r < 0)
+		return blame(s, "TREE", r, &fault, problem);
+	r = check_digest(q, s, snapshot, &fault, problem);
+	if (r < 0)
+		return r;
+	r = snapshot_check_content(snapshot, 0, &s->content);
+	if (r >= 0)
+		r = dbinfo_read(snapshot_db(snapshot), &s->info);
+	return r < 0 ? blame(s, "TREE", r, &fault, problem) : compare_content(s, problem);
+}
+
+int source_take(const struct source_request *q, struct problem *problem, struct source **ret_source)
+{
+	AUTO(source_free) struct source *s = NEW0(struct source);
+	int r = find(q, s, problem);
+
+	if (r == 0)
+		r = make_plain(q, s, problem);
+	if (r == 0)
+		r = compare(q, s, problem);
+	if (r == 0)
+		r = prove(q, s, problem);
+	if (r < 0)
+		return r;
+	*ret_source = TAKE_PTR(s);
+	return 0;
+}

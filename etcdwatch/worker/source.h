@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is restored from: found by its name, fetched, decrypted, unpacked, compared with what the
+ * catalogue knows of it, and proven, until it is a plain file that etcd's tool can read. Whatever
+ * does not fit is a refusal.
+ *
+ * A name is a path (it has a slash, or is there), or the id of a snapshot in `directory` or in S3,
+ * or "latest": the newest that counts (catalog_is_good()), by its revision, not its clock.
+ *
+ * Codes of a refusal, besides those of what is used: NOT_FOUND; REJECTED, the catalogue says it is
+ * no snapshot; MISMATCH; DIGEST, TREE; NO_DIGEST, it is a database from a data directory and
+ * skip_digest was not said; IN_USE, etcd runs on it.
+ */
+
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "bolt/dbinfo.h"
+#include "bolt/snapshot.h"
+#include "etcdwatch/catalog.h"
+#include "etcdwatch/worker/problem.h"
+#include "etcdwatch/worker/tap.h"
+#include "web/s3.h"
+
+/* All borrowed. */
+struct source_request {
+	const char *name;
+	const char *directory; /* for ids; NULL: none */
+	const char *job;       /* for "latest"; NULL: of any job */
+	struct s3 *s3;         /* instead of the directory; NULL */
+	const char *s3_prefix; /* "" or "cluster-a/" */
+	const char *const *identities;
+	size_t n_identities;
+	const char *sha256; /* that the plain file has to have, or NULL */
+	bool skip_digest;
+	const char *fetched;  /* where what comes from S3 goes, ... */
+	const char *unpacked; /* ... and what had to be unpacked */
+};
+
+struct source {
+	char *origin;                /* the path or the key that it was found at */
+	char *id;                    /* NULL: it has none */
+	char *path;                  /* of the plain file: the origin, or `unpacked` */
+	bool is_ours;                /* it was made here, and can go when it was restored */
+	struct catalog_entry *entry; /* NULL: there is none beside it */
+	struct tap_result plain;
+	bool has_digest;
+	struct snapshot_content content;
+	struct dbinfo *info;
+};
+
+int source_take(const struct source_request *request, struct problem *problem,
+                struct source **ret_source);
+void source_free(struct source *source);
+DEFINE_AUTO(struct source, source_free);

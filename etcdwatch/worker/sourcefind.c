@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locally, names are looked up in a directory; in S3 below a prefix, wherever there. An entry's
+ * file is beside it in both. What "latest" means is decided by the entries alone: of the line
+ * (catalog.h) that was written to last, the newest that counts.
+ */
+#include "etcdwatch/worker/sourcefind.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "etcdwatch/worker/memsink.h"
+#include "etcdwatch/worker/s3target.h"
+
+#define LATEST "latest"
+#define ENTRY_SUFFIX ".json"
+#define REJECTED "rejected"
+#define DB_IN_DIR "member/snap/db"
+/* More than that many entries are not read for the newest one; names begin with the time. */
+#define LATEST_MAX 500
+
+void sourcefound_fini(struct sourcefound *found)
+{
+	free(found->origin);
+	catalog_entry_free(found->entry);
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), n = strlen(suffix);
+
+	return len > n && strcmp(text + len - n, suffix) == 0;
+}
+
+/* `name` in the place of what is behind the last slash; to be freed. */
+static char *beside(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return xasprintf("%.*s%s", slash != NULL ? (int) (slash + 1 - path) : 0, path, name);
+}
+
+/* --- the newest of entries -------------------------------------------------------------------- */
+
+struct newest {
+	struct catalog_entry *entry;
+	char *entry_at;
+	size_t n_seen;
+};
+
+/* Takes the entry. One of the line that was written to last is newer than one of any other. */
+static void consider(struct newest *newest, struct catalog_entry *entry, const char *entry_at,
+                     const char *job)
+{
+	const struct catalog_entry *before = newest->entry;
+	bool newer;
+
+	newest->n_seen++;
+	if (!catalog_is_good(entry) || (job != NULL && strcmp(entry->job, job) != 0)) {
+		catalog_entry_free(entry);
+		return;
+	}
+	if (before == NULL)
+		newer = true;
+	else if (catalog_same_line(before, entry))
+		newer = catalog_compare(before, entry) < 0;
+	else
+		newer = before->finished_s < entry->finished_s;
+	if (!newer) {
+		catalog_entry_free(entry);
+		return;
+	}
+	catalog_entry_free(newest->entry);
+	free(newest->entry_at);
+	newest->entry = entry;
+	newest->entry_at = xstrdup(entry_at);
+}
+
+static int settle_newest(struct newest *newest, const char *where, struct problem *problem,
+                         struct sourcefound *ret_found)
+{
+	if (newest->entry == NULL)
+		return problem_set(problem, -ENOENT, "NOT_FOUND",
+		                   "there is no verified snapshot in '%s', among %zu entries", where,
+		                   newest->n_seen);
+	ret_found->origin = beside(newest->entry_at, newest->entry->file);
+	ret_found->entry = TAKE_PTR(newest->entry);
+	free(newest->entry_at);
+	return 0;
+}
+
+/* --- local ------------------------------------------------------------------------------------ */
+
+/* 0, and NULL if there is none; one that cannot be read is a refusal: it may be about this file. */
+static int read_entry(const char *path, struct problem *problem, struct catalog_entry **ret_entry)
+{
+	char error[CATALOG_ERROR_MAX];
+	int r = catalog_read(path, ret_entry, error);
+
+	if (r == -ENOENT) {
+		*ret_entry = NULL;
+		return 0;
+	}
+	return r < 0 ? problem_set(problem, r, "MISMATCH", "%s", error) : 0;
+}
+
+/* The entry beside a file, if it is about this one. */
+static int find_entry_of(const char *path, struct problem *problem,
+                         struct catalog_entry **ret_entry)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+	const char *end = strstr(name, ".db");
+	AUTO(free) char *id = end != NULL ? xstrndup(name, (size_t) (end - name)) : NULL;
+	AUTO(free) char *entry_name = id != NULL ? xasprintf("%s" ENTRY_SUFFIX, id) : NULL;
+	AUTO(free) char *entry_path = id != NULL ? beside(path, entry_name) : NULL;
+
+	*ret_entry = NULL;
+	if (id == NULL || !catalog_id_is_good(id))
+		return 0;
+	return read_entry(entry_path, problem, ret_entry);
+}
+
+static int take_path(const char *path, struct problem *problem, struct sourcefound *ret_found)
+{
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		return problem_set_errno(problem, -errno, "cannot read '%s'", path);
+	ret_found->origin = S_ISDIR(st.st_mode) ? xasprintf("%s/" DB_IN_DIR, path) : xstrdup(path);
+	r = find_entry_of(ret_found->origin, problem, &ret_found->entry);
+	if (r == 0 && ret_found->entry != NULL && !ends_with(ret_found->origin, ret_found->entry->file))
+		r = problem_set(problem, -EBADMSG, "MISMATCH",
+		                "the entry beside '%s' is about '%s': move the one that is wrong away",
+		                path, ret_found->entry->file);
+	return r;
+}
+
+static int find_latest(const struct source_request *q, struct problem *problem,
+                       struct sourcefound *ret_found)
+{
+	DIR *stream = opendir(q->directory);
+	struct newest newest = {0};
+	const struct dirent *listed;
+
+	if (stream == NULL)
+		return problem_set_errno(problem, -errno, "cannot look into '%s'", q->directory);
+	while ((listed = readdir(stream)) != NULL) {
+		AUTO(free) char *path = xasprintf("%s/%s", q->directory, listed->d_name);
+		struct catalog_entry *entry = NULL;
+		char error[CATALOG_ERROR_MAX];
+
+		/* What cannot be read is not the newest that counts. */
+		if (ends_with(listed->d_name, ENTRY_SUFFIX) && catalog_read(path, &entry, error) == 0)
+			consider(&newest, entry, path, q->job);
+	}
+	(void) closedir(stream);
+	return settle_newest(&newest, q->directory, problem, ret_found);
+}
+
+static int find_id(const struct source_request *q, struct problem *problem,
+                   struct sourcefound *ret_found)
+{
+	AUTO(free) char *path = xasprintf("%s/%s" ENTRY_SUFFIX, q->directory, q->name);
+	AUTO(free)
+	char *rejected = xasprintf("%s/" REJECTED "/%s" ENTRY_SUFFIX, q->directory, q->name);
+	const char *at = path;
+	int r = read_entry(at, problem, &ret_found->entry);
+
+	if (r == 0 && ret_found->entry == NULL) {
+		at = rejected;
+		r = read_entry(at, problem, &ret_found->entry);
+	}
+	if (r < 0)
+		return r;
+	if (ret_found->entry != NULL) {
+		ret_found->origin = beside(at, ret_found->entry->file);
+		return 0;
+	}
+	return problem_set(problem, -ENOENT, "NOT_FOUND", "there is no snapshot '%s' in '%s'", q->name,
+	                   q->directory);
+}
+
+int sourcefind_local(const struct source_request *q, struct problem *problem,
+                     struct sourcefound *ret_found)
+{
+	if (strchr(q->name, '/') != NULL || access(q->name, F_OK) == 0)
+		return take_path(q->name, problem, ret_found);
+	if (q->directory == NULL)
+		return problem_set(problem, -ENOENT, "NOT_FOUND",
+		                   "there is no file '%s', and no directory to look for such a snapshot",
+		                   q->name);
+	if (strcmp(q->name, LATEST) == 0)
+		return find_latest(q, problem, ret_found);
+	if (!catalog_id_is_good(q->name))
+		return problem_set(problem, -EINVAL, "NOT_FOUND",
+		                   "'%s' is no file, and cannot be the id of a snapshot", q->name);
+	return find_id(q, problem, ret_found);
+}
+
+/* --- S3 --------------------------------------------------------------------------------------- */
+
+struct keys {
+	char **items;
+	size_t n;
+	const char *name; /* that is looked for; NULL: any entry's */
+};
+
+static int on_listed(const struct s3_listed *listed, void *userdata)
+{
+	struct keys *keys = userdata;
+	const char *slash = strrchr(listed->key, '/');
+
+	if (!ends_with(listed->key, ENTRY_SUFFIX) ||
+	    (keys->name != NULL && strcmp(slash != NULL ? slash + 1 : listed->key, keys->name) != 0))
+		return 0;
+	keys->items = xreallocarray(keys->items, keys->n + 1, sizeof(*keys->items));
+	keys->items[keys->n++] = xstrdup(listed->key);
+	return 0;
+}
+
+static void keys_fini(struct keys *keys)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		free(keys->items[i]);
+	free(keys->items);
+}
+
+/* The newest first, by the time that their names begin with, whatever is in front of them. */
+static int compare_keys(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+	const char *i = strrchr(*x, '/'), *j = strrchr(*y, '/');
+
+	return strcmp(j != NULL ? j + 1 : *y, i != NULL ? i + 1 : *x);
+}
+
+static int on_data(const void *data, size_t len, void *userdata)
+{
+	struct memsink *memory = userdata;
+
+	return sink_write(&memory->sink, data, len);
+}
+
+static int read_object(const struct source_request *q, const char *key, struct problem *problem,
+                       struct catalog_entry **ret_entry)
+{
+	AUTO(free) char *text = xcalloc(1, CATALOG_ENTRY_BYTES_MAX + 1);
+	char error[CATALOG_ERROR_MAX];
+	struct memsink memory;
+	int r;
+
+	memsink_init(&memory, text, CATALOG_ENTRY_BYTES_MAX + 1);
+	r = s3_get(q->s3, key, 0, on_data, &memory, NULL);
+	if (r == -EMSGSIZE)
+		return problem_set(problem, r, "MISMATCH", "'%s' is no entry: it is too long", key);
+	if (r < 0)
+		return s3target_fail(q->s3, r, problem);
+	r = catalog_parse(text, memory.len, ret_entry, error);
+	return r < 0 ? problem_set(problem, r, "MISMATCH", "'%s': %s", key, error) : 0;
+}
+
+static int newest_object(const struct source_request *q, struct keys *keys, struct problem *problem,
+                         struct sourcefound *ret_found)
+{
+	struct newest newest = {0};
+	int r = 0;
+
+	qsort(keys->items, keys->n, sizeof(*keys->items), compare_keys);
+	for (size_t i = 0; i < MIN(keys->n, (size_t) LATEST_MAX) && r == 0; i++) {
+		struct catalog_entry *entry = NULL;
+		struct problem of_one = {0};
+
+		r = read_object(q, keys->items[i], &of_one, &entry);
+		if (r == 0)
+			consider(&newest, entry, keys->items[i], q->job);
+		else if (strcmp(of_one.code, "MISMATCH") == 0 || strcmp(of_one.code, "S3_NOT_FOUND") == 0)
+			r = 0;
+		else
+			*problem = of_one;
+	}
+	if (r < 0) {
+		catalog_entry_free(newest.entry);
+		free(newest.entry_at);
+		return r;
+	}
+	return settle_newest(&newest, q->s3_prefix, problem, ret_found);
+}
+
+static int one_object(const struct source_request *q, const struct keys *keys,
+                      struct problem *problem, struct sourcefound *ret_found)
+{
+	int r;
+
+	if (keys->n != 1)
+		return problem_set(problem, -ENOENT, "NOT_FOUND",
+		                   "there are %zu snapshots '%s' below '%s' in the bucket", keys->n,
+		                   q->name, q->s3_prefix);
+	r = read_object(q, keys->items[0], problem, &ret_found->entry);
+	if (r == 0)
+		ret_found->origin = beside(keys->items[0], ret_found->entry->file);
+	return r;
+}
+
+int sourcefind_s3(const struct source_request *q, struct problem *problem,
+                  struct sourcefound *ret_found)
+{
+	AUTO(free) char *name = xasprintf("%s" ENTRY_SUFFIX, q->name);
+	bool latest = strcmp(q->name, LATEST) == 0;
+	struct keys keys = {.name = latest ? NULL : name};
+	int r;
+
+	if (!latest && !catalog_id_is_good(q->name))
+		return problem_set(problem, -EINVAL, "NOT_FOUND",
+		                   "'%s' cannot be the id of a snapshot: in S3 they go by these", q->name);
+	r = s3_list(q->s3, q->s3_prefix, 0, on_listed, &keys);
+	if (r < 0)
+		r = s3target_fail(q->s3, r, problem);
+	else if (latest)
+		r = newest_object(q, &keys, problem, ret_found);
+	else
+		r = one_object(q, &keys, problem, ret_found);
+	keys_fini(&keys);
+	return r;
+}

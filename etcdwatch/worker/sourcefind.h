@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Which file or object a name means (source.h), and the catalogue's entry beside it. */
+
+#include "etcdwatch/worker/source.h"
+
+struct sourcefound {
+	char *origin;                /* a path, or a key in S3 */
+	struct catalog_entry *entry; /* NULL: there is none */
+};
+
+void sourcefound_fini(struct sourcefound *found);
+
+/* `ret_found` is the caller's to free. */
+int sourcefind_local(const struct source_request *request, struct problem *problem,
+                     struct sourcefound *ret_found);
+int sourcefind_s3(const struct source_request *request, struct problem *problem,
+                  struct sourcefound *ret_found);
