@@ -180,6 +180,12 @@ $(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+# The renames can fail, and be what a file system can do.
+$(BUILD)/tests/unit/test_worker_exchange: $(BUILD)/tests/unit/test_worker_exchange.o $(WORKER_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=renameat2 -Wl,--wrap=syncfs -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
+	    $(BOLT_LIBS) $(BASE_LIBS)
+
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)

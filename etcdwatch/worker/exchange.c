@@ -194,8 +194,11 @@ static int exchange_in_two(struct exchange *x, const char *aside, struct problem
 {
 	int r = move(aside, x->unit, RENAME_NOREPLACE, problem);
 
-	if (r == 0)
-		r = move(x->dir->unit, aside, RENAME_NOREPLACE, problem);
+	if (r < 0) {
+		(void) remove_tree(aside, problem);
+		return r;
+	}
+	r = move(x->dir->unit, aside, RENAME_NOREPLACE, problem);
 	if (r < 0)
 		return r;
 	r = move(x->unit, x->dir->unit, RENAME_NOREPLACE, problem);
