@@ -11,12 +11,13 @@ for seconds in ${FAIRLEAD_PAUSES:-1 3 30}; do
 	say "$former sleeps for $seconds s"
 	asleep=$STEP
 	vipd_pause "$former"
+	mark_all "asleep for $seconds s" # until then it may have confirmed
 	# A node that sleeps may hold the address until its window ends, but never beside another.
 	for_seconds "$seconds" at_most_one_answers
 	if [[ $((seconds * 1000)) -gt $((BOUND_MS * 2)) ]]; then
 		settled_on_other_than "$former" || fail "nobody took over"
 		OWNER=$(holders)
-		last=$(wire_figure old_last_ms --from "$asleep")
+		last=$(wire_figure old_last_ms --from "asleep for $seconds s")
 		[[ ${last%.*} -le $BOUND_MS ]] || fail "$former spoke for $last ms, bound $BOUND_MS ms"
 	fi
 

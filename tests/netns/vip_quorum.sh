@@ -10,10 +10,10 @@ cluster_with_owner
 second=$(node_other_than "$OWNER")
 third=$(node_other_than "$OWNER" "$second")
 say "etcd loses the members of $second and $third"
-lost=$STEP
 kill_hard "etcd-$second" "etcd-$third"
+mark_all "they are lost" # until then a confirmation may have passed
 wait_until 8 held_by
-last=$(wire_figure old_last_ms --from "$lost")
+last=$(wire_figure old_last_ms --from "they are lost")
 [[ ${last%.*} -le $BOUND_MS ]] || fail "$OWNER spoke for $last ms, bound $BOUND_MS ms"
 mark_all "silence"
 for_seconds 4 held_by
