@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/fields.h"
 #include "cli/table.h"
@@ -77,14 +78,63 @@ static void add_job(struct table *table, const json_t *job)
 	due_cell(table, job);
 }
 
+static void add_target(struct table *table, const json_t *job, const json_t *target)
+{
+	table_cell(table, "%s", field_text_or_dash(job, "job"));
+	table_cell(table, "%s", field_text_or_dash(target, "target"));
+	table_cell(table, "%s", field_text_or_dash(target, "state"));
+	age_cell(table, target, "last_age_s", "");
+	table_cell(table, "%lld", (long long) field_integer(target, "pending"));
+}
+
+/* Nothing if no job has any. */
+static void print_targets(FILE *out, const json_t *jobs)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},          {"TARGET", TABLE_LEFT},   {"STATE", TABLE_LEFT},
+	    {"LAST STORED", TABLE_RIGHT}, {"PENDING", TABLE_RIGHT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *job, *target;
+	size_t n = 0, i, k;
+
+	json_array_foreach(jobs, i, job)
+	{
+		json_array_foreach(json_object_get(job, "targets"), k, target)
+		{
+			add_target(table, job, target);
+			n++;
+		}
+	}
+	if (n == 0)
+		return;
+	(void) fputc('\n', out);
+	table_print(table, out);
+}
+
 static void note(FILE *out, const json_t *job, const char *what, const char *text)
 {
 	(void) fputs("warning: ", out);
 	table_print_safe(out, field_text_or_dash(job, "job"));
 	(void) fputs(": ", out);
-	(void) fputs(what, out);
+	table_print_safe(out, what);
 	table_print_safe(out, text);
 	(void) fputc('\n', out);
+}
+
+static void add_target_notes(FILE *out, const json_t *job)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(json_object_get(job, "targets"), i, target)
+	{
+		AUTO(free) char *what = xasprintf("%s: ", field_text_or_dash(target, "target"));
+		const char *error = field_text(target, "error");
+
+		if (error != NULL)
+			note(out, job, what, error);
+	}
 }
 
 static void add_notes(FILE *out, const json_t *job)
@@ -101,6 +151,7 @@ static void add_notes(FILE *out, const json_t *job)
 		note(out, job, "snapshots that did not pass their proof are in 'rejected'", "");
 	if (odd != NULL)
 		note(out, job, "", odd);
+	add_target_notes(out, job);
 }
 
 void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
@@ -116,6 +167,7 @@ void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_
 
 	json_array_foreach(objects, i, job) add_job(table, job);
 	table_print(table, out);
+	print_targets(out, objects);
 	json_array_foreach(objects, i, job) add_notes(out, job);
 }
 

@@ -26,6 +26,7 @@
 struct child {
 	struct ev_loop *ev;
 	child_done_fn done;
+	child_line_fn each; /* or NULL */
 	void *userdata;
 	pid_t pid;
 	int fd; /* its output; -1: ended */
@@ -148,6 +149,8 @@ static void take_line(struct child *c)
 	if (json_is_object(object)) {
 		json_decref(c->last);
 		c->last = json_incref(object);
+		if (c->each != NULL)
+			c->each(object, c->userdata);
 	} else if (c->n_line > 0) {
 		log_debug("child_line_dropped", "pid=%d bytes=%zu", (int) c->pid, c->n_line);
 	}
@@ -221,6 +224,18 @@ int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, c
 	ev_timer_start(ev, &c->limit);
 	*ret_child = c;
 	return 0;
+}
+
+void child_each_line(struct child *c, child_line_fn each)
+{
+	c->each = each;
+}
+
+const char *child_error_code(const struct child_result *result)
+{
+	const char *code = json_string_value(json_object_get(result->last, "error"));
+
+	return result->r == -EBADMSG && code != NULL ? code : "";
 }
 
 void child_free(struct child *c)

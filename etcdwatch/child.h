@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-#define CHILD_LINE_MAX 65536 /* bytes of one line */
+#define CHILD_LINE_MAX 163840 /* bytes of one line: an entry of the catalogue, escaped, fits */
 #define CHILD_ARGS_MAX 256
 
 struct child;
@@ -33,6 +33,14 @@ typedef void (*child_done_fn)(const struct child_result *result, void *userdata)
 /* argv[0] is the program's path; the array ends with NULL. 0 or -errno. */
 int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, child_done_fn done,
                 void *userdata, struct child **ret_child);
+
+/* Tells of each object as it comes, also of the last one, which is told again at the end. Right
+ * after child_start(), before anything has come. */
+typedef void (*child_line_fn)(const json_t *object, void *userdata);
+void child_each_line(struct child *child, child_line_fn each);
+
+/* What a child that failed calls it, such as "S3_DENIED"; "" without a word from it. */
+const char *child_error_code(const struct child_result *result);
 
 /* Kills it; done is not called. NULL is fine. */
 void child_free(struct child *child);

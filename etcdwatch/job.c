@@ -34,6 +34,7 @@
 #include "etcdwatch/prune.h"
 #include "etcdwatch/run.h"
 #include "etcdwatch/store.h"
+#include "etcdwatch/storing.h"
 #include "etcdwatch/view.h"
 
 /* The clock may be set: it is looked at so often. */
@@ -71,6 +72,7 @@ struct job {
 	const struct config_job *config;
 	struct disk *disk;
 	struct store *store;
+	struct storing *storing;
 	enum job_state state;
 	ev_timer timer; /* IDLE, DUE, WAITING, RETRYING */
 
@@ -200,6 +202,7 @@ static void prune(struct job *j)
 
 	change_state(j, JOB_PRUNING, "kept");
 	claim_free(TAKE_PTR(j->claim));
+	storing_visit(j->storing);
 	prune_plan(j->store, j->config, j->view.corrupt || !j->view.alarms_known, &plan);
 	if (plan.frozen[0] != '\0' && strcmp(plan.frozen, j->frozen) != 0)
 		log_error("retention_frozen", "job=%s reason=\"%s\"", j->config->name, plan.frozen);
@@ -506,6 +509,7 @@ static void scanned_cb(int r, const char *reason, void *userdata)
 		due_done_at(&j->due, j->config, store_get(j->store, n - 1)->started_s);
 	if (!j->config->catch_up)
 		due_done_at(&j->due, j->config, wall_now_s());
+	storing_visit(j->storing);
 	if (j->is_manual)
 		look(j, "asked for");
 	else
@@ -581,6 +585,13 @@ int job_new(const struct job_env *env, const struct config_job *config, struct j
 	if (r < 0)
 		return r;
 	j->store = store_new(j->disk, config->directory, config->name);
+	j->storing = storing_new(&(struct storing_options){
+	    .ev = env->ev,
+	    .disk = j->disk,
+	    .store = j->store,
+	    .job = config,
+	    .worker = env->worker,
+	});
 	scan(j);
 	*ret_job = TAKE_PTR(j);
 	return 0;
@@ -595,6 +606,7 @@ void job_free(struct job *j)
 	view_cancel(j->asking);
 	claim_free(j->claim);
 	run_abandon(j->run);
+	storing_free(j->storing);
 	store_free(j->store);
 	free(j);
 }
@@ -704,6 +716,7 @@ void job_fill_report(const struct job *j, struct job_report *ret)
 	}
 	if (ret->n_odd > 0)
 		ret->odd = store_odd(j->store, 0);
+	storing_fill_reports(j->storing, ret->targets, &ret->n_targets);
 	if (j->run != NULL)
 		run_progress(j->run, &ret->bytes, &ret->of_bytes);
 }

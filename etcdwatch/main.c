@@ -239,19 +239,6 @@ static int run(struct etcdwatch *e, struct config *config, bool *ret_exec)
 	return r;
 }
 
-/* Nobody is to believe in copies that are not made. */
-static void warn_of_what_is_not_done(const struct config *config)
-{
-	for (size_t i = 0; i < config->n_jobs; i++) {
-		const struct config_job *job = &config->jobs[i];
-
-		if (job->n_targets > 0)
-			log_warning("targets_not_served",
-			            "job=%s targets=%zu reason=\"this version makes no copies in S3\"",
-			            job->name, job->n_targets);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	struct etcdwatch e = {.options = {.runtime_dir = RUNTIME_DIR}};
@@ -283,7 +270,6 @@ int main(int argc, char **argv)
 		return EXIT_CONFIG;
 	for (size_t i = 0; i < config->n_notes; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes[i]);
-	warn_of_what_is_not_done(config);
 	log_info("starting", "version=%s node=%s jobs=%zu", FAIRLEAD_VERSION, config->node_name,
 	         config->n_jobs);
 	r = run(&e, config, &exec);

@@ -249,10 +249,9 @@ static int64_t number_of(const json_t *object, const char *key)
 /* Of all that the worker can say, only these tell that the file is to blame. */
 static bool blames_file(const struct child_result *result)
 {
-	const char *code = json_string_value(json_object_get(result->last, "error"));
+	const char *code = child_error_code(result);
 
-	return result->r == -EBADMSG && code != NULL &&
-	       (strcmp(code, "DIGEST") == 0 || strcmp(code, "TREE") == 0);
+	return strcmp(code, "DIGEST") == 0 || strcmp(code, "TREE") == 0;
 }
 
 static void read_cb(const struct child_result *result, void *userdata)

@@ -53,6 +53,35 @@ static void put_counts(json_t *json, const struct job_counts *c)
 	(void) json_object_set_new(json, "not_compared", count_json(c->not_compared));
 }
 
+static json_t *target_json(const struct target_report *r, int64_t wall_now_s)
+{
+	json_t *json = json_object();
+
+	(void) json_object_set_new(json, "target", jsonval_text(r->target));
+	(void) json_object_set_new(json, "state", json_string(r->state));
+	(void) json_object_set_new(json, "pending", count_json(r->n_pending));
+	(void) json_object_set_new(json, "last", text_or_null(r->last_id));
+	(void) json_object_set_new(json, "last_at", moment_json(r->last_s));
+	(void) json_object_set_new(json, "last_age_s",
+	                           r->last_s > 0 ? json_integer(MAX(wall_now_s - r->last_s, 0))
+	                                         : json_null());
+	(void) json_object_set_new(json, "error", text_or_null(r->error));
+	(void) json_object_set_new(json, "error_at",
+	                           r->error[0] != '\0' ? moment_json(r->error_s) : json_null());
+	(void) json_object_set_new(json, "stored", count_json(r->counts.stored));
+	(void) json_object_set_new(json, "failures", count_json(r->counts.failures));
+	return json;
+}
+
+static void put_targets(json_t *json, const struct job_report *r, int64_t wall_now_s)
+{
+	json_t *targets = json_array();
+
+	for (size_t i = 0; i < r->n_targets; i++)
+		(void) json_array_append_new(targets, target_json(&r->targets[i], wall_now_s));
+	(void) json_object_set_new(json, "targets", targets);
+}
+
 json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 {
 	json_t *json = json_object();
@@ -78,6 +107,7 @@ json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "odd", count_json(r->n_odd));
 	(void) json_object_set_new(json, "odd_first", jsonval_text(r->odd));
 	put_counts(json, &r->counts);
+	put_targets(json, r, wall_now_s);
 	return json;
 }
 
@@ -183,6 +213,65 @@ static const struct {
      "Files in the directory that do not fit the catalogue, and entries without a file.", odd},
 };
 
+static double target_last(const struct target_report *r)
+{
+	return (double) r->last_s;
+}
+
+static double target_pending(const struct target_report *r)
+{
+	return (double) r->n_pending;
+}
+
+static double target_failing(const struct target_report *r)
+{
+	return r->error[0] != '\0';
+}
+
+static double target_stored(const struct target_report *r)
+{
+	return (double) r->counts.stored;
+}
+
+static double target_failures(const struct target_report *r)
+{
+	return (double) r->counts.failures;
+}
+
+static const struct {
+	const char *name;
+	const char *help;
+	enum metrics_type type;
+	double (*value)(const struct target_report *r);
+} target_metrics[] = {
+    {"fairlead_etcdwatch_target_last_success_timestamp_seconds",
+     "When this node has last stored a snapshot in the target; 0: not since it was started.",
+     METRICS_GAUGE, target_last},
+    {"fairlead_etcdwatch_target_pending",
+     "Good snapshots on this node that the target has no copy of.", METRICS_GAUGE, target_pending},
+    {"fairlead_etcdwatch_target_failing", "1 while the last thing that was tried there went wrong.",
+     METRICS_GAUGE, target_failing},
+    {"fairlead_etcdwatch_target_stored_total", "Snapshots that this node has stored there.",
+     METRICS_COUNTER, target_stored},
+    {"fairlead_etcdwatch_target_failures_total", "What this node has tried there and not done.",
+     METRICS_COUNTER, target_failures},
+};
+
+static void target_family(struct metrics *m, size_t family, const struct job_report *reports,
+                          size_t n)
+{
+	metrics_family(m, target_metrics[family].name, target_metrics[family].type,
+	               target_metrics[family].help);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < reports[i].n_targets; k++) {
+			const struct target_report *t = &reports[i].targets[k];
+			const struct metrics_label labels[] = {{"job", t->job}, {"target", t->target}};
+
+			metrics_sample(m, target_metrics[family].value(t), labels, ARRAY_SIZE(labels));
+		}
+	}
+}
+
 static const struct {
 	const char *name;
 	const char *help;
@@ -224,4 +313,6 @@ void report_metrics(struct metrics *m, const struct job_report *reports, size_t 
 			    &(struct metrics_label){"job", reports[i].job}, 1);
 		}
 	}
+	for (size_t f = 0; f < ARRAY_SIZE(target_metrics); f++)
+		target_family(m, f, reports, n);
 }

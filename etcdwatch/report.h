@@ -14,6 +14,7 @@
 
 #include "base/metrics.h"
 #include "etcdwatch/catalog.h"
+#include "etcdwatch/config.h"
 
 /* By this node, since it was started. */
 struct job_counts {
@@ -23,6 +24,26 @@ struct job_counts {
 	uint64_t missed; /* periods that went by without a snapshot of anybody */
 	uint64_t pruned;
 	uint64_t not_compared;
+};
+
+#define TARGET_TEXT_MAX 640
+
+/* By this node, since it was started. */
+struct target_counts {
+	uint64_t stored;
+	uint64_t failures;
+};
+
+struct target_report {
+	const char *job;
+	const char *target;
+	const char *state;
+	uint64_t n_pending;  /* good snapshots on this node that it has no copy of */
+	const char *last_id; /* that this node has stored there since it was started; "": none */
+	int64_t last_s;      /* when */
+	const char *error;   /* the last one, "" when all has gone well since */
+	int64_t error_s;
+	struct target_counts counts;
 };
 
 struct job_report {
@@ -46,6 +67,8 @@ struct job_report {
 	const char *odd; /* the first thing in the directory that is not as it should be, or NULL */
 	size_t n_odd;
 	struct job_counts counts;
+	struct target_report targets[CONFIG_TARGETS_MAX];
+	size_t n_targets;
 };
 
 /* New objects: the caller owns them. */

@@ -42,6 +42,8 @@ struct request {
 	char *id; /* whose copy is recorded, or which is put aside */
 	struct catalog_entry *entry;
 	struct catalog_copy copy;
+	int64_t timeline;
+	char *text;       /* why it is put aside */
 	struct names ids; /* to remove; after a scan: adopted */
 	struct names odd; /* what a scan could not adopt */
 	struct listing fresh;
@@ -201,22 +203,66 @@ static int remove_work(struct request *q)
 	return r == 0 ? sync_directory(q, q->directory) : r;
 }
 
+static int rewrite(struct request *q, const struct catalog_entry *e)
+{
+	AUTO(free) char *path = xasprintf("%s/%s" ENTRY_SUFFIX, q->directory, e->id);
+	AUTO(free) char *text = catalog_print(e);
+	int r;
+
+	r = file_write_atomic(path, text, strlen(text), ENTRY_MODE, FILE_DURABLE);
+	return r < 0 ? fail(q, r, "cannot write", path) : 0;
+}
+
 static int record_copy_work(struct request *q)
 {
-	AUTO(free) char *path = xasprintf("%s/%s" ENTRY_SUFFIX, q->directory, q->id);
 	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
-	AUTO(free) char *text = NULL;
 	int r;
 
 	r = read_entry(q, q->id, &e);
 	if (r < 0)
 		return r;
 	r = catalog_set_copy(e, &q->copy);
+	return r < 0 ? fail(q, r, "cannot record a copy of", q->id) : rewrite(q, e);
+}
+
+static int set_timeline_work(struct request *q)
+{
+	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
+	int r;
+
+	r = read_entry(q, q->id, &e);
 	if (r < 0)
-		return fail(q, r, "cannot record a copy in", path);
+		return r;
+	e->timeline = q->timeline;
+	return rewrite(q, e);
+}
+
+/* The file goes first, which may be all that there is room for. */
+static int set_aside_work(struct request *q)
+{
+	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
+	AUTO(free) char *path = xasprintf("%s/%s" ENTRY_SUFFIX, q->directory, q->id);
+	AUTO(free) char *rejected = xasprintf("%s/" LISTING_REJECTED_DIRECTORY, q->directory);
+	AUTO(free) char *file = NULL, *to = NULL, *entry = NULL, *text = NULL;
+	int r;
+
+	r = read_entry(q, q->id, &e);
+	if (r < 0)
+		return r;
+	file = xasprintf("%s/%s", q->directory, e->file);
+	to = xasprintf("%s/%s", rejected, e->file);
+	if (mkdir(rejected, 0700) < 0 && errno != EEXIST)
+		return fail(q, -errno, "cannot make", rejected);
+	r = move(q, file, to);
+	if (r < 0)
+		return r;
+	e->rejected = xstrndup(q->text, CATALOG_TEXT_MAX);
 	text = catalog_print(e);
-	r = file_write_atomic(path, text, strlen(text), ENTRY_MODE, FILE_DURABLE);
-	return r < 0 ? fail(q, r, "cannot write", path) : 0;
+	entry = xasprintf("%s/%s" ENTRY_SUFFIX, rejected, q->id);
+	r = file_write_atomic(entry, text, strlen(text), ENTRY_MODE, FILE_DURABLE);
+	if (unlink(path) < 0)
+		return fail(q, -errno, "cannot remove", path);
+	return r < 0 ? fail(q, r, "cannot write", entry) : 0;
 }
 
 /* --- on the loop -------------------------------------------------------------------------------
@@ -233,6 +279,7 @@ static void request_free(struct request *q)
 	free(q->copy.key);
 	free(q->path);
 	free(q->id);
+	free(q->text);
 	free(q);
 }
 
@@ -346,6 +393,26 @@ void store_record_copy(struct store *s, const char *id, const struct catalog_cop
 	q->copy = *copy;
 	q->copy.target = xstrdup(copy->target);
 	q->copy.key = xstrdup(copy->key);
+	disk_do(s->disk, &q->task);
+}
+
+void store_set_timeline(struct store *s, const char *id, int64_t timeline, store_done_fn done,
+                        void *userdata)
+{
+	struct request *q = new_request(s, set_timeline_work, done, userdata);
+
+	q->id = xstrdup(id);
+	q->timeline = timeline;
+	disk_do(s->disk, &q->task);
+}
+
+void store_set_aside(struct store *s, const char *id, const char *reason, store_done_fn done,
+                     void *userdata)
+{
+	struct request *q = new_request(s, set_aside_work, done, userdata);
+
+	q->id = xstrdup(id);
+	q->text = xstrdup(reason);
 	disk_do(s->disk, &q->task);
 }
 

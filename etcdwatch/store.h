@@ -50,6 +50,13 @@ void store_remove(struct store *store, const char *const *ids, size_t n_ids, sto
 void store_record_copy(struct store *store, const char *id, const struct catalog_copy *copy,
                        store_done_fn done, void *userdata);
 
+/* That the cluster was in a later timeline than its entry says. */
+void store_set_timeline(struct store *store, const char *id, int64_t timeline, store_done_fn done,
+                        void *userdata);
+/* What was good when it was taken and is no more goes into rejected/, with the reason. */
+void store_set_aside(struct store *store, const char *id, const char *reason, store_done_fn done,
+                     void *userdata);
+
 /* False until the catalogue has been read once. */
 bool store_is_read(const struct store *store);
 /* The job's entries whose file is there, the oldest first; as of the last call that could read the

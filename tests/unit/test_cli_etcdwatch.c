@@ -40,6 +40,24 @@ static void test_status(void)
 	    "warning: daily: snapshots that did not pass their proof are in 'rejected'\n");
 }
 
+static void test_targets(void)
+{
+	check_text(etcdwatch_render_status,
+	           "[{\"job\":\"hourly\",\"state\":\"idle\",\"period_done\":true,\"next_due_s\":60,"
+	           "\"targets\":[{\"target\":\"site\",\"state\":\"idle\",\"last_age_s\":7300,"
+	           "\"pending\":0,\"error\":null},{\"target\":\"far\",\"state\":\"retrying\","
+	           "\"last_age_s\":null,\"pending\":3,\"error\":\"no route\"}]},"
+	           "{\"job\":\"daily\",\"targets\":[]}]",
+	           "JOB     STATE  DONE BY  LAST HERE  HERE  SIZE    DUE\n"
+	           "hourly  idle   -                -     0   0 B  in 1m\n"
+	           "daily   -      -                -     0   0 B    now\n"
+	           "\n"
+	           "JOB     TARGET  STATE     LAST STORED  PENDING\n"
+	           "hourly  site    idle               2h        0\n"
+	           "hourly  far     retrying            -        3\n"
+	           "warning: hourly: far: no route\n");
+}
+
 /* A daemon of another version: nothing is taken for granted. */
 static void test_strange(void)
 {
@@ -65,6 +83,7 @@ static void test_list(void)
 int main(void)
 {
 	test_status();
+	test_targets();
 	test_strange();
 	test_list();
 	return check_result();

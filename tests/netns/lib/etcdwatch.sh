@@ -80,7 +80,7 @@ job_is() { # NODE FILTER VALUE
 entries() { # [NODE...]
 	local node
 	for node in "${@:-${NODES[@]}}"; do
-		find "$(etcdwatch_directory "$node")" -maxdepth 1 -name '*.json' -exec jq -c . {} + 2>/dev/null
+		find "$(etcdwatch_directory "$node")" -maxdepth 1 -name '[!.]*.json' -exec jq -c . {} + 2>/dev/null
 	done
 }
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What becomes of a job's snapshots beyond this node: each of its targets for itself (target.h), so
+ * that one that is down holds up neither the others nor the next snapshot.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+#include "etcdwatch/config.h"
+#include "etcdwatch/disk.h"
+#include "etcdwatch/report.h"
+#include "etcdwatch/store.h"
+
+struct storing;
+
+struct storing_options {
+	struct ev_loop *ev;
+	struct disk *disk;
+	struct store *store;
+	const struct config_job *job;
+	const char *worker; /* the program */
+};
+
+/* All is borrowed until storing_free(). */
+struct storing *storing_new(const struct storing_options *options);
+/* When the disk is gone. */
+void storing_free(struct storing *storing);
+DEFINE_AUTO(struct storing, storing_free);
+
+/* There may be a snapshot that some target lacks. */
+void storing_visit(struct storing *storing);
+
+void storing_fill_reports(const struct storing *storing,
+                          struct target_report ret_reports[static CONFIG_TARGETS_MAX],
+                          size_t *ret_n);

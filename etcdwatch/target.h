@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One target of a job: what lacks a copy there is sent, the newest first, and what a crash has left
+ * there of our own is cleared away. Each failure is tried again, ever later; it concerns this
+ * target alone.
+ *
+ * A copy counts when the worker has read back the snapshot, and then its entry, and both were the
+ * same (etcdwatch/worker/s3put.h). Then it is recorded in the entry here.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "etcdwatch/config.h"
+#include "etcdwatch/disk.h"
+#include "etcdwatch/report.h"
+#include "etcdwatch/store.h"
+
+struct target;
+
+struct target_options {
+	struct ev_loop *ev;
+	struct disk *disk;
+	struct store *store;
+	const struct config_job *job;
+	const struct config_target *target;
+	const char *worker; /* the program */
+	/* A snapshot here is not any more what was proven. From the loop; nothing may be freed. */
+	void (*damaged)(const char *id, const char *reason, void *userdata);
+	void *userdata;
+};
+
+/* All is borrowed until target_free(). */
+struct target *target_new(const struct target_options *options);
+/* When the disk is gone. What is on its way is gone on with by the next process. */
+void target_free(struct target *target);
+DEFINE_AUTO(struct target, target_free);
+
+/* There is something to send, perhaps. */
+void target_visit(struct target *target);
+
+/* Every string in it is borrowed until the next turn of the loop. */
+void target_fill_report(const struct target *target, struct target_report *ret_report);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a target holds: whole snapshots count, halves and what belongs to others do not. */
+#include "etcdwatch/inventory.h"
+
+#include <string.h>
+
+#include "base/macro.h"
+#include "tests/unit/check.h"
+#include "tests/unit/entries.h"
+
+#define CLUSTER UINT64_C(0xcdf818194e3a8c32)
+#define FOLDER "p/cdf818194e3a8c32/"
+
+static char prefix[] = "p/";
+static const struct config_target target = {.prefix = prefix};
+
+static void test_keys(void)
+{
+	AUTO(catalog_entry_free) struct catalog_entry *e = entries_new("a", CLUSTER, 1000, 7);
+	AUTO(free) char *folder = inventory_folder(&target, 0xab);
+	AUTO(free) char *file = inventory_file_key(&target, e);
+	AUTO(free) char *entry = inventory_entry_key(&target, e);
+
+	CHECK_EQ_STR(folder, "p/00000000000000ab/");
+	CHECK_EQ_STR(file, FOLDER "19700101T001640Z-a-n1-r7.db");
+	CHECK_EQ_STR(entry, FOLDER "19700101T001640Z-a-n1-r7.json");
+}
+
+static void test_whole(void)
+{
+	AUTO(inventory_free) struct inventory *inv = inventory_new(&target, "a");
+	AUTO(catalog_entry_free) struct catalog_entry *late = entries_new("a", CLUSTER, 2000, 9);
+	AUTO(catalog_entry_free) struct catalog_entry *early = entries_new("a", CLUSTER, 1000, 7);
+	AUTO(catalog_entry_free) struct catalog_entry *other = entries_new("a-b", CLUSTER, 1500, 8);
+
+	entries_store(inv, &target, late);
+	entries_store(inv, &target, other);
+	entries_store(inv, &target, early);
+	inventory_finish(inv);
+	if (CHECK_EQ_INT(inventory_n(inv), 2)) {
+		CHECK_EQ_INT(inventory_entries(inv)[0]->revision, 7);
+		CHECK_EQ_INT(inventory_entries(inv)[1]->revision, 9);
+	}
+	CHECK(inventory_find(inv, early->id) != NULL && inventory_find(inv, other->id) == NULL);
+	CHECK_EQ_INT(inventory_odd(inv)->n, 0);
+}
+
+/* Each is one half, or two that do not belong together. */
+static void test_halves(void)
+{
+	enum half {
+		NO_ENTRY,
+		NO_FILE,
+		SHORT,
+		BROKEN,
+		EMPTY,
+		OTHER_FOLDER,
+		OTHER_NAME,
+	};
+	static const struct {
+		enum half half;
+		size_t strays;
+		const char *odd;
+	} cases[] = {
+	    {NO_ENTRY, 1, NULL},
+	    {NO_FILE, 0, "is not there, but has an entry"},
+	    {SHORT, 0, "has 999 bytes, and by its entry 1000"},
+	    {BROKEN, 0, "holds no entry"},
+	    {EMPTY, 0, "version is missing"},
+	    {OTHER_FOLDER, 0, "is the entry of another snapshot"},
+	    {OTHER_NAME, 1, "is the entry of another snapshot"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(inventory_free) struct inventory *inv = inventory_new(&target, "a");
+		AUTO(catalog_entry_free) struct catalog_entry *e = entries_new("a", CLUSTER, 1000, 7);
+		AUTO(free) char *file = inventory_file_key(&target, e);
+		AUTO(free) char *key = inventory_entry_key(&target, e);
+		enum half half = cases[i].half;
+
+		if (half == OTHER_FOLDER)
+			e->cluster_id++;
+		if (half != NO_FILE)
+			entries_list(inv, file, half == SHORT ? 999 : 1000, NULL);
+		if (half == BROKEN)
+			entries_list(inv, key, 1, json_null());
+		else if (half == EMPTY)
+			entries_list(inv, key, 1, json_object());
+		else if (half == OTHER_NAME)
+			entries_list(inv, FOLDER "19700101T001641Z-a-n1-r7.json", 1, entries_json(e));
+		else if (half != NO_ENTRY)
+			entries_list(inv, key, 1, entries_json(e));
+		inventory_finish(inv);
+		CHECK_EQ_INT(inventory_n(inv), 0);
+		CHECK_EQ_INT(inventory_strays(inv)->n, cases[i].strays);
+		if (CHECK_EQ_INT(inventory_odd(inv)->n, cases[i].odd != NULL) && cases[i].odd != NULL)
+			CHECK(strstr(inventory_odd(inv)->items[0], cases[i].odd) != NULL);
+	}
+}
+
+/* Lines of the worker that say nothing of this job. */
+static void test_passed_over(void)
+{
+	static const char *const keys[] = {
+	    "p/readme",
+	    "q/cdf818194e3a8c32/19700101T001640Z-a-n1-r7.db",
+	    "p/",
+	    FOLDER "19700101T001640Z-b-n1-r7.db",
+	    FOLDER "19700101T001640Z-a-n1-r7.txt",
+	    FOLDER "a.json",
+	};
+	AUTO(inventory_free) struct inventory *inv = inventory_new(&target, "a");
+	json_t *no_key = json_pack("{s:b, s:i}", "ok", 1, "objects", 3);
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		entries_list(inv, keys[i], 1, NULL);
+	inventory_add(inv, no_key);
+	json_decref(no_key);
+	inventory_finish(inv);
+	CHECK_EQ_INT(inventory_n(inv), 0);
+	CHECK_EQ_INT(inventory_strays(inv)->n, 0);
+	CHECK_EQ_INT(inventory_odd(inv)->n, 0);
+}
+
+int main(void)
+{
+	test_keys();
+	test_whole();
+	test_halves();
+	test_passed_over();
+	return check_result();
+}
