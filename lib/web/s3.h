@@ -42,7 +42,7 @@ struct s3_config {
 	const char *ca_file;       /* verify the server against this; NULL: the system's store */
 	/* Zero: the default. */
 	unsigned connect_timeout_ms; /* 10 s */
-	unsigned stall_timeout_ms;   /* nothing moves for so long: 60 s; in whole seconds */
+	unsigned stall_timeout_ms;   /* nothing moves for so long: 60 s; looked at once a second */
 	unsigned attempts;           /* of each request: 6 */
 	unsigned backoff_ms;         /* before the second attempt, then doubling: 500 */
 	/* Asked at least once a second; true ends what is under way with -ECANCELED. May be NULL. */

@@ -15,6 +15,7 @@
 
 #include "base/base64.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "web/credentials.h"
 #include "web/s3_judge.h"
 #include "web/s3_priv.h"
@@ -31,10 +32,12 @@ struct transfer {
 	struct s3_answer *answer;
 	struct curl_slist *headers;
 	uint64_t sent;
-	bool began;    /* the headers of the answer were looked at */
-	bool wanted;   /* its data goes to the receiver */
-	uint64_t skip; /* of the data: what the receiver has already */
-	int result;    /* why a callback of ours ended it: -errno */
+	bool began;       /* the headers of the answer were looked at */
+	bool wanted;      /* its data goes to the receiver */
+	uint64_t skip;    /* of the data: what the receiver has already */
+	curl_off_t moved; /* both ways together, */
+	int64_t moved_us; /* and when that was last another number */
+	int result;       /* why a callback of ours ended it: -errno */
 	enum s3_failure failure;
 	const char *what; /* its sentence, or NULL */
 	char curl_error[CURL_ERROR_SIZE];
@@ -304,15 +307,33 @@ static size_t write_cb(char *data, size_t size, size_t n, void *userdata)
 	return len;
 }
 
-static int progress_cb(void *userdata, curl_off_t a UNUSED, curl_off_t b UNUSED,
-                       curl_off_t c UNUSED, curl_off_t d UNUSED)
+/* curl's own limit of speed is about the mean of some seconds, so that the end of what is sent
+ * covers up the silence behind it. Connecting has a limit of its own. */
+static bool is_stalled(struct transfer *t, curl_off_t moved)
+{
+	int64_t limit_us = t->s3->stall_timeout_ms * (int64_t) MAX(t->call->patience, 1u) * US_PER_MS;
+	int64_t now_us = mono_now_us();
+	curl_off_t connected_us = 0;
+
+	(void) curl_easy_getinfo(t->s3->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+	if (connected_us == 0 || moved != t->moved) {
+		t->moved = moved;
+		t->moved_us = now_us;
+	}
+	return now_us - t->moved_us >= limit_us;
+}
+
+/* Called whenever something happens, and at least once a second. */
+static int progress_cb(void *userdata, curl_off_t to_come UNUSED, curl_off_t came,
+                       curl_off_t to_send UNUSED, curl_off_t sent)
 {
 	struct transfer *t = userdata;
 
-	if (t->s3->is_cancelled == NULL || !t->s3->is_cancelled())
-		return 0;
-	give_up(t, S3_CANCELLED, -ECANCELED, "cancelled");
-	return 1;
+	if (t->s3->is_cancelled != NULL && t->s3->is_cancelled())
+		give_up(t, S3_CANCELLED, -ECANCELED, "cancelled");
+	else if (is_stalled(t, came + sent))
+		give_up(t, S3_TIMEOUT, -ETIMEDOUT, "the server is silent, or takes nothing");
+	return t->result < 0 ? 1 : 0;
 }
 
 /* --- what came of it -------------------------------------------------------------------------- */
@@ -405,7 +426,6 @@ static void set_method(struct transfer *t)
 static void set_options(struct transfer *t)
 {
 	const struct http_request tls = {.ca_file = t->s3->ca_file};
-	unsigned stall_ms = t->s3->stall_timeout_ms * MAX(t->call->patience, 1u);
 	CURL *easy = t->s3->easy;
 
 	/* Keeps connections. */
@@ -420,8 +440,6 @@ static void set_options(struct transfer *t)
 	/* Or "a/../b" would be asked for as "b", and signed as what it is. */
 	(void) curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	(void) curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long) t->s3->connect_timeout_ms);
-	(void) curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	(void) curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long) MAX(stall_ms / 1000, 1u));
 	(void) curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 	(void) curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, progress_cb);
 	(void) curl_easy_setopt(easy, CURLOPT_XFERINFODATA, t);
@@ -433,7 +451,8 @@ static void set_options(struct transfer *t)
 int s3_transfer(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch,
                 struct s3_answer *answer)
 {
-	struct transfer t = {.s3 = s3, .call = call, .fetch = fetch, .answer = answer};
+	struct transfer t = {
+	    .s3 = s3, .call = call, .fetch = fetch, .answer = answer, .moved_us = mono_now_us()};
 	CURLcode code;
 	int r;
 

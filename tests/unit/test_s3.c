@@ -18,6 +18,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "tests/unit/check.h"
 #include "web/s3_upload.h"
 
@@ -35,6 +36,7 @@ static struct heard *heard;
 static pid_t server_pid;
 static struct s3 *s3;
 static int listener, port;
+static unsigned stall_ms = 10000;
 
 /* --- the server ------------------------------------------------------------------------------- */
 
@@ -64,7 +66,8 @@ static void hear(int fd, char *buffer)
 	}
 }
 
-/* Gives the answers, one a connection. "\001" stands for a connection that breaks: a reset. */
+/* Gives the answers, one a connection. "\001" stands for a connection that breaks: a reset; "\002"
+ * for a server that hears and says nothing, until nobody listens any more. */
 static NORETURN void serve(const char *const *answers, size_t n)
 {
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -76,7 +79,9 @@ static NORETURN void serve(const char *const *answers, size_t n)
 
 		hear(fd, heard->requests[MIN(i, (size_t) REQUESTS_MAX - 1)]);
 		heard->n = (unsigned) i + 1;
-		if (send(fd, answer, len, MSG_NOSIGNAL) == (ssize_t) len)
+		if (answer[0] == '\002')
+			(void) recv(fd, &(char){0}, 1, 0);
+		else if (send(fd, answer, len, MSG_NOSIGNAL) == (ssize_t) len)
 			(void) shutdown(fd, SHUT_WR);
 		(void) close(fd);
 	}
@@ -103,7 +108,7 @@ static void start(bool (*is_cancelled)(void), const char *const *answers, size_t
 	    .session_token = "THE-TOKEN-OF-THIS-SESSION",
 	    .attempts = 3,
 	    .backoff_ms = 1,
-	    .stall_timeout_ms = 5000,
+	    .stall_timeout_ms = stall_ms,
 	    .is_cancelled = is_cancelled,
 	};
 	const char *why = NULL;
@@ -450,6 +455,33 @@ static bool cancelled(void)
 	return true;
 }
 
+/* True from then on. */
+static int64_t cancel_at_us;
+
+static bool is_late(void)
+{
+	return mono_now_us() >= cancel_at_us;
+}
+
+/* A server that says nothing: it is given up after a second, but not while it puts parts together.
+ */
+static void test_silence(void)
+{
+	static const char *const silence = "\002";
+	const struct s3_part part = {1, 3, "e"};
+	struct s3_object object;
+
+	stall_ms = 1000;
+	cancel_at_us = mono_now_us() + 60 * US_PER_S;
+	start(is_late, &silence, 1);
+	fails(s3_head(s3, "k", &object), -ETIMEDOUT, S3_TIMEOUT, "tried 3 times");
+	start(is_late, &silence, 1);
+	cancel_at_us = mono_now_us() + 5 * US_PER_S / 2;
+	fails(s3_upload_complete(s3, "k", "id", &part, 1), -ECANCELED, S3_CANCELLED, "cancelled");
+	CHECK_EQ_INT(heard->n, 1);
+	stall_ms = 10000;
+}
+
 static void test_patience(void)
 {
 	static const char *const busy = ANSWER("503 Busy", "Retry-After: 1\r\n", "");
@@ -549,6 +581,7 @@ int main(void)
 	test_list_wrong();
 	test_upload();
 	test_etag();
+	test_silence();
 	test_patience();
 	test_clock();
 	test_secrets();
