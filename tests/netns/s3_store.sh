@@ -17,13 +17,13 @@ s3 check --write probe/x
 expect_ok "check" clock_ahead_s=0 written=true
 
 say "files of every size come back as they were"
-for bytes in 0 1 1000000 $((5 * MIB)) $((5 * MIB + 1)) $((12 * MIB + 345)); do
+for bytes in 0 1 $((5 * MIB)) $((10 * MIB + 1)) $((5 * MIB + 1)); do
 	make_file "file" "$bytes"
-	s3 put file "sizes/$bytes" --part-size 5 --sha256 "$(sha256 file)"
-	expect_ok "put of $bytes bytes" bytes="$bytes" sha256="$(sha256 file)" \
+	s3 put file "sizes/$bytes" --part-size 5 --sha256 "${SHA256[file]}"
+	expect_ok "put of $bytes bytes" bytes="$bytes" sha256="${SHA256[file]}" \
 		parts=$((bytes > 5 * MIB ? (bytes + 5 * MIB - 1) / (5 * MIB) : 0)) was_there=false
-	s3 get "sizes/$bytes" back --sha256 "$(sha256 file)"
-	expect_ok "get of $bytes bytes" bytes="$bytes" sha256="$(sha256 file)"
+	s3 get "sizes/$bytes" back --sha256 "${SHA256[file]}"
+	expect_ok "get of $bytes bytes" bytes="$bytes" sha256="${SHA256[file]}"
 	cmp file back || fail "$bytes bytes came back as others"
 	rm back
 done
@@ -33,7 +33,7 @@ s3 put file "sizes/$bytes"
 expect_ok "again" was_there=true parts=0
 make_file other "$bytes" 2
 s3 put other "sizes/$bytes"
-expect_ok "another of the same size" was_there=false sha256="$(sha256 other)"
+expect_ok "another of the same size" was_there=false sha256="${SHA256[other]}"
 s3 get "sizes/$bytes" back
 cmp other back || fail "the old object is still there"
 rm back
@@ -75,25 +75,25 @@ expect_ok "rm of nothing"
 
 say "lists longer than a page are whole"
 s3 list
-expect_ok "list of all" objects=6
-for i in 1 2 3 4 5 6 7 8; do
+expect_ok "list of all" objects=5
+for i in 1 2 3 4 5; do
 	# One that is stopped in the middle leaves an upload behind.
 	s3_faults "PUT/partNumber=1/1/403"
 	s3 put file "left/$i" --part-size 5
 	expect_error "put" S3_DENIED AccessDenied
 done
 s3 list --uploads
-expect_ok "uploads under way" uploads=8
+expect_ok "uploads under way" uploads=5
 s3 list left/3 --uploads
 expect_ok "of one key" uploads=1
 s3 rm left/1 left/2 --uploads
 expect_ok "rm of uploads" uploads=2
 s3 sweep left/ --older-than 1
-expect_ok "sweep of old ones" aborted=0 kept=6
+expect_ok "sweep of old ones" aborted=0 kept=3
 s3 sweep left/
-expect_ok "sweep" aborted=0 kept=6
+expect_ok "sweep" aborted=0 kept=3
 s3 sweep left/ --older-than 0
-expect_ok "sweep of all" aborted=6 kept=0
+expect_ok "sweep of all" aborted=3 kept=0
 s3 list --uploads
 expect_ok "none is left" uploads=0
 ENDPOINT=http://127.0.0.1:$S3_PORT
@@ -120,10 +120,10 @@ say "a bucket by its host name"
 ENDPOINT=http://s3.test:$S3_PORT
 S3_OPTIONS=(--virtual-host)
 s3 put file host/one --part-size 5
-expect_ok "put" parts=3
+expect_ok "put" parts=2
 S3_OPTIONS=()
 ENDPOINT=http://127.0.0.1:$S3_PORT
-s3 get host/one back --sha256 "$(sha256 file)"
+s3 get host/one back --sha256 "${SHA256[file]}"
 expect_ok "get by the path"
 rm back
 
@@ -187,9 +187,9 @@ wait_until 5 openssl s_client -connect 127.0.0.1:8443 -brief </dev/null
 ENDPOINT=https://s3.test:8443
 S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt")
 s3 put file tls/one --part-size 5
-expect_ok "put" parts=3
+expect_ok "put" parts=2
 S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --virtual-host)
-s3 get tls/one back --sha256 "$(sha256 file)"
+s3 get tls/one back --sha256 "${SHA256[file]}"
 expect_ok "get, the bucket by its host name"
 rm back
 S3_OPTIONS=(--ca-file "$PKI/other-ca.crt")
@@ -216,11 +216,12 @@ echo cert >pki/ca.crt
 echo key >pki/etcd/ca.key
 chmod 600 pki/etcd/ca.key
 make_file x.db $((7 * MIB))
-before=$(sha256 x.db)
+before=${SHA256[x.db]}
 worker pack x.db --level 3 --recipient "$(age-keygen -y one)" --recipient "$(age-keygen -y two)" \
 	--extra "$PWD/pki" --sha256 "$before"
 expect_ok "pack" db_sha256="$before" plain_removed=true file=x.db.tar.zst.age
-packed=$(field file_sha256)
+field file_sha256
+packed=$FIELD
 s3 put x.db.tar.zst.age snapshots/x.db.tar.zst.age --part-size 5 --sha256 "$packed"
 expect_ok "put" sha256="$packed"
 rm x.db.tar.zst.age
