@@ -36,6 +36,9 @@ struct cli {
 	bool prefix;
 };
 
+/* For a command that reads its options itself: "table" or "json", or it says what is wrong. */
+int cli_set_output(struct cli *cli, const char *word);
+
 /* The whole program: its exit code. */
 int cli_main(int argc, char **argv);
 
@@ -57,6 +60,7 @@ int cli_etcd_snapshot_verify(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_get(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_diff(const struct cli *cli, int argc, char **argv);
+int cli_etcd_restore(const struct cli *cli, int argc, char **argv);
 
 /*
  * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and

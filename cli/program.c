@@ -28,6 +28,7 @@ enum takes {
 	TAKES_NO_DIGEST = 1 << 1,
 	TAKES_REVISION = 1 << 2,
 	TAKES_PREFIX = 1 << 3,
+	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
 };
 
 struct command {
@@ -69,6 +70,9 @@ static const struct command commands[] = {
      TAKES_REVISION | TAKES_PREFIX, cli_etcd_snapshot_get},
     {"etcd snapshot diff", "FILE FILE", "The keys that two snapshots have different.", 2, 2,
      TAKES_NOTHING, cli_etcd_snapshot_diff},
+    {"etcd restore", "[--yes] [OPTION]... SNAPSHOT",
+     "Make this node's etcd anew from a snapshot; without --yes, say how.", 0, 0, TAKES_OWN,
+     cli_etcd_restore},
 };
 
 static const char options_help[] =
@@ -237,7 +241,7 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static int set_output(struct cli *cli, const char *word)
+int cli_set_output(struct cli *cli, const char *word)
 {
 	static const char *const formats[] = {[CLI_TABLE] = "table", [CLI_JSON] = "json"};
 	const char *nearest = hint_nearest(word, formats, ARRAY_SIZE(formats));
@@ -277,7 +281,7 @@ static int set_option(struct cli *cli, int option)
 {
 	switch (option) {
 	case 'o':
-		return set_output(cli, optarg);
+		return cli_set_output(cli, optarg);
 	case 'r':
 		cli->runtime_dir = optarg;
 		return CLI_OK;
@@ -298,16 +302,39 @@ static int set_option(struct cli *cli, int option)
 	}
 }
 
+#define LETTERS "o:r:whV"
+
+/* The command, if it is one that reads what is behind its name itself, and where that name ends. */
+static const struct command *find_own(int argc, char **argv, int *ret_first)
+{
+	const struct command *command = NULL;
+	int n_words, option;
+
+	opterr = 0;
+	do
+		option = getopt_long(argc, argv, "+" LETTERS, options, NULL);
+	while (option != -1 && option != '?');
+	if (option == -1 && optind < argc)
+		command = find_command(argc - optind, argv + optind, &n_words);
+	if (command != NULL)
+		*ret_first = optind + n_words - 1;
+	opterr = 1;
+	optind = 0; /* anew */
+	return command != NULL && command->takes == TAKES_OWN ? command : NULL;
+}
+
 int cli_main(int argc, char **argv)
 {
 	const char *from_environment = getenv("FAIRLEAD_RUNTIME_DIR");
 	struct cli cli = {.runtime_dir = DEFAULT_RUNTIME_DIR};
+	int option, first = 0;
+	const struct command *own = find_own(argc, argv, &first);
 	bool help = false;
-	int option;
 
 	if (from_environment != NULL && from_environment[0] != '\0')
 		cli.runtime_dir = from_environment;
-	while ((option = getopt_long(argc, argv, "o:r:whV", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, own != NULL ? "+" LETTERS : LETTERS, options, NULL)) !=
+	       -1) {
 		if (option == 'V') {
 			(void) puts("fairlead " FAIRLEAD_VERSION);
 			return CLI_OK;
@@ -317,5 +344,7 @@ int cli_main(int argc, char **argv)
 		else if (set_option(&cli, option) != CLI_OK)
 			return CLI_USAGE;
 	}
+	if (own != NULL && !help)
+		return own->fn(&cli, argc - first, argv + first);
 	return run(&cli, help, argc - optind, argv + optind);
 }

@@ -133,3 +133,7 @@ const struct config_target *config_find_target(const struct config_job *job, con
 /* YAML that config_load() reads back as the same configuration, every key written out. Secrets are
  * not in it: there are only the names of their files. */
 void config_print(const struct config *config, FILE *out);
+
+/* What other programs need to find a job's snapshots, as JSON: an object a line for each job. Names
+ * of files instead of secrets, here too. */
+void config_print_jobs(const struct config *config, FILE *out);

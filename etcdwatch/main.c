@@ -31,6 +31,7 @@ struct options {
 	const char *runtime_dir;
 	const char *worker;
 	bool check;
+	bool print_jobs;
 };
 
 static void usage(FILE *to)
@@ -44,6 +45,7 @@ static void usage(FILE *to)
 	    "      --worker PATH         what does the heavy work (default: etcdwatch-worker beside\n"
 	    "                            etcdwatch)\n"
 	    "      --check               read the configuration, print every error, and exit\n"
+	    "      --print-jobs          print where each job has its snapshots, as JSON, and exit\n"
 	    "      --log-level LEVEL     error, warning, notice, info (default) or debug\n"
 	    "      --version             print the version and exit\n"
 	    "  -h, --help                print this and exit\n\n"
@@ -56,12 +58,20 @@ static void usage(FILE *to)
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_RUNTIME_DIR = 256, OPT_WORKER, OPT_CHECK, OPT_LOG_LEVEL, OPT_VERSION };
+	enum {
+		OPT_RUNTIME_DIR = 256,
+		OPT_WORKER,
+		OPT_CHECK,
+		OPT_PRINT_JOBS,
+		OPT_LOG_LEVEL,
+		OPT_VERSION
+	};
 	static const struct option table[] = {
 	    {"config", required_argument, NULL, 'c'},
 	    {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
 	    {"worker", required_argument, NULL, OPT_WORKER},
 	    {"check", no_argument, NULL, OPT_CHECK},
+	    {"print-jobs", no_argument, NULL, OPT_PRINT_JOBS},
 	    {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	    {"version", no_argument, NULL, OPT_VERSION},
 	    {"help", no_argument, NULL, 'h'},
@@ -87,6 +97,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_CHECK:
 			o->check = true;
+			break;
+		case OPT_PRINT_JOBS:
+			o->print_jobs = true;
 			break;
 		case OPT_LOG_LEVEL:
 			if (log_level_parse(optarg, &level) < 0) {
@@ -163,6 +176,16 @@ static int check_config(const struct options *o)
 		(void) printf("note: %s\n", config->notes[i]);
 	(void) printf("ok: %zu job%s\n", config->n_jobs, config->n_jobs == 1 ? "" : "s");
 	return EXIT_SUCCESS;
+}
+
+static int print_jobs(const struct options *o)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load_config(o, print_error_cb, &config) < 0)
+		return EXIT_FAILURE;
+	config_print_jobs(config, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 struct etcdwatch {
@@ -260,6 +283,8 @@ int main(int argc, char **argv)
 	}
 	if (e.options.check)
 		return check_config(&e.options);
+	if (e.options.print_jobs)
+		return print_jobs(&e.options);
 	if (mkdir(e.options.runtime_dir, 0755) < 0 && errno != EEXIST) {
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", e.options.runtime_dir);
 		return EXIT_FAILURE;

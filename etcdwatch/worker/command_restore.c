@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/jsonval.h"
 #include "base/macro.h"
@@ -92,16 +93,18 @@ static json_t *describe_tool(const char *path)
 
 static int run_host(const struct words *w, struct problem *problem, json_t **ret_fields)
 {
+	const char *manifests = w->manifests != NULL ? w->manifests : MANIFESTS;
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	int r = datadir_look(w->data_dir, problem, &dir);
 
 	if (r < 0)
 		return r;
 	*ret_fields =
-	    json_pack("{s:o, s:o, s:o, s:o, s:o}", "data_dir", describe_dir(dir), "tool",
-	              describe_tool(w->tool), "self", hostfacts_self(), "manifests",
-	              hostfacts_manifests(w->manifests != NULL ? w->manifests : MANIFESTS, dir->path),
-	              "peers", w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
+	    json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "data_dir", describe_dir(dir), "tool",
+	              describe_tool(w->tool), "self", hostfacts_self(), "kubelet",
+	              access(manifests, F_OK) == 0, "manifests",
+	              hostfacts_manifests(manifests, dir->path), "peers",
+	              w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
 	return 0;
 }
 

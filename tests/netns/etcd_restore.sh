@@ -1,0 +1,214 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 90
+# Three members of a real etcd, with TLS, leases and authentication; somebody deletes what must not be
+# deleted. `fairlead etcd restore` refuses whatever would go wrong, survives kill -9, and makes the
+# cluster anew by the commands that its plan prints: the ids are those of the plan, what was deleted is
+# there again, what came after the snapshot is not, a watch that began before sees a compaction, and
+# the old data is where the plan said, untouched.
+
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+WORKER=$BUILD/bin/etcdwatch-worker
+
+restore() { # NODE ARGUMENT...
+	local node=$1
+	shift
+	inside "$node" env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore \
+		--data-dir "$T/etcd-$node" --manifests "$T/manifests" "$@"
+}
+
+# The restore of n1 fails, changes nothing and says why.
+refused() { # PATTERN ARGUMENT...
+	local pattern=$1 before
+	shift
+	before=$(tree_of "$T/etcd-n1")
+	! restore n1 --yes "$@" >"$T/out" 2>&1 || fail "not refused: $*"
+	grep -Eq -- "$pattern" "$T/out" || fail "refused, but not because of '$pattern': $(tail -n 3 "$T/out")"
+	expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
+	expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
+}
+
+# Which files there are, and whose; and that none was written to since.
+tree_of() { # DIRECTORY
+	(cd "$1" && find . -printf '%p %i %U %G %m %s %T@\n' | sort)
+}
+
+ctl_as_root() {
+	etcd_ctl --user root:secret "$@"
+}
+
+stop_all() {
+	kill_hard etcd-n1 etcd-n2 etcd-n3
+}
+
+cluster_of_etcd
+mkdir "$T/manifests"
+if "$ETCD_BIN/etcdutl" version >/dev/null 2>&1; then
+	TOOL=$ETCD_BIN/etcdutl
+	can_bump=yes
+else
+	TOOL=$ETCD_BIN/etcdctl
+	can_bump=
+fi
+
+say "a snapshot, and then a mistake"
+for key in a b c; do
+	etcd_ctl put "/registry/$key" "value of $key" >/dev/null
+done
+lease=$(etcd_ctl lease grant 3600 | awk '{ print $2 }')
+etcd_ctl put --lease="$lease" /registry/leased x >/dev/null
+etcd_ctl role add reader >/dev/null
+for command in "user add root:secret" "user grant-role root root" "auth enable"; do
+	# shellcheck disable=SC2086
+	etcd_ctl $command >/dev/null
+done
+ETCD_AT=n2 ctl_as_root snapshot save "$T/etcd.db" >/dev/null
+chmod 600 "$T/etcd.db"
+for ((i = 0; i < 5; i++)); do
+	ctl_as_root put /registry/late "$i" >/dev/null
+done
+ctl_as_root del --prefix /registry/ >/dev/null
+watched=$(ctl_as_root endpoint status --write-out json | jq '.[0].Status.header.revision')
+
+say "it is refused while etcd runs"
+restore n1 "$T/etcd.db" >"$T/out" && fail "a plan while etcd runs" || true
+expect "the plan says so" grep -q "etcd runs on $T/etcd-n1" "$T/out"
+expect "and that the port is taken" grep -q "something listens on https://$(mgmt_ip n1):2380" "$T/out"
+! restore n1 --yes "$T/etcd.db" >"$T/out" 2>&1 || fail "restored while etcd runs"
+expect "etcd is unharmed" etcd_is_healthy
+stop_all
+
+say "and when the snapshot or the place is not right"
+cp "$T/etcd.db" "$T/bad.db"
+printf X | dd of="$T/bad.db" bs=1 seek=8200 conv=notrunc status=none
+refused "digest" "$T/bad.db"
+head -c -32 "$T/etcd.db" >"$T/bad.db"
+refused "does not end with a digest.*--skip-hash-check" "$T/bad.db"
+head -c 8192 "$T/etcd.db" >"$T/bad.db"
+refused "pages|file" --skip-hash-check "$T/bad.db"
+refused "another file: its SHA-256" --sha256 "$(printf 'a%.0s' {1..64})" "$T/etcd.db"
+refused "No such file" "$T/none.db"
+refused "no member 'n9' among" --name n9 "$T/etcd.db"
+refused "has no port" --name n1 --initial-cluster n1=https://10.0.0.1 "$T/etcd.db"
+refused "No such file|not etcdutl or etcdctl|cannot run" --tool "$T/no-tool" "$T/etcd.db"
+[[ -n $can_bump ]] || refused "cannot raise the revision" --bump-revision 1000 "$T/etcd.db"
+echo "volume: $T/etcd-n1" >"$T/manifests/etcd.yaml"
+refused "kubelet starts etcd" "$T/etcd.db"
+rm "$T/manifests/etcd.yaml"
+mv "$T/etcd-n1/member/wal" "$T/wal-n1"
+refused "no WAL" "$T/etcd.db"
+mv "$T/wal-n1" "$T/etcd-n1/member/wal"
+if [[ $ETCD_BIN != /usr/bin && $(/usr/bin/etcdctl version) == *3.4.* ]]; then
+	refused "is of etcd 3.5, and /usr/bin/etcdctl is of 3.4" --tool /usr/bin/etcdctl "$T/etcd.db"
+fi
+mkdir "$T/small"
+mount -t tmpfs -o size=40m tmpfs "$T/small"
+! inside n1 "$FAIRLEAD" etcd restore --tool "$TOOL" --data-dir "$T/small/etcd" --yes "$T/etcd.db" >"$T/out" ||
+	fail "restored onto a disk that is too small"
+expect "the disk is said to be too small" grep -q "MiB are free" "$T/out"
+expect_equal "what is on it" "$(ls -A "$T/small")" ""
+
+say "kill -9 in the middle: the old data is where it was"
+cat >"$T/slow-tool" <<TOOL
+#!/bin/sh
+[ "\$1" != version ] || exec $TOOL version
+$TOOL "\$@" || exit
+touch $T/tool-done
+sleep 60
+TOOL
+chmod +x "$T/slow-tool"
+before=$(tree_of "$T/etcd-n1")
+for victim in etcdwatch-worker fairlead; do
+	rm -f "$T/tool-done"
+	restore n1 --yes --tool "$T/slow-tool" "$T/etcd.db" >"$T/out" 2>&1 &
+	PID[restore]=$!
+	wait_until 20 test -e "$T/tool-done"
+	# The only ones of these names in this world.
+	kill -KILL "$(pgrep -x "$(echo "$victim" | cut -c 1-15)")"
+	wait_exit 20 restore
+	[[ $EXIT_CODE -ne 0 ]] || fail "restored, although $victim was killed"
+	expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
+	wait_until 10 eval '! pgrep -f slow-tool'
+	[[ $victim != etcdwatch-worker ]] || expect "it says so" grep -q "nothing was changed" "$T/out"
+done
+
+say "the plan, which changes nothing"
+chown -R 4711:4712 "$T/etcd-n1"
+before=$(tree_of "$T/etcd-n1")
+restore n1 "$T/etcd.db" >"$T/plan" 2>"$T/steps" || fail "no plan: $(cat "$T/plan" "$T/steps")"
+expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
+expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
+expect "this node is found by its address" grep -Eq "^n1 .*this node$" "$T/plan"
+
+say "carried out on n1, and by the commands that it prints on the others"
+command=$(sed -n '/^Nothing was done/{n;p}' "$T/plan")
+expect "the command" grep -q ' --yes$' <<<"$command"
+eval "set -- $command --manifests $T/manifests"
+inside n1 env PATH="$ETCD_BIN:$(dirname "$FAIRLEAD"):$PATH" "$@" >"$T/done" 2>"$T/steps" ||
+	fail "not restored: $(cat "$T/steps")"
+expect_equal "the old data" "$(tree_of "$T"/etcd-n1.before-restore-*)" "$before"
+expect_equal "the owner and mode of the new one" "$(stat -c %u:%g:%a "$T/etcd-n1")" "4711:4712:700"
+expect_equal "owners in it" "$(find "$T/etcd-n1" -printf '%U:%G\n' | sort -u)" "4711:4712"
+expect "nothing is left over" test ! -e "$T/etcd-n1.restoring"
+sed -n '/^On the other nodes/,/^Then:/p' "$T/done" | grep '^fairlead ' >"$T/others"
+expect_equal "commands for others" "$(wc -l <"$T/others")" 2
+for node in n2 n3; do
+	command=$(grep -e "--name $node " "$T/others")
+	eval "set -- ${command//etcd-n1/etcd-$node} --manifests $T/manifests -o json"
+	inside "$node" env PATH="$ETCD_BIN:$(dirname "$FAIRLEAD"):$PATH" "$@" >"$T/done-$node" ||
+		fail "not restored on $node: $(cat "$T/done-$node")"
+done
+
+say "the cluster is up, and is the one that was planned"
+for node in "${NODES[@]}"; do
+	etcd_start "$node"
+done
+wait_until 30 etcd_is_healthy
+member_ids=$(ctl_as_root member list | awk -F ', ' '{ print $3, $1 }' | sort)
+expect_equal "member ids" "$member_ids" \
+	"$(jq -r 'select(.plan).plan.members[] | "\(.name) \(.id)"' "$T/done-n3" | sort)"
+expect_equal "member ids in the plan for people" "$(awk '/^n[123] /{ print $1, $2 }' "$T/plan" | sort)" \
+	"$member_ids"
+cluster_id=$(ctl_as_root endpoint status --write-out fields | awk '/ClusterID/ { print $3; exit }')
+expect_equal "cluster id" "$(printf %x "$cluster_id")" "$(jq -r 'select(.plan).plan.cluster_id' "$T/done-n3")"
+
+say "what was deleted is back, what came later is not"
+for key in a b c; do
+	expect_equal "$key" "$(ctl_as_root get --print-value-only "/registry/$key")" "value of $key"
+done
+expect_equal "what was late" "$(ctl_as_root get /registry/late)" ""
+expect "the lease lives" eval 'ctl_as_root lease timetolive "$lease" --keys | grep -q /registry/leased'
+expect "authentication is on" eval '! etcd_ctl get /registry/a 2>/dev/null'
+expect "and the role is there" eval 'ctl_as_root role list | grep -q reader'
+ctl_as_root put /registry/new x >/dev/null
+expect_equal "HashKV on all members" \
+	"$(ctl_as_root endpoint hashkv --write-out json | jq -r '.[].HashKV.hash' | sort -u | wc -l)" 1
+
+if [[ -n $can_bump ]]; then
+	say "who watched before sees that it was compacted"
+	ctl_as_root watch --prefix /registry/ --rev "$watched" >"$T/watch" &
+	PID[watch]=$!
+	wait_until 10 log_says etcdctl "revision has been compacted"
+	kill_hard watch
+	revision=$(ctl_as_root endpoint status --write-out json | jq '.[0].Status.header.revision')
+	expect "the revision is raised" test "$revision" -gt 1000000000
+fi
+# In good order, so that all of it is in its database.
+signal TERM etcd-n2
+wait_exit 20 etcd-n2
+stop_all
+
+say "one member alone, from a database of a data directory that is a mount point"
+mount -t tmpfs -o size=400m tmpfs "$T/small"
+cp -r "$T/etcd-n2" "$T/copy-n2"
+before=$(tree_of "$T/etcd-n1/member")
+mount --bind "$T/etcd-n1" "$T/etcd-n1"
+restore n1 --yes --alone --skip-hash-check "$T/copy-n2" >"$T/done" 2>&1 || fail "not restored: $(cat "$T/done")"
+expect_equal "the old data" "$(tree_of "$T"/etcd-n1/member.before-restore-*)" "$before"
+etcd_start n1
+export ETCD_AT=n1
+wait_until 20 ctl_as_root get /registry/new
+expect_equal "the key that was written last" "$(ctl_as_root get --print-value-only /registry/new)" x
+expect_equal "members" "$(ctl_as_root member list | wc -l)" 1
+stop_all
