@@ -75,11 +75,18 @@ static int explain_error(const struct client_answer *answer)
 int cli_ask(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
             int64_t timeout_us, struct client_answer **ret_answer)
 {
+	return cli_ask_each(cli, daemon, words, n_words, timeout_us, NULL, NULL, ret_answer);
+}
+
+int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *words,
+                 size_t n_words, int64_t timeout_us, client_object_fn each, void *userdata,
+                 struct client_answer **ret_answer)
+{
 	AUTO(free) char *path = xasprintf("%s/%s.sock", cli->runtime_dir, daemon);
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	int r;
 
-	r = client_ask(path, words, n_words, timeout_us, &answer);
+	r = client_ask_each(path, words, n_words, timeout_us, each, userdata, &answer);
 	if (r < 0)
 		return explain_no_answer(r, daemon, path, timeout_us);
 	if (answer->error != NULL)

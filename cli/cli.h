@@ -54,6 +54,7 @@ int cli_prism_drain(const struct cli *cli, int argc, char **argv);
 int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
 int cli_etcd_status(const struct cli *cli, int argc, char **argv);
+int cli_etcd_drill(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_verify(const struct cli *cli, int argc, char **argv);
@@ -68,6 +69,11 @@ int cli_etcd_restore(const struct cli *cli, int argc, char **argv);
  */
 int cli_ask(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
             int64_t timeout_us, struct client_answer **ret_answer);
+
+/* The same, and each object is told as it comes, also of an answer that ends as an error. */
+int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *words,
+                 size_t n_words, int64_t timeout_us, client_object_fn each, void *userdata,
+                 struct client_answer **ret_answer);
 
 /* Prints an answer's objects for people. wall_now_us is the reader's clock, for ages. */
 typedef void (*cli_render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);

@@ -146,7 +146,30 @@ static int send_line(int fd, const char *line, int64_t deadline_us)
 	return 0;
 }
 
-static int receive_all(int fd, int64_t deadline_us, char **ret_text)
+struct listener {
+	client_object_fn each; /* or NULL */
+	void *userdata;
+	size_t told; /* of the text so far */
+};
+
+/* Lines that are no object are judged at the end. */
+static void tell(struct listener *listener, const char *text, size_t len)
+{
+	const char *newline;
+
+	while (listener->each != NULL &&
+	       (newline = memchr(text + listener->told, '\n', len - listener->told)) != NULL) {
+		size_t end = (size_t) (newline - text);
+		json_t *object = json_loadb(text + listener->told, end - listener->told, 0, NULL);
+
+		if (json_is_object(object))
+			listener->each(object, listener->userdata);
+		json_decref(object);
+		listener->told = end + 1;
+	}
+}
+
+static int receive_all(int fd, int64_t deadline_us, struct listener *listener, char **ret_text)
 {
 	AUTO(free) char *text = NULL;
 	size_t len = 0, room = 0;
@@ -169,6 +192,7 @@ static int receive_all(int fd, int64_t deadline_us, char **ret_text)
 			len += (size_t) n;
 			if (len > CLIENT_ANSWER_MAX)
 				return -EBADMSG;
+			tell(listener, text, len);
 			continue;
 		}
 		r = wait_for(fd, POLLIN, deadline_us);
@@ -185,6 +209,14 @@ static int receive_all(int fd, int64_t deadline_us, char **ret_text)
 int client_ask(const char *socket_path, const char *const *words, size_t n_words,
                int64_t timeout_us, struct client_answer **ret_answer)
 {
+	return client_ask_each(socket_path, words, n_words, timeout_us, NULL, NULL, ret_answer);
+}
+
+int client_ask_each(const char *socket_path, const char *const *words, size_t n_words,
+                    int64_t timeout_us, client_object_fn each, void *userdata,
+                    struct client_answer **ret_answer)
+{
+	struct listener listener = {.each = each, .userdata = userdata};
 	int64_t deadline_us = mono_now_us() + timeout_us;
 	AUTO(free) char *joined = NULL;
 	AUTO(free) char *line = NULL;
@@ -202,7 +234,7 @@ int client_ask(const char *socket_path, const char *const *words, size_t n_words
 	r = send_line(fd, line, deadline_us);
 	if (r < 0)
 		return r;
-	r = receive_all(fd, deadline_us, &text);
+	r = receive_all(fd, deadline_us, &listener, &text);
 	if (r < 0)
 		return r;
 	return client_parse_answer(text, ret_answer);

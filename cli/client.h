@@ -33,5 +33,11 @@ DEFINE_AUTO(struct client_answer, client_answer_free);
 int client_ask(const char *socket_path, const char *const *words, size_t n_words,
                int64_t timeout_us, struct client_answer **ret_answer);
 
+/* The same, and each object is told as it comes; it is borrowed. */
+typedef void (*client_object_fn)(const json_t *object, void *userdata);
+int client_ask_each(const char *socket_path, const char *const *words, size_t n_words,
+                    int64_t timeout_us, client_object_fn each, void *userdata,
+                    struct client_answer **ret_answer);
+
 /* The text of a whole answer, taken apart: 0 or -EBADMSG. Pure; client_ask() uses it. */
 int client_parse_answer(const char *text, struct client_answer **ret_answer);

@@ -10,6 +10,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/drill_render.h"
 #include "cli/fields.h"
 #include "cli/table.h"
 
@@ -152,6 +153,7 @@ static void add_notes(FILE *out, const json_t *job)
 	if (odd != NULL)
 		note(out, job, "", odd);
 	add_target_notes(out, job);
+	drill_render_notes(out, job);
 }
 
 void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)

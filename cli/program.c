@@ -57,6 +57,8 @@ static const struct command commands[] = {
      1, TAKES_NOTHING, cli_metrics},
     {"etcd status", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,
      TAKES_WATCH, cli_etcd_status},
+    {"etcd drill", "[JOB]", "Rehearse coming back with the newest snapshot of etcd, now.", 0, 1,
+     TAKES_NOTHING, cli_etcd_drill},
     {"etcd snapshot list", "[JOB]", "The snapshots of etcd on this node, the oldest first.", 0, 1,
      TAKES_NOTHING, cli_etcd_snapshot_list},
     {"etcd snapshot save", "[JOB]", "Take a snapshot of etcd now, and wait until it is proven.", 0,

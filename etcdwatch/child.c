@@ -238,6 +238,13 @@ const char *child_error_code(const struct child_result *result)
 	return result->r == -EBADMSG && code != NULL ? code : "";
 }
 
+void child_ask_to_end(struct child *c)
+{
+	/* Once reaped, the number may be another's. */
+	if (ev_is_active(&c->end) && !ev_is_pending(&c->end))
+		(void) kill(c->pid, SIGTERM);
+}
+
 void child_free(struct child *c)
 {
 	if (c == NULL)

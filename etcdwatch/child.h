@@ -42,6 +42,9 @@ void child_each_line(struct child *child, child_line_fn each);
 /* What a child that failed calls it, such as "S3_DENIED"; "" without a word from it. */
 const char *child_error_code(const struct child_result *result);
 
+/* Asks it to end in good order; done is called when it has. */
+void child_ask_to_end(struct child *child);
+
 /* Kills it; done is not called. NULL is fine. */
 void child_free(struct child *child);
 DEFINE_AUTO(struct child, child_free);

@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/mono.h"
 #include "etcdwatch/daemon.h"
+#include "etcdwatch/drillcommand.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/store.h"
 
@@ -30,6 +31,7 @@ struct commands {
 	struct daemon *daemon;
 	struct control *control;
 	LIST_HEAD(, save) saves;
+	struct drillcommand *drills;
 };
 
 /* NULL, and the request is over: there is no such job. */
@@ -55,8 +57,12 @@ static void status_fn(struct control_request *request, int argc, char **argv UNU
 	for (size_t i = 0; i < daemon_n_jobs(c->daemon); i++) {
 		struct job_report report;
 
+		json_t *json;
+
 		job_fill_report(daemon_job(c->daemon, i), &report);
-		control_reply(request, report_job_json(&report, wall_now_us() / US_PER_S));
+		json = report_job_json(&report, wall_now_us() / US_PER_S);
+		(void) json_object_set_new(json, "drill", drillcommand_status(daemon_drill(c->daemon, i)));
+		control_reply(request, json);
 	}
 	control_ok(request);
 }
@@ -157,14 +163,24 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 	for (size_t i = 0; i < n; i++)
 		job_fill_report(daemon_job(c->daemon, i), &reports[i]);
 	report_metrics(m, reports, n);
+	drillcommand_metrics(m, c->daemon);
 	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
 	control_ok(request);
+}
+
+static void drill_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	const struct commands *c = userdata;
+
+	drillcommand_run(c->drills, request, argc, argv);
 }
 
 static const struct control_command table[] = {
     {"etcd status", false, status_fn, "", "The jobs that take snapshots, and how they are."},
     {"etcd snapshot list", false, list_fn, "[JOB]", "The snapshots of this node, oldest first."},
     {"etcd snapshot save", true, save_fn, "[JOB]", "Take one now; answered when it is proven."},
+    {"etcd drill", true, drill_fn, "[JOB]",
+     "Rehearse coming back with the newest snapshot, now; answered when it is over."},
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
@@ -177,6 +193,7 @@ int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *dae
 
 	c->daemon = daemon;
 	LIST_INIT(&c->saves);
+	c->drills = drillcommand_new(daemon);
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
 	if (r < 0)
 		return r;
@@ -195,6 +212,7 @@ void commands_free(struct commands *c)
 		LIST_REMOVE(s, entry);
 		free(s);
 	}
+	drillcommand_free(c->drills);
 	control_free(c->control);
 	free(c);
 }

@@ -3,7 +3,8 @@
 
 /*
  * The commands of etcdwatch's control socket: `etcd status`, `etcd snapshot list [JOB]`,
- * `etcd snapshot save [JOB]`, `metrics`. docs/control.md describes what they answer.
+ * `etcd snapshot save [JOB]`, `etcd drill [JOB]`, `metrics`. docs/control.md describes what they
+ * answer.
  */
 
 #include <ev.h>

@@ -38,6 +38,7 @@ struct daemon {
 	struct etcd *etcd;
 	struct job_env env;
 	struct job *jobs[CONFIG_JOBS_MAX];
+	struct drill *drills[CONFIG_JOBS_MAX]; /* of the same job; NULL: it has none */
 	size_t n_jobs;
 	size_t n_stopping;
 	struct commands *commands;
@@ -83,6 +84,11 @@ void daemon_stop(struct daemon *d)
 		/* Before, because it may be over while it is being told. */
 		d->n_stopping++;
 		if (job_stop(d->jobs[i], stopped_cb, d))
+			d->n_stopping--;
+		if (d->drills[i] == NULL)
+			continue;
+		d->n_stopping++;
+		if (drill_stop(d->drills[i], stopped_cb, d))
 			d->n_stopping--;
 	}
 	end_after(d, d->n_stopping > 0 ? STOP_LIMIT_US : GOODBYE_US);
@@ -145,6 +151,11 @@ static int make_jobs(struct daemon *d, const char *worker)
 		if (r < 0)
 			return log_error_errno(r, "job_failed", "job=%s", d->config->jobs[i].name);
 		d->n_jobs++;
+		if (!d->config->jobs[i].drill.enabled)
+			continue;
+		r = drill_new(d->env.ev, worker, d->jobs[i], &d->drills[i]);
+		if (r < 0)
+			return log_error_errno(r, "drill_not_started", "job=%s", d->config->jobs[i].name);
 	}
 	return 0;
 }
@@ -177,8 +188,10 @@ void daemon_free(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->end);
 	commands_free(d->commands);
-	for (size_t i = 0; i < d->n_jobs; i++)
+	for (size_t i = 0; i < d->n_jobs; i++) {
+		drill_free(d->drills[i]);
 		job_free(d->jobs[i]);
+	}
 	etcd_free(d->etcd);
 	config_free(d->config);
 	free(d);
@@ -195,4 +208,9 @@ size_t daemon_n_jobs(const struct daemon *d)
 struct job *daemon_job(const struct daemon *d, size_t i)
 {
 	return d->jobs[i];
+}
+
+struct drill *daemon_drill(const struct daemon *d, size_t i)
+{
+	return d->drills[i];
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "etcdwatch/config.h"
+#include "etcdwatch/drill.h"
 #include "etcdwatch/job.h"
 
 struct daemon;
@@ -36,3 +37,4 @@ bool daemon_wants_exec(const struct daemon *daemon);
 /* For the commands. */
 size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
+struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */

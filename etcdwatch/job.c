@@ -84,6 +84,7 @@ struct job {
 	struct view view; /* as of the last look */
 	struct claim *claim;
 	struct run *run;
+	bool is_held; /* somebody else works on its snapshots: none is begun */
 	bool is_manual;
 	char kept_id[STORE_REASON_MAX]; /* RECORDING */
 	/* Taken under a claim of this period that was lost: it is recorded under another one, or goes
@@ -562,7 +563,9 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	}
 	look_at_clock(j);
 	left_us = j->due.next_s * US_PER_S - wall_now_us();
-	if (left_us <= 0)
+	if (j->is_held)
+		wait_for(j, CLOCK_US);
+	else if (left_us <= 0)
 		look(j, "due");
 	else if (j->state != JOB_IDLE)
 		rest(j, "nothing is due any more");
@@ -638,7 +641,7 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 
 int job_save(struct job *j, job_saved_fn done, void *userdata)
 {
-	if (j->stopped != NULL || j->is_manual)
+	if (j->stopped != NULL || j->is_manual || j->is_held)
 		return -EBUSY;
 	switch (j->state) {
 	case JOB_IDLE:
@@ -670,6 +673,39 @@ int job_save(struct job *j, job_saved_fn done, void *userdata)
 void job_forget_save(struct job *j)
 {
 	j->saved = NULL;
+}
+
+static bool is_resting(const struct job *j)
+{
+	switch (j->state) {
+	case JOB_IDLE:
+		return j->due.next_s * US_PER_S > wall_now_us();
+	case JOB_WAITING:
+	case JOB_RETRYING:
+		return store_is_read(j->store);
+	case JOB_STARTING:
+	case JOB_DUE:
+	case JOB_CLAIMING:
+	case JOB_RUNNING:
+	case JOB_RECORDING:
+	case JOB_PRUNING:
+		return false;
+	}
+	return false;
+}
+
+bool job_hold(struct job *j)
+{
+	if (j->stopped != NULL || j->is_held || !is_resting(j))
+		return false;
+	j->is_held = true;
+	return true;
+}
+
+void job_release(struct job *j)
+{
+	j->is_held = false;
+	wait_for(j, 0);
 }
 
 const struct config_job *job_config(const struct job *j)

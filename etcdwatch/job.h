@@ -44,6 +44,11 @@ int job_save(struct job *job, job_saved_fn done, void *userdata);
 /* The answer is not wanted any more; the snapshot is. */
 void job_forget_save(struct job *job);
 
+/* While it rests, somebody else may work on its snapshots: none is begun, removed or asked for
+ * until job_release(); what is due then, is taken then. False: it does not rest. */
+bool job_hold(struct job *job);
+void job_release(struct job *job);
+
 const struct config_job *job_config(const struct job *job);
 struct store *job_store(const struct job *job);
 

@@ -252,6 +252,8 @@ static int drill(struct words *words, struct drillrun_request *q, unsigned long 
 		r = workroom_open(words->directory, &problem, &room);
 	if (r < 0)
 		return result_fail(&problem);
+	/* Who asked for it is gone: nobody wants it any more. */
+	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
 	q->entry = entry;
 	q->directory = workroom_path(room);
 	watch_over(&w, &problem);

@@ -11,6 +11,7 @@
 #include "etcdwatch/worker/drillrun.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@
 #include "etcdwatch/worker/etcdtool.h"
 #include "etcdwatch/worker/roottoken.h"
 #include "etcdwatch/worker/unpack.h"
+#include "web/digest.h"
 
 #define UNPACKED "snapshot.db"
 #define DATA_DIR "data"
@@ -103,7 +105,6 @@ static int unpack(struct drill *d)
 	    .to = to,
 	    .keys = {.files = d->q->identities, .n_files = d->q->n_identities},
 	    .packed_sha256 = entry != NULL ? entry->file_sha256 : NULL,
-	    .plain_sha256 = entry != NULL ? entry->db_sha256 : NULL,
 	};
 	struct unpack_result result = {0};
 	struct stat st;
@@ -130,6 +131,24 @@ static int refuse_file(struct drill *d, int r, const char *code)
 	return problem_set(d->problem, r, code, "%s", d->fault.what);
 }
 
+/* The digest at the end, which is that of all before it, is the one that the catalogue has. */
+static int check_identity(struct drill *d)
+{
+	AUTO(close) int fd = open(d->path, O_RDONLY | O_CLOEXEC);
+	uint8_t digest[SNAPSHOT_DIGEST_BYTES];
+	char hex[DIGEST_HEX_MAX];
+
+	if (fd < 0 || lseek(fd, -(off_t) sizeof(digest), SEEK_END) < 0 ||
+	    read(fd, digest, sizeof(digest)) != sizeof(digest))
+		return problem_set(d->problem, -EIO, "READ", "cannot read '%s'", d->path);
+	if (strcasecmp(digest_hex(digest, sizeof(digest), hex), d->q->entry->db_sha256) != 0)
+		return problem_set(d->problem, -EBADMSG, "DIFFERS",
+		                   "it is another snapshot: its SHA-256 is %s, and %s by the catalogue",
+		                   hex, d->q->entry->db_sha256);
+	drillreport_passed(d->report, "sha256");
+	return 0;
+}
+
 static int prove(struct drill *d)
 {
 	int r;
@@ -147,8 +166,10 @@ static int prove(struct drill *d)
 		return refuse_file(d, r, "TREE");
 	drillreport_passed(d->report, "digest");
 	drillreport_passed(d->report, "tree");
-	return d->q->entry != NULL ? drillcompare_file(d->report, d->q->entry, &d->content, d->problem)
-	                           : 0;
+	if (d->q->entry == NULL)
+		return 0;
+	r = check_identity(d);
+	return r < 0 ? r : drillcompare_file(d->report, d->q->entry, &d->content, d->problem);
 }
 
 /* --- etcd ------------------------------------------------------------------------------------- */

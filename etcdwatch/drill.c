@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	READING ──► CLEARING ──► IDLE ◄──► WAITING ──► RUNNING ──► IDLE
+ *	    └───────────┴─────────┴───────────┴───────────┴──► ENDED
+ *
+ * Reading and writing of what is remembered is done by a thread of its own, like all that waits for
+ * a disk. A drill that is over has been, whether that could be written down or not.
+ */
+#include "etcdwatch/drill.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fileio.h"
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/child.h"
+#include "etcdwatch/disk.h"
+#include "etcdwatch/drillwords.h"
+#include "etcdwatch/store.h"
+
+/* The clock may be set: it is looked at so often. */
+#define CLOCK_US (20 * US_PER_S)
+/* So often is looked whether the job rests. */
+#define JOB_US (1 * US_PER_S)
+#define CLEAR_LIMIT_US (120 * US_PER_S)
+/* The worker knows its time itself. */
+#define LATE_US (30 * US_PER_S)
+#define STOPPING "etcdwatch is being stopped"
+
+enum drill_phase {
+	DRILL_READING,
+	DRILL_CLEARING,
+	DRILL_IDLE,
+	DRILL_WAITING,
+	DRILL_RUNNING,
+	DRILL_ENDED,
+};
+
+static const struct fsm_state states[] = {
+    [DRILL_READING] = {"reading", FSM_TO(DRILL_CLEARING) | FSM_TO(DRILL_ENDED)},
+    [DRILL_CLEARING] = {"clearing", FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
+    [DRILL_IDLE] = {"idle", FSM_TO(DRILL_WAITING) | FSM_TO(DRILL_ENDED)},
+    [DRILL_WAITING] = {"waiting", FSM_TO(DRILL_RUNNING) | FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
+    [DRILL_RUNNING] = {"running", FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
+    [DRILL_ENDED] = {"ended", 0},
+};
+
+struct drill {
+	struct ev_loop *ev;
+	const char *worker;
+	struct job *job;
+	const struct config_job *config;
+	enum drill_phase state;
+	ev_timer timer; /* IDLE, WAITING */
+	struct child *child;
+	int64_t born_s;
+
+	struct disk *disk;
+	struct disk_task task;
+	bool is_on_disk; /* the task is under way */
+	bool is_changed; /* since it was begun */
+	char *path;      /* of what is remembered */
+	char *text;      /* the task's */
+	size_t len;
+	int r;
+
+	struct drillstate known;
+	struct drilldue due;
+	bool told_overdue;
+	uint64_t n_passed, n_failed;
+
+	char id[CATALOG_ID_MAX + 1]; /* RUNNING */
+	int64_t began_s, began_us;
+	char phase[DRILLSTATE_CODE_MAX];
+	struct drill_asker asker; /* without `done`: nobody waits */
+
+	void (*stopped)(void *userdata); /* it is to stop */
+	void *stopped_userdata;
+};
+
+static void wait_for(struct drill *d, int64_t us)
+{
+	ev_timer_stop(d->ev, &d->timer);
+	ev_timer_set(&d->timer, mono_to_ev(us), 0.);
+	ev_timer_start(d->ev, &d->timer);
+}
+
+/* The one writer of the state. */
+static void change_state(struct drill *d, enum drill_phase state)
+{
+	fsm_check(states, ARRAY_SIZE(states), d->state, state);
+	log_debug("drill_state", "job=%s old=%s new=%s", d->config->name, states[d->state].name,
+	          states[state].name);
+	ev_timer_stop(d->ev, &d->timer);
+	d->state = state;
+	d->phase[0] = '\0';
+}
+
+static int64_t wall_now_s(void)
+{
+	return wall_now_us() / US_PER_S;
+}
+
+/* --- what is remembered ----------------------------------------------------------------------- */
+
+static void write_work(struct disk_task *task)
+{
+	struct drill *d = CONTAINER_OF(task, struct drill, task);
+
+	d->r = file_write_atomic(d->path, d->text, d->len, 0600, FILE_DURABLE);
+}
+
+static void remember(struct drill *d);
+
+static void write_done(struct disk_task *task)
+{
+	struct drill *d = CONTAINER_OF(task, struct drill, task);
+
+	d->is_on_disk = false;
+	if (d->r < 0)
+		(void) log_warning_errno(d->r, "drill_not_remembered", "job=%s path=%s", d->config->name,
+		                         d->path);
+	if (d->is_changed)
+		remember(d);
+}
+
+static void remember(struct drill *d)
+{
+	if (d->is_on_disk) {
+		d->is_changed = true;
+		return;
+	}
+	free(d->text);
+	d->text = drillstate_print(&d->known);
+	d->len = strlen(d->text);
+	d->is_changed = false;
+	d->is_on_disk = true;
+	d->task = (struct disk_task){.work = write_work, .done = write_done};
+	disk_do(d->disk, &d->task);
+}
+
+/* --- which snapshot --------------------------------------------------------------------------- */
+
+static const struct catalog_entry *find_newest(const struct drill *d)
+{
+	const struct store *store = job_store(d->job);
+
+	for (size_t i = store_n(store); i-- > 0;) {
+		if (catalog_is_good(store_get(store, i)))
+			return store_get(store, i);
+	}
+	return NULL;
+}
+
+/* --- the end of one --------------------------------------------------------------------------- */
+
+static void tell_phase(const struct drill *d, const char *phase)
+{
+	if (d->asker.done != NULL)
+		d->asker.phase(phase, d->asker.userdata);
+}
+
+/* Calls out. */
+static void tell_done(struct drill *d, bool ok, const char *reason, const json_t *result)
+{
+	const struct drill_asker asker = d->asker;
+
+	d->asker = (struct drill_asker){.done = NULL};
+	if (asker.done != NULL)
+		asker.done(ok, reason, result, asker.userdata);
+}
+
+/* What was under way is over. Calls out. */
+static void go_on(struct drill *d)
+{
+	if (d->stopped != NULL) {
+		change_state(d, DRILL_ENDED);
+		d->stopped(d->stopped_userdata);
+		return;
+	}
+	change_state(d, DRILL_IDLE);
+	wait_for(d, 0);
+}
+
+static void note(struct drill *d, const struct child_result *result)
+{
+	const char *code = child_error_code(result);
+	int64_t took_ms = (mono_now_us() - d->began_us) / US_PER_MS;
+
+	if (result->r < 0 && code[0] == '\0')
+		code = result->r == -ETIMEDOUT ? "TIMEOUT" : "SYSTEM";
+	drillstate_add(&d->known, d->began_s, d->id, took_ms, code, result->reason, result->last);
+	remember(d);
+	if (result->r < 0) {
+		d->n_failed++;
+		log_error("drill_failed", "job=%s id=%s error=%s reason=\"%s\" failures=%u dur_ms=%lld",
+		          d->config->name, d->id, code, result->reason, d->known.failures,
+		          (long long) took_ms);
+		return;
+	}
+	d->n_passed++;
+	d->told_overdue = false;
+	log_notice("drill_passed", "job=%s id=%s dur_ms=%lld", d->config->name, d->id,
+	           (long long) took_ms);
+}
+
+static void done_cb(const struct child_result *result, void *userdata)
+{
+	struct drill *d = userdata;
+
+	d->child = NULL;
+	/* One that we ended ourselves proves nothing. */
+	if (d->stopped == NULL)
+		note(d, result);
+	tell_done(d, result->r == 0, d->stopped == NULL ? result->reason : STOPPING, result->last);
+	if (d->stopped == NULL)
+		job_release(d->job);
+	go_on(d);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void line_cb(const json_t *object, void *userdata)
+{
+	struct drill *d = userdata;
+	const char *phase = json_string_value(json_object_get(object, "phase"));
+
+	if (phase == NULL)
+		return;
+	(void) snprintf(d->phase, sizeof(d->phase), "%s", phase);
+	tell_phase(d, phase);
+}
+
+/* The job is held. */
+static void run(struct drill *d, const struct catalog_entry *entry)
+{
+	struct drillwords words;
+	int r;
+
+	change_state(d, DRILL_RUNNING);
+	d->began_s = wall_now_s();
+	d->began_us = mono_now_us();
+	(void) snprintf(d->id, sizeof(d->id), "%s", entry->id);
+	log_info("drill_begins", "job=%s id=%s", d->config->name, d->id);
+	drillwords_init(&words, d->worker, d->config, entry);
+	r = child_start(d->ev, words.argv, d->config->drill.timeout_us + LATE_US, done_cb, d,
+	                &d->child);
+	drillwords_fini(&words);
+	if (r == 0) {
+		child_each_line(d->child, line_cb);
+		return;
+	}
+	done_cb(&(struct child_result){.r = r, .reason = "the worker cannot be started"}, d);
+}
+
+static void try_to_run(struct drill *d)
+{
+	const struct catalog_entry *entry = find_newest(d);
+
+	if (entry == NULL) {
+		tell_done(d, false, "there is no snapshot on this node any more", NULL);
+		go_on(d);
+	} else if (job_hold(d->job)) {
+		run(d, entry);
+	} else {
+		wait_for(d, JOB_US);
+	}
+}
+
+/* --- what is due ------------------------------------------------------------------------------ */
+
+static void look_at_clock(struct drill *d)
+{
+	struct drilldue_history history = {
+	    .last_s = d->known.last_s, .good_s = d->known.good_s, .failures = d->known.failures};
+	int64_t now_s = wall_now_s();
+
+	if (find_newest(d) != NULL && d->known.since_s == 0) {
+		d->known.since_s = now_s;
+		remember(d);
+	}
+	if (find_newest(d) != NULL)
+		history.since_s = d->config->catch_up ? d->known.since_s : MAX(d->known.since_s, d->born_s);
+	drilldue_look(d->config, &history, now_s, &d->due);
+	if (d->due.is_overdue && !d->told_overdue) {
+		d->told_overdue = true;
+		log_error("drill_overdue", "job=%s last_good=%lld reason=\"%s\"", d->config->name,
+		          (long long) d->known.good_s, d->known.reason);
+	}
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct drill *d = CONTAINER_OF(w, struct drill, timer);
+	int64_t left_us;
+
+	look_at_clock(d);
+	if (d->state == DRILL_IDLE && d->due.is_due)
+		change_state(d, DRILL_WAITING);
+	if (d->state == DRILL_WAITING) {
+		try_to_run(d);
+		return;
+	}
+	left_us = d->due.next_s * US_PER_S - wall_now_us();
+	wait_for(d, d->due.next_s == 0 ? JOB_US : MIN(MAX(left_us, 0), CLOCK_US));
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+static void cleared_cb(const struct child_result *result, void *userdata)
+{
+	struct drill *d = userdata;
+
+	d->child = NULL;
+	if (result->r < 0 && d->stopped == NULL)
+		log_warning("drill_not_cleared", "job=%s dir=%s reason=\"%s\"", d->config->name,
+		            d->config->drill.directory, result->reason);
+	go_on(d);
+}
+
+static void clear(struct drill *d)
+{
+	const char *const argv[] = {
+	    d->worker, "drill", "--clear", "--directory", d->config->drill.directory, NULL};
+	int r;
+
+	change_state(d, DRILL_CLEARING);
+	r = child_start(d->ev, argv, CLEAR_LIMIT_US, cleared_cb, d, &d->child);
+	if (r < 0)
+		cleared_cb(&(struct child_result){.r = r, .reason = "the worker cannot be started"}, d);
+}
+
+static void read_work(struct disk_task *task)
+{
+	struct drill *d = CONTAINER_OF(task, struct drill, task);
+
+	d->r = file_read(d->path, DRILLSTATE_BYTES_MAX, &d->text, &d->len);
+}
+
+static void read_done(struct disk_task *task)
+{
+	struct drill *d = CONTAINER_OF(task, struct drill, task);
+
+	d->is_on_disk = false;
+	if (d->r == 0)
+		d->r = drillstate_parse(d->text, d->len, &d->known);
+	if (d->r < 0 && d->r != -ENOENT)
+		(void) log_warning_errno(d->r, "drill_forgotten", "job=%s path=%s", d->config->name,
+		                         d->path);
+	if (d->state == DRILL_READING)
+		clear(d);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int drill_new(struct ev_loop *ev, const char *worker, struct job *job, struct drill **ret_drill)
+{
+	AUTO(drill_free) struct drill *d = NEW0(struct drill);
+	int r;
+
+	d->ev = ev;
+	d->worker = worker;
+	d->job = job;
+	d->config = job_config(job);
+	d->born_s = wall_now_s();
+	d->path = xasprintf("%s/" DRILLSTATE_FILE, d->config->directory);
+	ev_init(&d->timer, timer_cb);
+	r = disk_new(ev, &d->disk);
+	if (r < 0)
+		return r;
+	d->task = (struct disk_task){.work = read_work, .done = read_done};
+	d->is_on_disk = true;
+	disk_do(d->disk, &d->task);
+	*ret_drill = TAKE_PTR(d);
+	return 0;
+}
+
+void drill_free(struct drill *d)
+{
+	if (d == NULL)
+		return;
+	disk_free(d->disk);
+	ev_timer_stop(d->ev, &d->timer);
+	child_free(d->child);
+	drillstate_fini(&d->known);
+	free(d->path);
+	free(d->text);
+	free(d);
+}
+
+bool drill_stop(struct drill *d, void (*stopped)(void *userdata), void *userdata)
+{
+	if (d->child != NULL) {
+		d->stopped = stopped;
+		d->stopped_userdata = userdata;
+		child_ask_to_end(d->child);
+		return false;
+	}
+	change_state(d, DRILL_ENDED);
+	tell_done(d, false, STOPPING, NULL);
+	return true;
+}
+
+int drill_ask(struct drill *d, const struct drill_asker *asker)
+{
+	if (d->state != DRILL_IDLE)
+		return -EBUSY;
+	if (find_newest(d) == NULL)
+		return -ENOENT;
+	d->asker = *asker;
+	change_state(d, DRILL_WAITING);
+	wait_for(d, 0);
+	return 0;
+}
+
+void drill_forget_asker(struct drill *d)
+{
+	d->asker = (struct drill_asker){.done = NULL};
+}
+
+void drill_fill_info(const struct drill *d, struct drillinfo *ret)
+{
+	*ret = (struct drillinfo){
+	    .job = d->config->name,
+	    .state = states[d->state].name,
+	    .phase = d->phase,
+	    .known = &d->known,
+	    .due = d->due,
+	    .n_passed = d->n_passed,
+	    .n_failed = d->n_failed,
+	};
+}

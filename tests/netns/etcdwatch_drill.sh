@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 120
+# Coming back is rehearsed: a real etcd is started on the newest snapshot, beside the one that is in
+# production and on the same ports, where nobody can reach it and from where it reaches nobody. It must
+# answer what the catalogue says. When the catalogue says otherwise, when etcd does not start, and when
+# no drill has gone well for too long, that is said. A drill that is killed leaves no process, and
+# nothing on the disk after the next start.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+EW_SCHEDULE="0 0 1 1 *"
+EW_TAKER=every-node
+EW_PACKING="compression: {algorithm: zstd, level: 3}"
+
+# The programs where nobody's user reaches them, and an etcd of the drill that first looks around, as
+# $T/seen/etcd says: go, fail or hang.
+prepare_programs() {
+	local tool
+	tool=$ETCD_BIN/etcdutl
+	[[ -x $tool ]] || tool=$ETCD_BIN/etcdctl
+	install -D -m 755 "$ETCD_BIN/etcd" "$T/bin/etcd"
+	install -D -m 755 "$tool" "$T/bin/restore-tool"
+	install -d -o nobody "$T/seen"
+	echo go >"$T/seen/how"
+	cat >"$T/bin/drill-etcd" <<-SH
+		#!/bin/bash
+		readlink /proc/self/ns/net >$T/seen/net
+		cut -d : -f 1 -s /proc/net/dev | tr -d ' ' | grep -v '^Inter' >$T/seen/links
+		timeout 1 bash -c ': </dev/tcp/$(mgmt_ip n1)/2380' 2>/dev/null && touch $T/seen/reached
+		timeout 1 bash -c ': </dev/tcp/127.0.0.1/2379' 2>/dev/null && touch $T/seen/reached
+		pwd >$T/seen/room
+		echo "\$*" >$T/seen/words
+		echo \$\$ >$T/seen/pid
+		case \$(<$T/seen/how) in
+		go) exec $T/bin/etcd "\$@" ;;
+		fail) echo 'panic: the pages are gone' >&2; exit 7 ;;
+		hang) exec sleep 1000 ;;
+		esac
+	SH
+	chmod 755 "$T/bin/drill-etcd"
+}
+
+drill_field() { # FILTER
+	job n1 ".drill$1"
+}
+
+metric() { # NAME
+	fairlead n1 metrics etcdwatch | awk -v name="fairlead_etcdwatch_drill_$1{job=\"minutely\"}" \
+		'$1 == name { print $2 }'
+}
+
+drill_now() { # sets CODE
+	CODE=0
+	timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" "$@" etcd drill >"$T/drill.out" 2>"$T/drill.err" || CODE=$?
+}
+
+nothing_is_left() {
+	[[ ! -e $(etcdwatch_directory n1)/drill ]]
+}
+
+cluster_of_etcd
+fill_etcd 30 1000
+for i in 3 9 12; do
+	etcd_ctl del "fill/$i" >/dev/null
+done
+etcd_ctl compact 20 >/dev/null
+etcd_ctl put --lease="$(etcd_ctl lease grant 3600 | awk '{ print $2 }')" leased value >/dev/null
+prepare_programs
+EW_MORE="drill: {schedule: '@yearly', etcd: $T/bin/drill-etcd, etcdutl: $T/bin/restore-tool, timeout: 60s}"
+
+say "the first snapshot, and at once a drill of it"
+etcdwatch_start n1
+wait_until 30 has_entries 1 n1
+wait_until 40 log_says etcdwatch-n1 'event=drill_passed '
+id=$(entries n1 | jq -r .id)
+expect_equal "drilled" "$(drill_field .last_good_id)" "$id"
+expect_equal "checks that hold" "$(drill_field '.checks | map(select(.ok)) | length')" \
+	"$(drill_field '.checks | length')"
+for check in digest tree sha256 hash revision hashkv live_keys current_revision readable_keys restored_hashkv sample; do
+	expect_equal "check $check" "$(drill_field ".checks[] | select(.check == \"$check\") | .ok")" true
+done
+expect_equal "keys that could be read" \
+	"$(drill_field '.checks[] | select(.check == "readable_keys") | .found')" "$(entries n1 | jq .live_keys)"
+expect_equal "phases" "$(drill_field '.phases | keys | join(" ")')" "compare prove restore start unpack"
+expect_equal "alarm" "$(metric alarm) $(metric failed) $(metric overdue)" "0 0 0"
+[[ $(metric last_success_timestamp_seconds) -gt 1700000000 ]] || fail "no time of success"
+expect "scratch files" nothing_is_left
+
+say "it was alone in a network of its own; production was not"
+expect_equal "links that it saw" "$(cat "$T/seen/links")" lo
+[[ ! -e $T/seen/reached ]] || fail "it reached somebody"
+[[ $(cat "$T/seen/net") != "$(inside n1 readlink /proc/self/ns/net)" ]] || fail "the node's own network"
+etcd_is_healthy || fail "production suffers"
+
+say "by command"
+drill_now
+expect_equal "exit code" "$CODE" 0
+grep -q '^readable_keys  *28  *28  *ok$' "$T/drill.out" || fail "no checks: $(cat "$T/drill.out")"
+grep -q '^restore \.\.\.$' "$T/drill.err" || fail "no phases"
+expect "scratch files" nothing_is_left
+
+say "a catalogue that says something else"
+entry=$(etcdwatch_directory n1)/$id.json
+cp "$entry" "$T/entry"
+hash=$(jq .hash "$T/entry")
+jq -c ".hash = $((hash ^ 1))" "$T/entry" >"$entry"
+drill_now
+expect_equal "exit code" "$CODE" 1
+grep -q "hash is $hash in the snapshot, and $((hash ^ 1)) by the catalogue" "$T/drill.err" || fail "no reason"
+expect_equal "alarm" "$(metric alarm) $(metric failed)" "1 1"
+fairlead n1 etcd status | grep -q 'the last drill failed: hash is' || fail "the status is silent"
+log_says etcdwatch-n1 'event=drill_failed .* error=DIFFERS ' || fail "the log is silent"
+cp "$T/entry" "$entry"
+expect "scratch files" nothing_is_left
+
+say "an etcd that does not start"
+echo fail >"$T/seen/how"
+drill_now -o json
+expect_equal "exit code" "$CODE" 1
+grep -q 'etcd ended with code 7: panic: the pages are gone' "$T/drill.err" || fail "no last words"
+
+say "one that goes well again takes the alarm back"
+echo go >"$T/seen/how"
+drill_now
+expect_equal "exit code" "$CODE" 0
+expect_equal "alarm" "$(metric alarm) $(metric failed)" "0 0"
+
+say "a drill that is killed, and so its etcd; the next start clears up behind it"
+echo hang >"$T/seen/how"
+rm "$T/seen/pid"
+drill_now &
+asker=$!
+wait_until 30 test -s "$T/seen/pid"
+pid=$(cat "$T/seen/pid")
+[[ -d $(cat "$T/seen/room") ]] || fail "it works elsewhere"
+worker=$(pgrep -f -o 'etcdwatch-worker drill /')
+kill -KILL "$worker"
+wait_until 5 eval "! kill -0 $pid 2>/dev/null"
+wait "$asker"
+wait_until 5 eval '! pgrep -f "etcdwatch-worker drill" >/dev/null'
+wait_until 5 eval '[[ $(metric failed) == 1 ]]'
+[[ -d $(etcdwatch_directory n1)/drill ]] || fail "it was cleared already"
+kill_hard etcdwatch-n1
+etcdwatch_start n1
+wait_until 10 nothing_is_left
+expect_equal "it remembers" "$(drill_field .failed)" true
+
+say "so when the daemon is killed, and when it is stopped"
+for how in KILL TERM; do
+	rm "$T/seen/pid"
+	drill_now &
+	asker=$!
+	wait_until 30 test -s "$T/seen/pid"
+	pid=$(cat "$T/seen/pid")
+	signal "$how" etcdwatch-n1
+	wait_exit 10 etcdwatch-n1
+	wait_until 5 eval "! kill -0 $pid 2>/dev/null"
+	wait_until 5 nothing_is_left
+	wait "$asker"
+	etcdwatch_start n1
+	wait_until 10 job_is n1 .drill.state idle
+done
+
+say "none has gone well since long ago"
+signal TERM etcdwatch-n1
+wait_exit 10 etcdwatch-n1
+state=$(etcdwatch_directory n1)/.drill-state
+jq -c '.since = "2020-01-01T00:00:00Z" | .last = .since | .good = .since' "$state" >"$T/state"
+cat "$T/state" >"$state"
+etcdwatch_start n1
+wait_until 10 job_is n1 .drill.overdue true
+expect_equal "alarm" "$(metric alarm) $(metric overdue)" "1 1"
+log_says etcdwatch-n1 'event=drill_overdue ' || fail "the log is silent"
+echo go >"$T/seen/how"
+
+say "a cluster with authentication: asked as root, without a password"
+for words in 'user add root:secret' 'user add admin:secret' 'user grant-role root root' \
+	'user grant-role admin root' 'auth enable'; do
+	# shellcheck disable=SC2086
+	etcd_ctl $words >/dev/null
+done
+ETCD_AT=n1 etcd_ctl snapshot save "$T/auth.db" >/dev/null
+chmod 644 "$T/auth.db"
+setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps -all --bounding-set -all --no-new-privs \
+	"$T/bin/etcdwatch-worker" drill "$T/auth.db" --directory "$T/seen/drill" --etcd "$T/bin/drill-etcd" \
+	--etcdutl "$T/bin/restore-tool" | tail -n 1 >"$T/auth.out"
+expect_equal "it went well" "$(jq .ok "$T/auth.out")" true
+[[ $(jq '.checks[] | select(.check == "sample") | .found' "$T/auth.out") -ge 16 ]] || fail "no sample"
+grep -q -- --auth-token= "$T/seen/words" || fail "authentication was off"
