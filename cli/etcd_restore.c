@@ -298,11 +298,10 @@ int cli_etcd_restore(const struct cli *cli, int argc, char **argv)
 	int code = restoreoptions_parse(argc, argv, &r.cli, &r.options, &help);
 
 	if (code != CLI_OK || help) {
-		(void) fprintf(help ? stdout : stderr,
-		               "Usage: fairlead etcd restore [--yes] [OPTION]... SNAPSHOT\n"
-		               "Make this node's etcd anew from a snapshot: a file, an id, 'latest' or "
-		               "s3:TARGET/ID.\n\n%s",
-		               restoreoptions_help);
+		if (code != CLI_OK)
+			(void) fputs("fairlead etcd restore --help lists the options.\n", stderr);
+		else
+			(void) fputs(restoreoptions_help, stdout);
 		restoreoptions_fini(&r.options);
 		return code;
 	}

@@ -225,6 +225,12 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 	command = find_command(argc, argv, &n_words);
 	if (command == NULL)
 		return refuse_unknown(argc, argv);
+	if (help && command->takes == TAKES_OWN) {
+		char word[] = "--help";
+		char *words[] = {argv[n_words - 1], word, NULL};
+
+		return command->fn(cli, 2, words);
+	}
 	if (help) {
 		print_usage(stdout, command);
 		return CLI_OK;

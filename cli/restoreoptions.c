@@ -13,6 +13,8 @@
 #define FIRST_OPTION 256 /* no letter has this number */
 
 const char restoreoptions_help[] =
+    "Usage: fairlead etcd restore [--yes] [OPTION]... SNAPSHOT\n"
+    "Make this node's etcd anew from a snapshot: a file, an id, 'latest' or s3:TARGET/ID.\n\n"
     "Options:\n"
     "      --dry-run               only say what would be done (the default)\n"
     "      --yes                   do it\n"
@@ -153,10 +155,12 @@ static void make_table(struct option *options)
 static int parse_options(int argc, char **argv, struct cli *cli, struct restoreoptions *o,
                          bool *ret_help)
 {
+	static char name[] = "fairlead"; /* begins what getopt says */
 	struct option options[ARRAY_SIZE(table) + 3];
 	int c, code = CLI_OK;
 
 	make_table(options);
+	argv[0] = name;
 	optind = 0; /* anew */
 	while (code == CLI_OK && (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
 		if (c == 'h')

@@ -75,7 +75,11 @@ static int choose_job(const struct restoreoptions *o, const json_t *jobs, const 
 	}
 	if (n == 1)
 		return CLI_OK;
-	if (o->job != NULL)
+	if (json_array_size(jobs) == 0)
+		(void) fprintf(
+		    stderr, "fairlead: '%s' is no file, and etcdwatch has no jobs here: --directory DIR?\n",
+		    o->source);
+	else if (o->job != NULL)
 		(void) fprintf(stderr, "fairlead: etcdwatch has no job '%s'\n", o->job);
 	else
 		(void) fprintf(stderr, "fairlead: etcdwatch has %zu jobs: which one, --job NAME\n", n);
