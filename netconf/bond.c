@@ -55,7 +55,7 @@ const struct bond_option_info bond_options[BOND_OPTIONS] = {
                                IFLA_BOND_PEER_NOTIF_DELAY, BOND_U32, BOND_LIVE, MODES_ALL,
                                .needs_miimon = true, .max = PEER_NOTIF_DELAY_MAX_MS},
     [BOND_USE_CARRIER] = {"use_carrier", "useCarrier", "useCarrier", IFLA_BOND_USE_CARRIER, BOND_U8,
-                          BOND_LIVE, MODES_ALL, .max = 1, .initial = 1},
+                          BOND_LIVE, MODES_ALL, .is_bool = true, .max = 1, .initial = 1},
     [BOND_ARP_INTERVAL] = {"arp_interval", "arpInterval", "arpInterval", IFLA_BOND_ARP_INTERVAL,
                            BOND_U32, BOND_LIVE, MODES_WITH_ARP, .max = INT32_LARGEST},
     [BOND_ARP_IP_TARGET] = {"arp_ip_target", "arpIpTargets", "arpIPTarget", IFLA_BOND_ARP_IP_TARGET,

@@ -93,6 +93,7 @@ struct bond_option_info {
 	enum bond_type type;
 	enum bond_constraint constraint;
 	unsigned modes;             /* bits 1 << mode in which the kernel takes it */
+	bool is_bool;               /* written as true and false */
 	bool needs_miimon;          /* refused (EPERM) unless miimon is set, and a multiple of it */
 	uint32_t min, max;          /* scalars; of targets: how many */
 	uint32_t initial;           /* what a new bond has; MAC, ports and targets begin empty */

@@ -114,7 +114,7 @@ unsigned host_differs(const struct host *want, const struct host *have)
 {
 	unsigned differs = ~have->has;
 
-	if (strcmp(want->name, have->name) != 0)
+	if (strcmp(want->name, have->name) != 0 || strcmp(want->domain, have->domain) != 0)
 		differs |= HOST_NAME;
 	if (!resolvers_equal(want, have))
 		differs |= HOST_RESOLVERS;

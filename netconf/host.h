@@ -12,8 +12,9 @@
 
 #include "base/addr.h"
 #include "base/conf.h"
+#include "base/conf_check.h"
 
-#define HOST_NAME_MAX_BYTES 64 /* hostname(7): the kernel's HOST_NAME_MAX */
+#define HOST_LABEL_MAX 63 /* RFC 1035, section 2.3.4 */
 
 /* A line of /etc/hosts. */
 struct host_entry {
@@ -30,15 +31,16 @@ enum host_attr {
 };
 
 struct host {
-	unsigned has; /* enum host_attr: what somebody asked for */
-	char name[HOST_NAME_MAX_BYTES + 1];
-	struct addr *resolvers; /* in the order of asking */
+	unsigned has;                       /* enum host_attr: what somebody asked for */
+	char name[HOST_LABEL_MAX + 1];      /* up to the first dot */
+	char domain[CONF_DNS_NAME_MAX + 1]; /* behind it; "": none */
+	struct addr *resolvers;             /* in the order of asking */
 	size_t n_resolvers;
 	struct conf_strings search; /* domains; has and empty: none */
 	struct host_entry *entries; /* sorted by address */
 	size_t n_entries;
 	bool time_enabled;
-	struct conf_strings time_servers; /* names or addresses */
+	struct conf_strings time_servers; /* names, addresses, or PTP devices: /dev/ptp0 */
 };
 
 void host_copy(const struct host *host, struct host *ret_copy);

@@ -105,8 +105,9 @@ unsigned link_differs(const struct link *want, const struct link *have)
 {
 	unsigned differs = (values_differ(want, have) | ~have->has) & want->has;
 
-	/* Nothing else can be said of two things of different kinds. */
-	if (want->kind != have->kind)
+	/* What is found and not made may be of any kind. Nothing else can be said of two things of
+	 * different kinds. */
+	if (link_is_virtual(want) && want->kind != have->kind)
 		return differs | LINK_HAS_KIND;
 	if (want->bond != NULL && (have->bond == NULL || bond_differs(want->bond, have->bond) != 0))
 		differs |= LINK_HAS_BOND;

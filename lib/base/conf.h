@@ -141,6 +141,11 @@ void conf_strings_fini(struct conf_strings *strings);
 void conf_read_map(struct conf *conf, const struct conf_node *map, const struct conf_field *fields,
                    void *target);
 
+/* Calls fn for each item, with "[i]" in the path. A longer list than max, or none, is reported. */
+typedef void (*conf_item_fn)(struct conf *conf, const struct conf_node *item, void *userdata);
+void conf_read_list(struct conf *conf, const struct conf_node *list, size_t max, conf_item_fn fn,
+                    void *userdata);
+
 /* --- documents --- */
 
 #define CONF_API_TALOS "v1alpha1"

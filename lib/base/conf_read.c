@@ -121,3 +121,20 @@ void conf_read_map(struct conf *conf, const struct conf_node *map, const struct 
 	for (const struct conf_field *f = fields; f->key != NULL; f++)
 		read_field(conf, map, f, target);
 }
+
+void conf_read_list(struct conf *conf, const struct conf_node *list, size_t max, conf_item_fn fn,
+                    void *userdata)
+{
+	if (!conf_expect(conf, list, CONF_LIST))
+		return;
+	if (list->n > max) {
+		conf_error(conf, list, NULL, "must have at most %zu items, has %zu", max, list->n);
+		return;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		size_t before = conf_enter(conf, "[%zu]", i);
+
+		fn(conf, list->values[i], userdata);
+		conf_leave(conf, before);
+	}
+}
