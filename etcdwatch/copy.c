@@ -85,13 +85,14 @@ static void finish(struct copy *c, enum copy_end end, const char *reason)
 static void recorded_cb(int r, const char *reason, void *userdata)
 {
 	struct copy *c = userdata;
+	const struct names keys = {.items = &c->key, .n = 1};
 
 	/* It is there, whatever has become of the one here. */
 	if (r < 0 && store_find(c->options.store, c->id) != NULL) {
 		finish(c, COPY_FAILED, reason);
 		return;
 	}
-	unfinished_drop(c->options.unfinished, c->key);
+	unfinished_drop(c->options.unfinished, &keys);
 	log_notice("snapshot_copied", "job=%s target=%s id=%s key=\"%s\" bytes=%lld",
 	           c->options.job->name, c->options.target->name, c->id, c->key, (long long) c->bytes);
 	finish(c, COPY_MADE, "");

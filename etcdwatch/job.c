@@ -27,11 +27,11 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/claim.h"
+#include "etcdwatch/clearing.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/due.h"
 #include "etcdwatch/notes.h"
 #include "etcdwatch/place.h"
-#include "etcdwatch/prune.h"
 #include "etcdwatch/run.h"
 #include "etcdwatch/store.h"
 #include "etcdwatch/storing.h"
@@ -97,8 +97,10 @@ struct job {
 	void *stopped_userdata;
 
 	struct notes notes;
-	size_t n_pruning;
+	struct clearing *clearing;    /* PRUNING; or at the start, a look at what is frozen */
 	char frozen[RETAIN_TEXT_MAX]; /* why nothing is removed */
+	bool shrank;                  /* that is why, and the word that would thaw it: */
+	struct retain_accepted word;
 };
 
 static void wait_for(struct job *j, int64_t us)
@@ -184,36 +186,57 @@ static void fail(struct job *j, const char *reason)
 /* --- clearing out ------------------------------------------------------------------------------
  */
 
-static void pruned_cb(int r, const char *reason, void *userdata)
+static struct accepted_of accepted_of(const struct job *j)
+{
+	return (struct accepted_of){
+	    .etcd = j->env->etcd, .prefix = j->env->prefix, .job = j->config->name};
+}
+
+static void take_plan(struct job *j, const struct prune_plan *plan)
+{
+	if (plan->frozen[0] != '\0' && strcmp(plan->frozen, j->frozen) != 0)
+		log_error("retention_frozen", "job=%s reason=\"%s\"", j->config->name, plan->frozen);
+	(void) snprintf(j->frozen, sizeof(j->frozen), "%s", plan->frozen);
+	j->shrank = plan->shrank;
+	j->word = plan->word;
+}
+
+static void cleared_cb(const struct clearing_result *result, void *userdata)
 {
 	struct job *j = userdata;
 
-	if (r < 0) {
-		log_warning("prune_failed", "job=%s reason=\"%s\"", j->config->name, reason);
-		notes_error(&j->notes, reason);
+	j->clearing = NULL;
+	take_plan(j, result->plan);
+	if (result->r < 0) {
+		log_warning("prune_failed", "job=%s reason=\"%s\"", j->config->name, result->reason);
+		notes_error(&j->notes, result->reason);
 	} else {
-		j->notes.counts.pruned += j->n_pruning;
+		j->notes.counts.pruned += result->plan->n_going;
 	}
 	rest(j, "pruned");
 }
 
+static void clear(struct job *j, bool only_look, clearing_done_fn done)
+{
+	const struct clearing_options options = {
+	    .accepted = accepted_of(j),
+	    .store = j->store,
+	    .job = j->config,
+	    /* Who only looks has not asked for alarms yet. */
+	    .corrupt = !only_look && (j->view.corrupt || !j->view.alarms_known),
+	    .only_look = only_look,
+	};
+
+	clearing_abandon(j->clearing);
+	j->clearing = clearing_start(&options, done, j);
+}
+
 static void prune(struct job *j)
 {
-	struct prune_plan plan;
-
 	change_state(j, JOB_PRUNING, "kept");
 	claim_free(TAKE_PTR(j->claim));
 	storing_visit(j->storing);
-	prune_plan(j->store, j->config, j->view.corrupt || !j->view.alarms_known, &plan);
-	if (plan.frozen[0] != '\0' && strcmp(plan.frozen, j->frozen) != 0)
-		log_error("retention_frozen", "job=%s reason=\"%s\"", j->config->name, plan.frozen);
-	(void) snprintf(j->frozen, sizeof(j->frozen), "%s", plan.frozen);
-	j->n_pruning = plan.n_ids;
-	if (plan.n_ids > 0)
-		store_remove(j->store, plan.ids, plan.n_ids, pruned_cb, j);
-	else
-		rest(j, "nothing goes");
-	free(plan.ids);
+	clear(j, false, cleared_cb);
 }
 
 /* --- recording ----------------------------------------------------------------------------------
@@ -488,6 +511,14 @@ static void look(struct job *j, const char *reason)
 /* --- starting -----------------------------------------------------------------------------------
  */
 
+static void looked_cb(const struct clearing_result *result, void *userdata)
+{
+	struct job *j = userdata;
+
+	j->clearing = NULL;
+	take_plan(j, result->plan);
+}
+
 static void scanned_cb(int r, const char *reason, void *userdata)
 {
 	struct job *j = userdata;
@@ -511,6 +542,7 @@ static void scanned_cb(int r, const char *reason, void *userdata)
 	if (!j->config->catch_up)
 		due_done_at(&j->due, j->config, wall_now_s());
 	storing_visit(j->storing);
+	clear(j, true, looked_cb);
 	if (j->is_manual)
 		look(j, "asked for");
 	else
@@ -576,6 +608,15 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 /* --- the whole ----------------------------------------------------------------------------------
  */
 
+/* Elected, the node whose snapshot is the one of the period; else each clears away its own. */
+static bool may_shed_cb(void *userdata)
+{
+	const struct job *j = userdata;
+
+	return j->config->taker == CONFIG_TAKER_EVERY_NODE ||
+	       (due_is_done(&j->due) && strcmp(j->done_by, j->env->node_name) == 0);
+}
+
 int job_new(const struct job_env *env, const struct config_job *config, struct job **ret_job)
 {
 	AUTO(job_free) struct job *j = NEW0(struct job);
@@ -590,10 +631,14 @@ int job_new(const struct job_env *env, const struct config_job *config, struct j
 	j->store = store_new(j->disk, config->directory, config->name);
 	j->storing = storing_new(&(struct storing_options){
 	    .ev = env->ev,
+	    .accepted = accepted_of(j),
 	    .disk = j->disk,
 	    .store = j->store,
 	    .job = config,
 	    .worker = env->worker,
+	    .node = env->node_name,
+	    .may_shed = may_shed_cb,
+	    .userdata = j,
 	});
 	scan(j);
 	*ret_job = TAKE_PTR(j);
@@ -608,6 +653,7 @@ void job_free(struct job *j)
 	ev_timer_stop(j->env->ev, &j->timer);
 	view_cancel(j->asking);
 	claim_free(j->claim);
+	clearing_abandon(j->clearing);
 	run_abandon(j->run);
 	storing_free(j->storing);
 	store_free(j->store);
@@ -626,10 +672,15 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 		view_cancel(TAKE_PTR(j->asking));
 		claim_free(TAKE_PTR(j->claim));
 		return true;
+	case JOB_PRUNING:
+		if (clearing_stop(j->clearing)) {
+			j->clearing = NULL;
+			return true;
+		}
+		break;
 	case JOB_STARTING:
 	case JOB_RUNNING:
 	case JOB_RECORDING:
-	case JOB_PRUNING:
 		break;
 	}
 	j->stopped = stopped;

@@ -65,10 +65,18 @@ static json_t *target_json(const struct target_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "last_age_s",
 	                           r->last_s > 0 ? json_integer(MAX(wall_now_s - r->last_s, 0))
 	                                         : json_null());
+	(void) json_object_set_new(json, "snapshots",
+	                           r->found->is_known ? count_json(r->found->n) : json_null());
+	(void) json_object_set_new(json, "strays",
+	                           r->found->is_known ? count_json(r->found->n_strays) : json_null());
+	(void) json_object_set_new(json, "odd",
+	                           r->found->is_known ? count_json(r->found->n_odd) : json_null());
+	(void) json_object_set_new(json, "frozen", text_or_null(r->found->frozen));
 	(void) json_object_set_new(json, "error", text_or_null(r->error));
 	(void) json_object_set_new(json, "error_at",
 	                           r->error[0] != '\0' ? moment_json(r->error_s) : json_null());
 	(void) json_object_set_new(json, "stored", count_json(r->counts.stored));
+	(void) json_object_set_new(json, "pruned", count_json(r->counts.pruned));
 	(void) json_object_set_new(json, "failures", count_json(r->counts.failures));
 	return json;
 }
@@ -228,6 +236,21 @@ static double target_failing(const struct target_report *r)
 	return r->error[0] != '\0';
 }
 
+static double target_frozen(const struct target_report *r)
+{
+	return r->found->frozen[0] != '\0';
+}
+
+static double target_strays(const struct target_report *r)
+{
+	return (double) (r->found->n_strays + r->found->n_odd);
+}
+
+static double target_pruned(const struct target_report *r)
+{
+	return (double) r->counts.pruned;
+}
+
 static double target_stored(const struct target_report *r)
 {
 	return (double) r->counts.stored;
@@ -251,6 +274,14 @@ static const struct {
      "Good snapshots on this node that the target has no copy of.", METRICS_GAUGE, target_pending},
     {"fairlead_etcdwatch_target_failing", "1 while the last thing that was tried there went wrong.",
      METRICS_GAUGE, target_failing},
+    {"fairlead_etcdwatch_target_frozen",
+     "1 while nothing is removed there, because something is suspicious.", METRICS_GAUGE,
+     target_frozen},
+    {"fairlead_etcdwatch_target_odd_objects",
+     "Snapshots without an entry, and entries without a whole snapshot.", METRICS_GAUGE,
+     target_strays},
+    {"fairlead_etcdwatch_target_pruned_total", "Snapshots that this node has removed there.",
+     METRICS_COUNTER, target_pruned},
     {"fairlead_etcdwatch_target_stored_total", "Snapshots that this node has stored there.",
      METRICS_COUNTER, target_stored},
     {"fairlead_etcdwatch_target_failures_total", "What this node has tried there and not done.",

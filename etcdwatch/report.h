@@ -32,6 +32,18 @@ struct job_counts {
 struct target_counts {
 	uint64_t stored;
 	uint64_t failures;
+	uint64_t pruned;
+};
+
+/* By the last look at all of it that this node has had. */
+struct target_found {
+	bool is_known;
+	uint64_t n;                   /* whole snapshots of the job and its present cluster */
+	uint64_t n_strays;            /* objects that no entry stands for */
+	uint64_t n_odd;               /* entries that do not count */
+	char frozen[RETAIN_TEXT_MAX]; /* why nothing is removed; "" */
+	bool shrank;                  /* that is why, and the word that would thaw it: */
+	struct retain_accepted word;
 };
 
 struct target_report {
@@ -44,6 +56,7 @@ struct target_report {
 	const char *error;   /* the last one, "" when all has gone well since */
 	int64_t error_s;
 	struct target_counts counts;
+	const struct target_found *found;
 };
 
 struct job_report {

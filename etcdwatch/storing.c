@@ -33,6 +33,13 @@ static void damaged_cb(const char *id, const char *reason, void *userdata)
 	store_set_aside(s->options.store, id, reason, aside_cb, s);
 }
 
+static bool may_shed_cb(void *userdata)
+{
+	const struct storing *s = userdata;
+
+	return s->options.may_shed(s->options.userdata);
+}
+
 struct storing *storing_new(const struct storing_options *options)
 {
 	struct storing *s = NEW0(struct storing);
@@ -41,11 +48,14 @@ struct storing *storing_new(const struct storing_options *options)
 	for (size_t i = 0; i < options->job->n_targets; i++)
 		s->targets[s->n++] = target_new(&(struct target_options){
 		    .ev = options->ev,
+		    .accepted = options->accepted,
 		    .disk = options->disk,
 		    .store = options->store,
 		    .job = options->job,
 		    .target = &options->job->targets[i],
 		    .worker = options->worker,
+		    .node = options->node,
+		    .may_shed = may_shed_cb,
 		    .damaged = damaged_cb,
 		    .userdata = s,
 		});
@@ -65,6 +75,15 @@ void storing_visit(struct storing *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		target_visit(s->targets[i]);
+}
+
+bool storing_get_word(const struct storing *s, struct retain_accepted *ret_word)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (target_get_word(s->targets[i], ret_word))
+			return true;
+	}
+	return false;
 }
 
 void storing_fill_reports(const struct storing *s,

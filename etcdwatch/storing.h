@@ -9,6 +9,7 @@
 #include <ev.h>
 
 #include "base/cleanup.h"
+#include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/report.h"
@@ -18,10 +19,15 @@ struct storing;
 
 struct storing_options {
 	struct ev_loop *ev;
+	struct accepted_of accepted;
 	struct disk *disk;
 	struct store *store;
 	const struct config_job *job;
 	const char *worker; /* the program */
+	const char *node;
+	/* It is this node's turn to remove what need not be kept in a target: of several nodes, one. */
+	bool (*may_shed)(void *userdata);
+	void *userdata;
 };
 
 /* All is borrowed until storing_free(). */
@@ -32,6 +38,9 @@ DEFINE_AUTO(struct storing, storing_free);
 
 /* There may be a snapshot that some target lacks. */
 void storing_visit(struct storing *storing);
+
+/* As target_get_word(), of the first target that has one. */
+bool storing_get_word(const struct storing *storing, struct retain_accepted *ret_word);
 
 void storing_fill_reports(const struct storing *storing,
                           struct target_report ret_reports[static CONFIG_TARGETS_MAX],

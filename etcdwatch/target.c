@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	STARTING ──► IDLE ◄────────── nothing lacks ──┐
- *	              │                               │
+ *	STARTING ──► IDLE ◄─ SHEDDING ◄─ nothing lacks ──┐
+ *	              │                               ┌──┘
  *	              ▼                               │
  *	           LOOKING ──► TIDYING ──► what next? ┤
  *	              ▲                      ▲        ▼
@@ -9,7 +9,8 @@
  *	              └── RETRYING ◄── any of them failed
  *
  * A visit begins with a look at what is there of the cluster, and goes on until nothing lacks. When
- * what lacks is of another cluster, that is looked at first.
+ * what lacks is of another cluster, that is looked at first. SHEDDING is for the node whose turn it
+ * is; the others only look what is there, once.
  */
 #include "etcdwatch/target.h"
 
@@ -26,6 +27,7 @@
 #include "etcdwatch/copy.h"
 #include "etcdwatch/due.h"
 #include "etcdwatch/look.h"
+#include "etcdwatch/shed.h"
 #include "etcdwatch/tidy.h"
 #include "etcdwatch/unfinished.h"
 
@@ -37,12 +39,13 @@ enum target_state {
 	TARGET_LOOKING,
 	TARGET_TIDYING,
 	TARGET_COPYING,
+	TARGET_SHEDDING,
 	TARGET_RETRYING,
 };
 
 #define TO_NEXT                                                              \
 	(FSM_TO(TARGET_IDLE) | FSM_TO(TARGET_LOOKING) | FSM_TO(TARGET_COPYING) | \
-	 FSM_TO(TARGET_RETRYING))
+	 FSM_TO(TARGET_SHEDDING) | FSM_TO(TARGET_RETRYING))
 
 static const struct fsm_state states[] = {
     [TARGET_STARTING] = {"starting", FSM_TO(TARGET_IDLE)},
@@ -50,6 +53,7 @@ static const struct fsm_state states[] = {
     [TARGET_LOOKING] = {"looking", TO_NEXT | FSM_TO(TARGET_TIDYING)},
     [TARGET_TIDYING] = {"tidying", TO_NEXT},
     [TARGET_COPYING] = {"copying", TO_NEXT},
+    [TARGET_SHEDDING] = {"shedding", FSM_TO(TARGET_IDLE) | FSM_TO(TARGET_RETRYING)},
     [TARGET_RETRYING] = {"retrying", FSM_TO(TARGET_IDLE) | FSM_TO(TARGET_LOOKING)},
 };
 
@@ -69,6 +73,7 @@ struct target {
 	struct look *look;
 	struct tidy *tidy;
 	struct copy *copy;
+	struct shed *shed;
 	struct unfinished *unfinished;
 
 	unsigned n_failures; /* in a row */
@@ -77,6 +82,7 @@ struct target {
 	char last_id[CATALOG_ID_MAX + 1];
 	int64_t last_s;
 	struct target_counts counts;
+	struct target_found found; /* by the last look that was about all of it */
 };
 
 /* The one writer of the state. */
@@ -145,17 +151,6 @@ static void rest(struct target *t)
 	t->error[0] = '\0';
 	if (t->again)
 		begin_visit(t);
-}
-
-/* Nothing lacks, save what was not to be had. */
-static void finish(struct target *t)
-{
-	if (t->lacks_some) {
-		t->n_failures++;
-		retry(t);
-	} else {
-		rest(t);
-	}
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -297,6 +292,83 @@ static void look(struct target *t, uint64_t cluster_id)
 		fail_to_start(t, r);
 }
 
+/* --- shedding ----------------------------------------------------------------------------------
+ */
+
+static void take_found(struct target *t, const struct shed_result *result)
+{
+	struct target_found found = {
+	    .is_known = true,
+	    .n = inventory_n(result->there) - result->n_removed,
+	    .n_strays = inventory_strays(result->there)->n,
+	    .n_odd = inventory_odd(result->there)->n,
+	    .shrank = result->plan->shrank,
+	    .word = result->plan->word,
+	};
+
+	(void) snprintf(found.frozen, sizeof(found.frozen), "%s", result->plan->frozen);
+	if (found.frozen[0] != '\0' && strcmp(found.frozen, t->found.frozen) != 0)
+		log_error("retention_frozen", "job=%s target=%s reason=\"%s\"", t->options.job->name,
+		          t->options.target->name, found.frozen);
+	for (size_t i = 0; i < found.n_odd && found.n_odd != t->found.n_odd; i++)
+		log_warning("target_odd", "job=%s target=%s reason=\"%s\"", t->options.job->name,
+		            t->options.target->name, inventory_odd(result->there)->items[i]);
+	t->found = found;
+	t->counts.pruned += result->n_removed;
+}
+
+static void shed_cb(const struct shed_result *result, void *userdata)
+{
+	struct target *t = userdata;
+
+	t->shed = NULL;
+	if (result->there != NULL)
+		take_found(t, result);
+	if (result->r < 0)
+		fail(t, result->reason);
+	else
+		rest(t);
+}
+
+static const struct catalog_entry *find_newest(const struct target *t);
+
+static void shed(struct target *t, bool only_look)
+{
+	const struct catalog_entry *newest = find_newest(t);
+	const struct shed_options options = {
+	    .ev = t->options.ev,
+	    .accepted = t->options.accepted,
+	    .unfinished = t->unfinished,
+	    .job = t->options.job,
+	    .target = t->options.target,
+	    .worker = t->options.worker,
+	    .node = t->options.node,
+	    .cluster_id = newest->cluster_id,
+	    .only_look = only_look,
+	};
+	int r;
+
+	change_state(t, TARGET_SHEDDING);
+	r = shed_start(&options, shed_cb, t, &t->shed);
+	if (r < 0)
+		fail_to_start(t, r);
+}
+
+/* Nothing lacks, save what was not to be had. */
+static void finish(struct target *t)
+{
+	bool may_shed = t->options.may_shed(t->options.userdata);
+
+	if (t->lacks_some) {
+		t->n_failures++;
+		retry(t);
+	} else if (!t->is_blind && find_newest(t) != NULL && (may_shed || !t->found.is_known)) {
+		shed(t, !may_shed);
+	} else {
+		rest(t);
+	}
+}
+
 /* --- what is next ------------------------------------------------------------------------------
  */
 
@@ -390,6 +462,7 @@ void target_free(struct target *t)
 	look_free(t->look);
 	tidy_free(t->tidy);
 	copy_abandon(t->copy);
+	shed_free(t->shed);
 	unfinished_free(t->unfinished);
 	end_visit(t);
 	free(t);
@@ -412,5 +485,13 @@ void target_fill_report(const struct target *t, struct target_report *ret)
 	    .error = t->error,
 	    .error_s = t->error_s,
 	    .counts = t->counts,
+	    .found = &t->found,
 	};
+}
+
+bool target_get_word(const struct target *t, struct retain_accepted *ret_word)
+{
+	if (t->found.shrank)
+		*ret_word = t->found.word;
+	return t->found.shrank;
 }

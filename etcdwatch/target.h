@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * One target of a job: what lacks a copy there is sent, the newest first, and what a crash has left
- * there of our own is cleared away. Each failure is tried again, ever later; it concerns this
- * target alone.
+ * One target of a job: what lacks a copy there is sent, the newest first, what a crash has left
+ * there of our own is cleared away, and what need not be kept is removed. Each failure is tried
+ * again, ever later; it concerns this target alone.
  *
  * A copy counts when the worker has read back the snapshot, and then its entry, and both were the
  * same (etcdwatch/worker/s3put.h). Then it is recorded in the entry here.
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
+#include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/report.h"
@@ -23,11 +24,15 @@ struct target;
 
 struct target_options {
 	struct ev_loop *ev;
+	struct accepted_of accepted; /* with the etcd whose alarms are asked for */
 	struct disk *disk;
 	struct store *store;
 	const struct config_job *job;
 	const struct config_target *target;
 	const char *worker; /* the program */
+	const char *node;
+	/* It is this node's turn to remove what need not be kept. */
+	bool (*may_shed)(void *userdata);
 	/* A snapshot here is not any more what was proven. From the loop; nothing may be freed. */
 	void (*damaged)(const char *id, const char *reason, void *userdata);
 	void *userdata;
@@ -41,6 +46,9 @@ DEFINE_AUTO(struct target, target_free);
 
 /* There is something to send, perhaps. */
 void target_visit(struct target *target);
+
+/* What the operator would have to say for something to go; false: that is not what keeps it. */
+bool target_get_word(const struct target *target, struct retain_accepted *ret_word);
 
 /* Every string in it is borrowed until the next turn of the loop. */
 void target_fill_report(const struct target *target, struct target_report *ret_report);

@@ -61,8 +61,7 @@ static void find(const struct tidy_options *o, struct names *leftovers)
 			continue;
 		names_add(is_whole(o, key) ? &whole : leftovers, xstrdup(key));
 	}
-	for (size_t i = 0; i < whole.n; i++)
-		unfinished_drop(o->unfinished, whole.items[i]);
+	unfinished_drop(o->unfinished, &whole);
 	names_fini(&whole);
 }
 
@@ -109,7 +108,7 @@ static void aborted_cb(const struct child_result *said, void *userdata);
 static void removed_cb(const struct child_result *said, void *userdata)
 {
 	struct tidy *t = userdata;
-	const char *key = t->keys.items[t->keys.n - 1];
+	struct names key = {.items = &t->keys.items[t->keys.n - 1], .n = 1};
 
 	t->child = NULL;
 	if (said->r < 0) {
@@ -117,8 +116,8 @@ static void removed_cb(const struct child_result *said, void *userdata)
 		return;
 	}
 	log_notice("leftover_removed", "job=%s target=%s key=\"%s\"", t->options.job->name,
-	           t->options.target->name, key);
-	unfinished_drop(t->options.unfinished, key);
+	           t->options.target->name, key.items[0]);
+	unfinished_drop(t->options.unfinished, &key);
 	free(t->keys.items[--t->keys.n]);
 	if (t->keys.n > 0)
 		run_or_finish(t, true, aborted_cb);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -139,17 +140,26 @@ void unfinished_add(struct unfinished *u, const struct names *keys, unfinished_d
 	begin(u, write_work, print(u), done, userdata);
 }
 
-void unfinished_drop(struct unfinished *u, const char *key)
+static bool forget(struct unfinished *u, const char *key)
 {
-	size_t at = 0;
+	for (size_t i = 0; i < u->keys.n; i++) {
+		if (strcmp(u->keys.items[i], key) == 0) {
+			free(u->keys.items[i]);
+			u->keys.items[i] = u->keys.items[--u->keys.n];
+			return true;
+		}
+	}
+	return false;
+}
 
-	while (at < u->keys.n && strcmp(u->keys.items[at], key) != 0)
-		at++;
-	if (at == u->keys.n)
-		return;
-	free(u->keys.items[at]);
-	u->keys.items[at] = u->keys.items[--u->keys.n];
-	begin(u, write_work, print(u), NULL, NULL);
+void unfinished_drop(struct unfinished *u, const struct names *keys)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < keys->n; i++)
+		any = forget(u, keys->items[i]) || any;
+	if (any)
+		begin(u, write_work, print(u), NULL, NULL);
 }
 
 struct unfinished *unfinished_new(struct disk *disk, const char *path)

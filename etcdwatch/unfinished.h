@@ -28,7 +28,7 @@ void unfinished_read(struct unfinished *unfinished, unfinished_done_fn done, voi
 /* It is durable when this is over. Keys are copied; those that are in it already stay. */
 void unfinished_add(struct unfinished *unfinished, const struct names *keys,
                     unfinished_done_fn done, void *userdata);
-/* Ended. Written some time soon: a key too many is looked into, and found to be ended. */
-void unfinished_drop(struct unfinished *unfinished, const char *key);
+/* They are ended. Written some time soon: a key too many is looked into, and found to be ended. */
+void unfinished_drop(struct unfinished *unfinished, const struct names *keys);
 
 const struct names *unfinished_keys(const struct unfinished *unfinished);
