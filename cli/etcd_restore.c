@@ -81,13 +81,8 @@ static void print_step(const json_t *object, void *userdata)
 		const char *step;
 		const char *text;
 	} steps[] = {
-	    {"fetch", "fetching"},
-	    {"unpack", "unpacking"},
-	    {"hash", "reading"},
-	    {"prove", "proving"},
-	    {"restore", "restoring with"},
-	    {"verify", "reading back"},
-	    {"exchange", "putting in place"},
+	    {"fetch", "fetching"},         {"unpack", "unpacking"},    {"prove", "proving"},
+	    {"restore", "restoring with"}, {"verify", "reading back"}, {"exchange", "putting in place"},
 	};
 	const struct restoring *r = userdata;
 	const char *step = json_string_value(json_object_get(object, "doing"));

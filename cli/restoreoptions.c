@@ -26,7 +26,7 @@ const char restoreoptions_help[] =
     "      --bump-revision N       raise the revision by N (0: do not); else by 1000000000\n"
     "      --skip-hash-check       it is a database from a data directory, without a digest\n"
     "      --identity FILE         to decrypt it with (age); may be repeated\n"
-    "      --sha256 HEX            that the plain snapshot has to have\n"
+    "      --sha256 HEX            the SHA-256 that it has to have, without the digest\n"
     "      --tool PATH             etcdutl or etcdctl; else the one in PATH\n"
     "      --wal-dir DIR           where etcd has its WAL, if not in the data directory\n"
     "      --manifests DIR         of static pods; else /etc/kubernetes/manifests\n"

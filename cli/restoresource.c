@@ -127,29 +127,13 @@ static int choose_target(const struct restoreoptions *o, const json_t *jobs, con
 
 static void add_target(struct texts *words, const json_t *target)
 {
-	static const struct {
-		const char *key;
-		const char *option;
-	} fields[] = {
-	    {"endpoint", "--endpoint"},
-	    {"bucket", "--bucket"},
-	    {"prefix", "--s3-prefix"},
-	    {"region", "--region"},
-	    {"ca_file", "--ca-file"},
-	    {"access_key_file", "--access-key-file"},
-	    {"secret_key_file", "--secret-key-file"},
-	    {"session_token_file", "--session-token-file"},
-	    {"credentials_file", "--credentials-file"},
-	};
+	const json_t *options = json_object_get(target, "options");
+	const char *prefix = text_of(target, "prefix");
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		const char *value = text_of(target, fields[i].key);
-
-		if (value != NULL)
-			add_option(words, fields[i].option, value);
-	}
-	if (json_is_false(json_object_get(target, "path_style")))
-		texts_add(words, "--virtual-host");
+	for (size_t i = 0; i < json_array_size(options); i++)
+		texts_add(words, "%s", json_string_value(json_array_get(options, i)));
+	if (prefix != NULL)
+		add_option(words, "--s3-prefix", prefix);
 }
 
 /* What decrypts the drills decrypts this, unless it was said what does. */

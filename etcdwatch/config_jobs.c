@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The jobs as JSON lines, for `fairlead etcd restore`, which works where no daemon does. */
+/* The jobs as JSON lines, for `fairlead etcd restore`, which works where no daemon does. A target
+ * has the options by which the worker reaches it. */
 #include <jansson.h>
 
 #include "base/jsonval.h"
 #include "etcdwatch/config.h"
+#include "etcdwatch/s3words.h"
 
-static json_t *describe_target(const struct config_target *t)
+/* Behind the names of program, command and subcommand. */
+#define FIRST_OPTION 3
+
+static json_t *describe_target(const struct config_target *target)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
-	                 jsonval_text(t->name), "endpoint", jsonval_text(t->endpoint), "bucket",
-	                 jsonval_text(t->bucket), "prefix", jsonval_text(t->prefix), "region",
-	                 jsonval_text(t->region), "path_style", (int) t->path_style, "ca_file",
-	                 jsonval_text(t->ca_file), "access_key_file", jsonval_text(t->access_key_file),
-	                 "secret_key_file", jsonval_text(t->secret_key_file), "session_token_file",
-	                 jsonval_text(t->session_token_file), "credentials_file",
-	                 jsonval_text(t->credentials_file));
+	json_t *options = json_array();
+	struct s3words words;
+
+	s3words_begin(&words, "", "", target);
+	for (size_t i = FIRST_OPTION; i < words.n; i++)
+		(void) json_array_append_new(options, jsonval_text(words.argv[i]));
+	return json_pack("{s:o, s:o, s:o}", "name", jsonval_text(target->name), "prefix",
+	                 jsonval_text(target->prefix), "options", options);
 }
 
 static json_t *describe_job(const struct config_job *job)

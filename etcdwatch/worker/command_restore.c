@@ -99,12 +99,11 @@ static int run_host(const struct words *w, struct problem *problem, json_t **ret
 
 	if (r < 0)
 		return r;
-	*ret_fields =
-	    json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "data_dir", describe_dir(dir), "tool",
-	              describe_tool(w->tool), "self", hostfacts_self(), "kubelet",
-	              access(manifests, F_OK) == 0, "manifests",
-	              hostfacts_manifests(manifests, dir->path), "peers",
-	              w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
+	*ret_fields = json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "data_dir", describe_dir(dir), "tool",
+	                        describe_tool(w->tool), "self", hostfacts_self(), "kubelet",
+	                        access(manifests, F_OK) == 0, "manifests",
+	                        hostfacts_manifests(manifests, dir->path), "peers",
+	                        w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
 	return 0;
 }
 
@@ -153,11 +152,10 @@ static json_t *describe_source(const struct source *s)
 {
 	const struct snapshot_content *c = &s->content;
 	const struct dbinfo *info = s->info;
-	json_t *object = json_pack("{s:o, s:o, s:o, s:b, s:s, s:I, s:b, s:o}", "origin",
-	                           jsonval_text(s->origin), "id", jsonval_text(s->id), "file",
-	                           jsonval_text(s->path), "unpacked", (int) s->is_ours, "sha256",
-	                           s->plain.sha256, "bytes", (json_int_t) s->plain.n_bytes, "digest",
-	                           (int) s->has_digest, "entry", describe_entry(s));
+	json_t *object =
+	    json_pack("{s:o, s:o, s:o, s:b, s:s, s:b, s:o}", "origin", jsonval_text(s->origin), "id",
+	              jsonval_text(s->id), "file", jsonval_text(s->path), "unpacked", (int) s->is_ours,
+	              "sha256", s->sha256, "digest", (int) s->has_digest, "entry", describe_entry(s));
 	json_t *more = json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o, s:o, s:I, s:b, s:I, s:I}", "revision",
 	    (json_int_t) c->reach.current, "compact_revision", (json_int_t) c->reach.compacted,

@@ -2,6 +2,7 @@
 /* Each line is flushed, so that the caller sees it when it is printed. */
 #include "etcdwatch/worker/result.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ int result_ok(json_t *fields)
 {
 	json_t *object = json_pack("{s:b}", "ok", 1);
 
+	assert(fields != NULL);
 	(void) json_object_update(object, fields);
 	json_decref(fields);
 	return print(object) ? EXIT_SUCCESS : EXIT_FAILURE;

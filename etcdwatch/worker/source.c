@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name -> file or object and its entry -> local file -> plain file -> compared -> proven. */
+/* name -> file or object and its entry -> local file -> plain file -> proven, compared. */
 #include "etcdwatch/worker/source.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3get.h"
 #include "etcdwatch/worker/sourcefind.h"
+#include "etcdwatch/worker/tap.h"
 #include "etcdwatch/worker/unpack.h"
 
 void source_free(struct source *s)
@@ -127,24 +129,8 @@ static int unpack(const struct source_request *q, struct source *s, const char *
 	if (r < 0)
 		return r;
 	s->path = result.path;
-	s->plain = result.plain;
 	s->is_ours = true;
 	return 0;
-}
-
-static int hash(struct source *s, struct problem *problem)
-{
-	AUTO(sink_free) struct sink *tap = tap_new(NULL, &s->plain);
-	AUTO(close) int fd = -1;
-	uint64_t n_bytes;
-	mode_t mode;
-	int r;
-
-	result_doing("hash", s->path);
-	r = infile_open(s->path, problem, &fd, &mode, &n_bytes);
-	if (r == 0)
-		r = infile_feed(fd, s->path, tap, problem);
-	return r < 0 ? r : sink_finish(tap);
 }
 
 static int make_plain(const struct source_request *q, struct source *s, struct problem *problem)
@@ -166,27 +152,67 @@ static int make_plain(const struct source_request *q, struct source *s, struct p
 	if (r < 0)
 		return r;
 	s->path = xstrdup(s->origin);
-	return hash(s, problem);
+	return 0;
 }
 
-/* --- compared and proven ---------------------------------------------------------------------- */
+/* --- proven and compared ---------------------------------------------------------------------- */
+
+/* What is at its end; it has been checked. */
+static int read_digest(struct source *s, struct problem *problem)
+{
+	uint8_t digest[SNAPSHOT_DIGEST_BYTES];
+	AUTO(close) int fd = -1;
+	uint64_t n_bytes;
+	mode_t mode;
+	int r = infile_open(s->path, problem, &fd, &mode, &n_bytes);
+
+	if (r < 0)
+		return r;
+	if (pread(fd, digest, sizeof(digest), (off_t) (n_bytes - sizeof(digest))) != sizeof(digest))
+		return problem_set(problem, -EIO, "READ", "cannot read '%s'", s->path);
+	(void) digest_hex(digest, sizeof(digest), s->sha256);
+	return 0;
+}
+
+static int hash_all(struct source *s, struct problem *problem)
+{
+	struct tap_result result = {0};
+	AUTO(sink_free) struct sink *tap = tap_new(NULL, &result);
+	AUTO(close) int fd = -1;
+	uint64_t n_bytes;
+	mode_t mode;
+	int r = infile_open(s->path, problem, &fd, &mode, &n_bytes);
+
+	if (r == 0)
+		r = infile_feed(fd, s->path, tap, problem);
+	if (r == 0)
+		r = sink_finish(tap);
+	if (r == 0)
+		(void) snprintf(s->sha256, sizeof(s->sha256), "%s", result.sha256);
+	return r;
+}
 
 static int compare_sha256(const char *whose, const char *want, const struct source *s,
                           struct problem *problem)
 {
-	if (want == NULL || strcasecmp(want, s->plain.sha256) == 0)
+	if (want == NULL || strcasecmp(want, s->sha256) == 0)
 		return 0;
 	return problem_set(problem, -EBADMSG, "MISMATCH",
-	                   "this is another file: its SHA-256 is %s, and %s is %s", s->plain.sha256,
+	                   "this is another snapshot: its SHA-256 is %s, and %s is %s", s->sha256,
 	                   whose, want);
 }
 
-static int compare(const struct source_request *q, const struct source *s, struct problem *problem)
+/* Whether it is the one that is meant. */
+static int identify(const struct source_request *q, struct source *s, struct problem *problem)
 {
-	int r = compare_sha256("the catalogue's", s->entry != NULL ? s->entry->db_sha256 : NULL, s,
-	                       problem);
+	int r = s->has_digest ? read_digest(s, problem) : hash_all(s, problem);
 
-	return r < 0 ? r : compare_sha256("what --sha256 asks for", q->sha256, s, problem);
+	if (r == 0)
+		r = compare_sha256("the catalogue's", s->entry != NULL ? s->entry->db_sha256 : NULL, s,
+		                   problem);
+	if (r == 0)
+		r = compare_sha256("what --sha256 asks for", q->sha256, s, problem);
+	return r;
 }
 
 static int blame(const struct source *s, const char *code, int r, const struct bolt_fault *fault,
@@ -252,6 +278,8 @@ static int prove(const struct source_request *q, struct source *s, struct proble
 	if (r < 0)
 		return blame(s, "TREE", r, &fault, problem);
 	r = check_digest(q, s, snapshot, &fault, problem);
+	if (r == 0)
+		r = identify(q, s, problem);
 	if (r < 0)
 		return r;
 	r = snapshot_check_content(snapshot, 0, &s->content);
@@ -267,8 +295,6 @@ int source_take(const struct source_request *q, struct problem *problem, struct 
 
 	if (r == 0)
 		r = make_plain(q, s, problem);
-	if (r == 0)
-		r = compare(q, s, problem);
 	if (r == 0)
 		r = prove(q, s, problem);
 	if (r < 0)

@@ -21,7 +21,7 @@
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog.h"
 #include "etcdwatch/worker/problem.h"
-#include "etcdwatch/worker/tap.h"
+#include "web/digest.h"
 #include "web/s3.h"
 
 /* All borrowed. */
@@ -33,7 +33,7 @@ struct source_request {
 	const char *s3_prefix; /* "" or "cluster-a/" */
 	const char *const *identities;
 	size_t n_identities;
-	const char *sha256; /* that the plain file has to have, or NULL */
+	const char *sha256; /* that the database in it has to have, or NULL */
 	bool skip_digest;
 	const char *fetched;  /* where what comes from S3 goes, ... */
 	const char *unpacked; /* ... and what had to be unpacked */
@@ -45,7 +45,7 @@ struct source {
 	char *path;                  /* of the plain file: the origin, or `unpacked` */
 	bool is_ours;                /* it was made here, and can go when it was restored */
 	struct catalog_entry *entry; /* NULL: there is none beside it */
-	struct tap_result plain;
+	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */
 	bool has_digest;
 	struct snapshot_content content;
 	struct dbinfo *info;

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 90
+# What etcdwatch keeps comes back: the newest of its directory, one by its id, and the copies in S3, by
+# the configuration or by options alone; compressed and encrypted. Without the key, with another one,
+# and when a byte or the catalogue is wrong it is refused, and nothing plain is left on the disk.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+EW_SCHEDULE="0 0 1 1 *"
+cluster_of_etcd
+fill_etcd 20 10000
+stores_up
+for who in one two; do
+	age-keygen -o "$T/$who.key" 2>/dev/null
+done
+EW_PACKING="compression: {algorithm: zstd, level: 3}
+encryption: {recipients: [$(age-keygen -y "$T/one.key")]}"
+EW_MORE=$(store_targets site)
+
+restore() { # ARGUMENT...
+	inside n1 env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore --data-dir "$T/new/etcd" \
+		--manifests "$T/none" --config "$T/etcdwatch-n1.yaml" "$@"
+}
+
+# Refused with this reason, and nothing is left.
+refused() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	! restore --yes "$@" >"$T/out" 2>&1 || fail "not refused: $*"
+	grep -Eq -- "$pattern" "$T/out" || fail "refused, but not because of '$pattern': $(tail -n 3 "$T/out")"
+	expect_equal "what is left" "$(ls -A "$T/new")" ""
+}
+
+# Restored, and it is this revision.
+restored() { # WHAT REVISION ARGUMENT...
+	local what=$1 revision=$2
+	shift 2
+	restore --yes -o json "$@" >"$T/done" 2>"$T/err" || fail "$what: not restored: $(cat "$T/done" "$T/err")"
+	expect_equal "$what: revision" "$(jq 'select(.plan).plan.snapshot.revision' "$T/done")" "$revision"
+	expect_equal "$what: HashKV" "$(jq 'select(.result).result.hashkv' "$T/done")" \
+		"$(jq 'select(.plan).plan.snapshot.entry.hashkv' "$T/done")"
+	expect_equal "$what: what is left" "$(ls -A "$T/new")" "etcd"
+	rm -r "$T/new/etcd"
+}
+
+say "etcdwatch takes two, and copies them"
+etcdwatch_start n1
+wait_until 30 has_entries 1 n1
+etcd_ctl put after the-first >/dev/null
+nap 1.1 # their names have seconds
+fairlead n1 -o json etcd snapshot save >"$T/saved.json"
+wait_until 30 target_is n1 site .stored 2
+dir=$(etcdwatch_directory n1)
+mkdir "$T/new"
+mapfile -t ids < <(entries n1 | jq -rs 'sort_by(.revision)[].id')
+mapfile -t revisions < <(entries n1 | jq -rs 'sort_by(.revision)[].revision')
+kill_hard etcd-n1 etcd-n2 etcd-n3 etcdwatch-n1
+
+say "from its directory"
+restored "the newest" "${revisions[1]}" --identity "$T/one.key" latest
+restored "by its id" "${revisions[0]}" --identity "$T/two.key" --identity "$T/one.key" "${ids[0]}"
+restored "the newest of a directory" "${revisions[1]}" --directory "$dir" --identity "$T/one.key" latest
+restored "a file" "${revisions[0]}" --identity "$T/one.key" "$dir/${ids[0]}.db.zst.age"
+
+say "from S3, by the configuration and without it"
+restored "the newest" "${revisions[1]}" --identity "$T/one.key" s3:site/latest
+command=$(restore --identity "$T/one.key" "s3:site/${ids[0]}" 2>/dev/null | tail -n 1)
+[[ $command == "fairlead etcd restore s3:site/${ids[0]} "*" --yes" ]] || fail "the command: $command"
+expect_equal "what a plan leaves" "$(ls -A "$T/new")" ""
+restored "by options" "${revisions[0]}" --identity "$T/one.key" --endpoint "http://10.87.0.1:${STORE_PORT[site]}" \
+	--bucket bucket --s3-prefix cluster-a/ --access-key-file "$T/s3.access" \
+	--secret-key-file "$T/s3.secret" "s3:${ids[0]}"
+
+say "refused"
+refused "no identity to decrypt it" latest
+refused "age.*(no identity matched|failed)" --identity "$T/two.key" latest
+refused "there is no snapshot '2026-nix'" 2026-nix
+refused "no job of etcdwatch has a target 'nix'" s3:nix/latest
+refused "there are 0 snapshots '1-nix'" --identity "$T/one.key" s3:site/1-nix
+store_shut site
+refused "." --identity "$T/one.key" s3:site/latest
+file=$dir/${ids[0]}.db.zst.age
+cp -p "$file" "$T/good"
+printf X | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc status=none
+refused "age|SHA-256" --identity "$T/one.key" "${ids[0]}"
+cp -p "$T/good" "$file"
+entry=$dir/${ids[0]}.json
+cp -p "$entry" "$T/good.json"
+jq '.hashkv += 1' "$T/good.json" >"$entry"
+refused "and the catalogue says" --identity "$T/one.key" "${ids[0]}"
+jq '.verified.tree = false' "$T/good.json" >"$entry"
+refused "has not verified" --identity "$T/one.key" "${ids[0]}"
+mkdir -p "$dir/rejected"
+mv "$file" "$dir/rejected/"
+jq '.rejected = "n2 disagrees"' "$T/good.json" >"$dir/rejected/${ids[0]}.json"
+rm "$entry"
+refused "as no snapshot: n2 disagrees" --identity "$T/one.key" "${ids[0]}"
+refused "as no snapshot: n2 disagrees" --identity "$T/one.key" "$dir/rejected/${ids[0]}.db.zst.age"
