@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	READING ──► CLEARING ──► IDLE ◄──► WAITING ──► RUNNING ──► IDLE
- *	    └───────────┴─────────┴───────────┴───────────┴──► ENDED
+ *	READING ──► CLEARING ──► IDLE ◄──► WAITING ──► [LOOKING] ──► RUNNING ──► IDLE
+ *	    └───────────┴─────────┴───────────┴────────────┴────────────┴──► ENDED
+ *
+ * LOOKING is for what a target has, when the job's drills take their snapshots from one.
  *
  * Reading and writing of what is remembered is done by a thread of its own, like all that waits for
  * a disk. A drill that is over has been, whether that could be written down or not.
@@ -22,6 +24,7 @@
 #include "etcdwatch/child.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/drillwords.h"
+#include "etcdwatch/look.h"
 #include "etcdwatch/store.h"
 
 /* The clock may be set: it is looked at so often. */
@@ -29,6 +32,7 @@
 /* So often is looked whether the job rests. */
 #define JOB_US (1 * US_PER_S)
 #define CLEAR_LIMIT_US (120 * US_PER_S)
+#define LOOK_LIMIT_US (300 * US_PER_S)
 /* The worker knows its time itself. */
 #define LATE_US (30 * US_PER_S)
 #define STOPPING "etcdwatch is being stopped"
@@ -38,6 +42,7 @@ enum drill_phase {
 	DRILL_CLEARING,
 	DRILL_IDLE,
 	DRILL_WAITING,
+	DRILL_LOOKING,
 	DRILL_RUNNING,
 	DRILL_ENDED,
 };
@@ -46,7 +51,9 @@ static const struct fsm_state states[] = {
     [DRILL_READING] = {"reading", FSM_TO(DRILL_CLEARING) | FSM_TO(DRILL_ENDED)},
     [DRILL_CLEARING] = {"clearing", FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
     [DRILL_IDLE] = {"idle", FSM_TO(DRILL_WAITING) | FSM_TO(DRILL_ENDED)},
-    [DRILL_WAITING] = {"waiting", FSM_TO(DRILL_RUNNING) | FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
+    [DRILL_WAITING] = {"waiting", FSM_TO(DRILL_LOOKING) | FSM_TO(DRILL_RUNNING) |
+                                      FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
+    [DRILL_LOOKING] = {"looking", FSM_TO(DRILL_RUNNING) | FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
     [DRILL_RUNNING] = {"running", FSM_TO(DRILL_IDLE) | FSM_TO(DRILL_ENDED)},
     [DRILL_ENDED] = {"ended", 0},
 };
@@ -57,8 +64,9 @@ struct drill {
 	struct job *job;
 	const struct config_job *config;
 	enum drill_phase state;
-	ev_timer timer; /* IDLE, WAITING */
-	struct child *child;
+	ev_timer timer;      /* IDLE, WAITING */
+	struct look *look;   /* LOOKING */
+	struct child *child; /* CLEARING, RUNNING */
 	int64_t born_s;
 
 	struct disk *disk;
@@ -147,21 +155,31 @@ static void remember(struct drill *d)
 
 /* --- which snapshot --------------------------------------------------------------------------- */
 
-static const struct catalog_entry *find_newest(const struct drill *d)
+static const struct catalog_entry *newest_of(const struct catalog_entry *const *entries, size_t n,
+                                             const struct config_target *copied_to)
 {
-	const struct store *store = job_store(d->job);
-
-	for (size_t i = store_n(store); i-- > 0;) {
-		if (catalog_is_good(store_get(store, i)))
-			return store_get(store, i);
+	for (size_t i = n; i-- > 0;) {
+		if (catalog_is_good(entries[i]) &&
+		    (copied_to == NULL || catalog_find_copy(entries[i], copied_to->name) != NULL))
+			return entries[i];
 	}
 	return NULL;
 }
 
+/* Of this node; NULL: there is nothing to drill. A target has something as soon as we have stored
+ * something there; what it has now, it is asked. */
+static const struct catalog_entry *newest_here(const struct drill *d)
+{
+	const struct store *store = job_store(d->job);
+
+	return newest_of(store_entries(store), store_n(store), d->config->drill.source);
+}
+
 /* --- the end of one --------------------------------------------------------------------------- */
 
-static void tell_phase(const struct drill *d, const char *phase)
+static void begin_phase(struct drill *d, const char *phase)
 {
+	(void) snprintf(d->phase, sizeof(d->phase), "%s", phase);
 	if (d->asker.done != NULL)
 		d->asker.phase(phase, d->asker.userdata);
 }
@@ -188,20 +206,16 @@ static void go_on(struct drill *d)
 	wait_for(d, 0);
 }
 
-static void note(struct drill *d, const struct child_result *result)
+static void note(struct drill *d, const char *code, const char *reason, const json_t *result)
 {
-	const char *code = child_error_code(result);
 	int64_t took_ms = (mono_now_us() - d->began_us) / US_PER_MS;
 
-	if (result->r < 0 && code[0] == '\0')
-		code = result->r == -ETIMEDOUT ? "TIMEOUT" : "SYSTEM";
-	drillstate_add(&d->known, d->began_s, d->id, took_ms, code, result->reason, result->last);
+	drillstate_add(&d->known, d->began_s, d->id, took_ms, code, reason, result);
 	remember(d);
-	if (result->r < 0) {
+	if (code[0] != '\0') {
 		d->n_failed++;
 		log_error("drill_failed", "job=%s id=%s error=%s reason=\"%s\" failures=%u dur_ms=%lld",
-		          d->config->name, d->id, code, result->reason, d->known.failures,
-		          (long long) took_ms);
+		          d->config->name, d->id, code, reason, d->known.failures, (long long) took_ms);
 		return;
 	}
 	d->n_passed++;
@@ -210,18 +224,26 @@ static void note(struct drill *d, const struct child_result *result)
 	           (long long) took_ms);
 }
 
-static void done_cb(const struct child_result *result, void *userdata)
+/* `code` is "" if it went well. One that we ended ourselves proves nothing. */
+static void finish(struct drill *d, const char *code, const char *reason, const json_t *result)
 {
-	struct drill *d = userdata;
-
-	d->child = NULL;
-	/* One that we ended ourselves proves nothing. */
 	if (d->stopped == NULL)
-		note(d, result);
-	tell_done(d, result->r == 0, d->stopped == NULL ? result->reason : STOPPING, result->last);
+		note(d, code, reason, result);
+	tell_done(d, code[0] == '\0', d->stopped == NULL ? reason : STOPPING, result);
 	if (d->stopped == NULL)
 		job_release(d->job);
 	go_on(d);
+}
+
+static void done_cb(const struct child_result *result, void *userdata)
+{
+	struct drill *d = userdata;
+	const char *code = child_error_code(result);
+
+	d->child = NULL;
+	if (result->r < 0 && code[0] == '\0')
+		code = result->r == -ETIMEDOUT ? "TIMEOUT" : "SYSTEM";
+	finish(d, code, result->reason, result->last);
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -231,45 +253,81 @@ static void line_cb(const json_t *object, void *userdata)
 	struct drill *d = userdata;
 	const char *phase = json_string_value(json_object_get(object, "phase"));
 
-	if (phase == NULL)
-		return;
-	(void) snprintf(d->phase, sizeof(d->phase), "%s", phase);
-	tell_phase(d, phase);
+	if (phase != NULL)
+		begin_phase(d, phase);
 }
 
-/* The job is held. */
 static void run(struct drill *d, const struct catalog_entry *entry)
 {
 	struct drillwords words;
 	int r;
 
 	change_state(d, DRILL_RUNNING);
-	d->began_s = wall_now_s();
-	d->began_us = mono_now_us();
 	(void) snprintf(d->id, sizeof(d->id), "%s", entry->id);
-	log_info("drill_begins", "job=%s id=%s", d->config->name, d->id);
+	log_info("drill_begins", "job=%s id=%s source=%s", d->config->name, d->id,
+	         d->config->drill.source != NULL ? d->config->drill.source->name : "local");
 	drillwords_init(&words, d->worker, d->config, entry);
-	r = child_start(d->ev, words.argv, d->config->drill.timeout_us + LATE_US, done_cb, d,
+	r = child_start(d->ev, words.words.argv, d->config->drill.timeout_us + LATE_US, done_cb, d,
 	                &d->child);
 	drillwords_fini(&words);
-	if (r == 0) {
+	if (r == 0)
 		child_each_line(d->child, line_cb);
+	else
+		finish(d, "SYSTEM", "the worker cannot be started", NULL);
+}
+
+static void looked_cb(struct inventory *inventory, const char *code, const char *reason,
+                      void *userdata)
+{
+	AUTO(inventory_free) struct inventory *found = inventory;
+	struct drill *d = userdata;
+	const struct catalog_entry *entry = NULL;
+
+	d->look = NULL;
+	if (found == NULL) {
+		finish(d, code[0] != '\0' ? code : "SYSTEM", reason, NULL);
 		return;
 	}
-	done_cb(&(struct child_result){.r = r, .reason = "the worker cannot be started"}, d);
+	entry = newest_of(inventory_entries(found), inventory_n(found), NULL);
+	if (entry != NULL)
+		run(d, entry);
+	else
+		finish(d, "NOT_FOUND", "the target has no good snapshot of this cluster", NULL);
+}
+
+static void look(struct drill *d)
+{
+	const struct look_options options = {
+	    .ev = d->ev,
+	    .worker = d->worker,
+	    .target = d->config->drill.source,
+	    .job = d->config->name,
+	    .cluster_id = newest_here(d)->cluster_id,
+	    .limit_us = LOOK_LIMIT_US,
+	};
+
+	change_state(d, DRILL_LOOKING);
+	if (look_start(&options, looked_cb, d, &d->look) < 0)
+		finish(d, "SYSTEM", "the worker cannot be started", NULL);
 }
 
 static void try_to_run(struct drill *d)
 {
-	const struct catalog_entry *entry = find_newest(d);
-
-	if (entry == NULL) {
+	if (newest_here(d) == NULL) {
 		tell_done(d, false, "there is no snapshot on this node any more", NULL);
 		go_on(d);
-	} else if (job_hold(d->job)) {
-		run(d, entry);
-	} else {
+	} else if (!job_hold(d->job)) {
+		if (d->phase[0] == '\0')
+			begin_phase(d, "waiting");
 		wait_for(d, JOB_US);
+	} else {
+		d->began_s = wall_now_s();
+		d->began_us = mono_now_us();
+		d->id[0] = '\0';
+		if (d->config->drill.source != NULL)
+			look(d);
+		else
+			run(d, newest_here(d));
 	}
 }
 
@@ -281,11 +339,11 @@ static void look_at_clock(struct drill *d)
 	    .last_s = d->known.last_s, .good_s = d->known.good_s, .failures = d->known.failures};
 	int64_t now_s = wall_now_s();
 
-	if (find_newest(d) != NULL && d->known.since_s == 0) {
+	if (newest_here(d) != NULL && d->known.since_s == 0) {
 		d->known.since_s = now_s;
 		remember(d);
 	}
-	if (find_newest(d) != NULL)
+	if (newest_here(d) != NULL)
 		history.since_s = d->config->catch_up ? d->known.since_s : MAX(d->known.since_s, d->born_s);
 	drilldue_look(d->config, &history, now_s, &d->due);
 	if (d->due.is_overdue && !d->told_overdue) {
@@ -387,6 +445,7 @@ void drill_free(struct drill *d)
 		return;
 	disk_free(d->disk);
 	ev_timer_stop(d->ev, &d->timer);
+	look_free(d->look);
 	child_free(d->child);
 	drillstate_fini(&d->known);
 	free(d->path);
@@ -402,6 +461,7 @@ bool drill_stop(struct drill *d, void (*stopped)(void *userdata), void *userdata
 		child_ask_to_end(d->child);
 		return false;
 	}
+	look_free(TAKE_PTR(d->look));
 	change_state(d, DRILL_ENDED);
 	tell_done(d, false, STOPPING, NULL);
 	return true;
@@ -411,7 +471,7 @@ int drill_ask(struct drill *d, const struct drill_asker *asker)
 {
 	if (d->state != DRILL_IDLE)
 		return -EBUSY;
-	if (find_newest(d) == NULL)
+	if (newest_here(d) == NULL)
 		return -ENOENT;
 	d->asker = *asker;
 	change_state(d, DRILL_WAITING);

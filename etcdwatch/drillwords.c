@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the configuration to a command line. */
+/* From the configuration to a command line. The entry of a local snapshot is read by the worker, as
+ * it lies on the disk; that of another one is told. */
 #include "etcdwatch/drillwords.h"
 
 #include <stdio.h>
@@ -7,46 +8,50 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/inventory.h"
 
-static void add(struct drillwords *words, const char *word)
+static void option_if_set(struct s3words *words, const char *name, const char *value)
 {
-	words->argv[words->n++] = word;
+	if (value != NULL)
+		s3words_option(words, name, value);
 }
 
-/* Nothing if there is no value. */
-static void add_option(struct drillwords *words, const char *name, const char *value)
+static void add_source(struct drillwords *d, const struct config_job *job,
+                       const struct catalog_entry *entry)
 {
-	if (value == NULL)
+	if (job->drill.source == NULL) {
+		d->file = xasprintf("%s/%s", job->directory, entry->file);
+		d->entry = xasprintf("%s/%s.json", job->directory, entry->id);
+		s3words_option(&d->words, "--catalog", d->entry);
 		return;
-	add(words, name);
-	add(words, value);
+	}
+	d->file = inventory_file_key(job->drill.source, entry);
+	d->entry = catalog_print(entry);
+	s3words_option(&d->words, "--entry", d->entry);
+	s3words_target(&d->words, job->drill.source);
 }
 
-void drillwords_init(struct drillwords *words, const char *worker, const struct config_job *job,
+void drillwords_init(struct drillwords *d, const char *worker, const struct config_job *job,
                      const struct catalog_entry *entry)
 {
 	const struct config_drill *drill = &job->drill;
 
-	*words = (struct drillwords){.n = 0};
-	words->file = xasprintf("%s/%s", job->directory, entry->file);
-	words->catalog = xasprintf("%s/%s.json", job->directory, entry->id);
-	(void) snprintf(words->timeout, sizeof(words->timeout), "%lld",
+	(void) snprintf(d->timeout, sizeof(d->timeout), "%lld",
 	                (long long) (drill->timeout_us / US_PER_S));
-	(void) snprintf(words->reserve, sizeof(words->reserve), "%lld", (long long) job->reserve_bytes);
-	add(words, worker);
-	add(words, "drill");
-	add(words, words->file);
-	add_option(words, "--catalog", words->catalog);
-	add_option(words, "--directory", drill->directory);
-	add_option(words, "--timeout", words->timeout);
-	add_option(words, "--reserve", words->reserve);
-	add_option(words, "--identity", drill->identity_file);
-	add_option(words, "--etcd", drill->etcd);
-	add_option(words, "--etcdutl", drill->etcdutl);
+	(void) snprintf(d->reserve, sizeof(d->reserve), "%lld", (long long) job->reserve_bytes);
+	s3words_start(&d->words, worker, "drill");
+	add_source(d, job, entry);
+	s3words_option(&d->words, "--directory", drill->directory);
+	s3words_option(&d->words, "--timeout", d->timeout);
+	s3words_option(&d->words, "--reserve", d->reserve);
+	option_if_set(&d->words, "--identity", drill->identity_file);
+	option_if_set(&d->words, "--etcd", drill->etcd);
+	option_if_set(&d->words, "--etcdutl", drill->etcdutl);
+	s3words_add(&d->words, d->file);
 }
 
-void drillwords_fini(struct drillwords *words)
+void drillwords_fini(struct drillwords *d)
 {
-	free(words->file);
-	free(words->catalog);
+	free(d->file);
+	free(d->entry);
 }

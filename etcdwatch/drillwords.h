@@ -5,17 +5,16 @@
 
 #include "etcdwatch/catalog.h"
 #include "etcdwatch/config.h"
-
-#define DRILLWORDS_MAX 24
+#include "etcdwatch/s3words.h"
 
 struct drillwords {
-	const char *argv[DRILLWORDS_MAX]; /* ends with NULL */
-	size_t n;
-	char *file, *catalog;
+	struct s3words words;
+	char *file, *entry;
 	char timeout[24], reserve[24];
 };
 
-/* Of a snapshot in the job's directory. Borrows all until drillwords_fini(). */
+/* Of a snapshot in the job's directory, or in the source that the job's drills have. Borrows all
+ * until drillwords_fini(). */
 void drillwords_init(struct drillwords *words, const char *worker, const struct config_job *job,
                      const struct catalog_entry *entry);
 void drillwords_fini(struct drillwords *words);

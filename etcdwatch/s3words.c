@@ -28,13 +28,15 @@ static void option_if_set(struct s3words *w, const char *name, const char *value
 		s3words_option(w, name, value);
 }
 
-void s3words_begin(struct s3words *w, const char *worker, const char *subcommand,
-                   const struct config_target *t)
+void s3words_start(struct s3words *w, const char *worker, const char *command)
 {
 	*w = (struct s3words){.n = 0};
 	push(w, worker);
-	push(w, "s3");
-	push(w, subcommand);
+	push(w, command);
+}
+
+void s3words_target(struct s3words *w, const struct config_target *t)
+{
 	s3words_option(w, "--endpoint", t->endpoint);
 	s3words_option(w, "--bucket", t->bucket);
 	s3words_option(w, "--region", t->region);
@@ -46,6 +48,14 @@ void s3words_begin(struct s3words *w, const char *worker, const char *subcommand
 	option_if_set(w, "--session-token-file", t->session_token_file);
 	option_if_set(w, "--credentials-file", t->credentials_file);
 	s3words_option(w, "--attempts", ATTEMPTS);
+}
+
+void s3words_begin(struct s3words *w, const char *worker, const char *subcommand,
+                   const struct config_target *t)
+{
+	s3words_start(w, worker, "s3");
+	push(w, subcommand);
+	s3words_target(w, t);
 }
 
 void s3words_add(struct s3words *w, const char *word)

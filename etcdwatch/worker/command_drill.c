@@ -2,6 +2,7 @@
 /*
  * drill FILE --directory DIRECTORY [--catalog ENTRY.json] [--identity F]... [--etcd PROGRAM]
  *      [--etcdutl PROGRAM] [--timeout S] [--reserve BYTES]
+ * drill KEY --endpoint URL ... [--entry JSON], and the same: the object of that key (s3target.h)
  * drill --clear --directory DIRECTORY
  *
  * The work is done by a process of its own (drillrun.h), which this one watches over: whether it
@@ -15,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,9 +40,11 @@
 struct words {
 	const char *directory;
 	const char *catalog;
+	const char *entry;
 	const char *timeout;
 	const char *reserve;
 	bool clear;
+	struct s3target target;
 	struct options_list identities;
 	struct options_list rest;
 };
@@ -180,12 +184,25 @@ static void watch_over(struct watch *w, struct problem *problem)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+/* --clear stands alone, and everything else needs a file. */
+static int check_words(const struct words *words, struct problem *problem)
+{
+	if (words->directory == NULL)
+		return problem_set(problem, -EINVAL, "USAGE", "%s", "--directory is missing");
+	if (words->clear == (words->rest.n > 0))
+		return problem_set(problem, -EINVAL, "USAGE", "%s", "either a file or --clear");
+	if (words->catalog != NULL && words->entry != NULL)
+		return problem_set(problem, -EINVAL, "USAGE", "%s", "either --catalog or --entry");
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct words *words, struct drillrun_request *q,
                  unsigned long *ret_timeout_s, struct problem *problem)
 {
-	const struct options_entry entries[] = {
+	const struct options_entry own[] = {
 	    {.name = "--directory", .text = &words->directory},
 	    {.name = "--catalog", .text = &words->catalog},
+	    {.name = "--entry", .text = &words->entry},
 	    {.name = "--identity", .list = &words->identities},
 	    {.name = "--etcd", .text = &q->etcd},
 	    {.name = "--etcdutl", .text = &q->etcdutl},
@@ -193,19 +210,21 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	    {.name = "--reserve", .text = &words->reserve},
 	    {.name = "--clear", .flag = &words->clear},
 	};
+	struct options_entry entries[S3TARGET_OPTIONS + ARRAY_SIZE(own)];
 	unsigned long timeout_s = TIMEOUT_S, reserve_bytes = 0;
 	int r;
 
+	s3target_options(&words->target, entries);
+	memcpy(entries + S3TARGET_OPTIONS, own, sizeof(own));
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 1, &words->rest, problem);
-	if (r == 0 && words->directory == NULL)
-		r = problem_set(problem, -EINVAL, "USAGE", "%s", "--directory is missing");
-	if (r == 0 && words->clear == (words->rest.n > 0))
-		r = problem_set(problem, -EINVAL, "USAGE", "%s", "either a file or --clear");
+	if (r == 0)
+		r = check_words(words, problem);
 	if (r == 0 && words->timeout != NULL)
 		r = options_number("--timeout", words->timeout, 1, TIMEOUT_S_MAX, &timeout_s, problem);
 	if (r == 0 && words->reserve != NULL)
 		r = options_number("--reserve", words->reserve, 0, LONG_MAX, &reserve_bytes, problem);
 	q->file = words->rest.values[0];
+	q->target = words->target.endpoint != NULL ? &words->target : NULL;
 	q->identities = words->identities.values;
 	q->n_identities = words->identities.n;
 	q->reserve_bytes = reserve_bytes;
@@ -214,17 +233,19 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	return r;
 }
 
-static int read_catalog(const char *path, struct problem *problem, struct catalog_entry **ret_entry)
+static int read_entry(const struct words *words, struct problem *problem,
+                      struct catalog_entry **ret_entry)
 {
 	char error[CATALOG_ERROR_MAX] = "";
-	int r;
+	int r = 0;
 
-	if (path == NULL)
-		return 0;
-	r = catalog_read(path, ret_entry, error);
+	if (words->entry != NULL)
+		r = catalog_parse(words->entry, strlen(words->entry), ret_entry, error);
+	else if (words->catalog != NULL)
+		r = catalog_read(words->catalog, ret_entry, error);
 	if (r < 0 && error[0] != '\0')
 		return problem_set(problem, r, "CATALOGUE", "%s", error);
-	return r < 0 ? problem_set_errno(problem, r, "cannot read '%s'", path) : 0;
+	return r < 0 ? problem_set_errno(problem, r, "cannot read '%s'", words->catalog) : 0;
 }
 
 static int print_last(struct watch *w, const struct problem *problem)
@@ -247,7 +268,7 @@ static int drill(struct words *words, struct drillrun_request *q, unsigned long 
 	struct problem problem = {0};
 	int r, code;
 
-	r = read_catalog(words->catalog, &problem, &entry);
+	r = read_entry(words, &problem, &entry);
 	if (r == 0)
 		r = workroom_open(words->directory, &problem, &room);
 	if (r < 0)

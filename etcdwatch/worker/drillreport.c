@@ -12,9 +12,9 @@
 #include "etcdwatch/worker/result.h"
 
 static const char *const phase_names[] = {
-    [DRILLREPORT_UNPACK] = "unpack",   [DRILLREPORT_PROVE] = "prove",
-    [DRILLREPORT_RESTORE] = "restore", [DRILLREPORT_START] = "start",
-    [DRILLREPORT_COMPARE] = "compare",
+    [DRILLREPORT_FETCH] = "fetch", [DRILLREPORT_UNPACK] = "unpack",
+    [DRILLREPORT_PROVE] = "prove", [DRILLREPORT_RESTORE] = "restore",
+    [DRILLREPORT_START] = "start", [DRILLREPORT_COMPARE] = "compare",
 };
 
 struct drillreport {

@@ -14,6 +14,7 @@
 #include "etcdwatch/worker/problem.h"
 
 enum drillreport_phase {
+	DRILLREPORT_FETCH,
 	DRILLREPORT_UNPACK,
 	DRILLREPORT_PROVE,
 	DRILLREPORT_RESTORE,

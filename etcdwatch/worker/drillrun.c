@@ -33,9 +33,11 @@
 #include "etcdwatch/worker/etcdrun.h"
 #include "etcdwatch/worker/etcdtool.h"
 #include "etcdwatch/worker/roottoken.h"
+#include "etcdwatch/worker/s3get.h"
 #include "etcdwatch/worker/unpack.h"
 #include "web/digest.h"
 
+#define FETCHED "fetched"
 #define UNPACKED "snapshot.db"
 #define DATA_DIR "data"
 #define LOG "etcd.log"
@@ -51,7 +53,8 @@ struct drill {
 	const struct drillrun_request *q;
 	struct drillreport *report;
 	struct problem *problem;
-	char *path; /* of the plain snapshot */
+	char *packed; /* the file that it begins with */
+	char *path;   /* of the plain snapshot */
 	struct bolt_fault fault;
 	struct snapshot *snapshot;
 	struct snapshot_content content;
@@ -66,6 +69,7 @@ static void drill_fini(struct drill *d)
 	etcdrun_free(d->etcd);
 	snapshot_close(d->snapshot);
 	dbinfo_free(d->info);
+	free(d->packed);
 	free(d->path);
 	free(d->token);
 }
@@ -90,6 +94,30 @@ static int check_space(struct drill *d, uint64_t need_bytes)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
+static int fetch(struct drill *d)
+{
+	const struct catalog_entry *entry = d->q->entry;
+	AUTO(s3_free) struct s3 *s3 = NULL;
+	struct s3get_request request = {.key = d->q->file};
+	struct s3get_result result;
+	int r = 0;
+
+	if (d->q->target == NULL) {
+		d->packed = xstrdup(d->q->file);
+		return 0;
+	}
+	drillreport_begin(d->report, DRILLREPORT_FETCH);
+	d->packed = xasprintf("%s/" FETCHED, d->q->directory);
+	request.path = d->packed;
+	if (entry != NULL) {
+		request.sha256 = entry->file_sha256;
+		r = check_space(d, (uint64_t) (entry->file_bytes + 2 * entry->db_bytes) + WAL_BYTES);
+	}
+	if (r == 0)
+		r = s3target_open(d->q->target, d->problem, &s3);
+	return r < 0 ? r : s3get_run(s3, &request, d->problem, &result);
+}
+
 static bool is_plain(const struct catalog_entry *entry)
 {
 	return entry != NULL && !entry->zstd && !entry->age && entry->n_extra == 0;
@@ -101,7 +129,7 @@ static int unpack(struct drill *d)
 	const struct catalog_entry *entry = d->q->entry;
 	AUTO(free) char *to = xasprintf("%s/" UNPACKED, d->q->directory);
 	const struct unpack_request request = {
-	    .path = d->q->file,
+	    .path = d->packed,
 	    .to = to,
 	    .keys = {.files = d->q->identities, .n_files = d->q->n_identities},
 	    .packed_sha256 = entry != NULL ? entry->file_sha256 : NULL,
@@ -113,11 +141,11 @@ static int unpack(struct drill *d)
 
 	drillreport_begin(d->report, DRILLREPORT_UNPACK);
 	if (is_plain(entry)) {
-		d->path = xstrdup(d->q->file);
+		d->path = xstrdup(d->packed);
 		return 0;
 	}
-	if (stat(d->q->file, &st) < 0)
-		return problem_set_errno(d->problem, -errno, "cannot open '%s'", d->q->file);
+	if (stat(d->packed, &st) < 0)
+		return problem_set_errno(d->problem, -errno, "cannot open '%s'", d->packed);
 	bytes = entry != NULL ? (uint64_t) entry->db_bytes : (uint64_t) st.st_size;
 	r = check_space(d, 2 * bytes + WAL_BYTES);
 	if (r == 0)
@@ -332,7 +360,7 @@ static int compare(struct drill *d)
 int drillrun(const struct drillrun_request *request, struct drillreport *report,
              struct problem *problem)
 {
-	static int (*const steps[])(struct drill * d) = {unpack, prove, restore, start, compare};
+	static int (*const steps[])(struct drill * d) = {fetch, unpack, prove, restore, start, compare};
 	struct drill d = {.q = request, .report = report, .problem = problem};
 	int r = 0;
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A drill from beginning to end: unpack a snapshot, prove it, restore it with etcd's own tool,
- * start a real etcd on it where nobody can reach it, and compare what that etcd answers with the
- * catalogue and with the file. The process is in that etcd's network from then on (enclave.h), and
- * in the directory: it is good for nothing but to end.
+ * A drill from beginning to end: fetch and unpack a snapshot, prove it, restore it with etcd's own
+ * tool, start a real etcd on it where nobody can reach it, and compare what that etcd answers with
+ * the catalogue and with the file. The process is in that etcd's network from then on (enclave.h),
+ * and in the directory: it is good for nothing but to end.
  */
 
 #include <stddef.h>
@@ -14,9 +14,11 @@
 #include "etcdwatch/catalog.h"
 #include "etcdwatch/worker/drillreport.h"
 #include "etcdwatch/worker/problem.h"
+#include "etcdwatch/worker/s3target.h"
 
 struct drillrun_request {
-	const char *file;
+	const char *file;              /* or the key of an object */
+	const struct s3target *target; /* where that object is; NULL: it is a file */
 	/* What is known of it; NULL: nothing, so it is compared with itself. */
 	const struct catalog_entry *entry;
 	const char *const *identities; /* files; to decrypt */
@@ -31,7 +33,7 @@ struct drillrun_request {
 /*
  * 0 if all held. Codes of a problem: DIFFERS, the restored data are not what they should be; DIGEST
  * and TREE, the file is damaged; START and ASK, the restored etcd does not serve; NO_SPACE;
- * NAMESPACE; and those of unpack.h, etcdtool.h.
+ * NAMESPACE; and those of s3target.h, unpack.h, etcdtool.h.
  */
 int drillrun(const struct drillrun_request *request, struct drillreport *report,
              struct problem *problem);

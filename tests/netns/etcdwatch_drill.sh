@@ -12,50 +12,9 @@ EW_SCHEDULE="0 0 1 1 *"
 EW_TAKER=every-node
 EW_PACKING="compression: {algorithm: zstd, level: 3}"
 
-# The programs where nobody's user reaches them, and an etcd of the drill that first looks around, as
-# $T/seen/etcd says: go, fail or hang.
-prepare_programs() {
-	local tool
-	tool=$ETCD_BIN/etcdutl
-	[[ -x $tool ]] || tool=$ETCD_BIN/etcdctl
-	install -D -m 755 "$ETCD_BIN/etcd" "$T/bin/etcd"
-	install -D -m 755 "$tool" "$T/bin/restore-tool"
-	install -d -o nobody "$T/seen"
-	echo go >"$T/seen/how"
-	cat >"$T/bin/drill-etcd" <<-SH
-		#!/bin/bash
-		readlink /proc/self/ns/net >$T/seen/net
-		cut -d : -f 1 -s /proc/net/dev | tr -d ' ' | grep -v '^Inter' >$T/seen/links
-		timeout 1 bash -c ': </dev/tcp/$(mgmt_ip n1)/2380' 2>/dev/null && touch $T/seen/reached
-		timeout 1 bash -c ': </dev/tcp/127.0.0.1/2379' 2>/dev/null && touch $T/seen/reached
-		pwd >$T/seen/room
-		echo "\$*" >$T/seen/words
-		echo \$\$ >$T/seen/pid
-		case \$(<$T/seen/how) in
-		go) exec $T/bin/etcd "\$@" ;;
-		fail) echo 'panic: the pages are gone' >&2; exit 7 ;;
-		hang) exec sleep 1000 ;;
-		esac
-	SH
-	chmod 755 "$T/bin/drill-etcd"
-}
-
-drill_field() { # FILTER
-	job n1 ".drill$1"
-}
-
 metric() { # NAME
 	fairlead n1 metrics etcdwatch | awk -v name="fairlead_etcdwatch_drill_$1{job=\"minutely\"}" \
 		'$1 == name { print $2 }'
-}
-
-drill_now() { # sets CODE
-	CODE=0
-	timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" "$@" etcd drill >"$T/drill.out" 2>"$T/drill.err" || CODE=$?
-}
-
-nothing_is_left() {
-	[[ ! -e $(etcdwatch_directory n1)/drill ]]
 }
 
 cluster_of_etcd
@@ -65,8 +24,8 @@ for i in 3 9 12; do
 done
 etcd_ctl compact 20 >/dev/null
 etcd_ctl put --lease="$(etcd_ctl lease grant 3600 | awk '{ print $2 }')" leased value >/dev/null
-prepare_programs
-EW_MORE="drill: {schedule: '@yearly', etcd: $T/bin/drill-etcd, etcdutl: $T/bin/restore-tool, timeout: 60s}"
+drill_programs
+EW_MORE="drill: {schedule: '@yearly', $DRILL_PROGRAMS, timeout: 60s}"
 
 say "the first snapshot, and at once a drill of it"
 etcdwatch_start n1
@@ -133,7 +92,7 @@ asker=$!
 wait_until 30 test -s "$T/seen/pid"
 pid=$(cat "$T/seen/pid")
 [[ -d $(cat "$T/seen/room") ]] || fail "it works elsewhere"
-worker=$(pgrep -f -o 'etcdwatch-worker drill /')
+worker=$(pgrep -f -o 'etcdwatch-worker drill --catalog')
 kill -KILL "$worker"
 wait_until 5 eval "! kill -0 $pid 2>/dev/null"
 wait "$asker"

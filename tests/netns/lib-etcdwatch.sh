@@ -18,7 +18,7 @@ LOG_DIR=${LOG_DIR:-$BUILD/tests/netns/$STORY}
 VIP=
 NODES=(n1 n2 n3)
 
-for part in world topology pki etcd etcdwatch stores; do
+for part in world topology pki etcd etcdwatch stores drill; do
 	# shellcheck source=/dev/null
 	. "$NETNS_DIR/lib/$part.sh"
 done

@@ -5,6 +5,7 @@
 
 #include "base/civil.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/drilldue.h"
 #include "etcdwatch/drillinfo.h"
@@ -223,36 +224,53 @@ static void test_info(void)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-static void join(const struct drillwords *words, char *text, size_t size)
+static void join(const struct drillwords *d, char *text, size_t size)
 {
 	size_t len = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; words->argv[i] != NULL; i++)
-		len += (size_t) snprintf(text + len, size - len, "%s ", words->argv[i]);
+	for (size_t i = 0; d->words.argv[i] != NULL; i++)
+		len += (size_t) snprintf(text + len, size - len, "%s ", d->words.argv[i]);
 }
 
 static void test_words(void)
 {
 	struct config_job job = weekly(true);
-	const struct catalog_entry entry = {.id = (char[]){"id"}, .file = (char[]){"id.db.zst"}};
+	AUTO(catalog_entry_free) struct catalog_entry *entry = catalog_entry_new();
+	const struct config_target target = {.endpoint = (char[]){"https://s3"},
+	                                     .bucket = (char[]){"b"},
+	                                     .prefix = (char[]){"p/"},
+	                                     .region = (char[]){"r"}};
 	struct drillwords words;
-	char text[512];
+	char text[4096];
+
+	free(entry->id);
+	free(entry->file);
+	entry->id = xstrdup("id");
+	entry->file = xstrdup("id.db.zst");
+	entry->cluster_id = 0xabc;
 
 	job.directory = (char[]){"/d"};
 	job.drill.directory = (char[]){"/d/drill"};
 	job.reserve_bytes = 77;
-	drillwords_init(&words, "/w", &job, &entry);
+	drillwords_init(&words, "/w", &job, entry);
 	join(&words, text, sizeof(text));
-	CHECK_EQ_STR(text, "/w drill /d/id.db.zst --catalog /d/id.json --directory /d/drill "
-	                   "--timeout 600 --reserve 77 ");
+	CHECK_EQ_STR(text, "/w drill --catalog /d/id.json --directory /d/drill --timeout 600 "
+	                   "--reserve 77 -- /d/id.db.zst ");
 	drillwords_fini(&words);
 	job.drill.identity_file = (char[]){"/key"};
 	job.drill.etcd = (char[]){"/etcd"};
 	job.drill.etcdutl = (char[]){"/etcdutl"};
-	drillwords_init(&words, "/w", &job, &entry);
+	drillwords_init(&words, "/w", &job, entry);
 	join(&words, text, sizeof(text));
 	CHECK(strstr(text, "--identity /key --etcd /etcd --etcdutl /etcdutl ") != NULL);
+	drillwords_fini(&words);
+	job.drill.source = &target;
+	drillwords_init(&words, "/w", &job, entry);
+	join(&words, text, sizeof(text));
+	CHECK(strstr(text, "/w drill --entry {") == text && strstr(text, "--catalog") == NULL);
+	CHECK(strstr(text, " --endpoint https://s3 --bucket b --region r --virtual-host ") != NULL);
+	CHECK(strstr(text, " -- p/0000000000000abc/id.db.zst ") != NULL);
 	drillwords_fini(&words);
 }
 

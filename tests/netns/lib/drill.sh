@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Drills on node n1: DRILL_PROGRAMS are keys of the section `drill`, as soon as drill_programs has been
+# called.
+
+DRILL_PROGRAMS=
+
+# The programs where nobody's user reaches them, and an etcd of the drill that first looks around, as
+# $T/seen/etcd says: go, fail or hang.
+drill_programs() {
+	local tool
+	tool=$ETCD_BIN/etcdutl
+	[[ -x $tool ]] || tool=$ETCD_BIN/etcdctl
+	install -D -m 755 "$ETCD_BIN/etcd" "$T/bin/etcd"
+	install -D -m 755 "$tool" "$T/bin/restore-tool"
+	install -d -o nobody "$T/seen"
+	echo go >"$T/seen/how"
+	cat >"$T/bin/drill-etcd" <<-SH
+		#!/bin/bash
+		readlink /proc/self/ns/net >$T/seen/net
+		cut -d : -f 1 -s /proc/net/dev | tr -d ' ' | grep -v '^Inter' >$T/seen/links
+		timeout 1 bash -c ': </dev/tcp/$(mgmt_ip n1)/2380' 2>/dev/null && touch $T/seen/reached
+		timeout 1 bash -c ': </dev/tcp/127.0.0.1/2379' 2>/dev/null && touch $T/seen/reached
+		pwd >$T/seen/room
+		echo "\$*" >$T/seen/words
+		echo \$\$ >$T/seen/pid
+		case \$(<$T/seen/how) in
+		go) exec $T/bin/etcd "\$@" ;;
+		fail) echo 'panic: the pages are gone' >&2; exit 7 ;;
+		hang) exec sleep 1000 ;;
+		esac
+	SH
+	chmod 755 "$T/bin/drill-etcd"
+	DRILL_PROGRAMS="etcd: $T/bin/drill-etcd, etcdutl: $T/bin/restore-tool"
+}
+
+drill_field() { # FILTER
+	job n1 ".drill$1"
+}
+
+drill_now() { # sets CODE
+	CODE=0
+	timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" "$@" etcd drill >"$T/drill.out" 2>"$T/drill.err" || CODE=$?
+}
+
+nothing_is_left() {
+	[[ ! -e $(etcdwatch_directory n1)/drill ]]
+}
