@@ -104,7 +104,7 @@ static void compact(struct store *s, int64_t at, int64_t until)
 
 static uint32_t reference(const struct store *s, int64_t revision, uint64_t *ret_n_live)
 {
-	uint32_t crc = crc32c_update_tables(0, "key", 3);
+	uint32_t crc = crc32c_update_by(CRC32C_TABLES, 0, "key", 3);
 	int64_t compacted = MAX(s->finished, s->scheduled);
 
 	*ret_n_live = 0;
@@ -120,8 +120,8 @@ static uint32_t reference(const struct store *s, int64_t revision, uint64_t *ret
 			continue;
 		if (c->kv.main == compacted && c->kv.is_tombstone)
 			continue;
-		crc = crc32c_update_tables(crc, c->kv.key, c->kv.is_tombstone ? 18 : 17);
-		crc = crc32c_update_tables(crc, c->kv.value, c->kv.value_len);
+		crc = crc32c_update_by(CRC32C_TABLES, crc, c->kv.key, c->kv.is_tombstone ? 18 : 17);
+		crc = crc32c_update_by(CRC32C_TABLES, crc, c->kv.value, c->kv.value_len);
 	}
 	return crc;
 }
