@@ -52,22 +52,40 @@ struct bytes mvcc_format_rev(struct mvcc_rev rev, uint8_t buf[static MVCC_REV_BY
 const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
 {
 	struct mvcc_kv kv = {0};
-	struct bytes *const texts[] = {[1] = &kv.key, [5] = &kv.value};
-	int64_t *const integers[] = {
-	    [2] = &kv.create_revision, [3] = &kv.mod_revision, [4] = &kv.version, [6] = &kv.lease};
 	struct proto_field f;
 	int r;
 
-	for (r = proto_next(&value, &f); r > 0; r = proto_next(&value, &f)) {
-		struct bytes *text = f.number < ARRAY_SIZE(texts) ? texts[f.number] : NULL;
-		int64_t *integer = f.number < ARRAY_SIZE(integers) ? integers[f.number] : NULL;
+	for (;;) {
+		bool is_text;
 
-		if ((text != NULL && f.type != PROTO_BYTES) || (integer != NULL && f.type != PROTO_VARINT))
+		r = proto_next(&value, &f);
+		if (r <= 0)
+			break;
+		is_text = f.number == 1 || f.number == 5;
+		if (f.number <= 6 && f.type != (is_text ? PROTO_BYTES : PROTO_VARINT))
 			return "a field of the value is of the wrong type";
-		if (text != NULL)
-			*text = f.bytes;
-		if (integer != NULL)
-			*integer = (int64_t) f.integer;
+		switch (f.number) {
+		case 1:
+			kv.key = f.bytes;
+			break;
+		case 2:
+			kv.create_revision = (int64_t) f.integer;
+			break;
+		case 3:
+			kv.mod_revision = (int64_t) f.integer;
+			break;
+		case 4:
+			kv.version = (int64_t) f.integer;
+			break;
+		case 5:
+			kv.value = f.bytes;
+			break;
+		case 6:
+			kv.lease = (int64_t) f.integer;
+			break;
+		default:
+			break;
+		}
 	}
 	if (r < 0)
 		return "the value is no protobuf message";
