@@ -13,6 +13,11 @@
 
 #include "base/mem.h"
 
+#define AHEAD_BYTES ((uint64_t) 128 << 10)
+/* Pages between two children that are read for nothing rather than that each child is read alone.
+ */
+#define AHEAD_GAP 4
+#define AHEAD_CHILDREN 32
 #define BUCKET_BYTES 16 /* u64 page of its root, u64 sequence; then perhaps an inline page */
 
 struct level {
@@ -69,7 +74,8 @@ static int announce(struct cursor *c, const struct page *page)
 	return c->on_page != NULL ? c->on_page(page, c->userdata) : 0;
 }
 
-static int push(struct cursor *c, uint64_t id)
+/* n_ahead as for page_load() */
+static int push(struct cursor *c, uint64_t id, uint64_t n_ahead)
 {
 	struct level *level;
 	int r;
@@ -77,7 +83,7 @@ static int push(struct cursor *c, uint64_t id)
 	if (c->depth == CURSOR_DEPTH_MAX)
 		return bolt_fail(c->db, id, "the tree is deeper than %d pages", CURSOR_DEPTH_MAX);
 	level = &c->levels[c->depth];
-	r = page_load(c->db, id, &level->page);
+	r = page_load(c->db, id, n_ahead, &level->page);
 	if (r < 0)
 		return r;
 	if (c->depth > 0) {
@@ -100,10 +106,33 @@ static int start(struct cursor *c)
 	c->started = true;
 	c->depth = 0;
 	if (c->root != 0)
-		return push(c, c->root);
+		return push(c, c->root, 1);
 	c->levels[0].at = 0;
 	c->depth = 1;
 	return announce(c, &c->levels[0].page);
+}
+
+static bool is_buffered(const struct cursor *c, const struct level *parent)
+{
+	return c->depth < CURSOR_DEPTH_MAX &&
+	       page_is_buffered(&c->levels[c->depth].page, page_child(&parent->page, parent->at));
+}
+
+/* How many pages to read with the child that is next: bbolt writes those of a branch mostly one
+ * behind the other, with pages of others in between where it filled gaps. */
+static uint64_t count_ahead(const struct cursor *c, const struct level *parent)
+{
+	uint64_t first = page_child(&parent->page, parent->at), last = first;
+	uint64_t limit = AHEAD_BYTES / bolt_get_meta(c->db)->page_bytes;
+	unsigned end = MIN(parent->page.count, parent->at + AHEAD_CHILDREN);
+
+	for (unsigned i = parent->at + 1; i < end; i++) {
+		uint64_t child = page_child(&parent->page, i);
+
+		if (child > last && child - last <= AHEAD_GAP && child - first < limit)
+			last = child;
+	}
+	return last - first + 1;
 }
 
 static int next_page(struct cursor *c)
@@ -111,7 +140,8 @@ static int next_page(struct cursor *c)
 	struct level *last = &c->levels[c->depth - 1];
 
 	if (last->page.is_branch && last->at < last->page.count)
-		return push(c, page_child(&last->page, last->at));
+		return push(c, page_child(&last->page, last->at),
+		            is_buffered(c, last) ? 1 : count_ahead(c, last));
 	c->depth--;
 	if (c->depth > 0)
 		c->levels[c->depth - 1].at++;
@@ -138,6 +168,7 @@ int cursor_next(struct cursor *c, struct cursor_entry *ret_entry)
 			    .key = page_key(page, i),
 			    .value = page_value(page, i),
 			    .is_bucket = page_is_bucket(page, i),
+			    .ends_page = i + 1 == page->count,
 			    .page = page->id,
 			};
 			return 1;
@@ -182,7 +213,7 @@ int cursor_seek(struct cursor *c, struct bytes key)
 		}
 		n = count_below(&last->page, key, true);
 		last->at = n > 0 ? n - 1 : 0;
-		r = push(c, page_child(&last->page, last->at));
+		r = push(c, page_child(&last->page, last->at), 1);
 	}
 	return r;
 }
@@ -197,7 +228,7 @@ int cursor_seek_last(struct cursor *c)
 		last->at = last->page.count > 0 ? last->page.count - 1 : 0;
 		if (!last->page.is_branch)
 			return 0;
-		r = push(c, page_child(&last->page, last->at));
+		r = push(c, page_child(&last->page, last->at), 1);
 	}
 	return r;
 }

@@ -8,7 +8,7 @@
  * to hold keys of two places, a walk ends after as many pages as there are, also in a file that was
  * made to run in circles.
  *
- * Memory: one page a level, at most CURSOR_DEPTH_MAX levels.
+ * Memory: one page a level, at most CURSOR_DEPTH_MAX levels, and 128 KiB that are read ahead.
  */
 
 #include <stdbool.h>
@@ -26,7 +26,8 @@ struct cursor_entry {
 	struct bytes key;
 	struct bytes value; /* of a bucket: only for cursor_open_bucket() */
 	bool is_bucket;
-	uint64_t page; /* where it stands */
+	bool ends_page; /* it is the last one there */
+	uint64_t page;  /* where it stands */
 };
 
 struct cursor;
@@ -44,8 +45,8 @@ int cursor_open_named(struct bolt *db, const char *name, struct cursor **ret_cur
 void cursor_free(struct cursor *cursor);
 DEFINE_AUTO(struct cursor, cursor_free);
 
-/* 1 and the next entry, valid until the cursor is used again; 0 behind the last one; or an error.
- */
+/* 1 and the next entry, valid until the cursor goes on from the last one of its page, or is used
+ * otherwise; 0 behind the last one of all; or an error. */
 int cursor_next(struct cursor *cursor, struct cursor_entry *ret_entry);
 
 /* Goes to before the first key that is not less than this one. */

@@ -44,8 +44,8 @@ struct hashkv {
 	uint64_t n_created, n_deleted;
 	bool has_empty_key;
 	bool any_alive;
-	uint32_t crc;        /* by rule (a) */
-	uint32_t crc_of_all; /* without it; only kept up while no key is known to be alive */
+	struct crc32c_run crc;        /* by rule (a) */
+	struct crc32c_run crc_of_all; /* without it; only kept up while no key is known to be alive */
 };
 
 /* --- numbers of entries, with what kind they are ---------------------------------------------- */
@@ -61,6 +61,13 @@ static bool is_put(uint64_t tagged_number)
 }
 
 /* --- passes before the one that hashes -------------------------------------------------------- */
+
+/* What is pending lies in a page that is about to go. */
+static void end_runs(struct hashkv *h)
+{
+	(void) crc32c_run_end(&h->crc);
+	(void) crc32c_run_end(&h->crc_of_all);
+}
 
 typedef int (*entry_fn)(struct hashkv *h, const struct mvcc_entry *entry);
 
@@ -80,14 +87,15 @@ static int for_each_entry(struct hashkv *h, int64_t from, int64_t to, entry_fn f
 	while (r >= 0) {
 		r = cursor_next(c, &raw);
 		if (r <= 0)
-			return r;
+			break;
 		r = mvcc_read(h->db, &raw, &entry);
 		if (r >= 0 && entry.rev.main > to)
-			return 0;
+			break;
 		if (r >= 0)
 			r = fn(h, &entry);
 	}
-	return r;
+	end_runs(h);
+	return MIN(r, 0);
 }
 
 static bool is_of_this_part(const struct hashkv *h, uint64_t hash)
@@ -203,7 +211,8 @@ int hashkv_new(struct bolt *db, const struct mvcc_reach *reach, int64_t revision
 	h->reach = *reach;
 	h->revision = revision;
 	h->changed = keyset_new(max_keys);
-	h->crc = crc32c_update(0, MVCC_BUCKET, strlen(MVCC_BUCKET));
+	crc32c_run_add(&h->crc, bytes_of_text(MVCC_BUCKET));
+	(void) crc32c_run_end(&h->crc);
 	h->crc_of_all = h->crc;
 	r = prepare(h);
 	if (r < 0)
@@ -223,10 +232,10 @@ void hashkv_free(struct hashkv *h)
 
 /* --- the pass that hashes --------------------------------------------------------------------- */
 
-static uint32_t hash_entry(uint32_t crc, const struct mvcc_entry *entry)
+static void hash_entry(struct crc32c_run *crc, const struct mvcc_entry *entry)
 {
-	crc = crc32c_update(crc, entry->raw.key.data, entry->raw.key.len);
-	return crc32c_update(crc, entry->raw.value.data, entry->raw.value.len);
+	crc32c_run_add(crc, entry->raw.key);
+	crc32c_run_add(crc, entry->raw.value);
 }
 
 /* The entry is up to C: whether it is the newest of its key up to R. */
@@ -252,13 +261,11 @@ static void count_life(struct hashkv *h, const struct mvcc_entry *entry)
 		h->n_created++;
 }
 
-void hashkv_add(struct hashkv *h, const struct mvcc_entry *entry)
+static void add_in_reach(struct hashkv *h, const struct mvcc_entry *entry)
 {
 	int64_t compacted = h->reach.compacted;
 	bool in_force = true;
 
-	if (entry->rev.main > h->revision)
-		return;
 	if (compacted < 0)
 		count_life(h, entry);
 	if (entry->rev.main <= compacted) {
@@ -270,15 +277,23 @@ void hashkv_add(struct hashkv *h, const struct mvcc_entry *entry)
 			return;
 	}
 	if (in_force)
-		h->crc = hash_entry(h->crc, entry);
+		hash_entry(&h->crc, entry);
 	if (!h->any_alive)
-		h->crc_of_all = hash_entry(h->crc_of_all, entry);
+		hash_entry(&h->crc_of_all, entry);
+}
+
+void hashkv_add(struct hashkv *h, const struct mvcc_entry *entry)
+{
+	if (entry->rev.main <= h->revision)
+		add_in_reach(h, entry);
+	if (entry->raw.ends_page || entry->rev.main > h->revision)
+		end_runs(h);
 }
 
 void hashkv_finish(const struct hashkv *h, struct hashkv_result *ret_result)
 {
 	*ret_result = (struct hashkv_result){
-	    .hash = h->any_alive ? h->crc : h->crc_of_all,
+	    .hash = h->any_alive ? h->crc.crc : h->crc_of_all.crc,
 	    .revision = h->revision,
 	    .compact_revision = h->reach.compacted,
 	    .n_live = h->reach.compacted < 0

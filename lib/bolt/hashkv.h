@@ -61,7 +61,8 @@ int hashkv_new(struct bolt *db, const struct mvcc_reach *reach, int64_t revision
 void hashkv_free(struct hashkv *h);
 DEFINE_AUTO(struct hashkv, hashkv_free);
 
-/* To be given every entry of the bucket, in order; those beyond the revision may be left out. */
+/* To be given every entry of the bucket, in order and as a cursor returns them: it is hashed before
+ * the cursor goes on from its page. It may end with the first one beyond the revision. */
 void hashkv_add(struct hashkv *h, const struct mvcc_entry *entry);
 
 void hashkv_finish(const struct hashkv *h, struct hashkv_result *ret_result);

@@ -115,66 +115,121 @@ static int check_kind(struct bolt *db, struct page *page)
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-static void make_room(struct page *page, size_t n_bytes)
+static void make_room(struct page_buffer *buffer, size_t n_bytes)
 {
-	if (n_bytes > page->capacity) {
-		page->bytes = xreallocarray(page->bytes, n_bytes, 1);
-		page->capacity = n_bytes;
+	if (n_bytes > buffer->n_bytes) {
+		buffer->bytes = xreallocarray(buffer->bytes, n_bytes, 1);
+		buffer->n_bytes = n_bytes;
 	}
-	page->n_bytes = n_bytes;
 }
 
-/* The header is loaded: how many bytes there are. */
-static int measure(struct bolt *db, struct page *page, uint64_t *ret_n_bytes)
+static bool holds(const struct page_buffer *buffer, uint64_t id)
+{
+	return id >= buffer->first && id - buffer->first < buffer->n_pages;
+}
+
+bool page_is_buffered(const struct page *page, uint64_t id)
+{
+	for (unsigned i = 0; i < PAGE_BUFFERS; i++) {
+		if (holds(&page->buffers[i], id))
+			return true;
+	}
+	return false;
+}
+
+/* The buffer that holds this page; if there is none, the one that was of no use for longest, and
+ * empty. */
+static struct page_buffer *choose_buffer(struct page *page)
+{
+	struct page_buffer *oldest = &page->buffers[0];
+
+	for (unsigned i = 0; i < PAGE_BUFFERS; i++) {
+		struct page_buffer *buffer = &page->buffers[i];
+
+		if (holds(buffer, page->id))
+			return buffer;
+		if (buffer->used_at < oldest->used_at)
+			oldest = buffer;
+	}
+	oldest->first = page->id;
+	oldest->n_pages = 0;
+	return oldest;
+}
+
+/* Has so many pages from this one on in a buffer; if some are not, reads as many as are wanted. */
+static int fetch(struct bolt *db, struct page *page, uint64_t n_needed, uint64_t n_wanted)
+{
+	const size_t page_bytes = bolt_get_meta(db)->page_bytes;
+	struct page_buffer *buffer = choose_buffer(page);
+	size_t skipped = (page->id - buffer->first) * page_bytes;
+	uint64_t n_there = buffer->n_pages - (page->id - buffer->first);
+	int r;
+
+	buffer->used_at = ++page->n_loads;
+	if (n_there < n_needed) {
+		make_room(buffer, n_wanted * page_bytes);
+		memmove(buffer->bytes, buffer->bytes + skipped, n_there * page_bytes);
+		skipped = 0;
+		buffer->first = page->id;
+		buffer->n_pages = n_there;
+		r = bolt_read(db, (page->id + n_there) * page_bytes, buffer->bytes + n_there * page_bytes,
+		              (n_wanted - n_there) * page_bytes);
+		if (r < 0)
+			return r;
+		buffer->n_pages = n_wanted;
+	}
+	page->bytes = buffer->bytes + skipped;
+	page->n_bytes = n_needed * page_bytes;
+	return 0;
+}
+
+/* The header is loaded: how many pages there are. */
+static int measure(struct bolt *db, struct page *page)
 {
 	const struct bolt_meta *meta = bolt_get_meta(db);
 	uint64_t id = bytes_le64(page->bytes);
 	uint32_t overflow = bytes_le32(page->bytes + 12);
 	uint64_t limit = page->is_branch ? PAGE_BRANCH_BYTES_MAX : PAGE_LEAF_BYTES_MAX;
+	uint64_t n_bytes = ((uint64_t) overflow + 1) * meta->page_bytes;
 
 	if (id != page->id)
 		return bolt_fail(db, page->id, "it says that it is page %llu", (unsigned long long) id);
 	if (overflow >= meta->n_pages - page->id)
 		return bolt_fail(db, page->id, "it goes on for %u pages, beyond the end of the file",
 		                 overflow);
-	*ret_n_bytes = ((uint64_t) overflow + 1) * meta->page_bytes;
-	if (*ret_n_bytes > limit)
+	if (n_bytes > limit)
 		return bolt_fail(db, page->id, "it has %llu bytes; this program takes %llu",
-		                 (unsigned long long) *ret_n_bytes, (unsigned long long) limit);
+		                 (unsigned long long) n_bytes, (unsigned long long) limit);
 	page->n_pages = overflow + 1;
 	return 0;
 }
 
-int page_load(struct bolt *db, uint64_t id, struct page *page)
+int page_load(struct bolt *db, uint64_t id, uint64_t n_ahead, struct page *page)
 {
 	const struct bolt_meta *meta = bolt_get_meta(db);
-	uint64_t n_bytes = 0;
 	size_t end = 0;
 	int r;
 
 	if (id < 2 || id >= meta->n_pages)
 		return bolt_fail(db, id, "it is outside of the file");
 	page->id = id;
-	make_room(page, meta->page_bytes);
-	r = bolt_read(db, id * meta->page_bytes, page->bytes, meta->page_bytes);
+	r = fetch(db, page, 1, n_ahead);
 	if (r < 0)
 		return r;
 	r = check_kind(db, page);
 	if (r < 0)
 		return r;
-	r = measure(db, page, &n_bytes);
+	r = measure(db, page);
 	if (r < 0)
 		return r;
-	make_room(page, n_bytes);
-	r = bolt_read(db, (id + 1) * meta->page_bytes, page->bytes + meta->page_bytes,
-	              n_bytes - meta->page_bytes);
+	r = fetch(db, page, page->n_pages, page->n_pages);
 	if (r < 0)
 		return r;
 	r = check_elements(db, page, &end);
 	if (r < 0)
 		return r;
 	/* bbolt before 1.3 took a page more than it needed when it came out even. */
-	if (end < n_bytes - meta->page_bytes)
+	if (end < page->n_bytes - meta->page_bytes)
 		return bolt_fail(db, id, "it takes up %u pages and needs %zu bytes", page->n_pages, end);
 	return 0;
 }
@@ -188,8 +243,11 @@ int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct pa
 	page->n_pages = 0;
 	if (bytes.len < HEADER_BYTES)
 		return bolt_fail(db, id, "an inline bucket of %zu bytes", bytes.len);
-	make_room(page, bytes.len);
-	memcpy(page->bytes, bytes.data, bytes.len);
+	make_room(&page->buffers[0], bytes.len);
+	memcpy(page->buffers[0].bytes, bytes.data, bytes.len);
+	page->buffers[0].n_pages = 0;
+	page->bytes = page->buffers[0].bytes;
+	page->n_bytes = bytes.len;
 	r = check_kind(db, page);
 	if (r < 0)
 		return r;
@@ -205,7 +263,8 @@ int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct pa
 
 void page_fini(struct page *page)
 {
-	free(page->bytes);
+	for (unsigned i = 0; i < PAGE_BUFFERS; i++)
+		free(page->buffers[i].bytes);
 	*page = (struct page){0};
 }
 

@@ -32,18 +32,38 @@
 
 #define PAGE_KEY_BYTES_MAX 32768
 
+/* bbolt fills gaps, so a tree in order may go to and fro between a few parts of the file. */
+#define PAGE_BUFFERS 4
+
 struct page {
 	uint64_t id;      /* of an inline bucket: the page that it is in */
 	uint32_t n_pages; /* how many it takes up; 0: it is an inline bucket's */
 	bool is_branch;
 	unsigned count;
-	uint8_t *bytes;  /* owned */
-	size_t n_bytes;  /* in use */
-	size_t capacity; /* grows with the largest that was loaded */
+	const uint8_t *bytes; /* within a buffer */
+	size_t n_bytes;       /* in use */
+
+	/* What was read lately. It goes on behind the pages that were asked for, and those that come
+	 * after them are taken from here. */
+	struct page_buffer {
+		uint8_t *bytes; /* owned */
+		size_t n_bytes; /* grows with the largest page that was loaded */
+		uint64_t first; /* the page that it begins with */
+		uint64_t n_pages;
+		uint64_t used_at; /* counts loads */
+	} buffers[PAGE_BUFFERS];
+	uint64_t n_loads;
 };
 
-/* A zeroed struct is ready to be loaded into, again and again, and holds nothing. */
-int page_load(struct bolt *db, uint64_t id, struct page *page);
+/*
+ * A zeroed struct is ready to be loaded into, again and again, and holds nothing. Where the file
+ * has to be read, so many pages (at least 1) are read at once: for one who goes on to those behind.
+ * The file must have them.
+ */
+int page_load(struct bolt *db, uint64_t id, uint64_t n_ahead, struct page *page);
+
+/* Whether page_load() would not have to read the file, or only for what goes on behind. */
+bool page_is_buffered(const struct page *page, uint64_t id);
 
 /* The page of an inline bucket, copied from the value that it is in; `id` is the page of that. */
 int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct page *page);

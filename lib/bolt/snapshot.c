@@ -180,7 +180,7 @@ struct check {
 	struct bolt *db;
 	struct hashkv *hashkv; /* NULL: it is not wanted */
 	bool in_keys;          /* the bucket of the users' keys goes by */
-	uint32_t hash;
+	struct crc32c_run hash;
 	uint64_t n_entries;
 	int64_t revision;
 };
@@ -190,7 +190,8 @@ static int on_bucket(struct bytes name, void *userdata)
 	struct check *check = userdata;
 
 	check->in_keys = bytes_equal_text(name, MVCC_BUCKET);
-	check->hash = crc32c_update(check->hash, name.data, name.len);
+	crc32c_run_add(&check->hash, name);
+	(void) crc32c_run_end(&check->hash);
 	return 0;
 }
 
@@ -201,8 +202,10 @@ static int on_entry(const struct cursor_entry *raw, void *userdata)
 	int r;
 
 	check->n_entries++;
-	check->hash = crc32c_update(check->hash, raw->key.data, raw->key.len);
-	check->hash = crc32c_update(check->hash, raw->value.data, raw->value.len);
+	crc32c_run_add(&check->hash, raw->key);
+	crc32c_run_add(&check->hash, raw->value);
+	if (raw->ends_page)
+		(void) crc32c_run_end(&check->hash);
 	if (!check->in_keys)
 		return 0;
 	r = mvcc_read(check->db, raw, &entry);
@@ -258,7 +261,7 @@ int snapshot_check_content(struct snapshot *s, int64_t revision,
 		return r;
 	if (hashkv != NULL)
 		hashkv_finish(hashkv, &content.hashkv);
-	content.hash = check.hash;
+	content.hash = crc32c_run_end(&check.hash);
 	content.revision = check.revision;
 	content.n_entries = check.n_entries;
 	*ret_content = content;
