@@ -160,17 +160,17 @@ static int send_parts(struct run *run)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static int complete(struct run *run)
+static int complete(struct run *run, bool *ret_completed)
 {
 	int r = s3_upload_complete(run->s3, run->request->key, run->id, run->parts, run->n_parts);
 
-	if (r == -ENOENT) {
-		/* An answer may have been lost: what it was is told by the object. */
+	if (r < 0 && r != -ENOENT)
+		return fail(run, r);
+	*ret_completed = r == 0;
+	if (r < 0)
 		log_warning("upload_gone", "key=\"%s\" reason=\"%s\"", run->request->key,
 		            s3_get_error(run->s3)->reason);
-		return 0;
-	}
-	return r < 0 ? fail(run, r) : 0;
+	return 0;
 }
 
 /* Whether going on later with what is there can lead anywhere. */
@@ -202,7 +202,7 @@ static int upload(struct run *run, struct s3parts_result *result)
 	if (r == 0)
 		r = check_whole(run, result);
 	if (r == 0)
-		r = complete(run);
+		r = complete(run, &result->completed);
 	if (r < 0 && run->id[0] != '\0' && !is_worth_keeping(run->problem))
 		(void) s3_upload_abort(run->s3, run->request->key, run->id);
 	return r;

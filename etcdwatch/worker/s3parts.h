@@ -7,6 +7,9 @@
  * run; otherwise it is aborted.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "etcdwatch/worker/problem.h"
 #include "web/digest.h"
 #include "web/s3.h"
@@ -24,9 +27,10 @@ struct s3parts_result {
 	char sha256[DIGEST_HEX_MAX]; /* of all that was sent or kept */
 	unsigned n_parts;
 	unsigned n_kept;
+	bool completed; /* else the server does not know the upload any more */
 };
 
-/* 0 when the server says that the object is there, or when it does not know the upload any more:
- * then the caller finds out by reading. */
+/* 0 when the server says that the object is there, and also when it does not know the upload any
+ * more, as when its answer was lost: then only reading tells what the object is. */
 int s3parts_run(struct s3 *s3, const struct s3parts_request *request, struct problem *problem,
                 struct s3parts_result *ret_result);

@@ -19,6 +19,7 @@ struct putting {
 	const struct s3put_request *request;
 	struct problem *problem;
 	int fd;
+	bool is_ours; /* the server has said that the object is what we sent */
 	struct s3put_result result;
 };
 
@@ -53,21 +54,25 @@ static int hash_object(struct putting *p, char hex[static DIGEST_HEX_MAX],
 
 static int read_back(struct putting *p)
 {
+	const char *key = p->request->key;
 	struct s3_object object;
 	char hex[DIGEST_HEX_MAX];
 	int r = hash_object(p, hex, &object);
 
 	if (r < 0)
 		return r;
-	if (object.n_bytes != p->result.n_bytes || strcmp(hex, p->result.sha256) != 0) {
-		/* Nobody may take it for what it should be. */
-		(void) s3_delete(p->s3, p->request->key);
-		return problem_set(p->problem, -EBADMSG, "S3_MISMATCH",
-		                   "the object '%s' was read back as something else, and is removed",
-		                   p->request->key);
+	if (object.n_bytes == p->result.n_bytes && strcmp(hex, p->result.sha256) == 0) {
+		memcpy(p->result.etag, object.etag, sizeof(p->result.etag));
+		return 0;
 	}
-	memcpy(p->result.etag, object.etag, sizeof(p->result.etag));
-	return 0;
+	if (!p->is_ours)
+		return problem_set(p->problem, -EBADMSG, "S3_MISMATCH",
+		                   "the upload of '%s' is gone, and the object is another one", key);
+	/* Nobody may take it for what it should be. */
+	r = s3_delete(p->s3, key);
+	return problem_set(p->problem, -EBADMSG, "S3_MISMATCH",
+	                   "the object '%s' was read back as something else, and %s", key,
+	                   r == 0 ? "is removed" : "cannot be removed");
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -125,6 +130,7 @@ static int send_whole(struct putting *p)
 	if (r < 0)
 		return r;
 	r = s3_put(p->s3, p->request->key, &piece);
+	p->is_ours = r == 0;
 	return r < 0 ? s3target_fail(p->s3, r, p->problem) : 0;
 }
 
@@ -146,6 +152,7 @@ static int send_in_parts(struct putting *p, uint64_t part_bytes)
 	memcpy(p->result.sha256, result.sha256, sizeof(p->result.sha256));
 	p->result.n_parts = result.n_parts;
 	p->result.n_parts_kept = result.n_kept;
+	p->is_ours = result.completed;
 	return 0;
 }
 

@@ -43,6 +43,7 @@ survives file 3 POST/uploads/1/close PUT/partNumber=1/1/close PUT/partNumber=2/1
 
 say "an answer that is lost: the part is there, the upload is complete, and gone"
 survives two 2 PUT/partNumber=2/1/lost POST/uploadId/1/lost
+survives two 2 POST/uploadId/1/lost POST/uploadId/1/404
 
 say "a server that knows no uploads in progress, or does not let us see them"
 survives two 2 GET/uploads/1/403
@@ -53,9 +54,11 @@ survives two 2 PUT/partNumber=2/1/damage-request
 s3_faults 'GET/damaged/1/damage-answer'
 s3 put small damaged
 expect_error "damaged on its way back" S3_MISMATCH "is removed"
-ENDPOINT=http://127.0.0.1:$S3_PORT
 s3 list damaged
 expect_ok "it is removed" objects=0
+s3_faults 'GET/damaged/1/damage-answer' 'DELETE/damaged/1/403'
+s3 put small damaged
+expect_error "damaged, and stays" S3_MISMATCH "cannot be removed"
 
 say "a large object arrives over a connection that breaks again and again"
 s3 put file large --part-size 20
@@ -96,6 +99,16 @@ expect_ok "those that failed in passing are kept" uploads=7
 fails_with invalid 'POST/uploadId/1/400' S3_REFUSED InvalidPart
 s3 list fails/invalid --uploads
 expect_ok "this one is not" uploads=0
+
+say "an upload that somebody has aborted is no object, and what was there before stays"
+fails_with gone 'POST/uploadId/1/404' S3_NOT_FOUND
+s3 put small fails/older
+s3_faults 'POST/uploadId/1/404'
+s3 put two fails/older --part-size 5
+expect_error "over an older one" S3_MISMATCH "is gone"
+ENDPOINT=http://127.0.0.1:$S3_PORT
+s3 get fails/older back --sha256 "${SHA256[small]}"
+expect_ok "the older one"
 
 say "nobody is there"
 s3_down
