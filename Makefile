@@ -191,6 +191,28 @@ $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/li
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
+# etcdwatch and its worker, whose calls on files can fail one by one.
+DISK_CALLS := open opendir readdir read __read_chk pread write fsync close fchmod mkdir rename renameat2 \
+              unlink unlinkat access stat statvfs
+DISK_FAULTS := $(BUILD)/tests/fault/etcdwatch $(BUILD)/tests/fault/etcdwatch-worker
+
+$(BUILD)/tests/fault/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/tests/fault/disk_calls.o \
+                                $(BUILD)/libetcdwatch.a $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(DISK_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/fault/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(BUILD)/tests/fault/disk_calls.o \
+                                       $(BUILD)/libworker.a $(BUILD)/libbolt.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(DISK_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
+	    $(BOLT_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/unit/test_etcdwatch_faults: $(BUILD)/tests/unit/test_etcdwatch_faults.o $(BUILD)/libcli.a \
+                                           $(BUILD)/libetcdwatch.a $(BUILD)/libetcdtest.a $(WEB_LINK) \
+                                           | $(DISK_FAULTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
 # It starts the real one.
 $(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe
 
@@ -268,7 +290,7 @@ $(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvi
 .PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)
 bench-tools: $(BENCH_TOOLS)
-faults: $(NO_FENCE)
+faults: $(NO_FENCE) $(DISK_FAULTS)
 
 # --- what people type ----------------------------------------------------------------------------
 .PHONY: help deps check check-layers asan tsan demo bench format install clean

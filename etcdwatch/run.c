@@ -28,6 +28,7 @@
 /* For one reading of a file, or a member's HashKV: at least, and what each byte adds (20 MB/s). */
 #define LIMIT_MIN_US (60 * US_PER_S)
 #define BYTES_PER_US 20
+#define SECONDS_BEHIND_MAX 60
 
 enum run_state {
 	RUN_TAKING,
@@ -130,25 +131,27 @@ static void set_text(char **slot, const char *text)
 	*slot = xstrdup(text);
 }
 
-static void name_id(struct catalog_entry *e)
+/* Two of one second and one revision would have one name, and nobody could tell which is newer: the
+ * later one is said to have begun later. A clock that was far ahead is nothing to go by. */
+static void begin_after(struct catalog_entry *e, const struct store *store)
 {
-	free(e->id);
-	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->node, e->revision);
+	size_t n = store_n(store);
+	int64_t newest_s = n > 0 ? store_get(store, n - 1)->started_s : 0;
+
+	if (newest_s >= e->started_s && newest_s - e->started_s < SECONDS_BEHIND_MAX)
+		e->started_s = newest_s + 1;
 }
 
-/* Once nothing of it changes any more. Two of one second and one revision would have one name: the
- * later one is said to have begun a second later. */
+/* Once nothing of it changes any more. */
 static void name_entry(struct run *run)
 {
 	struct catalog_entry *e = run->entry;
 
 	e->finished_s = wall_now_us() / US_PER_S;
 	e->took_ms = (mono_now_us() - run->began_us) / US_PER_MS;
-	name_id(e);
-	while (store_find(run->options.store, e->id) != NULL) {
-		e->started_s++;
-		name_id(e);
-	}
+	begin_after(e, run->options.store);
+	free(e->id);
+	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->node, e->revision);
 	free(e->file);
 	e->file = catalog_file_name(e);
 	(void) snprintf(run->id, sizeof(run->id), "%s", e->id);

@@ -300,13 +300,15 @@ static void task_work(struct disk_task *task)
 	}
 }
 
-/* What could not be read now is as it was, but for what was just kept. */
-static void keep_listing(struct store *s, struct request *q)
+/* What was kept counts, whether its entry could be read back just now or not. */
+static void count_kept(struct store *s, struct request *q)
 {
-	if (q->r < 0 || q->work != keep_work)
+	struct listing *l = &s->now;
+
+	if (q->r < 0 || q->work != keep_work || store_find(s, q->entry->id) != NULL)
 		return;
-	s->now.entries = xreallocarray(s->now.entries, s->now.n + 1, sizeof(s->now.entries[0]));
-	s->now.entries[s->now.n++] = TAKE_PTR(q->entry);
+	l->entries = xreallocarray(l->entries, l->n + 1, sizeof(l->entries[0]));
+	l->entries[l->n++] = TAKE_PTR(q->entry);
 }
 
 /* Calls out: last act. */
@@ -320,9 +322,8 @@ static void task_done(struct disk_task *task)
 		s->now = q->fresh;
 		q->fresh = before;
 		s->is_read = true;
-	} else {
-		keep_listing(s, q);
 	}
+	count_kept(s, q);
 	if (q->work == scan_work) {
 		struct names adopted = s->adopted;
 
