@@ -138,7 +138,8 @@ struct config {
 	struct model *common; /* what hangs on no link: rules, blackhole routes, the host, file names */
 	bool no_default_search; /* the domain of the host's name is not searched by itself */
 	struct config_policy policy;
-	char **notes; /* what is odd but goes on: for the log and for --check */
+	bool has_policy; /* somebody wrote it */
+	char **notes;    /* what is odd but goes on: for the log and for --check */
 	size_t n_notes;
 };
 
@@ -166,3 +167,14 @@ DEFINE_AUTO(struct config, config_free);
  * stand as "<hidden>".
  */
 void config_print(const struct config *config, FILE *out);
+
+/*
+ * From the older style to that of many documents: names what only a deviceSelector chooses, by an
+ * alias for each, if it chooses exactly one of these devices, and turns `ignore` into the policy's
+ * ignoreLinks. -EINVAL if that cannot be, with a line for each reason; the configuration is then
+ * half converted and good for nothing.
+ */
+int config_convert(struct config *config, const struct device *devices, size_t n_devices,
+                   config_error_fn error, void *userdata);
+/* Without the policy unless it says something. */
+void config_print_converted(const struct config *config, FILE *out);

@@ -97,6 +97,7 @@ void config_read_policy(struct conf *conf, const struct conf_node *document, voi
 {
 	struct config_reading *reading = userdata;
 
+	reading->config.has_policy = true;
 	if (conf_is_only_one(conf, document, &reading->policy))
 		conf_read_map(conf, document, config_policy_fields, &reading->config.policy);
 }

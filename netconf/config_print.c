@@ -225,9 +225,8 @@ static void print_policy(FILE *out, const struct config_policy *policy)
 	out_string(out, "stateDir", policy->state_dir);
 }
 
-void config_print(const struct config *config, FILE *out)
+static void print_talos(const struct config *config, FILE *out)
 {
-	print_policy(out, &config->policy);
 	for (size_t i = 0; i < config->n_aliases; i++) {
 		conf_print_header(out, CONF_API_TALOS, "LinkAliasConfig");
 		out_string(out, "name", config->aliases[i].name);
@@ -249,4 +248,17 @@ void config_print(const struct config *config, FILE *out)
 	print_host(out, config);
 	for (size_t i = 0; i < config->n_probes; i++)
 		print_probe(out, &config->probes[i]);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+	print_policy(out, &config->policy);
+	print_talos(config, out);
+}
+
+void config_print_converted(const struct config *config, FILE *out)
+{
+	if (config->has_policy || config->policy.ignore_links.n > 0)
+		print_policy(out, &config->policy);
+	print_talos(config, out);
 }
