@@ -102,6 +102,13 @@ static int judge(const struct child *c, char reason[static REASON_MAX])
 	return -EBADMSG;
 }
 
+/* It was given up, and is reaped. */
+static void free_quietly(struct child *c)
+{
+	json_decref(c->last);
+	free(c);
+}
+
 /* Calls out: last act. */
 static void end_if_over(struct child *c)
 {
@@ -127,7 +134,10 @@ static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 	struct child *c = CONTAINER_OF(w, struct child, end);
 
 	ev_child_stop(ev, w);
-	end_if_over(c);
+	if (c->done == NULL)
+		free_quietly(c);
+	else
+		end_if_over(c);
 }
 
 static void limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -251,17 +261,15 @@ void child_free(struct child *c)
 		return;
 	ev_io_stop(c->ev, &c->readable);
 	ev_timer_stop(c->ev, &c->limit);
-	if (ev_is_active(&c->end)) {
-		bool reaped = ev_is_pending(&c->end);
-
-		ev_child_stop(c->ev, &c->end);
-		if (!reaped) {
-			(void) kill(-c->pid, SIGKILL);
-			(void) waitpid(c->pid, NULL, 0);
-		}
-	}
 	if (c->fd >= 0)
-		(void) close(c->fd);
-	json_decref(c->last);
-	free(c);
+		(void) close(TAKE_FD(c->fd));
+	c->done = NULL;
+	if (!ev_is_active(&c->end)) {
+		free_quietly(c);
+		return;
+	}
+	/* Once reaped, the number may be another's. One that waits for a disk that hangs ends when the
+	 * disk lets it, and nobody waits here for that: end_cb() does the rest. */
+	if (!ev_is_pending(&c->end))
+		(void) kill(-c->pid, SIGKILL);
 }
