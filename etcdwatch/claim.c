@@ -258,6 +258,11 @@ static void answer_for(struct claim *c, enum claim_answer a, const struct etcd_k
 	answer(c, a, node[0] != '\0' ? node : "?");
 }
 
+static void answer_failure(struct claim *c, const struct etcd_outcome *outcome)
+{
+	answer(c, outcome->r == -ENOSPC ? CLAIM_NO_SPACE : CLAIM_FAILED, outcome->text);
+}
+
 static void claimed_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
                        void *userdata)
 {
@@ -266,7 +271,7 @@ static void claimed_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 	c->call = NULL;
 	/* If it was done all the same: the lease is given back. */
 	if (outcome->r < 0) {
-		answer(c, CLAIM_FAILED, outcome->text);
+		answer_failure(c, outcome);
 		return;
 	}
 	if (!result->succeeded) {
@@ -308,7 +313,7 @@ static void granted_cb(const struct etcd_outcome *outcome, const struct etcd_lea
 
 	c->call = NULL;
 	if (outcome->r < 0) {
-		answer(c, CLAIM_FAILED, outcome->text);
+		answer_failure(c, outcome);
 		return;
 	}
 	c->lease = result->id;
@@ -321,15 +326,30 @@ static void granted_cb(const struct etcd_outcome *outcome, const struct etcd_lea
 	(void) etcd_txn(c->etcd, &txn, claimed_cb, c, &c->call);
 }
 
-/* All of `done/` but the newest. The keys come in their order, and all periods have as many digits
- * until the year 2286. */
+static void forget(struct claim *c, const struct etcd_kv *kv)
+{
+	if (c->n_forget < FORGET_MAX)
+		c->forget[c->n_forget++] = xstrndup(kv->key.data, kv->key.len);
+}
+
+/* The keys come in their order, and all periods have as many digits until the year 2286. */
+static bool is_later(const struct claim *c, const struct etcd_kv *kv)
+{
+	size_t len = strlen(c->done_key);
+
+	return kv->key.len == len && memcmp(kv->key.data, c->done_key, len) > 0;
+}
+
+/* All that is later, for some clock was ahead then, and nobody would take those periods when they
+ * come (if it is ours that is behind, one may be taken twice); then all but the newest. */
 static void plan_to_forget(struct claim *c, const struct etcd_range_result *done)
 {
-	for (size_t i = 0; i + KEEP_DONE < done->n_kvs && c->n_forget < FORGET_MAX; i++) {
-		const struct etcd_kv *kv = &done->kvs[i];
+	size_t n = done->n_kvs;
 
-		c->forget[c->n_forget++] = xstrndup(kv->key.data, kv->key.len);
-	}
+	for (; n > 0 && is_later(c, &done->kvs[n - 1]); n--)
+		forget(c, &done->kvs[n - 1]);
+	for (size_t i = 0; i + KEEP_DONE < n; i++)
+		forget(c, &done->kvs[i]);
 }
 
 static void read_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,

@@ -31,6 +31,9 @@ enum claim_answer {
 	CLAIM_OTHERS, /* somebody is at it */
 	CLAIM_DONE,   /* somebody has done it */
 	CLAIM_FAILED, /* etcd does not answer, or does not let us */
+	/* etcd has no room (its alarm NOSPACE stands) and takes no keys of anybody, though it gives
+	 * snapshots: nobody can claim anything, or record it. */
+	CLAIM_NO_SPACE,
 };
 
 enum claim_end {
@@ -50,7 +53,7 @@ struct claim_options {
 };
 
 struct claim_callbacks {
-	/* Once. `node`: who, for OTHERS and DONE; else what is wrong, for FAILED. */
+	/* Once. `text`: who, for OTHERS and DONE; what is wrong, for FAILED and NO_SPACE. */
 	void (*answered)(enum claim_answer answer, const char *text, void *userdata);
 	/* Ours no more, before claim_record() was called. It can only be freed. */
 	void (*lost)(void *userdata);

@@ -86,6 +86,7 @@ struct job {
 	struct run *run;
 	bool is_held; /* somebody else works on its snapshots: none is begun */
 	bool is_manual;
+	bool is_unclaimed;              /* etcd takes no keys: what is being taken cannot be recorded */
 	char kept_id[STORE_REASON_MAX]; /* RECORDING */
 	/* Taken under a claim of this period that was lost: it is recorded under another one, or goes
 	 * if another node's is recorded. */
@@ -170,6 +171,7 @@ static void fail(struct job *j, const char *reason)
 	int64_t again_us;
 
 	claim_free(TAKE_PTR(j->claim));
+	j->is_unclaimed = false;
 	notes_error(&j->notes, reason);
 	j->notes.counts.failures++;
 	j->n_failures++;
@@ -307,6 +309,13 @@ static void record(struct job *j, const char *id)
 /* --- running ------------------------------------------------------------------------------------
  */
 
+static void done_unclaimed(struct job *j)
+{
+	j->is_unclaimed = false;
+	due_done(&j->due);
+	(void) snprintf(j->done_by, sizeof(j->done_by), "%s", j->env->node_name);
+}
+
 static void kept(struct job *j, const struct run_result *result)
 {
 	bool was_manual = j->is_manual;
@@ -318,6 +327,9 @@ static void kept(struct job *j, const struct run_result *result)
 		prune(j);
 	} else if (j->config->taker == CONFIG_TAKER_EVERY_NODE) {
 		due_done(&j->due);
+		prune(j);
+	} else if (j->is_unclaimed) {
+		done_unclaimed(j);
 		prune(j);
 	} else {
 		(void) snprintf(j->unrecorded_id, sizeof(j->unrecorded_id), "%s", result->id);
@@ -376,7 +388,7 @@ static void run(struct job *j)
 	        .job = j->config,
 	        .worker = j->env->worker,
 	        .node = j->env->node_name,
-	        .period_s = j->claim != NULL ? j->due.period_s : 0,
+	        .period_s = j->claim != NULL || j->is_unclaimed ? j->due.period_s : 0,
 	        .view = &j->view,
 	        .source = source->id,
 	    },
@@ -386,16 +398,15 @@ static void run(struct job *j)
 /* --- claiming -----------------------------------------------------------------------------------
  */
 
-/* A snapshot of ours of this period, which a crash or a lost claim has kept from being recorded.
- * One from the future, as a wrong clock makes it, is of no period; one of another cluster is not
- * what this one needs. */
+/* A snapshot of ours that was taken for this period, which a crash or a lost claim has kept from
+ * being recorded. One of another cluster is not what this one needs. */
 static const char *find_unrecorded(const struct job *j)
 {
 	for (size_t i = store_n(j->store); i-- > 0;) {
 		const struct catalog_entry *e = store_get(j->store, i);
 
-		if (e->started_s >= j->due.period_s && e->started_s <= wall_now_s() &&
-		    e->cluster_id == j->view.cluster_id && catalog_is_good(e))
+		if (e->period_s == j->due.period_s && e->cluster_id == j->view.cluster_id &&
+		    catalog_is_good(e))
 			return e->id;
 	}
 	return NULL;
@@ -421,6 +432,23 @@ static void period_done(struct job *j, const char *node)
 	rest(j, "done");
 }
 
+/* Nobody can claim anything, and somebody will soon compact and defragment that database: better
+ * that each node has one than none. */
+static void take_unclaimed(struct job *j, const char *reason)
+{
+	claim_free(TAKE_PTR(j->claim));
+	if (find_unrecorded(j) != NULL) {
+		done_unclaimed(j);
+		rest(j, "taken already");
+		return;
+	}
+	log_warning("period_not_claimed",
+	            "job=%s period=%lld reason=\"%s: each node takes one of its own\"", j->config->name,
+	            (long long) j->due.period_s, reason);
+	j->is_unclaimed = true;
+	run(j);
+}
+
 static void answered_cb(enum claim_answer answer, const char *text, void *userdata)
 {
 	struct job *j = userdata;
@@ -441,6 +469,9 @@ static void answered_cb(enum claim_answer answer, const char *text, void *userda
 		return;
 	case CLAIM_DONE:
 		period_done(j, text);
+		return;
+	case CLAIM_NO_SPACE:
+		take_unclaimed(j, text);
 		return;
 	case CLAIM_FAILED: {
 		AUTO(free) char *reason = xasprintf("cannot agree through etcd who takes it: %s", text);

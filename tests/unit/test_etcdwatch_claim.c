@@ -209,7 +209,7 @@ static void test_failures(void)
 	    {FAKE_TXN, false, {.lost_back = true}},
 	    {FAKE_TXN, false, {.r = -EACCES}},
 	    {FAKE_GRANT, false, {.lost_there = true}},
-	    {FAKE_GRANT, false, {.r = -ENOSPC}},
+	    {FAKE_GRANT, false, {.r = -EACCES}},
 	    {FAKE_TXN, true, {.lost_there = true}},
 	    {FAKE_TXN, true, {.lost_back = true}},
 	    {FAKE_TXN, true, {.r = -EPROTO}},
@@ -230,6 +230,27 @@ static void test_failures(void)
 		CHECK(n->text[0] != '\0');
 		fake_rule(&n->etcd, cases[i].method, (struct fake_rule){0});
 		sim_for(10 * US_PER_S);
+		end(n);
+		CHECK_EQ_INT(n->n_answered, 1);
+	}
+}
+
+/* etcd has no room, from the first or only when the lease is there already. */
+static void test_no_space(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct node *n = &nodes[0];
+
+		begin();
+		fake.no_space = i == 0;
+		claim(n);
+		if (i == 1) {
+			sim_for(3 * US_PER_MS);
+			fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = -ENOSPC});
+		}
+		CHECK(sim_wait(is_answered, n, US_PER_S));
+		CHECK_EQ_INT(n->answer, CLAIM_NO_SPACE);
+		CHECK(n->text[0] != '\0');
 		end(n);
 		CHECK_EQ_INT(n->n_answered, 1);
 	}
@@ -567,8 +588,35 @@ static void test_forgets(void)
 	CHECK_EQ_INT(fake_count("p/etcdwatch/jj/"), 1);
 }
 
+/* A clock was ahead and has recorded what is to come: that goes, or nobody would take it then. */
+static void test_forgets_future(void)
+{
+	struct node *n = &nodes[0];
+
+	begin();
+	for (int i = 1; i <= 10; i++) {
+		AUTO(free) char *key = xasprintf(DONE_PREFIX "%d", PERIOD + 60 * i);
+
+		fake_set(key, "{}");
+	}
+	for (int i = 1; i <= 5; i++) {
+		AUTO(free) char *key = xasprintf(DONE_PREFIX "%d", PERIOD - 60 * i);
+
+		fake_set(key, "{}");
+	}
+	claim(n);
+	CHECK(sim_wait(is_answered, n, US_PER_S));
+	record(n, "x");
+	CHECK(sim_wait(is_ended, n, US_PER_S));
+	CHECK_EQ_INT(fake_count(DONE_PREFIX), 6);
+	CHECK(fake_get(DONE_KEY) != NULL);
+	end(n);
+}
+
 int main(void)
 {
+	test_no_space();
+	test_forgets_future();
 	test_alone();
 	test_found();
 	test_failures();
