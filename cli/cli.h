@@ -62,6 +62,7 @@ int cli_etcd_snapshot_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_get(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_diff(const struct cli *cli, int argc, char **argv);
 int cli_etcd_restore(const struct cli *cli, int argc, char **argv);
+int cli_etcd_rescue(const struct cli *cli, int argc, char **argv);
 
 /*
  * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and

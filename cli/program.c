@@ -19,6 +19,7 @@
 #include "base/mem.h"
 
 #define DEFAULT_RUNTIME_DIR "/run/fairlead"
+#define RESCUE_MAX 16
 #define USAGE_WIDTH 28 /* two spaces included; a wider one has a line of its own */
 
 /* Options that not every command has. */
@@ -75,6 +76,9 @@ static const struct command commands[] = {
     {"etcd restore", "[--yes] [OPTION]... SNAPSHOT",
      "Make this node's etcd anew from a snapshot; without --yes, say how.", 0, 0, TAKES_OWN,
      cli_etcd_restore},
+    {"etcd rescue", "DIRECTORY|FILE...",
+     "Which of the databases that members of etcd left is the best.", 1, RESCUE_MAX, TAKES_NOTHING,
+     cli_etcd_rescue},
 };
 
 static const char options_help[] =

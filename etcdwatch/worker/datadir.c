@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Looks and changes nothing. bbolt takes flock(2) on its file for as long as it is open, so that
- * lock tells of an etcd that runs, in whatever container, as the inode is the same one.
- */
+/* Looks and changes nothing. */
 #include "etcdwatch/worker/datadir.h"
 
 #include <dirent.h>
@@ -10,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -18,6 +14,7 @@
 #include "base/civil.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "bolt/bolt.h"
 
 #define DB_IN_DIR "member/snap/db"
 
@@ -31,17 +28,6 @@ void datadir_free(struct datadir *dir)
 	free(dir->inner);
 	free(dir->set_aside);
 	free(dir);
-}
-
-int datadir_is_locked(const char *db)
-{
-	AUTO(close) int fd = open(db, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	return errno == EWOULDBLOCK ? 1 : -errno;
 }
 
 char *datadir_aside_name(const struct datadir *dir, int64_t now_s)
@@ -145,7 +131,7 @@ static int look_at_db(struct datadir *dir, struct problem *problem)
 		           : problem_set_errno(problem, -errno, "'%s'", dir->db);
 	dir->has_db = true;
 	dir->db_bytes = (uint64_t) st.st_size;
-	r = datadir_is_locked(dir->db);
+	r = bolt_is_locked(dir->db);
 	if (r < 0)
 		return problem_set_errno(problem, r, "cannot see whether etcd runs on '%s'", dir->db);
 	dir->in_use = r > 0;

@@ -38,10 +38,6 @@ int datadir_look(const char *path, struct problem *problem, struct datadir **ret
 void datadir_free(struct datadir *dir);
 DEFINE_AUTO(struct datadir, datadir_free);
 
-/* Whether somebody holds bbolt's lock of this file: 1, 0 or -errno. A file that is not there is
- * used by nobody. */
-int datadir_is_locked(const char *db);
-
 /* "<unit>.before-restore-20261121T203000Z", or with a number behind it if that is taken; to be
  * freed. */
 #define DATADIR_ASIDE ".before-restore-"

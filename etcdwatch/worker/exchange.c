@@ -21,6 +21,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "bolt/bolt.h"
 #include "etcdwatch/worker/outfile.h"
 
 #define TREE_FDS 16
@@ -246,7 +247,7 @@ static int check_unused(struct exchange *x, const char *aside, struct problem *p
 {
 	AUTO(free) char *db = xasprintf("%s%s/snap/db", aside, x->dir->is_mount ? "" : "/member");
 
-	if (!x->dir->has_unit || datadir_is_locked(db) <= 0)
+	if (!x->dir->has_unit || bolt_is_locked(db) <= 0)
 		return 0;
 	return problem_set(problem, -EBUSY, "IN_USE", "etcd was started on '%s' meanwhile",
 	                   x->dir->path);

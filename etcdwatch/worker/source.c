@@ -226,7 +226,7 @@ static int blame(const struct source *s, const char *code, int r, const struct b
 /* A database that etcd writes to is not one state but several. */
 static int check_not_used(const struct source *s, struct problem *problem)
 {
-	int r = datadir_is_locked(s->path);
+	int r = bolt_is_locked(s->path);
 
 	if (r <= 0)
 		return r < 0 ? problem_set_errno(problem, r, "cannot see whether '%s' is in use", s->path)

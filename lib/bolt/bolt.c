@@ -7,10 +7,12 @@
 #include "bolt/bolt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -223,4 +225,15 @@ int bolt_check_both_metas(struct bolt *db)
 	    a->txid != b->txid + 1)
 		return bolt_fail(db, 1, "the second meta page is no copy of the first");
 	return 0;
+}
+
+int bolt_is_locked(const char *path)
+{
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ? 1 : -errno;
 }

@@ -68,6 +68,13 @@ const struct bolt_meta *bolt_get_meta(const struct bolt *db);
  */
 int bolt_check_both_metas(struct bolt *db);
 
+/*
+ * Whether somebody has the file open for writing, as etcd has: 1, 0, or -errno. bbolt holds a lock
+ * (flock(2)) meanwhile, which is seen from whatever container. A file that is not there is used by
+ * nobody.
+ */
+int bolt_is_locked(const char *path);
+
 /* --- for the other files of this library --- */
 
 /* All of [offset, offset + len), or an error. */
