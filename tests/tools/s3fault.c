@@ -15,8 +15,8 @@
  *   close              closes the connection at once
  *   garbage            answers what is not HTTP
  *   lost               passes it on, and then keeps the answer for itself
- *   cut-request=N      closes both connections after N bytes of the body
- *   cut-answer=N       the same for the answer's
+ *   cut-request=N      resets both connections after N bytes of the body
+ *   cut-answer=N       ends both after N bytes of the answer's
  *   damage-request     changes the first byte of the body
  *   damage-answer      the same for the answer's
  *
@@ -288,7 +288,9 @@ static void pass_on(int client, int server_port, const char *head, size_t head_l
 	response.muted = strcmp(fault, "lost") == 0;
 	(void) has_number(fault, "cut-request", &request.body_left);
 	(void) has_number(fault, "cut-answer", &response.body_left);
-	if (request.body_left != NO_LIMIT || response.body_left != NO_LIMIT || response.muted)
+	/* What the client has not read yet would be lost with it, so not when an answer is cut: that is
+	 * to be of a certain length. */
+	if (request.body_left != NO_LIMIT || response.muted)
 		reset(client);
 	memcpy(first, head + head_len, body_len);
 	if (body_len > 0 && request.damage) {

@@ -41,6 +41,7 @@ s3_down() {
 # From now on requests go through s3fault, with these rules.
 s3_faults() { # RULE...
 	kill_hard fault
+	: >"$LOG_DIR/fault.log" # or the old one's "ready" is seen
 	"$TOOLS/s3fault" "$FAULT_PORT" "$S3_PORT" "$@" >"$LOG_DIR/fault.log" 2>&1 &
 	PID[fault]=$!
 	ENDPOINT=http://127.0.0.1:$FAULT_PORT
