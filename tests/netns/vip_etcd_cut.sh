@@ -23,7 +23,8 @@ for direction in both out in; do
 
 	say "the cable of $former is whole again"
 	mgmt_pass "$former"
-	wait_until 15 settled_on "$OWNER"
+	# The member that was cut off comes back with a higher term, and etcd elects anew.
 	wait_until 20 etcd_is_healthy
+	wait_until 15 settled_on "$OWNER"
 	for_seconds 1 settled_on "$OWNER"
 done

@@ -85,11 +85,13 @@ cable_in() { # HOST BRIDGE
 mgmt_drop() { # NODE in|out|both
 	local hooks=("$2") hook
 	[[ $2 != both ]] || hooks=(in out)
-	inside "$1" nft add table inet story
-	for hook in "${hooks[@]}"; do
-		inside "$1" nft "add chain inet story $hook { type filter hook ${hook}put priority -200; }"
-		inside "$1" nft "add rule inet story $hook ${hook:0:1}ifname eth1 drop"
-	done
+	{
+		echo "add table inet story"
+		for hook in "${hooks[@]}"; do
+			echo "add chain inet story $hook { type filter hook ${hook}put priority -200; }"
+			echo "add rule inet story $hook ${hook:0:1}ifname eth1 drop"
+		done
+	} | inside "$1" nft -f -
 }
 
 mgmt_pass() { # NODE
