@@ -19,7 +19,7 @@ static struct etcd *client_new(const char *user, const char *password)
 	                               .n_endpoints = 1,
 	                               .user = user,
 	                               .password = password,
-	                               .call_timeout_ms = 3000};
+	                               .call_timeout_ms = 10000};
 	char error[ETCD_ERROR_TEXT_MAX];
 	struct etcd *etcd = NULL;
 

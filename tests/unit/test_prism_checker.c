@@ -19,9 +19,11 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 #include "tests/unit/nginx.h"
+#include "tests/unit/stolen.h"
 #include "tests/unit/turn.h"
 
 #define WAIT_US (20 * US_PER_S)
+#define HASTY_US US_PER_S /* how long a question may take where a test waits for that */
 
 static struct ev_loop *ev;
 static struct nginx server;
@@ -76,8 +78,17 @@ static struct config make_config(void)
 	               .path = path,
 	               .server_name = server_name,
 	               .ca_file = ca_file,
-	               .timeout_us = 200 * US_PER_MS},
+	               .timeout_us = 5 * US_PER_S},
 	};
+}
+
+/* For those whose time is to be up. */
+static struct config make_hasty_config(void)
+{
+	struct config config = make_config();
+
+	config.health.timeout_us = HASTY_US;
+	return config;
 }
 
 static struct checker *begin(const char *program, const struct config *config)
@@ -128,6 +139,17 @@ static void ask(struct checker *checker, uint64_t id, int port)
 		CHECK_EQ_INT(last_id, id);
 }
 
+/* Until it answers in time, which on a busy machine may be the second time. */
+static void ask_until_ready(struct checker *checker, uint64_t id, int port)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+
+	do
+		ask(checker, id, port);
+	while (last_evidence != JUDGE_PROBE_READY && mono_now_us() < deadline_us);
+	CHECK_EQ_INT(last_evidence, JUDGE_PROBE_READY);
+}
+
 /* The one child of a process; 0: it has none. */
 static pid_t child_of(pid_t parent)
 {
@@ -157,12 +179,11 @@ static bool is_gone(pid_t pid)
 
 static void test_verdicts(void)
 {
-	struct config config = make_config();
+	struct config config = make_hasty_config();
 	AUTO(checker_free) struct checker *checker = begin(probe_program, &config);
 
 	CHECK(checker_is_running(checker));
-	ask(checker, 1, server.port);
-	CHECK_EQ_INT(last_evidence, JUDGE_PROBE_READY);
+	ask_until_ready(checker, 1, server.port);
 	CHECK_EQ_STR(last_reason, "readyz 200");
 	ask(checker, 2, closed_port);
 	CHECK_EQ_INT(last_evidence, JUDGE_PROBE_DOWN);
@@ -233,18 +254,18 @@ static void test_sources(void)
 /* Killed, with a question open: lost, once; and a new one answers. */
 static void test_killed(void)
 {
-	struct config config = make_config();
+	struct config config = make_hasty_config();
 	AUTO(checker_free) struct checker *checker = begin(probe_program, &config);
 	struct endpoint hung = at(silent_port);
-	int64_t start_us;
+	int64_t start_us, stolen_before_us;
 
 	for (unsigned i = 1; i <= 3; i++) {
 		pid_t pid = child_of(getpid());
 
-		ask(checker, i * 10, server.port);
-		CHECK_EQ_INT(last_evidence, JUDGE_PROBE_READY);
+		ask_until_ready(checker, i * 10, server.port);
 		CHECK(checker_probe(checker, i * 10 + 1, &hung));
 		start_us = mono_now_us();
+		stolen_before_us = stolen_us();
 		CHECK_EQ_INT(kill(pid, SIGKILL), 0);
 		wait_for(&n_lost, i);
 		CHECK_EQ_INT(n_lost, i);
@@ -254,39 +275,37 @@ static void test_killed(void)
 		wait_running(checker, i);
 		/* A tenth of a second, then twice as long each time. */
 		CHECK(mono_now_us() - start_us >= (50 << i) * US_PER_MS);
-		CHECK(mono_now_us() - start_us < ((50 << i) + 500) * US_PER_MS);
+		CHECK(mono_now_us() - start_us <
+		      ((50 << i) + 500) * US_PER_MS + stolen_since_us(stolen_before_us));
 		CHECK(is_gone(pid));
 	}
-	ask(checker, 99, server.port);
-	CHECK_EQ_INT(last_evidence, JUDGE_PROBE_READY);
+	ask_until_ready(checker, 99, server.port);
 	/* What was open is forgotten, and makes nobody overdue. */
-	turn_for(ev, 800 * US_PER_MS);
-	ask(checker, 100, server.port);
-	turn_for(ev, 800 * US_PER_MS);
+	turn_for(ev, 3 * HASTY_US + 200 * US_PER_MS);
 	CHECK_EQ_INT(n_lost, 3);
 }
 
 /* Stopped, it answers nothing: killed after three timeouts, and not before. */
 static void test_stopped(void)
 {
-	struct config config = make_config();
+	struct config config = make_hasty_config();
 	AUTO(checker_free) struct checker *checker = begin(probe_program, &config);
 	struct endpoint good = at(server.port);
-	int64_t start_us;
+	int64_t start_us, stolen_before_us;
 
-	ask(checker, 1, server.port);
+	ask_until_ready(checker, 1, server.port);
 	CHECK_EQ_INT(kill(child_of(getpid()), SIGSTOP), 0);
-	turn_for(ev, 800 * US_PER_MS);
+	turn_for(ev, 3 * HASTY_US + 200 * US_PER_MS);
 	/* Nothing is open, so nothing is overdue. */
 	CHECK_EQ_INT(n_lost, 0);
 	start_us = mono_now_us();
+	stolen_before_us = stolen_us();
 	CHECK(checker_probe(checker, 2, &good));
 	wait_for(&n_lost, 1);
-	CHECK(mono_now_us() - start_us >= 600 * US_PER_MS);
-	CHECK(mono_now_us() - start_us < 1200 * US_PER_MS);
+	CHECK(mono_now_us() - start_us >= 3 * HASTY_US);
+	CHECK(mono_now_us() - start_us < 4 * HASTY_US + stolen_since_us(stolen_before_us));
 	wait_running(checker, 1);
-	ask(checker, 3, server.port);
-	CHECK_EQ_INT(last_evidence, JUDGE_PROBE_READY);
+	ask_until_ready(checker, 3, server.port);
 }
 
 /* What ends a service's processes does not end this one before prism. */
@@ -454,7 +473,7 @@ static void test_never_blocks(void)
 	struct config config = make_config();
 	AUTO(checker_free) struct checker *checker = NULL;
 	struct endpoint good = at(server.port);
-	int64_t start_us;
+	int64_t start_us, stolen_before_us = stolen_us();
 	unsigned sent = 0;
 
 	config.health.timeout_us = 100 * US_PER_S;
@@ -470,7 +489,7 @@ static void test_never_blocks(void)
 	for (unsigned i = 0; i < 200; i++)
 		sent += checker_probe(checker, i, &good);
 	CHECK_EQ_INT(sent, CHECKER_PROBES_MAX);
-	CHECK(mono_now_us() - start_us < 2 * US_PER_S);
+	CHECK(mono_now_us() - start_us < 2 * US_PER_S + stolen_since_us(stolen_before_us));
 	CHECK(checker_is_running(checker));
 }
 
@@ -478,12 +497,14 @@ static void test_never_blocks(void)
 static void test_backoff(void)
 {
 	struct config config = make_config();
-	AUTO(checker_free) struct checker *checker = begin(write_script("exit 3"), &config);
+	AUTO(checker_free) struct checker *checker = NULL;
+	int64_t start_us = mono_now_us();
 
-	turn_for(ev, 2000 * US_PER_MS);
+	checker = begin(write_script("exit 3"), &config);
 	/* After 100, 200, 400, 800 ms. */
+	wait_for(&n_lost, 5);
 	CHECK_EQ_INT(checker_restarts(checker), 4);
-	CHECK_EQ_INT(n_lost, 5);
+	CHECK(mono_now_us() - start_us >= 1490 * US_PER_MS);
 	/* And when its program is gone, it is tried again all the same. */
 	CHECK_EQ_INT(unlink(script), 0);
 	turn_for(ev, 2000 * US_PER_MS);

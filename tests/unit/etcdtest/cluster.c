@@ -253,8 +253,14 @@ int cluster_port(const struct cluster *cluster, size_t member)
 
 void cluster_signal(struct cluster *cluster, size_t member, int signo)
 {
-	if (cluster->members[member].pid > 0)
-		(void) kill(cluster->members[member].pid, signo);
+	const pid_t pid = cluster->members[member].pid;
+
+	if (pid <= 0)
+		return;
+	(void) kill(pid, signo);
+	/* It has many threads, and each of them stops when it runs next. */
+	if (signo == SIGSTOP && waitpid(pid, NULL, WUNTRACED) != pid)
+		die("stop etcd");
 }
 
 void cluster_kill(struct cluster *cluster, size_t member)
@@ -271,7 +277,9 @@ bool cluster_ctl(const struct cluster *cluster, const char *args)
 	bool tls = (cluster->flags & CLUSTER_TLS) != 0;
 	AUTO(free)
 	char *command =
-	    xasprintf("ETCDCTL_API=3 etcdctl --endpoints %s %s %s", cluster->urls[0],
+	    xasprintf("ETCDCTL_API=3 etcdctl --dial-timeout 20s --command-timeout 20s"
+	              " --endpoints %s %s %s",
+	              cluster->urls[0],
 	              tls ? "--cacert ca.pem --cert client.pem --key client-key.pem" : "", args);
 
 	return cluster_run(cluster, command);

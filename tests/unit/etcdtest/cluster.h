@@ -33,6 +33,7 @@ int cluster_port(const struct cluster *cluster, size_t member);
  * call. */
 const char *cluster_file(const struct cluster *cluster, const char *name);
 
+/* SIGSTOP: it is stopped when this returns. */
 void cluster_signal(struct cluster *cluster, size_t member, int signo);
 /* SIGKILL, and waits for the end. */
 void cluster_kill(struct cluster *cluster, size_t member);

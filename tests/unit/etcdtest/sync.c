@@ -8,6 +8,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
+#include "tests/unit/stolen.h"
 
 /* Longer than any deadline that a test sets. */
 #define WAIT_MS 15000
@@ -167,10 +168,11 @@ static struct answer wait_for(struct ev_loop *ev, int r, struct answer *a)
 		(void) fprintf(stderr, "sync: the call returned %d, callbacks: %u\n", r, a->n_callbacks);
 		exit(1);
 	}
+	a->stolen_us = stolen_since_us(a->stolen_us);
 	return *a;
 }
 
-#define ANSWER_NEW(name) struct answer name = {.asked_us = mono_now_us()}
+#define ANSWER_NEW(name) struct answer name = {.asked_us = mono_now_us(), .stolen_us = stolen_us()}
 
 struct answer sync_put(struct ev_loop *ev, struct etcd *etcd, const char *key, const char *value,
                        int64_t lease)

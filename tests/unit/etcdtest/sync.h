@@ -21,7 +21,8 @@ struct answer {
 	int64_t asked_us;
 	int64_t sent_us;
 	int64_t received_us;
-	int64_t done_us; /* when the callback ran */
+	int64_t done_us;   /* when the callback ran */
+	int64_t stolen_us; /* of that time, at most: see stolen.h */
 	int64_t revision;
 	uint64_t member_id;
 	/* range, txn */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * For what holds only while the process runs when it wants to: each test in a process of its own,
+ * and once more when it failed while the machine kept the processor from it. What is wrong itself
+ * fails every time.
+ */
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/check.h"
+#include "tests/unit/stolen.h"
+
+#define PATIENT_TRIES 6
+/* Held up for longer than this, a test may fail for no other reason. */
+#define PATIENT_HELD_UP_US (10 * US_PER_MS)
+
+struct patient {
+	void (*prepare)(void); /* NULL: nothing */
+	void (*test)(void);
+	pid_t pid;
+};
+
+#define PATIENT_HELD_UP 77 /* the exit code of what may be tried again */
+
+static inline UNUSED void patient_begin(struct patient *p)
+{
+	int64_t stolen_before_us;
+	int code;
+
+	p->pid = fork();
+	if (p->pid != 0)
+		return;
+	if (p->prepare != NULL)
+		p->prepare();
+	stolen_before_us = stolen_us();
+	p->test();
+	code = check_result();
+	exit(code != 0 && stolen_since_us(stolen_before_us) >= PATIENT_HELD_UP_US ? PATIENT_HELD_UP
+	                                                                          : code);
+}
+
+/* Waits for its end, and begins it anew where it deserves that. */
+static inline UNUSED void patient_end(struct patient *p)
+{
+	for (int tries = 1;; tries++) {
+		int status = -1;
+
+		CHECK_EQ_INT(waitpid(p->pid, &status, 0), p->pid);
+		if (tries == PATIENT_TRIES || !WIFEXITED(status) ||
+		    WEXITSTATUS(status) != PATIENT_HELD_UP) {
+			CHECK_EQ_INT(status, 0);
+			return;
+		}
+		(void) fprintf(stderr, "it was held up: once more\n");
+		patient_begin(p);
+	}
+}
+
+static inline UNUSED void patiently(void (*prepare)(void), void (*test)(void))
+{
+	struct patient p = {.prepare = prepare, .test = test};
+
+	patient_begin(&p);
+	patient_end(&p);
+}
