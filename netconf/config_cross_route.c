@@ -91,20 +91,32 @@ void whole_check_addresses(const struct whole *w)
 /* --- routes --- */
 
 struct route_ref {
-	const struct route *route;
+	struct route route; /* in the table that it will be in */
 	const struct place *place;
 };
 
 static int compare_routes(const void *a, const void *b)
 {
 	const struct route_ref *x = a, *y = b;
-	int order = route_compare_key(x->route, y->route);
+	int order = route_compare_key(&x->route, &y->route);
 
 	if (order != 0)
 		return order;
-	return x->route->origin.line < y->route->origin.line   ? -1
-	       : x->route->origin.line > y->route->origin.line ? 1
-	                                                       : 0;
+	return x->route.origin.line < y->route.origin.line   ? -1
+	       : x->route.origin.line > y->route.origin.line ? 1
+	                                                     : 0;
+}
+
+/* Of a VRF and its ports, where no other is written, that of the VRF. */
+static uint32_t table_of(const struct whole *w, const struct config_link *link,
+                         const struct route *route)
+{
+	const struct config_link *vrf =
+	    link->kind == LINK_VRF ? link : whole_find_master(w, link->ref.name);
+
+	if (route->table != RT_TABLE_MAIN || vrf == NULL || vrf->kind != LINK_VRF)
+		return route->table;
+	return vrf->table;
 }
 
 static size_t collect_routes(const struct whole *w, struct route_ref **ret_refs)
@@ -118,12 +130,14 @@ static size_t collect_routes(const struct whole *w, struct route_ref **ret_refs)
 	refs = xcalloc(n, sizeof(*refs));
 	n = 0;
 	for (size_t i = 0; i < common->n_routes; i++)
-		refs[n++] = (struct route_ref){&common->routes[i], &w->reading->blackholes[i]};
+		refs[n++] = (struct route_ref){common->routes[i], &w->reading->blackholes[i]};
 	for (size_t i = 0; i < w->config->n_links; i++) {
 		const struct config_link *link = &w->config->links[i];
 
-		for (size_t k = 0; k < link->n_routes && !link->is_ignored; k++)
-			refs[n++] = (struct route_ref){&link->routes[k], &w->reading->links[i].routes[k]};
+		for (size_t k = 0; k < link->n_routes && !link->is_ignored; k++) {
+			refs[n] = (struct route_ref){link->routes[k], &w->reading->links[i].routes[k]};
+			refs[n++].route.table = table_of(w, link, &link->routes[k]);
+		}
 	}
 	*ret_refs = refs;
 	return n;
@@ -136,10 +150,10 @@ static void check_twice(const struct whole *w)
 
 	qsort(refs, n, sizeof(*refs), compare_routes);
 	for (size_t i = 1; i < n; i++) {
-		const struct route *first = refs[i - 1].route;
+		const struct route *first = &refs[i - 1].route;
 		char prefix[PREFIX_TEXT_MAX];
 
-		if (route_compare_key(first, refs[i].route) != 0)
+		if (route_compare_key(first, &refs[i].route) != 0)
 			continue;
 		whole_error(w, refs[i].place, "give one another metric",
 		            "is the second route to %s with metric %u in table %u, first at %s",

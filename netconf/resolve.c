@@ -299,7 +299,40 @@ static void name_links_of_rules(struct resolver *r)
 	}
 }
 
+/* --- tables --- */
+
+/* What comes in by a VRF's port is looked up in the VRF's table, so that is where its routes
+ * belong; the kernel moves only those that it makes itself. */
+static void place_routes(struct resolver *r)
+{
+	struct model *model = r->resolution->model;
+
+	for (size_t i = 0; i < model->n_routes; i++) {
+		struct route *route = &model->routes[i];
+		const struct link *vrf = model_find_link(model, route->link);
+
+		if (vrf != NULL && vrf->kind != LINK_VRF)
+			vrf = model_find_link(model, vrf->master);
+		if (vrf != NULL && vrf->kind == LINK_VRF && route->table == RT_TABLE_MAIN)
+			route->table = vrf->table;
+	}
+}
+
 /* --- the whole --- */
+
+static void take_aliases(struct resolver *r)
+{
+	struct resolution *resolution = r->resolution;
+
+	resolution->aliases = xcalloc(r->n_aliases, sizeof(*resolution->aliases));
+	resolution->n_aliases = r->n_aliases;
+	for (size_t i = 0; i < r->n_aliases; i++) {
+		resolution->aliases[i].name = r->aliases[i].name;
+		memcpy(resolution->aliases[i].link, r->aliases[i].device->name,
+		       sizeof(resolution->aliases[i].link));
+	}
+	free(r->aliases);
+}
 
 struct resolution *resolve(const struct config *config, const struct device *devices,
                            size_t n_devices)
@@ -322,9 +355,9 @@ struct resolution *resolve(const struct config *config, const struct device *dev
 		add_ethernet(&r, &config->ethernets[i]);
 	name_links_of_rules(&r);
 	model_normalise(r.resolution->model);
-	for (size_t i = 0; i < r.n_aliases; i++)
-		free(r.aliases[i].name);
-	free(r.aliases);
+	place_routes(&r);
+	model_normalise(r.resolution->model);
+	take_aliases(&r);
 	free(r.known);
 	return r.resolution;
 }
@@ -334,6 +367,9 @@ void resolution_free(struct resolution *resolution)
 	if (resolution == NULL)
 		return;
 	model_free(resolution->model);
+	for (size_t i = 0; i < resolution->n_aliases; i++)
+		free(resolution->aliases[i].name);
+	free(resolution->aliases);
 	free(resolution->dhcps);
 	free(resolution->ethernets);
 	conf_strings_fini(&resolution->ignored);

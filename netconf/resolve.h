@@ -28,12 +28,20 @@ struct resolved_ethernet {
 	const struct config_ethernet *config; /* borrowed from the configuration */
 };
 
+/* An alias that found its device: what other programs may call it by, too. */
+struct resolved_alias {
+	char *name; /* up to CONFIG_REF_MAX characters */
+	char link[IFNAMSIZ];
+};
+
 struct resolution {
 	struct model *model; /* normalised */
 	struct resolved_dhcp *dhcps;
 	size_t n_dhcps;
 	struct resolved_ethernet *ethernets;
 	size_t n_ethernets;
+	struct resolved_alias *aliases;
+	size_t n_aliases;
 	struct conf_strings ignored; /* links that are never touched: `ignore: true` */
 	/* "file:line: ..." each. Waiting is no fault; with a problem nothing may be applied, since two
 	 * parts of the configuration turned out to mean one device. */

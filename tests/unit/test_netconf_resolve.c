@@ -201,6 +201,7 @@ static void test_selectors(void)
 #define DHCP4 KIND("DHCPv4Config")
 #define ETHERNET KIND("EthernetConfig")
 #define RULE KIND("RoutingRuleConfig")
+#define VRF KIND("VRFConfig")
 #define LEGACY "---\nmachine:\n  network:\n    interfaces:\n"
 
 static struct resolution *resolve_all(const struct config *config)
@@ -278,6 +279,12 @@ static void test_aliases(void)
 	check_links(r, "bond0 eth0<bond0.0 eth1<bond0.1 v@eth2");
 	CHECK_EQ_STR(r->model->links[0].bond->primary, "eth0");
 	CHECK_EQ_STR(r->model->rules[0].iif, "eth2");
+	if (CHECK_EQ_INT(r->n_aliases, 3)) {
+		CHECK_EQ_STR(r->aliases[0].name, "one");
+		CHECK_EQ_STR(r->aliases[0].link, "eth2");
+		CHECK_EQ_STR(r->aliases[2].name, "net1");
+		CHECK_EQ_STR(r->aliases[2].link, "eth0");
+	}
 	CHECK_EQ_INT(r->problems.n, 0);
 	if (CHECK_EQ_INT(r->waiting.n, 4)) {
 		CHECK_EQ_STR(r->waiting.items[0],
@@ -343,6 +350,30 @@ static void test_one_device_twice(void)
 	CHECK_EQ_STR(r->problems.items[2],
 	             "t:10: has 'eth0' as a port, which is a port of 'bond0' already");
 	CHECK_EQ_STR(r->problems.items[3], "t:15: is DHCP on 'eth2', which is a port of 'bond0'");
+}
+
+/* The routes of a VRF's ports are the VRF's, where nothing else is said. */
+static void test_vrf(void)
+{
+	AUTO(config_free)
+	struct config *c = load(
+	    VRF "name: blue\n"
+	        "links: [eth0]\n"
+	        "table: 77\n"
+	        "routes: [{destination: 10.8.0.0/16}]\n" LINK "name: eth0\n"
+	        "addresses: [{address: 10.0.0.1/24}]\n"
+	        "routes: [{gateway: 10.0.0.2}, {gateway: 10.0.0.3, table: 5}]\n" LINK "name: eth1\n"
+	        "routes: [{gateway: 10.0.0.2}]\n");
+	AUTO(resolution_free) struct resolution *r = resolve_all(c);
+
+	check_links(r, "blue eth0<blue.0 eth1");
+	if (!CHECK_EQ_INT(r->model->n_routes, 4))
+		return;
+	CHECK_EQ_INT(r->model->routes[0].table, 5);
+	CHECK_EQ_INT(r->model->routes[1].table, 77);
+	CHECK_EQ_INT(r->model->routes[2].table, 77);
+	CHECK_EQ_INT(r->model->routes[3].table, RT_TABLE_MAIN);
+	CHECK_EQ_STR(r->model->routes[3].link, "eth1");
 }
 
 /* A device that comes changes nothing but what it is about. */
@@ -526,6 +557,7 @@ int main(void)
 	test_aliases();
 	test_chosen();
 	test_one_device_twice();
+	test_vrf();
 	test_later();
 	test_many();
 	test_convert();
