@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "netconf/config_host.h"
 #include "netconf/config_priv.h"
 
 /* Kinds that another daemon reads are in tables of its own: all of one set of files. */

@@ -11,6 +11,7 @@
 #include "base/conf_check.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "netconf/config_host.h"
 #include "netconf/config_priv.h"
 
 #define RESOLVERS_MAX 16

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "netconf/config_host.h"
 #include "netconf/config_priv.h"
 #include "netconf/vlanname.h"
 
