@@ -34,6 +34,10 @@ struct cli {
 	bool no_digest;
 	int64_t revision; /* 0: not given */
 	bool prefix;
+	bool local;
+	bool force;
+	bool dry_run;
+	const char *target; /* NULL: not given */
 };
 
 /* For a command that reads its options itself: "table" or "json", or it says what is wrong. */
@@ -56,6 +60,9 @@ int cli_metrics(const struct cli *cli, int argc, char **argv);
 int cli_etcd_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_drill(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_delete(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_prune(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_accept(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_verify(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_status(const struct cli *cli, int argc, char **argv);

@@ -27,6 +27,8 @@ void client_answer_free(struct client_answer *answer)
 	json_decref(answer->objects);
 	free(answer->error);
 	free(answer->sentence);
+	if (answer->fd >= 0)
+		(void) close(answer->fd);
 	free(answer);
 }
 
@@ -57,6 +59,7 @@ int client_parse_answer(const char *text, struct client_answer **ret_answer)
 	const char *line = text;
 	int r;
 
+	answer->fd = -1;
 	answer->objects = json_array();
 	/* Only the status line begins with anything but a brace, and it is the last one. */
 	for (; *line == '{'; line++) {
@@ -169,7 +172,45 @@ static void tell(struct listener *listener, const char *text, size_t len)
 	}
 }
 
-static int receive_all(int fd, int64_t deadline_us, struct listener *listener, char **ret_text)
+/* The first one stays. */
+static void take_fds(struct msghdr *message, int *passed_fd)
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h != NULL; h = CMSG_NXTHDR(message, h)) {
+		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(fd));
+			if (*passed_fd < 0)
+				*passed_fd = fd;
+			else
+				(void) close(fd);
+		}
+	}
+}
+
+static ssize_t receive_some(int fd, char *buffer, size_t len, int *passed_fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec data = {.iov_base = buffer, .iov_len = len};
+	struct msghdr message = {
+	    .msg_iov = &data,
+	    .msg_iovlen = 1,
+	    .msg_control = control,
+	    .msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		take_fds(&message, passed_fd);
+	return n;
+}
+
+static int receive_all(int fd, int64_t deadline_us, struct listener *listener, int *passed_fd,
+                       char **ret_text)
 {
 	AUTO(free) char *text = NULL;
 	size_t len = 0, room = 0;
@@ -182,7 +223,7 @@ static int receive_all(int fd, int64_t deadline_us, struct listener *listener, c
 			room = MAX(2 * room, 65536);
 			text = xreallocarray(text, room, 1);
 		}
-		n = recv(fd, text + len, room - len - 1, 0);
+		n = receive_some(fd, text + len, room - len - 1, passed_fd);
 		/* A reset is an end as well: whether the answer is whole, its last line tells. */
 		if (n == 0 || (n < 0 && errno == ECONNRESET))
 			break;
@@ -222,6 +263,7 @@ int client_ask_each(const char *socket_path, const char *const *words, size_t n_
 	AUTO(free) char *line = NULL;
 	AUTO(free) char *text = NULL;
 	AUTO(close) int fd = -1;
+	AUTO(close) int passed_fd = -1;
 	int r;
 
 	r = words_join(words, n_words, &joined);
@@ -234,8 +276,10 @@ int client_ask_each(const char *socket_path, const char *const *words, size_t n_
 	r = send_line(fd, line, deadline_us);
 	if (r < 0)
 		return r;
-	r = receive_all(fd, deadline_us, &listener, &text);
-	if (r < 0)
-		return r;
-	return client_parse_answer(text, ret_answer);
+	r = receive_all(fd, deadline_us, &listener, &passed_fd, &text);
+	if (r == 0)
+		r = client_parse_answer(text, ret_answer);
+	if (r == 0)
+		(*ret_answer)->fd = TAKE_FD(passed_fd);
+	return r;
 }

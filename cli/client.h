@@ -20,6 +20,7 @@ struct client_answer {
 	json_t *objects; /* an array of the same */
 	char *error;     /* the code of an `error` status line; NULL: ok */
 	char *sentence;  /* what the error says */
+	int fd;          /* a descriptor that came with it (SCM_RIGHTS); -1: none */
 };
 
 void client_answer_free(struct client_answer *answer);

@@ -86,6 +86,10 @@ static void add_target(struct table *table, const json_t *job, const json_t *tar
 	table_cell(table, "%s", field_text_or_dash(target, "state"));
 	age_cell(table, target, "last_age_s", "");
 	table_cell(table, "%lld", (long long) field_integer(target, "pending"));
+	if (json_is_integer(json_object_get(target, "snapshots")))
+		table_cell(table, "%lld", (long long) field_integer(target, "snapshots"));
+	else
+		table_cell(table, "-");
 }
 
 /* Nothing if no job has any. */
@@ -93,7 +97,7 @@ static void print_targets(FILE *out, const json_t *jobs)
 {
 	static const struct table_column columns[] = {
 	    {"JOB", TABLE_LEFT},          {"TARGET", TABLE_LEFT},   {"STATE", TABLE_LEFT},
-	    {"LAST STORED", TABLE_RIGHT}, {"PENDING", TABLE_RIGHT},
+	    {"LAST STORED", TABLE_RIGHT}, {"PENDING", TABLE_RIGHT}, {"THERE", TABLE_RIGHT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
 	const json_t *job, *target;
@@ -132,9 +136,12 @@ static void add_target_notes(FILE *out, const json_t *job)
 	{
 		AUTO(free) char *what = xasprintf("%s: ", field_text_or_dash(target, "target"));
 		const char *error = field_text(target, "error");
+		const char *frozen = field_text(target, "frozen");
 
 		if (error != NULL)
 			note(out, job, what, error);
+		if (frozen != NULL)
+			note(out, job, what, frozen);
 	}
 }
 
@@ -147,7 +154,7 @@ static void add_notes(FILE *out, const json_t *job)
 	if (error != NULL)
 		note(out, job, "", error);
 	if (frozen != NULL)
-		note(out, job, "nothing is removed: ", frozen);
+		note(out, job, "", frozen);
 	if (field_integer(job, "set_aside") > 0)
 		note(out, job, "snapshots that did not pass their proof are in 'rejected'", "");
 	if (odd != NULL)
@@ -176,6 +183,23 @@ void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_
 /* --- snapshots ---------------------------------------------------------------------------------
  */
 
+/* "local site far" */
+static void where_cell(struct table *table, const json_t *snapshot)
+{
+	const json_t *places = json_object_get(snapshot, "where"), *place;
+	AUTO(free) char *text = xstrdup("");
+	size_t i;
+
+	json_array_foreach(places, i, place)
+	{
+		AUTO(free) char *before = text;
+
+		text = xasprintf("%s%s%s", before, i > 0 ? " " : "",
+		                 json_is_string(place) ? json_string_value(place) : "?");
+	}
+	table_cell(table, "%s", text[0] != '\0' ? text : "-");
+}
+
 static void add_snapshot(struct table *table, const json_t *snapshot)
 {
 	const json_t *verified = json_object_get(snapshot, "verified");
@@ -186,18 +210,96 @@ static void add_snapshot(struct table *table, const json_t *snapshot)
 	table_cell(table, "%lld", (long long) field_integer(snapshot, "live_keys"));
 	table_cell(table, "%s", format_size(field_integer(snapshot, "file_bytes"), size));
 	table_cell(table, "%s", field_text_or_dash(verified, "hashkv"));
+	where_cell(table, snapshot);
 }
 
 void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
 	static const struct table_column columns[] = {
 	    {"SNAPSHOT", TABLE_LEFT}, {"REVISION", TABLE_RIGHT}, {"KEYS", TABLE_RIGHT},
-	    {"SIZE", TABLE_RIGHT},    {"AGREED", TABLE_LEFT},
+	    {"SIZE", TABLE_RIGHT},    {"AGREED", TABLE_LEFT},    {"WHERE", TABLE_LEFT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
 	const json_t *snapshot;
 	size_t i;
 
-	json_array_foreach(objects, i, snapshot) add_snapshot(table, snapshot);
+	json_array_foreach(objects, i, snapshot)
+	{
+		if (field_text(snapshot, "id") != NULL)
+			add_snapshot(table, snapshot);
+	}
 	table_print(table, out);
+	json_array_foreach(objects, i, snapshot)
+	{
+		const char *error = field_text(snapshot, "error");
+		AUTO(free)
+		char *what = xasprintf("cannot ask %s: ", field_text_or_dash(snapshot, "target"));
+
+		if (error != NULL)
+			note(out, snapshot, what, error);
+	}
+}
+
+/* --- what goes ---------------------------------------------------------------------------------
+ */
+
+void etcdwatch_render_prune(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},
+	    {"WHERE", TABLE_LEFT},
+	    {"SNAPSHOT", TABLE_LEFT},
+	    {"KEPT FOR", TABLE_LEFT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+	{
+		if (field_text(row, "id") == NULL)
+			continue;
+		table_cell(table, "%s", field_text_or_dash(row, "job"));
+		table_cell(table, "%s", field_text_or_dash(row, "where"));
+		table_cell(table, "%s", field_text(row, "id"));
+		table_cell(table, "%s",
+		           field_is_true(row, "goes") ? "- it goes" : field_text_or_dash(row, "kept_for"));
+	}
+	table_print(table, out);
+	json_array_foreach(objects, i, row)
+	{
+		const char *frozen = field_text(row, "frozen");
+		AUTO(free) char *what = xasprintf("%s: ", field_text_or_dash(row, "where"));
+
+		if (frozen != NULL)
+			note(out, row, what, frozen);
+	}
+}
+
+void etcdwatch_render_deleted(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+	{
+		(void) fputs("deleted ", out);
+		table_print_safe(out, field_text_or_dash(row, "id"));
+		(void) fputs(" from ", out);
+		table_print_safe(out, field_text_or_dash(row, "where"));
+		(void) fputc('\n', out);
+	}
+}
+
+void etcdwatch_render_accepted(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+	{
+		table_print_safe(out, field_text_or_dash(row, "job"));
+		(void) fprintf(out, ": accepted as it is from revision %lld on\n",
+		               (long long) field_integer(row, "revision"));
+	}
 }

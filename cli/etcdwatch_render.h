@@ -9,3 +9,6 @@
 
 void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us);
+void etcdwatch_render_prune(FILE *out, const json_t *objects, int64_t wall_now_us);
+void etcdwatch_render_deleted(FILE *out, const json_t *objects, int64_t wall_now_us);
+void etcdwatch_render_accepted(FILE *out, const json_t *objects, int64_t wall_now_us);

@@ -29,6 +29,10 @@ enum takes {
 	TAKES_NO_DIGEST = 1 << 1,
 	TAKES_REVISION = 1 << 2,
 	TAKES_PREFIX = 1 << 3,
+	TAKES_LOCAL = 1 << 4,
+	TAKES_TARGET = 1 << 5,
+	TAKES_FORCE = 1 << 6,
+	TAKES_DRY_RUN = 1 << 7,
 	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
 };
 
@@ -60,10 +64,21 @@ static const struct command commands[] = {
      TAKES_WATCH, cli_etcd_status},
     {"etcd drill", "[JOB]", "Rehearse coming back with the newest snapshot of etcd, now.", 0, 1,
      TAKES_NOTHING, cli_etcd_drill},
-    {"etcd snapshot list", "[JOB]", "The snapshots of etcd on this node, the oldest first.", 0, 1,
-     TAKES_NOTHING, cli_etcd_snapshot_list},
-    {"etcd snapshot save", "[JOB]", "Take a snapshot of etcd now, and wait until it is proven.", 0,
-     1, TAKES_NOTHING, cli_etcd_snapshot_save},
+    {"etcd snapshot list", "[--local] [JOB]",
+     "The snapshots of etcd on this node and in the targets, oldest first.", 0, 1, TAKES_LOCAL,
+     cli_etcd_snapshot_list},
+    {"etcd snapshot save", "[JOB] [FILE]",
+     "Take a snapshot of etcd now, wait until it is proven, and copy it to a file.", 0, 2,
+     TAKES_NOTHING, cli_etcd_snapshot_save},
+    {"etcd snapshot delete", "[--local | --target NAME] [--force] ID",
+     "Delete one, everywhere or in one place.", 1, 1, TAKES_LOCAL | TAKES_TARGET | TAKES_FORCE,
+     cli_etcd_snapshot_delete},
+    {"etcd snapshot prune", "[--dry-run] [JOB]",
+     "Remove what need not be kept, here and in the targets.", 0, 1, TAKES_DRY_RUN,
+     cli_etcd_snapshot_prune},
+    {"etcd snapshot accept", "[JOB]",
+     "Say that the data may be as small as it has become, so that retention goes on.", 0, 1,
+     TAKES_NOTHING, cli_etcd_snapshot_accept},
     {"etcd snapshot verify", "[--no-digest] [--revision N] FILE",
      "Whether a snapshot of etcd is sound: digest, tree, keys; and its HashKV.", 1, 1,
      TAKES_NO_DIGEST | TAKES_REVISION, cli_etcd_snapshot_verify},
@@ -90,6 +105,10 @@ static const char options_help[] =
     "      --no-digest             the file need not end with the digest of a snapshot\n"
     "      --revision N            as it was at this revision, and not the last\n"
     "      --prefix                all keys that begin with KEY\n"
+    "      --local                 only this node, and no target\n"
+    "      --target NAME           only this target\n"
+    "      --force                 also the last good one\n"
+    "      --dry-run               only say what would go\n"
     "  -h, --help                  help; behind a command, on that command\n"
     "  -V, --version\n";
 
@@ -97,6 +116,10 @@ enum long_option {
 	OPTION_NO_DIGEST = 256, /* no letter has this number */
 	OPTION_REVISION,
 	OPTION_PREFIX,
+	OPTION_LOCAL,
+	OPTION_TARGET,
+	OPTION_FORCE,
+	OPTION_DRY_RUN,
 };
 
 static const struct option options[] = {
@@ -108,6 +131,10 @@ static const struct option options[] = {
     {"no-digest", no_argument, NULL, OPTION_NO_DIGEST},
     {"revision", required_argument, NULL, OPTION_REVISION},
     {"prefix", no_argument, NULL, OPTION_PREFIX},
+    {"local", no_argument, NULL, OPTION_LOCAL},
+    {"target", required_argument, NULL, OPTION_TARGET},
+    {"force", no_argument, NULL, OPTION_FORCE},
+    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
     {0},
 };
 
@@ -202,6 +229,10 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--no-digest", TAKES_NO_DIGEST, cli->no_digest},
 	    {"--revision", TAKES_REVISION, cli->revision != 0},
 	    {"--prefix", TAKES_PREFIX, cli->prefix},
+	    {"--local", TAKES_LOCAL, cli->local},
+	    {"--target", TAKES_TARGET, cli->target != NULL},
+	    {"--force", TAKES_FORCE, cli->force},
+	    {"--dry-run", TAKES_DRY_RUN, cli->dry_run},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(limited); i++) {
@@ -307,6 +338,18 @@ static int set_option(struct cli *cli, int option)
 		return set_revision(cli, optarg);
 	case OPTION_PREFIX:
 		cli->prefix = true;
+		return CLI_OK;
+	case OPTION_LOCAL:
+		cli->local = true;
+		return CLI_OK;
+	case OPTION_TARGET:
+		cli->target = optarg;
+		return CLI_OK;
+	case OPTION_FORCE:
+		cli->force = true;
+		return CLI_OK;
+	case OPTION_DRY_RUN:
+		cli->dry_run = true;
 		return CLI_OK;
 	default:
 		(void) fputs("fairlead --help lists the options.\n", stderr);

@@ -132,6 +132,17 @@ int catalog_compare(const struct catalog_entry *a, const struct catalog_entry *b
 	return 0;
 }
 
+bool catalog_is_newest(const struct catalog_entry *const *entries, size_t n,
+                       const struct catalog_entry *entry)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (catalog_is_good(entries[i]) && catalog_same_line(entries[i], entry) &&
+		    catalog_compare(entries[i], entry) > 0)
+			return false;
+	}
+	return true;
+}
+
 int64_t catalog_next_timeline(const struct catalog_entry *const *entries, size_t n,
                               uint64_t cluster_id, int64_t revision)
 {

@@ -112,6 +112,10 @@ bool catalog_same_line(const struct catalog_entry *a, const struct catalog_entry
  * Clocks of nodes may be wrong; revisions are not. */
 int catalog_compare(const struct catalog_entry *a, const struct catalog_entry *b);
 
+/* None of these that is good and of its line is newer. */
+bool catalog_is_newest(const struct catalog_entry *const *entries, size_t n,
+                       const struct catalog_entry *entry);
+
 /* The timeline of a snapshot of this cluster and revision, after these: that of the newest, or one
  * more if the revision went back. */
 int64_t catalog_next_timeline(const struct catalog_entry *const *entries, size_t n,

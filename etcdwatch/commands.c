@@ -1,42 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers the control socket from what the jobs report. One command takes time: `etcd snapshot
- * save` is answered when the snapshot is proven and kept, or is not.
+ * Answers the control socket from what the jobs report. Commands that take time are objects of
+ * their own, in files of their own, and known here until they are over.
  */
 #include "etcdwatch/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "base/control.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/mono.h"
-#include "etcdwatch/daemon.h"
+#include "etcdwatch/commands_priv.h"
 #include "etcdwatch/drillcommand.h"
 #include "etcdwatch/report.h"
-#include "etcdwatch/store.h"
 
 #define CONTROL_GROUP "fairlead"
-
-struct save {
-	struct control_request *request;
-	struct job *job;
-	LIST_ENTRY(save) entry;
-};
 
 struct commands {
 	struct daemon *daemon;
 	struct control *control;
-	LIST_HEAD(, save) saves;
+	LIST_HEAD(, command) open;
+	size_t n_open;
 	struct drillcommand *drills;
 };
 
-/* NULL, and the request is over: there is no such job. */
-static struct job *find_job(struct control_request *request, const struct daemon *daemon,
-                            const char *name)
+/* --- for the commands --------------------------------------------------------------------------
+ */
+
+bool command_begin(struct commands *c, struct command *command, struct control_request *request,
+                   void (*give_up)(struct command *command))
+{
+	if (c->n_open == COMMANDS_OPEN_MAX) {
+		control_fail(request, CONTROL_BUSY, "too many commands are under way: try again");
+		return false;
+	}
+	*command = (struct command){.commands = c, .request = request, .give_up = give_up};
+	LIST_INSERT_HEAD(&c->open, command, entry);
+	c->n_open++;
+	return true;
+}
+
+void command_end(struct command *command)
+{
+	LIST_REMOVE(command, entry);
+	command->commands->n_open--;
+}
+
+struct daemon *commands_daemon(struct commands *c)
+{
+	return c->daemon;
+}
+
+struct job *commands_find_job(struct control_request *request, const struct daemon *daemon,
+                              const char *name)
 {
 	for (size_t i = 0; i < daemon_n_jobs(daemon); i++) {
 		if (strcmp(job_config(daemon_job(daemon, i))->name, name) == 0)
@@ -45,6 +63,41 @@ static struct job *find_job(struct control_request *request, const struct daemon
 	control_fail(request, CONTROL_NOTFOUND, "no job '%s': 'fairlead etcd status' lists them", name);
 	return NULL;
 }
+
+struct job *commands_one_job(struct control_request *request, const struct daemon *daemon,
+                             const char *name)
+{
+	if (name != NULL)
+		return commands_find_job(request, daemon, name);
+	if (daemon_n_jobs(daemon) == 1)
+		return daemon_job(daemon, 0);
+	control_fail(
+	    request, CONTROL_USAGE,
+	    "there are %zu jobs: name the one that is meant; 'fairlead etcd status' lists them",
+	    daemon_n_jobs(daemon));
+	return NULL;
+}
+
+size_t commands_jobs(struct control_request *request, const struct daemon *daemon, const char *name,
+                     struct job *ret_jobs[static CONFIG_JOBS_MAX])
+{
+	size_t n = 0;
+
+	if (name != NULL) {
+		ret_jobs[0] = commands_find_job(request, daemon, name);
+		return ret_jobs[0] != NULL ? 1 : 0;
+	}
+	while (n < daemon_n_jobs(daemon)) {
+		ret_jobs[n] = daemon_job(daemon, n);
+		n++;
+	}
+	if (n == 0)
+		control_fail(request, CONTROL_NOTFOUND, "there is no job in the configuration");
+	return n;
+}
+
+/* --- those that are answered at once -----------------------------------------------------------
+ */
 
 static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
 {
@@ -56,7 +109,6 @@ static void status_fn(struct control_request *request, int argc, char **argv UNU
 	}
 	for (size_t i = 0; i < daemon_n_jobs(c->daemon); i++) {
 		struct job_report report;
-
 		json_t *json;
 
 		job_fill_report(daemon_job(c->daemon, i), &report);
@@ -65,91 +117,6 @@ static void status_fn(struct control_request *request, int argc, char **argv UNU
 		control_reply(request, json);
 	}
 	control_ok(request);
-}
-
-static void list_job(struct control_request *request, const struct job *job)
-{
-	const struct store *store = job_store(job);
-
-	for (size_t i = 0; i < store_n(store); i++)
-		control_reply(request, report_snapshot_json(store_get(store, i)));
-}
-
-static void list_fn(struct control_request *request, int argc, char **argv, void *userdata)
-{
-	const struct commands *c = userdata;
-	const struct job *one = NULL;
-
-	if (argc > 1) {
-		control_fail(request, CONTROL_USAGE, "etcd snapshot list [JOB]");
-		return;
-	}
-	if (argc == 1) {
-		one = find_job(request, c->daemon, argv[0]);
-		if (one == NULL)
-			return;
-	}
-	for (size_t i = 0; i < daemon_n_jobs(c->daemon); i++) {
-		if (one == NULL || daemon_job(c->daemon, i) == one)
-			list_job(request, daemon_job(c->daemon, i));
-	}
-	control_ok(request);
-}
-
-/* --- saving -------------------------------------------------------------------------------------
- */
-
-static void reply_snapshot(struct control_request *request, const struct store *store,
-                           const char *id)
-{
-	for (size_t i = 0; i < store_n(store); i++) {
-		if (strcmp(store_get(store, i)->id, id) == 0)
-			control_reply(request, report_snapshot_json(store_get(store, i)));
-	}
-}
-
-static void saved_cb(const char *id, const char *reason, void *userdata)
-{
-	struct save *s = userdata;
-
-	if (id != NULL) {
-		reply_snapshot(s->request, job_store(s->job), id);
-		control_ok(s->request);
-	} else {
-		control_fail(s->request, CONTROL_FAILED, "%s", reason);
-	}
-	LIST_REMOVE(s, entry);
-	free(s);
-}
-
-static void save_fn(struct control_request *request, int argc, char **argv, void *userdata)
-{
-	struct commands *c = userdata;
-	struct job *job;
-	struct save *s;
-
-	if (argc > 1) {
-		control_fail(request, CONTROL_USAGE, "etcd snapshot save [JOB]");
-		return;
-	}
-	if (argc == 0 && daemon_n_jobs(c->daemon) != 1) {
-		control_fail(request, CONTROL_USAGE,
-		             "there are %zu jobs: name the one whose directory and packing are meant",
-		             daemon_n_jobs(c->daemon));
-		return;
-	}
-	job = argc == 0 ? daemon_job(c->daemon, 0) : find_job(request, c->daemon, argv[0]);
-	if (job == NULL)
-		return;
-	s = NEW0(struct save);
-	s->request = request;
-	s->job = job;
-	if (job_save(job, saved_cb, s) < 0) {
-		control_fail(request, CONTROL_BUSY, "job '%s' is at one already", job_config(job)->name);
-		free(s);
-		return;
-	}
-	LIST_INSERT_HEAD(&c->saves, s, entry);
 }
 
 static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
@@ -175,10 +142,21 @@ static void drill_fn(struct control_request *request, int argc, char **argv, voi
 	drillcommand_run(c->drills, request, argc, argv);
 }
 
+/* --- all of them -------------------------------------------------------------------------------
+ */
+
 static const struct control_command table[] = {
     {"etcd status", false, status_fn, "", "The jobs that take snapshots, and how they are."},
-    {"etcd snapshot list", false, list_fn, "[JOB]", "The snapshots of this node, oldest first."},
-    {"etcd snapshot save", true, save_fn, "[JOB]", "Take one now; answered when it is proven."},
+    {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local]",
+     "The snapshots of this node and in the targets, oldest first."},
+    {"etcd snapshot save", true, savecommand_fn, "[JOB] [--plain]",
+     "Take one now; answered when it is proven."},
+    {"etcd snapshot delete", true, deletecommand_fn, "ID [--local | --target NAME] [--force]",
+     "Delete one, everywhere or in one place."},
+    {"etcd snapshot prune", true, prunecommand_fn, "[JOB] [--dry-run]",
+     "Remove what need not be kept, here and in the targets."},
+    {"etcd snapshot accept", true, acceptcommand_fn, "[JOB]",
+     "The data may be as small as it has become: retention goes on."},
     {"etcd drill", true, drill_fn, "[JOB]",
      "Rehearse coming back with the newest snapshot, now; answered when it is over."},
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
@@ -192,7 +170,7 @@ int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *dae
 	int r;
 
 	c->daemon = daemon;
-	LIST_INIT(&c->saves);
+	LIST_INIT(&c->open);
 	c->drills = drillcommand_new(daemon);
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
 	if (r < 0)
@@ -205,12 +183,10 @@ void commands_free(struct commands *c)
 {
 	if (c == NULL)
 		return;
-	while (!LIST_EMPTY(&c->saves)) {
-		struct save *s = LIST_FIRST(&c->saves);
+	while (!LIST_EMPTY(&c->open)) {
+		struct command *command = LIST_FIRST(&c->open);
 
-		job_forget_save(s->job);
-		LIST_REMOVE(s, entry);
-		free(s);
+		command->give_up(command);
 	}
 	drillcommand_free(c->drills);
 	control_free(c->control);

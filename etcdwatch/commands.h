@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The commands of etcdwatch's control socket: `etcd status`, `etcd snapshot list [JOB]`,
- * `etcd snapshot save [JOB]`, `etcd drill [JOB]`, `metrics`. docs/control.md describes what they
+ * The commands of etcdwatch's control socket: `etcd status`, `etcd snapshot list`, `save`,
+ * `delete`, `prune` and `accept`, `etcd drill`, `metrics`. docs/control.md describes what they
  * answer.
  */
 

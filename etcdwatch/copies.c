@@ -7,21 +7,11 @@
 #include "base/macro.h"
 #include "base/mem.h"
 
-static bool is_newest(const struct copies_question *q, const struct catalog_entry *entry)
-{
-	for (size_t i = 0; i < q->n; i++) {
-		const struct catalog_entry *e = q->entries[i];
-
-		if (catalog_is_good(e) && catalog_same_line(e, entry) && catalog_compare(e, entry) > 0)
-			return false;
-	}
-	return true;
-}
-
 /* Recorded, but the target has neither it nor what could stand for it. */
 static bool is_lost(const struct copies_question *q, const struct catalog_entry *entry)
 {
-	if (q->there == NULL || q->there_of != entry->cluster_id || !is_newest(q, entry))
+	if (q->there == NULL || q->there_of != entry->cluster_id ||
+	    !catalog_is_newest(q->entries, q->n, entry))
 		return false;
 	for (size_t i = 0; i < inventory_n(q->there); i++) {
 		const struct catalog_entry *e = inventory_entries(q->there)[i];

@@ -236,6 +236,11 @@ struct copy *copy_start(const struct copy_options *options, copy_done_fn done, v
 	return c;
 }
 
+const char *copy_id(const struct copy *c)
+{
+	return c->id;
+}
+
 const char *copy_state_name(const struct copy *c)
 {
 	return states[c->state].name;

@@ -42,4 +42,5 @@ struct copy *copy_start(const struct copy_options *options, copy_done_fn done, v
 /* Only when the disk is gone already: done is not called. NULL is fine. */
 void copy_abandon(struct copy *copy);
 
+const char *copy_id(const struct copy *copy);
 const char *copy_state_name(const struct copy *copy);

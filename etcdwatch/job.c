@@ -92,6 +92,7 @@ struct job {
 	 * if another node's is recorded. */
 	char unrecorded_id[STORE_REASON_MAX];
 
+	bool wants_plain;
 	job_saved_fn saved; /* of who asked for it; NULL: nobody waits */
 	void *saved_userdata;
 	void (*stopped)(void *userdata); /* it is to stop */
@@ -130,13 +131,18 @@ static int64_t wall_now_s(void)
  */
 
 /* Whoever asked for a snapshot hears of it once. Calls out. */
-static void tell_saved(struct job *j, const char *id, const char *reason)
+static void tell_saved(struct job *j, const struct job_saved *saved)
 {
-	job_saved_fn saved = TAKE_PTR(j->saved);
+	job_saved_fn tell = TAKE_PTR(j->saved);
 
 	j->is_manual = false;
-	if (saved != NULL)
-		saved(id, reason, j->saved_userdata);
+	if (tell != NULL)
+		tell(saved, j->saved_userdata);
+}
+
+static void tell_not_saved(struct job *j, const char *reason)
+{
+	tell_saved(j, &(struct job_saved){.reason = reason, .plain_fd = -1});
 }
 
 static bool stops(struct job *j)
@@ -144,7 +150,7 @@ static bool stops(struct job *j)
 	if (j->stopped == NULL)
 		return false;
 	claim_free(TAKE_PTR(j->claim));
-	tell_saved(j, NULL, "etcdwatch is being stopped");
+	tell_not_saved(j, "etcdwatch is being stopped");
 	j->stopped(j->stopped_userdata);
 	return true;
 }
@@ -179,7 +185,7 @@ static void fail(struct job *j, const char *reason)
 	log_error("snapshot_failed", "job=%s period=%lld failures=%u reason=\"%s\" again_s=%lld",
 	          j->config->name, (long long) j->due.period_s, j->n_failures, reason,
 	          (long long) (again_us / US_PER_S));
-	tell_saved(j, NULL, reason);
+	tell_not_saved(j, reason);
 	change_state(j, JOB_RETRYING, reason);
 	if (!stops(j))
 		wait_for(j, again_us);
@@ -188,7 +194,7 @@ static void fail(struct job *j, const char *reason)
 /* --- clearing out ------------------------------------------------------------------------------
  */
 
-static struct accepted_of accepted_of(const struct job *j)
+struct accepted_of job_accepted_of(const struct job *j)
 {
 	return (struct accepted_of){
 	    .etcd = j->env->etcd, .prefix = j->env->prefix, .job = j->config->name};
@@ -221,7 +227,7 @@ static void cleared_cb(const struct clearing_result *result, void *userdata)
 static void clear(struct job *j, bool only_look, clearing_done_fn done)
 {
 	const struct clearing_options options = {
-	    .accepted = accepted_of(j),
+	    .accepted = job_accepted_of(j),
 	    .store = j->store,
 	    .job = j->config,
 	    /* Who only looks has not asked for alarms yet. */
@@ -322,7 +328,8 @@ static void kept(struct job *j, const struct run_result *result)
 
 	j->n_failures = 0;
 	notes_kept(&j->notes, j->config->name, result);
-	tell_saved(j, result->id, "");
+	tell_saved(j,
+	           &(struct job_saved){.id = result->id, .reason = "", .plain_fd = result->plain_fd});
 	if (was_manual) {
 		prune(j);
 	} else if (j->config->taker == CONFIG_TAKER_EVERY_NODE) {
@@ -388,6 +395,7 @@ static void run(struct job *j)
 	        .job = j->config,
 	        .worker = j->env->worker,
 	        .node = j->env->node_name,
+	        .wants_plain = j->is_manual && j->wants_plain,
 	        .period_s = j->claim != NULL || j->is_unclaimed ? j->due.period_s : 0,
 	        .view = &j->view,
 	        .source = source->id,
@@ -662,7 +670,7 @@ int job_new(const struct job_env *env, const struct config_job *config, struct j
 	j->store = store_new(j->disk, config->directory, config->name);
 	j->storing = storing_new(&(struct storing_options){
 	    .ev = env->ev,
-	    .accepted = accepted_of(j),
+	    .accepted = job_accepted_of(j),
 	    .disk = j->disk,
 	    .store = j->store,
 	    .job = config,
@@ -721,7 +729,7 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 	return false;
 }
 
-int job_save(struct job *j, job_saved_fn done, void *userdata)
+int job_save(struct job *j, bool wants_plain, job_saved_fn done, void *userdata)
 {
 	if (j->stopped != NULL || j->is_manual || j->is_held)
 		return -EBUSY;
@@ -739,14 +747,20 @@ int job_save(struct job *j, job_saved_fn done, void *userdata)
 		if (j->asking == NULL)
 			wait_for(j, 0);
 		break;
-	case JOB_STARTING:
 	case JOB_CLAIMING:
+		/* Nothing is ours yet, and without a quorum it will not be. */
+		claim_free(TAKE_PTR(j->claim));
+		change_state(j, JOB_IDLE, "asked for");
+		look(j, "asked for");
+		break;
+	case JOB_STARTING:
 	case JOB_RUNNING:
 	case JOB_RECORDING:
 	case JOB_PRUNING:
 		return -EBUSY;
 	}
 	j->is_manual = true;
+	j->wants_plain = wants_plain;
 	j->saved = done;
 	j->saved_userdata = userdata;
 	return 0;
@@ -788,6 +802,31 @@ void job_release(struct job *j)
 {
 	j->is_held = false;
 	wait_for(j, 0);
+}
+
+bool job_get_word(const struct job *j, struct retain_accepted *ret_word)
+{
+	if (!j->shrank)
+		return storing_get_word(j->storing, ret_word);
+	*ret_word = j->word;
+	return true;
+}
+
+void job_look_again(struct job *j)
+{
+	if (j->state != JOB_PRUNING)
+		clear(j, true, looked_cb);
+	storing_look_again(j->storing);
+}
+
+const struct job_env *job_env(const struct job *j)
+{
+	return j->env;
+}
+
+struct storing *job_storing(const struct job *j)
+{
+	return j->storing;
 }
 
 const struct config_job *job_config(const struct job *j)

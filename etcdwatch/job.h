@@ -13,10 +13,12 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
+#include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
 #include "etcdwatch/report.h"
 
 struct job;
+struct storing;
 
 struct job_env {
 	struct ev_loop *ev;
@@ -37,10 +39,15 @@ DEFINE_AUTO(struct job, job_free);
  * `stopped` is called, once, as its last act, perhaps from inside. Only job_free() may follow. */
 bool job_stop(struct job *job, void (*stopped)(void *userdata), void *userdata);
 
-/* Takes one now, whatever the schedule says. `done` is called once, never from inside: `id` is the
- * snapshot's, NULL if there is none, and then `reason` says why. -EBUSY: it is at it already. */
-typedef void (*job_saved_fn)(const char *id, const char *reason, void *userdata);
-int job_save(struct job *job, job_saved_fn done, void *userdata);
+/* Takes one now, whatever the schedule says. `done` is called once, never from inside. -EBUSY: it
+ * is at it already. */
+struct job_saved {
+	const char *id;     /* NULL: there is none */
+	const char *reason; /* why there is none, or "" */
+	int plain_fd;       /* if it was wanted: of the snapshot as the member has sent it; else -1 */
+};
+typedef void (*job_saved_fn)(const struct job_saved *saved, void *userdata);
+int job_save(struct job *job, bool wants_plain, job_saved_fn done, void *userdata);
 /* The answer is not wanted any more; the snapshot is. */
 void job_forget_save(struct job *job);
 
@@ -49,6 +56,14 @@ void job_forget_save(struct job *job);
 bool job_hold(struct job *job);
 void job_release(struct job *job);
 
+/* What the operator would have to say for something to go, here or in a target; false: that is not
+ * what keeps it. And that it was said. */
+bool job_get_word(const struct job *job, struct retain_accepted *ret_word);
+void job_look_again(struct job *job);
+struct accepted_of job_accepted_of(const struct job *job);
+
+const struct job_env *job_env(const struct job *job);
+struct storing *job_storing(const struct job *job);
 const struct config_job *job_config(const struct job *job);
 struct store *job_store(const struct job *job);
 

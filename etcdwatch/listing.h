@@ -14,6 +14,7 @@
 #define LISTING_REASON_MAX 512
 #define LISTING_ENTRY_SUFFIX ".json"
 #define LISTING_REJECTED_DIRECTORY "rejected"
+#define LISTING_LOCAL "local" /* as a place; no target is called so */
 
 struct names {
 	char **items;

@@ -10,10 +10,12 @@
 #include "etcdwatch/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fsm.h"
 #include "base/log.h"
@@ -55,7 +57,8 @@ struct run {
 	enum run_state state;
 	bool cancelled;
 	int64_t began_us;
-	char *path; /* of the file that is under way */
+	char *path;   /* of the file that is under way */
+	int plain_fd; /* -1: it is not wanted */
 	struct catalog_entry *entry;
 	struct take *take;
 	struct proof *proof;
@@ -78,6 +81,8 @@ static void change_state(struct run *run, enum run_state state)
 static void free_run(struct run *run)
 {
 	catalog_entry_free(run->entry);
+	if (run->plain_fd >= 0)
+		(void) close(run->plain_fd);
 	free(run->path);
 	free(run);
 }
@@ -96,6 +101,7 @@ static void finish(struct run *run, enum run_end end, int r)
 	    .agreed = run->agreed,
 	    .not_compared = run->not_compared,
 	    .disagreed = run->disagreed,
+	    .plain_fd = end == RUN_KEPT ? run->plain_fd : -1,
 	    .took_us = mono_now_us() - run->began_us,
 	};
 
@@ -235,6 +241,9 @@ static void pack(struct run *run)
 	int r;
 
 	change_state(run, RUN_PACKING);
+	/* It outlives the name, which the packed file makes superfluous. */
+	if (run->options.wants_plain)
+		run->plain_fd = open(run->path, O_RDONLY | O_CLOEXEC);
 	if (!pack_is_wanted(run->options.job)) {
 		keep(run);
 		return;
@@ -340,6 +349,7 @@ struct run *run_start(const struct run_options *options, run_done_fn done, void 
 	run->done = done;
 	run->userdata = userdata;
 	run->began_us = mono_now_us();
+	run->plain_fd = -1;
 	run->entry = catalog_entry_new();
 	run->entry->started_s = wall_now_us() / US_PER_S;
 	run->entry->cluster_id = run->view.cluster_id;

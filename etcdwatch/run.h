@@ -7,6 +7,7 @@
  */
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -34,6 +35,7 @@ struct run_result {
 	const char *agreed;       /* kept: the member that has the same HashKV, or "" */
 	const char *not_compared; /* kept: why no member was found that has it, or "" */
 	const char *disagreed;    /* a member that has another HashKV, or "" */
+	int plain_fd;             /* kept, and it was wanted: borrowed; else -1 */
 	int64_t took_us;
 };
 
@@ -48,6 +50,7 @@ struct run_options {
 	const struct config_job *job; /* all of these are borrowed until the end */
 	const char *worker;
 	const char *node;        /* this one */
+	bool wants_plain;        /* a descriptor of what the member has sent, once it is proven */
 	int64_t period_s;        /* that has been claimed; 0: none has */
 	const struct view *view; /* copied */
 	uint64_t source;         /* which member of it */

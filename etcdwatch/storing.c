@@ -86,6 +86,22 @@ bool storing_get_word(const struct storing *s, struct retain_accepted *ret_word)
 	return false;
 }
 
+void storing_look_again(struct storing *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		target_look_again(s->targets[i]);
+}
+
+size_t storing_n(const struct storing *s)
+{
+	return s->n;
+}
+
+struct target *storing_target(const struct storing *s, size_t i)
+{
+	return s->targets[i];
+}
+
 void storing_fill_reports(const struct storing *s,
                           struct target_report ret_reports[static CONFIG_TARGETS_MAX],
                           size_t *ret_n)

@@ -14,6 +14,7 @@
 #include "etcdwatch/disk.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/store.h"
+#include "etcdwatch/target.h"
 
 struct storing;
 
@@ -41,6 +42,11 @@ void storing_visit(struct storing *storing);
 
 /* As target_get_word(), of the first target that has one. */
 bool storing_get_word(const struct storing *storing, struct retain_accepted *ret_word);
+
+void storing_look_again(struct storing *storing);
+
+size_t storing_n(const struct storing *storing);
+struct target *storing_target(const struct storing *storing, size_t i);
 
 void storing_fill_reports(const struct storing *storing,
                           struct target_report ret_reports[static CONFIG_TARGETS_MAX],

@@ -334,20 +334,10 @@ static const struct catalog_entry *find_newest(const struct target *t);
 
 static void shed(struct target *t, bool only_look)
 {
-	const struct catalog_entry *newest = find_newest(t);
-	const struct shed_options options = {
-	    .ev = t->options.ev,
-	    .accepted = t->options.accepted,
-	    .unfinished = t->unfinished,
-	    .job = t->options.job,
-	    .target = t->options.target,
-	    .worker = t->options.worker,
-	    .node = t->options.node,
-	    .cluster_id = newest->cluster_id,
-	    .only_look = only_look,
-	};
+	struct shed_options options = target_shed_options(t, only_look);
 	int r;
 
+	options.cluster_id = find_newest(t)->cluster_id;
 	change_state(t, TARGET_SHEDDING);
 	r = shed_start(&options, shed_cb, t, &t->shed);
 	if (r < 0)
@@ -494,4 +484,42 @@ bool target_get_word(const struct target *t, struct retain_accepted *ret_word)
 	if (t->found.shrank)
 		*ret_word = t->found.word;
 	return t->found.shrank;
+}
+
+void target_look_again(struct target *t)
+{
+	t->found.is_known = false;
+	target_visit(t);
+}
+
+/* --- for others --------------------------------------------------------------------------------
+ */
+
+const struct target_options *target_options(const struct target *t)
+{
+	return &t->options;
+}
+
+struct unfinished *target_unfinished(struct target *t)
+{
+	return t->unfinished;
+}
+
+bool target_is_sending(const struct target *t, const char *id)
+{
+	return t->copy != NULL && strcmp(copy_id(t->copy), id) == 0;
+}
+
+struct shed_options target_shed_options(const struct target *t, bool only_look)
+{
+	return (struct shed_options){
+	    .ev = t->options.ev,
+	    .accepted = t->options.accepted,
+	    .unfinished = t->unfinished,
+	    .job = t->options.job,
+	    .target = t->options.target,
+	    .worker = t->options.worker,
+	    .node = t->options.node,
+	    .only_look = only_look,
+	};
 }

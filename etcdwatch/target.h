@@ -18,6 +18,7 @@
 #include "etcdwatch/config.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/report.h"
+#include "etcdwatch/shed.h"
 #include "etcdwatch/store.h"
 
 struct target;
@@ -49,6 +50,16 @@ void target_visit(struct target *target);
 
 /* What the operator would have to say for something to go; false: that is not what keeps it. */
 bool target_get_word(const struct target *target, struct retain_accepted *ret_word);
+
+/* Its next visit looks at all of it again, soon. */
+void target_look_again(struct target *target);
+
+/* --- for those who work with it besides --- */
+const struct target_options *target_options(const struct target *target);
+struct unfinished *target_unfinished(struct target *target);
+bool target_is_sending(const struct target *target, const char *id);
+/* To remove what need not be kept, of all clusters, or to find out what that is. */
+struct shed_options target_shed_options(const struct target *target, bool only_look);
 
 /* Every string in it is borrowed until the next turn of the loop. */
 void target_fill_report(const struct target *target, struct target_report *ret_report);

@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -58,6 +59,8 @@ struct client {
 	char line[CONTROL_LINE_MAX + 1];
 	char *out; /* out[out_start..out_end) waits for the client */
 	size_t out_start, out_end, out_room;
+	int passed_fd; /* goes with the byte at out[passed_at]; -1: none */
+	size_t passed_at;
 	TAILQ_ENTRY(client) entry;
 };
 
@@ -102,6 +105,8 @@ static void client_free(struct client *c)
 	TAILQ_REMOVE(&control->clients, c, entry);
 	control->n_clients--;
 	(void) close(c->fd);
+	if (c->passed_fd >= 0)
+		(void) close(c->passed_fd);
 	free(c->out);
 	free(c);
 }
@@ -128,11 +133,38 @@ static void restart_timer(struct client *c)
 	ev_timer_again(c->control->ev, &c->timer);
 }
 
+/* With the descriptor, once all before it has gone. */
+static ssize_t send_some(struct client *c)
+{
+	bool passes = c->passed_fd >= 0 && c->out_start == c->passed_at;
+	size_t len =
+	    c->passed_fd >= 0 && !passes ? c->passed_at - c->out_start : c->out_end - c->out_start;
+	char buffer[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec data = {.iov_base = c->out + c->out_start, .iov_len = len};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	struct cmsghdr *header;
+	ssize_t n;
+
+	if (passes) {
+		message.msg_control = buffer;
+		message.msg_controllen = sizeof(buffer);
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &c->passed_fd, sizeof(int));
+	}
+	n = sendmsg(c->fd, &message, MSG_NOSIGNAL);
+	if (n > 0 && passes)
+		(void) close(TAKE_FD(c->passed_fd));
+	return n;
+}
+
 /* Sends what it can. false: the client cannot be reached any more. */
 static bool flush(struct client *c)
 {
 	while (c->out_start < c->out_end) {
-		ssize_t n = send(c->fd, c->out + c->out_start, c->out_end - c->out_start, MSG_NOSIGNAL);
+		ssize_t n = send_some(c);
 
 		if (n < 0) {
 			if (errno == EINTR)
@@ -170,6 +202,7 @@ static void append(struct client *c, const char *data, size_t len)
 	if (c->out_start > 0) {
 		memmove(c->out, c->out + c->out_start, c->out_end - c->out_start);
 		c->out_end -= c->out_start;
+		c->passed_at -= MIN(c->out_start, c->passed_at);
 		c->out_start = 0;
 	}
 	if (c->out_end + len > c->out_room) {
@@ -219,6 +252,17 @@ void control_reply(struct control_request *request, json_t *object)
 		append(request->client, line, strlen(line));
 	}
 	json_decref(object);
+}
+
+void control_pass_fd(struct control_request *request, int fd)
+{
+	struct client *c = request->client;
+
+	if (c == NULL)
+		return;
+	assert(c->passed_fd < 0);
+	c->passed_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	c->passed_at = c->out_end;
 }
 
 void control_ok(struct control_request *request)
@@ -450,6 +494,7 @@ static void add_client(struct control *control, int fd)
 	c = NEW0(struct client);
 	c->control = control;
 	c->fd = fd;
+	c->passed_fd = -1;
 	c->uid = peer.uid;
 	ev_io_init(&c->readable, readable_cb, fd, EV_READ);
 	ev_io_init(&c->writable, writable_cb, fd, EV_WRITE);

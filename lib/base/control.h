@@ -74,6 +74,10 @@ DEFINE_AUTO(struct control, control_free);
 /* One line of the answer. Takes the object. */
 void control_reply(struct control_request *request, json_t *object);
 
+/* A descriptor that comes with the answer (SCM_RIGHTS of unix(7)), at its next line; it is
+ * duplicated. At most one for each request. */
+void control_pass_fd(struct control_request *request, int fd);
+
 /* The status line; ends the request. */
 void control_ok(struct control_request *request);
 void control_fail(struct control_request *request, enum control_error error, const char *fmt, ...)

@@ -3,7 +3,8 @@
 # limit: 240
 # Three nodes store in one bucket, and the retention of the bucket is over what all of them took: the
 # node whose turn it is removes what is too much, whoever took it, the entry before the snapshot. What it
-# finds there without an entry it counts and leaves alone.
+# finds there without an entry it counts and leaves alone. Where the data has shrunk nothing goes until an
+# operator says so on one node. Operators list, prune and delete, here and there.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
@@ -15,6 +16,10 @@ $(store_targets "site={last: 2}")"
 
 remote_revisions() {
 	store site list cluster-a/ --read .json | jq -r 'select(.content) | .content.revision' | sort -n | xargs
+}
+
+store_has_entries() { # COUNT
+	[[ $(store_keys site | grep -c '\.json$') -eq $1 ]]
 }
 
 say "each of three nodes takes one because somebody asks, and stores it"
@@ -50,3 +55,76 @@ expect_equal "strays that it counts" "$(target "$taker" site .strays)" 1
 expect_equal "snapshots that it counts" "$(target "$taker" site .snapshots)" 2
 expect_equal "snapshots on the nodes" "$(n_entries)" 4
 for_seconds 2 target_is "$taker" site .pending 0
+
+say "local and remote are one list"
+fairlead "$taker" -o json etcd snapshot list >"$T/list"
+expect_equal "where the newest is" "$(jq -r "select(.revision == $newest) | .where | join(\" \")" "$T/list")" \
+	"local site"
+expect_equal "where another node's is" "$(jq -r 'select(.node == "'"${others[1]}"'") | .where | join(" ")' "$T/list")" \
+	"site"
+expect_equal "rows" "$(wc -l <"$T/list")" 3
+expect_equal "rows of this node alone" "$(fairlead "$taker" -o json etcd snapshot list --local | wc -l)" 2
+
+say "what etcd holds shrinks: nothing goes in the bucket, and it is said, until an operator accepts it"
+etcd_ctl del fill/ --prefix >/dev/null
+nap 1.1
+fairlead "$taker" etcd snapshot save >/dev/null
+wait_until 60 store_has_entries 3
+wait_until 30 target_is "$taker" site .state idle
+fairlead "$taker" etcd status >"$T/status"
+grep -q '^warning: minutely: site: nothing is deleted' "$T/status" || fail "$(cat "$T/status")"
+fairlead "$taker" metrics etcdwatch |
+	grep -q '^fairlead_etcdwatch_target_frozen{job="minutely",target="site"} 1' || fail "no metric"
+fairlead "${others[0]}" etcd snapshot accept >"$T/said" 2>&1 && fail "nothing is frozen there"
+fairlead "$taker" etcd snapshot accept >"$T/said"
+grep -q 'accepted as it is from revision' "$T/said" || fail "$(cat "$T/said")"
+wait_until 60 store_has_entries 2
+wait_until 30 target_is "$taker" site .frozen null
+wait_until 30 job_is "$taker" .frozen null
+
+say "what would go is said before it goes"
+sed -i 's/retention: {last: 10}/retention: {last: 1}/' "$T/etcdwatch-$taker.yaml"
+signal HUP "etcdwatch-$taker"
+wait_until 20 log_says "etcdwatch-$taker" 'event=job_ready .*snapshots=3'
+nap 1
+wait_until 30 job_is "$taker" .state idle
+fairlead "$taker" -o json etcd snapshot prune --dry-run >"$T/plan"
+expect_equal "what would go here" "$(jq -r 'select(.where == "local" and .goes) | .id' "$T/plan" | wc -l)" 2
+expect_equal "what would go there" "$(jq -r 'select(.where == "site" and .goes) | .id' "$T/plan" | wc -l)" 0
+expect_equal "snapshots" "$(n_entries "$taker")" 3
+fairlead "$taker" etcd snapshot prune >"$T/said"
+grep -q 'it goes' "$T/said" || fail "$(cat "$T/said")"
+expect_equal "snapshots" "$(n_entries "$taker")" 1
+
+say "the last good one takes more than a word to delete"
+last=$(entries "$taker" | jq -r .id)
+fairlead "$taker" etcd snapshot delete "$last" >"$T/said" 2>&1 && fail "it was deleted"
+grep -q -- '--force' "$T/said" || fail "$(cat "$T/said")"
+expect_equal "snapshots" "$(n_entries "$taker")" 1
+fairlead "$taker" etcd snapshot delete nothing >"$T/said" 2>&1 && fail "there is none"
+old=$(fairlead "$taker" -o json etcd snapshot list | jq -r 'select(.where == ["site"]) | .id')
+fairlead "$taker" etcd snapshot delete "$old" >"$T/said"
+expect_equal "what it says" "$(cat "$T/said")" "deleted $old from site"
+store_has_entries 1 || fail "$(store_keys site)"
+fairlead "$taker" etcd snapshot delete "$last" --local --force >/dev/null
+expect_equal "snapshots" "$(n_entries "$taker")" 0
+store_has_entries 1 || fail "$(store_keys site)"
+
+say "a store that fails between the two halves keeps no entry without its snapshot"
+nap 1.1
+fairlead "$taker" etcd snapshot save >/dev/null
+wait_until 60 store_has_entries 2
+wait_until 30 target_is "$taker" site .state idle
+store_faults site 'DELETE/.db/1000/500'
+fairlead "$taker" etcd snapshot delete "$last" --target site >"$T/said" 2>&1 && fail "it should fail"
+expect_equal "entries" "$(store_keys site | grep -c '\.json$')" 1
+store_keys site | grep -q "$last.db" || fail "its snapshot should be there still"
+expect_equal "rows that are there" \
+	"$(fairlead "$taker" -o json etcd snapshot list | jq -r 'select(.where | index("site")) | .id' | wc -l)" 1
+store_shut site
+store_open site
+nap 1.1
+fairlead "$taker" etcd snapshot save >/dev/null
+wait_until 60 log_says "etcdwatch-$taker" "event=leftover_removed .*$last"
+wait_until 30 store_has_entries 2
+expect_equal "objects" "$(store_keys site | wc -l)" 5

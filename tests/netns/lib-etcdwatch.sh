@@ -17,6 +17,7 @@ FAIRLEAD=${FAIRLEAD:-$BUILD/bin/fairlead}
 LOG_DIR=${LOG_DIR:-$BUILD/tests/netns/$STORY}
 VIP=
 NODES=(n1 n2 n3)
+FAIRLEAD_TIMEOUT=30 # a snapshot is taken meanwhile, or a store is asked
 
 for part in world topology pki etcd etcdwatch stores drill; do
 	# shellcheck source=/dev/null

@@ -42,20 +42,21 @@ static void test_status(void)
 
 static void test_targets(void)
 {
-	check_text(etcdwatch_render_status,
-	           "[{\"job\":\"hourly\",\"state\":\"idle\",\"period_done\":true,\"next_due_s\":60,"
-	           "\"targets\":[{\"target\":\"site\",\"state\":\"idle\",\"last_age_s\":7300,"
-	           "\"pending\":0,\"error\":null},{\"target\":\"far\",\"state\":\"retrying\","
-	           "\"last_age_s\":null,\"pending\":3,\"error\":\"no route\"}]},"
-	           "{\"job\":\"daily\",\"targets\":[]}]",
-	           "JOB     STATE  DONE BY  LAST HERE  HERE  SIZE    DUE\n"
-	           "hourly  idle   -                -     0   0 B  in 1m\n"
-	           "daily   -      -                -     0   0 B    now\n"
-	           "\n"
-	           "JOB     TARGET  STATE     LAST STORED  PENDING\n"
-	           "hourly  site    idle               2h        0\n"
-	           "hourly  far     retrying            -        3\n"
-	           "warning: hourly: far: no route\n");
+	check_text(
+	    etcdwatch_render_status,
+	    "[{\"job\":\"hourly\",\"state\":\"idle\",\"period_done\":true,\"next_due_s\":60,"
+	    "\"targets\":[{\"target\":\"site\",\"state\":\"idle\",\"last_age_s\":7300,"
+	    "\"pending\":0,\"snapshots\":7,\"error\":null},{\"target\":\"far\",\"state\":\"retrying\","
+	    "\"last_age_s\":null,\"pending\":3,\"error\":\"no route\"}]},"
+	    "{\"job\":\"daily\",\"targets\":[]}]",
+	    "JOB     STATE  DONE BY  LAST HERE  HERE  SIZE    DUE\n"
+	    "hourly  idle   -                -     0   0 B  in 1m\n"
+	    "daily   -      -                -     0   0 B    now\n"
+	    "\n"
+	    "JOB     TARGET  STATE     LAST STORED  PENDING  THERE\n"
+	    "hourly  site    idle               2h        0      7\n"
+	    "hourly  far     retrying            -        3      -\n"
+	    "warning: hourly: far: no route\n");
 }
 
 /* A daemon of another version: nothing is taken for granted. */
@@ -65,23 +66,44 @@ static void test_strange(void)
 	           "JOB  STATE  DONE BY  LAST HERE  HERE  SIZE  DUE\n"
 	           "-    -      -                -     0   0 B  now\n"
 	           "-    -      -                -     0   0 B  now\n");
-	check_text(etcdwatch_render_list, "[]", "SNAPSHOT  REVISION  KEYS  SIZE  AGREED\n");
+	check_text(etcdwatch_render_list, "[]", "SNAPSHOT  REVISION  KEYS  SIZE  AGREED  WHERE\n");
 }
 
 static void test_list(void)
 {
 	check_text(etcdwatch_render_list,
 	           "[{\"id\":\"20261121T203000Z-hourly-n1-r8123\",\"revision\":8123,\"live_keys\":700,"
-	           "\"file_bytes\":1536000,\"verified\":{\"hashkv\":\"n2\"}},"
+	           "\"file_bytes\":1536000,\"verified\":{\"hashkv\":\"n2\"},"
+	           "\"where\":[\"local\",\"site\"]},"
 	           "{\"id\":\"x\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
-	           "\"verified\":{\"hashkv\":null}}]",
-	           "SNAPSHOT                          REVISION  KEYS    SIZE  AGREED\n"
-	           "20261121T203000Z-hourly-n1-r8123      8123   700  1.5 MB  n2\n"
-	           "x                                        1     2   999 B  -\n");
+	           "\"verified\":{\"hashkv\":null}},"
+	           "{\"job\":\"hourly\",\"target\":\"far\",\"error\":\"no route\"}]",
+	           "SNAPSHOT                          REVISION  KEYS    SIZE  AGREED  WHERE\n"
+	           "20261121T203000Z-hourly-n1-r8123      8123   700  1.5 MB  n2      local site\n"
+	           "x                                        1     2   999 B  -       -\n"
+	           "warning: hourly: cannot ask far: no route\n");
+}
+
+static void test_prune(void)
+{
+	check_text(etcdwatch_render_prune,
+	           "[{\"job\":\"hourly\",\"where\":\"local\",\"id\":\"a\",\"kept_for\":null,"
+	           "\"goes\":true},{\"job\":\"hourly\",\"where\":\"site\",\"id\":\"b\","
+	           "\"kept_for\":\"last newest\",\"goes\":false},"
+	           "{\"job\":\"hourly\",\"where\":\"site\",\"frozen\":\"it shrank\"}]",
+	           "JOB     WHERE  SNAPSHOT  KEPT FOR\n"
+	           "hourly  local  a         - it goes\n"
+	           "hourly  site   b         last newest\n"
+	           "warning: hourly: site: it shrank\n");
+	check_text(etcdwatch_render_deleted, "[{\"job\":\"hourly\",\"id\":\"a\",\"where\":\"local\"}]",
+	           "deleted a from local\n");
+	check_text(etcdwatch_render_accepted, "[{\"job\":\"hourly\",\"revision\":17}]",
+	           "hourly: accepted as it is from revision 17 on\n");
 }
 
 int main(void)
 {
+	test_prune();
 	test_status();
 	test_targets();
 	test_strange();

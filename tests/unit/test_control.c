@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -81,12 +82,30 @@ static void cmd_flood(struct control_request *request, int argc, char **argv, vo
 	control_ok(request);
 }
 
+/* So many lines, and then one that comes with a file. */
+static void cmd_file(struct control_request *request, int argc, char **argv, void *userdata UNUSED)
+{
+	char text[1011];
+	int fd = memfd_create("passed", MFD_CLOEXEC);
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	CHECK_EQ_INT(write(fd, "a snapshot", 10), 10);
+	for (int i = 0; i < (argc == 1 ? atoi(argv[0]) : 0); i++)
+		control_reply(request, json_pack("{s:s}", "text", text));
+	control_pass_fd(request, fd);
+	(void) close(fd);
+	control_reply(request, json_pack("{s:s}", "file", "here"));
+	control_ok(request);
+}
+
 static const struct control_command commands[] = {
     {"vip", false, cmd_fail, "", "The shorter of two names."},
     {"vip echo", false, cmd_echo, "[WORD]...", "Says them again."},
     {"vip change", true, cmd_change, "", "Counts."},
     {"defer", false, cmd_defer, "", "Answers later."},
     {"flood", false, cmd_flood, "N", "Says much."},
+    {"file", false, cmd_file, "N", "Passes a file."},
 };
 
 /* --- the client ------------------------------------------------------------------------------- */
@@ -209,7 +228,9 @@ static void test_answers(void)
 	               "{\"command\":\"defer\",\"usage\":\"\",\"changes\":false,"
 	               "\"help\":\"Answers later.\"}\n"
 	               "{\"command\":\"flood\",\"usage\":\"N\",\"changes\":false,"
-	               "\"help\":\"Says much.\"}\nok\n"},
+	               "\"help\":\"Says much.\"}\n"
+	               "{\"command\":\"file\",\"usage\":\"N\",\"changes\":false,"
+	               "\"help\":\"Passes a file.\"}\nok\n"},
 	};
 
 	changes = 0;
@@ -361,6 +382,72 @@ static void test_client_disappears(void)
 }
 
 /* 3 MB fit, however slowly they are read; of 6 MB that nobody reads, the client gets no end. */
+/* All that comes, and a descriptor; how many came. */
+static unsigned receive_fds(int fd, char *text, int *ret_fd)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+	unsigned n_fds = 0;
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (n != 0 && mono_now_us() < deadline_us) {
+		char buffer[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8)));
+		struct iovec data = {.iov_base = text + len, .iov_len = 65536};
+		struct msghdr message = {.msg_iov = &data,
+		                         .msg_iovlen = 1,
+		                         .msg_control = buffer,
+		                         .msg_controllen = sizeof(buffer)};
+		struct cmsghdr *h;
+
+		turn_once(ev);
+		n = recvmsg(fd, &message, 0);
+		h = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+		if (h != NULL && h->cmsg_type == SCM_RIGHTS) {
+			n_fds += (unsigned) ((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+			memcpy(ret_fd, CMSG_DATA(h), sizeof(int));
+		}
+		len += n > 0 ? (size_t) n : 0;
+	}
+	text[len] = '\0';
+	return n_fds;
+}
+
+static void test_passed_file(void)
+{
+	static const int lines[] = {0, 1, 400};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		AUTO(free) char *text = xcalloc(TEXT_MAX, 1);
+		AUTO(free) char *line = xasprintf("file %d\n", lines[i]);
+		int fd = dial(), file = -1;
+		char content[16] = "";
+
+		say(fd, line, strlen(line));
+		CHECK_EQ_INT(receive_fds(fd, text, &file), 1);
+		CHECK(strstr(text, "{\"file\":\"here\"}\nok\n") != NULL);
+		CHECK_EQ_INT(pread(file, content, sizeof(content), 0), 10);
+		CHECK_EQ_STR(content, "a snapshot");
+		(void) close(file);
+		(void) close(fd);
+	}
+}
+
+/* Nobody takes it: it is closed. */
+static void test_passed_to_nobody(void)
+{
+	int before = open("/dev/null", O_RDONLY | O_CLOEXEC), after;
+	int fd = dial();
+
+	say(fd, "file 3000\n", 10);
+	turn_a_while();
+	(void) close(fd);
+	turn_a_while();
+	(void) close(before);
+	after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CHECK_EQ_INT(after, before);
+	(void) close(after);
+}
+
 static void test_floods(void)
 {
 	AUTO(free) char *all = ask_bytes("flood 3000\n", 11);
@@ -578,6 +665,8 @@ int main(void)
 	test_half_closed();
 	test_deferred();
 	test_client_disappears();
+	test_passed_file();
+	test_passed_to_nobody();
 	test_floods();
 	test_credentials();
 	test_socket_file();

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `etcd snapshot save [JOB] [--plain]`: answered when the snapshot is proven and kept, or is not.
+ * With --plain its descriptor comes with the answer, of the snapshot as the member has sent it: the
+ * one who asked is root, and makes of it what he likes, under a name that he may write.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "etcdwatch/commands_priv.h"
+#include "etcdwatch/listing.h"
+#include "etcdwatch/report.h"
+#include "etcdwatch/store.h"
+
+struct save {
+	struct command command;
+	struct job *job;
+};
+
+static void saved_cb(const struct job_saved *saved, void *userdata)
+{
+	struct save *s = userdata;
+	struct control_request *request = s->command.request;
+	const struct catalog_entry *entry =
+	    saved->id != NULL ? store_find(job_store(s->job), saved->id) : NULL;
+
+	command_end(&s->command);
+	free(s);
+	if (saved->id == NULL) {
+		control_fail(request, CONTROL_FAILED, "%s", saved->reason);
+		return;
+	}
+	if (saved->plain_fd >= 0)
+		control_pass_fd(request, saved->plain_fd);
+	if (entry != NULL) {
+		json_t *json = report_snapshot_json(entry);
+
+		(void) json_object_set_new(json, "where", json_pack("[s]", LISTING_LOCAL));
+		control_reply(request, json);
+	}
+	control_ok(request);
+}
+
+static void give_up(struct command *command)
+{
+	struct save *s = CONTAINER_OF(command, struct save, command);
+
+	job_forget_save(s->job);
+	command_end(command);
+	free(s);
+}
+
+void savecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	struct commands *c = userdata;
+	const char *name = NULL;
+	bool plain = false;
+	struct save *s;
+
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--plain") == 0) {
+			plain = true;
+		} else if (name == NULL && argv[i][0] != '-') {
+			name = argv[i];
+		} else {
+			control_fail(request, CONTROL_USAGE, "etcd snapshot save [JOB] [--plain]");
+			return;
+		}
+	}
+	s = NEW0(struct save);
+	if (!command_begin(c, &s->command, request, give_up)) {
+		free(s);
+		return;
+	}
+	s->job = commands_one_job(request, commands_daemon(c), name);
+	if (s->job != NULL && job_save(s->job, plain, saved_cb, s) == 0)
+		return;
+	if (s->job != NULL)
+		control_fail(request, CONTROL_BUSY, "job '%s' is at one already", job_config(s->job)->name);
+	command_end(&s->command);
+	free(s);
+}
