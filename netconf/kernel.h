@@ -3,9 +3,8 @@
 
 /*
  * The kernel's side of a network: reads all of it into a model, and carries out single steps.
- * Blocking calls over rtnetlink (and generic netlink for WireGuard); a monitor on the loop for what
- * others change. Sources: rtnetlink(7), linux/if_link.h, linux/rtnetlink.h, linux/fib_rules.h,
- * linux/wireguard.h.
+ * Blocking calls over rtnetlink; a monitor on the loop for what
+ * others change. Sources: rtnetlink(7), linux/if_link.h, linux/rtnetlink.h, linux/fib_rules.h.
  */
 
 #include <ev.h>
@@ -30,16 +29,16 @@ DEFINE_AUTO(struct kernel, kernel_free);
  */
 int kernel_observe(struct kernel *kernel, struct model **ret_model);
 
-/* One step. 0 or -errno; kernel_error_text() then has the kernel's own sentence, or ours. 0 does
- * not prove that it is so: observe again. */
+/* One step, but for OP_WAIT_CARRIER, which is the caller's to wait for (-EINVAL). 0 or -errno;
+ * kernel_error_text() then has the kernel's own sentence, or ours. 0 does not prove that it is so:
+ * observe again. */
 int kernel_carry_out(struct kernel *kernel, const struct op *op);
 const char *kernel_error_text(const struct kernel *kernel);
+
+/* 1 or 0, or -errno. */
+int kernel_carrier(struct kernel *kernel, const char *link);
 
 /* From now on `changed` is called, on the loop, a short while after anything was changed by
  * anybody, many changes at once; also after messages were lost. */
 typedef void (*kernel_changed_fn)(void *userdata);
 int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userdata);
-
-/* The kernel keeps IFA_PROTO (5.18 and later); without it the state file says which addresses are
- * ours. Known after the first observation of an address that we made. */
-bool kernel_has_address_marks(const struct kernel *kernel);

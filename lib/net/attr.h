@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The attributes of netlink messages, both ways, for those outside lib/net: reading what the kernel
+ * said without ever running over its end, and writing requests into a buffer of a fixed size. Pure;
+ * libmnl inside. Numbers are in host order, as rtnetlink has them. Source: netlink(7).
+ */
+
+#include <linux/netlink.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- reading --- */
+
+/* The family's struct at the beginning. False: the message is shorter. */
+bool attr_header(const struct nlmsghdr *nlh, void *ret, size_t len);
+
+/*
+ * Fills table[type] with the attribute of each type below n, NULL where there is none; the last of
+ * several. `header` is the size of the family's struct before them. Pointers are into the message.
+ * 0, or -EBADMSG: it is cut.
+ */
+int attr_read(const struct nlmsghdr *nlh, size_t header, const struct nlattr **table, size_t n);
+int attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n);
+
+/* Each attribute in a nest, in its order. NULL is an empty one. */
+typedef void (*attr_fn)(const struct nlattr *attr, unsigned type, void *userdata);
+void attr_for_each(const struct nlattr *nest, attr_fn fn, void *userdata);
+
+/* `otherwise` if attr is NULL or too short. */
+uint8_t attr_u8(const struct nlattr *attr, uint8_t otherwise);
+uint16_t attr_u16(const struct nlattr *attr, uint16_t otherwise);
+uint32_t attr_u32(const struct nlattr *attr, uint32_t otherwise);
+/* False, and ret as it was, unless attr has at least len bytes. */
+bool attr_bytes(const struct nlattr *attr, void *ret, size_t len);
+/* buf, with the text; "" if attr is NULL, does not end with a zero, or is longer. */
+const char *attr_text(const struct nlattr *attr, char *buf, size_t room);
+const void *attr_data(const struct nlattr *attr);
+size_t attr_len(const struct nlattr *attr); /* 0 for NULL */
+
+/* --- writing --- */
+
+#define ATTR_MESSAGE_BYTES 8192
+
+/* One request. When something does not fit, the whole is unusable, and message_check() says so. */
+struct message {
+	union {
+		struct nlmsghdr header;
+		uint8_t bytes[ATTR_MESSAGE_BYTES];
+	};
+	bool is_full;
+};
+
+/* NLM_F_REQUEST and NLM_F_ACK are added unless it is a dump. `fixed` is the family's struct. */
+void message_begin(struct message *m, uint16_t type, uint16_t flags, const void *fixed, size_t len);
+void message_u8(struct message *m, uint16_t type, uint8_t value);
+void message_u16(struct message *m, uint16_t type, uint16_t value);
+void message_u32(struct message *m, uint16_t type, uint32_t value);
+void message_bytes(struct message *m, uint16_t type, const void *data, size_t len);
+void message_text(struct message *m, uint16_t type, const char *text); /* with its zero */
+/* Bytes that are no attribute: a struct at the beginning of a nest. */
+void message_raw(struct message *m, const void *data, size_t len);
+/* What comes between the two is inside. */
+struct nlattr *message_nest(struct message *m, uint16_t type);
+void message_end(struct message *m, struct nlattr *nest);
+
+size_t message_len(const struct message *m);
+int message_check(const struct message *m); /* 0, or -EMSGSIZE */
