@@ -234,8 +234,8 @@ void hashkv_free(struct hashkv *h)
 
 static void hash_entry(struct crc32c_run *crc, const struct mvcc_entry *entry)
 {
-	crc32c_run_add(crc, entry->raw.key);
-	crc32c_run_add(crc, entry->raw.value);
+	crc32c_run_add(crc, entry->raw->key);
+	crc32c_run_add(crc, entry->raw->value);
 }
 
 /* The entry is up to C: whether it is the newest of its key up to R. */
@@ -286,7 +286,7 @@ void hashkv_add(struct hashkv *h, const struct mvcc_entry *entry)
 {
 	if (entry->rev.main <= h->revision)
 		add_in_reach(h, entry);
-	if (entry->raw.ends_page || entry->rev.main > h->revision)
+	if (entry->raw->ends_page || entry->rev.main > h->revision)
 		end_runs(h);
 }
 

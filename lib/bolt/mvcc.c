@@ -49,7 +49,7 @@ struct bytes mvcc_format_rev(struct mvcc_rev rev, uint8_t buf[static MVCC_REV_BY
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
+static ALWAYS_INLINE const char *parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
 {
 	struct mvcc_kv kv = {0};
 	struct proto_field f;
@@ -93,19 +93,23 @@ const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
 	return NULL;
 }
 
+const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
+{
+	return parse_kv(value, ret_kv);
+}
+
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static const char *disagreement(const struct mvcc_entry *e)
+static const char *disagreement(bool has_value, bool is_tombstone, int64_t main,
+                                const struct mvcc_kv *kv)
 {
-	const struct mvcc_kv *kv = &e->kv;
-
-	if (e->raw.value.len == 0)
+	if (!has_value)
 		return NULL; /* the entry that raises the revision */
 	if (kv->key.len == 0)
 		return "the value has no key";
-	if (e->is_tombstone)
+	if (is_tombstone)
 		return NULL;
-	if (kv->mod_revision != e->rev.main)
+	if (kv->mod_revision != main)
 		return "the value is of another revision";
 	if (kv->create_revision < 1 || kv->create_revision > kv->mod_revision || kv->version < 1)
 		return "the value was created after it was changed";
@@ -114,21 +118,26 @@ static const char *disagreement(const struct mvcc_entry *e)
 
 int mvcc_read(struct bolt *db, const struct cursor_entry *raw, struct mvcc_entry *ret_entry)
 {
-	struct mvcc_entry e = {.raw = *raw};
+	struct mvcc_rev rev;
+	struct mvcc_kv kv;
+	bool is_tombstone;
 	const char *why;
 
 	if (raw->is_bucket)
 		return bolt_fail(db, raw->page, "a bucket among etcd's keys");
-	why = mvcc_parse_rev(raw->key, &e.rev, &e.is_tombstone);
+	why = mvcc_parse_rev(raw->key, &rev, &is_tombstone);
 	if (why != NULL)
 		return bolt_fail(db, raw->page, "a key of bucket 'key' is no revision: %s", why);
-	why = mvcc_parse_kv(raw->value, &e.kv);
+	why = parse_kv(raw->value, &kv);
 	if (why == NULL)
-		why = disagreement(&e);
+		why = disagreement(raw->value.len > 0, is_tombstone, rev.main, &kv);
 	if (why != NULL)
-		return bolt_fail(db, raw->page, "revision %" PRId64 "_%" PRId64 ": %s", e.rev.main,
-		                 e.rev.sub, why);
-	*ret_entry = e;
+		return bolt_fail(db, raw->page, "revision %" PRId64 "_%" PRId64 ": %s", rev.main, rev.sub,
+		                 why);
+	ret_entry->rev = rev;
+	ret_entry->is_tombstone = is_tombstone;
+	ret_entry->kv = kv;
+	ret_entry->raw = raw;
 	return 0;
 }
 

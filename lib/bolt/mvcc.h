@@ -42,7 +42,7 @@ struct mvcc_entry {
 	struct mvcc_rev rev;
 	bool is_tombstone;
 	struct mvcc_kv kv;
-	struct cursor_entry raw;
+	const struct cursor_entry *raw; /* borrowed, see mvcc_read() */
 };
 
 /* NULL, or why these bytes are no revision. Pure. */
@@ -51,7 +51,8 @@ const char *mvcc_parse_rev(struct bytes key, struct mvcc_rev *ret_rev, bool *ret
 /* NULL, or why these bytes are no KeyValue. Fields of other numbers are passed over. Pure. */
 const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv);
 
-/* Reads an entry of the bucket, and checks that key and value say the same. */
+/* Reads an entry of the bucket, and checks that key and value say the same. What is read is good as
+ * long as `raw` is, and borrows it. */
 int mvcc_read(struct bolt *db, const struct cursor_entry *raw, struct mvcc_entry *ret_entry);
 
 /* Writes the bolt key of a revision (without the mark), which sorts before all that follow it. */

@@ -11,11 +11,8 @@
 
 #include "base/mem.h"
 
-#define HEADER_BYTES 16
-#define ELEMENT_BYTES 16
 #define IS_BRANCH 1u
 #define IS_LEAF 2u
-#define IS_BUCKET 1u
 /* bbolt keeps this count for a long list of free pages. */
 #define COUNT_MAX 0xfffeu
 
@@ -28,14 +25,9 @@ struct element {
 	uint64_t child;
 };
 
-static const uint8_t *element_at(const struct page *page, unsigned i)
-{
-	return page->bytes + HEADER_BYTES + (size_t) i * ELEMENT_BYTES;
-}
-
 static struct element read_element(const struct page *page, unsigned i)
 {
-	const uint8_t *p = element_at(page, i);
+	const uint8_t *p = page_element(page, i);
 
 	if (page->is_branch)
 		return (struct element){
@@ -59,9 +51,9 @@ static int check_element(struct bolt *db, const struct page *page, unsigned i, s
                          size_t *ret_end)
 {
 	struct element e = read_element(page, i);
-	size_t begins = HEADER_BYTES + (size_t) i * ELEMENT_BYTES;
+	size_t begins = PAGE_HEADER_BYTES + (size_t) i * PAGE_ELEMENT_BYTES;
 
-	if (e.flags > IS_BUCKET)
+	if (e.flags > PAGE_ELEMENT_IS_BUCKET)
 		return bolt_fail(db, page->id, "element %u has unknown flags 0x%x", i, e.flags);
 	if (begins + e.pos != at)
 		return bolt_fail(db, page->id, "element %u is at %zu and not at %zu, behind the one before",
@@ -80,7 +72,7 @@ static int check_element(struct bolt *db, const struct page *page, unsigned i, s
 /* Returns where the last value ends. */
 static int check_elements(struct bolt *db, const struct page *page, size_t *ret_end)
 {
-	size_t at = HEADER_BYTES + (size_t) page->count * ELEMENT_BYTES;
+	size_t at = PAGE_HEADER_BYTES + (size_t) page->count * PAGE_ELEMENT_BYTES;
 	struct bytes before = {0};
 
 	if (at > page->n_bytes)
@@ -241,7 +233,7 @@ int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct pa
 
 	page->id = id;
 	page->n_pages = 0;
-	if (bytes.len < HEADER_BYTES)
+	if (bytes.len < PAGE_HEADER_BYTES)
 		return bolt_fail(db, id, "an inline bucket of %zu bytes", bytes.len);
 	make_room(&page->buffers[0], bytes.len);
 	memcpy(page->buffers[0].bytes, bytes.data, bytes.len);
@@ -266,30 +258,4 @@ void page_fini(struct page *page)
 	for (unsigned i = 0; i < PAGE_BUFFERS; i++)
 		free(page->buffers[i].bytes);
 	*page = (struct page){0};
-}
-
-/* --- reading it ------------------------------------------------------------------------------- */
-
-struct bytes page_key(const struct page *page, unsigned i)
-{
-	struct element e = read_element(page, i);
-
-	return (struct bytes){.data = element_at(page, i) + e.pos, .len = e.key_len};
-}
-
-struct bytes page_value(const struct page *page, unsigned i)
-{
-	struct element e = read_element(page, i);
-
-	return (struct bytes){.data = element_at(page, i) + e.pos + e.key_len, .len = e.value_len};
-}
-
-uint64_t page_child(const struct page *page, unsigned i)
-{
-	return read_element(page, i).child;
-}
-
-bool page_is_bucket(const struct page *page, unsigned i)
-{
-	return read_element(page, i).flags == IS_BUCKET;
 }

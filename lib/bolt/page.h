@@ -70,8 +70,41 @@ int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct pa
 
 void page_fini(struct page *page);
 
-/* i < count. What is returned is valid until the next load. */
-struct bytes page_key(const struct page *page, unsigned i);
-uint64_t page_child(const struct page *page, unsigned i);     /* of a branch */
-struct bytes page_value(const struct page *page, unsigned i); /* of a leaf */
-bool page_is_bucket(const struct page *page, unsigned i);     /* of a leaf */
+/*
+ * Element i < count. What is returned is valid until the next load. Every entry passes here several
+ * times: inline.
+ */
+
+#define PAGE_HEADER_BYTES 16
+#define PAGE_ELEMENT_BYTES 16
+#define PAGE_ELEMENT_IS_BUCKET 1u
+
+static inline const uint8_t *page_element(const struct page *page, unsigned i)
+{
+	return page->bytes + PAGE_HEADER_BYTES + (size_t) i * PAGE_ELEMENT_BYTES;
+}
+
+static inline struct bytes page_key(const struct page *page, unsigned i)
+{
+	const uint8_t *element = page_element(page, i), *place = element + (page->is_branch ? 0 : 4);
+
+	return (struct bytes){.data = element + bytes_le32(place), .len = bytes_le32(place + 4)};
+}
+
+static inline uint64_t page_child(const struct page *page, unsigned i) /* of a branch */
+{
+	return bytes_le64(page_element(page, i) + 8);
+}
+
+static inline struct bytes page_value(const struct page *page, unsigned i) /* of a leaf */
+{
+	struct bytes key = page_key(page, i);
+
+	return (struct bytes){.data = key.data + key.len,
+	                      .len = bytes_le32(page_element(page, i) + 12)};
+}
+
+static inline bool page_is_bucket(const struct page *page, unsigned i) /* of a leaf */
+{
+	return bytes_le32(page_element(page, i)) == PAGE_ELEMENT_IS_BUCKET;
+}

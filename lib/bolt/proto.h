@@ -32,7 +32,7 @@ struct proto_field {
 unsigned proto_read_varint(struct bytes rest, uint64_t *ret_v);
 
 /* Takes n bytes off the front; false if there are fewer. */
-static inline bool proto_take_bytes(struct bytes *rest, uint64_t n, struct bytes *ret_taken)
+static ALWAYS_INLINE bool proto_take_bytes(struct bytes *rest, uint64_t n, struct bytes *ret_taken)
 {
 	if (n > rest->len)
 		return false;
@@ -42,15 +42,18 @@ static inline bool proto_take_bytes(struct bytes *rest, uint64_t n, struct bytes
 	return true;
 }
 
-static inline bool proto_take_varint(struct bytes *rest, uint64_t *ret_v)
+static ALWAYS_INLINE bool proto_take_varint(struct bytes *rest, uint64_t *ret_v)
 {
 	unsigned n_bytes = 1;
-	uint64_t v;
+	uint64_t v = 0;
 
-	/* Nearly all of them: tags, and lengths and numbers below 128. */
-	if (rest->len > 0 && rest->data[0] < 0x80)
+	/* Nearly all of them: tags, and lengths and numbers below 128; and most of the others. */
+	if (rest->len >= 1 && rest->data[0] < 0x80)
 		v = rest->data[0];
-	else
+	else if (rest->len >= 2 && rest->data[1] < 0x80) {
+		v = (rest->data[0] & 0x7fu) | (uint64_t) rest->data[1] << 7;
+		n_bytes = 2;
+	} else
 		n_bytes = proto_read_varint(*rest, &v);
 	if (n_bytes == 0)
 		return false;
@@ -60,8 +63,8 @@ static inline bool proto_take_varint(struct bytes *rest, uint64_t *ret_v)
 	return true;
 }
 
-static inline bool proto_take_content(struct bytes *rest, enum proto_type type,
-                                      uint64_t *ret_integer, struct bytes *ret_bytes)
+static ALWAYS_INLINE bool proto_take_content(struct bytes *rest, enum proto_type type,
+                                             uint64_t *ret_integer, struct bytes *ret_bytes)
 {
 	uint64_t len;
 
@@ -80,7 +83,7 @@ static inline bool proto_take_content(struct bytes *rest, enum proto_type type,
 
 /* 1 and the next field, which is taken off the front of *rest; 0 at the end; -EBADMSG. Every entry
  * of a database passes here several times: inline, so that nothing of it goes through memory. */
-static inline int proto_next(struct bytes *rest, struct proto_field *ret_field)
+static ALWAYS_INLINE int proto_next(struct bytes *rest, struct proto_field *ret_field)
 {
 	struct bytes left = *rest, bytes = {0};
 	uint64_t tag, integer = 0;

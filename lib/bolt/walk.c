@@ -156,7 +156,7 @@ static int walk_bucket(struct walk *w, struct cursor *cursor, unsigned nesting);
 static int visit(struct walk *w, struct cursor_entry *entry, unsigned nesting)
 {
 	const struct walk_visitor *v = w->visitor;
-	struct cursor_entry shown = *entry;
+	struct cursor_entry shown;
 
 	if (nesting == 0) {
 		if (!entry->is_bucket)
@@ -165,8 +165,10 @@ static int visit(struct walk *w, struct cursor_entry *entry, unsigned nesting)
 	}
 	if (nesting > 1 || v->on_entry == NULL)
 		return 0;
-	if (entry->is_bucket)
-		shown.value = (struct bytes){0};
+	if (!entry->is_bucket)
+		return v->on_entry(entry, v->userdata);
+	shown = *entry;
+	shown.value = (struct bytes){0};
 	return v->on_entry(&shown, v->userdata);
 }
 
