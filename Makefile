@@ -254,6 +254,10 @@ $(BUILD)/tests/fuzz/fuzz_bolt: $(BUILD)/tests/fuzz/fuzz_bolt.o $(BOLT_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
 
+$(BUILD)/tests/fuzz/fuzz_bolt_%: $(BUILD)/tests/fuzz/fuzz_bolt_%.o $(BOLT_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
+
 # --- programs that only the tests need -----------------------------------------------------------
 # tests/tools/X.c -> build/tests/tools/X
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))

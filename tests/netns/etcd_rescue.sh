@@ -19,6 +19,11 @@ best_is() { # DIRECTORY FILTER VALUE
 	expect_equal "$2" "$(jq -r "$2" "$T/rescue.json")" "$3"
 }
 
+# With time for a machine that is busy.
+ctl() {
+	etcd_ctl --command-timeout 20s --dial-timeout 10s "$@"
+}
+
 survivor() { # DIRECTORY FILTER
 	jq -r ".survivors[] | select(.db == \"$1/member/snap/db\") | $2" "$T/rescue.json"
 }
@@ -26,7 +31,7 @@ survivor() { # DIRECTORY FILTER
 write_keys() { # NODES NAME COUNT
 	local i
 	for ((i = 1; i <= $3; i++)); do
-		ETCD_AT=$1 etcd_ctl put "/$2/$i" "$2 $i" >/dev/null
+		ETCD_AT=$1 ctl put "/$2/$i" "$2 $i" >/dev/null
 	done
 }
 
@@ -44,7 +49,7 @@ etcd_start n1
 export ETCD_AT="n1 n2"
 wait_until 20 etcd_is_healthy
 write_keys n1 late 10
-ETCD_AT=n1 etcd_ctl get /late/10 >/dev/null
+ETCD_AT=n1 ctl get /late/10 >/dev/null
 ! rescue "$D1" || fail "a choice, although etcd runs"
 expect_equal "n1" "$(survivor "$D1" .reason)" "etcd runs on it"
 kill_hard etcd-n1
@@ -92,8 +97,8 @@ ETCD_OPTIONS=(--force-new-cluster)
 etcd_start n1
 export ETCD_AT=n1
 wait_until 20 etcd_is_healthy
-expect_equal "the last write of them" "$(etcd_ctl get --print-value-only "/late/$in_wal")" "late $in_wal"
-expect_equal "members" "$(etcd_ctl member list | wc -l)" 1
+expect_equal "the last write of them" "$(ctl get --print-value-only "/late/$in_wal")" "late $in_wal"
+expect_equal "members" "$(ctl member list | wc -l)" 1
 kill_hard etcd-n1
 ETCD_OPTIONS=()
 
@@ -105,5 +110,5 @@ inside n2 env PATH="$ETCD_BIN:$(dirname "$FAIRLEAD"):$PATH" "$@" >"$T/out" 2>&1 
 etcd_start n2
 export ETCD_AT=n2
 wait_until 20 etcd_is_healthy
-expect_equal "the last write" "$(etcd_ctl get --print-value-only /late/10)" "late 10"
-expect_equal "members" "$(etcd_ctl member list | wc -l)" 1
+expect_equal "the last write" "$(ctl get --print-value-only /late/10)" "late 10"
+expect_equal "members" "$(ctl member list | wc -l)" 1

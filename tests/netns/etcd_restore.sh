@@ -9,8 +9,6 @@
 
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
-WORKER=$BUILD/bin/etcdwatch-worker
-
 restore() { # NODE ARGUMENT...
 	local node=$1
 	shift
@@ -34,14 +32,20 @@ tree_of() { # DIRECTORY
 	(cd "$1" && find . -printf '%p %i %U %G %m %s %T@\n' | sort)
 }
 
+# With time for a machine that is busy.
+ctl() {
+	etcd_ctl --command-timeout 20s --dial-timeout 10s "$@"
+}
+
 ctl_as_root() {
-	etcd_ctl --user root:secret "$@"
+	ctl --user root:secret "$@"
 }
 
 stop_all() {
 	kill_hard etcd-n1 etcd-n2 etcd-n3
 }
 
+ETCD_OPTIONS=(--bcrypt-cost 4) # passwords are checked in no time
 cluster_of_etcd
 mkdir "$T/manifests"
 if "$ETCD_BIN/etcdutl" version >/dev/null 2>&1; then
@@ -53,15 +57,16 @@ else
 fi
 
 say "a snapshot, and then a mistake"
+ETCD_AT=n1 ctl snapshot save "$T/early.db" >/dev/null
 for key in a b c; do
-	etcd_ctl put "/registry/$key" "value of $key" >/dev/null
+	ctl put "/registry/$key" "value of $key" >/dev/null
 done
-lease=$(etcd_ctl lease grant 3600 | awk '{ print $2 }')
-etcd_ctl put --lease="$lease" /registry/leased x >/dev/null
-etcd_ctl role add reader >/dev/null
+lease=$(ctl lease grant 3600 | awk '{ print $2 }')
+ctl put --lease="$lease" /registry/leased x >/dev/null
+ctl role add reader >/dev/null
 for command in "user add root:secret" "user grant-role root root" "auth enable"; do
 	# shellcheck disable=SC2086
-	etcd_ctl $command >/dev/null
+	ctl $command >/dev/null
 done
 ETCD_AT=n2 ctl_as_root snapshot save "$T/etcd.db" >/dev/null
 chmod 600 "$T/etcd.db"
@@ -119,19 +124,31 @@ sleep 60
 TOOL
 chmod +x "$T/slow-tool"
 before=$(tree_of "$T/etcd-n1")
-for victim in etcdwatch-worker fairlead; do
+for victim in KILL/etcdwatch-worker KILL/fairlead INT/etcdwatch-worker; do
 	rm -f "$T/tool-done"
 	restore n1 --yes --tool "$T/slow-tool" "$T/etcd.db" >"$T/out" 2>&1 &
 	PID[restore]=$!
 	wait_until 20 test -e "$T/tool-done"
-	# The only ones of these names in this world.
-	kill -KILL "$(pgrep -x "$(echo "$victim" | cut -c 1-15)")"
+	# The only ones of these names in this world, of which the kernel keeps 15 letters.
+	kill -"${victim%/*}" "$(pgrep -x "$(echo "${victim#*/}" | cut -c 1-15)")"
 	wait_exit 20 restore
 	[[ $EXIT_CODE -ne 0 ]] || fail "restored, although $victim was killed"
 	expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
 	wait_until 10 eval '! pgrep -f slow-tool'
-	[[ $victim != etcdwatch-worker ]] || expect "it says so" grep -q "nothing was changed" "$T/out"
+	[[ $victim == */fairlead ]] || expect "it says so" grep -q "nothing was changed" "$T/out"
+	[[ $victim != INT/* ]] || expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
 done
+
+say "a tool that does something else than it was told"
+refused_by() { # PATTERN SCRIPT
+	printf '#!/bin/bash\n[[ $1 != version ]] || exec %s version\n%s\n' "$TOOL" "$2" >"$T/odd-tool"
+	chmod +x "$T/odd-tool"
+	refused "$1" --tool "$T/odd-tool" "$T/etcd.db"
+}
+refused_by "no room here" 'echo log >&2; echo "Error: no room here" >&2; exit 1'
+refused_by "does not hold the keys" "args=(\"\$@\"); args[-1]=$T/early.db; exec $TOOL \"\${args[@]}\""
+refused_by "does not have the members" \
+	"args=(\"\$@\"); for i in \"\${!args[@]}\"; do [[ \${args[i]} != restore-* ]] || args[i]=another; done; exec $TOOL \"\${args[@]}\""
 
 say "the plan, which changes nothing"
 chown -R 4711:4712 "$T/etcd-n1"
@@ -179,7 +196,7 @@ for key in a b c; do
 done
 expect_equal "what was late" "$(ctl_as_root get /registry/late)" ""
 expect "the lease lives" eval 'ctl_as_root lease timetolive "$lease" --keys | grep -q /registry/leased'
-expect "authentication is on" eval '! etcd_ctl get /registry/a 2>/dev/null'
+expect "authentication is on" eval '! ctl get /registry/a 2>/dev/null'
 expect "and the role is there" eval 'ctl_as_root role list | grep -q reader'
 ctl_as_root put /registry/new x >/dev/null
 expect_equal "HashKV on all members" \

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which snapshot a name means, and everything for which one is refused; and what static pods say of
+ * a data directory. What comes from S3, or is encrypted, is for the stories. */
+#include "etcdwatch/worker/source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/file.h>
+
+#include "base/fileio.h"
+#include "base/macro.h"
+#include "etcdwatch/worker/hostfacts.h"
+#include "etcdwatch/worker/sourcefind.h"
+#include "tests/unit/check.h"
+#include "tests/unit/entries.h"
+#include "tests/unit/scratch.h"
+
+#define REAL "tests/bolt/etcd-3.5.db"
+#define HOUR_S 3600
+#define T0 INT64_C(1795293000)
+
+static char real[PATH_MAX]; /* from the scratch directory */
+
+/* In the directory of snapshots; takes the entry. Its file is not there, unless somebody makes it.
+ */
+static char *put_entry(struct catalog_entry *entry, const char *dir)
+{
+	AUTO(free) char *path = xasprintf("%s/%s.json", dir, entry->id);
+	AUTO(free) char *text = catalog_print(entry);
+	char *id = xstrdup(entry->id);
+
+	CHECK_EQ_INT(file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE), 0);
+	catalog_entry_free(entry);
+	return id;
+}
+
+static void reset(void)
+{
+	(void) scratch_shell("rm -rf * && mkdir -p snaps/rejected");
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* The revision of the entry that is found, or what is refused. */
+static int64_t find(const char *name, const char *job, struct problem *problem)
+{
+	const struct source_request request = {.name = name, .directory = "snaps", .job = job};
+	struct sourcefound found = {0};
+	int64_t revision = -1;
+
+	*problem = (struct problem){0};
+	if (sourcefind_local(&request, problem, &found) == 0)
+		revision = found.entry != NULL ? found.entry->revision : 0;
+	sourcefound_fini(&found);
+	return revision;
+}
+
+static void test_latest(void)
+{
+	struct catalog_entry *entry;
+	struct problem problem;
+
+	reset();
+	CHECK_EQ_INT(find("latest", NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "NOT_FOUND");
+	free(put_entry(entries_new("a", 1, T0, 100), "snaps"));
+	/* Taken later, by a clock that is wrong. */
+	free(put_entry(entries_new("a", 1, T0 - HOUR_S, 120), "snaps"));
+	CHECK_EQ_INT(find("latest", NULL, &problem), 120);
+	/* What does not count. */
+	entry = entries_new("a", 1, T0, 130);
+	entry->tree_verified = false;
+	free(put_entry(entry, "snaps"));
+	free(put_entry(entries_new("a", 1, T0, 140), "snaps/rejected"));
+	(void) scratch_shell("echo nonsense >snaps/2-x.json");
+	CHECK_EQ_INT(find("latest", NULL, &problem), 120);
+	/* The cluster was restored, and is another one since; its revision may be lower. */
+	free(put_entry(entries_new("a", 2, T0 + HOUR_S, 50), "snaps"));
+	CHECK_EQ_INT(find("latest", NULL, &problem), 50);
+	/* Another job, in the same directory. */
+	free(put_entry(entries_new("b", 2, T0 + 2 * HOUR_S, 70), "snaps"));
+	CHECK_EQ_INT(find("latest", NULL, &problem), 70);
+	CHECK_EQ_INT(find("latest", "a", &problem), 50);
+	CHECK_EQ_INT(find("latest", "c", &problem), -1);
+}
+
+static void test_ids(void)
+{
+	AUTO(free) char *id = NULL, *rejected = NULL, *path = NULL, *other = NULL;
+	struct problem problem;
+
+	reset();
+	id = put_entry(entries_new("a", 1, T0, 100), "snaps");
+	rejected = put_entry(entries_new("a", 1, T0, 110), "snaps/rejected");
+	CHECK_EQ_INT(find(id, NULL, &problem), 100);
+	CHECK_EQ_INT(find(rejected, NULL, &problem), 110);
+	CHECK_EQ_INT(find("2026-none", NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "NOT_FOUND");
+	CHECK_EQ_INT(find("none", NULL, &problem), -1);
+	CHECK(strstr(problem.reason, "cannot be the id") != NULL);
+	/* A file is a file, and has its entry beside it. */
+	path = xasprintf("snaps/%s.db", id);
+	scratch_make(path, 100, 1);
+	CHECK_EQ_INT(find(path, NULL, &problem), 100);
+	scratch_make("no-entry.db", 100, 1);
+	CHECK_EQ_INT(find("no-entry.db", NULL, &problem), 0);
+	/* But not one that is about another file, or cannot be read: it may be about this one. */
+	other = xasprintf("snaps/%s.db.zst", id);
+	scratch_make(other, 100, 1);
+	CHECK_EQ_INT(find(other, NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+	(void) scratch_shell("echo nonsense >snaps/%s.json", id);
+	CHECK_EQ_INT(find(path, NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+	/* A data directory. */
+	(void) scratch_shell("mkdir -p etcd/member/snap && touch etcd/member/snap/db");
+	CHECK_EQ_INT(find("etcd", NULL, &problem), 0);
+	CHECK_EQ_INT(find("./none", NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "NOT_FOUND");
+}
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+struct wish {
+	const char *sha256;
+	bool skip_digest;
+};
+
+static int take(const char *name, const struct wish *wish, struct problem *problem,
+                struct source **ret_source)
+{
+	const struct source_request request = {
+	    .name = name,
+	    .directory = "snaps",
+	    .sha256 = wish->sha256,
+	    .skip_digest = wish->skip_digest,
+	    .unpacked = "unpacked.db",
+	};
+
+	*problem = (struct problem){0};
+	return source_take(&request, problem, ret_source);
+}
+
+static void expect_refused(const char *name, const struct wish *wish, const char *code)
+{
+	struct source *source = NULL;
+	struct problem problem;
+
+	CHECK(take(name, wish, &problem, &source) < 0 && source == NULL);
+	if (!CHECK_EQ_STR(problem.code, code))
+		(void) fprintf(stderr, "  %s: %s\n", name, problem.reason);
+}
+
+static void test_files(void)
+{
+	const struct wish plain = {0}, skip = {.skip_digest = true};
+	AUTO(source_free) struct source *whole = NULL, *raw = NULL, *packed = NULL;
+	struct wish known = {0};
+	struct problem problem;
+	int fd;
+
+	reset();
+	(void) scratch_shell("cp %s a.db && head -c -32 a.db >raw.db && zstd -q a.db", real);
+	CHECK_EQ_INT(take("a.db", &plain, &problem, &whole), 0);
+	CHECK(whole != NULL && whole->has_digest && !whole->is_ours && whole->entry == NULL);
+	CHECK_EQ_INT(take("a.db.zst", &plain, &problem, &packed), 0);
+	CHECK(packed != NULL && packed->is_ours && scratch_exists("unpacked.db"));
+	CHECK_EQ_STR(packed->sha256, whole->sha256);
+	/* The same database, so the same SHA-256. */
+	CHECK_EQ_INT(take("raw.db", &skip, &problem, &raw), 0);
+	CHECK(raw != NULL && !raw->has_digest);
+	CHECK_EQ_STR(raw->sha256, whole->sha256);
+	known.sha256 = whole->sha256;
+	source_free(TAKE_PTR(raw));
+	CHECK_EQ_INT(take("a.db", &known, &problem, &raw), 0);
+	known.sha256 = ENTRIES_SHA;
+	expect_refused("a.db", &known, "MISMATCH");
+	expect_refused("raw.db", &plain, "NO_DIGEST");
+	expect_refused("a.db.zst", &plain, "EXISTS"); /* what was unpacked is there */
+	(void) scratch_shell("rm unpacked.db && cp a.db b.db.zst && cp raw.db locked.db");
+	expect_refused("b.db.zst", &plain, "CORRUPT");
+	/* One wrong bit; and a page that is none, behind a digest that fits. */
+	(void) scratch_shell("cp a.db c.db && printf X | dd of=c.db bs=1 seek=9000 conv=notrunc "
+	                     "status=none && head -c 20000 a.db >d.db");
+	expect_refused("c.db", &plain, "DIGEST");
+	expect_refused("d.db", &skip, "TREE");
+	/* etcd writes to it. */
+	fd = open("locked.db", O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	expect_refused("locked.db", &skip, "IN_USE");
+	(void) close(fd);
+}
+
+/* Takes the entry of a real file, after `change`. */
+static void expect_entry(void (*change)(struct catalog_entry *entry), const char *code)
+{
+	const struct wish wish = {0};
+	AUTO(source_free) struct source *source = NULL;
+	struct catalog_entry *entry = entries_new("a", 1, T0, 100);
+	AUTO(free) char *id = NULL;
+	struct problem problem;
+	int r;
+
+	reset();
+	(void) scratch_shell("cp %s snaps/%s", real, entry->file);
+	if (change != NULL)
+		change(entry);
+	id = put_entry(entry, "snaps");
+	r = take(id, &wish, &problem, &source);
+	CHECK_EQ_INT(r == 0, code == NULL);
+	if (code != NULL && !CHECK_EQ_STR(problem.code, code))
+		(void) fprintf(stderr, "  %s\n", problem.reason);
+}
+
+/* What is in the real file. */
+static struct source *known;
+
+static void set_true(struct catalog_entry *e)
+{
+	(void) snprintf(e->db_sha256, sizeof(e->db_sha256), "%s", known->sha256);
+	e->hash = known->content.hash;
+	e->hashkv = known->content.hashkv.hash;
+	e->hashkv_revision = known->content.hashkv.revision;
+}
+
+static void set_other_hashkv(struct catalog_entry *e)
+{
+	set_true(e);
+	e->hashkv++;
+}
+
+static void set_unverified(struct catalog_entry *e)
+{
+	set_true(e);
+	e->digest_verified = false;
+}
+
+static void set_rejected(struct catalog_entry *e)
+{
+	set_true(e);
+	e->rejected = xstrdup("n2 disagrees");
+}
+
+static void test_entries(void)
+{
+	const struct wish wish = {0};
+	struct problem problem;
+
+	reset();
+	(void) scratch_shell("cp %s a.db", real);
+	CHECK_EQ_INT(take("a.db", &wish, &problem, &known), 0);
+	if (known == NULL)
+		return;
+	expect_entry(set_true, NULL);
+	expect_entry(NULL, "MISMATCH"); /* another SHA-256 */
+	expect_entry(set_other_hashkv, "MISMATCH");
+	expect_entry(set_unverified, "REJECTED");
+	expect_entry(set_rejected, "REJECTED");
+	source_free(known);
+}
+
+/* --- static pods ------------------------------------------------------------------------------ */
+
+static void test_manifests(void)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+	} cases[] = {
+	    {"path: /var/lib/etcd", 1},
+	    {"path: /var/lib/etcd\\n    type: DirectoryOrCreate", 1},
+	    {"- --data-dir=/var/lib/etcd/", 1},
+	    {"path: /var/lib/etcd-backup", 0},
+	    {"path: /var/lib/etcd.old and /var/lib/etcdwatch", 0},
+	    {"path: /var/lib/etcd-backup, /var/lib/etcd", 1},
+	    {"--etcd-certfile=/etc/kubernetes/pki/etcd/x.crt", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *found;
+
+		reset();
+		(void) scratch_shell("mkdir pods && printf '%%b' '%s' >pods/etcd.yaml && "
+		                     "echo /var/lib/etcd >pods/.hidden",
+		                     cases[i].text);
+		found = hostfacts_manifests("pods", "/var/lib/etcd");
+		if (!CHECK_EQ_INT(json_array_size(found), cases[i].n))
+			(void) fprintf(stderr, "  %s\n", cases[i].text);
+		json_decref(found);
+	}
+}
+
+int main(void)
+{
+	/* The steps that it prints are of no interest. */
+	if (realpath(REAL, real) == NULL || freopen("/dev/null", "w", stdout) == NULL)
+		return EXIT_FAILURE;
+	scratch_enter();
+	test_latest();
+	test_ids();
+	test_files();
+	test_entries();
+	test_manifests();
+	scratch_leave();
+	return check_result();
+}
