@@ -407,17 +407,20 @@ static void run(struct job *j)
  */
 
 /* A snapshot of ours that was taken for this period, which a crash or a lost claim has kept from
- * being recorded. One of another cluster is not what this one needs. */
+ * being recorded. One of another cluster is not what this one needs; and one that is older than
+ * that of another period is of a clock that was ahead. */
 static const char *find_unrecorded(const struct job *j)
 {
-	for (size_t i = store_n(j->store); i-- > 0;) {
+	const struct catalog_entry *newest = NULL;
+
+	for (size_t i = 0; i < store_n(j->store); i++) {
 		const struct catalog_entry *e = store_get(j->store, i);
 
-		if (e->period_s == j->due.period_s && e->cluster_id == j->view.cluster_id &&
-		    catalog_is_good(e))
-			return e->id;
+		if (e->period_s != 0 && e->cluster_id == j->view.cluster_id && catalog_is_good(e) &&
+		    (newest == NULL || e->revision >= newest->revision))
+			newest = e;
 	}
-	return NULL;
+	return newest != NULL && newest->period_s == j->due.period_s ? newest->id : NULL;
 }
 
 /* Somebody has done it; perhaps we did, and have not heard of it. */
@@ -701,6 +704,8 @@ void job_free(struct job *j)
 
 bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 {
+	j->stopped = stopped;
+	j->stopped_userdata = userdata;
 	switch (j->state) {
 	case JOB_IDLE:
 	case JOB_DUE:
@@ -722,8 +727,6 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 	case JOB_RECORDING:
 		break;
 	}
-	j->stopped = stopped;
-	j->stopped_userdata = userdata;
 	if (j->run != NULL)
 		run_cancel(j->run);
 	return false;

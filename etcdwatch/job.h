@@ -36,7 +36,7 @@ void job_free(struct job *job);
 DEFINE_AUTO(struct job, job_free);
 
 /* Gives up what is under way, so that another node can take over. True: it is over; false:
- * `stopped` is called, once, as its last act, perhaps from inside. Only job_free() may follow. */
+ * `stopped` is called, once, as its last act, perhaps from inside. Nothing is begun any more. */
 bool job_stop(struct job *job, void (*stopped)(void *userdata), void *userdata);
 
 /* Takes one now, whatever the schedule says. `done` is called once, never from inside. -EBUSY: it
