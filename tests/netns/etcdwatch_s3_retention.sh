@@ -92,6 +92,23 @@ fairlead "$taker" -o json etcd snapshot prune --dry-run >"$T/plan"
 expect_equal "what would go here" "$(jq -r 'select(.where == "local" and .goes) | .id' "$T/plan" | wc -l)" 2
 expect_equal "what would go there" "$(jq -r 'select(.where == "site" and .goes) | .id' "$T/plan" | wc -l)" 0
 expect_equal "snapshots" "$(n_entries "$taker")" 3
+
+say "nothing goes while etcd's alarm CORRUPT stands"
+alarm() { # ACTION
+	local id
+	id=$(etcd_ctl member list | sed -n 's/^\([0-9a-f]*\),.* n3,.*/\1/p')
+	inside sw curl -fsS --cacert "$PKI/etcd-trust.crt" --cert "$PKI/client-admin.crt" \
+		--key "$PKI/client-admin.key" "https://$(mgmt_ip n1):2379/v3/maintenance/alarm" \
+		-d "{\"action\": \"$1\", \"memberID\": \"$(printf %u "0x$id")\", \"alarm\": \"CORRUPT\"}" >/dev/null
+}
+alarm ACTIVATE
+fairlead "$taker" -o json etcd snapshot prune >"$T/plan"
+expect_equal "where it is frozen" "$(jq -r 'select(.frozen) | .where' "$T/plan" | sort | xargs)" "local site"
+jq -r 'select(.frozen) | .frozen' "$T/plan" | grep -q CORRUPT || fail "$(cat "$T/plan")"
+expect_equal "snapshots" "$(n_entries "$taker")" 3
+alarm DEACTIVATE
+
+say "and then it goes"
 fairlead "$taker" etcd snapshot prune >"$T/said"
 grep -q 'it goes' "$T/said" || fail "$(cat "$T/said")"
 expect_equal "snapshots" "$(n_entries "$taker")" 1
