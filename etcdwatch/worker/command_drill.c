@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -36,6 +37,7 @@
 #define TIMEOUT_S 600
 #define TIMEOUT_S_MAX (24ul * 3600)
 #define POLL_MS 200
+#define REAP_US 5000
 
 struct words {
 	const char *directory;
@@ -141,7 +143,17 @@ static int listen_to(struct watch *w, struct problem *problem)
 	return r < 0 ? problem_set_errno(problem, r, "cannot read what it says") : 0;
 }
 
-/* It, and whatever it has started. */
+/* Those that became ours as their parents are gone, and the one that we have started. */
+static void kill_children(void)
+{
+	AUTO(fclose) FILE *f = fopen("/proc/thread-self/children", "re");
+	int pid;
+
+	while (f != NULL && fscanf(f, "%d", &pid) == 1)
+		(void) kill(pid, SIGKILL);
+}
+
+/* It, and whatever it has started, be it by a script in between. Returns how it ended. */
 static int end_all(struct watch *w)
 {
 	int status, its_status = 0;
@@ -150,10 +162,14 @@ static int end_all(struct watch *w)
 	if (w->pid > 0)
 		(void) kill(w->pid, SIGKILL);
 	do {
-		pid = waitpid(-1, &status, 0);
+		pid = waitpid(-1, &status, WNOHANG);
 		if (pid > 0 && pid == w->pid)
 			its_status = status;
-	} while (pid > 0 || errno == EINTR);
+		if (pid != 0)
+			continue;
+		kill_children();
+		(void) usleep(REAP_US);
+	} while (pid >= 0 || errno == EINTR);
 	return its_status;
 }
 
@@ -273,6 +289,8 @@ static int drill(struct words *words, struct drillrun_request *q, unsigned long 
 		r = workroom_open(words->directory, &problem, &room);
 	if (r < 0)
 		return result_fail(&problem);
+	/* Programs in Go take as many threads as there are processors. These give way to others. */
+	(void) setenv("GOMAXPROCS", "2", 0);
 	/* Who asked for it is gone: nobody wants it any more. */
 	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
 	q->entry = entry;

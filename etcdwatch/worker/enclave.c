@@ -21,7 +21,7 @@
 #define WHAT_TO_SET                                                                            \
 	"allow it to: user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 and "   \
 	"kernel.apparmor_restrict_unprivileged_userns=0 where the kernel has them, and in a unit " \
-	"of systemd RestrictNamespaces=user net; or run it as root"
+	"of systemd RestrictNamespaces=user net pid; or run it as root"
 
 static int refuse(struct problem *problem, int r, const char *what)
 {
@@ -78,12 +78,12 @@ int enclave_enter(struct problem *problem)
 	gid_t gid = getegid();
 	int r = 0;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) {
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID) == 0) {
 		r = map_ids(uid, gid, problem);
 	} else {
 		int error = errno;
 
-		if (unshare(CLONE_NEWNET) < 0)
+		if (unshare(CLONE_NEWNET | CLONE_NEWPID) < 0)
 			return refuse(problem, -error, "user namespace");
 	}
 	return r < 0 ? r : raise_loopback(problem);

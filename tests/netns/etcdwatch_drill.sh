@@ -97,6 +97,7 @@ kill -KILL "$worker"
 wait_until 5 eval "! kill -0 $pid 2>/dev/null"
 wait "$asker"
 wait_until 5 eval '! pgrep -f "etcdwatch-worker drill" >/dev/null'
+wait_until 5 eval '! pgrep -f "sleep 1000" >/dev/null'
 wait_until 5 eval '[[ $(metric failed) == 1 ]]'
 [[ -d $(etcdwatch_directory n1)/drill ]] || fail "it was cleared already"
 kill_hard etcdwatch-n1
@@ -115,6 +116,7 @@ for how in KILL TERM; do
 	wait_exit 10 etcdwatch-n1
 	wait_until 5 eval "! kill -0 $pid 2>/dev/null"
 	wait_until 5 nothing_is_left
+	wait_until 5 eval '! pgrep -f "sleep 1000" >/dev/null'
 	wait "$asker"
 	etcdwatch_start n1
 	wait_until 10 job_is n1 .drill.state idle

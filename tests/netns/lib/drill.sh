@@ -22,11 +22,12 @@ drill_programs() {
 		timeout 1 bash -c ': </dev/tcp/127.0.0.1/2379' 2>/dev/null && touch $T/seen/reached
 		pwd >$T/seen/room
 		echo "\$*" >$T/seen/words
-		echo \$\$ >$T/seen/pid
+		read -r pid _ </proc/self/stat # as it is called outside
+		echo "\$pid" >$T/seen/pid
 		case \$(<$T/seen/how) in
 		go) exec $T/bin/etcd "\$@" ;;
 		fail) echo 'panic: the pages are gone' >&2; exit 7 ;;
-		hang) exec sleep 1000 ;;
+		hang) sleep 1000 & wait ;;
 		esac
 	SH
 	chmod 755 "$T/bin/drill-etcd"
