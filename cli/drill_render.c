@@ -93,7 +93,8 @@ void drill_render_result(FILE *out, const json_t *object)
 
 	if (!json_is_array(checks))
 		return;
-	print_checks(out, checks);
+	if (json_array_size(checks) > 0)
+		print_checks(out, checks);
 	print_phases(out, json_object_get(object, "phases"), field_integer(object, "took_ms"));
 	print_versions(out, json_object_get(object, "versions"));
 }

@@ -134,12 +134,14 @@ static int explain(const json_t *last)
 	return CLI_FAILED;
 }
 
-int worker_run(const struct texts *words, worker_line_fn line, void *userdata, json_t **ret_last)
+/* To its end; ret_last may become NULL. CLI_OK if it said that it went well. */
+static int run(const struct texts *words, worker_line_fn line, void *userdata, json_t **ret_last)
 {
 	struct running running;
 	json_t *object, *last = NULL;
 	int code = start(WORKER, words, &running);
 
+	*ret_last = NULL;
 	if (code != CLI_OK)
 		return code;
 	while ((object = read_line(running.out)) != NULL) {
@@ -152,11 +154,31 @@ int worker_run(const struct texts *words, worker_line_fn line, void *userdata, j
 			line(object, userdata);
 		json_decref(object);
 	}
-	if (finish(&running) == 0 && json_is_true(json_object_get(last, "ok"))) {
-		*ret_last = last;
+	*ret_last = last;
+	if (finish(&running) == 0 && json_is_true(json_object_get(last, "ok")))
 		return CLI_OK;
-	}
-	code = explain(last);
+	return explain(last);
+}
+
+int worker_run(const struct texts *words, worker_line_fn line, void *userdata, json_t **ret_last)
+{
+	json_t *last;
+	int code = run(words, line, userdata, &last);
+
+	if (code == CLI_OK)
+		*ret_last = last;
+	else
+		json_decref(last);
+	return code;
+}
+
+int worker_run_telling(const struct texts *words, worker_line_fn line, void *userdata)
+{
+	json_t *last;
+	int code = run(words, line, userdata, &last);
+
+	if (last != NULL)
+		line(last, userdata);
 	json_decref(last);
 	return code;
 }

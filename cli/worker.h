@@ -21,5 +21,8 @@ typedef void (*worker_line_fn)(const json_t *object, void *userdata);
  */
 int worker_run(const struct texts *words, worker_line_fn line, void *userdata, json_t **ret_last);
 
+/* The same, and the last line is told like the others, also that of a worker that failed. */
+int worker_run_telling(const struct texts *words, worker_line_fn line, void *userdata);
+
 /* The same for a program that just prints lines, of which there is an array in the end. */
 int worker_lines(const char *program, const struct texts *words, json_t **ret_lines);
