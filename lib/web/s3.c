@@ -85,7 +85,9 @@ struct page {
 	bool found; /* it is the document that was expected */
 	bool truncated;
 	bool encoded; /* keys are percent-encoded */
+	unsigned n;   /* of the pages so far */
 	char token[TOKEN_MAX];
+	bool nameless; /* an object had no key */
 	char key[S3XML_TEXT_MAX];
 	char etag[S3_ETAG_MAX];
 	char modified[S3_TIME_MAX];
@@ -100,7 +102,8 @@ static int hex_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In place. Servers write a space as "%20" or as '+', and a plus sign always as "%2B". */
+/* In place. Servers write a space as "%20" or as '+', and a plus sign always as "%2B". A NUL stays
+ * as it is written, or the key would be taken for a shorter one. */
 static void decode(char *text)
 {
 	char *out = text;
@@ -108,7 +111,8 @@ static void decode(char *text)
 	for (const char *p = text; *p != '\0'; p++) {
 		if (*p == '+') {
 			*out++ = ' ';
-		} else if (*p == '%' && hex_of(p[1]) >= 0 && hex_of(p[2]) >= 0) {
+		} else if (*p == '%' && hex_of(p[1]) >= 0 && hex_of(p[2]) >= 0 &&
+		           (p[1] != '0' || p[2] != '0')) {
 			*out++ = (char) (hex_of(p[1]) << 4 | hex_of(p[2]));
 			p += 2;
 		} else {
@@ -141,13 +145,19 @@ static int tell(struct page *page)
 	    .etag = page->etag,
 	    .modified = page->modified,
 	};
+	int r;
 
 	if (page->left == 0)
 		return 0;
 	page->left--;
 	if (page->encoded)
 		decode(page->key);
-	return page->listed(&listed, page->userdata);
+	page->nameless = page->key[0] == '\0';
+	r = page->nameless ? -EBADMSG : page->listed(&listed, page->userdata);
+	/* What the next one lacks is not this one's. */
+	page->key[0] = page->etag[0] = page->modified[0] = '\0';
+	page->n_bytes = 0;
+	return r;
 }
 
 static int key_element(const char *path, const char *text, void *userdata)
@@ -195,13 +205,14 @@ static int list_page(struct s3 *s3, const char *prefix, const char *max_keys, st
 	page->token[0] = '\0';
 	r = s3xml_parse(answer.body != NULL ? answer.body : "", answer.body_len, head_element, page);
 	if (r < 0 || !page->found ||
-	    (page->truncated && (page->token[0] == '\0' || strcmp(page->token, token) == 0))) {
+	    (page->truncated && (page->token[0] == '\0' || strcmp(page->token, token) == 0 ||
+	                         ++page->n == S3_PAGES_MAX))) {
 		s3_answer_fini(&answer);
 		return s3_fail_protocol(s3, &call, "its list of objects makes no sense");
 	}
 	r = s3xml_parse(answer.body, answer.body_len, key_element, page);
 	s3_answer_fini(&answer);
-	return r;
+	return page->nameless ? s3_fail_protocol(s3, &call, "its list of objects lacks a key") : r;
 }
 
 int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed, void *userdata)

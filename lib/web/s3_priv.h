@@ -16,6 +16,8 @@
 #define S3_QUERY_MAX 6
 /* A page of 1000 keys of 1024 bytes, encoded, with what stands around them. */
 #define S3_BODY_MAX ((size_t) 8 << 20)
+/* Of one list. */
+#define S3_PAGES_MAX 10000
 
 struct s3 {
 	CURL *easy;

@@ -34,6 +34,7 @@ struct transfer {
 	uint64_t sent;
 	bool began;       /* the headers of the answer were looked at */
 	bool wanted;      /* its data goes to the receiver */
+	uint64_t at;      /* of the object: where what comes next belongs */
 	uint64_t skip;    /* of the data: what the receiver has already */
 	curl_off_t moved; /* both ways together, */
 	int64_t moved_us; /* and when that was last another number */
@@ -241,6 +242,7 @@ static void check_object(struct transfer *t, int status)
 		return;
 	}
 	/* A server that knows no ranges sends all. */
+	t->at = from;
 	t->skip = fetch->offset - from;
 	fetch->object = object;
 	fetch->known = true;
@@ -294,6 +296,12 @@ static size_t write_cb(char *data, size_t size, size_t n, void *userdata)
 		return 0;
 	if (!t->wanted)
 		return keep(t, data, len);
+	/* Without a length, it might never end. */
+	if (len > t->fetch->object.n_bytes - MIN(t->at, t->fetch->object.n_bytes)) {
+		give_up(t, S3_PROTOCOL, -EPROTO, "it sends more than it has announced");
+		return 0;
+	}
+	t->at += len;
 	skipped = (size_t) MIN(t->skip, (uint64_t) len);
 	t->skip -= skipped;
 	if (skipped == len)

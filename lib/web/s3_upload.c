@@ -169,6 +169,7 @@ struct list {
 	const char *root;
 	bool found;
 	bool truncated;
+	unsigned n_pages;
 	char marker[S3XML_TEXT_MAX];
 	char id_marker[S3_UPLOAD_ID_MAX];
 	int (*tell)(struct list *list);
@@ -183,14 +184,20 @@ struct list {
 
 static int tell_part(struct list *list)
 {
-	return list->part_fn(&list->part, list->userdata);
+	int r = list->part_fn(&list->part, list->userdata);
+
+	/* What the next one lacks is not this one's. */
+	list->part = (struct s3_part){0};
+	return r;
 }
 
 static int tell_upload(struct list *list)
 {
 	const struct s3_upload upload = {list->key, list->id, list->initiated};
+	int r = list->upload_fn(&upload, list->userdata);
 
-	return list->upload_fn(&upload, list->userdata);
+	list->key[0] = list->id[0] = list->initiated[0] = '\0';
+	return r;
 }
 
 static void take_head(struct list *list, const char *name, const char *text)
@@ -231,6 +238,13 @@ static int list_element(const char *path, const char *text, void *userdata)
 	return 0;
 }
 
+static bool is_endless(struct list *list, const char *marker, const char *id_marker)
+{
+	return list->truncated &&
+	       ((strcmp(marker, list->marker) == 0 && strcmp(id_marker, list->id_marker) == 0) ||
+	        ++list->n_pages == S3_PAGES_MAX);
+}
+
 /* One page; the markers of the next one are in there afterwards. */
 static int read_page(struct s3 *s3, const struct s3_call *call, struct list *list)
 {
@@ -267,7 +281,7 @@ int s3_upload_list_parts(struct s3 *s3, const char *key, const char *id, s3_part
 
 		if (r < 0)
 			return r;
-		if (list->truncated && strcmp(marker, list->marker) == 0)
+		if (is_endless(list, marker, ""))
 			return s3_fail_protocol(s3, &call, "its list of parts does not go on");
 	} while (list->truncated);
 	return 0;
@@ -296,8 +310,7 @@ int s3_upload_list(struct s3 *s3, const char *prefix, s3_upload_fn upload, void 
 
 		if (r < 0)
 			return r;
-		if (list->truncated && strcmp(marker, list->marker) == 0 &&
-		    strcmp(id_marker, list->id_marker) == 0)
+		if (is_endless(list, marker, id_marker))
 			return s3_fail_protocol(s3, &call, "its list of uploads does not go on");
 	} while (list->truncated);
 	return 0;
