@@ -158,6 +158,10 @@ $(BUILD)/tests/unit/test_etcdwatch_%: $(BUILD)/tests/unit/test_etcdwatch_%.o $(B
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+$(BUILD)/tests/unit/test_etcd_%: $(BUILD)/tests/unit/test_etcd_%.o $(BUILD)/libetcdtest.a $(ETCD_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
+
 $(BUILD)/tests/unit/test_bolt_%: $(BUILD)/tests/unit/test_bolt_%.o $(BOLT_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
@@ -220,6 +224,10 @@ $(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
+
+# Every source compiled and nothing linked: what a second compiler has to say.
+.PHONY: objects
+objects: $(call objects,$(shell find bench cli etcdwatch lib netconf prism tests vipd -name '*.c' ! -path 'tests/fuzz/*'))
 
 # --- fuzz targets: tests/fuzz/run builds them with SAN=fuzzer-no-link,... and clang ---------------
 $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libetcd.a \

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by what runs many jobs: several at a time, told in the order in which they were given. A job
+# is a program with its arguments, because a shell function could not be ended with what it started.
+# One that is "timed" depends on when it gets a processor: it goes before what else runs, and never
+# beside another of these.
+# What the caller defines:
+#   pool_told TITLE CODE SECONDS OUTPUT   tells how a job went; OUTPUT is a file, gone afterwards
+# The caller's traps call pool_stop.
+
+POOL_DIR=$(mktemp -d)
+POOL_TITLES=()         # by the number of the job
+POOL_KINDS=()          # timed, or nothing
+POOL_COMMANDS=()       # quoted for the shell
+POOL_WAITING=()        # numbers of jobs, in order
+declare -A POOL_PID=() # process id -> number of a job that runs
+POOL_TIMED=            # the process id of the timed one
+POOL_BEGAN=()          # by number
+POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
+POOL_N_TOLD=0
+
+seconds_since() { # EPOCHREALTIME
+	local us=$((${EPOCHREALTIME/./} - ${1/./}))
+	printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
+}
+
+pool_add() { # TITLE timed|'' PROGRAM...
+	local job=${#POOL_TITLES[@]}
+	POOL_TITLES+=("$1")
+	POOL_KINDS+=("$2")
+	shift 2
+	POOL_COMMANDS+=("${*@Q}")
+	POOL_WAITING[job]=$job
+}
+
+# Runs all that were added, at most MOST at a time.
+pool_run() { # MOST
+	while [[ ${#POOL_WAITING[@]} -gt 0 || ${#POOL_PID[@]} -gt 0 ]]; do
+		while [[ ${#POOL_PID[@]} -lt $1 ]] && pool_start; do :; done
+		pool_reap
+	done
+}
+
+# Starts the next one that may start now; 1: there is none.
+pool_start() {
+	local job next=
+	for job in "${POOL_WAITING[@]}"; do
+		if [[ -z ${POOL_KINDS[job]} ]]; then
+			next=${next:-$job}
+		elif [[ -z $POOL_TIMED ]]; then
+			next=$job
+			break
+		fi
+	done
+	[[ -n $next ]] || return 1
+	unset "POOL_WAITING[$next]"
+	POOL_BEGAN[next]=$EPOCHREALTIME
+	local command=("exec")
+	[[ -z ${POOL_KINDS[next]} ]] || command+=(nice -n -10)
+	(eval "${command[*]} ${POOL_COMMANDS[next]}") >"$POOL_DIR/$next" 2>&1 </dev/null &
+	POOL_PID[$!]=$next
+	[[ -z ${POOL_KINDS[next]} ]] || POOL_TIMED=$!
+}
+
+# Waits for the end of one.
+pool_reap() {
+	local pid code=0 job
+	wait -n -p pid "${!POOL_PID[@]}" || code=$?
+	job=${POOL_PID[$pid]}
+	unset "POOL_PID[$pid]"
+	[[ $pid != "$POOL_TIMED" ]] || POOL_TIMED=
+	POOL_ENDED[job]="$code $(seconds_since "${POOL_BEGAN[job]}")"
+	while [[ -n ${POOL_ENDED[POOL_N_TOLD]:-} ]]; do
+		job=$POOL_N_TOLD
+		# shellcheck disable=SC2086
+		pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job"
+		rm -f "$POOL_DIR/$job"
+		POOL_N_TOLD=$((job + 1))
+	done
+}
+
+# Ends what runs.
+pool_stop() {
+	[[ ${#POOL_PID[@]} -eq 0 ]] || kill -TERM "${!POOL_PID[@]}" 2>/dev/null
+	wait
+	rm -rf "$POOL_DIR"
+}
