@@ -39,8 +39,8 @@ static void test_links(void)
 static void test_bonds(void)
 {
 	struct op op = {.kind = OP_BOND_SET,
-	                .options = BOND_BIT(BOND_MIIMON) | BOND_BIT(BOND_LACP_RATE) |
-	                           BOND_BIT(BOND_PRIMARY)};
+	                .options =
+	                    BOND_BIT(BOND_MIIMON) | BOND_BIT(BOND_LACP_RATE) | BOND_BIT(BOND_PRIMARY)};
 	char text[OP_TEXT_MAX];
 
 	op.link = (struct link){.name = "bond0", .kind = LINK_BOND, .bond = NEW0(struct bond)};
