@@ -101,13 +101,15 @@ void job_rest(struct job *j, const char *reason)
 		job_wait_for(j, 0);
 }
 
-/* A period that begins meanwhile is not slept through. */
+/* However long it has failed: half of what is left of the period may be slept through, and the
+ * beginning of the next may not. */
 static int64_t retry_us(const struct job *j)
 {
 	int64_t now_s = job_wall_now_s();
-	int64_t left_s = due_next_s(j->config, now_s) - now_s;
+	int64_t left_us = (due_next_s(j->config, now_s) - now_s) * US_PER_S;
+	int64_t half_us = MAX(left_us / 2, due_retry_us(1));
 
-	return MIN(due_retry_us(j->n_failures), left_s * US_PER_S);
+	return MIN(MIN(due_retry_us(j->n_failures), half_us), left_us);
 }
 
 void job_fail(struct job *j, const char *reason)

@@ -66,7 +66,8 @@ static struct {
 	struct fake_lease leases[FAKE_LEASES_MAX];
 	int64_t revision, next_lease;
 	bool no_space;
-} fake = {.revision = 100, .next_lease = 7000};
+	int64_t trip_us; /* one way */
+} fake = {.revision = 100, .next_lease = 7000, .trip_us = FAKE_TRIP_US};
 
 struct etcd_call {
 	struct etcd *etcd;
@@ -478,9 +479,9 @@ static struct etcd_call *fake_call(struct etcd *etcd, enum fake_method method, v
 	if (rule->times > 0 && --rule->times == 0)
 		*rule = (struct fake_rule){0};
 	if (call->rule.there_us == 0)
-		call->rule.there_us = FAKE_TRIP_US;
+		call->rule.there_us = fake.trip_us;
 	if (call->rule.back_us == 0)
-		call->rule.back_us = FAKE_TRIP_US;
+		call->rule.back_us = fake.trip_us;
 	ev_init(&call->answer, fake_answer_cb);
 	ev_timer_init(&call->arrival, fake_arrival_cb, mono_to_ev(call->rule.there_us), 0.);
 	ev_timer_start(&fake.ev, &call->arrival);
@@ -567,4 +568,5 @@ static inline UNUSED void fake_reset(void)
 	for (size_t i = 0; i < FAKE_LEASES_MAX; i++)
 		fake.leases[i].id = 0;
 	fake.no_space = false;
+	fake.trip_us = FAKE_TRIP_US;
 }
