@@ -132,7 +132,7 @@ static void begin(enum habit habit, unsigned stall_ms)
 {
 	make_client(1, NULL);
 	start(habit, stall_ms);
-	CHECK(sync_run(ev, 2000, &server_snapshot(servers[0])->n_open, 1));
+	CHECK(sync_run(ev, 10000, &server_snapshot(servers[0])->n_open, 1));
 }
 
 static void end(void)
@@ -216,9 +216,9 @@ static void test_the_end_waits_for_the_status(void)
 	begin(HABIT_WAIT, 0);
 	send_bytes(0, 100, 100, 100);
 	send_digest();
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	etcd_snapshot_next(snapshot);
-	CHECK(sync_run(ev, 1000, &got.n_digests, 1));
+	CHECK(sync_run(ev, 10000, &got.n_digests, 1));
 	etcd_snapshot_next(snapshot);
 	CHECK(!sync_run(ev, 100, &got.n_done, 1));
 	server_end_stream(servers[0], GRPC_STATUS_OK, "");
@@ -229,9 +229,9 @@ static void test_the_end_waits_for_the_status(void)
 	send_bytes(0, 100, 100, 100);
 	send_digest();
 	server_end_stream(servers[0], GRPC_STATUS_OK, "");
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	etcd_snapshot_next(snapshot);
-	CHECK(sync_run(ev, 1000, &got.n_digests, 1));
+	CHECK(sync_run(ev, 10000, &got.n_digests, 1));
 	CHECK(!sync_run(ev, 100, &got.n_done, 1));
 	etcd_snapshot_next(snapshot);
 	CHECK_END(0, "");
@@ -245,14 +245,14 @@ static void test_only_the_named_one(void)
 	             -ENOENT);
 	CHECK_EQ_INT(etcd_snapshot_start(etcd, server_url(servers[1]), 0, &callbacks, &got, &snapshot),
 	             0);
-	CHECK(sync_run(ev, 1000, &server_snapshot(servers[1])->n_open, 1));
+	CHECK(sync_run(ev, 10000, &server_snapshot(servers[1])->n_open, 1));
 	etcd_snapshot_cancel(snapshot);
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_SNAPSHOT), 0);
 	/* Any: the one that is connected. */
 	server_free(TAKE_PTR(servers[0]));
 	(void) sync_run(ev, 100, NULL, 0);
 	CHECK_EQ_INT(etcd_snapshot_start(etcd, NULL, 0, &callbacks, &got, &snapshot), 0);
-	CHECK(sync_run(ev, 1000, &server_snapshot(servers[1])->n_open, 1));
+	CHECK(sync_run(ev, 10000, &server_snapshot(servers[1])->n_open, 1));
 	end();
 }
 
@@ -269,7 +269,7 @@ static void test_pause(void)
 	send_bytes(0, total, total, MIB);
 	send_digest();
 	server_end_stream(servers[0], GRPC_STATUS_OK, "");
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	(void) sync_run(ev, 300, NULL, 0);
 	n_sent = server_snapshot(servers[0])->n_sent;
 	CHECK(n_sent <= 8);
@@ -282,7 +282,7 @@ static void test_pause(void)
 
 	for (unsigned i = 1; i < 10; i++) {
 		etcd_snapshot_next(snapshot);
-		CHECK(sync_run(ev, 1000, &got.n_blobs, i + 1));
+		CHECK(sync_run(ev, 10000, &got.n_blobs, i + 1));
 		(void) sync_run(ev, 5, NULL, 0);
 		CHECK_EQ_INT(got.n_blobs, i + 1);
 	}
@@ -296,10 +296,10 @@ static void test_pause(void)
 /* A user who blocks the loop for longer than the limit is not taken for a silent server. */
 static void test_slow_user(void)
 {
-	begin(HABIT_ASK_FIRST, 300);
-	got.dawdle_ms = 400;
+	begin(HABIT_ASK_FIRST, 1000);
+	got.dawdle_ms = 1300;
 	send_bytes(0, 100, 400, 100);
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	CHECK(!sync_run(ev, 100, &got.n_done, 1));
 	got.dawdle_ms = 0;
 	send_bytes(100, 400, 400, 100);
@@ -350,12 +350,12 @@ static void test_limit_begins_anew(void)
 {
 	begin(HABIT_WAIT, 800);
 	send_bytes(0, 100, 1000, 100);
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	(void) sync_run(ev, 600, NULL, 0);
 	etcd_snapshot_next(snapshot);
 	(void) sync_run(ev, 500, NULL, 0);
 	send_bytes(100, 200, 1000, 100);
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 2));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 2));
 	(void) sync_run(ev, 1000, NULL, 0);
 	CHECK_EQ_INT(got.n_done, 0);
 	got.end.asked_us = mono_now_us();
@@ -497,14 +497,14 @@ static void test_cut(void)
 {
 	begin(HABIT_ASK_FIRST, 0);
 	send_bytes(0, 300, 1000, 100);
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 3));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 3));
 	server_free(TAKE_PTR(servers[0]));
 	CHECK_END(-EHOSTUNREACH, "");
 	end();
 
 	begin(HABIT_WAIT, 0);
 	send_bytes(0, 300, 1000, 100);
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	server_free(TAKE_PTR(servers[0]));
 	got.habit = HABIT_ASK_FIRST;
 	if (!sync_run(ev, 100, &got.n_done, 1))
@@ -531,7 +531,7 @@ static void test_token(void)
 {
 	make_client(1, "root");
 	start(HABIT_ASK_FIRST, 0);
-	CHECK(sync_run(ev, 1000, &server_snapshot(servers[0])->n_open, 1));
+	CHECK(sync_run(ev, 10000, &server_snapshot(servers[0])->n_open, 1));
 	etcd_snapshot_cancel(snapshot);
 	/* The one that we have is old by now. */
 	server_set_token(servers[0], "second");
@@ -611,13 +611,13 @@ static void go_to(enum moment moment)
 		(void) sync_run(ev, 100, NULL, 0);
 	if (moment <= MOMENT_TOKEN)
 		return;
-	CHECK(sync_run(ev, 1000, &server_snapshot(servers[0])->n_open, 1));
+	CHECK(sync_run(ev, 10000, &server_snapshot(servers[0])->n_open, 1));
 	if (moment == MOMENT_OPEN)
 		return;
 	send_bytes(0, 100, digest ? 100 : 1000, 100);
 	if (digest)
 		send_digest();
-	CHECK(sync_run(ev, 1000, &got.n_blobs, 1));
+	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
 	if (moment == MOMENT_ASKED || moment == MOMENT_BUFFERED || digest)
 		etcd_snapshot_next(snapshot);
 	if (moment == MOMENT_BUFFERED) {
@@ -625,7 +625,7 @@ static void go_to(enum moment moment)
 		(void) sync_run(ev, 1000, &server_snapshot(servers[0])->n_sent, 2);
 	}
 	if (digest)
-		CHECK(sync_run(ev, 1000, &got.n_digests, 1));
+		CHECK(sync_run(ev, 10000, &got.n_digests, 1));
 	if (moment == MOMENT_END_ASKED)
 		etcd_snapshot_next(snapshot);
 }
