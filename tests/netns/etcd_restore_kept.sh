@@ -17,8 +17,15 @@ EW_PACKING="compression: {algorithm: zstd, level: 3}
 encryption: {recipients: [$(age-keygen -y "$T/one.key")]}"
 EW_MORE=$(store_targets site)
 
+# As it is installed: the programs that it runs are not beside it.
+for program in etcdwatch etcdwatch-worker; do
+	install -D -m 755 "$BUILD/bin/$program" "$T/usr/sbin/$program"
+done
+install -D -m 755 "$FAIRLEAD" "$T/usr/bin/fairlead"
+install -D -m 755 "$FAIRLEAD" "$T/alone/fairlead"
+
 restore() { # ARGUMENT...
-	inside n1 env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore --data-dir "$T/new/etcd" \
+	inside n1 env PATH="$ETCD_BIN:$PATH" "$T/usr/bin/fairlead" etcd restore --data-dir "$T/new/etcd" \
 		--manifests "$T/none" --config "$T/etcdwatch-n1.yaml" "$@"
 }
 
@@ -72,6 +79,8 @@ restored "by options" "${revisions[0]}" --identity "$T/one.key" --endpoint "http
 	--secret-key-file "$T/s3.secret" "s3:${ids[0]}"
 
 say "refused"
+! "$T/alone/fairlead" etcd restore "$T/none.db" 2>"$T/out" || fail "restored without a worker"
+expect "it says what is missing" grep -q "'etcdwatch-worker' is not installed" "$T/out"
 refused "no identity to decrypt it" latest
 refused "age.*(no identity matched|failed)" --identity "$T/two.key" latest
 refused "there is no snapshot '2026-nix'" 2026-nix
