@@ -226,23 +226,45 @@ static void print_plan(const struct restoring *r)
 
 /* --- carrying it out -------------------------------------------------------------------------- */
 
-/* After a failure, whatever it was. */
+/* There is another directory than before, or none. */
+static void say_exchanged(const json_t *dir, const char *set_aside)
+{
+	const char *unit = json_string_value(json_object_get(dir, "unit"));
+	bool is_there = json_is_true(json_object_get(dir, "has_unit"));
+
+	if (set_aside != NULL)
+		(void) fprintf(stderr, "fairlead: the old data is in %s; the way back: %smv %s %s\n",
+		               set_aside, is_there ? "move the new one away, and " : "", set_aside, unit);
+	else
+		(void) fprintf(stderr, "fairlead: the new data is in %s, where there was none\n", unit);
+}
+
+/* Where the data is after a failure, also of a worker that was killed: the directory that was there
+ * before is known by its number. */
 static void say_where_it_is(struct restoring *r)
 {
-	const json_t *dir = json_object_get(r->host, "data_dir");
-	bool was_there = json_is_true(json_object_get(dir, "has_unit"));
-	const char *unit, *set_aside;
+	json_t *before = json_incref(json_object_get(r->host, "data_dir"));
+	const json_t *dir;
+	const char *set_aside;
+	bool same_aside;
 
-	if (look_at_host(r, NULL) != CLI_OK)
+	if (look_at_host(r, NULL) != CLI_OK) {
+		json_decref(before);
 		return;
+	}
 	dir = json_object_get(r->host, "data_dir");
-	unit = json_string_value(json_object_get(dir, "unit"));
 	set_aside = json_string_value(json_object_get(dir, "set_aside"));
-	if (!was_there || json_is_true(json_object_get(dir, "has_unit")))
+	same_aside =
+	    json_equal(json_object_get(dir, "set_aside"), json_object_get(before, "set_aside"));
+	if (!json_equal(json_object_get(dir, "inode"), json_object_get(before, "inode")))
+		say_exchanged(dir, same_aside ? NULL : set_aside);
+	else if (same_aside || set_aside == NULL)
 		(void) fputs("fairlead: nothing was changed\n", stderr);
-	else if (unit != NULL && set_aside != NULL)
-		(void) fprintf(stderr, "fairlead: the old data is in %s; the way back: mv %s %s\n",
-		               set_aside, set_aside, unit);
+	else
+		(void) fprintf(stderr,
+		               "fairlead: nothing was changed; what was made is in %s, and can go\n",
+		               set_aside);
+	json_decref(before);
 }
 
 static int act(struct restoring *r)

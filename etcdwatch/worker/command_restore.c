@@ -65,14 +65,14 @@ static json_t *hex_id(uint64_t id)
 
 static json_t *describe_dir(const struct datadir *dir)
 {
-	return json_pack("{s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:i, s:o, s:o, s:I, s:I}",
-	                 "path", jsonval_text(dir->path), "unit", jsonval_text(dir->unit), "mount",
-	                 dir->is_mount, "exists", dir->exists, "has_unit", dir->has_unit, "has_db",
-	                 dir->has_db, "has_wal", dir->has_wal, "in_use", dir->in_use, "uid",
-	                 (int) dir->uid, "gid", (int) dir->gid, "mode", (int) dir->mode, "inner",
-	                 jsonval_text(dir->inner), "set_aside", jsonval_text(dir->set_aside),
-	                 "free_bytes", (json_int_t) dir->free_bytes, "db_bytes",
-	                 (json_int_t) dir->db_bytes);
+	return json_pack(
+	    "{s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
+	    jsonval_text(dir->path), "unit", jsonval_text(dir->unit), "mount", dir->is_mount, "exists",
+	    dir->exists, "has_unit", dir->has_unit, "has_db", dir->has_db, "has_wal", dir->has_wal,
+	    "in_use", dir->in_use, "uid", (int) dir->uid, "gid", (int) dir->gid, "mode",
+	    (int) dir->mode, "inner", jsonval_text(dir->inner), "set_aside",
+	    jsonval_text(dir->set_aside), "free_bytes", (json_int_t) dir->free_bytes, "db_bytes",
+	    (json_int_t) dir->db_bytes, "inode", (json_int_t) dir->inode);
 }
 
 static json_t *describe_tool(const char *path)

@@ -115,6 +115,7 @@ static int look_at_unit(struct datadir *dir, struct problem *problem)
 	dir->uid = dir->has_unit || geteuid() == 0 ? st.st_uid : geteuid();
 	dir->gid = dir->has_unit || geteuid() == 0 ? st.st_gid : getegid();
 	dir->mode = dir->has_unit ? st.st_mode & 07777 : 0700;
+	dir->inode = dir->has_unit ? st.st_ino : 0;
 	return 0;
 }
 

@@ -26,6 +26,7 @@ struct datadir {
 	uid_t uid;    /* of the unit, where there is one; else of what it will be in */
 	gid_t gid;
 	mode_t mode;     /* of the unit */
+	uint64_t inode;  /* of the unit; 0: there is none */
 	char *db;        /* path/member/snap/db */
 	char *inner;     /* a data directory in it, when it is none itself; NULL */
 	char *set_aside; /* the newest that an earlier restore put aside; NULL */

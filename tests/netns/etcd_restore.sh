@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
+# limit: 240
 # Three members of a real etcd, with TLS, leases and authentication; somebody deletes what must not be
 # deleted. `fairlead etcd restore` refuses whatever would go wrong, survives kill -9, and makes the
 # cluster anew by the commands that its plan prints: the ids are those of the plan, what was deleted is
@@ -229,3 +229,24 @@ wait_until 20 ctl_as_root get /registry/new
 expect_equal "the key that was written last" "$(ctl_as_root get --print-value-only /registry/new)" x
 expect_equal "members" "$(ctl_as_root member list | wc -l)" 1
 stop_all
+
+say "killed right behind the exchange: it says where the old data is, and how it comes back"
+install -D -m 755 "$FAIRLEAD" "$T/odd/fairlead"
+cat >"$T/odd/etcdwatch-worker" <<WORKER
+#!/bin/sh
+[ "\$2" = run ] || exec $BUILD/bin/etcdwatch-worker "\$@"
+$BUILD/bin/etcdwatch-worker "\$@" >/dev/null
+kill -KILL \$\$
+WORKER
+chmod +x "$T/odd/etcdwatch-worker"
+before=$(tree_of "$T/etcd-n2")
+for dir in etcd-n2 none; do
+	! PATH=$ETCD_BIN:$PATH "$T/odd/fairlead" etcd restore --yes --name n2 --data-dir "$T/$dir" \
+		--manifests "$T/manifests" "$T/etcd.db" >"$T/out-$dir" 2>&1 || fail "it says that all is well"
+	expect "there is a new one" test -e "$T/$dir/member/snap/db"
+done
+expect "the new place is said" grep -q "the new data is in $T/none, where there was none" "$T/out-none"
+command=$(sed -n 's/.*the way back: move the new one away, and //p' "$T/out-etcd-n2")
+rm -r "$T/etcd-n2"
+eval "$command"
+expect_equal "what came back" "$(tree_of "$T/etcd-n2")" "$before"
