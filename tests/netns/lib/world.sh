@@ -197,5 +197,5 @@ log_says() { # NAME PATTERN
 fairlead() { # NAME ARGUMENT...
 	local name=$1
 	shift
-	timeout "${FAIRLEAD_TIMEOUT:-5}" "$FAIRLEAD" --runtime-dir "$T/run-$name" "$@"
+	timeout "${FAIRLEAD_TIMEOUT:-15}" "$FAIRLEAD" --runtime-dir "$T/run-$name" "$@"
 }
