@@ -100,7 +100,7 @@ void daemon_reload(struct daemon *d)
 		return;
 	daemon_stop(d);
 	d->wants_exec = true;
-	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
+	loop_notify_reloading(d->loop);
 }
 
 bool daemon_wants_exec(const struct daemon *d)

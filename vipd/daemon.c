@@ -334,7 +334,7 @@ void daemon_reload(struct daemon *d, const struct config *next)
 	d->wants_exec = true;
 	/* Its time cannot be changed. */
 	d->leave_lease = next->lease_ttl_us != d->config->lease_ttl_us;
-	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
+	loop_notify_reloading(d->loop);
 	hand_over(d, next, "configured away");
 }
 

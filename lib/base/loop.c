@@ -7,6 +7,7 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -234,4 +236,14 @@ void loop_notify(struct loop *loop, const char *fmt, ...)
 	/* A manager that does not listen costs us a line of status, nothing else. */
 	(void) sendto(loop->notify_fd, text, MIN((size_t) n, sizeof(text) - 1), MSG_NOSIGNAL,
 	              (const struct sockaddr *) &loop->notify_addr, loop->notify_addr_len);
+}
+
+void loop_notify_reloading(struct loop *loop)
+{
+	struct timespec now;
+
+	/* sd_notify(3) wants this clock, and mono.h's is another one. */
+	(void) clock_gettime(CLOCK_MONOTONIC, &now);
+	loop_notify(loop, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+	            (int64_t) now.tv_sec * US_PER_S + now.tv_nsec / 1000);
 }

@@ -45,8 +45,8 @@ void loop_undefer(struct loop_deferred *deferred);
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop, int exit_code);
 
-/*
- * Tells the service manager, when there is one ($NOTIFY_SOCKET): "READY=1", "STOPPING=1",
- * "RELOADING=1", "STATUS=..." (newline separated). Without one it does nothing. Never blocks.
- */
+/* Tells the service manager, when there is one ($NOTIFY_SOCKET): "READY=1", "STOPPING=1",
+ * "STATUS=..." (newline separated). Without one it does nothing. Never blocks. */
 void loop_notify(struct loop *loop, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* "RELOADING=1", with the time of CLOCK_MONOTONIC that belongs to it. "READY=1" ends it. */
+void loop_notify_reloading(struct loop *loop);

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/mono.h"
 #include "tests/unit/check.h"
 
 static struct loop *loop;
@@ -166,6 +168,26 @@ static void renew_loop(void)
 	CHECK_EQ_INT(loop_new(&loop), 0);
 }
 
+static int64_t monotonic_us(void)
+{
+	struct timespec now;
+
+	CHECK_EQ_INT(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	return (int64_t) now.tv_sec * US_PER_S + now.tv_nsec / 1000;
+}
+
+/* CLOCK_MONOTONIC, and not the one that also counts while the machine sleeps. */
+static void check_reloading(void)
+{
+	int64_t before_us = monotonic_us(), after_us;
+	long long said_us = 0;
+
+	loop_notify_reloading(loop);
+	after_us = monotonic_us();
+	CHECK_EQ_INT(sscanf(manager_hears(500), "RELOADING=1\nMONOTONIC_USEC=%lld", &said_us), 1);
+	CHECK(said_us >= before_us && said_us <= after_us);
+}
+
 static void test_notify(void)
 {
 	AUTO(free) char *path = xasprintf("/tmp/fairlead-notify-%d", (int) getpid());
@@ -180,6 +202,7 @@ static void test_notify(void)
 		renew_loop();
 		loop_notify(loop, "READY=1\nSTATUS=owns %d of %d", 1, 2);
 		CHECK_EQ_STR(manager_hears(500), "READY=1\nSTATUS=owns 1 of 2");
+		check_reloading();
 		/* A manager that went away, and one that does not read: neither blocks nor kills. */
 		for (int k = 0; k < 2000; k++)
 			loop_notify(loop, "STATUS=%d", k);
