@@ -14,9 +14,6 @@
 #include "base/mem.h"
 #include "prism/config_priv.h"
 
-#define DEFAULT_FILE "/etc/fairlead/config.yaml"
-#define DEFAULT_DIRECTORY "/etc/fairlead/conf.d"
-
 /* --- life --- */
 
 static void sources_fini(struct config_sources *sources)
@@ -126,13 +123,7 @@ int config_load_env(const char *const *paths, size_t n_paths, const struct confi
 {
 	struct conf *conf = conf_new();
 
-	for (size_t i = 0; i < n_paths; i++)
-		conf_add_path(conf, paths[i]);
-	/* The default places need not exist; places that somebody named must. */
-	if (n_paths == 0 && file_exists(DEFAULT_FILE))
-		conf_add_path(conf, DEFAULT_FILE);
-	if (n_paths == 0 && file_exists(DEFAULT_DIRECTORY))
-		conf_add_path(conf, DEFAULT_DIRECTORY);
+	conf_add_paths(conf, paths, n_paths);
 	return read_config(conf, env, error, userdata, ret_config);
 }
 

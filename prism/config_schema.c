@@ -356,15 +356,9 @@ static const struct conf_field prism_fields[] = {
 static void read_prism(struct conf *conf, const struct conf_node *document, void *userdata)
 {
 	struct config_reading *reading = userdata;
-	AUTO(free) char *origin = NULL;
 
-	if (reading->document == NULL) {
-		reading->document = document;
+	if (conf_is_only_one(conf, document, &reading->document))
 		conf_read_map(conf, document, prism_fields, reading);
-		return;
-	}
-	origin = conf_origin(conf, reading->document);
-	conf_error(conf, document, "there may be one", "is here a second time, first at %s", origin);
 }
 
 /* --- all --- */
