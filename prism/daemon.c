@@ -38,9 +38,10 @@
 
 enum daemon_phase {
 	DAEMON_RUNNING,
-	DAEMON_CHECKING, /* what would follow is being tried */
-	DAEMON_LEAVING,  /* the loop ends for daemon_exec() */
-	DAEMON_STOPPING, /* connections end, then the process */
+	DAEMON_CHECKING,       /* what would follow is being tried */
+	DAEMON_CHECKING_AGAIN, /* the same, and then once more: it was changed meanwhile */
+	DAEMON_LEAVING,        /* the loop ends for daemon_exec() */
+	DAEMON_STOPPING,       /* connections end, then the process */
 };
 
 struct daemon {
@@ -175,7 +176,6 @@ static const struct checker_callbacks checker_callbacks = {
 
 struct inheritance {
 	struct daemon *daemon;
-	struct endpoints_list known;
 	unsigned connections;
 };
 
@@ -191,8 +191,10 @@ static void inherit_upstream_cb(const struct handover_upstream *u, void *userdat
 	struct inheritance *i = userdata;
 
 	upstreams_restore(i->daemon->upstreams, u);
-	if (u->discovered && judge_is_usable(u->state) && i->known.n < ENDPOINTS_MAX)
-		i->known.items[i->known.n++] = u->endpoint;
+	/* Discovery begins anew, and must not have to before these are used. What was configured is
+	 * there already, if it still is. */
+	if (judge_is_usable(u->state))
+		sources_inherit(i->daemon->sources, &u->endpoint, u->from);
 }
 
 static void inherit_conn_cb(const struct handover_conn *conn, void *userdata)
@@ -215,9 +217,6 @@ static void inherit(struct daemon *d, const struct handover *handover)
 	/* Timers begin now, and not when the loop was made. */
 	ev_now_update(loop_ev(d->loop));
 	handover_read(handover, &ops, &i);
-	/* Discovery begins anew, and must not have to before these are used. What was configured is
-	 * there already, if it still is. */
-	sources_update(d->sources, ENDPOINTS_LASTGOOD, &i.known);
 	log_info("handover", "connections=%u upstreams=%zu", i.connections, upstreams_n(d->upstreams));
 }
 
@@ -335,6 +334,11 @@ static void checked_cb(bool good, void *userdata)
 	struct daemon *d = userdata;
 
 	reload_check_free(TAKE_PTR(d->check));
+	if (d->phase == DAEMON_CHECKING_AGAIN) {
+		d->phase = DAEMON_RUNNING;
+		daemon_reload(d);
+		return;
+	}
 	if (d->phase != DAEMON_CHECKING)
 		return;
 	if (!good) {
@@ -352,16 +356,19 @@ void daemon_reload(struct daemon *d)
 {
 	int r;
 
+	if (d->phase == DAEMON_CHECKING)
+		d->phase = DAEMON_CHECKING_AGAIN;
 	if (d->phase != DAEMON_RUNNING)
 		return;
 	r = reload_check_new(loop_ev(d->loop), d->start->self, d->start->argv, checked_cb, d,
 	                     &d->check);
 	if (r < 0) {
 		log_error_errno(r, "reload_refused", "path=%s", d->start->self);
+		loop_notify(d->loop, "READY=1");
 		return;
 	}
 	d->phase = DAEMON_CHECKING;
-	loop_notify(d->loop, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long) mono_now_us());
+	loop_notify_reloading(d->loop);
 }
 
 bool daemon_wants_exec(const struct daemon *d)
@@ -374,16 +381,15 @@ static void write_upstreams(const struct daemon *d, struct handover_writer *writ
 	for (size_t i = 0; i < upstreams_n(d->upstreams); i++) {
 		const struct upstream *u = upstreams_get(d->upstreams, i);
 
-		handover_write_upstream(writer,
-		                        &(struct handover_upstream){
-		                            .endpoint = u->endpoint,
-		                            .state = u->judge.state,
-		                            .since_us = u->judge.since_us,
-		                            .rtt_us = u->rtt.smoothed_us,
-		                            .drained = u->drained,
-		                            .discovered = u->from != 0 && endpoints_is_discovered(u->from),
-		                            .reason = u->judge.reason,
-		                        });
+		handover_write_upstream(writer, &(struct handover_upstream){
+		                                    .endpoint = u->endpoint,
+		                                    .state = u->judge.state,
+		                                    .since_us = u->judge.since_us,
+		                                    .rtt_us = u->rtt.smoothed_us,
+		                                    .drained = u->drained,
+		                                    .from = sources_from(d->sources, &u->endpoint),
+		                                    .reason = u->judge.reason,
+		                                });
 	}
 }
 

@@ -30,7 +30,7 @@ enum endpoints_source {
 	ENDPOINTS_FILE,
 	ENDPOINTS_MEMBERS,
 	ENDPOINTS_SLICES,
-	ENDPOINTS_LASTGOOD, /* what was on disk at the start, and its sources have not spoken yet */
+	ENDPOINTS_LASTGOOD, /* what was known at the start, and its sources have not spoken yet */
 };
 #define ENDPOINTS_N_SOURCES (ENDPOINTS_LASTGOOD + 1)
 #define ENDPOINTS_FROM(source) (1u << (source))

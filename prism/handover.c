@@ -89,15 +89,24 @@ void handover_write_listener(struct handover_writer *w, int fd, const struct end
 	(void) fprintf(w->file, "listener fd=%d at=%s\n", name_fd(w, fd), endpoint_format(at, text));
 }
 
+static void write_sources(struct handover_writer *w, unsigned from)
+{
+	for (enum endpoints_source s = 0; s < ENDPOINTS_N_SOURCES; s++) {
+		if ((from & ENDPOINTS_FROM(s)) != 0)
+			(void) fprintf(w->file, "%s,", endpoints_source_name(s));
+	}
+}
+
 void handover_write_upstream(struct handover_writer *w, const struct handover_upstream *u)
 {
 	char text[ENDPOINT_TEXT_MAX];
 
 	(void) fprintf(w->file,
-	               "upstream at=%s state=%s since=%" PRId64 " rtt=%" PRId64
-	               " drained=%d discovered=%d reason=%zu\n%s",
+	               "upstream at=%s state=%s since=%" PRId64 " rtt=%" PRId64 " drained=%d from=",
 	               endpoint_format(&u->endpoint, text), judge_state_name(u->state), u->since_us,
-	               u->rtt_us, u->drained, u->discovered, strlen(u->reason), u->reason);
+	               u->rtt_us, u->drained);
+	write_sources(w, u->from);
+	(void) fprintf(w->file, " reason=%zu\n%s", strlen(u->reason), u->reason);
 }
 
 static void write_flow(struct handover_writer *w, const char *name, const struct handover_flow *f)
@@ -126,6 +135,8 @@ void handover_write_conn(struct handover_writer *w, const struct handover_conn *
 		               endpoint_format(&c->upstream, text));
 	if (c->patient)
 		(void) fputs(" patient=1", w->file);
+	if (c->asks)
+		(void) fputs(" asks=1", w->file);
 	write_flow(w, "up", &c->up);
 	write_flow(w, "down", &c->down);
 	(void) fputc('\n', w->file);
@@ -319,11 +330,27 @@ static int read_listener(struct line *l, const struct handover_reader_ops *ops, 
 	return 0;
 }
 
+/* A name that another version has, and this one does not, is nobody's. */
+static unsigned sources(const char *names)
+{
+	AUTO(free) char *text = xstrdup(names);
+	enum endpoints_source source;
+	unsigned from = 0;
+	char *save = NULL;
+
+	for (char *name = strtok_r(text, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
+		if (endpoints_source_parse(name, &source))
+			from |= ENDPOINTS_FROM(source);
+	}
+	return from;
+}
+
 static int read_upstream(struct line *l, const struct handover_reader_ops *ops, void *userdata)
 {
 	struct handover_upstream u = {.state = JUDGE_UNKNOWN};
 	const char *at = find(l, "", "at");
 	const char *state = find(l, "", "state");
+	const char *from = find(l, "", "from");
 	AUTO(free) char *text = NULL;
 	const char *reason;
 	size_t len;
@@ -340,7 +367,7 @@ static int read_upstream(struct line *l, const struct handover_reader_ops *ops, 
 	u.since_us = number(l, "", "since", 0);
 	u.rtt_us = number(l, "", "rtt", 0);
 	u.drained = number(l, "", "drained", 0) != 0;
-	u.discovered = number(l, "", "discovered", 0) != 0;
+	u.from = sources(from != NULL ? from : "");
 	ops->upstream(&u, userdata);
 	return 0;
 }
@@ -365,6 +392,7 @@ static int read_conn(struct line *l, const struct handover_reader_ops *ops, void
 	c.moved_us = number(l, "", "moved", 0);
 	c.place = (uint16_t) number(l, "", "place", 0);
 	c.patient = number(l, "", "patient", 0) != 0;
+	c.asks = number(l, "", "asks", 0) != 0;
 	whole = read_flow(l, "up_", &c.up) && read_flow(l, "down_", &c.down);
 	if (!whole || c.client_fd == FD_NONE ||
 	    (c.server_fd != FD_NONE && (at == NULL || endpoint_parse(at, 0, &c.upstream) < 0)))

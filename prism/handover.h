@@ -10,9 +10,8 @@
  *
  *	prism 1
  *	listener fd=5 at=127.0.0.1:7445
- *	upstream at=10.0.0.5:6443 state=ready since=12345 rtt=800 drained=0 discovered=1 reason=16
- *	readyz 200 (16 bytes of it)
- *	conn client=9 ...
+ *	upstream at=10.0.0.5:6443 state=ready since=12345 rtt=800 drained=0 from=dns,slices, reason=10
+ *	readyz 200conn client=9 ...
  *
  * Writing changes nothing: when execve() fails the process goes on as if it had not tried.
  */
@@ -23,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/endpoint.h"
+#include "prism/endpoints.h"
 #include "prism/judge.h"
 
 #define HANDOVER_ENV "FAIRLEAD_PRISM_HANDOVER"
@@ -42,6 +42,7 @@ struct handover_conn {
 	int64_t born_us;
 	int64_t moved_us; /* when a byte went either way */
 	uint16_t place;
+	bool asks;
 	bool patient;
 	struct handover_flow up, down;
 };
@@ -52,7 +53,7 @@ struct handover_upstream {
 	int64_t since_us;
 	int64_t rtt_us;
 	bool drained;
-	bool discovered;    /* and not configured: what it was is all that the next process has of it */
+	unsigned from;      /* ENDPOINTS_FROM(): who has named it, for until they speak again */
 	const char *reason; /* NUL-terminated; borrowed */
 };
 

@@ -44,7 +44,7 @@ struct sources {
 	ev_timer refresh;
 	struct filewatch *watch;      /* NULL: no file */
 	struct lastgood_file *disk;   /* NULL: nothing is remembered */
-	struct lastgood remembered;   /* what it said at the start, of sources that we still have */
+	struct lastgood remembered;   /* what was known at the start, of sources that we still have */
 	struct endpoints_list proven; /* verified in this run or before */
 };
 
@@ -219,6 +219,28 @@ static void remember(struct sources *s)
 		lastgood_add(&s->remembered, &list.items[i].endpoint, list.items[i].from & known);
 		(void) endpoints_add(&s->proven, &list.items[i].endpoint);
 	}
+}
+
+void sources_inherit(struct sources *sources, const struct endpoint *endpoint, unsigned from)
+{
+	/* What nobody would verify is not used. */
+	if (!sources->config->health.enabled)
+		return;
+	lastgood_add(&sources->remembered, endpoint, from & sources_of(sources->config));
+	if (endpoints_is_discovered(from))
+		(void) endpoints_add(&sources->proven, endpoint);
+	mark_dirty(sources);
+}
+
+unsigned sources_from(const struct sources *sources, const struct endpoint *endpoint)
+{
+	unsigned from = lastgood_from(&sources->remembered, endpoint) & silent_sources(sources);
+
+	for (size_t i = 0; i < sources->merged.n; i++) {
+		if (endpoint_equal(&sources->merged.items[i].endpoint, endpoint))
+			from |= sources->merged.items[i].from;
+	}
+	return from;
 }
 
 /* What the file should hold now: what was proved, or comes from the operator's file, with the

@@ -36,6 +36,13 @@ DEFINE_AUTO(struct sources, sources_free);
 void sources_update(struct sources *sources, enum endpoints_source source,
                     const struct endpoints_list *list);
 
+/* What the process before this one knew, before the loop turns: an upstream that has proved its
+ * identity there, and who had named it (ENDPOINTS_FROM()). As with the list on disk, it stands in
+ * for each of them until that source has spoken. */
+void sources_inherit(struct sources *sources, const struct endpoint *endpoint, unsigned from);
+/* For sources_inherit() of the process that follows: who names it, and for whom it stands in. */
+unsigned sources_from(const struct sources *sources, const struct endpoint *endpoint);
+
 /* A discovered upstream has proved its identity: only such ones are written to disk. */
 void sources_on_verified(struct sources *sources, const struct endpoint *endpoint);
 

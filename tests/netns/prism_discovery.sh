@@ -60,6 +60,10 @@ error_says() { # SOURCE WORDS
 	[[ $(error_of "$1") == *"$2"* ]]
 }
 
+has_reloaded() { # STARTS: in all
+	[[ $(grep -c event=starting "$LOG_DIR/prism-cl.log") -eq $1 ]]
+}
+
 N1=10.86.0.11:6443 N2=10.86.0.12:6443 N3=10.86.0.13:6443
 
 lan_with_servers
@@ -111,7 +115,7 @@ expect_all_well kept 100 cut
 
 say "n2 leaves the list"
 write_slices 10.86.0.13
-wait_until 5 upstreams_are "$N1 $N3"
+wait_until 20 upstreams_are "$N1 $N3"
 
 say "prism starts while nobody that it knows lives, then by etcd's members"
 kill_hard prism-cl
@@ -126,3 +130,19 @@ prism_start
 wait_until 10 states_are n2=ready n3=ready
 client_run last open --rate 50 --seconds 1 $ASK_VERSION
 expect_all_well last 45
+
+say "nothing is kept on disk, and nobody can be asked any more: a reload forgets nothing"
+kill_hard prism-cl
+PRISM_STATE=
+prism_start
+wait_until 10 states_are n2=ready n3=ready
+rm "$T/members.json"
+write_kubeconfig revoked
+for reloads in 1 2; do
+	signal HUP prism-cl
+	wait_until 10 has_reloaded $((reloads + 3))
+	wait_until 10 error_says members members.json
+	expect "all are there" upstreams_are "$N1 $N2 $N3"
+done
+client_run reloaded open --rate 50 --seconds 1 $ASK_VERSION
+expect_all_well reloaded 45

@@ -36,9 +36,14 @@ reload() { # TIMES
 	wait_until 10 prism_answers
 }
 
-replace_program() {
+# Passes over what has been said so far.
+forget_starts() {
 	local line
-	while read -r line <&"$LOG_FD"; do :; done # what has been said so far
+	while read -r line <&"$LOG_FD"; do :; done
+}
+
+replace_program() {
+	forget_starts
 	prism_install
 	reload 1
 	expect "it runs the new program" \
@@ -69,6 +74,19 @@ printf 'kind: PrismConfig\n' >"$T/prism-cl.yaml"
 signal HUP prism-cl
 for_seconds 1 prism_answers
 prism_configure
+
+say "one that is put right while prism still reads it"
+forget_starts
+mv "$T/prism-cl.yaml" "$T/right.yaml"
+mkfifo -m 644 "$T/prism-cl.yaml"
+signal HUP prism-cl
+exec {WRONG_FD}>"$T/prism-cl.yaml" # waits for the reader
+mv "$T/right.yaml" "$T/prism-cl.yaml"
+signal HUP prism-cl
+printf 'kind: PrismConfig\n' >&"$WRONG_FD"
+exec {WRONG_FD}>&-
+started_once_more
+wait_until 10 prism_answers
 
 [[ ! -x $BUILD/asan/bin/prism ]] || PRISM=$BUILD/asan/bin/prism
 say "$PRISM takes its place, and $ASAN_RELOADS reloads of that"

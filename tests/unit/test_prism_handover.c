@@ -70,9 +70,9 @@ static void upstream_cb(const struct handover_upstream *u, void *userdata UNUSED
 	char text[ENDPOINT_TEXT_MAX];
 	AUTO(free)
 	char *line =
-	    xasprintf("upstream %s %s %lld %lld %d %d '%s'", endpoint_format(&u->endpoint, text),
+	    xasprintf("upstream %s %s %lld %lld %d %x '%s'", endpoint_format(&u->endpoint, text),
 	              judge_state_name(u->state), (long long) u->since_us, (long long) u->rtt_us,
-	              u->drained, u->discovered, u->reason);
+	              u->drained, u->from, u->reason);
 
 	note(line);
 }
@@ -93,10 +93,10 @@ static void conn_cb(const struct handover_conn *c, void *userdata UNUSED)
 	AUTO(free) char *up = describe_flow(&c->up);
 	AUTO(free) char *down = describe_flow(&c->down);
 	AUTO(free)
-	char *line = xasprintf("conn %d %d %s %lld %lld %u%s | %s | %s", c->client_fd, c->server_fd,
+	char *line = xasprintf("conn %d %d %s %lld %lld %u%s%s | %s | %s", c->client_fd, c->server_fd,
 	                       c->server_fd >= 0 ? endpoint_format(&c->upstream, text) : "-",
 	                       (long long) c->born_us, (long long) c->moved_us, c->place,
-	                       c->patient ? " patient" : "", up, down);
+	                       c->asks ? " asks" : "", c->patient ? " patient" : "", up, down);
 
 	note(line);
 }
@@ -128,15 +128,16 @@ static void write_everything(struct handover_writer *w)
 	handover_write_listener(w, 20, &at);
 	at = endpoint_of("[::1]:7445");
 	handover_write_listener(w, 21, &at);
-	handover_write_upstream(w, &(struct handover_upstream){
-	                               .endpoint = endpoint_of("[fd00::5]:6443"),
-	                               .state = JUDGE_NOT_READY,
-	                               .since_us = 12345678901,
-	                               .rtt_us = 800,
-	                               .drained = true,
-	                               .discovered = true,
-	                               .reason = "readyz 500: \"etcd\"\nfailed",
-	                           });
+	handover_write_upstream(
+	    w, &(struct handover_upstream){
+	           .endpoint = endpoint_of("[fd00::5]:6443"),
+	           .state = JUDGE_NOT_READY,
+	           .since_us = 12345678901,
+	           .rtt_us = 800,
+	           .drained = true,
+	           .from = ENDPOINTS_FROM(ENDPOINTS_DNS) | ENDPOINTS_FROM(ENDPOINTS_SLICES),
+	           .reason = "readyz 500: \"etcd\"\nfailed",
+	       });
 	handover_write_upstream(w, &(struct handover_upstream){
 	                               .endpoint = endpoint_of("10.0.0.5:6443"),
 	                               .state = JUDGE_READY,
@@ -150,6 +151,7 @@ static void write_everything(struct handover_writer *w)
 	           .born_us = INT64_MAX / 2,
 	           .moved_us = 7,
 	           .place = 65535,
+	           .asks = true,
 	           .patient = true,
 	           .up = {.pipe_read = 24, .pipe_write = 25, .held = raw, .held_len = RAW_BYTES},
 	           .down = {.pipe_read = -1, .pipe_write = -1, .held = raw + 1, .held_len = 3},
@@ -204,18 +206,18 @@ static void test_round_trip(void)
 	CHECK(getenv(HANDOVER_ENV) == NULL);
 	for (int fd = 20; fd <= 26; fd++)
 		CHECK_EQ_INT(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	want =
-	    xasprintf("config a: b\nc: d\n\n"
-	              "listener 20 127.0.0.1:7445\n"
-	              "listener 21 [::1]:7445\n"
-	              "upstream [fd00::5]:6443 not_ready 12345678901 800 1 1 'readyz 500: "
-	              "\"etcd\"\nfailed'\n"
-	              "upstream 10.0.0.5:6443 ready 0 0 0 0 ''\n"
-	              "conn 22 23 10.0.0.5:6443 %lld 7 65535 patient | 24,25 held %zu:%u | -1,-1 held "
-	              "3:%u\n"
-	              "conn 26 -1 - 0 0 0 | -1,-1 held %zu:%u | -1,-1 held 0:0\n",
-	              (long long) (INT64_MAX / 2), RAW_BYTES, sum_of(raw, RAW_BYTES),
-	              sum_of(raw + 1, 3), RAW_BYTES, sum_of(raw, RAW_BYTES));
+	want = xasprintf(
+	    "config a: b\nc: d\n\n"
+	    "listener 20 127.0.0.1:7445\n"
+	    "listener 21 [::1]:7445\n"
+	    "upstream [fd00::5]:6443 not_ready 12345678901 800 1 24 'readyz 500: "
+	    "\"etcd\"\nfailed'\n"
+	    "upstream 10.0.0.5:6443 ready 0 0 0 0 ''\n"
+	    "conn 22 23 10.0.0.5:6443 %lld 7 65535 asks patient | 24,25 held %zu:%u | -1,-1 held "
+	    "3:%u\n"
+	    "conn 26 -1 - 0 0 0 | -1,-1 held %zu:%u | -1,-1 held 0:0\n",
+	    (long long) (INT64_MAX / 2), RAW_BYTES, sum_of(raw, RAW_BYTES), sum_of(raw + 1, 3),
+	    RAW_BYTES, sum_of(raw, RAW_BYTES));
 	handover_read(h, &ops, NULL);
 	CHECK_EQ_STR(seen, want);
 	/* As often as one likes, and only what is asked for. */
@@ -325,6 +327,8 @@ static void test_lines(void)
 	     "upstream 10.0.0.5:1 unknown 0 0 0 0 'hm'\n"},
 	    {TEXT("prism 1\nupstream at=10.0.0.5:1 reason=0\n"), 0,
 	     "upstream 10.0.0.5:1 unknown 0 0 0 0 ''\n"},
+	    {TEXT("prism 1\nupstream at=10.0.0.5:1 from=stars,file,,oracle, reason=0\n"), 0,
+	     "upstream 10.0.0.5:1 unknown 0 0 0 8 ''\n"},
 	    {TEXT("prism 1\nupstream at=10.0.0.5:1 reason=3\nhm"), -EBADMSG, NULL},
 	    {TEXT("prism 1\nupstream at=10.0.0.5:1 reason=9223372036854775807\nhm"), -EBADMSG, NULL},
 	    {TEXT("prism 1\nupstream at=10.0.0.5 reason=0\n"), -EBADMSG, NULL},

@@ -761,6 +761,71 @@ static void test_remembers_nothing(void)
 	forget();
 }
 
+static void inherit(struct scene *scene, const char *word, unsigned from)
+{
+	struct endpoints_list list = list_of(word);
+
+	sources_inherit(scene->sources, &list.items[0], from);
+}
+
+static unsigned from_of(const struct scene *scene, const char *word)
+{
+	struct endpoints_list list = list_of(word);
+
+	return sources_from(scene->sources, &list.items[0]) & ~ENDPOINTS_FROM(ENDPOINTS_LASTGOOD);
+}
+
+/* One process after the other, and no disk: nothing is lost, and each stands in for its own. */
+static void test_inherits(void)
+{
+	static const unsigned dns = ENDPOINTS_FROM(ENDPOINTS_DNS);
+	static const unsigned slices = ENDPOINTS_FROM(ENDPOINTS_SLICES);
+	static const unsigned members = ENDPOINTS_FROM(ENDPOINTS_MEMBERS);
+	struct scene scene;
+
+	for (unsigned i = 0; i < 3; i++) {
+		init_remembering(&scene);
+		scene.config.state_dir = nowhere;
+		CHECK_EQ_INT(sources_new(ev, &scene.config, on_changed, &scene, &scene.sources), 0);
+		inherit(&scene, "10.99.0.1", slices);
+		inherit(&scene, "10.99.0.2", slices | members);
+		inherit(&scene, "10.99.0.3", dns);
+		/* Nobody is asked about these any more. */
+		inherit(&scene, "10.99.0.4", ENDPOINTS_FROM(ENDPOINTS_FILE));
+		inherit(&scene, "10.99.0.5", ENDPOINTS_FROM(ENDPOINTS_STATIC));
+		ev_run(ev, EVRUN_NOWAIT);
+		CHECK_EQ_STR(scene.upstreams, "10.99.0.1:6443(lastgood) 10.99.0.2:6443(lastgood) "
+		                              "10.99.0.3:6443(lastgood)");
+		/* What the next process is to be told. */
+		CHECK_EQ_INT(from_of(&scene, "10.99.0.2"), slices | members);
+		say(&scene, ENDPOINTS_SLICES, "10.99.0.3");
+		ev_run(ev, EVRUN_NOWAIT);
+		CHECK_EQ_STR(scene.upstreams, "10.99.0.2:6443(lastgood) 10.99.0.3:6443(slices,lastgood)");
+		CHECK_EQ_INT(from_of(&scene, "10.99.0.1"), 0);
+		CHECK_EQ_INT(from_of(&scene, "10.99.0.2"), members);
+		CHECK_EQ_INT(from_of(&scene, "10.99.0.3"), slices | dns);
+		scene_stop(&scene);
+	}
+	/* With a disk: what was proved there is written here. */
+	forget();
+	init_remembering(&scene);
+	CHECK_EQ_INT(sources_new(ev, &scene.config, on_changed, &scene, &scene.sources), 0);
+	inherit(&scene, "10.99.0.1", slices);
+	ev_run(ev, EVRUN_NOWAIT);
+	scene_stop(&scene);
+	CHECK(disk_holds("\nslices 10.99.0.1:6443\n# 1 in all\n"));
+	/* Without checks nothing could be verified. */
+	init_remembering(&scene);
+	scene.config.state_dir = nowhere;
+	scene.config.health.enabled = false;
+	CHECK_EQ_INT(sources_new(ev, &scene.config, on_changed, &scene, &scene.sources), 0);
+	inherit(&scene, "10.99.0.1", slices);
+	ev_run(ev, EVRUN_NOWAIT);
+	CHECK_EQ_STR(scene.upstreams, "");
+	scene_stop(&scene);
+	forget();
+}
+
 /* More than there is room for are verified, as addresses come and go: those in use are kept. */
 static void test_verified_many(void)
 {
@@ -809,6 +874,7 @@ int main(void)
 	test_remembers_the_silent();
 	test_remembers_the_file();
 	test_remembers_nothing();
+	test_inherits();
 	test_verified_many();
 	(void) unlink(file_path);
 	CHECK_EQ_INT(rmdir(directory), 0);

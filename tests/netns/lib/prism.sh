@@ -9,6 +9,7 @@ PRISM_UPSTREAMS="10.86.0.11:6443 10.86.0.12:6443 10.86.0.13:6443"
 PRISM_SOURCES= # further lines of `upstreams`
 PRISM_HEALTH=  # of `healthCheck`
 PRISM_MORE=    # of the document itself
+# PRISM_STATE: its stateDir, if it is to be another one.
 PRISM_LIMITS=  # prlimit(1) options, as of a service manager
 PRISM=${PRISM:-$BUILD/bin/prism}
 
@@ -26,7 +27,7 @@ prism_config() { # NAME
 		apiVersion: fairlead/v1
 		kind: PrismConfig
 		listen: [$(quoted_list "$PRISM_LISTEN")]
-		stateDir: $T/state-$1
+		stateDir: "${PRISM_STATE-$T/state-$1}"
 		upstreams:
 		  local: off
 		  static: [$(quoted_list "$PRISM_UPSTREAMS")]
