@@ -236,6 +236,7 @@ struct conn *conn_new_relaying(struct conn_host *host, struct handover_conn *fro
 	c->born_us = from->born_us;
 	c->moved_us = from->moved_us;
 	c->place = from->place;
+	c->asks = from->asks;
 	c->patient = from->patient;
 	watch_both(c);
 	return c;
@@ -296,6 +297,16 @@ bool conn_is_half_closed(const struct conn *c)
 	return c->up.state != FLOW_OPEN || c->down.state != FLOW_OPEN;
 }
 
+bool conn_is_owed(const struct conn *c)
+{
+	size_t said;
+
+	if (c->opening == NULL)
+		return c->asks || flow_is_pending(&c->up) || flow_is_pending(&c->down);
+	(void) opening_first(c->opening, &said);
+	return said > 0;
+}
+
 static void describe_flow(const struct flow *flow, struct handover_flow *ret)
 {
 	*ret = (struct handover_flow){
@@ -324,6 +335,7 @@ void conn_describe(const struct conn *c, struct handover_conn *ret)
 	describe_flow(&c->up, &ret->up);
 	describe_flow(&c->down, &ret->down);
 	if (c->opening == NULL) {
+		ret->asks = c->asks;
 		ret->patient = c->patient;
 		ret->server_fd = c->server.fd;
 		ret->upstream = c->upstream->endpoint;

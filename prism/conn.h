@@ -54,5 +54,7 @@ void conn_end(struct conn *conn, enum conn_end how);
 bool conn_review(struct conn *conn, int64_t now_us);
 bool conn_is_dialling(const struct conn *conn);
 bool conn_is_half_closed(const struct conn *conn);
+/* Somebody waits for something: the client for an answer, or a side for what is on its way. */
+bool conn_is_owed(const struct conn *conn);
 /* Describes it for the process that follows. */
 void conn_describe(const struct conn *conn, struct handover_conn *ret_conn);

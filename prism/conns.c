@@ -20,8 +20,14 @@
 #define SWEEP_S 1.0
 /* Whoever spoke within this is not silent, and no room is made at its cost. */
 #define EVICT_SILENT_US US_PER_S
-/* When all are to go. */
-#define LEAVE_IDLE_US (100 * US_PER_MS)
+
+/* When all are to go: an answer may pause for so long and is not over. Where requests follow each
+ * other more closely, the shorter pause between two of them is taken when time runs out (daemon.c
+ * has the limit). */
+#define LEAVE_SWEEP_S 0.1
+#define LEAVE_PAUSE_US US_PER_S
+#define LEAVE_HASTE_US (3 * US_PER_S)
+#define LEAVE_SHORT_PAUSE_US (100 * US_PER_MS)
 
 struct conns {
 	struct conn_host host;
@@ -67,6 +73,14 @@ void conn_host_gone(struct conn *conn)
 /* --- whose time has come ------------------------------------------------------------------------
  */
 
+/* How long one must be silent to go, when all are to. Not the one that is owed something. */
+static int64_t leave_pause_us(const struct conn *c, int64_t leaving_us)
+{
+	if (conn_is_owed(c))
+		return MONO_NEVER;
+	return leaving_us < LEAVE_HASTE_US ? LEAVE_PAUSE_US : LEAVE_SHORT_PAUSE_US;
+}
+
 static enum drain_verdict judge(const struct conns *conns, const struct conn *c, int64_t now)
 {
 	const struct config *config = conns->host.config;
@@ -83,7 +97,7 @@ static enum drain_verdict judge(const struct conns *conns, const struct conn *c,
 		facts.leaving_us = now - c->upstream->leaving_since_us;
 	if (conns->leaving_us != MONO_NEVER) {
 		facts.leaving_us = now - conns->leaving_us;
-		drain.idle_us = LEAVE_IDLE_US;
+		drain.idle_us = leave_pause_us(c, facts.leaving_us);
 		drain.spread_us = 0;
 	}
 	return drain_judge(&facts, &drain, &config->limits);
@@ -141,8 +155,11 @@ static void sweep_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 void conns_leave(struct conns *conns)
 {
 	conns->leaving_us = mono_now_us();
-	if (ev_is_active(&conns->sweep))
-		ev_feed_event(conns->host.ev, &conns->sweep, EV_TIMER);
+	if (!ev_is_active(&conns->sweep))
+		return;
+	conns->sweep.repeat = LEAVE_SWEEP_S;
+	ev_timer_again(conns->host.ev, &conns->sweep);
+	ev_feed_event(conns->host.ev, &conns->sweep, EV_TIMER);
 }
 
 /* --- new ones -----------------------------------------------------------------------------------
