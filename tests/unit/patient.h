@@ -7,7 +7,9 @@
  * fails every time.
  */
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,9 +20,12 @@
 /* Held up for longer than this, a test may fail for no other reason. */
 #define PATIENT_HELD_UP_US (10 * US_PER_MS)
 
+typedef void (*patient_fn)(void);
+
 struct patient {
-	void (*prepare)(void); /* NULL: nothing */
-	void (*test)(void);
+	patient_fn prepare; /* in that process, before the test; NULL: nothing */
+	patient_fn test;
+	patient_fn finish; /* and behind it */
 	pid_t pid;
 };
 
@@ -34,10 +39,13 @@ static inline UNUSED void patient_begin(struct patient *p)
 	p->pid = fork();
 	if (p->pid != 0)
 		return;
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (p->prepare != NULL)
 		p->prepare();
 	stolen_before_us = stolen_us();
 	p->test();
+	if (p->finish != NULL)
+		p->finish();
 	code = check_result();
 	exit(code != 0 && stolen_since_us(stolen_before_us) >= PATIENT_HELD_UP_US ? PATIENT_HELD_UP
 	                                                                          : code);
@@ -60,10 +68,24 @@ static inline UNUSED void patient_end(struct patient *p)
 	}
 }
 
-static inline UNUSED void patiently(void (*prepare)(void), void (*test)(void))
-{
-	struct patient p = {.prepare = prepare, .test = test};
+#define PATIENT_BESIDE_MAX 8
 
-	patient_begin(&p);
-	patient_end(&p);
+/* All of them, so many at a time: most tests of what takes time wait. `like` says what comes before
+ * and behind each. */
+static inline UNUSED void patiently(const struct patient *like, size_t beside,
+                                    const patient_fn *tests, size_t n)
+{
+	struct patient running[PATIENT_BESIDE_MAX];
+	size_t begun = 0;
+
+	for (size_t ended = 0; ended < n; ended++) {
+		for (; begun < n && begun - ended < beside; begun++) {
+			struct patient *p = &running[begun % PATIENT_BESIDE_MAX];
+
+			*p = *like;
+			p->test = tests[begun];
+			patient_begin(p);
+		}
+		patient_end(&running[ended % PATIENT_BESIDE_MAX]);
+	}
 }

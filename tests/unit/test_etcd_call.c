@@ -685,7 +685,7 @@ static void prepare(void)
 
 int main(void)
 {
-	static void (*const tests[])(void) = {
+	static const patient_fn tests[] = {
 	    test_first_answers,
 	    test_hedge,
 	    test_late_first_answer,
@@ -710,7 +710,6 @@ int main(void)
 	    test_wrong_password,
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-		patiently(prepare, tests[i]);
+	patiently(&(struct patient){.prepare = prepare}, 1, tests, ARRAY_SIZE(tests));
 	return check_result();
 }

@@ -13,6 +13,7 @@
 #include "etcdtest/cluster.h"
 #include "etcdtest/server.h"
 #include "etcdtest/sync.h"
+#include "patient.h"
 
 #define DIGEST_BYTES 32
 #define MIB (UINT64_C(1024) * 1024)
@@ -656,27 +657,34 @@ static void test_cancel(void)
 	etcd_snapshot_cancel(NULL);
 }
 
-int main(void)
+static void prepare(void)
 {
 	ev = ev_default_loop(0);
-	test_whole();
-	test_the_end_waits_for_the_status();
-	test_only_the_named_one();
-	test_pause();
-	test_slow_user();
-	test_slow_server();
-	test_silence();
-	test_limit_begins_anew();
-	test_empty_for_ever();
-	test_empty_in_between();
-	test_contradictions();
-	test_junk();
-	test_statuses();
-	test_cut();
-	test_nobody_there();
-	test_token();
-	test_token_refused();
-	test_cancel();
-	ev_loop_destroy(ev);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_whole,
+	    test_the_end_waits_for_the_status,
+	    test_only_the_named_one,
+	    test_pause,
+	    test_slow_user,
+	    test_slow_server,
+	    test_silence,
+	    test_limit_begins_anew,
+	    test_empty_for_ever,
+	    test_empty_in_between,
+	    test_contradictions,
+	    test_junk,
+	    test_statuses,
+	    test_cut,
+	    test_nobody_there,
+	    test_token,
+	    test_token_refused,
+	    test_cancel,
+	};
+
+	patiently(&(struct patient){.prepare = prepare}, 2, tests, ARRAY_SIZE(tests));
 	return check_result();
 }

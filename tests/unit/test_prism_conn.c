@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "tests/unit/netns.h"
+#include "tests/unit/patient.h"
 #include "tests/unit/relayworld.h"
 
 #define REPLAY_MS 200
@@ -1073,53 +1074,61 @@ static size_t count_fds(void)
 	return n;
 }
 
-static void run_all(void)
-{
-	test_both_ways();
-	test_bulk_both_ways();
-	test_half_closed();
-	test_stuck_both_ways();
-	test_a_side_resets();
-	test_what_was_said_before_a_reset();
-	test_an_early_answer();
-	test_slow_servers_and_dead_ones();
-	test_replay_after_silence();
-	test_replay_after_a_cut();
-	test_replay_is_byte_exact();
-	test_more_than_is_held_is_not_replayed();
-	test_never_after_one_byte();
-	test_replay_off();
-	test_the_silent_one_answers_after_all();
-	test_none_but_the_silent_one();
-	test_answers_while_another_is_dialled();
-	test_all_are_silent();
-	test_the_silent_one_goes();
-	test_evidence();
-	test_half_a_word();
-	test_a_pause_is_no_silence();
-	test_a_quiet_client();
-	test_closed_before_a_word();
-	test_comes_and_goes();
-	test_an_end_is_replayed();
-	test_an_end_behind_what_was_not_taken();
-	test_all_said_while_dialling();
-	test_a_reset_in_each_state();
-	test_nobody_is_there();
-	test_too_much_is_held();
-}
+static size_t fds;
 
-int main(void)
+static void prepare(void)
 {
-	size_t fds;
-
 	(void) netns_enter_new();
 	(void) signal(SIGPIPE, SIG_IGN);
 	ev = ev_loop_new(EVFLAG_AUTO);
 	turn_once(ev);
 	fds = count_fds();
-	test_its_size();
-	run_all();
+}
+
+static void clean_up(void)
+{
 	CHECK_EQ_INT(count_fds(), fds);
 	ev_loop_destroy(ev);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_slow_servers_and_dead_ones, /* the longest */
+	    test_its_size,
+	    test_both_ways,
+	    test_bulk_both_ways,
+	    test_half_closed,
+	    test_stuck_both_ways,
+	    test_a_side_resets,
+	    test_what_was_said_before_a_reset,
+	    test_an_early_answer,
+	    test_replay_after_silence,
+	    test_replay_after_a_cut,
+	    test_replay_is_byte_exact,
+	    test_more_than_is_held_is_not_replayed,
+	    test_never_after_one_byte,
+	    test_replay_off,
+	    test_the_silent_one_answers_after_all,
+	    test_none_but_the_silent_one,
+	    test_answers_while_another_is_dialled,
+	    test_all_are_silent,
+	    test_the_silent_one_goes,
+	    test_evidence,
+	    test_half_a_word,
+	    test_a_pause_is_no_silence,
+	    test_a_quiet_client,
+	    test_closed_before_a_word,
+	    test_comes_and_goes,
+	    test_an_end_is_replayed,
+	    test_an_end_behind_what_was_not_taken,
+	    test_all_said_while_dialling,
+	    test_a_reset_in_each_state,
+	    test_nobody_is_there,
+	    test_too_much_is_held,
+	};
+
+	patiently(&(struct patient){.prepare = prepare, .finish = clean_up}, 3, tests,
+	          ARRAY_SIZE(tests));
 	return check_result();
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "tests/unit/netns.h"
+#include "tests/unit/patient.h"
 #include "tests/unit/relayworld.h"
 
 static struct ev_loop *ev;
@@ -244,29 +245,35 @@ static void test_what_has_arrived_counts(void)
 	world_end(&w);
 }
 
+/* Who is silent goes at once. Whose answer pauses, and who waits for one, does not. */
 static void test_all_are_to_go(void)
 {
-	struct pair silent, busy;
+	struct pair silent, pauses, asks;
 	struct world w;
 	int dialling;
 
 	world_new(&w, ev, "a");
 	silent = pair_new(&w, 0);
-	busy = pair_new(&w, 0);
-	turn_for(ev, 150 * US_PER_MS);
-	pair_speak(&w, &busy);
+	pauses = pair_new(&w, 0);
+	asks = pair_new(&w, 0);
+	turn_for(ev, 1100 * US_PER_MS);
+	pair_speak(&w, &pauses);
+	world_say(asks.client, "q", 1);
+	expect_bytes(&w, asks.server, "q", 1);
 	conns_leave(w.conns);
 	expect_end(&w, silent.client);
 	expect_end(&w, silent.server);
+	CHECK_EQ_INT(conns_count(w.conns).connections, 2);
+	expect_end(&w, pauses.client);
+	expect_end(&w, pauses.server);
+	turn_for(ev, 500 * US_PER_MS);
 	CHECK_EQ_INT(conns_count(w.conns).connections, 1);
-	for (int i = 0; i < 24; i++) {
-		pair_speak(&w, &busy);
-		turn_for(ev, 50 * US_PER_MS);
-	}
-	turn_for(ev, 1200 * US_PER_MS);
+	world_say(asks.server, "a", 1);
+	expect_bytes(&w, asks.client, "a", 1);
 	world_expect_connections(&w, 0);
 	pair_close(&silent);
-	pair_close(&busy);
+	pair_close(&pauses);
+	pair_close(&asks);
 	conns_leave(w.conns);
 	world_end(&w);
 
@@ -511,28 +518,56 @@ static size_t count_fds(void)
 	return n;
 }
 
-int main(void)
+static void test_descriptors_come_again_soon(void)
 {
-	size_t fds;
+	test_descriptors_come_again(0);
+}
 
+static void test_descriptors_come_again_late(void)
+{
+	test_descriptors_come_again(US_PER_S);
+}
+
+static void test_crowds(void)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		test_a_crowd(seed * UINT64_C(0x9e3779b97f4a7c15));
+	conns_free(NULL);
+}
+
+static size_t fds;
+
+static void prepare(void)
+{
 	(void) netns_enter_new();
 	(void) signal(SIGPIPE, SIG_IGN);
 	ev = ev_loop_new(EVFLAG_AUTO);
 	turn_once(ev);
 	fds = count_fds();
-	test_the_oldest_silent_one_makes_room();
-	test_leaving_an_upstream();
-	test_nobody_leaves_for_nothing_better();
-	test_limits();
-	test_what_has_arrived_counts();
-	test_all_are_to_go();
-	test_freed_with_all_kinds();
-	test_descriptors_come_again(0);
-	test_descriptors_come_again(US_PER_S);
-	for (uint64_t seed = 1; seed <= 3; seed++)
-		test_a_crowd(seed * UINT64_C(0x9e3779b97f4a7c15));
-	conns_free(NULL);
+}
+
+static void clean_up(void)
+{
 	CHECK_EQ_INT(count_fds(), fds);
 	ev_loop_destroy(ev);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_the_oldest_silent_one_makes_room,
+	    test_leaving_an_upstream,
+	    test_nobody_leaves_for_nothing_better,
+	    test_limits,
+	    test_what_has_arrived_counts,
+	    test_all_are_to_go,
+	    test_freed_with_all_kinds,
+	    test_descriptors_come_again_soon,
+	    test_descriptors_come_again_late,
+	    test_crowds,
+	};
+
+	patiently(&(struct patient){.prepare = prepare, .finish = clean_up}, 3, tests,
+	          ARRAY_SIZE(tests));
 	return check_result();
 }

@@ -9,6 +9,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/fakechecker.h"
 #include "tests/unit/netns.h"
+#include "tests/unit/patient.h"
 #include "tests/unit/sockets.h"
 #include "tests/unit/turn.h"
 
@@ -465,25 +466,38 @@ static void test_connected_during_a_pause(void)
 	race_end(&r);
 }
 
-int main(void)
+static void prepare(void)
 {
 	(void) netns_enter_new();
 	(void) signal(SIGPIPE, SIG_IGN);
 	ev = ev_loop_new(EVFLAG_AUTO);
-	test_who_wins();
-	test_many_upstreams_share_the_budget();
-	test_goes_on_with_the_rest();
-	test_a_loser_may_win_later();
-	test_freed_under_way();
-	test_removed_while_dialled();
-	test_untrusted_meanwhile();
-	test_no_descriptor_for_a_while();
-	test_no_descriptor_at_all();
-	test_one_descriptor();
-	test_meets_itself();
-	test_a_pause_is_no_evidence();
-	test_connected_during_a_pause();
-	dial_free(NULL);
+}
+
+static void clean_up(void)
+{
 	ev_loop_destroy(ev);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_who_wins,
+	    test_many_upstreams_share_the_budget,
+	    test_goes_on_with_the_rest,
+	    test_a_loser_may_win_later,
+	    test_freed_under_way,
+	    test_removed_while_dialled,
+	    test_untrusted_meanwhile,
+	    test_no_descriptor_for_a_while,
+	    test_no_descriptor_at_all,
+	    test_one_descriptor,
+	    test_meets_itself,
+	    test_a_pause_is_no_evidence,
+	    test_connected_during_a_pause,
+	};
+
+	patiently(&(struct patient){.prepare = prepare, .finish = clean_up}, 3, tests,
+	          ARRAY_SIZE(tests));
+	dial_free(NULL);
 	return check_result();
 }

@@ -6,6 +6,7 @@
 #include "prism/upstream.h"
 
 #include "tests/unit/fakechecker.h"
+#include "tests/unit/patient.h"
 #include "tests/unit/sockets.h"
 #include "tests/unit/turn.h"
 
@@ -507,23 +508,36 @@ static void test_restored(void)
 	end();
 }
 
-int main(void)
+static void prepare(void)
 {
 	ev = ev_loop_new(EVFLAG_AUTO);
-	test_lists();
-	test_held_ones_stay();
-	test_too_many();
-	test_usable();
-	test_leaving();
-	test_connect_times();
-	test_steady_pace();
-	test_suspect_pace();
-	test_clients_hasten();
-	test_one_question_at_a_time();
-	test_the_probe_process_is_lost();
-	test_who_is_probed();
-	test_restored();
-	upstreams_free(NULL);
+}
+
+static void clean_up(void)
+{
 	ev_loop_destroy(ev);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_lists,
+	    test_held_ones_stay,
+	    test_too_many,
+	    test_usable,
+	    test_leaving,
+	    test_connect_times,
+	    test_steady_pace,
+	    test_suspect_pace,
+	    test_clients_hasten,
+	    test_one_question_at_a_time,
+	    test_the_probe_process_is_lost,
+	    test_who_is_probed,
+	    test_restored,
+	};
+
+	patiently(&(struct patient){.prepare = prepare, .finish = clean_up}, 3, tests,
+	          ARRAY_SIZE(tests));
+	upstreams_free(NULL);
 	return check_result();
 }
