@@ -48,8 +48,7 @@ void table_cell(struct table *table, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	table->cells = xreallocarray(table->cells, table->n_cells + 1, sizeof(*table->cells));
 	table->cells[table->n_cells++] = text;

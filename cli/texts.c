@@ -18,8 +18,7 @@ void texts_add(struct texts *texts, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		abort();
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	texts->items = xreallocarray(texts->items, texts->n + 2, sizeof(*texts->items));
 	texts->items[texts->n++] = text;

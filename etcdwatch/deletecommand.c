@@ -150,8 +150,7 @@ static void PRINTF_LIKE(2, 3) refuse(struct delete *d, const char *fmt, ...)
 	if (d->failure != NULL)
 		return;
 	va_start(ap, fmt);
-	if (vasprintf(&d->failure, fmt, ap) < 0)
-		d->failure = NULL;
+	d->failure = xvasprintf(fmt, ap);
 	va_end(ap);
 }
 

@@ -40,8 +40,7 @@ static void fail(struct conversion *c, const struct origin *origin, const char *
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&what, fmt, ap) < 0)
-		abort();
+	what = xvasprintf(fmt, ap);
 	va_end(ap);
 	line = xasprintf("%s: %s", model_format_origin(c->config->common, origin, place), what);
 	c->n_errors++;

@@ -60,8 +60,7 @@ void whole_error(const struct whole *w, const struct place *place, const char *h
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&what, fmt, ap) < 0)
-		abort();
+	what = xvasprintf(fmt, ap);
 	va_end(ap);
 	conf_error(w->reading->conf, place->at, hint, "%s", what);
 	conf_leave(w->reading->conf, before);

@@ -21,8 +21,7 @@ void resolver_complain(struct resolver *r, struct conf_strings *list, const stru
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&what, fmt, ap) < 0)
-		abort();
+	what = xvasprintf(fmt, ap);
 	va_end(ap);
 	line = xasprintf("%s: %s", model_format_origin(r->config->common, origin, place), what);
 	host_add_text(list, line);

@@ -248,13 +248,10 @@ size_t conf_enter(struct conf *conf, const char *fmt, ...)
 	AUTO(free) char *raw = NULL;
 	FILE *out;
 	va_list ap;
-	int r;
 
 	va_start(ap, fmt);
-	r = vasprintf(&raw, fmt, ap);
+	raw = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (r < 0)
-		abort();
 	/* An unknown key is text from outside. What does not fit is cut: the place says where it is. */
 	out = fmemopen(conf->path + before, sizeof(conf->path) - before, "w");
 	if (out == NULL)

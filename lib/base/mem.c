@@ -48,16 +48,23 @@ char *xstrndup(const char *s, size_t n)
 	return check(strndup(s, n));
 }
 
+char *xvasprintf(const char *fmt, va_list ap)
+{
+	char *s = NULL;
+	int r = vasprintf(&s, fmt, ap);
+
+	return check(r < 0 ? NULL : s);
+}
+
 char *xasprintf(const char *fmt, ...)
 {
 	va_list ap;
-	char *s = NULL;
-	int r;
+	char *s;
 
 	va_start(ap, fmt);
-	r = vasprintf(&s, fmt, ap);
+	s = xvasprintf(fmt, ap);
 	va_end(ap);
-	return check(r < 0 ? NULL : s);
+	return s;
 }
 
 void *xreallocarray(void *p, size_t n, size_t size)

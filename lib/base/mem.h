@@ -6,6 +6,7 @@
  * the daemon, and the fences in the kernel hold meanwhile. Everything returned is freed by free().
  */
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/macro.h"
@@ -15,6 +16,7 @@ void *xmemdup(const void *data, size_t len) __attribute__((malloc));
 char *xstrdup(const char *s) __attribute__((malloc));
 char *xstrndup(const char *s, size_t n) __attribute__((malloc));
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2) __attribute__((malloc));
+char *xvasprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0) __attribute__((malloc));
 
 /* Resizes to n elements; the new tail is not cleared. */
 void *xreallocarray(void *p, size_t n, size_t size);
