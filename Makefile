@@ -276,7 +276,7 @@ $(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) -lssl -lcrypto $(BASE_LIBS)
 
 # bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
-BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin)
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill)
 
 $(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
 
@@ -286,7 +286,11 @@ $(BUILD)/bench/$(1): $(call objects,$(wildcard bench/tools/$(1)/*.c)) \
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ -lssl -lcrypto $$(BASE_LIBS)
 endef
-$(foreach tool,load origin,$(eval $(call bench_tool,$(tool))))
+$(foreach tool,load origin cost,$(eval $(call bench_tool,$(tool))))
+
+$(BUILD)/bench/fill: $(BUILD)/bench/tools/fill/main.o $(ETCD_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
 
 # vipd without its fences, for the story that proves that stories can fail.
 NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence

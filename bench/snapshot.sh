@@ -1,0 +1,281 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Measures what a snapshot of etcd costs, side by side with etcd's own tools, on one real member with
+# mutual TLS and a database of 500 MB on the disk that the build folder is on. Run by bench/run.
+#   save    etcdwatch by `fairlead etcd snapshot save`, against `etcdctl snapshot save`: the daemon alone
+#           takes (and checks the digest, which etcdctl does not), its worker proves
+#   status  `fairlead etcd snapshot status` against `etcdctl snapshot status` (3.4) and `etcdutl snapshot
+#           status` (3.5 and later), of the same file; and `verify`, which has no equal there
+#   proven  from the minute that the schedule names until the snapshot is proven and catalogued
+#   drill   `fairlead etcd drill --file`
+# From the environment: DB_MB; VALUES, "objects" or "small" (bench/tools/fill).
+set -eEuo pipefail
+
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+STORY=bench/snapshot
+for part in world pki; do
+	# shellcheck source=/dev/null
+	. "$ROOT/tests/netns/lib/$part.sh"
+done
+FAIRLEAD=$BUILD/bin/fairlead
+RUNS=${RUNS:-7} DB_MB=${DB_MB:-500} VALUES=${VALUES:-objects}
+[[ -z $QUICK ]] || RUNS=3 DB_MB=${QUICK_MB:-60}
+WORK=$BUILD/bench/snapshot.work
+export ETCDCTL_API=3
+
+world_enter "$@"
+
+SAMPLES=$T/samples
+PKI=$T/pki
+URL=https://127.0.0.1:2379
+NEWER=$("$ROOT/tests/netns/etcd-get" 3.5)
+# Two processors: etcd's, and that of whoever is measured.
+mapfile -t CPUS < <(taskset -pc $$ | sed 's/.*: //; s/,/\n/g' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }')
+SERVER_CPU=${CPUS[-1]} OWN_CPU=${CPUS[0]}
+
+tidy() {
+	rm -rf "$WORK"
+}
+ON_END+=(tidy)
+ON_FAILURE+=(tidy)
+
+sample() { # NAME UNIT VALUE
+	echo "$1 $2 $3" >>"$SAMPLES"
+}
+
+# --- the world ---------------------------------------------------------------------------------------
+
+pki() {
+	pki_authority etcd-ca
+	pki_issue server etcd-ca server DNS:localhost,IP:127.0.0.1
+	pki_issue client etcd-ca client DNS:client
+}
+
+# Every tool speaks TLS to it; only what fills it does not.
+etcd_up() {
+	ETCD_UNSUPPORTED_ARCH=$(uname -m) taskset -c "$SERVER_CPU" /usr/bin/etcd --name n1 \
+		--data-dir "$WORK/etcd" --logger zap --quota-backend-bytes 8000000000 \
+		--listen-client-urls "$URL,http://127.0.0.1:2378" --advertise-client-urls "$URL" \
+		--client-cert-auth --trusted-ca-file "$PKI/etcd-ca.crt" \
+		--cert-file "$PKI/server.crt" --key-file "$PKI/server.key" \
+		--snapshot-count 1000 >>"$LOG_DIR/etcd.log" 2>&1 </dev/null &
+	PID[etcd]=$!
+	wait_until 20 ctl /usr/bin/etcdctl endpoint health
+}
+
+ctl() { # PROGRAM ARGUMENT...
+	local program=$1
+	shift
+	"$program" --endpoints "$URL" --cacert "$PKI/etcd-ca.crt" --cert "$PKI/client.crt" \
+		--key "$PKI/client.key" --command-timeout 120s "$@" 2>>"$LOG_DIR/etcdctl.log"
+}
+
+db_bytes() {
+	ctl /usr/bin/etcdctl endpoint status --write-out json | jq '.[0].Status.dbSize'
+}
+
+fill() { # MB: until the database is that large
+	local seed=1 have
+	have=$(db_bytes)
+	while [[ $have -lt $(($1 * 1000000)) ]]; do
+		# A database is larger than its values.
+		"$BUILD/bench/fill" --endpoint http://127.0.0.1:2378 --seed "$((seed++))" \
+			$([[ $VALUES != small ]] || echo --small) \
+			--bytes "$((($1 * 1000000 - have) * 2 / 3 + 1000000))" >/dev/null
+		have=$(db_bytes)
+	done
+}
+
+watch_config() { # NAME SCHEDULE
+	cat <<-YAML
+		apiVersion: fairlead/v1
+		kind: NodeConfig
+		name: n1
+		---
+		apiVersion: fairlead/v1
+		kind: EtcdClientConfig
+		endpoints: ["$URL"]
+		caFile: $PKI/etcd-ca.crt
+		certFile: $PKI/client.crt
+		keyFile: $PKI/client.key
+		---
+		apiVersion: fairlead/v1
+		kind: EtcdSnapshotConfig
+		name: $1
+		schedule: "$2"
+		catchUp: false
+		directory: $WORK/$1
+		reserve: 1MiB
+		compression: {algorithm: none}
+	YAML
+}
+
+watch_start() { # NAME SCHEDULE
+	mkdir -p "$T/run-$1" "$WORK/$1"
+	watch_config "$1" "$2" >"$T/$1.yaml"
+	taskset -c "$OWN_CPU" "$BUILD/bin/etcdwatch" --config "$T/$1.yaml" --runtime-dir "$T/run-$1" \
+		>>"$LOG_DIR/etcdwatch-$1.log" 2>&1 </dev/null &
+	PID[$1]=$!
+	wait_until 20 fairlead "$1" etcd status
+}
+
+# --- measuring ---------------------------------------------------------------------------------------
+
+# Runs it on its processor; what it cost is in COST.
+declare -A COST
+cost() { # [--daemon PID] COMMAND...
+	local word words daemon=()
+	[[ $1 != --daemon ]] || {
+		daemon=("$1" "$2")
+		shift 2
+	}
+	"$BUILD/bench/cost" "${daemon[@]}" taskset -c "$OWN_CPU" "$@" >"$T/out" 2>"$T/err" ||
+		fail "$* failed: $(tail -n 3 "$T/err")"
+	read -ra words < <(tail -n 1 "$T/err")
+	for word in "${words[@]}"; do
+		COST[${word%%=*}]=${word#*=}
+	done
+}
+
+calculate() { # EXPRESSION
+	awk "BEGIN { print $1 }"
+}
+
+# A round's, to compare within the round.
+declare -A LAST
+note() { # SUBJECT FIGURE WALL_MS CPU_MS RSS_KIB
+	local what values=("$3" "$4" "$5") units=(ms ms KiB) names=(wall_ms cpu_ms rss_kib)
+	for what in 0 1 2; do
+		sample "$1_$2_${names[what]}" "${units[what]}" "${values[what]}"
+		LAST[$1_$2_${names[what]}]=${values[what]}
+	done
+}
+
+save_fairlead() {
+	local entry=$T/entry.json
+	cost --daemon "${PID[manual]}" "$FAIRLEAD" --runtime-dir "$T/run-manual" -o json etcd snapshot save
+	cp "$T/out" "$entry"
+	note fairlead save "$(jq .took_ms "$entry")" "${COST[daemon_cpu_ms]}" "${COST[daemon_rss_kib]}"
+	sample fairlead_idle_rss_kib KiB "${COST[daemon_idle_kib]}"
+	sample fairlead_rss_above_idle_kib KiB "$(calculate "${COST[tree_rss_kib]} - ${COST[daemon_idle_kib]}")"
+	sample fairlead_save_and_prove_wall_ms ms "${COST[wall_ms]}"
+	sample fairlead_prove_cpu_ms ms "${COST[child_cpu_ms]}"
+	ln -f "$WORK/manual/$(jq -r .file "$entry")" "$WORK/snapshot.db"
+	rm -f "$WORK"/manual/*.db "$WORK"/manual/*.json
+}
+
+save_etcd() { # SUBJECT PROGRAM
+	rm -f "$WORK/$1.db"
+	cost "$2" --endpoints "$URL" --cacert "$PKI/etcd-ca.crt" --cert "$PKI/client.crt" \
+		--key "$PKI/client.key" --command-timeout 300s snapshot save "$WORK/$1.db"
+	note "$1" save "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}"
+	rm -f "$WORK/$1.db"
+}
+
+measure() { # SUBJECT FIGURE COMMAND...
+	local subject=$1 figure=$2
+	shift 2
+	cost "$@"
+	note "$subject" "$figure" "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}"
+}
+
+# In another order each round.
+in_turn() { # ROUND COMMAND...
+	local round=$1 i
+	shift
+	for ((i = 0; i < $#; i++)); do
+		eval "${*:1 + (round + i) % $#:1}"
+	done
+}
+
+ratios() { # FIGURE NAME NUMERATOR DENOMINATOR QUANTITY...
+	local figure=$1 name=$2 other what
+	for other in etcd_3.4 etcd_3.5; do
+		for what in "${@:5}"; do
+			LAST[fairlead]=${LAST[fairlead_${figure}_$what]}
+			LAST[other]=${LAST[${other}_${figure}_$what]}
+			sample "fairlead_${figure}_${what%_*}_${name}_$other" x "$(calculate "${LAST[$3]} / ${LAST[$4]}")"
+		done
+	done
+}
+
+round() { # ROUND
+	local file=$WORK/snapshot.db
+	say "round $1"
+	in_turn "$1" save_fairlead "save_etcd etcd_3.4 /usr/bin/etcdctl" "save_etcd etcd_3.5 $NEWER/etcdctl"
+	ratios save to fairlead other wall_ms cpu_ms rss_kib
+	in_turn "$1" "measure fairlead status $FAIRLEAD etcd snapshot status $file" \
+		"measure etcd_3.4 status /usr/bin/etcdctl snapshot status $file" \
+		"measure etcd_3.5 status $NEWER/etcdutl snapshot status $file"
+	ratios status faster_than other fairlead wall_ms cpu_ms
+	measure fairlead verify "$FAIRLEAD" etcd snapshot verify "$file"
+	cost "$FAIRLEAD" etcd snapshot status "$WORK/tenth.db"
+	sample fairlead_status_rss_of_a_tenth_kib KiB "${COST[rss_kib]}"
+	sample fairlead_status_rss_growth_kib KiB \
+		"$((LAST[fairlead_status_rss_kib] - COST[rss_kib]))"
+}
+
+is_proven() {
+	compgen -G "$WORK/minutely/*.json" >"$T/proven"
+}
+
+# From the full minute to when the entry was there.
+proven() {
+	local minute
+	rm -f "$WORK"/minutely/*.json "$WORK"/minutely/*.db
+	minute=$(($(date +%s) / 60 * 60 + 60))
+	wait_until 180 is_proven
+	sample fairlead_proven_ms ms "$(calculate "($(stat -c %.6Y "$(head -n 1 "$T/proven")") - $minute) * 1000")"
+}
+
+goals() {
+	local other
+	for other in etcd_3.4 etcd_3.5; do
+		cat <<-GOALS
+			fairlead_save_wall_to_$other goal median <= 1.0
+			fairlead_save_cpu_to_$other goal median <= 1.0
+			fairlead_save_rss_to_$other goal median <= 1.0
+			fairlead_status_wall_faster_than_$other goal median >= 3
+			fairlead_status_cpu_faster_than_$other goal median >= 3
+		GOALS
+	done
+	cat <<-GOALS
+		fairlead_rss_above_idle_kib goal max <= 16384
+		fairlead_status_rss_growth_kib goal max <= 1024
+	GOALS
+}
+
+tidy
+mkdir -p "$WORK"
+say "an etcd with a database of $DB_MB MB"
+pki
+etcd_up
+fill $((DB_MB / 10))
+ctl /usr/bin/etcdctl snapshot save "$WORK/tenth.db" >"$LOG_DIR/etcdctl.log"
+fill "$DB_MB"
+sample fairlead_db_bytes B "$(db_bytes)"
+watch_start manual "0 0 1 1 *"
+for ((run = 1; run <= RUNS; run++)); do
+	round "$run"
+done
+signal TERM manual
+wait_exit 20 manual
+
+say "a drill"
+for ((run = 1; run <= (RUNS + 2) / 3; run++)); do
+	cost "$FAIRLEAD" etcd drill --file "$WORK/snapshot.db"
+	sample fairlead_drill_wall_ms ms "${COST[wall_ms]}"
+	[[ -z $QUICK ]] || break
+done
+
+[[ -n $QUICK ]] || {
+	say "by schedule"
+	watch_start minutely "* * * * *"
+	proven
+	proven
+}
+
+{
+	awk -v columns="fairlead etcd_3.4 etcd_3.5" -f "$ROOT/bench/compare.awk" "$SAMPLES"
+	goals | cat "$SAMPLES" - | awk -v bench=snapshot -v strip=fairlead_ -v table=no -f "$ROOT/bench/figures.awk"
+} >"$RESULT"
