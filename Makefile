@@ -333,10 +333,11 @@ demo: deps ## three nodes in network namespaces: see an owner elected, killed an
 	@$(MAKE) --no-print-directory all test-tools
 	@demo/run
 
-bench: deps ## measure failover and the balancer beside its peers, and print the figures
+bench: deps ## measure failover, balancer and snapshots beside their peers, and print the figures
 	@$(MAKE) --no-print-directory all test-tools bench-tools
 	bench/run vip
 	bench/run prism
+	bench/run snapshot
 
 format: ## clang-format over all of it
 	clang-format -i $(shell git ls-files '*.c' '*.h')
