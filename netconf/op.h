@@ -47,8 +47,9 @@ struct op {
 	unsigned attributes; /* OP_LINK_SET */
 	uint64_t options;    /* OP_BOND_SET */
 	uint32_t wait_ms;    /* OP_WAIT_CARRIER */
-	/* It stands for another program's object, which a step before it makes the kernel drop: it is
-	 * put back as it was, byte by byte (raw), with that program's mark. */
+	/* It puts back what a step before it makes the kernel drop. Another program's object comes back
+	 * as it was, byte by byte (raw), with that program's mark. Whether the kernel drops it can
+	 * depend on a setting (promote_secondaries), so that -EEXIST is no failure here. */
 	bool is_restoring;
 	struct link link;       /* OP_LINK_*, OP_BOND_SET, OP_WIREGUARD_SET, OP_WAIT_CARRIER */
 	struct address address; /* OP_ADDRESS_* */

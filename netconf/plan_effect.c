@@ -80,6 +80,15 @@ void effect_insert_route(struct model *model, const struct route *route)
 	settle_last(model->routes, model->n_routes, sizeof(*copy), compare_routes);
 }
 
+void effect_insert_wanted_route(struct model *want, const struct route *route)
+{
+	for (size_t i = 0; i < want->n_routes; i++) {
+		if (route_compare_key(&want->routes[i], route) == 0)
+			return;
+	}
+	effect_insert_route(want, route);
+}
+
 static void insert_rule(struct model *model, const struct rule *rule)
 {
 	struct rule *copy = model_add_rule(model, rule->family, rule->priority);
@@ -109,8 +118,7 @@ static bool on_link(const char *link, const char *name)
 }
 
 /* Those of the kernel are made anew when the link comes up, as long as it has the address. */
-static void lose_routes(struct model *now, const char *name, sa_family_t family,
-                        struct model *lost)
+static void lose_routes(struct model *now, const char *name, sa_family_t family, struct model *lost)
 {
 	for (size_t i = now->n_routes; i-- > 0;) {
 		const struct route *route = &now->routes[i];
@@ -193,8 +201,8 @@ static void set_master(struct model *now, struct link *link, const char *name, s
 		set_mtu(now, link, master->mtu);
 	}
 	/* A VRF shuts its new port and opens it again, and so does one that lets it go. */
-	if (was_up && ((master != NULL && master->kind == LINK_VRF) ||
-	               (old != NULL && old->kind == LINK_VRF))) {
+	if (was_up &&
+	    ((master != NULL && master->kind == LINK_VRF) || (old != NULL && old->kind == LINK_VRF))) {
 		go_down(now, link, lost);
 		go_up(now, link);
 	}
@@ -375,8 +383,7 @@ static void set_bond(struct model *now, const struct op *op)
 static bool has_address(const struct model *now, const char *link, sa_family_t family)
 {
 	for (size_t i = 0; i < now->n_addresses; i++) {
-		if (on_link(now->addresses[i].link, link) &&
-		    now->addresses[i].prefix.addr.family == family)
+		if (on_link(now->addresses[i].link, link) && now->addresses[i].prefix.addr.family == family)
 			return true;
 	}
 	return false;
@@ -444,8 +451,7 @@ static void change_address(struct model *now, const struct address *to)
 static void remove_route(struct model *now, const struct route *gone)
 {
 	for (size_t i = 0; i < now->n_routes; i++) {
-		if (route_compare_key(&now->routes[i], gone) == 0 &&
-		    now->routes[i].owner == OWNER_OURS) {
+		if (route_compare_key(&now->routes[i], gone) == 0 && now->routes[i].owner == OWNER_OURS) {
 			model_remove_route(now, i);
 			return;
 		}

@@ -22,7 +22,7 @@ struct planner {
 	struct model *lost; /* what the kernel dropped: addresses and routes only */
 	const struct plan_options *options;
 	struct plan *plan;
-	/* Deleted when nothing uses them any more. */
+	/* Names of links that are deleted when nothing uses them any more. */
 	char (*late)[IFNAMSIZ];
 	size_t n_late;
 };
@@ -40,8 +40,6 @@ bool planner_set(struct planner *p, const char *name, const struct link *values,
                  unsigned attributes, enum op_class class);
 bool planner_set_up(struct planner *p, const char *name, bool up, enum op_class class);
 bool planner_set_mtu(struct planner *p, const char *name, uint32_t mtu);
-/* Whether the plan that is rolled back touched it. Always true when nothing is rolled back. */
-bool planner_touches_link(const struct planner *p, const char *name);
 
 /* --- plan_effect.c --- */
 
@@ -49,19 +47,30 @@ void effect_apply(struct model *now, const struct op *op, struct model *lost);
 /* Sorted in; the copy is the model's. */
 void effect_insert_address(struct model *model, const struct address *address);
 void effect_insert_route(struct model *model, const struct route *route);
+/* Unless there is one of its key. */
+void effect_insert_wanted_route(struct model *want, const struct route *route);
 bool effect_is_below(const struct model *model, const char *below, const char *link);
+
+/* --- plan_bond.c --- */
+
+/* Setting `link` down takes this much away from its users, given the VLANs that follow it. */
+enum op_class plan_down_class(const struct planner *p, const char *link);
+void plan_wait_carrier(struct planner *p, const char *link);
+/* The primary, as soon as it is a port. */
+void plan_bonds_primary(struct planner *p);
 
 /* --- the parts, in the order in which they run --- */
 
-void plan_obstacles(struct planner *p);      /* plan_check.c: what cannot be had leaves `want` */
-void plan_links_create(struct planner *p);   /* plan_link.c */
-void plan_bonds(struct planner *p);          /* plan_bond.c: options */
-void plan_ports(struct planner *p);          /* plan_port.c: who has which master */
-void plan_links_set(struct planner *p);      /* plan_link.c: MTU, the rest, up */
-void plan_addresses(struct planner *p);      /* plan_address.c */
-void plan_routes(struct planner *p);         /* plan_route.c */
-void plan_rules(struct planner *p);          /* plan_rule.c */
+void plan_undo(struct planner *p);         /* plan_undo.c: `want` becomes what is set back */
+void plan_obstacles(struct planner *p);    /* plan_check.c: what cannot be had leaves `want` */
+void plan_links_create(struct planner *p); /* plan_link.c */
+void plan_bonds(struct planner *p);        /* plan_bond.c: options */
+void plan_ports(struct planner *p);        /* plan_port.c: who has which master */
+void plan_links_set(struct planner *p);    /* plan_link.c: MTU, the rest, up */
+void plan_addresses(struct planner *p);    /* plan_address.c */
+void plan_routes(struct planner *p);       /* plan_route.c */
+void plan_rules(struct planner *p);        /* plan_rule.c */
 void plan_addresses_delete(struct planner *p);
 void plan_routes_delete(struct planner *p);
 void plan_links_delete(struct planner *p);
-void plan_put_back(struct planner *p);       /* plan_lost.c */
+void plan_put_back(struct planner *p); /* plan_lost.c */
