@@ -184,6 +184,13 @@ $(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+# The plan's steps are taken by a kernel that is none.
+$(BUILD)/tests/unit/test_netconf_plan: $(BUILD)/tests/unit/test_netconf_plan.o \
+                                       $(BUILD)/tests/unit/fakekernel.o $(BUILD)/libnetconf.a \
+                                       $(BUILD)/libnet.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
 # The renames can fail, and be what a file system can do.
 $(BUILD)/tests/unit/test_worker_exchange: $(BUILD)/tests/unit/test_worker_exchange.o $(WORKER_LINK)
 	$(call say,LINK,$@)

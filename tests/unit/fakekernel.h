@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A kernel's network for tests of the planner: takes single steps, refuses what a kernel refuses,
+ * loses what a kernel loses, and tells what a step has really cost. It shares no code with the
+ * planner, so that a fact must be got wrong twice to pass unseen.
+ */
+
+#include "base/cleanup.h"
+#include "netconf/model.h"
+#include "netconf/op.h"
+
+struct fakekernel;
+
+struct fakekernel *fakekernel_new(const struct model *start);
+void fakekernel_free(struct fakekernel *kernel);
+DEFINE_AUTO(struct fakekernel, fakekernel_free);
+
+/* Deleting a primary address makes the next one primary. Off as in the kernel. */
+void fakekernel_promote(struct fakekernel *kernel, bool promote);
+/* 0 or -errno; *ret_cost is what it has cost, but for OP_MANAGEMENT_PATH, which is a judgement. */
+int fakekernel_carry_out(struct fakekernel *kernel, const struct op *op, enum op_class *ret_cost);
+/* Normalised; borrowed until the next step. */
+const struct model *fakekernel_observe(const struct fakekernel *kernel);

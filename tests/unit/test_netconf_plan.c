@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plans, carried out on a kernel that is none: each leads to what was wanted, no step is refused or
+ * dearer than it said, a second plan is empty, and from wherever it was broken off the way leads
+ * back.
+ */
+#include "netconf/plan.h"
+
+#include <stdlib.h>
+
+#include "check.h"
+#include "fakekernel.h"
+
+#define SEEDS 200
+
+static struct prefix prefix(const char *text)
+{
+	struct prefix parsed = {0};
+
+	CHECK_EQ_INT(prefix_parse(text, &parsed), 0);
+	return parsed;
+}
+
+/* --- words in which the cases are written --- */
+
+static void name(char to[static IFNAMSIZ], const char *text)
+{
+	(void) snprintf(to, IFNAMSIZ, "%s", text);
+}
+
+static struct link *nic(struct model *m, const char *text, const char *master)
+{
+	struct link *link = model_add_link(m, text, LINK_PHYSICAL);
+
+	link->has = LINK_HAS_UP | LINK_HAS_MASTER | LINK_HAS_MTU;
+	link->up = true;
+	link->mtu = 1500;
+	link->owner = OWNER_FOREIGN;
+	name(link->master, master);
+	return link;
+}
+
+static struct link *bond(struct model *m, const char *text, enum bond_mode mode)
+{
+	struct link *link = model_add_link(m, text, LINK_BOND);
+
+	link->has = LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER;
+	link->up = true;
+	link->mtu = 1500;
+	link->owner = OWNER_OURS;
+	link->group = NETCONF_PROTOCOL;
+	link->bond = calloc(1, sizeof(*link->bond));
+	bond_set(link->bond, BOND_MODE, mode);
+	bond_set(link->bond, BOND_MIIMON, 100);
+	return link;
+}
+
+static struct link *vlan(struct model *m, const char *text, const char *parent, uint16_t id)
+{
+	struct link *link = model_add_link(m, text, LINK_VLAN);
+
+	link->has = LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_PARENT | LINK_HAS_VLAN_ID;
+	link->up = true;
+	link->mtu = 1500;
+	link->vlan_id = id;
+	link->owner = OWNER_OURS;
+	name(link->parent, parent);
+	return link;
+}
+
+static void address(struct model *m, const char *link, const char *text)
+{
+	const struct prefix parsed = prefix(text);
+
+	model_add_address(m, link, &parsed)->owner = OWNER_OURS;
+}
+
+static struct route *route(struct model *m, const char *dst, const char *gateway, const char *link)
+{
+	const struct prefix parsed = prefix(dst);
+	struct route *added = model_add_route(m, &parsed);
+
+	CHECK_EQ_INT(addr_parse(gateway, &added->gateway), 0);
+	name(added->link, link);
+	added->owner = OWNER_OURS;
+	added->protocol = NETCONF_PROTOCOL;
+	return added;
+}
+
+/* --- carrying out --- */
+
+static void print_plan(const struct plan *plan)
+{
+	char text[OP_TEXT_MAX];
+
+	for (size_t i = 0; i < plan->n_ops; i++)
+		(void) fprintf(stderr, "  %2zu %-15s %s\n", i, op_class_name(plan->ops[i].class),
+		               op_format(&plan->ops[i], text));
+	for (size_t i = 0; i < plan->n_obstacles; i++)
+		(void) fprintf(stderr, "  !  %s\n", plan->obstacles[i].reason);
+}
+
+static void carry_out(struct fakekernel *k, const struct plan *plan, size_t n, const char *what)
+{
+	char text[OP_TEXT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		enum op_class cost;
+		int r = fakekernel_carry_out(k, &plan->ops[i], &cost);
+
+		if (r == -17 && plan->ops[i].is_restoring)
+			r = 0;
+		if (!CHECK_EQ_INT(r, 0) || !CHECK(cost <= plan->ops[i].class)) {
+			(void) fprintf(stderr, "%s: %s, cost %s\n", what, op_format(&plan->ops[i], text),
+			               op_class_name(cost));
+			print_plan(plan);
+			return;
+		}
+	}
+}
+
+static struct plan *apply(struct fakekernel *k, struct model *want, const char *what)
+{
+	AUTO(plan_free) struct plan *plan = NULL, *again = NULL;
+
+	model_normalise(want);
+	plan = plan_make(want, fakekernel_observe(k), NULL);
+	carry_out(k, plan, plan->n_ops, what);
+	again = plan_make(want, fakekernel_observe(k), NULL);
+	if (!CHECK_EQ_INT(again->n_ops, 0)) {
+		(void) fprintf(stderr, "%s: the second plan\n", what);
+		print_plan(again);
+		(void) fprintf(stderr, "%s: the first plan\n", what);
+		print_plan(plan);
+	}
+	return TAKE_PTR(plan);
+}
+
+static void test_story(void)
+{
+	AUTO(model_free) struct model *start = model_new(), *want = model_new();
+	AUTO(fakekernel_free) struct fakekernel *k = NULL;
+	AUTO(plan_free) struct plan *made = NULL, *mode = NULL, *mtu = NULL, *moved = NULL;
+	struct link *bond0;
+
+	nic(start, "eth0", "");
+	nic(start, "eth1", "");
+	model_normalise(start);
+	k = fakekernel_new(start);
+	nic(want, "eth0", "bond0");
+	nic(want, "eth1", "bond0");
+	bond(want, "bond0", BOND_ACTIVE_BACKUP);
+	vlan(want, "bond0.7", "bond0", 7);
+	address(want, "bond0", "10.0.0.2/24");
+	address(want, "bond0.7", "10.7.0.2/24");
+	address(want, "bond0.7", "fd00:7::2/64");
+	route(want, "0.0.0.0/0", "10.0.0.1", "bond0");
+	route(want, "10.8.0.0/16", "10.7.0.1", "bond0.7");
+	made = apply(k, want, "make");
+	CHECK_EQ_INT(made->n_obstacles, 0);
+	/* Another mode: nothing above the bond may be touched. */
+	bond0 = model_find_link(want, "bond0");
+	bond_set(bond0->bond, BOND_MODE, BOND_8023AD);
+	mode = apply(k, want, "mode");
+	for (size_t i = 0; i < mode->n_ops; i++) {
+		CHECK(mode->ops[i].kind != OP_ADDRESS_ADD);
+		CHECK(mode->ops[i].kind != OP_LINK_DELETE);
+	}
+	for (size_t i = 0; i < want->n_links; i++)
+		want->links[i].mtu = 9000;
+	mtu = apply(k, want, "mtu up");
+	for (size_t i = 0; i < want->n_links; i++)
+		want->links[i].mtu = 1500;
+	plan_free(mtu);
+	mtu = apply(k, want, "mtu down");
+	model_find_link(want, "bond0.7")->vlan_id = 8;
+	moved = apply(k, want, "vlan id");
+}
+
+/* --- any network to any other, and back --- */
+
+static unsigned any(unsigned *seed, unsigned n)
+{
+	return (unsigned) rand_r(seed) % n;
+}
+
+static struct model *random_model(unsigned *seed)
+{
+	struct model *m = model_new();
+	char text[64], vlan_name[IFNAMSIZ];
+	bool has[2] = {any(seed, 4) != 0, any(seed, 2) != 0};
+	const uint32_t mtu = any(seed, 2) ? 1500 : 9000;
+
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned b = any(seed, 3);
+
+		(void) snprintf(text, sizeof(text), "eth%u", i);
+		nic(m, text, b < 2 && has[b] ? (b == 0 ? "bond0" : "bond1") : "")->position = i;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		if (!has[i])
+			continue;
+		(void) snprintf(text, sizeof(text), "bond%u", i);
+		bond(m, text, any(seed, 2) ? BOND_ACTIVE_BACKUP : BOND_8023AD)->mtu = mtu;
+		bond_set(m->links[m->n_links - 1].bond, BOND_MIN_LINKS, any(seed, 3));
+		if (any(seed, 2))
+			bond_set(m->links[m->n_links - 1].bond, BOND_FAIL_OVER_MAC, any(seed, 2));
+		if (any(seed, 2))
+			bond_set(m->links[m->n_links - 1].bond, BOND_LACP_RATE, any(seed, 2));
+		(void) snprintf(text, sizeof(text), "10.%u.0.%u/24", i, 1 + any(seed, 3));
+		name(vlan_name, i == 0 ? "bond0" : "bond1");
+		address(m, vlan_name, text);
+		(void) snprintf(text, sizeof(text), "10.%u.0.%u/24", i, 4 + any(seed, 3));
+		address(m, vlan_name, text);
+		(void) snprintf(text, sizeof(text), "10.%u.0.254", i);
+		if (any(seed, 2))
+			route(m, i == 0 ? "0.0.0.0/0" : "10.99.0.0/16", text, vlan_name);
+		for (unsigned v = 0; v < any(seed, 4); v++) {
+			char vname[IFNAMSIZ];
+
+			(void) snprintf(vname, sizeof(vname), "bond%u.v%u", i, v);
+			vlan(m, vname, vlan_name, (uint16_t) (10 + 10 * v + any(seed, 2)))->mtu =
+			    any(seed, 2) ? mtu : 1500;
+			(void) snprintf(text, sizeof(text), "fd00:%u:%u::2/64", i, v);
+			address(m, vname, text);
+			(void) snprintf(text, sizeof(text), "10.%u.%u.2/24", i, 10 + v);
+			address(m, vname, text);
+			(void) snprintf(text, sizeof(text), "fd00:%u:%u::1", i, v);
+			if (any(seed, 2))
+				route(m, v == 0 ? "fd01::/32" : "fd02::/32", text, vname)->metric =
+				    100 + 10 * v + i;
+		}
+	}
+	model_normalise(m);
+	return m;
+}
+
+static bool same_network(const struct model *a, const struct model *b)
+{
+	bool same = a->n_links == b->n_links && a->n_addresses == b->n_addresses &&
+	            a->n_routes == b->n_routes && a->n_rules == b->n_rules;
+
+	for (size_t i = 0; same && i < a->n_links; i++)
+		same = strcmp(a->links[i].name, b->links[i].name) == 0 &&
+		       link_differs(&a->links[i], &b->links[i]) == 0;
+	for (size_t i = 0; same && i < a->n_addresses; i++)
+		same = address_compare(&a->addresses[i], &b->addresses[i]) == 0 &&
+		       a->addresses[i].protocol == b->addresses[i].protocol;
+	for (size_t i = 0; same && i < a->n_routes; i++)
+		same =
+		    a->routes[i].owner == OWNER_KERNEL || route_compare(&a->routes[i], &b->routes[i]) == 0;
+	return same;
+}
+
+static void print_network(const char *title, const struct model *m)
+{
+	char text[MODEL_TEXT_MAX];
+
+	(void) fprintf(stderr, "%s\n", title);
+	for (size_t i = 0; i < m->n_links; i++)
+		(void) fprintf(stderr, "  %s master %s mtu %u %s vlan %u\n", m->links[i].name,
+		               m->links[i].master, m->links[i].mtu, m->links[i].up ? "up" : "down",
+		               m->links[i].vlan_id);
+	for (size_t i = 0; i < m->n_addresses; i++)
+		(void) fprintf(stderr, "  %s proto %u\n", address_format(&m->addresses[i], text),
+		               m->addresses[i].protocol);
+	for (size_t i = 0; i < m->n_routes; i++)
+		(void) fprintf(stderr, "  %s proto %u\n", route_format(&m->routes[i], text),
+		               m->routes[i].protocol);
+}
+
+static void check_way_back(const struct model *before, const struct plan *plan, size_t n)
+{
+	const struct plan_options options = {.management_link = "", .undone = plan};
+	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(before);
+	AUTO(plan_free) struct plan *back = NULL;
+
+	carry_out(k, plan, n, "there");
+	back = plan_make(before, fakekernel_observe(k), &options);
+	carry_out(k, back, back->n_ops, "back");
+	if (!CHECK(same_network(before, fakekernel_observe(k)))) {
+		(void) fprintf(stderr, "broken off after %zu of\n", n);
+		print_plan(plan);
+		(void) fprintf(stderr, "back\n");
+		print_plan(back);
+		print_network("before", before);
+		print_network("after", fakekernel_observe(k));
+	}
+}
+
+/* Another program's on our bonds: a route and an address, with marks of their own. */
+static void add_foreign(struct model *m, unsigned *seed)
+{
+	const struct prefix dst = prefix("172.16.0.0/16"), own = prefix("10.0.0.77/24");
+	struct route *theirs;
+
+	if (model_find_link(m, "bond0") == NULL || any(seed, 2) == 0)
+		return;
+	theirs = model_add_route(m, &dst);
+	name(theirs->link, "bond0");
+	theirs->gateway = prefix("10.0.0.200/32").addr;
+	theirs->owner = OWNER_FOREIGN;
+	theirs->protocol = 99;
+	if (any(seed, 2)) {
+		struct address *address = model_add_address(m, "bond0", &own);
+
+		address->owner = OWNER_FOREIGN;
+		address->protocol = 98;
+		address->state = IFA_F_SECONDARY;
+	}
+	model_normalise(m);
+}
+
+/* Those of others are there afterwards, as they were. */
+static bool kept_foreign(const struct model *before, const struct model *after)
+{
+	bool kept = true;
+
+	for (size_t i = 0; i < before->n_addresses; i++) {
+		const struct address *a = &before->addresses[i], *b;
+
+		if (a->owner != OWNER_FOREIGN)
+			continue;
+		b = model_find_address(after, a->link, &a->prefix);
+		kept &= b != NULL && b->protocol == a->protocol;
+	}
+	for (size_t i = 0; i < before->n_routes; i++) {
+		bool found = before->routes[i].owner != OWNER_FOREIGN;
+
+		for (size_t j = 0; j < after->n_routes; j++)
+			found |= route_compare(&before->routes[i], &after->routes[j]) == 0;
+		kept &= found;
+	}
+	return kept;
+}
+
+static void test_any(unsigned number)
+{
+	unsigned seed = number, failures = check_failures;
+	AUTO(model_free) struct model *first = random_model(&seed), *second = random_model(&seed);
+	AUTO(model_free) struct model *start = model_new(), *before = NULL;
+	AUTO(fakekernel_free) struct fakekernel *k = NULL;
+	AUTO(plan_free) struct plan *made = NULL, *plan = NULL;
+
+	for (unsigned i = 0; i < 4; i++)
+		nic(start, (const char *[]){"eth0", "eth1", "eth2", "eth3"}[i], "");
+	model_normalise(start);
+	k = fakekernel_new(start);
+	fakekernel_promote(k, number % 2 == 1);
+	made = apply(k, first, "first");
+	before = model_copy(fakekernel_observe(k));
+	add_foreign(before, &seed);
+	fakekernel_free(k);
+	k = fakekernel_new(before);
+	fakekernel_promote(k, number % 2 == 1);
+	plan = apply(k, second, "second");
+	if (!CHECK(kept_foreign(before, fakekernel_observe(k))))
+		print_plan(plan);
+	for (size_t n = 0; n <= plan->n_ops && failures == check_failures; n++)
+		check_way_back(before, plan, n);
+	if (failures != check_failures)
+		(void) fprintf(stderr, "seed %u\n", number);
+}
+
+/* SEED=n: that one alone, in search of a fault; SEEDS=n: so many, for a longer run. */
+static void test_seeds(void)
+{
+	const char *one = getenv("SEED"), *many = getenv("SEEDS");
+	unsigned first = one != NULL ? (unsigned) strtoul(one, NULL, 10) : 0;
+	unsigned n = many != NULL ? (unsigned) strtoul(many, NULL, 10) : one != NULL ? 1 : SEEDS;
+
+	for (unsigned i = first; i < first + n && check_failures == 0; i++)
+		test_any(i);
+}
+
+int main(void)
+{
+	test_story();
+	test_seeds();
+	return check_result();
+}
