@@ -55,10 +55,8 @@ void config_free(struct config *config)
 		return;
 	for (size_t i = 0; i < config->n_jobs; i++)
 		job_fini(&config->jobs[i]);
-	for (size_t i = 0; i < config->n_notes; i++)
-		free(config->notes[i]);
 	free(config->jobs);
-	free(config->notes);
+	conf_strings_fini(&config->notes);
 	etcdconf_fini(&config->etcd);
 	free(config);
 }
@@ -97,27 +95,6 @@ const struct config_target *config_find_target(const struct config_job *job, con
 
 /* --- loading --- */
 
-struct finishing {
-	struct config *config;
-	config_error_fn error;
-	void *userdata;
-};
-
-static void on_error(const char *message, void *userdata)
-{
-	const struct finishing *f = userdata;
-
-	f->error(message, f->userdata);
-}
-
-static void on_note(const char *message, void *userdata)
-{
-	struct config *config = ((struct finishing *) userdata)->config;
-
-	config->notes = xreallocarray(config->notes, config->n_notes + 1, sizeof(*config->notes));
-	config->notes[config->n_notes++] = xstrdup(message);
-}
-
 static bool file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
@@ -137,13 +114,12 @@ static void take(struct config_reading *reading, struct config *config)
 }
 
 /* Takes conf, in which all text has been added. */
-static int read_config(struct conf *conf, const struct config_env *env, config_error_fn error,
+static int read_config(struct conf *conf, const struct config_env *env, conf_message_fn error,
                        void *userdata, struct config **ret_config)
 {
 	AUTO(config_free) struct config *config = NEW0(struct config);
 	struct config_env actual = env != NULL ? *env : (struct config_env){0};
 	struct config_reading reading = {.conf = conf, .env = &actual};
-	struct finishing finishing = {config, error, userdata};
 	int r;
 
 	if (actual.file_exists == NULL)
@@ -154,7 +130,7 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 	nodeconf_resolve(&reading.node, conf, actual.hostname);
 	config_check_whole(&reading);
 
-	r = conf_finish(conf, error != NULL ? on_error : NULL, on_note, &finishing);
+	r = conf_finish(conf, error, userdata, &config->notes);
 	if (r == 0) {
 		take(&reading, config);
 		*ret_config = TAKE_PTR(config);
@@ -164,7 +140,7 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 }
 
 int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
-                    config_error_fn error, void *userdata, struct config **ret_config)
+                    conf_message_fn error, void *userdata, struct config **ret_config)
 {
 	struct conf *conf = conf_new();
 
@@ -172,14 +148,14 @@ int config_load_env(const char *const *paths, size_t n_paths, const struct confi
 	return read_config(conf, env, error, userdata, ret_config);
 }
 
-int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                 struct config **ret_config)
 {
 	return config_load_env(paths, n_paths, NULL, error, userdata, ret_config);
 }
 
 int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
-                     config_error_fn error, void *userdata, struct config **ret_config)
+                     conf_message_fn error, void *userdata, struct config **ret_config)
 {
 	struct conf *conf = conf_new();
 

@@ -99,8 +99,7 @@ struct config {
 	struct config_job *jobs; /* in the order of the files; no two of one name */
 	size_t n_jobs;
 	/* What is odd but goes on, for the log and for --check. */
-	char **notes;
-	size_t n_notes;
+	struct conf_strings notes;
 };
 
 /* What the defaults depend on. NULL instead of one: the machine as it is. */
@@ -115,14 +114,13 @@ struct config_env {
  * /etc/fairlead/config.yaml and /etc/fairlead/conf.d. Every error in every file is reported through
  * `error` as one "file:line:col: path: what is wrong: 'value'" each; then -EINVAL. 0 on success.
  */
-typedef void (*config_error_fn)(const char *message, void *userdata);
-int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                 struct config **ret_config);
 int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
-                    config_error_fn error, void *userdata, struct config **ret_config);
+                    conf_message_fn error, void *userdata, struct config **ret_config);
 /* The same from a text; `name` stands for the file in messages. */
 int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
-                     config_error_fn error, void *userdata, struct config **ret_config);
+                     conf_message_fn error, void *userdata, struct config **ret_config);
 void config_free(struct config *config);
 DEFINE_AUTO(struct config, config_free);
 

@@ -136,13 +136,13 @@ static void log_error_cb(const char *message, void *userdata UNUSED)
 	log_error("config_error", "reason=\"%s\"", message);
 }
 
-static int load_config(const struct options *o, config_error_fn error, struct config **ret_config)
+static int load_config(const struct options *o, conf_message_fn error, struct config **ret_config)
 {
 	return config_load(o->config_paths, o->n_config_paths, error, NULL, ret_config);
 }
 
 /* The same, and the files that it names: what etcdwatch could not start with is an error too. */
-static int load_and_try(const struct options *o, config_error_fn error, struct config **ret_config)
+static int load_and_try(const struct options *o, conf_message_fn error, struct config **ret_config)
 {
 	AUTO(config_free) struct config *config = NULL;
 	char text[ETCD_ERROR_TEXT_MAX];
@@ -172,8 +172,8 @@ static int check_config(const struct options *o)
 		(void) fprintf(stderr, "etcdwatch: %s: %s\n", o->worker, strerror(errno));
 		return EXIT_FAILURE;
 	}
-	for (size_t i = 0; i < config->n_notes; i++)
-		(void) printf("note: %s\n", config->notes[i]);
+	for (size_t i = 0; i < config->notes.n; i++)
+		(void) printf("note: %s\n", config->notes.items[i]);
 	(void) printf("ok: %zu job%s\n", config->n_jobs, config->n_jobs == 1 ? "" : "s");
 	return EXIT_SUCCESS;
 }
@@ -293,8 +293,8 @@ int main(int argc, char **argv)
 	r = load_config(&e.options, log_error_cb, &config);
 	if (r < 0)
 		return EXIT_CONFIG;
-	for (size_t i = 0; i < config->n_notes; i++)
-		log_info("config_note", "reason=\"%s\"", config->notes[i]);
+	for (size_t i = 0; i < config->notes.n; i++)
+		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
 	log_info("starting", "version=%s node=%s jobs=%zu", FAIRLEAD_VERSION, config->node_name,
 	         config->n_jobs);
 	r = run(&e, config, &exec);

@@ -70,14 +70,12 @@ static void config_fini(struct config *config)
 		free(config->aliases[i].name);
 		selector_fini(&config->aliases[i].selector);
 	}
-	for (size_t i = 0; i < config->n_notes; i++)
-		free(config->notes[i]);
 	services_fini(config);
 	conf_strings_fini(&config->policy.ignore_links);
 	free(config->policy.state_dir);
 	free(config->links);
 	free(config->aliases);
-	free(config->notes);
+	conf_strings_fini(&config->notes);
 	model_free(config->common);
 }
 
@@ -110,33 +108,11 @@ static void reading_fini(struct config_reading *reading, size_t n_blackholes)
 
 /* --- loading --- */
 
-struct finishing {
-	struct config *config;
-	config_error_fn error;
-	void *userdata;
-};
-
-static void on_error(const char *message, void *userdata)
-{
-	const struct finishing *f = userdata;
-
-	f->error(message, f->userdata);
-}
-
-static void on_note(const char *message, void *userdata)
-{
-	struct config *config = ((struct finishing *) userdata)->config;
-
-	config->notes = xreallocarray(config->notes, config->n_notes + 1, sizeof(*config->notes));
-	config->notes[config->n_notes++] = xstrdup(message);
-}
-
 /* Takes conf, in which all text has been added. */
-static int read_config(struct conf *conf, config_error_fn error, void *userdata,
+static int read_config(struct conf *conf, conf_message_fn error, void *userdata,
                        struct config **ret_config)
 {
 	struct config_reading reading = {.conf = conf, .config = {.common = model_new()}};
-	struct finishing finishing = {&reading.config, error, userdata};
 	int r;
 
 	config_make_bond_tables();
@@ -145,7 +121,7 @@ static int read_config(struct conf *conf, config_error_fn error, void *userdata,
 	config_finish_host(&reading);
 	config_check_whole(&reading);
 
-	r = conf_finish(conf, error != NULL ? on_error : NULL, on_note, &finishing);
+	r = conf_finish(conf, error, userdata, &reading.config.notes);
 	reading_fini(&reading, reading.config.common->n_routes);
 	if (r == 0)
 		*ret_config = xmemdup(&reading.config, sizeof(reading.config));
@@ -155,7 +131,7 @@ static int read_config(struct conf *conf, config_error_fn error, void *userdata,
 	return r;
 }
 
-int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                 struct config **ret_config)
 {
 	struct conf *conf = conf_new();
@@ -165,7 +141,7 @@ int config_load(const char *const *paths, size_t n_paths, config_error_fn error,
 }
 
 int config_load_text(const char *name, const char *text, size_t len,
-                     const struct config_env *env UNUSED, config_error_fn error, void *userdata,
+                     const struct config_env *env UNUSED, conf_message_fn error, void *userdata,
                      struct config **ret_config)
 {
 	struct conf *conf = conf_new();

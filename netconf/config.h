@@ -138,9 +138,8 @@ struct config {
 	struct model *common; /* what hangs on no link: rules, blackhole routes, the host, file names */
 	bool no_default_search; /* the domain of the host's name is not searched by itself */
 	struct config_policy policy;
-	bool has_policy; /* somebody wrote it */
-	char **notes;    /* what is odd but goes on: for the log and for --check */
-	size_t n_notes;
+	bool has_policy;           /* somebody wrote it */
+	struct conf_strings notes; /* what is odd but goes on: for the log and for --check */
 };
 
 /* What reading depends on besides the files: nothing, so it is always NULL. The tests of every
@@ -152,12 +151,11 @@ struct config_env;
  * through `error` as one "file:line:col: path: what is wrong: 'value'" each; then -EINVAL. 0 on
  * success.
  */
-typedef void (*config_error_fn)(const char *message, void *userdata);
-int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                 struct config **ret_config);
 /* The same from a text; `name` stands for the file in messages. */
 int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
-                     config_error_fn error, void *userdata, struct config **ret_config);
+                     conf_message_fn error, void *userdata, struct config **ret_config);
 void config_free(struct config *config);
 DEFINE_AUTO(struct config, config_free);
 
@@ -175,6 +173,6 @@ void config_print(const struct config *config, FILE *out);
  * half converted and good for nothing.
  */
 int config_convert(struct config *config, const struct device *devices, size_t n_devices,
-                   config_error_fn error, void *userdata);
+                   conf_message_fn error, void *userdata);
 /* Without the policy unless it says something. */
 void config_print_converted(const struct config *config, FILE *out);

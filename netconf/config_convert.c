@@ -23,7 +23,7 @@ struct conversion {
 	struct config *config;
 	const struct device *devices;
 	size_t n_devices;
-	config_error_fn error;
+	conf_message_fn error;
 	void *userdata;
 	size_t n_errors;
 	unsigned n_names; /* tried so far */
@@ -284,7 +284,7 @@ static void convert_link(struct conversion *c, struct config_link *link)
 }
 
 int config_convert(struct config *config, const struct device *devices, size_t n_devices,
-                   config_error_fn error, void *userdata)
+                   conf_message_fn error, void *userdata)
 {
 	struct conversion c = {
 	    .config = config,

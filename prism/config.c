@@ -37,9 +37,7 @@ static void health_fini(struct config_health *health)
 
 static void config_fini(struct config *config)
 {
-	for (size_t i = 0; i < config->n_notes; i++)
-		free(config->notes[i]);
-	free(config->notes);
+	conf_strings_fini(&config->notes);
 	free(config->state_dir);
 	sources_fini(&config->sources);
 	health_fini(&config->health);
@@ -67,39 +65,17 @@ static void reading_fini(struct config_reading *reading)
 
 /* --- loading --- */
 
-struct finishing {
-	struct config *config;
-	config_error_fn error;
-	void *userdata;
-};
-
-static void on_error(const char *message, void *userdata)
-{
-	const struct finishing *f = userdata;
-
-	f->error(message, f->userdata);
-}
-
-static void on_note(const char *message, void *userdata)
-{
-	struct config *config = ((struct finishing *) userdata)->config;
-
-	config->notes = xreallocarray(config->notes, config->n_notes + 1, sizeof(*config->notes));
-	config->notes[config->n_notes++] = xstrdup(message);
-}
-
 static bool file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
 
 /* Takes conf, in which all text has been added. */
-static int read_config(struct conf *conf, const struct config_env *env, config_error_fn error,
+static int read_config(struct conf *conf, const struct config_env *env, conf_message_fn error,
                        void *userdata, struct config **ret_config)
 {
 	struct config_env actual = {.file_exists = file_exists};
 	struct config_reading reading = {.conf = conf, .env = &actual};
-	struct finishing finishing = {&reading.config, error, userdata};
 	int r;
 
 	if (env != NULL && env->file_exists != NULL)
@@ -109,7 +85,7 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 	config_resolve(&reading);
 	config_check_whole(&reading);
 
-	r = conf_finish(conf, error != NULL ? on_error : NULL, on_note, &finishing);
+	r = conf_finish(conf, error, userdata, &reading.config.notes);
 	if (r == 0) {
 		*ret_config = xmemdup(&reading.config, sizeof(reading.config));
 		reading.config = (struct config){0};
@@ -119,7 +95,7 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 }
 
 int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
-                    config_error_fn error, void *userdata, struct config **ret_config)
+                    conf_message_fn error, void *userdata, struct config **ret_config)
 {
 	struct conf *conf = conf_new();
 
@@ -127,14 +103,14 @@ int config_load_env(const char *const *paths, size_t n_paths, const struct confi
 	return read_config(conf, env, error, userdata, ret_config);
 }
 
-int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                 struct config **ret_config)
 {
 	return config_load_env(paths, n_paths, NULL, error, userdata, ret_config);
 }
 
 int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
-                     config_error_fn error, void *userdata, struct config **ret_config)
+                     conf_message_fn error, void *userdata, struct config **ret_config)
 {
 	struct conf *conf = conf_new();
 

@@ -511,8 +511,8 @@ void daemon_report(struct daemon *d, struct report *ret)
 	    .probe_restarts = d->checker != NULL ? checker_restarts(d->checker) : 0,
 	    .checks = d->config->health.enabled,
 	    .now_us = mono_now_us(),
-	    .notes = (const char *const *) d->config->notes,
-	    .n_notes = d->config->n_notes,
+	    .notes = (const char *const *) d->config->notes.items,
+	    .n_notes = d->config->notes.n,
 	};
 	for (size_t i = 0; i < listeners_n(d->listeners); i++) {
 		d->report_listeners[ret->n_listeners++] = (struct report_listener){

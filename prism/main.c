@@ -122,7 +122,7 @@ static void log_error_cb(const char *message, void *userdata UNUSED)
 	log_error("config_error", "reason=\"%s\"", message);
 }
 
-static int load_config(const struct options *o, config_error_fn error, struct config **ret_config)
+static int load_config(const struct options *o, conf_message_fn error, struct config **ret_config)
 {
 	return config_load(o->config_paths, o->n_config_paths, error, NULL, ret_config);
 }
@@ -138,8 +138,8 @@ static int check_config(const struct options *o)
 		(void) fprintf(stderr, "prism: %s: %s\n", o->probe_program, strerror(errno));
 		return EXIT_FAILURE;
 	}
-	for (size_t i = 0; i < config->n_notes; i++)
-		(void) printf("note: %s\n", config->notes[i]);
+	for (size_t i = 0; i < config->notes.n; i++)
+		(void) printf("note: %s\n", config->notes.items[i]);
 	(void) printf("ok: listens on");
 	for (size_t i = 0; i < config->n_listen; i++)
 		(void) printf(" %s", endpoint_format(&config->listen[i], text));
@@ -232,8 +232,8 @@ static int start(const struct options *o, const struct daemon_start *as)
 	r = load_config_or_old(o, handover, &config);
 	if (r < 0)
 		return EXIT_CONFIG;
-	for (size_t i = 0; i < config->n_notes; i++)
-		log_info("config_note", "reason=\"%s\"", config->notes[i]);
+	for (size_t i = 0; i < config->notes.n; i++)
+		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
 	log_info("starting", "version=%s", FAIRLEAD_VERSION);
 	r = loop_new(&loop);
 	if (r < 0) {

@@ -55,10 +55,8 @@ void config_free(struct config *config)
 		config_policy_fini(&config->vips[i].policy);
 		free(config->vips[i].origin);
 	}
-	for (size_t i = 0; i < config->n_notes; i++)
-		free(config->notes[i]);
 	free(config->vips);
-	free(config->notes);
+	conf_strings_fini(&config->notes);
 	config_policy_fini(&config->policy);
 	etcdconf_fini(&config->etcd);
 	free(config);
@@ -308,39 +306,17 @@ static void read_policies(struct config_reading *reading)
 
 /* --- loading --- */
 
-struct finishing {
-	struct config *config;
-	config_error_fn error;
-	void *userdata;
-};
-
-static void on_error(const char *message, void *userdata)
-{
-	const struct finishing *f = userdata;
-
-	f->error(message, f->userdata);
-}
-
-static void on_note(const char *message, void *userdata)
-{
-	struct config *config = ((struct finishing *) userdata)->config;
-
-	config->notes = xreallocarray(config->notes, config->n_notes + 1, sizeof(*config->notes));
-	config->notes[config->n_notes++] = xstrdup(message);
-}
-
 static bool file_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
 }
 
 /* Takes conf, in which all text has been added. */
-static int read_config(struct conf *conf, const struct config_env *env, config_error_fn error,
+static int read_config(struct conf *conf, const struct config_env *env, conf_message_fn error,
                        void *userdata, struct config **ret_config)
 {
 	struct config_env actual = {.file_exists = file_exists};
 	struct config_reading reading = {.conf = conf, .env = &actual, .config = NEW0(struct config)};
-	struct finishing finishing = {reading.config, error, userdata};
 	int r;
 
 	if (env != NULL && env->hostname != NULL)
@@ -357,7 +333,7 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 	if (reading.n_vips == 0)
 		conf_note(conf, NULL, NULL, "no VIP is configured: there is nothing to do");
 
-	r = conf_finish(conf, error != NULL ? on_error : NULL, on_note, &finishing);
+	r = conf_finish(conf, error, userdata, &reading.config->notes);
 	if (r == 0) {
 		memcpy(reading.config->node_name, reading.node.name, sizeof(reading.node.name));
 		reading.config->etcd = etcdconf_take(&reading.etcd);
@@ -368,7 +344,7 @@ static int read_config(struct conf *conf, const struct config_env *env, config_e
 }
 
 int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
-                    config_error_fn error, void *userdata, struct config **ret_config)
+                    conf_message_fn error, void *userdata, struct config **ret_config)
 {
 	struct conf *conf = conf_new();
 
@@ -376,14 +352,14 @@ int config_load_env(const char *const *paths, size_t n_paths, const struct confi
 	return read_config(conf, env, error, userdata, ret_config);
 }
 
-int config_load(const char *const *paths, size_t n_paths, config_error_fn error, void *userdata,
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                 struct config **ret_config)
 {
 	return config_load_env(paths, n_paths, NULL, error, userdata, ret_config);
 }
 
 int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
-                     config_error_fn error, void *userdata, struct config **ret_config)
+                     conf_message_fn error, void *userdata, struct config **ret_config)
 {
 	struct conf *conf = conf_new();
 

@@ -222,15 +222,18 @@ static int compare_problems(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : 1;
 }
 
-int conf_finish(struct conf *conf, conf_message_fn error, conf_message_fn note, void *userdata)
+int conf_finish(struct conf *conf, conf_message_fn error, void *userdata,
+                struct conf_strings *notes)
 {
 	if (conf->n_problems > 0)
 		qsort(conf->problems, conf->n_problems, sizeof(*conf->problems), compare_problems);
 	for (size_t i = 0; i < conf->n_problems; i++) {
-		conf_message_fn fn = conf->problems[i].is_note ? note : error;
+		const struct conf_problem *problem = &conf->problems[i];
 
-		if (fn != NULL)
-			fn(conf->problems[i].text, userdata);
+		if (!problem->is_note && error != NULL)
+			error(problem->text, userdata);
+		if (problem->is_note && notes != NULL)
+			conf_strings_add(notes, problem->text);
 	}
 	if (conf->n_dropped > 0 && error != NULL) {
 		AUTO(free) char *text = xasprintf("%zu more messages are not shown", conf->n_dropped);

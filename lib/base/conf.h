@@ -134,6 +134,7 @@ struct conf_strings {
 	char **items;
 	size_t n;
 };
+void conf_strings_add(struct conf_strings *strings, const char *text);
 void conf_strings_fini(struct conf_strings *strings);
 
 /* Reads a map's keys into `target`; wrong ones are reported. Keys `apiVersion` and `kind` of a
@@ -183,9 +184,10 @@ void conf_add_paths(struct conf *conf, const char *const *paths, size_t n_paths)
 /* text need not end in a NUL. `name` stands for the file in messages. */
 void conf_add_text(struct conf *conf, const char *name, const char *text, size_t len);
 
-/* Hands over every message in the order of their places. 0, or -EINVAL if there was any error.
- * `note` is for what is odd but harmless; it and `error` may be NULL. */
-int conf_finish(struct conf *conf, conf_message_fn error, conf_message_fn note, void *userdata);
+/* Hands over every error in the order of their places; 0, or -EINVAL if there was any. What is odd
+ * but harmless is added to `notes`, which the caller frees. `error` and `notes` may be NULL. */
+int conf_finish(struct conf *conf, conf_message_fn error, void *userdata,
+                struct conf_strings *notes);
 
 /* --- for setters and checks --- */
 

@@ -75,6 +75,12 @@ void conf_set_text(struct conf *conf, const struct conf_field *field, const stru
 	memcpy(slot, value->text, len + 1);
 }
 
+void conf_strings_add(struct conf_strings *strings, const char *text)
+{
+	strings->items = xreallocarray(strings->items, strings->n + 1, sizeof(*strings->items));
+	strings->items[strings->n++] = xstrdup(text);
+}
+
 void conf_strings_fini(struct conf_strings *strings)
 {
 	for (size_t i = 0; i < strings->n; i++)

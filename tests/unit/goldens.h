@@ -43,8 +43,8 @@ static char *goldens_load(const struct goldens *g, const char *name, const char 
 
 	*ret_r = config_load_text(name, text, len, g->env, goldens_on_error, out, &config);
 	if (*ret_r >= 0) {
-		for (size_t i = 0; i < config->n_notes; i++)
-			(void) fprintf(out, "# %s\n", config->notes[i]);
+		for (size_t i = 0; i < config->notes.n; i++)
+			(void) fprintf(out, "# %s\n", config->notes.items[i]);
 		config_print(config, out);
 	}
 	(void) fclose(out);

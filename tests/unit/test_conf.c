@@ -280,7 +280,7 @@ static unsigned read_text(const char *keys, struct target *target)
 
 	conf_add_text(conf, "test", text, strlen(text));
 	conf_read(conf, kinds, target);
-	r = conf_finish(conf, count_message, NULL, &errors);
+	r = conf_finish(conf, count_message, &errors, NULL);
 	CHECK_EQ_INT(r, errors > 0 ? -EINVAL : 0);
 	return errors;
 }
@@ -376,7 +376,7 @@ static void check_limit(const char *what, const char *head, const char *unit, si
 		AUTO(free) char *last = NULL;
 
 		conf_add_text(conf, "test", text, strlen(text));
-		if (!CHECK_EQ_INT(conf_finish(conf, keep_message, NULL, &last), over ? -EINVAL : 0) ||
+		if (!CHECK_EQ_INT(conf_finish(conf, keep_message, &last, NULL), over ? -EINVAL : 0) ||
 		    !CHECK(!over || strstr(last, message) != NULL))
 			(void) fprintf(stderr, "  for the limit of %s: %s\n", what, last);
 	}
@@ -418,7 +418,7 @@ static void test_long_file(void)
 		AUTO(conf_free) struct conf *conf = conf_new();
 
 		conf_add_text(conf, "test", text, len);
-		(void) conf_finish(conf, count_message, NULL, &errors);
+		(void) conf_finish(conf, count_message, &errors, NULL);
 		CHECK_EQ_INT(errors, len > CONF_FILE_BYTES_MAX);
 	}
 }
@@ -431,7 +431,7 @@ static void test_many_errors(void)
 
 	for (unsigned i = 0; i < CONF_PROBLEMS_MAX + 5; i++)
 		conf_error(conf, NULL, NULL, "wrong");
-	CHECK_EQ_INT(conf_finish(conf, count_message, NULL, &messages), -EINVAL);
+	CHECK_EQ_INT(conf_finish(conf, count_message, &messages, NULL), -EINVAL);
 	CHECK_EQ_INT(messages, CONF_PROBLEMS_MAX + 1);
 }
 
@@ -455,28 +455,14 @@ static void remove_file(const char *directory, const char *name)
 	(void) unlink(path);
 }
 
-struct messages {
-	char *errors;
-	char *notes;
-};
-
-static void keep_error(const char *message, void *userdata)
-{
-	keep_message(message, &((struct messages *) userdata)->errors);
-}
-
-static void keep_note(const char *message, void *userdata)
-{
-	keep_message(message, &((struct messages *) userdata)->notes);
-}
-
 static void test_directory(void)
 {
 	static const char *const names[] = {"20.yaml", "10.yaml", ".hidden.yaml", "old.yaml~",
 	                                    "30.yml"};
 	char directory[] = "/tmp/fairlead-test-XXXXXX";
 	AUTO(conf_free) struct conf *conf = conf_new();
-	struct messages messages = {0};
+	struct conf_strings notes = {0};
+	char *error = NULL;
 	struct target t = {0};
 
 	if (!CHECK(mkdtemp(directory) != NULL))
@@ -487,19 +473,18 @@ static void test_directory(void)
 		write_file(directory, names[i], "number: [\n");
 	conf_add_path(conf, directory);
 	conf_read(conf, kinds, &t);
-	CHECK_EQ_INT(conf_finish(conf, keep_error, keep_note, &messages), 0);
+	CHECK_EQ_INT(conf_finish(conf, keep_message, &error, &notes), 0);
 	CHECK_EQ_INT(t.number, 2);
-	CHECK(messages.notes != NULL && strstr(messages.notes, "30.yml is passed over") != NULL);
+	CHECK(notes.n == 1 && strstr(notes.items[0], "30.yml is passed over") != NULL);
 
 	conf_add_path(conf, "/nonexistent/fairlead.yaml");
-	CHECK_EQ_INT(conf_finish(conf, keep_error, NULL, &messages), -EINVAL);
-	CHECK_EQ_STR(messages.errors,
-	             "/nonexistent/fairlead.yaml: cannot be read: No such file or directory");
+	CHECK_EQ_INT(conf_finish(conf, keep_message, &error, NULL), -EINVAL);
+	CHECK_EQ_STR(error, "/nonexistent/fairlead.yaml: cannot be read: No such file or directory");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		remove_file(directory, names[i]);
 	CHECK(rmdir(directory) == 0);
-	free(messages.errors);
-	free(messages.notes);
+	free(error);
+	conf_strings_fini(&notes);
 }
 
 /* --- writing --- */

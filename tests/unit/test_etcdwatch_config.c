@@ -76,7 +76,7 @@ static void test_defaults(void)
 	CHECK(job->extra_files.n == 0 && job->n_targets == 0);
 	CHECK_EQ_INT(job->no_progress_us, 30 * US_PER_S);
 	CHECK_EQ_STR(job->origin, "test:2");
-	CHECK_EQ_INT(c->n_notes, 0);
+	CHECK_EQ_INT(c->notes.n, 0);
 }
 
 static void test_finding(void)
@@ -133,8 +133,8 @@ static void test_notes(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AUTO(config_free) struct config *c = load_from(cases[i].text, NULL);
 
-		CHECK_EQ_INT(c->n_notes, cases[i].note != NULL);
-		CHECK_EQ_STR(c->n_notes > 0 ? c->notes[0] : NULL, cases[i].note);
+		CHECK_EQ_INT(c->notes.n, cases[i].note != NULL);
+		CHECK_EQ_STR(c->notes.n > 0 ? c->notes.items[0] : NULL, cases[i].note);
 	}
 }
 

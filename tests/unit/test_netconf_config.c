@@ -84,7 +84,7 @@ static void test_kinds_are_known(void)
 		if (k->kind[0] != '\0')
 			conf_add_text(conf, "t", text, strlen(text));
 		conf_read(conf, none, NULL);
-		CHECK_EQ_INT(conf_finish(conf, append_message, NULL, stderr), 0);
+		CHECK_EQ_INT(conf_finish(conf, append_message, stderr, NULL), 0);
 		conf_free(conf);
 	}
 }

@@ -117,9 +117,10 @@ static void test_defaults(void)
 	CHECK_EQ_INT(c->limits.max_age_us, 0);
 	CHECK_EQ_INT(c->when_down, CONFIG_WHEN_DOWN_RESET);
 	CHECK_EQ_STR(c->state_dir, "/var/lib/fairlead/prism");
-	CHECK_EQ_INT(c->n_notes, 1);
-	CHECK_EQ_STR(c->notes[0], "the API server of this node is the only upstream (name the others "
-	                          "in a PrismConfig, under 'upstreams')");
+	CHECK_EQ_INT(c->notes.n, 1);
+	CHECK_EQ_STR(c->notes.items[0],
+	             "the API server of this node is the only upstream (name the others "
+	             "in a PrismConfig, under 'upstreams')");
 }
 
 static void test_local(void)
@@ -174,7 +175,7 @@ static void test_checks(void)
 		AUTO(config_free) struct config *c = load(cases[i].text, cases[i].exists);
 
 		if (!CHECK_EQ_INT(c->health.enabled, cases[i].enabled) ||
-		    !CHECK_EQ_INT(c->n_notes, cases[i].n_notes))
+		    !CHECK_EQ_INT(c->notes.n, cases[i].n_notes))
 			(void) fprintf(stderr, "  for %s\n", cases[i].text);
 	}
 }

@@ -104,7 +104,7 @@ static void test_defaults(void)
 	CHECK_EQ_INT(p->health.fall, 3);
 	CHECK_EQ_INT(p->announce_refresh_us, 60 * US_PER_S);
 	CHECK_EQ_INT(p->announce_repeats, 5);
-	CHECK_EQ_INT(c->n_notes, 0);
+	CHECK_EQ_INT(c->notes.n, 0);
 }
 
 static void test_client_certificate(void)
@@ -151,7 +151,7 @@ static void test_health_gate(void)
 		AUTO(config_free) struct config *c = load(cases[i].text, "n1", cases[i].exists);
 
 		if (!CHECK_EQ_INT(c->vips[0].policy.health.enabled, cases[i].enabled) ||
-		    !CHECK_EQ_INT(c->n_notes, cases[i].n_notes))
+		    !CHECK_EQ_INT(c->notes.n, cases[i].n_notes))
 			(void) fprintf(stderr, "  for %s\n", cases[i].text);
 	}
 }
