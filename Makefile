@@ -186,8 +186,9 @@ $(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD
 
 # The plan's steps are taken by a kernel that is none.
 $(BUILD)/tests/unit/test_netconf_plan: $(BUILD)/tests/unit/test_netconf_plan.o \
-                                       $(BUILD)/tests/unit/fakekernel.o $(BUILD)/libnetconf.a \
-                                       $(BUILD)/libnet.a $(WEB_LINK)
+                                       $(BUILD)/tests/unit/fakekernel.o \
+                                       $(BUILD)/tests/unit/fakekernel_link.o \
+                                       $(BUILD)/libnetconf.a $(BUILD)/libnet.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 

@@ -12,8 +12,6 @@
 
 #include "netconf/encode_link.h"
 
-static const uint8_t mark = NETCONF_PROTOCOL;
-
 static void put_addr(struct message *m, uint16_t type, const struct addr *addr)
 {
 	if (addr_is_set(addr))
@@ -43,7 +41,7 @@ static int encode_address(const struct address *address, uint16_t type, uint16_t
 	message_u32(m, IFA_FLAGS, address->flags);
 	if (address->priority != 0)
 		message_u32(m, IFA_RT_PRIORITY, address->priority);
-	message_bytes(m, IFA_PROTO, &mark, sizeof(mark));
+	message_u8(m, IFA_PROTO, address->protocol);
 	return 0;
 }
 
@@ -73,7 +71,7 @@ static int encode_route(const struct route *route, uint16_t type, uint16_t flags
 	    .rtm_tos = route->tos,
 	    .rtm_table = route->table <= UINT8_MAX ? (uint8_t) route->table : RT_TABLE_UNSPEC,
 	    /* A deletion names whose it is, or the first one of that key dies. */
-	    .rtm_protocol = NETCONF_PROTOCOL,
+	    .rtm_protocol = route->protocol,
 	    .rtm_scope = route->scope,
 	    .rtm_type = route->type,
 	    .rtm_flags = route->onlink ? RTNH_F_ONLINK : 0,
@@ -128,7 +126,7 @@ static int encode_rule(const struct rule *rule, uint16_t type, uint16_t flags, s
 	}
 	if (rule->action == FR_ACT_TO_TBL)
 		message_u32(m, FRA_TABLE, rule->table);
-	message_bytes(m, FRA_PROTOCOL, &mark, sizeof(mark));
+	message_u8(m, FRA_PROTOCOL, rule->protocol);
 	return 0;
 }
 

@@ -40,7 +40,8 @@ enum op_kind {
 	OP_KINDS,        /* how many */
 };
 
-/* Which of the four the step has. The object is the step's own copy. */
+/* Which of the four the step has. The object is the step's own copy; the protocol of an address, a
+ * route or a rule is the mark that it is given, or has where it is deleted. */
 struct op {
 	enum op_kind kind;
 	enum op_class class;

@@ -67,6 +67,38 @@ bool planner_allows(const struct planner *p, enum op_class class)
 	return class == OP_HITLESS || !p->options->only_hitless;
 }
 
+/* What we add is ours and says so. Taken back to what it was, an adopted object has the mark again
+ * that it had before it was ours; another program's never had any other. */
+static void mark(const struct planner *p, struct op *op)
+{
+	enum owner *owner;
+	uint8_t *protocol;
+
+	switch (op->kind) {
+	case OP_ADDRESS_ADD:
+	case OP_ADDRESS_CHANGE:
+		owner = &op->address.owner;
+		protocol = &op->address.protocol;
+		break;
+	case OP_ROUTE_ADD:
+	case OP_ROUTE_REPLACE:
+		owner = &op->route.owner;
+		protocol = &op->route.protocol;
+		break;
+	case OP_RULE_ADD:
+		owner = &op->rule.owner;
+		protocol = &op->rule.protocol;
+		break;
+	default:
+		return;
+	}
+	if (op->is_restoring && *owner != OWNER_OURS)
+		return;
+	*owner = OWNER_OURS;
+	if (p->options->undone == NULL)
+		*protocol = NETCONF_PROTOCOL;
+}
+
 bool planner_push(struct planner *p, struct op *op)
 {
 	struct plan *plan = p->plan;
@@ -78,6 +110,7 @@ bool planner_push(struct planner *p, struct op *op)
 	/* What costs nothing costs nothing there, too. */
 	if (op->class != OP_HITLESS && is_management(p, op_link(op)))
 		op->class = OP_MANAGEMENT_PATH;
+	mark(p, op);
 	effect_apply(p->now, op, p->lost);
 	if (plan->n_ops == plan->cap_ops) {
 		plan->cap_ops = MAX(plan->cap_ops * 2, (size_t) 16);

@@ -97,33 +97,13 @@ static bool is_unwanted(const struct planner *p, const struct address *now)
 	return now->owner == OWNER_OURS && !is_wanted(p, now);
 }
 
-/* Secondaries of this primary that stay: they are taken away by ourselves, and added again, so that
- * the outcome is the same whether or not the kernel would have promoted one. */
-static void renew_secondaries(struct planner *p, const struct address *primary)
-{
-	AUTO(model_free) struct model *before = model_copy(p->now);
-
-	for (size_t i = 0; i < before->n_addresses; i++) {
-		const struct address *address = &before->addresses[i];
-
-		if ((address->state & IFA_F_SECONDARY) != 0 && address->owner == OWNER_OURS &&
-		    strcmp(address->link, primary->link) == 0 &&
-		    address->prefix.len == primary->prefix.len &&
-		    prefix_contains(&primary->prefix, &address->prefix.addr))
-			push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
-	}
-	push(p, OP_ADDRESS_DELETE, primary, OP_ADDRESS_BREAK);
-	plan_addresses(p);
-	plan_put_back(p);
-}
-
 void plan_addresses_delete(struct planner *p)
 {
 	AUTO(model_free) struct model *before = model_copy(p->now);
 
 	if (!planner_allows(p, OP_ADDRESS_BREAK))
 		return;
-	/* Secondaries first: one that goes anyway must not be renewed. */
+	/* Secondaries first: one that goes anyway must not be put back. */
 	for (size_t i = 0; i < before->n_addresses; i++) {
 		const struct address *address = &before->addresses[i];
 
@@ -137,6 +117,9 @@ void plan_addresses_delete(struct planner *p)
 		if (!is_unwanted(p, address) ||
 		    model_find_address(p->now, address->link, &address->prefix) == NULL)
 			continue;
-		renew_secondaries(p, address);
+		/* The kernel promotes a secondary, or drops them all: a setting says which. Added again at
+		 * once, they are there either way, and those that it promoted never went. */
+		push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
+		plan_put_back(p);
 	}
 }

@@ -26,11 +26,18 @@ static uint64_t of_constraint(uint64_t options, enum bond_constraint constraint)
 	return chosen;
 }
 
+/* But for ports, and for a min_links that goes up: both wait until the ports are there. */
 static uint64_t differing(const struct planner *p, const struct link *want)
 {
 	const struct link *now = model_find_link(p->now, want->name);
+	uint64_t options;
 
-	return now != NULL && now->bond != NULL ? bond_differs(want->bond, now->bond) & ~BOND_PORTS : 0;
+	if (now == NULL || now->bond == NULL)
+		return 0;
+	options = bond_differs(want->bond, now->bond) & ~BOND_PORTS;
+	if (want->bond->values[BOND_MIN_LINKS] > now->bond->values[BOND_MIN_LINKS])
+		options &= ~BOND_BIT(BOND_MIN_LINKS);
+	return options;
 }
 
 static bool set_options(struct planner *p, const struct link *want, uint64_t options,

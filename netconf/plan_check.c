@@ -91,6 +91,13 @@ static bool has_link(const struct planner *p, const char *name)
 
 /* --- addresses --- */
 
+/* vipd's may be gone the next moment, so that even the same one is not the one wanted. */
+static bool address_collides(const struct address *want, const struct address *have)
+{
+	return have->owner != OWNER_OURS &&
+	       (have->protocol == PLAN_VIPD_PROTOCOL || address_differs(want, have) != 0);
+}
+
 static void check_addresses(struct planner *p)
 {
 	for (size_t i = p->want->n_addresses; i-- > 0;) {
@@ -102,10 +109,11 @@ static void check_addresses(struct planner *p)
 			planner_obstacle(p, PLAN_MISSING_LINK, &want->origin, "address %s waits for its link",
 			                 address_format(want, text));
 			model_remove_address(p->want, i);
-		} else if (have != NULL && have->owner != OWNER_OURS && address_differs(want, have) != 0) {
+		} else if (have != NULL && p->options->undone == NULL && address_collides(want, have)) {
 			planner_obstacle(p, PLAN_COLLISION, &want->origin,
-			                 "address %s is there otherwise, and belongs to %s",
-			                 address_format(want, text), foreign_name(have->protocol));
+			                 "address %s is refused: it is there and belongs to %s (protocol %u)",
+			                 address_format(want, text), foreign_name(have->protocol),
+			                 have->protocol);
 			model_remove_address(p->want, i);
 		}
 	}

@@ -41,7 +41,6 @@ static void put_back_address(struct planner *p, const struct address *address)
 		op.address = *want;
 		op.address.raw = (struct raw_message){0};
 		op.address.owner = OWNER_OURS;
-		op.address.protocol = NETCONF_PROTOCOL;
 	} else if (is_their_address(p, address)) {
 		copy_raw(&op.address.raw);
 	} else {
@@ -81,7 +80,6 @@ static void put_back_route(struct planner *p, const struct route *route)
 		op.route = *want;
 		op.route.raw = (struct raw_message){0};
 		op.route.owner = OWNER_OURS;
-		op.route.protocol = NETCONF_PROTOCOL;
 	} else if (route->owner != OWNER_KERNEL && !has_same(p->now, route)) {
 		copy_raw(&op.route.raw);
 	} else {

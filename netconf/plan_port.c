@@ -46,9 +46,9 @@ static size_t count_ports(const struct planner *p, const char *master)
 
 /* --- min_links --- */
 
-static void set_min_links(struct planner *p, const char *bond, uint32_t n)
+static void set_min_links(struct planner *p, const char *bond, uint32_t n, enum op_class class)
 {
-	struct op op = {.kind = OP_BOND_SET, .class = OP_HITLESS, .options = BOND_BIT(BOND_MIN_LINKS)};
+	struct op op = {.kind = OP_BOND_SET, .class = class, .options = BOND_BIT(BOND_MIN_LINKS)};
 
 	memcpy(op.link.name, bond, strlen(bond));
 	op.link.kind = LINK_BOND;
@@ -64,10 +64,25 @@ static void spare_port(struct planner *p, const char *bond)
 	size_t left = count_ports(p, bond) - 1;
 
 	if (link != NULL && link->bond != NULL && link->bond->values[BOND_MIN_LINKS] > left)
-		set_min_links(p, bond, (uint32_t) left);
+		set_min_links(p, bond, (uint32_t) left, OP_HITLESS);
 }
 
-static void restore_min_links(struct planner *p)
+/* Ports that can be counted on: not those that were open before and saw no carrier. */
+static size_t count_live(const struct planner *p, const char *bond)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->now->n_links; i++) {
+		const struct link *port = &p->now->links[i];
+		const struct link *had = model_find_link(p->have, port->name);
+
+		n += strcmp(port->master, bond) == 0 && (port->carrier || had == NULL || !had->up);
+	}
+	return n;
+}
+
+/* What is wanted, and what was lowered for the time. */
+static void set_all_min_links(struct planner *p)
 {
 	for (size_t i = 0; i < p->now->n_links; i++) {
 		const struct link *now = &p->now->links[i];
@@ -84,7 +99,7 @@ static void restore_min_links(struct planner *p)
 		else
 			continue;
 		if (now->bond->values[BOND_MIN_LINKS] != n)
-			set_min_links(p, now->name, n);
+			set_min_links(p, now->name, n, count_live(p, now->name) >= n ? OP_HITLESS : OP_BLIP);
 	}
 }
 
@@ -199,12 +214,13 @@ void plan_ports(struct planner *p)
 {
 	/* Any change of ports costs those on them. */
 	if (!planner_allows(p, OP_BLIP)) {
+		set_all_min_links(p);
 		plan_bonds_primary(p);
 		return;
 	}
 	run(p, ROUND_FREE);
 	run(p, ROUND_MOVING);
 	run(p, ROUND_LEAVING);
-	restore_min_links(p);
+	set_all_min_links(p);
 	plan_bonds_primary(p);
 }

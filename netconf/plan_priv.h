@@ -41,7 +41,7 @@ bool planner_set(struct planner *p, const char *name, const struct link *values,
 bool planner_set_up(struct planner *p, const char *name, bool up, enum op_class class);
 bool planner_set_mtu(struct planner *p, const char *name, uint32_t mtu);
 
-/* --- plan_effect.c --- */
+/* --- plan_effect.c, plan_effect_link.c --- */
 
 void effect_apply(struct model *now, const struct op *op, struct model *lost);
 /* Sorted in; the copy is the model's. */

@@ -3,7 +3,7 @@
  * The rules are those that kernels 6.1 and 6.18 were seen to follow. Whatever happens to the model
  * goes through a few functions that note its cost, the dearest of a step counts.
  */
-#include "fakekernel.h"
+#include "fakekernel_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,17 +12,12 @@
 
 #include "base/mem.h"
 
-struct fakekernel {
-	struct model *m;
-	bool promote;
-	enum op_class cost;
-};
-
 struct fakekernel *fakekernel_new(const struct model *start)
 {
 	struct fakekernel *k = NEW0(struct fakekernel);
 
 	k->m = model_copy(start);
+	fakekernel_settle_carriers(k);
 	return k;
 }
 
@@ -44,7 +39,7 @@ const struct model *fakekernel_observe(const struct fakekernel *k)
 	return k->m;
 }
 
-static void costs(struct fakekernel *k, enum op_class class)
+void fakekernel_costs(struct fakekernel *k, enum op_class class)
 {
 	k->cost = MAX(k->cost, class);
 }
@@ -91,7 +86,7 @@ static void connect_all(struct fakekernel *k)
 
 /* --- losing --- */
 
-static void drop_routes(struct fakekernel *k, const char *link, sa_family_t family)
+void fakekernel_drop_routes(struct fakekernel *k, const char *link, sa_family_t family)
 {
 	for (size_t i = k->m->n_routes; i-- > 0;) {
 		struct route *route = &k->m->routes[i];
@@ -99,278 +94,9 @@ static void drop_routes(struct fakekernel *k, const char *link, sa_family_t fami
 		if (!is(route->link, link) || (family != 0 && route->dst.addr.family != family))
 			continue;
 		if (route->owner != OWNER_KERNEL)
-			costs(k, OP_ADDRESS_BREAK);
+			fakekernel_costs(k, OP_ADDRESS_BREAK);
 		model_remove_route(k->m, i);
 	}
-}
-
-static void close_link(struct fakekernel *k, struct link *link)
-{
-	if (!link->up)
-		return;
-	link->up = false;
-	costs(k, OP_BLIP);
-	drop_routes(k, link->name, 0);
-	for (size_t i = k->m->n_addresses; i-- > 0;) {
-		if (is(k->m->addresses[i].link, link->name) &&
-		    k->m->addresses[i].prefix.addr.family == AF_INET6) {
-			costs(k, OP_ADDRESS_BREAK);
-			model_remove_address(k->m, i);
-		}
-	}
-	for (size_t i = 0; i < k->m->n_links; i++) {
-		struct link *vlan = &k->m->links[i];
-
-		if (vlan->kind == LINK_VLAN && is(vlan->parent, link->name) &&
-		    !(vlan->vlan_flags & LINK_VLAN_LOOSE_BINDING))
-			close_link(k, vlan);
-	}
-}
-
-static int open_link(struct fakekernel *k, struct link *link)
-{
-	const struct link *parent = model_find_link(k->m, link->parent);
-
-	if (link->kind == LINK_VLAN && parent != NULL && !parent->up &&
-	    !(link->vlan_flags & LINK_VLAN_LOOSE_BINDING))
-		return -ENETDOWN;
-	if (link->up)
-		return 0;
-	link->up = true;
-	for (size_t i = 0; i < k->m->n_links; i++) {
-		struct link *vlan = &k->m->links[i];
-
-		if (vlan->kind == LINK_VLAN && is(vlan->parent, link->name) &&
-		    !(vlan->vlan_flags & LINK_VLAN_LOOSE_BINDING))
-			(void) open_link(k, vlan);
-	}
-	return 0;
-}
-
-/* --- links --- */
-
-static int resize(struct fakekernel *k, struct link *link, uint32_t mtu)
-{
-	const struct link *parent = model_find_link(k->m, link->parent);
-
-	if (link->kind == LINK_VLAN && parent != NULL && mtu > parent->mtu)
-		return -ERANGE;
-	if (link->mtu != mtu && link->up && link->kind == LINK_PHYSICAL)
-		costs(k, OP_BLIP);
-	link->mtu = mtu;
-	for (size_t i = 0; i < k->m->n_links; i++) {
-		struct link *other = &k->m->links[i];
-
-		if (link->kind == LINK_BOND && is(other->master, link->name))
-			(void) resize(k, other, mtu);
-		if (other->kind == LINK_VLAN && is(other->parent, link->name) && other->mtu > mtu)
-			(void) resize(k, other, mtu);
-	}
-	return 0;
-}
-
-static int set_master(struct fakekernel *k, struct link *link, const char *name)
-{
-	struct link *old = model_find_link(k->m, link->master);
-	struct link *master = model_find_link(k->m, name);
-
-	if (name[0] != '\0' && master == NULL)
-		return -ENODEV;
-	if (old != NULL && link->up)
-		costs(k, OP_BLIP);
-	if (old != NULL && old->kind == LINK_BOND)
-		close_link(k, link);
-	link->master[0] = '\0';
-	if (master == NULL)
-		return 0;
-	if (master->kind == LINK_BOND && link->up)
-		return -EPERM;
-	if (master->kind == LINK_VRF && link->up) {
-		close_link(k, link);
-		(void) open_link(k, link);
-	}
-	(void) snprintf(link->master, sizeof(link->master), "%s", name);
-	if (master->kind == LINK_BOND) {
-		(void) resize(k, link, master->mtu);
-		(void) open_link(k, link);
-	}
-	return 0;
-}
-
-static int set_link(struct fakekernel *k, const struct op *op)
-{
-	struct link *link = model_find_link(k->m, op->link.name);
-	int r = 0;
-
-	if (link == NULL)
-		return -ENODEV;
-	if (op->attributes & LINK_HAS_MAC)
-		link->mac = op->link.mac;
-	if (op->attributes & LINK_HAS_MULTICAST)
-		link->multicast = op->link.multicast;
-	if (op->attributes & LINK_HAS_VLAN_FLAGS)
-		link->vlan_flags = op->link.vlan_flags;
-	if (op->attributes & LINK_HAS_STP)
-		link->stp = op->link.stp;
-	if (op->attributes & LINK_HAS_VLAN_FILTERING)
-		link->vlan_filtering = op->link.vlan_filtering;
-	if (op->attributes & LINK_HAS_MTU)
-		r = resize(k, link, op->link.mtu);
-	if (r == 0 && (op->attributes & LINK_HAS_MASTER))
-		r = set_master(k, link, op->link.master);
-	if (r == 0 && (op->attributes & LINK_HAS_UP)) {
-		if (op->link.up)
-			r = open_link(k, link);
-		else
-			close_link(k, link);
-	}
-	return r;
-}
-
-static struct bond *make_bond(const struct bond *given)
-{
-	struct bond *bond = NEW0(struct bond);
-
-	for (unsigned i = 0; i < BOND_OPTIONS; i++) {
-		bond->values[i] = bond_options[i].initial;
-		if (given != NULL && bond_has(given, (enum bond_option) i))
-			bond->values[i] = given->values[i];
-	}
-	bond->has = BOND_BIT(BOND_OPTIONS) - 1;
-	bond_normalise(bond);
-	return bond;
-}
-
-static int create_link(struct fakekernel *k, const struct op *op)
-{
-	const struct link *parent = model_find_link(k->m, op->link.parent);
-	struct link *link;
-
-	if (model_find_link(k->m, op->link.name) != NULL)
-		return -EEXIST;
-	if (op->link.kind == LINK_VLAN && parent == NULL)
-		return -ENODEV;
-	for (size_t i = 0; i < k->m->n_links && op->link.kind == LINK_VLAN; i++) {
-		link = &k->m->links[i];
-		if (link->kind == LINK_VLAN && is(link->parent, op->link.parent) &&
-		    link->vlan_id == op->link.vlan_id && link->vlan_protocol == op->link.vlan_protocol)
-			return -EEXIST;
-	}
-	if (parent != NULL && link_has(&op->link, LINK_HAS_MTU) && op->link.mtu > parent->mtu)
-		return -ERANGE;
-	link = model_add_link(k->m, op->link.name, op->link.kind);
-	parent = model_find_link(k->m, op->link.parent);
-	if (!link_has(&op->link, LINK_HAS_MTU))
-		link->mtu = op->link.parent[0] != '\0' && parent != NULL ? parent->mtu : 1500;
-	else
-		link->mtu = op->link.mtu;
-	link->has = op->link.has | LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST;
-	link->multicast = true;
-	link->mac = op->link.mac;
-	memcpy(link->parent, op->link.parent, IFNAMSIZ);
-	memcpy(link->peer, op->link.peer, IFNAMSIZ);
-	link->vlan_id = op->link.vlan_id;
-	link->vlan_protocol = op->link.vlan_protocol;
-	link->vlan_flags = op->link.has & LINK_HAS_VLAN_FLAGS ? op->link.vlan_flags : 1;
-	link->table = op->link.table;
-	link->stp = op->link.stp;
-	link->vlan_filtering = op->link.vlan_filtering;
-	if (link->kind == LINK_VLAN)
-		link->has |= LINK_HAS_VLAN_FLAGS;
-	if (link->kind == LINK_BRIDGE)
-		link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
-	if (link->kind == LINK_BOND)
-		link->bond = make_bond(op->link.bond);
-	link->owner = OWNER_OURS;
-	link->group = NETCONF_PROTOCOL;
-	model_normalise(k->m);
-	return 0;
-}
-
-static int delete_link(struct fakekernel *k, const char *gone)
-{
-	struct link *link = model_find_link(k->m, gone);
-	char name[IFNAMSIZ];
-
-	if (link == NULL)
-		return -ENODEV;
-	memcpy(name, link->name, sizeof(name));
-	for (size_t i = 0; i < k->m->n_links; i++) {
-		if (is(k->m->links[i].master, name))
-			(void) set_master(k, &k->m->links[i], "");
-	}
-	for (size_t i = 0; i < k->m->n_links;) {
-		if (k->m->links[i].kind == LINK_VLAN && is(k->m->links[i].parent, name)) {
-			(void) delete_link(k, k->m->links[i].name);
-			i = 0;
-		} else {
-			i++;
-		}
-	}
-	close_link(k, model_find_link(k->m, name));
-	drop_routes(k, name, 0);
-	for (size_t i = k->m->n_addresses; i-- > 0;) {
-		if (is(k->m->addresses[i].link, name)) {
-			costs(k, OP_ADDRESS_BREAK);
-			model_remove_address(k->m, i);
-		}
-	}
-	link = model_find_link(k->m, name);
-	model_remove_link(k->m, (size_t) (link - k->m->links));
-	return 0;
-}
-
-/* --- bonds --- */
-
-static int may_set(const struct fakekernel *k, const struct link *link, enum bond_option option,
-                   const struct op *op)
-{
-	bool has_ports = false;
-	const struct link *port;
-
-	for (size_t i = 0; i < k->m->n_links; i++)
-		has_ports |= is(k->m->links[i].master, link->name);
-	if (!bond_mode_allows((enum bond_mode) link->bond->values[BOND_MODE], option))
-		return -EACCES;
-	switch (bond_options[option].constraint) {
-	case BOND_NEEDS_DOWN_EMPTY:
-		return has_ports ? -ENOTEMPTY : link->up ? -EBUSY : 0;
-	case BOND_NEEDS_EMPTY:
-		return has_ports ? -ENOTEMPTY : 0;
-	case BOND_NEEDS_DOWN:
-		return link->up ? -EBUSY : 0;
-	case BOND_LIVE:
-		break;
-	}
-	port = model_find_link(k->m, op->link.bond->primary);
-	if (option == BOND_PRIMARY && op->link.bond->primary[0] != '\0' && port == NULL)
-		return -ENODEV;
-	return 0;
-}
-
-static int set_bond(struct fakekernel *k, const struct op *op)
-{
-	struct link *link = model_find_link(k->m, op->link.name);
-
-	if (link == NULL)
-		return -ENODEV;
-	if (link->bond == NULL)
-		return -EOPNOTSUPP;
-	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
-		int r;
-
-		if ((op->options & BOND_BIT(option)) == 0)
-			continue;
-		r = may_set(k, link, option, op);
-		if (r < 0)
-			return r;
-		link->bond->values[option] = op->link.bond->values[option];
-		if (option == BOND_PRIMARY)
-			memcpy(link->bond->primary, op->link.bond->primary, IFNAMSIZ);
-	}
-	link->bond->has = BOND_BIT(BOND_OPTIONS) - 1;
-	bond_normalise(link->bond);
-	return 0;
 }
 
 /* --- addresses --- */
@@ -379,6 +105,12 @@ static bool same_subnet(const struct address *a, const struct address *b)
 {
 	return is(a->link, b->link) && a->prefix.len == b->prefix.len &&
 	       prefix_contains(&a->prefix, &b->prefix.addr);
+}
+
+/* By its mark; what has another one is ours only by our own files, and so is what the step says. */
+static enum owner owner_of(uint8_t protocol, enum owner said)
+{
+	return protocol == NETCONF_PROTOCOL ? OWNER_OURS : said;
 }
 
 static int add_address(struct fakekernel *k, const struct op *op)
@@ -404,10 +136,7 @@ static int add_address(struct fakekernel *k, const struct op *op)
 	if (new->raw.data != NULL)
 		added->raw = (struct raw_message){xmemdup(new->raw.data, new->raw.len), new->raw.len};
 	added->state = state;
-	if (!op->is_restoring) {
-		added->owner = OWNER_OURS;
-		added->protocol = NETCONF_PROTOCOL;
-	}
+	added->owner = owner_of(added->protocol, added->owner);
 	return 0;
 }
 
@@ -421,7 +150,7 @@ static int delete_address(struct fakekernel *k, const struct address *gone)
 		return -EADDRNOTAVAIL;
 	old = *found;
 	old.raw = (struct raw_message){0};
-	costs(k, OP_ADDRESS_BREAK);
+	fakekernel_costs(k, OP_ADDRESS_BREAK);
 	model_remove_address(k->m, (size_t) (found - k->m->addresses));
 	for (size_t i = k->m->n_addresses;
 	     i-- > 0 && old.prefix.addr.family == AF_INET && !(old.state & IFA_F_SECONDARY);) {
@@ -444,7 +173,7 @@ static int delete_address(struct fakekernel *k, const struct address *gone)
 			model_remove_route(k->m, i);
 	}
 	if (old.prefix.addr.family == AF_INET && last)
-		drop_routes(k, old.link, AF_INET);
+		fakekernel_drop_routes(k, old.link, AF_INET);
 	return 0;
 }
 
@@ -503,10 +232,7 @@ static void put_route(struct fakekernel *k, const struct op *op)
 	if (op->route.raw.data != NULL)
 		added->raw =
 		    (struct raw_message){xmemdup(op->route.raw.data, op->route.raw.len), op->route.raw.len};
-	if (!op->is_restoring) {
-		added->owner = OWNER_OURS;
-		added->protocol = NETCONF_PROTOCOL;
-	}
+	added->owner = owner_of(added->protocol, added->owner);
 }
 
 static int set_route(struct fakekernel *k, const struct op *op)
@@ -515,9 +241,9 @@ static int set_route(struct fakekernel *k, const struct op *op)
 	int r = check_route(k, &op->route);
 
 	if (op->kind == OP_ROUTE_DELETE) {
-		if (old == NULL || old->protocol != NETCONF_PROTOCOL)
+		if (old == NULL || old->protocol != op->route.protocol)
 			return -ESRCH;
-		costs(k, OP_ADDRESS_BREAK);
+		fakekernel_costs(k, OP_ADDRESS_BREAK);
 		model_remove_route(k->m, (size_t) (old - k->m->routes));
 		return 0;
 	}
@@ -542,7 +268,7 @@ static int set_rule(struct fakekernel *k, const struct op *op)
 	if (op->kind == OP_RULE_DELETE) {
 		if (i == k->m->n_rules)
 			return -ENOENT;
-		costs(k, OP_ADDRESS_BREAK);
+		fakekernel_costs(k, OP_ADDRESS_BREAK);
 		model_remove_rule(k->m, i);
 		return 0;
 	}
@@ -552,8 +278,7 @@ static int set_rule(struct fakekernel *k, const struct op *op)
 	i = k->m->n_rules - 1;
 	k->m->rules[i] = op->rule;
 	k->m->rules[i].raw = (struct raw_message){0};
-	k->m->rules[i].owner = OWNER_OURS;
-	k->m->rules[i].protocol = NETCONF_PROTOCOL;
+	k->m->rules[i].owner = owner_of(op->rule.protocol, op->rule.owner);
 	return 0;
 }
 
@@ -561,13 +286,13 @@ static int carry_out(struct fakekernel *k, const struct op *op)
 {
 	switch (op->kind) {
 	case OP_LINK_CREATE:
-		return create_link(k, op);
+		return fakekernel_create_link(k, op);
 	case OP_LINK_DELETE:
-		return delete_link(k, op->link.name);
+		return fakekernel_delete_link(k, op->link.name);
 	case OP_LINK_SET:
-		return set_link(k, op);
+		return fakekernel_set_link(k, op);
 	case OP_BOND_SET:
-		return set_bond(k, op);
+		return fakekernel_set_bond(k, op);
 	case OP_ADDRESS_ADD:
 		return add_address(k, op);
 	case OP_ADDRESS_CHANGE:
@@ -596,6 +321,7 @@ int fakekernel_carry_out(struct fakekernel *k, const struct op *op, enum op_clas
 
 	k->cost = OP_HITLESS;
 	r = carry_out(k, op);
+	fakekernel_settle_carriers(k);
 	connect_all(k);
 	*ret_cost = k->cost;
 	return r;

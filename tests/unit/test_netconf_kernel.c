@@ -253,7 +253,7 @@ static void test_carry_out_addresses(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	AUTO(model_free) struct model *model = NULL;
-	struct op op = {.kind = OP_ADDRESS_ADD};
+	struct op op = {.kind = OP_ADDRESS_ADD, .address = {.protocol = NETCONF_PROTOCOL}};
 
 	world();
 	CHECK_EQ_INT(kernel_new(NULL, &kernel), 0);
@@ -287,7 +287,8 @@ static void test_carry_out_routes(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	AUTO(model_free) struct model *model = NULL;
-	struct op op = {.kind = OP_ROUTE_ADD, .route = {.type = RTN_UNICAST}};
+	struct op op = {.kind = OP_ROUTE_ADD,
+	                .route = {.type = RTN_UNICAST, .protocol = NETCONF_PROTOCOL}};
 
 	world();
 	/* The same key, of somebody else: it must outlive ours. */
@@ -310,12 +311,17 @@ static void test_carry_out_routes(void)
 	op.kind = OP_ROUTE_DELETE;
 	carry_out(kernel, &op);
 
-	op = (struct op){.kind = OP_ROUTE_DELETE, .route = {.type = RTN_UNICAST, .table = 254}};
+	op = (struct op){
+	    .kind = OP_ROUTE_DELETE,
+	    .route = {.type = RTN_UNICAST, .table = RT_TABLE_MAIN, .protocol = NETCONF_PROTOCOL}};
 	(void) snprintf(op.route.link, sizeof(op.route.link), "v0");
 	op.route.dst = prefix("fd08::/64");
 	op.route.metric = 1024;
 	CHECK_EQ_INT(addr_parse("fd01::8", &op.route.gateway), 0);
 	CHECK_EQ_INT(kernel_carry_out(kernel, &op), -ESRCH);
+	/* Unless it has been adopted. */
+	op.route.protocol = RTPROT_BOOT;
+	carry_out(kernel, &op);
 
 	op.kind = OP_ROUTE_ADD;
 	op.route.dst = prefix("10.9.0.0/16");
@@ -340,7 +346,8 @@ static void test_carry_out_rules(void)
 	                         .fwmark = 3,
 	                         .fwmask = UINT32_MAX,
 	                         .action = FR_ACT_TO_TBL,
-	                         .table = 1000}};
+	                         .table = 1000,
+	                         .protocol = NETCONF_PROTOCOL}};
 
 	world();
 	netns_run("ip rule add priority 200 fwmark 3 lookup 1000");

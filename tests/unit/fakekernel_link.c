@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links and bonds of the kernel that is none: their order, their ports, and their carrier. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "fakekernel_priv.h"
+
+static bool is(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+/* --- up and down --- */
+
+static void close_link(struct fakekernel *k, struct link *link)
+{
+	if (!link->up)
+		return;
+	link->up = false;
+	fakekernel_costs(k, OP_BLIP);
+	fakekernel_drop_routes(k, link->name, 0);
+	for (size_t i = k->m->n_addresses; i-- > 0;) {
+		if (is(k->m->addresses[i].link, link->name) &&
+		    k->m->addresses[i].prefix.addr.family == AF_INET6) {
+			fakekernel_costs(k, OP_ADDRESS_BREAK);
+			model_remove_address(k->m, i);
+		}
+	}
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		struct link *vlan = &k->m->links[i];
+
+		if (vlan->kind == LINK_VLAN && is(vlan->parent, link->name) &&
+		    !(vlan->vlan_flags & LINK_VLAN_LOOSE_BINDING))
+			close_link(k, vlan);
+	}
+}
+
+static int open_link(struct fakekernel *k, struct link *link)
+{
+	const struct link *parent = model_find_link(k->m, link->parent);
+
+	if (link->kind == LINK_VLAN && parent != NULL && !parent->up &&
+	    !(link->vlan_flags & LINK_VLAN_LOOSE_BINDING))
+		return -ENETDOWN;
+	if (link->up)
+		return 0;
+	link->up = true;
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		struct link *vlan = &k->m->links[i];
+
+		if (vlan->kind == LINK_VLAN && is(vlan->parent, link->name) &&
+		    !(vlan->vlan_flags & LINK_VLAN_LOOSE_BINDING))
+			(void) open_link(k, vlan);
+	}
+	return 0;
+}
+
+/* --- links --- */
+
+static int resize(struct fakekernel *k, struct link *link, uint32_t mtu)
+{
+	const struct link *parent = model_find_link(k->m, link->parent);
+
+	if (link->kind == LINK_VLAN && parent != NULL && mtu > parent->mtu)
+		return -ERANGE;
+	if (link->mtu != mtu && link->up && link->kind == LINK_PHYSICAL)
+		fakekernel_costs(k, OP_BLIP);
+	link->mtu = mtu;
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		struct link *other = &k->m->links[i];
+
+		if (link->kind == LINK_BOND && is(other->master, link->name))
+			(void) resize(k, other, mtu);
+		if (other->kind == LINK_VLAN && is(other->parent, link->name) && other->mtu > mtu)
+			(void) resize(k, other, mtu);
+	}
+	return 0;
+}
+
+static int set_master(struct fakekernel *k, struct link *link, const char *name)
+{
+	struct link *old = model_find_link(k->m, link->master);
+	struct link *master = model_find_link(k->m, name);
+
+	if (name[0] != '\0' && master == NULL)
+		return -ENODEV;
+	if (old != NULL && link->up)
+		fakekernel_costs(k, OP_BLIP);
+	if (old != NULL && old->kind == LINK_BOND)
+		close_link(k, link);
+	link->master[0] = '\0';
+	if (master == NULL)
+		return 0;
+	if (master->kind == LINK_BOND && link->up)
+		return -EPERM;
+	if (master->kind == LINK_VRF && link->up) {
+		close_link(k, link);
+		(void) open_link(k, link);
+	}
+	(void) snprintf(link->master, sizeof(link->master), "%s", name);
+	if (master->kind == LINK_BOND) {
+		(void) resize(k, link, master->mtu);
+		(void) open_link(k, link);
+	}
+	return 0;
+}
+
+int fakekernel_set_link(struct fakekernel *k, const struct op *op)
+{
+	struct link *link = model_find_link(k->m, op->link.name);
+	int r = 0;
+
+	if (link == NULL)
+		return -ENODEV;
+	if (op->attributes & LINK_HAS_MAC)
+		link->mac = op->link.mac;
+	if (op->attributes & LINK_HAS_MULTICAST)
+		link->multicast = op->link.multicast;
+	if (op->attributes & LINK_HAS_VLAN_FLAGS)
+		link->vlan_flags = op->link.vlan_flags;
+	if (op->attributes & LINK_HAS_STP)
+		link->stp = op->link.stp;
+	if (op->attributes & LINK_HAS_VLAN_FILTERING)
+		link->vlan_filtering = op->link.vlan_filtering;
+	if (op->attributes & LINK_HAS_MTU)
+		r = resize(k, link, op->link.mtu);
+	if (r == 0 && (op->attributes & LINK_HAS_MASTER))
+		r = set_master(k, link, op->link.master);
+	if (r == 0 && (op->attributes & LINK_HAS_UP)) {
+		if (op->link.up)
+			r = open_link(k, link);
+		else
+			close_link(k, link);
+	}
+	return r;
+}
+
+static struct bond *make_bond(const struct bond *given)
+{
+	struct bond *bond = NEW0(struct bond);
+
+	for (unsigned i = 0; i < BOND_OPTIONS; i++) {
+		bond->values[i] = bond_options[i].initial;
+		if (given != NULL && bond_has(given, (enum bond_option) i))
+			bond->values[i] = given->values[i];
+	}
+	bond->has = BOND_BIT(BOND_OPTIONS) - 1;
+	bond_normalise(bond);
+	return bond;
+}
+
+int fakekernel_create_link(struct fakekernel *k, const struct op *op)
+{
+	const struct link *parent = model_find_link(k->m, op->link.parent);
+	struct link *link;
+
+	if (model_find_link(k->m, op->link.name) != NULL)
+		return -EEXIST;
+	if (op->link.kind == LINK_VLAN && parent == NULL)
+		return -ENODEV;
+	for (size_t i = 0; i < k->m->n_links && op->link.kind == LINK_VLAN; i++) {
+		link = &k->m->links[i];
+		if (link->kind == LINK_VLAN && is(link->parent, op->link.parent) &&
+		    link->vlan_id == op->link.vlan_id && link->vlan_protocol == op->link.vlan_protocol)
+			return -EEXIST;
+	}
+	if (parent != NULL && link_has(&op->link, LINK_HAS_MTU) && op->link.mtu > parent->mtu)
+		return -ERANGE;
+	link = model_add_link(k->m, op->link.name, op->link.kind);
+	parent = model_find_link(k->m, op->link.parent);
+	if (!link_has(&op->link, LINK_HAS_MTU))
+		link->mtu = op->link.parent[0] != '\0' && parent != NULL ? parent->mtu : 1500;
+	else
+		link->mtu = op->link.mtu;
+	link->has = op->link.has | LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST;
+	link->multicast = true;
+	link->mac = op->link.mac;
+	memcpy(link->parent, op->link.parent, IFNAMSIZ);
+	memcpy(link->peer, op->link.peer, IFNAMSIZ);
+	link->vlan_id = op->link.vlan_id;
+	link->vlan_protocol = op->link.vlan_protocol;
+	link->vlan_flags = op->link.has & LINK_HAS_VLAN_FLAGS ? op->link.vlan_flags : 1;
+	link->table = op->link.table;
+	link->stp = op->link.stp;
+	link->vlan_filtering = op->link.vlan_filtering;
+	if (link->kind == LINK_VLAN)
+		link->has |= LINK_HAS_VLAN_FLAGS;
+	if (link->kind == LINK_BRIDGE)
+		link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
+	if (link->kind == LINK_BOND)
+		link->bond = make_bond(op->link.bond);
+	link->owner = OWNER_OURS;
+	link->group = NETCONF_PROTOCOL;
+	model_normalise(k->m);
+	return 0;
+}
+
+int fakekernel_delete_link(struct fakekernel *k, const char *gone)
+{
+	struct link *link = model_find_link(k->m, gone);
+	char name[IFNAMSIZ];
+
+	if (link == NULL)
+		return -ENODEV;
+	memcpy(name, link->name, sizeof(name));
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		if (is(k->m->links[i].master, name))
+			(void) set_master(k, &k->m->links[i], "");
+	}
+	for (size_t i = 0; i < k->m->n_links;) {
+		if (k->m->links[i].kind == LINK_VLAN && is(k->m->links[i].parent, name)) {
+			(void) fakekernel_delete_link(k, k->m->links[i].name);
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+	close_link(k, model_find_link(k->m, name));
+	fakekernel_drop_routes(k, name, 0);
+	for (size_t i = k->m->n_addresses; i-- > 0;) {
+		if (is(k->m->addresses[i].link, name)) {
+			fakekernel_costs(k, OP_ADDRESS_BREAK);
+			model_remove_address(k->m, i);
+		}
+	}
+	link = model_find_link(k->m, name);
+	model_remove_link(k->m, (size_t) (link - k->m->links));
+	return 0;
+}
+
+/* --- bonds --- */
+
+static int may_set(const struct fakekernel *k, const struct link *link, enum bond_option option,
+                   const struct op *op)
+{
+	bool has_ports = false;
+	const struct link *port;
+
+	for (size_t i = 0; i < k->m->n_links; i++)
+		has_ports |= is(k->m->links[i].master, link->name);
+	if (!bond_mode_allows((enum bond_mode) link->bond->values[BOND_MODE], option))
+		return -EACCES;
+	switch (bond_options[option].constraint) {
+	case BOND_NEEDS_DOWN_EMPTY:
+		return has_ports ? -ENOTEMPTY : link->up ? -EBUSY : 0;
+	case BOND_NEEDS_EMPTY:
+		return has_ports ? -ENOTEMPTY : 0;
+	case BOND_NEEDS_DOWN:
+		return link->up ? -EBUSY : 0;
+	case BOND_LIVE:
+		break;
+	}
+	port = model_find_link(k->m, op->link.bond->primary);
+	if (option == BOND_PRIMARY && op->link.bond->primary[0] != '\0' && port == NULL)
+		return -ENODEV;
+	return 0;
+}
+
+int fakekernel_set_bond(struct fakekernel *k, const struct op *op)
+{
+	struct link *link = model_find_link(k->m, op->link.name);
+
+	if (link == NULL)
+		return -ENODEV;
+	if (link->bond == NULL)
+		return -EOPNOTSUPP;
+	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
+		int r;
+
+		if ((op->options & BOND_BIT(option)) == 0)
+			continue;
+		r = may_set(k, link, option, op);
+		if (r < 0)
+			return r;
+		link->bond->values[option] = op->link.bond->values[option];
+		if (option == BOND_PRIMARY)
+			memcpy(link->bond->primary, op->link.bond->primary, IFNAMSIZ);
+	}
+	link->bond->has = BOND_BIT(BOND_OPTIONS) - 1;
+	bond_normalise(link->bond);
+	return 0;
+}
+
+/* --- carrier --- */
+
+void fakekernel_unplug(struct fakekernel *k, const char *port)
+{
+	(void) snprintf(k->unplugged, sizeof(k->unplugged), "%s", port);
+	fakekernel_settle_carriers(k);
+}
+
+/* min_links counts in mode 802.3ad only; the other modes live on one port. */
+static bool bond_has_carrier(const struct fakekernel *k, const struct link *bond)
+{
+	bool counts = bond->bond->values[BOND_MODE] == BOND_8023AD;
+	size_t live = 0, least = counts ? MAX(bond->bond->values[BOND_MIN_LINKS], 1U) : 1;
+
+	for (size_t i = 0; i < k->m->n_links; i++)
+		live += is(k->m->links[i].master, bond->name) && k->m->links[i].carrier;
+	return live >= least;
+}
+
+static bool has_carrier(const struct fakekernel *k, const struct link *link)
+{
+	const struct link *parent = model_find_link(k->m, link->parent);
+
+	if (!link->up)
+		return false;
+	if (link->kind == LINK_PHYSICAL)
+		return !is(link->name, k->unplugged);
+	if (link->kind == LINK_BOND)
+		return bond_has_carrier(k, link);
+	return link->kind != LINK_VLAN || (parent != NULL && parent->carrier);
+}
+
+/* From the bottom up, by going round until nothing changes. */
+void fakekernel_settle_carriers(struct fakekernel *k)
+{
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < k->m->n_links; i++) {
+			struct link *link = &k->m->links[i];
+			bool carrier = has_carrier(k, link);
+
+			if (link->carrier == carrier)
+				continue;
+			if (link->carrier && link->up)
+				fakekernel_costs(k, OP_BLIP);
+			link->carrier = carrier;
+			again = true;
+		}
+	}
+}
