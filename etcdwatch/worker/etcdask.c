@@ -21,6 +21,7 @@
 #define ANSWER_BYTES_MAX ((size_t) 64 << 20)
 #define HEALTH_TIMEOUT_MS 2000
 #define SAID_MAX 200
+#define COMPACTED "required revision has been compacted"
 
 static unsigned time_left_ms(const struct etcdask *ask)
 {
@@ -40,8 +41,9 @@ static int refuse(const char *what, const struct webask_answer *answer, const js
 		said = json_string_value(json_object_get(object, "error"));
 	if (said == NULL)
 		said = answer->body;
-	return problem_set(problem, -EPROTO, CODE, "etcd does not answer %s: status %d, %.*s", what,
-	                   answer->status, SAID_MAX, said);
+	return problem_set(problem, strstr(said, COMPACTED) != NULL ? -ESTALE : -EPROTO, CODE,
+	                   "etcd does not answer %s: status %d, %.*s", what, answer->status, SAID_MAX,
+	                   said);
 }
 
 /* The object that it answers with, to be freed. */
@@ -118,17 +120,54 @@ int etcdask_version(const struct etcdask *ask, struct problem *problem,
 	return 0;
 }
 
-int etcdask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *problem,
-                   struct etcdask_hash *ret_hash)
+/* 0: that of the newest revision. */
+static int ask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *problem,
+                      json_t **ret_object)
 {
 	AUTO(free) char *url = xasprintf("%s/members/hashkv", ask->peer_url);
 	AUTO(free) char *body = xasprintf("{\"revision\":%" PRId64 "}", revision);
 	struct webask_request request = {.method = "GET", .url = url, .body = body};
+
+	return ask_for(ask, "for its HashKV", &request, problem, ret_object);
+}
+
+/* Compacted at its newest revision, etcd 3.4 computes it for whoever names none, and refuses those
+ * who name that one. It says which it was. */
+static int ask_newest_hashkv(const struct etcdask *ask, int64_t revision, struct problem *problem,
+                             json_t **ret_object)
+{
+	json_t *object;
+	int64_t newest;
+	int r;
+
+	r = ask_hashkv(ask, 0, problem, &object);
+	if (r < 0)
+		return r;
+	newest = integer_of(json_object_get(object, "header"), "revision");
+	if (newest != revision) {
+		json_decref(object);
+		return problem_set(problem, -ESTALE, CODE,
+		                   "etcd has compacted revision %" PRId64 ", and is at %" PRId64
+		                   " by now: its HashKV cannot be asked for",
+		                   revision, newest);
+	}
+	*ret_object = object;
+	return 0;
+}
+
+int etcdask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *problem,
+                   struct etcdask_hash *ret_hash)
+{
+	struct problem refused = {0};
 	int64_t compact_revision;
 	json_t *object;
 	int r;
 
-	r = ask_for(ask, "for its HashKV", &request, problem, &object);
+	r = ask_hashkv(ask, revision, &refused, &object);
+	if (r == -ESTALE)
+		r = ask_newest_hashkv(ask, revision, problem, &object);
+	else if (r < 0)
+		(void) problem_set(problem, r, refused.code, "%s", refused.reason);
 	if (r < 0)
 		return r;
 	compact_revision = integer_of(object, "compact_revision");

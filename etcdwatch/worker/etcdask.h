@@ -37,6 +37,7 @@ struct etcdask_hash {
 	int64_t compact_revision; /* -1: none */
 };
 
+/* Also where etcd was compacted at that revision, if it is the newest. */
 int etcdask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *problem,
                    struct etcdask_hash *ret_hash);
 
