@@ -78,6 +78,21 @@ drill_now -o json
 expect_equal "exit code" "$CODE" 1
 grep -q 'etcd ended with code 7: panic: the pages are gone' "$T/drill.err" || fail "no last words"
 
+say "an etcd that comes back with other data: each way of asking finds it"
+echo other >"$T/seen/how"
+drill_now
+expect_equal "exit code" "$CODE" 1
+for check in readable_keys restored_hashkv sample; do
+	expect_equal "check $check" "$(drill_field ".checks[] | select(.check == \"$check\") | .ok")" false
+done
+grep -q 'readable_keys is [0-9]* in the restored etcd, and 28 by the snapshot' "$T/drill.err" || fail "no reason"
+
+say "one that was compacted further: that is no difference"
+jq -r .revision "$T/entry" >"$T/seen/revision"
+echo compacted >"$T/seen/how"
+drill_now
+expect_equal "exit code" "$CODE" 0
+
 say "one that goes well again takes the alarm back"
 echo go >"$T/seen/how"
 drill_now
@@ -92,6 +107,11 @@ asker=$!
 wait_until 30 test -s "$T/seen/pid"
 pid=$(cat "$T/seen/pid")
 [[ -d $(cat "$T/seen/room") ]] || fail "it works elsewhere"
+for words in "drill" "snapshot save"; do
+	# shellcheck disable=SC2086
+	fairlead n1 etcd $words 2>"$T/busy" && fail "etcd $words: two at once"
+	grep -Eq 'under way already|at one already' "$T/busy" || fail "$words: $(cat "$T/busy")"
+done
 worker=$(pgrep -f -o 'etcdwatch-worker drill --catalog')
 kill -KILL "$worker"
 wait_until 5 eval "! kill -0 $pid 2>/dev/null"
