@@ -3,10 +3,9 @@
  *	READING ──► CLEARING ──► IDLE ◄──► WAITING ──► [LOOKING] ──► RUNNING ──► IDLE
  *	    └───────────┴─────────┴───────────┴────────────┴────────────┴──► ENDED
  *
- * LOOKING is for what a target has, when the job's drills take their snapshots from one.
- *
- * Reading and writing of what is remembered is done by a thread of its own, like all that waits for
- * a disk. A drill that is over has been, whether that could be written down or not.
+ * READING is for how earlier drills went, CLEARING for what one that was killed left, LOOKING for
+ * what a target has, when the job's drills take their snapshots from one. A drill that is over has
+ * been, whether that could be written down or not.
  */
 #include "etcdwatch/drill.h"
 
@@ -15,14 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fileio.h"
 #include "base/fsm.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/child.h"
-#include "etcdwatch/disk.h"
+#include "etcdwatch/drillmemory.h"
 #include "etcdwatch/drillwords.h"
 #include "etcdwatch/look.h"
 #include "etcdwatch/store.h"
@@ -37,7 +35,7 @@
 #define LATE_US (30 * US_PER_S)
 #define STOPPING "etcdwatch is being stopped"
 
-enum drill_phase {
+enum drill_state {
 	DRILL_READING,
 	DRILL_CLEARING,
 	DRILL_IDLE,
@@ -63,21 +61,13 @@ struct drill {
 	const char *worker;
 	struct job *job;
 	const struct config_job *config;
-	enum drill_phase state;
+	enum drill_state state;
 	ev_timer timer;      /* IDLE, WAITING */
 	struct look *look;   /* LOOKING */
 	struct child *child; /* CLEARING, RUNNING */
 	int64_t born_s;
 
-	struct disk *disk;
-	struct disk_task task;
-	bool is_on_disk; /* the task is under way */
-	bool is_changed; /* since it was begun */
-	char *path;      /* of what is remembered */
-	char *text;      /* the task's */
-	size_t len;
-	int r;
-
+	struct drillmemory *memory;
 	struct drillstate known;
 	struct drilldue due;
 	bool told_overdue;
@@ -100,7 +90,7 @@ static void wait_for(struct drill *d, int64_t us)
 }
 
 /* The one writer of the state. */
-static void change_state(struct drill *d, enum drill_phase state)
+static void change_state(struct drill *d, enum drill_state state)
 {
 	fsm_check(states, ARRAY_SIZE(states), d->state, state);
 	log_debug("drill_state", "job=%s old=%s new=%s", d->config->name, states[d->state].name,
@@ -113,44 +103,6 @@ static void change_state(struct drill *d, enum drill_phase state)
 static int64_t wall_now_s(void)
 {
 	return wall_now_us() / US_PER_S;
-}
-
-/* --- what is remembered ----------------------------------------------------------------------- */
-
-static void write_work(struct disk_task *task)
-{
-	struct drill *d = CONTAINER_OF(task, struct drill, task);
-
-	d->r = file_write_atomic(d->path, d->text, d->len, 0600, FILE_DURABLE);
-}
-
-static void remember(struct drill *d);
-
-static void write_done(struct disk_task *task)
-{
-	struct drill *d = CONTAINER_OF(task, struct drill, task);
-
-	d->is_on_disk = false;
-	if (d->r < 0)
-		(void) log_warning_errno(d->r, "drill_not_remembered", "job=%s path=%s", d->config->name,
-		                         d->path);
-	if (d->is_changed)
-		remember(d);
-}
-
-static void remember(struct drill *d)
-{
-	if (d->is_on_disk) {
-		d->is_changed = true;
-		return;
-	}
-	free(d->text);
-	d->text = drillstate_print(&d->known);
-	d->len = strlen(d->text);
-	d->is_changed = false;
-	d->is_on_disk = true;
-	d->task = (struct disk_task){.work = write_work, .done = write_done};
-	disk_do(d->disk, &d->task);
 }
 
 /* --- which snapshot --------------------------------------------------------------------------- */
@@ -211,7 +163,7 @@ static void note(struct drill *d, const char *code, const char *reason, const js
 	int64_t took_ms = (mono_now_us() - d->began_us) / US_PER_MS;
 
 	drillstate_add(&d->known, d->began_s, d->id, took_ms, code, reason, result);
-	remember(d);
+	drillmemory_write(d->memory, &d->known);
 	if (code[0] != '\0') {
 		d->n_failed++;
 		log_error("drill_failed", "job=%s id=%s error=%s reason=\"%s\" failures=%u dur_ms=%lld",
@@ -341,7 +293,7 @@ static void look_at_clock(struct drill *d)
 
 	if (newest_here(d) != NULL && d->known.since_s == 0) {
 		d->known.since_s = now_s;
-		remember(d);
+		drillmemory_write(d->memory, &d->known);
 	}
 	if (newest_here(d) != NULL)
 		history.since_s = d->config->catch_up ? d->known.since_s : MAX(d->known.since_s, d->born_s);
@@ -394,23 +346,11 @@ static void clear(struct drill *d)
 		cleared_cb(&(struct child_result){.r = r, .reason = "the worker cannot be started"}, d);
 }
 
-static void read_work(struct disk_task *task)
+static void read_cb(const struct drillstate *state, void *userdata)
 {
-	struct drill *d = CONTAINER_OF(task, struct drill, task);
+	struct drill *d = userdata;
 
-	d->r = file_read(d->path, DRILLSTATE_BYTES_MAX, &d->text, &d->len);
-}
-
-static void read_done(struct disk_task *task)
-{
-	struct drill *d = CONTAINER_OF(task, struct drill, task);
-
-	d->is_on_disk = false;
-	if (d->r == 0)
-		d->r = drillstate_parse(d->text, d->len, &d->known);
-	if (d->r < 0 && d->r != -ENOENT)
-		(void) log_warning_errno(d->r, "drill_forgotten", "job=%s path=%s", d->config->name,
-		                         d->path);
+	d->known = *state;
 	if (d->state == DRILL_READING)
 		clear(d);
 }
@@ -427,14 +367,10 @@ int drill_new(struct ev_loop *ev, const char *worker, struct job *job, struct dr
 	d->job = job;
 	d->config = job_config(job);
 	d->born_s = wall_now_s();
-	d->path = xasprintf("%s/" DRILLSTATE_FILE, d->config->directory);
 	ev_init(&d->timer, timer_cb);
-	r = disk_new(ev, &d->disk);
+	r = drillmemory_new(ev, d->config->directory, d->config->name, read_cb, d, &d->memory);
 	if (r < 0)
 		return r;
-	d->task = (struct disk_task){.work = read_work, .done = read_done};
-	d->is_on_disk = true;
-	disk_do(d->disk, &d->task);
 	*ret_drill = TAKE_PTR(d);
 	return 0;
 }
@@ -443,13 +379,11 @@ void drill_free(struct drill *d)
 {
 	if (d == NULL)
 		return;
-	disk_free(d->disk);
+	drillmemory_free(d->memory);
 	ev_timer_stop(d->ev, &d->timer);
 	look_free(d->look);
 	child_free(d->child);
 	drillstate_fini(&d->known);
-	free(d->path);
-	free(d->text);
 	free(d);
 }
 

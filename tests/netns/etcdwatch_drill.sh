@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
+# limit: 180
 # Coming back is rehearsed: a real etcd is started on the newest snapshot, beside the one that is in
 # production and on the same ports, where nobody can reach it and from where it reaches nobody. It must
 # answer what the catalogue says. When the catalogue says otherwise, when etcd does not start, and when
@@ -114,11 +114,11 @@ for words in "drill" "snapshot save"; do
 done
 worker=$(pgrep -f -o 'etcdwatch-worker drill --catalog')
 kill -KILL "$worker"
-wait_until 5 eval "! kill -0 $pid 2>/dev/null"
+wait_until 20 eval "! kill -0 $pid 2>/dev/null"
 wait "$asker"
-wait_until 5 eval '! pgrep -f "etcdwatch-worker drill" >/dev/null'
-wait_until 5 eval '! pgrep -f "sleep 1000" >/dev/null'
-wait_until 5 eval '[[ $(metric failed) == 1 ]]'
+wait_until 20 eval '! pgrep -f "etcdwatch-worker drill" >/dev/null'
+wait_until 20 eval '! pgrep -f "sleep 1000" >/dev/null'
+wait_until 20 eval '[[ $(metric failed) == 1 ]]'
 [[ -d $(etcdwatch_directory n1)/drill ]] || fail "it was cleared already"
 kill_hard etcdwatch-n1
 etcdwatch_start n1
@@ -134,9 +134,9 @@ for how in KILL TERM; do
 	pid=$(cat "$T/seen/pid")
 	signal "$how" etcdwatch-n1
 	wait_exit 10 etcdwatch-n1
-	wait_until 5 eval "! kill -0 $pid 2>/dev/null"
-	wait_until 5 nothing_is_left
-	wait_until 5 eval '! pgrep -f "sleep 1000" >/dev/null'
+	wait_until 20 eval "! kill -0 $pid 2>/dev/null"
+	wait_until 20 nothing_is_left
+	wait_until 20 eval '! pgrep -f "sleep 1000" >/dev/null'
 	wait "$asker"
 	etcdwatch_start n1
 	wait_until 10 job_is n1 .drill.state idle
