@@ -35,7 +35,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 # A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe,
 # etcdwatch-worker: etcdwatch/worker).
 LIBS     := base net etcd web bolt
-PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker fairlead
+PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
 sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
@@ -108,6 +108,11 @@ $(BUILD)/bin/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(WORKER_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bin/netconf: $(BUILD)/netconf/main.o $(BUILD)/libnetconf.a $(BUILD)/libnet.a $(WEB_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 $(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BOLT_LINK)
 	@mkdir -p $(@D)
@@ -353,7 +358,7 @@ format: ## clang-format over all of it
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
 	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
-	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker) $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker netconf) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/

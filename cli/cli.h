@@ -70,6 +70,9 @@ int cli_etcd_snapshot_get(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_diff(const struct cli *cli, int argc, char **argv);
 int cli_etcd_restore(const struct cli *cli, int argc, char **argv);
 int cli_etcd_rescue(const struct cli *cli, int argc, char **argv);
+int cli_net_validate(const struct cli *cli, int argc, char **argv);
+int cli_net_convert(const struct cli *cli, int argc, char **argv);
+int cli_net_plan(const struct cli *cli, int argc, char **argv);
 
 /*
  * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and

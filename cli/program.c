@@ -20,6 +20,7 @@
 
 #define DEFAULT_RUNTIME_DIR "/run/fairlead"
 #define RESCUE_MAX 16
+#define NET_FILES_MAX 16
 #define USAGE_WIDTH 28 /* two spaces included; a wider one has a line of its own */
 
 /* Options that not every command has. */
@@ -58,6 +59,12 @@ static const struct command commands[] = {
     {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.", 1, 1,
      TAKES_NOTHING, cli_prism_drain},
     {"prism undrain", "UPSTREAM", "Use it again.", 1, 1, TAKES_NOTHING, cli_prism_undrain},
+    {"net validate", "[FILE]...", "Whether a configuration of the network is right: every error.",
+     0, NET_FILES_MAX, TAKES_NOTHING, cli_net_validate},
+    {"net plan", "[FILE]...", "What applying it would do, step by step, and what each step costs.",
+     0, NET_FILES_MAX, TAKES_NOTHING, cli_net_plan},
+    {"net convert", "[FILE]...", "Print it in the style of many documents.", 0, NET_FILES_MAX,
+     TAKES_NOTHING, cli_net_convert},
     {"metrics", "DAEMON", "The metrics of vipd, prism or etcdwatch, as Prometheus reads them.", 1,
      1, TAKES_NOTHING, cli_metrics},
     {"etcd status", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,

@@ -202,3 +202,20 @@ int worker_lines(const char *program, const struct texts *words, json_t **ret_li
 	*ret_lines = lines;
 	return CLI_OK;
 }
+
+int worker_become(const char *program, const struct texts *words)
+{
+	AUTO(free) char *path = find_program(program);
+	struct texts argv = {0};
+
+	if (path == NULL)
+		return CLI_FAILED;
+	texts_add(&argv, "%s", path);
+	for (size_t i = 0; i < words->n; i++)
+		texts_add(&argv, "%s", words->items[i]);
+	(void) fflush(stdout);
+	(void) execv(path, argv.items);
+	(void) fprintf(stderr, "fairlead: cannot run '%s': %s\n", path, strerror(errno));
+	texts_fini(&argv);
+	return CLI_FAILED;
+}

@@ -26,3 +26,7 @@ int worker_run_telling(const struct texts *words, worker_line_fn line, void *use
 
 /* The same for a program that just prints lines, of which there is an array in the end. */
 int worker_lines(const char *program, const struct texts *words, json_t **ret_lines);
+
+/* Goes on as that program, which then speaks for itself. Returns only if that cannot be: the exit
+ * code, and it is said why. */
+int worker_become(const char *program, const struct texts *words);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that only look. */
+#include "netconf/offline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "netconf/config.h"
+#include "netconf/devices.h"
+#include "netconf/explain.h"
+#include "netconf/look.h"
+
+static void print_error_cb(const char *message, void *userdata UNUSED)
+{
+	(void) fprintf(stderr, "%s\n", message);
+}
+
+static int load(const struct offline *o, struct config **ret_config)
+{
+	return config_load(o->paths, o->n_paths, print_error_cb, NULL, ret_config);
+}
+
+static int open_kernel(struct kernel **ret_kernel)
+{
+	int r = kernel_new(NULL, ret_kernel);
+
+	if (r < 0)
+		(void) fprintf(stderr, "netconf: cannot speak to the kernel: %s\n", strerror(-r));
+	return r;
+}
+
+static int finish(bool good)
+{
+	return fflush(stdout) == 0 && good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int offline_check(const struct offline *o)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load(o, &config) < 0)
+		return EXIT_FAILURE;
+	for (size_t i = 0; i < config->notes.n; i++)
+		(void) printf("note: %s\n", config->notes.items[i]);
+	(void) printf("ok: %zu link%s\n", config->n_links, config->n_links == 1 ? "" : "s");
+	return finish(true);
+}
+
+static void print_line(json_t *object)
+{
+	(void) json_dumpf(object, stdout, JSON_COMPACT);
+	(void) putchar('\n');
+	json_decref(object);
+}
+
+static void print_json(const struct plan *plan, const struct resolution *resolution)
+{
+	for (size_t i = 0; i < plan->n_ops; i++)
+		print_line(explain_step_json(plan, i));
+	for (size_t i = 0; i < plan->n_obstacles; i++)
+		print_line(explain_obstacle_json(plan, resolution->model, i));
+	for (size_t i = 0; i < resolution->problems.n; i++)
+		print_line(explain_problem_json("contradiction", resolution->problems.items[i]));
+	for (size_t i = 0; i < resolution->waiting.n; i++)
+		print_line(explain_problem_json("waiting", resolution->waiting.items[i]));
+	print_line(json_pack("{s:I, s:s}", "steps", (json_int_t) plan->n_ops, "class",
+	                     op_class_name(plan->class)));
+}
+
+int offline_plan(const struct offline *o)
+{
+	struct addr ssh = look_ssh_address(getenv("SSH_CONNECTION"));
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	AUTO(plan_free) struct plan *plan = NULL;
+	char management[IFNAMSIZ], reason[EXPLAIN_REFUSAL_MAX];
+	struct look look;
+	bool is_refused;
+	int r;
+
+	if (load(o, &config) < 0 || open_kernel(&kernel) < 0)
+		return EXIT_FAILURE;
+	r = look_take(kernel, config, &look);
+	if (r < 0) {
+		(void) fprintf(stderr, "netconf: the network cannot be observed: %s\n",
+		               kernel_error_text(kernel));
+		return EXIT_FAILURE;
+	}
+	look_management(look.have, &ssh, management);
+	plan = plan_make(look.resolution->model, look.have,
+	                 &(struct plan_options){.management_link = management});
+	if (o->json)
+		print_json(plan, look.resolution);
+	else
+		explain_plan(stdout, plan, look.resolution);
+	is_refused = explain_refusal(plan, look.resolution, reason);
+	look_fini(&look);
+	return finish(!is_refused);
+}
+
+int offline_convert(const struct offline *o)
+{
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	AUTO(model_free) struct model *have = NULL;
+	AUTO(devices_free) struct devices *devices = NULL;
+	const struct device *list;
+	size_t n;
+
+	if (load(o, &config) < 0 || open_kernel(&kernel) < 0)
+		return EXIT_FAILURE;
+	if (kernel_observe(kernel, &have) < 0) {
+		(void) fprintf(stderr, "netconf: the network cannot be observed: %s\n",
+		               kernel_error_text(kernel));
+		return EXIT_FAILURE;
+	}
+	devices = devices_read(have);
+	list = devices_list(devices, &n);
+	if (config_convert(config, list, n, print_error_cb, NULL) < 0)
+		return EXIT_FAILURE;
+	config_print_converted(config, stdout);
+	return finish(true);
+}

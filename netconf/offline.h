@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What can be said without changing anything and without the daemon: whether a configuration is
+ * right, what applying it would do, the same in the newer style. Each prints, says on standard
+ * error what is wrong, and returns an exit code.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct offline {
+	const char *const *paths; /* of the configuration; none: the default places */
+	size_t n_paths;
+	bool json;
+};
+
+int offline_check(const struct offline *o);
+int offline_plan(const struct offline *o);
+int offline_convert(const struct offline *o);
