@@ -22,6 +22,8 @@
 #include "base/mono.h"
 
 #define REASON_MAX 512
+/* One that was killed and does not end, waits for a disk that hangs. */
+#define KILLED_US (5 * US_PER_S)
 
 struct child {
 	struct ev_loop *ev;
@@ -110,7 +112,7 @@ static void free_quietly(struct child *c)
 }
 
 /* Calls out: last act. */
-static void end_if_over(struct child *c)
+static void end(struct child *c)
 {
 	char reason[REASON_MAX] = "";
 	struct child_result result = {.reason = reason};
@@ -118,15 +120,18 @@ static void end_if_over(struct child *c)
 	void *userdata = c->userdata;
 	json_t *last;
 
-	if (c->fd >= 0 || ev_is_active(&c->end))
-		return;
-	ev_timer_stop(c->ev, &c->limit);
 	result.r = judge(c, reason);
 	last = TAKE_PTR(c->last);
 	result.last = last;
-	free(c);
+	child_free(c);
 	done(&result, userdata);
 	json_decref(last);
+}
+
+static void end_if_over(struct child *c)
+{
+	if (c->fd < 0 && !ev_is_active(&c->end))
+		end(c);
 }
 
 static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
@@ -140,14 +145,20 @@ static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 		end_if_over(c);
 }
 
-static void limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+static void limit_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 {
 	struct child *c = CONTAINER_OF(w, struct child, limit);
 
+	if (c->late) {
+		end(c);
+		return;
+	}
 	c->late = true;
 	/* Once reaped, the number may be another's. */
 	if (ev_is_active(&c->end) && !ev_is_pending(&c->end))
 		(void) kill(-c->pid, SIGKILL);
+	ev_timer_set(w, mono_to_ev(KILLED_US), 0.);
+	ev_timer_start(ev, w);
 }
 
 /* --- what it says ----------------------------------------------------------------------------- */

@@ -20,7 +20,8 @@ struct child;
 
 struct child_result {
 	/* 0: it succeeded, and `last` is what it said. -EBADMSG: it says that it failed, see `last`
-	 * and `reason`. -ETIMEDOUT: it took too long; -ECHILD: it was killed, or ended without a word.
+	 * and `reason`. -ETIMEDOUT: it took too long, and was killed (if it hangs on a disk, it goes
+	 * when that lets it); -ECHILD: it was killed, or ended without a word.
 	 */
 	int r;
 	const json_t *last; /* NULL: it said nothing; borrowed */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes that say much, little, nothing or nonsense, and that do not end. */
+/* Child processes that say much, little, nothing or nonsense, and that do not end,
+ * not even when they are killed. */
 #include "etcdwatch/child.h"
 
 #include <errno.h>
-#include <sys/wait.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -95,6 +98,56 @@ static void test_limit(void)
 	CHECK(mono_now_us() - began_us < 5 * US_PER_S);
 }
 
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static pid_t hanging;
+
+static void each_cb(const json_t *object, void *userdata UNUSED)
+{
+	hanging = (pid_t) json_integer_value(json_object_get(object, "pid"));
+}
+
+/* Not one of its group any more, and so not killed with it: as if a disk kept it from ending. */
+static int hang(void)
+{
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setpgid(0, getpgid(getppid())) < 0)
+		return 1;
+	(void) printf("{\"pid\":%d}\n", (int) getpid());
+	(void) fflush(stdout);
+	for (;;)
+		(void) pause();
+}
+
+/* Nobody waits for one that was killed and does not end; it is reaped when it does. */
+static void test_hanging(void)
+{
+	struct ev_loop *ev = ev_default_loop(0);
+	const char *argv[] = {"/proc/self/exe", "hang", NULL};
+	struct child *child = NULL;
+	struct end end = {0};
+	int64_t until_us = mono_now_us() + 120 * US_PER_S;
+
+	CHECK_EQ_INT(child_start(ev, argv, US_PER_S, done_cb, &end, &child), 0);
+	child_each_line(child, each_cb);
+	while (end.n == 0 && mono_now_us() < until_us)
+		turn_once(ev);
+	CHECK_EQ_INT(end.n, 1);
+	CHECK_EQ_INT(end.r, -ETIMEDOUT);
+	if (!CHECK(hanging > 0))
+		return;
+	CHECK_EQ_INT(kill(hanging, SIGKILL), 0);
+	while (has_children() && mono_now_us() < until_us)
+		turn_once(ev);
+	CHECK(!has_children());
+	CHECK_EQ_INT(end.n, 1);
+}
+
 static void test_missing(void)
 {
 	const char *argv[] = {"/nonexistent/program", NULL};
@@ -103,13 +156,6 @@ static void test_missing(void)
 
 	CHECK_EQ_INT(child_start(ev_default_loop(0), argv, US_PER_S, done_cb, &end, &child), -ENOENT);
 	CHECK(child == NULL);
-}
-
-static bool has_children(void)
-{
-	siginfo_t info;
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 /* Nobody waits for it, since it may wait for a disk. */
@@ -130,11 +176,14 @@ static void test_free(void)
 	CHECK_EQ_INT(end.n, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "hang") == 0)
+		return hang();
 	test_ends();
 	test_long_line();
 	test_limit();
+	test_hanging();
 	test_missing();
 	test_free();
 	return check_result();
