@@ -89,7 +89,7 @@ struct config_job {
 	size_t n_targets;
 	bool verify_hashkv;
 	struct config_drill drill;
-	int64_t no_progress_us; /* a stream that stands still so long is given up */
+	int64_t no_progress_us; /* a stream or a disk that stands still so long is given up */
 	char *origin;           /* where it was configured: "/etc/fairlead/config.yaml:12" */
 };
 

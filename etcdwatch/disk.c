@@ -12,6 +12,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 
 STAILQ_HEAD(tasks, disk_task);
 
@@ -24,6 +25,7 @@ struct disk {
 	pthread_cond_t more;
 	struct tasks todo;
 	struct tasks over;
+	int64_t began_us; /* the task under way; 0: there is none */
 	bool ends;
 };
 
@@ -41,9 +43,11 @@ static void *run(void *userdata)
 			break;
 		task = STAILQ_FIRST(&d->todo);
 		STAILQ_REMOVE_HEAD(&d->todo, entry);
+		d->began_us = mono_now_us();
 		(void) pthread_mutex_unlock(&d->lock);
 		task->work(task);
 		(void) pthread_mutex_lock(&d->lock);
+		d->began_us = 0;
 		STAILQ_INSERT_TAIL(&d->over, task, entry);
 		ev_async_send(d->ev, &d->wake);
 	}
@@ -80,6 +84,16 @@ void disk_do(struct disk *d, struct disk_task *task)
 	STAILQ_INSERT_TAIL(&d->todo, task, entry);
 	(void) pthread_cond_signal(&d->more);
 	(void) pthread_mutex_unlock(&d->lock);
+}
+
+int64_t disk_busy_us(struct disk *d)
+{
+	int64_t began_us;
+
+	(void) pthread_mutex_lock(&d->lock);
+	began_us = d->began_us;
+	(void) pthread_mutex_unlock(&d->lock);
+	return began_us != 0 ? mono_now_us() - began_us : 0;
 }
 
 static int start_thread(struct disk *d)

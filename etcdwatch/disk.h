@@ -7,6 +7,7 @@
  */
 
 #include <ev.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
@@ -28,3 +29,6 @@ void disk_free(struct disk *disk);
 DEFINE_AUTO(struct disk, disk_free);
 
 void disk_do(struct disk *disk, struct disk_task *task);
+
+/* How long the task under way has been at it; 0: there is none. A disk that hangs lets none end. */
+int64_t disk_busy_us(struct disk *disk);

@@ -231,6 +231,10 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 			job_claim(j);
 		return;
 	}
+	if (j->state == JOB_RUNNING) {
+		job_watch(j);
+		return;
+	}
 	if (!store_is_read(j->store)) {
 		scan(j);
 		return;

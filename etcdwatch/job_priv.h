@@ -37,7 +37,7 @@ struct job {
 	struct store *store;
 	struct storing *storing;
 	enum job_state state;
-	ev_timer timer; /* IDLE, DUE, WAITING, RETRYING */
+	ev_timer timer; /* IDLE, DUE, RUNNING, WAITING, RETRYING */
 
 	struct due due;
 	char done_by[CLAIM_NODE_MAX];
@@ -86,6 +86,8 @@ void job_tell_saved(struct job *job, const struct job_saved *saved);
 /* DUE: takes one, or claims the period first. */
 void job_run(struct job *job);
 void job_claim(struct job *job);
+/* RUNNING: now and then. */
+void job_watch(struct job *job);
 
 /* --- jobclear.c --- */
 

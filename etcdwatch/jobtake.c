@@ -16,6 +16,10 @@
 
 /* Another node is at it: so often is looked whether it still is. */
 #define OTHERS_US (5 * US_PER_S)
+/* So often is looked whether the disk still does something. */
+#define WATCH_US US_PER_S
+/* A sync takes as long as what is to be synced is large; slower disks (20 MB/s) hang. */
+#define SYNC_BYTES_PER_US 20
 
 /* --- recording ----------------------------------------------------------------------------------
  */
@@ -142,6 +146,29 @@ static void run_done_cb(const struct run_result *result, void *userdata)
 	}
 }
 
+/* Nothing wakes a disk that hangs, and the run ends only with it: meanwhile the period is another
+ * node's, and the stream, which makes the member's database grow, is closed. */
+void job_watch(struct job *j)
+{
+	uint64_t bytes, total_bytes;
+	int64_t busy_us = disk_busy_us(j->disk), limit_us = j->config->no_progress_us;
+	char reason[NOTES_TEXT_MAX];
+
+	run_progress(j->run, &bytes, &total_bytes);
+	limit_us += (int64_t) (total_bytes / SYNC_BYTES_PER_US);
+	if (busy_us < limit_us) {
+		job_wait_for(j, WATCH_US);
+		return;
+	}
+	(void) snprintf(reason, sizeof(reason), "the disk of '%s' has not moved for %lld s",
+	                j->config->directory, (long long) (busy_us / US_PER_S));
+	log_error("disk_hangs", "job=%s period=%lld state=%s reason=\"%s; given up\"", j->config->name,
+	          (long long) j->due.period_s, run_state_name(j->run), reason);
+	notes_error(&j->notes, reason);
+	claim_free(TAKE_PTR(j->claim));
+	run_cancel(j->run);
+}
+
 void job_run(struct job *j)
 {
 	const struct view_member *source;
@@ -171,6 +198,7 @@ void job_run(struct job *j)
 	        .source = source->id,
 	    },
 	    run_done_cb, j);
+	job_wait_for(j, WATCH_US);
 }
 
 /* --- claiming -----------------------------------------------------------------------------------

@@ -13,9 +13,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct disk_faults *faults;
+static const char *hang_directory;
+static char hang_file[DISK_PATH_MAX];
 
 int __real_open(const char *path, int flags, mode_t mode);
 DIR *__real_opendir(const char *path);
@@ -60,6 +63,9 @@ __attribute__((constructor)) static void find_faults(void)
 	int fd = path != NULL ? __real_open(path, O_RDWR | O_CLOEXEC, 0) : -1;
 	void *shared;
 
+	hang_directory = getenv(DISK_HANG_ENV);
+	if (hang_directory != NULL)
+		(void) snprintf(hang_file, sizeof(hang_file), "%s.hang", hang_directory);
 	if (fd < 0)
 		return;
 	shared = mmap(NULL, sizeof(*faults), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -93,19 +99,36 @@ static enum disk_action meet(enum disk_call call, const char *path)
 	return action;
 }
 
-static enum disk_action meet_fd(enum disk_call call, int fd)
+static bool find_path(int fd, char path[static DISK_PATH_MAX])
 {
-	char link[32], path[DISK_PATH_MAX];
+	char link[32];
 	ssize_t n;
 
-	if (faults == NULL)
-		return DISK_COUNT;
 	(void) snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
+	n = readlink(link, path, DISK_PATH_MAX - 1);
 	if (n < 0)
-		return DISK_COUNT;
+		return false;
 	path[n] = '\0';
-	return meet(call, path);
+	return true;
+}
+
+static enum disk_action meet_fd(enum disk_call call, int fd)
+{
+	char path[DISK_PATH_MAX];
+
+	return faults != NULL && find_path(fd, path) ? meet(call, path) : DISK_COUNT;
+}
+
+static void hang(int fd)
+{
+	const struct timespec while_it_does = {.tv_nsec = 10000000};
+	char path[DISK_PATH_MAX];
+
+	if (hang_directory == NULL || !find_path(fd, path) ||
+	    strncmp(path, hang_directory, strlen(hang_directory)) != 0)
+		return;
+	while (__real_access(hang_file, F_OK) == 0)
+		(void) nanosleep(&while_it_does, NULL);
 }
 
 int __wrap_open(const char *path, int flags, ...)
@@ -162,11 +185,13 @@ ssize_t __wrap_write(int fd, const void *data, size_t len)
 {
 	enum disk_action action = meet_fd(DISK_WRITE, fd);
 
+	hang(fd);
 	return action == DISK_FAIL ? -1 : __real_write(fd, data, half_of(action, len));
 }
 
 int __wrap_fsync(int fd)
 {
+	hang(fd);
 	return meet_fd(DISK_FSYNC, fd) == DISK_FAIL ? -1 : __real_fsync(fd);
 }
 

@@ -7,12 +7,16 @@
  * --wrap), so that they themselves have no switch for it, and sanitizers are not in the way. All of
  * them count in one piece of shared memory, by which the test chooses. What libraries call is not
  * touched.
+ *
+ * Apart from that, a disk that hangs: nothing is written or synced below the directory that the
+ * environment names while DIRECTORY.hang is there.
  */
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #define DISK_FAULTS_ENV "FAIRLEAD_TEST_FAULTS" /* path of the file that is shared */
+#define DISK_HANG_ENV "FAIRLEAD_TEST_HANG"
 #define DISK_PATH_MAX 256
 #define DISK_CALLS_MAX 2048
 

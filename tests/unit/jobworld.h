@@ -22,6 +22,7 @@
 #define WORLD_NODES 3
 #define WORLD_DISK_MAX 512
 #define WORLD_CLUSTER UINT64_C(0xc1)
+#define WORLD_NO_PROGRESS_US (30 * US_PER_S)
 
 /* How the next snapshots of a node go. */
 struct world_rule {
@@ -44,6 +45,7 @@ struct world_node {
 
 	struct world_rule rule;
 	int scan_r, remove_r; /* as long as they are set */
+	int64_t hangs_us;     /* since when its disk has, and no run ends; 0: it does not */
 	bool away;            /* no member of etcd answers it */
 	bool learner;         /* its own member is one */
 	bool corrupt;         /* the alarm stands, as far as it sees */
@@ -99,6 +101,11 @@ int disk_new(struct ev_loop *ev, struct disk **ret_disk)
 void disk_free(struct disk *disk)
 {
 	free(disk);
+}
+
+int64_t disk_busy_us(struct disk *disk)
+{
+	return disk->node->hangs_us != 0 ? sim_now_us - disk->node->hangs_us : 0;
 }
 
 static struct catalog_entry *world_add(struct world_node *n, int64_t started_s, int64_t period_s)
@@ -379,6 +386,11 @@ static void run_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	    .plain_fd = -1,
 	};
 
+	if (run->node->hangs_us != 0) {
+		ev_timer_set(&run->timer, 0.1, 0.);
+		ev_timer_start(ev, &run->timer);
+		return;
+	}
 	if (run->cancelled)
 		result.end = RUN_FAILED;
 	if (result.end == RUN_KEPT && !run->is_keeping) {
@@ -563,8 +575,11 @@ static inline UNUSED void world_begin(const char *schedule, enum config_taker ta
 	fake_reset();
 	sim_until(sim_now_us + hour_us - wall_now_us() % hour_us);
 	zone_free(world_config.zone);
-	world_config =
-	    (struct config_job){.name = name, .directory = directory, .taker = taker, .catch_up = true};
+	world_config = (struct config_job){.name = name,
+	                                   .directory = directory,
+	                                   .taker = taker,
+	                                   .catch_up = true,
+	                                   .no_progress_us = WORLD_NO_PROGRESS_US};
 	CHECK_EQ_INT(schedule_parse(schedule, &world_config.schedule, error), 0);
 	CHECK_EQ_INT(zone_load(NULL, "UTC", &world_config.zone), 0);
 	for (size_t i = 0; i < WORLD_NODES; i++) {

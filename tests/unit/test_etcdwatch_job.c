@@ -516,6 +516,71 @@ static void test_lost_keeping(void)
 	}
 }
 
+/* Its disk hangs, for ever as far as anybody knows: another node takes the period, and there is no
+ * double when the disk moves again. What is kept meanwhile goes; what was being taken is given up.
+ */
+static void test_disk_hangs(void)
+{
+	static const char *const at[] = {"taking", "keeping"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		int64_t period_s;
+
+		world_begin("0 * * * *", CONFIG_TAKER_ELECTED);
+		period_s = now_s();
+		world[0].etcd.cut = true;
+		world_start(node);
+		CHECK(comes_to(node, at[i]));
+		world_start(&world[2]);
+		node->hangs_us = sim_now_us;
+		sim_for(WORLD_NO_PROGRESS_US - 5 * US_PER_S);
+		CHECK_EQ_INT(fake_count(CLAIMS), 1);
+		CHECK_EQ_STR(report_of(node).error, "");
+		sim_for(30 * US_PER_S);
+		CHECK_EQ_INT(world[2].n_entries, 1);
+		CHECK(says(done_of(period_s), "n3-0"));
+		CHECK(is_in(node, at[i]));
+		CHECK(says(report_of(node).error, "the disk of '/nowhere' has not moved for 30 s"));
+		CHECK_EQ_INT(node->n_cancelled, 1);
+		/* However long. */
+		sim_for(HOUR_US / 4);
+		CHECK(is_in(node, at[i]));
+		CHECK_EQ_INT(node->n_cancelled, 1);
+		node->hangs_us = 0;
+		sim_for(60 * US_PER_S);
+		CHECK(report_of(node).period_done);
+		CHECK_EQ_STR(report_of(node).done_by, "n3");
+		CHECK_EQ_INT(node->n_runs, 1);
+		CHECK_EQ_INT(node->n_entries, 0);
+		CHECK_EQ_INT(node->n_removed, i);
+		CHECK_EQ_INT(world[2].n_entries, 1);
+		CHECK_EQ_INT(fake_count(CLAIMS), 0);
+		world_end();
+	}
+}
+
+/* A disk that is slow, and not for as long as that, is waited for; and one that hangs, where nobody
+ * else is there to take it. */
+static void test_disk_slow(void)
+{
+	static const int64_t hangs_us[] = {WORLD_NO_PROGRESS_US - 5 * US_PER_S, HOUR_US / 4};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hangs_us); i++) {
+		begin(CONFIG_TAKER_ELECTED);
+		world_start(node);
+		CHECK(comes_to(node, "taking"));
+		node->hangs_us = sim_now_us;
+		sim_for(hangs_us[i]);
+		node->hangs_us = 0;
+		sim_for(60 * US_PER_S);
+		CHECK_EQ_INT(node->n_cancelled, i);
+		CHECK_EQ_INT(node->n_runs, 1 + i);
+		CHECK_EQ_INT(node->n_entries, 1);
+		CHECK(report_of(node).period_done);
+		world_end();
+	}
+}
+
 /* When it is recorded. */
 static void test_lost_recording(void)
 {
@@ -852,6 +917,8 @@ int main(void)
 	test_corrupt();
 	test_lost_taking();
 	test_lost_keeping();
+	test_disk_hangs();
+	test_disk_slow();
 	test_lost_recording();
 	test_recorded_unheard();
 	test_unrecorded();

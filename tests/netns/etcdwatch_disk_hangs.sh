@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 150
+# The disk of the node that takes the snapshot hangs: nothing that it writes comes back. After the time
+# without progress it closes the stream and gives the period back, and another node takes it. When the
+# disk moves again, what was half taken goes, and there is no double.
+ETCDWATCH=${BUILD:-$(dirname "$0")/../../build}/tests/fault/etcdwatch
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+hang_of() { # NODE
+	echo "$(etcdwatch_directory "$1").hang"
+}
+
+taker() { # the node that takes one, or nothing
+	local node
+	for node in "${NODES[@]}"; do
+		! job_is "$node" .state taking || {
+			echo "$node"
+			return
+		}
+	done
+	return 1
+}
+
+has_bytes() { # NODE
+	[[ $(job "$1" .taken_bytes) -gt 0 ]]
+}
+
+# To one's own member and the like, and a stream with a connection of its own.
+connections() { # NODE
+	inside "$1" ss -Htn state established "( dport = :2379 )" | wc -l
+}
+
+fewer_connections() { # NODE THAN
+	[[ $(connections "$1") -lt $2 ]]
+}
+
+EW_SCHEDULE="0 * * * *" # the period does not end meanwhile
+cluster_of_etcd
+fill_etcd 80 100000
+
+say "the node that takes it has a disk that hangs"
+for node in "${NODES[@]}"; do
+	: >"$(hang_of "$node")"
+	FAIRLEAD_TEST_HANG=$(etcdwatch_directory "$node") etcdwatch_start "$node"
+done
+wait_until 40 taker
+first=$(taker)
+expect "its log should say so" log_says "etcdwatch-$first" 'event=period_claimed '
+wait_until 20 has_bytes "$first"
+streaming=$(connections "$first")
+others=()
+for node in "${NODES[@]}"; do
+	[[ $node == "$first" ]] || {
+		others+=("$node")
+		rm "$(hang_of "$node")"
+	}
+done
+
+say "it gives up after the time without progress, as far as it can"
+wait_until 30 log_says "etcdwatch-$first" '^<3>event=disk_hangs .*has not moved for'
+fairlead "$first" etcd status | grep -q "has not moved for" || fail "it is not shown"
+expect_equal "what it does" "$(job "$first" .state)" taking
+wait_until 10 fewer_connections "$first" "$streaming"
+
+say "another node takes the same period"
+wait_until 40 has_entries 1 "${others[@]}"
+for node in "${others[@]}"; do
+	wait_until 20 job_is "$node" .period_done true
+done
+entries_are_sound "${others[@]}"
+done_by=$(job "${others[0]}" .done_by)
+[[ $done_by != "$first" ]] || fail "it is recorded as $first's"
+
+say "the disk moves again: no double"
+rm "$(hang_of "$first")"
+wait_until 40 job_is "$first" .period_done true
+expect_equal "who has taken it" "$(job "$first" .done_by)" "$done_by"
+wait_until 10 job_is "$first" .state idle
+expect_equal "snapshots" "$(n_entries)" 1
+expect_equal "what is left half taken" "$(find "$(etcdwatch_directory "$first")" -name '.taking-*' | wc -l)" 0
