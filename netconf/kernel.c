@@ -238,6 +238,9 @@ int kernel_carry_out(struct kernel *kernel, const struct op *op)
 	if (r < 0)
 		return fail(kernel, r, strerror(-r), "");
 	r = netlink_call(kernel->nl, m.bytes, message_len(&m), NULL, NULL);
+	/* The kernel has kept what it might have dropped. */
+	if (r == -EEXIST && op->is_restoring)
+		return 0;
 	return r < 0 ? fail(kernel, r, NULL, "") : 0;
 }
 

@@ -30,8 +30,8 @@ DEFINE_AUTO(struct kernel, kernel_free);
 int kernel_observe(struct kernel *kernel, struct model **ret_model);
 
 /* One step, but for OP_WAIT_CARRIER, which is the caller's to wait for (-EINVAL). 0 or -errno;
- * kernel_error_text() then has the kernel's own sentence, or ours. 0 does not prove that it is so:
- * observe again. */
+ * kernel_error_text() then has the kernel's own sentence, or ours. Putting back what is there is no
+ * failure. 0 does not prove that it is so: observe again. */
 int kernel_carry_out(struct kernel *kernel, const struct op *op);
 const char *kernel_error_text(const struct kernel *kernel);
 
