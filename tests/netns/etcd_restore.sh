@@ -74,7 +74,10 @@ for ((i = 0; i < 5; i++)); do
 	ctl_as_root put /registry/late "$i" >/dev/null
 done
 ctl_as_root del --prefix /registry/ >/dev/null
-watched=$(ctl_as_root endpoint status --write-out json | jq '.[0].Status.header.revision')
+# At one member, as the others may not know yet that it has just logged in.
+ETCD_AT=n1 ctl_as_root watch --prefix /registry/ --rev 1 >"$T/watch" &
+PID[watch]=$!
+wait_until 20 grep -q DELETE "$T/watch"
 
 say "it is refused while etcd runs"
 restore n1 "$T/etcd.db" >"$T/out" && fail "a plan while etcd runs" || true
@@ -82,6 +85,8 @@ expect "the plan says so" grep -q "etcd runs on $T/etcd-n1" "$T/out"
 expect "and that the port is taken" grep -q "something listens on https://$(mgmt_ip n1):2380" "$T/out"
 ! restore n1 --yes "$T/etcd.db" >"$T/out" 2>&1 || fail "restored while etcd runs"
 expect "etcd is unharmed" etcd_is_healthy
+# Who watches sleeps meanwhile: gRPC tries again ever later, the longer nobody is there.
+signal STOP watch
 stop_all
 
 say "and when the snapshot or the place is not right"
@@ -119,22 +124,24 @@ cat >"$T/slow-tool" <<TOOL
 #!/bin/sh
 [ "\$1" != version ] || exec $TOOL version
 $TOOL "\$@" || exit
-touch $T/tool-done
-sleep 60
+echo \$\$ >$T/tool-pid.new
+mv $T/tool-pid.new $T/tool-pid
+exec sleep 1000 # it does its work, and then does not end; whoever ends the restore has to end it
 TOOL
 chmod +x "$T/slow-tool"
 before=$(tree_of "$T/etcd-n1")
 for victim in KILL/etcdwatch-worker KILL/fairlead INT/etcdwatch-worker; do
-	rm -f "$T/tool-done"
+	rm -f "$T/tool-pid"
 	restore n1 --yes --tool "$T/slow-tool" "$T/etcd.db" >"$T/out" 2>&1 &
 	PID[restore]=$!
-	wait_until 20 test -e "$T/tool-done"
+	wait_until 60 eval '[[ -e $T/tool-pid ]] || gone restore'
+	[[ -e $T/tool-pid ]] || fail "it came not so far: $(cat "$T/out")"
 	# The only ones of these names in this world, of which the kernel keeps 15 letters.
 	kill -"${victim%/*}" "$(pgrep -x "$(echo "${victim#*/}" | cut -c 1-15)")"
 	wait_exit 20 restore
 	[[ $EXIT_CODE -ne 0 ]] || fail "restored, although $victim was killed"
 	expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
-	wait_until 10 eval '! pgrep -f slow-tool'
+	wait_until 10 eval '! kill -0 "$(<"$T/tool-pid")"'
 	[[ $victim == */fairlead ]] || expect "it says so" grep -q "nothing was changed" "$T/out"
 	[[ $victim != INT/* ]] || expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
 done
@@ -203,14 +210,13 @@ expect_equal "HashKV on all members" \
 	"$(ctl_as_root endpoint hashkv --write-out json | jq -r '.[].HashKV.hash' | sort -u | wc -l)" 1
 
 if [[ -n $can_bump ]]; then
-	say "who watched before sees that it was compacted"
-	ctl_as_root watch --prefix /registry/ --rev "$watched" >"$T/watch" &
-	PID[watch]=$!
-	wait_until 10 log_says etcdctl "revision has been compacted"
-	kill_hard watch
+	say "who has been watching all the time is told that it was compacted"
+	signal CONT watch
+	wait_until 60 log_says etcdctl "revision has been compacted"
 	revision=$(ctl_as_root endpoint status --write-out json | jq '.[0].Status.header.revision')
 	expect "the revision is raised" test "$revision" -gt 1000000000
 fi
+kill_hard watch
 # In good order, so that all of it is in its database.
 signal TERM etcd-n2
 wait_exit 20 etcd-n2
