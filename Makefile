@@ -10,9 +10,9 @@ V       ?=
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-# `make V=1` shows the commands.
 Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+# Silent with -s, whole commands with V=1.
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-5s %s\n' $(1) $(2))
 
 VERSION := $(shell sed -n 's/^\#\# \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
 
