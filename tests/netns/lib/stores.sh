@@ -3,7 +3,7 @@
 # server (tests/s3/server), each behind a door of its own on the mgmt network, which a story can shut.
 # They are the targets `site` and `far`.
 
-declare -A STORE_PORT=([site]=9001 [far]=9002) STORE_BUCKET=([site]=bucket [far]=other)
+declare -gA STORE_PORT=([site]=9001 [far]=9002) STORE_BUCKET=([site]=bucket [far]=other)
 STORE_SERVER_PORT=8000
 STORE_FAULT_PORT=8100
 

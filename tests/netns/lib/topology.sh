@@ -9,7 +9,7 @@
 #   cl, obs, foreign  .21 .31 .41                        ..:21 ..:31 ..:41
 #   sw                                     10.87.0.1
 
-declare -A NUMBER=([n1]=11 [n2]=12 [n3]=13 [cl]=21 [obs]=31 [foreign]=41)
+declare -gA NUMBER=([n1]=11 [n2]=12 [n3]=13 [cl]=21 [obs]=31 [foreign]=41)
 
 node_mac() { # HOST
 	echo "02:fa:00:00:00:${NUMBER[$1]}"

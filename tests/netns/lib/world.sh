@@ -4,7 +4,7 @@
 # ends, the kernel kills what it started, and with the last process go namespaces, links and files.
 # Also: processes by name, waiting, failing.
 
-declare -A PID # name of a process -> its process id; names are KIND-NODE
+declare -gA PID # name of a process -> its process id; names are KIND-NODE
 
 # What the other parts add to every story: functions.
 ON_SAY=()     # TEXT: a sentence was said
