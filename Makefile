@@ -189,11 +189,11 @@ $(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
-# The plan's steps are taken by a kernel that is none.
-$(BUILD)/tests/unit/test_netconf_plan: $(BUILD)/tests/unit/test_netconf_plan.o \
-                                       $(BUILD)/tests/unit/fakekernel.o \
-                                       $(BUILD)/tests/unit/fakekernel_link.o \
-                                       $(BUILD)/libnetconf.a $(BUILD)/libnet.a $(WEB_LINK)
+# Plans' steps are taken by a kernel that is none.
+PLAN_TEST_OBJS := $(addprefix $(BUILD)/tests/unit/,fakekernel.o fakekernel_link.o plancase.o)
+$(BUILD)/tests/unit/test_netconf_plan%: $(BUILD)/tests/unit/test_netconf_plan%.o \
+                                        $(PLAN_TEST_OBJS) $(BUILD)/libnetconf.a \
+                                        $(BUILD)/libnet.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 

@@ -243,7 +243,7 @@ static void create_link(struct planner *p, const struct link *want)
 	wireguard_free(op.link.wireguard);
 	op.link.wireguard = NULL;
 	if (op.link.bond != NULL)
-		op.link.bond->has &= ~(BOND_BIT(BOND_PRIMARY) | BOND_BIT(BOND_ACTIVE_SLAVE));
+		op.link.bond->has &= plan_bond_creatable(op.link.bond);
 	(void) planner_push(p, &op);
 }
 

@@ -35,12 +35,23 @@ static bool is_bond(const struct planner *p, const char *name)
 	return link != NULL && link->kind == LINK_BOND;
 }
 
-static size_t count_ports(const struct planner *p, const char *master)
+/* One that can be counted on: not if it was open before and saw no carrier. */
+static bool is_live(const struct planner *p, const struct link *port)
+{
+	const struct link *had = model_find_link(p->have, port->name);
+
+	return port->carrier || had == NULL || !had->up;
+}
+
+static size_t count_live(const struct planner *p, const char *master)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->now->n_links; i++)
-		n += strcmp(p->now->links[i].master, master) == 0;
+	for (size_t i = 0; i < p->now->n_links; i++) {
+		const struct link *port = &p->now->links[i];
+
+		n += strcmp(port->master, master) == 0 && is_live(p, port);
+	}
 	return n;
 }
 
@@ -57,28 +68,14 @@ static void set_min_links(struct planner *p, const char *bond, uint32_t n, enum 
 	(void) planner_push(p, &op);
 }
 
-/* Before a port leaves. */
-static void spare_port(struct planner *p, const char *bond)
+/* Before it leaves. */
+static void spare_port(struct planner *p, const struct link *port)
 {
-	const struct link *link = model_find_link(p->now, bond);
-	size_t left = count_ports(p, bond) - 1;
+	const struct link *bond = model_find_link(p->now, port->master);
+	size_t left = count_live(p, port->master) - (is_live(p, port) ? 1 : 0);
 
-	if (link != NULL && link->bond != NULL && link->bond->values[BOND_MIN_LINKS] > left)
-		set_min_links(p, bond, (uint32_t) left, OP_HITLESS);
-}
-
-/* Ports that can be counted on: not those that were open before and saw no carrier. */
-static size_t count_live(const struct planner *p, const char *bond)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->now->n_links; i++) {
-		const struct link *port = &p->now->links[i];
-		const struct link *had = model_find_link(p->have, port->name);
-
-		n += strcmp(port->master, bond) == 0 && (port->carrier || had == NULL || !had->up);
-	}
-	return n;
+	if (bond != NULL && bond->bond != NULL && bond->bond->values[BOND_MIN_LINKS] > left)
+		set_min_links(p, bond->name, (uint32_t) left, OP_HITLESS);
 }
 
 /* What is wanted, and what was lowered for the time. */
@@ -108,11 +105,9 @@ static void set_all_min_links(struct planner *p)
 static void leave(struct planner *p, const char *port)
 {
 	const struct link *now = model_find_link(p->now, port);
-	char master[IFNAMSIZ];
 
-	memcpy(master, now->master, sizeof(master));
-	if (is_bond(p, master))
-		spare_port(p, master);
+	if (is_bond(p, now->master))
+		spare_port(p, now);
 	(void) planner_set(p, port, &(struct link){.master = ""}, LINK_HAS_MASTER,
 	                   MAX(OP_BLIP, plan_down_class(p, port)));
 }
@@ -174,6 +169,7 @@ static bool belongs_to(enum round round, const struct link *now, const char *mas
 struct change {
 	char port[IFNAMSIZ], master[IFNAMSIZ];
 	unsigned position;
+	bool is_done;
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -184,6 +180,24 @@ static int compare_changes(const void *a, const void *b)
 	if (order == 0)
 		order = x->position < y->position ? -1 : x->position > y->position;
 	return order != 0 ? order : strcmp(x->port, y->port);
+}
+
+/* The one whose leaving is felt least, so that of two that change places neither is ever empty. */
+static struct change *choose(const struct planner *p, struct change *changes, size_t n)
+{
+	struct change *best = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct link *now = model_find_link(p->now, changes[i].port);
+		size_t left = now->master[0] != '\0' ? count_live(p, now->master) : 0;
+
+		if (changes[i].is_done || (best != NULL && left <= most))
+			continue;
+		best = &changes[i];
+		most = left;
+	}
+	return best;
 }
 
 static void run(struct planner *p, enum round round)
@@ -206,8 +220,10 @@ static void run(struct planner *p, enum round round)
 		changes[n++].position = want != NULL ? want->position : 0;
 	}
 	qsort(changes, n, sizeof(*changes), compare_changes);
-	for (size_t i = 0; i < n; i++)
-		move(p, changes[i].port, changes[i].master);
+	for (struct change *next = choose(p, changes, n); next != NULL; next = choose(p, changes, n)) {
+		next->is_done = true;
+		move(p, next->port, next->master);
+	}
 }
 
 void plan_ports(struct planner *p)

@@ -53,6 +53,8 @@ bool effect_is_below(const struct model *model, const char *below, const char *l
 
 /* --- plan_bond.c --- */
 
+/* The options that can be given when it is made. */
+uint64_t plan_bond_creatable(const struct bond *bond);
 /* Setting `link` down takes this much away from its users, given the VLANs that follow it. */
 enum op_class plan_down_class(const struct planner *p, const char *link);
 void plan_wait_carrier(struct planner *p, const char *link);

@@ -307,6 +307,7 @@ static int carry_out(struct fakekernel *k, const struct op *op)
 	case OP_RULE_DELETE:
 		return set_rule(k, op);
 	case OP_WIREGUARD_SET:
+		return fakekernel_set_wireguard(k, op);
 	case OP_WAIT_CARRIER:
 		return 0;
 	case OP_KINDS:

@@ -8,6 +8,9 @@
 #include "base/mem.h"
 #include "fakekernel_priv.h"
 
+#define WIREGUARD_ALL \
+	(WIREGUARD_PRIVATE_KEY | WIREGUARD_LISTEN_PORT | WIREGUARD_FWMARK | WIREGUARD_PEERS)
+
 static bool is(const char *a, const char *b)
 {
 	return strcmp(a, b) == 0;
@@ -138,6 +141,30 @@ int fakekernel_set_link(struct fakekernel *k, const struct op *op)
 	return r;
 }
 
+static bool uses_arp(const struct bond *bond)
+{
+	return bond_mode_allows((enum bond_mode) bond->values[BOND_MODE], BOND_ARP_INTERVAL);
+}
+
+/* One monitor at a time; delays are kept as multiples of miimon, and so change with it. */
+static void set_monitor(struct bond *bond, enum bond_option option, uint32_t old)
+{
+	uint32_t miimon = bond->values[BOND_MIIMON];
+
+	if (option == BOND_MODE && !uses_arp(bond)) {
+		bond->values[BOND_ARP_INTERVAL] = 0;
+		bond->values[BOND_MIIMON] = miimon > 0 ? miimon : 100;
+	}
+	if (option != BOND_MIIMON)
+		return;
+	if (miimon > 0)
+		bond->values[BOND_ARP_INTERVAL] = 0;
+	for (enum bond_option other = 0; other < BOND_OPTIONS; other++) {
+		if (bond_options[other].needs_miimon)
+			bond->values[other] = old > 0 ? bond->values[other] / old * miimon : 0;
+	}
+}
+
 static struct bond *make_bond(const struct bond *given)
 {
 	struct bond *bond = NEW0(struct bond);
@@ -147,9 +174,31 @@ static struct bond *make_bond(const struct bond *given)
 		if (given != NULL && bond_has(given, (enum bond_option) i))
 			bond->values[i] = given->values[i];
 	}
+	if (given != NULL) {
+		memcpy(bond->arp_targets, given->arp_targets, sizeof(bond->arp_targets));
+		bond->n_arp_targets = given->n_arp_targets;
+		bond->ad_actor_system = given->ad_actor_system;
+	}
+	if (!uses_arp(bond) && bond->values[BOND_MIIMON] == 0)
+		bond->values[BOND_MIIMON] = 100;
 	bond->has = BOND_BIT(BOND_OPTIONS) - 1;
 	bond_normalise(bond);
 	return bond;
+}
+
+static void create_peer(struct fakekernel *k, const char *end, const char *name)
+{
+	char of[IFNAMSIZ];
+	struct link *peer;
+
+	memcpy(of, end, IFNAMSIZ);
+	peer = model_add_link(k->m, name, LINK_VETH);
+	peer->has = LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST | LINK_HAS_PEER;
+	peer->multicast = true;
+	peer->mtu = 1500;
+	memcpy(peer->peer, of, IFNAMSIZ);
+	peer->owner = OWNER_OURS;
+	peer->group = NETCONF_PROTOCOL;
 }
 
 int fakekernel_create_link(struct fakekernel *k, const struct op *op)
@@ -192,8 +241,14 @@ int fakekernel_create_link(struct fakekernel *k, const struct op *op)
 		link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
 	if (link->kind == LINK_BOND)
 		link->bond = make_bond(op->link.bond);
+	if (link->kind == LINK_WIREGUARD) {
+		link->wireguard = wireguard_new();
+		link->wireguard->has = WIREGUARD_ALL;
+	}
 	link->owner = OWNER_OURS;
 	link->group = NETCONF_PROTOCOL;
+	if (link->kind == LINK_VETH)
+		create_peer(k, link->name, link->peer);
 	model_normalise(k->m);
 	return 0;
 }
@@ -201,11 +256,13 @@ int fakekernel_create_link(struct fakekernel *k, const struct op *op)
 int fakekernel_delete_link(struct fakekernel *k, const char *gone)
 {
 	struct link *link = model_find_link(k->m, gone);
-	char name[IFNAMSIZ];
+	char name[IFNAMSIZ], peer[IFNAMSIZ] = "";
 
 	if (link == NULL)
 		return -ENODEV;
 	memcpy(name, link->name, sizeof(name));
+	if (link->kind == LINK_VETH)
+		memcpy(peer, link->peer, sizeof(peer));
 	for (size_t i = 0; i < k->m->n_links; i++) {
 		if (is(k->m->links[i].master, name))
 			(void) set_master(k, &k->m->links[i], "");
@@ -228,6 +285,8 @@ int fakekernel_delete_link(struct fakekernel *k, const char *gone)
 	}
 	link = model_find_link(k->m, name);
 	model_remove_link(k->m, (size_t) (link - k->m->links));
+	if (model_find_link(k->m, peer) != NULL)
+		(void) fakekernel_delete_link(k, peer);
 	return 0;
 }
 
@@ -243,6 +302,8 @@ static int may_set(const struct fakekernel *k, const struct link *link, enum bon
 		has_ports |= is(k->m->links[i].master, link->name);
 	if (!bond_mode_allows((enum bond_mode) link->bond->values[BOND_MODE], option))
 		return -EACCES;
+	if (bond_options[option].needs_miimon && link->bond->values[BOND_MIIMON] == 0)
+		return -EPERM;
 	switch (bond_options[option].constraint) {
 	case BOND_NEEDS_DOWN_EMPTY:
 		return has_ports ? -ENOTEMPTY : link->up ? -EBUSY : 0;
@@ -268,6 +329,7 @@ int fakekernel_set_bond(struct fakekernel *k, const struct op *op)
 	if (link->bond == NULL)
 		return -EOPNOTSUPP;
 	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
+		uint32_t old;
 		int r;
 
 		if ((op->options & BOND_BIT(option)) == 0)
@@ -275,12 +337,33 @@ int fakekernel_set_bond(struct fakekernel *k, const struct op *op)
 		r = may_set(k, link, option, op);
 		if (r < 0)
 			return r;
+		old = link->bond->values[option];
 		link->bond->values[option] = op->link.bond->values[option];
 		if (option == BOND_PRIMARY)
 			memcpy(link->bond->primary, op->link.bond->primary, IFNAMSIZ);
+		else if (option == BOND_ARP_IP_TARGET)
+			memcpy(link->bond->arp_targets, op->link.bond->arp_targets,
+			       sizeof(link->bond->arp_targets));
+		else if (option == BOND_AD_ACTOR_SYSTEM)
+			link->bond->ad_actor_system = op->link.bond->ad_actor_system;
+		if (option == BOND_ARP_IP_TARGET)
+			link->bond->n_arp_targets = op->link.bond->n_arp_targets;
+		set_monitor(link->bond, option, old);
 	}
 	link->bond->has = BOND_BIT(BOND_OPTIONS) - 1;
 	bond_normalise(link->bond);
+	return 0;
+}
+
+int fakekernel_set_wireguard(struct fakekernel *k, const struct op *op)
+{
+	struct link *link = model_find_link(k->m, op->link.name);
+
+	if (link == NULL || link->kind != LINK_WIREGUARD)
+		return -ENODEV;
+	wireguard_free(link->wireguard);
+	link->wireguard = wireguard_copy(op->link.wireguard);
+	link->wireguard->has = WIREGUARD_ALL;
 	return 0;
 }
 

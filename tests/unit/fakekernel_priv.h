@@ -24,5 +24,6 @@ int fakekernel_create_link(struct fakekernel *k, const struct op *op);
 int fakekernel_delete_link(struct fakekernel *k, const char *gone);
 int fakekernel_set_link(struct fakekernel *k, const struct op *op);
 int fakekernel_set_bond(struct fakekernel *k, const struct op *op);
+int fakekernel_set_wireguard(struct fakekernel *k, const struct op *op);
 /* Who has a carrier now; a link that is up and loses it pays. */
 void fakekernel_settle_carriers(struct fakekernel *k);

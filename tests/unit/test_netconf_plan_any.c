@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "fakekernel.h"
+#include "plancase.h"
 
 #define SEEDS 200
 
@@ -87,53 +87,10 @@ static struct route *route(struct model *m, const char *dst, const char *gateway
 	return added;
 }
 
-/* --- carrying out --- */
-
-static void print_plan(const struct plan *plan)
-{
-	char text[OP_TEXT_MAX];
-
-	for (size_t i = 0; i < plan->n_ops; i++)
-		(void) fprintf(stderr, "  %2zu %-15s %s\n", i, op_class_name(plan->ops[i].class),
-		               op_format(&plan->ops[i], text));
-	for (size_t i = 0; i < plan->n_obstacles; i++)
-		(void) fprintf(stderr, "  !  %s\n", plan->obstacles[i].reason);
-}
-
-static void carry_out(struct fakekernel *k, const struct plan *plan, size_t n, const char *what)
-{
-	char text[OP_TEXT_MAX];
-
-	for (size_t i = 0; i < n; i++) {
-		enum op_class cost;
-		int r = fakekernel_carry_out(k, &plan->ops[i], &cost);
-
-		if (r == -17 && plan->ops[i].is_restoring)
-			r = 0;
-		if (!CHECK_EQ_INT(r, 0) || !CHECK(cost <= plan->ops[i].class)) {
-			(void) fprintf(stderr, "%s: %s, cost %s\n", what, op_format(&plan->ops[i], text),
-			               op_class_name(cost));
-			print_plan(plan);
-			return;
-		}
-	}
-}
-
 static struct plan *apply(struct fakekernel *k, struct model *want, const char *what)
 {
-	AUTO(plan_free) struct plan *plan = NULL, *again = NULL;
-
 	model_normalise(want);
-	plan = plan_make(want, fakekernel_observe(k), NULL);
-	carry_out(k, plan, plan->n_ops, what);
-	again = plan_make(want, fakekernel_observe(k), NULL);
-	if (!CHECK_EQ_INT(again->n_ops, 0)) {
-		(void) fprintf(stderr, "%s: the second plan\n", what);
-		print_plan(again);
-		(void) fprintf(stderr, "%s: the first plan\n", what);
-		print_plan(plan);
-	}
-	return TAKE_PTR(plan);
+	return plancase_apply(k, want, NULL, what);
 }
 
 static void test_story(void)
@@ -275,14 +232,14 @@ static void check_way_back(const struct model *before, const struct plan *plan, 
 	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(before);
 	AUTO(plan_free) struct plan *back = NULL;
 
-	carry_out(k, plan, n, "there");
+	(void) plancase_carry_out(k, plan, n, "there");
 	back = plan_make(before, fakekernel_observe(k), &options);
-	carry_out(k, back, back->n_ops, "back");
+	(void) plancase_carry_out(k, back, back->n_ops, "back");
 	if (!CHECK(same_network(before, fakekernel_observe(k)))) {
 		(void) fprintf(stderr, "broken off after %zu of\n", n);
-		print_plan(plan);
+		(void) fputs(plancase_text(plan), stderr);
 		(void) fprintf(stderr, "back\n");
-		print_plan(back);
+		(void) fputs(plancase_text(back), stderr);
 		print_network("before", before);
 		print_network("after", fakekernel_observe(k));
 	}
@@ -355,7 +312,7 @@ static void test_any(unsigned number)
 	fakekernel_promote(k, number % 2 == 1);
 	plan = apply(k, second, "second");
 	if (!CHECK(kept_foreign(before, fakekernel_observe(k))))
-		print_plan(plan);
+		(void) fputs(plancase_text(plan), stderr);
 	for (size_t n = 0; n <= plan->n_ops && failures == check_failures; n++)
 		check_way_back(before, plan, n);
 	if (failures != check_failures)
