@@ -36,8 +36,10 @@ struct ethernet_setting_info {
 	const char *key;     /* "rx-mini" */
 	uint16_t attribute;  /* ETHTOOL_A_RINGS_* or ETHTOOL_A_CHANNELS_* */
 	bool is_bool;
+	uint16_t max_attribute; /* of the most that it can be; 0: there is none */
 };
 extern const struct ethernet_setting_info ethernet_settings[ETHERNET_SETTINGS];
+bool ethernet_is_ring(enum ethernet_setting setting); /* else it is of the channels */
 
 /* Bits of ETHTOOL_A_WOL_MODES are numbered as these stand. */
 extern const char *const ethernet_wake_modes[]; /* NULL at the end */
