@@ -143,6 +143,26 @@ static int compare_sample(struct drillreport *report, const struct drillcompare_
 	                           n_same, problem);
 }
 
+/* --- alarms ----------------------------------------------------------------------------------- */
+
+static int compare_alarms(struct drillreport *report, const struct drillcompare_facts *f,
+                          struct problem *problem)
+{
+	char first[ETCDASK_ALARM_MAX];
+	size_t n;
+	int r;
+
+	r = etcdask_alarms(f->ask, problem, &n, first);
+	if (r < 0)
+		return r;
+	if (n > 0)
+		(void) problem_set(problem, -EBADMSG, "ALARM",
+		                   "the alarm %s stands in the snapshot, and so in what is restored from "
+		                   "it, which takes no writes before 'etcdctl alarm disarm'",
+		                   first);
+	return drillreport_compare(report, "alarms", SNAPSHOT, 0, RESTORED, (int64_t) n, problem);
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 int drillcompare_etcd(struct drillreport *report, const struct drillcompare_facts *facts,
@@ -150,7 +170,7 @@ int drillcompare_etcd(struct drillreport *report, const struct drillcompare_fact
 {
 	AUTO(sample_free) struct sample *sample = NULL;
 	struct siphash hash = siphash_draw();
-	int results[3], r;
+	int results[4], r;
 
 	r = sample_draw(snapshot_db(facts->snapshot), facts->content->hashkv.revision, &hash, &sample);
 	if (r < 0)
@@ -158,6 +178,7 @@ int drillcompare_etcd(struct drillreport *report, const struct drillcompare_fact
 	results[0] = compare_counts(report, facts, sample, problem);
 	results[1] = compare_hashkv(report, facts, problem);
 	results[2] = compare_sample(report, facts, sample, problem);
+	results[3] = compare_alarms(report, facts, problem);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(results); i++)
 		r = results[i];
 	return r;

@@ -33,6 +33,7 @@ struct drillcompare_facts {
  * - live_keys, at that revision.
  * - sample: the first key, the last, and some in between (sample.h) are what the file has: value,
  *   version, lease and revisions; or are gone, if they were deleted.
+ * - alarms: none. All data are there then, but etcd takes no writes; the code is ALARM.
  */
 int drillcompare_etcd(struct drillreport *report, const struct drillcompare_facts *facts,
                       struct problem *problem);

@@ -177,6 +177,18 @@ static int check_identity(struct drill *d)
 	return 0;
 }
 
+/* With this one etcd does not even serve reads. */
+static int check_alarms(struct drill *d)
+{
+	for (size_t i = 0; i < d->info->n_alarms; i++) {
+		if (d->info->alarms[i].kind == DBINFO_ALARM_CORRUPT)
+			return problem_set(d->problem, -EBADMSG, "ALARM", "%s",
+			                   "etcd's alarm CORRUPT stands in the snapshot: its members had "
+			                   "different data, and nothing is served from it");
+	}
+	return 0;
+}
+
 static int prove(struct drill *d)
 {
 	int r;
@@ -194,8 +206,9 @@ static int prove(struct drill *d)
 		return refuse_file(d, r, "TREE");
 	drillreport_passed(d->report, "digest");
 	drillreport_passed(d->report, "tree");
-	if (d->q->entry == NULL)
-		return 0;
+	r = check_alarms(d);
+	if (r < 0 || d->q->entry == NULL)
+		return r;
 	r = check_identity(d);
 	return r < 0 ? r : drillcompare_file(d->report, d->q->entry, &d->content, d->problem);
 }

@@ -19,7 +19,7 @@
 #define CODE "ASK"
 /* A value is 1.5 MiB at most, unless etcd was told otherwise, and a third more in base64. */
 #define ANSWER_BYTES_MAX ((size_t) 64 << 20)
-#define HEALTH_TIMEOUT_MS 2000
+#define HEALTH_TIMEOUT_US (2 * US_PER_S)
 #define SAID_MAX 200
 #define COMPACTED "required revision has been compacted"
 
@@ -81,26 +81,6 @@ static int64_t integer_of(const json_t *object, const char *key)
 }
 
 /* --- small questions -------------------------------------------------------------------------- */
-
-bool etcdask_is_healthy(const struct etcdask *ask)
-{
-	AUTO(free) char *url = xasprintf("%s/health", ask->client_url);
-	const struct webask_request request = {
-	    .method = "GET",
-	    .url = url,
-	    .timeout_ms = MIN(time_left_ms(ask), HEALTH_TIMEOUT_MS),
-	    .max_body_bytes = 4096,
-	};
-	char error[WEBASK_ERROR_MAX];
-	struct webask_answer answer;
-	bool healthy;
-
-	if (webask(&request, error, &answer) < 0)
-		return false;
-	healthy = answer.status == 200 && strstr(answer.body, "\"true\"") != NULL;
-	free(answer.body);
-	return healthy;
-}
 
 int etcdask_version(const struct etcdask *ask, struct problem *problem,
                     char ret_version[static ETCDASK_VERSION_MAX])
@@ -179,6 +159,27 @@ int etcdask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *
 	return 0;
 }
 
+int etcdask_alarms(const struct etcdask *ask, struct problem *problem, size_t *ret_n,
+                   char ret_first[static ETCDASK_ALARM_MAX])
+{
+	AUTO(free) char *url = xasprintf("%s/v3/maintenance/alarm", ask->client_url);
+	struct webask_request request = {.method = "POST", .url = url, .body = "{\"action\":\"GET\"}"};
+	const json_t *alarms;
+	const char *first;
+	json_t *object;
+	int r;
+
+	r = ask_for(ask, "for its alarms", &request, problem, &object);
+	if (r < 0)
+		return r;
+	alarms = json_object_get(object, "alarms");
+	first = json_string_value(json_object_get(json_array_get(alarms, 0), "alarm"));
+	(void) snprintf(ret_first, ETCDASK_ALARM_MAX, "%s", first != NULL ? first : "");
+	*ret_n = json_array_size(alarms);
+	json_decref(object);
+	return 0;
+}
+
 /* --- ranges ----------------------------------------------------------------------------------- */
 
 /* Takes the words of the question. */
@@ -190,6 +191,20 @@ static int ask_range(const struct etcdask *ask, const char *what, char *words,
 	struct webask_request request = {.method = "POST", .url = url, .body = body};
 
 	return ask_for(ask, what, &request, problem, ret_object);
+}
+
+/* Not by /health, where every alarm is an illness. */
+bool etcdask_is_healthy(const struct etcdask *ask)
+{
+	struct etcdask soon = *ask;
+	struct problem unwanted = {0};
+	json_t *object;
+
+	soon.deadline_us = MIN(soon.deadline_us, mono_now_us() + HEALTH_TIMEOUT_US);
+	if (ask_range(&soon, "", xstrdup("{\"key\":\"AA==\"}"), &unwanted, &object) < 0)
+		return false;
+	json_decref(object);
+	return true;
 }
 
 int etcdask_count(const struct etcdask *ask, int64_t revision, struct problem *problem,

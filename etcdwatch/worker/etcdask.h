@@ -17,6 +17,7 @@
 #include "etcdwatch/worker/problem.h"
 
 #define ETCDASK_VERSION_MAX 32
+#define ETCDASK_ALARM_MAX 32
 
 struct etcdask {
 	const char *client_url;
@@ -25,12 +26,16 @@ struct etcdask {
 	int64_t deadline_us; /* of each question */
 };
 
-/* It serves reads that need a quorum. */
+/* It serves reads that need a quorum, whatever alarm stands but CORRUPT. */
 bool etcdask_is_healthy(const struct etcdask *ask);
 
 /* The code of each is ASK. */
 int etcdask_version(const struct etcdask *ask, struct problem *problem,
                     char ret_version[static ETCDASK_VERSION_MAX]);
+
+/* How many stand, and what the first is called: "NOSPACE"; "" if there is none. */
+int etcdask_alarms(const struct etcdask *ask, struct problem *problem, size_t *ret_n,
+                   char ret_first[static ETCDASK_ALARM_MAX]);
 
 struct etcdask_hash {
 	uint32_t hash;
