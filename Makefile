@@ -322,7 +322,7 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps check check-layers asan tsan demo bench format install clean
+.PHONY: help deps check check-vm check-layers asan tsan demo bench format install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -332,6 +332,13 @@ deps: ## install every Debian package that build, tests, bench and demo need
 
 check: deps ## build with -Werror and run all tests
 	tests/check
+
+# What it runs of the unit tests it says itself.
+check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU where it lacks them
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory BUILD=build/asan SAN=address,undefined \
+	    $$(tests/vm/run --list 'test_*' | sed 's|^|build/asan/tests/unit/|')
+	tests/vm/run
 
 check-layers: $(PROTO_H) ## prove the layering from the include lines
 	tests/layers $(CC) $(BUILD)
