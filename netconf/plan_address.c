@@ -40,19 +40,13 @@ static bool can_have(const struct planner *p, const struct address *want)
 static void add(struct planner *p, const struct address *want)
 {
 	const struct address *twin = twin_of(p, want);
-	char text[MODEL_TEXT_MAX];
 
 	if (!can_have(p, want))
 		return;
 	if (twin != NULL && want->prefix.addr.family == AF_INET6) {
 		struct address old = *twin;
 
-		if (old.owner != OWNER_OURS) {
-			planner_obstacle(p, PLAN_COLLISION, &want->origin,
-			                 "%s is there already, and is not ours", address_format(&old, text));
-			return;
-		}
-		if (!planner_allows(p, OP_ADDRESS_BREAK))
+		if (old.owner != OWNER_OURS || !planner_allows(p, OP_ADDRESS_BREAK))
 			return;
 		push(p, OP_ADDRESS_DELETE, &old, OP_ADDRESS_BREAK);
 	}

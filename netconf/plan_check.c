@@ -26,6 +26,11 @@ static const char *foreign_name(uint8_t protocol)
 	case RTPROT_BIRD:
 		return "BIRD";
 	case RTPROT_ZEBRA:
+	case RTPROT_BGP:
+	case RTPROT_ISIS:
+	case RTPROT_OSPF:
+	case RTPROT_RIP:
+	case RTPROT_EIGRP:
 		return "FRR";
 	default:
 		return "another program";
@@ -98,22 +103,40 @@ static bool address_collides(const struct address *want, const struct address *h
 	       (have->protocol == PLAN_VIPD_PROTOCOL || address_differs(want, have) != 0);
 }
 
+/* What another program has in its place: the same, otherwise; of IPv6, which takes an address only
+ * once, also with another prefix length. NULL: nothing. */
+static const struct address *in_the_way_of(const struct planner *p, const struct address *want)
+{
+	for (size_t i = 0; i < p->have->n_addresses; i++) {
+		const struct address *have = &p->have->addresses[i];
+		bool is_same = have->prefix.len == want->prefix.len;
+
+		if (strcmp(have->link, want->link) != 0 ||
+		    !addr_equal(&have->prefix.addr, &want->prefix.addr))
+			continue;
+		if (is_same ? address_collides(want, have)
+		            : have->owner != OWNER_OURS && want->prefix.addr.family == AF_INET6)
+			return have;
+	}
+	return NULL;
+}
+
 static void check_addresses(struct planner *p)
 {
 	for (size_t i = p->want->n_addresses; i-- > 0;) {
 		const struct address *want = &p->want->addresses[i], *have;
-		char text[MODEL_TEXT_MAX];
+		char text[MODEL_TEXT_MAX], theirs[MODEL_TEXT_MAX];
 
-		have = model_find_address(p->have, want->link, &want->prefix);
+		have = p->options->undone == NULL ? in_the_way_of(p, want) : NULL;
 		if (!has_link(p, want->link)) {
 			planner_obstacle(p, PLAN_MISSING_LINK, &want->origin, "address %s waits for its link",
 			                 address_format(want, text));
 			model_remove_address(p->want, i);
-		} else if (have != NULL && p->options->undone == NULL && address_collides(want, have)) {
+		} else if (have != NULL) {
 			planner_obstacle(p, PLAN_COLLISION, &want->origin,
-			                 "address %s is refused: it is there and belongs to %s (protocol %u)",
-			                 address_format(want, text), foreign_name(have->protocol),
-			                 have->protocol);
+			                 "address %s is refused: %s belongs to %s (protocol %u)",
+			                 address_format(want, text), address_format(have, theirs),
+			                 foreign_name(have->protocol), have->protocol);
 			model_remove_address(p->want, i);
 		}
 	}

@@ -67,24 +67,30 @@ static bool has_same(const struct model *model, const struct route *route)
 	return false;
 }
 
-static void put_back_route(struct planner *p, const struct route *route)
+/* What is put back in its place: ours as it is wanted, which may be elsewhere; another program's
+ * just as it was. False: nothing. */
+static bool put_back_as(const struct planner *p, const struct route *route, struct route *ret_as)
 {
-	struct op op = {
-	    .kind = OP_ROUTE_ADD, .class = OP_HITLESS, .is_restoring = true, .route = *route};
+	const struct route *want;
 
-	if (route->owner == OWNER_OURS) {
-		const struct route *want = route_of_key(p->want, route);
-
-		if (want == NULL || route_of_key(p->now, route) != NULL || !is_up(p, want->link))
-			return;
-		op.route = *want;
-		op.route.raw = (struct raw_message){0};
-		op.route.owner = OWNER_OURS;
-	} else if (route->owner != OWNER_KERNEL && !has_same(p->now, route)) {
-		copy_raw(&op.route.raw);
-	} else {
-		return;
+	if (route->owner != OWNER_OURS) {
+		*ret_as = *route;
+		return route->owner != OWNER_KERNEL && !has_same(p->now, route);
 	}
+	want = route_of_key(p->want, route);
+	if (want == NULL || route_of_key(p->now, route) != NULL)
+		return false;
+	*ret_as = *want;
+	ret_as->raw = (struct raw_message){0};
+	ret_as->owner = OWNER_OURS;
+	return true;
+}
+
+static void put_back_route(struct planner *p, const struct route *as)
+{
+	struct op op = {.kind = OP_ROUTE_ADD, .class = OP_HITLESS, .is_restoring = true, .route = *as};
+
+	copy_raw(&op.route.raw);
 	(void) planner_push(p, &op);
 }
 
@@ -117,14 +123,16 @@ static bool has_way(const struct planner *p, const struct route *route)
 static void put_back_routes(struct planner *p, bool behind_gateway)
 {
 	for (size_t i = 0; i < p->lost->n_routes;) {
-		struct route route = p->lost->routes[i];
+		struct route as;
+		bool is_due = put_back_as(p, &p->lost->routes[i], &as);
 
-		if (!is_up(p, route.link) || !has_way(p, &route) ||
-		    (addr_is_set(&route.gateway) || route.is_opaque) != behind_gateway) {
+		if (is_due && (!is_up(p, as.link) || !has_way(p, &as) ||
+		               (addr_is_set(&as.gateway) || as.is_opaque) != behind_gateway)) {
 			i++;
 			continue;
 		}
-		put_back_route(p, &route);
+		if (is_due)
+			put_back_route(p, &as);
 		model_remove_route(p->lost, i);
 	}
 }

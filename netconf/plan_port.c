@@ -35,12 +35,12 @@ static bool is_bond(const struct planner *p, const char *name)
 	return link != NULL && link->kind == LINK_BOND;
 }
 
-/* One that can be counted on: not if it was open before and saw no carrier. */
+/* One that can be counted on: open, and not one that was open before and saw no carrier. */
 static bool is_live(const struct planner *p, const struct link *port)
 {
 	const struct link *had = model_find_link(p->have, port->name);
 
-	return port->carrier || had == NULL || !had->up;
+	return port->up && (port->carrier || had == NULL || !had->up);
 }
 
 static size_t count_live(const struct planner *p, const char *master)

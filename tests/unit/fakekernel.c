@@ -12,15 +12,6 @@
 
 #include "base/mem.h"
 
-struct fakekernel *fakekernel_new(const struct model *start)
-{
-	struct fakekernel *k = NEW0(struct fakekernel);
-
-	k->m = model_copy(start);
-	fakekernel_settle_carriers(k);
-	return k;
-}
-
 void fakekernel_free(struct fakekernel *k)
 {
 	if (k == NULL)
@@ -82,6 +73,16 @@ static void connect_all(struct fakekernel *k)
 		route->src = a->prefix.addr.family == AF_INET ? a->prefix.addr : (struct addr){0};
 	}
 	model_normalise(k->m);
+}
+
+struct fakekernel *fakekernel_new(const struct model *start)
+{
+	struct fakekernel *k = NEW0(struct fakekernel);
+
+	k->m = model_copy(start);
+	fakekernel_settle_carriers(k);
+	connect_all(k);
+	return k;
 }
 
 /* --- losing --- */

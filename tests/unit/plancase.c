@@ -200,6 +200,7 @@ static void read_address(struct reader *r)
 	char link[IFNAMSIZ];
 	struct address *a;
 	struct prefix at;
+	bool adopted = false;
 
 	name(r, link);
 	at = prefix(r);
@@ -216,16 +217,19 @@ static void read_address(struct reader *r)
 			a->state |= IFA_F_SECONDARY;
 		else if (strcmp(key, "noprefixroute") == 0)
 			a->flags |= IFA_F_NOPREFIXROUTE;
+		else if (strcmp(key, "adopted") == 0)
+			adopted = true;
 		else
 			stop(r, key);
 	}
-	a->owner = owner_of(a->protocol);
+	a->owner = adopted ? OWNER_OURS : owner_of(a->protocol);
 }
 
 static void read_route(struct reader *r)
 {
 	const struct prefix dst = prefix(r);
 	struct route *route = model_add_route(r->model, &dst);
+	bool adopted = false;
 
 	route->protocol = NETCONF_PROTOCOL;
 	for (const char *key = next(r); key[0] != '\0'; key = next(r)) {
@@ -245,12 +249,14 @@ static void read_route(struct reader *r)
 			route->protocol = (uint8_t) number(r);
 		else if (strcmp(key, "onlink") == 0)
 			route->onlink = true;
+		else if (strcmp(key, "adopted") == 0)
+			adopted = true;
 		else if (strcmp(key, "blackhole") == 0)
 			route->type = RTN_BLACKHOLE;
 		else
 			stop(r, key);
 	}
-	route->owner = owner_of(route->protocol);
+	route->owner = adopted ? OWNER_OURS : owner_of(route->protocol);
 }
 
 static void read_rule(struct reader *r)

@@ -7,7 +7,8 @@
  *	nic eth0 mtu 9000 master bond0        bond bond0 mode 1 miimon 100 primary eth0
  *	vlan v7 parent bond0 id 7 down        bridge, dummy, veth, vrf, wireguard NAME ...
  *	address eth0 10.0.0.2/24 metric 7     route 0.0.0.0/0 via 10.0.0.1 dev eth0 metric 100
- *	rule 100 from 10.0.0.0/24 table 7     ... proto 99 (another program's), foreign (links)
+ *	rule 100 from 10.0.0.0/24 table 7     ... proto 99 (another program's), foreign (links),
+ *	                                      proto 4 adopted (ours, with another's mark)
  *
  * A bond's options have the kernel's names and numbers. Anything else stops the test.
  */
