@@ -53,10 +53,11 @@ struct catalog_entry {
 	int64_t hashkv_revision;
 	int64_t total_key; /* as etcd 3.4 and 3.5 count: every revision, and more */
 	int64_t live_keys; /* as people do */
-	int64_t db_bytes;
-	char *file; /* beside the entry; no path */
+	int64_t db_bytes;  /* without the 32 of the digest behind it */
+	char *file;        /* beside the entry; no path */
 	int64_t file_bytes;
 	char file_sha256[CATALOG_SHA256_TEXT]; /* in lower case */
+	/* Of the database alone, so it is the digest behind it. */
 	char db_sha256[CATALOG_SHA256_TEXT];
 	bool zstd; /* else not compressed */
 	bool age;  /* else not encrypted */

@@ -4,7 +4,11 @@
  * HEX]
  *      [--keep]
  * unpack FILE [--to FILE] [--identity F]... [--extra-to DIRECTORY] [--sha256 HEX]
- *      [--db-sha256 HEX]
+ *      [--plain-sha256 HEX]
+ *
+ * "plain_bytes" and "plain_sha256" are of the file that is packed, to its last byte. Of a snapshot
+ * that includes the digest at its end, so they are not the "db_bytes" and "db_sha256" of its
+ * catalogue entry.
  */
 #include <stdlib.h>
 
@@ -29,8 +33,8 @@ static json_t *describe_packed(const struct pack_request *q, const struct pack_r
 		(void) json_array_append_new(extra, jsonval_text(q->extra[i]));
 	return json_pack("{s:o, s:I, s:s, s:I, s:s, s:s, s:s, s:o, s:b, s:I}", "file",
 	                 jsonval_text(result->path), "file_bytes", (json_int_t) result->packed.n_bytes,
-	                 "file_sha256", result->packed.sha256, "db_bytes",
-	                 (json_int_t) result->plain.n_bytes, "db_sha256", result->plain.sha256,
+	                 "file_sha256", result->packed.sha256, "plain_bytes",
+	                 (json_int_t) result->plain.n_bytes, "plain_sha256", result->plain.sha256,
 	                 "compression", q->level > 0 ? "zstd" : "none", "encryption",
 	                 n_recipients > 0 ? "age" : "none", "extra", extra, "plain_removed",
 	                 (int) result->plain_removed, "took_ms", (json_int_t) (took_us / US_PER_MS));
@@ -88,8 +92,8 @@ static json_t *describe_unpacked(const struct unpack_result *result, int64_t too
 {
 	return json_pack("{s:o, s:I, s:s, s:I, s:s, s:s, s:s, s:b, s:I}", "file",
 	                 jsonval_text(result->path), "file_bytes", (json_int_t) result->packed.n_bytes,
-	                 "file_sha256", result->packed.sha256, "db_bytes",
-	                 (json_int_t) result->plain.n_bytes, "db_sha256", result->plain.sha256,
+	                 "file_sha256", result->packed.sha256, "plain_bytes",
+	                 (json_int_t) result->plain.n_bytes, "plain_sha256", result->plain.sha256,
 	                 "compression", result->found.zstd ? "zstd" : "none", "encryption",
 	                 result->found.age ? "age" : "none", "bundle", (int) result->found.bundle,
 	                 "took_ms", (json_int_t) (took_us / US_PER_MS));
@@ -106,7 +110,7 @@ int command_unpack(int argc, char **argv)
 	    {.name = "--identity", .list = &identities},
 	    {.name = "--extra-to", .text = &request.extra_dir},
 	    {.name = "--sha256", .text = &request.packed_sha256},
-	    {.name = "--db-sha256", .text = &request.plain_sha256},
+	    {.name = "--plain-sha256", .text = &request.plain_sha256},
 	};
 	struct problem problem = {0};
 	int r, code;

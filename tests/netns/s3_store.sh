@@ -219,7 +219,7 @@ make_file x.db $((7 * MIB))
 before=${SHA256[x.db]}
 worker pack x.db --level 3 --recipient "$(age-keygen -y one)" --recipient "$(age-keygen -y two)" \
 	--extra "$PWD/pki" --sha256 "$before"
-expect_ok "pack" db_sha256="$before" plain_removed=true file=x.db.tar.zst.age
+expect_ok "pack" plain_sha256="$before" plain_removed=true file=x.db.tar.zst.age
 field file_sha256
 packed=$FIELD
 s3 put x.db.tar.zst.age snapshots/x.db.tar.zst.age --part-size 5 --sha256 "$packed"
@@ -228,7 +228,7 @@ rm x.db.tar.zst.age
 s3 get snapshots/x.db.tar.zst.age y.tar.zst.age --sha256 "$packed"
 expect_ok "get"
 worker unpack y.tar.zst.age --to y.db --identity two --extra-to extra --sha256 "$packed" \
-	--db-sha256 "$before"
-expect_ok "unpack" db_sha256="$before"
+	--plain-sha256 "$before"
+expect_ok "unpack" plain_sha256="$before"
 cmp "extra$PWD/pki/etcd/ca.key" pki/etcd/ca.key
 expect_equal "its mode" "$(stat -c %a "extra$PWD/pki/etcd/ca.key")" 600

@@ -106,6 +106,9 @@ entries_are_sound() { # NODE...
 			got=$(sha256sum "$file" | cut -d ' ' -f 1)
 			expect_equal "SHA-256 of $file" "$got" "$want"
 			if [[ $file == *.db ]]; then
+				want=$(jq -r .db_sha256 <<<"$entry")
+				got=$(head -c -32 "$file" | sha256sum | cut -d ' ' -f 1)
+				expect_equal "SHA-256 of the database in $file" "$got" "$want"
 				want=$(jq -r '"\(.hash) \(.revision) \(.total_key) \(.db_bytes)"' <<<"$entry")
 				got=$(ETCDCTL_API=3 "$ETCD_BIN/etcdctl" snapshot status --write-out json "$file" 2>/dev/null |
 					jq -r '"\(.hash) \(.revision) \(.totalKey) \(.totalSize)"')
