@@ -146,6 +146,8 @@ static int look_at_source(struct restoring *r)
 	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
 	r->options.wish.source = &r->source_words;
 	r->options.wish.source_is_local = r->source.target == NULL;
+	if (r->options.tool == NULL)
+		r->options.tool = r->source.tool;
 	return CLI_OK;
 }
 
@@ -197,9 +199,8 @@ static int plan(struct restoring *r)
 	if (code != CLI_OK)
 		return code;
 	make_plan(r);
-	if (r->plan->self == NULL)
-		return CLI_OK;
-	/* Again, as now it is known where this member would listen; and time has passed. */
+	/* Again, as now it is known where this member would listen, and which tool the job has; and
+	 * time has passed. */
 	code = look_at_host(r, r->plan->peer_urls);
 	if (code == CLI_OK)
 		make_plan(r);

@@ -15,6 +15,7 @@ void restoresource_fini(struct restoresource *source)
 {
 	free(source->name);
 	free(source->target);
+	free(source->tool);
 	texts_fini(&source->find);
 	texts_fini(&source->decrypt);
 }
@@ -136,14 +137,15 @@ static void add_target(struct texts *words, const json_t *target)
 		add_option(words, "--s3-prefix", prefix);
 }
 
-/* What decrypts the drills decrypts this, unless it was said what does. */
-static void add_identity(struct restoresource *source, const struct restoreoptions *o,
-                         const json_t *job)
+/* What decrypts the drills decrypts this, unless it was said what does; and the tool is theirs. */
+static void take_from_drill(struct restoresource *source, const struct restoreoptions *o,
+                            const json_t *job)
 {
-	const char *file = text_of(job, "identity_file");
+	const char *file = text_of(job, "identity_file"), *tool = text_of(job, "etcdutl");
 
 	if (o->identities.n == 0 && file != NULL)
 		add_option(&source->decrypt, "--identity", file);
+	source->tool = tool != NULL ? xstrdup(tool) : NULL;
 }
 
 /* --- the snapshot ----------------------------------------------------------------------------- */
@@ -178,7 +180,7 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		source->target = xstrndup(name, (size_t) (slash + 1 - name));
 		source->name = xstrdup(slash + 1);
 		add_target(&source->find, target);
-		add_identity(source, o, job);
+		take_from_drill(source, o, job);
 	}
 	json_decref(jobs);
 	return code;
@@ -205,7 +207,7 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 		const char *directory = text_of(job, "directory");
 
 		add_option(&source->find, "--directory", directory != NULL ? directory : "");
-		add_identity(source, o, job);
+		take_from_drill(source, o, job);
 	}
 	json_decref(jobs);
 	return code;

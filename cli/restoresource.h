@@ -14,6 +14,7 @@ struct restoresource {
 	char *target;         /* in S3, as it was named, with its slash; NULL: a local one; "": s3:ID */
 	struct texts find;    /* options for the worker, to find it by */
 	struct texts decrypt; /* and to read it by */
+	char *tool;           /* that the job's drills restore with; NULL: it names none */
 };
 
 /* CLI_OK; or it has said what is wrong. */

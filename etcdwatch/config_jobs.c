@@ -28,9 +28,10 @@ static json_t *describe_job(const struct config_job *job)
 
 	for (size_t i = 0; i < job->n_targets; i++)
 		(void) json_array_append_new(targets, describe_target(&job->targets[i]));
-	return json_pack("{s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name), "directory",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name), "directory",
 	                 jsonval_text(job->directory), "identity_file",
-	                 jsonval_text(job->drill.identity_file), "targets", targets);
+	                 jsonval_text(job->drill.identity_file), "etcdutl",
+	                 jsonval_text(job->drill.etcdutl), "targets", targets);
 }
 
 void config_print_jobs(const struct config *config, FILE *out)

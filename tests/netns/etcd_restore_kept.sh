@@ -10,6 +10,8 @@ EW_SCHEDULE="0 0 1 1 *"
 cluster_of_etcd
 fill_etcd 20 10000
 stores_up
+TOOL=$ETCD_BIN/etcdutl
+[[ -x $TOOL ]] || TOOL=$ETCD_BIN/etcdctl
 for who in one two; do
 	age-keygen -o "$T/$who.key" 2>/dev/null
 done
@@ -68,6 +70,18 @@ restored "the newest" "${revisions[1]}" --identity "$T/one.key" latest
 restored "by its id" "${revisions[0]}" --identity "$T/two.key" --identity "$T/one.key" "${ids[0]}"
 restored "the newest of a directory" "${revisions[1]}" --directory "$dir" --identity "$T/one.key" latest
 restored "a file" "${revisions[0]}" --identity "$T/one.key" "$dir/${ids[0]}.db.zst.age"
+
+say "with what the job's drills have, unless it is said otherwise"
+printf '#!/bin/sh\nexec %s "$@"\n' "$TOOL" >"$T/usr/tool"
+chmod +x "$T/usr/tool"
+cp "$T/etcdwatch-n1.yaml" "$T/with-drill.yaml"
+echo "drill: {schedule: '@yearly', identityFile: $T/one.key, etcdutl: $T/usr/tool}" >>"$T/with-drill.yaml"
+tool_of() { # ARGUMENT...
+	restore -o json --config "$T/with-drill.yaml" "$@" | jq -r .plan.host.tool.path
+}
+expect_equal "the tool of the drills" "$(tool_of latest)" "$T/usr/tool"
+expect_equal "the one that was named" "$(tool_of --tool "$TOOL" latest)" "$TOOL"
+expect_equal "the one for a file" "$(tool_of --identity "$T/one.key" "$dir/${ids[0]}.db.zst.age")" "$TOOL"
 
 say "from S3, by the configuration and without it"
 restored "the newest" "${revisions[1]}" --identity "$T/one.key" s3:site/latest
