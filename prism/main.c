@@ -4,7 +4,6 @@
  * the command line, the signals and the order of starting and ending; the work is daemon.c's.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,126 +15,57 @@
 #include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "prism/config.h"
 #include "prism/daemon.h"
 #include "prism/handover.h"
 
 #define RUNTIME_DIR "/run/fairlead/prism"
 #define PROBE_PROGRAM "prism-probe" /* beside our own */
-#define CONFIG_PATHS_MAX 16
-#define EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h: starting again would not help */
 
-struct options {
-	const char *config_paths[CONFIG_PATHS_MAX];
-	size_t n_config_paths;
+struct settings {
+	struct options common;
 	const char *runtime_dir;
 	const char *probe_program;
 	bool check;
 };
 
-static void usage(FILE *to)
-{
-	(void) fputs(
-	    "Usage: prism [OPTION]...\n"
-	    "Balances connections of this node to the Kubernetes API servers.\n\n"
-	    "  -c, --config PATH         file, or directory of *.yaml files; may be repeated\n"
-	    "                            (default: /etc/fairlead/config.yaml, /etc/fairlead/conf.d)\n"
-	    "      --runtime-dir DIR     control socket (default: " RUNTIME_DIR ")\n"
-	    "      --probe-program PATH  the probe process (default: prism-probe beside prism)\n"
-	    "      --check               read the configuration, print every error, and exit\n"
-	    "      --log-level LEVEL     error, warning, notice, info (default) or debug\n"
-	    "      --version             print the version and exit\n"
-	    "  -h, --help                print this and exit\n\n"
-	    "Signals: TERM lets connections end and exits; HUP reads the configuration anew and "
-	    "starts\n"
-	    "the program anew, in place: connections stay. See prism(8).\n",
-	    to);
-}
-
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
-static int parse_options(int argc, char **argv, struct options *o)
+static int parse_options(int argc, char **argv, struct settings *s)
 {
-	enum { OPT_RUNTIME_DIR = 256, OPT_PROBE_PROGRAM, OPT_CHECK, OPT_LOG_LEVEL, OPT_VERSION };
-	static const struct option table[] = {
-	    {"config", required_argument, NULL, 'c'},
-	    {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
-	    {"probe-program", required_argument, NULL, OPT_PROBE_PROGRAM},
-	    {"check", no_argument, NULL, OPT_CHECK},
-	    {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-	    {"version", no_argument, NULL, OPT_VERSION},
-	    {"help", no_argument, NULL, 'h'},
+	const struct options_own own[] = {
+	    {"runtime-dir", "DIR", "control socket (default: " RUNTIME_DIR ")", &s->runtime_dir, NULL},
+	    {"probe-program", "PATH", "the probe process (default: prism-probe beside prism)",
+	     &s->probe_program, NULL},
+	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
 	    {0},
 	};
-	enum log_level level;
-	int c;
+	const struct options_about about = {
+	    .program = "prism",
+	    .summary = "Balances connections of this node to the Kubernetes API servers.",
+	    .closing = "Signals: TERM lets connections end and exits; HUP reads the configuration anew "
+	               "and starts\n"
+	               "the program anew, in place: connections stay. See prism(8).",
+	    .own = own,
+	};
 
-	while ((c = getopt_long(argc, argv, "c:h", table, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			if (o->n_config_paths == CONFIG_PATHS_MAX) {
-				(void) fprintf(stderr, "prism: more than %d --config\n", CONFIG_PATHS_MAX);
-				return -EINVAL;
-			}
-			o->config_paths[o->n_config_paths++] = optarg;
-			break;
-		case OPT_RUNTIME_DIR:
-			o->runtime_dir = optarg;
-			break;
-		case OPT_PROBE_PROGRAM:
-			o->probe_program = optarg;
-			break;
-		case OPT_CHECK:
-			o->check = true;
-			break;
-		case OPT_LOG_LEVEL:
-			if (log_level_parse(optarg, &level) < 0) {
-				(void) fprintf(stderr, "prism: --log-level: no such level: '%s'\n", optarg);
-				return -EINVAL;
-			}
-			log_set_level(level);
-			break;
-		case OPT_VERSION:
-			(void) printf("prism (fairlead) %s\n", FAIRLEAD_VERSION);
-			return 1;
-		case 'h':
-			usage(stdout);
-			return 1;
-		default:
-			(void) fputs("Try 'prism --help'.\n", stderr);
-			return -EINVAL;
-		}
-	}
-	if (optind < argc) {
-		(void) fprintf(stderr, "prism: unexpected argument: '%s'\n", argv[optind]);
-		return -EINVAL;
-	}
-	return 0;
+	return options_parse(&about, argc, argv, &s->common);
 }
 
-static void print_error_cb(const char *message, void *userdata UNUSED)
+static int load_config(const struct settings *s, conf_message_fn error, struct config **ret_config)
 {
-	(void) fprintf(stderr, "%s\n", message);
+	return config_load(s->common.config_paths, s->common.n_config_paths, error, NULL, ret_config);
 }
 
-static void log_error_cb(const char *message, void *userdata UNUSED)
-{
-	log_error("config_error", "reason=\"%s\"", message);
-}
-
-static int load_config(const struct options *o, conf_message_fn error, struct config **ret_config)
-{
-	return config_load(o->config_paths, o->n_config_paths, error, NULL, ret_config);
-}
-
-static int check_config(const struct options *o)
+static int check_config(const struct settings *s)
 {
 	AUTO(config_free) struct config *config = NULL;
 	char text[ENDPOINT_TEXT_MAX];
 
-	if (load_config(o, print_error_cb, &config) < 0)
+	if (load_config(s, conf_message_print, &config) < 0)
 		return EXIT_FAILURE;
-	if (access(o->probe_program, X_OK) < 0) {
-		(void) fprintf(stderr, "prism: %s: %s\n", o->probe_program, strerror(errno));
+	if (access(s->probe_program, X_OK) < 0) {
+		(void) fprintf(stderr, "prism: %s: %s\n", s->probe_program, strerror(errno));
 		return EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < config->notes.n; i++)
@@ -149,7 +79,7 @@ static int check_config(const struct options *o)
 
 static void handover_config_cb(const char *yaml, size_t len, void *userdata)
 {
-	(void) config_load_text("the running configuration", yaml, len, NULL, log_error_cb, NULL,
+	(void) config_load_text("the running configuration", yaml, len, NULL, conf_message_log, NULL,
 	                        userdata);
 }
 
@@ -157,13 +87,13 @@ static void handover_config_cb(const char *yaml, size_t len, void *userdata)
  * Started in place of a process that carries connections, prism must not fail for a file that
  * became wrong since it was checked: then the configuration that was in force goes on.
  */
-static int load_config_or_old(const struct options *o, const struct handover *handover,
+static int load_config_or_old(const struct settings *s, const struct handover *handover,
                               struct config **ret_config)
 {
 	static const struct handover_reader_ops ops = {.config = handover_config_cb};
 	int r;
 
-	r = load_config(o, log_error_cb, ret_config);
+	r = load_config(s, conf_message_log, ret_config);
 	if (r == 0 || handover == NULL)
 		return r;
 	handover_read(handover, &ops, ret_config);
@@ -184,21 +114,6 @@ static void on_reload(int signo UNUSED, void *userdata)
 	daemon_reload(userdata);
 }
 
-/*
- * Our signals wait until they can be handled: a second SIGHUP must not kill a process that has just
- * executed itself because of the first. The mask survives execve(2), the handlers do not.
- */
-static void hold_signals(int how)
-{
-	sigset_t ours;
-
-	(void) sigemptyset(&ours);
-	(void) sigaddset(&ours, SIGTERM);
-	(void) sigaddset(&ours, SIGINT);
-	(void) sigaddset(&ours, SIGHUP);
-	(void) sigprocmask(how, &ours, NULL);
-}
-
 static int run(struct loop *loop, struct daemon *daemon)
 {
 	int code;
@@ -206,19 +121,19 @@ static int run(struct loop *loop, struct daemon *daemon)
 	loop_on_signal(loop, SIGTERM, on_stop, daemon);
 	loop_on_signal(loop, SIGINT, on_stop, daemon);
 	loop_on_signal(loop, SIGHUP, on_reload, daemon);
-	hold_signals(SIG_UNBLOCK);
+	loop_hold_signals(false);
 	loop_notify(loop, "READY=1");
 	for (;;) {
 		code = loop_run(loop);
 		if (!daemon_wants_exec(daemon))
 			return code;
-		hold_signals(SIG_BLOCK);
+		loop_hold_signals(true);
 		daemon_exec(daemon);
-		hold_signals(SIG_UNBLOCK);
+		loop_hold_signals(false);
 	}
 }
 
-static int start(const struct options *o, const struct daemon_start *as)
+static int start(const struct settings *s, const struct daemon_start *as)
 {
 	AUTO(handover_free) struct handover *handover = NULL;
 	AUTO(loop_free) struct loop *loop = NULL;
@@ -229,7 +144,7 @@ static int start(const struct options *o, const struct daemon_start *as)
 	r = handover_open(&handover);
 	if (r < 0 && r != -ENOENT)
 		log_error_errno(r, "handover_unreadable", "reason=\"all connections are closed\"");
-	r = load_config_or_old(o, handover, &config);
+	r = load_config_or_old(s, handover, &config);
 	if (r < 0)
 		return EXIT_CONFIG;
 	for (size_t i = 0; i < config->notes.n; i++)
@@ -250,30 +165,30 @@ static int start(const struct options *o, const struct daemon_start *as)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.runtime_dir = RUNTIME_DIR};
+	struct settings s = {.runtime_dir = RUNTIME_DIR};
 	AUTO(free) char *self = realpath("/proc/self/exe", NULL);
 	AUTO(free) char *beside = NULL;
 	int r;
 
 	if (self != NULL)
 		beside = xasprintf("%.*s%s", (int) (strrchr(self, '/') + 1 - self), self, PROBE_PROGRAM);
-	o.probe_program = beside;
-	r = parse_options(argc, argv, &o);
+	s.probe_program = beside;
+	r = parse_options(argc, argv, &s);
 	if (r != 0)
-		return r < 0 ? 2 : EXIT_SUCCESS;
+		return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
 	if (self == NULL) {
 		(void) fputs("prism: /proc is needed\n", stderr);
 		return EXIT_FAILURE;
 	}
-	if (o.check)
-		return check_config(&o);
+	if (s.check)
+		return check_config(&s);
 	/* What follows from that is decided where the control socket is opened. */
-	if (mkdir(o.runtime_dir, 0755) < 0 && errno != EEXIST)
-		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", o.runtime_dir);
-	hold_signals(SIG_BLOCK);
-	return start(&o, &(struct daemon_start){
-	                     .runtime_dir = o.runtime_dir,
-	                     .probe_program = o.probe_program,
+	if (mkdir(s.runtime_dir, 0755) < 0 && errno != EEXIST)
+		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", s.runtime_dir);
+	loop_hold_signals(true);
+	return start(&s, &(struct daemon_start){
+	                     .runtime_dir = s.runtime_dir,
+	                     .probe_program = s.probe_program,
 	                     .self = self,
 	                     .argv = argv,
 	                 });

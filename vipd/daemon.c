@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "base/mono.h"
 #include "etcd/connect.h"
 #include "etcd/etcd.h"
@@ -353,7 +354,7 @@ static void name_taken_cb(const char *other_instance, void *ctx)
 	          "node=%s other=%s reason=\"another machine runs vipd under this node name: give each "
 	          "its own in NodeConfig, or its own host name\"",
 	          d->config->node_name, other_instance);
-	d->exit_code = DAEMON_EXIT_REFUSED;
+	d->exit_code = EXIT_CONFIG;
 	daemon_stop(d);
 }
 

@@ -22,9 +22,6 @@
 
 struct daemon;
 
-/* sysexits.h EX_CONFIG; the unit does not restart on it. */
-#define DAEMON_EXIT_REFUSED 78
-
 /* Takes config. runtime_dir is borrowed. On failure it has logged why. */
 int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
                struct daemon **ret_daemon);

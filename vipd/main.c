@@ -4,7 +4,6 @@
  * command line, the signals and the order of starting and ending; the work is daemon.c's.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,122 +15,59 @@
 #include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "etcd/connect.h"
 #include "vipd/config.h"
 #include "vipd/daemon.h"
 
 #define RUNTIME_DIR "/run/fairlead/vipd"
-#define CONFIG_PATHS_MAX 16
 
-struct options {
-	const char *config_paths[CONFIG_PATHS_MAX];
-	size_t n_config_paths;
+struct settings {
+	struct options common;
 	const char *runtime_dir;
 	bool check;
 };
 
 struct vipd {
-	struct options options;
+	struct settings settings;
 	struct loop *loop;
 	struct daemon *daemon;
 };
 
-static void usage(FILE *to)
-{
-	(void) fputs(
-	    "Usage: vipd [OPTION]...\n"
-	    "Elects the owner of shared IP addresses through etcd and announces them.\n\n"
-	    "  -c, --config PATH       file, or directory of *.yaml files; may be repeated\n"
-	    "                          (default: /etc/fairlead/config.yaml, /etc/fairlead/conf.d)\n"
-	    "      --runtime-dir DIR   control socket and state (default: " RUNTIME_DIR ")\n"
-	    "      --check             read the configuration, print every error, and exit\n"
-	    "      --log-level LEVEL   error, warning, notice, info (default) or debug\n"
-	    "      --version           print the version and exit\n"
-	    "  -h, --help              print this and exit\n\n"
-	    "Signals: TERM hands every VIP over and exits; HUP reloads; USR2 exits and keeps the\n"
-	    "addresses for the next start. See vipd(8).\n",
-	    to);
-}
-
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
-static int parse_options(int argc, char **argv, struct options *o)
+static int parse_options(int argc, char **argv, struct settings *s)
 {
-	enum { OPT_RUNTIME_DIR = 256, OPT_CHECK, OPT_LOG_LEVEL, OPT_VERSION };
-	static const struct option table[] = {
-	    {"config", required_argument, NULL, 'c'},
-	    {"runtime-dir", required_argument, NULL, OPT_RUNTIME_DIR},
-	    {"check", no_argument, NULL, OPT_CHECK},
-	    {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-	    {"version", no_argument, NULL, OPT_VERSION},
-	    {"help", no_argument, NULL, 'h'},
+	const struct options_own own[] = {
+	    {"runtime-dir", "DIR", "control socket and state (default: " RUNTIME_DIR ")",
+	     &s->runtime_dir, NULL},
+	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
 	    {0},
 	};
-	enum log_level level;
-	int c;
+	const struct options_about about = {
+	    .program = "vipd",
+	    .summary = "Elects the owner of shared IP addresses through etcd and announces them.",
+	    .closing =
+	        "Signals: TERM hands every VIP over and exits; HUP reloads; USR2 exits and keeps the\n"
+	        "addresses for the next start. See vipd(8).",
+	    .own = own,
+	};
 
-	while ((c = getopt_long(argc, argv, "c:h", table, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			if (o->n_config_paths == CONFIG_PATHS_MAX) {
-				(void) fprintf(stderr, "vipd: more than %d --config\n", CONFIG_PATHS_MAX);
-				return -EINVAL;
-			}
-			o->config_paths[o->n_config_paths++] = optarg;
-			break;
-		case OPT_RUNTIME_DIR:
-			o->runtime_dir = optarg;
-			break;
-		case OPT_CHECK:
-			o->check = true;
-			break;
-		case OPT_LOG_LEVEL:
-			if (log_level_parse(optarg, &level) < 0) {
-				(void) fprintf(stderr, "vipd: --log-level: no such level: '%s'\n", optarg);
-				return -EINVAL;
-			}
-			log_set_level(level);
-			break;
-		case OPT_VERSION:
-			(void) printf("vipd (fairlead) %s\n", FAIRLEAD_VERSION);
-			return 1;
-		case 'h':
-			usage(stdout);
-			return 1;
-		default:
-			(void) fputs("Try 'vipd --help'.\n", stderr);
-			return -EINVAL;
-		}
-	}
-	if (optind < argc) {
-		(void) fprintf(stderr, "vipd: unexpected argument: '%s'\n", argv[optind]);
-		return -EINVAL;
-	}
-	return 0;
+	return options_parse(&about, argc, argv, &s->common);
 }
 
-static void print_error_cb(const char *message, void *userdata UNUSED)
+static int load_config(const struct settings *s, conf_message_fn error, struct config **ret_config)
 {
-	(void) fprintf(stderr, "%s\n", message);
-}
-
-static void log_error_cb(const char *message, void *userdata UNUSED)
-{
-	log_error("config_error", "reason=\"%s\"", message);
-}
-
-static int load_config(const struct options *o, conf_message_fn error, struct config **ret_config)
-{
-	return config_load(o->config_paths, o->n_config_paths, error, NULL, ret_config);
+	return config_load(s->common.config_paths, s->common.n_config_paths, error, NULL, ret_config);
 }
 
 /* The same, and the files that it names: what vipd could not start with is an error too. */
-static int load_and_try(const struct options *o, conf_message_fn error, struct config **ret_config)
+static int load_and_try(const struct settings *s, conf_message_fn error, struct config **ret_config)
 {
 	AUTO(config_free) struct config *config = NULL;
 	char text[ETCD_ERROR_TEXT_MAX];
 	int r;
 
-	r = load_config(o, error, &config);
+	r = load_config(s, error, &config);
 	if (r < 0)
 		return r;
 	r = connect_check(&config->etcd, text);
@@ -145,12 +81,12 @@ static int load_and_try(const struct options *o, conf_message_fn error, struct c
 	return 0;
 }
 
-static int check_config(const struct options *o)
+static int check_config(const struct settings *s)
 {
 	AUTO(config_free) struct config *config = NULL;
 	int r;
 
-	r = load_and_try(o, print_error_cb, &config);
+	r = load_and_try(s, conf_message_print, &config);
 	if (r < 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < config->notes.n; i++)
@@ -177,29 +113,13 @@ static void on_reload(int signo UNUSED, void *userdata)
 	struct vipd *v = userdata;
 	AUTO(config_free) struct config *next = NULL;
 
-	if (load_and_try(&v->options, log_error_cb, &next) < 0) {
+	if (load_and_try(&v->settings, conf_message_log, &next) < 0) {
 		log_error("reload_refused",
 		          "reason=\"the configuration has errors; the running one stays\"");
 		return;
 	}
 	log_info("reload", "vips=%zu", next->n_vips);
 	daemon_reload(v->daemon, next);
-}
-
-/*
- * Our signals wait until they can be handled: a second SIGHUP must not kill a process that has just
- * executed itself because of the first. The mask survives execve(2), the handlers do not.
- */
-static void hold_signals(int how)
-{
-	sigset_t ours;
-
-	(void) sigemptyset(&ours);
-	(void) sigaddset(&ours, SIGTERM);
-	(void) sigaddset(&ours, SIGINT);
-	(void) sigaddset(&ours, SIGHUP);
-	(void) sigaddset(&ours, SIGUSR2);
-	(void) sigprocmask(how, &ours, NULL);
 }
 
 /* Everything between the configuration and the end of the loop. */
@@ -216,7 +136,7 @@ static int run(struct vipd *v, struct config *config, bool *ret_exec)
 		return EXIT_FAILURE;
 	}
 	v->loop = loop;
-	r = daemon_new(loop, config, v->options.runtime_dir, &daemon);
+	r = daemon_new(loop, config, v->settings.runtime_dir, &daemon);
 	if (r < 0)
 		return EXIT_FAILURE;
 	v->daemon = daemon;
@@ -224,35 +144,35 @@ static int run(struct vipd *v, struct config *config, bool *ret_exec)
 	loop_on_signal(loop, SIGINT, on_stop, v);
 	loop_on_signal(loop, SIGHUP, on_reload, v);
 	loop_on_signal(loop, SIGUSR2, on_leave, v);
-	hold_signals(SIG_UNBLOCK);
+	loop_hold_signals(false);
 	loop_notify(loop, "READY=1\nSTATUS=%zu VIPs", daemon_n_vips(daemon));
 	r = loop_run(loop);
-	hold_signals(SIG_BLOCK);
+	loop_hold_signals(true);
 	*ret_exec = daemon_wants_exec(daemon);
 	return r;
 }
 
 int main(int argc, char **argv)
 {
-	struct vipd v = {.options = {.runtime_dir = RUNTIME_DIR}};
+	struct vipd v = {.settings = {.runtime_dir = RUNTIME_DIR}};
 	AUTO(free) char *self = realpath("/proc/self/exe", NULL);
 	struct config *config = NULL;
 	bool exec = false;
 	int r;
 
-	r = parse_options(argc, argv, &v.options);
+	r = parse_options(argc, argv, &v.settings);
 	if (r != 0)
-		return r < 0 ? 2 : EXIT_SUCCESS;
-	if (v.options.check)
-		return check_config(&v.options);
-	if (mkdir(v.options.runtime_dir, 0755) < 0 && errno != EEXIST) {
-		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", v.options.runtime_dir);
+		return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
+	if (v.settings.check)
+		return check_config(&v.settings);
+	if (mkdir(v.settings.runtime_dir, 0755) < 0 && errno != EEXIST) {
+		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", v.settings.runtime_dir);
 		return EXIT_FAILURE;
 	}
-	hold_signals(SIG_BLOCK);
-	r = load_config(&v.options, log_error_cb, &config);
+	loop_hold_signals(true);
+	r = load_config(&v.settings, conf_message_log, &config);
 	if (r < 0)
-		return DAEMON_EXIT_REFUSED;
+		return EXIT_CONFIG;
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
 	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, config->node_name,

@@ -13,12 +13,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #define VALUE_SHOWN_BYTES 80
@@ -220,6 +222,16 @@ static int compare_problems(const void *a, const void *b)
 	if (x->col != y->col)
 		return x->col < y->col ? -1 : 1;
 	return x->seq < y->seq ? -1 : 1;
+}
+
+void conf_message_print(const char *message, void *userdata UNUSED)
+{
+	(void) fprintf(stderr, "%s\n", message);
+}
+
+void conf_message_log(const char *message, void *userdata UNUSED)
+{
+	log_error("config_error", "reason=\"%s\"", message);
 }
 
 int conf_finish(struct conf *conf, conf_message_fn error, void *userdata,

@@ -167,6 +167,9 @@ void conf_read(struct conf *conf, const struct conf_kind *kinds, void *userdata)
 /* --- reading --- */
 
 typedef void (*conf_message_fn)(const char *message, void *userdata);
+/* On stderr, for one who asked; and into the log. */
+void conf_message_print(const char *message, void *userdata);
+void conf_message_log(const char *message, void *userdata);
 
 struct conf *conf_new(void);
 void conf_free(struct conf *conf);

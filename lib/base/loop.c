@@ -175,6 +175,18 @@ struct ev_loop *loop_ev(struct loop *loop)
 	return loop->ev;
 }
 
+void loop_hold_signals(bool hold)
+{
+	sigset_t ours;
+
+	(void) sigemptyset(&ours);
+	(void) sigaddset(&ours, SIGTERM);
+	(void) sigaddset(&ours, SIGINT);
+	(void) sigaddset(&ours, SIGHUP);
+	(void) sigaddset(&ours, SIGUSR2);
+	(void) sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &ours, NULL);
+}
+
 void loop_on_signal(struct loop *loop, int signo, loop_signal_fn fn, void *userdata)
 {
 	struct loop_signal *s = NEW0(struct loop_signal);

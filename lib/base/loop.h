@@ -11,6 +11,7 @@
  */
 
 #include <ev.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
@@ -28,6 +29,13 @@ DEFINE_AUTO(struct loop, loop_free);
 
 /* Borrowed; lives as long as the loop. */
 struct ev_loop *loop_ev(struct loop *loop);
+
+/*
+ * With `hold` TERM, INT, HUP and USR2 wait until they can be handled: a second SIGHUP must not kill
+ * a process that has just executed itself because of the first. The mask survives execve(2),
+ * handlers do not.
+ */
+void loop_hold_signals(bool hold);
 
 /* Calls fn on the loop whenever signo arrives. One handler a signal. */
 void loop_on_signal(struct loop *loop, int signo, loop_signal_fn fn, void *userdata);
