@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  *	TAKING ──► PROVING ──► PACKING ──► KEEPING ──► over
- *	                 │ bad
+ *	                 │ bad                        any fault, or given up ──► DISCARDING ──► over
  *	                 └───► REJECTING ──► over
  *
  * Each step ends in a callback that begins the next, or ends the run. A file that is given up on
- *the way keeps its name of one half taken, and goes with the next sweep.
+ * the way goes before the end is told: it is as large as the database, holds all its secrets, and
+ * the next one to be taken here may be days away.
  */
 #include "etcdwatch/run.h"
 
@@ -23,6 +24,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/catalog.h"
+#include "etcdwatch/leftover.h"
 #include "etcdwatch/pack.h"
 #include "etcdwatch/proof.h"
 #include "etcdwatch/take.h"
@@ -38,14 +40,17 @@ enum run_state {
 	RUN_PACKING,
 	RUN_KEEPING,
 	RUN_REJECTING,
+	RUN_DISCARDING,
 };
 
 static const struct fsm_state states[] = {
-    [RUN_TAKING] = {"taking", FSM_TO(RUN_PROVING)},
-    [RUN_PROVING] = {"proving", FSM_TO(RUN_PACKING) | FSM_TO(RUN_REJECTING)},
-    [RUN_PACKING] = {"packing", FSM_TO(RUN_KEEPING)},
-    [RUN_KEEPING] = {"keeping", 0},
+    [RUN_TAKING] = {"taking", FSM_TO(RUN_PROVING) | FSM_TO(RUN_DISCARDING)},
+    [RUN_PROVING] = {"proving",
+                     FSM_TO(RUN_PACKING) | FSM_TO(RUN_REJECTING) | FSM_TO(RUN_DISCARDING)},
+    [RUN_PACKING] = {"packing", FSM_TO(RUN_KEEPING) | FSM_TO(RUN_DISCARDING)},
+    [RUN_KEEPING] = {"keeping", FSM_TO(RUN_DISCARDING)},
     [RUN_REJECTING] = {"rejecting", 0},
+    [RUN_DISCARDING] = {"discarding", 0},
 };
 
 struct run {
@@ -63,6 +68,8 @@ struct run {
 	struct take *take;
 	struct proof *proof;
 	struct pack *pack;
+	struct disk_task discard; /* DISCARDING, because of r */
+	int r;
 	char id[CATALOG_ID_MAX + 1];
 	char reason[RUN_REASON_MAX];
 	char agreed[VIEW_NAME_MAX];
@@ -109,6 +116,21 @@ static void finish(struct run *run, enum run_end end, int r)
 	free_run(run);
 }
 
+static void discard_work(struct disk_task *task)
+{
+	struct run *run = CONTAINER_OF(task, struct run, discard);
+
+	/* The worker may have begun to write another one. */
+	(void) leftover_sweep(run->options.job->directory, run->options.job->name);
+}
+
+static void discarded(struct disk_task *task)
+{
+	struct run *run = CONTAINER_OF(task, struct run, discard);
+
+	finish(run, RUN_FAILED, run->r);
+}
+
 static void fail(struct run *run, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void fail(struct run *run, int r, const char *fmt, ...)
 {
@@ -117,7 +139,14 @@ static void fail(struct run *run, int r, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void) vsnprintf(run->reason, sizeof(run->reason), fmt, ap);
 	va_end(ap);
-	finish(run, RUN_FAILED, r);
+	if (run->path == NULL) {
+		finish(run, RUN_FAILED, r);
+		return;
+	}
+	change_state(run, RUN_DISCARDING);
+	run->r = r;
+	run->discard = (struct disk_task){.work = discard_work, .done = discarded};
+	disk_do(run->options.disk, &run->discard);
 }
 
 /* True if that was the end of it. */
