@@ -2,10 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # limit: 150
 # The member that a snapshot is being taken from hangs: the stream is given up after its time without
-# progress, and the next attempt goes to a member that answers. Nothing of the first is left.
+# progress, and the next attempt goes to a member that answers. Then it is killed in the middle of one:
+# who has asked for that one hears why there is none, and who asks again gets one. Nothing half is left.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
+
+has_some_bytes() { # NODE
+	[[ $(job "$1" .taken_bytes) -gt 100000 ]]
+}
+
 cluster_of_etcd
 fill_etcd 80 100000
 etcd_move_leader n3
@@ -22,8 +28,35 @@ wait_until 30 log_says etcdwatch-n1 'event=snapshot_failed .*no bytes within'
 
 say "and another one is asked"
 wait_until 45 has_entries 1 n1
-signal CONT etcd-n1
+no_half_files() {
+	expect_equal "half files" "$(find "$(etcdwatch_directory n1)" -name '.taking-*' | wc -l)" 0
+}
+no_half_files
 [[ $(entries n1 | jq -r .member.name) != n1 ]] || fail "it is from the one that hangs"
-expect_equal "half files" "$(find "$(etcdwatch_directory n1)" -name '.taking-*' | wc -l)" 0
 wait_until 10 job_is n1 .state idle
 entries_are_sound n1
+
+say "it is killed in the middle of another"
+signal CONT etcd-n1
+wait_until 30 etcd_is_healthy
+etcd_move_leader n3
+# So that it is connected to its own member anew, and does not take another's.
+signal TERM etcdwatch-n1
+wait_exit 20 etcdwatch-n1
+etcdwatch_start n1
+wait_until 30 job_is n1 .period_done true
+wait_until 20 job_is n1 .state idle
+fairlead n1 etcd snapshot save >"$T/said" 2>&1 &
+asked=$!
+wait_until 20 has_some_bytes n1
+expect "it should be n1's own member again" \
+	eval 'grep "event=snapshot_begins" "$LOG_DIR/etcdwatch-n1.log" | tail -n 1 | grep -q member=n1'
+kill_hard etcd-n1
+! wait "$asked" || fail "it was taken"
+grep -q "broke off" "$T/said" || fail "it did not say why: $(cat "$T/said")"
+no_half_files
+expect_equal "snapshots of n1" "$(n_entries n1)" 1
+wait_until 20 job_is n1 .state idle
+fairlead n1 etcd snapshot save >/dev/null
+expect_equal "snapshots of n1" "$(n_entries n1)" 2
+! entries n1 | jq -r .member.name | grep -qx n1 || fail "one is from the member that was killed"
