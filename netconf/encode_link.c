@@ -14,7 +14,11 @@
 
 #include "netconf/decode_link.h"
 
-#define VLAN_FLAGS_ALL UINT32_MAX /* the mask of those that are set: all */
+/* The mask of those that are set: all. The kernel refuses a message with a bit that it does not
+ * know. */
+#define VLAN_FLAGS_ALL                                                                   \
+	(LINK_VLAN_REORDER_HDR | LINK_VLAN_GVRP | LINK_VLAN_LOOSE_BINDING | LINK_VLAN_MVRP | \
+	 LINK_VLAN_BRIDGE_BINDING)
 
 int encode_ifindex(const struct encode_names *names, const char *name, uint32_t *ret_ifindex,
                    const char **ret_missing)
