@@ -73,13 +73,52 @@ ports_of() { # LINK
 	ip -n n1 -j link show master "$1" | jq -r 'map(.ifname) | sort | join(" ")'
 }
 
+# What others must find again. Which address a port goes by is its bond's business.
+network_at_rest() {
+	wait_until 60 is_at_rest
+	network | sed '/ master /s| link/ether [0-9a-f:]*||'
+}
+
+expect_network() { # FILE
+	network_at_rest >"$LOG_DIR/now"
+	expect "all is as it was before" diff "$1" "$LOG_DIR/now" >&"$OUT_FD"
+}
+
+# A connection to an echo at the far end, over which lines go and come back.
+talk_start() { # IPV4
+	spawn echo sw socat "TCP-LISTEN:7,bind=$1,reuseaddr" EXEC:cat
+	wait_until 30 eval 'inside sw ss -Hltn | grep -q :7'
+	coproc TALK { nsenter --net=/run/netns/n1 socat -t 600 - "TCP:$1:7"; }
+	TALK_IN=${TALK[1]} TALK_OUT=${TALK[0]}
+	talk_goes_on
+}
+
+talk_goes_on() {
+	local line
+	TALK_N=$((${TALK_N:-0} + 1))
+	echo "line $TALK_N" >&"$TALK_IN"
+	read -r -t 60 line <&"$TALK_OUT" || fail "the connection is dead"
+	expect_equal "what came back" "$line" "line $TALK_N"
+}
+
 # --- witnesses ---
 
 witness_start() { # [ADDRESS]
 	: >"$LOG_DIR/links.log"
+	: >"$LOG_DIR/ping.log"
 	spawn links n1 ip -o monitor link
 	wait_until 30 links_are_told
 	[[ $# -eq 0 ]] || spawn ping n1 ping -n -i 0.1 "$1"
+	: >"$LOG_DIR/links.log"
+}
+
+witness_end() {
+	kill_hard ping links
+}
+
+# What they saw up to now does not count.
+witness_anew() {
+	wait_until 30 links_are_told
 	: >"$LOG_DIR/links.log"
 }
 
