@@ -109,6 +109,8 @@ static VPRINTF_LIKE(5) char *format_problem(const struct conf *conf, struct conf
                                             const char *value, const char *hint, const char *fmt,
                                             va_list ap)
 {
+	/* Whatever a message quotes is text from outside: a tag of YAML may have any byte, as %1B. */
+	AUTO(free) char *what = xvasprintf(fmt, ap);
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
@@ -123,7 +125,7 @@ static VPRINTF_LIKE(5) char *format_problem(const struct conf *conf, struct conf
 	}
 	if (conf->path_len > 0)
 		(void) fprintf(out, "%s: ", conf->path);
-	(void) vfprintf(out, fmt, ap);
+	conf_write_visible(out, what, SIZE_MAX);
 	if (value != NULL) {
 		(void) fputs(": '", out);
 		write_value(out, value);
