@@ -408,6 +408,7 @@ static void test_back_among_others(void)
 	AUTO(model_free)
 	struct model *have = plancase_have(
 	    "nic eth0\naddress eth0 10.0.0.2/24\nroute 10.5.0.0/16 via 10.0.0.1 dev eth0\n"
+	    "address eth0 10.0.0.4/24 secondary\n"
 	    "address eth0 10.0.0.7/24 proto 99 secondary\n");
 	AUTO(model_free)
 	struct model *want =
@@ -418,10 +419,11 @@ static void test_back_among_others(void)
 	const struct plan_options undo = {.management_link = "", .undone = plan};
 	AUTO(plan_free) struct plan *back = NULL;
 
-	/* Meanwhile: a VIP comes, another's address changes, and another takes our old route's key. */
+	/* Meanwhile: a VIP comes, another's address changes, and another takes what we had. */
 	now = plancase_have("nic eth0\naddress eth0 10.0.0.2/24\n"
 	                    "address eth0 10.0.0.9/32 proto 241\n"
 	                    "address eth0 10.0.0.8/24 proto 99 secondary\n"
+	                    "address eth0 10.0.0.4/24 metric 9 proto 99 secondary\n"
 	                    "route 10.6.0.0/16 via 10.0.0.1 dev eth0\n"
 	                    "route 10.5.0.0/16 via 10.0.0.3 dev eth0 proto 99\n");
 	back = plan_make(have, now, &undo);
