@@ -22,6 +22,7 @@
 #include "net/netlink.h"
 #include "netconf/decode.h"
 #include "netconf/encode.h"
+#include "netconf/wireguard_netlink.h"
 
 /* A dump that changes disturb is made again so often. */
 #define OBSERVATIONS_MAX 8
@@ -32,6 +33,7 @@
 struct kernel {
 	struct ev_loop *ev;
 	struct netlink *nl;
+	struct wireguard_netlink *wireguard;
 	ev_timer settle;
 	kernel_changed_fn changed;
 	void *changed_userdata;
@@ -52,6 +54,7 @@ int kernel_new(struct ev_loop *ev, struct kernel **ret_kernel)
 
 	kernel->ev = ev;
 	ev_timer_init(&kernel->settle, on_settled, SETTLE_S, 0.);
+	kernel->wireguard = wireguard_netlink_new();
 	r = netlink_new(ev, NETLINK_ROUTE, &kernel->nl);
 	if (r < 0)
 		return r;
@@ -66,6 +69,7 @@ void kernel_free(struct kernel *kernel)
 	if (kernel->ev != NULL)
 		ev_timer_stop(kernel->ev, &kernel->settle);
 	netlink_free(kernel->nl);
+	wireguard_netlink_free(kernel->wireguard);
 	free(kernel);
 }
 
@@ -148,11 +152,29 @@ static int dump_families(struct kernel *kernel, uint16_t type, size_t header,
 	return 0;
 }
 
+static int read_wireguards(struct kernel *kernel, struct model *model)
+{
+	for (size_t i = 0; i < model->n_links; i++) {
+		struct link *link = &model->links[i];
+		int r;
+
+		if (link->kind != LINK_WIREGUARD)
+			continue;
+		r = wireguard_netlink_read(kernel->wireguard, link->name, &link->wireguard);
+		/* Gone since the links were dumped. */
+		if (r < 0)
+			return r == -ENODEV ? -EAGAIN : r;
+	}
+	return 0;
+}
+
 static int observe_once(struct kernel *kernel, struct model *model)
 {
 	AUTO(decoder_free) struct decoder *decoder = decoder_new(model);
 	int r = dump_links(kernel, decoder);
 
+	if (r == 0)
+		r = read_wireguards(kernel, model);
 	if (r == 0)
 		r = dump_families(kernel, RTM_GETADDR, sizeof(struct ifaddrmsg), decoder, decoder_address);
 	if (r == 0)
@@ -224,6 +246,20 @@ int kernel_carrier(struct kernel *kernel, const char *name)
 	return r < 0 ? fail(kernel, r, NULL, "") : found.carrier;
 }
 
+static int set_wireguard(struct kernel *kernel, const struct link *link)
+{
+	const char *said;
+	int r;
+
+	if (link->wireguard == NULL)
+		return fail(kernel, -EINVAL, strerror(EINVAL), "");
+	r = wireguard_netlink_write(kernel->wireguard, link->name, link->wireguard);
+	if (r == 0)
+		return 0;
+	said = wireguard_netlink_error_text(kernel->wireguard);
+	return fail(kernel, r, said[0] != '\0' ? said : strerror(-r), "");
+}
+
 int kernel_carry_out(struct kernel *kernel, const struct op *op)
 {
 	const struct encode_names names = {ifindex_of, kernel};
@@ -232,6 +268,8 @@ int kernel_carry_out(struct kernel *kernel, const struct op *op)
 	int r;
 
 	kernel->error_text[0] = '\0';
+	if (op->kind == OP_WIREGUARD_SET)
+		return set_wireguard(kernel, &op->link);
 	r = encode_op(op, &names, &m, &missing);
 	if (r == -ENODEV)
 		return fail(kernel, r, "there is no link ", missing);

@@ -114,8 +114,20 @@ static void normalise_allowed(struct wireguard_peer *peer)
 	peer->n_allowed = n;
 }
 
+/* The bits that Curve25519 fixes (RFC 7748, section 5): the kernel reads back a key with them. */
+static void clamp(struct wireguard_key *key)
+{
+	key->bytes[0] &= 248;
+	key->bytes[WIREGUARD_KEY_BYTES - 1] &= 127;
+	key->bytes[WIREGUARD_KEY_BYTES - 1] |= 64;
+}
+
 void wireguard_normalise(struct wireguard *wireguard)
 {
+	static const struct wireguard_key none;
+
+	if (compare_keys(&wireguard->private_key, &none) != 0)
+		clamp(&wireguard->private_key);
 	for (size_t i = 0; i < wireguard->n_peers; i++)
 		normalise_allowed(&wireguard->peers[i]);
 	if (wireguard->n_peers > 0)
@@ -168,7 +180,8 @@ unsigned wireguard_differs(const struct wireguard *want, const struct wireguard 
 
 	if (compare_keys(&want->private_key, &have->private_key) != 0)
 		differs |= WIREGUARD_PRIVATE_KEY;
-	if (want->listen_port != have->listen_port)
+	/* Any port is the one that the kernel has taken. */
+	if (want->listen_port != 0 && want->listen_port != have->listen_port)
 		differs |= WIREGUARD_LISTEN_PORT;
 	if (want->fwmark != have->fwmark)
 		differs |= WIREGUARD_FWMARK;

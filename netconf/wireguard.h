@@ -61,7 +61,8 @@ DEFINE_AUTO(struct wireguard, wireguard_free);
 struct wireguard_peer *wireguard_add_peer(struct wireguard *wireguard);
 void wireguard_peer_allow(struct wireguard_peer *peer, const struct prefix *prefix);
 
-/* Sorts peers and prefixes, masks host bits, drops what is there twice. */
+/* Sorts peers and prefixes, masks host bits, drops what is there twice, and clamps the private key
+ * as the kernel does. */
 void wireguard_normalise(struct wireguard *wireguard);
 
 /* enum wireguard_attr: what `want` has and `have` has otherwise. Both normalised. */
