@@ -93,6 +93,11 @@ bool catalog_id_is_good(const char *id)
 	return true;
 }
 
+char *catalog_entry_pattern(const char *job)
+{
+	return xasprintf("????????T??????Z-%s-*.json", job != NULL ? job : "*");
+}
+
 char *catalog_file_name(const struct catalog_entry *entry)
 {
 	return xasprintf("%s.db%s%s%s", entry->id, entry->n_extra > 0 ? ".tar" : "",

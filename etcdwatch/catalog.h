@@ -87,6 +87,9 @@ DEFINE_AUTO(struct catalog_entry, catalog_entry_free);
 char *catalog_build_id(int64_t started_s, const char *job, const char *member_name,
                        const char *node, int64_t revision);
 bool catalog_id_is_good(const char *id);
+/* What the files of entries are called, for fnmatch(3): of one job, and perhaps of others whose
+ * names begin with its; NULL: of all. The caller frees it. */
+char *catalog_entry_pattern(const char *job);
 /* "<id>.db[.tar][.zst][.age]", .tar when other files are in it; the caller frees it. */
 char *catalog_file_name(const struct catalog_entry *entry);
 

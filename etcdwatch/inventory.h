@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a target holds of a job, put together from the lines that `s3 list --read .json` prints of
+ * What a target holds of a job, put together from the lines that `s3 list --read PATTERN` prints of
  * it. Pure. In a target a snapshot is two objects:
  *
  *	<prefix><cluster id>/<file>      the snapshot

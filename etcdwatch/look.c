@@ -38,6 +38,7 @@ int look_start(const struct look_options *options, look_done_fn done, void *user
 {
 	AUTO(look_free) struct look *l = NEW0(struct look);
 	AUTO(free) char *folder = inventory_folder(options->target, options->cluster_id);
+	AUTO(free) char *wanted = catalog_entry_pattern(options->job);
 	struct s3words words;
 	int r;
 
@@ -45,7 +46,7 @@ int look_start(const struct look_options *options, look_done_fn done, void *user
 	l->done = done;
 	l->userdata = userdata;
 	s3words_begin(&words, options->worker, "list", options->target);
-	s3words_option(&words, "--read", LISTING_ENTRY_SUFFIX);
+	s3words_option(&words, "--read", wanted);
 	s3words_add(&words, options->cluster_id != 0 ? folder : options->target->prefix);
 	r = child_start(options->ev, words.argv, options->limit_us, done_cb, l, &l->child);
 	if (r < 0)

@@ -2,7 +2,7 @@
 /*
  * s3 put FILE KEY [--sha256 HEX] [--part-size MIB]
  * s3 get KEY FILE [--sha256 HEX]
- * s3 list [PREFIX] [--read SUFFIX]  one line for each object; with its content if the key ends so
+ * s3 list [PREFIX] [--read PATTERN]  one line for each object; with its content if its name is so
  * s3 list [PREFIX] --uploads        one line for each upload under way
  * s3 rm KEY... [--uploads]          the objects, or the uploads of those keys that are under way
  * s3 sweep PREFIX [--older-than HOURS]   aborts uploads that nobody has gone on with

@@ -3,6 +3,7 @@
 #include "etcdwatch/worker/s3list.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <string.h>
 
 #include "base/jsonval.h"
@@ -12,7 +13,7 @@
 
 struct listing {
 	struct s3 *s3;
-	const char *read; /* or NULL */
+	const char *read; /* a pattern, or NULL */
 	uint64_t n;
 };
 
@@ -32,11 +33,11 @@ static int on_data(const void *data, size_t len, void *userdata)
 	return 0;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool is_wanted(const struct listing *listing, const char *key)
 {
-	size_t len = strlen(text), end_len = strlen(end);
+	const char *slash = strrchr(key, '/');
 
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+	return listing->read != NULL && fnmatch(listing->read, slash != NULL ? slash + 1 : key, 0) == 0;
 }
 
 static void set_content(json_t *line, json_t *content, const char *reason)
@@ -74,7 +75,7 @@ static int on_listed(const struct s3_listed *listed, void *userdata)
 	                         "modified", jsonval_text(listed->modified));
 	int r = 0;
 
-	if (listing->read != NULL && ends_with(listed->key, listing->read))
+	if (is_wanted(listing, listed->key))
 		r = read_content(listing, listed->key, line);
 	if (r != 0) {
 		json_decref(line);

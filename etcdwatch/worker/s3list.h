@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Prints a line for each object of a prefix: {"key","bytes","etag","modified"}. Objects whose keys
- * end in `read` are small JSON files, and come with what is in them: "content", or, when they are
+ * Prints a line for each object of a prefix: {"key","bytes","etag","modified"}. Objects whose
+ * names, behind the last slash, are like the pattern `read` (fnmatch(3)) are small JSON files, and
+ * come with what is in them: "content", or, when they are
  * too long or not JSON, "content":null and a "reason". One that is gone before it is read is left
  * out.
  */

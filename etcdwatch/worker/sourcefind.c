@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -210,7 +211,7 @@ int sourcefind_local(const struct source_request *q, struct problem *problem,
 struct keys {
 	char **items;
 	size_t n;
-	const char *name; /* that is looked for; NULL: any entry's */
+	const char *pattern; /* of the names that are looked for */
 };
 
 static int on_listed(const struct s3_listed *listed, void *userdata)
@@ -218,8 +219,7 @@ static int on_listed(const struct s3_listed *listed, void *userdata)
 	struct keys *keys = userdata;
 	const char *slash = strrchr(listed->key, '/');
 
-	if (!ends_with(listed->key, ENTRY_SUFFIX) ||
-	    (keys->name != NULL && strcmp(slash != NULL ? slash + 1 : listed->key, keys->name) != 0))
+	if (fnmatch(keys->pattern, slash != NULL ? slash + 1 : listed->key, 0) != 0)
 		return 0;
 	keys->items = xreallocarray(keys->items, keys->n + 1, sizeof(*keys->items));
 	keys->items[keys->n++] = xstrdup(listed->key);
@@ -312,9 +312,11 @@ static int one_object(const struct source_request *q, const struct keys *keys,
 int sourcefind_s3(const struct source_request *q, struct problem *problem,
                   struct sourcefound *ret_found)
 {
-	AUTO(free) char *name = xasprintf("%s" ENTRY_SUFFIX, q->name);
 	bool latest = strcmp(q->name, LATEST) == 0;
-	struct keys keys = {.name = latest ? NULL : name};
+	/* An id has no letter that means something in a pattern. */
+	AUTO(free)
+	char *pattern = latest ? catalog_entry_pattern(q->job) : xasprintf("%s" ENTRY_SUFFIX, q->name);
+	struct keys keys = {.pattern = pattern};
 	int r;
 
 	if (!latest && !catalog_id_is_good(q->name))

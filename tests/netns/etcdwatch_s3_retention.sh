@@ -15,7 +15,7 @@ EW_MORE="retention: {last: 10}
 $(store_targets "site={last: 2}")"
 
 remote_revisions() {
-	store site list cluster-a/ --read .json | jq -r 'select(.content) | .content.revision' | sort -n | xargs
+	store site list cluster-a/ --read '*.json' | jq -r 'select(.content) | .content.revision' | sort -n | xargs
 }
 
 store_has_entries() { # COUNT

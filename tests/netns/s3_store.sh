@@ -107,13 +107,17 @@ for name in entry long broken; do
 	expect_ok "put"
 done
 s3 put entry catalog/entry.db
-s3 list catalog/ --read .json
+s3 list catalog/ --read '*.json'
 expect_ok "list" objects=4
 expect_equal "contents" "$(jq -c 'select(.key) | [.key[8:], .content, .reason]' <<<"$OUT" | sort)" \
 	'["broken.json",null,"it is not JSON"]
 ["entry.db",null,null]
 ["entry.json",{"id":"one"},null]
 ["long.json",null,"it is too long"]'
+s3 list catalog/ --read 'entry.*'
+expect_equal "contents" "$(jq -c 'select(.content) | [.key[8:], .content, .reason]' <<<"$OUT" | sort)" \
+	'["entry.db",{"id":"one"},null]
+["entry.json",{"id":"one"},null]'
 rm entry long broken
 
 say "a bucket by its host name"

@@ -6,6 +6,7 @@
 #include "etcdwatch/catalog.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -442,6 +443,29 @@ static void test_ids(void)
 	CHECK(catalog_id_is_good(longest + 1));
 }
 
+static bool is_called(const char *pattern, const char *name)
+{
+	return fnmatch(pattern, name, 0) == 0;
+}
+
+/* What is not an entry by its name is not fetched from a target. */
+static void test_pattern(void)
+{
+	static const char *const foreign[] = {"readme.json", "zzz.json", "2026-nightly.json",
+	                                      "20261121T203000Z-hourly-n1-r1.db", "x/-.json"};
+	AUTO(free) char *id = catalog_build_id(1795293000, "hourly", "cp-1", "[n]*?", 8123);
+	AUTO(free) char *name = xasprintf("%s.json", id);
+	AUTO(free) char *own = catalog_entry_pattern("hourly");
+	AUTO(free) char *other = catalog_entry_pattern("weekly");
+	AUTO(free) char *any = catalog_entry_pattern(NULL);
+
+	CHECK(is_called(own, name));
+	CHECK(!is_called(other, name));
+	CHECK(is_called(any, name));
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
+		CHECK(!is_called(own, foreign[i]) && !is_called(any, foreign[i]));
+}
+
 static void test_file_names(void)
 {
 	static const char *const want[] = {"1.db",         "1.db.age",        "1.db.zst",
@@ -573,6 +597,7 @@ int main(void)
 	test_cut();
 	test_read();
 	test_ids();
+	test_pattern();
 	test_file_names();
 	test_order();
 	test_timeline();
