@@ -169,6 +169,15 @@ void job_watch(struct job *j)
 	run_cancel(j->run);
 }
 
+static const char *why_no_source(const struct view *view)
+{
+	for (size_t i = 0; i < view->n_members; i++) {
+		if (view->members[i].answers && view->members[i].learner)
+			return "of etcd only a learner answers, and what it has may be old";
+	}
+	return "no member of etcd that a snapshot could be taken from answers";
+}
+
 void job_run(struct job *j)
 {
 	const struct view_member *source;
@@ -177,7 +186,7 @@ void job_run(struct job *j)
 	place_find(&j->view, j->config->name, j->due.period_s, &place);
 	source = place.source;
 	if (source == NULL) {
-		job_fail(j, "no member of etcd that a snapshot could be taken from answers");
+		job_fail(j, why_no_source(&j->view));
 		return;
 	}
 	job_change_state(j, JOB_RUNNING, source->endpoint);

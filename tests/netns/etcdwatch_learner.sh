@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 120
+# n3's member is a learner, which since 3.5 etcd lets anybody take a snapshot from, however far behind it
+# is. The etcdwatch that knows no other member takes none and says why; one that knows them takes theirs.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+member_id() { # NODE
+	ETCD_AT=n1 etcd_ctl member list | awk -F ', ' -v name="$1" '$3 == name { print $1 }'
+}
+
+# Each of these may have to wait until the members are sure of each other.
+removed() { # NODE
+	local id
+	id=$(member_id "$1") || return 1
+	[[ -n $id ]] || return 0
+	ETCD_AT=n1 etcd_ctl member remove "$id" >/dev/null
+}
+
+added() { # NODE
+	ETCD_AT=n1 etcd_ctl member list | grep -q "https://$(mgmt_ip "$1"):2380" ||
+		ETCD_AT=n1 etcd_ctl member add "$1" --learner --peer-urls "https://$(mgmt_ip "$1"):2380" >/dev/null
+}
+
+has_data() { # NODE: what the leader has sent it
+	[[ $(ETCD_AT=$1 etcd_ctl endpoint status --write-out json | jq '.[0].Status.header.revision') -gt 20 ]]
+}
+
+cluster_of_etcd
+fill_etcd 20
+etcd_move_leader n1
+
+say "n3's member becomes a learner"
+wait_until 30 removed n3
+wait_exit 20 etcd-n3
+rm -rf "$T/etcd-n3"
+wait_until 30 added n3
+ETCD_OPTIONS=(--initial-cluster-state existing)
+etcd_start n3
+wait_until 30 has_data n3
+expect_equal "n3 as etcd sees it" \
+	"$(ETCD_AT=n1 etcd_ctl member list | awk -F ', ' '$3 == "n3" { print $6 }')" true
+
+say "who knows it alone takes none, and says why"
+EW_SCHEDULE="0 0 1 1 *"
+EW_ENDPOINTS=n3
+etcdwatch_start n3
+wait_until 30 job_is n3 .state retrying
+! fairlead n3 etcd snapshot save >"$T/said" 2>&1 || fail "it was taken"
+grep -q "only a learner answers" "$T/said" || fail "it did not say why: $(cat "$T/said")"
+fairlead n3 etcd status | grep -q "learner" || fail "it is not shown"
+expect_equal "snapshots" "$(n_entries n3)" 0
+! log_says etcdwatch-n3 'event=snapshot_begins ' || fail "it tried"
+signal TERM etcdwatch-n3
+wait_exit 20 etcdwatch-n3
+
+say "who knows the others takes theirs, and not its own"
+EW_ENDPOINTS=
+etcdwatch_start n3
+wait_until 40 fairlead n3 etcd snapshot save # it may just be at the period's own
+entries n3 | jq -r .member.name >"$T/members"
+expect "there should be one" test -s "$T/members"
+! grep -qx n3 "$T/members" || fail "it is the learner's"
+entries_are_sound n3
