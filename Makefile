@@ -316,10 +316,19 @@ $(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvi
 	$(Q)$(CC) $(LDFLAGS) $(NO_FENCE_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
 	    $(ETCD_LIBS) $(BASE_LIBS)
 
+# netconf that dies in the middle of a change.
+NETCONF_DIES := $(BUILD)/tests/fault/netconf-dies
+
+$(NETCONF_DIES): $(BUILD)/netconf/main.o $(BUILD)/tests/fault/netconf_dies.o $(BUILD)/libnetconf.a \
+                 $(BUILD)/libnet.a $(WEB_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
 .PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)
 bench-tools: $(BENCH_TOOLS)
-faults: $(NO_FENCE) $(DISK_FAULTS)
+faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES)
 
 # --- what people type ----------------------------------------------------------------------------
 .PHONY: help deps check check-vm check-layers asan tsan demo bench format install clean

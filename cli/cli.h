@@ -37,7 +37,8 @@ struct cli {
 	bool local;
 	bool force;
 	bool dry_run;
-	const char *target; /* NULL: not given */
+	const char *target;         /* NULL: not given */
+	const char *confirm_within; /* NULL: not given */
 };
 
 /* For a command that reads its options itself: "table" or "json", or it says what is wrong. */
@@ -73,6 +74,10 @@ int cli_etcd_rescue(const struct cli *cli, int argc, char **argv);
 int cli_net_validate(const struct cli *cli, int argc, char **argv);
 int cli_net_convert(const struct cli *cli, int argc, char **argv);
 int cli_net_plan(const struct cli *cli, int argc, char **argv);
+int cli_net_apply(const struct cli *cli, int argc, char **argv);
+int cli_net_confirm(const struct cli *cli, int argc, char **argv);
+int cli_net_rollback(const struct cli *cli, int argc, char **argv);
+int cli_net_status(const struct cli *cli, int argc, char **argv);
 
 /*
  * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and

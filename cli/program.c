@@ -34,6 +34,7 @@ enum takes {
 	TAKES_TARGET = 1 << 5,
 	TAKES_FORCE = 1 << 6,
 	TAKES_DRY_RUN = 1 << 7,
+	TAKES_CONFIRM = 1 << 8,
 	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
 };
 
@@ -59,6 +60,16 @@ static const struct command commands[] = {
     {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.", 1, 1,
      TAKES_NOTHING, cli_prism_drain},
     {"prism undrain", "UPSTREAM", "Use it again.", 1, 1, TAKES_NOTHING, cli_prism_undrain},
+    {"net status", "[-w]",
+     "The change of the network that is under way, and how the last one ended.", 0, 0, TAKES_WATCH,
+     cli_net_status},
+    {"net apply", "[--confirm-within TIME] [FILE]...",
+     "Change the network, and back again unless it is confirmed.", 0, NET_FILES_MAX, TAKES_CONFIRM,
+     cli_net_apply},
+    {"net confirm", "", "Say that all is well with the change.", 0, 0, TAKES_NOTHING,
+     cli_net_confirm},
+    {"net rollback", "", "Undo the change that is under way.", 0, 0, TAKES_NOTHING,
+     cli_net_rollback},
     {"net validate", "[FILE]...", "Whether a configuration of the network is right: every error.",
      0, NET_FILES_MAX, TAKES_NOTHING, cli_net_validate},
     {"net plan", "[FILE]...", "What applying it would do, step by step, and what each step costs.",
@@ -114,6 +125,7 @@ static const char options_help[] =
     "      --revision N            as it was at this revision, and not the last\n"
     "      --prefix                all keys that begin with KEY\n"
     "      --local                 only this node, and no target\n"
+    "      --confirm-within TIME   undo it unless it is confirmed by then: 90s, 5m\n"
     "      --target NAME           only this target\n"
     "      --force                 also the last good one\n"
     "      --dry-run               only say what would go\n"
@@ -126,6 +138,7 @@ enum long_option {
 	OPTION_PREFIX,
 	OPTION_LOCAL,
 	OPTION_TARGET,
+	OPTION_CONFIRM_WITHIN,
 	OPTION_FORCE,
 	OPTION_DRY_RUN,
 };
@@ -140,6 +153,7 @@ static const struct option options[] = {
     {"revision", required_argument, NULL, OPTION_REVISION},
     {"prefix", no_argument, NULL, OPTION_PREFIX},
     {"local", no_argument, NULL, OPTION_LOCAL},
+    {"confirm-within", required_argument, NULL, OPTION_CONFIRM_WITHIN},
     {"target", required_argument, NULL, OPTION_TARGET},
     {"force", no_argument, NULL, OPTION_FORCE},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
@@ -239,6 +253,7 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--prefix", TAKES_PREFIX, cli->prefix},
 	    {"--local", TAKES_LOCAL, cli->local},
 	    {"--target", TAKES_TARGET, cli->target != NULL},
+	    {"--confirm-within", TAKES_CONFIRM, cli->confirm_within != NULL},
 	    {"--force", TAKES_FORCE, cli->force},
 	    {"--dry-run", TAKES_DRY_RUN, cli->dry_run},
 	};
@@ -352,6 +367,9 @@ static int set_option(struct cli *cli, int option)
 		return CLI_OK;
 	case OPTION_TARGET:
 		cli->target = optarg;
+		return CLI_OK;
+	case OPTION_CONFIRM_WITHIN:
+		cli->confirm_within = optarg;
 		return CLI_OK;
 	case OPTION_FORCE:
 		cli->force = true;

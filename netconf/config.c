@@ -75,6 +75,7 @@ static void config_fini(struct config *config)
 	free(config->policy.state_dir);
 	free(config->links);
 	free(config->aliases);
+	conf_strings_fini(&config->files);
 	conf_strings_fini(&config->notes);
 	model_free(config->common);
 }
@@ -121,6 +122,7 @@ static int read_config(struct conf *conf, conf_message_fn error, void *userdata,
 	config_finish_host(&reading);
 	config_check_whole(&reading);
 
+	conf_files(conf, &reading.config.files);
 	r = conf_finish(conf, error, userdata, &reading.config.notes);
 	reading_fini(&reading, reading.config.common->n_routes);
 	if (r == 0)

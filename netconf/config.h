@@ -139,6 +139,7 @@ struct config {
 	bool no_default_search; /* the domain of the host's name is not searched by itself */
 	struct config_policy policy;
 	bool has_policy;           /* somebody wrote it */
+	struct conf_strings files; /* that it was read from, in their order */
 	struct conf_strings notes; /* what is odd but goes on: for the log and for --check */
 };
 

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A settling with the loop for itself. */
+/* A settling with the loop for itself, after what a loss of power may have left was dealt with. */
 #include "netconf/once.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/config.h"
+#include "netconf/lockfile.h"
 #include "netconf/look.h"
 #include "netconf/settle.h"
+#include "netconf/sources.h"
+#include "netconf/statedir.h"
 
 struct once {
 	struct loop *loop;
 	struct kernel *kernel;
 	const struct config *config;
-	struct once_result *result;
+	size_t n_refused; /* collisions, and what cannot be */
+	size_t n_waiting; /* for a link */
+	int r;
 	bool told; /* obstacles are told once */
 };
 
@@ -22,13 +33,13 @@ static void tell(struct once *once, const struct plan *plan, const struct resolu
 {
 	char origin[MODEL_ORIGIN_TEXT_MAX];
 
-	once->result->n_refused = resolution->problems.n;
-	once->result->n_waiting = resolution->waiting.n;
+	once->n_refused = resolution->problems.n;
+	once->n_waiting = resolution->waiting.n;
 	for (size_t i = 0; i < plan->n_obstacles; i++) {
 		if (plan->obstacles[i].kind == PLAN_MISSING_LINK)
-			once->result->n_waiting++;
+			once->n_waiting++;
 		else
-			once->result->n_refused++;
+			once->n_refused++;
 	}
 	if (once->told)
 		return;
@@ -71,27 +82,144 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 static void on_settled(const struct settle_result *settled, void *userdata)
 {
 	struct once *once = userdata;
-	struct once_result *result = once->result;
 
-	result->r = settled->r;
-	result->n_steps = settled->n_done;
+	once->r = settled->r;
 	if (settled->r < 0)
 		(void) log_error_errno(settled->r, "not_applied", "steps=%zu reason=\"%s\"",
 		                       settled->n_done, settled->reason);
-	else if (result->n_refused > 0)
-		result->r = -EEXIST;
+	else if (once->n_refused > 0)
+		once->r = -EEXIST;
 	else
-		log_notice("applied", "steps=%zu waiting=%zu", settled->n_done, result->n_waiting);
+		log_notice("applied", "steps=%zu waiting=%zu", settled->n_done, once->n_waiting);
 	loop_stop(once->loop, 0);
 }
 
-void once_apply(struct loop *loop, struct kernel *kernel, const struct config *config,
-                struct once_result *ret_result)
+static int apply(const struct config *config)
 {
 	static const struct settle_ops ops = {.plan = plan_cb};
-	struct once once = {loop, kernel, config, ret_result, false};
+	AUTO(loop_free) struct loop *loop = NULL;
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	struct once once = {.config = config};
+	int r = loop_new(&loop);
 
-	*ret_result = (struct once_result){0};
+	if (r == 0)
+		r = kernel_new(loop_ev(loop), &kernel);
+	if (r < 0)
+		return log_error_errno(r, "start_failed", "reason=\"cannot speak to the kernel\"");
+	once.loop = loop;
+	once.kernel = kernel;
 	(void) settle_start(loop_ev(loop), kernel, &ops, true, on_settled, &once);
 	(void) loop_run(loop);
+	return once.r;
+}
+
+/* --- what was left --- */
+
+/* -EBUSY: it is of this boot. */
+static int deal_with(const char *state_dir, const struct checkpoint_state *state)
+{
+	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
+	char kernel[CHECKPOINT_KERNEL_MAX];
+
+	checkpoint_kernel(kernel);
+	memcpy(outcome.id, state->id, sizeof(outcome.id));
+	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
+	                   state->deadline_us)) {
+	case PHASE_FOUND_FINISH:
+		return statedir_finish_confirmed(state_dir, state);
+	case PHASE_FOUND_VOID:
+		(void) snprintf(outcome.how, sizeof(outcome.how), "void");
+		(void) snprintf(outcome.reason, sizeof(outcome.reason), "the machine was started anew");
+		log_notice("change_over", "id=%s how=%s reason=\"%s\"", outcome.id, outcome.how,
+		           outcome.reason);
+		return statedir_finish_other(state_dir, &outcome);
+	case PHASE_FOUND_OVER:
+		(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(state->phase));
+		memcpy(outcome.reason, state->reason, sizeof(outcome.reason));
+		return statedir_finish_other(state_dir, &outcome);
+	case PHASE_FOUND_WAIT:
+	case PHASE_FOUND_UNDO:
+		break;
+	}
+	return -EBUSY;
+}
+
+static int deal_with_left(const char *state_dir)
+{
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	struct checkpoint_state state;
+	int r = checkpoint_read_state(dir, &state);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = deal_with(state_dir, &state);
+	if (r == -EBUSY)
+		return log_error_errno(r, "change_under_way", "id=%s reason=\"its guard ends it\"",
+		                       state.id);
+	return r < 0 ? log_error_errno(r, "checkpoint_unusable", "dir=%s", dir) : 0;
+}
+
+/* --- which configuration --- */
+
+static void log_error_cb(const char *message, void *userdata UNUSED)
+{
+	log_error("config_error", "reason=\"%s\"", message);
+}
+
+/* ret_new: the text of one that nobody has confirmed yet; NULL: it is confirmed. */
+static int load(const struct once_start *start, struct config **ret_config, char **ret_new)
+{
+	AUTO(free) char *text = NULL;
+	AUTO(config_free) struct config *config = NULL;
+	int r = statedir_confirmed(start->state_dir, &text);
+
+	if (r == 0)
+		return config_load_text("the confirmed configuration", text, strlen(text), NULL,
+		                        log_error_cb, NULL, ret_config);
+	if (r != -ENOENT)
+		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", start->state_dir);
+	r = config_load(start->paths, start->n_paths, log_error_cb, NULL, &config);
+	if (r == 0)
+		r = sources_read(&config->files, ret_new);
+	if (r == 0)
+		*ret_config = TAKE_PTR(config);
+	return r;
+}
+
+static int load_and_apply(const struct once_start *start)
+{
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(free) char *text = NULL;
+	int r = load(start, &config, &text);
+
+	if (r < 0)
+		return -EINVAL;
+	for (size_t i = 0; i < config->notes.n; i++)
+		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
+	r = apply(config);
+	if (r == 0 && text != NULL) {
+		r = statedir_confirm(start->state_dir, text);
+		if (r < 0)
+			(void) log_error_errno(r, "not_confirmed", "dir=%s", start->state_dir);
+	}
+	return r;
+}
+
+int once_run(const struct once_start *start)
+{
+	AUTO(free) char *path = statedir_path(start->state_dir, STATEDIR_LOCK);
+	int r = statedir_make(start->state_dir), fd;
+
+	if (r < 0)
+		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
+	fd = lockfile_take(path);
+	if (fd < 0)
+		return log_error_errno(fd == -EAGAIN ? -EBUSY : fd, "lock_failed",
+		                       "path=%s reason=\"another netconf is at work\"", path);
+	r = deal_with_left(start->state_dir);
+	if (r == 0)
+		r = load_and_apply(start);
+	(void) close(fd);
+	return r;
 }

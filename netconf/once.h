@@ -2,21 +2,23 @@
 #pragma once
 
 /*
- * From what the network is to what the configuration says, once, with nobody there to confirm it:
- * at boot. What cannot be had is reported, and all the rest is done.
+ * The boot: from what the network is to the configuration that was confirmed last, or, if none ever
+ * was, to the one in the files, which is the confirmed one from then on if all of it could be had.
+ * Nobody is there to confirm anything, so what cannot be had is reported, and all the rest is done.
  */
 
-#include "base/loop.h"
-#include "netconf/config.h"
-#include "netconf/kernel.h"
+#include <stddef.h>
 
-struct once_result {
-	int r;            /* 0: all is as it is wanted, but for links that are not there yet */
-	size_t n_steps;   /* that the kernel took */
-	size_t n_refused; /* collisions, and what cannot be */
-	size_t n_waiting; /* what waits for a link */
+struct once_start {
+	const char *const *paths; /* of the configuration; none: the default places */
+	size_t n_paths;
+	const char *state_dir;
 };
 
-/* Runs the loop until it is done, and logs what there is to say. config is borrowed. */
-void once_apply(struct loop *loop, struct kernel *kernel, const struct config *config,
-                struct once_result *ret_result);
+/*
+ * 0: all is as it is wanted, but for what waits for a link. -EINVAL: the configuration has errors;
+ * nothing was touched. -EBUSY: another netconf is at work, or a change of this very boot is under
+ * way, which is its guard's. Else -errno: something was refused or failed; the rest is done. What
+ * there is to say is logged.
+ */
+int once_run(const struct once_start *start);

@@ -344,6 +344,14 @@ const char *conf_file_name(const struct conf *conf, const struct conf_node *node
 	return conf->files[node->file];
 }
 
+void conf_files(const struct conf *conf, struct conf_strings *ret_names)
+{
+	ret_names->items = xcalloc(conf->n_files + 1, sizeof(*ret_names->items));
+	ret_names->n = conf->n_files;
+	for (unsigned i = 0; i < conf->n_files; i++)
+		ret_names->items[i] = xstrdup(conf->files[i]);
+}
+
 char *conf_origin(const struct conf *conf, const struct conf_node *node)
 {
 	return xasprintf("%s:%u", conf_file_name(conf, node), node->line);

@@ -220,6 +220,8 @@ bool conf_node_is_null(const struct conf_node *node);
 /* The value of a key, or NULL. */
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
 const char *conf_file_name(const struct conf *conf, const struct conf_node *node);
+/* Every file that was read or given as a text, in the order of reading; the caller ends it. */
+void conf_files(const struct conf *conf, struct conf_strings *ret_names);
 /* "file:line"; the caller frees it. */
 char *conf_origin(const struct conf *conf, const struct conf_node *node);
 

@@ -39,7 +39,7 @@ netconf() { # ARGUMENT...
 netconf_once() { # NAME [ARGUMENT...]
 	local name=$1
 	shift
-	netconf --once --config "$T/$name.yaml" "$@" >>"$LOG_DIR/netconf-once.log" 2>&1
+	netconf --once --config "$T/$name.yaml" --state-dir "$T/once-$name" "$@" >>"$LOG_DIR/netconf-once.log" 2>&1
 }
 
 # All that others must find again: what there is of addresses, routes, rules and links, without what
@@ -96,4 +96,40 @@ monitor_is_silent() {
 monitor_heard() {
 	wait_until 10 monitor_is_silent
 	grep -v '192\.0\.2\.25[45]' "$LOG_DIR/monitor.log" || true
+}
+
+# --- the daemon ---
+
+# Its folders outlive it, as on a disk.
+netconf_start() {
+	mkdir -p "$T/run-n1"
+	spawn netconf n1 "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
+	wait_until 20 netconf_answers
+}
+
+netconf_answers() {
+	fairlead n1 -o json net status
+}
+
+status_is() { # JQ-FILTER VALUE
+	[[ $(fairlead n1 -o json net status 2>/dev/null | jq -r "$1") == "$2" ]]
+}
+
+guard_pid() {
+	pgrep -f -- "--guard .* --state-dir $T/state" | head -n 1
+}
+
+nobody_guards() {
+	[[ -z $(guard_pid) ]]
+}
+
+# The change in $T/NAME.yaml is applied and waits to be confirmed.
+apply() { # NAME [OPTION...]
+	local name=$1
+	shift
+	FAIRLEAD_TIMEOUT=60 fairlead n1 net apply "$@" "$T/$name.yaml" >>"$LOG_DIR/apply.log" 2>&1
+}
+
+is_before() { # what `network` said in $LOG_DIR/before, but for what $1 says is another's and new
+	diff <(cat "$LOG_DIR/before") <(network) >"$LOG_DIR/difference" 2>&1
 }

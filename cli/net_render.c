@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps, phases and ends in words. */
+#include "cli/net_render.h"
+
+#include <string.h>
+
+#include "base/mono.h"
+#include "cli/fields.h"
+#include "cli/table.h"
+
+void net_render_line(FILE *out, const json_t *object)
+{
+	if (field_text(object, "op") != NULL) {
+		(void) fprintf(out, "%4lld  %-15s  ", (long long) field_integer(object, "step"),
+		               field_text_or_dash(object, "class"));
+		table_print_safe(out, field_text(object, "op"));
+		(void) fputc('\n', out);
+	} else if (field_text(object, "obstacle") != NULL) {
+		const char *at = field_text(object, "at");
+
+		(void) fprintf(out, "%s: ", field_text(object, "obstacle"));
+		if (at != NULL && at[0] != '\0') {
+			table_print_safe(out, at);
+			(void) fputs(": ", out);
+		}
+		table_print_safe(out, field_text_or_dash(object, "reason"));
+		(void) fputc('\n', out);
+	} else if (field_text(object, "error") != NULL) {
+		table_print_safe(out, field_text(object, "error"));
+		(void) fputc('\n', out);
+	}
+}
+
+void net_render_change(FILE *out, const json_t *change)
+{
+	const char *phase = field_text_or_dash(change, "phase");
+	const char *reason = field_text(change, "reason");
+	long long left_s = (long long) json_number_value(json_object_get(change, "left_s"));
+
+	if (strcmp(phase, "awaiting") == 0) {
+		(void) fprintf(out,
+		               "applied: say 'fairlead net confirm' within %lld s, best over a new "
+		               "connection, or it is undone\n",
+		               left_s);
+		return;
+	}
+	(void) fprintf(out, "%s", phase);
+	if (reason != NULL && reason[0] != '\0') {
+		(void) fputs(": ", out);
+		table_print_safe(out, reason);
+	}
+	(void) fputc('\n', out);
+}
+
+static void render_last(FILE *out, const json_t *last, int64_t wall_now_us)
+{
+	const char *reason = field_text(last, "reason"), *left = field_text(last, "left_undone");
+	double ended_s = json_number_value(json_object_get(last, "ended_s"));
+	char age[FIELD_AGE_MAX];
+
+	(void) fprintf(out, "the last change: %s, %s ago", field_text_or_dash(last, "how"),
+	               field_age(wall_now_us - (int64_t) (ended_s * (double) US_PER_S), age));
+	if (reason != NULL && reason[0] != '\0') {
+		(void) fputs(": ", out);
+		table_print_safe(out, reason);
+	}
+	(void) fputc('\n', out);
+	if (left != NULL && left[0] != '\0') {
+		(void) fputs("what could not be undone: ", out);
+		table_print_safe(out, left);
+		(void) fputc('\n', out);
+	}
+}
+
+void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
+{
+	const json_t *status = json_array_get(objects, 0);
+	const json_t *change = json_object_get(status, "change");
+	const json_t *last = json_object_get(status, "last");
+
+	if (json_is_object(change))
+		net_render_change(out, change);
+	else if (field_is_true(status, "preparing"))
+		(void) fputs("a change is being prepared\n", out);
+	else
+		(void) fputs("no change is under way\n", out);
+	if (!field_is_true(status, "confirmed"))
+		(void) fputs("no configuration has ever been confirmed: 'fairlead net apply' begins\n",
+		             out);
+	if (json_is_object(last))
+		render_last(out, last, wall_now_us);
+}

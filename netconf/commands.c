@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers the control socket. `net apply` is answered before the first write to the kernel. */
+#include "netconf/commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/control.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/mono.h"
+#include "netconf/daemon.h"
+#include "netconf/report.h"
+
+#define CONTROL_GROUP "fairlead"
+#define CONFIRM_MIN_US (5 * US_PER_S)
+#define CONFIRM_MAX_US (3600 * US_PER_S)
+#define NONE "-"
+
+struct commands {
+	struct daemon *daemon;
+	struct control *control;
+	struct control_request *applying; /* NULL: nobody waits for the begin of a change */
+};
+
+static void reply_status(struct control_request *request, const struct commands *c)
+{
+	struct daemon_report report;
+
+	daemon_report(c->daemon, &report);
+	control_reply(request, report_json(&report));
+	control_ok(request);
+}
+
+static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	if (argc != 0)
+		control_fail(request, CONTROL_USAGE, "net status");
+	else
+		reply_status(request, userdata);
+}
+
+/* --- a change --- */
+
+static void on_told(int r, const char *reason, const json_t *lines, void *userdata)
+{
+	struct commands *c = userdata;
+	struct control_request *request = TAKE_PTR(c->applying);
+	const json_t *line;
+	size_t i;
+
+	if (request == NULL)
+		return;
+	json_array_foreach(lines, i, line)
+	{
+		control_reply(request, json_deep_copy(line));
+	}
+	if (r < 0)
+		control_fail(request, CONTROL_FAILED, "%s", reason);
+	else
+		reply_status(request, c);
+}
+
+static bool parse_within(const char *word, int64_t *ret_us)
+{
+	*ret_us = 0;
+	return strcmp(word, NONE) == 0 || (conf_parse_duration(word, ret_us) == 0 &&
+	                                   *ret_us >= CONFIRM_MIN_US && *ret_us <= CONFIRM_MAX_US);
+}
+
+static void apply_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	struct commands *c = userdata;
+	struct begin_request begin = {0};
+
+	if (argc < 2) {
+		control_fail(request, CONTROL_USAGE, "net apply WITHIN|- ADDRESS|- [FILE]...");
+		return;
+	}
+	if (!parse_within(argv[0], &begin.confirm_us)) {
+		control_fail(request, CONTROL_USAGE, "'%s' is not a time from 5 s to 1 h to confirm within",
+		             argv[0]);
+		return;
+	}
+	if (strcmp(argv[1], NONE) != 0 && addr_parse(argv[1], &begin.operator) < 0) {
+		control_fail(request, CONTROL_USAGE, "'%s' is not an address", argv[1]);
+		return;
+	}
+	begin.paths = (const char *const *) argv + 2;
+	begin.n_paths = (size_t) argc - 2;
+	if (daemon_apply(c->daemon, &begin, on_told, c) < 0) {
+		control_fail(request, CONTROL_BUSY,
+		             "a change is under way: 'fairlead net status' shows it");
+		return;
+	}
+	c->applying = request;
+}
+
+static void fail(struct control_request *request, int r, const char *now)
+{
+	if (r == -ENOENT)
+		control_fail(request, CONTROL_NOTFOUND, "no change is under way");
+	else if (r == -EINVAL)
+		control_fail(request, CONTROL_BUSY, "%s", now);
+	else
+		control_fail(request, CONTROL_FAILED, "it cannot be written down: %s", strerror(-r));
+}
+
+static void confirm_fn(struct control_request *request, int argc, char **argv UNUSED,
+                       void *userdata)
+{
+	struct commands *c = userdata;
+	int r;
+
+	if (argc != 0) {
+		control_fail(request, CONTROL_USAGE, "net confirm");
+		return;
+	}
+	r = daemon_confirm(c->daemon);
+	if (r < 0)
+		fail(request, r, "the change is not at the point where it can be confirmed");
+	else
+		reply_status(request, c);
+}
+
+static void rollback_fn(struct control_request *request, int argc, char **argv UNUSED,
+                        void *userdata)
+{
+	struct commands *c = userdata;
+	int r;
+
+	if (argc != 0) {
+		control_fail(request, CONTROL_USAGE, "net rollback");
+		return;
+	}
+	r = daemon_abandon(c->daemon);
+	if (r < 0)
+		fail(request, r, "the change is being undone already");
+	else
+		reply_status(request, c);
+}
+
+static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	struct daemon_report report;
+
+	daemon_report(c->daemon, &report);
+	report_metrics(m, &report);
+	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+	control_ok(request);
+}
+
+static const struct control_command table[] = {
+    {"net status", false, status_fn, "", "The change that is under way, and how the last ended."},
+    {"net apply", true, apply_fn, "WITHIN|- ADDRESS|- [FILE]...",
+     "Begin a change: the configuration in these files."},
+    {"net confirm", true, confirm_fn, "", "All is well: the change stays."},
+    {"net rollback", true, rollback_fn, "", "Undo the change that is under way."},
+    {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
+};
+
+int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
+                 struct commands **ret_commands)
+{
+	AUTO(commands_free) struct commands *c = NEW0(struct commands);
+	AUTO(free) char *path = xasprintf("%s/netconf.sock", runtime_dir);
+	int r;
+
+	c->daemon = daemon;
+	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
+	if (r < 0)
+		return r;
+	*ret_commands = TAKE_PTR(c);
+	return 0;
+}
+
+void commands_free(struct commands *c)
+{
+	if (c == NULL)
+		return;
+	control_free(c->control);
+	free(c);
+}

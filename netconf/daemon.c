@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wiring: lock, what was found, changes, the control socket. */
+#include "netconf/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/commands.h"
+#include "netconf/lockfile.h"
+#include "netconf/rescue.h"
+
+#define LOCK_POLL_S 0.1
+
+struct daemon {
+	struct loop *loop;
+	const struct daemon_start *start;
+	struct kernel *kernel;
+	struct commands *commands;
+	int lock_fd;
+	ev_timer lock_again; /* a guard, or one that ends, has the lock */
+	struct rescue *rescue;
+	struct begin *begin;
+	struct transaction *transaction;
+	struct config *config; /* that is confirmed; NULL: none */
+	struct statedir_outcome last;
+	/* Whoever asked for the change that begins. */
+	daemon_told_fn told;
+	void *told_userdata;
+	json_t *lines; /* of its answer */
+};
+
+static struct ev_loop *ev_of(const struct daemon *daemon)
+{
+	return loop_ev(daemon->loop);
+}
+
+/* --- what is confirmed --- */
+
+static void log_error_cb(const char *message, void *userdata UNUSED)
+{
+	log_error("config_error", "reason=\"%s\"", message);
+}
+
+static void load_confirmed(struct daemon *daemon)
+{
+	AUTO(free) char *text = NULL;
+	int r = statedir_confirmed(daemon->start->state_dir, &text);
+
+	if (r == 0)
+		r = config_load_text("the confirmed configuration", text, strlen(text), NULL, log_error_cb,
+		                     NULL, &daemon->config);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", daemon->start->state_dir);
+}
+
+/* --- a change --- */
+
+/* Whoever asked gets an answer, and then there is nobody to answer. */
+static void tell(struct daemon *daemon, int r, const char *reason)
+{
+	daemon_told_fn told = daemon->told;
+	json_t *lines = TAKE_PTR(daemon->lines);
+
+	daemon->told = NULL;
+	if (told != NULL)
+		told(r, reason, lines, daemon->told_userdata);
+	json_decref(lines);
+}
+
+static void on_ready(void *userdata)
+{
+	tell(userdata, 0, "");
+}
+
+static void on_over(struct config *config, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	daemon->transaction = NULL;
+	if (config != NULL) {
+		config_free(daemon->config);
+		daemon->config = config;
+	}
+	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	/* It ended before it had begun. */
+	tell(daemon, -ECANCELED, daemon->last.reason);
+}
+
+static struct transaction_host host_of(struct daemon *daemon)
+{
+	return (struct transaction_host){
+	    .ev = ev_of(daemon),
+	    .kernel = daemon->kernel,
+	    .program = daemon->start->program,
+	    .state_dir = daemon->start->state_dir,
+	    .ready = on_ready,
+	    .over = on_over,
+	    .userdata = daemon,
+	};
+}
+
+/* It is so already, and so it may be confirmed at once. */
+static void take_over(struct daemon *daemon, struct transaction_parts *parts)
+{
+	int r = statedir_confirm(daemon->start->state_dir, parts->text);
+
+	if (r < 0) {
+		tell(daemon, r, "the state directory cannot be written");
+		return;
+	}
+	config_free(daemon->config);
+	daemon->config = TAKE_PTR(parts->config);
+	log_notice("confirmed", "reason=\"the network is as this configuration wants it already\"");
+	tell(daemon, 0, "");
+}
+
+static void on_begun(const struct begin_result *result, void *userdata)
+{
+	struct daemon *daemon = userdata;
+	struct transaction_host host = host_of(daemon);
+	int r;
+
+	daemon->begin = NULL;
+	daemon->lines = json_deep_copy(result->lines);
+	if (result->r < 0) {
+		tell(daemon, result->r, result->reason);
+		return;
+	}
+	if (result->parts->plan->n_ops == 0) {
+		take_over(daemon, result->parts);
+		return;
+	}
+	r = transaction_begin(&host, result->parts, &daemon->transaction);
+	if (r < 0) {
+		(void) log_error_errno(r, "checkpoint_failed", "dir=%s", host.state_dir);
+		tell(daemon, r, "the checkpoint cannot be written, so nothing was begun");
+	}
+}
+
+int daemon_apply(struct daemon *daemon, const struct begin_request *request, daemon_told_fn told,
+                 void *userdata)
+{
+	struct begin_request with_paths = *request;
+
+	if (daemon->begin != NULL || daemon->transaction != NULL)
+		return -EBUSY;
+	if (with_paths.n_paths == 0) {
+		with_paths.paths = daemon->start->paths;
+		with_paths.n_paths = daemon->start->n_paths;
+	}
+	daemon->told = told;
+	daemon->told_userdata = userdata;
+	daemon->begin = begin_start(ev_of(daemon), daemon->kernel, &with_paths, on_begun, daemon);
+	return 0;
+}
+
+int daemon_confirm(struct daemon *daemon)
+{
+	return daemon->transaction != NULL ? transaction_confirm(daemon->transaction) : -ENOENT;
+}
+
+int daemon_abandon(struct daemon *daemon)
+{
+	return daemon->transaction != NULL
+	           ? transaction_abandon(daemon->transaction, "the operator asked for it")
+	           : -ENOENT;
+}
+
+void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report)
+{
+	*ret_report = (struct daemon_report){
+	    .change = daemon->transaction != NULL ? transaction_state(daemon->transaction) : NULL,
+	    .last = &daemon->last,
+	    .is_preparing = daemon->begin != NULL,
+	    .has_confirmed = daemon->config != NULL,
+	    .now_us = mono_now_us(),
+	};
+}
+
+/* --- starting --- */
+
+/* All that was left is dealt with: now others may ask. */
+static void serve(struct daemon *daemon)
+{
+	int r;
+
+	load_confirmed(daemon);
+	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
+	if (r < 0) {
+		(void) log_error_errno(r, "control_failed", "dir=%s", daemon->start->runtime_dir);
+		loop_stop(daemon->loop, EXIT_FAILURE);
+		return;
+	}
+	loop_notify(daemon->loop, "READY=1");
+}
+
+static void on_rescued(const char *left UNUSED, void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	daemon->rescue = NULL;
+	serve(daemon);
+}
+
+static int finish_other(struct daemon *daemon, const struct checkpoint_state *state,
+                        const char *how, const char *reason)
+{
+	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
+
+	memcpy(outcome.id, state->id, sizeof(outcome.id));
+	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", how);
+	(void) snprintf(outcome.reason, sizeof(outcome.reason), "%s", reason);
+	log_notice("change_over", "id=%s how=%s reason=\"%s\"", state->id, how, reason);
+	return statedir_finish_other(daemon->start->state_dir, &outcome);
+}
+
+/* 0: serve now. 1: later. */
+static int deal_with(struct daemon *daemon, const struct checkpoint_state *state)
+{
+	const char *state_dir = daemon->start->state_dir;
+	struct transaction_host host = host_of(daemon);
+	char kernel[CHECKPOINT_KERNEL_MAX];
+	int r;
+
+	checkpoint_kernel(kernel);
+	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
+	                   state->deadline_us)) {
+	case PHASE_FOUND_VOID:
+		return finish_other(daemon, state, "void", "the machine was started anew");
+	case PHASE_FOUND_FINISH:
+		return statedir_finish_confirmed(state_dir, state);
+	case PHASE_FOUND_OVER:
+		return finish_other(daemon, state, phase_name(state->phase), state->reason);
+	case PHASE_FOUND_WAIT:
+		return transaction_resume(&host, state, &daemon->transaction);
+	case PHASE_FOUND_UNDO:
+		break;
+	}
+	r = rescue_start(ev_of(daemon), daemon->kernel, state_dir,
+	                 state->phase == PHASE_AWAITING ? "nobody confirmed it in time"
+	                                                : "netconf ended in the middle of it",
+	                 on_rescued, daemon, &daemon->rescue);
+	return r < 0 ? r : 1;
+}
+
+static void look_for_changes(struct daemon *daemon)
+{
+	AUTO(free) char *dir = statedir_path(daemon->start->state_dir, STATEDIR_TRANSACTION);
+	struct checkpoint_state state;
+	int r = checkpoint_read_state(dir, &state);
+
+	if (r == 0)
+		r = deal_with(daemon, &state);
+	if (r < 0 && r != -ENOENT) {
+		/* To go on would be to forget a change that nobody has undone. */
+		(void) log_error_errno(r, "checkpoint_unusable", "dir=%s", dir);
+		loop_stop(daemon->loop, EXIT_FAILURE);
+		return;
+	}
+	if (r != 1)
+		serve(daemon);
+}
+
+static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
+{
+	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, lock_again);
+	AUTO(free) char *path = statedir_path(daemon->start->state_dir, STATEDIR_LOCK);
+	int r = lockfile_take(path);
+
+	if (r == -EAGAIN)
+		return;
+	ev_timer_stop(ev, timer);
+	if (r < 0) {
+		(void) log_error_errno(r, "lock_failed", "path=%s", path);
+		loop_stop(daemon->loop, EXIT_FAILURE);
+		return;
+	}
+	daemon->lock_fd = r;
+	look_for_changes(daemon);
+}
+
+int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemon **ret_daemon)
+{
+	AUTO(daemon_free) struct daemon *daemon = NEW0(struct daemon);
+	int r;
+
+	daemon->loop = loop;
+	daemon->start = start;
+	daemon->lock_fd = -1;
+	ev_timer_init(&daemon->lock_again, lock_timer_cb, 0., LOCK_POLL_S);
+	r = statedir_make(start->state_dir);
+	if (r < 0)
+		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
+	r = kernel_new(loop_ev(loop), &daemon->kernel);
+	if (r < 0)
+		return log_error_errno(r, "kernel_failed", "reason=\"no netlink\"");
+	ev_timer_start(loop_ev(loop), &daemon->lock_again);
+	*ret_daemon = TAKE_PTR(daemon);
+	return 0;
+}
+
+void daemon_free(struct daemon *daemon)
+{
+	if (daemon == NULL)
+		return;
+	ev_timer_stop(ev_of(daemon), &daemon->lock_again);
+	commands_free(daemon->commands);
+	begin_free(daemon->begin);
+	rescue_free(daemon->rescue);
+	transaction_free(daemon->transaction);
+	config_free(daemon->config);
+	json_decref(daemon->lines);
+	kernel_free(daemon->kernel);
+	if (daemon->lock_fd >= 0)
+		(void) close(daemon->lock_fd);
+	free(daemon);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The daemon as a whole: has the lock of the state directory, finishes or undoes what another left,
+ * carries out one change at a time, and answers for all of that. It changes nothing by itself that
+ * nobody has confirmed.
+ */
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "netconf/begin.h"
+#include "netconf/statedir.h"
+
+struct daemon;
+
+struct daemon_start {
+	const char *const *paths; /* of the configuration that is applied when no file is named */
+	size_t n_paths;
+	const char *runtime_dir;
+	const char *state_dir;
+	const char *program; /* netconf itself */
+};
+
+/* On failure it has logged why. `start` and what it points to are borrowed. */
+int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemon **ret_daemon);
+/* A change that is under way is left to its guard. */
+void daemon_free(struct daemon *daemon);
+DEFINE_AUTO(struct daemon, daemon_free);
+
+/* --- for the commands --- */
+
+/*
+ * Begins a change, if none is under way (-EBUSY). `told` is called once, never before this returns:
+ * with r 0 when the guard watches and the first write is about to come, or with nothing to do; else
+ * nothing was begun, and `reason` says why. The lines are the plan's, or the errors; borrowed.
+ */
+typedef void (*daemon_told_fn)(int r, const char *reason, const json_t *lines, void *userdata);
+int daemon_apply(struct daemon *daemon, const struct begin_request *request, daemon_told_fn told,
+                 void *userdata);
+/* -ENOENT: there is no change; -EINVAL: not now; or -errno. */
+int daemon_confirm(struct daemon *daemon);
+int daemon_abandon(struct daemon *daemon);
+
+struct daemon_report {
+	const struct checkpoint_state *change; /* NULL: none is under way */
+	const struct statedir_outcome *last;   /* id "": there was none */
+	bool is_preparing;                     /* a change is being planned */
+	bool has_confirmed;                    /* a configuration was ever confirmed */
+	int64_t now_us;
+};
+void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report);

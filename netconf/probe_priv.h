@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the probe*.c files share. Nobody else includes this. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "netconf/config.h"
+#include "netconf/model.h"
+
+enum probe_verdict {
+	PROBE_BAD,
+	PROBE_RUNNING,
+	PROBE_GOOD,
+};
+
+struct probe;
+
+/* One that is neither good nor bad yet is polled; a bad one may be started anew. */
+struct probe_kind {
+	/* The network as it is now, before start(). May be NULL. */
+	void (*look)(struct probe *probe, const struct model *have);
+	enum probe_verdict (*start)(struct probe *probe, int64_t now_us);
+	enum probe_verdict (*poll)(struct probe *probe, int64_t now_us);
+	void (*fini)(struct probe *probe);
+};
+
+struct probe {
+	const struct probe_kind *kind;
+	char *name; /* for people: "the default gateway of IPv4" */
+	void *data; /* the kind's */
+	enum probe_verdict verdict;
+	bool worked; /* before the change */
+};
+
+/* All that the configuration asks for; the caller ends and frees them. */
+void probe_make_list(const struct config *config, struct probe **ret_list, size_t *ret_n);
+
+/* probe_gateway.c */
+void probe_gateway_init(struct probe *probe, sa_family_t family);
+/* probe_tcp.c: whether a connection comes about. Texts and times are copied. */
+void probe_tcp_init(struct probe *probe, const char *name, const char *endpoint,
+                    int64_t timeout_us);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the files of a change to its undoing. */
+#include "netconf/rescue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/statedir.h"
+#include "netconf/undo.h"
+
+#define LIMIT_US (300 * US_PER_S)
+
+struct rescue {
+	char *state_dir, *dir;
+	struct checkpoint_state state;
+	struct undo *undo;
+	rescue_done_fn done;
+	void *userdata;
+};
+
+void rescue_free(struct rescue *rescue)
+{
+	if (rescue == NULL)
+		return;
+	undo_free(rescue->undo);
+	free(rescue->state_dir);
+	free(rescue->dir);
+	free(rescue);
+}
+
+static void on_undone(const struct settle_result *result, void *userdata)
+{
+	struct rescue *rescue = userdata;
+	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
+	rescue_done_fn done = rescue->done;
+	void *done_userdata = rescue->userdata;
+	int r;
+
+	rescue->undo = NULL;
+	memcpy(outcome.id, rescue->state.id, sizeof(outcome.id));
+	memcpy(outcome.reason, rescue->state.reason, sizeof(outcome.reason));
+	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(PHASE_ROLLED_BACK));
+	(void) snprintf(outcome.left, sizeof(outcome.left), "%s", result->reason);
+	if (result->r < 0)
+		(void) log_error_errno(result->r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome.id,
+		                       outcome.left);
+	else
+		log_notice("rolled_back", "id=%s steps=%zu reason=\"%s\"", outcome.id, result->n_done,
+		           outcome.reason);
+	r = statedir_finish_other(rescue->state_dir, &outcome);
+	if (r < 0)
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->state_dir);
+	rescue_free(rescue);
+	done(outcome.left, done_userdata);
+}
+
+int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,
+                 const char *reason, rescue_done_fn done, void *userdata,
+                 struct rescue **ret_rescue)
+{
+	AUTO(rescue_free) struct rescue *rescue = NEW0(struct rescue);
+	AUTO(model_free) struct model *before = NULL;
+	AUTO(plan_free) struct plan *plan = NULL;
+	struct checkpoint_state *state = &rescue->state;
+	int r;
+
+	rescue->state_dir = xstrdup(state_dir);
+	rescue->dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	r = checkpoint_read_state(rescue->dir, state);
+	if (r == 0)
+		r = checkpoint_read(rescue->dir, &before, &plan);
+	if (r < 0)
+		return r;
+	log_warning("rolling_back", "id=%s phase=%s reason=\"%s\"", state->id, phase_name(state->phase),
+	            reason);
+	/* If an earlier attempt was cut short, its reason is the one. */
+	if (state->reason[0] == '\0')
+		(void) snprintf(state->reason, sizeof(state->reason), "%s", reason);
+	state->phase = PHASE_ROLLING_BACK;
+	state->deadline_us = mono_now_us() + LIMIT_US;
+	r = checkpoint_write_state(rescue->dir, state);
+	if (r < 0)
+		/* A full disk must not keep the old network away. */
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->dir);
+	rescue->done = done;
+	rescue->userdata = userdata;
+	rescue->undo = undo_start(ev, kernel, TAKE_PTR(before), TAKE_PTR(plan), on_undone, rescue);
+	*ret_rescue = TAKE_PTR(rescue);
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rolling back is a settling that goes on past what the kernel refuses. */
+#include "netconf/undo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct undo {
+	struct kernel *kernel;
+	struct model *before;
+	struct plan *plan;
+	struct settle *settle;
+	settle_done_fn done;
+	void *userdata;
+};
+
+void undo_free(struct undo *undo)
+{
+	if (undo == NULL)
+		return;
+	settle_free(undo->settle);
+	plan_free(undo->plan);
+	model_free(undo->before);
+	free(undo);
+}
+
+/* A kernel that keeps no protocol of addresses forgets whose these are, but the plan knows. */
+static void own_added(const struct plan *plan, struct model *have)
+{
+	for (size_t i = 0; i < plan->n_ops; i++) {
+		const struct op *op = &plan->ops[i];
+		struct address *address;
+
+		if (op->kind != OP_ADDRESS_ADD || op->is_restoring)
+			continue;
+		address = model_find_address(have, op->address.link, &op->address.prefix);
+		if (address != NULL && address->protocol == 0)
+			address->owner = OWNER_OURS;
+	}
+}
+
+static int plan_cb(struct plan **ret_plan, void *userdata)
+{
+	const struct undo *undo = userdata;
+	const struct plan_options options = {.management_link = "", .undone = undo->plan};
+	AUTO(model_free) struct model *have = NULL;
+	int r = kernel_observe(undo->kernel, &have);
+
+	if (r < 0)
+		return r;
+	own_added(undo->plan, have);
+	*ret_plan = plan_make(undo->before, have, &options);
+	return 0;
+}
+
+static void on_settled(const struct settle_result *result, void *userdata)
+{
+	struct undo *undo = userdata;
+	struct settle_result copy = *result;
+	settle_done_fn done = undo->done;
+	void *done_userdata = undo->userdata;
+
+	undo->settle = NULL;
+	undo_free(undo);
+	done(&copy, done_userdata);
+}
+
+struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct model *before,
+                        struct plan *plan, settle_done_fn done, void *userdata)
+{
+	static const struct settle_ops ops = {.plan = plan_cb};
+	struct undo *undo = NEW0(struct undo);
+
+	undo->kernel = kernel;
+	undo->before = before;
+	undo->plan = plan;
+	undo->done = done;
+	undo->userdata = userdata;
+	undo->settle = settle_start(ev, kernel, &ops, true, on_settled, undo);
+	return undo;
+}

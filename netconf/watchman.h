@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The daemon's side of the guard: starts one for a change, waits until it watches, and sees to it
+ * that there always is one. When there cannot be, the change must be undone at once, since nobody
+ * would undo it after us.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+
+struct watchman;
+
+struct watchman_ops {
+	void (*watched)(void *userdata); /* the guard is at work; once */
+	void (*failed)(void *userdata);  /* there is none, and there will be none */
+};
+
+/* `program` is netconf itself. Of a change that this process has found, a guard that is already at
+ * work is taken as it is. Calls nothing before it returns. ops are borrowed. */
+struct watchman *watchman_start(struct ev_loop *ev, const char *program, const char *state_dir,
+                                const char *id, const struct watchman_ops *ops, void *userdata);
+/* The guard ends by itself when the change is over. */
+void watchman_free(struct watchman *watchman);
+DEFINE_AUTO(struct watchman, watchman_free);

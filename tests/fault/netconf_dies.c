@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * netconf that is killed in the middle of a change: linked into build/tests/fault/netconf-dies in
+ * place of the call that carries out a step (ld --wrap). The file that NETCONF_DIE names says
+ * before which step, counted from 1, and is removed then, so that nobody dies twice: "3" kills the
+ * process, "3 all" also the guard of the change, as a loss of power does.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netconf/kernel.h"
+#include "netconf/lockfile.h"
+
+int __real_kernel_carry_out(struct kernel *kernel, const struct op *op);
+int __wrap_kernel_carry_out(struct kernel *kernel, const struct op *op);
+
+static void die_if_told(void)
+{
+	static int step; /* since there is the file */
+	const char *path = getenv("NETCONF_DIE"), *guard_lock = getenv("NETCONF_GUARD_LOCK");
+	FILE *file = path != NULL ? fopen(path, "re") : NULL;
+	char all[8] = "";
+	int at = 0;
+	pid_t guard;
+
+	if (file == NULL)
+		return;
+	step++;
+	if (fscanf(file, "%d %7s", &at, all) < 1)
+		at = 0;
+	(void) fclose(file);
+	if (at != step || unlink(path) < 0)
+		return;
+	guard = strcmp(all, "all") == 0 && guard_lock != NULL ? lockfile_holder(guard_lock) : 0;
+	if (guard > 0)
+		(void) kill(guard, SIGKILL);
+	(void) kill(getpid(), SIGKILL);
+}
+
+int __wrap_kernel_carry_out(struct kernel *kernel, const struct op *op)
+{
+	die_if_told();
+	return __real_kernel_carry_out(kernel, op);
+}

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 90
+# netconf is killed in the middle of a change, before each of several steps: its guard brings the old
+# network back, with what others did meanwhile. Killed together with its guard, the next one does.
+# Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time.
+. "$(dirname "$0")/lib-netconf.sh"
+
+NETCONF_DAEMON=$BUILD/tests/fault/netconf-dies
+export NETCONF_DIE=$T/die NETCONF_GUARD_LOCK=$T/state/guard.lock
+
+node_new
+mkdir -p "$T/files"
+
+config_write old <<'YAML'
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth0
+mtu: 1500
+addresses:
+  - address: 10.1.0.1/24
+routes:
+  - gateway: 10.1.0.254
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth1
+addresses:
+  - address: 10.2.0.1/24
+YAML
+
+config_write new <<'YAML'
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth0
+mtu: 1300
+addresses:
+  - address: 10.1.0.2/24
+routes:
+  - gateway: 10.1.0.254
+    metric: 7
+---
+apiVersion: v1alpha1
+kind: BridgeConfig
+name: br0
+links: [eth1]
+addresses:
+  - address: 10.2.0.7/24
+---
+apiVersion: v1alpha1
+kind: RoutingRuleConfig
+name: "1000"
+src: 10.1.0.0/24
+table: 100
+YAML
+
+is_over() {
+	[[ ! -e $T/state/transaction/state.json ]]
+}
+
+all_is_before() {
+	wait_until 20 is_before
+	wait_until 10 reaches 10.1.0.254
+}
+
+netconf_start
+apply old
+fairlead n1 net confirm >/dev/null
+ip -n n1 route add 10.77.0.0/16 via 10.1.0.254 proto bird
+ip -n n1 address add 10.1.0.99/32 dev eth0
+network >"$LOG_DIR/before"
+
+for step in 1 4 7 10; do
+	say "killed before step $step: the guard undoes it"
+	echo "$step" >"$NETCONF_DIE"
+	inside n1 timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" net apply "$T/new.yaml" >>"$LOG_DIR/apply.log" 2>&1 &
+	cli=$!
+	wait_until 20 gone netconf
+	kill -KILL "$cli"
+	wait "$cli" 2>/dev/null || true
+	wait "${PID[netconf]}" 2>/dev/null || true
+	wait_until 20 is_over
+	wait_until 10 nobody_guards
+	all_is_before
+	netconf_start
+	expect "it says so" status_is .last.reason "netconf ended in the middle of it"
+	expect "all could be undone" status_is .last.left_undone ""
+done
+
+say "killed together with its guard: the next one undoes it, before it answers"
+echo "6 all" >"$NETCONF_DIE"
+apply new &
+cli=$!
+wait_until 20 gone netconf
+kill -KILL "$cli"
+wait "$cli" 2>/dev/null || true
+expect "nobody has undone it" test -e "$T/state/transaction/state.json"
+netconf_start
+expect "it is over" is_over
+all_is_before
+
+say "the guard is killed: there is another at once"
+apply new
+guard=$(guard_pid)
+kill -KILL "$guard"
+new_guard() {
+	[[ -n $(guard_pid) && $(guard_pid) != "$guard" ]]
+}
+wait_until 10 new_guard
+
+say "killed while a confirmation is awaited: another one takes it"
+kill_hard netconf
+netconf_start
+expect "it still waits" status_is .change.phase awaiting
+wait_until 10 reaches 10.1.0.254
+fairlead n1 net confirm >/dev/null
+expect "it is confirmed" status_is .last.how confirmed
+expect "the new network stays" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
+wait_until 10 nobody_guards
+
+say "back to the old one, which is confirmed"
+apply old
+fairlead n1 net confirm >/dev/null
+expect "all is as before" is_before
+
+say "killed while a confirmation is awaited, and nobody comes: the guard undoes it"
+apply new --confirm-within 5s
+kill_hard netconf
+expect "the new network is there" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
+wait_until 30 is_over
+all_is_before

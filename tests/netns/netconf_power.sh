@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Power is lost: between the checkpoint and the first step, in the middle of a change, and after a
+# change was confirmed. What a boot makes of the network is what was confirmed last.
+. "$(dirname "$0")/lib-netconf.sh"
+
+NETCONF_DAEMON=$BUILD/tests/fault/netconf-dies
+export NETCONF_DIE=$T/die NETCONF_GUARD_LOCK=$T/state/guard.lock
+
+mkdir -p "$T/files"
+cat >"$T/files/net.yaml" <<'YAML'
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth0
+addresses:
+  - address: 10.1.0.1/24
+YAML
+sed 's/10\.1\.0\.1/10.1.0.2/' "$T/files/net.yaml" >"$T/new.yaml"
+
+boot() {
+	node_new
+	netconf --once --config "$T/files" --state-dir "$T/state" >>"$LOG_DIR/netconf-once.log" 2>&1
+}
+
+has_address() { # ADDRESS
+	expect "the address $1" grep -qF "inet $1/24" <(ip -n n1 -o address show dev eth0)
+}
+
+# All of the machine is gone but for its disk.
+power_off() {
+	kill_hard netconf
+	expect "the guard is gone, too" nobody_guards
+	ip netns delete n1
+}
+
+say "the first boot applies what stands in the files, and it is the confirmed one from then on"
+boot
+has_address 10.1.0.1
+expect "it is kept" grep -q 10.1.0.1 "$T/state/confirmed/config.yaml"
+
+for step in 1 2; do
+	say "power is lost before step $step of a change"
+	netconf_start
+	echo "$step all" >"$NETCONF_DIE"
+	apply new &
+	cli=$!
+	wait_until 20 gone netconf
+	kill -KILL "$cli"
+	wait "$cli" 2>/dev/null || true
+	expect "the change was begun" test -e "$T/state/transaction/state.json"
+	power_off
+	boot
+	has_address 10.1.0.1
+	expect "it is the only one" test "$(ip -n n1 -o -4 address show dev eth0 | wc -l)" -eq 1
+	expect "the change is over" test ! -e "$T/state/transaction/state.json"
+	expect "it says so" grep -q '"how": "void"' "$T/state/last.json"
+done
+
+say "a change is confirmed, and power is lost: the boot applies that, and not the files"
+netconf_start
+apply new
+fairlead n1 net confirm >/dev/null
+wait_until 10 nobody_guards
+power_off
+boot
+has_address 10.1.0.2
+
+say "a boot while a change of this boot is under way leaves it to its guard"
+netconf_start
+apply new
+sed 's/10\.1\.0\.2/10.1.0.3/' "$T/new.yaml" >"$T/third.yaml"
+apply third
+kill_hard netconf
+code=0
+netconf --once --config "$T/files" --state-dir "$T/state" >>"$LOG_DIR/netconf-once.log" 2>&1 || code=$?
+expect_equal "the exit code" "$code" 1
+has_address 10.1.0.3

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A change on the disk: what is read is what was written, to the last attribute; half of one is
+ * none; and what is damaged is said to be.
+ */
+#include "netconf/checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "netconf/lockfile.h"
+#include "netconf/modeljson.h"
+#include "netconf/statedir.h"
+#include "tests/unit/scratch.h"
+
+static struct prefix prefix_of(const char *text)
+{
+	struct prefix prefix = {0};
+
+	CHECK_EQ_INT(prefix_parse(text, &prefix), 0);
+	return prefix;
+}
+
+static struct addr addr_of(const char *text)
+{
+	struct addr addr = {0};
+
+	CHECK_EQ_INT(addr_parse(text, &addr), 0);
+	return addr;
+}
+
+static void fill_bond(struct link *link)
+{
+	link->bond = NEW0(struct bond);
+	link->bond->has = BOND_BIT(BOND_MODE) | BOND_BIT(BOND_TLB_DYNAMIC_LB) | BOND_BIT(BOND_PRIMARY);
+	for (size_t i = 0; i < BOND_OPTIONS; i++)
+		link->bond->values[i] = (uint32_t) (i * 77777777);
+	(void) snprintf(link->bond->primary, sizeof(link->bond->primary), "eth1");
+	link->bond->arp_targets[1] = addr_of("10.0.0.9");
+	link->bond->n_arp_targets = 2;
+	link->bond->ad_actor_system = (struct mac){{2, 0, 0, 0, 0, 9}};
+}
+
+static void fill_wireguard(struct link *link)
+{
+	struct prefix allowed = prefix_of("fd00::/64");
+	struct wireguard_peer *peer;
+
+	link->wireguard = wireguard_new();
+	link->wireguard->has = WIREGUARD_PRIVATE_KEY | WIREGUARD_PEERS;
+	link->wireguard->private_key.bytes[31] = 0xee;
+	peer = wireguard_add_peer(link->wireguard);
+	peer->public_key.bytes[0] = 1;
+	peer->has_preshared_key = true;
+	peer->preshared_key.bytes[5] = 5;
+	peer->endpoint = (struct endpoint){addr_of("192.0.2.1"), 51820};
+	peer->keepalive_s = 25;
+	wireguard_peer_allow(peer, &allowed);
+}
+
+/* Every member of every kind of object is something else than zero somewhere. */
+static struct model *whole_model(void)
+{
+	struct model *model = model_new();
+	struct link *link = model_add_link(model, "bond0", LINK_BOND);
+	struct address *address;
+	struct route *route;
+	struct rule *rule;
+	struct prefix prefix = prefix_of("fd00::5/64");
+
+	link->has = 0xffff;
+	link->up = link->multicast = link->carrier = link->has_permanent_mac = true;
+	link->mtu = 9000;
+	link->mac = link->permanent_mac = (struct mac){{2, 3, 4, 5, 6, 7}};
+	(void) snprintf(link->master, sizeof(link->master), "vrf0");
+	link->position = 3;
+	link->owner = OWNER_OURS;
+	link->ifindex = 12345;
+	link->group = 242;
+	(void) snprintf(link->kind_name, sizeof(link->kind_name), "bond");
+	link->altnames = xcalloc(2, sizeof(*link->altnames));
+	link->altnames[0] = xstrdup("storage");
+	link->n_altnames = 1;
+	fill_bond(link);
+	link = model_add_link(model, "v\xff", LINK_VLAN); /* no UTF-8 */
+	(void) snprintf(link->parent, sizeof(link->parent), "bond0");
+	link->vlan_id = 4094;
+	link->vlan_protocol = LINK_VLAN_8021AD;
+	link->vlan_flags = LINK_VLAN_LOOSE_BINDING;
+	link->stp = link->vlan_filtering = true;
+	(void) snprintf(link->peer, sizeof(link->peer), "peer0");
+	link->table = UINT32_MAX;
+	fill_wireguard(model_add_link(model, "wg0", LINK_WIREGUARD));
+
+	address = model_add_address(model, "bond0", &prefix);
+	address->priority = 7;
+	address->flags = IFA_F_NODAD;
+	address->state = IFA_F_PERMANENT;
+	address->peer = addr_of("fd00::6");
+	address->owner = OWNER_FOREIGN;
+	address->protocol = 0xf1;
+	address->scope = 253;
+	address->valid_s = 17;
+	address->raw = (struct raw_message){xmemdup("\0raw\xff", 5), 5};
+
+	prefix = prefix_of("0.0.0.0/0");
+	route = model_add_route(model, &prefix);
+	route->table = 100;
+	route->metric = 9;
+	route->tos = 8;
+	route->gateway = addr_of("fe80::1"); /* behind IPv4 */
+	(void) snprintf(route->link, sizeof(route->link), "bond0");
+	route->src = addr_of("10.0.0.1");
+	route->mtu = 1400;
+	route->onlink = route->is_opaque = true;
+	route->owner = OWNER_OURS;
+	route->protocol = NETCONF_PROTOCOL;
+	route->raw = (struct raw_message){xmemdup("route", 5), 5};
+
+	rule = model_add_rule(model, AF_INET6, 1000);
+	rule->src = prefix_of("fd00::/8");
+	(void) snprintf(rule->iif, sizeof(rule->iif), "lo");
+	(void) snprintf(rule->oif, sizeof(rule->oif), "wg0");
+	rule->fwmark = rule->fwmask = 0x80000000;
+	rule->table = 100;
+	rule->owner = OWNER_OURS;
+	rule->protocol = NETCONF_PROTOCOL;
+	model_normalise(model);
+	return model;
+}
+
+static void check_equal_json(json_t *a, json_t *b)
+{
+	if (!CHECK(json_equal(a, b))) {
+		(void) json_dumpf(a, stderr, JSON_INDENT(1) | JSON_SORT_KEYS);
+		(void) json_dumpf(b, stderr, JSON_INDENT(1) | JSON_SORT_KEYS);
+	}
+	json_decref(a);
+	json_decref(b);
+}
+
+static void test_model(void)
+{
+	AUTO(model_free) struct model *model = whole_model();
+	AUTO(model_free) struct model *back = NULL;
+	json_t *json = model_to_json(model);
+
+	CHECK_EQ_INT(model_from_json(json, &back), 0);
+	check_equal_json(json, model_to_json(back));
+	CHECK_EQ_INT(back->n_links, 3);
+	CHECK(link_differs(model_find_link(model, "bond0"), model_find_link(back, "bond0")) == 0);
+	CHECK_EQ_INT(
+	    bond_differs(model_find_link(model, "bond0")->bond, model_find_link(back, "bond0")->bond),
+	    0);
+	CHECK_EQ_INT(wireguard_differs(model_find_link(model, "wg0")->wireguard,
+	                               model_find_link(back, "wg0")->wireguard),
+	             0);
+	CHECK_EQ_STR(model_find_link(back, "v\xff")->parent, "bond0");
+	CHECK_EQ_STR(back->links[0].altnames[0], "storage");
+	CHECK_EQ_INT(address_compare(&model->addresses[0], &back->addresses[0]), 0);
+	CHECK_EQ_INT(address_differs(&model->addresses[0], &back->addresses[0]), 0);
+	CHECK_EQ_INT(back->addresses[0].preferred_s, ADDRESS_FOREVER);
+	CHECK_EQ_INT(back->addresses[0].raw.len, 5);
+	CHECK(memcmp(back->addresses[0].raw.data, "\0raw\xff", 5) == 0);
+	CHECK_EQ_INT(route_compare(&model->routes[0], &back->routes[0]), 0);
+	CHECK_EQ_INT(rule_compare(&model->rules[0], &back->rules[0]), 0);
+	CHECK_EQ_INT(back->rules[0].fwmark, 0x80000000);
+}
+
+/* One step of each kind. */
+static struct plan *whole_plan(const struct model *model)
+{
+	struct plan *plan = NEW0(struct plan);
+
+	plan->class = OP_MANAGEMENT_PATH;
+	plan->n_ops = plan->cap_ops = OP_KINDS;
+	plan->ops = xcalloc(OP_KINDS, sizeof(*plan->ops));
+	for (size_t i = 0; i < OP_KINDS; i++) {
+		struct op *op = &plan->ops[i];
+
+		op->kind = (enum op_kind) i;
+		op->class = OP_ADDRESS_BREAK;
+		op->is_restoring = i % 2 == 0;
+		op->wait_ms = 77;
+		op->attributes = LINK_HAS_MTU;
+		op->options = UINT64_C(1) << 63 | 1;
+		if (op->kind <= OP_WIREGUARD_SET || op->kind == OP_WAIT_CARRIER) {
+			link_copy(&model->links[0], &op->link);
+		} else if (op->kind <= OP_ADDRESS_DELETE) {
+			op->address = model->addresses[0];
+			op->address.raw.data = xmemdup(op->address.raw.data, op->address.raw.len);
+		} else if (op->kind <= OP_ROUTE_DELETE) {
+			op->route = model->routes[0];
+			op->route.raw.data = xmemdup(op->route.raw.data, op->route.raw.len);
+		} else {
+			op->rule = model->rules[0];
+		}
+	}
+	return plan;
+}
+
+static void test_plan(void)
+{
+	AUTO(model_free) struct model *model = whole_model();
+	AUTO(plan_free) struct plan *plan = whole_plan(model);
+	AUTO(plan_free) struct plan *back = NULL;
+	json_t *json = plan_to_json(plan);
+	char a[OP_TEXT_MAX], b[OP_TEXT_MAX];
+
+	CHECK_EQ_INT(plan_from_json(json, &back), 0);
+	check_equal_json(json, plan_to_json(back));
+	CHECK_EQ_INT(back->n_ops, OP_KINDS);
+	CHECK(back->ops[OP_BOND_SET].options == (UINT64_C(1) << 63 | 1));
+	for (size_t i = 0; i < OP_KINDS; i++)
+		CHECK_EQ_STR(op_format(&back->ops[i], a), op_format(&plan->ops[i], b));
+	plan_append(back, plan);
+	CHECK_EQ_INT(back->n_ops, 2 * OP_KINDS);
+	CHECK_EQ_STR(op_format(&back->ops[OP_KINDS + 5], a), op_format(&plan->ops[5], b));
+}
+
+/* --- files --- */
+
+static struct checkpoint_state some_state(void)
+{
+	struct checkpoint_state state = {
+	    .id = "id-1",
+	    .phase = PHASE_PREPARED,
+	    .deadline_us = INT64_C(123456789012345),
+	    .confirm_us = 120,
+	    .began_wall_us = 5,
+	};
+
+	checkpoint_kernel(state.kernel);
+	return state;
+}
+
+static int make(const char *dir, const struct checkpoint_state *state)
+{
+	AUTO(model_free) struct model *model = whole_model();
+	AUTO(plan_free) struct plan *plan = whole_plan(model);
+
+	return checkpoint_make(dir, state, model, plan, "kind: LinkConfig\n");
+}
+
+static void test_files(void)
+{
+	AUTO(model_free) struct model *before = NULL;
+	AUTO(plan_free) struct plan *plan = NULL;
+	AUTO(free) char *config = NULL;
+	struct checkpoint_state state = some_state(), back = {0};
+
+	CHECK_EQ_INT(checkpoint_read_state("t", &back), -ENOENT);
+	CHECK_EQ_INT(make("t", &state), 0);
+	CHECK_EQ_INT(checkpoint_read_state("t", &back), 0);
+	CHECK_EQ_STR(back.id, "id-1");
+	CHECK_EQ_STR(back.kernel, state.kernel);
+	CHECK_EQ_INT(back.deadline_us, state.deadline_us);
+	CHECK_EQ_INT(back.phase, PHASE_PREPARED);
+	CHECK_EQ_INT(checkpoint_read("t", &before, &plan), 0);
+	CHECK_EQ_INT(before->n_routes, 1);
+	CHECK_EQ_INT(plan->n_ops, OP_KINDS);
+	CHECK_EQ_INT(checkpoint_read_config("t", &config), 0);
+	CHECK_EQ_STR(config, "kind: LinkConfig\n");
+	/* Keys are in it. */
+	CHECK(scratch_shell("test $(stat -c %%a t) = 700 && test $(stat -c %%a t/before.json) = 600"));
+
+	state.phase = PHASE_ROLLING_BACK;
+	(void) snprintf(state.reason, sizeof(state.reason), "it \"failed\"");
+	CHECK_EQ_INT(checkpoint_write_state("t", &state), 0);
+	CHECK_EQ_INT(checkpoint_read_state("t", &back), 0);
+	CHECK_EQ_STR(back.reason, "it \"failed\"");
+	CHECK_EQ_INT(checkpoint_remove("t"), 0);
+	CHECK_EQ_INT(checkpoint_read_state("t", &back), -ENOENT);
+	CHECK_EQ_INT(checkpoint_remove("t"), 0);
+}
+
+static void test_half_and_damaged(void)
+{
+	AUTO(model_free) struct model *before = NULL;
+	AUTO(plan_free) struct plan *plan = NULL;
+	struct checkpoint_state state = some_state(), back = {0};
+
+	/* One that was not made to its end is none, and does not hinder the next. */
+	CHECK_EQ_INT(make("t", &state), 0);
+	CHECK(scratch_shell("rm t/state.json"));
+	CHECK_EQ_INT(checkpoint_read_state("t", &back), -ENOENT);
+	CHECK_EQ_INT(make("t", &state), 0);
+	CHECK(scratch_shell("echo '{\"id\": 1}' >t/state.json"));
+	CHECK_EQ_INT(checkpoint_read_state("t", &back), -EBADMSG);
+	CHECK(scratch_shell("truncate -s 20 t/before.json"));
+	CHECK_EQ_INT(checkpoint_read("t", &before, &plan), -EBADMSG);
+	CHECK(scratch_shell("echo '{\"links\": [{\"mtu\": 4294967296}]}' >t/before.json"));
+	CHECK_EQ_INT(checkpoint_read("t", &before, &plan), -EBADMSG);
+	CHECK_EQ_INT(checkpoint_remove("t"), 0);
+	/* Nowhere to write. */
+	CHECK(scratch_shell("rm -rf t && touch t"));
+	CHECK(make("t", &state) < 0);
+	CHECK(scratch_shell("rm t"));
+}
+
+static void test_statedir(void)
+{
+	struct checkpoint_state state = some_state();
+	struct statedir_outcome outcome = {0};
+	AUTO(free) char *config = NULL;
+
+	CHECK_EQ_INT(statedir_make("s"), 0);
+	CHECK_EQ_INT(statedir_confirmed("s", &config), -ENOENT);
+	statedir_read_outcome("s", &outcome);
+	CHECK_EQ_STR(outcome.id, "");
+	CHECK_EQ_INT(make("s/transaction", &state), 0);
+	CHECK_EQ_INT(statedir_finish_confirmed("s", &state), 0);
+	CHECK_EQ_INT(statedir_confirmed("s", &config), 0);
+	CHECK_EQ_STR(config, "kind: LinkConfig\n");
+	CHECK_EQ_INT(checkpoint_read_state("s/transaction", &state), -ENOENT);
+	statedir_read_outcome("s", &outcome);
+	CHECK_EQ_STR(outcome.id, "id-1");
+	CHECK_EQ_STR(outcome.how, "confirmed");
+}
+
+static void test_lock(void)
+{
+	int fd = lockfile_take("lock"), status = 0;
+	pid_t child;
+
+	CHECK(fd >= 0);
+	child = fork();
+	if (child == 0)
+		_exit(lockfile_take("lock") == -EAGAIN && lockfile_holder("lock") == getppid() ? 0 : 1);
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+	(void) close(fd);
+	CHECK_EQ_INT(lockfile_holder("lock"), 0);
+	CHECK_EQ_INT(lockfile_holder("no such file"), 0);
+}
+
+int main(void)
+{
+	scratch_enter();
+	test_model();
+	test_plan();
+	test_files();
+	test_half_and_damaged();
+	test_statedir();
+	test_lock();
+	scratch_leave();
+	return check_result();
+}
