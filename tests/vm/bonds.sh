@@ -47,9 +47,10 @@ far_address() { # LINK IPV4 [IPV6]
 	[[ -z ${3:-} ]] || ip -n sw address add "$3" dev "$1"
 }
 
-# It has been applied, the read-back was good, and nothing is left to do.
+# It has been applied, the kernel refused nothing, and nothing is left to do.
 apply() { # NAME
 	netconf_once "$1" || fail "netconf --once: $(tail -n 1 "$LOG_DIR/netconf-once.log")"
+	! grep -m 1 step_refused "$LOG_DIR/netconf-once.log" >&"$OUT_FD" || fail "a step was refused"
 	expect_equal "what is left to do after $1" "$(netconf --plan --config "$T/$1.yaml")" "nothing to do"
 }
 
