@@ -45,7 +45,7 @@ int probes_new(struct ev_loop *ev, const struct config *config, struct probes **
 
 	probes->ev = ev;
 	probes->config = config;
-	probe_make_list(config, &probes->list, &probes->n);
+	probe_make_list(ev, config, &probes->list, &probes->n);
 	*ret_probes = probes;
 	return 0;
 }

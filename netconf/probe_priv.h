@@ -3,10 +3,12 @@
 
 /* What the probe*.c files share. Nobody else includes this. */
 
+#include <ev.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/endpoint.h"
 #include "netconf/config.h"
 #include "netconf/model.h"
 
@@ -35,11 +37,24 @@ struct probe {
 	bool worked; /* before the change */
 };
 
-/* All that the configuration asks for; the caller ends and frees them. */
-void probe_make_list(const struct config *config, struct probe **ret_list, size_t *ret_n);
+/* All that the configuration asks for, on this machine; the caller ends and frees them. */
+void probe_make_list(struct ev_loop *ev, const struct config *config, struct probe **ret_list,
+                     size_t *ret_n);
 
 /* probe_gateway.c */
 void probe_gateway_init(struct probe *probe, sa_family_t family);
-/* probe_tcp.c: whether a connection comes about. Texts and times are copied. */
-void probe_tcp_init(struct probe *probe, const char *name, const char *endpoint,
+/* probe_tcp.c: whether a connection comes about. Texts are copied. */
+void probe_tcp_init(struct probe *probe, const char *name, const char *host, uint16_t port,
                     int64_t timeout_us);
+/* probe_http.c. -EINVAL: that is no URL. */
+int probe_http_init(struct probe *probe, struct ev_loop *ev, const char *name, const char *url,
+                    int64_t timeout_us);
+
+/* probe_cluster.c: whom this node talks to. */
+#define PROBE_PEERS_MAX 16
+/* The other ends of connections to other members of etcd, at most PROBE_PEERS_MAX; `text` is that
+ * of /proc/net/tcp or /proc/net/tcp6. How many. Pure. */
+size_t probe_etcd_peers(const char *text, struct endpoint ret_peers[static PROBE_PEERS_MAX]);
+/* "host:port" of the API server in a kubeconfig's text, unless it is on this machine; the caller
+ * frees it. NULL: none. Pure. */
+char *probe_api_server(const char *text);

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What answered before a change and answers no more after it has the change undone: a TCP port, a URL.
+# What had not answered before does not count, and what the operator did not ask for is not tried.
+. "$(dirname "$0")/lib-netconf.sh"
+
+node_new
+mkdir -p "$T/files"
+spawn tcp sw socat TCP-LISTEN:9000,fork,reuseaddr OPEN:/dev/null
+cat >"$T/answer" <<'SH'
+#!/bin/sh
+while read -r line && [ "${#line}" -gt 1 ]; do :; done
+printf 'HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n'
+SH
+chmod 755 "$T/answer"
+spawn http sw socat TCP-LISTEN:9001,fork,reuseaddr "EXEC:$T/answer"
+listens() { # PORT
+	inside sw ss -Hltn "sport = :$1" | grep -q .
+}
+wait_until 10 listens 9000
+wait_until 10 listens 9001
+netconf_start
+
+write() { # NAME ADDRESS_OF_ETH1 PROBE_KIND PROBE
+	config_write "$1" <<-YAML
+		apiVersion: v1alpha1
+		kind: LinkConfig
+		name: eth0
+		addresses: [{address: 10.1.0.1/24}]
+		---
+		apiVersion: v1alpha1
+		kind: LinkConfig
+		name: eth1
+		addresses: [{address: $2}]
+		---
+		apiVersion: fairlead/v1
+		kind: NetworkPolicyConfig
+		probes: {timeout: 2s, gateways: false}
+		---
+		apiVersion: v1alpha1
+		kind: $3
+		name: other-side
+		timeout: 1s
+		$4
+	YAML
+}
+
+is_undone_for() { # NAME WHAT
+	local code=0
+	apply "$1" || code=$?
+	expect_equal "the exit code" "$code" 1
+	expect "it says why" status_is .last.reason "$2 no longer answers"
+	expect "the old address" grep -q 10.2.0.1/24 <(ip -n n1 -o address show dev eth1)
+}
+
+write good 10.2.0.1/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
+apply good
+fairlead n1 net confirm
+
+say "a TCP port that is lost"
+write cut 10.22.0.1/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
+is_undone_for cut "other-side (TCP 10.2.0.254 port 9000)"
+
+say "a URL that is lost"
+write cut 10.22.0.1/24 HTTPProbeConfig "url: http://10.2.0.254:9001/"
+is_undone_for cut "other-side (http://10.2.0.254:9001/)"
+
+say "it had not answered before"
+kill_hard tcp http
+write cut 10.22.0.1/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
+apply cut
+expect "it is the operator's turn" status_is .change.phase awaiting
+fairlead n1 net confirm
+expect "it stays" grep -q 10.22.0.1/24 <(ip -n n1 -o address show dev eth1)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whom a control-plane node talks to, read from what kubeadm's nodes have. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "check.h"
+#include "netconf/probe_priv.h"
+
+static void test_peers(void)
+{
+	static const char v4[] =
+	    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+	    "   0: 0100007F:094B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n"
+	    /* to 10.86.0.12 */
+	    "   1: 0B00560A:8D3A 0C00560A:094C 01 00000000:00000000 02:00000000 00000000     0\n"
+	    "   2: 0B00560A:8D3C 0C00560A:094C 01 00000000:00000000 02:00000000 00000000     0\n"
+	    /* to itself; being opened; from a peer to us */
+	    "   3: 0B00560A:8D3E 0B00560A:094C 01 00000000:00000000 02:00000000 00000000     0\n"
+	    "   4: 0B00560A:8D40 0D00560A:094C 02 00000000:00000000 02:00000000 00000000     0\n"
+	    "   5: 0B00560A:094C 0D00560A:9999 01 00000000:00000000 02:00000000 00000000     0\n"
+	    "   6: 0100007F:8D42 0100007F:094C 01 00000000:00000000 02:00000000 00000000     0\n"
+	    /* to 10.86.0.13, and the list is cut */
+	    "   7: 0B00560A:8D44 0D00560A:094C 01";
+	static const char v6[] =
+	    "   0: 0000000000000000FFFF00000B00560A:8D3A 0000000000000000FFFF00000C00560A:094C 01 0\n"
+	    "   1: 000086FD000000000000000011000000:8D3A 000086FD000000000000000012000000:094C 01 0\n";
+	struct endpoint peers[PROBE_PEERS_MAX];
+	char text[ENDPOINT_TEXT_MAX];
+
+	CHECK_EQ_INT(probe_etcd_peers(v4, peers), 2);
+	CHECK_EQ_STR(endpoint_format(&peers[0], text), "10.86.0.12:2380");
+	CHECK_EQ_STR(endpoint_format(&peers[1], text), "10.86.0.13:2380");
+	CHECK_EQ_INT(probe_etcd_peers(v6, peers), 2);
+	CHECK_EQ_STR(endpoint_format(&peers[0], text), "10.86.0.12:2380");
+	CHECK_EQ_STR(endpoint_format(&peers[1], text), "[fd86::12]:2380");
+	CHECK_EQ_INT(probe_etcd_peers("", peers), 0);
+	CHECK_EQ_INT(probe_etcd_peers("\n\n  1: x", peers), 0);
+}
+
+static void test_api_server(void)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+	    {"clusters:\n- cluster:\n    server: https://10.0.0.5:6443\n  name: x\n", "10.0.0.5:6443"},
+	    {"    server: \"https://cp.example:6443/\"\n", "cp.example:6443"},
+	    {"    server: https://[fd00::5]:6443\n", "[fd00::5]:6443"},
+	    {"    server: https://cp.example", "cp.example"},
+	    /* prism, and others on this machine */
+	    {"    server: https://127.0.0.1:7445\n", NULL},
+	    {"    server: https://[::1]:7445\n", NULL},
+	    {"    server: https://localhost:7445\n", NULL},
+	    {"    server: http://10.0.0.5:8080\n", NULL},
+	    {"server", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(free) char *got = probe_api_server(cases[i].text);
+
+		CHECK_EQ_STR(got, cases[i].want);
+	}
+}
+
+int main(void)
+{
+	test_peers();
+	test_api_server();
+	return check_result();
+}
