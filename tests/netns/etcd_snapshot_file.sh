@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # limit: 150
 # Snapshots of a real etcd, after random histories of puts, deletions, transactions, leases, users,
-# compactions and defragmentations: `fairlead etcd snapshot` finds what etcd's own tools find, computes
-# the HashKV that the server answers, and reads the keys that the server has, at every revision asked
-# for. From the environment: SEED, ROUNDS.
+# compactions and defragmentations, from the middle on with authentication: `fairlead etcd snapshot`
+# finds what etcd's own tools find, computes the HashKV that the server answers, and reads the keys that
+# the server has, at every revision asked for. From the environment: SEED, by which a history comes again,
+# and ROUNDS, for more than make check has time for.
 set -eEuo pipefail
 
 NETNS_DIR=$(cd "$(dirname "$0")" && pwd)
@@ -18,15 +19,17 @@ LOG_DIR=${LOG_DIR:-$BUILD/tests/netns/$STORY}
 . "$NETNS_DIR/lib/world.sh"
 world_enter "$@"
 
-ROUNDS=${ROUNDS:-4}
+ROUNDS=${ROUNDS:-2}
 RANDOM=${SEED:=$RANDOM$RANDOM}
 BIN=$("$NETNS_DIR/etcd-get" "${FAIRLEAD_ETCD:-system}")
 export ETCDCTL_API=3
 
 # --- etcd --------------------------------------------------------------------------------------------
 
+AS=() # whom etcdctl speaks for, once that matters
+
 ctl() { # ARGUMENT...
-	"$BIN/etcdctl" --command-timeout 20s "$@" 2>>"$LOG_DIR/etcdctl.log"
+	"$BIN/etcdctl" --command-timeout 20s "${AS[@]}" "$@" 2>>"$LOG_DIR/etcdctl.log"
 }
 
 # The tool that has the offline commands.
@@ -38,10 +41,11 @@ util() { # ARGUMENT...
 	fi
 }
 
-# Compacts one revision at a time, so that a compaction takes long enough to be seen under way.
+# Compacts one revision at a time, so that a compaction takes long enough to be seen under way; and
+# passwords are checked in no time.
 etcd_start() { # DATA_DIR
 	ETCD_UNSUPPORTED_ARCH=$(uname -m) "$BIN/etcd" --name n1 --data-dir "$1" --logger zap \
-		--experimental-compaction-batch-limit 1 >>"$LOG_DIR/etcd.log" 2>&1 </dev/null &
+		--experimental-compaction-batch-limit 1 --bcrypt-cost 4 >>"$LOG_DIR/etcd.log" 2>&1 </dev/null &
 	PID[etcd]=$!
 	wait_until 20 ctl endpoint health
 }
@@ -72,48 +76,78 @@ file_hash() { # FILE REVISION_OPTION...
 
 # --- histories ---------------------------------------------------------------------------------------
 
-LEASES=()
+LEASES=() USERS=() ROLES=()
 KEYS=40
 
-some_key() {
-	printf '/registry/%s/key-%d' "$((RANDOM % 3))" "$((RANDOM % KEYS))"
+# These set a variable: what is drawn in a subshell does not follow from SEED.
+draw_key() {
+	printf -v KEY '/registry/%d/key-%d' "$((RANDOM % 3))" "$((RANDOM % KEYS))"
 }
 
-some_value() { # now and then empty, or larger than a page
+draw_value() { # now and then empty, or larger than a page
 	local n=$((RANDOM % 50))
 	[[ $((RANDOM % 12)) -ne 0 ]] || n=$((RANDOM % 20000))
-	head -c "$n" /dev/urandom | base64 -w 0
+	printf -v VALUE '%*s' "$n" ''
+	VALUE=${VALUE// /$((RANDOM % 10))}
 }
 
 # Different keys, so that no key is changed twice.
-some_transaction() {
+draw_transaction() {
 	local i first=$((RANDOM % KEYS))
-	echo
+	TRANSACTION=$'\n'
 	for i in 1 2 3 4; do
 		if [[ $((RANDOM % 3)) -eq 0 ]]; then
-			echo "del /registry/t/key-$(((first + i) % KEYS))"
+			TRANSACTION+="del /registry/t/key-$(((first + i) % KEYS))"$'\n'
 		else
-			echo "put /registry/t/key-$(((first + i) % KEYS)) \"$(some_value)\""
+			draw_value
+			TRANSACTION+="put /registry/t/key-$(((first + i) % KEYS)) \"$VALUE\""$'\n'
 		fi
 	done
-	printf '\n\n'
+	TRANSACTION+=$'\n'
+}
+
+# One more user or role, or something about those that there are, which may be so already.
+change_auth() {
+	case $((RANDOM % 8)) in
+	0 | 1)
+		USERS+=("user-${#USERS[@]}")
+		ctl user add "${USERS[-1]}:secret"
+		;;
+	2 | 3)
+		ROLES+=("role-${#ROLES[@]}")
+		ctl role add "${ROLES[-1]}"
+		;;
+	4 | 5)
+		[[ ${#ROLES[@]} -eq 0 ]] ||
+			ctl role grant-permission "${ROLES[RANDOM % ${#ROLES[@]}]}" --prefix readwrite "$KEY" || true
+		;;
+	6)
+		[[ ${#ROLES[@]} -eq 0 || ${#USERS[@]} -eq 0 ]] ||
+			ctl user grant-role "${USERS[RANDOM % ${#USERS[@]}]}" "${ROLES[RANDOM % ${#ROLES[@]}]}" || true
+		;;
+	7) [[ ${#USERS[@]} -eq 0 ]] || ctl user delete "${USERS[RANDOM % ${#USERS[@]}]}" || true ;;
+	esac
 }
 
 change() {
+	draw_key
+	draw_value
 	case $((RANDOM % 20)) in
-	0 | 1 | 2 | 3) ctl del "$(some_key)" ;;
+	0 | 1 | 2 | 3) ctl del "$KEY" ;;
 	4) ctl del --prefix "/registry/$((RANDOM % 3))/key-1" ;;
-	5 | 6 | 7) some_transaction | ctl txn ;;
+	5 | 6 | 7)
+		draw_transaction
+		ctl txn <<<"$TRANSACTION"
+		;;
 	8)
 		LEASES+=("$(ctl lease grant 3600 | awk '{ print $2 }')")
-		ctl put --lease="${LEASES[-1]}" "$(some_key)" leased
+		ctl put --lease="${LEASES[-1]}" "$KEY" leased
 		;;
 	9)
 		[[ ${#LEASES[@]} -eq 0 ]] || ctl lease revoke "${LEASES[RANDOM % ${#LEASES[@]}]}" || true
 		;;
-	10) ctl user add "user-$RANDOM:secret" ;;
-	11) ctl role add "role-$RANDOM" ;;
-	*) ctl put "$(some_key)" "$(some_value)" ;;
+	10 | 11 | 12) change_auth ;;
+	*) ctl put "$KEY" "$VALUE" ;;
 	esac >/dev/null
 }
 
@@ -150,13 +184,16 @@ compare() { # FILE [UNREADABLE_KEYS]
 		"$("$FAIRLEAD" -o json etcd snapshot status "$file" | jq -c '[.hash, .revision, .totalKey, .totalSize]')" \
 		"$(util snapshot status "$file" --write-out json | jq -c '[.hash, .revision, .totalKey, .totalSize]')"
 	last=$(current)
-	expect_equal "current revision" \
-		"$("$FAIRLEAD" -o json etcd snapshot verify "$file" | jq .current_revision)" "$last"
+	"$FAIRLEAD" -o json etcd snapshot verify "$file" >"$T/verified"
+	expect_equal "current revision" "$(jq .current_revision "$T/verified")" "$last"
+	expect_equal "authentication, users and roles" \
+		"$(jq -c '[.auth_enabled, .users, .roles]' "$T/verified")" \
+		"[$([[ ${#AS[@]} -eq 0 ]] && echo false || echo true),$(ctl user list | wc -l),$(ctl role list | wc -l)]"
 	expect_equal "HashKV" "$(file_hash "$file")" "$(server_hash 0)"
 	compacted=$(server_hash 0)
 	compacted=${compacted#* }
 	for ((revision = last; revision > last - 40 && revision > compacted && revision > 1;
-		revision -= 1 + RANDOM % 9)); do
+		revision -= 1 + RANDOM % 19)); do
 		expect_equal "HashKV at $revision" "$(file_hash "$file" --revision "$revision")" \
 			"$(server_hash "$revision")"
 		keys_of_file "$file" "$revision" >"$LOG_DIR/keys-of-file"
@@ -169,6 +206,17 @@ compare() { # FILE [UNREADABLE_KEYS]
 }
 
 # --- the story ---------------------------------------------------------------------------------------
+
+# Whoever is root may go on; nobody else may do anything.
+auth_up() {
+	local command
+	for command in "user add root:secret" "role add root" "user grant-role root root" "auth enable"; do
+		# shellcheck disable=SC2086
+		ctl $command >/dev/null || [[ $command == "role add root" ]]
+	done
+	! ctl get nothing >/dev/null || fail "authentication is not on"
+	AS=(--user root:secret)
+}
 
 say "etcd: $("$BIN/etcd" --version | head -n 1); SEED=$SEED"
 etcd_start "$T/data"
@@ -185,6 +233,10 @@ save "$T/0.db"
 compare "$T/0.db"
 
 for ((round = 1; round <= ROUNDS; round++)); do
+	if [[ $round -eq $(((ROUNDS + 1) / 2 + 1)) ]]; then
+		say "with authentication from now on"
+		auth_up
+	fi
 	say "round $round: changes"
 	changes 30
 	save "$T/a.db"
