@@ -190,7 +190,8 @@ $(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 # Plans' steps are taken by a kernel that is none.
-PLAN_TEST_OBJS := $(addprefix $(BUILD)/tests/unit/,fakekernel.o fakekernel_link.o plancase.o)
+PLAN_TEST_OBJS := $(addprefix $(BUILD)/tests/unit/,fakekernel.o fakekernel_link.o plancase.o \
+                    planrandom.o)
 $(BUILD)/tests/unit/test_netconf_plan%: $(BUILD)/tests/unit/test_netconf_plan%.o \
                                         $(PLAN_TEST_OBJS) $(BUILD)/libnetconf.a \
                                         $(BUILD)/libnet.a $(WEB_LINK)

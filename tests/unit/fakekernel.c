@@ -75,11 +75,24 @@ static void connect_all(struct fakekernel *k)
 	model_normalise(k->m);
 }
 
+/* A bond has all options, also those that its mode does not tell of. */
+static void complete(struct bond *bond)
+{
+	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
+		if (!bond_has(bond, option))
+			bond->values[option] = bond_options[option].initial;
+	}
+}
+
 struct fakekernel *fakekernel_new(const struct model *start)
 {
 	struct fakekernel *k = NEW0(struct fakekernel);
 
 	k->m = model_copy(start);
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		if (k->m->links[i].bond != NULL)
+			complete(k->m->links[i].bond);
+	}
 	fakekernel_settle_carriers(k);
 	connect_all(k);
 	return k;
