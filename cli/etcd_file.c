@@ -3,12 +3,17 @@
 #include "cli/etcd_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/table.h"
+
+#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
+#define AGE_MAGIC "age-encryption.org/v1\n"
 
 int etcd_file_explain(const struct etcd_file *file, int r)
 {
@@ -18,12 +23,43 @@ int etcd_file_explain(const struct etcd_file *file, int r)
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
 }
 
-int etcd_file_open(struct etcd_file *file, const char *path)
+static bool begins_with(const char *path, const char *magic, size_t len)
+{
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char found[32];
+
+	return fd >= 0 && read(fd, found, sizeof(found)) >= (ssize_t) len &&
+	       memcmp(found, magic, len) == 0;
+}
+
+/* As most of them are that lie in the directory of a job. */
+static void explain_packing(struct etcd_file *file)
+{
+	bool age = begins_with(file->path, AGE_MAGIC, strlen(AGE_MAGIC));
+
+	if (!age && !begins_with(file->path, ZSTD_MAGIC, strlen(ZSTD_MAGIC)))
+		return;
+	file->fault.page = BOLT_NO_PAGE;
+	(void) snprintf(file->fault.what, sizeof(file->fault.what),
+	                "it is %s: etcdwatch-worker unpack FILE --to PLAIN.db%s makes a plain copy",
+	                age ? "encrypted" : "compressed", age ? " --identity KEY" : "");
+}
+
+int etcd_file_try(struct etcd_file *file, const char *path)
 {
 	int r;
 
 	*file = (struct etcd_file){.path = path};
 	r = snapshot_open(path, &file->fault, &file->snapshot);
+	if (r == -EBADMSG)
+		explain_packing(file);
+	return r;
+}
+
+int etcd_file_open(struct etcd_file *file, const char *path)
+{
+	int r = etcd_file_try(file, path);
+
 	return r < 0 ? etcd_file_explain(file, r) : CLI_OK;
 }
 

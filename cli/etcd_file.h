@@ -17,6 +17,10 @@ struct etcd_file {
 	struct snapshot *snapshot;
 };
 
+/* 0 or -errno, and the fault is set: also that it is packed, and how it is unpacked. `file` must
+ * stay where it is until etcd_file_fini(). */
+int etcd_file_try(struct etcd_file *file, const char *path);
+
 /* CLI_OK, or what etcd_file_explain() returns. `file` must stay where it is until etcd_file_fini().
  */
 int etcd_file_open(struct etcd_file *file, const char *path);

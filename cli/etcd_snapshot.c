@@ -236,10 +236,10 @@ static int check_digest(const struct cli *cli, struct etcd_file *file, struct re
 int cli_etcd_snapshot_verify(const struct cli *cli, int argc UNUSED, char **argv)
 {
 	struct report report = {0};
-	struct etcd_file file = {.path = argv[0]};
+	struct etcd_file file;
 	int r, code = CLI_OK;
 
-	r = snapshot_open(file.path, &file.fault, &file.snapshot);
+	r = etcd_file_try(&file, argv[0]);
 	if (r >= 0)
 		r = check_digest(cli, &file, &report);
 	if (r >= 0)

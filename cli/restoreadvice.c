@@ -102,10 +102,12 @@ static void look_at_peers(const struct subject *s)
 	for (size_t i = 0; i < json_array_size(peers); i++) {
 		const json_t *peer = json_array_get(peers, i);
 
-		if (is_true(peer, "listening"))
+		if (is_true(peer, "listening") && is_true(s->dir, "in_use"))
+			texts_add(&s->plan->against, "something listens on %s, most likely that etcd",
+			          text_of(peer, "url"));
+		else if (is_true(peer, "listening"))
 			texts_add(&s->plan->against,
-			          "something listens on %s: etcd still runs here, elsewhere "
-			          "than in %s?",
+			          "something listens on %s: etcd still runs here, elsewhere than in %s?",
 			          text_of(peer, "url"), text_of(s->dir, "path"));
 		if (json_is_false(json_object_get(peer, "local")))
 			texts_add(&s->plan->mind,
@@ -236,8 +238,9 @@ static void look_at_members(const struct subject *s)
 			          name, is_true(member, "learner") ? ", a learner," : "");
 	}
 	if (s->plan->cluster->n_members % 2 == 0)
-		texts_add(&s->plan->mind, "%zu members stand no more losses than %zu",
-		          s->plan->cluster->n_members, s->plan->cluster->n_members - 1);
+		texts_add(&s->plan->mind, "%zu members bear the loss of %zu, as many as %zu would",
+		          s->plan->cluster->n_members, s->plan->cluster->n_members / 2 - 1,
+		          s->plan->cluster->n_members - 1);
 }
 
 /* --- afterwards ------------------------------------------------------------------------------- */
@@ -255,11 +258,15 @@ static void say_how_to_start(const struct subject *s)
 		          text_of(s->dir, "path"), s->wish->wal_dir);
 	if (s->plan->n_others > 0)
 		texts_add(then, "restore the other members, all from the same file, before any is started");
-	texts_add(then, kubelet ? "put the manifest of etcd back, on all nodes at about the same time"
-	                        : "start etcd, on all nodes at about the same time: systemctl start "
-	                          "etcd");
-	texts_add(then, "wait until etcdctl endpoint health --cluster finds all %zu of them",
-	          s->plan->cluster->n_members);
+	texts_add(then, "%s%s%s", kubelet ? "put the manifest of etcd back" : "start etcd",
+	          s->plan->n_others > 0 ? ", on all nodes at about the same time" : "",
+	          kubelet ? "" : ": systemctl start etcd");
+	if (s->plan->n_others > 0)
+		texts_add(then,
+		          "wait until etcdctl endpoint health --cluster finds all %zu of them healthy",
+		          s->plan->cluster->n_members);
+	else
+		texts_add(then, "wait until etcdctl endpoint health says that it is healthy");
 	texts_add(then, kubelet ? "then put the manifest of kube-apiserver back, and restart "
 	                          "kube-controller-manager and kube-scheduler"
 	                        : "then start what uses it, kube-apiserver first, and restart "

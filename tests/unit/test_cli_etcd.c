@@ -119,6 +119,15 @@ static void test_damaged(void)
 	write_file("short.db", bytes, len / 2);
 	check_line("verify", "/short.db", CLI_FAILED, "",
 	           "/short.db: the file is cut off: it has 20496 bytes, and 10 pages of 4096 bytes\n");
+	write_file("packed.zst", (const unsigned char *) "\x28\xb5\x2f\xfd and more", 13);
+	check_line("status", "/packed.zst", CLI_FAILED, "",
+	           "/packed.zst: it is compressed: etcdwatch-worker unpack FILE --to PLAIN.db makes a "
+	           "plain copy\n");
+	write_file("packed.age", (const unsigned char *) "age-encryption.org/v1\n-> X", 26);
+	check_line(
+	    "verify", "/packed.age", CLI_FAILED, "",
+	    "/packed.age: it is encrypted: etcdwatch-worker unpack FILE --to PLAIN.db --identity "
+	    "KEY makes a plain copy\n");
 	write_file("empty.db", bytes, 0);
 	check_line("verify", "/empty.db", CLI_FAILED, "",
 	           "/empty.db: page 0: no good meta page: the file ends before it\n");
