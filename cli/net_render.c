@@ -72,6 +72,27 @@ static void render_last(FILE *out, const json_t *last, int64_t wall_now_us)
 	}
 }
 
+static void render_drift(FILE *out, const json_t *drift)
+{
+	const char *state = field_text_or_dash(drift, "state");
+
+	if (strcmp(state, "none") == 0)
+		(void) fputs("the network is as it was confirmed\n", out);
+	if (strcmp(state, "differs") == 0 || strcmp(state, "fight") == 0) {
+		(void) fprintf(
+		    out,
+		    "the network is not as it was confirmed%s; steps that would set it right: %lld, "
+		    "the first: ",
+		    strcmp(state, "fight") == 0 ? ", and somebody sets it back" : "",
+		    (long long) field_integer(drift, "steps"));
+		table_print_safe(out, field_text_or_dash(drift, "first"));
+		(void) fputc('\n', out);
+	}
+	if (field_integer(drift, "waiting") > 0)
+		(void) fprintf(out, "waiting for a link: %lld\n",
+		               (long long) field_integer(drift, "waiting"));
+}
+
 void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 {
 	const json_t *status = json_array_get(objects, 0);
@@ -87,6 +108,7 @@ void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 	if (!field_is_true(status, "confirmed"))
 		(void) fputs("no configuration has ever been confirmed: 'fairlead net apply' begins\n",
 		             out);
+	render_drift(out, json_object_get(status, "drift"));
 	if (json_is_object(last))
 		render_last(out, last, wall_now_us);
 }

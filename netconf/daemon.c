@@ -29,6 +29,7 @@ struct daemon {
 	struct begin *begin;
 	struct transaction *transaction;
 	struct config *config; /* that is confirmed; NULL: none */
+	struct drift *drift;
 	struct statedir_outcome last;
 	/* Whoever asked for the change that begins. */
 	daemon_told_fn told;
@@ -88,6 +89,7 @@ static void on_over(struct config *config, void *userdata)
 		config_free(daemon->config);
 		daemon->config = config;
 	}
+	drift_watch(daemon->drift, daemon->config);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	/* It ended before it had begun. */
 	tell(daemon, -ECANCELED, daemon->last.reason);
@@ -115,8 +117,10 @@ static void take_over(struct daemon *daemon, struct transaction_parts *parts)
 		tell(daemon, r, "the state directory cannot be written");
 		return;
 	}
+	drift_watch(daemon->drift, NULL);
 	config_free(daemon->config);
 	daemon->config = TAKE_PTR(parts->config);
+	drift_watch(daemon->drift, daemon->config);
 	log_notice("confirmed", "reason=\"the network is as this configuration wants it already\"");
 	tell(daemon, 0, "");
 }
@@ -137,9 +141,12 @@ static void on_begun(const struct begin_result *result, void *userdata)
 		take_over(daemon, result->parts);
 		return;
 	}
+	/* What the change makes of the network is no drift. */
+	drift_watch(daemon->drift, NULL);
 	r = transaction_begin(&host, result->parts, &daemon->transaction);
 	if (r < 0) {
 		(void) log_error_errno(r, "checkpoint_failed", "dir=%s", host.state_dir);
+		drift_watch(daemon->drift, daemon->config);
 		tell(daemon, r, "the checkpoint cannot be written, so nothing was begun");
 	}
 }
@@ -182,6 +189,7 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 	    .has_confirmed = daemon->config != NULL,
 	    .now_us = mono_now_us(),
 	};
+	drift_report(daemon->drift, &ret_report->drift);
 }
 
 /* --- starting --- */
@@ -192,6 +200,8 @@ static void serve(struct daemon *daemon)
 	int r;
 
 	load_confirmed(daemon);
+	if (daemon->transaction == NULL)
+		drift_watch(daemon->drift, daemon->config);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
 	if (r < 0) {
@@ -302,6 +312,9 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 	r = kernel_new(loop_ev(loop), &daemon->kernel);
 	if (r < 0)
 		return log_error_errno(r, "kernel_failed", "reason=\"no netlink\"");
+	r = drift_new(loop_ev(loop), daemon->kernel, &daemon->drift);
+	if (r < 0)
+		return log_error_errno(r, "kernel_failed", "reason=\"no notifications\"");
 	ev_timer_start(loop_ev(loop), &daemon->lock_again);
 	*ret_daemon = TAKE_PTR(daemon);
 	return 0;
@@ -316,6 +329,7 @@ void daemon_free(struct daemon *daemon)
 	begin_free(daemon->begin);
 	rescue_free(daemon->rescue);
 	transaction_free(daemon->transaction);
+	drift_free(daemon->drift);
 	config_free(daemon->config);
 	json_decref(daemon->lines);
 	kernel_free(daemon->kernel);

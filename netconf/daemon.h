@@ -3,8 +3,8 @@
 
 /*
  * The daemon as a whole: has the lock of the state directory, finishes or undoes what another left,
- * carries out one change at a time, and answers for all of that. It changes nothing by itself that
- * nobody has confirmed.
+ * carries out one change at a time, keeps what was confirmed as it is, and answers for all of that.
+ * It changes nothing by itself that nobody has confirmed.
  */
 
 #include <jansson.h>
@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "netconf/begin.h"
+#include "netconf/drift.h"
 #include "netconf/statedir.h"
 
 struct daemon;
@@ -49,6 +50,7 @@ struct daemon_report {
 	const struct statedir_outcome *last;   /* id "": there was none */
 	bool is_preparing;                     /* a change is being planned */
 	bool has_confirmed;                    /* a configuration was ever confirmed */
+	struct drift_report drift;
 	int64_t now_us;
 };
 void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report);

@@ -27,11 +27,18 @@ static json_t *last_json(const struct statedir_outcome *last)
 	                 jsonval_tenths(last->ended_wall_us, US_PER_S));
 }
 
+static json_t *drift_json(const struct drift_report *drift)
+{
+	return json_pack("{s:s, s:I, s:o, s:I, s:I}", "state", drift_state_name(drift->state), "steps",
+	                 (json_int_t) drift->n_steps, "first", jsonval_text(drift->first), "repairs",
+	                 (json_int_t) drift->n_repairs, "waiting", (json_int_t) drift->n_waiting);
+}
+
 json_t *report_json(const struct daemon_report *report)
 {
-	return json_pack("{s:o, s:b, s:b, s:o}", "change", change_json(report), "preparing",
+	return json_pack("{s:o, s:b, s:b, s:o, s:o}", "change", change_json(report), "preparing",
 	                 report->is_preparing, "confirmed", report->has_confirmed, "last",
-	                 last_json(report->last));
+	                 last_json(report->last), "drift", drift_json(&report->drift));
 }
 
 void report_metrics(struct metrics *m, const struct daemon_report *report)
@@ -39,6 +46,16 @@ void report_metrics(struct metrics *m, const struct daemon_report *report)
 	metrics_family(m, "fairlead_netconf_confirmed", METRICS_GAUGE,
 	               "Whether a configuration of the network was ever confirmed.");
 	metrics_sample(m, report->has_confirmed, NULL, 0);
+	metrics_family(m, "fairlead_netconf_drift", METRICS_GAUGE,
+	               "How the network compares with what was confirmed: 1 for its state.");
+	for (enum drift_state state = DRIFT_OFF; state <= DRIFT_FIGHT; state++) {
+		const struct metrics_label label = {"state", drift_state_name(state)};
+
+		metrics_sample(m, report->drift.state == state, &label, 1);
+	}
+	metrics_family(m, "fairlead_netconf_drift_repairs_total", METRICS_COUNTER,
+	               "Steps that set right what others had changed.");
+	metrics_sample(m, (double) report->drift.n_repairs, NULL, 0);
 	metrics_family(m, "fairlead_netconf_change_phase", METRICS_GAUGE,
 	               "The change that is under way: 1 for its phase.");
 	for (enum phase phase = PHASE_PREPARED; phase < PHASES; phase++) {

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An event, a look, a plan of what costs nothing, and the settling of that. */
+#include "netconf/drift.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/fight.h"
+#include "netconf/look.h"
+#include "netconf/settle.h"
+
+/* Where routes come and go all the time, they are not looked at all the time. */
+#define LOOK_PAUSE_US US_PER_S
+
+struct drift {
+	struct ev_loop *ev;
+	struct kernel *kernel;
+	const struct config *config; /* NULL: not watching */
+	ev_timer later;
+	int64_t looked_us;
+	struct settle *settle;
+	struct fight *fight;
+	bool has_lost; /* a fight */
+	enum drift_state state;
+	size_t n_steps, n_waiting;
+	uint64_t n_repairs;
+	char first[OP_TEXT_MAX];
+};
+
+static void look_soon(struct drift *drift)
+{
+	int64_t now_us = mono_now_us();
+
+	if (drift->config == NULL || drift->settle != NULL || ev_is_active(&drift->later))
+		return;
+	ev_timer_set(&drift->later, mono_to_ev(drift->looked_us + LOOK_PAUSE_US - now_us), 0.);
+	ev_timer_start(drift->ev, &drift->later);
+}
+
+static void on_changed(void *userdata)
+{
+	look_soon(userdata);
+}
+
+/* --- telling --- */
+
+static void tell(struct drift *drift, const struct plan *plan, const struct resolution *resolution)
+{
+	enum drift_state old = drift->state;
+	char text[OP_TEXT_MAX] = "";
+
+	drift->n_waiting = resolution->waiting.n;
+	for (size_t i = 0; i < plan->n_obstacles; i++)
+		drift->n_waiting += plan->obstacles[i].kind == PLAN_MISSING_LINK;
+	drift->n_steps = plan->n_ops;
+	if (plan->n_ops > 0)
+		(void) op_format(&plan->ops[0], text);
+	if (plan->n_ops == 0)
+		drift->state = DRIFT_NONE;
+	else
+		drift->state = drift->has_lost ? DRIFT_FIGHT : DRIFT_DIFFERS;
+	if (drift->state != old || strcmp(text, drift->first) != 0) {
+		if (drift->state == DRIFT_NONE)
+			log_info("net_as_confirmed", "waiting=%zu", drift->n_waiting);
+		else
+			log_warning("net_differs", "steps=%zu class=%s first=\"%s\"", plan->n_ops,
+			            op_class_name(plan->class), text);
+	}
+	memcpy(drift->first, text, sizeof(drift->first));
+}
+
+/* --- setting right --- */
+
+static int plan_cb(struct plan **ret_plan, void *userdata)
+{
+	static const struct plan_options options = {.management_link = "", .only_hitless = true};
+	struct drift *drift = userdata;
+	struct look look;
+	int r = look_take(drift->kernel, drift->config, &look);
+
+	if (r < 0)
+		return r;
+	*ret_plan = plan_make(look.resolution->model, look.have, &options);
+	look_fini(&look);
+	return 0;
+}
+
+static void on_settled(const struct settle_result *result, void *userdata)
+{
+	struct drift *drift = userdata;
+
+	drift->settle = NULL;
+	drift->n_repairs += result->n_done;
+	if (result->r < 0)
+		(void) log_warning_errno(result->r, "drift_stays", "reason=\"%s\"", result->reason);
+	else
+		log_notice("drift_repaired", "steps=%zu", result->n_done);
+	look_soon(drift);
+}
+
+static bool may_repair(struct drift *drift, const struct plan *plan)
+{
+	const struct config_policy *policy = &drift->config->policy;
+	int64_t now_us = mono_now_us();
+
+	for (size_t i = 0; i < plan->n_ops; i++) {
+		char text[OP_TEXT_MAX];
+
+		if (fight_may(drift->fight, op_format(&plan->ops[i], text), policy->fight_rewrites,
+		              policy->fight_window_us, now_us))
+			continue;
+		drift->has_lost = true;
+		log_error(
+		    "drift_fight",
+		    "op=\"%s\" reason=\"somebody sets it back again and again: it is left to them until "
+		    "the next change of the configuration\"",
+		    text);
+		return false;
+	}
+	return true;
+}
+
+static void repair(struct drift *drift, const struct look *look)
+{
+	static const struct plan_options options = {.management_link = "", .only_hitless = true};
+	static const struct settle_ops ops = {.plan = plan_cb};
+	AUTO(plan_free) struct plan *plan = NULL;
+
+	if (drift->has_lost || drift->config->policy.drift != CONFIG_DRIFT_REPAIR)
+		return;
+	plan = plan_make(look->resolution->model, look->have, &options);
+	if (plan->n_ops == 0)
+		return;
+	if (may_repair(drift, plan))
+		drift->settle = settle_start(drift->ev, drift->kernel, &ops, true, on_settled, drift);
+	else
+		drift->state = DRIFT_FIGHT;
+}
+
+static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	struct drift *drift = CONTAINER_OF(timer, struct drift, later);
+	static const struct plan_options options = {.management_link = ""};
+	AUTO(plan_free) struct plan *plan = NULL;
+	struct look look;
+	int r;
+
+	drift->looked_us = mono_now_us();
+	r = look_take(drift->kernel, drift->config, &look);
+	if (r < 0) {
+		(void) log_warning_errno(r, "observe_failed", "reason=\"%s\"",
+		                         kernel_error_text(drift->kernel));
+		look_soon(drift);
+		return;
+	}
+	/* Two parts of it mean one device now: nobody knows what is wanted. */
+	if (look.resolution->problems.n == 0) {
+		plan = plan_make(look.resolution->model, look.have, &options);
+		tell(drift, plan, look.resolution);
+		repair(drift, &look);
+	}
+	look_fini(&look);
+}
+
+/* --- the watch --- */
+
+int drift_new(struct ev_loop *ev, struct kernel *kernel, struct drift **ret_drift)
+{
+	AUTO(drift_free) struct drift *drift = NEW0(struct drift);
+	int r;
+
+	drift->ev = ev;
+	drift->kernel = kernel;
+	drift->fight = fight_new();
+	ev_timer_init(&drift->later, later_timer_cb, 0., 0.);
+	r = kernel_monitor(kernel, on_changed, drift);
+	if (r < 0)
+		return r;
+	*ret_drift = TAKE_PTR(drift);
+	return 0;
+}
+
+void drift_free(struct drift *drift)
+{
+	if (drift == NULL)
+		return;
+	ev_timer_stop(drift->ev, &drift->later);
+	settle_free(drift->settle);
+	fight_free(drift->fight);
+	free(drift);
+}
+
+void drift_watch(struct drift *drift, const struct config *config)
+{
+	ev_timer_stop(drift->ev, &drift->later);
+	settle_free(TAKE_PTR(drift->settle));
+	drift->config = config;
+	drift->has_lost = false;
+	drift->state = DRIFT_OFF;
+	drift->n_steps = drift->n_waiting = 0;
+	drift->first[0] = '\0';
+	drift->looked_us = 0;
+	look_soon(drift);
+}
+
+void drift_report(const struct drift *drift, struct drift_report *ret_report)
+{
+	*ret_report = (struct drift_report){
+	    .state = drift->state,
+	    .n_steps = drift->n_steps,
+	    .first = drift->first,
+	    .n_repairs = drift->n_repairs,
+	    .n_waiting = drift->n_waiting,
+	};
+}
+
+const char *drift_state_name(enum drift_state state)
+{
+	switch (state) {
+	case DRIFT_OFF:
+		return "off";
+	case DRIFT_NONE:
+		return "none";
+	case DRIFT_DIFFERS:
+		return "differs";
+	case DRIFT_FIGHT:
+		return "fight";
+	}
+	return "";
+}

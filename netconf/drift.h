@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The network stays as it was confirmed. Whenever anything in the kernel has changed, it is
+ * compared with the confirmed configuration; what is ours, and costs nobody a frame, is set right
+ * (so does what waited for a link that has come), and the rest is only told. When somebody sets it
+ * back again and again, it is left to them, and told loudly, until the next change of the
+ * configuration.
+ */
+
+#include <ev.h>
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "netconf/config.h"
+#include "netconf/kernel.h"
+
+struct drift;
+
+/* The kernel is borrowed, and monitored by nobody else. 0 or -errno. */
+int drift_new(struct ev_loop *ev, struct kernel *kernel, struct drift **ret_drift);
+void drift_free(struct drift *drift);
+DEFINE_AUTO(struct drift, drift_free);
+
+/* What is confirmed; NULL: nothing is, or a change is under way, and drift is nobody's business.
+ * Borrowed until the next call. */
+void drift_watch(struct drift *drift, const struct config *config);
+
+enum drift_state {
+	DRIFT_OFF,     /* there is nothing to compare with, or nobody has looked yet */
+	DRIFT_NONE,    /* it is as it was confirmed */
+	DRIFT_DIFFERS, /* it is not, and that is only told */
+	DRIFT_FIGHT,   /* somebody sets it back */
+};
+
+struct drift_report {
+	enum drift_state state;
+	size_t n_steps;     /* that would set it right */
+	const char *first;  /* of them; "" */
+	uint64_t n_repairs; /* steps that were carried out so far */
+	size_t n_waiting;   /* what waits for a link */
+};
+void drift_report(const struct drift *drift, struct drift_report *ret_report);
+const char *drift_state_name(enum drift_state state);

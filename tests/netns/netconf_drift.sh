@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What was confirmed stays: what somebody deletes comes back, what waited for its link is made when that
+# comes, what would cost frames is only told, and whoever sets it back again and again wins, loudly.
+. "$(dirname "$0")/lib-netconf.sh"
+
+node_new
+mkdir -p "$T/files"
+config_write net <<'YAML'
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth0
+addresses:
+  - address: 10.1.0.1/24
+routes:
+  - gateway: 10.1.0.254
+---
+apiVersion: v1alpha1
+kind: BridgeConfig
+name: br0
+links: [eth1]
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth7
+up: true
+addresses:
+  - address: 10.7.0.1/24
+YAML
+netconf_start
+apply net
+fairlead n1 net confirm
+wait_until 10 status_is .drift.state none
+expect "one link is waited for" test "$(fairlead n1 -o json net status | jq .drift.waiting)" -ge 1
+
+has() { # TEXT COMMAND...: `ip` says it
+	local text=$1
+	shift
+	ip -n n1 "$@" | grep -qF "$text"
+}
+
+say "an address and a route are deleted by somebody"
+ip -n n1 address delete 10.1.0.1/24 dev eth0
+wait_until 20 has "inet 10.1.0.1/24" -o address show dev eth0
+wait_until 20 has "default via 10.1.0.254" route show
+wait_until 20 status_is .drift.state none
+expect "it is counted" test "$(fairlead n1 -o json net status | jq .drift.repairs)" -ge 2
+
+say "the link that was waited for comes"
+ip -n n1 link add eth7 type veth peer name other7
+wait_until 20 has "inet 10.7.0.1/24" -o address show dev eth7
+
+say "what others add is left alone"
+ip -n n1 route add 10.77.0.0/16 via 10.1.0.254 proto bird
+ip -n n1 address add 10.1.0.99/32 dev eth0
+wait_until 20 status_is .drift.state none
+
+say "thousands of routes come and go, faster than anybody can listen, and the address with them"
+{
+	seq -f 'route add blackhole 10.200.%g.0/32 metric 5' 0 255
+	for i in 0 1 2 3 4 5 6 7; do
+		seq -f "route add blackhole 10.21$i.0.%g/32 metric 5" 0 255
+	done
+	echo "address delete 10.7.0.1/24 dev eth7"
+	for i in 0 1 2 3 4 5 6 7; do
+		seq -f "route delete blackhole 10.21$i.0.%g/32 metric 5" 0 255
+	done
+} >"$T/flood"
+ip -n n1 -force -batch "$T/flood" >/dev/null
+wait_until 30 has "inet 10.7.0.1/24" -o address show dev eth7
+wait_until 20 status_is .drift.state none
+
+say "a port is taken from its bridge: that would cost frames, and is told"
+ip -n n1 link set eth1 nomaster
+wait_until 20 status_is .drift.first "set eth1 master br0"
+for_seconds 2 status_is .drift.state differs
+ip -n n1 link set eth1 master br0
+wait_until 20 status_is .drift.state none
+
+say "somebody deletes an address whenever it is there"
+while ! status_is .drift.state fight; do
+	[[ $(now_cs) -lt $((BEGAN_CS + 5000)) ]] || fail "no fight was seen"
+	ip -n n1 address delete 10.1.0.1/24 dev eth0 2>/dev/null || true
+	nap 0.2
+done
+expect "it says so" log_says netconf drift_fight
+ip -n n1 address delete 10.1.0.1/24 dev eth0 2>/dev/null || true
+for_seconds 3 test -z "$(ip -n n1 -o address show dev eth0 to 10.1.0.1/32)"
+expect "it is told to people" grep -q "somebody sets it back" <(fairlead n1 net status)
+
+say "the next change of the configuration sets it right"
+apply net
+fairlead n1 net confirm
+expect "the address" has "inet 10.1.0.1/24" -o address show dev eth0
+wait_until 20 status_is .drift.state none
