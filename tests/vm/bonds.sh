@@ -57,8 +57,7 @@ apply() { # NAME
 # The dearest class of the steps that it would take.
 class_of() { # NAME
 	netconf --plan --json --config "$T/$1.yaml" >"$LOG_DIR/plan.json"
-	jq -rs 'map(.class // empty) | if any(. == "address-break") then "address-break"
-		elif any(. == "blip") then "blip" else "hitless" end' "$LOG_DIR/plan.json"
+	jq -rs 'last.class' "$LOG_DIR/plan.json"
 }
 
 # "KEY=VALUE ..." in the order asked for, as ip(8) tells a bond's or a VLAN's options.
