@@ -44,6 +44,7 @@ struct transaction {
 	struct settle *settle;
 	struct undo *undo;
 	ev_timer head_start, deadline;
+	ev_timer unknown; /* there is no way back */
 };
 
 static void enter(struct transaction *t, enum phase_event event, const char *reason);
@@ -150,6 +151,17 @@ static void on_undone(const struct settle_result *result, void *userdata)
 	finish(t, NULL);
 }
 
+/* Found after a crash, and damaged since. To guess would be to take addresses away. */
+static void unknown_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	static const struct settle_result result = {
+	    .r = -EBADMSG,
+	    .reason = "what the network was like before cannot be read any more; it stays as it is",
+	};
+
+	on_undone(&result, CONTAINER_OF(timer, struct transaction, unknown));
+}
+
 static void undo(struct transaction *t)
 {
 	int r = 0;
@@ -158,10 +170,9 @@ static void undo(struct transaction *t)
 	if (t->before == NULL)
 		r = checkpoint_read(t->dir, &t->before, &t->plan);
 	if (r < 0) {
-		/* Found, and damaged since: the old network is not known any more. */
 		(void) log_error_errno(r, "rollback_impossible", "dir=%s", t->dir);
-		t->before = model_new();
-		t->plan = NEW0(struct plan);
+		ev_timer_start(t->host.ev, &t->unknown);
+		return;
 	}
 	t->undo = undo_start(t->host.ev, t->host.kernel, TAKE_PTR(t->before), TAKE_PTR(t->plan),
 	                     on_undone, t);
@@ -299,6 +310,7 @@ static struct transaction *new_transaction(const struct transaction_host *host)
 	t->dir = statedir_path(host->state_dir, STATEDIR_TRANSACTION);
 	ev_timer_init(&t->head_start, head_start_timer_cb, 0., 0.);
 	ev_timer_init(&t->deadline, deadline_timer_cb, 0., 0.);
+	ev_timer_init(&t->unknown, unknown_timer_cb, 0., 0.);
 	return t;
 }
 
@@ -359,6 +371,7 @@ void transaction_free(struct transaction *t)
 		return;
 	ev_timer_stop(t->host.ev, &t->head_start);
 	ev_timer_stop(t->host.ev, &t->deadline);
+	ev_timer_stop(t->host.ev, &t->unknown);
 	watchman_free(t->watchman);
 	settle_free(t->settle);
 	undo_free(t->undo);

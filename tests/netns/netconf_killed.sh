@@ -3,7 +3,8 @@
 # limit: 90
 # netconf is killed in the middle of a change, before each of several steps: its guard brings the old
 # network back, with what others did meanwhile. Killed together with its guard, the next one does.
-# Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time.
+# Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time. Where
+# what was before has been damaged, nothing is touched.
 . "$(dirname "$0")/lib-netconf.sh"
 
 NETCONF_DAEMON=$BUILD/tests/fault/netconf-dies
@@ -129,3 +130,15 @@ kill_hard netconf
 expect "the new network is there" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
 wait_until 30 is_over
 all_is_before
+
+say "what was before cannot be read any more: nothing is undone by guess"
+netconf_start
+apply new
+kill_hard netconf
+echo '{"links":' >"$T/state/transaction/before.json"
+netconf_start
+network >"$LOG_DIR/new"
+fairlead n1 net rollback >/dev/null
+wait_until 10 is_over
+expect "it says so" grep -q 'cannot be read' <(fairlead n1 -o json net status)
+expect "the network stays" diff "$LOG_DIR/new" <(network)
