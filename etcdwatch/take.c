@@ -195,6 +195,9 @@ static void write_work(struct disk_task *task)
 
 	if (t->written >= t->checked_at) {
 		check_room(t, t->total_bytes - t->written);
+		/* The disk is to work meanwhile, or all of it is left to the sync in the end, which is the
+		 * one that tells of errors. */
+		(void) sync_file_range(t->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 		t->checked_at = t->written + CHECK_BYTES;
 	}
 	if (t->io_r == 0) {
