@@ -21,7 +21,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +71,19 @@ static long status_kib(pid_t pid, const char *field)
 	return found != NULL ? strtol(found + strlen(field), NULL, 10) : 0;
 }
 
+/* A child that has not begun its own program yet shows its parent's memory as its own. */
+static bool has_begun(pid_t child, pid_t daemon)
+{
+	char path[64], own[PATH_MAX], other[PATH_MAX];
+	ssize_t n, m;
+
+	(void) snprintf(path, sizeof(path), "/proc/%d/exe", child);
+	n = readlink(path, own, sizeof(own));
+	(void) snprintf(path, sizeof(path), "/proc/%d/exe", daemon);
+	m = readlink(path, other, sizeof(other));
+	return n > 0 && (n != m || memcmp(own, other, (size_t) n) != 0);
+}
+
 static long tree_kib(pid_t daemon)
 {
 	long kib = status_kib(daemon, "\nVmRSS:");
@@ -85,7 +100,7 @@ static long tree_kib(pid_t daemon)
 		n++;
 	}
 	for (size_t i = 0; i < n; i++)
-		kib += status_kib(children[i], "\nVmRSS:");
+		kib += has_begun(children[i], daemon) ? status_kib(children[i], "\nVmRSS:") : 0;
 	return kib;
 }
 
