@@ -33,10 +33,10 @@
 #include "etcdwatch/leftover.h"
 #include "web/digest.h"
 
-#define BUFFER_BYTES ((size_t) 1 << 20)
-#define N_BUFFERS 4
+#define BUFFER_BYTES ((size_t) 512 << 10)
+#define N_BUFFERS 3
 /* etcd sends pieces of 32 KiB. */
-#define PIECE_BYTES_MAX ((size_t) 256 << 10)
+#define PIECE_BYTES_MAX ((size_t) 128 << 10)
 /* How much is written between two looks at the free space. */
 #define CHECK_BYTES ((uint64_t) 16 << 20)
 
@@ -368,8 +368,10 @@ static void blob_cb(const struct etcd_blob *blob, void *userdata)
 
 	t->wants_next = true;
 	/* Once, before the thread looks at it. */
-	if (blob->offset == 0)
+	if (blob->offset == 0) {
 		t->total_bytes = blob->total_bytes;
+		(void) snprintf(t->version, sizeof(t->version), "%s", blob->version);
+	}
 	if (blob->is_digest) {
 		assert(blob->len == sizeof(t->digest));
 		memcpy(t->digest, blob->data, blob->len);
@@ -379,7 +381,6 @@ static void blob_cb(const struct etcd_blob *blob, void *userdata)
 			return;
 		}
 		t->offset = blob->offset + blob->len;
-		(void) snprintf(t->version, sizeof(t->version), "%s", blob->version);
 		/* There is room: the next was asked for. */
 		memcpy(t->filling->data + t->filling->len, blob->data, blob->len);
 		t->filling->len += blob->len;
