@@ -163,6 +163,11 @@ grpc_completion_queue *queue_cq(struct queue *queue)
 	return queue->cq;
 }
 
+struct ev_loop *queue_loop(struct queue *queue)
+{
+	return queue->ev;
+}
+
 void queue_expect(struct queue *queue, struct queue_tag *tag)
 {
 	queue->n_pending++;

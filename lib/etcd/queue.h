@@ -43,6 +43,9 @@ DEFINE_AUTO(struct queue, queue_free);
 /* Borrowed; for creating calls. */
 grpc_completion_queue *queue_cq(struct queue *queue);
 
+/* Borrowed; where the handlers run. */
+struct ev_loop *queue_loop(struct queue *queue);
+
 /* grpc_call_start_batch() with the tag; aborts if the batch is malformed. */
 void queue_start(struct queue *queue, grpc_call *call, const grpc_op *ops, size_t n_ops,
                  struct queue_tag *tag);

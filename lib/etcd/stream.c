@@ -6,10 +6,11 @@
  *
  * On demand, messages are received ahead of the user, as many as there is room for: the queue's
  * thread puts each into a ring and asks for the next by itself. So a stream of many small messages
- * costs neither side a wait for the other; the loop is woken when it waits for one, by a tag of its
- * own, and takes all that are there. What the thread touches is guarded by a lock; the tag for
- * receiving stays out meanwhile, and reaches the loop when the ring is full or nothing comes any
- * more.
+ * costs neither side a wait for the other. The loop is woken, by a tag of its own, when it wants
+ * messages and the ring is half full; it takes all that are there, and looks by itself now and then
+ * for the few that are too few to be woken for. What the thread touches is guarded by a lock; the
+ * tag for receiving stays out meanwhile, and reaches the loop when the ring is full or nothing
+ * comes any more.
  */
 #include "etcd/stream.h"
 
@@ -22,7 +23,10 @@
 #include "base/mem.h"
 
 #define STATUS_TEXT_MAX 256
-#define AHEAD_MAX 8
+#define AHEAD_MAX 32
+#define AHEAD_BYTES_MAX ((size_t) 1 << 20)
+#define WAKE_AT (AHEAD_MAX / 2)
+#define LOOK_S 0.02
 /* So many, and the loop may turn to others. */
 #define DELIVER_MAX 16
 
@@ -44,11 +48,13 @@ struct stream {
 	grpc_byte_buffer *outgoing;
 	grpc_byte_buffer *incoming; /* belongs to the tag while that is out */
 	struct queue_tag ready_tag;
+	ev_timer look; /* on demand */
 	pthread_mutex_t lock;
 	/* Guarded by lock: what came and was not asked for yet, and one more behind a full ring. */
 	grpc_byte_buffer *ahead[AHEAD_MAX + 1];
 	unsigned first_ahead;
 	unsigned n_ahead;
+	size_t ahead_bytes;
 	bool wanted; /* the user waits for a message, or the end */
 	bool posted; /* ready_tag: the loop will look */
 	grpc_metadata_array initial;
@@ -79,6 +85,12 @@ static void free_if_idle(struct stream *stream)
 	free(stream);
 }
 
+static void leave_user(struct stream *stream)
+{
+	stream->callbacks = NULL;
+	ev_timer_stop(queue_loop(stream->queue), &stream->look);
+}
+
 /* A good end comes behind all messages, and on demand when it is asked for. */
 static bool is_over(const struct stream *stream)
 {
@@ -100,7 +112,7 @@ static void end_if_over(struct stream *stream)
 		return;
 	}
 	rpc_copy_text(stream->details, text, sizeof(text));
-	stream->callbacks = NULL;
+	leave_user(stream);
 	free_if_idle(stream);
 	callbacks->ended(code, text, userdata);
 }
@@ -137,6 +149,17 @@ static void keep(struct stream *stream, grpc_byte_buffer *buffer)
 	unsigned at = stream->first_ahead + stream->n_ahead++;
 
 	stream->ahead[at % ARRAY_SIZE(stream->ahead)] = buffer;
+	stream->ahead_bytes += grpc_byte_buffer_length(buffer);
+}
+
+/* With the lock held. */
+static grpc_byte_buffer *take_first(struct stream *stream)
+{
+	grpc_byte_buffer *buffer = stream->ahead[stream->first_ahead++ % ARRAY_SIZE(stream->ahead)];
+
+	stream->n_ahead--;
+	stream->ahead_bytes -= grpc_byte_buffer_length(buffer);
+	return buffer;
 }
 
 /* On the queue's thread. */
@@ -147,10 +170,11 @@ static bool take_ahead(struct queue_tag *tag, bool ok)
 	grpc_op op;
 
 	(void) pthread_mutex_lock(&stream->lock);
-	goes_on = ok && stream->incoming != NULL && stream->n_ahead < AHEAD_MAX;
+	goes_on = ok && stream->incoming != NULL && stream->n_ahead < AHEAD_MAX &&
+	          stream->ahead_bytes < AHEAD_BYTES_MAX;
 	if (goes_on) {
 		keep(stream, TAKE_PTR(stream->incoming));
-		post = stream->wanted && !stream->posted;
+		post = stream->wanted && !stream->posted && stream->n_ahead >= WAKE_AT;
 		stream->posted = stream->posted || post;
 	}
 	(void) pthread_mutex_unlock(&stream->lock);
@@ -170,8 +194,7 @@ static grpc_byte_buffer *next_wanted(struct stream *stream)
 
 	(void) pthread_mutex_lock(&stream->lock);
 	if (stream->wanted && stream->n_ahead > 0) {
-		buffer = stream->ahead[stream->first_ahead++ % ARRAY_SIZE(stream->ahead)];
-		stream->n_ahead--;
+		buffer = take_first(stream);
 		stream->wanted = stream->mode == STREAM_BOTH_WAYS;
 	}
 	(void) pthread_mutex_unlock(&stream->lock);
@@ -224,6 +247,11 @@ static void on_ready(struct queue_tag *tag, bool ok UNUSED)
 	stream->posted = false;
 	(void) pthread_mutex_unlock(&stream->lock);
 	deliver(stream);
+}
+
+static void look_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	deliver(CONTAINER_OF(w, struct stream, look));
 }
 
 static void on_received(struct queue_tag *tag, bool ok)
@@ -308,8 +336,11 @@ struct stream *stream_open(struct channel *channel, struct queue *queue, enum st
 	stream->send_tag.fn = on_sent;
 	stream->receive_tag.fn = on_received;
 	stream->ready_tag.fn = on_ready;
-	if (mode == STREAM_ON_DEMAND)
+	ev_timer_init(&stream->look, look_cb, LOOK_S, LOOK_S);
+	if (mode == STREAM_ON_DEMAND) {
 		stream->receive_tag.on_thread = take_ahead;
+		ev_timer_start(queue_loop(queue), &stream->look);
+	}
 	(void) pthread_mutex_init(&stream->lock, NULL);
 	stream->wanted = true;
 	stream->status_tag.fn = on_status;
@@ -350,7 +381,7 @@ void stream_close(struct stream *stream)
 {
 	if (stream == NULL)
 		return;
-	stream->callbacks = NULL;
+	leave_user(stream);
 	(void) grpc_call_cancel(stream->call, NULL);
 	free_if_idle(stream);
 }
