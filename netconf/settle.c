@@ -96,7 +96,11 @@ static void round_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 	if (r < 0) {
 		(void) snprintf(settle->result.reason, sizeof(settle->result.reason),
 		                "the network cannot be observed: %s", kernel_error_text(settle->kernel));
-		finish(settle, r);
+		/* A network that does not hold still may do so in a moment. */
+		if (settle->go_on && settle->result.rounds < SETTLE_ROUNDS_MAX)
+			again(settle, PAUSE_US << ++settle->result.rounds);
+		else
+			finish(settle, r);
 		return;
 	}
 	if (settle->plan->n_ops == 0) {
