@@ -345,7 +345,8 @@ check: deps ## build with -Werror and run all tests
 
 # What it runs of the unit tests it says itself.
 check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU where it lacks them
-	@$(MAKE) --no-print-directory all $$(tests/vm/run --list 'test_*' | sed 's|^|$(BUILD)/tests/unit/|')
+	@$(MAKE) --no-print-directory all $(NETCONF_DIES) \
+	    $$(tests/vm/run --list 'test_*' | sed 's|^|$(BUILD)/tests/unit/|')
 	tests/vm/run
 
 check-layers: $(PROTO_H) ## prove the layering from the include lines

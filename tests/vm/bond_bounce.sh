@@ -28,7 +28,7 @@ say "two bonds with a VLAN each, and what others have put on them"
 bond lacp 2 'p3, p4' 'bondMode: 802.3ad' 'miimon: 100' 'lacpRate: slow' >"$T/lacp"
 bond back 1 'p1, p2' 'bondMode: active-backup' 'miimon: 100' >"$T/back"
 cat "$T/lacp" - "$T/back" <<<--- | config_write first
-apply first
+apply_once first
 for n in 1 2; do
 	wait_until 60 reaches "10.$n.5.254"
 	wait_until 60 reaches "fd0$n:5::254"
@@ -53,7 +53,7 @@ expect_all_there() {
 bounce() { # NAME CLASS
 	witness_anew
 	expect_equal "what $1 costs" "$(class_of "$1")" "$2"
-	apply "$1"
+	apply_once "$1"
 }
 
 say "the bond goes down, and its ports stay"
@@ -83,7 +83,7 @@ talk_start 10.1.5.254
 	echo ---
 	bond back 1 'p1, p2' 'bondMode: active-backup' 'miimon: 100' 'failOverMac: active'
 } | config_write empty
-apply first
+apply_once first
 bounce empty blip
 expect_equal "options" "$(options_of back fail_over_mac)" "fail_over_mac=active"
 expect_equal "ports" "$(ports_of back)" "p1 p2"

@@ -18,7 +18,7 @@ say "a link with the address and the default route"
 	printf '%s\n' 'apiVersion: v1alpha1' 'kind: LinkConfig' 'name: p1' 'up: true'
 	address_and_route
 } | config_write link
-apply link
+apply_once link
 talk_start 10.1.0.254
 
 say "it becomes a port of a bond"
@@ -29,7 +29,7 @@ say "it becomes a port of a bond"
 } | config_write bond
 SSH_CONNECTION='10.1.0.254 40000 10.1.0.1 22' \
 	expect_equal "what it costs" "$(class_of bond)" management-path
-apply bond
+apply_once bond
 expect_equal "ports" "$(ports_of bond)" "p1 p2"
 talk_goes_on
 expect "the address" grep -q '10.1.0.1/24' <(ip -n n1 -o address show dev bond)
@@ -38,7 +38,7 @@ expect_equal "the default route" "$(ip -n n1 -j route show default | jq -r 'map(
 wait_until 30 reaches fd01::254
 
 say "and back"
-apply link
+apply_once link
 talk_goes_on
 expect_equal "the default route" "$(ip -n n1 -j route show default | jq -r 'map(.dev) | join(" ")')" p1
 expect_equal "links" "$(ip -n n1 -j link show | jq -r 'map(.ifname) | sort | join(" ")')" "lo p1 p2"

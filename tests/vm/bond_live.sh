@@ -26,13 +26,13 @@ change() { # NAME BOND PORT...
 	local name=$1
 	shift
 	expect_equal "what $name costs" "$(class_of "$name")" hitless
-	apply "$name"
+	apply_once "$name"
 	expect_no_outage "$@"
 }
 
 say "a bond of the plainest kind"
 backup 'bondMode: active-backup' 'miimon: 100' | config_write plain
-apply plain
+apply_once plain
 wait_until 30 reaches 10.1.0.254
 wait_until 30 reaches fd01::254
 wait_until 30 is_at_rest
@@ -63,7 +63,7 @@ witness_end
 
 say "LACP: what need not be agreed on anew"
 lacp | config_write lacp
-apply lacp
+apply_once lacp
 wait_until 60 reaches 10.2.0.254
 wait_until 30 is_at_rest
 witness_start 10.2.0.254
@@ -78,12 +78,12 @@ say "a bond that is down"
 	echo ---
 	backup 'bondMode: active-backup' 'miimon: 100' 'up: false' | grep -v ^routes
 } | config_write down
-apply down
+apply_once down
 {
 	lacp
 	echo ---
 	backup 'bondMode: active-backup' 'miimon: 200' 'updelay: 400' 'minLinks: 1' 'up: false' | grep -v ^routes
 } | config_write down2
 expect_equal "what it costs" "$(class_of down2)" hitless
-apply down2
+apply_once down2
 expect_equal "options" "$(options_of bond miimon updelay min_links)" "miimon=200 updelay=400 min_links=1"

@@ -55,7 +55,7 @@ addresses:
 YAML
 
 say "two bonds"
-apply bonds
+apply_once bonds
 expect_equal "options of the one" "$(options_of lacp mode miimon updelay downdelay peer_notify_delay \
 	xmit_hash_policy ad_lacp_rate ad_select ad_actor_sys_prio ad_user_port_key ad_actor_system \
 	min_links num_peer_notif)" \

@@ -35,7 +35,7 @@ kill_hard monitor
 say "it appears, and is taken in"
 witness_start 10.1.0.254
 ip -n sw link set p1 netns n1
-apply whole
+apply_once whole
 expect_equal "ports" "$(ports_of one)" "p1 p2"
 expect_equal "the primary" "$(options_of one primary)" "primary=p1"
 is_active() { # BOND PORT
@@ -47,7 +47,7 @@ expect_no_outage one p2
 say "two ports change sides in one go"
 witness_anew
 bonds 'p1, p4' p1 'p3, p2' | config_write swapped
-apply swapped
+apply_once swapped
 expect_equal "ports" "$(ports_of one), $(ports_of two)" "p1 p4, p2 p3"
 expect_no_outage one p1
 expect_equal "outages of two" "$(outages_of two)" ""
@@ -55,6 +55,6 @@ wait_until 30 reaches 10.2.0.254
 
 say "a port goes, and is left to itself"
 bonds 'p1' p1 'p3, p2' | config_write fewer
-apply fewer
+apply_once fewer
 expect_equal "ports" "$(ports_of one)" "p1"
 expect_no_outage one p1

@@ -48,7 +48,7 @@ far_address() { # LINK IPV4 [IPV6]
 }
 
 # It has been applied, the kernel refused nothing, and nothing is left to do.
-apply() { # NAME
+apply_once() { # NAME
 	netconf_once "$1" || fail "netconf --once: $(tail -n 1 "$LOG_DIR/netconf-once.log")"
 	! grep -m 1 step_refused "$LOG_DIR/netconf-once.log" >&"$OUT_FD" || fail "a step was refused"
 	expect_equal "what is left to do after $1" "$(netconf --plan --config "$T/$1.yaml")" "nothing to do"
@@ -73,10 +73,11 @@ ports_of() { # LINK
 	ip -n n1 -j link show master "$1" | jq -r 'map(.ifname) | sort | join(" ")'
 }
 
-# What others must find again. Which address a port goes by is its bond's business.
+# What others must find again. Which address a port goes by is its bond's business, and a link that
+# was made anew has another number.
 network_at_rest() {
 	wait_until 60 is_at_rest
-	network | sed '/ master /s| link/ether [0-9a-f:]*||'
+	network | sed 's/^[0-9]*: //; / master /s| link/ether [0-9a-f:]*||' | sort
 }
 
 expect_network() { # FILE

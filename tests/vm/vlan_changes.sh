@@ -36,7 +36,7 @@ mtus() {
 
 say "a VLAN in a VLAN"
 vlans 1500 7 802.1ad | config_write first
-apply first
+apply_once first
 expect_equal "the outer one" "$(options_of outer protocol id)" "protocol=802.1ad id=100"
 expect_equal "the inner one" "$(options_of inner protocol id)" "protocol=802.1Q id=7"
 wait_until 30 reaches 10.7.0.254
@@ -45,13 +45,13 @@ network_at_rest >"$LOG_DIR/before"
 say "the MTU grows, parents first"
 witness_start 10.7.0.254
 vlans 8000 7 802.1ad | config_write jumbo
-apply jumbo
+apply_once jumbo
 expect_equal "MTUs" "$(mtus)" 8000
 expect_no_outage bond p1 p2
 expect "a large packet" inside n1 ping -c 1 -W 10 -M 'do' -s 7900 10.1.0.254 >/dev/null
 
 say "and shrinks, children first: all is as it was"
-apply first
+apply_once first
 expect_equal "MTUs" "$(mtus)" 1500
 expect_no_outage bond p1 p2
 expect_network "$LOG_DIR/before"
@@ -68,12 +68,12 @@ wait_until 30 reaches 10.7.0.254
 say "another id, another protocol: made anew"
 vlans 1500 8 802.1ad | config_write id
 expect_equal "what it costs" "$(class_of id)" address-break
-apply id
+apply_once id
 expect_equal "the inner one" "$(options_of inner protocol id)" "protocol=802.1Q id=8"
 vlans 1500 8 802.1q | config_write protocol
-apply protocol
+apply_once protocol
 expect_equal "the outer one" "$(options_of outer protocol id)" "protocol=802.1Q id=100"
 expect_equal "its child is there again" "$(options_of inner protocol id)" "protocol=802.1Q id=8"
 expect "and has its route" grep -q '^10.77.0.0/16 via 10.7.0.254' <(ip -n n1 route show)
-apply first
+apply_once first
 wait_until 30 reaches 10.7.0.254

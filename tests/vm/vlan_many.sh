@@ -28,7 +28,7 @@ counted() { # objects that are ours
 
 say "a hundred VLANs"
 hundred active-backup | config_write first
-apply first
+apply_once first
 expect_equal "there are" "$(counted)" "$N links $((2 * N + 1)) addresses $N and $N routes"
 network_at_rest >"$LOG_DIR/before"
 
@@ -40,12 +40,12 @@ kill_hard monitor
 
 say "the bond gets another mode: not one address, not one route is lost"
 hundred balance-tlb | config_write mode
-apply mode
+apply_once mode
 expect_equal "options" "$(options_of bond mode)" "mode=balance-tlb"
 expect_network "$LOG_DIR/before"
 
 say "and they go"
 N=1
 hundred balance-tlb | config_write one
-apply one
+apply_once one
 expect_equal "there are" "$(counted)" "1 links 3 addresses 1 and 1 routes"

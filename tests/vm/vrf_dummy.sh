@@ -50,7 +50,7 @@ YAML
 
 say "a VRF of three"
 links 'p1, p1.9, quiet' | config_write three
-apply three
+apply_once three
 expect_equal "ports" "$(ports_of blue)" "p1 p1.9 quiet"
 expect_equal "its table" "$(options_of blue table)" "table=77"
 expect "addresses" grep -q '2001:db8::1/128' <(ip -n n1 -o address show dev quiet)
@@ -72,7 +72,7 @@ kill_hard monitor
 
 say "one leaves and another comes"
 links 'p1, p2, quiet' | config_write other
-apply other
+apply_once other
 expect_equal "ports" "$(ports_of blue)" "p1 p2 quiet"
 expect "what left is among all others again" grep -q '^10.9.0.0/24 dev p1.9' <(ip -n n1 route show table main)
 expect "what came is not" test -z "$(ip -n n1 route show 10.2.0.0/24 table main)"
@@ -86,5 +86,5 @@ kind: LinkConfig
 name: p1
 up: true
 YAML
-apply nothing
+apply_once nothing
 expect_equal "links" "$(ip -n n1 -j link show | jq -r 'map(.ifname) | sort | join(" ")')" "lo p1 p2"
