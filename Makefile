@@ -141,7 +141,7 @@ $(PROTO_O): $(PROTO_C)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARNINGS),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-$(call objects,$(call sources,lib/etcd) $(wildcard tests/unit/etcdtest/*.c tests/unit/test_etcd_*.c tests/fuzz/fuzz_etcd_*.c)): | $(PROTO_H)
+$(call objects,$(call sources,lib/etcd) $(wildcard tests/unit/etcdtest/*.c tests/unit/test_etcd_*.c tests/unit/test_etcdwatch_*.c tests/fuzz/fuzz_etcd_*.c)): | $(PROTO_H)
 
 # --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
