@@ -35,6 +35,7 @@ static void parts_fini(struct transaction_parts *parts)
 {
 	probes_free(parts->probes);
 	plan_free(parts->plan);
+	beside_free(parts->beside);
 	model_free(parts->before);
 	config_free(parts->config);
 	free(parts->text);
@@ -90,9 +91,16 @@ static int load(struct begin *begin, const struct begin_request *request)
 
 static void tell(struct begin *begin, const struct plan *plan, const struct resolution *resolution)
 {
+	const struct beside *beside = begin->parts.beside;
+
 	json_array_clear(begin->lines);
 	for (size_t i = 0; i < plan->n_ops; i++)
 		(void) json_array_append_new(begin->lines, explain_step_json(plan, i));
+	for (size_t i = 0; i < beside_count(beside); i++)
+		(void) json_array_append_new(begin->lines, explain_beside_json(plan, beside, i));
+	for (size_t i = 0; beside != NULL && i < beside_problems(beside)->n; i++)
+		(void) json_array_append_new(
+		    begin->lines, explain_problem_json("impossible", beside_problems(beside)->items[i]));
 	for (size_t i = 0; i < plan->n_obstacles; i++)
 		(void) json_array_append_new(begin->lines,
 		                             explain_obstacle_json(plan, resolution->model, i));
@@ -106,6 +114,7 @@ static int plan(struct begin *begin)
 {
 	struct transaction_parts *parts = &begin->parts;
 	struct plan_options options = {.management_link = begin->management};
+	AUTO(free) char *error = NULL;
 	char reason[EXPLAIN_REFUSAL_MAX];
 	struct look look;
 	int r = look_take(begin->kernel, begin->files, &look);
@@ -115,11 +124,17 @@ static int plan(struct begin *begin)
 	look_management(look.have, &begin->operator, begin->management);
 	plan_free(parts->plan);
 	model_free(parts->before);
+	beside_free(TAKE_PTR(parts->beside));
 	parts->plan = plan_make(look.resolution->model, look.have, &options);
+	r = beside_plan(&host_this_machine, look.resolution, look.have, &parts->beside, &error);
 	parts->before = TAKE_PTR(look.have);
 	tell(begin, parts->plan, look.resolution);
 	if (explain_refusal(parts->plan, look.resolution, reason))
 		r = refuse(begin, -EEXIST, reason);
+	else if (r < 0)
+		r = refuse(begin, r, error);
+	else if (beside_problems(parts->beside)->n > 0)
+		r = refuse(begin, -EEXIST, beside_problems(parts->beside)->items[0]);
 	look_fini(&look);
 	return r;
 }
@@ -155,7 +170,7 @@ static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 
 	if (r == 0)
 		r = plan(begin);
-	if (r == 0 && parts->plan->n_ops > 0)
+	if (r == 0 && parts->plan->n_ops + beside_count(parts->beside) > 0)
 		r = probes_new(ev, parts->config, &parts->probes);
 	if (r == 0 && parts->probes != NULL)
 		probes_learn(parts->probes, parts->before, on_known, begin);

@@ -163,7 +163,8 @@ int checkpoint_write_plan(const char *dir, const struct plan *plan)
 }
 
 int checkpoint_make(const char *dir, const struct checkpoint_state *state,
-                    const struct model *before, const struct plan *plan, const char *config)
+                    const struct model *before, const struct plan *plan, const json_t *beside,
+                    const char *config)
 {
 	int r = checkpoint_remove(dir);
 
@@ -175,6 +176,8 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
 		r = write_json(dir, "before.json", model_to_json(before));
 	if (r == 0)
 		r = checkpoint_write_plan(dir, plan);
+	if (r == 0 && beside != NULL)
+		r = write_json(dir, "beside.json", json_deep_copy(beside));
 	if (r == 0)
 		r = write_text(dir, "config.yaml", config);
 	if (r == 0)
@@ -202,6 +205,11 @@ int checkpoint_read(const char *dir, struct model **ret_before, struct plan **re
 	return r;
 }
 
+int checkpoint_read_beside(const char *dir, json_t **ret_beside)
+{
+	return read_json(dir, "beside.json", ret_beside);
+}
+
 int checkpoint_read_config(const char *dir, char **ret_config)
 {
 	size_t len;
@@ -211,7 +219,8 @@ int checkpoint_read_config(const char *dir, char **ret_config)
 
 int checkpoint_remove(const char *dir)
 {
-	static const char *const names[] = {"state.json", "plan.json", "before.json", "config.yaml"};
+	static const char *const names[] = {"state.json", "plan.json", "before.json", "beside.json",
+	                                    "config.yaml"};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {

@@ -7,6 +7,7 @@
  *
  *	before.json  the network as it was, whole
  *	plan.json    every step that was or will be carried out
+ *	beside.json  what there was beside the network (beside.h)
  *	config.yaml  the configuration that is to be confirmed
  *	state.json   who began it, on which kernel, how far it is
  *
@@ -15,6 +16,7 @@
  * the state directory. Blocking.
  */
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,9 +42,11 @@ struct checkpoint_state {
  * namespace. */
 void checkpoint_kernel(char ret_kernel[static CHECKPOINT_KERNEL_MAX]);
 
-/* A new one; what an earlier one left is removed. 0 or -errno, then there is none. */
+/* A new one; what an earlier one left is removed. beside: NULL is nothing. 0 or -errno, then there
+ * is none. */
 int checkpoint_make(const char *dir, const struct checkpoint_state *state,
-                    const struct model *before, const struct plan *plan, const char *config);
+                    const struct model *before, const struct plan *plan, const json_t *beside,
+                    const char *config);
 /* More steps than were planned at first. */
 int checkpoint_write_plan(const char *dir, const struct plan *plan);
 int checkpoint_write_state(const char *dir, const struct checkpoint_state *state);
@@ -50,6 +54,8 @@ int checkpoint_write_state(const char *dir, const struct checkpoint_state *state
 /* 0, -ENOENT: there is none, -EBADMSG: it is damaged, or -errno. */
 int checkpoint_read_state(const char *dir, struct checkpoint_state *ret_state);
 int checkpoint_read(const char *dir, struct model **ret_before, struct plan **ret_plan);
+/* A new reference; -ENOENT: there was nothing. */
+int checkpoint_read_beside(const char *dir, json_t **ret_beside);
 /* The caller frees it. */
 int checkpoint_read_config(const char *dir, char **ret_config);
 

@@ -137,7 +137,7 @@ static void on_begun(const struct begin_result *result, void *userdata)
 		tell(daemon, result->r, result->reason);
 		return;
 	}
-	if (result->parts->plan->n_ops == 0) {
+	if (result->parts->plan->n_ops + beside_count(result->parts->beside) == 0) {
 		take_over(daemon, result->parts);
 		return;
 	}
@@ -244,6 +244,7 @@ static int deal_with(struct daemon *daemon, const struct checkpoint_state *state
 	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
 	                   state->deadline_us)) {
 	case PHASE_FOUND_VOID:
+		rescue_files(state_dir);
 		return finish_other(daemon, state, "void", "the machine was started anew");
 	case PHASE_FOUND_FINISH:
 		return statedir_finish_confirmed(state_dir, state);

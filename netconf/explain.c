@@ -3,6 +3,7 @@
 #include "netconf/explain.h"
 
 #include "base/jsonval.h"
+#include "base/macro.h"
 
 static const char *obstacle_name(enum plan_obstacle_kind kind)
 {
@@ -32,6 +33,28 @@ json_t *explain_step_json(const struct plan *plan, size_t i)
 	                 jsonval_text(op_format(&plan->ops[i], text)));
 }
 
+json_t *explain_beside_json(const struct plan *plan, const struct beside *beside, size_t i)
+{
+	char text[BESIDE_TEXT_MAX];
+	enum op_class class;
+	const char *op = beside_format(beside, i, text, &class);
+
+	return json_pack("{s:I, s:s, s:o}", "step", (json_int_t) (plan->n_ops + i) + 1, "class",
+	                 op_class_name(class), "op", jsonval_text(op));
+}
+
+enum op_class explain_class(const struct plan *plan, const struct beside *beside)
+{
+	enum op_class dearest = plan->class, class;
+	char text[BESIDE_TEXT_MAX];
+
+	for (size_t i = 0; i < beside_count(beside); i++) {
+		(void) beside_format(beside, i, text, &class);
+		dearest = MAX(dearest, class);
+	}
+	return dearest;
+}
+
 json_t *explain_obstacle_json(const struct plan *plan, const struct model *want, size_t i)
 {
 	const struct plan_obstacle *obstacle = &plan->obstacles[i];
@@ -57,24 +80,43 @@ static void print_obstacle(FILE *out, const struct plan_obstacle *obstacle,
 	               origin[0] != '\0' ? ": " : "", obstacle->reason);
 }
 
-void explain_plan(FILE *out, const struct plan *plan, const struct resolution *resolution)
+static void print_beside(FILE *out, const struct plan *plan, const struct beside *beside)
 {
+	char text[BESIDE_TEXT_MAX];
+	enum op_class class;
+
+	for (size_t i = 0; i < beside_count(beside); i++) {
+		const char *op = beside_format(beside, i, text, &class);
+
+		(void) fprintf(out, "%4zu  %-15s  %s\n", plan->n_ops + i + 1, op_class_name(class), op);
+	}
+}
+
+void explain_plan(FILE *out, const struct plan *plan, const struct resolution *resolution,
+                  const struct beside *beside)
+{
+	size_t n = plan->n_ops + beside_count(beside);
 	char text[OP_TEXT_MAX];
 
 	for (size_t i = 0; i < plan->n_ops; i++)
 		(void) fprintf(out, "%4zu  %-15s  %s\n", i + 1, op_class_name(plan->ops[i].class),
 		               op_format(&plan->ops[i], text));
+	print_beside(out, plan, beside);
 	for (size_t i = 0; i < resolution->problems.n; i++)
 		(void) fprintf(out, "contradiction: %s\n", resolution->problems.items[i]);
 	for (size_t i = 0; i < resolution->waiting.n; i++)
 		(void) fprintf(out, "waiting: %s\n", resolution->waiting.items[i]);
 	for (size_t i = 0; i < plan->n_obstacles; i++)
 		print_obstacle(out, &plan->obstacles[i], resolution->model);
-	if (plan->n_ops == 0)
+	for (size_t i = 0; i < beside_problems(beside)->n; i++)
+		(void) fprintf(out, "impossible: %s\n", beside_problems(beside)->items[i]);
+	for (size_t i = 0; i < beside_notes(beside)->n; i++)
+		(void) fprintf(out, "note: %s\n", beside_notes(beside)->items[i]);
+	if (n == 0)
 		(void) fputs("nothing to do\n", out);
 	else
-		(void) fprintf(out, "%zu step%s, %s\n", plan->n_ops, plan->n_ops == 1 ? "" : "s",
-		               op_class_name(plan->class));
+		(void) fprintf(out, "%zu step%s, %s\n", n, n == 1 ? "" : "s",
+		               op_class_name(explain_class(plan, beside)));
 }
 
 bool explain_refusal(const struct plan *plan, const struct resolution *resolution,

@@ -9,14 +9,20 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "netconf/beside.h"
 #include "netconf/plan.h"
 #include "netconf/resolve.h"
 
-/* The plan and the resolution of which it was made. */
-void explain_plan(FILE *out, const struct plan *plan, const struct resolution *resolution);
+/* The plan, the resolution of which it was made, and what is done beside it. */
+void explain_plan(FILE *out, const struct plan *plan, const struct resolution *resolution,
+                  const struct beside *beside);
+/* The dearest of all. */
+enum op_class explain_class(const struct plan *plan, const struct beside *beside);
 
 /* {"step": 1, "class": "hitless", "op": "..."} */
 json_t *explain_step_json(const struct plan *plan, size_t i);
+/* The same of a step beside it, numbered on. */
+json_t *explain_beside_json(const struct plan *plan, const struct beside *beside, size_t i);
 /* {"obstacle": "collision", "at": "FILE:LINE", "reason": "..."} */
 json_t *explain_obstacle_json(const struct plan *plan, const struct model *want, size_t i);
 

@@ -69,8 +69,21 @@ static int find_chrony(const struct host_machine *machine, struct hoststate *sta
 	return 0;
 }
 
-int hoststate_observe(const struct host_machine *machine, struct hoststate **ret_state,
-                      char **ret_error)
+/* Asking takes longer than all the rest. */
+static bool needs_services(const struct hoststate *state, const struct host *want)
+{
+	static const enum host_path drop_ins[] = {HOST_PATH_RESOLVED, HOST_PATH_TIMESYNCD,
+	                                          HOST_PATH_CHRONY};
+
+	for (size_t i = 0; i < ARRAY_SIZE(drop_ins); i++) {
+		if (state->files[drop_ins[i]].kind != HOSTFILE_ABSENT)
+			return true;
+	}
+	return (want->has & (HOST_RESOLVERS | HOST_SEARCH | HOST_TIME)) != 0;
+}
+
+int hoststate_observe(const struct host_machine *machine, const struct host *want,
+                      struct hoststate **ret_state, char **ret_error)
 {
 	AUTO(hoststate_free) struct hoststate *state = NEW0(struct hoststate);
 	char *error = NULL;
@@ -91,7 +104,8 @@ int hoststate_observe(const struct host_machine *machine, struct hoststate **ret
 		*ret_error = xasprintf("cannot read the host's name: %s", strerror(-r));
 		return r;
 	}
-	r = machine->ops->get_units(state->units, &error, machine->userdata);
+	if (needs_services(state, want))
+		r = machine->ops->get_units(state->units, &error, machine->userdata);
 	if (r < 0) {
 		*ret_error = error != NULL ? error : xasprintf("cannot ask the service manager");
 		return r;

@@ -5,7 +5,7 @@
  * The host's side of a network: its name, who resolves names, /etc/hosts, who tells the time. The
  * same way as the kernel's side: observe, plan (pure), carry out, observe again.
  *
- *	hoststate_observe(before) -> hoststate_to_json (checkpoint, with the target)
+ *	hoststate_observe(config, before) -> hoststate_to_json (checkpoint, with the target)
  *	hoststate_want(before, config, target) -> hoststate_plan(before, target) -> hoststep_carry_out
  *	undo: hoststate_observe(now) -> hoststate_back(now, before, after) -> hoststate_plan -> ...
  *
@@ -92,9 +92,10 @@ const char *host_service_unit(enum host_service service); /* "chrony.service" */
 
 struct hoststate;
 
-/* 0 or -errno, then with a sentence that the caller frees. */
-int hoststate_observe(const struct host_machine *machine, struct hoststate **ret_state,
-                      char **ret_error);
+/* `want`: what will be asked for. Only if it needs them, or a file of ours may have to go, are the
+ * services asked for. 0 or -errno, then with a sentence that the caller frees. */
+int hoststate_observe(const struct host_machine *machine, const struct host *want,
+                      struct hoststate **ret_state, char **ret_error);
 void hoststate_free(struct hoststate *state);
 DEFINE_AUTO(struct hoststate, hoststate_free);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "netconf/beside.h"
 #include "netconf/config.h"
 #include "netconf/devices.h"
 #include "netconf/explain.h"
@@ -55,18 +56,23 @@ static void print_line(json_t *object)
 	json_decref(object);
 }
 
-static void print_json(const struct plan *plan, const struct resolution *resolution)
+static void print_json(const struct plan *plan, const struct resolution *resolution,
+                       const struct beside *beside)
 {
 	for (size_t i = 0; i < plan->n_ops; i++)
 		print_line(explain_step_json(plan, i));
+	for (size_t i = 0; i < beside_count(beside); i++)
+		print_line(explain_beside_json(plan, beside, i));
 	for (size_t i = 0; i < plan->n_obstacles; i++)
 		print_line(explain_obstacle_json(plan, resolution->model, i));
 	for (size_t i = 0; i < resolution->problems.n; i++)
 		print_line(explain_problem_json("contradiction", resolution->problems.items[i]));
 	for (size_t i = 0; i < resolution->waiting.n; i++)
 		print_line(explain_problem_json("waiting", resolution->waiting.items[i]));
-	print_line(json_pack("{s:I, s:s}", "steps", (json_int_t) plan->n_ops, "class",
-	                     op_class_name(plan->class)));
+	for (size_t i = 0; i < beside_problems(beside)->n; i++)
+		print_line(explain_problem_json("impossible", beside_problems(beside)->items[i]));
+	print_line(json_pack("{s:I, s:s}", "steps", (json_int_t) (plan->n_ops + beside_count(beside)),
+	                     "class", op_class_name(explain_class(plan, beside))));
 }
 
 int offline_plan(const struct offline *o)
@@ -75,6 +81,8 @@ int offline_plan(const struct offline *o)
 	AUTO(config_free) struct config *config = NULL;
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	AUTO(plan_free) struct plan *plan = NULL;
+	AUTO(beside_free) struct beside *beside = NULL;
+	AUTO(free) char *error = NULL;
 	char management[IFNAMSIZ], reason[EXPLAIN_REFUSAL_MAX];
 	struct look look;
 	bool is_refused;
@@ -91,11 +99,17 @@ int offline_plan(const struct offline *o)
 	look_management(look.have, &ssh, management);
 	plan = plan_make(look.resolution->model, look.have,
 	                 &(struct plan_options){.management_link = management});
+	r = beside_plan(&host_this_machine, look.resolution, look.have, &beside, &error);
+	if (r < 0) {
+		(void) fprintf(stderr, "netconf: %s\n", error);
+		look_fini(&look);
+		return EXIT_FAILURE;
+	}
 	if (o->json)
-		print_json(plan, look.resolution);
+		print_json(plan, look.resolution, beside);
 	else
-		explain_plan(stdout, plan, look.resolution);
-	is_refused = explain_refusal(plan, look.resolution, reason);
+		explain_plan(stdout, plan, look.resolution, beside);
+	is_refused = explain_refusal(plan, look.resolution, reason) || beside_problems(beside)->n > 0;
 	look_fini(&look);
 	return finish(!is_refused);
 }

@@ -12,9 +12,11 @@
 #include "base/loop.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "netconf/beside.h"
 #include "netconf/config.h"
 #include "netconf/lockfile.h"
 #include "netconf/look.h"
+#include "netconf/rescue.h"
 #include "netconf/settle.h"
 #include "netconf/sources.h"
 #include "netconf/statedir.h"
@@ -79,18 +81,50 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	return 0;
 }
 
+/* What can be had, as with the network. */
+static int apply_beside(struct once *once, size_t *ret_steps)
+{
+	AUTO(beside_free) struct beside *beside = NULL;
+	AUTO(free) char *error = NULL;
+	struct look look;
+	int r = look_take(once->kernel, once->config, &look);
+
+	if (r < 0)
+		return log_error_errno(r, "observation_failed", "reason=\"%s\"",
+		                       kernel_error_text(once->kernel));
+	if (look.resolution->problems.n == 0) {
+		r = beside_plan(&host_this_machine, look.resolution, look.have, &beside, &error);
+		if (r == 0)
+			r = beside_carry_out(beside, &error);
+	}
+	look_fini(&look);
+	if (r < 0)
+		(void) log_error_errno(r, "not_applied", "reason=\"%s\"", error);
+	if (beside == NULL)
+		return r;
+	for (size_t i = 0; i < beside_problems(beside)->n; i++)
+		log_error("refused", "reason=\"%s\"", beside_problems(beside)->items[i]);
+	for (size_t i = 0; i < beside_notes(beside)->n; i++)
+		log_info("config_note", "reason=\"%s\"", beside_notes(beside)->items[i]);
+	once->n_refused += beside_problems(beside)->n;
+	*ret_steps += beside_count(beside);
+	return r;
+}
+
 static void on_settled(const struct settle_result *settled, void *userdata)
 {
 	struct once *once = userdata;
+	size_t n_steps = settled->n_done;
+	int r = apply_beside(once, &n_steps);
 
-	once->r = settled->r;
+	once->r = settled->r < 0 ? settled->r : r;
 	if (settled->r < 0)
 		(void) log_error_errno(settled->r, "not_applied", "steps=%zu reason=\"%s\"",
 		                       settled->n_done, settled->reason);
-	else if (once->n_refused > 0)
+	else if (once->r == 0 && once->n_refused > 0)
 		once->r = -EEXIST;
-	else
-		log_notice("applied", "steps=%zu waiting=%zu", settled->n_done, once->n_waiting);
+	else if (once->r == 0)
+		log_notice("applied", "steps=%zu waiting=%zu", n_steps, once->n_waiting);
 	loop_stop(once->loop, 0);
 }
 
@@ -128,6 +162,7 @@ static int deal_with(const char *state_dir, const struct checkpoint_state *state
 	case PHASE_FOUND_FINISH:
 		return statedir_finish_confirmed(state_dir, state);
 	case PHASE_FOUND_VOID:
+		rescue_files(state_dir);
 		(void) snprintf(outcome.how, sizeof(outcome.how), "void");
 		(void) snprintf(outcome.reason, sizeof(outcome.reason), "the machine was started anew");
 		log_notice("change_over", "id=%s how=%s reason=\"%s\"", outcome.id, outcome.how,

@@ -2,6 +2,7 @@
 /* From the files of a change to its undoing. */
 #include "netconf/rescue.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "netconf/beside.h"
 #include "netconf/statedir.h"
 #include "netconf/undo.h"
 
@@ -66,6 +68,7 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	AUTO(model_free) struct model *before = NULL;
 	AUTO(plan_free) struct plan *plan = NULL;
 	struct checkpoint_state *state = &rescue->state;
+	json_t *beside = NULL;
 	int r;
 
 	rescue->state_dir = xstrdup(state_dir);
@@ -86,9 +89,28 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	if (r < 0)
 		/* A full disk must not keep the old network away. */
 		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->dir);
+	r = checkpoint_read_beside(rescue->dir, &beside);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "beside_unreadable", "dir=%s", rescue->dir);
 	rescue->done = done;
 	rescue->userdata = userdata;
-	rescue->undo = undo_start(ev, kernel, TAKE_PTR(before), TAKE_PTR(plan), on_undone, rescue);
+	rescue->undo =
+	    undo_start(ev, kernel, TAKE_PTR(before), TAKE_PTR(plan), beside, on_undone, rescue);
 	*ret_rescue = TAKE_PTR(rescue);
 	return 0;
+}
+
+void rescue_files(const char *state_dir)
+{
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	AUTO(free) char *error = NULL;
+	json_t *beside = NULL;
+	int r = checkpoint_read_beside(dir, &beside);
+
+	if (r == 0)
+		r = beside_undo(&host_this_machine, beside, false, &error);
+	json_decref(beside);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "rolled_back_in_part", "left=\"%s\"",
+		                       error != NULL ? error : dir);
 }

@@ -25,3 +25,7 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
                  struct rescue **ret_rescue);
 void rescue_free(struct rescue *rescue);
 DEFINE_AUTO(struct rescue, rescue_free);
+
+/* Of a change that the kernel has forgotten: the files that it wrote are as they were before. What
+ * cannot be is logged. */
+void rescue_files(const char *state_dir);

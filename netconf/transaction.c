@@ -36,7 +36,8 @@ struct transaction {
 	struct checkpoint_state state;
 	struct config *config; /* NULL: found, and not needed */
 	struct model *before;
-	struct plan *plan; /* all steps so far */
+	struct plan *plan;     /* all steps so far */
+	struct beside *beside; /* NULL: found */
 	struct probes *probes;
 	char management[IFNAMSIZ];
 	char refusal[EXPLAIN_REFUSAL_MAX]; /* found while it was applied; "" */
@@ -84,10 +85,15 @@ static int will_cb(const struct plan *plan, void *userdata)
 static void on_settled(const struct settle_result *result, void *userdata)
 {
 	struct transaction *t = userdata;
+	AUTO(free) char *error = NULL;
 
 	t->settle = NULL;
 	log_info("carried_out", "id=%s steps=%zu rounds=%u", t->state.id, result->n_done,
 	         result->rounds);
+	if (result->r == 0 && beside_carry_out(t->beside, &error) < 0) {
+		enter(t, PHASE_FAILED, error);
+		return;
+	}
 	enter(t, result->r < 0 ? PHASE_FAILED : PHASE_SETTLED,
 	      t->refusal[0] != '\0' ? t->refusal : result->reason);
 }
@@ -162,6 +168,20 @@ static void unknown_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int rev
 	on_undone(&result, CONTAINER_OF(timer, struct transaction, unknown));
 }
 
+/* NULL: there was nothing. */
+static json_t *find_beside(const struct transaction *t)
+{
+	json_t *beside = NULL;
+	int r;
+
+	if (t->beside != NULL)
+		return beside_to_json(t->beside);
+	r = checkpoint_read_beside(t->dir, &beside);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "beside_unreadable", "dir=%s", t->dir);
+	return beside;
+}
+
 static void undo(struct transaction *t)
 {
 	int r = 0;
@@ -175,7 +195,7 @@ static void undo(struct transaction *t)
 		return;
 	}
 	t->undo = undo_start(t->host.ev, t->host.kernel, TAKE_PTR(t->before), TAKE_PTR(t->plan),
-	                     on_undone, t);
+	                     find_beside(t), on_undone, t);
 }
 
 /* --- phases --- */
@@ -325,11 +345,13 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 {
 	AUTO(transaction_free) struct transaction *t = new_transaction(host);
 	AUTO(free) char *text = TAKE_PTR(parts->text);
+	json_t *beside = beside_to_json(parts->beside);
 	int r;
 
 	t->config = TAKE_PTR(parts->config);
 	t->before = TAKE_PTR(parts->before);
 	t->plan = TAKE_PTR(parts->plan);
+	t->beside = TAKE_PTR(parts->beside);
 	t->probes = TAKE_PTR(parts->probes);
 	(void) snprintf(t->management, sizeof(t->management), "%s", parts->management);
 	make_id(t->state.id);
@@ -338,7 +360,8 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 	t->state.confirm_us = parts->confirm_us;
 	t->state.began_wall_us = wall_now_us();
 	t->state.deadline_us = mono_now_us() + PREPARED_LIMIT_US;
-	r = checkpoint_make(t->dir, &t->state, t->before, t->plan, text);
+	r = checkpoint_make(t->dir, &t->state, t->before, t->plan, beside, text);
+	json_decref(beside);
 	if (r < 0)
 		return r;
 	/* The steps that are carried out are added as they come. */
@@ -377,6 +400,7 @@ void transaction_free(struct transaction *t)
 	undo_free(t->undo);
 	probes_free(t->probes);
 	plan_free(t->plan);
+	beside_free(t->beside);
 	model_free(t->before);
 	config_free(t->config);
 	free(t->dir);

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
+#include "netconf/beside.h"
 #include "netconf/checkpoint.h"
 #include "netconf/config.h"
 #include "netconf/kernel.h"
@@ -38,6 +39,7 @@ struct transaction_parts {
 	char *text; /* of the configuration */
 	struct model *before;
 	struct plan *plan;
+	struct beside *beside;
 	struct probes *probes; /* that have learnt; of that configuration */
 	int64_t confirm_us;
 	const char *management; /* link, or "" */

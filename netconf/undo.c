@@ -2,15 +2,18 @@
 /* Rolling back is a settling that goes on past what the kernel refuses. */
 #include "netconf/undo.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "netconf/beside.h"
 
 struct undo {
 	struct kernel *kernel;
 	struct model *before;
 	struct plan *plan;
+	json_t *beside;
 	struct settle *settle;
 	settle_done_fn done;
 	void *userdata;
@@ -23,6 +26,7 @@ void undo_free(struct undo *undo)
 	settle_free(undo->settle);
 	plan_free(undo->plan);
 	model_free(undo->before);
+	json_decref(undo->beside);
 	free(undo);
 }
 
@@ -55,6 +59,21 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	return 0;
 }
 
+/* The network's own trouble is the one that is told. */
+static void undo_beside(const struct undo *undo, struct settle_result *result)
+{
+	AUTO(free) char *error = NULL;
+	int r;
+
+	if (undo->beside == NULL)
+		return;
+	r = beside_undo(&host_this_machine, undo->beside, true, &error);
+	if (r == 0 || result->r < 0)
+		return;
+	result->r = r;
+	(void) snprintf(result->reason, sizeof(result->reason), "%s", error);
+}
+
 static void on_settled(const struct settle_result *result, void *userdata)
 {
 	struct undo *undo = userdata;
@@ -63,12 +82,13 @@ static void on_settled(const struct settle_result *result, void *userdata)
 	void *done_userdata = undo->userdata;
 
 	undo->settle = NULL;
+	undo_beside(undo, &copy);
 	undo_free(undo);
 	done(&copy, done_userdata);
 }
 
 struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct model *before,
-                        struct plan *plan, settle_done_fn done, void *userdata)
+                        struct plan *plan, json_t *beside, settle_done_fn done, void *userdata)
 {
 	static const struct settle_ops ops = {.plan = plan_cb};
 	struct undo *undo = NEW0(struct undo);
@@ -76,6 +96,7 @@ struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct model 
 	undo->kernel = kernel;
 	undo->before = before;
 	undo->plan = plan;
+	undo->beside = beside;
 	undo->done = done;
 	undo->userdata = userdata;
 	undo->settle = settle_start(ev, kernel, &ops, true, on_settled, undo);

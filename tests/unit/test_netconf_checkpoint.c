@@ -242,7 +242,7 @@ static int make(const char *dir, const struct checkpoint_state *state)
 	AUTO(model_free) struct model *model = whole_model();
 	AUTO(plan_free) struct plan *plan = whole_plan(model);
 
-	return checkpoint_make(dir, state, model, plan, "kind: LinkConfig\n");
+	return checkpoint_make(dir, state, model, plan, NULL, "kind: LinkConfig\n");
 }
 
 static void test_files(void)

@@ -86,10 +86,11 @@ static void begin(void)
 
 static struct hoststate *observe(void)
 {
+	static const struct host everything = {.has = HOST_RESOLVERS | HOST_TIME};
 	struct hoststate *state = NULL;
 	char *error = NULL;
 
-	CHECK_EQ_INT(hoststate_observe(&machine, &state, &error), 0);
+	CHECK_EQ_INT(hoststate_observe(&machine, &everything, &state, &error), 0);
 	return state;
 }
 
@@ -417,6 +418,31 @@ static void test_directory_in_use(void)
 	scratch_leave();
 }
 
+/* The service manager is asked when it matters: also when what it reads has to go. */
+static void test_services_asked(void)
+{
+	const struct host nothing = {0};
+	struct hoststate *state = NULL;
+	char *error = NULL;
+	json_t *json;
+
+	begin();
+	fake.units[HOST_SERVICE_CHRONY] = (struct host_unit){true, true, true};
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ_INT(hoststate_observe(&machine, &nothing, &state, &error), 0);
+		json = hoststate_to_json(state);
+		CHECK_EQ_INT(
+		    json_is_true(json_object_get(
+		        json_array_get(json_object_get(json, "services"), HOST_SERVICE_CHRONY), "known")),
+		    i);
+		json_decref(json);
+		hoststate_free(state);
+		(void) scratch_shell("mkdir -p etc/systemd/timesyncd.conf.d; echo "
+		                     ">etc/systemd/timesyncd.conf.d/90-fairlead.conf");
+	}
+	scratch_leave();
+}
+
 /* --- time --- */
 
 static void test_timesyncd(void)
@@ -616,6 +642,7 @@ int main(void)
 	test_others_resolv_conf();
 	test_resolved();
 	test_directory_in_use();
+	test_services_asked();
 	test_timesyncd();
 	test_chrony();
 	test_no_time_service();
