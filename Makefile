@@ -332,7 +332,7 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps check check-vm check-layers asan tsan demo bench format install clean
+.PHONY: help deps check check-vm check-units check-layers asan tsan demo bench format install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -348,6 +348,10 @@ check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU whe
 	@$(MAKE) --no-print-directory all $(NETCONF_DIES) \
 	    $$(tests/vm/run --list 'test_*' | sed 's|^|$(BUILD)/tests/unit/|')
 	tests/vm/run
+
+check-units: deps ## the systemd units under their own sandboxes, in a systemd of its own
+	@$(MAKE) --no-print-directory all
+	tests/systemd/boot
 
 check-layers: $(PROTO_H) ## prove the layering from the include lines
 	tests/layers $(CC) $(BUILD)
