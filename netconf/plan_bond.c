@@ -26,18 +26,26 @@ static uint64_t of_constraint(uint64_t options, enum bond_constraint constraint)
 	return chosen;
 }
 
-/* The kernel keeps delays as multiples of miimon, so that a new one changes them all. */
-static uint64_t following(const struct bond *want, uint64_t options)
+static uint64_t delays(void)
 {
-	uint64_t delays = 0;
+	uint64_t options = 0;
 
-	if ((options & BOND_BIT(BOND_MIIMON)) == 0 || bond_get(want, BOND_MIIMON) == 0)
-		return 0;
 	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
 		if (bond_options[option].needs_miimon)
-			delays |= want->has & BOND_BIT(option);
+			options |= BOND_BIT(option);
 	}
-	return delays;
+	return options;
+}
+
+/* The kernel keeps delays as multiples of miimon, so that a new one changes them all; without
+ * miimon it takes none, not even 0. */
+static uint64_t with_delays(const struct bond *want, uint64_t options)
+{
+	if (bond_get(want, BOND_MIIMON) == 0)
+		return options & ~delays();
+	if ((options & BOND_BIT(BOND_MIIMON)) != 0)
+		options |= want->has & delays();
+	return options;
 }
 
 /* But for ports, and for a min_links that goes up: both wait until the ports are there. */
@@ -51,19 +59,13 @@ static uint64_t differing(const struct planner *p, const struct link *want)
 	options = bond_differs(want->bond, now->bond) & ~BOND_PORTS;
 	if (want->bond->values[BOND_MIN_LINKS] > now->bond->values[BOND_MIN_LINKS])
 		options &= ~BOND_BIT(BOND_MIN_LINKS);
-	return options | following(want->bond, options);
+	return with_delays(want->bond, options);
 }
 
-/* It has no ports yet, and without miimon no delays are taken, not even 0. */
+/* It has no ports yet. */
 uint64_t plan_bond_creatable(const struct bond *bond)
 {
-	uint64_t options = ~BOND_PORTS;
-
-	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
-		if (bond_options[option].needs_miimon && bond_get(bond, BOND_MIIMON) == 0)
-			options &= ~BOND_BIT(option);
-	}
-	return options;
+	return with_delays(bond, bond->has) & ~BOND_PORTS;
 }
 
 static bool set_options(struct planner *p, const struct link *want, uint64_t options,

@@ -244,6 +244,11 @@ void effect_bond_set(struct model *now, const struct op *op)
 		if ((op->options & BOND_BIT(option)) == 0)
 			continue;
 		bond_set(link->bond, option, op->link.bond->values[option]);
+		/* One monitor switches the other off. */
+		if (option == BOND_MIIMON && op->link.bond->values[option] > 0) {
+			bond_set(link->bond, BOND_ARP_INTERVAL, 0);
+			bond_set(link->bond, BOND_ARP_VALIDATE, 0);
+		}
 		switch (bond_options[option].type) {
 		case BOND_PORT:
 			if (option == BOND_PRIMARY)

@@ -95,6 +95,10 @@ static int set_master(struct fakekernel *k, struct link *link, const char *name)
 	if (old != NULL && old->kind == LINK_BOND)
 		close_link(k, link);
 	link->master[0] = '\0';
+	if (old != NULL && old->kind == LINK_VRF && link->up) {
+		close_link(k, link);
+		(void) open_link(k, link);
+	}
 	if (master == NULL)
 		return 0;
 	if (master->kind == LINK_BOND && link->up)
@@ -158,7 +162,7 @@ static void set_monitor(struct bond *bond, enum bond_option option, uint32_t old
 	if (option != BOND_MIIMON)
 		return;
 	if (miimon > 0)
-		bond->values[BOND_ARP_INTERVAL] = 0;
+		bond->values[BOND_ARP_INTERVAL] = bond->values[BOND_ARP_VALIDATE] = 0;
 	for (enum bond_option other = 0; other < BOND_OPTIONS; other++) {
 		if (bond_options[other].needs_miimon)
 			bond->values[other] = old > 0 ? bond->values[other] / old * miimon : 0;
@@ -184,6 +188,11 @@ static struct bond *make_bond(const struct bond *given)
 	bond->has = BOND_BIT(BOND_OPTIONS) - 1;
 	bond_normalise(bond);
 	return bond;
+}
+
+static uint32_t initial_mtu(enum link_kind kind)
+{
+	return kind == LINK_VRF ? 65575 : kind == LINK_WIREGUARD ? 1420 : 1500;
 }
 
 static void create_peer(struct fakekernel *k, const char *end, const char *name)
@@ -221,7 +230,8 @@ int fakekernel_create_link(struct fakekernel *k, const struct op *op)
 	link = model_add_link(k->m, op->link.name, op->link.kind);
 	parent = model_find_link(k->m, op->link.parent);
 	if (!link_has(&op->link, LINK_HAS_MTU))
-		link->mtu = op->link.parent[0] != '\0' && parent != NULL ? parent->mtu : 1500;
+		link->mtu =
+		    op->link.parent[0] != '\0' && parent != NULL ? parent->mtu : initial_mtu(op->link.kind);
 	else
 		link->mtu = op->link.mtu;
 	link->has = op->link.has | LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST;

@@ -225,12 +225,76 @@ static bool test_seed(unsigned number)
 	return true;
 }
 
+/* --- objects of every kind, from one network to the next --- */
+
+static const char *const networks[] = {
+    "nic eth0 mtu 9000 up\nvlan v7 parent eth0 id 7 mtu 9000 up\nvlan v77 parent v7 id 77 up\n"
+    "address v77 10.77.0.2/24\naddress v7 fd07::2/64\n"
+    "route 10.78.0.0/16 via 10.77.0.1 dev v77\n",
+    /* Another number, QinQ, and a lower MTU. */
+    "nic eth0 mtu 1500 up\nvlan v7 parent eth0 id 8 protocol 0x88a8 up\n"
+    "vlan v77 parent v7 id 77 mtu 1400 up\naddress v77 10.77.0.2/24\naddress v7 fd07::2/64\n",
+    "nic eth0 master br0\nnic eth1 master br0\nbridge br0 stp 0 filtering 1 up\n"
+    "address br0 10.0.0.2/24\naddress br0 fd00::2/64\nroute 0.0.0.0/0 via 10.0.0.1 dev br0\n",
+    "nic eth0 master \nnic eth1 master br0\nnic eth2 master br0\n"
+    "bridge br0 stp 1 filtering 0 up\naddress br0 10.0.0.3/24\naddress br0 fd00::2/80\n"
+    "route 0.0.0.0/0 via 10.0.0.254 dev br0 mtu 1400\n",
+    "nic eth0 master red\nvrf red table 10 up\naddress eth0 10.0.0.2/24\n"
+    "address eth0 fd00::2/64\nroute 0.0.0.0/0 via 10.0.0.1 dev eth0 table 10\n"
+    "route fd01::/32 via fd00::1 dev eth0 table 10 metric 5\n",
+    "nic eth0 master \naddress eth0 10.0.0.2/24 metric 7\naddress eth0 fd00::2/64 noprefixroute\n"
+    "route 0.0.0.0/0 via 10.0.0.1 dev eth0 src 10.0.0.2\nroute fd00::/64 dev eth0 metric 9\n"
+    "route fd01::/32 via fd00::1 dev eth0 metric 5\n",
+    "veth b0 peer b1 up\nveth b1 peer b0 up\naddress b0 10.5.0.2/24\ndummy d0 up\n"
+    "wireguard wg0 port 51820 up\naddress d0 10.6.0.2/32\naddress wg0 10.8.0.2/24\n"
+    "route 10.9.0.0/16 dev wg0\nroute 10.10.0.0/16 blackhole\n"
+    "route 10.11.0.0/16 via 10.99.0.1 dev b0 onlink\nrule 100 from 10.6.0.0/24 table 7\n",
+    "veth b0 peer b2 up\nveth b2 peer b0 up\naddress b0 10.5.0.2/24\n"
+    "dummy d0 up mac 02:00:00:00:00:07 multicast 0\nwireguard wg0 port 51821 up\n"
+    "address wg0 10.8.0.2/16\nroute 10.9.0.0/16 via 10.8.0.9 dev wg0\n"
+    "rule 100 from 10.6.0.0/24 table 8\nrule 101 fwmark 7 table 8\n",
+    "nic eth0 master bond0\nnic eth1 master bond0\nvlan v7 parent bond0 id 7 up\n"
+    "bond bond0 up mode 1 arp_interval 1000 arp_ip_target 10.0.0.9 arp_validate 1 primary eth1\n"
+    "address bond0 10.0.0.2/24\naddress v7 fd07::2/64\nroute fd01::/32 via fd07::1 dev v7\n",
+    "nic eth0 master bond0\nnic eth2 master bond0\nvlan v7 parent bond0 id 7 up flags 3\n"
+    "bond bond0 up mode 1 miimon 100 updelay 200 downdelay 400 primary eth0 fail_over_mac 1\n"
+    "address bond0 10.0.0.2/24\naddress v7 fd07::2/64\nroute fd01::/32 via fd07::1 dev v7\n",
+    "nic eth0 master bond0\nnic eth2 master bond0\nvlan v7 parent bond0 id 7 up flags 1\n"
+    "bond bond0 up mode 1 miimon 200 updelay 200 downdelay 400 primary eth2 fail_over_mac 0\n"
+    "address bond0 10.0.0.2/24\naddress v7 fd07::2/64\nroute fd01::/32 via fd07::1 dev v7\n",
+    "nic eth0 master bond0\nnic eth2 master bond0\nvlan v7 parent bond0 id 7 up\n"
+    "bond bond0 up mode 5 tlb_dynamic_lb 0\naddress v7 fd07::2/64\n"
+    "route fd01::/32 via fd07::1 dev v7\n",
+    "nic eth0 master \nnic eth1 master \nnic eth2 master \n",
+};
+
+static void test_kinds(void)
+{
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	unsigned seed = 1;
+
+	CHECK_EQ_INT(kernel_new(NULL, &kernel), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(networks) && check_failures == 0; i++) {
+		AUTO(model_free) struct model *want = plancase_want(networks[i]);
+		AUTO(model_free) struct model *before = observe(kernel);
+
+		for (unsigned n = 0; n < 2 && check_failures == 0; n++)
+			go_and_return(kernel, before, want, &seed, n);
+		if (check_failures == 0)
+			plan_free(apply(kernel, want, "kinds"));
+		if (check_failures != 0)
+			(void) fprintf(stderr, "network %zu:\n%s", i, networks[i]);
+	}
+}
+
 int main(void)
 {
 	const char *one = getenv("SEED"), *many = getenv("SEEDS");
 	unsigned first = one != NULL ? (unsigned) strtoul(one, NULL, 10) : 0;
 	unsigned n = many != NULL ? (unsigned) strtoul(many, NULL, 10) : one != NULL ? 1 : SEEDS;
 
+	if (make_world(true))
+		test_kinds();
 	for (unsigned i = first; i < first + n && check_failures == 0; i++) {
 		if (!test_seed(i)) {
 			(void) fprintf(stderr, "no bonds or dummies in this kernel: nothing was tested\n");
