@@ -19,10 +19,11 @@
 struct begin {
 	struct ev_loop *ev;
 	struct kernel *kernel;
+	const struct owned *owned;
 	begin_done_fn done;
 	void *userdata;
 	ev_timer later;
-	struct addr operator;
+	struct addr operator_addr;
 	struct config *files; /* as it stands in its files: what is said of it names these */
 	char management[IFNAMSIZ];
 	struct transaction_parts parts;
@@ -117,11 +118,11 @@ static int plan(struct begin *begin)
 	AUTO(free) char *error = NULL;
 	char reason[EXPLAIN_REFUSAL_MAX];
 	struct look look;
-	int r = look_take(begin->kernel, begin->files, &look);
+	int r = look_take(begin->kernel, begin->owned, begin->files, &look);
 
 	if (r < 0)
 		return refuse(begin, r, kernel_error_text(begin->kernel));
-	look_management(look.have, &begin->operator, begin->management);
+	look_management(look.have, &begin->operator_addr, begin->management);
 	plan_free(parts->plan);
 	model_free(parts->before);
 	beside_free(TAKE_PTR(parts->beside));
@@ -187,7 +188,8 @@ struct begin *begin_start(struct ev_loop *ev, struct kernel *kernel,
 	begin->kernel = kernel;
 	begin->done = done;
 	begin->userdata = userdata;
-	begin->operator= request->operator;
+	begin->owned = request->owned;
+	begin->operator_addr = request->operator_addr;
 	begin->lines = json_array();
 	(void) load(begin, request);
 	ev_timer_init(&begin->later, later_timer_cb, 0., 0.);

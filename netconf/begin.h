@@ -17,8 +17,9 @@ struct begin;
 struct begin_request {
 	const char *const *paths; /* of the configuration; none: the default places */
 	size_t n_paths;
-	int64_t confirm_us;   /* how long the operator has; 0: what the configuration says */
-	struct addr operator; /* the address of ours that the operator's connection uses */
+	int64_t confirm_us;        /* how long the operator has; 0: what the configuration says */
+	const struct owned *owned; /* what is ours without a mark */
+	struct addr operator_addr;      /* the address of ours that the operator's connection uses */
 };
 
 struct begin_result {

@@ -84,7 +84,7 @@ static void apply_fn(struct control_request *request, int argc, char **argv, voi
 		             argv[0]);
 		return;
 	}
-	if (strcmp(argv[1], NONE) != 0 && addr_parse(argv[1], &begin.operator) < 0) {
+	if (strcmp(argv[1], NONE) != 0 && addr_parse(argv[1], &begin.operator_addr) < 0) {
 		control_fail(request, CONTROL_USAGE, "'%s' is not an address", argv[1]);
 		return;
 	}

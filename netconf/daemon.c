@@ -14,6 +14,7 @@
 #include "base/mono.h"
 #include "netconf/commands.h"
 #include "netconf/lockfile.h"
+#include "netconf/look.h"
 #include "netconf/rescue.h"
 
 #define LOCK_POLL_S 0.1
@@ -30,6 +31,7 @@ struct daemon {
 	struct transaction *transaction;
 	struct config *config; /* that is confirmed; NULL: none */
 	struct drift *drift;
+	struct ledger *ledger; /* NULL: the lock is not ours yet */
 	struct statedir_outcome last;
 	/* Whoever asked for the change that begins. */
 	daemon_told_fn told;
@@ -61,6 +63,19 @@ static void load_confirmed(struct daemon *daemon)
 		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", daemon->start->state_dir);
 }
 
+/* What the configuration wants and somebody had made by hand becomes ours with the confirmation, so
+ * that it goes when it is no longer wanted. */
+static void adopt(struct daemon *daemon)
+{
+	struct look look;
+
+	if (!daemon->config->policy.adopt ||
+	    look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->config, &look) < 0)
+		return;
+	ledger_settle(daemon->ledger, daemon->kernel, look.resolution->model);
+	look_fini(&look);
+}
+
 /* --- a change --- */
 
 /* Whoever asked gets an answer, and then there is nobody to answer. */
@@ -88,8 +103,9 @@ static void on_over(struct config *config, void *userdata)
 	if (config != NULL) {
 		config_free(daemon->config);
 		daemon->config = config;
+		adopt(daemon);
 	}
-	drift_watch(daemon->drift, daemon->config);
+	drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	/* It ended before it had begun. */
 	tell(daemon, -ECANCELED, daemon->last.reason);
@@ -100,6 +116,7 @@ static struct transaction_host host_of(struct daemon *daemon)
 	return (struct transaction_host){
 	    .ev = ev_of(daemon),
 	    .kernel = daemon->kernel,
+	    .ledger = daemon->ledger,
 	    .program = daemon->start->program,
 	    .state_dir = daemon->start->state_dir,
 	    .ready = on_ready,
@@ -117,10 +134,11 @@ static void take_over(struct daemon *daemon, struct transaction_parts *parts)
 		tell(daemon, r, "the state directory cannot be written");
 		return;
 	}
-	drift_watch(daemon->drift, NULL);
+	drift_watch(daemon->drift, NULL, NULL);
 	config_free(daemon->config);
 	daemon->config = TAKE_PTR(parts->config);
-	drift_watch(daemon->drift, daemon->config);
+	adopt(daemon);
+	drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	log_notice("confirmed", "reason=\"the network is as this configuration wants it already\"");
 	tell(daemon, 0, "");
 }
@@ -142,11 +160,11 @@ static void on_begun(const struct begin_result *result, void *userdata)
 		return;
 	}
 	/* What the change makes of the network is no drift. */
-	drift_watch(daemon->drift, NULL);
+	drift_watch(daemon->drift, NULL, NULL);
 	r = transaction_begin(&host, result->parts, &daemon->transaction);
 	if (r < 0) {
 		(void) log_error_errno(r, "checkpoint_failed", "dir=%s", host.state_dir);
-		drift_watch(daemon->drift, daemon->config);
+		drift_watch(daemon->drift, daemon->ledger, daemon->config);
 		tell(daemon, r, "the checkpoint cannot be written, so nothing was begun");
 	}
 }
@@ -162,6 +180,7 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 		with_paths.paths = daemon->start->paths;
 		with_paths.n_paths = daemon->start->n_paths;
 	}
+	with_paths.owned = ledger_owned(daemon->ledger);
 	daemon->told = told;
 	daemon->told_userdata = userdata;
 	daemon->begin = begin_start(ev_of(daemon), daemon->kernel, &with_paths, on_begun, daemon);
@@ -201,7 +220,7 @@ static void serve(struct daemon *daemon)
 
 	load_confirmed(daemon);
 	if (daemon->transaction == NULL)
-		drift_watch(daemon->drift, daemon->config);
+		drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
 	if (r < 0) {
@@ -217,6 +236,9 @@ static void on_rescued(const char *left UNUSED, void *userdata)
 	struct daemon *daemon = userdata;
 
 	daemon->rescue = NULL;
+	/* It was written while that was undone. */
+	ledger_free(daemon->ledger);
+	daemon->ledger = ledger_open(daemon->start->state_dir);
 	serve(daemon);
 }
 
@@ -295,6 +317,7 @@ static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 		return;
 	}
 	daemon->lock_fd = r;
+	daemon->ledger = ledger_open(daemon->start->state_dir);
 	look_for_changes(daemon);
 }
 
@@ -331,6 +354,7 @@ void daemon_free(struct daemon *daemon)
 	rescue_free(daemon->rescue);
 	transaction_free(daemon->transaction);
 	drift_free(daemon->drift);
+	ledger_free(daemon->ledger);
 	config_free(daemon->config);
 	json_decref(daemon->lines);
 	kernel_free(daemon->kernel);

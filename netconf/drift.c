@@ -20,6 +20,7 @@
 struct drift {
 	struct ev_loop *ev;
 	struct kernel *kernel;
+	struct ledger *ledger;
 	const struct config *config; /* NULL: not watching */
 	ev_timer later;
 	int64_t looked_us;
@@ -81,13 +82,20 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	static const struct plan_options options = {.management_link = "", .only_hitless = true};
 	struct drift *drift = userdata;
 	struct look look;
-	int r = look_take(drift->kernel, drift->config, &look);
+	int r = look_take(drift->kernel, ledger_owned(drift->ledger), drift->config, &look);
 
 	if (r < 0)
 		return r;
 	*ret_plan = plan_make(look.resolution->model, look.have, &options);
 	look_fini(&look);
 	return 0;
+}
+
+static int will_cb(const struct plan *plan, void *userdata)
+{
+	const struct drift *drift = userdata;
+
+	return ledger_expect(drift->ledger, drift->kernel, plan);
 }
 
 static void on_settled(const struct settle_result *result, void *userdata)
@@ -128,7 +136,7 @@ static bool may_repair(struct drift *drift, const struct plan *plan)
 static void repair(struct drift *drift, const struct look *look)
 {
 	static const struct plan_options options = {.management_link = "", .only_hitless = true};
-	static const struct settle_ops ops = {.plan = plan_cb};
+	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
 	AUTO(plan_free) struct plan *plan = NULL;
 
 	if (drift->has_lost || drift->config->policy.drift != CONFIG_DRIFT_REPAIR)
@@ -151,7 +159,7 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 	int r;
 
 	drift->looked_us = mono_now_us();
-	r = look_take(drift->kernel, drift->config, &look);
+	r = look_take(drift->kernel, ledger_owned(drift->ledger), drift->config, &look);
 	if (r < 0) {
 		(void) log_warning_errno(r, "observe_failed", "reason=\"%s\"",
 		                         kernel_error_text(drift->kernel));
@@ -195,10 +203,11 @@ void drift_free(struct drift *drift)
 	free(drift);
 }
 
-void drift_watch(struct drift *drift, const struct config *config)
+void drift_watch(struct drift *drift, struct ledger *ledger, const struct config *config)
 {
 	ev_timer_stop(drift->ev, &drift->later);
 	settle_free(TAKE_PTR(drift->settle));
+	drift->ledger = ledger;
 	drift->config = config;
 	drift->has_lost = false;
 	drift->state = DRIFT_OFF;

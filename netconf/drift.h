@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "netconf/config.h"
 #include "netconf/kernel.h"
+#include "netconf/ledger.h"
 
 struct drift;
 
@@ -23,9 +24,9 @@ int drift_new(struct ev_loop *ev, struct kernel *kernel, struct drift **ret_drif
 void drift_free(struct drift *drift);
 DEFINE_AUTO(struct drift, drift_free);
 
-/* What is confirmed; NULL: nothing is, or a change is under way, and drift is nobody's business.
- * Borrowed until the next call. */
-void drift_watch(struct drift *drift, const struct config *config);
+/* What is ours without a mark, and what is confirmed; NULL: nothing is, or a change is under way,
+ * and drift is nobody's business. Borrowed until the next call. */
+void drift_watch(struct drift *drift, struct ledger *ledger, const struct config *config);
 
 enum drift_state {
 	DRIFT_OFF,     /* there is nothing to compare with, or nobody has looked yet */

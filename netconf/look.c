@@ -57,7 +57,8 @@ static void forget(const struct ignoring *ignoring, struct model *want)
 
 /* --- looking --- */
 
-int look_take(struct kernel *kernel, const struct config *config, struct look *ret_look)
+int look_take(struct kernel *kernel, const struct owned *owned, const struct config *config,
+              struct look *ret_look)
 {
 	AUTO(devices_free) struct devices *devices = NULL;
 	struct ignoring ignoring = {.config = config};
@@ -69,6 +70,8 @@ int look_take(struct kernel *kernel, const struct config *config, struct look *r
 	r = kernel_observe(kernel, &look.have);
 	if (r < 0)
 		return r;
+	if (owned != NULL)
+		owned_judge(owned, look.have);
 	devices = devices_read(look.have);
 	list = devices_list(devices, &n);
 	look.resolution = resolve(config, list, n);

@@ -12,6 +12,7 @@
 #include "netconf/config.h"
 #include "netconf/kernel.h"
 #include "netconf/model.h"
+#include "netconf/owned.h"
 #include "netconf/resolve.h"
 
 struct look {
@@ -19,8 +20,10 @@ struct look {
 	struct resolution *resolution; /* its model is what is wanted */
 };
 
-/* config is borrowed until look_fini(). 0 or -errno; kernel_error_text() says more. */
-int look_take(struct kernel *kernel, const struct config *config, struct look *ret_look);
+/* owned: what is ours without a mark; or NULL. config is borrowed until look_fini(). 0 or -errno;
+ * kernel_error_text() says more. */
+int look_take(struct kernel *kernel, const struct owned *owned, const struct config *config,
+              struct look *ret_look);
 void look_fini(struct look *look);
 
 /*

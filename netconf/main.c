@@ -272,6 +272,7 @@ int main(int argc, char **argv)
 		return r < 0 ? 2 : EXIT_SUCCESS;
 	offline.n_paths = o.n_config_paths;
 	offline.json = o.json;
+	offline.state_dir = o.state_dir;
 	switch (o.mode) {
 	case MODE_DAEMON:
 		return run_daemon(&o);

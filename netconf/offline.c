@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/macro.h"
 #include "netconf/beside.h"
 #include "netconf/config.h"
 #include "netconf/devices.h"
 #include "netconf/explain.h"
+#include "netconf/ledger.h"
 #include "netconf/look.h"
 
 static void print_error_cb(const char *message, void *userdata UNUSED)
@@ -80,6 +82,7 @@ int offline_plan(const struct offline *o)
 	struct addr ssh = look_ssh_address(getenv("SSH_CONNECTION"));
 	AUTO(config_free) struct config *config = NULL;
 	AUTO(kernel_free) struct kernel *kernel = NULL;
+	AUTO(ledger_free) struct ledger *ledger = NULL;
 	AUTO(plan_free) struct plan *plan = NULL;
 	AUTO(beside_free) struct beside *beside = NULL;
 	AUTO(free) char *error = NULL;
@@ -90,7 +93,10 @@ int offline_plan(const struct offline *o)
 
 	if (load(o, &config) < 0 || open_kernel(&kernel) < 0)
 		return EXIT_FAILURE;
-	r = look_take(kernel, config, &look);
+	/* Which is for root alone; for others the plan says so of each object that it concerns. */
+	if (geteuid() == 0)
+		ledger = ledger_open(o->state_dir != NULL ? o->state_dir : config->policy.state_dir);
+	r = look_take(kernel, ledger_owned(ledger), config, &look);
 	if (r < 0) {
 		(void) fprintf(stderr, "netconf: the network cannot be observed: %s\n",
 		               kernel_error_text(kernel));

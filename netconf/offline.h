@@ -13,6 +13,7 @@
 struct offline {
 	const char *const *paths; /* of the configuration; none: the default places */
 	size_t n_paths;
+	const char *state_dir; /* NULL: as the configuration says */
 	bool json;
 };
 

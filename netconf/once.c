@@ -14,6 +14,7 @@
 #include "base/mono.h"
 #include "netconf/beside.h"
 #include "netconf/config.h"
+#include "netconf/ledger.h"
 #include "netconf/lockfile.h"
 #include "netconf/look.h"
 #include "netconf/rescue.h"
@@ -24,6 +25,7 @@
 struct once {
 	struct loop *loop;
 	struct kernel *kernel;
+	struct ledger *ledger;
 	const struct config *config;
 	size_t n_refused; /* collisions, and what cannot be */
 	size_t n_waiting; /* for a link */
@@ -68,7 +70,7 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	struct look look;
 	int r;
 
-	r = look_take(once->kernel, once->config, &look);
+	r = look_take(once->kernel, ledger_owned(once->ledger), once->config, &look);
 	if (r < 0)
 		return r;
 	if (look.resolution->problems.n > 0)
@@ -87,7 +89,7 @@ static int apply_beside(struct once *once, size_t *ret_steps)
 	AUTO(beside_free) struct beside *beside = NULL;
 	AUTO(free) char *error = NULL;
 	struct look look;
-	int r = look_take(once->kernel, once->config, &look);
+	int r = look_take(once->kernel, ledger_owned(once->ledger), once->config, &look);
 
 	if (r < 0)
 		return log_error_errno(r, "observation_failed", "reason=\"%s\"",
@@ -111,6 +113,13 @@ static int apply_beside(struct once *once, size_t *ret_steps)
 	return r;
 }
 
+static int will_cb(const struct plan *plan, void *userdata)
+{
+	const struct once *once = userdata;
+
+	return ledger_expect(once->ledger, once->kernel, plan);
+}
+
 static void on_settled(const struct settle_result *settled, void *userdata)
 {
 	struct once *once = userdata;
@@ -128,9 +137,22 @@ static void on_settled(const struct settle_result *settled, void *userdata)
 	loop_stop(once->loop, 0);
 }
 
-static int apply(const struct config *config)
+/* As with a confirmation: what somebody had made by hand and is wanted becomes ours. */
+static void adopt(const struct once *once)
 {
-	static const struct settle_ops ops = {.plan = plan_cb};
+	struct look look;
+
+	if (!once->config->policy.adopt ||
+	    look_take(once->kernel, ledger_owned(once->ledger), once->config, &look) < 0)
+		return;
+	ledger_settle(once->ledger, once->kernel, look.resolution->model);
+	look_fini(&look);
+}
+
+static int apply(const char *state_dir, const struct config *config)
+{
+	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
+	AUTO(ledger_free) struct ledger *ledger = ledger_open(state_dir);
 	AUTO(loop_free) struct loop *loop = NULL;
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	struct once once = {.config = config};
@@ -142,8 +164,10 @@ static int apply(const struct config *config)
 		return log_error_errno(r, "start_failed", "reason=\"cannot speak to the kernel\"");
 	once.loop = loop;
 	once.kernel = kernel;
+	once.ledger = ledger;
 	(void) settle_start(loop_ev(loop), kernel, &ops, true, on_settled, &once);
 	(void) loop_run(loop);
+	adopt(&once);
 	return once.r;
 }
 
@@ -232,7 +256,7 @@ static int load_and_apply(const struct once_start *start)
 		return -EINVAL;
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
-	r = apply(config);
+	r = apply(start->state_dir, config);
 	if (r == 0 && text != NULL) {
 		r = statedir_confirm(start->state_dir, text);
 		if (r < 0)

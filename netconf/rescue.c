@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/beside.h"
+#include "netconf/ledger.h"
 #include "netconf/statedir.h"
 #include "netconf/undo.h"
 
@@ -19,6 +20,8 @@
 struct rescue {
 	char *state_dir, *dir;
 	struct checkpoint_state state;
+	struct kernel *kernel;
+	struct ledger *ledger;
 	struct undo *undo;
 	rescue_done_fn done;
 	void *userdata;
@@ -29,6 +32,7 @@ void rescue_free(struct rescue *rescue)
 	if (rescue == NULL)
 		return;
 	undo_free(rescue->undo);
+	ledger_free(rescue->ledger);
 	free(rescue->state_dir);
 	free(rescue->dir);
 	free(rescue);
@@ -43,6 +47,7 @@ static void on_undone(const struct settle_result *result, void *userdata)
 	int r;
 
 	rescue->undo = NULL;
+	ledger_settle(rescue->ledger, rescue->kernel, NULL);
 	memcpy(outcome.id, rescue->state.id, sizeof(outcome.id));
 	memcpy(outcome.reason, rescue->state.reason, sizeof(outcome.reason));
 	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(PHASE_ROLLED_BACK));
@@ -92,10 +97,12 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	r = checkpoint_read_beside(rescue->dir, &beside);
 	if (r < 0 && r != -ENOENT)
 		(void) log_error_errno(r, "beside_unreadable", "dir=%s", rescue->dir);
+	rescue->kernel = kernel;
+	rescue->ledger = ledger_open(state_dir);
 	rescue->done = done;
 	rescue->userdata = userdata;
-	rescue->undo =
-	    undo_start(ev, kernel, TAKE_PTR(before), TAKE_PTR(plan), beside, on_undone, rescue);
+	rescue->undo = undo_start(ev, kernel, rescue->ledger, TAKE_PTR(before), TAKE_PTR(plan), beside,
+	                          on_undone, rescue);
 	*ret_rescue = TAKE_PTR(rescue);
 	return 0;
 }

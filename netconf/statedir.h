@@ -4,10 +4,12 @@
 /*
  * What netconf must not forget, in one directory for root alone:
  *
- *	lock                   the process that may write to the network has it: daemon, guard, or
- *--once guard.lock             the guard that watches a change has it transaction/           a
- *change that is not over (checkpoint.h) confirmed/config.yaml  the configuration that was confirmed
- *last: what a boot applies last.json              how the last change ended
+ *	lock                   who may write to the network has it: daemon, guard, or --once
+ *	guard.lock             the guard that watches a change has it
+ *	transaction/           a change that is not over (checkpoint.h)
+ *	owned.json             what is ours without a mark in the kernel (ledger.h)
+ *	confirmed/config.yaml  what was confirmed last, which a boot applies
+ *	last.json              how the last change ended
  *
  * Blocking; all that is written is on the disk when a function returns.
  */

@@ -58,7 +58,7 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	const struct plan_options options = {.management_link = t->management};
 	AUTO(plan_free) struct plan *plan = NULL;
 	struct look look;
-	int r = look_take(t->host.kernel, t->config, &look);
+	int r = look_take(t->host.kernel, ledger_owned(t->host.ledger), t->config, &look);
 
 	if (r < 0)
 		return r;
@@ -78,8 +78,11 @@ static int will_cb(const struct plan *plan, void *userdata)
 {
 	struct transaction *t = userdata;
 
+	int r;
+
 	plan_append(t->plan, plan);
-	return checkpoint_write_plan(t->dir, t->plan);
+	r = checkpoint_write_plan(t->dir, t->plan);
+	return r < 0 ? r : ledger_expect(t->host.ledger, t->host.kernel, plan);
 }
 
 static void on_settled(const struct settle_result *result, void *userdata)
@@ -140,6 +143,7 @@ static void on_undone(const struct settle_result *result, void *userdata)
 	int r;
 
 	t->undo = NULL;
+	ledger_settle(t->host.ledger, t->host.kernel, NULL);
 	enter(t, PHASE_UNDONE, "");
 	memcpy(outcome.id, t->state.id, sizeof(outcome.id));
 	memcpy(outcome.reason, t->state.reason, sizeof(outcome.reason));
@@ -194,8 +198,8 @@ static void undo(struct transaction *t)
 		ev_timer_start(t->host.ev, &t->unknown);
 		return;
 	}
-	t->undo = undo_start(t->host.ev, t->host.kernel, TAKE_PTR(t->before), TAKE_PTR(t->plan),
-	                     find_beside(t), on_undone, t);
+	t->undo = undo_start(t->host.ev, t->host.kernel, t->host.ledger, TAKE_PTR(t->before),
+	                     TAKE_PTR(t->plan), find_beside(t), on_undone, t);
 }
 
 /* --- phases --- */

@@ -15,6 +15,7 @@
 #include "netconf/checkpoint.h"
 #include "netconf/config.h"
 #include "netconf/kernel.h"
+#include "netconf/ledger.h"
 #include "netconf/probe.h"
 
 struct transaction;
@@ -22,6 +23,7 @@ struct transaction;
 struct transaction_host {
 	struct ev_loop *ev;
 	struct kernel *kernel;
+	struct ledger *ledger;
 	const char *program; /* netconf itself */
 	const char *state_dir;
 	/* The guard watches a new change: now is the last moment to answer whoever asked for it. The

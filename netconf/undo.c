@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "netconf/beside.h"
 
 struct undo {
 	struct kernel *kernel;
+	struct ledger *ledger;
 	struct model *before;
 	struct plan *plan;
 	json_t *beside;
@@ -30,21 +32,6 @@ void undo_free(struct undo *undo)
 	free(undo);
 }
 
-/* A kernel that keeps no protocol of addresses forgets whose these are, but the plan knows. */
-static void own_added(const struct plan *plan, struct model *have)
-{
-	for (size_t i = 0; i < plan->n_ops; i++) {
-		const struct op *op = &plan->ops[i];
-		struct address *address;
-
-		if (op->kind != OP_ADDRESS_ADD || op->is_restoring)
-			continue;
-		address = model_find_address(have, op->address.link, &op->address.prefix);
-		if (address != NULL && address->protocol == 0)
-			address->owner = OWNER_OURS;
-	}
-}
-
 static int plan_cb(struct plan **ret_plan, void *userdata)
 {
 	const struct undo *undo = userdata;
@@ -54,7 +41,7 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 
 	if (r < 0)
 		return r;
-	own_added(undo->plan, have);
+	owned_judge(ledger_owned(undo->ledger), have);
 	*ret_plan = plan_make(undo->before, have, &options);
 	return 0;
 }
@@ -87,13 +74,27 @@ static void on_settled(const struct settle_result *result, void *userdata)
 	done(&copy, done_userdata);
 }
 
-struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct model *before,
-                        struct plan *plan, json_t *beside, settle_done_fn done, void *userdata)
+/* What is put back may be ours by the list alone. */
+static int will_cb(const struct plan *plan, void *userdata)
 {
-	static const struct settle_ops ops = {.plan = plan_cb};
+	const struct undo *undo = userdata;
+	int r = ledger_expect(undo->ledger, undo->kernel, plan);
+
+	/* A full disk must not keep the old network away. */
+	if (r < 0)
+		(void) log_warning_errno(r, "owned_unwritten", "reason=\"it is undone nevertheless\"");
+	return 0;
+}
+
+struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
+                        struct model *before, struct plan *plan, json_t *beside,
+                        settle_done_fn done, void *userdata)
+{
+	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
 	struct undo *undo = NEW0(struct undo);
 
 	undo->kernel = kernel;
+	undo->ledger = ledger;
 	undo->before = before;
 	undo->plan = plan;
 	undo->beside = beside;

@@ -10,6 +10,7 @@
 #include <ev.h>
 #include <jansson.h>
 
+#include "netconf/ledger.h"
 #include "netconf/settle.h"
 
 struct undo;
@@ -17,7 +18,8 @@ struct undo;
 /* Takes the model, the plan, and what there was beside the network (beside_to_json(); NULL:
  * nothing), which is put back after it. `done` is called once, never before this returns, and the
  * handle is gone then. A result that is not 0 says what could not be undone. */
-struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct model *before,
-                        struct plan *plan, json_t *beside, settle_done_fn done, void *userdata);
+struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
+                        struct model *before, struct plan *plan, json_t *beside,
+                        settle_done_fn done, void *userdata);
 void undo_free(struct undo *undo);
 DEFINE_AUTO(struct undo, undo_free);

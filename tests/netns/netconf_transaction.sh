@@ -127,3 +127,37 @@ apply bad || code=$?
 expect_equal "the exit code" "$code" 1
 expect "the kernel's own words" grep -q 'undone: .*: Nexthop has invalid gateway' "$LOG_DIR/apply.log"
 expect "all is as before" is_before
+
+say "what was made by hand just as it is wanted becomes ours with a confirmation, and goes with the configuration"
+ip -n n1 address add 10.3.0.1/24 dev eth1
+ip -n n1 route add 10.98.0.0/16 via 10.3.0.254 metric 1024
+config_write adopting <<'YAML'
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth1
+addresses:
+  - address: 10.3.0.1/24
+routes:
+  - destination: 10.98.0.0/16
+    gateway: 10.3.0.254
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth0
+addresses:
+  - address: 10.1.0.1/24
+routes:
+  - gateway: 10.1.0.254
+YAML
+apply adopting
+fairlead n1 net confirm
+expect "the address is still there" grep -q 10.3.0.1/24 <(ip -n n1 -o address show dev eth1)
+apply good
+expect "the address is gone" test -z "$(ip -n n1 -o address show to 10.3.0.1/32)"
+expect "the route is gone" test -z "$(ip -n n1 route show 10.98.0.0/16)"
+fairlead n1 net rollback
+expect "the address is back" grep -q 10.3.0.1/24 <(ip -n n1 -o address show dev eth1)
+expect "the route is back" grep -q 'via 10.3.0.254' <(ip -n n1 route show 10.98.0.0/16)
+apply good
+fairlead n1 net confirm
+expect "the address is gone for good" test -z "$(ip -n n1 -o address show to 10.3.0.1/32)"
