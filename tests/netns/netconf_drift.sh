@@ -36,7 +36,7 @@ expect "one link is waited for" test "$(fairlead n1 -o json net status | jq .dri
 has() { # TEXT COMMAND...: `ip` says it
 	local text=$1
 	shift
-	ip -n n1 "$@" | grep -qF "$text"
+	grep -qF "$text" <(ip -n n1 "$@")
 }
 
 say "an address and a route are deleted by somebody"

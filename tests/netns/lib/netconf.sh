@@ -116,7 +116,7 @@ status_is() { # JQ-FILTER VALUE
 }
 
 guard_pid() {
-	pgrep -f -- "--guard .* --state-dir $T/state" | head -n 1
+	pgrep -o -f -- "--guard .* --state-dir $T/state"
 }
 
 nobody_guards() {
