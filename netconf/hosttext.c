@@ -87,6 +87,23 @@ static FILE *open_text(char **text, size_t *len)
 
 /* --- the block --- */
 
+/* Of several `search` lines the last counts, and `domain` is an older word for it. */
+static bool contradicts(const char *line, size_t len, bool servers, bool search)
+{
+	return (servers && has_word(line, len, "nameserver")) ||
+	       (search && (has_word(line, len, "search") || has_word(line, len, "domain")));
+}
+
+/* What the line said before it was set aside; NULL: it never was. Only such lines are. */
+static const char *set_aside(const char *line, size_t len)
+{
+	size_t n = strlen(aside_mark);
+
+	return has_prefix(line, len, aside_mark) && contradicts(line + n, len - n, true, true)
+	           ? line + n
+	           : NULL;
+}
+
 int hosttext_foreign(const char *text, char **ret_foreign, unsigned *ret_line)
 {
 	AUTO(free) char *foreign = NULL;
@@ -105,8 +122,8 @@ int hosttext_foreign(const char *text, char **ret_foreign, unsigned *ret_line)
 		} else if (is_line(line, len, end_mark)) {
 			wrong = begun == 0;
 			begun = 0;
-		} else if (begun == 0 && has_prefix(line, len, aside_mark)) {
-			put_line(out, line + strlen(aside_mark), len - strlen(aside_mark), ends);
+		} else if (begun == 0 && set_aside(line, len) != NULL) {
+			put_line(out, set_aside(line, len), len - strlen(aside_mark), ends);
 		} else if (begun == 0) {
 			put_line(out, line, len, ends);
 		}
@@ -138,13 +155,6 @@ char *hosttext_block(const char *text)
 	}
 	(void) fclose(out);
 	return block;
-}
-
-/* Of several `search` lines the last counts, and `domain` is an older word for it. */
-static bool contradicts(const char *line, size_t len, bool servers, bool search)
-{
-	return (servers && has_word(line, len, "nameserver")) ||
-	       (search && (has_word(line, len, "search") || has_word(line, len, "domain")));
 }
 
 char *hosttext_join(const char *block, const char *foreign)

@@ -65,6 +65,30 @@ static void test_join_and_foreign(void)
 	}
 }
 
+/* What looks like one of ours, and says nothing that we would set aside, is another's. */
+static void test_not_set_aside(void)
+{
+	static const char *const texts[] = {
+	    ASIDE "# end fairlead\n",
+	    ASIDE "options edns0\n",
+	    ASIDE ASIDE "nameserver 8.8.8.8\n",
+	    ASIDE,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		AUTO(free) char *foreign = NULL;
+		AUTO(free) char *joined = NULL;
+		AUTO(free) char *again = NULL;
+		unsigned line = 0;
+
+		CHECK_EQ_INT(hosttext_foreign(texts[i], &foreign, &line), 0);
+		CHECK_EQ_STR(foreign, texts[i]);
+		joined = hosttext_join("nameserver 10.0.0.1\n", foreign);
+		CHECK_EQ_INT(hosttext_foreign(joined, &again, &line), 0);
+		CHECK_EQ_STR(again, texts[i]);
+	}
+}
+
 static void test_broken_marks(void)
 {
 	static const struct {
@@ -197,6 +221,7 @@ static void test_generator(void)
 int main(void)
 {
 	test_join_and_foreign();
+	test_not_set_aside();
 	test_broken_marks();
 	test_resolvers();
 	test_hosts();
