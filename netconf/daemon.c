@@ -63,6 +63,14 @@ static void load_confirmed(struct daemon *daemon)
 		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", daemon->start->state_dir);
 }
 
+/* From now on the network is to stay as it was confirmed. */
+static void keep(struct daemon *daemon)
+{
+	drift_watch(daemon->drift, daemon->ledger, daemon->config);
+	if (daemon->last.left[0] != '\0')
+		drift_only_tell(daemon->drift);
+}
+
 /* What the configuration wants and somebody had made by hand becomes ours with the confirmation, so
  * that it goes when it is no longer wanted. */
 static void adopt(struct daemon *daemon)
@@ -105,8 +113,8 @@ static void on_over(struct config *config, void *userdata)
 		daemon->config = config;
 		adopt(daemon);
 	}
-	drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	keep(daemon);
 	/* It ended before it had begun. */
 	tell(daemon, -ECANCELED, daemon->last.reason);
 }
@@ -164,7 +172,7 @@ static void on_begun(const struct begin_result *result, void *userdata)
 	r = transaction_begin(&host, result->parts, &daemon->transaction);
 	if (r < 0) {
 		(void) log_error_errno(r, "checkpoint_failed", "dir=%s", host.state_dir);
-		drift_watch(daemon->drift, daemon->ledger, daemon->config);
+		keep(daemon);
 		tell(daemon, r, "the checkpoint cannot be written, so nothing was begun");
 	}
 }
@@ -219,9 +227,9 @@ static void serve(struct daemon *daemon)
 	int r;
 
 	load_confirmed(daemon);
-	if (daemon->transaction == NULL)
-		drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	if (daemon->transaction == NULL)
+		keep(daemon);
 	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
 	if (r < 0) {
 		(void) log_error_errno(r, "control_failed", "dir=%s", daemon->start->runtime_dir);

@@ -26,6 +26,7 @@ struct drift {
 	int64_t looked_us;
 	struct settle *settle;
 	struct fight *fight;
+	bool only_tells;
 	bool has_lost; /* a fight */
 	enum drift_state state;
 	size_t n_steps, n_waiting;
@@ -139,7 +140,7 @@ static void repair(struct drift *drift, const struct look *look)
 	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
 	AUTO(plan_free) struct plan *plan = NULL;
 
-	if (drift->has_lost || drift->config->policy.drift != CONFIG_DRIFT_REPAIR)
+	if (drift->has_lost || drift->only_tells || drift->config->policy.drift != CONFIG_DRIFT_REPAIR)
 		return;
 	plan = plan_make(look->resolution->model, look->have, &options);
 	if (plan->n_ops == 0)
@@ -209,12 +210,18 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 	settle_free(TAKE_PTR(drift->settle));
 	drift->ledger = ledger;
 	drift->config = config;
+	drift->only_tells = false;
 	drift->has_lost = false;
 	drift->state = DRIFT_OFF;
 	drift->n_steps = drift->n_waiting = 0;
 	drift->first[0] = '\0';
 	drift->looked_us = 0;
 	look_soon(drift);
+}
+
+void drift_only_tell(struct drift *drift)
+{
+	drift->only_tells = true;
 }
 
 void drift_report(const struct drift *drift, struct drift_report *ret_report)

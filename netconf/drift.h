@@ -27,6 +27,9 @@ DEFINE_AUTO(struct drift, drift_free);
 /* What is ours without a mark, and what is confirmed; NULL: nothing is, or a change is under way,
  * and drift is nobody's business. Borrowed until the next call. */
 void drift_watch(struct drift *drift, struct ledger *ledger, const struct config *config);
+/* From now until the next drift_watch() nothing is set right: a change could not be undone as a
+ * whole, and a part of it would make it worse. */
+void drift_only_tell(struct drift *drift);
 
 enum drift_state {
 	DRIFT_OFF,     /* there is nothing to compare with, or nobody has looked yet */
