@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "netconf/devices.h"
+#include "netconf/wireguard_keys.h"
 
 /* --- what is never touched --- */
 
@@ -57,6 +58,23 @@ static void forget(const struct ignoring *ignoring, struct model *want)
 
 /* --- looking --- */
 
+/* The link goes on with the key that it has, if it has one. */
+static void on_unread_key(const char *path, int error, void *userdata)
+{
+	struct resolution *resolution = userdata;
+	AUTO(free) char *line = xasprintf("'%s' has no key to be read: %s", path, strerror(-error));
+
+	conf_strings_add(&resolution->waiting, line);
+}
+
+static void read_keys(struct resolution *resolution)
+{
+	for (size_t i = 0; i < resolution->model->n_links; i++) {
+		if (resolution->model->links[i].wireguard != NULL)
+			wireguard_read_keys(resolution->model->links[i].wireguard, on_unread_key, resolution);
+	}
+}
+
 int look_take(struct kernel *kernel, const struct owned *owned, const struct config *config,
               struct look *ret_look)
 {
@@ -75,6 +93,7 @@ int look_take(struct kernel *kernel, const struct owned *owned, const struct con
 	devices = devices_read(look.have);
 	list = devices_list(devices, &n);
 	look.resolution = resolve(config, list, n);
+	read_keys(look.resolution);
 	ignoring.resolution = look.resolution;
 	disown(&ignoring, look.have);
 	forget(&ignoring, look.resolution->model);

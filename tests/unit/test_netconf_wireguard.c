@@ -11,9 +11,11 @@
 #include <linux/wireguard.h>
 #include <stdlib.h>
 
+#include "base/fileio.h"
 #include "base/mem.h"
 #include "check.h"
 #include "netconf/kernel.h"
+#include "netconf/wireguard_keys.h"
 #include "netns.h"
 
 #define FAMILY 31
@@ -252,6 +254,55 @@ static void test_decode_cut(void)
 	}
 }
 
+/* --- key files --- */
+
+static void on_unread(const char *path, int error, void *userdata)
+{
+	unsigned *n = userdata;
+
+	CHECK(strstr(path, "/bad") != NULL ? error == -EINVAL : error == -ENOENT);
+	(*n)++;
+}
+
+static char *write_file(const char *dir, const char *name, const char *text)
+{
+	char *path = xasprintf("%s/%s", dir, name);
+
+	CHECK_EQ_INT(file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE), 0);
+	return path;
+}
+
+static void test_key_files(void)
+{
+	static const char good[] = "QEdxb25lLW9mLXRoZS1rZXlzLWZvci10aGUtdGVzdHM=\n";
+	char dir[] = "/tmp/test_netconf_wireguard.XXXXXX";
+	AUTO(wireguard_free) struct wireguard *wg = device(), *lacking = device();
+	AUTO(free) char *key_file = NULL;
+	AUTO(free) char *bad_file = NULL;
+	unsigned unread = 0;
+
+	if (!CHECK(mkdtemp(dir) != NULL))
+		return;
+	key_file = write_file(dir, "good", good);
+	bad_file = write_file(dir, "bad", "no key\n");
+	wg->private_key_file = xstrdup(key_file);
+	wg->peers[1].preshared_key_file = xstrdup(key_file);
+	wireguard_read_keys(wg, on_unread, &unread);
+	CHECK_EQ_INT(unread, 0);
+	CHECK_EQ_INT(wg->private_key.bytes[0], '@');
+	CHECK(wg->peers[1].has_preshared_key && !wg->peers[0].has_preshared_key);
+	CHECK_EQ_INT(wg->peers[1].preshared_key.bytes[1], 'G');
+	/* What cannot be read is left as it is on the link. */
+	lacking->private_key_file = xasprintf("%s/none", dir);
+	lacking->peers[0].preshared_key_file = xstrdup(bad_file);
+	wireguard_read_keys(lacking, on_unread, &unread);
+	CHECK_EQ_INT(unread, 2);
+	CHECK_EQ_INT(lacking->has, WIREGUARD_LISTEN_PORT | WIREGUARD_FWMARK);
+	(void) unlink(key_file);
+	(void) unlink(bad_file);
+	(void) rmdir(dir);
+}
+
 /* --- the kernel --- */
 
 static void test_kernel(void)
@@ -294,6 +345,7 @@ int main(void)
 	test_left_alone();
 	test_many_allowed();
 	test_decode_cut();
+	test_key_files();
 	test_kernel();
 	return check_result();
 }
