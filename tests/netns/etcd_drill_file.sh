@@ -51,12 +51,8 @@ alarm_is() { # NAME
 	[[ $(ctl alarm list) == *"alarm:$1"* ]]
 }
 
-scratch() {
-	find /var/tmp -maxdepth 1 -name 'fairlead-drill-*' | sort
-}
-
 say "a file that etcdctl has saved"
-before=$(scratch)
+mount -t tmpfs tmpfs /var/tmp # where it works, unless it is told where
 etcd_begin
 ctl put first value >/dev/null
 ctl snapshot save "$T/good.db" >/dev/null
@@ -64,7 +60,7 @@ drill "$T/good.db"
 [[ $CODE -eq 0 ]] || fail "it does not come back: $(cat "$T/out" "$T/err")"
 check_is readable_keys found 1
 check_is alarms ok true
-expect_equal "files that are left" "$(scratch)" "$before"
+expect_equal "files that are left" "$(ls -A /var/tmp)" ""
 
 say "etcd has no room left"
 head -c 500000 /dev/urandom >"$T/value"
