@@ -7,31 +7,18 @@
 DIR=/var/lib/fairlead/etcdwatch/hourly
 UNIT=fairlead-etcdwatch
 
-fail() {
-	echo "FAILED: $*"
-	systemctl --no-pager -l status "$UNIT" || true
-	journalctl --no-pager -o cat -u "$UNIT" | tail -n 30
-	exit 1
-}
-
-trap 'fail "$BASH_COMMAND"' ERR
-
-wait_until() { # SECONDS COMMAND...
-	local seconds=$1 end
-	shift
-	end=$((SECONDS + seconds))
-	until "$@" >/dev/null 2>&1; do
-		[[ $SECONDS -lt $end ]] || fail "not within $seconds s: $*"
-		sleep 0.2
-	done
-}
-
 status_is() { # FILTER VALUE
 	[[ $(fairlead -o json etcd status | jq -r "$1") == "$2" ]]
 }
 
 hangs() {
 	pgrep -f 'sleep 987'
+}
+
+# One that hangs is under way; it is asked for until the daemon has come so far as to begin it.
+drill_hangs() {
+	pgrep -x fairlead >/dev/null || (fairlead etcd drill || true) &
+	hangs
 }
 
 nothing_is_left() {
@@ -68,31 +55,26 @@ drill:
   etcd: /opt/tools/etcd
   etcdutl: /opt/tools/restore-tool
 YAML
-printf '[Service]\nType=notify\nEnvironment=ETCD_UNSUPPORTED_ARCH=%s\nExecStart=%s --data-dir /run/etcd\n' \
-	"$(uname -m)" "$(type -P etcd)" >/run/systemd/system/boot-etcd.service
-systemctl daemon-reload
-systemctl start boot-etcd
+etcd_start
 
 systemctl start "$UNIT"
 wait_until 60 status_is .drill.passed_count 1
 status_is .snapshots 1
 [[ $(cd "$DIR" && echo *.age) == *.db.tar.zst.age ]]
 systemctl reload "$UNIT"
+wait_until 30 status_is .drill.state idle
 [[ -z $(find "$DIR" ! -user fairlead-etcdwatch) ]]
 
 # An etcd that hangs, with a child of its own.
 rm /opt/tools/etcd
 printf '#!/bin/sh\nsleep 987 & wait\n' >/opt/tools/etcd
 chmod 755 /opt/tools/etcd
-(fairlead etcd drill || true) >/dev/null 2>&1 &
-wait_until 30 hangs
+wait_until 30 drill_hangs
 systemctl kill --signal=KILL --kill-who=main "$UNIT"
 wait_until 30 nothing_is_left
 wait_until 30 status_is .drill.state idle
 wait
-(fairlead etcd drill || true) >/dev/null 2>&1 &
-wait_until 30 hangs
-systemctl stop "$UNIT"
+wait_until 30 drill_hangs
+stop_cleanly
 nothing_is_left
-[[ $(systemctl show -p Result --value "$UNIT") == success ]]
 wait

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# fairlead-vipd.service beside an etcd: it takes the address, with a gate in the kernel, and has it again
+# when it was killed. Restarted it never gives it up; stopped it does.
+
+UNIT=fairlead-vipd
+
+has_address() {
+	ip -json address show dev lan0 | jq -e '.[].addr_info[] | select(.local == "10.9.0.100")' >/dev/null
+}
+
+is_owner() {
+	[[ $(fairlead -o json vip status | jq -r .state) == owner ]]
+}
+
+ip link add lan0 type veth peer name lan1
+ip link set lan1 up
+ip link set lan0 up
+ip address add 10.9.0.1/24 dev lan0
+etcd_start
+cat >/etc/fairlead/config.yaml <<YAML
+apiVersion: fairlead/v1
+kind: EtcdClientConfig
+endpoints: [http://127.0.0.1:2379]
+---
+apiVersion: v1alpha1
+kind: Layer2VIPConfig
+name: 10.9.0.100
+link: lan0
+---
+apiVersion: fairlead/v1
+kind: VIPPolicyConfig
+healthCheck: {enabled: false}
+YAML
+systemctl start "$UNIT"
+wait_until 60 is_owner
+has_address
+systemctl reload "$UNIT"
+systemctl kill --signal=KILL --kill-who=main "$UNIT"
+wait_until 60 is_owner
+has_address
+systemctl restart "$UNIT"
+has_address
+wait_until 60 is_owner
+stop_cleanly
+! has_address
