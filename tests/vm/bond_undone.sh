@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 400
 # A change of a bond's mode and of its MTU, with a VLAN on it that becomes another: nobody confirms it,
 # and netconf is killed in the midst of it. The old network comes back both times, with what others
 # have put there, and a connection lives on.
