@@ -91,6 +91,23 @@ static int plan_links(struct beside *b, const struct resolution *resolution,
 	return r;
 }
 
+/* A lease that nobody fetches would be missed only when it is needed. */
+static void refuse_dhcp(struct beside *b, const struct resolution *resolution)
+{
+	char place[MODEL_ORIGIN_TEXT_MAX];
+
+	for (size_t i = 0; i < resolution->n_dhcps; i++) {
+		const struct resolved_dhcp *dhcp = &resolution->dhcps[i];
+		AUTO(free) char *text = NULL;
+
+		(void) model_format_origin(resolution->model, &dhcp->dhcp->origin, place);
+		text = xasprintf("%s%s%s: netconf does not run a DHCP client; leave DHCP out, and the "
+		                 "addresses of another client stay as they are",
+		                 place, place[0] != '\0' ? ": " : "", dhcp->link);
+		host_add_text(&b->problems, text);
+	}
+}
+
 int beside_plan(const struct host_machine *machine, const struct resolution *resolution,
                 const struct model *have, struct beside **ret_beside, char **ret_error)
 {
@@ -98,6 +115,7 @@ int beside_plan(const struct host_machine *machine, const struct resolution *res
 	int r;
 
 	b->machine = machine;
+	refuse_dhcp(b, resolution);
 	host_copy(&resolution->model->host, &b->want);
 	r = plan_links(b, resolution, have, ret_error);
 	if (r == 0)

@@ -156,18 +156,62 @@ static void test_halves(void)
 	want_entry();
 	ethernet.ethernet.has_wake = true;
 	ethernet.ethernet.wake = 1;
+	ethernet_add_feature(&ethernet.ethernet, "tx-tcp-segmentation", false);
 	host = plan();
 	check_steps(host, "hitless: write /etc/hosts\n");
 	CHECK_EQ_INT(beside_problems(host)->n, 1);
 	CHECK_EQ_STR(beside_problems(host)->items[0], "v0: its driver has no Wake-on-LAN");
 
-	ethernet = (struct config_ethernet){0};
+	ethernet_fini(&ethernet.ethernet);
+	(void) snprintf(resolution.model->host.name, sizeof(resolution.model->host.name), "cp1");
+	resolution.model->host.has |= HOST_NAME;
 	ethernet_add_feature(&ethernet.ethernet, "tx-tcp-segmentation", false);
 	(void) scratch_shell("rm etc/hosts; mkdir etc/hosts");
 	drivers = plan();
 	check_steps(drivers, "blip: set v0 features tx-tcp-segmentation off\n");
 	CHECK_EQ_INT(beside_problems(drivers)->n, 1);
 	CHECK_EQ_STR(beside_problems(drivers)->items[0], "/etc/hosts is no regular file");
+	scratch_leave();
+}
+
+/* The first failure is the last step. */
+static void test_stops(void)
+{
+	AUTO(beside_free) struct beside *beside = NULL;
+	AUTO(free) char *error = NULL;
+	struct addr addr;
+
+	begin();
+	want_entry();
+	CHECK_EQ_INT(addr_parse("10.0.0.1", &addr), 0);
+	host_add_resolver(&resolution.model->host, &addr);
+	resolution.model->host.has |= HOST_RESOLVERS;
+	beside = plan();
+	check_steps(beside, "hitless: write /etc/hosts\nhitless: write /etc/resolv.conf\n");
+	(void) scratch_shell("echo 'c d' >>etc/hosts");
+	CHECK_EQ_INT(beside_carry_out(beside, &error), -ESTALE);
+	CHECK_EQ_STR(error, "cannot write /etc/hosts: somebody has changed it in the meantime");
+	CHECK(!scratch_exists("etc/resolv.conf"));
+	scratch_leave();
+}
+
+static void test_dhcp(void)
+{
+	static const struct config_dhcp config = {.family = AF_INET};
+	struct resolved_dhcp dhcp = {.link = "v0", .dhcp = &config};
+	AUTO(beside_free) struct beside *beside = NULL;
+
+	begin();
+	want_entry();
+	resolution.dhcps = &dhcp;
+	resolution.n_dhcps = 1;
+	beside = plan();
+	resolution.n_dhcps = 0;
+	CHECK_EQ_INT(beside_problems(beside)->n, 1);
+	CHECK_EQ_STR(beside_problems(beside)->items[0],
+	             "v0: netconf does not run a DHCP client; leave DHCP out, and the addresses of "
+	             "another client stay as they are");
+	check_steps(beside, "hitless: write /etc/hosts\n");
 	scratch_leave();
 }
 
@@ -208,6 +252,8 @@ int main(void)
 	test_there_and_back();
 	test_links_come_and_go();
 	test_halves();
+	test_stops();
+	test_dhcp();
 	test_failures();
 	ethernet_fini(&ethernet.ethernet);
 	model_free(resolution.model);
