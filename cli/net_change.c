@@ -230,3 +230,23 @@ int cli_net_status(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 
 	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), net_render_status);
 }
+
+static void render_diff(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *object;
+	size_t i;
+
+	if (json_array_size(objects) == 0)
+		(void) fputs("the network is as it was confirmed\n", out);
+	json_array_foreach(objects, i, object)
+	{
+		net_render_line(out, object);
+	}
+}
+
+int cli_net_diff(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	static const char *const words[] = {"net", "diff"};
+
+	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), render_diff);
+}

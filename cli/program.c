@@ -63,6 +63,8 @@ static const struct command commands[] = {
     {"net status", "[-w]",
      "The change of the network that is under way, and how the last one ended.", 0, 0, TAKES_WATCH,
      cli_net_status},
+    {"net diff", "", "The steps that would make the network what was confirmed.", 0, 0,
+     TAKES_NOTHING, cli_net_diff},
     {"net apply", "[--confirm-within TIME] [FILE]...",
      "Change the network, and back again unless it is confirmed.", 0, NET_FILES_MAX, TAKES_CONFIRM,
      cli_net_apply},

@@ -90,26 +90,6 @@ static int load(struct begin *begin, const struct begin_request *request)
 	return r;
 }
 
-static void tell(struct begin *begin, const struct plan *plan, const struct resolution *resolution)
-{
-	const struct beside *beside = begin->parts.beside;
-
-	json_array_clear(begin->lines);
-	for (size_t i = 0; i < plan->n_ops; i++)
-		(void) json_array_append_new(begin->lines, explain_step_json(plan, i));
-	for (size_t i = 0; i < beside_count(beside); i++)
-		(void) json_array_append_new(begin->lines, explain_beside_json(plan, beside, i));
-	for (size_t i = 0; beside != NULL && i < beside_problems(beside)->n; i++)
-		(void) json_array_append_new(
-		    begin->lines, explain_problem_json("impossible", beside_problems(beside)->items[i]));
-	for (size_t i = 0; i < plan->n_obstacles; i++)
-		(void) json_array_append_new(begin->lines,
-		                             explain_obstacle_json(plan, resolution->model, i));
-	for (size_t i = 0; i < resolution->waiting.n; i++)
-		(void) json_array_append_new(begin->lines,
-		                             explain_problem_json("waiting", resolution->waiting.items[i]));
-}
-
 /* The network as it is, and the way from there. */
 static int plan(struct begin *begin)
 {
@@ -129,7 +109,8 @@ static int plan(struct begin *begin)
 	parts->plan = plan_make(look.resolution->model, look.have, &options);
 	r = beside_plan(&host_this_machine, look.resolution, look.have, &parts->beside, &error);
 	parts->before = TAKE_PTR(look.have);
-	tell(begin, parts->plan, look.resolution);
+	json_decref(begin->lines);
+	begin->lines = explain_lines(parts->plan, look.resolution, parts->beside);
 	if (explain_refusal(parts->plan, look.resolution, reason))
 		r = refuse(begin, -EEXIST, reason);
 	else if (r < 0)

@@ -19,7 +19,7 @@ struct begin_request {
 	size_t n_paths;
 	int64_t confirm_us;        /* how long the operator has; 0: what the configuration says */
 	const struct owned *owned; /* what is ours without a mark */
-	struct addr operator_addr;      /* the address of ours that the operator's connection uses */
+	struct addr operator_addr; /* the address of ours that the operator's connection uses */
 };
 
 struct begin_result {

@@ -42,21 +42,51 @@ static void status_fn(struct control_request *request, int argc, char **argv UNU
 		reply_status(request, userdata);
 }
 
+static void reply_lines(struct control_request *request, const json_t *lines)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(lines, i, line)
+	{
+		control_reply(request, json_deep_copy(line));
+	}
+}
+
+static void diff_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	struct commands *c = userdata;
+	json_t *lines = NULL;
+	int r;
+
+	if (argc != 0) {
+		control_fail(request, CONTROL_USAGE, "net diff");
+		return;
+	}
+	r = daemon_diff(c->daemon, &lines);
+	if (r == -ENOENT) {
+		control_fail(request, CONTROL_NOTFOUND, "no configuration has ever been confirmed");
+		return;
+	}
+	if (r < 0) {
+		control_fail(request, CONTROL_FAILED, "the network cannot be observed: %s", strerror(-r));
+		return;
+	}
+	reply_lines(request, lines);
+	json_decref(lines);
+	control_ok(request);
+}
+
 /* --- a change --- */
 
 static void on_told(int r, const char *reason, const json_t *lines, void *userdata)
 {
 	struct commands *c = userdata;
 	struct control_request *request = TAKE_PTR(c->applying);
-	const json_t *line;
-	size_t i;
 
 	if (request == NULL)
 		return;
-	json_array_foreach(lines, i, line)
-	{
-		control_reply(request, json_deep_copy(line));
-	}
+	reply_lines(request, lines);
 	if (r < 0)
 		control_fail(request, CONTROL_FAILED, "%s", reason);
 	else
@@ -157,6 +187,7 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 
 static const struct control_command table[] = {
     {"net status", false, status_fn, "", "The change that is under way, and how the last ended."},
+    {"net diff", false, diff_fn, "", "The steps that would make the network what was confirmed."},
     {"net apply", true, apply_fn, "WITHIN|- ADDRESS|- [FILE]...",
      "Begin a change: the configuration in these files."},
     {"net confirm", true, confirm_fn, "", "All is well: the change stays."},

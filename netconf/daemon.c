@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/commands.h"
+#include "netconf/explain.h"
 #include "netconf/lockfile.h"
 #include "netconf/look.h"
 #include "netconf/rescue.h"
@@ -205,6 +206,24 @@ int daemon_abandon(struct daemon *daemon)
 	return daemon->transaction != NULL
 	           ? transaction_abandon(daemon->transaction, "the operator asked for it")
 	           : -ENOENT;
+}
+
+int daemon_diff(struct daemon *daemon, json_t **ret_lines)
+{
+	static const struct plan_options options = {.management_link = ""};
+	AUTO(plan_free) struct plan *plan = NULL;
+	struct look look;
+	int r;
+
+	if (daemon->config == NULL)
+		return -ENOENT;
+	r = look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->config, &look);
+	if (r < 0)
+		return r;
+	plan = plan_make(look.resolution->model, look.have, &options);
+	*ret_lines = explain_lines(plan, look.resolution, NULL);
+	look_fini(&look);
+	return 0;
 }
 
 void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report)

@@ -45,6 +45,10 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 int daemon_confirm(struct daemon *daemon);
 int daemon_abandon(struct daemon *daemon);
 
+/* What would make the network what was confirmed, as lines of a plan; the caller frees them. 0,
+ * -ENOENT: nothing is confirmed, or -errno. */
+int daemon_diff(struct daemon *daemon, json_t **ret_lines);
+
 struct daemon_report {
 	const struct checkpoint_state *change; /* NULL: none is under way */
 	const struct statedir_outcome *last;   /* id "": there was none */

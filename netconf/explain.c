@@ -119,6 +119,26 @@ void explain_plan(FILE *out, const struct plan *plan, const struct resolution *r
 		               op_class_name(explain_class(plan, beside)));
 }
 
+json_t *explain_lines(const struct plan *plan, const struct resolution *resolution,
+                      const struct beside *beside)
+{
+	json_t *lines = json_array();
+
+	for (size_t i = 0; i < plan->n_ops; i++)
+		(void) json_array_append_new(lines, explain_step_json(plan, i));
+	for (size_t i = 0; i < beside_count(beside); i++)
+		(void) json_array_append_new(lines, explain_beside_json(plan, beside, i));
+	for (size_t i = 0; beside != NULL && i < beside_problems(beside)->n; i++)
+		(void) json_array_append_new(
+		    lines, explain_problem_json("impossible", beside_problems(beside)->items[i]));
+	for (size_t i = 0; i < plan->n_obstacles; i++)
+		(void) json_array_append_new(lines, explain_obstacle_json(plan, resolution->model, i));
+	for (size_t i = 0; i < resolution->waiting.n; i++)
+		(void) json_array_append_new(lines,
+		                             explain_problem_json("waiting", resolution->waiting.items[i]));
+	return lines;
+}
+
 bool explain_refusal(const struct plan *plan, const struct resolution *resolution,
                      char ret_reason[static EXPLAIN_REFUSAL_MAX])
 {

@@ -29,6 +29,10 @@ json_t *explain_obstacle_json(const struct plan *plan, const struct model *want,
 /* {"obstacle": "waiting", "reason": "FILE:LINE: ..."}, of what resolving found. */
 json_t *explain_problem_json(const char *kind, const char *reason);
 
+/* All of these, an array, for whoever asked. beside may be NULL. */
+json_t *explain_lines(const struct plan *plan, const struct resolution *resolution,
+                      const struct beside *beside);
+
 /* Whether nothing of it may be applied: something is refused, or the configuration contradicts
  * itself on these devices. The sentence is of the first such. */
 #define EXPLAIN_REFUSAL_MAX (PLAN_REASON_MAX + MODEL_ORIGIN_TEXT_MAX + 16)

@@ -74,6 +74,7 @@ say "a port is taken from its bridge: that would cost frames, and is told"
 ip -n n1 link set eth1 nomaster
 wait_until 20 status_is .drift.first "set eth1 master br0"
 for_seconds 2 status_is .drift.state differs
+expect "the difference is shown" grep -q "blip .* set eth1 master br0" <(fairlead n1 net diff)
 ip -n n1 link set eth1 master br0
 wait_until 20 status_is .drift.state none
 
