@@ -148,9 +148,9 @@ static const struct route *other_of_key(const struct model *model, const struct 
 {
 	const struct route *found = NULL;
 
-	for (size_t i = 0; i < model->n_routes; i++) {
-		if (route_compare_key(&model->routes[i], route) == 0 &&
-		    model->routes[i].owner != OWNER_OURS &&
+	for (size_t i = effect_first_route(model, route);
+	     i < model->n_routes && route_compare_key(&model->routes[i], route) == 0; i++) {
+		if (model->routes[i].owner != OWNER_OURS &&
 		    (found == NULL || route_differs(route, &model->routes[i]) == 0))
 			found = &model->routes[i];
 	}

@@ -71,13 +71,27 @@ void effect_insert_route(struct model *model, const struct route *route)
 	effect_settle_last(model->routes, model->n_routes, sizeof(*copy), compare_routes);
 }
 
+size_t effect_first_route(const struct model *model, const struct route *key)
+{
+	size_t low = 0, high = model->n_routes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (route_compare_key(&model->routes[middle], key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 void effect_insert_wanted_route(struct model *want, const struct route *route)
 {
-	for (size_t i = 0; i < want->n_routes; i++) {
-		if (route_compare_key(&want->routes[i], route) == 0)
-			return;
-	}
-	effect_insert_route(want, route);
+	size_t at = effect_first_route(want, route);
+
+	if (at == want->n_routes || route_compare_key(&want->routes[at], route) != 0)
+		effect_insert_route(want, route);
 }
 
 static void insert_rule(struct model *model, const struct rule *rule)
@@ -186,8 +200,9 @@ static void change_address(struct model *now, const struct address *to)
 
 static void remove_route(struct model *now, const struct route *gone)
 {
-	for (size_t i = 0; i < now->n_routes; i++) {
-		if (route_compare_key(&now->routes[i], gone) == 0 && now->routes[i].owner == OWNER_OURS) {
+	for (size_t i = effect_first_route(now, gone);
+	     i < now->n_routes && route_compare_key(&now->routes[i], gone) == 0; i++) {
+		if (now->routes[i].owner == OWNER_OURS) {
 			model_remove_route(now, i);
 			return;
 		}

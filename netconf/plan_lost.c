@@ -51,11 +51,11 @@ static void put_back_address(struct planner *p, const struct address *address)
 
 static const struct route *route_of_key(const struct model *model, const struct route *key)
 {
-	for (size_t i = 0; i < model->n_routes; i++) {
-		if (route_compare_key(&model->routes[i], key) == 0)
-			return &model->routes[i];
-	}
-	return NULL;
+	size_t at = effect_first_route(model, key);
+
+	return at < model->n_routes && route_compare_key(&model->routes[at], key) == 0
+	           ? &model->routes[at]
+	           : NULL;
 }
 
 static bool has_same(const struct model *model, const struct route *route)

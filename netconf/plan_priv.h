@@ -47,6 +47,9 @@ void effect_apply(struct model *now, const struct op *op, struct model *lost);
 /* Sorted in; the copy is the model's. */
 void effect_insert_address(struct model *model, const struct address *address);
 void effect_insert_route(struct model *model, const struct route *route);
+/* Where the routes of this key begin in a sorted list, or would: those that follow have it, or
+ * there are none. */
+size_t effect_first_route(const struct model *model, const struct route *key);
 /* Unless there is one of its key. */
 void effect_insert_wanted_route(struct model *want, const struct route *route);
 bool effect_is_below(const struct model *model, const char *below, const char *link);

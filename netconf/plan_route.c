@@ -23,11 +23,11 @@ static const struct route *find(const struct model *model, const struct route *k
 {
 	const struct route *found = NULL;
 
-	for (size_t i = 0; i < model->n_routes; i++) {
+	for (size_t i = effect_first_route(model, key); i < model->n_routes; i++) {
 		const struct route *route = &model->routes[i];
 
 		if (route_compare_key(route, key) != 0)
-			continue;
+			break;
 		if (route->owner == OWNER_OURS)
 			return route;
 		found = route;
