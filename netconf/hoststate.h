@@ -84,7 +84,7 @@ struct host_machine {
 	void *userdata;
 };
 
-/* This one: sethostname(2), systemctl(1). */
+/* This one: uname(2), proc(5), systemctl(1). */
 extern const struct host_machine host_this_machine;
 const char *host_service_unit(enum host_service service); /* "chrony.service" */
 
