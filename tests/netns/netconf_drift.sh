@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# limit: 120
 # What was confirmed stays: what somebody deletes comes back, what waited for its link is made when that
 # comes, what would cost frames is only told, and whoever sets it back again and again wins, loudly.
 . "$(dirname "$0")/lib-netconf.sh"
@@ -80,7 +81,7 @@ wait_until 20 status_is .drift.state none
 
 say "somebody deletes an address whenever it is there"
 while ! status_is .drift.state fight; do
-	[[ $(now_cs) -lt $((BEGAN_CS + 5000)) ]] || fail "no fight was seen"
+	[[ $(now_cs) -lt $((BEGAN_CS + 9000)) ]] || fail "no fight was seen"
 	ip -n n1 address delete 10.1.0.1/24 dev eth0 2>/dev/null || true
 	nap 0.2
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
+# limit: 120
 # netconf is killed in the middle of a change, before each of several steps: its guard brings the old
 # network back, with what others did meanwhile. Killed together with its guard, the next one does.
 # Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time. Where
@@ -125,7 +125,7 @@ fairlead n1 net confirm >/dev/null
 expect "all is as before" is_before
 
 say "killed while a confirmation is awaited, and nobody comes: the guard undoes it"
-apply new --confirm-within 5s
+apply new --confirm-within 10s
 kill_hard netconf
 expect "the new network is there" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
 wait_until 30 is_over

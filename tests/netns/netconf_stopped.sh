@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# limit: 120
 # netconf hangs while a confirmation is awaited: it lives, and does nothing at its deadline. Its guard
 # waits a while longer, ends it, and brings the old network back.
 . "$(dirname "$0")/lib-netconf.sh"
@@ -16,7 +17,7 @@ addresses:
   - address: 10.1.0.1/24
 YAML
 network >"$LOG_DIR/before"
-apply new --confirm-within 5s
+apply new --confirm-within 10s
 signal STOP netconf
 say "it is stopped, and its deadline passes"
 wait_until 45 gone netconf

@@ -3,7 +3,7 @@
 # A change is applied and confirmed; another is not confirmed in time and undone; one that cuts the
 # way to the gateway undoes itself; one that is refused begins nothing. What others change meanwhile
 # stays.
-# limit: 90
+# limit: 120
 . "$(dirname "$0")/lib-netconf.sh"
 
 node_new
@@ -69,7 +69,7 @@ links: [eth1]
 addresses:
   - address: 10.2.0.7/24
 YAML
-apply other --confirm-within 8s
+apply other --confirm-within 12s
 expect "the change is there" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
 ip -n n1 route add 10.77.0.0/16 via 10.1.0.254 proto bird
 ip -n n1 address add 10.1.0.99/32 dev eth0
