@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/spawn.h"
 
 #define REASON_MAX 512
 /* One that was killed and does not end, waits for a disk that hangs. */
@@ -42,40 +42,6 @@ struct child {
 	bool too_long; /* the rest of this line is passed over */
 	json_t *last;
 };
-
-/* With our standard error, and nothing else of ours; the head of a process group, so that what it
- * starts itself goes with it. */
-static int spawn(const char *const *argv, int out, pid_t *ret_pid)
-{
-	char *args[CHILD_ARGS_MAX + 1];
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	size_t n = 0;
-	int error;
-
-	for (; argv[n] != NULL; n++) {
-		if (n == CHILD_ARGS_MAX)
-			return -E2BIG;
-		args[n] = (char *) (uintptr_t) argv[n];
-	}
-	args[n] = NULL;
-	(void) sigemptyset(&none);
-	(void) sigfillset(&all);
-	(void) posix_spawn_file_actions_init(&actions);
-	(void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	(void) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	(void) posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	(void) posix_spawnattr_init(&attributes);
-	(void) posix_spawnattr_setsigmask(&attributes, &none);
-	(void) posix_spawnattr_setsigdefault(&attributes, &all);
-	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-	                                                 POSIX_SPAWN_SETPGROUP);
-	error = posix_spawn(ret_pid, args[0], &actions, &attributes, args, environ);
-	(void) posix_spawnattr_destroy(&attributes);
-	(void) posix_spawn_file_actions_destroy(&actions);
-	return -error;
-}
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -225,7 +191,9 @@ int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, c
 		return -errno;
 	its_end = ends[1];
 	(void) fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	r = spawn(argv, its_end, &pid);
+	/* The head of a process group, so that what it starts itself goes with it. */
+	r = spawn_program(
+	    &(struct spawn){.argv = argv, .own_group = true, .out = its_end, .given = SPAWN_OUT}, &pid);
 	if (r < 0) {
 		(void) close(ends[0]);
 		return r;

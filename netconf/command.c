@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -19,41 +18,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/mono.h"
-
-#define ARGS_MAX 32
-
-static int spawn(const char *const *argv, int out, pid_t *ret_pid)
-{
-	char *args[ARGS_MAX + 1];
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	size_t n = 0;
-	int error;
-
-	for (; argv[n] != NULL; n++) {
-		if (n == ARGS_MAX)
-			return -E2BIG;
-		args[n] = (char *) (uintptr_t) argv[n];
-	}
-	args[n] = NULL;
-	(void) sigemptyset(&none);
-	(void) sigfillset(&all);
-	(void) posix_spawn_file_actions_init(&actions);
-	(void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	(void) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	(void) posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-	(void) posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	(void) posix_spawnattr_init(&attributes);
-	(void) posix_spawnattr_setsigmask(&attributes, &none);
-	(void) posix_spawnattr_setsigdefault(&attributes, &all);
-	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-	                                                 POSIX_SPAWN_SETPGROUP);
-	error = posix_spawnp(ret_pid, args[0], &actions, &attributes, args, environ);
-	(void) posix_spawnattr_destroy(&attributes);
-	(void) posix_spawn_file_actions_destroy(&actions);
-	return -error;
-}
+#include "base/spawn.h"
 
 /* To the end of the output, or -ETIMEDOUT. What is too much is read and dropped. */
 static int collect(int fd, int64_t deadline_us, char *output)
@@ -110,7 +75,13 @@ int command_run(const char *const *argv, int64_t limit_us, char **ret_output)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	in = ends[0];
-	r = spawn(argv, ends[1], &pid);
+	r = spawn_program(&(struct spawn){.argv = argv,
+	                                  .in_path = true,
+	                                  .own_group = true,
+	                                  .out = ends[1],
+	                                  .err = ends[1],
+	                                  .given = SPAWN_OUT | SPAWN_ERR},
+	                  &pid);
 	(void) close(ends[1]);
 	if (r < 0)
 		return r;

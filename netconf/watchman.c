@@ -3,17 +3,15 @@
 #include "netconf/watchman.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/spawn.h"
 #include "netconf/lockfile.h"
 #include "netconf/process.h"
 #include "netconf/statedir.h"
@@ -21,8 +19,6 @@
 #define STARTS_MAX 3
 #define POLL_S 0.02
 #define START_LIMIT_US (10 * US_PER_S)
-
-extern char **environ;
 
 struct watchman {
 	struct ev_loop *ev;
@@ -40,23 +36,12 @@ static void lost_cb(void *userdata);
 
 static int spawn_guard(const struct watchman *w)
 {
-	char guard[] = "--guard", state_dir[] = "--state-dir";
-	char *argv[] = {w->program, guard, w->id, state_dir, w->state_dir, NULL};
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
+	const char *const argv[] = {w->program, "--guard", w->id, "--state-dir", w->state_dir, NULL};
 	pid_t pid;
-	int error;
 
-	(void) sigemptyset(&none);
-	(void) sigfillset(&all);
-	(void) posix_spawnattr_init(&attributes);
-	(void) posix_spawnattr_setsigmask(&attributes, &none);
-	(void) posix_spawnattr_setsigdefault(&attributes, &all);
-	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	/* libev reaps it. */
-	error = posix_spawn(&pid, w->program, NULL, &attributes, argv, environ);
-	(void) posix_spawnattr_destroy(&attributes);
-	return -error;
+	return spawn_program(&(struct spawn){.argv = argv, .out = STDOUT_FILENO, .given = SPAWN_OUT},
+	                     &pid);
 }
 
 /* False: as often as it makes sense already. */

@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +29,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/spawn.h"
 #include "prism/checkermsg.h"
 
 #define BACKOFF_MIN_US (100 * US_PER_MS)
@@ -90,28 +90,10 @@ struct checker {
  * client's connection that another process holds would never end. */
 static int spawn(const char *program, int its_end, pid_t *ret_pid)
 {
-	char *argv[] = {(char *) (uintptr_t) program, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int error;
+	const char *const argv[] = {program, NULL};
 
-	(void) sigemptyset(&none);
-	(void) sigfillset(&all);
-	(void) posix_spawn_file_actions_init(&actions);
-	/* First: its end may itself be one of the lower numbers. */
-	(void) posix_spawn_file_actions_adddup2(&actions, its_end, CHECKER_FD);
-	(void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	(void) posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	(void) posix_spawn_file_actions_addclosefrom_np(&actions, CHECKER_FD + 1);
-	(void) posix_spawnattr_init(&attributes);
-	(void) posix_spawnattr_setsigmask(&attributes, &none);
-	(void) posix_spawnattr_setsigdefault(&attributes, &all);
-	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	error = posix_spawn(ret_pid, program, &actions, &attributes, argv, environ);
-	(void) posix_spawnattr_destroy(&attributes);
-	(void) posix_spawn_file_actions_destroy(&actions);
-	return -error;
+	return spawn_program(&(struct spawn){.argv = argv, .extra = its_end, .given = SPAWN_EXTRA},
+	                     ret_pid);
 }
 
 /* False when it does not fit now. A process that is gone is noticed by reading. */

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/spawn.h"
 #include "prism/config.h"
 #include "prism/endpoints.h"
 #include "prism/judge.h"
@@ -38,7 +39,7 @@
 /* To it: settings with the longest paths and names fit. From it: the longest list does. */
 #define CHECKER_MESSAGE_MAX 65536
 #define CHECKER_ANSWER_MAX 8192
-#define CHECKER_FD 3
+#define CHECKER_FD SPAWN_EXTRA_FD
 /* Open questions at a time; more cannot be asked. */
 #define CHECKER_PROBES_MAX 128
 

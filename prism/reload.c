@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 
 struct reload_check {
 	struct ev_loop *ev;
@@ -38,29 +38,17 @@ static void limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 static int spawn(const char *program, char *const *argv, pid_t *ret_pid)
 {
-	AUTO(free) char **args = NULL;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none;
+	AUTO(free) const char **args = NULL;
 	size_t n = 0;
-	int error;
 
 	while (argv[n] != NULL)
 		n++;
 	args = xcalloc(n + 2, sizeof(args[0]));
-	for (size_t i = 0; i < n; i++)
+	args[0] = program;
+	for (size_t i = 1; i < n; i++)
 		args[i] = argv[i];
-	args[n] = (char[]){"--check"};
-	(void) sigemptyset(&none);
-	(void) posix_spawn_file_actions_init(&actions);
-	(void) posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	(void) posix_spawnattr_init(&attributes);
-	(void) posix_spawnattr_setsigmask(&attributes, &none);
-	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	error = posix_spawn(ret_pid, program, &actions, &attributes, args, environ);
-	(void) posix_spawnattr_destroy(&attributes);
-	(void) posix_spawn_file_actions_destroy(&actions);
-	return -error;
+	args[n] = "--check";
+	return spawn_program(&(struct spawn){.argv = args}, ret_pid);
 }
 
 int reload_check_new(struct ev_loop *ev, const char *program, char *const *argv,
