@@ -46,6 +46,7 @@ BATCH
 network_at_rest >"$LOG_DIR/before"
 
 expect_all_there() {
+	expect_equal "routes of VLANs that moved" "$(routes_moved '10\.7[12]\.0\.0/16|10\.83\.0\.0/16|fd7[12]::/64|fd83::/64')" ""
 	expect_network "$LOG_DIR/before"
 	talk_goes_on
 }
@@ -69,6 +70,7 @@ bounce down address-break
 expect_equal "options" "$(options_of lacp ad_lacp_rate ad_select ad_user_port_key)" \
 	"ad_lacp_rate=fast ad_select=count ad_user_port_key=9"
 expect "it was down" test -n "$(outages_of lacp)"
+expect "and lost a route" test -n "$(routes_moved '10\.82\.0\.0/16')"
 expect_equal "the other one was not" "$(outages_of back)" ""
 for port in p3 p4; do
 	expect_equal "releases of $port" "$(releases_of "$port" lacp)" ""

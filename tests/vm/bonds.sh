@@ -107,7 +107,7 @@ talk_goes_on() {
 witness_start() { # [ADDRESS]
 	: >"$LOG_DIR/links.log"
 	: >"$LOG_DIR/ping.log"
-	spawn links n1 ip -o monitor link
+	spawn links n1 ip -o monitor link route
 	wait_until 30 links_are_told
 	[[ $# -eq 0 ]] || spawn ping n1 ping -n -i 0.1 "$1"
 	: >"$LOG_DIR/links.log"
@@ -141,6 +141,13 @@ outages_of() { # LINK
 releases_of() { # PORT BOND
 	wait_until 30 links_are_told
 	grep -E "^[0-9]+: $1[:@]" "$LOG_DIR/links.log" | grep -v " master $2 " || true
+}
+
+# Routes that went away or came, if only to come back, of those that the pattern is about. IPv4's go
+# without a word when their link goes down, but come back with one.
+routes_moved() { # PATTERN
+	wait_until 30 links_are_told
+	grep -E "^(Deleted )?($1) " "$LOG_DIR/links.log" || true
 }
 
 # How many answers are missing between the first and the last that came.
