@@ -120,7 +120,6 @@ struct config_policy {
 	struct conf_strings ignore_links; /* patterns of names that are never looked at */
 	bool probe_gateways, probe_etcd, probe_api_server; /* what worked before must work after */
 	int64_t probe_timeout_us;                          /* for all of them, after a change: 15 s */
-	bool quorum_guard; /* no disruptive change while another control-plane node is unwell */
 	char *state_dir;   /* /var/lib/fairlead/netconf */
 };
 

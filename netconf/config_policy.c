@@ -28,7 +28,6 @@ void config_policy_init(struct config_policy *policy)
 	    .probe_etcd = true,
 	    .probe_api_server = true,
 	    .probe_timeout_us = 15 * US_PER_S,
-	    .quorum_guard = true,
 	    .state_dir = xstrdup("/var/lib/fairlead/netconf"),
 	};
 }
@@ -85,7 +84,6 @@ const struct conf_field config_policy_fields[] = {
     {.key = "fight", .set = conf_set_map, .fields = fight_fields},
     {.key = "ownership", .set = conf_set_map, .fields = ownership_fields},
     {.key = "probes", .set = conf_set_map, .fields = probes_fields},
-    {.key = "quorumGuard", .set = conf_set_bool, .offset = POLICY(quorum_guard)},
     {.key = "stateDir",
      .set = conf_set_string,
      .offset = POLICY(state_dir),

@@ -221,7 +221,6 @@ static void print_policy(FILE *out, const struct config_policy *policy)
 	conf_print_bool(out, "  etcd", policy->probe_etcd);
 	conf_print_bool(out, "  apiServer", policy->probe_api_server);
 	conf_print_duration(out, "  timeout", policy->probe_timeout_us);
-	conf_print_bool(out, "quorumGuard", policy->quorum_guard);
 	out_string(out, "stateDir", policy->state_dir);
 }
 

@@ -221,7 +221,7 @@ static void test_defaults(void)
 	CHECK_EQ_INT(c->probes[0].interval_us, US_PER_S);
 	CHECK_EQ_INT(c->probes[0].timeout_us, 10 * US_PER_S);
 	CHECK_EQ_INT(c->policy.confirm_us, 120 * US_PER_S);
-	CHECK(c->policy.adopt && c->policy.quorum_guard && !c->has_policy);
+	CHECK(c->policy.adopt && !c->has_policy);
 	CHECK_EQ_STR(c->policy.state_dir, "/var/lib/fairlead/netconf");
 	CHECK_EQ_INT(c->common->host.has, 0);
 }
