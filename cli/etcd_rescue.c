@@ -280,6 +280,24 @@ static void print_by_wal(const struct survivor *s)
 	    stdout);
 }
 
+static void print_unsure(const struct survivor *survivors, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct survivor *s = &survivors[i];
+
+		if (!s->has_wal || s->wal.n_unsure == 0)
+			continue;
+		(void) printf("\n%" PRIu64 " more writes stand behind them in the WAL of ",
+		              s->wal.n_unsure);
+		table_print_safe(stdout, s->directory);
+		(void) fputs(
+		    ".\nClients may have been told that these are done, and --force-new-cluster throws "
+		    "them away. If a majority\nof the members' directories is here, etcd started on "
+		    "them as ever keeps what was agreed on: no rescue.\n",
+		    stdout);
+	}
+}
+
 static void print_result(const struct survivor *survivors, size_t n, const struct rescuepick *pick)
 {
 	AUTO(free) char *command = NULL;
@@ -295,6 +313,7 @@ static void print_result(const struct survivor *survivors, size_t n, const struc
 	if (pick->reason == RESCUEPICK_HIGHEST_INDEX)
 		print_second(&survivors[pick->best], &survivors[pick->second]);
 	print_disagreement(survivors, n);
+	print_unsure(survivors, n);
 	if (pick->by_wal != RESCUEPICK_NONE)
 		print_by_wal(&survivors[pick->by_wal]);
 	else
@@ -331,9 +350,10 @@ static json_t *describe(const struct survivor *s)
 	(void) snprintf(cluster, sizeof(cluster), "%" PRIx64, s->wal.cluster_id);
 	(void) json_object_set_new(
 	    object, "wal",
-	    json_pack("{s:s, s:I, s:I, s:I, s:b}", "cluster_id", cluster, "last",
+	    json_pack("{s:s, s:I, s:I, s:I, s:I, s:b}", "cluster_id", cluster, "last",
 	              (json_int_t) s->wal.last, "commit", (json_int_t) s->wal.commit, "writes",
-	              (json_int_t) s->wal.n_writes, "torn", (int) s->wal.is_torn));
+	              (json_int_t) s->wal.n_writes, "unsure_writes", (json_int_t) s->wal.n_unsure,
+	              "torn", (int) s->wal.is_torn));
 	return object;
 }
 

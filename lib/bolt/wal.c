@@ -273,7 +273,7 @@ int wal_read(const char *path, uint64_t from, struct wal_reach *ret_reach)
 	for (size_t i = first; i < n && r >= 0 && !w.ended; i++)
 		r = read_file(&w, path, &files[i]);
 	for (size_t i = 0; i < w.n_writes; i++)
-		w.reach.n_writes += w.writes[i] <= w.reach.commit;
+		*(w.writes[i] <= w.reach.commit ? &w.reach.n_writes : &w.reach.n_unsure) += 1;
 	w.reach.is_torn = w.ended;
 	free(w.buf);
 	free(w.writes);

@@ -25,6 +25,7 @@ struct wal_reach {
 	uint64_t commit; /* up to which it is known that a majority has them; may be more */
 	uint64_t
 	    n_writes; /* entries behind the index asked for, up to `commit`, that may change keys */
+	uint64_t n_unsure; /* the same behind `commit`: a majority may have agreed to them or not */
 	bool is_torn; /* it ends in the middle of a record, or with one that is wrong, as after a power
 	                 cut: what is behind is not counted */
 	bool has_gap; /* it begins behind the index asked for */

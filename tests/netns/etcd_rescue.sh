@@ -62,9 +62,11 @@ rescue "$D1" "$D2" "$D3" || fail "no choice: $(cat "$T/rescue.json")"
 best_is "$D2" .reason "its index is the highest: it has all that the others have, and more"
 expect_equal "what only a WAL has" "$(jq -r .force_new_cluster "$T/rescue.json")" null
 expect_equal "all the same up to where they are" "$(jq -rc '[.survivors[].agrees]' "$T/rescue.json")" '["yes",null,"yes"]'
-# The last may not be known as agreed on: that comes with what follows it.
+# The last may not be known as agreed on: that comes with what follows it. But none is passed over.
 in_wal=$(survivor "$D1" .wal.writes)
+unsure=$(survivor "$D1" .wal.unsure_writes)
 expect "n1's WAL has more than its database: $in_wal" test "$in_wal" -ge 8
+expect_equal "with those that may not be agreed on" "$((in_wal + unsure))" 10
 expect_equal "n3's has not" "$(survivor "$D3" .wal.writes)" 0
 "$FAIRLEAD" etcd rescue "$D1" "$D2" "$D3" >"$T/out"
 expect "the table says it" grep -Eq "^$D2 .* sound, the best$" "$T/out"
