@@ -47,19 +47,14 @@ static struct ev_loop *ev_of(const struct daemon *daemon)
 
 /* --- what is confirmed --- */
 
-static void log_error_cb(const char *message, void *userdata UNUSED)
-{
-	log_error("config_error", "reason=\"%s\"", message);
-}
-
 static void load_confirmed(struct daemon *daemon)
 {
 	AUTO(free) char *text = NULL;
 	int r = statedir_confirmed(daemon->start->state_dir, &text);
 
 	if (r == 0)
-		r = config_load_text("the confirmed configuration", text, strlen(text), NULL, log_error_cb,
-		                     NULL, &daemon->config);
+		r = config_load_text("the confirmed configuration", text, strlen(text), NULL,
+		                     conf_message_log, NULL, &daemon->config);
 	if (r < 0 && r != -ENOENT)
 		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", daemon->start->state_dir);
 }

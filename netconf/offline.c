@@ -15,14 +15,9 @@
 #include "netconf/ledger.h"
 #include "netconf/look.h"
 
-static void print_error_cb(const char *message, void *userdata UNUSED)
-{
-	(void) fprintf(stderr, "%s\n", message);
-}
-
 static int load(const struct offline *o, struct config **ret_config)
 {
-	return config_load(o->paths, o->n_paths, print_error_cb, NULL, ret_config);
+	return config_load(o->paths, o->n_paths, conf_message_print, NULL, ret_config);
 }
 
 static int open_kernel(struct kernel **ret_kernel)
@@ -138,7 +133,7 @@ int offline_convert(const struct offline *o)
 	}
 	devices = devices_read(have);
 	list = devices_list(devices, &n);
-	if (config_convert(config, list, n, print_error_cb, NULL) < 0)
+	if (config_convert(config, list, n, conf_message_print, NULL) < 0)
 		return EXIT_FAILURE;
 	config_print_converted(config, stdout);
 	return finish(true);

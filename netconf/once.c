@@ -221,11 +221,6 @@ static int deal_with_left(const char *state_dir)
 
 /* --- which configuration --- */
 
-static void log_error_cb(const char *message, void *userdata UNUSED)
-{
-	log_error("config_error", "reason=\"%s\"", message);
-}
-
 /* ret_new: the text of one that nobody has confirmed yet; NULL: it is confirmed. */
 static int load(const struct once_start *start, struct config **ret_config, char **ret_new)
 {
@@ -235,10 +230,10 @@ static int load(const struct once_start *start, struct config **ret_config, char
 
 	if (r == 0)
 		return config_load_text("the confirmed configuration", text, strlen(text), NULL,
-		                        log_error_cb, NULL, ret_config);
+		                        conf_message_log, NULL, ret_config);
 	if (r != -ENOENT)
 		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", start->state_dir);
-	r = config_load(start->paths, start->n_paths, log_error_cb, NULL, &config);
+	r = config_load(start->paths, start->n_paths, conf_message_log, NULL, &config);
 	if (r == 0)
 		r = sources_read(&config->files, ret_new);
 	if (r == 0)
