@@ -120,7 +120,7 @@ struct config_policy {
 	struct conf_strings ignore_links; /* patterns of names that are never looked at */
 	bool probe_gateways, probe_etcd, probe_api_server; /* what worked before must work after */
 	int64_t probe_timeout_us;                          /* for all of them, after a change: 15 s */
-	char *state_dir;   /* /var/lib/fairlead/netconf */
+	char *state_dir;                                   /* /var/lib/fairlead/netconf */
 };
 
 struct config {

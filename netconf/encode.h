@@ -3,8 +3,8 @@
 
 /*
  * Single steps as rtnetlink messages. Pure. What is restored for others is sent as it was dumped;
- * all else carries the mark that the step gives it. Sources: rtnetlink(7), linux/if_link.h, linux/rtnetlink.h,
- * linux/fib_rules.h.
+ * all else carries the mark that the step gives it. Sources: rtnetlink(7), linux/if_link.h,
+ * linux/rtnetlink.h, linux/fib_rules.h.
  */
 
 #include "net/attr.h"
