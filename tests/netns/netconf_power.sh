@@ -30,6 +30,9 @@ has_address() { # ADDRESS
 power_off() {
 	kill_hard netconf
 	expect "the guard is gone, too" nobody_guards
+	# A namespace goes in the kernel's own time, and its links with it.
+	ip -n sw link delete leg0
+	ip -n sw link delete leg1
 	ip netns delete n1
 }
 
