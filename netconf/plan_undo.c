@@ -100,10 +100,18 @@ static void choose_links(struct planner *p)
 	model_normalise(p->want);
 }
 
-/* An object of others that the undone plan's steps took away, and perhaps did not put back. */
+/*
+ * What the kernel dropped because of the undone plan's steps: those that it could put back are
+ * steps of its own; of others (routes of a link that stays down, of the last address that went)
+ * only the network as it was before knows.
+ */
 static void choose_lost(struct planner *p)
 {
+	AUTO(model_free) struct model *then = model_copy(p->want);
 	const struct plan *undone = p->options->undone;
+
+	for (size_t i = 0; i < undone->n_ops; i++)
+		effect_apply(then, &undone->ops[i], p->lost);
 
 	for (size_t i = 0; i < undone->n_ops; i++) {
 		const struct op *op = &undone->ops[i];
@@ -117,8 +125,8 @@ static void choose_lost(struct planner *p)
 
 void plan_undo(struct planner *p)
 {
-	choose_links(p);
 	choose_lost(p);
+	choose_links(p);
 	for (size_t i = p->want->n_addresses; i-- > 0;) {
 		if (p->want->addresses[i].owner != OWNER_OURS)
 			model_remove_address(p->want, i);

@@ -431,11 +431,48 @@ static void test_back_among_others(void)
 	             "address-break delete route 10.6.0.0/16 via 10.0.0.1 dev eth0\n");
 }
 
+/* What a change makes the kernel drop, and cannot put back itself, its undoing does. */
+static void test_back_with_what_was_dropped(void)
+{
+	static const struct {
+		const char *change, *back;
+	} cases[] = {
+	    /* All routes go, and addresses of IPv6. */
+	    {"nic eth0 down\naddress eth0 10.0.0.2/24\nroute 10.5.0.0/16 via 10.0.0.1 dev eth0\n",
+	     "hitless set eth0 up\n"
+	     "hitless put back address fd00::2/64 dev eth0\n"
+	     "hitless put back route default via 10.0.0.1 dev eth0\n"
+	     "hitless put back route 10.5.0.0/16 via 10.0.0.1 dev eth0\n"},
+	    /* The last address of IPv4: all routes go that leave by the link. */
+	    {"nic eth0\n", "hitless add address 10.0.0.2/24 dev eth0\n"
+	                   "hitless add route 10.5.0.0/16 via 10.0.0.1 dev eth0\n"
+	                   "hitless put back route default via 10.0.0.1 dev eth0\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(model_free)
+		struct model *have = plancase_have("nic eth0\naddress eth0 10.0.0.2/24\n"
+		                                   "address eth0 fd00::2/64 proto 99\n"
+		                                   "route 0.0.0.0/0 via 10.0.0.1 dev eth0 proto 99\n"
+		                                   "route 10.5.0.0/16 via 10.0.0.1 dev eth0\n");
+		AUTO(model_free) struct model *want = plancase_want(cases[i].change);
+		AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
+		AUTO(plan_free) struct plan *plan = plancase_apply(k, want, NULL, "there");
+		const struct plan_options undo = {.management_link = "", .undone = plan};
+		AUTO(plan_free) struct plan *back = plan_make(have, fakekernel_observe(k), &undo);
+
+		if (!CHECK_EQ_STR(plancase_text(back), cases[i].back))
+			(void) fprintf(stderr, "case %zu\n", i);
+		CHECK(plancase_carry_out(k, back, back->n_ops, "back"));
+	}
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
 		check(&goldens[i]);
 	test_adopted();
 	test_back_among_others();
+	test_back_with_what_was_dropped();
 	return check_result();
 }
