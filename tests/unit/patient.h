@@ -40,6 +40,7 @@ static inline UNUSED void patient_begin(struct patient *p)
 	if (p->pid != 0)
 		return;
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+	check_failures = 0; /* of others that went before */
 	if (p->prepare != NULL)
 		p->prepare();
 	stolen_before_us = stolen_us();
