@@ -57,6 +57,16 @@ int ledger_expect(struct ledger *ledger, struct kernel *kernel, const struct pla
 	return owned_save(ledger->owned, ledger->path);
 }
 
+void ledger_expect_or_warn(struct ledger *ledger, struct kernel *kernel, const struct plan *plan)
+{
+	int r = ledger_expect(ledger, kernel, plan);
+
+	if (r < 0)
+		(void) log_warning_errno(r, "owned_unwritten",
+		                         "path=%s reason=\"the steps are carried out nevertheless\"",
+		                         ledger->path);
+}
+
 void ledger_settle(struct ledger *ledger, struct kernel *kernel, const struct model *want)
 {
 	AUTO(model_free) struct model *have = NULL;

@@ -24,6 +24,8 @@ const struct owned *ledger_owned(const struct ledger *ledger);
 
 /* Before these steps are carried out. 0 or -errno: it cannot be written down. */
 int ledger_expect(struct ledger *ledger, struct kernel *kernel, const struct plan *plan);
+/* For steps that a full disk must not keep away: what cannot be written is told. */
+void ledger_expect_or_warn(struct ledger *ledger, struct kernel *kernel, const struct plan *plan);
 /* After the last. want: what of it is there by others' hands becomes ours; NULL: nothing does. What
  * cannot be written is told. */
 void ledger_settle(struct ledger *ledger, struct kernel *kernel, const struct model *want);

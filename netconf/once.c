@@ -117,7 +117,8 @@ static int will_cb(const struct plan *plan, void *userdata)
 {
 	const struct once *once = userdata;
 
-	return ledger_expect(once->ledger, once->kernel, plan);
+	ledger_expect_or_warn(once->ledger, once->kernel, plan);
+	return 0;
 }
 
 static void on_settled(const struct settle_result *settled, void *userdata)
@@ -221,12 +222,24 @@ static int deal_with_left(const char *state_dir)
 
 /* --- which configuration --- */
 
+/* A confirmation that could not be finished is newer than the one before it. */
+static int read_confirmed(const char *state_dir, char **ret_text)
+{
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	struct checkpoint_state state;
+
+	if (checkpoint_read_state(dir, &state) == 0 && state.phase == PHASE_CONFIRMED &&
+	    checkpoint_read_config(dir, ret_text) == 0)
+		return 0;
+	return statedir_confirmed(state_dir, ret_text);
+}
+
 /* ret_new: the text of one that nobody has confirmed yet; NULL: it is confirmed. */
 static int load(const struct once_start *start, struct config **ret_config, char **ret_new)
 {
 	AUTO(free) char *text = NULL;
 	AUTO(config_free) struct config *config = NULL;
-	int r = statedir_confirmed(start->state_dir, &text);
+	int r = read_confirmed(start->state_dir, &text);
 
 	if (r == 0)
 		return config_load_text("the confirmed configuration", text, strlen(text), NULL,
@@ -260,20 +273,39 @@ static int load_and_apply(const struct once_start *start)
 	return r;
 }
 
-int once_run(const struct once_start *start)
+/* -EBUSY: another has it. A full or read-only disk must not keep the network away: it goes on
+ * without the lock then. */
+static int take_lock(const char *state_dir, int *ret_fd)
 {
-	AUTO(free) char *path = statedir_path(start->state_dir, STATEDIR_LOCK);
-	int r = statedir_make(start->state_dir), fd;
+	AUTO(free) char *path = statedir_path(state_dir, STATEDIR_LOCK);
+	int r = statedir_make(state_dir);
 
 	if (r < 0)
-		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
-	fd = lockfile_take(path);
-	if (fd < 0)
-		return log_error_errno(fd == -EAGAIN ? -EBUSY : fd, "lock_failed",
+		(void) log_warning_errno(r, "state_dir_failed", "dir=%s", state_dir);
+	r = lockfile_take(path);
+	if (r == -EAGAIN)
+		return log_error_errno(-EBUSY, "lock_failed",
 		                       "path=%s reason=\"another netconf is at work\"", path);
+	if (r < 0)
+		(void) log_warning_errno(r, "lock_failed", "path=%s reason=\"it goes on without\"", path);
+	*ret_fd = r;
+	return 0;
+}
+
+int once_run(const struct once_start *start)
+{
+	int fd = -1, r, applied;
+
+	r = take_lock(start->state_dir, &fd);
+	if (r < 0)
+		return r;
 	r = deal_with_left(start->state_dir);
-	if (r == 0)
-		r = load_and_apply(start);
-	(void) close(fd);
+	if (r != -EBUSY) {
+		applied = load_and_apply(start);
+		if (r == 0)
+			r = applied;
+	}
+	if (fd >= 0)
+		(void) close(fd);
 	return r;
 }

@@ -4,7 +4,8 @@
 /*
  * The boot: from what the network is to the configuration that was confirmed last, or, if none ever
  * was, to the one in the files, which is the confirmed one from then on if all of it could be had.
- * Nobody is there to confirm anything, so what cannot be had is reported, and all the rest is done.
+ * Nobody is there to confirm anything, so what cannot be had is reported, and all the rest is done,
+ * even where the state directory cannot be written.
  */
 
 #include <stddef.h>

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "netconf/beside.h"
 
@@ -78,11 +77,8 @@ static void on_settled(const struct settle_result *result, void *userdata)
 static int will_cb(const struct plan *plan, void *userdata)
 {
 	const struct undo *undo = userdata;
-	int r = ledger_expect(undo->ledger, undo->kernel, plan);
 
-	/* A full disk must not keep the old network away. */
-	if (r < 0)
-		(void) log_warning_errno(r, "owned_unwritten", "reason=\"it is undone nevertheless\"");
+	ledger_expect_or_warn(undo->ledger, undo->kernel, plan);
 	return 0;
 }
 

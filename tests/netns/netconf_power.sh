@@ -30,6 +30,10 @@ has_address() { # ADDRESS
 power_off() {
 	kill_hard netconf
 	expect "the guard is gone, too" nobody_guards
+	node_gone
+}
+
+node_gone() {
 	# A namespace goes in the kernel's own time, and its links with it.
 	ip -n sw link delete leg0
 	ip -n sw link delete leg1
@@ -62,11 +66,33 @@ done
 say "a change is confirmed, and power is lost: the boot applies that, and not the files"
 netconf_start
 apply new
+sed 's/"awaiting"/"confirmed"/' "$T/state/transaction/state.json" >"$T/confirmed-state.json"
 fairlead n1 net confirm >/dev/null
 wait_until 10 nobody_guards
 power_off
 boot
 has_address 10.1.0.2
+
+say "a confirmation was not finished, and the disk is read-only at the boot: it applies it nevertheless"
+node_gone
+mkdir -p "$T/state/transaction"
+cp "$T/state/confirmed/config.yaml" "$T/state/transaction/config.yaml"
+sed -i 's/10\.1\.0\.2/10.1.0.1/' "$T/state/confirmed/config.yaml"
+cp "$T/confirmed-state.json" "$T/state/transaction/state.json"
+mount --bind "$T/state" "$T/state"
+mount -o remount,bind,ro "$T/state"
+code=0
+boot || code=$?
+expect_equal "the exit code" "$code" 1
+has_address 10.1.0.2
+umount "$T/state"
+
+say "the next boot finishes it"
+node_gone
+boot
+has_address 10.1.0.2
+expect "it is kept" grep -q 10.1.0.2 "$T/state/confirmed/config.yaml"
+expect "the change is over" test ! -e "$T/state/transaction/state.json"
 
 say "a boot while a change of this boot is under way leaves it to its guard"
 netconf_start
