@@ -147,6 +147,25 @@ static void take_over(struct daemon *daemon, struct transaction_parts *parts)
 	tell(daemon, 0, "");
 }
 
+/* A confirmation that could not be written to its end: its files are about to be replaced, and a
+ * later start would take it for newer than what is confirmed now. */
+static int finish_earlier(struct daemon *daemon)
+{
+	const char *state_dir = daemon->start->state_dir;
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	struct checkpoint_state state;
+	int r = checkpoint_read_state(dir, &state);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (state.phase != PHASE_CONFIRMED)
+		return 0;
+	r = statedir_finish_confirmed(state_dir, &state);
+	if (r == 0)
+		statedir_read_outcome(state_dir, &daemon->last);
+	return r;
+}
+
 static void on_begun(const struct begin_result *result, void *userdata)
 {
 	struct daemon *daemon = userdata;
@@ -157,6 +176,11 @@ static void on_begun(const struct begin_result *result, void *userdata)
 	daemon->lines = json_deep_copy(result->lines);
 	if (result->r < 0) {
 		tell(daemon, result->r, result->reason);
+		return;
+	}
+	r = finish_earlier(daemon);
+	if (r < 0) {
+		tell(daemon, r, "an earlier confirmation cannot be finished");
 		return;
 	}
 	if (result->parts->plan->n_ops + beside_count(result->parts->beside) == 0) {
