@@ -124,6 +124,8 @@ int statedir_finish_other(const char *state_dir, const struct statedir_outcome *
 {
 	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
 	int r = statedir_write_outcome(state_dir, outcome);
+	/* Needs no room on the disk; and what is over must not look as if it could be confirmed. */
+	int removed = checkpoint_remove(dir);
 
-	return r < 0 ? r : checkpoint_remove(dir);
+	return r < 0 ? r : removed;
 }

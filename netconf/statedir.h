@@ -44,5 +44,6 @@ void statedir_read_outcome(const char *state_dir, struct statedir_outcome *ret_o
 /* A change that was confirmed becomes what a boot applies, and its files go. Can be done again when
  * it was interrupted. */
 int statedir_finish_confirmed(const char *state_dir, const struct checkpoint_state *state);
-/* It was undone, or there is nothing to undo: its files go. */
+/* It was undone, or there is nothing to undo: its files go, even if how it ended cannot be written;
+ * the first error. */
 int statedir_finish_other(const char *state_dir, const struct statedir_outcome *outcome);

@@ -321,6 +321,19 @@ static void test_statedir(void)
 	CHECK_EQ_STR(outcome.how, "confirmed");
 }
 
+/* What is over must not be found again as a change that may be confirmed. */
+static void test_outcome_unwritable(void)
+{
+	struct checkpoint_state state = some_state();
+	struct statedir_outcome outcome = {.id = "id-1", .how = "rolled-back"};
+
+	CHECK_EQ_INT(statedir_make("u"), 0);
+	CHECK(scratch_shell("mkdir u/last.json"));
+	CHECK_EQ_INT(make("u/transaction", &state), 0);
+	CHECK_EQ_INT(statedir_finish_other("u", &outcome), -EISDIR);
+	CHECK_EQ_INT(checkpoint_read_state("u/transaction", &state), -ENOENT);
+}
+
 static void test_lock(void)
 {
 	int fd = lockfile_take("lock"), status = 0;
@@ -344,6 +357,7 @@ int main(void)
 	test_files();
 	test_half_and_damaged();
 	test_statedir();
+	test_outcome_unwritable();
 	test_lock();
 	scratch_leave();
 	return check_result();
