@@ -33,7 +33,7 @@ struct guard {
 	struct process *daemon; /* who has the lock; NULL: nobody is known to */
 	ev_timer tick;
 	struct rescue *rescue;
-	bool told_damaged;
+	bool told_damaged, told_lock;
 };
 
 static void look(struct guard *guard);
@@ -79,8 +79,12 @@ static void rescue(struct guard *guard, const struct checkpoint_state *state)
 
 	if (r == -EAGAIN)
 		return; /* a new daemon was faster, and does it */
-	if (r < 0)
+	if (r < 0 && !guard->told_lock)
 		(void) log_error_errno(r, "lock_failed", "path=%s", guard->lock_path);
+	guard->told_lock = r < 0;
+	/* On a disk that is read-only nobody can take it any more; all else may pass. */
+	if (r < 0 && r != -EROFS)
+		return;
 	/* The lock is kept to the end of the process. */
 	r = rescue_start(loop_ev(guard->loop), guard->kernel, guard->state_dir,
 	                 state->phase == PHASE_AWAITING ? "nobody confirmed it in time"
@@ -147,7 +151,7 @@ static void look(struct guard *guard)
 	holder = lockfile_holder(guard->lock_path);
 	if (holder > 0)
 		judge_daemon(guard, &state, holder);
-	else
+	else if (holder == 0) /* not known is not nobody */
 		judge_orphan(guard, &state);
 }
 

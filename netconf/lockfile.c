@@ -24,7 +24,8 @@ int lockfile_take(const char *path)
 
 pid_t lockfile_holder(const char *path)
 {
-	AUTO(close) int fd = open(path, O_RDWR | O_CLOEXEC);
+	/* To ask needs no more, and works where the disk has become read-only. */
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct flock lock = whole;
 
 	if (fd < 0)
