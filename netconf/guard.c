@@ -73,8 +73,16 @@ static void on_rescued(const char *left, void *userdata)
 	end(guard, left[0] == '\0' ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
+/* r: of reading the state. Or another change has taken its place. */
+static bool is_over(const struct guard *guard, int r, const struct checkpoint_state *state)
+{
+	return r == -ENOENT ||
+	       (r == 0 && (strcmp(state->id, guard->id) != 0 || phase_is_over(state->phase)));
+}
+
 static void rescue(struct guard *guard, const struct checkpoint_state *state)
 {
+	struct checkpoint_state now;
 	int r = lockfile_take(guard->lock_path);
 
 	if (r == -EAGAIN)
@@ -85,12 +93,19 @@ static void rescue(struct guard *guard, const struct checkpoint_state *state)
 	/* On a disk that is read-only nobody can take it any more; all else may pass. */
 	if (r < 0 && r != -EROFS)
 		return;
-	/* The lock is kept to the end of the process. */
+	/* Before the lock was ours, a daemon may have come, confirmed it, and gone. The lock is kept to
+	 * the end of the process. */
+	if (is_over(guard, checkpoint_read_state(guard->dir, &now), &now)) {
+		end(guard, EXIT_SUCCESS);
+		return;
+	}
 	r = rescue_start(loop_ev(guard->loop), guard->kernel, guard->state_dir,
 	                 state->phase == PHASE_AWAITING ? "nobody confirmed it in time"
 	                                                : "netconf ended in the middle of it",
 	                 on_rescued, guard, &guard->rescue);
-	if (r < 0) {
+	if (r == -EALREADY) {
+		end(guard, EXIT_SUCCESS);
+	} else if (r < 0) {
 		(void) log_error_errno(r, "rollback_impossible", "dir=%s", guard->dir);
 		end(guard, EXIT_FAILURE);
 	}
@@ -137,8 +152,7 @@ static void look(struct guard *guard)
 	if (guard->rescue != NULL)
 		return;
 	r = checkpoint_read_state(guard->dir, &state);
-	if (r == -ENOENT ||
-	    (r == 0 && (strcmp(state.id, guard->id) != 0 || phase_is_over(state.phase)))) {
+	if (is_over(guard, r, &state)) {
 		end(guard, EXIT_SUCCESS);
 		return;
 	}

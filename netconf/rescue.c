@@ -79,6 +79,9 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	rescue->state_dir = xstrdup(state_dir);
 	rescue->dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
 	r = checkpoint_read_state(rescue->dir, state);
+	/* From what is over there is no way back. */
+	if (r == 0 && phase_is_over(state->phase))
+		r = -EALREADY;
 	if (r == 0)
 		r = checkpoint_read(rescue->dir, &before, &plan);
 	if (r < 0)

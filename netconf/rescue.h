@@ -18,8 +18,8 @@ struct rescue;
 /* left: what could not be undone; "" */
 typedef void (*rescue_done_fn)(const char *left, void *userdata);
 
-/* 0, or -errno: the checkpoint cannot be read. `done` is called once, never before this returns,
- * and the handle is gone then. */
+/* 0, -EALREADY: it is over, and nothing is undone, or -errno: the checkpoint cannot be read. `done`
+ * is called once, never before this returns, and the handle is gone then. */
 int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,
                  const char *reason, rescue_done_fn done, void *userdata,
                  struct rescue **ret_rescue);

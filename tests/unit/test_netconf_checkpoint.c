@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "netconf/lockfile.h"
 #include "netconf/modeljson.h"
+#include "netconf/rescue.h"
 #include "netconf/statedir.h"
 #include "tests/unit/scratch.h"
 
@@ -334,6 +335,20 @@ static void test_outcome_unwritable(void)
 	CHECK_EQ_INT(checkpoint_read_state("u/transaction", &state), -ENOENT);
 }
 
+/* Confirmed between the look of whoever would undo it and its lock. */
+static void test_no_way_back(void)
+{
+	struct checkpoint_state state = some_state();
+	struct rescue *rescue = NULL;
+
+	state.phase = PHASE_CONFIRMED;
+	CHECK_EQ_INT(statedir_make("r"), 0);
+	CHECK_EQ_INT(make("r/transaction", &state), 0);
+	CHECK_EQ_INT(rescue_start(NULL, NULL, "r", "", NULL, NULL, &rescue), -EALREADY);
+	CHECK_EQ_INT(checkpoint_read_state("r/transaction", &state), 0);
+	CHECK_EQ_INT(state.phase, PHASE_CONFIRMED);
+}
+
 static void test_lock(void)
 {
 	int fd = lockfile_take("lock"), status = 0;
@@ -358,6 +373,7 @@ int main(void)
 	test_half_and_damaged();
 	test_statedir();
 	test_outcome_unwritable();
+	test_no_way_back();
 	test_lock();
 	scratch_leave();
 	return check_result();
