@@ -187,6 +187,11 @@ static void recorded_cb(const struct etcd_outcome *outcome, const struct etcd_tx
 	struct claim *c = userdata;
 
 	c->call = NULL;
+	/* No waiting helps, and the lease would be renewed for ever. */
+	if (outcome->r == -ENOSPC || outcome->r == -EACCES) {
+		finish(c, CLAIM_UNRECORDED, outcome->text);
+		return;
+	}
 	if (outcome->r < 0) {
 		log_debug("claim_not_recorded", "key=%s err=\"%s\"", c->done_key, outcome->text);
 		ev_timer_set(&c->again, mono_to_ev(RETRY_US), 0.);

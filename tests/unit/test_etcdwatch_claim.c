@@ -446,6 +446,26 @@ static void test_record_failures(void)
 	}
 }
 
+/* No waiting helps: it is said at once, and nobody is kept from the period. */
+static void test_record_refused(void)
+{
+	static const int errors[] = {-ENOSPC, -EACCES};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(errors); i++) {
+		struct node *n = claimed();
+
+		n->frees = i % 2 == 0;
+		fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = errors[i / 2]});
+		record(n, "x");
+		CHECK(sim_wait(is_ended, n, 500 * US_PER_MS));
+		CHECK_EQ_INT(n->end, CLAIM_UNRECORDED);
+		CHECK(n->text[0] != '\0');
+		CHECK(fake_get(DONE_KEY) == NULL);
+		end(n);
+		CHECK_EQ_INT(n->n_ended, 1);
+	}
+}
+
 /* The claim stands no more when it is recorded: what is there then decides. */
 static void test_fenced(void)
 {
@@ -628,6 +648,7 @@ int main(void)
 	test_stopped();
 	test_freed();
 	test_record_failures();
+	test_record_refused();
 	test_fenced();
 	test_recorded_unheard();
 	test_alike();
