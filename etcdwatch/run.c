@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  *	TAKING ──► PROVING ──► PACKING ──► KEEPING ──► over
- *	                 │ bad                        any fault, or given up ──► DISCARDING ──► over
- *	                 └───► REJECTING ──► over
+ *	                 │ bad       │ bad            any fault, or given up ──► DISCARDING ──► over
+ *	                 └───────────┴───► REJECTING ──► over
  *
  * Each step ends in a callback that begins the next, or ends the run. A file that is given up on
  * the way goes before the end is told: it is as large as the database, holds all its secrets, and
@@ -47,9 +47,10 @@ static const struct fsm_state states[] = {
     [RUN_TAKING] = {"taking", FSM_TO(RUN_PROVING) | FSM_TO(RUN_DISCARDING)},
     [RUN_PROVING] = {"proving",
                      FSM_TO(RUN_PACKING) | FSM_TO(RUN_REJECTING) | FSM_TO(RUN_DISCARDING)},
-    [RUN_PACKING] = {"packing", FSM_TO(RUN_KEEPING) | FSM_TO(RUN_DISCARDING)},
+    [RUN_PACKING] = {"packing",
+                     FSM_TO(RUN_KEEPING) | FSM_TO(RUN_REJECTING) | FSM_TO(RUN_DISCARDING)},
     [RUN_KEEPING] = {"keeping", FSM_TO(RUN_DISCARDING)},
-    [RUN_REJECTING] = {"rejecting", 0},
+    [RUN_REJECTING] = {"rejecting", FSM_TO(RUN_DISCARDING)},
     [RUN_DISCARDING] = {"discarding", 0},
 };
 
@@ -70,6 +71,7 @@ struct run {
 	struct pack *pack;
 	struct disk_task discard; /* DISCARDING, because of r */
 	int r;
+	char *to_reject; /* it is bad, for this reason; NULL: it is not, as far as is known */
 	char id[CATALOG_ID_MAX + 1];
 	char reason[RUN_REASON_MAX];
 	char agreed[VIEW_NAME_MAX];
@@ -91,6 +93,7 @@ static void free_run(struct run *run)
 	if (run->plain_fd >= 0)
 		(void) close(run->plain_fd);
 	free(run->path);
+	free(run->to_reject);
 	free(run);
 }
 
@@ -128,7 +131,7 @@ static void discarded(struct disk_task *task)
 {
 	struct run *run = CONTAINER_OF(task, struct run, discard);
 
-	finish(run, RUN_FAILED, run->r);
+	finish(run, run->to_reject != NULL ? RUN_REJECTED : RUN_FAILED, run->r);
 }
 
 static void fail(struct run *run, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -145,6 +148,12 @@ static void fail(struct run *run, int r, const char *fmt, ...)
 	}
 	change_state(run, RUN_DISCARDING);
 	run->r = r;
+	/* What it is stands, whether it can be put aside or not. */
+	if (run->to_reject != NULL) {
+		log_warning("snapshot_not_put_aside", "job=%s reason=\"%s\"", run->options.job->name,
+		            run->reason);
+		(void) snprintf(run->reason, sizeof(run->reason), "%s", run->to_reject);
+	}
 	run->discard = (struct disk_task){.work = discard_work, .done = discarded};
 	disk_do(run->options.disk, &run->discard);
 }
@@ -214,16 +223,16 @@ static void rejected_cb(int r, const char *reason, void *userdata)
 	struct run *run = userdata;
 
 	if (r < 0)
-		log_warning("snapshot_not_put_aside", "job=%s reason=\"%s\"", run->options.job->name,
-		            reason);
-	finish(run, RUN_REJECTED, 0);
+		fail(run, r, "%s", reason);
+	else
+		finish(run, RUN_REJECTED, 0);
 }
 
-static void reject(struct run *run, const char *reason)
+static void reject(struct run *run)
 {
 	change_state(run, RUN_REJECTING);
-	(void) snprintf(run->reason, sizeof(run->reason), "%s", reason);
-	run->entry->rejected = xstrndup(reason, CATALOG_TEXT_MAX);
+	(void) snprintf(run->reason, sizeof(run->reason), "%s", run->to_reject);
+	run->entry->rejected = xstrndup(run->to_reject, CATALOG_TEXT_MAX);
 	name_entry(run);
 	store_reject(run->options.store, run->path, TAKE_PTR(run->entry), rejected_cb, run);
 }
@@ -256,7 +265,11 @@ static void packed_cb(const struct pack_result *result, void *userdata)
 	e->recipients = result->recipients;
 	e->file_bytes = (int64_t) result->bytes;
 	(void) snprintf(e->file_sha256, sizeof(e->file_sha256), "%s", result->sha256);
-	if (!is_given_up(run))
+	if (is_given_up(run))
+		return;
+	if (run->to_reject != NULL)
+		reject(run);
+	else
 		keep(run);
 }
 
@@ -314,7 +327,14 @@ static void proved_cb(const struct proof_result *result, void *userdata)
 	(void) snprintf(run->disagreed, sizeof(run->disagreed), "%s", result->disagreed);
 	(void) snprintf(run->not_compared, sizeof(run->not_compared), "%s", result->not_compared);
 	if (result->verdict == PROOF_BAD) {
-		reject(run, result->reason);
+		run->to_reject = xstrdup(result->reason);
+		/* It is told even if it cannot be put aside. */
+		name_entry(run);
+		/* It holds the secrets that the others do. */
+		if (run->options.job->encrypted)
+			pack(run);
+		else
+			reject(run);
 		return;
 	}
 	e->digest_verified = true;

@@ -7,7 +7,9 @@
 #include "etcdwatch/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "etcdtest/server.h"
 #include "etcdtest/sync.h"
@@ -38,6 +40,17 @@ static struct {
 	char reason[RUN_REASON_MAX], id[256], agreed[64];
 	char plain[4]; /* what can be read from plain_fd */
 } got;
+
+static bool no_rejected; /* nothing can be put aside */
+
+/* Stands before the library's. */
+int mkdir(const char *path, mode_t mode)
+{
+	if (!no_rejected || strstr(path, "/rejected") == NULL)
+		return mkdirat(AT_FDCWD, path, mode);
+	errno = ENOSPC;
+	return -1;
+}
 
 static void done_cb(const struct run_result *result, void *userdata)
 {
@@ -244,13 +257,14 @@ static void test_kept(bool packs)
 
 /* --- not kept --------------------------------------------------------------------------------- */
 
+#define BAD "printf '{\"ok\":false,\"error\":\"TREE\",\"reason\":\"page 7\"}' >prove"
+
 static void test_rejected(void)
 {
 	char names[512];
 
 	begin(true);
-	CHECK(scratch_shell("printf '%%s' '%s' >prove",
-	                    "{\"ok\":false,\"error\":\"TREE\",\"reason\":\"page 7\"}"));
+	CHECK(scratch_shell("%s", BAD));
 	start(true);
 	send_all();
 	(void) ends();
@@ -263,6 +277,53 @@ static void test_rejected(void)
 	                    got.id, got.id, got.id));
 	CHECK_EQ_INT((long long) store_n(store), 0);
 	end();
+}
+
+/* Where the others are encrypted, what is put aside is too. */
+static void test_rejected_encrypted(void)
+{
+	char names[512], want[640];
+
+	begin(true);
+	job.encrypted = true;
+	CHECK(scratch_shell("%s && sed -i 's|\"none\"|\"age\"|' pack", BAD));
+	start(true);
+	send_all();
+	(void) ends();
+	CHECK_EQ_INT(got.end, RUN_REJECTED);
+	CHECK_EQ_STR(got.reason, "page 7");
+	CHECK_EQ_STR(got.plain, "");
+	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), "rejected");
+	(void) snprintf(want, sizeof(want), "%s.db.zst.age %s.json", got.id, got.id);
+	CHECK_EQ_STR(scratch_list("d/rejected", names, sizeof(names)), want);
+	CHECK(
+	    scratch_shell("grep -q '\"page 7\"' d/rejected/%s.json && grep -q '%s' d/rejected/%s.json",
+	                  got.id, SHA, got.id));
+	CHECK_EQ_INT((long long) store_n(store), 0);
+	end();
+}
+
+/* It cannot be put aside: nothing of it stays, least of all in plain, and it is rejected all the
+ * same. */
+static void test_not_put_aside(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		begin(true);
+		job.encrypted = i == 1;
+		no_rejected = i == 0;
+		CHECK(scratch_shell("%s && echo '{\"ok\":false,\"error\":\"FULL\",\"reason\":\"no room\"}' "
+		                    ">pack",
+		                    BAD));
+		start(false);
+		send_all();
+		(void) ends();
+		CHECK_EQ_INT(got.end, RUN_REJECTED);
+		CHECK_EQ_STR(got.reason, "page 7");
+		CHECK(got.id[0] != '\0');
+		CHECK_NOTHING_LEFT();
+		no_rejected = false;
+		end();
+	}
 }
 
 /* Each step that fails: the reason says which, and the file is gone. */
@@ -366,6 +427,8 @@ int main(void)
 	test_kept(false);
 	test_kept(true);
 	test_rejected();
+	test_rejected_encrypted();
+	test_not_put_aside();
 	test_fails();
 	test_stream_fails();
 	test_cancel();
