@@ -101,6 +101,8 @@ static void kept(struct job *j, const struct run_result *result)
 	bool was_manual = j->is_manual;
 
 	j->n_failures = 0;
+	/* etcd may not have noticed yet, and this snapshot may be of the one that is. */
+	j->view.corrupt |= result->disagreed[0] != '\0';
 	notes_kept(&j->notes, j->config->name, result);
 	job_tell_saved(
 	    j, &(struct job_saved){.id = result->id, .reason = "", .plain_fd = result->plain_fd});

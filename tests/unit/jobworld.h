@@ -49,6 +49,7 @@ struct world_node {
 	bool away;            /* no member of etcd answers it */
 	bool learner;         /* its own member is one */
 	bool corrupt;         /* the alarm stands, as far as it sees */
+	bool disagrees;       /* a member holds other data than its snapshots */
 
 	unsigned n_scans, n_runs, n_cancelled, n_abandoned, n_clearings, n_removed;
 	int64_t run_period_s; /* of the last run */
@@ -382,7 +383,7 @@ static void run_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	    .id = "bad-id",
 	    .agreed = "another",
 	    .not_compared = "",
-	    .disagreed = "",
+	    .disagreed = run->node->disagrees ? "m3" : "",
 	    .plain_fd = -1,
 	};
 
