@@ -45,6 +45,15 @@ static void remove_double(struct job *j, const char *reason)
 		job_prune(j);
 		return;
 	}
+	/* The one that is recorded may be of the corrupt member. */
+	if (j->view.corrupt || !j->view.alarms_known) {
+		log_notice("snapshot_fenced",
+		           "job=%s id=%s reason=\"%s; it stays, as a member may be corrupt\"",
+		           j->config->name, id, reason);
+		j->unrecorded_id[0] = '\0';
+		job_prune(j);
+		return;
+	}
 	log_notice("snapshot_fenced", "job=%s id=%s reason=\"%s; it is removed\"", j->config->name, id,
 	           reason);
 	store_remove(j->store, &id, 1, removed_cb, j);
