@@ -399,7 +399,8 @@ bool job_hold(struct job *j)
 void job_release(struct job *j)
 {
 	j->is_held = false;
-	job_wait_for(j, 0);
+	if (j->stopped == NULL)
+		job_wait_for(j, 0);
 }
 
 const struct job_env *job_env(const struct job *j)

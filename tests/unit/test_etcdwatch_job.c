@@ -885,6 +885,8 @@ static void test_stop(void)
 /* While somebody else works on its snapshots, none is begun; what is due then is taken then. */
 static void test_hold(void)
 {
+	unsigned n_stopped = 0;
+
 	begin(CONFIG_TAKER_ELECTED);
 	world_start(node);
 	CHECK(!job_hold(node->job));
@@ -899,6 +901,14 @@ static void test_hold(void)
 	job_release(node->job);
 	sim_for(5 * US_PER_S);
 	CHECK_EQ_INT(node->n_runs, 2);
+	/* Nor once it is stopped. */
+	CHECK(job_hold(node->job));
+	sim_for(HOUR_US);
+	CHECK(job_stop(node->job, stopped_cb, &n_stopped));
+	job_release(node->job);
+	sim_for(60 * US_PER_S);
+	CHECK_EQ_INT(node->n_runs, 2);
+	CHECK_EQ_INT(n_stopped, 0); /* said already */
 	world_end();
 }
 
