@@ -100,7 +100,7 @@ int adopt_run(const char *directory, const char *job, struct names *ids, struct 
 		AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
 		char error[CATALOG_ERROR_MAX];
 
-		if (!listing_is_of_job(name, job) || strstr(name, ".db") != NULL)
+		if (!listing_is_of_job(name, job) || !listing_is_entry(name))
 			continue;
 		if (catalog_read(path, &e, error) < 0)
 			names_add(odd, xstrdup(error));

@@ -90,12 +90,16 @@ static bool ends_with(const char *text, const char *suffix)
 	return n > m && strcmp(text + n - m, suffix) == 0;
 }
 
+bool listing_is_entry(const char *name)
+{
+	return ends_with(name, LISTING_ENTRY_SUFFIX);
+}
+
 bool listing_is_of_job(const char *name, const char *job)
 {
 	size_t n = strlen(job);
 
-	return strlen(name) > TIME_CHARS &&
-	       (strstr(name, ".db") != NULL || ends_with(name, LISTING_ENTRY_SUFFIX)) &&
+	return strlen(name) > TIME_CHARS && (strstr(name, ".db") != NULL || listing_is_entry(name)) &&
 	       strncmp(name + TIME_CHARS, job, n) == 0 && name[TIME_CHARS + n] == '-';
 }
 
@@ -173,8 +177,7 @@ static size_t count_rejected(const char *directory, const char *job)
 
 	(void) listing_names(path, false, &names);
 	for (size_t i = 0; i < names.n; i++)
-		n += listing_is_of_job(names.items[i], job) &&
-		     !ends_with(names.items[i], LISTING_ENTRY_SUFFIX);
+		n += listing_is_of_job(names.items[i], job) && !listing_is_entry(names.items[i]);
 	names_fini(&names);
 	return n;
 }
@@ -194,14 +197,13 @@ int listing_read(const char *directory, const char *job, struct listing *ret_lis
 		return r;
 	}
 	for (size_t i = 0; i < names.n; i++) {
-		if (ends_with(names.items[i], LISTING_ENTRY_SUFFIX))
+		if (listing_is_entry(names.items[i]))
 			read_entry(&rd, names.items[i]);
 	}
 	for (size_t i = 0; i < names.n; i++) {
 		const char *name = names.items[i];
 
-		if (!ends_with(name, LISTING_ENTRY_SUFFIX) && listing_is_of_job(name, job) &&
-		    !names_have(&rd.known, name))
+		if (!listing_is_entry(name) && listing_is_of_job(name, job) && !names_have(&rd.known, name))
 			listing_add_odd(&listing, xasprintf("%s/%s: has no entry", directory, name));
 	}
 	if (listing.n > 0)
@@ -230,7 +232,7 @@ static size_t id_len(const char *name)
 {
 	const char *end = name + strlen(name);
 
-	if (ends_with(name, LISTING_ENTRY_SUFFIX))
+	if (listing_is_entry(name))
 		return strlen(name) - strlen(LISTING_ENTRY_SUFFIX);
 	for (const char *p = strstr(name, ".db"); p != NULL; p = strstr(p + 1, ".db"))
 		end = p;

@@ -40,6 +40,8 @@ void listing_add_odd(struct listing *listing, char *text); /* takes the text */
 
 /* By its name a snapshot of this job, or its entry. */
 bool listing_is_of_job(const char *name, const char *job);
+/* By its name an entry, of whatever job. */
+bool listing_is_entry(const char *name);
 
 /* Every name in the directory, hidden ones or the others, in order. -E2BIG beyond a bound, at which
  * nothing may be concluded of what is not among them. */

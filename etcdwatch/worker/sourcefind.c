@@ -111,13 +111,23 @@ static int read_entry(const char *path, struct problem *problem, struct catalog_
 	return r < 0 ? problem_set(problem, r, "MISMATCH", "%s", error) : 0;
 }
 
+/* Of a snapshot's file; what is before it, the node's name with it, may have such a thing too. */
+static const char *find_suffix(const char *name)
+{
+	const char *last = NULL;
+
+	for (const char *p = strstr(name, ".db"); p != NULL; p = strstr(p + 1, ".db"))
+		last = p;
+	return last;
+}
+
 /* The entry beside a file, if it is about this one. */
 static int find_entry_of(const char *path, struct problem *problem,
                          struct catalog_entry **ret_entry)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
-	const char *end = strstr(name, ".db");
+	const char *end = find_suffix(name);
 	AUTO(free) char *id = end != NULL ? xstrndup(name, (size_t) (end - name)) : NULL;
 	AUTO(free) char *entry_name = id != NULL ? xasprintf("%s" ENTRY_SUFFIX, id) : NULL;
 	AUTO(free) char *entry_path = id != NULL ? beside(path, entry_name) : NULL;

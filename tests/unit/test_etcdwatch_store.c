@@ -234,15 +234,25 @@ static void test_reject(struct disk *disk)
 }
 
 /* As run.c has it proven. */
-static void promise(const char *name, int64_t started_s, int64_t revision, const char *sha256)
+static void promise_of(const char *name, const char *member_name, int64_t started_s,
+                       int64_t revision, const char *sha256)
 {
 	struct catalog_entry *e = new_entry("a", started_s, revision);
 	AUTO(free) char *text = NULL;
 
+	free(e->id);
+	e->id = catalog_build_id(started_s, "a", member_name, member_name, revision);
+	free(e->file);
+	e->file = catalog_file_name(e);
 	(void) snprintf(e->file_sha256, sizeof(e->file_sha256), "%s", sha256);
 	text = catalog_print(e);
 	write_file(name, text);
 	catalog_entry_free(e);
+}
+
+static void promise(const char *name, int64_t started_s, int64_t revision, const char *sha256)
+{
+	promise_of(name, "m1", started_s, revision, sha256);
 }
 
 /* What a crash left between the name of a snapshot and its entry. */
@@ -280,6 +290,13 @@ static void test_adopted(struct disk *disk)
 	CHECK_EQ_INT(store_n_odd(store), 0);
 	CHECK_EQ_INT(scan(store), 0);
 	CHECK_EQ_INT(store_n_adopted(store), 0);
+
+	/* A node may be called so. */
+	promise_of(".19700101T023003Z-a-m.db1-r73.json", "m.db1", 9003, 73, body_sha256);
+	write_file("19700101T023003Z-a-m.db1-r73.db", BODY);
+	CHECK_EQ_INT(scan(store), 0);
+	if (CHECK_EQ_INT(store_n_adopted(store), 1))
+		CHECK_EQ_STR(store_adopted(store, 0), "19700101T023003Z-a-m.db1-r73");
 	store_free(store);
 }
 

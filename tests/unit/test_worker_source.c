@@ -87,9 +87,17 @@ static void test_latest(void)
 static void test_ids(void)
 {
 	AUTO(free) char *id = NULL, *rejected = NULL, *path = NULL, *other = NULL;
+	AUTO(free) char *dotted_path = NULL;
+	struct catalog_entry *dotted = entries_new("a", 1, T0, 120);
 	struct problem problem;
 
 	reset();
+	free(dotted->id);
+	dotted->id = catalog_build_id(T0, "a", "n.db1", "n.db1", 120);
+	free(dotted->file);
+	dotted->file = catalog_file_name(dotted);
+	dotted_path = xasprintf("snaps/%s", dotted->file);
+	free(put_entry(dotted, "snaps"));
 	id = put_entry(entries_new("a", 1, T0, 100), "snaps");
 	rejected = put_entry(entries_new("a", 1, T0, 110), "snaps/rejected");
 	CHECK_EQ_INT(find(id, NULL, &problem), 100);
@@ -104,6 +112,9 @@ static void test_ids(void)
 	CHECK_EQ_INT(find(path, NULL, &problem), 100);
 	scratch_make("no-entry.db", 100, 1);
 	CHECK_EQ_INT(find("no-entry.db", NULL, &problem), 0);
+	/* Whatever its node is called. */
+	scratch_make(dotted_path, 100, 1);
+	CHECK_EQ_INT(find(dotted_path, NULL, &problem), 120);
 	/* But not one that is about another file, or cannot be read: it may be about this one. */
 	other = xasprintf("snaps/%s.db.zst", id);
 	scratch_make(other, 100, 1);
