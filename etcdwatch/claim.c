@@ -187,8 +187,8 @@ static void recorded_cb(const struct etcd_outcome *outcome, const struct etcd_tx
 	struct claim *c = userdata;
 
 	c->call = NULL;
-	/* No waiting helps, and the lease would be renewed for ever. */
-	if (outcome->r == -ENOSPC || outcome->r == -EACCES) {
+	/* No waiting helps, while the lease, which takes no room, would be renewed for ever. */
+	if (outcome->r == -ENOSPC) {
 		finish(c, CLAIM_UNRECORDED, outcome->text);
 		return;
 	}
