@@ -41,28 +41,14 @@ void rescue_free(struct rescue *rescue)
 static void on_undone(const struct settle_result *result, void *userdata)
 {
 	struct rescue *rescue = userdata;
-	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
 	rescue_done_fn done = rescue->done;
 	void *done_userdata = rescue->userdata;
-	int r;
 
 	rescue->undo = NULL;
 	ledger_settle(rescue->ledger, rescue->kernel, NULL);
-	memcpy(outcome.id, rescue->state.id, sizeof(outcome.id));
-	memcpy(outcome.reason, rescue->state.reason, sizeof(outcome.reason));
-	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(PHASE_ROLLED_BACK));
-	(void) snprintf(outcome.left, sizeof(outcome.left), "%s", result->reason);
-	if (result->r < 0)
-		(void) log_error_errno(result->r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome.id,
-		                       outcome.left);
-	else
-		log_notice("rolled_back", "id=%s steps=%zu reason=\"%s\"", outcome.id, result->n_done,
-		           outcome.reason);
-	r = statedir_finish_other(rescue->state_dir, &outcome);
-	if (r < 0)
-		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->state_dir);
+	undo_record(rescue->state_dir, &rescue->state, result);
 	rescue_free(rescue);
-	done(outcome.left, done_userdata);
+	done(result->reason, done_userdata);
 }
 
 int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,

@@ -139,25 +139,11 @@ static void finish(struct transaction *t, struct config *config)
 static void on_undone(const struct settle_result *result, void *userdata)
 {
 	struct transaction *t = userdata;
-	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
-	int r;
 
 	t->undo = NULL;
 	ledger_settle(t->host.ledger, t->host.kernel, NULL);
 	enter(t, PHASE_UNDONE, "");
-	memcpy(outcome.id, t->state.id, sizeof(outcome.id));
-	memcpy(outcome.reason, t->state.reason, sizeof(outcome.reason));
-	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(PHASE_ROLLED_BACK));
-	(void) snprintf(outcome.left, sizeof(outcome.left), "%s", result->reason);
-	if (result->r < 0)
-		(void) log_error_errno(result->r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome.id,
-		                       outcome.left);
-	else
-		log_notice("rolled_back", "id=%s steps=%zu reason=\"%s\"", outcome.id, result->n_done,
-		           outcome.reason);
-	r = statedir_finish_other(t->host.state_dir, &outcome);
-	if (r < 0)
-		(void) log_error_errno(r, "state_unwritten", "dir=%s", t->host.state_dir);
+	undo_record(t->host.state_dir, &t->state, result);
 	finish(t, NULL);
 }
 

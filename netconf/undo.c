@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "netconf/beside.h"
+#include "netconf/statedir.h"
 
 struct undo {
 	struct kernel *kernel;
@@ -98,4 +101,25 @@ struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger
 	undo->userdata = userdata;
 	undo->settle = settle_start(ev, kernel, &ops, true, on_settled, undo);
 	return undo;
+}
+
+void undo_record(const char *state_dir, const struct checkpoint_state *state,
+                 const struct settle_result *result)
+{
+	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
+	int r;
+
+	memcpy(outcome.id, state->id, sizeof(outcome.id));
+	memcpy(outcome.reason, state->reason, sizeof(outcome.reason));
+	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(PHASE_ROLLED_BACK));
+	(void) snprintf(outcome.left, sizeof(outcome.left), "%s", result->reason);
+	if (result->r < 0)
+		(void) log_error_errno(result->r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome.id,
+		                       outcome.left);
+	else
+		log_notice("rolled_back", "id=%s steps=%zu reason=\"%s\"", outcome.id, result->n_done,
+		           outcome.reason);
+	r = statedir_finish_other(state_dir, &outcome);
+	if (r < 0)
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", state_dir);
 }

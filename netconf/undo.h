@@ -10,6 +10,7 @@
 #include <ev.h>
 #include <jansson.h>
 
+#include "netconf/checkpoint.h"
 #include "netconf/ledger.h"
 #include "netconf/settle.h"
 
@@ -23,3 +24,7 @@ struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger
                         settle_done_fn done, void *userdata);
 void undo_free(struct undo *undo);
 DEFINE_AUTO(struct undo, undo_free);
+
+/* It is over: tells the log, writes down how it ended, and removes the change's files. */
+void undo_record(const char *state_dir, const struct checkpoint_state *state,
+                 const struct settle_result *result);
