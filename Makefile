@@ -35,6 +35,8 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 # A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe,
 # etcdwatch-worker: etcdwatch/worker).
 LIBS     := base net etcd web bolt
+# The rooms of netconf, from the values up to the change.
+NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -76,7 +78,7 @@ $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 # The worker reads the catalogue too.
 $(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog.c etcdwatch/catalog_json.c)
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch))
-$(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf))
+$(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
 $(BUILD)/libtraffic.a: $(call objects,$(foreach dir,client server traffic,$(call sources,tests/tools/$(dir))))

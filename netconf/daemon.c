@@ -13,10 +13,10 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/commands.h"
-#include "netconf/explain.h"
-#include "netconf/lockfile.h"
-#include "netconf/look.h"
-#include "netconf/rescue.h"
+#include "netconf/change/explain.h"
+#include "netconf/change/lockfile.h"
+#include "netconf/change/look.h"
+#include "netconf/change/rescue.h"
 
 #define LOCK_POLL_S 0.1
 

@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/loop.h"
-#include "netconf/begin.h"
+#include "netconf/change/begin.h"
 #include "netconf/drift.h"
-#include "netconf/statedir.h"
+#include "netconf/change/statedir.h"
 
 struct daemon;
 

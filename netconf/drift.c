@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/fight.h"
-#include "netconf/look.h"
-#include "netconf/settle.h"
+#include "netconf/change/look.h"
+#include "netconf/change/settle.h"
 
 /* Where routes come and go all the time, they are not looked at all the time. */
 #define LOOK_PAUSE_US US_PER_S

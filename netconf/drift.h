@@ -13,9 +13,9 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
-#include "netconf/config.h"
-#include "netconf/kernel.h"
-#include "netconf/ledger.h"
+#include "netconf/config/config.h"
+#include "netconf/kernel/kernel.h"
+#include "netconf/change/ledger.h"
 
 struct drift;
 

@@ -15,9 +15,9 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "netconf/config.h"
+#include "netconf/config/config.h"
 #include "netconf/daemon.h"
-#include "netconf/guard.h"
+#include "netconf/change/guard.h"
 #include "netconf/offline.h"
 #include "netconf/once.h"
 

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "netconf/beside.h"
-#include "netconf/config.h"
-#include "netconf/devices.h"
-#include "netconf/explain.h"
-#include "netconf/ledger.h"
-#include "netconf/look.h"
+#include "netconf/change/beside.h"
+#include "netconf/config/config.h"
+#include "netconf/kernel/devices.h"
+#include "netconf/change/explain.h"
+#include "netconf/change/ledger.h"
+#include "netconf/change/look.h"
 
 static int load(const struct offline *o, struct config **ret_config)
 {

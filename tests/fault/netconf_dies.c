@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "netconf/kernel.h"
-#include "netconf/lockfile.h"
+#include "netconf/kernel/kernel.h"
+#include "netconf/change/lockfile.h"
 
 int __real_kernel_carry_out(struct kernel *kernel, const struct op *op);
 int __wrap_kernel_carry_out(struct kernel *kernel, const struct op *op);

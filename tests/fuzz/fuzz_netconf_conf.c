@@ -3,9 +3,9 @@
  * libFuzzer's entry point for configuration files, as netconf reads them, resolves them against
  * some devices and converts them to the newer style.
  */
-#include "netconf/config.h"
+#include "netconf/config/config.h"
 
-#include "netconf/resolve.h"
+#include "netconf/config/resolve.h"
 #include "tests/fuzz/conf_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "netconf/hosttext.h"
+#include "netconf/host/hosttext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

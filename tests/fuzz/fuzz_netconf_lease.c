@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "netconf/lease.h"
+#include "netconf/dhcp/lease.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

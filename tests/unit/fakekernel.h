@@ -8,8 +8,8 @@
  */
 
 #include "base/cleanup.h"
-#include "netconf/model.h"
-#include "netconf/op.h"
+#include "netconf/model/model.h"
+#include "netconf/plan/op.h"
 
 struct fakekernel;
 

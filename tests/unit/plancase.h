@@ -15,8 +15,8 @@
 
 #include "base/cleanup.h"
 #include "fakekernel.h"
-#include "netconf/model.h"
-#include "netconf/plan.h"
+#include "netconf/model/model.h"
+#include "netconf/plan/plan.h"
 
 /* Of what is wanted, only what is written is asked for; of what is there, all is known, and what is
  * not written is as a new link has it. Both normalised; the caller frees them. */

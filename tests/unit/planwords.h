@@ -7,7 +7,7 @@
 
 #include "base/macro.h"
 #include "check.h"
-#include "netconf/model.h"
+#include "netconf/model/model.h"
 
 static inline UNUSED struct prefix prefix(const char *text)
 {

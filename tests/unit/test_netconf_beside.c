@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "netconf/beside.h"
+#include "netconf/change/beside.h"
 #include "tests/unit/netns.h"
 #include "tests/unit/scratch.h"
 

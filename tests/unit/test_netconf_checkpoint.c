@@ -3,7 +3,7 @@
  * A change on the disk: what is read is what was written, to the last attribute; half of one is
  * none; and what is damaged is said to be.
  */
-#include "netconf/checkpoint.h"
+#include "netconf/change/checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "netconf/lockfile.h"
-#include "netconf/modeljson.h"
-#include "netconf/rescue.h"
-#include "netconf/statedir.h"
+#include "netconf/change/lockfile.h"
+#include "netconf/change/modeljson.h"
+#include "netconf/change/rescue.h"
+#include "netconf/change/statedir.h"
 #include "tests/unit/scratch.h"
 
 static struct prefix prefix_of(const char *text)

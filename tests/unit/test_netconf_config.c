@@ -4,7 +4,7 @@
  * that no key of a WireGuard link is ever printed, and that the tables have every key that Talos
  * has. Runs in the root of the source tree.
  */
-#include "netconf/config.h"
+#include "netconf/config/config.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/config_priv.h"
-#include "netconf/vlanname.h"
+#include "netconf/config/config_priv.h"
+#include "netconf/model/vlanname.h"
 #include "tests/unit/check.h"
 
 #define KIND(kind) "---\napiVersion: v1alpha1\nkind: " kind "\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The corpus of tests/config/netconf; goldens.h says how it is read. */
-#include "netconf/config.h"
+#include "netconf/config/config.h"
 
 #include "tests/unit/goldens.h"
 

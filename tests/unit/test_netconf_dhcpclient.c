@@ -11,7 +11,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "netconf/dhcpclient.h"
+#include "netconf/dhcp/dhcpclient.h"
 #include "tests/unit/netns.h"
 #include "tests/unit/scratch.h"
 
@@ -463,10 +463,10 @@ static void test_for_real(void)
 
 int main(void)
 {
-	char *path = realpath("netconf/dhcp-hook", NULL);
+	char *path = realpath("netconf/dhcp/dhcp-hook", NULL);
 
 	if (path == NULL)
-		netns_die("find netconf/dhcp-hook: run this in the root of the tree");
+		netns_die("find netconf/dhcp/dhcp-hook: run this in the root of the tree");
 	(void) snprintf(hook, sizeof(hook), "%s", path);
 	free(path);
 	CHECK_EQ_INT(loop_new(&loop), 0);

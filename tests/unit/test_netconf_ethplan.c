@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "net/genl.h"
-#include "netconf/ethcode.h"
+#include "netconf/ethtool/ethcode.h"
 
 #define FAMILY 21
 

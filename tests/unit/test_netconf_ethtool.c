@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "netconf/ethtool.h"
+#include "netconf/ethtool/ethtool.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
 

@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "netconf/command.h"
-#include "netconf/hoststate.h"
+#include "netconf/host/command.h"
+#include "netconf/host/hoststate.h"
 #include "tests/unit/scratch.h"
 
 #include "base/mono.h"

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "netconf/hosttext.h"
+#include "netconf/host/hosttext.h"
 
 #define BEGIN "# begin fairlead (netconf writes this part)\n"
 #define END "# end fairlead\n"

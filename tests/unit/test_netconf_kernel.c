@@ -8,7 +8,7 @@
 #include <linux/if_addr.h>
 #include <poll.h>
 
-#include "netconf/kernel.h"
+#include "netconf/kernel/kernel.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
 

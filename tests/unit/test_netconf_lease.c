@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
-#include "netconf/dhcpconf.h"
-#include "netconf/lease.h"
+#include "netconf/dhcp/dhcpconf.h"
+#include "netconf/dhcp/lease.h"
 
 #define TEXT_MAX 65536
 

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 
-#include "netconf/decode.h"
-#include "netconf/decode_link.h"
-#include "netconf/encode.h"
+#include "netconf/kernel/decode.h"
+#include "netconf/kernel/decode_link.h"
+#include "netconf/kernel/encode.h"
 #include "tests/unit/check.h"
 
 static int ifindex(const char *name, void *userdata UNUSED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model of a network: identity, order, difference, and the kernel's form of everything. */
-#include "netconf/model.h"
+#include "netconf/model/model.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is ours without a mark: adopted, expected, found again after a restart, and let go. */
-#include "netconf/owned.h"
+#include "netconf/owned/owned.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>

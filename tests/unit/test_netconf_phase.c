@@ -3,7 +3,7 @@
  * The phases of a change: every event in every phase, and what becomes of a change that somebody
  * finds. The tables here are written from the promise, not from the module.
  */
-#include "netconf/phase.h"
+#include "netconf/change/phase.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * dearer than it said, a second plan is empty, and from wherever it was broken off the way leads
  * back.
  */
-#include "netconf/plan.h"
+#include "netconf/plan/plan.h"
 
 #include <stdlib.h>
 

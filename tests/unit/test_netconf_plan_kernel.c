@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "check.h"
-#include "netconf/kernel.h"
+#include "netconf/kernel/kernel.h"
 #include "netns.h"
 #include "plancase.h"
 #include "planrandom.h"

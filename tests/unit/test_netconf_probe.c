@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "check.h"
-#include "netconf/probe_priv.h"
+#include "netconf/probe/probe_priv.h"
 
 static void test_peers(void)
 {

@@ -3,13 +3,13 @@
  * Which device is meant: patterns, expressions, aliases, alternative names; and what the
  * configuration becomes when the devices are known.
  */
-#include "netconf/resolve.h"
+#include "netconf/config/resolve.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "netconf/devices.h"
+#include "netconf/kernel/devices.h"
 #include "tests/unit/check.h"
 
 static const char *const altnames_of_2[] = {"enp3s0-with-a-long-name"};

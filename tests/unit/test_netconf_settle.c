@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a settling gives up: what cannot be observed now may be observable in a moment. */
-#include "netconf/settle.h"
+#include "netconf/change/settle.h"
 
 #include <errno.h>
 #include <ev.h>

@@ -4,7 +4,7 @@
  * what was wanted, and what a dump in several messages reads as. Then a real one, where there is
  * one.
  */
-#include "netconf/wireguard_message.h"
+#include "netconf/kernel/wireguard_message.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -14,8 +14,8 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "check.h"
-#include "netconf/kernel.h"
-#include "netconf/wireguard_keys.h"
+#include "netconf/kernel/kernel.h"
+#include "netconf/config/wireguard_keys.h"
 #include "netns.h"
 
 #define FAMILY 31

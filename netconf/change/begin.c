@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration is loaded twice: from its files, for what there is to say about them, and from
+ * the text that is kept, which is the one that counts from then on.
+ */
+#include "netconf/change/begin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "netconf/change/explain.h"
+#include "netconf/change/look.h"
+#include "netconf/config/sources.h"
+
+struct begin {
+	struct ev_loop *ev;
+	struct kernel *kernel;
+	const struct owned *owned;
+	begin_done_fn done;
+	void *userdata;
+	ev_timer later;
+	struct addr operator_addr;
+	struct config *files; /* as it stands in its files: what is said of it names these */
+	char management[IFNAMSIZ];
+	struct transaction_parts parts;
+	json_t *lines;
+	int r;
+	char reason[CHECKPOINT_REASON_MAX];
+};
+
+static void parts_fini(struct transaction_parts *parts)
+{
+	probes_free(parts->probes);
+	plan_free(parts->plan);
+	beside_free(parts->beside);
+	model_free(parts->before);
+	config_free(parts->config);
+	free(parts->text);
+	*parts = (struct transaction_parts){0};
+}
+
+void begin_free(struct begin *begin)
+{
+	if (begin == NULL)
+		return;
+	ev_timer_stop(begin->ev, &begin->later);
+	parts_fini(&begin->parts);
+	config_free(begin->files);
+	json_decref(begin->lines);
+	free(begin);
+}
+
+static int refuse(struct begin *begin, int r, const char *reason)
+{
+	begin->r = r;
+	(void) snprintf(begin->reason, sizeof(begin->reason), "%s", reason);
+	return r;
+}
+
+/* The first is the sentence of the refusal, and all are lines of the answer. */
+static void on_error(const char *message, void *userdata)
+{
+	struct begin *begin = userdata;
+
+	if (begin->r == 0)
+		(void) refuse(begin, -EINVAL, message);
+	(void) json_array_append_new(begin->lines,
+	                             json_pack("{s:o}", "error", json_string_nocheck(message)));
+}
+
+static int load(struct begin *begin, const struct begin_request *request)
+{
+	struct transaction_parts *parts = &begin->parts;
+	int r = config_load(request->paths, request->n_paths, on_error, begin, &begin->files);
+
+	if (r < 0)
+		return r;
+	r = sources_read(&begin->files->files, &parts->text);
+	if (r < 0)
+		return refuse(begin, r, "the configuration's files cannot be read once more");
+	r = config_load_text("the configuration", parts->text, strlen(parts->text), NULL, on_error,
+	                     begin, &parts->config);
+	if (r == 0)
+		parts->confirm_us =
+		    request->confirm_us != 0 ? request->confirm_us : parts->config->policy.confirm_us;
+	return r;
+}
+
+/* The network as it is, and the way from there. */
+static int plan(struct begin *begin)
+{
+	struct transaction_parts *parts = &begin->parts;
+	struct plan_options options = {.management_link = begin->management};
+	AUTO(free) char *error = NULL;
+	char reason[EXPLAIN_REFUSAL_MAX];
+	struct look look;
+	int r = look_take(begin->kernel, begin->owned, begin->files, &look);
+
+	if (r < 0)
+		return refuse(begin, r, kernel_error_text(begin->kernel));
+	look_management(look.have, &begin->operator_addr, begin->management);
+	plan_free(parts->plan);
+	model_free(parts->before);
+	beside_free(TAKE_PTR(parts->beside));
+	parts->plan = plan_make(look.resolution->model, look.have, &options);
+	r = beside_plan(&host_this_machine, look.resolution, look.have, &parts->beside, &error);
+	parts->before = TAKE_PTR(look.have);
+	json_decref(begin->lines);
+	begin->lines = explain_lines(parts->plan, look.resolution, parts->beside);
+	if (explain_refusal(parts->plan, look.resolution, reason))
+		r = refuse(begin, -EEXIST, reason);
+	else if (r < 0)
+		r = refuse(begin, r, error);
+	else if (beside_problems(parts->beside)->n > 0)
+		r = refuse(begin, -EEXIST, beside_problems(parts->beside)->items[0]);
+	look_fini(&look);
+	return r;
+}
+
+static void finish(struct begin *begin)
+{
+	struct begin_result result = {
+	    .r = begin->r,
+	    .reason = begin->reason,
+	    .parts = &begin->parts,
+	    .lines = begin->lines,
+	};
+
+	begin->parts.management = begin->management;
+	begin->done(&result, begin->userdata);
+	begin_free(begin);
+}
+
+/* It took its time; the network may have changed meanwhile. */
+static void on_known(size_t n_good UNUSED, size_t n_all UNUSED, void *userdata)
+{
+	struct begin *begin = userdata;
+
+	(void) plan(begin);
+	finish(begin);
+}
+
+static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
+{
+	struct begin *begin = CONTAINER_OF(timer, struct begin, later);
+	struct transaction_parts *parts = &begin->parts;
+	int r = begin->r;
+
+	if (r == 0)
+		r = plan(begin);
+	if (r == 0 && parts->plan->n_ops + beside_count(parts->beside) > 0)
+		r = probes_new(ev, parts->config, &parts->probes);
+	if (r == 0 && parts->probes != NULL)
+		probes_learn(parts->probes, parts->before, on_known, begin);
+	else
+		finish(begin);
+}
+
+struct begin *begin_start(struct ev_loop *ev, struct kernel *kernel,
+                          const struct begin_request *request, begin_done_fn done, void *userdata)
+{
+	struct begin *begin = NEW0(struct begin);
+
+	begin->ev = ev;
+	begin->kernel = kernel;
+	begin->done = done;
+	begin->userdata = userdata;
+	begin->owned = request->owned;
+	begin->operator_addr = request->operator_addr;
+	begin->lines = json_array();
+	(void) load(begin, request);
+	ev_timer_init(&begin->later, later_timer_cb, 0., 0.);
+	ev_timer_start(ev, &begin->later);
+	return begin;
+}

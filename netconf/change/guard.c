@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks at the state on the disk and at who has the lock, several times a second, and at once when
+ * the daemon ends. It never writes while another has the lock.
+ */
+#include "netconf/change/guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/change/lockfile.h"
+#include "netconf/change/process.h"
+#include "netconf/change/rescue.h"
+#include "netconf/change/statedir.h"
+
+#define TICK_S 0.2
+#define LOCK_TRIES 50
+#define LOCK_PAUSE_US 100000
+
+struct guard {
+	struct loop *loop;
+	const char *state_dir, *id;
+	char *dir, *lock_path;
+	struct kernel *kernel;
+	struct process *daemon; /* who has the lock; NULL: nobody is known to */
+	ev_timer tick;
+	struct rescue *rescue;
+	bool told_damaged, told_lock;
+};
+
+static void look(struct guard *guard);
+
+static void end(struct guard *guard, int code)
+{
+	ev_timer_stop(loop_ev(guard->loop), &guard->tick);
+	loop_stop(guard->loop, code);
+}
+
+/* --- the daemon --- */
+
+static void on_gone(void *userdata)
+{
+	struct guard *guard = userdata;
+
+	process_free(TAKE_PTR(guard->daemon));
+	look(guard);
+}
+
+static void watch_daemon(struct guard *guard, pid_t pid)
+{
+	if (guard->daemon != NULL && process_pid(guard->daemon) == pid)
+		return;
+	process_free(TAKE_PTR(guard->daemon));
+	/* If it has just ended, the next look finds the lock free. */
+	(void) process_watch(loop_ev(guard->loop), pid, on_gone, guard, &guard->daemon);
+}
+
+/* --- undoing --- */
+
+static void on_rescued(const char *left, void *userdata)
+{
+	struct guard *guard = userdata;
+
+	guard->rescue = NULL;
+	end(guard, left[0] == '\0' ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* r: of reading the state. Or another change has taken its place. */
+static bool is_over(const struct guard *guard, int r, const struct checkpoint_state *state)
+{
+	return r == -ENOENT ||
+	       (r == 0 && (strcmp(state->id, guard->id) != 0 || phase_is_over(state->phase)));
+}
+
+static void rescue(struct guard *guard, const struct checkpoint_state *state)
+{
+	struct checkpoint_state now;
+	int r = lockfile_take(guard->lock_path);
+
+	if (r == -EAGAIN)
+		return; /* a new daemon was faster, and does it */
+	if (r < 0 && !guard->told_lock)
+		(void) log_error_errno(r, "lock_failed", "path=%s", guard->lock_path);
+	guard->told_lock = r < 0;
+	/* On a disk that is read-only nobody can take it any more; all else may pass. */
+	if (r < 0 && r != -EROFS)
+		return;
+	/* Before the lock was ours, a daemon may have come, confirmed it, and gone. The lock is kept to
+	 * the end of the process. */
+	if (is_over(guard, checkpoint_read_state(guard->dir, &now), &now)) {
+		end(guard, EXIT_SUCCESS);
+		return;
+	}
+	r = rescue_start(loop_ev(guard->loop), guard->kernel, guard->state_dir,
+	                 state->phase == PHASE_AWAITING ? "nobody confirmed it in time"
+	                                                : "netconf ended in the middle of it",
+	                 on_rescued, guard, &guard->rescue);
+	if (r == -EALREADY) {
+		end(guard, EXIT_SUCCESS);
+	} else if (r < 0) {
+		(void) log_error_errno(r, "rollback_impossible", "dir=%s", guard->dir);
+		end(guard, EXIT_FAILURE);
+	}
+}
+
+/* --- looking --- */
+
+static void judge_orphan(struct guard *guard, const struct checkpoint_state *state)
+{
+	char kernel[CHECKPOINT_KERNEL_MAX];
+
+	checkpoint_kernel(kernel);
+	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
+	                   state->deadline_us)) {
+	case PHASE_FOUND_WAIT:
+		break;
+	case PHASE_FOUND_UNDO:
+		rescue(guard, state);
+		break;
+	case PHASE_FOUND_VOID:
+	case PHASE_FOUND_FINISH:
+	case PHASE_FOUND_OVER:
+		end(guard, EXIT_SUCCESS);
+		break;
+	}
+}
+
+static void judge_daemon(struct guard *guard, const struct checkpoint_state *state, pid_t pid)
+{
+	watch_daemon(guard, pid);
+	if (guard->daemon != NULL && phase_is_stuck(state->phase, mono_now_us(), state->deadline_us)) {
+		log_error("daemon_stuck", "pid=%d phase=%s reason=\"it is killed, and the change undone\"",
+		          (int) pid, phase_name(state->phase));
+		process_kill(guard->daemon);
+	}
+}
+
+static void look(struct guard *guard)
+{
+	struct checkpoint_state state;
+	pid_t holder;
+	int r;
+
+	if (guard->rescue != NULL)
+		return;
+	r = checkpoint_read_state(guard->dir, &state);
+	if (is_over(guard, r, &state)) {
+		end(guard, EXIT_SUCCESS);
+		return;
+	}
+	if (r < 0) {
+		if (!guard->told_damaged)
+			(void) log_error_errno(r, "state_unreadable", "dir=%s", guard->dir);
+		guard->told_damaged = true;
+		return;
+	}
+	holder = lockfile_holder(guard->lock_path);
+	if (holder > 0)
+		judge_daemon(guard, &state, holder);
+	else if (holder == 0) /* not known is not nobody */
+		judge_orphan(guard, &state);
+}
+
+static void tick_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	look(CONTAINER_OF(timer, struct guard, tick));
+}
+
+/* --- the process --- */
+
+/* The guard of an earlier change may be about to end. */
+static int take_lock(const char *state_dir)
+{
+	AUTO(free) char *path = statedir_path(state_dir, STATEDIR_GUARD_LOCK);
+	int r = -EAGAIN;
+
+	for (int i = 0; i < LOCK_TRIES && r == -EAGAIN; i++) {
+		if (i > 0)
+			(void) usleep(LOCK_PAUSE_US);
+		r = lockfile_take(path);
+	}
+	return r;
+}
+
+int guard_run(const char *state_dir, const char *id)
+{
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	AUTO(free) char *lock_path = statedir_path(state_dir, STATEDIR_LOCK);
+	struct guard guard = {.state_dir = state_dir, .id = id, .dir = dir, .lock_path = lock_path};
+	AUTO(loop_free) struct loop *loop = NULL;
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	int r, code;
+
+	/* The end of a terminal or of a session is not ours. */
+	(void) setsid();
+	(void) signal(SIGHUP, SIG_IGN);
+	(void) signal(SIGINT, SIG_IGN);
+	r = loop_new(&loop);
+	if (r == 0)
+		r = kernel_new(loop_ev(loop), &kernel);
+	if (r == 0)
+		r = take_lock(state_dir);
+	if (r < 0) {
+		(void) log_error_errno(r, "guard_failed", "dir=%s", state_dir);
+		return EXIT_FAILURE;
+	}
+	guard.loop = loop;
+	guard.kernel = kernel;
+	log_info("guarding", "id=%s", id);
+	ev_timer_init(&guard.tick, tick_timer_cb, 0., TICK_S);
+	ev_timer_start(loop_ev(loop), &guard.tick);
+	code = loop_run(loop);
+	process_free(guard.daemon);
+	return code;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Observing and resolving, always one after the other, so that nobody plans with devices of
+ * another moment than the network's.
+ */
+#include "netconf/change/look.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "netconf/kernel/devices.h"
+#include "netconf/config/wireguard_keys.h"
+
+/* --- what is never touched --- */
+
+struct ignoring {
+	const struct resolution *resolution;
+	const struct config *config;
+};
+
+static bool ignores(const struct ignoring *i, const char *link)
+{
+	return link[0] != '\0' && resolution_ignores(i->resolution, i->config, link);
+}
+
+static void disown(const struct ignoring *ignoring, struct model *have)
+{
+	for (size_t i = 0; i < have->n_links; i++) {
+		if (have->links[i].owner == OWNER_OURS && ignores(ignoring, have->links[i].name))
+			have->links[i].owner = OWNER_FOREIGN;
+	}
+	for (size_t i = 0; i < have->n_addresses; i++) {
+		if (have->addresses[i].owner == OWNER_OURS && ignores(ignoring, have->addresses[i].link))
+			have->addresses[i].owner = OWNER_FOREIGN;
+	}
+	for (size_t i = 0; i < have->n_routes; i++) {
+		if (have->routes[i].owner == OWNER_OURS && ignores(ignoring, have->routes[i].link))
+			have->routes[i].owner = OWNER_FOREIGN;
+	}
+}
+
+static void forget(const struct ignoring *ignoring, struct model *want)
+{
+	for (size_t i = want->n_links; i-- > 0;) {
+		if (ignores(ignoring, want->links[i].name))
+			model_remove_link(want, i);
+	}
+	for (size_t i = want->n_addresses; i-- > 0;) {
+		if (ignores(ignoring, want->addresses[i].link))
+			model_remove_address(want, i);
+	}
+	for (size_t i = want->n_routes; i-- > 0;) {
+		if (ignores(ignoring, want->routes[i].link))
+			model_remove_route(want, i);
+	}
+}
+
+/* --- looking --- */
+
+/* The link goes on with the key that it has, if it has one. */
+static void on_unread_key(const char *path, int error, void *userdata)
+{
+	struct resolution *resolution = userdata;
+	AUTO(free) char *line = xasprintf("'%s' has no key to be read: %s", path, strerror(-error));
+
+	conf_strings_add(&resolution->waiting, line);
+}
+
+static void read_keys(struct resolution *resolution)
+{
+	for (size_t i = 0; i < resolution->model->n_links; i++) {
+		if (resolution->model->links[i].wireguard != NULL)
+			wireguard_read_keys(resolution->model->links[i].wireguard, on_unread_key, resolution);
+	}
+}
+
+int look_take(struct kernel *kernel, const struct owned *owned, const struct config *config,
+              struct look *ret_look)
+{
+	AUTO(devices_free) struct devices *devices = NULL;
+	struct ignoring ignoring = {.config = config};
+	const struct device *list;
+	struct look look;
+	size_t n;
+	int r;
+
+	r = kernel_observe(kernel, &look.have);
+	if (r < 0)
+		return r;
+	if (owned != NULL)
+		owned_judge(owned, look.have);
+	devices = devices_read(look.have);
+	list = devices_list(devices, &n);
+	look.resolution = resolve(config, list, n);
+	read_keys(look.resolution);
+	ignoring.resolution = look.resolution;
+	disown(&ignoring, look.have);
+	forget(&ignoring, look.resolution->model);
+	*ret_look = look;
+	return 0;
+}
+
+void look_fini(struct look *look)
+{
+	model_free(look->have);
+	resolution_free(look->resolution);
+	*look = (struct look){0};
+}
+
+/* --- the operator's way --- */
+
+static const struct route *best_default(const struct model *have)
+{
+	const struct route *best = NULL;
+
+	for (size_t i = 0; i < have->n_routes; i++) {
+		const struct route *route = &have->routes[i];
+
+		if (route->dst.len == 0 && route->table == RT_TABLE_MAIN && route->type == RTN_UNICAST &&
+		    route->link[0] != '\0' && (best == NULL || route->metric < best->metric))
+			best = route;
+	}
+	return best;
+}
+
+void look_management(const struct model *have, const struct addr *local,
+                     char ret_link[static IFNAMSIZ])
+{
+	const struct route *route;
+
+	ret_link[0] = '\0';
+	for (size_t i = 0; addr_is_set(local) && i < have->n_addresses; i++) {
+		if (addr_equal(&have->addresses[i].prefix.addr, local)) {
+			(void) snprintf(ret_link, IFNAMSIZ, "%s", have->addresses[i].link);
+			return;
+		}
+	}
+	route = best_default(have);
+	if (route != NULL)
+		(void) snprintf(ret_link, IFNAMSIZ, "%s", route->link);
+}
+
+/* "CLIENT CLIENTPORT SERVER SERVERPORT" */
+struct addr look_ssh_address(const char *ssh_connection)
+{
+	AUTO(free) char *copy = xstrdup(ssh_connection != NULL ? ssh_connection : "");
+	struct addr addr = {0};
+	char *rest = NULL, *word = strtok_r(copy, " ", &rest);
+
+	for (int i = 0; i < 2 && word != NULL; i++)
+		word = strtok_r(NULL, " ", &rest);
+	if (word == NULL || addr_parse(word, &addr) < 0)
+		addr = (struct addr){0};
+	return addr;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the files of a change to its undoing. */
+#include "netconf/change/rescue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/change/beside.h"
+#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
+#include "netconf/change/undo.h"
+
+#define LIMIT_US (300 * US_PER_S)
+
+struct rescue {
+	char *state_dir, *dir;
+	struct checkpoint_state state;
+	struct kernel *kernel;
+	struct ledger *ledger;
+	struct undo *undo;
+	rescue_done_fn done;
+	void *userdata;
+};
+
+void rescue_free(struct rescue *rescue)
+{
+	if (rescue == NULL)
+		return;
+	undo_free(rescue->undo);
+	ledger_free(rescue->ledger);
+	free(rescue->state_dir);
+	free(rescue->dir);
+	free(rescue);
+}
+
+static void on_undone(const struct settle_result *result, void *userdata)
+{
+	struct rescue *rescue = userdata;
+	rescue_done_fn done = rescue->done;
+	void *done_userdata = rescue->userdata;
+
+	rescue->undo = NULL;
+	ledger_settle(rescue->ledger, rescue->kernel, NULL);
+	undo_record(rescue->state_dir, &rescue->state, result);
+	rescue_free(rescue);
+	done(result->reason, done_userdata);
+}
+
+int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,
+                 const char *reason, rescue_done_fn done, void *userdata,
+                 struct rescue **ret_rescue)
+{
+	AUTO(rescue_free) struct rescue *rescue = NEW0(struct rescue);
+	AUTO(model_free) struct model *before = NULL;
+	AUTO(plan_free) struct plan *plan = NULL;
+	struct checkpoint_state *state = &rescue->state;
+	json_t *beside = NULL;
+	int r;
+
+	rescue->state_dir = xstrdup(state_dir);
+	rescue->dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	r = checkpoint_read_state(rescue->dir, state);
+	/* From what is over there is no way back. */
+	if (r == 0 && phase_is_over(state->phase))
+		r = -EALREADY;
+	if (r == 0)
+		r = checkpoint_read(rescue->dir, &before, &plan);
+	if (r < 0)
+		return r;
+	log_warning("rolling_back", "id=%s phase=%s reason=\"%s\"", state->id, phase_name(state->phase),
+	            reason);
+	/* If an earlier attempt was cut short, its reason is the one. */
+	if (state->reason[0] == '\0')
+		(void) snprintf(state->reason, sizeof(state->reason), "%s", reason);
+	state->phase = PHASE_ROLLING_BACK;
+	state->deadline_us = mono_now_us() + LIMIT_US;
+	r = checkpoint_write_state(rescue->dir, state);
+	if (r < 0)
+		/* A full disk must not keep the old network away. */
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->dir);
+	r = checkpoint_read_beside(rescue->dir, &beside);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "beside_unreadable", "dir=%s", rescue->dir);
+	rescue->kernel = kernel;
+	rescue->ledger = ledger_open(state_dir);
+	rescue->done = done;
+	rescue->userdata = userdata;
+	rescue->undo = undo_start(ev, kernel, rescue->ledger, TAKE_PTR(before), TAKE_PTR(plan), beside,
+	                          on_undone, rescue);
+	*ret_rescue = TAKE_PTR(rescue);
+	return 0;
+}
+
+void rescue_files(const char *state_dir)
+{
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	AUTO(free) char *error = NULL;
+	json_t *beside = NULL;
+	int r = checkpoint_read_beside(dir, &beside);
+
+	if (r == 0)
+		r = beside_undo(&host_this_machine, beside, false, &error);
+	json_decref(beside);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "rolled_back_in_part", "left=\"%s\"",
+		                       error != NULL ? error : dir);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Undoes a change of which only the files are left: its daemon is gone. Reads the checkpoint, says
+ * on the disk that it is being undone, undoes it, writes down how that ended, and removes the
+ * files. For whoever has the lock of the state directory: the guard, or a daemon that has just
+ * started.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+#include "netconf/kernel/kernel.h"
+
+struct rescue;
+
+/* left: what could not be undone; "" */
+typedef void (*rescue_done_fn)(const char *left, void *userdata);
+
+/* 0, -EALREADY: it is over, and nothing is undone, or -errno: the checkpoint cannot be read. `done`
+ * is called once, never before this returns, and the handle is gone then. */
+int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,
+                 const char *reason, rescue_done_fn done, void *userdata,
+                 struct rescue **ret_rescue);
+void rescue_free(struct rescue *rescue);
+DEFINE_AUTO(struct rescue, rescue_free);
+
+/* Of a change that the kernel has forgotten: the files that it wrote are as they were before. What
+ * cannot be is logged. */
+void rescue_files(const char *state_dir);

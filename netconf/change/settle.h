@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Until it is so: plan, carry out, read back, and again while something is left to do. That the
+ * kernel took a step proves nothing, so only an empty plan made from what is observed afterwards
+ * ends it well. The same for a change, for its undoing, and for the repair of drift; they differ in
+ * how the next plan is made.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+#include "netconf/change/carry.h"
+
+struct settle;
+
+#define SETTLE_ROUNDS_MAX 5
+
+struct settle_ops {
+	/* Observes, and says what is left to do. 0 or -errno. */
+	int (*plan)(struct plan **ret_plan, void *userdata);
+	/* This is carried out next: the last moment to write it down. 0, or -errno to stop before it.
+	 * May be NULL. */
+	int (*will)(const struct plan *plan, void *userdata);
+};
+
+struct settle_result {
+	int r;           /* 0: it is as it was asked for */
+	size_t n_done;   /* steps that the kernel took, of all rounds */
+	unsigned rounds; /* in which there was something to do */
+	char reason[CARRY_REASON_MAX];
+};
+
+typedef void (*settle_done_fn)(const struct settle_result *result, void *userdata);
+
+/*
+ * `go_on`: a refused step is passed over, and tried again in the next round. Else the first one
+ * ends it. `done` is called once, never before this returns, and the handle is gone then.
+ */
+struct settle *settle_start(struct ev_loop *ev, struct kernel *kernel, const struct settle_ops *ops,
+                            bool go_on, settle_done_fn done, void *userdata);
+void settle_free(struct settle *settle);
+DEFINE_AUTO(struct settle, settle_free);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What netconf must not forget, in one directory for root alone:
+ *
+ *	lock                   who may write to the network has it: daemon, guard, or --once
+ *	guard.lock             the guard that watches a change has it
+ *	transaction/           a change that is not over (checkpoint.h)
+ *	owned.json             what is ours without a mark in the kernel (ledger.h)
+ *	confirmed/config.yaml  what was confirmed last, which a boot applies
+ *	last.json              how the last change ended
+ *
+ * Blocking; all that is written is on the disk when a function returns.
+ */
+
+#include <stdint.h>
+
+#include "netconf/change/checkpoint.h"
+
+/* Absolute; the caller frees it. */
+char *statedir_path(const char *state_dir, const char *name);
+#define STATEDIR_LOCK "lock"
+#define STATEDIR_GUARD_LOCK "guard.lock"
+#define STATEDIR_TRANSACTION "transaction"
+
+/* With the directory that it is in, but not more. 0 or -errno. */
+int statedir_make(const char *state_dir);
+
+int statedir_confirm(const char *state_dir, const char *config);
+/* The caller frees the text. -ENOENT: none was ever confirmed. */
+int statedir_confirmed(const char *state_dir, char **ret_config);
+
+struct statedir_outcome {
+	char id[CHECKPOINT_ID_MAX]; /* "": there was none yet */
+	char how[32];               /* "confirmed", "rolled-back", "void" */
+	char reason[CHECKPOINT_REASON_MAX];
+	char left[CHECKPOINT_REASON_MAX]; /* what could not be undone; "" */
+	int64_t ended_wall_us;
+};
+int statedir_write_outcome(const char *state_dir, const struct statedir_outcome *outcome);
+void statedir_read_outcome(const char *state_dir, struct statedir_outcome *ret_outcome);
+
+/* A change that was confirmed becomes what a boot applies, and its files go. Can be done again when
+ * it was interrupted. */
+int statedir_finish_confirmed(const char *state_dir, const struct checkpoint_state *state);
+/* It was undone, or there is nothing to undo: its files go, even if how it ended cannot be written;
+ * the first error. */
+int statedir_finish_other(const char *state_dir, const struct statedir_outcome *outcome);

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * enter() is the one writer of the phase: it asks the table, stops what the old phase had running,
+ * writes the new one to the disk, and begins its work. The way back does not depend on the disk.
+ */
+#include "netconf/change/transaction.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/change/explain.h"
+#include "netconf/change/look.h"
+#include "netconf/change/modeljson.h"
+#include "netconf/change/settle.h"
+#include "netconf/change/statedir.h"
+#include "netconf/change/undo.h"
+#include "netconf/change/watchman.h"
+
+#define PREPARED_LIMIT_US (60 * US_PER_S)
+#define APPLYING_LIMIT_US (180 * US_PER_S)
+#define UNDO_LIMIT_US (180 * US_PER_S)
+#define PROBING_SLACK_US (30 * US_PER_S)
+/* The answer to whoever asked goes out before the network may go away under it. */
+#define HEAD_START_S 0.2
+
+struct transaction {
+	struct transaction_host host;
+	char *dir;
+	struct checkpoint_state state;
+	struct config *config; /* NULL: found, and not needed */
+	struct model *before;
+	struct plan *plan;     /* all steps so far */
+	struct beside *beside; /* NULL: found */
+	struct probes *probes;
+	char management[IFNAMSIZ];
+	char refusal[EXPLAIN_REFUSAL_MAX]; /* found while it was applied; "" */
+	struct watchman *watchman;
+	struct settle *settle;
+	struct undo *undo;
+	ev_timer head_start, deadline;
+	ev_timer unknown; /* there is no way back */
+};
+
+static void enter(struct transaction *t, enum phase_event event, const char *reason);
+
+/* --- applying --- */
+
+static int plan_cb(struct plan **ret_plan, void *userdata)
+{
+	struct transaction *t = userdata;
+	const struct plan_options options = {.management_link = t->management};
+	AUTO(plan_free) struct plan *plan = NULL;
+	struct look look;
+	int r = look_take(t->host.kernel, ledger_owned(t->host.ledger), t->config, &look);
+
+	if (r < 0)
+		return r;
+	plan = plan_make(look.resolution->model, look.have, &options);
+	/* Somebody else was faster, since it was planned first. */
+	if (explain_refusal(plan, look.resolution, t->refusal))
+		r = -EEXIST;
+	else
+		*ret_plan = TAKE_PTR(plan);
+	look_fini(&look);
+	return r;
+}
+
+/* What is not in the plan on the disk would not be undone. The first round is there already, unless
+ * the network has changed since. */
+static int will_cb(const struct plan *plan, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	int r;
+
+	plan_append(t->plan, plan);
+	r = checkpoint_write_plan(t->dir, t->plan);
+	return r < 0 ? r : ledger_expect(t->host.ledger, t->host.kernel, plan);
+}
+
+static void on_settled(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+	AUTO(free) char *error = NULL;
+
+	t->settle = NULL;
+	log_info("carried_out", "id=%s steps=%zu rounds=%u", t->state.id, result->n_done,
+	         result->rounds);
+	if (result->r == 0 && beside_carry_out(t->beside, &error) < 0) {
+		enter(t, PHASE_FAILED, error);
+		return;
+	}
+	enter(t, result->r < 0 ? PHASE_FAILED : PHASE_SETTLED,
+	      t->refusal[0] != '\0' ? t->refusal : result->reason);
+}
+
+static void apply(struct transaction *t)
+{
+	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
+
+	t->settle = settle_start(t->host.ev, t->host.kernel, &ops, false, on_settled, t);
+}
+
+/* --- probing --- */
+
+static void on_judged(const char *lost, void *userdata)
+{
+	AUTO(free) char *reason = lost != NULL ? xasprintf("%s no longer answers", lost) : NULL;
+
+	enter(userdata, lost != NULL ? PHASE_PROBES_BAD : PHASE_PROBES_GOOD, reason);
+}
+
+static void probe(struct transaction *t)
+{
+	AUTO(model_free) struct model *have = NULL;
+
+	if (kernel_observe(t->host.kernel, &have) < 0)
+		have = model_new();
+	probes_judge(t->probes, have, on_judged, t);
+}
+
+/* --- the ends --- */
+
+static void finish(struct transaction *t, struct config *config)
+{
+	struct transaction_host host = t->host;
+
+	transaction_free(t);
+	host.over(config, host.userdata);
+}
+
+static void on_undone(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	t->undo = NULL;
+	ledger_settle(t->host.ledger, t->host.kernel, NULL);
+	enter(t, PHASE_UNDONE, "");
+	undo_record(t->host.state_dir, &t->state, result);
+	finish(t, NULL);
+}
+
+/* Found after a crash, and damaged since. To guess would be to take addresses away. */
+static void unknown_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	static const struct settle_result result = {
+	    .r = -EBADMSG,
+	    .reason = "what the network was like before cannot be read any more; it stays as it is",
+	};
+
+	on_undone(&result, CONTAINER_OF(timer, struct transaction, unknown));
+}
+
+/* NULL: there was nothing. */
+static json_t *find_beside(const struct transaction *t)
+{
+	json_t *beside = NULL;
+	int r;
+
+	if (t->beside != NULL)
+		return beside_to_json(t->beside);
+	r = checkpoint_read_beside(t->dir, &beside);
+	if (r < 0 && r != -ENOENT)
+		(void) log_error_errno(r, "beside_unreadable", "dir=%s", t->dir);
+	return beside;
+}
+
+static void undo(struct transaction *t)
+{
+	int r = 0;
+
+	settle_free(TAKE_PTR(t->settle));
+	if (t->before == NULL)
+		r = checkpoint_read(t->dir, &t->before, &t->plan);
+	if (r < 0) {
+		(void) log_error_errno(r, "rollback_impossible", "dir=%s", t->dir);
+		ev_timer_start(t->host.ev, &t->unknown);
+		return;
+	}
+	t->undo = undo_start(t->host.ev, t->host.kernel, t->host.ledger, TAKE_PTR(t->before),
+	                     TAKE_PTR(t->plan), find_beside(t), on_undone, t);
+}
+
+/* --- phases --- */
+
+static int64_t limit_of(const struct transaction *t, enum phase phase)
+{
+	switch (phase) {
+	case PHASE_PREPARED:
+		return PREPARED_LIMIT_US;
+	case PHASE_APPLYING:
+		return APPLYING_LIMIT_US;
+	case PHASE_PROBING:
+		return t->config->policy.probe_timeout_us + PROBING_SLACK_US;
+	case PHASE_AWAITING:
+		return t->state.confirm_us;
+	case PHASE_ROLLING_BACK:
+		return UNDO_LIMIT_US;
+	case PHASE_CONFIRMED:
+	case PHASE_ROLLED_BACK:
+	case PHASES:
+		break;
+	}
+	return 0;
+}
+
+static void set_deadline(struct transaction *t)
+{
+	ev_timer_stop(t->host.ev, &t->deadline);
+	if (phase_is_over(t->state.phase) || t->state.phase == PHASE_ROLLING_BACK)
+		return;
+	ev_timer_set(&t->deadline, mono_to_ev(t->state.deadline_us - mono_now_us()), 0.);
+	ev_timer_start(t->host.ev, &t->deadline);
+}
+
+/* What there is to do in the phase that has just begun. */
+static void work(struct transaction *t)
+{
+	switch (t->state.phase) {
+	case PHASE_APPLYING:
+		apply(t);
+		break;
+	case PHASE_PROBING:
+		probe(t);
+		break;
+	case PHASE_ROLLING_BACK:
+		undo(t);
+		break;
+	case PHASE_PREPARED:
+	case PHASE_AWAITING:
+	case PHASE_CONFIRMED:
+	case PHASE_ROLLED_BACK:
+	case PHASES:
+		break;
+	}
+}
+
+static void stop_work(struct transaction *t)
+{
+	ev_timer_stop(t->host.ev, &t->head_start);
+	settle_free(TAKE_PTR(t->settle));
+	probes_free(TAKE_PTR(t->probes));
+}
+
+static void enter(struct transaction *t, enum phase_event event, const char *reason)
+{
+	enum phase old = t->state.phase, next;
+	int r = phase_next(old, event, &next);
+
+	if (r < 0)
+		return;
+	t->state.phase = next;
+	if (next == PHASE_ROLLING_BACK)
+		(void) snprintf(t->state.reason, sizeof(t->state.reason), "%s", reason);
+	if (next == PHASE_ROLLING_BACK || next == PHASE_AWAITING)
+		stop_work(t);
+	t->state.deadline_us = mono_now_us() + limit_of(t, next);
+	log_notice("net_phase", "id=%s old=%s new=%s reason=\"%s\"", t->state.id, phase_name(old),
+	           phase_name(next), reason != NULL ? reason : "");
+	r = checkpoint_write_state(t->dir, &t->state);
+	set_deadline(t);
+	if (r < 0 && next != PHASE_ROLLING_BACK && next != PHASE_ROLLED_BACK) {
+		/* Whoever came after us would not know: what cannot be written down is not done. */
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", t->dir);
+		enter(t, PHASE_FAILED, "the state directory cannot be written");
+		return;
+	}
+	work(t);
+}
+
+static void deadline_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	struct transaction *t = CONTAINER_OF(timer, struct transaction, deadline);
+
+	enter(t, PHASE_DEADLINE,
+	      t->state.phase == PHASE_AWAITING ? "nobody confirmed it in time" : "it took too long");
+}
+
+/* --- the guard --- */
+
+static void head_start_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	enter(CONTAINER_OF(timer, struct transaction, head_start), PHASE_BEGIN, "");
+}
+
+static void on_watched(void *userdata)
+{
+	struct transaction *t = userdata;
+
+	if (t->state.phase != PHASE_PREPARED)
+		return;
+	ev_timer_set(&t->head_start, HEAD_START_S, 0.);
+	ev_timer_start(t->host.ev, &t->head_start);
+	t->host.ready(t->host.userdata);
+}
+
+static void on_unwatched(void *userdata)
+{
+	struct transaction *t = userdata;
+
+	(void) transaction_abandon(t, "no guard can be started");
+}
+
+static const struct watchman_ops watchman_ops = {on_watched, on_unwatched};
+
+/* --- begin and end --- */
+
+static struct transaction *new_transaction(const struct transaction_host *host)
+{
+	struct transaction *t = NEW0(struct transaction);
+
+	t->host = *host;
+	t->dir = statedir_path(host->state_dir, STATEDIR_TRANSACTION);
+	ev_timer_init(&t->head_start, head_start_timer_cb, 0., 0.);
+	ev_timer_init(&t->deadline, deadline_timer_cb, 0., 0.);
+	ev_timer_init(&t->unknown, unknown_timer_cb, 0., 0.);
+	return t;
+}
+
+static void make_id(char ret_id[static CHECKPOINT_ID_MAX])
+{
+	(void) snprintf(ret_id, CHECKPOINT_ID_MAX, "%llx-%d", (unsigned long long) wall_now_us(),
+	                (int) getpid());
+}
+
+int transaction_begin(const struct transaction_host *host, struct transaction_parts *parts,
+                      struct transaction **ret_transaction)
+{
+	AUTO(transaction_free) struct transaction *t = new_transaction(host);
+	AUTO(free) char *text = TAKE_PTR(parts->text);
+	json_t *beside = beside_to_json(parts->beside);
+	int r;
+
+	t->config = TAKE_PTR(parts->config);
+	t->before = TAKE_PTR(parts->before);
+	t->plan = TAKE_PTR(parts->plan);
+	t->beside = TAKE_PTR(parts->beside);
+	t->probes = TAKE_PTR(parts->probes);
+	(void) snprintf(t->management, sizeof(t->management), "%s", parts->management);
+	make_id(t->state.id);
+	checkpoint_kernel(t->state.kernel);
+	t->state.phase = PHASE_PREPARED;
+	t->state.confirm_us = parts->confirm_us;
+	t->state.began_wall_us = wall_now_us();
+	t->state.deadline_us = mono_now_us() + PREPARED_LIMIT_US;
+	r = checkpoint_make(t->dir, &t->state, t->before, t->plan, beside, text);
+	json_decref(beside);
+	if (r < 0)
+		return r;
+	/* The steps that are carried out are added as they come. */
+	plan_free(t->plan);
+	t->plan = NEW0(struct plan);
+	set_deadline(t);
+	t->watchman =
+	    watchman_start(host->ev, host->program, host->state_dir, t->state.id, &watchman_ops, t);
+	*ret_transaction = TAKE_PTR(t);
+	return 0;
+}
+
+int transaction_resume(const struct transaction_host *host, const struct checkpoint_state *state,
+                       struct transaction **ret_transaction)
+{
+	AUTO(transaction_free) struct transaction *t = new_transaction(host);
+
+	t->state = *state;
+	set_deadline(t);
+	log_notice("resumed", "id=%s phase=%s", state->id, phase_name(state->phase));
+	t->watchman =
+	    watchman_start(host->ev, host->program, host->state_dir, t->state.id, &watchman_ops, t);
+	*ret_transaction = TAKE_PTR(t);
+	return 0;
+}
+
+void transaction_free(struct transaction *t)
+{
+	if (t == NULL)
+		return;
+	ev_timer_stop(t->host.ev, &t->head_start);
+	ev_timer_stop(t->host.ev, &t->deadline);
+	ev_timer_stop(t->host.ev, &t->unknown);
+	watchman_free(t->watchman);
+	settle_free(t->settle);
+	undo_free(t->undo);
+	probes_free(t->probes);
+	plan_free(t->plan);
+	beside_free(t->beside);
+	model_free(t->before);
+	config_free(t->config);
+	free(t->dir);
+	free(t);
+}
+
+static int load_text(const struct transaction *t, struct config **ret_config)
+{
+	AUTO(free) char *text = NULL;
+	int r = checkpoint_read_config(t->dir, &text);
+
+	if (r < 0)
+		return r;
+	return config_load_text("the confirmed configuration", text, strlen(text), NULL, NULL, NULL,
+	                        ret_config);
+}
+
+int transaction_confirm(struct transaction *t)
+{
+	struct checkpoint_state confirmed = t->state;
+	struct config *config = NULL;
+	enum phase next;
+	int r = phase_next(t->state.phase, PHASE_CONFIRM, &next);
+
+	if (r < 0)
+		return r;
+	r = load_text(t, &config);
+	if (r < 0)
+		return r;
+	/* This file is the moment from which on it stays, whatever dies. */
+	confirmed.phase = next;
+	r = checkpoint_write_state(t->dir, &confirmed);
+	if (r < 0) {
+		config_free(config);
+		return r;
+	}
+	log_notice("net_phase", "id=%s old=%s new=%s reason=\"\"", t->state.id,
+	           phase_name(t->state.phase), phase_name(next));
+	t->state = confirmed;
+	set_deadline(t);
+	r = statedir_finish_confirmed(t->host.state_dir, &t->state);
+	if (r < 0)
+		(void) log_error_errno(r, "confirmation_unfinished",
+		                       "reason=\"the next start finishes it\"");
+	finish(t, config);
+	return 0;
+}
+
+int transaction_abandon(struct transaction *t, const char *reason)
+{
+	enum phase next;
+	int r = phase_next(t->state.phase, PHASE_ABANDON, &next);
+
+	if (r == 0)
+		enter(t, PHASE_ABANDON, reason);
+	return r;
+}
+
+const struct checkpoint_state *transaction_state(const struct transaction *t)
+{
+	return &t->state;
+}

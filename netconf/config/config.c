@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From files to a struct config: reads every document by the tables of the config_*.c files, one
+ * for each group of kinds, then checks what only the whole can show (config_cross.c).
+ *
+ * Nothing is half done: the caller gets a complete configuration or every error.
+ */
+#include "netconf/config/config.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "netconf/config/config_host.h"
+#include "netconf/config/config_priv.h"
+
+/* Kinds that another daemon reads are in tables of its own: all of one set of files. */
+const struct conf_kind config_kinds[] = {
+    {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
+    {"LinkConfig", config_link_fields, config_read_link},
+    {"LinkAliasConfig", config_alias_fields, config_read_alias},
+    {"BondConfig", config_bond_fields, config_read_bond},
+    {"BridgeConfig", config_bridge_fields, config_read_bridge},
+    {"VLANConfig", config_vlan_fields, config_read_vlan},
+    {"DummyLinkConfig", config_dummy_fields, config_read_dummy},
+    {"VethConfig", config_veth_fields, config_read_veth},
+    {"VRFConfig", config_vrf_fields, config_read_vrf},
+    {"WireguardConfig", config_wireguard_fields, config_read_wireguard},
+    {"DHCPv4Config", config_dhcp_fields, config_read_dhcp4},
+    {"DHCPv6Config", config_dhcp_fields, config_read_dhcp6},
+    {"EthernetConfig", config_ethernet_fields, config_read_ethernet},
+    {"RoutingRuleConfig", config_rule_fields, config_read_rule},
+    {"BlackholeRouteConfig", config_blackhole_fields, config_read_blackhole},
+    {"HostnameConfig", config_hostname_fields, config_read_hostname},
+    {"ResolverConfig", config_resolver_fields, config_read_resolver},
+    {"StaticHostConfig", config_static_host_fields, config_read_static_host},
+    {"TimeSyncConfig", config_time_fields, config_read_time},
+    {"TCPProbeConfig", config_tcp_probe_fields, config_read_tcp_probe},
+    {"HTTPProbeConfig", config_http_probe_fields, config_read_http_probe},
+    {"NetworkPolicyConfig", config_policy_fields, config_read_policy},
+    {0},
+};
+
+/* --- life --- */
+
+static void services_fini(struct config *config)
+{
+	for (size_t i = 0; i < config->n_dhcps; i++) {
+		config_ref_fini(&config->dhcps[i].ref);
+		free(config->dhcps[i].duid);
+	}
+	for (size_t i = 0; i < config->n_ethernets; i++) {
+		config_ref_fini(&config->ethernets[i].ref);
+		ethernet_fini(&config->ethernets[i].ethernet);
+	}
+	for (size_t i = 0; i < config->n_probes; i++) {
+		free(config->probes[i].name);
+		free(config->probes[i].endpoint);
+		free(config->probes[i].url);
+	}
+	free(config->dhcps);
+	free(config->ethernets);
+	free(config->probes);
+}
+
+static void config_fini(struct config *config)
+{
+	for (size_t i = 0; i < config->n_links; i++)
+		config_link_fini(&config->links[i]);
+	for (size_t i = 0; i < config->n_aliases; i++) {
+		free(config->aliases[i].name);
+		selector_fini(&config->aliases[i].selector);
+	}
+	services_fini(config);
+	conf_strings_fini(&config->policy.ignore_links);
+	free(config->policy.state_dir);
+	free(config->links);
+	free(config->aliases);
+	conf_strings_fini(&config->files);
+	conf_strings_fini(&config->notes);
+	model_free(config->common);
+}
+
+void config_free(struct config *config)
+{
+	if (config == NULL)
+		return;
+	config_fini(config);
+	free(config);
+}
+
+/* What helped reading; the config itself may have been taken. */
+static void reading_fini(struct config_reading *reading, size_t n_blackholes)
+{
+	for (size_t i = 0; i < reading->config.n_links; i++)
+		config_link_place_fini(&reading->links[i], &reading->config.links[i]);
+	for (size_t i = 0; i < reading->config.n_dhcps; i++)
+		free(reading->dhcps[i].path);
+	for (size_t i = 0; i < n_blackholes; i++)
+		free(reading->blackholes[i].path);
+	for (size_t i = 0; i < reading->n_bridge_ports; i++) {
+		config_ref_fini(&reading->bridge_ports[i].ref);
+		free(reading->bridge_ports[i].place.path);
+	}
+	free(reading->links);
+	free(reading->dhcps);
+	free(reading->blackholes);
+	free(reading->bridge_ports);
+}
+
+/* --- loading --- */
+
+/* Takes conf, in which all text has been added. */
+static int read_config(struct conf *conf, conf_message_fn error, void *userdata,
+                       struct config **ret_config)
+{
+	struct config_reading reading = {.conf = conf, .config = {.common = model_new()}};
+	int r;
+
+	config_make_bond_tables();
+	config_policy_init(&reading.config.policy);
+	conf_read(conf, config_kinds, &reading);
+	config_finish_host(&reading);
+	config_check_whole(&reading);
+
+	conf_files(conf, &reading.config.files);
+	r = conf_finish(conf, error, userdata, &reading.config.notes);
+	reading_fini(&reading, reading.config.common->n_routes);
+	if (r == 0)
+		*ret_config = xmemdup(&reading.config, sizeof(reading.config));
+	else
+		config_fini(&reading.config);
+	conf_free(conf);
+	return r;
+}
+
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
+                struct config **ret_config)
+{
+	struct conf *conf = conf_new();
+
+	conf_add_paths(conf, paths, n_paths);
+	return read_config(conf, error, userdata, ret_config);
+}
+
+int config_load_text(const char *name, const char *text, size_t len,
+                     const struct config_env *env UNUSED, conf_message_fn error, void *userdata,
+                     struct config **ret_config)
+{
+	struct conf *conf = conf_new();
+
+	conf_add_text(conf, name, text, len);
+	return read_config(conf, error, userdata, ret_config);
+}

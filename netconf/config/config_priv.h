@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the config_*.c files share: the state of one reading, between the documents and the finished
+ * struct config. Nobody else includes this, save tests that walk the tables.
+ */
+
+#include "netconf/config/config.h"
+
+/* What config_print() writes in the place of a secret. */
+#define CONFIG_HIDDEN "<hidden>"
+
+#define CONFIG_MTU_MIN 68        /* RFC 791 */
+#define CONFIG_MTU_MIN_IPV6 1280 /* RFC 8200, section 5 */
+#define CONFIG_MTU_MAX 65536     /* of lo */
+
+/* Where something was written, for checks that come when all is known. */
+struct place {
+	const struct conf_node *at;
+	char *path;
+};
+
+/* By the index of a config_link, and in it by that of its addresses, routes and ports. */
+struct link_place {
+	struct place self;
+	struct place *addresses, *routes, *ports;
+};
+
+/* `bridgePort`: a port that names its bridge. */
+struct bridge_port {
+	struct config_ref ref;
+	char master[IFNAMSIZ];
+	struct place place;
+};
+
+struct config_reading {
+	struct conf *conf;
+	char origin_text[MODEL_ORIGIN_TEXT_MAX];
+	struct config config;     /* being filled */
+	struct link_place *links; /* beside config.links */
+	struct place *dhcps;      /* beside config.dhcps */
+	struct place *blackholes; /* beside config.common->routes */
+	struct bridge_port *bridge_ports;
+	size_t n_bridge_ports;
+	const struct conf_node *policy, *hostname, *resolver, *time; /* documents; NULL: none yet */
+	const struct conf_node *legacy_hostname, *legacy_resolver, *legacy_time;
+};
+
+/* One link being read: the target of tables about links. Setters with offset 0 get the whole. */
+struct link_draft {
+	struct config_reading *reading;
+	struct config_link link;
+	struct link_place place;
+};
+
+/* config.c: every kind that netconf reads; conf_read()'s userdata is a struct config_reading. */
+extern const struct conf_kind config_kinds[];
+
+/* --- config_value.c: single values --- */
+
+const char *config_check_ref(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                             const char **ret_hint);
+/* The name of a link that is made: 15 characters. */
+const char *config_check_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint);
+/* Slots: struct addr, struct mac, uint32_t, uint32_t, uint16_t. */
+void config_set_addr(struct conf *, const struct conf_field *, const struct conf_node *,
+                     void *slot);
+void config_set_mac(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void config_set_u32(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void config_set_table(struct conf *, const struct conf_field *, const struct conf_node *,
+                      void *slot);
+void config_set_mark(struct conf *, const struct conf_field *, const struct conf_node *,
+                     void *slot);
+/* A prefix whose host bits are cleared, which a note says; slot: struct prefix. */
+void config_set_network(struct conf *, const struct conf_field *, const struct conf_node *,
+                        void *slot);
+/* For slots of which the caller must know whether they were set. */
+bool config_read_u32(struct conf *conf, const struct conf_node *value, uint32_t min, uint32_t max,
+                     uint32_t *ret_value);
+/* "file:line" of an origin, for "first at ..."; borrowed until the next. */
+const char *config_place_of(struct config_reading *reading, const struct origin *origin);
+struct origin config_origin(struct config_reading *reading, const struct conf_node *at);
+struct place config_place(struct config_reading *reading, const struct conf_node *at);
+
+/* --- config_address.c: addresses and routes of links, in either style; slots: struct link_draft
+ * --- */
+
+extern const struct conf_field config_address_fields[], config_route_fields[],
+    config_legacy_route_fields[];
+void config_set_addresses(struct conf *, const struct conf_field *, const struct conf_node *,
+                          void *slot);
+void config_set_routes(struct conf *, const struct conf_field *, const struct conf_node *,
+                       void *slot);
+void config_set_legacy_addresses(struct conf *, const struct conf_field *, const struct conf_node *,
+                                 void *slot);
+void config_set_legacy_cidr(struct conf *, const struct conf_field *, const struct conf_node *,
+                            void *slot);
+
+/* --- config_link.c --- */
+
+void config_ref_fini(struct config_ref *ref);
+void config_ref_copy(const struct config_ref *ref, struct config_ref *ret_copy);
+void config_link_fini(struct config_link *link);
+void config_link_place_fini(struct link_place *place, const struct config_link *link);
+void config_link_draft_init(struct link_draft *draft, struct config_reading *reading,
+                            enum link_kind kind, const struct conf_node *at);
+/* Takes what the draft owns. */
+void config_link_draft_finish(struct link_draft *draft);
+void config_add_port(struct link_draft *draft, struct config_ref *ref, const struct conf_node *at);
+
+void config_set_up(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void config_set_mtu(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void config_set_multicast(struct conf *, const struct conf_field *, const struct conf_node *,
+                          void *slot);
+void config_set_hardware(struct conf *, const struct conf_field *, const struct conf_node *,
+                         void *slot);
+void config_set_ports(struct conf *, const struct conf_field *, const struct conf_node *,
+                      void *slot);
+void config_set_stp(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
+void config_set_vlan_filtering(struct conf *, const struct conf_field *, const struct conf_node *,
+                               void *slot);
+
+/* What all links share, as rows of their tables. */
+#define CONFIG_LINK_FIELDS                                                                  \
+	{.key = "up", .set = config_set_up}, {.key = "mtu", .set = config_set_mtu},             \
+	    {.key = "multicast", .set = config_set_multicast},                                  \
+	    {.key = "addresses", .set = config_set_addresses, .fields = config_address_fields}, \
+	{                                                                                       \
+		.key = "routes", .set = config_set_routes, .fields = config_route_fields            \
+	}
+
+extern const struct conf_field config_link_fields[], config_vlan_fields[], config_bridge_fields[],
+    config_dummy_fields[], config_veth_fields[], config_vrf_fields[];
+void config_read_link(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_vlan(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_bridge(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_dummy(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_veth(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_vrf(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* --- config_bond.c: the tables are made from bond_options by config_make_bond_tables() --- */
+
+#define CONFIG_BOND_FIELDS_MAX (BOND_OPTIONS + 14)
+extern struct conf_field config_bond_fields[CONFIG_BOND_FIELDS_MAX];
+extern struct conf_field config_legacy_bond_fields[CONFIG_BOND_FIELDS_MAX];
+void config_make_bond_tables(void);
+void config_read_bond(struct conf *conf, const struct conf_node *document, void *userdata);
+/* `map` is what has the keys. */
+void config_check_bond(struct link_draft *draft, const struct conf_node *map, bool is_legacy);
+
+/* --- config_wireguard.c --- */
+
+extern const struct conf_field config_wireguard_fields[], config_legacy_wireguard_fields[];
+void config_read_wireguard(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* `map` is what has the keys. */
+void config_check_wireguard(struct link_draft *draft, const struct conf_node *map);
+
+/* --- config_selector.c --- */
+
+extern const struct conf_field config_selector_fields[], config_alias_fields[];
+/* NULL: it was wrong, and reported. */
+struct selector *config_read_selector(struct conf *conf, const struct conf_node *value);
+void config_read_alias(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* --- config_legacy.c --- */
+
+extern const struct conf_field config_legacy_fields[];
+extern const struct conf_field config_machine_network_fields[];
+void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* --- config_rule.c --- */
+
+extern const struct conf_field config_rule_fields[], config_blackhole_fields[];
+void config_read_rule(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_blackhole(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* --- config_service.c --- */
+
+extern const struct conf_field config_dhcp_fields[], config_ethernet_fields[],
+    config_tcp_probe_fields[], config_http_probe_fields[];
+void config_read_dhcp4(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_dhcp6(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_ethernet(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_tcp_probe(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_http_probe(struct conf *conf, const struct conf_node *document, void *userdata);
+/* Takes the ref and the DUID. */
+void config_add_dhcp(struct config_reading *reading, const struct config_dhcp *dhcp,
+                     const struct conf_node *at);
+
+/* --- config_policy.c --- */
+
+extern const struct conf_field config_policy_fields[];
+extern const char *const config_drift_names[];
+void config_policy_init(struct config_policy *policy);
+void config_read_policy(struct conf *conf, const struct conf_node *document, void *userdata);
+
+/* --- config_cross.c: what only the whole can show --- */
+
+void config_check_whole(struct config_reading *reading);

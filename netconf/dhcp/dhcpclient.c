@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dhcpcd's hook renames a file into the runtime directory, which is watched. A client that another
+ * process of ours left behind (the daemon was killed) is known by its number and its start, and is
+ * ended first: dhcpcd would not run twice on a link.
+ */
+#include "netconf/dhcp/dhcpclient.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/dhcp/dhcpconf.h"
+
+#define LEASE_BYTES_MAX 65536
+#define BACKOFF_FIRST_US US_PER_S
+#define BACKOFF_MAX_US (60 * US_PER_S)
+/* Who has run so long was no failure. */
+#define GOOD_RUN_US (60 * US_PER_S)
+
+struct dhcpclient {
+	struct loop *loop;
+	dhcpclient_changed_fn changed;
+	void *userdata;
+	char *program, *conf_path, *lease_path, *pid_path;
+	char link[IFNAMSIZ];
+	sa_family_t family;
+	struct lease lease;
+	bool has_lease;
+	pid_t pid; /* 0: it does not run */
+	int64_t started_us, backoff_us;
+	ev_child end;
+	ev_timer start, expiry;
+	ev_io watch; /* of the directory */
+};
+
+static int family_number(const struct dhcpclient *c)
+{
+	return c->family == AF_INET ? 4 : 6;
+}
+
+/* --- the lease --- */
+
+/* Timers of libev count from the loop's last turn, so it may come a little early. */
+static void expect_end(struct dhcpclient *c)
+{
+	struct ev_loop *ev = loop_ev(c->loop);
+
+	ev_timer_stop(ev, &c->expiry);
+	if (!c->has_lease || c->lease.ends_us == MONO_NEVER)
+		return;
+	ev_timer_set(&c->expiry, mono_to_ev(c->lease.ends_us - mono_now_us()), 0.);
+	ev_timer_start(ev, &c->expiry);
+}
+
+/* Takes the lease; NULL: there is none. True if that is something else. */
+static bool set_lease(struct dhcpclient *c, struct lease *lease)
+{
+	bool same = c->has_lease == (lease != NULL) && (lease == NULL || lease_equal(&c->lease, lease));
+
+	lease_fini(&c->lease);
+	c->has_lease = lease != NULL;
+	if (lease != NULL)
+		c->lease = *lease;
+	expect_end(c);
+	return !same;
+}
+
+/* What the hook has written, if it says anything. True if the lease is another. */
+static bool read_lease(struct dhcpclient *c)
+{
+	AUTO(free) char *text = NULL;
+	struct lease lease;
+	size_t len;
+	int r;
+
+	r = file_read(c->lease_path, LEASE_BYTES_MAX, &text, &len);
+	if (r == -ENOENT)
+		return false;
+	if (r == 0)
+		r = lease_read(text, len, c->family, &lease);
+	if (r < 0) {
+		(void) log_warning_errno(r, "dhcp_lease_unreadable", "ifname=%s family=%d", c->link,
+		                         family_number(c));
+		return false;
+	}
+	if (r == LEASE_TAKEN && lease.ends_us > mono_now_us())
+		return set_lease(c, &lease);
+	if (r == LEASE_TAKEN)
+		lease_fini(&lease);
+	return r != LEASE_OTHER && set_lease(c, NULL);
+}
+
+static void tell(struct dhcpclient *c, const char *why)
+{
+	char address[PREFIX_TEXT_MAX] = "";
+
+	if (c->has_lease)
+		(void) prefix_format(&c->lease.addresses[0], address);
+	log_notice("dhcp_lease", "ifname=%s family=%d address=%s reason=\"%s\"", c->link,
+	           family_number(c), address, why);
+	c->changed(c->userdata);
+}
+
+static void expiry_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, expiry);
+
+	if (mono_now_us() < c->lease.ends_us)
+		expect_end(c);
+	else if (set_lease(c, NULL))
+		tell(c, "it has run out");
+}
+
+/* What has happened in the directory does not matter: the file says how it is. */
+static void watch_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+{
+	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, watch);
+	char events[4096];
+
+	while (read(w->fd, events, sizeof(events)) > 0)
+		;
+	if (read_lease(c))
+		tell(c, c->has_lease ? "the server has given it" : "the client has lost it");
+}
+
+static int watch_directory(struct dhcpclient *c, const char *dir)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	ev_io_init(&c->watch, watch_cb, fd, EV_READ);
+	if (inotify_add_watch(fd, dir, IN_MOVED_TO | IN_ONLYDIR) < 0)
+		return -errno;
+	ev_io_start(loop_ev(c->loop), &c->watch);
+	return 0;
+}
+
+/* --- one that was left behind --- */
+
+/* In clock ticks since the boot; 0: there is no such process. proc(5): field 22, and the name of
+ * field 2 may have anything in it. */
+static uint64_t start_of(pid_t pid)
+{
+	AUTO(free) char *path = xasprintf("/proc/%d/stat", (int) pid);
+	AUTO(free) char *text = NULL;
+	size_t len;
+	const char *at;
+
+	if (file_read(path, 4096, &text, &len) < 0)
+		return 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+static void write_down(const struct dhcpclient *c)
+{
+	AUTO(free) char *text = xasprintf("%d %" PRIu64 "\n", (int) c->pid, start_of(c->pid));
+
+	(void) file_write_atomic(c->pid_path, text, strlen(text), 0600, FILE_VOLATILE);
+}
+
+static void end_predecessor(const struct dhcpclient *c)
+{
+	AUTO(free) char *text = NULL;
+	AUTO(close) int fd = -1;
+	unsigned long long start;
+	size_t len;
+	int pid;
+
+	if (file_read(c->pid_path, 64, &text, &len) < 0 || sscanf(text, "%d %llu", &pid, &start) != 2 ||
+	    pid <= 0 || start == 0)
+		return;
+	(void) unlink(c->pid_path);
+	/* Held first, then known: the number may be another's by now. */
+	fd = pidfd_open(pid, 0);
+	if (fd >= 0 && start_of(pid) == start)
+		(void) pidfd_send_signal(fd, SIGTERM, NULL, 0);
+}
+
+/* --- the process --- */
+
+static int spawn(struct dhcpclient *c)
+{
+	const char *args[] = {c->program, "-B", c->family == AF_INET ? "-4" : "-6", "-f", c->conf_path,
+	                      c->link,    NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int error;
+
+	(void) sigemptyset(&none);
+	(void) sigfillset(&all);
+	(void) posix_spawn_file_actions_init(&actions);
+	(void) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	(void) posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+	(void) posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	(void) posix_spawnattr_init(&attributes);
+	(void) posix_spawnattr_setsigmask(&attributes, &none);
+	(void) posix_spawnattr_setsigdefault(&attributes, &all);
+	(void) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+	                                                 POSIX_SPAWN_SETPGROUP);
+	error = posix_spawnp(&c->pid, c->program, &actions, &attributes,
+	                     (char *const *) (uintptr_t) args, environ);
+	(void) posix_spawnattr_destroy(&attributes);
+	(void) posix_spawn_file_actions_destroy(&actions);
+	if (error != 0)
+		c->pid = 0;
+	return -error;
+}
+
+static void start_later(struct dhcpclient *c)
+{
+	ev_timer_set(&c->start, mono_to_ev(c->backoff_us), 0.);
+	ev_timer_start(loop_ev(c->loop), &c->start);
+	c->backoff_us = MIN(c->backoff_us * 2, BACKOFF_MAX_US);
+}
+
+static void start_cb(struct ev_loop *ev, ev_timer *w UNUSED, int revents UNUSED)
+{
+	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, start);
+	int r;
+
+	end_predecessor(c);
+	r = spawn(c);
+	if (r < 0) {
+		(void) log_error_errno(r, "dhcp_client_not_started", "ifname=%s family=%d program=%s",
+		                       c->link, family_number(c), c->program);
+		start_later(c);
+		return;
+	}
+	c->started_us = mono_now_us();
+	write_down(c);
+	log_info("dhcp_client_started", "ifname=%s family=%d pid=%d", c->link, family_number(c),
+	         (int) c->pid);
+	ev_child_set(&c->end, c->pid, 0);
+	ev_child_start(ev, &c->end);
+}
+
+static void free_now(struct dhcpclient *c)
+{
+	free(c->program);
+	free(c->conf_path);
+	free(c->lease_path);
+	free(c->pid_path);
+	free(c);
+}
+
+static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
+{
+	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, end);
+	int status = w->rstatus;
+
+	ev_child_stop(ev, w);
+	(void) unlink(c->pid_path);
+	c->pid = 0;
+	if (c->changed == NULL) {
+		free_now(c);
+		return;
+	}
+	if (mono_now_us() - c->started_us >= GOOD_RUN_US)
+		c->backoff_us = BACKOFF_FIRST_US;
+	log_warning("dhcp_client_ended",
+	            "ifname=%s family=%d %s=%d reason=\"starting it again in %lld "
+	            "s\"",
+	            c->link, family_number(c), WIFSIGNALED(status) ? "signal" : "status",
+	            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+	            (long long) (c->backoff_us / US_PER_S));
+	start_later(c);
+}
+
+/* --- the whole --- */
+
+static int write_conf(const struct dhcpclient *c, const struct dhcpconf *conf)
+{
+	AUTO(free) char *text = dhcpconf_text(conf);
+
+	return file_write_atomic(c->conf_path, text, strlen(text), 0600, FILE_VOLATILE);
+}
+
+int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings, const char *link,
+                   const struct mac *mac, const struct config_dhcp *dhcp,
+                   dhcpclient_changed_fn changed, void *userdata, struct dhcpclient **ret_client)
+{
+	struct dhcpclient *c = NEW0(struct dhcpclient);
+	AUTO(free)
+	char *base =
+	    xasprintf("%s/dhcp%d-%s", settings->runtime_dir, dhcp->family == AF_INET ? 4 : 6, link);
+	int r;
+
+	c->loop = loop;
+	c->program = xstrdup(settings->program);
+	c->conf_path = xasprintf("%s.conf", base);
+	c->lease_path = xasprintf("%s.lease", base);
+	c->pid_path = xasprintf("%s.pid", base);
+	(void) snprintf(c->link, sizeof(c->link), "%s", link);
+	c->family = dhcp->family;
+	c->backoff_us = BACKOFF_FIRST_US;
+	c->watch.fd = -1;
+	ev_timer_init(&c->start, start_cb, 0., 0.);
+	ev_timer_init(&c->expiry, expiry_cb, 0., 0.);
+	ev_child_init(&c->end, end_cb, 0, 0);
+	r = watch_directory(c, settings->runtime_dir);
+	if (r == 0)
+		r = write_conf(
+		    c, &(struct dhcpconf){
+		           .dhcp = dhcp, .mac = *mac, .hook = settings->hook, .lease = c->lease_path});
+	if (r < 0) {
+		dhcpclient_free(c);
+		return r;
+	}
+	(void) read_lease(c);
+	ev_timer_start(loop_ev(loop), &c->start);
+	c->changed = changed;
+	c->userdata = userdata;
+	*ret_client = c;
+	return 0;
+}
+
+const struct lease *dhcpclient_lease(const struct dhcpclient *c)
+{
+	return c->has_lease ? &c->lease : NULL;
+}
+
+void dhcpclient_free(struct dhcpclient *c)
+{
+	struct ev_loop *ev;
+
+	if (c == NULL)
+		return;
+	ev = loop_ev(c->loop);
+	ev_timer_stop(ev, &c->start);
+	ev_timer_stop(ev, &c->expiry);
+	if (c->watch.fd >= 0) {
+		ev_io_stop(ev, &c->watch);
+		(void) close(c->watch.fd);
+	}
+	lease_fini(&c->lease);
+	c->changed = NULL;
+	if (c->pid == 0) {
+		free_now(c);
+		return;
+	}
+	/* Once reaped, the number may be another's. end_cb() does the rest. */
+	if (!ev_is_pending(&c->end))
+		(void) kill(c->pid, SIGTERM);
+}
+
+void dhcpclient_forget(struct dhcpclient *c)
+{
+	(void) unlink(c->lease_path);
+	dhcpclient_free(c);
+}

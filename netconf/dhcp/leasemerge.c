@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From leases to what is wanted. Pure. What two of them say otherwise, the first one says. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "netconf/dhcp/lease.h"
+
+struct merging {
+	struct model *want;
+	const struct lease_use *use;
+	unsigned configured; /* enum host_attr: what the configuration says itself */
+	bool no_search;
+	struct conf_strings *notes;
+};
+
+static void note(const struct merging *m, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void note(const struct merging *m, const char *fmt, ...)
+{
+	AUTO(free) char *text = NULL;
+	AUTO(free) char *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	line = xasprintf("the lease of %s: %s", m->use->link, text);
+	host_add_text(m->notes, line);
+}
+
+/* --- addresses and routes --- */
+
+static void add_address(const struct merging *m, const struct prefix *prefix)
+{
+	struct model *want = m->want;
+	struct address address = {.prefix = *prefix};
+	char text[PREFIX_TEXT_MAX];
+
+	(void) snprintf(address.link, sizeof(address.link), "%s", m->use->link);
+	for (size_t i = 0; i < want->n_addresses; i++) {
+		if (address_compare_key(&want->addresses[i], &address) != 0)
+			continue;
+		note(m, "the configuration has the address %s too", prefix_format(prefix, text));
+		return;
+	}
+	model_add_address(want, m->use->link, prefix)->origin = m->use->dhcp->origin;
+}
+
+/* A gateway that no address of the lease has as a neighbour is on the link all the same. */
+static bool is_off_link(const struct lease *lease, const struct addr *gateway)
+{
+	for (size_t i = 0; i < lease->n_addresses; i++) {
+		if (prefix_contains(&lease->addresses[i], gateway))
+			return false;
+	}
+	return true;
+}
+
+/* Of a port of a VRF in the VRF's own. */
+static uint32_t table_of(const struct merging *m)
+{
+	const struct link *link = model_find_link(m->want, m->use->link);
+	const struct link *master = link != NULL ? model_find_link(m->want, link->master) : NULL;
+
+	return master != NULL && master->kind == LINK_VRF ? master->table : RT_TABLE_MAIN;
+}
+
+static void add_route(const struct merging *m, const struct lease_route *from)
+{
+	const struct lease *lease = m->use->lease;
+	struct model *want = m->want;
+	struct route *route = model_add_route(want, &from->dst);
+	char text[MODEL_TEXT_MAX];
+
+	route->table = table_of(m);
+	route->metric = m->use->dhcp->metric;
+	route->gateway = from->gateway;
+	route->src = lease->addresses[0].addr;
+	route->onlink = addr_is_set(&from->gateway) && is_off_link(lease, &from->gateway);
+	route->origin = m->use->dhcp->origin;
+	(void) snprintf(route->link, sizeof(route->link), "%s", m->use->link);
+	route_normalise(route);
+	for (size_t i = 0; i + 1 < want->n_routes; i++) {
+		if (route_compare_key(&want->routes[i], route) != 0)
+			continue;
+		note(m, "there is another route of this metric already: %s", route_format(route, text));
+		model_remove_route(want, want->n_routes - 1);
+		return;
+	}
+}
+
+/* --- the host --- */
+
+static bool has_resolver(const struct host *host, const struct addr *addr)
+{
+	for (size_t i = 0; i < host->n_resolvers; i++) {
+		if (addr_equal(&host->resolvers[i], addr))
+			return true;
+	}
+	return false;
+}
+
+static void add_resolvers(const struct merging *m)
+{
+	const struct lease *lease = m->use->lease;
+	struct host *host = &m->want->host;
+
+	for (size_t i = 0; i < lease->n_resolvers && (m->configured & HOST_RESOLVERS) == 0; i++) {
+		if (host->n_resolvers == LEASE_RESOLVERS_MAX || has_resolver(host, &lease->resolvers[i]))
+			continue;
+		host_add_resolver(host, &lease->resolvers[i]);
+		host->has |= HOST_RESOLVERS;
+	}
+}
+
+static bool has_domain(const struct host *host, const char *domain)
+{
+	for (size_t i = 0; i < host->search.n; i++) {
+		if (strcmp(host->search.items[i], domain) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add_search(const struct merging *m)
+{
+	const struct lease *lease = m->use->lease;
+	struct host *host = &m->want->host;
+
+	if ((m->configured & HOST_SEARCH) != 0 || m->no_search)
+		return;
+	for (size_t i = 0; i < lease->search.n; i++) {
+		if (host->search.n == LEASE_DOMAINS_MAX || has_domain(host, lease->search.items[i]))
+			continue;
+		host_add_text(&host->search, lease->search.items[i]);
+		host->has |= HOST_SEARCH;
+	}
+}
+
+static void add_name(const struct merging *m)
+{
+	const char *name = m->use->lease->host_name;
+	struct host *host = &m->want->host;
+	size_t label = strcspn(name, ".");
+
+	if ((host->has & HOST_NAME) != 0 || m->use->dhcp->ignore_hostname || label == 0)
+		return;
+	(void) snprintf(host->name, sizeof(host->name), "%.*s", (int) label, name);
+	if (name[label] == '.')
+		(void) snprintf(host->domain, sizeof(host->domain), "%s", name + label + 1);
+	host->has |= HOST_NAME;
+}
+
+void lease_merge(struct model *want, const struct lease_use *uses, size_t n, bool no_default_search,
+                 struct conf_strings *notes)
+{
+	struct merging m = {
+	    .want = want,
+	    .configured = want->host.has,
+	    .no_search = no_default_search,
+	    .notes = notes,
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct lease *lease = uses[i].lease;
+
+		m.use = &uses[i];
+		for (size_t j = 0; j < lease->n_addresses; j++)
+			add_address(&m, &lease->addresses[j]);
+		for (size_t j = 0; j < lease->n_routes; j++)
+			add_route(&m, &lease->routes[j]);
+		add_resolvers(&m);
+		add_search(&m);
+		add_name(&m);
+	}
+	model_normalise(want);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dumps into a model: addresses, routes and rules, and the names of links. Whose an object is, its
+ * protocol number tells; what a struct has no word for is kept as it came.
+ */
+#include "netconf/kernel/decode.h"
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "net/attr.h"
+#include "netconf/kernel/decode_link.h"
+
+/* What the kernel's own addresses carry since 5.18: lo, router advertisements, link-local. */
+#define PROTO_KERNEL_LAST 3
+
+struct named {
+	uint32_t ifindex;
+	char name[IFNAMSIZ];
+};
+
+struct decoder {
+	struct model *model;
+	struct decode_link_refs *refs; /* of model->links, one by one */
+	struct named *names;           /* after decoder_links_end(), by ifindex */
+	size_t n_names;
+};
+
+struct decoder *decoder_new(struct model *model)
+{
+	struct decoder *d = NEW0(struct decoder);
+
+	d->model = model;
+	return d;
+}
+
+void decoder_free(struct decoder *decoder)
+{
+	if (decoder == NULL)
+		return;
+	free(decoder->refs);
+	free(decoder->names);
+	free(decoder);
+}
+
+/* --- links --- */
+
+void decoder_link(struct decoder *decoder, const struct nlmsghdr *nlh)
+{
+	struct model *model = decoder->model;
+	struct decode_link_refs refs;
+	struct link link;
+
+	if (nlh->nlmsg_type != RTM_NEWLINK || decode_link(nlh, &link, &refs) < 0)
+		return;
+	*model_add_link(model, link.name, link.kind) = link;
+	decoder->refs = xreallocarray(decoder->refs, model->n_links, sizeof(*decoder->refs));
+	decoder->refs[model->n_links - 1] = refs;
+}
+
+static int compare_named(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return x->ifindex < y->ifindex ? -1 : x->ifindex > y->ifindex;
+}
+
+const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex)
+{
+	const struct named key = {.ifindex = ifindex}, *found = NULL;
+
+	if (decoder->n_names > 0)
+		found = bsearch(&key, decoder->names, decoder->n_names, sizeof(key), compare_named);
+	return found != NULL ? found->name : "";
+}
+
+static void name_link(const struct decoder *decoder, char name[static IFNAMSIZ], uint32_t ifindex)
+{
+	(void) snprintf(name, IFNAMSIZ, "%s", decoder_link_name(decoder, ifindex));
+}
+
+void decoder_links_end(struct decoder *decoder)
+{
+	struct model *model = decoder->model;
+
+	decoder->names = xcalloc(model->n_links, sizeof(*decoder->names));
+	decoder->n_names = model->n_links;
+	for (size_t i = 0; i < model->n_links; i++) {
+		decoder->names[i].ifindex = (uint32_t) model->links[i].ifindex;
+		memcpy(decoder->names[i].name, model->links[i].name, IFNAMSIZ);
+	}
+	qsort(decoder->names, decoder->n_names, sizeof(*decoder->names), compare_named);
+	for (size_t i = 0; i < model->n_links; i++) {
+		const struct decode_link_refs *refs = &decoder->refs[i];
+		struct link *link = &model->links[i];
+
+		name_link(decoder, link->master, refs->master);
+		if (link->kind == LINK_VLAN)
+			name_link(decoder, link->parent, refs->lower);
+		if (link->kind == LINK_VETH)
+			name_link(decoder, link->peer, refs->lower);
+		if (link->bond != NULL) {
+			name_link(decoder, link->bond->primary, refs->primary);
+			name_link(decoder, link->bond->active_port, refs->active_port);
+		}
+	}
+}
+
+/* --- what they share --- */
+
+static void keep_raw(struct raw_message *raw, const struct nlmsghdr *nlh)
+{
+	raw->data = xmemdup(nlh, nlh->nlmsg_len);
+	raw->len = nlh->nlmsg_len;
+}
+
+/* Of a family's address; AF_UNSPEC where there is none. False: it has a wrong size. */
+static bool take_addr(sa_family_t family, const struct nlattr *attr, struct addr *ret_addr)
+{
+	*ret_addr = (struct addr){0};
+	return attr == NULL || addr_from_bytes(family, attr_data(attr), attr_len(attr), ret_addr) == 0;
+}
+
+/* --- addresses --- */
+
+static enum owner address_owner(const struct address *address)
+{
+	if (address->protocol == NETCONF_PROTOCOL)
+		return OWNER_OURS;
+	if (address->protocol != IFAPROT_UNSPEC)
+		return address->protocol <= PROTO_KERNEL_LAST ? OWNER_KERNEL : OWNER_FOREIGN;
+	/* Kernels before 5.18 do not say. */
+	if (addr_is_loopback(&address->prefix.addr))
+		return OWNER_KERNEL;
+	if (address->prefix.addr.family == AF_INET6 &&
+	    (addr_is_linklocal(&address->prefix.addr) || (address->state & IFA_F_TEMPORARY) != 0))
+		return OWNER_KERNEL;
+	return OWNER_FOREIGN;
+}
+
+void decoder_address(struct decoder *decoder, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *table[IFA_MAX + 1];
+	struct ifa_cacheinfo times = {.ifa_valid = ADDRESS_FOREVER, .ifa_prefered = ADDRESS_FOREVER};
+	struct prefix prefix = {0};
+	struct address *address;
+	struct ifaddrmsg ifa;
+	struct addr peer;
+
+	if (nlh->nlmsg_type != RTM_NEWADDR || !attr_header(nlh, &ifa, sizeof(ifa)) ||
+	    attr_read(nlh, sizeof(ifa), table, ARRAY_SIZE(table)) < 0)
+		return;
+	/* On a point-to-point link IFA_ADDRESS is the other end's. */
+	if (!take_addr(ifa.ifa_family, table[IFA_ADDRESS], &peer) ||
+	    !take_addr(ifa.ifa_family, table[IFA_LOCAL], &prefix.addr))
+		return;
+	if (!addr_is_set(&prefix.addr))
+		prefix.addr = peer;
+	prefix.len = ifa.ifa_prefixlen;
+	if (!addr_is_set(&prefix.addr) || decoder_link_name(decoder, ifa.ifa_index)[0] == '\0')
+		return;
+	address = model_add_address(decoder->model, decoder_link_name(decoder, ifa.ifa_index), &prefix);
+	address->peer = peer;
+	address->priority = attr_u32(table[IFA_RT_PRIORITY], 0);
+	address->flags = attr_u32(table[IFA_FLAGS], ifa.ifa_flags);
+	address->state = address->flags & ~(uint32_t) ADDRESS_FLAGS_KEPT;
+	address->protocol = attr_u8(table[IFA_PROTO], IFAPROT_UNSPEC);
+	address->scope = ifa.ifa_scope;
+	(void) attr_bytes(table[IFA_CACHEINFO], &times, sizeof(times));
+	address->valid_s = times.ifa_valid;
+	address->preferred_s = times.ifa_prefered;
+	address->owner = address_owner(address);
+	keep_raw(&address->raw, nlh);
+}
+
+/* --- routes --- */
+
+static enum owner protocol_owner(uint8_t protocol)
+{
+	switch (protocol) {
+	case NETCONF_PROTOCOL:
+		return OWNER_OURS;
+	case RTPROT_KERNEL:
+	case RTPROT_REDIRECT:
+	case RTPROT_RA:
+		return OWNER_KERNEL;
+	default:
+		return OWNER_FOREIGN;
+	}
+}
+
+static bool is_cached(const struct rtmsg *rtm)
+{
+	return (rtm->rtm_flags & RTM_F_CLONED) != 0;
+}
+
+/* All that a struct route cannot say. */
+static bool route_is_opaque(const struct rtmsg *rtm, const struct nlattr **table,
+                            const struct nlattr **metrics)
+{
+	static const unsigned plain_only[] = {RTA_MULTIPATH, RTA_ENCAP, RTA_NH_ID, RTA_SRC,
+	                                      RTA_IIF,       RTA_FLOW,  RTA_MARK,  RTA_TTL_PROPAGATE};
+	struct rta_cacheinfo times = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain_only); i++) {
+		if (table[plain_only[i]] != NULL)
+			return true;
+	}
+	for (unsigned i = 1; i <= RTAX_MAX; i++) {
+		if (i != RTAX_MTU && metrics[i] != NULL)
+			return true;
+	}
+	(void) attr_bytes(table[RTA_CACHEINFO], &times, sizeof(times));
+	return attr_u8(table[RTA_PREF], 0) != 0 || times.rta_expires != 0 || rtm->rtm_src_len != 0;
+}
+
+/* The gateway, which for an IPv4 route may be an IPv6 address. */
+static bool take_gateway(sa_family_t family, const struct nlattr **table, struct addr *ret_addr)
+{
+	const struct nlattr *via = table[RTA_VIA];
+	uint16_t via_family;
+
+	if (via == NULL)
+		return take_addr(family, table[RTA_GATEWAY], ret_addr);
+	if (!attr_bytes(via, &via_family, sizeof(via_family)))
+		return false;
+	return addr_from_bytes((sa_family_t) via_family,
+	                       (const uint8_t *) attr_data(via) + sizeof(via_family),
+	                       attr_len(via) - sizeof(via_family), ret_addr) == 0;
+}
+
+static bool take_dst(const struct rtmsg *rtm, const struct nlattr *attr, struct prefix *ret_dst)
+{
+	if (!take_addr(rtm->rtm_family, attr, &ret_dst->addr))
+		return false;
+	ret_dst->addr.family = rtm->rtm_family; /* a default route has no destination */
+	ret_dst->len = rtm->rtm_dst_len;
+	return true;
+}
+
+void decoder_route(struct decoder *decoder, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *table[RTA_MAX + 1], *metrics[RTAX_MAX + 1];
+	struct addr gateway, src;
+	struct prefix dst = {0};
+	struct route *route;
+	struct rtmsg rtm;
+	uint32_t number;
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE || !attr_header(nlh, &rtm, sizeof(rtm)) ||
+	    attr_read(nlh, sizeof(rtm), table, ARRAY_SIZE(table)) < 0 ||
+	    attr_read_nested(table[RTA_METRICS], metrics, ARRAY_SIZE(metrics)) < 0)
+		return;
+	number = attr_u32(table[RTA_TABLE], rtm.rtm_table);
+	if (is_cached(&rtm) || number == RT_TABLE_LOCAL ||
+	    (rtm.rtm_family != AF_INET && rtm.rtm_family != AF_INET6) ||
+	    !take_dst(&rtm, table[RTA_DST], &dst) || !take_gateway(rtm.rtm_family, table, &gateway) ||
+	    !take_addr(rtm.rtm_family, table[RTA_PREFSRC], &src))
+		return;
+	route = model_add_route(decoder->model, &dst);
+	route->table = number;
+	route->metric = attr_u32(table[RTA_PRIORITY], 0);
+	route->tos = rtm.rtm_tos;
+	route->type = rtm.rtm_type;
+	route->gateway = gateway;
+	name_link(decoder, route->link, attr_u32(table[RTA_OIF], 0));
+	route->src = src;
+	route->mtu = attr_u32(metrics[RTAX_MTU], 0);
+	route->onlink = (rtm.rtm_flags & RTNH_F_ONLINK) != 0;
+	route->scope = rtm.rtm_scope;
+	route->protocol = rtm.rtm_protocol;
+	route->owner = protocol_owner(rtm.rtm_protocol);
+	route->is_opaque = route_is_opaque(&rtm, table, metrics);
+	keep_raw(&route->raw, nlh);
+}
+
+/* --- rules --- */
+
+static bool rule_is_opaque(const struct fib_rule_hdr *hdr, const struct nlattr **table)
+{
+	static const unsigned plain_only[] = {FRA_GOTO,      FRA_FLOW,        FRA_TUN_ID,
+	                                      FRA_UID_RANGE, FRA_SPORT_RANGE, FRA_DPORT_RANGE};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain_only); i++) {
+		if (table[plain_only[i]] != NULL)
+			return true;
+	}
+	return (hdr->flags & FIB_RULE_INVERT) != 0 || hdr->tos != 0 ||
+	       attr_u8(table[FRA_L3MDEV], 0) != 0 || attr_u8(table[FRA_IP_PROTO], 0) != 0 ||
+	       attr_u32(table[FRA_SUPPRESS_PREFIXLEN], UINT32_MAX) != UINT32_MAX ||
+	       attr_u32(table[FRA_SUPPRESS_IFGROUP], UINT32_MAX) != UINT32_MAX;
+}
+
+void decoder_rule(struct decoder *decoder, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *table[FRA_MAX + 1];
+	struct prefix src = {0}, dst = {0};
+	struct fib_rule_hdr hdr;
+	struct rule *rule;
+
+	if (nlh->nlmsg_type != RTM_NEWRULE || !attr_header(nlh, &hdr, sizeof(hdr)) ||
+	    attr_read(nlh, sizeof(hdr), table, ARRAY_SIZE(table)) < 0)
+		return;
+	if ((hdr.family != AF_INET && hdr.family != AF_INET6) ||
+	    !take_addr(hdr.family, table[FRA_SRC], &src.addr) ||
+	    !take_addr(hdr.family, table[FRA_DST], &dst.addr))
+		return;
+	src.len = hdr.src_len;
+	dst.len = hdr.dst_len;
+	rule = model_add_rule(decoder->model, hdr.family, attr_u32(table[FRA_PRIORITY], 0));
+	rule->src = src;
+	rule->dst = dst;
+	(void) attr_text(table[FRA_IIFNAME], rule->iif, sizeof(rule->iif));
+	(void) attr_text(table[FRA_OIFNAME], rule->oif, sizeof(rule->oif));
+	rule->fwmark = attr_u32(table[FRA_FWMARK], 0);
+	rule->fwmask = attr_u32(table[FRA_FWMASK], 0);
+	rule->action = hdr.action;
+	rule->table = hdr.action == FR_ACT_TO_TBL ? attr_u32(table[FRA_TABLE], hdr.table) : 0;
+	rule->protocol = attr_u8(table[FRA_PROTOCOL], 0);
+	rule->owner = protocol_owner(rule->protocol);
+	rule->is_opaque = rule_is_opaque(&hdr, table);
+	keep_raw(&rule->raw, nlh);
+}

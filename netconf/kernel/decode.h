@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What rtnetlink dumps, into a model. Links first: the rest is named after them, and links name
+ * each other only when all are known. A message that lacks what it must have is passed over.
+ * Pure. Sources: rtnetlink(7), linux/if_link.h, linux/rtnetlink.h, linux/fib_rules.h.
+ */
+
+#include <linux/netlink.h>
+
+#include "base/cleanup.h"
+#include "netconf/model/model.h"
+
+struct decoder;
+
+/* The model is borrowed, and nobody else may add to it until decoder_free(). */
+struct decoder *decoder_new(struct model *model);
+void decoder_free(struct decoder *decoder);
+DEFINE_AUTO(struct decoder, decoder_free);
+
+/* RTM_NEWLINK; decoder_links_end() after the last. */
+void decoder_link(struct decoder *decoder, const struct nlmsghdr *nlh);
+void decoder_links_end(struct decoder *decoder);
+
+/* RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWRULE. The kernel's own routes to itself (table local) and
+ * cached ones are left out. */
+void decoder_address(struct decoder *decoder, const struct nlmsghdr *nlh);
+void decoder_route(struct decoder *decoder, const struct nlmsghdr *nlh);
+void decoder_rule(struct decoder *decoder, const struct nlmsghdr *nlh);
+
+/* "" if there is no such link. */
+const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex);

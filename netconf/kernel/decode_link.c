@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links as the kernel tells of them: what all have, and what each kind adds. */
+#include "netconf/kernel/decode_link.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "net/attr.h"
+
+static const char *const kinds[] = {
+    [LINK_BOND] = "bond",           [LINK_VLAN] = "vlan", [LINK_BRIDGE] = "bridge",
+    [LINK_DUMMY] = "dummy",         [LINK_VETH] = "veth", [LINK_VRF] = "vrf",
+    [LINK_WIREGUARD] = "wireguard",
+};
+
+const char *decode_kind_name(enum link_kind kind)
+{
+	return kind < ARRAY_SIZE(kinds) ? kinds[kind] : NULL;
+}
+
+static enum link_kind kind_by_name(const char *name, unsigned flags)
+{
+	if (name[0] == '\0')
+		return (flags & IFF_LOOPBACK) != 0 ? LINK_LOOPBACK : LINK_PHYSICAL;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (kinds[i] != NULL && strcmp(kinds[i], name) == 0)
+			return (enum link_kind) i;
+	}
+	return LINK_OTHER;
+}
+
+/* --- bonds --- */
+
+struct targets {
+	struct addr *list;
+	size_t n;
+	sa_family_t family;
+};
+
+static void take_target(const struct nlattr *attr, unsigned type UNUSED, void *userdata)
+{
+	struct targets *t = userdata;
+	size_t len = t->family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+
+	if (t->n < BOND_TARGETS_MAX && attr_len(attr) == len &&
+	    addr_from_bytes(t->family, attr_data(attr), len, &t->list[t->n]) == 0)
+		t->n++;
+}
+
+/* The kernel leaves an empty list, and a port that is not there, out of what it tells. */
+static void take_bond_option(struct bond *bond, enum bond_option option, const struct nlattr *attr,
+                             struct decode_link_refs *refs)
+{
+	struct targets targets = {0};
+
+	switch (bond_options[option].type) {
+	case BOND_U8:
+	case BOND_U16:
+	case BOND_U32:
+		if (attr == NULL)
+			return;
+		bond->values[option] = attr_len(attr) == sizeof(uint8_t)    ? attr_u8(attr, 0)
+		                       : attr_len(attr) == sizeof(uint16_t) ? attr_u16(attr, 0)
+		                                                            : attr_u32(attr, 0);
+		break;
+	case BOND_PORT:
+		*(option == BOND_PRIMARY ? &refs->primary : &refs->active_port) = attr_u32(attr, 0);
+		break;
+	case BOND_IPV4:
+		targets = (struct targets){bond->arp_targets, 0, AF_INET};
+		attr_for_each(attr, take_target, &targets);
+		bond->n_arp_targets = targets.n;
+		break;
+	case BOND_IPV6:
+		targets = (struct targets){bond->ns_targets, 0, AF_INET6};
+		attr_for_each(attr, take_target, &targets);
+		bond->n_ns_targets = targets.n;
+		break;
+	case BOND_MAC:
+		if (!attr_bytes(attr, bond->ad_actor_system.bytes, sizeof(bond->ad_actor_system.bytes)))
+			return;
+		break;
+	}
+	bond->has |= BOND_BIT(option);
+}
+
+static int take_bond(struct link *link, const struct nlattr *data, struct decode_link_refs *refs)
+{
+	const struct nlattr *table[IFLA_BOND_MAX + 1];
+
+	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
+		return -EBADMSG;
+	link->bond = NEW0(struct bond);
+	for (unsigned i = 0; i < BOND_OPTIONS; i++) {
+		if (bond_options[i].attribute < ARRAY_SIZE(table))
+			take_bond_option(link->bond, (enum bond_option) i, table[bond_options[i].attribute],
+			                 refs);
+	}
+	return 0;
+}
+
+/* --- the other kinds --- */
+
+static int take_vlan(struct link *link, const struct nlattr *data)
+{
+	const struct nlattr *table[IFLA_VLAN_MAX + 1];
+	struct ifla_vlan_flags flags = {0};
+
+	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
+		return -EBADMSG;
+	link->vlan_id = attr_u16(table[IFLA_VLAN_ID], 0);
+	link->vlan_protocol = ntohs(attr_u16(table[IFLA_VLAN_PROTOCOL], htons(LINK_VLAN_8021Q)));
+	link->has |= LINK_HAS_PARENT | LINK_HAS_VLAN_ID | LINK_HAS_VLAN_PROTOCOL;
+	if (attr_bytes(table[IFLA_VLAN_FLAGS], &flags, sizeof(flags))) {
+		link->vlan_flags = flags.flags;
+		link->has |= LINK_HAS_VLAN_FLAGS;
+	}
+	return 0;
+}
+
+static int take_bridge(struct link *link, const struct nlattr *data)
+{
+	const struct nlattr *table[IFLA_BR_MAX + 1];
+
+	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
+		return -EBADMSG;
+	link->stp = attr_u32(table[IFLA_BR_STP_STATE], 0) != 0;
+	link->vlan_filtering = attr_u8(table[IFLA_BR_VLAN_FILTERING], 0) != 0;
+	link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
+	return 0;
+}
+
+static int take_vrf(struct link *link, const struct nlattr *data)
+{
+	const struct nlattr *table[IFLA_VRF_MAX + 1];
+
+	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
+		return -EBADMSG;
+	link->table = attr_u32(table[IFLA_VRF_TABLE], 0);
+	link->has |= LINK_HAS_TABLE;
+	return 0;
+}
+
+static int take_kind(struct link *link, const struct nlattr *info, unsigned flags,
+                     struct decode_link_refs *refs)
+{
+	const struct nlattr *table[IFLA_INFO_MAX + 1];
+
+	if (attr_read_nested(info, table, ARRAY_SIZE(table)) < 0)
+		return -EBADMSG;
+	(void) attr_text(table[IFLA_INFO_KIND], link->kind_name, sizeof(link->kind_name));
+	link->kind = kind_by_name(link->kind_name, flags);
+	if (table[IFLA_INFO_KIND] != NULL && link->kind_name[0] == '\0')
+		link->kind = LINK_OTHER; /* its name is longer than any that we know */
+	switch (link->kind) {
+	case LINK_BOND:
+		return take_bond(link, table[IFLA_INFO_DATA], refs);
+	case LINK_VLAN:
+		return take_vlan(link, table[IFLA_INFO_DATA]);
+	case LINK_BRIDGE:
+		return take_bridge(link, table[IFLA_INFO_DATA]);
+	case LINK_VRF:
+		return take_vrf(link, table[IFLA_INFO_DATA]);
+	case LINK_VETH:
+		link->has |= LINK_HAS_PEER;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* --- what all have --- */
+
+static void take_altname(const struct nlattr *attr, unsigned type, void *userdata)
+{
+	struct link *link = userdata;
+	char name[LINK_ALTNAME_MAX];
+
+	if (type != IFLA_ALT_IFNAME || attr_text(attr, name, sizeof(name))[0] == '\0')
+		return;
+	link->altnames = xreallocarray(link->altnames, link->n_altnames + 1, sizeof(*link->altnames));
+	link->altnames[link->n_altnames++] = xstrdup(name);
+}
+
+static enum owner link_owner(const struct link *link)
+{
+	if (link->kind == LINK_LOOPBACK)
+		return OWNER_KERNEL;
+	return link_is_virtual(link) && link->group == NETCONF_PROTOCOL ? OWNER_OURS : OWNER_FOREIGN;
+}
+
+static void take_common(struct link *link, const struct ifinfomsg *ifi, const struct nlattr **table)
+{
+	link->ifindex = ifi->ifi_index;
+	link->up = (ifi->ifi_flags & IFF_UP) != 0;
+	link->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
+	link->multicast = (ifi->ifi_flags & IFF_MULTICAST) != 0;
+	link->mtu = attr_u32(table[IFLA_MTU], 0);
+	link->group = attr_u32(table[IFLA_GROUP], 0);
+	link->has |= LINK_HAS_UP | LINK_HAS_MULTICAST | LINK_HAS_MTU | LINK_HAS_MASTER;
+	if (ifi->ifi_type == ARPHRD_ETHER && attr_len(table[IFLA_ADDRESS]) == sizeof(link->mac) &&
+	    attr_bytes(table[IFLA_ADDRESS], &link->mac, sizeof(link->mac)))
+		link->has |= LINK_HAS_MAC;
+	link->has_permanent_mac =
+	    attr_len(table[IFLA_PERM_ADDRESS]) == sizeof(link->permanent_mac) &&
+	    attr_bytes(table[IFLA_PERM_ADDRESS], &link->permanent_mac, sizeof(link->permanent_mac));
+	attr_for_each(table[IFLA_PROP_LIST], take_altname, link);
+}
+
+int decode_link(const struct nlmsghdr *nlh, struct link *ret_link,
+                struct decode_link_refs *ret_refs)
+{
+	const struct nlattr *table[IFLA_MAX + 1];
+	struct link link = {0};
+	struct ifinfomsg ifi;
+	int r;
+
+	r = attr_read(nlh, sizeof(ifi), table, ARRAY_SIZE(table));
+	if (r < 0)
+		return r;
+	if (!attr_header(nlh, &ifi, sizeof(ifi)) || ifi.ifi_family != AF_UNSPEC || ifi.ifi_index <= 0 ||
+	    attr_text(table[IFLA_IFNAME], link.name, sizeof(link.name))[0] == '\0')
+		return -EBADMSG;
+	*ret_refs = (struct decode_link_refs){.master = attr_u32(table[IFLA_MASTER], 0)};
+	/* One in another network namespace has a number there, which says nothing here. */
+	if (table[IFLA_LINK_NETNSID] == NULL)
+		ret_refs->lower = attr_u32(table[IFLA_LINK], 0);
+	take_common(&link, &ifi, table);
+	r = take_kind(&link, table[IFLA_LINKINFO], ifi.ifi_flags, ret_refs);
+	if (r < 0) {
+		link_fini(&link);
+		return r;
+	}
+	link.owner = link_owner(&link);
+	*ret_link = link;
+	return 0;
+}

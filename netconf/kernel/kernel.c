@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Netlink for netconf: dumps in the order in which they can be understood, single steps with the
+ * kernel's own words when it refuses, and a monitor that says that something changed, not what:
+ * whoever wants to know observes again.
+ */
+#include "netconf/kernel/kernel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/if.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "net/attr.h"
+#include "net/netlink.h"
+#include "netconf/kernel/decode.h"
+#include "netconf/kernel/encode.h"
+#include "netconf/kernel/wireguard_netlink.h"
+
+/* A dump that changes disturb is made again so often. */
+#define OBSERVATIONS_MAX 8
+/* Changes come in bursts; an observation after each would be stale when it is made. */
+#define SETTLE_S 0.1
+#define ERROR_TEXT_MAX 512
+
+struct kernel {
+	struct ev_loop *ev;
+	struct netlink *nl;
+	struct wireguard_netlink *wireguard;
+	ev_timer settle;
+	kernel_changed_fn changed;
+	void *changed_userdata;
+	char error_text[ERROR_TEXT_MAX];
+};
+
+static void on_settled(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	struct kernel *kernel = CONTAINER_OF(timer, struct kernel, settle);
+
+	kernel->changed(kernel->changed_userdata);
+}
+
+int kernel_new(struct ev_loop *ev, struct kernel **ret_kernel)
+{
+	AUTO(kernel_free) struct kernel *kernel = NEW0(struct kernel);
+	int r;
+
+	kernel->ev = ev;
+	ev_timer_init(&kernel->settle, on_settled, SETTLE_S, 0.);
+	kernel->wireguard = wireguard_netlink_new();
+	r = netlink_new(ev, NETLINK_ROUTE, &kernel->nl);
+	if (r < 0)
+		return r;
+	*ret_kernel = TAKE_PTR(kernel);
+	return 0;
+}
+
+void kernel_free(struct kernel *kernel)
+{
+	if (kernel == NULL)
+		return;
+	if (kernel->ev != NULL)
+		ev_timer_stop(kernel->ev, &kernel->settle);
+	netlink_free(kernel->nl);
+	wireguard_netlink_free(kernel->wireguard);
+	free(kernel);
+}
+
+const char *kernel_error_text(const struct kernel *kernel)
+{
+	return kernel->error_text;
+}
+
+static int fail(struct kernel *kernel, int r, const char *ours, const char *what)
+{
+	const char *said = netlink_error_text(kernel->nl);
+
+	(void) snprintf(kernel->error_text, sizeof(kernel->error_text), "%s%s",
+	                ours != NULL ? ours : (said[0] != '\0' ? said : strerror(-r)), what);
+	return r;
+}
+
+/* --- observing --- */
+
+typedef void (*decode_fn)(struct decoder *decoder, const struct nlmsghdr *nlh);
+
+struct dump {
+	struct decoder *decoder;
+	decode_fn decode;
+};
+
+static void on_message(const struct nlmsghdr *nlh, void *userdata)
+{
+	const struct dump *dump = userdata;
+
+	dump->decode(dump->decoder, nlh);
+}
+
+static int call_dump(struct kernel *kernel, const struct message *m, struct decoder *decoder,
+                     decode_fn decode)
+{
+	struct dump dump = {decoder, decode};
+
+	return netlink_call(kernel->nl, m->bytes, message_len(m), on_message, &dump);
+}
+
+static int dump_links(struct kernel *kernel, struct decoder *decoder)
+{
+	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+	struct message m;
+	int r;
+
+	message_begin(&m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
+	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	r = call_dump(kernel, &m, decoder, decoder_link);
+	if (r == 0)
+		decoder_links_end(decoder);
+	return r;
+}
+
+/* Of IPv4 and IPv6, one after the other; all three begin with the family. */
+static int dump_families(struct kernel *kernel, uint16_t type, size_t header,
+                         struct decoder *decoder, decode_fn decode)
+{
+	static const uint8_t families[] = {AF_INET, AF_INET6};
+	union {
+		uint8_t family;
+		struct rtmsg rtm;
+		struct ifaddrmsg ifa;
+		struct fib_rule_hdr rule;
+	} fixed;
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		struct message m;
+		int r;
+
+		memset(&fixed, 0, sizeof(fixed));
+		fixed.family = families[i];
+		message_begin(&m, type, NLM_F_DUMP, &fixed, header);
+		r = call_dump(kernel, &m, decoder, decode);
+		/* A kernel without IPv6, or without policy routing, has none. */
+		if (r < 0 && r != -EOPNOTSUPP && r != -EAFNOSUPPORT)
+			return r;
+	}
+	return 0;
+}
+
+static int read_wireguards(struct kernel *kernel, struct model *model)
+{
+	for (size_t i = 0; i < model->n_links; i++) {
+		struct link *link = &model->links[i];
+		int r;
+
+		if (link->kind != LINK_WIREGUARD)
+			continue;
+		r = wireguard_netlink_read(kernel->wireguard, link->name, &link->wireguard);
+		/* Gone since the links were dumped. */
+		if (r < 0)
+			return r == -ENODEV ? -EAGAIN : r;
+	}
+	return 0;
+}
+
+static int observe_once(struct kernel *kernel, struct model *model)
+{
+	AUTO(decoder_free) struct decoder *decoder = decoder_new(model);
+	int r = dump_links(kernel, decoder);
+
+	if (r == 0)
+		r = read_wireguards(kernel, model);
+	if (r == 0)
+		r = dump_families(kernel, RTM_GETADDR, sizeof(struct ifaddrmsg), decoder, decoder_address);
+	if (r == 0)
+		r = dump_families(kernel, RTM_GETROUTE, sizeof(struct rtmsg), decoder, decoder_route);
+	if (r == 0)
+		r = dump_families(kernel, RTM_GETRULE, sizeof(struct fib_rule_hdr), decoder, decoder_rule);
+	return r;
+}
+
+int kernel_observe(struct kernel *kernel, struct model **ret_model)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < OBSERVATIONS_MAX && r == -EAGAIN; i++) {
+		AUTO(model_free) struct model *model = model_new();
+
+		r = observe_once(kernel, model);
+		if (r < 0)
+			continue;
+		model_normalise(model);
+		*ret_model = TAKE_PTR(model);
+		return 0;
+	}
+	return fail(kernel, r, NULL, "");
+}
+
+/* --- carrying out --- */
+
+struct found {
+	int ifindex;
+	bool carrier;
+};
+
+static void on_link(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct found *found = userdata;
+	struct ifinfomsg ifi;
+
+	if (nlh->nlmsg_type != RTM_NEWLINK || !attr_header(nlh, &ifi, sizeof(ifi)))
+		return;
+	found->ifindex = ifi.ifi_index;
+	found->carrier = (ifi.ifi_flags & IFF_LOWER_UP) != 0;
+}
+
+static int find_link(struct kernel *kernel, const char *name, struct found *ret_found)
+{
+	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+	struct message m;
+
+	*ret_found = (struct found){0};
+	message_begin(&m, RTM_GETLINK, 0, &ifi, sizeof(ifi));
+	message_text(&m, IFLA_IFNAME, name);
+	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return netlink_call(kernel->nl, m.bytes, message_len(&m), on_link, ret_found);
+}
+
+static int ifindex_of(const char *name, void *userdata)
+{
+	struct found found;
+
+	return find_link(userdata, name, &found) == 0 ? found.ifindex : 0;
+}
+
+int kernel_carrier(struct kernel *kernel, const char *name)
+{
+	struct found found;
+	int r = find_link(kernel, name, &found);
+
+	return r < 0 ? fail(kernel, r, NULL, "") : found.carrier;
+}
+
+static int set_wireguard(struct kernel *kernel, const struct link *link)
+{
+	const char *said;
+	int r;
+
+	if (link->wireguard == NULL)
+		return fail(kernel, -EINVAL, strerror(EINVAL), "");
+	r = wireguard_netlink_write(kernel->wireguard, link->name, link->wireguard);
+	if (r == 0)
+		return 0;
+	said = wireguard_netlink_error_text(kernel->wireguard);
+	return fail(kernel, r, said[0] != '\0' ? said : strerror(-r), "");
+}
+
+int kernel_carry_out(struct kernel *kernel, const struct op *op)
+{
+	const struct encode_names names = {ifindex_of, kernel};
+	const char *missing;
+	struct message m;
+	int r;
+
+	kernel->error_text[0] = '\0';
+	if (op->kind == OP_WIREGUARD_SET)
+		return set_wireguard(kernel, &op->link);
+	r = encode_op(op, &names, &m, &missing);
+	if (r == -ENODEV)
+		return fail(kernel, r, "there is no link ", missing);
+	if (r < 0)
+		return fail(kernel, r, strerror(-r), "");
+	r = netlink_call(kernel->nl, m.bytes, message_len(&m), NULL, NULL);
+	/* The kernel has kept what it might have dropped. */
+	if (r == -EEXIST && op->is_restoring)
+		return 0;
+	return r < 0 ? fail(kernel, r, NULL, "") : 0;
+}
+
+/* --- the monitor --- */
+
+static void settle(struct kernel *kernel)
+{
+	if (!ev_is_active(&kernel->settle)) {
+		ev_timer_set(&kernel->settle, SETTLE_S, 0.);
+		ev_timer_start(kernel->ev, &kernel->settle);
+	}
+}
+
+static void on_event(const struct nlmsghdr *nlh UNUSED, void *userdata)
+{
+	settle(userdata);
+}
+
+static void on_lost(void *userdata)
+{
+	settle(userdata);
+}
+
+int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userdata)
+{
+	static const unsigned groups[] = {
+	    RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
+	    RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV4_RULE,   RTNLGRP_IPV6_RULE,
+	};
+
+	assert(kernel->ev != NULL);
+	kernel->changed = changed;
+	kernel->changed_userdata = userdata;
+	return netlink_monitor(kernel->nl, groups, ARRAY_SIZE(groups), on_event, on_lost, kernel);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The kernel's side of a network: reads all of it into a model, and carries out single steps.
+ * Blocking calls over rtnetlink; a monitor on the loop for what
+ * others change. Sources: rtnetlink(7), linux/if_link.h, linux/rtnetlink.h, linux/fib_rules.h.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "netconf/model/model.h"
+#include "netconf/plan/op.h"
+
+struct kernel;
+
+/* ev may be NULL if nothing is monitored. 0 or -errno. */
+int kernel_new(struct ev_loop *ev, struct kernel **ret_kernel);
+void kernel_free(struct kernel *kernel);
+DEFINE_AUTO(struct kernel, kernel_free);
+
+/*
+ * All links, addresses, routes and rules of this network namespace, normalised, each with its
+ * owner as far as the kernel's marks tell. A dump that a change disturbed is made again, at most a
+ * few times (-EAGAIN). 0 or -errno.
+ */
+int kernel_observe(struct kernel *kernel, struct model **ret_model);
+
+/* One step, but for OP_WAIT_CARRIER, which is the caller's to wait for (-EINVAL). 0 or -errno;
+ * kernel_error_text() then has the kernel's own sentence, or ours. Putting back what is there is no
+ * failure. 0 does not prove that it is so: observe again. */
+int kernel_carry_out(struct kernel *kernel, const struct op *op);
+const char *kernel_error_text(const struct kernel *kernel);
+
+/* 1 or 0, or -errno. */
+int kernel_carrier(struct kernel *kernel, const char *link);
+
+/* From now on `changed` is called, on the loop, a short while after anything was changed by
+ * anybody, many changes at once; also after messages were lost. */
+typedef void (*kernel_changed_fn)(void *userdata);
+int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userdata);

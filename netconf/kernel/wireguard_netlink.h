@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * WireGuard devices of the kernel: read, and brought to what is wanted. Blocking calls. The socket
+ * is opened with the first call, so that a node without WireGuard does without it.
+ */
+
+#include "base/cleanup.h"
+#include "netconf/model/wireguard.h"
+
+struct wireguard_netlink;
+
+struct wireguard_netlink *wireguard_netlink_new(void);
+void wireguard_netlink_free(struct wireguard_netlink *wg);
+DEFINE_AUTO(struct wireguard_netlink, wireguard_netlink_free);
+
+/* Normalised; the caller frees it. 0; -ENOENT: this kernel has no WireGuard; -ENODEV: no such link;
+ * -EAGAIN: it changed meanwhile, read it again; or -errno. */
+int wireguard_netlink_read(struct wireguard_netlink *wg, const char *link,
+                           struct wireguard **ret_wireguard);
+
+/* Reads, then writes only what differs. Normalised. 0 or -errno, as above. */
+int wireguard_netlink_write(struct wireguard_netlink *wg, const char *link,
+                            const struct wireguard *want);
+
+/* What the kernel said about the last error, or "". */
+const char *wireguard_netlink_error_text(const struct wireguard_netlink *wg);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One network link, wanted or seen. Pure values; a link owns what it points to.
+ *
+ * `has` says which attributes are there: of a desired link those that somebody asked for, of an
+ * observed one those that the kernel told. What is not asked for is left as it is. Other links are
+ * named, not numbered: a name can be wanted before there is an ifindex.
+ */
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "netconf/model/bond.h"
+#include "netconf/model/wireguard.h"
+
+/* Where an object of the configuration was written: an index of model.files and a line. */
+struct origin {
+	uint32_t file;
+	uint32_t line; /* 0: nowhere */
+};
+
+/* Of observed objects; a desired one is ours by being desired. */
+enum owner {
+	OWNER_UNKNOWN, /* nobody has judged */
+	OWNER_OURS,    /* it carries our mark, or our state file lists it */
+	OWNER_FOREIGN, /* another program's or an administrator's: never deleted nor overwritten */
+	OWNER_KERNEL,  /* made by the kernel itself: connected routes, link-local addresses, lo */
+};
+
+/* rtm_protocol, IFA_PROTO and FRA_PROTOCOL of what is ours. vipd's addresses have 0xf1. */
+#define NETCONF_PROTOCOL 0xf2
+
+enum link_kind {
+	LINK_PHYSICAL, /* found, never made: also the virtual device of a virtual machine */
+	LINK_LOOPBACK,
+	LINK_BOND,
+	LINK_VLAN,
+	LINK_BRIDGE,
+	LINK_DUMMY,
+	LINK_VETH,
+	LINK_VRF,
+	LINK_WIREGUARD,
+	LINK_OTHER, /* of a kind that netconf does not make; observed only */
+};
+
+enum link_attr {
+	LINK_HAS_UP = 1 << 0,
+	LINK_HAS_MTU = 1 << 1,
+	LINK_HAS_MAC = 1 << 2,
+	LINK_HAS_MULTICAST = 1 << 3,
+	LINK_HAS_MASTER = 1 << 4,
+	LINK_HAS_PARENT = 1 << 5, /* VLAN: where it is on */
+	LINK_HAS_VLAN_ID = 1 << 6,
+	LINK_HAS_VLAN_PROTOCOL = 1 << 7,
+	LINK_HAS_VLAN_FLAGS = 1 << 8,
+	LINK_HAS_STP = 1 << 9,
+	LINK_HAS_VLAN_FILTERING = 1 << 10,
+	LINK_HAS_PEER = 1 << 11,  /* veth */
+	LINK_HAS_TABLE = 1 << 12, /* VRF */
+	/* In answers of link_differs() only; bond_differs() and wireguard_differs() say more. */
+	LINK_HAS_KIND = 1 << 13,
+	LINK_HAS_BOND = 1 << 14,
+	LINK_HAS_WIREGUARD = 1 << 15,
+};
+
+#define LINK_VLAN_8021Q 0x8100 /* IFLA_VLAN_PROTOCOL, in host order */
+#define LINK_VLAN_8021AD 0x88a8
+
+/* IFLA_VLAN_FLAGS, as linux/if_vlan.h numbers them. */
+#define LINK_VLAN_REORDER_HDR 0x1
+#define LINK_VLAN_GVRP 0x2
+#define LINK_VLAN_LOOSE_BINDING 0x4
+#define LINK_VLAN_MVRP 0x8
+#define LINK_VLAN_BRIDGE_BINDING 0x10
+
+#define LINK_ALTNAME_MAX 128 /* ALTIFNAMSIZ */
+
+struct link {
+	char name[IFNAMSIZ];
+	enum link_kind kind;
+	unsigned has; /* enum link_attr */
+	bool up;      /* administratively */
+	bool multicast;
+	uint32_t mtu;
+	struct mac mac;
+	char master[IFNAMSIZ]; /* bond, bridge or VRF; "": none */
+	unsigned position;     /* desired: among the ports of its master, the first is 0 */
+
+	char parent[IFNAMSIZ]; /* VLAN */
+	uint16_t vlan_id;
+	uint16_t vlan_protocol;
+	uint32_t vlan_flags;
+	bool stp, vlan_filtering; /* bridge */
+	char peer[IFNAMSIZ];      /* veth: its other end, which is a link of its own */
+	uint32_t table;           /* VRF */
+	struct bond *bond;        /* a bond's; else NULL */
+	struct wireguard *wireguard;
+
+	struct origin origin; /* desired */
+
+	/* observed */
+	enum owner owner;
+	int ifindex; /* 0: not there */
+	bool carrier;
+	bool has_permanent_mac;
+	struct mac permanent_mac;
+	char kind_name[16]; /* IFLA_INFO_KIND; "" for hardware */
+	uint32_t group;
+	char **altnames;
+	size_t n_altnames;
+};
+
+/* Kinds that are made by netconf, and so can be deleted. */
+bool link_is_virtual(const struct link *link);
+bool link_has(const struct link *link, enum link_attr attr);
+bool link_is_named(const struct link *link, const char *name); /* alternative names, too */
+
+/* Copies and ends what a struct link points to. */
+void link_copy(const struct link *link, struct link *ret_copy);
+void link_fini(struct link *link);
+
+/* By name: a total order in a model. */
+int link_compare(const struct link *a, const struct link *b);
+
+/* As the kernel would tell it: the parts, too. */
+void link_normalise(struct link *link);
+
+/* enum link_attr: what `want` asks for and `have` has otherwise. Both normalised. */
+unsigned link_differs(const struct link *want, const struct link *have);
+
+/* "bond", "vlan"; "mtu", "master": the first attribute of the bits. */
+const char *link_kind_name(enum link_kind kind);
+const char *link_attr_name(unsigned attr);

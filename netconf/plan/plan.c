@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The planner's spine: the order of its parts, and the one place where a step gets its class and
+ * is done to the network in mind. What is made comes first and what is deleted last, so that what
+ * moves is never nowhere.
+ */
+#include "netconf/plan/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "netconf/plan/plan_priv.h"
+
+/* --- steps --- */
+
+static const char *op_link(const struct op *op)
+{
+	switch (op->kind) {
+	case OP_ADDRESS_ADD:
+	case OP_ADDRESS_CHANGE:
+	case OP_ADDRESS_DELETE:
+		return op->address.link;
+	case OP_ROUTE_ADD:
+	case OP_ROUTE_REPLACE:
+	case OP_ROUTE_DELETE:
+		return op->route.link;
+	case OP_RULE_ADD:
+	case OP_RULE_DELETE:
+		return "";
+	default:
+		return op->link.name;
+	}
+}
+
+static const char *master_of(const struct model *model, const char *name)
+{
+	const struct link *link = model_find_link(model, name);
+
+	return link != NULL ? link->master : "";
+}
+
+/* The operator's link, what carries it, and the masters that it has or is about to have. VLANs on
+ * it are beside the way. */
+static bool is_management(const struct planner *p, const char *name)
+{
+	const char *at = p->options->management_link;
+
+	while (at[0] != '\0' && name[0] != '\0') {
+		const char *master = master_of(p->now, at);
+
+		if (effect_is_below(p->now, name, at) || effect_is_below(p->want, name, at))
+			return true;
+		if (master[0] == '\0')
+			master = master_of(p->want, at);
+		if (strcmp(master, at) == 0)
+			break;
+		at = master;
+	}
+	return false;
+}
+
+bool planner_allows(const struct planner *p, enum op_class class)
+{
+	return class == OP_HITLESS || !p->options->only_hitless;
+}
+
+/* What we add is ours and says so. Taken back to what it was, an adopted object has the mark again
+ * that it had before it was ours; another program's never had any other. */
+static void mark(const struct planner *p, struct op *op)
+{
+	enum owner *owner;
+	uint8_t *protocol;
+
+	switch (op->kind) {
+	case OP_ADDRESS_ADD:
+	case OP_ADDRESS_CHANGE:
+		owner = &op->address.owner;
+		protocol = &op->address.protocol;
+		break;
+	case OP_ROUTE_ADD:
+	case OP_ROUTE_REPLACE:
+		owner = &op->route.owner;
+		protocol = &op->route.protocol;
+		break;
+	case OP_RULE_ADD:
+		owner = &op->rule.owner;
+		protocol = &op->rule.protocol;
+		break;
+	default:
+		return;
+	}
+	if (op->is_restoring && *owner != OWNER_OURS)
+		return;
+	*owner = OWNER_OURS;
+	if (p->options->undone == NULL)
+		*protocol = NETCONF_PROTOCOL;
+}
+
+bool planner_push(struct planner *p, struct op *op)
+{
+	struct plan *plan = p->plan;
+
+	if (!planner_allows(p, op->class)) {
+		op_fini(op);
+		return false;
+	}
+	/* What costs nothing costs nothing there, too. */
+	if (op->class != OP_HITLESS && is_management(p, op_link(op)))
+		op->class = OP_MANAGEMENT_PATH;
+	mark(p, op);
+	effect_apply(p->now, op, p->lost);
+	if (plan->n_ops == plan->cap_ops) {
+		plan->cap_ops = MAX(plan->cap_ops * 2, (size_t) 16);
+		plan->ops = xreallocarray(plan->ops, plan->cap_ops, sizeof(*plan->ops));
+	}
+	plan->class = MAX(plan->class, op->class);
+	plan->ops[plan->n_ops++] = *op;
+	*op = (struct op){0};
+	return true;
+}
+
+bool planner_set(struct planner *p, const char *name, const struct link *values,
+                 unsigned attributes, enum op_class class)
+{
+	const struct link *link = model_find_link(p->now, name);
+	struct op op = {.kind = OP_LINK_SET, .class = class, .attributes = attributes};
+
+	/* The message needs the kind, and the name alone of all the rest. */
+	op.link = *values;
+	op.link.bond = NULL;
+	op.link.wireguard = NULL;
+	op.link.altnames = NULL;
+	op.link.n_altnames = 0;
+	op.link.kind = link != NULL ? link->kind : values->kind;
+	op.link.has = attributes;
+	(void) snprintf(op.link.name, sizeof(op.link.name), "%s", name);
+	return planner_push(p, &op);
+}
+
+bool planner_set_up(struct planner *p, const char *name, bool up, enum op_class class)
+{
+	char copy[IFNAMSIZ];
+
+	(void) snprintf(copy, sizeof(copy), "%s", name);
+	return planner_set(p, copy, &(struct link){.up = up}, LINK_HAS_UP, class);
+}
+
+bool planner_set_mtu(struct planner *p, const char *name, uint32_t mtu)
+{
+	const struct link *link = model_find_link(p->now, name);
+	bool is_found = link != NULL && !link_is_virtual(link);
+	char copy[IFNAMSIZ];
+
+	/* Hardware restarts for it, and the ports of a bond are hardware. */
+	(void) snprintf(copy, sizeof(copy), "%s", name);
+	return planner_set(p, copy, &(struct link){.mtu = mtu}, LINK_HAS_MTU,
+	                   is_found || (link != NULL && link->kind == LINK_BOND) ? OP_BLIP
+	                                                                         : OP_HITLESS);
+}
+
+void planner_obstacle(struct planner *p, enum plan_obstacle_kind kind, const struct origin *origin,
+                      const char *fmt, ...)
+{
+	struct plan *plan = p->plan;
+	struct plan_obstacle *obstacle;
+	va_list ap;
+
+	if (plan->n_obstacles == plan->cap_obstacles) {
+		plan->cap_obstacles = MAX(plan->cap_obstacles * 2, (size_t) 4);
+		plan->obstacles =
+		    xreallocarray(plan->obstacles, plan->cap_obstacles, sizeof(*plan->obstacles));
+	}
+	obstacle = &plan->obstacles[plan->n_obstacles++];
+	*obstacle = (struct plan_obstacle){.kind = kind, .origin = *origin};
+	va_start(ap, fmt);
+	(void) vsnprintf(obstacle->reason, sizeof(obstacle->reason), fmt, ap);
+	va_end(ap);
+}
+
+/* --- the whole --- */
+
+struct plan *plan_make(const struct model *want, const struct model *have,
+                       const struct plan_options *options)
+{
+	static const struct plan_options none = {.management_link = ""};
+	struct planner p = {.have = have, .options = options != NULL ? options : &none};
+
+	p.plan = NEW0(struct plan);
+	p.want = model_copy(want);
+	p.now = model_copy(have);
+	p.lost = model_new();
+	if (p.options->undone != NULL)
+		plan_undo(&p);
+	plan_obstacles(&p);
+	plan_links_create(&p);
+	plan_bonds(&p);
+	plan_ports(&p);
+	plan_links_set(&p);
+	plan_put_back(&p);
+	plan_addresses(&p);
+	plan_routes(&p);
+	plan_rules(&p);
+	plan_routes_delete(&p);
+	plan_addresses_delete(&p);
+	plan_links_delete(&p);
+	plan_put_back(&p);
+	free(p.late);
+	model_free(p.lost);
+	model_free(p.now);
+	model_free(p.want);
+	return p.plan;
+}
+
+void plan_free(struct plan *plan)
+{
+	if (plan == NULL)
+		return;
+	for (size_t i = 0; i < plan->n_ops; i++)
+		op_fini(&plan->ops[i]);
+	free(plan->ops);
+	free(plan->obstacles);
+	free(plan);
+}

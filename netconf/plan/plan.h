@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From what the kernel has to what is wanted: the shortest row of steps that the kernel takes, in
+ * an order in which nothing is lost that need not be. Pure, and the same for a change and for its
+ * undoing: to roll back, the network as it was before is what is wanted.
+ *
+ * What is not ours is neither changed nor deleted. If a step makes the kernel drop other programs'
+ * routes or addresses (a bond that must go down), the plan puts them back.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "netconf/model/model.h"
+#include "netconf/plan/op.h"
+
+#define PLAN_REASON_MAX 512
+
+/* Why something that is wanted is not in the plan. */
+enum plan_obstacle_kind {
+	PLAN_MISSING_LINK, /* the link, or what it depends on, is not there (yet): only that waits */
+	PLAN_COLLISION,    /* another program's object is in the way: it is named */
+	PLAN_IMPOSSIBLE,   /* this kernel cannot, whatever the order */
+};
+
+struct plan_obstacle {
+	enum plan_obstacle_kind kind;
+	struct origin origin; /* of what is wanted */
+	char reason[PLAN_REASON_MAX];
+};
+
+struct plan;
+
+struct plan_options {
+	/* The network interface whose address the operator's connection uses, or ""; steps that touch
+	 * it, what is below it and what is above it on the way are OP_MANAGEMENT_PATH. */
+	const char *management_link;
+	/* Rolling back: the plan that was carried out, perhaps by half; `want` is then what was
+	 * observed before it. Only what that plan touches is set back: attributes of found links, our
+	 * objects, and other programs' objects that it made the kernel drop. Else NULL. */
+	const struct plan *undone;
+	/* Repairing drift: leave out all that is not hitless. */
+	bool only_hitless;
+};
+
+struct plan {
+	struct op *ops;
+	size_t n_ops, cap_ops;
+	struct plan_obstacle *obstacles;
+	size_t n_obstacles, cap_obstacles;
+	enum op_class class; /* of the dearest step; OP_HITLESS without any */
+};
+
+/* Both models normalised. Never fails: what cannot be is an obstacle. */
+struct plan *plan_make(const struct model *want, const struct model *have,
+                       const struct plan_options *options);
+void plan_free(struct plan *plan);
+DEFINE_AUTO(struct plan, plan_free);

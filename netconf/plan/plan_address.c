@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Addresses: added before others are deleted, so that a link is never without one, and deleted so
+ * that it does not matter whether the kernel promotes secondaries.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "netconf/plan/plan_priv.h"
+
+static void push(struct planner *p, enum op_kind kind, const struct address *address,
+                 enum op_class class)
+{
+	struct op op = {.kind = kind, .class = class, .address = *address};
+
+	op.address.raw = (struct raw_message){0};
+	(void) planner_push(p, &op);
+}
+
+/* The same address with another prefix length, which IPv6 does not take beside this one. */
+static const struct address *twin_of(const struct planner *p, const struct address *want)
+{
+	for (size_t i = 0; i < p->now->n_addresses; i++) {
+		const struct address *now = &p->now->addresses[i];
+
+		if (strcmp(now->link, want->link) == 0 && now->prefix.len != want->prefix.len &&
+		    addr_equal(&now->prefix.addr, &want->prefix.addr))
+			return now;
+	}
+	return NULL;
+}
+
+static bool can_have(const struct planner *p, const struct address *want)
+{
+	const struct link *link = model_find_link(p->now, want->link);
+
+	return link != NULL;
+}
+
+static void add(struct planner *p, const struct address *want)
+{
+	const struct address *twin = twin_of(p, want);
+
+	if (!can_have(p, want))
+		return;
+	if (twin != NULL && want->prefix.addr.family == AF_INET6) {
+		struct address old = *twin;
+
+		if (old.owner != OWNER_OURS || !planner_allows(p, OP_ADDRESS_BREAK))
+			return;
+		push(p, OP_ADDRESS_DELETE, &old, OP_ADDRESS_BREAK);
+	}
+	push(p, OP_ADDRESS_ADD, want, OP_HITLESS);
+}
+
+void plan_addresses(struct planner *p)
+{
+	for (size_t i = 0; i < p->want->n_addresses; i++) {
+		const struct address *want = &p->want->addresses[i];
+		const struct address *now = model_find_address(p->now, want->link, &want->prefix);
+		unsigned differs;
+
+		if (now == NULL) {
+			add(p, want);
+			continue;
+		}
+		differs = address_differs(want, now);
+		if (now->owner != OWNER_OURS || differs == 0)
+			continue;
+		/* Flags and the peer are taken on adding only. */
+		if ((differs & (ADDRESS_FLAGS | ADDRESS_PEER)) == 0) {
+			push(p, OP_ADDRESS_CHANGE, want, OP_HITLESS);
+		} else if (planner_allows(p, OP_ADDRESS_BREAK)) {
+			struct address old = *now;
+
+			push(p, OP_ADDRESS_DELETE, &old, OP_ADDRESS_BREAK);
+			push(p, OP_ADDRESS_ADD, want, OP_HITLESS);
+		}
+	}
+}
+
+/* --- deleting --- */
+
+static bool is_wanted(const struct planner *p, const struct address *now)
+{
+	return model_find_address(p->want, now->link, &now->prefix) != NULL;
+}
+
+static bool is_unwanted(const struct planner *p, const struct address *now)
+{
+	return now->owner == OWNER_OURS && !is_wanted(p, now);
+}
+
+void plan_addresses_delete(struct planner *p)
+{
+	AUTO(model_free) struct model *before = model_copy(p->now);
+
+	if (!planner_allows(p, OP_ADDRESS_BREAK))
+		return;
+	/* Secondaries first: one that goes anyway must not be put back. */
+	for (size_t i = 0; i < before->n_addresses; i++) {
+		const struct address *address = &before->addresses[i];
+
+		if (is_unwanted(p, address) && (address->state & IFA_F_SECONDARY) != 0 &&
+		    model_find_address(p->now, address->link, &address->prefix) != NULL)
+			push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
+	}
+	for (size_t i = 0; i < before->n_addresses; i++) {
+		const struct address *address = &before->addresses[i];
+
+		if (!is_unwanted(p, address) ||
+		    model_find_address(p->now, address->link, &address->prefix) == NULL)
+			continue;
+		/* The kernel promotes a secondary, or drops them all: a setting says which. Added again at
+		 * once, they are there either way, and those that it promoted never went. */
+		push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
+		plan_put_back(p);
+	}
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What cannot be had: a link that is not there, with all that depends on it, and what would
+ * overwrite another program's object. Each is told, and leaves `want`; everything else goes on.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "netconf/plan/plan_priv.h"
+
+static const char *foreign_name(uint8_t protocol)
+{
+	switch (protocol) {
+	case PLAN_VIPD_PROTOCOL:
+		return "vipd";
+	case RTPROT_KERNEL:
+		return "the kernel";
+	case RTPROT_BOOT:
+		return "an administrator or a script";
+	case RTPROT_STATIC:
+		return "an administrator";
+	case RTPROT_RA:
+		return "router advertisements";
+	case RTPROT_DHCP:
+		return "a DHCP client";
+	case RTPROT_BIRD:
+		return "BIRD";
+	case RTPROT_ZEBRA:
+	case RTPROT_BGP:
+	case RTPROT_ISIS:
+	case RTPROT_OSPF:
+	case RTPROT_RIP:
+	case RTPROT_EIGRP:
+		return "FRR";
+	default:
+		return "another program";
+	}
+}
+
+/* --- links --- */
+
+/* What another program has made is taken as it is if that is just what is wanted. */
+static bool collides(const struct link *want, const struct link *have, unsigned *ret_differs)
+{
+	*ret_differs = link_differs(want, have);
+	return link_is_virtual(want) && have->owner != OWNER_OURS && *ret_differs != 0;
+}
+
+/* True if it had to go. */
+static bool check_link(struct planner *p, const struct link *link)
+{
+	const struct link *have = model_find_link(p->have, link->name);
+	const struct link *wanted_parent = model_find_link(p->want, link->parent);
+	unsigned differs;
+
+	if (have == NULL && !link_is_virtual(link)) {
+		planner_obstacle(p, PLAN_MISSING_LINK, &link->origin, "there is no link '%s'", link->name);
+		return true;
+	}
+	if (link->kind == LINK_VLAN && link_has(link, LINK_HAS_PARENT) && have == NULL &&
+	    wanted_parent == NULL && model_find_link(p->have, link->parent) == NULL) {
+		planner_obstacle(p, PLAN_MISSING_LINK, &link->origin,
+		                 "'%s' waits for '%s', which is not there", link->name, link->parent);
+		return true;
+	}
+	if (have != NULL && p->options->undone == NULL && collides(link, have, &differs)) {
+		planner_obstacle(p, PLAN_COLLISION, &link->origin,
+		                 "'%s' was made by another program, and its %s is not the one wanted",
+		                 link->name, link_attr_name(differs));
+		return true;
+	}
+	return false;
+}
+
+/* Until nothing goes any more, since what goes can be a parent. */
+static void check_links(struct planner *p)
+{
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (size_t i = p->want->n_links; i-- > 0;) {
+			if (check_link(p, &p->want->links[i])) {
+				model_remove_link(p->want, i);
+				again = true;
+			}
+		}
+	}
+}
+
+static bool has_link(const struct planner *p, const char *name)
+{
+	return name[0] == '\0' || model_find_link(p->want, name) != NULL ||
+	       model_find_link(p->have, name) != NULL;
+}
+
+/* --- addresses --- */
+
+/* vipd's may be gone the next moment, so that even the same one is not the one wanted. */
+static bool address_collides(const struct address *want, const struct address *have)
+{
+	return have->owner != OWNER_OURS &&
+	       (have->protocol == PLAN_VIPD_PROTOCOL || address_differs(want, have) != 0);
+}
+
+/* What another program has in its place: the same, otherwise; of IPv6, which takes an address only
+ * once, also with another prefix length. NULL: nothing. */
+static const struct address *in_the_way_of(const struct planner *p, const struct address *want)
+{
+	for (size_t i = 0; i < p->have->n_addresses; i++) {
+		const struct address *have = &p->have->addresses[i];
+		bool is_same = have->prefix.len == want->prefix.len;
+
+		if (strcmp(have->link, want->link) != 0 ||
+		    !addr_equal(&have->prefix.addr, &want->prefix.addr))
+			continue;
+		if (is_same ? address_collides(want, have)
+		            : have->owner != OWNER_OURS && want->prefix.addr.family == AF_INET6)
+			return have;
+	}
+	return NULL;
+}
+
+static void check_addresses(struct planner *p)
+{
+	for (size_t i = p->want->n_addresses; i-- > 0;) {
+		const struct address *want = &p->want->addresses[i], *have;
+		char text[MODEL_TEXT_MAX], theirs[MODEL_TEXT_MAX];
+
+		have = p->options->undone == NULL ? in_the_way_of(p, want) : NULL;
+		if (!has_link(p, want->link)) {
+			planner_obstacle(p, PLAN_MISSING_LINK, &want->origin, "address %s waits for its link",
+			                 address_format(want, text));
+			model_remove_address(p->want, i);
+		} else if (have != NULL) {
+			planner_obstacle(p, PLAN_COLLISION, &want->origin,
+			                 "address %s is refused: %s belongs to %s (protocol %u)",
+			                 address_format(want, text), address_format(have, theirs),
+			                 foreign_name(have->protocol), have->protocol);
+			model_remove_address(p->want, i);
+		}
+	}
+}
+
+/* --- routes --- */
+
+static const struct route *other_of_key(const struct model *model, const struct route *route)
+{
+	const struct route *found = NULL;
+
+	for (size_t i = effect_first_route(model, route);
+	     i < model->n_routes && route_compare_key(&model->routes[i], route) == 0; i++) {
+		if (model->routes[i].owner != OWNER_OURS &&
+		    (found == NULL || route_differs(route, &model->routes[i]) == 0))
+			found = &model->routes[i];
+	}
+	return found;
+}
+
+/* One of ours with that key stays until its successor can be had. */
+static void keep_old(struct planner *p, const struct route *key, size_t i)
+{
+	for (size_t k = 0; k < p->have->n_routes; k++) {
+		const struct route *have = &p->have->routes[k];
+
+		if (have->owner == OWNER_OURS && route_compare_key(have, key) == 0) {
+			model_remove_route(p->want, i);
+			effect_insert_route(p->want, have);
+			return;
+		}
+	}
+	model_remove_route(p->want, i);
+}
+
+static void check_routes(struct planner *p)
+{
+	for (size_t i = p->want->n_routes; i-- > 0;) {
+		const struct route want = p->want->routes[i];
+		const struct route *have = other_of_key(p->have, &want);
+		char text[MODEL_TEXT_MAX], theirs[MODEL_TEXT_MAX];
+
+		if (!has_link(p, want.link)) {
+			planner_obstacle(p, PLAN_MISSING_LINK, &want.origin, "route %s waits for its link",
+			                 route_format(&want, text));
+			keep_old(p, &want, i);
+		} else if (have != NULL && route_differs(&want, have) != 0 && p->options->undone == NULL) {
+			planner_obstacle(p, PLAN_COLLISION, &want.origin,
+			                 "route %s is refused: %s belongs to %s (protocol %u)",
+			                 route_format(&want, text), route_format(have, theirs),
+			                 foreign_name(have->protocol), have->protocol);
+			keep_old(p, &want, i);
+		}
+	}
+}
+
+void plan_obstacles(struct planner *p)
+{
+	check_links(p);
+	check_addresses(p);
+	check_routes(p);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rolling back: of the network as it was, only what the plan that is undone has touched is wanted
+ * back. What others have changed meanwhile stays as they made it.
+ */
+#include <string.h>
+
+#include "netconf/plan/plan_priv.h"
+
+static bool is_link_op(const struct op *op)
+{
+	return op->kind <= OP_WIREGUARD_SET;
+}
+
+/* Attributes that a step on this link set. */
+static unsigned attributes_set(const struct plan *undone, const char *name)
+{
+	unsigned attributes = 0;
+
+	for (size_t i = 0; i < undone->n_ops; i++) {
+		const struct op *op = &undone->ops[i];
+
+		if (op->kind == OP_LINK_SET && strcmp(op->link.name, name) == 0)
+			attributes |= op->attributes;
+	}
+	return attributes;
+}
+
+static bool touches(const struct plan *undone, const char *name)
+{
+	for (size_t i = 0; i < undone->n_ops; i++) {
+		if (is_link_op(&undone->ops[i]) && strcmp(undone->ops[i].link.name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The kernel carries a change on: to a bond's ports, to the VLANs on a link, to a veth's end. */
+static bool is_affected(const struct planner *p, const struct link *link)
+{
+	const struct plan *undone = p->options->undone;
+	const struct link *at = link;
+
+	if (touches(undone, link->name) || (link->master[0] != '\0' && touches(undone, link->master)) ||
+	    (link->kind == LINK_VETH && touches(undone, link->peer)))
+		return true;
+	while (at != NULL && at->kind == LINK_VLAN) {
+		if (touches(undone, at->parent))
+			return true;
+		at = model_find_link(p->want, at->parent);
+	}
+	return false;
+}
+
+/* Whether a link that was not there before is there by that plan. */
+static bool was_created(const struct plan *undone, const struct link *link)
+{
+	for (size_t i = 0; i < undone->n_ops; i++) {
+		const struct op *op = &undone->ops[i];
+
+		if (op->kind == OP_LINK_CREATE &&
+		    (strcmp(op->link.name, link->name) == 0 || strcmp(op->link.peer, link->name) == 0))
+			return true;
+	}
+	return false;
+}
+
+static void choose_links(struct planner *p)
+{
+	const struct plan *undone = p->options->undone;
+
+	for (size_t i = p->want->n_links; i-- > 0;) {
+		struct link *link = &p->want->links[i];
+		unsigned given = LINK_HAS_MAC | LINK_HAS_MULTICAST;
+
+		if (!is_affected(p, link)) {
+			/* Ours and left alone: wanted by its name, so that it is not deleted. */
+			link->has &= LINK_HAS_PARENT | LINK_HAS_VLAN_ID | LINK_HAS_VLAN_PROTOCOL |
+			             LINK_HAS_PEER | LINK_HAS_TABLE;
+			if (link->bond != NULL)
+				link->bond->has = 0;
+			continue;
+		}
+		/* A port borrows its bond's, and a bond its first port's. */
+		link->has &= ~given | attributes_set(undone, link->name);
+		if (link->bond != NULL)
+			link->bond->has &= ~BOND_BIT(BOND_ACTIVE_SLAVE);
+	}
+	for (size_t i = 0; i < p->have->n_links; i++) {
+		const struct link *link = &p->have->links[i];
+		struct link *kept;
+
+		if (link->owner != OWNER_OURS || model_find_link(p->want, link->name) != NULL ||
+		    was_created(undone, link))
+			continue;
+		kept = model_add_link(p->want, link->name, link->kind);
+		link_copy(link, kept);
+		kept->has = 0;
+	}
+	model_normalise(p->want);
+}
+
+/*
+ * What the kernel dropped because of the undone plan's steps: those that it could put back are
+ * steps of its own; of others (routes of a link that stays down, of the last address that went)
+ * only the network as it was before knows.
+ */
+static void choose_lost(struct planner *p)
+{
+	AUTO(model_free) struct model *then = model_copy(p->want);
+	const struct plan *undone = p->options->undone;
+
+	for (size_t i = 0; i < undone->n_ops; i++)
+		effect_apply(then, &undone->ops[i], p->lost);
+
+	for (size_t i = 0; i < undone->n_ops; i++) {
+		const struct op *op = &undone->ops[i];
+
+		if (op->is_restoring && op->kind == OP_ADDRESS_ADD)
+			effect_insert_address(p->lost, &op->address);
+		else if (op->is_restoring && op->kind == OP_ROUTE_ADD)
+			effect_insert_route(p->lost, &op->route);
+	}
+}
+
+void plan_undo(struct planner *p)
+{
+	choose_lost(p);
+	choose_links(p);
+	for (size_t i = p->want->n_addresses; i-- > 0;) {
+		if (p->want->addresses[i].owner != OWNER_OURS)
+			model_remove_address(p->want, i);
+	}
+	for (size_t i = p->want->n_routes; i-- > 0;) {
+		if (p->want->routes[i].owner != OWNER_OURS)
+			model_remove_route(p->want, i);
+	}
+	for (size_t i = p->want->n_rules; i-- > 0;) {
+		if (p->want->rules[i].owner != OWNER_OURS)
+			model_remove_rule(p->want, i);
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the probe*.c files share. Nobody else includes this. */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/endpoint.h"
+#include "netconf/config/config.h"
+#include "netconf/model/model.h"
+
+enum probe_verdict {
+	PROBE_BAD,
+	PROBE_RUNNING,
+	PROBE_GOOD,
+};
+
+struct probe;
+
+/* One that is neither good nor bad yet is polled; a bad one may be started anew. */
+struct probe_kind {
+	/* The network as it is now, before start(). May be NULL. */
+	void (*look)(struct probe *probe, const struct model *have);
+	enum probe_verdict (*start)(struct probe *probe, int64_t now_us);
+	enum probe_verdict (*poll)(struct probe *probe, int64_t now_us);
+	void (*fini)(struct probe *probe);
+};
+
+struct probe {
+	const struct probe_kind *kind;
+	char *name; /* for people: "the default gateway of IPv4" */
+	void *data; /* the kind's */
+	enum probe_verdict verdict;
+	bool worked; /* before the change */
+};
+
+/* All that the configuration asks for, on this machine; the caller ends and frees them. */
+void probe_make_list(struct ev_loop *ev, const struct config *config, struct probe **ret_list,
+                     size_t *ret_n);
+
+/* probe_gateway.c */
+void probe_gateway_init(struct probe *probe, sa_family_t family);
+/* probe_tcp.c: whether a connection comes about. Texts are copied. */
+void probe_tcp_init(struct probe *probe, const char *name, const char *host, uint16_t port,
+                    int64_t timeout_us);
+/* probe_http.c. -EINVAL: that is no URL. */
+int probe_http_init(struct probe *probe, struct ev_loop *ev, const char *name, const char *url,
+                    int64_t timeout_us);
+
+/* probe_cluster.c: whom this node talks to. */
+#define PROBE_PEERS_MAX 16
+/* The other ends of connections to other members of etcd, at most PROBE_PEERS_MAX; `text` is that
+ * of /proc/net/tcp or /proc/net/tcp6. How many. Pure. */
+size_t probe_etcd_peers(const char *text, struct endpoint ret_peers[static PROBE_PEERS_MAX]);
+/* "host:port" of the API server in a kubeconfig's text, unless it is on this machine; the caller
+ * frees it. NULL: none. Pure. */
+char *probe_api_server(const char *text);
