@@ -312,6 +312,10 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 		claim_free(TAKE_PTR(j->claim));
 		return true;
 	case JOB_PRUNING:
+		if (j->asking != NULL) {
+			view_cancel(TAKE_PTR(j->asking));
+			return true;
+		}
 		if (clearing_stop(j->clearing)) {
 			j->clearing = NULL;
 			return true;

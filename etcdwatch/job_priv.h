@@ -45,6 +45,7 @@ struct job {
 
 	struct view_request *asking;
 	struct view view; /* as of the last look */
+	bool disagrees;   /* a member holds other data than the snapshot that was kept */
 	struct claim *claim;
 	struct run *run;
 	bool is_held; /* somebody else works on its snapshots: none is begun */
@@ -54,6 +55,7 @@ struct job {
 	/* Taken under a claim of this period that was lost: it is recorded under another one, or goes
 	 * if another node's is recorded. */
 	char unrecorded_id[STORE_REASON_MAX];
+	char fenced_by[NOTES_TEXT_MAX]; /* RECORDING: why it goes */
 
 	bool wants_plain;
 	job_saved_fn saved; /* of who asked for it; NULL: nobody waits */
@@ -93,6 +95,8 @@ void job_watch(struct job *job);
 
 /* RUNNING, RECORDING: a snapshot is kept, and others may go. */
 void job_prune(struct job *job);
+/* Of the last look. Nothing may go then, since nobody knows whose data are the good ones. */
+bool job_may_be_corrupt(const struct job *job);
 /* Why nothing would go, as far as can be said without asking for alarms. */
 void job_look_at_frozen(struct job *job);
 /* Elected, the node whose snapshot is the one of the period; else each clears away its own. */

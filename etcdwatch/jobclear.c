@@ -47,7 +47,7 @@ static void clear(struct job *j, bool only_look, clearing_done_fn done)
 	    .store = j->store,
 	    .job = j->config,
 	    /* Who only looks has not asked for alarms yet. */
-	    .corrupt = !only_look && (j->view.corrupt || !j->view.alarms_known),
+	    .corrupt = !only_look && job_may_be_corrupt(j),
 	    .only_look = only_look,
 	};
 
@@ -55,12 +55,28 @@ static void clear(struct job *j, bool only_look, clearing_done_fn done)
 	j->clearing = clearing_start(&options, done, j);
 }
 
+static void alarms_cb(const struct view *view, void *userdata)
+{
+	struct job *j = userdata;
+
+	j->asking = NULL;
+	j->view = *view;
+	clear(j, false, cleared_cb);
+}
+
+/* Taking may have lasted for long: an alarm that was raised meanwhile counts. */
 void job_prune(struct job *j)
 {
 	job_change_state(j, JOB_PRUNING, "kept");
 	claim_free(TAKE_PTR(j->claim));
 	storing_visit(j->storing);
-	clear(j, false, cleared_cb);
+	j->asking = view_start(j->env->etcd, alarms_cb, j);
+}
+
+bool job_may_be_corrupt(const struct job *j)
+{
+	/* etcd may not have noticed yet what the proof has. */
+	return j->view.corrupt || !j->view.alarms_known || j->disagrees;
 }
 
 static void looked_cb(const struct clearing_result *result, void *userdata)

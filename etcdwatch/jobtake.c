@@ -35,28 +35,37 @@ static void removed_cb(int r, const char *reason, void *userdata)
 	job_prune(j);
 }
 
-/* RECORDING. Another node has taken over and is recorded: one a period is enough. What somebody
- * asked for, or what an earlier process has left, is not ours to remove. */
-static void remove_double(struct job *j, const char *reason)
+static void alarms_cb(const struct view *view, void *userdata)
 {
+	struct job *j = userdata;
 	const char *id = j->unrecorded_id;
 
-	if (id[0] == '\0') {
-		job_prune(j);
-		return;
-	}
+	j->asking = NULL;
+	j->view = *view;
 	/* The one that is recorded may be of the corrupt member. */
-	if (j->view.corrupt || !j->view.alarms_known) {
+	if (job_may_be_corrupt(j)) {
 		log_notice("snapshot_fenced",
 		           "job=%s id=%s reason=\"%s; it stays, as a member may be corrupt\"",
-		           j->config->name, id, reason);
+		           j->config->name, id, j->fenced_by);
 		j->unrecorded_id[0] = '\0';
 		job_prune(j);
 		return;
 	}
 	log_notice("snapshot_fenced", "job=%s id=%s reason=\"%s; it is removed\"", j->config->name, id,
-	           reason);
+	           j->fenced_by);
 	store_remove(j->store, &id, 1, removed_cb, j);
+}
+
+/* RECORDING. Another node has taken over and is recorded: one a period is enough. What somebody
+ * asked for, or what an earlier process has left, is not ours to remove. */
+static void remove_double(struct job *j, const char *reason)
+{
+	if (j->unrecorded_id[0] == '\0') {
+		job_prune(j);
+		return;
+	}
+	(void) snprintf(j->fenced_by, sizeof(j->fenced_by), "%s", reason);
+	j->asking = view_start(j->env->etcd, alarms_cb, j);
 }
 
 static void warn_unrecorded(struct job *j, const char *id, const char *reason)
@@ -110,8 +119,8 @@ static void kept(struct job *j, const struct run_result *result)
 	bool was_manual = j->is_manual;
 
 	j->n_failures = 0;
-	/* etcd may not have noticed yet, and this snapshot may be of the one that is. */
-	j->view.corrupt |= result->disagreed[0] != '\0';
+	/* This snapshot may be of the one that is corrupt. */
+	j->disagrees = result->disagreed[0] != '\0';
 	notes_kept(&j->notes, j->config->name, result);
 	job_tell_saved(
 	    j, &(struct job_saved){.id = result->id, .reason = "", .plain_fd = result->plain_fd});

@@ -438,12 +438,15 @@ static void test_scan(void)
 
 static void test_corrupt(void)
 {
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		begin(CONFIG_TAKER_ELECTED);
 		node->corrupt = i == 1;
 		/* Before there is an alarm. */
 		node->disagrees = i == 2;
 		world_start(node);
+		CHECK(comes_to(node, "taking"));
+		/* Raised while it is taken. */
+		node->corrupt |= i == 3;
 		sim_for(60 * US_PER_S);
 		CHECK_EQ_INT(node->n_clearings, 1);
 		CHECK_EQ_INT(node->cleared_corrupt, i > 0);
