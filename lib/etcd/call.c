@@ -107,6 +107,12 @@ grpc_slice call_pack(const ProtobufCMessage *message)
 	return bytes;
 }
 
+void call_deliver_done(const struct etcd_outcome *outcome, const ProtobufCMessage *response UNUSED,
+                       call_user_fn fn, void *userdata)
+{
+	((etcd_done_fn) fn)(outcome, userdata);
+}
+
 /* --- the end ------------------------------------------------------------------------------------
  */
 
@@ -215,7 +221,8 @@ static void settle_with_answer(struct etcd_call *call, struct candidate *candida
 		outcome.raft_term = header->raft_term;
 		endpoint_set_member(candidate->endpoint, header->member_id);
 	}
-	if (response != NULL && !has_flag(call, CALL_LOCAL))
+	/* A call that could go nowhere else has not chosen this one. */
+	if (response != NULL && !has_flag(call, CALL_LOCAL) && call->spec.endpoint == NULL)
 		pool_set_primary(call->etcd->pool, candidate->endpoint);
 	settle(call, &outcome, response);
 	if (response != NULL)

@@ -45,5 +45,9 @@ struct call_spec {
 void call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn, void *userdata,
                 struct etcd_call **ret_call);
 
+/* For answers that say nothing but that it was done: fn is an etcd_done_fn. */
+void call_deliver_done(const struct etcd_outcome *outcome, const ProtobufCMessage *response,
+                       call_user_fn fn, void *userdata);
+
 /* A message as bytes; the caller unrefs it. */
 grpc_slice call_pack(const ProtobufCMessage *message);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The member list, for users and for the discovery of endpoints. It is answered by the member
- * itself and without a leader: a client that looks for other members needs it most when there is
- * none.
+ * The member list, for users and for the discovery of endpoints. Unless somebody wants to know
+ * what the cluster has agreed on, it is answered by the member itself and without a leader: a
+ * client that looks for other members needs it most when there is none.
  */
 #include "etcd/cluster.h"
 
+#include <errno.h>
 #include <ev.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "etcd/call.h"
 #include "etcd/client.h"
 #include "etcd/pool.h"
@@ -48,19 +50,41 @@ static void deliver_members(const struct etcd_outcome *outcome, const ProtobufCM
 	((etcd_members_fn) fn)(outcome, answer != NULL ? members : NULL, n, userdata);
 }
 
-int etcd_member_list(struct etcd *etcd, etcd_members_fn fn, void *userdata,
-                     struct etcd_call **ret_call)
+static void start_list(struct etcd *etcd, struct endpoint *endpoint, bool linearizable,
+                       unsigned timeout_ms, etcd_members_fn fn, void *userdata,
+                       struct etcd_call **ret_call)
 {
 	Pb__MemberListRequest request = PB__MEMBER_LIST_REQUEST__INIT;
 	struct call_spec spec = {
 	    .method = "/etcdserverpb.Cluster/MemberList",
 	    .request = &request.base,
 	    .response = &pb__member_list_response__descriptor,
-	    .flags = CALL_REPEATABLE | CALL_LOCAL | CALL_TOKEN_IF_THERE,
+	    .flags = CALL_REPEATABLE | (linearizable ? 0U : CALL_LOCAL | CALL_TOKEN_IF_THERE),
+	    .endpoint = endpoint,
+	    .timeout_us = timeout_ms * US_PER_MS,
 	    .deliver = deliver_members,
 	};
 
+	request.linearizable = linearizable;
 	call_start(etcd, &spec, (call_user_fn) fn, userdata, ret_call);
+}
+
+int etcd_member_list(struct etcd *etcd, etcd_members_fn fn, void *userdata,
+                     struct etcd_call **ret_call)
+{
+	start_list(etcd, NULL, false, 0, fn, userdata, ret_call);
+	return 0;
+}
+
+int etcd_endpoint_member_list(struct etcd *etcd, const char *endpoint, bool linearizable,
+                              unsigned timeout_ms, etcd_members_fn fn, void *userdata,
+                              struct etcd_call **ret_call)
+{
+	struct endpoint *found = pool_find(etcd->pool, endpoint);
+
+	if (found == NULL)
+		return -ENOENT;
+	start_list(etcd, found, linearizable, timeout_ms, fn, userdata, ret_call);
 	return 0;
 }
 

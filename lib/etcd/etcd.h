@@ -309,11 +309,28 @@ int etcd_alarm_list(struct etcd *etcd, etcd_alarms_fn fn, void *userdata,
 
 /* --- one member ---------------------------------------------------------------------------------
  *
- * These ask the member behind one endpoint and no other. It is named by its URL, in any spelling: a
- * member's client URL will do. They return -ENOENT unless it is one of etcd_endpoints(). All work
- * without a quorum; but where etcd has authentication by password switched on, the last two need a
- * token (and the root role), and getting one takes a quorum. A client certificate does not.
+ * These ask the member behind one endpoint and no other, and do not change which one is asked
+ * first. It is named by its URL, in any spelling: a member's client URL will do. They return
+ * -ENOENT unless it is one of etcd_endpoints(). A timeout_ms of 0 means the client's.
+ *
+ * All but what is linearizable work without a quorum; but where etcd has authentication by password
+ * switched on, HashKV, a snapshot and a range need a token (the first two the root role too), and
+ * getting one takes a quorum. A client certificate does not.
  */
+
+/* etcd_range() of one member. A linearizable answer proves that it has a leader with a quorum; a
+ * learner gives none. Asked again until timeout_ms is over; sent_us and received_us are of the
+ * attempt that was answered. */
+int etcd_endpoint_range(struct etcd *etcd, const char *endpoint, const struct etcd_range *range,
+                        unsigned timeout_ms, etcd_range_fn fn, void *userdata,
+                        struct etcd_call **ret_call);
+
+/* The members as that one knows them; or, linearizable, as the cluster has agreed on at this
+ * moment. 3.4 knows no difference, and answers by what it knows itself: there, who wants the
+ * latter asks once a linearizable range was answered. */
+int etcd_endpoint_member_list(struct etcd *etcd, const char *endpoint, bool linearizable,
+                              unsigned timeout_ms, etcd_members_fn fn, void *userdata,
+                              struct etcd_call **ret_call);
 
 struct etcd_status {
 	const char *version; /* of the server */

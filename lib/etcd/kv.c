@@ -11,10 +11,12 @@
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "etcd/call.h"
 #include "etcd/client.h"
 #include "etcd/etcd.h"
 #include "etcd/keys.h"
+#include "etcd/pool.h"
 #include "etcd/proto/etcd.pb-c.h"
 
 /* etcd's own default for --max-txn-ops. */
@@ -56,8 +58,9 @@ static void deliver_range(const struct etcd_outcome *outcome, const ProtobufCMes
 	((etcd_range_fn) fn)(outcome, response != NULL ? &result : NULL, userdata);
 }
 
-int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn fn, void *userdata,
-               struct etcd_call **ret_call)
+static void start_range(struct etcd *etcd, struct endpoint *endpoint, unsigned timeout_ms,
+                        const struct etcd_range *range, etcd_range_fn fn, void *userdata,
+                        struct etcd_call **ret_call)
 {
 	Pb__RangeRequest request = PB__RANGE_REQUEST__INIT;
 	AUTO(free) uint8_t *end = NULL;
@@ -66,6 +69,8 @@ int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn 
 	    .request = &request.base,
 	    .response = &pb__range_response__descriptor,
 	    .flags = CALL_REPEATABLE | (range->serializable ? CALL_LOCAL : 0U),
+	    .endpoint = endpoint,
+	    .timeout_us = timeout_ms * US_PER_MS,
 	    .deliver = deliver_range,
 	};
 
@@ -76,13 +81,25 @@ int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn 
 	request.keys_only = range->keys_only;
 	request.count_only = range->count_only;
 	call_start(etcd, &spec, (call_user_fn) fn, userdata, ret_call);
+}
+
+int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn fn, void *userdata,
+               struct etcd_call **ret_call)
+{
+	start_range(etcd, NULL, 0, range, fn, userdata, ret_call);
 	return 0;
 }
 
-static void deliver_done(const struct etcd_outcome *outcome,
-                         const ProtobufCMessage *response UNUSED, call_user_fn fn, void *userdata)
+int etcd_endpoint_range(struct etcd *etcd, const char *endpoint, const struct etcd_range *range,
+                        unsigned timeout_ms, etcd_range_fn fn, void *userdata,
+                        struct etcd_call **ret_call)
 {
-	((etcd_done_fn) fn)(outcome, userdata);
+	struct endpoint *found = pool_find(etcd->pool, endpoint);
+
+	if (found == NULL)
+		return -ENOENT;
+	start_range(etcd, found, timeout_ms, range, fn, userdata, ret_call);
+	return 0;
 }
 
 int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, int64_t lease,
@@ -94,7 +111,7 @@ int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, 
 	    .request = &request.base,
 	    .response = &pb__put_response__descriptor,
 	    .flags = CALL_WRITE,
-	    .deliver = deliver_done,
+	    .deliver = call_deliver_done,
 	};
 
 	request.key = keys_bytes(key);
@@ -114,7 +131,7 @@ int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done
 	    .request = &request.base,
 	    .response = &pb__delete_range_response__descriptor,
 	    .flags = CALL_WRITE,
-	    .deliver = deliver_done,
+	    .deliver = call_deliver_done,
 	};
 
 	keys_fill(key, prefix, &request.key, &request.range_end, &end);

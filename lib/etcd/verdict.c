@@ -18,6 +18,8 @@ static const struct {
     /* Refused by the interceptor, before anything was proposed. */
     {"etcdserver: no leader", VERDICT_AGAIN, -EHOSTUNREACH, false},
     {"not supported for learner", VERDICT_AGAIN, -EHOSTUNREACH, false},
+    /* The members are not connected for 5 s yet, or too few are: refused before it is proposed. */
+    {"etcdserver: unhealthy cluster", VERDICT_FINAL, -EPROTO, false},
     {"lease already exists", VERDICT_FINAL, -EEXIST, false},
     {"database space exceeded", VERDICT_FINAL, -ENOSPC, false},
     {"too many requests", VERDICT_FINAL, -EBUSY, false},

@@ -89,13 +89,15 @@ void answer_on_lease(const struct etcd_outcome *outcome, const struct etcd_lease
 	a->granted_ttl_s = result->granted_ttl_s;
 }
 
-void answer_on_members(const struct etcd_outcome *outcome, const struct etcd_member *members UNUSED,
+void answer_on_members(const struct etcd_outcome *outcome, const struct etcd_member *members,
                        size_t n_members, void *userdata)
 {
 	struct answer *a = userdata;
 
 	answer_on_done(outcome, userdata);
 	a->n_members = n_members;
+	for (size_t i = 0; i < MIN(n_members, ARRAY_SIZE(a->member_ids)); i++)
+		a->member_ids[i] = members[i].id;
 }
 
 void answer_on_status(const struct etcd_outcome *outcome, const struct etcd_status *status,
@@ -274,6 +276,85 @@ struct answer sync_alarms(struct ev_loop *ev, struct etcd *etcd)
 	ANSWER_NEW(a);
 
 	return wait_for(ev, etcd_alarm_list(etcd, answer_on_alarms, &a, NULL), &a);
+}
+
+struct answer sync_endpoint_get(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                                const char *key, bool serializable, unsigned timeout_ms)
+{
+	struct etcd_range range = {.key = ETCD_STR(key), .serializable = serializable};
+	ANSWER_NEW(a);
+
+	return wait_for(
+	    ev, etcd_endpoint_range(etcd, endpoint, &range, timeout_ms, answer_on_range, &a, NULL), &a);
+}
+
+struct answer sync_endpoint_members(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                                    bool linearizable, unsigned timeout_ms)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(ev,
+	                etcd_endpoint_member_list(etcd, endpoint, linearizable, timeout_ms,
+	                                          answer_on_members, &a, NULL),
+	                &a);
+}
+
+/* --- what changes the cluster -------------------------------------------------------------------
+ */
+
+#define STEER_MS 10000
+
+struct answer sync_defragment(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                              unsigned timeout_ms)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(
+	    ev, etcd_endpoint_defragment(etcd, endpoint, timeout_ms, answer_on_done, &a, NULL), &a);
+}
+
+struct answer sync_move_leader(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                               uint64_t target_id)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(
+	    ev,
+	    etcd_endpoint_move_leader(etcd, endpoint, target_id, STEER_MS, answer_on_done, &a, NULL),
+	    &a);
+}
+
+struct answer sync_member_remove(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                                 uint64_t member_id)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(
+	    ev,
+	    etcd_endpoint_member_remove(etcd, endpoint, member_id, STEER_MS, answer_on_done, &a, NULL),
+	    &a);
+}
+
+struct answer sync_disarm(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                          uint64_t member_id, enum etcd_alarm_type type)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(ev,
+	                etcd_endpoint_alarm_disarm(etcd, endpoint, member_id, type, STEER_MS,
+	                                           answer_on_done, &a, NULL),
+	                &a);
+}
+
+struct answer sync_compact(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                           int64_t revision, bool physical)
+{
+	ANSWER_NEW(a);
+
+	return wait_for(ev,
+	                etcd_endpoint_compact(etcd, endpoint, revision, physical, STEER_MS,
+	                                      answer_on_done, &a, NULL),
+	                &a);
 }
 
 /* --- watches ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "etcd/etcd.h"
+#include "etcd/steer.h"
 
 #define ANSWER_TEXT_MAX 512
 
@@ -42,6 +43,7 @@ struct answer {
 	int64_t granted_ttl_s;
 	/* members, status */
 	size_t n_members;
+	uint64_t member_ids[4];
 	uint64_t leader;
 	char version_text[32];
 	int64_t db_size_bytes;
@@ -95,6 +97,21 @@ struct answer sync_status(struct ev_loop *ev, struct etcd *etcd, const char *end
 struct answer sync_hashkv(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
                           int64_t revision, unsigned timeout_ms);
 struct answer sync_alarms(struct ev_loop *ev, struct etcd *etcd);
+
+struct answer sync_endpoint_get(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                                const char *key, bool serializable, unsigned timeout_ms);
+struct answer sync_endpoint_members(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                                    bool linearizable, unsigned timeout_ms);
+struct answer sync_defragment(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                              unsigned timeout_ms);
+struct answer sync_move_leader(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                               uint64_t target_id);
+struct answer sync_member_remove(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                                 uint64_t member_id);
+struct answer sync_disarm(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                          uint64_t member_id, enum etcd_alarm_type type);
+struct answer sync_compact(struct ev_loop *ev, struct etcd *etcd, const char *endpoint,
+                           int64_t revision, bool physical);
 
 /* Everything that a watch said, as text: "+" live, "-" not live, "C<rev>" compacted, and per event
  * "P<rev>:key=value" or "D<rev>:key", each followed by a blank; "|" ends a batch. */
