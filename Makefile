@@ -292,7 +292,7 @@ $(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) -lssl -lcrypto $(BASE_LIBS)
 
 # bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
-BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill)
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard)
 
 $(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
 
@@ -302,11 +302,15 @@ $(BUILD)/bench/$(1): $(call objects,$(wildcard bench/tools/$(1)/*.c)) \
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ -lssl -lcrypto $$(BASE_LIBS)
 endef
-$(foreach tool,load origin cost,$(eval $(call bench_tool,$(tool))))
+$(foreach tool,load origin cost talk,$(eval $(call bench_tool,$(tool))))
 
 $(BUILD)/bench/fill: $(BUILD)/bench/tools/fill/main.o $(ETCD_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bench/heard: $(BUILD)/bench/tools/heard/main.o $(NET_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
 
 # vipd without its fences, for the story that proves that stories can fail.
 NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence
@@ -368,11 +372,12 @@ demo: deps ## three nodes in network namespaces: see an owner elected, killed an
 	@$(MAKE) --no-print-directory all test-tools
 	@demo/run
 
-bench: deps ## measure failover, balancer and snapshots beside their peers, and print the figures
+bench: deps ## measure failover, balancer, snapshots and network changes beside their peers, and print the figures
 	@$(MAKE) --no-print-directory all test-tools bench-tools
 	bench/run vip
 	bench/run prism
 	bench/run snapshot
+	bench/run netconf
 
 format: ## clang-format over all of it
 	clang-format -i $(shell git ls-files '*.c' '*.h')

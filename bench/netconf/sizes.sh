@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+# A hundred links made by each in turn, in a namespace that has just been made; then what only netconf
+# does: a second apply, the way back, and the memory of its daemon. SHAPE is one of shapes.sh; WORK is
+# where netconf keeps its state, on a disk, or $T, which is memory.
+
+NETWORKD=/lib/systemd/systemd-networkd
+HEARD=$BUILD/bench/heard
+# What netconf waits between its answer and its first write (netconf/change/transaction.c).
+HEAD_START_MS=200
+
+sample() { # NAME UNIT VALUE
+	echo "$1 $2 $3" >>"$T/samples"
+}
+
+calculate() { # EXPRESSION
+	awk "BEGIN { print $1 }"
+}
+
+# A round's, to compare within the round.
+declare -A LAST
+note_ms() { # SUBJECT FIGURE VALUE
+	sample "$1_${SHAPE}_$2" ms "$3"
+	LAST[$1_$2]=$3
+}
+
+# Runs it in the node's namespace; what the kernel told meanwhile is in TOLD.
+declare -A TOLD
+heard() { # [--until ADDRESSES ROUTES] COMMAND...
+	local words word
+	inside n1 "$HEARD" "$@" >"$T/out" 2>"$T/err" || fail "$* failed: $(tail -n 3 "$T/out" "$T/err")"
+	read -ra words < <(tail -n 1 "$T/err")
+	for word in "${words[@]}"; do
+		TOLD[${word%%=*}]=${word#*=}
+	done
+}
+
+fresh() {
+	local ns
+	for ns in n1 sw; do
+		[[ ! -e /run/netns/$ns ]] || ip netns delete "$ns"
+	done
+	if [[ $SHAPE == bond ]]; then
+		cables_new 2
+		far_new far0 bridge -- 1 2
+	else
+		ip netns add n1
+		ip -n n1 link set lo up
+		inside n1 sysctl -qw net.ipv6.conf.{all,default}.accept_dad=0
+	fi
+	rm -rf "$T/run-n1" "$T/state" "$WORK/state"
+	mkdir -p "$T/run-n1" "$T/files"
+}
+
+expect_all_there() {
+	expect_equal "what has come" "${TOLD[addresses]} addresses ${TOLD[routes]} routes" \
+		"$((4 * N)) addresses $((4 * N)) routes"
+}
+
+# --- each of them ------------------------------------------------------------------------------------
+
+make_ip() {
+	fresh
+	heard ip -batch "$T/many.batch"
+	expect_all_there
+	note_ms ip made_ms "${TOLD[wall_ms]}"
+}
+
+# It has no udev to wait for where /sys is read-only, and no bus.
+make_networkd() {
+	fresh
+	rm -rf /run/systemd/network /run/systemd/netif
+	mkdir -p /run/systemd
+	cp -r "$T/networkd" /run/systemd/network
+	chmod -R a+rX /run/systemd
+	heard --until $((4 * N)) $((4 * N)) "$NETWORKD"
+	expect_all_there
+	note_ms networkd made_ms "${TOLD[wall_ms]}"
+}
+
+once() { # SUBJECT STATE-FOLDER: twice
+	fresh
+	heard "$NETCONF" --once --config "$T/many.yaml" --state-dir "$2"
+	expect_all_there
+	note_ms "$1" made_ms "${TOLD[wall_ms]}"
+	heard "$NETCONF" --once --config "$T/many.yaml" --state-dir "$2"
+	note_ms "$1" again_ms "${TOLD[wall_ms]}"
+	sample "$1_${SHAPE}_again_writes" messages "${TOLD[messages]}"
+}
+
+make_once() {
+	once once "$WORK/state"
+}
+
+make_unsynced() {
+	once unsynced "$T/state"
+}
+
+memory_of() { # FIGURE PID FIELD...
+	local field
+	for field in "${@:3}"; do
+		sample "$1_${field,,}_kib" KiB "$(awk -v "field=$field:" '$1 == field { print $2 }' \
+			"/proc/$2/status" "/proc/$2/smaps_rollup")"
+	done
+}
+
+change() { # NAME
+	heard "$FAIRLEAD" --runtime-dir "$T/run-n1" net apply --confirm-within 60s "$T/$1.yaml"
+	cp "$T/out" "$LOG_DIR/apply-$1.log"
+}
+
+# The phase is the state file's newest word.
+ready_ms() { # SINCE: seconds
+	calculate "($(stat -c %.6Y "$STATE/transaction/state.json") - $1) * 1000 - $HEAD_START_MS"
+}
+
+daemon_start() {
+	mkdir -p "$STATE"
+	: >"$T/files/empty.yaml"
+	nsenter --net=/run/netns/n1 -- "$NETCONF" --config "$T/files" --runtime-dir "$T/run-n1" \
+		--state-dir "$STATE" >>"$LOG_DIR/netconf.log" 2>&1 </dev/null &
+	PID[netconf]=$!
+	wait_until 30 netconf_answers
+}
+
+rollback() { # FIGURE: to what $LOG_DIR/before has
+	heard "$FAIRLEAD" --runtime-dir "$T/run-n1" net rollback
+	note_ms apply "$1" "${TOLD[last_ms]}"
+	wait_until 60 is_at_rest
+	network >"$LOG_DIR/now"
+	sample "apply_${SHAPE}_differences" lines "$(diff "$LOG_DIR/before" "$LOG_DIR/now" | grep -c '^[<>]')"
+}
+
+make_apply() {
+	local began
+	STATE=$WORK/state
+	fresh
+	wait_until 60 is_at_rest
+	network >"$LOG_DIR/before"
+	daemon_start
+	memory_of "apply_${SHAPE}_idle" "${PID[netconf]}" VmRSS Pss
+	began=$EPOCHREALTIME
+	change many
+	note_ms apply made_ms "$(ready_ms "$began")"
+	note_ms apply writing_ms "$(calculate "${TOLD[last_ms]} - ${TOLD[first_ms]}")"
+	memory_of "apply_${SHAPE}_peak" "${PID[netconf]}" VmHWM
+	memory_of "apply_${SHAPE}_awaiting" "${PID[netconf]}" VmRSS Pss
+	memory_of "apply_${SHAPE}_guard" "$(guard_pid)" VmRSS Pss
+	rollback rollback_ms
+	make_more
+	kill_hard netconf
+}
+
+guard_pid() {
+	pgrep -o -f -- "--guard .* --state-dir $STATE"
+}
+
+# One address more on a network of that size, and back; then once more, by the deadline.
+make_more() {
+	change many
+	fairlead n1 net confirm >"$T/out"
+	wait_until 60 is_at_rest
+	network >"$LOG_DIR/before"
+	change more
+	rollback rollback_one_ms
+	[[ -z $QUICK ]] || return 0
+	deadline
+}
+
+is_undone() {
+	[[ ! -e $STATE/transaction/state.json ]]
+}
+
+deadline() {
+	local due_us
+	fairlead n1 net apply --confirm-within 5s "$T/more.yaml" >"$T/out"
+	due_us=$(jq .deadline_us "$STATE/transaction/state.json")
+	heard bash -c "while [[ -e $STATE/transaction/state.json ]]; do read -r -t 0.05 <> <(:) || true; done"
+	note_ms apply deadline_ms "$(calculate "(${TOLD[last_us]} - $due_us) / 1000")"
+}
+
+# --- rounds ------------------------------------------------------------------------------------------
+
+compare() { # SUBJECT OTHER
+	[[ -n ${LAST[$1_made_ms]:-} && -n ${LAST[$2_made_ms]:-} ]] || return 0
+	sample "$1_${SHAPE}_to_$2" x "$(calculate "${LAST[$1_made_ms]} / ${LAST[$2_made_ms]}")"
+}
+
+# In another order each round.
+sizes_round() { # ROUND
+	local subjects=(once ip networkd apply) i
+	[[ $WORK == "$T" ]] || subjects+=(unsynced)
+	say "$SHAPE, round $1"
+	for ((i = 0; i < ${#subjects[@]}; i++)); do
+		"make_${subjects[($1 + i) % ${#subjects[@]}]}"
+	done
+	for i in once unsynced apply; do
+		compare "$i" ip
+		compare "$i" networkd
+	done
+}
+
+sizes() { # ROUNDS
+	local round
+	shape_write "$SHAPE"
+	for ((round = 1; round <= $1; round++)); do
+		sizes_round "$round"
+	done
+}
