@@ -62,6 +62,14 @@ static struct addr addr(struct reader *r)
 	return parsed;
 }
 
+static void mac(struct reader *r, struct mac *ret)
+{
+	const char *word = next(r);
+
+	if (mac_parse(word, ret) < 0)
+		stop(r, word);
+}
+
 static void name(struct reader *r, char to[static IFNAMSIZ])
 {
 	(void) snprintf(to, IFNAMSIZ, "%s", next(r));
@@ -94,6 +102,10 @@ static bool read_bond_option(struct reader *r, struct link *link, const char *ke
 		name(r, bond->primary);
 	else if (option == BOND_ARP_IP_TARGET)
 		bond->arp_targets[bond->n_arp_targets++] = addr(r);
+	else if (option == BOND_NS_IP6_TARGET)
+		bond->ns_targets[bond->n_ns_targets++] = addr(r);
+	else if (option == BOND_AD_ACTOR_SYSTEM)
+		mac(r, &bond->ad_actor_system);
 	else
 		bond->values[option] = number(r);
 	return true;
