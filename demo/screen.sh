@@ -10,7 +10,7 @@
 
 SCREEN_STRIP=56      # columns
 SCREEN_COLUMN_CS=25  # the time that a column stands for
-SCREEN_ROWS=27       # that the picture and the summary below it need
+SCREEN_ROWS=29       # that the picture and the summary below it need
 SCREEN_SECONDS=0.2
 SCREEN_PLAIN_CS=500  # without a terminal: a line at least this often
 
