@@ -77,7 +77,7 @@ $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 # The worker reads the catalogue too.
 $(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog.c etcdwatch/catalog_json.c)
-$(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch))
+$(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(call sources,etcdwatch/health))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))

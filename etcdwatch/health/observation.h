@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What one round of the watchdog has seen: values only, made by the probe and judged by judge.h.
+ * What was not asked, or could not be told, is OBSERVED_NOTHING, which is neither good nor bad.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etcdwatch/config.h"
+#include "etcdwatch/health/pagefigures.h"
+#include "etcdwatch/view.h"
+
+#define OBSERVATION_TEXT_MAX 160
+#define OBSERVATION_PATH_MAX 256
+#define OBSERVATION_FILES_MAX 8
+
+enum observed {
+	OBSERVED_NOTHING,
+	OBSERVED_GOOD,
+	OBSERVED_BAD,
+};
+
+struct observation_member {
+	uint64_t id;
+	char name[VIEW_NAME_MAX]; /* "": not started */
+	bool listed;              /* in the list of the cluster, or the last one that was known */
+	bool learner;
+
+	/* Its status. */
+	enum observed answer;
+	char error[OBSERVATION_TEXT_MAX]; /* with OBSERVED_BAD */
+	/* What follows only with OBSERVED_GOOD. */
+	int64_t latency_us;
+	uint64_t cluster_id;
+	char version[VIEW_VERSION_MAX];
+	uint64_t leader_id; /* 0: it knows none */
+	uint64_t raft_term, committed, applied;
+	int64_t db_bytes, in_use_bytes;
+	int64_t quota_bytes; /* 0: not known */
+
+	/* Reads of a key that need not exist. */
+	enum observed linearizable, serializable;
+	char read_error[OBSERVATION_TEXT_MAX]; /* of the linearizable one */
+	int64_t linearizable_us, serializable_us;
+
+	/* Alarms that stand for it. */
+	bool no_space, corrupt;
+
+	/* The members as it has them itself: how many, and a digest of all that they say. */
+	bool list_known;
+	size_t n_list;
+	uint64_t list_digest;
+
+	bool page_known;
+	struct pagefigures page;
+
+	/* The certificate that it presents; 0: none was seen. */
+	int64_t not_after_s;
+
+	/* By how much its clock is ahead of ours, at least and at most: all that a clock which tells
+	 * whole seconds, and the time on the way, leave open. */
+	bool clock_known;
+	int64_t ahead_least_us, ahead_most_us;
+
+	/* HashKV at observation.hash_revision. */
+	bool hash_known;
+	uint32_t hash;
+	int64_t hash_compacted;
+};
+
+/* A certificate on this node's disk. */
+struct observation_file {
+	char path[OBSERVATION_PATH_MAX];
+	int64_t not_after_s;
+};
+
+struct observation_job {
+	const char *name;   /* borrowed */
+	int64_t good_s;     /* the newest proven snapshot of any node that this one knows of; 0: none */
+	int64_t overdue_s;  /* from when on the next one is missed */
+	bool drill_overdue; /* or the last one failed */
+};
+
+struct observation {
+	int64_t now_us; /* mono_now_us() */
+	int64_t wall_s;
+
+	bool list_known; /* this round; else the members are those that were known last */
+	struct observation_member members[VIEW_MEMBERS_MAX];
+	size_t n_members;
+	bool alarms_known;
+	int64_t hash_revision; /* 0: not compared */
+
+	/* The names that the members should have; n 0: that is not written. Borrowed. */
+	const char *const *expected;
+	size_t n_expected;
+
+	struct observation_file files[OBSERVATION_FILES_MAX];
+	size_t n_files;
+
+	/* Of the file system of the data directory of this node's own member. */
+	bool disk_known;
+	char data_directory[OBSERVATION_PATH_MAX];
+	int64_t free_bytes, total_bytes;
+
+	struct observation_job jobs[CONFIG_JOBS_MAX];
+	size_t n_jobs;
+};

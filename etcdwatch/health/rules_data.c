@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in the databases, how full they are, and how the members' disks keep up. */
+#include "etcdwatch/health/rules_priv.h"
+
+#define MIB INT64_C(1048576)
+#define QUOTA_PERCENT 95
+#define RUNWAY_S 14400.0
+#define FRAGMENTED_MIN_BYTES (100 * MIB)
+#define COMMIT_MAX_S 0.25
+#define FSYNC_SLOW_S 0.5
+#define FSYNC_VERY_SLOW_S 1.0
+#define FAILED_MAX_PER_S 5.0
+
+/* --- alarms ------------------------------------------------------------------------------------
+ */
+
+static void alarm_of(const struct rules_asked *a, const struct observation_member *m, bool stands,
+                     const char *alarm)
+{
+	char name[VIEW_NAME_MAX];
+
+	if (stands)
+		rules_hit_member(a, m, "the alarm %s stands for %s", alarm, rules_name(m, name));
+	else if (!a->o->alarms_known)
+		rules_unknown_member(a, m);
+}
+
+void rules_no_space(const struct rules_asked *a)
+{
+	for (size_t i = 0; i < a->o->n_members; i++)
+		alarm_of(a, &a->o->members[i], a->o->members[i].no_space, "NOSPACE");
+}
+
+void rules_corrupt(const struct rules_asked *a)
+{
+	for (size_t i = 0; i < a->o->n_members; i++)
+		alarm_of(a, &a->o->members[i], a->o->members[i].corrupt, "CORRUPT");
+}
+
+/* They compare only where both have been compacted at the same revision. */
+void rules_hashes(const struct rules_asked *a)
+{
+	const struct observation *o = a->o;
+	char name[VIEW_NAME_MAX], other[VIEW_NAME_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_members; i++) {
+		for (size_t k = i + 1; k < o->n_members; k++) {
+			const struct observation_member *m = &o->members[i], *with = &o->members[k];
+
+			if (!m->hash_known || !with->hash_known || m->hash_compacted != with->hash_compacted)
+				continue;
+			n++;
+			if (m->hash == with->hash)
+				continue;
+			rules_hit_cluster(a, "%s and %s have different data at revision %lld",
+			                  rules_name(m, name), rules_name(with, other),
+			                  (long long) o->hash_revision);
+			return;
+		}
+	}
+	if (n == 0)
+		rules_unknown_cluster(a);
+}
+
+/* --- room --------------------------------------------------------------------------------------
+ */
+
+void rules_quota(const struct rules_asked *a)
+{
+	char name[VIEW_NAME_MAX];
+
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+
+		if (!rules_answers(m) || m->quota_bytes <= 0)
+			rules_unknown_member(a, m);
+		else if (m->db_bytes / 100 >= m->quota_bytes / 10000 * QUOTA_PERCENT)
+			rules_hit_member(a, m, "the database of %s has %lld MiB of a quota of %lld MiB",
+			                 rules_name(m, name), (long long) (m->db_bytes / MIB),
+			                 (long long) (m->quota_bytes / MIB));
+	}
+}
+
+void rules_runway(const struct rules_asked *a)
+{
+	char name[VIEW_NAME_MAX];
+
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+		double growth, left_s;
+
+		if (!rules_answers(m) || m->quota_bytes <= 0 || !trend_growth(a->trend, m->id, &growth)) {
+			rules_unknown_member(a, m);
+			continue;
+		}
+		if (growth <= 0)
+			continue;
+		left_s = (double) (m->quota_bytes - m->db_bytes) / growth;
+		if (left_s < RUNWAY_S)
+			rules_hit_member(a, m,
+			                 "the database of %s grows by %.1f MiB an hour and reaches its quota "
+			                 "in %.0f minutes",
+			                 rules_name(m, name), growth * 3600 / (double) MIB,
+			                 left_s > 0 ? left_s / 60 : 0);
+	}
+}
+
+void rules_fragmented(const struct rules_asked *a)
+{
+	char name[VIEW_NAME_MAX];
+
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+
+		if (!rules_answers(m))
+			rules_unknown_member(a, m);
+		else if (m->in_use_bytes > FRAGMENTED_MIN_BYTES && m->in_use_bytes < m->db_bytes / 2)
+			rules_hit_member(a, m, "%s uses %lld MiB of the %lld MiB of its database",
+			                 rules_name(m, name), (long long) (m->in_use_bytes / MIB),
+			                 (long long) (m->db_bytes / MIB));
+	}
+}
+
+/* --- disks -------------------------------------------------------------------------------------
+ */
+
+void rules_fsync(const struct rules_asked *a)
+{
+	double limit_s = a->rule == RULE_FSYNC_VERY_SLOW ? FSYNC_VERY_SLOW_S : FSYNC_SLOW_S;
+	char name[VIEW_NAME_MAX];
+	double s;
+
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+
+		if (!trend_fsync_p99(a->trend, m->id, &s))
+			rules_unknown_member(a, m);
+		else if (s > limit_s)
+			rules_hit_member(a, m, "1 %% of the fsyncs of %s take longer than %.2f s",
+			                 rules_name(m, name), s);
+	}
+}
+
+void rules_commit(const struct rules_asked *a)
+{
+	char name[VIEW_NAME_MAX];
+	double s;
+
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+
+		if (!trend_commit_p99(a->trend, m->id, &s))
+			rules_unknown_member(a, m);
+		else if (s > COMMIT_MAX_S)
+			rules_hit_member(a, m, "1 %% of the commits of %s take longer than %.2f s",
+			                 rules_name(m, name), s);
+	}
+}
+
+void rules_proposals(const struct rules_asked *a)
+{
+	char name[VIEW_NAME_MAX];
+	double per_s;
+
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+
+		if (!trend_proposals_failed(a->trend, m->id, &per_s))
+			rules_unknown_member(a, m);
+		else if (per_s > FAILED_MAX_PER_S)
+			rules_hit_member(a, m, "%.1f proposals of %s fail each second", per_s,
+			                 rules_name(m, name));
+	}
+}
