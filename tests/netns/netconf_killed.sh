@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # limit: 120
-# netconf is killed in the middle of a change, before each of several steps: its guard brings the old
+# netconf is killed in the middle of a change, before each of its steps: its guard brings the old
 # network back, with what others did meanwhile. Killed together with its guard, the next one does.
 # Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time. Where
 # what was before has been damaged, nothing is touched.
@@ -64,6 +64,14 @@ all_is_before() {
 	wait_until 10 reaches 10.1.0.254
 }
 
+# netconf dies, and the operator's program with it.
+looks_on_no_more() { # PID
+	wait_until 20 gone netconf
+	kill -KILL "$1"
+	wait "$1" 2>/dev/null || true
+	wait "${PID[netconf]}" 2>/dev/null || true
+}
+
 netconf_start
 apply old
 fairlead n1 net confirm >/dev/null
@@ -71,15 +79,13 @@ ip -n n1 route add 10.77.0.0/16 via 10.1.0.254 proto bird
 ip -n n1 address add 10.1.0.99/32 dev eth0
 network >"$LOG_DIR/before"
 
-for step in 1 4 7 10; do
+steps=$(netconf --plan --json --config "$T/new.yaml" --state-dir "$T/state" | jq -rs 'last.steps')
+expect "there are steps to die before" test "$steps" -ge 10
+for ((step = 1; step <= steps; step++)); do
 	say "killed before step $step: the guard undoes it"
 	echo "$step" >"$NETCONF_DIE"
 	inside n1 timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" net apply "$T/new.yaml" >>"$LOG_DIR/apply.log" 2>&1 &
-	cli=$!
-	wait_until 20 gone netconf
-	kill -KILL "$cli"
-	wait "$cli" 2>/dev/null || true
-	wait "${PID[netconf]}" 2>/dev/null || true
+	looks_on_no_more $!
 	wait_until 20 is_over
 	wait_until 10 nobody_guards
 	all_is_before
@@ -91,14 +97,25 @@ done
 say "killed together with its guard: the next one undoes it, before it answers"
 echo "6 all" >"$NETCONF_DIE"
 apply new &
-cli=$!
-wait_until 20 gone netconf
-kill -KILL "$cli"
-wait "$cli" 2>/dev/null || true
+looks_on_no_more $!
 expect "nobody has undone it" test -e "$T/state/transaction/state.json"
 netconf_start
 expect "it is over" is_over
 all_is_before
+
+say "killed while it undoes: the guard goes on with that; with its guard, the next one does"
+for how in 3 "2 all"; do
+	apply new
+	echo "$how" >"$NETCONF_DIE"
+	fairlead n1 net rollback >/dev/null 2>&1 &
+	looks_on_no_more $!
+	[[ $how == 3 ]] || netconf_start
+	wait_until 20 is_over
+	wait_until 10 nobody_guards
+	all_is_before
+	alive netconf || netconf_start
+	expect "all could be undone" status_is .last.left_undone ""
+done
 
 say "the guard is killed: there is another at once"
 apply new
