@@ -67,6 +67,17 @@ bool planner_allows(const struct planner *p, enum op_class class)
 	return class == OP_HITLESS || !p->options->only_hitless;
 }
 
+static bool is_asked_for(const struct planner *p, const struct op *op)
+{
+	const struct conf_strings *links = p->options->only_on;
+
+	for (size_t i = 0; links != NULL && i < links->n; i++) {
+		if (strcmp(links->items[i], op_link(op)) == 0)
+			return true;
+	}
+	return links == NULL || op->is_restoring;
+}
+
 /* What we add is ours and says so. Taken back to what it was, an adopted object has the mark again
  * that it had before it was ours; another program's never had any other. */
 static void mark(const struct planner *p, struct op *op)
@@ -103,7 +114,7 @@ bool planner_push(struct planner *p, struct op *op)
 {
 	struct plan *plan = p->plan;
 
-	if (!planner_allows(p, op->class)) {
+	if (!planner_allows(p, op->class) || !is_asked_for(p, op)) {
 		op_fini(op);
 		return false;
 	}
@@ -182,6 +193,15 @@ void planner_obstacle(struct planner *p, enum plan_obstacle_kind kind, const str
 
 /* --- the whole --- */
 
+static void plan_links(struct planner *p)
+{
+	plan_links_create(p);
+	plan_bonds(p);
+	plan_ports(p);
+	plan_links_set(p);
+	plan_put_back(p);
+}
+
 struct plan *plan_make(const struct model *want, const struct model *have,
                        const struct plan_options *options)
 {
@@ -195,17 +215,16 @@ struct plan *plan_make(const struct model *want, const struct model *have,
 	if (p.options->undone != NULL)
 		plan_undo(&p);
 	plan_obstacles(&p);
-	plan_links_create(&p);
-	plan_bonds(&p);
-	plan_ports(&p);
-	plan_links_set(&p);
-	plan_put_back(&p);
+	if (p.options->only_on == NULL)
+		plan_links(&p);
 	plan_addresses(&p);
 	plan_routes(&p);
-	plan_rules(&p);
+	if (p.options->only_on == NULL)
+		plan_rules(&p);
 	plan_routes_delete(&p);
 	plan_addresses_delete(&p);
-	plan_links_delete(&p);
+	if (p.options->only_on == NULL)
+		plan_links_delete(&p);
 	plan_put_back(&p);
 	free(p.late);
 	model_free(p.lost);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
+#include "base/conf.h"
 #include "netconf/model/model.h"
 #include "netconf/plan/op.h"
 
@@ -44,6 +45,9 @@ struct plan_options {
 	const struct plan *undone;
 	/* Repairing drift: leave out all that is not hitless. */
 	bool only_hitless;
+	/* A lease has changed: leave out all but addresses and routes on these links, whatever they
+	 * cost, and what has to be put back for them. NULL: everything. */
+	const struct conf_strings *only_on;
 };
 
 struct plan {

@@ -30,7 +30,7 @@ struct planner {
 /* --- plan.c --- */
 
 /* Appends the step and does it to `now`; takes what the step owns. False, and nothing is done, if
- * only hitless steps are asked for and this is none. */
+ * only such steps are asked for as it is none of. */
 bool planner_push(struct planner *p, struct op *op);
 bool planner_allows(const struct planner *p, enum op_class class);
 void planner_obstacle(struct planner *p, enum plan_obstacle_kind kind, const struct origin *origin,

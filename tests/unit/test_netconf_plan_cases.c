@@ -13,6 +13,7 @@ struct golden {
 	const char *have, *want;
 	const char *management; /* NULL: none */
 	bool only_hitless;
+	const char *only_on; /* NULL: all links */
 	const char *plan;
 };
 
@@ -330,13 +331,36 @@ static const struct golden goldens[] = {
      .want = "nic eth0 master bond0\nnic eth1 master bond0\nbond bond0 mode 4 miimon 100 "
              "min_links 2\n",
      .only_hitless = true, .plan = ""},
+
+    /* --- leases --- */
+    {"a lease has changed: nothing else is touched, and what has to be put back is",
+     .have = "nic eth0\nnic eth1\ndummy d9\naddress eth0 10.0.0.2/24\n"
+             "address eth0 10.0.0.3/24 secondary\n"
+             "address eth0 fd00::2/64\naddress eth1 10.1.0.2/24\n"
+             "route 0.0.0.0/0 via 10.0.0.1 dev eth0 src 10.0.0.2\n"
+             "route 10.7.0.0/16 via 10.0.0.1 dev eth0 src 10.0.0.2 metric 9\n"
+             "route 10.6.0.0/16 via 10.1.0.1 dev eth1\nrule 100 from 10.0.0.0/16 table 6\n",
+     .want = "nic eth0 mtu 9000\nnic eth1\ndummy d0 up\naddress eth0 10.8.0.2/24\n"
+             "address eth0 10.0.0.3/24\naddress eth1 10.1.0.7/24\n"
+             "route 0.0.0.0/0 via 10.8.0.1 dev eth0 src 10.8.0.2\n"
+             "route 10.6.0.0/16 via 10.1.0.3 dev eth1\nrule 100 from 10.0.0.0/16 table 7\n",
+     .only_on = "eth0",
+     .plan = "hitless add address 10.8.0.2/24 dev eth0\n"
+             "hitless replace route default via 10.8.0.1 dev eth0 src 10.8.0.2\n"
+             "address-break delete route 10.7.0.0/16 via 10.0.0.1 dev eth0 src 10.0.0.2 metric 9\n"
+             "address-break delete address 10.0.0.2/24 dev eth0\n"
+             "hitless put back address 10.0.0.3/24 dev eth0\n"
+             "address-break delete address fd00::2/64 dev eth0\n"},
 };
 
 static void check(const struct golden *golden)
 {
+	const struct conf_strings only_on = {.items = (char *[]){(char *) (uintptr_t) golden->only_on},
+	                                     .n = 1};
 	const struct plan_options options = {
 	    .management_link = golden->management != NULL ? golden->management : "",
 	    .only_hitless = golden->only_hitless,
+	    .only_on = golden->only_on != NULL ? &only_on : NULL,
 	};
 	AUTO(model_free) struct model *have = plancase_have(golden->have);
 	AUTO(model_free) struct model *want = plancase_want(golden->want);
