@@ -65,7 +65,7 @@ WORKER_LIBS := -lzstd
 
 # The default goal.
 .PHONY: all
-all: $(PROGRAMS:%=$(BUILD)/bin/%)
+all: $(PROGRAMS:%=$(BUILD)/bin/%) $(BUILD)/bin/netconf-dhcp-hook
 
 $(BUILD)/libbase.a: $(call objects,$(call sources,lib/base))
 $(BUILD)/libnet.a:  $(call objects,$(call sources,lib/net))
@@ -115,6 +115,11 @@ $(BUILD)/bin/netconf: $(BUILD)/netconf/main.o $(BUILD)/libnetconf.a $(BUILD)/lib
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
+# What dhcpcd calls: a script, beside the daemon that looks for it there.
+$(BUILD)/bin/netconf-dhcp-hook: netconf/dhcp/dhcp-hook
+	@mkdir -p $(@D)
+	$(Q)install -m 755 $< $@
 
 $(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BOLT_LINK)
 	@mkdir -p $(@D)
@@ -385,7 +390,7 @@ format: ## clang-format over all of it
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
 	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
-	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker netconf) $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-dhcp-hook) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/

@@ -19,6 +19,7 @@
 #include "netconf/change/rescue.h"
 
 #define LOCK_POLL_S 0.1
+#define READY_POLL_S 0.1
 
 struct daemon {
 	struct loop *loop;
@@ -31,7 +32,9 @@ struct daemon {
 	struct begin *begin;
 	struct transaction *transaction;
 	struct config *config; /* that is confirmed; NULL: none */
+	struct dhcpclients *clients;
 	struct drift *drift;
+	ev_timer ready;        /* what is still waited for */
 	struct ledger *ledger; /* NULL: the lock is not ours yet */
 	struct statedir_outcome last;
 	/* Whoever asked for the change that begins. */
@@ -65,6 +68,26 @@ static void keep(struct daemon *daemon)
 	drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	if (daemon->last.left[0] != '\0')
 		drift_only_tell(daemon->drift);
+	if (daemon->config == NULL) {
+		dhcpclients_want_none(daemon->clients);
+		dhcpclients_forget_others(daemon->clients);
+	}
+}
+
+static int take_look(const struct daemon *daemon, struct look *ret_look)
+{
+	return look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->start->runtime_dir,
+	                 daemon->config, ret_look);
+}
+
+static void on_lease_changed(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	if (daemon->transaction != NULL)
+		transaction_follow(daemon->transaction);
+	else
+		drift_follow(daemon->drift);
 }
 
 /* What the configuration wants and somebody had made by hand becomes ours with the confirmation, so
@@ -73,8 +96,7 @@ static void adopt(struct daemon *daemon)
 {
 	struct look look;
 
-	if (!daemon->config->policy.adopt ||
-	    look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->config, &look) < 0)
+	if (!daemon->config->policy.adopt || take_look(daemon, &look) < 0)
 		return;
 	ledger_settle(daemon->ledger, daemon->kernel, look.resolution->model);
 	look_fini(&look);
@@ -121,7 +143,9 @@ static struct transaction_host host_of(struct daemon *daemon)
 	    .ev = ev_of(daemon),
 	    .kernel = daemon->kernel,
 	    .ledger = daemon->ledger,
+	    .clients = daemon->clients,
 	    .program = daemon->start->program,
+	    .runtime_dir = daemon->start->runtime_dir,
 	    .state_dir = daemon->start->state_dir,
 	    .ready = on_ready,
 	    .over = on_over,
@@ -183,7 +207,7 @@ static void on_begun(const struct begin_result *result, void *userdata)
 		tell(daemon, r, "an earlier confirmation cannot be finished");
 		return;
 	}
-	if (result->parts->plan->n_ops + beside_count(result->parts->beside) == 0) {
+	if (result->is_nothing) {
 		take_over(daemon, result->parts);
 		return;
 	}
@@ -209,6 +233,8 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 		with_paths.n_paths = daemon->start->n_paths;
 	}
 	with_paths.owned = ledger_owned(daemon->ledger);
+	with_paths.runtime_dir = daemon->start->runtime_dir;
+	with_paths.clients = daemon->clients;
 	daemon->told = told;
 	daemon->told_userdata = userdata;
 	daemon->begin = begin_start(ev_of(daemon), daemon->kernel, &with_paths, on_begun, daemon);
@@ -236,7 +262,7 @@ int daemon_diff(struct daemon *daemon, json_t **ret_lines)
 
 	if (daemon->config == NULL)
 		return -ENOENT;
-	r = look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->config, &look);
+	r = take_look(daemon, &look);
 	if (r < 0)
 		return r;
 	plan = plan_make(look.resolution->model, look.have, &options);
@@ -252,12 +278,24 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 	    .last = &daemon->last,
 	    .is_preparing = daemon->begin != NULL,
 	    .has_confirmed = daemon->config != NULL,
+	    .clients = daemon->clients,
 	    .now_us = mono_now_us(),
 	};
 	drift_report(daemon->drift, &ret_report->drift);
 }
 
 /* --- starting --- */
+
+/* Whoever waits for this daemon waits for the node's addresses. */
+static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
+{
+	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, ready);
+
+	if (dhcpclients_wait(daemon->clients, daemon->kernel) || drift_is_following(daemon->drift))
+		return;
+	ev_timer_stop(ev, timer);
+	loop_notify(daemon->loop, "READY=1");
+}
 
 /* All that was left is dealt with: now others may ask. */
 static void serve(struct daemon *daemon)
@@ -274,7 +312,7 @@ static void serve(struct daemon *daemon)
 		loop_stop(daemon->loop, EXIT_FAILURE);
 		return;
 	}
-	loop_notify(daemon->loop, "READY=1");
+	ev_timer_start(ev_of(daemon), &daemon->ready);
 }
 
 static void on_rescued(const char *left UNUSED, void *userdata)
@@ -376,13 +414,19 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 	daemon->start = start;
 	daemon->lock_fd = -1;
 	ev_timer_init(&daemon->lock_again, lock_timer_cb, 0., LOCK_POLL_S);
+	ev_timer_init(&daemon->ready, ready_timer_cb, 0., READY_POLL_S);
 	r = statedir_make(start->state_dir);
 	if (r < 0)
 		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
 	r = kernel_new(loop_ev(loop), &daemon->kernel);
 	if (r < 0)
 		return log_error_errno(r, "kernel_failed", "reason=\"no netlink\"");
-	r = drift_new(loop_ev(loop), daemon->kernel, &daemon->drift);
+	daemon->clients = dhcpclients_new(
+	    loop,
+	    &(struct dhcpclient_settings){start->dhcp_client, start->dhcp_hook, start->runtime_dir},
+	    on_lease_changed, daemon);
+	r = drift_new(loop_ev(loop), daemon->kernel, daemon->clients, start->runtime_dir,
+	              &daemon->drift);
 	if (r < 0)
 		return log_error_errno(r, "kernel_failed", "reason=\"no notifications\"");
 	ev_timer_start(loop_ev(loop), &daemon->lock_again);
@@ -395,11 +439,13 @@ void daemon_free(struct daemon *daemon)
 	if (daemon == NULL)
 		return;
 	ev_timer_stop(ev_of(daemon), &daemon->lock_again);
+	ev_timer_stop(ev_of(daemon), &daemon->ready);
 	commands_free(daemon->commands);
 	begin_free(daemon->begin);
 	rescue_free(daemon->rescue);
 	transaction_free(daemon->transaction);
 	drift_free(daemon->drift);
+	dhcpclients_free(daemon->clients);
 	ledger_free(daemon->ledger);
 	config_free(daemon->config);
 	json_decref(daemon->lines);

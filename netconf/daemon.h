@@ -3,8 +3,9 @@
 
 /*
  * The daemon as a whole: has the lock of the state directory, finishes or undoes what another left,
- * carries out one change at a time, keeps what was confirmed as it is, and answers for all of that.
- * It changes nothing by itself that nobody has confirmed.
+ * carries out one change at a time, keeps what was confirmed as it is, follows leases, and answers
+ * for all of that. It changes nothing by itself that nobody has confirmed. That it has started it
+ * says when the first leases are there, or are no longer worth waiting for.
  */
 
 #include <jansson.h>
@@ -12,8 +13,9 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "netconf/change/begin.h"
-#include "netconf/drift.h"
 #include "netconf/change/statedir.h"
+#include "netconf/dhcp/dhcpclients.h"
+#include "netconf/drift.h"
 
 struct daemon;
 
@@ -22,7 +24,9 @@ struct daemon_start {
 	size_t n_paths;
 	const char *runtime_dir;
 	const char *state_dir;
-	const char *program; /* netconf itself */
+	const char *program;     /* netconf itself */
+	const char *dhcp_client; /* dhcpcd: looked up in PATH */
+	const char *dhcp_hook;   /* what it calls; absolute */
 };
 
 /* On failure it has logged why. `start` and what it points to are borrowed. */
@@ -55,6 +59,7 @@ struct daemon_report {
 	bool is_preparing;                     /* a change is being planned */
 	bool has_confirmed;                    /* a configuration was ever confirmed */
 	struct drift_report drift;
+	const struct dhcpclients *clients;
 	int64_t now_us;
 };
 void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report);

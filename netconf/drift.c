@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event, a look, a plan of what costs nothing, and the settling of that. */
+/* An event, a look, a plan of what costs nothing or of what a lease says, and the settling of that.
+ */
 #include "netconf/drift.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,11 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/fight.h"
+#include "netconf/change/beside.h"
+#include "netconf/change/follow.h"
 #include "netconf/change/look.h"
 #include "netconf/change/settle.h"
+#include "netconf/fight.h"
 
 /* Where routes come and go all the time, they are not looked at all the time. */
 #define LOOK_PAUSE_US US_PER_S
@@ -20,11 +24,15 @@
 struct drift {
 	struct ev_loop *ev;
 	struct kernel *kernel;
+	struct dhcpclients *clients;
+	const char *runtime_dir;
 	struct ledger *ledger;
 	const struct config *config; /* NULL: not watching */
 	ev_timer later;
 	int64_t looked_us;
-	struct settle *settle;
+	struct settle *settle; /* one of the two at a time */
+	struct follow *follow;
+	bool follow_is_due;
 	struct fight *fight;
 	bool only_tells;
 	bool has_lost; /* a fight */
@@ -38,7 +46,8 @@ static void look_soon(struct drift *drift)
 {
 	int64_t now_us = mono_now_us();
 
-	if (drift->config == NULL || drift->settle != NULL || ev_is_active(&drift->later))
+	if (drift->config == NULL || drift->settle != NULL || drift->follow != NULL ||
+	    ev_is_active(&drift->later))
 		return;
 	ev_timer_set(&drift->later, mono_to_ev(drift->looked_us + LOOK_PAUSE_US - now_us), 0.);
 	ev_timer_start(drift->ev, &drift->later);
@@ -78,12 +87,18 @@ static void tell(struct drift *drift, const struct plan *plan, const struct reso
 
 /* --- setting right --- */
 
+static int take_look(const struct drift *drift, struct look *ret_look)
+{
+	return look_take(drift->kernel, ledger_owned(drift->ledger), drift->runtime_dir, drift->config,
+	                 ret_look);
+}
+
 static int plan_cb(struct plan **ret_plan, void *userdata)
 {
 	static const struct plan_options options = {.management_link = "", .only_hitless = true};
 	struct drift *drift = userdata;
 	struct look look;
-	int r = look_take(drift->kernel, ledger_owned(drift->ledger), drift->config, &look);
+	int r = take_look(drift, &look);
 
 	if (r < 0)
 		return r;
@@ -112,6 +127,47 @@ static void on_settled(const struct settle_result *result, void *userdata)
 		log_notice("drift_repaired", "steps=%zu", result->n_done);
 	look_soon(drift);
 }
+
+/* --- leases --- */
+
+static int beside_cb(const struct look *look, char **ret_error, void *userdata UNUSED)
+{
+	AUTO(beside_free) struct beside *beside = NULL;
+	int r = beside_plan_host(&host_this_machine, look->resolution, &beside, ret_error);
+
+	if (r == 0 && beside_problems(beside)->n > 0) {
+		*ret_error = xstrdup(beside_problems(beside)->items[0]);
+		r = -EEXIST;
+	}
+	return r == 0 ? beside_carry_out(beside, ret_error) : r;
+}
+
+static void on_followed(const struct settle_result *result, void *userdata)
+{
+	struct drift *drift = userdata;
+
+	drift->follow = NULL;
+	follow_tell(result);
+	look_soon(drift);
+}
+
+static void follow(struct drift *drift)
+{
+	drift->follow_is_due = false;
+	drift->follow = follow_start(&(struct follow_host){
+	    .ev = drift->ev,
+	    .kernel = drift->kernel,
+	    .ledger = drift->ledger,
+	    .runtime_dir = drift->runtime_dir,
+	    .config = drift->config,
+	    .will = will_cb,
+	    .beside = beside_cb,
+	    .done = on_followed,
+	    .userdata = drift,
+	});
+}
+
+/* --- looking --- */
 
 static bool may_repair(struct drift *drift, const struct plan *plan)
 {
@@ -161,7 +217,7 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 	int r;
 
 	drift->looked_us = mono_now_us();
-	r = look_take(drift->kernel, ledger_owned(drift->ledger), drift->config, &look);
+	r = take_look(drift, &look);
 	if (r < 0) {
 		(void) log_warning_errno(r, "observe_failed", "reason=\"%s\"",
 		                         kernel_error_text(drift->kernel));
@@ -170,6 +226,12 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 	}
 	/* Two parts of it mean one device now: nobody knows what is wanted. */
 	if (look.resolution->problems.n == 0) {
+		dhcpclients_want(drift->clients, look.resolution, look.have);
+		dhcpclients_forget_others(drift->clients);
+	}
+	if (look.resolution->problems.n == 0 && drift->follow_is_due) {
+		follow(drift);
+	} else if (look.resolution->problems.n == 0) {
 		plan = plan_make(look.resolution->model, look.have, &options);
 		tell(drift, plan, look.resolution);
 		repair(drift, &look);
@@ -179,13 +241,16 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 
 /* --- the watch --- */
 
-int drift_new(struct ev_loop *ev, struct kernel *kernel, struct drift **ret_drift)
+int drift_new(struct ev_loop *ev, struct kernel *kernel, struct dhcpclients *clients,
+              const char *runtime_dir, struct drift **ret_drift)
 {
 	AUTO(drift_free) struct drift *drift = NEW0(struct drift);
 	int r;
 
 	drift->ev = ev;
 	drift->kernel = kernel;
+	drift->clients = clients;
+	drift->runtime_dir = runtime_dir;
 	drift->fight = fight_new();
 	ev_timer_init(&drift->later, later_timer_cb, 0., 0.);
 	r = kernel_monitor(kernel, on_changed, drift);
@@ -201,6 +266,7 @@ void drift_free(struct drift *drift)
 		return;
 	ev_timer_stop(drift->ev, &drift->later);
 	settle_free(drift->settle);
+	follow_free(drift->follow);
 	fight_free(drift->fight);
 	free(drift);
 }
@@ -209,6 +275,9 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 {
 	ev_timer_stop(drift->ev, &drift->later);
 	settle_free(TAKE_PTR(drift->settle));
+	follow_free(TAKE_PTR(drift->follow));
+	/* One may have run out while nobody looked. */
+	drift->follow_is_due = config != NULL && config->n_dhcps > 0;
 	drift->ledger = ledger;
 	drift->config = config;
 	drift->only_tells = false;
@@ -223,6 +292,21 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 void drift_only_tell(struct drift *drift)
 {
 	drift->only_tells = true;
+}
+
+void drift_follow(struct drift *drift)
+{
+	if (drift->config == NULL)
+		return;
+	drift->follow_is_due = true;
+	drift->looked_us = 0;
+	ev_timer_stop(drift->ev, &drift->later);
+	look_soon(drift);
+}
+
+bool drift_is_following(const struct drift *drift)
+{
+	return drift->follow_is_due || drift->follow != NULL;
 }
 
 void drift_report(const struct drift *drift, struct drift_report *ret_report)

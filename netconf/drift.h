@@ -6,21 +6,26 @@
  * compared with the confirmed configuration; what is ours, and costs nobody a frame, is set right
  * (so does what waited for a link that has come), and the rest is only told. When somebody sets it
  * back again and again, it is left to them, and told loudly, until the next change of the
- * configuration.
+ * configuration. It has the DHCP clients that the confirmed configuration wants, and no others, and
+ * follows their leases.
  */
 
 #include <ev.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "netconf/config/config.h"
 #include "netconf/kernel/kernel.h"
 #include "netconf/change/ledger.h"
+#include "netconf/dhcp/dhcpclients.h"
 
 struct drift;
 
-/* The kernel is borrowed, and monitored by nobody else. 0 or -errno. */
-int drift_new(struct ev_loop *ev, struct kernel *kernel, struct drift **ret_drift);
+/* All borrowed. The kernel is monitored by nobody else. runtime_dir: where leases are. 0 or -errno.
+ */
+int drift_new(struct ev_loop *ev, struct kernel *kernel, struct dhcpclients *clients,
+              const char *runtime_dir, struct drift **ret_drift);
 void drift_free(struct drift *drift);
 DEFINE_AUTO(struct drift, drift_free);
 
@@ -30,6 +35,11 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 /* From now until the next drift_watch() nothing is set right: a change could not be undone as a
  * whole, and a part of it would make it worse. */
 void drift_only_tell(struct drift *drift);
+
+/* A lease is another: what it gave comes and goes with it, whatever the policy says of drift. */
+void drift_follow(struct drift *drift);
+/* Leases may not have been followed yet. */
+bool drift_is_following(const struct drift *drift);
 
 enum drift_state {
 	DRIFT_OFF,     /* there is nothing to compare with, or nobody has looked yet */

@@ -22,6 +22,8 @@
 #include "netconf/once.h"
 
 #define RUNTIME_DIR "/run/fairlead/netconf"
+#define DHCP_CLIENT "dhcpcd"          /* in PATH */
+#define DHCP_HOOK "netconf-dhcp-hook" /* beside our own */
 #define STATE_DIR "/var/lib/fairlead/netconf"
 
 struct settings {
@@ -85,6 +87,7 @@ static int run_once(const struct settings *s)
 	    .paths = s->common.config_paths,
 	    .n_paths = s->common.n_config_paths,
 	    .state_dir = state_dir,
+	    .runtime_dir = s->runtime_dir,
 	};
 	int r = once_run(&start);
 
@@ -94,6 +97,11 @@ static int run_once(const struct settings *s)
 }
 
 /* --- the daemon --- */
+
+static char *beside(const char *self, const char *name)
+{
+	return xasprintf("%.*s%s", (int) (strrchr(self, '/') + 1 - self), self, name);
+}
 
 static void on_stop(int signo, void *userdata)
 {
@@ -111,12 +119,15 @@ static int run_daemon(const struct settings *s)
 {
 	AUTO(free) char *state_dir = find_state_dir(s);
 	AUTO(free) char *self = realpath("/proc/self/exe", NULL);
-	const struct daemon_start start = {
+	AUTO(free) char *hook = self != NULL ? beside(self, DHCP_HOOK) : NULL;
+	AUTO(free) char *runtime_dir = NULL;
+	struct daemon_start start = {
 	    .paths = s->common.config_paths,
 	    .n_paths = s->common.n_config_paths,
-	    .runtime_dir = s->runtime_dir,
 	    .state_dir = state_dir,
 	    .program = self,
+	    .dhcp_client = DHCP_CLIENT,
+	    .dhcp_hook = hook,
 	};
 	AUTO(loop_free) struct loop *loop = NULL;
 	AUTO(daemon_free) struct daemon *daemon = NULL;
@@ -129,6 +140,9 @@ static int run_daemon(const struct settings *s)
 	/* What follows from that is decided where the control socket is opened. */
 	if (mkdir(s->runtime_dir, 0755) < 0 && errno != EEXIST)
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", s->runtime_dir);
+	/* Clients run elsewhere. */
+	runtime_dir = realpath(s->runtime_dir, NULL);
+	start.runtime_dir = runtime_dir != NULL ? runtime_dir : s->runtime_dir;
 	r = loop_new(&loop);
 	if (r < 0)
 		return EXIT_FAILURE;
@@ -162,6 +176,7 @@ int main(int argc, char **argv)
 	offline.n_paths = s.common.n_config_paths;
 	offline.json = s.json;
 	offline.state_dir = s.state_dir;
+	offline.runtime_dir = s.runtime_dir;
 	if (s.guarded != NULL)
 		return run_guard(&s);
 	if (s.once)

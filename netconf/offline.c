@@ -91,7 +91,7 @@ int offline_plan(const struct offline *o)
 	/* Which is for root alone; for others the plan says so of each object that it concerns. */
 	if (geteuid() == 0)
 		ledger = ledger_open(o->state_dir != NULL ? o->state_dir : config->policy.state_dir);
-	r = look_take(kernel, ledger_owned(ledger), config, &look);
+	r = look_take(kernel, ledger_owned(ledger), o->runtime_dir, config, &look);
 	if (r < 0) {
 		(void) fprintf(stderr, "netconf: the network cannot be observed: %s\n",
 		               kernel_error_text(kernel));

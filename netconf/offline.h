@@ -13,7 +13,8 @@
 struct offline {
 	const char *const *paths; /* of the configuration; none: the default places */
 	size_t n_paths;
-	const char *state_dir; /* NULL: as the configuration says */
+	const char *state_dir;   /* NULL: as the configuration says */
+	const char *runtime_dir; /* where leases are */
 	bool json;
 };
 

@@ -26,6 +26,7 @@ struct once {
 	struct loop *loop;
 	struct kernel *kernel;
 	struct ledger *ledger;
+	const char *runtime_dir;
 	const struct config *config;
 	size_t n_refused; /* collisions, and what cannot be */
 	size_t n_waiting; /* for a link */
@@ -63,6 +64,12 @@ static void tell(struct once *once, const struct plan *plan, const struct resolu
 	}
 }
 
+static int take_look(const struct once *once, struct look *ret_look)
+{
+	return look_take(once->kernel, ledger_owned(once->ledger), once->runtime_dir, once->config,
+	                 ret_look);
+}
+
 static int plan_cb(struct plan **ret_plan, void *userdata)
 {
 	static const struct plan_options options = {.management_link = ""};
@@ -70,7 +77,7 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	struct look look;
 	int r;
 
-	r = look_take(once->kernel, ledger_owned(once->ledger), once->config, &look);
+	r = take_look(once, &look);
 	if (r < 0)
 		return r;
 	if (look.resolution->problems.n > 0)
@@ -89,7 +96,7 @@ static int apply_beside(struct once *once, size_t *ret_steps)
 	AUTO(beside_free) struct beside *beside = NULL;
 	AUTO(free) char *error = NULL;
 	struct look look;
-	int r = look_take(once->kernel, ledger_owned(once->ledger), once->config, &look);
+	int r = take_look(once, &look);
 
 	if (r < 0)
 		return log_error_errno(r, "observation_failed", "reason=\"%s\"",
@@ -143,20 +150,19 @@ static void adopt(const struct once *once)
 {
 	struct look look;
 
-	if (!once->config->policy.adopt ||
-	    look_take(once->kernel, ledger_owned(once->ledger), once->config, &look) < 0)
+	if (!once->config->policy.adopt || take_look(once, &look) < 0)
 		return;
 	ledger_settle(once->ledger, once->kernel, look.resolution->model);
 	look_fini(&look);
 }
 
-static int apply(const char *state_dir, const struct config *config)
+static int apply(const struct once_start *start, const struct config *config)
 {
 	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
-	AUTO(ledger_free) struct ledger *ledger = ledger_open(state_dir);
+	AUTO(ledger_free) struct ledger *ledger = ledger_open(start->state_dir);
 	AUTO(loop_free) struct loop *loop = NULL;
 	AUTO(kernel_free) struct kernel *kernel = NULL;
-	struct once once = {.config = config};
+	struct once once = {.runtime_dir = start->runtime_dir, .config = config};
 	int r = loop_new(&loop);
 
 	if (r == 0)
@@ -264,7 +270,7 @@ static int load_and_apply(const struct once_start *start)
 		return -EINVAL;
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
-	r = apply(start->state_dir, config);
+	r = apply(start, config);
 	if (r == 0 && text != NULL) {
 		r = statedir_confirm(start->state_dir, text);
 		if (r < 0)

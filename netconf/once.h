@@ -14,6 +14,7 @@ struct once_start {
 	const char *const *paths; /* of the configuration; none: the default places */
 	size_t n_paths;
 	const char *state_dir;
+	const char *runtime_dir; /* where leases are, if any are known: nobody is asked for one */
 };
 
 /*

@@ -20,6 +20,9 @@ struct begin {
 	struct ev_loop *ev;
 	struct kernel *kernel;
 	const struct owned *owned;
+	const char *runtime_dir;
+	const struct dhcpclients *clients;
+	bool is_nothing;
 	begin_done_fn done;
 	void *userdata;
 	ev_timer later;
@@ -98,7 +101,7 @@ static int plan(struct begin *begin)
 	AUTO(free) char *error = NULL;
 	char reason[EXPLAIN_REFUSAL_MAX];
 	struct look look;
-	int r = look_take(begin->kernel, begin->owned, begin->files, &look);
+	int r = look_take(begin->kernel, begin->owned, begin->runtime_dir, begin->files, &look);
 
 	if (r < 0)
 		return refuse(begin, r, kernel_error_text(begin->kernel));
@@ -110,6 +113,9 @@ static int plan(struct begin *begin)
 	r = beside_plan(&host_this_machine, look.resolution, look.have, &parts->beside, &error);
 	parts->before = TAKE_PTR(look.have);
 	json_decref(begin->lines);
+	/* Nobody knows yet what a lease will change. */
+	begin->is_nothing = parts->plan->n_ops + beside_count(parts->beside) == 0 &&
+	                    dhcpclients_have(begin->clients, look.resolution, look.have);
 	begin->lines = explain_lines(parts->plan, look.resolution, parts->beside);
 	if (explain_refusal(parts->plan, look.resolution, reason))
 		r = refuse(begin, -EEXIST, reason);
@@ -127,6 +133,7 @@ static void finish(struct begin *begin)
 	    .r = begin->r,
 	    .reason = begin->reason,
 	    .parts = &begin->parts,
+	    .is_nothing = begin->is_nothing,
 	    .lines = begin->lines,
 	};
 
@@ -152,7 +159,7 @@ static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 
 	if (r == 0)
 		r = plan(begin);
-	if (r == 0 && parts->plan->n_ops + beside_count(parts->beside) > 0)
+	if (r == 0 && !begin->is_nothing)
 		r = probes_new(ev, parts->config, &parts->probes);
 	if (r == 0 && parts->probes != NULL)
 		probes_learn(parts->probes, parts->before, on_known, begin);
@@ -170,6 +177,8 @@ struct begin *begin_start(struct ev_loop *ev, struct kernel *kernel,
 	begin->done = done;
 	begin->userdata = userdata;
 	begin->owned = request->owned;
+	begin->runtime_dir = request->runtime_dir;
+	begin->clients = request->clients;
 	begin->operator_addr = request->operator_addr;
 	begin->lines = json_array();
 	(void) load(begin, request);

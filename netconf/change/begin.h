@@ -9,6 +9,8 @@
 
 #include <ev.h>
 
+#include <stdbool.h>
+
 #include "base/cleanup.h"
 #include "netconf/change/transaction.h"
 
@@ -19,15 +21,18 @@ struct begin_request {
 	size_t n_paths;
 	int64_t confirm_us;        /* how long the operator has; 0: what the configuration says */
 	const struct owned *owned; /* what is ours without a mark */
+	const char *runtime_dir;   /* where leases are */
+	const struct dhcpclients *clients;
 	struct addr operator_addr; /* the address of ours that the operator's connection uses */
 };
 
 struct begin_result {
 	int r; /* 0, or why not: `reason` */
 	const char *reason;
-	/* What is to be done; the steps may be none. To be taken; what is left is freed. */
+	/* What is to be done. To be taken; what is left is freed. */
 	struct transaction_parts *parts;
-	json_t *lines; /* steps and what waits, for whoever asked; borrowed */
+	bool is_nothing; /* no step, and no lease to ask for: it is so already */
+	json_t *lines;   /* steps and what waits, for whoever asked; borrowed */
 };
 
 typedef void (*begin_done_fn)(const struct begin_result *result, void *userdata);

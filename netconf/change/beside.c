@@ -20,6 +20,7 @@ struct beside {
 	const struct host_machine *machine;
 	struct host want;
 	struct hoststate *before, *after;
+	bool touches_host; /* some plan of it did */
 	struct hostplan host;
 	struct wanted_link *links;
 	size_t n_links;
@@ -27,19 +28,24 @@ struct beside {
 	struct conf_strings problems, notes;
 };
 
+/* Whatever it is that may have to go: the services are asked for. */
+static const struct host anything = {.has = HOST_RESOLVERS | HOST_TIME};
+
 /* --- planning --- */
 
 /* After an end of the host's problems: nothing of it is done. */
-static int plan_host(struct beside *b, char **ret_error)
+static int plan_host(struct beside *b, bool has_leases, char **ret_error)
 {
 	size_t n = b->problems.n;
-	int r = hoststate_observe(b->machine, &b->want, &b->before, ret_error);
+	/* What a lease may bring later must be undone, too. */
+	int r = hoststate_observe(b->machine, has_leases ? &anything : &b->want, &b->before, ret_error);
 
 	if (r < 0)
 		return r;
 	b->after = hoststate_want(b->before, &b->want, &b->problems, &b->notes);
 	if (b->problems.n == n)
 		hoststate_plan(b->before, b->after, &b->host);
+	b->touches_host = b->host.n > 0;
 	return 0;
 }
 
@@ -91,23 +97,6 @@ static int plan_links(struct beside *b, const struct resolution *resolution,
 	return r;
 }
 
-/* A lease that nobody fetches would be missed only when it is needed. */
-static void refuse_dhcp(struct beside *b, const struct resolution *resolution)
-{
-	char place[MODEL_ORIGIN_TEXT_MAX];
-
-	for (size_t i = 0; i < resolution->n_dhcps; i++) {
-		const struct resolved_dhcp *dhcp = &resolution->dhcps[i];
-		AUTO(free) char *text = NULL;
-
-		(void) model_format_origin(resolution->model, &dhcp->dhcp->origin, place);
-		text = xasprintf("%s%s%s: netconf does not run a DHCP client; leave DHCP out, and the "
-		                 "addresses of another client stay as they are",
-		                 place, place[0] != '\0' ? ": " : "", dhcp->link);
-		host_add_text(&b->problems, text);
-	}
-}
-
 int beside_plan(const struct host_machine *machine, const struct resolution *resolution,
                 const struct model *have, struct beside **ret_beside, char **ret_error)
 {
@@ -115,14 +104,61 @@ int beside_plan(const struct host_machine *machine, const struct resolution *res
 	int r;
 
 	b->machine = machine;
-	refuse_dhcp(b, resolution);
 	host_copy(&resolution->model->host, &b->want);
 	r = plan_links(b, resolution, have, ret_error);
 	if (r == 0)
-		r = plan_host(b, ret_error);
+		r = plan_host(b, resolution->n_dhcps > 0, ret_error);
 	if (r < 0)
 		return r;
 	*ret_beside = TAKE_PTR(b);
+	return 0;
+}
+
+int beside_plan_host(const struct host_machine *machine, const struct resolution *resolution,
+                     struct beside **ret_beside, char **ret_error)
+{
+	AUTO(beside_free) struct beside *b = NEW0(struct beside);
+	int r;
+
+	b->machine = machine;
+	host_copy(&resolution->model->host, &b->want);
+	r = plan_host(b, false, ret_error);
+	if (r < 0)
+		return r;
+	*ret_beside = TAKE_PTR(b);
+	return 0;
+}
+
+int beside_plan_again(struct beside *b, const struct resolution *resolution, char **ret_error)
+{
+	AUTO(hoststate_free) struct hoststate *now = NULL;
+	AUTO(hoststate_free) struct hoststate *target = NULL;
+	struct conf_strings problems = {0}, notes = {0};
+	int r = hoststate_observe(b->machine, &anything, &now, ret_error);
+
+	if (r < 0)
+		return r;
+	host_fini(&b->want);
+	host_copy(&resolution->model->host, &b->want);
+	ethplan_fini(&b->drivers);
+	hostplan_fini(&b->host);
+	target = hoststate_want(now, &b->want, &problems, &notes);
+	if (problems.n > 0) {
+		r = -EEXIST;
+		*ret_error = xstrdup(problems.items[0]);
+	} else {
+		hoststate_plan(now, target, &b->host);
+	}
+	conf_strings_fini(&problems);
+	conf_strings_fini(&notes);
+	if (b->host.n == 0)
+		return r;
+	/* What others did meanwhile is theirs, so the way back is told from what was before. */
+	b->touches_host = true;
+	hoststate_free(b->after);
+	b->after = hoststate_want(b->before, &b->want, &problems, &notes);
+	conf_strings_fini(&problems);
+	conf_strings_fini(&notes);
 	return 0;
 }
 
@@ -297,7 +333,51 @@ json_t *beside_to_json(const struct beside *b)
 		                             json_pack("{s:s, s:o}", "name", b->links[i].name, "before",
 		                                       ethernet_to_json(&b->links[i].back)));
 	return json_pack("{s:o, s:o, s:o}", "links", links, "before", hoststate_to_json(b->before),
-	                 "after", hoststate_to_json(b->host.n > 0 ? b->after : b->before));
+	                 "after", hoststate_to_json(b->touches_host ? b->after : b->before));
+}
+
+/* Of what ethtool set only the way back is known. */
+static int read_links(const json_t *json, struct beside *b)
+{
+	const json_t *item;
+	size_t i;
+	int r;
+
+	b->links = xcalloc(json_array_size(json) + 1, sizeof(*b->links));
+	json_array_foreach(json, i, item)
+	{
+		struct wanted_link *link = &b->links[b->n_links];
+		const char *name = json_string_value(json_object_get(item, "name"));
+
+		if (name == NULL || strlen(name) >= IFNAMSIZ)
+			return -EBADMSG;
+		r = ethernet_from_json(json_object_get(item, "before"), &link->back);
+		if (r < 0)
+			return r;
+		(void) snprintf(link->name, sizeof(link->name), "%s", name);
+		b->n_links++;
+	}
+	return 0;
+}
+
+int beside_from_json(const struct host_machine *machine, const json_t *json,
+                     struct beside **ret_beside)
+{
+	const json_t *was = json_object_get(json, "before"), *became = json_object_get(json, "after");
+	AUTO(beside_free) struct beside *b = NEW0(struct beside);
+	int r;
+
+	b->machine = machine;
+	b->touches_host = !json_equal(was, became);
+	r = read_links(json_object_get(json, "links"), b);
+	if (r == 0)
+		r = hoststate_from_json(was, &b->before);
+	if (r == 0)
+		r = hoststate_from_json(became, &b->after);
+	if (r < 0)
+		return r;
+	*ret_beside = TAKE_PTR(b);
+	return 0;
 }
 
 static int undo_link(struct ethtool *ethtool, const char *name, const json_t *json,
@@ -355,8 +435,6 @@ static int undo_links(const json_t *links, char **ret_error)
 
 static int undo_host(const struct host_machine *machine, const json_t *json, char **ret_error)
 {
-	/* Whatever it is that has to go: the services are asked for. */
-	static const struct host anything = {.has = HOST_RESOLVERS | HOST_TIME};
 	AUTO(hoststate_free)
 	struct hoststate *before = NULL, *after = NULL, *now = NULL, *target = NULL;
 	struct hostplan plan = {0};

@@ -7,6 +7,7 @@
  * together with the network, carried out after it, and undone with it. Blocking.
  *
  *	beside_plan -> (checkpoint: beside_to_json) -> beside_carry_out
+ *	a lease has changed: beside_plan_again -> (checkpoint) -> beside_carry_out
  *	undo: beside_undo(the checkpoint)
  */
 
@@ -26,6 +27,13 @@ struct beside;
  * lives. 0, or -errno with a sentence that the caller frees. */
 int beside_plan(const struct host_machine *machine, const struct resolution *resolution,
                 const struct model *have, struct beside **ret_beside, char **ret_error);
+/* Only the host's half: what leases have a part in. */
+int beside_plan_host(const struct host_machine *machine, const struct resolution *resolution,
+                     struct beside **ret_beside, char **ret_error);
+/* The host's half once more, from how it is now to what is wanted now; the steps of the plan before
+ * it are over. What it says to a checkpoint goes on to be the way back to the very first state. 0,
+ * or -errno with a sentence. */
+int beside_plan_again(struct beside *beside, const struct resolution *resolution, char **ret_error);
 void beside_free(struct beside *beside);
 DEFINE_AUTO(struct beside, beside_free);
 
@@ -45,6 +53,9 @@ int beside_carry_out(struct beside *beside, char **ret_error);
 
 /* What a checkpoint needs to undo it; a new reference. */
 json_t *beside_to_json(const struct beside *beside);
+/* One whose steps are over, of another process. 0, or -EBADMSG. */
+int beside_from_json(const struct host_machine *machine, const json_t *json,
+                     struct beside **ret_beside);
 /*
  * Takes back what has been changed of that, past what cannot be. `drivers`: also what ethtool set,
  * which a new kernel has forgotten. 0, or the first -errno with its sentence; -EBADMSG: it is no

@@ -162,6 +162,11 @@ int checkpoint_write_plan(const char *dir, const struct plan *plan)
 	return write_json(dir, "plan.json", plan_to_json(plan));
 }
 
+int checkpoint_write_beside(const char *dir, const json_t *beside)
+{
+	return write_json(dir, "beside.json", json_deep_copy(beside));
+}
+
 int checkpoint_make(const char *dir, const struct checkpoint_state *state,
                     const struct model *before, const struct plan *plan, const json_t *beside,
                     const char *config)
@@ -177,7 +182,7 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
 	if (r == 0)
 		r = checkpoint_write_plan(dir, plan);
 	if (r == 0 && beside != NULL)
-		r = write_json(dir, "beside.json", json_deep_copy(beside));
+		r = checkpoint_write_beside(dir, beside);
 	if (r == 0)
 		r = write_text(dir, "config.yaml", config);
 	if (r == 0)

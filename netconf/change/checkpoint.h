@@ -49,6 +49,8 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
                     const char *config);
 /* More steps than were planned at first. */
 int checkpoint_write_plan(const char *dir, const struct plan *plan);
+/* Leases have changed what there is beside. */
+int checkpoint_write_beside(const char *dir, const json_t *beside);
 int checkpoint_write_state(const char *dir, const struct checkpoint_state *state);
 
 /* 0, -ENOENT: there is none, -EBADMSG: it is damaged, or -errno. */

@@ -110,6 +110,8 @@ void explain_plan(FILE *out, const struct plan *plan, const struct resolution *r
 		print_obstacle(out, &plan->obstacles[i], resolution->model);
 	for (size_t i = 0; i < beside_problems(beside)->n; i++)
 		(void) fprintf(out, "impossible: %s\n", beside_problems(beside)->items[i]);
+	for (size_t i = 0; i < resolution->notes.n; i++)
+		(void) fprintf(out, "note: %s\n", resolution->notes.items[i]);
 	for (size_t i = 0; i < beside_notes(beside)->n; i++)
 		(void) fprintf(out, "note: %s\n", beside_notes(beside)->items[i]);
 	if (n == 0)

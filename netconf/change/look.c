@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/mono.h"
+#include "netconf/dhcp/dhcpfile.h"
 #include "netconf/kernel/devices.h"
 #include "netconf/config/wireguard_keys.h"
 
@@ -40,8 +42,16 @@ static void disown(const struct ignoring *ignoring, struct model *have)
 	}
 }
 
-static void forget(const struct ignoring *ignoring, struct model *want)
+static void forget(const struct ignoring *ignoring, struct resolution *resolution)
 {
+	struct model *want = resolution->model;
+	size_t n_dhcps = 0;
+
+	for (size_t i = 0; i < resolution->n_dhcps; i++) {
+		if (!ignores(ignoring, resolution->dhcps[i].link))
+			resolution->dhcps[n_dhcps++] = resolution->dhcps[i];
+	}
+	resolution->n_dhcps = n_dhcps;
 	for (size_t i = want->n_links; i-- > 0;) {
 		if (ignores(ignoring, want->links[i].name))
 			model_remove_link(want, i);
@@ -75,8 +85,30 @@ static void read_keys(struct resolution *resolution)
 	}
 }
 
-int look_take(struct kernel *kernel, const struct owned *owned, const struct config *config,
-              struct look *ret_look)
+static void merge_leases(const char *runtime_dir, const struct config *config,
+                         struct resolution *resolution)
+{
+	AUTO(free) struct lease *leases = xcalloc(resolution->n_dhcps + 1, sizeof(*leases));
+	AUTO(free) struct lease_use *uses = xcalloc(resolution->n_dhcps + 1, sizeof(*uses));
+	size_t n = 0;
+
+	for (size_t i = 0; i < resolution->n_dhcps; i++) {
+		const struct resolved_dhcp *resolved = &resolution->dhcps[i];
+
+		if (dhcpfile_read_lease(runtime_dir, resolved->link, resolved->dhcp->family, mono_now_us(),
+		                        &leases[n]) != 1)
+			continue;
+		uses[n] = (struct lease_use){&leases[n], resolved->link, resolved->dhcp};
+		n++;
+	}
+	if (n > 0)
+		lease_merge(resolution->model, uses, n, config->no_default_search, &resolution->notes);
+	for (size_t i = 0; i < n; i++)
+		lease_fini(&leases[i]);
+}
+
+int look_take(struct kernel *kernel, const struct owned *owned, const char *runtime_dir,
+              const struct config *config, struct look *ret_look)
 {
 	AUTO(devices_free) struct devices *devices = NULL;
 	struct ignoring ignoring = {.config = config};
@@ -96,7 +128,8 @@ int look_take(struct kernel *kernel, const struct owned *owned, const struct con
 	read_keys(look.resolution);
 	ignoring.resolution = look.resolution;
 	disown(&ignoring, look.have);
-	forget(&ignoring, look.resolution->model);
+	forget(&ignoring, look.resolution);
+	merge_leases(runtime_dir, config, look.resolution);
 	*ret_look = look;
 	return 0;
 }
@@ -106,6 +139,15 @@ void look_fini(struct look *look)
 	model_free(look->have);
 	resolution_free(look->resolution);
 	*look = (struct look){0};
+}
+
+struct conf_strings look_dhcp_links(const struct look *look)
+{
+	struct conf_strings links = {0};
+
+	for (size_t i = 0; i < look->resolution->n_dhcps; i++)
+		host_add_text(&links, look->resolution->dhcps[i].link);
+	return links;
 }
 
 /* --- the operator's way --- */

@@ -3,8 +3,8 @@
 
 /*
  * One look at the machine: the network that it has, and the one that a configuration wants on the
- * devices that are there at this moment. What the configuration says is never touched belongs to
- * others from here on, in both.
+ * devices that are there at this moment, with what the leases of this moment add to it. What the
+ * configuration says is never touched belongs to others from here on, in both.
  */
 
 #include <net/if.h>
@@ -20,11 +20,14 @@ struct look {
 	struct resolution *resolution; /* its model is what is wanted */
 };
 
-/* owned: what is ours without a mark; or NULL. config is borrowed until look_fini(). 0 or -errno;
- * kernel_error_text() says more. */
-int look_take(struct kernel *kernel, const struct owned *owned, const struct config *config,
-              struct look *ret_look);
+/* owned: what is ours without a mark; or NULL. runtime_dir: where leases are. config is borrowed
+ * until look_fini(). 0 or -errno; kernel_error_text() says more. */
+int look_take(struct kernel *kernel, const struct owned *owned, const char *runtime_dir,
+              const struct config *config, struct look *ret_look);
 void look_fini(struct look *look);
+
+/* The links of which leases have a say, for plan_options.only_on; the caller ends it. */
+struct conf_strings look_dhcp_links(const struct look *look);
 
 /*
  * The link whose address an operator's connection uses, or, without one (AF_UNSPEC), the link of

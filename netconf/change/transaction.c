@@ -15,13 +15,13 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/change/explain.h"
-#include "netconf/change/look.h"
-#include "netconf/change/modeljson.h"
-#include "netconf/change/settle.h"
+#include "netconf/change/apply.h"
+#include "netconf/change/follow.h"
 #include "netconf/change/statedir.h"
 #include "netconf/change/undo.h"
 #include "netconf/change/watchman.h"
+
+DEFINE_AUTO(json_t, json_decref);
 
 #define PREPARED_LIMIT_US (60 * US_PER_S)
 #define APPLYING_LIMIT_US (180 * US_PER_S)
@@ -34,15 +34,15 @@ struct transaction {
 	struct transaction_host host;
 	char *dir;
 	struct checkpoint_state state;
-	struct config *config; /* NULL: found, and not needed */
+	struct config *config; /* NULL: found, and cannot be read */
 	struct model *before;
 	struct plan *plan;     /* all steps so far */
 	struct beside *beside; /* NULL: found */
 	struct probes *probes;
 	char management[IFNAMSIZ];
-	char refusal[EXPLAIN_REFUSAL_MAX]; /* found while it was applied; "" */
 	struct watchman *watchman;
-	struct settle *settle;
+	struct apply *apply;
+	bool follow_is_due;
 	struct undo *undo;
 	ev_timer head_start, deadline;
 	ev_timer unknown; /* there is no way back */
@@ -50,62 +50,70 @@ struct transaction {
 
 static void enter(struct transaction *t, enum phase_event event, const char *reason);
 
-/* --- applying --- */
+/* --- applying, and following leases --- */
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static struct apply_host apply_host_of(struct transaction *t, settle_done_fn done)
 {
-	struct transaction *t = userdata;
-	const struct plan_options options = {.management_link = t->management};
-	AUTO(plan_free) struct plan *plan = NULL;
-	struct look look;
-	int r = look_take(t->host.kernel, ledger_owned(t->host.ledger), t->config, &look);
-
-	if (r < 0)
-		return r;
-	plan = plan_make(look.resolution->model, look.have, &options);
-	/* Somebody else was faster, since it was planned first. */
-	if (explain_refusal(plan, look.resolution, t->refusal))
-		r = -EEXIST;
-	else
-		*ret_plan = TAKE_PTR(plan);
-	look_fini(&look);
-	return r;
+	return (struct apply_host){
+	    .ev = t->host.ev,
+	    .kernel = t->host.kernel,
+	    .ledger = t->host.ledger,
+	    .clients = t->host.clients,
+	    .runtime_dir = t->host.runtime_dir,
+	    .dir = t->dir,
+	    .config = t->config,
+	    .management = t->management,
+	    .plan = t->plan,
+	    .beside = t->beside,
+	    .done = done,
+	    .userdata = t,
+	};
 }
 
-/* What is not in the plan on the disk would not be undone. The first round is there already, unless
- * the network has changed since. */
-static int will_cb(const struct plan *plan, void *userdata)
+static void on_applied(const struct settle_result *result, void *userdata)
 {
 	struct transaction *t = userdata;
 
-	int r;
-
-	plan_append(t->plan, plan);
-	r = checkpoint_write_plan(t->dir, t->plan);
-	return r < 0 ? r : ledger_expect(t->host.ledger, t->host.kernel, plan);
-}
-
-static void on_settled(const struct settle_result *result, void *userdata)
-{
-	struct transaction *t = userdata;
-	AUTO(free) char *error = NULL;
-
-	t->settle = NULL;
+	t->apply = NULL;
 	log_info("carried_out", "id=%s steps=%zu rounds=%u", t->state.id, result->n_done,
 	         result->rounds);
-	if (result->r == 0 && beside_carry_out(t->beside, &error) < 0) {
-		enter(t, PHASE_FAILED, error);
-		return;
-	}
-	enter(t, result->r < 0 ? PHASE_FAILED : PHASE_SETTLED,
-	      t->refusal[0] != '\0' ? t->refusal : result->reason);
+	enter(t, result->r < 0 ? PHASE_FAILED : PHASE_SETTLED, result->reason);
 }
 
 static void apply(struct transaction *t)
 {
-	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
+	struct apply_host host = apply_host_of(t, on_applied);
 
-	t->settle = settle_start(t->host.ev, t->host.kernel, &ops, false, on_settled, t);
+	t->apply = apply_start(&host);
+}
+
+static void follow(struct transaction *t);
+
+static void on_followed(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	t->apply = NULL;
+	follow_tell(result);
+	follow(t);
+}
+
+/* Not before it has settled; then the probes have judged without. */
+static void follow(struct transaction *t)
+{
+	struct apply_host host = apply_host_of(t, on_followed);
+
+	if (!t->follow_is_due || t->apply != NULL || t->state.phase != PHASE_AWAITING ||
+	    t->config == NULL || t->config->n_dhcps == 0)
+		return;
+	t->follow_is_due = false;
+	t->apply = apply_follow(&host);
+}
+
+void transaction_follow(struct transaction *t)
+{
+	t->follow_is_due = true;
+	follow(t);
 }
 
 /* --- probing --- */
@@ -176,7 +184,6 @@ static void undo(struct transaction *t)
 {
 	int r = 0;
 
-	settle_free(TAKE_PTR(t->settle));
 	if (t->before == NULL)
 		r = checkpoint_read(t->dir, &t->before, &t->plan);
 	if (r < 0) {
@@ -230,11 +237,13 @@ static void work(struct transaction *t)
 	case PHASE_PROBING:
 		probe(t);
 		break;
+	case PHASE_AWAITING:
+		follow(t);
+		break;
 	case PHASE_ROLLING_BACK:
 		undo(t);
 		break;
 	case PHASE_PREPARED:
-	case PHASE_AWAITING:
 	case PHASE_CONFIRMED:
 	case PHASE_ROLLED_BACK:
 	case PHASES:
@@ -245,7 +254,7 @@ static void work(struct transaction *t)
 static void stop_work(struct transaction *t)
 {
 	ev_timer_stop(t->host.ev, &t->head_start);
-	settle_free(TAKE_PTR(t->settle));
+	apply_free(TAKE_PTR(t->apply));
 	probes_free(TAKE_PTR(t->probes));
 }
 
@@ -364,13 +373,48 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 	return 0;
 }
 
+static int load_text(const struct transaction *t, struct config **ret_config)
+{
+	AUTO(free) char *text = NULL;
+	int r = checkpoint_read_config(t->dir, &text);
+
+	if (r < 0)
+		return r;
+	return config_load_text("the confirmed configuration", text, strlen(text), NULL, NULL, NULL,
+	                        ret_config);
+}
+
+/* With all of it leases go on to be followed; without, it may be confirmed or undone. */
+static void load_for_leases(struct transaction *t)
+{
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(json_decref) json_t *json = NULL;
+	int r = load_text(t, &config);
+
+	if (r == 0 && config->n_dhcps == 0)
+		return;
+	if (r == 0)
+		r = checkpoint_read_beside(t->dir, &json);
+	if (r == 0)
+		r = beside_from_json(&host_this_machine, json, &t->beside);
+	if (r == 0)
+		r = checkpoint_read(t->dir, &t->before, &t->plan);
+	if (r == 0)
+		t->config = TAKE_PTR(config);
+	else
+		(void) log_error_errno(r, "leases_not_followed", "dir=%s", t->dir);
+}
+
 int transaction_resume(const struct transaction_host *host, const struct checkpoint_state *state,
                        struct transaction **ret_transaction)
 {
 	AUTO(transaction_free) struct transaction *t = new_transaction(host);
 
 	t->state = *state;
+	load_for_leases(t);
+	t->follow_is_due = true;
 	set_deadline(t);
+	follow(t);
 	log_notice("resumed", "id=%s phase=%s", state->id, phase_name(state->phase));
 	t->watchman =
 	    watchman_start(host->ev, host->program, host->state_dir, t->state.id, &watchman_ops, t);
@@ -386,7 +430,7 @@ void transaction_free(struct transaction *t)
 	ev_timer_stop(t->host.ev, &t->deadline);
 	ev_timer_stop(t->host.ev, &t->unknown);
 	watchman_free(t->watchman);
-	settle_free(t->settle);
+	apply_free(t->apply);
 	undo_free(t->undo);
 	probes_free(t->probes);
 	plan_free(t->plan);
@@ -395,17 +439,6 @@ void transaction_free(struct transaction *t)
 	config_free(t->config);
 	free(t->dir);
 	free(t);
-}
-
-static int load_text(const struct transaction *t, struct config **ret_config)
-{
-	AUTO(free) char *text = NULL;
-	int r = checkpoint_read_config(t->dir, &text);
-
-	if (r < 0)
-		return r;
-	return config_load_text("the confirmed configuration", text, strlen(text), NULL, NULL, NULL,
-	                        ret_config);
 }
 
 int transaction_confirm(struct transaction *t)

@@ -14,6 +14,7 @@
 #include "netconf/change/beside.h"
 #include "netconf/change/checkpoint.h"
 #include "netconf/config/config.h"
+#include "netconf/dhcp/dhcpclients.h"
 #include "netconf/kernel/kernel.h"
 #include "netconf/change/ledger.h"
 #include "netconf/probe/probe.h"
@@ -24,7 +25,9 @@ struct transaction_host {
 	struct ev_loop *ev;
 	struct kernel *kernel;
 	struct ledger *ledger;
-	const char *program; /* netconf itself */
+	struct dhcpclients *clients;
+	const char *program;     /* netconf itself */
+	const char *runtime_dir; /* where leases are */
 	const char *state_dir;
 	/* The guard watches a new change: now is the last moment to answer whoever asked for it. The
 	 * first write to the kernel comes a moment after this returns. */
@@ -61,5 +64,8 @@ DEFINE_AUTO(struct transaction, transaction_free);
 /* -EINVAL: not in this phase; or -errno: it could not be written down, and it goes on waiting. */
 int transaction_confirm(struct transaction *transaction);
 int transaction_abandon(struct transaction *transaction, const char *reason);
+
+/* A lease is another. */
+void transaction_follow(struct transaction *transaction);
 
 const struct checkpoint_state *transaction_state(const struct transaction *transaction);

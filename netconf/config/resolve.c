@@ -375,6 +375,7 @@ void resolution_free(struct resolution *resolution)
 	conf_strings_fini(&resolution->ignored);
 	conf_strings_fini(&resolution->waiting);
 	conf_strings_fini(&resolution->problems);
+	conf_strings_fini(&resolution->notes);
 	free(resolution);
 }
 

@@ -46,6 +46,7 @@ struct resolution {
 	/* "file:line: ..." each. Waiting is no fault; with a problem nothing may be applied, since two
 	 * parts of the configuration turned out to mean one device. */
 	struct conf_strings waiting, problems;
+	struct conf_strings notes; /* what is odd but goes on; from those who add to the model */
 };
 
 /* config is borrowed as long as the resolution lives; devices and their texts until this returns.

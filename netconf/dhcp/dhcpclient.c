@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dhcpcd's hook renames a file into the runtime directory, which is watched. A client that another
- * process of ours left behind (the daemon was killed) is known by its number and its start, and is
- * ended first: dhcpcd would not run twice on a link.
+ * process of ours left behind (the daemon was killed) is ended first: dhcpcd would not run twice on
+ * a link.
  */
 #include "netconf/dhcp/dhcpclient.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +23,8 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/dhcp/dhcpconf.h"
+#include "netconf/dhcp/dhcpfile.h"
 
-#define LEASE_BYTES_MAX 65536
 #define BACKOFF_FIRST_US US_PER_S
 #define BACKOFF_MAX_US (60 * US_PER_S)
 /* Who has run so long was no failure. */
@@ -37,7 +34,7 @@ struct dhcpclient {
 	struct loop *loop;
 	dhcpclient_changed_fn changed;
 	void *userdata;
-	char *program, *conf_path, *lease_path, *pid_path;
+	char *program, *runtime_dir, *conf_path, *conf;
 	char link[IFNAMSIZ];
 	sa_family_t family;
 	struct lease lease;
@@ -81,29 +78,16 @@ static bool set_lease(struct dhcpclient *c, struct lease *lease)
 	return !same;
 }
 
-/* What the hook has written, if it says anything. True if the lease is another. */
+/* What the hook has written. True if the lease is another. */
 static bool read_lease(struct dhcpclient *c)
 {
-	AUTO(free) char *text = NULL;
 	struct lease lease;
-	size_t len;
-	int r;
+	int r = dhcpfile_read_lease(c->runtime_dir, c->link, c->family, mono_now_us(), &lease);
 
-	r = file_read(c->lease_path, LEASE_BYTES_MAX, &text, &len);
-	if (r == -ENOENT)
-		return false;
-	if (r == 0)
-		r = lease_read(text, len, c->family, &lease);
-	if (r < 0) {
+	if (r < 0)
 		(void) log_warning_errno(r, "dhcp_lease_unreadable", "ifname=%s family=%d", c->link,
 		                         family_number(c));
-		return false;
-	}
-	if (r == LEASE_TAKEN && lease.ends_us > mono_now_us())
-		return set_lease(c, &lease);
-	if (r == LEASE_TAKEN)
-		lease_fini(&lease);
-	return r != LEASE_OTHER && set_lease(c, NULL);
+	return set_lease(c, r > 0 ? &lease : NULL);
 }
 
 static void tell(struct dhcpclient *c, const char *why)
@@ -152,50 +136,6 @@ static int watch_directory(struct dhcpclient *c, const char *dir)
 	return 0;
 }
 
-/* --- one that was left behind --- */
-
-/* In clock ticks since the boot; 0: there is no such process. proc(5): field 22, and the name of
- * field 2 may have anything in it. */
-static uint64_t start_of(pid_t pid)
-{
-	AUTO(free) char *path = xasprintf("/proc/%d/stat", (int) pid);
-	AUTO(free) char *text = NULL;
-	size_t len;
-	const char *at;
-
-	if (file_read(path, 4096, &text, &len) < 0)
-		return 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at != NULL ? strtoull(at, NULL, 10) : 0;
-}
-
-static void write_down(const struct dhcpclient *c)
-{
-	AUTO(free) char *text = xasprintf("%d %" PRIu64 "\n", (int) c->pid, start_of(c->pid));
-
-	(void) file_write_atomic(c->pid_path, text, strlen(text), 0600, FILE_VOLATILE);
-}
-
-static void end_predecessor(const struct dhcpclient *c)
-{
-	AUTO(free) char *text = NULL;
-	AUTO(close) int fd = -1;
-	unsigned long long start;
-	size_t len;
-	int pid;
-
-	if (file_read(c->pid_path, 64, &text, &len) < 0 || sscanf(text, "%d %llu", &pid, &start) != 2 ||
-	    pid <= 0 || start == 0)
-		return;
-	(void) unlink(c->pid_path);
-	/* Held first, then known: the number may be another's by now. */
-	fd = pidfd_open(pid, 0);
-	if (fd >= 0 && start_of(pid) == start)
-		(void) pidfd_send_signal(fd, SIGTERM, NULL, 0);
-}
-
 /* --- the process --- */
 
 static int spawn(struct dhcpclient *c)
@@ -239,7 +179,7 @@ static void start_cb(struct ev_loop *ev, ev_timer *w UNUSED, int revents UNUSED)
 	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, start);
 	int r;
 
-	end_predecessor(c);
+	dhcpfile_end_left(c->runtime_dir, c->link, c->family);
 	r = spawn(c);
 	if (r < 0) {
 		(void) log_error_errno(r, "dhcp_client_not_started", "ifname=%s family=%d program=%s",
@@ -248,7 +188,7 @@ static void start_cb(struct ev_loop *ev, ev_timer *w UNUSED, int revents UNUSED)
 		return;
 	}
 	c->started_us = mono_now_us();
-	write_down(c);
+	(void) dhcpfile_write_pid(c->runtime_dir, c->link, c->family, c->pid);
 	log_info("dhcp_client_started", "ifname=%s family=%d pid=%d", c->link, family_number(c),
 	         (int) c->pid);
 	ev_child_set(&c->end, c->pid, 0);
@@ -258,10 +198,17 @@ static void start_cb(struct ev_loop *ev, ev_timer *w UNUSED, int revents UNUSED)
 static void free_now(struct dhcpclient *c)
 {
 	free(c->program);
+	free(c->runtime_dir);
 	free(c->conf_path);
-	free(c->lease_path);
-	free(c->pid_path);
+	free(c->conf);
 	free(c);
+}
+
+static void remove_pid_file(const struct dhcpclient *c)
+{
+	AUTO(free) char *path = dhcpfile_path(c->runtime_dir, c->link, c->family, "pid");
+
+	(void) unlink(path);
 }
 
 static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
@@ -270,12 +217,13 @@ static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 	int status = w->rstatus;
 
 	ev_child_stop(ev, w);
-	(void) unlink(c->pid_path);
 	c->pid = 0;
+	/* There may be another client by now, whose files they are. */
 	if (c->changed == NULL) {
 		free_now(c);
 		return;
 	}
+	remove_pid_file(c);
 	if (mono_now_us() - c->started_us >= GOOD_RUN_US)
 		c->backoff_us = BACKOFF_FIRST_US;
 	log_warning("dhcp_client_ended",
@@ -289,11 +237,14 @@ static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 
 /* --- the whole --- */
 
-static int write_conf(const struct dhcpclient *c, const struct dhcpconf *conf)
+static char *make_conf(const struct dhcpclient_settings *settings, const char *link,
+                       const struct mac *mac, const struct config_dhcp *dhcp)
 {
-	AUTO(free) char *text = dhcpconf_text(conf);
+	AUTO(free)
+	char *lease = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "lease");
 
-	return file_write_atomic(c->conf_path, text, strlen(text), 0600, FILE_VOLATILE);
+	return dhcpconf_text(
+	    &(struct dhcpconf){.dhcp = dhcp, .mac = *mac, .hook = settings->hook, .lease = lease});
 }
 
 int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings, const char *link,
@@ -301,16 +252,13 @@ int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings
                    dhcpclient_changed_fn changed, void *userdata, struct dhcpclient **ret_client)
 {
 	struct dhcpclient *c = NEW0(struct dhcpclient);
-	AUTO(free)
-	char *base =
-	    xasprintf("%s/dhcp%d-%s", settings->runtime_dir, dhcp->family == AF_INET ? 4 : 6, link);
 	int r;
 
 	c->loop = loop;
 	c->program = xstrdup(settings->program);
-	c->conf_path = xasprintf("%s.conf", base);
-	c->lease_path = xasprintf("%s.lease", base);
-	c->pid_path = xasprintf("%s.pid", base);
+	c->runtime_dir = xstrdup(settings->runtime_dir);
+	c->conf_path = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "conf");
+	c->conf = make_conf(settings, link, mac, dhcp);
 	(void) snprintf(c->link, sizeof(c->link), "%s", link);
 	c->family = dhcp->family;
 	c->backoff_us = BACKOFF_FIRST_US;
@@ -320,9 +268,7 @@ int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings
 	ev_child_init(&c->end, end_cb, 0, 0);
 	r = watch_directory(c, settings->runtime_dir);
 	if (r == 0)
-		r = write_conf(
-		    c, &(struct dhcpconf){
-		           .dhcp = dhcp, .mac = *mac, .hook = settings->hook, .lease = c->lease_path});
+		r = file_write_atomic(c->conf_path, c->conf, strlen(c->conf), 0600, FILE_VOLATILE);
 	if (r < 0) {
 		dhcpclient_free(c);
 		return r;
@@ -333,6 +279,19 @@ int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings
 	c->userdata = userdata;
 	*ret_client = c;
 	return 0;
+}
+
+bool dhcpclient_is_for(const struct dhcpclient *c, const struct dhcpclient_settings *settings,
+                       const struct mac *mac, const struct config_dhcp *dhcp)
+{
+	AUTO(free) char *conf = make_conf(settings, c->link, mac, dhcp);
+
+	return strcmp(conf, c->conf) == 0;
+}
+
+bool dhcpclient_is_running(const struct dhcpclient *c)
+{
+	return c->pid != 0;
 }
 
 const struct lease *dhcpclient_lease(const struct dhcpclient *c)
@@ -362,10 +321,11 @@ void dhcpclient_free(struct dhcpclient *c)
 	/* Once reaped, the number may be another's. end_cb() does the rest. */
 	if (!ev_is_pending(&c->end))
 		(void) kill(c->pid, SIGTERM);
+	remove_pid_file(c);
 }
 
 void dhcpclient_forget(struct dhcpclient *c)
 {
-	(void) unlink(c->lease_path);
+	dhcpfile_remove(c->runtime_dir, c->link, c->family);
 	dhcpclient_free(c);
 }

@@ -37,10 +37,15 @@ int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings
 /* Borrowed until the next call from the loop; NULL: there is none. */
 const struct lease *dhcpclient_lease(const struct dhcpclient *client);
 
+/* Whether one made anew with these would be told nothing else. */
+bool dhcpclient_is_for(const struct dhcpclient *client, const struct dhcpclient_settings *settings,
+                       const struct mac *mac, const struct config_dhcp *dhcp);
+bool dhcpclient_is_running(const struct dhcpclient *client);
+
 /* Asks dhcpcd to end, and does not wait for it. The lease stays at the server, and in the runtime
  * directory. NULL is fine. */
 void dhcpclient_free(struct dhcpclient *client);
 DEFINE_AUTO(struct dhcpclient, dhcpclient_free);
 
-/* As above, for good: the configuration wants no DHCP here any more. */
+/* As above, for good: the configuration wants no DHCP here any more, and the files go. */
 void dhcpclient_forget(struct dhcpclient *client);

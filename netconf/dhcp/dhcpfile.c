@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and small files. A process is known by its number and its start together. */
+#include "netconf/dhcp/dhcpfile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+#include "base/macro.h"
+#include "base/mem.h"
+
+#define LEASE_BYTES_MAX 65536
+
+static const char *const suffixes[] = {"conf", "lease", "pid"};
+
+char *dhcpfile_path(const char *runtime_dir, const char *link, sa_family_t family,
+                    const char *suffix)
+{
+	return xasprintf("%s/dhcp%d-%s.%s", runtime_dir, family == AF_INET ? 4 : 6, link, suffix);
+}
+
+/* A link's name may have dots of its own. */
+bool dhcpfile_parse(const char *name, char ret_link[static IFNAMSIZ], sa_family_t *ret_family)
+{
+	const char *dot = strrchr(name, '.');
+	bool v4 = strncmp(name, "dhcp4-", 6) == 0;
+	size_t len;
+
+	if ((!v4 && strncmp(name, "dhcp6-", 6) != 0) || dot == NULL || dot <= name + 6)
+		return false;
+	len = (size_t) (dot - name) - 6;
+	if (len >= IFNAMSIZ)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		if (strcmp(dot + 1, suffixes[i]) != 0)
+			continue;
+		(void) snprintf(ret_link, IFNAMSIZ, "%.*s", (int) len, name + 6);
+		*ret_family = v4 ? AF_INET : AF_INET6;
+		return true;
+	}
+	return false;
+}
+
+int dhcpfile_read_lease(const char *runtime_dir, const char *link, sa_family_t family,
+                        int64_t now_us, struct lease *ret_lease)
+{
+	AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, "lease");
+	AUTO(free) char *text = NULL;
+	struct lease lease;
+	size_t len;
+	int r;
+
+	r = file_read(path, LEASE_BYTES_MAX, &text, &len);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = lease_read(text, len, family, &lease);
+	if (r < 0)
+		return r;
+	if (r != LEASE_TAKEN)
+		return 0;
+	if (lease.ends_us <= now_us) {
+		lease_fini(&lease);
+		return 0;
+	}
+	*ret_lease = lease;
+	return 1;
+}
+
+/* --- processes --- */
+
+/* In clock ticks since the boot; 0: there is no such process. proc(5): field 22, and the name of
+ * field 2 may have anything in it. */
+static uint64_t start_of(pid_t pid)
+{
+	AUTO(free) char *path = xasprintf("/proc/%d/stat", (int) pid);
+	AUTO(free) char *text = NULL;
+	size_t len;
+	const char *at;
+
+	if (file_read(path, 4096, &text, &len) < 0)
+		return 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+int dhcpfile_write_pid(const char *runtime_dir, const char *link, sa_family_t family, pid_t pid)
+{
+	AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, "pid");
+	AUTO(free) char *text = xasprintf("%d %" PRIu64 "\n", (int) pid, start_of(pid));
+
+	return file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE);
+}
+
+void dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t family)
+{
+	AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, "pid");
+	AUTO(free) char *text = NULL;
+	AUTO(close) int fd = -1;
+	unsigned long long start;
+	size_t len;
+	int pid;
+
+	if (file_read(path, 64, &text, &len) < 0 || sscanf(text, "%d %llu", &pid, &start) != 2 ||
+	    pid <= 0 || start == 0)
+		return;
+	(void) unlink(path);
+	/* Held first, then known: the number may be another's by now. */
+	fd = pidfd_open(pid, 0);
+	if (fd >= 0 && start_of(pid) == start)
+		(void) pidfd_send_signal(fd, SIGTERM, NULL, 0);
+}
+
+void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t family)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, suffixes[i]);
+
+		(void) unlink(path);
+	}
+}

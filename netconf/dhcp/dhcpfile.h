@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A client's files in the runtime directory, `dhcp4-LINK.SUFFIX`: what it is told (conf), what its
+ * hook was told (lease), and who it is (pid). The file of the lease is the one place that says
+ * whether there is a lease: whoever plans reads it, also a process that has no client. Blocking.
+ */
+
+#include <net/if.h>
+#include <stdint.h>
+
+#include "netconf/dhcp/lease.h"
+
+/* The caller frees it. */
+char *dhcpfile_path(const char *runtime_dir, const char *link, sa_family_t family,
+                    const char *suffix);
+
+/* The name of a file in the runtime directory. False: it is no client's. */
+bool dhcpfile_parse(const char *name, char ret_link[static IFNAMSIZ], sa_family_t *ret_family);
+
+/* now_us: CLOCK_BOOTTIME. 1: a lease, which the caller ends; 0: there is none, or it is over; or
+ * -errno: it cannot be read, which is as good as none. */
+int dhcpfile_read_lease(const char *runtime_dir, const char *link, sa_family_t family,
+                        int64_t now_us, struct lease *ret_lease);
+
+/* Asks a client that another process of ours left behind to end, and removes its pid file. */
+void dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t family);
+/* Who it is: for that. 0 or -errno. */
+int dhcpfile_write_pid(const char *runtime_dir, const char *link, sa_family_t family, pid_t pid);
+/* All of them. */
+void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t family);
