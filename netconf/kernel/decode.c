@@ -99,7 +99,7 @@ void decoder_links_end(struct decoder *decoder)
 		struct link *link = &model->links[i];
 
 		name_link(decoder, link->master, refs->master);
-		if (link->kind == LINK_VLAN)
+		if (link->kind == LINK_VLAN || link->kind == LINK_OTHER)
 			name_link(decoder, link->parent, refs->lower);
 		if (link->kind == LINK_VETH)
 			name_link(decoder, link->peer, refs->lower);

@@ -91,7 +91,7 @@ struct link {
 	char master[IFNAMSIZ]; /* bond, bridge or VRF; "": none */
 	unsigned position;     /* desired: among the ports of its master, the first is 0 */
 
-	char parent[IFNAMSIZ]; /* VLAN */
+	char parent[IFNAMSIZ]; /* VLAN; observed also of other kinds (macvlan): what it is on */
 	uint16_t vlan_id;
 	uint16_t vlan_protocol;
 	uint32_t vlan_flags;

@@ -162,14 +162,14 @@ bool planner_set_up(struct planner *p, const char *name, bool up, enum op_class 
 bool planner_set_mtu(struct planner *p, const char *name, uint32_t mtu)
 {
 	const struct link *link = model_find_link(p->now, name);
-	bool is_found = link != NULL && !link_is_virtual(link);
+	bool is_hardware = link != NULL && (!link_is_virtual(link) || link->kind == LINK_BOND);
 	char copy[IFNAMSIZ];
 
-	/* Hardware restarts for it, and the ports of a bond are hardware. */
+	/* Hardware that is open restarts for it, and the ports of a bond are hardware. */
 	(void) snprintf(copy, sizeof(copy), "%s", name);
 	return planner_set(p, copy, &(struct link){.mtu = mtu}, LINK_HAS_MTU,
-	                   is_found || (link != NULL && link->kind == LINK_BOND) ? OP_BLIP
-	                                                                         : OP_HITLESS);
+	                   is_hardware && link->up && effect_is_used(p->now, name) ? OP_BLIP
+	                                                                           : OP_HITLESS);
 }
 
 void planner_obstacle(struct planner *p, enum plan_obstacle_kind kind, const struct origin *origin,

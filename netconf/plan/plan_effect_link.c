@@ -288,6 +288,37 @@ void effect_wireguard_set(struct model *now, const struct link *to)
 	link->wireguard = wireguard_copy(to->wireguard);
 }
 
+/* IPv6 has its link-local addresses on whatever is open. */
+static bool has_addresses(const struct model *model, const char *name)
+{
+	for (size_t i = 0; i < model->n_addresses; i++) {
+		const struct address *address = &model->addresses[i];
+
+		if (on_link(address->link, name) &&
+		    (address->prefix.addr.family != AF_INET6 || !addr_is_linklocal(&address->prefix.addr)))
+			return true;
+	}
+	return false;
+}
+
+bool effect_is_used(const struct model *model, const char *name)
+{
+	if (has_addresses(model, name))
+		return true;
+	for (size_t i = 0; i < model->n_routes; i++) {
+		if (on_link(model->routes[i].link, name) && model->routes[i].owner != OWNER_KERNEL)
+			return true;
+	}
+	for (size_t i = 0; i < model->n_links; i++) {
+		const struct link *link = &model->links[i];
+
+		if (on_link(link->parent, name) || on_link(link->master, name) ||
+		    (on_link(link->name, name) && link->master[0] != '\0'))
+			return true;
+	}
+	return false;
+}
+
 bool effect_is_below(const struct model *model, const char *below, const char *name)
 {
 	const struct link *link = model_find_link(model, name), *other;

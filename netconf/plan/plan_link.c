@@ -33,26 +33,6 @@ static unsigned depth(const struct model *model, const struct link *link)
 
 /* --- deleting --- */
 
-static bool is_in_use(const struct model *now, const char *name)
-{
-	for (size_t i = 0; i < now->n_addresses; i++) {
-		if (strcmp(now->addresses[i].link, name) == 0 && now->addresses[i].owner != OWNER_KERNEL)
-			return true;
-	}
-	for (size_t i = 0; i < now->n_routes; i++) {
-		if (strcmp(now->routes[i].link, name) == 0 && now->routes[i].owner != OWNER_KERNEL)
-			return true;
-	}
-	for (size_t i = 0; i < now->n_links; i++) {
-		const struct link *other = &now->links[i];
-
-		if ((other->kind == LINK_VLAN && strcmp(other->parent, name) == 0) ||
-		    strcmp(other->master, name) == 0)
-			return true;
-	}
-	return false;
-}
-
 static void delete_link(struct planner *p, const char *name)
 {
 	const struct link *link = model_find_link(p->now, name);
@@ -60,7 +40,7 @@ static void delete_link(struct planner *p, const char *name)
 
 	if (link == NULL)
 		return;
-	if (is_in_use(p->now, name))
+	if (effect_is_used(p->now, name))
 		op.class = OP_ADDRESS_BREAK;
 	else if (link->up)
 		op.class = OP_BLIP;
@@ -332,6 +312,15 @@ static void set_wireguard(struct planner *p, const struct link *want)
 	(void) planner_push(p, &op);
 }
 
+/* It is no port yet, and as a closed link it can become one without loss: who knows what others do
+ * with one that is open. */
+static bool is_opened_by_entering(const struct planner *p, const struct link *want,
+                                  const struct link *now)
+{
+	return want->up && p->options->undone == NULL && link_has(want, LINK_HAS_MASTER) &&
+	       want->master[0] != '\0' && strcmp(want->master, now->master) != 0;
+}
+
 /* Opened from the bottom up: above a closed parent there is only ENETDOWN. */
 static void open_at(struct planner *p, unsigned at)
 {
@@ -339,7 +328,7 @@ static void open_at(struct planner *p, unsigned at)
 		const struct link *want = &p->want->links[i];
 		const struct link *now = differing(p, want, LINK_HAS_UP), *parent;
 
-		if (now == NULL || depth(p->want, want) != at)
+		if (now == NULL || depth(p->want, want) != at || is_opened_by_entering(p, want, now))
 			continue;
 		parent = model_find_link(p->now, now->parent);
 		if (!want->up)

@@ -35,11 +35,14 @@ static bool is_bond(const struct planner *p, const char *name)
 	return link != NULL && link->kind == LINK_BOND;
 }
 
-/* One that can be counted on: open, and not one that was open before and saw no carrier. */
+/* One that can be counted on: open, and not one that was open before and saw no carrier. Where
+ * nothing may be lost, only what is seen counts: a port of that very master, with its carrier. */
 static bool is_live(const struct planner *p, const struct link *port)
 {
 	const struct link *had = model_find_link(p->have, port->name);
 
+	if (!planner_allows(p, OP_BLIP))
+		return port->up && had != NULL && had->carrier && strcmp(had->master, port->master) == 0;
 	return port->up && (port->carrier || had == NULL || !had->up);
 }
 
@@ -115,15 +118,17 @@ static void leave(struct planner *p, const char *port)
 static void enter(struct planner *p, const char *port, const char *master)
 {
 	const struct link *now = model_find_link(p->now, port);
-	enum op_class class = now->up ? OP_BLIP : OP_HITLESS;
+	const struct link *want = model_find_link(p->want, port);
+	enum op_class down = effect_is_used(p->now, port) ? plan_down_class(p, port) : OP_HITLESS;
 	struct link values = {0};
 
 	memcpy(values.master, master, strlen(master));
+	/* A bond gives its ports its own; a bridge takes theirs, if it has none that was asked for. */
+	if (!is_bond(p, master) && want != NULL && (link_differs(want, now) & LINK_HAS_MTU) != 0)
+		(void) planner_set_mtu(p, port, want->mtu);
 	if (is_bond(p, master) && now->up)
-		(void) planner_set_up(p, port, false, plan_down_class(p, port));
-	else if (now->up)
-		class = MAX(class, plan_down_class(p, port));
-	(void) planner_set(p, port, &values, LINK_HAS_MASTER, class);
+		(void) planner_set_up(p, port, false, down);
+	(void) planner_set(p, port, &values, LINK_HAS_MASTER, down);
 }
 
 static bool is_vrf(const struct planner *p, const char *name)
@@ -145,7 +150,8 @@ static void move(struct planner *p, const char *port, const char *master)
 	enter(p, port, master);
 	if (is_vrf(p, master))
 		plan_put_back(p);
-	if (is_bond(p, master) && model_find_link(p->now, master)->up)
+	/* Where nothing may be lost, nothing leaves. */
+	if (is_bond(p, master) && model_find_link(p->now, master)->up && planner_allows(p, OP_BLIP))
 		plan_wait_carrier(p, port);
 }
 
@@ -200,6 +206,15 @@ static struct change *choose(const struct planner *p, struct change *changes, si
 	return best;
 }
 
+/* A new port costs its bond or bridge nothing, and itself nothing if nobody uses it yet. */
+static bool may_enter(const struct planner *p, const struct link *now, const char *master)
+{
+	const struct link *link = model_find_link(p->now, master);
+
+	return planner_allows(p, OP_BLIP) ||
+	       (link->owner == OWNER_OURS && !effect_is_used(p->now, now->name));
+}
+
 static void run(struct planner *p, enum round round)
 {
 	AUTO(free) struct change *changes = xcalloc(p->now->n_links + 1, sizeof(*changes));
@@ -213,7 +228,8 @@ static void run(struct planner *p, enum round round)
 		if (master == NULL || strcmp(master, now->master) == 0 || !belongs_to(round, now, master))
 			continue;
 		/* Where the master waits, so does its port. */
-		if (master[0] != '\0' && model_find_link(p->now, master) == NULL)
+		if (master[0] != '\0' &&
+		    (model_find_link(p->now, master) == NULL || !may_enter(p, now, master)))
 			continue;
 		memcpy(changes[n].port, now->name, IFNAMSIZ);
 		memcpy(changes[n].master, master, strlen(master));
@@ -228,15 +244,12 @@ static void run(struct planner *p, enum round round)
 
 void plan_ports(struct planner *p)
 {
-	/* Any change of ports costs those on them. */
-	if (!planner_allows(p, OP_BLIP)) {
-		set_all_min_links(p);
-		plan_bonds_primary(p);
-		return;
-	}
 	run(p, ROUND_FREE);
-	run(p, ROUND_MOVING);
-	run(p, ROUND_LEAVING);
+	/* One that leaves costs those on it. */
+	if (planner_allows(p, OP_BLIP)) {
+		run(p, ROUND_MOVING);
+		run(p, ROUND_LEAVING);
+	}
 	set_all_min_links(p);
 	plan_bonds_primary(p);
 }

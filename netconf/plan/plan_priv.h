@@ -52,6 +52,9 @@ void effect_insert_route(struct model *model, const struct route *route);
 size_t effect_first_route(const struct model *model, const struct route *key);
 /* Unless there is one of its key. */
 void effect_insert_wanted_route(struct model *want, const struct route *route);
+/* Something is on it (an address, another's route, a link), or it is a port: whoever is so close to
+ * nothing loses no frame if the link goes down and up. */
+bool effect_is_used(const struct model *model, const char *name);
 bool effect_is_below(const struct model *model, const char *below, const char *link);
 
 /* --- plan_bond.c --- */

@@ -18,17 +18,37 @@ static bool is(const char *a, const char *b)
 
 /* --- up and down --- */
 
+/* Somebody would miss its frames: it has an address that counts, a route, a link above, or a
+ * master. */
+static bool is_missed(const struct fakekernel *k, const struct link *link)
+{
+	bool missed = link->master[0] != '\0';
+
+	for (size_t i = 0; i < k->m->n_links; i++)
+		missed |= is(k->m->links[i].master, link->name) || is(k->m->links[i].parent, link->name);
+	for (size_t i = 0; i < k->m->n_addresses; i++)
+		missed |= is(k->m->addresses[i].link, link->name) &&
+		          !(k->m->addresses[i].prefix.addr.family == AF_INET6 &&
+		            addr_is_linklocal(&k->m->addresses[i].prefix.addr));
+	for (size_t i = 0; i < k->m->n_routes; i++)
+		missed |= is(k->m->routes[i].link, link->name) && k->m->routes[i].owner != OWNER_KERNEL;
+	return missed;
+}
+
 static void close_link(struct fakekernel *k, struct link *link)
 {
 	if (!link->up)
 		return;
 	link->up = false;
-	fakekernel_costs(k, OP_BLIP);
+	if (link->kind != LINK_PHYSICAL || is_missed(k, link))
+		fakekernel_costs(k, OP_BLIP);
 	fakekernel_drop_routes(k, link->name, 0);
 	for (size_t i = k->m->n_addresses; i-- > 0;) {
-		if (is(k->m->addresses[i].link, link->name) &&
-		    k->m->addresses[i].prefix.addr.family == AF_INET6) {
-			fakekernel_costs(k, OP_ADDRESS_BREAK);
+		const struct prefix *prefix = &k->m->addresses[i].prefix;
+
+		if (is(k->m->addresses[i].link, link->name) && prefix->addr.family == AF_INET6) {
+			if (!addr_is_linklocal(&prefix->addr))
+				fakekernel_costs(k, OP_ADDRESS_BREAK);
 			model_remove_address(k->m, i);
 		}
 	}
@@ -69,7 +89,7 @@ static int resize(struct fakekernel *k, struct link *link, uint32_t mtu)
 
 	if (link->kind == LINK_VLAN && parent != NULL && mtu > parent->mtu)
 		return -ERANGE;
-	if (link->mtu != mtu && link->up && link->kind == LINK_PHYSICAL)
+	if (link->mtu != mtu && link->up && link->kind == LINK_PHYSICAL && is_missed(k, link))
 		fakekernel_costs(k, OP_BLIP);
 	link->mtu = mtu;
 	for (size_t i = 0; i < k->m->n_links; i++) {
@@ -382,6 +402,23 @@ int fakekernel_set_wireguard(struct fakekernel *k, const struct op *op)
 void fakekernel_unplug(struct fakekernel *k, const char *port)
 {
 	(void) snprintf(k->unplugged, sizeof(k->unplugged), "%s", port);
+	fakekernel_settle_carriers(k);
+}
+
+void fakekernel_replug(struct fakekernel *k, const char *name)
+{
+	char port[IFNAMSIZ];
+	struct link *link;
+
+	(void) snprintf(port, sizeof(port), "%s", name);
+	(void) set_master(k, model_find_link(k->m, port), "");
+	(void) fakekernel_delete_link(k, port);
+	link = model_add_link(k->m, port, LINK_PHYSICAL);
+	link->has = LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST;
+	link->multicast = true;
+	link->mtu = 1500;
+	link->owner = OWNER_FOREIGN;
+	model_normalise(k->m);
 	fakekernel_settle_carriers(k);
 }
 

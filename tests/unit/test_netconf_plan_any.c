@@ -168,6 +168,28 @@ static bool kept_foreign(const struct model *before, const struct model *after)
 	return kept;
 }
 
+/* A NIC goes, and comes back: what repairs drift makes all of it as it was, without loss. */
+static void check_replug(struct fakekernel *k, const struct model *want, unsigned *seed)
+{
+	static const struct plan_options hitless = {.management_link = "", .only_hitless = true};
+	AUTO(plan_free) struct plan *rest = NULL;
+	char port[IFNAMSIZ];
+	size_t n = 1;
+
+	(void) snprintf(port, sizeof(port), "eth%u", any(seed, 4));
+	fakekernel_replug(k, port);
+	/* A bond needs more ports only when it has seen them. */
+	for (int i = 0; i < 3 && n > 0; i++) {
+		AUTO(plan_free) struct plan *plan = plan_make(want, fakekernel_observe(k), &hitless);
+
+		n = plan->n_ops;
+		(void) plancase_carry_out(k, plan, n, "late");
+	}
+	rest = plan_make(want, fakekernel_observe(k), NULL);
+	if (!CHECK_EQ_INT(n, 0) || !CHECK_EQ_INT(rest->n_ops, 0))
+		(void) fprintf(stderr, "%s came late, and there is left\n%s", port, plancase_text(rest));
+}
+
 static void test_any(unsigned number)
 {
 	unsigned seed = number, failures = check_failures;
@@ -193,6 +215,7 @@ static void test_any(unsigned number)
 		(void) fputs(plancase_text(plan), stderr);
 	for (size_t n = 0; n <= plan->n_ops && failures == check_failures; n++)
 		check_way_back(before, plan, n);
+	check_replug(k, second, &seed);
 	if (failures != check_failures)
 		(void) fprintf(stderr, "seed %u\n", number);
 }

@@ -220,15 +220,15 @@ static const struct golden goldens[] = {
      PORTS "bond bond0 mode 1 miimon 100 primary eth1\n" ABOVE, "hitless set bond0 primary eth1\n"},
     {PORTS "nic eth2\nbond bond0 mode 1 miimon 100\n" ABOVE,
      PORTS "nic eth2 master bond0\nbond bond0 mode 1 miimon 100 primary eth2\n" ABOVE,
-     "blip set eth2 down\n"
-     "blip set eth2 master bond0\n"
+     "hitless set eth2 down\n"
+     "hitless set eth2 master bond0\n"
      "hitless wait for the carrier of eth2, at most 10000 ms\n"
      "hitless set bond0 primary eth2\n"},
     /* More ports are needed from now on: first the ports. */
     {PORTS "nic eth2\nbond bond0 mode 4 miimon 100 min_links 1\n",
      PORTS "nic eth2 master bond0\nbond bond0 mode 4 miimon 100 min_links 3\n",
-     "blip set eth2 down\n"
-     "blip set eth2 master bond0\n"
+     "hitless set eth2 down\n"
+     "hitless set eth2 master bond0\n"
      "hitless wait for the carrier of eth2, at most 10000 ms\n"
      "hitless set bond0 min_links 3\n"},
 };

@@ -38,8 +38,8 @@ static const struct golden goldens[] = {
      .want = "nic eth0 up master bond0\nnic eth9 up master bond0\nbond bond0 mode 1 miimon 100 up\n"
              "address bond0 10.0.0.2/24\n",
      .plan = "hitless create bond bond0 mode active-backup miimon 100\n"
-             "blip set eth0 down\n"
-             "blip set eth0 master bond0\n"
+             "hitless set eth0 down\n"
+             "hitless set eth0 master bond0\n"
              "hitless set bond0 up\n"
              "hitless add address 10.0.0.2/24 dev bond0\n"
              "! there is no link 'eth9'\n"},
@@ -230,14 +230,14 @@ static const struct golden goldens[] = {
      .want = "nic eth0 master br0\nnic eth1 master br0\nbridge br0 stp 1 filtering 1 up\n"
              "address br0 10.0.0.2/24\n",
      .plan = "hitless create bridge br0 stp on vlan_filtering on\n"
-             "blip set eth0 master br0\n"
-             "blip set eth1 master br0\n"
+             "hitless set eth0 master br0\n"
+             "hitless set eth1 master br0\n"
              "hitless set br0 up\n"
              "hitless add address 10.0.0.2/24 dev br0\n"},
     {"a bridge's ports are those that are wanted",
      .have = "nic eth0 master br0\nnic eth1\nbridge br0\naddress br0 10.0.0.2/24\n",
      .want = "nic eth1 master br0\nbridge br0 filtering 1\naddress br0 10.0.0.2/24\n",
-     .plan = "blip set eth1 master br0\n"
+     .plan = "hitless set eth1 master br0\n"
              "blip set eth0 master none\n"
              "blip set br0 vlan_filtering on\n"},
     {"a VRF takes a link with what is on it",
@@ -289,8 +289,8 @@ static const struct golden goldens[] = {
      .plan = "hitless create bond bond0 mode active-backup miimon 100\n"
              "management-path set eth0 down\n"
              "management-path set eth0 master bond0\n"
-             "management-path set eth1 down\n"
-             "management-path set eth1 master bond0\n"
+             "hitless set eth1 down\n"
+             "hitless set eth1 master bond0\n"
              "hitless set bond0 up\n"
              "hitless add address 10.0.0.2/24 dev bond0\n"
              "hitless add route default via 10.0.0.1 dev bond0\n"
@@ -307,7 +307,7 @@ static const struct golden goldens[] = {
              "hitless set bond0 up\n"
              "hitless set v7 vlan_flags reorder_hdr\n"
              "hitless wait for the carrier of bond0, at most 10000 ms\n"
-             "blip set eth5 mtu 9000\n"},
+             "hitless set eth5 mtu 9000\n"},
     {"drift: only what is hitless",
      .have = "nic eth0\nnic eth1 master bond0\nbond bond0 mode 4 miimon 100\n"
              "dummy d9\naddress eth0 10.0.0.2/24\naddress eth0 10.9.0.2/24\n"
@@ -351,6 +351,52 @@ static const struct golden goldens[] = {
              "address-break delete address 10.0.0.2/24 dev eth0\n"
              "hitless put back address 10.0.0.3/24 dev eth0\n"
              "address-break delete address fd00::2/64 dev eth0\n"},
+    /* --- a NIC that comes late, or again --- */
+    {"drift: a new NIC becomes a port before anything else opens it",
+     .have = "nic eth0 master bond0\nnic eth1 down mtu 9000\nbond bond0 mode 4 miimon 100\n"
+             "address bond0 10.0.0.2/24\nroute 0.0.0.0/0 via 10.0.0.1 dev bond0\n",
+     .want = "nic eth0 up master bond0\nnic eth1 up master bond0\n"
+             "bond bond0 mode 4 miimon 100\naddress bond0 10.0.0.2/24\n"
+             "route 0.0.0.0/0 via 10.0.0.1 dev bond0\n",
+     .only_hitless = true, .plan = "hitless set eth1 master bond0\n"},
+    {"drift: so does one that somebody has opened, and nobody uses",
+     .have = "nic eth0 master bond0\nnic eth1\naddress eth1 fe80::1/64 proto 2\n"
+             "bond bond0 mode 1 miimon 100\naddress bond0 10.0.0.2/24\n",
+     .want = "nic eth0 up master bond0\nnic eth1 up master bond0\n"
+             "bond bond0 mode 1 miimon 100 primary eth1\naddress bond0 10.0.0.2/24\n",
+     .only_hitless = true,
+     .plan = "hitless set eth1 down\n"
+             "hitless set eth1 master bond0\n"
+             "hitless set bond0 primary eth1\n"},
+    {"drift: a bridge's new port has its MTU first, and its settings before it is opened",
+     .have = "nic eth1 down\nbridge br0 mtu 9000\naddress br0 10.0.0.2/24\n",
+     .want = "nic eth1 up mtu 9000 mac 02:00:00:00:00:07 master br0\nbridge br0 mtu 9000\n"
+             "address br0 10.0.0.2/24\n",
+     .only_hitless = true,
+     .plan = "hitless set eth1 mtu 9000\n"
+             "hitless set eth1 master br0\n"
+             "hitless set eth1 mac 02:00:00:00:00:07\n"
+             "hitless set eth1 up\n"},
+    {"drift: what others use, or have, is no port of ours, and is not opened",
+     .have = "nic eth1\nnic eth2\nnic eth3\nnic eth4 master br9\nnic eth5 down\nnic eth6 down\n"
+             "bond bond0 mode 1 miimon 100\nbridge br9 foreign\nbond bond9 foreign mode 1\n"
+             "address eth1 10.1.0.9/24 proto 0\nvlan v7 foreign parent eth2 id 7\n"
+             "route 10.9.0.0/16 dev eth3 proto 12\naddress eth5 10.5.0.9/24 proto 0\n",
+     .want = "nic eth1 up master bond0\nnic eth2 up master bond0\nnic eth3 up master bond0\n"
+             "nic eth4 up master bond0\nnic eth5 up master bond0\nnic eth6 up master bond9\n"
+             "bond bond0 mode 1 miimon 100\n",
+     .only_hitless = true, .plan = ""},
+    {"drift: a new NIC without a master", .have = "nic eth1 down\n",
+     .want = "nic eth1 up mtu 9000\nvlan v7 parent eth1 id 7 mtu 9000 up\naddress v7 10.7.0.2/24\n"
+             "address eth1 10.0.0.2/24\nroute 0.0.0.0/0 via 10.7.0.1 dev v7\n",
+     .only_hitless = true,
+     .plan = "hitless create vlan v7 parent eth1 vlan_id 7 vlan_protocol 802.1q\n"
+             "hitless set eth1 mtu 9000\n"
+             "hitless set v7 mtu 9000\n"
+             "hitless set eth1 up\n"
+             "hitless add address 10.0.0.2/24 dev eth1\n"
+             "hitless add address 10.7.0.2/24 dev v7\n"
+             "hitless add route default via 10.7.0.1 dev v7\n"},
 };
 
 static void check(const struct golden *golden)
@@ -491,6 +537,27 @@ static void test_back_with_what_was_dropped(void)
 	}
 }
 
+/* A NIC comes without its cable: the bond needs it only when it has its carrier. */
+static void test_late_min_links(void)
+{
+	static const struct plan_options options = {.management_link = "", .only_hitless = true};
+	AUTO(model_free)
+	struct model *have = plancase_have("nic eth0 master bond0\nnic eth1 down\n"
+	                                   "bond bond0 mode 4 miimon 100 min_links 1\n");
+	AUTO(model_free)
+	struct model *want = plancase_want("nic eth0 master bond0\nnic eth1 up master bond0\n"
+	                                   "bond bond0 mode 4 miimon 100 min_links 2\n");
+	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
+	AUTO(plan_free) struct plan *enter = NULL, *rise = NULL;
+
+	fakekernel_unplug(k, "eth1");
+	enter = plancase_apply(k, want, &options, "without its cable");
+	CHECK_EQ_STR(plancase_text(enter), "hitless set eth1 master bond0\n");
+	fakekernel_unplug(k, "");
+	rise = plancase_apply(k, want, &options, "with its cable");
+	CHECK_EQ_STR(plancase_text(rise), "hitless set bond0 min_links 2\n");
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
@@ -498,5 +565,6 @@ int main(void)
 	test_adopted();
 	test_back_among_others();
 	test_back_with_what_was_dropped();
+	test_late_min_links();
 	return check_result();
 }
