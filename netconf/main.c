@@ -13,7 +13,9 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/macro.h"
+#include "base/conf.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "base/options.h"
 #include "netconf/config/config.h"
 #include "netconf/daemon.h"
@@ -24,6 +26,8 @@
 #define RUNTIME_DIR "/run/fairlead/netconf"
 #define DHCP_CLIENT "dhcpcd"          /* in PATH */
 #define DHCP_HOOK "netconf-dhcp-hook" /* beside our own */
+/* A boot is not held up longer than that by hardware that is broken. */
+#define WAIT_MAX_US (30 * US_PER_S)
 #define STATE_DIR "/var/lib/fairlead/netconf"
 
 struct settings {
@@ -31,6 +35,8 @@ struct settings {
 	const char *runtime_dir;
 	const char *state_dir; /* NULL: as the configuration says */
 	const char *guarded;   /* the change's id */
+	const char *wait;      /* a duration */
+	int64_t wait_us;
 	bool once, check, plan, convert, json;
 };
 
@@ -43,6 +49,8 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	     "what must not be forgotten (default: the policy's stateDir,\n" STATE_DIR ")",
 	     &s->state_dir, NULL},
 	    {"once", NULL, "apply it, read back, and exit: for the boot", NULL, &s->once},
+	    {"wait", "DURATION", "with --once: so long for links that are missing (default: 30s)",
+	     &s->wait, NULL},
 	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
 	    {"plan", NULL, "print what applying it would do, and exit", NULL, &s->plan},
 	    {"convert", NULL, "print it in the style of many documents, and exit", NULL, &s->convert},
@@ -63,6 +71,12 @@ static int parse_options(int argc, char **argv, struct settings *s)
 
 	if (r == 0 && s->once + s->check + s->plan + s->convert + (s->guarded != NULL) > 1) {
 		(void) fputs("netconf: one thing at a time\n", stderr);
+		return -EINVAL;
+	}
+	if (r == 0 && s->wait != NULL &&
+	    (conf_parse_duration(s->wait, &s->wait_us) < 0 || s->wait_us < 0 ||
+	     s->wait_us > WAIT_MAX_US)) {
+		(void) fprintf(stderr, "netconf: --wait: not a duration of at most 30s: '%s'\n", s->wait);
 		return -EINVAL;
 	}
 	return r;
@@ -88,6 +102,7 @@ static int run_once(const struct settings *s)
 	    .n_paths = s->common.n_config_paths,
 	    .state_dir = state_dir,
 	    .runtime_dir = s->runtime_dir,
+	    .wait_us = s->wait_us,
 	};
 	int r = once_run(&start);
 
@@ -166,7 +181,7 @@ static int run_guard(const struct settings *s)
 
 int main(int argc, char **argv)
 {
-	struct settings s = {.runtime_dir = RUNTIME_DIR};
+	struct settings s = {.runtime_dir = RUNTIME_DIR, .wait_us = WAIT_MAX_US};
 	struct offline offline = {.paths = s.common.config_paths};
 	int r;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A settling with the loop for itself, after what a loss of power may have left was dealt with. */
+/* Which configuration it is, after what a loss of power may have left was dealt with. */
 #include "netconf/once.h"
 
 #include <errno.h>
@@ -9,174 +9,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/loop.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/change/beside.h"
 #include "netconf/config/config.h"
-#include "netconf/change/ledger.h"
 #include "netconf/change/lockfile.h"
-#include "netconf/change/look.h"
 #include "netconf/change/rescue.h"
-#include "netconf/change/settle.h"
 #include "netconf/config/sources.h"
 #include "netconf/change/statedir.h"
-
-struct once {
-	struct loop *loop;
-	struct kernel *kernel;
-	struct ledger *ledger;
-	const char *runtime_dir;
-	const struct config *config;
-	size_t n_refused; /* collisions, and what cannot be */
-	size_t n_waiting; /* for a link */
-	int r;
-	bool told; /* obstacles are told once */
-};
-
-static void tell(struct once *once, const struct plan *plan, const struct resolution *resolution)
-{
-	char origin[MODEL_ORIGIN_TEXT_MAX];
-
-	once->n_refused = resolution->problems.n;
-	once->n_waiting = resolution->waiting.n;
-	for (size_t i = 0; i < plan->n_obstacles; i++) {
-		if (plan->obstacles[i].kind == PLAN_MISSING_LINK)
-			once->n_waiting++;
-		else
-			once->n_refused++;
-	}
-	if (once->told)
-		return;
-	once->told = true;
-	for (size_t i = 0; i < resolution->problems.n; i++)
-		log_error("contradiction", "reason=\"%s\"", resolution->problems.items[i]);
-	for (size_t i = 0; i < resolution->waiting.n; i++)
-		log_warning("waiting", "reason=\"%s\"", resolution->waiting.items[i]);
-	for (size_t i = 0; i < plan->n_obstacles; i++) {
-		const struct plan_obstacle *obstacle = &plan->obstacles[i];
-
-		(void) model_format_origin(resolution->model, &obstacle->origin, origin);
-		if (obstacle->kind == PLAN_MISSING_LINK)
-			log_warning("waiting", "at=\"%s\" reason=\"%s\"", origin, obstacle->reason);
-		else
-			log_error("refused", "at=\"%s\" reason=\"%s\"", origin, obstacle->reason);
-	}
-}
-
-static int take_look(const struct once *once, struct look *ret_look)
-{
-	return look_take(once->kernel, ledger_owned(once->ledger), once->runtime_dir, once->config,
-	                 ret_look);
-}
-
-static int plan_cb(struct plan **ret_plan, void *userdata)
-{
-	static const struct plan_options options = {.management_link = ""};
-	struct once *once = userdata;
-	struct look look;
-	int r;
-
-	r = take_look(once, &look);
-	if (r < 0)
-		return r;
-	if (look.resolution->problems.n > 0)
-		/* Which of the two is meant nobody knows: nothing is touched. */
-		*ret_plan = NEW0(struct plan);
-	else
-		*ret_plan = plan_make(look.resolution->model, look.have, &options);
-	tell(once, *ret_plan, look.resolution);
-	look_fini(&look);
-	return 0;
-}
-
-/* What can be had, as with the network. */
-static int apply_beside(struct once *once, size_t *ret_steps)
-{
-	AUTO(beside_free) struct beside *beside = NULL;
-	AUTO(free) char *error = NULL;
-	struct look look;
-	int r = take_look(once, &look);
-
-	if (r < 0)
-		return log_error_errno(r, "observation_failed", "reason=\"%s\"",
-		                       kernel_error_text(once->kernel));
-	if (look.resolution->problems.n == 0) {
-		r = beside_plan(&host_this_machine, look.resolution, look.have, &beside, &error);
-		if (r == 0)
-			r = beside_carry_out(beside, &error);
-	}
-	look_fini(&look);
-	if (r < 0)
-		(void) log_error_errno(r, "not_applied", "reason=\"%s\"", error);
-	if (beside == NULL)
-		return r;
-	for (size_t i = 0; i < beside_problems(beside)->n; i++)
-		log_error("refused", "reason=\"%s\"", beside_problems(beside)->items[i]);
-	for (size_t i = 0; i < beside_notes(beside)->n; i++)
-		log_info("config_note", "reason=\"%s\"", beside_notes(beside)->items[i]);
-	once->n_refused += beside_problems(beside)->n;
-	*ret_steps += beside_count(beside);
-	return r;
-}
-
-static int will_cb(const struct plan *plan, void *userdata)
-{
-	const struct once *once = userdata;
-
-	ledger_expect_or_warn(once->ledger, once->kernel, plan);
-	return 0;
-}
-
-static void on_settled(const struct settle_result *settled, void *userdata)
-{
-	struct once *once = userdata;
-	size_t n_steps = settled->n_done;
-	int r = apply_beside(once, &n_steps);
-
-	once->r = settled->r < 0 ? settled->r : r;
-	if (settled->r < 0)
-		(void) log_error_errno(settled->r, "not_applied", "steps=%zu reason=\"%s\"",
-		                       settled->n_done, settled->reason);
-	else if (once->r == 0 && once->n_refused > 0)
-		once->r = -EEXIST;
-	else if (once->r == 0)
-		log_notice("applied", "steps=%zu waiting=%zu", n_steps, once->n_waiting);
-	loop_stop(once->loop, 0);
-}
-
-/* As with a confirmation: what somebody had made by hand and is wanted becomes ours. */
-static void adopt(const struct once *once)
-{
-	struct look look;
-
-	if (!once->config->policy.adopt || take_look(once, &look) < 0)
-		return;
-	ledger_settle(once->ledger, once->kernel, look.resolution->model);
-	look_fini(&look);
-}
-
-static int apply(const struct once_start *start, const struct config *config)
-{
-	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
-	AUTO(ledger_free) struct ledger *ledger = ledger_open(start->state_dir);
-	AUTO(loop_free) struct loop *loop = NULL;
-	AUTO(kernel_free) struct kernel *kernel = NULL;
-	struct once once = {.runtime_dir = start->runtime_dir, .config = config};
-	int r = loop_new(&loop);
-
-	if (r == 0)
-		r = kernel_new(loop_ev(loop), &kernel);
-	if (r < 0)
-		return log_error_errno(r, "start_failed", "reason=\"cannot speak to the kernel\"");
-	once.loop = loop;
-	once.kernel = kernel;
-	once.ledger = ledger;
-	(void) settle_start(loop_ev(loop), kernel, &ops, true, on_settled, &once);
-	(void) loop_run(loop);
-	adopt(&once);
-	return once.r;
-}
+#include "netconf/once_apply.h"
 
 /* --- what was left --- */
 
@@ -270,7 +110,7 @@ static int load_and_apply(const struct once_start *start)
 		return -EINVAL;
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
-	r = apply(start, config);
+	r = once_apply(start, config);
 	if (r == 0 && text != NULL) {
 		r = statedir_confirm(start->state_dir, text);
 		if (r < 0)

@@ -9,12 +9,15 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct once_start {
 	const char *const *paths; /* of the configuration; none: the default places */
 	size_t n_paths;
 	const char *state_dir;
 	const char *runtime_dir; /* where leases are, if any are known: nobody is asked for one */
+	/* So long at most for links that are missing, when all else is done; 0: not at all. */
+	int64_t wait_us;
 };
 
 /*

@@ -107,6 +107,36 @@ static void merge_leases(const char *runtime_dir, const struct config *config,
 		lease_fini(&leases[i]);
 }
 
+/* --- what is not there --- */
+
+static bool has_port(const struct model *have, const char *master)
+{
+	for (size_t i = 0; i < have->n_links && master[0] != '\0'; i++) {
+		if (strcmp(have->links[i].master, master) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* unnamed: what nobody could even find a name for. */
+static struct look_missing find_missing(const struct model *want, const struct model *have,
+                                        size_t unnamed)
+{
+	struct look_missing missing = {unnamed, unnamed};
+
+	for (size_t i = 0; i < want->n_links; i++) {
+		const struct link *link = &want->links[i];
+		bool is_missing = link->kind == LINK_VLAN
+		                      ? model_find_link(want, link->parent) == NULL &&
+		                            model_find_link(have, link->parent) == NULL
+		                      : !link_is_virtual(link) && model_find_link(have, link->name) == NULL;
+
+		missing.n += is_missing;
+		missing.n_needed += is_missing && !has_port(have, link->master);
+	}
+	return missing;
+}
+
 int look_take(struct kernel *kernel, const struct owned *owned, const char *runtime_dir,
               const struct config *config, struct look *ret_look)
 {
@@ -114,7 +144,7 @@ int look_take(struct kernel *kernel, const struct owned *owned, const char *runt
 	struct ignoring ignoring = {.config = config};
 	const struct device *list;
 	struct look look;
-	size_t n;
+	size_t n, unnamed;
 	int r;
 
 	r = kernel_observe(kernel, &look.have);
@@ -125,10 +155,12 @@ int look_take(struct kernel *kernel, const struct owned *owned, const char *runt
 	devices = devices_read(look.have);
 	list = devices_list(devices, &n);
 	look.resolution = resolve(config, list, n);
+	unnamed = look.resolution->waiting.n;
 	read_keys(look.resolution);
 	ignoring.resolution = look.resolution;
 	disown(&ignoring, look.have);
 	forget(&ignoring, look.resolution);
+	look.missing = find_missing(look.resolution->model, look.have, unnamed);
 	merge_leases(runtime_dir, config, look.resolution);
 	*ret_look = look;
 	return 0;

@@ -15,9 +15,16 @@
 #include "netconf/owned/owned.h"
 #include "netconf/config/resolve.h"
 
+/* Links of hardware, or of others, that are wanted and not there: they may still come. */
+struct look_missing {
+	size_t n;
+	size_t n_needed; /* of them: not a further port of a bond or bridge that has one */
+};
+
 struct look {
 	struct model *have;
 	struct resolution *resolution; /* its model is what is wanted */
+	struct look_missing missing;
 };
 
 /* owned: what is ours without a mark; or NULL. runtime_dir: where leases are. config is borrowed

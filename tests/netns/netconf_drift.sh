@@ -80,12 +80,15 @@ signal CONT netconf
 wait_until 30 has "inet 10.7.0.1/24" -o address show dev eth7
 wait_until 20 status_is .drift.state none
 
-say "a port is taken from its bridge: that would cost frames, and is told"
-ip -n n1 link set eth1 nomaster
+say "a port is taken from its bridge, and used: to take it back would cost frames, and is told"
+printf '%s\n' 'link set eth1 nomaster' 'address add 10.2.0.77/24 dev eth1' | ip -n n1 -batch -
 wait_until 20 status_is .drift.first "set eth1 master br0"
 for_seconds 2 status_is .drift.state differs
 expect "the difference is shown" grep -q "blip .* set eth1 master br0" <(fairlead n1 net diff)
-ip -n n1 link set eth1 master br0
+
+say "nobody uses it any more: it is a port again"
+ip -n n1 address delete 10.2.0.77/24 dev eth1
+wait_until 20 has "eth1@" link show master br0
 wait_until 20 status_is .drift.state none
 
 say "somebody deletes an address whenever it is there"

@@ -32,17 +32,31 @@ netconf_once whole
 expect_equal "messages of the kernel" "$(monitor_heard)" ""
 kill_hard monitor
 
-say "it appears, and is taken in"
-witness_start 10.1.0.254
-ip -n sw link set p1 netns n1
-apply_once whole
-expect_equal "ports" "$(ports_of one)" "p1 p2"
-expect_equal "the primary" "$(options_of one primary)" "primary=p1"
+say "it appears, and the daemon takes it in"
 is_active() { # BOND PORT
 	[[ $(options_of "$1" active_slave) == "active_slave=$2" ]]
 }
+mkdir -p "$T/files"
+cp -r "$T/once-whole" "$T/state"
+netconf_start
+wait_until 30 status_is .drift.waiting 2
+witness_start 10.1.0.254
+ip -n sw link set p1 netns n1
 wait_until 30 is_active one p1
+expect_equal "ports" "$(ports_of one)" "p1 p2"
+expect_equal "the primary" "$(options_of one primary)" "primary=p1"
+wait_until 30 status_is .drift.state none
 expect_no_outage one p2
+
+say "another one goes, and comes back"
+witness_anew
+ip -n n1 link set p2 netns sw
+wait_until 30 status_is .drift.waiting 1
+ip -n sw link set p2 netns n1
+wait_until 30 status_is .drift.state none
+expect_equal "ports" "$(ports_of one)" "p1 p2"
+expect_no_outage one p1
+kill_hard netconf
 
 say "two ports change sides in one go"
 witness_anew

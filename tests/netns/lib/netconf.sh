@@ -39,7 +39,7 @@ netconf() { # ARGUMENT...
 netconf_once() { # NAME [ARGUMENT...]
 	local name=$1
 	shift
-	netconf --once --config "$T/$name.yaml" --state-dir "$T/once-$name" "$@" >>"$LOG_DIR/netconf-once.log" 2>&1
+	netconf --once --wait 0s --config "$T/$name.yaml" --state-dir "$T/once-$name" "$@" >>"$LOG_DIR/netconf-once.log" 2>&1
 }
 
 # All that others must find again: what there is of addresses, routes, rules and links, without what
