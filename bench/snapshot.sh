@@ -116,7 +116,7 @@ watch_start() { # NAME SCHEDULE
 	taskset -c "$OWN_CPU" "$BUILD/bin/etcdwatch" --config "$T/$1.yaml" --runtime-dir "$T/run-$1" \
 		>>"$LOG_DIR/etcdwatch-$1.log" 2>&1 </dev/null &
 	PID[$1]=$!
-	wait_until 20 fairlead "$1" etcd status
+	wait_until 20 fairlead "$1" etcd snapshot jobs
 }
 
 # --- measuring ---------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ enum cli_exit {
 enum cli_output {
 	CLI_TABLE,
 	CLI_JSON, /* an object a line; a daemon's as they are */
+	CLI_YAML, /* the same as documents; not every command has it */
 };
 
 struct cli {
@@ -58,7 +59,10 @@ int cli_prism_status(const struct cli *cli, int argc, char **argv);
 int cli_prism_drain(const struct cli *cli, int argc, char **argv);
 int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
+int cli_etcd_members(const struct cli *cli, int argc, char **argv);
 int cli_etcd_status(const struct cli *cli, int argc, char **argv);
+int cli_etcd_alarms(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_jobs(const struct cli *cli, int argc, char **argv);
 int cli_etcd_drill(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_delete(const struct cli *cli, int argc, char **argv);

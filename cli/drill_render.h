@@ -12,5 +12,5 @@ void drill_render_phase(FILE *out, const json_t *object);
 /* The checks, what each phase took, and the versions; nothing if the object has no checks. */
 void drill_render_result(FILE *out, const json_t *object);
 
-/* A line for each thing about drills in a job of `etcd status` that deserves a look. */
+/* A line for each thing about drills in a job of `etcd snapshot jobs` that deserves a look. */
 void drill_render_notes(FILE *out, const json_t *job);

@@ -38,11 +38,11 @@ static struct words begin(const char *verb)
 	return words;
 }
 
-int cli_etcd_status(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+int cli_etcd_snapshot_jobs(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 {
-	const char *words[] = {"etcd", "status"};
+	const char *words[] = {"etcd", "snapshot", "jobs"};
 
-	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_status);
+	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_jobs);
 }
 
 static void collect(const json_t *object, void *userdata)

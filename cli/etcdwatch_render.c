@@ -12,25 +12,8 @@
 #include "base/mono.h"
 #include "cli/drill_render.h"
 #include "cli/fields.h"
+#include "cli/size.h"
 #include "cli/table.h"
-
-#define SIZE_TEXT_MAX 32
-
-/* "1.5 GB": powers of 1000, as etcd's own tools count. */
-static const char *format_size(json_int_t bytes, char text[static SIZE_TEXT_MAX])
-{
-	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-	double size = (double) MAX(bytes, 0);
-	size_t unit = 0;
-
-	while (size >= 1000 && unit + 1 < ARRAY_SIZE(units)) {
-		size /= 1000;
-		unit++;
-	}
-	(void) snprintf(text, SIZE_TEXT_MAX, "%.*f %s", unit == 0 || size >= 10 ? 0 : 1, size,
-	                units[unit]);
-	return text;
-}
 
 /* --- jobs --------------------------------------------------------------------------------------
  */
@@ -75,7 +58,7 @@ static void add_job(struct table *table, const json_t *job)
 	table_cell(table, "%s", field_text_or_dash(job, "done_by"));
 	age_cell(table, job, "last_good_age_s", "");
 	table_cell(table, "%lld", (long long) field_integer(job, "snapshots"));
-	table_cell(table, "%s", format_size(field_integer(job, "bytes"), size));
+	table_cell(table, "%s", size_text(field_integer(job, "bytes"), size));
 	due_cell(table, job);
 }
 
@@ -163,7 +146,7 @@ static void add_notes(FILE *out, const json_t *job)
 	drill_render_notes(out, job);
 }
 
-void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
 	static const struct table_column columns[] = {
 	    {"JOB", TABLE_LEFT},        {"STATE", TABLE_LEFT}, {"DONE BY", TABLE_LEFT},
@@ -208,7 +191,7 @@ static void add_snapshot(struct table *table, const json_t *snapshot)
 	table_cell(table, "%s", field_text_or_dash(snapshot, "id"));
 	table_cell(table, "%lld", (long long) field_integer(snapshot, "revision"));
 	table_cell(table, "%lld", (long long) field_integer(snapshot, "live_keys"));
-	table_cell(table, "%s", format_size(field_integer(snapshot, "file_bytes"), size));
+	table_cell(table, "%s", size_text(field_integer(snapshot, "file_bytes"), size));
 	table_cell(table, "%s", field_text_or_dash(verified, "hashkv"));
 	where_cell(table, snapshot);
 }

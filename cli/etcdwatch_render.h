@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-void etcdwatch_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_prune(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_deleted(FILE *out, const json_t *objects, int64_t wall_now_us);

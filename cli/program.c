@@ -35,6 +35,7 @@ enum takes {
 	TAKES_FORCE = 1 << 6,
 	TAKES_DRY_RUN = 1 << 7,
 	TAKES_CONFIRM = 1 << 8,
+	TAKES_YAML = 1 << 9,
 	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
 };
 
@@ -80,8 +81,14 @@ static const struct command commands[] = {
      TAKES_NOTHING, cli_net_convert},
     {"metrics", "DAEMON", "The metrics of vipd, prism or etcdwatch, as Prometheus reads them.", 1,
      1, TAKES_NOTHING, cli_metrics},
-    {"etcd status", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,
-     TAKES_WATCH, cli_etcd_status},
+    {"etcd members", "[-w]", "The members of etcd, as each of them knows them.", 0, 0,
+     TAKES_WATCH | TAKES_YAML, cli_etcd_members},
+    {"etcd status", "[-w]", "What each member of etcd says of itself.", 0, 0,
+     TAKES_WATCH | TAKES_YAML, cli_etcd_status},
+    {"etcd alarms", "[-w]", "The alarms of etcd that stand.", 0, 0, TAKES_WATCH | TAKES_YAML,
+     cli_etcd_alarms},
+    {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,
+     TAKES_WATCH, cli_etcd_snapshot_jobs},
     {"etcd drill", "[JOB] [OPTION]...",
      "Rehearse coming back with the newest snapshot of etcd, or with a file.", 0, 0, TAKES_OWN,
      cli_etcd_drill},
@@ -119,7 +126,7 @@ static const struct command commands[] = {
 
 static const char options_help[] =
     "Options:\n"
-    "  -o, --output FORMAT         table (the default) or json: an object a line\n"
+    "  -o, --output FORMAT         table (the default), json: an object a line, or yaml\n"
     "  -r, --runtime-dir DIR       where the control sockets are; $FAIRLEAD_RUNTIME_DIR,\n"
     "                              else " DEFAULT_RUNTIME_DIR "\n"
     "  -w, --watch                 show it again every second\n"
@@ -258,6 +265,7 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--confirm-within", TAKES_CONFIRM, cli->confirm_within != NULL},
 	    {"--force", TAKES_FORCE, cli->force},
 	    {"--dry-run", TAKES_DRY_RUN, cli->dry_run},
+	    {"-o yaml", TAKES_YAML, cli->output == CLI_YAML},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(limited); i++) {
@@ -309,12 +317,14 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-int cli_set_output(struct cli *cli, const char *word)
+/* One of the first n formats. */
+static int set_format(struct cli *cli, const char *word, size_t n)
 {
-	static const char *const formats[] = {[CLI_TABLE] = "table", [CLI_JSON] = "json"};
-	const char *nearest = hint_nearest(word, formats, ARRAY_SIZE(formats));
+	static const char *const formats[] = {
+	    [CLI_TABLE] = "table", [CLI_JSON] = "json", [CLI_YAML] = "yaml"};
+	const char *nearest = hint_nearest(word, formats, n);
 
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (strcmp(word, formats[i]) == 0) {
 			cli->output = (enum cli_output) i;
 			return CLI_OK;
@@ -324,9 +334,14 @@ int cli_set_output(struct cli *cli, const char *word)
 		(void) fprintf(stderr, "fairlead: no output format '%s': did you mean '%s'?\n", word,
 		               nearest);
 	else
-		(void) fprintf(stderr, "fairlead: no output format '%s': there are 'table' and 'json'\n",
-		               word);
+		(void) fprintf(stderr, "fairlead: no output format '%s': there are 'table' and 'json'%s\n",
+		               word, n > CLI_YAML ? ", for some commands 'yaml'" : "");
 	return CLI_USAGE;
+}
+
+int cli_set_output(struct cli *cli, const char *word)
+{
+	return set_format(cli, word, CLI_JSON + 1);
 }
 
 static int set_revision(struct cli *cli, const char *word)
@@ -349,7 +364,7 @@ static int set_option(struct cli *cli, int option)
 {
 	switch (option) {
 	case 'o':
-		return cli_set_output(cli, optarg);
+		return set_format(cli, optarg, CLI_YAML + 1);
 	case 'r':
 		cli->runtime_dir = optarg;
 		return CLI_OK;

@@ -6,11 +6,30 @@
 #include <unistd.h>
 
 #include "base/mono.h"
+#include "cli/yaml.h"
 
 #define TIMEOUT_US (5 * US_PER_S)
 #define WATCH_US US_PER_S
 /* Cursor home, and clear from there on (ECMA-48). */
 #define CLEAR_SCREEN "\033[H\033[J"
+
+static void print(const struct cli *cli, const struct client_answer *answer, cli_render_fn render)
+{
+	json_t *object;
+	size_t i;
+
+	switch (cli->output) {
+	case CLI_JSON:
+		(void) fputs(answer->lines, stdout);
+		return;
+	case CLI_YAML:
+		json_array_foreach(answer->objects, i, object) yaml_print(stdout, object);
+		return;
+	case CLI_TABLE:
+		render(stdout, answer->objects, wall_now_us());
+		return;
+	}
+}
 
 static int show_once(const struct cli *cli, const char *daemon, const char *const *words,
                      size_t n_words, cli_render_fn render)
@@ -22,10 +41,7 @@ static int show_once(const struct cli *cli, const char *daemon, const char *cons
 		(void) fputs(CLEAR_SCREEN, stdout);
 	if (code != CLI_OK)
 		return code;
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
-	else
-		render(stdout, answer->objects, wall_now_us());
+	print(cli, answer, render);
 	return CLI_OK;
 }
 

@@ -63,10 +63,11 @@ static bool find(struct accept *a, const char *name)
 		return false;
 	if (job_get_word(a->job, &a->word))
 		return true;
-	control_fail(request, CONTROL_NOTFOUND,
-	             "job '%s' has nothing to accept on this node: 'fairlead etcd status' says what is "
-	             "frozen, and why",
-	             job_config(a->job)->name);
+	control_fail(
+	    request, CONTROL_NOTFOUND,
+	    "job '%s' has nothing to accept on this node: 'fairlead etcd snapshot jobs' says what is "
+	    "frozen, and why",
+	    job_config(a->job)->name);
 	return false;
 }
 

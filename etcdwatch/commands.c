@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/mono.h"
+#include "etcdwatch/cluster/clustercommands.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/drillcommand.h"
 #include "etcdwatch/report.h"
@@ -60,7 +61,8 @@ struct job *commands_find_job(struct control_request *request, const struct daem
 		if (strcmp(job_config(daemon_job(daemon, i))->name, name) == 0)
 			return daemon_job(daemon, i);
 	}
-	control_fail(request, CONTROL_NOTFOUND, "no job '%s': 'fairlead etcd status' lists them", name);
+	control_fail(request, CONTROL_NOTFOUND, "no job '%s': 'fairlead etcd snapshot jobs' lists them",
+	             name);
 	return NULL;
 }
 
@@ -73,7 +75,7 @@ struct job *commands_one_job(struct control_request *request, const struct daemo
 		return daemon_job(daemon, 0);
 	control_fail(
 	    request, CONTROL_USAGE,
-	    "there are %zu jobs: name the one that is meant; 'fairlead etcd status' lists them",
+	    "there are %zu jobs: name the one that is meant; 'fairlead etcd snapshot jobs' lists them",
 	    daemon_n_jobs(daemon));
 	return NULL;
 }
@@ -99,12 +101,12 @@ size_t commands_jobs(struct control_request *request, const struct daemon *daemo
 /* --- those that are answered at once -----------------------------------------------------------
  */
 
-static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void jobs_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
 {
 	const struct commands *c = userdata;
 
 	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "etcd status");
+		control_fail(request, CONTROL_USAGE, "etcd snapshot jobs");
 		return;
 	}
 	for (size_t i = 0; i < daemon_n_jobs(c->daemon); i++) {
@@ -146,7 +148,10 @@ static void drill_fn(struct control_request *request, int argc, char **argv, voi
  */
 
 static const struct control_command table[] = {
-    {"etcd status", false, status_fn, "", "The jobs that take snapshots, and how they are."},
+    {"etcd members", false, memberscommand_fn, "", "The members, as each of them knows them."},
+    {"etcd status", false, statuscommand_fn, "", "What each member says of itself."},
+    {"etcd alarms", false, alarmscommand_fn, "", "The alarms that stand."},
+    {"etcd snapshot jobs", false, jobs_fn, "", "The jobs that take snapshots, and how they are."},
     {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local]",
      "The snapshots of this node and in the targets, oldest first."},
     {"etcd snapshot save", true, savecommand_fn, "[JOB] [--plain]",

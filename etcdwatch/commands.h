@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The commands of etcdwatch's control socket: `etcd status`, `etcd snapshot list`, `save`,
- * `delete`, `prune` and `accept`, `etcd drill`, `metrics`. docs/control.md describes what they
- * answer.
+ * The commands of etcdwatch's control socket: those on the cluster (cluster/),
+ * `etcd snapshot jobs`, `list`, `save`, `delete`, `prune` and `accept`, `etcd drill`, `metrics`.
+ * docs/control.md describes what they answer.
  */
 
 #include <ev.h>

@@ -200,6 +200,11 @@ void daemon_free(struct daemon *d)
 /* --- for the commands ---------------------------------------------------------------------------
  */
 
+struct etcd *daemon_etcd(const struct daemon *d)
+{
+	return d->etcd;
+}
+
 size_t daemon_n_jobs(const struct daemon *d)
 {
 	return d->n_jobs;

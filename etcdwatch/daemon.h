@@ -35,6 +35,7 @@ void daemon_reload(struct daemon *daemon);
 bool daemon_wants_exec(const struct daemon *daemon);
 
 /* For the commands. */
+struct etcd *daemon_etcd(const struct daemon *daemon);
 size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */

@@ -65,8 +65,8 @@ static int find(const struct daemon *daemon, struct control_request *request, co
 	if (n == 1)
 		return found;
 	if (name != NULL)
-		control_fail(request, CONTROL_NOTFOUND, "no job '%s': 'fairlead etcd status' lists them",
-		             name);
+		control_fail(request, CONTROL_NOTFOUND,
+		             "no job '%s': 'fairlead etcd snapshot jobs' lists them", name);
 	else if (n == 0)
 		control_fail(request, CONTROL_NOTFOUND,
 		             "no job has a section 'drill' in its configuration");

@@ -4,7 +4,7 @@
 /*
  * What of the control socket is about drills: the command `etcd drill [JOB]`, which answers a line
  * {"phase": "..."} as each phase begins and at the end what was found, and the parts of
- * `etcd status` and `metrics`.
+ * `etcd snapshot jobs` and `metrics`.
  */
 
 #include <jansson.h>

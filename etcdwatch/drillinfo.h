@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What a job's drills tell about themselves, rendered: the object `drill` of `etcd status`, and the
- * metrics. Pure; docs/control.md describes both. Everything is borrowed for the length of the call.
+ * What a job's drills tell about themselves, rendered: the object `drill` of `etcd snapshot jobs`,
+ * and the metrics. Pure; docs/control.md describes both. Everything is borrowed for the length of
+ * the call.
  */
 
 #include <jansson.h>

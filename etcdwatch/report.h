@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What etcdwatch tells about itself, rendered: the JSON lines of `etcd status` and of
+ * What etcdwatch tells about itself, rendered: the JSON lines of `etcd snapshot jobs` and of
  * `etcd snapshot list`, and the metrics. Pure. Everything is borrowed for the length of the call.
  * The fields and the metrics are described in docs/control.md.
  */

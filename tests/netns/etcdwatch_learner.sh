@@ -48,7 +48,7 @@ etcdwatch_start n3
 wait_until 30 job_is n3 .state retrying
 ! fairlead n3 etcd snapshot save >"$T/said" 2>&1 || fail "it was taken"
 grep -q "only a learner answers" "$T/said" || fail "it did not say why: $(cat "$T/said")"
-fairlead n3 etcd status | grep -q "learner" || fail "it is not shown"
+fairlead n3 etcd snapshot jobs | grep -q "learner" || fail "it is not shown"
 expect_equal "snapshots" "$(n_entries n3)" 0
 ! log_says etcdwatch-n3 'event=snapshot_begins ' || fail "it tried"
 signal TERM etcdwatch-n3

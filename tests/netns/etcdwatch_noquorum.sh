@@ -55,7 +55,7 @@ expect_equal "what its entry says" \
 say "nothing goes while etcd cannot be asked for alarms, and status says so"
 wait_until 30 job_is n1 .state idle
 expect_equal "snapshots" "$(n_entries n1)" 2
-fairlead n1 etcd status >"$T/status"
+fairlead n1 etcd snapshot jobs >"$T/status"
 grep -q "nothing is deleted" "$T/status" || fail "$(cat "$T/status")"
 
 say "a file that cannot be written is no file"

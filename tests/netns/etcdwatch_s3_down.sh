@@ -35,7 +35,7 @@ fairlead n1 -o json etcd snapshot save >"$T/saved.json"
 second=$(jq -r .id "$T/saved.json")
 wait_until 30 store_has far 2
 expect_equal "pending for site" "$(target n1 site .pending)" 2
-fairlead n1 etcd status >"$T/status"
+fairlead n1 etcd snapshot jobs >"$T/status"
 grep -q "^warning: minutely: site: " "$T/status" || fail "it is not said: $(cat "$T/status")"
 expect_equal "what goes wrong with far" "$(target n1 far .error)" null
 fairlead n1 metrics etcdwatch >"$T/metrics"

@@ -71,7 +71,7 @@ nap 1.1
 fairlead "$taker" etcd snapshot save >/dev/null
 wait_until 60 store_has_entries 3
 wait_until 30 target_is "$taker" site .state idle
-fairlead "$taker" etcd status >"$T/status"
+fairlead "$taker" etcd snapshot jobs >"$T/status"
 grep -q '^warning: minutely: site: nothing is deleted' "$T/status" || fail "$(cat "$T/status")"
 fairlead "$taker" metrics etcdwatch |
 	grep -q '^fairlead_etcdwatch_target_frozen{job="minutely",target="site"} 1' || fail "no metric"

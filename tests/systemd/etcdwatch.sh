@@ -8,7 +8,7 @@ DIR=/var/lib/fairlead/etcdwatch/hourly
 UNIT=fairlead-etcdwatch
 
 status_is() { # FILTER VALUE
-	[[ $(fairlead -o json etcd status | jq -r "$1") == "$2" ]]
+	[[ $(fairlead -o json etcd snapshot jobs | jq -r "$1") == "$2" ]]
 }
 
 hangs() {

@@ -216,7 +216,8 @@ static void test_usage(void)
 	    {"prism drain x -w", "fairlead: 'prism drain' has no option --watch\nUsage: "
 	                         "fairlead prism drain UPSTREAM\n"},
 	    {"-o jsn vip status", "fairlead: no output format 'jsn': did you mean 'json'?\n"},
-	    {"-o yaml vip status", "fairlead: no output format 'yaml': there are 'table' and 'json'\n"},
+	    {"-o toml vip status", "fairlead: no output format 'toml': there are 'table' and 'json'"},
+	    {"-o yaml vip status", "fairlead: 'vip status' has no option -o yaml\n"},
 	    {"metrics vip", "fairlead: no daemon 'vip': did you mean 'vipd'?\n"},
 	    {"metrics x", "fairlead: no daemon 'x': there are 'vipd', 'prism' and 'etcdwatch'\n"},
 	    {"--bad", "fairlead: unrecognized option '--bad'\nfairlead --help lists the options.\n"},

@@ -248,7 +248,7 @@ static void test_usage(void)
 	             "snapshot verify'?\n");
 	clirun_check("etcd --help", CLI_OK,
 	             "Commands:\n"
-	             "  etcd status [-w]            The jobs that take snapshots of etcd, ",
+	             "  etcd members [-w]           The members of etcd",
 	             "");
 	clirun_check("etcd snapshot verify --help", CLI_OK,
 	             "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] FILE\n"

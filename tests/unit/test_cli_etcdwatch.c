@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `fairlead etcd status` and `etcd snapshot list` print for given objects, to the byte. */
+/* What `fairlead etcd snapshot jobs` and `etcd snapshot list` print for given objects, to the byte.
+ */
 #include "cli/etcdwatch_render.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static void check_text(render_fn render, const char *objects, const char *want)
 static void test_status(void)
 {
 	check_text(
-	    etcdwatch_render_status,
+	    etcdwatch_render_jobs,
 	    "[{\"job\":\"hourly\",\"state\":\"idle\",\"done_by\":\"n2\",\"last_good_age_s\":7300,"
 	    "\"snapshots\":12,\"bytes\":123456789,\"next_due_s\":1800,\"period_done\":true,"
 	    "\"error\":null,\"frozen\":null,\"set_aside\":0,\"odd_first\":null},"
@@ -43,7 +44,7 @@ static void test_status(void)
 static void test_targets(void)
 {
 	check_text(
-	    etcdwatch_render_status,
+	    etcdwatch_render_jobs,
 	    "[{\"job\":\"hourly\",\"state\":\"idle\",\"period_done\":true,\"next_due_s\":60,"
 	    "\"targets\":[{\"target\":\"site\",\"state\":\"idle\",\"last_age_s\":7300,"
 	    "\"pending\":0,\"snapshots\":7,\"error\":null},{\"target\":\"far\",\"state\":\"retrying\","
@@ -62,7 +63,7 @@ static void test_targets(void)
 /* A daemon of another version: nothing is taken for granted. */
 static void test_strange(void)
 {
-	check_text(etcdwatch_render_status, "[{}, {\"job\":1,\"bytes\":\"x\",\"error\":7}]",
+	check_text(etcdwatch_render_jobs, "[{}, {\"job\":1,\"bytes\":\"x\",\"error\":7}]",
 	           "JOB  STATE  DONE BY  LAST HERE  HERE  SIZE  DUE\n"
 	           "-    -      -                -     0   0 B  now\n"
 	           "-    -      -                -     0   0 B  now\n");

@@ -69,7 +69,7 @@ etcdwatch_start() { # NODE...
 
 # A field of the job: job n1 .state
 job() { # NODE FILTER
-	fairlead "$1" -o json etcd status | jq -r "$2"
+	fairlead "$1" -o json etcd snapshot jobs | jq -r "$2"
 }
 
 job_is() { # NODE FILTER VALUE
@@ -149,8 +149,8 @@ cluster_of_etcd() {
 etcdwatch_statuses() {
 	local node
 	for node in "${EW_SEEN[@]}"; do
-		echo "--- etcd status on $node"
-		fairlead "$node" -o json etcd status 2>&1
+		echo "--- etcd snapshot jobs on $node"
+		fairlead "$node" -o json etcd snapshot jobs 2>&1
 		find "$(etcdwatch_directory "$node")" -type f -printf '%P %s\n' | sort
 	done
 }

@@ -76,7 +76,7 @@ store_has() { # TARGET COUNT: snapshots with their entries
 
 # A field of a target of the job: target n1 site .pending
 target() { # NODE TARGET FILTER
-	fairlead "$1" -o json etcd status | jq -r ".targets[] | select(.target == \"$2\") | $3"
+	fairlead "$1" -o json etcd snapshot jobs | jq -r ".targets[] | select(.target == \"$2\") | $3"
 }
 
 target_is() { # NODE TARGET FILTER VALUE

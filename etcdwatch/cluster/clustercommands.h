@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The commands that show and steer the cluster, for the table of commands.c: control_fn's, whose
+ * userdata is the struct commands. docs/control.md describes what they answer. */
+
+struct control_request;
+
+void memberscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void statuscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void alarmscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);

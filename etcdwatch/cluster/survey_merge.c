@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what endpoints said to a picture of members. Several endpoints may lead to one member, and
+ * one that does not answer is nobody's until a list says whose client URL it is; pure.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "etcdwatch/cluster/survey.h"
+
+/* The list of one that reads with a quorum has gone farthest; failing that, any. */
+static const struct survey_answer *best_list(const struct survey *survey)
+{
+	const struct survey_answer *best = NULL;
+
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_answer *a = &survey->answers[i];
+
+		if (!a->list.known)
+			continue;
+		if (best == NULL || a->serves > best->serves ||
+		    (a->serves == best->serves && a->raft_applied_index > best->raft_applied_index))
+			best = a;
+	}
+	return best;
+}
+
+static bool urls_hold(const char *urls, const char *url)
+{
+	size_t len = strlen(url);
+
+	for (const char *p = urls; *p != '\0'; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
+		if (strncmp(p, url, len) == 0 && (p[len] == ',' || p[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+/* What is told of that member: by itself, or that its endpoint is silent. */
+static const struct survey_answer *answer_of(const struct survey *survey,
+                                             const struct survey_listed *listed)
+{
+	const struct survey_answer *silent = NULL, *found = NULL;
+
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_answer *a = &survey->answers[i];
+
+		if (a->answers && a->member_id == listed->id && (found == NULL || a->local))
+			found = a;
+		if (!a->answers &&
+		    (urls_hold(listed->client_urls, a->endpoint) || (a->local && listed->local)))
+			silent = a;
+	}
+	return found != NULL ? found : silent;
+}
+
+static void add(struct survey *survey, const struct survey_member *member)
+{
+	if (survey->n_members < SURVEY_MEMBERS_MAX)
+		survey->members[survey->n_members++] = *member;
+}
+
+static void add_listed(struct survey *survey, const struct survey_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct survey_listed *l = &list->members[i];
+		struct survey_member m = {
+		    .id = l->id,
+		    .started = l->name[0] != '\0',
+		    .learner = l->learner,
+		    .local = l->local,
+		    .answer = answer_of(survey, l),
+		};
+
+		if (m.answer != NULL && m.answer->answers)
+			m.local |= m.answer->local;
+		(void) snprintf(m.name, sizeof(m.name), "%s", l->name);
+		add(survey, &m);
+	}
+}
+
+static bool is_in(const struct survey *survey, const struct survey_answer *answer)
+{
+	for (size_t i = 0; i < survey->n_members; i++) {
+		const struct survey_member *m = &survey->members[i];
+
+		if (m->answer == answer || (answer->answers && m->id == answer->member_id))
+			return true;
+		/* Ours is known already by an endpoint that does answer. */
+		if (!answer->answers && answer->local && m->local)
+			return true;
+	}
+	return false;
+}
+
+/* Not in the list: of another cluster, removed, or never reached. */
+static void add_others(struct survey *survey, const struct survey_list *list)
+{
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_answer *a = &survey->answers[i];
+		struct survey_member m = {.answer = a, .local = a->local, .started = a->answers};
+		bool listed = false;
+
+		for (size_t k = 0; list != NULL && k < list->n && !a->answers; k++)
+			listed |= urls_hold(list->members[k].client_urls, a->endpoint);
+		if (listed || is_in(survey, a))
+			continue;
+		m.id = a->answers ? a->member_id : 0;
+		m.learner = a->learner;
+		add(survey, &m);
+	}
+}
+
+/* Without a leader nobody lists the alarms, but each member tells: "memberID:123 alarm:NOSPACE ".
+ */
+static void take_told_alarms(struct survey *survey)
+{
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		for (const char *p = strstr(survey->answers[i].errors, "memberID:"); p != NULL;
+		     p = strstr(p + 1, "memberID:")) {
+			uint64_t id;
+			char type[16];
+
+			if (sscanf(p, "memberID:%" SCNu64 " alarm:%15[A-Z]", &id, type) != 2)
+				continue;
+			struct etcd_alarm alarm = {id, strcmp(type, "CORRUPT") == 0 ? ETCD_ALARM_CORRUPT
+			                                                            : ETCD_ALARM_NOSPACE};
+
+			if (!survey_has_alarm(survey, id, alarm.type) && survey->n_alarms < SURVEY_ALARMS_MAX)
+				survey->alarms[survey->n_alarms++] = alarm;
+		}
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct survey_listed *x = a, *y = b;
+	int r = strcmp(x->name, y->name);
+
+	return r != 0 ? r : (x->id > y->id) - (x->id < y->id);
+}
+
+void survey_merge(struct survey *survey)
+{
+	const struct survey_answer *best = best_list(survey);
+
+	/* etcd lists them in any order, each time in another one. */
+	for (size_t i = 0; i < survey->n_answers; i++)
+		qsort(survey->answers[i].list.members, survey->answers[i].list.n,
+		      sizeof(survey->answers[i].list.members[0]), compare);
+	survey->n_members = 0;
+	survey->listed = best != NULL;
+	survey->cluster_id = 0;
+	for (size_t i = 0; i < survey->n_answers && survey->cluster_id == 0; i++)
+		survey->cluster_id = survey->answers[i].cluster_id;
+	if (best != NULL)
+		add_listed(survey, &best->list);
+	add_others(survey, best != NULL ? &best->list : NULL);
+	if (!survey->alarms_known)
+		take_told_alarms(survey);
+}
+
+/* --- finding ------------------------------------------------------------------------------------
+ */
+
+const char *survey_member_name(const struct survey_member *member)
+{
+	if (member->name[0] != '\0')
+		return member->name;
+	return member->answer != NULL ? member->answer->endpoint : "-";
+}
+
+const struct survey_member *survey_find_id(const struct survey *survey, uint64_t id)
+{
+	for (size_t i = 0; i < survey->n_members && id != 0; i++) {
+		if (survey->members[i].id == id)
+			return &survey->members[i];
+	}
+	return NULL;
+}
+
+const struct survey_member *survey_find(const struct survey *survey, const char *word)
+{
+	char id[17];
+
+	for (size_t i = 0; i < survey->n_members; i++) {
+		const struct survey_member *m = &survey->members[i];
+
+		(void) snprintf(id, sizeof(id), "%" PRIx64, m->id);
+		if (m->id != 0 && (strcmp(m->name, word) == 0 || strcmp(id, word) == 0))
+			return m;
+	}
+	return NULL;
+}
+
+const struct survey_member *survey_leader(const struct survey *survey)
+{
+	const struct survey_answer *newest = NULL;
+
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_answer *a = &survey->answers[i];
+
+		if (a->serves && a->leader_id != 0 && (newest == NULL || a->raft_term > newest->raft_term))
+			newest = a;
+	}
+	return newest != NULL ? survey_find_id(survey, newest->leader_id) : NULL;
+}
+
+bool survey_has_alarm(const struct survey *survey, uint64_t member_id, enum etcd_alarm_type type)
+{
+	for (size_t i = 0; i < survey->n_alarms; i++) {
+		if (survey->alarms[i].member_id == member_id && survey->alarms[i].type == type)
+			return true;
+	}
+	return false;
+}
