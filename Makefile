@@ -329,14 +329,15 @@ $(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvi
 	$(Q)$(CC) $(LDFLAGS) $(NO_FENCE_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
 	    $(ETCD_LIBS) $(BASE_LIBS)
 
-# netconf that dies in the middle of a change.
+# netconf that dies in the middle of a change, or loses its patience with undoing one.
 NETCONF_DIES := $(BUILD)/tests/fault/netconf-dies
 
 $(NETCONF_DIES): $(BUILD)/netconf/main.o $(BUILD)/tests/fault/netconf_dies.o $(BUILD)/libnetconf.a \
                  $(BUILD)/libnet.a $(WEB_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -Wl,--wrap=undo_start -o $@ $^ $(NET_LIBS) \
+	    $(WEB_LIBS) $(BASE_LIBS)
 
 .PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)

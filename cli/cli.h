@@ -81,6 +81,7 @@ int cli_net_plan(const struct cli *cli, int argc, char **argv);
 int cli_net_apply(const struct cli *cli, int argc, char **argv);
 int cli_net_confirm(const struct cli *cli, int argc, char **argv);
 int cli_net_rollback(const struct cli *cli, int argc, char **argv);
+int cli_net_discard(const struct cli *cli, int argc, char **argv);
 int cli_net_diff(const struct cli *cli, int argc, char **argv);
 int cli_net_status(const struct cli *cli, int argc, char **argv);
 

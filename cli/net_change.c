@@ -84,7 +84,8 @@ static int look(const struct cli *cli, struct client_answer **ret_answer)
 	return CLI_UNREACHABLE;
 }
 
-static int tell_end(const json_t *last, const char *id)
+/* wanted: the end that is a success. */
+static int tell_end(const json_t *last, const char *id, const char *wanted)
 {
 	const char *how = field_text(last, "how"), *reason = field_text(last, "reason");
 	const char *left = field_text(last, "left_undone");
@@ -95,22 +96,37 @@ static int tell_end(const json_t *last, const char *id)
 	}
 	if (strcmp(how, "confirmed") == 0) {
 		(void) puts("confirmed");
-		return CLI_OK;
+		return strcmp(how, wanted) == 0 ? CLI_OK : CLI_FAILED;
 	}
-	(void) fputs("undone: ", stderr);
+	(void) fputs(strcmp(how, "rolled-back") == 0 ? "undone: " : "over: ", stderr);
 	table_print_safe(stderr, reason != NULL ? reason : "");
 	if (left != NULL && left[0] != '\0') {
 		(void) fputs("\nnot all could be undone: ", stderr);
 		table_print_safe(stderr, left);
 	}
 	(void) fputc('\n', stderr);
-	return CLI_FAILED;
+	return strcmp(how, wanted) == 0 ? CLI_OK : CLI_FAILED;
+}
+
+/* Each phase once, and in it what is still undone whenever that is something else. */
+static void tell_change(const json_t *change, char **told)
+{
+	AUTO(free)
+	char *now = xasprintf("%s %s", field_text_or_dash(change, "phase"),
+	                      field_text_or_dash(change, "left_undone"));
+
+	if (*told != NULL && strcmp(*told, now) == 0)
+		return;
+	net_render_change(stdout, change);
+	(void) fflush(stdout);
+	free(*told);
+	*told = TAKE_PTR(now);
 }
 
 /* Until it is the operator's turn, or over. */
-static int follow(const struct cli *cli, const char *id)
+static int follow(const struct cli *cli, const char *id, const char *wanted)
 {
-	char phase[32] = "";
+	AUTO(free) char *told = NULL;
 	int64_t lost_us = 0;
 
 	for (;;) {
@@ -127,14 +143,13 @@ static int follow(const struct cli *cli, const char *id)
 		}
 		lost_us = code == CLI_OK ? 0 : lost_us + LOOK_US;
 		if (code == CLI_OK && change == NULL)
-			return tell_end(last_of(answer), id);
-		if (change != NULL && strcmp(now, phase) != 0) {
-			(void) snprintf(phase, sizeof(phase), "%s", now);
-			net_render_change(stdout, change);
-			(void) fflush(stdout);
-		}
+			return tell_end(last_of(answer), id, wanted);
+		if (change != NULL)
+			tell_change(change, &told);
 		if (strcmp(now, "awaiting") == 0)
 			return CLI_OK;
+		if (strcmp(now, "half-undone") == 0)
+			return CLI_FAILED;
 		(void) usleep((useconds_t) LOOK_US);
 	}
 }
@@ -171,7 +186,7 @@ static int begin(const struct cli *cli, const struct texts *words)
 	}
 	(void) fflush(stdout);
 	id = xstrdup(field_text_or_dash(change, "id"));
-	return follow(cli, id);
+	return follow(cli, id, "confirmed");
 }
 
 int cli_net_apply(const struct cli *cli, int argc, char **argv)
@@ -192,36 +207,52 @@ int cli_net_apply(const struct cli *cli, int argc, char **argv)
 	return code;
 }
 
-int cli_net_confirm(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+/* "net VERB [ID]" */
+static int ask_about(const struct cli *cli, const char *verb, int argc, char **argv,
+                     struct client_answer **ret_answer)
 {
-	static const char *const words[] = {"net", "confirm"};
-	AUTO(client_answer_free) struct client_answer *answer = NULL;
-	int code = cli_ask(cli, DAEMON, words, ARRAY_SIZE(words), TIMEOUT_US, &answer);
+	const char *const words[] = {"net", verb, argc > 0 ? argv[0] : NULL};
 
-	if (code != CLI_OK)
-		return code;
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
-	else
-		(void) puts("confirmed: it stays, and the next boot applies it");
-	return CLI_OK;
+	return cli_ask(cli, DAEMON, words, argc > 0 ? 3 : 2, TIMEOUT_US, ret_answer);
 }
 
-int cli_net_rollback(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+static void tell_done(const struct cli *cli, const struct client_answer *answer, const char *text)
 {
-	static const char *const words[] = {"net", "rollback"};
+	(void) fputs(cli->output == CLI_JSON ? answer->lines : text, stdout);
+}
+
+int cli_net_confirm(const struct cli *cli, int argc, char **argv)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	int code = ask_about(cli, "confirm", argc, argv, &answer);
+
+	if (code == CLI_OK)
+		tell_done(cli, answer, "confirmed: it stays, and the next boot applies it\n");
+	return code;
+}
+
+int cli_net_rollback(const struct cli *cli, int argc, char **argv)
+{
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	AUTO(free) char *id = NULL;
 	const json_t *change;
-	int code = cli_ask(cli, DAEMON, words, ARRAY_SIZE(words), TIMEOUT_US, &answer);
+	int code = ask_about(cli, "rollback", argc, argv, &answer);
 
 	if (code != CLI_OK)
 		return code;
 	change = change_of(answer);
 	id = xstrdup(field_text_or_dash(change != NULL ? change : last_of(answer), "id"));
-	/* That it ends as undone is what was asked for. */
-	code = follow(cli, id);
-	return code == CLI_FAILED ? CLI_OK : code;
+	return follow(cli, id, "rolled-back");
+}
+
+int cli_net_discard(const struct cli *cli, int argc, char **argv)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	int code = ask_about(cli, "discard", argc, argv, &answer);
+
+	if (code == CLI_OK)
+		tell_done(cli, answer, "discarded: the network stays as it is\n");
+	return code;
 }
 
 int cli_net_status(const struct cli *cli, int argc UNUSED, char **argv UNUSED)

@@ -31,16 +31,36 @@ void net_render_line(FILE *out, const json_t *object)
 	}
 }
 
+/* Of a change that is being undone: what cannot be, for now or for good. */
+static void render_left(FILE *out, const json_t *change, const char *id, bool is_given_up)
+{
+	const char *left = field_text(change, "left_undone");
+
+	if (left != NULL && left[0] != '\0') {
+		(void) fputs("not undone: ", out);
+		table_print_safe(out, left);
+		(void) fputs(is_given_up ? "\n" : "; it is tried again\n", out);
+	}
+	if (!is_given_up)
+		return;
+	(void) fputs("the way back is kept: 'fairlead net rollback ", out);
+	table_print_safe(out, id);
+	(void) fputs("' tries again, 'fairlead net discard ", out);
+	table_print_safe(out, id);
+	(void) fputs("' leaves the network as it is\n", out);
+}
+
 void net_render_change(FILE *out, const json_t *change)
 {
 	const char *phase = field_text_or_dash(change, "phase");
 	const char *reason = field_text(change, "reason");
+	const char *id = field_text_or_dash(change, "id");
 	long long left_s = (long long) json_number_value(json_object_get(change, "left_s"));
 
 	if (strcmp(phase, "awaiting") == 0) {
-		(void) fprintf(out,
-		               "applied: say 'fairlead net confirm' within %lld s, best over a new "
-		               "connection, or it is undone\n",
+		(void) fputs("applied: say 'fairlead net confirm ", out);
+		table_print_safe(out, id);
+		(void) fprintf(out, "' within %lld s, best over a new connection, or it is undone\n",
 		               left_s);
 		return;
 	}
@@ -50,6 +70,7 @@ void net_render_change(FILE *out, const json_t *change)
 		table_print_safe(out, reason);
 	}
 	(void) fputc('\n', out);
+	render_left(out, change, id, strcmp(phase, "half-undone") == 0);
 }
 
 static void render_last(FILE *out, const json_t *last, int64_t wall_now_us)
@@ -93,19 +114,38 @@ static void render_drift(FILE *out, const json_t *drift)
 		               (long long) field_integer(drift, "waiting"));
 }
 
+static void render_blocked(FILE *out, const json_t *blocked)
+{
+	const char *id = field_text_or_dash(blocked, "id");
+
+	(void) fputs("nothing can be changed: ", out);
+	table_print_safe(out, field_text_or_dash(blocked, "reason"));
+	(void) fputc('\n', out);
+	if (id[0] == '\0' || strcmp(id, "-") == 0)
+		return;
+	(void) fputs("the network is left alone; netconf goes on by itself when that is mended, and "
+	             "'fairlead net discard ",
+	             out);
+	table_print_safe(out, id);
+	(void) fputs("' forgets the change and leaves the network as it is\n", out);
+}
+
 void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 {
 	const json_t *status = json_array_get(objects, 0);
 	const json_t *change = json_object_get(status, "change");
 	const json_t *last = json_object_get(status, "last");
+	const json_t *blocked = json_object_get(status, "blocked");
 
-	if (json_is_object(change))
+	if (json_is_object(blocked))
+		render_blocked(out, blocked);
+	else if (json_is_object(change))
 		net_render_change(out, change);
 	else if (field_is_true(status, "preparing"))
 		(void) fputs("a change is being prepared\n", out);
 	else
 		(void) fputs("no change is under way\n", out);
-	if (!field_is_true(status, "confirmed"))
+	if (!field_is_true(status, "confirmed") && !json_is_object(blocked))
 		(void) fputs("no configuration has ever been confirmed: 'fairlead net apply' begins\n",
 		             out);
 	render_drift(out, json_object_get(status, "drift"));

@@ -53,6 +53,25 @@ static void reply_lines(struct control_request *request, const json_t *lines)
 	}
 }
 
+/* now: why not at this moment */
+static void fail(struct control_request *request, const struct commands *c, int r, const char *now)
+{
+	struct daemon_report report;
+
+	daemon_report(c->daemon, &report);
+	if (r == -EUCLEAN)
+		control_fail(request, CONTROL_FAILED, "%s", report.blocked->reason);
+	else if (r == -ENOENT)
+		control_fail(request, CONTROL_NOTFOUND, "no change is under way");
+	else if (r == -ESTALE)
+		control_fail(request, CONTROL_NOTFOUND, "that is not the change that is under way: '%s' is",
+		             report.change != NULL ? report.change->id : report.blocked->id);
+	else if (r == -EINVAL)
+		control_fail(request, CONTROL_BUSY, "%s", now);
+	else
+		control_fail(request, CONTROL_FAILED, "it cannot be written down: %s", strerror(-r));
+}
+
 static void diff_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
 {
 	struct commands *c = userdata;
@@ -64,12 +83,14 @@ static void diff_fn(struct control_request *request, int argc, char **argv UNUSE
 		return;
 	}
 	r = daemon_diff(c->daemon, &lines);
-	if (r == -ENOENT) {
-		control_fail(request, CONTROL_NOTFOUND, "no configuration has ever been confirmed");
-		return;
-	}
 	if (r < 0) {
-		control_fail(request, CONTROL_FAILED, "the network cannot be observed: %s", strerror(-r));
+		if (r == -EUCLEAN)
+			fail(request, c, r, "");
+		else if (r == -ENOENT)
+			control_fail(request, CONTROL_NOTFOUND, "no configuration has ever been confirmed");
+		else
+			control_fail(request, CONTROL_FAILED, "the network cannot be observed: %s",
+			             strerror(-r));
 		return;
 	}
 	reply_lines(request, lines);
@@ -104,6 +125,7 @@ static void apply_fn(struct control_request *request, int argc, char **argv, voi
 {
 	struct commands *c = userdata;
 	struct begin_request begin = {0};
+	int r;
 
 	if (argc < 2) {
 		control_fail(request, CONTROL_USAGE, "net apply WITHIN|- ADDRESS|- [FILE]...");
@@ -120,56 +142,56 @@ static void apply_fn(struct control_request *request, int argc, char **argv, voi
 	}
 	begin.paths = (const char *const *) argv + 2;
 	begin.n_paths = (size_t) argc - 2;
-	if (daemon_apply(c->daemon, &begin, on_told, c) < 0) {
+	r = daemon_apply(c->daemon, &begin, on_told, c);
+	if (r == -EBUSY)
 		control_fail(request, CONTROL_BUSY,
 		             "a change is under way: 'fairlead net status' shows it");
-		return;
-	}
-	c->applying = request;
-}
-
-static void fail(struct control_request *request, int r, const char *now)
-{
-	if (r == -ENOENT)
-		control_fail(request, CONTROL_NOTFOUND, "no change is under way");
-	else if (r == -EINVAL)
-		control_fail(request, CONTROL_BUSY, "%s", now);
+	else if (r < 0)
+		fail(request, c, r, "");
 	else
-		control_fail(request, CONTROL_FAILED, "it cannot be written down: %s", strerror(-r));
+		c->applying = request;
 }
 
-static void confirm_fn(struct control_request *request, int argc, char **argv UNUSED,
-                       void *userdata)
+static void answer(struct control_request *request, const struct commands *c, int r,
+                   const char *now)
 {
-	struct commands *c = userdata;
-	int r;
-
-	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "net confirm");
-		return;
-	}
-	r = daemon_confirm(c->daemon);
 	if (r < 0)
-		fail(request, r, "the change is not at the point where it can be confirmed");
+		fail(request, c, r, now);
 	else
 		reply_status(request, c);
 }
 
-static void rollback_fn(struct control_request *request, int argc, char **argv UNUSED,
-                        void *userdata)
+static void confirm_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	struct commands *c = userdata;
-	int r;
 
-	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "net rollback");
-		return;
-	}
-	r = daemon_abandon(c->daemon);
-	if (r < 0)
-		fail(request, r, "the change is being undone already");
+	if (argc > 1)
+		control_fail(request, CONTROL_USAGE, "net confirm [ID]");
 	else
-		reply_status(request, c);
+		answer(request, c, daemon_confirm(c->daemon, argc > 0 ? argv[0] : NULL),
+		       "the change is not at the point where it can be confirmed");
+}
+
+static void rollback_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	struct commands *c = userdata;
+
+	if (argc > 1)
+		control_fail(request, CONTROL_USAGE, "net rollback [ID]");
+	else
+		answer(request, c, daemon_abandon(c->daemon, argc > 0 ? argv[0] : NULL),
+		       "the change is being undone already");
+}
+
+static void discard_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	struct commands *c = userdata;
+
+	if (argc != 1)
+		control_fail(request, CONTROL_USAGE, "net discard ID");
+	else
+		answer(request, c, daemon_discard(c->daemon, argv[0]),
+		       "the change is not half undone: 'fairlead net rollback' undoes it");
 }
 
 static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
@@ -190,8 +212,10 @@ static const struct control_command table[] = {
     {"net diff", false, diff_fn, "", "The steps that would make the network what was confirmed."},
     {"net apply", true, apply_fn, "WITHIN|- ADDRESS|- [FILE]...",
      "Begin a change: the configuration in these files."},
-    {"net confirm", true, confirm_fn, "", "All is well: the change stays."},
-    {"net rollback", true, rollback_fn, "", "Undo the change that is under way."},
+    {"net confirm", true, confirm_fn, "[ID]", "All is well: the change stays."},
+    {"net rollback", true, rollback_fn, "[ID]", "Undo the change that is under way."},
+    {"net discard", true, discard_fn, "ID",
+     "Give up what could not be undone, or is damaged; the network stays as it is."},
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 

@@ -3,6 +3,7 @@
 #include "netconf/daemon.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 
 #define LOCK_POLL_S 0.1
 #define READY_POLL_S 0.1
+#define LOOK_AGAIN_S 5.
+#define UNREADABLE_ID "unreadable"
 
 struct daemon {
 	struct loop *loop;
@@ -28,7 +31,8 @@ struct daemon {
 	struct commands *commands;
 	int lock_fd;
 	ev_timer lock_again; /* a guard, or one that ends, has the lock */
-	struct rescue *rescue;
+	ev_timer look_again; /* at files that could not be used */
+	struct daemon_blocked blocked;
 	struct begin *begin;
 	struct transaction *transaction;
 	struct config *config; /* that is confirmed; NULL: none */
@@ -226,6 +230,8 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 {
 	struct begin_request with_paths = *request;
 
+	if (daemon->blocked.reason[0] != '\0')
+		return -EUCLEAN;
 	if (daemon->begin != NULL || daemon->transaction != NULL)
 		return -EBUSY;
 	if (with_paths.n_paths == 0) {
@@ -241,16 +247,28 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 	return 0;
 }
 
-int daemon_confirm(struct daemon *daemon)
+/* Whether there is a change, and it is the one that is meant. */
+static int find(const struct daemon *daemon, const char *id)
 {
-	return daemon->transaction != NULL ? transaction_confirm(daemon->transaction) : -ENOENT;
+	if (daemon->blocked.reason[0] != '\0')
+		return -EUCLEAN;
+	if (daemon->transaction == NULL)
+		return -ENOENT;
+	return id == NULL || strcmp(transaction_state(daemon->transaction)->id, id) == 0 ? 0 : -ESTALE;
 }
 
-int daemon_abandon(struct daemon *daemon)
+int daemon_confirm(struct daemon *daemon, const char *id)
 {
-	return daemon->transaction != NULL
-	           ? transaction_abandon(daemon->transaction, "the operator asked for it")
-	           : -ENOENT;
+	int r = find(daemon, id);
+
+	return r < 0 ? r : transaction_confirm(daemon->transaction);
+}
+
+int daemon_abandon(struct daemon *daemon, const char *id)
+{
+	int r = find(daemon, id);
+
+	return r < 0 ? r : transaction_abandon(daemon->transaction, "the operator asked for it");
 }
 
 int daemon_diff(struct daemon *daemon, json_t **ret_lines)
@@ -260,6 +278,8 @@ int daemon_diff(struct daemon *daemon, json_t **ret_lines)
 	struct look look;
 	int r;
 
+	if (daemon->blocked.reason[0] != '\0')
+		return -EUCLEAN;
 	if (daemon->config == NULL)
 		return -ENOENT;
 	r = take_look(daemon, &look);
@@ -276,6 +296,7 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 	*ret_report = (struct daemon_report){
 	    .change = daemon->transaction != NULL ? transaction_state(daemon->transaction) : NULL,
 	    .last = &daemon->last,
+	    .blocked = &daemon->blocked,
 	    .is_preparing = daemon->begin != NULL,
 	    .has_confirmed = daemon->config != NULL,
 	    .clients = daemon->clients,
@@ -297,15 +318,12 @@ static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 	loop_notify(daemon->loop, "READY=1");
 }
 
-/* All that was left is dealt with: now others may ask. */
 static void serve(struct daemon *daemon)
 {
 	int r;
 
-	load_confirmed(daemon);
-	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
-	if (daemon->transaction == NULL)
-		keep(daemon);
+	if (daemon->commands != NULL)
+		return;
 	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
 	if (r < 0) {
 		(void) log_error_errno(r, "control_failed", "dir=%s", daemon->start->runtime_dir);
@@ -315,14 +333,30 @@ static void serve(struct daemon *daemon)
 	ev_timer_start(ev_of(daemon), &daemon->ready);
 }
 
-static void on_rescued(const char *left UNUSED, void *userdata)
+/* All that was left is dealt with, or under way. */
+static void go_on(struct daemon *daemon)
 {
-	struct daemon *daemon = userdata;
+	daemon->blocked = (struct daemon_blocked){0};
+	load_confirmed(daemon);
+	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	if (daemon->transaction == NULL)
+		keep(daemon);
+	serve(daemon);
+}
 
-	daemon->rescue = NULL;
-	/* It was written while that was undone. */
-	ledger_free(daemon->ledger);
-	daemon->ledger = ledger_open(daemon->start->state_dir);
+static void PRINTF_LIKE(3, 4) block(struct daemon *daemon, const char *id, const char *format, ...)
+{
+	struct daemon_blocked blocked = {0};
+	va_list ap;
+
+	(void) snprintf(blocked.id, sizeof(blocked.id), "%s", id);
+	va_start(ap, format);
+	(void) vsnprintf(blocked.reason, sizeof(blocked.reason), format, ap);
+	va_end(ap);
+	if (strcmp(blocked.reason, daemon->blocked.reason) != 0)
+		log_error("blocked", "id=%s reason=\"%s\"", blocked.id, blocked.reason);
+	daemon->blocked = blocked;
+	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	serve(daemon);
 }
 
@@ -338,17 +372,16 @@ static int finish_other(struct daemon *daemon, const struct checkpoint_state *st
 	return statedir_finish_other(daemon->start->state_dir, &outcome);
 }
 
-/* 0: serve now. 1: later. */
 static int deal_with(struct daemon *daemon, const struct checkpoint_state *state)
 {
 	const char *state_dir = daemon->start->state_dir;
 	struct transaction_host host = host_of(daemon);
-	char kernel[CHECKPOINT_KERNEL_MAX];
-	int r;
+	bool is_same;
+	int r = checkpoint_same_kernel(state, &is_same);
 
-	checkpoint_kernel(kernel);
-	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
-	                   state->deadline_us)) {
+	if (r < 0)
+		return r;
+	switch (phase_find(state->phase, is_same, mono_now_us(), state->deadline_us)) {
 	case PHASE_FOUND_VOID:
 		rescue_files(state_dir);
 		return finish_other(daemon, state, "void", "the machine was started anew");
@@ -357,33 +390,76 @@ static int deal_with(struct daemon *daemon, const struct checkpoint_state *state
 	case PHASE_FOUND_OVER:
 		return finish_other(daemon, state, phase_name(state->phase), state->reason);
 	case PHASE_FOUND_WAIT:
-		return transaction_resume(&host, state, &daemon->transaction);
 	case PHASE_FOUND_UNDO:
+		daemon->transaction = transaction_resume(&host, state);
 		break;
 	}
-	r = rescue_start(ev_of(daemon), daemon->kernel, state_dir,
-	                 state->phase == PHASE_AWAITING ? "nobody confirmed it in time"
-	                                                : "netconf ended in the middle of it",
-	                 on_rescued, daemon, &daemon->rescue);
-	return r < 0 ? r : 1;
+	return 0;
 }
 
+/* To go on past files that cannot be used would be to forget a change that nobody has undone, and
+ * to set right what it has made of the network. */
 static void look_for_changes(struct daemon *daemon)
 {
 	AUTO(free) char *dir = statedir_path(daemon->start->state_dir, STATEDIR_TRANSACTION);
 	struct checkpoint_state state;
 	int r = checkpoint_read_state(dir, &state);
 
-	if (r == 0)
-		r = deal_with(daemon, &state);
 	if (r < 0 && r != -ENOENT) {
-		/* To go on would be to forget a change that nobody has undone. */
-		(void) log_error_errno(r, "checkpoint_unusable", "dir=%s", dir);
-		loop_stop(daemon->loop, EXIT_FAILURE);
-		return;
+		block(daemon, UNREADABLE_ID,
+		      "%s/state.json, of a change that is not over, cannot be read: %s", dir, strerror(-r));
+	} else if (r == 0) {
+		r = deal_with(daemon, &state);
+		if (r < 0)
+			block(daemon, state.id,
+			      "what a change has left in %s (phase %s) cannot be finished: %s", dir,
+			      phase_name(state.phase), strerror(-r));
 	}
-	if (r != 1)
-		serve(daemon);
+	if (r < 0 && r != -ENOENT)
+		ev_timer_start(ev_of(daemon), &daemon->look_again);
+	else
+		go_on(daemon);
+}
+
+static void look_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	look_for_changes(CONTAINER_OF(timer, struct daemon, look_again));
+}
+
+int daemon_discard(struct daemon *daemon, const char *id)
+{
+	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
+	int r;
+
+	if (daemon->blocked.reason[0] == '\0') {
+		r = find(daemon, id);
+		return r < 0 ? r : transaction_discard(daemon->transaction);
+	}
+	if (strcmp(daemon->blocked.id, id) != 0)
+		return daemon->blocked.id[0] == '\0' ? -EUCLEAN : -ESTALE;
+	(void) snprintf(outcome.id, sizeof(outcome.id), "%s", id);
+	(void) snprintf(outcome.how, sizeof(outcome.how), "discarded");
+	memcpy(outcome.left, daemon->blocked.reason, sizeof(outcome.left));
+	r = statedir_finish_other(daemon->start->state_dir, &outcome);
+	if (r < 0)
+		return r;
+	log_notice("change_over", "id=%s how=%s reason=\"the operator asked for it\"", id, outcome.how);
+	ev_timer_stop(ev_of(daemon), &daemon->look_again);
+	go_on(daemon);
+	return 0;
+}
+
+/* The guard of an earlier daemon may take its time. Another daemon's socket is not ours to take. */
+static void wait_for_lock(struct daemon *daemon, int r)
+{
+	AUTO(free) char *guard_path = statedir_path(daemon->start->state_dir, STATEDIR_GUARD_LOCK);
+	AUTO(free) char *path = statedir_path(daemon->start->state_dir, STATEDIR_LOCK);
+	pid_t holder = lockfile_holder(path), guard = lockfile_holder(guard_path);
+
+	if (r == -EAGAIN && holder > 0 && holder == guard)
+		block(daemon, "", "the guard of a change (process %d) undoes it", (int) guard);
+	else if (r != -EAGAIN && holder == 0)
+		block(daemon, "", "the lock %s cannot be taken: %s", path, strerror(-r));
 }
 
 static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
@@ -392,14 +468,11 @@ static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 	AUTO(free) char *path = statedir_path(daemon->start->state_dir, STATEDIR_LOCK);
 	int r = lockfile_take(path);
 
-	if (r == -EAGAIN)
-		return;
-	ev_timer_stop(ev, timer);
 	if (r < 0) {
-		(void) log_error_errno(r, "lock_failed", "path=%s", path);
-		loop_stop(daemon->loop, EXIT_FAILURE);
+		wait_for_lock(daemon, r);
 		return;
 	}
+	ev_timer_stop(ev, timer);
 	daemon->lock_fd = r;
 	daemon->ledger = ledger_open(daemon->start->state_dir);
 	look_for_changes(daemon);
@@ -415,6 +488,7 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 	daemon->lock_fd = -1;
 	ev_timer_init(&daemon->lock_again, lock_timer_cb, 0., LOCK_POLL_S);
 	ev_timer_init(&daemon->ready, ready_timer_cb, 0., READY_POLL_S);
+	ev_timer_init(&daemon->look_again, look_timer_cb, LOOK_AGAIN_S, 0.);
 	r = statedir_make(start->state_dir);
 	if (r < 0)
 		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
@@ -440,9 +514,9 @@ void daemon_free(struct daemon *daemon)
 		return;
 	ev_timer_stop(ev_of(daemon), &daemon->lock_again);
 	ev_timer_stop(ev_of(daemon), &daemon->ready);
+	ev_timer_stop(ev_of(daemon), &daemon->look_again);
 	commands_free(daemon->commands);
 	begin_free(daemon->begin);
-	rescue_free(daemon->rescue);
 	transaction_free(daemon->transaction);
 	drift_free(daemon->drift);
 	dhcpclients_free(daemon->clients);

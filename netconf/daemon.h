@@ -4,8 +4,9 @@
 /*
  * The daemon as a whole: has the lock of the state directory, finishes or undoes what another left,
  * carries out one change at a time, keeps what was confirmed as it is, follows leases, and answers
- * for all of that. It changes nothing by itself that nobody has confirmed. That it has started it
- * says when the first leases are there, or are no longer worth waiting for.
+ * for all of that. It changes nothing by itself that nobody has confirmed. What another left and it
+ * cannot use it leaves alone, and the network with it, until the operator decides. That it has
+ * started it says when the first leases are there, or are no longer worth waiting for.
  */
 
 #include <jansson.h>
@@ -38,26 +39,39 @@ DEFINE_AUTO(struct daemon, daemon_free);
 /* --- for the commands --- */
 
 /*
- * Begins a change, if none is under way (-EBUSY). `told` is called once, never before this returns:
- * with r 0 when the guard watches and the first write is about to come, or with nothing to do; else
- * nothing was begun, and `reason` says why. The lines are the plan's, or the errors; borrowed.
+ * Begins a change, if none is under way (-EBUSY) and nothing is in the way (-EUCLEAN). `told` is
+ * called once, never before this returns: with r 0 when the guard watches and the first write is
+ * about to come, or with nothing to do; else nothing was begun, and `reason` says why. The lines
+ * are the plan's, or the errors; borrowed.
  */
 typedef void (*daemon_told_fn)(int r, const char *reason, const json_t *lines, void *userdata);
 int daemon_apply(struct daemon *daemon, const struct begin_request *request, daemon_told_fn told,
                  void *userdata);
-/* -ENOENT: there is no change; -EINVAL: not now; or -errno. */
-int daemon_confirm(struct daemon *daemon);
-int daemon_abandon(struct daemon *daemon);
+/* id: which change is meant; NULL: whichever is under way. -ENOENT: there is none; -ESTALE: another
+ * one is; -EINVAL: not now; -EUCLEAN: what an earlier one left is in the way; or -errno. */
+int daemon_confirm(struct daemon *daemon, const char *id);
+int daemon_abandon(struct daemon *daemon, const char *id);
+/* Gives up the way back of a change that is half undone, or what is in the way; the network stays
+ * as it is. The same errors. */
+int daemon_discard(struct daemon *daemon, const char *id);
 
 /* What would make the network what was confirmed, as lines of a plan; the caller frees them. 0,
- * -ENOENT: nothing is confirmed, or -errno. */
+ * -ENOENT: nothing is confirmed, -EUCLEAN, or -errno. */
 int daemon_diff(struct daemon *daemon, json_t **ret_lines);
+
+/* What keeps the daemon from changing anything: files of a change that cannot be used, or a guard
+ * that still has the lock. */
+struct daemon_blocked {
+	char id[CHECKPOINT_ID_MAX]; /* by which daemon_discard() knows it; "": it ends by itself */
+	char reason[CHECKPOINT_REASON_MAX]; /* "": nothing does */
+};
 
 struct daemon_report {
 	const struct checkpoint_state *change; /* NULL: none is under way */
 	const struct statedir_outcome *last;   /* id "": there was none */
-	bool is_preparing;                     /* a change is being planned */
-	bool has_confirmed;                    /* a configuration was ever confirmed */
+	const struct daemon_blocked *blocked;
+	bool is_preparing;  /* a change is being planned */
+	bool has_confirmed; /* a configuration was ever confirmed */
 	struct drift_report drift;
 	const struct dhcpclients *clients;
 	int64_t now_us;

@@ -24,12 +24,13 @@
 static int deal_with(const char *state_dir, const struct checkpoint_state *state)
 {
 	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
-	char kernel[CHECKPOINT_KERNEL_MAX];
+	bool is_same;
+	int r = checkpoint_same_kernel(state, &is_same);
 
-	checkpoint_kernel(kernel);
+	if (r < 0)
+		return r;
 	memcpy(outcome.id, state->id, sizeof(outcome.id));
-	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
-	                   state->deadline_us)) {
+	switch (phase_find(state->phase, is_same, mono_now_us(), state->deadline_us)) {
 	case PHASE_FOUND_FINISH:
 		return statedir_finish_confirmed(state_dir, state);
 	case PHASE_FOUND_VOID:

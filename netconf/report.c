@@ -13,9 +13,10 @@ static json_t *change_json(const struct daemon_report *report)
 	if (change == NULL)
 		return json_null();
 	return json_pack(
-	    "{s:s, s:s, s:o, s:o, s:o}", "id", change->id, "phase", phase_name(change->phase), "left_s",
-	    jsonval_tenths(MAX(change->deadline_us - report->now_us, (int64_t) 0), US_PER_S), "began_s",
-	    jsonval_tenths(change->began_wall_us, US_PER_S), "reason", jsonval_text(change->reason));
+	    "{s:s, s:s, s:o, s:o, s:o, s:o}", "id", change->id, "phase", phase_name(change->phase),
+	    "left_s", jsonval_tenths(MAX(change->deadline_us - report->now_us, (int64_t) 0), US_PER_S),
+	    "began_s", jsonval_tenths(change->began_wall_us, US_PER_S), "reason",
+	    jsonval_text(change->reason), "left_undone", jsonval_text(change->left));
 }
 
 static json_t *last_json(const struct statedir_outcome *last)
@@ -34,11 +35,19 @@ static json_t *drift_json(const struct drift_report *drift)
 	                 (json_int_t) drift->n_repairs, "waiting", (json_int_t) drift->n_waiting);
 }
 
+static json_t *blocked_json(const struct daemon_blocked *blocked)
+{
+	if (blocked->reason[0] == '\0')
+		return json_null();
+	return json_pack("{s:s, s:o}", "id", blocked->id, "reason", jsonval_text(blocked->reason));
+}
+
 json_t *report_json(const struct daemon_report *report)
 {
-	return json_pack("{s:o, s:b, s:b, s:o, s:o}", "change", change_json(report), "preparing",
-	                 report->is_preparing, "confirmed", report->has_confirmed, "last",
-	                 last_json(report->last), "drift", drift_json(&report->drift));
+	return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o}", "change", change_json(report), "blocked",
+	                 blocked_json(report->blocked), "preparing", report->is_preparing, "confirmed",
+	                 report->has_confirmed, "last", last_json(report->last), "drift",
+	                 drift_json(&report->drift));
 }
 
 void report_metrics(struct metrics *m, const struct daemon_report *report)
@@ -46,6 +55,9 @@ void report_metrics(struct metrics *m, const struct daemon_report *report)
 	metrics_family(m, "fairlead_netconf_confirmed", METRICS_GAUGE,
 	               "Whether a configuration of the network was ever confirmed.");
 	metrics_sample(m, report->has_confirmed, NULL, 0);
+	metrics_family(m, "fairlead_netconf_blocked", METRICS_GAUGE,
+	               "Whether files of an earlier change keep netconf from changing anything.");
+	metrics_sample(m, report->blocked->reason[0] != '\0', NULL, 0);
 	metrics_family(m, "fairlead_netconf_drift", METRICS_GAUGE,
 	               "How the network compares with what was confirmed: 1 for its state.");
 	for (enum drift_state state = DRIFT_OFF; state <= DRIFT_FIGHT; state++) {

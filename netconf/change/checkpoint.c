@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
+#include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "netconf/change/modeljson.h"
@@ -33,28 +34,49 @@ DEFINE_AUTO(json_t, json_decref);
 
 /* Its number is given to no other namespace of this boot; that of the file, on older kernels, may
  * be. */
-static uint64_t namespace_id(void)
+static int namespace_id(uint64_t *ret_id)
 {
 	AUTO(close) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	uint64_t cookie;
 	socklen_t len = sizeof(cookie);
 	struct stat st;
 
-	if (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0)
-		return cookie;
-	return stat(NETNS_PATH, &st) == 0 ? st.st_ino : 0;
+	if (fd < 0)
+		return -errno;
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0) {
+		*ret_id = cookie;
+		return 0;
+	}
+	if (errno != ENOPROTOOPT || stat(NETNS_PATH, &st) < 0)
+		return -errno;
+	*ret_id = st.st_ino;
+	return 0;
 }
 
-void checkpoint_kernel(char ret_kernel[static CHECKPOINT_KERNEL_MAX])
+int checkpoint_kernel(char ret_kernel[static CHECKPOINT_KERNEL_MAX])
 {
 	AUTO(free) char *boot = NULL;
+	uint64_t id = 0;
 	size_t len;
+	int r = file_read(BOOT_ID_PATH, CHECKPOINT_KERNEL_MAX, &boot, &len);
 
-	if (file_read(BOOT_ID_PATH, CHECKPOINT_KERNEL_MAX, &boot, &len) < 0)
-		boot = xstrdup("unknown");
+	if (r == 0)
+		r = namespace_id(&id);
+	if (r < 0)
+		return r;
 	boot[strcspn(boot, "\n")] = '\0';
-	(void) snprintf(ret_kernel, CHECKPOINT_KERNEL_MAX, "%.40s/%llu", boot,
-	                (unsigned long long) namespace_id());
+	(void) snprintf(ret_kernel, CHECKPOINT_KERNEL_MAX, "%.40s/%llu", boot, (unsigned long long) id);
+	return 0;
+}
+
+int checkpoint_same_kernel(const struct checkpoint_state *state, bool *ret_is_same)
+{
+	char kernel[CHECKPOINT_KERNEL_MAX];
+	int r = checkpoint_kernel(kernel);
+
+	if (r == 0)
+		*ret_is_same = strcmp(kernel, state->kernel) == 0;
+	return r;
 }
 
 /* --- files --- */
@@ -119,27 +141,29 @@ static int remove_file(const char *dir, const char *name)
 int checkpoint_write_state(const char *dir, const struct checkpoint_state *state)
 {
 	return write_json(dir, "state.json",
-	                  json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "id", state->id, "kernel",
-	                            state->kernel, "phase", phase_name(state->phase), "deadline_us",
-	                            (json_int_t) state->deadline_us, "confirm_us",
+	                  json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "id", state->id,
+	                            "kernel", state->kernel, "phase", phase_name(state->phase),
+	                            "deadline_us", (json_int_t) state->deadline_us, "confirm_us",
 	                            (json_int_t) state->confirm_us, "began_wall_us",
-	                            (json_int_t) state->began_wall_us, "reason", state->reason));
+	                            (json_int_t) state->began_wall_us, "reason",
+	                            jsonval_text(state->reason), "left", jsonval_text(state->left)));
 }
 
 static int parse_state(json_t *json, struct checkpoint_state *ret_state)
 {
-	const char *id, *kernel, *phase, *reason;
+	const char *id, *kernel, *phase, *reason, *left = "";
 	json_int_t deadline_us, confirm_us, began_wall_us;
 	struct checkpoint_state state = {0};
 
-	if (json_unpack(json, "{s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "id", &id, "kernel", &kernel,
+	if (json_unpack(json, "{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s?s}", "id", &id, "kernel", &kernel,
 	                "phase", &phase, "deadline_us", &deadline_us, "confirm_us", &confirm_us,
-	                "began_wall_us", &began_wall_us, "reason", &reason) < 0 ||
+	                "began_wall_us", &began_wall_us, "reason", &reason, "left", &left) < 0 ||
 	    phase_parse(phase, &state.phase) < 0)
 		return -EBADMSG;
 	(void) snprintf(state.id, sizeof(state.id), "%s", id);
 	(void) snprintf(state.kernel, sizeof(state.kernel), "%s", kernel);
 	(void) snprintf(state.reason, sizeof(state.reason), "%s", reason);
+	(void) snprintf(state.left, sizeof(state.left), "%s", left);
 	state.deadline_us = deadline_us;
 	state.confirm_us = confirm_us;
 	state.began_wall_us = began_wall_us;

@@ -17,6 +17,7 @@
  */
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,11 +37,14 @@ struct checkpoint_state {
 	int64_t confirm_us;  /* how long the operator has */
 	int64_t began_wall_us;
 	char reason[CHECKPOINT_REASON_MAX]; /* why it is being undone; "" */
+	char left[CHECKPOINT_REASON_MAX];   /* what could not be undone so far; "" */
 };
 
 /* Which network of which boot this process is in: it changes with the boot id, and with the network
- * namespace. */
-void checkpoint_kernel(char ret_kernel[static CHECKPOINT_KERNEL_MAX]);
+ * namespace. 0, or -errno: it cannot be told now, which says nothing about any change. */
+int checkpoint_kernel(char ret_kernel[static CHECKPOINT_KERNEL_MAX]);
+/* Whether the change began on this one. 0 or -errno. */
+int checkpoint_same_kernel(const struct checkpoint_state *state, bool *ret_is_same);
 
 /* A new one; what an earlier one left is removed. beside: NULL is nothing. 0 or -errno, then there
  * is none. */

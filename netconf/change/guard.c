@@ -20,6 +20,7 @@
 #include "netconf/change/process.h"
 #include "netconf/change/rescue.h"
 #include "netconf/change/statedir.h"
+#include "netconf/change/undo.h"
 
 #define TICK_S 0.2
 #define LOCK_TRIES 50
@@ -33,7 +34,9 @@ struct guard {
 	struct process *daemon; /* who has the lock; NULL: nobody is known to */
 	ev_timer tick;
 	struct rescue *rescue;
+	int lock_fd; /* < 0: the lock is not ours */
 	bool told_damaged, told_lock;
+	int64_t unreadable_us; /* since when the way back is; 0: it is not */
 };
 
 static void look(struct guard *guard);
@@ -77,24 +80,51 @@ static void on_rescued(const char *left, void *userdata)
 static bool is_over(const struct guard *guard, int r, const struct checkpoint_state *state)
 {
 	return r == -ENOENT ||
-	       (r == 0 && (strcmp(state->id, guard->id) != 0 || phase_is_over(state->phase)));
+	       (r == 0 && (strcmp(state->id, guard->id) != 0 || !phase_is_watched(state->phase)));
+}
+
+/* What is damaged stays so; all else may pass. */
+static void on_unreadable(struct guard *guard, int r)
+{
+	int64_t now_us = mono_now_us();
+
+	if (guard->unreadable_us == 0) {
+		(void) log_error_errno(r, "way_back_unreadable", "dir=%s", guard->dir);
+		guard->unreadable_us = now_us;
+	}
+	if (r != -EBADMSG && r != -ENOENT && now_us < guard->unreadable_us + UNDO_TRY_US)
+		return;
+	rescue_give_up(guard->state_dir, UNDO_DAMAGED);
+	end(guard, EXIT_FAILURE);
+}
+
+/* Once taken, it is kept to the end of the process: to open the file again and close it would give
+ * it up (fcntl(2)). */
+static bool have_lock(struct guard *guard)
+{
+	int r;
+
+	if (guard->lock_fd >= 0)
+		return true;
+	r = lockfile_take(guard->lock_path);
+	if (r == -EAGAIN)
+		return false; /* a new daemon was faster, and does it */
+	if (r < 0 && !guard->told_lock)
+		(void) log_error_errno(r, "lock_failed", "path=%s", guard->lock_path);
+	guard->told_lock = r < 0;
+	guard->lock_fd = r;
+	/* On a disk that is read-only nobody can take it any more; all else may pass. */
+	return r >= 0 || r == -EROFS;
 }
 
 static void rescue(struct guard *guard, const struct checkpoint_state *state)
 {
 	struct checkpoint_state now;
-	int r = lockfile_take(guard->lock_path);
+	int r;
 
-	if (r == -EAGAIN)
-		return; /* a new daemon was faster, and does it */
-	if (r < 0 && !guard->told_lock)
-		(void) log_error_errno(r, "lock_failed", "path=%s", guard->lock_path);
-	guard->told_lock = r < 0;
-	/* On a disk that is read-only nobody can take it any more; all else may pass. */
-	if (r < 0 && r != -EROFS)
+	if (!have_lock(guard))
 		return;
-	/* Before the lock was ours, a daemon may have come, confirmed it, and gone. The lock is kept to
-	 * the end of the process. */
+	/* Before the lock was ours, a daemon may have come, confirmed it, and gone. */
 	if (is_over(guard, checkpoint_read_state(guard->dir, &now), &now)) {
 		end(guard, EXIT_SUCCESS);
 		return;
@@ -103,23 +133,32 @@ static void rescue(struct guard *guard, const struct checkpoint_state *state)
 	                 state->phase == PHASE_AWAITING ? "nobody confirmed it in time"
 	                                                : "netconf ended in the middle of it",
 	                 on_rescued, guard, &guard->rescue);
-	if (r == -EALREADY) {
+	if (r == -EALREADY)
 		end(guard, EXIT_SUCCESS);
-	} else if (r < 0) {
-		(void) log_error_errno(r, "rollback_impossible", "dir=%s", guard->dir);
-		end(guard, EXIT_FAILURE);
-	}
+	else if (r < 0)
+		on_unreadable(guard, r);
 }
 
 /* --- looking --- */
 
+/* It is tried again with the next look. */
+static void tell_damaged(struct guard *guard, int r, const char *reason)
+{
+	if (!guard->told_damaged)
+		(void) log_error_errno(r, "state_unreadable", "dir=%s reason=\"%s\"", guard->dir, reason);
+	guard->told_damaged = true;
+}
+
 static void judge_orphan(struct guard *guard, const struct checkpoint_state *state)
 {
-	char kernel[CHECKPOINT_KERNEL_MAX];
+	bool is_same;
+	int r = checkpoint_same_kernel(state, &is_same);
 
-	checkpoint_kernel(kernel);
-	switch (phase_find(state->phase, strcmp(kernel, state->kernel) == 0, mono_now_us(),
-	                   state->deadline_us)) {
+	if (r < 0) {
+		tell_damaged(guard, r, "which kernel this is cannot be told");
+		return;
+	}
+	switch (phase_find(state->phase, is_same, mono_now_us(), state->deadline_us)) {
 	case PHASE_FOUND_WAIT:
 		break;
 	case PHASE_FOUND_UNDO:
@@ -157,12 +196,10 @@ static void look(struct guard *guard)
 		return;
 	}
 	if (r < 0) {
-		if (!guard->told_damaged)
-			(void) log_error_errno(r, "state_unreadable", "dir=%s", guard->dir);
-		guard->told_damaged = true;
+		tell_damaged(guard, r, "the state cannot be read");
 		return;
 	}
-	holder = lockfile_holder(guard->lock_path);
+	holder = guard->lock_fd >= 0 ? 0 : lockfile_holder(guard->lock_path);
 	if (holder > 0)
 		judge_daemon(guard, &state, holder);
 	else if (holder == 0) /* not known is not nobody */
@@ -194,7 +231,13 @@ int guard_run(const char *state_dir, const char *id)
 {
 	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
 	AUTO(free) char *lock_path = statedir_path(state_dir, STATEDIR_LOCK);
-	struct guard guard = {.state_dir = state_dir, .id = id, .dir = dir, .lock_path = lock_path};
+	struct guard guard = {
+	    .state_dir = state_dir,
+	    .id = id,
+	    .dir = dir,
+	    .lock_path = lock_path,
+	    .lock_fd = -1,
+	};
 	AUTO(loop_free) struct loop *loop = NULL;
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	int r, code;

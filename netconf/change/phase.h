@@ -17,6 +17,7 @@ enum phase {
 	PHASE_AWAITING,     /* the operator is to say that all is well */
 	PHASE_CONFIRMED,    /* over: it stays */
 	PHASE_ROLLING_BACK, /* what was done is undone */
+	PHASE_HALF_UNDONE,  /* not all could be; the way back is kept, and the operator is to decide */
 	PHASE_ROLLED_BACK,  /* over: the network is as it was before */
 	PHASES,             /* how many */
 };
@@ -31,12 +32,15 @@ enum phase_event {
 	PHASE_ABANDON,  /* the operator wants the old network */
 	PHASE_DEADLINE, /* the phase has taken too long */
 	PHASE_UNDONE,
-	PHASE_EVENTS, /* how many */
+	PHASE_GAVE_UP, /* it was tried to undo it for long enough */
+	PHASE_EVENTS,  /* how many */
 };
 
 /* 0, or -EINVAL: this does not happen now. */
 int phase_next(enum phase phase, enum phase_event event, enum phase *ret_next);
 bool phase_is_over(enum phase phase);
+/* Whether a guard watches: something is to be done by a deadline. */
+bool phase_is_watched(enum phase phase);
 
 /* What becomes of a change whose daemon is gone, by whoever finds it: the guard, or a daemon that
  * has just started. */

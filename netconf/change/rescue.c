@@ -15,7 +15,7 @@
 #include "netconf/change/statedir.h"
 #include "netconf/change/undo.h"
 
-#define LIMIT_US (300 * US_PER_S)
+#define LIMIT_US (2 * UNDO_TRY_US)
 
 struct rescue {
 	char *state_dir, *dir;
@@ -38,6 +38,20 @@ void rescue_free(struct rescue *rescue)
 	free(rescue);
 }
 
+static void give_up(const char *dir, struct checkpoint_state *state, const char *left)
+{
+	int r;
+
+	state->phase = PHASE_HALF_UNDONE;
+	state->deadline_us = mono_now_us();
+	(void) snprintf(state->left, sizeof(state->left), "%s", left);
+	log_error("half_undone", "id=%s left=\"%s\" reason=\"the next start of netconf tries again\"",
+	          state->id, left);
+	r = checkpoint_write_state(dir, state);
+	if (r < 0)
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", dir);
+}
+
 static void on_undone(const struct settle_result *result, void *userdata)
 {
 	struct rescue *rescue = userdata;
@@ -46,9 +60,24 @@ static void on_undone(const struct settle_result *result, void *userdata)
 
 	rescue->undo = NULL;
 	ledger_settle(rescue->ledger, rescue->kernel, NULL);
-	undo_record(rescue->state_dir, &rescue->state, result);
+	if (result->r < 0)
+		give_up(rescue->dir, &rescue->state, result->reason);
+	else
+		undo_record(rescue->state_dir, &rescue->state, result->n_done);
 	rescue_free(rescue);
 	done(result->reason, done_userdata);
+}
+
+void rescue_give_up(const char *state_dir, const char *left)
+{
+	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
+	struct checkpoint_state state;
+	int r = checkpoint_read_state(dir, &state);
+
+	if (r < 0)
+		(void) log_error_errno(r, "state_unreadable", "dir=%s", dir);
+	else
+		give_up(dir, &state, left);
 }
 
 int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,
@@ -56,10 +85,8 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
                  struct rescue **ret_rescue)
 {
 	AUTO(rescue_free) struct rescue *rescue = NEW0(struct rescue);
-	AUTO(model_free) struct model *before = NULL;
-	AUTO(plan_free) struct plan *plan = NULL;
 	struct checkpoint_state *state = &rescue->state;
-	json_t *beside = NULL;
+	struct undo_parts parts = {0};
 	int r;
 
 	rescue->state_dir = xstrdup(state_dir);
@@ -69,7 +96,7 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	if (r == 0 && phase_is_over(state->phase))
 		r = -EALREADY;
 	if (r == 0)
-		r = checkpoint_read(rescue->dir, &before, &plan);
+		r = undo_read(rescue->dir, &parts);
 	if (r < 0)
 		return r;
 	log_warning("rolling_back", "id=%s phase=%s reason=\"%s\"", state->id, phase_name(state->phase),
@@ -83,15 +110,12 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	if (r < 0)
 		/* A full disk must not keep the old network away. */
 		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->dir);
-	r = checkpoint_read_beside(rescue->dir, &beside);
-	if (r < 0 && r != -ENOENT)
-		(void) log_error_errno(r, "beside_unreadable", "dir=%s", rescue->dir);
 	rescue->kernel = kernel;
 	rescue->ledger = ledger_open(state_dir);
 	rescue->done = done;
 	rescue->userdata = userdata;
-	rescue->undo = undo_start(ev, kernel, rescue->ledger, TAKE_PTR(before), TAKE_PTR(plan), beside,
-	                          on_undone, rescue);
+	rescue->undo =
+	    undo_start(ev, kernel, rescue->ledger, &parts, UNDO_TRY_US, NULL, on_undone, rescue);
 	*ret_rescue = TAKE_PTR(rescue);
 	return 0;
 }

@@ -3,9 +3,8 @@
 
 /*
  * Undoes a change of which only the files are left: its daemon is gone. Reads the checkpoint, says
- * on the disk that it is being undone, undoes it, writes down how that ended, and removes the
- * files. For whoever has the lock of the state directory: the guard, or a daemon that has just
- * started.
+ * on the disk that it is being undone, undoes it, writes down how that ended, and removes the files
+ * if nothing was left. For the guard, when it has the lock of the state directory.
  */
 
 #include <ev.h>
@@ -15,16 +14,20 @@
 
 struct rescue;
 
-/* left: what could not be undone; "" */
+/* left: what could not be undone, for which the way back is kept; "" */
 typedef void (*rescue_done_fn)(const char *left, void *userdata);
 
-/* 0, -EALREADY: it is over, and nothing is undone, or -errno: the checkpoint cannot be read. `done`
- * is called once, never before this returns, and the handle is gone then. */
+/* 0, -EALREADY: it is over, and nothing is undone, or -errno: the checkpoint cannot be read; with
+ * -EBADMSG and -ENOENT it never will be. `done` is called once, never before this returns, and the
+ * handle is gone then. */
 int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_dir,
                  const char *reason, rescue_done_fn done, void *userdata,
                  struct rescue **ret_rescue);
 void rescue_free(struct rescue *rescue);
 DEFINE_AUTO(struct rescue, rescue_free);
+
+/* It cannot be undone: says so on the disk, and to the log. The files stay. */
+void rescue_give_up(const char *state_dir, const char *left);
 
 /* Of a change that the kernel has forgotten: the files that it wrote are as they were before. What
  * cannot be is logged. */

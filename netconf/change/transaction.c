@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/random.h>
 
 #include "base/log.h"
 #include "base/macro.h"
@@ -29,6 +29,7 @@ DEFINE_AUTO(json_t, json_decref);
 #define PROBING_SLACK_US (30 * US_PER_S)
 /* The answer to whoever asked goes out before the network may go away under it. */
 #define HEAD_START_S 0.2
+#define REREAD_S 0.5
 
 struct transaction {
 	struct transaction_host host;
@@ -45,7 +46,8 @@ struct transaction {
 	bool follow_is_due;
 	struct undo *undo;
 	ev_timer head_start, deadline;
-	ev_timer unknown; /* there is no way back */
+	ev_timer reread; /* the way back */
+	int unreadable;  /* why, 0 or -errno */
 };
 
 static void enter(struct transaction *t, enum phase_event event, const char *reason);
@@ -144,55 +146,78 @@ static void finish(struct transaction *t, struct config *config)
 	host.over(config, host.userdata);
 }
 
+/* The way back is kept, for the operator and for the next start. */
+static void give_up(struct transaction *t, const char *left)
+{
+	(void) snprintf(t->state.left, sizeof(t->state.left), "%s", left);
+	log_error(
+	    "half_undone",
+	    "id=%s left=\"%s\" reason=\"'fairlead net rollback' tries again, 'fairlead net discard' "
+	    "gives up\"",
+	    t->state.id, left);
+	enter(t, PHASE_GAVE_UP, t->state.reason);
+	watchman_free(TAKE_PTR(t->watchman));
+}
+
 static void on_undone(const struct settle_result *result, void *userdata)
 {
 	struct transaction *t = userdata;
 
 	t->undo = NULL;
 	ledger_settle(t->host.ledger, t->host.kernel, NULL);
+	if (result->r < 0) {
+		give_up(t, result->reason);
+		return;
+	}
 	enter(t, PHASE_UNDONE, "");
-	undo_record(t->host.state_dir, &t->state, result);
+	undo_record(t->host.state_dir, &t->state, result->n_done);
 	finish(t, NULL);
 }
 
-/* Found after a crash, and damaged since. To guess would be to take addresses away. */
-static void unknown_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+static void on_tried(const struct settle_result *result, void *userdata)
 {
-	static const struct settle_result result = {
-	    .r = -EBADMSG,
-	    .reason = "what the network was like before cannot be read any more; it stays as it is",
-	};
+	struct transaction *t = userdata;
 
-	on_undone(&result, CONTAINER_OF(timer, struct transaction, unknown));
+	(void) snprintf(t->state.left, sizeof(t->state.left), "%s", result->reason);
 }
 
-/* NULL: there was nothing. */
-static json_t *find_beside(const struct transaction *t)
+static int find_way_back(struct transaction *t, struct undo_parts *ret_parts)
 {
-	json_t *beside = NULL;
-	int r;
-
-	if (t->beside != NULL)
-		return beside_to_json(t->beside);
-	r = checkpoint_read_beside(t->dir, &beside);
-	if (r < 0 && r != -ENOENT)
-		(void) log_error_errno(r, "beside_unreadable", "dir=%s", t->dir);
-	return beside;
+	if (t->before == NULL)
+		return undo_read(t->dir, ret_parts);
+	*ret_parts = (struct undo_parts){
+	    .before = TAKE_PTR(t->before),
+	    .plan = TAKE_PTR(t->plan),
+	    .beside = beside_to_json(t->beside),
+	};
+	return 0;
 }
 
 static void undo(struct transaction *t)
 {
-	int r = 0;
+	struct undo_parts parts;
+	int r = find_way_back(t, &parts);
 
-	if (t->before == NULL)
-		r = checkpoint_read(t->dir, &t->before, &t->plan);
 	if (r < 0) {
-		(void) log_error_errno(r, "rollback_impossible", "dir=%s", t->dir);
-		ev_timer_start(t->host.ev, &t->unknown);
+		(void) log_error_errno(r, "way_back_unreadable", "dir=%s", t->dir);
+		t->unreadable = r;
+		ev_timer_start(t->host.ev, &t->reread);
 		return;
 	}
-	t->undo = undo_start(t->host.ev, t->host.kernel, t->host.ledger, TAKE_PTR(t->before),
-	                     TAKE_PTR(t->plan), find_beside(t), on_undone, t);
+	t->undo = undo_start(t->host.ev, t->host.kernel, t->host.ledger, &parts, UNDO_TRY_US, on_tried,
+	                     on_undone, t);
+}
+
+/* What is damaged stays so, and to guess would be to take addresses away. What cannot be read now
+ * may be readable in a moment; if it is not by the deadline, the guard tries it in our place. */
+static void reread_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	struct transaction *t = CONTAINER_OF(timer, struct transaction, reread);
+
+	if (t->unreadable == -EBADMSG || t->unreadable == -ENOENT)
+		give_up(t, UNDO_DAMAGED);
+	else
+		undo(t);
 }
 
 /* --- phases --- */
@@ -210,6 +235,7 @@ static int64_t limit_of(const struct transaction *t, enum phase phase)
 		return t->state.confirm_us;
 	case PHASE_ROLLING_BACK:
 		return UNDO_LIMIT_US;
+	case PHASE_HALF_UNDONE:
 	case PHASE_CONFIRMED:
 	case PHASE_ROLLED_BACK:
 	case PHASES:
@@ -221,7 +247,7 @@ static int64_t limit_of(const struct transaction *t, enum phase phase)
 static void set_deadline(struct transaction *t)
 {
 	ev_timer_stop(t->host.ev, &t->deadline);
-	if (phase_is_over(t->state.phase) || t->state.phase == PHASE_ROLLING_BACK)
+	if (!phase_is_watched(t->state.phase) || t->state.phase == PHASE_ROLLING_BACK)
 		return;
 	ev_timer_set(&t->deadline, mono_to_ev(t->state.deadline_us - mono_now_us()), 0.);
 	ev_timer_start(t->host.ev, &t->deadline);
@@ -244,6 +270,7 @@ static void work(struct transaction *t)
 		undo(t);
 		break;
 	case PHASE_PREPARED:
+	case PHASE_HALF_UNDONE:
 	case PHASE_CONFIRMED:
 	case PHASE_ROLLED_BACK:
 	case PHASES:
@@ -258,6 +285,18 @@ static void stop_work(struct transaction *t)
 	probes_free(TAKE_PTR(t->probes));
 }
 
+static int begin_phase(struct transaction *t)
+{
+	int r;
+
+	t->state.deadline_us = mono_now_us() + limit_of(t, t->state.phase);
+	r = checkpoint_write_state(t->dir, &t->state);
+	if (r < 0)
+		(void) log_error_errno(r, "state_unwritten", "dir=%s", t->dir);
+	set_deadline(t);
+	return r;
+}
+
 static void enter(struct transaction *t, enum phase_event event, const char *reason)
 {
 	enum phase old = t->state.phase, next;
@@ -266,22 +305,19 @@ static void enter(struct transaction *t, enum phase_event event, const char *rea
 	if (r < 0)
 		return;
 	t->state.phase = next;
-	if (next == PHASE_ROLLING_BACK)
+	/* Of several attempts to undo it, the first one's is the reason. */
+	if (next == PHASE_ROLLING_BACK && t->state.reason[0] == '\0')
 		(void) snprintf(t->state.reason, sizeof(t->state.reason), "%s", reason);
 	if (next == PHASE_ROLLING_BACK || next == PHASE_AWAITING)
 		stop_work(t);
-	t->state.deadline_us = mono_now_us() + limit_of(t, next);
 	log_notice("net_phase", "id=%s old=%s new=%s reason=\"%s\"", t->state.id, phase_name(old),
 	           phase_name(next), reason != NULL ? reason : "");
-	r = checkpoint_write_state(t->dir, &t->state);
-	set_deadline(t);
-	if (r < 0 && next != PHASE_ROLLING_BACK && next != PHASE_ROLLED_BACK) {
-		/* Whoever came after us would not know: what cannot be written down is not done. */
-		(void) log_error_errno(r, "state_unwritten", "dir=%s", t->dir);
+	r = begin_phase(t);
+	/* Whoever came after us would not know: what cannot be written down is not done. */
+	if (r < 0 && next < PHASE_CONFIRMED)
 		enter(t, PHASE_FAILED, "the state directory cannot be written");
-		return;
-	}
-	work(t);
+	else
+		work(t);
 }
 
 static void deadline_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
@@ -317,7 +353,13 @@ static void on_unwatched(void *userdata)
 	(void) transaction_abandon(t, "no guard can be started");
 }
 
-static const struct watchman_ops watchman_ops = {on_watched, on_unwatched};
+static void watch(struct transaction *t, bool is_found)
+{
+	static const struct watchman_ops ops = {on_watched, on_unwatched};
+
+	t->watchman = watchman_start(t->host.ev, t->host.program, t->host.state_dir, t->state.id,
+	                             is_found, &ops, t);
+}
 
 /* --- begin and end --- */
 
@@ -329,14 +371,17 @@ static struct transaction *new_transaction(const struct transaction_host *host)
 	t->dir = statedir_path(host->state_dir, STATEDIR_TRANSACTION);
 	ev_timer_init(&t->head_start, head_start_timer_cb, 0., 0.);
 	ev_timer_init(&t->deadline, deadline_timer_cb, 0., 0.);
-	ev_timer_init(&t->unknown, unknown_timer_cb, 0., 0.);
+	ev_timer_init(&t->reread, reread_timer_cb, REREAD_S, 0.);
 	return t;
 }
 
+/* For people to read aloud and to type, and not that of any earlier one. */
 static void make_id(char ret_id[static CHECKPOINT_ID_MAX])
 {
-	(void) snprintf(ret_id, CHECKPOINT_ID_MAX, "%llx-%d", (unsigned long long) wall_now_us(),
-	                (int) getpid());
+	uint32_t number = (uint32_t) wall_now_us();
+
+	(void) !getrandom(&number, sizeof(number), GRND_NONBLOCK);
+	(void) snprintf(ret_id, CHECKPOINT_ID_MAX, "%08x", number);
 }
 
 int transaction_begin(const struct transaction_host *host, struct transaction_parts *parts,
@@ -344,7 +389,7 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 {
 	AUTO(transaction_free) struct transaction *t = new_transaction(host);
 	AUTO(free) char *text = TAKE_PTR(parts->text);
-	json_t *beside = beside_to_json(parts->beside);
+	json_t *beside;
 	int r;
 
 	t->config = TAKE_PTR(parts->config);
@@ -354,11 +399,14 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 	t->probes = TAKE_PTR(parts->probes);
 	(void) snprintf(t->management, sizeof(t->management), "%s", parts->management);
 	make_id(t->state.id);
-	checkpoint_kernel(t->state.kernel);
+	r = checkpoint_kernel(t->state.kernel);
+	if (r < 0)
+		return r;
 	t->state.phase = PHASE_PREPARED;
 	t->state.confirm_us = parts->confirm_us;
 	t->state.began_wall_us = wall_now_us();
 	t->state.deadline_us = mono_now_us() + PREPARED_LIMIT_US;
+	beside = beside_to_json(t->beside);
 	r = checkpoint_make(t->dir, &t->state, t->before, t->plan, beside, text);
 	json_decref(beside);
 	if (r < 0)
@@ -367,8 +415,7 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 	plan_free(t->plan);
 	t->plan = NEW0(struct plan);
 	set_deadline(t);
-	t->watchman =
-	    watchman_start(host->ev, host->program, host->state_dir, t->state.id, &watchman_ops, t);
+	watch(t, false);
 	*ret_transaction = TAKE_PTR(t);
 	return 0;
 }
@@ -405,21 +452,45 @@ static void load_for_leases(struct transaction *t)
 		(void) log_error_errno(r, "leases_not_followed", "dir=%s", t->dir);
 }
 
-int transaction_resume(const struct transaction_host *host, const struct checkpoint_state *state,
-                       struct transaction **ret_transaction)
+/* With what another process has left. */
+static void go_on(struct transaction *t)
+{
+	switch (t->state.phase) {
+	case PHASE_PREPARED:
+	case PHASE_APPLYING:
+	case PHASE_PROBING:
+		enter(t, PHASE_FAILED, "netconf ended in the middle of it");
+		break;
+	case PHASE_HALF_UNDONE:
+		enter(t, PHASE_ABANDON, "netconf was started anew");
+		break;
+	case PHASE_ROLLING_BACK:
+		(void) begin_phase(t);
+		work(t);
+		break;
+	case PHASE_AWAITING:
+		load_for_leases(t);
+		t->follow_is_due = true;
+		set_deadline(t);
+		follow(t);
+		break;
+	case PHASE_CONFIRMED:
+	case PHASE_ROLLED_BACK:
+	case PHASES:
+		break;
+	}
+}
+
+struct transaction *transaction_resume(const struct transaction_host *host,
+                                       const struct checkpoint_state *state)
 {
 	AUTO(transaction_free) struct transaction *t = new_transaction(host);
 
 	t->state = *state;
-	load_for_leases(t);
-	t->follow_is_due = true;
-	set_deadline(t);
-	follow(t);
 	log_notice("resumed", "id=%s phase=%s", state->id, phase_name(state->phase));
-	t->watchman =
-	    watchman_start(host->ev, host->program, host->state_dir, t->state.id, &watchman_ops, t);
-	*ret_transaction = TAKE_PTR(t);
-	return 0;
+	watch(t, true);
+	go_on(t);
+	return TAKE_PTR(t);
 }
 
 void transaction_free(struct transaction *t)
@@ -428,7 +499,7 @@ void transaction_free(struct transaction *t)
 		return;
 	ev_timer_stop(t->host.ev, &t->head_start);
 	ev_timer_stop(t->host.ev, &t->deadline);
-	ev_timer_stop(t->host.ev, &t->unknown);
+	ev_timer_stop(t->host.ev, &t->reread);
 	watchman_free(t->watchman);
 	apply_free(t->apply);
 	undo_free(t->undo);
@@ -477,9 +548,31 @@ int transaction_abandon(struct transaction *t, const char *reason)
 	enum phase next;
 	int r = phase_next(t->state.phase, PHASE_ABANDON, &next);
 
-	if (r == 0)
-		enter(t, PHASE_ABANDON, reason);
-	return r;
+	if (r < 0)
+		return r;
+	if (t->watchman == NULL)
+		watch(t, false);
+	enter(t, PHASE_ABANDON, reason);
+	return 0;
+}
+
+int transaction_discard(struct transaction *t)
+{
+	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
+	int r;
+
+	if (t->state.phase != PHASE_HALF_UNDONE)
+		return -EINVAL;
+	memcpy(outcome.id, t->state.id, sizeof(outcome.id));
+	(void) snprintf(outcome.how, sizeof(outcome.how), "discarded");
+	memcpy(outcome.reason, t->state.reason, sizeof(outcome.reason));
+	memcpy(outcome.left, t->state.left, sizeof(outcome.left));
+	r = statedir_finish_other(t->host.state_dir, &outcome);
+	if (r < 0)
+		return r;
+	log_notice("change_over", "id=%s how=%s left=\"%s\"", outcome.id, outcome.how, outcome.left);
+	finish(t, NULL);
+	return 0;
 }
 
 const struct checkpoint_state *transaction_state(const struct transaction *t)

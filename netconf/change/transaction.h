@@ -54,9 +54,9 @@ struct transaction_parts {
  * freed in either case. */
 int transaction_begin(const struct transaction_host *host, struct transaction_parts *parts,
                       struct transaction **ret_transaction);
-/* One that another process has left, and that may still be confirmed. 0 or -errno. */
-int transaction_resume(const struct transaction_host *host, const struct checkpoint_state *state,
-                       struct transaction **ret_transaction);
+/* One that another process has left: it may still be confirmed, or is undone from here on. */
+struct transaction *transaction_resume(const struct transaction_host *host,
+                                       const struct checkpoint_state *state);
 /* Leaves it as it is, to its guard. */
 void transaction_free(struct transaction *transaction);
 DEFINE_AUTO(struct transaction, transaction_free);
@@ -64,6 +64,8 @@ DEFINE_AUTO(struct transaction, transaction_free);
 /* -EINVAL: not in this phase; or -errno: it could not be written down, and it goes on waiting. */
 int transaction_confirm(struct transaction *transaction);
 int transaction_abandon(struct transaction *transaction, const char *reason);
+/* Of one that is half undone: the network stays as it is, and the way back goes. */
+int transaction_discard(struct transaction *transaction);
 
 /* A lease is another. */
 void transaction_follow(struct transaction *transaction);

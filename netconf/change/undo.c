@@ -1,79 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rolling back is a settling that goes on past what the kernel refuses. */
+/*
+ * An attempt is a settling that goes on past what the kernel refuses, and then what there is beside
+ * the network. What one leaves undone is the next one's.
+ */
 #include "netconf/change/undo.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/change/beside.h"
 #include "netconf/change/statedir.h"
+#include "netconf/change/wayback.h"
+
+#define PAUSE_MIN_US US_PER_S
+#define PAUSE_MAX_US (8 * US_PER_S)
 
 struct undo {
+	struct ev_loop *ev;
 	struct kernel *kernel;
 	struct ledger *ledger;
-	struct model *before;
-	struct plan *plan;
-	json_t *beside;
+	struct undo_parts parts;
 	struct settle *settle;
-	settle_done_fn done;
+	char missing[IFNAMSIZ]; /* a card that the last look did not find; "" */
+	ev_timer again;
+	int64_t pause_us, deadline_us;
+	size_t n_done; /* steps, of the attempts before */
+	settle_done_fn tried, done;
 	void *userdata;
 };
+
+void undo_parts_fini(struct undo_parts *parts)
+{
+	plan_free(parts->plan);
+	model_free(parts->before);
+	json_decref(parts->beside);
+	*parts = (struct undo_parts){0};
+}
+
+int undo_read(const char *dir, struct undo_parts *ret_parts)
+{
+	struct undo_parts parts = {0};
+	int r = checkpoint_read(dir, &parts.before, &parts.plan);
+
+	if (r < 0)
+		return r;
+	r = checkpoint_read_beside(dir, &parts.beside);
+	if (r < 0 && r != -ENOENT && r != -EBADMSG) {
+		undo_parts_fini(&parts);
+		return r;
+	}
+	parts.beside_lost = r == -EBADMSG;
+	*ret_parts = parts;
+	return 0;
+}
 
 void undo_free(struct undo *undo)
 {
 	if (undo == NULL)
 		return;
+	ev_timer_stop(undo->ev, &undo->again);
 	settle_free(undo->settle);
-	plan_free(undo->plan);
-	model_free(undo->before);
-	json_decref(undo->beside);
+	undo_parts_fini(&undo->parts);
 	free(undo);
 }
 
 static int plan_cb(struct plan **ret_plan, void *userdata)
 {
-	const struct undo *undo = userdata;
-	const struct plan_options options = {.management_link = "", .undone = undo->plan};
+	struct undo *undo = userdata;
+	const struct plan_options options = {.management_link = "", .undone = undo->parts.plan};
 	AUTO(model_free) struct model *have = NULL;
+	AUTO(model_free) struct model *want = NULL;
 	int r = kernel_observe(undo->kernel, &have);
 
 	if (r < 0)
 		return r;
 	owned_judge(ledger_owned(undo->ledger), have);
-	*ret_plan = plan_make(undo->before, have, &options);
+	want = wayback_make(undo->parts.before, undo->parts.plan, have, undo->missing);
+	*ret_plan = plan_make(want, have, &options);
 	return 0;
-}
-
-/* The network's own trouble is the one that is told. */
-static void undo_beside(const struct undo *undo, struct settle_result *result)
-{
-	AUTO(free) char *error = NULL;
-	int r;
-
-	if (undo->beside == NULL)
-		return;
-	r = beside_undo(&host_this_machine, undo->beside, true, &error);
-	if (r == 0 || result->r < 0)
-		return;
-	result->r = r;
-	(void) snprintf(result->reason, sizeof(result->reason), "%s", error);
-}
-
-static void on_settled(const struct settle_result *result, void *userdata)
-{
-	struct undo *undo = userdata;
-	struct settle_result copy = *result;
-	settle_done_fn done = undo->done;
-	void *done_userdata = undo->userdata;
-
-	undo->settle = NULL;
-	undo_beside(undo, &copy);
-	undo_free(undo);
-	done(&copy, done_userdata);
 }
 
 /* What is put back may be ours by the list alone. */
@@ -85,26 +95,101 @@ static int will_cb(const struct plan *plan, void *userdata)
 	return 0;
 }
 
-struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
-                        struct model *before, struct plan *plan, json_t *beside,
-                        settle_done_fn done, void *userdata)
+/* The network's own trouble is the one that is told. */
+static void undo_beside(const struct undo *undo, struct settle_result *result)
+{
+	AUTO(free) char *error = NULL;
+	int r;
+
+	if (undo->parts.beside == NULL)
+		return;
+	r = beside_undo(&host_this_machine, undo->parts.beside, true, &error);
+	if (r == 0 || result->r < 0)
+		return;
+	result->r = r;
+	(void) snprintf(result->reason, sizeof(result->reason), "%s", error);
+}
+
+static void finish(struct undo *undo, struct settle_result *result)
+{
+	settle_done_fn done = undo->done;
+	void *userdata = undo->userdata;
+
+	undo_free(undo);
+	done(result, userdata);
+}
+
+static void try_again(struct undo *undo, const struct settle_result *result)
+{
+	(void) log_warning_errno(result->r, "undo_tried", "left=\"%s\" reason=\"tried again in %d s\"",
+	                         result->reason, (int) (undo->pause_us / US_PER_S));
+	ev_timer_set(&undo->again, mono_to_ev(undo->pause_us), 0.);
+	ev_timer_start(undo->ev, &undo->again);
+	undo->pause_us = MIN(2 * undo->pause_us, PAUSE_MAX_US);
+	if (undo->tried != NULL)
+		undo->tried(result, undo->userdata);
+}
+
+static void on_settled(const struct settle_result *settled, void *userdata)
+{
+	struct undo *undo = userdata;
+	struct settle_result result = *settled;
+
+	undo->settle = NULL;
+	undo->n_done += settled->n_done;
+	result.n_done = undo->n_done;
+	if (result.r == 0 && undo->missing[0] != '\0') {
+		result.r = -ENODEV;
+		(void) snprintf(result.reason, sizeof(result.reason), "the link '%s' is not there",
+		                undo->missing);
+	}
+	undo_beside(undo, &result);
+	if (result.r == 0 && undo->parts.beside_lost) {
+		/* No attempt would know more. */
+		result.r = -EBADMSG;
+		(void) snprintf(result.reason, sizeof(result.reason),
+		                "what was written beside the network cannot be read any more");
+		undo->deadline_us = 0;
+	}
+	if (result.r == 0 || mono_now_us() + undo->pause_us >= undo->deadline_us)
+		finish(undo, &result);
+	else
+		try_again(undo, &result);
+}
+
+static void attempt(struct undo *undo)
 {
 	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
+
+	undo->settle = settle_start(undo->ev, undo->kernel, &ops, true, on_settled, undo);
+}
+
+static void again_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	attempt(CONTAINER_OF(timer, struct undo, again));
+}
+
+struct undo *undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
+                        const struct undo_parts *parts, int64_t limit_us, settle_done_fn tried,
+                        settle_done_fn done, void *userdata)
+{
 	struct undo *undo = NEW0(struct undo);
 
+	undo->ev = ev;
 	undo->kernel = kernel;
 	undo->ledger = ledger;
-	undo->before = before;
-	undo->plan = plan;
-	undo->beside = beside;
+	undo->parts = *parts;
+	undo->pause_us = PAUSE_MIN_US;
+	undo->deadline_us = mono_now_us() + limit_us;
+	undo->tried = tried;
 	undo->done = done;
 	undo->userdata = userdata;
-	undo->settle = settle_start(ev, kernel, &ops, true, on_settled, undo);
+	ev_timer_init(&undo->again, again_timer_cb, 0., 0.);
+	attempt(undo);
 	return undo;
 }
 
-void undo_record(const char *state_dir, const struct checkpoint_state *state,
-                 const struct settle_result *result)
+void undo_record(const char *state_dir, const struct checkpoint_state *state, size_t n_steps)
 {
 	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
 	int r;
@@ -112,13 +197,7 @@ void undo_record(const char *state_dir, const struct checkpoint_state *state,
 	memcpy(outcome.id, state->id, sizeof(outcome.id));
 	memcpy(outcome.reason, state->reason, sizeof(outcome.reason));
 	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(PHASE_ROLLED_BACK));
-	(void) snprintf(outcome.left, sizeof(outcome.left), "%s", result->reason);
-	if (result->r < 0)
-		(void) log_error_errno(result->r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome.id,
-		                       outcome.left);
-	else
-		log_notice("rolled_back", "id=%s steps=%zu reason=\"%s\"", outcome.id, result->n_done,
-		           outcome.reason);
+	log_notice("rolled_back", "id=%s steps=%zu reason=\"%s\"", outcome.id, n_steps, outcome.reason);
 	r = statedir_finish_other(state_dir, &outcome);
 	if (r < 0)
 		(void) log_error_errno(r, "state_unwritten", "dir=%s", state_dir);

@@ -28,20 +28,21 @@ struct watchman {
 	ev_timer poll; /* until it has its lock */
 	int64_t deadline_us;
 	unsigned n_starts;
+	pid_t started;           /* the last one; 0: none */
 	struct process *process; /* that has the lock; NULL: none is known */
+	bool takes_any;          /* that has the lock */
 	bool told;
 };
 
 static void lost_cb(void *userdata);
 
-static int spawn_guard(const struct watchman *w)
+static int spawn_guard(struct watchman *w)
 {
 	const char *const argv[] = {w->program, "--guard", w->id, "--state-dir", w->state_dir, NULL};
-	pid_t pid;
 
 	/* libev reaps it. */
 	return spawn_program(&(struct spawn){.argv = argv, .out = STDOUT_FILENO, .given = SPAWN_OUT},
-	                     &pid);
+	                     &w->started);
 }
 
 /* False: as often as it makes sense already. */
@@ -73,7 +74,8 @@ static void poll_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 	struct watchman *w = CONTAINER_OF(timer, struct watchman, poll);
 	pid_t pid = lockfile_holder(w->lock_path);
 
-	if (pid > 0 && process_watch(w->ev, pid, lost_cb, w, &w->process) == 0) {
+	if (pid > 0 && (pid == w->started || w->takes_any) &&
+	    process_watch(w->ev, pid, lost_cb, w, &w->process) == 0) {
 		ev_timer_stop(ev, timer);
 		if (!w->told) {
 			w->told = true;
@@ -90,6 +92,7 @@ static void lost_cb(void *userdata)
 	struct watchman *w = userdata;
 
 	process_free(TAKE_PTR(w->process));
+	w->takes_any = false;
 	log_warning("guard_lost", "id=%s reason=\"another one is started\"", w->id);
 	if (start(w))
 		ev_timer_again(w->ev, &w->poll);
@@ -98,7 +101,8 @@ static void lost_cb(void *userdata)
 }
 
 struct watchman *watchman_start(struct ev_loop *ev, const char *program, const char *state_dir,
-                                const char *id, const struct watchman_ops *ops, void *userdata)
+                                const char *id, bool is_found, const struct watchman_ops *ops,
+                                void *userdata)
 {
 	struct watchman *w = NEW0(struct watchman);
 
@@ -107,6 +111,7 @@ struct watchman *watchman_start(struct ev_loop *ev, const char *program, const c
 	w->state_dir = xstrdup(state_dir);
 	w->id = xstrdup(id);
 	w->lock_path = statedir_path(state_dir, STATEDIR_GUARD_LOCK);
+	w->takes_any = is_found;
 	w->ops = ops;
 	w->userdata = userdata;
 	ev_timer_init(&w->poll, poll_timer_cb, 0., POLL_S);

@@ -8,6 +8,7 @@
  */
 
 #include <ev.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 
@@ -18,10 +19,13 @@ struct watchman_ops {
 	void (*failed)(void *userdata);  /* there is none, and there will be none */
 };
 
-/* `program` is netconf itself. Of a change that this process has found, a guard that is already at
- * work is taken as it is. Calls nothing before it returns. ops are borrowed. */
+/* `program` is netconf itself. is_found: another process has begun the change, and a guard that is
+ * at work is its guard and is taken as it is. Else only one that was started here counts: that of
+ * an earlier change may still be about to end. Calls nothing before it returns. ops are borrowed.
+ */
 struct watchman *watchman_start(struct ev_loop *ev, const char *program, const char *state_dir,
-                                const char *id, const struct watchman_ops *ops, void *userdata);
+                                const char *id, bool is_found, const struct watchman_ops *ops,
+                                void *userdata);
 /* The guard ends by itself when the change is over. */
 void watchman_free(struct watchman *watchman);
 DEFINE_AUTO(struct watchman, watchman_free);

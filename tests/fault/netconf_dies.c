@@ -3,7 +3,8 @@
  * netconf that is killed in the middle of a change: linked into build/tests/fault/netconf-dies in
  * place of the call that carries out a step (ld --wrap). The file that NETCONF_DIE names says
  * before which step, counted from 1, and is removed then, so that nobody dies twice: "3" kills the
- * process, "3 all" also the guard of the change, as a loss of power does.
+ * process, "3 all" also the guard of the change, as a loss of power does. And its patience is
+ * short: NETCONF_UNDO_S says for how many seconds it tries to undo a change.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -14,9 +15,28 @@
 
 #include "netconf/kernel/kernel.h"
 #include "netconf/change/lockfile.h"
+#include "netconf/change/undo.h"
 
 int __real_kernel_carry_out(struct kernel *kernel, const struct op *op);
 int __wrap_kernel_carry_out(struct kernel *kernel, const struct op *op);
+
+struct undo *__real_undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
+                               const struct undo_parts *parts, int64_t limit_us,
+                               settle_done_fn tried, settle_done_fn done, void *userdata);
+struct undo *__wrap_undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
+                               const struct undo_parts *parts, int64_t limit_us,
+                               settle_done_fn tried, settle_done_fn done, void *userdata);
+
+struct undo *__wrap_undo_start(struct ev_loop *ev, struct kernel *kernel, struct ledger *ledger,
+                               const struct undo_parts *parts, int64_t limit_us,
+                               settle_done_fn tried, settle_done_fn done, void *userdata)
+{
+	const char *seconds = getenv("NETCONF_UNDO_S");
+
+	if (seconds != NULL)
+		limit_us = atoi(seconds) * INT64_C(1000000);
+	return __real_undo_start(ev, kernel, ledger, parts, limit_us, tried, done, userdata);
+}
 
 static void die_if_told(void)
 {

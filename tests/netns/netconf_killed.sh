@@ -3,8 +3,7 @@
 # limit: 120
 # netconf is killed in the middle of a change, before each of its steps: its guard brings the old
 # network back, with what others did meanwhile. Killed together with its guard, the next one does.
-# Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time. Where
-# what was before has been damaged, nothing is touched.
+# Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time.
 . "$(dirname "$0")/lib-netconf.sh"
 
 NETCONF_DAEMON=$BUILD/tests/fault/netconf-dies
@@ -94,13 +93,13 @@ for ((step = 1; step <= steps; step++)); do
 	expect "all could be undone" status_is .last.left_undone ""
 done
 
-say "killed together with its guard: the next one undoes it, before it answers"
+say "killed together with its guard: the next one undoes it at once"
 echo "6 all" >"$NETCONF_DIE"
 apply new &
 looks_on_no_more $!
 expect "nobody has undone it" test -e "$T/state/transaction/state.json"
 netconf_start
-expect "it is over" is_over
+wait_until 20 is_over
 all_is_before
 
 say "killed while it undoes: the guard goes on with that; with its guard, the next one does"
@@ -147,15 +146,3 @@ kill_hard netconf
 expect "the new network is there" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
 wait_until 30 is_over
 all_is_before
-
-say "what was before cannot be read any more: nothing is undone by guess"
-netconf_start
-apply new
-kill_hard netconf
-echo '{"links":' >"$T/state/transaction/before.json"
-netconf_start
-network >"$LOG_DIR/new"
-fairlead n1 net rollback >/dev/null
-wait_until 10 is_over
-expect "it says so" grep -q 'cannot be read' <(fairlead n1 -o json net status)
-expect "the network stays" diff "$LOG_DIR/new" <(network)

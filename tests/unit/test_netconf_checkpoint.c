@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,7 +235,7 @@ static struct checkpoint_state some_state(void)
 	    .began_wall_us = 5,
 	};
 
-	checkpoint_kernel(state.kernel);
+	CHECK_EQ_INT(checkpoint_kernel(state.kernel), 0);
 	return state;
 }
 
@@ -270,9 +271,11 @@ static void test_files(void)
 
 	state.phase = PHASE_ROLLING_BACK;
 	(void) snprintf(state.reason, sizeof(state.reason), "it \"failed\"");
+	(void) snprintf(state.left, sizeof(state.left), "this is \"left\"");
 	CHECK_EQ_INT(checkpoint_write_state("t", &state), 0);
 	CHECK_EQ_INT(checkpoint_read_state("t", &back), 0);
 	CHECK_EQ_STR(back.reason, "it \"failed\"");
+	CHECK_EQ_STR(back.left, "this is \"left\"");
 	CHECK_EQ_INT(checkpoint_remove("t"), 0);
 	CHECK_EQ_INT(checkpoint_read_state("t", &back), -ENOENT);
 	CHECK_EQ_INT(checkpoint_remove("t"), 0);
@@ -349,6 +352,28 @@ static void test_no_way_back(void)
 	CHECK_EQ_INT(state.phase, PHASE_CONFIRMED);
 }
 
+/* That it cannot be told which kernel this is must not look like another kernel. */
+static void test_kernel(void)
+{
+	struct checkpoint_state state = some_state();
+	struct rlimit limit, none;
+	bool is_same = false;
+	char kernel[CHECKPOINT_KERNEL_MAX] = "untouched";
+
+	CHECK_EQ_INT(checkpoint_same_kernel(&state, &is_same), 0);
+	CHECK(is_same);
+	state.kernel[0]++;
+	CHECK_EQ_INT(checkpoint_same_kernel(&state, &is_same), 0);
+	CHECK(!is_same);
+	CHECK_EQ_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CHECK_EQ_INT(checkpoint_kernel(kernel), -EMFILE);
+	CHECK_EQ_INT(checkpoint_same_kernel(&state, &is_same), -EMFILE);
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	CHECK_EQ_STR(kernel, "untouched");
+}
+
 static void test_lock(void)
 {
 	int fd = lockfile_take("lock"), status = 0;
@@ -374,6 +399,7 @@ int main(void)
 	test_statedir();
 	test_outcome_unwritable();
 	test_no_way_back();
+	test_kernel();
 	test_lock();
 	scratch_leave();
 	return check_result();

@@ -25,6 +25,8 @@ static void test_every_move(void)
 	    {PHASE_PROBING, PHASE_PROBES_BAD, PHASE_ROLLING_BACK},
 	    {PHASE_AWAITING, PHASE_CONFIRM, PHASE_CONFIRMED},
 	    {PHASE_ROLLING_BACK, PHASE_UNDONE, PHASE_ROLLED_BACK},
+	    {PHASE_ROLLING_BACK, PHASE_GAVE_UP, PHASE_HALF_UNDONE},
+	    {PHASE_HALF_UNDONE, PHASE_ABANDON, PHASE_ROLLING_BACK},
 	};
 
 	for (enum phase from = PHASE_PREPARED; from < PHASES; from++) {
@@ -61,11 +63,15 @@ static void test_found(void)
 	    {PHASE_AWAITING, true, -1, PHASE_FOUND_UNDO},
 	    {PHASE_CONFIRMED, true, -1, PHASE_FOUND_FINISH},
 	    {PHASE_ROLLING_BACK, true, 1, PHASE_FOUND_UNDO},
+	    /* The next start tries again. */
+	    {PHASE_HALF_UNDONE, true, 0, PHASE_FOUND_UNDO},
+	    {PHASE_HALF_UNDONE, true, -1, PHASE_FOUND_UNDO},
 	    {PHASE_ROLLED_BACK, true, 1, PHASE_FOUND_OVER},
 	    {PHASE_PREPARED, false, 1, PHASE_FOUND_VOID},
 	    {PHASE_APPLYING, false, 1, PHASE_FOUND_VOID},
 	    {PHASE_AWAITING, false, 1, PHASE_FOUND_VOID},
 	    {PHASE_ROLLING_BACK, false, 1, PHASE_FOUND_VOID},
+	    {PHASE_HALF_UNDONE, false, 1, PHASE_FOUND_VOID},
 	    /* What was confirmed stays so over a loss of power. */
 	    {PHASE_CONFIRMED, false, 1, PHASE_FOUND_FINISH},
 	};
@@ -81,11 +87,14 @@ static void test_stuck(void)
 {
 	for (enum phase phase = PHASE_PREPARED; phase < PHASES; phase++) {
 		bool over = phase == PHASE_CONFIRMED || phase == PHASE_ROLLED_BACK;
+		/* It waits for the operator, without a limit. */
+		bool unwatched = over || phase == PHASE_HALF_UNDONE;
 
 		CHECK_EQ_INT(phase_is_over(phase), over);
+		CHECK_EQ_INT(phase_is_watched(phase), !unwatched);
 		CHECK(!phase_is_stuck(phase, US_PER_S, US_PER_S));
 		CHECK(!phase_is_stuck(phase, US_PER_S + PHASE_GRACE_US - 1, US_PER_S));
-		CHECK_EQ_INT(phase_is_stuck(phase, US_PER_S + PHASE_GRACE_US, US_PER_S), !over);
+		CHECK_EQ_INT(phase_is_stuck(phase, US_PER_S + PHASE_GRACE_US, US_PER_S), !unwatched);
 	}
 }
 

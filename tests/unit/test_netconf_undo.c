@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Undoing on a real kernel, in a namespace of its own: what is refused, and what waits for a card,
+ * is tried again until it is so, and only when the time is up it is given up.
+ */
+#include "netconf/change/undo.h"
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "tests/unit/netns.h"
+#include "tests/unit/scratch.h"
+
+#define LONG_US INT64_C(120000000)
+
+struct world {
+	struct kernel *kernel;
+	const char *mend; /* a command, after the first attempt; NULL: never */
+	unsigned n_tried;
+	bool is_over;
+	int r;
+	char reason[CARRY_REASON_MAX];
+};
+
+static void on_tried(const struct settle_result *result, void *userdata)
+{
+	struct world *world = userdata;
+
+	CHECK(result->r < 0);
+	CHECK(result->reason[0] != '\0');
+	if (world->n_tried++ == 0 && world->mend != NULL)
+		netns_run("%s", world->mend);
+}
+
+static void on_done(const struct settle_result *result, void *userdata)
+{
+	struct world *world = userdata;
+
+	world->is_over = true;
+	world->r = result->r;
+	memcpy(world->reason, result->reason, sizeof(world->reason));
+}
+
+static struct model *observe(struct kernel *kernel)
+{
+	struct model *model = NULL;
+
+	CHECK_EQ_INT(kernel_observe(kernel, &model), 0);
+	return model;
+}
+
+static void carry_out(struct kernel *kernel, const struct op *op)
+{
+	int r = kernel_carry_out(kernel, op);
+
+	if (!CHECK_EQ_INT(r, 0))
+		(void) fprintf(stderr, "refused: %s\n", kernel_error_text(kernel));
+}
+
+/* The step is taken, and what it takes away is what undoing is to put back. */
+static void undo(struct world *world, const struct op *op, const char *then, int64_t limit_us)
+{
+	AUTO(ledger_free) struct ledger *ledger = ledger_open("state");
+	struct undo_parts parts = {.before = observe(world->kernel), .plan = NEW0(struct plan)};
+
+	parts.plan->ops = NEW0(struct op);
+	parts.plan->ops[0] = *op;
+	parts.plan->n_ops = parts.plan->cap_ops = 1;
+	carry_out(world->kernel, op);
+	netns_run("%s", then);
+	(void) undo_start(EV_DEFAULT, world->kernel, ledger, &parts, limit_us, on_tried, on_done,
+	                  world);
+	CHECK(netns_run_until(EV_DEFAULT, &world->is_over, 300.));
+}
+
+static struct op address_op(enum op_kind kind)
+{
+	struct op op = {.kind = kind};
+
+	(void) snprintf(op.address.link, sizeof(op.address.link), "nic0");
+	CHECK_EQ_INT(prefix_parse("10.1.0.1/24", &op.address.prefix), 0);
+	op.address.preferred_s = op.address.valid_s = ADDRESS_FOREVER;
+	op.address.protocol = NETCONF_PROTOCOL;
+	address_normalise(&op.address);
+	return op;
+}
+
+static struct op route_op(enum op_kind kind)
+{
+	struct op op = {.kind = kind};
+
+	(void) snprintf(op.route.link, sizeof(op.route.link), "nic0");
+	CHECK_EQ_INT(prefix_parse("10.9.0.0/16", &op.route.dst), 0);
+	CHECK_EQ_INT(addr_parse("10.2.0.254", &op.route.gateway), 0);
+	op.route.table = RT_TABLE_MAIN;
+	op.route.type = RTN_UNICAST;
+	op.route.scope = RT_SCOPE_NOWHERE;
+	op.route.metric = 7;
+	op.route.protocol = NETCONF_PROTOCOL;
+	route_normalise(&op.route);
+	return op;
+}
+
+#define CARD "ip tuntap add dev nic0 mode tap && ip link set nic0 up"
+#define CARD_GONE "ip link delete nic0"
+#define THEIRS "ip address add 10.2.0.1/24 dev nic0"
+#define THEIRS_GONE "ip address delete 10.2.0.1/24 dev nic0"
+#define ADDRESS_IS_BACK "test -n \"$(ip -o address show dev nic0 to 10.1.0.1)\""
+#define ROUTE_IS_BACK "ip route show 10.9.0.0/16 | grep -q 'via 10.2.0.254'"
+
+static void test_card_that_comes_back(struct kernel *kernel)
+{
+	struct world world = {.kernel = kernel, .mend = CARD};
+	struct op add = address_op(OP_ADDRESS_ADD), delete = address_op(OP_ADDRESS_DELETE);
+
+	netns_run(CARD);
+	carry_out(kernel, &add);
+	undo(&world, &delete, CARD_GONE, LONG_US);
+	CHECK_EQ_INT(world.r, 0);
+	CHECK_EQ_INT(world.n_tried, 1);
+	CHECK(scratch_shell(ADDRESS_IS_BACK));
+	netns_run(CARD_GONE);
+}
+
+static void test_card_that_stays_away(struct kernel *kernel)
+{
+	struct world world = {.kernel = kernel};
+	struct op add = address_op(OP_ADDRESS_ADD), delete = address_op(OP_ADDRESS_DELETE);
+
+	netns_run(CARD);
+	carry_out(kernel, &add);
+	undo(&world, &delete, CARD_GONE, 1);
+	CHECK_EQ_INT(world.r, -ENODEV);
+	CHECK_EQ_STR(world.reason, "the link 'nic0' is not there");
+}
+
+static void test_refused_and_then_not(struct kernel *kernel)
+{
+	struct world world = {.kernel = kernel, .mend = THEIRS};
+	struct op add = route_op(OP_ROUTE_ADD), delete = route_op(OP_ROUTE_DELETE);
+
+	netns_run(CARD);
+	netns_run(THEIRS);
+	carry_out(kernel, &add);
+	undo(&world, &delete, THEIRS_GONE, LONG_US);
+	CHECK_EQ_INT(world.r, 0);
+	CHECK_EQ_INT(world.n_tried, 1);
+	CHECK(scratch_shell(ROUTE_IS_BACK));
+	netns_run(CARD_GONE);
+}
+
+/* A container that ended meanwhile does not come back with its link. */
+static void test_others_link(struct kernel *kernel)
+{
+	struct world world = {.kernel = kernel};
+	struct op add = address_op(OP_ADDRESS_ADD), delete = address_op(OP_ADDRESS_DELETE);
+
+	netns_run(CARD);
+	netns_run("ip link add cali1 type veth peer name cali2 && ip link set cali1 up");
+	carry_out(kernel, &add);
+	undo(&world, &delete, "ip link delete cali1", LONG_US);
+	CHECK_EQ_INT(world.r, 0);
+	CHECK_EQ_INT(world.n_tried, 0);
+	CHECK(scratch_shell(ADDRESS_IS_BACK));
+	CHECK(scratch_shell("! ip link show cali1 2>/dev/null"));
+	netns_run(CARD_GONE);
+}
+
+int main(void)
+{
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+
+	(void) netns_enter_new();
+	scratch_enter();
+	CHECK_EQ_INT(mkdir("state", 0700), 0);
+	CHECK_EQ_INT(kernel_new(NULL, &kernel), 0);
+	test_card_that_comes_back(kernel);
+	test_card_that_stays_away(kernel);
+	test_refused_and_then_not(kernel);
+	test_others_link(kernel);
+	scratch_leave();
+	return check_result();
+}
