@@ -22,6 +22,7 @@
 #include "net/netlink.h"
 #include "netconf/kernel/decode.h"
 #include "netconf/kernel/encode.h"
+#include "netconf/kernel/numbers.h"
 #include "netconf/kernel/wireguard_netlink.h"
 
 /* A dump that changes disturb is made again so often. */
@@ -34,6 +35,7 @@ struct kernel {
 	struct ev_loop *ev;
 	struct netlink *nl;
 	struct wireguard_netlink *wireguard;
+	struct numbers *numbers; /* since the last observation */
 	ev_timer settle;
 	kernel_changed_fn changed;
 	void *changed_userdata;
@@ -55,6 +57,7 @@ int kernel_new(struct ev_loop *ev, struct kernel **ret_kernel)
 	kernel->ev = ev;
 	ev_timer_init(&kernel->settle, on_settled, SETTLE_S, 0.);
 	kernel->wireguard = wireguard_netlink_new();
+	kernel->numbers = numbers_new();
 	r = netlink_new(ev, NETLINK_ROUTE, &kernel->nl);
 	if (r < 0)
 		return r;
@@ -70,6 +73,7 @@ void kernel_free(struct kernel *kernel)
 		ev_timer_stop(kernel->ev, &kernel->settle);
 	netlink_free(kernel->nl);
 	wireguard_netlink_free(kernel->wireguard);
+	numbers_free(kernel->numbers);
 	free(kernel);
 }
 
@@ -188,6 +192,7 @@ int kernel_observe(struct kernel *kernel, struct model **ret_model)
 {
 	int r = -EAGAIN;
 
+	numbers_forget(kernel->numbers);
 	for (int i = 0; i < OBSERVATIONS_MAX && r == -EAGAIN; i++) {
 		AUTO(model_free) struct model *model = model_new();
 
@@ -233,9 +238,16 @@ static int find_link(struct kernel *kernel, const char *name, struct found *ret_
 
 static int ifindex_of(const char *name, void *userdata)
 {
+	struct kernel *kernel = userdata;
 	struct found found;
+	int ifindex = numbers_find(kernel->numbers, name);
 
-	return find_link(userdata, name, &found) == 0 ? found.ifindex : 0;
+	if (ifindex != 0)
+		return ifindex;
+	if (find_link(kernel, name, &found) < 0)
+		return 0;
+	numbers_add(kernel->numbers, name, found.ifindex);
+	return found.ifindex;
 }
 
 int kernel_carrier(struct kernel *kernel, const char *name)
@@ -276,6 +288,9 @@ int kernel_carry_out(struct kernel *kernel, const struct op *op)
 	if (r < 0)
 		return fail(kernel, r, strerror(-r), "");
 	r = netlink_call(kernel->nl, m.bytes, message_len(&m), NULL, NULL);
+	/* With a link may go, or come, others: what is on it, its peer. */
+	if (op->kind == OP_LINK_CREATE || op->kind == OP_LINK_DELETE)
+		numbers_forget(kernel->numbers);
 	/* The kernel has kept what it might have dropped. */
 	if (r == -EEXIST && op->is_restoring)
 		return 0;

@@ -92,7 +92,10 @@ static void *grow(void *list, size_t n, size_t *cap, size_t size)
 
 static void set_name(char name[static IFNAMSIZ], const char *text)
 {
-	(void) snprintf(name, IFNAMSIZ, "%s", text);
+	size_t len = strnlen(text, IFNAMSIZ - 1);
+
+	memcpy(name, text, len);
+	memset(name + len, 0, IFNAMSIZ - len);
 }
 
 struct link *model_add_link(struct model *model, const char *name, enum link_kind kind)

@@ -249,6 +249,35 @@ static struct prefix prefix(const char *text)
 	return p;
 }
 
+/* A peer that came back has another number, though nobody observed meanwhile. */
+static void test_made_anew(void)
+{
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	struct op link = link_op(OP_LINK_CREATE, "w0", LINK_VETH);
+	struct op address = {.kind = OP_ADDRESS_ADD, .address = {.protocol = NETCONF_PROTOCOL}};
+
+	world();
+	CHECK_EQ_INT(kernel_new(NULL, &kernel), 0);
+	(void) snprintf(link.link.peer, sizeof(link.link.peer), "w1");
+	(void) snprintf(address.address.link, sizeof(address.address.link), "w1");
+	address.address.prefix = prefix("10.7.0.1/24");
+	carry_out(kernel, &link);
+	carry_out(kernel, &address);
+	link.kind = OP_LINK_DELETE;
+	carry_out(kernel, &link);
+	CHECK_EQ_INT(kernel_carry_out(kernel, &address), -ENODEV);
+	link.kind = OP_LINK_CREATE;
+	carry_out(kernel, &link);
+	carry_out(kernel, &address);
+	/* By somebody else: the step is refused, until the network is observed. */
+	netns_run("ip link delete w0 && ip link add w0 type veth peer name w1");
+	CHECK_EQ_INT(kernel_carry_out(kernel, &address), -ENODEV);
+	model_free(observe(kernel));
+	carry_out(kernel, &address);
+	link.kind = OP_LINK_DELETE;
+	carry_out(kernel, &link);
+}
+
 static void test_carry_out_addresses(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
@@ -492,6 +521,7 @@ int main(void)
 	test_addresses_routes_rules();
 	test_many();
 	test_carry_out_links();
+	test_made_anew();
 	test_carry_out_addresses();
 	test_carry_out_routes();
 	test_carry_out_rules();
