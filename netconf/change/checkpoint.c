@@ -96,6 +96,13 @@ static int write_json(const char *dir, const char *name, json_t *json)
 	return text != NULL ? write_text(dir, name, text) : -EBADMSG;
 }
 
+static int write_model(const char *dir, const struct model *model)
+{
+	AUTO(free) char *text = model_to_text(model);
+
+	return text != NULL ? write_text(dir, "before.json", text) : -ENOMEM;
+}
+
 static int read_text(const char *dir, const char *name, char **ret_text, size_t *ret_len)
 {
 	AUTO(free) char *path = xasprintf("%s/%s", dir, name);
@@ -183,7 +190,9 @@ int checkpoint_read_state(const char *dir, struct checkpoint_state *ret_state)
 
 int checkpoint_write_plan(const char *dir, const struct plan *plan)
 {
-	return write_json(dir, "plan.json", plan_to_json(plan));
+	AUTO(free) char *text = plan_to_text(plan);
+
+	return text != NULL ? write_text(dir, "plan.json", text) : -ENOMEM;
 }
 
 int checkpoint_write_beside(const char *dir, const json_t *beside)
@@ -202,7 +211,7 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
 	if (r == 0)
 		r = sync_parent(dir);
 	if (r == 0)
-		r = write_json(dir, "before.json", model_to_json(before));
+		r = write_model(dir, before);
 	if (r == 0)
 		r = checkpoint_write_plan(dir, plan);
 	if (r == 0 && beside != NULL)

@@ -3,13 +3,12 @@
 #include "netconf/change/modeljson.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "netconf/model/record.h"
-
-DEFINE_AUTO(json_t, json_decref);
 
 #define ADDRESS(key, type, member) RECORD_FIELD(key, type, struct address, member)
 #define ROUTE(key, type, member) RECORD_FIELD(key, type, struct route, member)
@@ -257,21 +256,43 @@ static json_t *object_json(const struct record_field *fields, const void *from)
 	return object;
 }
 
-json_t *model_to_json(const struct model *model)
+/* Object by object: the tree of a large network as a whole is ten times its text. */
+static void write_object(FILE *out, const char *before, json_t *object)
 {
-	json_t *links = json_array(), *addresses = json_array(), *routes = json_array(),
-	       *rules = json_array();
+	(void) fputs(before, out);
+	(void) json_dumpf(object, out, JSON_COMPACT);
+	json_decref(object);
+}
 
+/* What comes before the item of this number. */
+static const char *between(size_t i)
+{
+	return i > 0 ? ",\n" : "\n";
+}
+
+char *model_to_text(const struct model *model)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL)
+		return NULL;
+	(void) fputs("{\"links\":[", out);
 	for (size_t i = 0; i < model->n_links; i++)
-		(void) json_array_append_new(links, link_json(&model->links[i]));
+		write_object(out, between(i), link_json(&model->links[i]));
+	(void) fputs("],\n\"addresses\":[", out);
 	for (size_t i = 0; i < model->n_addresses; i++)
-		(void) json_array_append_new(addresses, object_json(address_fields, &model->addresses[i]));
+		write_object(out, between(i), object_json(address_fields, &model->addresses[i]));
+	(void) fputs("],\n\"routes\":[", out);
 	for (size_t i = 0; i < model->n_routes; i++)
-		(void) json_array_append_new(routes, object_json(route_fields, &model->routes[i]));
+		write_object(out, between(i), object_json(route_fields, &model->routes[i]));
+	(void) fputs("],\n\"rules\":[", out);
 	for (size_t i = 0; i < model->n_rules; i++)
-		(void) json_array_append_new(rules, object_json(rule_fields, &model->rules[i]));
-	return json_pack("{s:o, s:o, s:o, s:o}", "links", links, "addresses", addresses, "routes",
-	                 routes, "rules", rules);
+		write_object(out, between(i), object_json(rule_fields, &model->rules[i]));
+	(void) fputs("]}\n", out);
+	(void) fclose(out);
+	return text;
 }
 
 /* The new object as it is added has defaults, which stand for what is not zero here. */
@@ -382,56 +403,37 @@ static int read_op(const json_t *json, struct op *op)
 	return r;
 }
 
-json_t *plan_to_json(const struct plan *plan)
+char *plan_to_text(const struct plan *plan)
 {
-	json_t *ops = json_array();
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
 
+	if (out == NULL)
+		return NULL;
+	(void) fprintf(out, "{\"class\":%d,\n\"steps\":[", (int) plan->class);
 	for (size_t i = 0; i < plan->n_ops; i++)
-		(void) json_array_append_new(ops, op_json(&plan->ops[i]));
-	return json_pack("{s:i, s:o}", "class", (int) plan->class, "steps", ops);
-}
-
-static struct op *add_op(struct plan *plan)
-{
-	if (plan->n_ops == plan->cap_ops) {
-		plan->cap_ops = MAX(plan->cap_ops * 2, (size_t) 16);
-		plan->ops = xreallocarray(plan->ops, plan->cap_ops, sizeof(*plan->ops));
-	}
-	plan->ops[plan->n_ops] = (struct op){0};
-	return &plan->ops[plan->n_ops++];
-}
-
-static void add_steps(struct plan *plan, const json_t *json, int *ret_r)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(json_object_get(json, "steps"), i, item)
-	{
-		if (*ret_r == 0)
-			*ret_r = read_op(item, add_op(plan));
-	}
+		write_object(out, between(i), op_json(&plan->ops[i]));
+	(void) fputs("]}\n", out);
+	(void) fclose(out);
+	return text;
 }
 
 int plan_from_json(const json_t *json, struct plan **ret_plan)
 {
 	AUTO(plan_free) struct plan *plan = NEW0(struct plan);
+	const json_t *item;
+	size_t i;
 	int r = json_is_object(json) ? 0 : -EBADMSG;
 
-	add_steps(plan, json, &r);
+	json_array_foreach(json_object_get(json, "steps"), i, item)
+	{
+		if (r == 0)
+			r = read_op(item, plan_add(plan));
+	}
 	if (r < 0)
 		return r;
 	plan->class = (enum op_class) json_integer_value(json_object_get(json, "class"));
 	*ret_plan = TAKE_PTR(plan);
 	return 0;
-}
-
-void plan_append(struct plan *plan, const struct plan *more)
-{
-	AUTO(json_decref) json_t *json = plan_to_json(more);
-	int r = 0;
-
-	/* A step owns much, and this is the one way to copy all of it. */
-	add_steps(plan, json, &r);
-	plan->class = MAX(plan->class, more->class);
 }

@@ -13,13 +13,11 @@
 #include "netconf/model/model.h"
 #include "netconf/plan/plan.h"
 
-json_t *model_to_json(const struct model *model);
+/* One object a line. The caller frees it; NULL: there is no room. */
+char *model_to_text(const struct model *model);
 /* Normalised. 0, or -EBADMSG. */
 int model_from_json(const json_t *json, struct model **ret_model);
 
 /* The steps; obstacles are not written. */
-json_t *plan_to_json(const struct plan *plan);
+char *plan_to_text(const struct plan *plan);
 int plan_from_json(const json_t *json, struct plan **ret_plan);
-
-/* The steps of `more` behind those of `plan`, as copies. */
-void plan_append(struct plan *plan, const struct plan *more);

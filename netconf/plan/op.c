@@ -8,6 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
+
+static void copy_raw(struct raw_message *raw)
+{
+	if (raw->data != NULL)
+		raw->data = xmemdup(raw->data, raw->len);
+}
+
+void op_copy(const struct op *op, struct op *ret_copy)
+{
+	*ret_copy = *op;
+	link_copy(&op->link, &ret_copy->link);
+	copy_raw(&ret_copy->address.raw);
+	copy_raw(&ret_copy->route.raw);
+	copy_raw(&ret_copy->rule.raw);
+}
+
 void op_fini(struct op *op)
 {
 	link_fini(&op->link);

@@ -123,12 +123,8 @@ bool planner_push(struct planner *p, struct op *op)
 		op->class = OP_MANAGEMENT_PATH;
 	mark(p, op);
 	effect_apply(p->now, op, p->lost);
-	if (plan->n_ops == plan->cap_ops) {
-		plan->cap_ops = MAX(plan->cap_ops * 2, (size_t) 16);
-		plan->ops = xreallocarray(plan->ops, plan->cap_ops, sizeof(*plan->ops));
-	}
 	plan->class = MAX(plan->class, op->class);
-	plan->ops[plan->n_ops++] = *op;
+	*plan_add(plan) = *op;
 	*op = (struct op){0};
 	return true;
 }
@@ -231,6 +227,23 @@ struct plan *plan_make(const struct model *want, const struct model *have,
 	model_free(p.now);
 	model_free(p.want);
 	return p.plan;
+}
+
+struct op *plan_add(struct plan *plan)
+{
+	if (plan->n_ops == plan->cap_ops) {
+		plan->cap_ops = MAX(plan->cap_ops * 2, (size_t) 16);
+		plan->ops = xreallocarray(plan->ops, plan->cap_ops, sizeof(*plan->ops));
+	}
+	plan->ops[plan->n_ops] = (struct op){0};
+	return &plan->ops[plan->n_ops++];
+}
+
+void plan_append(struct plan *plan, const struct plan *more)
+{
+	for (size_t i = 0; i < more->n_ops; i++)
+		op_copy(&more->ops[i], plan_add(plan));
+	plan->class = MAX(plan->class, more->class);
 }
 
 void plan_free(struct plan *plan)

@@ -61,5 +61,9 @@ struct plan {
 /* Both models normalised. Never fails: what cannot be is an obstacle. */
 struct plan *plan_make(const struct model *want, const struct model *have,
                        const struct plan_options *options);
+/* One more step, empty, for whoever reads a plan. Good until the next is added. */
+struct op *plan_add(struct plan *plan);
+/* The steps of `more` behind those of `plan`, as copies. */
+void plan_append(struct plan *plan, const struct plan *more);
 void plan_free(struct plan *plan);
 DEFINE_AUTO(struct plan, plan_free);
