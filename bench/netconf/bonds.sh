@@ -12,4 +12,3 @@ SHAPE=bond WORK=$T
 read -r rounds <"$BUILD/bench/netconf.rounds"
 sizes "$rounds"
 outages "$rounds"
-cp "$T/samples" "$LOG_DIR/samples"

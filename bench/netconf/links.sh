@@ -8,4 +8,3 @@ net_world_enter "$@"
 SHAPE=links
 sizes "$1"
 outages "$1"
-cp "$T/samples" "$LOG_DIR/samples"

@@ -3,18 +3,19 @@
 # 2 ms to an echo at the far end and back (bench/tools/talk). `none` is the same without a change: what
 # the machine itself does.
 
-# Segments of TCP that one end sent or received: OutSegs, InSegs, RetransSegs.
+# Segments of TCP at one end: sent for the first time, received, sent again.
 segments() { # NS
 	inside "$1" awk '/^Tcp: [0-9]/ { print $12, $11, $13 }' /proc/net/snmp
 }
 
-# How many were sent and came nowhere, in both directions, and how many were sent once more.
+# How many came nowhere, of those sent in both directions, and how many were sent again: some of these
+# for nothing, where the other end was slow.
 lost_segments() { # BEFORE-n1 BEFORE-sw
 	local n1 sw
 	read -ra n1 <<<"$1 $(segments n1)"
 	read -ra sw <<<"$2 $(segments sw)"
-	LOST=$((n1[3] - n1[0] - sw[4] + sw[1] + sw[3] - sw[0] - n1[4] + n1[1]))
 	AGAIN=$((n1[5] - n1[2] + sw[5] - sw[2]))
+	LOST=$((n1[3] - n1[0] + sw[3] - sw[0] + AGAIN - (n1[4] - n1[1]) - (sw[4] - sw[1])))
 }
 
 echo_start() {
@@ -115,7 +116,7 @@ outages_links() {
 
 bonded() { # LINE...
 	printf '%s\n' 'apiVersion: v1alpha1' 'kind: BondConfig' 'name: bond0' 'links: [p3, p4]' \
-		'addresses: [{address: 10.2.0.1/24}]' "$@" ---
+		'addresses: [{address: 10.2.0.1/24}]' 'routes: [{destination: 10.9.0.0/16, gateway: 10.2.0.254}]' "$@" ---
 }
 
 outages_bond_write() {

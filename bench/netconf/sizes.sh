@@ -9,7 +9,7 @@ HEARD=$BUILD/bench/heard
 HEAD_START_MS=200
 
 sample() { # NAME UNIT VALUE
-	echo "$1 $2 $3" >>"$T/samples"
+	echo "$1 $2 $3" >>"$LOG_DIR/samples"
 }
 
 calculate() { # EXPRESSION
@@ -42,6 +42,8 @@ fresh() {
 	if [[ $SHAPE == bond ]]; then
 		cables_new 2
 		far_new far0 bridge -- 1 2
+		ip -n n1 link set p1 up
+		ip -n n1 link set p2 up
 	else
 		ip netns add n1
 		ip -n n1 link set lo up
@@ -127,7 +129,7 @@ rollback() { # FIGURE: to what $LOG_DIR/before has
 	note_ms apply "$1" "${TOLD[last_ms]}"
 	wait_until 60 is_at_rest
 	network >"$LOG_DIR/now"
-	sample "apply_${SHAPE}_differences" lines "$(diff "$LOG_DIR/before" "$LOG_DIR/now" | grep -c '^[<>]')"
+	sample "apply_${SHAPE}_differences" lines "$(differences)"
 }
 
 make_apply() {
@@ -148,6 +150,11 @@ make_apply() {
 	rollback rollback_ms
 	make_more
 	kill_hard netconf
+}
+
+differences() {
+	diff "$LOG_DIR/before" "$LOG_DIR/now" >"$LOG_DIR/difference" || cat "$LOG_DIR/difference" >>"$LOG_DIR/differences.log"
+	grep -c '^[<>]' "$LOG_DIR/difference" || true
 }
 
 guard_pid() {

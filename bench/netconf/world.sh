@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by what measures netconf, on this machine (links.sh) and on a kernel that has bonds and VLANs
-# (bonds.sh): a world of its own, as the stories have. Samples are gathered in $T/samples.
+# (bonds.sh): a world of its own, as the stories have. Samples are gathered in $LOG_DIR/samples.
 
 set -eEuo pipefail
 

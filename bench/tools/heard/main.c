@@ -11,6 +11,7 @@
  * (60), which is a failure. On standard error, behind what the command says, comes one line:
  *
  *   wall_ms=      from the start of the command to its end, or until all had come
+ *   cpu_ms=       of the command and of what it waited for, user and system
  *   messages=     of the kernel
  *   addresses= routes=   that came, each once
  *   first_ms= last_ms=   from the start to the first and the last message; -1: none
@@ -29,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +61,7 @@ struct hearing {
 	struct mnl_socket *sock;
 	struct keys addresses, routes;
 	unsigned long messages;
+	double cpu_ms;
 	int64_t began_us, first_us, last_us; /* 0: none yet */
 };
 
@@ -169,17 +172,31 @@ static void open_socket(struct hearing *h)
 	}
 }
 
-static int end_daemon(pid_t pid, int pidfd)
+static double ms_of(struct timeval t)
+{
+	return (double) t.tv_sec * 1e3 + (double) t.tv_usec / 1e3;
+}
+
+/* How it ended. */
+static int wait_for(struct hearing *h, pid_t pid)
+{
+	struct rusage used;
+	int status;
+
+	if (wait4(pid, &status, 0, &used) < 0)
+		die("wait4");
+	h->cpu_ms = ms_of(used.ru_utime) + ms_of(used.ru_stime);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 126;
+}
+
+static void end_daemon(struct hearing *h, pid_t pid, int pidfd)
 {
 	struct pollfd end = {.fd = pidfd, .events = POLLIN};
-	int status;
 
 	(void) kill(pid, SIGTERM);
 	if (poll(&end, 1, GRACE_MS) == 0)
 		(void) kill(pid, SIGKILL);
-	if (waitpid(pid, &status, 0) < 0)
-		die("waitpid");
-	return 0;
+	(void) wait_for(h, pid);
 }
 
 struct wanted {
@@ -195,7 +212,7 @@ static int follow(struct hearing *h, const struct wanted *wanted, pid_t pid, int
 	    {.fd = mnl_socket_get_fd(h->sock), .events = POLLIN},
 	    {.fd = pidfd_open(pid, 0), .events = POLLIN},
 	};
-	int status;
+	int code;
 
 	if (fds[1].fd < 0)
 		die("pidfd_open");
@@ -203,19 +220,20 @@ static int follow(struct hearing *h, const struct wanted *wanted, pid_t pid, int
 		listen_once(h);
 		*ret_end_us = mono_now_us();
 		if (wanted->is_daemon && h->addresses.n >= wanted->addresses &&
-		    h->routes.n >= wanted->routes)
-			return end_daemon(pid, fds[1].fd);
+		    h->routes.n >= wanted->routes) {
+			end_daemon(h, pid, fds[1].fd);
+			return 0;
+		}
 		if (wanted->is_daemon && *ret_end_us - h->began_us > wanted->limit_us) {
 			(void) fputs("heard: not all has come in time\n", stderr);
-			(void) end_daemon(pid, fds[1].fd);
+			end_daemon(h, pid, fds[1].fd);
 			return 124;
 		}
 		if ((fds[1].revents & POLLIN) == 0)
 			continue;
-		if (waitpid(pid, &status, 0) < 0)
-			die("waitpid");
+		code = wait_for(h, pid);
 		listen_once(h);
-		return WIFEXITED(status) ? WEXITSTATUS(status) : 126;
+		return code;
 	}
 	die("poll");
 }
@@ -263,10 +281,11 @@ int main(int argc, char **argv)
 	if (pid < 0)
 		die("fork");
 	code = follow(&h, &wanted, pid, &ended_us);
-	(void) fprintf(stderr,
-	               "wall_ms=%.2f messages=%lu addresses=%zu routes=%zu first_ms=%.2f last_ms=%.2f "
-	               "last_us=%lld\n",
-	               since_ms(&h, ended_us), h.messages, h.addresses.n, h.routes.n,
-	               since_ms(&h, h.first_us), since_ms(&h, h.last_us), (long long) h.last_us);
+	(void) fprintf(
+	    stderr,
+	    "wall_ms=%.2f cpu_ms=%.2f messages=%lu addresses=%zu routes=%zu first_ms=%.2f last_ms=%.2f "
+	    "last_us=%lld\n",
+	    since_ms(&h, ended_us), h.cpu_ms, h.messages, h.addresses.n, h.routes.n,
+	    since_ms(&h, h.first_us), since_ms(&h, h.last_us), (long long) h.last_us);
 	return code;
 }
