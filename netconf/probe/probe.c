@@ -144,7 +144,7 @@ static void start(struct probes *probes, enum pass pass, const struct model *hav
 		probe->verdict =
 		    is_needed(probes, probe) ? probe->kind->start(probe, mono_now_us()) : PROBE_BAD;
 	}
-	ev_timer_init(&probes->poll, poll_timer_cb, POLL_S, POLL_S);
+	ev_timer_init(&probes->poll, poll_timer_cb, 0., POLL_S);
 	ev_timer_start(probes->ev, &probes->poll);
 }
 
