@@ -96,6 +96,7 @@ static void render_last(FILE *out, const json_t *last, int64_t wall_now_us)
 static void render_drift(FILE *out, const json_t *drift)
 {
 	const char *state = field_text_or_dash(drift, "state");
+	const char *duplicate = field_text(drift, "duplicate");
 
 	if (strcmp(state, "none") == 0)
 		(void) fputs("the network is as it was confirmed\n", out);
@@ -112,6 +113,11 @@ static void render_drift(FILE *out, const json_t *drift)
 	if (field_integer(drift, "waiting") > 0)
 		(void) fprintf(out, "waiting for a link: %lld\n",
 		               (long long) field_integer(drift, "waiting"));
+	if (duplicate != NULL && duplicate[0] != '\0') {
+		(void) fputs("another host has an address of this one, which is not used here: ", out);
+		table_print_safe(out, duplicate);
+		(void) fputc('\n', out);
+	}
 }
 
 static void render_blocked(FILE *out, const json_t *blocked)

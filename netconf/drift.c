@@ -4,6 +4,7 @@
 #include "netconf/drift.h"
 
 #include <errno.h>
+#include <linux/if_addr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct drift {
 	size_t n_steps, n_waiting;
 	uint64_t n_repairs;
 	char first[OP_TEXT_MAX];
+	char duplicate[OP_TEXT_MAX];
 };
 
 static void look_soon(struct drift *drift)
@@ -83,6 +85,29 @@ static void tell(struct drift *drift, const struct plan *plan, const struct reso
 			            op_class_name(plan->class), text);
 	}
 	memcpy(drift->first, text, sizeof(drift->first));
+}
+
+/* An address that we want and have, and that the kernel does not use because another host has it.
+ */
+static void tell_duplicate(struct drift *drift, const struct look *look)
+{
+	char text[OP_TEXT_MAX] = "", addr[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; i < look->resolution->model->n_addresses && text[0] == '\0'; i++) {
+		const struct address *want = &look->resolution->model->addresses[i];
+		const struct address *have = model_find_address(look->have, want->link, &want->prefix);
+
+		if (have != NULL && (have->state & IFA_F_DADFAILED) != 0)
+			(void) snprintf(text, sizeof(text), "%s dev %s", addr_format(&want->prefix.addr, addr),
+			                want->link);
+	}
+	if (text[0] != '\0' && strcmp(text, drift->duplicate) != 0)
+		log_warning(
+		    "address_duplicate",
+		    "address=\"%s\" reason=\"another host on the link has it, so the kernel does not "
+		    "use it\"",
+		    text);
+	memcpy(drift->duplicate, text, sizeof(drift->duplicate));
 }
 
 /* --- setting right --- */
@@ -234,6 +259,7 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 	} else if (look.resolution->problems.n == 0) {
 		plan = plan_make(look.resolution->model, look.have, &options);
 		tell(drift, plan, look.resolution);
+		tell_duplicate(drift, &look);
 		repair(drift, &look);
 	}
 	look_fini(&look);
@@ -285,6 +311,7 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 	drift->state = DRIFT_OFF;
 	drift->n_steps = drift->n_waiting = 0;
 	drift->first[0] = '\0';
+	drift->duplicate[0] = '\0';
 	drift->looked_us = 0;
 	look_soon(drift);
 }
@@ -315,6 +342,7 @@ void drift_report(const struct drift *drift, struct drift_report *ret_report)
 	    .state = drift->state,
 	    .n_steps = drift->n_steps,
 	    .first = drift->first,
+	    .duplicate = drift->duplicate,
 	    .n_repairs = drift->n_repairs,
 	    .n_waiting = drift->n_waiting,
 	};

@@ -50,10 +50,11 @@ enum drift_state {
 
 struct drift_report {
 	enum drift_state state;
-	size_t n_steps;     /* that would set it right */
-	const char *first;  /* of them; "" */
-	uint64_t n_repairs; /* steps that were carried out so far */
-	size_t n_waiting;   /* what waits for a link */
+	size_t n_steps;        /* that would set it right */
+	const char *first;     /* of them; "" */
+	const char *duplicate; /* an IPv6 address that another host has, with its link; "" */
+	uint64_t n_repairs;    /* steps that were carried out so far */
+	size_t n_waiting;      /* what waits for a link */
 };
 void drift_report(const struct drift *drift, struct drift_report *ret_report);
 const char *drift_state_name(enum drift_state state);

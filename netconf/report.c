@@ -30,9 +30,10 @@ static json_t *last_json(const struct statedir_outcome *last)
 
 static json_t *drift_json(const struct drift_report *drift)
 {
-	return json_pack("{s:s, s:I, s:o, s:I, s:I}", "state", drift_state_name(drift->state), "steps",
-	                 (json_int_t) drift->n_steps, "first", jsonval_text(drift->first), "repairs",
-	                 (json_int_t) drift->n_repairs, "waiting", (json_int_t) drift->n_waiting);
+	return json_pack("{s:s, s:I, s:o, s:I, s:I, s:o}", "state", drift_state_name(drift->state),
+	                 "steps", (json_int_t) drift->n_steps, "first", jsonval_text(drift->first),
+	                 "repairs", (json_int_t) drift->n_repairs, "waiting",
+	                 (json_int_t) drift->n_waiting, "duplicate", jsonval_text(drift->duplicate));
 }
 
 static json_t *blocked_json(const struct daemon_blocked *blocked)
@@ -68,6 +69,9 @@ void report_metrics(struct metrics *m, const struct daemon_report *report)
 	metrics_family(m, "fairlead_netconf_drift_repairs_total", METRICS_COUNTER,
 	               "Steps that set right what others had changed.");
 	metrics_sample(m, (double) report->drift.n_repairs, NULL, 0);
+	metrics_family(m, "fairlead_netconf_duplicate_address", METRICS_GAUGE,
+	               "Whether another host has an IPv6 address that was confirmed.");
+	metrics_sample(m, report->drift.duplicate[0] != '\0', NULL, 0);
 	metrics_family(m, "fairlead_netconf_change_phase", METRICS_GAUGE,
 	               "The change that is under way: 1 for its phase.");
 	for (enum phase phase = PHASE_PREPARED; phase < PHASES; phase++) {

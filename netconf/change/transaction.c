@@ -122,7 +122,8 @@ void transaction_follow(struct transaction *t)
 
 static void on_judged(const char *lost, void *userdata)
 {
-	AUTO(free) char *reason = lost != NULL ? xasprintf("%s no longer answers", lost) : NULL;
+	/* It goes with the probes. */
+	AUTO(free) char *reason = lost != NULL ? xstrdup(lost) : NULL;
 
 	enter(userdata, lost != NULL ? PHASE_PROBES_BAD : PHASE_PROBES_GOOD, reason);
 }

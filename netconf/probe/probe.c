@@ -58,6 +58,7 @@ void probes_free(struct probes *probes)
 	for (size_t i = 0; i < probes->n; i++) {
 		probes->list[i].kind->fini(&probes->list[i]);
 		free(probes->list[i].name);
+		free(probes->list[i].loss);
 	}
 	free(probes->list);
 	free(probes);
@@ -91,7 +92,9 @@ static void end_judging(struct probes *probes)
 			continue;
 		log_warning("probe_lost", "probe=\"%s\"", probe->name);
 		if (!is_lost)
-			(void) snprintf(probes->lost, sizeof(probes->lost), "%s", probe->name);
+			(void) snprintf(probes->lost, sizeof(probes->lost), "%s%s",
+			                probe->loss != NULL ? probe->loss : probe->name,
+			                probe->loss != NULL ? "" : " no longer answers");
 		is_lost = true;
 	}
 	probes->pass = PASS_NONE;

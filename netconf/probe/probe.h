@@ -4,8 +4,9 @@
 /*
  * What must still work after a change if it worked before: the gateways, by asking for their
  * link-layer address; the endpoints of TCPProbeConfig and HTTPProbeConfig; the API server and the
- * other members of etcd that this node talks to. Each is tried before the change, and those that
- * answered are tried again after it, over and over until they do or the time is up.
+ * other members of etcd that this node talks to; and that no other host has a new IPv6 address.
+ * Each is tried before the change, and those that answered are tried again after it, over and over
+ * until they do or the time is up.
  */
 
 #include <ev.h>
@@ -27,7 +28,8 @@ typedef void (*probes_known_fn)(size_t n_good, size_t n_all, void *userdata);
 void probes_learn(struct probes *probes, const struct model *have, probes_known_fn done,
                   void *userdata);
 
-/* After it. `lost` names what worked before and works no more; NULL: nothing is lost. */
+/* After it. `lost` says in a sentence what worked before and works no more; NULL: nothing is lost.
+ */
 typedef void (*probes_judged_fn)(const char *lost, void *userdata);
 void probes_judge(struct probes *probes, const struct model *have, probes_judged_fn done,
                   void *userdata);

@@ -96,6 +96,7 @@ void probe_make_list(struct ev_loop *ev, const struct config *config, struct pro
 		probe_gateway_init(add(ret_list, ret_n), AF_INET);
 		probe_gateway_init(add(ret_list, ret_n), AF_INET6);
 	}
+	probe_duplicate_init(add(ret_list, ret_n));
 	if (config->policy.probe_api_server)
 		add_api_server(ret_list, ret_n);
 	if (config->policy.probe_etcd)

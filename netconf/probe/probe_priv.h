@@ -32,6 +32,7 @@ struct probe_kind {
 struct probe {
 	const struct probe_kind *kind;
 	char *name; /* for people: "the default gateway of IPv4" */
+	char *loss; /* what its loss means, for people; NULL: it no longer answers */
 	void *data; /* the kind's */
 	enum probe_verdict verdict;
 	bool worked; /* before the change */
@@ -43,6 +44,10 @@ void probe_make_list(struct ev_loop *ev, const struct config *config, struct pro
 
 /* probe_gateway.c */
 void probe_gateway_init(struct probe *probe, sa_family_t family);
+/* probe_duplicate.c: it is always good before a change. */
+void probe_duplicate_init(struct probe *probe);
+/* IFA_F_* of an IPv6 address, from the text of /proc/net/if_inet6; 0 if it is not there. Pure. */
+unsigned probe_address_flags(const char *text, const char *link, const struct addr *addr);
 /* probe_tcp.c: whether a connection comes about. Texts are copied. */
 void probe_tcp_init(struct probe *probe, const char *name, const char *host, uint16_t port,
                     int64_t timeout_us);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What answered before a change and answers no more after it has the change undone: a TCP port, a URL.
-# What had not answered before does not count, and what the operator did not ask for is not tried.
+# What had not answered before does not count, and what the operator did not ask for is not tried. So
+# is one that gives the node an address which another host has.
 . "$(dirname "$0")/lib-netconf.sh"
 
 node_new
@@ -72,3 +73,28 @@ apply cut
 expect "it is the operator's turn" status_is .change.phase awaiting
 fairlead n1 net confirm
 expect "it stays" grep -q 10.22.0.1/24 <(ip -n n1 -o address show dev eth1)
+
+say "another host has the new address"
+ip -n sw address add fd02::7/64 dev leg1
+inside n1 sysctl -qw net.ipv6.conf.eth1.accept_dad=1
+write duplicate 10.22.0.1/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
+sed -i 's|10.22.0.1/24}|&, {address: "fd02::7/64"}|' "$T/duplicate.yaml"
+code=0
+apply duplicate || code=$?
+expect_equal "the exit code" "$code" 1
+expect "it says whose" status_is .last.reason "another host on eth1 has the address fd02::7 (duplicate address detection)"
+expect_equal "the address" "$(ip -n n1 -o address show dev eth1 to fd02::7)" ""
+
+say "nobody has it any more"
+ip -n sw address delete fd02::7/64 dev leg1
+apply duplicate
+fairlead n1 net confirm >/dev/null
+expect "it is there" test -n "$(ip -n n1 -o address show dev eth1 to fd02::7)"
+expect "it is nobody's else" test -z "$(ip -n n1 -o address show dev eth1 to fd02::7 tentative)"
+
+say "another host takes it, and the link goes down and up: that is told"
+ip -n sw address add fd02::7/64 dev leg1
+ip -n n1 link set eth1 down
+ip -n n1 link set eth1 up
+wait_until 30 status_is .drift.duplicate "fd02::7 dev eth1"
+expect "it is told to people" grep -q "another host has an address.* fd02::7 dev eth1" <(fairlead n1 net status)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom a control-plane node talks to, read from what kubeadm's nodes have. */
+#include <linux/if_addr.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -37,6 +38,33 @@ static void test_peers(void)
 	CHECK_EQ_INT(probe_etcd_peers("\n\n  1: x", peers), 0);
 }
 
+static void test_address_flags(void)
+{
+	static const char text[] = "00000000000000000000000000000001 01 80 10 80       lo\n"
+	                           "fd020000000000000000000000000007 1f 40 00 48   eth1\n"
+	                           "fd020000000000000000000000000007 20 40 00 80 eth1.5\n"
+	                           "fe800000000000000000000000000001 20 40 20 c0 eth1.5\n"
+	                           "fd02";
+	static const struct {
+		const char *link, *addr;
+		unsigned flags;
+	} cases[] = {
+	    {"eth1", "fd02::7", IFA_F_DADFAILED | IFA_F_TENTATIVE},
+	    {"eth1.5", "fd02::7", IFA_F_PERMANENT},
+	    {"eth1.5", "fe80::1", IFA_F_PERMANENT | IFA_F_TENTATIVE},
+	    {"eth1", "fe80::1", 0},
+	    {"eth2", "fd02::7", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct addr addr;
+
+		CHECK_EQ_INT(addr_parse(cases[i].addr, &addr), 0);
+		CHECK_EQ_INT(probe_address_flags(text, cases[i].link, &addr), cases[i].flags);
+		CHECK_EQ_INT(probe_address_flags("", cases[i].link, &addr), 0);
+	}
+}
+
 static void test_api_server(void)
 {
 	static const struct {
@@ -64,6 +92,7 @@ static void test_api_server(void)
 int main(void)
 {
 	test_peers();
+	test_address_flags();
 	test_api_server();
 	return check_result();
 }
