@@ -102,7 +102,7 @@ static void adopt(struct daemon *daemon)
 
 	if (!daemon->config->policy.adopt || take_look(daemon, &look) < 0)
 		return;
-	ledger_settle(daemon->ledger, daemon->kernel, look.resolution->model);
+	ledger_settle(daemon->ledger, look.have, look.resolution->model);
 	look_fini(&look);
 }
 

@@ -118,7 +118,7 @@ static int take_look(const struct drift *drift, struct look *ret_look)
 	                 ret_look);
 }
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	static const struct plan_options options = {.management_link = "", .only_hitless = true};
 	struct drift *drift = userdata;
@@ -128,15 +128,16 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	if (r < 0)
 		return r;
 	*ret_plan = plan_make(look.resolution->model, look.have, &options);
+	*ret_have = TAKE_PTR(look.have);
 	look_fini(&look);
 	return 0;
 }
 
-static int will_cb(const struct plan *plan, void *userdata)
+static int will_cb(const struct plan *plan, const struct model *have, void *userdata)
 {
 	const struct drift *drift = userdata;
 
-	ledger_expect_or_warn(drift->ledger, drift->kernel, plan);
+	ledger_expect_or_warn(drift->ledger, have, plan);
 	return 0;
 }
 

@@ -21,7 +21,8 @@ struct once {
 	struct ledger *ledger;
 	const char *runtime_dir;
 	const struct config *config;
-	struct settle *settle; /* NULL: waiting */
+	struct settle *settle;         /* NULL: waiting */
+	struct resolution *resolution; /* of the settling's last look; NULL: none yet */
 	ev_timer patience;
 	struct look_missing missing;
 	size_t n_refused; /* collisions, and what cannot be */
@@ -68,7 +69,7 @@ static int take_look(const struct once *once, struct look *ret_look)
 	                 ret_look);
 }
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	static const struct plan_options options = {.management_link = ""};
 	struct once *once = userdata;
@@ -85,27 +86,25 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 		*ret_plan = plan_make(look.resolution->model, look.have, &options);
 	tell(once, *ret_plan, look.resolution);
 	once->missing = look.missing;
+	*ret_have = TAKE_PTR(look.have);
+	resolution_free(once->resolution);
+	once->resolution = TAKE_PTR(look.resolution);
 	look_fini(&look);
 	return 0;
 }
 
 /* What can be had, as with the network. */
-static int apply_beside(struct once *once, size_t *ret_steps)
+static int apply_beside(struct once *once, const struct model *have, size_t *ret_steps)
 {
 	AUTO(beside_free) struct beside *beside = NULL;
 	AUTO(free) char *error = NULL;
-	struct look look;
-	int r = take_look(once, &look);
+	int r = 0;
 
-	if (r < 0)
-		return log_error_errno(r, "observation_failed", "reason=\"%s\"",
-		                       kernel_error_text(once->kernel));
-	if (look.resolution->problems.n == 0) {
-		r = beside_plan(&host_this_machine, look.resolution, look.have, &beside, &error);
+	if (once->resolution->problems.n == 0) {
+		r = beside_plan(&host_this_machine, once->resolution, have, &beside, &error);
 		if (r == 0)
 			r = beside_carry_out(beside, &error);
 	}
-	look_fini(&look);
 	if (r < 0)
 		(void) log_error_errno(r, "not_applied", "reason=\"%s\"", error);
 	if (beside == NULL)
@@ -121,12 +120,19 @@ static int apply_beside(struct once *once, size_t *ret_steps)
 	return r;
 }
 
-static int will_cb(const struct plan *plan, void *userdata)
+static int will_cb(const struct plan *plan, const struct model *have, void *userdata)
 {
 	const struct once *once = userdata;
 
-	ledger_expect_or_warn(once->ledger, once->kernel, plan);
+	ledger_expect_or_warn(once->ledger, have, plan);
 	return 0;
+}
+
+/* As with a confirmation: what somebody had made by hand and is wanted becomes ours. */
+static void adopt(const struct once *once, const struct model *have)
+{
+	if (once->config->policy.adopt)
+		ledger_settle(once->ledger, have, once->resolution->model);
 }
 
 static void be_ready(struct once *once)
@@ -151,8 +157,13 @@ static void on_settled(const struct settle_result *settled, void *userdata)
 {
 	struct once *once = userdata;
 	size_t n_steps = settled->n_done;
-	int r = apply_beside(once, &n_steps);
+	int r = 0;
 
+	/* Else it could not be observed even once, and that is the error. */
+	if (settled->have != NULL) {
+		adopt(once, settled->have);
+		r = apply_beside(once, settled->have, &n_steps);
+	}
 	once->settle = NULL;
 	once->told = true;
 	once->r = settled->r < 0 ? settled->r : r;
@@ -205,17 +216,6 @@ static void patience_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int re
 		finish(once);
 }
 
-/* As with a confirmation: what somebody had made by hand and is wanted becomes ours. */
-static void adopt(const struct once *once)
-{
-	struct look look;
-
-	if (!once->config->policy.adopt || take_look(once, &look) < 0)
-		return;
-	ledger_settle(once->ledger, once->kernel, look.resolution->model);
-	look_fini(&look);
-}
-
 static void run(struct once *once, int64_t wait_us)
 {
 	struct ev_loop *ev = loop_ev(once->loop);
@@ -228,7 +228,6 @@ static void run(struct once *once, int64_t wait_us)
 		ev_timer_start(ev, &once->patience);
 	settle(once);
 	(void) loop_run(once->loop);
-	adopt(once);
 	if (once->r == 0)
 		be_ready(once);
 }
@@ -249,5 +248,6 @@ int once_apply(const struct once_start *start, const struct config *config)
 	once.kernel = kernel;
 	once.ledger = ledger;
 	run(&once, start->wait_us);
+	resolution_free(once.resolution);
 	return once.r;
 }

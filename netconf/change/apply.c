@@ -65,14 +65,14 @@ static void want_clients(const struct apply *a)
 
 /* What is not in the plan on the disk would not be undone. The first round is there already, unless
  * the network has changed since. */
-static int will_cb(const struct plan *plan, void *userdata)
+static int will_cb(const struct plan *plan, const struct model *have, void *userdata)
 {
 	const struct apply *a = userdata;
 	int r;
 
 	plan_append(a->host.plan, plan);
 	r = checkpoint_write_plan(a->host.dir, a->host.plan);
-	return r < 0 ? r : ledger_expect(a->host.ledger, a->host.kernel, plan);
+	return r < 0 ? r : ledger_expect(a->host.ledger, have, plan);
 }
 
 /* --- what leases change --- */
@@ -119,7 +119,7 @@ static void follow(struct apply *a)
 
 /* --- all of it --- */
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	struct apply *a = userdata;
 	const struct plan_options options = {.management_link = a->host.management};
@@ -131,10 +131,12 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 		return r;
 	plan = plan_make(look.resolution->model, look.have, &options);
 	/* Somebody else was faster, since it was planned first. */
-	if (explain_refusal(plan, look.resolution, a->refusal))
+	if (explain_refusal(plan, look.resolution, a->refusal)) {
 		r = -EEXIST;
-	else
+	} else {
 		*ret_plan = TAKE_PTR(plan);
+		*ret_have = TAKE_PTR(look.have);
+	}
 	look_fini(&look);
 	return r;
 }

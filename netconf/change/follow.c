@@ -41,7 +41,7 @@ static void tell(struct follow *follow, const struct plan *plan)
 	follow->told = true;
 }
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	struct follow *follow = userdata;
 	struct conf_strings links;
@@ -59,15 +59,16 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 		                      &(struct plan_options){.management_link = "", .only_on = &links});
 	tell(follow, *ret_plan);
 	conf_strings_fini(&links);
+	*ret_have = TAKE_PTR(look.have);
 	look_fini(&look);
 	return 0;
 }
 
-static int will_cb(const struct plan *plan, void *userdata)
+static int will_cb(const struct plan *plan, const struct model *have, void *userdata)
 {
 	const struct follow *follow = userdata;
 
-	return follow->host.will(plan, follow->host.userdata);
+	return follow->host.will(plan, have, follow->host.userdata);
 }
 
 /* The network's own trouble is the one that is told. */

@@ -24,8 +24,9 @@ struct follow_host {
 	struct ledger *ledger;
 	const char *runtime_dir;
 	const struct config *config;
-	/* These are the next steps: the last moment to write them down. 0, or -errno to stop. */
-	int (*will)(const struct plan *plan, void *userdata);
+	/* These are the next steps, on what there is: the last moment to write them down. 0, or -errno
+	 * to stop. */
+	int (*will)(const struct plan *plan, const struct model *have, void *userdata);
 	/* The network is so; now the host. 0, or -errno with a sentence that the caller frees. */
 	int (*beside)(const struct look *look, char **ret_error, void *userdata);
 	/* Once, never before follow_start() returns; the handle is gone then. */

@@ -45,21 +45,15 @@ const struct owned *ledger_owned(const struct ledger *ledger)
 	return ledger != NULL ? ledger->owned : NULL;
 }
 
-int ledger_expect(struct ledger *ledger, struct kernel *kernel, const struct plan *plan)
+int ledger_expect(struct ledger *ledger, const struct model *have, const struct plan *plan)
 {
-	AUTO(model_free) struct model *have = NULL;
-	int r = kernel_observe(kernel, &have);
-
-	if (r < 0)
-		return r;
-	owned_judge(ledger->owned, have);
 	owned_expect(ledger->owned, plan, have);
 	return owned_save(ledger->owned, ledger->path);
 }
 
-void ledger_expect_or_warn(struct ledger *ledger, struct kernel *kernel, const struct plan *plan)
+void ledger_expect_or_warn(struct ledger *ledger, const struct model *have, const struct plan *plan)
 {
-	int r = ledger_expect(ledger, kernel, plan);
+	int r = ledger_expect(ledger, have, plan);
 
 	if (r < 0)
 		(void) log_warning_errno(r, "owned_unwritten",
@@ -67,15 +61,12 @@ void ledger_expect_or_warn(struct ledger *ledger, struct kernel *kernel, const s
 		                         ledger->path);
 }
 
-void ledger_settle(struct ledger *ledger, struct kernel *kernel, const struct model *want)
+void ledger_settle(struct ledger *ledger, const struct model *have, const struct model *want)
 {
-	AUTO(model_free) struct model *have = NULL;
-	int r = kernel_observe(kernel, &have);
+	int r;
 
-	if (r == 0) {
-		owned_settle(ledger->owned, want, have);
-		r = owned_save(ledger->owned, ledger->path);
-	}
+	owned_settle(ledger->owned, want, have);
+	r = owned_save(ledger->owned, ledger->path);
 	if (r < 0)
 		(void) log_warning_errno(r, "owned_unwritten", "path=%s", ledger->path);
 }

@@ -8,7 +8,6 @@
  */
 
 #include "base/cleanup.h"
-#include "netconf/kernel/kernel.h"
 #include "netconf/owned/owned.h"
 #include "netconf/plan/plan.h"
 
@@ -22,10 +21,12 @@ DEFINE_AUTO(struct ledger, ledger_free);
 /* For looks. Borrowed; NULL for NULL. */
 const struct owned *ledger_owned(const struct ledger *ledger);
 
-/* Before these steps are carried out. 0 or -errno: it cannot be written down. */
-int ledger_expect(struct ledger *ledger, struct kernel *kernel, const struct plan *plan);
+/* Before these steps are carried out; have: what they were planned from. 0 or -errno: it cannot be
+ * written down. */
+int ledger_expect(struct ledger *ledger, const struct model *have, const struct plan *plan);
 /* For steps that a full disk must not keep away: what cannot be written is told. */
-void ledger_expect_or_warn(struct ledger *ledger, struct kernel *kernel, const struct plan *plan);
-/* After the last. want: what of it is there by others' hands becomes ours; NULL: nothing does. What
- * cannot be written is told. */
-void ledger_settle(struct ledger *ledger, struct kernel *kernel, const struct model *want);
+void ledger_expect_or_warn(struct ledger *ledger, const struct model *have,
+                           const struct plan *plan);
+/* After the last; have: what was observed then. want: what of it is there by others' hands becomes
+ * ours; NULL: nothing does. What cannot be written is told. */
+void ledger_settle(struct ledger *ledger, const struct model *have, const struct model *want);

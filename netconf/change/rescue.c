@@ -20,7 +20,6 @@
 struct rescue {
 	char *state_dir, *dir;
 	struct checkpoint_state state;
-	struct kernel *kernel;
 	struct ledger *ledger;
 	struct undo *undo;
 	rescue_done_fn done;
@@ -59,7 +58,6 @@ static void on_undone(const struct settle_result *result, void *userdata)
 	void *done_userdata = rescue->userdata;
 
 	rescue->undo = NULL;
-	ledger_settle(rescue->ledger, rescue->kernel, NULL);
 	if (result->r < 0)
 		give_up(rescue->dir, &rescue->state, result->reason);
 	else
@@ -110,7 +108,6 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	if (r < 0)
 		/* A full disk must not keep the old network away. */
 		(void) log_error_errno(r, "state_unwritten", "dir=%s", rescue->dir);
-	rescue->kernel = kernel;
 	rescue->ledger = ledger_open(state_dir);
 	rescue->done = done;
 	rescue->userdata = userdata;

@@ -25,6 +25,7 @@ struct settle {
 	void *userdata;
 	ev_timer round;
 	struct plan *plan;
+	struct model *have; /* since the last step; NULL: not observed yet */
 	struct carry *carry;
 	struct settle_result result;
 };
@@ -36,16 +37,19 @@ void settle_free(struct settle *settle)
 	ev_timer_stop(settle->ev, &settle->round);
 	carry_free(settle->carry);
 	plan_free(settle->plan);
+	model_free(settle->have);
 	free(settle);
 }
 
 static void finish(struct settle *settle, int r)
 {
+	AUTO(model_free) struct model *have = TAKE_PTR(settle->have);
 	struct settle_result result = settle->result;
 	settle_done_fn done = settle->done;
 	void *userdata = settle->userdata;
 
 	result.r = r;
+	result.have = have;
 	if (r == 0)
 		result.reason[0] = '\0';
 	settle_free(settle);
@@ -63,6 +67,7 @@ static void on_carried(const struct carry_result *carried, void *userdata)
 	struct settle *settle = userdata;
 
 	settle->carry = NULL;
+	model_free(TAKE_PTR(settle->have));
 	settle->result.n_done += carried->n_done;
 	if (carried->r < 0) {
 		memcpy(settle->result.reason, carried->reason, sizeof(settle->result.reason));
@@ -89,10 +94,11 @@ static void give_up(struct settle *settle)
 static void round_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
 {
 	struct settle *settle = CONTAINER_OF(timer, struct settle, round);
+	struct model *have = NULL;
 	int r;
 
 	plan_free(TAKE_PTR(settle->plan));
-	r = settle->ops.plan(&settle->plan, settle->userdata);
+	r = settle->ops.plan(&settle->plan, &have, settle->userdata);
 	if (r < 0) {
 		(void) snprintf(settle->result.reason, sizeof(settle->result.reason),
 		                "the network cannot be observed: %s", kernel_error_text(settle->kernel));
@@ -103,6 +109,7 @@ static void round_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 			finish(settle, r);
 		return;
 	}
+	settle->have = have;
 	if (settle->plan->n_ops == 0) {
 		finish(settle, 0);
 		return;
@@ -112,7 +119,7 @@ static void round_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 		return;
 	}
 	settle->result.rounds++;
-	r = settle->ops.will != NULL ? settle->ops.will(settle->plan, settle->userdata) : 0;
+	r = settle->ops.will != NULL ? settle->ops.will(settle->plan, have, settle->userdata) : 0;
 	if (r < 0) {
 		(void) snprintf(settle->result.reason, sizeof(settle->result.reason),
 		                "the plan cannot be written down: %s", strerror(-r));

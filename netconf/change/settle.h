@@ -18,17 +18,21 @@ struct settle;
 #define SETTLE_ROUNDS_MAX 5
 
 struct settle_ops {
-	/* Observes, and says what is left to do. 0 or -errno. */
-	int (*plan)(struct plan **ret_plan, void *userdata);
-	/* This is carried out next: the last moment to write it down. 0, or -errno to stop before it.
-	 * May be NULL. */
-	int (*will)(const struct plan *plan, void *userdata);
+	/* Observes, and says what there is and what is left to do. Both are the settling's then. 0 or
+	 * -errno. */
+	int (*plan)(struct plan **ret_plan, struct model **ret_have, void *userdata);
+	/* This is carried out next on what there is: the last moment to write it down. 0, or -errno to
+	 * stop before it. May be NULL. */
+	int (*will)(const struct plan *plan, const struct model *have, void *userdata);
 };
 
 struct settle_result {
 	int r;           /* 0: it is as it was asked for */
 	size_t n_done;   /* steps that the kernel took, of all rounds */
 	unsigned rounds; /* in which there was something to do */
+	/* What has come of it. NULL: it could not be observed since the last step. Borrowed until the
+	 * callback that is given the result returns. */
+	const struct model *have;
 	char reason[CARRY_REASON_MAX];
 };
 

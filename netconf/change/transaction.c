@@ -165,7 +165,6 @@ static void on_undone(const struct settle_result *result, void *userdata)
 	struct transaction *t = userdata;
 
 	t->undo = NULL;
-	ledger_settle(t->host.ledger, t->host.kernel, NULL);
 	if (result->r < 0) {
 		give_up(t, result->reason);
 		return;

@@ -70,7 +70,7 @@ void undo_free(struct undo *undo)
 	free(undo);
 }
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	struct undo *undo = userdata;
 	const struct plan_options options = {.management_link = "", .undone = undo->parts.plan};
@@ -83,15 +83,16 @@ static int plan_cb(struct plan **ret_plan, void *userdata)
 	owned_judge(ledger_owned(undo->ledger), have);
 	want = wayback_make(undo->parts.before, undo->parts.plan, have, undo->missing);
 	*ret_plan = plan_make(want, have, &options);
+	*ret_have = TAKE_PTR(have);
 	return 0;
 }
 
 /* What is put back may be ours by the list alone. */
-static int will_cb(const struct plan *plan, void *userdata)
+static int will_cb(const struct plan *plan, const struct model *have, void *userdata)
 {
 	const struct undo *undo = userdata;
 
-	ledger_expect_or_warn(undo->ledger, undo->kernel, plan);
+	ledger_expect_or_warn(undo->ledger, have, plan);
 	return 0;
 }
 
@@ -136,6 +137,8 @@ static void on_settled(const struct settle_result *settled, void *userdata)
 	struct settle_result result = *settled;
 
 	undo->settle = NULL;
+	if (settled->have != NULL)
+		ledger_settle(undo->ledger, settled->have, NULL);
 	undo->n_done += settled->n_done;
 	result.n_done = undo->n_done;
 	if (result.r == 0 && undo->missing[0] != '\0') {

@@ -25,6 +25,7 @@ void owned_free(struct owned *owned)
 	if (owned == NULL)
 		return;
 	model_free(owned->list);
+	free(owned->saved);
 	free(owned);
 }
 
@@ -84,16 +85,30 @@ static bool lists_link(const struct owned *owned, const struct model *have, cons
 	return listed != NULL && listed->owner == OWNER_OURS && same_link(owned, have, link->name);
 }
 
+static int compare_listed(const void *a, const void *b)
+{
+	const struct address *left = a, *right = b;
+	int order = address_compare_key(left, right);
+
+	return order != 0 ? order : (int) left->protocol - (int) right->protocol;
+}
+
+void owned_sort(struct owned *owned)
+{
+	if (owned->list->n_addresses > 1)
+		qsort(owned->list->addresses, owned->list->n_addresses, sizeof(*owned->list->addresses),
+		      compare_listed);
+}
+
 static bool lists_address(const struct owned *owned, const struct model *have,
                           const struct address *address)
 {
-	for (size_t i = 0; i < owned->list->n_addresses; i++) {
-		const struct address *listed = &owned->list->addresses[i];
+	const struct model *list = owned->list;
 
-		if (address_compare_key(listed, address) == 0 && listed->protocol == address->protocol)
-			return same_link(owned, have, address->link);
-	}
-	return false;
+	return list->n_addresses > 0 &&
+	       bsearch(address, list->addresses, list->n_addresses, sizeof(*list->addresses),
+	               compare_listed) != NULL &&
+	       same_link(owned, have, address->link);
 }
 
 static bool lists_route(const struct owned *owned, const struct model *have,
@@ -177,6 +192,7 @@ void owned_expect(struct owned *owned, const struct plan *plan, const struct mod
 		if (op->kind == OP_ADDRESS_ADD && op->address.owner == OWNER_OURS)
 			list_address(owned, have, &op->address, IFAPROT_UNSPEC);
 	}
+	owned_sort(owned);
 }
 
 /* --- who stays --- */
@@ -252,6 +268,7 @@ void owned_settle(struct owned *owned, const struct model *want, const struct mo
 		if (lists_rule(owned, &have->rules[i]) || adopts_rule(want, &have->rules[i]))
 			list_rule(next, &have->rules[i]);
 	}
+	owned_sort(next);
 	list = owned->list;
 	owned->list = next->list;
 	next->list = list;

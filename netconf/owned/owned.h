@@ -25,9 +25,10 @@ void owned_free(struct owned *owned);
 DEFINE_AUTO(struct owned, owned_free);
 
 /* Blocking. No file, or one of another boot: an empty list. 0; -EBADMSG: it is no such file; or
- * -errno. owned_save() is atomic and synced. */
+ * -errno. owned_save() is atomic, and writes nothing if the file has it already, as far as this
+ * list knows. */
 int owned_load(const char *path, struct owned **ret_owned);
-int owned_save(const struct owned *owned, const char *path);
+int owned_save(struct owned *owned, const char *path);
 
 /* What the list has becomes OWNER_OURS. Before every plan. */
 void owned_judge(const struct owned *owned, struct model *have);

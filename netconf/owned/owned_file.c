@@ -104,7 +104,7 @@ static json_t *write_rules(const struct model *list)
 	return array;
 }
 
-int owned_save(const struct owned *owned, const char *path)
+int owned_save(struct owned *owned, const char *path)
 {
 	AUTO(json_decref) json_t *object = NULL;
 	AUTO(free) char *boot = NULL;
@@ -119,7 +119,14 @@ int owned_save(const struct owned *owned, const char *path)
 	text = json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	if (text == NULL)
 		return -EBADMSG;
-	return file_write_atomic(path, text, strlen(text), 0600, FILE_DURABLE);
+	if (owned->saved != NULL && strcmp(owned->saved, text) == 0)
+		return 0;
+	free(TAKE_PTR(owned->saved));
+	/* Whatever makes a disk forget makes a new boot, for which the list is not good. */
+	r = file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE);
+	if (r == 0)
+		owned->saved = TAKE_PTR(text);
+	return r;
 }
 
 /* --- reading --- */
@@ -256,6 +263,8 @@ int owned_load(const char *path, struct owned **ret_owned)
 		                               read_all(object, "routes", owned, read_route) &&
 		                               read_all(object, "rules", owned, read_rule)))
 			return -EBADMSG;
+		owned_sort(owned);
+		owned->saved = TAKE_PTR(text);
 	}
 	*ret_owned = TAKE_PTR(owned);
 	return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/if_addr.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -226,6 +227,8 @@ static void test_file(void)
 	AUTO(owned_free) struct owned *owned = owned_new(), *read = NULL;
 	AUTO(free) char *path = NULL;
 	AUTO(free) char *text = NULL;
+	AUTO(model_free) struct model *nothing = model_new();
+	struct stat written, now;
 	size_t len;
 
 	if (!CHECK(mkdtemp(dir) != NULL))
@@ -240,6 +243,19 @@ static void test_file(void)
 	CHECK_EQ_INT(owned_count(read), ADOPTED);
 	owned_judge(read, again);
 	CHECK_EQ_INT(count_ours(again), ADOPTED);
+	/* What the file has already is not written: it stays the same file. */
+	CHECK_EQ_INT(stat(path, &written), 0);
+	CHECK_EQ_INT(owned_save(owned, path), 0);
+	CHECK_EQ_INT(stat(path, &now), 0);
+	CHECK(now.st_ino == written.st_ino);
+	CHECK_EQ_INT(owned_save(read, path), 0);
+	CHECK_EQ_INT(stat(path, &now), 0);
+	CHECK(now.st_ino == written.st_ino);
+	owned_settle(read, NULL, nothing);
+	CHECK_EQ_INT(owned_save(read, path), 0);
+	owned_free(TAKE_PTR(read));
+	CHECK_EQ_INT(owned_load(path, &read), 0);
+	CHECK_EQ_INT(owned_count(read), 0);
 
 	/* Of another boot; then no such file at all. */
 	CHECK_EQ_INT(file_read(path, 1 << 20, &text, &len), 0);

@@ -16,13 +16,14 @@ struct looks {
 	unsigned n_ends;
 };
 
-static int plan_cb(struct plan **ret_plan, void *userdata)
+static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	struct looks *looks = userdata;
 
 	if (looks->n++ < looks->n_failing)
 		return -EAGAIN;
 	*ret_plan = NEW0(struct plan);
+	*ret_have = model_new();
 	return 0;
 }
 
@@ -32,6 +33,8 @@ static void on_settled(const struct settle_result *result, void *userdata)
 
 	looks->r = result->r;
 	looks->n_ends++;
+	/* What cannot be observed is not there. */
+	CHECK((result->r == 0) == (result->have != NULL));
 	CHECK((result->r == 0) == (result->reason[0] == '\0'));
 }
 
