@@ -38,6 +38,9 @@ struct cli {
 	bool local;
 	bool force;
 	bool dry_run;
+	bool yes;
+	bool corrupt_too;
+	bool unchecked;
 	const char *target;         /* NULL: not given */
 	const char *confirm_within; /* NULL: not given */
 };
@@ -62,6 +65,10 @@ int cli_metrics(const struct cli *cli, int argc, char **argv);
 int cli_etcd_members(const struct cli *cli, int argc, char **argv);
 int cli_etcd_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_alarms(const struct cli *cli, int argc, char **argv);
+int cli_etcd_forfeit_leadership(const struct cli *cli, int argc, char **argv);
+int cli_etcd_leave(const struct cli *cli, int argc, char **argv);
+int cli_etcd_remove_member(const struct cli *cli, int argc, char **argv);
+int cli_etcd_alarm_disarm(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_jobs(const struct cli *cli, int argc, char **argv);
 int cli_etcd_drill(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv);

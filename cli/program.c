@@ -36,7 +36,9 @@ enum takes {
 	TAKES_DRY_RUN = 1 << 7,
 	TAKES_CONFIRM = 1 << 8,
 	TAKES_YAML = 1 << 9,
-	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
+	TAKES_YES = 1 << 10,
+	TAKES_ALARMS = 1 << 11, /* which alarms are meant */
+	TAKES_OWN = 1 << 30,    /* it reads its words and options itself; argv[0] is its own name */
 };
 
 struct command {
@@ -89,6 +91,17 @@ static const struct command commands[] = {
      TAKES_WATCH | TAKES_YAML, cli_etcd_status},
     {"etcd alarms", "[-w]", "The alarms of etcd that stand.", 0, 0, TAKES_WATCH | TAKES_YAML,
      cli_etcd_alarms},
+    {"etcd forfeit-leadership", "[--yes] [--dry-run]",
+     "This node's member of etcd hands the leadership to another.", 0, 0, TAKES_YES | TAKES_DRY_RUN,
+     cli_etcd_forfeit_leadership},
+    {"etcd leave", "[--yes] [--dry-run]", "This node's member leaves the cluster.", 0, 0,
+     TAKES_YES | TAKES_DRY_RUN, cli_etcd_leave},
+    {"etcd remove-member", "[--yes] [--dry-run] MEMBER",
+     "Remove a member from the cluster, by its name or id.", 1, 1, TAKES_YES | TAKES_DRY_RUN,
+     cli_etcd_remove_member},
+    {"etcd alarm disarm", "[--yes] [--dry-run] [--corrupt-too] [--unchecked]",
+     "Take back the alarms whose reason is gone.", 0, 0, TAKES_YES | TAKES_DRY_RUN | TAKES_ALARMS,
+     cli_etcd_alarm_disarm},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,
      TAKES_WATCH, cli_etcd_snapshot_jobs},
     {"etcd drill", "[JOB] [OPTION]...",
@@ -139,7 +152,10 @@ static const char options_help[] =
     "      --confirm-within TIME   undo it unless it is confirmed by then: 90s, 5m\n"
     "      --target NAME           only this target\n"
     "      --force                 also the last good one\n"
-    "      --dry-run               only say what would go\n"
+    "      --dry-run               only say what would be done\n"
+    "      --yes                   do it without a question\n"
+    "      --corrupt-too           also the alarm CORRUPT\n"
+    "      --unchecked             also where nobody knows whether there is room\n"
     "  -h, --help                  help; behind a command, on that command\n"
     "  -V, --version\n";
 
@@ -152,6 +168,9 @@ enum long_option {
 	OPTION_CONFIRM_WITHIN,
 	OPTION_FORCE,
 	OPTION_DRY_RUN,
+	OPTION_YES,
+	OPTION_CORRUPT_TOO,
+	OPTION_UNCHECKED,
 };
 
 static const struct option options[] = {
@@ -168,6 +187,9 @@ static const struct option options[] = {
     {"target", required_argument, NULL, OPTION_TARGET},
     {"force", no_argument, NULL, OPTION_FORCE},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+    {"yes", no_argument, NULL, OPTION_YES},
+    {"corrupt-too", no_argument, NULL, OPTION_CORRUPT_TOO},
+    {"unchecked", no_argument, NULL, OPTION_UNCHECKED},
     {0},
 };
 
@@ -267,6 +289,9 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--confirm-within", TAKES_CONFIRM, cli->confirm_within != NULL},
 	    {"--force", TAKES_FORCE, cli->force},
 	    {"--dry-run", TAKES_DRY_RUN, cli->dry_run},
+	    {"--yes", TAKES_YES, cli->yes},
+	    {"--corrupt-too", TAKES_ALARMS, cli->corrupt_too},
+	    {"--unchecked", TAKES_ALARMS, cli->unchecked},
 	    {"-o yaml", TAKES_YAML, cli->output == CLI_YAML},
 	};
 
@@ -395,6 +420,15 @@ static int set_option(struct cli *cli, int option)
 		return CLI_OK;
 	case OPTION_DRY_RUN:
 		cli->dry_run = true;
+		return CLI_OK;
+	case OPTION_YES:
+		cli->yes = true;
+		return CLI_OK;
+	case OPTION_CORRUPT_TOO:
+		cli->corrupt_too = true;
+		return CLI_OK;
+	case OPTION_UNCHECKED:
+		cli->unchecked = true;
 		return CLI_OK;
 	default:
 		(void) fputs("fairlead --help lists the options.\n", stderr);

@@ -37,6 +37,7 @@ struct daemon {
 	char instance[INSTANCE_TEXT_MAX];
 	struct etcd *etcd;
 	struct job_env env;
+	struct cluster_env cluster;
 	struct job *jobs[CONFIG_JOBS_MAX];
 	struct drill *drills[CONFIG_JOBS_MAX]; /* of the same job; NULL: it has none */
 	size_t n_jobs;
@@ -134,6 +135,17 @@ static void new_instance(struct daemon *d)
 	(void) snprintf(d->instance, sizeof(d->instance), "%016llx", (unsigned long long) number);
 }
 
+static void fill_cluster_env(struct daemon *d)
+{
+	d->cluster = (struct cluster_env){
+	    .ev = loop_ev(d->loop),
+	    .etcd = d->etcd,
+	    .conf = &d->config->etcd,
+	    .node_name = d->config->node_name,
+	    .instance = d->instance,
+	};
+}
+
 static int make_jobs(struct daemon *d, const char *worker)
 {
 	d->env = (struct job_env){
@@ -175,6 +187,7 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 		r = make_jobs(d, start->worker);
 	if (r < 0)
 		return r;
+	fill_cluster_env(d);
 	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
@@ -203,6 +216,11 @@ void daemon_free(struct daemon *d)
 struct etcd *daemon_etcd(const struct daemon *d)
 {
 	return d->etcd;
+}
+
+const struct cluster_env *daemon_cluster(const struct daemon *d)
+{
+	return &d->cluster;
 }
 
 size_t daemon_n_jobs(const struct daemon *d)

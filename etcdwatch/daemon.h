@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/loop.h"
+#include "etcdwatch/cluster/env.h"
 #include "etcdwatch/config.h"
 #include "etcdwatch/drill.h"
 #include "etcdwatch/job.h"
@@ -36,6 +37,7 @@ bool daemon_wants_exec(const struct daemon *daemon);
 
 /* For the commands. */
 struct etcd *daemon_etcd(const struct daemon *daemon);
+const struct cluster_env *daemon_cluster(const struct daemon *daemon);
 size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */

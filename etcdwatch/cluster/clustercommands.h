@@ -9,3 +9,7 @@ struct control_request;
 void memberscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void statuscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void alarmscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void forfeitcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void leavecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void removecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void disarmcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);

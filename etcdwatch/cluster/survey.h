@@ -69,6 +69,7 @@ struct survey_answer {
 struct survey_member {
 	uint64_t id;                /* 0: an endpoint of which nobody knows whose it is */
 	char name[SURVEY_NAME_MAX]; /* "": not started, or not known */
+	bool listed;                /* the cluster counts it among its members */
 	bool started;
 	bool learner;
 	bool local;

@@ -69,6 +69,7 @@ static void add_listed(struct survey *survey, const struct survey_list *list)
 		const struct survey_listed *l = &list->members[i];
 		struct survey_member m = {
 		    .id = l->id,
+		    .listed = true,
 		    .started = l->name[0] != '\0',
 		    .learner = l->learner,
 		    .local = l->local,

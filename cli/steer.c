@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands that change the cluster. etcdwatch is first asked what would be done; that is shown,
+ * and on a terminal asked about, and then it is asked to do it. Without a terminal it takes --yes:
+ * a script that did not mean it must not remove a member.
+ */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/fields.h"
+#include "cli/table.h"
+
+#define DAEMON "etcdwatch"
+/* A large database takes its time to be written anew, and each waits for the one before it. */
+#define TIMEOUT_US (7200 * US_PER_S)
+#define WORDS_MAX 8
+
+struct steering {
+	const struct cli *cli;
+	const char *words[WORDS_MAX];
+	size_t n_words;
+	size_t n_planned;
+};
+
+static void add(struct steering *s, const char *word)
+{
+	s->words[s->n_words++] = word;
+}
+
+/* --- what comes ---------------------------------------------------------------------------------
+ */
+
+static void print_line(const char *before, const json_t *object, const char *key)
+{
+	(void) fputs(before, stdout);
+	table_print_safe(stdout, field_text_or_dash(object, key));
+}
+
+static void print_step(const json_t *object)
+{
+	bool planned = strcmp(field_text_or_dash(object, "state"), "planned") == 0;
+
+	print_line(planned ? "would: " : "done:  ", object, "text");
+	if (!planned)
+		(void) printf(" (%lld ms)", (long long) field_integer(object, "took_ms"));
+	(void) fputc('\n', stdout);
+}
+
+static void told(const json_t *object, void *userdata)
+{
+	struct steering *s = userdata;
+	const char *state = field_text(object, "state");
+
+	s->n_planned += state != NULL && strcmp(state, "planned") == 0;
+	if (s->cli->output == CLI_JSON) {
+		(void) json_dumpf(object, stdout, JSON_COMPACT);
+		(void) fputc('\n', stdout);
+	} else if (field_text(object, "note") != NULL) {
+		print_line("note:  ", object, "note");
+		(void) fputc('\n', stdout);
+	} else if (state != NULL) {
+		print_step(object);
+	}
+	(void) fflush(stdout);
+}
+
+/* What was planned has been shown. */
+static void told_again(const json_t *object, void *userdata)
+{
+	const char *state = field_text(object, "state");
+
+	if (state != NULL && strcmp(state, "planned") != 0)
+		told(object, userdata);
+}
+
+static int ask(struct steering *s, client_object_fn each)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+
+	return cli_ask_each(s->cli, DAEMON, s->words, s->n_words, TIMEOUT_US, each, s, &answer);
+}
+
+/* --- the two questions --------------------------------------------------------------------------
+ */
+
+static bool is_wanted(void)
+{
+	char line[16];
+
+	(void) fputs("Go on? [y/N] ", stderr);
+	return fgets(line, sizeof(line), stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+}
+
+static int steer(struct steering *s)
+{
+	const struct cli *cli = s->cli;
+	int code;
+
+	if (!cli->yes && !cli->dry_run && !isatty(STDIN_FILENO)) {
+		(void) fputs(
+		    "fairlead: this changes the cluster: it takes --yes where nobody can be asked, "
+		    "or --dry-run\n",
+		    stderr);
+		return CLI_USAGE;
+	}
+	add(s, "--dry-run");
+	code = ask(s, told);
+	if (code != CLI_OK || cli->dry_run)
+		return code;
+	if (s->n_planned == 0) {
+		if (cli->output == CLI_TABLE)
+			(void) puts("nothing to do");
+		return CLI_OK;
+	}
+	if (!cli->yes && !is_wanted())
+		return CLI_FAILED;
+	s->n_words--;
+	return ask(s, told_again);
+}
+
+int cli_etcd_forfeit_leadership(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	struct steering s = {.cli = cli, .words = {"etcd", "forfeit-leadership"}, .n_words = 2};
+
+	return steer(&s);
+}
+
+int cli_etcd_leave(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	struct steering s = {.cli = cli, .words = {"etcd", "leave"}, .n_words = 2};
+
+	return steer(&s);
+}
+
+int cli_etcd_remove_member(const struct cli *cli, int argc UNUSED, char **argv)
+{
+	struct steering s = {.cli = cli, .words = {"etcd", "remove-member", argv[0]}, .n_words = 3};
+
+	return steer(&s);
+}
+
+int cli_etcd_alarm_disarm(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	struct steering s = {.cli = cli, .words = {"etcd", "alarm", "disarm"}, .n_words = 3};
+
+	if (cli->corrupt_too)
+		add(&s, "--corrupt-too");
+	if (cli->unchecked)
+		add(&s, "--unchecked");
+	return steer(&s);
+}

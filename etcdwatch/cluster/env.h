@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What steering needs of the daemon. Borrowed, all of it, for as long as the daemon lives. */
+
+#include <ev.h>
+
+#include "etcd/etcd.h"
+#include "etcd/etcdconf.h"
+
+struct cluster_env {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	const struct etcdconf *conf; /* for the certificates, and the prefix of our keys */
+	const char *node_name;
+	const char *instance; /* of this process */
+};

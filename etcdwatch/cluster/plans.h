@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* From what there is to the steps that do what was asked for, or to a refusal; pure. ret_steps is
+ * written anew. */
+
+#include <stdbool.h>
+
+#include "etcdwatch/cluster/steps.h"
+
+/* This machine's member shall lead no more. */
+void plan_forfeit(const struct survey *survey, struct steps *ret_steps);
+/* This machine's member leaves for good. */
+void plan_leave(const struct survey *survey, struct steps *ret_steps);
+/* So does another one; by its name or id. */
+void plan_remove(const struct survey *survey, const char *word, struct steps *ret_steps);
+
+struct plan_disarm_options {
+	bool corrupt_too;
+	bool unchecked; /* also where a size or a quota is not known */
+};
+/* NOSPACE where there is room again, and CORRUPT only by its name. */
+void plan_disarm(const struct survey *survey, const struct plan_disarm_options *options,
+                 struct steps *ret_steps);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The commands that change the cluster. All go the same way: a look, the planner's steps, and
+ * unless it is a dry run, those carried out one by one, each told when it is done.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonval.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/cluster/clustercommands.h"
+#include "etcdwatch/cluster/plans.h"
+#include "etcdwatch/cluster/quotas.h"
+#include "etcdwatch/cluster/steprun.h"
+#include "etcdwatch/commands_priv.h"
+
+struct steer;
+
+struct verb {
+	const char *usage;
+	bool wants_member;
+	bool wants_quotas;
+	void (*plan)(const struct steer *s, const struct survey *survey, struct steps *ret_steps);
+};
+
+struct steer {
+	struct command command;
+	const struct verb *verb;
+	char *member; /* NULL: not given */
+	bool dry_run;
+	struct plan_disarm_options disarm;
+	struct survey_request *survey;
+	struct quotas *quotas;
+	struct steprun *run;
+};
+
+static void steer_free(struct steer *s)
+{
+	survey_cancel(s->survey);
+	quotas_free(s->quotas);
+	steprun_free(s->run);
+	command_end(&s->command);
+	free(s->member);
+	free(s);
+}
+
+static void give_up(struct command *command)
+{
+	steer_free(CONTAINER_OF(command, struct steer, command));
+}
+
+/* --- carrying out -------------------------------------------------------------------------------
+ */
+
+static void step_done_cb(const struct step *step, int64_t took_us, void *userdata)
+{
+	struct steer *s = userdata;
+	json_t *json = step_json(step);
+
+	(void) json_object_set_new(json, "state", json_string("done"));
+	(void) json_object_set_new(json, "took_ms", json_integer(took_us / US_PER_MS));
+	control_reply(s->command.request, json);
+}
+
+static void done_cb(const char *why, void *userdata)
+{
+	struct steer *s = userdata;
+	struct control_request *request = s->command.request;
+
+	s->run = NULL;
+	steer_free(s);
+	if (why != NULL)
+		control_fail(request, CONTROL_FAILED, "%s", why);
+	else
+		control_ok(request);
+}
+
+static const struct steprun_callbacks run_callbacks = {.step_done = step_done_cb, .done = done_cb};
+
+/* --- planning -----------------------------------------------------------------------------------
+ */
+
+static void reply_plan(struct control_request *request, const struct steps *steps)
+{
+	for (size_t i = 0; i < steps->n; i++) {
+		json_t *json = step_json(&steps->items[i]);
+
+		(void) json_object_set_new(json, "state", json_string("planned"));
+		control_reply(request, json);
+	}
+	for (size_t i = 0; i < steps->n_notes; i++)
+		control_reply(request, json_pack("{s:o}", "note", jsonval_text(steps->notes[i])));
+}
+
+static void planned(struct steer *s, const struct survey *survey)
+{
+	AUTO(free) struct steps *steps = NEW0(struct steps);
+	struct control_request *request = s->command.request;
+
+	s->verb->plan(s, survey, steps);
+	reply_plan(request, steps);
+	if (steps->refusal[0] == '\0' && steps->n > 0 && !s->dry_run) {
+		s->run = steprun_start(daemon_cluster(commands_daemon(s->command.commands)), steps,
+		                       &run_callbacks, s);
+		return;
+	}
+	steer_free(s);
+	if (steps->refusal[0] != '\0')
+		control_fail(request, CONTROL_FAILED, "%s", steps->refusal);
+	else
+		control_ok(request);
+}
+
+static void quotas_cb(const struct survey *survey, void *userdata)
+{
+	struct steer *s = userdata;
+
+	s->quotas = NULL;
+	planned(s, survey);
+}
+
+static void surveyed_cb(const struct survey *survey, void *userdata)
+{
+	struct steer *s = userdata;
+
+	s->survey = NULL;
+	if (s->verb->wants_quotas)
+		s->quotas = quotas_start(daemon_cluster(commands_daemon(s->command.commands)), survey,
+		                         quotas_cb, s);
+	else
+		planned(s, survey);
+}
+
+static void plan_forfeit_verb(const struct steer *s UNUSED, const struct survey *survey,
+                              struct steps *ret_steps)
+{
+	plan_forfeit(survey, ret_steps);
+}
+
+static void plan_leave_verb(const struct steer *s UNUSED, const struct survey *survey,
+                            struct steps *ret_steps)
+{
+	plan_leave(survey, ret_steps);
+}
+
+static void plan_remove_verb(const struct steer *s, const struct survey *survey,
+                             struct steps *ret_steps)
+{
+	plan_remove(survey, s->member, ret_steps);
+}
+
+static void plan_disarm_verb(const struct steer *s, const struct survey *survey,
+                             struct steps *ret_steps)
+{
+	plan_disarm(survey, &s->disarm, ret_steps);
+}
+
+/* --- the commands -------------------------------------------------------------------------------
+ */
+
+static bool take_word(struct steer *s, const char *word)
+{
+	bool disarms = s->verb->plan == plan_disarm_verb;
+
+	if (strcmp(word, "--dry-run") == 0)
+		s->dry_run = true;
+	else if (disarms && strcmp(word, "--corrupt-too") == 0)
+		s->disarm.corrupt_too = true;
+	else if (disarms && strcmp(word, "--unchecked") == 0)
+		s->disarm.unchecked = true;
+	else if (s->verb->wants_member && s->member == NULL && word[0] != '-')
+		s->member = xstrdup(word);
+	else
+		return false;
+	return true;
+}
+
+static void begin(struct control_request *request, int argc, char **argv, struct commands *c,
+                  const struct verb *verb)
+{
+	struct steer *s = NEW0(struct steer);
+	bool good = true;
+
+	s->verb = verb;
+	if (!command_begin(c, &s->command, request, give_up)) {
+		free(s);
+		return;
+	}
+	for (int i = 0; i < argc; i++)
+		good = good && take_word(s, argv[i]);
+	if (!good || (verb->wants_member && s->member == NULL)) {
+		steer_free(s);
+		control_fail(request, CONTROL_USAGE, "%s", verb->usage);
+		return;
+	}
+	s->survey = survey_start(daemon_etcd(commands_daemon(c)), surveyed_cb, s);
+}
+
+void forfeitcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	static const struct verb verb = {"etcd forfeit-leadership [--dry-run]", false, false,
+	                                 plan_forfeit_verb};
+
+	begin(request, argc, argv, userdata, &verb);
+}
+
+void leavecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	static const struct verb verb = {"etcd leave [--dry-run]", false, false, plan_leave_verb};
+
+	begin(request, argc, argv, userdata, &verb);
+}
+
+void removecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	static const struct verb verb = {"etcd remove-member MEMBER [--dry-run]", true, false,
+	                                 plan_remove_verb};
+
+	begin(request, argc, argv, userdata, &verb);
+}
+
+void disarmcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	static const struct verb verb = {"etcd alarm disarm [--corrupt-too] [--unchecked] [--dry-run]",
+	                                 false, true, plan_disarm_verb};
+
+	begin(request, argc, argv, userdata, &verb);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	LOCKING ── ours ──► CHECKING, or OVER
+ *
+ *	CHECKING ── it may begin ──► ACTING ── answered ──► SETTLING ── it is so ──► CHECKING ...
+ *	   │                           │                       │ ▲  (the next one)
+ *	   │                           │                       └─┘ a look each LOOK_US
+ *	   └───────────────────────────┴───────────────────────┴──► OVER
+ *
+ * An answer that did not come says nothing: what the cluster has become does. The lock is a claim
+ * like those on snapshots: one run in the whole cluster at a time, and gone with its node. While
+ * etcd has no room it takes no keys, and what makes room goes on without.
+ */
+#include "etcdwatch/cluster/steprun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcd/steer.h"
+#include "etcdwatch/claim.h"
+#include "etcdwatch/cluster/stepcheck.h"
+
+#define ACT_TIMEOUT_MS 15000
+#define LOOK_US (300 * US_PER_MS)
+#define SETTLE_LIMIT_US (60 * US_PER_S)
+
+/* In place of a job's name, which does not begin so. */
+#define LOCK_NAME ".cluster"
+
+enum run_state {
+	RUN_LOCKING,
+	RUN_CHECKING,
+	RUN_ACTING,
+	RUN_SETTLING,
+	RUN_OVER,
+};
+
+static const struct fsm_state states[] = {
+    [RUN_LOCKING] = {"locking", FSM_TO(RUN_CHECKING) | FSM_TO(RUN_OVER)},
+    [RUN_CHECKING] = {"checking", FSM_TO(RUN_ACTING) | FSM_TO(RUN_OVER)},
+    [RUN_ACTING] = {"acting", FSM_TO(RUN_SETTLING) | FSM_TO(RUN_OVER)},
+    [RUN_SETTLING] = {"settling", FSM_TO(RUN_CHECKING) | FSM_TO(RUN_OVER)},
+    [RUN_OVER] = {"over", 0},
+};
+
+struct steprun {
+	struct cluster_env env;
+	struct steps steps;
+	size_t at;
+	enum run_state state;
+	int64_t began_us;        /* the step */
+	int64_t settle_until_us; /* SETTLING */
+	struct claim *lock;      /* NULL: there is no room for it, or it was lost */
+	bool lost;               /* the lock */
+	struct survey_request *survey;
+	struct etcd_call *call;
+	ev_timer timer; /* to look again, or to begin */
+	const struct steprun_callbacks *callbacks;
+	void *userdata;
+};
+
+static struct step *present(struct steprun *run)
+{
+	return &run->steps.items[run->at];
+}
+
+static void change_state(struct steprun *run, enum run_state state)
+{
+	fsm_check(states, ARRAY_SIZE(states), run->state, state);
+	log_debug("steprun_state", "step=%zu old=%s new=%s", run->at, states[run->state].name,
+	          states[state].name);
+	run->state = state;
+	ev_timer_stop(run->env.ev, &run->timer);
+}
+
+void steprun_free(struct steprun *run)
+{
+	if (run == NULL)
+		return;
+	ev_timer_stop(run->env.ev, &run->timer);
+	survey_cancel(run->survey);
+	etcd_call_cancel(run->call);
+	claim_free(run->lock);
+	free(run);
+}
+
+/* Calls out: last act. */
+static void finish(struct steprun *run, const char *why)
+{
+	char text[STEPS_TEXT_MAX], sentence[2 * STEPS_TEXT_MAX];
+
+	change_state(run, RUN_OVER);
+	if (why != NULL) {
+		step_text(present(run), text);
+		log_warning("cluster_step_failed", "step=\"%s\" reason=\"%s\"", text, why);
+		(void) snprintf(sentence, sizeof(sentence), "cannot %s: %s", text, why);
+	}
+	run->callbacks->done(why != NULL ? sentence : NULL, run->userdata);
+	steprun_free(run);
+}
+
+/* --- the lock -----------------------------------------------------------------------------------
+ */
+
+static void look_after(struct steprun *run, int64_t us)
+{
+	ev_timer_stop(run->env.ev, &run->timer);
+	ev_timer_set(&run->timer, mono_to_ev(us), 0.);
+	ev_timer_start(run->env.ev, &run->timer);
+}
+
+static void locked_cb(enum claim_answer answer, const char *text, void *userdata)
+{
+	struct steprun *run = userdata;
+	char why[STEPS_TEXT_MAX];
+
+	switch (answer) {
+	case CLAIM_OURS:
+		break;
+	case CLAIM_NO_SPACE:
+		log_notice("cluster_lock_missing", "reason=\"%s\"", text);
+		claim_free(TAKE_PTR(run->lock));
+		break;
+	case CLAIM_OTHERS:
+	case CLAIM_DONE:
+		(void) snprintf(why, sizeof(why), "'%s' is changing the cluster: try again when it is done",
+		                text);
+		finish(run, why);
+		return;
+	case CLAIM_FAILED:
+		(void) snprintf(why, sizeof(why), "cannot lock the cluster: %s", text);
+		finish(run, why);
+		return;
+	}
+	change_state(run, RUN_CHECKING);
+	look_after(run, 0);
+}
+
+static void lost_cb(void *userdata)
+{
+	struct steprun *run = userdata;
+
+	run->lost = true;
+	claim_free(TAKE_PTR(run->lock));
+}
+
+/* Nothing is recorded under it. */
+static const struct claim_callbacks lock_callbacks = {.answered = locked_cb, .lost = lost_cb};
+
+static void lock(struct steprun *run)
+{
+	const struct claim_options options = {
+	    .prefix = run->env.conf->prefix,
+	    .job = LOCK_NAME,
+	    .node = run->env.node_name,
+	    .instance = run->env.instance,
+	};
+
+	run->lock = claim_new(run->env.ev, run->env.etcd, &options, &lock_callbacks, run);
+}
+
+/* --- acting -------------------------------------------------------------------------------------
+ */
+
+static void acted_cb(const struct etcd_outcome *outcome, void *userdata)
+{
+	struct steprun *run = userdata;
+
+	run->call = NULL;
+	if (outcome->r < 0 && !outcome->ambiguous) {
+		finish(run, outcome->text);
+		return;
+	}
+	change_state(run, RUN_SETTLING);
+	run->settle_until_us = mono_now_us() + SETTLE_LIMIT_US;
+	look_after(run, 0);
+}
+
+static int send(struct steprun *run, const char *endpoint)
+{
+	const struct step *step = present(run);
+	struct etcd *etcd = run->env.etcd;
+
+	switch (step->kind) {
+	case STEP_MOVE_LEADER:
+		return etcd_endpoint_move_leader(etcd, endpoint, step->target, ACT_TIMEOUT_MS, acted_cb,
+		                                 run, &run->call);
+	case STEP_REMOVE:
+		return etcd_endpoint_member_remove(etcd, endpoint, step->member, ACT_TIMEOUT_MS, acted_cb,
+		                                   run, &run->call);
+	case STEP_DISARM:
+		return etcd_endpoint_alarm_disarm(etcd, endpoint, step->member, step->alarm, ACT_TIMEOUT_MS,
+		                                  acted_cb, run, &run->call);
+	}
+	return -EINVAL;
+}
+
+static void act(struct steprun *run, const struct survey *survey)
+{
+	char why[STEPS_TEXT_MAX], text[STEPS_TEXT_MAX];
+	int r;
+
+	if (run->lost) {
+		finish(run, "the lock of the cluster was lost");
+		return;
+	}
+	if (!stepcheck_may_begin(present(run), survey, why)) {
+		finish(run, why);
+		return;
+	}
+	step_text(present(run), text);
+	log_notice("cluster_step", "step=\"%s\"", text);
+	change_state(run, RUN_ACTING);
+	run->began_us = mono_now_us();
+	r = send(run, stepcheck_whom(present(run), survey)->answer->endpoint);
+	if (r < 0)
+		finish(run, strerror(-r));
+}
+
+/* --- looking ------------------------------------------------------------------------------------
+ */
+
+static void settle(struct steprun *run, const struct survey *survey)
+{
+	if (!stepcheck_is_done(present(run), survey)) {
+		if (mono_now_us() >= run->settle_until_us)
+			finish(run, "it has not come about, or the cluster is not well since");
+		else
+			look_after(run, LOOK_US);
+		return;
+	}
+	run->callbacks->step_done(present(run), mono_now_us() - run->began_us, run->userdata);
+	if (run->at + 1 == run->steps.n) {
+		finish(run, NULL);
+		return;
+	}
+	change_state(run, RUN_CHECKING);
+	run->at++;
+	look_after(run, 0);
+}
+
+static void surveyed_cb(const struct survey *survey, void *userdata)
+{
+	struct steprun *run = userdata;
+
+	run->survey = NULL;
+	if (run->state == RUN_CHECKING)
+		act(run, survey);
+	else
+		settle(run, survey);
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct steprun *run = CONTAINER_OF(w, struct steprun, timer);
+
+	run->survey = survey_start(run->env.etcd, surveyed_cb, run);
+}
+
+struct steprun *steprun_start(const struct cluster_env *env, const struct steps *steps,
+                              const struct steprun_callbacks *callbacks, void *userdata)
+{
+	struct steprun *run = NEW0(struct steprun);
+
+	run->env = *env;
+	run->steps = *steps;
+	run->callbacks = callbacks;
+	run->userdata = userdata;
+	ev_init(&run->timer, timer_cb);
+	lock(run);
+	return run;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adding to a plan, and saying what is in it. */
+#include "etcdwatch/cluster/steps.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/jsonval.h"
+#include "etcdwatch/cluster/surveyjson.h"
+
+struct step *steps_add(struct steps *steps, enum step_kind kind, const struct survey_member *member)
+{
+	struct step *step;
+
+	assert(steps->n < STEPS_MAX);
+	step = &steps->items[steps->n++];
+	*step = (struct step){.kind = kind, .member = member->id};
+	(void) snprintf(step->name, sizeof(step->name), "%.*s", SURVEY_NAME_MAX - 1,
+	                survey_member_name(member));
+	return step;
+}
+
+void steps_refuse(struct steps *steps, const char *fmt, ...)
+{
+	va_list ap;
+
+	steps->n = 0;
+	if (steps->refusal[0] != '\0')
+		return;
+	va_start(ap, fmt);
+	(void) vsnprintf(steps->refusal, sizeof(steps->refusal), fmt, ap);
+	va_end(ap);
+}
+
+void steps_note(struct steps *steps, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (steps->n_notes == STEPS_NOTES_MAX)
+		return;
+	va_start(ap, fmt);
+	(void) vsnprintf(steps->notes[steps->n_notes++], STEPS_TEXT_MAX, fmt, ap);
+	va_end(ap);
+}
+
+void step_text(const struct step *step, char text[static STEPS_TEXT_MAX])
+{
+	switch (step->kind) {
+	case STEP_MOVE_LEADER:
+		(void) snprintf(text, STEPS_TEXT_MAX, "hand the leadership from %s to %s", step->name,
+		                step->target_name);
+		return;
+	case STEP_REMOVE:
+		(void) snprintf(text, STEPS_TEXT_MAX, "remove %s (%" PRIx64 ") from the cluster",
+		                step->name, step->member);
+		return;
+	case STEP_DISARM:
+		(void) snprintf(text, STEPS_TEXT_MAX, "disarm %s of %s", surveyjson_alarm_name(step->alarm),
+		                step->name);
+		return;
+	}
+}
+
+json_t *step_json(const struct step *step)
+{
+	static const char *const names[] = {
+	    [STEP_MOVE_LEADER] = "move-leader",
+	    [STEP_REMOVE] = "remove",
+	    [STEP_DISARM] = "disarm",
+	};
+	char text[STEPS_TEXT_MAX];
+	json_t *object;
+
+	step_text(step, text);
+	object = json_pack("{s:s, s:o, s:o, s:o}", "step", names[step->kind], "node",
+	                   jsonval_text(step->name), "member", surveyjson_id(step->member), "text",
+	                   jsonval_text(text));
+	if (step->kind == STEP_MOVE_LEADER)
+		(void) json_object_set_new(object, "target", jsonval_text(step->target_name));
+	if (step->kind == STEP_DISARM)
+		(void) json_object_set_new(object, "alarm",
+		                           json_string(surveyjson_alarm_name(step->alarm)));
+	return object;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is to be done to the cluster, step by step: made by the planners (plans.h), checked again
+ * before each (stepcheck.h), carried out by steprun.h. Values; pure. No steps and no refusal:
+ * nothing has to be done.
+ */
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/macro.h"
+#include "etcdwatch/cluster/survey.h"
+
+#define STEPS_MAX 48 /* more than a plan for SURVEY_MEMBERS_MAX members has */
+#define STEPS_NOTES_MAX 20
+#define STEPS_TEXT_MAX 320
+
+enum step_kind {
+	STEP_MOVE_LEADER,
+	STEP_REMOVE,
+	STEP_DISARM,
+};
+
+struct step {
+	enum step_kind kind;
+	uint64_t member; /* whom it is done to; of MOVE_LEADER: who leads now */
+	char name[SURVEY_NAME_MAX];
+	uint64_t target; /* MOVE_LEADER: who shall lead */
+	char target_name[SURVEY_NAME_MAX];
+	enum etcd_alarm_type alarm; /* DISARM */
+};
+
+struct steps {
+	struct step items[STEPS_MAX];
+	size_t n;
+	char
+	    refusal[STEPS_TEXT_MAX]; /* not "": it must not be done, and why; then there are no steps */
+	char notes[STEPS_NOTES_MAX][STEPS_TEXT_MAX]; /* what whoever decides should know */
+	size_t n_notes;
+};
+
+struct step *steps_add(struct steps *steps, enum step_kind kind,
+                       const struct survey_member *member);
+/* Drops the steps. Only the first one counts. */
+void steps_refuse(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void steps_note(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* "hand the leadership from n1 to n2" */
+void step_text(const struct step *step, char text[static STEPS_TEXT_MAX]);
+/* {step, node, member, text, ...}; the caller owns it. */
+json_t *step_json(const struct step *step);

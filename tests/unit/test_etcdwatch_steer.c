@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may be done to which cluster: a line a case. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "check.h"
+#include "clustercase.h"
+#include "etcdwatch/cluster/plans.h"
+#include "etcdwatch/cluster/quorumsafe.h"
+#include "etcdwatch/cluster/stepcheck.h"
+
+/* Steps, one a line; then "! " and the refusal. Notes are left out. */
+static char *told(const struct steps *steps)
+{
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < steps->n; i++) {
+		AUTO(free) char *before = text;
+		char line[STEPS_TEXT_MAX];
+
+		step_text(&steps->items[i], line);
+		text = xasprintf("%s%s\n", before, line);
+	}
+	if (steps->refusal[0] != '\0') {
+		free(text);
+		text = xasprintf("! %s", steps->refusal);
+	}
+	return text;
+}
+
+static bool matches(const char *text, const char *want)
+{
+	/* Of a refusal, the part that says why. */
+	return want[0] == '!' ? text[0] == '!' && strstr(text, want + 2) != NULL
+	                      : strcmp(text, want) == 0;
+}
+
+static void check_steps(const char *cluster, const struct steps *steps, const char *want)
+{
+	AUTO(free) char *text = told(steps);
+
+	if (!CHECK(matches(text, want)))
+		(void) fprintf(stderr, "  %s:\n%s\n  want:\n%s\n", cluster, text, want);
+}
+
+/* --- going --------------------------------------------------------------------------------------
+ */
+
+static void test_may_go(void)
+{
+	static const struct {
+		const char *cluster;
+		const char *member;
+		bool may;
+		const char *why; /* a part of it */
+	} cases[] = {
+	    {"a* b c", "b", true, "survives the loss of 0 members, now of 1"},
+	    {"a* b c", "a", true, "survives the loss of 0"},
+	    /* The dead one may go, and nobody else. */
+	    {"a* b c-", "c", true, ""},
+	    {"a* b c-", "b", false, "of the 2 voters that stay, 1 answers, and it takes 2"},
+	    {"a* b c-", "a", false, "of the 2 voters that stay, 1 answers, and it takes 2"},
+	    {"a* b c~", "b", false, "of the 2 voters that stay"},
+	    {"a* b c?", "b", false, "of the 2 voters that stay"},
+	    {"a* b c?", "c", true, ""},
+	    /* No majority: nothing can be decided, whoever goes. */
+	    {"a b- c-", "b", false, "no majority now: 1 of 3"},
+	    {"a~ b~ c-", "c", false, "no majority now: 0 of 3"},
+	    {"a* b", "b", true, ""},
+	    {"a* b", "a", true, ""},
+	    {"a b-", "b", false, "no majority now: 1 of 2"},
+	    {"a*", "a", false, "only voter"},
+	    /* Learners count for nothing, and may always go. */
+	    {"a* bl", "a", false, "only voter"},
+	    {"a* bl", "b", true, ""},
+	    {"a* b c-l", "b", true, ""},
+	    {"a* b- cl", "c", false, "no majority now: 1 of 2"},
+	    {"a* b c d", "d", true, ""},
+	    {"a* b c d-", "c", true, ""},
+	    {"a* b c- d-", "c", false, "no majority now: 2 of 4"},
+	    {"a* b c d-", "d", true, ""},
+	    {"a* b c d e", "e", true, "survives the loss of 1 member, now of 2"},
+	    {"a* b c d- e-", "a", false, "of the 4 voters that stay, 2 answer, and it takes 3"},
+	    {"a* b c d- e-", "e", true, ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		char why[QUORUMSAFE_TEXT_MAX];
+		bool may = quorumsafe_may_go(s, survey_find(s, cases[i].member), why);
+
+		if (!CHECK(may == cases[i].may) || !CHECK(strstr(why, cases[i].why) != NULL))
+			(void) fprintf(stderr, "  %s, %s: %d '%s'\n", cases[i].cluster, cases[i].member, may,
+			               why);
+	}
+}
+
+static void test_may_go_if_listed(void)
+{
+	AUTO(free) struct survey *s = clustercase("a* b c");
+	char why[QUORUMSAFE_TEXT_MAX];
+
+	s->members[2].listed = false;
+	CHECK(!quorumsafe_may_go(s, &s->members[2], why));
+	s->members[2].listed = true;
+	s->listed = false;
+	CHECK(!quorumsafe_may_go(s, &s->members[2], why));
+}
+
+/* --- plans --------------------------------------------------------------------------------------
+ */
+
+static void test_forfeit(void)
+{
+	static const struct {
+		const char *cluster;
+		const char *want;
+	} cases[] = {
+	    {"a*@ b c", "hand the leadership from a to c\n"},
+	    {"a*@ b c-", "hand the leadership from a to b\n"},
+	    {"a*@ bl c-", "! no other voter is healthy"},
+	    {"a*@ b cC", "hand the leadership from a to b\n"},
+	    {"a@ b* c", ""},
+	    {"a* b c", "! no member of the cluster is this machine's"},
+	    {"a@ b c", "! has no leader"},
+	    {"a*@ b@ c", "hand the leadership from a to c\n"},
+	    {"a* b@ c@", "! 2 members are this machine's"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		plan_forfeit(s, steps);
+		check_steps(cases[i].cluster, steps, cases[i].want);
+	}
+}
+
+static void test_remove(void)
+{
+	static const struct {
+		const char *cluster;
+		const char *word; /* NULL: leave */
+		const char *want;
+	} cases[] = {
+	    {"a* b c", "c", "remove c (3) from the cluster\n"},
+	    {"a* b c", "3", "remove c (3) from the cluster\n"},
+	    {"a* b c", "a", "hand the leadership from a to c\nremove a (1) from the cluster\n"},
+	    {"a* b c-", "c", "remove c (3) from the cluster\n"},
+	    {"a* b c-", "b", "! b must not go: of the 2 voters"},
+	    {"a* bC cC", "a", "! a leads, and no other voter may"},
+	    {"a* b c", "d", "! no member 'd'"},
+	    {"a* b c@", NULL, "remove c (3) from the cluster\n"},
+	    {"a*@ b c", NULL, "hand the leadership from a to c\nremove a (1) from the cluster\n"},
+	    {"a*@ b- c", NULL, "! a must not go"},
+	    {"a*@", NULL, "! only voter"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		if (cases[i].word != NULL)
+			plan_remove(s, cases[i].word, steps);
+		else
+			plan_leave(s, steps);
+		check_steps(cases[i].cluster, steps, cases[i].want);
+		CHECK((steps->n > 0) == (steps->refusal[0] == '\0'));
+	}
+}
+
+static void test_disarm(void)
+{
+	static const struct {
+		const char *cluster;
+		int64_t db, quota; /* of all */
+		bool corrupt_too, unchecked;
+		const char *want;
+	} cases[] = {
+	    {"a* b c", 1, 100, false, false, ""},
+	    {"a*N b cN", 50, 100, false, false, "disarm NOSPACE of a\ndisarm NOSPACE of c\n"},
+	    {"a*N b c", 95, 100, false, false, "disarm NOSPACE of a\n"},
+	    {"a*N b c", 96, 100, false, false, "! a has no room yet, 96 bytes of 100"},
+	    {"a*N b c", 101, 100, false, true, "! a has no room yet"},
+	    {"a*N b c", 50, 0, false, false, "! a: its quota is not known"},
+	    {"a*N b c", 50, 0, false, true, "disarm NOSPACE of a\n"},
+	    {"a* b cN-", 50, 100, false, false, "! c: its size is not known"},
+	    {"a* b cN?", 50, 100, false, false, "! c: its size is not known"},
+	    {"a* b cN-", 50, 100, false, true, "disarm NOSPACE of c\n"},
+	    /* One that is refused, and nothing is done. */
+	    {"a* bN cN-", 50, 100, false, false, "! c: its size is not known"},
+	    {"a*C b c", 50, 100, false, true, ""},
+	    {"a*C b c", 50, 100, true, false, "disarm CORRUPT of a\n"},
+	    {"a*CN b c", 50, 100, false, false, "disarm NOSPACE of a\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+		const struct plan_disarm_options options = {cases[i].corrupt_too, cases[i].unchecked};
+
+		for (size_t k = 0; k < s->n_answers; k++) {
+			s->answers[k].db_bytes = cases[i].db;
+			s->answers[k].quota_bytes = cases[i].quota;
+		}
+		plan_disarm(s, &options, steps);
+		check_steps(cases[i].cluster, steps, cases[i].want);
+		s->alarms_known = false;
+		plan_disarm(s, &options, steps);
+		check_steps(cases[i].cluster, steps, "! the alarms are not known");
+	}
+}
+
+/* Of a member that was removed an alarm may be left. */
+static void test_disarm_of_nobody(void)
+{
+	AUTO(free) struct survey *s = clustercase("a* b c");
+	AUTO(free) struct steps *steps = NEW0(struct steps);
+	const struct plan_disarm_options options = {0};
+
+	clustercase_alarm(s, 77, ETCD_ALARM_NOSPACE);
+	plan_disarm(s, &options, steps);
+	check_steps("of 77", steps, "disarm NOSPACE of a member that is gone\n");
+	CHECK_EQ_INT(steps->items[0].member, 77);
+}
+
+/* --- between plan and deed ----------------------------------------------------------------------
+ */
+
+static void check_step(const char *cluster, struct step step, bool may, const char *whom, bool done)
+{
+	AUTO(free) struct survey *s = clustercase(cluster);
+	const struct survey_member *m = stepcheck_whom(&step, s);
+	char why[STEPS_TEXT_MAX];
+
+	if (!CHECK(stepcheck_may_begin(&step, s, why) == may) ||
+	    !CHECK_EQ_STR(m != NULL ? m->name : "", whom) ||
+	    !CHECK(stepcheck_is_done(&step, s) == done) || !CHECK((why[0] == '\0') == may))
+		(void) fprintf(stderr, "  %s: '%s'\n", cluster, why);
+}
+
+static void test_check(void)
+{
+	struct step move = {.kind = STEP_MOVE_LEADER, .member = 1, .target = 3};
+	struct step remove = {.kind = STEP_REMOVE, .member = 3};
+	struct step disarm = {.kind = STEP_DISARM, .member = 3, .alarm = ETCD_ALARM_NOSPACE};
+
+	check_step("a* b c", move, true, "a", false);
+	check_step("a b* c", move, false, "a", false);
+	check_step("a b c*", move, false, "a", true);
+	check_step("a* b c-", move, false, "a", false);
+	check_step("a* b cl", move, false, "a", false);
+	check_step("a b c", move, false, "a", false);
+
+	check_step("a* b c", remove, true, "a", false);
+	check_step("a b c*", remove, true, "b", false);
+	check_step("a* b- c", remove, false, "a", false);
+	check_step("a* b", remove, false, "a", true);
+	/* Nobody leads: a list that is short proves nothing. */
+	check_step("a b", remove, false, "b", false);
+
+	check_step("a* b cN", disarm, true, "a", false);
+	check_step("a* b cC", disarm, true, "a", true);
+	check_step("a- b- c-", disarm, false, "", true);
+}
+
+int main(void)
+{
+	test_may_go();
+	test_may_go_if_listed();
+	test_forfeit();
+	test_remove();
+	test_disarm();
+	test_disarm_of_nobody();
+	test_check();
+	return check_result();
+}
