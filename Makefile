@@ -33,12 +33,12 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 
 # --- sources -------------------------------------------------------------------------------------
 # A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe,
-# etcdwatch-worker: etcdwatch/worker).
+# etcdwatch-worker: etcdwatch/worker, netconf-probe: netconf/probe/web).
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
 ETCDWATCH_ROOMS := cluster health
-PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf fairlead
+PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
 sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
@@ -116,6 +116,11 @@ $(BUILD)/bin/netconf: $(BUILD)/netconf/main.o $(BUILD)/libnetconf.a $(BUILD)/lib
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bin/netconf-probe: $(BUILD)/netconf/probe/web/main.o $(WEB_LINK)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
 # What dhcpcd calls: a script, beside the daemon that looks for it there.
 $(BUILD)/bin/netconf-dhcp-hook: netconf/dhcp/dhcp-hook
@@ -392,7 +397,7 @@ format: ## clang-format over all of it
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
 	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
-	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-dhcp-hook) $(DESTDIR)$(PREFIX)/sbin/
+	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe netconf-dhcp-hook) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/

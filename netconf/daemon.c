@@ -241,6 +241,7 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 	with_paths.owned = ledger_owned(daemon->ledger);
 	with_paths.runtime_dir = daemon->start->runtime_dir;
 	with_paths.clients = daemon->clients;
+	with_paths.probe_program = daemon->start->probe_program;
 	daemon->told = told;
 	daemon->told_userdata = userdata;
 	daemon->begin = begin_start(ev_of(daemon), daemon->kernel, &with_paths, on_begun, daemon);

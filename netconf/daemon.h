@@ -25,9 +25,10 @@ struct daemon_start {
 	size_t n_paths;
 	const char *runtime_dir;
 	const char *state_dir;
-	const char *program;     /* netconf itself */
-	const char *dhcp_client; /* dhcpcd: looked up in PATH */
-	const char *dhcp_hook;   /* what it calls; absolute */
+	const char *program;       /* netconf itself */
+	const char *dhcp_client;   /* dhcpcd: looked up in PATH */
+	const char *dhcp_hook;     /* what it calls; absolute */
+	const char *probe_program; /* netconf-probe; absolute */
 };
 
 /* On failure it has logged why. `start` and what it points to are borrowed. */

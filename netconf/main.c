@@ -26,6 +26,7 @@
 #define RUNTIME_DIR "/run/fairlead/netconf"
 #define DHCP_CLIENT "dhcpcd"          /* in PATH */
 #define DHCP_HOOK "netconf-dhcp-hook" /* beside our own */
+#define PROBE_PROGRAM "netconf-probe" /* the same */
 /* A boot is not held up longer than that by hardware that is broken. */
 #define WAIT_MAX_US (30 * US_PER_S)
 #define STATE_DIR "/var/lib/fairlead/netconf"
@@ -135,6 +136,7 @@ static int run_daemon(const struct settings *s)
 	AUTO(free) char *state_dir = find_state_dir(s);
 	AUTO(free) char *self = realpath("/proc/self/exe", NULL);
 	AUTO(free) char *hook = self != NULL ? beside(self, DHCP_HOOK) : NULL;
+	AUTO(free) char *probe = self != NULL ? beside(self, PROBE_PROGRAM) : NULL;
 	AUTO(free) char *runtime_dir = NULL;
 	struct daemon_start start = {
 	    .paths = s->common.config_paths,
@@ -143,6 +145,7 @@ static int run_daemon(const struct settings *s)
 	    .program = self,
 	    .dhcp_client = DHCP_CLIENT,
 	    .dhcp_hook = hook,
+	    .probe_program = probe,
 	};
 	AUTO(loop_free) struct loop *loop = NULL;
 	AUTO(daemon_free) struct daemon *daemon = NULL;

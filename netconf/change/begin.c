@@ -22,6 +22,7 @@ struct begin {
 	const struct owned *owned;
 	const char *runtime_dir;
 	const struct dhcpclients *clients;
+	const char *probe_program;
 	bool is_nothing;
 	begin_done_fn done;
 	void *userdata;
@@ -160,7 +161,8 @@ static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 	if (r == 0)
 		r = plan(begin);
 	if (r == 0 && !begin->is_nothing)
-		r = probes_new(ev, parts->config, &parts->probes);
+		r = probes_new(&(struct probe_host){ev, begin->probe_program}, parts->config,
+		               &parts->probes);
 	if (r == 0 && parts->probes != NULL)
 		probes_learn(parts->probes, parts->before, on_known, begin);
 	else
@@ -179,6 +181,7 @@ struct begin *begin_start(struct ev_loop *ev, struct kernel *kernel,
 	begin->owned = request->owned;
 	begin->runtime_dir = request->runtime_dir;
 	begin->clients = request->clients;
+	begin->probe_program = request->probe_program;
 	begin->operator_addr = request->operator_addr;
 	begin->lines = json_array();
 	(void) load(begin, request);

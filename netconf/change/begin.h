@@ -23,6 +23,7 @@ struct begin_request {
 	const struct owned *owned; /* what is ours without a mark */
 	const char *runtime_dir;   /* where leases are */
 	const struct dhcpclients *clients;
+	const char *probe_program; /* netconf-probe; absolute */
 	struct addr operator_addr; /* the address of ours that the operator's connection uses */
 };
 

@@ -39,13 +39,14 @@ struct probes {
 	char lost[512];
 };
 
-int probes_new(struct ev_loop *ev, const struct config *config, struct probes **ret_probes)
+int probes_new(const struct probe_host *host, const struct config *config,
+               struct probes **ret_probes)
 {
 	struct probes *probes = NEW0(struct probes);
 
-	probes->ev = ev;
+	probes->ev = host->ev;
 	probes->config = config;
-	probe_make_list(ev, config, &probes->list, &probes->n);
+	probe_make_list(host, config, &probes->list, &probes->n);
 	*ret_probes = probes;
 	return 0;
 }

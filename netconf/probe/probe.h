@@ -17,8 +17,14 @@
 
 struct probes;
 
+struct probe_host {
+	struct ev_loop *ev;  /* the default loop: libev reaps children there only */
+	const char *program; /* netconf-probe; absolute */
+};
+
 /* config is borrowed. 0 or -errno. */
-int probes_new(struct ev_loop *ev, const struct config *config, struct probes **ret_probes);
+int probes_new(const struct probe_host *host, const struct config *config,
+               struct probes **ret_probes);
 void probes_free(struct probes *probes);
 DEFINE_AUTO(struct probes, probes_free);
 

@@ -1,91 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a URL is answered, with a status from 200 to 399. */
+/* Whether a URL is answered, with a status from 200 to 399: netconf-probe asks. */
 #include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/wait.h>
 
 #include "base/conf_url.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/probe/lookup.h"
+#include "base/spawn.h"
 #include "netconf/probe/probe_priv.h"
-#include "web/http.h"
 
 struct web {
 	struct ev_loop *ev;
-	char *url, *host;
+	char *program, *url;
 	int64_t timeout_us, deadline_us;
-	struct lookup *lookup;
-	struct http *http;
-	struct http_req *request; /* NULL: none is under way */
+	ev_child end; /* active: one is asking */
 	enum probe_verdict answer;
 };
 
 static void stop(struct web *web)
 {
-	lookup_free(TAKE_PTR(web->lookup));
-	if (web->request != NULL)
-		http_cancel(TAKE_PTR(web->request));
-	/* A connection that was kept would prove nothing of the network as it is now. */
-	http_free(TAKE_PTR(web->http));
+	if (!ev_is_active(&web->end))
+		return;
+	(void) kill(web->end.pid, SIGKILL);
+	ev_child_stop(web->ev, &web->end);
+}
+
+static void end_cb(struct ev_loop *ev, ev_child *end, int revents UNUSED)
+{
+	struct web *web = CONTAINER_OF(end, struct web, end);
+
+	ev_child_stop(ev, end);
+	web->answer =
+	    WIFEXITED(end->rstatus) && WEXITSTATUS(end->rstatus) == 0 ? PROBE_GOOD : PROBE_BAD;
 }
 
 static enum probe_verdict start(struct probe *probe, int64_t now_us)
 {
 	struct web *web = probe->data;
+	AUTO(free) char *limit = xasprintf("%" PRId64, MAX(web->timeout_us / US_PER_MS, INT64_C(1)));
+	const char *const argv[] = {web->program, web->url, limit, NULL};
+	pid_t pid;
 
 	stop(web);
 	web->deadline_us = now_us + web->timeout_us;
-	web->lookup = lookup_start(web->host, 0);
-	return web->lookup != NULL ? PROBE_RUNNING : PROBE_BAD;
-}
-
-static void on_answer(const struct http_response *response, void *userdata)
-{
-	struct web *web = userdata;
-
-	web->request = NULL;
-	web->answer = response->failure == HTTP_OK && response->status >= 200 && response->status < 400
-	                  ? PROBE_GOOD
-	                  : PROBE_BAD;
-}
-
-static enum probe_verdict ask(struct web *web, const struct endpoint *endpoint, int64_t now_us)
-{
-	const struct http_request request = {
-	    .url = web->url,
-	    .connect_to = endpoint->addr,
-	    .timeout_ms = (unsigned) MAX((web->deadline_us - now_us) / US_PER_MS, (int64_t) 1),
-	    .max_body_bytes = 1,
-	};
-
 	web->answer = PROBE_RUNNING;
-	if (http_new(web->ev, &web->http) < 0 ||
-	    http_send(web->http, &request, on_answer, web, &web->request) < 0)
+	if (spawn_program(&(struct spawn){.argv = argv}, &pid) < 0)
 		return PROBE_BAD;
+	ev_child_set(&web->end, pid, 0);
+	ev_child_start(web->ev, &web->end);
 	return PROBE_RUNNING;
 }
 
 static enum probe_verdict poll(struct probe *probe, int64_t now_us)
 {
 	struct web *web = probe->data;
-	enum probe_verdict verdict = PROBE_RUNNING;
-	struct endpoint endpoint;
-	int r;
 
-	if (web->http != NULL) {
-		verdict = web->answer;
-	} else {
-		r = lookup_result(web->lookup, &endpoint);
-		if (r != -EAGAIN)
-			verdict = r == 0 ? ask(web, &endpoint, now_us) : PROBE_BAD;
-	}
-	if (verdict == PROBE_RUNNING && now_us >= web->deadline_us)
-		verdict = PROBE_BAD;
-	if (verdict != PROBE_RUNNING)
+	if (web->answer == PROBE_RUNNING && now_us >= web->deadline_us) {
 		stop(web);
-	return verdict;
+		return PROBE_BAD;
+	}
+	return web->answer;
 }
 
 static void fini(struct probe *probe)
@@ -93,13 +72,13 @@ static void fini(struct probe *probe)
 	struct web *web = probe->data;
 
 	stop(web);
+	free(web->program);
 	free(web->url);
-	free(web->host);
 	free(web);
 }
 
-int probe_http_init(struct probe *probe, struct ev_loop *ev, const char *name, const char *url,
-                    int64_t timeout_us)
+int probe_http_init(struct probe *probe, const struct probe_host *host, const char *name,
+                    const char *url, int64_t timeout_us)
 {
 	static const struct probe_kind kind = {NULL, start, poll, fini};
 	struct conf_url parsed;
@@ -108,10 +87,11 @@ int probe_http_init(struct probe *probe, struct ev_loop *ev, const char *name, c
 	if (conf_parse_url(url, &parsed) != NULL)
 		return -EINVAL;
 	web = NEW0(struct web);
-	web->ev = ev;
+	web->ev = host->ev;
+	web->program = xstrdup(host->program);
 	web->url = xstrdup(url);
-	web->host = xstrdup(parsed.host);
 	web->timeout_us = timeout_us;
+	ev_child_init(&web->end, end_cb, 0, 0);
 	*probe = (struct probe){.kind = &kind, .data = web};
 	probe->name = xasprintf("%s (%s)", name, url);
 	return 0;

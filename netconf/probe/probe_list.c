@@ -75,20 +75,20 @@ static void add_etcd(struct probe **list, size_t *n)
 	}
 }
 
-static void add_configured(struct probe **list, size_t *n, struct ev_loop *ev,
+static void add_configured(struct probe **list, size_t *n, const struct probe_host *host,
                            const struct config_probe *configured)
 {
 	struct probe probe;
 
 	if (configured->endpoint != NULL)
 		add_tcp(list, n, configured->name, configured->endpoint, 0, configured->timeout_us);
-	else if (probe_http_init(&probe, ev, configured->name, configured->url,
+	else if (probe_http_init(&probe, host, configured->name, configured->url,
 	                         configured->timeout_us) == 0)
 		*add(list, n) = probe;
 }
 
-void probe_make_list(struct ev_loop *ev, const struct config *config, struct probe **ret_list,
-                     size_t *ret_n)
+void probe_make_list(const struct probe_host *host, const struct config *config,
+                     struct probe **ret_list, size_t *ret_n)
 {
 	*ret_list = NULL;
 	*ret_n = 0;
@@ -102,5 +102,5 @@ void probe_make_list(struct ev_loop *ev, const struct config *config, struct pro
 	if (config->policy.probe_etcd)
 		add_etcd(ret_list, ret_n);
 	for (size_t i = 0; i < config->n_probes; i++)
-		add_configured(ret_list, ret_n, ev, &config->probes[i]);
+		add_configured(ret_list, ret_n, host, &config->probes[i]);
 }

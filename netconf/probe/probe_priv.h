@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "base/endpoint.h"
-#include "netconf/config/config.h"
-#include "netconf/model/model.h"
+#include "netconf/probe/probe.h"
 
 enum probe_verdict {
 	PROBE_BAD,
@@ -39,8 +38,8 @@ struct probe {
 };
 
 /* All that the configuration asks for, on this machine; the caller ends and frees them. */
-void probe_make_list(struct ev_loop *ev, const struct config *config, struct probe **ret_list,
-                     size_t *ret_n);
+void probe_make_list(const struct probe_host *host, const struct config *config,
+                     struct probe **ret_list, size_t *ret_n);
 
 /* probe_gateway.c */
 void probe_gateway_init(struct probe *probe, sa_family_t family);
@@ -52,8 +51,8 @@ unsigned probe_address_flags(const char *text, const char *link, const struct ad
 void probe_tcp_init(struct probe *probe, const char *name, const char *host, uint16_t port,
                     int64_t timeout_us);
 /* probe_http.c. -EINVAL: that is no URL. */
-int probe_http_init(struct probe *probe, struct ev_loop *ev, const char *name, const char *url,
-                    int64_t timeout_us);
+int probe_http_init(struct probe *probe, const struct probe_host *host, const char *name,
+                    const char *url, int64_t timeout_us);
 
 /* probe_cluster.c: whom this node talks to. */
 #define PROBE_PEERS_MAX 16
