@@ -84,14 +84,14 @@ static bool take_step(struct carry *carry, const struct op *op)
 	return carry->go_on;
 }
 
-/* True if the carrier is there, or will not come. */
+/* True if the carrier is there, and what LACP has to say, or if it will not come. */
 static bool has_carrier(struct carry *carry, const struct op *op)
 {
 	int64_t now_us = mono_now_us();
 
 	if (carry->carrier_deadline_us == 0)
 		carry->carrier_deadline_us = now_us + op->wait_ms * US_PER_MS;
-	if (kernel_carrier(carry->kernel, op->link.name) == 0 && now_us < carry->carrier_deadline_us)
+	if (kernel_carries(carry->kernel, op->link.name) == 0 && now_us < carry->carrier_deadline_us)
 		return false;
 	carry->carrier_deadline_us = 0;
 	carry->result.n_done++;

@@ -146,6 +146,26 @@ static int take_vrf(struct link *link, const struct nlattr *data)
 	return 0;
 }
 
+/* The kernel tells the states of ports in mode 802.3ad only. */
+static int take_port(struct link *link, const struct nlattr *kind, const struct nlattr *data)
+{
+	const struct nlattr *table[IFLA_BOND_SLAVE_MAX + 1];
+	char name[sizeof(link->kind_name)];
+
+	if (strcmp(attr_text(kind, name, sizeof(name)), "bond") != 0)
+		return 0;
+	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
+		return -EBADMSG;
+	if (table[IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE] == NULL)
+		return 0;
+	link->lacp = (struct link_lacp){
+	    .is_known = true,
+	    .actor = attr_u8(table[IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE], 0),
+	    .partner = (uint8_t) attr_u16(table[IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE], 0),
+	};
+	return 0;
+}
+
 static int take_kind(struct link *link, const struct nlattr *info, unsigned flags,
                      struct decode_link_refs *refs)
 {
@@ -157,6 +177,8 @@ static int take_kind(struct link *link, const struct nlattr *info, unsigned flag
 	link->kind = kind_by_name(link->kind_name, flags);
 	if (table[IFLA_INFO_KIND] != NULL && link->kind_name[0] == '\0')
 		link->kind = LINK_OTHER; /* its name is longer than any that we know */
+	if (take_port(link, table[IFLA_INFO_SLAVE_KIND], table[IFLA_INFO_SLAVE_DATA]) < 0)
+		return -EBADMSG;
 	switch (link->kind) {
 	case LINK_BOND:
 		return take_bond(link, table[IFLA_INFO_DATA], refs);

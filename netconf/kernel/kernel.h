@@ -37,6 +37,9 @@ const char *kernel_error_text(const struct kernel *kernel);
 
 /* 1 or 0, or -errno. */
 int kernel_carrier(struct kernel *kernel, const char *link);
+/* The same, and where LACP has a say (an 802.3ad bond, a port of one), it has agreed with the other
+ * end; of a bond, on one port at least. */
+int kernel_carries(struct kernel *kernel, const char *link);
 
 /* From now on `changed` is called, on the loop, a short while after anything was changed by
  * anybody, many changes at once; also after messages were lost. */

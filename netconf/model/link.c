@@ -28,6 +28,18 @@ bool link_is_named(const struct link *link, const char *name)
 	return false;
 }
 
+bool link_carries(const struct link *link)
+{
+	static const uint8_t ours =
+	    LINK_LACP_SYNCHRONIZED | LINK_LACP_COLLECTING | LINK_LACP_DISTRIBUTING;
+	static const uint8_t theirs = LINK_LACP_SYNCHRONIZED | LINK_LACP_COLLECTING;
+
+	if (!link->carrier || !link->lacp.is_known)
+		return link->carrier;
+	return (link->lacp.actor & ours) == ours && (link->lacp.actor & LINK_LACP_EXPIRED) == 0 &&
+	       (link->lacp.partner & theirs) == theirs;
+}
+
 void link_copy(const struct link *link, struct link *ret_copy)
 {
 	*ret_copy = *link;

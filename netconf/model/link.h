@@ -78,6 +78,18 @@ enum link_attr {
 #define LINK_VLAN_MVRP 0x8
 #define LINK_VLAN_BRIDGE_BINDING 0x10
 
+/* What LACP has come to on a port of an 802.3ad bond: the states of both ends, in the bits of IEEE
+ * 802.1AX, 6.4.2.3. The carrier of such a port alone moves no frame. */
+#define LINK_LACP_SYNCHRONIZED 0x08
+#define LINK_LACP_COLLECTING 0x10
+#define LINK_LACP_DISTRIBUTING 0x20
+#define LINK_LACP_EXPIRED 0x80
+
+struct link_lacp {
+	bool is_known; /* it is such a port */
+	uint8_t actor, partner;
+};
+
 #define LINK_ALTNAME_MAX 128 /* ALTIFNAMSIZ */
 
 struct link {
@@ -107,6 +119,7 @@ struct link {
 	enum owner owner;
 	int ifindex; /* 0: not there */
 	bool carrier;
+	struct link_lacp lacp;
 	bool has_permanent_mac;
 	struct mac permanent_mac;
 	char kind_name[16]; /* IFLA_INFO_KIND; "" for hardware */
@@ -119,6 +132,9 @@ struct link {
 bool link_is_virtual(const struct link *link);
 bool link_has(const struct link *link, enum link_attr attr);
 bool link_is_named(const struct link *link, const char *name); /* alternative names, too */
+
+/* It has its carrier, and where LACP has a say, both ends take frames on it. */
+bool link_carries(const struct link *link);
 
 /* Copies and ends what a struct link points to. */
 void link_copy(const struct link *link, struct link *ret_copy);

@@ -36,8 +36,10 @@ enum op_kind {
 	OP_ROUTE_DELETE,
 	OP_RULE_ADD,
 	OP_RULE_DELETE,
-	OP_WAIT_CARRIER, /* until `link` has its carrier, at most `wait_ms`; going on is no error */
-	OP_KINDS,        /* how many */
+	/* Until `link` has its carrier, and LACP has agreed where it has a say, at most `wait_ms`;
+	 * going on is no error. */
+	OP_WAIT_CARRIER,
+	OP_KINDS, /* how many */
 };
 
 /* Which of the four the step has. The object is the step's own copy; the protocol of an address, a

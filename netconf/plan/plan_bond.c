@@ -245,6 +245,18 @@ void plan_bonds(struct planner *p)
 	}
 }
 
+static bool is_port_of(const struct link *port, const char *bond)
+{
+	return port != NULL && strcmp(port->master, bond) == 0;
+}
+
+/* Frames take the primary from the moment on in which it is one: where none may be lost, that is
+ * when it was seen to carry them. */
+static bool may_be_primary(const struct planner *p, const struct link *port)
+{
+	return planner_allows(p, OP_BLIP) || plan_port_is_live(p, port);
+}
+
 /* The one that is not there yet is waited for; nothing else is. */
 void plan_bonds_primary(struct planner *p)
 {
@@ -260,9 +272,9 @@ void plan_bonds_primary(struct planner *p)
 		if (options == 0)
 			continue;
 		if (want->bond->primary[0] == '\0' ||
-		    (port != NULL && strcmp(port->master, want->name) == 0))
+		    (is_port_of(port, want->name) && may_be_primary(p, port)))
 			(void) set_options(p, want, options, OP_HITLESS);
-		else
+		else if (!is_port_of(port, want->name))
 			planner_obstacle(p, PLAN_MISSING_LINK, &want->origin,
 			                 "the primary port of '%s', '%s', is not there", want->name,
 			                 want->bond->primary);

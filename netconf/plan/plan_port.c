@@ -35,15 +35,17 @@ static bool is_bond(const struct planner *p, const char *name)
 	return link != NULL && link->kind == LINK_BOND;
 }
 
-/* One that can be counted on: open, and not one that was open before and saw no carrier. Where
- * nothing may be lost, only what is seen counts: a port of that very master, with its carrier. */
-static bool is_live(const struct planner *p, const struct link *port)
+/* One that can be counted on: open, and not one that was open before and carried nothing. Where
+ * nothing may be lost, only what is seen counts: a port of that very master that carries frames. */
+bool plan_port_is_live(const struct planner *p, const struct link *port)
 {
 	const struct link *had = model_find_link(p->have, port->name);
+	bool was_port = had != NULL && strcmp(had->master, port->master) == 0;
+	bool is_seen = had != NULL && (was_port ? link_carries(had) : had->carrier);
 
 	if (!planner_allows(p, OP_BLIP))
-		return port->up && had != NULL && had->carrier && strcmp(had->master, port->master) == 0;
-	return port->up && (port->carrier || had == NULL || !had->up);
+		return port->up && was_port && is_seen;
+	return port->up && (is_seen || had == NULL || !had->up);
 }
 
 static size_t count_live(const struct planner *p, const char *master)
@@ -53,7 +55,7 @@ static size_t count_live(const struct planner *p, const char *master)
 	for (size_t i = 0; i < p->now->n_links; i++) {
 		const struct link *port = &p->now->links[i];
 
-		n += strcmp(port->master, master) == 0 && is_live(p, port);
+		n += strcmp(port->master, master) == 0 && plan_port_is_live(p, port);
 	}
 	return n;
 }
@@ -75,7 +77,7 @@ static void set_min_links(struct planner *p, const char *bond, uint32_t n, enum 
 static void spare_port(struct planner *p, const struct link *port)
 {
 	const struct link *bond = model_find_link(p->now, port->master);
-	size_t left = count_live(p, port->master) - (is_live(p, port) ? 1 : 0);
+	size_t left = count_live(p, port->master) - (plan_port_is_live(p, port) ? 1 : 0);
 
 	if (bond != NULL && bond->bond != NULL && bond->bond->values[BOND_MIN_LINKS] > left)
 		set_min_links(p, bond->name, (uint32_t) left, OP_HITLESS);

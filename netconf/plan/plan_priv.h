@@ -67,6 +67,10 @@ void plan_wait_carrier(struct planner *p, const char *link);
 /* The primary, as soon as it is a port. */
 void plan_bonds_primary(struct planner *p);
 
+/* --- plan_port.c --- */
+
+bool plan_port_is_live(const struct planner *p, const struct link *port);
+
 /* --- the parts, in the order in which they run --- */
 
 void plan_undo(struct planner *p);         /* plan_undo.c: `want` becomes what is set back */

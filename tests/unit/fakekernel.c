@@ -94,6 +94,7 @@ struct fakekernel *fakekernel_new(const struct model *start)
 			complete(k->m->links[i].bond);
 	}
 	fakekernel_settle_carriers(k);
+	fakekernel_rest(k);
 	connect_all(k);
 	return k;
 }
@@ -323,6 +324,7 @@ static int carry_out(struct fakekernel *k, const struct op *op)
 	case OP_WIREGUARD_SET:
 		return fakekernel_set_wireguard(k, op);
 	case OP_WAIT_CARRIER:
+		fakekernel_agree(k, op->link.name);
 		return 0;
 	case OP_KINDS:
 		break;

@@ -21,6 +21,8 @@ DEFINE_AUTO(struct fakekernel, fakekernel_free);
 void fakekernel_promote(struct fakekernel *kernel, bool promote);
 /* The port's cable is out from now on, of one port at a time; "": none. */
 void fakekernel_unplug(struct fakekernel *kernel, const char *port);
+/* All that takes its time has had it: LACP has agreed on every port that has its carrier. */
+void fakekernel_rest(struct fakekernel *kernel);
 /* The port is taken out and put in again: a new link of the old name, closed and nobody's. */
 void fakekernel_replug(struct fakekernel *kernel, const char *port);
 /* 0 or -errno; *ret_cost is what it has cost, but for OP_MANAGEMENT_PATH, which is a judgement. */

@@ -422,6 +422,45 @@ void fakekernel_replug(struct fakekernel *k, const char *name)
 	fakekernel_settle_carriers(k);
 }
 
+static bool speaks_lacp(const struct fakekernel *k, const struct link *port)
+{
+	const struct link *master = model_find_link(k->m, port->master);
+
+	return master != NULL && master->bond != NULL && master->bond->values[BOND_MODE] == BOND_8023AD;
+}
+
+/* Nothing of what was agreed on before holds when the port or its bond has been down. */
+static void settle_lacp(struct fakekernel *k)
+{
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		struct link *port = &k->m->links[i];
+		const struct link *master = model_find_link(k->m, port->master);
+		uint8_t kept = port->carrier && master != NULL && master->up ? port->lacp.actor : 0;
+
+		port->lacp = (struct link_lacp){0};
+		if (speaks_lacp(k, port))
+			port->lacp = (struct link_lacp){true, kept, kept};
+	}
+}
+
+void fakekernel_agree(struct fakekernel *k, const char *name)
+{
+	for (size_t i = 0; i < k->m->n_links; i++) {
+		struct link *port = &k->m->links[i];
+
+		if ((is(port->name, name) || is(port->master, name) || is("", name)) &&
+		    speaks_lacp(k, port) && port->carrier && model_find_link(k->m, port->master)->up)
+			port->lacp.actor = port->lacp.partner =
+			    LINK_LACP_SYNCHRONIZED | LINK_LACP_COLLECTING | LINK_LACP_DISTRIBUTING;
+	}
+	fakekernel_settle_carriers(k);
+}
+
+void fakekernel_rest(struct fakekernel *k)
+{
+	fakekernel_agree(k, "");
+}
+
 /* min_links counts in mode 802.3ad only; the other modes live on one port. */
 static bool bond_has_carrier(const struct fakekernel *k, const struct link *bond)
 {
@@ -429,7 +468,7 @@ static bool bond_has_carrier(const struct fakekernel *k, const struct link *bond
 	size_t live = 0, least = counts ? MAX(bond->bond->values[BOND_MIN_LINKS], 1U) : 1;
 
 	for (size_t i = 0; i < k->m->n_links; i++)
-		live += is(k->m->links[i].master, bond->name) && k->m->links[i].carrier;
+		live += is(k->m->links[i].master, bond->name) && link_carries(&k->m->links[i]);
 	return live >= least;
 }
 
@@ -453,6 +492,7 @@ void fakekernel_settle_carriers(struct fakekernel *k)
 
 	while (again) {
 		again = false;
+		settle_lacp(k);
 		for (size_t i = 0; i < k->m->n_links; i++) {
 			struct link *link = &k->m->links[i];
 			bool carrier = has_carrier(k, link);

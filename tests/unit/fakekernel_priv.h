@@ -26,4 +26,6 @@ int fakekernel_set_link(struct fakekernel *k, const struct op *op);
 int fakekernel_set_bond(struct fakekernel *k, const struct op *op);
 int fakekernel_set_wireguard(struct fakekernel *k, const struct op *op);
 /* Who has a carrier now; a link that is up and loses it pays. */
+/* On the port, or all ports of the bond; "": everywhere. */
+void fakekernel_agree(struct fakekernel *k, const char *name);
 void fakekernel_settle_carriers(struct fakekernel *k);

@@ -381,9 +381,10 @@ bool plancase_carry_out(struct fakekernel *k, const struct plan *plan, size_t n,
 struct plan *plancase_apply(struct fakekernel *k, const struct model *want,
                             const struct plan_options *options, const char *what)
 {
-	AUTO(plan_free) struct plan *plan = plan_make(want, fakekernel_observe(k), options);
-	AUTO(plan_free) struct plan *again = NULL;
+	AUTO(plan_free) struct plan *plan = NULL, *again = NULL;
 
+	fakekernel_rest(k);
+	plan = plan_make(want, fakekernel_observe(k), options);
 	if (!plancase_carry_out(k, plan, plan->n_ops, what))
 		return TAKE_PTR(plan);
 	again = plan_make(want, fakekernel_observe(k), options);

@@ -30,6 +30,6 @@ const char *plancase_text(const struct plan *plan);
 /* Carries out the first n steps: each is taken, and costs no more than it said. */
 bool plancase_carry_out(struct fakekernel *kernel, const struct plan *plan, size_t n,
                         const char *what);
-/* Plans, carries out all, and sees that a second plan is empty. */
+/* Lets the kernel rest, plans, carries out all, and sees that a second plan is empty. */
 struct plan *plancase_apply(struct fakekernel *kernel, const struct model *want,
                             const struct plan_options *options, const char *what);

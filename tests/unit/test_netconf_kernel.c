@@ -227,6 +227,9 @@ static void test_carry_out_links(void)
 	CHECK_EQ_INT(kernel_carrier(kernel, "w0"), 0);
 	CHECK_EQ_INT(kernel_carrier(kernel, "v0"), 1);
 	CHECK_EQ_INT(kernel_carrier(kernel, "none"), -ENODEV);
+	CHECK_EQ_INT(kernel_carries(kernel, "w0"), 0);
+	CHECK_EQ_INT(kernel_carries(kernel, "v0"), 1);
+	CHECK_EQ_INT(kernel_carries(kernel, "none"), -ENODEV);
 
 	/* Out of the bridge again, and away with both. */
 	op = link_op(OP_LINK_SET, "w0", LINK_VETH);

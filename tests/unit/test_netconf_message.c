@@ -12,6 +12,8 @@
 #include "netconf/kernel/encode.h"
 #include "tests/unit/check.h"
 
+#include <linux/if.h> /* behind net/if.h only */
+
 static int ifindex(const char *name, void *userdata UNUSED)
 {
 	return strncmp(name, "eth", 3) == 0 ? 10 + atoi(name + 3) : 0;
@@ -71,6 +73,48 @@ static void test_bond(void)
 		CHECK_EQ_STR(bond_format_value(have.bond, option, a), bond_format_value(&bond, option, b));
 	}
 	link_fini(&have);
+}
+
+/* A port of a bond in mode 802.3ad carries frames when both ends say so, and not a moment before.
+ */
+static void test_lacp(void)
+{
+	static const struct {
+		uint8_t actor;
+		uint16_t partner;
+		bool lower_up, carries;
+	} cases[] = {
+	    {0x3d, 0x3d, true, true}, /* both: in sync, collecting, distributing */
+	    {0x3d, 0x1d, true, true}, /* the other end does not send on it yet */
+	    {0x3d, 0x3d, false, false},
+	    {0x3d, 0x0d, true, false}, /* the other end does not take frames */
+	    {0x1d, 0x3d, true, false}, /* we do not send */
+	    {0x45, 0x01, true, false}, /* defaulted: nobody there speaks it */
+	    {0xbd, 0x3d, true, false}, /* expired */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ifinfomsg ifi = {.ifi_index = 7, .ifi_flags = IFF_UP};
+		struct nlattr *info, *data;
+		struct decode_link_refs refs;
+		struct link link;
+		struct message m;
+
+		ifi.ifi_flags |= cases[i].lower_up ? IFF_LOWER_UP : 0;
+		message_begin(&m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
+		message_text(&m, IFLA_IFNAME, "eth1");
+		info = message_nest(&m, IFLA_LINKINFO);
+		message_text(&m, IFLA_INFO_SLAVE_KIND, "bond");
+		data = message_nest(&m, IFLA_INFO_SLAVE_DATA);
+		message_u8(&m, IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE, cases[i].actor);
+		message_u16(&m, IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE, cases[i].partner);
+		message_end(&m, data);
+		message_end(&m, info);
+		CHECK_EQ_INT(decode_link(&m.header, &link, &refs), 0);
+		CHECK(link.lacp.is_known);
+		CHECK_EQ_INT(link_carries(&link), cases[i].carries);
+		link_fini(&link);
+	}
 }
 
 /* Options one by one: nothing else is in the message, and ports are numbers. */
@@ -192,6 +236,7 @@ static void test_too_long(void)
 int main(void)
 {
 	test_bond();
+	test_lacp();
 	test_bond_set();
 	test_vlan();
 	test_vrf_bridge();

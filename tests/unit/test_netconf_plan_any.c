@@ -184,6 +184,7 @@ static void check_replug(struct fakekernel *k, const struct model *want, unsigne
 
 		n = plan->n_ops;
 		(void) plancase_carry_out(k, plan, n, "late");
+		fakekernel_rest(k);
 	}
 	rest = plan_make(want, fakekernel_observe(k), NULL);
 	if (!CHECK_EQ_INT(n, 0) || !CHECK_EQ_INT(rest->n_ops, 0))

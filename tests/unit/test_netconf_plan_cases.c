@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "check.h"
 #include "plancase.h"
 
@@ -363,11 +364,10 @@ static const struct golden goldens[] = {
      .have = "nic eth0 master bond0\nnic eth1\naddress eth1 fe80::1/64 proto 2\n"
              "bond bond0 mode 1 miimon 100\naddress bond0 10.0.0.2/24\n",
      .want = "nic eth0 up master bond0\nnic eth1 up master bond0\n"
-             "bond bond0 mode 1 miimon 100 primary eth1\naddress bond0 10.0.0.2/24\n",
+             "bond bond0 mode 1 miimon 100\naddress bond0 10.0.0.2/24\n",
      .only_hitless = true,
      .plan = "hitless set eth1 down\n"
-             "hitless set eth1 master bond0\n"
-             "hitless set bond0 primary eth1\n"},
+             "hitless set eth1 master bond0\n"},
     {"drift: a bridge's new port has its MTU first, and its settings before it is opened",
      .have = "nic eth1 down\nbridge br0 mtu 9000\naddress br0 10.0.0.2/24\n",
      .want = "nic eth1 up mtu 9000 mac 02:00:00:00:00:07 master br0\nbridge br0 mtu 9000\n"
@@ -537,16 +537,16 @@ static void test_back_with_what_was_dropped(void)
 	}
 }
 
-/* A NIC comes without its cable: the bond needs it only when it has its carrier. */
-static void test_late_min_links(void)
+/* A NIC comes without its cable: the bond counts on it only when it has its carrier. */
+static void check_late(const char *bond, const char *before, const char *after, const char *step)
 {
 	static const struct plan_options options = {.management_link = "", .only_hitless = true};
-	AUTO(model_free)
-	struct model *have = plancase_have("nic eth0 master bond0\nnic eth1 down\n"
-	                                   "bond bond0 mode 4 miimon 100 min_links 1\n");
-	AUTO(model_free)
-	struct model *want = plancase_want("nic eth0 master bond0\nnic eth1 up master bond0\n"
-	                                   "bond bond0 mode 4 miimon 100 min_links 2\n");
+	AUTO(free)
+	char *had = xasprintf("nic eth0 master bond0\nnic eth1 down\n%s %s\n", bond, before);
+	AUTO(free)
+	char *wanted =
+	    xasprintf("nic eth0 master bond0\nnic eth1 up master bond0\n%s %s\n", bond, after);
+	AUTO(model_free) struct model *have = plancase_have(had), *want = plancase_want(wanted);
 	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
 	AUTO(plan_free) struct plan *enter = NULL, *rise = NULL;
 
@@ -555,7 +555,15 @@ static void test_late_min_links(void)
 	CHECK_EQ_STR(plancase_text(enter), "hitless set eth1 master bond0\n");
 	fakekernel_unplug(k, "");
 	rise = plancase_apply(k, want, &options, "with its cable");
-	CHECK_EQ_STR(plancase_text(rise), "hitless set bond0 min_links 2\n");
+	CHECK_EQ_STR(plancase_text(rise), step);
+}
+
+static void test_late_without_cable(void)
+{
+	check_late("bond bond0 mode 4 miimon 100", "min_links 1", "min_links 2",
+	           "hitless set bond0 min_links 2\n");
+	check_late("bond bond0 mode 1 miimon 100", "primary eth0", "primary eth1",
+	           "hitless set bond0 primary eth1\n");
 }
 
 int main(void)
@@ -565,6 +573,6 @@ int main(void)
 	test_adopted();
 	test_back_among_others();
 	test_back_with_what_was_dropped();
-	test_late_min_links();
+	test_late_without_cable();
 	return check_result();
 }
