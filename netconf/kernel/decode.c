@@ -83,6 +83,18 @@ static void name_link(const struct decoder *decoder, char name[static IFNAMSIZ],
 	(void) snprintf(name, IFNAMSIZ, "%s", decoder_link_name(decoder, ifindex));
 }
 
+/* Until a new port of an 802.3ad bond has an aggregator, the kernel says nothing of LACP on it. */
+static void mark_lacp(struct model *model, struct link *port)
+{
+	for (size_t i = 0; i < model->n_links && port->master[0] != '\0'; i++) {
+		const struct link *link = &model->links[i];
+
+		if (link->bond != NULL && link->bond->values[BOND_MODE] == BOND_8023AD &&
+		    strcmp(link->name, port->master) == 0)
+			port->lacp.is_known = true;
+	}
+}
+
 void decoder_links_end(struct decoder *decoder)
 {
 	struct model *model = decoder->model;
@@ -99,6 +111,7 @@ void decoder_links_end(struct decoder *decoder)
 		struct link *link = &model->links[i];
 
 		name_link(decoder, link->master, refs->master);
+		mark_lacp(model, link);
 		if (link->kind == LINK_VLAN || link->kind == LINK_OTHER)
 			name_link(decoder, link->parent, refs->lower);
 		if (link->kind == LINK_VETH)

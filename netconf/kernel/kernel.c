@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "net/attr.h"
 #include "net/netlink.h"
+#include "netconf/kernel/carrier.h"
 #include "netconf/kernel/decode.h"
 #include "netconf/kernel/encode.h"
 #include "netconf/kernel/numbers.h"
@@ -258,38 +259,10 @@ int kernel_carrier(struct kernel *kernel, const char *name)
 	return r < 0 ? fail(kernel, r, NULL, "") : found.carrier;
 }
 
-/* The link of that name, or the ports of the one of that number, into an empty model. */
-static int look_at(struct kernel *kernel, const char *name, int master, struct model *model)
-{
-	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	AUTO(decoder_free) struct decoder *decoder = decoder_new(model);
-	struct message m;
-
-	message_begin(&m, RTM_GETLINK, name != NULL ? 0 : NLM_F_DUMP, &ifi, sizeof(ifi));
-	if (name != NULL)
-		message_text(&m, IFLA_IFNAME, name);
-	else
-		message_u32(&m, IFLA_MASTER, (uint32_t) master);
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	return call_dump(kernel, &m, decoder, decoder_link);
-}
-
 int kernel_carries(struct kernel *kernel, const char *name)
 {
-	AUTO(model_free) struct model *one = model_new(), *ports = model_new();
-	const struct link *link;
-	int r = look_at(kernel, name, 0, one);
+	int r = carrier_is_of_use(kernel->nl, name);
 
-	if (r == 0 && one->n_links == 0)
-		r = -ENODEV;
-	if (r < 0)
-		return fail(kernel, r, NULL, "");
-	link = &one->links[0];
-	if (link->bond == NULL || link->bond->values[BOND_MODE] != BOND_8023AD || !link->carrier)
-		return link_carries(link);
-	r = look_at(kernel, NULL, link->ifindex, ports);
-	for (size_t i = 0; i < ports->n_links && r == 0; i++)
-		r = link_carries(&ports->links[i]);
 	return r < 0 ? fail(kernel, r, NULL, "") : r;
 }
 
