@@ -80,6 +80,7 @@ static const struct record_field link_fields[] = {
     LINK("vlan_filtering", RECORD_BOOL, vlan_filtering),
     LINK("peer", RECORD_TEXT, peer),
     LINK("table", RECORD_U32, table),
+    LINK("promote", RECORD_BOOL, promote),
     LINK("owner", RECORD_ENUM, owner),
     LINK("ifindex", RECORD_ENUM, ifindex),
     LINK("carrier", RECORD_BOOL, carrier),

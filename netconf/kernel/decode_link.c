@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 
@@ -216,6 +217,21 @@ static enum owner link_owner(const struct link *link)
 	return link_is_virtual(link) && link->group == NETCONF_PROTOCOL ? OWNER_OURS : OWNER_FOREIGN;
 }
 
+/* The kernel's settings of IPv4 on the link, as many as it knows, numbered from 1. */
+static void take_ipv4(struct link *link, const struct nlattr *families)
+{
+	const struct nlattr *family[AF_INET + 1], *table[IFLA_INET_MAX + 1];
+	uint32_t settings[IPV4_DEVCONF_PROMOTE_SECONDARIES];
+
+	if (attr_read_nested(families, family, ARRAY_SIZE(family)) < 0 ||
+	    attr_read_nested(family[AF_INET], table, ARRAY_SIZE(table)) < 0 ||
+	    attr_len(table[IFLA_INET_CONF]) < sizeof(settings))
+		return;
+	memcpy(settings, attr_data(table[IFLA_INET_CONF]), sizeof(settings));
+	link->promote = settings[IPV4_DEVCONF_PROMOTE_SECONDARIES - 1] != 0;
+	link->has |= LINK_HAS_PROMOTE;
+}
+
 static void take_common(struct link *link, const struct ifinfomsg *ifi, const struct nlattr **table)
 {
 	link->ifindex = ifi->ifi_index;
@@ -232,6 +248,7 @@ static void take_common(struct link *link, const struct ifinfomsg *ifi, const st
 	    attr_len(table[IFLA_PERM_ADDRESS]) == sizeof(link->permanent_mac) &&
 	    attr_bytes(table[IFLA_PERM_ADDRESS], &link->permanent_mac, sizeof(link->permanent_mac));
 	attr_for_each(table[IFLA_PROP_LIST], take_altname, link);
+	take_ipv4(link, table[IFLA_AF_SPEC]);
 }
 
 int decode_link(const struct nlmsghdr *nlh, struct link *ret_link,

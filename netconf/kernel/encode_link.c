@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <string.h>
@@ -233,6 +234,18 @@ static void put_kind_set(struct message *m, const struct link *link, unsigned at
 	message_end(m, info);
 }
 
+static void put_ipv4(struct message *m, const struct link *link)
+{
+	struct nlattr *families = message_nest(m, IFLA_AF_SPEC);
+	struct nlattr *family = message_nest(m, AF_INET);
+	struct nlattr *settings = message_nest(m, IFLA_INET_CONF);
+
+	message_u32(m, IPV4_DEVCONF_PROMOTE_SECONDARIES, link->promote);
+	message_end(m, settings);
+	message_end(m, family);
+	message_end(m, families);
+}
+
 int encode_link_set(const struct link *link, unsigned attributes, const struct encode_names *names,
                     struct message *m, const char **ret_missing)
 {
@@ -261,6 +274,8 @@ int encode_link_set(const struct link *link, unsigned attributes, const struct e
 			return r;
 		message_u32(m, IFLA_MASTER, master);
 	}
+	if ((attributes & LINK_HAS_PROMOTE) != 0)
+		put_ipv4(m, link);
 	put_kind_set(m, link, attributes);
 	return 0;
 }

@@ -110,6 +110,8 @@ static unsigned values_differ(const struct link *want, const struct link *have)
 		differs |= LINK_HAS_PEER;
 	if (want->table != have->table)
 		differs |= LINK_HAS_TABLE;
+	if (want->promote != have->promote)
+		differs |= LINK_HAS_PROMOTE;
 	return differs;
 }
 
@@ -176,6 +178,7 @@ const char *link_attr_name(unsigned attr)
 	    {LINK_HAS_VLAN_FILTERING, "vlan_filtering"},
 	    {LINK_HAS_PEER, "peer"},
 	    {LINK_HAS_TABLE, "table"},
+	    {LINK_HAS_PROMOTE, "promote_secondaries"},
 	    {LINK_HAS_BOND, "bond"},
 	    {LINK_HAS_WIREGUARD, "wireguard"},
 	};

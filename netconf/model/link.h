@@ -62,10 +62,11 @@ enum link_attr {
 	LINK_HAS_VLAN_FILTERING = 1 << 10,
 	LINK_HAS_PEER = 1 << 11,  /* veth */
 	LINK_HAS_TABLE = 1 << 12, /* VRF */
+	LINK_HAS_PROMOTE = 1 << 13,
 	/* In answers of link_differs() only; bond_differs() and wireguard_differs() say more. */
-	LINK_HAS_KIND = 1 << 13,
-	LINK_HAS_BOND = 1 << 14,
-	LINK_HAS_WIREGUARD = 1 << 15,
+	LINK_HAS_KIND = 1 << 14,
+	LINK_HAS_BOND = 1 << 15,
+	LINK_HAS_WIREGUARD = 1 << 16,
 };
 
 #define LINK_VLAN_8021Q 0x8100 /* IFLA_VLAN_PROTOCOL, in host order */
@@ -86,7 +87,7 @@ enum link_attr {
 #define LINK_LACP_EXPIRED 0x80
 
 struct link_lacp {
-	bool is_known; /* it is such a port */
+	bool is_known; /* it is such a port; the states are 0 until it has an aggregator */
 	uint8_t actor, partner;
 };
 
@@ -110,7 +111,11 @@ struct link {
 	bool stp, vlan_filtering; /* bridge */
 	char peer[IFNAMSIZ];      /* veth: its other end, which is a link of its own */
 	uint32_t table;           /* VRF */
-	struct bond *bond;        /* a bond's; else NULL */
+	/* Its own net.ipv4.conf.*.promote_secondaries: the next address of a subnet takes the place of
+	 * the first one when that is deleted, instead of going with it. Never asked for; set for a
+	 * moment by plans. */
+	bool promote;
+	struct bond *bond; /* a bond's; else NULL */
 	struct wireguard *wireguard;
 
 	struct origin origin; /* desired */

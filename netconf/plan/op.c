@@ -131,6 +131,9 @@ static void print_link_attr(FILE *out, const struct link *link, enum link_attr a
 	case LINK_HAS_TABLE:
 		(void) fprintf(out, "%u", link->table);
 		break;
+	case LINK_HAS_PROMOTE:
+		(void) fputs(on_off(link->promote), out);
+		break;
 	case LINK_HAS_UP:
 	case LINK_HAS_KIND:
 	case LINK_HAS_BOND:
@@ -139,7 +142,7 @@ static void print_link_attr(FILE *out, const struct link *link, enum link_attr a
 	}
 }
 
-#define SETTABLE_LAST LINK_HAS_TABLE /* behind it are those of answers only */
+#define SETTABLE_LAST LINK_HAS_PROMOTE /* behind it are those of answers only */
 
 static void print_link_attrs(FILE *out, const struct link *link, unsigned attributes)
 {

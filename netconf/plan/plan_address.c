@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Addresses: added before others are deleted, so that a link is never without one, and deleted so
- * that it does not matter whether the kernel promotes secondaries.
+ * that no other one of its subnet goes with it.
  */
 #include <string.h>
 
@@ -16,6 +16,44 @@ static void push(struct planner *p, enum op_kind kind, const struct address *add
 	op.address.raw = (struct raw_message){0};
 	(void) planner_push(p, &op);
 }
+
+/* --- one that goes --- */
+
+static bool has_secondaries(const struct planner *p, const struct address *primary)
+{
+	for (size_t i = 0; i < p->now->n_addresses; i++) {
+		const struct address *now = &p->now->addresses[i];
+
+		if ((now->state & IFA_F_SECONDARY) != 0 && strcmp(now->link, primary->link) == 0 &&
+		    now->prefix.len == primary->prefix.len &&
+		    prefix_contains(&primary->prefix, &now->prefix.addr))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The kernel drops what else is in the subnet of an IPv4 address, unless a setting of the link says
+ * otherwise; so for this moment it does. What is never gone needs nobody to put it back, which with
+ * vipd's addresses nobody but vipd may.
+ */
+static void delete_address(struct planner *p, const struct address *address)
+{
+	const struct link *link = model_find_link(p->now, address->link);
+	bool is_alone = address->prefix.addr.family != AF_INET ||
+	                (address->state & IFA_F_SECONDARY) != 0 || !has_secondaries(p, address);
+	bool promote = !is_alone && link != NULL && link_has(link, LINK_HAS_PROMOTE) && !link->promote;
+
+	if (promote)
+		(void) planner_set(p, address->link, &(struct link){.promote = true}, LINK_HAS_PROMOTE,
+		                   OP_HITLESS);
+	push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
+	if (promote)
+		(void) planner_set(p, address->link, &(struct link){.promote = false}, LINK_HAS_PROMOTE,
+		                   OP_HITLESS);
+}
+
+/* --- those that come, or change --- */
 
 /* The same address with another prefix length, which IPv6 does not take beside this one. */
 static const struct address *twin_of(const struct planner *p, const struct address *want)
@@ -48,7 +86,7 @@ static void add(struct planner *p, const struct address *want)
 
 		if (old.owner != OWNER_OURS || !planner_allows(p, OP_ADDRESS_BREAK))
 			return;
-		push(p, OP_ADDRESS_DELETE, &old, OP_ADDRESS_BREAK);
+		delete_address(p, &old);
 	}
 	push(p, OP_ADDRESS_ADD, want, OP_HITLESS);
 }
@@ -73,7 +111,7 @@ void plan_addresses(struct planner *p)
 		} else if (planner_allows(p, OP_ADDRESS_BREAK)) {
 			struct address old = *now;
 
-			push(p, OP_ADDRESS_DELETE, &old, OP_ADDRESS_BREAK);
+			delete_address(p, &old);
 			push(p, OP_ADDRESS_ADD, want, OP_HITLESS);
 		}
 	}
@@ -97,13 +135,13 @@ void plan_addresses_delete(struct planner *p)
 
 	if (!planner_allows(p, OP_ADDRESS_BREAK))
 		return;
-	/* Secondaries first: one that goes anyway must not be put back. */
+	/* Secondaries first: one that goes anyway must not take a primary's place. */
 	for (size_t i = 0; i < before->n_addresses; i++) {
 		const struct address *address = &before->addresses[i];
 
 		if (is_unwanted(p, address) && (address->state & IFA_F_SECONDARY) != 0 &&
 		    model_find_address(p->now, address->link, &address->prefix) != NULL)
-			push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
+			delete_address(p, address);
 	}
 	for (size_t i = 0; i < before->n_addresses; i++) {
 		const struct address *address = &before->addresses[i];
@@ -111,9 +149,7 @@ void plan_addresses_delete(struct planner *p)
 		if (!is_unwanted(p, address) ||
 		    model_find_address(p->now, address->link, &address->prefix) == NULL)
 			continue;
-		/* The kernel promotes a secondary, or drops them all: a setting says which. Added again at
-		 * once, they are there either way, and those that it promoted never went. */
-		push(p, OP_ADDRESS_DELETE, address, OP_ADDRESS_BREAK);
+		delete_address(p, address);
 		plan_put_back(p);
 	}
 }

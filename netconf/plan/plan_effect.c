@@ -149,10 +149,23 @@ static bool same_subnet(const struct address *a, const struct address *b)
 	       prefix_contains(&a->prefix, &b->prefix.addr);
 }
 
+/* Which one is the kernel's choice: the first of its list, which nobody else needs to know. */
+static void promote(struct model *now, const struct address *gone)
+{
+	for (size_t i = 0; i < now->n_addresses; i++) {
+		if ((now->addresses[i].state & IFA_F_SECONDARY) != 0 &&
+		    same_subnet(&now->addresses[i], gone)) {
+			now->addresses[i].state &= ~(uint32_t) IFA_F_SECONDARY;
+			return;
+		}
+	}
+}
+
 static void delete_address(struct model *now, const struct address *gone, struct model *lost)
 {
 	const struct address *found = model_find_address(now, gone->link, &gone->prefix);
-	bool is_primary;
+	const struct link *link = model_find_link(now, gone->link);
+	bool is_primary, promotes = link != NULL && link->promote;
 
 	if (found == NULL)
 		return;
@@ -160,9 +173,11 @@ static void delete_address(struct model *now, const struct address *gone, struct
 	model_remove_address(now, (size_t) (found - now->addresses));
 	for (size_t i = now->n_addresses; i-- > 0 && is_primary;) {
 		if ((now->addresses[i].state & IFA_F_SECONDARY) != 0 &&
-		    same_subnet(&now->addresses[i], gone))
+		    same_subnet(&now->addresses[i], gone) && !promotes)
 			effect_lose_address(now, i, lost);
 	}
+	if (is_primary && promotes)
+		promote(now, gone);
 	/* Routes that leave from it go, and all of its family with the last one. */
 	for (size_t i = now->n_routes; i-- > 0;) {
 		if (now->routes[i].dst.addr.family == AF_INET &&

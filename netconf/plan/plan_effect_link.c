@@ -121,6 +121,8 @@ void effect_link_set(struct model *now, const struct op *op, struct model *lost)
 		link->stp = to->stp;
 	if ((op->attributes & LINK_HAS_VLAN_FILTERING) != 0)
 		link->vlan_filtering = to->vlan_filtering;
+	if ((op->attributes & LINK_HAS_PROMOTE) != 0)
+		link->promote = to->promote;
 	if ((op->attributes & LINK_HAS_MTU) != 0)
 		set_mtu(now, link, to->mtu);
 	if ((op->attributes & LINK_HAS_MASTER) != 0)

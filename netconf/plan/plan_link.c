@@ -18,7 +18,7 @@
 
 #define LINK_PLAIN                                                            \
 	(LINK_HAS_MAC | LINK_HAS_MULTICAST | LINK_HAS_VLAN_FLAGS | LINK_HAS_STP | \
-	 LINK_HAS_VLAN_FILTERING)
+	 LINK_HAS_VLAN_FILTERING | LINK_HAS_PROMOTE)
 
 static unsigned depth(const struct model *model, const struct link *link)
 {

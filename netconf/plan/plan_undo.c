@@ -71,7 +71,7 @@ static void choose_links(struct planner *p)
 
 	for (size_t i = p->want->n_links; i-- > 0;) {
 		struct link *link = &p->want->links[i];
-		unsigned given = LINK_HAS_MAC | LINK_HAS_MULTICAST;
+		unsigned given = LINK_HAS_MAC | LINK_HAS_MULTICAST | LINK_HAS_PROMOTE;
 
 		if (!is_affected(p, link)) {
 			/* Ours and left alone: wanted by its name, so that it is not deleted. */
@@ -81,7 +81,8 @@ static void choose_links(struct planner *p)
 				link->bond->has = 0;
 			continue;
 		}
-		/* A port borrows its bond's, and a bond its first port's. */
+		/* A port borrows its bond's, and a bond its first port's; what a step did not set, others
+		 * may have. */
 		link->has &= ~given | attributes_set(undone, link->name);
 		if (link->bond != NULL)
 			link->bond->has &= ~BOND_BIT(BOND_ACTIVE_SLAVE);

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/lib-netconf.sh"
 
 node_new
+inside n1 sysctl -qw net.ipv4.conf.all.promote_secondaries=0 net.ipv4.conf.eth1.promote_secondaries=0
 
 config_write first <<'YAML'
 apiVersion: v1alpha1
@@ -149,3 +150,20 @@ YAML
 netconf_once missing
 expect "what can be had" grep -q 10.2.0.9/24 <(ip -n n1 -o address show dev eth1)
 expect "it says so" log_says netconf-once "waiting.*'eth7'"
+
+say "an address of ours goes, and no other of its subnet with it, not even for a moment"
+ip -n n1 -batch - <<BATCH
+address add 10.2.0.77/24 dev eth1 label eth1:theirs
+address add 10.2.0.78/24 dev eth1 valid_lft 900 preferred_lft 900
+BATCH
+sed 's|10.2.0.9/24|10.2.0.10/24|' "$T/missing.yaml" | config_write other
+monitor_start
+netconf_once other
+monitor_heard >"$LOG_DIR/heard"
+expect "it went" grep -q 'Deleted.* inet 10.2.0.9/24' "$LOG_DIR/heard"
+expect_equal "what went with it" "$(grep 'Deleted.* inet 10.2.0.7' "$LOG_DIR/heard" || true)" ""
+expect_equal "the addresses" \
+	"$(ip -n n1 -j -4 address show dev eth1 | jq -r '.[0].addr_info | map(.local) | sort | join(" ")')" \
+	"10.2.0.10 10.2.0.77 10.2.0.78"
+expect "a lifetime goes on" grep -q '10.2.0.78/24.*dynamic' <(ip -n n1 -o address show dev eth1)
+expect_equal "the setting" "$(inside n1 sysctl -n net.ipv4.conf.eth1.promote_secondaries)" 0

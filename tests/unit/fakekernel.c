@@ -90,6 +90,7 @@ struct fakekernel *fakekernel_new(const struct model *start)
 
 	k->m = model_copy(start);
 	for (size_t i = 0; i < k->m->n_links; i++) {
+		k->m->links[i].has |= LINK_HAS_PROMOTE;
 		if (k->m->links[i].bond != NULL)
 			complete(k->m->links[i].bond);
 	}
@@ -159,6 +160,8 @@ static int delete_address(struct fakekernel *k, const struct address *gone)
 {
 	struct address *found = model_find_address(k->m, gone->link, &gone->prefix);
 	struct address old;
+	const struct link *link = model_find_link(k->m, gone->link);
+	bool promotes = k->promote || (link != NULL && link->promote);
 	bool promoted = false, last = true;
 
 	if (found == NULL)
@@ -173,11 +176,11 @@ static int delete_address(struct fakekernel *k, const struct address *gone)
 
 		if (!same_subnet(a, &old) || !(a->state & IFA_F_SECONDARY))
 			continue;
-		if (!k->promote)
+		if (!promotes)
 			model_remove_address(k->m, i);
 		else if (!promoted)
 			a->state &= ~(uint32_t) IFA_F_SECONDARY;
-		promoted = k->promote;
+		promoted = promotes;
 	}
 	for (size_t i = 0; i < k->m->n_addresses; i++)
 		last &= !is(k->m->addresses[i].link, old.link) ||

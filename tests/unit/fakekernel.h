@@ -17,7 +17,7 @@ struct fakekernel *fakekernel_new(const struct model *start);
 void fakekernel_free(struct fakekernel *kernel);
 DEFINE_AUTO(struct fakekernel, fakekernel_free);
 
-/* Deleting a primary address makes the next one primary. Off as in the kernel. */
+/* Deleting a primary address makes the next one primary, on all links. Off as in the kernel. */
 void fakekernel_promote(struct fakekernel *kernel, bool promote);
 /* The port's cable is out from now on, of one port at a time; "": none. */
 void fakekernel_unplug(struct fakekernel *kernel, const char *port);

@@ -146,6 +146,8 @@ int fakekernel_set_link(struct fakekernel *k, const struct op *op)
 		link->mac = op->link.mac;
 	if (op->attributes & LINK_HAS_MULTICAST)
 		link->multicast = op->link.multicast;
+	if (op->attributes & LINK_HAS_PROMOTE)
+		link->promote = op->link.promote;
 	if (op->attributes & LINK_HAS_VLAN_FLAGS)
 		link->vlan_flags = op->link.vlan_flags;
 	if (op->attributes & LINK_HAS_STP)
@@ -254,7 +256,8 @@ int fakekernel_create_link(struct fakekernel *k, const struct op *op)
 		    op->link.parent[0] != '\0' && parent != NULL ? parent->mtu : initial_mtu(op->link.kind);
 	else
 		link->mtu = op->link.mtu;
-	link->has = op->link.has | LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST;
+	link->has = op->link.has | LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST |
+	            LINK_HAS_PROMOTE;
 	link->multicast = true;
 	link->mac = op->link.mac;
 	memcpy(link->parent, op->link.parent, IFNAMSIZ);

@@ -157,7 +157,8 @@ static unsigned read_link_key(struct reader *r, struct link *link, const char *k
 /* All that the kernel tells of every link. */
 static void observe_link(struct link *link)
 {
-	link->has = LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MULTICAST | LINK_HAS_MASTER;
+	link->has =
+	    LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MULTICAST | LINK_HAS_MASTER | LINK_HAS_PROMOTE;
 	link->up = link->multicast = true;
 	link->mtu = 1500;
 	link->vlan_flags = LINK_VLAN_REORDER_HDR;

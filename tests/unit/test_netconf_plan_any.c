@@ -122,10 +122,11 @@ static void check_way_back(const struct model *before, const struct plan *plan, 
 	}
 }
 
-/* Another program's on our bonds: a route and an address, with marks of their own. */
+/* Others' on our bonds: a route, an address, and one of vipd's, with marks of their own. */
 static void add_foreign(struct model *m, unsigned *seed)
 {
-	const struct prefix dst = prefix("172.16.0.0/16"), own = prefix("10.0.0.77/24");
+	const struct prefix dst = prefix("172.16.0.0/16"), own = prefix("10.0.0.77/24"),
+	                    shared = prefix("10.0.0.78/24");
 	struct route *theirs;
 
 	if (model_find_link(m, "bond0") == NULL || any(seed, 2) == 0)
@@ -142,10 +143,18 @@ static void add_foreign(struct model *m, unsigned *seed)
 		address->protocol = 98;
 		address->state = IFA_F_SECONDARY;
 	}
+	if (any(seed, 2)) {
+		struct address *vip = model_add_address(m, "bond0", &shared);
+
+		vip->owner = OWNER_FOREIGN;
+		vip->protocol = 0xf1;
+		vip->valid_s = vip->preferred_s = 3;
+		vip->state = IFA_F_SECONDARY;
+	}
 	model_normalise(m);
 }
 
-/* Those of others are there afterwards, as they were. */
+/* Those of others are there afterwards, as they were; vipd's with its link. */
 static bool kept_foreign(const struct model *before, const struct model *after)
 {
 	bool kept = true;
@@ -153,10 +162,11 @@ static bool kept_foreign(const struct model *before, const struct model *after)
 	for (size_t i = 0; i < before->n_addresses; i++) {
 		const struct address *a = &before->addresses[i], *b;
 
-		if (a->owner != OWNER_FOREIGN)
+		if (a->owner != OWNER_FOREIGN ||
+		    (a->protocol == 0xf1 && model_find_link(after, a->link) == NULL))
 			continue;
 		b = model_find_address(after, a->link, &a->prefix);
-		kept &= b != NULL && b->protocol == a->protocol;
+		kept &= b != NULL && b->protocol == a->protocol && b->valid_s == a->valid_s;
 	}
 	for (size_t i = 0; i < before->n_routes; i++) {
 		bool found = before->routes[i].owner != OWNER_FOREIGN;

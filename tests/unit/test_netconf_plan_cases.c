@@ -118,10 +118,25 @@ static const struct golden goldens[] = {
              "route 0.0.0.0/0 via 10.0.0.1 dev eth0\n",
      .want = "address eth0 10.0.0.3/24\nroute 0.0.0.0/0 via 10.0.0.1 dev eth0\n",
      .plan = "address-break delete address 10.0.0.4/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries on\n"
              "address-break delete address 10.0.0.2/24 dev eth0\n"
-             "hitless put back address 10.0.0.3/24 dev eth0\n"
-             "hitless put back address 10.0.0.5/24 dev eth0\n"
-             "hitless put back route default via 10.0.0.1 dev eth0\n"},
+             "hitless set eth0 promote_secondaries off\n"},
+    {"vipd's address never goes with one of ours: nobody else may put it back",
+     .have = "nic eth0\naddress eth0 10.0.0.2/24\naddress eth0 10.0.0.9/24 proto 241 valid 3 "
+             "secondary\nroute 0.0.0.0/0 via 10.0.0.1 dev eth0\n",
+     .want = "address eth0 10.0.0.3/24\nroute 0.0.0.0/0 via 10.0.0.1 dev eth0\n",
+     .plan = "hitless add address 10.0.0.3/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries on\n"
+             "address-break delete address 10.0.0.2/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries off\n"},
+    {"a flag is taken on adding only: the others of the subnet stay meanwhile",
+     .have = "nic eth0\naddress eth0 10.0.0.2/24\naddress eth0 10.0.0.9/24 proto 241 valid 3 "
+             "secondary\n",
+     .want = "address eth0 10.0.0.2/24 noprefixroute\n",
+     .plan = "hitless set eth0 promote_secondaries on\n"
+             "address-break delete address 10.0.0.2/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries off\n"
+             "hitless add address 10.0.0.2/24 dev eth0 noprefixroute\n"},
     {"a link is never without an address", .have = "nic eth0\naddress eth0 10.0.0.2/24\n",
      .want = "address eth0 10.1.0.2/24\n",
      .plan = "hitless add address 10.1.0.2/24 dev eth0\n"
@@ -349,8 +364,9 @@ static const struct golden goldens[] = {
      .plan = "hitless add address 10.8.0.2/24 dev eth0\n"
              "hitless replace route default via 10.8.0.1 dev eth0 src 10.8.0.2\n"
              "address-break delete route 10.7.0.0/16 via 10.0.0.1 dev eth0 src 10.0.0.2 metric 9\n"
+             "hitless set eth0 promote_secondaries on\n"
              "address-break delete address 10.0.0.2/24 dev eth0\n"
-             "hitless put back address 10.0.0.3/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries off\n"
              "address-break delete address fd00::2/64 dev eth0\n"},
     /* --- a NIC that comes late, or again --- */
     {"drift: a new NIC becomes a port before anything else opens it",
