@@ -2,18 +2,20 @@
 # Sourced by what runs many jobs: several at a time, told in the order in which they were given. A job
 # is a program with its arguments, because a shell function could not be ended with what it started.
 # One that is "timed" depends on when it gets a processor: it goes before what else runs, and never
-# beside another of these.
+# beside another of these. One that "waits" nearly all the time goes beside the others, one after the
+# other, and is not one of the several.
 # What the caller defines:
 #   pool_told TITLE CODE SECONDS OUTPUT   tells how a job went; OUTPUT is a file, gone afterwards
 # The caller's traps call pool_stop.
 
 POOL_DIR=$(mktemp -d)
 POOL_TITLES=()         # by the number of the job
-POOL_KINDS=()          # timed, or nothing
+POOL_KINDS=()          # timed, waits, or nothing
 POOL_COMMANDS=()       # quoted for the shell
 POOL_WAITING=()        # numbers of jobs, in order
 declare -A POOL_PID=() # process id -> number of a job that runs
 POOL_TIMED=            # the process id of the timed one
+POOL_WAITER=           # the process id of the one that waits
 POOL_BEGAN=()          # by number
 POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
 POOL_N_TOLD=0
@@ -23,7 +25,7 @@ seconds_since() { # EPOCHREALTIME
 	printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
 }
 
-pool_add() { # TITLE timed|'' PROGRAM...
+pool_add() { # TITLE timed|waits|'' PROGRAM...
 	local job=${#POOL_TITLES[@]}
 	POOL_TITLES+=("$1")
 	POOL_KINDS+=("$2")
@@ -35,30 +37,41 @@ pool_add() { # TITLE timed|'' PROGRAM...
 # Runs all that were added, at most MOST at a time.
 pool_run() { # MOST
 	while [[ ${#POOL_WAITING[@]} -gt 0 || ${#POOL_PID[@]} -gt 0 ]]; do
-		while [[ ${#POOL_PID[@]} -lt $1 ]] && pool_start; do :; done
+		while pool_start "$1"; do :; done
 		pool_reap
 	done
 }
 
-# Starts the next one that may start now; 1: there is none.
-pool_start() {
-	local job next=
+# Sets POOL_NEXT to the next one that may start now, or to nothing.
+pool_next() { # MOST
+	local job first= next= n=${#POOL_PID[@]}
+	[[ -z $POOL_WAITER ]] || n=$((n - 1))
 	for job in "${POOL_WAITING[@]}"; do
-		if [[ -z ${POOL_KINDS[job]} ]]; then
-			next=${next:-$job}
-		elif [[ -z $POOL_TIMED ]]; then
-			next=$job
-			break
-		fi
+		case ${POOL_KINDS[job]} in
+		waits) [[ -n $POOL_WAITER ]] || first=$job ;;
+		timed) [[ $n -ge $1 || -n $POOL_TIMED ]] || first=$job ;;
+		*) [[ $n -ge $1 ]] || next=${next:-$job} ;;
+		esac
+		[[ -z $first ]] || break
 	done
+	POOL_NEXT=${first:-$next}
+}
+
+pool_start() { # MOST; 1: none may start now
+	local next
+	pool_next "$1"
+	next=$POOL_NEXT
 	[[ -n $next ]] || return 1
 	unset "POOL_WAITING[$next]"
 	POOL_BEGAN[next]=$EPOCHREALTIME
 	local command=("exec")
-	[[ -z ${POOL_KINDS[next]} ]] || command+=(nice -n -10)
+	[[ ${POOL_KINDS[next]} != timed ]] || command+=(nice -n -10)
 	(eval "${command[*]} ${POOL_COMMANDS[next]}") >"$POOL_DIR/$next" 2>&1 </dev/null &
 	POOL_PID[$!]=$next
-	[[ -z ${POOL_KINDS[next]} ]] || POOL_TIMED=$!
+	case ${POOL_KINDS[next]} in
+	timed) POOL_TIMED=$! ;;
+	waits) POOL_WAITER=$! ;;
+	esac
 }
 
 # Waits for the end of one.
@@ -68,6 +81,7 @@ pool_reap() {
 	job=${POOL_PID[$pid]}
 	unset "POOL_PID[$pid]"
 	[[ $pid != "$POOL_TIMED" ]] || POOL_TIMED=
+	[[ $pid != "$POOL_WAITER" ]] || POOL_WAITER=
 	POOL_ENDED[job]="$code $(seconds_since "${POOL_BEGAN[job]}")"
 	while [[ -n ${POOL_ENDED[POOL_N_TOLD]:-} ]]; do
 		job=$POOL_N_TOLD

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # limit: 240
+# waits: for periods of a minute
 # Three nodes, one job: each period has one snapshot, by one node, that another member has confirmed.
 # The etcd's own tool says the same of it; what is not due is not taken; out of schedule it is taken
 # when somebody asks, which is no business of the period's.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # limit: 200
+# waits: for periods of a minute
 # etcdwatch is stopped on all nodes while a period begins: the first that is back takes it. A node that
 # is restarted within a period that has its snapshot takes none. With every-node each has its own, and
 # none depends on the others.
