@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "web/credentials.h"
+#include "web/peer.h"
 
 /* Idle connections that are kept. */
 #define CONNECTIONS_MAX 16L
@@ -52,6 +53,7 @@ struct http_req {
 	size_t body_len;
 	size_t max_body_bytes;
 	size_t dropped_bytes;
+	struct peer peer;
 	http_done_fn done;
 	void *userdata;
 	TAILQ_ENTRY(http_req) entry;
@@ -187,6 +189,7 @@ static void describe(struct http_req *req, struct http_response *ret_response)
 	    .body_len = req->body_len,
 	    .total_s = total_s,
 	    .request_us = MAX(answer_us - sent_us, 0),
+	    .peer = req->peer.seen,
 	};
 	if (ret_response->failure == HTTP_OK)
 		ret_response->status = (int) status;
@@ -313,6 +316,8 @@ static void set_options(struct http_req *req, const struct http_request *request
 	else if (request->method != NULL && strcmp(request->method, "GET") != 0)
 		(void) curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
 	credentials_set_tls(easy, request);
+	if (request->tell_peer)
+		peer_watch(&req->peer, easy);
 	if (request->ca_pem == NULL && request->ca_file != NULL)
 		req->ca_name = xasprintf("CA file '%s'", request->ca_file);
 	if (request->client_cert_pem == NULL && request->client_cert_file != NULL)

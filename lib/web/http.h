@@ -38,6 +38,7 @@ struct http_request {
 	const char *client_cert_pem;
 	const char *client_key_pem;
 	const char *bearer_token;
+	bool tell_peer;        /* fill in `peer` of the response */
 	unsigned timeout_ms;   /* for the whole request; not 0 */
 	size_t max_body_bytes; /* what exceeds it is dropped, not an error */
 };
@@ -52,6 +53,14 @@ enum http_failure {
 	HTTP_PROTOCOL,  /* what came was not HTTP, or was cut off */
 };
 
+/* What can be known of a peer from one answer. */
+struct http_peer {
+	int64_t not_after_s; /* when the certificate that it presented ends; 0: no TLS */
+	/* Its clock, as the header Date has it, in whole seconds since 1970-01-01 UTC; 0: not told. */
+	int64_t date_s;
+	int64_t date_seen_us; /* wall_now_us() when that came */
+};
+
 struct http_response {
 	enum http_failure failure;
 	const char *failure_text; /* libcurl's own sentence, "" on HTTP_OK */
@@ -59,7 +68,8 @@ struct http_response {
 	const char *body;         /* NUL-terminated, borrowed until the callback returns */
 	size_t body_len;
 	double total_s;
-	int64_t request_us; /* from the request to the first byte of its answer; 0 without one */
+	int64_t request_us;    /* from the request to the first byte of its answer; 0 without one */
+	struct http_peer peer; /* with `tell_peer` */
 };
 
 /* Exactly once, never before http_send() returned, never after http_cancel(). */

@@ -14,6 +14,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/nginx.h"
 #include "tests/unit/turn.h"
+#include "web/certificate.h"
 
 #define WAIT_US (10 * US_PER_S)
 #define HUGE_BYTES (3 * 1024 * 1024)
@@ -33,6 +34,7 @@ struct answer {
 	char *text;
 	double total_s;
 	int64_t request_us;
+	struct http_peer peer;
 };
 
 static void answer_fini(struct answer *a)
@@ -56,6 +58,7 @@ static void on_done(const struct http_response *response, void *userdata)
 	a->text = xstrdup(response->failure_text);
 	a->total_s = response->total_s;
 	a->request_us = response->request_us;
+	a->peer = response->peer;
 }
 
 static void wait_for(const struct answer *a, unsigned calls)
@@ -665,6 +668,52 @@ static void test_rotation(void)
 	answer_fini(&a);
 }
 
+/* Of a new connection and of one that is used again; and nothing where it is not asked for. */
+static void test_peer(void)
+{
+	AUTO(free) char *path = xasprintf("%s/server.crt", server.dir);
+	AUTO(free) char *url = url_of("/readyz");
+	struct http_request request = request_to(url);
+	int64_t end_s = 0;
+	struct answer a = {0};
+
+	CHECK_EQ_INT(certificate_file_end(path, &end_s), 0);
+	CHECK(end_s > wall_now_us() / US_PER_S + 86400 &&
+	      end_s <= wall_now_us() / US_PER_S + 2 * 86400);
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.peer.date_s, 0);
+	CHECK_EQ_INT(a.peer.not_after_s, 0);
+	request.tell_peer = true;
+	for (int i = 0; i < 2; i++) {
+		fetch(&request, &a);
+		CHECK_EQ_INT(a.peer.not_after_s, end_s);
+		/* It is this machine's own clock, in whole seconds. */
+		CHECK(a.peer.date_s * US_PER_S <= a.peer.date_seen_us);
+		CHECK((a.peer.date_s + 2) * US_PER_S > a.peer.date_seen_us - a.request_us);
+	}
+	answer_fini(&a);
+}
+
+/* A chain counts by the first of it that ends. */
+static void test_certificate_files(void)
+{
+	AUTO(free) char *chain = xasprintf("%s/chain.pem", server.dir);
+	AUTO(free) char *key = xasprintf("%s/server.key", server.dir);
+	AUTO(free) char *bad = xasprintf("%s/bad.pem", server.dir);
+	int64_t end_s = 0, ca_s = 0;
+
+	nginx_shell(&server,
+	            "openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 1 "
+	            "-out short.crt && cat ca.crt server.key short.crt >chain.pem && "
+	            "{ cat ca.crt; head -n 3 server.crt; } >bad.pem");
+	CHECK_EQ_INT(certificate_file_end(ca_file, &ca_s), 0);
+	CHECK_EQ_INT(certificate_file_end(chain, &end_s), 0);
+	CHECK(end_s < ca_s - 80000);
+	CHECK_EQ_INT(certificate_file_end(key, &end_s), -ENODATA);
+	CHECK_EQ_INT(certificate_file_end(bad, &end_s), -EBADMSG);
+	CHECK_EQ_INT(certificate_file_end("/nonexistent", &end_s), -ENOENT);
+}
+
 static void start(void)
 {
 	AUTO(free) char *directives = NULL;
@@ -732,6 +781,8 @@ int main(void)
 	test_literals();
 	test_bodies();
 	test_reuse();
+	test_peer();
+	test_certificate_files();
 	test_addresses();
 	test_callbacks();
 	test_rotation_kept();
