@@ -20,6 +20,7 @@ enum cli_exit {
 	CLI_USAGE = 2,       /* the command line is wrong */
 	CLI_UNREACHABLE = 3, /* the daemon does not answer */
 	CLI_DENIED = 4,      /* not for this user */
+	CLI_WARNED = 5,      /* it works, and something wants attention */
 };
 
 enum cli_output {
@@ -64,6 +65,7 @@ int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
 int cli_etcd_members(const struct cli *cli, int argc, char **argv);
 int cli_etcd_status(const struct cli *cli, int argc, char **argv);
+int cli_etcd_health(const struct cli *cli, int argc, char **argv);
 int cli_etcd_alarms(const struct cli *cli, int argc, char **argv);
 int cli_etcd_forfeit_leadership(const struct cli *cli, int argc, char **argv);
 int cli_etcd_leave(const struct cli *cli, int argc, char **argv);
@@ -110,3 +112,9 @@ typedef void (*cli_render_fn)(FILE *out, const json_t *objects, int64_t wall_now
 /* Asks and prints the answer, by `render` or as JSON lines; with --watch again every second. */
 int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
              cli_render_fn render);
+
+/* The same for a status that is good or bad by itself: what the answer's objects are worth as an
+ * exit code. */
+typedef int (*cli_code_fn)(const json_t *objects);
+int cli_show_coded(const struct cli *cli, const char *daemon, const char *const *words,
+                   size_t n_words, cli_render_fn render, cli_code_fn code);

@@ -89,6 +89,8 @@ static const struct command commands[] = {
      TAKES_WATCH | TAKES_YAML, cli_etcd_members},
     {"etcd status", "[-w]", "What each member of etcd says of itself.", 0, 0,
      TAKES_WATCH | TAKES_YAML, cli_etcd_status},
+    {"etcd health", "[-w]", "What is wrong with etcd, since when, and what to do.", 0, 0,
+     TAKES_WATCH | TAKES_YAML, cli_etcd_health},
     {"etcd alarms", "[-w]", "The alarms of etcd that stand.", 0, 0, TAKES_WATCH | TAKES_YAML,
      cli_etcd_alarms},
     {"etcd forfeit-leadership", "[--yes] [--dry-run]",

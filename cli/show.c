@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/macro.h"
 #include "base/mono.h"
 #include "cli/yaml.h"
 
@@ -32,7 +33,7 @@ static void print(const struct cli *cli, const struct client_answer *answer, cli
 }
 
 static int show_once(const struct cli *cli, const char *daemon, const char *const *words,
-                     size_t n_words, cli_render_fn render)
+                     size_t n_words, cli_render_fn render, cli_code_fn worth, int *ret_worth)
 {
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	int code = cli_ask(cli, daemon, words, n_words, TIMEOUT_US, &answer);
@@ -42,21 +43,34 @@ static int show_once(const struct cli *cli, const char *daemon, const char *cons
 	if (code != CLI_OK)
 		return code;
 	print(cli, answer, render);
+	*ret_worth = worth(answer->objects);
+	return CLI_OK;
+}
+
+int cli_show_coded(const struct cli *cli, const char *daemon, const char *const *words,
+                   size_t n_words, cli_render_fn render, cli_code_fn worth)
+{
+	for (;;) {
+		int value = CLI_OK;
+		int code = show_once(cli, daemon, words, n_words, render, worth, &value);
+
+		/* A watch lives through a restart of the daemon, but not through a question that is wrong.
+		 */
+		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
+			return code == CLI_OK ? value : code;
+		if (fflush(stdout) != 0)
+			return CLI_FAILED;
+		(void) usleep(WATCH_US);
+	}
+}
+
+static int always_ok(const json_t *objects UNUSED)
+{
 	return CLI_OK;
 }
 
 int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
              cli_render_fn render)
 {
-	for (;;) {
-		int code = show_once(cli, daemon, words, n_words, render);
-
-		/* A watch lives through a restart of the daemon, but not through a question that is wrong.
-		 */
-		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
-			return code;
-		if (fflush(stdout) != 0)
-			return CLI_FAILED;
-		(void) usleep(WATCH_US);
-	}
+	return cli_show_coded(cli, daemon, words, n_words, render, always_ok);
 }

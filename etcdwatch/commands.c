@@ -15,6 +15,7 @@
 #include "etcdwatch/cluster/clustercommands.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/drillcommand.h"
+#include "etcdwatch/healthcommand.h"
 #include "etcdwatch/report.h"
 
 #define CONTROL_GROUP "fairlead"
@@ -133,8 +134,16 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 		job_fill_report(daemon_job(c->daemon, i), &reports[i]);
 	report_metrics(m, reports, n);
 	drillcommand_metrics(m, c->daemon);
+	healthcommand_metrics(m, c->daemon);
 	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
 	control_ok(request);
+}
+
+static void health_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	const struct commands *c = userdata;
+
+	healthcommand_run(request, argc, c->daemon);
 }
 
 static void drill_fn(struct control_request *request, int argc, char **argv, void *userdata)
@@ -159,6 +168,7 @@ static const struct control_command table[] = {
     {"etcd alarm disarm", true, disarmcommand_fn, "[--corrupt-too] [--unchecked] [--dry-run]",
      "Take back alarms whose reason is gone."},
     {"etcd snapshot jobs", false, jobs_fn, "", "The jobs that take snapshots, and how they are."},
+    {"etcd health", false, health_fn, "", "What is wrong with the cluster, and what to do."},
     {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local]",
      "The snapshots of this node and in the targets, oldest first."},
     {"etcd snapshot save", true, savecommand_fn, "[JOB] [--plain]",

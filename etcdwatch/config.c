@@ -56,6 +56,7 @@ void config_free(struct config *config)
 	for (size_t i = 0; i < config->n_jobs; i++)
 		job_fini(&config->jobs[i]);
 	free(config->jobs);
+	config_watch_fini(&config->watch);
 	conf_strings_fini(&config->notes);
 	etcdconf_fini(&config->etcd);
 	free(config);
@@ -68,6 +69,7 @@ static void reading_fini(struct config_reading *reading)
 		free(reading->jobs[i].drill_source);
 	}
 	free(reading->jobs);
+	config_watch_fini(&reading->watch);
 	nodeconf_fini(&reading->node);
 	etcdconf_reading_fini(&reading->etcd);
 	conf_free(reading->conf);
@@ -107,6 +109,8 @@ static void take(struct config_reading *reading, struct config *config)
 	config->etcd = etcdconf_take(&reading->etcd);
 	config->jobs = xcalloc(reading->n_jobs, sizeof(*config->jobs));
 	config->n_jobs = reading->n_jobs;
+	config->watch = reading->watch;
+	reading->watch = (struct config_watch){0};
 	for (size_t i = 0; i < reading->n_jobs; i++) {
 		config->jobs[i] = reading->jobs[i].job;
 		reading->jobs[i].job = (struct config_job){0};
@@ -125,6 +129,7 @@ static int read_config(struct conf *conf, const struct config_env *env, conf_mes
 	if (actual.file_exists == NULL)
 		actual.file_exists = file_exists;
 	etcdconf_set_defaults(&reading.etcd);
+	config_set_watch_defaults(&reading.watch);
 	conf_read(conf, config_kinds, &reading);
 	etcdconf_resolve(&reading.etcd, conf, actual.file_exists);
 	nodeconf_resolve(&reading.node, conf, actual.hostname);

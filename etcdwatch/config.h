@@ -3,6 +3,7 @@
 
 /*
  * What etcdwatch takes from the configuration: the jobs (EtcdSnapshotConfig, one document each),
+ * the watchdog (EtcdWatchConfig),
  * how to reach etcd (EtcdClientConfig) and who this node is (NodeConfig). Immutable once read: a
  * reload reads a whole new one. Times are microseconds. Secrets are names of files.
  */
@@ -24,7 +25,8 @@
 #define CONFIG_JOB_NAME_MAX 32
 #define CONFIG_TARGETS_MAX 8 /* of a job */
 #define CONFIG_RECIPIENTS_MAX 32
-#define CONFIG_DIRECTORY_MAX 200 /* bytes; an id and its endings must fit behind it */
+#define CONFIG_CERTIFICATES_MAX 8 /* to be watched besides those that are known */
+#define CONFIG_DIRECTORY_MAX 200  /* bytes; an id and its endings must fit behind it */
 
 enum config_taker {
 	CONFIG_TAKER_ELECTED,    /* one member in each period */
@@ -93,11 +95,28 @@ struct config_job {
 	char *origin;           /* where it was configured: "/etc/fairlead/config.yaml:12" */
 };
 
+/* Another time, or none, for a rule of the watchdog (health/rules.h). */
+struct config_watch_rule {
+	char *id;
+	int64_t after_us, hold_us; /* -1: the rule's own */
+	bool off;
+};
+
+struct config_watch {
+	int64_t interval_us;
+	struct conf_strings members; /* the names that they should have; none: whatever they are */
+	struct conf_strings certificates;
+	char *data_directory; /* of this node's etcd */
+	struct config_watch_rule *rules;
+	size_t n_rules;
+};
+
 struct config {
 	char node_name[NODECONF_NAME_MAX + 1];
 	struct etcdconf etcd;
 	struct config_job *jobs; /* in the order of the files; no two of one name */
 	size_t n_jobs;
+	struct config_watch watch;
 	/* What is odd but goes on, for the log and for --check. */
 	struct conf_strings notes;
 };

@@ -6,7 +6,7 @@
  */
 #include "etcdwatch/config_priv.h"
 
-static void print_strings(FILE *out, const char *key, const char *indent,
+void config_print_strings(FILE *out, const char *key, const char *indent,
                           const struct conf_strings *strings)
 {
 	if (strings->n == 0)
@@ -36,7 +36,7 @@ static void print_packing(FILE *out, const struct config_job *job)
 		(void) fprintf(out, "  level: %d\n", job->compression_level);
 	if (job->encrypted) {
 		(void) fputs("encryption:\n", out);
-		print_strings(out, "recipients", "  ", &job->recipients);
+		config_print_strings(out, "recipients", "  ", &job->recipients);
 		conf_print_string(out, "  recipientsFile", job->recipients_file);
 	}
 }
@@ -84,7 +84,7 @@ static void print_job(FILE *out, const struct config_job *job)
 	print_retention(out, "", &job->retention);
 	print_packing(out, job);
 	conf_print_bytes(out, "reserve", job->reserve_bytes);
-	print_strings(out, "extraFiles", "", &job->extra_files);
+	config_print_strings(out, "extraFiles", "", &job->extra_files);
 	if (job->n_targets > 0)
 		(void) fputs("targets:\n", out);
 	for (size_t i = 0; i < job->n_targets; i++)
@@ -101,6 +101,7 @@ void config_print(const struct config *config, FILE *out)
 {
 	nodeconf_print(config->node_name, out);
 	etcdconf_print(&config->etcd, out);
+	config_print_watch(out, &config->watch);
 	for (size_t i = 0; i < config->n_jobs; i++)
 		print_job(out, &config->jobs[i]);
 }

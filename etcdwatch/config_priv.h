@@ -25,6 +25,8 @@ struct config_reading {
 	struct etcdconf_reading etcd;
 	struct job_reading *jobs;
 	size_t n_jobs;
+	struct config_watch watch;
+	const struct conf_node *watch_document; /* EtcdWatchConfig, or NULL */
 };
 
 /* config_schema.c: every kind that etcdwatch reads; conf_read()'s userdata is a struct
@@ -33,6 +35,17 @@ extern const struct conf_kind config_kinds[];
 extern const char *const config_taker_names[];       /* by enum config_taker */
 extern const char *const config_compression_names[]; /* by enum config_compression */
 extern const char *const config_target_type_names[]; /* by enum config_target_type */
+
+/* config_watch.c */
+extern const struct conf_field config_watch_fields[];
+void config_set_watch_defaults(struct config_watch *watch);
+void config_watch_fini(struct config_watch *watch);
+void config_read_watch(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_print_watch(FILE *out, const struct config_watch *watch);
+
+/* config_print.c */
+void config_print_strings(FILE *out, const char *key, const char *indent,
+                          const struct conf_strings *strings);
 
 /* config_check.c: conf_check_fn's. */
 const char *config_check_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],

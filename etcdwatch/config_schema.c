@@ -426,5 +426,6 @@ const struct conf_kind config_kinds[] = {
     {"NodeConfig", nodeconf_fields, read_node},
     {"EtcdClientConfig", etcdconf_fields, read_etcd},
     {"EtcdSnapshotConfig", job_fields, read_job},
+    {"EtcdWatchConfig", config_watch_fields, config_read_watch},
     {0},
 };

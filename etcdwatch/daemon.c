@@ -42,6 +42,7 @@ struct daemon {
 	struct drill *drills[CONFIG_JOBS_MAX]; /* of the same job; NULL: it has none */
 	size_t n_jobs;
 	size_t n_stopping;
+	struct health *health;
 	struct commands *commands;
 	ev_timer end;
 };
@@ -172,6 +173,21 @@ static int make_jobs(struct daemon *d, const char *worker)
 	return 0;
 }
 
+static int make_health(struct daemon *d)
+{
+	const struct health_options options = {
+	    .ev = loop_ev(d->loop),
+	    .etcd = d->etcd,
+	    .config = d->config,
+	    .jobs = d->jobs,
+	    .drills = d->drills,
+	    .n_jobs = d->n_jobs,
+	};
+	int r = health_new(&options, &d->health);
+
+	return r < 0 ? log_error_errno(r, "health_failed", "reason=\"cannot watch the cluster\"") : 0;
+}
+
 int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
                struct daemon **ret_daemon)
 {
@@ -188,6 +204,9 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	if (r < 0)
 		return r;
 	fill_cluster_env(d);
+	r = make_health(d);
+	if (r < 0)
+		return r;
 	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
@@ -201,6 +220,7 @@ void daemon_free(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->end);
 	commands_free(d->commands);
+	health_free(d->health);
 	for (size_t i = 0; i < d->n_jobs; i++) {
 		drill_free(d->drills[i]);
 		job_free(d->jobs[i]);
@@ -236,4 +256,9 @@ struct job *daemon_job(const struct daemon *d, size_t i)
 struct drill *daemon_drill(const struct daemon *d, size_t i)
 {
 	return d->drills[i];
+}
+
+const struct health *daemon_health(const struct daemon *d)
+{
+	return d->health;
 }

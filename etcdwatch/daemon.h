@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * etcdwatch as a whole: the etcd client, the jobs, the control socket, and their beginning and end.
+ * etcdwatch as a whole: the etcd client, the jobs, the watchdog, the control socket, and their
+ * beginning and end.
  */
 
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include "etcdwatch/cluster/env.h"
 #include "etcdwatch/config.h"
 #include "etcdwatch/drill.h"
+#include "etcdwatch/health/health.h"
 #include "etcdwatch/job.h"
 
 struct daemon;
@@ -41,3 +43,4 @@ const struct cluster_env *daemon_cluster(const struct daemon *daemon);
 size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */
+const struct health *daemon_health(const struct daemon *daemon);

@@ -97,6 +97,7 @@ static void status_cb(const struct etcd_outcome *outcome, const struct etcd_stat
 	if (a->answers) {
 		a->member_id = outcome->member_id;
 		a->cluster_id = outcome->cluster_id;
+		a->status_latency_us = outcome->received_us - outcome->sent_us;
 		take_status(a, status);
 	}
 	close_question(one->request, &one->calls[ASK_STATUS]);
@@ -173,7 +174,7 @@ static void ask(struct survey_request *r, struct etcd *etcd, const char *endpoin
 		r->n_open++;
 }
 
-struct survey_request *survey_start(struct etcd *etcd, survey_fn fn, void *userdata)
+struct survey_request *survey_start_light(struct etcd *etcd, survey_fn fn, void *userdata)
 {
 	struct survey_request *r = NEW0(struct survey_request);
 	const char *const *endpoints;
@@ -183,6 +184,13 @@ struct survey_request *survey_start(struct etcd *etcd, survey_fn fn, void *userd
 	r->userdata = userdata;
 	for (size_t i = 0; i < n; i++)
 		ask(r, etcd, endpoints[i]);
+	return r;
+}
+
+struct survey_request *survey_start(struct etcd *etcd, survey_fn fn, void *userdata)
+{
+	struct survey_request *r = survey_start_light(etcd, fn, userdata);
+
 	(void) etcd_alarm_list(etcd, alarms_cb, r, &r->alarms);
 	r->n_open++;
 	return r;

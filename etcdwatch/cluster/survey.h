@@ -61,7 +61,8 @@ struct survey_answer {
 	/* A linearizable read: that it has a leader with a quorum. */
 	bool serves;
 	char serve_error[SURVEY_TEXT_MAX];
-	int64_t latency_us;
+	int64_t latency_us; /* of that */
+	int64_t status_latency_us;
 	struct survey_list list;
 };
 
@@ -109,4 +110,7 @@ typedef void (*survey_fn)(const struct survey *survey, void *userdata);
 /* The callback comes once, at the latest when the client's deadline is over; never before this
  * returned. */
 struct survey_request *survey_start(struct etcd *etcd, survey_fn fn, void *userdata);
+/* The same for one who asks again and again: the list of alarms is not asked for, since each such
+ * question is an entry in etcd's log. Then they are what statuses tell. */
+struct survey_request *survey_start_light(struct etcd *etcd, survey_fn fn, void *userdata);
 void survey_cancel(struct survey_request *request); /* NULL is fine */

@@ -14,9 +14,9 @@
 #include "etcdwatch/health/pagefigures.h"
 #include "etcdwatch/view.h"
 
-#define OBSERVATION_TEXT_MAX 160
+#define OBSERVATION_TEXT_MAX 256
 #define OBSERVATION_PATH_MAX 256
-#define OBSERVATION_FILES_MAX 8
+#define OBSERVATION_FILES_MAX 16
 
 enum observed {
 	OBSERVED_NOTHING,
@@ -65,11 +65,6 @@ struct observation_member {
 	 * whole seconds, and the time on the way, leave open. */
 	bool clock_known;
 	int64_t ahead_least_us, ahead_most_us;
-
-	/* HashKV at observation.hash_revision. */
-	bool hash_known;
-	uint32_t hash;
-	int64_t hash_compacted;
 };
 
 /* A certificate on this node's disk. */
@@ -93,7 +88,6 @@ struct observation {
 	struct observation_member members[VIEW_MEMBERS_MAX];
 	size_t n_members;
 	bool alarms_known;
-	int64_t hash_revision; /* 0: not compared */
 
 	/* The names that the members should have; n 0: that is not written. Borrowed. */
 	const char *const *expected;

@@ -87,11 +87,6 @@ const struct rules_rule rules[RULES_N] = {
         {"corrupt", RULES_CRITICAL, 0, 60, rules_corrupt, -1, "the alarm CORRUPT stands",
          "Do not disarm it. Keep a snapshot of each member, find the one that differs, and replace "
          "it: remove it, clear its data directory, add it anew."},
-    [RULE_HASHES_DIFFER] =
-        {"hashes-differ", RULES_CRITICAL, 0, 60, rules_hashes, -1,
-         "members have different HashKV at one revision",
-         "Their data differ. Keep a snapshot of each member, and replace the one that differs from "
-         "the others."},
     [RULE_QUOTA_LOW] =
         {"quota-low", RULES_CRITICAL, 60, 60, rules_quota, -1,
          "a database is larger than 95 % of its quota",
@@ -143,7 +138,7 @@ const struct rules_rule rules[RULES_N] = {
     [RULE_SNAPSHOT_OVERDUE] =
         {"snapshot-overdue", RULES_WARNING, 0, 60, rules_snapshot, -1,
          "a job has missed a snapshot: none was proven for longer than its schedule says, twice",
-         "See 'fairlead etcd status' for what keeps it."},
+         "See 'fairlead etcd snapshot jobs' for what keeps it."},
     [RULE_DRILL_OVERDUE] = {"drill-overdue", RULES_WARNING, 0, 60, rules_drill, -1,
                             "the last drill of a job failed, or none has gone well in time",
                             "Run 'fairlead etcd drill' and read what it says."},

@@ -33,7 +33,6 @@ enum rules_id {
 	RULE_MEMBER_MISSING,
 	RULE_NO_SPACE,
 	RULE_CORRUPT,
-	RULE_HASHES_DIFFER,
 	RULE_QUOTA_LOW,
 	RULE_QUOTA_RUNWAY,
 	RULE_FRAGMENTED,
@@ -56,7 +55,7 @@ enum rules_severity {
 	RULES_CRITICAL,
 };
 
-#define RULES_SENTENCE_MAX 320
+#define RULES_SENTENCE_MAX 512
 #define RULES_SUBJECT_MAX OBSERVATION_PATH_MAX
 /* A rule holds for at most so many; more are dropped. */
 #define RULES_HITS_MAX 256

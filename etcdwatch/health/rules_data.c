@@ -37,32 +37,6 @@ void rules_corrupt(const struct rules_asked *a)
 		alarm_of(a, &a->o->members[i], a->o->members[i].corrupt, "CORRUPT");
 }
 
-/* They compare only where both have been compacted at the same revision. */
-void rules_hashes(const struct rules_asked *a)
-{
-	const struct observation *o = a->o;
-	char name[VIEW_NAME_MAX], other[VIEW_NAME_MAX];
-	size_t n = 0;
-
-	for (size_t i = 0; i < o->n_members; i++) {
-		for (size_t k = i + 1; k < o->n_members; k++) {
-			const struct observation_member *m = &o->members[i], *with = &o->members[k];
-
-			if (!m->hash_known || !with->hash_known || m->hash_compacted != with->hash_compacted)
-				continue;
-			n++;
-			if (m->hash == with->hash)
-				continue;
-			rules_hit_cluster(a, "%s and %s have different data at revision %lld",
-			                  rules_name(m, name), rules_name(with, other),
-			                  (long long) o->hash_revision);
-			return;
-		}
-	}
-	if (n == 0)
-		rules_unknown_cluster(a);
-}
-
 /* --- room --------------------------------------------------------------------------------------
  */
 

@@ -68,9 +68,6 @@ static void make_member(struct world *w, size_t i)
 	    .clock_known = true,
 	    .ahead_least_us = -600 * US_PER_MS,
 	    .ahead_most_us = 600 * US_PER_MS,
-	    .hash_known = true,
-	    .hash = 42,
-	    .hash_compacted = 10,
 	};
 	(void) snprintf(m->name, sizeof(m->name), "n%zu", i + 1);
 	m->page.started_s = 1;
@@ -88,7 +85,6 @@ static void make_well(struct world *w, int64_t at_s)
 	    .list_known = true,
 	    .n_members = 3,
 	    .alarms_known = true,
-	    .hash_revision = 99,
 	    .expected = expected,
 	    .n_expected = 3,
 	    .n_files = 1,
@@ -113,7 +109,7 @@ static void no_answer(struct observation_member *m)
 {
 	m->answer = OBSERVED_BAD;
 	m->linearizable = m->serializable = OBSERVED_NOTHING;
-	m->list_known = m->page_known = m->clock_known = m->hash_known = false;
+	m->list_known = m->page_known = m->clock_known = false;
 	m->not_after_s = 0;
 	(void) snprintf(m->error, sizeof(m->error), "refused");
 }
@@ -234,11 +230,6 @@ static void no_space(struct world *w, int64_t s UNUSED)
 static void corrupt(struct world *w, int64_t s UNUSED)
 {
 	w->o.members[1].corrupt = true;
-}
-
-static void other_hash(struct world *w, int64_t s UNUSED)
-{
-	w->o.members[1].hash = 43;
 }
 
 static void full(struct world *w, int64_t s UNUSED)
@@ -362,7 +353,6 @@ static const struct row {
     {RULE_MEMBER_MISSING, missing, "n4", 0, 0},
     {RULE_NO_SPACE, no_space, "n2", 0, 0},
     {RULE_CORRUPT, corrupt, "n2", 0, 0},
-    {RULE_HASHES_DIFFER, other_hash, "", 0, 0},
     {RULE_QUOTA_LOW, full, "n2", 0, 0},
     {RULE_QUOTA_RUNWAY, grows, "n2", HALF_HOUR + 300, 4 * 3600},
     {RULE_FRAGMENTED, fragmented, "n2", 0, 0},

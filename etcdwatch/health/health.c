@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A timer, and one round at a time: the questions go out, and with the last answer the whole
+ * observation is judged. Pages and files are looked at less often than the rest.
+ */
+#include "etcdwatch/health/health.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/health/nodefacts.h"
+#include "etcdwatch/health/probe.h"
+
+/* For the client to find the members. */
+#define FIRST_US US_PER_S
+#define PAGES_US (30 * US_PER_S)
+/* A snapshot that is being taken is not missed yet. */
+#define GRACE_S 900
+
+/* kubeadm's, of this node. */
+static const char *const usual_certificates[] = {
+    "/etc/kubernetes/pki/etcd/ca.crt",
+    "/etc/kubernetes/pki/etcd/server.crt",
+    "/etc/kubernetes/pki/etcd/peer.crt",
+};
+
+struct health {
+	struct health_options options;
+	struct probe *probe;
+	struct nodefacts *facts;
+	struct judge *judge;
+	ev_timer timer;
+	bool is_asking;
+	int64_t pages_us; /* when they were last asked for */
+	struct observation o;
+	uint64_t n_rounds;
+	int64_t begun_s;
+	int64_t good_s[CONFIG_JOBS_MAX]; /* the newest proven snapshot of each job that was known */
+	const char *certificates[ARRAY_SIZE(usual_certificates) + CONFIG_CERTIFICATES_MAX + 2];
+	size_t n_certificates;
+};
+
+/* --- what is known without asking --------------------------------------------------------------
+ */
+
+/* Another node's snapshot is known by its record: its period is done. */
+static void look_at_job(struct health *h, size_t i)
+{
+	const struct config_job *config = job_config(h->options.jobs[i]);
+	struct observation_job *seen = &h->o.jobs[i];
+	struct job_report report;
+	int64_t base_s;
+
+	job_fill_report(h->options.jobs[i], &report);
+	if (report.period_done)
+		h->good_s[i] = MAX(h->good_s[i], report.period_s);
+	if (report.last_good != NULL)
+		h->good_s[i] = MAX(h->good_s[i], report.last_good->started_s);
+	base_s = MAX(h->good_s[i], h->begun_s);
+	seen->name = config->name;
+	seen->good_s = h->good_s[i];
+	base_s = schedule_next(&config->schedule, config->zone, base_s);
+	seen->overdue_s = schedule_next(&config->schedule, config->zone, base_s) +
+	                  config->jitter_us / US_PER_S + GRACE_S;
+	seen->drill_overdue = false;
+	if (h->options.drills[i] != NULL) {
+		struct drillinfo info;
+
+		drill_fill_info(h->options.drills[i], &info);
+		seen->drill_overdue = drillinfo_is_alarm(&info);
+	}
+}
+
+/* --- rounds ------------------------------------------------------------------------------------
+ */
+
+static void changed_cb(const struct judge_finding *f, bool raised, void *userdata UNUSED)
+{
+	if (!raised)
+		log_info("finding_cleared", "finding=%s subject=\"%s\" after_s=%lld", f->rule->id,
+		         f->subject, (long long) ((mono_now_us() - f->since_us) / US_PER_S));
+	else if (f->rule->severity == RULES_CRITICAL)
+		log_error("finding_raised", "finding=%s severity=critical subject=\"%s\" reason=\"%s\"",
+		          f->rule->id, f->subject, f->sentence);
+	else
+		log_warning("finding_raised", "finding=%s severity=warning subject=\"%s\" reason=\"%s\"",
+		            f->rule->id, f->subject, f->sentence);
+}
+
+static void round_cb(void *userdata)
+{
+	struct health *h = userdata;
+
+	h->is_asking = false;
+	h->o.now_us = mono_now_us();
+	h->o.wall_s = wall_now_us() / US_PER_S;
+	nodefacts_fill(h->facts, &h->o);
+	for (size_t i = 0; i < h->o.n_jobs; i++)
+		look_at_job(h, i);
+	judge_look(h->judge, &h->o, changed_cb, NULL);
+	h->n_rounds++;
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct health *h = CONTAINER_OF(w, struct health, timer);
+	bool with_pages = mono_now_us() - h->pages_us >= PAGES_US;
+
+	if (h->is_asking)
+		return;
+	h->is_asking = true;
+	if (with_pages) {
+		h->pages_us = mono_now_us();
+		nodefacts_look(h->facts);
+	}
+	probe_start(h->probe, with_pages, &h->o, round_cb, h);
+}
+
+void health_fill_report(const struct health *h, struct healthreport *ret)
+{
+	ret->o = h->n_rounds > 0 ? &h->o : NULL;
+	ret->n_findings = judge_findings(h->judge, ret->findings);
+	ret->n_rounds = h->n_rounds;
+	ret->now_us = mono_now_us();
+	ret->wall_s = wall_now_us() / US_PER_S;
+}
+
+/* --- beginning and end -------------------------------------------------------------------------
+ */
+
+static void make_settings(const struct config_watch *watch, struct judge_settings *ret)
+{
+	judge_default_settings(ret);
+	for (size_t i = 0; i < watch->n_rules; i++) {
+		const struct config_watch_rule *rule = &watch->rules[i];
+		enum rules_id id = rules_find(rule->id);
+
+		ret->of[id].off = rule->off;
+		if (rule->after_us >= 0)
+			ret->of[id].after_us = rule->after_us;
+		if (rule->hold_us >= 0)
+			ret->of[id].hold_us = rule->hold_us;
+	}
+}
+
+static void add_certificate(struct health *h, const char *path)
+{
+	for (size_t i = 0; i < h->n_certificates; i++) {
+		if (strcmp(h->certificates[i], path) == 0)
+			return;
+	}
+	h->certificates[h->n_certificates++] = path;
+}
+
+static void find_certificates(struct health *h)
+{
+	const struct config *config = h->options.config;
+
+	if (config->etcd.ca_file != NULL)
+		add_certificate(h, config->etcd.ca_file);
+	if (config->etcd.cert_file != NULL)
+		add_certificate(h, config->etcd.cert_file);
+	for (size_t i = 0; i < config->watch.certificates.n; i++)
+		add_certificate(h, config->watch.certificates.items[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(usual_certificates); i++)
+		add_certificate(h, usual_certificates[i]);
+}
+
+int health_new(const struct health_options *options, struct health **ret_health)
+{
+	AUTO(health_free) struct health *h = NEW0(struct health);
+	const struct config_watch *watch = &options->config->watch;
+	struct nodefacts_options facts = {.data_directory = watch->data_directory};
+	struct judge_settings settings;
+	int r;
+
+	h->options = *options;
+	h->begun_s = wall_now_us() / US_PER_S;
+	h->pages_us = -PAGES_US;
+	h->o.expected = (const char *const *) watch->members.items;
+	h->o.n_expected = watch->members.n;
+	h->o.n_jobs = options->n_jobs;
+	ev_timer_init(&h->timer, timer_cb, mono_to_ev(FIRST_US), mono_to_ev(watch->interval_us));
+	make_settings(watch, &settings);
+	h->judge = judge_new(&settings);
+	find_certificates(h);
+	facts.certificates = h->certificates;
+	facts.n_certificates = h->n_certificates;
+	r = nodefacts_new(options->ev, &facts, &h->facts);
+	if (r == 0)
+		r = probe_new(&(struct probe_options){options->ev, options->etcd, &options->config->etcd},
+		              &h->probe);
+	if (r < 0)
+		return r;
+	ev_timer_start(options->ev, &h->timer);
+	*ret_health = TAKE_PTR(h);
+	return 0;
+}
+
+void health_free(struct health *h)
+{
+	if (h == NULL)
+		return;
+	ev_timer_stop(h->options.ev, &h->timer);
+	probe_free(h->probe);
+	nodefacts_free(h->facts);
+	judge_free(h->judge);
+	free(h);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The watchdog of the daemon: a round of questions every few seconds (probe.h), its judgement
+ * (judge.h), and the findings that stand. It changes nothing.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+#include "base/metrics.h"
+#include "etcdwatch/config.h"
+#include "etcdwatch/drill.h"
+#include "etcdwatch/health/healthreport.h"
+#include "etcdwatch/job.h"
+
+struct health;
+
+struct health_options {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	const struct config *config;
+	struct job *const *jobs;     /* n_jobs of the configuration */
+	struct drill *const *drills; /* of the same job; NULL: it has none */
+	size_t n_jobs;
+};
+
+/* Borrows what the options name, until health_free(). 0, or -errno: a thread or a client cannot be
+ * made. */
+int health_new(const struct health_options *options, struct health **ret_health);
+void health_free(struct health *health); /* waits for the disk */
+DEFINE_AUTO(struct health, health_free);
+
+/* Borrowed until the next turn of the loop. */
+void health_fill_report(const struct health *health, struct healthreport *ret_report);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks: findings are kept by the monotonic one, and told by the wall's as it is now. */
+#include "etcdwatch/health/healthreport.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+
+static size_t count(const struct healthreport *r, enum rules_severity severity)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_findings; i++)
+		n += r->findings[i]->rule->severity == severity ? 1 : 0;
+	return n;
+}
+
+static size_t count_answers(const struct observation *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_members; i++)
+		n += o->members[i].answer == OBSERVED_GOOD ? 1 : 0;
+	return n;
+}
+
+static const char *status(const struct healthreport *r)
+{
+	if (r->o == NULL)
+		return "unknown";
+	if (count(r, RULES_CRITICAL) > 0)
+		return "critical";
+	return r->n_findings > 0 ? "warning" : "ok";
+}
+
+json_t *healthreport_summary_json(const struct healthreport *r)
+{
+	json_t *json =
+	    json_pack("{s:s, s:I, s:I, s:I}", "status", status(r), "critical",
+	              (json_int_t) count(r, RULES_CRITICAL), "warning",
+	              (json_int_t) count(r, RULES_WARNING), "rounds", (json_int_t) r->n_rounds);
+
+	if (r->o == NULL)
+		return json;
+	(void) json_object_set_new(json, "members", json_integer((json_int_t) r->o->n_members));
+	(void) json_object_set_new(json, "answer", json_integer((json_int_t) count_answers(r->o)));
+	(void) json_object_set_new(json, "looked_s", json_integer(r->o->wall_s));
+	return json;
+}
+
+json_t *healthreport_finding_json(const struct healthreport *r, const struct judge_finding *f)
+{
+	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "id", f->rule->id, "severity",
+	                 rules_severity_name(f->rule->severity), "subject", f->subject, "since_s",
+	                 (json_int_t) (r->wall_s - (r->now_us - f->since_us) / US_PER_S), "sentence",
+	                 f->sentence, "to_do", f->rule->to_do);
+}
+
+/* --- metrics -----------------------------------------------------------------------------------
+ */
+
+static bool get_up(const struct observation_member *m, double *ret)
+{
+	*ret = m->answer == OBSERVED_GOOD;
+	return m->answer != OBSERVED_NOTHING;
+}
+
+static bool get_status(const struct observation_member *m, double *ret)
+{
+	*ret = (double) m->latency_us / (double) US_PER_S;
+	return m->answer == OBSERVED_GOOD;
+}
+
+static bool get_linearizable(const struct observation_member *m, double *ret)
+{
+	*ret = (double) m->linearizable_us / (double) US_PER_S;
+	return m->linearizable == OBSERVED_GOOD;
+}
+
+static bool get_serializable(const struct observation_member *m, double *ret)
+{
+	*ret = (double) m->serializable_us / (double) US_PER_S;
+	return m->serializable == OBSERVED_GOOD;
+}
+
+static bool get_db(const struct observation_member *m, double *ret)
+{
+	*ret = (double) m->db_bytes;
+	return m->answer == OBSERVED_GOOD;
+}
+
+static bool get_in_use(const struct observation_member *m, double *ret)
+{
+	*ret = (double) m->in_use_bytes;
+	return m->answer == OBSERVED_GOOD;
+}
+
+static const struct {
+	const char *name;
+	const char *help;
+	bool (*get)(const struct observation_member *m, double *ret); /* false: not known */
+} member_metrics[] = {
+    {"fairlead_etcdwatch_member_up", "1 if the member answered in the last round.", get_up},
+    {"fairlead_etcdwatch_member_status_seconds", "How long its status took.", get_status},
+    {"fairlead_etcdwatch_member_linearizable_read_seconds", "How long a linearizable read took.",
+     get_linearizable},
+    {"fairlead_etcdwatch_member_serializable_read_seconds", "How long a serializable read took.",
+     get_serializable},
+    {"fairlead_etcdwatch_member_db_bytes", "The size of its database.", get_db},
+    {"fairlead_etcdwatch_member_db_in_use_bytes", "How much of that is in use.", get_in_use},
+};
+
+/* One that was never started has no name. */
+static void add_member(struct metrics *m, const struct observation_member *member, double value)
+{
+	char id[VIEW_NAME_MAX];
+
+	(void) snprintf(id, sizeof(id), "%" PRIx64, member->id);
+	metrics_sample(m, value,
+	               &(struct metrics_label){"member", member->name[0] != '\0' ? member->name : id},
+	               1);
+}
+
+void healthreport_metrics(struct metrics *m, const struct healthreport *r)
+{
+	metrics_family(m, "fairlead_etcdwatch_health_rounds_total", METRICS_COUNTER,
+	               "Rounds of the watchdog.");
+	metrics_sample(m, (double) r->n_rounds, NULL, 0);
+	metrics_family(m, "fairlead_etcdwatch_finding", METRICS_GAUGE,
+	               "1 for each finding that stands.");
+	for (size_t i = 0; i < r->n_findings; i++) {
+		const struct judge_finding *f = r->findings[i];
+		const struct metrics_label labels[] = {
+		    {"id", f->rule->id},
+		    {"severity", rules_severity_name(f->rule->severity)},
+		    {"subject", f->subject},
+		};
+
+		metrics_sample(m, 1, labels, ARRAY_SIZE(labels));
+	}
+	for (size_t i = 0; r->o != NULL && i < ARRAY_SIZE(member_metrics); i++) {
+		metrics_family(m, member_metrics[i].name, METRICS_GAUGE, member_metrics[i].help);
+		for (size_t k = 0; k < r->o->n_members; k++) {
+			double value;
+
+			if (member_metrics[i].get(&r->o->members[k], &value))
+				add_member(m, &r->o->members[k], value);
+		}
+	}
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the watchdog tells, rendered: the JSON lines of `etcd health`, and the metrics. Pure;
+ * docs/control.md describes both. Everything is borrowed for the length of the call.
+ */
+
+#include <jansson.h>
+
+#include "base/metrics.h"
+#include "etcdwatch/health/judge.h"
+
+struct healthreport {
+	const struct observation *o; /* the last one; NULL: there is none yet */
+	const struct judge_finding *findings[JUDGE_SLOTS_MAX];
+	size_t n_findings;
+	uint64_t n_rounds;
+	int64_t now_us; /* mono_now_us() */
+	int64_t wall_s;
+};
+
+/* New objects: the caller owns them. The first line, and the line of one finding. */
+json_t *healthreport_summary_json(const struct healthreport *report);
+json_t *healthreport_finding_json(const struct healthreport *report,
+                                  const struct judge_finding *finding);
+
+void healthreport_metrics(struct metrics *m, const struct healthreport *report);

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A survey, and beside it what the watchdog alone wants to know of each endpoint. When the last
+ * question is answered, or has failed, members are made of it. While nobody tells who the members
+ * are, they are those that were known last; and while nobody ever did, the endpoints stand for
+ * themselves. Whoever cannot be asked at all (a learner is none of the client's endpoints) stays
+ * unknown.
+ */
+#include "etcdwatch/health/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/cluster/survey.h"
+#include "web/http.h"
+
+/* etcd 3.5 has some 100 KiB; each watch and lease may add to it. */
+#define PAGE_MAX_BYTES (512 * 1024)
+/* No key has this name; what matters is that it is answered. */
+#define READ_KEY "health"
+
+/* Of one endpoint. */
+struct extra {
+	struct probe *probe;
+	char endpoint[SURVEY_URL_MAX];
+	struct etcd_call *read;
+	struct http_req *page_request;
+	enum observed serializable;
+	int64_t serializable_us;
+	bool page_known;
+	struct pagefigures page;
+	int64_t not_after_s;
+	bool clock_known;
+	int64_t ahead_least_us, ahead_most_us;
+};
+
+struct known {
+	uint64_t id;
+	char name[SURVEY_NAME_MAX];
+	bool learner;
+	char endpoint[SURVEY_URL_MAX]; /* by which it was asked last; "": none */
+};
+
+struct probe {
+	struct probe_options options;
+	struct http *http;
+	char *read_key;
+	struct survey_request *survey_request;
+	struct survey survey;
+	struct extra extras[ETCD_ENDPOINTS_MAX];
+	size_t n_extras;
+	unsigned n_open;
+	struct known known[SURVEY_MEMBERS_MAX]; /* the members by the last list */
+	size_t n_known;
+	struct observation *o;
+	probe_done_fn done;
+	void *userdata;
+};
+
+/* --- from answers to members --------------------------------------------------------------------
+ */
+
+static const struct extra *find_extra(const struct probe *p, const char *endpoint)
+{
+	for (size_t i = 0; i < p->n_extras; i++) {
+		if (strcmp(p->extras[i].endpoint, endpoint) == 0)
+			return &p->extras[i];
+	}
+	return NULL;
+}
+
+/* FNV-1a. */
+static uint64_t add_to_digest(uint64_t digest, const void *data, size_t len)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < len; i++)
+		digest = (digest ^ bytes[i]) * UINT64_C(1099511628211);
+	return digest;
+}
+
+/* The survey has sorted it. */
+static uint64_t digest_of(const struct survey_list *list)
+{
+	uint64_t digest = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct survey_listed *l = &list->members[i];
+
+		digest = add_to_digest(digest, &l->id, sizeof(l->id));
+		digest = add_to_digest(digest, l->name, strlen(l->name) + 1);
+		digest = add_to_digest(digest, l->peer_urls, strlen(l->peer_urls) + 1);
+		digest = add_to_digest(digest, &l->learner, sizeof(l->learner));
+	}
+	return digest;
+}
+
+static void fill_status(struct observation_member *m, const struct survey_answer *a)
+{
+	m->latency_us = a->status_latency_us;
+	m->cluster_id = a->cluster_id;
+	(void) snprintf(m->version, sizeof(m->version), "%s", a->version);
+	m->leader_id = a->leader_id;
+	m->raft_term = a->raft_term;
+	m->committed = a->raft_index;
+	m->applied = a->raft_applied_index;
+	m->db_bytes = a->db_bytes;
+	m->in_use_bytes = a->in_use_bytes;
+	m->quota_bytes = a->quota_bytes;
+	m->linearizable = a->serves ? OBSERVED_GOOD : OBSERVED_BAD;
+	m->linearizable_us = a->latency_us;
+	(void) snprintf(m->read_error, sizeof(m->read_error), "%s", a->serve_error);
+	m->list_known = a->list.known;
+	m->n_list = a->list.n;
+	m->list_digest = digest_of(&a->list);
+}
+
+static void fill_extra(struct observation_member *m, const struct extra *e)
+{
+	m->serializable = e->serializable;
+	m->serializable_us = e->serializable_us;
+	m->page_known = e->page_known;
+	m->page = e->page;
+	m->not_after_s = e->not_after_s;
+	m->clock_known = e->clock_known;
+	m->ahead_least_us = e->ahead_least_us;
+	m->ahead_most_us = e->ahead_most_us;
+	if (m->quota_bytes == 0 && e->page_known && e->page.has_quota)
+		m->quota_bytes = e->page.quota_bytes;
+}
+
+/* a NULL: it was not asked. */
+static void fill_answer(const struct probe *p, struct observation_member *m,
+                        const struct survey_answer *a)
+{
+	const struct extra *extra = a != NULL ? find_extra(p, a->endpoint) : NULL;
+
+	if (a == NULL)
+		return;
+	m->answer = a->answers ? OBSERVED_GOOD : OBSERVED_BAD;
+	if (!a->answers)
+		(void) snprintf(m->error, sizeof(m->error), "%s", a->error);
+	else
+		fill_status(m, a);
+	if (a->answers && extra != NULL)
+		fill_extra(m, extra);
+}
+
+static struct observation_member *add_member(struct observation *o, uint64_t id, const char *name)
+{
+	struct observation_member *m;
+
+	if (o->n_members == ARRAY_SIZE(o->members))
+		return NULL;
+	m = &o->members[o->n_members++];
+	*m = (struct observation_member){.id = id};
+	(void) snprintf(m->name, sizeof(m->name), "%s", name);
+	return m;
+}
+
+/* --- who they are ------------------------------------------------------------------------------
+ */
+
+static void fill_from_survey(struct probe *p)
+{
+	p->n_known = 0;
+	for (size_t i = 0; i < p->survey.n_members; i++) {
+		const struct survey_member *s = &p->survey.members[i];
+		struct observation_member *m = s->id != 0 ? add_member(p->o, s->id, s->name) : NULL;
+		struct known *known = &p->known[p->n_known];
+
+		/* An endpoint that is nobody's is no member. */
+		if (m == NULL)
+			continue;
+		m->listed = s->listed;
+		m->learner = s->learner;
+		fill_answer(p, m, s->answer);
+		if (!s->listed)
+			continue;
+		*known = (struct known){.id = s->id, .learner = s->learner};
+		(void) snprintf(known->name, sizeof(known->name), "%s", s->name);
+		if (s->answer != NULL)
+			(void) snprintf(known->endpoint, sizeof(known->endpoint), "%s", s->answer->endpoint);
+		p->n_known++;
+	}
+}
+
+static const struct survey_answer *find_answer(const struct survey *survey,
+                                               const struct known *known)
+{
+	const struct survey_answer *silent = NULL;
+
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_answer *a = &survey->answers[i];
+
+		if (a->answers && a->member_id == known->id)
+			return a;
+		if (!a->answers && strcmp(a->endpoint, known->endpoint) == 0)
+			silent = a;
+	}
+	return silent;
+}
+
+static void fill_from_memory(struct probe *p)
+{
+	for (size_t i = 0; i < p->n_known; i++) {
+		struct observation_member *m = add_member(p->o, p->known[i].id, p->known[i].name);
+
+		if (m == NULL)
+			return;
+		m->listed = true;
+		m->learner = p->known[i].learner;
+		fill_answer(p, m, find_answer(&p->survey, &p->known[i]));
+	}
+}
+
+static void fill_from_endpoints(struct probe *p)
+{
+	for (size_t i = 0; i < p->survey.n_answers; i++) {
+		const struct survey_answer *a = &p->survey.answers[i];
+		struct observation_member *m =
+		    add_member(p->o, a->answers ? a->member_id : i + 1, a->endpoint);
+
+		if (m == NULL)
+			return;
+		m->listed = true;
+		fill_answer(p, m, a);
+	}
+}
+
+static void fill_alarms(struct probe *p)
+{
+	for (size_t i = 0; i < p->o->n_members; i++) {
+		struct observation_member *m = &p->o->members[i];
+
+		p->o->alarms_known |= m->answer == OBSERVED_GOOD;
+		m->no_space = survey_has_alarm(&p->survey, m->id, ETCD_ALARM_NOSPACE);
+		m->corrupt = survey_has_alarm(&p->survey, m->id, ETCD_ALARM_CORRUPT);
+	}
+}
+
+/* Calls out: last act. */
+static void close_question(struct probe *p)
+{
+	if (--p->n_open > 0)
+		return;
+	p->o->n_members = 0;
+	p->o->list_known = p->survey.listed;
+	p->o->alarms_known = false;
+	if (p->survey.listed)
+		fill_from_survey(p);
+	else if (p->n_known > 0)
+		fill_from_memory(p);
+	else
+		fill_from_endpoints(p);
+	fill_alarms(p);
+	p->done(p->userdata);
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+static void survey_cb(const struct survey *survey, void *userdata)
+{
+	struct probe *p = userdata;
+
+	p->survey_request = NULL;
+	p->survey = *survey;
+	/* Its members point into it. */
+	survey_merge(&p->survey);
+	close_question(p);
+}
+
+static void read_cb(const struct etcd_outcome *outcome,
+                    const struct etcd_range_result *result UNUSED, void *userdata)
+{
+	struct extra *e = userdata;
+
+	e->read = NULL;
+	e->serializable = outcome->r < 0 ? OBSERVED_BAD : OBSERVED_GOOD;
+	e->serializable_us = outcome->received_us - outcome->sent_us;
+	close_question(e->probe);
+}
+
+/* Between the request and the answer's header it read its clock, which was then in the second that
+ * it told. */
+static void look_at_clock(struct extra *e, const struct http_response *response)
+{
+	int64_t told_us = response->peer.date_s * US_PER_S;
+
+	if (response->peer.date_s == 0)
+		return;
+	e->clock_known = true;
+	e->ahead_least_us = told_us - response->peer.date_seen_us;
+	e->ahead_most_us = told_us + US_PER_S - (response->peer.date_seen_us - response->request_us);
+}
+
+static void page_cb(const struct http_response *response, void *userdata)
+{
+	struct extra *e = userdata;
+
+	e->page_request = NULL;
+	if (response->failure == HTTP_OK) {
+		e->not_after_s = response->peer.not_after_s;
+		look_at_clock(e, response);
+		if (response->status == 200)
+			e->page_known = pagefigures_read(response->body, response->body_len, &e->page);
+	}
+	close_question(e->probe);
+}
+
+/* --- questions ---------------------------------------------------------------------------------
+ */
+
+static int ask_page(struct extra *e)
+{
+	const struct etcdconf *config = e->probe->options.config;
+	AUTO(free) char *url = xasprintf("%s/metrics", e->endpoint);
+	const struct http_request request = {
+	    .url = url,
+	    .ca_file = config->ca_file,
+	    .client_cert_file = config->cert_file,
+	    .client_key_file = config->key_file,
+	    .tell_peer = true,
+	    .timeout_ms = (unsigned) (config->call_timeout_us / US_PER_MS),
+	    .max_body_bytes = PAGE_MAX_BYTES,
+	};
+
+	return http_send(e->probe->http, &request, page_cb, e, &e->page_request);
+}
+
+static void ask_extra(struct probe *p, const char *endpoint, bool with_pages)
+{
+	const struct etcd_range range = {
+	    .key = ETCD_STR(p->read_key),
+	    .limit = 1,
+	    .keys_only = true,
+	    .serializable = true,
+	};
+	struct extra *e = &p->extras[p->n_extras++];
+
+	*e = (struct extra){.probe = p};
+	(void) snprintf(e->endpoint, sizeof(e->endpoint), "%s", endpoint);
+	if (etcd_endpoint_range(p->options.etcd, endpoint, &range, 0, read_cb, e, &e->read) == 0)
+		p->n_open++;
+	if (with_pages && ask_page(e) == 0)
+		p->n_open++;
+}
+
+void probe_start(struct probe *p, bool with_pages, struct observation *o, probe_done_fn done,
+                 void *userdata)
+{
+	const char *const *endpoints;
+	size_t n = etcd_endpoints(p->options.etcd, &endpoints);
+
+	p->o = o;
+	p->done = done;
+	p->userdata = userdata;
+	p->n_extras = 0;
+	for (size_t i = 0; i < n; i++)
+		ask_extra(p, endpoints[i], with_pages);
+	p->survey_request = survey_start_light(p->options.etcd, survey_cb, p);
+	p->n_open++;
+}
+
+int probe_new(const struct probe_options *options, struct probe **ret_probe)
+{
+	AUTO(probe_free) struct probe *p = NEW0(struct probe);
+	int r;
+
+	p->options = *options;
+	p->read_key = xasprintf("%s" READ_KEY, options->config->prefix);
+	r = http_new(options->ev, &p->http);
+	if (r < 0)
+		return r;
+	*ret_probe = TAKE_PTR(p);
+	return 0;
+}
+
+void probe_free(struct probe *p)
+{
+	if (p == NULL)
+		return;
+	survey_cancel(p->survey_request);
+	for (size_t i = 0; i < p->n_extras; i++)
+		etcd_call_cancel(p->extras[i].read);
+	http_free(p->http);
+	free(p->read_key);
+	free(p);
+}
