@@ -116,7 +116,7 @@ static int plan(struct begin *begin)
 	json_decref(begin->lines);
 	/* Nobody knows yet what a lease will change. */
 	begin->is_nothing = parts->plan->n_ops + beside_count(parts->beside) == 0 &&
-	                    dhcpclients_have(begin->clients, look.resolution, look.have);
+	                    dhcpclients_have(begin->clients, look.resolution, parts->before);
 	begin->lines = explain_lines(parts->plan, look.resolution, parts->beside);
 	if (explain_refusal(parts->plan, look.resolution, reason))
 		r = refuse(begin, -EEXIST, reason);
