@@ -25,6 +25,7 @@
 #include "netconf/dhcp/dhcpconf.h"
 #include "netconf/dhcp/dhcpfile.h"
 
+#define LEFT_PAUSE_S 0.5
 #define BACKOFF_FIRST_US US_PER_S
 #define BACKOFF_MAX_US (60 * US_PER_S)
 /* Who has run so long was no failure. */
@@ -174,12 +175,17 @@ static void start_later(struct dhcpclient *c)
 	c->backoff_us = MIN(c->backoff_us * 2, BACKOFF_MAX_US);
 }
 
-static void start_cb(struct ev_loop *ev, ev_timer *w UNUSED, int revents UNUSED)
+static void start_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 {
 	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, start);
 	int r;
 
-	dhcpfile_end_left(c->runtime_dir, c->link, c->family);
+	/* While one is there, another would hand its words over to it, and end. */
+	if (dhcpfile_end_left(c->runtime_dir, c->link, c->family)) {
+		ev_timer_set(w, LEFT_PAUSE_S, 0.);
+		ev_timer_start(ev, w);
+		return;
+	}
 	r = spawn(c);
 	if (r < 0) {
 		(void) log_error_errno(r, "dhcp_client_not_started", "ifname=%s family=%d program=%s",
@@ -217,6 +223,9 @@ static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 	int status = w->rstatus;
 
 	ev_child_stop(ev, w);
+	/* Its helpers outlive it when it was killed, and keep the ports that the next one needs. They
+	 * have the number of its group, so that nobody else can have that yet. */
+	(void) kill(-c->pid, SIGKILL);
 	c->pid = 0;
 	/* There may be another client by now, whose files they are. */
 	if (c->changed == NULL) {

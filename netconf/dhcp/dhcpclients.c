@@ -173,7 +173,7 @@ static void forget_left(const struct dhcpclients *all)
 
 		if (!dhcpfile_parse(file->d_name, link, &family) || find(all, link, family) != NULL)
 			continue;
-		dhcpfile_end_left(all->settings.runtime_dir, link, family);
+		(void) dhcpfile_end_left(all->settings.runtime_dir, link, family);
 		dhcpfile_remove(all->settings.runtime_dir, link, family);
 	}
 	(void) closedir(dir);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dhcpcd gets leases and does nothing else here: `noconfigure` keeps its hands off the system, and
- * what it knows goes to the hook.
+ * what it knows goes to the hook. Without `persistent` it takes an address away, when it ends, that
+ * was there already when it began.
  */
 #include "netconf/dhcp/dhcpconf.h"
 
@@ -42,6 +43,7 @@ char *dhcpconf_text(const struct dhcpconf *conf)
 	(void) fprintf(out,
 	               "# fairlead wrote this file (netconf); changes are lost.\n"
 	               "noconfigure\n"
+	               "persistent\n"
 	               "script %s\n"
 	               "env fairlead_lease=%s\n"
 	               "timeout 0\n"

@@ -2,6 +2,8 @@
 /* Names and small files. A process is known by its number and its start together. */
 #include "netconf/dhcp/dhcpfile.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -75,21 +77,57 @@ int dhcpfile_read_lease(const char *runtime_dir, const char *link, sa_family_t f
 
 /* --- processes --- */
 
-/* In clock ticks since the boot; 0: there is no such process. proc(5): field 22, and the name of
- * field 2 may have anything in it. */
-static uint64_t start_of(pid_t pid)
-{
-	AUTO(free) char *path = xasprintf("/proc/%d/stat", (int) pid);
-	AUTO(free) char *text = NULL;
-	size_t len;
-	const char *at;
+/* proc(5): a process's stat, and its fields from the third on; the name, which is the second, may
+ * have anything in it. 0: there is no such process. */
+#define STAT_GROUP 5
+#define STAT_START 22
 
-	if (file_read(path, 4096, &text, &len) < 0)
-		return 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
+static uint64_t field_of(const char *stat, int wanted)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int field = 2; at != NULL && field < wanted; field++)
 		at = strchr(at + 1, ' ');
 	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+static char *stat_of(const char *pid)
+{
+	AUTO(free) char *path = xasprintf("/proc/%s/stat", pid);
+	char *text = NULL;
+	size_t len;
+
+	return file_read(path, 4096, &text, &len) == 0 ? text : NULL;
+}
+
+/* In clock ticks since the boot. */
+static uint64_t start_of(pid_t pid)
+{
+	AUTO(free) char *number = xasprintf("%d", (int) pid);
+	AUTO(free) char *stat = stat_of(number);
+
+	return stat != NULL ? field_of(stat, STAT_START) : 0;
+}
+
+/* Whether there are clients' helpers of this group, which have outlived its head. */
+static bool has_helpers(pid_t group)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *process;
+	bool found = false;
+
+	while (dir != NULL && !found && (process = readdir(dir)) != NULL) {
+		AUTO(free) char *stat = NULL;
+
+		if (!isdigit((unsigned char) process->d_name[0]))
+			continue;
+		stat = stat_of(process->d_name);
+		found = stat != NULL && strstr(stat, "(dhcpcd)") != NULL &&
+		        field_of(stat, STAT_GROUP) == (uint64_t) group;
+	}
+	if (dir != NULL)
+		(void) closedir(dir);
+	return found;
 }
 
 int dhcpfile_write_pid(const char *runtime_dir, const char *link, sa_family_t family, pid_t pid)
@@ -100,7 +138,7 @@ int dhcpfile_write_pid(const char *runtime_dir, const char *link, sa_family_t fa
 	return file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE);
 }
 
-void dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t family)
+bool dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t family)
 {
 	AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, "pid");
 	AUTO(free) char *text = NULL;
@@ -111,12 +149,13 @@ void dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t fa
 
 	if (file_read(path, 64, &text, &len) < 0 || sscanf(text, "%d %llu", &pid, &start) != 2 ||
 	    pid <= 0 || start == 0)
-		return;
+		return false;
 	(void) unlink(path);
 	/* Held first, then known: the number may be another's by now. */
 	fd = pidfd_open(pid, 0);
-	if (fd >= 0 && start_of(pid) == start)
-		(void) pidfd_send_signal(fd, SIGTERM, NULL, 0);
+	if (start_of(pid) == 0)
+		return has_helpers(pid) && kill(-pid, SIGKILL) == 0;
+	return fd >= 0 && start_of(pid) == start && pidfd_send_signal(fd, SIGTERM, NULL, 0) == 0;
 }
 
 void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t family)
