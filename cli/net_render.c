@@ -136,12 +136,42 @@ static void render_blocked(FILE *out, const json_t *blocked)
 	(void) fputs("' forgets the change and leaves the network as it is\n", out);
 }
 
+static void render_lease(FILE *out, const json_t *lease)
+{
+	const json_t *addresses = json_object_get(lease, "addresses"), *address;
+	const json_t *left = json_object_get(lease, "left_s");
+	const char *server = field_text(lease, "server");
+	char age[FIELD_AGE_MAX];
+	size_t i;
+
+	(void) fputs("DHCP on ", out);
+	table_print_safe(out, field_text_or_dash(lease, "link"));
+	(void) fprintf(out, ", IPv%lld:", (long long) field_integer(lease, "family"));
+	json_array_foreach(addresses, i, address)
+	{
+		(void) fputc(' ', out);
+		table_print_safe(out, json_string_value(address) != NULL ? json_string_value(address) : "");
+	}
+	if (json_array_size(addresses) == 0)
+		(void) fputs(" no lease", out);
+	if (server != NULL) {
+		(void) fputs(" from ", out);
+		table_print_safe(out, server);
+	}
+	if (json_is_number(left))
+		(void) fprintf(out, ", for %s",
+		               field_age((int64_t) (json_number_value(left) * (double) US_PER_S), age));
+	(void) fprintf(out, "%s\n",
+	               field_is_false(lease, "running") ? "; its client does not run" : "");
+}
+
 void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 {
 	const json_t *status = json_array_get(objects, 0);
 	const json_t *change = json_object_get(status, "change");
-	const json_t *last = json_object_get(status, "last");
+	const json_t *last = json_object_get(status, "last"), *lease;
 	const json_t *blocked = json_object_get(status, "blocked");
+	size_t i;
 
 	if (json_is_object(blocked))
 		render_blocked(out, blocked);
@@ -155,6 +185,10 @@ void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 		(void) fputs("no configuration has ever been confirmed: 'fairlead net apply' begins\n",
 		             out);
 	render_drift(out, json_object_get(status, "drift"));
+	json_array_foreach(json_object_get(status, "leases"), i, lease)
+	{
+		render_lease(out, lease);
+	}
 	if (json_is_object(last))
 		render_last(out, last, wall_now_us);
 }

@@ -43,12 +43,60 @@ static json_t *blocked_json(const struct daemon_blocked *blocked)
 	return json_pack("{s:s, s:o}", "id", blocked->id, "reason", jsonval_text(blocked->reason));
 }
 
+static json_t *lease_json(const struct dhcpclients_info *info, int64_t now_us)
+{
+	const struct lease *lease = info->lease;
+	json_t *addresses = json_array(), *server = json_null(), *left = json_null();
+	char text[PREFIX_TEXT_MAX], name[ADDR_TEXT_MAX];
+
+	for (size_t i = 0; lease != NULL && i < lease->n_addresses; i++)
+		(void) json_array_append_new(addresses,
+		                             json_string(prefix_format(&lease->addresses[i], text)));
+	if (lease != NULL && addr_is_set(&lease->server))
+		server = json_string(addr_format(&lease->server, name));
+	if (lease != NULL && lease->ends_us != MONO_NEVER)
+		left = jsonval_tenths(MAX(lease->ends_us - now_us, (int64_t) 0), US_PER_S);
+	return json_pack("{s:o, s:i, s:b, s:o, s:o, s:o}", "link", jsonval_text(info->link), "family",
+	                 info->family == AF_INET ? 4 : 6, "running", info->is_running, "addresses",
+	                 addresses, "server", server, "left_s", left);
+}
+
+static json_t *leases_json(const struct daemon_report *report)
+{
+	json_t *leases = json_array();
+	struct dhcpclients_info info;
+
+	for (size_t i = 0; i < dhcpclients_count(report->clients); i++) {
+		dhcpclients_get(report->clients, i, &info);
+		(void) json_array_append_new(leases, lease_json(&info, report->now_us));
+	}
+	return leases;
+}
+
 json_t *report_json(const struct daemon_report *report)
 {
-	return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o}", "change", change_json(report), "blocked",
-	                 blocked_json(report->blocked), "preparing", report->is_preparing, "confirmed",
-	                 report->has_confirmed, "last", last_json(report->last), "drift",
-	                 drift_json(&report->drift));
+	return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "change", change_json(report),
+	                 "blocked", blocked_json(report->blocked), "preparing", report->is_preparing,
+	                 "confirmed", report->has_confirmed, "last", last_json(report->last), "drift",
+	                 drift_json(&report->drift), "leases", leases_json(report));
+}
+
+/* What they have in common: a sample for each client. */
+static void sample_clients(struct metrics *m, const struct daemon_report *report, bool left)
+{
+	for (size_t i = 0; i < dhcpclients_count(report->clients); i++) {
+		struct dhcpclients_info info;
+		struct metrics_label labels[] = {{"link", NULL}, {"family", NULL}};
+
+		dhcpclients_get(report->clients, i, &info);
+		labels[0].value = info.link;
+		labels[1].value = info.family == AF_INET ? "4" : "6";
+		if (!left)
+			metrics_sample(m, info.lease != NULL, labels, ARRAY_SIZE(labels));
+		else if (info.lease != NULL && info.lease->ends_us != MONO_NEVER)
+			metrics_sample(m, (double) (info.lease->ends_us - report->now_us) / (double) US_PER_S,
+			               labels, ARRAY_SIZE(labels));
+	}
 }
 
 void report_metrics(struct metrics *m, const struct daemon_report *report)
@@ -79,4 +127,10 @@ void report_metrics(struct metrics *m, const struct daemon_report *report)
 
 		metrics_sample(m, report->change != NULL && report->change->phase == phase, &label, 1);
 	}
+	metrics_family(m, "fairlead_netconf_dhcp_lease", METRICS_GAUGE,
+	               "Whether the DHCP client of a link and family has a lease.");
+	sample_clients(m, report, false);
+	metrics_family(m, "fairlead_netconf_dhcp_lease_left_seconds", METRICS_GAUGE,
+	               "How long the lease is good for, unless it is renewed.");
+	sample_clients(m, report, true);
 }

@@ -178,6 +178,7 @@ static int read4(const struct text *text, struct lease *lease)
 	address->len = (uint8_t) bits;
 	lease->n_addresses = 1;
 	lease->ends_us = end_of(text, seconds);
+	(void) read_host_addr(find(text, "new_dhcp_server_identifier"), AF_INET, &lease->server);
 	read_routes(text, lease);
 	read_resolvers(find(text, "new_domain_name_servers"), AF_INET, lease);
 	read_search(search[0] != '\0' ? search : find(text, "new_domain_name"), lease);

@@ -35,6 +35,7 @@ struct lease {
 	size_t n_resolvers;
 	struct conf_strings search;
 	char host_name[CONF_DNS_NAME_MAX + 1]; /* "": none was given */
+	struct addr server;                    /* for people; AF_UNSPEC: not told, as by IPv6 */
 	int64_t ends_us;                       /* CLOCK_BOOTTIME; MONO_NEVER */
 };
 
@@ -51,7 +52,8 @@ enum lease_event {
  */
 int lease_read(const char *text, size_t len, sa_family_t family, struct lease *ret_lease);
 void lease_fini(struct lease *lease);
-bool lease_equal(const struct lease *a, const struct lease *b); /* but for their ends */
+/* But for who gave it, and when it ends. */
+bool lease_equal(const struct lease *a, const struct lease *b);
 
 /* A lease, the link that it is for, and what the configuration says of it. All borrowed. */
 struct lease_use {

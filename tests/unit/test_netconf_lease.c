@@ -41,6 +41,8 @@ static const char *describe(const struct lease *lease)
 		(void) fprintf(out, "resolver %s\n", addr_format(&lease->resolvers[i], b));
 	for (size_t i = 0; i < lease->search.n; i++)
 		(void) fprintf(out, "search %s\n", lease->search.items[i]);
+	if (addr_is_set(&lease->server))
+		(void) fprintf(out, "server %s\n", addr_format(&lease->server, b));
 	(void) fprintf(out, "name '%s' until %lld\n", lease->host_name,
 	               (long long) (lease->ends_us / US_PER_S));
 	(void) fclose(out);
@@ -63,10 +65,12 @@ static void test_read(void)
 	} cases[] = {
 	    {V4, AF_INET, "address 10.9.0.59/24\nname '' until 1120\n"},
 	    {V4 "new_routers=10.9.0.1 10.9.0.2\nnew_domain_name_servers=10.9.0.2 10.9.0.3\n"
-	        "new_domain_name=Example.org\nnew_host_name=CP1.example.org\n",
+	        "new_domain_name=Example.org\nnew_host_name=CP1.example.org\n"
+	        "new_dhcp_server_identifier=10.9.0.7\n",
 	     AF_INET,
 	     "address 10.9.0.59/24\nroute 0.0.0.0/0 via 10.9.0.1\nresolver 10.9.0.2\n"
-	     "resolver 10.9.0.3\nsearch example.org\nname 'cp1.example.org' until 1120\n"},
+	     "resolver 10.9.0.3\nsearch example.org\nserver 10.9.0.7\nname 'cp1.example.org' until "
+	     "1120\n"},
 	    /* Classless routes go before routers, and a list of domains before one. */
 	    {V4 "new_routers=10.9.0.1\nnew_domain_name=x\nnew_domain_search=a.example b.example.\n"
 	        "new_classless_static_routes=10.8.1.2/16 10.9.0.9 10.7.0.1/32 0.0.0.0 0.0.0.0/0 "
@@ -80,7 +84,8 @@ static void test_read(void)
 	     "address fd09::5/128\naddress fd09::6/128\nresolver fd09::53\nsearch a.example\n"
 	     "name '' until 1600\n"},
 	    /* What is not valid is left out. */
-	    {V4 "new_routers=127.0.0.1\nnew_domain_name_servers=0.0.0.0 224.0.0.1 fd00::1 127.0.0.53 "
+	    {V4 "new_routers=127.0.0.1\nnew_dhcp_server_identifier=224.0.0.1\nnew_domain_name_servers="
+	        "0.0.0.0 224.0.0.1 fd00::1 127.0.0.53 "
 	        "x 10.9.0.2\nnew_host_name=a b;c\nnew_domain_search=-x $(reboot) ok\n"
 	        "new_interface_mtu=68\n",
 	     AF_INET, "address 10.9.0.59/24\nresolver 10.9.0.2\nsearch ok\nname '' until 1120\n"},
@@ -326,22 +331,24 @@ static void test_conf(void)
 	    .dhcp = &dhcp, .mac = {{2, 0, 0, 0, 0, 0x0c}}, .hook = "/h", .lease = "/run/l"};
 	AUTO(free) char *four = dhcpconf_text(&conf), *none = NULL, *six = NULL, *raw = NULL;
 
-	CHECK_EQ_STR(four, "# fairlead wrote this file (netconf); changes are lost.\n"
-	                   "noconfigure\nscript /h\nenv fairlead_lease=/run/l\ntimeout 0\nhostname\n"
-	                   "noipv4ll\nrequire dhcp_server_identifier\n"
-	                   "option classless_static_routes, routers\n"
-	                   "option domain_name_servers, domain_name, domain_search\n"
-	                   "option host_name\nclientid 01:02:00:00:00:00:0c\n");
+	CHECK_EQ_STR(
+	    four, "# fairlead wrote this file (netconf); changes are lost.\n"
+	          "noconfigure\npersistent\nscript /h\nenv fairlead_lease=/run/l\ntimeout 0\nhostname\n"
+	          "noipv4ll\nrequire dhcp_server_identifier\n"
+	          "option classless_static_routes, routers\n"
+	          "option domain_name_servers, domain_name, domain_search\n"
+	          "option host_name\nclientid 01:02:00:00:00:00:0c\n");
 	dhcp.client_id = CONFIG_CLIENT_ID_NONE;
 	dhcp.ignore_hostname = true;
 	none = dhcpconf_text(&conf);
 	CHECK(strstr(none, "clientid") == NULL && strstr(none, "host_name") == NULL);
 	dhcp = (struct config_dhcp){.family = AF_INET6, .client_id = CONFIG_CLIENT_ID_MAC};
 	six = dhcpconf_text(&conf);
-	CHECK_EQ_STR(six, "# fairlead wrote this file (netconf); changes are lost.\n"
-	                  "noconfigure\nscript /h\nenv fairlead_lease=/run/l\ntimeout 0\nhostname\n"
-	                  "noipv6rs\nia_na\noption dhcp6_name_servers, dhcp6_domain_search\n"
-	                  "duid 00:03:00:01:02:00:00:00:00:0c\n");
+	CHECK_EQ_STR(
+	    six, "# fairlead wrote this file (netconf); changes are lost.\n"
+	         "noconfigure\npersistent\nscript /h\nenv fairlead_lease=/run/l\ntimeout 0\nhostname\n"
+	         "noipv6rs\nia_na\noption dhcp6_name_servers, dhcp6_domain_search\n"
+	         "duid 00:03:00:01:02:00:00:00:00:0c\n");
 	dhcp.client_id = CONFIG_CLIENT_ID_DUID;
 	dhcp.duid = (char *) (uintptr_t) "00:04:aa";
 	raw = dhcpconf_text(&conf);
