@@ -95,14 +95,15 @@ static void on_lease_changed(void *userdata)
 }
 
 /* What the configuration wants and somebody had made by hand becomes ours with the confirmation, so
- * that it goes when it is no longer wanted. */
+ * that it goes when it is no longer wanted. What is gone or marked leaves the list in any case. */
 static void adopt(struct daemon *daemon)
 {
 	struct look look;
 
-	if (!daemon->config->policy.adopt || take_look(daemon, &look) < 0)
+	if (take_look(daemon, &look) < 0)
 		return;
-	ledger_settle(daemon->ledger, look.have, look.resolution->model);
+	ledger_settle(daemon->ledger, look.have,
+	              daemon->config->policy.adopt ? look.resolution->model : NULL);
 	look_fini(&look);
 }
 

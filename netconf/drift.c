@@ -151,6 +151,8 @@ static void on_settled(const struct settle_result *result, void *userdata)
 		(void) log_warning_errno(result->r, "drift_stays", "reason=\"%s\"", result->reason);
 	else
 		log_notice("drift_repaired", "steps=%zu", result->n_done);
+	if (result->have != NULL)
+		ledger_settle(drift->ledger, result->have, NULL);
 	look_soon(drift);
 }
 

@@ -131,8 +131,7 @@ static int will_cb(const struct plan *plan, const struct model *have, void *user
 /* As with a confirmation: what somebody had made by hand and is wanted becomes ours. */
 static void adopt(const struct once *once, const struct model *have)
 {
-	if (once->config->policy.adopt)
-		ledger_settle(once->ledger, have, once->resolution->model);
+	ledger_settle(once->ledger, have, once->config->policy.adopt ? once->resolution->model : NULL);
 }
 
 static void be_ready(struct once *once)

@@ -183,12 +183,24 @@ static void list_rule(struct owned *owned, const struct rule *rule)
 	listed->raw = (struct raw_message){0};
 }
 
+/* One that does has marked its own of IPv6, and ours that are there. Where none has a mark, nobody
+ * knows. */
+static bool keeps_marks(const struct model *have)
+{
+	for (size_t i = 0; i < have->n_addresses; i++) {
+		if (have->addresses[i].protocol != IFAPROT_UNSPEC)
+			return true;
+	}
+	return false;
+}
+
 void owned_expect(struct owned *owned, const struct plan *plan, const struct model *have)
 {
+	if (keeps_marks(have))
+		return;
 	for (size_t i = 0; i < plan->n_ops; i++) {
 		const struct op *op = &plan->ops[i];
 
-		/* A kernel that keeps the mark tells of it, and then this line is for nobody. */
 		if (op->kind == OP_ADDRESS_ADD && op->address.owner == OWNER_OURS)
 			list_address(owned, have, &op->address, IFAPROT_UNSPEC);
 	}

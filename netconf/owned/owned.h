@@ -33,8 +33,8 @@ int owned_save(struct owned *owned, const char *path);
 /* What the list has becomes OWNER_OURS. Before every plan. */
 void owned_judge(const struct owned *owned, struct model *have);
 
-/* Before the first step of the plan: the list and these addresses, should the kernel not keep their
- * mark, are ours whatever happens then. */
+/* Before the first step of the plan: the list and these addresses, if `have` shows no sign that the
+ * kernel keeps their mark, are ours whatever happens then. */
 void owned_expect(struct owned *owned, const struct plan *plan, const struct model *have);
 
 /* After the last: what is gone leaves the list, and so does what has our mark in the kernel. What

@@ -281,6 +281,15 @@ static void test_made_anew(void)
 	carry_out(kernel, &link);
 }
 
+/* What tells a kernel that keeps marks of addresses: it has marked its own of IPv6. */
+static void check_marks(const struct model *model)
+{
+	const struct prefix ours = prefix("10.7.0.1/24"), loopback = prefix("::1/128");
+
+	CHECK_EQ_INT(model_find_address(model, "v0", &ours)->protocol != IFAPROT_UNSPEC,
+	             model_find_address(model, "lo", &loopback)->protocol != IFAPROT_UNSPEC);
+}
+
 static void test_carry_out_addresses(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
@@ -305,6 +314,7 @@ static void test_carry_out_addresses(void)
 	model = observe(kernel);
 	CHECK_EQ_STR(listing(model, OWNER_OURS), "address 10.7.0.1/24 dev v0 metric 301\n"
 	                                         "address fd07::1/64 dev v0 noprefixroute\n");
+	check_marks(model);
 	op.kind = OP_ADDRESS_DELETE;
 	carry_out(kernel, &op);
 	op.address.prefix = prefix("10.7.0.1/24");

@@ -190,23 +190,31 @@ static void test_only_the_same(void)
 static void test_expected(void)
 {
 	AUTO(model_free) struct model *before = network(), *after = network();
-	AUTO(owned_free) struct owned *owned = owned_new();
+	AUTO(owned_free) struct owned *owned = owned_new(), *marked = owned_new();
+	struct prefix loopback = {0};
 	struct op ops[2] = {{.kind = OP_ADDRESS_ADD}, {.kind = OP_ADDRESS_ADD}};
 	struct plan plan = {.ops = ops, .n_ops = 2};
 
+	CHECK_EQ_INT(prefix_parse("::1/128", &loopback), 0);
 	ops[0].address = *address(after, "eth0", "10.9.0.2/24");
 	ops[0].address.owner = OWNER_OURS;
 	ops[0].address.protocol = NETCONF_PROTOCOL;
 	/* Put back for another program. */
 	ops[1].address = *address(after, "eth0", "10.9.0.3/24");
 	model_normalise(after);
+	for (size_t i = 0; i < before->n_addresses; i++)
+		before->addresses[i].protocol = IFAPROT_UNSPEC;
 	owned_expect(owned, &plan, before);
 	owned_judge(owned, after);
 	CHECK(is_ours(after, "10.9.0.2/24"));
 	CHECK_EQ_INT(count_ours(after), 1);
 	owned_settle(owned, NULL, after);
 	CHECK_EQ_INT(owned_count(owned), 1);
-	/* Where the kernel does, the list is not needed. */
+	/* One that does: what somebody adds in the place of ours is not ours. */
+	model_add_address(before, "lo", &loopback)->protocol = IFAPROT_KERNEL_LO;
+	owned_expect(marked, &plan, before);
+	CHECK_EQ_INT(owned_count(marked), 0);
+	/* A list from before that was known. */
 	for (size_t i = 0; i < after->n_addresses; i++) {
 		if (after->addresses[i].owner == OWNER_OURS)
 			after->addresses[i].protocol = NETCONF_PROTOCOL;
