@@ -113,6 +113,13 @@ static void put_vlan(struct message *m, const struct link *link)
 		put_vlan_flags(m, link);
 }
 
+/* A new bridge has neither, and a kernel that was built without one does not take the word "off".
+ */
+static unsigned what_is_on(const struct link *link)
+{
+	return (link->stp ? LINK_HAS_STP : 0u) | (link->vlan_filtering ? LINK_HAS_VLAN_FILTERING : 0u);
+}
+
 static void put_bridge(struct message *m, const struct link *link, unsigned attributes)
 {
 	if ((attributes & LINK_HAS_STP) != 0)
@@ -154,7 +161,7 @@ static int put_kind(struct message *m, const struct link *link, const struct enc
 		put_vlan(m, link);
 		break;
 	case LINK_BRIDGE:
-		put_bridge(m, link, link->has);
+		put_bridge(m, link, link->has & what_is_on(link));
 		break;
 	case LINK_VETH:
 		put_veth(m, link);

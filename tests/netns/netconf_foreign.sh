@@ -93,6 +93,15 @@ of_the_vips() {
 	monitor_heard | grep -E 'inet6? (10\.1\.0\.10|fd01::10)[0-9]'
 }
 
+# Of eth0's own network; which of a network's addresses is the first one is the kernel's business.
+neighbours_of_own() {
+	ip -n n1 -d -j address show dev eth0 |
+		jq -c '.[].addr_info[] | select(.local | test("^10.1.0.7[78]$")) | del(.secondary)' |
+		sed 's/life_time":[0-9]*/life_time":/g'
+	inside n1 "$TOOLS/vipaddress" list | grep '10.1.0.100/24'
+	inside n1 sysctl net.ipv4.conf.eth0.promote_secondaries
+}
+
 netconf_start
 apply old
 fairlead n1 net confirm >/dev/null
@@ -125,5 +134,19 @@ workload 3
 theirs >"$LOG_DIR/three"
 fairlead n1 net confirm >/dev/null
 expect "what others have is there" are_theirs "$LOG_DIR/three"
+
+say "the node's own address moves, and others have some of its network: theirs stay, whatever the host promotes"
+ip -n n1 address add 10.1.0.77/24 dev eth0
+ip -n n1 address add 10.1.0.78/24 dev eth0 valid_lft 600 preferred_lft 300
+inside n1 "$TOOLS/vipaddress" add eth0 10.1.0.100/24 600
+for promote in 0 1; do
+	inside n1 sysctl -qw "net.ipv4.conf.all.promote_secondaries=$promote" "net.ipv4.conf.eth0.promote_secondaries=$promote"
+	neighbours_of_own >"$LOG_DIR/own-$promote"
+	apply old
+	neighbours_of_own | diff "$LOG_DIR/own-$promote" - >&"$OUT_FD"
+	fairlead n1 net rollback >/dev/null
+	neighbours_of_own | diff "$LOG_DIR/own-$promote" - >&"$OUT_FD"
+	expect_equal "its own" "$(ip -n n1 -j -4 address show dev eth0 | jq -r '.[].addr_info[].local | select(test("^10.1.0.[0-9]$"))')" 10.1.0.2
+done
 expect_equal "what the kernel told of the VIPs: their coming" "$(of_the_vips | sed 's/.* inet/inet/; s/ scope.*//')" \
-	$'inet 10.1.0.102/32\ninet6 fd01::102/128\ninet 10.1.0.103/32\ninet6 fd01::103/128'
+	$'inet 10.1.0.102/32\ninet6 fd01::102/128\ninet 10.1.0.103/32\ninet6 fd01::103/128\ninet 10.1.0.100/24'
