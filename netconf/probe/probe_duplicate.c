@@ -34,12 +34,13 @@ unsigned probe_address_flags(const char *text, const char *link, const struct ad
 	for (size_t i = 0; i < sizeof(addr->bytes); i++)
 		(void) snprintf(wanted + 2 * i, 3, "%02x", addr->bytes[i]);
 	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		char found[sizeof(wanted)], name[IFNAMSIZ];
+		char name[IFNAMSIZ];
 		unsigned flags;
 
 		line += *line == '\n';
-		if (sscanf(line, "%32s %*x %*x %*x %x %15s", found, &flags, name) == 3 &&
-		    strcmp(found, wanted) == 0 && strcmp(name, link) == 0)
+		/* sscanf(3) reads all that is behind the line, too. */
+		if (strncmp(line, wanted, strlen(wanted)) == 0 &&
+		    sscanf(line, "%*s %*x %*x %*x %x %15s", &flags, name) == 2 && strcmp(name, link) == 0)
 			return flags;
 	}
 	return 0;
