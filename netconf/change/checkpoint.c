@@ -191,8 +191,15 @@ int checkpoint_read_state(const char *dir, struct checkpoint_state *ret_state)
 int checkpoint_write_plan(const char *dir, const struct plan *plan)
 {
 	AUTO(free) char *text = plan_to_text(plan);
+	AUTO(free) char *there = NULL;
+	size_t len;
 
-	return text != NULL ? write_text(dir, "plan.json", text) : -ENOMEM;
+	if (text == NULL)
+		return -ENOMEM;
+	/* All that is there was synced. */
+	if (read_text(dir, "plan.json", &there, &len) == 0 && strcmp(there, text) == 0)
+		return 0;
+	return write_text(dir, "plan.json", text);
 }
 
 int checkpoint_write_beside(const char *dir, const json_t *beside)

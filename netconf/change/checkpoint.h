@@ -51,7 +51,7 @@ int checkpoint_same_kernel(const struct checkpoint_state *state, bool *ret_is_sa
 int checkpoint_make(const char *dir, const struct checkpoint_state *state,
                     const struct model *before, const struct plan *plan, const json_t *beside,
                     const char *config);
-/* More steps than were planned at first. */
+/* More steps than were planned at first. Nothing is written if they are there already. */
 int checkpoint_write_plan(const char *dir, const struct plan *plan);
 /* Leases have changed what there is beside. */
 int checkpoint_write_beside(const char *dir, const json_t *beside);

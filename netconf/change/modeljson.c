@@ -2,6 +2,7 @@
 /* The tables of what a model and a plan are made of, and the lists of them. */
 #include "netconf/change/modeljson.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,9 +261,13 @@ static json_t *object_json(const struct record_field *fields, const void *from)
 /* Object by object: the tree of a large network as a whole is ten times its text. */
 static void write_object(FILE *out, const char *before, json_t *object)
 {
-	(void) fputs(before, out);
-	(void) json_dumpf(object, out, JSON_COMPACT);
+	AUTO(free) char *text = json_dumps(object, JSON_COMPACT);
+
 	json_decref(object);
+	/* What a table writes can be said in JSON. */
+	assert(text != NULL);
+	(void) fputs(before, out);
+	(void) fputs(text, out);
 }
 
 /* What comes before the item of this number. */

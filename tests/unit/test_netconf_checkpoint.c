@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +286,30 @@ static void test_files(void)
 	CHECK_EQ_INT(checkpoint_remove("t"), 0);
 }
 
+/* The steps that were planned at first are carried out: their file stays. One more, and it is
+ * another. */
+static void test_plan_grows(void)
+{
+	AUTO(plan_free) struct plan *plan = NULL, *more = NULL, *back = NULL;
+	AUTO(model_free) struct model *before = NULL, *again = NULL;
+	struct checkpoint_state state = some_state();
+	struct stat written, now;
+
+	CHECK_EQ_INT(make("t", &state), 0);
+	CHECK_EQ_INT(checkpoint_read("t", &before, &plan), 0);
+	CHECK_EQ_INT(stat("t/plan.json", &written), 0);
+	CHECK_EQ_INT(checkpoint_write_plan("t", plan), 0);
+	CHECK_EQ_INT(stat("t/plan.json", &now), 0);
+	CHECK(now.st_ino == written.st_ino);
+	more = NEW0(struct plan);
+	plan_add(more)->kind = OP_LINK_DELETE;
+	plan_append(plan, more);
+	CHECK_EQ_INT(checkpoint_write_plan("t", plan), 0);
+	CHECK_EQ_INT(checkpoint_read("t", &again, &back), 0);
+	CHECK_EQ_INT(back->n_ops, OP_KINDS + 1);
+	CHECK_EQ_INT(checkpoint_remove("t"), 0);
+}
+
 static void test_half_and_damaged(void)
 {
 	AUTO(model_free) struct model *before = NULL;
@@ -399,6 +424,7 @@ int main(void)
 	test_model();
 	test_plan();
 	test_files();
+	test_plan_grows();
 	test_half_and_damaged();
 	test_statedir();
 	test_outcome_unwritable();
