@@ -33,7 +33,6 @@ outage() { # CLASS FAR-ADDRESS
 	declare -A said
 	apply_quietly "$1-before"
 	wait_until 60 reaches "$2"
-	wait_until 60 is_at_rest
 	[[ $1 == none ]] || expect_equal "what it costs" "$(class_of "$1")" "$1"
 	before_n1=$(segments n1) before_sw=$(segments sw)
 	: >"$T/talk"
@@ -43,6 +42,7 @@ outage() { # CLASS FAR-ADDRESS
 	nap 0.5
 	[[ $1 == none ]] || apply_quietly "$1"
 	nap 1
+	alive talk || fail "the connection ended: $(tail -n 1 "$T/talk")"
 	signal TERM talk
 	wait_exit 60 talk
 	expect_equal "how the connection ended ($(tail -n 1 "$T/talk"))" "$EXIT_CODE" 0

@@ -28,6 +28,7 @@
 
 #define EVERY_NS 2000000
 #define CONNECT_MS 10000
+#define BUFFER_BYTES (16 << 20) /* an outage of minutes, at a kilobyte a number */
 #define LAST_WAIT_US (20 * US_PER_S)
 
 struct talk {
@@ -51,8 +52,7 @@ static void on_term(int signo UNUSED)
 	ending = 1;
 }
 
-/* What goes out is the time at which it was due. A buffer that is full is an error: it holds
- * minutes. */
+/* What goes out is the time at which it was due. */
 static void say(struct talk *talk)
 {
 	uint64_t due;
@@ -101,6 +101,7 @@ static void hear(struct talk *talk)
 static void connect_to(struct talk *talk, const char *text)
 {
 	struct pollfd ready = {.events = POLLOUT};
+	int bytes = BUFFER_BYTES;
 	struct endpoint to;
 
 	errno = EINVAL;
@@ -108,6 +109,7 @@ static void connect_to(struct talk *talk, const char *text)
 		die(text);
 	talk->fd = sock_connect(&to, NULL);
 	ready.fd = talk->fd;
+	(void) setsockopt(talk->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
 	errno = talk->fd < 0 ? -talk->fd : ETIMEDOUT;
 	if (talk->fd < 0 || poll(&ready, 1, CONNECT_MS) <= 0)
 		die(text);
