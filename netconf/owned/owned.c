@@ -194,6 +194,16 @@ static bool keeps_marks(const struct model *have)
 	return false;
 }
 
+/* A link that is made anew gets another number. Until it is looked at again it is told by its name,
+ * and what it carries is ours like what the old one had. */
+static void forget_number(struct owned *owned, const char *name)
+{
+	struct link *link = find_link(owned, name);
+
+	if (link != NULL)
+		link->ifindex = 0;
+}
+
 void owned_expect(struct owned *owned, const struct plan *plan, const struct model *have)
 {
 	if (keeps_marks(have))
@@ -203,6 +213,12 @@ void owned_expect(struct owned *owned, const struct plan *plan, const struct mod
 
 		if (op->kind == OP_ADDRESS_ADD && op->address.owner == OWNER_OURS)
 			list_address(owned, have, &op->address, IFAPROT_UNSPEC);
+	}
+	for (size_t i = 0; i < plan->n_ops; i++) {
+		if (plan->ops[i].kind != OP_LINK_CREATE)
+			continue;
+		forget_number(owned, plan->ops[i].link.name);
+		forget_number(owned, plan->ops[i].link.peer);
 	}
 	owned_sort(owned);
 }

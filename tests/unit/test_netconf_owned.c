@@ -223,6 +223,37 @@ static void test_expected(void)
 	CHECK_EQ_INT(owned_count(owned), 0);
 }
 
+/* A VLAN that becomes another is a link with another number: what it has then is ours, too. */
+static void test_made_anew(void)
+{
+	AUTO(model_free) struct model *before = network(), *after = network();
+	AUTO(owned_free) struct owned *owned = owned_new();
+	struct op ops[3] = {
+	    {.kind = OP_LINK_DELETE}, {.kind = OP_LINK_CREATE}, {.kind = OP_ADDRESS_ADD}};
+	struct plan plan = {.ops = ops, .n_ops = 3};
+
+	(void) link_of(before, "v5", LINK_VLAN, 7);
+	(void) link_of(after, "v5", LINK_VLAN, 8);
+	for (size_t i = 0; i < 2; i++)
+		(void) snprintf(ops[i].link.name, sizeof(ops[i].link.name), "v5");
+	ops[2].address = *address(after, "v5", "10.9.0.2/24");
+	ops[2].address.owner = OWNER_OURS;
+	for (size_t k = 0; k < before->n_addresses; k++)
+		before->addresses[k].protocol = IFAPROT_UNSPEC;
+	model_normalise(before);
+	model_normalise(after);
+	owned_expect(owned, &plan, before);
+	owned_judge(owned, after);
+	CHECK_EQ_INT(count_ours(after), 1);
+	/* One that comes later under that name is another's. */
+	owned_settle(owned, NULL, after);
+	model_find_link(after, "v5")->ifindex = 9;
+	for (size_t i = 0; i < after->n_addresses; i++)
+		after->addresses[i].owner = OWNER_FOREIGN;
+	owned_judge(owned, after);
+	CHECK_EQ_INT(count_ours(after), 0);
+}
+
 static void write_text(const char *path, const char *text)
 {
 	CHECK_EQ_INT(file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE), 0);
@@ -325,6 +356,7 @@ int main(void)
 	test_adoption();
 	test_only_the_same();
 	test_expected();
+	test_made_anew();
 	test_file();
 	test_bad_files();
 	return check_result();
