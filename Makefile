@@ -117,10 +117,12 @@ $(BUILD)/bin/netconf: $(BUILD)/netconf/main.o $(BUILD)/libnetconf.a $(BUILD)/lib
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
-$(BUILD)/bin/netconf-probe: $(BUILD)/netconf/probe/web/main.o $(WEB_LINK)
+# Of the library about etcd only how it is reached (etcdconf.c), which needs nothing of gRPC.
+$(BUILD)/bin/netconf-probe: $(BUILD)/netconf/probe/web/main.o $(BUILD)/netconf/probe/web/quorumask.o \
+                            $(BUILD)/libnetconf.a $(BUILD)/libnet.a $(BUILD)/libweb.a $(ETCD_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 # What dhcpcd calls: a script, beside the daemon that looks for it there.
 $(BUILD)/bin/netconf-dhcp-hook: netconf/dhcp/dhcp-hook

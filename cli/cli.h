@@ -44,6 +44,7 @@ struct cli {
 	bool unchecked;
 	const char *target;         /* NULL: not given */
 	const char *confirm_within; /* NULL: not given */
+	bool even_without_quorum;
 };
 
 /* For a command that reads its options itself: "table" or "json", or it says what is wrong. */

@@ -199,6 +199,8 @@ int cli_net_apply(const struct cli *cli, int argc, char **argv)
 	texts_add(&words, "apply");
 	texts_add(&words, "%s", cli->confirm_within != NULL ? cli->confirm_within : "-");
 	texts_add(&words, "%s", operator);
+	if (cli->even_without_quorum)
+		texts_add(&words, "--even-without-quorum");
 	for (int i = 0; i < argc && code == CLI_OK; i++)
 		code = add_file(&words, argv[i]);
 	if (code == CLI_OK)

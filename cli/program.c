@@ -38,6 +38,7 @@ enum takes {
 	TAKES_YAML = 1 << 9,
 	TAKES_YES = 1 << 10,
 	TAKES_ALARMS = 1 << 11, /* which alarms are meant */
+	TAKES_QUORUM = 1 << 12,
 	TAKES_OWN = 1 << 30,    /* it reads its words and options itself; argv[0] is its own name */
 };
 
@@ -68,9 +69,9 @@ static const struct command commands[] = {
      cli_net_status},
     {"net diff", "", "The steps that would make the network what was confirmed.", 0, 0,
      TAKES_NOTHING, cli_net_diff},
-    {"net apply", "[--confirm-within TIME] [FILE]...",
-     "Change the network, and back again unless it is confirmed.", 0, NET_FILES_MAX, TAKES_CONFIRM,
-     cli_net_apply},
+    {"net apply", "[--confirm-within TIME] [--even-without-quorum] [FILE]...",
+     "Change the network, and back again unless it is confirmed.", 0, NET_FILES_MAX,
+     TAKES_CONFIRM | TAKES_QUORUM, cli_net_apply},
     {"net confirm", "[ID]", "Say that all is well with the change.", 0, 1, TAKES_NOTHING,
      cli_net_confirm},
     {"net rollback", "[ID]", "Undo the change that is under way.", 0, 1, TAKES_NOTHING,
@@ -152,6 +153,7 @@ static const char options_help[] =
     "      --prefix                all keys that begin with KEY\n"
     "      --local                 only this node, and no target\n"
     "      --confirm-within TIME   undo it unless it is confirmed by then: 90s, 5m\n"
+    "      --even-without-quorum   also if etcd cannot do without this node now\n"
     "      --target NAME           only this target\n"
     "      --force                 also the last good one\n"
     "      --dry-run               only say what would be done\n"
@@ -168,6 +170,7 @@ enum long_option {
 	OPTION_LOCAL,
 	OPTION_TARGET,
 	OPTION_CONFIRM_WITHIN,
+	OPTION_EVEN_WITHOUT_QUORUM,
 	OPTION_FORCE,
 	OPTION_DRY_RUN,
 	OPTION_YES,
@@ -186,6 +189,7 @@ static const struct option options[] = {
     {"prefix", no_argument, NULL, OPTION_PREFIX},
     {"local", no_argument, NULL, OPTION_LOCAL},
     {"confirm-within", required_argument, NULL, OPTION_CONFIRM_WITHIN},
+    {"even-without-quorum", no_argument, NULL, OPTION_EVEN_WITHOUT_QUORUM},
     {"target", required_argument, NULL, OPTION_TARGET},
     {"force", no_argument, NULL, OPTION_FORCE},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
@@ -289,6 +293,7 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--local", TAKES_LOCAL, cli->local},
 	    {"--target", TAKES_TARGET, cli->target != NULL},
 	    {"--confirm-within", TAKES_CONFIRM, cli->confirm_within != NULL},
+	    {"--even-without-quorum", TAKES_QUORUM, cli->even_without_quorum},
 	    {"--force", TAKES_FORCE, cli->force},
 	    {"--dry-run", TAKES_DRY_RUN, cli->dry_run},
 	    {"--yes", TAKES_YES, cli->yes},
@@ -416,6 +421,9 @@ static int set_option(struct cli *cli, int option)
 		return CLI_OK;
 	case OPTION_CONFIRM_WITHIN:
 		cli->confirm_within = optarg;
+		return CLI_OK;
+	case OPTION_EVEN_WITHOUT_QUORUM:
+		cli->even_without_quorum = true;
 		return CLI_OK;
 	case OPTION_FORCE:
 		cli->force = true;

@@ -18,6 +18,8 @@
 #define CONFIRM_MIN_US (5 * US_PER_S)
 #define CONFIRM_MAX_US (3600 * US_PER_S)
 #define NONE "-"
+#define EVEN_WITHOUT_QUORUM "--even-without-quorum"
+#define APPLY_WORDS "WITHIN|- ADDRESS|- [" EVEN_WITHOUT_QUORUM "] [FILE]..."
 
 struct commands {
 	struct daemon *daemon;
@@ -125,10 +127,10 @@ static void apply_fn(struct control_request *request, int argc, char **argv, voi
 {
 	struct commands *c = userdata;
 	struct begin_request begin = {0};
-	int r;
+	int first_path = 2, r;
 
 	if (argc < 2) {
-		control_fail(request, CONTROL_USAGE, "net apply WITHIN|- ADDRESS|- [FILE]...");
+		control_fail(request, CONTROL_USAGE, "net apply " APPLY_WORDS);
 		return;
 	}
 	if (!parse_within(argv[0], &begin.confirm_us)) {
@@ -140,8 +142,10 @@ static void apply_fn(struct control_request *request, int argc, char **argv, voi
 		control_fail(request, CONTROL_USAGE, "'%s' is not an address", argv[1]);
 		return;
 	}
-	begin.paths = (const char *const *) argv + 2;
-	begin.n_paths = (size_t) argc - 2;
+	begin.even_without_quorum = argc > 2 && strcmp(argv[2], EVEN_WITHOUT_QUORUM) == 0;
+	first_path += begin.even_without_quorum;
+	begin.paths = (const char *const *) argv + first_path;
+	begin.n_paths = (size_t) (argc - first_path);
 	r = daemon_apply(c->daemon, &begin, on_told, c);
 	if (r == -EBUSY)
 		control_fail(request, CONTROL_BUSY,
@@ -210,8 +214,7 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 static const struct control_command table[] = {
     {"net status", false, status_fn, "", "The change that is under way, and how the last ended."},
     {"net diff", false, diff_fn, "", "The steps that would make the network what was confirmed."},
-    {"net apply", true, apply_fn, "WITHIN|- ADDRESS|- [FILE]...",
-     "Begin a change: the configuration in these files."},
+    {"net apply", true, apply_fn, APPLY_WORDS, "Begin a change: the configuration in these files."},
     {"net confirm", true, confirm_fn, "[ID]", "All is well: the change stays."},
     {"net rollback", true, rollback_fn, "[ID]", "Undo the change that is under way."},
     {"net discard", true, discard_fn, "ID",

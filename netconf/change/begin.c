@@ -15,6 +15,7 @@
 #include "netconf/change/explain.h"
 #include "netconf/change/look.h"
 #include "netconf/config/sources.h"
+#include "netconf/probe/quorumguard.h"
 
 struct begin {
 	struct ev_loop *ev;
@@ -28,6 +29,8 @@ struct begin {
 	void *userdata;
 	ev_timer later;
 	struct addr operator_addr;
+	bool even_without_quorum;
+	struct quorumguard *guard;
 	struct config *files; /* as it stands in its files: what is said of it names these */
 	char management[IFNAMSIZ];
 	struct transaction_parts parts;
@@ -52,6 +55,7 @@ void begin_free(struct begin *begin)
 	if (begin == NULL)
 		return;
 	ev_timer_stop(begin->ev, &begin->later);
+	quorumguard_free(begin->guard);
 	parts_fini(&begin->parts);
 	config_free(begin->files);
 	json_decref(begin->lines);
@@ -128,6 +132,15 @@ static int plan(struct begin *begin)
 	return r;
 }
 
+/* A link that blinks is back before anybody misses it; what may cut the node off is another thing.
+ */
+static bool is_disruptive(const struct begin *begin)
+{
+	const struct transaction_parts *parts = &begin->parts;
+
+	return explain_class(parts->plan, parts->beside) >= OP_ADDRESS_BREAK;
+}
+
 static void finish(struct begin *begin)
 {
 	struct begin_result result = {
@@ -143,13 +156,26 @@ static void finish(struct begin *begin)
 	begin_free(begin);
 }
 
+static void on_asked(const char *reason, void *userdata)
+{
+	struct begin *begin = userdata;
+
+	begin->guard = NULL;
+	if (reason != NULL)
+		(void) refuse(begin, -EBUSY, reason);
+	finish(begin);
+}
+
 /* It took its time; the network may have changed meanwhile. */
 static void on_known(size_t n_good UNUSED, size_t n_all UNUSED, void *userdata)
 {
 	struct begin *begin = userdata;
 
-	(void) plan(begin);
-	finish(begin);
+	if (plan(begin) == 0 && is_disruptive(begin) && !begin->even_without_quorum)
+		begin->guard = quorumguard_start(&(struct probe_host){begin->ev, begin->probe_program},
+		                                 begin->parts.text, on_asked, begin);
+	else
+		finish(begin);
 }
 
 static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
@@ -183,6 +209,7 @@ struct begin *begin_start(struct ev_loop *ev, struct kernel *kernel,
 	begin->clients = request->clients;
 	begin->probe_program = request->probe_program;
 	begin->operator_addr = request->operator_addr;
+	begin->even_without_quorum = request->even_without_quorum;
 	begin->lines = json_array();
 	(void) load(begin, request);
 	ev_timer_init(&begin->later, later_timer_cb, 0., 0.);

@@ -25,6 +25,7 @@ struct begin_request {
 	const struct dhcpclients *clients;
 	const char *probe_program; /* netconf-probe; absolute */
 	struct addr operator_addr; /* the address of ours that the operator's connection uses */
+	bool even_without_quorum;  /* nobody asks whether etcd can do without this node */
 };
 
 struct begin_result {
