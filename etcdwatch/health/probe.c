@@ -43,6 +43,7 @@ struct known {
 	char name[SURVEY_NAME_MAX];
 	bool learner;
 	char endpoint[SURVEY_URL_MAX]; /* by which it was asked last; "": none */
+	int64_t quota_bytes;           /* as its last page or status had it; 0: not told */
 };
 
 struct probe {
@@ -165,8 +166,21 @@ static struct observation_member *add_member(struct observation *o, uint64_t id,
 /* --- who they are ------------------------------------------------------------------------------
  */
 
+static int64_t known_quota(const struct known *known, size_t n, uint64_t id)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (known[i].id == id)
+			return known[i].quota_bytes;
+	}
+	return 0;
+}
+
 static void fill_from_survey(struct probe *p)
 {
+	struct known before[SURVEY_MEMBERS_MAX];
+	size_t n_before = p->n_known;
+
+	memcpy(before, p->known, sizeof(before));
 	p->n_known = 0;
 	for (size_t i = 0; i < p->survey.n_members; i++) {
 		const struct survey_member *s = &p->survey.members[i];
@@ -181,7 +195,10 @@ static void fill_from_survey(struct probe *p)
 		fill_answer(p, m, s->answer);
 		if (!s->listed)
 			continue;
-		*known = (struct known){.id = s->id, .learner = s->learner};
+		/* Before 3.6 only the page tells it. */
+		if (m->quota_bytes == 0)
+			m->quota_bytes = known_quota(before, n_before, s->id);
+		*known = (struct known){.id = s->id, .learner = s->learner, .quota_bytes = m->quota_bytes};
 		(void) snprintf(known->name, sizeof(known->name), "%s", s->name);
 		if (s->answer != NULL)
 			(void) snprintf(known->endpoint, sizeof(known->endpoint), "%s", s->answer->endpoint);

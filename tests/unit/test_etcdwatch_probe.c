@@ -123,6 +123,8 @@ static void test_well(void)
 	look(false);
 	CHECK(!seen.members[0].page_known && !seen.members[0].clock_known);
 	CHECK_EQ_INT(seen.members[0].answer, OBSERVED_GOOD);
+	/* What a page once told does not change. */
+	CHECK(seen.members[0].quota_bytes > seen.members[0].db_bytes);
 }
 
 /* The others tell as much as ever. */

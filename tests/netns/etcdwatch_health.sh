@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 150
+# The watchdog of n1: each thing that goes wrong with etcd is found, named and cleared again. A member is
+# killed, stopped, cut off from its peers; one is added and never started; leaders change; a database is
+# filled until etcd takes no more; and the quorum is lost. The times of the rules are cut short, but for
+# what they are about nothing is made up.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+EW_SCHEDULE="0 0 1 1 *"
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s
+members: [n1, n2, n3]
+rules:"
+for rule in no-leader quorum-lost reads-fail member-down member-cut-off leaders-differ leader-changes \
+	member-not-started learner-stays no-space quota-low; do
+	EW_MORE+="
+  - {id: $rule, after: 0s, hold: 0s}"
+done
+# What the machine that runs this is like is not the point.
+EW_MORE+="
+  - {id: disk-low, off: true}
+  - {id: disk-very-low, off: true}"
+ETCD_OPTIONS=(--quota-backend-bytes "$((16 << 20))")
+
+health() { # FILTER
+	fairlead n1 -o json etcd health | jq -rs "$1"
+}
+
+# SUBJECT any: whoever it is about.
+n_findings() { # RULE SUBJECT
+	health "[.[1:][] | select(.id == \"$1\" and (.subject == \"$2\" or \"$2\" == \"any\"))] | length"
+}
+
+finds() { # RULE SUBJECT
+	[[ $(n_findings "$@") -gt 0 ]]
+}
+
+finds_not() { # RULE SUBJECT
+	[[ $(n_findings "$@") -eq 0 ]]
+}
+
+found() { # RULE SUBJECT: waits, and tells how long after `began` that was
+	wait_until 40 finds "$1" "$2"
+	say "found: $1 of '$2' after $(($(date +%s%3N) - began)) ms"
+}
+
+cleared() { # RULE SUBJECT
+	wait_until 60 finds_not "$1" "$2"
+	log_says etcdwatch-n1 "event=finding_cleared finding=$1 " || fail "$1 is not in the log"
+}
+
+begins() { # WHAT
+	say "$1"
+	began=$(date +%s%3N)
+}
+
+is_ok() {
+	[[ $(health '.[0].status') == ok ]]
+}
+
+health_shown() {
+	fairlead n1 etcd health
+}
+ON_FAILURE+=(health_shown)
+
+cluster_of_etcd
+etcdwatch_start n1
+wait_until 30 is_ok
+fairlead n1 etcd health >"$T/said" || fail "exit code $? while all is well"
+grep -q "ok, 0 critical, 0 warning, 3 of 3 members answer" "$T/said" || fail "$(cat "$T/said")"
+
+begins "n3's member is killed"
+kill_hard etcd-n3
+found member-down n3
+code=0
+fairlead n1 etcd health >"$T/said" || code=$?
+expect_equal "exit code" "$code" 5
+etcd_start n3
+cleared member-down n3
+
+begins "it stands still"
+signal STOP etcd-n3
+found member-down n3
+signal CONT etcd-n3
+cleared member-down n3
+
+begins "it reaches no peer, and no peer it"
+inside n3 nft -f - <<-NFT
+	table inet cut {
+		chain in { type filter hook input priority 0; tcp dport 2380 drop; tcp sport 2380 drop; }
+	}
+NFT
+found member-cut-off n3
+found leaders-differ n3
+inside n3 nft delete table inet cut
+cleared member-cut-off n3
+cleared leaders-differ n3
+
+begins "a member is added and not started; the leader moves"
+# Each of these may have to wait until the members are sure of each other.
+added() {
+	ETCD_AT=n1 etcd_ctl member add n4 --learner --peer-urls "https://$(mgmt_ip n1):2399" >"$T/added"
+}
+removed() { # ID
+	ETCD_AT=n1 etcd_ctl member remove "$1" >/dev/null
+}
+wait_until 30 added
+began=$(date +%s%3N)
+id=$(sed -n 's/^Member *\([0-9a-f]*\) added.*/\1/p' "$T/added")
+found member-not-started "$id"
+found learner-stays "$id"
+for leader in n2 n1 n2 n1; do etcd_move_leader "$leader"; done
+found leader-changes ""
+wait_until 30 removed "$id"
+cleared member-not-started "$id"
+cleared learner-stays "$id"
+
+begins "the databases are filled"
+head -c 300000 /dev/urandom | base64 -w 0 >"$T/value"
+for ((i = 0; i < 80; i++)); do
+	ETCD_AT=n1 etcd_ctl put fill <"$T/value" >/dev/null || break
+done
+found no-space any
+found quota-low any
+code=0
+fairlead n1 etcd health >"$T/said" || code=$?
+expect_equal "exit code" "$code" 1
+revision=$(ETCD_AT=n1 etcd_ctl endpoint status --write-out json | jq '.[0].Status.header.revision')
+etcd_ctl compact "$revision" >/dev/null
+for node in n1 n2 n3; do ETCD_AT=$node etcd_ctl defrag >/dev/null; done
+etcd_ctl alarm disarm >/dev/null
+cleared no-space any
+cleared quota-low any
+
+begins "two of three are killed"
+for node in n2 n3; do kill_hard "etcd-$node"; done
+found quorum-lost ""
+found no-leader ""
+found reads-fail ""
+for node in n2 n3; do etcd_start "$node"; done
+for rule in quorum-lost no-leader reads-fail; do cleared "$rule" ""; done
+cleared member-down n2
