@@ -77,11 +77,15 @@ static void on_unread_key(const char *path, int error, void *userdata)
 	conf_strings_add(&resolution->waiting, line);
 }
 
-static void read_keys(struct resolution *resolution)
+static void read_keys(struct resolution *resolution, const struct model *have)
 {
 	for (size_t i = 0; i < resolution->model->n_links; i++) {
-		if (resolution->model->links[i].wireguard != NULL)
-			wireguard_read_keys(resolution->model->links[i].wireguard, on_unread_key, resolution);
+		const struct link *want = &resolution->model->links[i];
+		const struct link *old = model_find_link(have, want->name);
+
+		if (want->wireguard != NULL)
+			wireguard_read_keys(want->wireguard, old != NULL ? old->wireguard : NULL, on_unread_key,
+			                    resolution);
 	}
 }
 
@@ -156,7 +160,7 @@ int look_take(struct kernel *kernel, const struct owned *owned, const char *runt
 	list = devices_list(devices, &n);
 	look.resolution = resolve(config, list, n);
 	unnamed = look.resolution->waiting.n;
-	read_keys(look.resolution);
+	read_keys(look.resolution, look.have);
 	ignoring.resolution = look.resolution;
 	disown(&ignoring, look.have);
 	forget(&ignoring, look.resolution);

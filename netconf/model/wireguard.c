@@ -75,6 +75,14 @@ struct wireguard_peer *wireguard_add_peer(struct wireguard *wireguard)
 	return &peers[wireguard->n_peers++];
 }
 
+void wireguard_remove_peer(struct wireguard *wireguard, size_t i)
+{
+	peer_fini(&wireguard->peers[i]);
+	wireguard->n_peers--;
+	memmove(&wireguard->peers[i], &wireguard->peers[i + 1],
+	        (wireguard->n_peers - i) * sizeof(*wireguard->peers));
+}
+
 void wireguard_peer_allow(struct wireguard_peer *peer, const struct prefix *prefix)
 {
 	peer->allowed = xreallocarray(peer->allowed, peer->n_allowed + 1, sizeof(*peer->allowed));

@@ -59,6 +59,7 @@ DEFINE_AUTO(struct wireguard, wireguard_free);
 
 /* Appended; borrowed until the next one. */
 struct wireguard_peer *wireguard_add_peer(struct wireguard *wireguard);
+void wireguard_remove_peer(struct wireguard *wireguard, size_t i); /* the order stays */
 void wireguard_peer_allow(struct wireguard_peer *peer, const struct prefix *prefix);
 
 /* Sorts peers and prefixes, masks host bits, drops what is there twice, and clamps the private key

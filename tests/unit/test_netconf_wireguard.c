@@ -276,9 +276,10 @@ static void test_key_files(void)
 {
 	static const char good[] = "QEdxb25lLW9mLXRoZS1rZXlzLWZvci10aGUtdGVzdHM=\n";
 	char dir[] = "/tmp/test_netconf_wireguard.XXXXXX";
-	AUTO(wireguard_free) struct wireguard *wg = device(), *lacking = device();
+	AUTO(wireguard_free) struct wireguard *wg = device(), *lacking = device(), *have = device();
 	AUTO(free) char *key_file = NULL;
 	AUTO(free) char *bad_file = NULL;
+	struct wireguard_key missing = have->peers[1].public_key;
 	unsigned unread = 0;
 
 	if (!CHECK(mkdtemp(dir) != NULL))
@@ -287,7 +288,7 @@ static void test_key_files(void)
 	bad_file = write_file(dir, "bad", "no key\n");
 	wg->private_key_file = xstrdup(key_file);
 	wg->peers[1].preshared_key_file = xstrdup(key_file);
-	wireguard_read_keys(wg, on_unread, &unread);
+	wireguard_read_keys(wg, NULL, on_unread, &unread);
 	CHECK_EQ_INT(unread, 0);
 	CHECK_EQ_INT(wg->private_key.bytes[0], '@');
 	CHECK(wg->peers[1].has_preshared_key && !wg->peers[0].has_preshared_key);
@@ -295,9 +296,22 @@ static void test_key_files(void)
 	/* What cannot be read is left as it is on the link. */
 	lacking->private_key_file = xasprintf("%s/none", dir);
 	lacking->peers[0].preshared_key_file = xstrdup(bad_file);
-	wireguard_read_keys(lacking, on_unread, &unread);
-	CHECK_EQ_INT(unread, 2);
-	CHECK_EQ_INT(lacking->has, WIREGUARD_LISTEN_PORT | WIREGUARD_FWMARK);
+	lacking->peers[0].keepalive_s = 7;
+	lacking->peers[1].preshared_key_file = xstrdup(bad_file);
+	have->peers[0].has_preshared_key = true;
+	have->peers[0].preshared_key = key(77);
+	wireguard_remove_peer(have, 1);
+	wireguard_read_keys(lacking, have, on_unread, &unread);
+	CHECK_EQ_INT(unread, 3);
+	CHECK_EQ_INT(lacking->has, WIREGUARD_LISTEN_PORT | WIREGUARD_FWMARK | WIREGUARD_PEERS);
+	/* The rest of such a peer is as it is wanted; one that is not there is not made without its
+	 * key.
+	 */
+	CHECK_EQ_INT(lacking->n_peers, have->n_peers);
+	CHECK(wireguard_find_peer(lacking, &missing) == NULL);
+	CHECK(lacking->peers[0].has_preshared_key);
+	CHECK_EQ_INT(lacking->peers[0].preshared_key.bytes[0], 77);
+	CHECK_EQ_INT(lacking->peers[0].keepalive_s, 7);
 	(void) unlink(key_file);
 	(void) unlink(bad_file);
 	(void) rmdir(dir);
