@@ -172,11 +172,30 @@ static void keep_old(struct planner *p, const struct route *key, size_t i)
 	model_remove_route(p->want, i);
 }
 
+/* What there is, with the kernel's own routes where they will be: a link that goes into a VRF, or
+ * leaves one, takes them along. The caller frees it. */
+static struct model *with_moved_routes(const struct planner *p)
+{
+	struct model *model = model_copy(p->have);
+
+	for (size_t i = 0; i < p->want->n_links; i++) {
+		const struct link *want = &p->want->links[i];
+		const struct link *have = model_find_link(p->have, want->name);
+
+		if (have != NULL && link_has(want, LINK_HAS_MASTER))
+			effect_move_connected(model, want->name, effect_table_of(p->have, have->master),
+			                      effect_table_of(p->want, want->master));
+	}
+	return model;
+}
+
 static void check_routes(struct planner *p)
 {
+	AUTO(model_free) struct model *then = with_moved_routes(p);
+
 	for (size_t i = p->want->n_routes; i-- > 0;) {
 		const struct route want = p->want->routes[i];
-		const struct route *have = other_of_key(p->have, &want);
+		const struct route *have = other_of_key(then, &want);
 		char text[MODEL_TEXT_MAX], theirs[MODEL_TEXT_MAX];
 
 		if (!has_link(p, want.link)) {

@@ -134,6 +134,22 @@ void effect_lose_routes(struct model *now, const char *name, sa_family_t family,
 	}
 }
 
+void effect_move_connected(struct model *model, const char *name, uint32_t from, uint32_t to)
+{
+	bool moved = false;
+
+	for (size_t i = 0; i < model->n_routes && from != to; i++) {
+		struct route *route = &model->routes[i];
+
+		if (!on_link(route->link, name) || route->owner != OWNER_KERNEL || route->table != from)
+			continue;
+		route->table = to;
+		moved = true;
+	}
+	if (moved)
+		model_normalise(model);
+}
+
 static bool has_address(const struct model *now, const char *link, sa_family_t family)
 {
 	for (size_t i = 0; i < now->n_addresses; i++) {

@@ -82,12 +82,21 @@ static void set_mtu(struct model *now, struct link *link, uint32_t mtu)
 	}
 }
 
+uint32_t effect_table_of(const struct model *model, const char *master)
+{
+	const struct link *link = model_find_link(model, master);
+
+	return link != NULL && link->kind == LINK_VRF ? link->table : RT_TABLE_MAIN;
+}
+
 static void set_master(struct model *now, struct link *link, const char *name, struct model *lost)
 {
 	const struct link *old = model_find_link(now, link->master);
 	const struct link *master = model_find_link(now, name);
 	bool was_up = link->up;
 
+	effect_move_connected(now, link->name, effect_table_of(now, link->master),
+	                      effect_table_of(now, name));
 	if (old != NULL && old->kind == LINK_BOND)
 		go_down(now, link, lost);
 	(void) snprintf(link->master, sizeof(link->master), "%s", name);

@@ -55,6 +55,10 @@ void effect_insert_wanted_route(struct model *want, const struct route *route);
 /* Something is on it (an address, another's route, a link), or it is a port: whoever is so close to
  * nothing loses no frame if the link goes down and up. */
 bool effect_is_used(const struct model *model, const char *name);
+/* The table of what comes in by a port of this master: a VRF's own; else the main one. */
+uint32_t effect_table_of(const struct model *model, const char *master);
+/* The kernel's own routes on the link, from one table to another. */
+void effect_move_connected(struct model *model, const char *link, uint32_t from, uint32_t to);
 bool effect_is_below(const struct model *model, const char *below, const char *link);
 
 /* --- plan_bond.c --- */

@@ -50,6 +50,14 @@ static bool has_connected(const struct fakekernel *k, const struct address *a)
 	       a->prefix.len < (a->prefix.addr.family == AF_INET ? 32 : 128);
 }
 
+static uint32_t table_of(const struct fakekernel *k, const char *name)
+{
+	const struct link *link = model_find_link(k->m, name);
+	const struct link *master = link != NULL ? model_find_link(k->m, link->master) : NULL;
+
+	return master != NULL && master->kind == LINK_VRF ? master->table : RT_TABLE_MAIN;
+}
+
 /* Made anew from the addresses, as the kernel keeps them. */
 static void connect_all(struct fakekernel *k)
 {
@@ -66,6 +74,7 @@ static void connect_all(struct fakekernel *k)
 		route = model_add_route(k->m, &a->prefix);
 		memcpy(route->link, a->link, IFNAMSIZ);
 		route->owner = OWNER_KERNEL;
+		route->table = table_of(k, a->link);
 		route->protocol = RTPROT_KERNEL;
 		route->metric = a->priority != 0                    ? a->priority
 		                : a->prefix.addr.family == AF_INET6 ? 256

@@ -265,6 +265,23 @@ static const struct golden goldens[] = {
              "hitless put back address fd00::2/64 dev eth0\n"
              "hitless set red up\n"
              "hitless add route default via 10.0.0.1 dev eth0 table 10\n"},
+    {"what the kernel has on a link goes into its VRF, and out of it, too",
+     .have = "nic eth0\nnic eth1\nnic eth2 master red\nvrf red table 10\n"
+             "address eth0 10.0.0.2/24\naddress eth1 10.1.0.2/24\naddress eth2 10.2.0.2/24\n",
+     .want = "nic eth0 master red\nnic eth1\nnic eth2 master \nvrf red table 10 up\n"
+             "address eth0 10.0.0.2/24\naddress eth1 10.1.0.2/24\naddress eth2 10.2.0.2/24\n"
+             "route 10.0.0.0/24 via 10.1.0.1 dev eth1\n"
+             "route 10.2.0.0/24 via 10.0.0.1 dev eth0 table 10\n"
+             "route 10.0.0.0/24 via 10.0.0.1 dev eth0 table 10\n"
+             "route 10.2.0.0/24 via 10.1.0.1 dev eth1\n",
+     .plan = "blip set eth0 master red\n"
+             "blip set eth2 master none\n"
+             "hitless add route 10.2.0.0/24 via 10.0.0.1 dev eth0 table 10\n"
+             "hitless add route 10.0.0.0/24 via 10.1.0.1 dev eth1\n"
+             "! route 10.2.0.0/24 via 10.1.0.1 dev eth1 is refused: 10.2.0.0/24 dev eth2 src "
+             "10.2.0.2 belongs to the kernel (protocol 2)\n"
+             "! route 10.0.0.0/24 via 10.0.0.1 dev eth0 table 10 is refused: 10.0.0.0/24 dev eth0 "
+             "src 10.0.0.2 table 10 belongs to the kernel (protocol 2)\n"},
     {"veth ends come and go together", .have = "veth a0 peer a1\nveth a1 peer a0\n",
      .want = "veth b0 peer b1 up\nveth b1 peer b0 up\naddress b0 10.0.0.2/24\n",
      .plan = "hitless create veth b0 peer b1\n"
