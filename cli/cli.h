@@ -42,6 +42,7 @@ struct cli {
 	bool yes;
 	bool corrupt_too;
 	bool unchecked;
+	bool all;
 	const char *target;         /* NULL: not given */
 	const char *confirm_within; /* NULL: not given */
 	bool even_without_quorum;
@@ -72,6 +73,8 @@ int cli_etcd_forfeit_leadership(const struct cli *cli, int argc, char **argv);
 int cli_etcd_leave(const struct cli *cli, int argc, char **argv);
 int cli_etcd_remove_member(const struct cli *cli, int argc, char **argv);
 int cli_etcd_alarm_disarm(const struct cli *cli, int argc, char **argv);
+int cli_etcd_defrag(const struct cli *cli, int argc, char **argv);
+int cli_etcd_recover_space(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_jobs(const struct cli *cli, int argc, char **argv);
 int cli_etcd_drill(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv);

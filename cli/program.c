@@ -39,7 +39,8 @@ enum takes {
 	TAKES_YES = 1 << 10,
 	TAKES_ALARMS = 1 << 11, /* which alarms are meant */
 	TAKES_QUORUM = 1 << 12,
-	TAKES_OWN = 1 << 30,    /* it reads its words and options itself; argv[0] is its own name */
+	TAKES_ALL = 1 << 13,
+	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
 };
 
 struct command {
@@ -105,6 +106,12 @@ static const struct command commands[] = {
     {"etcd alarm disarm", "[--yes] [--dry-run] [--corrupt-too] [--unchecked]",
      "Take back the alarms whose reason is gone.", 0, 0, TAKES_YES | TAKES_DRY_RUN | TAKES_ALARMS,
      cli_etcd_alarm_disarm},
+    {"etcd defrag", "[--yes] [--dry-run] --all | MEMBER",
+     "Write the databases of members anew, one at a time, without their free pages.", 0, 1,
+     TAKES_YES | TAKES_DRY_RUN | TAKES_ALL, cli_etcd_defrag},
+    {"etcd recover-space", "[--yes] [--dry-run]",
+     "From the alarm NOSPACE back: compact, defragment all, disarm.", 0, 0,
+     TAKES_YES | TAKES_DRY_RUN, cli_etcd_recover_space},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,
      TAKES_WATCH, cli_etcd_snapshot_jobs},
     {"etcd drill", "[JOB] [OPTION]...",
@@ -158,6 +165,7 @@ static const char options_help[] =
     "      --force                 also the last good one\n"
     "      --dry-run               only say what would be done\n"
     "      --yes                   do it without a question\n"
+    "      --all                   all members for whom it is worth it\n"
     "      --corrupt-too           also the alarm CORRUPT\n"
     "      --unchecked             also where nobody knows whether there is room\n"
     "  -h, --help                  help; behind a command, on that command\n"
@@ -176,6 +184,7 @@ enum long_option {
 	OPTION_YES,
 	OPTION_CORRUPT_TOO,
 	OPTION_UNCHECKED,
+	OPTION_ALL,
 };
 
 static const struct option options[] = {
@@ -196,6 +205,7 @@ static const struct option options[] = {
     {"yes", no_argument, NULL, OPTION_YES},
     {"corrupt-too", no_argument, NULL, OPTION_CORRUPT_TOO},
     {"unchecked", no_argument, NULL, OPTION_UNCHECKED},
+    {"all", no_argument, NULL, OPTION_ALL},
     {0},
 };
 
@@ -299,6 +309,7 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--yes", TAKES_YES, cli->yes},
 	    {"--corrupt-too", TAKES_ALARMS, cli->corrupt_too},
 	    {"--unchecked", TAKES_ALARMS, cli->unchecked},
+	    {"--all", TAKES_ALL, cli->all},
 	    {"-o yaml", TAKES_YAML, cli->output == CLI_YAML},
 	};
 
@@ -439,6 +450,9 @@ static int set_option(struct cli *cli, int option)
 		return CLI_OK;
 	case OPTION_UNCHECKED:
 		cli->unchecked = true;
+		return CLI_OK;
+	case OPTION_ALL:
+		cli->all = true;
 		return CLI_OK;
 	default:
 		(void) fputs("fairlead --help lists the options.\n", stderr);

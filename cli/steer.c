@@ -13,6 +13,7 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "cli/fields.h"
+#include "cli/size.h"
 #include "cli/table.h"
 
 #define DAEMON "etcdwatch"
@@ -41,13 +42,37 @@ static void print_line(const char *before, const json_t *object, const char *key
 	table_print_safe(stdout, field_text_or_dash(object, key));
 }
 
+static void print_ms(const char *before, const json_t *object, const char *key)
+{
+	const json_t *ms = json_object_get(object, key);
+
+	if (json_is_number(ms))
+		(void) printf("%s%.1f ms", before, json_number_value(ms));
+}
+
+/* What a defragmentation has brought, and what it has cost. */
+static void print_measured(const json_t *object)
+{
+	char before[SIZE_TEXT_MAX], after[SIZE_TEXT_MAX];
+
+	if (!json_is_integer(json_object_get(object, "bytes_after")))
+		return;
+	(void) printf(", %s to %s", size_text(field_integer(object, "bytes_before"), before),
+	              size_text(field_integer(object, "bytes_after"), after));
+	print_ms("; a read waited ", object, "stall_ms");
+	print_ms(", at the leader ", object, "leader_stall_ms");
+}
+
 static void print_step(const json_t *object)
 {
 	bool planned = strcmp(field_text_or_dash(object, "state"), "planned") == 0;
 
 	print_line(planned ? "would: " : "done:  ", object, "text");
-	if (!planned)
-		(void) printf(" (%lld ms)", (long long) field_integer(object, "took_ms"));
+	if (!planned) {
+		(void) printf(" (%lld ms", (long long) field_integer(object, "took_ms"));
+		print_measured(object);
+		(void) fputc(')', stdout);
+	}
 	(void) fputc('\n', stdout);
 }
 
@@ -152,5 +177,24 @@ int cli_etcd_alarm_disarm(const struct cli *cli, int argc UNUSED, char **argv UN
 		add(&s, "--corrupt-too");
 	if (cli->unchecked)
 		add(&s, "--unchecked");
+	return steer(&s);
+}
+
+int cli_etcd_defrag(const struct cli *cli, int argc, char **argv)
+{
+	struct steering s = {.cli = cli, .words = {"etcd", "defrag"}, .n_words = 2};
+
+	if ((argc > 0) == cli->all) {
+		(void) fputs("fairlead: name a member, or say --all\n", stderr);
+		return CLI_USAGE;
+	}
+	add(&s, cli->all ? "--all" : argv[0]);
+	return steer(&s);
+}
+
+int cli_etcd_recover_space(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	struct steering s = {.cli = cli, .words = {"etcd", "recover-space"}, .n_words = 2};
+
 	return steer(&s);
 }

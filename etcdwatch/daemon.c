@@ -136,6 +136,18 @@ static void new_instance(struct daemon *d)
 	(void) snprintf(d->instance, sizeof(d->instance), "%016llx", (unsigned long long) number);
 }
 
+static bool takes_snapshot(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->n_jobs; i++) {
+		struct job_report report;
+
+		job_fill_report(d->jobs[i], &report);
+		if (report.of_bytes > 0)
+			return true;
+	}
+	return false;
+}
+
 static void fill_cluster_env(struct daemon *d)
 {
 	d->cluster = (struct cluster_env){
@@ -144,6 +156,8 @@ static void fill_cluster_env(struct daemon *d)
 	    .conf = &d->config->etcd,
 	    .node_name = d->config->node_name,
 	    .instance = d->instance,
+	    .takes_snapshot = takes_snapshot,
+	    .daemon = d,
 	};
 }
 

@@ -13,3 +13,5 @@ void forfeitcommand_fn(struct control_request *request, int argc, char **argv, v
 void leavecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void removecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void disarmcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void defragcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void recovercommand_fn(struct control_request *request, int argc, char **argv, void *userdata);

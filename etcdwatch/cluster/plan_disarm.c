@@ -6,8 +6,7 @@
  */
 #include "etcdwatch/cluster/plans.h"
 
-/* Less than a twentieth is no room: the next writes would fill it. */
-#define ROOM_SHARE 20
+#include "etcdwatch/cluster/stepcheck.h"
 
 /* True: it may be disarmed. */
 static bool has_room(const struct survey *survey, const struct etcd_alarm *alarm,
@@ -27,7 +26,7 @@ static bool has_room(const struct survey *survey, const struct etcd_alarm *alarm
 			             name, a == NULL || !a->answers ? "size" : "quota");
 		return options->unchecked;
 	}
-	if (a->db_bytes > a->quota_bytes - a->quota_bytes / ROOM_SHARE) {
+	if (!stepcheck_has_room(a->db_bytes, a->quota_bytes)) {
 		steps_refuse(steps,
 		             "%s has no room yet, %lld bytes of %lld: compact and defragment first, which "
 		             "'fairlead etcd recover-space' does",
@@ -64,5 +63,7 @@ void plan_disarm(const struct survey *survey, const struct plan_disarm_options *
 		step = steps_add(ret_steps, STEP_DISARM, m != NULL ? m : &gone);
 		step->member = alarm->member_id;
 		step->alarm = alarm->type;
+		if (alarm->type == ETCD_ALARM_NOSPACE && m != NULL && m->answer != NULL)
+			step->quota_bytes = m->answer->quota_bytes;
 	}
 }

@@ -22,3 +22,9 @@ struct plan_disarm_options {
 /* NOSPACE where there is room again, and CORRUPT only by its name. */
 void plan_disarm(const struct survey *survey, const struct plan_disarm_options *options,
                  struct steps *ret_steps);
+
+/* Writes databases anew, without their free pages: of all voters for whom that is worth it, or of
+ * the one that is named. */
+void plan_defrag(const struct survey *survey, const char *word, struct steps *ret_steps);
+/* From NOSPACE back: compacts, defragments all, disarms. */
+void plan_recover(const struct survey *survey, struct steps *ret_steps);

@@ -30,6 +30,7 @@ struct steer {
 	const struct verb *verb;
 	char *member; /* NULL: not given */
 	bool dry_run;
+	bool all; /* instead of a member */
 	struct plan_disarm_options disarm;
 	struct survey_request *survey;
 	struct quotas *quotas;
@@ -54,13 +55,31 @@ static void give_up(struct command *command)
 /* --- carrying out -------------------------------------------------------------------------------
  */
 
-static void step_done_cb(const struct step *step, int64_t took_us, void *userdata)
+static json_t *ms_or_null(int64_t us)
+{
+	return us >= 0 ? jsonval_tenths(us, US_PER_MS) : json_null();
+}
+
+static void add_measured(json_t *json, const struct step *step, const struct steprun_report *report)
+{
+	json_t *measured = json_pack(
+	    "{s:I, s:I, s:o, s:o}", "bytes_before", (json_int_t) step->db_bytes, "bytes_after",
+	    (json_int_t) report->db_bytes, "stall_ms", ms_or_null(report->stall_us), "leader_stall_ms",
+	    ms_or_null(report->leader_stall_us));
+
+	(void) json_object_update_new(json, measured);
+}
+
+static void step_done_cb(const struct step *step, const struct steprun_report *report,
+                         void *userdata)
 {
 	struct steer *s = userdata;
 	json_t *json = step_json(step);
 
 	(void) json_object_set_new(json, "state", json_string("done"));
-	(void) json_object_set_new(json, "took_ms", json_integer(took_us / US_PER_MS));
+	(void) json_object_set_new(json, "took_ms", json_integer(report->took_us / US_PER_MS));
+	if (step->kind == STEP_DEFRAGMENT)
+		add_measured(json, step, report);
 	control_reply(s->command.request, json);
 }
 
@@ -157,6 +176,18 @@ static void plan_disarm_verb(const struct steer *s, const struct survey *survey,
 	plan_disarm(survey, &s->disarm, ret_steps);
 }
 
+static void plan_defrag_verb(const struct steer *s, const struct survey *survey,
+                             struct steps *ret_steps)
+{
+	plan_defrag(survey, s->member, ret_steps);
+}
+
+static void plan_recover_verb(const struct steer *s UNUSED, const struct survey *survey,
+                              struct steps *ret_steps)
+{
+	plan_recover(survey, ret_steps);
+}
+
 /* --- the commands -------------------------------------------------------------------------------
  */
 
@@ -170,6 +201,8 @@ static bool take_word(struct steer *s, const char *word)
 		s->disarm.corrupt_too = true;
 	else if (disarms && strcmp(word, "--unchecked") == 0)
 		s->disarm.unchecked = true;
+	else if (s->verb->plan == plan_defrag_verb && strcmp(word, "--all") == 0)
+		s->all = true;
 	else if (s->verb->wants_member && s->member == NULL && word[0] != '-')
 		s->member = xstrdup(word);
 	else
@@ -190,7 +223,7 @@ static void begin(struct control_request *request, int argc, char **argv, struct
 	}
 	for (int i = 0; i < argc; i++)
 		good = good && take_word(s, argv[i]);
-	if (!good || (verb->wants_member && s->member == NULL)) {
+	if (!good || (verb->wants_member && s->all == (s->member != NULL))) {
 		steer_free(s);
 		control_fail(request, CONTROL_USAGE, "%s", verb->usage);
 		return;
@@ -225,6 +258,22 @@ void disarmcommand_fn(struct control_request *request, int argc, char **argv, vo
 {
 	static const struct verb verb = {"etcd alarm disarm [--corrupt-too] [--unchecked] [--dry-run]",
 	                                 false, true, plan_disarm_verb};
+
+	begin(request, argc, argv, userdata, &verb);
+}
+
+void defragcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	static const struct verb verb = {"etcd defrag --all | MEMBER [--dry-run]", true, false,
+	                                 plan_defrag_verb};
+
+	begin(request, argc, argv, userdata, &verb);
+}
+
+void recovercommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	static const struct verb verb = {"etcd recover-space [--dry-run]", false, true,
+	                                 plan_recover_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }

@@ -6,16 +6,24 @@
 
 #include "etcdwatch/cluster/quorumsafe.h"
 
+/* Less than a twentieth is no room: the next writes would fill it. */
+#define ROOM_SHARE 20
+/* Entries of raft. */
+#define LAG_MAX 5000
+#define LAG_OLD_MAX 100
+
 const struct survey_member *stepcheck_whom(const struct step *step, const struct survey *survey)
 {
 	const struct survey_member *m;
 
 	switch (step->kind) {
 	case STEP_MOVE_LEADER:
+	case STEP_DEFRAGMENT:
 		m = survey_find_id(survey, step->member);
 		return m != NULL && m->answer != NULL && m->answer->answers ? m : NULL;
 	case STEP_REMOVE:
 	case STEP_DISARM:
+	case STEP_COMPACT:
 		m = survey_leader(survey);
 		/* Its endpoint may not be one of ours; any other healthy member passes it on. */
 		if (m == NULL || !quorumsafe_is_healthy(m) || m->id == step->member)
@@ -23,6 +31,80 @@ const struct survey_member *stepcheck_whom(const struct step *step, const struct
 		return m;
 	}
 	return NULL;
+}
+
+bool stepcheck_has_room(int64_t db_bytes, int64_t quota_bytes)
+{
+	return db_bytes <= quota_bytes - quota_bytes / ROOM_SHARE;
+}
+
+/* --- all well -----------------------------------------------------------------------------------
+ */
+
+/* Before these, no member is to be defragmented while another catches up. */
+static bool is_old(const char *version)
+{
+	unsigned minor, patch;
+
+	if (sscanf(version, "3.%u.%u", &minor, &patch) != 2)
+		return true;
+	return minor < 4 || (minor == 4 && patch < 38) || (minor == 5 && patch < 23);
+}
+
+static const char *member_ill(const struct survey *survey, const struct survey_member *m,
+                              const struct survey_member *leader)
+{
+	uint64_t most = leader->answer->raft_applied_index;
+
+	if (survey_has_alarm(survey, m->id, ETCD_ALARM_CORRUPT))
+		return "its alarm CORRUPT stands";
+	if (!m->learner && !quorumsafe_is_healthy(m))
+		return "it is not healthy";
+	if (m->answer == NULL || !m->answer->answers)
+		return m->learner ? "it does not say how far it is" : NULL;
+	if (m->answer->raft_applied_index + (is_old(m->answer->version) ? LAG_OLD_MAX : LAG_MAX) < most)
+		return "it has yet to catch up with the leader";
+	return NULL;
+}
+
+bool stepcheck_all_well(const struct survey *survey, char why[static STEPS_TEXT_MAX])
+{
+	const struct survey_member *leader = survey_leader(survey);
+
+	why[0] = '\0';
+	if (!survey->listed || leader == NULL || leader->answer == NULL) {
+		(void) snprintf(why, STEPS_TEXT_MAX, "the cluster has no leader that answers");
+		return false;
+	}
+	for (size_t i = 0; i < survey->n_members && why[0] == '\0'; i++) {
+		const struct survey_member *m = &survey->members[i];
+		const char *ill = m->listed ? member_ill(survey, m, leader) : NULL;
+
+		if (ill != NULL)
+			(void) snprintf(why, STEPS_TEXT_MAX, "%s: %s", survey_member_name(m), ill);
+	}
+	return why[0] == '\0';
+}
+
+/* --- steps --------------------------------------------------------------------------------------
+ */
+
+static bool may_defragment(const struct survey *survey, const struct survey_member *m,
+                           char why[static STEPS_TEXT_MAX])
+{
+	if (!stepcheck_all_well(survey, why))
+		return false;
+	if (m == survey_leader(survey) && quorumsafe_count(survey).n_voters > 1) {
+		(void) snprintf(why, STEPS_TEXT_MAX, "it leads now");
+		return false;
+	}
+	return true;
+}
+
+static bool may_disarm(const struct step *step, const struct survey_member *m)
+{
+	return step->quota_bytes <= 0 || m == NULL || m->answer == NULL || !m->answer->answers ||
+	       stepcheck_has_room(m->answer->db_bytes, step->quota_bytes);
 }
 
 static bool may_move(const struct step *step, const struct survey *survey, const char **ret_why)
@@ -41,7 +123,7 @@ bool stepcheck_may_begin(const struct step *step, const struct survey *survey,
                          char why[static STEPS_TEXT_MAX])
 {
 	const struct survey_member *m = survey_find_id(survey, step->member);
-	char reason[QUORUMSAFE_TEXT_MAX] = "";
+	char reason[STEPS_TEXT_MAX] = "";
 	const char *text = reason;
 	bool may = true;
 
@@ -55,6 +137,13 @@ bool stepcheck_may_begin(const struct step *step, const struct survey *survey,
 			text = "it is no member any more";
 		break;
 	case STEP_DISARM:
+		may = may_disarm(step, m);
+		text = "it has no room yet";
+		break;
+	case STEP_COMPACT:
+		break;
+	case STEP_DEFRAGMENT:
+		may = may_defragment(survey, m, reason);
 		break;
 	}
 	if (may && stepcheck_whom(step, survey) == NULL) {
@@ -69,6 +158,7 @@ bool stepcheck_is_done(const struct step *step, const struct survey *survey)
 {
 	const struct survey_member *leader = survey_leader(survey);
 	const struct survey_member *m = survey_find_id(survey, step->member);
+	char why[STEPS_TEXT_MAX];
 
 	switch (step->kind) {
 	case STEP_MOVE_LEADER:
@@ -78,6 +168,10 @@ bool stepcheck_is_done(const struct step *step, const struct survey *survey)
 		return leader != NULL && (m == NULL || !m->listed);
 	case STEP_DISARM:
 		return survey->alarms_known && !survey_has_alarm(survey, step->member, step->alarm);
+	case STEP_COMPACT:
+		return true;
+	case STEP_DEFRAGMENT:
+		return stepcheck_all_well(survey, why);
 	}
 	return false;
 }

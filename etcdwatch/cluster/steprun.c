@@ -25,9 +25,11 @@
 #include "base/mono.h"
 #include "etcd/steer.h"
 #include "etcdwatch/claim.h"
+#include "etcdwatch/cluster/stall.h"
 #include "etcdwatch/cluster/stepcheck.h"
 
 #define ACT_TIMEOUT_MS 15000
+#define LONG_TIMEOUT_MS 1200000 /* a large database, on a slow disk */
 #define LOOK_US (300 * US_PER_MS)
 #define SETTLE_LIMIT_US (60 * US_PER_S)
 
@@ -61,7 +63,9 @@ struct steprun {
 	bool lost;               /* the lock */
 	struct survey_request *survey;
 	struct etcd_call *call;
-	ev_timer timer; /* to look again, or to begin */
+	ev_timer timer;                     /* to look again, or to begin */
+	struct stall *stall, *leader_stall; /* ACTING, of DEFRAGMENT */
+	struct steprun_report report;       /* of the present step */
 	const struct steprun_callbacks *callbacks;
 	void *userdata;
 };
@@ -80,6 +84,12 @@ static void change_state(struct steprun *run, enum run_state state)
 	ev_timer_stop(run->env.ev, &run->timer);
 }
 
+static void stop_stalls(struct steprun *run)
+{
+	run->report.stall_us = stall_stop(TAKE_PTR(run->stall));
+	run->report.leader_stall_us = stall_stop(TAKE_PTR(run->leader_stall));
+}
+
 void steprun_free(struct steprun *run)
 {
 	if (run == NULL)
@@ -87,6 +97,7 @@ void steprun_free(struct steprun *run)
 	ev_timer_stop(run->env.ev, &run->timer);
 	survey_cancel(run->survey);
 	etcd_call_cancel(run->call);
+	stop_stalls(run);
 	claim_free(run->lock);
 	free(run);
 }
@@ -174,7 +185,11 @@ static void acted_cb(const struct etcd_outcome *outcome, void *userdata)
 	struct steprun *run = userdata;
 
 	run->call = NULL;
-	if (outcome->r < 0 && !outcome->ambiguous) {
+	stop_stalls(run);
+	/* What is not answered is seen by what has come about; but a database that is large still, or
+	 * small again, tells nothing. */
+	if (outcome->r < 0 && (!outcome->ambiguous || present(run)->kind == STEP_COMPACT ||
+	                       present(run)->kind == STEP_DEFRAGMENT)) {
 		finish(run, outcome->text);
 		return;
 	}
@@ -198,8 +213,23 @@ static int send(struct steprun *run, const char *endpoint)
 	case STEP_DISARM:
 		return etcd_endpoint_alarm_disarm(etcd, endpoint, step->member, step->alarm, ACT_TIMEOUT_MS,
 		                                  acted_cb, run, &run->call);
+	case STEP_COMPACT:
+		return etcd_endpoint_compact(etcd, endpoint, step->revision, true, LONG_TIMEOUT_MS,
+		                             acted_cb, run, &run->call);
+	case STEP_DEFRAGMENT:
+		return etcd_endpoint_defragment(etcd, endpoint, LONG_TIMEOUT_MS, acted_cb, run, &run->call);
 	}
 	return -EINVAL;
+}
+
+static void start_stalls(struct steprun *run, const struct survey *survey)
+{
+	const struct survey_member *m = survey_find_id(survey, present(run)->member);
+	const struct survey_member *leader = survey_leader(survey);
+
+	run->stall = stall_start(&run->env, m->answer->endpoint);
+	if (m != leader)
+		run->leader_stall = stall_start(&run->env, leader->answer->endpoint);
 }
 
 static void act(struct steprun *run, const struct survey *survey)
@@ -219,6 +249,8 @@ static void act(struct steprun *run, const struct survey *survey)
 	log_notice("cluster_step", "step=\"%s\"", text);
 	change_state(run, RUN_ACTING);
 	run->began_us = mono_now_us();
+	if (present(run)->kind == STEP_DEFRAGMENT)
+		start_stalls(run, survey);
 	r = send(run, stepcheck_whom(present(run), survey)->answer->endpoint);
 	if (r < 0)
 		finish(run, strerror(-r));
@@ -226,6 +258,15 @@ static void act(struct steprun *run, const struct survey *survey)
 
 /* --- looking ------------------------------------------------------------------------------------
  */
+
+static void tell_done(struct steprun *run, const struct survey *survey)
+{
+	const struct survey_member *m = survey_find_id(survey, present(run)->member);
+
+	run->report.took_us = mono_now_us() - run->began_us;
+	run->report.db_bytes = m != NULL && m->answer != NULL ? m->answer->db_bytes : 0;
+	run->callbacks->step_done(present(run), &run->report, run->userdata);
+}
 
 static void settle(struct steprun *run, const struct survey *survey)
 {
@@ -236,7 +277,7 @@ static void settle(struct steprun *run, const struct survey *survey)
 			look_after(run, LOOK_US);
 		return;
 	}
-	run->callbacks->step_done(present(run), mono_now_us() - run->began_us, run->userdata);
+	tell_done(run, survey);
 	if (run->at + 1 == run->steps.n) {
 		finish(run, NULL);
 		return;
@@ -257,11 +298,40 @@ static void surveyed_cb(const struct survey *survey, void *userdata)
 		settle(run, survey);
 }
 
+/* A member that sends a snapshot cannot write its database anew, nor the other way round. Who takes
+ * one has a claim; and one of our own may be taken without. */
+static void claims_cb(const struct etcd_outcome *outcome, const struct etcd_range_result *result,
+                      void *userdata)
+{
+	struct steprun *run = userdata;
+	size_t n = 0;
+
+	run->call = NULL;
+	if (outcome->r < 0) {
+		finish(run, outcome->text);
+		return;
+	}
+	for (size_t i = 0; i < result->n_kvs; i++) {
+		AUTO(free) char *key = xstrndup(result->kvs[i].key.data, result->kvs[i].key.len);
+
+		n += strstr(key, "/claim/") != NULL && strstr(key, "/" LOCK_NAME "/") == NULL;
+	}
+	if (n > 0 || run->env.takes_snapshot(run->env.daemon))
+		finish(run, "a snapshot is being taken: try again when it is there");
+	else
+		run->survey = survey_start(run->env.etcd, surveyed_cb, run);
+}
+
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct steprun *run = CONTAINER_OF(w, struct steprun, timer);
+	AUTO(free) char *keys = xasprintf("%setcdwatch/", run->env.conf->prefix);
+	const struct etcd_range range = {.key = ETCD_STR(keys), .prefix = true, .keys_only = true};
 
-	run->survey = survey_start(run->env.etcd, surveyed_cb, run);
+	if (run->state == RUN_CHECKING && present(run)->kind == STEP_DEFRAGMENT)
+		(void) etcd_range(run->env.etcd, &range, claims_cb, run, &run->call);
+	else
+		run->survey = survey_start(run->env.etcd, surveyed_cb, run);
 }
 
 struct steprun *steprun_start(const struct cluster_env *env, const struct steps *steps,

@@ -13,9 +13,17 @@
 
 struct steprun;
 
+struct steprun_report {
+	int64_t took_us;
+	/* DEFRAGMENT: */
+	int64_t db_bytes;        /* now */
+	int64_t stall_us;        /* how long a linearizable read of that member took at most */
+	int64_t leader_stall_us; /* and of the leader, meanwhile; -1: it is the only voter */
+};
+
 struct steprun_callbacks {
-	/* It has been done; neither of the two may free the run. */
-	void (*step_done)(const struct step *step, int64_t took_us, void *userdata);
+	/* It has been done. It must not free the run. */
+	void (*step_done)(const struct step *step, const struct steprun_report *report, void *userdata);
 	/* The end, once; the run is gone. why: NULL: all were done. */
 	void (*done)(const char *why, void *userdata);
 };

@@ -60,15 +60,23 @@ void step_text(const struct step *step, char text[static STEPS_TEXT_MAX])
 		(void) snprintf(text, STEPS_TEXT_MAX, "disarm %s of %s", surveyjson_alarm_name(step->alarm),
 		                step->name);
 		return;
+	case STEP_COMPACT:
+		(void) snprintf(text, STEPS_TEXT_MAX, "compact up to revision %lld",
+		                (long long) step->revision);
+		return;
+	case STEP_DEFRAGMENT:
+		(void) snprintf(text, STEPS_TEXT_MAX, "defragment %s (%.1f MB, of them %.1f MB free)",
+		                step->name, (double) step->db_bytes / 1e6, (double) step->free_bytes / 1e6);
+		return;
 	}
 }
 
 json_t *step_json(const struct step *step)
 {
 	static const char *const names[] = {
-	    [STEP_MOVE_LEADER] = "move-leader",
-	    [STEP_REMOVE] = "remove",
-	    [STEP_DISARM] = "disarm",
+	    [STEP_MOVE_LEADER] = "move-leader", [STEP_REMOVE] = "remove",
+	    [STEP_DISARM] = "disarm",           [STEP_COMPACT] = "compact",
+	    [STEP_DEFRAGMENT] = "defragment",
 	};
 	char text[STEPS_TEXT_MAX];
 	json_t *object;

@@ -22,6 +22,8 @@ enum step_kind {
 	STEP_MOVE_LEADER,
 	STEP_REMOVE,
 	STEP_DISARM,
+	STEP_COMPACT,
+	STEP_DEFRAGMENT,
 };
 
 struct step {
@@ -31,6 +33,10 @@ struct step {
 	uint64_t target; /* MOVE_LEADER: who shall lead */
 	char target_name[SURVEY_NAME_MAX];
 	enum etcd_alarm_type alarm; /* DISARM */
+	int64_t quota_bytes;        /* DISARM of NOSPACE: what it is to be checked by; 0: it is not */
+	int64_t revision;           /* COMPACT: up to it; nobody's in particular */
+	int64_t db_bytes;           /* DEFRAGMENT: as the plan was made */
+	int64_t free_bytes;
 };
 
 struct steps {

@@ -156,8 +156,7 @@ static void alarms_cb(const struct etcd_outcome *outcome, const struct etcd_alar
 
 static void ask(struct survey_request *r, struct etcd *etcd, const char *endpoint)
 {
-	/* No key has this name; what matters is that it is answered. */
-	const struct etcd_range range = {.key = ETCD_STR("fairlead/survey"), .count_only = true};
+	const struct etcd_range range = {.key = ETCD_STR(SURVEY_KEY), .count_only = true};
 	struct one *one = &r->ones[r->survey.n_answers];
 	struct survey_answer *a = &r->survey.answers[r->survey.n_answers++];
 

@@ -24,6 +24,8 @@
 #define SURVEY_VERSION_MAX 32
 #define SURVEY_TEXT_MAX 256
 #define SURVEY_ALARMS_MAX 32
+/* No key has this name; what matters is that reading it is answered. */
+#define SURVEY_KEY "fairlead/survey"
 
 /* A line of a member list. */
 struct survey_listed {

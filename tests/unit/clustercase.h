@@ -4,7 +4,8 @@
 /*
  * A cluster in a line, for tables: "n1*@ n2 n3-". Behind a name: '*' it leads, '@' it is this
  * machine's, '-' it is silent, '~' it answers but not with a quorum, 'l' a learner, 'N' and 'C' its
- * alarms, '?' no endpoint leads to it. Ids count from 1, and so does what they have applied.
+ * alarms, '?' no endpoint leads to it, 'F' half of its 8 MB are free, '<' it lags a little, 'o' it
+ * is an old version. Ids count from 1, and so does what they have applied.
  */
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static inline void clustercase_alarm(struct survey *s, uint64_t id, enum etcd_al
 
 static inline void clustercase_add(struct survey *s, const char *word, size_t len)
 {
-	size_t name_len = strcspn(word, "*@-~lNC? ");
+	size_t name_len = strcspn(word, "*@-~lNC?F<o ");
 	struct survey_member *m = &s->members[s->n_members++];
 	struct survey_answer *a = &s->answers[s->n_answers++];
 	const char *flags = word + name_len;
@@ -33,7 +34,10 @@ static inline void clustercase_add(struct survey *s, const char *word, size_t le
 	                            .serves = true,
 	                            .member_id = m->id,
 	                            .raft_applied_index = 1000 + m->id,
-	                            .raft_index = 1000 + m->id};
+	                            .raft_index = 1000 + m->id,
+	                            .revision = 50 + (int64_t) m->id,
+	                            .db_bytes = 8000000,
+	                            .in_use_bytes = 7500000};
 	(void) snprintf(a->endpoint, sizeof(a->endpoint), "https://%.*s:2379", (int) name_len, word);
 	(void) snprintf(a->version, sizeof(a->version), "3.5.30");
 	for (; flags < end; flags++) {
@@ -45,6 +49,12 @@ static inline void clustercase_add(struct survey *s, const char *word, size_t le
 			s->answers[0].leader_id = m->id; /* for all, below */
 		if (*flags == '?')
 			m->answer = NULL;
+		if (*flags == 'F')
+			a->in_use_bytes = 4000000;
+		if (*flags == '<')
+			a->raft_applied_index -= 200;
+		if (*flags == 'o')
+			(void) snprintf(a->version, sizeof(a->version), "3.4.23");
 		if (*flags == 'N')
 			clustercase_alarm(s, m->id, ETCD_ALARM_NOSPACE);
 		if (*flags == 'C')

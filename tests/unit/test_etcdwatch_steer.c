@@ -227,6 +227,81 @@ static void test_disarm_of_nobody(void)
 	CHECK_EQ_INT(steps->items[0].member, 77);
 }
 
+#define D(name, free) "defragment " name " (8.0 MB, of them " free " MB free)\n"
+
+static void test_defrag(void)
+{
+	static const struct {
+		const char *cluster;
+		const char *word; /* NULL: all */
+		const char *want;
+	} cases[] = {
+	    {"a* b c", NULL, ""},
+	    {"a*F bF cF", NULL,
+	     D("b", "4.0") D("c", "4.0") "hand the leadership from a to c\n" D("a", "4.0")},
+	    {"aF b*F cF", NULL,
+	     D("a", "4.0") D("c", "4.0") "hand the leadership from b to c\n" D("b", "4.0")},
+	    /* One that has nothing to gain is left alone, and may lead. */
+	    {"a*F b c", NULL, "hand the leadership from a to c\n" D("a", "4.0")},
+	    {"a* bF c", NULL, D("b", "4.0")},
+	    {"a*F bF clF", NULL, D("b", "4.0") "hand the leadership from a to b\n" D("a", "4.0")},
+	    {"a*F", NULL, D("a", "4.0")},
+	    /* By its name whatever it has to gain. */
+	    {"a* b c", "b", D("b", "0.5")},
+	    {"a* b c", "a", "hand the leadership from a to c\n" D("a", "0.5")},
+	    {"a* b cl", "c", "! c is a learner"},
+	    {"a* b c", "d", "! no member 'd'"},
+	    /* Only when all are well. */
+	    {"a*F bF c-F", NULL, "! c: it is not healthy"},
+	    {"a*F bF c~F", NULL, "! c: it is not healthy"},
+	    {"a*F bF c?", NULL, "! c: it is not healthy"},
+	    {"a*F bCF c", NULL, "! b: its alarm CORRUPT stands"},
+	    {"a*F bF c-lF", NULL, "! c: it does not say how far it is"},
+	    {"aF bF cF", NULL, "! no leader"},
+	    {"a*F bF c<F", "b", D("b", "4.0")},
+	    {"a*F bF c<oF", "b", "! c: it has yet to catch up"},
+	    {"a*F bF cl<oF", "b", "! c: it has yet to catch up"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		plan_defrag(s, cases[i].word, steps);
+		check_steps(cases[i].cluster, steps, cases[i].want);
+	}
+}
+
+static void test_recover(void)
+{
+	static const struct {
+		const char *cluster;
+		int64_t quota;
+		const char *want;
+	} cases[] = {
+	    {"a* b c", 9000000, ""},
+	    {"a* bC c", 9000000, ""},
+	    {"a*N b cN", 9000000,
+	     "compact up to revision 53\n" D("b", "0.5")
+	         D("c", "0.5") "hand the leadership from a to c\n" D(
+	             "a", "0.5") "disarm NOSPACE of a\ndisarm NOSPACE of c\n"},
+	    {"a*N", 9000000, "compact up to revision 51\n" D("a", "0.5") "disarm NOSPACE of a\n"},
+	    {"a*N b c-", 9000000, "! c: it is not healthy"},
+	    {"a*NC b c", 9000000, "! a: its alarm CORRUPT stands"},
+	    {"a*N b c", 0, "! a: its quota is not known"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		for (size_t k = 0; k < s->n_answers; k++)
+			s->answers[k].quota_bytes = cases[i].quota;
+		plan_recover(s, steps);
+		check_steps(cases[i].cluster, steps, cases[i].want);
+	}
+}
+
 /* --- between plan and deed ----------------------------------------------------------------------
  */
 
@@ -246,6 +321,8 @@ static void test_check(void)
 {
 	struct step move = {.kind = STEP_MOVE_LEADER, .member = 1, .target = 3};
 	struct step remove = {.kind = STEP_REMOVE, .member = 3};
+	struct step compact = {.kind = STEP_COMPACT, .revision = 7};
+	struct step defragment = {.kind = STEP_DEFRAGMENT, .member = 3};
 	struct step disarm = {.kind = STEP_DISARM, .member = 3, .alarm = ETCD_ALARM_NOSPACE};
 
 	check_step("a* b c", move, true, "a", false);
@@ -265,6 +342,20 @@ static void test_check(void)
 	check_step("a* b cN", disarm, true, "a", false);
 	check_step("a* b cC", disarm, true, "a", true);
 	check_step("a- b- c-", disarm, false, "", true);
+	disarm.quota_bytes = 8100000;
+	check_step("a* b cN", disarm, false, "a", false);
+	disarm.quota_bytes = 9000000;
+	check_step("a* b cN", disarm, true, "a", false);
+
+	check_step("a* b c", compact, true, "a", true);
+	check_step("a b c", compact, true, "c", true);
+
+	check_step("a* b c", defragment, true, "c", true);
+	check_step("a b c*", defragment, false, "c", true);
+	check_step("a* b- c", defragment, false, "c", false);
+	check_step("a* b c-", defragment, false, "", false);
+	check_step("a* b c<o", defragment, false, "c", false);
+	check_step("al bl c*", defragment, true, "c", true);
 }
 
 int main(void)
@@ -275,6 +366,8 @@ int main(void)
 	test_remove();
 	test_disarm();
 	test_disarm_of_nobody();
+	test_defrag();
+	test_recover();
 	test_check();
 	return check_result();
 }

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Followers first, the leader last and not while it leads: it hands that to one that is done with
+ * it. Only when all are well, since a member is as good as gone while it writes its database anew.
+ * Learners are left alone: they take their data from the leader, and will be defragmented as
+ * voters.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "etcdwatch/cluster/plans.h"
+#include "etcdwatch/cluster/quorumsafe.h"
+#include "etcdwatch/cluster/stepcheck.h"
+
+/* Less is not worth a stall: a fifth of the database, and 1 MiB. */
+#define GAIN_SHARE 5
+#define GAIN_LEAST_BYTES (INT64_C(1) << 20)
+
+static int64_t free_bytes(const struct survey_member *m)
+{
+	return m->answer->db_bytes - m->answer->in_use_bytes;
+}
+
+static bool is_worth_it(const struct survey_member *m)
+{
+	return free_bytes(m) >= GAIN_LEAST_BYTES && free_bytes(m) >= m->answer->db_bytes / GAIN_SHARE;
+}
+
+static void add(struct steps *steps, const struct survey_member *m)
+{
+	struct step *step = steps_add(steps, STEP_DEFRAGMENT, m);
+
+	step->db_bytes = m->answer->db_bytes;
+	step->free_bytes = free_bytes(m);
+	if (strncmp(steps->notes[0], "each needs", strlen("each needs")) != 0)
+		steps_note(steps, "each needs as much free disk as its database has in use");
+}
+
+static void add_leader(const struct survey *survey, const struct survey_member *leader,
+                       struct steps *steps)
+{
+	const struct survey_member *to = quorumsafe_successor(survey, leader);
+	struct step *step;
+
+	if (to == NULL) {
+		steps_note(steps, "%s is the only voter: its clients wait meanwhile",
+		           survey_member_name(leader));
+		add(steps, leader);
+		return;
+	}
+	step = steps_add(steps, STEP_MOVE_LEADER, leader);
+	step->target = to->id;
+	(void) snprintf(step->target_name, sizeof(step->target_name), "%.*s", SURVEY_NAME_MAX - 1,
+	                survey_member_name(to));
+	add(steps, leader);
+}
+
+/* All voters that `wanted` says yes to. */
+static void add_all(const struct survey *survey, bool (*wanted)(const struct survey_member *m),
+                    struct steps *steps)
+{
+	const struct survey_member *leader = survey_leader(survey);
+
+	for (size_t i = 0; i < survey->n_members; i++) {
+		const struct survey_member *m = &survey->members[i];
+
+		if (m->listed && m->learner)
+			steps_note(steps, "%s is a learner and left as it is", survey_member_name(m));
+		else if (m->listed && m != leader && wanted(m))
+			add(steps, m);
+	}
+	if (wanted(leader))
+		add_leader(survey, leader, steps);
+}
+
+void plan_defrag(const struct survey *survey, const char *word, struct steps *ret_steps)
+{
+	const struct survey_member *m = word != NULL ? survey_find(survey, word) : NULL;
+	char why[STEPS_TEXT_MAX];
+
+	*ret_steps = (struct steps){0};
+	if (!stepcheck_all_well(survey, why))
+		steps_refuse(ret_steps, "%s", why);
+	else if (word != NULL && (m == NULL || !m->listed))
+		steps_refuse(ret_steps, "no member '%s': 'fairlead etcd members' lists them", word);
+	else if (m != NULL && m->learner)
+		steps_refuse(ret_steps, "%s is a learner", survey_member_name(m));
+	else if (m != NULL && m == survey_leader(survey))
+		add_leader(survey, m, ret_steps);
+	else if (m != NULL)
+		add(ret_steps, m);
+	else
+		add_all(survey, is_worth_it, ret_steps);
+}
+
+/* --- from NOSPACE back --------------------------------------------------------------------------
+ */
+
+static bool always(const struct survey_member *m UNUSED)
+{
+	return true;
+}
+
+static int64_t newest_revision(const struct survey *survey)
+{
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < survey->n_answers; i++)
+		newest = MAX(newest, survey->answers[i].revision);
+	return newest;
+}
+
+static void add_disarms(const struct survey *survey, struct steps *steps)
+{
+	for (size_t i = 0; i < survey->n_alarms; i++) {
+		const struct survey_member *m = survey_find_id(survey, survey->alarms[i].member_id);
+		struct step *step;
+
+		if (survey->alarms[i].type != ETCD_ALARM_NOSPACE || m == NULL)
+			continue;
+		step = steps_add(steps, STEP_DISARM, m);
+		step->alarm = ETCD_ALARM_NOSPACE;
+		step->quota_bytes = m->answer->quota_bytes;
+		if (step->quota_bytes <= 0)
+			steps_refuse(steps, "%s: its quota is not known, and so not whether there is room",
+			             survey_member_name(m));
+	}
+}
+
+void plan_recover(const struct survey *survey, struct steps *ret_steps)
+{
+	static const struct survey_member all = {.name = "all"};
+	char why[STEPS_TEXT_MAX];
+	bool full = false;
+
+	*ret_steps = (struct steps){0};
+	for (size_t i = 0; i < survey->n_alarms; i++)
+		full |= survey->alarms[i].type == ETCD_ALARM_NOSPACE;
+	if (survey->alarms_known && !full) {
+		steps_note(ret_steps, "the alarm NOSPACE does not stand");
+		return;
+	}
+	if (!stepcheck_all_well(survey, why)) {
+		steps_refuse(ret_steps, "%s", why);
+		return;
+	}
+	steps_add(ret_steps, STEP_COMPACT, &all)->revision = newest_revision(survey);
+	add_all(survey, always, ret_steps);
+	add_disarms(survey, ret_steps);
+	steps_note(ret_steps, "who watches from an older revision has to read everything anew");
+	steps_note(ret_steps, "what is in use stays: find out what fills it, or it is full again soon");
+}

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 120
+# Databases full of free pages are written anew under load: followers first, the leader last and not
+# while it leads, not during a snapshot, and a second time nothing is done. Then the quota is reached:
+# nothing is disarmed while there is no room, and `etcd recover-space` brings it back.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+EW_SCHEDULE="0 0 1 1 *"
+ETCD_OPTIONS=(--quota-backend-bytes 16777216)
+FAIRLEAD_TIMEOUT=60
+
+cluster_of_etcd
+etcd_move_leader n2
+etcdwatch_start n1
+head -c 400000 /dev/urandom >"$T/value"
+
+# Keys of 0.4 MB; the first that is refused ends it.
+fill() { # COUNT
+	local i
+	for ((i = 0; i < $1; i++)); do
+		etcd_ctl put "fill/$i" <"$T/value" >/dev/null || return 1
+	done
+}
+
+sizes() { # FILTER: of n1 n2 n3
+	fairlead n1 -o json etcd status | jq -r "$1" | xargs
+}
+
+# At one revision that all of them have.
+hashes() {
+	local revision node
+	revision=$(ETCD_AT=n1 etcd_ctl get nothing --write-out json | jq .header.revision)
+	for node in n1 n2 n3; do
+		ETCD_AT=$node etcd_ctl get nothing >/dev/null
+		ETCD_AT=$node etcd_ctl endpoint hashkv --rev "$revision" --write-out json | jq '.[0].HashKV.hash'
+	done
+}
+
+expect_one_hash() {
+	hashes >"$T/hashes"
+	expect_equal "hashes" "$(wc -l <"$T/hashes")" 3
+	expect_equal "different hashes" "$(sort -u "$T/hashes" | wc -l)" 1
+}
+
+compact() {
+	local revision
+	revision=$(etcd_ctl get nothing --write-out json | jq .header.revision)
+	etcd_ctl compact --physical "$revision" >/dev/null
+}
+
+# What a compaction frees is told after some more writes.
+all_have_free() {
+	etcd_ctl put keep this >/dev/null
+	[[ $(sizes 'select(.db_bytes > 5000000 and .in_use_bytes < 2000000) | .node') == "n1 n2 n3" ]]
+}
+
+statuses() {
+	fairlead n1 etcd status
+	ETCD_AT=n1 etcd_ctl get --prefix fill/ --keys-only
+}
+ON_FAILURE+=(statuses)
+
+say "5 MB written, deleted, compacted"
+wait_until 20 fairlead n1 etcd status
+fill 14
+etcd_ctl del --prefix fill/ >/dev/null
+compact
+wait_until 20 all_have_free
+
+say "not during a snapshot"
+etcd_ctl put fairlead/v1/etcdwatch/minutely/claim/60 '{"node":"n3"}' >/dev/null
+! fairlead n1 --yes etcd defrag --all >"$T/said" 2>&1 || fail "it did"
+grep -q 'a snapshot is being taken' "$T/said" || fail "it said: $(cat "$T/said")"
+etcd_ctl del fairlead/v1/etcdwatch/minutely/claim/60 >/dev/null
+
+# Small writes, one after the other, at all members in turn.
+writes_start() {
+	spawn writes-sw sw env ETCDCTL_API=3 ETCDCTL_CACERT="$PKI/etcd-trust.crt" \
+		ETCDCTL_CERT="$PKI/client-admin.crt" ETCDCTL_KEY="$PKI/client-admin.key" \
+		bash -c 'while :; do for at in "$@"; do '"$ETCD_BIN"'/etcdctl --endpoints "$at" put written now; done; done' \
+		writes "https://$(mgmt_ip n1):2379" "https://$(mgmt_ip n2):2379" "https://$(mgmt_ip n3):2379"
+}
+
+say "written anew, while others write"
+writes_start
+wait_until 20 log_says writes-sw OK
+fairlead n1 --yes -o json etcd defrag --all >"$T/defrag" || fail "it did not work"
+signal TERM writes-sw
+jq -c 'select(.step == "defragment" and .state == "done") | [.node, .bytes_before, .bytes_after, .stall_ms, .leader_stall_ms]' "$T/defrag"
+expect_equal "steps" "$(jq -r 'select(.state == "done") | "\(.step) \(.node)"' "$T/defrag" | xargs)" \
+	"defragment n1 defragment n3 move-leader n2 defragment n2"
+expect_equal "small ones" "$(jq -s '[.[] | select(.state == "done" and .step == "defragment" and .bytes_after < 3000000)] | length' "$T/defrag")" 3
+expect_equal "measured ones" "$(jq -s '[.[] | select(.stall_ms > 0 and .leader_stall_ms > 0)] | length' "$T/defrag")" 3
+expect "n2 should not lead" etcd_leader_is_not n2
+expect_equal "keep" "$(etcd_ctl get keep --print-value-only)" this
+expect_one_hash
+
+say "a second time there is nothing to do"
+! fairlead n1 --yes -o json etcd defrag --all | grep -q '"done"' || fail "something was done"
+
+full() {
+	! fill 80
+}
+
+say "the quota is reached"
+wait_until 30 full
+wait_until 20 eval '[[ $(fairlead n1 etcd alarms) == *NOSPACE* ]]'
+etcd_ctl del --prefix fill/ >/dev/null
+! fairlead n1 --yes etcd alarm disarm >"$T/said" 2>&1 || fail "it was disarmed"
+grep -q 'has no room yet' "$T/said" || fail "it said: $(cat "$T/said")"
+
+say "and from there back"
+fairlead n1 --yes etcd recover-space >"$T/said" 2>&1 || fail "it said: $(cat "$T/said")"
+expect_equal "alarms" "$(fairlead n1 -o json etcd alarms)" ""
+etcd_ctl put room yes >/dev/null || fail "there is no room"
+expect_equal "small ones" "$(sizes 'select(.db_bytes < 3000000) | .node')" "n1 n2 n3"
+expect_equal "keep" "$(etcd_ctl get keep --print-value-only)" this
+expect_one_hash
+fairlead n1 --yes etcd recover-space >"$T/said"
+grep -q 'NOSPACE does not stand' "$T/said" || fail "it said: $(cat "$T/said")"
