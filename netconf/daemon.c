@@ -314,7 +314,8 @@ static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 {
 	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, ready);
 
-	if (dhcpclients_wait(daemon->clients, daemon->kernel) || drift_is_following(daemon->drift))
+	if (daemon->lock_fd < 0 || dhcpclients_wait(daemon->clients, daemon->kernel) ||
+	    drift_is_following(daemon->drift))
 		return;
 	ev_timer_stop(ev, timer);
 	loop_notify(daemon->loop, "READY=1");
@@ -327,6 +328,9 @@ static void serve(struct daemon *daemon)
 	if (daemon->commands != NULL)
 		return;
 	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
+	/* Who has the lock may be a daemon, too, and it is its socket then. */
+	if (r == -EADDRINUSE && daemon->lock_fd < 0)
+		return;
 	if (r < 0) {
 		(void) log_error_errno(r, "control_failed", "dir=%s", daemon->start->runtime_dir);
 		loop_stop(daemon->loop, EXIT_FAILURE);
@@ -451,17 +455,19 @@ int daemon_discard(struct daemon *daemon, const char *id)
 	return 0;
 }
 
-/* The guard of an earlier daemon may take its time. Another daemon's socket is not ours to take. */
+/* A guard that undoes a change, or a boot that waits for links, may take its time. */
 static void wait_for_lock(struct daemon *daemon, int r)
 {
 	AUTO(free) char *guard_path = statedir_path(daemon->start->state_dir, STATEDIR_GUARD_LOCK);
 	AUTO(free) char *path = statedir_path(daemon->start->state_dir, STATEDIR_LOCK);
-	pid_t holder = lockfile_holder(path), guard = lockfile_holder(guard_path);
+	pid_t holder = lockfile_holder(path);
 
-	if (r == -EAGAIN && holder > 0 && holder == guard)
-		block(daemon, "", "the guard of a change (process %d) undoes it", (int) guard);
-	else if (r != -EAGAIN && holder == 0)
+	if (r != -EAGAIN)
 		block(daemon, "", "the lock %s cannot be taken: %s", path, strerror(-r));
+	else if (holder > 0 && holder == lockfile_holder(guard_path))
+		block(daemon, "", "the guard of a change undoes it (process %d)", (int) holder);
+	else if (holder > 0)
+		block(daemon, "", "another netconf is at work (process %d)", (int) holder);
 }
 
 static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)

@@ -42,6 +42,10 @@ kept() {
 	test -e "$T/state/transaction/before.json"
 }
 
+undoes() {
+	grep -q rolling-back "$T/state/transaction/state.json"
+}
+
 refused() { # WORD...
 	local code=0
 	fairlead n1 "$@" >"$LOG_DIR/refused.log" 2>&1 || code=$?
@@ -86,6 +90,26 @@ expect "it is undone" status_is .last.how rolled-back
 expect "all is as before" is_before
 expect "nothing is left of it" test ! -e "$T/state/transaction/state.json"
 wait_until 10 nobody_guards
+
+say "the daemon dies, and its guard has its trouble: the next one says so, and takes over from it"
+kill_hard netconf
+NETCONF_UNDO_S=600 netconf_start
+apply new
+kill_hard netconf
+ip -n n1 address delete 10.2.0.1/24 dev eth1
+guard=$(guard_pid)
+sed 's/"deadline_us": [0-9]*/"deadline_us": 1/' "$T/state/transaction/state.json" >"$T/due.json"
+mv "$T/due.json" "$T/state/transaction/state.json"
+wait_until 60 undoes
+kill -STOP "$guard"
+netconf_start
+expect "it says who is at work" grep -q "the guard of a change undoes it (process $guard)" <(fairlead n1 net status)
+expect "nothing can be begun" refused net apply "$T/new.yaml"
+ip -n n1 address add 10.2.0.1/24 dev eth1
+kill -CONT "$guard"
+wait_until 60 status_is .blocked null
+expect "it was undone" status_is .last.reason "nobody confirmed it in time"
+expect "all is as before" is_before
 
 say "what was before cannot be read for a while: it is undone as soon as it can be"
 apply new
