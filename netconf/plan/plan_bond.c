@@ -222,19 +222,40 @@ static void change_closed(struct planner *p, const struct link *want, uint64_t o
 	}
 }
 
+/* ARP's monitor goes by when a port last heard something, which none notes before it runs, or notes
+ * as often as it asks. A port that was quiet for longer than the new one is patient counts as dead
+ * until an answer comes. */
+static enum op_class live_class(const struct planner *p, const struct link *want, uint64_t options)
+{
+	const struct link *now = model_find_link(p->now, want->name);
+	uint64_t patience =
+	    (uint64_t) bond_get(want->bond, BOND_ARP_INTERVAL) * bond_get(want->bond, BOND_MISSED_MAX);
+	uint32_t quiet = bond_get(now->bond, BOND_ARP_INTERVAL);
+
+	if ((options & BOND_BIT(BOND_ARP_INTERVAL)) == 0 || patience == 0 ||
+	    (quiet > 0 && quiet <= patience))
+		return OP_HITLESS;
+	return now->up && count_ports(p->now, want->name) > 0 ? OP_BLIP : OP_HITLESS;
+}
+
+static void change_live(struct planner *p, const struct link *want, uint64_t options)
+{
+	/* What is live for the new mode may be senseless in the old one. */
+	if ((options & BOND_BIT(BOND_MODE)) != 0)
+		return;
+	options = of_constraint(options, BOND_LIVE);
+	(void) set_options(p, want, options, live_class(p, want, options));
+}
+
 static void change(struct planner *p, const struct link *want)
 {
 	uint64_t options = differing(p, want);
 
-	/* What is live for the new mode may be senseless in the old one. */
-	if ((options & BOND_BIT(BOND_MODE)) == 0)
-		(void) set_options(p, want, of_constraint(options, BOND_LIVE), OP_HITLESS);
+	change_live(p, want, options);
 	options &= ~of_constraint(options, BOND_LIVE);
 	if (options != 0)
 		change_closed(p, want, options);
-	options = differing(p, want);
-	if ((options & BOND_BIT(BOND_MODE)) == 0)
-		(void) set_options(p, want, of_constraint(options, BOND_LIVE), OP_HITLESS);
+	change_live(p, want, differing(p, want));
 }
 
 void plan_bonds(struct planner *p)

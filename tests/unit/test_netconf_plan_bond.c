@@ -29,8 +29,6 @@ static const struct row rows[] = {
     {BOND_PEER_NOTIF_DELAY, "1", "miimon 100", "200", "400"},
     {BOND_USE_CARRIER, "1", "miimon 100", "1", "0"},
     {BOND_ARP_INTERVAL, "1", "arp_ip_target 10.0.0.1", "1000", "2000"},
-    {BOND_ARP_INTERVAL, "1", "arp_ip_target 10.0.0.1", "0 miimon 100 updelay 200",
-     "1000 updelay 0 downdelay 0"},
     {BOND_ARP_INTERVAL, "1", "arp_ip_target 10.0.0.1", "1000", "0 miimon 100 updelay 200"},
     {BOND_ARP_VALIDATE, "1", ARP, "0", "1"},
     {BOND_ARP_ALL_TARGETS, "1", ARP, "0", "1"},
@@ -212,6 +210,19 @@ static const struct golden goldens[] = {
      "hitless set v7 vlan_flags reorder_hdr\n"
      "hitless put back route default via 10.0.0.1 dev bond0\n"
      "hitless wait for the carrier of bond0, at most 10000 ms\n"},
+    /* Ports that may have been quiet for long are judged by ARP from one moment to the next. */
+    {PORTS "bond bond0 mode 1 miimon 100\n" ABOVE,
+     PORTS "bond bond0 mode 1 arp_interval 1000 arp_ip_target 10.0.0.1\n" ABOVE,
+     "blip set bond0 miimon 0 arp_interval 1000 arp_ip_target 10.0.0.1\n"},
+    {PORTS "bond bond0 mode 1 arp_interval 1000 arp_ip_target 10.0.0.1\n" ABOVE,
+     PORTS "bond bond0 mode 1 arp_interval 400 arp_ip_target 10.0.0.1\n" ABOVE,
+     "blip set bond0 arp_interval 400\n"},
+    {PORTS "bond bond0 mode 1 arp_interval 1000 arp_ip_target 10.0.0.1\n" ABOVE,
+     PORTS "bond bond0 mode 1 arp_interval 500 arp_ip_target 10.0.0.1\n" ABOVE,
+     "hitless set bond0 arp_interval 500\n"},
+    {"nic eth0\nnic eth1\nbond bond0 mode 1 miimon 100\n",
+     "bond bond0 mode 1 arp_interval 1000 arp_ip_target 10.0.0.1\n",
+     "hitless set bond0 miimon 0 arp_interval 1000 arp_ip_target 10.0.0.1\n"},
     /* A primary that is not there yet. */
     {PORTS "bond bond0 mode 1 miimon 100 primary eth0\n" ABOVE,
      PORTS "bond bond0 mode 1 miimon 100 primary eth9\n" ABOVE,
