@@ -21,7 +21,8 @@ bond() { # NAME NUMBER PORTS LINE...: with a VLAN
 		"routes: [{destination: 10.6$2.0.0/16, gateway: 10.$2.0.254}, {destination: \"fd6$2::/64\", gateway: \"fd0$2::254\"}]" \
 		"${@:4}" '---' 'apiVersion: v1alpha1' 'kind: VLANConfig' "name: $1.5" "parent: $1" 'vlanID: 5' \
 		"addresses: [{address: 10.$2.5.1/24}, {address: \"fd0$2:5::1/64\"}]" \
-		"routes: [{destination: 10.7$2.0.0/16, gateway: 10.$2.5.254}, {destination: \"fd7$2::/64\", gateway: \"fd0$2:5::254\"}]"
+		"routes: [{destination: 10.7$2.0.0/16, gateway: 10.$2.5.254}, {destination: \"fd7$2::/64\", gateway: \"fd0$2:5::254\"}]" |
+		as_kernel_can
 }
 
 say "two bonds with a VLAN each, and what others have put on them"
@@ -61,14 +62,13 @@ say "the bond goes down, and its ports stay"
 talk_start 10.2.5.254
 witness_start
 {
-	bond lacp 2 'p3, p4' 'bondMode: 802.3ad' 'miimon: 100' 'lacpRate: fast' 'adSelect: count' \
-		'adUserPortKey: 9'
+	bond lacp 2 'p3, p4' 'bondMode: 802.3ad' 'miimon: 100' 'lacpRate: fast' 'adLACPActive: "off"' \
+		'adSelect: count' 'adUserPortKey: 9'
 	echo ---
 	cat "$T/back"
 } | config_write down
 bounce down address-break
-expect_equal "options" "$(options_of lacp ad_lacp_rate ad_select ad_user_port_key)" \
-	"ad_lacp_rate=fast ad_select=count ad_user_port_key=9"
+expect_options lacp ad_lacp_rate=fast ad_lacp_active=off ad_select=count ad_user_port_key=9
 expect "it was down" test -n "$(outages_of lacp)"
 expect "and lost a route" test -n "$(routes_moved '10\.82\.0\.0/16')"
 expect_equal "the other one was not" "$(outages_of back)" ""
@@ -87,7 +87,7 @@ talk_start 10.1.5.254
 } | config_write empty
 apply_once first
 bounce empty blip
-expect_equal "options" "$(options_of back fail_over_mac)" "fail_over_mac=active"
+expect_options back fail_over_mac=active
 expect_equal "ports" "$(ports_of back)" "p1 p2"
 expect "a port left it" test -n "$(releases_of p1 back)"
 expect_all_there
@@ -99,7 +99,7 @@ say "the mode: down and empty"
 	bond back 1 'p1, p2' 'bondMode: balance-tlb' 'miimon: 100'
 } | config_write mode
 bounce mode address-break
-expect_equal "options" "$(options_of back mode)" "mode=balance-tlb"
+expect_options back mode=balance-tlb
 expect_equal "ports" "$(ports_of back)" "p1 p2"
 expect_equal "the other one" "$(outages_of lacp)" ""
 expect_all_there
@@ -111,7 +111,7 @@ say "balancing of a bond that is down, and back to where it began"
 	bond back 1 'p1, p2' 'bondMode: balance-tlb' 'miimon: 100' 'tlbLogicalLb: 0'
 } | config_write tlb
 bounce tlb address-break
-expect_equal "options" "$(options_of back tlb_dynamic_lb)" "tlb_dynamic_lb=0"
+expect_options back tlb_dynamic_lb=0
 for port in p1 p2; do
 	expect_equal "releases of $port" "$(releases_of "$port" back)" ""
 done

@@ -4,21 +4,31 @@
 # lost. On a bond that is down they change as well.
 . "$(dirname "$0")/lib.sh"
 
-cables_new 4
+cables_new 6
 far_new far0 bridge -- 1 2
 far_address far0 10.1.0.254/24 fd01::254/64
 far_new far1 bond mode 802.3ad miimon 100 lacp_rate fast -- 3 4
 far_address far1 10.2.0.254/24
+far_new far2 bond mode balance-xor miimon 100 -- 5 6
+far_address far2 10.3.0.254/24
+# Both of those that ARP asks for are there.
+far_address far0 10.1.0.253/24
 
 # A bond called `bond` on 10.1.0.1/24, and more lines of it.
 backup() { # LINE...
 	printf '%s\n' 'apiVersion: v1alpha1' 'kind: BondConfig' 'name: bond' 'links: [p1, p2]' \
-		'addresses: [{address: 10.1.0.1/24}, {address: "fd01::1/64"}]' 'routes: [{gateway: 10.1.0.254}]' "$@"
+		'addresses: [{address: 10.1.0.1/24}, {address: "fd01::1/64"}]' 'routes: [{gateway: 10.1.0.254}]' "$@" |
+		as_kernel_can
 }
 
 lacp() { # LINE...
 	printf '%s\n' 'apiVersion: v1alpha1' 'kind: BondConfig' 'name: lacp' 'links: [p3, p4]' \
-		'bondMode: 802.3ad' 'miimon: 100' 'addresses: [{address: 10.2.0.1/24}]' "$@"
+		'bondMode: 802.3ad' 'miimon: 100' 'lacpRate: fast' 'addresses: [{address: 10.2.0.1/24}]' "$@"
+}
+
+turns() { # LINE...
+	printf '%s\n' --- 'apiVersion: v1alpha1' 'kind: BondConfig' 'name: turns' 'links: [p5, p6]' \
+		'bondMode: balance-rr' 'miimon: 100' 'addresses: [{address: 10.3.0.1/24}]' "$@"
 }
 
 # The bonds as they are told, and how it went.
@@ -40,37 +50,52 @@ witness_start 10.1.0.254
 
 say "all that can be had without another way of watching the links"
 backup 'bondMode: active-backup' 'miimon: 50' 'updelay: 100' 'downdelay: 150' 'peerNotifDelay: 200' \
-	'useCarrier: true' 'primaryReselect: failure' 'primary: p1' 'resendIGMP: 4' 'numPeerNotif: 3' \
-	'allSlavesActive: 1' 'minLinks: 1' 'lpInterval: 7' | config_write all
+	'useCarrier: false' 'primaryReselect: failure' 'primary: p1' 'resendIGMP: 4' 'numPeerNotif: 3' \
+	'allSlavesActive: 1' 'minLinks: 1' 'lpInterval: 7' 'xmitHashPolicy: layer2+3' | config_write all
 change all bond p1 p2
-expect_equal "options" "$(options_of bond miimon updelay downdelay peer_notify_delay primary \
-	primary_reselect resend_igmp num_peer_notif all_slaves_active min_links lp_interval)" \
-	"miimon=50 updelay=100 downdelay=150 peer_notify_delay=200 primary=p1 primary_reselect=failure resend_igmp=4 num_peer_notif=3 all_slaves_active=1 min_links=1 lp_interval=7"
+expect_options bond miimon=50 updelay=100 downdelay=150 peer_notify_delay=200 use_carrier=0 \
+	primary=p1 primary_reselect=failure resend_igmp=4 num_peer_notif=3 all_slaves_active=1 min_links=1 \
+	lp_interval=7 xmit_hash_policy=layer2+3
 
-say "the links watched by ARP and neighbour discovery, then by another target"
-backup 'bondMode: active-backup' 'arpInterval: 3000' 'arpIpTargets: [10.1.0.254]' \
+say "the links watched by ARP and neighbour discovery: ports may seem dead until they hear something"
+backup 'bondMode: active-backup' 'arpInterval: 60000' 'arpIpTargets: [10.1.0.254]' \
 	'nsIp6Targets: ["fd01::254"]' 'missedMax: 20' 'arpValidate: none' | config_write arp
-change arp bond p1 p2
-backup 'bondMode: active-backup' 'arpInterval: 4000' 'arpIpTargets: [10.1.0.253, 10.1.0.254]' \
-	'missedMax: 19' 'arpValidate: all' 'arpAllTargets: any' | config_write arp2
+expect_equal "what it costs, where the default route is" "$(class_of arp)" management-path
+apply_once arp
+wait_until 150 reaches 10.1.0.254
+
+say "then by other targets"
+witness_anew
+backup 'bondMode: active-backup' 'arpInterval: 90000' 'arpIpTargets: [10.1.0.253, 10.1.0.254]' \
+	'missedMax: 19' 'arpValidate: all' 'arpAllTargets: all' | config_write arp2
 change arp2 bond p1 p2
-expect_equal "options" "$(options_of bond miimon arp_interval arp_ip_target arp_missed_max arp_validate)" \
-	"miimon=0 arp_interval=4000 arp_ip_target=10.1.0.253,10.1.0.254 arp_missed_max=19 arp_validate=all"
+expect_options bond miimon=0 arp_interval=90000 arp_ip_target=10.1.0.253,10.1.0.254 arp_missed_max=19 \
+	arp_validate=all arp_all_targets=all
 
 say "and back to where it began"
 change plain bond p1 p2
 witness_end
 
-say "LACP: what need not be agreed on anew"
-lacp | config_write lacp
+say "LACP: what need not be agreed on anew; and ports that take turns"
+{
+	lacp 'adActorSystem: 02:00:00:00:00:08'
+	turns
+} | config_write lacp
 apply_once lacp
 wait_until 60 reaches 10.2.0.254
+wait_until 30 reaches 10.3.0.254
 wait_until 30 is_at_rest
 witness_start 10.2.0.254
-lacp 'xmitHashPolicy: layer3+4' 'minLinks: 1' | config_write hash
+{
+	lacp 'adActorSystem: 02:00:00:00:00:09' 'adActorSysPrio: 77' 'xmitHashPolicy: layer3+4' 'minLinks: 1'
+	turns 'packetsPerSlave: 5'
+} | config_write hash
 change hash lacp p3 p4
-expect_equal "options" "$(options_of lacp xmit_hash_policy min_links)" "xmit_hash_policy=layer3+4 min_links=1"
+expect_options lacp ad_actor_sys_prio=77 ad_actor_system=02:00:00:00:00:09 xmit_hash_policy=layer3+4 \
+	min_links=1
+expect_options turns packets_per_slave=5
 change lacp lacp p3 p4
+expect_equal "outages of the other" "$(outages_of turns)" ""
 
 say "a bond that is down"
 {
@@ -86,4 +111,4 @@ apply_once down
 } | config_write down2
 expect_equal "what it costs" "$(class_of down2)" hitless
 apply_once down2
-expect_equal "options" "$(options_of bond miimon updelay min_links)" "miimon=200 updelay=400 min_links=1"
+expect_options bond miimon=200 updelay=400 min_links=1

@@ -45,7 +45,7 @@ witness_start 10.1.0.254
 ip -n sw link set p1 netns n1
 wait_until 30 is_active one p1
 expect_equal "ports" "$(ports_of one)" "p1 p2"
-expect_equal "the primary" "$(options_of one primary)" "primary=p1"
+expect_options one primary=p1
 wait_until 30 status_is .drift.state none
 # An answer that is on its way to the old one then may be lost.
 expect_equal "outages" "$(outages_of one)$(outages_of p2)" ""

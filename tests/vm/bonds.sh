@@ -51,12 +51,16 @@ far_address() { # LINK IPV4 [IPV6]
 apply_once() { # NAME
 	netconf_once "$1" || fail "netconf --once: $(tail -n 1 "$LOG_DIR/netconf-once.log")"
 	! grep -m 1 step_refused "$LOG_DIR/netconf-once.log" >&"$OUT_FD" || fail "a step was refused"
-	expect_equal "what is left to do after $1" "$(netconf --plan --config "$T/$1.yaml")" "nothing to do"
+	expect_nothing_left "$1"
+}
+
+expect_nothing_left() { # NAME
+	expect_equal "what is left to do after $1" "$(netconf_in_state "$1" --plan)" "nothing to do"
 }
 
 # The dearest class of the steps that it would take.
 class_of() { # NAME
-	netconf --plan --json --config "$T/$1.yaml" >"$LOG_DIR/plan.json"
+	netconf_in_state "$1" --plan --json >"$LOG_DIR/plan.json"
 	jq -rs 'last.class' "$LOG_DIR/plan.json"
 }
 
@@ -67,6 +71,42 @@ options_of() { # LINK KEY...
 	ip -n n1 -d -j link show "$link" | jq -r --args \
 		'.[0].linkinfo.info_data as $d | $ARGS.positional | map("\(.)=\($d[.] | if type == "array" then join(",") else . end)") | join(" ")' \
 		"$@"
+}
+
+# The options are as ip(8) tells them. A kernel that has no such option tells nothing of it.
+expect_options() { # LINK KEY=VALUE...
+	local link=$1 keys=() expected=() option
+	shift
+	for option in "$@"; do
+		is_lacking "${option%%=*}" || {
+			keys+=("${option%%=*}")
+			expected+=("$option")
+		}
+	done
+	expect_equal "options of $link" "$(options_of "$link" "${keys[@]}")" "${expected[*]}"
+}
+
+# Options of bonds that came with 5.16 to 6.0: as ip(8) and as the configuration calls them.
+LATE_OPTIONS='ad_lacp_active arp_missed_max ns_ip6_target'
+LATE_KEYS='adLACPActive|missedMax|nsIp6Targets'
+
+is_lacking() { # OPTION
+	[[ " $LATE_OPTIONS " == *" $1 "* ]] && kernel_is_before 6 0
+}
+
+kernel_is_before() { # MAJOR MINOR
+	local major minor rest
+	IFS=.- read -r major minor rest <<<"$(uname -r)"
+	[[ $major -lt $1 || ($major -eq $1 && $minor -lt $2) ]]
+}
+
+# A configuration without what the kernel lacks.
+as_kernel_can() {
+	if kernel_is_before 6 0; then
+		grep -vE "^($LATE_KEYS):" || true
+	else
+		cat
+	fi
 }
 
 ports_of() { # LINK

@@ -37,8 +37,8 @@ mtus() {
 say "a VLAN in a VLAN"
 vlans 1500 7 802.1ad | config_write first
 apply_once first
-expect_equal "the outer one" "$(options_of outer protocol id)" "protocol=802.1ad id=100"
-expect_equal "the inner one" "$(options_of inner protocol id)" "protocol=802.1Q id=7"
+expect_options outer protocol=802.1ad id=100
+expect_options inner protocol=802.1Q id=7
 wait_until 30 reaches 10.7.0.254
 network_at_rest >"$LOG_DIR/before"
 
@@ -69,11 +69,11 @@ say "another id, another protocol: made anew"
 vlans 1500 8 802.1ad | config_write id
 expect_equal "what it costs" "$(class_of id)" address-break
 apply_once id
-expect_equal "the inner one" "$(options_of inner protocol id)" "protocol=802.1Q id=8"
+expect_options inner protocol=802.1Q id=8
 vlans 1500 8 802.1q | config_write protocol
 apply_once protocol
-expect_equal "the outer one" "$(options_of outer protocol id)" "protocol=802.1Q id=100"
-expect_equal "its child is there again" "$(options_of inner protocol id)" "protocol=802.1Q id=8"
+expect_options outer protocol=802.1Q id=100
+expect_options inner protocol=802.1Q id=8
 expect "and has its route" grep -q '^10.77.0.0/16 via 10.7.0.254' <(ip -n n1 route show)
 apply_once first
 wait_until 30 reaches 10.7.0.254

@@ -41,7 +41,7 @@ kill_hard monitor
 say "the bond gets another mode: not one address, not one route is lost"
 hundred balance-tlb | config_write mode
 apply_once mode
-expect_equal "options" "$(options_of bond mode)" "mode=balance-tlb"
+expect_options bond mode=balance-tlb
 expect_network "$LOG_DIR/before"
 
 say "and they go"

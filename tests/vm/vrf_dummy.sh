@@ -52,7 +52,7 @@ say "a VRF of three"
 links 'p1, p1.9, quiet' | config_write three
 apply_once three
 expect_equal "ports" "$(ports_of blue)" "p1 p1.9 quiet"
-expect_equal "its table" "$(options_of blue table)" "table=77"
+expect_options blue table=77
 expect "addresses" grep -q '2001:db8::1/128' <(ip -n n1 -o address show dev quiet)
 expect "the connected route is in it" grep -q '^10.9.0.0/24 dev p1.9' <(ip -n n1 route show table 77)
 expect "and the other" grep -q '^10.60.0.0/16 via 10.1.0.254' <(ip -n n1 route show table 77)

@@ -36,10 +36,20 @@ netconf() { # ARGUMENT...
 	inside n1 timeout "${FAIRLEAD_TIMEOUT:-20}" "$NETCONF" "$@"
 }
 
-netconf_once() { # NAME [ARGUMENT...]
-	local name=$1
+# Each configuration has a state folder of its own, or what was confirmed would be applied; what is
+# ours without a mark is ours whichever is applied.
+netconf_in_state() { # NAME ARGUMENT...
+	local name=$1 code=0
 	shift
-	netconf --once --wait 0s --config "$T/$name.yaml" --state-dir "$T/once-$name" "$@" >>"$LOG_DIR/netconf-once.log" 2>&1
+	mkdir -p "$T/once-$name"
+	[[ ! -e $T/owned.json ]] || cp "$T/owned.json" "$T/once-$name/"
+	netconf --config "$T/$name.yaml" --state-dir "$T/once-$name" "$@" || code=$?
+	[[ ! -e $T/once-$name/owned.json ]] || cp "$T/once-$name/owned.json" "$T/"
+	return "$code"
+}
+
+netconf_once() { # NAME [ARGUMENT...]
+	netconf_in_state "$1" --once --wait 0s "${@:2}" >>"$LOG_DIR/netconf-once.log" 2>&1
 }
 
 # All that others must find again: what there is of addresses, routes, rules and links, without what
