@@ -273,9 +273,10 @@ $(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(B
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
-$(BUILD)/tests/fuzz/fuzz_netconf_%: $(BUILD)/tests/fuzz/fuzz_netconf_%.o $(BUILD)/libnetconf.a $(WEB_LINK)
+$(BUILD)/tests/fuzz/fuzz_netconf_%: $(BUILD)/tests/fuzz/fuzz_netconf_%.o $(BUILD)/libnetconf.a \
+                                    $(BUILD)/libnet.a $(WEB_LINK)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 # The object of protobuf is for comparison.
 $(BUILD)/tests/fuzz/fuzz_etcd_%: $(BUILD)/tests/fuzz/fuzz_etcd_%.o $(BUILD)/libetcd.a $(BASE_LINK)

@@ -138,6 +138,11 @@ static bool take_addr(sa_family_t family, const struct nlattr *attr, struct addr
 	return attr == NULL || addr_from_bytes(family, attr_data(attr), attr_len(attr), ret_addr) == 0;
 }
 
+static bool is_length(const struct addr *addr, uint8_t len)
+{
+	return len <= 8 * addr_len_bytes(addr);
+}
+
 /* --- addresses --- */
 
 static enum owner address_owner(const struct address *address)
@@ -174,7 +179,8 @@ void decoder_address(struct decoder *decoder, const struct nlmsghdr *nlh)
 	if (!addr_is_set(&prefix.addr))
 		prefix.addr = peer;
 	prefix.len = ifa.ifa_prefixlen;
-	if (!addr_is_set(&prefix.addr) || decoder_link_name(decoder, ifa.ifa_index)[0] == '\0')
+	if (!addr_is_set(&prefix.addr) || !is_length(&prefix.addr, prefix.len) ||
+	    decoder_link_name(decoder, ifa.ifa_index)[0] == '\0')
 		return;
 	address = model_add_address(decoder->model, decoder_link_name(decoder, ifa.ifa_index), &prefix);
 	address->peer = peer;
@@ -252,7 +258,7 @@ static bool take_dst(const struct rtmsg *rtm, const struct nlattr *attr, struct 
 		return false;
 	ret_dst->addr.family = rtm->rtm_family; /* a default route has no destination */
 	ret_dst->len = rtm->rtm_dst_len;
-	return true;
+	return is_length(&ret_dst->addr, ret_dst->len);
 }
 
 void decoder_route(struct decoder *decoder, const struct nlmsghdr *nlh)
@@ -320,7 +326,8 @@ void decoder_rule(struct decoder *decoder, const struct nlmsghdr *nlh)
 		return;
 	if ((hdr.family != AF_INET && hdr.family != AF_INET6) ||
 	    !take_addr(hdr.family, table[FRA_SRC], &src.addr) ||
-	    !take_addr(hdr.family, table[FRA_DST], &dst.addr))
+	    !take_addr(hdr.family, table[FRA_DST], &dst.addr) || !is_length(&src.addr, hdr.src_len) ||
+	    !is_length(&dst.addr, hdr.dst_len))
 		return;
 	src.len = hdr.src_len;
 	dst.len = hdr.dst_len;
