@@ -277,6 +277,8 @@ int daemon_diff(struct daemon *daemon, json_t **ret_lines)
 {
 	static const struct plan_options options = {.management_link = ""};
 	AUTO(plan_free) struct plan *plan = NULL;
+	AUTO(beside_free) struct beside *beside = NULL;
+	AUTO(free) char *error = NULL;
 	struct look look;
 	int r;
 
@@ -288,7 +290,10 @@ int daemon_diff(struct daemon *daemon, json_t **ret_lines)
 	if (r < 0)
 		return r;
 	plan = plan_make(look.resolution->model, look.have, &options);
-	*ret_lines = explain_lines(plan, look.resolution, NULL);
+	r = beside_plan(&host_this_machine, look.resolution, look.have, &beside, &error);
+	*ret_lines = explain_lines(plan, look.resolution, beside);
+	if (r < 0)
+		(void) json_array_append_new(*ret_lines, explain_problem_json("impossible", error));
 	look_fini(&look);
 	return 0;
 }

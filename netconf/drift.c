@@ -14,9 +14,11 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/change/beside.h"
+#include "netconf/change/explain.h"
 #include "netconf/change/follow.h"
 #include "netconf/change/look.h"
 #include "netconf/change/settle.h"
+#include "netconf/drift_beside.h"
 #include "netconf/fight.h"
 
 /* Where routes come and go all the time, they are not looked at all the time. */
@@ -35,6 +37,7 @@ struct drift {
 	struct follow *follow;
 	bool follow_is_due;
 	struct fight *fight;
+	struct drift_beside *beside;
 	bool only_tells;
 	bool has_lost; /* a fight */
 	enum drift_state state;
@@ -62,18 +65,34 @@ static void on_changed(void *userdata)
 
 /* --- telling --- */
 
+static size_t count_steps(const struct drift *drift, const struct plan *plan)
+{
+	return plan->n_ops + beside_count(drift_beside_seen(drift->beside));
+}
+
+static const char *first_step(const struct drift *drift, const struct plan *plan,
+                              char buf[static BESIDE_TEXT_MAX])
+{
+	enum op_class class;
+
+	if (plan->n_ops > 0)
+		return op_format(&plan->ops[0], buf);
+	return count_steps(drift, plan) > 0
+	           ? beside_format(drift_beside_seen(drift->beside), 0, buf, &class)
+	           : "";
+}
+
 static void tell(struct drift *drift, const struct plan *plan, const struct resolution *resolution)
 {
 	enum drift_state old = drift->state;
-	char text[OP_TEXT_MAX] = "";
+	char text[OP_TEXT_MAX] = "", buf[BESIDE_TEXT_MAX];
 
 	drift->n_waiting = resolution->waiting.n;
 	for (size_t i = 0; i < plan->n_obstacles; i++)
 		drift->n_waiting += plan->obstacles[i].kind == PLAN_MISSING_LINK;
-	drift->n_steps = plan->n_ops;
-	if (plan->n_ops > 0)
-		(void) op_format(&plan->ops[0], text);
-	if (plan->n_ops == 0)
+	drift->n_steps = count_steps(drift, plan);
+	(void) snprintf(text, sizeof(text), "%s", first_step(drift, plan, buf));
+	if (drift->n_steps == 0)
 		drift->state = DRIFT_NONE;
 	else
 		drift->state = drift->has_lost ? DRIFT_FIGHT : DRIFT_DIFFERS;
@@ -81,8 +100,8 @@ static void tell(struct drift *drift, const struct plan *plan, const struct reso
 		if (drift->state == DRIFT_NONE)
 			log_info("net_as_confirmed", "waiting=%zu", drift->n_waiting);
 		else
-			log_warning("net_differs", "steps=%zu class=%s first=\"%s\"", plan->n_ops,
-			            op_class_name(plan->class), text);
+			log_warning("net_differs", "steps=%zu class=%s first=\"%s\"", drift->n_steps,
+			            op_class_name(explain_class(plan, drift_beside_seen(drift->beside))), text);
 	}
 	memcpy(drift->first, text, sizeof(drift->first));
 }
@@ -197,26 +216,51 @@ static void follow(struct drift *drift)
 
 /* --- looking --- */
 
+static bool may_do(const char *step, void *userdata)
+{
+	struct drift *drift = userdata;
+	const struct config_policy *policy = &drift->config->policy;
+
+	if (fight_may(drift->fight, step, policy->fight_rewrites, policy->fight_window_us,
+	              mono_now_us()))
+		return true;
+	drift->has_lost = true;
+	log_error("drift_fight",
+	          "op=\"%s\" reason=\"somebody sets it back again and again: it is left to them until "
+	          "the next change of the configuration\"",
+	          step);
+	return false;
+}
+
 static bool may_repair(struct drift *drift, const struct plan *plan)
 {
-	const struct config_policy *policy = &drift->config->policy;
-	int64_t now_us = mono_now_us();
+	char text[OP_TEXT_MAX];
 
 	for (size_t i = 0; i < plan->n_ops; i++) {
-		char text[OP_TEXT_MAX];
-
-		if (fight_may(drift->fight, op_format(&plan->ops[i], text), policy->fight_rewrites,
-		              policy->fight_window_us, now_us))
-			continue;
-		drift->has_lost = true;
-		log_error(
-		    "drift_fight",
-		    "op=\"%s\" reason=\"somebody sets it back again and again: it is left to them until "
-		    "the next change of the configuration\"",
-		    text);
-		return false;
+		if (!may_do(op_format(&plan->ops[i], text), drift))
+			return false;
 	}
 	return true;
+}
+
+static bool is_told_only(const struct drift *drift)
+{
+	return drift->has_lost || drift->only_tells ||
+	       drift->config->policy.drift != CONFIG_DRIFT_REPAIR;
+}
+
+/* Before it is told: it takes no time, and no frames. */
+static void look_beside(struct drift *drift, const struct look *look)
+{
+	size_t n;
+
+	if (!drift_beside_look(drift->beside, look) || is_told_only(drift) ||
+	    beside_count(drift_beside_seen(drift->beside)) == 0)
+		return;
+	n = drift_beside_repair(drift->beside, look, may_do, drift);
+	drift->n_repairs += n;
+	if (n > 0)
+		log_notice("drift_repaired", "steps=%zu", n);
 }
 
 static void repair(struct drift *drift, const struct look *look)
@@ -225,7 +269,7 @@ static void repair(struct drift *drift, const struct look *look)
 	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
 	AUTO(plan_free) struct plan *plan = NULL;
 
-	if (drift->has_lost || drift->only_tells || drift->config->policy.drift != CONFIG_DRIFT_REPAIR)
+	if (is_told_only(drift))
 		return;
 	plan = plan_make(look->resolution->model, look->have, &options);
 	if (plan->n_ops == 0)
@@ -261,6 +305,7 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 		follow(drift);
 	} else if (look.resolution->problems.n == 0) {
 		plan = plan_make(look.resolution->model, look.have, &options);
+		look_beside(drift, &look);
 		tell(drift, plan, look.resolution);
 		tell_duplicate(drift, &look);
 		repair(drift, &look);
@@ -281,6 +326,7 @@ int drift_new(struct ev_loop *ev, struct kernel *kernel, struct dhcpclients *cli
 	drift->clients = clients;
 	drift->runtime_dir = runtime_dir;
 	drift->fight = fight_new();
+	drift->beside = drift_beside_new(ev, on_changed, drift);
 	ev_timer_init(&drift->later, later_timer_cb, 0., 0.);
 	r = kernel_monitor(kernel, on_changed, drift);
 	if (r < 0)
@@ -297,6 +343,7 @@ void drift_free(struct drift *drift)
 	settle_free(drift->settle);
 	follow_free(drift->follow);
 	fight_free(drift->fight);
+	drift_beside_free(drift->beside);
 	free(drift);
 }
 
@@ -316,6 +363,7 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 	drift->first[0] = '\0';
 	drift->duplicate[0] = '\0';
 	drift->looked_us = 0;
+	drift_beside_forget(drift->beside);
 	look_soon(drift);
 }
 

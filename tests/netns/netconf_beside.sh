@@ -39,6 +39,12 @@ apiVersion: v1alpha1
 kind: StaticHostConfig
 name: 10.1.0.254
 hostnames: [gateway.example.org, gateway]
+---
+apiVersion: v1alpha1
+kind: EthernetConfig
+name: eth0
+features:
+  tx-tcp-segmentation: true
 YAML
 
 config_write other <<'YAML'
@@ -77,6 +83,16 @@ fairlead n1 net confirm
 expect "it was confirmed" status_is .last.how confirmed
 apply good
 expect "a second time there is nothing to do" grep -q "nothing to do" "$LOG_DIR/apply.log"
+
+say "somebody takes the name away, and it comes back; a driver's setting is told"
+wait_until 20 status_is .drift.state none
+sed -i '/gateway/d' /etc/hosts
+wait_until 30 grep -q '^10.1.0.254 gateway.example.org gateway$' /etc/hosts
+wait_until 20 status_is .drift.state none
+expect "it is counted" test "$(fairlead n1 -o json net status | jq .drift.repairs)" -ge 1
+inside n1 ethtool -K eth0 tx-tcp-segmentation off
+expect "the difference is shown" grep -q "blip .*eth0.*tx-tcp-segmentation" <(fairlead n1 net diff)
+inside n1 ethtool -K eth0 tx-tcp-segmentation on
 
 say "undone: all is as it was, but for what others have done"
 files >"$LOG_DIR/before"
