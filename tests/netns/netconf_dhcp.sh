@@ -140,10 +140,14 @@ expect "all is as before" is_before
 expect_equal "what was taken away" "$(grep -E '^Deleted ' "$LOG_DIR/monitor.log" || true)" ""
 
 say "to a static address, and back before it is confirmed"
+: >"$LOG_DIR/netconf.log"
 apply static-10.1.0.1 --confirm-within 600s
 expect "the static one" has_address 10.1.0.1/24
+# The client has seen that its address is not there any more, and its hook was called.
+wait_until 20 log_says netconf 'probing address 10\.1\.0\.50'
 fairlead n1 net rollback >/dev/null
 wait_until 40 status_is .last.how rolled-back
+for_seconds 2 has_address 10.1.0.50/24
 wait_until 20 is_before
 
 say "the server gives another address: the old one goes"
