@@ -25,7 +25,7 @@
 #include "netconf/dhcp/dhcpconf.h"
 #include "netconf/dhcp/dhcpfile.h"
 
-#define LEFT_PAUSE_S 0.5
+#define LEFT_PAUSE_S 0.1
 #define BACKOFF_FIRST_US US_PER_S
 #define BACKOFF_MAX_US (60 * US_PER_S)
 /* Who has run so long was no failure. */
@@ -180,7 +180,7 @@ static void start_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, start);
 	int r;
 
-	/* While one is there, another would hand its words over to it, and end. */
+	/* As long as one is there, another would hand its words over to it, and end. */
 	if (dhcpfile_end_left(c->runtime_dir, c->link, c->family)) {
 		ev_timer_set(w, LEFT_PAUSE_S, 0.);
 		ev_timer_start(ev, w);
@@ -327,9 +327,10 @@ void dhcpclient_free(struct dhcpclient *c)
 		free_now(c);
 		return;
 	}
-	/* Once reaped, the number may be another's. end_cb() does the rest. */
+	/* Once reaped, the number may be another's. end_cb() does the rest. Not SIGTERM: while it
+	 * starts, dhcpcd may take that and never end. Nothing is lost, since it has nothing to undo. */
 	if (!ev_is_pending(&c->end))
-		(void) kill(c->pid, SIGTERM);
+		(void) kill(-c->pid, SIGKILL);
 	remove_pid_file(c);
 }
 

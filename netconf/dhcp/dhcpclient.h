@@ -42,7 +42,7 @@ bool dhcpclient_is_for(const struct dhcpclient *client, const struct dhcpclient_
                        const struct mac *mac, const struct config_dhcp *dhcp);
 bool dhcpclient_is_running(const struct dhcpclient *client);
 
-/* Asks dhcpcd to end, and does not wait for it. The lease stays at the server, and in the runtime
+/* Ends dhcpcd, and does not wait for it. The lease stays at the server, and in the runtime
  * directory. NULL is fine. */
 void dhcpclient_free(struct dhcpclient *client);
 DEFINE_AUTO(struct dhcpclient, dhcpclient_free);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -142,8 +141,8 @@ bool dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t fa
 {
 	AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, "pid");
 	AUTO(free) char *text = NULL;
-	AUTO(close) int fd = -1;
 	unsigned long long start;
+	uint64_t now;
 	size_t len;
 	int pid;
 
@@ -151,11 +150,11 @@ bool dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t fa
 	    pid <= 0 || start == 0)
 		return false;
 	(void) unlink(path);
-	/* Held first, then known: the number may be another's by now. */
-	fd = pidfd_open(pid, 0);
-	if (start_of(pid) == 0)
-		return has_helpers(pid) && kill(-pid, SIGKILL) == 0;
-	return fd >= 0 && start_of(pid) == start && pidfd_send_signal(fd, SIGTERM, NULL, 0) == 0;
+	/* Its number is its group's too, which nobody else can have while one of them is there. */
+	now = start_of(pid);
+	if (now == start || (now == 0 && has_helpers(pid)))
+		return kill(-pid, SIGKILL) == 0;
+	return false;
 }
 
 void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t family)

@@ -24,8 +24,8 @@ bool dhcpfile_parse(const char *name, char ret_link[static IFNAMSIZ], sa_family_
 int dhcpfile_read_lease(const char *runtime_dir, const char *link, sa_family_t family,
                         int64_t now_us, struct lease *ret_lease);
 
-/* Asks a client that another process of ours left behind to end, and removes its pid file. True:
- * there was one, and it may take a moment. */
+/* Ends a client that another process of ours left behind, with its helpers. True: there was one,
+ * and it may take a moment. */
 bool dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t family);
 /* Who it is: for that. 0 or -errno. */
 int dhcpfile_write_pid(const char *runtime_dir, const char *link, sa_family_t family, pid_t pid);
