@@ -134,13 +134,14 @@ wait_until 20 clients_are 2
 signal TERM netconf
 wait_exit 20 netconf
 wait_until 20 no_clients
+: >"$LOG_DIR/netconf.log"
 netconf_start
 wait_until 20 clients_are 2
+wait_until 20 log_says netconf 'leased 10\.1\.0\.50'
 expect "all is as before" is_before
 expect_equal "what was taken away" "$(grep -E '^Deleted ' "$LOG_DIR/monitor.log" || true)" ""
 
 say "to a static address, and back before it is confirmed"
-: >"$LOG_DIR/netconf.log"
 apply static-10.1.0.1 --confirm-within 600s
 expect "the static one" has_address 10.1.0.1/24
 # The client has seen that its address is not there any more, and its hook was called.
