@@ -86,12 +86,12 @@ expect_options() { # LINK KEY=VALUE...
 	expect_equal "options of $link" "$(options_of "$link" "${keys[@]}")" "${expected[*]}"
 }
 
-# Options of bonds that came with 5.16 to 6.0: as ip(8) and as the configuration calls them.
+# Options of bonds that came after 5.10: as ip(8) and as the configuration calls them.
 LATE_OPTIONS='ad_lacp_active arp_missed_max ns_ip6_target'
 LATE_KEYS='adLACPActive|missedMax|nsIp6Targets'
 
 is_lacking() { # OPTION
-	[[ " $LATE_OPTIONS " == *" $1 "* ]] && kernel_is_before 6 0
+	[[ " $LATE_OPTIONS " == *" $1 "* ]] && kernel_is_before 5 18
 }
 
 kernel_is_before() { # MAJOR MINOR
@@ -102,7 +102,7 @@ kernel_is_before() { # MAJOR MINOR
 
 # A configuration without what the kernel lacks.
 as_kernel_can() {
-	if kernel_is_before 6 0; then
+	if kernel_is_before 5 18; then
 		grep -vE "^($LATE_KEYS):" || true
 	else
 		cat
