@@ -9,9 +9,20 @@
 
 #include <stdlib.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
 #include "netconf/config/config_host.h"
 #include "netconf/config/config_priv.h"
+
+/* Talos's links that are not made here. Passed over, they would be missed. */
+static void refuse_link(struct conf *conf, const struct conf_node *document, void *userdata UNUSED)
+{
+	conf_error(conf, conf_node_find(document, "kind"),
+	           "leave it out; what else makes the link may be named by other documents",
+	           "netconf makes no links of this kind");
+}
+
+static const struct conf_field no_fields[] = {{0}};
 
 /* Kinds that another daemon reads are in tables of its own: all of one set of files. */
 const struct conf_kind config_kinds[] = {
@@ -25,6 +36,9 @@ const struct conf_kind config_kinds[] = {
     {"VethConfig", config_veth_fields, config_read_veth},
     {"VRFConfig", config_vrf_fields, config_read_vrf},
     {"WireguardConfig", config_wireguard_fields, config_read_wireguard},
+    {"MacVLANConfig", no_fields, refuse_link},
+    {"VXLANConfig", no_fields, refuse_link},
+    {"NetworkWifiConfig", no_fields, refuse_link},
     {"DHCPv4Config", config_dhcp_fields, config_read_dhcp4},
     {"DHCPv6Config", config_dhcp_fields, config_read_dhcp6},
     {"EthernetConfig", config_ethernet_fields, config_read_ethernet},

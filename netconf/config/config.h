@@ -68,6 +68,7 @@ struct config_link {
 struct config_alias {
 	char *name; /* "net0", or "net%d": one for each that matches */
 	struct selector selector;
+	bool takes_first; /* of several that match, where the name has no "%d" */
 	struct origin origin;
 };
 

@@ -242,6 +242,15 @@ static void set_source(struct conf *conf, const struct conf_field *field UNUSED,
 	set_hop(conf, value, &route->source);
 }
 
+/* The others lead nowhere, and have no link. */
+static void set_type(struct conf *conf, const struct conf_field *field UNUSED,
+                     const struct conf_node *value, void *slot UNUSED)
+{
+	if (conf_expect(conf, value, CONF_SCALAR) && strcmp(value->text, "unicast") != 0)
+		conf_error(conf, value, "a network that nobody may reach is a BlackholeRouteConfig",
+		           "must be unicast on a link");
+}
+
 #define ROUTE_FIELDS_SHARED                                                       \
 	{.key = "gateway", .set = set_gateway}, {.key = "source", .set = set_source}, \
 	    {.key = "metric",                                                         \
@@ -261,6 +270,7 @@ static void set_source(struct conf *conf, const struct conf_field *field UNUSED,
 
 const struct conf_field config_route_fields[] = {
     {.key = "destination", .set = set_dst},
+    {.key = "type", .set = set_type},
     {.key = "network",
      .flags = CONF_REFUSED,
      .refusal = "is the older style's key; here it is 'destination'"},

@@ -410,7 +410,20 @@ static void set_time_servers(struct conf *conf, const struct conf_field *field,
 	conf_set_strings(conf, field, value, &host_of(slot)->time_servers);
 }
 
+/* Of the services that it is written for, one knows no such thing. */
+static void set_nts(struct conf *conf, const struct conf_field *field,
+                    const struct conf_node *value, void *slot UNUSED)
+{
+	bool use = false;
+
+	conf_set_bool(conf, field, value, &use);
+	if (use)
+		conf_error(conf, value, "set it up in the time service, and leave the servers out here",
+		           "NTS is not supported");
+}
+
 static const struct conf_field ntp_fields[] = {
+    {.key = "useNTS", .set = set_nts},
     {.key = "servers",
      .set = set_time_servers,
      .min = 0,

@@ -231,6 +231,8 @@ static void print_talos(const struct config *config, FILE *out)
 		out_string(out, "name", config->aliases[i].name);
 		(void) fputs("selector:\n", out);
 		out_string(out, "  match", config->aliases[i].selector.text);
+		if (config->aliases[i].takes_first)
+			conf_print_bool(out, "  requireUniqueMatch", false);
 	}
 	out_legacy(out, config);
 	for (size_t i = 0; i < config->n_links; i++) {

@@ -84,7 +84,8 @@ static const char *check_alias(const char *text, char scratch[static CONF_SCRATC
 static void set_match(struct conf *conf, const struct conf_field *field UNUSED,
                       const struct conf_node *value, void *slot)
 {
-	struct selector *selector = slot;
+	struct config_alias *alias = slot;
+	struct selector *selector = &alias->selector;
 	const char *wrong;
 	size_t at;
 
@@ -96,8 +97,30 @@ static void set_match(struct conf *conf, const struct conf_field *field UNUSED,
 		selector->text = xstrdup(value->text);
 }
 
+static void set_unique(struct conf *conf, const struct conf_field *field,
+                       const struct conf_node *value, void *slot)
+{
+	struct config_alias *alias = slot;
+	bool unique = true;
+
+	conf_set_bool(conf, field, value, &unique);
+	alias->takes_first = !unique;
+}
+
+static void set_skip(struct conf *conf, const struct conf_field *field,
+                     const struct conf_node *value, void *slot UNUSED)
+{
+	bool skip = true;
+
+	conf_set_bool(conf, field, value, &skip);
+	if (!skip)
+		conf_note(conf, value, NULL, "has no effect: a device has one alias, that which is first");
+}
+
 static const struct conf_field alias_selector_fields[] = {
     {.key = "match", .set = set_match, .flags = CONF_REQUIRED},
+    {.key = "requireUniqueMatch", .set = set_unique},
+    {.key = "skipAliasedLinks", .set = set_skip},
     {0},
 };
 
@@ -110,7 +133,6 @@ const struct conf_field config_alias_fields[] = {
      .check = check_alias},
     {.key = "selector",
      .set = conf_set_map,
-     .offset = ALIAS(selector),
      .flags = CONF_REQUIRED,
      .fields = alias_selector_fields},
     {0},

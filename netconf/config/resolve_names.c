@@ -101,12 +101,14 @@ void resolver_find_alias(struct resolver *r, const struct config_alias *config)
 		if (is_chosen(r, &config->selector, &r->devices[i]) && !has_alias(r, &r->devices[i]))
 			found[n++] = &r->devices[i];
 	}
-	if (config->name[stem] == '\0' && n != 1) {
+	if (config->name[stem] == '\0' && n != 1 && (n == 0 || !config->takes_first)) {
 		resolver_complain(r, &r->resolution->waiting, &config->origin,
 		                  "the alias '%s' matches %zu devices and must match one", config->name, n);
 		return;
 	}
 	qsort(found, n, sizeof(*found), compare_devices);
+	if (config->takes_first && config->name[stem] == '\0')
+		n = 1;
 	for (size_t i = 0; i < n; i++) {
 		char *name = config->name[stem] == '\0' ? xstrdup(config->name)
 		                                        : xasprintf("%.*s%zu", (int) stem, config->name, i);

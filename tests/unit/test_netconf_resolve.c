@@ -256,6 +256,30 @@ static void test_names(void)
 	CHECK_EQ_INT(r->problems.n, 0);
 }
 
+/* Each takes the first that has none yet. */
+static void test_aliases_of_several(void)
+{
+	AUTO(config_free)
+	struct config *c = load(
+	    ALIAS "name: one\n"
+	          "selector: {match: \"link.driver == 'virtio_net'\"}\n" ALIAS "name: first\n"
+	          "selector: {match: 'true', requireUniqueMatch: false}\n" ALIAS "name: second\n"
+	          "selector: {match: 'true', requireUniqueMatch: false, skipAliasedLinks: true}\n" ALIAS
+	          "name: third\n"
+	          "selector: {match: 'true', requireUniqueMatch: false}\n");
+	AUTO(resolution_free) struct resolution *r = resolve_all(c);
+
+	if (CHECK_EQ_INT(r->n_aliases, 3)) {
+		CHECK_EQ_STR(r->aliases[1].name, "first");
+		CHECK_EQ_STR(r->aliases[1].link, "eth1");
+		CHECK_EQ_STR(r->aliases[2].name, "second");
+		CHECK_EQ_STR(r->aliases[2].link, "eth0");
+	}
+	if (CHECK_EQ_INT(r->waiting.n, 1))
+		CHECK_EQ_STR(r->waiting.items[0],
+		             "t:17: the alias 'third' matches 0 devices and must match one");
+}
+
 static void test_aliases(void)
 {
 	AUTO(config_free)
@@ -555,6 +579,7 @@ int main(void)
 	test_selectors();
 	test_names();
 	test_aliases();
+	test_aliases_of_several();
 	test_chosen();
 	test_one_device_twice();
 	test_vrf();
