@@ -187,7 +187,7 @@ static enum saved save(int64_t *revision)
 
 static bool is_resting(void)
 {
-	static const char *const words[] = {"etcd", "status"};
+	static const char *const words[] = {"etcd", "snapshot", "jobs"};
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	const char *state = NULL;
 
