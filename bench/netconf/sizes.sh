@@ -58,13 +58,18 @@ expect_all_there() {
 		"$((4 * N)) addresses $((4 * N)) routes"
 }
 
+note_made() { # SUBJECT
+	note_ms "$1" made_ms "${TOLD[wall_ms]}"
+	note_ms "$1" made_cpu_ms "${TOLD[cpu_ms]}"
+}
+
 # --- each of them ------------------------------------------------------------------------------------
 
 make_ip() {
 	fresh
 	heard ip -batch "$T/many.batch"
 	expect_all_there
-	note_ms ip made_ms "${TOLD[wall_ms]}"
+	note_made ip
 }
 
 # It has no udev to wait for where /sys is read-only, and no bus.
@@ -76,14 +81,16 @@ make_networkd() {
 	chmod -R a+rX /run/systemd
 	heard --until $((4 * N)) $((4 * N)) "$NETWORKD"
 	expect_all_there
-	note_ms networkd made_ms "${TOLD[wall_ms]}"
+	note_made networkd
 }
 
 once() { # SUBJECT STATE-FOLDER: twice
 	fresh
 	heard "$NETCONF" --once --config "$T/many.yaml" --state-dir "$2"
 	expect_all_there
-	note_ms "$1" made_ms "${TOLD[wall_ms]}"
+	note_made "$1"
+	# What the kernel does by itself with new links is over.
+	wait_until 60 is_at_rest
 	heard "$NETCONF" --once --config "$T/many.yaml" --state-dir "$2"
 	note_ms "$1" again_ms "${TOLD[wall_ms]}"
 	sample "$1_${SHAPE}_again_writes" messages "${TOLD[messages]}"
@@ -132,17 +139,24 @@ rollback() { # FIGURE: to what $LOG_DIR/before has
 	sample "apply_${SHAPE}_differences" lines "$(differences)"
 }
 
+# In ticks of 10 ms.
+daemon_cpu_ms() {
+	awk '{ sub(/.*\) /, ""); print ($12 + $13) * 10 }' "/proc/${PID[netconf]}/stat"
+}
+
 make_apply() {
-	local began
+	local began cpu
 	STATE=$WORK/state
 	fresh
 	wait_until 60 is_at_rest
 	network >"$LOG_DIR/before"
 	daemon_start
 	memory_of "apply_${SHAPE}_idle" "${PID[netconf]}" VmRSS Pss
+	cpu=$(daemon_cpu_ms)
 	began=$EPOCHREALTIME
 	change many
 	note_ms apply made_ms "$(ready_ms "$began")"
+	note_ms apply made_cpu_ms "$(calculate "$(daemon_cpu_ms) - $cpu")"
 	note_ms apply writing_ms "$(calculate "${TOLD[last_ms]} - ${TOLD[first_ms]}")"
 	memory_of "apply_${SHAPE}_peak" "${PID[netconf]}" VmHWM
 	memory_of "apply_${SHAPE}_awaiting" "${PID[netconf]}" VmRSS Pss
@@ -188,8 +202,9 @@ deadline() {
 # --- rounds ------------------------------------------------------------------------------------------
 
 compare() { # SUBJECT OTHER
-	[[ -n ${LAST[$1_made_ms]:-} && -n ${LAST[$2_made_ms]:-} ]] || return 0
+	[[ -n ${LAST[$1_made_ms]:-} ]] || return 0
 	sample "$1_${SHAPE}_to_$2" x "$(calculate "${LAST[$1_made_ms]} / ${LAST[$2_made_ms]}")"
+	sample "$1_${SHAPE}_cpu_to_$2" x "$(calculate "${LAST[$1_made_cpu_ms]} / ${LAST[$2_made_cpu_ms]}")"
 }
 
 # In another order each round.

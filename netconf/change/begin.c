@@ -12,10 +12,14 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/look.h"
 #include "netconf/config/sources.h"
 #include "netconf/probe/quorumguard.h"
+
+/* A plan this young is as good as a new one: more time than that passes before its first step. */
+#define FRESH_US (100 * US_PER_MS)
 
 struct begin {
 	struct ev_loop *ev;
@@ -28,6 +32,7 @@ struct begin {
 	begin_done_fn done;
 	void *userdata;
 	ev_timer later;
+	int64_t planned_us;
 	struct addr operator_addr;
 	bool even_without_quorum;
 	struct quorumguard *guard;
@@ -110,6 +115,7 @@ static int plan(struct begin *begin)
 
 	if (r < 0)
 		return refuse(begin, r, kernel_error_text(begin->kernel));
+	begin->planned_us = mono_now_us();
 	look_management(look.have, &begin->operator_addr, begin->management);
 	plan_free(parts->plan);
 	model_free(parts->before);
@@ -166,12 +172,13 @@ static void on_asked(const char *reason, void *userdata)
 	finish(begin);
 }
 
-/* It took its time; the network may have changed meanwhile. */
+/* If it took its time, the network may have changed meanwhile. */
 static void on_known(size_t n_good UNUSED, size_t n_all UNUSED, void *userdata)
 {
 	struct begin *begin = userdata;
+	int r = mono_now_us() - begin->planned_us >= FRESH_US ? plan(begin) : 0;
 
-	if (plan(begin) == 0 && is_disruptive(begin) && !begin->even_without_quorum)
+	if (r == 0 && is_disruptive(begin) && !begin->even_without_quorum)
 		begin->guard = quorumguard_start(&(struct probe_host){begin->ev, begin->probe_program},
 		                                 begin->parts.text, on_asked, begin);
 	else
