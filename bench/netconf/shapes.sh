@@ -89,6 +89,18 @@ batch_bond() {
 	done
 }
 
+# All of it away again.
+batch_back_links() {
+	local i
+	for ((i = 1; i <= N; i += 2)); do
+		echo "link delete v$i"
+	done
+}
+
+batch_back_bond() {
+	echo "link delete bond0"
+}
+
 # --- systemd-networkd --------------------------------------------------------------------------------
 
 # Without what it would do besides: its own link-local addresses and router discovery.
@@ -133,5 +145,6 @@ shape_write() { # SHAPE
 	"yaml_$1" >"$T/many.yaml"
 	sed '0,/^addresses:$/s//addresses:\n- {address: 10.99.0.1\/24}/' "$T/many.yaml" >"$T/more.yaml"
 	"batch_$1" >"$T/many.batch"
+	"batch_back_$1" >"$T/back.batch"
 	"networkd_$1" "$T/networkd"
 }

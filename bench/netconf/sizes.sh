@@ -70,6 +70,8 @@ make_ip() {
 	heard ip -batch "$T/many.batch"
 	expect_all_there
 	note_made ip
+	heard ip -batch "$T/back.batch"
+	note_ms ip rollback_ms "${TOLD[wall_ms]}"
 }
 
 # It has no udev to wait for where /sys is read-only, and no bus.
