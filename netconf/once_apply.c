@@ -30,6 +30,7 @@ struct once {
 	int r;
 	bool told_network, told; /* obstacles are told once */
 	bool is_ready;           /* the service manager knows */
+	bool listens;            /* to what others change */
 	bool is_over;            /* no more waiting */
 };
 
@@ -152,6 +153,18 @@ static void finish(struct once *once)
 
 static void on_changed(void *userdata);
 
+/* Not before the first settling, whose own steps would be most of what is told. False: it cannot be
+ * told of a link that comes. */
+static bool listen_to_others(struct once *once)
+{
+	int r = once->listens ? 0 : kernel_monitor(once->kernel, on_changed, once);
+
+	if (r < 0)
+		(void) log_warning_errno(r, "monitor_failed", "reason=\"no link is waited for\"");
+	once->listens = r == 0;
+	return once->listens;
+}
+
 static void on_settled(const struct settle_result *settled, void *userdata)
 {
 	struct once *once = userdata;
@@ -175,7 +188,7 @@ static void on_settled(const struct settle_result *settled, void *userdata)
 		log_notice("applied", "steps=%zu waiting=%zu", n_steps, once->n_waiting);
 	if (once->missing.n_needed == 0)
 		be_ready(once);
-	if (once->missing.n == 0 || !ev_is_active(&once->patience))
+	if (once->missing.n == 0 || !ev_is_active(&once->patience) || !listen_to_others(once))
 		finish(once);
 	else
 		/* Something may have come while nobody looked. */
@@ -218,12 +231,9 @@ static void patience_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int re
 static void run(struct once *once, int64_t wait_us)
 {
 	struct ev_loop *ev = loop_ev(once->loop);
-	int r = wait_us > 0 ? kernel_monitor(once->kernel, on_changed, once) : 0;
 
-	if (r < 0)
-		(void) log_warning_errno(r, "monitor_failed", "reason=\"no link is waited for\"");
 	ev_timer_init(&once->patience, patience_timer_cb, mono_to_ev(wait_us), 0.);
-	if (wait_us > 0 && r == 0)
+	if (wait_us > 0)
 		ev_timer_start(ev, &once->patience);
 	settle(once);
 	(void) loop_run(once->loop);
