@@ -31,6 +31,7 @@ struct daemon {
 	struct commands *commands;
 	int lock_fd;
 	ev_timer lock_again; /* a guard, or one that ends, has the lock */
+	bool will_ask_for_leases;
 	ev_timer look_again; /* at files that could not be used */
 	struct daemon_blocked blocked;
 	struct begin *begin;
@@ -319,8 +320,9 @@ static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 {
 	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, ready);
 
-	if (daemon->lock_fd < 0 || dhcpclients_wait(daemon->clients, daemon->kernel) ||
-	    drift_is_following(daemon->drift))
+	if (daemon->lock_fd < 0 ? daemon->will_ask_for_leases
+	                        : dhcpclients_wait(daemon->clients, daemon->kernel) ||
+	                              drift_is_following(daemon->drift))
 		return;
 	ev_timer_stop(ev, timer);
 	loop_notify(daemon->loop, "READY=1");
@@ -491,6 +493,18 @@ static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 	look_for_changes(daemon);
 }
 
+/* Without the lock it cannot, and whoever waits for this daemon waits for nothing else. */
+static bool asks_for_leases(const char *state_dir)
+{
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(free) char *text = NULL;
+
+	return statedir_confirmed(state_dir, &text) == 0 &&
+	       config_load_text("the confirmed configuration", text, strlen(text), NULL, NULL, NULL,
+	                        &config) == 0 &&
+	       config->n_dhcps > 0;
+}
+
 int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemon **ret_daemon)
 {
 	AUTO(daemon_free) struct daemon *daemon = NEW0(struct daemon);
@@ -499,6 +513,7 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 	daemon->loop = loop;
 	daemon->start = start;
 	daemon->lock_fd = -1;
+	daemon->will_ask_for_leases = asks_for_leases(start->state_dir);
 	ev_timer_init(&daemon->lock_again, lock_timer_cb, 0., LOCK_POLL_S);
 	ev_timer_init(&daemon->ready, ready_timer_cb, 0., READY_POLL_S);
 	ev_timer_init(&daemon->look_again, look_timer_cb, LOOK_AGAIN_S, 0.);

@@ -43,3 +43,21 @@ has_address
 stop_cleanly
 has_address
 wait_until 30 eval '! pgrep -x dhcpcd'
+
+# A card that is missing holds up what waits for the whole network, and nothing before that.
+is_waiting() {
+	[[ $(systemctl show -p ActiveState --value fairlead-netconf-late) == activating ]]
+}
+
+systemctl stop fairlead-netconf-boot fairlead-netconf-late
+rm -rf /var/lib/fairlead/netconf/*
+printf '%s\n' 'apiVersion: v1alpha1' 'kind: LinkConfig' 'name: lan0' 'addresses: [{address: 10.98.0.1/24}]' --- \
+	'apiVersion: v1alpha1' 'kind: LinkConfig' 'name: lan9' 'addresses: [{address: 10.99.0.1/24}]' \
+	>/etc/fairlead/config.yaml
+timeout 25 systemctl start fairlead-netconf-boot
+[[ -n $(ip -oneline address show dev lan0 to 10.98.0.1) ]]
+systemctl start --no-block fairlead-netconf-late
+wait_until 20 is_waiting
+ip link add lan9 type veth peer name lan10
+wait_until 60 systemctl is-active fairlead-netconf-late
+[[ -n $(ip -oneline address show dev lan9 to 10.99.0.1) ]]
