@@ -57,6 +57,7 @@ int cli_main(int argc, char **argv);
 /* argv[0..argc) are the words behind the command's name. */
 typedef int (*cli_command_fn)(const struct cli *cli, int argc, char **argv);
 
+int cli_health(const struct cli *cli, int argc, char **argv);
 int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);
 int cli_vip_hold(const struct cli *cli, int argc, char **argv);

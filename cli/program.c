@@ -53,6 +53,9 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"health", "[--wait-timeout TIME]",
+     "Check etcd, API servers, VIPs and the network, and wait until all is well.", 0, 0, TAKES_OWN,
+     cli_health},
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.", 0, 1,
      TAKES_WATCH, cli_vip_status},
     {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.", 1,

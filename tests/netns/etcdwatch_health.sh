@@ -78,7 +78,13 @@ found member-down n3
 code=0
 fairlead n1 etcd health >"$T/said" || code=$?
 expect_equal "exit code" "$code" 5
+code=0
+fairlead n1 health --wait-timeout 0s >"$T/said" || code=$?
+expect_equal "exit code of health" "$code" 1
+grep -q "^waiting for: all members of etcd answer: 2 of 3 members answer$" "$T/said" || fail "$(cat "$T/said")"
 etcd_start n3
+fairlead n1 health --wait-timeout 60s >"$T/said" || fail "$(cat "$T/said")"
+grep -q "^waiting for: all members of etcd answer: OK$" "$T/said" || fail "$(cat "$T/said")"
 cleared member-down n3
 
 begins "it stands still"

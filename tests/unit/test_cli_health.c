@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `fairlead etcd health` prints, to the byte; and what each check of `fairlead health` makes
+ * of an answer. */
+#include "cli/healthchecks.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/health_render.h"
+#include "tests/unit/check.h"
+
+static void check_text(const char *objects, const char *want)
+{
+	json_t *json = json_loads(objects, 0, NULL);
+	AUTO(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	CHECK(json != NULL);
+	health_render(out, json, 1000 * US_PER_S);
+	(void) fclose(out);
+	json_decref(json);
+	CHECK_EQ_STR(text, want);
+}
+
+static void test_render(void)
+{
+	check_text("[{\"status\":\"unknown\",\"critical\":0,\"warning\":0,\"rounds\":0}]",
+	           "etcd: unknown, nobody has been asked yet\n");
+	check_text("[{\"status\":\"ok\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":3}]",
+	           "etcd: ok, 0 critical, 0 warning, 3 of 3 members answer\n");
+	check_text("[{\"status\":\"critical\",\"critical\":1,\"warning\":1,\"members\":3,\"answer\":2},"
+	           "{\"id\":\"no-space\",\"severity\":\"critical\",\"subject\":\"n1\",\"since_s\":880,"
+	           "\"sentence\":\"full \\u001b[31m\",\"to_do\":\"Compact.\"},"
+	           "{\"id\":\"member-down\",\"severity\":\"warning\",\"since_s\":950}]",
+	           "etcd: critical, 1 critical, 1 warning, 2 of 3 members answer\n"
+	           "\n"
+	           "critical  2m  no-space: full ?[31m\n"
+	           "  Compact.\n"
+	           "\n"
+	           "warning  50s  member-down: -\n"
+	           "  -\n");
+	check_text("[]", "");
+}
+
+#define CHANGE "the network is not being changed"
+#define DRIFT "the network is as it was confirmed"
+#define MEMBERS "all members of etcd answer"
+#define CRITICAL "nothing about etcd is critical"
+#define REACHED "an API server can be reached"
+#define READY "all API servers are ready"
+#define OWNED "every VIP has an owner"
+#define TAKEN "every VIP has somebody to take it over"
+
+static const struct {
+	const char *check;
+	const char *objects;
+	const char *reason; /* NULL: it is good */
+} rows[] = {
+    {CHANGE, "[{\"change\":null,\"blocked\":null}]", NULL},
+    {CHANGE, "[{\"change\":{\"phase\":\"awaiting\"},\"blocked\":null}]", "a change is awaiting"},
+    {CHANGE, "[{\"change\":null,\"blocked\":{\"reason\":\"a file\"}}]",
+     "netconf changes nothing: a file"},
+    {CHANGE, "[{}]", "netconf does not tell"},
+    {DRIFT, "[{\"drift\":{\"state\":\"none\"}}]", NULL},
+    {DRIFT, "[{\"drift\":{\"state\":\"off\"}}]", NULL},
+    {DRIFT, "[{\"drift\":{\"state\":\"fight\"}}]", "the network and what was confirmed: fight"},
+    {DRIFT, "[]", "the network and what was confirmed: -"},
+    {MEMBERS, "[{\"answer\":3,\"members\":3}]", NULL},
+    {MEMBERS, "[{\"answer\":2,\"members\":3}]", "2 of 3 members answer"},
+    {MEMBERS, "[{\"status\":\"unknown\"}]", "nobody has been asked yet"},
+    {CRITICAL, "[{\"status\":\"ok\"}]", NULL},
+    {CRITICAL, "[{\"status\":\"warning\"},{\"severity\":\"warning\",\"sentence\":\"a\"}]", NULL},
+    {CRITICAL, "[{\"status\":\"critical\"},{\"severity\":\"critical\",\"sentence\":\"bad\"}]",
+     "bad"},
+    {CRITICAL, "[{\"status\":\"unknown\"}]", "nobody has been asked yet"},
+    {CRITICAL, "[]", "etcdwatch does not tell"},
+    {REACHED, "[{\"usable\":1}]", NULL},
+    {REACHED, "[{\"usable\":0}]", "prism knows none that is worth trying"},
+    {READY, "[{},{\"upstream\":\"a\",\"state\":\"ready\"}]", NULL},
+    {READY, "[{},{\"upstream\":\"a\",\"state\":\"down\",\"drained\":true}]", NULL},
+    {READY, "[{},{\"upstream\":\"a\",\"state\":\"down\"}]", "a is down"},
+    {READY, "[{}]", "prism knows none"},
+    {OWNED, "[]", NULL},
+    {OWNED, "[{\"vip\":\"v\",\"owner\":\"n1\",\"etcd_ok\":true}]", NULL},
+    {OWNED, "[{\"vip\":\"v\",\"owner\":null,\"etcd_ok\":true}]", "v has no owner"},
+    {OWNED, "[{\"vip\":\"v\",\"owner\":\"n1\",\"etcd_ok\":false}]", "v cannot ask etcd"},
+    {TAKEN, "[{\"vip\":\"v\",\"candidates\":[{},{}]}]", NULL},
+    {TAKEN, "[{\"vip\":\"v\",\"candidates\":[{}]}]", "nobody could take v over"},
+};
+
+static const struct healthcheck *find(const char *name)
+{
+	for (size_t i = 0; i < healthchecks_n; i++) {
+		if (strcmp(healthchecks[i].name, name) == 0)
+			return &healthchecks[i];
+	}
+	(void) fprintf(stderr, "no check '%s'\n", name);
+	exit(1);
+}
+
+static void test_checks(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		json_t *json = json_loads(rows[i].objects, 0, NULL);
+		char reason[HEALTHCHECKS_REASON_MAX] = "";
+		bool good = find(rows[i].check)->look(json, reason);
+
+		CHECK(json != NULL);
+		if (!CHECK(good == (rows[i].reason == NULL)) ||
+		    !CHECK_EQ_STR(reason, rows[i].reason != NULL ? rows[i].reason : ""))
+			(void) fprintf(stderr, "  row %zu\n", i);
+		json_decref(json);
+	}
+}
+
+int main(void)
+{
+	test_render();
+	test_checks();
+	return check_result();
+}
