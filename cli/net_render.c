@@ -181,7 +181,7 @@ void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 		(void) fputs("a change is being prepared\n", out);
 	else
 		(void) fputs("no change is under way\n", out);
-	if (!field_is_true(status, "confirmed") && !json_is_object(blocked))
+	if (!field_is_true(status, "confirmed") && !json_is_object(blocked) && !json_is_object(change))
 		(void) fputs("no configuration has ever been confirmed: 'fairlead net apply' begins\n",
 		             out);
 	render_drift(out, json_object_get(status, "drift"));

@@ -61,6 +61,19 @@ static bool is_so_already(const struct op *op, int r)
 	return op->is_restoring && r == -EEXIST;
 }
 
+/* What the operator may do about it, where the kernel's words do not lead there. */
+static const char *advice(const struct op *op, int r)
+{
+	bool is_route = op->kind == OP_ROUTE_ADD || op->kind == OP_ROUTE_REPLACE;
+
+	if (is_route && addr_is_set(&op->route.gateway) && !op->route.onlink &&
+	    (r == -ENETUNREACH || r == -EHOSTUNREACH))
+		return " (no network of the link has this gateway: 'onlink: true' says that it is there)";
+	if (op->kind == OP_LINK_CREATE && r == -EOPNOTSUPP)
+		return " (the kernel was built without such links, or lacks a module)";
+	return "";
+}
+
 /* True to go on with the next step. */
 static bool take_step(struct carry *carry, const struct op *op)
 {
@@ -78,8 +91,8 @@ static bool take_step(struct carry *carry, const struct op *op)
 	                  kernel_error_text(carry->kernel));
 	if (result->r == 0) {
 		result->r = r;
-		(void) snprintf(result->reason, sizeof(result->reason), "%s: %s", op_format(op, text),
-		                kernel_error_text(carry->kernel));
+		(void) snprintf(result->reason, sizeof(result->reason), "%s: %s%s", op_format(op, text),
+		                kernel_error_text(carry->kernel), advice(op, r));
 	}
 	return carry->go_on;
 }

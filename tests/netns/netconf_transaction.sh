@@ -125,7 +125,8 @@ YAML
 code=0
 apply bad || code=$?
 expect_equal "the exit code" "$code" 1
-expect "the kernel's own words" grep -q 'undone: .*: Nexthop has invalid gateway' "$LOG_DIR/apply.log"
+expect "the kernel's own words, and what to do" \
+	grep -q "undone: .*: Nexthop has invalid gateway .*'onlink: true'" "$LOG_DIR/apply.log"
 expect "all is as before" is_before
 
 say "what was made by hand just as it is wanted becomes ours with a confirmation, and goes with the configuration"
