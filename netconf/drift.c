@@ -23,6 +23,8 @@
 
 /* Where routes come and go all the time, they are not looked at all the time. */
 #define LOOK_PAUSE_US US_PER_S
+/* What the kernel refuses now it may take later: an address once its link is ready for it. */
+#define REFUSED_PAUSE_US (10 * US_PER_S)
 
 struct drift {
 	struct ev_loop *ev;
@@ -32,7 +34,7 @@ struct drift {
 	struct ledger *ledger;
 	const struct config *config; /* NULL: not watching */
 	ev_timer later;
-	int64_t looked_us;
+	int64_t looked_us, repaired_us;
 	struct settle *settle; /* one of the two at a time */
 	struct follow *follow;
 	bool follow_is_due;
@@ -170,6 +172,10 @@ static void on_settled(const struct settle_result *result, void *userdata)
 		(void) log_warning_errno(result->r, "drift_stays", "reason=\"%s\"", result->reason);
 	else
 		log_notice("drift_repaired", "steps=%zu", result->n_done);
+	if (result->r < 0 && result->is_refused) {
+		fight_take_back(drift->fight, drift->repaired_us);
+		drift->looked_us = mono_now_us() + REFUSED_PAUSE_US - LOOK_PAUSE_US;
+	}
 	if (result->have != NULL)
 		ledger_settle(drift->ledger, result->have, NULL);
 	look_soon(drift);
@@ -274,6 +280,7 @@ static void repair(struct drift *drift, const struct look *look)
 	plan = plan_make(look->resolution->model, look->have, &options);
 	if (plan->n_ops == 0)
 		return;
+	drift->repaired_us = mono_now_us();
 	if (may_repair(drift, plan))
 		drift->settle = settle_start(drift->ev, drift->kernel, &ops, true, on_settled, drift);
 	else

@@ -57,3 +57,9 @@ bool fight_may(struct fight *fight, const char *what, unsigned rewrites, int64_t
 	fight->blows[fight->n++] = (struct blow){xstrdup(what), now_us};
 	return true;
 }
+
+void fight_take_back(struct fight *fight, int64_t since_us)
+{
+	while (fight->n > 0 && fight->blows[fight->n - 1].when_us >= since_us)
+		free(fight->blows[--fight->n].what);
+}

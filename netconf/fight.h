@@ -22,3 +22,5 @@ DEFINE_AUTO(struct fight, fight_free);
  * `window_us`. */
 bool fight_may(struct fight *fight, const char *what, unsigned rewrites, int64_t window_us,
                int64_t now_us);
+/* What was counted since then was not set right after all: nobody can have set it back. */
+void fight_take_back(struct fight *fight, int64_t since_us);

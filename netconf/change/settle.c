@@ -69,6 +69,7 @@ static void on_carried(const struct carry_result *carried, void *userdata)
 	settle->carry = NULL;
 	model_free(TAKE_PTR(settle->have));
 	settle->result.n_done += carried->n_done;
+	settle->result.is_refused = carried->r < 0;
 	if (carried->r < 0) {
 		memcpy(settle->result.reason, carried->reason, sizeof(settle->result.reason));
 		if (!settle->go_on) {

@@ -30,6 +30,7 @@ struct settle_result {
 	int r;           /* 0: it is as it was asked for */
 	size_t n_done;   /* steps that the kernel took, of all rounds */
 	unsigned rounds; /* in which there was something to do */
+	bool is_refused; /* the kernel refused a step of the last of them */
 	/* What has come of it. NULL: it could not be observed since the last step. Borrowed until the
 	 * callback that is given the result returns. */
 	const struct model *have;

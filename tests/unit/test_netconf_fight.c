@@ -32,5 +32,13 @@ int main(void)
 	CHECK(may(fight, "address", 1000));
 	CHECK(may(fight, "address", 1000));
 	CHECK(!may(fight, "address", 1000));
+	/* What the kernel refused is no rewrite; what was set right before it is one still. */
+	CHECK(may(fight, "rule", 2000));
+	CHECK(may(fight, "rule", 2010));
+	CHECK(may(fight, "rule", 2020));
+	fight_take_back(fight, 2010 * US_PER_S);
+	CHECK(may(fight, "rule", 2030));
+	CHECK(may(fight, "rule", 2031));
+	CHECK(!may(fight, "rule", 2032));
 	return check_result();
 }
