@@ -102,11 +102,21 @@ struct config_watch_rule {
 	bool off;
 };
 
+/* Databases are written anew by themselves, when that is worth it. */
+struct config_defrag {
+	bool enabled;
+	struct schedule schedule; /* UTC */
+	int64_t min_bytes;        /* of a database */
+	unsigned min_free;        /* per cent of it */
+};
+
 struct config_watch {
 	int64_t interval_us;
 	struct conf_strings members; /* the names that they should have; none: whatever they are */
 	struct conf_strings certificates;
 	char *data_directory; /* of this node's etcd */
+	struct config_defrag defrag;
+	bool recover_space; /* by itself, when the alarm NOSPACE stands */
 	struct config_watch_rule *rules;
 	size_t n_rules;
 };

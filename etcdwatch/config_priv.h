@@ -36,6 +36,10 @@ extern const char *const config_taker_names[];       /* by enum config_taker */
 extern const char *const config_compression_names[]; /* by enum config_compression */
 extern const char *const config_target_type_names[]; /* by enum config_target_type */
 
+/* A schedule of five fields, into a struct schedule. */
+void config_set_schedule(struct conf *conf, const struct conf_field *field,
+                         const struct conf_node *value, void *slot);
+
 /* config_watch.c */
 extern const struct conf_field config_watch_fields[];
 void config_set_watch_defaults(struct config_watch *watch);

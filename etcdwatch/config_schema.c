@@ -38,7 +38,7 @@ const char *const config_target_type_names[] = {
 
 /* --- when --- */
 
-static void set_schedule(struct conf *conf, const struct conf_field *field UNUSED,
+void config_set_schedule(struct conf *conf, const struct conf_field *field UNUSED,
                          const struct conf_node *value, void *slot)
 {
 	char error[SCHEDULE_ERROR_MAX];
@@ -238,7 +238,7 @@ static const struct conf_field verify_fields[] = {
 #define READING(member) offsetof(struct job_reading, member)
 static const struct conf_field drill_fields[] = {
     {.key = "schedule",
-     .set = set_schedule,
+     .set = config_set_schedule,
      .offset = READING(job.drill.schedule),
      .flags = CONF_REQUIRED},
     {.key = "source",
@@ -301,7 +301,7 @@ static const struct conf_field job_fields[] = {
      .flags = CONF_REQUIRED,
      .check = config_check_name},
     {.key = "schedule",
-     .set = set_schedule,
+     .set = config_set_schedule,
      .offset = READING(job.schedule),
      .flags = CONF_REQUIRED},
     {.key = "timeZone", .set = set_time_zone, .offset = 0},

@@ -14,6 +14,8 @@
 #include "base/mono.h"
 #include "etcdwatch/health/rules.h"
 
+#define DEFRAG_LEAST_BYTES (INT64_C(100) << 20)
+#define DEFRAG_LEAST_FREE 45 /* per cent */
 #define DATA_DIRECTORY "/var/lib/etcd"
 #define INTERVAL_US (10 * US_PER_S)
 /* Less often, a rule that must hold for a while would be guessed at. */
@@ -25,6 +27,7 @@ void config_set_watch_defaults(struct config_watch *watch)
 	*watch = (struct config_watch){
 	    .interval_us = INTERVAL_US,
 	    .data_directory = xstrdup(DATA_DIRECTORY),
+	    .defrag = {.min_bytes = DEFRAG_LEAST_BYTES, .min_free = DEFRAG_LEAST_FREE},
 	};
 }
 
@@ -102,6 +105,32 @@ static void set_rules(struct conf *conf, const struct conf_field *field UNUSED,
 		conf_read_list(conf, value, RULES_N, add_rule, slot);
 }
 
+/* --- what is done by itself --- */
+
+#define DEFRAG(member) offsetof(struct config_defrag, member)
+static const struct conf_field defrag_fields[] = {
+    {.key = "schedule",
+     .set = config_set_schedule,
+     .offset = DEFRAG(schedule),
+     .flags = CONF_REQUIRED},
+    {.key = "minSize",
+     .set = conf_set_bytes,
+     .offset = DEFRAG(min_bytes),
+     .min = INT64_C(1) << 20,
+     .max = INT64_C(1) << 40},
+    {.key = "minFree", .set = conf_set_unsigned, .offset = DEFRAG(min_free), .min = 5, .max = 95},
+    {0},
+};
+
+static void set_defrag(struct conf *conf, const struct conf_field *field,
+                       const struct conf_node *value, void *slot)
+{
+	struct config_defrag *defrag = slot;
+
+	defrag->enabled = true;
+	conf_read_map(conf, value, field->fields, defrag);
+}
+
 /* --- EtcdWatchConfig --- */
 
 #define WATCH(member) offsetof(struct config_watch, member)
@@ -126,6 +155,8 @@ const struct conf_field config_watch_fields[] = {
      .set = conf_set_string,
      .offset = WATCH(data_directory),
      .check = config_check_path},
+    {.key = "defrag", .set = set_defrag, .offset = WATCH(defrag), .fields = defrag_fields},
+    {.key = "recoverSpace", .set = conf_set_bool, .offset = WATCH(recover_space)},
     {.key = "rules", .set = set_rules, .offset = 0, .fields = rule_fields},
     {0},
 };
@@ -151,6 +182,14 @@ static void print_rule(FILE *out, const struct config_watch_rule *rule)
 	conf_print_bool(out, "    off", rule->off);
 }
 
+static void print_defrag(FILE *out, const struct config_defrag *defrag)
+{
+	(void) fputs("defrag:\n", out);
+	conf_print_string(out, "  schedule", defrag->schedule.text);
+	conf_print_bytes(out, "  minSize", defrag->min_bytes);
+	(void) fprintf(out, "  minFree: %u\n", defrag->min_free);
+}
+
 void config_print_watch(FILE *out, const struct config_watch *watch)
 {
 	conf_print_header(out, CONF_API_FAIRLEAD, "EtcdWatchConfig");
@@ -158,6 +197,9 @@ void config_print_watch(FILE *out, const struct config_watch *watch)
 	config_print_strings(out, "members", "", &watch->members);
 	config_print_strings(out, "certificates", "", &watch->certificates);
 	conf_print_string(out, "dataDirectory", watch->data_directory);
+	if (watch->defrag.enabled)
+		print_defrag(out, &watch->defrag);
+	conf_print_bool(out, "recoverSpace", watch->recover_space);
 	if (watch->n_rules > 0)
 		(void) fputs("rules:\n", out);
 	for (size_t i = 0; i < watch->n_rules; i++)

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/connect.h"
+#include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands.h"
 
 /* Whatever has not ended by then ends with the process; the next start clears it away. */
@@ -43,6 +44,7 @@ struct daemon {
 	size_t n_jobs;
 	size_t n_stopping;
 	struct health *health;
+	struct upkeep *upkeep;
 	struct commands *commands;
 	ev_timer end;
 };
@@ -158,6 +160,7 @@ static void fill_cluster_env(struct daemon *d)
 	    .instance = d->instance,
 	    .takes_snapshot = takes_snapshot,
 	    .daemon = d,
+	    .health = d->health,
 	};
 }
 
@@ -217,10 +220,11 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 		r = make_jobs(d, start->worker);
 	if (r < 0)
 		return r;
-	fill_cluster_env(d);
 	r = make_health(d);
 	if (r < 0)
 		return r;
+	fill_cluster_env(d);
+	d->upkeep = upkeep_new(&d->cluster, &d->config->watch);
 	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
@@ -234,6 +238,7 @@ void daemon_free(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->end);
 	commands_free(d->commands);
+	upkeep_free(d->upkeep);
 	health_free(d->health);
 	for (size_t i = 0; i < d->n_jobs; i++) {
 		drill_free(d->drills[i]);

@@ -10,6 +10,7 @@
 #include "etcd/etcdconf.h"
 
 struct daemon;
+struct health;
 
 struct cluster_env {
 	struct ev_loop *ev;
@@ -20,4 +21,5 @@ struct cluster_env {
 	/* This process is at a snapshot. */
 	bool (*takes_snapshot)(const struct daemon *daemon);
 	const struct daemon *daemon;
+	const struct health *health; /* what the watchdog knows */
 };

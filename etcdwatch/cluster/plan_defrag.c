@@ -6,25 +6,29 @@
  * voters.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/macro.h"
 #include "etcdwatch/cluster/plans.h"
 #include "etcdwatch/cluster/quorumsafe.h"
 #include "etcdwatch/cluster/stepcheck.h"
 
-/* Less is not worth a stall: a fifth of the database, and 1 MiB. */
-#define GAIN_SHARE 5
-#define GAIN_LEAST_BYTES (INT64_C(1) << 20)
+/* Less is not worth a stall. */
+const struct plan_defrag_options plan_defrag_by_hand = {
+    .least_free_bytes = INT64_C(1) << 20,
+    .least_free = 20,
+    .disk_free_bytes = -1,
+};
 
 static int64_t free_bytes(const struct survey_member *m)
 {
 	return m->answer->db_bytes - m->answer->in_use_bytes;
 }
 
-static bool is_worth_it(const struct survey_member *m)
+static bool is_worth_it(const struct survey_member *m, const struct plan_defrag_options *options)
 {
-	return free_bytes(m) >= GAIN_LEAST_BYTES && free_bytes(m) >= m->answer->db_bytes / GAIN_SHARE;
+	return m->answer->db_bytes >= options->least_db_bytes &&
+	       free_bytes(m) >= options->least_free_bytes &&
+	       free_bytes(m) >= m->answer->db_bytes / 100 * options->least_free;
 }
 
 static void add(struct steps *steps, const struct survey_member *m)
@@ -33,8 +37,6 @@ static void add(struct steps *steps, const struct survey_member *m)
 
 	step->db_bytes = m->answer->db_bytes;
 	step->free_bytes = free_bytes(m);
-	if (strncmp(steps->notes[0], "each needs", strlen("each needs")) != 0)
-		steps_note(steps, "each needs as much free disk as its database has in use");
 }
 
 static void add_leader(const struct survey *survey, const struct survey_member *leader,
@@ -56,8 +58,8 @@ static void add_leader(const struct survey *survey, const struct survey_member *
 	add(steps, leader);
 }
 
-/* All voters that `wanted` says yes to. */
-static void add_all(const struct survey *survey, bool (*wanted)(const struct survey_member *m),
+/* All voters for whom it is worth it; options NULL: all. */
+static void add_all(const struct survey *survey, const struct plan_defrag_options *options,
                     struct steps *steps)
 {
 	const struct survey_member *leader = survey_leader(survey);
@@ -67,14 +69,39 @@ static void add_all(const struct survey *survey, bool (*wanted)(const struct sur
 
 		if (m->listed && m->learner)
 			steps_note(steps, "%s is a learner and left as it is", survey_member_name(m));
-		else if (m->listed && m != leader && wanted(m))
+		else if (m->listed && m != leader && (options == NULL || is_worth_it(m, options)))
 			add(steps, m);
 	}
-	if (wanted(leader))
+	if (options == NULL || is_worth_it(leader, options))
 		add_leader(survey, leader, steps);
 }
 
-void plan_defrag(const struct survey *survey, const char *word, struct steps *ret_steps)
+/* The new database lies beside the old one until it is whole. */
+static void check_disk(const struct survey *survey, int64_t disk_free_bytes, struct steps *steps)
+{
+	bool others = false;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		const struct survey_member *m = survey_find_id(survey, steps->items[i].member);
+
+		if (steps->items[i].kind != STEP_DEFRAGMENT)
+			continue;
+		if (!m->local || disk_free_bytes < 0) {
+			others = true;
+		} else if (m->answer->in_use_bytes > disk_free_bytes) {
+			steps_refuse(steps, "%s: its disk has %lld bytes free, and the database %lld in use",
+			             survey_member_name(m), (long long) disk_free_bytes,
+			             (long long) m->answer->in_use_bytes);
+			return;
+		}
+	}
+	if (others)
+		steps_note(steps, "each needs as much free disk as its database has in use, which is known "
+		                  "of this node's at most");
+}
+
+void plan_defrag(const struct survey *survey, const char *word,
+                 const struct plan_defrag_options *options, struct steps *ret_steps)
 {
 	const struct survey_member *m = word != NULL ? survey_find(survey, word) : NULL;
 	char why[STEPS_TEXT_MAX];
@@ -91,16 +118,12 @@ void plan_defrag(const struct survey *survey, const char *word, struct steps *re
 	else if (m != NULL)
 		add(ret_steps, m);
 	else
-		add_all(survey, is_worth_it, ret_steps);
+		add_all(survey, options, ret_steps);
+	check_disk(survey, options->disk_free_bytes, ret_steps);
 }
 
 /* --- from NOSPACE back --------------------------------------------------------------------------
  */
-
-static bool always(const struct survey_member *m UNUSED)
-{
-	return true;
-}
 
 static int64_t newest_revision(const struct survey *survey)
 {
@@ -111,24 +134,27 @@ static int64_t newest_revision(const struct survey *survey)
 	return newest;
 }
 
+/* Of all who have it or are full as well: another one may raise its own meanwhile. */
 static void add_disarms(const struct survey *survey, struct steps *steps)
 {
-	for (size_t i = 0; i < survey->n_alarms; i++) {
-		const struct survey_member *m = survey_find_id(survey, survey->alarms[i].member_id);
+	for (size_t i = 0; i < survey->n_members; i++) {
+		const struct survey_member *m = &survey->members[i];
 		struct step *step;
 
-		if (survey->alarms[i].type != ETCD_ALARM_NOSPACE || m == NULL)
+		if (!m->listed || (m->learner && !survey_has_alarm(survey, m->id, ETCD_ALARM_NOSPACE)))
 			continue;
 		step = steps_add(steps, STEP_DISARM, m);
 		step->alarm = ETCD_ALARM_NOSPACE;
 		step->quota_bytes = m->answer->quota_bytes;
-		if (step->quota_bytes <= 0)
-			steps_refuse(steps, "%s: its quota is not known, and so not whether there is room",
-			             survey_member_name(m));
+		if (step->quota_bytes > 0)
+			continue;
+		steps_refuse(steps, "%s: its quota is not known, and so not whether there is room",
+		             survey_member_name(m));
+		return;
 	}
 }
 
-void plan_recover(const struct survey *survey, struct steps *ret_steps)
+void plan_recover(const struct survey *survey, int64_t disk_free_bytes, struct steps *ret_steps)
 {
 	static const struct survey_member all = {.name = "all"};
 	char why[STEPS_TEXT_MAX];
@@ -146,8 +172,9 @@ void plan_recover(const struct survey *survey, struct steps *ret_steps)
 		return;
 	}
 	steps_add(ret_steps, STEP_COMPACT, &all)->revision = newest_revision(survey);
-	add_all(survey, always, ret_steps);
+	add_all(survey, NULL, ret_steps);
 	add_disarms(survey, ret_steps);
+	check_disk(survey, disk_free_bytes, ret_steps);
 	steps_note(ret_steps, "who watches from an older revision has to read everything anew");
 	steps_note(ret_steps, "what is in use stays: find out what fills it, or it is full again soon");
 }

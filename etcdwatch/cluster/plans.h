@@ -23,8 +23,20 @@ struct plan_disarm_options {
 void plan_disarm(const struct survey *survey, const struct plan_disarm_options *options,
                  struct steps *ret_steps);
 
+struct plan_defrag_options {
+	/* Of which that is worth it, all three: their database's size, how much of it is free. */
+	int64_t least_db_bytes;
+	int64_t least_free_bytes;
+	unsigned least_free; /* per cent */
+	/* Of this machine's member's disk; -1: not known. */
+	int64_t disk_free_bytes;
+};
+/* What somebody who asks for it thinks worth it. */
+extern const struct plan_defrag_options plan_defrag_by_hand;
+
 /* Writes databases anew, without their free pages: of all voters for whom that is worth it, or of
  * the one that is named. */
-void plan_defrag(const struct survey *survey, const char *word, struct steps *ret_steps);
+void plan_defrag(const struct survey *survey, const char *word,
+                 const struct plan_defrag_options *options, struct steps *ret_steps);
 /* From NOSPACE back: compacts, defragments all, disarms. */
-void plan_recover(const struct survey *survey, struct steps *ret_steps);
+void plan_recover(const struct survey *survey, int64_t disk_free_bytes, struct steps *ret_steps);

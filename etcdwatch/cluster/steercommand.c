@@ -14,6 +14,7 @@
 #include "etcdwatch/cluster/plans.h"
 #include "etcdwatch/cluster/quotas.h"
 #include "etcdwatch/cluster/steprun.h"
+#include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands_priv.h"
 
 struct steer;
@@ -179,13 +180,18 @@ static void plan_disarm_verb(const struct steer *s, const struct survey *survey,
 static void plan_defrag_verb(const struct steer *s, const struct survey *survey,
                              struct steps *ret_steps)
 {
-	plan_defrag(survey, s->member, ret_steps);
+	struct plan_defrag_options options = plan_defrag_by_hand;
+
+	options.disk_free_bytes =
+	    upkeep_disk_free(daemon_cluster(commands_daemon(s->command.commands)));
+	plan_defrag(survey, s->member, &options, ret_steps);
 }
 
-static void plan_recover_verb(const struct steer *s UNUSED, const struct survey *survey,
+static void plan_recover_verb(const struct steer *s, const struct survey *survey,
                               struct steps *ret_steps)
 {
-	plan_recover(survey, ret_steps);
+	plan_recover(survey, upkeep_disk_free(daemon_cluster(commands_daemon(s->command.commands))),
+	             ret_steps);
 }
 
 /* --- the commands -------------------------------------------------------------------------------

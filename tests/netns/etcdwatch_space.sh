@@ -3,7 +3,8 @@
 # limit: 120
 # Databases full of free pages are written anew under load: followers first, the leader last and not
 # while it leads, not during a snapshot, and a second time nothing is done. Then the quota is reached:
-# nothing is disarmed while there is no room, and `etcd recover-space` brings it back.
+# nothing is disarmed while there is no room, and `etcd recover-space` brings it back; and then the
+# same by itself, where that is configured.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
@@ -119,3 +120,27 @@ expect_equal "keep" "$(etcd_ctl get keep --print-value-only)" this
 expect_one_hash
 fairlead n1 --yes etcd recover-space >"$T/said"
 grep -q 'NOSPACE does not stand' "$T/said" || fail "it said: $(cat "$T/said")"
+
+say "the same by itself"
+signal TERM etcdwatch-n1
+wait_exit 20 etcdwatch-n1
+EW_MORE=$'---\napiVersion: fairlead/v1\nkind: EtcdWatchConfig\ninterval: 1s\nrecoverSpace: true'
+etcdwatch_start n1
+wait_until 20 fairlead n1 etcd status
+etcd_move_leader n1
+
+# One key, so that all but the last of it is for a compaction.
+overwrite() {
+	local i
+	for ((i = 0; i < 80; i++)); do
+		etcd_ctl put fill/0 <"$T/value" >/dev/null || return 1
+	done
+}
+overwritten() {
+	! overwrite
+}
+wait_until 30 overwritten
+wait_until 40 log_says etcdwatch-n1 'event=upkeep_done what=recover-space'
+etcd_ctl put room again >/dev/null || fail "there is no room"
+expect_equal "alarms" "$(fairlead n1 -o json etcd alarms)" ""
+expect_one_hash

@@ -267,8 +267,36 @@ static void test_defrag(void)
 		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
 		AUTO(free) struct steps *steps = NEW0(struct steps);
 
-		plan_defrag(s, cases[i].word, steps);
+		plan_defrag(s, cases[i].word, &plan_defrag_by_hand, steps);
 		check_steps(cases[i].cluster, steps, cases[i].want);
+	}
+}
+
+static void test_defrag_thresholds(void)
+{
+	static const struct {
+		struct plan_defrag_options options;
+		const char *want;
+	} cases[] = {
+	    {{8000000, 0, 45, -1}, D("b", "4.0")},
+	    {{8000001, 0, 45, -1}, ""},
+	    {{0, 4000001, 0, -1}, ""},
+	    {{0, 0, 50, -1}, D("b", "4.0")},
+	    {{0, 0, 51, -1}, ""},
+	    /* The disk of this machine's, and of no other. */
+	    {{0, 0, 45, 4000000}, D("b", "4.0")},
+	    {{0, 0, 45, 3999999}, "! b: its disk has 3999999 bytes free"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase("a* b@F c");
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		plan_defrag(s, NULL, &cases[i].options, steps);
+		check_steps("a* b@F c", steps, cases[i].want);
+		s->members[1].local = false;
+		plan_defrag(s, NULL, &cases[i].options, steps);
+		CHECK(steps->refusal[0] == '\0');
 	}
 }
 
@@ -284,7 +312,7 @@ static void test_recover(void)
 	    {"a*N b cN", 9000000,
 	     "compact up to revision 53\n" D("b", "0.5")
 	         D("c", "0.5") "hand the leadership from a to c\n" D(
-	             "a", "0.5") "disarm NOSPACE of a\ndisarm NOSPACE of c\n"},
+	             "a", "0.5") "disarm NOSPACE of a\ndisarm NOSPACE of b\ndisarm NOSPACE of c\n"},
 	    {"a*N", 9000000, "compact up to revision 51\n" D("a", "0.5") "disarm NOSPACE of a\n"},
 	    {"a*N b c-", 9000000, "! c: it is not healthy"},
 	    {"a*NC b c", 9000000, "! a: its alarm CORRUPT stands"},
@@ -297,7 +325,7 @@ static void test_recover(void)
 
 		for (size_t k = 0; k < s->n_answers; k++)
 			s->answers[k].quota_bytes = cases[i].quota;
-		plan_recover(s, steps);
+		plan_recover(s, -1, steps);
 		check_steps(cases[i].cluster, steps, cases[i].want);
 	}
 }
@@ -367,6 +395,7 @@ int main(void)
 	test_disarm();
 	test_disarm_of_nobody();
 	test_defrag();
+	test_defrag_thresholds();
 	test_recover();
 	test_check();
 	return check_result();

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What is to be done to the cluster by itself, and when; pure. Times are seconds since 1970-01-01
+ * UTC. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "etcdwatch/config.h"
+#include "etcdwatch/zone.h"
+
+enum upkeep_what {
+	UPKEEP_NOTHING,
+	UPKEEP_DEFRAG,
+	UPKEEP_RECOVER,
+};
+
+struct upkeep_past {
+	int64_t defrag_s;  /* up to here the schedule has been heeded: at first, when the daemon began;
+	                      what was missed while it was away is not made up for */
+	int64_t recover_s; /* the last attempt; 0: none */
+};
+
+/* no_space: the alarm stands; `utc` is that zone. */
+enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct zone *utc,
+                                const struct upkeep_past *past, bool no_space, int64_t now_s);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is due by itself, and when. */
+#include "etcdwatch/cluster/upkeepdue.h"
+
+#include "base/macro.h"
+#include "check.h"
+
+/* 2026-01-02 00:00 UTC */
+#define MIDNIGHT INT64_C(1767312000)
+#define H(n) (MIDNIGHT + (n) *3600)
+
+int main(void)
+{
+	static const struct {
+		bool defrag, recover;
+		struct upkeep_past past;
+		bool no_space;
+		int64_t now_s;
+		enum upkeep_what want;
+	} cases[] = {
+	    /* At 03:30, once; not what was missed before the daemon began. */
+	    {true, false, {H(1), 0}, false, H(3), UPKEEP_NOTHING},
+	    {true, false, {H(1), 0}, false, H(3) + 1799, UPKEEP_NOTHING},
+	    {true, false, {H(1), 0}, false, H(3) + 1800, UPKEEP_DEFRAG},
+	    {true, false, {H(3) + 1800, 0}, false, H(3) + 1802, UPKEEP_NOTHING},
+	    {true, false, {H(3) + 1801, 0}, false, H(20), UPKEEP_NOTHING},
+	    {true, false, {H(3) + 1801, 0}, false, H(27) + 1800, UPKEEP_DEFRAG},
+	    {true, false, {H(4), 0}, false, H(9), UPKEEP_NOTHING},
+	    {false, false, {H(1), 0}, false, H(4), UPKEEP_NOTHING},
+	    /* Without room nothing is defragmented on schedule. */
+	    {true, false, {H(1), 0}, true, H(4), UPKEEP_NOTHING},
+	    {true, true, {H(1), 0}, true, H(4), UPKEEP_RECOVER},
+	    {false, true, {H(1), 0}, false, H(4), UPKEEP_NOTHING},
+	    {false, false, {H(1), 0}, true, H(4), UPKEEP_NOTHING},
+	    {false, true, {H(1), H(4)}, true, H(4) + 599, UPKEEP_NOTHING},
+	    {false, true, {H(1), H(4)}, true, H(4) + 600, UPKEEP_RECOVER},
+	    /* The clock was set back. */
+	    {false, true, {H(1), H(9)}, true, H(4), UPKEEP_RECOVER},
+	};
+	struct config_watch watch = {0};
+	char error[SCHEDULE_ERROR_MAX];
+	struct zone *utc;
+
+	CHECK_EQ_INT(zone_load(NULL, "UTC", &utc), 0);
+	CHECK_EQ_INT(schedule_parse("30 3 * * *", &watch.defrag.schedule, error), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		watch.defrag.enabled = cases[i].defrag;
+		watch.recover_space = cases[i].recover;
+		if (!CHECK_EQ_INT(
+		        upkeepdue_look(&watch, utc, &cases[i].past, cases[i].no_space, cases[i].now_s),
+		        cases[i].want))
+			(void) fprintf(stderr, "  case %zu\n", i);
+	}
+	zone_free(utc);
+	return check_result();
+}
