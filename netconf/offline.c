@@ -34,14 +34,19 @@ static int finish(bool good)
 	return fflush(stdout) == 0 && good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static void print_notes(const struct config *config)
+{
+	for (size_t i = 0; i < config->notes.n; i++)
+		(void) printf("note: %s\n", config->notes.items[i]);
+}
+
 int offline_check(const struct offline *o)
 {
 	AUTO(config_free) struct config *config = NULL;
 
 	if (load(o, &config) < 0)
 		return EXIT_FAILURE;
-	for (size_t i = 0; i < config->notes.n; i++)
-		(void) printf("note: %s\n", config->notes.items[i]);
+	print_notes(config);
 	(void) printf("ok: %zu link%s\n", config->n_links, config->n_links == 1 ? "" : "s");
 	return finish(true);
 }
@@ -106,10 +111,12 @@ int offline_plan(const struct offline *o)
 		look_fini(&look);
 		return EXIT_FAILURE;
 	}
-	if (o->json)
+	if (o->json) {
 		print_json(plan, look.resolution, beside);
-	else
+	} else {
+		print_notes(config);
 		explain_plan(stdout, plan, look.resolution, beside);
+	}
 	is_refused = explain_refusal(plan, look.resolution, reason) || beside_problems(beside)->n > 0;
 	look_fini(&look);
 	return finish(!is_refused);
