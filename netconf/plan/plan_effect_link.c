@@ -299,14 +299,17 @@ void effect_wireguard_set(struct model *now, const struct link *to)
 	link->wireguard = wireguard_copy(to->wireguard);
 }
 
-/* IPv6 has its link-local addresses on whatever is open. */
+/* The kernel has link-local addresses of IPv6 on whatever is open. */
 static bool has_addresses(const struct model *model, const char *name)
 {
 	for (size_t i = 0; i < model->n_addresses; i++) {
 		const struct address *address = &model->addresses[i];
 
-		if (on_link(address->link, name) &&
-		    (address->prefix.addr.family != AF_INET6 || !addr_is_linklocal(&address->prefix.addr)))
+		bool is_always_there = address->owner == OWNER_KERNEL &&
+		                       address->prefix.addr.family == AF_INET6 &&
+		                       addr_is_linklocal(&address->prefix.addr);
+
+		if (on_link(address->link, name) && !is_always_there)
 			return true;
 	}
 	return false;

@@ -29,6 +29,7 @@ static bool is_missed(const struct fakekernel *k, const struct link *link)
 	for (size_t i = 0; i < k->m->n_addresses; i++)
 		missed |= is(k->m->addresses[i].link, link->name) &&
 		          !(k->m->addresses[i].prefix.addr.family == AF_INET6 &&
+		            k->m->addresses[i].owner == OWNER_KERNEL &&
 		            addr_is_linklocal(&k->m->addresses[i].prefix.addr));
 	for (size_t i = 0; i < k->m->n_routes; i++)
 		missed |= is(k->m->routes[i].link, link->name) && k->m->routes[i].owner != OWNER_KERNEL;

@@ -412,11 +412,13 @@ static const struct golden goldens[] = {
              "hitless set eth1 up\n"},
     {"drift: what others use, or have, is no port of ours, and is not opened",
      .have = "nic eth1\nnic eth2\nnic eth3\nnic eth4 master br9\nnic eth5 down\nnic eth6 down\n"
+             "nic eth7\naddress eth7 fe80::7/64 proto 98\n"
              "bond bond0 mode 1 miimon 100\nbridge br9 foreign\nbond bond9 foreign mode 1\n"
              "address eth1 10.1.0.9/24 proto 0\nvlan v7 foreign parent eth2 id 7\n"
              "route 10.9.0.0/16 dev eth3 proto 12\naddress eth5 10.5.0.9/24 proto 0\n",
      .want = "nic eth1 up master bond0\nnic eth2 up master bond0\nnic eth3 up master bond0\n"
              "nic eth4 up master bond0\nnic eth5 up master bond0\nnic eth6 up master bond9\n"
+             "nic eth7 up master bond0\n"
              "bond bond0 mode 1 miimon 100\n",
      .only_hitless = true, .plan = ""},
     {"drift: a new NIC without a master", .have = "nic eth1 down\n",
