@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wiring: lock, what was found, changes, the control socket. */
+/* The wiring: what was found, changes, the control socket. */
 #include "netconf/daemon.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/macro.h"
@@ -15,25 +13,17 @@
 #include "base/mono.h"
 #include "netconf/commands.h"
 #include "netconf/change/explain.h"
-#include "netconf/change/lockfile.h"
 #include "netconf/change/look.h"
-#include "netconf/change/rescue.h"
 
-#define LOCK_POLL_S 0.1
 #define READY_POLL_S 0.1
-#define LOOK_AGAIN_S 5.
-#define UNREADABLE_ID "unreadable"
 
 struct daemon {
 	struct loop *loop;
 	const struct daemon_start *start;
 	struct kernel *kernel;
 	struct commands *commands;
-	int lock_fd;
-	ev_timer lock_again; /* a guard, or one that ends, has the lock */
+	struct left *left;
 	bool will_ask_for_leases;
-	ev_timer look_again; /* at files that could not be used */
-	struct daemon_blocked blocked;
 	struct begin *begin;
 	struct transaction *transaction;
 	struct config *config; /* that is confirmed; NULL: none */
@@ -232,7 +222,7 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 {
 	struct begin_request with_paths = *request;
 
-	if (daemon->blocked.reason[0] != '\0')
+	if (left_is_blocked(daemon->left))
 		return -EUCLEAN;
 	if (daemon->begin != NULL || daemon->transaction != NULL)
 		return -EBUSY;
@@ -253,7 +243,7 @@ int daemon_apply(struct daemon *daemon, const struct begin_request *request, dae
 /* Whether there is a change, and it is the one that is meant. */
 static int find(const struct daemon *daemon, const char *id)
 {
-	if (daemon->blocked.reason[0] != '\0')
+	if (left_is_blocked(daemon->left))
 		return -EUCLEAN;
 	if (daemon->transaction == NULL)
 		return -ENOENT;
@@ -283,7 +273,7 @@ int daemon_diff(struct daemon *daemon, json_t **ret_lines)
 	struct look look;
 	int r;
 
-	if (daemon->blocked.reason[0] != '\0')
+	if (left_is_blocked(daemon->left))
 		return -EUCLEAN;
 	if (daemon->config == NULL)
 		return -ENOENT;
@@ -304,7 +294,7 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 	*ret_report = (struct daemon_report){
 	    .change = daemon->transaction != NULL ? transaction_state(daemon->transaction) : NULL,
 	    .last = &daemon->last,
-	    .blocked = &daemon->blocked,
+	    .blocked = left_blocked(daemon->left),
 	    .is_preparing = daemon->begin != NULL,
 	    .has_confirmed = daemon->config != NULL,
 	    .clients = daemon->clients,
@@ -320,9 +310,9 @@ static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 {
 	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, ready);
 
-	if (daemon->lock_fd < 0 ? daemon->will_ask_for_leases
-	                        : dhcpclients_wait(daemon->clients, daemon->kernel) ||
-	                              drift_is_following(daemon->drift))
+	if (!left_has_lock(daemon->left) ? daemon->will_ask_for_leases
+	                                 : dhcpclients_wait(daemon->clients, daemon->kernel) ||
+	                                       drift_is_following(daemon->drift))
 		return;
 	ev_timer_stop(ev, timer);
 	loop_notify(daemon->loop, "READY=1");
@@ -336,7 +326,7 @@ static void serve(struct daemon *daemon)
 		return;
 	r = commands_new(ev_of(daemon), daemon->start->runtime_dir, daemon, &daemon->commands);
 	/* Who has the lock may be a daemon, too, and it is its socket then. */
-	if (r == -EADDRINUSE && daemon->lock_fd < 0)
+	if (r == -EADDRINUSE && !left_has_lock(daemon->left))
 		return;
 	if (r < 0) {
 		(void) log_error_errno(r, "control_failed", "dir=%s", daemon->start->runtime_dir);
@@ -346,10 +336,34 @@ static void serve(struct daemon *daemon)
 	ev_timer_start(ev_of(daemon), &daemon->ready);
 }
 
-/* All that was left is dealt with, or under way. */
-static void go_on(struct daemon *daemon)
+/* Whatever it is, the state can be asked for. */
+static void on_blocked(void *userdata)
 {
-	daemon->blocked = (struct daemon_blocked){0};
+	struct daemon *daemon = userdata;
+
+	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	serve(daemon);
+}
+
+static void on_locked(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
+	daemon->ledger = ledger_open(daemon->start->state_dir);
+}
+
+static void on_resume(const struct checkpoint_state *state, void *userdata)
+{
+	struct daemon *daemon = userdata;
+	struct transaction_host host = host_of(daemon);
+
+	daemon->transaction = transaction_resume(&host, state);
+}
+
+static void on_clear(void *userdata)
+{
+	struct daemon *daemon = userdata;
+
 	load_confirmed(daemon);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	if (daemon->transaction == NULL)
@@ -357,140 +371,14 @@ static void go_on(struct daemon *daemon)
 	serve(daemon);
 }
 
-static void PRINTF_LIKE(3, 4) block(struct daemon *daemon, const char *id, const char *format, ...)
-{
-	struct daemon_blocked blocked = {0};
-	va_list ap;
-
-	(void) snprintf(blocked.id, sizeof(blocked.id), "%s", id);
-	va_start(ap, format);
-	(void) vsnprintf(blocked.reason, sizeof(blocked.reason), format, ap);
-	va_end(ap);
-	if (strcmp(blocked.reason, daemon->blocked.reason) != 0)
-		log_error("blocked", "id=%s reason=\"%s\"", blocked.id, blocked.reason);
-	daemon->blocked = blocked;
-	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
-	serve(daemon);
-}
-
-static int finish_other(struct daemon *daemon, const struct checkpoint_state *state,
-                        const char *how, const char *reason)
-{
-	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
-
-	memcpy(outcome.id, state->id, sizeof(outcome.id));
-	(void) snprintf(outcome.how, sizeof(outcome.how), "%s", how);
-	(void) snprintf(outcome.reason, sizeof(outcome.reason), "%s", reason);
-	log_notice("change_over", "id=%s how=%s reason=\"%s\"", state->id, how, reason);
-	return statedir_finish_other(daemon->start->state_dir, &outcome);
-}
-
-static int deal_with(struct daemon *daemon, const struct checkpoint_state *state)
-{
-	const char *state_dir = daemon->start->state_dir;
-	struct transaction_host host = host_of(daemon);
-	bool is_same;
-	int r = checkpoint_same_kernel(state, &is_same);
-
-	if (r < 0)
-		return r;
-	switch (phase_find(state->phase, is_same, mono_now_us(), state->deadline_us)) {
-	case PHASE_FOUND_VOID:
-		rescue_files(state_dir);
-		return finish_other(daemon, state, "void", "the machine was started anew");
-	case PHASE_FOUND_FINISH:
-		return statedir_finish_confirmed(state_dir, state);
-	case PHASE_FOUND_OVER:
-		return finish_other(daemon, state, phase_name(state->phase), state->reason);
-	case PHASE_FOUND_WAIT:
-	case PHASE_FOUND_UNDO:
-		daemon->transaction = transaction_resume(&host, state);
-		break;
-	}
-	return 0;
-}
-
-/* To go on past files that cannot be used would be to forget a change that nobody has undone, and
- * to set right what it has made of the network. */
-static void look_for_changes(struct daemon *daemon)
-{
-	AUTO(free) char *dir = statedir_path(daemon->start->state_dir, STATEDIR_TRANSACTION);
-	struct checkpoint_state state;
-	int r = checkpoint_read_state(dir, &state);
-
-	if (r < 0 && r != -ENOENT) {
-		block(daemon, UNREADABLE_ID,
-		      "%s/state.json, of a change that is not over, cannot be read: %s", dir, strerror(-r));
-	} else if (r == 0) {
-		r = deal_with(daemon, &state);
-		if (r < 0)
-			block(daemon, state.id,
-			      "what a change has left in %s (phase %s) cannot be finished: %s", dir,
-			      phase_name(state.phase), strerror(-r));
-	}
-	if (r < 0 && r != -ENOENT)
-		ev_timer_start(ev_of(daemon), &daemon->look_again);
-	else
-		go_on(daemon);
-}
-
-static void look_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
-{
-	look_for_changes(CONTAINER_OF(timer, struct daemon, look_again));
-}
-
 int daemon_discard(struct daemon *daemon, const char *id)
 {
-	struct statedir_outcome outcome = {.ended_wall_us = wall_now_us()};
 	int r;
 
-	if (daemon->blocked.reason[0] == '\0') {
-		r = find(daemon, id);
-		return r < 0 ? r : transaction_discard(daemon->transaction);
-	}
-	if (strcmp(daemon->blocked.id, id) != 0)
-		return daemon->blocked.id[0] == '\0' ? -EUCLEAN : -ESTALE;
-	(void) snprintf(outcome.id, sizeof(outcome.id), "%s", id);
-	(void) snprintf(outcome.how, sizeof(outcome.how), "discarded");
-	memcpy(outcome.left, daemon->blocked.reason, sizeof(outcome.left));
-	r = statedir_finish_other(daemon->start->state_dir, &outcome);
-	if (r < 0)
-		return r;
-	log_notice("change_over", "id=%s how=%s reason=\"the operator asked for it\"", id, outcome.how);
-	ev_timer_stop(ev_of(daemon), &daemon->look_again);
-	go_on(daemon);
-	return 0;
-}
-
-/* A guard that undoes a change, or a boot that waits for links, may take its time. */
-static void wait_for_lock(struct daemon *daemon, int r)
-{
-	AUTO(free) char *guard_path = statedir_path(daemon->start->state_dir, STATEDIR_GUARD_LOCK);
-	AUTO(free) char *path = statedir_path(daemon->start->state_dir, STATEDIR_LOCK);
-	pid_t holder = lockfile_holder(path);
-
-	if (r != -EAGAIN)
-		block(daemon, "", "the lock %s cannot be taken: %s", path, strerror(-r));
-	else if (holder > 0 && holder == lockfile_holder(guard_path))
-		block(daemon, "", "the guard of a change undoes it (process %d)", (int) holder);
-	else if (holder > 0)
-		block(daemon, "", "another netconf is at work (process %d)", (int) holder);
-}
-
-static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
-{
-	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, lock_again);
-	AUTO(free) char *path = statedir_path(daemon->start->state_dir, STATEDIR_LOCK);
-	int r = lockfile_take(path);
-
-	if (r < 0) {
-		wait_for_lock(daemon, r);
-		return;
-	}
-	ev_timer_stop(ev, timer);
-	daemon->lock_fd = r;
-	daemon->ledger = ledger_open(daemon->start->state_dir);
-	look_for_changes(daemon);
+	if (left_is_blocked(daemon->left))
+		return left_discard(daemon->left, id);
+	r = find(daemon, id);
+	return r < 0 ? r : transaction_discard(daemon->transaction);
 }
 
 /* Without the lock it cannot, and whoever waits for this daemon waits for nothing else. */
@@ -507,16 +395,14 @@ static bool asks_for_leases(const char *state_dir)
 
 int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemon **ret_daemon)
 {
+	static const struct left_ops left_ops = {on_blocked, on_locked, on_resume, on_clear};
 	AUTO(daemon_free) struct daemon *daemon = NEW0(struct daemon);
 	int r;
 
 	daemon->loop = loop;
 	daemon->start = start;
-	daemon->lock_fd = -1;
 	daemon->will_ask_for_leases = asks_for_leases(start->state_dir);
-	ev_timer_init(&daemon->lock_again, lock_timer_cb, 0., LOCK_POLL_S);
 	ev_timer_init(&daemon->ready, ready_timer_cb, 0., READY_POLL_S);
-	ev_timer_init(&daemon->look_again, look_timer_cb, LOOK_AGAIN_S, 0.);
 	r = statedir_make(start->state_dir);
 	if (r < 0)
 		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
@@ -531,7 +417,7 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 	              &daemon->drift);
 	if (r < 0)
 		return log_error_errno(r, "kernel_failed", "reason=\"no notifications\"");
-	ev_timer_start(loop_ev(loop), &daemon->lock_again);
+	daemon->left = left_start(loop_ev(loop), start->state_dir, &left_ops, daemon);
 	*ret_daemon = TAKE_PTR(daemon);
 	return 0;
 }
@@ -540,9 +426,7 @@ void daemon_free(struct daemon *daemon)
 {
 	if (daemon == NULL)
 		return;
-	ev_timer_stop(ev_of(daemon), &daemon->lock_again);
 	ev_timer_stop(ev_of(daemon), &daemon->ready);
-	ev_timer_stop(ev_of(daemon), &daemon->look_again);
 	commands_free(daemon->commands);
 	begin_free(daemon->begin);
 	transaction_free(daemon->transaction);
@@ -552,7 +436,6 @@ void daemon_free(struct daemon *daemon)
 	config_free(daemon->config);
 	json_decref(daemon->lines);
 	kernel_free(daemon->kernel);
-	if (daemon->lock_fd >= 0)
-		(void) close(daemon->lock_fd);
+	left_free(daemon->left);
 	free(daemon);
 }

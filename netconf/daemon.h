@@ -17,6 +17,7 @@
 #include "netconf/change/statedir.h"
 #include "netconf/dhcp/dhcpclients.h"
 #include "netconf/drift.h"
+#include "netconf/left.h"
 
 struct daemon;
 
@@ -60,17 +61,10 @@ int daemon_discard(struct daemon *daemon, const char *id);
  * -ENOENT: nothing is confirmed, -EUCLEAN, or -errno. */
 int daemon_diff(struct daemon *daemon, json_t **ret_lines);
 
-/* What keeps the daemon from changing anything: files of a change that cannot be used, or a guard
- * that still has the lock. */
-struct daemon_blocked {
-	char id[CHECKPOINT_ID_MAX]; /* by which daemon_discard() knows it; "": it ends by itself */
-	char reason[CHECKPOINT_REASON_MAX]; /* "": nothing does */
-};
-
 struct daemon_report {
 	const struct checkpoint_state *change; /* NULL: none is under way */
 	const struct statedir_outcome *last;   /* id "": there was none */
-	const struct daemon_blocked *blocked;
+	const struct left_blocked *blocked;
 	bool is_preparing;  /* a change is being planned */
 	bool has_confirmed; /* a configuration was ever confirmed */
 	struct drift_report drift;

@@ -36,7 +36,7 @@ static json_t *drift_json(const struct drift_report *drift)
 	                 (json_int_t) drift->n_waiting, "duplicate", jsonval_text(drift->duplicate));
 }
 
-static json_t *blocked_json(const struct daemon_blocked *blocked)
+static json_t *blocked_json(const struct left_blocked *blocked)
 {
 	if (blocked->reason[0] == '\0')
 		return json_null();
