@@ -6,6 +6,7 @@
  */
 #include "etcdwatch/cluster/survey.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,7 @@ static void read_cb(const struct etcd_outcome *outcome,
 	struct survey_answer *a = one->answer;
 
 	a->serves = is_answer(outcome, a->serve_error);
+	a->serve_denied = outcome->r == -EACCES;
 	a->latency_us = outcome->received_us - outcome->sent_us;
 	a->revision = outcome->revision;
 	close_question(one->request, &one->calls[ASK_READ]);

@@ -62,6 +62,7 @@ struct survey_answer {
 	char errors[SURVEY_TEXT_MAX]; /* as the server writes them, joined */
 	/* A linearizable read: that it has a leader with a quorum. */
 	bool serves;
+	bool serve_denied; /* it may not be read by us, which says nothing */
 	char serve_error[SURVEY_TEXT_MAX];
 	int64_t latency_us; /* of that */
 	int64_t status_latency_us;

@@ -8,6 +8,7 @@
  */
 #include "etcdwatch/health/probe.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,14 @@ static uint64_t digest_of(const struct survey_list *list)
 	return digest;
 }
 
+/* Who may not read does not learn whether it would work. */
+static enum observed observe(bool good, bool denied)
+{
+	if (denied)
+		return OBSERVED_NOTHING;
+	return good ? OBSERVED_GOOD : OBSERVED_BAD;
+}
+
 static void fill_status(struct observation_member *m, const struct survey_answer *a)
 {
 	m->latency_us = a->status_latency_us;
@@ -112,7 +121,7 @@ static void fill_status(struct observation_member *m, const struct survey_answer
 	m->db_bytes = a->db_bytes;
 	m->in_use_bytes = a->in_use_bytes;
 	m->quota_bytes = a->quota_bytes;
-	m->linearizable = a->serves ? OBSERVED_GOOD : OBSERVED_BAD;
+	m->linearizable = observe(a->serves, a->serve_denied);
 	m->linearizable_us = a->latency_us;
 	(void) snprintf(m->read_error, sizeof(m->read_error), "%s", a->serve_error);
 	m->list_known = a->list.known;
@@ -298,7 +307,7 @@ static void read_cb(const struct etcd_outcome *outcome,
 	struct extra *e = userdata;
 
 	e->read = NULL;
-	e->serializable = outcome->r < 0 ? OBSERVED_BAD : OBSERVED_GOOD;
+	e->serializable = observe(outcome->r == 0, outcome->r == -EACCES);
 	e->serializable_us = outcome->received_us - outcome->sent_us;
 	close_question(e->probe);
 }

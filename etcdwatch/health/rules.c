@@ -81,8 +81,8 @@ const struct rules_rule rules[RULES_N] = {
                              "Add it to the cluster, or take it out of `members`."},
     [RULE_NO_SPACE] =
         {"no-space", RULES_CRITICAL, 0, 30, rules_no_space, -1, "the alarm NOSPACE stands",
-         "etcd takes no writes. Compact, defragment one member after the other, and then disarm "
-         "the alarm."},
+         "etcd takes no writes. 'fairlead etcd recover-space' compacts, defragments and "
+         "disarms the alarm."},
     [RULE_CORRUPT] =
         {"corrupt", RULES_CRITICAL, 0, 60, rules_corrupt, -1, "the alarm CORRUPT stands",
          "Do not disarm it. Keep a snapshot of each member, find the one that differs, and replace "
@@ -95,10 +95,9 @@ const struct rules_rule rules[RULES_N] = {
     [RULE_QUOTA_RUNWAY] = {"quota-runway", RULES_WARNING, 600, 600, rules_runway, RULE_QUOTA_LOW,
                            "at its present growth a database reaches its quota within four hours",
                            "Find out what writes so much, and see that compaction runs."},
-    [RULE_FRAGMENTED] =
-        {"fragmented", RULES_WARNING, 600, 600, rules_fragmented, -1,
-         "less than half of a database is in use, and more than 100 MiB of it",
-         "Defragment this member when it is not the leader and all others are well."},
+    [RULE_FRAGMENTED] = {"fragmented", RULES_WARNING, 600, 600, rules_fragmented, -1,
+                         "less than half of a database is in use, and more than 100 MiB of it",
+                         "'fairlead etcd defrag' writes it anew, when all members are well."},
     [RULE_FSYNC_SLOW] =
         {"fsync-slow", RULES_WARNING, 120, 300, rules_fsync, RULE_FSYNC_VERY_SLOW,
          "the write-ahead log's fsync takes longer than 0.5 s (99th percentile of 5 minutes)",
