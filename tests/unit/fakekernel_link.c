@@ -378,10 +378,15 @@ int fakekernel_set_bond(struct fakekernel *k, const struct op *op)
 		else if (option == BOND_ARP_IP_TARGET)
 			memcpy(link->bond->arp_targets, op->link.bond->arp_targets,
 			       sizeof(link->bond->arp_targets));
+		else if (option == BOND_NS_IP6_TARGET)
+			memcpy(link->bond->ns_targets, op->link.bond->ns_targets,
+			       sizeof(link->bond->ns_targets));
 		else if (option == BOND_AD_ACTOR_SYSTEM)
 			link->bond->ad_actor_system = op->link.bond->ad_actor_system;
 		if (option == BOND_ARP_IP_TARGET)
 			link->bond->n_arp_targets = op->link.bond->n_arp_targets;
+		if (option == BOND_NS_IP6_TARGET)
+			link->bond->n_ns_targets = op->link.bond->n_ns_targets;
 		set_monitor(link->bond, option, old);
 	}
 	link->bond->has = BOND_BIT(BOND_OPTIONS) - 1;

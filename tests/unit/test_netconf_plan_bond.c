@@ -235,6 +235,16 @@ static const struct golden goldens[] = {
      "hitless set eth2 master bond0\n"
      "hitless wait for the carrier of eth2, at most 10000 ms\n"
      "hitless set bond0 primary eth2\n"},
+    /* Lists and addresses change live, too. */
+    {PORTS "bond bond0 mode 1 arp_interval 1000 arp_ip_target 10.0.0.1\n" ABOVE,
+     PORTS "bond bond0 mode 1 arp_interval 1000 arp_ip_target 10.0.0.9\n" ABOVE,
+     "hitless set bond0 arp_ip_target 10.0.0.9\n"},
+    {PORTS "bond bond0 mode 1 arp_interval 1000 ns_ip6_target fd00::1\n" ABOVE,
+     PORTS "bond bond0 mode 1 arp_interval 1000 ns_ip6_target fd00::9\n" ABOVE,
+     "hitless set bond0 ns_ip6_target fd00::9\n"},
+    {PORTS "bond bond0 mode 4 miimon 100 ad_actor_system 02:00:00:00:00:08\n" ABOVE,
+     PORTS "bond bond0 mode 4 miimon 100 ad_actor_system 02:00:00:00:00:09\n" ABOVE,
+     "hitless set bond0 ad_actor_system 02:00:00:00:00:09\n"},
     /* More ports are needed from now on: first the ports. */
     {PORTS "nic eth2\nbond bond0 mode 4 miimon 100 min_links 1\n",
      PORTS "nic eth2 master bond0\nbond bond0 mode 4 miimon 100 min_links 3\n",
