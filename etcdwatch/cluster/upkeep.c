@@ -101,6 +101,13 @@ static void make_plan(const struct upkeep *u, const struct survey *survey, struc
 		plan_defrag(survey, NULL, &options, steps);
 }
 
+static void carry_out(struct upkeep *u, const struct steps *steps)
+{
+	if (u->what == UPKEEP_RECOVER)
+		u->past.recover_s = wall_now_us() / US_PER_S + UPKEEP_AGAIN_S;
+	u->run = steprun_start(u->env, steps, &run_callbacks, u);
+}
+
 static void quotas_cb(const struct survey *survey, void *userdata)
 {
 	struct upkeep *u = userdata;
@@ -113,7 +120,7 @@ static void quotas_cb(const struct survey *survey, void *userdata)
 	else if (steps->n == 0)
 		log_info("upkeep_needless", "what=%s", names[u->what]);
 	else
-		u->run = steprun_start(u->env, steps, &run_callbacks, u);
+		carry_out(u, steps);
 }
 
 static void surveyed_cb(const struct survey *survey, void *userdata)
@@ -147,7 +154,7 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		u->past.defrag_s = now_s;
 		break;
 	case UPKEEP_RECOVER:
-		u->past.recover_s = now_s;
+		u->past.recover_s = now_s + UPKEEP_SOON_S;
 		break;
 	}
 	u->survey = survey_start(u->env->etcd, surveyed_cb, u);

@@ -10,6 +10,10 @@
 #include "etcdwatch/config.h"
 #include "etcdwatch/zone.h"
 
+/* What was done and has not helped will not help at once; what could not begin may, soon. */
+#define UPKEEP_AGAIN_S 600
+#define UPKEEP_SOON_S 20
+
 enum upkeep_what {
 	UPKEEP_NOTHING,
 	UPKEEP_DEFRAG,
@@ -19,7 +23,7 @@ enum upkeep_what {
 struct upkeep_past {
 	int64_t defrag_s;  /* up to here the schedule has been heeded: at first, when the daemon began;
 	                      what was missed while it was away is not made up for */
-	int64_t recover_s; /* the last attempt; 0: none */
+	int64_t recover_s; /* recovering is not tried before then */
 };
 
 /* no_space: the alarm stands; `utc` is that zone. */

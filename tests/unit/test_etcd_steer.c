@@ -74,6 +74,8 @@ static void test_range_of_a_silent_one(void)
 	struct answer a;
 
 	begin();
+	/* What is not connected yet is not silent. */
+	CHECK_EQ_INT(sync_endpoint_get(ev, etcd, server_url(servers[1]), "k", true, 0).r, 0);
 	server_set(servers[1], SERVER_RANGE, (struct server_rule){.silent = true});
 	a = sync_endpoint_get(ev, etcd, server_url(servers[1]), "k", true, 600);
 	CHECK_EQ_INT(a.r, -ETIMEDOUT);

@@ -32,8 +32,9 @@ int main(void)
 	    {true, true, {H(1), 0}, true, H(4), UPKEEP_RECOVER},
 	    {false, true, {H(1), 0}, false, H(4), UPKEEP_NOTHING},
 	    {false, false, {H(1), 0}, true, H(4), UPKEEP_NOTHING},
-	    {false, true, {H(1), H(4)}, true, H(4) + 599, UPKEEP_NOTHING},
-	    {false, true, {H(1), H(4)}, true, H(4) + 600, UPKEEP_RECOVER},
+	    {false, true, {H(1), H(4) + 600}, true, H(4), UPKEEP_NOTHING},
+	    {false, true, {H(1), H(4) + 600}, true, H(4) + 599, UPKEEP_NOTHING},
+	    {false, true, {H(1), H(4) + 600}, true, H(4) + 600, UPKEEP_RECOVER},
 	    /* The clock was set back. */
 	    {false, true, {H(1), H(9)}, true, H(4), UPKEEP_RECOVER},
 	};

@@ -155,6 +155,20 @@ etcdwatch_statuses() {
 	done
 }
 
+# A command is refused, and says why. A machine that is busy may give another reason first: a member
+# was too slow to answer. So it is asked again until it says this one; but it must never be done.
+is_refused() { # PATTERN NODE ARGUMENT...
+	local pattern=$1
+	shift
+	! fairlead "$@" >"$T/said" 2>&1 </dev/null || fail "it was not refused: ${*:2}"
+	grep -q -e "$pattern" "$T/said"
+}
+
+# A change of the cluster is made; what was said, of all attempts, is in $T/done.
+is_done() { # NODE ARGUMENT...
+	fairlead "$1" --yes "${@:2}" >>"$T/done" 2>&1
+}
+
 # No sanitizer has spoken and no assertion has failed.
 etcdwatch_logs_are_clean() {
 	local node bad=0
