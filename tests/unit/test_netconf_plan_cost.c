@@ -28,6 +28,7 @@ struct row {
 	const char *one, *other;
 };
 
+/* Nobody answers for ARP's targets, and none of these waits until that is noticed. */
 static const struct row rows[] = {
     {BOND_MIIMON, "mode 1 miimon 100", "mode 1 miimon 200"},
     {BOND_UPDELAY, "mode 1 miimon 100 updelay 0", "mode 1 miimon 100 updelay 200"},
@@ -47,18 +48,18 @@ static const struct row rows[] = {
     {BOND_XMIT_HASH_POLICY, "mode 1 miimon 100 xmit_hash_policy 0",
      "mode 1 miimon 100 xmit_hash_policy 2"},
     {BOND_FAIL_OVER_MAC, "mode 1 miimon 100 fail_over_mac 0", "mode 1 miimon 100 fail_over_mac 1"},
-    {BOND_ARP_INTERVAL, "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1",
-     "mode 1 arp_interval 90000 arp_ip_target 10.0.0.1"},
-    {BOND_ARP_IP_TARGET, "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1",
-     "mode 1 arp_interval 60000 arp_ip_target 10.0.0.3"},
-    {BOND_NS_IP6_TARGET, "mode 1 arp_interval 60000 ns_ip6_target fd00::1",
-     "mode 1 arp_interval 60000 ns_ip6_target fd00::3"},
-    {BOND_ARP_VALIDATE, "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1 arp_validate 0",
-     "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1 arp_validate 3"},
-    {BOND_ARP_ALL_TARGETS, "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1 arp_all_targets 0",
-     "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1 arp_all_targets 1"},
-    {BOND_MISSED_MAX, "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1 missed_max 2",
-     "mode 1 arp_interval 60000 arp_ip_target 10.0.0.1 missed_max 9"},
+    {BOND_ARP_INTERVAL, "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1",
+     "mode 1 arp_interval 900000 arp_ip_target 10.0.0.1"},
+    {BOND_ARP_IP_TARGET, "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1",
+     "mode 1 arp_interval 600000 arp_ip_target 10.0.0.3"},
+    {BOND_NS_IP6_TARGET, "mode 1 arp_interval 600000 ns_ip6_target fd00::1",
+     "mode 1 arp_interval 600000 ns_ip6_target fd00::3"},
+    {BOND_ARP_VALIDATE, "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1 arp_validate 0",
+     "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1 arp_validate 3"},
+    {BOND_ARP_ALL_TARGETS, "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1 arp_all_targets 0",
+     "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1 arp_all_targets 1"},
+    {BOND_MISSED_MAX, "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1 missed_max 2",
+     "mode 1 arp_interval 600000 arp_ip_target 10.0.0.1 missed_max 9"},
     {BOND_PRIMARY, "mode 1 miimon 100 primary p0", "mode 1 miimon 100 primary p1"},
     {BOND_MODE, "mode 1 miimon 100", "mode 5 miimon 100"},
     {BOND_TLB_DYNAMIC_LB, "mode 5 miimon 100 tlb_dynamic_lb 1",
@@ -360,7 +361,7 @@ static void test_refused(void)
 		(void) snprintf(options, sizeof(options), "mode %d miimon 100", (int) mode);
 		check_refused(options, is_of_another_mode, mode, -EACCES);
 	}
-	check_refused("mode 1 arp_interval 60000 arp_ip_target 10.0.0.1", needs_miimon,
+	check_refused("mode 1 arp_interval 600000 arp_ip_target 10.0.0.1", needs_miimon,
 	              BOND_ACTIVE_BACKUP, -EPERM);
 }
 
