@@ -45,15 +45,19 @@ witness_start
 
 say "two others are there, and the switch will not have them yet: the old ones stay"
 lacp 'p3, p4' | config_write second
-began=$(now_cs)
 netconf_once second &
 apply=$!
 is_port() { # PORT
 	[[ " $(ports_of lacp) " == *" $1 "* ]]
 }
-wait_until 60 is_port p3
-# It waits ten seconds for each. A look that was over by then must have seen the old ones.
-while looked=$(distributing) && [[ $(($(now_cs) - began)) -lt 800 ]]; do
+arrives() { # PORT; NOT_YET: when it was last seen not to be one
+	NOT_YET=$NOW NOW=$(now_cs)
+	is_port "$1"
+}
+NOW=$(now_cs)
+wait_until 60 arrives p3
+# It waits ten seconds for each. A look that is over in half of that must see the old ones.
+while looked=$(distributing) && [[ $(($(now_cs) - NOT_YET)) -lt 500 ]]; do
 	expect_equal "what distributes" "$looked" "p1 p2"
 	nap 0.2
 done
