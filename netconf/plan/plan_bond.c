@@ -225,17 +225,27 @@ static void change_closed(struct planner *p, const struct link *want, uint64_t o
 /* ARP's monitor goes by when a port last heard something, which none notes before it runs, or notes
  * as often as it asks. A port that was quiet for longer than the new one is patient counts as dead
  * until an answer comes. */
+static bool may_seem_dead(const struct bond *want, const struct bond *now, uint64_t options)
+{
+	uint64_t patience =
+	    (uint64_t) bond_get(want, BOND_ARP_INTERVAL) * bond_get(want, BOND_MISSED_MAX);
+	uint32_t quiet = bond_get(now, BOND_ARP_INTERVAL);
+
+	return (options & BOND_BIT(BOND_ARP_INTERVAL)) != 0 && patience > 0 &&
+	       (quiet == 0 || quiet > patience);
+}
+
+/* Most of what the kernel changes at any time costs nothing. To the switch a bond of another system
+ * is another bond: it agrees with its ports anew. */
 static enum op_class live_class(const struct planner *p, const struct link *want, uint64_t options)
 {
+	const uint64_t system = BOND_BIT(BOND_AD_ACTOR_SYS_PRIO) | BOND_BIT(BOND_AD_ACTOR_SYSTEM);
 	const struct link *now = model_find_link(p->now, want->name);
-	uint64_t patience =
-	    (uint64_t) bond_get(want->bond, BOND_ARP_INTERVAL) * bond_get(want->bond, BOND_MISSED_MAX);
-	uint32_t quiet = bond_get(now->bond, BOND_ARP_INTERVAL);
 
-	if ((options & BOND_BIT(BOND_ARP_INTERVAL)) == 0 || patience == 0 ||
-	    (quiet > 0 && quiet <= patience))
+	if (!now->up || count_ports(p->now, want->name) == 0)
 		return OP_HITLESS;
-	return now->up && count_ports(p->now, want->name) > 0 ? OP_BLIP : OP_HITLESS;
+	return (options & system) != 0 || may_seem_dead(want->bond, now->bond, options) ? OP_BLIP
+	                                                                                : OP_HITLESS;
 }
 
 static void change_live(struct planner *p, const struct link *want, uint64_t options)

@@ -237,6 +237,12 @@ static bool needs_empty(enum bond_option option)
 	       bond_options[option].constraint == BOND_NEEDS_DOWN_EMPTY;
 }
 
+/* Live, but the switch takes the bond for another one. */
+static bool agrees_anew(enum bond_option option)
+{
+	return option == BOND_AD_ACTOR_SYS_PRIO || option == BOND_AD_ACTOR_SYSTEM;
+}
+
 /* The table asks for no more than the kernel does. */
 static void check_refusal(const struct model *want, enum bond_option option, struct state state)
 {
@@ -254,7 +260,8 @@ static void check_refusal(const struct model *want, enum bond_option option, str
 static void check_change(const struct model *want, enum bond_option option, struct state state)
 {
 	bool shut = needs_down(option) && state.up, clear = needs_empty(option) && state.has_ports;
-	enum op_class class = shut ? OP_ADDRESS_BREAK : clear ? OP_BLIP : OP_HITLESS;
+	bool anew = agrees_anew(option) && state.up && state.has_ports;
+	enum op_class class = shut ? OP_ADDRESS_BREAK : clear || anew ? OP_BLIP : OP_HITLESS;
 	AUTO(model_free) struct model *after = NULL;
 	const struct link *bond;
 
