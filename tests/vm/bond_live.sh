@@ -87,15 +87,27 @@ wait_until 30 reaches 10.3.0.254
 wait_until 30 is_at_rest
 witness_start 10.2.0.254
 {
-	lacp 'adActorSystem: 02:00:00:00:00:09' 'adActorSysPrio: 77' 'xmitHashPolicy: layer3+4' 'minLinks: 1'
+	lacp 'adActorSystem: 02:00:00:00:00:08' 'xmitHashPolicy: layer3+4' 'minLinks: 1'
 	turns 'packetsPerSlave: 5'
 } | config_write hash
 change hash lacp p3 p4
-expect_options lacp ad_actor_sys_prio=77 ad_actor_system=02:00:00:00:00:09 xmit_hash_policy=layer3+4 \
-	min_links=1
+expect_options lacp xmit_hash_policy=layer3+4 min_links=1
 expect_options turns packets_per_slave=5
 change lacp lacp p3 p4
 expect_equal "outages of the other" "$(outages_of turns)" ""
+
+say "another system, with which the switch has to agree anew"
+{
+	lacp 'adActorSystem: 02:00:00:00:00:09' 'adActorSysPrio: 77'
+	turns
+} | config_write system
+expect_equal "what it costs" "$(class_of system)" blip
+apply_once system
+expect_options lacp ad_actor_sys_prio=77 ad_actor_system=02:00:00:00:00:09
+for port in p3 p4; do
+	expect_equal "releases of $port" "$(releases_of "$port" lacp)" ""
+done
+wait_until 60 reaches 10.2.0.254
 
 say "a bond that is down"
 {
