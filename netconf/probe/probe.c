@@ -138,16 +138,18 @@ static void poll_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 
 static void start(struct probes *probes, enum pass pass, const struct model *have, int64_t limit_us)
 {
+	int64_t now_us = mono_now_us();
+
 	probes->pass = pass;
-	probes->deadline_us = mono_now_us() + limit_us;
 	for (size_t i = 0; i < probes->n; i++) {
 		struct probe *probe = &probes->list[i];
 
 		if (probe->kind->look != NULL)
 			probe->kind->look(probe, have);
-		probe->verdict =
-		    is_needed(probes, probe) ? probe->kind->start(probe, mono_now_us()) : PROBE_BAD;
+		probe->verdict = is_needed(probes, probe) ? probe->kind->start(probe, now_us) : PROBE_BAD;
+		limit_us = MAX(limit_us, probe->needs_us);
 	}
+	probes->deadline_us = now_us + limit_us;
 	ev_timer_init(&probes->poll, poll_timer_cb, 0., POLL_S);
 	ev_timer_start(probes->ev, &probes->poll);
 }

@@ -20,7 +20,7 @@
 #define LIST_BYTES_MAX (16u << 20)
 /* A second at most until it asks, and one for the answer. It does not ask while there is no
  * carrier. */
-#define ASK_US (3 * US_PER_S)
+#define ASK_US (5 * US_PER_S)
 
 struct duplicate {
 	struct model *before, *after;
@@ -46,6 +46,13 @@ unsigned probe_address_flags(const char *text, const char *link, const struct ad
 	return 0;
 }
 
+static bool is_new(const struct duplicate *d, const struct address *address)
+{
+	return address->owner == OWNER_OURS && address->prefix.addr.family == AF_INET6 &&
+	       !addr_is_linklocal(&address->prefix.addr) &&
+	       model_find_address(d->before, address->link, &address->prefix) == NULL;
+}
+
 static void look(struct probe *probe, const struct model *have)
 {
 	struct duplicate *d = probe->data;
@@ -56,6 +63,12 @@ static void look(struct probe *probe, const struct model *have)
 	}
 	model_free(d->after);
 	d->after = model_copy(have);
+	probe->needs_us = 0;
+	for (size_t i = 0; i < have->n_addresses; i++) {
+		/* A second more, so that it ends by itself. */
+		if (is_new(d, &have->addresses[i]))
+			probe->needs_us = ASK_US + US_PER_S;
+	}
 }
 
 static enum probe_verdict start(struct probe *probe, int64_t now_us)
@@ -67,13 +80,6 @@ static enum probe_verdict start(struct probe *probe, int64_t now_us)
 	if (d->deadline_us == 0)
 		d->deadline_us = now_us + ASK_US;
 	return PROBE_RUNNING;
-}
-
-static bool is_new(const struct duplicate *d, const struct address *address)
-{
-	return address->owner == OWNER_OURS && address->prefix.addr.family == AF_INET6 &&
-	       !addr_is_linklocal(&address->prefix.addr) &&
-	       model_find_address(d->before, address->link, &address->prefix) == NULL;
 }
 
 static enum probe_verdict poll(struct probe *probe, int64_t now_us)

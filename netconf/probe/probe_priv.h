@@ -34,7 +34,8 @@ struct probe {
 	char *loss; /* what its loss means, for people; NULL: it no longer answers */
 	void *data; /* the kind's */
 	enum probe_verdict verdict;
-	bool worked; /* before the change */
+	bool worked;      /* before the change */
+	int64_t needs_us; /* set by look(): it is given so long, whatever the configuration says */
 };
 
 /* All that the configuration asks for, on this machine; the caller ends and frees them. */
