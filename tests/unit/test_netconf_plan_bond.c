@@ -246,7 +246,7 @@ static const struct golden goldens[] = {
      "hitless set bond0 ns_ip6_target fd00::9\n"},
     {PORTS "bond bond0 mode 4 miimon 100 ad_actor_system 02:00:00:00:00:08\n" ABOVE,
      PORTS "bond bond0 mode 4 miimon 100 ad_actor_system 02:00:00:00:00:09\n" ABOVE,
-     "hitless set bond0 ad_actor_system 02:00:00:00:00:09\n"},
+     "blip set bond0 ad_actor_system 02:00:00:00:00:09\n"},
     /* More ports are needed from now on: first the ports. */
     {PORTS "nic eth2\nbond bond0 mode 4 miimon 100 min_links 1\n",
      PORTS "nic eth2 master bond0\nbond bond0 mode 4 miimon 100 min_links 3\n",
