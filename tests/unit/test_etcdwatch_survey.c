@@ -120,6 +120,13 @@ static void test_silent(void)
 	survey_merge(survey);
 	CHECK_EQ_STR(told(), "n1-:local n2+ n3*");
 
+	/* It is known by an address that no list has. */
+	begin();
+	(void) add_silent("https://127.0.0.1:2379", true);
+	list_three(add_answer("https://10.0.0.2:2379", false, 2));
+	survey_merge(survey);
+	CHECK_EQ_STR(told(), "n1-:local n2+ n3*");
+
 	/* Nobody answers: endpoints are all there is. */
 	begin();
 	(void) add_silent("https://127.0.0.1:2379", true);
