@@ -95,6 +95,7 @@ once() { # SUBJECT STATE-FOLDER: twice
 	wait_until 60 is_at_rest
 	heard "$NETCONF" --once --config "$T/many.yaml" --state-dir "$2"
 	note_ms "$1" again_ms "${TOLD[wall_ms]}"
+	note_ms "$1" again_cpu_ms "${TOLD[cpu_ms]}"
 	sample "$1_${SHAPE}_again_writes" messages "${TOLD[messages]}"
 }
 
@@ -189,15 +190,11 @@ make_more() {
 	deadline
 }
 
-is_undone() {
-	[[ ! -e $STATE/transaction/state.json ]]
-}
-
 deadline() {
 	local due_us
 	fairlead n1 net apply --confirm-within 5s "$T/more.yaml" >"$T/out"
 	due_us=$(jq .deadline_us "$STATE/transaction/state.json")
-	heard bash -c "while [[ -e $STATE/transaction/state.json ]]; do read -r -t 0.05 <> <(:) || true; done"
+	heard bash -c "exec 9<> <(:); while [[ -e $STATE/transaction/state.json ]]; do read -r -t 0.05 -u 9 || :; done"
 	note_ms apply deadline_ms "$(calculate "(${TOLD[last_us]} - $due_us) / 1000")"
 }
 
