@@ -107,7 +107,9 @@ wait_until 60 has_address fd01::20c/128
 expect "the old one has gone" test -z "$(ip -n n1 -o address show dev eth0 to fd01::10c)"
 wait_until 20 clients_are 2
 
-say "undone, nothing of it stays, nor a client"
+say "undone by yet another one, nothing of it stays, nor a client"
+kill_hard netconf
+netconf_start
 fairlead n1 net rollback >/dev/null
 wait_until 40 status_is .last.how rolled-back
 wait_until 20 is_before
