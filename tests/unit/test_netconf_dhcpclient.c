@@ -11,7 +11,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "netconf/dhcp/dhcpclient.h"
+#include "netconf/dhcp/dhcpclients.h"
 #include "tests/unit/netns.h"
 #include "tests/unit/scratch.h"
 
@@ -318,32 +318,51 @@ static bool is_gone(void *userdata)
 	return state == 'Z';
 }
 
-/* Whoever had a client was killed, and the client was not: the next one ends it. */
-static void test_left_behind(void)
+/* Whoever had a client was killed, and the client was not. */
+static void leave_behind(unsigned *changes, struct process *ret_left)
 {
-	struct process left = {0};
-	unsigned changes = 0;
-	struct dhcpclient *client;
+	pid_t daemon = fork();
 	FILE *f;
-	pid_t daemon;
 
-	begin();
-	daemon = fork();
 	if (daemon == 0) {
 		ev_loop_fork(loop_ev(loop));
-		client = start(&dhcp4, &changes);
+		(void) start(&dhcp4, changes);
 		_exit(wait_for_starts(1) ? 0 : 1);
 	}
 	CHECK(daemon > 0 && wait_for_starts(1));
 	CHECK_EQ_INT(waitpid(daemon, NULL, 0), daemon);
 	f = fopen("starts", "re");
-	CHECK(f != NULL && fscanf(f, "%d", &left.pid) == 1);
+	CHECK(f != NULL && fscanf(f, "%d", &ret_left->pid) == 1);
 	(void) fclose(f);
-	CHECK(!is_gone(&left));
+	CHECK(!is_gone(ret_left));
+}
+
+static void test_left_behind(void)
+{
+	struct process left = {0};
+	unsigned changes = 0;
+	struct dhcpclient *client;
+	struct dhcpclients *clients;
+
+	/* The next one of the same link and family ends it. */
+	begin();
+	leave_behind(&changes, &left);
 	client = start(&dhcp4, &changes);
 	CHECK(wait_until(is_gone, &left));
 	CHECK(wait_for_starts(2));
 	stop(client);
+	scratch_leave();
+
+	/* Nobody wants DHCP any more: whoever starts then ends it, and keeps nothing of it. */
+	begin();
+	leave_behind(&changes, &left);
+	(void) scratch_shell("touch run/dhcp4-eth0.lease run/dhcp6-eth0.100.conf run/dhcp4- run/else");
+	clients = dhcpclients_new(loop, &settings, count_change, &changes);
+	dhcpclients_want_none(clients);
+	dhcpclients_forget_others(clients);
+	CHECK(wait_until(is_gone, &left));
+	(void) scratch_shell("test \"$(ls run | tr '\\n' ' ')\" = 'dhcp4- else '");
+	dhcpclients_free(clients);
 	scratch_leave();
 }
 
