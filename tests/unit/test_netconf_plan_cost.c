@@ -384,12 +384,13 @@ static bool make_world(void)
 	netns_run("ip link delete bond0");
 	netns_run("sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
 	for (int i = 0; i < PORTS; i++) {
-		char here[IFNAMSIZ], there[IFNAMSIZ], macs[2][32];
+		char here[IFNAMSIZ], there[IFNAMSIZ], macs[2][18];
 
 		(void) snprintf(here, sizeof(here), "p%d", i);
 		(void) snprintf(there, sizeof(there), "q%d", i);
 		for (int side = 0; side < 2; side++)
-			(void) snprintf(macs[side], sizeof(macs[side]), "02:00:00:00:0%d:0%d", side, i);
+			(void) snprintf(macs[side], sizeof(macs[side]), "02:00:00:00:%02x:%02x",
+			                (unsigned) side & 0xff, (unsigned) i & 0xff);
 		netns_veth(here, macs[0], far, there, macs[1]);
 	}
 	return true;
