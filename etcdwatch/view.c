@@ -5,11 +5,11 @@
  */
 #include "etcdwatch/view.h"
 
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/log.h"
@@ -55,20 +55,26 @@ static int host_of(const char *url, struct addr *ret_addr)
 	return addr_parse(text, ret_addr);
 }
 
-/* Linux lets a socket have an address only if it is the machine's own. */
-static bool can_bind(const struct addr *addr)
+/* A socket that may be bound says nothing: the kernel may be told to allow any address. */
+static bool is_assigned(const struct addr *addr)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET};
-	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
-	AUTO(close) int fd = socket(addr->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifaddrs *all = NULL;
+	bool found = false;
 
-	if (fd < 0)
+	if (getifaddrs(&all) < 0)
 		return false;
-	memcpy(&in.sin_addr, addr->bytes, sizeof(in.sin_addr));
-	memcpy(&in6.sin6_addr, addr->bytes, sizeof(in6.sin6_addr));
-	if (addr->family == AF_INET)
-		return bind(fd, (const struct sockaddr *) &in, sizeof(in)) == 0;
-	return bind(fd, (const struct sockaddr *) &in6, sizeof(in6)) == 0;
+	for (const struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
+		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != addr->family)
+			continue;
+		if (addr->family == AF_INET)
+			found = memcmp(&((const struct sockaddr_in *) (const void *) i->ifa_addr)->sin_addr,
+			               addr->bytes, sizeof(struct in_addr)) == 0;
+		else
+			found = memcmp(&((const struct sockaddr_in6 *) (const void *) i->ifa_addr)->sin6_addr,
+			               addr->bytes, sizeof(struct in6_addr)) == 0;
+	}
+	freeifaddrs(all);
+	return found;
 }
 
 bool view_is_local_url(const char *url)
@@ -79,7 +85,7 @@ bool view_is_local_url(const char *url)
 		return true;
 	if (host_of(url, &addr) < 0 || addr_is_unspecified(&addr))
 		return false;
-	return addr_is_loopback(&addr) || can_bind(&addr);
+	return addr_is_loopback(&addr) || is_assigned(&addr);
 }
 
 /* --- the picture --------------------------------------------------------------------------------

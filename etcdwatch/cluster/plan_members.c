@@ -8,10 +8,9 @@
 #include "etcdwatch/cluster/plans.h"
 #include "etcdwatch/cluster/quorumsafe.h"
 
-/* This machine's own: the one that leads, should there be several. */
+/* This machine's own; should there be several, none is picked. */
 static const struct survey_member *own(const struct survey *survey, struct steps *steps)
 {
-	const struct survey_member *leader = survey_leader(survey);
 	const struct survey_member *found = NULL;
 	size_t n = 0;
 
@@ -21,12 +20,12 @@ static const struct survey_member *own(const struct survey *survey, struct steps
 			n++;
 		}
 	}
-	if (n > 1 && leader != NULL && leader->local)
-		return leader;
 	if (n == 0)
 		steps_refuse(steps, "no member of the cluster is this machine's");
 	if (n > 1)
-		steps_refuse(steps, "%zu members are this machine's: name one to remove-member", n);
+		steps_refuse(
+		    steps,
+		    "%zu members are this machine's, and one must be meant: remove-member takes its ID", n);
 	return n == 1 ? found : NULL;
 }
 
@@ -55,7 +54,8 @@ void plan_forfeit(const struct survey *survey, struct steps *ret_steps)
 		steps_refuse(ret_steps, "the cluster has no leader: nobody answers a read");
 		return;
 	}
-	member = own(survey, ret_steps);
+	/* Of several that are this machine's, the one that leads is meant. */
+	member = leader->local ? leader : own(survey, ret_steps);
 	if (member == NULL)
 		return;
 	if (member != leader)

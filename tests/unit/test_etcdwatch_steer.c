@@ -157,6 +157,8 @@ static void test_remove(void)
 	    {"a*@ b c", NULL, "hand the leadership from a to c\nremove a (1) from the cluster\n"},
 	    {"a*@ b- c", NULL, "! a must not go"},
 	    {"a*@", NULL, "! only voter"},
+	    /* Whether one leads says nothing of which is meant. */
+	    {"a*@ b@ c", NULL, "! 2 members are this machine's"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
