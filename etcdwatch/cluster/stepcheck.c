@@ -2,6 +2,7 @@
 /* A plan is as old as the look that it was made from: the same questions are asked once more. */
 #include "etcdwatch/cluster/stepcheck.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "etcdwatch/cluster/quorumsafe.h"
@@ -152,6 +153,19 @@ bool stepcheck_may_begin(const struct step *step, const struct survey *survey,
 	}
 	(void) snprintf(why, STEPS_TEXT_MAX, "%s", may ? "" : text);
 	return may;
+}
+
+bool stepcheck_may_have_done(const struct step *step, const struct etcd_outcome *outcome)
+{
+	if (outcome->r == 0)
+		return true;
+	/* While etcd takes no writes there is no newer revision, and an earlier run has compacted up to
+	 * this one, even if it was not told so. */
+	if (step->kind == STEP_COMPACT && outcome->r == -ESTALE)
+		return true;
+	/* What is not answered is seen by what has come about; but a database that is large still, or
+	 * small again, tells nothing. */
+	return outcome->ambiguous && step->kind != STEP_COMPACT && step->kind != STEP_DEFRAGMENT;
 }
 
 bool stepcheck_is_done(const struct step *step, const struct survey *survey)

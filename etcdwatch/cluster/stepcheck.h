@@ -12,6 +12,9 @@
 bool stepcheck_may_begin(const struct step *step, const struct survey *survey,
                          char why[static STEPS_TEXT_MAX]);
 
+/* By its answer the step may have come about, or did so before; false: it has failed. */
+bool stepcheck_may_have_done(const struct step *step, const struct etcd_outcome *outcome);
+
 /* The cluster is what the step was to make of it, and is well. */
 bool stepcheck_is_done(const struct step *step, const struct survey *survey);
 

@@ -186,10 +186,7 @@ static void acted_cb(const struct etcd_outcome *outcome, void *userdata)
 
 	run->call = NULL;
 	stop_stalls(run);
-	/* What is not answered is seen by what has come about; but a database that is large still, or
-	 * small again, tells nothing. */
-	if (outcome->r < 0 && (!outcome->ambiguous || present(run)->kind == STEP_COMPACT ||
-	                       present(run)->kind == STEP_DEFRAGMENT)) {
+	if (!stepcheck_may_have_done(present(run), outcome)) {
 		finish(run, outcome->text);
 		return;
 	}

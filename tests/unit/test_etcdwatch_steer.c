@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may be done to which cluster: a line a case. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,6 +389,37 @@ static void test_check(void)
 	check_step("al bl c*", defragment, true, "c", true);
 }
 
+static void test_answers(void)
+{
+	static const struct {
+		enum step_kind kind;
+		int r;
+		bool ambiguous;
+		bool goes_on;
+	} cases[] = {
+	    {STEP_COMPACT, 0, false, true},
+	    {STEP_COMPACT, -ETIMEDOUT, true, false},
+	    {STEP_COMPACT, -EAGAIN, false, false},
+	    /* By one before, of whose answer nobody knew. */
+	    {STEP_COMPACT, -ESTALE, false, true},
+	    {STEP_DEFRAGMENT, 0, false, true},
+	    {STEP_DEFRAGMENT, -ETIMEDOUT, true, false},
+	    {STEP_DEFRAGMENT, -ESTALE, false, false},
+	    {STEP_DISARM, -ETIMEDOUT, true, true},
+	    {STEP_DISARM, -EACCES, false, false},
+	    {STEP_REMOVE, -EHOSTUNREACH, true, true},
+	    {STEP_MOVE_LEADER, -EPROTO, false, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct step step = {.kind = cases[i].kind};
+		const struct etcd_outcome outcome = {.r = cases[i].r, .ambiguous = cases[i].ambiguous};
+
+		if (!CHECK(stepcheck_may_have_done(&step, &outcome) == cases[i].goes_on))
+			(void) fprintf(stderr, "  case %zu\n", i);
+	}
+}
+
 int main(void)
 {
 	test_may_go();
@@ -400,5 +432,6 @@ int main(void)
 	test_defrag_thresholds();
 	test_recover();
 	test_check();
+	test_answers();
 	return check_result();
 }
