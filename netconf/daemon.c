@@ -16,6 +16,8 @@
 #include "netconf/change/look.h"
 
 #define READY_POLL_S 0.1
+/* Of leases, and of the time that it takes to follow them: no boot waits longer. */
+#define READY_WAIT_US (DHCPCLIENTS_WAIT_US + 5 * US_PER_S)
 
 struct daemon {
 	struct loop *loop;
@@ -29,7 +31,8 @@ struct daemon {
 	struct config *config; /* that is confirmed; NULL: none */
 	struct dhcpclients *clients;
 	struct drift *drift;
-	ev_timer ready;        /* what is still waited for */
+	ev_timer ready; /* what is still waited for */
+	int64_t started_us;
 	struct ledger *ledger; /* NULL: the lock is not ours yet */
 	struct statedir_outcome last;
 	/* Whoever asked for the change that begins. */
@@ -305,15 +308,24 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 
 /* --- starting --- */
 
+static bool waits_for_leases(const struct daemon *daemon)
+{
+	if (!left_has_lock(daemon->left))
+		return daemon->will_ask_for_leases;
+	return dhcpclients_wait(daemon->clients, daemon->kernel) || drift_is_following(daemon->drift);
+}
+
 /* Whoever waits for this daemon waits for the node's addresses. */
 static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
 {
 	struct daemon *daemon = CONTAINER_OF(timer, struct daemon, ready);
 
-	if (!left_has_lock(daemon->left) ? daemon->will_ask_for_leases
-	                                 : dhcpclients_wait(daemon->clients, daemon->kernel) ||
-	                                       drift_is_following(daemon->drift))
-		return;
+	if (waits_for_leases(daemon)) {
+		if (mono_now_us() - daemon->started_us < READY_WAIT_US)
+			return;
+		log_warning("ready_without_leases",
+		            "reason=\"whoever waits for the network goes on without them\"");
+	}
 	ev_timer_stop(ev, timer);
 	loop_notify(daemon->loop, "READY=1");
 }
@@ -401,6 +413,7 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 
 	daemon->loop = loop;
 	daemon->start = start;
+	daemon->started_us = mono_now_us();
 	daemon->will_ask_for_leases = asks_for_leases(start->state_dir);
 	ev_timer_init(&daemon->ready, ready_timer_cb, 0., READY_POLL_S);
 	r = statedir_make(start->state_dir);

@@ -38,6 +38,7 @@ struct drift {
 	struct settle *settle; /* one of the two at a time */
 	struct follow *follow;
 	bool follow_is_due;
+	bool is_ambiguous; /* at the last look */
 	struct fight *fight;
 	struct drift_beside *beside;
 	bool only_tells;
@@ -106,6 +107,17 @@ static void tell(struct drift *drift, const struct plan *plan, const struct reso
 			            op_class_name(explain_class(plan, drift_beside_seen(drift->beside))), text);
 	}
 	memcpy(drift->first, text, sizeof(drift->first));
+}
+
+static void tell_ambiguous(struct drift *drift, const struct resolution *resolution)
+{
+	bool is_ambiguous = resolution->problems.n > 0;
+
+	if (is_ambiguous && !drift->is_ambiguous)
+		log_error("net_ambiguous",
+		          "reason=\"%s: the network is left as it is until the devices are others\"",
+		          resolution->problems.items[0]);
+	drift->is_ambiguous = is_ambiguous;
 }
 
 /* An address that we want and have, and that the kernel does not use because another host has it.
@@ -303,6 +315,7 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 		look_soon(drift);
 		return;
 	}
+	tell_ambiguous(drift, look.resolution);
 	/* Two parts of it mean one device now: nobody knows what is wanted. */
 	if (look.resolution->problems.n == 0) {
 		dhcpclients_want(drift->clients, look.resolution, look.have);
@@ -363,6 +376,7 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 	drift->follow_is_due = config != NULL && config->n_dhcps > 0;
 	drift->ledger = ledger;
 	drift->config = config;
+	drift->is_ambiguous = false;
 	drift->only_tells = false;
 	drift->has_lost = false;
 	drift->state = DRIFT_OFF;
@@ -391,7 +405,7 @@ void drift_follow(struct drift *drift)
 
 bool drift_is_following(const struct drift *drift)
 {
-	return drift->follow_is_due || drift->follow != NULL;
+	return (drift->follow_is_due && !drift->is_ambiguous) || drift->follow != NULL;
 }
 
 void drift_report(const struct drift *drift, struct drift_report *ret_report)

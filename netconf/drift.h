@@ -38,7 +38,7 @@ void drift_only_tell(struct drift *drift);
 
 /* A lease is another: what it gave comes and goes with it, whatever the policy says of drift. */
 void drift_follow(struct drift *drift);
-/* Leases may not have been followed yet. */
+/* Leases may not have been followed yet, and nothing is known that keeps them from it. */
 bool drift_is_following(const struct drift *drift);
 
 enum drift_state {

@@ -101,3 +101,27 @@ wait_until 20 has "10.99.0.0/16 via 10.7.0.254 dev eth7" route show
 wait_until 20 has "eth9@" link show master br0
 expect "the MTU" has "mtu 1400" link show eth7
 wait_until 20 status_is .drift.state none
+
+say "two documents turn out to mean one device: whoever waits for the daemon waits no longer"
+signal TERM netconf
+wait_exit 20 netconf
+cat >"$T/state/confirmed/config.yaml" <<'YAML'
+apiVersion: v1alpha1
+kind: LinkConfig
+name: way
+mtu: 1400
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth0
+mtu: 1300
+---
+apiVersion: v1alpha1
+kind: DHCPv4Config
+name: eth0
+YAML
+ip -n n1 link property add dev eth0 altname way
+: >"$LOG_DIR/notify.log"
+NOTIFY_SOCKET="$T/notify" netconf_start
+wait_until 20 is_ready
+expect "it says why" log_says netconf "event=net_ambiguous"
