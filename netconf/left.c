@@ -67,7 +67,9 @@ static int finish_other(const struct left *left, const struct checkpoint_state *
 	return statedir_finish_other(left->state_dir, &outcome);
 }
 
-static int deal_with(const struct left *left, const struct checkpoint_state *state)
+/* An error may come with a sentence, which the caller frees. */
+static int deal_with(const struct left *left, const struct checkpoint_state *state,
+                     char **ret_error)
 {
 	bool is_same;
 	int r = checkpoint_same_kernel(state, &is_same);
@@ -76,8 +78,8 @@ static int deal_with(const struct left *left, const struct checkpoint_state *sta
 		return r;
 	switch (phase_find(state->phase, is_same, mono_now_us(), state->deadline_us)) {
 	case PHASE_FOUND_VOID:
-		rescue_files(left->state_dir);
-		return finish_other(left, state, "void", "the machine was started anew");
+		r = rescue_files(left->state_dir, ret_error);
+		return r < 0 ? r : finish_other(left, state, "void", "the machine was started anew");
 	case PHASE_FOUND_FINISH:
 		return statedir_finish_confirmed(left->state_dir, state);
 	case PHASE_FOUND_OVER:
@@ -93,19 +95,24 @@ static int deal_with(const struct left *left, const struct checkpoint_state *sta
 static void look(struct left *left)
 {
 	AUTO(free) char *dir = statedir_path(left->state_dir, STATEDIR_TRANSACTION);
+	AUTO(free) char *error = NULL;
 	struct checkpoint_state state;
 	int r = checkpoint_read_state(dir, &state);
 
-	if (r < 0 && r != -ENOENT) {
+	if (r == -ENOENT) {
+		clear(left);
+		return;
+	}
+	if (r < 0) {
 		block(left, UNREADABLE_ID,
 		      "%s/state.json, of a change that is not over, cannot be read: %s", dir, strerror(-r));
-	} else if (r == 0) {
-		r = deal_with(left, &state);
+	} else {
+		r = deal_with(left, &state, &error);
 		if (r < 0)
 			block(left, state.id, "what a change has left in %s (phase %s) cannot be finished: %s",
-			      dir, phase_name(state.phase), strerror(-r));
+			      dir, phase_name(state.phase), error != NULL ? error : strerror(-r));
 	}
-	if (r < 0 && r != -ENOENT)
+	if (r < 0)
 		ev_timer_again(left->ev, &left->look_again);
 	else
 		clear(left);

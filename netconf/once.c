@@ -20,6 +20,24 @@
 
 /* --- what was left --- */
 
+/* What cannot be put back now keeps its way back: the daemon tries it again. */
+static int make_void(const char *state_dir, struct statedir_outcome *outcome)
+{
+	AUTO(free) char *error = NULL;
+	int r = rescue_files(state_dir, &error);
+
+	if (r < 0) {
+		(void) log_error_errno(r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome->id, error);
+		/* Whatever it was (a file can be busy, too), it is no reason not to go on. */
+		return -EIO;
+	}
+	(void) snprintf(outcome->how, sizeof(outcome->how), "void");
+	(void) snprintf(outcome->reason, sizeof(outcome->reason), "the machine was started anew");
+	log_notice("change_over", "id=%s how=%s reason=\"%s\"", outcome->id, outcome->how,
+	           outcome->reason);
+	return statedir_finish_other(state_dir, outcome);
+}
+
 /* -EBUSY: it is of this boot. */
 static int deal_with(const char *state_dir, const struct checkpoint_state *state)
 {
@@ -34,12 +52,7 @@ static int deal_with(const char *state_dir, const struct checkpoint_state *state
 	case PHASE_FOUND_FINISH:
 		return statedir_finish_confirmed(state_dir, state);
 	case PHASE_FOUND_VOID:
-		rescue_files(state_dir);
-		(void) snprintf(outcome.how, sizeof(outcome.how), "void");
-		(void) snprintf(outcome.reason, sizeof(outcome.reason), "the machine was started anew");
-		log_notice("change_over", "id=%s how=%s reason=\"%s\"", outcome.id, outcome.how,
-		           outcome.reason);
-		return statedir_finish_other(state_dir, &outcome);
+		return make_void(state_dir, &outcome);
 	case PHASE_FOUND_OVER:
 		(void) snprintf(outcome.how, sizeof(outcome.how), "%s", phase_name(state->phase));
 		memcpy(outcome.reason, state->reason, sizeof(outcome.reason));

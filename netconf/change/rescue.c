@@ -117,17 +117,18 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	return 0;
 }
 
-void rescue_files(const char *state_dir)
+int rescue_files(const char *state_dir, char **ret_error)
 {
 	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
-	AUTO(free) char *error = NULL;
 	json_t *beside = NULL;
 	int r = checkpoint_read_beside(dir, &beside);
 
-	if (r == 0)
-		r = beside_undo(&host_this_machine, beside, false, &error);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		*ret_error = xasprintf("%s/beside.json cannot be read: %s", dir, strerror(-r));
+	else
+		r = beside_undo(&host_this_machine, beside, false, ret_error);
 	json_decref(beside);
-	if (r < 0 && r != -ENOENT)
-		(void) log_error_errno(r, "rolled_back_in_part", "left=\"%s\"",
-		                       error != NULL ? error : dir);
+	return r;
 }

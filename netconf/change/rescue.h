@@ -29,6 +29,7 @@ DEFINE_AUTO(struct rescue, rescue_free);
 /* It cannot be undone: says so on the disk, and to the log. The files stay. */
 void rescue_give_up(const char *state_dir, const char *left);
 
-/* Of a change that the kernel has forgotten: the files that it wrote are as they were before. What
- * cannot be is logged. */
-void rescue_files(const char *state_dir);
+/* Of a change that the kernel has forgotten: the files that it wrote are as they were before. 0, or
+ * the first -errno with a sentence that the caller frees: to be tried again, so that the way back
+ * must stay. */
+int rescue_files(const char *state_dir, char **ret_error);

@@ -94,6 +94,27 @@ has_address 10.1.0.2
 expect "it is kept" grep -q 10.1.0.2 "$T/state/confirmed/config.yaml"
 expect "the change is over" test ! -e "$T/state/transaction/state.json"
 
+say "a change of an earlier boot has left files that cannot be put back: its way back is kept"
+node_gone
+mkdir -p "$T/state/transaction"
+sed 's/"confirmed"/"awaiting"/' "$T/confirmed-state.json" >"$T/state/transaction/state.json"
+echo '{"before": {}, "after": 1}' >"$T/state/transaction/beside.json"
+code=0
+boot || code=$?
+expect_equal "the exit code" "$code" 1
+has_address 10.1.0.2
+expect "the way back is there" test -e "$T/state/transaction/beside.json"
+
+say "the daemon tries it again, and finishes it as soon as it can be done"
+netconf_start
+wait_until 20 log_says netconf "blocked id="
+echo '{"before": {}, "after": {}, "links": []}' >"$T/state/transaction/beside.json"
+wait_until 20 test ! -e "$T/state/transaction/state.json"
+expect "it says so" grep -q '"how": "void"' "$T/state/last.json"
+kill_hard netconf
+node_gone
+boot
+
 say "a boot while a change of this boot is under way leaves it to its guard"
 netconf_start
 apply new

@@ -381,6 +381,20 @@ static void test_no_way_back(void)
 	CHECK_EQ_INT(state.phase, PHASE_CONFIRMED);
 }
 
+/* What cannot be put back is told, so that its way back is kept. */
+static void test_files_not_back(void)
+{
+	struct checkpoint_state state = some_state();
+	AUTO(free) char *error = NULL;
+
+	CHECK_EQ_INT(statedir_make("f"), 0);
+	CHECK_EQ_INT(rescue_files("f", &error), 0);
+	CHECK_EQ_INT(make("f/transaction", &state), 0);
+	CHECK(scratch_shell("echo '{\"before\": {}, \"after\": 1}' >f/transaction/beside.json"));
+	CHECK_EQ_INT(rescue_files("f", &error), -EBADMSG);
+	CHECK(error != NULL && error[0] != '\0');
+}
+
 /* That it cannot be told which kernel this is must not look like another kernel. */
 static void test_kernel(void)
 {
@@ -429,6 +443,7 @@ int main(void)
 	test_statedir();
 	test_outcome_unwritable();
 	test_no_way_back();
+	test_files_not_back();
 	test_kernel();
 	test_lock();
 	scratch_leave();
