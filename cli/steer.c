@@ -20,12 +20,15 @@
 /* A large database takes its time to be written anew, and each waits for the one before it. */
 #define TIMEOUT_US (7200 * US_PER_S)
 #define WORDS_MAX 8
+#define SHOWN_MAX 24
 
 struct steering {
 	const struct cli *cli;
 	const char *words[WORDS_MAX];
 	size_t n_words;
+	size_t member_at; /* the word that names whom to remove; 0: none */
 	size_t n_planned;
+	char shown[SHOWN_MAX]; /* the ID of the member that the plan removes; "": none */
 };
 
 static void add(struct steering *s, const char *word)
@@ -76,12 +79,23 @@ static void print_step(const json_t *object)
 	(void) fputc('\n', stdout);
 }
 
+static void remember_shown(struct steering *s, const json_t *object)
+{
+	const char *id = field_text(object, "member");
+
+	if (id != NULL && strcmp(field_text_or_dash(object, "step"), "remove") == 0)
+		(void) snprintf(s->shown, sizeof(s->shown), "%s", id);
+}
+
 static void told(const json_t *object, void *userdata)
 {
 	struct steering *s = userdata;
 	const char *state = field_text(object, "state");
 
-	s->n_planned += state != NULL && strcmp(state, "planned") == 0;
+	if (state != NULL && strcmp(state, "planned") == 0) {
+		s->n_planned++;
+		remember_shown(s, object);
+	}
 	if (s->cli->output == CLI_JSON) {
 		(void) json_dumpf(object, stdout, JSON_COMPACT);
 		(void) fputc('\n', stdout);
@@ -145,6 +159,9 @@ static int steer(struct steering *s)
 	if (!cli->yes && !is_wanted())
 		return CLI_FAILED;
 	s->n_words--;
+	/* By now another may have the name. */
+	if (s->member_at > 0 && s->shown[0] != '\0')
+		s->words[s->member_at] = s->shown;
 	return ask(s, told_again);
 }
 
@@ -164,7 +181,8 @@ int cli_etcd_leave(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 
 int cli_etcd_remove_member(const struct cli *cli, int argc UNUSED, char **argv)
 {
-	struct steering s = {.cli = cli, .words = {"etcd", "remove-member", argv[0]}, .n_words = 3};
+	struct steering s = {
+	    .cli = cli, .words = {"etcd", "remove-member", argv[0]}, .n_words = 3, .member_at = 2};
 
 	return steer(&s);
 }

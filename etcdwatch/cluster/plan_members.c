@@ -103,7 +103,10 @@ void plan_remove(const struct survey *survey, const char *word, struct steps *re
 	const struct survey_member *member = survey_find(survey, word);
 
 	*ret_steps = (struct steps){0};
-	if (member == NULL)
+	if (survey_count(survey, word) > 1)
+		steps_refuse(ret_steps, "%zu members are called '%s': say which by its ID",
+		             survey_count(survey, word), word);
+	else if (member == NULL)
 		steps_refuse(ret_steps, "no member '%s': 'fairlead etcd members' lists them", word);
 	else
 		plan_going(survey, member, ret_steps);

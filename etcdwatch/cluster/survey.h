@@ -99,7 +99,9 @@ void survey_merge(struct survey *survey);
 
 /* What to call it: its name, else its endpoint, else "-". */
 const char *survey_member_name(const struct survey_member *member);
-/* By its name, or its id as etcdctl writes it. NULL: none. */
+/* How many have this name, or this id as etcdctl writes it. */
+size_t survey_count(const struct survey *survey, const char *word);
+/* The only one; NULL: none, or several. */
 const struct survey_member *survey_find(const struct survey *survey, const char *word);
 const struct survey_member *survey_find_id(const struct survey *survey, uint64_t id);
 /* Whom a member that answers reads with a quorum follows; NULL: nobody does. */

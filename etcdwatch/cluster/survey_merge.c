@@ -183,16 +183,31 @@ const struct survey_member *survey_find_id(const struct survey *survey, uint64_t
 	return NULL;
 }
 
-const struct survey_member *survey_find(const struct survey *survey, const char *word)
+/* A member that was not started yet has no name, and is known by its id alone. */
+static bool is_meant(const struct survey_member *m, const char *word)
 {
 	char id[17];
 
-	for (size_t i = 0; i < survey->n_members; i++) {
-		const struct survey_member *m = &survey->members[i];
+	(void) snprintf(id, sizeof(id), "%" PRIx64, m->id);
+	return m->id != 0 && word[0] != '\0' && (strcmp(m->name, word) == 0 || strcmp(id, word) == 0);
+}
 
-		(void) snprintf(id, sizeof(id), "%" PRIx64, m->id);
-		if (m->id != 0 && (strcmp(m->name, word) == 0 || strcmp(id, word) == 0))
-			return m;
+size_t survey_count(const struct survey *survey, const char *word)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < survey->n_members; i++)
+		n += is_meant(&survey->members[i], word);
+	return n;
+}
+
+const struct survey_member *survey_find(const struct survey *survey, const char *word)
+{
+	if (survey_count(survey, word) != 1)
+		return NULL;
+	for (size_t i = 0; i < survey->n_members; i++) {
+		if (is_meant(&survey->members[i], word))
+			return &survey->members[i];
 	}
 	return NULL;
 }

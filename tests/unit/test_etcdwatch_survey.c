@@ -104,6 +104,34 @@ static void test_all_answer(void)
 	CHECK(survey_find(survey, "0") == NULL);
 }
 
+static void test_found_by_word(void)
+{
+	static const struct {
+		const char *word;
+		uint64_t id; /* 0: none */
+		size_t n;
+	} cases[] = {
+	    {"", 0, 0}, {"n1", 1, 1}, {"twin", 0, 2}, {"3", 3, 1}, {"4", 4, 1}, {"5", 5, 1},
+	};
+	struct survey_answer *a;
+
+	begin();
+	a = add_answer("https://10.0.0.1:2379", true, 1);
+	list_member(a, 1, "n1", "https://10.0.0.1:2379", true);
+	list_member(a, 3, "twin", "https://10.0.0.3:2379", false);
+	list_member(a, 4, "twin", "https://10.0.0.4:2379", false);
+	list_member(a, 5, "", "", false);
+	survey_merge(survey);
+	CHECK_EQ_STR(told(), "-*:new n1+:local twin* twin*");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct survey_member *m = survey_find(survey, cases[i].word);
+
+		if (!CHECK_EQ_INT(m != NULL ? m->id : 0, cases[i].id) ||
+		    !CHECK_EQ_INT(survey_count(survey, cases[i].word), cases[i].n))
+			(void) fprintf(stderr, "  '%s'\n", cases[i].word);
+	}
+}
+
 static void test_silent(void)
 {
 	begin();
@@ -223,6 +251,7 @@ static void test_json(void)
 int main(void)
 {
 	test_all_answer();
+	test_found_by_word();
 	test_silent();
 	test_others();
 	test_alarms();
