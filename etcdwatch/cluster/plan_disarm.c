@@ -14,7 +14,7 @@ static bool has_room(const struct survey *survey, const struct etcd_alarm *alarm
 {
 	const struct survey_member *m = survey_find_id(survey, alarm->member_id);
 	const struct survey_answer *a = m != NULL ? m->answer : NULL;
-	const char *name = m != NULL ? survey_member_name(m) : "a member that is gone";
+	const char *name = survey_alarm_owner(survey, alarm);
 
 	if (m == NULL)
 		return true;
@@ -39,8 +39,6 @@ static bool has_room(const struct survey *survey, const struct etcd_alarm *alarm
 void plan_disarm(const struct survey *survey, const struct plan_disarm_options *options,
                  struct steps *ret_steps)
 {
-	static const struct survey_member gone = {.name = "a member that is gone"};
-
 	*ret_steps = (struct steps){0};
 	if (!survey->alarms_known) {
 		steps_refuse(ret_steps, "the alarms are not known: the cluster has no leader");
@@ -53,16 +51,14 @@ void plan_disarm(const struct survey *survey, const struct plan_disarm_options *
 
 		if (alarm->type == ETCD_ALARM_CORRUPT && !options->corrupt_too) {
 			steps_note(ret_steps,
-			           "CORRUPT of %s stays: its data differs from the others'; once you know "
-			           "which is right, --corrupt-too disarms it",
-			           m != NULL ? survey_member_name(m) : gone.name);
+			           "CORRUPT of %s stays: members' data differ; once you know which is right, "
+			           "--corrupt-too disarms it",
+			           survey_alarm_owner(survey, alarm));
 			continue;
 		}
 		if (alarm->type == ETCD_ALARM_NOSPACE && !has_room(survey, alarm, options, ret_steps))
 			return;
-		step = steps_add(ret_steps, STEP_DISARM, m != NULL ? m : &gone);
-		step->member = alarm->member_id;
-		step->alarm = alarm->type;
+		step = steps_add_disarm(ret_steps, survey, alarm);
 		if (alarm->type == ETCD_ALARM_NOSPACE && m != NULL && m->answer != NULL)
 			step->quota_bytes = m->answer->quota_bytes;
 	}

@@ -84,6 +84,10 @@ bool stepcheck_all_well(const struct survey *survey, char why[static STEPS_TEXT_
 		if (ill != NULL)
 			(void) snprintf(why, STEPS_TEXT_MAX, "%s: %s", survey_member_name(m), ill);
 	}
+	if (why[0] == '\0' && survey_any_alarm(survey, ETCD_ALARM_CORRUPT))
+		(void) snprintf(why, STEPS_TEXT_MAX,
+		                "the alarm CORRUPT stands, for no member that is listed: nobody knows who "
+		                "is right");
 	return why[0] == '\0';
 }
 

@@ -26,6 +26,6 @@ const struct survey_member *stepcheck_whom(const struct step *step, const struct
 /* A database of that size may grow: it takes less than 95 % of its quota. */
 bool stepcheck_has_room(int64_t db_bytes, int64_t quota_bytes);
 
-/* All voters are healthy, all members have applied what the leader has, or nearly, and none has the
- * alarm CORRUPT: one may be busy with itself for a while. */
+/* All voters are healthy, all members have applied what the leader has, or nearly, and the
+ * alarm CORRUPT stands for nobody: one may be busy with itself for a while. */
 bool stepcheck_all_well(const struct survey *survey, char why[static STEPS_TEXT_MAX]);

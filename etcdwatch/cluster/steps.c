@@ -22,6 +22,19 @@ struct step *steps_add(struct steps *steps, enum step_kind kind, const struct su
 	return step;
 }
 
+struct step *steps_add_disarm(struct steps *steps, const struct survey *survey,
+                              const struct etcd_alarm *alarm)
+{
+	struct survey_member owner = {.id = alarm->member_id};
+	struct step *step;
+
+	(void) snprintf(owner.name, sizeof(owner.name), "%.*s", SURVEY_NAME_MAX - 1,
+	                survey_alarm_owner(survey, alarm));
+	step = steps_add(steps, STEP_DISARM, &owner);
+	step->alarm = alarm->type;
+	return step;
+}
+
 void steps_refuse(struct steps *steps, const char *fmt, ...)
 {
 	va_list ap;

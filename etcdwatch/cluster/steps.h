@@ -50,6 +50,9 @@ struct steps {
 
 struct step *steps_add(struct steps *steps, enum step_kind kind,
                        const struct survey_member *member);
+/* Whoever it is of. */
+struct step *steps_add_disarm(struct steps *steps, const struct survey *survey,
+                              const struct etcd_alarm *alarm);
 /* Drops the steps. Only the first one counts. */
 void steps_refuse(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void steps_note(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -107,6 +107,11 @@ const struct survey_member *survey_find_id(const struct survey *survey, uint64_t
 /* Whom a member that answers reads with a quorum follows; NULL: nobody does. */
 const struct survey_member *survey_leader(const struct survey *survey);
 bool survey_has_alarm(const struct survey *survey, uint64_t member_id, enum etcd_alarm_type type);
+/* Whoever it is of: CORRUPT may be of member 0, where etcd cannot tell who differs, and any of one
+ * that is gone. */
+bool survey_any_alarm(const struct survey *survey, enum etcd_alarm_type type);
+/* What to call whom it is of. */
+const char *survey_alarm_owner(const struct survey *survey, const struct etcd_alarm *alarm);
 
 struct survey_request;
 /* What is given is borrowed until it returns. */

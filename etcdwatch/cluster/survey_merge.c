@@ -115,23 +115,37 @@ static void add_others(struct survey *survey, const struct survey_list *list)
 	}
 }
 
+static bool read_told_alarm(const char *text, struct etcd_alarm *ret)
+{
+	uint64_t id;
+	char type[16];
+
+	if (sscanf(text, " memberID:%" SCNu64 " alarm:%15[A-Z]", &id, type) != 2) {
+		/* A member of ID 0 is left out. */
+		id = 0;
+		if (sscanf(text, " alarm:%15[A-Z]", type) != 1)
+			return false;
+	}
+	ret->member_id = id;
+	ret->type = strcmp(type, "CORRUPT") == 0 ? ETCD_ALARM_CORRUPT : ETCD_ALARM_NOSPACE;
+	return true;
+}
+
 /* Without a leader nobody lists the alarms, but each member tells: "memberID:123 alarm:NOSPACE ".
  */
 static void take_told_alarms(struct survey *survey)
 {
 	for (size_t i = 0; i < survey->n_answers; i++) {
-		for (const char *p = strstr(survey->answers[i].errors, "memberID:"); p != NULL;
-		     p = strstr(p + 1, "memberID:")) {
-			uint64_t id;
-			char type[16];
+		const char *p = survey->answers[i].errors;
+		struct etcd_alarm alarm;
 
-			if (sscanf(p, "memberID:%" SCNu64 " alarm:%15[A-Z]", &id, type) != 2)
-				continue;
-			struct etcd_alarm alarm = {id, strcmp(type, "CORRUPT") == 0 ? ETCD_ALARM_CORRUPT
-			                                                            : ETCD_ALARM_NOSPACE};
-
-			if (!survey_has_alarm(survey, id, alarm.type) && survey->n_alarms < SURVEY_ALARMS_MAX)
+		while (p != NULL) {
+			if (read_told_alarm(p, &alarm) &&
+			    !survey_has_alarm(survey, alarm.member_id, alarm.type) &&
+			    survey->n_alarms < SURVEY_ALARMS_MAX)
 				survey->alarms[survey->n_alarms++] = alarm;
+			p = strchr(p, ';');
+			p = p != NULL ? p + 1 : NULL;
 		}
 	}
 }
@@ -232,4 +246,22 @@ bool survey_has_alarm(const struct survey *survey, uint64_t member_id, enum etcd
 			return true;
 	}
 	return false;
+}
+
+bool survey_any_alarm(const struct survey *survey, enum etcd_alarm_type type)
+{
+	for (size_t i = 0; i < survey->n_alarms; i++) {
+		if (survey->alarms[i].type == type)
+			return true;
+	}
+	return false;
+}
+
+const char *survey_alarm_owner(const struct survey *survey, const struct etcd_alarm *alarm)
+{
+	const struct survey_member *m = survey_find_id(survey, alarm->member_id);
+
+	if (m != NULL)
+		return survey_member_name(m);
+	return alarm->member_id == 0 ? "the cluster" : "a member that is gone";
 }

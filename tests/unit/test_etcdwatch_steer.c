@@ -233,6 +233,28 @@ static void test_disarm_of_nobody(void)
 	CHECK_EQ_INT(steps->items[0].member, 77);
 }
 
+/* etcd has it so where it cannot tell who is wrong. */
+static void test_corrupt_of_nobody(void)
+{
+	static const uint64_t ids[] = {0, 77};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		AUTO(free) struct survey *s = clustercase("a*N b c");
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+		const struct plan_disarm_options options = {.corrupt_too = true, .unchecked = true};
+
+		clustercase_alarm(s, ids[i], ETCD_ALARM_CORRUPT);
+		plan_defrag(s, NULL, &plan_defrag_by_hand, steps);
+		check_steps("defrag", steps, "! the alarm CORRUPT stands");
+		plan_recover(s, -1, steps);
+		check_steps("recover", steps, "! the alarm CORRUPT stands");
+		plan_disarm(s, &options, steps);
+		check_steps("disarm", steps,
+		            ids[i] == 0 ? "disarm NOSPACE of a\ndisarm CORRUPT of the cluster\n"
+		                        : "disarm NOSPACE of a\ndisarm CORRUPT of a member that is gone\n");
+	}
+}
+
 #define D(name, free) "defragment " name " (8.0 MB, of them " free " MB free)\n"
 
 static void test_defrag(void)
@@ -431,6 +453,7 @@ int main(void)
 	test_remove();
 	test_disarm();
 	test_disarm_of_nobody();
+	test_corrupt_of_nobody();
 	test_defrag();
 	test_defrag_thresholds();
 	test_recover();

@@ -200,11 +200,51 @@ static void test_alarms(void)
 	CHECK(survey_has_alarm(survey, 2, ETCD_ALARM_NOSPACE));
 	CHECK(!survey_has_alarm(survey, 2, ETCD_ALARM_CORRUPT));
 	CHECK(survey_has_alarm(survey, 3, ETCD_ALARM_CORRUPT));
+	CHECK(survey_any_alarm(survey, ETCD_ALARM_CORRUPT));
 	json = surveyjson_alarm(survey, &survey->alarms[1]);
 	text = json_dumps(json, JSON_COMPACT);
 	CHECK_EQ_STR(text, "{\"node\":\"n3\",\"member\":\"3\",\"alarm\":\"CORRUPT\"}");
 	free(text);
 	json_decref(json);
+}
+
+/* As etcd writes them: a member of ID 0 is left out, and blanks may come twice. */
+static void test_told_alarms(void)
+{
+	static const struct {
+		const char *errors;
+		size_t n;
+		uint64_t id;
+		enum etcd_alarm_type type; /* of the first */
+	} cases[] = {
+	    {"", 0, 0, ETCD_ALARM_NOSPACE},
+	    {"etcdserver: no leader", 0, 0, ETCD_ALARM_NOSPACE},
+	    {"alarm:CORRUPT ", 1, 0, ETCD_ALARM_CORRUPT},
+	    {"alarm:NOSPACE", 1, 0, ETCD_ALARM_NOSPACE},
+	    {"etcdserver: no leader; alarm:CORRUPT ", 1, 0, ETCD_ALARM_CORRUPT},
+	    {"memberID:18446744073709551615  alarm:CORRUPT", 1, UINT64_MAX, ETCD_ALARM_CORRUPT},
+	    {"memberID:2 alarm:NOSPACE ; alarm:CORRUPT ", 2, 2, ETCD_ALARM_NOSPACE},
+	    {"alarm:CORRUPT ; alarm:CORRUPT ", 1, 0, ETCD_ALARM_CORRUPT},
+	    {"memberID:2", 0, 0, ETCD_ALARM_NOSPACE},
+	    {"memberID:2 ; alarm:", 0, 0, ETCD_ALARM_NOSPACE},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bool ok;
+
+		begin();
+		survey->alarms_known = false;
+		(void) snprintf(add_answer("https://10.0.0.1:2379", true, 1)->errors, SURVEY_TEXT_MAX, "%s",
+		                cases[i].errors);
+		survey_merge(survey);
+		ok = CHECK_EQ_INT(survey->n_alarms, cases[i].n);
+		if (ok && cases[i].n > 0)
+			ok = CHECK(survey->alarms[0].member_id == cases[i].id) &&
+			     CHECK_EQ_INT(survey->alarms[0].type, cases[i].type);
+		if (!ok)
+			(void) fprintf(stderr, "  '%s'\n", cases[i].errors);
+	}
+	CHECK(!survey_any_alarm(survey, ETCD_ALARM_CORRUPT));
 }
 
 static void check_json(json_t *json, const char *want)
@@ -255,6 +295,7 @@ int main(void)
 	test_silent();
 	test_others();
 	test_alarms();
+	test_told_alarms();
 	test_json();
 	free(survey);
 	return check_result();
