@@ -9,7 +9,7 @@
  *
  * An answer that did not come says nothing: what the cluster has become does. The lock is a claim
  * like those on snapshots: one run in the whole cluster at a time, and gone with its node. While
- * etcd has no room it takes no keys, and what makes room goes on without.
+ * etcd has no room it takes no keys, and what removes nobody goes on without.
  */
 #include "etcdwatch/cluster/steprun.h"
 
@@ -136,6 +136,15 @@ static void locked_cb(enum claim_answer answer, const char *text, void *userdata
 	case CLAIM_OURS:
 		break;
 	case CLAIM_NO_SPACE:
+		/* Two who remove a member each could take away the majority. */
+		if (steps_need_lock(&run->steps)) {
+			(void) snprintf(why, sizeof(why),
+			                "the cluster cannot be locked while etcd has no room, which "
+			                "'fairlead etcd recover-space' makes: %s",
+			                text);
+			finish(run, why);
+			return;
+		}
 		log_notice("cluster_lock_missing", "reason=\"%s\"", text);
 		claim_free(TAKE_PTR(run->lock));
 		break;

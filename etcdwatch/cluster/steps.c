@@ -58,6 +58,15 @@ void steps_note(struct steps *steps, const char *fmt, ...)
 	va_end(ap);
 }
 
+bool steps_need_lock(const struct steps *steps)
+{
+	for (size_t i = 0; i < steps->n; i++) {
+		if (steps->items[i].kind == STEP_REMOVE)
+			return true;
+	}
+	return false;
+}
+
 void step_text(const struct step *step, char text[static STEPS_TEXT_MAX])
 {
 	switch (step->kind) {

@@ -8,6 +8,7 @@
  */
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,8 @@ struct step *steps_add_disarm(struct steps *steps, const struct survey *survey,
 /* Drops the steps. Only the first one counts. */
 void steps_refuse(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void steps_note(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Whether it takes the lock of the cluster, also where there is no room for that: somebody goes. */
+bool steps_need_lock(const struct steps *steps);
 
 /* "hand the leadership from n1 to n2" */
 void step_text(const struct step *step, char text[static STEPS_TEXT_MAX]);

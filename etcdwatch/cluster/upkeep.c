@@ -126,14 +126,14 @@ static void quotas_cb(const struct survey *survey, void *userdata)
 static void surveyed_cb(const struct survey *survey, void *userdata)
 {
 	struct upkeep *u = userdata;
-	const struct survey_member *leader = survey_leader(survey);
+	const struct survey_member *whose = upkeepdue_whose(u->what, survey);
 
 	u->survey = NULL;
-	if (leader != NULL && leader->local)
+	if (whose != NULL && whose->local)
 		u->quotas = quotas_start(u->env, survey, quotas_cb, u);
 	else
-		log_debug("upkeep_left", "what=%s leader=%s", names[u->what],
-		          leader != NULL ? survey_member_name(leader) : "none");
+		log_debug("upkeep_left", "what=%s whose=%s", names[u->what],
+		          whose != NULL ? survey_member_name(whose) : "none");
 }
 
 /* --- when ---------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 
 /*
  * Does by itself what EtcdWatchConfig allows: `defrag` on its schedule, `recoverSpace` when the
- * alarm NOSPACE stands. Of all nodes only the one whose member leads does it, so that it is done
- * once. What is done, and what keeps it from being done, is told in the log.
+ * alarm NOSPACE stands. Of all nodes only one does it, so that it is done once (upkeepdue_whose()).
+ * What is done, and what keeps it from being done, is told in the log.
  */
 
 #include <stdint.h>

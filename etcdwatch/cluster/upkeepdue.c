@@ -16,3 +16,23 @@ enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct z
 		return UPKEEP_DEFRAG;
 	return UPKEEP_NOTHING;
 }
+
+/* Recovering takes no lock, and moves the leadership on its way: one who leads then would begin a
+ * second. Whether that voter is healthy does not matter, since the plan wants all to be. */
+static const struct survey_member *first_voter(const struct survey *survey)
+{
+	const struct survey_member *first = NULL;
+
+	for (size_t i = 0; i < survey->n_members; i++) {
+		const struct survey_member *m = &survey->members[i];
+
+		if (m->listed && !m->learner && (first == NULL || m->id < first->id))
+			first = m;
+	}
+	return first;
+}
+
+const struct survey_member *upkeepdue_whose(enum upkeep_what what, const struct survey *survey)
+{
+	return what == UPKEEP_RECOVER ? first_voter(survey) : survey_leader(survey);
+}

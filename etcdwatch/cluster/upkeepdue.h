@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is to be done to the cluster by itself, and when; pure. Times are seconds since 1970-01-01
- * UTC. */
+/* What is to be done to the cluster by itself, when, and by which node; pure. Times are seconds
+ * since 1970-01-01 UTC. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "etcdwatch/cluster/survey.h"
 #include "etcdwatch/config.h"
 #include "etcdwatch/zone.h"
 
@@ -29,3 +30,6 @@ struct upkeep_past {
 /* no_space: the alarm stands; `utc` is that zone. */
 enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct zone *utc,
                                 const struct upkeep_past *past, bool no_space, int64_t now_s);
+
+/* Whose member it is that has to do it; NULL: nobody's. */
+const struct survey_member *upkeepdue_whose(enum upkeep_what what, const struct survey *survey);

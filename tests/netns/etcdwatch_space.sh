@@ -141,7 +141,7 @@ overwritten() {
 	! overwrite
 }
 wait_until 30 overwritten
-recovered() { # by the one whose member leads
+recovered() { # by the one whose voter has the lowest ID
 	grep -q 'event=upkeep_done what=recover-space' "$LOG_DIR"/etcdwatch-n[123].log
 }
 wait_until 60 recovered

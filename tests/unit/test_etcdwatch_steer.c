@@ -358,6 +358,29 @@ static void test_recover(void)
 	}
 }
 
+/* Without room there is no lock, and what removes nobody does without. */
+static void test_need_lock(void)
+{
+	AUTO(free) struct survey *s = clustercase("a*@NF bF cF");
+	AUTO(free) struct steps *steps = NEW0(struct steps);
+	const struct plan_disarm_options disarm = {.unchecked = true};
+
+	for (size_t k = 0; k < s->n_answers; k++)
+		s->answers[k].quota_bytes = 9000000;
+	plan_leave(s, steps);
+	CHECK(steps->n == 2 && steps_need_lock(steps));
+	plan_remove(s, "b", steps);
+	CHECK(steps->n == 1 && steps_need_lock(steps));
+	plan_forfeit(s, steps);
+	CHECK(steps->n == 1 && !steps_need_lock(steps));
+	plan_disarm(s, &disarm, steps);
+	CHECK(steps->n == 1 && !steps_need_lock(steps));
+	plan_defrag(s, NULL, &plan_defrag_by_hand, steps);
+	CHECK(steps->n == 4 && !steps_need_lock(steps));
+	plan_recover(s, -1, steps);
+	CHECK(steps->n > 4 && !steps_need_lock(steps));
+}
+
 /* --- between plan and deed ----------------------------------------------------------------------
  */
 
@@ -457,6 +480,7 @@ int main(void)
 	test_defrag();
 	test_defrag_thresholds();
 	test_recover();
+	test_need_lock();
 	test_check();
 	test_answers();
 	return check_result();

@@ -2,12 +2,36 @@
 /* What is due by itself, and when. */
 #include "etcdwatch/cluster/upkeepdue.h"
 
+#include "base/cleanup.h"
 #include "base/macro.h"
 #include "check.h"
+#include "clustercase.h"
 
 /* 2026-01-02 00:00 UTC */
 #define MIDNIGHT INT64_C(1767312000)
 #define H(n) (MIDNIGHT + (n) *3600)
+
+/* While it goes on, its steps move the leadership and silence one member after the other. */
+static void test_whose(void)
+{
+	static const struct {
+		const char *cluster;
+		const char *defrag, *recover; /* "": nobody's */
+	} cases[] = {
+	    {"a* b c", "a", "a"},  {"a b* c", "b", "a"}, {"a- b* c", "b", "a"},
+	    {"al b c*", "c", "b"}, {"a b c", "", "a"},   {"", "", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		const struct survey_member *defrag = upkeepdue_whose(UPKEEP_DEFRAG, s);
+		const struct survey_member *recover = upkeepdue_whose(UPKEEP_RECOVER, s);
+
+		if (!CHECK_EQ_STR(defrag != NULL ? defrag->name : "", cases[i].defrag) ||
+		    !CHECK_EQ_STR(recover != NULL ? recover->name : "", cases[i].recover))
+			(void) fprintf(stderr, "  %s\n", cases[i].cluster);
+	}
+}
 
 int main(void)
 {
@@ -53,5 +77,6 @@ int main(void)
 			(void) fprintf(stderr, "  case %zu\n", i);
 	}
 	zone_free(utc);
+	test_whose();
 	return check_result();
 }
