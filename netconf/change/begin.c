@@ -15,6 +15,7 @@
 #include "base/mono.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/look.h"
+#include "netconf/change/risk.h"
 #include "netconf/config/sources.h"
 #include "netconf/probe/quorumguard.h"
 
@@ -28,7 +29,7 @@ struct begin {
 	const char *runtime_dir;
 	const struct dhcpclients *clients;
 	const char *probe_program;
-	bool is_nothing;
+	bool is_nothing, has_clients;
 	begin_done_fn done;
 	void *userdata;
 	ev_timer later;
@@ -125,8 +126,8 @@ static int plan(struct begin *begin)
 	parts->before = TAKE_PTR(look.have);
 	json_decref(begin->lines);
 	/* Nobody knows yet what a lease will change. */
-	begin->is_nothing = parts->plan->n_ops + beside_count(parts->beside) == 0 &&
-	                    dhcpclients_have(begin->clients, look.resolution, parts->before);
+	begin->has_clients = dhcpclients_have(begin->clients, look.resolution, parts->before);
+	begin->is_nothing = parts->plan->n_ops + beside_count(parts->beside) == 0 && begin->has_clients;
 	begin->lines = explain_lines(parts->plan, look.resolution, parts->beside);
 	if (explain_refusal(parts->plan, look.resolution, reason))
 		r = refuse(begin, -EEXIST, reason);
@@ -138,13 +139,12 @@ static int plan(struct begin *begin)
 	return r;
 }
 
-/* A link that blinks is back before anybody misses it; what may cut the node off is another thing.
- */
+/* A lease may bring another address, or another default route. */
 static bool is_disruptive(const struct begin *begin)
 {
 	const struct transaction_parts *parts = &begin->parts;
 
-	return explain_class(parts->plan, parts->beside) >= OP_ADDRESS_BREAK;
+	return !begin->has_clients || risk_is_disruptive(parts->plan, parts->before, parts->beside);
 }
 
 static void finish(struct begin *begin)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Three nodes with a member of etcd each. While another member hangs or is dead, a change that may cut
-# this node off is refused, unless the operator insists; one that costs nothing is not.
+# this node off is refused, unless the operator insists; one that only adds an address is not.
 # limit: 90
 # shellcheck source=tests/netns/lib/begin.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/begin.sh"
@@ -59,6 +59,7 @@ two_are_well() {
 write one 10.50.0.1/24
 write two 10.50.0.2/24
 write both 10.50.0.1/24 10.50.0.2/24
+sed 's/^name: eth0$/&\nroutes:\n  - gateway: 10.50.0.254/' "$T/two.yaml" >"$T/away.yaml"
 
 say "all members are well: an address may go"
 apply one
@@ -73,6 +74,7 @@ wait_until 30 two_are_well
 expect "it is refused" refused one
 expect "it says who is unwell, and what to do" \
 	grep -q "does not hear from 'n3' (https://10.87.0.13:2380).*--even-without-quorum" "$LOG_DIR/apply.log"
+expect "nor may a default route come" refused away
 apply both
 fairlead n1 net rollback >/dev/null 2>&1 || true
 expect "it was undone" status_is .last.how rolled-back
