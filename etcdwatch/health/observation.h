@@ -88,6 +88,8 @@ struct observation {
 	struct observation_member members[VIEW_MEMBERS_MAX];
 	size_t n_members;
 	bool alarms_known;
+	/* Alarms that stand for none of the members: for one that is gone, or for the cluster. */
+	bool other_no_space, other_corrupt;
 
 	/* The names that the members should have; n 0: that is not written. Borrowed. */
 	const char *const *expected;

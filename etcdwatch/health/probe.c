@@ -258,14 +258,32 @@ static void fill_from_endpoints(struct probe *p)
 	}
 }
 
+static bool is_member(const struct observation *o, uint64_t id)
+{
+	for (size_t i = 0; i < o->n_members; i++) {
+		if (o->members[i].id == id)
+			return true;
+	}
+	return false;
+}
+
 static void fill_alarms(struct probe *p)
 {
+	p->o->alarms_known = p->o->other_no_space = p->o->other_corrupt = false;
 	for (size_t i = 0; i < p->o->n_members; i++) {
 		struct observation_member *m = &p->o->members[i];
 
 		p->o->alarms_known |= m->answer == OBSERVED_GOOD;
 		m->no_space = survey_has_alarm(&p->survey, m->id, ETCD_ALARM_NOSPACE);
 		m->corrupt = survey_has_alarm(&p->survey, m->id, ETCD_ALARM_CORRUPT);
+	}
+	for (size_t i = 0; i < p->survey.n_alarms; i++) {
+		const struct etcd_alarm *alarm = &p->survey.alarms[i];
+
+		if (!is_member(p->o, alarm->member_id)) {
+			p->o->other_no_space |= alarm->type == ETCD_ALARM_NOSPACE;
+			p->o->other_corrupt |= alarm->type == ETCD_ALARM_CORRUPT;
+		}
 	}
 }
 
@@ -276,7 +294,6 @@ static void close_question(struct probe *p)
 		return;
 	p->o->n_members = 0;
 	p->o->list_known = p->survey.listed;
-	p->o->alarms_known = false;
 	if (p->survey.listed)
 		fill_from_survey(p);
 	else if (p->n_known > 0)

@@ -25,16 +25,26 @@ static void alarm_of(const struct rules_asked *a, const struct observation_membe
 		rules_unknown_member(a, m);
 }
 
+static void alarm_of_other(const struct rules_asked *a, bool stands, const char *alarm)
+{
+	if (stands)
+		rules_hit_cluster(a, "the alarm %s stands, for none of the members", alarm);
+	else if (!a->o->alarms_known)
+		rules_unknown_cluster(a);
+}
+
 void rules_no_space(const struct rules_asked *a)
 {
 	for (size_t i = 0; i < a->o->n_members; i++)
 		alarm_of(a, &a->o->members[i], a->o->members[i].no_space, "NOSPACE");
+	alarm_of_other(a, a->o->other_no_space, "NOSPACE");
 }
 
 void rules_corrupt(const struct rules_asked *a)
 {
 	for (size_t i = 0; i < a->o->n_members; i++)
 		alarm_of(a, &a->o->members[i], a->o->members[i].corrupt, "CORRUPT");
+	alarm_of_other(a, a->o->other_corrupt, "CORRUPT");
 }
 
 /* --- room --------------------------------------------------------------------------------------

@@ -232,6 +232,16 @@ static void corrupt(struct world *w, int64_t s UNUSED)
 	w->o.members[1].corrupt = true;
 }
 
+static void no_space_of_other(struct world *w, int64_t s UNUSED)
+{
+	w->o.other_no_space = true;
+}
+
+static void corrupt_of_other(struct world *w, int64_t s UNUSED)
+{
+	w->o.other_corrupt = true;
+}
+
 static void full(struct world *w, int64_t s UNUSED)
 {
 	w->o.members[1].db_bytes = w->o.members[1].quota_bytes / 100 * 96;
@@ -352,7 +362,9 @@ static const struct row {
     {RULE_MEMBER_UNEXPECTED, unexpected, "n3", 0, 0},
     {RULE_MEMBER_MISSING, missing, "n4", 0, 0},
     {RULE_NO_SPACE, no_space, "n2", 0, 0},
+    {RULE_NO_SPACE, no_space_of_other, "", 0, 0},
     {RULE_CORRUPT, corrupt, "n2", 0, 0},
+    {RULE_CORRUPT, corrupt_of_other, "", 0, 0},
     {RULE_QUOTA_LOW, full, "n2", 0, 0},
     {RULE_QUOTA_RUNWAY, grows, "n2", HALF_HOUR + 300, 4 * 3600},
     {RULE_FRAGMENTED, fragmented, "n2", 0, 0},

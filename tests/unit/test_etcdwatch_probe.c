@@ -142,6 +142,44 @@ static void test_stopped(void)
 	look_until(3, 3);
 }
 
+static void change_alarm(const char *action, const char *alarm, unsigned member)
+{
+	AUTO(free)
+	char *command = xasprintf("curl -sf --cacert ca.pem --cert client.pem --key client-key.pem -d "
+	                          "'{\"action\": \"%s\", \"alarm\": \"%s\", \"memberID\": \"%u\"}' "
+	                          "%s/v3/maintenance/alarm >alarm.txt",
+	                          action, alarm, member, cluster_urls(cluster)[0]);
+
+	CHECK(cluster_run(cluster, command));
+}
+
+static void look_until_alarms(bool no_space, bool corrupt)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+
+	do
+		look(false);
+	while ((seen.other_no_space != no_space || seen.other_corrupt != corrupt) &&
+	       mono_now_us() < deadline_us);
+	CHECK(seen.other_no_space == no_space && seen.other_corrupt == corrupt);
+	for (size_t i = 0; i < seen.n_members; i++)
+		CHECK(!seen.members[i].no_space && !seen.members[i].corrupt);
+}
+
+/* Of the cluster, and of a member that is gone. */
+static void test_alarms_of_others(void)
+{
+	look_until_alarms(false, false);
+	change_alarm("ACTIVATE", "CORRUPT", 0);
+	look_until_alarms(false, true);
+	change_alarm("ACTIVATE", "NOSPACE", 77);
+	look_until_alarms(true, true);
+	change_alarm("DEACTIVATE", "CORRUPT", 0);
+	look_until_alarms(true, false);
+	change_alarm("DEACTIVATE", "NOSPACE", 77);
+	look_until_alarms(false, false);
+}
+
 static void test_dead(void)
 {
 	cluster_kill(cluster, 0);
@@ -228,6 +266,7 @@ int main(void)
 	start();
 	test_well();
 	test_stopped();
+	test_alarms_of_others();
 	test_dead();
 	test_never_heard();
 	test_given_up();
