@@ -29,11 +29,12 @@ struct daemon {
 	struct begin *begin;
 	struct transaction *transaction;
 	struct config *config; /* that is confirmed; NULL: none */
+	bool only_leases;      /* of it: something is in the way */
 	struct dhcpclients *clients;
 	struct drift *drift;
 	ev_timer ready; /* what is still waited for */
 	int64_t started_us;
-	struct ledger *ledger; /* NULL: the lock is not ours yet */
+	struct ledger *ledger; /* NULL: nothing was kept yet */
 	struct statedir_outcome last;
 	/* Whoever asked for the change that begins. */
 	daemon_told_fn told;
@@ -58,6 +59,61 @@ static void load_confirmed(struct daemon *daemon)
 		                     conf_message_log, NULL, &daemon->config);
 	if (r < 0 && r != -ENOENT)
 		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", daemon->start->state_dir);
+}
+
+static void stop_keeping(struct daemon *daemon)
+{
+	drift_watch(daemon->drift, NULL, NULL);
+	config_free(TAKE_PTR(daemon->config));
+	daemon->only_leases = false;
+}
+
+/* As far as a confirmation got, it is newer than the one before it. -EBUSY: a change of this boot
+ * is not over, and the network is its own. */
+static int load_unfinished(struct daemon *daemon)
+{
+	AUTO(free) char *dir = statedir_path(daemon->start->state_dir, STATEDIR_TRANSACTION);
+	AUTO(free) char *text = NULL;
+	struct checkpoint_state state;
+	bool is_same;
+
+	if (checkpoint_read_state(dir, &state) < 0 || checkpoint_same_kernel(&state, &is_same) < 0)
+		return -ENOENT;
+	switch (phase_find(state.phase, is_same, mono_now_us(), state.deadline_us)) {
+	case PHASE_FOUND_WAIT:
+	case PHASE_FOUND_UNDO:
+		return -EBUSY;
+	case PHASE_FOUND_FINISH:
+		return checkpoint_read_config(dir, &text) < 0
+		           ? -ENOENT
+		           : config_load_text("the confirmed configuration", text, strlen(text), NULL,
+		                              conf_message_log, NULL, &daemon->config);
+	case PHASE_FOUND_VOID:
+	case PHASE_FOUND_OVER:
+		break;
+	}
+	return -ENOENT;
+}
+
+/* Nobody else is at work, and a disk that is read-only or damaged must not cost a node the address
+ * that it lives by. As at the boot, files count where nothing is confirmed. */
+static void keep_leases(struct daemon *daemon)
+{
+	const struct daemon_start *start = daemon->start;
+	int r;
+
+	daemon->only_leases = true;
+	r = load_unfinished(daemon);
+	if (r == -EBUSY)
+		return;
+	if (r < 0)
+		load_confirmed(daemon);
+	if (daemon->config == NULL)
+		(void) config_load(start->paths, start->n_paths, conf_message_log, NULL, &daemon->config);
+	if (daemon->ledger == NULL)
+		daemon->ledger = ledger_open(start->state_dir);
+	drift_watch(daemon->drift, daemon->ledger, daemon->config);
+	drift_only_tell(daemon->drift);
 }
 
 /* From now on the network is to stay as it was confirmed. */
@@ -299,7 +355,7 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 	    .last = &daemon->last,
 	    .blocked = left_blocked(daemon->left),
 	    .is_preparing = daemon->begin != NULL,
-	    .has_confirmed = daemon->config != NULL,
+	    .has_confirmed = daemon->config != NULL && !daemon->only_leases,
 	    .clients = daemon->clients,
 	    .now_us = mono_now_us(),
 	};
@@ -310,7 +366,7 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 
 static bool waits_for_leases(const struct daemon *daemon)
 {
-	if (!left_has_lock(daemon->left))
+	if (left_other_has_lock(daemon->left))
 		return daemon->will_ask_for_leases;
 	return dhcpclients_wait(daemon->clients, daemon->kernel) || drift_is_following(daemon->drift);
 }
@@ -354,6 +410,10 @@ static void on_blocked(void *userdata)
 	struct daemon *daemon = userdata;
 
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
+	if (left_other_has_lock(daemon->left))
+		stop_keeping(daemon);
+	else if (!daemon->only_leases)
+		keep_leases(daemon);
 	serve(daemon);
 }
 
@@ -361,6 +421,8 @@ static void on_locked(void *userdata)
 {
 	struct daemon *daemon = userdata;
 
+	stop_keeping(daemon);
+	ledger_free(daemon->ledger);
 	daemon->ledger = ledger_open(daemon->start->state_dir);
 }
 
@@ -369,6 +431,7 @@ static void on_resume(const struct checkpoint_state *state, void *userdata)
 	struct daemon *daemon = userdata;
 	struct transaction_host host = host_of(daemon);
 
+	stop_keeping(daemon);
 	daemon->transaction = transaction_resume(&host, state);
 }
 
@@ -376,6 +439,7 @@ static void on_clear(void *userdata)
 {
 	struct daemon *daemon = userdata;
 
+	stop_keeping(daemon);
 	load_confirmed(daemon);
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	if (daemon->transaction == NULL)
@@ -418,7 +482,7 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 	ev_timer_init(&daemon->ready, ready_timer_cb, 0., READY_POLL_S);
 	r = statedir_make(start->state_dir);
 	if (r < 0)
-		return log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
+		(void) log_error_errno(r, "state_dir_failed", "dir=%s", start->state_dir);
 	r = kernel_new(loop_ev(loop), &daemon->kernel);
 	if (r < 0)
 		return log_error_errno(r, "kernel_failed", "reason=\"no netlink\"");

@@ -5,8 +5,9 @@
  * The daemon as a whole: has the lock of the state directory, finishes or undoes what another left,
  * carries out one change at a time, keeps what was confirmed as it is, follows leases, and answers
  * for all of that. It changes nothing by itself that nobody has confirmed. What another left and it
- * cannot use it leaves alone, and the network with it, until the operator decides. That it has
- * started it says when the first leases are there, or are no longer worth waiting for.
+ * cannot use it leaves alone, and all of the network that is not of a lease, until the operator
+ * decides. That it has started it says when the first leases are there, or are no longer worth
+ * waiting for.
  */
 
 #include <jansson.h>

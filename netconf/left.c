@@ -27,6 +27,7 @@ struct left {
 	const struct left_ops *ops;
 	void *userdata;
 	int lock_fd;
+	bool is_held; /* the lock, by another */
 	ev_timer lock_again, look_again;
 	struct left_blocked blocked;
 };
@@ -148,6 +149,8 @@ static void wait_for_lock(struct left *left, const char *path, int r)
 	AUTO(free) char *guard_path = statedir_path(left->state_dir, STATEDIR_GUARD_LOCK);
 	pid_t holder = lockfile_holder(path);
 
+	if (r == -ENOENT)
+		(void) statedir_make(left->state_dir);
 	if (r != -EAGAIN)
 		block(left, "", "the lock %s cannot be taken: %s", path, strerror(-r));
 	else if (holder > 0 && holder == lockfile_holder(guard_path))
@@ -162,6 +165,8 @@ static void lock_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 	AUTO(free) char *path = statedir_path(left->state_dir, STATEDIR_LOCK);
 	int r = lockfile_take(path);
 
+	/* A disk that has become read-only says nothing of who has it. */
+	left->is_held = r < 0 && (r == -EAGAIN || lockfile_holder(path) > 0);
 	if (r < 0) {
 		wait_for_lock(left, path, r);
 		return;
@@ -214,4 +219,9 @@ bool left_is_blocked(const struct left *left)
 bool left_has_lock(const struct left *left)
 {
 	return left->lock_fd >= 0;
+}
+
+bool left_other_has_lock(const struct left *left)
+{
+	return left->is_held;
 }

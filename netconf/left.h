@@ -5,8 +5,8 @@
  * What earlier processes have left in the state directory: first their lock, which a guard that
  * undoes a change or a boot that waits for links may have for a while, then the files of a change.
  * Until both are dealt with nothing may be changed. Files that cannot be used are looked at again
- * and again, and the network is left alone: to go on past them would be to forget a change that
- * nobody has undone, and to set right what it has made of the network.
+ * and again, and the network is left alone but for leases: to go on past them would be to forget a
+ * change that nobody has undone, and to set right what it has made of the network.
  */
 
 #include <ev.h>
@@ -40,6 +40,8 @@ DEFINE_AUTO(struct left, left_free);
 const struct left_blocked *left_blocked(const struct left *left);
 bool left_is_blocked(const struct left *left);
 bool left_has_lock(const struct left *left);
+/* Another process does, and may be at work on the network. */
+bool left_other_has_lock(const struct left *left);
 
 /* The operator gives up what is in the way: the files go, and the network stays as it is. -EUCLEAN:
  * that is not his to give up; -ESTALE: it is another one; or -errno. */

@@ -57,6 +57,10 @@ no_clients() {
 	[[ $(clients) -eq 0 ]]
 }
 
+refused() { # COMMAND...
+	! "$@"
+}
+
 lease_file=$T/run-n1/dhcp4-eth0.lease
 
 for address in 10.1.0.1 10.1.0.50; do
@@ -143,6 +147,26 @@ wait_until 20 log_says netconf 'leased 10\.1\.0\.50'
 expect "all is as before" is_before
 expect_equal "what was taken away" "$(grep -E '^Deleted ' "$LOG_DIR/monitor.log" || true)" ""
 
+say "the lock cannot be taken: leases are followed, and nothing is changed, until it can"
+signal TERM netconf
+wait_exit 20 netconf
+wait_until 20 no_clients
+rm "$T/state/lock"
+mkdir "$T/state/lock"
+spawn notify n1 socat -u "UNIX-RECV:$T/notify" -
+wait_until 10 test -S "$T/notify"
+NOTIFY_SOCKET="$T/notify" netconf_start
+wait_until 20 clients_are 2
+wait_until 20 grep -q READY=1 "$LOG_DIR/notify.log"
+expect "it says why" test -n "$(fairlead n1 -o json net status | jq -r .blocked.reason)"
+server_renumbers 6 10.1.0.50 fd01::30c
+wait_until 60 has_address fd01::30c/128
+expect "no change" refused apply static-10.1.0.1
+rmdir "$T/state/lock"
+wait_until 20 status_is .drift.state none
+wait_until 20 clients_are 2
+network >"$LOG_DIR/before"
+
 say "to a static address, and back before it is confirmed"
 apply static-10.1.0.1 --confirm-within 600s
 expect "the static one" has_address 10.1.0.1/24
@@ -154,7 +178,7 @@ for_seconds 2 has_address 10.1.0.50/24
 wait_until 20 is_before
 
 say "the server gives another address: the old one goes"
-server_renumbers 4 10.1.0.70 fd01::20c
+server_renumbers 4 10.1.0.70 fd01::30c
 wait_until 60 has_address 10.1.0.70/24
 wait_until 10 has_default 10.1.0.70
 wait_until 10 test -z "$(ip -n n1 -o address show dev eth0 to 10.1.0.50)"
@@ -169,7 +193,7 @@ no_address() {
 	! has_address 10.1.0.70/24 && ! has_default 10.1.0.70
 }
 wait_until 30 no_address
-expect "IPv6 stays" has_address fd01::20c/128
+expect "IPv6 stays" has_address fd01::30c/128
 no_resolver() {
 	cmp "$LOG_DIR/resolv-before" /etc/resolv.conf
 }
