@@ -162,6 +162,14 @@ static void finish(struct begin *begin)
 	begin_free(begin);
 }
 
+/* If what came between took its time, others may have changed the network meanwhile, and undoing
+ * would take back what they did. */
+static int freshen(struct begin *begin)
+{
+	return mono_now_us() - begin->planned_us >= FRESH_US ? plan(begin) : 0;
+}
+
+/* It was asked as before a disruptive change, so that the new plan may be as dear as it likes. */
 static void on_asked(const char *reason, void *userdata)
 {
 	struct begin *begin = userdata;
@@ -169,14 +177,15 @@ static void on_asked(const char *reason, void *userdata)
 	begin->guard = NULL;
 	if (reason != NULL)
 		(void) refuse(begin, -EBUSY, reason);
+	else
+		(void) freshen(begin);
 	finish(begin);
 }
 
-/* If it took its time, the network may have changed meanwhile. */
 static void on_known(size_t n_good UNUSED, size_t n_all UNUSED, void *userdata)
 {
 	struct begin *begin = userdata;
-	int r = mono_now_us() - begin->planned_us >= FRESH_US ? plan(begin) : 0;
+	int r = freshen(begin);
 
 	if (r == 0 && is_disruptive(begin) && !begin->even_without_quorum)
 		begin->guard = quorumguard_start(&(struct probe_host){begin->ev, begin->probe_program},

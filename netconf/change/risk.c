@@ -29,9 +29,19 @@ static bool may_divert(const struct op *op, const struct model *before)
 	case OP_RULE_DELETE:
 	case OP_WIREGUARD_SET:
 		return true;
-	default:
-		return false;
+	case OP_LINK_CREATE:
+	case OP_LINK_DELETE:
+	case OP_LINK_SET:
+	case OP_BOND_SET:
+	case OP_ADDRESS_ADD:
+	case OP_ADDRESS_CHANGE:
+	case OP_ADDRESS_DELETE:
+	case OP_ROUTE_DELETE:
+	case OP_WAIT_CARRIER:
+	case OP_KINDS:
+		break;
 	}
+	return false;
 }
 
 /* A link that blinks is back before anybody misses it. */

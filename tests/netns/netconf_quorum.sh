@@ -86,3 +86,23 @@ expect "it is refused" refused one
 apply one --even-without-quorum
 fairlead n1 net confirm >/dev/null
 expect "it was confirmed" status_is .last.how confirmed
+
+say "what another program adds while they are asked belongs to what was there before"
+kill_hard netconf
+mkdir "$T/bin"
+cp "$NETCONF" "$T/bin/netconf"
+cat >"$T/bin/netconf-probe" <<SH
+#!/bin/bash
+touch "$T/asked"
+until [[ -e $T/answer ]]; do read -rt 0.1 <><(:) || :; done
+SH
+chmod +x "$T/bin/netconf-probe"
+NETCONF_DAEMON=$T/bin/netconf netconf_start
+apply two &
+cli=$!
+wait_until 30 test -e "$T/asked"
+ip -n n1 route add 10.60.0.0/16 dev eth0 protocol 99
+nap 0.2 # a plan that is younger counts as fresh
+touch "$T/answer"
+wait "$cli"
+expect "it is known to have been there before" grep -q '10.60.0.0/16' "$T/state/transaction/before.json"
