@@ -134,6 +134,17 @@ static int64_t newest_revision(const struct survey *survey)
 	return newest;
 }
 
+/* Of those that are gone, and of the cluster: writes are refused for them, too. */
+static void add_disarms_of_others(const struct survey *survey, struct steps *steps)
+{
+	for (size_t i = 0; i < survey->n_alarms; i++) {
+		const struct survey_member *m = survey_find_id(survey, survey->alarms[i].member_id);
+
+		if (survey->alarms[i].type == ETCD_ALARM_NOSPACE && (m == NULL || !m->listed))
+			(void) steps_add_disarm(steps, survey, &survey->alarms[i]);
+	}
+}
+
 /* Of all who have it or are full as well: another one may raise its own meanwhile. */
 static void add_disarms(const struct survey *survey, struct steps *steps)
 {
@@ -152,6 +163,7 @@ static void add_disarms(const struct survey *survey, struct steps *steps)
 		             survey_member_name(m));
 		return;
 	}
+	add_disarms_of_others(survey, steps);
 }
 
 void plan_recover(const struct survey *survey, int64_t disk_free_bytes, struct steps *ret_steps)

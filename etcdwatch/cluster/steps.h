@@ -15,7 +15,8 @@
 #include "base/macro.h"
 #include "etcdwatch/cluster/survey.h"
 
-#define STEPS_MAX 48 /* more than a plan for SURVEY_MEMBERS_MAX members has */
+/* More than a plan for SURVEY_MEMBERS_MAX members and SURVEY_ALARMS_MAX alarms has. */
+#define STEPS_MAX 80
 #define STEPS_NOTES_MAX 20
 #define STEPS_TEXT_MAX 320
 

@@ -85,8 +85,9 @@ const struct rules_rule rules[RULES_N] = {
          "disarms the alarm."},
     [RULE_CORRUPT] =
         {"corrupt", RULES_CRITICAL, 0, 60, rules_corrupt, -1, "the alarm CORRUPT stands",
-         "Do not disarm it. Keep a snapshot of each member, find the one that differs, and replace "
-         "it: remove it, clear its data directory, add it anew."},
+         "Keep a snapshot of each member, find the one that differs, and replace it: remove it, "
+         "clear its data directory, add it anew. Only then disarm it: 'fairlead etcd alarm disarm "
+         "--corrupt-too'."},
     [RULE_QUOTA_LOW] =
         {"quota-low", RULES_CRITICAL, 60, 60, rules_quota, -1,
          "a database is larger than 95 % of its quota",

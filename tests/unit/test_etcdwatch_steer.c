@@ -381,6 +381,45 @@ static void test_need_lock(void)
 	CHECK(steps->n > 4 && !steps_need_lock(steps));
 }
 
+/* What no member has stops the writes as well. */
+static void test_recover_of_nobody(void)
+{
+	AUTO(free) struct survey *s = clustercase("a* b c");
+	AUTO(free) struct steps *steps = NEW0(struct steps);
+
+	for (size_t k = 0; k < s->n_answers; k++)
+		s->answers[k].quota_bytes = 9000000;
+	s->n_members = 2;
+	clustercase_alarm(s, 77, ETCD_ALARM_NOSPACE);
+	clustercase_alarm(s, 0, ETCD_ALARM_NOSPACE);
+	clustercase_alarm(s, 1, ETCD_ALARM_NOSPACE);
+	plan_recover(s, -1, steps);
+	check_steps("of others", steps,
+	            "compact up to revision 53\n" D("b", "0.5") "hand the leadership from a to b\n" D(
+	                "a", "0.5") "disarm NOSPACE of a\ndisarm NOSPACE of b\n"
+	                            "disarm NOSPACE of a member that is gone\n"
+	                            "disarm NOSPACE of the cluster\n");
+	CHECK_EQ_INT(steps->items[6].member, 77);
+
+	/* Still there, and not listed any more. */
+	s->n_members = 3;
+	s->members[2].listed = false;
+	s->alarms[0].member_id = 3;
+	plan_recover(s, -1, steps);
+	CHECK_EQ_INT(steps->n, 8);
+	CHECK_EQ_INT(steps->items[6].member, 3);
+
+	/* As many as there can be. */
+	while (s->n_alarms < SURVEY_ALARMS_MAX)
+		clustercase_alarm(s, 100 + s->n_alarms, ETCD_ALARM_NOSPACE);
+	for (; s->n_members < SURVEY_MEMBERS_MAX; s->n_members++) {
+		s->members[s->n_members] = s->members[0];
+		s->members[s->n_members].id = 50 + s->n_members;
+	}
+	plan_recover(s, -1, steps);
+	CHECK_EQ_INT(steps->n, 1 + 15 + 1 + 15 + SURVEY_ALARMS_MAX - 1);
+}
+
 /* --- between plan and deed ----------------------------------------------------------------------
  */
 
@@ -480,6 +519,7 @@ int main(void)
 	test_defrag();
 	test_defrag_thresholds();
 	test_recover();
+	test_recover_of_nobody();
 	test_need_lock();
 	test_check();
 	test_answers();
