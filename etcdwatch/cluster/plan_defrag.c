@@ -183,6 +183,10 @@ void plan_recover(const struct survey *survey, int64_t disk_free_bytes, struct s
 		steps_refuse(ret_steps, "%s", why);
 		return;
 	}
+	if (!full) {
+		steps_refuse(ret_steps, "the alarms are not known: try again");
+		return;
+	}
 	steps_add(ret_steps, STEP_COMPACT, &all)->revision = newest_revision(survey);
 	add_all(survey, NULL, ret_steps);
 	add_disarms(survey, ret_steps);

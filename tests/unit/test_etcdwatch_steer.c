@@ -381,6 +381,30 @@ static void test_need_lock(void)
 	CHECK(steps->n > 4 && !steps_need_lock(steps));
 }
 
+/* The list did not come: what statuses tell is an alarm, but none that they tell says nothing. */
+static void test_recover_unknown(void)
+{
+	static const struct {
+		const char *cluster;
+		const char *want;
+	} cases[] = {
+	    {"a*", "! the alarms are not known"},
+	    {"a*N", "compact up to revision 51\n" D("a", "0.5") "disarm NOSPACE of a\n"},
+	    {"a*C", "! a: its alarm CORRUPT stands"},
+	    {"a", "! the cluster has no leader that answers"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		s->alarms_known = false;
+		s->answers[0].quota_bytes = 9000000;
+		plan_recover(s, -1, steps);
+		check_steps(cases[i].cluster, steps, cases[i].want);
+	}
+}
+
 /* What no member has stops the writes as well. */
 static void test_recover_of_nobody(void)
 {
@@ -519,6 +543,7 @@ int main(void)
 	test_defrag();
 	test_defrag_thresholds();
 	test_recover();
+	test_recover_unknown();
 	test_recover_of_nobody();
 	test_need_lock();
 	test_check();
