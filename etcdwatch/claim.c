@@ -365,7 +365,8 @@ static void read_cb(const struct etcd_outcome *outcome, const struct etcd_txn_re
 
 	c->call = NULL;
 	if (outcome->r < 0) {
-		answer(c, CLAIM_FAILED, outcome->text);
+		/* Up to 3.5.6 a full etcd refuses transactions that only read, too. */
+		answer_failure(c, outcome);
 		return;
 	}
 	claims = &result->results[0].range;
