@@ -79,7 +79,7 @@ static int deal_with(const struct left *left, const struct checkpoint_state *sta
 		return r;
 	switch (phase_find(state->phase, is_same, mono_now_us(), state->deadline_us)) {
 	case PHASE_FOUND_VOID:
-		r = rescue_files(left->state_dir, ret_error);
+		r = rescue_files(&host_this_machine, left->state_dir, ret_error);
 		return r < 0 ? r : finish_other(left, state, "void", "the machine was started anew");
 	case PHASE_FOUND_FINISH:
 		return statedir_finish_confirmed(left->state_dir, state);

@@ -24,7 +24,7 @@
 static int make_void(const char *state_dir, struct statedir_outcome *outcome)
 {
 	AUTO(free) char *error = NULL;
-	int r = rescue_files(state_dir, &error);
+	int r = rescue_files(&host_booting_machine, state_dir, &error);
 
 	if (r < 0) {
 		(void) log_error_errno(r, "rolled_back_in_part", "id=%s left=\"%s\"", outcome->id, error);

@@ -102,7 +102,7 @@ static int apply_beside(struct once *once, const struct model *have, size_t *ret
 	int r = 0;
 
 	if (once->resolution->problems.n == 0) {
-		r = beside_plan(&host_this_machine, once->resolution, have, &beside, &error);
+		r = beside_plan(&host_booting_machine, once->resolution, have, &beside, &error);
 		if (r == 0)
 			r = beside_carry_out(beside, &error);
 	}

@@ -281,11 +281,24 @@ static int read_drivers_back(const struct beside *b, struct ethtool *ethtool, ch
 	return r;
 }
 
+/* NULL: none. */
+static const struct hoststep *first_left(const struct hostplan *plan, bool starts_later)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct hoststep *step = &plan->steps[i];
+
+		if (!starts_later || step->kind != HOSTSTEP_SERVICE || step->verb != HOST_VERB_START)
+			return step;
+	}
+	return NULL;
+}
+
 static int read_host_back(const struct beside *b, char **ret_error)
 {
 	AUTO(hoststate_free) struct hoststate *now = NULL;
 	AUTO(hoststate_free) struct hoststate *target = NULL;
 	struct conf_strings problems = {0}, notes = {0};
+	const struct hoststep *left;
 	struct hostplan plan;
 	char text[HOSTSTEP_TEXT_MAX];
 	int r = hoststate_observe(b->machine, &b->want, &now, ret_error);
@@ -294,11 +307,12 @@ static int read_host_back(const struct beside *b, char **ret_error)
 		return r;
 	target = hoststate_want(now, &b->want, &problems, &notes);
 	hoststate_plan(now, target, &plan);
-	if (problems.n > 0 || plan.n > 0) {
+	left = first_left(&plan, b->machine->starts_later);
+	if (problems.n > 0 || left != NULL) {
 		r = -EIO;
-		*ret_error = problems.n > 0 ? xstrdup(problems.items[0])
-		                            : xasprintf("it was done and is not so: %s",
-		                                        hoststep_format(&plan.steps[0], text));
+		*ret_error = problems.n > 0
+		                 ? xstrdup(problems.items[0])
+		                 : xasprintf("it was done and is not so: %s", hoststep_format(left, text));
 	}
 	hostplan_fini(&plan);
 	conf_strings_fini(&problems);

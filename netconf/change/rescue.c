@@ -117,7 +117,7 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	return 0;
 }
 
-int rescue_files(const char *state_dir, char **ret_error)
+int rescue_files(const struct host_machine *machine, const char *state_dir, char **ret_error)
 {
 	AUTO(free) char *dir = statedir_path(state_dir, STATEDIR_TRANSACTION);
 	json_t *beside = NULL;
@@ -128,7 +128,7 @@ int rescue_files(const char *state_dir, char **ret_error)
 	if (r < 0)
 		*ret_error = xasprintf("%s/beside.json cannot be read: %s", dir, strerror(-r));
 	else
-		r = beside_undo(&host_this_machine, beside, false, ret_error);
+		r = beside_undo(machine, beside, false, ret_error);
 	json_decref(beside);
 	return r;
 }

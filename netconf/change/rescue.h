@@ -10,6 +10,7 @@
 #include <ev.h>
 
 #include "base/cleanup.h"
+#include "netconf/host/hoststate.h"
 #include "netconf/kernel/kernel.h"
 
 struct rescue;
@@ -32,4 +33,4 @@ void rescue_give_up(const char *state_dir, const char *left);
 /* Of a change that the kernel has forgotten: the files that it wrote are as they were before. 0, or
  * the first -errno with a sentence that the caller frees: to be tried again, so that the way back
  * must stay. */
-int rescue_files(const char *state_dir, char **ret_error);
+int rescue_files(const struct host_machine *machine, const char *state_dir, char **ret_error);

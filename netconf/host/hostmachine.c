@@ -134,24 +134,33 @@ static int get_units(struct host_unit ret_units[static HOST_SERVICES], char **re
 	return 0;
 }
 
-static int command(enum host_service service, enum host_verb verb, char **ret_error,
-                   void *userdata UNUSED)
+static int run_verb(enum host_service service, enum host_verb verb, bool waits, char **ret_error)
 {
 	static const char *const verbs[] = {
 	    [HOST_VERB_ENABLE] = "enable", [HOST_VERB_DISABLE] = "disable", [HOST_VERB_START] = "start",
 	    [HOST_VERB_STOP] = "stop",     [HOST_VERB_RELOAD] = NULL,
 	};
-	const char *const argv[] = {
-	    "systemctl",
-	    "--quiet",
-	    "--no-ask-password",
-	    verb == HOST_VERB_RELOAD ? services[service].reload : verbs[verb],
-	    services[service].unit,
-	    NULL,
-	};
+	const char *argv[7] = {"systemctl", "--quiet", "--no-ask-password"};
 	AUTO(free) char *output = NULL;
+	size_t n = 3;
 
+	if (!waits)
+		argv[n++] = "--no-block";
+	argv[n++] = verb == HOST_VERB_RELOAD ? services[service].reload : verbs[verb];
+	argv[n] = services[service].unit;
 	return run_systemctl(argv, &output, ret_error);
+}
+
+static int command(enum host_service service, enum host_verb verb, char **ret_error,
+                   void *userdata UNUSED)
+{
+	return run_verb(service, verb, true, ret_error);
+}
+
+static int command_at_boot(enum host_service service, enum host_verb verb, char **ret_error,
+                           void *userdata UNUSED)
+{
+	return run_verb(service, verb, verb != HOST_VERB_START && verb != HOST_VERB_RELOAD, ret_error);
 }
 
 static const struct host_ops this_ops = {
@@ -161,4 +170,13 @@ static const struct host_ops this_ops = {
     .command = command,
 };
 
+static const struct host_ops booting_ops = {
+    .get_name = get_name,
+    .set_name = set_name,
+    .get_units = get_units,
+    .command = command_at_boot,
+};
+
 const struct host_machine host_this_machine = {.root = "", .ops = &this_ops};
+const struct host_machine host_booting_machine = {
+    .root = "", .ops = &booting_ops, .starts_later = true};

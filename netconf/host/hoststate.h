@@ -82,10 +82,14 @@ struct host_machine {
 	const char *root; /* before every path; "" */
 	const struct host_ops *ops;
 	void *userdata;
+	bool starts_later; /* a service that was told to start need not be active yet */
 };
 
 /* This one: uname(2), proc(5), systemctl(1). */
 extern const struct host_machine host_this_machine;
+/* The same, for whoever the boot waits for: a service may have to start after the network, which
+ * is to say after the caller, so that it would be waited for in vain. */
+extern const struct host_machine host_booting_machine;
 const char *host_service_unit(enum host_service service); /* "chrony.service" */
 
 /* --- observing --- */

@@ -23,10 +23,22 @@ static int set_name(const char *name UNUSED, void *userdata UNUSED)
 	return -EPERM;
 }
 
+static struct host_unit timesyncd;
+
+/* What is told to start is not active yet. */
+static int command(enum host_service service, enum host_verb verb, char **ret_error UNUSED,
+                   void *userdata UNUSED)
+{
+	CHECK_EQ_INT(service, HOST_SERVICE_TIMESYNCD);
+	CHECK_EQ_INT(verb, HOST_VERB_START);
+	return 0;
+}
+
 static int get_units(struct host_unit ret_units[static HOST_SERVICES], char **ret_error,
                      void *userdata UNUSED)
 {
 	memset(ret_units, 0, HOST_SERVICES * sizeof(*ret_units));
+	ret_units[HOST_SERVICE_TIMESYNCD] = timesyncd;
 	if (!services_refuse)
 		return 0;
 	*ret_error = xstrdup("no answer");
@@ -34,7 +46,7 @@ static int get_units(struct host_unit ret_units[static HOST_SERVICES], char **re
 }
 
 static const struct host_ops ops = {
-    .get_name = get_name, .set_name = set_name, .get_units = get_units};
+    .get_name = get_name, .set_name = set_name, .get_units = get_units, .command = command};
 static struct host_machine machine = {.ops = &ops};
 
 /* What is wanted: of v0 by ethtool, and of the host. */
@@ -195,6 +207,28 @@ static void test_stops(void)
 	scratch_leave();
 }
 
+/* A boot goes on, and so does nobody else. */
+static void test_starts_later(void)
+{
+	AUTO(beside_free) struct beside *beside = NULL;
+	char *error = NULL;
+
+	begin();
+	timesyncd = (struct host_unit){.known = true, .enabled = true};
+	resolution.model->host.time_enabled = true;
+	resolution.model->host.has |= HOST_TIME;
+	machine.starts_later = true;
+	beside = plan();
+	check_steps(beside, "hitless: start systemd-timesyncd.service\n");
+	CHECK_EQ_INT(beside_carry_out(beside, &error), 0);
+	machine.starts_later = false;
+	CHECK_EQ_INT(beside_carry_out(beside, &error), -EIO);
+	CHECK_EQ_STR(error, "it was done and is not so: start systemd-timesyncd.service");
+	free(error);
+	timesyncd = (struct host_unit){0};
+	scratch_leave();
+}
+
 static void want_resolver(const char *text)
 {
 	struct host *host = &resolution.model->host;
@@ -298,6 +332,7 @@ int main(void)
 	test_links_come_and_go();
 	test_halves();
 	test_stops();
+	test_starts_later();
 	test_leases();
 	test_failures();
 	ethernet_fini(&ethernet.ethernet);

@@ -388,10 +388,10 @@ static void test_files_not_back(void)
 	AUTO(free) char *error = NULL;
 
 	CHECK_EQ_INT(statedir_make("f"), 0);
-	CHECK_EQ_INT(rescue_files("f", &error), 0);
+	CHECK_EQ_INT(rescue_files(&host_this_machine, "f", &error), 0);
 	CHECK_EQ_INT(make("f/transaction", &state), 0);
 	CHECK(scratch_shell("echo '{\"before\": {}, \"after\": 1}' >f/transaction/beside.json"));
-	CHECK_EQ_INT(rescue_files("f", &error), -EBADMSG);
+	CHECK_EQ_INT(rescue_files(&host_this_machine, "f", &error), -EBADMSG);
 	CHECK(error != NULL && error[0] != '\0');
 }
 

@@ -614,10 +614,18 @@ static void test_systemctl(void)
 	CHECK_EQ_INT(ops->command(HOST_SERVICE_CHRONY, HOST_VERB_RELOAD, &error, NULL), -EREMOTEIO);
 	CHECK_EQ_STR(error, "Job for it failed.");
 	free(error);
+	/* A boot is not to wait for what waits for it; what stops does not. */
+	ops = host_booting_machine.ops;
+	CHECK_EQ_INT(ops->command(HOST_SERVICE_CHRONY, HOST_VERB_START, &error, NULL), -EREMOTEIO);
+	free(error);
+	CHECK_EQ_INT(ops->command(HOST_SERVICE_CHRONY, HOST_VERB_STOP, &error, NULL), -EREMOTEIO);
+	free(error);
 	check_text("log", "show --property=LoadState,ActiveState,UnitFileState "
 	                  "systemd-resolved.service systemd-timesyncd.service chrony.service "
 	                  "chronyd.service ntpsec.service ntp.service openntpd.service\n"
-	                  "--quiet --no-ask-password try-restart chrony.service\n");
+	                  "--quiet --no-ask-password try-restart chrony.service\n"
+	                  "--quiet --no-ask-password --no-block start chrony.service\n"
+	                  "--quiet --no-ask-password stop chrony.service\n");
 	scratch_leave();
 }
 
