@@ -49,7 +49,8 @@ static bool is_old(const char *version)
 
 	if (sscanf(version, "3.%u.%u", &minor, &patch) != 2)
 		return true;
-	return minor < 4 || (minor == 4 && patch < 38) || (minor == 5 && patch < 23);
+	return minor < 4 || (minor == 4 && patch < 38) || (minor == 5 && patch < 23) ||
+	       (minor == 6 && patch < 5);
 }
 
 static const char *member_ill(const struct survey *survey, const struct survey_member *m,

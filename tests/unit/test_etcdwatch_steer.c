@@ -500,6 +500,28 @@ static void test_check(void)
 	check_step("al bl c*", defragment, true, "c", true);
 }
 
+/* How far behind one may be depends on its version. */
+static void test_lag(void)
+{
+	static const struct {
+		const char *version;
+		bool well;
+	} cases[] = {
+	    {"3.4.37", false}, {"3.4.38", true}, {"3.5.22", false}, {"3.5.23", true}, {"3.6.0", false},
+	    {"3.6.4", false},  {"3.6.5", true},  {"3.6.11", true},  {"3.7.0", true},  {"?", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase("a* b c<");
+		char why[STEPS_TEXT_MAX];
+
+		(void) snprintf(s->answers[2].version, sizeof(s->answers[2].version), "%s",
+		                cases[i].version);
+		if (!CHECK(stepcheck_all_well(s, why) == cases[i].well))
+			(void) fprintf(stderr, "  %s: %s\n", cases[i].version, why);
+	}
+}
+
 static void test_answers(void)
 {
 	static const struct {
@@ -547,6 +569,7 @@ int main(void)
 	test_recover_of_nobody();
 	test_need_lock();
 	test_check();
+	test_lag();
 	test_answers();
 	return check_result();
 }
