@@ -435,6 +435,21 @@ static void on_resume(const struct checkpoint_state *state, void *userdata)
 	daemon->transaction = transaction_resume(&host, state);
 }
 
+/* A change that is being undone, or could not be as a whole, may last: what the node had before it
+ * goes on to be renewed. One that waits has its own clients, or gets them when it is confirmed. */
+static void renew_leases(struct daemon *daemon)
+{
+	struct look look;
+
+	if (daemon->config == NULL || daemon->config->n_dhcps == 0 ||
+	    transaction_state(daemon->transaction)->phase == PHASE_AWAITING ||
+	    take_look(daemon, &look) < 0)
+		return;
+	if (look.resolution->problems.n == 0)
+		dhcpclients_want(daemon->clients, look.resolution, look.have);
+	look_fini(&look);
+}
+
 static void on_clear(void *userdata)
 {
 	struct daemon *daemon = userdata;
@@ -444,6 +459,8 @@ static void on_clear(void *userdata)
 	statedir_read_outcome(daemon->start->state_dir, &daemon->last);
 	if (daemon->transaction == NULL)
 		keep(daemon);
+	else
+		renew_leases(daemon);
 	serve(daemon);
 }
 

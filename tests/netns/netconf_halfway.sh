@@ -76,8 +76,15 @@ expect "what can be, is" grep -q 10.1.0.1/24 <(ip -n n1 -o address show dev eth0
 expect "the way back is kept" kept
 expect "nothing else can be begun" refused net apply "$T/new.yaml"
 
-say "the next start tries again, in vain"
+say "the next start tries again, in vain; what the node had leases for goes on to be renewed"
 kill_hard netconf
+cp "$T/state/confirmed/config.yaml" "$T/confirmed.yaml"
+printf -- '---\napiVersion: v1alpha1\nkind: DHCPv4Config\nname: eth5\n' >>"$T/state/confirmed/config.yaml"
+netconf_start
+wait_until 30 status_is .change.phase half-undone
+expect "the client is wanted" status_is '[.leases[].link] | join(" ")' eth5
+kill_hard netconf
+mv "$T/confirmed.yaml" "$T/state/confirmed/config.yaml"
 netconf_start
 wait_until 30 status_is .change.phase half-undone
 expect "the way back is kept" kept
