@@ -9,7 +9,8 @@
 
 bool quorumsafe_is_healthy(const struct survey_member *member)
 {
-	return member->answer != NULL && member->answer->answers && member->answer->serves;
+	return member->answer != NULL && member->answer->answers && member->answer->serves &&
+	       !member->strays;
 }
 
 struct quorumsafe quorumsafe_count(const struct survey *survey)

@@ -3,8 +3,9 @@
 
 /*
  * Whether a member may go, and who may lead; pure. A voter is healthy when it answers a read that
- * takes a quorum, at an endpoint that we reach: one that we do not reach counts as one that is not
- * there, since nobody can say that it is.
+ * takes a quorum, at an endpoint that we reach, and agrees with the others on the cluster, its
+ * leader and its members: one that we do not reach counts as one that is not there, since nobody
+ * can say that it is.
  */
 
 #include <stdbool.h>

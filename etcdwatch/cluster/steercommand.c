@@ -119,7 +119,8 @@ static void planned(struct steer *s, const struct survey *survey)
 	AUTO(free) struct steps *steps = NEW0(struct steps);
 	struct control_request *request = s->command.request;
 
-	s->verb->plan(s, survey, steps);
+	if (steps_of_one_cluster(survey, steps))
+		s->verb->plan(s, survey, steps);
 	reply_plan(request, steps);
 	if (steps->refusal[0] == '\0' && steps->n > 0 && !s->dry_run) {
 		s->run = steprun_start(daemon_cluster(commands_daemon(s->command.commands)), steps,

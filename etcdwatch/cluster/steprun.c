@@ -247,6 +247,10 @@ static void act(struct steprun *run, const struct survey *survey)
 		finish(run, "the lock of the cluster was lost");
 		return;
 	}
+	if (!survey_is_one_cluster(survey)) {
+		finish(run, "the endpoints lead to different clusters");
+		return;
+	}
 	if (!stepcheck_may_begin(present(run), survey, why)) {
 		finish(run, why);
 		return;
@@ -274,9 +278,26 @@ static void tell_done(struct steprun *run, const struct survey *survey)
 	run->callbacks->step_done(present(run), &run->report, run->userdata);
 }
 
+/* Who has not heard of the new leader yet would count as not healthy when the next one begins. */
+static bool is_settled(const struct step *step, const struct survey *survey)
+{
+	const struct survey_member *leader = survey_leader(survey);
+
+	if (!stepcheck_is_done(step, survey))
+		return false;
+	for (size_t i = 0; i < survey->n_members && step->kind == STEP_MOVE_LEADER; i++) {
+		const struct survey_member *m = &survey->members[i];
+
+		if (m->listed && m->answer != NULL && m->answer->serves &&
+		    m->answer->leader_id != leader->id)
+			return false;
+	}
+	return true;
+}
+
 static void settle(struct steprun *run, const struct survey *survey)
 {
-	if (!stepcheck_is_done(present(run), survey)) {
+	if (!is_settled(present(run), survey)) {
 		if (mono_now_us() >= run->settle_until_us)
 			finish(run, "it has not come about, or the cluster is not well since");
 		else

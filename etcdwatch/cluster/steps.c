@@ -47,6 +47,15 @@ void steps_refuse(struct steps *steps, const char *fmt, ...)
 	va_end(ap);
 }
 
+bool steps_of_one_cluster(const struct survey *survey, struct steps *steps)
+{
+	if (survey_is_one_cluster(survey))
+		return true;
+	steps_refuse(steps,
+	             "the endpoints lead to different clusters: correct them in EtcdClientConfig");
+	return false;
+}
+
 void steps_note(struct steps *steps, const char *fmt, ...)
 {
 	va_list ap;

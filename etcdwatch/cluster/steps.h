@@ -57,6 +57,8 @@ struct step *steps_add_disarm(struct steps *steps, const struct survey *survey,
                               const struct etcd_alarm *alarm);
 /* Drops the steps. Only the first one counts. */
 void steps_refuse(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Before a planner: false, and refuses, when those who answer are not of one cluster. */
+bool steps_of_one_cluster(const struct survey *survey, struct steps *steps);
 void steps_note(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Whether it takes the lock of the cluster, also where there is no room for that: somebody goes. */
 bool steps_need_lock(const struct steps *steps);

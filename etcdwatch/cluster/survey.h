@@ -77,6 +77,8 @@ struct survey_member {
 	bool started;
 	bool learner;
 	bool local;
+	/* Its answer names another cluster, another leader, or other members than the survey does. */
+	bool strays;
 	const struct survey_answer *answer; /* NULL: no endpoint leads to it */
 };
 
@@ -88,7 +90,7 @@ struct survey {
 	struct survey_member members[SURVEY_MEMBERS_MAX];
 	size_t n_members;
 	bool listed;
-	uint64_t cluster_id; /* 0: nobody answers */
+	uint64_t cluster_id; /* of the answer whose list that is; 0: nobody answers */
 	bool alarms_known;   /* the list came; else they are what statuses tell */
 	struct etcd_alarm alarms[SURVEY_ALARMS_MAX];
 	size_t n_alarms;
@@ -106,6 +108,8 @@ const struct survey_member *survey_find(const struct survey *survey, const char 
 const struct survey_member *survey_find_id(const struct survey *survey, uint64_t id);
 /* Whom a member that answers reads with a quorum follows; NULL: nobody does. */
 const struct survey_member *survey_leader(const struct survey *survey);
+/* Whether all who answer are of one cluster. */
+bool survey_is_one_cluster(const struct survey *survey);
 bool survey_has_alarm(const struct survey *survey, uint64_t member_id, enum etcd_alarm_type type);
 /* Whoever it is of: CORRUPT may be of member 0, where etcd cannot tell who differs, and any of one
  * that is gone. */

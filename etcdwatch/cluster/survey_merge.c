@@ -150,6 +150,36 @@ static void take_told_alarms(struct survey *survey)
 	}
 }
 
+static bool lists_agree(const struct survey_list *a, const struct survey_list *b)
+{
+	if (!a->known || !b->known || a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < b->n; k++)
+			found |= a->members[i].id == b->members[k].id;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static void mark_strays(struct survey *survey, const struct survey_answer *best)
+{
+	const struct survey_member *leader = survey_leader(survey);
+
+	for (size_t i = 0; i < survey->n_members; i++) {
+		struct survey_member *m = &survey->members[i];
+
+		if (m->answer == NULL || !m->answer->answers)
+			continue;
+		m->strays = best == NULL || leader == NULL || m->answer->cluster_id != survey->cluster_id ||
+		            m->answer->leader_id != leader->id ||
+		            !lists_agree(&m->answer->list, &best->list);
+	}
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct survey_listed *x = a, *y = b;
@@ -168,12 +198,13 @@ void survey_merge(struct survey *survey)
 		      sizeof(survey->answers[i].list.members[0]), compare);
 	survey->n_members = 0;
 	survey->listed = best != NULL;
-	survey->cluster_id = 0;
+	survey->cluster_id = best != NULL ? best->cluster_id : 0;
 	for (size_t i = 0; i < survey->n_answers && survey->cluster_id == 0; i++)
 		survey->cluster_id = survey->answers[i].cluster_id;
 	if (best != NULL)
 		add_listed(survey, &best->list);
 	add_others(survey, best != NULL ? &best->list : NULL);
+	mark_strays(survey, best);
 	if (!survey->alarms_known)
 		take_told_alarms(survey);
 }
@@ -233,10 +264,23 @@ const struct survey_member *survey_leader(const struct survey *survey)
 	for (size_t i = 0; i < survey->n_answers; i++) {
 		const struct survey_answer *a = &survey->answers[i];
 
-		if (a->serves && a->leader_id != 0 && (newest == NULL || a->raft_term > newest->raft_term))
+		/* Terms of different clusters have nothing to do with each other. */
+		if (a->serves && a->leader_id != 0 && a->cluster_id == survey->cluster_id &&
+		    (newest == NULL || a->raft_term > newest->raft_term))
 			newest = a;
 	}
 	return newest != NULL ? survey_find_id(survey, newest->leader_id) : NULL;
+}
+
+bool survey_is_one_cluster(const struct survey *survey)
+{
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_answer *a = &survey->answers[i];
+
+		if (a->answers && a->cluster_id != survey->cluster_id)
+			return false;
+	}
+	return true;
 }
 
 bool survey_has_alarm(const struct survey *survey, uint64_t member_id, enum etcd_alarm_type type)

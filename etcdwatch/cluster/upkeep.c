@@ -114,7 +114,8 @@ static void quotas_cb(const struct survey *survey, void *userdata)
 	AUTO(free) struct steps *steps = NEW0(struct steps);
 
 	u->quotas = NULL;
-	make_plan(u, survey, steps);
+	if (steps_of_one_cluster(survey, steps))
+		make_plan(u, survey, steps);
 	if (steps->refusal[0] != '\0')
 		log_error("upkeep_refused", "what=%s reason=\"%s\"", names[u->what], steps->refusal);
 	else if (steps->n == 0)

@@ -5,7 +5,8 @@
  * A cluster in a line, for tables: "n1*@ n2 n3-". Behind a name: '*' it leads, '@' it is this
  * machine's, '-' it is silent, '~' it answers but not with a quorum, 'l' a learner, 'N' and 'C' its
  * alarms, '?' no endpoint leads to it, 'F' half of its 8 MB are free, '<' it lags a little, 'o' it
- * is an old version. Ids count from 1, and so does what they have applied.
+ * is an old version, '!' it strays from the others, '%' it is of another cluster. Ids count from 1,
+ * and so does what they have applied.
  */
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ static inline void clustercase_alarm(struct survey *s, uint64_t id, enum etcd_al
 
 static inline void clustercase_add(struct survey *s, const char *word, size_t len)
 {
-	size_t name_len = strcspn(word, "*@-~lNC?F<o ");
+	size_t name_len = strcspn(word, "*@-~lNC?F<o!% ");
 	struct survey_member *m = &s->members[s->n_members++];
 	struct survey_answer *a = &s->answers[s->n_answers++];
 	const char *flags = word + name_len;
@@ -33,6 +34,7 @@ static inline void clustercase_add(struct survey *s, const char *word, size_t le
 	*a = (struct survey_answer){.answers = true,
 	                            .serves = true,
 	                            .member_id = m->id,
+	                            .cluster_id = 1,
 	                            .raft_applied_index = 1000 + m->id,
 	                            .raft_index = 1000 + m->id,
 	                            .revision = 50 + (int64_t) m->id,
@@ -42,6 +44,8 @@ static inline void clustercase_add(struct survey *s, const char *word, size_t le
 	(void) snprintf(a->version, sizeof(a->version), "3.5.30");
 	for (; flags < end; flags++) {
 		m->learner |= *flags == 'l';
+		m->strays |= *flags == '!';
+		a->cluster_id += *flags == '%';
 		m->local |= *flags == '@';
 		a->answers &= *flags != '-';
 		a->serves &= *flags != '-' && *flags != '~' && *flags != 'l';

@@ -67,6 +67,8 @@ static void test_may_go(void)
 	    {"a* b c~", "b", false, "of the 2 voters that stay"},
 	    {"a* b c?", "b", false, "of the 2 voters that stay"},
 	    {"a* b c?", "c", true, ""},
+	    {"a* b c!", "b", false, "of the 2 voters that stay"},
+	    {"a* b c!", "c", true, ""},
 	    /* No majority: nothing can be decided, whoever goes. */
 	    {"a b- c-", "b", false, "no majority now: 1 of 3"},
 	    {"a~ b~ c-", "c", false, "no majority now: 0 of 3"},
@@ -122,6 +124,7 @@ static void test_forfeit(void)
 	} cases[] = {
 	    {"a*@ b c", "hand the leadership from a to c\n"},
 	    {"a*@ b c-", "hand the leadership from a to b\n"},
+	    {"a*@ b c!", "hand the leadership from a to b\n"},
 	    {"a*@ bl c-", "! no other voter is healthy"},
 	    {"a*@ b cC", "hand the leadership from a to b\n"},
 	    {"a@ b* c", ""},
@@ -358,6 +361,23 @@ static void test_recover(void)
 	}
 }
 
+static void test_of_one_cluster(void)
+{
+	static const struct {
+		const char *cluster;
+		bool may;
+	} cases[] = {{"a* b c", true}, {"a* b c%", false}, {"a* b c%-", true}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) struct survey *s = clustercase(cases[i].cluster);
+		AUTO(free) struct steps *steps = NEW0(struct steps);
+
+		if (!CHECK(steps_of_one_cluster(s, steps) == cases[i].may))
+			(void) fprintf(stderr, "  %s\n", cases[i].cluster);
+		check_steps(cases[i].cluster, steps, cases[i].may ? "" : "! different clusters");
+	}
+}
+
 /* Without room there is no lock, and what removes nobody does without. */
 static void test_need_lock(void)
 {
@@ -567,6 +587,7 @@ int main(void)
 	test_recover();
 	test_recover_unknown();
 	test_recover_of_nobody();
+	test_of_one_cluster();
 	test_need_lock();
 	test_check();
 	test_lag();

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "check.h"
+#include "etcdwatch/cluster/quorumsafe.h"
 #include "etcdwatch/cluster/surveyjson.h"
 
 static struct survey *survey;
@@ -182,6 +183,56 @@ static void test_others(void)
 	CHECK_EQ_STR(told(), "-*:new n1+:local n2+ n3* https://10.0.0.7:2379+");
 }
 
+/* Three, of whom the second may be another than it seems. */
+static struct survey_answer *three_answers(void)
+{
+	begin();
+	list_three(add_answer("https://10.0.0.1:2379", true, 1));
+	list_three(add_answer("https://10.0.0.2:2379", false, 2));
+	list_three(add_answer("https://10.0.0.3:2379", false, 3));
+	survey->answers[0].raft_applied_index = 7;
+	return &survey->answers[1];
+}
+
+static void check_strays(const char *what, bool want)
+{
+	survey_merge(survey);
+	if (!CHECK(survey->members[1].strays == want) || !CHECK(!survey->members[0].strays) ||
+	    !CHECK(!survey->members[2].strays) ||
+	    !CHECK(quorumsafe_is_healthy(&survey->members[1]) == !want))
+		(void) fprintf(stderr, "  %s\n", what);
+}
+
+static void test_strays(void)
+{
+	struct survey_answer *a = three_answers();
+
+	check_strays("none", false);
+	CHECK(survey_is_one_cluster(survey));
+
+	/* One that was bootstrapped anew, with the id that it had: its term does not count. */
+	a->cluster_id = 10;
+	a->leader_id = 2;
+	a->raft_term = 40;
+	check_strays("another cluster", true);
+	CHECK(!survey_is_one_cluster(survey));
+	CHECK_EQ_STR(survey_member_name(survey_leader(survey)), "n1");
+
+	three_answers()->cluster_id = 10;
+	check_strays("only the cluster", true);
+	three_answers()->leader_id = 3;
+	check_strays("another leader", true);
+	three_answers()->leader_id = 0;
+	check_strays("no leader", true);
+	three_answers()->list.n = 2;
+	check_strays("fewer members", true);
+	three_answers()->list.members[0].id = 8;
+	check_strays("another member", true);
+	three_answers()->list.known = false;
+	check_strays("no list", true);
+	CHECK(survey_is_one_cluster(survey));
+}
+
 static void test_alarms(void)
 {
 	struct survey_answer *a;
@@ -294,6 +345,7 @@ int main(void)
 	test_found_by_word();
 	test_silent();
 	test_others();
+	test_strays();
 	test_alarms();
 	test_told_alarms();
 	test_json();
