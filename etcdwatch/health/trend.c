@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ring of readings for each member: its pages of the last five minutes, its sizes of the last
- * four hours. And one ring for the cluster: when its term rose. A term is one election; most give
- * a leader, and one that gives none is no less a sign.
+ * four hours. And one ring for the cluster: when its term was seen to rise, which is an election.
  */
 #include "etcdwatch/health/trend.h"
 
@@ -258,14 +257,15 @@ bool trend_growth(const struct trend *t, uint64_t id, double *ret_bytes_per_s)
 
 bool trend_elections(const struct trend *t, uint64_t *ret_n)
 {
-	const struct term_at *base = &t->terms[0];
+	size_t base = 0;
 
 	if (t->n_terms == 0)
 		return false;
 	for (size_t i = 0; i < t->n_terms; i++) {
 		if (t->terms[i].at_us <= t->now_us - TREND_ELECTIONS_US)
-			base = &t->terms[i];
+			base = i;
 	}
-	*ret_n = t->terms[t->n_terms - 1].term - base->term;
+	/* Not by how much: one that was cut off comes back with all the terms that it tried. */
+	*ret_n = t->n_terms - 1 - base;
 	return true;
 }

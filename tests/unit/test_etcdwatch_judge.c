@@ -12,6 +12,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/health/trend.h"
 #include "tests/unit/check.h"
 
 #define STEP_S 10
@@ -677,8 +678,35 @@ static void test_any(void)
 	}
 }
 
+/* One that was cut off raises the term by what it tried meanwhile: one election. */
+static void test_elections(void)
+{
+	static const struct {
+		int64_t s;
+		uint64_t term, n;
+	} cases[] = {
+	    {0, 5, 0},    {10, 5, 0},   {20, 47, 1},   {30, 47, 1},   {60, 48, 2},  {120, 50, 3},
+	    {919, 50, 3}, {920, 50, 2}, {1020, 50, 0}, {1030, 51, 1}, {1040, 3, 0}, {1050, 4, 1},
+	};
+	AUTO(trend_free) struct trend *trend = trend_new();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct world w = {0};
+		uint64_t n = 77;
+
+		make_well(&w, cases[i].s);
+		w.o.now_us = cases[i].s * US_PER_S;
+		for (size_t k = 0; k < 3; k++)
+			w.o.members[k].raft_term = cases[i].term;
+		trend_add(trend, &w.o);
+		if (!CHECK(trend_elections(trend, &n)) || !CHECK_EQ_INT(n, cases[i].n))
+			(void) fprintf(stderr, "  at %lld s\n", (long long) cases[i].s);
+	}
+}
+
 int main(void)
 {
+	test_elections();
 	test_rows();
 	test_interrupted();
 	test_unknown();
