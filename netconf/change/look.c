@@ -98,9 +98,10 @@ static void merge_leases(const char *runtime_dir, const struct config *config,
 
 	for (size_t i = 0; i < resolution->n_dhcps; i++) {
 		const struct resolved_dhcp *resolved = &resolution->dhcps[i];
+		AUTO(free)
+		char *path = dhcpfile_lease_path(runtime_dir, resolved->link, resolved->dhcp);
 
-		if (dhcpfile_read_lease(runtime_dir, resolved->link, resolved->dhcp->family, mono_now_us(),
-		                        &leases[n]) != 1)
+		if (dhcpfile_read_lease(path, resolved->dhcp->family, mono_now_us(), &leases[n]) != 1)
 			continue;
 		uses[n] = (struct lease_use){&leases[n], resolved->link, resolved->dhcp};
 		n++;

@@ -35,7 +35,7 @@ struct dhcpclient {
 	struct loop *loop;
 	dhcpclient_changed_fn changed;
 	void *userdata;
-	char *program, *runtime_dir, *conf_path, *conf;
+	char *program, *runtime_dir, *conf_path, *conf, *lease_path;
 	char link[IFNAMSIZ];
 	sa_family_t family;
 	struct lease lease;
@@ -83,7 +83,7 @@ static bool set_lease(struct dhcpclient *c, struct lease *lease)
 static bool read_lease(struct dhcpclient *c)
 {
 	struct lease lease;
-	int r = dhcpfile_read_lease(c->runtime_dir, c->link, c->family, mono_now_us(), &lease);
+	int r = dhcpfile_read_lease(c->lease_path, c->family, mono_now_us(), &lease);
 
 	if (r < 0)
 		(void) log_warning_errno(r, "dhcp_lease_unreadable", "ifname=%s family=%d", c->link,
@@ -207,6 +207,7 @@ static void free_now(struct dhcpclient *c)
 	free(c->runtime_dir);
 	free(c->conf_path);
 	free(c->conf);
+	free(c->lease_path);
 	free(c);
 }
 
@@ -250,7 +251,7 @@ static char *make_conf(const struct dhcpclient_settings *settings, const char *l
                        const struct mac *mac, const struct config_dhcp *dhcp)
 {
 	AUTO(free)
-	char *lease = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "lease");
+	char *lease = dhcpfile_lease_path(settings->runtime_dir, link, dhcp);
 
 	return dhcpconf_text(
 	    &(struct dhcpconf){.dhcp = dhcp, .mac = *mac, .hook = settings->hook, .lease = lease});
@@ -267,6 +268,7 @@ int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings
 	c->program = xstrdup(settings->program);
 	c->runtime_dir = xstrdup(settings->runtime_dir);
 	c->conf_path = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "conf");
+	c->lease_path = dhcpfile_lease_path(settings->runtime_dir, link, dhcp);
 	c->conf = make_conf(settings, link, mac, dhcp);
 	(void) snprintf(c->link, sizeof(c->link), "%s", link);
 	c->family = dhcp->family;
@@ -338,4 +340,9 @@ void dhcpclient_forget(struct dhcpclient *c)
 {
 	dhcpfile_remove(c->runtime_dir, c->link, c->family);
 	dhcpclient_free(c);
+}
+
+void dhcpclient_forget_others(const struct dhcpclient *c)
+{
+	dhcpfile_remove_other_leases(c->runtime_dir, c->link, c->family, c->lease_path);
 }

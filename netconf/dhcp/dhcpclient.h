@@ -49,3 +49,5 @@ DEFINE_AUTO(struct dhcpclient, dhcpclient_free);
 
 /* As above, for good: the configuration wants no DHCP here any more, and the files go. */
 void dhcpclient_forget(struct dhcpclient *client);
+/* Removes leases of its link that were of other identities: the change of it is over. */
+void dhcpclient_forget_others(const struct dhcpclient *client);

@@ -99,8 +99,10 @@ static void want_client(struct dhcpclients *all, struct entry *entry,
 		return;
 	}
 	if (entry->client != NULL &&
-	    !dhcpclient_is_for(entry->client, &all->settings, &link->mac, dhcp))
+	    !dhcpclient_is_for(entry->client, &all->settings, &link->mac, dhcp)) {
 		dhcpclient_free(TAKE_PTR(entry->client));
+		entry->wanted_us = mono_now_us();
+	}
 	if (entry->client != NULL || !link->up)
 		return;
 	r = dhcpclient_new(all->loop, &all->settings, entry->link, &link->mac, dhcp, all->changed,
@@ -184,8 +186,11 @@ void dhcpclients_forget_others(struct dhcpclients *all)
 	for (size_t i = all->n; i-- > 0;) {
 		struct entry *entry = &all->entries[i];
 
-		if (entry->is_wanted)
+		if (entry->is_wanted) {
+			if (entry->client != NULL)
+				dhcpclient_forget_others(entry->client);
 			continue;
+		}
 		if (entry->client != NULL)
 			dhcpclient_forget(entry->client);
 		memmove(entry, entry + 1, (all->n - i - 1) * sizeof(*entry));

@@ -18,12 +18,35 @@
 
 #define LEASE_BYTES_MAX 65536
 
+#define LEASE_OF_OTHERS "lease-"
+#define HASH_FIRST 2166136261U /* FNV-1a */
+#define HASH_FACTOR 16777619U
+
 static const char *const suffixes[] = {"conf", "lease", "pid"};
 
 char *dhcpfile_path(const char *runtime_dir, const char *link, sa_family_t family,
                     const char *suffix)
 {
 	return xasprintf("%s/dhcp%d-%s.%s", runtime_dir, family == AF_INET ? 4 : 6, link, suffix);
+}
+
+char *dhcpfile_lease_path(const char *runtime_dir, const char *link, const struct config_dhcp *dhcp)
+{
+	uint32_t hash = HASH_FIRST;
+	char suffix[32];
+
+	if (dhcp->client_id == CONFIG_CLIENT_ID_MAC)
+		return dhcpfile_path(runtime_dir, link, dhcp->family, "lease");
+	for (const char *c = dhcp->duid; dhcp->client_id == CONFIG_CLIENT_ID_DUID && *c != '\0'; c++)
+		hash = (hash ^ (uint8_t) *c) * HASH_FACTOR;
+	(void) snprintf(suffix, sizeof(suffix), LEASE_OF_OTHERS "%08" PRIx32, hash);
+	return dhcpfile_path(runtime_dir, link, dhcp->family, suffix);
+}
+
+static bool is_lease(const char *suffix)
+{
+	return strcmp(suffix, "lease") == 0 ||
+	       strncmp(suffix, LEASE_OF_OTHERS, sizeof(LEASE_OF_OTHERS) - 1) == 0;
 }
 
 /* A link's name may have dots of its own. */
@@ -39,7 +62,7 @@ bool dhcpfile_parse(const char *name, char ret_link[static IFNAMSIZ], sa_family_
 	if (len >= IFNAMSIZ)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		if (strcmp(dot + 1, suffixes[i]) != 0)
+		if (strcmp(dot + 1, suffixes[i]) != 0 && !is_lease(dot + 1))
 			continue;
 		(void) snprintf(ret_link, IFNAMSIZ, "%.*s", (int) len, name + 6);
 		*ret_family = v4 ? AF_INET : AF_INET6;
@@ -48,10 +71,9 @@ bool dhcpfile_parse(const char *name, char ret_link[static IFNAMSIZ], sa_family_
 	return false;
 }
 
-int dhcpfile_read_lease(const char *runtime_dir, const char *link, sa_family_t family,
-                        int64_t now_us, struct lease *ret_lease)
+int dhcpfile_read_lease(const char *path, sa_family_t family, int64_t now_us,
+                        struct lease *ret_lease)
 {
-	AUTO(free) char *path = dhcpfile_path(runtime_dir, link, family, "lease");
 	AUTO(free) char *text = NULL;
 	struct lease lease;
 	size_t len;
@@ -157,6 +179,26 @@ bool dhcpfile_end_left(const char *runtime_dir, const char *link, sa_family_t fa
 	return false;
 }
 
+void dhcpfile_remove_other_leases(const char *runtime_dir, const char *link, sa_family_t family,
+                                  const char *path)
+{
+	DIR *dir = opendir(runtime_dir);
+	const struct dirent *file;
+
+	while (dir != NULL && (file = readdir(dir)) != NULL) {
+		AUTO(free) char *other = xasprintf("%s/%s", runtime_dir, file->d_name);
+		char its_link[IFNAMSIZ];
+		sa_family_t its_family;
+
+		if (dhcpfile_parse(file->d_name, its_link, &its_family) && strcmp(its_link, link) == 0 &&
+		    its_family == family && is_lease(strrchr(file->d_name, '.') + 1) &&
+		    strcmp(other, path) != 0)
+			(void) unlink(other);
+	}
+	if (dir != NULL)
+		(void) closedir(dir);
+}
+
 void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t family)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
@@ -164,4 +206,5 @@ void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t fami
 
 		(void) unlink(path);
 	}
+	dhcpfile_remove_other_leases(runtime_dir, link, family, "");
 }

@@ -217,6 +217,45 @@ static void test_lease_comes_and_goes(void)
 	scratch_leave();
 }
 
+/* What one identity was given is not another's, and is still there when the change is undone. */
+static void test_identities(void)
+{
+	static char duids[][12] = {"00:01:0a", "00:01:0b"};
+	struct config_dhcp first = dhcp4, second = dhcp4;
+	unsigned changes = 0;
+	struct dhcpclient *client;
+
+	begin();
+	first.client_id = second.client_id = CONFIG_CLIENT_ID_DUID;
+	first.duid = duids[0];
+	second.duid = duids[1];
+	client = start(&first, &changes);
+	CHECK(wait_for_starts(1));
+	say_bound("BOUND", "10.0.0.5", 3600);
+	CHECK(wait_for_changes(&changes, 1));
+	stop(client);
+	client = start(&dhcp4, &changes);
+	CHECK(dhcpclient_lease(client) == NULL);
+	stop(client);
+	client = start(&second, &changes);
+	CHECK(dhcpclient_lease(client) == NULL);
+	stop(client);
+	client = start(&first, &changes);
+	CHECK_EQ_STR(address_of(client), "10.0.0.5/24");
+	dhcpclient_forget_others(client);
+	stop(client);
+	client = start(&first, &changes);
+	CHECK_EQ_STR(address_of(client), "10.0.0.5/24");
+	stop(client);
+	client = start(&dhcp4, &changes);
+	dhcpclient_forget_others(client);
+	stop(client);
+	client = start(&first, &changes);
+	CHECK(dhcpclient_lease(client) == NULL);
+	stop(client);
+	scratch_leave();
+}
+
 struct running_out {
 	const unsigned *changes;
 	int64_t until_us;
@@ -496,6 +535,7 @@ int main(void)
 	free(path);
 	CHECK_EQ_INT(loop_new(&loop), 0);
 	test_lease_comes_and_goes();
+	test_identities();
 	test_lease_runs_out();
 	test_restarts();
 	test_no_program();
