@@ -163,6 +163,7 @@ static void on_settled(const struct settle_result *result, void *userdata)
 		finish(a, r, reason);
 		return;
 	}
+	plan_settle(a->host.plan, result->have);
 	r = beside_carry_out(a->host.beside, &error);
 	if (r < 0 || a->host.config->n_dhcps == 0) {
 		finish(a, r, error);

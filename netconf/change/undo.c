@@ -27,6 +27,7 @@ struct undo {
 	struct ledger *ledger;
 	struct undo_parts parts;
 	struct settle *settle;
+	bool has_looked;
 	char missing[IFNAMSIZ]; /* a card that the last look did not find; "" */
 	ev_timer again;
 	int64_t pause_us, deadline_us;
@@ -81,6 +82,9 @@ static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userda
 	if (r < 0)
 		return r;
 	owned_judge(ledger_owned(undo->ledger), have);
+	if (!undo->has_looked)
+		plan_unsettle(undo->parts.plan, have);
+	undo->has_looked = true;
 	want = wayback_make(undo->parts.before, undo->parts.plan, have, undo->missing);
 	*ret_plan = plan_make(want, have, &options);
 	*ret_have = TAKE_PTR(have);

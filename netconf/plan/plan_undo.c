@@ -101,25 +101,78 @@ static void choose_links(struct planner *p)
 	model_normalise(p->want);
 }
 
+/* --- what was dropped --- */
+
+static bool is_back(const struct op *op, const struct model *have)
+{
+	if (op->kind == OP_ADDRESS_ADD)
+		return model_find_address(have, op->address.link, &op->address.prefix) != NULL;
+	for (size_t i = 0; i < have->n_routes && op->kind == OP_ROUTE_ADD; i++) {
+		if (route_compare(&have->routes[i], &op->route) == 0)
+			return true;
+	}
+	return false;
+}
+
+void plan_settle(struct plan *carried_out, const struct model *have)
+{
+	for (size_t i = 0; i < carried_out->n_ops; i++) {
+		struct op *op = &carried_out->ops[i];
+
+		if (op->is_restoring && is_back(op, have))
+			op->is_settled = true;
+	}
+}
+
+void plan_unsettle(struct plan *undone, const struct model *have)
+{
+	for (size_t i = 0; i < undone->n_ops; i++) {
+		if (undone->ops[i].is_settled && is_back(&undone->ops[i], have))
+			undone->ops[i].is_settled = false;
+	}
+}
+
+static void forget_settled(struct model *lost, const struct op *op)
+{
+	const struct address *address;
+
+	if (op->kind == OP_ADDRESS_ADD) {
+		address = model_find_address(lost, op->address.link, &op->address.prefix);
+		if (address != NULL)
+			model_remove_address(lost, (size_t) (address - lost->addresses));
+	} else if (op->kind == OP_ROUTE_ADD) {
+		for (size_t i = lost->n_routes; i-- > 0;) {
+			if (route_compare(&lost->routes[i], &op->route) == 0)
+				model_remove_route(lost, i);
+		}
+	}
+}
+
 /*
  * What the kernel dropped because of the undone plan's steps: those that it could put back are
  * steps of its own; of others (routes of a link that stays down, of the last address that went)
- * only the network as it was before knows.
+ * only the network as it was before knows. What was back already, and is not there now, its owner
+ * has taken away.
  */
 static void choose_lost(struct planner *p)
 {
 	AUTO(model_free) struct model *then = model_copy(p->want);
 	const struct plan *undone = p->options->undone;
 
-	for (size_t i = 0; i < undone->n_ops; i++)
+	for (size_t i = 0; i < undone->n_ops; i++) {
 		effect_apply(then, &undone->ops[i], p->lost);
+		if (undone->ops[i].is_settled)
+			forget_settled(p->lost, &undone->ops[i]);
+	}
 
 	for (size_t i = 0; i < undone->n_ops; i++) {
 		const struct op *op = &undone->ops[i];
 
-		if (op->is_restoring && op->kind == OP_ADDRESS_ADD)
+		if (!op->is_restoring || op->is_settled)
+			continue;
+		if (op->kind == OP_ADDRESS_ADD)
 			effect_insert_address(p->lost, &op->address);
-		else if (op->is_restoring && op->kind == OP_ROUTE_ADD)
+		else if (op->kind == OP_ROUTE_ADD)
 			effect_insert_route(p->lost, &op->route);
 	}
 }

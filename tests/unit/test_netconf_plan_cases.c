@@ -4,6 +4,7 @@
  * carried out, and a second one is empty.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "check.h"
@@ -572,6 +573,35 @@ static void test_back_with_what_was_dropped(void)
 	}
 }
 
+/* What was put back and then taken away by its owner stays away. */
+static void test_back_without_what_went(void)
+{
+	AUTO(model_free)
+	struct model *have = plancase_have("nic eth0\naddress eth0 fd00::7/64 proto 99\n");
+	AUTO(model_free)
+	struct model *want = plancase_want("bond b mode 1 miimon 100\n"
+	                                   "nic eth0 up master b\n");
+	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
+	AUTO(plan_free) struct plan *plan = plancase_apply(k, want, NULL, "there");
+	AUTO(model_free) struct model *gone = model_copy(fakekernel_observe(k));
+	const struct plan_options undo = {.management_link = "", .undone = plan};
+	AUTO(plan_free) struct plan *unseen = NULL, *seen = NULL, *still = NULL;
+	static const char back[] = "put back address fd00::7/64";
+
+	CHECK(strstr(plancase_text(plan), back) != NULL);
+	CHECK_EQ_INT(gone->n_addresses, 1);
+	model_remove_address(gone, 0);
+	unseen = plan_make(have, gone, &undo);
+	CHECK(strstr(plancase_text(unseen), back) != NULL);
+	plan_settle(plan, fakekernel_observe(k));
+	seen = plan_make(have, gone, &undo);
+	CHECK(strstr(plancase_text(seen), back) == NULL);
+	/* One that is there when undoing begins is lost to nobody but to that. */
+	plan_unsettle(plan, fakekernel_observe(k));
+	still = plan_make(have, gone, &undo);
+	CHECK(strstr(plancase_text(still), back) != NULL);
+}
+
 /* A NIC comes without its cable: the bond counts on it only when it has its carrier. */
 static void check_late(const char *bond, const char *before, const char *after, const char *step)
 {
@@ -608,6 +638,7 @@ int main(void)
 	test_adopted();
 	test_back_among_others();
 	test_back_with_what_was_dropped();
+	test_back_without_what_went();
 	test_late_without_cable();
 	return check_result();
 }
