@@ -85,7 +85,7 @@ cp -r "$D3" "$T/wrong"
 sed -i 's/early 3/eaRly 3/g' "$T/wrong/member/snap/db"
 rescue "$D2" "$T/wrong" || fail "no choice"
 expect_equal "the wrong one" "$(survivor "$T/wrong" .agrees)" no
-"$FAIRLEAD" etcd rescue "$D2" "$T/wrong" | grep -q "one of them is corrupt" || fail "it is not said"
+"$FAIRLEAD" etcd rescue "$D2" "$T/wrong" | has_line "one of them is corrupt" || fail "it is not said"
 env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore --yes --data-dir "$T/other" --skip-hash-check --name n1 \
 	--initial-cluster n1=http://127.0.0.1:2380 "$D3" >/dev/null 2>"$T/err" || fail "$(cat "$T/err")"
 ! rescue "$D2" "$T/other" || fail "a choice among two clusters"

@@ -202,9 +202,9 @@ for key in a b c; do
 	expect_equal "$key" "$(ctl_as_root get --print-value-only "/registry/$key")" "value of $key"
 done
 expect_equal "what was late" "$(ctl_as_root get /registry/late)" ""
-expect "the lease lives" eval 'ctl_as_root lease timetolive "$lease" --keys | grep -q /registry/leased'
+expect "the lease lives" eval 'ctl_as_root lease timetolive "$lease" --keys | has_line /registry/leased'
 expect "authentication is on" eval '! ctl get /registry/a 2>/dev/null'
-expect "and the role is there" eval 'ctl_as_root role list | grep -q reader'
+expect "and the role is there" eval 'ctl_as_root role list | has_line reader'
 ctl_as_root put /registry/new x >/dev/null
 expect_equal "HashKV on all members" \
 	"$(ctl_as_root endpoint hashkv --write-out json | jq -r '.[].HashKV.hash' | sort -u | wc -l)" 1

@@ -281,7 +281,7 @@ etcd_stop
 expect_equal "HashKV of the database" "$(file_hash --no-digest "$T/data/member/snap/db")" "$hash"
 expect "no digest, not verified" eval '! "$FAIRLEAD" etcd snapshot verify "$T/data/member/snap/db" 2>/dev/null'
 
-if util snapshot restore --help | grep -q bump-revision; then
+if util snapshot restore --help | has_line bump-revision; then
 	say "restored, with a raised revision"
 	util snapshot restore "$T/e.db" --data-dir "$T/restored" --bump-revision 1000000 \
 		--mark-compacted --name n1 --initial-cluster n1=http://localhost:2380 >/dev/null

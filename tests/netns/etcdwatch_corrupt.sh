@@ -40,9 +40,9 @@ expect_equal "files put aside" "$(job n1 .set_aside)" 1
 expect_equal "the reason in its entry" \
 	"$(jq -r '.rejected | test("HashKV")' "$(etcdwatch_directory n1)"/rejected/*.json)" true
 expect "the log should say it as an error" log_says etcdwatch-n1 '^<3>event=snapshot_rejected '
-fairlead n1 metrics etcdwatch | grep -q '^fairlead_etcdwatch_rejected_total{job="minutely"} 1' ||
+fairlead n1 metrics etcdwatch | has_line '^fairlead_etcdwatch_rejected_total{job="minutely"} 1' ||
 	fail "no metric"
-fairlead n1 etcd snapshot list | grep -c minutely | grep -qx 1 || fail "it is listed"
+fairlead n1 etcd snapshot list | grep -c minutely | has_line -x 1 || fail "it is listed"
 
 say "no more than three of them are kept, and never a good one goes"
 for _ in 1 2 3 4; do

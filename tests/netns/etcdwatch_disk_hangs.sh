@@ -60,7 +60,7 @@ done
 
 say "it gives up after the time without progress, as far as it can"
 wait_until 30 log_says "etcdwatch-$first" '^<3>event=disk_hangs .*has not moved for'
-fairlead "$first" etcd snapshot jobs | grep -q "has not moved for" || fail "it is not shown"
+fairlead "$first" etcd snapshot jobs | has_line "has not moved for" || fail "it is not shown"
 expect_equal "what it does" "$(job "$first" .state)" taking
 wait_until 10 one_has_closed "$first" "$streaming"
 

@@ -67,7 +67,7 @@ drill_now
 expect_equal "exit code" "$CODE" 1
 grep -q "hash is $hash in the snapshot, and $((hash ^ 1)) by the catalogue" "$T/drill.err" || fail "no reason"
 expect_equal "alarm" "$(metric alarm) $(metric failed)" "1 1"
-fairlead n1 etcd snapshot jobs | grep -q 'the last drill failed: hash is' || fail "the status is silent"
+fairlead n1 etcd snapshot jobs | has_line 'the last drill failed: hash is' || fail "the status is silent"
 log_says etcdwatch-n1 'event=drill_failed .* error=DIFFERS ' || fail "the log is silent"
 cp "$T/entry" "$entry"
 expect "scratch files" nothing_is_left

@@ -132,7 +132,7 @@ cleared learner-stays "$id"
 begins "the databases are filled"
 head -c 300000 /dev/urandom | base64 -w 0 >"$T/value"
 for ((i = 0; i < 200; i++)); do
-	ETCD_AT=n1 etcd_ctl put fill <"$T/value" >/dev/null || ! etcd_ctl alarm list | grep -q NOSPACE || break
+	ETCD_AT=n1 etcd_ctl put fill <"$T/value" >/dev/null || ! etcd_ctl alarm list | has_line NOSPACE || break
 done
 found no-space any
 found quota-low any

@@ -55,7 +55,7 @@ done
 wait_until 50 has_entries 1 "${others[@]}"
 second=$(entries "${others[@]}" | jq -r .member.name)
 wait_until 10 job_is "$second" .period_done true
-etcd_ctl get --prefix --keys-only fairlead/v1/etcdwatch/minutely/done/ | grep -q . || fail "it is not recorded"
+etcd_ctl get --prefix --keys-only fairlead/v1/etcdwatch/minutely/done/ | has_line . || fail "it is not recorded"
 recorded=$(etcd_ctl get --prefix fairlead/v1/etcdwatch/minutely/done/ --print-value-only | head -n 1 | jq -r .node)
 expect_equal "who is recorded" "$recorded" "$second"
 entries_are_sound "${others[@]}"

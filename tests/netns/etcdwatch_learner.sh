@@ -18,7 +18,7 @@ removed() { # NODE
 }
 
 added() { # NODE
-	ETCD_AT=n1 etcd_ctl member list | grep -q "https://$(mgmt_ip "$1"):2380" ||
+	ETCD_AT=n1 etcd_ctl member list | has_line "https://$(mgmt_ip "$1"):2380" ||
 		ETCD_AT=n1 etcd_ctl member add "$1" --learner --peer-urls "https://$(mgmt_ip "$1"):2380" >/dev/null
 }
 
@@ -48,7 +48,7 @@ etcdwatch_start n3
 wait_until 30 job_is n3 .state retrying
 ! fairlead n3 etcd snapshot save >"$T/said" 2>&1 || fail "it was taken"
 grep -q "only a learner answers" "$T/said" || fail "it did not say why: $(cat "$T/said")"
-fairlead n3 etcd snapshot jobs | grep -q "learner" || fail "it is not shown"
+fairlead n3 etcd snapshot jobs | has_line "learner" || fail "it is not shown"
 expect_equal "snapshots" "$(n_entries n3)" 0
 ! log_says etcdwatch-n3 'event=snapshot_begins ' || fail "it tried"
 signal TERM etcdwatch-n3

@@ -37,7 +37,7 @@ expect_equal "what it says" "$(cat "$T/said")" "$(
 )"
 expect_equal "files" "$(ls -A "$T/mine")" a.db
 expect_equal "its mode" "$(stat -c '%a %U' "$T/mine/a.db")" "600 root"
-entries n1 | jq -r .file | grep -q '\.db\.zst\.age$' || fail "what is kept should be encrypted"
+entries n1 | jq -r .file | has_line '\.db\.zst\.age$' || fail "what is kept should be encrypted"
 
 say "two members die"
 etcd_ctl put the-last word >/dev/null
@@ -72,4 +72,4 @@ expect_equal "files" "$(ls -A "$T/mine")" ""
 umount "$T/mine"
 expect_equal "the file" "$(sha256sum <"$T/mine/a.db")" "$before"
 for_save "$T/mine/b.db" minutely && fail "it went well"
-fairlead n1 etcd snapshot list --local | grep -c minutely | grep -qx 4 || fail "not listed"
+fairlead n1 etcd snapshot list --local | grep -c minutely | has_line -x 4 || fail "not listed"

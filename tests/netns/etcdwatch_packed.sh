@@ -38,7 +38,7 @@ for _ in 1 2 3; do
 	fairlead n1 -o json etcd snapshot save >"$T/saved.json"
 done
 wait_until 10 has_entries 2 n1
-entries n1 | jq -r .id | grep -qx "$(jq -r .id "$T/saved.json")" || fail "the newest is gone"
+entries n1 | jq -r .id | has_line -x "$(jq -r .id "$T/saved.json")" || fail "the newest is gone"
 expect_equal "files" "$(find "$dir" -type f | wc -l)" 4
 entries_are_sound n1
 

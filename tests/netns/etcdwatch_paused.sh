@@ -50,7 +50,7 @@ fairlead n1 etcd snapshot save >"$T/said" 2>&1 &
 asked=$!
 wait_until 20 has_some_bytes n1
 expect "it should be n1's own member again" \
-	eval 'grep "event=snapshot_begins" "$LOG_DIR/etcdwatch-n1.log" | tail -n 1 | grep -q member=n1'
+	eval 'grep "event=snapshot_begins" "$LOG_DIR/etcdwatch-n1.log" | tail -n 1 | has_line member=n1'
 kill_hard etcd-n1
 ! wait "$asked" || fail "it was taken"
 grep -q "broke off" "$T/said" || fail "it did not say why: $(cat "$T/said")"
@@ -59,4 +59,4 @@ expect_equal "snapshots of n1" "$(n_entries n1)" 1
 wait_until 20 job_is n1 .state idle
 fairlead n1 etcd snapshot save >/dev/null
 expect_equal "snapshots of n1" "$(n_entries n1)" 2
-! entries n1 | jq -r .member.name | grep -qx n1 || fail "one is from the member that was killed"
+! entries n1 | jq -r .member.name | has_line -x n1 || fail "one is from the member that was killed"

@@ -28,7 +28,7 @@ fairlead "$other" -o json etcd snapshot save >"$T/saved.json"
 expect_equal "who confirmed it, unless it is its own member" \
 	"$(jq -r '.verified.hashkv != null and .verified.hashkv != .member.name' "$T/saved.json")" true
 expect_equal "snapshots on $other" "$(n_entries "$other")" 1
-fairlead "$other" etcd snapshot list | grep -q "$(jq -r .id "$T/saved.json")" || fail "it is not listed"
+fairlead "$other" etcd snapshot list | has_line "$(jq -r .id "$T/saved.json")" || fail "it is not listed"
 
 say "the next period: one more, and no second"
 wait_until 75 has_entries 3

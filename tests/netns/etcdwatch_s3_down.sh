@@ -62,7 +62,7 @@ nap 1.1
 fairlead n1 -o json etcd snapshot save >"$T/saved.json"
 half=$(jq -r .id "$T/saved.json")
 wait_until 60 target_is n1 site .state retrying
-store_keys site | grep -q "$half.db$" || fail "the snapshot should be there"
+store_keys site | has_line "$half.db$" || fail "the snapshot should be there"
 expect_equal "pending for site" "$(target n1 site .pending)" 1
 
 say "it goes from n1 before it is whole there: then it goes from site too"
@@ -71,7 +71,7 @@ for _ in 1 2 3; do
 	fairlead n1 etcd snapshot save >/dev/null
 done
 wait_until 10 has_entries 3 n1
-! entries n1 | grep -q "$half" || fail "it should be gone"
+! entries n1 | has_line "$half" || fail "it should be gone"
 store_shut site
 store_open site
 wait_until 60 target_is n1 site .state idle
@@ -94,6 +94,6 @@ wait_until 60 log_says etcdwatch-n1 'event=snapshot_damaged '
 wait_until 10 test -e "$dir/rejected/$bad"
 for name in site far; do
 	wait_until 60 target_is n1 "$name" .state idle
-	! store_keys "$name" | grep -q "$bad" || fail "it was stored in $name"
+	! store_keys "$name" | has_line "$bad" || fail "it was stored in $name"
 	store_is_sound "$name"
 done

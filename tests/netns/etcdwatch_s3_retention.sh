@@ -104,7 +104,7 @@ alarm() { # ACTION
 alarm ACTIVATE
 fairlead "$taker" -o json etcd snapshot prune >"$T/plan"
 expect_equal "where it is frozen" "$(jq -r 'select(.frozen) | .where' "$T/plan" | sort | xargs)" "local site"
-jq -r 'select(.frozen) | .frozen' "$T/plan" | grep -q CORRUPT || fail "$(cat "$T/plan")"
+jq -r 'select(.frozen) | .frozen' "$T/plan" | has_line CORRUPT || fail "$(cat "$T/plan")"
 expect_equal "snapshots" "$(n_entries "$taker")" 3
 alarm DEACTIVATE
 
@@ -135,7 +135,7 @@ wait_until 30 target_is "$taker" site .state idle
 store_faults site 'DELETE/.db/1000/500'
 fairlead "$taker" etcd snapshot delete "$last" --target site >"$T/said" 2>&1 && fail "it should fail"
 expect_equal "entries" "$(store_keys site | grep -c '\.json$')" 1
-store_keys site | grep -q "$last.db" || fail "its snapshot should be there still"
+store_keys site | has_line "$last.db" || fail "its snapshot should be there still"
 expect_equal "rows that are there" \
 	"$(fairlead "$taker" -o json etcd snapshot list | jq -r 'select(.where | index("site")) | .id' | wc -l)" 1
 store_shut site

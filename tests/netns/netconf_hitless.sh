@@ -80,7 +80,7 @@ talk_start() { # NAME PORT SECONDS
 }
 
 listens() { # PORT
-	inside n1 ss -Hltn "sport = :$1" | grep -q .
+	inside n1 ss -Hltn "sport = :$1" | has_line .
 }
 
 said() { # NAME

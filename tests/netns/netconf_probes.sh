@@ -17,7 +17,7 @@ SH
 chmod 755 "$T/answer"
 spawn http sw socat TCP-LISTEN:9001,fork,reuseaddr "EXEC:$T/answer"
 listens() { # PORT
-	inside sw ss -Hltn "sport = :$1" | grep -q .
+	inside sw ss -Hltn "sport = :$1" | has_line .
 }
 wait_until 10 listens 9000
 wait_until 10 listens 9001

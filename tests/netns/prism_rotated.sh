@@ -15,7 +15,7 @@ API_MORE="ssl_verify_client optional_no_ca;
 asked_by() { # SUBJECT: every server was asked by it of late
 	local node
 	for node in "${NODES[@]}"; do
-		tail -n 20 "$T/api-$node/access.log" | grep -q "/readyz CN=$1\$" || return 1
+		tail -n 20 "$T/api-$node/access.log" | has_line "/readyz CN=$1\$" || return 1
 	done
 }
 
@@ -29,7 +29,7 @@ new_api_certificate() { # NODE
 
 served_by() { # NODE AUTHORITY
 	inside cl openssl s_client -connect "10.86.0.${NUMBER[$1]}:6443" </dev/null 2>/dev/null |
-		openssl x509 -noout -issuer | grep -q "CN = $2"
+		openssl x509 -noout -issuer | has_line "CN = $2"
 }
 
 lan_with_servers

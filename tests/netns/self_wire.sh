@@ -34,7 +34,7 @@ address_delete() { # NODE
 }
 
 answers_from() { # NODE
-	tail -n 2 "$(wire_log)" | grep -q "answer $(node_mac "$1")"
+	tail -n 2 "$(wire_log)" | has_line "answer $(node_mac "$1")"
 }
 
 lan_up

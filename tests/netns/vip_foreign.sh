@@ -12,7 +12,7 @@ conflict_noticed() {
 
 owner_announces_after() { # MARK
 	wire_settle
-	sed -n "/ mark $1\$/,\$p" "$(wire_log)" | grep -q " announce $(node_mac "$OWNER")"
+	sed -n "/ mark $1\$/,\$p" "$(wire_log)" | has_line " announce $(node_mac "$OWNER")"
 }
 
 cluster_with_owner

@@ -8,7 +8,7 @@ VIP=fd86::100
 
 cluster_with_owner
 wait_until 2 client_reaches "$OWNER"
-ip -n "$OWNER" -6 -oneline address show to "$VIP" | grep -q '/128 .*deprecated' ||
+ip -n "$OWNER" -6 -oneline address show to "$VIP" | has_line '/128 .*deprecated' ||
 	fail "not a deprecated /128: $(ip -n "$OWNER" -6 -oneline address show to "$VIP")"
 for_seconds 1 settled_on "$OWNER"
 

@@ -189,6 +189,11 @@ expect_equal() { # WHAT GOT WANTED
 	[[ $2 == "$3" ]] || fail "$1: '$2', expected '$3'"
 }
 
+# For the end of a pipe: grep -q leaves at the first match, and whoever writes on fails for it.
+has_line() { # GREP-ARGUMENT...
+	grep "$@" >/dev/null
+}
+
 log_says() { # NAME PATTERN
 	grep -Eq -- "$2" "$LOG_DIR/$1.log"
 }
