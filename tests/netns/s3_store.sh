@@ -14,7 +14,10 @@ s3_up
 
 say "the bucket is there, and can be written to"
 s3 check --write probe/x
-expect_ok "check" clock_ahead_s=0 written=true
+expect_ok "check" written=true
+field clock_ahead_s
+# The server tells whole seconds.
+expect "the same clock" test "$FIELD" -ge -1 -a "$FIELD" -le 2
 
 say "files of every size come back as they were"
 for bytes in 0 1 $((5 * MIB)) $((10 * MIB + 1)) $((5 * MIB + 1)); do
