@@ -5,7 +5,8 @@
 # beside another of these. One that "waits" nearly all the time goes beside the others, one after the
 # other, and is not one of the several.
 # What the caller defines:
-#   pool_told TITLE CODE SECONDS OUTPUT   tells how a job went; OUTPUT is a file, gone afterwards
+#   pool_told TITLE CODE SECONDS OUTPUT RUN   tells how a job went; OUTPUT is a file, gone afterwards.
+#                  RUN is "only", or, by pool_run_twice, "first" (it comes again) or "second"
 # The caller's traps call pool_stop.
 
 POOL_DIR=$(mktemp -d)
@@ -19,6 +20,9 @@ POOL_WAITER=           # the process id of the one that waits
 POOL_BEGAN=()          # by number
 POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
 POOL_N_TOLD=0
+POOL_TWICE=            # what failed comes again
+POOL_AGAIN=()          # numbers of jobs that do
+declare -A POOL_SECOND=() # number of a job that has come again
 
 seconds_since() { # EPOCHREALTIME
 	local us=$((${EPOCHREALTIME/./} - ${1/./}))
@@ -40,6 +44,25 @@ pool_run() { # MOST
 		while pool_start "$1"; do :; done
 		pool_reap
 	done
+}
+
+# The same. What failed as it may on a machine that was too slow for it, a check that does not hold or a
+# time that is up, is run once more when all is done, with nothing beside it; what must never happen on
+# any machine ends otherwise (3: safety was broken; a sanitizer's report, a crash) and stays failed.
+pool_run_twice() { # MOST
+	local job
+	POOL_TWICE=yes
+	pool_run "$1"
+	POOL_TWICE=
+	for job in "${POOL_AGAIN[@]}"; do
+		POOL_SECOND[${#POOL_TITLES[@]}]=yes
+		POOL_COMMANDS+=("${POOL_COMMANDS[job]}")
+		POOL_WAITING[${#POOL_TITLES[@]}]=${#POOL_TITLES[@]}
+		POOL_TITLES+=("${POOL_TITLES[job]}")
+		POOL_KINDS+=(timed)
+	done
+	POOL_AGAIN=()
+	pool_run 1
 }
 
 # Sets POOL_NEXT to the next one that may start now, or to nothing.
@@ -76,7 +99,7 @@ pool_start() { # MOST; 1: none may start now
 
 # Waits for the end of one.
 pool_reap() {
-	local pid code=0 job
+	local pid code=0 job run
 	wait -n -p pid "${!POOL_PID[@]}" || code=$?
 	job=${POOL_PID[$pid]}
 	unset "POOL_PID[$pid]"
@@ -85,8 +108,15 @@ pool_reap() {
 	POOL_ENDED[job]="$code $(seconds_since "${POOL_BEGAN[job]}")"
 	while [[ -n ${POOL_ENDED[POOL_N_TOLD]:-} ]]; do
 		job=$POOL_N_TOLD
+		run=${POOL_SECOND[$job]:+second}
+		case $POOL_TWICE${POOL_ENDED[job]% *} in
+		yes1 | yes124)
+			run=first
+			POOL_AGAIN+=("$job")
+			;;
+		esac
 		# shellcheck disable=SC2086
-		pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job"
+		pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job" "${run:-only}"
 		rm -f "$POOL_DIR/$job"
 		POOL_N_TOLD=$((job + 1))
 	done

@@ -99,7 +99,9 @@ wire_report_all() {
 	for address in "${!WIRE_FD[@]}"; do
 		echo "--- the wire, $address"
 		# shellcheck disable=SC2046
-		"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" "$(wire_log "$address")"
+		"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" --allow-silence \
+			--max-overlap-ms "$OVERLAP_MS" "$(wire_log "$address")"
+		[[ $? -ne 1 ]] || UNSAFE="two owners of $address"
 	done
 }
 
