@@ -94,7 +94,7 @@ prism_spawn() { # [NAME]
 	PRISMS[$name]=yes
 }
 
-declare -gA PRISMS # names of those that were started
+declare -gA PRISMS=() # names of those that were started
 
 prism_answers() { # [NAME]
 	prism_all "${1:-cl}" . >/dev/null

@@ -11,7 +11,7 @@ S3_PORT=8000
 FAULT_PORT=7000
 ENDPOINT=http://127.0.0.1:$S3_PORT
 FIELD= # what field() found
-declare -gA SHA256
+declare -gA SHA256=()
 OUT= # what the last run of the worker printed; LAST is its last line
 
 export AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY=testing

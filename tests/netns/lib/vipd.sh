@@ -2,9 +2,9 @@
 # vipd on the nodes: configuration, start, status.
 
 # Settings of one node on top of those of all: NODE_POLICY[n1]="priority: 200".
-declare -gA NODE_POLICY
+declare -gA NODE_POLICY=()
 # What the node calls itself, where that is not its name here.
-declare -gA NODE_NAME
+declare -gA NODE_NAME=()
 # Further documents of the configuration of every node.
 EXTRA_CONFIG=
 
@@ -75,7 +75,7 @@ vipd_start() { # NODE...
 }
 
 # Nodes whose vipd is stopped and cannot be asked.
-declare -gA PAUSED
+declare -gA PAUSED=()
 
 vipd_pause() { # NODE
 	signal STOP "vipd-$1"

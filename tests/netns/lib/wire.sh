@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is seen on the LAN: the observer (tests/tools/observer.c), marks in its log, and its judge.
 
-declare -gA WIRE_FD # address -> the descriptor that takes marks for its observer
+declare -gA WIRE_FD=() # address -> the descriptor that takes marks for its observer
 
 wire_log() { # [ADDRESS]
 	local address=${1:-$VIP}

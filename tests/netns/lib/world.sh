@@ -4,7 +4,7 @@
 # ends, the kernel kills what it started, and with the last process go namespaces, links and files.
 # Also: processes by name, waiting, failing.
 
-declare -gA PID # name of a process -> its process id; names are KIND-NODE
+declare -gA PID=() # name of a process -> its process id; names are KIND-NODE
 
 # What the other parts add to every story: functions.
 ON_SAY=()     # TEXT: a sentence was said
@@ -77,7 +77,7 @@ fail() {
 story_end() {
 	local code=$1
 	trap - ERR EXIT
-	set +e
+	set +eu
 	exec 1>&"$OUT_FD"
 	if [[ $code -eq 0 ]]; then
 		each_of "${ON_END[@]}" -- || code=1
