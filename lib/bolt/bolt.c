@@ -23,7 +23,7 @@
 #define PAGE_HEADER_BYTES 16
 #define PAGE_IS_META 4u
 #define META_SUMMED_BYTES 56 /* what its checksum covers */
-#define META_BYTES (PAGE_HEADER_BYTES + META_SUMMED_BYTES + 8)
+#define META_BYTES BOLT_META_BYTES
 #define N_METAS 2
 
 struct bolt {
@@ -125,6 +125,29 @@ static const char *parse_meta(const uint8_t *p, uint64_t id, struct bolt_meta *r
 		return "the list of free pages lies outside of the file";
 	*ret_meta = m;
 	return NULL;
+}
+
+static void put_le(uint8_t *p, uint64_t v, size_t n_bytes)
+{
+	v = htole64(v);
+	memcpy(p, &v, n_bytes);
+}
+
+void bolt_format_meta(const struct bolt_meta *m, uint64_t id, uint8_t page[static BOLT_META_BYTES])
+{
+	uint8_t *meta = page + PAGE_HEADER_BYTES;
+
+	memset(page, 0, META_BYTES);
+	put_le(page, id, 8);
+	put_le(page + 8, PAGE_IS_META, 2);
+	put_le(meta, MAGIC, 4);
+	put_le(meta + 4, VERSION, 4);
+	put_le(meta + 8, m->page_bytes, 4);
+	put_le(meta + 16, m->root, 8);
+	put_le(meta + 32, m->freelist, 8);
+	put_le(meta + 40, m->n_pages, 8);
+	put_le(meta + 48, m->txid, 8);
+	put_le(meta + META_SUMMED_BYTES, checksum(meta, META_SUMMED_BYTES), 8);
 }
 
 /* 1 if there is one; 0 if not; or an error of reading. */

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A bbolt database file, for reading: its meta pages and the bytes of its other pages. It is read
- * with pread(2) and never mapped, so the memory in use does not grow with the file, and a file that
- * is cut off or rewritten meanwhile gives an error, not a signal. Nothing the file says is believed
- * before it was checked; what does not hold is told as a fault.
+ * A bbolt database file, for reading (bulk.h writes one): its meta pages and the bytes of its other
+ * pages. It is read with pread(2) and never mapped, so the memory in use does not grow with the
+ * file, and a file that is cut off or rewritten meanwhile gives an error, not a signal. Nothing the
+ * file says is believed before it was checked; what does not hold is told as a fault.
  *
  * Blocking: for the CLI and for worker threads. A file may be read by several threads, each with
  * its own struct bolt.
@@ -76,6 +76,11 @@ int bolt_check_both_metas(struct bolt *db);
 int bolt_is_locked(const char *path);
 
 /* --- for the other files of this library --- */
+
+/* Page `id` (0 or 1) with this meta; what is behind these bytes is zero. */
+#define BOLT_META_BYTES 80
+void bolt_format_meta(const struct bolt_meta *meta, uint64_t id,
+                      uint8_t page[static BOLT_META_BYTES]);
 
 /* All of [offset, offset + len), or an error. */
 int bolt_read(struct bolt *db, uint64_t offset, void *buf, size_t len);

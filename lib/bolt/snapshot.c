@@ -145,16 +145,13 @@ static int read_all(struct snapshot *s, uint64_t offset, uint8_t *buf, size_t le
 	return 0;
 }
 
-int snapshot_check_digest(struct snapshot *s)
+/* Of the database. */
+static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT_DIGEST_BYTES])
 {
 	AUTO(md_free) EVP_MD_CTX *md = EVP_MD_CTX_new();
 	AUTO(free) uint8_t *buf = xcalloc(1, READ_BYTES);
-	uint8_t computed[SNAPSHOT_DIGEST_BYTES], stored[SNAPSHOT_DIGEST_BYTES];
 	uint64_t done = 0;
-	int r;
 
-	if (!s->has_digest)
-		return fail(s->fault, -ENODATA, "the file does not end with a digest");
 	must(md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
 	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	while (done < s->n_bytes) {
@@ -165,13 +162,43 @@ int snapshot_check_digest(struct snapshot *s)
 		must(EVP_DigestUpdate(md, buf, (size_t) n));
 		done += (uint64_t) n;
 	}
-	must(EVP_DigestFinal_ex(md, computed, NULL));
-	r = read_all(s, s->n_bytes, stored, sizeof(stored));
+	must(EVP_DigestFinal_ex(md, ret_digest, NULL));
+	return 0;
+}
+
+int snapshot_check_digest(struct snapshot *s)
+{
+	uint8_t computed[SNAPSHOT_DIGEST_BYTES], stored[SNAPSHOT_DIGEST_BYTES];
+	int r;
+
+	if (!s->has_digest)
+		return fail(s->fault, -ENODATA, "the file does not end with a digest");
+	r = compute_digest(s, computed);
+	if (r >= 0)
+		r = read_all(s, s->n_bytes, stored, sizeof(stored));
 	if (r < 0)
 		return r;
 	if (memcmp(computed, stored, sizeof(stored)) != 0)
 		return fail(s->fault, -EBADMSG, "the digest at its end is not that of what is before it");
 	return 0;
+}
+
+int snapshot_append_digest(int fd, uint64_t n_bytes)
+{
+	struct bolt_fault fault;
+	struct snapshot s = {.fd = fd, .n_bytes = n_bytes, .fault = &fault};
+	uint8_t digest[SNAPSHOT_DIGEST_BYTES];
+	ssize_t n;
+	int r = compute_digest(&s, digest);
+
+	if (r < 0)
+		return r;
+	do
+		n = pwrite(fd, digest, sizeof(digest), (off_t) n_bytes);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t) sizeof(digest) ? 0 : -ENOSPC;
 }
 
 /* --- the content ------------------------------------------------------------------------------ */

@@ -47,6 +47,10 @@ bool snapshot_has_digest(const struct snapshot *s);
 /* Reads the whole file: 0 if the digest fits, -EBADMSG if not, -ENODATA if there is none. */
 int snapshot_check_digest(struct snapshot *s);
 
+/* Writes the digest of the database in the first n_bytes of `fd`, which are whole pages, behind
+ * them: so that a file which bulk.h made is a snapshot. 0 or -errno. */
+int snapshot_append_digest(int fd, uint64_t n_bytes);
+
 struct snapshot_content {
 	/* What `etcdctl snapshot status` of 3.4 and `etcdutl snapshot status` of 3.5 and later print.
 	 * The hash covers the members too, so it differs between members. */
