@@ -61,6 +61,28 @@ static inline UNUSED int64_t stolen_us(void)
 	return us;
 }
 
+/*
+ * For how long anything on the machine was ready to run and did not, or waited for a disk (PSI,
+ * "some"): that may have been a server that the test started. 0 where the kernel does not count.
+ */
+static inline UNUSED int64_t pressure_us(void)
+{
+	static const char *const paths[] = {"/proc/pressure/cpu", "/proc/pressure/io"};
+	int64_t us = 0;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		FILE *f = fopen(paths[i], "re");
+		long long total = 0;
+
+		if (f == NULL)
+			continue;
+		if (fscanf(f, "some avg10=%*f avg60=%*f avg300=%*f total=%lld", &total) == 1)
+			us += total;
+		(void) fclose(f);
+	}
+	return us;
+}
+
 /* Since an earlier reading. (With a thread goes what it counted.) */
 static inline UNUSED int64_t stolen_since_us(int64_t before_us)
 {

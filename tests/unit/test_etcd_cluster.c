@@ -274,7 +274,7 @@ static void test_watch_survives(void)
 	int64_t start = put_surely("k", "v") + 1;
 
 	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("w"), false, start, &callbacks, &writer, &watch), 0);
-	CHECK(sync_run(ev, LIMIT_MS, &writer.n_live, 1));
+	CHECK(sync_until(ev, &writer.n_live, 1));
 	/* Each member is killed once; the watch is on one of them. */
 	for (size_t i = 0; i < MEMBERS; i++) {
 		write_more(&writer, 5);
@@ -284,10 +284,10 @@ static void test_watch_survives(void)
 		wait_until_healthy();
 		(void) sync_run(ev, 200, NULL, 0);
 	}
-	CHECK(sync_run(ev, LIMIT_MS, &writer.n_lost, 1));
+	CHECK(sync_until(ev, &writer.n_lost, 1));
 	CHECK(cluster_ctl(cluster, "compact 2"));
 	write_more(&writer, 5);
-	CHECK(sync_run(ev, LIMIT_MS, &writer.n_live, writer.n_lost + 1));
+	CHECK(sync_until(ev, &writer.n_live, writer.n_lost + 1));
 	for (int64_t until_us = limit_us(); writer.seen < writer.written && mono_now_us() < until_us;)
 		(void) sync_run(ev, 10, NULL, 0);
 	CHECK_EQ_INT(writer.seen, writer.written);
@@ -308,9 +308,9 @@ static void test_watch_compacted_while_away(void)
 	client_start(0, 1, false);
 	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("c"), false, start, &watched_callbacks, &w, &watch),
 	             0);
-	CHECK(sync_run(ev, LIMIT_MS, &w.n_live, 1));
+	CHECK(sync_until(ev, &w.n_live, 1));
 	cluster_kill(cluster, 0);
-	CHECK(sync_run(ev, LIMIT_MS, &w.n_lost, 1));
+	CHECK(sync_until(ev, &w.n_lost, 1));
 	compact = xasprintf("put c 1 --endpoints %s && ETCDCTL_API=3 etcdctl --endpoints %s del c && "
 	                    "ETCDCTL_API=3 etcdctl --endpoints %s compact %lld",
 	                    cluster_urls(cluster)[1], cluster_urls(cluster)[1],
@@ -319,7 +319,7 @@ static void test_watch_compacted_while_away(void)
 	for (int i = 0; i < 100 && !cluster_ctl(cluster, compact); i++)
 		(void) sync_run(ev, 100, NULL, 0);
 	cluster_restart(cluster, 0);
-	CHECK(sync_run(ev, LIMIT_MS, &w.n_compacted, 1));
+	CHECK(sync_until(ev, &w.n_compacted, 1));
 	CHECK_EQ_INT(w.n_events, 0);
 	etcd_watch_free(watch);
 	client_end();

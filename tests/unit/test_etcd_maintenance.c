@@ -13,6 +13,7 @@
 #include "etcdtest/cluster.h"
 #include "etcdtest/server.h"
 #include "etcdtest/sync.h"
+#include "turn.h"
 
 static struct ev_loop *ev;
 static struct server *servers[2];
@@ -159,9 +160,9 @@ static void test_hashkv_deadline(void)
 	a = sync_hashkv(ev, etcd, server_url(servers[0]), 0, 400);
 	CHECK_EQ_INT(a.r, -ETIMEDOUT);
 	CHECK(strstr(a.text, "within 400 ms") != NULL);
-	CHECK(elapsed_ms(&a) >= 399 && elapsed_ms(&a) < 900);
-	(void) sync_run(ev, 50, NULL, 0);
-	CHECK_EQ_INT(server_cancelled(servers[0]), 1);
+	/* Not the seconds that the server takes. */
+	CHECK(elapsed_ms(&a) >= 399 && elapsed_ms(&a) < 1800 + (int) (a.stolen_us / US_PER_MS));
+	CHECK(TURN_UNTIL(ev, server_cancelled(servers[0]) == 1));
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_HASHKV), 2);
 	end();
 }
@@ -178,7 +179,7 @@ static void test_hashkv_is_asked_once(void)
 	a = sync_hashkv(ev, etcd, server_url(servers[0]), 0, 3000);
 	CHECK_EQ_INT(a.r, -EHOSTUNREACH);
 	CHECK(!a.ambiguous);
-	CHECK(elapsed_ms(&a) < 1500);
+	CHECK(elapsed_ms(&a) < 3000);
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_HASHKV), 1);
 	CHECK_EQ_INT(server_calls(servers[1], SERVER_HASHKV), 0);
 	end();
@@ -311,7 +312,7 @@ static void test_real_member(void)
 	struct cluster *cluster = cluster_new(1, CLUSTER_SMALL);
 	const char *url = cluster_urls(cluster)[0];
 	struct etcd_options options = {
-	    .endpoints = &url, .n_endpoints = 1, .call_timeout_ms = 3000, .hedge_ms = 3000};
+	    .endpoints = &url, .n_endpoints = 1, .call_timeout_ms = 10000, .hedge_ms = 10000};
 	char error[ETCD_ERROR_TEXT_MAX];
 
 	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);

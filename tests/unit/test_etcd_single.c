@@ -15,7 +15,8 @@ static struct ev_loop *ev;
 
 static struct etcd *client_new(const struct cluster *cluster)
 {
-	struct etcd_options options = {.endpoints = cluster_urls(cluster), .n_endpoints = 1};
+	struct etcd_options options = {
+	    .endpoints = cluster_urls(cluster), .n_endpoints = 1, .call_timeout_ms = 10000};
 	char error[ETCD_ERROR_TEXT_MAX];
 	struct etcd *etcd = NULL;
 
@@ -127,7 +128,7 @@ static void test_range_options(struct etcd *etcd)
 	(void) sync_put(ev, etcd, "r/2", "v", 0);
 	(void) sync_put(ev, etcd, "r/3", "v", 0);
 	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, NULL), 0);
-	CHECK(sync_run(ev, 2000, &a.n_callbacks, 1));
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
 	CHECK_EQ_INT(a.n_kvs, 2);
 	CHECK_EQ_INT(a.count, 3);
 
@@ -138,7 +139,7 @@ static void test_range_options(struct etcd *etcd)
 	                            .keys_only = true,
 	                            .serializable = true};
 	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, NULL), 0);
-	CHECK(sync_run(ev, 2000, &a.n_callbacks, 1));
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
 	CHECK_EQ_INT(a.n_kvs, 1);
 	CHECK_EQ_STR(a.key, "r/1");
 	CHECK_EQ_STR(a.value, "");
@@ -146,7 +147,7 @@ static void test_range_options(struct etcd *etcd)
 	a = (struct answer){0};
 	range = (struct etcd_range){.prefix = true, .count_only = true};
 	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, NULL), 0);
-	CHECK(sync_run(ev, 2000, &a.n_callbacks, 1));
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
 	CHECK_EQ_INT(a.n_kvs, 0);
 	CHECK(a.count >= 3);
 }
@@ -200,11 +201,11 @@ static void test_watch(struct etcd *etcd, const struct cluster *cluster)
 	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("w/"), true, at + 1, &watched_callbacks, &w, &watch),
 	             0);
 	CHECK_EQ_INT(w.n_calls, 0);
-	CHECK(sync_run(ev, 2000, &w.n_live, 1));
+	CHECK(sync_until(ev, &w.n_live, 1));
 	CHECK_EQ_INT(sync_txn(ev, etcd, &txn).r, 0);
 	CHECK_EQ_INT(sync_put(ev, etcd, "other", "v", 0).r, 0);
 	CHECK_EQ_INT(sync_delete(ev, etcd, "w/1", false).r, 0);
-	CHECK(sync_run(ev, 2000, &w.n_events, 3));
+	CHECK(sync_until(ev, &w.n_events, 3));
 	(void) snprintf(want, sizeof(want), "+P%lld:w/1=x P%lld:w/2=y |D%lld:w/1 |", (long long) at + 1,
 	                (long long) at + 1, (long long) at + 3);
 	CHECK_EQ_STR(w.log, want);
@@ -213,7 +214,7 @@ static void test_watch(struct etcd *etcd, const struct cluster *cluster)
 	/* From the past, one key only. */
 	CHECK_EQ_INT(
 	    etcd_watch_new(etcd, ETCD_STR("w/1"), false, at, &watched_callbacks, &old, &second), 0);
-	CHECK(sync_run(ev, 2000, &old.n_events, 2));
+	CHECK(sync_until(ev, &old.n_events, 2));
 	(void) snprintf(want, sizeof(want), "+P%lld:w/1=x D%lld:w/1 |", (long long) at + 1,
 	                (long long) at + 3);
 	CHECK_EQ_STR(old.log, want);
@@ -223,7 +224,7 @@ static void test_watch(struct etcd *etcd, const struct cluster *cluster)
 	CHECK(cluster_ctl(cluster, want));
 	CHECK_EQ_INT(
 	    etcd_watch_new(etcd, ETCD_STR("w/"), true, at + 1, &watched_callbacks, &stale, &third), 0);
-	CHECK(sync_run(ev, 2000, &stale.n_compacted, 1));
+	CHECK(sync_until(ev, &stale.n_compacted, 1));
 	(void) snprintf(want, sizeof(want), "+C%lld ", (long long) at + 2);
 	CHECK_EQ_STR(stale.log, want);
 	etcd_watch_free(watch);
@@ -256,13 +257,13 @@ static void test_errors(struct etcd *etcd)
 	struct answer a = {0};
 
 	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, NULL), 0);
-	CHECK(sync_run(ev, 2000, &a.n_callbacks, 1));
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
 	CHECK_EQ_INT(a.r, -EAGAIN);
 	CHECK(strstr(a.text, "future revision") != NULL);
 	a = (struct answer){0};
 	range.revision = 1;
 	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, NULL), 0);
-	CHECK(sync_run(ev, 2000, &a.n_callbacks, 1));
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
 	CHECK_EQ_INT(a.r, -ESTALE);
 	a = sync_put(ev, etcd, "", "v", 0);
 	CHECK_EQ_INT(a.r, -EPROTO);
@@ -282,7 +283,7 @@ static void test_cancel(const struct cluster *cluster)
 	for (size_t i = 0; i < ARRAY_SIZE(calls) / 2; i++)
 		etcd_call_cancel(calls[i]);
 	etcd_call_cancel(NULL);
-	CHECK(sync_run(ev, 2000, &a.n_callbacks, 4));
+	CHECK(sync_until(ev, &a.n_callbacks, 4));
 	CHECK(!sync_run(ev, 200, &a.n_callbacks, 5));
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
 		CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, &calls[i]), 0);

@@ -14,6 +14,7 @@
 #include "etcdtest/server.h"
 #include "etcdtest/sync.h"
 #include "patient.h"
+#include "turn.h"
 
 #define DIGEST_BYTES 32
 #define MIB (UINT64_C(1024) * 1024)
@@ -133,7 +134,7 @@ static void begin(enum habit habit, unsigned stall_ms)
 {
 	make_client(1, NULL);
 	start(habit, stall_ms);
-	CHECK(sync_run(ev, 10000, &server_snapshot(servers[0])->n_open, 1));
+	CHECK(sync_until(ev, &server_snapshot(servers[0])->n_open, 1));
 }
 
 static void end(void)
@@ -163,9 +164,7 @@ static void send_bytes(uint64_t from, uint64_t to, uint64_t total, size_t blob_b
 /* The server has heard that its stream is over: in its own time. */
 static bool hears_of_the_end(void)
 {
-	for (int i = 0; i < 1000 && server_snapshot(servers[0])->n_open > 0; i++)
-		(void) sync_run(ev, 10, NULL, 0);
-	return server_snapshot(servers[0])->n_open == 0;
+	return TURN_UNTIL(ev, server_snapshot(servers[0])->n_open == 0);
 }
 
 static void send_digest(void)
@@ -177,7 +176,7 @@ static void send_digest(void)
 
 static void check_end(int r, const char *part, int line)
 {
-	if (sync_run(ev, 5000, &got.n_done, 1) && got.end.r == r && strstr(got.end.text, part) != NULL)
+	if (sync_until(ev, &got.n_done, 1) && got.end.r == r && strstr(got.end.text, part) != NULL)
 		return;
 	(void) fprintf(stderr, "line %d: %u ends, %d '%s', want %d '%s'\n", line, got.n_done, got.end.r,
 	               got.end.text, r, part);
@@ -225,9 +224,9 @@ static void test_the_end_waits_for_the_status(void)
 	begin(HABIT_WAIT, 0);
 	send_bytes(0, 100, 100, 100);
 	send_digest();
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	etcd_snapshot_next(snapshot);
-	CHECK(sync_run(ev, 10000, &got.n_digests, 1));
+	CHECK(sync_until(ev, &got.n_digests, 1));
 	etcd_snapshot_next(snapshot);
 	CHECK(!sync_run(ev, 100, &got.n_done, 1));
 	server_end_stream(servers[0], GRPC_STATUS_OK, "");
@@ -238,9 +237,9 @@ static void test_the_end_waits_for_the_status(void)
 	send_bytes(0, 100, 100, 100);
 	send_digest();
 	server_end_stream(servers[0], GRPC_STATUS_OK, "");
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	etcd_snapshot_next(snapshot);
-	CHECK(sync_run(ev, 10000, &got.n_digests, 1));
+	CHECK(sync_until(ev, &got.n_digests, 1));
 	CHECK(!sync_run(ev, 100, &got.n_done, 1));
 	etcd_snapshot_next(snapshot);
 	CHECK_END(0, "");
@@ -254,14 +253,14 @@ static void test_only_the_named_one(void)
 	             -ENOENT);
 	CHECK_EQ_INT(etcd_snapshot_start(etcd, server_url(servers[1]), 0, &callbacks, &got, &snapshot),
 	             0);
-	CHECK(sync_run(ev, 10000, &server_snapshot(servers[1])->n_open, 1));
+	CHECK(sync_until(ev, &server_snapshot(servers[1])->n_open, 1));
 	etcd_snapshot_cancel(snapshot);
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_SNAPSHOT), 0);
 	/* Any: the one that is connected. */
 	server_free(TAKE_PTR(servers[0]));
 	(void) sync_run(ev, 100, NULL, 0);
 	CHECK_EQ_INT(etcd_snapshot_start(etcd, NULL, 0, &callbacks, &got, &snapshot), 0);
-	CHECK(sync_run(ev, 10000, &server_snapshot(servers[1])->n_open, 1));
+	CHECK(sync_until(ev, &server_snapshot(servers[1])->n_open, 1));
 	end();
 }
 
@@ -278,7 +277,7 @@ static void test_pause(void)
 	send_bytes(0, total, total, MIB);
 	send_digest();
 	server_end_stream(servers[0], GRPC_STATUS_OK, "");
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	(void) sync_run(ev, 300, NULL, 0);
 	n_sent = server_snapshot(servers[0])->n_sent;
 	CHECK(n_sent <= 8);
@@ -291,7 +290,7 @@ static void test_pause(void)
 
 	for (unsigned i = 1; i < 10; i++) {
 		etcd_snapshot_next(snapshot);
-		CHECK(sync_run(ev, 10000, &got.n_blobs, i + 1));
+		CHECK(sync_until(ev, &got.n_blobs, i + 1));
 		(void) sync_run(ev, 5, NULL, 0);
 		CHECK_EQ_INT(got.n_blobs, i + 1);
 	}
@@ -308,7 +307,7 @@ static void test_slow_user(void)
 	begin(HABIT_ASK_FIRST, 1000);
 	got.dawdle_ms = 1300;
 	send_bytes(0, 100, 400, 100);
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	CHECK(!sync_run(ev, 100, &got.n_done, 1));
 	got.dawdle_ms = 0;
 	send_bytes(100, 400, 400, 100);
@@ -341,8 +340,7 @@ static void test_silence(void)
 	begin(HABIT_ASK_FIRST, 300);
 	CHECK_END(-ETIMEDOUT, "no bytes within 300 ms, after 0 of 0");
 	CHECK(elapsed_ms() >= 299 && elapsed_ms() < 1500);
-	(void) sync_run(ev, 50, NULL, 0);
-	CHECK_EQ_INT(server_cancelled(servers[0]), 1);
+	CHECK(TURN_UNTIL(ev, server_cancelled(servers[0]) == 1));
 	end();
 
 	begin(HABIT_ASK_FIRST, 600);
@@ -359,12 +357,12 @@ static void test_limit_begins_anew(void)
 {
 	begin(HABIT_WAIT, 800);
 	send_bytes(0, 100, 1000, 100);
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	(void) sync_run(ev, 600, NULL, 0);
 	etcd_snapshot_next(snapshot);
 	(void) sync_run(ev, 500, NULL, 0);
 	send_bytes(100, 200, 1000, 100);
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 2));
+	CHECK(sync_until(ev, &got.n_blobs, 2));
 	(void) sync_run(ev, 1000, NULL, 0);
 	CHECK_EQ_INT(got.n_done, 0);
 	got.end.asked_us = mono_now_us();
@@ -505,14 +503,14 @@ static void test_cut(void)
 {
 	begin(HABIT_ASK_FIRST, 0);
 	send_bytes(0, 300, 1000, 100);
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 3));
+	CHECK(sync_until(ev, &got.n_blobs, 3));
 	server_free(TAKE_PTR(servers[0]));
 	CHECK_END(-EHOSTUNREACH, "");
 	end();
 
 	begin(HABIT_WAIT, 0);
 	send_bytes(0, 300, 1000, 100);
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	server_free(TAKE_PTR(servers[0]));
 	got.habit = HABIT_ASK_FIRST;
 	if (!sync_run(ev, 100, &got.n_done, 1))
@@ -528,7 +526,8 @@ static void test_nobody_there(void)
 	start(HABIT_ASK_FIRST, 0);
 	server_free(TAKE_PTR(servers[0]));
 	CHECK_END(-EHOSTUNREACH, "");
-	CHECK(elapsed_ms() < 1500);
+	/* Long before the limit. */
+	CHECK(elapsed_ms() < 5000);
 	end();
 }
 
@@ -539,13 +538,12 @@ static void test_token(void)
 {
 	make_client(1, "root");
 	start(HABIT_ASK_FIRST, 0);
-	CHECK(sync_run(ev, 10000, &server_snapshot(servers[0])->n_open, 1));
+	CHECK(sync_until(ev, &server_snapshot(servers[0])->n_open, 1));
 	etcd_snapshot_cancel(snapshot);
 	/* The one that we have is old by now. */
 	server_set_token(servers[0], "second");
 	start(HABIT_ASK_FIRST, 0);
-	for (int i = 0; i < 50 && server_calls(servers[0], SERVER_SNAPSHOT) < 3; i++)
-		(void) sync_run(ev, 20, NULL, 0);
+	CHECK(TURN_UNTIL(ev, server_calls(servers[0], SERVER_SNAPSHOT) == 3));
 	CHECK_EQ_INT(server_calls(servers[0], SERVER_AUTHENTICATE), 2);
 	send_bytes(0, 100, 100, 100);
 	send_digest();
@@ -619,21 +617,21 @@ static void go_to(enum moment moment)
 		(void) sync_run(ev, 100, NULL, 0);
 	if (moment <= MOMENT_TOKEN)
 		return;
-	CHECK(sync_run(ev, 10000, &server_snapshot(servers[0])->n_open, 1));
+	CHECK(sync_until(ev, &server_snapshot(servers[0])->n_open, 1));
 	if (moment == MOMENT_OPEN)
 		return;
 	send_bytes(0, 100, digest ? 100 : 1000, 100);
 	if (digest)
 		send_digest();
-	CHECK(sync_run(ev, 10000, &got.n_blobs, 1));
+	CHECK(sync_until(ev, &got.n_blobs, 1));
 	if (moment == MOMENT_ASKED || moment == MOMENT_BUFFERED || digest)
 		etcd_snapshot_next(snapshot);
 	if (moment == MOMENT_BUFFERED) {
 		send_bytes(100, 200, 1000, 100);
-		(void) sync_run(ev, 1000, &server_snapshot(servers[0])->n_sent, 2);
+		CHECK(sync_until(ev, &server_snapshot(servers[0])->n_sent, 2));
 	}
 	if (digest)
-		CHECK(sync_run(ev, 10000, &got.n_digests, 1));
+		CHECK(sync_until(ev, &got.n_digests, 1));
 	if (moment == MOMENT_END_ASKED)
 		etcd_snapshot_next(snapshot);
 }

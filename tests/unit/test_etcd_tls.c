@@ -34,8 +34,12 @@ static struct cluster *cluster;
 static int try_new(const char *url, const char *ca, const char *cert, const char *key,
                    char error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd)
 {
-	struct etcd_options options = {
-	    .endpoints = &url, .n_endpoints = 1, .ca_file = ca, .cert_file = cert, .key_file = key};
+	struct etcd_options options = {.endpoints = &url,
+	                               .n_endpoints = 1,
+	                               .ca_file = ca,
+	                               .cert_file = cert,
+	                               .key_file = key,
+	                               .call_timeout_ms = 3000};
 
 	return etcd_new(ev, &options, error, ret_etcd);
 }
@@ -172,7 +176,7 @@ static void test_rotation(void)
 	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("rot"), false, a.revision + 1, &watched_callbacks,
 	                            &w, &watch),
 	             0);
-	CHECK(sync_run(ev, 2000, &w.n_live, 1));
+	CHECK(sync_until(ev, &w.n_live, 1));
 	cluster_make_certificate(cluster, "ca2", "next", "extendedKeyUsage=clientAuth\\n");
 
 	/* Half of a rotation: the key does not fit. What was good before goes on working. */
@@ -188,11 +192,11 @@ static void test_rotation(void)
 	cluster_kill(cluster, 0);
 	CHECK(cluster_run(cluster, "cp ca2.pem client-ca.pem"));
 	cluster_restart(cluster, 0);
-	CHECK(sync_run(ev, 10000, &w.n_live, n_live + 1));
+	CHECK(sync_until(ev, &w.n_live, n_live + 1));
 	a = sync_put(ev, etcd, "rot", "4", 0);
 	if (!CHECK_EQ_INT(a.r, 0))
 		(void) fprintf(stderr, "%s\n", a.text);
-	CHECK(sync_run(ev, 2000, &w.n_events, 3));
+	CHECK(sync_until(ev, &w.n_events, 3));
 	CHECK_EQ_INT(w.n_events, 3);
 	etcd_watch_free(watch);
 	etcd_free(etcd);

@@ -30,6 +30,20 @@ static inline __attribute__((unused)) void turn_until(struct ev_loop *ev, int64_
 		turn_once(ev);
 }
 
+/* Far longer than anything takes on a machine that is slow; nobody waits for it to pass. */
+#define TURN_LIMIT_US (30 * US_PER_S)
+
+/* Until the condition holds, and whether it does: what a test waits for is a state, never a time.
+ */
+#define TURN_UNTIL(ev, condition)                               \
+	({                                                          \
+		int64_t turn_limit_us_ = mono_now_us() + TURN_LIMIT_US; \
+                                                                \
+		while (!(condition) && mono_now_us() < turn_limit_us_)  \
+			turn_once(ev);                                      \
+		(condition);                                            \
+	})
+
 static inline __attribute__((unused)) void turn_for(struct ev_loop *ev, int64_t us)
 {
 	turn_until(ev, mono_now_us() + us);

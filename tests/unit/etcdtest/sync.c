@@ -9,9 +9,7 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "tests/unit/stolen.h"
-
-/* Longer than any deadline that a test sets. */
-#define WAIT_MS 15000
+#include "tests/unit/turn.h"
 
 static void copy_bytes(char *to, size_t size, struct etcd_bytes bytes)
 {
@@ -163,10 +161,15 @@ bool sync_run(struct ev_loop *ev, int ms, const unsigned *counter, unsigned at_l
 	return counter == NULL || *counter >= at_least;
 }
 
+bool sync_until(struct ev_loop *ev, const unsigned *counter, unsigned at_least)
+{
+	return sync_run(ev, (int) (TURN_LIMIT_US / US_PER_MS), counter, at_least);
+}
+
 /* r is what the call returned. */
 static struct answer wait_for(struct ev_loop *ev, int r, struct answer *a)
 {
-	if (r < 0 || a->n_callbacks != 0 || !sync_run(ev, WAIT_MS, &a->n_callbacks, 1)) {
+	if (r < 0 || a->n_callbacks != 0 || !sync_until(ev, &a->n_callbacks, 1)) {
 		(void) fprintf(stderr, "sync: the call returned %d, callbacks: %u\n", r, a->n_callbacks);
 		exit(1);
 	}

@@ -79,6 +79,8 @@ void answer_on_alarms(const struct etcd_outcome *outcome, const struct etcd_alar
 
 /* Runs the loop for that long, or until *counter has reached at_least (NULL: all the time). */
 bool sync_run(struct ev_loop *ev, int ms, const unsigned *counter, unsigned at_least);
+/* Until it has; false after far longer than that takes on a machine that is slow. */
+bool sync_until(struct ev_loop *ev, const unsigned *counter, unsigned at_least);
 
 struct answer sync_put(struct ev_loop *ev, struct etcd *etcd, const char *key, const char *value,
                        int64_t lease);
