@@ -37,7 +37,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-ETCDWATCH_ROOMS := cluster health
+ETCDWATCH_ROOMS := cluster health record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -76,8 +76,9 @@ $(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
 $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
-# The worker reads the catalogue too.
-$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog.c etcdwatch/catalog_json.c)
+# The worker reads the catalogue too, and the record.
+$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog.c etcdwatch/catalog_json.c \
+                      $(wildcard etcdwatch/record/segment*.c))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
@@ -101,8 +102,9 @@ $(BUILD)/bin/prism-probe: $(BUILD)/prism/probe/main.o $(BUILD)/libprobe.a $(WEB_
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
-$(BUILD)/bin/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/libetcdwatch.a $(BUILD)/libweb.a \
-                        $(BUILD)/libetcd.a $(BASE_LINK)
+# Of the library about bbolt only the checksum (crc32c.c), for the record.
+$(BUILD)/bin/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a \
+                        $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
@@ -174,7 +176,8 @@ $(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/li
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
 $(BUILD)/tests/unit/test_etcdwatch_%: $(BUILD)/tests/unit/test_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
-                                       $(BUILD)/libetcdtest.a $(BUILD)/libetcd.a $(WEB_LINK)
+                                       $(BUILD)/libetcdtest.a $(BUILD)/libbolt.a $(BUILD)/libetcd.a \
+                                       $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
@@ -230,7 +233,8 @@ DISK_CALLS := open opendir readdir read __read_chk pread write fsync close fchmo
 DISK_FAULTS := $(BUILD)/tests/fault/etcdwatch $(BUILD)/tests/fault/etcdwatch-worker
 
 $(BUILD)/tests/fault/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/tests/fault/disk_calls.o \
-                                $(BUILD)/libetcdwatch.a $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
+                                $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a $(BUILD)/libweb.a $(BUILD)/libetcd.a \
+                                $(BASE_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) $(DISK_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
 
@@ -241,7 +245,7 @@ $(BUILD)/tests/fault/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(BUILD)
 	    $(BOLT_LIBS) $(BASE_LIBS)
 
 $(BUILD)/tests/unit/test_etcdwatch_faults: $(BUILD)/tests/unit/test_etcdwatch_faults.o $(BUILD)/libcli.a \
-                                           $(BUILD)/libetcdwatch.a $(BUILD)/libetcdtest.a $(WEB_LINK) \
+                                           $(BUILD)/libetcdwatch.a $(BUILD)/libetcdtest.a $(BUILD)/libbolt.a $(WEB_LINK) \
                                            | $(DISK_FAULTS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
@@ -269,7 +273,7 @@ $(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 $(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
-                                      $(BUILD)/libetcd.a $(WEB_LINK)
+                                      $(BUILD)/libbolt.a $(BUILD)/libetcd.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
