@@ -16,6 +16,7 @@
 #include "net/arpnd_frame.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
+#include "tests/unit/patient.h"
 #include "tests/unit/stolen.h"
 #include "tests/unit/turn.h"
 
@@ -450,7 +451,8 @@ static void test_claims(void)
 	}
 }
 
-int main(void)
+/* A LAN of its own for each test. */
+static void prepare(void)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
 	int there = netns_enter_new();
@@ -470,12 +472,15 @@ int main(void)
 	}
 	ev = ev_default_loop(EVFLAG_AUTO);
 	turn_for(ev, MS(50));
-	test_timetable();
-	test_begun_again();
-	test_not_entitled();
-	test_stopped();
-	test_link();
-	test_opened_again();
-	test_claims();
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_timetable, test_begun_again,  test_not_entitled, test_stopped,
+	    test_link,      test_opened_again, test_claims,
+	};
+
+	patiently(&(struct patient){.prepare = prepare}, 3, tests, ARRAY_SIZE(tests));
 	return check_result();
 }
