@@ -107,8 +107,7 @@ static void on_changed(enum health_state state, const char *reason, void *userda
 /* Until the history is this, and for five more probes in which it must stay so. */
 static void expect(const char *want)
 {
-	for (int i = 0; i < 200 && strcmp(history, want) != 0; i++)
-		turn_for(ev, 20 * US_PER_MS);
+	(void) TURN_UNTIL(ev, strcmp(history, want) == 0);
 	turn_for(ev, 300 * US_PER_MS);
 	CHECK_EQ_STR(history, want);
 	history[0] = '\0';
@@ -146,7 +145,7 @@ static void test_loop(void)
 	    .server_name = (char[]){"kubernetes"},
 	    .ca_file = ca_file,
 	    .interval_us = 60 * US_PER_MS,
-	    .timeout_us = 200 * US_PER_MS,
+	    .timeout_us = 10 * US_PER_S,
 	    .rise = 2,
 	    .fall = 3,
 	};
@@ -168,11 +167,17 @@ static void test_loop(void)
 	CHECK(health_since_us(health) > start_us && health_since_us(health) <= mono_now_us());
 
 	/* An interval of 60 ms, give or take a tenth: 16.7 a second. */
-	before = probes_seen();
-	turn_for(ev, US_PER_S);
-	probes = probes_seen() - before;
-	if (!CHECK(probes >= 13 && probes <= 19))
-		(void) fprintf(stderr, "  %ld probes in a second\n", probes);
+	probes = 0;
+	for (int second = 0; second < 20 && probes < 13; second++) {
+		/* A machine that is busy makes one of them slow, and none fast. */
+		before = probes_seen();
+		start_us = mono_now_us();
+		turn_for(ev, US_PER_S);
+		probes = probes_seen() - before;
+		if (!CHECK(probes <= (mono_now_us() - start_us) / (54 * US_PER_MS) + 1))
+			(void) fprintf(stderr, "  %ld probes in a second\n", probes);
+	}
+	CHECK(probes >= 13);
 
 	restart(NOT_READY);
 	expect("bad(readyz 500: etcd failed) ");
@@ -215,6 +220,7 @@ static void test_silence_and_certificates(void)
 	free(url);
 	url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
 	config.url = url;
+	config.timeout_us = 10 * US_PER_S;
 	config.server_name = (char[]){"stranger"};
 	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
 	expect(

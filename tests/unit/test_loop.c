@@ -238,12 +238,18 @@ static void test_watchdog(void)
 	(void) setenv("WATCHDOG_PID", pid, 1);
 	renew_loop();
 	CHECK_EQ_STR(manager_hears(150), NULL);
-	run_for(0.6);
-	for (const char *text; (text = manager_hears(0)) != NULL; fed++)
-		CHECK_EQ_STR(text, "WATCHDOG=1");
-	/* Twelve periods of 50 ms, and this machine may be busy; at the limit itself it would be six.
-	 */
-	CHECK(fed >= 8 && fed <= 13);
+	/* Twelve periods of 50 ms; at the limit itself it would be six. A machine that is busy makes
+	 * one of the rounds slow. */
+	for (int round = 0; round < 20 && fed < 8; round++) {
+		int64_t began_us = monotonic_us();
+
+		fed = 0;
+		run_for(0.6);
+		for (const char *text; (text = manager_hears(0)) != NULL; fed++)
+			CHECK_EQ_STR(text, "WATCHDOG=1");
+		CHECK(fed <= (monotonic_us() - began_us) / (50 * US_PER_MS) + 1);
+	}
+	CHECK(fed >= 8);
 
 	(void) setenv("WATCHDOG_USEC", "0", 1);
 	renew_loop();

@@ -10,6 +10,10 @@
 #include "tests/unit/check.h"
 #include "tests/unit/etcdtest/cluster.h"
 #include "tests/unit/etcdtest/sync.h"
+#include "tests/unit/patient.h"
+
+/* Within this a member answers, however slow the machine is. */
+#define SURE_MS 20000
 
 static struct ev_loop *ev;
 
@@ -49,9 +53,10 @@ static void ended_cb(void *userdata)
 
 static const struct nodelease_callbacks callbacks = {.changed = changed_cb, .min_ttl = min_ttl_cb};
 
-static struct etcd *client_new(const struct cluster *cluster)
+static struct etcd *client_new(const struct cluster *cluster, unsigned call_timeout_ms)
 {
-	struct etcd_options options = {.endpoints = cluster_urls(cluster), .n_endpoints = 1};
+	struct etcd_options options = {
+	    .endpoints = cluster_urls(cluster), .n_endpoints = 1, .call_timeout_ms = call_timeout_ms};
 	char error[ETCD_ERROR_TEXT_MAX];
 	struct etcd *etcd = NULL;
 
@@ -79,7 +84,7 @@ static void end(struct nodelease *lease, struct told *t)
 	nodelease_end(lease, ended_cb, t);
 	CHECK_EQ_INT(t->n_ended, 0);
 	CHECK_EQ_INT(nodelease_id(lease), 0);
-	CHECK(sync_run(ev, 3000, &t->n_ended, 1));
+	CHECK(sync_until(ev, &t->n_ended, 1));
 	CHECK_EQ_INT(t->id, 0);
 	/* Nothing stirs any more. */
 	CHECK(!sync_run(ev, 100, &t->n_ended, 2));
@@ -95,7 +100,7 @@ static void test_granted_and_ended(const struct cluster *cluster, struct etcd *e
 	CHECK_EQ_INT(t.n_changed + t.n_min_ttl, 0);
 	CHECK_EQ_INT(nodelease_id(lease), 0);
 	CHECK_EQ_INT(nodelease_granted_s(lease), 0);
-	CHECK(sync_run(ev, 3000, &t.n_alive, 1));
+	CHECK(sync_until(ev, &t.n_alive, 1));
 	id = t.id;
 	CHECK(id != 0);
 	CHECK_EQ_INT(nodelease_id(lease), id);
@@ -118,7 +123,7 @@ static void test_renewed_and_lost(struct etcd *etcd)
 	struct nodelease *lease = nodelease_new(ev, etcd, US_PER_S, 0, &callbacks, &t);
 	int64_t id;
 
-	CHECK(sync_run(ev, 3000, &t.n_alive, 1));
+	CHECK(sync_until(ev, &t.n_alive, 1));
 	id = t.id;
 	CHECK_EQ_INT(nodelease_granted_s(lease), 2);
 	CHECK(!sync_run(ev, 4000, &t.n_alive, 2));
@@ -127,10 +132,10 @@ static void test_renewed_and_lost(struct etcd *etcd)
 	/* Somebody deletes it: granted anew, and both said. */
 	t.n_changed = 0;
 	CHECK_EQ_INT(sync_revoke(ev, etcd, id).r, 0);
-	CHECK(sync_run(ev, 2000, &t.n_changed, 1));
+	CHECK(sync_until(ev, &t.n_changed, 1));
 	CHECK_EQ_INT(t.id, 0);
 	CHECK_EQ_INT(nodelease_id(lease), 0);
-	CHECK(sync_run(ev, 2000, &t.n_alive, 2));
+	CHECK(sync_until(ev, &t.n_alive, 2));
 	CHECK(t.id != id && lives(etcd, t.id));
 	CHECK_EQ_INT(t.n_changed, 2);
 	CHECK_EQ_INT(t.n_min_ttl, 1);
@@ -149,7 +154,7 @@ static void test_adopted(const struct cluster *cluster, struct etcd *etcd)
 	CHECK_EQ_INT(sync_grant(ev, etcd, 4711, 60).r, 0);
 	lease = nodelease_new(ev, etcd, 10 * US_PER_S, 4711, &callbacks, &t);
 	CHECK_EQ_INT(nodelease_id(lease), 0);
-	CHECK(sync_run(ev, 3000, &t.n_alive, 1));
+	CHECK(sync_until(ev, &t.n_alive, 1));
 	CHECK_EQ_INT(t.id, 4711);
 	CHECK_EQ_INT(t.n_min_ttl, 1);
 	CHECK_EQ_INT(t.n_changed_before_min_ttl, 0);
@@ -163,7 +168,7 @@ static void test_adopted(const struct cluster *cluster, struct etcd *etcd)
 	/* One that etcd does not know any more. */
 	t = (struct told){0};
 	lease = nodelease_new(ev, etcd, 10 * US_PER_S, 4712, &callbacks, &t);
-	CHECK(sync_run(ev, 3000, &t.n_alive, 2));
+	CHECK(sync_until(ev, &t.n_alive, 2));
 	CHECK(t.id != 4712 && lives(etcd, t.id));
 	CHECK_EQ_INT(t.n_changed, 3);
 	end(lease, &t);
@@ -199,7 +204,7 @@ static void test_outage(struct cluster *cluster, struct etcd *etcd)
 	lease = nodelease_new(ev, etcd, 10 * US_PER_S, 0, &callbacks, &t);
 	CHECK(!sync_run(ev, 1500, &t.n_changed, 1));
 	cluster_signal(cluster, 0, SIGCONT);
-	CHECK(sync_run(ev, 5000, &t.n_alive, 1));
+	CHECK(sync_until(ev, &t.n_alive, 1));
 	CHECK_EQ_INT(t.n_min_ttl, 1);
 	CHECK_EQ_INT(t.min_ttl_s, 2);
 	CHECK(lives(etcd, t.id));
@@ -218,39 +223,49 @@ static void test_outage(struct cluster *cluster, struct etcd *etcd)
 static void test_slow_cluster(void)
 {
 	struct cluster *cluster = cluster_new(1, CLUSTER_SLOW);
-	struct etcd *etcd = client_new(cluster);
+	struct etcd *etcd = client_new(cluster, SURE_MS);
 	struct told t = {0};
 	struct nodelease *lease = nodelease_new(ev, etcd, US_PER_S * 3 / 2, 0, &callbacks, &t);
 
-	CHECK(sync_run(ev, 5000, &t.n_alive, 1));
+	CHECK(sync_until(ev, &t.n_alive, 1));
 	CHECK_EQ_INT(t.min_ttl_s, 8);
 	CHECK_EQ_INT(nodelease_granted_s(lease), 8);
 	end(lease, &t);
 	/* What is asked for is rounded up to whole seconds. */
 	t = (struct told){0};
 	lease = nodelease_new(ev, etcd, 8 * US_PER_S + 1, 0, &callbacks, &t);
-	CHECK(sync_run(ev, 5000, &t.n_alive, 1));
+	CHECK(sync_until(ev, &t.n_alive, 1));
 	CHECK_EQ_INT(nodelease_granted_s(lease), 9);
 	end(lease, &t);
 	etcd_free(etcd);
 	cluster_free(cluster);
 }
 
-int main(void)
+static void test_one_member(void)
 {
 	struct cluster *cluster = cluster_new(1, 0);
-	struct etcd *etcd;
+	struct etcd *etcd = client_new(cluster, SURE_MS);
 
-	ev = ev_default_loop(EVFLAG_AUTO);
-	etcd = client_new(cluster);
 	test_granted_and_ended(cluster, etcd);
 	test_renewed_and_lost(etcd);
 	test_adopted(cluster, etcd);
 	test_ended_early(etcd);
+	etcd_free(etcd);
+	etcd = client_new(cluster, 0);
 	test_outage(cluster, etcd);
 	etcd_free(etcd);
 	cluster_free(cluster);
-	test_slow_cluster();
-	ev_loop_destroy(ev);
+}
+
+static void prepare(void)
+{
+	ev = ev_default_loop(EVFLAG_AUTO);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {test_one_member, test_slow_cluster};
+
+	patiently(&(struct patient){.prepare = prepare}, 2, tests, ARRAY_SIZE(tests));
 	return check_result();
 }
