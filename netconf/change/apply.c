@@ -92,14 +92,24 @@ static int beside_cb(const struct look *look, char **ret_error, void *userdata)
 	return r < 0 ? r : beside_carry_out(beside, ret_error);
 }
 
+/* What was dropped and is back is its owner's again. */
+static int keep_settled(struct apply *a, const struct model *have)
+{
+	plan_settle(a->host.plan, have);
+	return checkpoint_write_plan(a->host.dir, a->host.plan);
+}
+
 static void on_followed(const struct settle_result *result, void *userdata)
 {
 	struct apply *a = userdata;
+	int r = result->r;
 
 	a->follow = NULL;
 	a->n_done += result->n_done;
 	a->rounds += result->rounds;
-	finish(a, result->r, result->reason);
+	if (r == 0)
+		r = keep_settled(a, result->have);
+	finish(a, r, r == result->r ? result->reason : strerror(-r));
 }
 
 static void follow(struct apply *a)
@@ -163,8 +173,11 @@ static void on_settled(const struct settle_result *result, void *userdata)
 		finish(a, r, reason);
 		return;
 	}
-	plan_settle(a->host.plan, result->have);
-	r = beside_carry_out(a->host.beside, &error);
+	r = keep_settled(a, result->have);
+	if (r < 0)
+		error = xasprintf("what has settled cannot be written down: %s", strerror(-r));
+	else
+		r = beside_carry_out(a->host.beside, &error);
 	if (r < 0 || a->host.config->n_dhcps == 0) {
 		finish(a, r, error);
 		return;

@@ -6,7 +6,8 @@
  * crash needs to undo it, or to go on. In one directory, for root alone:
  *
  *	before.json  the network as it was, whole
- *	plan.json    every step that was or will be carried out
+ *	plan.json    every step that was or will be carried out, and what was seen to be back of that
+ *	             which they dropped
  *	beside.json  what there was beside the network (beside.h)
  *	config.yaml  the configuration that is to be confirmed
  *	state.json   who began it, on which kernel, how far it is
@@ -51,7 +52,8 @@ int checkpoint_same_kernel(const struct checkpoint_state *state, bool *ret_is_sa
 int checkpoint_make(const char *dir, const struct checkpoint_state *state,
                     const struct model *before, const struct plan *plan, const json_t *beside,
                     const char *config);
-/* More steps than were planned at first. Nothing is written if they are there already. */
+/* More steps than were planned at first, or what has settled of them. Nothing is written if they
+ * are there already. */
 int checkpoint_write_plan(const char *dir, const struct plan *plan);
 /* Leases have changed what there is beside. */
 int checkpoint_write_beside(const char *dir, const json_t *beside);

@@ -112,6 +112,7 @@ static const struct record_field op_fields[] = {
     OP("options", RECORD_U64, options),
     OP("wait_ms", RECORD_U32, wait_ms),
     OP("restoring", RECORD_BOOL, is_restoring),
+    OP("settled", RECORD_BOOL, is_settled),
     {0},
 };
 

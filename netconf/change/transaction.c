@@ -186,6 +186,7 @@ static int find_way_back(struct transaction *t, struct undo_parts *ret_parts)
 	if (t->before == NULL)
 		return undo_read(t->dir, ret_parts);
 	*ret_parts = (struct undo_parts){
+	    .dir = t->dir,
 	    .before = TAKE_PTR(t->before),
 	    .plan = TAKE_PTR(t->plan),
 	    .beside = beside_to_json(t->beside),

@@ -46,7 +46,7 @@ void undo_parts_fini(struct undo_parts *parts)
 
 int undo_read(const char *dir, struct undo_parts *ret_parts)
 {
-	struct undo_parts parts = {0};
+	struct undo_parts parts = {.dir = dir};
 	int r = checkpoint_read(dir, &parts.before, &parts.plan);
 
 	if (r < 0)
@@ -71,6 +71,20 @@ void undo_free(struct undo *undo)
 	free(undo);
 }
 
+/* What a step of this undoing may drop must not look like taken away by its owner to whoever goes
+ * on with it. */
+static void look_first(struct undo *undo, const struct model *have)
+{
+	int r;
+
+	undo->has_looked = true;
+	if (!plan_unsettle(undo->parts.plan, have))
+		return;
+	r = checkpoint_write_plan(undo->parts.dir, undo->parts.plan);
+	if (r < 0)
+		(void) log_error_errno(r, "plan_unwritten", "dir=%s", undo->parts.dir);
+}
+
 static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	struct undo *undo = userdata;
@@ -83,8 +97,7 @@ static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userda
 		return r;
 	owned_judge(ledger_owned(undo->ledger), have);
 	if (!undo->has_looked)
-		plan_unsettle(undo->parts.plan, have);
-	undo->has_looked = true;
+		look_first(undo, have);
 	want = wayback_make(undo->parts.before, undo->parts.plan, have, undo->missing);
 	*ret_plan = plan_make(want, have, &options);
 	*ret_have = TAKE_PTR(have);

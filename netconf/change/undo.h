@@ -22,8 +22,9 @@ struct undo;
 /* How long it is tried, by the daemon and by its guard. */
 #define UNDO_TRY_US INT64_C(150000000)
 
-/* All is the undoing's from then on. */
+/* All but `dir` is the undoing's from then on. */
 struct undo_parts {
+	const char *dir; /* of the change's files; outlives the undoing */
 	struct model *before;
 	struct plan *plan; /* that is undone */
 	json_t *beside;    /* what there was beside the network (beside_to_json()); NULL: nothing */

@@ -54,8 +54,7 @@ struct op {
 	 * as it was, byte by byte (raw), with that program's mark. Whether the kernel drops it can
 	 * depend on a setting (promote_secondaries), so that -EEXIST is no failure here. */
 	bool is_restoring;
-	/* It was seen to be back: if it is gone later, its owner has taken it away. Not written down:
-	 * whoever finds a change rather puts back too much. */
+	/* It was seen to be back: if it is gone later, its owner has taken it away. */
 	bool is_settled;
 	struct link link;       /* OP_LINK_*, OP_BOND_SET, OP_WIREGUARD_SET, OP_WAIT_CARRIER */
 	struct address address; /* OP_ADDRESS_* */

@@ -68,7 +68,8 @@ void plan_append(struct plan *plan, const struct plan *more);
 /* Of what was carried out: `have` is there now, so that what a step has put back needs no undoing.
  */
 void plan_settle(struct plan *carried_out, const struct model *have);
-/* Before the first step of its undoing: what is there still has to outlive all of its rounds. */
-void plan_unsettle(struct plan *undone, const struct model *have);
+/* Before the first step of its undoing: what is there still has to outlive all of its rounds. True
+ * if there is any of that. */
+bool plan_unsettle(struct plan *undone, const struct model *have);
 void plan_free(struct plan *plan);
 DEFINE_AUTO(struct plan, plan_free);

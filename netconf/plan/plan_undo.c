@@ -124,12 +124,17 @@ void plan_settle(struct plan *carried_out, const struct model *have)
 	}
 }
 
-void plan_unsettle(struct plan *undone, const struct model *have)
+bool plan_unsettle(struct plan *undone, const struct model *have)
 {
+	bool is_any = false;
+
 	for (size_t i = 0; i < undone->n_ops; i++) {
-		if (undone->ops[i].is_settled && is_back(&undone->ops[i], have))
+		if (undone->ops[i].is_settled && is_back(&undone->ops[i], have)) {
 			undone->ops[i].is_settled = false;
+			is_any = true;
+		}
 	}
+	return is_any;
 }
 
 static void forget_settled(struct model *lost, const struct op *op)

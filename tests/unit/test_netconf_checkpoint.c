@@ -188,6 +188,7 @@ static struct plan *whole_plan(const struct model *model)
 		op->kind = (enum op_kind) i;
 		op->class = OP_ADDRESS_BREAK;
 		op->is_restoring = i % 2 == 0;
+		op->is_settled = i % 3 == 0;
 		op->wait_ms = 77;
 		op->attributes = LINK_HAS_MTU;
 		op->options = UINT64_C(1) << 63 | 1;

@@ -45,9 +45,15 @@ BATCH
 network_at_rest >"$LOG_DIR/before"
 talk_start 10.1.0.254
 
-say "nobody confirms it"
-apply new --confirm-within 10s
+# The other's route went with the bond and was put back; that its owner took it away then, the next
+# netconf has from the disk.
+say "nobody confirms it, and netconf is another one by then"
+ip -n n1 route add 10.78.0.0/16 via 10.1.0.254 dev bond proto bird
+apply new --confirm-within 30s
 expect "it has been changed" grep -q 'mode=balance-tlb' <(options_of bond mode)
+ip -n n1 route delete 10.78.0.0/16 proto bird
+kill_hard netconf
+netconf_start
 wait_until 90 status_is .last.how rolled-back
 expect "all could be undone" status_is .last.left_undone ""
 expect_options bond mode=active-backup
