@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -17,6 +18,7 @@
 #include "netconf/change/look.h"
 #include "netconf/change/risk.h"
 #include "netconf/config/sources.h"
+#include "netconf/probe/arpask.h"
 #include "netconf/probe/quorumguard.h"
 
 /* A plan this young is as good as a new one: more time than that passes before its first step. */
@@ -37,6 +39,8 @@ struct begin {
 	struct addr operator_addr;
 	bool even_without_quorum;
 	struct quorumguard *guard;
+	struct arpask *ask; /* who else has the new addresses; NULL: nobody, or it is known */
+	bool has_questions, is_learning;
 	struct config *files; /* as it stands in its files: what is said of it names these */
 	char management[IFNAMSIZ];
 	struct transaction_parts parts;
@@ -62,6 +66,7 @@ void begin_free(struct begin *begin)
 		return;
 	ev_timer_stop(begin->ev, &begin->later);
 	quorumguard_free(begin->guard);
+	arpask_free(begin->ask);
 	parts_fini(&begin->parts);
 	config_free(begin->files);
 	json_decref(begin->lines);
@@ -104,6 +109,55 @@ static int load(struct begin *begin, const struct begin_request *request)
 	return r;
 }
 
+/* --- who else has a new address --- */
+
+static bool has_address(const struct model *have, const struct addr *addr)
+{
+	for (size_t i = 0; i < have->n_addresses; i++) {
+		if (addr_equal(&have->addresses[i].prefix.addr, addr))
+			return true;
+	}
+	return false;
+}
+
+/* One that this host has already, on whatever link, only moves. */
+static bool is_new_address(const struct op *op, const struct model *have)
+{
+	return op->kind == OP_ADDRESS_ADD && !op->is_restoring &&
+	       op->address.prefix.addr.family == AF_INET &&
+	       !has_address(have, &op->address.prefix.addr);
+}
+
+/* Once, and not again when the plan is made anew. */
+static void find_questions(struct begin *begin, const struct model *want)
+{
+	const struct transaction_parts *parts = &begin->parts;
+	char where[MODEL_ORIGIN_TEXT_MAX];
+	size_t n = 0;
+	int r;
+
+	if (begin->has_questions || !parts->config->policy.probe_duplicates)
+		return;
+	begin->has_questions = true;
+	for (size_t i = 0; i < parts->plan->n_ops; i++)
+		n += is_new_address(&parts->plan->ops[i], parts->before);
+	if (n == 0)
+		return;
+	r = arpask_new(begin->ev, parts->before, &begin->ask);
+	if (r < 0)
+		(void) log_warning_errno(r, "arp_not_asked", "addresses=%zu", n);
+	for (size_t i = 0; r == 0 && i < parts->plan->n_ops; i++) {
+		const struct address *address = &parts->plan->ops[i].address;
+
+		if (!is_new_address(&parts->plan->ops[i], parts->before))
+			continue;
+		(void) model_format_origin(want, &address->origin, where);
+		arpask_add(begin->ask, address->link, &address->prefix.addr, where);
+	}
+}
+
+/* --- the plan --- */
+
 /* The network as it is, and the way from there. */
 static int plan(struct begin *begin)
 {
@@ -135,6 +189,8 @@ static int plan(struct begin *begin)
 		r = refuse(begin, r, error);
 	else if (beside_problems(parts->beside)->n > 0)
 		r = refuse(begin, -EEXIST, beside_problems(parts->beside)->items[0]);
+	if (r == 0)
+		find_questions(begin, look.resolution->model);
 	look_fini(&look);
 	return r;
 }
@@ -182,16 +238,40 @@ static void on_asked(const char *reason, void *userdata)
 	finish(begin);
 }
 
-static void on_known(size_t n_good UNUSED, size_t n_all UNUSED, void *userdata)
+/* When all are known: what works, and who has which address. */
+static void go_on(struct begin *begin)
 {
-	struct begin *begin = userdata;
-	int r = freshen(begin);
+	int r;
 
+	if (begin->is_learning || begin->ask != NULL)
+		return;
+	r = freshen(begin);
 	if (r == 0 && is_disruptive(begin) && !begin->even_without_quorum)
 		begin->guard = quorumguard_start(&(struct probe_host){begin->ev, begin->probe_program},
 		                                 begin->parts.text, on_asked, begin);
 	else
 		finish(begin);
+}
+
+static void on_known(size_t n_good UNUSED, size_t n_all UNUSED, void *userdata)
+{
+	struct begin *begin = userdata;
+
+	begin->is_learning = false;
+	go_on(begin);
+}
+
+static void on_holder(const char *holder, void *userdata)
+{
+	struct begin *begin = userdata;
+
+	begin->ask = NULL;
+	if (holder == NULL) {
+		go_on(begin);
+		return;
+	}
+	(void) refuse(begin, -EEXIST, holder);
+	finish(begin);
 }
 
 static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSED)
@@ -205,10 +285,14 @@ static void later_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 	if (r == 0 && !begin->is_nothing)
 		r = probes_new(&(struct probe_host){ev, begin->probe_program}, parts->config,
 		               &parts->probes);
-	if (r == 0 && parts->probes != NULL)
-		probes_learn(parts->probes, parts->before, on_known, begin);
-	else
+	if (r < 0 || parts->probes == NULL) {
 		finish(begin);
+		return;
+	}
+	begin->is_learning = true;
+	probes_learn(parts->probes, parts->before, on_known, begin);
+	if (begin->ask != NULL)
+		arpask_start(begin->ask, on_holder, begin);
 }
 
 struct begin *begin_start(struct ev_loop *ev, struct kernel *kernel,

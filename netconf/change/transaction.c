@@ -134,6 +134,8 @@ static void probe(struct transaction *t)
 
 	if (kernel_observe(t->host.kernel, &have) < 0)
 		have = model_new();
+	else if (ledger_owned(t->host.ledger) != NULL)
+		owned_judge(ledger_owned(t->host.ledger), have);
 	probes_judge(t->probes, have, on_judged, t);
 }
 

@@ -120,6 +120,7 @@ struct config_policy {
 	bool adopt;                       /* the first run takes over what is as it is wanted */
 	struct conf_strings ignore_links; /* patterns of names that are never looked at */
 	bool probe_gateways, probe_etcd, probe_api_server; /* what worked before must work after */
+	bool probe_duplicates;                             /* whether another host has a new address */
 	int64_t probe_timeout_us;                          /* for all of them, after a change: 15 s */
 	char *state_dir;                                   /* /var/lib/fairlead/netconf */
 };

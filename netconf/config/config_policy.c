@@ -27,6 +27,7 @@ void config_policy_init(struct config_policy *policy)
 	    .probe_gateways = true,
 	    .probe_etcd = true,
 	    .probe_api_server = true,
+	    .probe_duplicates = true,
 	    .probe_timeout_us = 15 * US_PER_S,
 	    .state_dir = xstrdup("/var/lib/fairlead/netconf"),
 	};
@@ -63,6 +64,7 @@ static const struct conf_field probes_fields[] = {
     {.key = "gateways", .set = conf_set_bool, .offset = POLICY(probe_gateways)},
     {.key = "etcd", .set = conf_set_bool, .offset = POLICY(probe_etcd)},
     {.key = "apiServer", .set = conf_set_bool, .offset = POLICY(probe_api_server)},
+    {.key = "duplicates", .set = conf_set_bool, .offset = POLICY(probe_duplicates)},
     {.key = "timeout",
      .set = conf_set_duration,
      .offset = POLICY(probe_timeout_us),

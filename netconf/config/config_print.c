@@ -220,6 +220,7 @@ static void print_policy(FILE *out, const struct config_policy *policy)
 	conf_print_bool(out, "  gateways", policy->probe_gateways);
 	conf_print_bool(out, "  etcd", policy->probe_etcd);
 	conf_print_bool(out, "  apiServer", policy->probe_api_server);
+	conf_print_bool(out, "  duplicates", policy->probe_duplicates);
 	conf_print_duration(out, "  timeout", policy->probe_timeout_us);
 	out_string(out, "stateDir", policy->state_dir);
 }

@@ -111,7 +111,7 @@ static void poll_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 {
 	struct probes *probes = CONTAINER_OF(timer, struct probes, poll);
 	int64_t now_us = mono_now_us();
-	bool all_good = true;
+	bool all_good = true, is_hopeless = false;
 
 	for (size_t i = 0; i < probes->n; i++) {
 		struct probe *probe = &probes->list[i];
@@ -126,8 +126,9 @@ static void poll_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 		if (probe->verdict == PROBE_RUNNING ||
 		    (probe->verdict == PROBE_BAD && probes->pass == PASS_JUDGE))
 			all_good = false;
+		is_hopeless |= probe->verdict == PROBE_LOST;
 	}
-	if (!all_good && now_us < probes->deadline_us)
+	if (!all_good && !is_hopeless && now_us < probes->deadline_us)
 		return;
 	ev_timer_stop(ev, timer);
 	if (probes->pass == PASS_LEARN)

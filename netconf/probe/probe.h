@@ -4,7 +4,7 @@
 /*
  * What must still work after a change if it worked before: the gateways, by asking for their
  * link-layer address; the endpoints of TCPProbeConfig and HTTPProbeConfig; the API server and the
- * other members of etcd that this node talks to; and that no other host has a new IPv6 address.
+ * other members of etcd that this node talks to; and that no other host has a new address.
  * Each is tried before the change, and those that answered are tried again after it, over and over
  * until they do or the time is up.
  */

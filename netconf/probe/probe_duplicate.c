@@ -105,7 +105,7 @@ static enum probe_verdict poll(struct probe *probe, int64_t now_us)
 			probe->loss =
 			    xasprintf("another host on %s has the address %s (duplicate address detection)",
 			              address->link, addr_format(&address->prefix.addr, named));
-			return PROBE_BAD;
+			return PROBE_LOST;
 		}
 		is_asking |= (flags & IFA_F_TENTATIVE) != 0;
 	}

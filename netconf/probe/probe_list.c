@@ -96,7 +96,10 @@ void probe_make_list(const struct probe_host *host, const struct config *config,
 		probe_gateway_init(add(ret_list, ret_n), AF_INET);
 		probe_gateway_init(add(ret_list, ret_n), AF_INET6);
 	}
-	probe_duplicate_init(add(ret_list, ret_n));
+	if (config->policy.probe_duplicates) {
+		probe_duplicate_init(add(ret_list, ret_n));
+		probe_arp_init(add(ret_list, ret_n), host->ev);
+	}
 	if (config->policy.probe_api_server)
 		add_api_server(ret_list, ret_n);
 	if (config->policy.probe_etcd)

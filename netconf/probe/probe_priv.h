@@ -13,6 +13,7 @@
 
 enum probe_verdict {
 	PROBE_BAD,
+	PROBE_LOST, /* bad, and it will not come right by being tried again */
 	PROBE_RUNNING,
 	PROBE_GOOD,
 };
@@ -34,8 +35,9 @@ struct probe {
 	char *loss; /* what its loss means, for people; NULL: it no longer answers */
 	void *data; /* the kind's */
 	enum probe_verdict verdict;
-	bool worked;      /* before the change */
-	int64_t needs_us; /* set by look(): it is given so long, whatever the configuration says */
+	bool worked; /* before the change */
+	int64_t
+	    needs_us; /* set by look(), start(): it is given so long, whatever the configuration says */
 };
 
 /* All that the configuration asks for, on this machine; the caller ends and frees them. */
@@ -44,8 +46,9 @@ void probe_make_list(const struct probe_host *host, const struct config *config,
 
 /* probe_gateway.c */
 void probe_gateway_init(struct probe *probe, sa_family_t family);
-/* probe_duplicate.c: it is always good before a change. */
+/* probe_duplicate.c, probe_arp.c: they are always good before a change. */
 void probe_duplicate_init(struct probe *probe);
+void probe_arp_init(struct probe *probe, struct ev_loop *ev);
 /* IFA_F_* of an IPv6 address, from the text of /proc/net/if_inet6; 0 if it is not there. Pure. */
 unsigned probe_address_flags(const char *text, const char *link, const struct addr *addr);
 /* probe_tcp.c: whether a connection comes about. Texts are copied. */

@@ -99,3 +99,34 @@ ip -n n1 link set eth1 down
 ip -n n1 link set eth1 up
 wait_until 30 status_is .drift.duplicate "fd02::7 dev eth1"
 expect "it is told to people" grep -q "another host has an address.* fd02::7 dev eth1" <(fairlead n1 net status)
+
+say "another host has the new address of IPv4: nothing is begun"
+mac_of() { # LINK
+	ip -n sw -j link show "$1" | jq -r '.[0].address'
+}
+ip -n sw address add 10.22.0.7/24 dev leg1
+was=$(fairlead n1 -o json net status | jq -r .last.id)
+write duplicate 10.22.0.7/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
+code=0
+apply duplicate || code=$?
+expect_equal "the exit code" "$code" 1
+expect "it says whose" grep -q "another host on eth1 has the address 10.22.0.7: $(mac_of leg1) answers for it" "$LOG_DIR/apply.log"
+expect "nothing was begun" status_is .last.id "$was"
+expect_equal "nobody was told of the address" "$(ip -n sw neigh show to 10.22.0.7)" ""
+
+say "on a link that only comes up with the change: it is undone"
+ip -n n1 link add eth2 type veth peer name leg2 netns sw
+ip -n sw address add 10.3.0.7/24 dev leg2
+ip -n sw link set leg2 up
+write duplicate 10.22.0.1/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
+sed -i 's|name: eth1|name: eth2|; s|10.22.0.1/24|10.3.0.7/24|' "$T/duplicate.yaml"
+code=0
+apply duplicate || code=$?
+expect_equal "the exit code" "$code" 1
+expect "it says whose" status_is .last.reason "another host on eth2 has the address 10.3.0.7: $(mac_of leg2) answers for it"
+expect_equal "the address" "$(ip -n n1 -4 -o address show dev eth2)" ""
+
+say "where nobody is to be asked"
+sed -i 's|gateways: false|&, duplicates: false|' "$T/duplicate.yaml"
+apply duplicate
+expect "it is there" test -n "$(ip -n n1 -4 -o address show dev eth2 to 10.3.0.7)"
