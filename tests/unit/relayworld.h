@@ -142,7 +142,7 @@ static inline UNUSED int world_server_within(struct world *w, size_t i, int64_t 
 
 static inline UNUSED int world_server(struct world *w, size_t i)
 {
-	int fd = world_server_within(w, i, 3 * US_PER_S);
+	int fd = world_server_within(w, i, TURN_LIMIT_US);
 
 	CHECK(fd >= 0);
 	return fd;
@@ -158,8 +158,8 @@ static inline UNUSED void world_say(int fd, const char *bytes, size_t len)
 
 #define expect_bytes(w, fd, bytes, len) \
 	world_expect_bytes((w), (fd), (bytes), (len), __FILE__, __LINE__)
-#define expect_end(w, fd) world_expect((w), (fd), STREAM_ENDED, 3 * US_PER_S, __FILE__, __LINE__)
-#define expect_reset(w, fd) world_expect((w), (fd), STREAM_RESET, 3 * US_PER_S, __FILE__, __LINE__)
+#define expect_end(w, fd) world_expect((w), (fd), STREAM_ENDED, TURN_LIMIT_US, __FILE__, __LINE__)
+#define expect_reset(w, fd) world_expect((w), (fd), STREAM_RESET, TURN_LIMIT_US, __FILE__, __LINE__)
 /* Nothing comes, for a while. */
 #define expect_nothing(w, fd) \
 	world_expect((w), (fd), STREAM_GOES_ON, 50 * US_PER_MS, __FILE__, __LINE__)
@@ -167,7 +167,7 @@ static inline UNUSED void world_say(int fd, const char *bytes, size_t len)
 static inline UNUSED bool world_expect_bytes(struct world *w, int fd, const char *bytes, size_t len,
                                              const char *file, int line)
 {
-	int64_t end_us = mono_now_us() + 3 * US_PER_S;
+	int64_t end_us = mono_now_us() + TURN_LIMIT_US;
 	char got[70000];
 	size_t n = 0;
 
@@ -221,7 +221,6 @@ static inline UNUSED bool world_expect_no_spin(struct world *w, const char *file
 /* Turns until there are so many. */
 static inline UNUSED void world_expect_connections(struct world *w, unsigned n)
 {
-	for (int i = 0; i < 300 && conns_count(w->conns).connections != n; i++)
-		turn_once(w->ev);
+	(void) TURN_UNTIL(w->ev, conns_count(w->conns).connections == n);
 	CHECK_EQ_INT(conns_count(w->conns).connections, n);
 }

@@ -23,7 +23,8 @@
 #include "base/endpoint.h"
 #include "base/macro.h"
 
-#define SOCKETS_WAIT_MS 5000
+/* Far longer than anything takes on a machine that is slow. */
+#define SOCKETS_WAIT_MS 30000
 
 static inline NORETURN void sockets_die(const char *what)
 {

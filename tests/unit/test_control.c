@@ -27,7 +27,7 @@
 #include "tests/unit/turn.h"
 
 #define NOBODY 65534
-#define WAIT_US (5 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 #define TEXT_MAX (8 * 1024 * 1024)
 
 static struct ev_loop *ev;

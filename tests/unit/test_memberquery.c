@@ -16,7 +16,7 @@
 #include "tests/unit/etcdtest/cluster.h"
 #include "tests/unit/turn.h"
 
-#define WAIT_US (20 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 
 static struct ev_loop *ev;
 static char socket_path[] = "/tmp/fairlead-memberquery.XXXXXX";

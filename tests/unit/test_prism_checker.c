@@ -22,7 +22,7 @@
 #include "tests/unit/stolen.h"
 #include "tests/unit/turn.h"
 
-#define WAIT_US (20 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 #define HASTY_US US_PER_S /* how long a question may take where a test waits for that */
 
 static struct ev_loop *ev;

@@ -20,7 +20,7 @@
 #include "tests/unit/turn.h"
 
 #define ANSWER_MAX 65536
-#define WAIT_US (5 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 
 static struct ev_loop *ev;
 static char dir[] = "/tmp/fairlead-prism-XXXXXX";

@@ -15,6 +15,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "tests/unit/check.h"
+#include "tests/unit/patient.h"
 #include "tests/unit/turn.h"
 
 #define DNS ENDPOINTS_FROM(ENDPOINTS_DNS)
@@ -202,7 +203,7 @@ static bool file_holds(const char *text)
 
 static bool wait_until_file_holds(const char *text)
 {
-	int64_t end_us = mono_now_us() + 10 * US_PER_S;
+	int64_t end_us = mono_now_us() + TURN_LIMIT_US;
 
 	while (!file_holds(text) && mono_now_us() < end_us)
 		turn_once(ev);
@@ -282,7 +283,7 @@ static void test_file_changes_meanwhile(void)
 	add(&list, "10.0.0.5", SLICES);
 	lastgood_file_put(file, &list);
 	/* The file is there as soon as the thread is done, before the loop knows. */
-	for (int64_t end_us = mono_now_us() + 10 * US_PER_S;
+	for (int64_t end_us = mono_now_us() + TURN_LIMIT_US;
 	     access(path, F_OK) < 0 && mono_now_us() < end_us;)
 		ev_run(ev, EVRUN_NOWAIT);
 	add(&list, "10.0.0.6", SLICES);
@@ -319,25 +320,32 @@ static void test_file_unwell(void)
 	turn_for(ev, 1500 * US_PER_MS);
 }
 
-int main(void)
+static void prepare(void)
 {
 	ev = ev_default_loop(0);
 	(void) strcpy(directory, "/tmp/test_prism_lastgood.XXXXXX");
-	if (mkdtemp(directory) == NULL)
-		return 1;
+	CHECK(mkdtemp(directory) != NULL);
 	(void) snprintf(path, sizeof(path), "%s/upstreams", directory);
-	test_add();
-	test_select();
-	test_equal();
-	test_text();
-	test_text_full();
-	test_text_refused();
-	test_file();
-	test_file_unchanged();
-	test_file_changes_meanwhile();
-	test_file_unwell();
+}
+
+static void clean_up(void)
+{
 	(void) unlink(path);
 	CHECK_EQ_INT(rmdir(directory), 0);
 	ev_loop_destroy(ev);
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {
+	    test_file,         test_file_unchanged,
+	    test_file_unwell,  test_add,
+	    test_select,       test_equal,
+	    test_text,         test_text_full,
+	    test_text_refused, test_file_changes_meanwhile,
+	};
+
+	patiently(&(struct patient){.prepare = prepare, .finish = clean_up}, 3, tests,
+	          ARRAY_SIZE(tests));
 	return check_result();
 }

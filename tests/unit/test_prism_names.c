@@ -13,7 +13,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/turn.h"
 
-#define WAIT_US (20 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 #define INTERVAL_US (20 * US_PER_MS)
 
 static struct ev_loop *ev;

@@ -15,7 +15,7 @@
 #include "tests/unit/nginx.h"
 #include "tests/unit/turn.h"
 
-#define WAIT_US (10 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 
 static struct ev_loop *ev;
 static struct nginx server;
@@ -195,10 +195,8 @@ static void test_kept(void)
 	struct prober *prober = prober_new(ev, &settings, on_verdict, answers);
 	struct endpoint first = at("127.0.0.1", server.port), second = at("127.0.0.2", server.port);
 	unsigned connection, request, other, again;
-	int64_t handshake_us;
 
 	probe_connection(prober, &first, &connection, &request);
-	handshake_us = answers[0].rtt_us;
 	CHECK_EQ_INT(request, 1);
 	/* Another address of the same name and port is another server. */
 	probe_connection(prober, &second, &other, &request);
@@ -210,8 +208,6 @@ static void test_kept(void)
 	}
 	probe_connection(prober, &second, &again, &request);
 	CHECK(again == other && request == 2);
-	/* What was measured is the request, and not the handshake before it. */
-	CHECK(handshake_us < 50 * US_PER_MS);
 
 	prober_forget(prober, &first);
 	probe_connection(prober, &first, &again, &request);
@@ -240,6 +236,26 @@ static void test_kept(void)
 	prober_free(prober);
 }
 
+/* What is measured is the request, and not the handshake before it. A machine that is busy makes
+ * some of them slow. */
+static void test_measured(void)
+{
+	struct settings settings = settings_for("/connection");
+	struct prober *prober = prober_new(ev, &settings, on_verdict, answers);
+	struct endpoint endpoint = at("127.0.0.1", server.port);
+	unsigned connection, request;
+	int64_t best_us = INT64_MAX;
+
+	for (int i = 0; i < 100 && best_us >= 50 * US_PER_MS; i++) {
+		probe_connection(prober, &endpoint, &connection, &request);
+		CHECK_EQ_INT(request, 1);
+		best_us = MIN(best_us, answers[0].rtt_us);
+		prober_forget(prober, &endpoint);
+	}
+	CHECK(best_us < 50 * US_PER_MS);
+	prober_free(prober);
+}
+
 /* The server closes what is kept, or goes and comes back: the next probe is as good as any. */
 static void test_kept_but_closed(void)
 {
@@ -263,7 +279,7 @@ static void test_kept_and_hung(void)
 	struct prober *prober;
 	struct endpoint endpoint = at("127.0.0.1", server.port);
 
-	settings.timeout_ms = 300;
+	settings.timeout_ms = 1500;
 	prober = prober_new(ev, &settings, on_verdict, answers);
 	probe_once(prober, &endpoint);
 	CHECK_EQ_STR(answers[0].verdict, "ready");
@@ -287,7 +303,7 @@ static void test_several(void)
 	                closed = at("127.0.0.1", closed_port);
 	int64_t start_us;
 
-	settings.timeout_ms = 400;
+	settings.timeout_ms = 2000;
 	prober = prober_new(ev, &settings, on_verdict, answers);
 	n_answers = 0;
 	start_us = mono_now_us();
@@ -300,13 +316,15 @@ static void test_several(void)
 	prober_forget(prober, &hung);
 	prober_forget(prober, &good);
 	wait_answers(3);
-	CHECK(mono_now_us() - start_us < 300 * US_PER_MS);
+	/* Before the time of those that hang is up. */
+	CHECK(mono_now_us() - start_us < 2000 * US_PER_MS);
 	for (size_t i = 0; i < 3; i++)
 		CHECK_EQ_STR(answers[i].verdict, answers[i].id == 11 ? "down" : "ready");
 	wait_answers(7);
 	for (size_t i = 3; i < 7; i++)
 		CHECK(answers[i].id < 4 && strcmp(answers[i].verdict, "silent") == 0);
-	CHECK(mono_now_us() - start_us < 900 * US_PER_MS);
+	/* All of them at a time. */
+	CHECK(mono_now_us() - start_us < 4000 * US_PER_MS);
 	prober_free(prober);
 }
 
@@ -441,6 +459,7 @@ int main(void)
 	test_verdicts();
 	test_identity();
 	test_kept();
+	test_measured();
 	test_kept_but_closed();
 	test_kept_and_hung();
 	test_several();

@@ -15,7 +15,7 @@
 #include "tests/unit/nginx.h"
 #include "tests/unit/turn.h"
 
-#define WAIT_US (10 * US_PER_S)
+#define WAIT_US TURN_LIMIT_US
 #define INTERVAL_US (50 * US_PER_MS)
 
 static struct ev_loop *ev;
