@@ -92,7 +92,7 @@ static int write_temporary(const char *path, const void *data, size_t len, mode_
 	r = write_all(fd, data, len);
 	if (r < 0)
 		return r;
-	if (durability == FILE_DURABLE && fsync(fd) < 0)
+	if (durability != FILE_VOLATILE && fsync(fd) < 0)
 		return -errno;
 	/* close(2) may report a delayed write error, on NFS for one. */
 	if (close(TAKE_FD(fd)) < 0)

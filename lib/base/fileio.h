@@ -18,7 +18,8 @@ int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_l
 
 enum file_durability {
 	FILE_VOLATILE, /* atomic for readers, no fsync: for /run */
-	FILE_DURABLE,  /* file and directory are synced before it returns */
+	FILE_WHOLE, /* the file is synced: after a loss of power it is the old or the new one, whole */
+	FILE_DURABLE, /* file and directory are synced before it returns: it is the new one */
 };
 
 /* Writes a temporary file beside path, then renames it over path. 0 or -errno; on error path is as

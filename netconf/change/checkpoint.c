@@ -81,26 +81,28 @@ int checkpoint_same_kernel(const struct checkpoint_state *state, bool *ret_is_sa
 
 /* --- files --- */
 
-static int write_text(const char *dir, const char *name, const char *text)
+static int write_text(const char *dir, const char *name, const char *text,
+                      enum file_durability durability)
 {
 	AUTO(free) char *path = xasprintf("%s/%s", dir, name);
 
-	return file_write_atomic(path, text, strlen(text), MODE, FILE_DURABLE);
+	return file_write_atomic(path, text, strlen(text), MODE, durability);
 }
 
-static int write_json(const char *dir, const char *name, json_t *json)
+static int write_json(const char *dir, const char *name, json_t *json,
+                      enum file_durability durability)
 {
 	AUTO(free) char *text = json_dumps(json, JSON_INDENT(1));
 
 	json_decref(json);
-	return text != NULL ? write_text(dir, name, text) : -EBADMSG;
+	return text != NULL ? write_text(dir, name, text, durability) : -EBADMSG;
 }
 
 static int write_model(const char *dir, const struct model *model)
 {
 	AUTO(free) char *text = model_to_text(model);
 
-	return text != NULL ? write_text(dir, "before.json", text) : -ENOMEM;
+	return text != NULL ? write_text(dir, "before.json", text, FILE_WHOLE) : -ENOMEM;
 }
 
 static int read_text(const char *dir, const char *name, char **ret_text, size_t *ret_len)
@@ -145,6 +147,13 @@ static int remove_file(const char *dir, const char *name)
 
 /* --- the state --- */
 
+/* After a loss of power one of these is like the other: the change is void. */
+static bool is_void_without_power(enum phase phase)
+{
+	return phase == PHASE_APPLYING || phase == PHASE_PROBING || phase == PHASE_AWAITING ||
+	       phase == PHASE_ROLLING_BACK;
+}
+
 int checkpoint_write_state(const char *dir, const struct checkpoint_state *state)
 {
 	return write_json(dir, "state.json",
@@ -153,7 +162,8 @@ int checkpoint_write_state(const char *dir, const struct checkpoint_state *state
 	                            "deadline_us", (json_int_t) state->deadline_us, "confirm_us",
 	                            (json_int_t) state->confirm_us, "began_wall_us",
 	                            (json_int_t) state->began_wall_us, "reason",
-	                            jsonval_text(state->reason), "left", jsonval_text(state->left)));
+	                            jsonval_text(state->reason), "left", jsonval_text(state->left)),
+	                  is_void_without_power(state->phase) ? FILE_WHOLE : FILE_DURABLE);
 }
 
 static int parse_state(json_t *json, struct checkpoint_state *ret_state)
@@ -188,7 +198,7 @@ int checkpoint_read_state(const char *dir, struct checkpoint_state *ret_state)
 
 /* --- the rest --- */
 
-int checkpoint_write_plan(const char *dir, const struct plan *plan)
+static int write_plan(const char *dir, const struct plan *plan, enum file_durability durability)
 {
 	AUTO(free) char *text = plan_to_text(plan);
 	AUTO(free) char *there = NULL;
@@ -199,12 +209,22 @@ int checkpoint_write_plan(const char *dir, const struct plan *plan)
 	/* All that is there was synced. */
 	if (read_text(dir, "plan.json", &there, &len) == 0 && strcmp(there, text) == 0)
 		return 0;
-	return write_text(dir, "plan.json", text);
+	return write_text(dir, "plan.json", text, durability);
+}
+
+int checkpoint_write_plan(const char *dir, const struct plan *plan)
+{
+	return write_plan(dir, plan, FILE_DURABLE);
+}
+
+static int write_beside(const char *dir, const json_t *beside, enum file_durability durability)
+{
+	return write_json(dir, "beside.json", json_deep_copy(beside), durability);
 }
 
 int checkpoint_write_beside(const char *dir, const json_t *beside)
 {
-	return write_json(dir, "beside.json", json_deep_copy(beside));
+	return write_beside(dir, beside, FILE_DURABLE);
 }
 
 int checkpoint_make(const char *dir, const struct checkpoint_state *state,
@@ -220,11 +240,14 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
 	if (r == 0)
 		r = write_model(dir, before);
 	if (r == 0)
-		r = checkpoint_write_plan(dir, plan);
+		r = write_plan(dir, plan, FILE_WHOLE);
 	if (r == 0 && beside != NULL)
-		r = checkpoint_write_beside(dir, beside);
+		r = write_beside(dir, beside, FILE_WHOLE);
 	if (r == 0)
-		r = write_text(dir, "config.yaml", config);
+		r = write_text(dir, "config.yaml", config, FILE_WHOLE);
+	/* All their names at once. */
+	if (r == 0)
+		r = sync_dir(dir);
 	if (r == 0)
 		r = checkpoint_write_state(dir, state);
 	if (r < 0)

@@ -13,8 +13,9 @@
  *	state.json   who began it, on which kernel, how far it is
  *
  * state.json is written last and removed first: without it there is no change. Everything is on the
- * disk (synced) when a function returns. One process writes at a time, the one that has the lock of
- * the state directory. Blocking.
+ * disk (synced) when a function returns; only of two phases that a loss of power makes void alike
+ * (phase_find()) it may be the earlier one that is there afterwards. One process writes at a time,
+ * the one that has the lock of the state directory. Blocking.
  */
 
 #include <jansson.h>

@@ -87,7 +87,7 @@ static unsigned files_in_dir(void)
 
 static void test_write(void)
 {
-	static const enum file_durability ways[] = {FILE_VOLATILE, FILE_DURABLE};
+	static const enum file_durability ways[] = {FILE_VOLATILE, FILE_WHOLE, FILE_DURABLE};
 	AUTO(free) char *path = in_dir("write");
 	AUTO(free) char *leftover = xasprintf("%s.new.%d", path, (int) getpid());
 	AUTO(free) char *target = in_dir("target");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -287,6 +288,60 @@ static void test_files(void)
 	CHECK_EQ_INT(checkpoint_remove("t"), 0);
 }
 
+/* --- what a loss of power leaves --- */
+
+/* What was synced and what got its name, in this order: the product's calls come through here. */
+static char order[1024];
+
+static void note(const char *what, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+	size_t used = strlen(order);
+
+	(void) snprintf(order + used, sizeof(order) - used, "%s %.*s, ", what, (int) strcspn(name, "."),
+	                name);
+}
+
+int fsync(int fd)
+{
+	AUTO(free) char *link = xasprintf("/proc/self/fd/%d", fd);
+	char path[256] = "";
+
+	CHECK(readlink(link, path, sizeof(path) - 1) > 0);
+	note("sync", path);
+	return (int) syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+	note("name", to);
+	return (int) syscall(SYS_rename, from, to);
+}
+
+/* Nothing is named that is not on the disk, and state.json not before all others have their names
+ * there. Of what is void without power the old or the new is as good. */
+static void test_synced(void)
+{
+	struct checkpoint_state state = some_state();
+
+	CHECK(scratch_shell("mkdir -p t"));
+	order[0] = '\0';
+	CHECK_EQ_INT(make("t", &state), 0);
+	CHECK(strstr(order, "sync before, name before, sync plan, name plan, sync config, name config, "
+	                    "sync t, sync state, name state, sync t, ") != NULL);
+	order[0] = '\0';
+	state.phase = PHASE_AWAITING;
+	CHECK_EQ_INT(checkpoint_write_state("t", &state), 0);
+	CHECK_EQ_STR(order, "sync state, name state, ");
+	order[0] = '\0';
+	state.phase = PHASE_CONFIRMED;
+	CHECK_EQ_INT(checkpoint_write_state("t", &state), 0);
+	CHECK_EQ_STR(order, "sync state, name state, sync t, ");
+	CHECK_EQ_INT(checkpoint_remove("t"), 0);
+}
+
+/* --- growing, and damaged --- */
+
 /* The steps that were planned at first are carried out: their file stays. One more, and it is
  * another. */
 static void test_plan_grows(void)
@@ -439,6 +494,7 @@ int main(void)
 	test_model();
 	test_plan();
 	test_files();
+	test_synced();
 	test_plan_grows();
 	test_half_and_damaged();
 	test_statedir();
