@@ -17,7 +17,7 @@
 #include "netconf/change/statedir.h"
 
 #define STARTS_MAX 3
-#define POLL_S 0.005
+#define POLL_S 0.001
 #define START_LIMIT_US (10 * US_PER_S)
 
 struct watchman {

@@ -17,7 +17,9 @@
 #include "netconf/probe/probe_priv.h"
 
 #define LEARN_US (5 * US_PER_S)
-#define POLL_S 0.05
+/* The first look is soon: most of what answers at all does so at once. */
+#define POLL_MIN_S 0.005
+#define POLL_MAX_S 0.05
 
 enum pass {
 	PASS_NONE,
@@ -128,8 +130,11 @@ static void poll_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUSE
 			all_good = false;
 		is_hopeless |= probe->verdict == PROBE_LOST;
 	}
-	if (!all_good && !is_hopeless && now_us < probes->deadline_us)
+	if (!all_good && !is_hopeless && now_us < probes->deadline_us) {
+		timer->repeat = MIN(timer->repeat * 2, POLL_MAX_S);
+		ev_timer_again(ev, timer);
 		return;
+	}
 	ev_timer_stop(ev, timer);
 	if (probes->pass == PASS_LEARN)
 		end_learning(probes);
@@ -151,7 +156,7 @@ static void start(struct probes *probes, enum pass pass, const struct model *hav
 		limit_us = MAX(limit_us, probe->needs_us);
 	}
 	probes->deadline_us = now_us + limit_us;
-	ev_timer_init(&probes->poll, poll_timer_cb, 0., POLL_S);
+	ev_timer_init(&probes->poll, poll_timer_cb, 0., POLL_MIN_S);
 	ev_timer_start(probes->ev, &probes->poll);
 }
 
