@@ -29,7 +29,7 @@ has_address() { # ADDRESS
 # All of the machine is gone but for its disk.
 power_off() {
 	kill_hard netconf
-	expect "the guard is gone, too" nobody_guards
+	wait_until 20 nobody_guards
 	node_gone
 }
 
