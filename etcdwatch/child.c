@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,9 +179,10 @@ static void readable_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, child_done_fn done,
-                void *userdata, struct child **ret_child)
+static int start(struct ev_loop *ev, const char *const *argv, int input, int64_t limit_us,
+                 child_done_fn done, void *userdata, struct child **ret_child)
 {
+	struct spawn spawn = {.argv = argv, .own_group = true, .given = SPAWN_OUT};
 	AUTO(close) int its_end = -1;
 	struct child *c;
 	int ends[2];
@@ -192,8 +194,12 @@ int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, c
 	its_end = ends[1];
 	(void) fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	/* The head of a process group, so that what it starts itself goes with it. */
-	r = spawn_program(
-	    &(struct spawn){.argv = argv, .own_group = true, .out = its_end, .given = SPAWN_OUT}, &pid);
+	spawn.out = its_end;
+	if (input >= 0) {
+		spawn.in = input;
+		spawn.given |= SPAWN_IN;
+	}
+	r = spawn_program(&spawn, &pid);
 	if (r < 0) {
 		(void) close(ends[0]);
 		return r;
@@ -213,6 +219,28 @@ int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, c
 	ev_timer_start(ev, &c->limit);
 	*ret_child = c;
 	return 0;
+}
+
+int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, child_done_fn done,
+                void *userdata, struct child **ret_child)
+{
+	return start(ev, argv, -1, limit_us, done, userdata, ret_child);
+}
+
+int child_start_told(struct ev_loop *ev, const char *const *argv, const char *text,
+                     int64_t limit_us, child_done_fn done, void *userdata, struct child **ret_child)
+{
+	/* Memory, as a file: whoever reads it need not be waited for. */
+	AUTO(close) int input = memfd_create("told", MFD_CLOEXEC);
+	size_t len = strlen(text);
+	ssize_t n;
+
+	if (input < 0)
+		return -errno;
+	n = pwrite(input, text, len, 0);
+	if (n < 0 || (size_t) n != len)
+		return n < 0 ? -errno : -EIO;
+	return start(ev, argv, input, limit_us, done, userdata, ret_child);
 }
 
 void child_each_line(struct child *c, child_line_fn each)

@@ -35,6 +35,12 @@ typedef void (*child_done_fn)(const struct child_result *result, void *userdata)
 int child_start(struct ev_loop *ev, const char *const *argv, int64_t limit_us, child_done_fn done,
                 void *userdata, struct child **ret_child);
 
+/* The same for one that reads `text` to its end on its standard input: what not everybody may see
+ * in the list of processes. */
+int child_start_told(struct ev_loop *ev, const char *const *argv, const char *text,
+                     int64_t limit_us, child_done_fn done, void *userdata,
+                     struct child **ret_child);
+
 /* Tells of each object as it comes, also of the last one, which is told again at the end. Right
  * after child_start(), before anything has come. */
 typedef void (*child_line_fn)(const json_t *object, void *userdata);

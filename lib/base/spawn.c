@@ -27,7 +27,10 @@ static void set_files(const struct spawn *spawn, posix_spawn_file_actions_t *fil
 		(void) posix_spawn_file_actions_adddup2(files, spawn->out, STDOUT_FILENO);
 	else
 		(void) posix_spawn_file_actions_addopen(files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	(void) posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if ((spawn->given & SPAWN_IN) != 0)
+		(void) posix_spawn_file_actions_adddup2(files, spawn->in, STDIN_FILENO);
+	else
+		(void) posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	(void) posix_spawn_file_actions_addclosefrom_np(files, kept + 1);
 }
 

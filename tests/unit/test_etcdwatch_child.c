@@ -176,6 +176,23 @@ static void test_free(void)
 	CHECK_EQ_INT(end.n, 0);
 }
 
+static void test_told(void)
+{
+	struct ev_loop *ev = ev_default_loop(0);
+	const char *argv[] = {"/bin/sh", "-c", "exec cat", NULL};
+	struct child *child = NULL;
+	struct end end = {0};
+	int64_t until_us = mono_now_us() + 60 * US_PER_S;
+
+	CHECK_EQ_INT(child_start_told(ev, argv, "{\"ok\":true,\"answer\":5}", 60 * US_PER_S, done_cb,
+	                              &end, &child),
+	             0);
+	while (end.n == 0 && mono_now_us() < until_us)
+		turn_once(ev);
+	CHECK_EQ_INT(end.r, 0);
+	CHECK_EQ_INT(end.answer, 5);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "hang") == 0)
@@ -186,5 +203,6 @@ int main(int argc, char **argv)
 	test_hanging();
 	test_missing();
 	test_free();
+	test_told();
 	return check_result();
 }
