@@ -3,7 +3,8 @@
  * etcdwatch-worker: what is heavy or waits long, done in a process of its own that is started for
  * one task and ends with it. It is started by etcdwatch and by the CLI, may block as it likes, and
  * tells its caller in JSON lines (result.h) what it did. It gives way to everything else on the
- * machine: nothing here is as urgent as etcd's disk, but for a restore, which etcd waits for.
+ * machine: nothing here is as urgent as etcd's disk, but for a restore, which etcd waits for, and
+ * for telling what is wrong with it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -28,11 +29,12 @@
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	bool is_urgent; /* somebody waits for etcd itself */
+	bool is_urgent; /* somebody waits for etcd itself, or is to hear what is wrong with it */
 } commands[] = {
     {"prove", command_prove, false},   {"pack", command_pack, false},
     {"unpack", command_unpack, false}, {"s3", command_s3, false},
     {"drill", command_drill, false},   {"restore", command_restore, true},
+    {"notify", command_notify, true},
 };
 
 static void give_way(void)
@@ -60,6 +62,6 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack, s3, drill, restore");
+	                   "prove, pack, unpack, s3, drill, restore, notify");
 	return result_fail(&problem);
 }
