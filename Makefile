@@ -37,7 +37,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-ETCDWATCH_ROOMS := cluster health record
+ETCDWATCH_ROOMS := cluster health notify record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))

@@ -16,6 +16,7 @@
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/drillcommand.h"
 #include "etcdwatch/healthcommand.h"
+#include "etcdwatch/notify/notifycommand.h"
 #include "etcdwatch/report.h"
 
 #define CONTROL_GROUP "fairlead"
@@ -173,6 +174,10 @@ static const struct control_command table[] = {
      "From the alarm NOSPACE back: compact, defragment, disarm."},
     {"etcd snapshot jobs", false, jobs_fn, "", "The jobs that take snapshots, and how they are."},
     {"etcd health", false, health_fn, "", "What is wrong with the cluster, and what to do."},
+    {"etcd notify status", false, notifystatuscommand_fn, "",
+     "How telling the webhook of findings goes."},
+    {"etcd notify test", true, notifytestcommand_fn, "",
+     "Send it a message now; answered when it has."},
     {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local]",
      "The snapshots of this node and in the targets, oldest first."},
     {"etcd snapshot save", true, savecommand_fn, "[JOB] [--plain]",

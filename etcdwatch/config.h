@@ -110,6 +110,19 @@ struct config_defrag {
 	unsigned min_free;        /* per cent of it */
 };
 
+/* A webhook that is told of findings (notify/). */
+struct config_notify {
+	char *url; /* or url_file, where it is the first line; neither: nobody is told */
+	char *url_file;
+	char *secret_file; /* what messages are signed with; NULL: they are not */
+	char *ca_file;     /* NULL: those of the system */
+	char *cert_file;   /* with key_file; NULL: none */
+	char *key_file;
+	int64_t timeout_us; /* of one attempt */
+	int64_t retry_max_us;
+	int64_t give_up_after_us;
+};
+
 struct config_watch {
 	int64_t interval_us;
 	struct conf_strings members; /* the names that they should have; none: whatever they are */
@@ -119,6 +132,7 @@ struct config_watch {
 	bool recover_space; /* by itself, when the alarm NOSPACE stands */
 	struct config_watch_rule *rules;
 	size_t n_rules;
+	struct config_notify notify;
 };
 
 struct config {
@@ -156,6 +170,9 @@ DEFINE_AUTO(struct config, config_free);
 /* NULL: there is none of that name. */
 const struct config_job *config_find_job(const struct config *config, const char *name);
 const struct config_target *config_find_target(const struct config_job *job, const char *name);
+
+/* Whether anybody is told. */
+bool config_notify_is_on(const struct config_notify *notify);
 
 /* YAML that config_load() reads back as the same configuration, every key written out. Secrets are
  * not in it: there are only the names of their files. */

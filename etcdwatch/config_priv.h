@@ -47,6 +47,14 @@ void config_watch_fini(struct config_watch *watch);
 void config_read_watch(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_print_watch(FILE *out, const struct config_watch *watch);
 
+/* config_notify.c */
+extern const struct conf_field config_notify_fields[];
+void config_set_notify_defaults(struct config_notify *notify);
+void config_notify_fini(struct config_notify *notify);
+void config_set_notify(struct conf *conf, const struct conf_field *field,
+                       const struct conf_node *value, void *slot);
+void config_print_notify(FILE *out, const struct config_notify *notify);
+
 /* config_print.c */
 void config_print_strings(FILE *out, const char *key, const char *indent,
                           const struct conf_strings *strings);

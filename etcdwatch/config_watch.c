@@ -29,6 +29,7 @@ void config_set_watch_defaults(struct config_watch *watch)
 	    .data_directory = xstrdup(DATA_DIRECTORY),
 	    .defrag = {.min_bytes = DEFRAG_LEAST_BYTES, .min_free = DEFRAG_LEAST_FREE},
 	};
+	config_set_notify_defaults(&watch->notify);
 }
 
 void config_watch_fini(struct config_watch *watch)
@@ -39,6 +40,7 @@ void config_watch_fini(struct config_watch *watch)
 	for (size_t i = 0; i < watch->n_rules; i++)
 		free(watch->rules[i].id);
 	free(watch->rules);
+	config_notify_fini(&watch->notify);
 }
 
 /* --- rules --- */
@@ -157,6 +159,10 @@ const struct conf_field config_watch_fields[] = {
      .check = config_check_path},
     {.key = "defrag", .set = set_defrag, .offset = WATCH(defrag), .fields = defrag_fields},
     {.key = "recoverSpace", .set = conf_set_bool, .offset = WATCH(recover_space)},
+    {.key = "notify",
+     .set = config_set_notify,
+     .offset = WATCH(notify),
+     .fields = config_notify_fields},
     {.key = "rules", .set = set_rules, .offset = 0, .fields = rule_fields},
     {0},
 };
@@ -204,4 +210,5 @@ void config_print_watch(FILE *out, const struct config_watch *watch)
 		(void) fputs("rules:\n", out);
 	for (size_t i = 0; i < watch->n_rules; i++)
 		print_rule(out, &watch->rules[i]);
+	config_print_notify(out, &watch->notify);
 }

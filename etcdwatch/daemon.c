@@ -43,6 +43,7 @@ struct daemon {
 	struct drill *drills[CONFIG_JOBS_MAX]; /* of the same job; NULL: it has none */
 	size_t n_jobs;
 	size_t n_stopping;
+	struct notify *notify; /* NULL: nobody is told */
 	struct health *health;
 	struct upkeep *upkeep;
 	struct commands *commands;
@@ -190,9 +191,16 @@ static int make_jobs(struct daemon *d, const char *worker)
 	return 0;
 }
 
-static int make_health(struct daemon *d)
+static int make_health(struct daemon *d, const char *worker)
 {
-	const struct health_options options = {
+	const struct notify_options telling = {
+	    .ev = loop_ev(d->loop),
+	    .config = &d->config->watch.notify,
+	    .worker = worker,
+	    .node = d->config->node_name,
+	    .instance = d->instance,
+	};
+	struct health_options options = {
 	    .ev = loop_ev(d->loop),
 	    .etcd = d->etcd,
 	    .config = d->config,
@@ -200,8 +208,11 @@ static int make_health(struct daemon *d)
 	    .drills = d->drills,
 	    .n_jobs = d->n_jobs,
 	};
-	int r = health_new(&options, &d->health);
+	int r;
 
+	d->notify = notify_new(&telling);
+	options.notify = d->notify;
+	r = health_new(&options, &d->health);
 	return r < 0 ? log_error_errno(r, "health_failed", "reason=\"cannot watch the cluster\"") : 0;
 }
 
@@ -220,7 +231,7 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 		r = make_jobs(d, start->worker);
 	if (r < 0)
 		return r;
-	r = make_health(d);
+	r = make_health(d, start->worker);
 	if (r < 0)
 		return r;
 	fill_cluster_env(d);
@@ -240,6 +251,7 @@ void daemon_free(struct daemon *d)
 	commands_free(d->commands);
 	upkeep_free(d->upkeep);
 	health_free(d->health);
+	notify_free(d->notify);
 	for (size_t i = 0; i < d->n_jobs; i++) {
 		drill_free(d->drills[i]);
 		job_free(d->jobs[i]);
@@ -280,4 +292,9 @@ struct drill *daemon_drill(const struct daemon *d, size_t i)
 const struct health *daemon_health(const struct daemon *d)
 {
 	return d->health;
+}
+
+struct notify *daemon_notify(const struct daemon *d)
+{
+	return d->notify;
 }

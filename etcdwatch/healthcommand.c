@@ -25,4 +25,10 @@ void healthcommand_metrics(struct metrics *m, const struct daemon *daemon)
 
 	health_fill_report(daemon_health(daemon), report);
 	healthreport_metrics(m, report);
+	if (daemon_notify(daemon) != NULL) {
+		struct notifyreport telling;
+
+		notify_fill_report(daemon_notify(daemon), &telling);
+		notifyreport_metrics(m, &telling);
+	}
 }

@@ -78,8 +78,11 @@ static void look_at_job(struct health *h, size_t i)
 /* --- rounds ------------------------------------------------------------------------------------
  */
 
-static void changed_cb(const struct judge_finding *f, bool raised, void *userdata UNUSED)
+static void changed_cb(const struct judge_finding *f, bool raised, void *userdata)
 {
+	const struct health *h = userdata;
+
+	notify_finding(h->options.notify, f, raised);
 	if (!raised)
 		log_info("finding_cleared", "finding=%s subject=\"%s\" after_s=%lld", f->rule->id,
 		         f->subject, (long long) ((mono_now_us() - f->since_us) / US_PER_S));
@@ -101,7 +104,8 @@ static void round_cb(void *userdata)
 	nodefacts_fill(h->facts, &h->o);
 	for (size_t i = 0; i < h->o.n_jobs; i++)
 		look_at_job(h, i);
-	judge_look(h->judge, &h->o, changed_cb, NULL);
+	notify_round(h->options.notify, &h->o);
+	judge_look(h->judge, &h->o, changed_cb, h);
 	h->n_rounds++;
 }
 

@@ -14,6 +14,7 @@
 #include "etcdwatch/drill.h"
 #include "etcdwatch/health/healthreport.h"
 #include "etcdwatch/job.h"
+#include "etcdwatch/notify/notify.h"
 
 struct health;
 
@@ -24,6 +25,7 @@ struct health_options {
 	struct job *const *jobs;     /* n_jobs of the configuration */
 	struct drill *const *drills; /* of the same job; NULL: it has none */
 	size_t n_jobs;
+	struct notify *notify; /* is told; or NULL */
 };
 
 /* Borrows what the options name, until health_free(). 0, or -errno: a thread or a client cannot be
