@@ -265,7 +265,13 @@ static void answer_for(struct claim *c, enum claim_answer a, const struct etcd_k
 
 static void answer_failure(struct claim *c, const struct etcd_outcome *outcome)
 {
-	answer(c, outcome->r == -ENOSPC ? CLAIM_NO_SPACE : CLAIM_FAILED, outcome->text);
+	enum claim_answer a = CLAIM_FAILED;
+
+	if (outcome->r == -ENOSPC)
+		a = CLAIM_NO_SPACE;
+	else if (outcome->r == -EUCLEAN)
+		a = CLAIM_CORRUPT;
+	answer(c, a, outcome->text);
 }
 
 static void claimed_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,

@@ -34,6 +34,7 @@ enum claim_answer {
 	/* etcd has no room (its alarm NOSPACE stands) and takes no keys of anybody, though it gives
 	 * snapshots: nobody can claim anything, or record it. */
 	CLAIM_NO_SPACE,
+	CLAIM_CORRUPT, /* nor does it while its alarm CORRUPT stands */
 };
 
 enum claim_end {

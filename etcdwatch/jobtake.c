@@ -311,6 +311,7 @@ static void answered_cb(enum claim_answer answer, const char *text, void *userda
 	case CLAIM_NO_SPACE:
 		take_unclaimed(j, text);
 		return;
+	case CLAIM_CORRUPT:
 	case CLAIM_FAILED: {
 		AUTO(free) char *reason = xasprintf("cannot agree through etcd who takes it: %s", text);
 

@@ -148,6 +148,17 @@ static void locked_cb(enum claim_answer answer, const char *text, void *userdata
 		log_notice("cluster_lock_missing", "reason=\"%s\"", text);
 		claim_free(TAKE_PTR(run->lock));
 		break;
+	case CLAIM_CORRUPT:
+		if (steps_need_lock(&run->steps)) {
+			(void) snprintf(why, sizeof(why),
+			                "the cluster cannot be locked while the alarm CORRUPT stands: %s",
+			                text);
+			finish(run, why);
+			return;
+		}
+		log_notice("cluster_lock_missing", "reason=\"%s\"", text);
+		claim_free(TAKE_PTR(run->lock));
+		break;
 	case CLAIM_OTHERS:
 	case CLAIM_DONE:
 		(void) snprintf(why, sizeof(why), "'%s' is changing the cluster: try again when it is done",

@@ -72,7 +72,8 @@ struct etcd_outcome {
 	/*
 	 * 0, or: -ETIMEDOUT no answer in time; -EHOSTUNREACH no endpoint could be reached, or no
 	 * leader; -ENOENT lease or member not found; -EEXIST lease exists already; -EACCES not
-	 * permitted or not authenticated; -ENOSPC database space exceeded; -EBUSY too many requests;
+	 * permitted or not authenticated; -ENOSPC database space exceeded; -EUCLEAN nothing is changed
+	 * while the alarm CORRUPT stands; -EBUSY too many requests;
 	 * -ESTALE revision compacted; -EAGAIN revision not there yet; -EPROTO anything else, see text.
 	 */
 	int r;

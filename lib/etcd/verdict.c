@@ -22,6 +22,7 @@ static const struct {
     {"etcdserver: unhealthy cluster", VERDICT_FINAL, -EPROTO, false},
     {"lease already exists", VERDICT_FINAL, -EEXIST, false},
     {"database space exceeded", VERDICT_FINAL, -ENOSPC, false},
+    {"corrupt cluster", VERDICT_FINAL, -EUCLEAN, false},
     {"too many requests", VERDICT_FINAL, -EBUSY, false},
     {"has been compacted", VERDICT_FINAL, -ESTALE, false},
     {"is a future revision", VERDICT_FINAL, -EAGAIN, false},

@@ -161,6 +161,10 @@ static void test_verdicts(void)
 	     "etcdserver: mvcc: database space exceeded",
 	     true,
 	     {VERDICT_FINAL, -ENOSPC, false, false}},
+	    {GRPC_STATUS_DATA_LOSS,
+	     "etcdserver: corrupt cluster",
+	     true,
+	     {VERDICT_FINAL, -EUCLEAN, false, false}},
 	    {GRPC_STATUS_OUT_OF_RANGE,
 	     "etcdserver: mvcc: required revision is a future revision",
 	     true,
@@ -185,10 +189,6 @@ static void test_verdicts(void)
 	     "auth: permission denied",
 	     true,
 	     {VERDICT_FINAL, -EACCES, false, false}},
-	    {GRPC_STATUS_DATA_LOSS,
-	     "etcdserver: corrupt cluster",
-	     true,
-	     {VERDICT_FINAL, -EPROTO, false, false}},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -239,11 +239,13 @@ static void test_failures(void)
  * that it refuses what only reads, as it does up to 3.5.6. */
 static void test_no_space(void)
 {
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct node *n = &nodes[0];
 
 		begin();
 		fake.no_space = i == 0;
+		if (i == 3)
+			fake_rule(&n->etcd, FAKE_GRANT, (struct fake_rule){.r = -EUCLEAN});
 		if (i == 2)
 			fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = -ENOSPC});
 		claim(n);
@@ -252,7 +254,7 @@ static void test_no_space(void)
 			fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = -ENOSPC});
 		}
 		CHECK(sim_wait(is_answered, n, US_PER_S));
-		CHECK_EQ_INT(n->answer, CLAIM_NO_SPACE);
+		CHECK_EQ_INT(n->answer, i == 3 ? CLAIM_CORRUPT : CLAIM_NO_SPACE);
 		CHECK(n->text[0] != '\0');
 		end(n);
 		CHECK_EQ_INT(n->n_answered, 1);
