@@ -129,7 +129,8 @@ struct config_watch {
 	struct conf_strings certificates;
 	char *data_directory; /* of this node's etcd */
 	struct config_defrag defrag;
-	bool recover_space; /* by itself, when the alarm NOSPACE stands */
+	int64_t compare_every_us; /* the members' data, with each other; 0: never */
+	bool recover_space;       /* by itself, when the alarm NOSPACE stands */
 	struct config_watch_rule *rules;
 	size_t n_rules;
 	struct config_notify notify;

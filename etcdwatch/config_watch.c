@@ -20,12 +20,15 @@
 #define INTERVAL_US (10 * US_PER_S)
 /* Less often, a rule that must hold for a while would be guessed at. */
 #define INTERVAL_MAX_US (60 * US_PER_S)
+#define COMPARE_US (4 * 3600 * US_PER_S)
+#define COMPARE_MAX_US (7 * 86400 * US_PER_S)
 #define TIME_MAX_US (7 * 86400 * US_PER_S)
 
 void config_set_watch_defaults(struct config_watch *watch)
 {
 	*watch = (struct config_watch){
 	    .interval_us = INTERVAL_US,
+	    .compare_every_us = COMPARE_US,
 	    .data_directory = xstrdup(DATA_DIRECTORY),
 	    .defrag = {.min_bytes = DEFRAG_LEAST_BYTES, .min_free = DEFRAG_LEAST_FREE},
 	};
@@ -157,6 +160,12 @@ const struct conf_field config_watch_fields[] = {
      .set = conf_set_string,
      .offset = WATCH(data_directory),
      .check = config_check_path},
+    {.key = "compareEvery",
+     .set = conf_set_duration,
+     .offset = WATCH(compare_every_us),
+     .flags = CONF_OR_ZERO,
+     .min = US_PER_S,
+     .max = COMPARE_MAX_US},
     {.key = "defrag", .set = set_defrag, .offset = WATCH(defrag), .fields = defrag_fields},
     {.key = "recoverSpace", .set = conf_set_bool, .offset = WATCH(recover_space)},
     {.key = "notify",
@@ -203,6 +212,7 @@ void config_print_watch(FILE *out, const struct config_watch *watch)
 	config_print_strings(out, "members", "", &watch->members);
 	config_print_strings(out, "certificates", "", &watch->certificates);
 	conf_print_string(out, "dataDirectory", watch->data_directory);
+	conf_print_duration(out, "compareEvery", watch->compare_every_us);
 	if (watch->defrag.enabled)
 		print_defrag(out, &watch->defrag);
 	conf_print_bool(out, "recoverSpace", watch->recover_space);

@@ -165,6 +165,14 @@ static void fill_cluster_env(struct daemon *d)
 	};
 }
 
+/* The jobs are there before the watchdog is. */
+static bool data_differ(const void *daemon)
+{
+	const struct daemon *d = daemon;
+
+	return d->health != NULL && health_data_differ(d->health);
+}
+
 static int make_jobs(struct daemon *d, const char *worker)
 {
 	d->env = (struct job_env){
@@ -174,6 +182,7 @@ static int make_jobs(struct daemon *d, const char *worker)
 	    .instance = d->instance,
 	    .prefix = d->config->etcd.prefix,
 	    .worker = worker,
+	    .doubt = {.data_differ = data_differ, .userdata = d},
 	};
 	for (size_t i = 0; i < d->config->n_jobs; i++) {
 		int r;
@@ -189,6 +198,11 @@ static int make_jobs(struct daemon *d, const char *worker)
 			return log_error_errno(r, "drill_not_started", "job=%s", d->config->jobs[i].name);
 	}
 	return 0;
+}
+
+static bool takes_snapshot_now(const void *daemon)
+{
+	return takes_snapshot(daemon);
 }
 
 static int make_health(struct daemon *d, const char *worker)
@@ -207,6 +221,8 @@ static int make_health(struct daemon *d, const char *worker)
 	    .jobs = d->jobs,
 	    .drills = d->drills,
 	    .n_jobs = d->n_jobs,
+	    .takes_snapshot = takes_snapshot_now,
+	    .userdata = d,
 	};
 	int r;
 

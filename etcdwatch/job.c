@@ -274,6 +274,7 @@ int job_new(const struct job_env *env, const struct config_job *config, struct j
 	    .job = config,
 	    .worker = env->worker,
 	    .node = env->node_name,
+	    .doubt = env->doubt,
 	    .may_shed = job_may_shed,
 	    .userdata = j,
 	});

@@ -15,6 +15,7 @@
 #include "etcd/etcd.h"
 #include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
+#include "etcdwatch/doubt.h"
 #include "etcdwatch/report.h"
 
 struct job;
@@ -27,6 +28,7 @@ struct job_env {
 	const char *instance;
 	const char *prefix; /* of keys; ends in '/' */
 	const char *worker; /* the program */
+	struct doubt doubt;
 };
 
 /* env and config are borrowed until job_free(). 0, or -errno: its thread cannot be started. */

@@ -76,7 +76,7 @@ void job_prune(struct job *j)
 bool job_may_be_corrupt(const struct job *j)
 {
 	/* etcd may not have noticed yet what the proof has. */
-	return j->view.corrupt || !j->view.alarms_known || j->disagrees;
+	return doubt_stands(&j->env->doubt, &j->view) || j->disagrees;
 }
 
 static void looked_cb(const struct clearing_result *result, void *userdata)

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
+#include "etcdwatch/doubt.h"
 #include "etcdwatch/inventory.h"
 #include "etcdwatch/prune.h"
 #include "etcdwatch/unfinished.h"
@@ -32,6 +33,7 @@ struct shed_options {
 	const char *worker;
 	const char *node;    /* all of these are borrowed until the end */
 	uint64_t cluster_id; /* whose snapshots; 0: those of all clusters */
+	struct doubt doubt;
 	bool only_look;
 };
 

@@ -55,6 +55,7 @@ struct storing *storing_new(const struct storing_options *options)
 		    .target = &options->job->targets[i],
 		    .worker = options->worker,
 		    .node = options->node,
+		    .doubt = options->doubt,
 		    .may_shed = may_shed_cb,
 		    .damaged = damaged_cb,
 		    .userdata = s,

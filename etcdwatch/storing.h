@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
+#include "etcdwatch/doubt.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/store.h"
@@ -26,6 +27,7 @@ struct storing_options {
 	const struct config_job *job;
 	const char *worker; /* the program */
 	const char *node;
+	struct doubt doubt;
 	/* It is this node's turn to remove what need not be kept in a target: of several nodes, one. */
 	bool (*may_shed)(void *userdata);
 	void *userdata;

@@ -520,6 +520,7 @@ struct shed_options target_shed_options(const struct target *t, bool only_look)
 	    .target = t->options.target,
 	    .worker = t->options.worker,
 	    .node = t->options.node,
+	    .doubt = t->options.doubt,
 	    .only_look = only_look,
 	};
 }

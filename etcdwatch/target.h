@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "etcdwatch/accepted.h"
 #include "etcdwatch/config.h"
+#include "etcdwatch/doubt.h"
 #include "etcdwatch/disk.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/shed.h"
@@ -32,6 +33,7 @@ struct target_options {
 	const struct config_target *target;
 	const char *worker; /* the program */
 	const char *node;
+	struct doubt doubt;
 	/* It is this node's turn to remove what need not be kept. */
 	bool (*may_shed)(void *userdata);
 	/* A snapshot here is not any more what was proven. From the loop; nothing may be freed. */

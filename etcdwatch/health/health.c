@@ -12,6 +12,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/health/compare.h"
 #include "etcdwatch/health/nodefacts.h"
 #include "etcdwatch/health/probe.h"
 
@@ -32,6 +33,7 @@ struct health {
 	struct health_options options;
 	struct probe *probe;
 	struct nodefacts *facts;
+	struct compare *compare;
 	struct judge *judge;
 	ev_timer timer;
 	bool is_asking;
@@ -104,6 +106,8 @@ static void round_cb(void *userdata)
 	nodefacts_fill(h->facts, &h->o);
 	for (size_t i = 0; i < h->o.n_jobs; i++)
 		look_at_job(h, i);
+	compare_look(h->compare, &h->o);
+	compare_fill(h->compare, &h->o);
 	notify_round(h->options.notify, &h->o);
 	judge_look(h->judge, &h->o, changed_cb, h);
 	h->n_rounds++;
@@ -124,10 +128,20 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	probe_start(h->probe, with_pages, &h->o, round_cb, h);
 }
 
+bool health_data_differ(const struct health *h)
+{
+	bool differ = h->o.data == OBSERVED_BAD;
+
+	for (size_t i = 0; i < h->o.n_members; i++)
+		differ |= h->o.members[i].data == OBSERVED_BAD;
+	return differ;
+}
+
 void health_fill_report(const struct health *h, struct healthreport *ret)
 {
 	ret->o = h->n_rounds > 0 ? &h->o : NULL;
 	ret->n_findings = judge_findings(h->judge, ret->findings);
+	compare_fill_report(h->compare, &ret->compared);
 	ret->n_rounds = h->n_rounds;
 	ret->now_us = mono_now_us();
 	ret->wall_s = wall_now_us() / US_PER_S;
@@ -174,6 +188,17 @@ static void find_certificates(struct health *h)
 		add_certificate(h, usual_certificates[i]);
 }
 
+static struct compare *make_compare(const struct health_options *options)
+{
+	return compare_new(&(struct compare_options){
+	    .etcd = options->etcd,
+	    .prefix = options->config->etcd.prefix,
+	    .every_us = options->config->watch.compare_every_us,
+	    .takes_snapshot = options->takes_snapshot,
+	    .userdata = options->userdata,
+	});
+}
+
 int health_new(const struct health_options *options, struct health **ret_health)
 {
 	AUTO(health_free) struct health *h = NEW0(struct health);
@@ -191,6 +216,7 @@ int health_new(const struct health_options *options, struct health **ret_health)
 	ev_timer_init(&h->timer, timer_cb, mono_to_ev(FIRST_US), mono_to_ev(watch->interval_us));
 	make_settings(watch, &settings);
 	h->judge = judge_new(&settings);
+	h->compare = make_compare(options);
 	find_certificates(h);
 	facts.certificates = h->certificates;
 	facts.n_certificates = h->n_certificates;
@@ -210,6 +236,7 @@ void health_free(struct health *h)
 	if (h == NULL)
 		return;
 	ev_timer_stop(h->options.ev, &h->timer);
+	compare_free(h->compare);
 	probe_free(h->probe);
 	nodefacts_free(h->facts);
 	judge_free(h->judge);

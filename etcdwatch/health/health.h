@@ -26,6 +26,9 @@ struct health_options {
 	struct drill *const *drills; /* of the same job; NULL: it has none */
 	size_t n_jobs;
 	struct notify *notify; /* is told; or NULL */
+	/* This process is at a snapshot; for compare.h. */
+	bool (*takes_snapshot)(const void *userdata);
+	const void *userdata;
 };
 
 /* Borrows what the options name, until health_free(). 0, or -errno: a thread or a client cannot be
@@ -34,5 +37,7 @@ int health_new(const struct health_options *options, struct health **ret_health)
 void health_free(struct health *health); /* waits for the disk */
 DEFINE_AUTO(struct health, health_free);
 
+/* Members hold different data, as far as is known. */
+bool health_data_differ(const struct health *health);
 /* Borrowed until the next turn of the loop. */
 void health_fill_report(const struct health *health, struct healthreport *ret_report);

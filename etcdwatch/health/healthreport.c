@@ -47,6 +47,12 @@ json_t *healthreport_summary_json(const struct healthreport *r)
 	(void) json_object_set_new(json, "members", json_integer((json_int_t) r->o->n_members));
 	(void) json_object_set_new(json, "answer", json_integer((json_int_t) count_answers(r->o)));
 	(void) json_object_set_new(json, "looked_s", json_integer(r->o->wall_s));
+	if (r->compared.compared_s > 0) {
+		(void) json_object_set_new(json, "compared_s", json_integer(r->compared.compared_s));
+		(void) json_object_set_new(json, "compared_revision", json_integer(r->compared.revision));
+		(void) json_object_set_new(json, "compared_same",
+		                           json_boolean(r->compared.result == HASHES_SAME));
+	}
 	return json;
 }
 
@@ -123,6 +129,30 @@ static void add_member(struct metrics *m, const struct observation_member *membe
 	               1);
 }
 
+static void add_compared(struct metrics *m, const struct compare_report *c)
+{
+	const struct {
+		const char *result;
+		uint64_t n;
+	} counts[] = {{"same", c->n_same}, {"differ", c->n_differ}, {"none", c->n_nothing}};
+
+	metrics_family(m, "fairlead_etcdwatch_comparisons_total", METRICS_COUNTER,
+	               "Comparisons of the members' data, by what came of them.");
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		metrics_sample(m, (double) counts[i].n, &(struct metrics_label){"result", counts[i].result},
+		               1);
+	if (c->compared_s == 0)
+		return;
+	metrics_family(m, "fairlead_etcdwatch_compared_timestamp_seconds", METRICS_GAUGE,
+	               "When the members' data were compared last.");
+	metrics_sample(m, (double) c->compared_s, NULL, 0);
+	metrics_family(m, "fairlead_etcdwatch_compared_seconds", METRICS_GAUGE, "How long that took.");
+	metrics_sample(m, (double) c->took_us / (double) US_PER_S, NULL, 0);
+	metrics_family(m, "fairlead_etcdwatch_compared_same", METRICS_GAUGE,
+	               "1 if they were the same then.");
+	metrics_sample(m, c->result == HASHES_SAME, NULL, 0);
+}
+
 void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 {
 	metrics_family(m, "fairlead_etcdwatch_health_rounds_total", METRICS_COUNTER,
@@ -140,6 +170,7 @@ void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 
 		metrics_sample(m, 1, labels, ARRAY_SIZE(labels));
 	}
+	add_compared(m, &r->compared);
 	for (size_t i = 0; r->o != NULL && i < ARRAY_SIZE(member_metrics); i++) {
 		metrics_family(m, member_metrics[i].name, METRICS_GAUGE, member_metrics[i].help);
 		for (size_t k = 0; k < r->o->n_members; k++) {

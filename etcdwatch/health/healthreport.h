@@ -9,12 +9,14 @@
 #include <jansson.h>
 
 #include "base/metrics.h"
+#include "etcdwatch/health/compare.h"
 #include "etcdwatch/health/judge.h"
 
 struct healthreport {
 	const struct observation *o; /* the last one; NULL: there is none yet */
 	const struct judge_finding *findings[JUDGE_SLOTS_MAX];
 	size_t n_findings;
+	struct compare_report compared;
 	uint64_t n_rounds;
 	int64_t now_us; /* mono_now_us() */
 	int64_t wall_s;

@@ -34,8 +34,10 @@ struct observation_member {
 	enum observed answer;
 	char error[OBSERVATION_TEXT_MAX]; /* with OBSERVED_BAD */
 	/* What follows only with OBSERVED_GOOD. */
+	char endpoint[VIEW_URL_MAX]; /* by which it was asked */
 	int64_t latency_us;
 	uint64_t cluster_id;
+	int64_t revision;
 	char version[VIEW_VERSION_MAX];
 	uint64_t leader_id; /* 0: it knows none */
 	uint64_t raft_term, committed, applied;
@@ -49,6 +51,9 @@ struct observation_member {
 
 	/* Alarms that stand for it. */
 	bool no_space, corrupt;
+
+	/* Whether it holds the same data as the others, by the last comparisons (hashes.h). */
+	enum observed data;
 
 	/* The members as it has them itself: how many, and a digest of all that they say. */
 	bool list_known;
@@ -90,6 +95,9 @@ struct observation {
 	bool alarms_known;
 	/* Alarms that stand for none of the members: for one that is gone, or for the cluster. */
 	bool other_no_space, other_corrupt;
+
+	/* OBSERVED_BAD: members hold different data, and nobody can tell whose are right. */
+	enum observed data;
 
 	/* The names that the members should have; n 0: that is not written. Borrowed. */
 	const char *const *expected;

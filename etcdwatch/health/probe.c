@@ -111,8 +111,10 @@ static enum observed observe(bool good, bool denied)
 
 static void fill_status(struct observation_member *m, const struct survey_answer *a)
 {
+	(void) snprintf(m->endpoint, sizeof(m->endpoint), "%s", a->endpoint);
 	m->latency_us = a->status_latency_us;
 	m->cluster_id = a->cluster_id;
+	m->revision = a->revision;
 	(void) snprintf(m->version, sizeof(m->version), "%s", a->version);
 	m->leader_id = a->leader_id;
 	m->raft_term = a->raft_term;

@@ -88,11 +88,17 @@ const struct rules_rule rules[RULES_N] = {
          "Keep a snapshot of each member, find the one that differs, and replace it: remove it, "
          "clear its data directory, add it anew. Only then disarm it: 'fairlead etcd alarm disarm "
          "--corrupt-too'."},
-    [RULE_QUOTA_LOW] =
-        {"quota-low", RULES_CRITICAL, 60, 60, rules_quota, -1,
-         "a database is larger than 95 % of its quota",
-         "Compact and defragment, or raise --quota-backend-bytes on all members: a full one stops "
-         "all writes."},
+    [RULE_DATA_DIFFERS] =
+        {"data-differs", RULES_CRITICAL, 0, 0, rules_data, -1,
+         "a member holds other data than the others at the same revision, found twice in a row",
+         "Keep a snapshot of each member ('fairlead etcd snapshot save' on each node), find the "
+         "one that is wrong, and replace it: 'fairlead etcd remove-member', clear its data "
+         "directory, add it anew. No snapshot is deleted until then."},
+    [RULE_QUOTA_LOW] = {"quota-low", RULES_CRITICAL, 60, 60, rules_quota, -1,
+                        "a database is larger than 95 % of its quota",
+                        "'fairlead etcd recover-space' compacts and defragments; or raise "
+                        "--quota-backend-bytes on "
+                        "all members: a full one stops all writes."},
     [RULE_QUOTA_RUNWAY] = {"quota-runway", RULES_WARNING, 600, 600, rules_runway, RULE_QUOTA_LOW,
                            "at its present growth a database reaches its quota within four hours",
                            "Find out what writes so much, and see that compaction runs."},

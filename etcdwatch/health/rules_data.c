@@ -47,6 +47,28 @@ void rules_corrupt(const struct rules_asked *a)
 	alarm_of_other(a, a->o->other_corrupt, "CORRUPT");
 }
 
+/* --- what they hold ----------------------------------------------------------------------------
+ */
+
+void rules_data(const struct rules_asked *a)
+{
+	char name[VIEW_NAME_MAX];
+
+	if (a->o->data == OBSERVED_BAD)
+		rules_hit_cluster(a, "members hold different data, and no majority says whose are right");
+	else if (a->o->data == OBSERVED_NOTHING)
+		rules_unknown_cluster(a);
+	for (size_t i = 0; i < a->o->n_members; i++) {
+		const struct observation_member *m = &a->o->members[i];
+
+		if (m->data == OBSERVED_BAD)
+			rules_hit_member(a, m, "%s holds other data than most members at the same revision",
+			                 rules_name(m, name));
+		else if (m->data == OBSERVED_NOTHING)
+			rules_unknown_member(a, m);
+	}
+}
+
 /* --- room --------------------------------------------------------------------------------------
  */
 

@@ -39,7 +39,7 @@ rules_look_fn rules_no_leader, rules_quorum_lost, rules_reads_fail, rules_member
 rules_look_fn rules_not_started, rules_learner, rules_even, rules_versions, rules_lists,
     rules_cluster_ids, rules_unexpected, rules_missing;
 /* rules_data.c: what is in the databases, and how they keep up. */
-rules_look_fn rules_no_space, rules_corrupt, rules_quota, rules_runway, rules_fragmented,
-    rules_fsync, rules_commit, rules_proposals;
+rules_look_fn rules_no_space, rules_corrupt, rules_data, rules_quota, rules_runway,
+    rules_fragmented, rules_fsync, rules_commit, rules_proposals;
 /* rules_node.c: what they stand on: certificates, clocks, disks, snapshots. */
 rules_look_fn rules_certificate, rules_clock, rules_disk, rules_snapshot, rules_drill;

@@ -6,6 +6,7 @@
 # filled until etcd takes no more; and the quorum is lost. The times of the rules are cut short, but for
 # what they are about nothing is made up.
 . "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
 
 EW_SCHEDULE="0 0 1 1 *"
 EW_MORE="---
@@ -25,38 +26,6 @@ EW_MORE+="
   - {id: disk-very-low, off: true}"
 ETCD_OPTIONS=(--quota-backend-bytes "$((16 << 20))")
 
-health() { # FILTER
-	fairlead n1 -o json etcd health | jq -rs "$1"
-}
-
-# SUBJECT any: whoever it is about.
-n_findings() { # RULE SUBJECT
-	health "[.[1:][] | select(.id == \"$1\" and (.subject == \"$2\" or \"$2\" == \"any\"))] | length"
-}
-
-finds() { # RULE SUBJECT
-	[[ $(n_findings "$@") -gt 0 ]]
-}
-
-finds_not() { # RULE SUBJECT
-	[[ $(n_findings "$@") -eq 0 ]]
-}
-
-found() { # RULE SUBJECT: waits, and tells how long after `began` that was
-	wait_until 40 finds "$1" "$2"
-	say "found: $1 of '$2' after $(($(date +%s%3N) - began)) ms"
-}
-
-cleared() { # RULE SUBJECT
-	wait_until 60 finds_not "$1" "$2"
-	log_says etcdwatch-n1 "event=finding_cleared finding=$1 " || fail "$1 is not in the log"
-}
-
-begins() { # WHAT
-	say "$1"
-	began=$(date +%s%3N)
-}
-
 # The exit code of a command, and a line that it prints. Each is tried again: on a machine that is slow a
 # round may find for a moment what is not there.
 ends_with() { # CODE LINE COMMAND...
@@ -65,11 +34,6 @@ ends_with() { # CODE LINE COMMAND...
 	fairlead n1 "$@" >"$T/said" || code=$?
 	[[ $code -eq $want ]] && grep -q "$line" "$T/said"
 }
-
-health_shown() {
-	fairlead n1 etcd health
-}
-ON_FAILURE+=(health_shown)
 
 cluster_of_etcd
 etcdwatch_start n1

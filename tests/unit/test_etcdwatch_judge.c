@@ -65,6 +65,7 @@ static void make_member(struct world *w, size_t i)
 	    .n_list = 3,
 	    .list_digest = 1234,
 	    .page_known = true,
+	    .data = OBSERVED_GOOD,
 	    .not_after_s = WALL_S + 300 * DAY_S,
 	    .clock_known = true,
 	    .ahead_least_us = -600 * US_PER_MS,
@@ -86,6 +87,7 @@ static void make_well(struct world *w, int64_t at_s)
 	    .list_known = true,
 	    .n_members = 3,
 	    .alarms_known = true,
+	    .data = OBSERVED_GOOD,
 	    .expected = expected,
 	    .n_expected = 3,
 	    .n_files = 1,
@@ -243,6 +245,16 @@ static void corrupt_of_other(struct world *w, int64_t s UNUSED)
 	w->o.other_corrupt = true;
 }
 
+static void other_data(struct world *w, int64_t s UNUSED)
+{
+	w->o.members[1].data = OBSERVED_BAD;
+}
+
+static void different_data(struct world *w, int64_t s UNUSED)
+{
+	w->o.data = OBSERVED_BAD;
+}
+
 static void full(struct world *w, int64_t s UNUSED)
 {
 	w->o.members[1].db_bytes = w->o.members[1].quota_bytes / 100 * 96;
@@ -366,6 +378,8 @@ static const struct row {
     {RULE_NO_SPACE, no_space_of_other, "", 0, 0},
     {RULE_CORRUPT, corrupt, "n2", 0, 0},
     {RULE_CORRUPT, corrupt_of_other, "", 0, 0},
+    {RULE_DATA_DIFFERS, other_data, "n2", 0, 0},
+    {RULE_DATA_DIFFERS, different_data, "", 0, 0},
     {RULE_QUOTA_LOW, full, "n2", 0, 0},
     {RULE_QUOTA_RUNWAY, grows, "n2", HALF_HOUR + 300, 4 * 3600},
     {RULE_FRAGMENTED, fragmented, "n2", 0, 0},
@@ -524,6 +538,13 @@ static void not_asked(struct world *w, int64_t s UNUSED)
 	w->o.members[1].answer = OBSERVED_NOTHING;
 }
 
+static void not_compared(struct world *w, int64_t s UNUSED)
+{
+	w->o.data = OBSERVED_NOTHING;
+	for (size_t i = 0; i < w->o.n_members; i++)
+		w->o.members[i].data = OBSERVED_NOTHING;
+}
+
 static void gone(struct world *w, int64_t s UNUSED)
 {
 	w->o.members[1] = w->o.members[2];
@@ -552,6 +573,25 @@ static void test_unknown(void)
 	look(j, w, 2010, gone);
 	look(j, w, 2040, gone);
 	CHECK(find(j, RULE_MEMBER_DOWN, "n2") == NULL);
+}
+
+/* What nobody compared is neither the same nor different. */
+static void test_not_compared(void)
+{
+	struct judge_settings settings;
+	AUTO(judge_free) struct judge *j = NULL;
+	AUTO(free) struct world *w = NEW0(struct world);
+
+	judge_default_settings(&settings);
+	j = judge_new(&settings);
+	look(j, w, 10, not_compared);
+	CHECK_EQ_INT(count(j), 0);
+	look(j, w, 20, other_data);
+	look(j, w, 30, not_compared);
+	CHECK(find(j, RULE_DATA_DIFFERS, "n2") != NULL);
+	CHECK_EQ_INT(count(j), 1);
+	look(j, w, 40, NULL);
+	CHECK_EQ_INT(count(j), 0);
 }
 
 static void test_stronger(void)
@@ -710,6 +750,7 @@ int main(void)
 	test_rows();
 	test_interrupted();
 	test_unknown();
+	test_not_compared();
 	test_stronger();
 	test_settings();
 	test_any();

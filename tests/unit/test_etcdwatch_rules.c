@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 
 	if (!CHECK_EQ_INT(file_read("docs/etcd.md", 1 << 20, &page, &len), 0))
 		return 1;
-	section = strstr(page, "\n## What is watched\n");
+	section = strstr(page, "\n## The rules\n");
 	if (!CHECK(section != NULL))
 		return 1;
 	for (size_t i = 0; i < RULES_N; i++) {

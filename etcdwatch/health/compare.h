@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Now and then asks the members, one after the other, for the hash of their data, and keeps what
+ * came of it (hashes.h). Not while a snapshot is taken or a database written anew, as far as that
+ * is known here; each member has a deadline of its own.
+ */
+
+#include <ev.h>
+
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+#include "etcdwatch/health/hashes.h"
+
+struct compare;
+
+struct compare_options {
+	struct etcd *etcd;
+	const char *prefix; /* of keys; ends in '/' */
+	int64_t every_us;   /* 0: never */
+	/* This process is at a snapshot. */
+	bool (*takes_snapshot)(const void *userdata);
+	const void *userdata;
+};
+
+/* Borrows what the options name, until compare_free(). */
+struct compare *compare_new(const struct compare_options *options);
+void compare_free(struct compare *compare); /* what is under way is given up; NULL is fine */
+DEFINE_AUTO(struct compare, compare_free);
+
+/* With each observation, which is copied from: begins a comparison when it is time, by its
+ * `now_us`, and nothing speaks against it. */
+void compare_look(struct compare *compare, const struct observation *o);
+/* What is known by now. */
+void compare_fill(const struct compare *compare, struct observation *o);
+
+struct compare_report {
+	uint64_t n_same, n_differ, n_nothing;
+	enum hashes_result result; /* of the last one that came to something */
+	int64_t compared_s;        /* when that was; 0: never */
+	int64_t revision;
+	int64_t took_us;
+};
+void compare_fill_report(const struct compare *compare, struct compare_report *ret_report);

@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 120
+# One bit of one member's database changes on its disk while it is stopped. It starts and serves as if
+# nothing were; the watchdog compares the members' data, says whose differ, and no snapshot is deleted
+# until they are the same again. Nobody writes, so that all is compacted away that they could be
+# compared at; and they are compared all the same. An alarm of etcd is found and cleared too.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
+
+EW_SCHEDULE="0 0 1 1 *"
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s
+compareEvery: 1s
+rules:
+  - {id: corrupt, hold: 0s}
+  - {id: disk-low, off: true}
+  - {id: disk-very-low, off: true}"
+
+n_same() {
+	fairlead n1 metrics etcdwatch | sed -n 's/^fairlead_etcdwatch_comparisons_total{result="same"} //p'
+}
+
+compared_twice_since() { # COUNT
+	[[ $(n_same) -ge $(($1 + 2)) ]]
+}
+
+flip() { # FROM TO: while n3's member is stopped
+	signal TERM etcd-n3
+	wait_exit 20 etcd-n3
+	expect "the value should be in the database" grep -q "$1" "$T/etcd-n3/member/snap/db"
+	sed -i "s/$1/$2/g" "$T/etcd-n3/member/snap/db"
+	etcd_start n3
+}
+
+frozen() {
+	fairlead n1 -o json etcd snapshot prune --dry-run | jq -r 'select(.frozen) | .frozen'
+}
+
+frozen_is() { # PATTERN
+	[[ $(frozen) == $1 ]]
+}
+
+activated() {
+	inside sw curl -fsS --cacert "$PKI/etcd-trust.crt" --cert "$PKI/client-admin.crt" \
+		--key "$PKI/client-admin.key" "https://$(mgmt_ip n1):2379/v3/maintenance/alarm" \
+		-d '{"action": "ACTIVATE", "memberID": "0", "alarm": "CORRUPT"}' >/dev/null
+}
+
+cluster_of_etcd
+etcd_ctl put precious "a-value-that-is-nowhere-else" >/dev/null
+etcdwatch_start n1
+wait_until 30 has_entries 1 n1
+wait_until 30 job_is n1 .state idle
+
+say "all hold the same, also where everything is compacted away"
+revision=$(etcd_ctl get precious --write-out json | jq .header.revision)
+ETCD_AT=n1 etcd_ctl compact --physical "$revision" >/dev/null
+wait_until 30 compared_twice_since "$(n_same)"
+expect_equal "findings" "$(n_findings data-differs any)" 0
+expect_equal "what is frozen" "$(frozen)" ""
+# Those of 3.5 tell what they held when they compacted until then.
+etcd_ctl put another value >/dev/null
+
+begins "a bit flips on the disk of n3's member"
+flip a-value-that-is-nowhere-else a-value-that-is-nowhere-elsd
+found data-differs n3
+expect_equal "findings" "$(n_findings data-differs any)" 1
+wait_until 10 frozen_is '*different data*'
+
+begins "the alarm of etcd is raised"
+wait_until 20 activated
+found corrupt ""
+wait_until 60 is_done n1 etcd alarm disarm --corrupt-too
+cleared corrupt ""
+frozen_is '*different data*' || fail "it should be frozen still"
+
+begins "the bit flips back"
+flip a-value-that-is-nowhere-elsd a-value-that-is-nowhere-else
+cleared data-differs n3
+wait_until 10 frozen_is ""

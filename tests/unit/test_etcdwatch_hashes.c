@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the members' hashes mean, by tables: who differs, who cannot be blamed, who is asked, what
+ * stays known, and when the next comparison is. And the asking itself, with members that are
+ * scripted.
+ */
+#include "etcdwatch/health/hashes.h"
+
+#include <stdio.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdtest/server.h"
+#include "etcdwatch/health/compare.h"
+#include "tests/unit/check.h"
+#include "tests/unit/turn.h"
+
+#define HOUR_US (3600 * US_PER_S)
+#define WAIT_US (60 * US_PER_S)
+
+/* --- what they mean ----------------------------------------------------------------------------
+ */
+
+/* Of each voter, who is called a, b, c ... and has the ids 1, 2, 3: "a=5" its hash, "a=5@90" with
+ * another revision than 100, "a=5/7" with that compacted instead of none, "a" without an answer;
+ * the last that answers leads. */
+static void parse(const char *text, struct hashes *h)
+{
+	*h = (struct hashes){.revision = 100};
+	for (const char *p = text; *p != '\0'; p += strcspn(p, " "), p += *p == ' ' ? 1 : 0) {
+		struct hashes_member *m = &h->members[h->n];
+		long long revision = 100, compacted = -1;
+		unsigned hash;
+
+		m->id = (uint64_t) (p[0] - 'a') + 1;
+		h->voters[h->n_voters++] = m->id;
+		if (sscanf(p + 1, "=%u@%lld", &hash, &revision) < 1)
+			continue;
+		(void) sscanf(p + 1, "=%u/%lld", &hash, &compacted);
+		m->answered = true;
+		m->hash = hash;
+		m->revision = revision;
+		m->compact_revision = compacted;
+		h->leader = m->id;
+		h->n++;
+	}
+}
+
+/* Of a, b, c ... and last the cluster: '+' the same, '-' differs, '.' not known. */
+static void check_known(const struct hashes_memory *memory, size_t n, const char *want,
+                        const char *what)
+{
+	AUTO(free) struct observation *o = NEW0(struct observation);
+	char got[VIEW_MEMBERS_MAX + 2] = "";
+
+	o->n_members = n;
+	for (size_t i = 0; i < n; i++)
+		o->members[i].id = i + 1;
+	hashes_fill(memory, o);
+	for (size_t i = 0; i < n; i++)
+		got[i] = ".+-"[o->members[i].data];
+	got[n] = ".+-"[o->data];
+	if (!CHECK_EQ_STR(got, want))
+		(void) fprintf(stderr, "  of '%s'\n", what);
+}
+
+static const struct {
+	const char *said;
+	enum hashes_result result;
+	const char *once, *twice; /* what is known then */
+} judged[] = {
+    {"a=5 b=5 c=5", HASHES_SAME, "++++", "++++"},
+    {"a=5 b=5 c", HASHES_SAME, "++.+", "++.+"},
+    {"a=5 b=6 c=5", HASHES_DIFFER, "+.++", "+-++"},
+    {"a=6 b=5 c=5", HASHES_DIFFER, ".+++", "-+++"},
+    {"a=5 b=5 c=6", HASHES_DIFFER, "++.+", "++-+"},
+    /* Two are left, or all three are different. */
+    {"a=5 b=6 c", HASHES_DIFFER, "....", "...-"},
+    {"a=5 b=6", HASHES_DIFFER, "...", "..-"},
+    {"a=5 b=6 c=7", HASHES_DIFFER, "....", "...-"},
+    {"a=5 b=5 c=6 d=6", HASHES_DIFFER, ".....", "....-"},
+    {"a=5 b=5 c=6 d e", HASHES_DIFFER, "......", ".....-"},
+    {"a=5 b=5 c=5 d=6 e", HASHES_DIFFER, "+++..+", "+++-.+"},
+    {"a=5 b=5 c=5 d=6 e=7", HASHES_DIFFER, "+++..+", "+++--+"},
+    /* What cannot be compared is no difference. */
+    {"a=5 b=6@90 c=5", HASHES_SAME, "+.++", "+.++"},
+    {"a=5 b=6/7 c=5", HASHES_SAME, "+.++", "+.++"},
+    {"a=5/7 b=5/7 c=6", HASHES_SAME, "++.+", "++.+"},
+    {"a=5/7 b=6/8 c=7/9", HASHES_NOTHING, "....", "...."},
+    {"a=5 b c", HASHES_NOTHING, "....", "...."},
+    {"a b c", HASHES_NOTHING, "....", "...."},
+};
+
+static void test_judged(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(judged); i++) {
+		struct hashes_memory memory = {0};
+		struct hashes h;
+
+		parse(judged[i].said, &h);
+		if (!CHECK_EQ_INT(hashes_judge(&h, &memory, 10), judged[i].result))
+			(void) fprintf(stderr, "  of '%s'\n", judged[i].said);
+		check_known(&memory, h.n_voters, judged[i].once, judged[i].said);
+		(void) hashes_judge(&h, &memory, 20);
+		check_known(&memory, h.n_voters, judged[i].twice, judged[i].said);
+	}
+}
+
+/* One after the other, by the same memory. */
+static void test_stays_known(void)
+{
+	static const struct {
+		const char *said, *want;
+	} steps[] = {
+	    {"a=5 b=6 c=5", "+.++"},
+	    /* It was nothing; and once more does not count from before. */
+	    {"a=5 b=5 c=5", "++++"},
+	    {"a=5 b=6 c=5", "+.++"},
+	    /* One that gives no answer is as it was. */
+	    {"a=5 b c=5", "+.++"},
+	    {"a=5 b=6 c=5", "+-++"},
+	    {"a=5 b c=5", "+-++"},
+	    {"a b c", "+-++"},
+	    /* Two that are left: who is right, is known from before. */
+	    {"a=5 b=6 c", "+-+."},
+	    {"a=5 b=6 c", "+-+-"},
+	    {"a=5 b=6 c=5", "+-++"},
+	    {"a=5 b=5 c=5", "++++"},
+	    {"a=5 b=6 c=5", "+.++"},
+	    {"a=5 b=6 c=5", "+-++"},
+	    /* It is no member any more, and comes back. */
+	    {"a=5 c=5", "+.++"},
+	    {"a=5 b=6 c=5", "+.++"},
+	};
+	struct hashes_memory memory = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		struct hashes h;
+
+		parse(steps[i].said, &h);
+		(void) hashes_judge(&h, &memory, 10);
+		check_known(&memory, 3, steps[i].want, steps[i].said);
+	}
+}
+
+/* --- who is asked ------------------------------------------------------------------------------
+ */
+
+/* n1, n2, n3; n2 leads. */
+static struct observation *make_seen(void)
+{
+	struct observation *o = NEW0(struct observation);
+
+	o->list_known = true;
+	o->n_members = 3;
+	for (size_t i = 0; i < 3; i++) {
+		struct observation_member *m = &o->members[i];
+
+		*m = (struct observation_member){.id = i + 1,
+		                                 .listed = true,
+		                                 .answer = OBSERVED_GOOD,
+		                                 .leader_id = 2,
+		                                 .revision = (int64_t) (90 + i)};
+		(void) snprintf(m->name, sizeof(m->name), "n%zu", i + 1);
+		(void) snprintf(m->endpoint, sizeof(m->endpoint), "https://n%zu", i + 1);
+		(void) snprintf(m->version, sizeof(m->version), "3.5.16");
+	}
+	return o;
+}
+
+static void check_plan(const struct observation *o, const char *want)
+{
+	struct hashes h;
+	bool may = hashes_plan(o, &h);
+	char got[64] = "-";
+	size_t len = 0;
+
+	for (size_t i = 0; i < h.n && may; i++)
+		len += (size_t) snprintf(got + len, sizeof(got) - len, "%s ", h.members[i].name);
+	if (may)
+		(void) snprintf(got + len, sizeof(got) - len, "of %zu at %lld", h.n_voters,
+		                (long long) h.revision);
+	CHECK_EQ_STR(got, want);
+}
+
+static void test_plan(void)
+{
+	AUTO(free) struct observation *o = make_seen();
+
+	check_plan(o, "n1 n3 n2 of 3 at 90");
+	o->members[0].answer = OBSERVED_BAD;
+	check_plan(o, "n3 n2 of 3 at 91");
+	o->members[2].learner = true;
+	check_plan(o, "-");
+	o->members[0].answer = OBSERVED_GOOD;
+	check_plan(o, "n1 n2 of 2 at 90");
+	(void) snprintf(o->members[0].version, sizeof(o->members[0].version), "3.5.17");
+	check_plan(o, "-");
+	(void) snprintf(o->members[1].version, sizeof(o->members[1].version), "3.5.17");
+	check_plan(o, "n1 n2 of 2 at 90");
+	o->members[2].no_space = true;
+	check_plan(o, "-");
+	o->members[2].no_space = false;
+	o->other_no_space = true;
+	check_plan(o, "-");
+	o->other_no_space = false;
+	o->list_known = false;
+	check_plan(o, "-");
+}
+
+static bool needs_leader(const char *said, uint64_t leader, const struct hashes_memory *memory,
+                         int64_t now_us)
+{
+	struct hashes h;
+
+	parse(said, &h);
+	h.leader = leader;
+	return hashes_need_leader(&h, memory, now_us);
+}
+
+static void test_leader(void)
+{
+	struct hashes_memory memory = {0};
+	struct hashes h;
+
+	/* It was never compared. */
+	CHECK(needs_leader("a=5 b=5 c", 3, &memory, 0));
+	parse("a=5 b=5 c=5", &h);
+	(void) hashes_judge(&h, &memory, HOUR_US);
+	CHECK(!needs_leader("a=5 b=5 c", 3, &memory, 2 * HOUR_US));
+	CHECK(!needs_leader("a=5 b=5 c", 3, &memory, 25 * HOUR_US - 1));
+	CHECK(needs_leader("a=5 b=5 c", 3, &memory, 25 * HOUR_US));
+	CHECK(needs_leader("a=5 b=6 c", 3, &memory, 2 * HOUR_US));
+	CHECK(needs_leader("a=5 b c", 3, &memory, 2 * HOUR_US));
+	CHECK(needs_leader("a=5 b=5/7 c", 3, &memory, 2 * HOUR_US));
+	/* It is not among those that can be asked. */
+	CHECK(!needs_leader("a=5 b=6 c", 0, &memory, 2 * HOUR_US));
+}
+
+static void test_pause(void)
+{
+	struct hashes_memory memory = {.n = 1, .items = {{.id = 2}}};
+	int64_t every_us = 4 * HOUR_US;
+
+	CHECK_EQ_INT(hashes_pause_us(HASHES_SAME, &memory, every_us, 0, 0), 3 * HOUR_US);
+	CHECK_EQ_INT(hashes_pause_us(HASHES_SAME, &memory, every_us, 0, 500), 4 * HOUR_US);
+	CHECK(hashes_pause_us(HASHES_SAME, &memory, every_us, 0, 999) < 5 * HOUR_US);
+	CHECK_EQ_INT(hashes_pause_us(HASHES_NOTHING, &memory, every_us, 0, 0), 600 * US_PER_S);
+	memory.items[0].n_differs = 1;
+	CHECK_EQ_INT(hashes_pause_us(HASHES_DIFFER, &memory, every_us, 0, 0), 60 * US_PER_S);
+	memory.items[0].n_differs = 2;
+	CHECK_EQ_INT(hashes_pause_us(HASHES_DIFFER, &memory, every_us, 0, 0), 600 * US_PER_S);
+	/* The one that differs gave no answer. */
+	CHECK_EQ_INT(hashes_pause_us(HASHES_SAME, &memory, every_us, 0, 0), 600 * US_PER_S);
+	CHECK_EQ_INT(hashes_pause_us(HASHES_DIFFER, &memory, every_us, HOUR_US, 0), 10 * HOUR_US);
+	CHECK_EQ_INT(hashes_pause_us(HASHES_DIFFER, &memory, US_PER_S, 0, 500), US_PER_S);
+}
+
+/* --- asking ------------------------------------------------------------------------------------
+ */
+
+#define N_MEMBERS 3
+#define LEADER 1
+
+static struct ev_loop *ev;
+static struct server *servers[N_MEMBERS];
+static struct etcd *etcd;
+static struct compare *compare;
+static struct observation *seen;
+static bool taking;
+
+static bool takes_snapshot(const void *userdata)
+{
+	return *(const bool *) userdata;
+}
+
+static void answer(unsigned member, uint32_t hash, int64_t compacted)
+{
+	Pb__HashKVResponse response = PB__HASH_KVRESPONSE__INIT;
+
+	response.hash = hash;
+	response.compact_revision = compacted;
+	server_set_answer(servers[member], SERVER_HASHKV, &response.base);
+}
+
+static void begin(void)
+{
+	const char *urls[N_MEMBERS];
+	struct etcd_options options = {.endpoints = urls, .n_endpoints = N_MEMBERS};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	taking = false;
+	seen = make_seen();
+	seen->now_us = HOUR_US;
+	for (unsigned i = 0; i < N_MEMBERS; i++) {
+		servers[i] = server_new(ev, i, 0);
+		urls[i] = server_url(servers[i]);
+		(void) snprintf(seen->members[i].endpoint, VIEW_URL_MAX, "%s", urls[i]);
+		answer(i, 5, 30);
+	}
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	compare = compare_new(&(struct compare_options){
+	    .etcd = etcd,
+	    .prefix = "test/",
+	    .every_us = 4 * HOUR_US,
+	    .takes_snapshot = takes_snapshot,
+	    .userdata = &taking,
+	});
+	/* From here on it counts. */
+	compare_look(compare, seen);
+}
+
+static void end(void)
+{
+	compare_free(TAKE_PTR(compare));
+	etcd_free(TAKE_PTR(etcd));
+	for (unsigned i = 0; i < N_MEMBERS; i++)
+		server_free(TAKE_PTR(servers[i]));
+	free(TAKE_PTR(seen));
+}
+
+static uint64_t n_done(void)
+{
+	struct compare_report report;
+
+	compare_fill_report(compare, &report);
+	return report.n_same + report.n_differ + report.n_nothing;
+}
+
+static unsigned n_looks(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < N_MEMBERS; i++)
+		n += server_calls(servers[i], SERVER_RANGE);
+	return n;
+}
+
+static unsigned n_asked(unsigned member)
+{
+	return server_calls(servers[member], SERVER_HASHKV);
+}
+
+/* Time passes, and one is made; a little later where the last one took long. */
+static void compare_after(int64_t us)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+	uint64_t n = n_done();
+
+	for (seen->now_us += us; n_done() == n && mono_now_us() < deadline_us;
+	     seen->now_us += 100 * US_PER_MS) {
+		compare_look(compare, seen);
+		turn_once(ev);
+	}
+	CHECK_EQ_INT(n_done(), n + 1);
+}
+
+static void check_seen(const char *want)
+{
+	char got[8] = "";
+
+	compare_fill(compare, seen);
+	for (size_t i = 0; i < N_MEMBERS; i++)
+		got[i] = ".+-"[seen->members[i].data];
+	got[N_MEMBERS] = ".+-"[seen->data];
+	CHECK_EQ_STR(got, want);
+}
+
+/* The leader once a day; nobody before it is time. */
+static void test_asked(void)
+{
+	struct compare_report report;
+
+	begin();
+	seen->now_us += 400 * US_PER_S;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 0);
+	compare_after(400 * US_PER_S);
+	check_seen("++++");
+	CHECK_EQ_INT(n_asked(LEADER), 1);
+	seen->now_us += 2 * HOUR_US;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 1);
+	compare_after(3 * HOUR_US);
+	CHECK_EQ_INT(n_asked(0), 2);
+	CHECK_EQ_INT(n_asked(2), 2);
+	CHECK_EQ_INT(n_asked(LEADER), 1);
+	compare_after(24 * HOUR_US);
+	CHECK_EQ_INT(n_asked(LEADER), 2);
+	compare_fill_report(compare, &report);
+	CHECK_EQ_INT(report.n_same, 3);
+	CHECK(report.result == HASHES_SAME && report.compared_s > 0 && report.took_us > 0);
+	CHECK_EQ_INT(report.revision, 90);
+	end();
+}
+
+/* Looked at again after a minute, and only then told; cured after ten. */
+static void test_differs(void)
+{
+	begin();
+	compare_after(HOUR_US);
+	answer(2, 6, 30);
+	compare_after(5 * HOUR_US);
+	CHECK_EQ_INT(n_asked(LEADER), 2);
+	check_seen("++.+");
+	seen->now_us += 30 * US_PER_S;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 2);
+	compare_after(60 * US_PER_S);
+	check_seen("++-+");
+	answer(2, 5, 30);
+	compare_after(620 * US_PER_S);
+	check_seen("++++");
+	end();
+}
+
+static void run_versions(const char *version)
+{
+	for (size_t i = 0; i < N_MEMBERS; i++)
+		(void) snprintf(seen->members[i].version, VIEW_VERSION_MAX, "%s", version);
+}
+
+static void refuse(unsigned member, unsigned times)
+{
+	server_set(
+	    servers[member], SERVER_HASHKV,
+	    (struct server_rule){.code = GRPC_STATUS_OUT_OF_RANGE,
+	                         .text = "etcdserver: mvcc: required revision has been compacted",
+	                         .times = times});
+}
+
+/* Compacted at the very revision: 3.4 is asked for what it holds now, and others are not, who would
+ * tell what they held once. */
+static void test_compacted(void)
+{
+	begin();
+	run_versions("3.4.23");
+	refuse(0, 1);
+	compare_after(HOUR_US);
+	check_seen("++++");
+	CHECK_EQ_INT(n_asked(0), 2);
+	/* For ever: nothing comes of it. */
+	for (unsigned i = 0; i < N_MEMBERS; i++)
+		refuse(i, 0);
+	compare_after(5 * HOUR_US);
+	check_seen("++++");
+	CHECK_EQ_INT(n_asked(0), 4);
+	end();
+	begin();
+	run_versions("3.5.16");
+	refuse(0, 1);
+	compare_after(HOUR_US);
+	CHECK_EQ_INT(n_asked(0), 1);
+	check_seen(".+++");
+	end();
+}
+
+static void set_claim(const char *key)
+{
+	Pb__RangeResponse response = PB__RANGE_RESPONSE__INIT;
+	Pb__KeyValue kv = PB__KEY_VALUE__INIT, *kvs = &kv;
+
+	kv.key = (ProtobufCBinaryData){.data = (uint8_t *) (uintptr_t) key, .len = strlen(key)};
+	response.n_kvs = 1;
+	response.kvs = &kvs;
+	for (unsigned i = 0; i < N_MEMBERS; i++)
+		server_set_answer(servers[i], SERVER_RANGE, &response.base);
+}
+
+/* A minute passes each time, until so many have begun: those before were given up. */
+static void look_until(unsigned n)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+
+	while (n_looks() < n && mono_now_us() < deadline_us) {
+		seen->now_us += 61 * US_PER_S;
+		compare_look(compare, seen);
+		turn_once(ev);
+	}
+	CHECK(n_looks() >= n);
+	CHECK_EQ_INT(n_asked(0) + n_asked(1) + n_asked(2), 0);
+}
+
+static void test_busy(void)
+{
+	begin();
+	taking = true;
+	look_until(3);
+	set_claim("test/etcdwatch/hourly/claim/3600");
+	look_until(6);
+	taking = false;
+	look_until(9);
+	set_claim("test/etcdwatch/hourly/done/3600");
+	for (unsigned i = 0; i < N_MEMBERS; i++)
+		answer(i, 5, 30);
+	while (n_done() == 0) {
+		seen->now_us += 61 * US_PER_S;
+		compare_look(compare, seen);
+		turn_once(ev);
+	}
+	check_seen("++++");
+	end();
+}
+
+/* In the middle of it. */
+static void test_given_up(void)
+{
+	begin();
+	server_set(servers[0], SERVER_HASHKV, (struct server_rule){.silent = true});
+	seen->now_us += HOUR_US;
+	compare_look(compare, seen);
+	while (n_asked(0) == 0)
+		turn_once(ev);
+	end();
+}
+
+int main(void)
+{
+	test_judged();
+	test_stays_known();
+	test_plan();
+	test_leader();
+	test_pause();
+	ev = ev_loop_new(EVFLAG_AUTO);
+	test_asked();
+	test_differs();
+	test_compacted();
+	test_busy();
+	test_given_up();
+	ev_loop_destroy(ev);
+	return check_result();
+}
