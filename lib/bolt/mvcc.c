@@ -98,6 +98,18 @@ const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
 	return parse_kv(value, ret_kv);
 }
 
+size_t mvcc_format_kv(const struct mvcc_kv *kv, uint8_t *buf)
+{
+	size_t n = proto_put_bytes(buf, 1, kv->key);
+
+	n += proto_put_integer(buf + n, 2, (uint64_t) kv->create_revision);
+	n += proto_put_integer(buf + n, 3, (uint64_t) kv->mod_revision);
+	n += proto_put_integer(buf + n, 4, (uint64_t) kv->version);
+	n += proto_put_bytes(buf + n, 5, kv->value);
+	n += proto_put_integer(buf + n, 6, (uint64_t) kv->lease);
+	return n;
+}
+
 /* --- entries ---------------------------------------------------------------------------------- */
 
 static const char *disagreement(bool has_value, bool is_tombstone, int64_t main,

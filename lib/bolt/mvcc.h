@@ -55,6 +55,11 @@ const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv);
  * long as `raw` is, and borrows it. */
 int mvcc_read(struct bolt *db, const struct cursor_entry *raw, struct mvcc_entry *ret_entry);
 
+/* Writes a KeyValue as etcd does, byte for byte: its length. `buf` has room for key, value and
+ * MVCC_KV_MORE_MAX bytes. */
+#define MVCC_KV_MORE_MAX 96
+size_t mvcc_format_kv(const struct mvcc_kv *kv, uint8_t *buf);
+
 /* Writes the bolt key of a revision (without the mark), which sorts before all that follow it. */
 struct bytes mvcc_format_rev(struct mvcc_rev rev, uint8_t buf[static MVCC_REV_BYTES]);
 

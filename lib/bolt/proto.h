@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The fields of a protobuf message, one after the other, within the bytes it is given. Groups,
- * which proto3 does not have, are an error. Pure.
+ * The fields of a protobuf message, one after the other, within the bytes it is given; and the same
+ * written. Groups, which proto3 does not have, are an error. Pure.
  */
 
 #include <errno.h>
@@ -100,3 +100,12 @@ static ALWAYS_INLINE int proto_next(struct bytes *rest, struct proto_field *ret_
 	*rest = left;
 	return 1;
 }
+
+/* --- writing: each returns how many bytes it has written, and what is zero or empty is left out as
+ * proto3 does --- */
+
+#define PROTO_VARINT_BYTES_MAX 10
+#define PROTO_TAG_BYTES_MAX 5
+
+size_t proto_put_integer(uint8_t *p, uint32_t number, uint64_t v);
+size_t proto_put_bytes(uint8_t *p, uint32_t number, struct bytes bytes);
