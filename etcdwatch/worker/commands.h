@@ -12,3 +12,4 @@ int command_s3(int argc, char **argv);
 int command_drill(int argc, char **argv);
 int command_notify(int argc, char **argv);
 int command_restore(int argc, char **argv);
+int command_rebuild(int argc, char **argv);

@@ -34,7 +34,7 @@ static const struct {
     {"prove", command_prove, false},   {"pack", command_pack, false},
     {"unpack", command_unpack, false}, {"s3", command_s3, false},
     {"drill", command_drill, false},   {"restore", command_restore, true},
-    {"notify", command_notify, true},
+    {"notify", command_notify, true},  {"rebuild", command_rebuild, true},
 };
 
 static void give_way(void)
@@ -62,6 +62,6 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack, s3, drill, restore, notify");
+	                   "prove, pack, unpack, s3, drill, restore, notify, rebuild");
 	return result_fail(&problem);
 }

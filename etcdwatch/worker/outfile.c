@@ -170,6 +170,11 @@ struct sink *outfile_sink(struct outfile *file)
 	return &file->sink;
 }
 
+int outfile_fd(const struct outfile *file)
+{
+	return file->fd;
+}
+
 int outfile_open_again(struct outfile *file, int *ret_fd)
 {
 	int fd;

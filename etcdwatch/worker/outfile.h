@@ -37,6 +37,10 @@ DEFINE_AUTO(struct outfile, outfile_free);
 /* What writes to it; finishing it syncs the file. Freed by whoever took it, before the file. */
 struct sink *outfile_sink(struct outfile *file);
 
+/* For one who writes at places of his choice, and reads; the file's. What is written so is synced
+ * when the sink is finished. */
+int outfile_fd(const struct outfile *file);
+
 /* To read back what was written and synced, from the disk and not from memory: the position is at
  * the beginning. */
 int outfile_open_again(struct outfile *file, int *ret_fd);

@@ -47,23 +47,32 @@ static char *beside(const char *path, const char *name)
 	return xasprintf("%.*s%s", slash != NULL ? (int) (slash + 1 - path) : 0, path, name);
 }
 
+/* Takes an entry, which was at that path or key. */
+typedef void (*take_fn)(struct catalog_entry *entry, const char *at, void *userdata);
+
 /* --- the newest of entries -------------------------------------------------------------------- */
 
 struct newest {
 	struct catalog_entry *entry;
 	char *entry_at;
 	size_t n_seen;
+	const char *job; /* NULL: any */
 };
 
-/* Takes the entry. One of the line that was written to last is newer than one of any other. */
-static void consider(struct newest *newest, struct catalog_entry *entry, const char *entry_at,
-                     const char *job)
+static bool counts(const struct catalog_entry *entry, const char *job)
 {
+	return catalog_is_good(entry) && (job == NULL || strcmp(entry->job, job) == 0);
+}
+
+/* One of the line that was written to last is newer than one of any other. */
+static void consider(struct catalog_entry *entry, const char *entry_at, void *userdata)
+{
+	struct newest *newest = userdata;
 	const struct catalog_entry *before = newest->entry;
 	bool newer;
 
 	newest->n_seen++;
-	if (!catalog_is_good(entry) || (job != NULL && strcmp(entry->job, job) != 0)) {
+	if (!counts(entry, newest->job)) {
 		catalog_entry_free(entry);
 		return;
 	}
@@ -154,11 +163,10 @@ static int take_path(const char *path, struct problem *problem, struct sourcefou
 	return r;
 }
 
-static int find_latest(const struct source_request *q, struct problem *problem,
-                       struct sourcefound *ret_found)
+static int visit_directory(const struct source_request *q, struct problem *problem, take_fn take,
+                           void *userdata)
 {
 	DIR *stream = opendir(q->directory);
-	struct newest newest = {0};
 	const struct dirent *listed;
 
 	if (stream == NULL)
@@ -170,10 +178,19 @@ static int find_latest(const struct source_request *q, struct problem *problem,
 
 		/* What cannot be read is not the newest that counts. */
 		if (ends_with(listed->d_name, ENTRY_SUFFIX) && catalog_read(path, &entry, error) == 0)
-			consider(&newest, entry, path, q->job);
+			take(entry, path, userdata);
 	}
 	(void) closedir(stream);
-	return settle_newest(&newest, q->directory, problem, ret_found);
+	return 0;
+}
+
+static int find_latest(const struct source_request *q, struct problem *problem,
+                       struct sourcefound *ret_found)
+{
+	struct newest newest = {.job = q->job};
+	int r = visit_directory(q, problem, consider, &newest);
+
+	return r < 0 ? r : settle_newest(&newest, q->directory, problem, ret_found);
 }
 
 static int find_id(const struct source_request *q, struct problem *problem,
@@ -277,10 +294,10 @@ static int read_object(const struct source_request *q, const char *key, struct p
 	return r < 0 ? problem_set(problem, r, "MISMATCH", "'%s': %s", key, error) : 0;
 }
 
-static int newest_object(const struct source_request *q, struct keys *keys, struct problem *problem,
-                         struct sourcefound *ret_found)
+/* The newest of them. */
+static int visit_objects(const struct source_request *q, struct keys *keys, struct problem *problem,
+                         take_fn take, void *userdata)
 {
-	struct newest newest = {0};
 	int r = 0;
 
 	qsort(keys->items, keys->n, sizeof(*keys->items), compare_keys);
@@ -290,12 +307,21 @@ static int newest_object(const struct source_request *q, struct keys *keys, stru
 
 		r = read_object(q, keys->items[i], &of_one, &entry);
 		if (r == 0)
-			consider(&newest, entry, keys->items[i], q->job);
+			take(entry, keys->items[i], userdata);
 		else if (strcmp(of_one.code, "MISMATCH") == 0 || strcmp(of_one.code, "S3_NOT_FOUND") == 0)
 			r = 0;
 		else
 			*problem = of_one;
 	}
+	return r;
+}
+
+static int newest_object(const struct source_request *q, struct keys *keys, struct problem *problem,
+                         struct sourcefound *ret_found)
+{
+	struct newest newest = {.job = q->job};
+	int r = visit_objects(q, keys, problem, consider, &newest);
+
 	if (r < 0) {
 		catalog_entry_free(newest.entry);
 		free(newest.entry_at);
@@ -339,6 +365,43 @@ int sourcefind_s3(const struct source_request *q, struct problem *problem,
 		r = newest_object(q, &keys, problem, ret_found);
 	else
 		r = one_object(q, &keys, problem, ret_found);
+	keys_fini(&keys);
+	return r;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+struct listing {
+	const char *job;
+	sourcefind_entry_fn fn;
+	void *userdata;
+};
+
+static void list_one(struct catalog_entry *entry, const char *at UNUSED, void *userdata)
+{
+	const struct listing *listing = userdata;
+
+	if (counts(entry, listing->job))
+		listing->fn(entry, listing->userdata);
+	catalog_entry_free(entry);
+}
+
+int sourcefind_list(const struct source_request *q, struct problem *problem, sourcefind_entry_fn fn,
+                    void *userdata)
+{
+	struct listing listing = {.job = q->job, .fn = fn, .userdata = userdata};
+	AUTO(free) char *pattern = catalog_entry_pattern(q->job);
+	struct keys keys = {.pattern = pattern};
+	int r;
+
+	if (q->s3 == NULL && q->directory == NULL)
+		return problem_set(problem, -ENOENT, "NOT_FOUND",
+		                   "there is no directory to look for snapshots");
+	if (q->s3 == NULL)
+		return visit_directory(q, problem, list_one, &listing);
+	r = s3_list(q->s3, q->s3_prefix, 0, on_listed, &keys);
+	r = r < 0 ? s3target_fail(q->s3, r, problem)
+	          : visit_objects(q, &keys, problem, list_one, &listing);
 	keys_fini(&keys);
 	return r;
 }

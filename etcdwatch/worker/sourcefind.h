@@ -17,3 +17,9 @@ int sourcefind_local(const struct source_request *request, struct problem *probl
                      struct sourcefound *ret_found);
 int sourcefind_s3(const struct source_request *request, struct problem *problem,
                   struct sourcefound *ret_found);
+
+/* Every entry that "latest" would be chosen from, of the job that the request names, in no order.
+ * In S3 there are as many of them as are looked at for that. The name is not looked at. */
+typedef void (*sourcefind_entry_fn)(const struct catalog_entry *entry, void *userdata);
+int sourcefind_list(const struct source_request *request, struct problem *problem,
+                    sourcefind_entry_fn fn, void *userdata);

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sequence in the header orders the segments; a segment whose predecessor is not there, because
+ * it was too old to be kept, begins a chain like one that was recorded as the first. */
+#include "etcdwatch/worker/chains.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+
+struct segment {
+	char *path;
+	struct record_header header;
+};
+
+struct chains {
+	struct segment *segments;
+	size_t n_segments;
+	struct chain *chains;
+	size_t n;
+};
+
+void chains_free(struct chains *chains)
+{
+	if (chains == NULL)
+		return;
+	for (size_t i = 0; i < chains->n_segments; i++)
+		free(chains->segments[i].path);
+	for (size_t i = 0; i < chains->n; i++)
+		free(chains->chains[i].damage);
+	free(chains->segments);
+	free(chains->chains);
+	free(chains);
+}
+
+size_t chains_count(const struct chains *chains)
+{
+	return chains->n;
+}
+
+const struct chain *chains_at(const struct chains *chains, size_t i)
+{
+	return &chains->chains[i];
+}
+
+static int blame(int r, const char *fault, struct problem *problem)
+{
+	const char *code = r == -EBADMSG || r == -ENODATA ? "DAMAGED" : "READ";
+
+	return problem_set(problem, r == -ENODATA ? -EBADMSG : r,
+	                   r == -EPROTONOSUPPORT ? "VERSION" : code, "%s", fault);
+}
+
+/* --- the segments ----------------------------------------------------------------------------- */
+
+static int compare_segments(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	if (x->header.sequence != y->header.sequence)
+		return x->header.sequence < y->header.sequence ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* One without a whole header was about to be made when a crash came: nothing is in it. */
+static int add_segment(struct chains *chains, const char *path, struct problem *problem)
+{
+	AUTO(record_reader_free) struct record_reader *reader = NULL;
+	char fault[RECORD_FAULT_MAX];
+	int r = record_reader_open(path, &reader, fault);
+
+	if (r == -ENODATA || r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return blame(r, fault, problem);
+	chains->segments =
+	    xreallocarray(chains->segments, chains->n_segments + 1, sizeof(*chains->segments));
+	chains->segments[chains->n_segments++] =
+	    (struct segment){.path = xstrdup(path), .header = *record_reader_header(reader)};
+	return 0;
+}
+
+static int list_segments(struct chains *chains, const char *directory, struct problem *problem)
+{
+	DIR *stream = opendir(directory);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (stream == NULL)
+		return problem_set_errno(problem, -errno, "cannot look into the record '%s'", directory);
+	while (r == 0 && (entry = readdir(stream)) != NULL) {
+		struct record_header named;
+		AUTO(free) char *path = xasprintf("%s/%s", directory, entry->d_name);
+
+		if (record_name_parse(entry->d_name, &named))
+			r = add_segment(chains, path, problem);
+	}
+	(void) closedir(stream);
+	if (chains->n_segments > 0)
+		qsort(chains->segments, chains->n_segments, sizeof(*chains->segments), compare_segments);
+	return r;
+}
+
+/* --- the chains ------------------------------------------------------------------------------- */
+
+static bool goes_on(const struct segment *before, const struct segment *next)
+{
+	return !record_begins_chain(&next->header) &&
+	       next->header.sequence == before->header.sequence + 1 &&
+	       next->header.cluster_id == before->header.cluster_id &&
+	       next->header.first_revision >= before->header.first_revision;
+}
+
+/* Until when all is known is told by what is not told later. */
+static bool tells_time(const struct record_frame *frame)
+{
+	return frame->type == RECORD_EVENTS || frame->type == RECORD_PROGRESS ||
+	       frame->type == RECORD_END;
+}
+
+/* Reads the last segment. What is damaged ends the chain there. */
+static int measure(const struct chains *chains, struct chain *chain, struct problem *problem)
+{
+	const struct segment *last = &chains->segments[chain->first_segment + chain->n_segments - 1];
+	AUTO(record_reader_free) struct record_reader *reader = NULL;
+	char fault[RECORD_FAULT_MAX];
+	struct record_frame frame;
+	bool has_gap = false;
+	int r = record_reader_open(last->path, &reader, fault);
+
+	if (r < 0)
+		return blame(r, fault, problem);
+	chain->last_us = last->header.wall_us;
+	while ((r = record_reader_next(reader, &frame)) > 0) {
+		has_gap |= frame.type == RECORD_GAP;
+		if (!has_gap && tells_time(&frame))
+			chain->last_us = MAX(chain->last_us, frame.wall_us);
+	}
+	chain->last = record_reader_revision(reader);
+	if (r == -EBADMSG)
+		chain->damage = xstrdup(record_reader_fault(reader));
+	else if (r < 0)
+		return blame(r, record_reader_fault(reader), problem);
+	return 0;
+}
+
+static int find_chains(struct chains *chains, struct problem *problem)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < chains->n_segments; i++) {
+		const struct segment *s = &chains->segments[i];
+
+		if (i > 0 && goes_on(s - 1, s)) {
+			chains->chains[chains->n - 1].n_segments++;
+			continue;
+		}
+		chains->chains = xreallocarray(chains->chains, chains->n + 1, sizeof(*chains->chains));
+		chains->chains[chains->n++] = (struct chain){
+		    .cluster_id = s->header.cluster_id,
+		    .first = s->header.first_revision,
+		    .first_us = s->header.wall_us,
+		    .first_segment = i,
+		    .n_segments = 1,
+		};
+	}
+	for (size_t i = 0; i < chains->n && r == 0; i++)
+		r = measure(chains, &chains->chains[i], problem);
+	return r;
+}
+
+int chains_read(const char *directory, struct problem *problem, struct chains **ret_chains)
+{
+	AUTO(chains_free) struct chains *chains = NEW0(struct chains);
+	int r = list_segments(chains, directory, problem);
+
+	if (r == 0)
+		r = find_chains(chains, problem);
+	if (r < 0)
+		return r;
+	*ret_chains = TAKE_PTR(chains);
+	return 0;
+}
+
+/* --- reading one ------------------------------------------------------------------------------ */
+
+struct chainread {
+	const struct chains *chains;
+	const struct chain *chain;
+	size_t next; /* of its segments */
+	struct record_reader *reader;
+	bool knows_end; /* the segment before ended, with this digest and revision */
+	uint8_t digest[DIGEST_SHA256_BYTES];
+	int64_t revision;
+};
+
+struct chainread *chainread_open(const struct chains *chains, const struct chain *chain,
+                                 int64_t revision)
+{
+	struct chainread *read = NEW0(struct chainread);
+
+	read->chains = chains;
+	read->chain = chain;
+	while (read->next + 1 < chain->n_segments &&
+	       chains->segments[chain->first_segment + read->next + 1].header.first_revision <=
+	           revision)
+		read->next++;
+	return read;
+}
+
+void chainread_free(struct chainread *read)
+{
+	if (read == NULL)
+		return;
+	record_reader_free(read->reader);
+	free(read);
+}
+
+/* The next segment is the one that follows. */
+static int open_next(struct chainread *read, struct problem *problem)
+{
+	const struct segment *s = &read->chains->segments[read->chain->first_segment + read->next++];
+	char fault[RECORD_FAULT_MAX];
+	int r;
+
+	record_reader_free(TAKE_PTR(read->reader));
+	r = record_reader_open(s->path, &read->reader, fault);
+	if (r < 0)
+		return blame(r, fault, problem);
+	if (read->knows_end && (memcmp(s->header.previous, read->digest, sizeof(read->digest)) != 0 ||
+	                        s->header.first_revision != read->revision + 1))
+		return problem_set(problem, -EBADMSG, "DAMAGED",
+		                   "'%s' does not belong behind the segment before it", s->path);
+	return 0;
+}
+
+/* What comes behind an end that is none is in another file, which cannot be. */
+static int check_end(struct chainread *read, struct problem *problem)
+{
+	if (read->next == read->chain->n_segments || read->knows_end)
+		return 0;
+	return problem_set(problem, -EBADMSG, "DAMAGED",
+	                   "'%s' has no end, but the record goes on behind it",
+	                   record_reader_path(read->reader));
+}
+
+int chainread_next(struct chainread *read, struct problem *problem, struct record_frame *ret_frame)
+{
+	for (;;) {
+		int r = 0;
+
+		if (read->reader != NULL)
+			r = record_reader_next(read->reader, ret_frame);
+		if (r < 0)
+			return blame(r, record_reader_fault(read->reader), problem);
+		if (r > 0) {
+			read->knows_end = ret_frame->type == RECORD_END;
+			if (read->knows_end) {
+				memcpy(read->digest, ret_frame->digest, sizeof(read->digest));
+				read->revision = ret_frame->revision;
+			}
+			return 1;
+		}
+		if (read->reader != NULL)
+			r = check_end(read, problem);
+		if (r < 0 || read->next == read->chain->n_segments)
+			return r;
+		r = open_next(read, problem);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* What was seen before a segment began is not worth reading. */
+static int64_t begin_of(const struct chains *chains, const struct chain *chain, int64_t us)
+{
+	int64_t revision = chain->first;
+
+	for (size_t i = 0; i < chain->n_segments; i++) {
+		const struct record_header *h = &chains->segments[chain->first_segment + i].header;
+
+		if (h->wall_us > us)
+			break;
+		revision = h->first_revision;
+	}
+	return revision;
+}
+
+int chains_revision_at(const struct chains *chains, const struct chain *chain, int64_t us,
+                       struct problem *problem, int64_t *ret_revision)
+{
+	int64_t begin = begin_of(chains, chain, us), revision = begin - 1;
+	AUTO(chainread_free) struct chainread *read = chainread_open(chains, chain, begin);
+	struct record_frame frame;
+	int r = 0;
+
+	while (revision < chain->last && (r = chainread_next(read, problem, &frame)) > 0) {
+		if (frame.type != RECORD_EVENTS)
+			continue;
+		if (frame.wall_us > us)
+			break;
+		revision = frame.revision;
+	}
+	if (r < 0)
+		return r;
+	*ret_revision = revision;
+	return 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A snapshot that is named is looked at first, as only its file says its revision; else the entries
+ * of the catalogue do, and one of them is fetched. */
+#include "etcdwatch/worker/rebuildchoice.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/civil.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/worker/rebuildpick.h"
+#include "etcdwatch/worker/sourcefind.h"
+
+#define LATEST "latest"
+/* Chains that a refusal names. */
+#define REACH_MAX 3
+
+struct candidates {
+	struct rebuildpick_base *bases;
+	char **ids;
+	size_t n;
+};
+
+static void candidates_fini(struct candidates *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->ids[i]);
+	free(c->ids);
+	free(c->bases);
+}
+
+static void add_candidate(const struct catalog_entry *entry, void *userdata)
+{
+	struct candidates *c = userdata;
+
+	c->bases = xreallocarray(c->bases, c->n + 1, sizeof(*c->bases));
+	c->ids = xreallocarray(c->ids, c->n + 1, sizeof(*c->ids));
+	c->bases[c->n] = (struct rebuildpick_base){
+	    .cluster_id = entry->cluster_id, .timeline = entry->timeline, .revision = entry->revision};
+	c->ids[c->n++] = xstrdup(entry->id);
+}
+
+/* --- how far the record reaches ----------------------------------------------------------------
+ */
+
+static const char *format_us(int64_t us, char buf[static CIVIL_TEXT_MAX])
+{
+	return civil_format(civil_floor_div(us, US_PER_S), buf);
+}
+
+/* "revisions 12 to 90 (2026-11-21T20:30:00Z to ...), ..." to be freed */
+static char *describe_reach(const struct chains *chains)
+{
+	size_t n = chains_count(chains), first = n > REACH_MAX ? n - REACH_MAX : 0;
+	char *text = xstrdup(n == 0 ? "nothing" : "revisions");
+
+	for (size_t i = first; i < n; i++) {
+		const struct chain *c = chains_at(chains, i);
+		char from[CIVIL_TEXT_MAX], to[CIVIL_TEXT_MAX];
+		char *more =
+		    xasprintf("%s%s %" PRId64 " to %" PRId64 " (%s to %s)", text, i > first ? "," : "",
+		              c->first, c->last, format_us(c->first_us, from), format_us(c->last_us, to));
+
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+static int refuse_time(const struct rebuild_request *q, const struct chains *chains,
+                       struct problem *problem)
+{
+	AUTO(free) char *reach = describe_reach(chains);
+	char when[CIVIL_TEXT_MAX];
+
+	return problem_set(problem, -ENOENT, "UNREACHABLE",
+	                   "nothing says how it was at %s: the record '%s' has %s",
+	                   format_us(q->us, when), q->record, reach);
+}
+
+static char *describe_nearest(const struct rebuildpick_nearest *nearest)
+{
+	if (nearest->below == 0 && nearest->above == 0)
+		return xstrdup("there is no snapshot to begin with");
+	if (nearest->above == 0)
+		return xasprintf("the nearest that can be had is %" PRId64, nearest->below);
+	if (nearest->below == 0)
+		return xasprintf("the nearest that can be had is %" PRId64, nearest->above);
+	return xasprintf("the nearest that can be had are %" PRId64 " and %" PRId64, nearest->below,
+	                 nearest->above);
+}
+
+static int refuse_revision(const struct rebuild_request *q, const struct chains *chains,
+                           int64_t revision, const struct rebuildpick_nearest *nearest,
+                           struct problem *problem)
+{
+	AUTO(free) char *reach = describe_reach(chains);
+	AUTO(free) char *instead = describe_nearest(nearest);
+
+	return problem_set(problem, -ENOENT, "UNREACHABLE",
+	                   "no snapshot and what was recorded behind it lead to revision %" PRId64
+	                   ": %s; the record '%s' has %s",
+	                   revision, instead, q->record, reach);
+}
+
+/* --- the choice --------------------------------------------------------------------------------
+ */
+
+/* Which chains may be used, and up to which revision. */
+static int find_revision(const struct rebuild_request *q, const struct chains *chains,
+                         struct problem *problem, const struct chain **ret_chain,
+                         int64_t *ret_revision)
+{
+	size_t n = chains_count(chains);
+	const struct chain *chain = NULL;
+
+	switch (q->to) {
+	case REBUILD_TO_REVISION:
+		*ret_revision = q->revision;
+		return 0;
+	case REBUILD_TO_END:
+		if (n == 0)
+			return problem_set(problem, -ENOENT, "UNREACHABLE", "nothing is recorded in '%s'",
+			                   q->record);
+		chain = chains_at(chains, n - 1);
+		*ret_chain = chain;
+		*ret_revision = chain->last;
+		return 0;
+	case REBUILD_TO_TIME:
+		if (n > 0)
+			chain = rebuildpick_time(chains_at(chains, 0), n, q->us);
+		if (chain == NULL)
+			return refuse_time(q, chains, problem);
+		*ret_chain = chain;
+		return chains_revision_at(chains, chain, q->us, problem, ret_revision);
+	}
+	return -EINVAL;
+}
+
+/* A file that is named may have no entry, and then nothing says whose it is. */
+static void add_named(struct candidates *c, const struct source *base)
+{
+	const struct catalog_entry *entry = base->entry;
+
+	c->bases = xreallocarray(c->bases, 1, sizeof(*c->bases));
+	c->ids = xreallocarray(c->ids, 1, sizeof(*c->ids));
+	c->bases[0] = (struct rebuildpick_base){.cluster_id = entry != NULL ? entry->cluster_id : 0,
+	                                        .revision = base->content.reach.current};
+	c->ids[0] = NULL;
+	c->n = 1;
+}
+
+static int pick(const struct rebuild_request *q, struct candidates *c, const struct chain *only,
+                struct rebuildchoice *choice, struct problem *problem, size_t *ret_base)
+{
+	size_t n = chains_count(choice->chains);
+	const struct chain *all = n > 0 ? chains_at(choice->chains, 0) : NULL;
+	struct rebuildpick_nearest nearest;
+	struct rebuildpick picked;
+	int r = rebuildpick_revision(c->bases, c->n, only != NULL ? only : all, only != NULL ? 1 : n,
+	                             choice->revision, &picked, &nearest);
+
+	if (r < 0)
+		return refuse_revision(q, choice->chains, choice->revision, &nearest, problem);
+	choice->chain = picked.chain;
+	*ret_base = picked.base;
+	return 0;
+}
+
+/* The file says what the catalogue says, or it would not have been taken. */
+static int take_picked(const struct source_request *base, const char *id,
+                       struct rebuildchoice *choice, struct problem *problem)
+{
+	struct source_request request = *base;
+
+	request.name = id;
+	return source_take(&request, problem, &choice->base);
+}
+
+int rebuildchoice_make(const struct rebuild_request *q, const struct source_request *base,
+                       struct problem *problem, struct rebuildchoice *choice)
+{
+	bool is_named = strcmp(base->name, LATEST) != 0;
+	struct candidates candidates = {0};
+	const struct chain *only = NULL;
+	size_t i = 0;
+	int r = chains_read(q->record, problem, &choice->chains);
+
+	if (r == 0)
+		r = find_revision(q, choice->chains, problem, &only, &choice->revision);
+	if (r == 0 && is_named)
+		r = source_take(base, problem, &choice->base);
+	else if (r == 0)
+		r = sourcefind_list(base, problem, add_candidate, &candidates);
+	if (r == 0 && is_named)
+		add_named(&candidates, choice->base);
+	if (r == 0)
+		r = pick(q, &candidates, only, choice, problem, &i);
+	if (r == 0 && !is_named)
+		r = take_picked(base, candidates.ids[i], choice, problem);
+	candidates_fini(&candidates);
+	return r;
+}
+
+void rebuildchoice_fini(struct rebuildchoice *choice)
+{
+	source_free(choice->base);
+	chains_free(choice->chains);
+}

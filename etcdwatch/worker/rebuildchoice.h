@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a rebuild (rebuild.h) begins with: which revision is meant, which snapshot, and which chain
+ * of the record; or a refusal that says what can be had instead.
+ */
+
+#include "etcdwatch/worker/chains.h"
+#include "etcdwatch/worker/rebuild.h"
+
+struct rebuildchoice {
+	struct chains *chains;     /* of which `chain` is one */
+	const struct chain *chain; /* NULL: the snapshot is all that it takes */
+	int64_t revision;
+	struct source *base; /* proven */
+};
+
+/* `base` says also where to unpack. What it returns is the caller's to free, also on failure. */
+int rebuildchoice_make(const struct rebuild_request *request, const struct source_request *base,
+                       struct problem *problem, struct rebuildchoice *ret_choice);
+void rebuildchoice_fini(struct rebuildchoice *choice);

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Databases of past revisions: which snapshot and chain they are made of, byte by byte what is in
+ * them, their leases, and all that is refused without leaving anything. The world is one of made-up
+ * changes; that real etcd agrees is in tests/netns/etcd_rebuild.sh.
+ */
+#include "etcdwatch/worker/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/mono.h"
+#include "bolt/bulk.h"
+#include "etcdwatch/worker/leaseset.h"
+#include "etcdwatch/worker/rebuildpick.h"
+#include "tests/unit/boltkv.h"
+#include "tests/unit/check.h"
+#include "tests/unit/recordfile.h"
+#include "tests/unit/scratch.h"
+
+#define LAST 40
+#define CLUSTER 0xc1
+
+/* --- which snapshot, which chain -------------------------------------------------------------- */
+
+static const struct chain pick_chains[] = {
+    {.cluster_id = 1, .first = 101, .last = 200, .first_us = 1000, .last_us = 2000},
+    {.cluster_id = 1, .first = 251, .last = 400, .first_us = 3000, .last_us = 4000},
+    {.cluster_id = 2, .first = 120, .last = 300, .first_us = 5000, .last_us = 6000},
+};
+
+static const struct rebuildpick_base pick_bases[] = {
+    {1, 1, 90}, {1, 1, 100}, {1, 1, 150}, {1, 1, 260}, {1, 1, 420}, {2, 1, 280},
+};
+
+static const struct {
+	int64_t revision;
+	int base; /* -1: refused */
+	int chain;
+	int64_t below, above;
+} picks[] = {
+    {90, 0, -1, 0, 0},      /* just a snapshot */
+    {95, -1, 0, 90, 100},   /* before what was recorded */
+    {100, 1, 0, 0, 0},      /* the chain begins right behind it */
+    {149, 1, 0, 0, 0},      /* the newest before it */
+    {150, 2, 0, 0, 0},      /* and at it */
+    {200, 2, 0, 0, 0},      /* to the end of the chain */
+    {201, -1, 0, 200, 260}, /* in the gap: the next chain needs a snapshot */
+    {255, -1, 0, 200, 260}, /* recorded, but there is no snapshot to put it on */
+    {270, 3, 1, 0, 0},      /* */
+    {290, 5, 2, 0, 0},      /* both clusters have it: what was recorded last */
+    {420, 4, -1, 0, 0},     /* */
+    {421, -1, 0, 420, 0},   /* */
+};
+
+static void test_pick(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(picks); i++) {
+		struct rebuildpick_nearest nearest = {0};
+		struct rebuildpick pick = {0};
+		int r = rebuildpick_revision(pick_bases, ARRAY_SIZE(pick_bases), pick_chains,
+		                             ARRAY_SIZE(pick_chains), picks[i].revision, &pick, &nearest);
+		bool ok = CHECK_EQ_INT(r, picks[i].base < 0 ? -ENOENT : 0);
+
+		if (picks[i].base >= 0) {
+			ok &= CHECK_EQ_INT((int) pick.base, picks[i].base);
+			ok &= CHECK(pick.chain == (picks[i].chain < 0 ? NULL : &pick_chains[picks[i].chain]));
+		}
+		ok &= CHECK_EQ_INT(nearest.below, picks[i].below);
+		ok &= CHECK_EQ_INT(nearest.above, picks[i].above);
+		if (!ok)
+			(void) fprintf(stderr, "  for revision %" PRId64 "\n", picks[i].revision);
+	}
+	CHECK(rebuildpick_time(pick_chains, 3, 999) == NULL);
+	CHECK(rebuildpick_time(pick_chains, 3, 1000) == &pick_chains[0]);
+	CHECK(rebuildpick_time(pick_chains, 3, 2000) == &pick_chains[0]);
+	CHECK(rebuildpick_time(pick_chains, 3, 2001) == NULL); /* in the gap */
+	CHECK(rebuildpick_time(pick_chains, 3, 6001) == NULL); /* not that far */
+}
+
+/* --- leases ----------------------------------------------------------------------------------- */
+
+/* What is in the bucket, as text: "id:ttl ". */
+static const char *leases_of(struct bolt *db)
+{
+	static char text[512];
+	AUTO(cursor_free) struct cursor *c = NULL;
+	struct cursor_entry e;
+	size_t len = 0;
+
+	text[0] = '\0';
+	if (!CHECK_EQ_INT(cursor_open_named(db, "lease", &c), 0))
+		return text;
+	while (cursor_next(c, &e) > 0 && len < sizeof(text))
+		len += (size_t) snprintf(text + len, sizeof(text) - len, "%" PRIu64 ":%u ",
+		                         bytes_be64(e.key.data), e.value.data[e.value.len - 1]);
+	return text;
+}
+
+static const char *write_leases(struct leaseset *set)
+{
+	static const char *text;
+	AUTO(close) int fd = memfd_create("leases", MFD_CLOEXEC);
+	AUTO(bulk_free) struct bulk *bulk = bulk_new(fd, 4096);
+	AUTO(bolt_close) struct bolt *db = NULL;
+	struct bolt_fault fault;
+	uint64_t n_bytes;
+	size_t n;
+
+	CHECK_EQ_INT(bulk_begin(bulk, bytes_of_text("lease")), 0);
+	CHECK_EQ_INT(leaseset_write(set, bulk, &n), 0);
+	CHECK_EQ_INT(bulk_finish(bulk, &n_bytes), 0);
+	CHECK_EQ_INT(bolt_open(fd, n_bytes, &fault, &db), 0);
+	text = leases_of(db);
+	return text;
+}
+
+static void see(struct leaseset *set, const char *key, int64_t lease)
+{
+	leaseset_see_key(set, bytes_of_text(key), lease < 0, lease < 0 ? 0 : lease);
+}
+
+static void test_leases(void)
+{
+	struct leaseset *set = leaseset_new(LEASESET_KEYS_MAX);
+
+	leaseset_see_lease(set, 7, 70);
+	leaseset_see_lease(set, 5, 50);
+	CHECK_EQ_STR(write_leases(set), "5:50 7:70 "); /* by id, keys or not */
+	leaseset_free(set);
+
+	set = leaseset_new(LEASESET_KEYS_MAX);
+	leaseset_see_lease(set, 5, 50);
+	leaseset_see_lease(set, 6, 60);
+	leaseset_see_lease(set, 7, 70);
+	see(set, "a", 5);
+	see(set, "b", 6);
+	see(set, "c", 7);
+	see(set, "b", -1); /* deleted */
+	see(set, "c", 0);  /* put without a lease */
+	leaseset_see_lease(set, 5, 0);
+	leaseset_see_lease(set, 6, 0);
+	leaseset_see_lease(set, 7, 0);
+	/* A key hangs on 5: that it is gone was told before the deletion of its key, which is not in.
+	 */
+	CHECK_EQ_STR(write_leases(set), "5:50 ");
+	leaseset_free(set);
+
+	set = leaseset_new(LEASESET_KEYS_MAX);
+	see(set, "a", 9);
+	see(set, "b", 9);
+	CHECK_EQ_INT((int) leaseset_count_unknown(set), 1);
+	see(set, "a", -1);
+	CHECK_EQ_INT((int) leaseset_count_unknown(set), 1);
+	leaseset_see_late(set, 8, 80); /* is of a later moment */
+	leaseset_see_late(set, 9, 90);
+	CHECK_EQ_INT((int) leaseset_count_unknown(set), 0);
+	CHECK_EQ_STR(write_leases(set), "9:90 ");
+	leaseset_free(set);
+
+	/* More keys than are counted: all leases stay. */
+	set = leaseset_new(2);
+	leaseset_see_lease(set, 5, 50);
+	see(set, "a", 5);
+	see(set, "b", 5);
+	see(set, "c", 5);
+	leaseset_see_lease(set, 5, 0);
+	CHECK_EQ_STR(write_leases(set), "5:50 ");
+	leaseset_free(set);
+}
+
+/* --- a world ---------------------------------------------------------------------------------- */
+
+/* Revision 2 to LAST; each third has two changes, each fifth deletes. */
+struct change {
+	struct boltkv kv;
+	char name[16];
+	int64_t created, version;
+};
+
+static struct change changes[2 * LAST];
+static size_t n_changes;
+
+static void make_world(void)
+{
+	int64_t created[8] = {0}, version[8] = {0};
+
+	for (int64_t rev = 2; rev <= LAST; rev++) {
+		for (int64_t sub = 0; sub < (rev % 3 == 0 ? 2 : 1); sub++) {
+			struct change *c = &changes[n_changes++];
+			size_t k = (size_t) ((rev + 4 * sub) % 8);
+
+			(void) snprintf(c->name, sizeof(c->name), "key-%zu", k);
+			if (rev % 5 == 0 && version[k] > 0) {
+				c->kv = boltkv_delete(rev, sub, c->name);
+				version[k] = 0;
+				continue;
+			}
+			created[k] = version[k] == 0 ? rev : created[k];
+			c->created = created[k];
+			c->version = ++version[k];
+			c->kv =
+			    boltkv_put(rev, sub, c->name, c->created, c->version, rev % 7 == 0 ? "" : "value");
+			/* etcd leaves out what is empty. */
+			if (rev % 7 == 0)
+				c->kv.value_len -= 2;
+		}
+	}
+}
+
+static const struct change *change_at(int64_t revision)
+{
+	for (size_t i = 0; i < n_changes; i++) {
+		if (changes[i].kv.main == revision)
+			return &changes[i];
+	}
+	abort();
+}
+
+/* A snapshot of it, with one lease; up to `dropped` only the newest change of a key is there. */
+static void make_snapshot(const char *path, int64_t revision)
+{
+	AUTO(close) int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	AUTO(bulk_free) struct bulk *bulk = bulk_new(fd, 4096);
+	static const uint8_t id[8] = {0, 0, 0, 0, 0, 0, 0, 5}, lease[] = {8, 5, 16, 50};
+	uint64_t n_bytes;
+
+	CHECK_EQ_INT(bulk_begin(bulk, bytes_of_text("key")), 0);
+	for (size_t i = 0; i < n_changes && changes[i].kv.main <= revision; i++) {
+		struct boltfile_entry e = boltkv_entry(&changes[i].kv);
+
+		CHECK_EQ_INT(
+		    bulk_add(bulk, (struct bytes){e.key, e.key_len}, (struct bytes){e.value, e.value_len}),
+		    0);
+	}
+	CHECK_EQ_INT(bulk_begin(bulk, bytes_of_text("lease")), 0);
+	CHECK_EQ_INT(bulk_add(bulk, (struct bytes){id, 8}, (struct bytes){lease, 4}), 0);
+	CHECK_EQ_INT(bulk_begin(bulk, bytes_of_text("meta")), 0);
+	CHECK_EQ_INT(bulk_finish(bulk, &n_bytes), 0);
+	CHECK_EQ_INT(snapshot_append_digest(fd, n_bytes), 0);
+}
+
+static void record_revision(struct recordfile *file, int64_t revision)
+{
+	const struct change *c = change_at(revision);
+	struct record_event events[2] = {{0}};
+	size_t n = 0;
+
+	for (; c < changes + n_changes && c->kv.main == revision; c++)
+		events[n++] = (struct record_event){
+		    .is_delete = c->kv.is_tombstone,
+		    .key = bytes_of_text(c->name),
+		    .create_revision = c->created,
+		    .version = c->version,
+		    .value = bytes_of_text(revision % 7 == 0 ? "" : "value"),
+		};
+	recordfile_add(file, &(struct record_frame){.type = RECORD_EVENTS,
+	                                            .revision = revision,
+	                                            .wall_us = 1000000 * revision,
+	                                            .events = events,
+	                                            .n_events = n});
+}
+
+static void save_segment(struct recordfile *file, int64_t first, uint64_t sequence)
+{
+	struct record_header header = {
+	    .sequence = sequence, .cluster_id = CLUSTER, .first_revision = first};
+	char name[RECORD_NAME_MAX], path[128];
+
+	(void) snprintf(path, sizeof(path), "record/%s", record_name(&header, name));
+	recordfile_close(file, path);
+}
+
+/* Revisions 11 to 20 in one segment, then to 30 in one that is open; 33 to LAST in another chain.
+ */
+static void make_record(void)
+{
+	struct recordfile file;
+	uint8_t digest[DIGEST_SHA256_BYTES];
+
+	(void) scratch_shell("rm -rf record && mkdir record");
+	recordfile_begin(&file, 11, 1, NULL);
+	for (int64_t rev = 11; rev <= 20; rev++)
+		record_revision(&file, rev);
+	recordfile_end(&file, 20, digest);
+	save_segment(&file, 11, 1);
+	recordfile_begin(&file, 21, 2, digest);
+	for (int64_t rev = 21; rev <= 25; rev++)
+		record_revision(&file, rev);
+	recordfile_end(&file, 25, digest);
+	save_segment(&file, 21, 2);
+	recordfile_begin(&file, 26, 3, digest);
+	for (int64_t rev = 26; rev <= 30; rev++)
+		record_revision(&file, rev);
+	recordfile_progress(&file, 30, 31500000);
+	recordfile_gap(&file, 31, 32);
+	save_segment(&file, 26, 3);
+	recordfile_begin(&file, 33, 4, NULL);
+	for (int64_t rev = 33; rev <= LAST; rev++)
+		record_revision(&file, rev);
+	save_segment(&file, 33, 4);
+}
+
+/* --- rebuilding it ---------------------------------------------------------------------------- */
+
+static struct rebuild_result result;
+static struct problem problem;
+
+static int rebuild(const char *base, enum rebuild_to to, int64_t value)
+{
+	struct rebuild_request request = {
+	    .base = {.name = base, .s3_prefix = ""},
+	    .record = "record",
+	    .to = to,
+	    .revision = value,
+	    .us = value,
+	    .output = "out.db",
+	};
+
+	source_free(TAKE_PTR(result.base));
+	result = (struct rebuild_result){0};
+	problem = (struct problem){0};
+	(void) unlink("out.db");
+	return rebuild_run(&request, &problem, &result);
+}
+
+/* What was made has just the changes up to there. */
+static void check_made(int64_t revision)
+{
+	AUTO(snapshot_close) struct snapshot *s = NULL;
+	AUTO(cursor_free) struct cursor *c = NULL;
+	struct bolt_fault fault = {0};
+	struct cursor_entry e;
+	size_t n = 0;
+
+	if (!CHECK_EQ_INT(snapshot_open("out.db", &fault, &s), 0))
+		return;
+	CHECK_EQ_INT(snapshot_check_digest(s), 0);
+	CHECK_EQ_INT(cursor_open_named(snapshot_db(s), "key", &c), 0);
+	while (cursor_next(c, &e) > 0 && n < n_changes) {
+		struct boltfile_entry want = boltkv_entry(&changes[n++].kv);
+
+		if (!CHECK(bytes_compare(e.key, (struct bytes){want.key, want.key_len}) == 0 &&
+		           bytes_compare(e.value, (struct bytes){want.value, want.value_len}) == 0))
+			(void) fprintf(stderr, "  change %zu of revision %" PRId64 "\n", n, revision);
+	}
+	CHECK(n > 0 && changes[n - 1].kv.main == revision &&
+	      (n == n_changes || changes[n].kv.main == revision + 1));
+	CHECK_EQ_STR(leases_of(snapshot_db(s)), "5:50 ");
+}
+
+static void check_nothing_left(void)
+{
+	char list[256];
+
+	CHECK_EQ_STR(scratch_list(".", list, sizeof(list)), "base.db later.db other.db record");
+}
+
+static void test_every_revision(void)
+{
+	for (int64_t rev = 15; rev <= 30; rev++) {
+		if (!CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, rev), 0)) {
+			(void) fprintf(stderr, "  revision %" PRId64 ": %s\n", rev, problem.reason);
+			continue;
+		}
+		check_made(rev);
+		CHECK_EQ_INT((long long) result.merge.n_revisions, rev - 15);
+		CHECK_EQ_INT(result.merge.wall_us, rev > 15 ? 1000000 * rev : 0);
+		CHECK_EQ_INT(result.has_record, 1);
+	}
+	/* The base's own revisions that were recorded too are held against it. */
+	CHECK(result.merge.n_same >= 5);
+	CHECK_EQ_INT(rebuild("./later.db", REBUILD_TO_END, 0), 0);
+	check_made(LAST);
+}
+
+static void test_times(void)
+{
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 22999999), 0);
+	check_made(22);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 23000000), 0);
+	check_made(23);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 31500000), 0); /* by its progress */
+	check_made(30);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 31500001), -ENOENT);
+	CHECK_EQ_STR(problem.code, "UNREACHABLE");
+	CHECK(strstr(problem.reason, "revisions 11 to 30 (1970-01-01T00:00:11Z to "
+	                             "1970-01-01T00:00:31Z), 33 to 40") != NULL);
+	(void) unlink("out.db");
+	check_nothing_left();
+}
+
+static void refused(const char *base, int64_t revision, const char *code, const char *why)
+{
+	CHECK(rebuild(base, REBUILD_TO_REVISION, revision) < 0);
+	if (!CHECK_EQ_STR(problem.code, code) || !CHECK(strstr(problem.reason, why) != NULL))
+		(void) fprintf(stderr, "  it said: %s\n", problem.reason);
+	check_nothing_left();
+}
+
+static void test_refused(void)
+{
+	refused("./base.db", 14, "UNREACHABLE", "the nearest that can be had is 15;");
+	refused("./base.db", 31, "UNREACHABLE", "the nearest that can be had is 30;");
+	refused("./base.db", 33, "UNREACHABLE", "the nearest that can be had is 30;");
+	refused("./later.db", 30, "UNREACHABLE", "the nearest that can be had is 35;");
+	refused("./none.db", 20, "NOT_FOUND", "none.db");
+	/* Of another cluster, which shows where both have something. */
+	refused("./other.db", 20, "FOREIGN", "is something else in");
+}
+
+/* What members told of their keys: the hash at 20 is right, but for what `wrong` changes. */
+static void record_hash(struct recordfile *file, int64_t revision, uint32_t hash)
+{
+	recordfile_add(file, &(struct record_frame){.type = RECORD_HASH,
+	                                            .revision = revision,
+	                                            .compact_revision = -1,
+	                                            .wall_us = 1000000 * revision,
+	                                            .member_id = 0xa,
+	                                            .hash = hash});
+}
+
+static void test_hashes(void)
+{
+	struct recordfile file;
+	uint32_t hash;
+
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
+	hash = result.content.hashkv.hash;
+	(void) unlink("out.db");
+	for (unsigned wrong = 0; wrong < 2; wrong++) {
+		(void) scratch_shell("rm -rf record && mkdir record");
+		recordfile_begin(&file, 11, 1, NULL);
+		for (int64_t rev = 11; rev <= 25; rev++) {
+			record_revision(&file, rev);
+			/* It may be told later than what it is about. */
+			if (rev == 22)
+				record_hash(&file, 20, hash + wrong);
+		}
+		save_segment(&file, 11, 1);
+		CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 19), 0);
+		CHECK_EQ_INT((int) result.n_proven, 0);
+		if (wrong) {
+			(void) unlink("out.db");
+			refused("./base.db", 20, "DIFFERS", "at revision 20 what was made has the HashKV");
+			refused("./base.db", 25, "DIFFERS", "member a had");
+			continue;
+		}
+		CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
+		CHECK_EQ_INT((int) result.n_proven, 1);
+	}
+	make_record();
+}
+
+/* A wrong byte in the middle: all before it can be had, nothing behind it. */
+static void test_damage(void)
+{
+	CHECK(scratch_shell("f=$(ls record/*-0000000003.rec) && "
+	                    "printf X | dd of=$f bs=1 seek=$(($(stat -c %%s $f) / 2)) conv=notrunc "
+	                    "status=none"));
+	refused("./base.db", 30, "UNREACHABLE", "the nearest that can be had is 2");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 26), 0);
+	check_made(26);
+	(void) unlink("out.db");
+	/* In a segment that others follow it is found out as it is read. */
+	make_record();
+	CHECK(scratch_shell("f=$(ls record/*-0000000001.rec) && "
+	                    "printf X | dd of=$f bs=1 seek=$(($(stat -c %%s $f) - 200)) conv=notrunc "
+	                    "status=none"));
+	refused("./base.db", 25, "DAMAGED", "-0000000001.rec");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 16), 0);
+	check_made(16);
+	(void) unlink("out.db");
+	/* A segment that is missing parts what is around it. */
+	make_record();
+	CHECK(scratch_shell("rm record/*-0000000002.rec"));
+	refused("./base.db", 28, "UNREACHABLE", "the nearest that can be had is 20;");
+	/* So does one that is not the one that was there. */
+	make_record();
+	CHECK(scratch_shell("cp record/*-0000000002.rec saved && rm -r record"));
+	CHECK_EQ_INT(changes[20].kv.main, 17);
+	changes[20].version++;
+	make_record();
+	changes[20].version--;
+	CHECK(scratch_shell("mv saved record/$(basename record/*-0000000002.rec)"));
+	refused("./base.db", 24, "DAMAGED", "does not belong behind");
+	make_record();
+}
+
+int main(void)
+{
+	test_pick();
+	test_leases();
+	scratch_enter();
+	make_world();
+	make_snapshot("base.db", 15);
+	make_snapshot("later.db", 35);
+	changes[14].kv.value[4] ^= 1;
+	make_snapshot("other.db", 15);
+	changes[14].kv.value[4] ^= 1;
+	make_record();
+	test_every_revision();
+	test_times();
+	test_refused();
+	test_hashes();
+	test_damage();
+	source_free(result.base);
+	scratch_leave();
+	return check_result();
+}
