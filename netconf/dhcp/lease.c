@@ -232,8 +232,8 @@ static enum lease_event judge(const struct text *text)
 {
 	static const char *const taken[] = {"BOUND",  "RENEW",   "REBIND",  "REBOOT", "BOUND6",
 	                                    "RENEW6", "REBIND6", "REBOOT6", NULL};
-	static const char *const lost[] = {"EXPIRE",  "NAK",      "FAIL",  "RELEASE",
-	                                   "EXPIRE6", "RELEASE6", "FAIL6", NULL};
+	static const char *const lost[] = {"NAK",      "FAIL",  "RELEASE", "EXPIRE6",
+	                                   "RELEASE6", "FAIL6", NULL};
 	const char *reason = find(text, "reason");
 
 	if (is_one_of(reason, taken))
