@@ -198,7 +198,8 @@ static void on_settled(const struct settle_result *result, void *userdata)
 static int beside_cb(const struct look *look, char **ret_error, void *userdata UNUSED)
 {
 	AUTO(beside_free) struct beside *beside = NULL;
-	int r = beside_plan_host(&host_this_machine, look->resolution, &beside, ret_error);
+	int r = beside_plan_host(&host_this_machine, look->resolution, look->resolution->leased,
+	                         &beside, ret_error);
 
 	if (r == 0 && beside_problems(beside)->n > 0) {
 		*ret_error = xstrdup(beside_problems(beside)->items[0]);

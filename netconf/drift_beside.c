@@ -143,7 +143,7 @@ size_t drift_beside_repair(struct drift_beside *b, const struct look *look, drif
 {
 	AUTO(beside_free) struct beside *plan = NULL;
 	AUTO(free) char *error = NULL;
-	int r = beside_plan_host(&host_this_machine, look->resolution, &plan, &error);
+	int r = beside_plan_host(&host_this_machine, look->resolution, HOST_ALL, &plan, &error);
 
 	if (r == 0 && (beside_problems(plan)->n > 0 || beside_count(plan) == 0 ||
 	               !may_do_all(plan, may, userdata)))

@@ -19,6 +19,7 @@ struct wanted_link {
 struct beside {
 	const struct host_machine *machine;
 	struct host want;
+	unsigned parts; /* enum host_attr: of which the plan is */
 	struct hoststate *before, *after;
 	bool touches_host; /* some plan of it did */
 	struct hostplan host;
@@ -42,7 +43,7 @@ static int plan_host(struct beside *b, bool has_leases, char **ret_error)
 
 	if (r < 0)
 		return r;
-	b->after = hoststate_want(b->before, &b->want, &b->problems, &b->notes);
+	b->after = hoststate_want(b->before, &b->want, b->parts, &b->problems, &b->notes);
 	if (b->problems.n == n)
 		hoststate_plan(b->before, b->after, &b->host);
 	b->touches_host = b->host.n > 0;
@@ -104,6 +105,7 @@ int beside_plan(const struct host_machine *machine, const struct resolution *res
 	int r;
 
 	b->machine = machine;
+	b->parts = HOST_ALL;
 	host_copy(&resolution->model->host, &b->want);
 	r = plan_links(b, resolution, have, ret_error);
 	if (r == 0)
@@ -115,12 +117,13 @@ int beside_plan(const struct host_machine *machine, const struct resolution *res
 }
 
 int beside_plan_host(const struct host_machine *machine, const struct resolution *resolution,
-                     struct beside **ret_beside, char **ret_error)
+                     unsigned parts, struct beside **ret_beside, char **ret_error)
 {
 	AUTO(beside_free) struct beside *b = NEW0(struct beside);
 	int r;
 
 	b->machine = machine;
+	b->parts = parts;
 	host_copy(&resolution->model->host, &b->want);
 	r = plan_host(b, false, ret_error);
 	if (r < 0)
@@ -142,7 +145,8 @@ int beside_plan_again(struct beside *b, const struct resolution *resolution, cha
 	host_copy(&resolution->model->host, &b->want);
 	ethplan_fini(&b->drivers);
 	hostplan_fini(&b->host);
-	target = hoststate_want(now, &b->want, &problems, &notes);
+	b->parts = resolution->leased;
+	target = hoststate_want(now, &b->want, b->parts, &problems, &notes);
 	if (problems.n > 0) {
 		r = -EEXIST;
 		*ret_error = xstrdup(problems.items[0]);
@@ -156,7 +160,7 @@ int beside_plan_again(struct beside *b, const struct resolution *resolution, cha
 	/* What others did meanwhile is theirs, so the way back is told from what was before. */
 	b->touches_host = true;
 	hoststate_free(b->after);
-	b->after = hoststate_want(b->before, &b->want, &problems, &notes);
+	b->after = hoststate_want(b->before, &b->want, HOST_ALL, &problems, &notes);
 	conf_strings_fini(&problems);
 	conf_strings_fini(&notes);
 	return 0;
@@ -305,7 +309,7 @@ static int read_host_back(const struct beside *b, char **ret_error)
 
 	if (r < 0)
 		return r;
-	target = hoststate_want(now, &b->want, &problems, &notes);
+	target = hoststate_want(now, &b->want, b->parts, &problems, &notes);
 	hoststate_plan(now, target, &plan);
 	left = first_left(&plan, b->machine->starts_later);
 	if (problems.n > 0 || left != NULL) {

@@ -27,12 +27,12 @@ struct beside;
  * lives. 0, or -errno with a sentence that the caller frees. */
 int beside_plan(const struct host_machine *machine, const struct resolution *resolution,
                 const struct model *have, struct beside **ret_beside, char **ret_error);
-/* Only the host's half: what leases have a part in. */
+/* Only the host's half, and of it these parts (enum host_attr). */
 int beside_plan_host(const struct host_machine *machine, const struct resolution *resolution,
-                     struct beside **ret_beside, char **ret_error);
-/* The host's half once more, from how it is now to what is wanted now; the steps of the plan before
- * it are over. What it says to a checkpoint goes on to be the way back to the very first state. 0,
- * or -errno with a sentence. */
+                     unsigned parts, struct beside **ret_beside, char **ret_error);
+/* What of the host is left to leases once more, from how it is now to what is wanted now; the steps
+ * of the plan before it are over. What it says to a checkpoint goes on to be the way back to the
+ * very first state. 0, or -errno with a sentence. */
 int beside_plan_again(struct beside *beside, const struct resolution *resolution, char **ret_error);
 void beside_free(struct beside *beside);
 DEFINE_AUTO(struct beside, beside_free);

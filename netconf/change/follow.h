@@ -4,8 +4,8 @@
 /*
  * Leases have changed: addresses and routes on the links that have DHCP become what the
  * configuration and the leases of this moment want, whatever that costs, since what a server has
- * given to another is not ours any more; then the host's names and resolvers. Nothing else is
- * touched.
+ * given to another is not ours any more; then the host's name and resolvers, as far as the
+ * configuration leaves them to leases. Nothing else is touched.
  */
 
 #include <ev.h>

@@ -89,6 +89,21 @@ static void read_keys(struct resolution *resolution, const struct model *have)
 	}
 }
 
+/* Also where no lease says anything of it: then it goes. */
+static unsigned left_to_leases(const struct config *config, const struct resolution *resolution)
+{
+	unsigned parts = 0;
+
+	for (size_t i = 0; i < resolution->n_dhcps; i++) {
+		parts |= HOST_RESOLVERS | HOST_SEARCH;
+		if (!resolution->dhcps[i].dhcp->ignore_hostname)
+			parts |= HOST_NAME;
+	}
+	if (config->no_default_search)
+		parts &= ~(unsigned) HOST_SEARCH;
+	return parts & ~resolution->model->host.has;
+}
+
 static void merge_leases(const char *runtime_dir, const struct config *config,
                          struct resolution *resolution)
 {
@@ -96,6 +111,7 @@ static void merge_leases(const char *runtime_dir, const struct config *config,
 	AUTO(free) struct lease_use *uses = xcalloc(resolution->n_dhcps + 1, sizeof(*uses));
 	size_t n = 0;
 
+	resolution->leased = left_to_leases(config, resolution);
 	for (size_t i = 0; i < resolution->n_dhcps; i++) {
 		const struct resolved_dhcp *resolved = &resolution->dhcps[i];
 		AUTO(free)

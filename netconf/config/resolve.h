@@ -47,6 +47,7 @@ struct resolution {
 	 * parts of the configuration turned out to mean one device. */
 	struct conf_strings waiting, problems;
 	struct conf_strings notes; /* what is odd but goes on; from those who add to the model */
+	unsigned leased;           /* enum host_attr: what of the host is left to leases */
 };
 
 /* config is borrowed as long as the resolution lives; devices and their texts until this returns.

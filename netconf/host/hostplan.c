@@ -302,7 +302,8 @@ static void want_time(struct planning *p)
 /* --- the whole --- */
 
 struct hoststate *hoststate_want(const struct hoststate *have, const struct host *want,
-                                 struct conf_strings *problems, struct conf_strings *notes)
+                                 unsigned parts, struct conf_strings *problems,
+                                 struct conf_strings *notes)
 {
 	struct planning p = {
 	    .have = have,
@@ -312,10 +313,15 @@ struct hoststate *hoststate_want(const struct hoststate *have, const struct host
 	    .notes = notes,
 	};
 
-	want_name(&p);
-	want_resolvers(&p);
-	want_block(&p, HOST_PATH_HOSTS, hosttext_hosts_block(want));
-	want_time(&p);
+	if ((parts & HOST_NAME) != 0)
+		want_name(&p);
+	/* A name's domain is one to search. */
+	if ((parts & (HOST_NAME | HOST_RESOLVERS | HOST_SEARCH)) != 0)
+		want_resolvers(&p);
+	if ((parts & HOST_ENTRIES) != 0)
+		want_block(&p, HOST_PATH_HOSTS, hosttext_hosts_block(want));
+	if ((parts & HOST_TIME) != 0)
+		want_time(&p);
 	return p.target;
 }
 

@@ -6,7 +6,7 @@
  * same way as the kernel's side: observe, plan (pure), carry out, observe again.
  *
  *	hoststate_observe(config, before) -> hoststate_to_json (checkpoint, with the target)
- *	hoststate_want(before, config, target) -> hoststate_plan(before, target) -> hoststep_carry_out
+ *	hoststate_want(before, config, HOST_ALL) -> hoststate_plan(before, target) -> hoststep_carry_out
  *	undo: hoststate_observe(now) -> hoststate_back(now, before, after) -> hoststate_plan -> ...
  *
  * A state is every file that netconf may write, byte by byte, and the services behind them; so to
@@ -109,10 +109,12 @@ int hoststate_from_json(const json_t *json, struct hoststate **ret_state);
 
 /* --- planning: pure --- */
 
-/* What `want` makes of `have`. Each problem is a sentence that names the file; with one, the target
- * is not to be planned for. Notes are odd but harmless. Both may have entries already. */
+/* What `want` makes of `have`, of these parts (enum host_attr); the others stay as they are. Each
+ * problem is a sentence that names the file; with one, the target is not to be planned for. Notes
+ * are odd but harmless. Both may have entries already. */
 struct hoststate *hoststate_want(const struct hoststate *have, const struct host *want,
-                                 struct conf_strings *problems, struct conf_strings *notes);
+                                 unsigned parts, struct conf_strings *problems,
+                                 struct conf_strings *notes);
 
 /* The way back from a plan from `before` to `after`: what that changed is as before, and everything
  * else as it is now: also what others have written into shared files meanwhile. */

@@ -28,6 +28,7 @@ enum host_attr {
 	HOST_SEARCH = 1 << 2,
 	HOST_ENTRIES = 1 << 3,
 	HOST_TIME = 1 << 4,
+	HOST_ALL = (1 << 5) - 1,
 };
 
 struct host {

@@ -12,6 +12,8 @@ cp -a /etc "$T/etc"
 mount --bind "$T/etc" /etc
 rm -f /etc/resolv.conf
 printf 'nameserver 192.0.2.53\n' >/etc/resolv.conf
+printf '127.0.0.1 localhost\n' >/etc/hosts
+cp /etc/hosts "$T/hosts"
 
 node_new
 mkdir -p "$T/files"
@@ -84,6 +86,15 @@ ignoreHostname: true
 apiVersion: v1alpha1
 kind: DHCPv6Config
 name: eth0
+---
+apiVersion: v1alpha1
+kind: StaticHostConfig
+name: 10.1.0.254
+hostnames: [gateway]
+---
+apiVersion: fairlead/v1
+kind: NetworkPolicyConfig
+drift: report
 YAML
 
 server_start 10.1.0.50 fd01::10c
@@ -177,14 +188,28 @@ wait_until 40 status_is .last.how rolled-back
 for_seconds 2 has_address 10.1.0.50/24
 wait_until 20 is_before
 
-say "the server gives another address: the old one goes"
+say "the server gives another address: the old one goes, and what no lease is about stays as it is"
+cp "$T/hosts" /etc/hosts
+followed() {
+	grep -c lease_followed "$LOG_DIR/netconf.log" || true
+}
+followed_before=$(followed)
+is_followed() {
+	[[ $(followed) -gt $followed_before ]]
+}
 server_renumbers 4 10.1.0.70 fd01::30c
 wait_until 60 has_address 10.1.0.70/24
 wait_until 10 has_default 10.1.0.70
 wait_until 10 test -z "$(ip -n n1 -o address show dev eth0 to 10.1.0.50)"
+wait_until 20 is_followed
+expect "no lease is about hosts" cmp "$T/hosts" /etc/hosts
 
-say "the server is lost: the address goes at its time"
+say "the server is lost, and the client starts anew and gives up: the address goes at its time"
 kill_hard dnsmasq
+: >"$LOG_DIR/netconf.log"
+pkill -KILL -f '^dhcpcd: eth0 \[ip4\]$'
+wait_until 60 log_says netconf 'DHCP lease expired'
+for_seconds 1 has_address 10.1.0.70/24
 read -r uptime _ </proc/uptime
 tr '\0' '\n' <"$lease_file" | sed "s/^new_dhcp_lease_time=.*/new_dhcp_lease_time=2/; s/^fairlead_uptime=.*/fairlead_uptime=$uptime/" |
 	tr '\n' '\0' >"$lease_file.new"

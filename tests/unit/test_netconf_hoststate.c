@@ -130,7 +130,7 @@ static char *problem_with(const struct host *want)
 	struct conf_strings problems = {0}, notes = {0};
 	char *problem = NULL;
 
-	hoststate_free(hoststate_want(have, want, &problems, &notes));
+	hoststate_free(hoststate_want(have, want, HOST_ALL, &problems, &notes));
 	CHECK(problems.n <= 1);
 	if (problems.n > 0)
 		problem = xstrdup(problems.items[0]);
@@ -160,12 +160,12 @@ static void there_and_back(const struct host *want, const char *text, const char
 	(void) scratch_shell("find etc -printf '%%p %%y %%m %%U %%l\\n' -type f -exec sha256sum {} + | "
 	                     "sort >../before.%d",
 	                     (int) getpid());
-	target = hoststate_want(before, want, &problems, &notes);
+	target = hoststate_want(before, want, HOST_ALL, &problems, &notes);
 	CHECK_EQ_INT(problems.n, 0);
 	run_plan(before, target, text);
 
 	now = observe();
-	again = hoststate_want(now, want, &problems, &notes);
+	again = hoststate_want(now, want, HOST_ALL, &problems, &notes);
 	run_plan(now, again, "");
 
 	undo = hoststate_back(now, saved, target);
@@ -185,7 +185,7 @@ static void write_plan(const struct host *want)
 	struct hostplan plan;
 	char *error = NULL;
 
-	target = hoststate_want(have, want, &problems, &notes);
+	target = hoststate_want(have, want, HOST_ALL, &problems, &notes);
 	CHECK_EQ_INT(problems.n, 0);
 	hoststate_plan(have, target, &plan);
 	for (size_t i = 0; i < plan.n; i++)
@@ -278,7 +278,7 @@ static void test_foreign_meanwhile(void)
 	add_entry(&want, "10.0.0.5", "registry");
 	add_resolver(&want, "10.0.0.1");
 	before = observe();
-	target = hoststate_want(before, &want, &problems, &problems);
+	target = hoststate_want(before, &want, HOST_ALL, &problems, &problems);
 	run_plan(before, target, "write /etc/hosts\nwrite /etc/resolv.conf\n");
 	(void) scratch_shell("echo '10.0.0.9 other' >>etc/hosts");
 	(void) scratch_shell("echo another >etc/hostname");
@@ -305,7 +305,7 @@ static void test_changed_since_observed(void)
 	begin();
 	add_entry(&want, "10.0.0.5", "registry");
 	have = observe();
-	target = hoststate_want(have, &want, &problems, &problems);
+	target = hoststate_want(have, &want, HOST_ALL, &problems, &problems);
 	hoststate_plan(have, target, &plan);
 	CHECK_EQ_INT(plan.n, 1);
 	(void) scratch_shell("echo '10.0.0.9 other' >>etc/hosts");
@@ -403,7 +403,7 @@ static void test_directory_in_use(void)
 	(void) scratch_shell("ln -sf /run/systemd/resolve/stub-resolv.conf etc/resolv.conf");
 	add_resolver(&want, "10.0.0.1");
 	before = observe();
-	target = hoststate_want(before, &want, &problems, &problems);
+	target = hoststate_want(before, &want, HOST_ALL, &problems, &problems);
 	run_plan(before, target,
 	         "make /etc/systemd/resolved.conf.d\n"
 	         "write /etc/systemd/resolved.conf.d/90-fairlead.conf\n"
