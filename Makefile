@@ -20,7 +20,10 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes 
             -Wundef -Wstrict-prototypes -Wpointer-arith -Wwrite-strings
 HARDEN   := -fstack-protector-strong -fPIE -fno-common -fno-strict-aliasing
 OPTIMIZE := -O2 -D_FORTIFY_SOURCE=2
+DEBUG    := -g
 ifneq ($(SAN),)
+# Lines, which is what their reports name; variables take half as long again to compile.
+DEBUG    := -g1
 OPTIMIZE := -O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
 endif
 ifneq ($(WERROR),)
@@ -28,7 +31,7 @@ WARNINGS += -Werror
 endif
 
 CPPFLAGS += -D_GNU_SOURCE -DFAIRLEAD_VERSION='"$(VERSION)"' -Ilib -I. -I$(BUILD)/gen
-CFLAGS   += -std=gnu17 -g $(OPTIMIZE) $(WARNINGS) $(HARDEN)
+CFLAGS   += -std=gnu17 $(DEBUG) $(OPTIMIZE) $(WARNINGS) $(HARDEN)
 LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN))
 
 # --- sources -------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # limit: 120
-# The owner's vipd is stopped (SIGSTOP) for 1, 3 and 30 s and then goes on as if nothing had happened.
-# The kernel ends its ownership in time without it; woken up, it must not bring the address back.
+# The owner's vipd is stopped (SIGSTOP) for 1 and 3 s, and for longer than its lease lasts, and then goes on as
+# if nothing had happened. The kernel ends its ownership in time without it; woken up, it must not bring
+# the address back.
 . "$(dirname "$0")/lib.sh"
 
 cluster_with_owner
-for seconds in ${FAIRLEAD_PAUSES:-1 3 30}; do
+for seconds in ${FAIRLEAD_PAUSES:-1 3 16}; do
 	former=$(holders)
 	say "$former sleeps for $seconds s"
 	asleep=$STEP
