@@ -75,3 +75,12 @@ bonds 'p1' p1 'p3, p2' | config_write fewer
 apply_once fewer
 expect_equal "ports" "$(ports_of one)" "p1"
 expect_no_outage one p1
+
+say "all change sides: neither is ever without a carrier"
+bonds 'p3, p2' p3 'p1, p4' | config_write crossed
+witness_anew
+apply_once crossed
+expect_equal "ports" "$(ports_of one), $(ports_of two)" "p2 p3, p1 p4"
+expect_equal "outages" "$(outages_of one)$(outages_of two)" ""
+wait_until 30 reaches 10.1.0.254
+wait_until 30 reaches 10.2.0.254

@@ -38,10 +38,14 @@ netconf_once first
 expect_equal "messages of the kernel" "$(monitor_heard)" ""
 kill_hard monitor
 
-say "the bond gets another mode: not one address, not one route is lost"
+say "the bond gets another mode: not one address, not one route is lost, if only for a moment"
+witness_start
 hundred balance-tlb | config_write mode
 apply_once mode
 expect_options bond mode=balance-tlb
+expect "the bond was down" test -n "$(outages_of bond)"
+expect_equal "routes that moved" "$(routes_moved '(10\.1?20\.|fd2[01]:)[^ ]*')" ""
+kill_hard links
 expect_network "$LOG_DIR/before"
 
 say "and they go"
