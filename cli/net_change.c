@@ -47,7 +47,7 @@ static int add_file(struct texts *words, const char *name)
 
 	if (path == NULL) {
 		(void) fprintf(stderr, "fairlead: %s: %s\n", name, strerror(errno));
-		return CLI_USAGE;
+		return CLI_FAILED;
 	}
 	texts_add(words, "%s", path);
 	return CLI_OK;

@@ -83,6 +83,31 @@ static void spare_port(struct planner *p, const struct link *port)
 		set_min_links(p, bond->name, (uint32_t) left, OP_HITLESS);
 }
 
+/* Ports that may carry something: all that are open but for those without a cable. What LACP has
+ * not agreed on yet may be agreed on the next moment. */
+static size_t count_possible(const struct planner *p, const char *bond)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->now->n_links; i++) {
+		const struct link *port = &p->now->links[i];
+		const struct link *had = model_find_link(p->have, port->name);
+
+		n += strcmp(port->master, bond) == 0 && port->up &&
+		     (had == NULL || !had->up || had->carrier);
+	}
+	return n;
+}
+
+/* A bond that carries nothing has nothing to lose. */
+static enum op_class min_links_class(const struct planner *p, const struct link *bond, uint32_t n)
+{
+	bool may_carry =
+	    bond->up && count_possible(p, bond->name) >= MAX(1u, bond->bond->values[BOND_MIN_LINKS]);
+
+	return may_carry && count_live(p, bond->name) < n ? OP_BLIP : OP_HITLESS;
+}
+
 /* What is wanted, and what was lowered for the time. */
 static void set_all_min_links(struct planner *p)
 {
@@ -101,7 +126,7 @@ static void set_all_min_links(struct planner *p)
 		else
 			continue;
 		if (now->bond->values[BOND_MIN_LINKS] != n)
-			set_min_links(p, now->name, n, count_live(p, now->name) >= n ? OP_HITLESS : OP_BLIP);
+			set_min_links(p, now->name, n, min_links_class(p, now, n));
 	}
 }
 
