@@ -25,6 +25,10 @@ void net_render_line(FILE *out, const json_t *object)
 		}
 		table_print_safe(out, field_text_or_dash(object, "reason"));
 		(void) fputc('\n', out);
+	} else if (field_text(object, "note") != NULL) {
+		(void) fputs("note: ", out);
+		table_print_safe(out, field_text(object, "note"));
+		(void) fputc('\n', out);
 	} else if (field_text(object, "error") != NULL) {
 		table_print_safe(out, field_text(object, "error"));
 		(void) fputc('\n', out);

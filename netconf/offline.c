@@ -61,18 +61,23 @@ static void print_line(json_t *object)
 static void print_json(const struct plan *plan, const struct resolution *resolution,
                        const struct beside *beside)
 {
-	for (size_t i = 0; i < plan->n_ops; i++)
+	json_t *notes = explain_notes(plan, resolution, beside), *note;
+	size_t i;
+
+	for (i = 0; i < plan->n_ops; i++)
 		print_line(explain_step_json(plan, i));
-	for (size_t i = 0; i < beside_count(beside); i++)
+	for (i = 0; i < beside_count(beside); i++)
 		print_line(explain_beside_json(plan, beside, i));
-	for (size_t i = 0; i < plan->n_obstacles; i++)
+	for (i = 0; i < plan->n_obstacles; i++)
 		print_line(explain_obstacle_json(plan, resolution->model, i));
-	for (size_t i = 0; i < resolution->problems.n; i++)
+	for (i = 0; i < resolution->problems.n; i++)
 		print_line(explain_problem_json("contradiction", resolution->problems.items[i]));
-	for (size_t i = 0; i < resolution->waiting.n; i++)
+	for (i = 0; i < resolution->waiting.n; i++)
 		print_line(explain_problem_json("waiting", resolution->waiting.items[i]));
-	for (size_t i = 0; i < beside_problems(beside)->n; i++)
+	for (i = 0; i < beside_problems(beside)->n; i++)
 		print_line(explain_problem_json("impossible", beside_problems(beside)->items[i]));
+	json_array_foreach(notes, i, note) print_line(json_incref(note));
+	json_decref(notes);
 	print_line(json_pack("{s:I, s:s}", "steps", (json_int_t) (plan->n_ops + beside_count(beside)),
 	                     "class", op_class_name(explain_class(plan, beside))));
 }

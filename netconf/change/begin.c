@@ -164,6 +164,7 @@ static int plan(struct begin *begin)
 	struct transaction_parts *parts = &begin->parts;
 	struct plan_options options = {.management_link = begin->management};
 	AUTO(free) char *error = NULL;
+	json_t *notes;
 	char reason[EXPLAIN_REFUSAL_MAX];
 	struct look look;
 	int r = look_take(begin->kernel, begin->owned, begin->runtime_dir, begin->files, &look);
@@ -183,6 +184,9 @@ static int plan(struct begin *begin)
 	begin->has_clients = dhcpclients_have(begin->clients, look.resolution, parts->before);
 	begin->is_nothing = parts->plan->n_ops + beside_count(parts->beside) == 0 && begin->has_clients;
 	begin->lines = explain_lines(parts->plan, look.resolution, parts->beside);
+	notes = explain_notes(parts->plan, look.resolution, parts->beside);
+	(void) json_array_extend(begin->lines, notes);
+	json_decref(notes);
 	if (explain_refusal(parts->plan, look.resolution, reason))
 		r = refuse(begin, -EEXIST, reason);
 	else if (r < 0)
@@ -205,6 +209,7 @@ static bool is_disruptive(const struct begin *begin)
 
 static void finish(struct begin *begin)
 {
+	const struct plan *plan = begin->parts.plan;
 	struct begin_result result = {
 	    .r = begin->r,
 	    .reason = begin->reason,
@@ -213,6 +218,8 @@ static void finish(struct begin *begin)
 	    .lines = begin->lines,
 	};
 
+	for (size_t i = 0; begin->r == 0 && i < plan->notes.n; i++)
+		log_notice("net_note", "reason=\"%s\"", plan->notes.items[i]);
 	begin->parts.management = begin->management;
 	begin->done(&result, begin->userdata);
 	begin_free(begin);

@@ -70,6 +70,25 @@ json_t *explain_problem_json(const char *kind, const char *reason)
 	return json_pack("{s:s, s:o}", "obstacle", kind, "reason", jsonval_text(reason));
 }
 
+static void add_notes(json_t *lines, const struct conf_strings *notes)
+{
+	for (size_t i = 0; i < notes->n; i++)
+		(void) json_array_append_new(lines,
+		                             json_pack("{s:o}", "note", jsonval_text(notes->items[i])));
+}
+
+json_t *explain_notes(const struct plan *plan, const struct resolution *resolution,
+                      const struct beside *beside)
+{
+	json_t *lines = json_array();
+
+	add_notes(lines, &plan->notes);
+	add_notes(lines, &resolution->notes);
+	if (beside != NULL)
+		add_notes(lines, beside_notes(beside));
+	return lines;
+}
+
 static void print_obstacle(FILE *out, const struct plan_obstacle *obstacle,
                            const struct model *want)
 {
@@ -110,6 +129,8 @@ void explain_plan(FILE *out, const struct plan *plan, const struct resolution *r
 		print_obstacle(out, &plan->obstacles[i], resolution->model);
 	for (size_t i = 0; i < beside_problems(beside)->n; i++)
 		(void) fprintf(out, "impossible: %s\n", beside_problems(beside)->items[i]);
+	for (size_t i = 0; i < plan->notes.n; i++)
+		(void) fprintf(out, "note: %s\n", plan->notes.items[i]);
 	for (size_t i = 0; i < resolution->notes.n; i++)
 		(void) fprintf(out, "note: %s\n", resolution->notes.items[i]);
 	for (size_t i = 0; i < beside_notes(beside)->n; i++)

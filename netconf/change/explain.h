@@ -33,6 +33,11 @@ json_t *explain_problem_json(const char *kind, const char *reason);
 json_t *explain_lines(const struct plan *plan, const struct resolution *resolution,
                       const struct beside *beside);
 
+/* {"note": "..."}, an array: what is done all the same, and ought to be known. beside may be NULL.
+ */
+json_t *explain_notes(const struct plan *plan, const struct resolution *resolution,
+                      const struct beside *beside);
+
 /* Whether nothing of it may be applied: something is refused, or the configuration contradicts
  * itself on these devices. The sentence is of the first such. */
 #define EXPLAIN_REFUSAL_MAX (PLAN_REASON_MAX + MODEL_ORIGIN_TEXT_MAX + 16)

@@ -187,6 +187,19 @@ void planner_obstacle(struct planner *p, enum plan_obstacle_kind kind, const str
 	va_end(ap);
 }
 
+void planner_note(struct planner *p, const char *fmt, ...)
+{
+	char text[PLAN_REASON_MAX];
+	va_list ap;
+
+	if (p->options->undone != NULL)
+		return;
+	va_start(ap, fmt);
+	(void) vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	conf_strings_add(&p->plan->notes, text);
+}
+
 /* --- the whole --- */
 
 static void plan_links(struct planner *p)
@@ -222,6 +235,7 @@ struct plan *plan_make(const struct model *want, const struct model *have,
 	if (p.options->only_on == NULL)
 		plan_links_delete(&p);
 	plan_put_back(&p);
+	plan_tell_lost(&p);
 	free(p.late);
 	model_free(p.lost);
 	model_free(p.now);
@@ -254,5 +268,6 @@ void plan_free(struct plan *plan)
 		op_fini(&plan->ops[i]);
 	free(plan->ops);
 	free(plan->obstacles);
+	conf_strings_fini(&plan->notes);
 	free(plan);
 }

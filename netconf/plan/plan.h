@@ -55,6 +55,9 @@ struct plan {
 	size_t n_ops, cap_ops;
 	struct plan_obstacle *obstacles;
 	size_t n_obstacles, cap_obstacles;
+	/* What to know before it is done, and what is no obstacle: another program's object that is
+	 * lost for good. Not of an undoing. */
+	struct conf_strings notes;
 	enum op_class class; /* of the dearest step; OP_HITLESS without any */
 };
 

@@ -19,17 +19,38 @@ static void push(struct planner *p, enum op_kind kind, const struct address *add
 
 /* --- one that goes --- */
 
+static bool follows(const struct address *next, const struct address *primary)
+{
+	return (next->state & IFA_F_SECONDARY) != 0 && strcmp(next->link, primary->link) == 0 &&
+	       next->prefix.len == primary->prefix.len &&
+	       prefix_contains(&primary->prefix, &next->prefix.addr);
+}
+
 static bool has_secondaries(const struct planner *p, const struct address *primary)
 {
 	for (size_t i = 0; i < p->now->n_addresses; i++) {
-		const struct address *now = &p->now->addresses[i];
-
-		if ((now->state & IFA_F_SECONDARY) != 0 && strcmp(now->link, primary->link) == 0 &&
-		    now->prefix.len == primary->prefix.len &&
-		    prefix_contains(&primary->prefix, &now->prefix.addr))
+		if (follows(&p->now->addresses[i], primary))
 			return true;
 	}
 	return false;
+}
+
+/* Which of them is next the kernel knows, by the order in which they came. */
+static void tell_successor(struct planner *p, const struct address *primary)
+{
+	char text[MODEL_TEXT_MAX];
+
+	for (size_t i = 0; i < p->now->n_addresses; i++) {
+		const struct address *next = &p->now->addresses[i];
+
+		if (next->owner == OWNER_OURS || !follows(next, primary))
+			continue;
+		planner_note(p,
+		             "address %s, which belongs to %s (protocol %u), may become the first of its "
+		             "subnet: connections that name no source leave from it then",
+		             address_format(next, text), plan_owner_name(next->protocol), next->protocol);
+		return;
+	}
 }
 
 /*
@@ -44,6 +65,8 @@ static void delete_address(struct planner *p, const struct address *address)
 	                (address->state & IFA_F_SECONDARY) != 0 || !has_secondaries(p, address);
 	bool promote = !is_alone && link != NULL && link_has(link, LINK_HAS_PROMOTE) && !link->promote;
 
+	if (!is_alone)
+		tell_successor(p, address);
 	if (promote)
 		(void) planner_set(p, address->link, &(struct link){.promote = true}, LINK_HAS_PROMOTE,
 		                   OP_HITLESS);

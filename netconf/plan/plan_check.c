@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "netconf/plan/plan_priv.h"
 
-static const char *foreign_name(uint8_t protocol)
+const char *plan_owner_name(uint8_t protocol)
 {
 	switch (protocol) {
 	case PLAN_VIPD_PROTOCOL:
@@ -136,7 +136,7 @@ static void check_addresses(struct planner *p)
 			planner_obstacle(p, PLAN_COLLISION, &want->origin,
 			                 "address %s is refused: %s belongs to %s (protocol %u)",
 			                 address_format(want, text), address_format(have, theirs),
-			                 foreign_name(have->protocol), have->protocol);
+			                 plan_owner_name(have->protocol), have->protocol);
 			model_remove_address(p->want, i);
 		}
 	}
@@ -206,9 +206,73 @@ static void check_routes(struct planner *p)
 			planner_obstacle(p, PLAN_COLLISION, &want.origin,
 			                 "route %s is refused: %s belongs to %s (protocol %u)",
 			                 route_format(&want, text), route_format(have, theirs),
-			                 foreign_name(have->protocol), have->protocol);
+			                 plan_owner_name(have->protocol), have->protocol);
 			keep_old(p, &want, i);
 		}
+	}
+}
+
+/* --- addresses that others' routes leave from --- */
+
+static bool has_addr(const struct model *model, const struct addr *addr)
+{
+	for (size_t i = 0; i < model->n_addresses; i++) {
+		if (addr_equal(&model->addresses[i].prefix.addr, addr))
+			return true;
+	}
+	return false;
+}
+
+/* Ours, and nobody else's, and not wanted any more. NULL: none such. */
+static const struct address *going(const struct planner *p, const struct addr *addr)
+{
+	const struct address *ours = NULL;
+
+	if (!addr_is_set(addr) || has_addr(p->want, addr))
+		return NULL;
+	for (size_t i = 0; i < p->have->n_addresses; i++) {
+		const struct address *have = &p->have->addresses[i];
+
+		if (!addr_equal(&have->prefix.addr, addr))
+			continue;
+		if (have->owner != OWNER_OURS)
+			return NULL;
+		ours = have;
+	}
+	return ours;
+}
+
+static void keep_address(struct planner *p, const struct address *address)
+{
+	const struct link *link = model_find_link(p->have, address->link);
+
+	while (link != NULL && link->owner == OWNER_OURS &&
+	       model_find_link(p->want, link->name) == NULL) {
+		plan_keep_link(p, link);
+		link = model_find_link(p->have, link->parent);
+	}
+	if (model_find_address(p->want, address->link, &address->prefix) == NULL)
+		effect_insert_address(p->want, address);
+}
+
+/* The kernel drops an IPv4 route with the address that it leaves from, wherever it leads, and takes
+ * it back with no other; of IPv6 it forgets the source. */
+static void check_sources(struct planner *p)
+{
+	for (size_t i = 0; i < p->have->n_routes; i++) {
+		const struct route *route = &p->have->routes[i];
+		const struct address *address = going(p, &route->src);
+		const struct origin nowhere = {0};
+		char text[MODEL_TEXT_MAX], theirs[MODEL_TEXT_MAX];
+
+		if (route->owner == OWNER_OURS || route->owner == OWNER_KERNEL || address == NULL)
+			continue;
+		planner_obstacle(p, PLAN_COLLISION, &nowhere,
+		                 "address %s is kept: it is the source of route %s, which belongs to %s "
+		                 "(protocol %u): delete that route, or give it another source, first",
+		                 address_format(address, text), route_format(route, theirs),
+		                 plan_owner_name(route->protocol), route->protocol);
+		keep_address(p, address);
 	}
 }
 
@@ -217,4 +281,8 @@ void plan_obstacles(struct planner *p)
 	check_links(p);
 	check_addresses(p);
 	check_routes(p);
+	/* To undo a change is to delete what it has made, also if a lease has ended it. */
+	if (p->options->undone == NULL && p->options->only_on == NULL &&
+	    planner_allows(p, OP_ADDRESS_BREAK))
+		check_sources(p);
 }

@@ -107,7 +107,7 @@ static bool is_in_the_way(const struct planner *p, const struct link *link)
 
 /* A link that another program uses stays with all that we have on it, since their routes may need
  * our addresses. */
-static void keep(struct planner *p, const struct link *link)
+void plan_keep_link(struct planner *p, const struct link *link)
 {
 	struct link *kept = model_add_link(p->want, link->name, link->kind);
 
@@ -139,7 +139,7 @@ static void delete_unwanted(struct planner *p, const struct link *link)
 	if (p->options->undone == NULL && foreign_on(p, link->name, text) != NULL) {
 		planner_obstacle(p, PLAN_COLLISION, &nowhere, "'%s' is kept: another program uses it: %s",
 		                 link->name, text);
-		keep(p, link);
+		plan_keep_link(p, link);
 		return;
 	}
 	if (is_in_the_way(p, link)) {

@@ -118,6 +118,16 @@ static bool has_way(const struct planner *p, const struct route *route)
 	return false;
 }
 
+/* Nor one that leaves from an address that it does not have. */
+static bool has_source(const struct planner *p, const struct route *route)
+{
+	for (size_t i = 0; i < p->now->n_addresses; i++) {
+		if (addr_equal(&p->now->addresses[i].prefix.addr, &route->src))
+			return true;
+	}
+	return !addr_is_set(&route->src);
+}
+
 /* What cannot come back yet (its link is closed, nothing leads to its gateway) stays in the list.
  */
 static void put_back_routes(struct planner *p, bool behind_gateway)
@@ -126,7 +136,7 @@ static void put_back_routes(struct planner *p, bool behind_gateway)
 		struct route as;
 		bool is_due = put_back_as(p, &p->lost->routes[i], &as);
 
-		if (is_due && (!is_up(p, as.link) || !has_way(p, &as) ||
+		if (is_due && (!is_up(p, as.link) || !has_way(p, &as) || !has_source(p, &as) ||
 		               (addr_is_set(&as.gateway) || as.is_opaque) != behind_gateway)) {
 			i++;
 			continue;
@@ -151,4 +161,29 @@ void plan_put_back(struct planner *p)
 	}
 	put_back_routes(p, false);
 	put_back_routes(p, true);
+}
+
+/* Ours were not wanted any more. */
+void plan_tell_lost(struct planner *p)
+{
+	char text[MODEL_TEXT_MAX];
+
+	for (size_t i = 0; i < p->lost->n_addresses; i++) {
+		const struct address *address = &p->lost->addresses[i];
+
+		if (is_their_address(p, address))
+			planner_note(p, "address %s, which belongs to %s (protocol %u), is lost with its link",
+			             address_format(address, text), plan_owner_name(address->protocol),
+			             address->protocol);
+	}
+	for (size_t i = 0; i < p->lost->n_routes; i++) {
+		const struct route *route = &p->lost->routes[i];
+
+		if (route->owner != OWNER_OURS && route->owner != OWNER_KERNEL && !has_same(p->now, route))
+			planner_note(
+			    p,
+			    "route %s, which belongs to %s (protocol %u), is lost: the kernel drops it, "
+			    "and takes it back no more",
+			    route_format(route, text), plan_owner_name(route->protocol), route->protocol);
+	}
 }

@@ -35,6 +35,7 @@ bool planner_push(struct planner *p, struct op *op);
 bool planner_allows(const struct planner *p, enum op_class class);
 void planner_obstacle(struct planner *p, enum plan_obstacle_kind kind, const struct origin *origin,
                       const char *fmt, ...) PRINTF_LIKE(4, 5);
+void planner_note(struct planner *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* One attribute or several of one link, in one message. */
 bool planner_set(struct planner *p, const char *name, const struct link *values,
                  unsigned attributes, enum op_class class);
@@ -60,6 +61,16 @@ uint32_t effect_table_of(const struct model *model, const char *master);
 /* The kernel's own routes on the link, from one table to another. */
 void effect_move_connected(struct model *model, const char *link, uint32_t from, uint32_t to);
 bool effect_is_below(const struct model *model, const char *below, const char *link);
+
+/* --- plan_check.c --- */
+
+/* "BIRD", "an administrator": whose mark that is, for people. */
+const char *plan_owner_name(uint8_t protocol);
+
+/* --- plan_link.c --- */
+
+/* It stays, with all that we have on it. */
+void plan_keep_link(struct planner *p, const struct link *link);
 
 /* --- plan_bond.c --- */
 
@@ -89,4 +100,5 @@ void plan_rules(struct planner *p);        /* plan_rule.c */
 void plan_addresses_delete(struct planner *p);
 void plan_routes_delete(struct planner *p);
 void plan_links_delete(struct planner *p);
-void plan_put_back(struct planner *p); /* plan_lost.c */
+void plan_put_back(struct planner *p);  /* plan_lost.c */
+void plan_tell_lost(struct planner *p); /* what could not be put back */

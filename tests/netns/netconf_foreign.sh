@@ -150,3 +150,29 @@ for promote in 0 1; do
 done
 expect_equal "what the kernel told of the VIPs: their coming" "$(of_the_vips | sed 's/.* inet/inet/; s/ scope.*//')" \
 	$'inet 10.1.0.102/32\ninet6 fd01::102/128\ninet 10.1.0.103/32\ninet6 fd01::103/128\ninet 10.1.0.100/24'
+
+say "an address that another's route leaves from is not deleted"
+ip -n n1 route add 10.250.0.0/24 via 10.1.0.254 dev eth0 src 10.1.0.2 proto bird
+code=0
+apply old || code=$?
+expect_equal "the exit code" "$code" 1
+expect "it says whose" grep -q "it is the source of route 10.250.0.0/24 .* which belongs to BIRD" "$LOG_DIR/apply.log"
+expect "nothing was begun" status_is .change null
+
+say "what is lost for good is told before, and comes back if it is undone"
+ip -n n1 route replace 10.250.0.0/24 via 10.2.0.253 dev br0 proto bird
+sed -z 's|addresses:\n  - address: 10.2.0.1/24\nroutes:\n  - destination: 10.20.0.0/16\n    gateway: 10.2.0.254\n||' \
+	"$T/new.yaml" | config_write less
+apply less
+expect "it is told" grep -q "^note: route 10.250.0.0/24 .* belongs to BIRD (protocol 12), is lost" "$LOG_DIR/apply.log"
+expect_equal "it is lost" "$(ip -n n1 route show 10.250.0.0/24)" ""
+fairlead n1 net rollback >/dev/null
+expect "it is back" test -n "$(ip -n n1 route show 10.250.0.0/24 proto bird)"
+
+say "a file that is not there is the same to all"
+for verb in validate plan apply; do
+	code=0
+	fairlead n1 net "$verb" "$T/none.yaml" >"$LOG_DIR/none" 2>&1 || code=$?
+	expect_equal "the exit code of $verb" "$code" 1
+	expect "it is named" grep -q "none.yaml.*No such file" "$LOG_DIR/none"
+done

@@ -218,6 +218,15 @@ static int change_address(struct fakekernel *k, const struct address *to)
 
 /* --- routes and rules --- */
 
+static bool has_local(const struct fakekernel *k, const struct addr *addr)
+{
+	for (size_t i = 0; i < k->m->n_addresses; i++) {
+		if (addr_equal(&k->m->addresses[i].prefix.addr, addr))
+			return true;
+	}
+	return false;
+}
+
 static int check_route(const struct fakekernel *k, const struct route *route)
 {
 	const struct link *link = model_find_link(k->m, route->link);
@@ -228,6 +237,8 @@ static int check_route(const struct fakekernel *k, const struct route *route)
 		return -ENODEV;
 	if (!link->up)
 		return -ENETDOWN;
+	if (addr_is_set(&route->src) && !has_local(k, &route->src))
+		return -EINVAL;
 	if (!addr_is_set(&route->gateway) || route->onlink)
 		return 0;
 	for (size_t i = 0; i < k->m->n_routes; i++) {

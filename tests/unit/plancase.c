@@ -356,6 +356,8 @@ const char *plancase_text(const struct plan *plan)
 		               op_format(&plan->ops[i], text));
 	for (size_t i = 0; i < plan->n_obstacles; i++)
 		(void) fprintf(out, "! %s\n", plan->obstacles[i].reason);
+	for (size_t i = 0; i < plan->notes.n; i++)
+		(void) fprintf(out, "# %s\n", plan->notes.items[i]);
 	(void) fclose(out);
 	return buf;
 }

@@ -23,7 +23,8 @@
 struct model *plancase_want(const char *text);
 struct model *plancase_have(const char *text);
 
-/* "hitless add address ...\n", one step a line, and "! reason\n" of each obstacle. Borrowed until
+/* "hitless add address ...\n", one step a line, "! reason\n" of each obstacle, and "# text\n" of
+ * each note. Borrowed until
  * the next call. */
 const char *plancase_text(const struct plan *plan);
 

@@ -121,7 +121,10 @@ static const struct golden goldens[] = {
      .plan = "address-break delete address 10.0.0.4/24 dev eth0\n"
              "hitless set eth0 promote_secondaries on\n"
              "address-break delete address 10.0.0.2/24 dev eth0\n"
-             "hitless set eth0 promote_secondaries off\n"},
+             "hitless set eth0 promote_secondaries off\n"
+             "# address 10.0.0.5/24 dev eth0, which belongs to another program (protocol 99), may "
+             "become the first of its "
+             "subnet: connections that name no source leave from it then\n"},
     {"vipd's address never goes with one of ours: nobody else may put it back",
      .have = "nic eth0\naddress eth0 10.0.0.2/24\naddress eth0 10.0.0.9/24 proto 241 valid 3 "
              "secondary\nroute 0.0.0.0/0 via 10.0.0.1 dev eth0\n",
@@ -129,7 +132,10 @@ static const struct golden goldens[] = {
      .plan = "hitless add address 10.0.0.3/24 dev eth0\n"
              "hitless set eth0 promote_secondaries on\n"
              "address-break delete address 10.0.0.2/24 dev eth0\n"
-             "hitless set eth0 promote_secondaries off\n"},
+             "hitless set eth0 promote_secondaries off\n"
+             "# address 10.0.0.9/24 dev eth0, which belongs to vipd (protocol 241), may become the "
+             "first of its "
+             "subnet: connections that name no source leave from it then\n"},
     {"a flag is taken on adding only: the others of the subnet stay meanwhile",
      .have = "nic eth0\naddress eth0 10.0.0.2/24\naddress eth0 10.0.0.9/24 proto 241 valid 3 "
              "secondary\n",
@@ -137,7 +143,70 @@ static const struct golden goldens[] = {
      .plan = "hitless set eth0 promote_secondaries on\n"
              "address-break delete address 10.0.0.2/24 dev eth0\n"
              "hitless set eth0 promote_secondaries off\n"
-             "hitless add address 10.0.0.2/24 dev eth0 noprefixroute\n"},
+             "hitless add address 10.0.0.2/24 dev eth0 noprefixroute\n"
+             "# address 10.0.0.9/24 dev eth0, which belongs to vipd (protocol 241), may become the "
+             "first of its "
+             "subnet: connections that name no source leave from it then\n"},
+    {"an address is kept that another's route leaves from, on whatever link",
+     .have = "nic eth0\nnic eth1\naddress eth0 10.0.0.2/24\naddress eth0 10.9.0.2/24\n"
+             "address eth1 10.1.0.2/24 proto 99\n"
+             "route 10.5.0.0/16 via 10.1.0.1 dev eth1 src 10.9.0.2 proto 12\n",
+     .want = "address eth0 10.0.0.3/24\n",
+     .plan = "hitless add address 10.0.0.3/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries on\n"
+             "address-break delete address 10.0.0.2/24 dev eth0\n"
+             "hitless set eth0 promote_secondaries off\n"
+             "! address 10.9.0.2/24 dev eth0 is kept: it is the source of route 10.5.0.0/16 via "
+             "10.1.0.1 dev eth1 src 10.9.0.2, which belongs to BIRD (protocol 12): delete that "
+             "route, or give it another source, first\n"},
+    {"but a lease that has ended goes, whoever leaves from it",
+     .have = "nic eth0\naddress eth0 10.0.0.2/24 proto 99\naddress eth0 10.9.0.2/24\n"
+             "route 10.5.0.0/16 via 10.0.0.1 dev eth0 src 10.9.0.2 proto 12\n",
+     .want = "nic eth0\n", .only_on = "eth0",
+     .plan = "address-break delete address 10.9.0.2/24 dev eth0\n"
+             "# route 10.5.0.0/16 via 10.0.0.1 dev eth0 src 10.9.0.2, which belongs to BIRD "
+             "(protocol 12), is lost: the kernel drops it, and takes it back no more\n"},
+    {"so is its link, with what carries it",
+     .have = "nic eth0\nnic eth1\nbond bond0 mode 1\nvlan v7 parent bond0 id 7\n"
+             "address v7 10.9.0.2/24\naddress eth1 10.1.0.2/24 proto 99\n"
+             "route 10.5.0.0/16 via 10.1.0.1 dev eth1 src 10.9.0.2 proto 12\n",
+     .want = "nic eth0 up\n",
+     .plan = "! address 10.9.0.2/24 dev v7 is kept: it is the source of route 10.5.0.0/16 via "
+             "10.1.0.1 dev eth1 src 10.9.0.2, which belongs to BIRD (protocol 12): delete that "
+             "route, or give it another source, first\n"},
+    {"one that only moves is no hindrance: the route comes back",
+     .have = "nic eth0\nnic eth1\naddress eth0 10.9.0.2/32\naddress eth1 10.1.0.2/24 proto 99\n"
+             "route 10.5.0.0/16 via 10.1.0.1 dev eth1 src 10.9.0.2 proto 12\n",
+     .want = "address eth1 10.9.0.2/32\n",
+     .plan = "hitless add address 10.9.0.2/32 dev eth1\n"
+             "address-break delete address 10.9.0.2/32 dev eth0\n"
+             "hitless put back route 10.5.0.0/16 via 10.1.0.1 dev eth1 src 10.9.0.2\n"},
+    {"another's routes that go with the last address are told",
+     .have = "nic eth0\naddress eth0 10.0.0.2/24\n"
+             "route 10.5.0.0/16 via 10.0.0.1 dev eth0 proto 12\n"
+             "route 10.6.0.0/16 via 10.0.0.1 dev eth0\n",
+     .want = "nic eth0 up\n",
+     .plan = "address-break delete route 10.6.0.0/16 via 10.0.0.1 dev eth0\n"
+             "address-break delete address 10.0.0.2/24 dev eth0\n"
+             "# route 10.5.0.0/16 via 10.0.0.1 dev eth0, which belongs to BIRD (protocol 12), is "
+             "lost: the kernel drops it, and takes it back no more\n"},
+    {"so is what goes with a link that is closed",
+     .have = "nic eth0\naddress eth0 fd00::2/64 proto 99\n"
+             "route fd05::/64 via fd00::1 dev eth0 proto 12\n",
+     .want = "nic eth0 down\n",
+     .plan = "address-break set eth0 down\n"
+             "# address fd00::2/64 dev eth0, which belongs to another program (protocol 99), is "
+             "lost with its link\n"
+             "# route fd05::/64 via fd00::1 dev eth0 metric 1024, which belongs to BIRD (protocol "
+             "12), is "
+             "lost: the kernel drops it, and takes it back no more\n"},
+    {"min_links of a bond that carries nothing costs nothing",
+     .have = "nic eth0\nbond bond0 mode 1 miimon 100\n", .want = "bond bond0 min_links 1\n",
+     .plan = "hitless set bond0 min_links 1\n"},
+    {"min_links that its ports cannot fill costs it its carrier",
+     .have = "nic eth0 master bond0\nbond bond0 mode 1 miimon 100\n",
+     .want = "nic eth0 master bond0\nbond bond0 min_links 2\n",
+     .plan = "blip set bond0 min_links 2\n"},
     {"a link is never without an address", .have = "nic eth0\naddress eth0 10.0.0.2/24\n",
      .want = "address eth0 10.1.0.2/24\n",
      .plan = "hitless add address 10.1.0.2/24 dev eth0\n"
