@@ -16,6 +16,7 @@
 #include "cli/etcd_file.h"
 #include "cli/restoreoptions.h"
 #include "cli/restoreplan.h"
+#include "cli/restorerebuild.h"
 #include "cli/restorerender.h"
 #include "cli/restoresource.h"
 #include "cli/table.h"
@@ -28,6 +29,7 @@ struct restoring {
 	struct texts source_words;
 	char token[32]; /* when none was given */
 	json_t *host;
+	json_t *made; /* NULL: the snapshot is there already */
 	json_t *found;
 	struct restoreplan *plan;
 	bool acted;
@@ -40,6 +42,7 @@ static void restoring_fini(struct restoring *r)
 	restoresource_fini(&r->source);
 	texts_fini(&r->source_words);
 	json_decref(r->host);
+	json_decref(r->made);
 	json_decref(r->found);
 	json_decref(r->result);
 	restoreplan_free(r->plan);
@@ -83,16 +86,19 @@ static void print_step(const json_t *object, void *userdata)
 	} steps[] = {
 	    {"fetch", "fetching"},         {"unpack", "unpacking"},    {"prove", "proving"},
 	    {"restore", "restoring with"}, {"verify", "reading back"}, {"exchange", "putting in place"},
+	    {"merge", "rebuilding"},
 	};
 	const struct restoring *r = userdata;
 	const char *step = json_string_value(json_object_get(object, "doing"));
 	const char *name = json_string_value(json_object_get(object, "name"));
 
-	for (size_t i = 0; r->cli.output == CLI_TABLE && step != NULL && i < ARRAY_SIZE(steps); i++) {
+	/* Without a name it is how far the step has come. */
+	for (size_t i = 0;
+	     r->cli.output == CLI_TABLE && name != NULL && step != NULL && i < ARRAY_SIZE(steps); i++) {
 		if (strcmp(step, steps[i].step) != 0)
 			continue;
 		(void) fprintf(stderr, "%s ", steps[i].text);
-		table_print_safe(stderr, name != NULL ? name : "");
+		table_print_safe(stderr, name);
 		(void) fputc('\n', stderr);
 	}
 }
@@ -125,11 +131,28 @@ static int look_at_host(struct restoring *r, const char *peer_urls)
 	return CLI_OK;
 }
 
+/* What was made is a file like any other from here on. */
+static int rebuild(struct restoring *r)
+{
+	struct restoresource made = {0};
+	int code = restorerebuild_run(&r->options, &r->source, print_step, r, &r->made);
+
+	if (code != CLI_OK)
+		return code;
+	made.name = xstrdup(json_string_value(json_object_get(r->made, "file")));
+	made.tool = TAKE_PTR(r->source.tool);
+	restoresource_fini(&r->source);
+	r->source = made;
+	return CLI_OK;
+}
+
 static int look_at_source(struct restoring *r)
 {
 	struct texts words = {0};
 	int code = restoresource_find(&r->options, &r->source);
 
+	if (code == CLI_OK && restorerebuild_is_wanted(&r->options))
+		code = rebuild(r);
 	if (code != CLI_OK)
 		return code;
 	texts_add(&words, "restore");
@@ -216,6 +239,10 @@ static void print_json(json_t *object)
 
 static void print_plan(const struct restoring *r)
 {
+	if (r->made != NULL && r->cli.output == CLI_JSON)
+		print_json(json_pack("{s:O}", "rebuilt", r->made));
+	else if (r->made != NULL)
+		restorerebuild_print(stdout, r->made);
 	if (r->cli.output == CLI_JSON)
 		print_json(
 		    json_pack("{s:o}", "plan",

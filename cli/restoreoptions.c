@@ -14,7 +14,10 @@
 
 const char restoreoptions_help[] =
     "Usage: fairlead etcd restore [--yes] [OPTION]... SNAPSHOT\n"
-    "Make this node's etcd anew from a snapshot: a file, an id, 'latest' or s3:TARGET/ID.\n\n"
+    "       fairlead etcd restore --to-revision N | --to-time TIME [OPTION]... [SNAPSHOT]\n"
+    "Make this node's etcd anew from a snapshot: a file, an id, 'latest' or s3:TARGET/ID; or as "
+    "it\n"
+    "was at a revision or a time, by what was recorded behind one.\n\n"
     "Options:\n"
     "      --dry-run               only say what would be done (the default)\n"
     "      --yes                   do it\n"
@@ -25,6 +28,12 @@ const char restoreoptions_help[] =
     "      --token TEXT            the new cluster's, which all nodes need; else a random one\n"
     "      --bump-revision N       raise the revision by N (0: do not); else by 1000000000\n"
     "      --skip-hash-check       it is a database from a data directory, without a digest\n"
+    "      --to-revision N         as it was at that revision; 'end': all that was recorded\n"
+    "      --to-time TIME          as it was at 2026-11-21T20:30:00Z\n"
+    "      --record DIR            where it is recorded; else\n"
+    "                              /var/lib/fairlead/etcdwatch/record\n"
+    "      --rebuilt FILE          the snapshot that is made of it, which stays; else\n"
+    "                              DATA-DIR.rebuilt.db\n"
     "      --identity FILE         to decrypt it with (age); may be repeated\n"
     "      --sha256 HEX            the SHA-256 that it has to have, without the digest\n"
     "      --tool PATH             etcdutl or etcdctl; else the one of the job's drills, or in\n"
@@ -65,6 +74,10 @@ static const struct {
     {"token", KIND_TEXT, AT(wish.token)},
     {"bump-revision", KIND_BUMP, 0},
     {"skip-hash-check", KIND_FLAG, AT(skip_hash_check)},
+    {"to-revision", KIND_TEXT, AT(to_revision)},
+    {"to-time", KIND_TEXT, AT(to_time)},
+    {"record", KIND_TEXT, AT(record)},
+    {"rebuilt", KIND_TEXT, AT(rebuilt)},
     {"identity", KIND_LIST, AT(identities)},
     {"sha256", KIND_TEXT, AT(sha256)},
     {"tool", KIND_TEXT, AT(tool)},
@@ -185,6 +198,11 @@ int restoreoptions_parse(int argc, char **argv, struct cli *cli, struct restoreo
 	*ret = o;
 	if (code != CLI_OK || *ret_help)
 		return code;
+	/* Then the one that fits best is meant. */
+	if (optind == argc && (o.to_revision != NULL || o.to_time != NULL)) {
+		ret->source = "latest";
+		return CLI_OK;
+	}
 	if (optind + 1 != argc) {
 		(void) fputs("fairlead: name one snapshot: a file, an id, 'latest', or s3:TARGET/ID\n",
 		             stderr);

@@ -22,6 +22,10 @@ struct restoreoptions {
 	const char *sha256;
 	const char *s3_prefix;
 	bool skip_hash_check;
+	const char *to_revision; /* NULL: the snapshot as it is (restorerebuild.h) */
+	const char *to_time;
+	const char *record;
+	const char *rebuilt; /* the file that is made then */
 	struct texts identities;
 	struct texts s3; /* options of the worker and their values, as they were given */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rebuild --record DIR --output FILE [--to-revision N | --to-time RFC3339] [--base NAME]
- *     [--directory DIR] [--job NAME] [--identity FILE]... [--s3-prefix TEXT and the options of
- *     s3target.h]
+ *     [--directory DIR] [--job NAME] [--identity FILE]... [--skip-hash-check] [--s3-prefix TEXT and
+ *     the options of s3target.h]
  *
  * Without a revision or a time: as far as the record goes. The base is a file, an id or "latest",
  * which means the one that fits best. While it works: {"doing":...}, see result.h, and once a
@@ -34,6 +34,7 @@ struct words {
 	const char *s3_prefix;
 	const char *base;
 	struct options_list identities;
+	bool skip_hash_check;
 	struct options_list rest;
 	struct s3target s3;
 };
@@ -79,6 +80,7 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	    {.name = "--job", .text = &w->job},
 	    {.name = "--identity", .list = &w->identities},
 	    {.name = "--s3-prefix", .text = &w->s3_prefix},
+	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
 	};
 	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
 	int r;
@@ -97,6 +99,7 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
 	    .identities = w->identities.values,
 	    .n_identities = w->identities.n,
+	    .skip_digest = w->skip_hash_check,
 	};
 	return r;
 }
