@@ -276,6 +276,8 @@ static void test_tells(void)
 	find(&w, RULE_NO_SPACE, true);
 	CHECK_EQ_INT(report_of(&w).n_queued, 2);
 	r = settle(&w, 2);
+	look(&w);
+	CHECK_EQ_INT(report_of(&w).n_queued, 0);
 	CHECK_EQ_INT(r.delivered, 2);
 	CHECK_EQ_INT(r.n_queued, 0);
 	CHECK_EQ_STR(r.state, "idle");

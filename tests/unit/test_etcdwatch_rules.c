@@ -38,7 +38,7 @@ static unsigned count_rows(const char *page)
 int main(int argc, char **argv)
 {
 	AUTO(free) char *page = NULL;
-	const char *section;
+	char *section, *next;
 	size_t len;
 
 	if (!CHECK_EQ_INT(file_read("docs/etcd.md", 1 << 20, &page, &len), 0))
@@ -46,6 +46,9 @@ int main(int argc, char **argv)
 	section = strstr(page, "\n## The rules\n");
 	if (!CHECK(section != NULL))
 		return 1;
+	next = strstr(section + 1, "\n## ");
+	if (next != NULL)
+		*next = '\0';
 	for (size_t i = 0; i < RULES_N; i++) {
 		AUTO(free) char *row = row_of(&rules[i]);
 
