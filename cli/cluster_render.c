@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "cli/fields.h"
 #include "cli/size.h"
 #include "cli/table.h"
@@ -161,6 +162,21 @@ static void add_status(struct table *table, const json_t *object)
 	           field_text(object, "errors") != NULL ? field_text(object, "errors") : "");
 }
 
+/* Only of what grows, and will be full. */
+static void add_runway(FILE *out, const json_t *object)
+{
+	json_int_t left_s = field_integer(object, "quota_runway_s");
+	char age[FIELD_AGE_MAX], growth[SIZE_TEXT_MAX], quota[SIZE_TEXT_MAX];
+
+	if (!json_is_integer(json_object_get(object, "quota_runway_s")))
+		return;
+	table_print_safe(out, field_text_or_dash(object, "node"));
+	(void) fprintf(out, ": grows by %s an hour; its quota of %s is reached in %s\n",
+	               size_text(field_integer(object, "growth_bytes_per_hour"), growth),
+	               size_text(field_integer(object, "quota_bytes"), quota),
+	               field_age(left_s * US_PER_S, age));
+}
+
 void cluster_render_status(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
 	static const struct table_column columns[] = {
@@ -190,6 +206,7 @@ void cluster_render_status(FILE *out, const json_t *objects, int64_t wall_now_us
 		table_cell(table, "%s", error);
 	}
 	table_print(table, out);
+	json_array_foreach(objects, i, object) add_runway(out, object);
 	json_array_foreach(objects, i, object)
 	{
 		AUTO(free)

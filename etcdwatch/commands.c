@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "base/mono.h"
 #include "etcdwatch/cluster/clustercommands.h"
+#include "etcdwatch/cluster/tally.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/drillcommand.h"
 #include "etcdwatch/healthcommand.h"
@@ -136,6 +137,7 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 	report_metrics(m, reports, n);
 	drillcommand_metrics(m, c->daemon);
 	healthcommand_metrics(m, c->daemon);
+	tally_metrics(m, daemon_cluster(c->daemon)->tally);
 	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
 	control_ok(request);
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/connect.h"
+#include "etcdwatch/cluster/tally.h"
 #include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands.h"
 
@@ -39,6 +40,7 @@ struct daemon {
 	struct etcd *etcd;
 	struct job_env env;
 	struct cluster_env cluster;
+	struct tally tally;
 	struct job *jobs[CONFIG_JOBS_MAX];
 	struct drill *drills[CONFIG_JOBS_MAX]; /* of the same job; NULL: it has none */
 	size_t n_jobs;
@@ -162,6 +164,7 @@ static void fill_cluster_env(struct daemon *d)
 	    .takes_snapshot = takes_snapshot,
 	    .daemon = d,
 	    .health = d->health,
+	    .tally = &d->tally,
 	};
 }
 

@@ -11,6 +11,7 @@
 
 struct daemon;
 struct health;
+struct tally;
 
 struct cluster_env {
 	struct ev_loop *ev;
@@ -22,4 +23,5 @@ struct cluster_env {
 	bool (*takes_snapshot)(const struct daemon *daemon);
 	const struct daemon *daemon;
 	const struct health *health; /* what the watchdog knows */
+	struct tally *tally;         /* counts what is done; or NULL */
 };

@@ -10,9 +10,11 @@
 #include "etcdwatch/cluster/clustercommands.h"
 #include "etcdwatch/cluster/surveyjson.h"
 #include "etcdwatch/commands_priv.h"
+#include "etcdwatch/health/health.h"
 
 /* Ends the request. */
-typedef void (*reply_fn)(struct control_request *request, const struct survey *survey);
+typedef void (*reply_fn)(struct control_request *request, const struct survey *survey,
+                         const struct daemon *daemon);
 
 struct show {
 	struct command command;
@@ -20,21 +22,33 @@ struct show {
 	struct survey_request *survey;
 };
 
-static void reply_members(struct control_request *request, const struct survey *survey)
+static void reply_members(struct control_request *request, const struct survey *survey,
+                          const struct daemon *daemon UNUSED)
 {
 	for (size_t i = 0; i < survey->n_members; i++)
 		control_reply(request, surveyjson_list(&survey->members[i]));
 	control_ok(request);
 }
 
-static void reply_status(struct control_request *request, const struct survey *survey)
+static void reply_status(struct control_request *request, const struct survey *survey,
+                         const struct daemon *daemon)
 {
-	for (size_t i = 0; i < survey->n_members; i++)
-		control_reply(request, surveyjson_status(&survey->members[i]));
+	AUTO(free) struct healthreport *report = NEW0(struct healthreport);
+
+	health_fill_report(daemon_health(daemon), report);
+	for (size_t i = 0; i < survey->n_members; i++) {
+		const struct survey_member *m = &survey->members[i];
+		json_t *json = surveyjson_status(m);
+
+		if (m->answer != NULL && m->answer->answers)
+			healthreport_add_runway(report, m->id, json);
+		control_reply(request, json);
+	}
 	control_ok(request);
 }
 
-static void reply_alarms(struct control_request *request, const struct survey *survey)
+static void reply_alarms(struct control_request *request, const struct survey *survey,
+                         const struct daemon *daemon UNUSED)
 {
 	for (size_t i = 0; i < survey->n_alarms; i++)
 		control_reply(request, surveyjson_alarm(survey, &survey->alarms[i]));
@@ -49,10 +63,11 @@ static void surveyed_cb(const struct survey *survey, void *userdata)
 	struct show *s = userdata;
 	struct control_request *request = s->command.request;
 	reply_fn reply = s->reply;
+	const struct daemon *daemon = commands_daemon(s->command.commands);
 
 	command_end(&s->command);
 	free(s);
-	reply(request, survey);
+	reply(request, survey, daemon);
 }
 
 static void give_up(struct command *command)

@@ -27,6 +27,7 @@
 #include "etcdwatch/claim.h"
 #include "etcdwatch/cluster/stall.h"
 #include "etcdwatch/cluster/stepcheck.h"
+#include "etcdwatch/cluster/tally.h"
 
 #define ACT_TIMEOUT_MS 15000
 #define LONG_TIMEOUT_MS 1200000 /* a large database, on a slow disk */
@@ -109,6 +110,7 @@ static void finish(struct steprun *run, const char *why)
 
 	change_state(run, RUN_OVER);
 	if (why != NULL) {
+		tally_step(run->env.tally, present(run), NULL);
 		step_text(present(run), text);
 		log_warning("cluster_step_failed", "step=\"%s\" reason=\"%s\"", text, why);
 		(void) snprintf(sentence, sizeof(sentence), "cannot %s: %s", text, why);
@@ -286,6 +288,14 @@ static void tell_done(struct steprun *run, const struct survey *survey)
 
 	run->report.took_us = mono_now_us() - run->began_us;
 	run->report.db_bytes = m != NULL && m->answer != NULL ? m->answer->db_bytes : 0;
+	tally_step(run->env.tally, present(run),
+	           &(struct tally_cost){
+	               .took_us = run->report.took_us,
+	               .stall_us = run->report.stall_us,
+	               .leader_stall_us = run->report.leader_stall_us,
+	               .db_bytes = run->report.db_bytes,
+	               .at_s = wall_now_us() / US_PER_S,
+	           });
 	run->callbacks->step_done(present(run), &run->report, run->userdata);
 }
 

@@ -102,18 +102,24 @@ void step_text(const struct step *step, char text[static STEPS_TEXT_MAX])
 	}
 }
 
-json_t *step_json(const struct step *step)
+const char *step_kind_name(enum step_kind kind)
 {
 	static const char *const names[] = {
 	    [STEP_MOVE_LEADER] = "move-leader", [STEP_REMOVE] = "remove",
 	    [STEP_DISARM] = "disarm",           [STEP_COMPACT] = "compact",
 	    [STEP_DEFRAGMENT] = "defragment",
 	};
+
+	return names[kind];
+}
+
+json_t *step_json(const struct step *step)
+{
 	char text[STEPS_TEXT_MAX];
 	json_t *object;
 
 	step_text(step, text);
-	object = json_pack("{s:s, s:o, s:o, s:o}", "step", names[step->kind], "node",
+	object = json_pack("{s:s, s:o, s:o, s:o}", "step", step_kind_name(step->kind), "node",
 	                   jsonval_text(step->name), "member", surveyjson_id(step->member), "text",
 	                   jsonval_text(text));
 	if (step->kind == STEP_MOVE_LEADER)

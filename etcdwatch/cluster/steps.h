@@ -63,6 +63,7 @@ void steps_note(struct steps *steps, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Whether it takes the lock of the cluster, also where there is no room for that: somebody goes. */
 bool steps_need_lock(const struct steps *steps);
 
+const char *step_kind_name(enum step_kind kind); /* "move-leader", ... */
 /* "hand the leadership from n1 to n2" */
 void step_text(const struct step *step, char text[static STEPS_TEXT_MAX]);
 /* {step, node, member, text, ...}; the caller owns it. */

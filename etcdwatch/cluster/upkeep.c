@@ -16,6 +16,7 @@
 #include "etcdwatch/cluster/plans.h"
 #include "etcdwatch/cluster/quotas.h"
 #include "etcdwatch/cluster/steprun.h"
+#include "etcdwatch/cluster/tally.h"
 #include "etcdwatch/cluster/upkeepdue.h"
 #include "etcdwatch/health/health.h"
 
@@ -31,12 +32,6 @@ struct upkeep {
 	struct quotas *quotas;
 	struct steprun *run;
 	ev_timer tick;
-};
-
-static const char *const names[] = {
-    [UPKEEP_NOTHING] = "nothing",
-    [UPKEEP_DEFRAG] = "defrag",
-    [UPKEEP_RECOVER] = "recover-space",
 };
 
 int64_t upkeep_disk_free(const struct cluster_env *env)
@@ -69,8 +64,8 @@ static void step_done_cb(const struct step *step, const struct steprun_report *r
 	char text[STEPS_TEXT_MAX];
 
 	step_text(step, text);
-	log_notice("upkeep_step", "what=%s step=\"%s\" dur_ms=%lld stall_ms=%lld", names[u->what], text,
-	           (long long) (report->took_us / US_PER_MS),
+	log_notice("upkeep_step", "what=%s step=\"%s\" dur_ms=%lld stall_ms=%lld",
+	           upkeepdue_name(u->what), text, (long long) (report->took_us / US_PER_MS),
 	           (long long) (MAX(report->stall_us, 0) / US_PER_MS));
 }
 
@@ -79,10 +74,11 @@ static void done_cb(const char *why, void *userdata)
 	struct upkeep *u = userdata;
 
 	u->run = NULL;
+	tally_upkeep(u->env->tally, u->what, why != NULL ? TALLY_FAILED : TALLY_DONE);
 	if (why != NULL)
-		log_error("upkeep_failed", "what=%s reason=\"%s\"", names[u->what], why);
+		log_error("upkeep_failed", "what=%s reason=\"%s\"", upkeepdue_name(u->what), why);
 	else
-		log_notice("upkeep_done", "what=%s", names[u->what]);
+		log_notice("upkeep_done", "what=%s", upkeepdue_name(u->what));
 }
 
 static const struct steprun_callbacks run_callbacks = {.step_done = step_done_cb, .done = done_cb};
@@ -116,12 +112,16 @@ static void quotas_cb(const struct survey *survey, void *userdata)
 	u->quotas = NULL;
 	if (steps_of_one_cluster(survey, steps))
 		make_plan(u, survey, steps);
-	if (steps->refusal[0] != '\0')
-		log_error("upkeep_refused", "what=%s reason=\"%s\"", names[u->what], steps->refusal);
-	else if (steps->n == 0)
-		log_info("upkeep_needless", "what=%s", names[u->what]);
-	else
+	if (steps->refusal[0] != '\0') {
+		tally_upkeep(u->env->tally, u->what, TALLY_REFUSED);
+		log_error("upkeep_refused", "what=%s reason=\"%s\"", upkeepdue_name(u->what),
+		          steps->refusal);
+	} else if (steps->n == 0) {
+		tally_upkeep(u->env->tally, u->what, TALLY_NEEDLESS);
+		log_info("upkeep_needless", "what=%s", upkeepdue_name(u->what));
+	} else {
 		carry_out(u, steps);
+	}
 }
 
 static void surveyed_cb(const struct survey *survey, void *userdata)
@@ -133,7 +133,7 @@ static void surveyed_cb(const struct survey *survey, void *userdata)
 	if (whose != NULL && whose->local)
 		u->quotas = quotas_start(u->env, survey, quotas_cb, u);
 	else
-		log_debug("upkeep_left", "what=%s whose=%s", names[u->what],
+		log_debug("upkeep_left", "what=%s whose=%s", upkeepdue_name(u->what),
 		          whose != NULL ? survey_member_name(whose) : "none");
 }
 

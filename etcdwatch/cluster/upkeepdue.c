@@ -2,6 +2,17 @@
 /* Room goes first: while there is none, nothing can be locked, and recovering defragments too. */
 #include "etcdwatch/cluster/upkeepdue.h"
 
+const char *upkeepdue_name(enum upkeep_what what)
+{
+	static const char *const names[] = {
+	    [UPKEEP_NOTHING] = "nothing",
+	    [UPKEEP_DEFRAG] = "defrag",
+	    [UPKEEP_RECOVER] = "recover-space",
+	};
+
+	return names[what];
+}
+
 enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct zone *utc,
                                 const struct upkeep_past *past, bool no_space, int64_t now_s)
 {

@@ -31,5 +31,7 @@ struct upkeep_past {
 enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct zone *utc,
                                 const struct upkeep_past *past, bool no_space, int64_t now_s);
 
+const char *upkeepdue_name(enum upkeep_what what); /* "defrag", "recover-space", "nothing" */
+
 /* Whose member it is that has to do it; NULL: nobody's. */
 const struct survey_member *upkeepdue_whose(enum upkeep_what what, const struct survey *survey);

@@ -40,6 +40,7 @@ struct health {
 	int64_t pages_us; /* when they were last asked for */
 	struct observation o;
 	uint64_t n_rounds;
+	uint64_t n_raised[RULES_N];
 	int64_t begun_s;
 	int64_t good_s[CONFIG_JOBS_MAX]; /* the newest proven snapshot of each job that was known */
 	const char *certificates[ARRAY_SIZE(usual_certificates) + CONFIG_CERTIFICATES_MAX + 2];
@@ -82,8 +83,10 @@ static void look_at_job(struct health *h, size_t i)
 
 static void changed_cb(const struct judge_finding *f, bool raised, void *userdata)
 {
-	const struct health *h = userdata;
+	struct health *h = userdata;
 
+	if (raised)
+		h->n_raised[f->rule - rules]++;
 	notify_finding(h->options.notify, f, raised);
 	if (!raised)
 		log_info("finding_cleared", "finding=%s subject=\"%s\" after_s=%lld", f->rule->id,
@@ -142,7 +145,9 @@ void health_fill_report(const struct health *h, struct healthreport *ret)
 	ret->o = h->n_rounds > 0 ? &h->o : NULL;
 	ret->n_findings = judge_findings(h->judge, ret->findings);
 	compare_fill_report(h->compare, &ret->compared);
+	ret->trend = judge_trend(h->judge);
 	ret->n_rounds = h->n_rounds;
+	ret->n_raised = h->n_raised;
 	ret->now_us = mono_now_us();
 	ret->wall_s = wall_now_us() / US_PER_S;
 }

@@ -3,10 +3,15 @@
 #include "etcdwatch/health/healthreport.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
+
+#define S_PER_HOUR 3600.0
+/* A hundred years: whatever grows so slowly. */
+#define RUNWAY_MAX_S (100 * 365 * 86400.0)
 
 static size_t count(const struct healthreport *r, enum rules_severity severity)
 {
@@ -64,49 +69,94 @@ json_t *healthreport_finding_json(const struct healthreport *r, const struct jud
 	                 f->sentence, "to_do", f->rule->to_do);
 }
 
+void healthreport_add_runway(const struct healthreport *r, uint64_t member, json_t *object)
+{
+	json_t *growth_json = json_null(), *runway_json = json_null();
+
+	for (size_t i = 0; r->o != NULL && i < r->o->n_members; i++) {
+		const struct observation_member *m = &r->o->members[i];
+		double growth, runway_s;
+
+		if (m->id != member)
+			continue;
+		if (m->quota_bytes > 0 && json_is_null(json_object_get(object, "quota_bytes")))
+			(void) json_object_set_new(object, "quota_bytes", json_integer(m->quota_bytes));
+		if (trend_growth(r->trend, member, &growth))
+			growth_json = json_integer((json_int_t) (growth * S_PER_HOUR));
+		if (trend_runway(r->trend, m, &runway_s) && isfinite(runway_s))
+			runway_json = json_integer((json_int_t) MIN(runway_s, RUNWAY_MAX_S));
+	}
+	(void) json_object_set_new(object, "growth_bytes_per_hour", growth_json);
+	(void) json_object_set_new(object, "quota_runway_s", runway_json);
+}
+
 /* --- metrics -----------------------------------------------------------------------------------
  */
 
-static bool get_up(const struct observation_member *m, double *ret)
+static bool get_up(const struct observation_member *m, const struct trend *trend UNUSED,
+                   double *ret)
 {
 	*ret = m->answer == OBSERVED_GOOD;
 	return m->answer != OBSERVED_NOTHING;
 }
 
-static bool get_status(const struct observation_member *m, double *ret)
+static bool get_status(const struct observation_member *m, const struct trend *trend UNUSED,
+                       double *ret)
 {
 	*ret = (double) m->latency_us / (double) US_PER_S;
 	return m->answer == OBSERVED_GOOD;
 }
 
-static bool get_linearizable(const struct observation_member *m, double *ret)
+static bool get_linearizable(const struct observation_member *m, const struct trend *trend UNUSED,
+                             double *ret)
 {
 	*ret = (double) m->linearizable_us / (double) US_PER_S;
 	return m->linearizable == OBSERVED_GOOD;
 }
 
-static bool get_serializable(const struct observation_member *m, double *ret)
+static bool get_serializable(const struct observation_member *m, const struct trend *trend UNUSED,
+                             double *ret)
 {
 	*ret = (double) m->serializable_us / (double) US_PER_S;
 	return m->serializable == OBSERVED_GOOD;
 }
 
-static bool get_db(const struct observation_member *m, double *ret)
+static bool get_db(const struct observation_member *m, const struct trend *trend UNUSED,
+                   double *ret)
 {
 	*ret = (double) m->db_bytes;
 	return m->answer == OBSERVED_GOOD;
 }
 
-static bool get_in_use(const struct observation_member *m, double *ret)
+static bool get_in_use(const struct observation_member *m, const struct trend *trend UNUSED,
+                       double *ret)
 {
 	*ret = (double) m->in_use_bytes;
 	return m->answer == OBSERVED_GOOD;
 }
 
+static bool get_quota(const struct observation_member *m, const struct trend *trend UNUSED,
+                      double *ret)
+{
+	*ret = (double) m->quota_bytes;
+	return m->answer == OBSERVED_GOOD && m->quota_bytes > 0;
+}
+
+static bool get_growth(const struct observation_member *m, const struct trend *trend, double *ret)
+{
+	return trend_growth(trend, m->id, ret);
+}
+
+static bool get_runway(const struct observation_member *m, const struct trend *trend, double *ret)
+{
+	return trend_runway(trend, m, ret);
+}
+
 static const struct {
 	const char *name;
 	const char *help;
-	bool (*get)(const struct observation_member *m, double *ret); /* false: not known */
+	bool (*get)(const struct observation_member *m, const struct trend *trend,
+	            double *ret); /* false: not known */
 } member_metrics[] = {
     {"fairlead_etcdwatch_member_up", "1 if the member answered in the last round.", get_up},
     {"fairlead_etcdwatch_member_status_seconds", "How long its status took.", get_status},
@@ -116,6 +166,11 @@ static const struct {
      get_serializable},
     {"fairlead_etcdwatch_member_db_bytes", "The size of its database.", get_db},
     {"fairlead_etcdwatch_member_db_in_use_bytes", "How much of that is in use.", get_in_use},
+    {"fairlead_etcdwatch_member_quota_bytes", "How large it may become.", get_quota},
+    {"fairlead_etcdwatch_member_db_growth_bytes_per_second",
+     "How it grows, over half an hour or more.", get_growth},
+    {"fairlead_etcdwatch_member_quota_runway_seconds",
+     "When it reaches its quota if it grows on like that.", get_runway},
 };
 
 /* One that was never started has no name. */
@@ -153,6 +208,15 @@ static void add_compared(struct metrics *m, const struct compare_report *c)
 	metrics_sample(m, c->result == HASHES_SAME, NULL, 0);
 }
 
+static void add_raised(struct metrics *m, const struct healthreport *r)
+{
+	metrics_family(m, "fairlead_etcdwatch_findings_raised_total", METRICS_COUNTER,
+	               "How often each rule has become a finding.");
+	for (size_t i = 0; i < RULES_N; i++)
+		metrics_sample(m, r->n_raised != NULL ? (double) r->n_raised[i] : 0,
+		               &(struct metrics_label){"id", rules[i].id}, 1);
+}
+
 void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 {
 	metrics_family(m, "fairlead_etcdwatch_health_rounds_total", METRICS_COUNTER,
@@ -171,12 +235,13 @@ void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 		metrics_sample(m, 1, labels, ARRAY_SIZE(labels));
 	}
 	add_compared(m, &r->compared);
+	add_raised(m, r);
 	for (size_t i = 0; r->o != NULL && i < ARRAY_SIZE(member_metrics); i++) {
 		metrics_family(m, member_metrics[i].name, METRICS_GAUGE, member_metrics[i].help);
 		for (size_t k = 0; k < r->o->n_members; k++) {
 			double value;
 
-			if (member_metrics[i].get(&r->o->members[k], &value))
+			if (member_metrics[i].get(&r->o->members[k], r->trend, &value))
 				add_member(m, &r->o->members[k], value);
 		}
 	}

@@ -199,6 +199,11 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->subject, y->subject);
 }
 
+const struct trend *judge_trend(const struct judge *j)
+{
+	return j->trend;
+}
+
 size_t judge_findings(const struct judge *j,
                       const struct judge_finding *ret_findings[static JUDGE_SLOTS_MAX])
 {

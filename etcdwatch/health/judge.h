@@ -54,6 +54,9 @@ typedef void (*judge_changed_fn)(const struct judge_finding *finding, bool raise
 void judge_look(struct judge *judge, const struct observation *o, judge_changed_fn changed,
                 void *userdata);
 
+/* What it remembers of the members; borrowed until the next look. */
+const struct trend *judge_trend(const struct judge *judge);
+
 /* All that stand now, without those of which a stronger one says the same; borrowed until the next
  * look. The critical ones come first, then by rule, then by subject. Returns how many. */
 size_t judge_findings(const struct judge *judge,

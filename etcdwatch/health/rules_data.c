@@ -94,21 +94,15 @@ void rules_runway(const struct rules_asked *a)
 
 	for (size_t i = 0; i < a->o->n_members; i++) {
 		const struct observation_member *m = &a->o->members[i];
-		double growth, left_s;
+		double growth = 0, left_s;
 
-		if (!rules_answers(m) || m->quota_bytes <= 0 || !trend_growth(a->trend, m->id, &growth)) {
+		if (!trend_runway(a->trend, m, &left_s) || !trend_growth(a->trend, m->id, &growth))
 			rules_unknown_member(a, m);
-			continue;
-		}
-		if (growth <= 0)
-			continue;
-		left_s = (double) (m->quota_bytes - m->db_bytes) / growth;
-		if (left_s < RUNWAY_S)
+		else if (left_s < RUNWAY_S)
 			rules_hit_member(a, m,
 			                 "the database of %s grows by %.1f MiB an hour and reaches its quota "
 			                 "in %.0f minutes",
-			                 rules_name(m, name), growth * 3600 / (double) MIB,
-			                 left_s > 0 ? left_s / 60 : 0);
+			                 rules_name(m, name), growth * 3600 / (double) MIB, left_s / 60);
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #include "etcdwatch/health/trend.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
@@ -252,6 +253,16 @@ bool trend_growth(const struct trend *t, uint64_t id, double *ret_bytes_per_s)
 		below += s * s;
 	}
 	*ret_bytes_per_s = above / below;
+	return true;
+}
+
+bool trend_runway(const struct trend *t, const struct observation_member *m, double *ret_s)
+{
+	double growth;
+
+	if (m->answer != OBSERVED_GOOD || m->quota_bytes <= 0 || !trend_growth(t, m->id, &growth))
+		return false;
+	*ret_s = growth > 0 ? (double) MAX(m->quota_bytes - m->db_bytes, 0) / growth : INFINITY;
 	return true;
 }
 

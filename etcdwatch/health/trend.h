@@ -36,5 +36,9 @@ bool trend_commit_p99(const struct trend *trend, uint64_t member, double *ret_s)
 bool trend_proposals_failed(const struct trend *trend, uint64_t member, double *ret_per_s);
 /* How the database grows, by a line through its past sizes; less than 0: it shrinks. */
 bool trend_growth(const struct trend *trend, uint64_t member, double *ret_bytes_per_s);
+/* In how many seconds the member's database reaches its quota if it grows on like that; infinite:
+ * it does not grow. False as well: its quota or its size is not known. */
+bool trend_runway(const struct trend *trend, const struct observation_member *member,
+                  double *ret_s);
 /* How often the term was seen to rise in the last 15 minutes, or since the first observation. */
 bool trend_elections(const struct trend *trend, uint64_t *ret_n);

@@ -99,6 +99,12 @@ expect_equal "measured ones" "$(jq -s '[.[] | select(.stall_ms > 0 and .leader_s
 expect_equal "keep" "$(etcd_ctl get keep --print-value-only)" this
 expect_one_hash
 
+fairlead n1 metrics etcdwatch >"$T/metrics"
+for line in 'steps_total\{step="defragment",result="done"\} 3' 'defrag_freed_bytes_total [1-9]' \
+	'defrag_last_stall_seconds\{member="n3"\} [0-9]' 'defrag_stall_seconds_total\{of="leader"\} [0-9.e-]*[1-9]'; do
+	grep -Eq "^fairlead_etcdwatch_$line" "$T/metrics" || fail "no metric $line"
+done
+
 say "a second time there is nothing to do"
 wait_until 30 is_done n1 -o json etcd defrag --all
 ! grep -q '"done"' "$T/done" || fail "something was done: $(cat "$T/done")"

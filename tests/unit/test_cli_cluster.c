@@ -69,6 +69,18 @@ static void test_status(void)
 	    "n3    c3          0 B             0 B  -                0          0                   0  "
 	    "false    -         -        etcdserver: no leader\n"
 	    "warning: n3: it gives no read that the others agree with: etcdserver: no leader\n");
+	check_text(cluster_render_status,
+	           "[{\"node\":\"n1\",\"quota_bytes\":2147483648,\"growth_bytes_per_hour\":62914560,"
+	           "\"quota_runway_s\":51600},"
+	           "{\"node\":\"n2\",\"quota_bytes\":2147483648,\"growth_bytes_per_hour\":-5,"
+	           "\"quota_runway_s\":null}]",
+	           "NODE  MEMBER  DB SIZE  IN USE  LEADER  RAFT INDEX  RAFT TERM  RAFT APPLIED INDEX  "
+	           "LEARNER  PROTOCOL  STORAGE  ERRORS\n"
+	           "n1    -           0 B     0 B  -                0          0                   0  "
+	           "false    -         -\n"
+	           "n2    -           0 B     0 B  -                0          0                   0  "
+	           "false    -         -\n"
+	           "n1: grows by 63 MB an hour; its quota of 2.1 GB is reached in 14h\n");
 	check_text(cluster_render_status, "[{}]",
 	           "NODE  MEMBER  DB SIZE  IN USE  LEADER  RAFT INDEX  RAFT TERM  RAFT APPLIED INDEX  "
 	           "LEARNER  PROTOCOL  STORAGE  ERRORS\n"

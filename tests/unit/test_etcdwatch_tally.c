@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the metrics tell of what was done to the cluster, and of how full it becomes. */
+#include "etcdwatch/cluster/tally.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/health/healthreport.h"
+#include "tests/unit/check.h"
+
+#define MIB INT64_C(1048576)
+#define MINUTE_US (60 * US_PER_S)
+
+static struct step defragment(uint64_t member, const char *name, int64_t db_bytes)
+{
+	struct step step = {.kind = STEP_DEFRAGMENT, .member = member, .db_bytes = db_bytes};
+
+	(void) snprintf(step.name, sizeof(step.name), "%s", name);
+	return step;
+}
+
+static void has_line(const struct metrics *m, const char *line)
+{
+	AUTO(free) char *whole = xasprintf("\n%s\n", line);
+
+	if (!CHECK(strstr(metrics_text(m, NULL), whole) != NULL))
+		(void) fprintf(stderr, "  no line '%s' in\n%s\n", line, metrics_text(m, NULL));
+}
+
+static void test_steps(void)
+{
+	static struct tally t;
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	struct step of_n1 = defragment(1, "n1", 100 * MIB), of_n2 = defragment(2, "n2", 10 * MIB);
+	const struct step moved = {.kind = STEP_MOVE_LEADER};
+
+	tally_step(&t, &of_n1, &(struct tally_cost){2 * US_PER_S, US_PER_S / 2, -1, 40 * MIB, 1000});
+	/* It has grown meanwhile: nothing was gained. */
+	tally_step(&t, &of_n2,
+	           &(struct tally_cost){US_PER_S, US_PER_S / 4, US_PER_S / 8, 11 * MIB, 1001});
+	tally_step(&t, &of_n1, &(struct tally_cost){US_PER_S, US_PER_S, 0, 99 * MIB, 1002});
+	tally_step(&t, &of_n2, NULL);
+	tally_step(&t, &moved, &(struct tally_cost){.took_us = 77 * US_PER_S, .db_bytes = 5});
+	tally_upkeep(&t, UPKEEP_DEFRAG, TALLY_REFUSED);
+	tally_step(NULL, &moved, NULL);
+	tally_upkeep(NULL, UPKEEP_DEFRAG, TALLY_DONE);
+	tally_metrics(m, &t);
+	has_line(m, "fairlead_etcdwatch_steps_total{step=\"defragment\",result=\"done\"} 3");
+	has_line(m, "fairlead_etcdwatch_steps_total{step=\"defragment\",result=\"failed\"} 1");
+	has_line(m, "fairlead_etcdwatch_steps_total{step=\"move-leader\",result=\"done\"} 1");
+	has_line(m, "fairlead_etcdwatch_steps_total{step=\"compact\",result=\"done\"} 0");
+	has_line(m, "fairlead_etcdwatch_upkeep_total{what=\"defrag\",result=\"refused\"} 1");
+	has_line(m, "fairlead_etcdwatch_upkeep_total{what=\"recover-space\",result=\"done\"} 0");
+	has_line(m, "fairlead_etcdwatch_defrag_seconds_total 4");
+	has_line(m, "fairlead_etcdwatch_defrag_freed_bytes_total 63963136");
+	has_line(m, "fairlead_etcdwatch_defrag_stall_seconds_total{of=\"member\"} 1.75");
+	has_line(m, "fairlead_etcdwatch_defrag_stall_seconds_total{of=\"leader\"} 0.125");
+	has_line(m, "fairlead_etcdwatch_defrag_last_stall_seconds{member=\"n1\"} 1");
+	has_line(m, "fairlead_etcdwatch_defrag_last_timestamp_seconds{member=\"n2\"} 1001");
+}
+
+/* Members come and go; the one that was last done longest ago makes room. */
+static void test_many_members(void)
+{
+	static struct tally t;
+
+	for (unsigned i = 0; i < TALLY_MEMBERS_MAX + 3; i++) {
+		struct step step = defragment(i + 1, "n", MIB);
+
+		tally_step(&t, &step, &(struct tally_cost){.at_s = 100 + i});
+	}
+	CHECK_EQ_INT(t.n_defrags, TALLY_MEMBERS_MAX);
+	for (size_t i = 0; i < t.n_defrags; i++)
+		CHECK(t.defrags[i].at_s >= 103);
+}
+
+/* --- the quota --- */
+
+static void look(struct trend *t, struct observation *o, int64_t at_us, int64_t db_bytes)
+{
+	o->now_us = at_us;
+	o->n_members = 2;
+	o->members[0].id = 1;
+	o->members[0].answer = OBSERVED_GOOD;
+	o->members[0].db_bytes = db_bytes;
+	o->members[0].quota_bytes = 1000 * MIB;
+	(void) snprintf(o->members[0].name, sizeof(o->members[0].name), "n1");
+	trend_add(t, o);
+}
+
+static void check_status(const struct healthreport *r, uint64_t member, const char *want)
+{
+	json_t *json = json_pack("{s:n}", "quota_bytes");
+	AUTO(free) char *text = NULL;
+
+	healthreport_add_runway(r, member, json);
+	text = json_dumps(json, JSON_COMPACT);
+	json_decref(json);
+	CHECK_EQ_STR(text, want);
+}
+
+static void test_runway(void)
+{
+	AUTO(trend_free) struct trend *t = trend_new();
+	AUTO(free) struct observation *o = NEW0(struct observation);
+	AUTO(free) struct healthreport *r = NEW0(struct healthreport);
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	AUTO(metrics_free) struct metrics *still = metrics_new();
+	double runway_s;
+
+	*r = (struct healthreport){.o = o, .trend = t, .n_rounds = 1};
+	look(t, o, 0, 100 * MIB);
+	CHECK(!trend_runway(t, &o->members[0], &runway_s));
+	check_status(r, 1,
+	             "{\"quota_bytes\":1048576000,\"growth_bytes_per_hour\":null,"
+	             "\"quota_runway_s\":null}");
+	check_status(r, 7,
+	             "{\"quota_bytes\":null,\"growth_bytes_per_hour\":null,"
+	             "\"quota_runway_s\":null}");
+	/* A MiB a minute, and 860 more to go. */
+	for (int64_t minute = 5; minute <= 40; minute += 5)
+		look(t, o, minute * MINUTE_US, (100 + minute) * MIB);
+	CHECK(trend_runway(t, &o->members[0], &runway_s));
+	CHECK_EQ_INT(llround(runway_s), 860 * 60);
+	check_status(r, 1,
+	             "{\"quota_bytes\":1048576000,\"growth_bytes_per_hour\":62914560,"
+	             "\"quota_runway_s\":51600}");
+	healthreport_metrics(m, r);
+	has_line(m, "fairlead_etcdwatch_member_quota_runway_seconds{member=\"n1\"} 51600");
+	has_line(m, "fairlead_etcdwatch_member_quota_bytes{member=\"n1\"} 1048576000");
+	has_line(m, "fairlead_etcdwatch_findings_raised_total{id=\"no-space\"} 0");
+
+	/* It stays as it is. */
+	trend_free(t);
+	t = trend_new();
+	r->trend = t;
+	for (int64_t minute = 0; minute <= 40; minute += 5)
+		look(t, o, minute * MINUTE_US, 100 * MIB);
+	check_status(r, 1,
+	             "{\"quota_bytes\":1048576000,\"growth_bytes_per_hour\":0,"
+	             "\"quota_runway_s\":null}");
+	healthreport_metrics(still, r);
+	has_line(still, "fairlead_etcdwatch_member_quota_runway_seconds{member=\"n1\"} +Inf");
+}
+
+int main(void)
+{
+	test_steps();
+	test_many_members();
+	test_runway();
+	return check_result();
+}
