@@ -49,7 +49,7 @@ struct cli {
 };
 
 /* For a command that reads its options itself: "table" or "json", or it says what is wrong. */
-int cli_set_output(struct cli *cli, const char *word);
+int cli_set_output(struct cli *cli, const char *word, bool may_be_yaml);
 
 /* The whole program: its exit code. */
 int cli_main(int argc, char **argv);

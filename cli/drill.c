@@ -126,7 +126,7 @@ static int take_option(struct drilling *d, int c, int index)
 		d->help = true;
 		return CLI_OK;
 	case 'o':
-		return cli_set_output(&d->cli, optarg);
+		return cli_set_output(&d->cli, optarg, false);
 	case OPTION_FILE:
 		d->file = optarg;
 		return CLI_OK;

@@ -9,6 +9,7 @@
 #include "base/mono.h"
 #include "cli/etcd_save.h"
 #include "cli/etcdwatch_render.h"
+#include "cli/yaml.h"
 
 #define DAEMON "etcdwatch"
 /* A large database over a slow disk; the answer comes when the snapshot is proven. */
@@ -50,13 +51,17 @@ static void collect(const json_t *object, void *userdata)
 	(void) json_array_append_new(userdata, json_deep_copy(object));
 }
 
-static void print_lines(const json_t *objects)
+static void print_lines(enum cli_output output, const json_t *objects)
 {
-	const json_t *object;
+	json_t *object;
 	size_t i;
 
 	json_array_foreach(objects, i, object)
 	{
+		if (output == CLI_YAML) {
+			yaml_print(stdout, object);
+			continue;
+		}
 		(void) json_dumpf(object, stdout, JSON_COMPACT);
 		(void) putchar('\n');
 	}
@@ -71,8 +76,8 @@ static int ask_and_render(const struct cli *cli, const struct words *words, int6
 	int code =
 	    cli_ask_each(cli, DAEMON, words->items, words->n, timeout_us, collect, objects, &answer);
 
-	if (cli->output == CLI_JSON)
-		print_lines(objects);
+	if (cli->output != CLI_TABLE)
+		print_lines(cli->output, objects);
 	else if (code == CLI_OK || json_array_size(objects) > 0)
 		render(stdout, objects, wall_now_us());
 	json_decref(objects);

@@ -18,6 +18,7 @@
 #include "base/mono.h"
 #include "cli/healthchecks.h"
 #include "cli/table.h"
+#include "cli/yaml.h"
 
 #define ASK_TIMEOUT_US (5 * US_PER_S)
 #define AGAIN_US US_PER_S
@@ -44,7 +45,7 @@ static const char help[] =
     "Usage: fairlead health [--wait-timeout TIME]\n"
     "Checks etcd, the API servers, the VIPs and the network of this node, and waits until all is\n"
     "well.\n\n"
-    "  -o, --output FORMAT         table (the default), or json: an object a check\n"
+    "  -o, --output FORMAT         table (the default), json: an object a check, or yaml\n"
     "      --wait-timeout TIME     how long to wait: 30s, 10m (default 5m); 0s: look once\n"
     "  -h, --help                  this help\n";
 
@@ -115,8 +116,13 @@ static void show_end(const struct health *h, const struct healthcheck *check, en
 	}
 	json = json_pack("{s:s, s:s, s:s}", "check", check->name, "result", result_name(result),
 	                 "reason", reason);
-	(void) json_dumpf(json, stdout, JSON_COMPACT);
-	(void) putchar('\n');
+	if (h->cli.output == CLI_YAML) {
+		yaml_print(stdout, json);
+	} else {
+		(void) json_dumpf(json, stdout, JSON_COMPACT);
+		(void) putchar('\n');
+	}
+	(void) fflush(stdout);
 	json_decref(json);
 }
 
@@ -171,7 +177,7 @@ static int take_option(struct health *h, int c)
 		h->help = true;
 		return CLI_OK;
 	case 'o':
-		return cli_set_output(&h->cli, optarg);
+		return cli_set_output(&h->cli, optarg, true);
 	case OPTION_WAIT_TIMEOUT:
 		if (conf_parse_duration(optarg, &h->wait_us) == 0 && h->wait_us >= 0 &&
 		    h->wait_us <= WAIT_MAX_US)

@@ -54,8 +54,8 @@ struct command {
 
 static const struct command commands[] = {
     {"health", "[--wait-timeout TIME]",
-     "Check etcd, API servers, VIPs and the network, and wait until all is well.", 0, 0, TAKES_OWN,
-     cli_health},
+     "Check etcd, API servers, VIPs and the network, and wait until all is well.", 0, 0,
+     TAKES_OWN | TAKES_YAML, cli_health},
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.", 0, 1,
      TAKES_WATCH, cli_vip_status},
     {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.", 1,
@@ -98,35 +98,35 @@ static const struct command commands[] = {
      TAKES_WATCH | TAKES_YAML, cli_etcd_health},
     {"etcd alarms", "[-w]", "The alarms of etcd that stand.", 0, 0, TAKES_WATCH | TAKES_YAML,
      cli_etcd_alarms},
-    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.", 0, 0, TAKES_WATCH,
-     cli_etcd_notify_status},
+    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.", 0, 0,
+     TAKES_WATCH | TAKES_YAML, cli_etcd_notify_status},
     {"etcd notify test", "", "Send the webhook a message, and wait until it has answered.", 0, 0,
      TAKES_NOTHING, cli_etcd_notify_test},
     {"etcd forfeit-leadership", "[--yes] [--dry-run]",
-     "This node's member of etcd hands the leadership to another.", 0, 0, TAKES_YES | TAKES_DRY_RUN,
-     cli_etcd_forfeit_leadership},
+     "This node's member of etcd hands the leadership to another.", 0, 0,
+     TAKES_YES | TAKES_DRY_RUN | TAKES_YAML, cli_etcd_forfeit_leadership},
     {"etcd leave", "[--yes] [--dry-run]", "This node's member leaves the cluster.", 0, 0,
-     TAKES_YES | TAKES_DRY_RUN, cli_etcd_leave},
+     TAKES_YES | TAKES_DRY_RUN | TAKES_YAML, cli_etcd_leave},
     {"etcd remove-member", "[--yes] [--dry-run] MEMBER",
-     "Remove a member from the cluster, by its name or id.", 1, 1, TAKES_YES | TAKES_DRY_RUN,
-     cli_etcd_remove_member},
+     "Remove a member from the cluster, by its name or id.", 1, 1,
+     TAKES_YES | TAKES_DRY_RUN | TAKES_YAML, cli_etcd_remove_member},
     {"etcd alarm disarm", "[--yes] [--dry-run] [--corrupt-too] [--unchecked]",
-     "Take back the alarms whose reason is gone.", 0, 0, TAKES_YES | TAKES_DRY_RUN | TAKES_ALARMS,
-     cli_etcd_alarm_disarm},
+     "Take back the alarms whose reason is gone.", 0, 0,
+     TAKES_YES | TAKES_DRY_RUN | TAKES_ALARMS | TAKES_YAML, cli_etcd_alarm_disarm},
     {"etcd defrag", "[--yes] [--dry-run] --all | MEMBER",
      "Write the databases of members anew, one at a time, without their free pages.", 0, 1,
-     TAKES_YES | TAKES_DRY_RUN | TAKES_ALL, cli_etcd_defrag},
+     TAKES_YES | TAKES_DRY_RUN | TAKES_ALL | TAKES_YAML, cli_etcd_defrag},
     {"etcd recover-space", "[--yes] [--dry-run]",
      "From the alarm NOSPACE back: compact, defragment all, disarm.", 0, 0,
-     TAKES_YES | TAKES_DRY_RUN, cli_etcd_recover_space},
+     TAKES_YES | TAKES_DRY_RUN | TAKES_YAML, cli_etcd_recover_space},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.", 0, 0,
-     TAKES_WATCH, cli_etcd_snapshot_jobs},
+     TAKES_WATCH | TAKES_YAML, cli_etcd_snapshot_jobs},
     {"etcd drill", "[JOB] [OPTION]...",
      "Rehearse coming back with the newest snapshot of etcd, or with a file.", 0, 0, TAKES_OWN,
      cli_etcd_drill},
     {"etcd snapshot list", "[--local] [JOB]",
-     "The snapshots of etcd on this node and in the targets, oldest first.", 0, 1, TAKES_LOCAL,
-     cli_etcd_snapshot_list},
+     "The snapshots of etcd on this node and in the targets, oldest first.", 0, 1,
+     TAKES_LOCAL | TAKES_YAML, cli_etcd_snapshot_list},
     {"etcd snapshot save", "[JOB] [FILE]",
      "Take a snapshot of etcd now, wait until it is proven, and copy it to a file.", 0, 2,
      TAKES_NOTHING, cli_etcd_snapshot_save},
@@ -345,7 +345,7 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 	command = find_command(argc, argv, &n_words);
 	if (command == NULL)
 		return refuse_unknown(argc, argv);
-	if (help && command->takes == TAKES_OWN) {
+	if (help && (command->takes & TAKES_OWN) != 0) {
 		char word[] = "--help";
 		char *words[] = {argv[n_words - 1], word, NULL};
 
@@ -391,9 +391,9 @@ static int set_format(struct cli *cli, const char *word, size_t n)
 	return CLI_USAGE;
 }
 
-int cli_set_output(struct cli *cli, const char *word)
+int cli_set_output(struct cli *cli, const char *word, bool may_be_yaml)
 {
-	return set_format(cli, word, CLI_JSON + 1);
+	return set_format(cli, word, (may_be_yaml ? CLI_YAML : CLI_JSON) + 1);
 }
 
 static int set_revision(struct cli *cli, const char *word)
@@ -485,7 +485,7 @@ static const struct command *find_own(int argc, char **argv, int *ret_first)
 		*ret_first = optind + n_words - 1;
 	opterr = 1;
 	optind = 0; /* anew */
-	return command != NULL && command->takes == TAKES_OWN ? command : NULL;
+	return command != NULL && (command->takes & TAKES_OWN) != 0 ? command : NULL;
 }
 
 int cli_main(int argc, char **argv)

@@ -180,7 +180,7 @@ static int parse_options(int argc, char **argv, struct cli *cli, struct restoreo
 		if (c == 'h')
 			*ret_help = true;
 		else if (c == 'o')
-			code = cli_set_output(cli, optarg);
+			code = cli_set_output(cli, optarg, false);
 		else if (c >= FIRST_OPTION)
 			code = set(o, (size_t) (c - FIRST_OPTION), optarg);
 		else

@@ -15,6 +15,7 @@
 #include "cli/fields.h"
 #include "cli/size.h"
 #include "cli/table.h"
+#include "cli/yaml.h"
 
 #define DAEMON "etcdwatch"
 /* A large database takes its time to be written anew, and each waits for the one before it. */
@@ -87,6 +88,14 @@ static void remember_shown(struct steering *s, const json_t *object)
 		(void) snprintf(s->shown, sizeof(s->shown), "%s", id);
 }
 
+static void print_yaml(const json_t *object)
+{
+	json_t *copy = json_deep_copy(object);
+
+	yaml_print(stdout, copy);
+	json_decref(copy);
+}
+
 static void told(const json_t *object, void *userdata)
 {
 	struct steering *s = userdata;
@@ -96,7 +105,9 @@ static void told(const json_t *object, void *userdata)
 		s->n_planned++;
 		remember_shown(s, object);
 	}
-	if (s->cli->output == CLI_JSON) {
+	if (s->cli->output == CLI_YAML) {
+		print_yaml(object);
+	} else if (s->cli->output == CLI_JSON) {
 		(void) json_dumpf(object, stdout, JSON_COMPACT);
 		(void) fputc('\n', stdout);
 	} else if (field_text(object, "note") != NULL) {

@@ -109,6 +109,9 @@ void plan_defrag(const struct survey *survey, const char *word,
 	*ret_steps = (struct steps){0};
 	if (!stepcheck_all_well(survey, why))
 		steps_refuse(ret_steps, "%s", why);
+	else if (word != NULL && survey_count(survey, word) > 1)
+		steps_refuse(ret_steps, "%zu members are called '%s': say which by its ID",
+		             survey_count(survey, word), word);
 	else if (word != NULL && (m == NULL || !m->listed))
 		steps_refuse(ret_steps, "no member '%s': 'fairlead etcd members' lists them", word);
 	else if (m != NULL && m->learner)

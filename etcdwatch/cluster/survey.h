@@ -24,6 +24,8 @@
 #define SURVEY_VERSION_MAX 32
 #define SURVEY_TEXT_MAX 256
 #define SURVEY_ALARMS_MAX 32
+/* Joined: an alarm has up to 48 bytes, and each member may have two. */
+#define SURVEY_ERRORS_MAX 2048
 /* No key has this name; what matters is that reading it is answered. */
 #define SURVEY_KEY "fairlead/survey"
 
@@ -59,7 +61,7 @@ struct survey_answer {
 	uint64_t leader_id;                          /* 0: it knows none */
 	uint64_t raft_index, raft_applied_index, raft_term;
 	bool learner;
-	char errors[SURVEY_TEXT_MAX]; /* as the server writes them, joined */
+	char errors[SURVEY_ERRORS_MAX]; /* as the server writes them, joined */
 	/* A linearizable read: that it has a leader with a quorum. */
 	bool serves;
 	bool serve_denied; /* it may not be read by us, which says nothing */

@@ -120,6 +120,10 @@ json_t *surveyjson_alarm(const struct survey *survey, const struct etcd_alarm *a
 {
 	const struct survey_member *m = survey_find_id(survey, alarm->member_id);
 
+	/* Of no member in particular: where etcd cannot tell who differs. */
+	if (alarm->member_id == 0)
+		return json_pack("{s:s, s:n, s:s}", "node", "the cluster", "member", "alarm",
+		                 surveyjson_alarm_name(alarm->type));
 	return json_pack("{s:o, s:o, s:s}", "node",
 	                 jsonval_text(m != NULL ? survey_member_name(m) : NULL), "member",
 	                 surveyjson_id(alarm->member_id), "alarm", surveyjson_alarm_name(alarm->type));

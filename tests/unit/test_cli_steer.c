@@ -33,7 +33,8 @@ static void serve(int listener, const char *plan, int n)
 	(void) fclose(asked);
 }
 
-static void check_asked(const char *words, const char *plan, int n, const char *want)
+static void check_asked(const char *words, const char *plan, int n, const char *want,
+                        const char *want_out)
 {
 	AUTO(free) char *path = xasprintf("%s/etcdwatch.sock", clirun_dir);
 	AUTO(free) char *line = xasprintf("-r %s --yes %s", clirun_dir, words);
@@ -55,6 +56,8 @@ static void check_asked(const char *words, const char *plan, int n, const char *
 	(void) waitpid(pid, NULL, 0);
 	asked = clirun_contents("asked");
 	CHECK_EQ_STR(asked, want);
+	if (want_out != NULL)
+		CHECK_EQ_STR(out, want_out);
 }
 
 int main(void)
@@ -63,10 +66,13 @@ int main(void)
 	check_asked("etcd remove-member n1",
 	            "{\"step\":\"move-leader\",\"member\":\"b2\"," PLANNED "}\n"
 	            "{\"step\":\"remove\",\"member\":\"a1\"," PLANNED "}\n",
-	            2, "etcd remove-member n1 --dry-run\netcd remove-member a1\n");
+	            2, "etcd remove-member n1 --dry-run\netcd remove-member a1\n", NULL);
 	check_asked("etcd leave", "{\"step\":\"remove\",\"member\":\"a1\"," PLANNED "}\n", 2,
-	            "etcd leave --dry-run\netcd leave\n");
-	check_asked("etcd remove-member n1", "", 1, "etcd remove-member n1 --dry-run\n");
+	            "etcd leave --dry-run\netcd leave\n", NULL);
+	check_asked("etcd remove-member n1", "", 1, "etcd remove-member n1 --dry-run\n", NULL);
+	check_asked("-o yaml etcd recover-space --dry-run", "{\"step\":\"compact\"," PLANNED "}\n", 1,
+	            "etcd recover-space --dry-run\n",
+	            "---\nstep: \"compact\"\nnode: \"n1\"\ntext: \"do it\"\nstate: \"planned\"\n");
 	clirun_end();
 	return check_result();
 }

@@ -282,6 +282,7 @@ static void test_defrag(void)
 	    {"a* b c", "a", "hand the leadership from a to c\n" D("a", "0.5")},
 	    {"a* b cl", "c", "! c is a learner"},
 	    {"a* b c", "d", "! no member 'd'"},
+	    {"a* b b", "b", "! 2 members are called 'b'"},
 	    /* Only when all are well. */
 	    {"a*F bF c-F", NULL, "! c: it is not healthy"},
 	    {"a*F bF c~F", NULL, "! c: it is not healthy"},

@@ -257,6 +257,29 @@ static void test_alarms(void)
 	CHECK_EQ_STR(text, "{\"node\":\"n3\",\"member\":\"3\",\"alarm\":\"CORRUPT\"}");
 	free(text);
 	json_decref(json);
+	json = surveyjson_alarm(survey, &(struct etcd_alarm){.type = ETCD_ALARM_CORRUPT});
+	text = json_dumps(json, JSON_COMPACT);
+	CHECK_EQ_STR(text, "{\"node\":\"the cluster\",\"member\":null,\"alarm\":\"CORRUPT\"}");
+	free(text);
+	json_decref(json);
+}
+
+/* All that there can be, of a member that tells them all. */
+static void test_many_told_alarms(void)
+{
+	char *errors;
+	size_t len = 0;
+
+	begin();
+	survey->alarms_known = false;
+	errors = add_answer("https://10.0.0.1:2379", true, 1)->errors;
+	for (size_t i = 0; i < SURVEY_ALARMS_MAX; i++)
+		len += (size_t) snprintf(errors + len, SURVEY_ERRORS_MAX - len, "memberID:%llu alarm:%s ; ",
+		                         (unsigned long long) (UINT64_MAX - i / 2),
+		                         i % 2 == 0 ? "NOSPACE" : "CORRUPT");
+	CHECK(len < SURVEY_ERRORS_MAX);
+	survey_merge(survey);
+	CHECK_EQ_INT(survey->n_alarms, SURVEY_ALARMS_MAX);
 }
 
 /* As etcd writes them: a member of ID 0 is left out, and blanks may come twice. */
@@ -347,6 +370,7 @@ int main(void)
 	test_others();
 	test_strays();
 	test_alarms();
+	test_many_told_alarms();
 	test_told_alarms();
 	test_json();
 	free(survey);
