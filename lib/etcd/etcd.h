@@ -256,19 +256,28 @@ struct etcd_watch_callbacks {
 	void (*compacted)(int64_t compact_revision, void *userdata);
 	/* The stream broke, or is live (again). It reconnects and resumes by itself. May be NULL. */
 	void (*live)(bool live, void *userdata);
+	/* The member says that it is at this revision. Servers before 3.4.25 and 3.5.8 may say so
+	 * before the events up to it have come. Asked for every second, or if it is NULL every two, and
+	 * nobody is told. */
+	void (*progress)(int64_t revision, void *userdata);
 };
 
 /*
  * Watches a key, or a prefix, from start_revision on (the revision of a read + 1). The stream is
- * proven alive by progress requests every two seconds and is moved to another endpoint when it is
- * silent. callbacks and userdata are borrowed until etcd_watch_free(), which may be called inside
- * them.
+ * proven alive by progress requests and is moved to another endpoint when it is silent. callbacks
+ * and userdata are borrowed until etcd_watch_free(), which may be called inside them.
  */
 int etcd_watch_new(struct etcd *etcd, struct etcd_bytes key, bool prefix, int64_t start_revision,
                    const struct etcd_watch_callbacks *callbacks, void *userdata,
                    struct etcd_watch **ret_watch);
 void etcd_watch_free(struct etcd_watch *watch);
 DEFINE_AUTO(struct etcd_watch, etcd_watch_free);
+
+/* The member behind this URL is watched while it can be: to be said before the next turn of the
+ * loop. One that is not, or no longer, among the endpoints is no error. Copied. */
+void etcd_watch_prefer(struct etcd_watch *watch, const char *endpoint);
+/* The member that is, or was last, watched; 0: none has answered yet. */
+uint64_t etcd_watch_member(const struct etcd_watch *watch);
 
 /* --- the cluster --------------------------------------------------------------------------------
  */

@@ -10,8 +10,8 @@
  * It resumes one revision before what it waits for, and assembly.c drops what was seen: servers
  * before 3.4.36 and 3.5.18 lose a delete if they are asked to start exactly at the revision of a
  * compaction, and this way they report the compaction instead. Progress answers count as signs of
- * life and as nothing else: before 3.4.25 and 3.5.8 their revision can be ahead of events that are
- * still to come.
+ * life and as nothing else here: before 3.4.25 and 3.5.8 their revision can be ahead of events that
+ * are still to come.
  */
 #include <ev.h>
 #include <errno.h>
@@ -34,6 +34,7 @@
 #include "etcd/verdict.h"
 
 #define PROGRESS_INTERVAL_US (2 * US_PER_S)
+#define TOLD_INTERVAL_US (1 * US_PER_S) /* when somebody wants to know */
 #define OPEN_TIMEOUT_US (1 * US_PER_S)
 #define BACKOFF_FIRST_US (100 * US_PER_MS)
 #define BACKOFF_MAX_US (2 * US_PER_S)
@@ -69,7 +70,8 @@ struct etcd_watch {
 	struct auth_wait auth_wait;
 	unsigned token_generation;
 	struct assembly assembly;
-	uint64_t cluster_id;
+	uint64_t cluster_id, member_id;
+	char *preferred; /* URL, or NULL */
 
 	struct stream *stream;
 	struct endpoint *endpoint; /* of this stream, or of the last one */
@@ -91,6 +93,7 @@ static void watch_unref(struct etcd_watch *watch)
 	assembly_fini(&watch->assembly);
 	endpoint_unref(watch->endpoint);
 	free(watch->key);
+	free(watch->preferred);
 	free(watch);
 }
 
@@ -199,6 +202,18 @@ static void deliver(struct etcd_watch *watch, Pb__WatchResponse *message)
 	watch_unref(watch);
 }
 
+static int64_t progress_interval_us(const struct etcd_watch *watch)
+{
+	return watch->callbacks->progress != NULL ? TOLD_INTERVAL_US : PROGRESS_INTERVAL_US;
+}
+
+/* What has no events says how far the member is. Calls out: last act. */
+static void tell_progress(struct etcd_watch *watch, const Pb__WatchResponse *message)
+{
+	if (watch->callbacks->progress != NULL && message->header != NULL)
+		watch->callbacks->progress(message->header->revision, watch->userdata);
+}
+
 static void on_message_parsed(struct etcd_watch *watch, Pb__WatchResponse *message)
 {
 	uint64_t cluster_id = message->header != NULL ? message->header->cluster_id : 0;
@@ -210,6 +225,8 @@ static void on_message_parsed(struct etcd_watch *watch, Pb__WatchResponse *messa
 		return;
 	}
 	watch->cluster_id = cluster_id != 0 ? cluster_id : watch->cluster_id;
+	if (message->header != NULL && message->header->member_id != 0)
+		watch->member_id = message->header->member_id;
 	if (message->canceled) {
 		on_canceled(watch, message);
 		return;
@@ -218,12 +235,16 @@ static void on_message_parsed(struct etcd_watch *watch, Pb__WatchResponse *messa
 		watch->opened_us = watch->heard_us;
 		watch->asked_us = 0;
 		watch->avoids = false;
-		change_state(watch, WATCH_LIVE, PROGRESS_INTERVAL_US, "created");
+		change_state(watch, WATCH_LIVE, progress_interval_us(watch), "created");
 		tell_live(watch, true);
 		return;
 	}
-	if (watch->state == WATCH_LIVE)
+	if (watch->state != WATCH_LIVE)
+		return;
+	if (message->n_events > 0 || message->fragment)
 		deliver(watch, message);
+	else
+		tell_progress(watch, message);
 }
 
 static void on_message(const void *data, size_t len, void *userdata)
@@ -269,6 +290,19 @@ static grpc_slice pack_create(const struct etcd_watch *watch)
 	return call_pack(&request.base);
 }
 
+/* The preferred one unless it has just failed, or is not connected. Borrowed. */
+static struct endpoint *choose(const struct etcd_watch *watch)
+{
+	const struct endpoint *avoid = watch->avoids ? watch->endpoint : NULL;
+	struct endpoint *preferred =
+	    watch->preferred != NULL ? pool_find(watch->etcd->pool, watch->preferred) : NULL;
+
+	if (preferred != NULL && preferred != avoid &&
+	    channel_state(endpoint_channel(preferred)) == CHANNEL_READY)
+		return preferred;
+	return pool_pick(watch->etcd->pool, avoid);
+}
+
 static void open_stream(struct etcd_watch *watch)
 {
 	static const struct stream_callbacks callbacks = {.message = on_message, .ended = on_ended};
@@ -282,7 +316,7 @@ static void open_stream(struct etcd_watch *watch)
 			auth_wait(auth, &watch->auth_wait);
 		return;
 	}
-	endpoint = pool_pick(watch->etcd->pool, watch->avoids ? watch->endpoint : NULL);
+	endpoint = choose(watch);
 	(void) endpoint_ref(endpoint);
 	endpoint_unref(watch->endpoint);
 	watch->endpoint = endpoint;
@@ -329,7 +363,7 @@ static void check_live(struct etcd_watch *watch)
 		return;
 	}
 	watch->asked_us = mono_now_us();
-	arm_timer(watch, PROGRESS_INTERVAL_US);
+	arm_timer(watch, progress_interval_us(watch));
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -398,4 +432,15 @@ void etcd_watch_free(struct etcd_watch *watch)
 	channel_unref(watch->channel);
 	watch->channel = NULL;
 	watch_unref(watch);
+}
+
+void etcd_watch_prefer(struct etcd_watch *watch, const char *endpoint)
+{
+	free(watch->preferred);
+	watch->preferred = xstrdup(endpoint);
+}
+
+uint64_t etcd_watch_member(const struct etcd_watch *watch)
+{
+	return watch->member_id;
 }

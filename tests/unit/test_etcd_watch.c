@@ -300,6 +300,46 @@ static void test_free_inside(void)
 	}
 }
 
+static unsigned n_told;
+static int64_t told_revision;
+
+static void told_cb(int64_t revision, void *userdata UNUSED)
+{
+	n_told++;
+	told_revision = revision;
+}
+
+/* Who wants to know how far the member is, is told; and the preferred member is the one that is
+ * watched, until it fails. */
+static void test_progress_of_the_preferred(void)
+{
+	struct etcd_watch_callbacks callbacks = watched_callbacks;
+	struct etcd_watch *own = NULL;
+
+	callbacks.progress = told_cb;
+	n_told = 0;
+	begin(2);
+	etcd_watch_free(TAKE_PTR(watch));
+	for (int tries = 0; tries < 50 && server_watch(servers[1])->n_open == 0; tries++) {
+		/* Until the other one is connected. */
+		etcd_watch_free(own);
+		CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR(""), true, 10, &callbacks, &w, &own), 0);
+		CHECK_EQ_INT(etcd_watch_member(own), 0);
+		etcd_watch_prefer(own, server_url(servers[1]));
+		CHECK(sync_until(ev, &w.n_live, w.n_live + 1));
+	}
+	CHECK_EQ_INT(server_watch(servers[1])->n_open, 1);
+	CHECK_EQ_INT(etcd_watch_member(own), SERVER_MEMBER_ID(1));
+	CHECK(sync_until(ev, &n_told, 1));
+	CHECK_EQ_INT(told_revision, 42);
+	server_send_events(servers[1], "P12:a/1=x", false);
+	CHECK(sync_until(ev, &w.n_events, 1));
+	server_end_stream(servers[1], GRPC_STATUS_UNAVAILABLE, "bye");
+	CHECK(TURN_UNTIL(ev, server_watch(servers[0])->n_open == 1));
+	etcd_watch_free(own);
+	end();
+}
+
 static void prepare(void)
 {
 	ev = ev_default_loop(0);
@@ -320,6 +360,7 @@ int main(void)
 	    test_backwards,
 	    test_token_runs_out,
 	    test_free_inside,
+	    test_progress_of_the_preferred,
 	};
 
 	patiently(&(struct patient){.prepare = prepare}, 4, tests, ARRAY_SIZE(tests));
