@@ -18,6 +18,7 @@
 #include "etcdwatch/drillcommand.h"
 #include "etcdwatch/healthcommand.h"
 #include "etcdwatch/notify/notifycommand.h"
+#include "etcdwatch/recordcommand.h"
 #include "etcdwatch/report.h"
 
 #define CONTROL_GROUP "fairlead"
@@ -138,6 +139,7 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 	drillcommand_metrics(m, c->daemon);
 	healthcommand_metrics(m, c->daemon);
 	tally_metrics(m, daemon_cluster(c->daemon)->tally);
+	recordcommand_metrics(m, c->daemon);
 	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
 	control_ok(request);
 }
@@ -147,6 +149,13 @@ static void health_fn(struct control_request *request, int argc, char **argv UNU
 	const struct commands *c = userdata;
 
 	healthcommand_run(request, argc, c->daemon);
+}
+
+static void record_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	const struct commands *c = userdata;
+
+	recordcommand_run(request, argc, c->daemon);
 }
 
 static void drill_fn(struct control_request *request, int argc, char **argv, void *userdata)
@@ -180,6 +189,8 @@ static const struct control_command table[] = {
      "How telling the webhook of findings goes."},
     {"etcd notify test", true, notifytestcommand_fn, "",
      "Send it a message now; answered when it has."},
+    {"etcd record status", false, record_fn, "",
+     "How far the record of this node reaches, and what it has lost."},
     {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local]",
      "The snapshots of this node and in the targets, oldest first."},
     {"etcd snapshot save", true, savecommand_fn, "[JOB] [--plain]",

@@ -123,6 +123,16 @@ struct config_notify {
 	int64_t give_up_after_us;
 };
 
+/* What happens in etcd is recorded, on this node (record/recorder.h). */
+struct config_record {
+	bool enabled;
+	char *directory; /* no job's is in it, nor it in one of those */
+	int64_t keep_us;
+	int64_t max_bytes;
+	int64_t reserve_bytes; /* that stay free on the disk */
+	int64_t hash_every_us; /* at most so often a member is asked for HashKV; 0: never */
+};
+
 struct config_watch {
 	int64_t interval_us;
 	struct conf_strings members; /* the names that they should have; none: whatever they are */
@@ -131,6 +141,7 @@ struct config_watch {
 	struct config_defrag defrag;
 	int64_t compare_every_us; /* the members' data, with each other; 0: never */
 	bool recover_space;       /* by itself, when the alarm NOSPACE stands */
+	struct config_record record;
 	struct config_watch_rule *rules;
 	size_t n_rules;
 	struct config_notify notify;

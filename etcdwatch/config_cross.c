@@ -275,6 +275,32 @@ static void check_pair(struct conf *conf, const struct job_reading *reading,
 	}
 }
 
+/* --- the record --- */
+
+/* The directories of the jobs are swept, and so is that of the record. */
+static void check_record(struct conf *conf, const struct config_reading *reading)
+{
+	const struct config_record *record = &reading->watch.record;
+	const struct conf_node *document = reading->watch_document;
+	size_t before;
+
+	if (!record->enabled || document == NULL)
+		return;
+	before = conf_enter(conf, "EtcdWatchConfig");
+	(void) conf_enter(conf, "record");
+	for (size_t i = 0; i < reading->n_jobs; i++) {
+		const struct config_job *job = &reading->jobs[i].job;
+
+		if (!reading->jobs[i].is_whole || (!holds(job->directory, record->directory) &&
+		                                   !holds(record->directory, job->directory)))
+			continue;
+		conf_error(conf, conf_node_find(document, "record"), "it needs a directory of its own",
+		           "would share %s with the job '%s', at %s", record->directory, job->name,
+		           job->origin);
+	}
+	conf_leave(conf, before);
+}
+
 /* --- all --- */
 
 static void note_plain_copies(struct conf *conf, const struct config_job *job)
@@ -308,6 +334,7 @@ void config_check_whole(struct config_reading *reading)
 		}
 		note_plain_copies(conf, &job->job);
 	}
+	check_record(conf, reading);
 	if (reading->n_jobs == 0)
 		conf_note(conf, NULL, NULL, "no job is configured: there is nothing to take");
 }

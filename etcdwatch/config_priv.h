@@ -55,6 +55,14 @@ void config_set_notify(struct conf *conf, const struct conf_field *field,
                        const struct conf_node *value, void *slot);
 void config_print_notify(FILE *out, const struct config_notify *notify);
 
+/* config_record.c */
+extern const struct conf_field config_record_fields[];
+void config_set_record_defaults(struct config_record *record);
+void config_record_fini(struct config_record *record);
+void config_set_record(struct conf *conf, const struct conf_field *field,
+                       const struct conf_node *value, void *slot);
+void config_print_record(FILE *out, const struct config_record *record);
+
 /* config_print.c */
 void config_print_strings(FILE *out, const char *key, const char *indent,
                           const struct conf_strings *strings);

@@ -33,6 +33,7 @@ void config_set_watch_defaults(struct config_watch *watch)
 	    .defrag = {.min_bytes = DEFRAG_LEAST_BYTES, .min_free = DEFRAG_LEAST_FREE},
 	};
 	config_set_notify_defaults(&watch->notify);
+	config_set_record_defaults(&watch->record);
 }
 
 void config_watch_fini(struct config_watch *watch)
@@ -40,6 +41,7 @@ void config_watch_fini(struct config_watch *watch)
 	conf_strings_fini(&watch->members);
 	conf_strings_fini(&watch->certificates);
 	free(watch->data_directory);
+	config_record_fini(&watch->record);
 	for (size_t i = 0; i < watch->n_rules; i++)
 		free(watch->rules[i].id);
 	free(watch->rules);
@@ -172,6 +174,10 @@ const struct conf_field config_watch_fields[] = {
      .set = config_set_notify,
      .offset = WATCH(notify),
      .fields = config_notify_fields},
+    {.key = "record",
+     .set = config_set_record,
+     .offset = WATCH(record),
+     .fields = config_record_fields},
     {.key = "rules", .set = set_rules, .offset = 0, .fields = rule_fields},
     {0},
 };
@@ -216,6 +222,8 @@ void config_print_watch(FILE *out, const struct config_watch *watch)
 	if (watch->defrag.enabled)
 		print_defrag(out, &watch->defrag);
 	conf_print_bool(out, "recoverSpace", watch->recover_space);
+	if (watch->record.enabled)
+		config_print_record(out, &watch->record);
 	if (watch->n_rules > 0)
 		(void) fputs("rules:\n", out);
 	for (size_t i = 0; i < watch->n_rules; i++)

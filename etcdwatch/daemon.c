@@ -19,6 +19,7 @@
 #include "etcdwatch/cluster/tally.h"
 #include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands.h"
+#include "etcdwatch/recording.h"
 
 /* Whatever has not ended by then ends with the process; the next start clears it away. */
 #define STOP_LIMIT_US (8 * US_PER_S)
@@ -48,6 +49,7 @@ struct daemon {
 	struct notify *notify; /* NULL: nobody is told */
 	struct health *health;
 	struct upkeep *upkeep;
+	struct recorder *recorder; /* NULL: nothing is recorded */
 	struct commands *commands;
 	ev_timer end;
 };
@@ -255,6 +257,10 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 		return r;
 	fill_cluster_env(d);
 	d->upkeep = upkeep_new(&d->cluster, &d->config->watch);
+	r = recording_start(d, &d->cluster, &d->config->watch.record, &d->recorder);
+	if (r < 0)
+		return log_error_errno(r, "record_failed", "directory=%s",
+		                       d->config->watch.record.directory);
 	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
@@ -268,6 +274,7 @@ void daemon_free(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->end);
 	commands_free(d->commands);
+	recorder_free(d->recorder);
 	upkeep_free(d->upkeep);
 	health_free(d->health);
 	notify_free(d->notify);
@@ -316,4 +323,9 @@ const struct health *daemon_health(const struct daemon *d)
 struct notify *daemon_notify(const struct daemon *d)
 {
 	return d->notify;
+}
+
+const struct recorder *daemon_recorder(const struct daemon *d)
+{
+	return d->recorder;
 }

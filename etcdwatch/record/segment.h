@@ -101,6 +101,10 @@ struct record_frame {
 	uint8_t digest[DIGEST_SHA256_BYTES]; /* END */
 };
 
+/* What a revision has put, in one number: the same for the same puts. 0: there are none. Deletions
+ * do not count, as a compaction at their own revision removes them. */
+uint32_t record_event_sum(const struct record_event *events, size_t n_events);
+
 /* --- writing ------------------------------------------------------------------------------------
  */
 
@@ -111,6 +115,8 @@ struct record_buffer {
 };
 
 void record_buffer_fini(struct record_buffer *buffer);
+
+#define RECORD_BARE_HEAD_BYTES 5 /* length and type, in front of the payload */
 
 /* Adds a frame as it will stand in a file, but for its checksum: what one thread puts together and
  * another one seals. Not for END. -E2BIG: longer than a frame may be; nothing was added. */
@@ -166,6 +172,14 @@ DEFINE_AUTO(struct record_reader, record_reader_free);
  * checked. Memory: the largest frame, twice.
  */
 int record_reader_next(struct record_reader *reader, struct record_frame *ret_frame);
+
+/*
+ * What the END of a closed segment says, read from the end of the file without what is before it:
+ * neither order nor digest are proven. 0; -ENODATA: it is not closed; or as record_reader_open().
+ */
+int record_peek_end(const char *path, struct record_header *ret_header,
+                    struct record_frame *ret_end, uint64_t *ret_bytes,
+                    char ret_fault[static RECORD_FAULT_MAX]);
 
 const struct record_header *record_reader_header(const struct record_reader *reader);
 const char *record_reader_path(const struct record_reader *reader);

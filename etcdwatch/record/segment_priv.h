@@ -12,7 +12,7 @@
 #define MAGIC_BYTES 8
 #define FORMAT_VERSION 1
 #define HEADER_BYTES (MAGIC_BYTES + 4 + 2 + 8 + 8 + 8 + 8 + 8 + DIGEST_SHA256_BYTES) /* no name */
-#define FRAME_HEAD_BYTES 5
+#define FRAME_HEAD_BYTES RECORD_BARE_HEAD_BYTES
 #define SUM_BYTES 4
 
 /* For a writer that goes on: the checksum of all bytes so far, and their digest, which is the

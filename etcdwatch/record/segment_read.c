@@ -477,6 +477,55 @@ void record_reader_free(struct record_reader *rd)
 	free(rd);
 }
 
+/* The sum of an END goes on from the one in front of it. */
+static int parse_last(struct record_reader *rd, struct record_frame *ret_end)
+{
+	enum { END_BYTES = FRAME_HEAD_BYTES + 2 * 8 + DIGEST_SHA256_BYTES };
+	uint64_t at = rd->size - END_BYTES - SUM_BYTES;
+	int r;
+
+	if (rd->size < rd->offset + END_BYTES + SUM_BYTES)
+		return -ENODATA;
+	if (fseeko(rd->f, (off_t) (at - SUM_BYTES), SEEK_SET) < 0)
+		return fail(rd, -errno, "cannot be read");
+	r = read_bytes(rd, 0, END_BYTES + 2 * SUM_BYTES);
+	if (r < 0)
+		return r;
+	if (rd->buf[SUM_BYTES + 4] != RECORD_END ||
+	    bytes_le32(rd->buf + SUM_BYTES) != END_BYTES - FRAME_HEAD_BYTES ||
+	    crc32c_update(bytes_le32(rd->buf), rd->buf + SUM_BYTES, END_BYTES) !=
+	        bytes_le32(rd->buf + SUM_BYTES + END_BYTES))
+		return -ENODATA;
+	return parse_payload(rd, RECORD_END,
+	                     (struct bytes){.data = rd->buf + SUM_BYTES + FRAME_HEAD_BYTES,
+	                                    .len = END_BYTES - FRAME_HEAD_BYTES},
+	                     ret_end)
+	           ? 0
+	           : -ENODATA;
+}
+
+int record_peek_end(const char *path, struct record_header *ret_header,
+                    struct record_frame *ret_end, uint64_t *ret_bytes,
+                    char ret_fault[static RECORD_FAULT_MAX])
+{
+	AUTO(record_reader_free) struct record_reader *rd = NULL;
+	struct record_frame end;
+	int r;
+
+	r = record_reader_open(path, &rd, ret_fault);
+	if (r < 0)
+		return r;
+	r = parse_last(rd, &end);
+	if (r < 0) {
+		(void) snprintf(ret_fault, RECORD_FAULT_MAX, "%s", rd->fault);
+		return r;
+	}
+	*ret_header = rd->header;
+	*ret_bytes = rd->size;
+	*ret_end = end;
+	return 0;
+}
+
 const struct record_header *record_reader_header(const struct record_reader *rd)
 {
 	return &rd->header;

@@ -183,6 +183,22 @@ int record_encode(struct record_buffer *buffer, const struct record_frame *frame
 	return 0;
 }
 
+uint32_t record_event_sum(const struct record_event *events, size_t n_events)
+{
+	struct record_buffer b = {0};
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < n_events; i++) {
+		if (events[i].is_delete)
+			continue;
+		b.len = 0;
+		put_event(&b, &events[i]);
+		sum = crc32c_update(sum, b.data, b.len);
+	}
+	record_buffer_fini(&b);
+	return sum;
+}
+
 /* --- a segment ----------------------------------------------------------------------------------
  */
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The segments in a directory, as the daemon finds them when it starts: of closed ones only header
+ * and end are read; the last one is read whole, cut behind its last whole frame and closed, so that
+ * the record can go on from there. Blocking: for a thread.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etcdwatch/record/recordchain.h"
+
+#define RECORDDIR_SEGMENTS_MAX 10000
+#define RECORDDIR_REASON_MAX 512
+
+struct recorddir {
+	struct record_segment *segments; /* in the order of their sequence */
+	size_t n;
+	/* What the last segment, which may have had to be closed, says besides: */
+	uint32_t last_sum; /* record_event_sum() of the last revision in it; 0: there is none */
+	bool has_gap;      /* it ends its chain */
+	uint64_t n_cut;    /* bytes that did not count */
+	/* A sentence, when the last segment was damaged before its end: what was behind that is among
+	 * the bytes that are cut; or a file is passed over because it cannot be read. "" else. */
+	char damage[RECORD_FAULT_MAX];
+};
+
+/* What was known for certain to be on the disk when writing failed; a path of NULL: nothing is
+ * known. Nothing behind it is believed. */
+struct recorddir_certain {
+	const char *path;
+	uint64_t bytes;
+};
+
+/* Makes the directory if only its last part is missing. 0, or -errno with a sentence. */
+int recorddir_open(const char *directory, const struct recorddir_certain *certain,
+                   struct recorddir *ret_dir, char ret_reason[static RECORDDIR_REASON_MAX]);
+void recorddir_fini(struct recorddir *dir);
+
+void recorddir_add(struct recorddir *dir, const struct record_segment *segment);
+/* Removes the oldest `n`. */
+int recorddir_drop(struct recorddir *dir, const char *directory, size_t n,
+                   char ret_reason[static RECORDDIR_REASON_MAX]);
+
+/* Makes sure that names in it are on the disk. */
+int recorddir_sync(const char *directory);

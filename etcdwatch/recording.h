@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The record and the jobs: what the newest snapshot still needs of it is not removed, and when a
+ * chain begins, a job is asked for a snapshot that it can stand on.
+ */
+
+#include "etcdwatch/cluster/env.h"
+#include "etcdwatch/config.h"
+#include "etcdwatch/daemon.h"
+#include "etcdwatch/record/recorder.h"
+
+/* Borrows all until recorder_free(). 0, and NULL if nothing is to be recorded; or -errno. */
+int recording_start(struct daemon *daemon, const struct cluster_env *env,
+                    const struct config_record *config, struct recorder **ret_recorder);
