@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # `fairlead etcd drill --file`, without any daemon: a snapshot that etcdctl has saved comes back. One of
 # an etcd that had no room left comes back too, and takes no writes, which is said; one with the alarm
 # CORRUPT is not even tried.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # Snapshots of a real etcd, after random histories of puts, deletions, transactions, leases, users,
 # compactions and defragmentations, from the middle on with authentication: `fairlead etcd snapshot`
 # finds what etcd's own tools find, computes the HashKV that the server answers, and reads the keys that

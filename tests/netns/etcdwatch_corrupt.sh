@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # One bit of one member's database changes on its disk, in the value of a key. The member serves it and
 # signs it with a right digest, and every page is sound: only the other members know better. What is
 # taken from it is put aside with the reason, never listed, and said aloud; what was there stays.

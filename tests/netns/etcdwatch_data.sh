@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # One bit of one member's database changes on its disk while it is stopped. It starts and serves as if
 # nothing were; the watchdog compares the members' data, says whose differ, and no snapshot is deleted
 # until they are the same again. Nobody writes, so that all is compacted away that they could be

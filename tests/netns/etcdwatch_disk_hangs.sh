@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # The disk of the node that takes the snapshot hangs: nothing that it writes comes back. After the time
 # without progress it closes the stream and gives the period back, and another node takes it. When the
 # disk moves again, what was half taken goes, and there is no double.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 180
 # Coming back is rehearsed: a real etcd is started on the newest snapshot, beside the one that is in
 # production and on the same ports, where nobody can reach it and from where it reaches nobody. It must
 # answer what the catalogue says. When the catalogue says otherwise, when etcd does not start, and when

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # A drill of what a store in S3 has: fetched, decrypted, decompressed, taken out of its bundle, restored,
 # started, compared. What the store lost, has damaged, or does not give, fails with the reason.
 . "$(dirname "$0")/lib-etcdwatch.sh"

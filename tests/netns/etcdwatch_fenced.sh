@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # Two nodes are held up, one after the other, while they take the snapshot of a period: one in the middle
 # of the stream, one with a whole file that is about to be proven. A third one takes it and is recorded.
 # The two come back, each as if the period were still its own: neither writes the record, nor leaves a

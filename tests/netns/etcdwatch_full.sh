@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # The disk is full, before and in the middle of a snapshot, and is said to be; what is there stays, no
 # half file is taken for a whole one, and with room again it goes on by itself.
 . "$(dirname "$0")/lib-etcdwatch.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 180
 # The node that takes the snapshot is killed in the middle of it, etcdwatch alone: another one takes
 # the same period, and what the first had half written is gone when it is back.
 . "$(dirname "$0")/lib-etcdwatch.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # n3's member is a learner, which since 3.5 etcd lets anybody take a snapshot from, however far behind it
 # is. The etcdwatch that knows no other member takes none and says why; one that knows them takes theirs.
 . "$(dirname "$0")/lib-etcdwatch.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # What `etcd members`, `etcd status` and `etcd alarms` show is what etcd's own tool shows, also with a
 # member that hangs: it delays nothing, and is a row that says so. Then the leadership moves, and the
 # member that hangs is removed: not one that would cost the majority, not without a word, not while

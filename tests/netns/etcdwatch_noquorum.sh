@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # Two of three members are dead. Whoever asks etcdwatch on the third for a snapshot gets one, as a file
 # of his own, in the words of talosctl; it is kept and catalogued as one that nobody was elected for and
 # nobody could confirm. Nothing is deleted meanwhile. A snapshot that is kept encrypted is handed over as

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # A webhook is told of what etcdwatch finds, signed, until it has taken it: a receiver that is not there,
 # then one that is broken, busy, and well. What was raised and is over meanwhile is told once.
 . "$(dirname "$0")/lib-etcdwatch.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # Snapshots are compressed and encrypted for two recipients, by the programs that everybody has: either
 # key opens them, and what comes out is what etcd's own tool calls a whole snapshot. Old ones go, as the
 # job says, and the newest stays. A reload with errors changes nothing; one without is a new start.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # The member that a snapshot is being taken from hangs: the stream is given up after its time without
 # progress, and the next attempt goes to a member that answers. Then it is killed in the middle of one:
 # who has asked for that one hears why there is none, and who asks again gets one. Nothing half is left.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 180
 # What one of three nodes takes goes to two stores: encrypted with age, the snapshot first and its entry
 # last. It comes back from there by age and zstd alone, and is what etcd's own tool calls a whole
 # snapshot. A node that starts with what a store lacks takes it there, the newest first, and what was

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 180
 # One store is down for a while: the other gets each snapshot all the same, and none is late. When it is
 # back it gets what it lacks, the newest first, also from a process that was started meanwhile. Between a
 # snapshot and its entry a store fails: nothing there counts, and when the snapshot goes from the node,

@@ -3,7 +3,6 @@
 # What a configuration asks for beside the network: hosts, resolvers, features of a driver. Applied
 # and confirmed, applied and not confirmed, cut short by a loss of power, refused; others' lines and
 # settings stay as they are through all of it.
-# limit: 90
 . "$(dirname "$0")/lib-netconf.sh"
 
 # A folder of the story's own in the place of /etc, that it may change.

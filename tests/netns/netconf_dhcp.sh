@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # Leases of a real server by a real client: there before the address that they replace goes, marked and
 # undone like all else, kept over the death of the daemon, followed to another address, over at their
 # time.

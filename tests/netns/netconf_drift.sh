@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # What was confirmed stays: what somebody deletes comes back, what waited for its link is made when that
 # comes, what would cost frames is only told, and whoever sets it back again and again wins, loudly.
 . "$(dirname "$0")/lib-netconf.sh"

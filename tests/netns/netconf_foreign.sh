@@ -3,7 +3,6 @@
 # Others live on the node too: a CNI with its routes, rules and links, a routing daemon, a VIP of
 # vipd. What they had before a change, and what they make while it waits to be confirmed, is the same
 # to the byte once it is undone, and once it is confirmed; of the VIP nobody even hears.
-# limit: 120
 . "$(dirname "$0")/lib-netconf.sh"
 
 node_new

@@ -3,7 +3,6 @@
 # A change cannot be undone as a whole: the way back is kept, and the next start and the operator try
 # again, until it can be, or the operator gives it up. Where the files of a change are damaged, the
 # daemon serves all the same, says so, and touches nothing until the operator decides.
-# limit: 90
 . "$(dirname "$0")/lib-netconf.sh"
 
 NETCONF_DAEMON=$BUILD/tests/fault/netconf-dies

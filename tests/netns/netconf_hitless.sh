@@ -5,7 +5,6 @@
 # gateway, to another metric, and back, and while addresses, routes, rules and MTUs change. What is
 # not called so costs what it says: the link of the operator becomes the port of a bridge, and is none
 # again when nobody confirms it, and the connection lives on.
-# limit: 120
 . "$(dirname "$0")/lib-netconf.sh"
 
 node_new

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # netconf is killed in the middle of a change, before each of its steps: its guard brings the old
 # network back, with what others did meanwhile. Killed together with its guard, the next one does.
 # Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time.

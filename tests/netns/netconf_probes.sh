@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # What answered before a change and answers no more after it has the change undone: a TCP port, a URL.
 # What had not answered before does not count, and what the operator did not ask for is not tried. So
 # is one that gives the node an address which another host has.

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Three nodes with a member of etcd each. While another member hangs or is dead, a change that may cut
 # this node off is refused, unless the operator insists; one that only adds an address is not.
-# limit: 90
 # shellcheck source=tests/netns/lib/begin.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/begin.sh"
 T=/run/story

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # netconf hangs while a confirmation is awaited: it lives, and does nothing at its deadline. Its guard
 # waits a while longer, ends it, and brings the old network back.
 . "$(dirname "$0")/lib-netconf.sh"

@@ -3,7 +3,6 @@
 # A change is applied and confirmed; another is not confirmed in time and undone; one that cuts the
 # way to the gateway undoes itself; one that is refused begins nothing. What others change meanwhile
 # stays.
-# limit: 120
 . "$(dirname "$0")/lib-netconf.sh"
 
 node_new

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # Packets to an API server vanish. New connections are made elsewhere after a quarter of a second, before
 # anything is known of it and after; nobody fails and nobody waits for longer than that.
 . "$(dirname "$0")/lib-prism.sh"

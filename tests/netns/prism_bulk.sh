@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # busy: with bytes
 # Every byte goes through, in order: a gibibyte both ways at once, many streams side by side, and
 # connections of which one side ends before the other has said anything.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # All packets of an API server vanish, those of connections that are in use included. A client that
 # waits for an answer is told within 12 s, so that it can ask elsewhere; one that asks nothing within 20 s.
 . "$(dirname "$0")/lib-prism.sh"

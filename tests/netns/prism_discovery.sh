@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # One address is written down; the others are found. By the EndpointSlices, asked for through prism
 # itself: the list grows, names a stranger, shrinks, cannot be read, and prism starts while nobody can
 # be asked. Then by etcd's members, from a file. Clients notice nothing of it.

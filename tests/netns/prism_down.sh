@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # No API server lives: a client is told at once, by a reset, or (whenDown: refuse) because nothing
 # listens any more. As soon as one lives again, so does everything else.
 . "$(dirname "$0")/lib-prism.sh"

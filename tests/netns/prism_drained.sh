@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The operator takes an API server out and puts it back: its connections leave while they are silent,
 # new ones go elsewhere, no request fails. When it is the only one that lives, it is used all the same.
 . "$(dirname "$0")/lib-prism.sh"

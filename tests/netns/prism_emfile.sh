@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # prism has 64 descriptors, and four hundred clients come at once. It goes on: those that it has are
 # served, it spins in no loop, and when there is room again it takes new ones.
 . "$(dirname "$0")/lib-prism.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # Upstreams from a file that somebody else writes: it grows, is emptied, says everything twice, points
 # at prism itself, holds nonsense, and disappears. Clients notice nothing. prism is killed while it is
 # gone, and goes on with what it had written down.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # A server that accepts a client and says nothing, or breaks off: what the client said first goes to
 # another one, byte by byte. A server that has said one byte is never replaced, and neither is one
 # to which more was sent than prism holds. A slow one is left alone.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # An API server that comes and goes every second. No request fails, and prism believes in it less and
 # less: it does not follow every turn.
 . "$(dirname "$0")/lib-prism.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The same over IPv6 alone, on both sides: nothing listens on IPv4 and no upstream has such an address.
 . "$(dirname "$0")/lib-prism.sh"
 

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # One of three API servers is killed under load, and comes back. No request fails but those whose answer
 # had begun, none waits, and who keeps connections just opens new ones.
 . "$(dirname "$0")/lib-prism.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # busy: with connections
 # Eight thousand connections that only lie there, and others that come and go beside them. Memory,
 # descriptors and pipes stay where they are.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The probe process is killed, stopped, and killed again while an API server dies. Clients notice
 # nothing of it, and prism has it back in no time.
 . "$(dirname "$0")/lib-prism.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # What API servers say of themselves. One that is not ready while its port answers gets no new
 # connections, and loses those that it has while they are silent; one that hides its readiness is as
 # good as any; and when none is ready, all go on being used.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The cluster's authority is replaced, and the client certificate with which prism asks for /readyz: at
 # no time is a server thought untrusted whose certificate is right, and no request fails.
 . "$(dirname "$0")/lib-prism.sh"

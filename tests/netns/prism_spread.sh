@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # Fifty nodes whose prism restarts at once: their connections are spread over three API servers, and no
 # server gets a fifth more or less than its share.
 . "$(dirname "$0")/lib-prism.sh"

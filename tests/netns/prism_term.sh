@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # API servers are told to end, as an upgrade of the control plane does it, one after the other and with
 # prism's own settings: /readyz fails at once, after a delay the server stops listening, ends what it
 # has begun and exits. With a delay of 30, 5 and 0 s no request fails, new or kept.

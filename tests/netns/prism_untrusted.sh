@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # A server whose certificate is of another authority, and one whose certificate is for another name:
 # not one client reaches them, not even when no other server is left.
 . "$(dirname "$0")/lib-prism.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # The server says no, for reasons that an operator has to know: the clock, the credentials, the region,
 # the bucket. Each is told as what it is.
 . "$(dirname "$0")/lib-s3.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 180
 # Transfers that are cut off by the death of the worker itself: the next one goes on where it was.
 . "$(dirname "$0")/lib-s3.sh"
 

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # The machines of the stories do what the stories take for granted: etcd elects, a cut cuts, in the
 # direction named and nowhere else, a node without power is gone and comes back, the web server
 # answers as it is told.

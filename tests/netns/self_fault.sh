@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # The proof that the stories can fail. A vipd without fences (tests/fault/no_fence.c) plays two of
 # them: its owner is stopped, and it is killed. Each must break, and for the right reason, which nothing
 # excuses: two owners (3).

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The stories of prism are worth what their clients are worth. Here the client asks servers directly,
 # good and bad ones by turns, and must count each request for what it was; and haproxy, with neither
 # retries nor checks, stands where prism does and must be seen to fail.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # timed: what an observer sees of gaps is only as fine as the machine lets it
 # The stories are worth what their witness is worth. Here addresses are set by hand, by turns right
 # and wrong, and the observer and its judge must see each for what it is: one owner, a clean move, a

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # Others meddle with the owner's link: the address is deleted, a network manager flushes them all, the
 # link goes down, the cable is pulled. What can be mended is mended at once; a node without a link
 # gives the address away.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # The address belongs where an API server works. The owner's refuses, hangs, answers 500: it moves,
 # without overlap. 401 means alive. Flapping must not carry it around, and when no API server works,
 # moving helps nobody.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # Certificates change on disk, as they do each year: vipd's own, shortly before it expires, and those
 # of etcd, which now come from another authority. When the old ones are no longer worth anything and
 # every connection has to be made anew, vipd uses the new ones; nobody restarts it, and the address

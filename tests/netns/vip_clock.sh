@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # The wall clock of every vipd jumps an hour ahead, then two hours back. Nothing depends on it.
 # The clock is moved for these processes alone (libfaketime); what never jumps, does not: the
 # monotonic clocks. Certificates are two hours old, so that they stay valid.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # etcd's leader, on the owner's own node, is stopped for longer than the leases last and then goes on
 # in the middle of the work of the others. Until it notices, it believes that it leads: it must
 # neither keep an owner alive nor, by ending leases that live, make two.

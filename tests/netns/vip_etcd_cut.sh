@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # The owner loses etcd but not the LAN: clients still reach it, so it is its duty to fall silent before
 # the others, who see no word from it, may take over. First cut off altogether, then in one direction
 # only: it hears but cannot speak, it speaks but cannot hear.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # A machine that is none of ours comes up with the VIP as its own address. The owner hears it, makes
 # sure of its right, says so in its status and on the LAN, and clients come back to it.
 . "$(dirname "$0")/lib.sh"

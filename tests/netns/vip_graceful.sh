@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The owner leaves politely: told to stop, or told to move. The address changes hands within 100 ms,
 # and at no time do two answer for it.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The same promises for an IPv6 address: a polite move within 100 ms, a loss of power within 4 s, and
 # the address is never one that the node speaks from by itself.
 VIP=fd86::100

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The owner's vipd is killed and nobody tidies up after it. The kernel silences the address when the
 # window ends and takes it away soon after; only then does another node answer.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # The owner's vipd is stopped (SIGSTOP) for 1 and 3 s, and for longer than its lease lasts, and then goes on as
 # if nothing had happened. The kernel ends its ownership in time without it; woken up, it must not bring
 # the address back.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # The owner loses its power: every process dies at once and both cables go dark. Another node answers
 # within 4 s. Then the same with the node that also leads etcd.
 . "$(dirname "$0")/lib.sh"

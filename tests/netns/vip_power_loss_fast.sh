@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # The fast profile: a window of 1.5 s. Another node answers within 2 s of the owner's loss of power.
 POLICY='fenceWindow: 1500ms'
 . "$(dirname "$0")/lib.sh"

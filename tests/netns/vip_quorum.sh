@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # Two of three etcd members die: nobody can know who owns the address, so nobody answers for it. With
 # the quorum it comes back, on one node.
 . "$(dirname "$0")/lib.sh"

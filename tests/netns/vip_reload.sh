@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # Reloads and restarts with another configuration: two at once, one that cannot work, one that changes
 # the fence, one that takes the VIP away from a node. The address is lost by none of them, and nothing
 # stays behind of what is no longer configured.

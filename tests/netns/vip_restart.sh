@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # vipd restarts on the owner, as for an upgrade, while a client is in the middle of a connection
 # through the VIP. The address stays, the connection lives on. Also when it is killed and comes back
 # before its window ends.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # etcd is restored from a backup, with its old name and revisions: the record names an owner of long
 # ago, and numbers that everybody has seen come again. The nodes notice, nobody believes what he knew,
 # and after a window there is one owner again; never two.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # Two nodes with one name would each take the other's word for its own. The second refuses to start
 # and says why; the first goes on. A node that comes back and finds its own key of before is no second
 # one, even if etcd's elections give that key's lease its whole time again and again.

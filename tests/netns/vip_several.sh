@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 90
 # Three VIPs, IPv4 and IPv6, on the same three nodes. Each has its own owner and moves by itself; when
 # a node loses its power, whatever it owned is answered by others within 4 s, and the rest stays.
 VIPS="10.86.0.100 10.86.0.101 fd86::100"

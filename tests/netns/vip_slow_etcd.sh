@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # An etcd for a slow network, with an election timeout of 5 s: it grants no lease below 8 s, and an
 # election takes longer than the usual window. vipd fits its window to that; where somebody has
 # configured a shorter one, it obeys and warns.

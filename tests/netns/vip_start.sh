@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 60
 # All three start at the same moment. One of them becomes the owner, the others know it, a client is
 # served, and there it stays.
 . "$(dirname "$0")/lib.sh"

@@ -123,10 +123,10 @@ static pid_t start_server(void)
 
 	if (pid == 0)
 		serve(path, prism_path);
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 3000; i++) {
 		AUTO(client_answer_free) struct client_answer *answer = NULL;
 
-		if (client_ask(path, (const char *const[]){"help"}, 1, US_PER_S, &answer) == 0)
+		if (client_ask(path, (const char *const[]){"help"}, 1, 10 * US_PER_S, &answer) == 0)
 			return pid;
 		(void) usleep(10 * 1000);
 	}
@@ -263,14 +263,14 @@ static void test_not_reachable(void)
 	             "fairlead: vipd does not answer on /nonexistent/vipd.sock");
 }
 
-/* Until the file of this name has grown by n bytes, for ten seconds at most. */
+/* Until the file of this name has grown by n bytes, for half a minute at most. */
 static bool grows(const char *name, size_t n)
 {
 	AUTO(free) char *path = xasprintf("%s/%s", clirun_dir, name);
 	struct stat before = {0}, now = {0};
 
 	(void) stat(path, &before);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 3000; i++) {
 		if (stat(path, &now) == 0 && (size_t) (now.st_size - before.st_size) >= n)
 			return true;
 		(void) usleep(10 * 1000);

@@ -95,7 +95,7 @@ static void test_limit(void)
 	struct end end = run("sleep 60 & sleep 60", 200 * US_PER_MS);
 
 	CHECK_EQ_INT(end.r, -ETIMEDOUT);
-	CHECK(mono_now_us() - began_us < 5 * US_PER_S);
+	CHECK(mono_now_us() - began_us < 50 * US_PER_S);
 }
 
 static bool has_children(void)

@@ -43,7 +43,7 @@ static void test_order(void)
 	struct step steps[N];
 	struct disk *disk = NULL;
 	unsigned counter = 0, n_done = 0;
-	int64_t until_us = mono_now_us() + 5 * US_PER_S;
+	int64_t until_us = mono_now_us() + TURN_LIMIT_US;
 
 	CHECK_EQ_INT(disk_new(ev, &disk), 0);
 	for (unsigned i = 0; i < N; i++) {

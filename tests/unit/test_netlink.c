@@ -196,7 +196,7 @@ static void test_requests(struct ev_loop *ev, struct netlink *nl, unsigned n_lin
 	CHECK_EQ_INT(netlink_call(nl, nlh, nlh->nlmsg_len, count_cb, &b), 0);
 	CHECK_EQ_INT(b.messages, n_links);
 
-	CHECK(netns_run_until(ev, &d.finished, 2));
+	CHECK(netns_run_until(ev, &d.finished, 30));
 	CHECK_EQ_INT(a.done, 1);
 	CHECK_EQ_INT(a.r, 0);
 	CHECK_EQ_INT(a.messages, n_links);
@@ -219,7 +219,7 @@ static void test_cancel_under_way(struct ev_loop *ev, struct netlink *nl)
 	struct netlink_req *req;
 
 	CHECK_EQ_INT(netlink_dump(nl, nlh, message_cb, done_cb, &a, &req), 0);
-	CHECK(netns_run_until(ev, &a.finished, 2));
+	CHECK(netns_run_until(ev, &a.finished, 30));
 	CHECK_EQ_INT(a.done, 1);
 
 	a = (struct result){0};
@@ -231,7 +231,7 @@ static void test_cancel_under_way(struct ev_loop *ev, struct netlink *nl)
 		nlh = get_link(buf, 1);
 		CHECK_EQ_INT(netlink_request(nl, nlh, message_cb, done_cb, &b, NULL), 0);
 		b.finished = false;
-		while (b.done == 0 && netns_run_until(ev, &b.finished, 2))
+		while (b.done == 0 && netns_run_until(ev, &b.finished, 30))
 			b.finished = b.done > 0;
 		CHECK_EQ_INT(a.messages + a.done, 0);
 		CHECK_EQ_INT(b.messages, 1);
@@ -255,7 +255,7 @@ static void test_monitor(struct ev_loop *ev)
 	CHECK_EQ_INT(netlink_call(watcher, nlh, nlh->nlmsg_len, message_cb, &answer), 0);
 	CHECK_EQ_INT(answer.messages, 0);
 	CHECK_EQ_INT(seen.messages, 0);
-	CHECK(netns_run_until(ev, &seen.finished, 2));
+	CHECK(netns_run_until(ev, &seen.finished, 30));
 	CHECK(seen.messages >= 1);
 	CHECK_EQ_INT(seen.last_type, RTM_NEWLINK);
 	CHECK_EQ_INT(seen.resyncs, 0);
@@ -267,7 +267,7 @@ static void test_monitor(struct ev_loop *ev)
 			break;
 	}
 	seen.finished = false;
-	while (seen.resyncs == 0 && netns_run_until(ev, &seen.finished, 2))
+	while (seen.resyncs == 0 && netns_run_until(ev, &seen.finished, 30))
 		seen.finished = false;
 	CHECK(seen.resyncs >= 1);
 }
@@ -312,7 +312,7 @@ static void test_free_inside(struct ev_loop *ev)
 				CHECK_EQ_INT(netlink_call(doomed, nlh, nlh->nlmsg_len, NULL, NULL), 0);
 			}
 		}
-		CHECK(netns_run_until(ev, &res.finished, 2));
+		CHECK(netns_run_until(ev, &res.finished, 30));
 		CHECK(doomed == NULL);
 		CHECK(res.messages <= 1);
 	}

@@ -64,7 +64,7 @@ static struct ev_loop *ev;
 
 static bool next_event(void)
 {
-	return netns_run_until(ev, &seen.any, 2);
+	return netns_run_until(ev, &seen.any, 30);
 }
 
 /* Reads what is in the socket. */
@@ -299,7 +299,7 @@ static void test_resync(struct rtnl *rtnl)
 	seen = (struct seen){.want_link = "fresh"};
 	netns_run("(for i in $(seq 1500); do echo link set vd mtu $((1400 + i %% 2)); done;"
 	          " echo link del gone1; echo link add fresh type veth peer name fresh2) | ip -b -");
-	while (seen.resyncs == 0 && netns_run_until(ev, &seen.any, 2))
+	while (seen.resyncs == 0 && netns_run_until(ev, &seen.any, 30))
 		seen.any = false;
 	CHECK(seen.resyncs >= 1);
 	CHECK(rtnl_link_by_name(rtnl, "gone1") == NULL);
