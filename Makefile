@@ -312,6 +312,11 @@ $(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) -lssl -lcrypto $(BASE_LIBS)
 
+$(BUILD)/tests/tools/recordcat: $(BUILD)/tests/tools/recordcat.o \
+                                $(call objects,$(wildcard etcdwatch/record/segment_*.c)) $(BUILD)/libweb.a $(BOLT_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
+
 # bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
 BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard)
 

@@ -34,7 +34,7 @@
 #define RETRY_DISK_US (5 * US_PER_S)
 #define SEGMENT_BYTES_MIN ((uint64_t) 1 << 20)
 #define SEGMENT_BYTES_MAX ((uint64_t) 64 << 20)
-#define SEGMENT_MIN_US (10 * US_PER_S)
+#define SEGMENT_MIN_US US_PER_S
 #define SEGMENT_MAX_US (3600 * US_PER_S)
 /* A member may say that it is further than what it has sent; for so many seconds. */
 #define AHEAD_MAX 10

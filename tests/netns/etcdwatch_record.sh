@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 150
+# waits: for etcd, and for what it is told to be recorded
+# While somebody writes, the member that is recorded from is killed, then etcdwatch itself: nothing that
+# was synced is lost, and the record goes on without a gap. What is compacted while etcdwatch is away is
+# lost, which the record states; another chain begins, with a snapshot that it can stand on.
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+RECORD=$T/record-n1
+EW_SCHEDULE="0 0 1 1 *"
+EW_MORE="catchUp: false
+---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+record: {directory: $RECORD, keep: 72s, reserve: 1MiB, hashEvery: 1s}"
+
+record() { # FILTER
+	fairlead n1 -o json etcd record status 2>/dev/null | jq -r "$1"
+}
+
+record_is() { # FILTER VALUE
+	[[ $(record "$1") == "$2" ]]
+}
+
+# Synced up to there.
+record_has() { # REVISION
+	local last
+	last=$(record .last_revision)
+	[[ ${last:-null} != null && $last -ge $1 ]]
+}
+
+revision() {
+	ETCD_AT="n2 n3" etcd_ctl get nothing --write-out json | jq .header.revision
+}
+
+now_us() {
+	date +%s%6N
+}
+
+# One key after the other; $T/acked has when each was there for certain.
+write_on() {
+	local i
+	for ((i = 0; ; i++)); do
+		[[ ! -e $T/enough ]] || return 0
+		ETCD_AT="n2 n3" etcd_ctl put "w/$i" "$i" >/dev/null || continue
+		echo "$(now_us) w/$i" >>"$T/acked"
+	done
+}
+
+# What is on the disk, into $T/content.
+read_record() {
+	"$BUILD/tests/tools/recordcat" "$RECORD" >"$T/content"
+	! grep damaged "$T/content" || fail "the record is damaged"
+}
+
+# Every revision from the first to the last, in one chain.
+expect_unbroken() { # CONTENT
+	awk '$1 == "put" || $1 == "delete" { print $2 }' "$1" | uniq >"$T/revisions"
+	expect_equal "revisions that are missing" \
+		"$(awk 'NR > 1 && $1 != last + 1 { print last + 1 } { last = $1 }' "$T/revisions")" ""
+	expect_equal "chains" "$(grep -c '^segment .* begins' "$1")" 1
+	! grep -q '^gap' "$1" || fail "there is a gap"
+}
+
+# What was written by then and is not in the record: since when that is, in ms before then.
+lost_ms() { # TIME_US
+	awk -v by="$1" '
+		FNR == NR { if ($1 == "put") have[$4] = 1; next }
+		$1 <= by && !($2 in have) { print int((by - $1) / 1000); found = 1; exit }
+		END { if (!found) print 0 }' "$T/content" "$T/acked"
+}
+
+cluster_of_etcd
+install -d -o nobody -m 700 "$RECORD"
+
+say "n1 records, from its own member, and asks for a snapshot"
+etcdwatch_start n1
+wait_until 30 record_is .state recording
+wait_until 20 record_is .member n1
+wait_until 30 has_entries 1 n1
+expect "the job should have been asked" log_says etcdwatch-n1 event=record_asks_for_base
+write_on &
+writer=$!
+wait_until 30 record_has $(($(revision) + 10))
+
+say "its member is killed"
+kill_hard etcd-n1
+at=$(revision)
+wait_until 30 record_has $((at + 10))
+[[ $(record .member) != n1 ]] || fail "it is recorded from the member that was killed"
+expect_equal "gaps" "$(record .gaps)" 0
+etcd_start n1
+
+say "etcdwatch is killed"
+synced=$(record .last_revision)
+killed_us=$(now_us)
+kill_hard etcdwatch-n1
+read_record
+expect_unbroken "$T/content"
+last=$(tail -n 1 "$T/revisions")
+[[ $last -ge $synced ]] || fail "synced up to $synced, and $last is the last that is there"
+lost=$(lost_ms "$killed_us")
+say "synced up to $synced, there up to $last; $lost ms of what was written are lost"
+# A second is promised; a machine that stands still for a while is not to fail this.
+[[ $lost -le 5000 ]] || fail "more than a second is lost"
+
+say "and goes on without a gap"
+etcdwatch_start n1
+wait_until 30 record_has "$(revision)"
+expect_equal "gaps" "$(record .gaps)" 0
+by_us=$(now_us)
+wait_until 30 record_has "$(revision)"
+wait_until 30 record_is '.hashes > 0' true
+read_record
+expect_unbroken "$T/content"
+expect_equal "ms of what was written that are lost" "$(lost_ms "$by_us")" 0
+has_line '^hash ' "$T/content" || fail "no HashKV is in the record"
+
+say "etcd compacts while etcdwatch is away"
+kill_hard etcdwatch-n1
+read_record
+last=$(awk '$1 == "put" || $1 == "delete" { print $2 }' "$T/content" | tail -n 1)
+touch "$T/enough"
+wait "$writer"
+for i in 1 2 3; do
+	etcd_ctl put "away/$i" x >/dev/null
+done
+compacted=$(revision)
+etcd_ctl compact "$compacted" >/dev/null
+etcdwatch_start n1
+wait_until 30 record_is .gaps 1
+expect_equal "the gap" "$(record '.last_gap | "\(.first_revision) \(.last_revision)"')" "$((last + 1)) $compacted"
+expect "it should be in the log" \
+	log_says etcdwatch-n1 "event=record_gap first=$((last + 1)) last=$compacted "
+fairlead n1 metrics etcdwatch | has_line '^fairlead_etcdwatch_record_gaps_total 1$' || fail "the metrics do not say so"
+etcd_ctl put behind x >/dev/null
+wait_until 30 record_has "$(revision)"
+wait_until 30 has_entries 2 n1
+read_record
+expect_equal "gaps in the record" "$(grep -c '^gap' "$T/content")" 1
+expect_equal "chains" "$(record .chains)" 2
+has_line ' behind$' "$T/content" || fail "nothing is recorded behind the gap"
+base=$(entries n1 | jq -s 'map(.revision) | max')
+[[ $base -ge $compacted ]] || fail "the snapshot is of revision $base, the chain begins behind $compacted"
