@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/civil.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/rebuildpick.h"
@@ -33,6 +34,14 @@ static void candidates_fini(struct candidates *c)
 	free(c->bases);
 }
 
+/* What etcd, started on it, would call its revision (mvcc.h); the entry has that of the last
+ * change.
+ */
+static int64_t current_of(const struct catalog_entry *entry)
+{
+	return MAX(MAX(entry->revision, entry->compact_revision), INT64_C(1));
+}
+
 static void add_candidate(const struct catalog_entry *entry, void *userdata)
 {
 	struct candidates *c = userdata;
@@ -40,7 +49,7 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 	c->bases = xreallocarray(c->bases, c->n + 1, sizeof(*c->bases));
 	c->ids = xreallocarray(c->ids, c->n + 1, sizeof(*c->ids));
 	c->bases[c->n] = (struct rebuildpick_base){
-	    .cluster_id = entry->cluster_id, .timeline = entry->timeline, .revision = entry->revision};
+	    .cluster_id = entry->cluster_id, .timeline = entry->timeline, .revision = current_of(entry)};
 	c->ids[c->n++] = xstrdup(entry->id);
 }
 

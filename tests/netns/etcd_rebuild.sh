@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 150
+# Three members of a real etcd, random changes: puts, deletions, ranges, transactions, leases that are
+# revoked or end, compactions, another leader; one node records them. From a snapshot of the beginning
+# and the record, every tenth revision is rebuilt, and has the HashKV that a member answered for it.
+# At the end the cluster is gone, and the last but one moment is restored and started.
+# From the environment: SEED, by which the changes come again.
+
+. "$(dirname "$0")/lib-etcdwatch.sh"
+
+RANDOM=${SEED:=$RANDOM$RANDOM}
+echo "SEED=$SEED"
+RECORD=$T/record
+EW_SCHEDULE="@yearly"
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+record: {directory: $RECORD, reserve: 1MiB}"
+declare -A HASH
+
+# --- etcd, many questions by one program --------------------------------------------------------------
+
+# Requests, one a line, PATH and JSON, to the API of n1 as the administrator.
+requests() {
+	jq -rR --arg host "https://$(mgmt_ip n1):2379" --arg pki "$PKI" --arg sink "$T/answers" '
+		capture("(?<path>[^ ]+) (?<body>.*)") |
+		"url = \($host + .path)\ncacert = \($pki)/etcd-trust.crt\ncert = \($pki)/client-admin.crt\n" +
+		"key = \($pki)/client-admin.key\ndata = \(.body | tojson)\nfail\noutput = \($sink)\nmax-time = 20\nnext"' |
+		sed '$d' >"$T/requests"
+	inside sw curl --silent --show-error --fail-early --config "$T/requests" || fail "a request failed"
+}
+
+# Of 16807 x mod 2^31 - 1, which is exact in floating point.
+random_requests() { # COUNT
+	jq -nr --argjson seed "$((RANDOM * 32768 + RANDOM + 1))" --argjson count "$1" '
+		def b64: @base64;
+		def key: "/k/\(. % 17)" | b64;
+		def value: if . % 5 == 0 then "" else "v\(.)" * (1 + . % 90) | b64 end;
+		def put($r): {key: ($r | key), value: (($r / 17 | floor) | value)} +
+			if $r % 7 == 0 then {lease: (1701 + $r % 3 | tostring)} else {} end;
+		def op($r): if $r % 3 == 0 then {requestDeleteRange: {key: ($r | key)}} else {requestPut: put($r)} end;
+		def request($r; $kind):
+			if $kind < 55 then "/v3/kv/put \(put($r))"
+			elif $kind < 65 then "/v3/kv/deleterange \({key: ($r | key)})"
+			elif $kind < 72 then "/v3/kv/deleterange \({key: ("/k/1" | b64), range_end: ("/k/2" | b64)})"
+			else "/v3/kv/txn \({success: [range(1 + $r % 4) as $i | op($r + $i)]})" end;
+		reduce range($count) as $i ({x: $seed, out: []};
+			.x = .x * 16807 % 2147483647 | .x as $r |
+			.x = .x * 16807 % 2147483647 | .x as $k |
+			.out += [request($r; $k % 100)]) | .out[]'
+}
+
+revision() {
+	ETCD_AT=n1 etcd_ctl endpoint status --write-out json | jq '.[0].Status.header.revision'
+}
+
+# What the member of n1 says of every tenth revision behind the last one that was asked for.
+asked=0
+ask_hashes() {
+	local to revision
+	to=$(revision)
+	for ((revision = asked / 10 * 10 + 10; revision <= to; revision += 10)); do
+		HASH[$revision]=$(inside n1 curl --http1.1 --silent --show-error --fail --max-time 20 --request GET \
+			--data "{\"revision\":$revision}" --cacert "$PKI/etcd-ca.crt" --cert "$PKI/peer-n1.crt" \
+			--key "$PKI/peer-n1.key" "https://$(mgmt_ip n1):2380/members/hashkv" |
+			jq -r '"\(.hash) \(.compact_revision)"')
+	done
+	asked=$to
+}
+
+# --- the record ---------------------------------------------------------------------------------------
+
+worker() { # ARGUMENT...
+	"$T/bin/etcdwatch-worker" "$@" | tail -n 1
+}
+
+rebuild() { # ARGUMENT...
+	worker rebuild --record "$RECORD" --output "$T/rebuilt.db" "$@"
+}
+
+# From a snapshot of the job, with all leases that keys hang on.
+record_reaches() { # REVISION
+	rebuild --directory "$(etcdwatch_directory n1)" --to-revision "$1" |
+		jq -e '.ok and .unknown_leases == 0' >/dev/null
+}
+
+short_is_gone() {
+	etcd_ctl get /short --write-out json | jq -e '.header and (.count // 0) == 0' >/dev/null
+}
+
+hold() { # LEASE: a key that nothing else touches
+	echo "/v3/kv/put {\"key\":\"$(printf '/held/%s' "$1" | base64)\",\"value\":\"eA==\",\"lease\":\"$1\"}"
+}
+
+cluster_of_etcd
+install -d -o nobody -m 700 "$RECORD"
+etcdwatch_start n1
+wait_until 20 eval 'compgen -G "$RECORD/*.rec" >/dev/null'
+wait_until 30 eval '[[ $(n_entries n1) -gt 0 ]]'
+
+say "changes, by chance, and a snapshot"
+{
+	for id in 1701 1702 1703; do
+		echo "/v3/lease/grant {\"ID\":\"$id\",\"TTL\":\"${id#1}\"}"
+		hold "$id"
+	done
+	random_requests 30
+} | requests
+ask_hashes
+ETCD_AT=n1 etcd_ctl snapshot save "$T/base.db" >/dev/null
+base=$(worker prove "$T/base.db" | jq .revision)
+random_requests 30 | requests
+ask_hashes
+
+say "another leader, a lease that ends, one that is revoked, a compaction"
+leader=$(etcd_leader)
+etcd_move_leader "$(node_other_than "$leader")"
+wait_until 30 etcd_is_healthy
+{
+	echo '/v3/lease/grant {"ID":"1001","TTL":"1"}'
+	echo "/v3/kv/put {\"key\":\"$(printf /short | base64)\",\"value\":\"eA==\",\"lease\":\"1001\"}"
+	random_requests 15
+	echo '/v3/lease/revoke {"ID":"1702"}'
+	echo '/v3/lease/grant {"ID":"1702","TTL":"702"}'
+	hold 1702
+	echo '/v3/lease/grant {"ID":"1704","TTL":"704"}'
+	hold 1704
+	random_requests 15
+} | requests
+wait_until 30 short_is_gone
+ask_hashes
+echo "/v3/kv/compaction {\"revision\":\"$((asked - 3))\",\"physical\":true}" | requests
+random_requests 30 | requests
+ask_hashes
+last=$(revision)
+etcd_ctl get --prefix / --rev $((last - 1)) >"$T/before"
+
+say "every tenth revision, rebuilt, is what the member had"
+wait_until 60 record_reaches "$last"
+n=0
+for at in "${!HASH[@]}"; do
+	[[ $at -ge $base ]] || continue
+	read -r hash compacted <<<"${HASH[$at]}"
+	rebuild --base "$T/base.db" --to-revision "$at" >"$T/out"
+	expect_equal "revision $at is rebuilt" "$(jq -c '[.ok, .revision]' "$T/out")" "[true,$at]"
+	if [[ $compacted -gt 0 ]]; then
+		got=$(worker prove --revision "$at" --compacted "$compacted" "$T/rebuilt.db" | jq .hashkv)
+	else
+		got=$(jq .hashkv "$T/out")
+	fi
+	expect_equal "HashKV at $at" "$got" "$hash"
+	n=$((n + 1))
+done
+expect "there were some" test "$n" -ge 5
+
+say "what cannot be had is refused, and nothing is left"
+rm -f "$T/rebuilt.db"
+rebuild --base "$T/base.db" --to-revision $((last + 1)) >"$T/out" || true
+expect "the nearest is said" grep -q "the nearest that can be had is $last;" "$T/out"
+rebuild --base "$T/base.db" --to-time 2000-01-01T00:00:00Z >"$T/out" || true
+expect "how far it reaches is said" grep -q "UNREACHABLE.*revisions .* to $last" "$T/out"
+expect_equal "what is left" "$(find "$T" -maxdepth 1 -name '*rebuilt*')" ""
+
+say "the cluster is gone: the moment before the last change is restored, and started"
+kill_hard etcdwatch-n1 etcd-n1 etcd-n2 etcd-n3
+ETCD_AT=n1
+inside n1 env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore --to-revision $((last - 1)) --record "$RECORD" \
+	--directory "$(etcdwatch_directory n1)" --data-dir "$T/etcd-n1" --manifests "$T/none" --bump-revision 0 \
+	--alone --name n1 --yes \
+	>"$T/out" 2>&1 || fail "not restored: $(cat "$T/out")"
+expect "it says from what" grep -Eq "^rebuilt +revision $((last - 1))," "$T/out"
+expect "the snapshot stays" test -s "$T/etcd-n1.rebuilt.db"
+etcd_start n1
+wait_until 30 etcd_is_healthy
+expect_equal "its revision" "$(revision)" "$((last - 1))"
+etcd_ctl get --prefix / >"$T/after"
+expect_equal "its keys" "$(cat "$T/after")" "$(cat "$T/before")"
+for id in 1701 1702 1703 1704; do
+	expect_equal "lease $id" "$(etcd_ctl lease timetolive --write-out json "$(printf %x "$id")" |
+		jq '."granted-ttl"')" "${id#1}"
+done
