@@ -139,10 +139,20 @@ networkd_bond() { # FOLDER
 	} >"$1/bond0.network"
 }
 
+# The others do not ask whether another host has an address: that is off here for both families (for
+# IPv6 in the kernel, see cables_new), as it takes a second whatever else is done.
+yaml_policy() {
+	printf '%s\n' 'apiVersion: fairlead/v1' 'kind: NetworkPolicyConfig' 'probes: {duplicates: false}'
+}
+
 # Files of all, and a change of one address more, in $T.
 shape_write() { # SHAPE
 	mkdir -p "$T/networkd"
-	"yaml_$1" >"$T/many.yaml"
+	{
+		yaml_policy
+		echo ---
+		"yaml_$1"
+	} >"$T/many.yaml"
 	sed '0,/^addresses:$/s//addresses:\n- {address: 10.99.0.1\/24}/' "$T/many.yaml" >"$T/more.yaml"
 	"batch_$1" >"$T/many.batch"
 	"batch_back_$1" >"$T/back.batch"

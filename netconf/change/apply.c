@@ -95,8 +95,7 @@ static int beside_cb(const struct look *look, char **ret_error, void *userdata)
 /* What was dropped and is back is its owner's again. */
 static int keep_settled(struct apply *a, const struct model *have)
 {
-	plan_settle(a->host.plan, have);
-	return checkpoint_write_plan(a->host.dir, a->host.plan);
+	return plan_settle(a->host.plan, have) ? checkpoint_write_plan(a->host.dir, a->host.plan) : 0;
 }
 
 static void on_followed(const struct settle_result *result, void *userdata)

@@ -69,8 +69,8 @@ struct op *plan_add(struct plan *plan);
 /* The steps of `more` behind those of `plan`, as copies. */
 void plan_append(struct plan *plan, const struct plan *more);
 /* Of what was carried out: `have` is there now, so that what a step has put back needs no undoing.
- */
-void plan_settle(struct plan *carried_out, const struct model *have);
+ * True if there is any of that which was not known. */
+bool plan_settle(struct plan *carried_out, const struct model *have);
 /* Before the first step of its undoing: what is there still has to outlive all of its rounds. True
  * if there is any of that. */
 bool plan_unsettle(struct plan *undone, const struct model *have);

@@ -84,8 +84,8 @@ static const struct address *twin_of(const struct planner *p, const struct addre
 	for (size_t i = 0; i < p->now->n_addresses; i++) {
 		const struct address *now = &p->now->addresses[i];
 
-		if (strcmp(now->link, want->link) == 0 && now->prefix.len != want->prefix.len &&
-		    addr_equal(&now->prefix.addr, &want->prefix.addr))
+		if (now->prefix.len != want->prefix.len &&
+		    addr_equal(&now->prefix.addr, &want->prefix.addr) && strcmp(now->link, want->link) == 0)
 			return now;
 	}
 	return NULL;

@@ -111,8 +111,8 @@ static const struct address *in_the_way_of(const struct planner *p, const struct
 		const struct address *have = &p->have->addresses[i];
 		bool is_same = have->prefix.len == want->prefix.len;
 
-		if (strcmp(have->link, want->link) != 0 ||
-		    !addr_equal(&have->prefix.addr, &want->prefix.addr))
+		if (!addr_equal(&have->prefix.addr, &want->prefix.addr) ||
+		    strcmp(have->link, want->link) != 0)
 			continue;
 		if (is_same ? address_collides(want, have)
 		            : have->owner != OWNER_OURS && want->prefix.addr.family == AF_INET6)

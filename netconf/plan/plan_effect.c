@@ -161,8 +161,8 @@ static bool has_address(const struct model *now, const char *link, sa_family_t f
 
 static bool same_subnet(const struct address *a, const struct address *b)
 {
-	return on_link(a->link, b->link) && a->prefix.len == b->prefix.len &&
-	       prefix_contains(&a->prefix, &b->prefix.addr);
+	return a->prefix.len == b->prefix.len && prefix_contains(&a->prefix, &b->prefix.addr) &&
+	       on_link(a->link, b->link);
 }
 
 /* Which one is the kernel's choice: the first of its list, which nobody else needs to know. */

@@ -114,14 +114,19 @@ static bool is_back(const struct op *op, const struct model *have)
 	return false;
 }
 
-void plan_settle(struct plan *carried_out, const struct model *have)
+bool plan_settle(struct plan *carried_out, const struct model *have)
 {
+	bool is_any = false;
+
 	for (size_t i = 0; i < carried_out->n_ops; i++) {
 		struct op *op = &carried_out->ops[i];
 
-		if (op->is_restoring && is_back(op, have))
+		if (op->is_restoring && !op->is_settled && is_back(op, have)) {
 			op->is_settled = true;
+			is_any = true;
+		}
 	}
+	return is_any;
 }
 
 bool plan_unsettle(struct plan *undone, const struct model *have)

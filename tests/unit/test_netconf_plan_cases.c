@@ -662,7 +662,9 @@ static void test_back_without_what_went(void)
 	model_remove_address(gone, 0);
 	unseen = plan_make(have, gone, &undo);
 	CHECK(strstr(plancase_text(unseen), back) != NULL);
-	plan_settle(plan, fakekernel_observe(k));
+	CHECK(!plan_settle(plan, gone));
+	CHECK(plan_settle(plan, fakekernel_observe(k)));
+	CHECK(!plan_settle(plan, fakekernel_observe(k)));
 	seen = plan_make(have, gone, &undo);
 	CHECK(strstr(plancase_text(seen), back) == NULL);
 	/* One that is there when undoing begins is lost to nobody but to that. */
