@@ -128,6 +128,18 @@ static void merge_leases(const char *runtime_dir, const struct config *config,
 		lease_fini(&leases[i]);
 }
 
+/* Only what is wanted is asked for: most machines have no bonds. */
+static uint64_t find_lacking(struct kernel *kernel, const struct model *want)
+{
+	uint64_t wanted = 0;
+
+	for (size_t i = 0; i < want->n_links; i++) {
+		if (want->links[i].bond != NULL)
+			wanted |= want->links[i].bond->has;
+	}
+	return wanted != 0 ? kernel_bond_lacks(kernel, wanted) : 0;
+}
+
 /* --- what is not there --- */
 
 static bool has_port(const struct model *have, const char *master)
@@ -181,6 +193,7 @@ int look_take(struct kernel *kernel, const struct owned *owned, const char *runt
 	ignoring.resolution = look.resolution;
 	disown(&ignoring, look.have);
 	forget(&ignoring, look.resolution);
+	look.have->bond_lacks = find_lacking(kernel, look.resolution->model);
 	look.missing = find_missing(look.resolution->model, look.have, unnamed);
 	merge_leases(runtime_dir, config, look.resolution);
 	*ret_look = look;

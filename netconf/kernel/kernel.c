@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "net/attr.h"
 #include "net/netlink.h"
+#include "netconf/kernel/bondyoung.h"
 #include "netconf/kernel/carrier.h"
 #include "netconf/kernel/decode.h"
 #include "netconf/kernel/encode.h"
@@ -40,6 +41,8 @@ struct kernel {
 	ev_timer settle;
 	kernel_changed_fn changed;
 	void *changed_userdata;
+	/* Options of bonds: it will not have others while it runs. */
+	uint64_t bond_asked, bond_lacks;
 	char error_text[ERROR_TEXT_MAX];
 };
 
@@ -249,6 +252,19 @@ static int ifindex_of(const char *name, void *userdata)
 		return 0;
 	numbers_add(kernel->numbers, name, found.ifindex);
 	return found.ifindex;
+}
+
+uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options)
+{
+	uint64_t asked = options & ~kernel->bond_asked;
+	bool is_known;
+
+	if (asked != 0) {
+		kernel->bond_lacks |= bondyoung_lacking(kernel->nl, asked, &is_known);
+		if (is_known)
+			kernel->bond_asked |= asked;
+	}
+	return kernel->bond_lacks & options;
 }
 
 int kernel_carrier(struct kernel *kernel, const char *name)

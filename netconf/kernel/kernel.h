@@ -35,6 +35,9 @@ int kernel_observe(struct kernel *kernel, struct model **ret_model);
 int kernel_carry_out(struct kernel *kernel, const struct op *op);
 const char *kernel_error_text(const struct kernel *kernel);
 
+/* Of these options of bonds (BOND_BIT()s), those that this kernel is known not to have. */
+uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options);
+
 /* 1 or 0, or -errno. */
 int kernel_carrier(struct kernel *kernel, const char *link);
 /* The same, and where LACP has a say (an 802.3ad bond, a port of one), it has agreed with the other

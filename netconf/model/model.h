@@ -126,8 +126,9 @@ struct model {
 	struct rule *rules;
 	size_t n_links, n_addresses, n_routes, n_rules;
 	size_t cap_links, cap_addresses, cap_routes, cap_rules;
-	struct host host; /* desired; observed only as far as somebody has looked */
-	char **files;     /* names for struct origin */
+	struct host host;    /* desired; observed only as far as somebody has looked */
+	uint64_t bond_lacks; /* observed: BOND_BIT()s of options that this kernel does not have */
+	char **files;        /* names for struct origin */
 	size_t n_files;
 };
 

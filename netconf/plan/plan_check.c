@@ -88,6 +88,34 @@ static void check_links(struct planner *p)
 	}
 }
 
+/* The kernel would pass them over. As it has them without being asked, they are had. */
+static void check_options(struct planner *p, const struct link *link)
+{
+	uint64_t lacking = link->bond->has & p->have->bond_lacks;
+
+	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
+		const struct bond_option_info *info = &bond_options[option];
+		bool is_list = info->type == BOND_IPV6;
+
+		if ((lacking & BOND_BIT(option)) == 0)
+			continue;
+		link->bond->has &= ~BOND_BIT(option);
+		if (is_list ? link->bond->n_ns_targets > 0 : link->bond->values[option] != info->initial)
+			planner_obstacle(p, PLAN_IMPOSSIBLE, &link->origin,
+			                 "'%s': this kernel's bonds have no %s ('%s'): leave it out, or take a "
+			                 "newer kernel",
+			                 link->name, info->name, info->key);
+	}
+}
+
+static void check_bonds(struct planner *p)
+{
+	for (size_t i = 0; i < p->want->n_links; i++) {
+		if (p->want->links[i].bond != NULL)
+			check_options(p, &p->want->links[i]);
+	}
+}
+
 static bool has_link(const struct planner *p, const char *name)
 {
 	return name[0] == '\0' || model_find_link(p->want, name) != NULL ||
@@ -279,6 +307,7 @@ static void check_sources(struct planner *p)
 void plan_obstacles(struct planner *p)
 {
 	check_links(p);
+	check_bonds(p);
 	check_addresses(p);
 	check_routes(p);
 	/* To undo a change is to delete what it has made, also if a lease has ended it. */

@@ -6,8 +6,11 @@
  */
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/veth.h>
 #include <poll.h>
 
+#include "netconf/kernel/bondyoung.h"
 #include "netconf/kernel/kernel.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
@@ -528,6 +531,48 @@ static void test_monitor(void)
 	ev_loop_destroy(ev);
 }
 
+/* --- what it knows ---------------------------------------------------------------------------- */
+
+#define NO_ATTRIBUTE 900 /* of any kind of link, in any kernel for years to come */
+
+static void check_bonds(struct netlink *nl)
+{
+	const uint64_t young =
+	    BOND_BIT(BOND_LACP_ACTIVE) | BOND_BIT(BOND_MISSED_MAX) | BOND_BIT(BOND_NS_IP6_TARGET);
+	bool is_known;
+
+	if (system("ip link add b0 type bond 2>/dev/null") != 0)
+		return;
+	CHECK_EQ_INT(bondyoung_ask(nl, "bond", IFLA_BOND_MODE, false), 1);
+	CHECK_EQ_INT(bondyoung_ask(nl, "bond", NO_ATTRIBUTE, false), 0);
+	CHECK_EQ_INT(bondyoung_ask(nl, "bond", NO_ATTRIBUTE, true), 0);
+	/* Kernels since 5.18 have all. */
+	CHECK_EQ_INT(bondyoung_lacking(nl, young, &is_known), 0);
+	CHECK(is_known);
+	CHECK_EQ_INT(bondyoung_ask(nl, "bond", IFLA_BOND_NS_IP6_TARGET, true), 1);
+	CHECK_EQ_INT(system("ip link delete b0"), 0);
+}
+
+/* Asking writes nothing, whatever the answer is. */
+static void test_what_it_knows(void)
+{
+	static const char all[] = "ip -details -oneline link";
+	AUTO(netlink_free) struct netlink *nl = NULL;
+	AUTO(free) char *before = NULL;
+	AUTO(free) char *after = NULL;
+
+	netns_enter_new();
+	CHECK_EQ_INT(netlink_new(NULL, NETLINK_ROUTE, &nl), 0);
+	before = ip_says(all);
+	CHECK_EQ_INT(bondyoung_ask(nl, "bridge", IFLA_BR_VLAN_FILTERING, false), 1);
+	CHECK_EQ_INT(bondyoung_ask(nl, "veth", VETH_INFO_PEER, true), 1);
+	CHECK_EQ_INT(bondyoung_ask(nl, "bridge", NO_ATTRIBUTE, false), 0);
+	CHECK_EQ_INT(bondyoung_ask(nl, "bridge", NO_ATTRIBUTE, true), 0);
+	check_bonds(nl);
+	after = ip_says(all);
+	CHECK_EQ_STR(after, before);
+}
+
 int main(void)
 {
 	test_links();
@@ -540,5 +585,6 @@ int main(void)
 	test_carry_out_rules();
 	test_put_back();
 	test_monitor();
+	test_what_it_knows();
 	return check_result();
 }

@@ -702,6 +702,32 @@ static void test_late_without_cable(void)
 	           "hitless set bond0 primary eth1\n");
 }
 
+/* What it does not have it cannot be asked for; as it does without being asked, it may be. */
+static void test_lacking(void)
+{
+	AUTO(model_free) struct model *have = plancase_have("nic eth0\n");
+	AUTO(model_free)
+	struct model *want = plancase_want(
+	    "bond bond0 mode 1 miimon 0 arp_interval 100 missed_max 5 ns_ip6_target fd00::1 up\n"
+	    "bond bond1 mode 4 miimon 100 lacp_active 1 missed_max 2\n");
+	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
+	AUTO(plan_free) struct plan *plan = NULL;
+
+	have->bond_lacks =
+	    BOND_BIT(BOND_LACP_ACTIVE) | BOND_BIT(BOND_MISSED_MAX) | BOND_BIT(BOND_NS_IP6_TARGET);
+	plan = plan_make(want, have, NULL);
+	CHECK_EQ_STR(
+	    plancase_text(plan),
+	    "hitless create bond bond0 mode active-backup miimon 0 arp_interval 100\n"
+	    "hitless create bond bond1 mode 802.3ad miimon 100\n"
+	    "hitless set bond0 up\n"
+	    "! 'bond0': this kernel's bonds have no ns_ip6_target ('nsIp6Targets'): leave it "
+	    "out, or take a newer kernel\n"
+	    "! 'bond0': this kernel's bonds have no missed_max ('missedMax'): leave it out, or "
+	    "take a newer kernel\n");
+	CHECK(plancase_carry_out(k, plan, plan->n_ops, "what a kernel lacks"));
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
@@ -711,5 +737,6 @@ int main(void)
 	test_back_with_what_was_dropped();
 	test_back_without_what_went();
 	test_late_without_cable();
+	test_lacking();
 	return check_result();
 }
