@@ -18,7 +18,9 @@
 
 /* For the client to find the members. */
 #define FIRST_US US_PER_S
+/* Of pages and files; with rounds that are closer together, each third. */
 #define PAGES_US (30 * US_PER_S)
+#define PAGES_ROUNDS 3
 /* A snapshot that is being taken is not missed yet. */
 #define GRACE_S 900
 
@@ -119,7 +121,8 @@ static void round_cb(void *userdata)
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct health *h = CONTAINER_OF(w, struct health, timer);
-	bool with_pages = mono_now_us() - h->pages_us >= PAGES_US;
+	int64_t every_us = MIN(PAGES_US, PAGES_ROUNDS * h->options.config->watch.interval_us);
+	bool with_pages = mono_now_us() - h->pages_us >= every_us - US_PER_S / 2;
 
 	if (h->is_asking)
 		return;

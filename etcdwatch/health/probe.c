@@ -137,7 +137,6 @@ static void fill_extra(struct observation_member *m, const struct extra *e)
 	m->serializable_us = e->serializable_us;
 	m->page_known = e->page_known;
 	m->page = e->page;
-	m->not_after_s = e->not_after_s;
 	m->clock_known = e->clock_known;
 	m->ahead_least_us = e->ahead_least_us;
 	m->ahead_most_us = e->ahead_most_us;
@@ -153,6 +152,9 @@ static void fill_answer(const struct probe *p, struct observation_member *m,
 
 	if (a == NULL)
 		return;
+	/* With one that is over it does not answer. */
+	if (extra != NULL)
+		m->not_after_s = extra->not_after_s;
 	m->answer = a->answers ? OBSERVED_GOOD : OBSERVED_BAD;
 	if (!a->answers)
 		(void) snprintf(m->error, sizeof(m->error), "%s", a->error);
@@ -349,8 +351,8 @@ static void page_cb(const struct http_response *response, void *userdata)
 	struct extra *e = userdata;
 
 	e->page_request = NULL;
+	e->not_after_s = response->peer.not_after_s;
 	if (response->failure == HTTP_OK) {
-		e->not_after_s = response->peer.not_after_s;
 		look_at_clock(e, response);
 		if (response->status == 200)
 			e->page_known = pagefigures_read(response->body, response->body_len, &e->page);

@@ -38,7 +38,7 @@ struct http_request {
 	const char *client_cert_pem;
 	const char *client_key_pem;
 	const char *bearer_token;
-	bool tell_peer;        /* fill in `peer` of the response */
+	bool tell_peer;        /* fill in `peer` of the response; takes a connection of its own */
 	unsigned timeout_ms;   /* for the whole request; not 0 */
 	size_t max_body_bytes; /* what exceeds it is dropped, not an error */
 };
@@ -55,7 +55,9 @@ enum http_failure {
 
 /* What can be known of a peer from one answer. */
 struct http_peer {
-	int64_t not_after_s; /* when the certificate that it presented ends; 0: no TLS */
+	/* When the certificate that it presented ends, also if it was not accepted; 0: none was seen.
+	 */
+	int64_t not_after_s;
 	/* Its clock, as the header Date has it, in whole seconds since 1970-01-01 UTC; 0: not told. */
 	int64_t date_s;
 	int64_t date_seen_us; /* wall_now_us() when that came */

@@ -681,7 +681,7 @@ static void test_rotation(void)
 	answer_fini(&a);
 }
 
-/* Of a new connection and of one that is used again; and nothing where it is not asked for. */
+/* Each time anew; and nothing where it is not asked for. */
 static void test_peer(void)
 {
 	AUTO(free) char *path = xasprintf("%s/server.crt", server.dir);
@@ -704,6 +704,15 @@ static void test_peer(void)
 		CHECK(a.peer.date_s * US_PER_S <= a.peer.date_seen_us);
 		CHECK((a.peer.date_s + 2) * US_PER_S > a.peer.date_seen_us - a.request_us);
 	}
+	/* One that is not accepted is seen all the same. */
+	request.ca_file = other_file;
+	fetch(&request, &a);
+	CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+	CHECK_EQ_INT(a.peer.not_after_s, end_s);
+	CHECK_EQ_INT(a.peer.date_s, 0);
+	request.tell_peer = false;
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.peer.not_after_s, 0);
 	answer_fini(&a);
 }
 
