@@ -19,8 +19,9 @@ say "etcd's leader moves ten times"
 moving=$STEP
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	etcd_move_leader "$(node_after "$(etcd_leader)")"
-	for_seconds 2 held_by "$OWNER"
+	for_seconds 1 held_by "$OWNER"
 done
+for_seconds 2 held_by "$OWNER"
 settled_on "$OWNER" || fail "not settled"
 wire_check --from "$moving" --max-owners 1 --max-gap-ms "$BREAK_MS" --expect-moves 0
 
