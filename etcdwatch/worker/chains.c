@@ -21,6 +21,7 @@ struct chains {
 	size_t n_segments;
 	struct chain *chains;
 	size_t n;
+	char *damage;
 };
 
 void chains_free(struct chains *chains)
@@ -29,8 +30,7 @@ void chains_free(struct chains *chains)
 		return;
 	for (size_t i = 0; i < chains->n_segments; i++)
 		free(chains->segments[i].path);
-	for (size_t i = 0; i < chains->n; i++)
-		free(chains->chains[i].damage);
+	free(chains->damage);
 	free(chains->segments);
 	free(chains->chains);
 	free(chains);
@@ -44,6 +44,17 @@ size_t chains_count(const struct chains *chains)
 const struct chain *chains_at(const struct chains *chains, size_t i)
 {
 	return &chains->chains[i];
+}
+
+const char *chains_damage(const struct chains *chains)
+{
+	return chains->damage;
+}
+
+static void note_damage(struct chains *chains, const char *sentence)
+{
+	if (chains->damage == NULL)
+		chains->damage = xstrdup(sentence);
 }
 
 static int blame(int r, const char *fault, struct problem *problem)
@@ -72,7 +83,9 @@ static int add_segment(struct chains *chains, const char *path, struct problem *
 	char fault[RECORD_FAULT_MAX];
 	int r = record_reader_open(path, &reader, fault);
 
-	if (r == -ENODATA || r == -ENOENT)
+	if (r == -EBADMSG)
+		note_damage(chains, fault);
+	if (r == -ENODATA || r == -ENOENT || r == -EBADMSG)
 		return 0;
 	if (r < 0)
 		return blame(r, fault, problem);
@@ -122,7 +135,7 @@ static bool tells_time(const struct record_frame *frame)
 }
 
 /* Reads the last segment. What is damaged ends the chain there. */
-static int measure(const struct chains *chains, struct chain *chain, struct problem *problem)
+static int measure(struct chains *chains, struct chain *chain, struct problem *problem)
 {
 	const struct segment *last = &chains->segments[chain->first_segment + chain->n_segments - 1];
 	AUTO(record_reader_free) struct record_reader *reader = NULL;
@@ -141,7 +154,7 @@ static int measure(const struct chains *chains, struct chain *chain, struct prob
 	}
 	chain->last = record_reader_revision(reader);
 	if (r == -EBADMSG)
-		chain->damage = xstrdup(record_reader_fault(reader));
+		note_damage(chains, record_reader_fault(reader));
 	else if (r < 0)
 		return blame(r, record_reader_fault(reader), problem);
 	return 0;

@@ -24,13 +24,13 @@ struct chain {
 	int64_t last;  /* and the last; first - 1 when there is none yet */
 	int64_t first_us;
 	int64_t last_us; /* until then everything is known to be in it */
-	char *damage;    /* a sentence, when there is more behind that but cannot be read; or NULL */
 	size_t first_segment, n_segments;
 };
 
 struct chains;
 
-/* NOT_FOUND if there is no such directory; without a record in it there are no chains. */
+/* NOT_FOUND if there is no such directory; without a record in it there are no chains. A segment
+ * that is damaged ends its chain before that; one whose header is, is as if it were not there. */
 int chains_read(const char *directory, struct problem *problem, struct chains **ret_chains);
 void chains_free(struct chains *chains);
 DEFINE_AUTO(struct chains, chains_free);
@@ -38,6 +38,10 @@ DEFINE_AUTO(struct chains, chains_free);
 /* In the order in which they were recorded. */
 size_t chains_count(const struct chains *chains);
 const struct chain *chains_at(const struct chains *chains, size_t i);
+
+/* What was found to be damaged, first: a sentence with the file and the offset; NULL: nothing. What
+ * is between the first segment of a chain and its last was not looked at yet. */
+const char *chains_damage(const struct chains *chains);
 
 /* --- one of them ------------------------------------------------------------------------------ */
 

@@ -210,7 +210,6 @@ int rebuild_run(const struct rebuild_request *q, struct problem *problem,
 		result.has_record = choice.chain != NULL;
 		if (result.has_record)
 			result.record = *choice.chain;
-		result.record.damage = NULL;
 		result.base = TAKE_PTR(choice.base);
 		*ret_result = result;
 	}

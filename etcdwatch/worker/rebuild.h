@@ -38,7 +38,7 @@ struct rebuild_request {
 struct rebuild_result {
 	struct source *base; /* the caller frees it; its file may be gone */
 	bool has_record;     /* else the snapshot was all that it took */
-	struct chain record; /* which of the chains; without `damage` */
+	struct chain record; /* which of the chains */
 	struct rebuildmerge_result merge;
 	struct snapshot_content content;
 	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */

@@ -48,8 +48,9 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 
 	c->bases = xreallocarray(c->bases, c->n + 1, sizeof(*c->bases));
 	c->ids = xreallocarray(c->ids, c->n + 1, sizeof(*c->ids));
-	c->bases[c->n] = (struct rebuildpick_base){
-	    .cluster_id = entry->cluster_id, .timeline = entry->timeline, .revision = current_of(entry)};
+	c->bases[c->n] = (struct rebuildpick_base){.cluster_id = entry->cluster_id,
+	                                           .timeline = entry->timeline,
+	                                           .revision = current_of(entry)};
 	c->ids[c->n++] = xstrdup(entry->id);
 }
 
@@ -73,6 +74,12 @@ static char *describe_reach(const struct chains *chains)
 		char *more =
 		    xasprintf("%s%s %" PRId64 " to %" PRId64 " (%s to %s)", text, i > first ? "," : "",
 		              c->first, c->last, format_us(c->first_us, from), format_us(c->last_us, to));
+
+		free(text);
+		text = more;
+	}
+	if (chains_damage(chains) != NULL) {
+		char *more = xasprintf("%s; %s", text, chains_damage(chains));
 
 		free(text);
 		text = more;

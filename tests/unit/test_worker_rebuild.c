@@ -460,8 +460,17 @@ static void test_damage(void)
 	                    "printf X | dd of=$f bs=1 seek=$(($(stat -c %%s $f) / 2)) conv=notrunc "
 	                    "status=none"));
 	refused("./base.db", 30, "UNREACHABLE", "the nearest that can be had is 2");
+	CHECK(strstr(problem.reason, "-0000000003.rec") != NULL);
 	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 26), 0);
 	check_made(26);
+	(void) unlink("out.db");
+	/* One whose header is wrong is as if it were missing, and said. */
+	make_record();
+	CHECK(scratch_shell("printf X | dd of=$(ls record/*-0000000002.rec) bs=1 seek=40 conv=notrunc "
+	                    "status=none"));
+	refused("./base.db", 28, "UNREACHABLE", "the nearest that can be had is 20;");
+	CHECK(strstr(problem.reason, "-0000000002.rec") != NULL);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
 	(void) unlink("out.db");
 	/* In a segment that others follow it is found out as it is read. */
 	make_record();
