@@ -318,7 +318,7 @@ $(BUILD)/tests/tools/recordcat: $(BUILD)/tests/tools/recordcat.o \
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 # bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
-BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard)
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past)
 
 $(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
 
@@ -333,6 +333,10 @@ $(foreach tool,load origin cost talk,$(eval $(call bench_tool,$(tool))))
 $(BUILD)/bench/fill: $(BUILD)/bench/tools/fill/main.o $(ETCD_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
+
+$(BUILD)/bench/past: $(BUILD)/bench/tools/past/main.o $(WORKER_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 $(BUILD)/bench/heard: $(BUILD)/bench/tools/heard/main.o $(NET_LINK)
 	$(call say,LINK,$@)
