@@ -6,10 +6,18 @@
 # nothing is disarmed while there is no room, and `etcd recover-space` brings it back; and then the
 # same by itself, where that is configured.
 . "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
 
 EW_SCHEDULE="0 0 1 1 *"
 ETCD_OPTIONS=(--quota-backend-bytes 16777216)
 FAIRLEAD_TIMEOUT=60
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s
+rules:
+  - {id: no-space, after: 0s, hold: 0s}
+  - {id: quota-low, after: 0s, hold: 0s}"
 
 cluster_of_etcd
 etcd_move_leader n2
@@ -113,8 +121,10 @@ full() {
 	! fill 80
 }
 
-say "the quota is reached"
+begins "the quota is reached"
 wait_until 30 full
+found no-space any
+found quota-low any
 wait_until 20 eval '[[ $(fairlead n1 etcd alarms) == *NOSPACE* ]]'
 etcd_ctl del --prefix fill/ >/dev/null
 wait_until 30 is_refused 'has no room yet' n1 --yes etcd alarm disarm
@@ -123,6 +133,8 @@ wait_until 30 is_refused 'has no room yet' n1 --yes etcd alarm disarm
 compact
 say "and from there back, once it is compacted already"
 wait_until 60 is_done n1 etcd recover-space
+cleared no-space any
+cleared quota-low any
 expect_equal "alarms" "$(fairlead n1 -o json etcd alarms)" ""
 etcd_ctl put room yes >/dev/null || fail "there is no room"
 expect_equal "small ones" "$(sizes 'select(.db_bytes < 3000000) | .node')" "n1 n2 n3"
@@ -134,7 +146,7 @@ grep -q 'NOSPACE does not stand' "$T/said" || fail "it said: $(cat "$T/said")"
 say "the same by itself"
 signal TERM etcdwatch-n1
 wait_exit 20 etcdwatch-n1
-EW_MORE=$'---\napiVersion: fairlead/v1\nkind: EtcdWatchConfig\ninterval: 1s\nrecoverSpace: true'
+EW_MORE=${EW_MORE/interval: 1s/$'interval: 1s\nrecoverSpace: true'}
 etcdwatch_start n1 n2 n3
 wait_until 20 fairlead n3 etcd status
 
