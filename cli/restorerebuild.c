@@ -29,6 +29,13 @@ static void add_words(struct texts *words, const struct texts *more)
 		texts_add(words, "%s", more->items[i]);
 }
 
+static const char *choose_record(const struct restoreoptions *o, const struct restoresource *base)
+{
+	if (o->record != NULL)
+		return o->record;
+	return base->record != NULL ? base->record : DEFAULT_RECORD;
+}
+
 /* To be freed. */
 static char *choose_file(const struct restoreoptions *o)
 {
@@ -49,7 +56,7 @@ int restorerebuild_run(const struct restoreoptions *o, const struct restoresourc
 	int code;
 
 	texts_add(&words, "rebuild");
-	add_option(&words, "--record", o->record != NULL ? o->record : DEFAULT_RECORD);
+	add_option(&words, "--record", choose_record(o, base));
 	add_option(&words, "--output", file);
 	add_option(&words, "--base", base->name);
 	if (o->to_time != NULL)

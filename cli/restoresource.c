@@ -16,6 +16,7 @@ void restoresource_fini(struct restoresource *source)
 	free(source->name);
 	free(source->target);
 	free(source->tool);
+	free(source->record);
 	texts_fini(&source->find);
 	texts_fini(&source->decrypt);
 }
@@ -138,14 +139,16 @@ static void add_target(struct texts *words, const json_t *target)
 }
 
 /* What decrypts the drills decrypts this, unless it was said what does; and the tool is theirs. */
-static void take_from_drill(struct restoresource *source, const struct restoreoptions *o,
-                            const json_t *job)
+static void take_from_job(struct restoresource *source, const struct restoreoptions *o,
+                          const json_t *job)
 {
 	const char *file = text_of(job, "identity_file"), *tool = text_of(job, "etcdutl");
+	const char *record = text_of(job, "record");
 
 	if (o->identities.n == 0 && file != NULL)
 		add_option(&source->decrypt, "--identity", file);
 	source->tool = tool != NULL ? xstrdup(tool) : NULL;
+	source->record = record != NULL ? xstrdup(record) : NULL;
 }
 
 /* --- the snapshot ----------------------------------------------------------------------------- */
@@ -180,7 +183,7 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		source->target = xstrndup(name, (size_t) (slash + 1 - name));
 		source->name = xstrdup(slash + 1);
 		add_target(&source->find, target);
-		take_from_drill(source, o, job);
+		take_from_job(source, o, job);
 	}
 	json_decref(jobs);
 	return code;
@@ -207,7 +210,7 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 		const char *directory = text_of(job, "directory");
 
 		add_option(&source->find, "--directory", directory != NULL ? directory : "");
-		take_from_drill(source, o, job);
+		take_from_job(source, o, job);
 	}
 	json_decref(jobs);
 	return code;

@@ -15,6 +15,7 @@ struct restoresource {
 	struct texts find;    /* options for the worker, to find it by */
 	struct texts decrypt; /* and to read it by */
 	char *tool;           /* that the job's drills restore with; NULL: it names none */
+	char *record;         /* the directory where changes are recorded; NULL: not known */
 };
 
 /* CLI_OK; or it has said what is wrong. */

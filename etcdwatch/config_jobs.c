@@ -22,22 +22,24 @@ static json_t *describe_target(const struct config_target *target)
 	                 jsonval_text(target->prefix), "options", options);
 }
 
-static json_t *describe_job(const struct config_job *job)
+/* `record` is where all changes are recorded, or were once. */
+static json_t *describe_job(const struct config_job *job, const char *record)
 {
 	json_t *targets = json_array();
 
 	for (size_t i = 0; i < job->n_targets; i++)
 		(void) json_array_append_new(targets, describe_target(&job->targets[i]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name), "directory",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name), "directory",
 	                 jsonval_text(job->directory), "identity_file",
 	                 jsonval_text(job->drill.identity_file), "etcdutl",
-	                 jsonval_text(job->drill.etcdutl), "targets", targets);
+	                 jsonval_text(job->drill.etcdutl), "targets", targets, "record",
+	                 jsonval_text(record));
 }
 
 void config_print_jobs(const struct config *config, FILE *out)
 {
 	for (size_t i = 0; i < config->n_jobs; i++) {
-		json_t *job = describe_job(&config->jobs[i]);
+		json_t *job = describe_job(&config->jobs[i], config->watch.record.directory);
 
 		(void) json_dumpf(job, out, JSON_COMPACT);
 		(void) fputc('\n', out);

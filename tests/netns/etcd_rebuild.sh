@@ -165,8 +165,8 @@ expect_equal "what is left" "$(find "$T" -maxdepth 1 -name '*rebuilt*')" ""
 say "the cluster is gone: the moment before the last change is restored, and started"
 kill_hard etcdwatch-n1 etcd-n1 etcd-n2 etcd-n3
 ETCD_AT=n1
-inside n1 env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore --to-revision $((last - 1)) --record "$RECORD" \
-	--directory "$(etcdwatch_directory n1)" --data-dir "$T/etcd-n1" --manifests "$T/none" --bump-revision 0 \
+inside n1 env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" etcd restore --to-revision $((last - 1)) \
+	--config "$T/etcdwatch-n1.yaml" --data-dir "$T/etcd-n1" --manifests "$T/none" --bump-revision 0 \
 	--alone --name n1 --yes \
 	>"$T/out" 2>&1 || fail "not restored: $(cat "$T/out")"
 expect "it says from what" grep -Eq "^rebuilt +revision $((last - 1))," "$T/out"
