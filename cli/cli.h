@@ -36,6 +36,7 @@ struct cli {
 	bool no_digest;
 	int64_t revision; /* 0: not given */
 	bool prefix;
+	unsigned depth; /* 0: not given */
 	bool local;
 	bool force;
 	bool dry_run;
@@ -89,6 +90,7 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_verify(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_get(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_usage(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_diff(const struct cli *cli, int argc, char **argv);
 int cli_etcd_restore(const struct cli *cli, int argc, char **argv);
 int cli_etcd_rescue(const struct cli *cli, int argc, char **argv);

@@ -17,6 +17,7 @@
 #include "base/hint.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "bolt/usage.h"
 
 #define DEFAULT_RUNTIME_DIR "/run/fairlead"
 #define RESCUE_MAX 16
@@ -40,6 +41,7 @@ enum takes {
 	TAKES_ALARMS = 1 << 11, /* which alarms are meant */
 	TAKES_QUORUM = 1 << 12,
 	TAKES_ALL = 1 << 13,
+	TAKES_DEPTH = 1 << 14,
 	TAKES_OWN = 1 << 30, /* it reads its words and options itself; argv[0] is its own name */
 };
 
@@ -149,6 +151,9 @@ static const struct command commands[] = {
      1, 1, TAKES_NOTHING, cli_etcd_snapshot_status},
     {"etcd snapshot get", "[--revision N] [--prefix] KEY FILE", "Read keys from it.", 2, 2,
      TAKES_REVISION | TAKES_PREFIX, cli_etcd_snapshot_get},
+    {"etcd snapshot usage", "[--depth N] FILE",
+     "What fills it: keys by their beginning, the largest first.", 1, 1, TAKES_DEPTH,
+     cli_etcd_snapshot_usage},
     {"etcd snapshot diff", "FILE FILE", "The keys that two snapshots have different.", 2, 2,
      TAKES_NOTHING, cli_etcd_snapshot_diff},
     {"etcd restore", "[--yes] [OPTION]... SNAPSHOT",
@@ -168,6 +173,7 @@ static const char options_help[] =
     "      --no-digest             the file need not end with the digest of a snapshot\n"
     "      --revision N            as it was at this revision, and not the last\n"
     "      --prefix                all keys that begin with KEY\n"
+    "      --depth N               by the first N components of the keys, else by two\n"
     "      --local                 only this node, and no target\n"
     "      --confirm-within TIME   undo it unless it is confirmed by then: 90s, 5m\n"
     "      --even-without-quorum   also if etcd cannot do without this node now\n"
@@ -195,6 +201,7 @@ enum long_option {
 	OPTION_CORRUPT_TOO,
 	OPTION_UNCHECKED,
 	OPTION_ALL,
+	OPTION_DEPTH,
 };
 
 static const struct option options[] = {
@@ -216,6 +223,7 @@ static const struct option options[] = {
     {"corrupt-too", no_argument, NULL, OPTION_CORRUPT_TOO},
     {"unchecked", no_argument, NULL, OPTION_UNCHECKED},
     {"all", no_argument, NULL, OPTION_ALL},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
     {0},
 };
 
@@ -314,6 +322,7 @@ static int check_options(const struct cli *cli, const struct command *command)
 	    {"--target", TAKES_TARGET, cli->target != NULL},
 	    {"--confirm-within", TAKES_CONFIRM, cli->confirm_within != NULL},
 	    {"--even-without-quorum", TAKES_QUORUM, cli->even_without_quorum},
+	    {"--depth", TAKES_DEPTH, cli->depth != 0},
 	    {"--force", TAKES_FORCE, cli->force},
 	    {"--dry-run", TAKES_DRY_RUN, cli->dry_run},
 	    {"--yes", TAKES_YES, cli->yes},
@@ -414,6 +423,18 @@ static int set_revision(struct cli *cli, const char *word)
 	return CLI_OK;
 }
 
+static int set_depth(struct cli *cli, const char *word)
+{
+	unsigned long depth = strspn(word, "0123456789") == strlen(word) ? strtoul(word, NULL, 10) : 0;
+
+	if (depth < 1 || depth > USAGE_DEPTH_MAX) {
+		(void) fprintf(stderr, "fairlead: no depth: '%s': 1 to %d\n", word, USAGE_DEPTH_MAX);
+		return CLI_USAGE;
+	}
+	cli->depth = (unsigned) depth;
+	return CLI_OK;
+}
+
 /* Returns CLI_OK to go on. */
 static int set_option(struct cli *cli, int option)
 {
@@ -431,6 +452,8 @@ static int set_option(struct cli *cli, int option)
 		return CLI_OK;
 	case OPTION_REVISION:
 		return set_revision(cli, optarg);
+	case OPTION_DEPTH:
+		return set_depth(cli, optarg);
 	case OPTION_PREFIX:
 		cli->prefix = true;
 		return CLI_OK;

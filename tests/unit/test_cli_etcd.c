@@ -187,6 +187,34 @@ static void test_get(void)
 	             "");
 }
 
+static void test_filling(void)
+{
+	const struct boltkv kvs[] = {
+	    boltkv_put(2, 0, "/registry/a/x", 2, 1, "12345"),
+	    boltkv_put(3, 0, "/registry/a/y", 3, 1, "1"),
+	    boltkv_put(4, 0, "/registry/a/x", 2, 2, "123456"),
+	    boltkv_put(5, 0, "/registry/b/z", 5, 1, "0123456789"),
+	    boltkv_put(6, 0, "/flat", 6, 1, "1"),
+	    boltkv_delete(7, 0, "/registry/a/y"),
+	};
+	struct boltfile f = boltkv_file(kvs, ARRAY_SIZE(kvs), -1, -1, 2);
+
+	write_file("usage.db", f.bytes, f.n_pages * f.page_bytes);
+	check_exact("usage", "/usage.db",
+	            "PREFIX       BYTES   SHARE  CHANGES  LIVE  KEYS\n"
+	            "/registry/a   64 B   68.8%        4  19 B     1\n"
+	            "/registry/b   23 B   24.7%        1  23 B     1\n"
+	            "/flat          6 B    6.5%        1   6 B     1\n"
+	            "(all)         93 B  100.0%        6  48 B     3\n");
+	check_exact("usage -o json --depth 1", "/usage.db",
+	            "{\"prefix\":\"/registry\",\"bytes\":87,\"changes\":5,\"live_bytes\":42,"
+	            "\"keys\":2}\n"
+	            "{\"prefix\":\"/flat\",\"bytes\":6,\"changes\":1,\"live_bytes\":6,\"keys\":1}\n");
+	clirun_check("etcd snapshot usage --depth 0 a", CLI_USAGE, "",
+	             "fairlead: no depth: '0': 1 to 16\n");
+	boltfile_free(&f);
+}
+
 static void test_diff(void)
 {
 	const struct boltkv kvs[] = {
@@ -263,6 +291,7 @@ int main(void)
 	test_damaged();
 	test_status();
 	test_get();
+	test_filling();
 	test_diff();
 	test_usage();
 	clirun_end();
