@@ -19,6 +19,11 @@ kind: EtcdWatchConfig
 record: {directory: $RECORD, reserve: 1MiB}"
 declare -A HASH
 
+# With time for a machine that is busy.
+ctl() {
+	etcd_ctl --command-timeout 20s --dial-timeout 10s "$@"
+}
+
 # --- etcd, many questions by one program --------------------------------------------------------------
 
 # Requests, one a line, PATH and JSON, to the API of n1 as the administrator.
@@ -26,7 +31,8 @@ requests() {
 	jq -rR --arg host "https://$(mgmt_ip n1):2379" --arg pki "$PKI" --arg sink "$T/answers" '
 		capture("(?<path>[^ ]+) (?<body>.*)") |
 		"url = \($host + .path)\ncacert = \($pki)/etcd-trust.crt\ncert = \($pki)/client-admin.crt\n" +
-		"key = \($pki)/client-admin.key\ndata = \(.body | tojson)\nfail\noutput = \($sink)\nmax-time = 20\nnext"' |
+		"key = \($pki)/client-admin.key\ndata = \(.body | tojson)\nfail\noutput = \($sink)\nmax-time = 20\n" +
+		"retry = 10\nretry-delay = 1\nnext"' |
 		sed '$d' >"$T/requests"
 	inside sw curl --silent --show-error --fail-early --config "$T/requests" || fail "a request failed"
 }
@@ -52,7 +58,7 @@ random_requests() { # COUNT
 }
 
 revision() {
-	ETCD_AT=n1 etcd_ctl endpoint status --write-out json | jq '.[0].Status.header.revision'
+	ETCD_AT=n1 ctl endpoint status --write-out json | jq '.[0].Status.header.revision'
 }
 
 # What the member of n1 says of every tenth revision behind the last one that was asked for.
@@ -61,7 +67,7 @@ ask_hashes() {
 	local to revision
 	to=$(revision)
 	for ((revision = asked / 10 * 10 + 10; revision <= to; revision += 10)); do
-		HASH[$revision]=$(inside n1 curl --http1.1 --silent --show-error --fail --max-time 20 --request GET \
+		HASH[$revision]=$(inside n1 curl --http1.1 --silent --show-error --fail --max-time 20 --retry 10 --retry-delay 1 --request GET \
 			--data "{\"revision\":$revision}" --cacert "$PKI/etcd-ca.crt" --cert "$PKI/peer-n1.crt" \
 			--key "$PKI/peer-n1.key" "https://$(mgmt_ip n1):2380/members/hashkv" |
 			jq -r '"\(.hash) \(.compact_revision)"')
@@ -108,7 +114,7 @@ say "changes, by chance, and a snapshot"
 	random_requests 30
 } | requests
 ask_hashes
-ETCD_AT=n1 etcd_ctl snapshot save "$T/base.db" >/dev/null
+ETCD_AT=n1 ctl snapshot save "$T/base.db" >/dev/null
 base=$(worker prove "$T/base.db" | jq .revision)
 random_requests 30 | requests
 ask_hashes
@@ -130,11 +136,13 @@ wait_until 30 etcd_is_healthy
 } | requests
 wait_until 30 short_is_gone
 ask_hashes
+# Or it would have lost what is compacted, and say so.
+wait_until 60 record_reaches "$asked"
 echo "/v3/kv/compaction {\"revision\":\"$((asked - 3))\",\"physical\":true}" | requests
 random_requests 30 | requests
 ask_hashes
 last=$(revision)
-etcd_ctl get --prefix / --rev $((last - 1)) >"$T/before"
+ctl get --prefix / --rev $((last - 1)) >"$T/before"
 
 say "every tenth revision, rebuilt, is what the member had"
 wait_until 60 record_reaches "$last"
@@ -174,9 +182,9 @@ expect "the snapshot stays" test -s "$T/etcd-n1.rebuilt.db"
 etcd_start n1
 wait_until 30 etcd_is_healthy
 expect_equal "its revision" "$(revision)" "$((last - 1))"
-etcd_ctl get --prefix / >"$T/after"
+ctl get --prefix / >"$T/after"
 expect_equal "its keys" "$(cat "$T/after")" "$(cat "$T/before")"
 for id in 1701 1702 1703 1704; do
-	expect_equal "lease $id" "$(etcd_ctl lease timetolive --write-out json "$(printf %x "$id")" |
+	expect_equal "lease $id" "$(ctl lease timetolive --write-out json "$(printf %x "$id")" |
 		jq '."granted-ttl"')" "${id#1}"
 done

@@ -9,9 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/mono.h"
 #include "bolt/bulk.h"
+#include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/leaseset.h"
 #include "etcdwatch/worker/rebuildpick.h"
 #include "tests/unit/boltkv.h"
@@ -497,6 +500,21 @@ static void test_damage(void)
 	make_record();
 }
 
+/* Neither a disk that is full nor a signal leaves anything. */
+static void test_given_up(void)
+{
+	const struct rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+	const struct rlimit little = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
+
+	(void) signal(SIGXFSZ, SIG_IGN);
+	CHECK_EQ_INT(setrlimit(RLIMIT_FSIZE, &little), 0);
+	refused("./base.db", 25, "NO_SPACE", "cannot write");
+	CHECK_EQ_INT(setrlimit(RLIMIT_FSIZE, &none), 0);
+	cancel_watch();
+	(void) raise(SIGTERM);
+	refused("./base.db", 25, "CANCELLED", "cancelled");
+}
+
 int main(void)
 {
 	test_pick();
@@ -514,6 +532,7 @@ int main(void)
 	test_refused();
 	test_hashes();
 	test_damage();
+	test_given_up();
 	source_free(result.base);
 	scratch_leave();
 	return check_result();
