@@ -74,7 +74,7 @@ static char *make_expression(const struct selector *selector)
 	    {"link.bus_path", selector->bus_path},
 	    {"mac(link.hardware_addr)", selector->mac},
 	    {"mac(link.permanent_addr)", selector->permanent_mac},
-	    {"link.pci_id", selector->pci_id},
+	    {"link.pciid", selector->pci_id},
 	    {"link.driver", selector->driver},
 	};
 	char *text = NULL;

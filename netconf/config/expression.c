@@ -167,8 +167,9 @@ static unsigned read_field(struct reader *r, const struct field_name *names, siz
 static unsigned read_text(struct reader *r)
 {
 	static const struct field_name texts[] = {
-	    {"driver", NODE_DRIVER}, {"bus_path", NODE_BUS_PATH}, {"pci_id", NODE_PCI_ID},
-	    {"kind", NODE_KIND},     {"name", NODE_NAME},
+	    /* "pciid" is what Talos calls it; "pci_id" is what configurations were converted to. */
+	    {"driver", NODE_DRIVER}, {"bus_path", NODE_BUS_PATH}, {"pciid", NODE_PCI_ID},
+	    {"pci_id", NODE_PCI_ID}, {"kind", NODE_KIND},         {"name", NODE_NAME},
 	};
 	static const struct field_name macs[] = {
 	    {"hardware_addr", NODE_MAC},
@@ -181,7 +182,7 @@ static unsigned read_text(struct reader *r)
 		return read_string(r);
 	if (take_word(r, "link"))
 		return read_field(r, texts, ARRAY_SIZE(texts),
-		                  "of link the fields driver, bus_path, pci_id, kind and name can be "
+		                  "of link the fields driver, bus_path, pciid, kind and name can be "
 		                  "compared, and hardware_addr and permanent_addr inside mac()");
 	if (!take_word(r, "mac"))
 		return fail(r, "a string, link.FIELD or mac(link.FIELD) belongs here");

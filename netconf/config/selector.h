@@ -59,7 +59,7 @@ bool selector_glob(const char *pattern, const char *text);
  *
  *	mac(link.permanent_addr) == "00:1a:2b:3c:4d:5e"      also link.hardware_addr
  *	glob("00:1a:2b:*", mac(link.permanent_addr))
- *	link.driver == "e1000"     also bus_path, pci_id, kind, name; and !=
+ *	link.driver == "e1000"     also bus_path, pciid, kind, name; and !=
  *	link.bus_path.startsWith("0000:01:")     also endsWith, contains
  *	!, &&, || and parentheses; true and false
  *

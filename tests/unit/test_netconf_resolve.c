@@ -125,7 +125,7 @@ static void test_expressions(void)
 	    {"!!true && !false", "01234"},
 	    {"link.bus_path.startsWith('0000:01') && !link.bus_path.contains('00.1')", "0"},
 	    {"link.pci_id == '8086:1533' && link.driver == 'igb' || link.name == 'lo'", "014"},
-	    {"link.name == 'lo' || link.pci_id == '8086:1533' && link.driver == 'x'", "4"},
+	    {"link.name == 'lo' || link.pciid == '8086:1533' && link.driver == 'x'", "4"},
 	    {" ( ( true ) ) ", "01234"},
 	};
 
