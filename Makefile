@@ -225,6 +225,12 @@ $(BUILD)/tests/unit/test_worker_exchange: $(BUILD)/tests/unit/test_worker_exchan
 	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=renameat2 -Wl,--wrap=syncfs -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
 	    $(BOLT_LIBS) $(BASE_LIBS)
 
+# Its syncs can fail.
+$(BUILD)/tests/unit/test_etcdwatch_recordwriter: $(BUILD)/tests/unit/test_etcdwatch_recordwriter.o \
+                                                 $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=fdatasync -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)

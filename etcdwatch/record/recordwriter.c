@@ -303,7 +303,6 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUS
 	if (!w->is_open || (!is_due && !is_over))
 		return;
 	b = filling(w);
-	b->work.syncs = true;
 	b->work.last_revision = w->last_revision;
 	b->work.reached_us = w->reached_us;
 	b->work.closes |= is_over;

@@ -6,11 +6,14 @@
  * into words.
  */
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/fileio.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "etcdwatch/record/segment.h"
 #include "tests/unit/check.h"
 
@@ -121,4 +124,35 @@ static inline UNUSED void recordfile_close(struct recordfile *file, const char *
 	recordfile_save(file, file->len, path);
 	record_writer_free(file->writer);
 	file->writer = NULL;
+}
+
+/* Each file's revisions, and how it ends: "1-3. 4-5 ": a point stands for an end. */
+static inline UNUSED const char *recordfile_content(const char *directory)
+{
+	static char text[1024];
+	struct dirent **names = NULL;
+	int n = scandir(directory, &names, NULL, alphasort);
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < n; i++) {
+		AUTO(record_reader_free) struct record_reader *reader = NULL;
+		AUTO(free) char *path = xasprintf("%s/%s", directory, names[i]->d_name);
+		char fault[RECORD_FAULT_MAX];
+		struct record_frame frame;
+		bool has_gap = false;
+
+		if (names[i]->d_name[0] != '.' && record_reader_open(path, &reader, fault) == 0) {
+			while (record_reader_next(reader, &frame) > 0)
+				has_gap |= frame.type == RECORD_GAP;
+			len += (size_t) snprintf(
+			    text + len, sizeof(text) - len, "%s%" PRId64 "-%" PRId64 "%s%s ",
+			    record_begins_chain(record_reader_header(reader)) ? "*" : "",
+			    record_reader_header(reader)->first_revision, record_reader_revision(reader),
+			    has_gap ? "!" : "", record_reader_tail(reader) == RECORD_TAIL_CLOSED ? "." : "");
+		}
+		free(names[i]);
+	}
+	free(names);
+	return text;
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -15,6 +16,19 @@
 #include "tests/unit/recordfile.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/turn.h"
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+
+static atomic_bool sync_fails;
+
+int __wrap_fdatasync(int fd)
+{
+	if (!atomic_load(&sync_fails))
+		return __real_fdatasync(fd);
+	errno = EIO;
+	return -1;
+}
 
 static struct ev_loop *ev;
 static struct recordwriter *writer;
@@ -127,37 +141,6 @@ static bool is_synced(int64_t revision)
 	return figures.last_revision == revision && figures.reached_us == 1000000 * revision;
 }
 
-/* Each file's revisions, and how it ends: "1-3. 4-5 ": a point stands for an end. */
-static const char *content(const char *directory)
-{
-	static char text[1024];
-	struct dirent **names = NULL;
-	int n = scandir(directory, &names, NULL, alphasort);
-	size_t len = 0;
-
-	text[0] = '\0';
-	for (int i = 0; i < n; i++) {
-		AUTO(record_reader_free) struct record_reader *reader = NULL;
-		AUTO(free) char *path = xasprintf("%s/%s", directory, names[i]->d_name);
-		char fault[RECORD_FAULT_MAX];
-		struct record_frame frame;
-		bool has_gap = false;
-
-		if (names[i]->d_name[0] != '.' && record_reader_open(path, &reader, fault) == 0) {
-			while (record_reader_next(reader, &frame) > 0)
-				has_gap |= frame.type == RECORD_GAP;
-			len += (size_t) snprintf(
-			    text + len, sizeof(text) - len, "%s%" PRId64 "-%" PRId64 "%s%s ",
-			    record_begins_chain(record_reader_header(reader)) ? "*" : "",
-			    record_reader_header(reader)->first_revision, record_reader_revision(reader),
-			    has_gap ? "!" : "", record_reader_tail(reader) == RECORD_TAIL_CLOSED ? "." : "");
-		}
-		free(names[i]);
-	}
-	free(names);
-	return text;
-}
-
 /* --- tests --------------------------------------------------------------------------------------
  */
 
@@ -169,13 +152,13 @@ static void test_writes(void)
 	put(5, 10);
 	put(6, 10);
 	CHECK(TURN_UNTIL(ev, is_synced(6)));
-	CHECK_EQ_STR(content("first"), "*5-6 ");
+	CHECK_EQ_STR(recordfile_content("first"), "*5-6 ");
 	CHECK_EQ_INT(recordwriter_figures(writer).first_revision, 5);
 	recordwriter_close(writer);
 	put(7, 10);
 	CHECK(TURN_UNTIL(ev, is_synced(7)));
 	CHECK_EQ_INT(n_closed, 1);
-	CHECK_EQ_STR(content("first"), "*5-6. 7-7 ");
+	CHECK_EQ_STR(recordfile_content("first"), "*5-6. 7-7 ");
 	CHECK_EQ_INT(recordwriter_figures(writer).n_segments, 2);
 	CHECK_EQ_INT(recordwriter_figures(writer).n_chains, 1);
 	end();
@@ -184,11 +167,11 @@ static void test_writes(void)
 	begin();
 	CHECK(found.has_chain && found.cluster_id == 0xc1 && found.last_revision == 7);
 	CHECK(found.last_sum != 0 && found.n_cut == 0);
-	CHECK_EQ_STR(content("first"), "*5-6. 7-7. ");
+	CHECK_EQ_STR(recordfile_content("first"), "*5-6. 7-7. ");
 	go_on(7);
 	put(8, 10);
 	CHECK(TURN_UNTIL(ev, is_synced(8)));
-	CHECK_EQ_STR(content("first"), "*5-6. 7-7. 8-8 ");
+	CHECK_EQ_STR(recordfile_content("first"), "*5-6. 7-7. 8-8 ");
 	CHECK_EQ_INT(recordwriter_figures(writer).first_revision, 5);
 	CHECK_EQ_INT(n_failed, 0);
 	end();
@@ -214,7 +197,7 @@ static void test_gap(void)
 	go_on(9);
 	put(10, 10);
 	CHECK(TURN_UNTIL(ev, is_synced(10)));
-	CHECK_EQ_STR(content("gap"), "*1-1!. *10-10 ");
+	CHECK_EQ_STR(recordfile_content("gap"), "*1-1!. *10-10 ");
 	CHECK_EQ_INT(recordwriter_figures(writer).n_chains, 2);
 	end();
 }
@@ -252,7 +235,7 @@ static void test_crash(void)
 		begin();
 		if (!CHECK(found.has_chain) || !CHECK_EQ_INT(found.last_revision, cases[i].last) ||
 		    !CHECK_EQ_INT(found_damage[0] != '\0', cases[i].damaged) ||
-		    !CHECK_EQ_STR(content("crash"), cases[i].content))
+		    !CHECK_EQ_STR(recordfile_content("crash"), cases[i].content))
 			(void) fprintf(stderr, "  after: %s (%s)\n", cases[i].what, found_damage);
 		go_on(found.last_revision);
 		put(found.last_revision + 1, 10);
@@ -286,7 +269,28 @@ static void test_no_room(void)
 	go_on(1);
 	put(2, 10);
 	CHECK(TURN_UNTIL(ev, is_synced(2)));
-	CHECK_EQ_STR(content("full"), "*1-1. 2-2 ");
+	CHECK_EQ_STR(recordfile_content("full"), "*1-1. 2-2 ");
+	end();
+}
+
+/* What was written and could not be synced is not believed, though it can be read. */
+static void test_sync_fails(void)
+{
+	begin_anew("sync");
+	go_on(0);
+	put(1, 10);
+	CHECK(TURN_UNTIL(ev, is_synced(1)));
+	atomic_store(&sync_fails, true);
+	put(2, 10);
+	CHECK(TURN_UNTIL(ev, n_failed == 1));
+	CHECK_EQ_INT(failed_r, -EIO);
+	CHECK(is_synced(1));
+	CHECK_EQ_STR(recordfile_content("sync"), "*1-2 ");
+	atomic_store(&sync_fails, false);
+	recordwriter_open(writer);
+	CHECK(TURN_UNTIL(ev, n_opened == 2));
+	CHECK_EQ_INT(found.last_revision, 1);
+	CHECK_EQ_STR(recordfile_content("sync"), "*1-1. ");
 	end();
 }
 
@@ -331,12 +335,12 @@ static void test_rolls_and_drops(void)
 		CHECK(TURN_UNTIL(ev, n_closed == (unsigned) i));
 		CHECK(is_synced(i));
 	}
-	CHECK_EQ_STR(content("roll"), "4-4. 5-5. 6-6. 7-7. 8-8. 9-9. ");
+	CHECK_EQ_STR(recordfile_content("roll"), "4-4. 5-5. 6-6. 7-7. 8-8. 9-9. ");
 	CHECK(recordwriter_figures(writer).is_too_much);
 	base_revision = 7;
 	put(10, 1000);
 	CHECK(TURN_UNTIL(ev, n_closed == 10));
-	CHECK_EQ_STR(content("roll"), "7-7. 8-8. 9-9. 10-10. ");
+	CHECK_EQ_STR(recordfile_content("roll"), "7-7. 8-8. 9-9. 10-10. ");
 	CHECK(!recordwriter_figures(writer).is_too_much);
 	end();
 }
@@ -349,6 +353,7 @@ int main(void)
 	test_gap();
 	test_crash();
 	test_no_room();
+	test_sync_fails();
 	test_cannot_open();
 	test_full_queue();
 	test_rolls_and_drops();

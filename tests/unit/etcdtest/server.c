@@ -29,6 +29,7 @@ static const char *const methods[SERVER_METHODS] = {
     [SERVER_TXN] = "/etcdserverpb.KV/Txn",
     [SERVER_GRANT] = "/etcdserverpb.Lease/LeaseGrant",
     [SERVER_KEEPALIVE] = "/etcdserverpb.Lease/LeaseKeepAlive",
+    [SERVER_TTL] = "/etcdserverpb.Lease/LeaseTimeToLive",
     [SERVER_MEMBERS] = "/etcdserverpb.Cluster/MemberList",
     [SERVER_STATUS] = "/etcdserverpb.Maintenance/Status",
     [SERVER_HASHKV] = "/etcdserverpb.Maintenance/HashKV",
@@ -82,6 +83,7 @@ struct server {
 	char url[64];
 	uint64_t member_id;
 	uint64_t cluster_id;
+	int64_t revision;
 	struct server_rule rules[SERVER_METHODS][RULES_MAX];
 	size_t n_rules[SERVER_METHODS];
 	unsigned n_calls[SERVER_METHODS];
@@ -222,7 +224,7 @@ Pb__ResponseHeader server_header(const struct server *server)
 
 	header.cluster_id = server->cluster_id;
 	header.member_id = server->member_id;
-	header.revision = 42;
+	header.revision = server->revision;
 	header.raft_term = 7;
 	return header;
 }
@@ -468,6 +470,7 @@ struct server *server_new(struct ev_loop *ev, unsigned member, int port)
 	server->ev = ev;
 	server->member_id = SERVER_MEMBER_ID(member);
 	server->cluster_id = 1;
+	server->revision = 42;
 	server->open[SERVER_AUTHENTICATE] = true;
 	LIST_INIT(&server->calls);
 	if (queue_new(ev, &server->queue) < 0)
@@ -564,6 +567,11 @@ uint64_t server_cluster_id(struct server *server, uint64_t set)
 	if (set != 0)
 		server->cluster_id = set;
 	return server->cluster_id;
+}
+
+void server_set_revision(struct server *server, int64_t revision)
+{
+	server->revision = revision;
 }
 
 void server_set_token(struct server *server, const char *token)

@@ -24,6 +24,7 @@ enum server_method {
 	SERVER_TXN,
 	SERVER_GRANT,
 	SERVER_KEEPALIVE,
+	SERVER_TTL,
 	SERVER_MEMBERS,
 	SERVER_STATUS,
 	SERVER_HASHKV,
@@ -64,6 +65,9 @@ unsigned server_cancelled(const struct server *server); /* calls that the client
 bool server_last_has_leader(const struct server *server);
 uint64_t server_cluster_id(struct server *server, uint64_t set); /* 0: only tells */
 
+/* In every header from now on; 42 in the beginning. */
+void server_set_revision(struct server *server, int64_t revision);
+
 /* What is answered, besides the header. */
 void server_set_answer(struct server *server, enum server_method method,
                        const ProtobufCMessage *message);
@@ -96,7 +100,7 @@ struct server_watch {
 };
 struct server_watch *server_watch(struct server *server);
 
-/* Events as text: "P5:key=value D6:key", put into one message. */
+/* Events as text: "P5:key=value D6:key", put into one message; "P5:key=value@7": on lease 7. */
 void server_send_events(struct server *server, const char *events, bool fragment);
 void server_send(struct server *server, Pb__WatchResponse *response);
 

@@ -40,7 +40,13 @@ void server_send_events(struct server *server, const char *text, bool fragment)
 		events[n].kv = &kvs[n];
 		kvs[n].mod_revision = atoll(word + 1);
 		if (value != NULL) {
+			char *lease = strchr(value, '@');
+
 			*value = '\0';
+			if (lease != NULL) {
+				*lease = '\0';
+				kvs[n].lease = atoll(lease + 1);
+			}
 			kvs[n].value.data = (uint8_t *) value + 1;
 			kvs[n].value.len = strlen(value + 1);
 		}

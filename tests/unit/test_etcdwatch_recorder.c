@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder against a scripted etcd, onto a real directory: what comes of a history that goes
+ * on, that is cut, compacted, incomplete, older than the record, or another one. The record is read
+ * from the disk in the end.
+ */
+#include "etcdwatch/record/recorder.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "tests/unit/etcdtest/server.h"
+#include "tests/unit/recordfile.h"
+#include "tests/unit/scratch.h"
+#include "tests/unit/turn.h"
+
+static struct ev_loop *ev;
+static struct server *server;
+static struct etcd *etcd;
+static struct recorder *recorder;
+static struct recorder_report report;
+static char directory[32];
+static unsigned n_directories;
+static int64_t needed; /* the last snapshot that was asked for */
+
+static int64_t base_cb(uint64_t cluster_id UNUSED, void *userdata UNUSED)
+{
+	return 0;
+}
+
+static void needs_cb(int64_t revision, void *userdata UNUSED)
+{
+	needed = revision;
+}
+
+static void start(void)
+{
+	static const struct recorder_callbacks callbacks = {base_cb, needs_cb};
+	const struct recorder_options options = {
+	    .ev = ev,
+	    .etcd = etcd,
+	    .directory = directory,
+	    .keep_us = 86400 * US_PER_S,
+	    .max_bytes = UINT64_C(1) << 30,
+	};
+
+	CHECK_EQ_INT(recorder_new(&options, &callbacks, NULL, &recorder), 0);
+}
+
+static void stop(void)
+{
+	recorder_free(TAKE_PTR(recorder));
+}
+
+/* The n-th watch is there, from that revision on. */
+static void wait_for_watch(int line, unsigned n, int64_t revision)
+{
+	if (check_true(__FILE__, line, "the watch is there",
+	               TURN_UNTIL(ev, server_watch(server)->n_creates >= n)))
+		check_int(__FILE__, line, "its revision", server_watch(server)->start_revision, revision);
+}
+#define WAIT_FOR_WATCH(n, revision) wait_for_watch(__LINE__, n, revision)
+
+static bool is_synced(int64_t revision)
+{
+	recorder_fill_report(recorder, &report);
+	return report.figures.last_revision == revision && report.figures.reached_us > 0;
+}
+#define WAIT_FOR_REVISION(revision) CHECK(TURN_UNTIL(ev, is_synced(revision)))
+
+/* A directory of its own, with 43 and 44 recorded. */
+static void begin(void)
+{
+	const char *urls[1];
+	const struct etcd_options options = {.endpoints = urls, .n_endpoints = 1};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	(void) snprintf(directory, sizeof(directory), "record-%u", ++n_directories);
+	needed = -1;
+	server = server_new(ev, 0, 0);
+	urls[0] = server_url(server);
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	start();
+	WAIT_FOR_WATCH(1, 42);
+	CHECK_EQ_INT(needed, 42);
+	server_send_events(server, "P43:a=1 P43:b=2 P44:a=2 D44:b", false);
+	server_set_revision(server, 44);
+	WAIT_FOR_REVISION(44);
+	needed = -1;
+}
+
+static void end(const char *want, uint64_t n_gaps, const char *why)
+{
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_INT(report.n_gaps, n_gaps);
+	if (!CHECK(strstr(report.gap.reason, why) != NULL))
+		(void) fprintf(stderr, "  %s\n", report.gap.reason);
+	stop();
+	CHECK_EQ_STR(recordfile_content(directory), want);
+	etcd_free(TAKE_PTR(etcd));
+	server_free(TAKE_PTR(server));
+}
+
+/* --- tests --------------------------------------------------------------------------------------
+ */
+
+/* From one start to the next, and over a stream that breaks. */
+static void test_goes_on(void)
+{
+	begin();
+	stop();
+	start();
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+	WAIT_FOR_WATCH(3, 45);
+	server_send_events(server, "P45:c=1 P46:c=2", false);
+	server_set_revision(server, 46);
+	WAIT_FOR_REVISION(46);
+	CHECK_EQ_INT(needed, -1);
+	end("*43-44. 45-46 ", 0, "");
+}
+
+/* A deletion at the last revision may be gone, when that was compacted. */
+static void test_last_without_its_deletions(void)
+{
+	begin();
+	stop();
+	start();
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=2 P45:c=1", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	end("*43-44. 45-45 ", 0, "");
+}
+
+static void test_another_history(void)
+{
+	begin();
+	stop();
+	server_set_revision(server, 50);
+	start();
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=3 P45:c=1", false);
+	WAIT_FOR_WATCH(3, 50);
+	CHECK_EQ_INT(needed, 50);
+	server_send_events(server, "P50:x=1 P51:c=1", false);
+	WAIT_FOR_REVISION(51);
+	end("*43-44. 45-44!. *51-51 ", 1, "another history");
+}
+
+/* Its last revision is not there any more, and no compaction tells why. */
+static void test_last_is_missing(void)
+{
+	begin();
+	stop();
+	server_set_revision(server, 50);
+	start();
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P45:c=1", false);
+	WAIT_FOR_WATCH(3, 50);
+	server_send_events(server, "P51:c=1", false);
+	WAIT_FOR_REVISION(51);
+	end("*43-44. 45-44!. *51-51 ", 1, "another history");
+}
+
+static void test_went_back(void)
+{
+	begin();
+	server_set_revision(server, 10);
+	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+	WAIT_FOR_WATCH(2, 10);
+	CHECK_EQ_INT(needed, 10);
+	server_send_events(server, "P11:c=1", false);
+	WAIT_FOR_REVISION(11);
+	/* By their names. */
+	end("*11-11 *43-44!. ", 1, "went back to revision 10");
+}
+
+static void test_another_cluster(void)
+{
+	begin();
+	(void) server_cluster_id(server, 2);
+	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P45:c=1", false);
+	WAIT_FOR_REVISION(45);
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_INT(report.cluster_id, 2);
+	end("*43-44!. *45-45 ", 1, "another cluster");
+}
+
+static void test_compacted(void)
+{
+	Pb__WatchResponse response;
+
+	begin();
+	server_set_revision(server, 70);
+	pb__watch_response__init(&response);
+	response.canceled = true;
+	response.compact_revision = 60;
+	server_send(server, &response);
+	WAIT_FOR_WATCH(2, 60);
+	CHECK_EQ_INT(needed, 60);
+	server_send_events(server, "P60:a=1 P61:c=1", false);
+	WAIT_FOR_REVISION(61);
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_INT(report.gap.first, 45);
+	CHECK_EQ_INT(report.gap.last, 60);
+	end("*43-44!. *61-61 ", 1, "compacted");
+}
+
+/* Once may be the stream's fault. */
+static void test_missing_once(void)
+{
+	begin();
+	server_set_revision(server, 46);
+	server_send_events(server, "P46:c=1", false);
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=2 P45:b=1 P46:c=1", false);
+	WAIT_FOR_REVISION(46);
+	end("*43-46 ", 0, "");
+}
+
+static void test_missing_twice(void)
+{
+	begin();
+	server_set_revision(server, 46);
+	server_send_events(server, "P46:c=1", false);
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=2 P46:c=1", false);
+	WAIT_FOR_WATCH(3, 45);
+	server_send_events(server, "P46:c=1", false);
+	WAIT_FOR_REVISION(46);
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_INT(report.gap.first, 45);
+	CHECK_EQ_INT(report.gap.last, 45);
+	end("*43-44!. *46-46 ", 1, "left them out");
+}
+
+/* Leases are asked for once they are seen, and recorded beside. */
+static void test_leases(void)
+{
+	Pb__LeaseTimeToLiveResponse ttl = PB__LEASE_TIME_TO_LIVE_RESPONSE__INIT;
+	AUTO(record_reader_free) struct record_reader *reader = NULL;
+	AUTO(free) char *path = NULL;
+	char fault[RECORD_FAULT_MAX], name[RECORD_NAME_MAX];
+	struct record_frame frame;
+	unsigned n = 0;
+
+	begin();
+	ttl.id = 7;
+	ttl.ttl = 50;
+	ttl.granted_ttl = 60;
+	server_set_answer(server, SERVER_TTL, &ttl.base);
+	server_set_revision(server, 46);
+	server_send_events(server, "P45:c=1@7 P46:d=1@7", false);
+	CHECK(TURN_UNTIL(ev, server_calls(server, SERVER_TTL) == 1));
+	WAIT_FOR_REVISION(46);
+	path = xasprintf(
+	    "%s/%s", directory,
+	    record_name(&(struct record_header){.cluster_id = 1, .first_revision = 43, .sequence = 1},
+	                name));
+	/* Until it has got to the file. */
+	for (int64_t limit_us = mono_now_us() + TURN_LIMIT_US; n == 0 && mono_now_us() < limit_us;) {
+		turn_once(ev);
+		record_reader_free(TAKE_PTR(reader));
+		if (!CHECK_EQ_INT(record_reader_open(path, &reader, fault), 0))
+			break;
+		while (record_reader_next(reader, &frame) > 0)
+			n += frame.type == RECORD_LEASE && frame.lease == 7 && frame.ttl_s == 60;
+	}
+	CHECK_EQ_INT(n, 1);
+	end("*43-46 ", 0, "");
+}
+
+int main(void)
+{
+	ev = ev_default_loop(0);
+	scratch_enter();
+	test_goes_on();
+	test_last_without_its_deletions();
+	test_another_history();
+	test_last_is_missing();
+	test_went_back();
+	test_another_cluster();
+	test_compacted();
+	test_missing_once();
+	test_missing_twice();
+	test_leases();
+	scratch_leave();
+	return check_result();
+}
