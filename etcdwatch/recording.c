@@ -36,7 +36,7 @@ static void saved_cb(const struct job_saved *saved, void *userdata UNUSED)
 		log_info("record_has_base", "id=%s", saved->id);
 }
 
-static void needs_cb(int64_t revision, void *userdata)
+static bool needs_cb(int64_t revision, void *userdata)
 {
 	const struct daemon *d = userdata;
 
@@ -45,13 +45,15 @@ static void needs_cb(int64_t revision, void *userdata)
 			continue;
 		log_info("record_asks_for_base", "job=%s rev=%" PRId64, job_config(daemon_job(d, i))->name,
 		         revision);
-		return;
+		return true;
 	}
+	if (daemon_n_jobs(d) > 0)
+		return false; /* each is at one, which may be too old */
 	log_warning("record_without_base",
 	            "rev=%" PRId64
-	            " reason=\"no job can take a snapshot now: the record is of use from "
-	            "the next one on\"",
+	            " reason=\"there is no job: the record is of no use without snapshots\"",
 	            revision);
+	return true;
 }
 
 int recording_start(struct daemon *daemon, const struct cluster_env *env,

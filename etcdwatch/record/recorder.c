@@ -38,6 +38,8 @@
 #define SEGMENT_MAX_US (3600 * US_PER_S)
 /* A member may say that it is further than what it has sent; for so many seconds. */
 #define AHEAD_MAX 10
+/* Nobody could take a snapshot just then. */
+#define AGAIN_BASE_US (5 * US_PER_S)
 /* One that is behind is not recorded from. */
 #define BEHIND_MAX 5
 
@@ -87,6 +89,8 @@ struct recorder {
 	int64_t compacted; /* what was found to be; 0: nothing */
 	int64_t missing;   /* this revision was missing once; 0: none */
 	unsigned n_ahead, n_behind;
+	int64_t wants_base; /* a snapshot of this revision is still to be asked for; -1: none */
+	int64_t asked_base_us;
 
 	char error[RECORDER_REASON_MAX];
 	struct log_ratelimit complaints;
@@ -225,6 +229,17 @@ static void end_chain(struct recorder *r)
 	r->has_chain = false;
 }
 
+static void ask_for_base(struct recorder *r)
+{
+	int64_t now_us = mono_now_us();
+
+	if (r->wants_base < 0 || now_us - r->asked_base_us < AGAIN_BASE_US)
+		return;
+	r->asked_base_us = now_us;
+	if (r->callbacks->needs_snapshot(r->wants_base, r->userdata))
+		r->wants_base = -1;
+}
+
 /* Behind `revision`. */
 static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revision)
 {
@@ -238,7 +253,9 @@ static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revisio
 	if (r->compacted > 0)
 		put(r, &(struct record_frame){
 		           .type = RECORD_COMPACTED, .revision = r->compacted, .wall_us = wall_now_us()});
-	r->callbacks->needs_snapshot(revision, r->userdata);
+	r->wants_base = revision;
+	r->asked_base_us = -AGAIN_BASE_US;
+	ask_for_base(r);
 }
 
 /* --- the watch ----------------------------------------------------------------------------------
@@ -335,6 +352,7 @@ static void progress_cb(int64_t revision, void *userdata)
 {
 	struct recorder *r = userdata;
 
+	ask_for_base(r);
 	if (r->waits_for_last) {
 		if (++r->n_ahead > AHEAD_MAX)
 			check_last(r, 0);
@@ -570,6 +588,7 @@ int recorder_new(const struct recorder_options *options, const struct recorder_c
 	r->options = *options;
 	r->callbacks = callbacks;
 	r->userdata = userdata;
+	r->wants_base = -1;
 	r->complaints = (struct log_ratelimit){.interval_us = 60 * US_PER_S, .burst = 1};
 	ev_init(&r->timer, timer_cb);
 	code = make_writer(r);

@@ -36,8 +36,9 @@ struct recorder_options {
 struct recorder_callbacks {
 	/* The newest proven snapshot of this cluster that this node knows; 0: there is none. */
 	int64_t (*base_revision)(uint64_t cluster_id, void *userdata);
-	/* A chain begins: without a snapshot of this revision or a later one it is of no use. */
-	void (*needs_snapshot)(int64_t revision, void *userdata);
+	/* A chain begins: without a snapshot of this revision or a later one it is of no use. False: it
+	 * is to be asked again a little later. */
+	bool (*needs_snapshot)(int64_t revision, void *userdata);
 };
 
 /* Strings and callbacks are borrowed until recorder_free(). 0, or -errno: its thread cannot be

@@ -22,15 +22,17 @@ static struct recorder_report report;
 static char directory[32];
 static unsigned n_directories;
 static int64_t needed; /* the last snapshot that was asked for */
+static bool is_busy;   /* it could not be taken */
 
 static int64_t base_cb(uint64_t cluster_id UNUSED, void *userdata UNUSED)
 {
 	return 0;
 }
 
-static void needs_cb(int64_t revision, void *userdata UNUSED)
+static bool needs_cb(int64_t revision, void *userdata UNUSED)
 {
 	needed = revision;
+	return !is_busy;
 }
 
 static void start(void)
@@ -276,6 +278,18 @@ static void test_leases(void)
 	end("*43-46 ", 0, "");
 }
 
+/* Until somebody takes it, and then no more. */
+static void test_busy_job(void)
+{
+	is_busy = true;
+	begin();
+	CHECK(TURN_UNTIL(ev, needed == 42));
+	is_busy = false;
+	needed = -1;
+	CHECK(TURN_UNTIL(ev, needed == 42));
+	end("*43-44 ", 0, "");
+}
+
 int main(void)
 {
 	ev = ev_default_loop(0);
@@ -290,6 +304,7 @@ int main(void)
 	test_missing_once();
 	test_missing_twice();
 	test_leases();
+	test_busy_job();
 	scratch_leave();
 	return check_result();
 }
