@@ -109,6 +109,7 @@ static void merge_leases(const char *runtime_dir, const struct config *config,
 {
 	AUTO(free) struct lease *leases = xcalloc(resolution->n_dhcps + 1, sizeof(*leases));
 	AUTO(free) struct lease_use *uses = xcalloc(resolution->n_dhcps + 1, sizeof(*uses));
+	int64_t now_us = mono_now_us();
 	size_t n = 0;
 
 	resolution->leased = left_to_leases(config, resolution);
@@ -117,13 +118,14 @@ static void merge_leases(const char *runtime_dir, const struct config *config,
 		AUTO(free)
 		char *path = dhcpfile_lease_path(runtime_dir, resolved->link, resolved->dhcp);
 
-		if (dhcpfile_read_lease(path, resolved->dhcp->family, mono_now_us(), &leases[n]) != 1)
+		if (dhcpfile_read_lease(path, resolved->dhcp->family, now_us, &leases[n]) != 1)
 			continue;
 		uses[n] = (struct lease_use){&leases[n], resolved->link, resolved->dhcp};
 		n++;
 	}
 	if (n > 0)
-		lease_merge(resolution->model, uses, n, config->no_default_search, &resolution->notes);
+		lease_merge(resolution->model, uses, n, now_us, config->no_default_search,
+		            &resolution->notes);
 	for (size_t i = 0; i < n; i++)
 		lease_fini(&leases[i]);
 }

@@ -116,12 +116,15 @@ static void expiry_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 static void watch_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 {
 	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, watch);
+	int64_t ends_us = c->lease.ends_us;
 	char events[4096];
 
 	while (read(w->fd, events, sizeof(events)) > 0)
 		;
 	if (read_lease(c))
 		tell(c, c->has_lease ? "the server has given it" : "the client has lost it");
+	else if (c->lease.ends_us != ends_us)
+		c->changed(c->userdata);
 }
 
 static int watch_directory(struct dhcpclient *c, const char *dir)

@@ -18,7 +18,8 @@
 
 struct dhcpclients;
 
-/* The settings are copied. `changed` is called when any lease is another; from the loop. */
+/* The settings are copied. `changed` is called when any lease is another, or ends
+ * elsewhen; from the loop. */
 struct dhcpclients *dhcpclients_new(struct loop *loop, const struct dhcpclient_settings *settings,
                                     dhcpclient_changed_fn changed, void *userdata);
 /* The leases stay where they are: dhcpclient_free(). */

@@ -63,9 +63,11 @@ struct lease_use {
 };
 
 /*
- * Adds them to what is wanted, and normalises it. The configuration goes before leases, and a lease
- * before those behind it: an address or a route that is there already is left out, with a note; a
- * host's name, resolvers and search domains count where the configuration has none.
+ * Adds them to what is wanted at now_us (CLOCK_BOOTTIME), and normalises it. An address ends in the
+ * kernel when its lease does, whatever becomes of netconf: it may be another's then. The
+ * configuration goes before leases, and a lease before those behind it: an address or a route that
+ * is there already is left out, with a note; a host's name, resolvers and search domains count
+ * where the configuration has none.
  */
-void lease_merge(struct model *want, const struct lease_use *uses, size_t n, bool no_default_search,
-                 struct conf_strings *notes);
+void lease_merge(struct model *want, const struct lease_use *uses, size_t n, int64_t now_us,
+                 bool no_default_search, struct conf_strings *notes);

@@ -4,12 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "netconf/dhcp/lease.h"
 
 struct merging {
 	struct model *want;
 	const struct lease_use *use;
+	int64_t now_us;
 	unsigned configured; /* enum host_attr: what the configuration says itself */
 	bool no_search;
 	struct conf_strings *notes;
@@ -32,10 +35,20 @@ static void note(const struct merging *m, const char *fmt, ...)
 
 /* --- addresses and routes --- */
 
+/* Whole seconds, as the kernel counts; a lease that is over is none. */
+static uint32_t left_of(const struct merging *m)
+{
+	int64_t left_s = (m->use->lease->ends_us - m->now_us) / US_PER_S;
+
+	if (m->use->lease->ends_us == MONO_NEVER)
+		return ADDRESS_FOREVER;
+	return (uint32_t) MAX(1, MIN(left_s, ADDRESS_FOREVER - 1));
+}
+
 static void add_address(const struct merging *m, const struct prefix *prefix)
 {
 	struct model *want = m->want;
-	struct address address = {.prefix = *prefix};
+	struct address address = {.prefix = *prefix}, *added;
 	char text[PREFIX_TEXT_MAX];
 
 	(void) snprintf(address.link, sizeof(address.link), "%s", m->use->link);
@@ -45,7 +58,12 @@ static void add_address(const struct merging *m, const struct prefix *prefix)
 		note(m, "the configuration has the address %s too", prefix_format(prefix, text));
 		return;
 	}
-	model_add_address(want, m->use->link, prefix)->origin = m->use->dhcp->origin;
+	added = model_add_address(want, m->use->link, prefix);
+	added->origin = m->use->dhcp->origin;
+	added->valid_s = added->preferred_s = left_of(m);
+	/* The kernel's route to an IPv6 address that ends stays when that is deleted. */
+	if (prefix->addr.family == AF_INET6)
+		added->flags = IFA_F_NOPREFIXROUTE;
 }
 
 /* A gateway that no address of the lease has as a neighbour is on the link all the same. */
@@ -153,11 +171,12 @@ static void add_name(const struct merging *m)
 	host->has |= HOST_NAME;
 }
 
-void lease_merge(struct model *want, const struct lease_use *uses, size_t n, bool no_default_search,
-                 struct conf_strings *notes)
+void lease_merge(struct model *want, const struct lease_use *uses, size_t n, int64_t now_us,
+                 bool no_default_search, struct conf_strings *notes)
 {
 	struct merging m = {
 	    .want = want,
+	    .now_us = now_us,
 	    .configured = want->host.has,
 	    .no_search = no_default_search,
 	    .notes = notes,

@@ -29,6 +29,10 @@ static int encode_address(const struct address *address, uint16_t type, uint16_t
 	    .ifa_prefixlen = address->prefix.len,
 	    .ifa_scope = address->scope,
 	};
+	const struct ifa_cacheinfo times = {
+	    .ifa_valid = address->valid_s,
+	    .ifa_prefered = address->preferred_s,
+	};
 	int r = encode_ifindex(names, address->link, &ifa.ifa_index, ret_missing);
 
 	if (r < 0)
@@ -42,6 +46,9 @@ static int encode_address(const struct address *address, uint16_t type, uint16_t
 	if (address->priority != 0)
 		message_u32(m, IFA_RT_PRIORITY, address->priority);
 	message_u8(m, IFA_PROTO, address->protocol);
+	/* Without, it never ends. */
+	if (address->valid_s != ADDRESS_FOREVER)
+		message_bytes(m, IFA_CACHEINFO, &times, sizeof(times));
 	return 0;
 }
 

@@ -45,15 +45,15 @@ struct address {
 	uint32_t priority;    /* IFA_RT_PRIORITY: metric of the connected route; 0: the kernel's */
 	uint32_t flags;       /* IFA_F_*: ADDRESS_FLAGS_KEPT */
 	struct addr peer;     /* AF_UNSPEC: none */
+	uint32_t valid_s;     /* from now on, of a lease; ADDRESS_FOREVER: no lifetime */
+	uint32_t preferred_s;
 	struct origin origin; /* desired */
 
 	/* observed */
 	enum owner owner;
 	uint8_t protocol; /* IFA_PROTO; 0 also from kernels before 5.18 */
 	uint8_t scope;
-	uint32_t state;   /* the other IFA_F_*: IFA_F_TENTATIVE, IFA_F_DADFAILED, IFA_F_SECONDARY */
-	uint32_t valid_s; /* ADDRESS_FOREVER: no lifetime */
-	uint32_t preferred_s;
+	uint32_t state; /* the other IFA_F_*: IFA_F_TENTATIVE, IFA_F_DADFAILED, IFA_F_SECONDARY */
 	struct raw_message raw;
 };
 
@@ -61,7 +61,8 @@ enum address_attr {
 	ADDRESS_PRIORITY = 1 << 0,
 	ADDRESS_FLAGS = 1 << 1,
 	ADDRESS_PEER = 1 << 2,
-	ADDRESS_LIFETIME = 1 << 3, /* ours never ends */
+	/* One ends and the other does not, or elsewhen, by more than it takes to look and to write. */
+	ADDRESS_LIFETIME = 1 << 3,
 };
 
 /* --- routes: by family, table, destination, metric and tos; then by the rest --- */
@@ -181,6 +182,8 @@ void rule_normalise(struct rule *rule);
 /* enum address_attr, enum route_attr: what `have` has otherwise than `want`, whose keys are equal.
  * Rules are equal by rule_compare() or are two. */
 unsigned address_differs(const struct address *want, const struct address *have);
+/* Whether `have` may be taken for it: what another client has left of a lease ends elsewhen. */
+bool address_is_like(const struct address *want, const struct address *have);
 unsigned route_differs(const struct route *want, const struct route *have);
 
 /* "10.0.0.0/8 via 10.0.0.1 dev bond0 metric 1024 table 100": for messages and plans. */

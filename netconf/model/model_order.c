@@ -59,6 +59,18 @@ void address_normalise(struct address *address)
 		address->peer = (struct addr){0};
 }
 
+/* Both go by while it is looked, planned and written. A renewal is at half of the time. */
+#define LIFETIME_SLACK_S 10U
+
+static bool lifetime_differs(uint32_t want_s, uint32_t have_s)
+{
+	uint32_t apart_s = want_s > have_s ? want_s - have_s : have_s - want_s;
+
+	if (want_s == ADDRESS_FOREVER || have_s == ADDRESS_FOREVER)
+		return apart_s != 0;
+	return apart_s > MIN(LIFETIME_SLACK_S, want_s / 4);
+}
+
 unsigned address_differs(const struct address *want, const struct address *have)
 {
 	unsigned differs = 0;
@@ -69,9 +81,17 @@ unsigned address_differs(const struct address *want, const struct address *have)
 		differs |= ADDRESS_FLAGS;
 	if (!addr_equal(&want->peer, &have->peer))
 		differs |= ADDRESS_PEER;
-	if (want->valid_s != have->valid_s || want->preferred_s != have->preferred_s)
+	if (lifetime_differs(want->valid_s, have->valid_s) ||
+	    lifetime_differs(want->preferred_s, have->preferred_s))
 		differs |= ADDRESS_LIFETIME;
 	return differs;
+}
+
+bool address_is_like(const struct address *want, const struct address *have)
+{
+	unsigned differs = address_differs(want, have);
+
+	return differs == 0 || (differs == ADDRESS_LIFETIME && want->valid_s != ADDRESS_FOREVER);
 }
 
 /* --- routes --- */

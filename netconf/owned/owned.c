@@ -245,7 +245,7 @@ static bool adopts_address(const struct model *want, const struct address *have)
 	    want != NULL ? model_find_address(want, have->link, &have->prefix) : NULL;
 
 	return wanted != NULL && have->owner == OWNER_FOREIGN && have->protocol == IFAPROT_UNSPEC &&
-	       address_differs(wanted, have) == 0;
+	       address_is_like(wanted, have);
 }
 
 static bool adopts_route(const struct model *want, const struct route *have)

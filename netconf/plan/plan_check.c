@@ -128,7 +128,7 @@ static bool has_link(const struct planner *p, const char *name)
 static bool address_collides(const struct address *want, const struct address *have)
 {
 	return have->owner != OWNER_OURS &&
-	       (have->protocol == PLAN_VIPD_PROTOCOL || address_differs(want, have) != 0);
+	       (have->protocol == PLAN_VIPD_PROTOCOL || !address_is_like(want, have));
 }
 
 /* What another program has in its place: the same, otherwise; of IPv6, which takes an address only

@@ -187,10 +187,25 @@ static void choose_lost(struct planner *p)
 	}
 }
 
+/* What ends goes on to end when it does now: its lease may have been renewed since. */
+static void keep_lifetimes(struct planner *p)
+{
+	for (size_t i = 0; i < p->want->n_addresses; i++) {
+		struct address *want = &p->want->addresses[i];
+		const struct address *now = model_find_address(p->have, want->link, &want->prefix);
+
+		if (now == NULL || want->valid_s == ADDRESS_FOREVER || now->valid_s == ADDRESS_FOREVER)
+			continue;
+		want->valid_s = now->valid_s;
+		want->preferred_s = now->preferred_s;
+	}
+}
+
 void plan_undo(struct planner *p)
 {
 	choose_lost(p);
 	choose_links(p);
+	keep_lifetimes(p);
 	for (size_t i = p->want->n_addresses; i-- > 0;) {
 		if (p->want->addresses[i].owner != OWNER_OURS)
 			model_remove_address(p->want, i);

@@ -38,9 +38,9 @@ static void read_and_merge(const char *text, size_t size, sa_family_t family)
 		return;
 	check(&lease);
 	want = model_new();
-	lease_merge(want, &use, 1, false, &notes);
+	lease_merge(want, &use, 1, 0, false, &notes);
 	/* All of it is there already. */
-	lease_merge(want, &use, 1, false, &notes);
+	lease_merge(want, &use, 1, 0, false, &notes);
 	if (want->n_addresses > LEASE_ADDRESSES_MAX || want->n_routes > LEASE_ROUTES_MAX)
 		abort();
 	conf_strings_fini(&notes);

@@ -203,21 +203,28 @@ wait_until 10 test -z "$(ip -n n1 -o address show dev eth0 to 10.1.0.50)"
 wait_until 20 is_followed
 expect "no lease is about hosts" cmp "$T/hosts" /etc/hosts
 
-say "the server is lost, and the client starts anew and gives up: the address goes at its time"
+say "the server is lost, and the client starts anew and gives up: the address goes at its time, also
+without netconf"
 kill_hard dnsmasq
 : >"$LOG_DIR/netconf.log"
 pkill -KILL -f '^dhcpcd: eth0 \[ip4\]$'
 wait_until 60 log_says netconf 'DHCP lease expired'
 for_seconds 1 has_address 10.1.0.70/24
 read -r uptime _ </proc/uptime
-tr '\0' '\n' <"$lease_file" | sed "s/^new_dhcp_lease_time=.*/new_dhcp_lease_time=2/; s/^fairlead_uptime=.*/fairlead_uptime=$uptime/" |
+tr '\0' '\n' <"$lease_file" | sed "s/^new_dhcp_lease_time=.*/new_dhcp_lease_time=8/; s/^fairlead_uptime=.*/fairlead_uptime=$uptime/" |
 	tr '\n' '\0' >"$lease_file.new"
 mv "$lease_file.new" "$lease_file"
+ends_soon() {
+	grep -qE 'valid_lft [1-8]sec' <(ip -n n1 -o address show dev eth0 to 10.1.0.70)
+}
+wait_until 20 ends_soon
+kill_hard netconf
 no_address() {
 	! has_address 10.1.0.70/24 && ! has_default 10.1.0.70
 }
 wait_until 30 no_address
 expect "IPv6 stays" has_address fd01::30c/128
+netconf_start
 no_resolver() {
 	cmp "$LOG_DIR/resolv-before" /etc/resolv.conf
 }

@@ -260,7 +260,8 @@ static void test_made_anew(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	struct op link = link_op(OP_LINK_CREATE, "w0", LINK_VETH);
-	struct op address = {.kind = OP_ADDRESS_ADD, .address = {.protocol = NETCONF_PROTOCOL}};
+	struct op address = {.kind = OP_ADDRESS_ADD,
+	                     .address = {.protocol = NETCONF_PROTOCOL, .valid_s = ADDRESS_FOREVER}};
 
 	world();
 	CHECK_EQ_INT(kernel_new(NULL, &kernel), 0);
@@ -293,11 +294,24 @@ static void check_marks(const struct model *model)
 	             model_find_address(model, "lo", &loopback)->protocol != IFAPROT_UNSPEC);
 }
 
+/* At most that: it goes by. */
+static void check_lifetime(struct kernel *kernel, const char *text, uint32_t seconds)
+{
+	AUTO(model_free) struct model *model = observe(kernel);
+	const struct prefix at = prefix(text);
+	const struct address *address = model_find_address(model, "v0", &at);
+
+	CHECK(address->valid_s <= seconds && address->preferred_s <= seconds);
+	CHECK((address->valid_s == ADDRESS_FOREVER) == (seconds == ADDRESS_FOREVER));
+	CHECK(seconds != 600 || address->valid_s > 300);
+}
+
 static void test_carry_out_addresses(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
 	AUTO(model_free) struct model *model = NULL;
-	struct op op = {.kind = OP_ADDRESS_ADD, .address = {.protocol = NETCONF_PROTOCOL}};
+	struct op op = {.kind = OP_ADDRESS_ADD,
+	                .address = {.protocol = NETCONF_PROTOCOL, .valid_s = 600, .preferred_s = 600}};
 
 	world();
 	CHECK_EQ_INT(kernel_new(NULL, &kernel), 0);
@@ -309,6 +323,13 @@ static void test_carry_out_addresses(void)
 	op.kind = OP_ADDRESS_CHANGE;
 	op.address.priority = 301;
 	carry_out(kernel, &op);
+	check_lifetime(kernel, "10.7.0.1/24", 600);
+	op.address.valid_s = op.address.preferred_s = ADDRESS_FOREVER;
+	carry_out(kernel, &op);
+	check_lifetime(kernel, "10.7.0.1/24", ADDRESS_FOREVER);
+	op.address.valid_s = op.address.preferred_s = 300;
+	carry_out(kernel, &op);
+	check_lifetime(kernel, "10.7.0.1/24", 300);
 	op.kind = OP_ADDRESS_ADD;
 	op.address.prefix = prefix("fd07::1/64");
 	op.address.flags = IFA_F_NOPREFIXROUTE;

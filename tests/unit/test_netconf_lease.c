@@ -248,13 +248,17 @@ static void test_merge(void)
 	const struct lease_use uses[] = {{&four, "eth0", &dhcp}, {&six, "eth0", &dhcp6}};
 	struct conf_strings notes = {0};
 
-	lease_merge(want, uses, ARRAY_SIZE(uses), false, &notes);
+	lease_merge(want, uses, ARRAY_SIZE(uses), 1050 * US_PER_S, false, &notes);
 	CHECK_EQ_STR(listing(want), "10.9.0.59/24 dev eth0\n"
-	                            "fd09::5/128 dev eth0\n"
+	                            "fd09::5/128 dev eth0 noprefixroute\n"
 	                            "default via 10.9.0.1 dev eth0 src 10.9.0.59 metric 300\n"
 	                            "resolver 10.9.0.2\nresolver fd09::53\n"
 	                            "search example.org\nsearch lab\nname cp1 . example.org\n");
 	CHECK_EQ_INT(notes.n, 0);
+	/* They end with their leases. */
+	CHECK_EQ_INT(want->addresses[0].valid_s, 70);
+	CHECK_EQ_INT(want->addresses[0].preferred_s, 70);
+	CHECK_EQ_INT(want->addresses[1].valid_s, 250);
 	lease_fini(&four);
 	lease_fini(&six);
 }
@@ -282,7 +286,7 @@ static void test_precedence(void)
 	CHECK_EQ_INT(addr_parse("10.0.0.1", &addr), 0);
 	host_add_resolver(&want->host, &addr);
 	want->host.has = HOST_RESOLVERS;
-	lease_merge(want, uses, ARRAY_SIZE(uses), true, &notes);
+	lease_merge(want, uses, ARRAY_SIZE(uses), 0, true, &notes);
 	CHECK_EQ_STR(listing(want), "10.9.0.59/24 dev eth0\n"
 	                            "10.7.0.5/32 dev eth1\n"
 	                            "default via 10.9.0.1 dev eth0 src 10.9.0.59 metric 1024\n"
@@ -298,6 +302,33 @@ static void test_precedence(void)
 	conf_strings_fini(&notes);
 	lease_fini(&one);
 	lease_fini(&two);
+}
+
+static void test_lifetime(void)
+{
+	static const struct {
+		int64_t ends_us, now_us;
+		uint32_t valid_s;
+	} cases[] = {
+	    {MONO_NEVER, 5 * US_PER_S, ADDRESS_FOREVER},
+	    {100 * US_PER_S, 5 * US_PER_S + 1, 94},
+	    {100 * US_PER_S, 100 * US_PER_S - 1, 1},
+	    {INT64_C(1) << 33 << 20, 0, ADDRESS_FOREVER - 1},
+	};
+	const struct config_dhcp dhcp = {.family = AF_INET, .metric = 1024};
+	struct lease lease = lease_of(V4, AF_INET);
+	const struct lease_use use = {&lease, "eth0", &dhcp};
+	struct conf_strings notes = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(model_free) struct model *want = model_new();
+
+		lease.ends_us = cases[i].ends_us;
+		lease_merge(want, &use, 1, cases[i].now_us, false, &notes);
+		CHECK_EQ_INT(want->addresses[0].valid_s, cases[i].valid_s);
+		CHECK_EQ_INT(want->addresses[0].preferred_s, cases[i].valid_s);
+	}
+	lease_fini(&lease);
 }
 
 /* Routes of a port of a VRF are in the VRF's table. */
@@ -317,7 +348,7 @@ static void test_vrf(void)
 	(void) snprintf(link->master, sizeof(link->master), "red");
 	link->has = LINK_HAS_MASTER;
 	model_normalise(want);
-	lease_merge(want, &use, 1, false, &notes);
+	lease_merge(want, &use, 1, 0, false, &notes);
 	CHECK_EQ_INT(want->n_routes, 1);
 	CHECK_EQ_INT(want->routes[0].table, 77);
 	lease_fini(&lease);
@@ -364,6 +395,7 @@ int main(void)
 	test_no_lease();
 	test_merge();
 	test_precedence();
+	test_lifetime();
 	test_vrf();
 	test_conf();
 	return check_result();

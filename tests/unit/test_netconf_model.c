@@ -172,6 +172,38 @@ static void test_addresses(void)
 	model_free(m);
 }
 
+/* Time goes by between a look and what is written, and on a busy machine more of it. */
+static void test_lifetimes(void)
+{
+	static const struct {
+		uint32_t want_s, have_s;
+		bool differs, like;
+	} cases[] = {
+	    {ADDRESS_FOREVER, ADDRESS_FOREVER, false, true},
+	    {ADDRESS_FOREVER, 3600, true, false},
+	    {3600, ADDRESS_FOREVER, true, true},
+	    {3600, 3590, false, true},
+	    {3600, 3610, false, true},
+	    {3600, 3589, true, true},
+	    {1800, 3600, true, true},
+	    /* A short one is renewed soon. */
+	    {20, 15, false, true},
+	    {20, 14, true, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct address want = {.valid_s = cases[i].want_s, .preferred_s = cases[i].want_s};
+		struct address have = {.valid_s = cases[i].have_s, .preferred_s = cases[i].have_s};
+		unsigned differs = address_differs(&want, &have);
+
+		if (!CHECK_EQ_INT(differs, cases[i].differs ? ADDRESS_LIFETIME : 0) ||
+		    !CHECK_EQ_INT(address_is_like(&want, &have), cases[i].like))
+			(void) fprintf(stderr, "  case %zu\n", i);
+		have.priority = 5;
+		CHECK(!address_is_like(&want, &have));
+	}
+}
+
 static void test_routes(void)
 {
 	static const struct {
@@ -367,6 +399,7 @@ int main(void)
 	test_bond_difference();
 	test_link_difference();
 	test_addresses();
+	test_lifetimes();
 	test_routes();
 	test_route_order();
 	test_rules();

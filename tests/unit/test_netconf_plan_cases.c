@@ -673,6 +673,55 @@ static void test_back_without_what_went(void)
 	CHECK(strstr(plancase_text(still), back) != NULL);
 }
 
+/* An address of a lease ends with it. */
+static void test_lifetimes(void)
+{
+	static const struct {
+		const char *have, *want, *steps;
+	} cases[] = {
+	    {"valid 100", "valid 3600", "hitless change address 10.0.0.2/24 dev eth0\n"},
+	    {"valid 3595", "valid 3600", ""},
+	    {"", "valid 3600", "hitless change address 10.0.0.2/24 dev eth0\n"},
+	    {"valid 100", "", "hitless change address 10.0.0.2/24 dev eth0\n"},
+	    /* What another client has left is taken over. */
+	    {"proto 0 valid 100", "valid 3600", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO(free)
+		char *was = xasprintf("nic eth0\naddress eth0 10.0.0.2/24 %s\n", cases[i].have);
+		AUTO(free)
+		char *wanted = xasprintf("nic eth0\naddress eth0 10.0.0.2/24 %s\n", cases[i].want);
+		AUTO(model_free) struct model *have = plancase_have(was);
+		AUTO(model_free) struct model *want = plancase_want(wanted);
+		AUTO(plan_free)
+		struct plan *plan = plan_make(want, have, &(struct plan_options){.management_link = ""});
+
+		if (!CHECK_EQ_STR(plancase_text(plan), cases[i].steps))
+			(void) fprintf(stderr, "case %zu\n", i);
+	}
+}
+
+/* A lease goes on to be renewed while a change is not confirmed: it is not set back to what was
+ * left of it then. */
+static void test_back_with_a_renewed_lease(void)
+{
+	AUTO(model_free)
+	struct model *have = plancase_have("nic eth0\n"
+	                                   "address eth0 10.0.0.2/24 valid 100\n"
+	                                   "address eth0 10.0.0.3/24 valid 100\n");
+	AUTO(model_free)
+	struct model *want = plancase_want("nic eth0\n"
+	                                   "address eth0 10.0.0.2/24 valid 3600\n"
+	                                   "address eth0 10.0.0.3/24\n");
+	AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
+	AUTO(plan_free) struct plan *plan = plancase_apply(k, want, NULL, "there");
+	const struct plan_options undo = {.management_link = "", .undone = plan};
+	AUTO(plan_free) struct plan *back = plan_make(have, fakekernel_observe(k), &undo);
+
+	CHECK_EQ_STR(plancase_text(back), "hitless change address 10.0.0.3/24 dev eth0\n");
+}
+
 /* A NIC comes without its cable: the bond counts on it only when it has its carrier. */
 static void check_late(const char *bond, const char *before, const char *after, const char *step)
 {
@@ -736,6 +785,8 @@ int main(void)
 	test_back_among_others();
 	test_back_with_what_was_dropped();
 	test_back_without_what_went();
+	test_lifetimes();
+	test_back_with_a_renewed_lease();
 	test_late_without_cable();
 	test_lacking();
 	return check_result();
