@@ -40,7 +40,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-ETCDWATCH_ROOMS := cluster health notify record
+ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -80,7 +80,7 @@ $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 # The worker reads the catalogue too, and the record.
-$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog.c etcdwatch/catalog_json.c \
+$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog/catalog.c etcdwatch/catalog/catalog_json.c \
                       $(wildcard etcdwatch/record/segment*.c))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))

@@ -13,7 +13,7 @@
 #include "base/control.h"
 #include "etcdwatch/commands.h"
 #include "etcdwatch/daemon.h"
-#include "etcdwatch/job.h"
+#include "etcdwatch/job/job.h"
 
 /* One more is told to come again: each may have a worker for each target. */
 #define COMMANDS_OPEN_MAX 8

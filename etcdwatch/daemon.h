@@ -12,10 +12,10 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "etcdwatch/cluster/env.h"
-#include "etcdwatch/config.h"
-#include "etcdwatch/drill.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/drill/drill.h"
 #include "etcdwatch/health/health.h"
-#include "etcdwatch/job.h"
+#include "etcdwatch/job/job.h"
 #include "etcdwatch/record/recorder.h"
 
 struct daemon;
@@ -45,5 +45,5 @@ size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */
 const struct health *daemon_health(const struct daemon *daemon);
-struct notify *daemon_notify(const struct daemon *daemon); /* NULL: nobody is told */
+struct notify *daemon_notify(const struct daemon *daemon);           /* NULL: nobody is told */
 const struct recorder *daemon_recorder(const struct daemon *daemon); /* NULL: nothing is recorded */

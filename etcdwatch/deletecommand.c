@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/looks.h"
-#include "etcdwatch/removal.h"
-#include "etcdwatch/storing.h"
+#include "etcdwatch/target/removal.h"
+#include "etcdwatch/target/storing.h"
 
 #define USAGE "etcd snapshot delete ID [--local | --target NAME] [--force]"
 #define PLACES_MAX (CONFIG_JOBS_MAX * (CONFIG_TARGETS_MAX + 1))

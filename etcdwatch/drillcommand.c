@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/daemon.h"
-#include "etcdwatch/drill.h"
+#include "etcdwatch/drill/drill.h"
 
 struct waiting {
 	struct control_request *request; /* NULL: nobody waits */

@@ -11,7 +11,7 @@
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/looks.h"
 #include "etcdwatch/report.h"
-#include "etcdwatch/storing.h"
+#include "etcdwatch/target/storing.h"
 
 struct list {
 	struct command command;

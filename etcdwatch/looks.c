@@ -8,8 +8,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/look.h"
-#include "etcdwatch/storing.h"
+#include "etcdwatch/target/look.h"
+#include "etcdwatch/target/storing.h"
 
 /* Somebody sits there and waits. */
 #define LIMIT_US (25 * US_PER_S)

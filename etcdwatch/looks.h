@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/inventory.h"
-#include "etcdwatch/job.h"
-#include "etcdwatch/target.h"
+#include "etcdwatch/job/job.h"
+#include "etcdwatch/target/inventory.h"
+#include "etcdwatch/target/target.h"
 
 struct looks;
 

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "etcd/connect.h"
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 #include "etcdwatch/daemon.h"
 
 #define RUNTIME_DIR "/run/fairlead/etcdwatch"

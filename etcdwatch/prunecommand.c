@@ -12,11 +12,11 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/clearing.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/commands_priv.h"
-#include "etcdwatch/shed.h"
-#include "etcdwatch/storing.h"
-#include "etcdwatch/view.h"
+#include "etcdwatch/job/clearing.h"
+#include "etcdwatch/target/shed.h"
+#include "etcdwatch/target/storing.h"
 
 struct prune {
 	struct command command;

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/macro.h"
-#include "etcdwatch/store.h"
+#include "etcdwatch/store/store.h"
 
 /* A snapshot in the catalogue has been proven. */
 static int64_t base_cb(uint64_t cluster_id, void *userdata)

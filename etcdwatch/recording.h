@@ -7,7 +7,7 @@
  */
 
 #include "etcdwatch/cluster/env.h"
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 #include "etcdwatch/daemon.h"
 #include "etcdwatch/record/recorder.h"
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/metrics.h"
-#include "etcdwatch/catalog.h"
-#include "etcdwatch/config.h"
+#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/config/config.h"
 
 /* By this node, since it was started. */
 struct job_counts {

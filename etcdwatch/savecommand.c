@@ -9,10 +9,10 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/catalog/listing.h"
 #include "etcdwatch/commands_priv.h"
-#include "etcdwatch/listing.h"
 #include "etcdwatch/report.h"
-#include "etcdwatch/store.h"
+#include "etcdwatch/store/store.h"
 
 struct save {
 	struct command command;

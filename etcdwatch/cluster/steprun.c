@@ -24,10 +24,10 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/steer.h"
-#include "etcdwatch/claim.h"
 #include "etcdwatch/cluster/stall.h"
 #include "etcdwatch/cluster/stepcheck.h"
 #include "etcdwatch/cluster/tally.h"
+#include "etcdwatch/take/claim.h"
 
 #define ACT_TIMEOUT_MS 15000
 #define LONG_TIMEOUT_MS 1200000 /* a large database, on a slow disk */

@@ -13,7 +13,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/view.h"
+#include "etcdwatch/cluster/view.h"
 
 enum question {
 	ASK_STATUS,

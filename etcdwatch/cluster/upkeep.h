@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "etcdwatch/cluster/env.h"
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 
 struct upkeep;
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "etcdwatch/cluster/survey.h"
-#include "etcdwatch/config.h"
-#include "etcdwatch/zone.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/schedule/zone.h"
 
 /* What was done and has not helped will not help at once; what could not begin may, soon. */
 #define UPKEEP_AGAIN_S 600

@@ -10,10 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/metrics.h"
-#include "etcdwatch/config.h"
-#include "etcdwatch/drill.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/drill/drill.h"
 #include "etcdwatch/health/healthreport.h"
-#include "etcdwatch/job.h"
+#include "etcdwatch/job/job.h"
 #include "etcdwatch/notify/notify.h"
 
 struct health;

@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/disk.h"
+#include "etcdwatch/work/disk.h"
 #include "web/certificate.h"
 
 struct seen {

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etcdwatch/config.h"
+#include "etcdwatch/cluster/view.h"
+#include "etcdwatch/config/config.h"
 #include "etcdwatch/health/pagefigures.h"
-#include "etcdwatch/view.h"
 
 #define OBSERVATION_TEXT_MAX 256
 #define OBSERVATION_PATH_MAX 256

@@ -9,7 +9,7 @@
 
 #include <ev.h>
 
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 #include "etcdwatch/health/judge.h"
 #include "etcdwatch/notify/notifycall.h"
 #include "etcdwatch/notify/notifyreport.h"

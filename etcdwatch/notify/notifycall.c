@@ -8,7 +8,7 @@
 #include "base/jsonval.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/child.h"
+#include "etcdwatch/work/child.h"
 
 /* Beyond the time that the worker itself gives the receiver. */
 #define LATE_US (10 * US_PER_S)

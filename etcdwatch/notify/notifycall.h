@@ -7,7 +7,7 @@
 #include <ev.h>
 #include <stdint.h>
 
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 
 struct notifycall;
 

@@ -26,9 +26,9 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/record/recordhash.h"
 #include "etcdwatch/record/recordleases.h"
-#include "etcdwatch/view.h"
 
 #define RETRY_ASK_US US_PER_S
 #define RETRY_DISK_US (5 * US_PER_S)

@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/view.h"
+#include "etcdwatch/cluster/view.h"
 
 #define LIMIT_MS 60000u
 

@@ -19,8 +19,8 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/disk.h"
 #include "etcdwatch/record/recordfile.h"
+#include "etcdwatch/work/disk.h"
 
 struct batch {
 	struct disk_task task;

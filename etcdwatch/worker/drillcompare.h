@@ -8,7 +8,7 @@
 
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
-#include "etcdwatch/catalog.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/drillreport.h"
 #include "etcdwatch/worker/etcdask.h"
 #include "etcdwatch/worker/problem.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etcdwatch/catalog.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/drillreport.h"
 #include "etcdwatch/worker/problem.h"
 #include "etcdwatch/worker/s3target.h"

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
-#include "etcdwatch/catalog.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/problem.h"
 #include "web/digest.h"
 #include "web/s3.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer's entry point for configuration files, as etcdwatch reads them. */
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 
 #include "tests/fuzz/conf_target.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcdwatch/drillstate.h"
+#include "etcdwatch/drill/drillstate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "etcdwatch/catalog.h"
-#include "etcdwatch/inventory.h"
+#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/target/inventory.h"
 
 #define ENTRIES_SHA "0000000000000000000000000000000000000000000000000000000000000000"
 #define ENTRIES_BYTES 1000

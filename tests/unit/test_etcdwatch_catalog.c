@@ -3,7 +3,7 @@
  * The catalogue: entries print as what they are read from; every field that is wrong, missing or
  * out of bounds is an error that names it; names of files cannot lead anywhere.
  */
-#include "etcdwatch/catalog.h"
+#include "etcdwatch/catalog/catalog.h"
 
 #include <errno.h>
 #include <fnmatch.h>

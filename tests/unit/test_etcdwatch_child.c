@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Child processes that say much, little, nothing or nonsense, and that do not end,
  * not even when they are killed. */
-#include "etcdwatch/child.h"
+#include "etcdwatch/work/child.h"
 
 #include <errno.h>
 #include <signal.h>

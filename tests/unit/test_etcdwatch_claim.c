@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may take a period's snapshot: against an etcd in memory, which loses questions and answers,
  * forgets leases and is held up as the cases say. */
-#include "etcdwatch/claim.h"
+#include "etcdwatch/take/claim.h"
 
 #include <stdlib.h>
 

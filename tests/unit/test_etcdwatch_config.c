@@ -4,7 +4,7 @@
  * tzdata does, several files, checksums of recipients, and that the documentation names every key
  * of the tables. Runs in the root of the source tree.
  */
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/bech32.h"
-#include "etcdwatch/config_priv.h"
+#include "etcdwatch/config/bech32.h"
+#include "etcdwatch/config/config_priv.h"
 #include "tests/unit/check.h"
 #include "tests/unit/confdocs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The corpus of tests/config/etcdwatch; goldens.h says how it is read. */
-#include "etcdwatch/config.h"
+#include "etcdwatch/config/config.h"
 
 #include "tests/unit/goldens.h"
 

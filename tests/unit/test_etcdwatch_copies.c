@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which snapshot goes to a target next, and in which timeline. */
-#include "etcdwatch/copies.h"
+#include "etcdwatch/target/copies.h"
 
 #include "base/macro.h"
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The disk's thread: order, the loop that goes on meanwhile, how long it has been at it, and an end
  * with work left. */
-#include "etcdwatch/disk.h"
+#include "etcdwatch/work/disk.h"
 
 #include <stdbool.h>
 #include <unistd.h>

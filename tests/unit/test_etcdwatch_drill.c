@@ -7,10 +7,10 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/drilldue.h"
-#include "etcdwatch/drillinfo.h"
-#include "etcdwatch/drillstate.h"
-#include "etcdwatch/drillwords.h"
+#include "etcdwatch/drill/drilldue.h"
+#include "etcdwatch/drill/drillinfo.h"
+#include "etcdwatch/drill/drillstate.h"
+#include "etcdwatch/drill/drillwords.h"
 #include "tests/unit/check.h"
 
 #define TIMEOUT_S 600

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Periods that begin and end, are done and missed, while the clock runs and jumps. */
-#include "etcdwatch/due.h"
+#include "etcdwatch/take/due.h"
 
 #include "base/macro.h"
 #include "base/mono.h"

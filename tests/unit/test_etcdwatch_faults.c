@@ -24,7 +24,7 @@
 #include "base/mono.h"
 #include "cli/client.h"
 #include "etcdtest/cluster.h"
-#include "etcdwatch/catalog.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "tests/fault/disk_calls.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a target holds: whole snapshots count, halves and what belongs to others do not. */
-#include "etcdwatch/inventory.h"
+#include "etcdwatch/target/inventory.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Proving, with members that are scripted and a worker that says what it is told to: who is asked,
  * in which order, and what is made of each answer.
  */
-#include "etcdwatch/proof.h"
+#include "etcdwatch/take/proof.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the catalogue of a directory or a target to what goes; and what the operator's word is. */
-#include "etcdwatch/prune.h"
+#include "etcdwatch/catalog/prune.h"
 
 #include <string.h>
 
 #include "base/macro.h"
-#include "etcdwatch/accepted.h"
+#include "etcdwatch/catalog/accepted.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who takes: verdicts and classes by tables, and what holds for any order. */
-#include "etcdwatch/rank.h"
+#include "etcdwatch/take/rank.h"
 
 #include <stdlib.h>
 

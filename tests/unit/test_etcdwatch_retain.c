@@ -3,7 +3,7 @@
  * Retention: what is kept and for what, by tables; then that over years of snapshots, with each
  * deletion carried out, no rule ever loses what it promises.
  */
-#include "etcdwatch/retain.h"
+#include "etcdwatch/catalog/retain.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * told to, into a real directory: kept or put aside with its entry; and nothing of it is left when
  * it fails or is given up on the way.
  */
-#include "etcdwatch/run.h"
+#include "etcdwatch/take/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Schedules: what is read and what is refused; when they are due, by tables, and by a clock that
  * walks each minute of years in which clocks were changed.
  */
-#include "etcdwatch/schedule.h"
+#include "etcdwatch/schedule/schedule.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory of snapshots: what is kept is found again, what is odd is told and left alone. */
-#include "etcdwatch/store.h"
+#include "etcdwatch/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

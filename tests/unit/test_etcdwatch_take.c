@@ -4,14 +4,14 @@
  * that nothing is there, and the reason is told once, whatever goes wrong and whenever it is given
  * up.
  */
-#include "etcdwatch/take.h"
+#include "etcdwatch/take/take.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "etcdtest/server.h"
 #include "etcdtest/sync.h"
-#include "etcdwatch/leftover.h"
+#include "etcdwatch/store/leftover.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/turn.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is begun in a target outlives the process; what is ended does not. */
-#include "etcdwatch/unfinished.h"
+#include "etcdwatch/target/unfinished.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose URL is this machine's: that of an address that it has, whatever it may bind. */
-#include "etcdwatch/view.h"
+#include "etcdwatch/cluster/view.h"
 
 #include "check.h"
 #include "netns.h"

@@ -3,7 +3,7 @@
  * Time zones against the C library's, for every zone that the system has and on both sides of each
  * change of two centuries; files that end nowhere or lie.
  */
-#include "etcdwatch/zone.h"
+#include "etcdwatch/schedule/zone.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/civil.h"
 #include "base/fileio.h"
 #include "base/mem.h"
-#include "etcdwatch/zonerule.h"
+#include "etcdwatch/schedule/zonerule.h"
 #include "tests/unit/check.h"
 
 #define BERLIN ZONE_DIRECTORY "/Europe/Berlin"

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Which snapshots go: a pure function of what the catalogue says, for a directory and for a target
+ * in S3 alike. There is no clock in it: what it keeps and what goes depends on the snapshots alone,
+ * so that a wrong clock, or a node that slept for a month, deletes nothing.
+ *
+ *  - Only good snapshots count and only they go (catalog_is_good). What is not good is left alone.
+ *  - Each line (job, cluster, timeline) is for itself: what a cluster wrote after it was restored
+ *    does not push out what was before.
+ *  - In each line stay: the newest, always; the last N; and the newest of each of the last N hours,
+ *    days, weeks and months in which there are any, by the calendar of a time zone. Weeks begin on
+ *    Monday. Newer means a higher revision.
+ *  - Nothing goes while etcd's alarm CORRUPT stands, and nothing of a line in which the data
+ *    suddenly shrank: a snapshot with at least 30 % fewer keys than the one before it. Those from
+ *    before may be what somebody will want back, so it takes a word from the operator; more
+ *    snapshots of what is left do not thaw it. Keys are counted and not bytes, because a database
+ *    keeps its size when everything in it is deleted, and loses half of it in a defragmentation
+ *    that deletes nothing.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/schedule/zone.h"
+
+#define RETAIN_SHRINK_PERCENT 30
+#define RETAIN_TEXT_MAX 640
+
+/* How many of each; 0: none. */
+struct retain_rules {
+	unsigned last, hourly, daily, weekly, monthly;
+};
+
+/* The operator's word: in this line the data may be as small as it is from this revision on. */
+struct retain_accepted {
+	uint64_t cluster_id;
+	int64_t timeline;
+	int64_t revision;
+};
+
+struct retain_facts {
+	bool corrupt; /* the alarm stands, or nobody could be asked */
+	const struct retain_accepted *accepted;
+	size_t n_accepted;
+};
+
+enum {
+	RETAIN_LAST = 1 << 0,
+	RETAIN_HOURLY = 1 << 1,
+	RETAIN_DAILY = 1 << 2,
+	RETAIN_WEEKLY = 1 << 3,
+	RETAIN_MONTHLY = 1 << 4,
+	RETAIN_NEWEST = 1 << 5, /* of its line */
+	RETAIN_PINNED = 1 << 6,
+	RETAIN_NOT_GOOD = 1 << 7,
+	RETAIN_FROZEN = 1 << 8,
+};
+
+struct retain_item {
+	const struct catalog_entry *entry; /* borrowed */
+	bool pinned;                       /* in use just now: it counts, and does not go */
+	unsigned kept;                     /* set by retain_decide(): for all of what; 0: it goes */
+};
+
+struct retain_result {
+	size_t n_going;
+	bool corrupt;
+	/* Of all that shrank the latest: after has far fewer keys than before. NULL: none did. */
+	const struct catalog_entry *before, *after;
+};
+
+void retain_decide(const struct retain_rules *rules, const struct zone *zone,
+                   const struct retain_facts *facts, struct retain_item *items, size_t n,
+                   struct retain_result *ret_result);
+
+/* "last daily newest" */
+const char *retain_describe(unsigned kept, char buf[static RETAIN_TEXT_MAX]);
+/* A sentence on what is frozen and why, or "". */
+const char *retain_explain(const struct retain_result *result, char buf[static RETAIN_TEXT_MAX]);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What etcdwatch takes from the configuration: the jobs (EtcdSnapshotConfig, one document each),
+ * the watchdog (EtcdWatchConfig),
+ * how to reach etcd (EtcdClientConfig) and who this node is (NodeConfig). Immutable once read: a
+ * reload reads a whole new one. Times are microseconds. Secrets are names of files.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/conf.h"
+#include "base/nodeconf.h"
+#include "etcd/etcdconf.h"
+#include "etcdwatch/catalog/retain.h"
+#include "etcdwatch/schedule/schedule.h"
+#include "etcdwatch/schedule/zone.h"
+
+#define CONFIG_JOBS_MAX 16
+#define CONFIG_JOB_NAME_MAX 32
+#define CONFIG_TARGETS_MAX 8 /* of a job */
+#define CONFIG_RECIPIENTS_MAX 32
+#define CONFIG_CERTIFICATES_MAX 8 /* to be watched besides those that are known */
+#define CONFIG_DIRECTORY_MAX 200  /* bytes; an id and its endings must fit behind it */
+
+enum config_taker {
+	CONFIG_TAKER_ELECTED,    /* one member in each period */
+	CONFIG_TAKER_EVERY_NODE, /* each for itself */
+};
+
+enum config_compression {
+	CONFIG_COMPRESSION_ZSTD,
+	CONFIG_COMPRESSION_NONE,
+};
+
+enum config_target_type {
+	CONFIG_TARGET_S3,
+};
+
+/* Somewhere else to keep copies. */
+struct config_target {
+	char *name;
+	enum config_target_type type;
+	char *endpoint; /* "https://s3.example.org", perhaps a port, no path */
+	char *bucket;
+	char *prefix; /* of all keys: "" or "cluster-a/" */
+	char *region;
+	bool path_style;       /* endpoint/bucket/key; else bucket.endpoint/key */
+	char *ca_file;         /* NULL: those of the system */
+	char *access_key_file; /* and secret_key_file; or credentials_file; the others are NULL */
+	char *secret_key_file;
+	char *session_token_file; /* NULL: none; only with access_key_file */
+	char *credentials_file;   /* as the AWS tools have it, profile `default` */
+	struct retain_rules retention;
+};
+
+struct config_drill {
+	bool enabled;
+	struct schedule schedule;           /* in the job's time zone */
+	const struct config_target *source; /* NULL: the local snapshot */
+	char *directory;                    /* scratch: <directory>/drill */
+	char *identity_file;                /* with encryption */
+	char *etcd;                         /* programs; NULL: found in PATH */
+	char *etcdutl;                      /* or etcdctl, for etcd 3.4 */
+	int64_t timeout_us;
+};
+
+struct config_job {
+	char *name;
+	struct schedule schedule;
+	char *time_zone;
+	struct zone *zone;
+	int64_t jitter_us; /* shorter than the time between two snapshots */
+	bool catch_up;     /* at start, take the one that was missed */
+	char *directory;   /* no other job's is in it, nor it in another's */
+	enum config_taker taker;
+	struct retain_rules retention; /* of the directory */
+	enum config_compression compression;
+	int compression_level;           /* of zstd */
+	bool encrypted;                  /* then there are recipients, or recipients_file, or both */
+	struct conf_strings recipients;  /* age1... */
+	char *recipients_file;           /* of age; NULL: none */
+	int64_t reserve_bytes;           /* that stay free on the disk */
+	struct conf_strings extra_files; /* absolute paths of files and directories; only encrypted */
+	struct config_target *targets;
+	size_t n_targets;
+	bool verify_hashkv;
+	struct config_drill drill;
+	int64_t no_progress_us; /* a stream or a disk that stands still so long is given up */
+	char *origin;           /* where it was configured: "/etc/fairlead/config.yaml:12" */
+};
+
+/* Another time, or none, for a rule of the watchdog (health/rules.h). */
+struct config_watch_rule {
+	char *id;
+	int64_t after_us, hold_us; /* -1: the rule's own */
+	bool off;
+};
+
+/* Databases are written anew by themselves, when that is worth it. */
+struct config_defrag {
+	bool enabled;
+	struct schedule schedule; /* UTC */
+	int64_t min_bytes;        /* of a database */
+	unsigned min_free;        /* per cent of it */
+};
+
+/* A webhook that is told of findings (notify/). */
+struct config_notify {
+	char *url; /* or url_file, where it is the first line; neither: nobody is told */
+	char *url_file;
+	char *secret_file; /* what messages are signed with; NULL: they are not */
+	char *ca_file;     /* NULL: those of the system */
+	char *cert_file;   /* with key_file; NULL: none */
+	char *key_file;
+	int64_t timeout_us; /* of one attempt */
+	int64_t retry_max_us;
+	int64_t give_up_after_us;
+};
+
+/* What happens in etcd is recorded, on this node (record/recorder.h). */
+struct config_record {
+	bool enabled;
+	char *directory; /* no job's is in it, nor it in one of those */
+	int64_t keep_us;
+	int64_t max_bytes;
+	int64_t reserve_bytes; /* that stay free on the disk */
+	int64_t hash_every_us; /* at most so often a member is asked for HashKV; 0: never */
+};
+
+struct config_watch {
+	int64_t interval_us;
+	struct conf_strings members; /* the names that they should have; none: whatever they are */
+	struct conf_strings certificates;
+	char *data_directory; /* of this node's etcd */
+	struct config_defrag defrag;
+	int64_t compare_every_us; /* the members' data, with each other; 0: never */
+	bool recover_space;       /* by itself, when the alarm NOSPACE stands */
+	struct config_record record;
+	struct config_watch_rule *rules;
+	size_t n_rules;
+	struct config_notify notify;
+};
+
+struct config {
+	char node_name[NODECONF_NAME_MAX + 1];
+	struct etcdconf etcd;
+	struct config_job *jobs; /* in the order of the files; no two of one name */
+	size_t n_jobs;
+	struct config_watch watch;
+	/* What is odd but goes on, for the log and for --check. */
+	struct conf_strings notes;
+};
+
+/* What the defaults depend on. NULL instead of one: the machine as it is. */
+struct config_env {
+	const char *hostname;
+	bool (*file_exists)(const char *path);
+	const char *zone_directory;
+};
+
+/*
+ * Reads a file, or a directory's *.yaml files in order, or (paths empty) the default places:
+ * /etc/fairlead/config.yaml and /etc/fairlead/conf.d. Every error in every file is reported through
+ * `error` as one "file:line:col: path: what is wrong: 'value'" each; then -EINVAL. 0 on success.
+ */
+int config_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
+                struct config **ret_config);
+int config_load_env(const char *const *paths, size_t n_paths, const struct config_env *env,
+                    conf_message_fn error, void *userdata, struct config **ret_config);
+/* The same from a text; `name` stands for the file in messages. */
+int config_load_text(const char *name, const char *text, size_t len, const struct config_env *env,
+                     conf_message_fn error, void *userdata, struct config **ret_config);
+void config_free(struct config *config);
+DEFINE_AUTO(struct config, config_free);
+
+/* NULL: there is none of that name. */
+const struct config_job *config_find_job(const struct config *config, const char *name);
+const struct config_target *config_find_target(const struct config_job *job, const char *name);
+
+/* Whether anybody is told. */
+bool config_notify_is_on(const struct config_notify *notify);
+
+/* YAML that config_load() reads back as the same configuration, every key written out. Secrets are
+ * not in it: there are only the names of their files. */
+void config_print(const struct config *config, FILE *out);
+
+/* What other programs need to find a job's snapshots, as JSON: an object a line for each job. Names
+ * of files instead of secrets, here too. */
+void config_print_jobs(const struct config *config, FILE *out);

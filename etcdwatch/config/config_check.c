@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Single values: names, paths, recipients, and what S3 wants. Each check is a conf_check_fn, pure:
+ * NULL, or what is wrong with the text and perhaps what to write instead.
+ */
+#include "etcdwatch/config/config_priv.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/conf_url.h"
+#include "etcdwatch/config/bech32.h"
+
+#define REGION_BYTES_MAX 64
+#define X25519_RECIPIENT_CHARS 62 /* "age1", 32 bytes in groups of five bits, the checksum */
+
+/* --- names --- */
+
+/* It becomes part of names of files and of keys in etcd. */
+const char *config_check_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint)
+{
+	if (strlen(text) > CONFIG_JOB_NAME_MAX) {
+		(void) snprintf(scratch, CONF_SCRATCH_BYTES, "is longer than %d characters",
+		                CONFIG_JOB_NAME_MAX);
+		return scratch;
+	}
+	if (conf_has_upper_case(text)) {
+		*ret_hint = "write it in lower case";
+		return "has upper-case letters";
+	}
+	if (strchr(text, '.') != NULL || !conf_is_dns_name(text)) {
+		*ret_hint = "lower-case letters, digits, and '-' inside";
+		return "is not a name";
+	}
+	return NULL;
+}
+
+/* --- paths --- */
+
+/* Written in one way only, so that two paths are the same if their texts are. */
+static const char *check_path(const char *text, size_t bytes_max,
+                              char scratch[static CONF_SCRATCH_BYTES], const char **ret_hint)
+{
+	const char *wrong = conf_check_file(text, scratch, ret_hint);
+
+	if (wrong != NULL)
+		return wrong;
+	if (strlen(text) > bytes_max) {
+		(void) snprintf(scratch, CONF_SCRATCH_BYTES, "is longer than %zu characters", bytes_max);
+		return scratch;
+	}
+	for (const char *part = text; *part == '/'; part += 1 + strcspn(part + 1, "/")) {
+		size_t len = strcspn(part + 1, "/");
+
+		if (len == 0)
+			return part[1] == '\0' ? "must not end in '/'" : "has an empty part";
+		if ((len == 1 && part[1] == '.') || (len == 2 && memcmp(part + 1, "..", 2) == 0))
+			return "has a part '.' or '..'";
+	}
+	return NULL;
+}
+
+const char *config_check_directory(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                   const char **ret_hint)
+{
+	return check_path(text, CONFIG_DIRECTORY_MAX, scratch, ret_hint);
+}
+
+const char *config_check_path(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint)
+{
+	return check_path(text, CATALOG_TEXT_MAX, scratch, ret_hint);
+}
+
+/* --- encryption --- */
+
+const char *config_check_recipient(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                   const char **ret_hint)
+{
+	size_t name_len;
+
+	if (strncasecmp(text, "AGE-SECRET-KEY-", 15) == 0 ||
+	    strncasecmp(text, "AGE-PLUGIN-", 11) == 0) {
+		*ret_hint = "write its recipient, which age-keygen -y prints, and keep this one elsewhere";
+		return "is an identity, which decrypts";
+	}
+	if (strncmp(text, "ssh-", 4) == 0) {
+		*ret_hint = "write it into a file and name that in recipientsFile";
+		return "is an SSH key";
+	}
+	*ret_hint = "such as age1 and 58 letters and digits, from age-keygen";
+	if (strncmp(text, "age1", 4) != 0)
+		return "does not begin with age1";
+	if (!bech32_is_good(text, &name_len))
+		return "is mistyped: its checksum is wrong";
+	/* Others are of age's plugins, which know their lengths. */
+	if (name_len == 3 && strlen(text) != X25519_RECIPIENT_CHARS)
+		return "is not of the length that a recipient has";
+	return NULL;
+}
+
+/* --- S3 --- */
+
+const char *config_check_s3_endpoint(const char *text,
+                                     char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                     const char **ret_hint)
+{
+	struct conf_url url;
+	const char *wrong;
+
+	*ret_hint = "such as https://s3.example.org";
+	wrong = conf_parse_url(text, &url);
+	if (wrong != NULL)
+		return wrong;
+	if (url.rest[0] != '\0') {
+		*ret_hint = "scheme, host and port are all; there are bucket and prefix";
+		return "has a path";
+	}
+	return NULL;
+}
+
+/* As Amazon has it; others allow more, and nobody allows less. */
+const char *config_check_bucket(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                const char **ret_hint)
+{
+	size_t len = strlen(text);
+
+	*ret_hint = "3 to 63 lower-case letters, digits, '-' and '.' inside";
+	if (len < 3 || len > 63 || !conf_is_dns_name(text))
+		return "is not the name of a bucket";
+	return NULL;
+}
+
+const char *config_check_region(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                const char **ret_hint)
+{
+	*ret_hint = "such as us-east-1 or eu-central-1";
+	if (strlen(text) > REGION_BYTES_MAX)
+		return "is longer than 64 characters";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (!isalnum((unsigned char) *p) && *p != '-' && *p != '_')
+			return "is not the name of a region";
+	}
+	return NULL;
+}

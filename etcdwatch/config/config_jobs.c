@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The jobs as JSON lines, for `fairlead etcd restore`, which works where no daemon does. A target
+ * has the options by which the worker reaches it. */
+#include <jansson.h>
+
+#include "base/jsonval.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/target/s3words.h"
+
+/* Behind the names of program, command and subcommand. */
+#define FIRST_OPTION 3
+
+static json_t *describe_target(const struct config_target *target)
+{
+	json_t *options = json_array();
+	struct s3words words;
+
+	s3words_begin(&words, "", "", target);
+	for (size_t i = FIRST_OPTION; i < words.n; i++)
+		(void) json_array_append_new(options, jsonval_text(words.argv[i]));
+	return json_pack("{s:o, s:o, s:o}", "name", jsonval_text(target->name), "prefix",
+	                 jsonval_text(target->prefix), "options", options);
+}
+
+/* `record` is where all changes are recorded, or were once. */
+static json_t *describe_job(const struct config_job *job, const char *record)
+{
+	json_t *targets = json_array();
+
+	for (size_t i = 0; i < job->n_targets; i++)
+		(void) json_array_append_new(targets, describe_target(&job->targets[i]));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name), "directory",
+	                 jsonval_text(job->directory), "identity_file",
+	                 jsonval_text(job->drill.identity_file), "etcdutl",
+	                 jsonval_text(job->drill.etcdutl), "targets", targets, "record",
+	                 jsonval_text(record));
+}
+
+void config_print_jobs(const struct config *config, FILE *out)
+{
+	for (size_t i = 0; i < config->n_jobs; i++) {
+		json_t *job = describe_job(&config->jobs[i], config->watch.record.directory);
+
+		(void) json_dumpf(job, out, JSON_COMPACT);
+		(void) fputc('\n', out);
+		json_decref(job);
+	}
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One job of the configuration: knows when a snapshot is due, finds out with the other nodes who
+ * takes it, has it taken and recorded, and clears out what need not be kept. Each failure is tried
+ * again within the period.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/report.h"
+
+struct job;
+struct storing;
+
+struct job_env {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	const char *node_name;
+	const char *instance;
+	const char *prefix; /* of keys; ends in '/' */
+	const char *worker; /* the program */
+	struct doubt doubt;
+};
+
+/* env and config are borrowed until job_free(). 0, or -errno: its thread cannot be started. */
+int job_new(const struct job_env *env, const struct config_job *config, struct job **ret_job);
+/* What is under way is dropped; waits for the disk. */
+void job_free(struct job *job);
+DEFINE_AUTO(struct job, job_free);
+
+/* Gives up what is under way, so that another node can take over. True: it is over; false:
+ * `stopped` is called, once, as its last act, perhaps from inside. Nothing is begun any more. */
+bool job_stop(struct job *job, void (*stopped)(void *userdata), void *userdata);
+
+/* Takes one now, whatever the schedule says. `done` is called once, never from inside. -EBUSY: it
+ * is at it already. */
+struct job_saved {
+	const char *id;     /* NULL: there is none */
+	const char *reason; /* why there is none, or "" */
+	int plain_fd;       /* if it was wanted: of the snapshot as the member has sent it; else -1 */
+};
+typedef void (*job_saved_fn)(const struct job_saved *saved, void *userdata);
+int job_save(struct job *job, bool wants_plain, job_saved_fn done, void *userdata);
+/* The answer is not wanted any more; the snapshot is. */
+void job_forget_save(struct job *job);
+
+/* While it rests, somebody else may work on its snapshots: none is begun, removed or asked for
+ * until job_release(); what is due then, is taken then. False: it does not rest. */
+bool job_hold(struct job *job);
+void job_release(struct job *job);
+
+/* What the operator would have to say for something to go, here or in a target; false: that is not
+ * what keeps it. And that it was said. */
+bool job_get_word(const struct job *job, struct retain_accepted *ret_word);
+void job_look_again(struct job *job);
+struct accepted_of job_accepted_of(const struct job *job);
+
+const struct job_env *job_env(const struct job *job);
+struct storing *job_storing(const struct job *job);
+const struct config_job *job_config(const struct job *job);
+struct store *job_store(const struct job *job);
+
+/* Every string in it is borrowed until the next turn of the loop. */
+void job_fill_report(const struct job *job, struct job_report *ret_report);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a job tells of itself. */
+#include "etcdwatch/job/job_priv.h"
+
+static const char *state_name(const struct job *j)
+{
+	return j->run != NULL ? run_state_name(j->run) : job_state_name(j);
+}
+
+void job_fill_report(const struct job *j, struct job_report *ret)
+{
+	size_t n = store_n(j->store);
+
+	*ret = (struct job_report){
+	    .job = j->config->name,
+	    .state = state_name(j),
+	    .elected = j->config->taker == CONFIG_TAKER_ELECTED,
+	    .next_due_s = j->due.next_s,
+	    .period_s = j->due.period_s,
+	    .period_done = due_is_done(&j->due),
+	    .done_by = j->done_by,
+	    .n_snapshots = n,
+	    .n_rejected = store_n_rejected(j->store),
+	    .error = j->notes.error,
+	    .error_s = j->notes.error_s,
+	    .frozen = j->frozen,
+	    .last_took_us = j->notes.last_took_us,
+	    .n_odd = store_n_odd(j->store),
+	    .counts = j->notes.counts,
+	};
+	for (size_t i = 0; i < n; i++)
+		ret->total_bytes += (uint64_t) store_get(j->store, i)->file_bytes;
+	for (size_t i = n; i-- > 0 && ret->last_good == NULL;) {
+		if (catalog_is_good(store_get(j->store, i)))
+			ret->last_good = store_get(j->store, i);
+	}
+	if (ret->n_odd > 0)
+		ret->odd = store_odd(j->store, 0);
+	storing_fill_reports(j->storing, ret->targets, &ret->n_targets);
+	if (j->run != NULL)
+		run_progress(j->run, &ret->bytes, &ret->of_bytes);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A proven snapshot is compressed, encrypted and bundled as its job says, by the worker
+ * (etcdwatch/worker/pack.h). The plain file is gone only when the packed one has been read back and
+ * is durable.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcdwatch/config/config.h"
+
+struct pack;
+
+struct pack_result {
+	int r;              /* 0, or -errno; then the plain file is as it was */
+	const char *reason; /* "" if r is 0 */
+	const char *path;   /* of the packed file, beside the plain one */
+	uint64_t bytes;
+	const char *sha256;
+	bool zstd, age;
+	unsigned recipients;
+};
+
+/* The handle is gone when this returns; the result is borrowed. */
+typedef void (*pack_done_fn)(const struct pack_result *result, void *userdata);
+
+bool pack_is_wanted(const struct config_job *job);
+
+/* sha256: what the file at path was found to be when it was proven; another one is not packed. job
+ * is borrowed until the end, the rest is copied. 0, or -errno: the worker cannot be started. */
+int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *job,
+               const char *path, const char *sha256, int64_t limit_us, pack_done_fn done,
+               void *userdata, struct pack **ret_pack);
+void pack_free(struct pack *pack); /* done is not called */
+DEFINE_AUTO(struct pack, pack_free);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	READING ── sound ──► ASKING ──► (PAUSING ──► ASKING)* ──► over
+ *	                       │  ▲
+ *	         compacted since ▼  │ the hash as that member has it
+ *	                      READING_AGAIN
+ *
+ * Members are asked one after the other, those that do not lead first: HashKV holds up the writes
+ *of the member that computes it.
+ */
+#include "etcdwatch/take/proof.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcdwatch/work/child.h"
+
+/* A member that is a little behind: it is asked again. */
+#define PAUSE_US US_PER_S
+#define BEHIND_TRIES 10
+#define NUMBER_TEXT_MAX 24
+
+enum proof_state {
+	PROOF_READING,
+	PROOF_ASKING,
+	PROOF_PAUSING,
+	PROOF_READING_AGAIN,
+};
+
+static const struct fsm_state states[] = {
+    [PROOF_READING] = {"reading", FSM_TO(PROOF_ASKING)},
+    [PROOF_ASKING] = {"asking",
+                      FSM_TO(PROOF_ASKING) | FSM_TO(PROOF_PAUSING) | FSM_TO(PROOF_READING_AGAIN)},
+    [PROOF_PAUSING] = {"pausing", FSM_TO(PROOF_ASKING)},
+    [PROOF_READING_AGAIN] = {"reading_again", FSM_TO(PROOF_ASKING)},
+};
+
+struct proof {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	proof_done_fn done;
+	void *userdata;
+	char *worker, *path;
+	int64_t limit_us;
+	enum proof_state state;
+	struct child *child;
+	struct etcd_call *call;
+	ev_timer pause;
+
+	struct view_member witnesses[VIEW_MEMBERS_MAX]; /* in the order of asking */
+	size_t n_witnesses;
+	size_t asked; /* the one that is being asked */
+	unsigned n_tries;
+	uint32_t theirs; /* READING_AGAIN: what it is to be */
+	struct proof_facts facts;
+	char agreed[VIEW_NAME_MAX];
+	char disagreed[VIEW_NAME_MAX];
+	char not_compared[PROOF_TEXT_MAX];
+};
+
+static void change_state(struct proof *p, enum proof_state state)
+{
+	fsm_check(states, ARRAY_SIZE(states), p->state, state);
+	p->state = state;
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+void proof_free(struct proof *p)
+{
+	if (p == NULL)
+		return;
+	ev_timer_stop(p->ev, &p->pause);
+	etcd_call_cancel(p->call);
+	child_free(p->child);
+	free(p->worker);
+	free(p->path);
+	free(p);
+}
+
+/* Calls out: last act. */
+static void finish(struct proof *p, enum proof_verdict verdict, const char *reason)
+{
+	const struct proof_result result = {
+	    .verdict = verdict,
+	    .reason = reason,
+	    .facts = p->facts,
+	    .agreed = p->agreed,
+	    .not_compared = p->agreed[0] == '\0' ? p->not_compared : "",
+	    .disagreed = p->disagreed,
+	};
+
+	p->done(&result, p->userdata);
+	proof_free(p);
+}
+
+static void finish_compared(struct proof *p)
+{
+	char reason[PROOF_TEXT_MAX];
+
+	if (p->agreed[0] != '\0' || p->disagreed[0] == '\0') {
+		finish(p, PROOF_GOOD, "");
+		return;
+	}
+	(void) snprintf(reason, sizeof(reason),
+	                "member '%s' has another HashKV at revision %" PRId64
+	                ", and no member has this one",
+	                p->disagreed, p->facts.hashkv_revision);
+	finish(p, PROOF_BAD, reason);
+}
+
+/* --- the members --------------------------------------------------------------------------------
+ */
+
+static void ask(struct proof *p);
+
+static const char *name_of(const struct view_member *m)
+{
+	return m->name[0] != '\0' ? m->name : m->endpoint;
+}
+
+static void ask_next(struct proof *p, const char *why)
+{
+	if (why[0] != '\0')
+		(void) snprintf(p->not_compared, sizeof(p->not_compared), "%s: %s",
+		                name_of(&p->witnesses[p->asked]), why);
+	p->asked++;
+	p->n_tries = 0;
+	ask(p);
+}
+
+static void compare(struct proof *p, uint32_t ours)
+{
+	const struct view_member *m = &p->witnesses[p->asked];
+
+	if (ours == p->theirs) {
+		(void) snprintf(p->agreed, sizeof(p->agreed), "%s", name_of(m));
+		finish_compared(p);
+		return;
+	}
+	log_error("hashkv_differs", "member=%s rev=%" PRId64 " hash=%u theirs=%u", name_of(m),
+	          p->facts.hashkv_revision, ours, p->theirs);
+	(void) snprintf(p->disagreed, sizeof(p->disagreed), "%s", name_of(m));
+	ask_next(p, "");
+}
+
+static void read_again_cb(const struct child_result *result, void *userdata)
+{
+	struct proof *p = userdata;
+
+	p->child = NULL;
+	change_state(p, PROOF_ASKING);
+	if (result->r < 0)
+		ask_next(p, result->reason);
+	else
+		compare(p, (uint32_t) json_integer_value(json_object_get(result->last, "hashkv")));
+}
+
+/* The member has been compacted since: what would the file's hash be then? */
+static void read_again(struct proof *p, int64_t compacted)
+{
+	char revision_text[NUMBER_TEXT_MAX], compacted_text[NUMBER_TEXT_MAX];
+	const char *argv[] = {p->worker,     "prove",       p->path,        "--revision",
+	                      revision_text, "--compacted", compacted_text, NULL};
+	int r;
+
+	(void) snprintf(revision_text, sizeof(revision_text), "%" PRId64, p->facts.hashkv_revision);
+	(void) snprintf(compacted_text, sizeof(compacted_text), "%" PRId64, compacted);
+	r = child_start(p->ev, argv, p->limit_us, read_again_cb, p, &p->child);
+	if (r < 0)
+		ask_next(p, strerror(-r));
+	else
+		change_state(p, PROOF_READING_AGAIN);
+}
+
+static void pause_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct proof *p = CONTAINER_OF(w, struct proof, pause);
+
+	change_state(p, PROOF_ASKING);
+	ask(p);
+}
+
+static void ask_later(struct proof *p)
+{
+	if (++p->n_tries == BEHIND_TRIES) {
+		ask_next(p, "it has not come to the snapshot's revision");
+		return;
+	}
+	change_state(p, PROOF_PAUSING);
+	ev_timer_set(&p->pause, mono_to_ev(PAUSE_US), 0.);
+	ev_timer_start(p->ev, &p->pause);
+}
+
+static void hashkv_cb(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
+                      void *userdata)
+{
+	struct proof *p = userdata;
+
+	p->call = NULL;
+	if (outcome->r == -EAGAIN) {
+		ask_later(p);
+	} else if (outcome->r < 0) {
+		ask_next(p, outcome->text);
+	} else if (hashkv->compact_revision < p->facts.compact_revision) {
+		ask_later(p);
+	} else if (hashkv->compact_revision > p->facts.compact_revision && p->facts.live_keys == 0) {
+		ask_next(p, "it has been compacted since, and no key is alive");
+	} else {
+		p->theirs = hashkv->hash;
+		if (hashkv->compact_revision > p->facts.compact_revision)
+			read_again(p, hashkv->compact_revision);
+		else
+			compare(p, p->facts.hashkv);
+	}
+}
+
+static void ask(struct proof *p)
+{
+	int r;
+
+	if (p->asked == p->n_witnesses) {
+		finish_compared(p);
+		return;
+	}
+	r = etcd_endpoint_hashkv(p->etcd, p->witnesses[p->asked].endpoint, p->facts.hashkv_revision,
+	                         (unsigned) (p->limit_us / US_PER_MS), hashkv_cb, p, &p->call);
+	if (r < 0)
+		ask_next(p, "it is not among the endpoints any more");
+}
+
+/* --- the file -----------------------------------------------------------------------------------
+ */
+
+static int64_t number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* Of all that the worker can say, only these tell that the file is to blame. */
+static bool blames_file(const struct child_result *result)
+{
+	const char *code = child_error_code(result);
+
+	return strcmp(code, "DIGEST") == 0 || strcmp(code, "TREE") == 0;
+}
+
+static void read_cb(const struct child_result *result, void *userdata)
+{
+	struct proof *p = userdata;
+	const json_t *said = result->last;
+
+	p->child = NULL;
+	if (result->r < 0) {
+		finish(p, blames_file(result) ? PROOF_BAD : PROOF_NOT_MADE, result->reason);
+		return;
+	}
+	p->facts = (struct proof_facts){
+	    .hash = (uint32_t) number_of(said, "hash"),
+	    .hashkv = (uint32_t) number_of(said, "hashkv"),
+	    .hashkv_revision = number_of(said, "hashkv_revision"),
+	    .revision = number_of(said, "revision"),
+	    .compact_revision = number_of(said, "compact_revision"),
+	    .total_key = (uint64_t) number_of(said, "total_key"),
+	    .live_keys = (uint64_t) number_of(said, "live_keys"),
+	    .db_bytes = (uint64_t) number_of(said, "db_bytes"),
+	};
+	change_state(p, PROOF_ASKING);
+	ask(p);
+}
+
+static void add_witnesses(struct proof *p, const struct view *view, uint64_t source, bool leaders)
+{
+	bool alone = view->listed && view->n_members == 1;
+
+	for (size_t i = 0; i < view->n_members; i++) {
+		const struct view_member *m = &view->members[i];
+
+		if (m->answers && !m->learner && m->leader == leaders && (alone || m->id != source))
+			p->witnesses[p->n_witnesses++] = *m;
+	}
+}
+
+int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_options *options,
+                proof_done_fn done, void *userdata, struct proof **ret_proof)
+{
+	AUTO(proof_free) struct proof *p = NEW0(struct proof);
+	int r;
+
+	p->ev = ev;
+	p->etcd = etcd;
+	p->done = done;
+	p->userdata = userdata;
+	p->worker = xstrdup(options->worker);
+	p->path = xstrdup(options->path);
+	p->limit_us = options->limit_us;
+	ev_init(&p->pause, pause_cb);
+	if (options->compare) {
+		add_witnesses(p, options->view, options->source, false);
+		add_witnesses(p, options->view, options->source, true);
+	}
+	if (p->n_witnesses == 0)
+		(void) snprintf(p->not_compared, sizeof(p->not_compared), "%s",
+		                options->compare ? "no other member answers" : "verifyHashKV is off");
+	r = child_start(ev, (const char *const[]){p->worker, "prove", p->path, NULL}, p->limit_us,
+	                read_cb, p, &p->child);
+	if (r < 0)
+		return r;
+	*ret_proof = TAKE_PTR(p);
+	return 0;
+}

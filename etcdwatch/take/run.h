@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One snapshot from beginning to end: taken from a member, proven, packed, and put into the
+ * directory under its own name with its catalogue entry; or put aside with the reason.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+#include "etcdwatch/cluster/view.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/store/store.h"
+#include "etcdwatch/work/disk.h"
+
+#define RUN_REASON_MAX 640
+
+struct run;
+
+enum run_end {
+	RUN_KEPT,
+	RUN_REJECTED, /* it was taken, and is not what it should be */
+	RUN_FAILED,   /* there is none */
+};
+
+struct run_result {
+	enum run_end end;
+	int r;                    /* RUN_FAILED: -errno */
+	const char *reason;       /* unless kept */
+	const char *id;           /* unless failed */
+	const char *agreed;       /* kept: the member that has the same HashKV, or "" */
+	const char *not_compared; /* kept: why no member was found that has it, or "" */
+	const char *disagreed;    /* a member that has another HashKV, or "" */
+	int plain_fd;             /* kept, and it was wanted: borrowed; else -1 */
+	int64_t took_us;
+};
+
+/* The handle is gone when this returns. */
+typedef void (*run_done_fn)(const struct run_result *result, void *userdata);
+
+struct run_options {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	struct disk *disk;
+	struct store *store;
+	const struct config_job *job; /* all of these are borrowed until the end */
+	const char *worker;
+	const char *node;        /* this one */
+	bool wants_plain;        /* a descriptor of what the member has sent, once it is proven */
+	int64_t period_s;        /* that has been claimed; 0: none has */
+	const struct view *view; /* copied */
+	uint64_t source;         /* which member of it */
+};
+
+struct run *run_start(const struct run_options *options, run_done_fn done, void *userdata);
+
+/* It ends soon, as one that failed with -ECANCELED. */
+void run_cancel(struct run *run);
+
+/* Only when the disk is gone already: done is not called. NULL is fine. */
+void run_abandon(struct run *run);
+
+const char *run_state_name(const struct run *run);
+/* How far the taking has come; 0 of 0 before. */
+void run_progress(const struct run *run, uint64_t *ret_bytes, uint64_t *ret_total_bytes);

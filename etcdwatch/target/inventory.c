@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries and other objects are gathered as they come, and matched at the end. An entry that cannot
+ * be read may stand for a snapshot that is whole: by its key it keeps that from being a stray.
+ */
+#include "etcdwatch/target/inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define ODD_MAX 20
+/* Beyond them nothing is remembered, and the entries that they belong to do not count. */
+#define OBJECTS_MAX 100000
+
+struct object {
+	char *key;
+	int64_t bytes;
+};
+
+struct inventory {
+	const struct config_target *target;
+	char *job;
+	struct catalog_entry **entries;
+	size_t n;
+	struct object *objects; /* but entries */
+	size_t n_objects;
+	struct names unread; /* keys of entries, without their ending */
+	struct names strays, odd;
+};
+
+/* --- keys --- */
+
+char *inventory_folder(const struct config_target *target, uint64_t cluster_id)
+{
+	return xasprintf("%s%016llx/", target->prefix, (unsigned long long) cluster_id);
+}
+
+char *inventory_file_key(const struct config_target *target, const struct catalog_entry *entry)
+{
+	AUTO(free) char *folder = inventory_folder(target, entry->cluster_id);
+
+	return xasprintf("%s%s", folder, entry->file);
+}
+
+char *inventory_entry_key(const struct config_target *target, const struct catalog_entry *entry)
+{
+	AUTO(free) char *folder = inventory_folder(target, entry->cluster_id);
+
+	return xasprintf("%s%s" LISTING_ENTRY_SUFFIX, folder, entry->id);
+}
+
+/* --- lines --- */
+
+struct inventory *inventory_new(const struct config_target *target, const char *job)
+{
+	struct inventory *inv = NEW0(struct inventory);
+
+	inv->target = target;
+	inv->job = xstrdup(job);
+	return inv;
+}
+
+void inventory_free(struct inventory *inv)
+{
+	if (inv == NULL)
+		return;
+	for (size_t i = 0; i < inv->n; i++)
+		catalog_entry_free(inv->entries[i]);
+	for (size_t i = 0; i < inv->n_objects; i++)
+		free(inv->objects[i].key);
+	free(inv->entries);
+	free(inv->objects);
+	names_fini(&inv->unread);
+	names_fini(&inv->strays);
+	names_fini(&inv->odd);
+	free(inv->job);
+	free(inv);
+}
+
+static void add_odd(struct inventory *inv, char *text)
+{
+	if (inv->odd.n < ODD_MAX)
+		names_add(&inv->odd, text);
+	else
+		free(text);
+}
+
+static const char *last_part(const char *key)
+{
+	const char *slash = strrchr(key, '/');
+
+	return slash != NULL ? slash + 1 : key;
+}
+
+static bool is_entry_key(const char *key)
+{
+	size_t len = strlen(key), suffix = strlen(LISTING_ENTRY_SUFFIX);
+
+	return len > suffix && strcmp(key + len - suffix, LISTING_ENTRY_SUFFIX) == 0;
+}
+
+/* NULL, or what is wrong with it. The entry is the caller's. */
+static char *read_entry(const struct inventory *inv, const char *key, const json_t *content,
+                        struct catalog_entry **ret_entry)
+{
+	AUTO(free) char *text = json_dumps(content, JSON_COMPACT);
+	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
+	AUTO(free) char *right_key = NULL;
+	char error[CATALOG_ERROR_MAX];
+
+	if (text == NULL)
+		return xstrdup("holds no entry");
+	if (catalog_parse(text, strlen(text), &e, error) < 0)
+		return xstrdup(error);
+	right_key = inventory_entry_key(inv->target, e);
+	if (strcmp(key, right_key) != 0)
+		return xstrdup("is the entry of another snapshot");
+	*ret_entry = TAKE_PTR(e);
+	return NULL;
+}
+
+static void add_entry(struct inventory *inv, const char *key, const json_t *content)
+{
+	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
+	AUTO(free) char *wrong = read_entry(inv, key, content, &e);
+
+	if (wrong != NULL) {
+		add_odd(inv, xasprintf("%s: %s", key, wrong));
+		names_add(&inv->unread, xstrndup(key, strlen(key) - strlen(LISTING_ENTRY_SUFFIX)));
+		return;
+	}
+	/* Of a job whose name begins with this one's. */
+	if (strcmp(e->job, inv->job) != 0)
+		return;
+	inv->entries = xreallocarray(inv->entries, inv->n + 1, sizeof(inv->entries[0]));
+	inv->entries[inv->n++] = TAKE_PTR(e);
+}
+
+static void add_object(struct inventory *inv, const char *key, int64_t bytes)
+{
+	if (inv->n_objects == OBJECTS_MAX)
+		return;
+	inv->objects = xreallocarray(inv->objects, inv->n_objects + 1, sizeof(inv->objects[0]));
+	inv->objects[inv->n_objects++] = (struct object){.key = xstrdup(key), .bytes = bytes};
+}
+
+void inventory_add(struct inventory *inv, const json_t *line)
+{
+	const char *key = json_string_value(json_object_get(line, "key"));
+
+	if (key == NULL || strlen(key) > CATALOG_KEY_MAX ||
+	    strncmp(key, inv->target->prefix, strlen(inv->target->prefix)) != 0 ||
+	    !listing_is_of_job(last_part(key), inv->job))
+		return;
+	if (is_entry_key(key))
+		add_entry(inv, key, json_object_get(line, "content"));
+	else
+		add_object(inv, key, json_integer_value(json_object_get(line, "bytes")));
+}
+
+/* --- matching --- */
+
+static int compare_objects(const void *a, const void *b)
+{
+	return strcmp(((const struct object *) a)->key, ((const struct object *) b)->key);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct catalog_entry *x = *(struct catalog_entry *const *) a;
+	const struct catalog_entry *y = *(struct catalog_entry *const *) b;
+
+	if (x->started_s != y->started_s)
+		return x->started_s < y->started_s ? -1 : 1;
+	return strcmp(x->id, y->id);
+}
+
+static struct object *find_object(const struct inventory *inv, char *key)
+{
+	const struct object wanted = {.key = key};
+
+	if (inv->n_objects == 0)
+		return NULL;
+	return bsearch(&wanted, inv->objects, inv->n_objects, sizeof(wanted), compare_objects);
+}
+
+/* Leaves those whose snapshot is there. The objects of the others stay: the entry may be right. */
+static void match(struct inventory *inv, bool *is_taken)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->n; i++) {
+		struct catalog_entry *e = inv->entries[i];
+		AUTO(free) char *key = inventory_file_key(inv->target, e);
+		const struct object *object = find_object(inv, key);
+
+		if (object != NULL)
+			is_taken[object - inv->objects] = true;
+		if (object != NULL && object->bytes == e->file_bytes) {
+			inv->entries[n++] = e;
+			continue;
+		}
+		if (object == NULL)
+			add_odd(inv, xasprintf("%s: is not there, but has an entry", key));
+		else
+			add_odd(inv, xasprintf("%s: has %lld bytes, and by its entry %lld", key,
+			                       (long long) object->bytes, (long long) e->file_bytes));
+		catalog_entry_free(e);
+	}
+	inv->n = n;
+}
+
+/* The entry that could not be read may be its. */
+static bool has_unread_entry(const struct inventory *inv, const char *key)
+{
+	for (size_t i = 0; i < inv->unread.n; i++) {
+		size_t len = strlen(inv->unread.items[i]);
+
+		if (strncmp(key, inv->unread.items[i], len) == 0 && strncmp(key + len, ".db", 3) == 0)
+			return true;
+	}
+	return false;
+}
+
+void inventory_finish(struct inventory *inv)
+{
+	AUTO(free) bool *is_taken = xcalloc(inv->n_objects + 1, sizeof(is_taken[0]));
+
+	if (inv->n_objects > 0)
+		qsort(inv->objects, inv->n_objects, sizeof(inv->objects[0]), compare_objects);
+	match(inv, is_taken);
+	for (size_t i = 0; i < inv->n_objects; i++) {
+		if (!is_taken[i] && !has_unread_entry(inv, inv->objects[i].key))
+			names_add(&inv->strays, xstrdup(inv->objects[i].key));
+	}
+	if (inv->n > 0)
+		qsort(inv->entries, inv->n, sizeof(inv->entries[0]), compare_entries);
+}
+
+/* --- what is there --- */
+
+size_t inventory_n(const struct inventory *inv)
+{
+	return inv->n;
+}
+
+const struct catalog_entry *const *inventory_entries(const struct inventory *inv)
+{
+	return (const struct catalog_entry *const *) inv->entries;
+}
+
+const struct catalog_entry *inventory_find(const struct inventory *inv, const char *id)
+{
+	for (size_t i = 0; i < inv->n; i++) {
+		if (strcmp(inv->entries[i]->id, id) == 0)
+			return inv->entries[i];
+	}
+	return NULL;
+}
+
+const struct names *inventory_strays(const struct inventory *inv)
+{
+	return &inv->strays;
+}
+
+const struct names *inventory_odd(const struct inventory *inv)
+{
+	return &inv->odd;
+}

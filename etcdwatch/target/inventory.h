@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a target holds of a job, put together from the lines that `s3 list --read PATTERN` prints of
+ * it. Pure. In a target a snapshot is two objects:
+ *
+ *	<prefix><cluster id>/<file>      the snapshot
+ *	<prefix><cluster id>/<id>.json   its entry, which comes after it and goes before it
+ *
+ * So where there is an entry there is a whole snapshot; all the same nothing counts here unless
+ *both are there, under the keys that the entry makes, and of the size that it says. A snapshot
+ *without an entry is a stray: half of a copy that is being made, or what is left of one.
+ */
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/catalog/listing.h"
+#include "etcdwatch/config/config.h"
+
+struct inventory;
+
+/* The prefix of all keys of a cluster's snapshots, or of a snapshot or its entry; the caller frees
+ * them. */
+char *inventory_folder(const struct config_target *target, uint64_t cluster_id);
+char *inventory_file_key(const struct config_target *target, const struct catalog_entry *entry);
+char *inventory_entry_key(const struct config_target *target, const struct catalog_entry *entry);
+
+/* target is borrowed, the job's name copied. */
+struct inventory *inventory_new(const struct config_target *target, const char *job);
+void inventory_free(struct inventory *inventory);
+DEFINE_AUTO(struct inventory, inventory_free);
+
+/* A line, in any order; what is no object of the job is passed over. */
+void inventory_add(struct inventory *inventory, const json_t *line);
+/* After the last line. */
+void inventory_finish(struct inventory *inventory);
+
+/* Whole snapshots, the oldest first. */
+size_t inventory_n(const struct inventory *inventory);
+const struct catalog_entry *const *inventory_entries(const struct inventory *inventory);
+const struct catalog_entry *inventory_find(const struct inventory *inventory, const char *id);
+
+/* Keys of snapshots that no entry stands for. */
+const struct names *inventory_strays(const struct inventory *inventory);
+/* Sentences on entries that do not count. */
+const struct names *inventory_odd(const struct inventory *inventory);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One target of a job: what lacks a copy there is sent, the newest first, what a crash has left
+ * there of our own is cleared away, and what need not be kept is removed. Each failure is tried
+ * again, ever later; it concerns this target alone.
+ *
+ * A copy counts when the worker has read back the snapshot, and then its entry, and both were the
+ * same (etcdwatch/worker/s3put.h). Then it is recorded in the entry here.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/config/config.h"
+#include "etcdwatch/report.h"
+#include "etcdwatch/store/store.h"
+#include "etcdwatch/target/shed.h"
+#include "etcdwatch/work/disk.h"
+
+struct target;
+
+struct target_options {
+	struct ev_loop *ev;
+	struct accepted_of accepted; /* with the etcd whose alarms are asked for */
+	struct disk *disk;
+	struct store *store;
+	const struct config_job *job;
+	const struct config_target *target;
+	const char *worker; /* the program */
+	const char *node;
+	struct doubt doubt;
+	/* It is this node's turn to remove what need not be kept. */
+	bool (*may_shed)(void *userdata);
+	/* A snapshot here is not any more what was proven. From the loop; nothing may be freed. */
+	void (*damaged)(const char *id, const char *reason, void *userdata);
+	void *userdata;
+};
+
+/* All is borrowed until target_free(). */
+struct target *target_new(const struct target_options *options);
+/* When the disk is gone. What is on its way is gone on with by the next process. */
+void target_free(struct target *target);
+DEFINE_AUTO(struct target, target_free);
+
+/* There is something to send, perhaps. */
+void target_visit(struct target *target);
+
+/* What the operator would have to say for something to go; false: that is not what keeps it. */
+bool target_get_word(const struct target *target, struct retain_accepted *ret_word);
+
+/* Its next visit looks at all of it again, soon. */
+void target_look_again(struct target *target);
+
+/* --- for those who work with it besides --- */
+const struct target_options *target_options(const struct target *target);
+struct unfinished *target_unfinished(struct target *target);
+bool target_is_sending(const struct target *target, const char *id);
+/* To remove what need not be kept, of all clusters, or to find out what that is. */
+struct shed_options target_shed_options(const struct target *target, bool only_look);
+
+/* Every string in it is borrowed until the next turn of the loop. */
+void target_fill_report(const struct target *target, struct target_report *ret_report);
