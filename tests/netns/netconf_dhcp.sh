@@ -18,6 +18,18 @@ node_new
 mkdir -p "$T/files"
 ip -n n1 link set eth0 address 02:00:00:00:00:0c
 
+# The client of the system, in a hurry: a server that does not know the last lease is given up after a
+# second and not five, and, once the file is there, an address is not asked for by ARP, which takes six.
+client=$(command -v dhcpcd)
+mkdir -p "$T/bin"
+cat >"$T/bin/dhcpcd" <<SH
+#!/bin/sh
+[ ! -e $T/no-arp ] || set -- --noarp "\$@"
+exec $client --reboot 1 "\$@"
+SH
+chmod +x "$T/bin/dhcpcd"
+PATH=$T/bin:$PATH
+
 # What the node is given; nothing is remembered.
 server_start() { # ADDRESS ADDRESS-OF-IPv6
 	spawn dnsmasq sw dnsmasq --no-daemon --conf-file=/dev/null --interface=leg0 --bind-interfaces --port=0 \
@@ -27,13 +39,11 @@ server_start() { # ADDRESS ADDRESS-OF-IPv6
 		--dhcp-range=fd01::,static,64,3600 --dhcp-host="id:00:03:00:01:02:00:00:00:00:0c,[$2]"
 }
 
-# The server forgets what it gave and gives something else; the client is killed, and asks anew.
-server_renumbers() { # FAMILY ADDRESS ADDRESS-OF-IPv6
-	wait_until 20 clients_are 2
+# The server forgets what it gave and gives something else, and a client that starts asks anew.
+server_renumbers() { # ADDRESS ADDRESS-OF-IPv6
 	kill_hard dnsmasq
-	server_start "$2" "$3"
+	server_start "$1" "$2"
 	rm -f /var/lib/dhcpcd/eth0.lease*
-	pkill -KILL -f "^dhcpcd: eth0 \[ip$1\]$"
 }
 
 has_address() { # ADDRESS/LEN
@@ -114,9 +124,9 @@ expect_equal "what was taken away" "$(grep -E '^Deleted .*(10\.1\.0\.50|default)
 
 say "nobody has confirmed yet, the daemon is killed, and the server gives another address"
 kill_hard netconf
+server_renumbers 10.1.0.50 fd01::20c
 netconf_start
 expect "it still waits" status_is .change.phase awaiting
-server_renumbers 6 10.1.0.50 fd01::20c
 wait_until 60 has_address fd01::20c/128
 expect "the old one has gone" test -z "$(ip -n n1 -o address show dev eth0 to fd01::10c)"
 wait_until 20 clients_are 2
@@ -163,13 +173,13 @@ wait_exit 20 netconf
 wait_until 20 no_clients
 rm "$T/state/lock"
 mkdir "$T/state/lock"
+server_renumbers 10.1.0.50 fd01::30c
 spawn notify n1 socat -u "UNIX-RECV:$T/notify" -
 wait_until 10 test -S "$T/notify"
 NOTIFY_SOCKET="$T/notify" netconf_start
 wait_until 20 clients_are 2
 wait_until 20 grep -q READY=1 "$LOG_DIR/notify.log"
 expect "it says why" test -n "$(fairlead n1 -o json net status | jq -r .blocked.reason)"
-server_renumbers 6 10.1.0.50 fd01::30c
 wait_until 60 has_address fd01::30c/128
 expect "no change" refused apply static-10.1.0.1
 rmdir "$T/state/lock"
@@ -196,7 +206,10 @@ followed_before=$(followed)
 is_followed() {
 	[[ $(followed) -gt $followed_before ]]
 }
-server_renumbers 4 10.1.0.70 fd01::30c
+touch "$T/no-arp"
+server_renumbers 10.1.0.70 fd01::30c
+wait_until 20 clients_are 2
+pkill -KILL -f '^dhcpcd: eth0 \[ip4\]$'
 wait_until 60 has_address 10.1.0.70/24
 wait_until 10 has_default 10.1.0.70
 wait_until 10 test -z "$(ip -n n1 -o address show dev eth0 to 10.1.0.50)"
@@ -205,19 +218,20 @@ expect "no lease is about hosts" cmp "$T/hosts" /etc/hosts
 
 say "the server is lost, and the client starts anew and gives up: the address goes at its time, also
 without netconf"
-kill_hard dnsmasq
-: >"$LOG_DIR/netconf.log"
-pkill -KILL -f '^dhcpcd: eth0 \[ip4\]$'
+kill_hard dnsmasq netconf
+netconf_start
 wait_until 60 log_says netconf 'DHCP lease expired'
 for_seconds 1 has_address 10.1.0.70/24
+: >"$LOG_DIR/monitor.log"
 read -r uptime _ </proc/uptime
-tr '\0' '\n' <"$lease_file" | sed "s/^new_dhcp_lease_time=.*/new_dhcp_lease_time=8/; s/^fairlead_uptime=.*/fairlead_uptime=$uptime/" |
+tr '\0' '\n' <"$lease_file" | sed "s/^new_dhcp_lease_time=.*/new_dhcp_lease_time=5/; s/^fairlead_uptime=.*/fairlead_uptime=$uptime/" |
 	tr '\n' '\0' >"$lease_file.new"
 mv "$lease_file.new" "$lease_file"
-ends_soon() {
-	grep -qE 'valid_lft [1-8]sec' <(ip -n n1 -o address show dev eth0 to 10.1.0.70)
+# Heard, and not looked for: on a slow machine it has gone before anybody looks.
+the_kernel_knows() {
+	has_line -E 'valid_lft [1-5]sec' < <(grep -A 1 -E '^[0-9]+: eth0 +inet 10\.1\.0\.70/24 ' "$LOG_DIR/monitor.log")
 }
-wait_until 20 ends_soon
+wait_until 20 the_kernel_knows
 kill_hard netconf
 no_address() {
 	! has_address 10.1.0.70/24 && ! has_default 10.1.0.70
