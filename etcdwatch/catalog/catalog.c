@@ -36,6 +36,15 @@ static void copy_fini(struct catalog_copy *copy)
 	free(copy->key);
 }
 
+void catalog_usage_free(struct catalog_usage *usage)
+{
+	if (usage == NULL)
+		return;
+	for (size_t i = 0; i < usage->n_parts; i++)
+		free(usage->parts[i].prefix);
+	free(usage);
+}
+
 void catalog_entry_free(struct catalog_entry *entry)
 {
 	if (entry == NULL)
@@ -44,6 +53,7 @@ void catalog_entry_free(struct catalog_entry *entry)
 		free(entry->extra[i]);
 	for (size_t i = 0; i < entry->n_copies; i++)
 		copy_fini(&entry->copies[i]);
+	catalog_usage_free(entry->usage);
 	free(entry->extra);
 	free(entry->copies);
 	free(entry->id);

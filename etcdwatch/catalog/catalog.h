@@ -11,6 +11,7 @@
  * than read one file; who writes them is store.c.
  */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 #define CATALOG_KEY_MAX 1024 /* bytes of a key in S3 */
 #define CATALOG_EXTRA_MAX 64
 #define CATALOG_COPIES_MAX 16
+#define CATALOG_PARTS_MAX 10
 #define CATALOG_SHA256_TEXT 65
 #define CATALOG_ERROR_MAX 768
 
@@ -33,6 +35,20 @@ struct catalog_copy {
 	int64_t bytes;
 	char sha256[CATALOG_SHA256_TEXT];
 	int64_t at_s;
+};
+
+/* Keys that begin alike, and the bytes of them and their values, of all revisions. */
+struct catalog_part {
+	char *prefix; /* without control characters */
+	int64_t bytes;
+};
+
+/* What fills the database. */
+struct catalog_usage {
+	int64_t bytes;                                /* of all keys and values */
+	int64_t missing;                              /* no part has more than so many beyond its own */
+	struct catalog_part parts[CATALOG_PARTS_MAX]; /* the largest first */
+	size_t n_parts;
 };
 
 /* Texts are owned and never NULL, unless it says so. Times are seconds since 1970-01-01 UTC. */
@@ -51,10 +67,11 @@ struct catalog_entry {
 	uint32_t hash;            /* as `snapshot status` has it; differs between members */
 	uint32_t hashkv;
 	int64_t hashkv_revision;
-	int64_t total_key; /* as etcd 3.4 and 3.5 count: every revision, and more */
-	int64_t live_keys; /* as people do */
-	int64_t db_bytes;  /* without the 32 of the digest behind it */
-	char *file;        /* beside the entry; no path */
+	int64_t total_key;           /* as etcd 3.4 and 3.5 count: every revision, and more */
+	int64_t live_keys;           /* as people do */
+	int64_t db_bytes;            /* without the 32 of the digest behind it */
+	struct catalog_usage *usage; /* NULL: it was not counted, as in old entries */
+	char *file;                  /* beside the entry; no path */
 	int64_t file_bytes;
 	char file_sha256[CATALOG_SHA256_TEXT]; /* in lower case */
 	/* Of the database alone, so it is the digest behind it. */
@@ -103,6 +120,12 @@ char *catalog_print(const struct catalog_entry *entry);
 /* The same from a file, whose path begins the sentence; or -errno of reading it. Blocking. */
 int catalog_read(const char *path, struct catalog_entry **ret_entry,
                  char ret_error[static CATALOG_ERROR_MAX]);
+
+/* What stands there under "usage", as the worker says it too; 0 or -EINVAL with a sentence. */
+int catalog_read_usage(const json_t *value, struct catalog_usage **ret_usage,
+                       char ret_error[static CATALOG_ERROR_MAX]);
+void catalog_usage_free(struct catalog_usage *usage);
+DEFINE_AUTO(struct catalog_usage, catalog_usage_free);
 
 /* --- entries and each other --- */
 

@@ -99,6 +99,20 @@ static const struct field copy_fields[] = {
     {0},
 };
 
+#define USAGE(member) offsetof(struct catalog_usage, member)
+static const struct field usage_fields[] = {
+    {.key = "bytes", .sort = SORT_NUMBER, .offset = USAGE(bytes)},
+    {.key = "missing", .sort = SORT_NUMBER, .offset = USAGE(missing)},
+    {0},
+};
+
+#define PART(member) offsetof(struct catalog_part, member)
+static const struct field part_fields[] = {
+    {.key = "prefix", .sort = SORT_TEXT, .offset = PART(prefix)},
+    {.key = "bytes", .sort = SORT_NUMBER, .offset = PART(bytes)},
+    {0},
+};
+
 _Static_assert(sizeof(unsigned) == sizeof(uint32_t), "recipients are read as SORT_U32");
 
 /* --- reading --- */
@@ -285,6 +299,36 @@ static int read_copies(const json_t *list, struct catalog_entry *entry, char *er
 	return 0;
 }
 
+static int read_parts(const json_t *list, struct catalog_usage *usage, char *error)
+{
+	size_t n = json_array_size(list);
+	char path[64];
+	int r = 0;
+
+	if (!json_is_array(list) || n > CATALOG_PARTS_MAX)
+		return fail(error, "usage.largest is no list of at most %d", CATALOG_PARTS_MAX);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		usage->n_parts++;
+		(void) snprintf(path, sizeof(path), "usage.largest[%zu].", i);
+		r = read_fields(json_array_get(list, i), part_fields, &usage->parts[i], path, error);
+	}
+	return r;
+}
+
+int catalog_read_usage(const json_t *value, struct catalog_usage **ret_usage,
+                       char ret_error[static CATALOG_ERROR_MAX])
+{
+	AUTO(catalog_usage_free) struct catalog_usage *usage = NEW0(struct catalog_usage);
+	int r = read_fields(value, usage_fields, usage, "usage.", ret_error);
+
+	if (r >= 0)
+		r = read_parts(json_object_get(value, "largest"), usage, ret_error);
+	if (r < 0)
+		return r;
+	*ret_usage = TAKE_PTR(usage);
+	return 0;
+}
+
 static int check_names(const struct catalog_entry *entry, char *error)
 {
 	AUTO(free) char *file = NULL;
@@ -316,6 +360,8 @@ static int read_entry(const json_t *root, struct catalog_entry *entry, char *err
 		r = read_extra(json_object_get(root, "extra"), entry, error);
 	if (r >= 0)
 		r = read_copies(json_object_get(root, "copies"), entry, error);
+	if (r >= 0 && json_object_get(root, "usage") != NULL)
+		r = catalog_read_usage(json_object_get(root, "usage"), &entry->usage, error);
 	return r < 0 ? r : check_names(entry, error);
 }
 
@@ -425,6 +471,21 @@ static void print_fields(json_t *object, const struct field *fields, const void 
 	}
 }
 
+static json_t *usage_json(const struct catalog_usage *usage)
+{
+	json_t *object = json_object(), *list = json_array();
+
+	print_fields(object, usage_fields, usage);
+	for (size_t i = 0; i < usage->n_parts; i++) {
+		json_t *part = json_object();
+
+		print_fields(part, part_fields, &usage->parts[i]);
+		(void) json_array_append_new(list, part);
+	}
+	(void) json_object_set_new(object, "largest", list);
+	return object;
+}
+
 char *catalog_print(const struct catalog_entry *entry)
 {
 	json_t *root = json_object(), *extra = json_array(), *copies = json_array();
@@ -432,6 +493,8 @@ char *catalog_print(const struct catalog_entry *entry)
 
 	(void) json_object_set_new(root, "version", json_integer(FORMAT_VERSION));
 	print_fields(root, entry_fields, entry);
+	if (entry->usage != NULL)
+		(void) json_object_set_new(root, "usage", usage_json(entry->usage));
 	for (size_t i = 0; i < entry->n_extra; i++)
 		(void) json_array_append_new(extra, jsonval_text(entry->extra[i]));
 	for (size_t i = 0; i < entry->n_copies; i++) {

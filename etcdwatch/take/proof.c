@@ -61,6 +61,7 @@ struct proof {
 	unsigned n_tries;
 	uint32_t theirs; /* READING_AGAIN: what it is to be */
 	struct proof_facts facts;
+	json_t *usage;
 	char agreed[VIEW_NAME_MAX];
 	char disagreed[VIEW_NAME_MAX];
 	char not_compared[PROOF_TEXT_MAX];
@@ -82,6 +83,7 @@ void proof_free(struct proof *p)
 	ev_timer_stop(p->ev, &p->pause);
 	etcd_call_cancel(p->call);
 	child_free(p->child);
+	json_decref(p->usage);
 	free(p->worker);
 	free(p->path);
 	free(p);
@@ -94,6 +96,7 @@ static void finish(struct proof *p, enum proof_verdict verdict, const char *reas
 	    .verdict = verdict,
 	    .reason = reason,
 	    .facts = p->facts,
+	    .usage = p->usage,
 	    .agreed = p->agreed,
 	    .not_compared = p->agreed[0] == '\0' ? p->not_compared : "",
 	    .disagreed = p->disagreed,
@@ -274,6 +277,7 @@ static void read_cb(const struct child_result *result, void *userdata)
 	    .live_keys = (uint64_t) number_of(said, "live_keys"),
 	    .db_bytes = (uint64_t) number_of(said, "db_bytes"),
 	};
+	p->usage = json_incref(json_object_get(said, "usage"));
 	change_state(p, PROOF_ASKING);
 	ask(p);
 }

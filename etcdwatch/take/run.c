@@ -310,6 +310,15 @@ static void fill_facts(struct catalog_entry *e, const struct proof_facts *f)
 	e->live_keys = (int64_t) f->live_keys;
 }
 
+/* What fills it is good to know, and no reason to refuse it. */
+static void fill_usage(struct catalog_entry *e, const json_t *usage)
+{
+	char error[CATALOG_ERROR_MAX];
+
+	if (usage != NULL && catalog_read_usage(usage, &e->usage, error) < 0)
+		log_warning("usage_not_read", "reason=\"%s\"", error);
+}
+
 static void proved_cb(const struct proof_result *result, void *userdata)
 {
 	struct run *run = userdata;
@@ -323,6 +332,7 @@ static void proved_cb(const struct proof_result *result, void *userdata)
 		return;
 	}
 	fill_facts(e, &result->facts);
+	fill_usage(e, result->usage);
 	(void) snprintf(run->agreed, sizeof(run->agreed), "%s", result->agreed);
 	(void) snprintf(run->disagreed, sizeof(run->disagreed), "%s", result->disagreed);
 	(void) snprintf(run->not_compared, sizeof(run->not_compared), "%s", result->not_compared);

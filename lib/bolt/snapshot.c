@@ -29,6 +29,7 @@ struct snapshot {
 	bool has_digest;
 	struct bolt_fault *fault;
 	struct bolt *db;
+	struct usagetop *usage; /* that is to be fed; or NULL */
 };
 
 static int fail_errno(struct bolt_fault *fault, const char *what)
@@ -96,6 +97,11 @@ void snapshot_close(struct snapshot *s)
 struct bolt *snapshot_db(struct snapshot *s)
 {
 	return s->db;
+}
+
+void snapshot_count_usage(struct snapshot *s, struct usagetop *usage)
+{
+	s->usage = usage;
 }
 
 bool snapshot_has_digest(const struct snapshot *s)
@@ -205,8 +211,9 @@ int snapshot_append_digest(int fd, uint64_t n_bytes)
 
 struct check {
 	struct bolt *db;
-	struct hashkv *hashkv; /* NULL: it is not wanted */
-	bool in_keys;          /* the bucket of the users' keys goes by */
+	struct hashkv *hashkv;  /* NULL: it is not wanted */
+	struct usagetop *usage; /* the same */
+	bool in_keys;           /* the bucket of the users' keys goes by */
 	struct crc32c_run hash;
 	uint64_t n_entries;
 	int64_t revision;
@@ -241,6 +248,9 @@ static int on_entry(const struct cursor_entry *raw, void *userdata)
 	check->revision = entry.rev.main;
 	if (check->hashkv != NULL)
 		hashkv_add(check->hashkv, &entry);
+	/* One without a key is no client's, see mvcc.h. */
+	if (check->usage != NULL && entry.kv.key.len > 0)
+		usagetop_add(check->usage, entry.kv.key, entry.kv.key.len + entry.kv.value.len);
 	return 0;
 }
 
@@ -269,7 +279,7 @@ int snapshot_check_content(struct snapshot *s, int64_t revision,
 {
 	const struct bolt_meta *meta = bolt_get_meta(s->db);
 	AUTO(hashkv_free) struct hashkv *hashkv = NULL;
-	struct check check = {.db = s->db};
+	struct check check = {.db = s->db, .usage = s->usage};
 	struct walk_visitor visitor = {
 	    .on_bucket = on_bucket, .on_entry = on_entry, .userdata = &check};
 	struct snapshot_content content = {.n_bytes = meta->n_pages * meta->page_bytes};

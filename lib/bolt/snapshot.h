@@ -26,6 +26,7 @@
 #include "bolt/bolt.h"
 #include "bolt/hashkv.h"
 #include "bolt/mvcc.h"
+#include "bolt/usagetop.h"
 #include "bolt/walk.h"
 
 #define SNAPSHOT_DIGEST_BYTES 32
@@ -64,6 +65,10 @@ struct snapshot_content {
 	struct hashkv_result hashkv;
 	struct walk_result pages;
 };
+
+/* The next check of the content also adds to `usage` each change of a key, with the bytes of key
+ * and value. Borrowed; NULL: no more. */
+void snapshot_count_usage(struct snapshot *s, struct usagetop *usage);
 
 /*
  * Checks the tree and everything in it, in one pass, and computes HashKV at a revision (0: the

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "bolt/usage.h"
 #include "tests/unit/check.h"
 #include "tests/unit/snapfile.h"
 
@@ -71,16 +72,38 @@ static void check_info(const struct known *k, struct bolt *db)
 	CHECK_EQ_INT((long long) info->n_roles, 1);
 }
 
+/* The same as usage.h, which has counted it by itself. */
+static void check_usage(const struct usagetop *top, struct bolt *db)
+{
+	AUTO(usage_free) struct usage *usage = NULL;
+	struct usagetop_part parts[8];
+	size_t n = usagetop_largest(top, parts, ARRAY_SIZE(parts));
+	uint64_t all = 0;
+
+	CHECK_EQ_INT(usage_new(db, 2, &usage), 0);
+	if (!CHECK_EQ_INT(n, usage_count(usage)))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		CHECK(bytes_compare(parts[i].prefix, usage_at(usage, i)->prefix) == 0);
+		CHECK_EQ_INT(parts[i].bytes, usage_at(usage, i)->bytes);
+		all += parts[i].bytes;
+	}
+	CHECK_EQ_INT(n, 4);
+	CHECK_EQ_INT(usagetop_all(top), all);
+}
+
 static void test_known(const struct known *k)
 {
 	AUTO(snapshot_close) struct snapshot *s = NULL;
 	struct snapshot_content content = {0};
 	struct bolt_fault fault = {0};
 	struct hashkv_result result;
+	AUTO(usagetop_free) struct usagetop *usage = usagetop_new(2);
 
 	CHECK_EQ_INT(snapshot_open(k->path, &fault, &s), 0);
 	CHECK(snapshot_has_digest(s));
 	CHECK_EQ_INT(snapshot_check_digest(s), 0);
+	snapshot_count_usage(s, usage);
 	if (!CHECK_EQ_INT(snapshot_check_content(s, 0, &content), 0)) {
 		(void) fprintf(stderr, "%s: %s\n", k->path, fault.what);
 		return;
@@ -104,6 +127,7 @@ static void test_known(const struct known *k)
 	CHECK_EQ_INT(hashkv_compute(snapshot_db(s), 34, &result), -ERANGE);
 	CHECK_EQ_STR(fault.what, "revision 34 was compacted: it begins with 35");
 	check_info(k, snapshot_db(s));
+	check_usage(usage, snapshot_db(s));
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

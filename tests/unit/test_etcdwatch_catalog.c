@@ -18,6 +18,10 @@
 #define SHA_B "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID "20261121T203000Z-hourly-cp-1-r8123"
 
+#define USAGE                                                                                  \
+	"  \"usage\": {\n    \"bytes\": 9000,\n    \"missing\": 3,\n    \"largest\": [\n      {\n" \
+	"        \"prefix\": \"/registry/events\",\n        \"bytes\": 8000\n      }\n    ]\n  },\n"
+
 static const char sample[] = "{\n"
                              "  \"version\": 1,\n"
                              "  \"id\": \"" ID "\",\n"
@@ -53,6 +57,16 @@ static const char sample[] = "{\n"
                              "    \"digest\": true,\n"
                              "    \"tree\": true,\n"
                              "    \"hashkv\": \"cp-2\"\n"
+                             "  },\n"
+                             "  \"usage\": {\n"
+                             "    \"bytes\": 9000,\n"
+                             "    \"missing\": 3,\n"
+                             "    \"largest\": [\n"
+                             "      {\n"
+                             "        \"prefix\": \"/registry/events\",\n"
+                             "        \"bytes\": 8000\n"
+                             "      }\n"
+                             "    ]\n"
                              "  },\n"
                              "  \"extra\": [\n"
                              "    \"/etc/kubernetes/pki\"\n"
@@ -126,6 +140,11 @@ static void test_sample(void)
 	CHECK_EQ_INT(e->took_ms, 3900);
 	CHECK(e->digest_verified && e->tree_verified && e->rejected == NULL);
 	CHECK_EQ_STR(e->hashkv_verified, "cp-2");
+	CHECK_EQ_INT(e->usage->bytes, 9000);
+	CHECK_EQ_INT(e->usage->missing, 3);
+	CHECK_EQ_INT(e->usage->n_parts, 1);
+	CHECK_EQ_STR(e->usage->parts[0].prefix, "/registry/events");
+	CHECK_EQ_INT(e->usage->parts[0].bytes, 8000);
 	CHECK_EQ_INT(e->n_extra, 1);
 	CHECK_EQ_STR(e->extra[0], "/etc/kubernetes/pki");
 	CHECK_EQ_INT(e->n_copies, 1);
@@ -145,7 +164,11 @@ static void test_accepted(void)
 	    {"\"hashkv\": \"cp-2\"", "\"hashkv\": null", true},
 	    {"\"compact_revision\": 8000", "\"compact_revision\": null", true},
 	    {"\"period\": \"2026-11-21T20:00:00Z\"", "\"period\": null", true},
-	    /* As entries were before there were these two. */
+	    /* As entries were before there were these. */
+	    {USAGE, "", true},
+	    {"[\n      {\n        \"prefix\": \"/registry/events\",\n        \"bytes\": 8000\n      }"
+	     "\n    ]",
+	     "[]", true},
 	    {"  \"node\": \"cp-1\",\n", "", true},
 	    {"  \"period\": \"2026-11-21T20:00:00Z\",\n", "", false},
 	    {"\"digest\": true", "\"digest\": false", true},
@@ -186,7 +209,7 @@ static void test_refused(void)
 	    {sample, "null", "is no JSON: line 1"},
 	    {sample, "[]", "is no JSON object"},
 	    {sample, "{}", "version is missing or no number from 1"},
-	    {"}\n", "}}\n", "is no JSON: line 47"},
+	    {"  ]\n}\n", "  ]\n}}\n", "is no JSON: line 59"},
 	    {"\"job\": \"hourly\"", "\"job\": \"a\", \"job\": \"b\"", "is no JSON: line 4"},
 	    {"hourly\",", "hou\xffrly\",", "is no JSON: line 4"},
 	    {"hourly\",", "hou\\u0000rly\",", "is no JSON: line 4"},
@@ -209,6 +232,14 @@ static void test_refused(void)
 	     "\"member\": \"cp-1\"", "member.id is missing"},
 	    {"    \"digest\": true,\n", "", "verified.digest is missing"},
 	    {",\n    \"hashkv\": \"cp-2\"", "", "verified.hashkv is missing"},
+	    {USAGE, "  \"usage\": 7,\n", "usage.bytes is missing"},
+	    {"\"missing\": 3", "\"missing\": -3", "usage.missing is out of bounds"},
+	    {"\"largest\"", "\"larger\"", "usage.largest is no list of at most 10"},
+	    {"[\n      {\n        \"prefix\"", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, {\n        \"prefix\"",
+	     "usage.largest is no list of at most 10"},
+	    {"\"/registry/events\"", "\"/reg\\u001bistry\"",
+	     "usage.largest[0].prefix holds a control character"},
+	    {"        \"bytes\": 8000", "        \"keys\": 8000", "usage.largest[0].bytes is missing"},
 	    {"  \"extra\": [\n    \"/etc/kubernetes/pki\"\n  ],\n", "",
 	     "extra is no list of at most 64"},
 	    {"\"copies\"", "\"copy\"", "copies is no list of at most 16"},

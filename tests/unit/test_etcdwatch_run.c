@@ -20,7 +20,9 @@
 #define DB_BYTES ((size_t) 40960)
 #define SOUND                                                                        \
 	"{\"ok\":true,\"hash\":5,\"hashkv\":111,\"hashkv_revision\":40,\"revision\":40," \
-	"\"compact_revision\":30,\"total_key\":9,\"live_keys\":7,\"db_bytes\":40960}"
+	"\"compact_revision\":30,\"total_key\":9,\"live_keys\":7,\"db_bytes\":40960,"    \
+	"\"usage\":{\"bytes\":80,\"missing\":0,\"largest\":[{\"prefix\":"                \
+	"\"/registry/pods\",\"bytes\":70}]}}"
 #define SHA "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 static struct ev_loop *ev;
@@ -246,12 +248,28 @@ static void test_kept(bool packs)
 	CHECK_EQ_INT(e->hashkv, 111);
 	CHECK_EQ_INT(e->db_bytes, (long long) DB_BYTES);
 	CHECK_EQ_INT(e->zstd, packs);
+	if (CHECK(e->usage != NULL) && CHECK_EQ_INT(e->usage->n_parts, 1))
+		CHECK_EQ_STR(e->usage->parts[0].prefix, "/registry/pods");
 	(void) digest_hex(db + DB_BYTES, DIGEST_SHA256_BYTES, hex);
 	CHECK_EQ_STR(e->db_sha256, hex);
 	if (packs)
 		CHECK_EQ_STR(e->file_sha256, SHA);
 	(void) snprintf(want, sizeof(want), "%s.db%s %s.json", got.id, packs ? ".zst" : "", got.id);
 	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), want);
+	end();
+}
+
+/* What a worker of another version says of what fills it keeps nothing from being kept. */
+static void test_kept_uncounted(void)
+{
+	begin(false);
+	CHECK(scratch_shell("sed -i 's|\"missing\":0|\"missing\":\"?\"|' prove"));
+	start(false);
+	send_all();
+	(void) ends();
+	CHECK_EQ_INT(got.end, RUN_KEPT);
+	if (CHECK_EQ_INT((long long) store_n(store), 1))
+		CHECK(store_get(store, 0)->usage == NULL);
 	end();
 }
 
@@ -426,6 +444,7 @@ int main(void)
 	digest_sha256(db, DB_BYTES, db + DB_BYTES);
 	test_kept(false);
 	test_kept(true);
+	test_kept_uncounted();
 	test_rejected();
 	test_rejected_encrypted();
 	test_not_put_aside();
