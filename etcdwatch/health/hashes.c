@@ -126,6 +126,7 @@ static const struct hashes_member *find_measure(const struct hashes *h)
 bool hashes_need_leader(const struct hashes *h, const struct hashes_memory *memory, int64_t now_us)
 {
 	const struct hashes_member *measure = find_measure(h);
+	bool is_due = true;
 	size_t same;
 
 	if (h->leader == 0)
@@ -133,10 +134,15 @@ bool hashes_need_leader(const struct hashes *h, const struct hashes_memory *memo
 	if (measure == NULL || count(h, measure, &same) != same)
 		return true;
 	for (size_t i = 0; i < memory->n; i++) {
-		if (memory->items[i].id == h->leader && memory->items[i].compared)
-			return now_us - memory->items[i].compared_us >= LEADER_EVERY_US;
+		const struct hashes_known *known = &memory->items[i];
+
+		/* Without its answer nobody would say that this still is so, or is not. */
+		if ((known->id == h->leader || known->id == 0) && known->n_differs > 0)
+			return true;
+		if (known->id == h->leader && known->compared)
+			is_due = now_us - known->compared_us >= LEADER_EVERY_US;
 	}
-	return true;
+	return is_due;
 }
 
 /* --- what stays known --------------------------------------------------------------------------

@@ -63,8 +63,8 @@ struct hashes_memory {
 	size_t n;
 };
 
-/* Whether the leader has to be asked too: the others do not agree, or are too few, or it was not
- * compared for a day. */
+/* Whether the leader has to be asked too: the others do not agree, or are too few, or it differed
+ * when it was last asked, or it was not compared for a day. */
 bool hashes_need_leader(const struct hashes *hashes, const struct hashes_memory *memory,
                         int64_t now_us);
 

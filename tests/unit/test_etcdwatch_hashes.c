@@ -236,6 +236,20 @@ static void test_leader(void)
 	CHECK(needs_leader("a=5 b=5/7 c", 3, &memory, 2 * HOUR_US));
 	/* It is not among those that can be asked. */
 	CHECK(!needs_leader("a=5 b=6 c", 0, &memory, 2 * HOUR_US));
+	/* It is the one that differs, until it does not. */
+	parse("a=5 b=5 c=6", &h);
+	(void) hashes_judge(&h, &memory, 2 * HOUR_US);
+	CHECK(needs_leader("a=5 b=5 c", 3, &memory, 2 * HOUR_US));
+	(void) hashes_judge(&h, &memory, 3 * HOUR_US);
+	CHECK(needs_leader("a=5 b=5 c", 3, &memory, 3 * HOUR_US));
+	CHECK(!needs_leader("a=5 b=5 c", 2, &memory, 3 * HOUR_US));
+	parse("a=5 b=5 c=5", &h);
+	(void) hashes_judge(&h, &memory, 4 * HOUR_US);
+	CHECK(!needs_leader("a=5 b=5 c", 3, &memory, 4 * HOUR_US));
+	/* Of four, with it, half of the voters are against it. */
+	parse("a=5 b=5 c=6 d", &h);
+	(void) hashes_judge(&h, &memory, 5 * HOUR_US);
+	CHECK(needs_leader("a=5 b=5 c d", 3, &memory, 5 * HOUR_US));
 }
 
 static void test_pause(void)
@@ -415,6 +429,21 @@ static void test_differs(void)
 	end();
 }
 
+/* The leader too, which is not asked again for a day where it does not. */
+static void test_leader_differs(void)
+{
+	begin();
+	answer(LEADER, 6, 30);
+	compare_after(HOUR_US);
+	check_seen("+.++");
+	compare_after(60 * US_PER_S);
+	check_seen("+-++");
+	answer(LEADER, 5, 30);
+	compare_after(620 * US_PER_S);
+	check_seen("++++");
+	end();
+}
+
 static void run_versions(const char *version)
 {
 	for (size_t i = 0; i < N_MEMBERS; i++)
@@ -525,6 +554,7 @@ int main(void)
 	ev = ev_loop_new(EVFLAG_AUTO);
 	test_asked();
 	test_differs();
+	test_leader_differs();
 	test_compacted();
 	test_busy();
 	test_given_up();
