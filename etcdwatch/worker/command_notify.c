@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/conf_url.h"
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
@@ -80,12 +81,31 @@ static int read_secret(struct order *order, struct problem *problem)
 	return 0;
 }
 
+/* As strict as the configuration is with a URL: without a scheme it would be asked for in clear
+ * text, and a secret that was put there would be given to name servers. The line is told to nobody.
+ */
+static int read_url_file(const char *path, char **ret_url, struct problem *problem)
+{
+	AUTO(free) char *line = NULL;
+	struct conf_url url;
+	const char *wrong;
+	int r = read_line(path, &line, problem);
+
+	if (r < 0)
+		return r;
+	wrong = conf_parse_url(line, &url);
+	if (wrong != NULL)
+		return problem_set(problem, -EBADMSG, "WEBHOOK_FAILED", "what '%s' holds %s", path, wrong);
+	*ret_url = TAKE_PTR(line);
+	return 0;
+}
+
 static int read_url(struct order *order, struct problem *problem)
 {
 	const char *file = text_of(order, "url_file"), *url = text_of(order, "url");
 
 	if (file != NULL)
-		return read_line(file, &order->url, problem);
+		return read_url_file(file, &order->url, problem);
 	if (url == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "notify needs a url");
 	order->url = xstrdup(url);
