@@ -210,6 +210,11 @@ static bool takes_snapshot_now(const void *daemon)
 	return takes_snapshot(daemon);
 }
 
+static void look_at_record(struct observation_record *ret_record, const void *daemon)
+{
+	recording_look(daemon, ret_record);
+}
+
 static int make_health(struct daemon *d, const char *worker)
 {
 	const struct notify_options telling = {
@@ -227,6 +232,7 @@ static int make_health(struct daemon *d, const char *worker)
 	    .drills = d->drills,
 	    .n_jobs = d->n_jobs,
 	    .takes_snapshot = takes_snapshot_now,
+	    .look_at_record = look_at_record,
 	    .userdata = d,
 	};
 	int r;

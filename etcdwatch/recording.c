@@ -3,17 +3,19 @@
 #include "etcdwatch/recording.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/macro.h"
+#include "base/mono.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/store/store.h"
 
-/* A snapshot in the catalogue has been proven. */
-static int64_t base_cb(uint64_t cluster_id, void *userdata)
+/* The one that was taken last: after a restore an older one may have a greater revision. */
+static const struct catalog_entry *newest_snapshot(const struct daemon *d, uint64_t cluster_id)
 {
-	const struct daemon *d = userdata;
-	int64_t revision = 0;
+	const struct catalog_entry *newest = NULL;
 
 	for (size_t i = 0; i < daemon_n_jobs(d); i++) {
 		const struct store *store = job_store(daemon_job(d, i));
@@ -21,11 +23,26 @@ static int64_t base_cb(uint64_t cluster_id, void *userdata)
 		for (size_t k = 0; k < store_n(store); k++) {
 			const struct catalog_entry *entry = store_get(store, k);
 
-			if (entry->cluster_id == cluster_id)
-				revision = MAX(revision, entry->revision);
+			if (entry->cluster_id == cluster_id && catalog_is_good(entry) &&
+			    (newest == NULL || entry->started_s >= newest->started_s))
+				newest = entry;
 		}
 	}
-	return revision;
+	return newest;
+}
+
+/* The entry has the revision of the last change; etcd, which of an empty database says 1, may have
+ * compacted behind it. */
+static int64_t revision_of(const struct catalog_entry *entry)
+{
+	return MAX(MAX(entry->revision, entry->compact_revision), INT64_C(1));
+}
+
+static int64_t base_cb(uint64_t cluster_id, void *userdata)
+{
+	const struct catalog_entry *entry = newest_snapshot(userdata, cluster_id);
+
+	return entry != NULL ? revision_of(entry) : 0;
 }
 
 static void saved_cb(const struct job_saved *saved, void *userdata UNUSED)
@@ -75,4 +92,35 @@ int recording_start(struct daemon *daemon, const struct cluster_env *env,
 
 	*ret_recorder = NULL;
 	return config->enabled ? recorder_new(&options, &callbacks, daemon, ret_recorder) : 0;
+}
+
+/* Before the chain began, etcd was further than it is now: it has gone back since. */
+static bool is_of_another_history(const struct catalog_entry *entry,
+                                  const struct recordwriter_figures *f)
+{
+	return entry->started_s * US_PER_S < f->first_us && revision_of(entry) > f->last_revision;
+}
+
+void recording_look(const struct daemon *daemon, struct observation_record *ret)
+{
+	const struct catalog_entry *entry;
+	struct recorder_report report;
+
+	if (daemon_recorder(daemon) == NULL)
+		return;
+	recorder_fill_report(daemon_recorder(daemon), &report);
+	entry = newest_snapshot(daemon, report.cluster_id);
+	*ret = (struct observation_record){
+	    .enabled = true,
+	    .reached_s = report.figures.reached_us / US_PER_S,
+	    .error = report.error,
+	    .first_revision = report.figures.first_revision,
+	};
+	if (entry != NULL && !is_of_another_history(entry, &report.figures))
+		ret->base_revision = revision_of(entry);
+	if (report.gap.wall_us == 0 || report.figures.first_us < report.gap.wall_us)
+		return;
+	(void) snprintf(ret->lost_why, sizeof(ret->lost_why), "%.255s", report.gap.reason);
+	ret->first_lost = report.gap.first;
+	ret->last_lost = report.gap.last;
 }

@@ -3,14 +3,20 @@
 
 /*
  * The record and the jobs: what the newest snapshot still needs of it is not removed, and when a
- * chain begins, a job is asked for a snapshot that it can stand on.
+ * chain begins, a job is asked for a snapshot that it can stand on. The watchdog is told whether
+ * there is one.
  */
 
 #include "etcdwatch/cluster/env.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/daemon.h"
+#include "etcdwatch/health/observation.h"
 #include "etcdwatch/record/recorder.h"
 
 /* Borrows all until recorder_free(). 0, and NULL if nothing is to be recorded; or -errno. */
 int recording_start(struct daemon *daemon, const struct cluster_env *env,
                     const struct config_record *config, struct recorder **ret_recorder);
+
+/* All of it but `behind_s`; nothing while nothing is to be recorded. Strings are borrowed until the
+ * next turn of the loop. */
+void recording_look(const struct daemon *daemon, struct observation_record *ret_record);

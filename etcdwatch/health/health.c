@@ -80,6 +80,15 @@ static void look_at_job(struct health *h, size_t i)
 	}
 }
 
+static void look_at_record(struct health *h)
+{
+	struct observation_record *seen = &h->o.record;
+
+	*seen = (struct observation_record){0};
+	h->options.look_at_record(seen, h->options.userdata);
+	seen->behind_s = h->o.wall_s - (seen->reached_s > 0 ? seen->reached_s : h->begun_s);
+}
+
 /* --- rounds ------------------------------------------------------------------------------------
  */
 
@@ -111,6 +120,7 @@ static void round_cb(void *userdata)
 	nodefacts_fill(h->facts, &h->o);
 	for (size_t i = 0; i < h->o.n_jobs; i++)
 		look_at_job(h, i);
+	look_at_record(h);
 	compare_look(h->compare, &h->o);
 	compare_fill(h->compare, &h->o);
 	notify_round(h->options.notify, &h->o);

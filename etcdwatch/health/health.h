@@ -28,6 +28,8 @@ struct health_options {
 	struct notify *notify; /* is told; or NULL */
 	/* This process is at a snapshot; for compare.h. */
 	bool (*takes_snapshot)(const void *userdata);
+	/* Tells of the record, but for `behind_s`, which follows from the rest. */
+	void (*look_at_record)(struct observation_record *ret_record, const void *userdata);
 	const void *userdata;
 };
 

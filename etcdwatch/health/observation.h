@@ -85,6 +85,21 @@ struct observation_job {
 	bool drill_overdue; /* or the last one failed */
 };
 
+/* The record of this node. */
+struct observation_record {
+	bool enabled;
+	int64_t reached_s;      /* up to then all is recorded and synced; 0: nothing is */
+	int64_t behind_s;       /* how long ago that is, or with 0 the start of etcdwatch */
+	const char *error;      /* why nothing is recorded, or ""; borrowed */
+	int64_t first_revision; /* of the unbroken chain that goes on; 0: there is none */
+	/* Of the newest proven snapshot of this node, in the same history; 0: there is none. */
+	int64_t base_revision;
+	/* Why the chain began anew, if that was seen, or ""; and the revisions that were lost before
+	 * it; last 0: those are not known. */
+	char lost_why[OBSERVATION_TEXT_MAX];
+	int64_t first_lost, last_lost;
+};
+
 struct observation {
 	int64_t now_us; /* mono_now_us() */
 	int64_t wall_s;
@@ -113,4 +128,6 @@ struct observation {
 
 	struct observation_job jobs[CONFIG_JOBS_MAX];
 	size_t n_jobs;
+
+	struct observation_record record;
 };

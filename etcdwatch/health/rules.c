@@ -150,6 +150,23 @@ const struct rules_rule rules[RULES_N] = {
     [RULE_DRILL_OVERDUE] = {"drill-overdue", RULES_WARNING, 0, 60, rules_drill, -1,
                             "the last drill of a job failed, or none has gone well in time",
                             "Run 'fairlead etcd drill' and read what it says."},
+    [RULE_RECORD_GAP] =
+        {"record-gap", RULES_WARNING, 60, 0, rules_record_gap, -1,
+         "changes are missing between the newest proven snapshot of this node and what it records, "
+         "or it has no snapshot",
+         "Until there is a snapshot behind the gap, nothing that is recorded now can be restored. "
+         "Take one ('fairlead etcd snapshot save'); 'fairlead etcd snapshot jobs' says what keeps "
+         "the jobs from it."},
+    [RULE_RECORD_BEHIND] =
+        {"record-behind", RULES_WARNING, 30, 30, rules_record_behind, RULE_RECORD_FAR_BEHIND,
+         "what is recorded ends more than a minute ago",
+         "See 'fairlead etcd record status' for what keeps it: the disk, or etcd."},
+    [RULE_RECORD_FAR_BEHIND] =
+        {"record-far-behind", RULES_CRITICAL, 30, 30, rules_record_behind, -1,
+         "the same, more than four minutes ago",
+         "Make it record now: kube-apiserver has compacted what is older than five to ten minutes, "
+         "and what is not recorded by then is lost to the record. 'fairlead etcd record status' "
+         "says what keeps it."},
 };
 
 const char *rules_severity_name(enum rules_severity severity)

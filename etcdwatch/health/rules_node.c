@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cluster stands on: certificates, clocks, disks, snapshots. */
+/* What the cluster stands on: certificates, clocks, disks, snapshots, the record. */
 #include "etcdwatch/health/rules_priv.h"
 
 #include <stdio.h>
@@ -13,6 +13,9 @@
 #define DISK_LOW_PERCENT 10
 #define DISK_VERY_LOW_PERCENT 2
 #define DISK_VERY_LOW_BYTES (256 * MIB)
+
+#define RECORD_BEHIND_S 60
+#define RECORD_FAR_BEHIND_S 240
 
 #define TIME_TEXT_MAX 48
 
@@ -120,4 +123,52 @@ void rules_drill(const struct rules_asked *a)
 			               "job %s: no drill has shown in time that its snapshots can come back",
 			               a->o->jobs[i].name);
 	}
+}
+
+/* A chain goes on from a snapshot of the revision before its first, or of a later one. */
+void rules_record_gap(const struct rules_asked *a)
+{
+	const struct observation_record *r = &a->o->record;
+
+	if (!r->enabled || (r->first_revision > 0 && r->base_revision >= r->first_revision - 1))
+		return;
+	if (r->first_revision == 0)
+		rules_unknown_cluster(a);
+	else if (r->last_lost > 0)
+		rules_hit_cluster(
+		    a,
+		    "revisions %lld to %lld are lost to the record (%s), and no proven snapshot "
+		    "is of the last of them or a later one",
+		    (long long) r->first_lost, (long long) r->last_lost, r->lost_why);
+	else if (r->lost_why[0] != '\0')
+		rules_hit_cluster(
+		    a,
+		    "the record begins anew with revision %lld (%s), and no proven snapshot is "
+		    "one that it goes on from",
+		    (long long) r->first_revision, r->lost_why);
+	else if (r->base_revision > 0)
+		rules_hit_cluster(a,
+		                  "the record begins with revision %lld, and the newest proven snapshot is "
+		                  "of revision %lld",
+		                  (long long) r->first_revision, (long long) r->base_revision);
+	else
+		rules_hit_cluster(a,
+		                  "the record begins with revision %lld, and there is no proven snapshot",
+		                  (long long) r->first_revision);
+}
+
+void rules_record_behind(const struct rules_asked *a)
+{
+	const struct observation_record *r = &a->o->record;
+	int64_t limit_s = a->rule == RULE_RECORD_FAR_BEHIND ? RECORD_FAR_BEHIND_S : RECORD_BEHIND_S;
+	const char *colon = r->enabled && r->error[0] != '\0' ? ": " : "";
+
+	if (!r->enabled || r->behind_s <= limit_s)
+		return;
+	if (r->reached_s > 0)
+		rules_hit_cluster(a, "what is recorded ends %lld s ago%s%s", (long long) r->behind_s, colon,
+		                  r->error);
+	else
+		rules_hit_cluster(a, "nothing has been recorded since etcdwatch was started%s%s", colon,
+		                  r->error);
 }

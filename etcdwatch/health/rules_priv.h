@@ -41,5 +41,6 @@ rules_look_fn rules_not_started, rules_learner, rules_even, rules_versions, rule
 /* rules_data.c: what is in the databases, and how they keep up. */
 rules_look_fn rules_no_space, rules_corrupt, rules_data, rules_quota, rules_runway,
     rules_fragmented, rules_fsync, rules_commit, rules_proposals;
-/* rules_node.c: what they stand on: certificates, clocks, disks, snapshots. */
-rules_look_fn rules_certificate, rules_clock, rules_disk, rules_snapshot, rules_drill;
+/* rules_node.c: what they stand on: certificates, clocks, disks, snapshots, the record. */
+rules_look_fn rules_certificate, rules_clock, rules_disk, rules_snapshot, rules_drill,
+    rules_record_gap, rules_record_behind;

@@ -4,8 +4,10 @@
 # waits: for etcd, and for what it is told to be recorded
 # While somebody writes, the member that is recorded from is killed, then etcdwatch itself: nothing that
 # was synced is lost, and the record goes on without a gap. What is compacted while etcdwatch is away is
-# lost, which the record states; another chain begins, with a snapshot that it can stand on.
+# lost, which the record states; another chain begins, and it is a finding until there is a snapshot that
+# it can stand on.
 . "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
 
 RECORD=$T/record-n1
 EW_SCHEDULE="0 0 1 1 *"
@@ -13,6 +15,8 @@ EW_MORE="catchUp: false
 ---
 apiVersion: fairlead/v1
 kind: EtcdWatchConfig
+interval: 1s
+rules: [{id: record-gap, after: 0s}]
 record: {directory: $RECORD, keep: 72s, reserve: 1MiB, hashEvery: 1s}"
 
 record() { # FILTER
@@ -128,7 +132,7 @@ expect_unbroken "$T/content"
 expect_equal "ms of what was written that are lost" "$(lost_ms "$by_us")" 0
 has_line '^hash ' "$T/content" || fail "no HashKV is in the record"
 
-say "etcd compacts while etcdwatch is away"
+begins "etcd compacts while etcdwatch is away"
 kill_hard etcdwatch-n1
 read_record
 last=$(awk '$1 == "put" || $1 == "delete" { print $2 }' "$T/content" | tail -n 1)
@@ -139,6 +143,7 @@ for i in 1 2 3; do
 done
 compacted=$(revision)
 wait_until 30 compact "$compacted"
+chmod 500 "$(etcdwatch_directory n1)"
 etcdwatch_start n1
 wait_until 30 record_is .gaps 1
 expect_equal "the gap" "$(record '.last_gap | "\(.first_revision) \(.last_revision)"')" "$((last + 1)) $compacted"
@@ -147,7 +152,13 @@ expect "it should be in the log" \
 fairlead n1 metrics etcdwatch | has_line '^fairlead_etcdwatch_record_gaps_total 1$' || fail "the metrics do not say so"
 wait_until 30 etcd_ctl put behind x
 wait_until 30 record_has "$(revision)"
+found record-gap any
+[[ $(health '.[1:][].sentence') == *"revisions $((last + 1)) to $compacted are lost to the record"* ]] ||
+	fail "the finding does not say what is lost"
+chmod 700 "$(etcdwatch_directory n1)"
+wait_until 30 fairlead n1 etcd snapshot save
 wait_until 30 has_entries 2 n1
+cleared record-gap any
 read_record
 expect_equal "gaps in the record" "$(grep -c '^gap' "$T/content")" 1
 expect_equal "chains" "$(record .chains)" 2

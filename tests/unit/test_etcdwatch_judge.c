@@ -100,6 +100,14 @@ static void make_well(struct world *w, int64_t at_s)
 	(void) snprintf(w->o.files[0].path, sizeof(w->o.files[0].path), "/etc/peer.crt");
 	w->o.files[0].not_after_s = WALL_S + 300 * DAY_S;
 	w->o.jobs[0] = (struct observation_job){"hourly", WALL_S - 600, WALL_S + 6600, false};
+	w->o.record = (struct observation_record){
+	    .enabled = true,
+	    .reached_s = WALL_S - 60,
+	    .behind_s = 60,
+	    .error = "",
+	    .first_revision = 500,
+	    .base_revision = 499,
+	};
 	w->fast += 100;
 	for (size_t i = 0; i < 3; i++)
 		make_member(w, i);
@@ -344,6 +352,59 @@ static void no_drill(struct world *w, int64_t s UNUSED)
 	w->o.jobs[0].drill_overdue = true;
 }
 
+static void gap(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.base_revision = 498;
+	w->o.record.first_lost = 499;
+	w->o.record.last_lost = 499;
+	(void) snprintf(w->o.record.lost_why, sizeof(w->o.record.lost_why), "compacted");
+}
+
+static void begun_anew(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.base_revision = 0;
+	(void) snprintf(w->o.record.lost_why, sizeof(w->o.record.lost_why), "went back");
+}
+
+static void record_begins_late(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.base_revision = 498;
+}
+
+static void no_base(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.base_revision = 0;
+}
+
+static void record_ended(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.reached_s = WALL_S - 61;
+	w->o.record.behind_s = 61;
+}
+
+static void record_ended_long_ago(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.reached_s = WALL_S - 241;
+	w->o.record.behind_s = 241;
+}
+
+static void nothing_recorded(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.reached_s = 0;
+	w->o.record.behind_s = 61;
+	w->o.record.error = "the disk is full";
+}
+
+static void no_chain(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.first_revision = 0;
+}
+
+static void record_off(struct world *w, int64_t s UNUSED)
+{
+	w->o.record = (struct observation_record){.behind_s = 1000};
+}
+
 #define HALF_HOUR 1800
 #define WINDOW 300
 
@@ -397,6 +458,13 @@ static const struct row {
     {RULE_DISK_VERY_LOW, disk_very_low, "", 0, 0},
     {RULE_SNAPSHOT_OVERDUE, no_snapshot, "hourly", 0, 0},
     {RULE_DRILL_OVERDUE, no_drill, "hourly", 0, 0},
+    {RULE_RECORD_GAP, gap, "", 0, 0},
+    {RULE_RECORD_GAP, begun_anew, "", 0, 0},
+    {RULE_RECORD_GAP, record_begins_late, "", 0, 0},
+    {RULE_RECORD_GAP, no_base, "", 0, 0},
+    {RULE_RECORD_BEHIND, record_ended, "", 0, 0},
+    {RULE_RECORD_BEHIND, nothing_recorded, "", 0, 0},
+    {RULE_RECORD_FAR_BEHIND, record_ended_long_ago, "", 0, 0},
 };
 
 /* --- rows --------------------------------------------------------------------------------------
@@ -610,6 +678,33 @@ static void test_stronger(void)
 	CHECK_EQ_INT(count(j), 1);
 }
 
+/* A record that is switched off, and one of which nothing is known yet. */
+static void test_record(void)
+{
+	struct judge_settings settings;
+	AUTO(judge_free) struct judge *j = NULL;
+	AUTO(free) struct world *w = NEW0(struct world);
+	const struct judge_finding *found;
+
+	judge_default_settings(&settings);
+	j = judge_new(&settings);
+	look(j, w, 10, gap);
+	look(j, w, 70, gap);
+	found = find(j, RULE_RECORD_GAP, "");
+	if (CHECK(found != NULL))
+		CHECK_EQ_STR(found->sentence,
+		             "revisions 499 to 499 are lost to the record (compacted), and no proven "
+		             "snapshot is of the last of them or a later one");
+	/* It stays while there is no chain, and goes with the snapshot. */
+	look(j, w, 80, no_chain);
+	CHECK(find(j, RULE_RECORD_GAP, "") != NULL);
+	look(j, w, 90, NULL);
+	CHECK_EQ_INT(count(j), 0);
+	look(j, w, 100, record_off);
+	look(j, w, 200, record_off);
+	CHECK_EQ_INT(count(j), 0);
+}
+
 static void test_settings(void)
 {
 	struct judge_settings settings;
@@ -752,6 +847,7 @@ int main(void)
 	test_unknown();
 	test_not_compared();
 	test_stronger();
+	test_record();
 	test_settings();
 	test_any();
 	return check_result();
