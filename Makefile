@@ -366,8 +366,8 @@ $(NETCONF_DIES): $(BUILD)/netconf/main.o $(BUILD)/tests/fault/netconf_dies.o $(B
                  $(BUILD)/libnet.a $(WEB_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -Wl,--wrap=undo_start -o $@ $^ $(NET_LIBS) \
-	    $(WEB_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -Wl,--wrap=undo_start \
+	    -Wl,--wrap=probes_judge -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 .PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)

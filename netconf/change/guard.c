@@ -23,7 +23,7 @@
 #include "netconf/change/undo.h"
 
 #define TICK_S 0.2
-#define LOCK_TRIES 50
+#define LOCK_TRIES 200
 #define LOCK_PAUSE_US 100000
 
 struct guard {

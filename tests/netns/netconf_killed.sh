@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# netconf is killed in the middle of a change, before each of its steps: its guard brings the old
-# network back, with what others did meanwhile. Killed together with its guard, the next one does.
+# netconf is killed in the middle of a change, before each of its steps and while it probes: its guard
+# brings the old network back, with what others did meanwhile. Killed together with its guard, the next one does.
 # Killed while a confirmation is awaited, the next one takes it, or the guard undoes it in time.
 . "$(dirname "$0")/lib-netconf.sh"
 
@@ -79,8 +79,8 @@ network >"$LOG_DIR/before"
 
 steps=$(netconf --plan --json --config "$T/new.yaml" --state-dir "$T/state" | jq -rs 'last.steps')
 expect "there are steps to die before" test "$steps" -ge 10
-for ((step = 1; step <= steps; step++)); do
-	say "killed before step $step: the guard undoes it"
+for step in $(seq "$steps") probes; do
+	say "killed, before '$step': the guard undoes it"
 	echo "$step" >"$NETCONF_DIE"
 	inside n1 timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" net apply "$T/new.yaml" >>"$LOG_DIR/apply.log" 2>&1 &
 	looks_on_no_more $!
@@ -92,14 +92,16 @@ for ((step = 1; step <= steps; step++)); do
 	expect "all could be undone" status_is .last.left_undone ""
 done
 
-say "killed together with its guard: the next one undoes it at once"
-echo "6 all" >"$NETCONF_DIE"
-apply new &
-looks_on_no_more $!
-expect "nobody has undone it" test -e "$T/state/transaction/state.json"
-netconf_start
-wait_until 20 is_over
-all_is_before
+for step in 6 probes; do
+	say "killed together with its guard, before '$step': the next one undoes it at once"
+	echo "$step all" >"$NETCONF_DIE"
+	apply new &
+	looks_on_no_more $!
+	expect "nobody has undone it" test -e "$T/state/transaction/state.json"
+	netconf_start
+	wait_until 20 is_over
+	all_is_before
+done
 
 say "killed while it undoes: the guard goes on with that; with its guard, the next one does"
 for how in 3 "2 all"; do
