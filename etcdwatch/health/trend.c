@@ -229,30 +229,46 @@ bool trend_proposals_failed(const struct trend *t, uint64_t id, double *ret_per_
 	return true;
 }
 
-/* Least squares; around the means, so that large numbers do no harm. */
+/* Least squares; around the means, so that large numbers do no harm. They are two or more, at
+ * different times. */
+static double slope_of(const struct size_at *sizes, size_t n)
+{
+	double mean_s = 0, mean_bytes = 0, above = 0, below = 0;
+	int64_t base_us = sizes[0].at_us;
+
+	for (size_t i = 0; i < n; i++) {
+		mean_s += (double) (sizes[i].at_us - base_us) / (double) US_PER_S;
+		mean_bytes += (double) sizes[i].bytes;
+	}
+	mean_s /= (double) n;
+	mean_bytes /= (double) n;
+	for (size_t i = 0; i < n; i++) {
+		double s = (double) (sizes[i].at_us - base_us) / (double) US_PER_S - mean_s;
+
+		above += s * ((double) sizes[i].bytes - mean_bytes);
+		below += s * s;
+	}
+	return above / below;
+}
+
+/* A database that was defragmented soon is as large as before, and then stays so: a line through
+ * all of that would foretell for hours what is over. */
 bool trend_growth(const struct trend *t, uint64_t id, double *ret_bytes_per_s)
 {
 	const struct member_trend *m = find(t, id);
-	double mean_s = 0, mean_bytes = 0, above = 0, below = 0;
-	int64_t base_us;
+	size_t recent;
+	int64_t recent_us;
 
-	if (m == NULL || m->n_sizes < 2 ||
-	    m->sizes[m->n_sizes - 1].at_us - m->sizes[0].at_us < TREND_GROWTH_MIN_US)
+	if (m == NULL || m->n_sizes < 2)
 		return false;
-	base_us = m->sizes[0].at_us;
-	for (size_t i = 0; i < m->n_sizes; i++) {
-		mean_s += (double) (m->sizes[i].at_us - base_us) / (double) US_PER_S;
-		mean_bytes += (double) m->sizes[i].bytes;
-	}
-	mean_s /= (double) m->n_sizes;
-	mean_bytes /= (double) m->n_sizes;
-	for (size_t i = 0; i < m->n_sizes; i++) {
-		double s = (double) (m->sizes[i].at_us - base_us) / (double) US_PER_S - mean_s;
-
-		above += s * ((double) m->sizes[i].bytes - mean_bytes);
-		below += s * s;
-	}
-	*ret_bytes_per_s = above / below;
+	recent_us = m->sizes[m->n_sizes - 1].at_us - TREND_GROWTH_MIN_US;
+	if (m->sizes[0].at_us > recent_us)
+		return false;
+	recent = m->n_sizes - 1;
+	while (m->sizes[recent].at_us > recent_us)
+		recent--;
+	*ret_bytes_per_s =
+	    MIN(slope_of(m->sizes, m->n_sizes), slope_of(&m->sizes[recent], m->n_sizes - recent));
 	return true;
 }
 

@@ -34,7 +34,8 @@ void trend_add(struct trend *trend, const struct observation *o);
 bool trend_fsync_p99(const struct trend *trend, uint64_t member, double *ret_s);
 bool trend_commit_p99(const struct trend *trend, uint64_t member, double *ret_s);
 bool trend_proposals_failed(const struct trend *trend, uint64_t member, double *ret_per_s);
-/* How the database grows, by a line through its past sizes; less than 0: it shrinks. */
+/* How the database grows: the slower of two lines, through all its past sizes since it shrank and
+ * through the last half hour's. */
 bool trend_growth(const struct trend *trend, uint64_t member, double *ret_bytes_per_s);
 /* In how many seconds the member's database reaches its quota if it grows on like that; infinite:
  * it does not grow. False as well: its quota or its size is not known. */

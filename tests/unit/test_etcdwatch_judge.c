@@ -442,7 +442,7 @@ static const struct row {
     {RULE_DATA_DIFFERS, other_data, "n2", 0, 0},
     {RULE_DATA_DIFFERS, different_data, "", 0, 0},
     {RULE_QUOTA_LOW, full, "n2", 0, 0},
-    {RULE_QUOTA_RUNWAY, grows, "n2", HALF_HOUR + 300, 4 * 3600},
+    {RULE_QUOTA_RUNWAY, grows, "n2", HALF_HOUR + 300, HALF_HOUR + 300},
     {RULE_FRAGMENTED, fragmented, "n2", 0, 0},
     {RULE_FSYNC_SLOW, slow, "n2", WINDOW, WINDOW},
     {RULE_FSYNC_VERY_SLOW, very_slow, "n2", WINDOW, WINDOW},
@@ -839,10 +839,31 @@ static void test_elections(void)
 	}
 }
 
+/* What a defragmented database grows by until it is as large as before is no forecast. */
+static void test_refill(void)
+{
+	struct judge_settings settings;
+	AUTO(judge_free) struct judge *j = NULL;
+	AUTO(free) struct world *w = NEW0(struct world);
+
+	judge_default_settings(&settings);
+	j = judge_new(&settings);
+	for (int64_t s = 0; s <= 5 * 3600; s += STEP_S) {
+		make_well(w, 1000 + s);
+		w->o.members[1].db_bytes = 600 * MIB + MIN(s, 900) * 400 * MIB / 900;
+		judge_look(j, &w->o, ignore, NULL);
+		if (!CHECK(find(j, RULE_QUOTA_RUNWAY, "n2") == NULL)) {
+			(void) fprintf(stderr, "  after %d s\n", (int) s);
+			return;
+		}
+	}
+}
+
 int main(void)
 {
 	test_elections();
 	test_rows();
+	test_refill();
 	test_interrupted();
 	test_unknown();
 	test_not_compared();

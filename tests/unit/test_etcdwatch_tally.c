@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/health/healthreport.h"
@@ -146,10 +147,32 @@ static void test_runway(void)
 	has_line(still, "fairlead_etcdwatch_member_quota_runway_seconds{member=\"n1\"} +Inf");
 }
 
+/* It was defragmented, is as large as before a quarter of an hour later, and stays so. */
+static void test_refill(void)
+{
+	AUTO(trend_free) struct trend *t = trend_new();
+	AUTO(free) struct observation *o = NEW0(struct observation);
+	double growth, runway_s;
+
+	look(t, o, 0, 500 * MIB);
+	for (int64_t minute = 5; minute <= 300; minute += 5) {
+		look(t, o, minute * MINUTE_US, 100 * MIB + MIN(minute - 5, 15) * 400 * MIB / 15);
+		if (!CHECK(trend_runway(t, &o->members[0], &runway_s) == (minute >= 35)))
+			(void) fprintf(stderr, "  after %d minutes\n", (int) minute);
+		if (minute >= 50 && !CHECK(isinf(runway_s)))
+			(void) fprintf(stderr, "  %.0f s after %d minutes\n", runway_s, (int) minute);
+	}
+	/* And what begins to grow after hours is told as slower than it is, not as nothing. */
+	for (int64_t minute = 5; minute <= 30; minute += 5)
+		look(t, o, (300 + minute) * MINUTE_US, (500 + minute) * MIB);
+	CHECK(trend_growth(t, 1, &growth) && growth > 0 && growth < (double) MIB / 60);
+}
+
 int main(void)
 {
 	test_steps();
 	test_many_members();
 	test_runway();
+	test_refill();
 	return check_result();
 }
