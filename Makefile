@@ -231,6 +231,13 @@ $(BUILD)/tests/unit/test_etcdwatch_recordwriter: $(BUILD)/tests/unit/test_etcdwa
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=fdatasync -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
+# Its clock and its disk are the test's.
+$(BUILD)/tests/unit/test_etcdwatch_recordpace: $(BUILD)/tests/unit/test_etcdwatch_recordpace.o \
+                                               $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=mono_now_us -Wl,--wrap=ev_timer_start -Wl,--wrap=disk_do \
+	    -Wl,--wrap=fdatasync -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)
