@@ -2,6 +2,7 @@
 /* Tables of what is told, and the two ways of telling it. */
 #include "etcdwatch/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,8 +145,11 @@ static double good_bytes(const struct job_report *r)
 	return r->last_good != NULL ? (double) r->last_good->db_bytes : 0;
 }
 
+/* Who compares nothing has nothing to tell. */
 static double good_compared(const struct job_report *r)
 {
+	if (!r->compares)
+		return NAN;
 	return r->last_good != NULL && r->last_good->hashkv_verified != NULL;
 }
 
@@ -197,7 +201,7 @@ static double odd(const struct job_report *r)
 static const struct {
 	const char *name;
 	const char *help;
-	double (*value)(const struct job_report *r);
+	double (*value)(const struct job_report *r); /* NAN: none */
 } gauges[] = {
     {"fairlead_etcdwatch_last_good_timestamp_seconds",
      "When the newest good snapshot on this node was begun; 0: there is none.", good_time},
@@ -330,9 +334,12 @@ void report_metrics(struct metrics *m, const struct job_report *reports, size_t 
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
 		metrics_family(m, gauges[g].name, METRICS_GAUGE, gauges[g].help);
-		for (size_t i = 0; i < n; i++)
-			metrics_sample(m, gauges[g].value(&reports[i]),
-			               &(struct metrics_label){"job", reports[i].job}, 1);
+		for (size_t i = 0; i < n; i++) {
+			double value = gauges[g].value(&reports[i]);
+
+			if (!isnan(value))
+				metrics_sample(m, value, &(struct metrics_label){"job", reports[i].job}, 1);
+		}
 	}
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
 		metrics_family(m, counters[c].name, METRICS_COUNTER, counters[c].help);

@@ -63,6 +63,7 @@ struct job_report {
 	const char *job;
 	const char *state;
 	bool elected;
+	bool compares;      /* its snapshots, with the HashKV of another member */
 	int64_t next_due_s; /* wall clock; of the period that is under way, while it is due */
 	int64_t period_s;   /* when it began; 0: not known yet */
 	bool period_done;

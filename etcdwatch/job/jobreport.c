@@ -15,6 +15,7 @@ void job_fill_report(const struct job *j, struct job_report *ret)
 	    .job = j->config->name,
 	    .state = state_name(j),
 	    .elected = j->config->taker == CONFIG_TAKER_ELECTED,
+	    .compares = j->config->verify_hashkv,
 	    .next_due_s = j->due.next_s,
 	    .period_s = j->due.period_s,
 	    .period_done = due_is_done(&j->due),

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/health/healthreport.h"
+#include "etcdwatch/report.h"
 #include "tests/unit/check.h"
 
 #define MIB INT64_C(1048576)
@@ -76,6 +77,21 @@ static void test_many_members(void)
 	CHECK_EQ_INT(t.n_defrags, TALLY_MEMBERS_MAX);
 	for (size_t i = 0; i < t.n_defrags; i++)
 		CHECK(t.defrags[i].at_s >= 103);
+}
+
+/* What is not compared on purpose is not told as not confirmed. */
+static void test_compared(void)
+{
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	const struct job_report reports[] = {
+	    {.job = "daily", .compares = true, .error = "", .frozen = ""},
+	    {.job = "local", .error = "", .frozen = ""},
+	};
+
+	report_metrics(m, reports, ARRAY_SIZE(reports));
+	has_line(m, "fairlead_etcdwatch_last_good_compared{job=\"daily\"} 0");
+	has_line(m, "fairlead_etcdwatch_last_good_timestamp_seconds{job=\"local\"} 0");
+	CHECK(strstr(metrics_text(m, NULL), "last_good_compared{job=\"local\"}") == NULL);
 }
 
 /* --- the quota --- */
@@ -172,6 +188,7 @@ int main(void)
 {
 	test_steps();
 	test_many_members();
+	test_compared();
 	test_runway();
 	test_refill();
 	return check_result();
