@@ -50,7 +50,7 @@ struct job {
 	struct run *run;
 	bool is_held; /* somebody else works on its snapshots: none is begun */
 	bool is_manual;
-	bool is_unclaimed;              /* etcd takes no keys: what is being taken cannot be recorded */
+	bool is_unclaimed;              /* an alarm stands: what is being taken cannot be recorded */
 	char kept_id[STORE_REASON_MAX]; /* RECORDING */
 	/* Taken under a claim of this period that was lost: it is recorded under another one, or goes
 	 * if another node's is recorded. */

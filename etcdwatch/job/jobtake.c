@@ -270,8 +270,9 @@ static void period_done(struct job *j, const char *node)
 	job_rest(j, "done");
 }
 
-/* Nobody can claim anything, and somebody will soon compact and defragment that database: better
- * that each node has one than none. */
+/* An alarm stands, and nobody can claim anything. With NOSPACE somebody will soon compact and
+ * defragment that database, so better that each node has one than none; with CORRUPT members hold
+ * different data, so one of each is what is wanted, and nothing goes for it. */
 static void take_unclaimed(struct job *j, const char *reason)
 {
 	claim_free(TAKE_PTR(j->claim));
@@ -309,9 +310,9 @@ static void answered_cb(enum claim_answer answer, const char *text, void *userda
 		period_done(j, text);
 		return;
 	case CLAIM_NO_SPACE:
+	case CLAIM_CORRUPT:
 		take_unclaimed(j, text);
 		return;
-	case CLAIM_CORRUPT:
 	case CLAIM_FAILED: {
 		AUTO(free) char *reason = xasprintf("cannot agree through etcd who takes it: %s", text);
 

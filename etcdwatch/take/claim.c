@@ -188,7 +188,7 @@ static void recorded_cb(const struct etcd_outcome *outcome, const struct etcd_tx
 
 	c->call = NULL;
 	/* No waiting helps, while the lease, which takes no room, would be renewed for ever. */
-	if (outcome->r == -ENOSPC) {
+	if (outcome->r == -ENOSPC || outcome->r == -EUCLEAN) {
 		finish(c, CLAIM_UNRECORDED, outcome->text);
 		return;
 	}

@@ -54,7 +54,7 @@ struct claim_options {
 };
 
 struct claim_callbacks {
-	/* Once. `text`: who, for OTHERS and DONE; what is wrong, for FAILED and NO_SPACE. */
+	/* Once. `text`: who, for OTHERS and DONE; what is wrong, for the others. */
 	void (*answered)(enum claim_answer answer, const char *text, void *userdata);
 	/* Ours no more, before claim_record() was called. It can only be freed. */
 	void (*lost)(void *userdata);

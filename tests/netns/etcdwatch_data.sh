@@ -3,7 +3,8 @@
 # One bit of one member's database changes on its disk while it is stopped. It starts and serves as if
 # nothing were; the watchdog compares the members' data, says whose differ, and no snapshot is deleted
 # until they are the same again. Nobody writes, so that all is compacted away that they could be
-# compared at; and they are compared all the same. An alarm of etcd is found and cleared too.
+# compared at; and they are compared all the same. An alarm of etcd is found and cleared too; while it
+# stands nobody can be elected, and each node takes a snapshot of its own member.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 
@@ -72,6 +73,18 @@ wait_until 10 frozen_is '*different data*'
 begins "the alarm of etcd is raised"
 wait_until 20 activated
 found corrupt ""
+EW_SCHEDULE="0 0 1 2 *" # a period that n1 has not done
+etcdwatch_start n2 n3
+wait_until 60 has_entries 1 n2
+expect "nobody should have been elected" log_says etcdwatch-n2 'event=period_not_claimed '
+expect_equal "the member" "$(entries n2 | jq -r .member.name)" n2
+say "of the one that differs it is put aside"
+wait_until 60 job_is n3 .set_aside 1
+expect_equal "snapshots of n3" "$(n_entries n3)" 0
+for node in n2 n3; do
+	signal TERM "etcdwatch-$node"
+	wait_exit 20 "etcdwatch-$node"
+done
 wait_until 60 is_done n1 etcd alarm disarm --corrupt-too
 cleared corrupt ""
 frozen_is '*different data*' || fail "it should be frozen still"

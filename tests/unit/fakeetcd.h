@@ -65,8 +65,8 @@ static struct {
 	size_t n_keys;
 	struct fake_lease leases[FAKE_LEASES_MAX];
 	int64_t revision, next_lease;
-	bool no_space;
-	int64_t trip_us; /* one way */
+	bool no_space, corrupt; /* the alarms */
+	int64_t trip_us;        /* one way */
 } fake = {.revision = 100, .next_lease = 7000, .trip_us = FAKE_TRIP_US};
 
 struct etcd_call {
@@ -280,6 +280,8 @@ static void fake_range(struct etcd_call *call, size_t n, const struct etcd_op *o
 static int fake_refuses(const struct etcd_call *call, const struct etcd_op *ops, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		if (ops[i].kind == ETCD_OP_PUT && fake.corrupt)
+			return -EUCLEAN;
 		if (ops[i].kind == ETCD_OP_PUT && fake.no_space)
 			return -ENOSPC;
 		if (ops[i].kind == ETCD_OP_PUT && ops[i].lease != 0 &&
@@ -329,7 +331,7 @@ static void fake_grant(struct etcd_call *call)
 {
 	struct fake_lease *lease = fake_find_lease(0);
 
-	call->outcome.r = fake.no_space ? -ENOSPC : call->rule.r;
+	call->outcome.r = fake.corrupt ? -EUCLEAN : fake.no_space ? -ENOSPC : call->rule.r;
 	if (!CHECK(lease != NULL) || call->outcome.r < 0)
 		return;
 	*lease = (struct fake_lease){fake.next_lease++, call->ttl_s * US_PER_S,
@@ -567,6 +569,6 @@ static inline UNUSED void fake_reset(void)
 		fake_drop(0);
 	for (size_t i = 0; i < FAKE_LEASES_MAX; i++)
 		fake.leases[i].id = 0;
-	fake.no_space = false;
+	fake.no_space = fake.corrupt = false;
 	fake.trip_us = FAKE_TRIP_US;
 }

@@ -236,16 +236,15 @@ static void test_failures(void)
 }
 
 /* etcd has no room, from the first or only when the lease is there already; or it has so little
- * that it refuses what only reads, as it does up to 3.5.6. */
-static void test_no_space(void)
+ * that it refuses what only reads, as it does up to 3.5.6; or it is corrupt. */
+static void test_alarms(void)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		struct node *n = &nodes[0];
 
 		begin();
 		fake.no_space = i == 0;
-		if (i == 3)
-			fake_rule(&n->etcd, FAKE_GRANT, (struct fake_rule){.r = -EUCLEAN});
+		fake.corrupt = i == 3;
 		if (i == 2)
 			fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = -ENOSPC});
 		claim(n);
@@ -454,11 +453,11 @@ static void test_record_failures(void)
 /* No waiting helps: it is said at once, and nobody is kept from the period. */
 static void test_record_refused(void)
 {
-	for (int frees = 0; frees < 2; frees++) {
+	for (int i = 0; i < 4; i++) {
 		struct node *n = claimed();
 
-		n->frees = frees != 0;
-		fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = -ENOSPC});
+		n->frees = i % 2 != 0;
+		fake_rule(&n->etcd, FAKE_TXN, (struct fake_rule){.r = i < 2 ? -ENOSPC : -EUCLEAN});
 		record(n, "x");
 		CHECK(sim_wait(is_ended, n, 500 * US_PER_MS));
 		CHECK_EQ_INT(n->end, CLAIM_UNRECORDED);
@@ -638,7 +637,7 @@ static void test_forgets_future(void)
 
 int main(void)
 {
-	test_no_space();
+	test_alarms();
 	test_forgets_future();
 	test_alone();
 	test_found();

@@ -346,6 +346,41 @@ static void test_no_space(void)
 	world_end();
 }
 
+/* Nor here, and each member's is wanted: each takes one of its own, one a period, and nothing goes.
+ */
+static void test_corrupt_unclaimed(void)
+{
+	int64_t period_s;
+
+	begin(CONFIG_TAKER_ELECTED);
+	fake.corrupt = node->corrupt = true;
+	period_s = now_s();
+	world_start(node);
+	CHECK(comes_to(node, "taking"));
+	CHECK_EQ_INT(node->run_period_s, period_s);
+	CHECK(comes_to(node, "idle"));
+	CHECK(report_of(node).period_done);
+	CHECK_EQ_INT(node->n_clearings, 1);
+	CHECK(node->cleared_corrupt);
+	sim_for(HOUR_US / 4);
+	CHECK_EQ_INT(node->n_runs, 1);
+	sim_for(HOUR_US);
+	CHECK_EQ_INT(node->n_runs, 2);
+	CHECK(done_of(period_s) == NULL);
+	world_end();
+	/* Raised while it is taken, it cannot be recorded either, and is not taken twice. */
+	begin(CONFIG_TAKER_ELECTED);
+	world_start(node);
+	CHECK(comes_to(node, "taking"));
+	fake.corrupt = node->corrupt = true;
+	sim_for(HOUR_US / 4);
+	CHECK(is_in(node, "idle"));
+	CHECK(report_of(node).period_done);
+	CHECK_EQ_INT(node->n_runs, 1);
+	CHECK_EQ_INT(node->n_entries, 1);
+	world_end();
+}
+
 /* --- failures --- */
 
 static void test_retries(void)
@@ -927,6 +962,7 @@ int main(void)
 	test_order_dead();
 	test_others();
 	test_no_space();
+	test_corrupt_unclaimed();
 	test_retries();
 	test_retry_anew();
 	test_retry_is_capped();
