@@ -266,6 +266,11 @@ static void on_begun(const struct begin_result *result, void *userdata)
 		take_over(daemon, result->parts);
 		return;
 	}
+	r = statedir_confirm_first(host.state_dir);
+	if (r < 0) {
+		tell(daemon, r, "the state directory cannot be written, so nothing was begun");
+		return;
+	}
 	/* What the change makes of the network is no drift. */
 	drift_watch(daemon->drift, NULL, NULL);
 	r = transaction_begin(&host, result->parts, &daemon->transaction);

@@ -118,19 +118,20 @@ static int load_and_apply(const struct once_start *start)
 {
 	AUTO(config_free) struct config *config = NULL;
 	AUTO(free) char *text = NULL;
-	int r = load(start, &config, &text);
+	int kept, r = load(start, &config, &text);
 
 	if (r < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
 	r = once_apply(start, config);
-	if (r == 0 && text != NULL) {
-		r = statedir_confirm(start->state_dir, text);
-		if (r < 0)
-			(void) log_error_errno(r, "not_confirmed", "dir=%s", start->state_dir);
-	}
-	return r;
+	if (text == NULL)
+		return r;
+	kept = r == 0 ? statedir_confirm(start->state_dir, text)
+	              : statedir_write_in_part(start->state_dir, text);
+	if (kept < 0)
+		(void) log_error_errno(kept, "not_confirmed", "dir=%s", start->state_dir);
+	return r < 0 ? r : kept;
 }
 
 /* -EBUSY: another has it. A full or read-only disk must not keep the network away: it goes on

@@ -17,6 +17,7 @@
 #include "base/mono.h"
 
 #define CONFIRMED "confirmed"
+#define IN_PART "in-part.yaml"
 #define LAST "last.json"
 #define LAST_BYTES_MAX 65536
 
@@ -61,6 +62,29 @@ int statedir_confirmed(const char *state_dir, char **ret_config)
 	size_t len;
 
 	return file_read(path, CONF_FILE_BYTES_MAX, ret_config, &len);
+}
+
+int statedir_write_in_part(const char *state_dir, const char *config)
+{
+	AUTO(free) char *path = statedir_path(state_dir, IN_PART);
+
+	return file_write_atomic(path, config, strlen(config), 0600, FILE_DURABLE);
+}
+
+int statedir_confirm_first(const char *state_dir)
+{
+	AUTO(free) char *path = statedir_path(state_dir, IN_PART);
+	AUTO(free) char *confirmed = NULL;
+	AUTO(free) char *in_part = NULL;
+	size_t len;
+	int r = statedir_confirmed(state_dir, &confirmed);
+
+	if (r != -ENOENT)
+		return 0;
+	r = file_read(path, CONF_FILE_BYTES_MAX, &in_part, &len);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return statedir_confirm(state_dir, r < 0 ? "" : in_part);
 }
 
 /* --- how it ended --- */

@@ -9,6 +9,7 @@
  *	transaction/           a change that is not over (checkpoint.h)
  *	owned.json             what is ours without a mark in the kernel (ledger.h)
  *	confirmed/config.yaml  what was confirmed last, which a boot applies
+ *	in-part.yaml           what the boot took from files and could not make as a whole
  *	last.json              how the last change ended
  *
  * Blocking; all that is written is on the disk when a function returns.
@@ -30,6 +31,12 @@ int statedir_make(const char *state_dir);
 int statedir_confirm(const char *state_dir, const char *config);
 /* The caller frees the text. -ENOENT: none was ever confirmed. */
 int statedir_confirmed(const char *state_dir, char **ret_config);
+
+/* What the boot took from files and could not make as a whole: nobody has confirmed it. */
+int statedir_write_in_part(const char *state_dir, const char *config);
+/* Before a change. If nothing was ever confirmed, what the last boot made is from now on, or that
+ * nothing is wanted: a boot after a loss of power must not take files that are only being tried. */
+int statedir_confirm_first(const char *state_dir);
 
 struct statedir_outcome {
 	char id[CHECKPOINT_ID_MAX]; /* "": there was none yet */

@@ -40,6 +40,41 @@ node_gone() {
 	ip netns delete n1
 }
 
+lose_power() { # STEP
+	echo "$1 all" >"$NETCONF_DIE"
+	apply new &
+	cli=$!
+	wait_until 20 gone netconf
+	kill -KILL "$cli"
+	wait "$cli" 2>/dev/null || true
+	expect "the change was begun" test -e "$T/state/transaction/state.json"
+	power_off
+}
+
+say "power is lost in the first change of all: the files are what was tried, and not what a boot takes"
+node_new
+netconf_start
+lose_power 1
+boot
+expect "the network is as before it" test -z "$(ip -n n1 -o -4 address show dev eth0)"
+expect "nothing of the files is confirmed" test ! -s "$T/state/confirmed/config.yaml"
+expect "the change is over" test ! -e "$T/state/transaction/state.json"
+node_gone
+rm -r "$T/state"
+
+say "the first boot makes a part of its files only: they are not confirmed, but kept for a first change"
+cp "$T/files/net.yaml" "$T/whole.yaml"
+printf 'routes:\n  - destination: 10.98.0.0/16\n    gateway: 10.77.0.1\n' >>"$T/files/net.yaml"
+code=0
+boot || code=$?
+expect_equal "the exit code" "$code" 1
+has_address 10.1.0.1
+expect "it is not confirmed" test ! -e "$T/state/confirmed/config.yaml"
+expect "it is kept" grep -q 10.1.0.1 "$T/state/in-part.yaml"
+node_gone
+rm -r "$T/state"
+mv "$T/whole.yaml" "$T/files/net.yaml"
+
 say "the first boot applies what stands in the files, and it is the confirmed one from then on"
 boot
 has_address 10.1.0.1
@@ -48,14 +83,7 @@ expect "it is kept" grep -q 10.1.0.1 "$T/state/confirmed/config.yaml"
 for step in 1 2; do
 	say "power is lost before step $step of a change"
 	netconf_start
-	echo "$step all" >"$NETCONF_DIE"
-	apply new &
-	cli=$!
-	wait_until 20 gone netconf
-	kill -KILL "$cli"
-	wait "$cli" 2>/dev/null || true
-	expect "the change was begun" test -e "$T/state/transaction/state.json"
-	power_off
+	lose_power "$step"
 	boot
 	has_address 10.1.0.1
 	expect "it is the only one" test "$(ip -n n1 -o -4 address show dev eth0 | wc -l)" -eq 1

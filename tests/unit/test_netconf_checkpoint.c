@@ -410,6 +410,30 @@ static void test_statedir(void)
 	CHECK_EQ_STR(outcome.how, "confirmed");
 }
 
+/* What a boot makes after a loss of power in the first change of all. */
+static void test_first_change(void)
+{
+	AUTO(free) char *nothing = NULL;
+	AUTO(free) char *part = NULL;
+	AUTO(free) char *same = NULL;
+
+	CHECK_EQ_INT(statedir_make("f"), 0);
+	CHECK_EQ_INT(statedir_confirm_first("f"), 0);
+	CHECK_EQ_INT(statedir_confirmed("f", &nothing), 0);
+	CHECK_EQ_STR(nothing, "");
+	CHECK(scratch_shell("rm f/confirmed/config.yaml"));
+	CHECK_EQ_INT(statedir_write_in_part("f", "kind: BondConfig\n"), 0);
+	CHECK_EQ_INT(statedir_confirm_first("f"), 0);
+	CHECK_EQ_INT(statedir_confirmed("f", &part), 0);
+	CHECK_EQ_STR(part, "kind: BondConfig\n");
+	CHECK_EQ_INT(statedir_write_in_part("f", ""), 0);
+	CHECK_EQ_INT(statedir_confirm_first("f"), 0);
+	CHECK_EQ_INT(statedir_confirmed("f", &same), 0);
+	CHECK_EQ_STR(same, "kind: BondConfig\n");
+	CHECK(scratch_shell("rm -r f/confirmed"));
+	CHECK(statedir_confirm_first("f") < 0);
+}
+
 /* What is over must not be found again as a change that may be confirmed. */
 static void test_outcome_unwritable(void)
 {
@@ -498,6 +522,7 @@ int main(void)
 	test_plan_grows();
 	test_half_and_damaged();
 	test_statedir();
+	test_first_change();
 	test_outcome_unwritable();
 	test_no_way_back();
 	test_files_not_back();
