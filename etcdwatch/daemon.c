@@ -39,6 +39,7 @@ struct daemon {
 	bool wants_exec;
 	char instance[INSTANCE_TEXT_MAX];
 	struct etcd *etcd;
+	struct doubt doubt;
 	struct job_env env;
 	struct cluster_env cluster;
 	struct tally tally;
@@ -180,6 +181,7 @@ static bool data_differ(const void *daemon)
 
 static int make_jobs(struct daemon *d, const char *worker)
 {
+	d->doubt = (struct doubt){.data_differ = data_differ, .userdata = d};
 	d->env = (struct job_env){
 	    .ev = loop_ev(d->loop),
 	    .etcd = d->etcd,
@@ -187,7 +189,7 @@ static int make_jobs(struct daemon *d, const char *worker)
 	    .instance = d->instance,
 	    .prefix = d->config->etcd.prefix,
 	    .worker = worker,
-	    .doubt = {.data_differ = data_differ, .userdata = d},
+	    .doubt = &d->doubt,
 	};
 	for (size_t i = 0; i < d->config->n_jobs; i++) {
 		int r;
@@ -231,6 +233,7 @@ static int make_health(struct daemon *d, const char *worker)
 	    .jobs = d->jobs,
 	    .drills = d->drills,
 	    .n_jobs = d->n_jobs,
+	    .doubt = &d->doubt,
 	    .takes_snapshot = takes_snapshot_now,
 	    .look_at_record = look_at_record,
 	    .userdata = d,

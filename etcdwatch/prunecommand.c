@@ -177,7 +177,7 @@ static void view_cb(const struct view *view, void *userdata)
 	struct prune *p = userdata;
 
 	p->asking = NULL;
-	p->corrupt = doubt_stands(&job_env(job_of(p))->doubt, view);
+	p->corrupt = doubt_stands(job_env(job_of(p))->doubt, view);
 	begin_clearing(p, true, looked_cb);
 }
 

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An alarm that cannot be asked for may stand. */
+/* An alarm that cannot be asked for may stand; and etcd may not have noticed yet what a proof has.
+ */
 #include "etcdwatch/cluster/doubt.h"
+
+void doubt_note_proof(struct doubt *doubt, bool agreed, bool disagreed)
+{
+	/* One that nobody was asked about says nothing of what an earlier one has found. */
+	if (disagreed || agreed)
+		doubt->disagrees = disagreed;
+	doubt->n_disagreed += disagreed ? 1 : 0;
+}
 
 bool doubt_stands(const struct doubt *doubt, const struct view *view)
 {
-	return view->corrupt || !view->alarms_known ||
+	return view->corrupt || !view->alarms_known || doubt->disagrees ||
 	       (doubt->data_differ != NULL && doubt->data_differ(doubt->userdata));
 }

@@ -10,11 +10,17 @@
 
 #include "etcdwatch/cluster/view.h"
 
-/* What the watchdog has found; all NULL: nobody watches. Small: copied. */
+/* One for all jobs of a node, since all are of one cluster. Zeroed: none so far. */
 struct doubt {
+	/* What the watchdog has found; NULL: nobody watches. */
 	bool (*data_differ)(const void *userdata);
 	const void *userdata; /* borrowed */
+	bool disagrees;       /* a member holds other data than the last snapshot that was compared */
+	unsigned n_disagreed; /* snapshots of which that was so */
 };
 
-/* By a fresh view of the cluster, and by that. */
+/* What the members said of a snapshot's data: one agreed with it, one did not. */
+void doubt_note_proof(struct doubt *doubt, bool agreed, bool disagreed);
+
+/* By a fresh view of the cluster, and by what is known here. */
 bool doubt_stands(const struct doubt *doubt, const struct view *view);

@@ -46,9 +46,10 @@ static const struct fsm_state states[] = {
 struct compare {
 	struct compare_options options;
 	enum compare_state state;
-	int64_t due_us;   /* RESTING; 0: it was not set yet */
-	int64_t now_us;   /* of the observation by which it began */
-	int64_t began_us; /* by the clock */
+	int64_t due_us;       /* RESTING; 0: it was not set yet */
+	unsigned n_disagreed; /* snapshots, that it was due for */
+	int64_t now_us;       /* of the observation by which it began */
+	int64_t began_us;     /* by the clock */
 	struct hashes hashes;
 	size_t asked; /* ASKING: the one that is being asked */
 	struct etcd_call *call;
@@ -215,6 +216,12 @@ void compare_look(struct compare *c, const struct observation *o)
 	if (c->due_us == 0)
 		c->due_us = o->now_us + hashes_pause_us(HASHES_SAME, &c->memory,
 		                                        MIN(c->options.every_us, FIRST_US), 0, spread());
+	if (c->n_disagreed != c->options.doubt->n_disagreed) {
+		c->n_disagreed = c->options.doubt->n_disagreed;
+		/* Else it is looked at again soon as it is. */
+		if (!hashes_have_differed(&c->memory))
+			c->due_us = o->now_us;
+	}
 	if (o->now_us >= c->due_us && hashes_plan(o, &c->hashes))
 		begin(c);
 }

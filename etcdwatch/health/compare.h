@@ -11,14 +11,16 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
+#include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/health/hashes.h"
 
 struct compare;
 
 struct compare_options {
 	struct etcd *etcd;
-	const char *prefix; /* of keys; ends in '/' */
-	int64_t every_us;   /* 0: never */
+	const char *prefix;        /* of keys; ends in '/' */
+	int64_t every_us;          /* 0: never */
+	const struct doubt *doubt; /* what snapshots have shown is looked into at once */
 	/* This process is at a snapshot. */
 	bool (*takes_snapshot)(const void *userdata);
 	const void *userdata;

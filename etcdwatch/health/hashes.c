@@ -215,6 +215,15 @@ enum hashes_result hashes_judge(const struct hashes *h, struct hashes_memory *me
 	return same < n ? HASHES_DIFFER : HASHES_SAME;
 }
 
+bool hashes_have_differed(const struct hashes_memory *memory)
+{
+	for (size_t i = 0; i < memory->n; i++) {
+		if (memory->items[i].n_differs > 0)
+			return true;
+	}
+	return false;
+}
+
 static enum observed observe(const struct hashes_memory *memory, uint64_t id)
 {
 	for (size_t i = 0; i < memory->n; i++) {

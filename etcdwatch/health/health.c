@@ -212,6 +212,7 @@ static struct compare *make_compare(const struct health_options *options)
 	    .etcd = options->etcd,
 	    .prefix = options->config->etcd.prefix,
 	    .every_us = options->config->watch.compare_every_us,
+	    .doubt = options->doubt,
 	    .takes_snapshot = options->takes_snapshot,
 	    .userdata = options->userdata,
 	});

@@ -26,7 +26,8 @@ struct health_options {
 	struct drill *const *drills; /* of the same job; NULL: it has none */
 	size_t n_jobs;
 	struct notify *notify; /* is told; or NULL */
-	/* This process is at a snapshot; for compare.h. */
+	/* This, and whether this process is at a snapshot: for compare.h. */
+	const struct doubt *doubt;
 	bool (*takes_snapshot)(const void *userdata);
 	/* Tells of the record, but for `behind_s`, which follows from the rest. */
 	void (*look_at_record)(struct observation_record *ret_record, const void *userdata);

@@ -26,9 +26,9 @@ struct job_env {
 	struct etcd *etcd;
 	const char *node_name;
 	const char *instance;
-	const char *prefix; /* of keys; ends in '/' */
-	const char *worker; /* the program */
-	struct doubt doubt;
+	const char *prefix;  /* of keys; ends in '/' */
+	const char *worker;  /* the program */
+	struct doubt *doubt; /* also noted in */
 };
 
 /* env and config are borrowed until job_free(). 0, or -errno: its thread cannot be started. */

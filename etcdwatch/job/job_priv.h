@@ -45,7 +45,6 @@ struct job {
 
 	struct view_request *asking;
 	struct view view; /* as of the last look */
-	bool disagrees;   /* a member holds other data than the snapshot that was kept */
 	struct claim *claim;
 	struct run *run;
 	bool is_held; /* somebody else works on its snapshots: none is begun */

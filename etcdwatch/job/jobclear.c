@@ -75,8 +75,7 @@ void job_prune(struct job *j)
 
 bool job_may_be_corrupt(const struct job *j)
 {
-	/* etcd may not have noticed yet what the proof has. */
-	return doubt_stands(&j->env->doubt, &j->view) || j->disagrees;
+	return doubt_stands(j->env->doubt, &j->view);
 }
 
 static void looked_cb(const struct clearing_result *result, void *userdata)

@@ -119,8 +119,6 @@ static void kept(struct job *j, const struct run_result *result)
 	bool was_manual = j->is_manual;
 
 	j->n_failures = 0;
-	/* This snapshot may be of the one that is corrupt. */
-	j->disagrees = result->disagreed[0] != '\0';
 	notes_kept(&j->notes, j->config->name, result);
 	job_tell_saved(
 	    j, &(struct job_saved){.id = result->id, .reason = "", .plain_fd = result->plain_fd});
@@ -149,6 +147,8 @@ static void run_done_cb(const struct run_result *result, void *userdata)
 	char reason[NOTES_TEXT_MAX];
 
 	j->run = NULL;
+	/* This snapshot may be of the one that is corrupt, or those from before. */
+	doubt_note_proof(j->env->doubt, result->agreed[0] != '\0', result->disagreed[0] != '\0');
 	switch (result->end) {
 	case RUN_KEPT:
 		kept(j, result);

@@ -142,7 +142,7 @@ static void view_cb(const struct view *view, void *userdata)
 	struct shed *s = userdata;
 
 	s->asking = NULL;
-	s->corrupt = doubt_stands(&s->options.doubt, view);
+	s->corrupt = doubt_stands(s->options.doubt, view);
 	change_state(s, SHED_READING);
 	s->accepted = accepted_read(&s->options.accepted, accepted_cb, s);
 }

@@ -33,7 +33,7 @@ struct shed_options {
 	const char *worker;
 	const char *node;    /* all of these are borrowed until the end */
 	uint64_t cluster_id; /* whose snapshots; 0: those of all clusters */
-	struct doubt doubt;
+	const struct doubt *doubt;
 	bool only_look;
 };
 

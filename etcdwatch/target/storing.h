@@ -27,7 +27,7 @@ struct storing_options {
 	const struct config_job *job;
 	const char *worker; /* the program */
 	const char *node;
-	struct doubt doubt;
+	const struct doubt *doubt;
 	/* It is this node's turn to remove what need not be kept in a target: of several nodes, one. */
 	bool (*may_shed)(void *userdata);
 	void *userdata;

@@ -33,7 +33,7 @@ struct target_options {
 	const struct config_target *target;
 	const char *worker; /* the program */
 	const char *node;
-	struct doubt doubt;
+	const struct doubt *doubt;
 	/* It is this node's turn to remove what need not be kept. */
 	bool (*may_shed)(void *userdata);
 	/* A snapshot here is not any more what was proven. From the loop; nothing may be freed. */

@@ -6,6 +6,23 @@
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s"
+
+frozen() { # NODE
+	fairlead "$1" -o json etcd snapshot prune --dry-run | jq -r 'select(.frozen) | .frozen'
+}
+
+n2_deletes() {
+	[[ -z $(frozen n2) ]]
+}
+
+n2_has_compared() {
+	fairlead n2 metrics etcdwatch | has_line '^fairlead_etcdwatch_comparisons_total{result="differ"} [1-9].*'
+}
+
 cluster_of_etcd
 fill_etcd 20
 etcd_ctl put precious "a-value-that-is-nowhere-else" >/dev/null
@@ -51,3 +68,14 @@ done
 expect_equal "files put aside" "$(find "$(etcdwatch_directory n1)/rejected" -name '*.db' | wc -l)" 3
 expect_equal "their entries" "$(find "$(etcdwatch_directory n1)/rejected" -name '*.json' | wc -l)" 3
 expect_equal "snapshots of n1" "$(entries n1 | jq -r .id)" "$good"
+[[ $(frozen n1) == *'different data'* ]] || fail "n1 would delete: $(frozen n1)"
+
+say "n2 takes a good one, of which n1's member says that it is not: nothing goes, and all are compared"
+etcd_move_leader n3 # it is asked last
+etcdwatch_start n2
+wait_until 30 job_is n2 .period_done true
+wait_until 30 job_is n2 .state idle
+wait_until 20 n2_deletes
+expect "n2 should take one" fairlead n2 etcd snapshot save
+[[ $(frozen n2) == *'different data'* ]] || fail "n2 would delete: $(frozen n2)"
+wait_until 90 n2_has_compared

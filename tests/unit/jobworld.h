@@ -34,6 +34,7 @@ struct world_node {
 	struct ev_loop ev;
 	struct etcd etcd;
 	char name[8], instance[16];
+	struct doubt doubt;
 	struct job_env env;
 	struct config_job *config;
 	struct job *job; /* NULL: it does not run */
@@ -50,6 +51,7 @@ struct world_node {
 	bool learner;         /* its own member is one */
 	bool corrupt;         /* the alarm stands, as far as it sees */
 	bool disagrees;       /* a member holds other data than its snapshots */
+	bool alone;           /* no member is asked about them */
 
 	unsigned n_scans, n_runs, n_cancelled, n_abandoned, n_clearings, n_removed;
 	int64_t run_period_s; /* of the last run */
@@ -381,7 +383,7 @@ static void run_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	    .end = run->node->rule.end,
 	    .reason = "it was not to be",
 	    .id = "bad-id",
-	    .agreed = "another",
+	    .agreed = run->node->alone ? "" : "another",
 	    .not_compared = "",
 	    .disagreed = run->node->disagrees ? "m3" : "",
 	    .plain_fd = -1,
@@ -540,6 +542,7 @@ static inline UNUSED void world_start(struct world_node *n)
 
 	CHECK(n->job == NULL);
 	(void) snprintf(n->instance, sizeof(n->instance), "%u", instance++);
+	n->doubt = (struct doubt){0};
 	n->env = (struct job_env){
 	    .ev = &n->ev,
 	    .etcd = &n->etcd,
@@ -547,6 +550,7 @@ static inline UNUSED void world_start(struct world_node *n)
 	    .instance = n->instance,
 	    .prefix = "p/",
 	    .worker = "worker",
+	    .doubt = &n->doubt,
 	};
 	CHECK_EQ_INT(job_new(&n->env, n->config, &n->job), 0);
 }

@@ -283,6 +283,7 @@ static struct etcd *etcd;
 static struct compare *compare;
 static struct observation *seen;
 static bool taking;
+static struct doubt doubt;
 
 static bool takes_snapshot(const void *userdata)
 {
@@ -305,6 +306,7 @@ static void begin(void)
 	char error[ETCD_ERROR_TEXT_MAX];
 
 	taking = false;
+	doubt = (struct doubt){0};
 	seen = make_seen();
 	seen->now_us = HOUR_US;
 	for (unsigned i = 0; i < N_MEMBERS; i++) {
@@ -318,6 +320,7 @@ static void begin(void)
 	    .etcd = etcd,
 	    .prefix = "test/",
 	    .every_us = 4 * HOUR_US,
+	    .doubt = &doubt,
 	    .takes_snapshot = takes_snapshot,
 	    .userdata = &taking,
 	});
@@ -444,6 +447,25 @@ static void test_leader_differs(void)
 	end();
 }
 
+/* A snapshot has shown that one does: not when the next one is due, but now, and once. */
+static void test_disagrees(void)
+{
+	begin();
+	compare_after(HOUR_US);
+	answer(2, 6, 30);
+	doubt_note_proof(&doubt, true, true);
+	compare_after(US_PER_S);
+	check_seen("++.+");
+	/* The next one too: confirmed is not before it is time. */
+	doubt_note_proof(&doubt, true, true);
+	seen->now_us += 30 * US_PER_S;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 2);
+	compare_after(60 * US_PER_S);
+	check_seen("++-+");
+	end();
+}
+
 static void run_versions(const char *version)
 {
 	for (size_t i = 0; i < N_MEMBERS; i++)
@@ -555,6 +577,7 @@ int main(void)
 	test_asked();
 	test_differs();
 	test_leader_differs();
+	test_disagrees();
 	test_compacted();
 	test_busy();
 	test_given_up();

@@ -489,6 +489,32 @@ static void test_corrupt(void)
 	}
 }
 
+/* The next one that is compared ends it; one that nobody was asked about does not. */
+static void test_doubt_ends(void)
+{
+	static const struct {
+		bool disagrees, alone, corrupt;
+	} steps[] = {
+	    {.disagrees = true, .corrupt = true},
+	    {.alone = true, .corrupt = true},
+	    {.corrupt = false},
+	    {.alone = true, .corrupt = false},
+	};
+
+	begin(CONFIG_TAKER_ELECTED);
+	world_start(node);
+	CHECK(comes_to(node, "taking"));
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		node->disagrees = steps[i].disagrees;
+		node->alone = steps[i].alone;
+		sim_for(60 * US_PER_S);
+		CHECK_EQ_INT(node->n_clearings, i + 1);
+		CHECK_EQ_INT(node->cleared_corrupt, steps[i].corrupt);
+		sim_for(HOUR_US - wall_now_us() % HOUR_US);
+	}
+	world_end();
+}
+
 /* --- claims that are lost --- */
 
 /* Another one has the period now. */
@@ -968,6 +994,7 @@ int main(void)
 	test_retry_is_capped();
 	test_scan();
 	test_corrupt();
+	test_doubt_ends();
 	test_lost_taking();
 	test_lost_keeping();
 	test_disk_hangs();
