@@ -176,6 +176,31 @@ static int write_file(const struct rebuild_request *q, const struct rebuildchoic
 	return r == 0 ? read_digest(fd, result, problem) : r;
 }
 
+/* What is there already may be what an earlier run made of the same: nothing else is replaced, and
+ * least of all the base. */
+static int check_output(const struct rebuild_request *q, const struct rebuildchoice *choice,
+                        struct problem *problem)
+{
+	AUTO(snapshot_close) struct snapshot *there = NULL;
+	struct bolt_fault fault;
+	struct mvcc_reach reach = {0};
+	struct stat output, base;
+
+	if (stat(q->output, &output) < 0)
+		return 0;
+	if (stat(choice->base->path, &base) == 0 && output.st_dev == base.st_dev &&
+	    output.st_ino == base.st_ino)
+		return problem_set(problem, -EEXIST, "EXISTS", "'%s' is the snapshot to begin with",
+		                   q->output);
+	if (snapshot_open(q->output, &fault, &there) < 0 ||
+	    mvcc_read_reach(snapshot_db(there), &reach) < 0 || reach.last != choice->revision)
+		return problem_set(problem, -EEXIST, "EXISTS",
+		                   "'%s' is there already, and is not etcd at revision %" PRId64
+		                   ": remove it, or name another file",
+		                   q->output, choice->revision);
+	return 0;
+}
+
 static int make(const struct rebuild_request *q, const struct source_request *base,
                 struct problem *problem, struct rebuildchoice *choice,
                 struct rebuild_result *result)
@@ -183,6 +208,8 @@ static int make(const struct rebuild_request *q, const struct source_request *ba
 	AUTO(outfile_free) struct outfile *file = NULL;
 	int r = rebuildchoice_make(q, base, problem, choice);
 
+	if (r == 0)
+		r = check_output(q, choice, problem);
 	if (r == 0)
 		r = outfile_new(q->output, MODE, problem, &file);
 	if (r == 0)

@@ -310,7 +310,7 @@ static void make_record(void)
 static struct rebuild_result result;
 static struct problem problem;
 
-static int rebuild(const char *base, enum rebuild_to to, int64_t value)
+static int rebuild_into(const char *output, const char *base, enum rebuild_to to, int64_t value)
 {
 	struct rebuild_request request = {
 	    .base = {.name = base, .s3_prefix = ""},
@@ -318,14 +318,19 @@ static int rebuild(const char *base, enum rebuild_to to, int64_t value)
 	    .to = to,
 	    .revision = value,
 	    .us = value,
-	    .output = "out.db",
+	    .output = output,
 	};
 
 	source_free(TAKE_PTR(result.base));
 	result = (struct rebuild_result){0};
 	problem = (struct problem){0};
-	(void) unlink("out.db");
 	return rebuild_run(&request, &problem, &result);
+}
+
+static int rebuild(const char *base, enum rebuild_to to, int64_t value)
+{
+	(void) unlink("out.db");
+	return rebuild_into("out.db", base, to, value);
 }
 
 /* What was made has just the changes up to there. */
@@ -411,6 +416,22 @@ static void test_refused(void)
 	refused("./none.db", 20, "NOT_FOUND", "none.db");
 	/* Of another cluster, which shows where both have something. */
 	refused("./other.db", 20, "FOREIGN", "is something else in");
+}
+
+/* Nothing that is there is lost, but for an earlier run's file. */
+static void test_there(void)
+{
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
+	CHECK_EQ_INT(rebuild_into("out.db", "./base.db", REBUILD_TO_REVISION, 20), 0);
+	CHECK_EQ_INT(rebuild_into("out.db", "./base.db", REBUILD_TO_REVISION, 21), -EEXIST);
+	CHECK(strstr(problem.reason, "is there already") != NULL);
+	check_made(20);
+	CHECK(scratch_shell("cp base.db kept.db && echo a letter >letter"));
+	CHECK_EQ_INT(rebuild_into("base.db", "./base.db", REBUILD_TO_REVISION, 20), -EEXIST);
+	CHECK(strstr(problem.reason, "is the snapshot to begin with") != NULL);
+	CHECK_EQ_INT(rebuild_into("letter", "./base.db", REBUILD_TO_REVISION, 20), -EEXIST);
+	CHECK(scratch_shell("cmp base.db kept.db && grep -q letter letter"));
+	(void) scratch_shell("rm -f kept.db letter out.db");
 }
 
 /* What members told of their keys: the hash at 20 is right, but for what `wrong` changes. */
@@ -530,6 +551,7 @@ int main(void)
 	test_every_revision();
 	test_times();
 	test_refused();
+	test_there();
 	test_hashes();
 	test_damage();
 	test_given_up();
