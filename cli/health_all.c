@@ -38,7 +38,8 @@ struct health {
 	bool help;
 	bool is_live;
 	int64_t wait_us;
-	size_t n_asked; /* checks of daemons that run here */
+	int64_t began_s; /* wall clock */
+	size_t n_asked;  /* checks of daemons that run here */
 };
 
 static const char help[] =
@@ -70,7 +71,14 @@ static enum result ask(const struct health *h, const struct healthcheck *check,
 		                strerror(-r));
 	else if (answer->error != NULL)
 		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s: %s", check->daemon, answer->sentence);
-	else if (check->look(answer->objects, reason))
+	else if (!check->look(answer->objects, reason))
+		return RESULT_BAD;
+	else if (check->is_of_rounds && h->wait_us > 0 &&
+	         !healthchecks_is_since(answer->objects, h->began_s))
+		/* What has happened just before is not seen yet. */
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s has not asked anew yet",
+		                check->daemon);
+	else
 		return RESULT_GOOD;
 	return RESULT_BAD;
 }
@@ -155,6 +163,7 @@ static int run(struct health *h)
 	int64_t deadline_us = mono_now_us() + h->wait_us;
 	int code = CLI_OK;
 
+	h->began_s = wall_now_us() / US_PER_S;
 	for (size_t i = 0; i < healthchecks_n; i++) {
 		if (wait_for(h, &healthchecks[i], deadline_us) == RESULT_BAD)
 			code = CLI_FAILED;

@@ -67,6 +67,11 @@ static bool look_members(const json_t *objects, char reason[static HEALTHCHECKS_
 	return false;
 }
 
+bool healthchecks_is_since(const json_t *objects, int64_t second)
+{
+	return field_integer(json_array_get(objects, 0), "looked_s") > second;
+}
+
 /* The first finding that is critical stands for all. */
 static bool look_findings(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
 {
@@ -150,13 +155,13 @@ static bool look_candidates(const json_t *objects, char reason[static HEALTHCHEC
 }
 
 const struct healthcheck healthchecks[] = {
-    {"the network is not being changed", "netconf", {"net", "status"}, look_change},
-    {"the network is as it was confirmed", "netconf", {"net", "status"}, look_drift},
-    {"all members of etcd answer", "etcdwatch", {"etcd", "health"}, look_members},
-    {"nothing about etcd is critical", "etcdwatch", {"etcd", "health"}, look_findings},
-    {"an API server can be reached", "prism", {"prism", "status"}, look_reachable},
-    {"all API servers are ready", "prism", {"prism", "status"}, look_ready},
-    {"every VIP has an owner", "vipd", {"vip", "status"}, look_owned},
-    {"every VIP has somebody to take it over", "vipd", {"vip", "status"}, look_candidates},
+    {"the network is not being changed", "netconf", {"net", "status"}, look_change, false},
+    {"the network is as it was confirmed", "netconf", {"net", "status"}, look_drift, false},
+    {"all members of etcd answer", "etcdwatch", {"etcd", "health"}, look_members, true},
+    {"nothing about etcd is critical", "etcdwatch", {"etcd", "health"}, look_findings, true},
+    {"an API server can be reached", "prism", {"prism", "status"}, look_reachable, false},
+    {"all API servers are ready", "prism", {"prism", "status"}, look_ready, false},
+    {"every VIP has an owner", "vipd", {"vip", "status"}, look_owned, false},
+    {"every VIP has somebody to take it over", "vipd", {"vip", "status"}, look_candidates, false},
 };
 const size_t healthchecks_n = ARRAY_SIZE(healthchecks);

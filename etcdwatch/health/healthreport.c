@@ -37,7 +37,8 @@ static const char *status(const struct healthreport *r)
 		return "unknown";
 	if (count(r, RULES_CRITICAL) > 0)
 		return "critical";
-	return r->n_findings > 0 ? "warning" : "ok";
+	/* One who does not answer becomes a finding only when that lasts. */
+	return r->n_findings > 0 || count_answers(r->o) < r->o->n_members ? "warning" : "ok";
 }
 
 json_t *healthreport_summary_json(const struct healthreport *r)

@@ -116,9 +116,22 @@ static void test_checks(void)
 	}
 }
 
+static void test_since(void)
+{
+	json_t *told = json_pack("[{s:i}]", "looked_s", 1000);
+	json_t *not_yet = json_pack("[{s:s}]", "status", "unknown");
+
+	CHECK(healthchecks_is_since(told, 999));
+	CHECK(!healthchecks_is_since(told, 1000));
+	CHECK(!healthchecks_is_since(not_yet, 999));
+	json_decref(told);
+	json_decref(not_yet);
+}
+
 int main(void)
 {
 	test_render();
 	test_checks();
+	test_since();
 	return check_result();
 }
