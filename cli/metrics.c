@@ -11,7 +11,7 @@
 
 #define TIMEOUT_US (5 * US_PER_S)
 
-static const char *const daemons[] = {"vipd", "prism", "etcdwatch"};
+static const char *const daemons[] = {"vipd", "prism", "etcdwatch", "netconf"};
 
 static bool is_daemon(const char *name)
 {
@@ -37,7 +37,8 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 			               nearest);
 		else
 			(void) fprintf(stderr,
-			               "fairlead: no daemon '%s': there are 'vipd', 'prism' and 'etcdwatch'\n",
+			               "fairlead: no daemon '%s': there are 'vipd', 'prism', 'etcdwatch' and "
+			               "'netconf'\n",
 			               argv[0]);
 		return CLI_USAGE;
 	}

@@ -90,8 +90,8 @@ static const struct command commands[] = {
      0, NET_FILES_MAX, TAKES_NOTHING, cli_net_plan},
     {"net convert", "[FILE]...", "Print it in the style of many documents.", 0, NET_FILES_MAX,
      TAKES_NOTHING, cli_net_convert},
-    {"metrics", "DAEMON", "The metrics of vipd, prism or etcdwatch, as Prometheus reads them.", 1,
-     1, TAKES_NOTHING, cli_metrics},
+    {"metrics", "DAEMON", "The metrics of a daemon, as Prometheus reads them.", 1, 1, TAKES_NOTHING,
+     cli_metrics},
     {"etcd members", "[-w]", "The members of etcd, as each of them knows them.", 0, 0,
      TAKES_WATCH | TAKES_YAML, cli_etcd_members},
     {"etcd status", "[-w]", "What each member of etcd says of itself.", 0, 0,
@@ -235,16 +235,24 @@ static void print_usage(FILE *out, const struct command *command)
 	               command->arguments[0] != '\0' ? " " : "", command->arguments, command->help);
 }
 
+/* Whether its name goes on behind these words. */
+static bool is_below(const struct command *command, const char *words)
+{
+	size_t len = strlen(words);
+
+	return strncmp(command->name, words, len) == 0 && command->name[len] == ' ';
+}
+
 /* The commands whose name begins with `word`; NULL: all. How many there are. */
 static size_t print_commands(FILE *out, const char *word)
 {
-	size_t n = 0, len = word != NULL ? strlen(word) : 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		const struct command *c = &commands[i];
 		AUTO(free) char *usage = xasprintf("%s %s", c->name, c->arguments);
 
-		if (word != NULL && (strncmp(c->name, word, len) != 0 || c->name[len] != ' '))
+		if (word != NULL && !is_below(c, word))
 			continue;
 		if (n++ == 0)
 			(void) fputs("Commands:\n", out);
@@ -295,13 +303,18 @@ static int refuse_unknown(int argc, char **argv)
 		names[i] = commands[i].name;
 	nearest = cmdname_nearest(argc, argv, names, ARRAY_SIZE(commands));
 	(void) cmdname_typed(argc, argv, typed);
+	/* The beginning of several is no misspelling of one. */
+	for (size_t i = 0; i < ARRAY_SIZE(commands) && nearest != NULL; i++) {
+		if (is_below(&commands[i], typed))
+			nearest = NULL;
+	}
 	if (nearest != NULL) {
 		(void) fprintf(stderr, "fairlead: unknown command '%s': did you mean 'fairlead %s'?\n",
 		               typed, nearest);
 		return CLI_USAGE;
 	}
 	(void) fprintf(stderr, "fairlead: unknown command '%s'\n", typed);
-	if (print_commands(stderr, argv[0]) == 0)
+	if (print_commands(stderr, typed) == 0 && print_commands(stderr, argv[0]) == 0)
 		(void) fputs("fairlead --help lists them all.\n", stderr);
 	return CLI_USAGE;
 }
@@ -345,6 +358,7 @@ static int check_options(const struct cli *cli, const struct command *command)
 
 static int run(const struct cli *cli, bool help, int argc, char **argv)
 {
+	char typed[CMDNAME_TEXT_MAX];
 	const struct command *command;
 	int n_words;
 
@@ -352,9 +366,10 @@ static int run(const struct cli *cli, bool help, int argc, char **argv)
 		print_help(help ? stdout : stderr);
 		return help ? CLI_OK : CLI_USAGE;
 	}
-	if (help && argc == 1 && print_commands(stdout, argv[0]) > 0)
-		return CLI_OK;
 	command = find_command(argc, argv, &n_words);
+	if (help && (command == NULL || n_words < argc) &&
+	    print_commands(stdout, cmdname_typed(argc, argv, typed)) > 0)
+		return CLI_OK;
 	if (command == NULL)
 		return refuse_unknown(argc, argv);
 	if (help && (command->takes & TAKES_OWN) != 0) {

@@ -160,13 +160,12 @@ static int steer(struct steering *s)
 	}
 	add(s, "--dry-run");
 	code = ask(s, told);
-	if (code != CLI_OK || cli->dry_run)
+	if (code != CLI_OK)
 		return code;
-	if (s->n_planned == 0) {
-		if (cli->output == CLI_TABLE)
-			(void) puts("nothing to do");
+	if (s->n_planned == 0 && cli->output == CLI_TABLE)
+		(void) puts("nothing to do");
+	if (s->n_planned == 0 || cli->dry_run)
 		return CLI_OK;
-	}
 	if (!cli->yes && !is_wanted())
 		return CLI_FAILED;
 	s->n_words--;

@@ -184,6 +184,7 @@ static void begin_after(struct catalog_entry *e, const struct store *store)
 
 	if (newest_s >= e->started_s && newest_s - e->started_s < SECONDS_BEHIND_MAX)
 		e->started_s = newest_s + 1;
+	e->finished_s = MAX(e->finished_s, e->started_s);
 }
 
 /* Once nothing of it changes any more. */

@@ -225,7 +225,9 @@ static void test_usage(void)
 	    {"etcd remove-member", "fairlead: too few arguments for 'etcd remove-member'\n"},
 	    {"etcd members --yes", "fairlead: 'etcd members' has no option --yes\n"},
 	    {"metrics vip", "fairlead: no daemon 'vip': did you mean 'vipd'?\n"},
-	    {"metrics x", "fairlead: no daemon 'x': there are 'vipd', 'prism' and 'etcdwatch'\n"},
+	    {"etcd record", "fairlead: unknown command 'etcd record'\nCommands:\n  etcd record status"},
+	    {"metrics x",
+	     "fairlead: no daemon 'x': there are 'vipd', 'prism', 'etcdwatch' and 'netconf'\n"},
 	    {"--bad", "fairlead: unrecognized option '--bad'\nfairlead --help lists the options.\n"},
 	};
 
