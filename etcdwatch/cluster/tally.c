@@ -4,6 +4,7 @@
 #include "etcdwatch/cluster/tally.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
@@ -18,13 +19,14 @@ static const char *const result_names[TALLY_RESULTS_N] = {
 /* --- counting -----------------------------------------------------------------------------------
  */
 
-/* The one of that member, or a new one, or the oldest. */
-static struct tally_defrag *place_for(struct tally *t, uint64_t member)
+/* The one of that name, or a new one, or the oldest. One that replaced another has its name, and no
+ * two samples may have the same labels. */
+static struct tally_defrag *place_for(struct tally *t, const char *name)
 {
 	struct tally_defrag *oldest = &t->defrags[0];
 
 	for (size_t i = 0; i < t->n_defrags; i++) {
-		if (t->defrags[i].member == member)
+		if (strcmp(t->defrags[i].name, name) == 0)
 			return &t->defrags[i];
 		if (t->defrags[i].at_s < oldest->at_s)
 			oldest = &t->defrags[i];
@@ -34,13 +36,12 @@ static struct tally_defrag *place_for(struct tally *t, uint64_t member)
 
 static void add_defrag(struct tally *t, const struct step *step, const struct tally_cost *cost)
 {
-	struct tally_defrag *last = place_for(t, step->member);
+	struct tally_defrag *last = place_for(t, step->name);
 
 	t->defrag_us += cost->took_us;
 	t->stall_us += MAX(cost->stall_us, 0);
 	t->leader_stall_us += MAX(cost->leader_stall_us, 0);
 	t->freed_bytes += (uint64_t) MAX(step->db_bytes - cost->db_bytes, 0);
-	last->member = step->member;
 	(void) snprintf(last->name, sizeof(last->name), "%s", step->name);
 	last->stall_us = MAX(cost->stall_us, 0);
 	last->at_s = cost->at_s;

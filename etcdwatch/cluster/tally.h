@@ -25,8 +25,7 @@ enum tally_result {
 
 /* The last time that a database was written anew. */
 struct tally_defrag {
-	uint64_t member;
-	char name[SURVEY_NAME_MAX];
+	char name[SURVEY_NAME_MAX]; /* of the member */
 	int64_t stall_us;
 	int64_t at_s;
 };

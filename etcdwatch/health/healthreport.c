@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
@@ -174,14 +175,24 @@ static const struct {
      "When it reaches its quota if it grows on like that.", get_runway},
 };
 
-/* One that was never started has no name. */
-static void add_member(struct metrics *m, const struct observation_member *member, double value)
+/* One that was never started has no name, and one that is being replaced has that of another. */
+static bool has_own_name(const struct observation *o, const struct observation_member *member)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_members; i++)
+		n += strcmp(o->members[i].name, member->name) == 0 ? 1 : 0;
+	return member->name[0] != '\0' && n == 1;
+}
+
+static void add_member(struct metrics *m, const struct observation *o,
+                       const struct observation_member *member, double value)
 {
 	char id[VIEW_NAME_MAX];
 
 	(void) snprintf(id, sizeof(id), "%" PRIx64, member->id);
 	metrics_sample(m, value,
-	               &(struct metrics_label){"member", member->name[0] != '\0' ? member->name : id},
+	               &(struct metrics_label){"member", has_own_name(o, member) ? member->name : id},
 	               1);
 }
 
@@ -218,6 +229,17 @@ static void add_raised(struct metrics *m, const struct healthreport *r)
 		               &(struct metrics_label){"id", rules[i].id}, 1);
 }
 
+/* Of two members of one name, the same may be found. */
+static bool is_told(const struct healthreport *r, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (r->findings[i]->rule == r->findings[at]->rule &&
+		    strcmp(r->findings[i]->subject, r->findings[at]->subject) == 0)
+			return true;
+	}
+	return false;
+}
+
 void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 {
 	metrics_family(m, "fairlead_etcdwatch_health_rounds_total", METRICS_COUNTER,
@@ -233,7 +255,8 @@ void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 		    {"subject", f->subject},
 		};
 
-		metrics_sample(m, 1, labels, ARRAY_SIZE(labels));
+		if (!is_told(r, i))
+			metrics_sample(m, 1, labels, ARRAY_SIZE(labels));
 	}
 	add_compared(m, &r->compared);
 	add_raised(m, r);
@@ -243,7 +266,7 @@ void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 			double value;
 
 			if (member_metrics[i].get(&r->o->members[k], r->trend, &value))
-				add_member(m, &r->o->members[k], value);
+				add_member(m, r->o, &r->o->members[k], value);
 		}
 	}
 }

@@ -70,13 +70,30 @@ static void test_many_members(void)
 	static struct tally t;
 
 	for (unsigned i = 0; i < TALLY_MEMBERS_MAX + 3; i++) {
-		struct step step = defragment(i + 1, "n", MIB);
+		AUTO(free) char *name = xasprintf("n%u", i + 1);
+		struct step step = defragment(i + 1, name, MIB);
 
 		tally_step(&t, &step, &(struct tally_cost){.at_s = 100 + i});
 	}
 	CHECK_EQ_INT(t.n_defrags, TALLY_MEMBERS_MAX);
 	for (size_t i = 0; i < t.n_defrags; i++)
 		CHECK(t.defrags[i].at_s >= 103);
+}
+
+/* One that was replaced, or has another name now: no series may be there twice. */
+static void test_same_name(void)
+{
+	static struct tally t;
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	const struct step steps[] = {defragment(1, "n1", MIB), defragment(2, "n2", MIB),
+	                             defragment(77, "n1", MIB), defragment(2, "n1", MIB)};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		tally_step(&t, &steps[i], &(struct tally_cost){.at_s = 1000 + (int64_t) i});
+	tally_metrics(m, &t);
+	has_line(m, "fairlead_etcdwatch_defrag_last_timestamp_seconds{member=\"n1\"} 1003");
+	has_line(m, "fairlead_etcdwatch_defrag_last_timestamp_seconds{member=\"n2\"} 1001");
+	CHECK_EQ_INT(t.n_defrags, 2);
 }
 
 /* What is not compared on purpose is not told as not confirmed. */
@@ -163,6 +180,36 @@ static void test_runway(void)
 	has_line(still, "fairlead_etcdwatch_member_quota_runway_seconds{member=\"n1\"} +Inf");
 }
 
+/* While one is replaced both are listed, and may have one name: then their ids are told. */
+static void test_two_of_a_name(void)
+{
+	AUTO(trend_free) struct trend *t = trend_new();
+	AUTO(free) struct observation *o = NEW0(struct observation);
+	AUTO(free) struct healthreport *r = NEW0(struct healthreport);
+	AUTO(metrics_free) struct metrics *m = metrics_new();
+	static const char *const names[] = {"n1", "n2", "n1", ""};
+	const struct judge_finding down = {.rule = &rules[RULE_MEMBER_DOWN], .subject = "n1"};
+	const char *once;
+
+	*r = (struct healthreport){.o = o, .trend = t, .n_rounds = 1};
+	o->n_members = ARRAY_SIZE(names);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		o->members[i].id = 0xa0 + i;
+		o->members[i].answer = OBSERVED_GOOD;
+		(void) snprintf(o->members[i].name, sizeof(o->members[i].name), "%s", names[i]);
+	}
+	r->findings[0] = r->findings[1] = &down;
+	r->n_findings = 2;
+	healthreport_metrics(m, r);
+	once = strstr(metrics_text(m, NULL), "{id=\"member-down\",severity=");
+	CHECK(once != NULL && strstr(once + 1, "{id=\"member-down\",severity=") == NULL);
+	has_line(m, "fairlead_etcdwatch_member_up{member=\"a0\"} 1");
+	has_line(m, "fairlead_etcdwatch_member_up{member=\"n2\"} 1");
+	has_line(m, "fairlead_etcdwatch_member_up{member=\"a2\"} 1");
+	has_line(m, "fairlead_etcdwatch_member_up{member=\"a3\"} 1");
+	CHECK(strstr(metrics_text(m, NULL), "{member=\"n1\"}") == NULL);
+}
+
 /* It was defragmented, is as large as before a quarter of an hour later, and stays so. */
 static void test_refill(void)
 {
@@ -188,7 +235,9 @@ int main(void)
 {
 	test_steps();
 	test_many_members();
+	test_same_name();
 	test_compared();
+	test_two_of_a_name();
 	test_runway();
 	test_refill();
 	return check_result();
