@@ -175,7 +175,10 @@ static int read_all(struct recorddir *dir, struct record_segment *s, struct reco
 	struct record_frame frame;
 	int r;
 
+	dir->reached_us = s->header.wall_us;
 	while ((r = record_reader_next(reader, &frame)) > 0) {
+		if (record_tells_time(&frame))
+			dir->reached_us = frame.wall_us;
 		if (frame.type == RECORD_EVENTS)
 			dir->last_sum = record_event_sum(frame.events, frame.n_events);
 		dir->has_gap |= frame.type == RECORD_GAP;

@@ -112,7 +112,7 @@ void recordfile_found(const struct recordfile *f, struct recordwriter_found *ret
 		figures.first_revision = first->header.first_revision;
 		figures.first_us = first->header.wall_us;
 		figures.last_revision = last->last_revision;
-		figures.reached_us = last->end_us;
+		figures.reached_us = dir->reached_us;
 	}
 	*ret_figures = figures;
 }

@@ -240,16 +240,12 @@ void recordwriter_begin(struct recordwriter *w, const struct recordwriter_chain 
 {
 	w->header.cluster_id = chain->cluster_id;
 	w->header.first_revision = chain->first_revision;
-	w->header.wall_us = wall_now_us();
+	/* What came meanwhile was not seen: that it goes on now tells nothing. */
+	w->header.wall_us = chain->begins ? wall_now_us() : w->figures.reached_us;
 	recordwriter_set_member(w, chain->member_id, chain->member);
 	w->begins_chain = chain->begins;
 	w->last_revision = chain->first_revision - 1;
 	w->reached_us = 0;
-}
-
-static bool tells_time(const struct record_frame *frame)
-{
-	return frame->type == RECORD_EVENTS || frame->type == RECORD_PROGRESS;
 }
 
 int recordwriter_put(struct recordwriter *w, const struct record_frame *frame)
@@ -262,7 +258,7 @@ int recordwriter_put(struct recordwriter *w, const struct record_frame *frame)
 	if (r < 0)
 		return r;
 	w->waiting_bytes += b->work.frames.len - before;
-	if (tells_time(frame)) {
+	if (record_tells_time(frame)) {
 		w->last_revision = frame->revision;
 		w->reached_us = MAX(w->reached_us, frame->wall_us);
 		w->header.first_revision = frame->revision + 1;

@@ -18,6 +18,10 @@
  * closed ends with a frame END, which has the SHA-256 of all bytes before that frame: this is the
  * segment's digest, which the header of the next one repeats. All zeros there: a chain begins.
  *
+ * The header's wall time is when nothing behind the first revision's predecessor had been seen:
+ * when the chain began, else that of the last EVENTS or PROGRESS before it. END tells when the
+ * segment was closed, be it days later; of etcd that says nothing.
+ *
  * Payloads (times are wall clock, microseconds since the epoch, 8 bytes; revisions 8 bytes):
  *   EVENTS     one whole revision: revision, time, n (4), then n times in the order of etcd:
  *              kind (1: 0 put, 1 delete), length of the key (4), key, and of a put create revision,
@@ -100,6 +104,9 @@ struct record_frame {
 	struct bytes reason;                 /* GAP; no NUL behind it */
 	uint8_t digest[DIGEST_SHA256_BYTES]; /* END */
 };
+
+/* EVENTS and PROGRESS: by its time all up to its revision, and nothing else, had been seen. */
+bool record_tells_time(const struct record_frame *frame);
 
 /* What a revision has put, in one number: the same for the same puts. 0: there are none. Deletions
  * do not count, as a compaction at their own revision removes them. */

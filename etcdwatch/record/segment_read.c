@@ -254,6 +254,11 @@ static int check_order(struct record_reader *rd, const struct record_frame *fram
 	return frame->type == RECORD_END ? check_end(rd, frame) : 0;
 }
 
+bool record_tells_time(const struct record_frame *frame)
+{
+	return frame->type == RECORD_EVENTS || frame->type == RECORD_PROGRESS;
+}
+
 /* --- the file -----------------------------------------------------------------------------------
  */
 

@@ -5,11 +5,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/civil.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 
 struct segment {
 	char *path;
@@ -127,13 +130,6 @@ static bool goes_on(const struct segment *before, const struct segment *next)
 	       next->header.first_revision >= before->header.first_revision;
 }
 
-/* Until when all is known is told by what is not told later. */
-static bool tells_time(const struct record_frame *frame)
-{
-	return frame->type == RECORD_EVENTS || frame->type == RECORD_PROGRESS ||
-	       frame->type == RECORD_END;
-}
-
 /* Reads the last segment. What is damaged ends the chain there. */
 static int measure(struct chains *chains, struct chain *chain, struct problem *problem)
 {
@@ -149,7 +145,7 @@ static int measure(struct chains *chains, struct chain *chain, struct problem *p
 	chain->last_us = last->header.wall_us;
 	while ((r = record_reader_next(reader, &frame)) > 0) {
 		has_gap |= frame.type == RECORD_GAP;
-		if (!has_gap && tells_time(&frame))
+		if (!has_gap && record_tells_time(&frame))
 			chain->last_us = MAX(chain->last_us, frame.wall_us);
 	}
 	chain->last = record_reader_revision(reader);
@@ -287,6 +283,8 @@ int chainread_next(struct chainread *read, struct problem *problem, struct recor
 	}
 }
 
+/* --- times ------------------------------------------------------------------------------------ */
+
 /* What was seen before a segment began is not worth reading. */
 static int64_t begin_of(const struct chains *chains, const struct chain *chain, int64_t us)
 {
@@ -302,20 +300,48 @@ static int64_t begin_of(const struct chains *chains, const struct chain *chain, 
 	return revision;
 }
 
+static const struct record_header *first_header(const struct chainread *read)
+{
+	return &read->chains->segments[read->chain->first_segment + read->next].header;
+}
+
+/* When it was seen says when it happened only if it would have been seen before, too. */
+static int check_blind(int64_t seen_us, int64_t before, const struct record_frame *next,
+                       struct problem *problem)
+{
+	char from[CIVIL_TEXT_MAX], to[CIVIL_TEXT_MAX];
+
+	if (next->type != RECORD_EVENTS || next->wall_us - seen_us <= CHAINS_BLIND_US)
+		return 0;
+	return problem_set(
+	    problem, -ENOENT, "UNREACHABLE",
+	    "nothing was seen from %s to %s, so when the changes happened that were seen "
+	    "then is not known: revision %" PRId64 " is the last before that, and %" PRId64
+	    " the first behind it",
+	    civil_format(civil_floor_div(seen_us, US_PER_S), from),
+	    civil_format(civil_floor_div(next->wall_us, US_PER_S), to), before, next->revision);
+}
+
 int chains_revision_at(const struct chains *chains, const struct chain *chain, int64_t us,
                        struct problem *problem, int64_t *ret_revision)
 {
-	int64_t begin = begin_of(chains, chain, us), revision = begin - 1;
-	AUTO(chainread_free) struct chainread *read = chainread_open(chains, chain, begin);
+	AUTO(chainread_free)
+	struct chainread *read = chainread_open(chains, chain, begin_of(chains, chain, us));
+	int64_t revision = first_header(read)->first_revision - 1;
+	int64_t seen_us = first_header(read)->wall_us;
 	struct record_frame frame;
 	int r = 0;
 
-	while (revision < chain->last && (r = chainread_next(read, problem, &frame)) > 0) {
-		if (frame.type != RECORD_EVENTS)
+	while (seen_us <= us && revision < chain->last &&
+	       (r = chainread_next(read, problem, &frame)) > 0) {
+		if (!record_tells_time(&frame))
 			continue;
-		if (frame.wall_us > us)
+		if (frame.wall_us > us) {
+			r = check_blind(seen_us, revision, &frame, problem);
 			break;
+		}
 		revision = frame.revision;
+		seen_us = frame.wall_us;
 	}
 	if (r < 0)
 		return r;

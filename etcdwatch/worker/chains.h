@@ -15,8 +15,13 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/mono.h"
 #include "etcdwatch/record/segment.h"
 #include "etcdwatch/worker/problem.h"
+
+/* Progress is told each second, so this is an interruption; etcdwatch may have been down for days.
+ */
+#define CHAINS_BLIND_US (5 * US_PER_S)
 
 struct chain {
 	uint64_t cluster_id;
@@ -60,7 +65,8 @@ int chainread_next(struct chainread *read, struct problem *problem, struct recor
 
 /*
  * Where it stood at a time within it: the revision before the first change that was seen later. So
- * nothing that was seen later is ever in it, also if the clock was set back meanwhile.
+ * nothing that was seen later is ever in it, also if the clock was set back meanwhile. UNREACHABLE
+ * if that change may have happened before: while nothing was seen for longer than CHAINS_BLIND_US.
  */
 int chains_revision_at(const struct chains *chains, const struct chain *chain, int64_t us,
                        struct problem *problem, int64_t *ret_revision);

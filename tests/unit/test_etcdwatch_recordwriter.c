@@ -177,6 +177,37 @@ static void test_writes(void)
 	end();
 }
 
+/* How far it reaches is what was seen, not when a segment was closed or begun. */
+static void test_reaches(void)
+{
+	AUTO(record_reader_free) struct record_reader *reader = NULL;
+	AUTO(free) char *path = NULL;
+	char fault[RECORD_FAULT_MAX], name[RECORD_NAME_MAX];
+
+	begin_anew("reach");
+	go_on(0);
+	put(1, 10);
+	CHECK(TURN_UNTIL(ev, is_synced(1)));
+	end();
+	/* Left open, then closed, then without anything in it. */
+	for (uint64_t i = 2; i <= 4; i++) {
+		begin();
+		CHECK_EQ_INT(recordwriter_figures(writer).reached_us, 1000000);
+		go_on(1);
+		recordwriter_close(writer);
+		CHECK_EQ_INT(
+		    recordwriter_put(writer, &(struct record_frame){.type = RECORD_LEASE, .lease = 1}), 0);
+		CHECK(TURN_UNTIL(ev, recordwriter_figures(writer).n_segments == i));
+		end();
+	}
+	path = xasprintf(
+	    "reach/%s",
+	    record_name(&(struct record_header){.cluster_id = 0xc1, .first_revision = 2, .sequence = 3},
+	                name));
+	if (CHECK_EQ_INT(record_reader_open(path, &reader, fault), 0))
+		CHECK_EQ_INT(record_reader_header(reader)->wall_us, 1000000);
+}
+
 /* A gap ends the chain: nothing goes on from it, also after a start. */
 static void test_gap(void)
 {
@@ -350,6 +381,7 @@ int main(void)
 	ev = ev_default_loop(0);
 	scratch_enter();
 	test_writes();
+	test_reaches();
 	test_gap();
 	test_crash();
 	test_no_room();

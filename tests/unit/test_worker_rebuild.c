@@ -244,7 +244,7 @@ static void make_snapshot(const char *path, int64_t revision)
 	CHECK_EQ_INT(snapshot_append_digest(fd, n_bytes), 0);
 }
 
-static void record_revision(struct recordfile *file, int64_t revision)
+static void record_revision_at(struct recordfile *file, int64_t revision, int64_t wall_us)
 {
 	const struct change *c = change_at(revision);
 	struct record_event events[2] = {{0}};
@@ -260,9 +260,14 @@ static void record_revision(struct recordfile *file, int64_t revision)
 		};
 	recordfile_add(file, &(struct record_frame){.type = RECORD_EVENTS,
 	                                            .revision = revision,
-	                                            .wall_us = 1000000 * revision,
+	                                            .wall_us = wall_us,
 	                                            .events = events,
 	                                            .n_events = n});
+}
+
+static void record_revision(struct recordfile *file, int64_t revision)
+{
+	record_revision_at(file, revision, 1000000 * revision);
 }
 
 static void save_segment(struct recordfile *file, int64_t first, uint64_t sequence)
@@ -397,6 +402,49 @@ static void test_times(void)
 	                             "1970-01-01T00:00:31Z), 33 to 40") != NULL);
 	(void) unlink("out.db");
 	check_nothing_left();
+}
+
+static void refused_time(int64_t us, const char *why)
+{
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, us), -ENOENT);
+	CHECK_EQ_STR(problem.code, "UNREACHABLE");
+	if (!CHECK(strstr(problem.reason, why) != NULL))
+		(void) fprintf(stderr, "  at %" PRId64 " it said: %s\n", us, problem.reason);
+	check_nothing_left();
+}
+
+/* From 21 s to 100 s nothing was seen; the segment was closed in between, when etcdwatch was
+ * started again. What had happened meanwhile came afterwards. */
+static void test_outage(void)
+{
+	struct recordfile file;
+	uint8_t digest[DIGEST_SHA256_BYTES];
+
+	(void) scratch_shell("rm -rf record && mkdir record");
+	recordfile_begin(&file, 11, 1, NULL);
+	for (int64_t rev = 11; rev <= 20; rev++)
+		record_revision(&file, rev);
+	recordfile_progress(&file, 20, 21000000);
+	record_writer_end(file.writer, 20, 90000000, digest);
+	recordfile_flush(&file);
+	save_segment(&file, 11, 1);
+	refused_time(50000000, "it was at 1970-01-01T00:00:50Z");
+	recordfile_begin(&file, 21, 2, digest);
+	record_revision_at(&file, 21, 100000000);
+	record_revision_at(&file, 22, 100000001);
+	recordfile_progress(&file, 22, 200000000);
+	save_segment(&file, 21, 2);
+	refused_time(21000000, "revision 20 is the last before that, and 21 the first behind it");
+	refused_time(50000000, "from 1970-01-01T00:00:21Z to 1970-01-01T00:01:40Z");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 20999999), 0);
+	check_made(20);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 100000000), 0);
+	check_made(21);
+	/* Late progress shows that nothing has happened before. */
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 150000000), 0);
+	check_made(22);
+	(void) unlink("out.db");
+	make_record();
 }
 
 static void refused(const char *base, int64_t revision, const char *code, const char *why)
@@ -550,6 +598,7 @@ int main(void)
 	make_record();
 	test_every_revision();
 	test_times();
+	test_outage();
 	test_refused();
 	test_there();
 	test_hashes();
