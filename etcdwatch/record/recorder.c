@@ -132,8 +132,10 @@ static void change_state(struct recorder *r, enum recorder_state state, const ch
 		recordhash_forget(r->hash);
 		arm(r, RETRY_DISK_US);
 		break;
-	case RECORDER_WATCHING:
 	case RECORDER_FULL:
+		arm(r, RETRY_DISK_US);
+		break;
+	case RECORDER_WATCHING:
 		break;
 	}
 }
@@ -146,6 +148,15 @@ static void break_chain(struct recorder *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void) vsnprintf(r->broken, sizeof(r->broken), fmt, ap);
 	va_end(ap);
+}
+
+static void complain(struct recorder *r, const char *event, const char *reason)
+{
+	unsigned suppressed;
+
+	(void) snprintf(r->error, sizeof(r->error), "%s", reason);
+	if (log_ratelimit_allow(&r->complaints, mono_now_us(), &suppressed))
+		log_warning(event, "directory=%s reason=\"%s\"", r->options.directory, reason);
 }
 
 static const char *member_name(const struct recorder *r, uint64_t id)
@@ -343,7 +354,7 @@ static void events_cb(const struct etcd_event *events, size_t n, int64_t revisio
 		first = i;
 	}
 	if (r->state == RECORDER_WATCHING && recordwriter_is_full(r->writer)) {
-		log_warning("record_disk_slow", "directory=%s rev=%" PRId64, r->options.directory, r->last);
+		complain(r, "record_disk_slow", "too much waits for the disk");
 		change_state(r, RECORDER_FULL, "too much waits for the disk");
 	}
 }
@@ -456,15 +467,6 @@ static void settle(struct recorder *r, uint64_t cluster_id, int64_t revision)
 	start_watch(r);
 }
 
-static void complain(struct recorder *r, const char *event, const char *reason)
-{
-	unsigned suppressed;
-
-	(void) snprintf(r->error, sizeof(r->error), "%s", reason);
-	if (log_ratelimit_allow(&r->complaints, mono_now_us(), &suppressed))
-		log_warning(event, "directory=%s reason=\"%s\"", r->options.directory, reason);
-}
-
 static void read_cb(const struct etcd_outcome *outcome,
                     const struct etcd_range_result *result UNUSED, void *userdata)
 {
@@ -490,14 +492,35 @@ static void looked_cb(const struct view *view, void *userdata)
 		arm(r, RETRY_ASK_US);
 }
 
+static void room_cb(void *userdata)
+{
+	struct recorder *r = userdata;
+
+	if (r->state == RECORDER_FULL)
+		change_state(r, RECORDER_ASKING, "room");
+}
+
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct recorder *r = CONTAINER_OF(w, struct recorder, timer);
 
-	if (r->state == RECORDER_FAILED)
+	switch (r->state) {
+	case RECORDER_FAILED:
 		change_state(r, RECORDER_OPENING, "again");
-	else if (r->state == RECORDER_ASKING)
+		return;
+	case RECORDER_ASKING:
 		r->looking = view_start(r->options.etcd, looked_cb, r);
+		return;
+	case RECORDER_FULL:
+		if (recordwriter_is_full(r->writer))
+			arm(r, RETRY_DISK_US);
+		else
+			room_cb(r);
+		return;
+	case RECORDER_OPENING:
+	case RECORDER_WATCHING:
+		return;
+	}
 }
 
 /* --- the disk -----------------------------------------------------------------------------------
@@ -528,14 +551,6 @@ static void failed_cb(int code UNUSED, const char *reason, void *userdata)
 
 	complain(r, "record_failed", reason);
 	change_state(r, RECORDER_FAILED, reason);
-}
-
-static void room_cb(void *userdata)
-{
-	struct recorder *r = userdata;
-
-	if (r->state == RECORDER_FULL)
-		change_state(r, RECORDER_ASKING, "room");
 }
 
 static void closed_cb(void *userdata)

@@ -40,7 +40,6 @@ struct recordwriter {
 	TAILQ_HEAD(batches, batch) batches;
 	bool is_away; /* the first batch, or `opening` */
 	bool is_open;
-	bool was_full;
 	size_t waiting_bytes;
 	struct disk_task opening;
 	int open_r;
@@ -166,29 +165,26 @@ static void done_cb(struct disk_task *task)
 {
 	struct batch *b = CONTAINER_OF(task, struct batch, task);
 	struct recordwriter *w = b->writer;
-	bool closed = b->work.closes, had_room = !recordwriter_is_full(w);
+	bool closed = b->work.closes, was_full = recordwriter_is_full(w), made_room;
 
 	w->is_away = false;
 	TAILQ_REMOVE(&w->batches, b, entry);
 	w->waiting_bytes -= b->work.frames.len;
 	if (b->work.r < 0) {
-		(void) snprintf(w->reason, sizeof(w->reason), "%s", b->work.reason);
-		closed = false;
-	} else {
-		take_figures(w, &b->work);
-	}
-	if (b->work.r < 0) {
 		int r = b->work.r;
 
+		(void) snprintf(w->reason, sizeof(w->reason), "%s", b->work.reason);
 		free_batch(b);
 		fail(w, r, w->reason);
 		return;
 	}
+	take_figures(w, &b->work);
 	free_batch(b);
 	send_next(w);
+	made_room = was_full && !recordwriter_is_full(w);
 	if (closed)
 		w->callbacks->closed(w->userdata);
-	else if (!had_room && !recordwriter_is_full(w))
+	if (made_room)
 		w->callbacks->room(w->userdata);
 }
 

@@ -65,7 +65,7 @@ struct recordwriter_callbacks {
 	void (*failed)(int r, const char *reason, void *userdata);
 	/* There is room again after recordwriter_is_full(). */
 	void (*room)(void *userdata);
-	/* A segment has been closed. */
+	/* A segment has been closed. The writer must not be freed inside it: room() may follow. */
 	void (*closed)(void *userdata);
 	/* The newest proven snapshot of this cluster on this node; 0: there is none. */
 	int64_t (*base_revision)(uint64_t cluster_id, void *userdata);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -21,9 +22,12 @@ int __real_fdatasync(int fd);
 int __wrap_fdatasync(int fd);
 
 static atomic_bool sync_fails;
+static pthread_mutex_t sync_gate = PTHREAD_MUTEX_INITIALIZER; /* held: a sync waits */
 
 int __wrap_fdatasync(int fd)
 {
+	pthread_mutex_lock(&sync_gate);
+	pthread_mutex_unlock(&sync_gate);
 	if (!atomic_load(&sync_fails))
 		return __real_fdatasync(fd);
 	errno = EIO;
@@ -351,6 +355,27 @@ static void test_full_queue(void)
 	end();
 }
 
+/* What makes room may close a segment as well: both are told. */
+static void test_full_queue_that_closes(void)
+{
+	int64_t revision = 1;
+
+	begin_anew("both");
+	go_on(0);
+	pthread_mutex_lock(&sync_gate);
+	put(revision, 10);
+	recordwriter_close(writer);
+	while (!recordwriter_is_full(writer) && CHECK(revision < 1000))
+		put(++revision, 1 << 20);
+	recordwriter_close(writer);
+	pthread_mutex_unlock(&sync_gate);
+	CHECK(TURN_UNTIL(ev, n_closed >= 2 && !recordwriter_is_full(writer)));
+	CHECK_EQ_INT(n_room, 1);
+	CHECK_EQ_INT(n_failed, 0);
+	CHECK(is_synced(revision));
+	end();
+}
+
 /* By size; and the oldest go, but what the snapshot needs. */
 static void test_rolls_and_drops(void)
 {
@@ -388,6 +413,7 @@ int main(void)
 	test_sync_fails();
 	test_cannot_open();
 	test_full_queue();
+	test_full_queue_that_closes();
 	test_rolls_and_drops();
 	scratch_leave();
 	return check_result();
