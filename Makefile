@@ -238,6 +238,13 @@ $(BUILD)/tests/unit/test_etcdwatch_recordpace: $(BUILD)/tests/unit/test_etcdwatc
 	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=mono_now_us -Wl,--wrap=ev_timer_start -Wl,--wrap=disk_do \
 	    -Wl,--wrap=fdatasync -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
+# Its clock is the test's, and so is etcd.
+$(BUILD)/tests/unit/test_etcdwatch_recordleases: $(BUILD)/tests/unit/test_etcdwatch_recordleases.o \
+                                                 $(BUILD)/libetcdwatch.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=mono_now_us -Wl,--wrap=ev_timer_start \
+	    -Wl,--wrap=etcd_lease_ttl -Wl,--wrap=etcd_call_cancel -o $@ $^ $(BASE_LIBS)
+
 # What the measuring tools share.
 $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
 	$(call say,LINK,$@)

@@ -334,7 +334,7 @@ struct notify *daemon_notify(const struct daemon *d)
 	return d->notify;
 }
 
-const struct recorder *daemon_recorder(const struct daemon *d)
+struct recorder *daemon_recorder(const struct daemon *d)
 {
 	return d->recorder;
 }

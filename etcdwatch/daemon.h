@@ -46,4 +46,4 @@ struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */
 const struct health *daemon_health(const struct daemon *daemon);
 struct notify *daemon_notify(const struct daemon *daemon);           /* NULL: nobody is told */
-const struct recorder *daemon_recorder(const struct daemon *daemon); /* NULL: nothing is recorded */
+struct recorder *daemon_recorder(const struct daemon *daemon); /* NULL: nothing is recorded */

@@ -45,20 +45,24 @@ static int64_t base_cb(uint64_t cluster_id, void *userdata)
 	return entry != NULL ? revision_of(entry) : 0;
 }
 
-static void saved_cb(const struct job_saved *saved, void *userdata UNUSED)
+static void saved_cb(const struct job_saved *saved, void *userdata)
 {
-	if (saved->id == NULL)
-		log_warning("record_without_base", "reason=\"%s\"", saved->reason);
-	else
+	const struct daemon *d = userdata;
+
+	if (saved->id != NULL) {
 		log_info("record_has_base", "id=%s", saved->id);
+		return;
+	}
+	log_warning("record_without_base", "reason=\"%s\"", saved->reason);
+	recorder_snapshot_failed(daemon_recorder(d));
 }
 
 static bool needs_cb(int64_t revision, void *userdata)
 {
-	const struct daemon *d = userdata;
+	struct daemon *d = userdata;
 
 	for (size_t i = 0; i < daemon_n_jobs(d); i++) {
-		if (job_save(daemon_job(d, i), false, saved_cb, NULL) < 0)
+		if (job_save(daemon_job(d, i), false, saved_cb, d) < 0)
 			continue;
 		log_info("record_asks_for_base", "job=%s rev=%" PRId64, job_config(daemon_job(d, i))->name,
 		         revision);

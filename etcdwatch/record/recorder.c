@@ -27,6 +27,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/cluster/view.h"
+#include "etcdwatch/record/recordbase.h"
 #include "etcdwatch/record/recordhash.h"
 #include "etcdwatch/record/recordleases.h"
 
@@ -38,8 +39,6 @@
 #define SEGMENT_MAX_US (3600 * US_PER_S)
 /* A member may say that it is further than what it has sent; for so many seconds. */
 #define AHEAD_MAX 10
-/* Nobody could take a snapshot just then. */
-#define AGAIN_BASE_US (5 * US_PER_S)
 /* One that is behind is not recorded from. */
 #define BEHIND_MAX 5
 
@@ -89,8 +88,7 @@ struct recorder {
 	int64_t compacted; /* what was found to be; 0: nothing */
 	int64_t missing;   /* this revision was missing once; 0: none */
 	unsigned n_ahead, n_behind;
-	int64_t wants_base; /* a snapshot of this revision is still to be asked for; -1: none */
-	int64_t asked_base_us;
+	struct recordbase base;
 
 	char error[RECORDER_REASON_MAX];
 	struct log_ratelimit complaints;
@@ -243,12 +241,16 @@ static void end_chain(struct recorder *r)
 static void ask_for_base(struct recorder *r)
 {
 	int64_t now_us = mono_now_us();
+	int64_t newest = r->callbacks->base_revision(r->cluster_id, r->userdata);
 
-	if (r->wants_base < 0 || now_us - r->asked_base_us < AGAIN_BASE_US)
-		return;
-	r->asked_base_us = now_us;
-	if (r->callbacks->needs_snapshot(r->wants_base, r->userdata))
-		r->wants_base = -1;
+	if (recordbase_is_due(&r->base, newest, now_us))
+		recordbase_asked(&r->base, r->callbacks->needs_snapshot(r->base.revision, r->userdata),
+		                 now_us);
+}
+
+void recorder_snapshot_failed(struct recorder *r)
+{
+	recordbase_failed(&r->base, mono_now_us());
 }
 
 /* Behind `revision`. */
@@ -264,8 +266,7 @@ static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revisio
 	if (r->compacted > 0)
 		put(r, &(struct record_frame){
 		           .type = RECORD_COMPACTED, .revision = r->compacted, .wall_us = wall_now_us()});
-	r->wants_base = revision;
-	r->asked_base_us = -AGAIN_BASE_US;
+	recordbase_begin(&r->base, revision);
 	ask_for_base(r);
 }
 
@@ -540,8 +541,10 @@ static void opened_cb(const struct recordwriter_found *found, void *userdata)
 	r->last_sum = found->last_sum;
 	r->broken[0] = '\0';
 	r->lost_to = r->compacted = r->missing = 0;
-	if (r->has_chain)
+	if (r->has_chain) {
+		recordbase_go_on(&r->base, recordwriter_figures(r->writer).first_revision - 1);
 		log_info("record_found", "rev=%" PRId64 " directory=%s", r->last, r->options.directory);
+	}
 	change_state(r, RECORDER_ASKING, "opened");
 }
 
@@ -603,7 +606,6 @@ int recorder_new(const struct recorder_options *options, const struct recorder_c
 	r->options = *options;
 	r->callbacks = callbacks;
 	r->userdata = userdata;
-	r->wants_base = -1;
 	r->complaints = (struct log_ratelimit){.interval_us = 60 * US_PER_S, .burst = 1};
 	ev_init(&r->timer, timer_cb);
 	code = make_writer(r);

@@ -36,8 +36,9 @@ struct recorder_options {
 struct recorder_callbacks {
 	/* The newest proven snapshot of this cluster that this node knows; 0: there is none. */
 	int64_t (*base_revision)(uint64_t cluster_id, void *userdata);
-	/* A chain begins: without a snapshot of this revision or a later one it is of no use. False: it
-	 * is to be asked again a little later. */
+	/* A chain needs a snapshot of this revision or a later one, else it is of no use. True: one is
+	 * being taken, recorder_snapshot_failed() tells if it comes to nothing, and then it is asked
+	 * for again; false: nobody can just now, which is asked again a little later. */
 	bool (*needs_snapshot)(int64_t revision, void *userdata);
 };
 
@@ -47,6 +48,8 @@ int recorder_new(const struct recorder_options *options, const struct recorder_c
                  void *userdata, struct recorder **ret_recorder);
 void recorder_free(struct recorder *recorder); /* waits for the disk */
 DEFINE_AUTO(struct recorder, recorder_free);
+
+void recorder_snapshot_failed(struct recorder *recorder);
 
 struct recorder_gap {
 	int64_t first, last; /* lost; last 0: not known */

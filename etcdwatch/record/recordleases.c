@@ -19,8 +19,8 @@
 
 struct lease {
 	int64_t id;
-	int64_t due_us;
-	bool is_told;
+	int64_t asked_us, due_us;
+	int64_t told_ttl_s; /* 0: nothing was */
 };
 
 struct asked {
@@ -75,7 +75,12 @@ void recordleases_see(struct recordleases *l, int64_t id)
 {
 	size_t at = place_of(l, id);
 
-	if (l->n == RECORDLEASES_MAX || (at < l->n && l->items[at].id == id))
+	if (at < l->n && l->items[at].id == id) {
+		/* It may be another one, of the same id. */
+		l->items[at].due_us = MIN(l->items[at].due_us, l->items[at].asked_us + PAUSE_MIN_US);
+		return;
+	}
+	if (l->n == RECORDLEASES_MAX)
 		return;
 	if (l->n == l->size) {
 		l->size = MAX(2 * l->size, (size_t) 64);
@@ -109,9 +114,9 @@ static void answered(const struct etcd_outcome *outcome, const struct etcd_lease
 		return;
 	}
 	lease->due_us = now_us + MAX(PAUSE_MIN_US, result->ttl_s * US_PER_S + AGAIN_US);
-	if (lease->is_told)
+	if (lease->told_ttl_s == result->granted_ttl_s)
 		return;
-	lease->is_told = true;
+	lease->told_ttl_s = result->granted_ttl_s;
 	l->fn(id, result->granted_ttl_s, l->userdata);
 }
 
@@ -137,6 +142,7 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		asked = free_asked(l);
 		if (asked == NULL)
 			return;
+		l->items[i].asked_us = now_us;
 		l->items[i].due_us = now_us + AGAIN_US;
 		asked->id = l->items[i].id;
 		if (etcd_lease_ttl(l->etcd, asked->id, answered, asked, &asked->call) < 0)

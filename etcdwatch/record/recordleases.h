@@ -3,7 +3,8 @@
 
 /*
  * The leases of a record: a watch says which lease a key hangs on, and nothing of the lease. So
- * each one that is seen is asked for its TTL, and again when that is over, to tell that it is gone.
+ * each one that is seen is asked for its TTL, and again when that is over, to tell that it is gone;
+ * and when it is seen again, as it may have been revoked and granted anew with another TTL.
  * A few a second at the most; how many are remembered is bounded, and beyond that they are not
  * asked for.
  */

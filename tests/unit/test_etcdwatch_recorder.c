@@ -23,15 +23,18 @@ static char directory[32];
 static unsigned n_directories;
 static int64_t needed; /* the last snapshot that was asked for */
 static bool is_busy;   /* it could not be taken */
+static int64_t newest; /* the newest that is there */
 
 static int64_t base_cb(uint64_t cluster_id UNUSED, void *userdata UNUSED)
 {
-	return 0;
+	return newest;
 }
 
 static bool needs_cb(int64_t revision, void *userdata UNUSED)
 {
 	needed = revision;
+	if (!is_busy)
+		newest = revision;
 	return !is_busy;
 }
 
@@ -278,7 +281,7 @@ static void test_leases(void)
 	end("*43-46 ", 0, "");
 }
 
-/* Until somebody takes it, and then no more. */
+/* Until somebody takes it, and again if that comes to nothing. */
 static void test_busy_job(void)
 {
 	is_busy = true;
@@ -287,7 +290,21 @@ static void test_busy_job(void)
 	is_busy = false;
 	needed = -1;
 	CHECK(TURN_UNTIL(ev, needed == 42));
+	needed = -1;
+	recorder_snapshot_failed(recorder);
+	CHECK(TURN_UNTIL(ev, needed == 42));
 	end("*43-44 ", 0, "");
+}
+
+/* The daemon was ended before it was there. */
+static void test_without_base(void)
+{
+	begin();
+	stop();
+	newest = 41;
+	start();
+	CHECK(TURN_UNTIL(ev, needed == 42));
+	end("*43-44. ", 0, "");
 }
 
 int main(void)
@@ -305,6 +322,7 @@ int main(void)
 	test_missing_twice();
 	test_leases();
 	test_busy_job();
+	test_without_base();
 	scratch_leave();
 	return check_result();
 }

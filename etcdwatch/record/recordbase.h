@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The snapshot that a chain of the record can be rolled forward from: one of the revision before
+ * its first change, or of a later one. Whether somebody is to be asked to take one, and when again
+ * if nobody could or it came to nothing. Pure; times are mono_now_us().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Nobody could take one just then. */
+#define RECORDBASE_AGAIN_US (5 * INT64_C(1000000))
+/* It was taken in vain: twice as long after each time, but no longer than this. */
+#define RECORDBASE_PAUSE_MAX_US (300 * INT64_C(1000000))
+
+enum recordbase_state {
+	RECORDBASE_NONE,    /* there is no chain, or it has its snapshot */
+	RECORDBASE_UNKNOWN, /* there may be one from earlier */
+	RECORDBASE_WANTED,
+	RECORDBASE_ASKED, /* it is being taken, or has been */
+};
+
+struct recordbase {
+	enum recordbase_state state;
+	int64_t revision;
+	int64_t due_us;
+	int64_t pause_us;
+};
+
+/* A chain begins behind this revision: whatever snapshots there are may be of another history. */
+void recordbase_begin(struct recordbase *base, int64_t revision);
+/* One from earlier goes on, which began behind it. */
+void recordbase_go_on(struct recordbase *base, int64_t revision);
+
+/* Somebody is to be asked now. newest: the revision of the newest snapshot; 0: none is known. */
+bool recordbase_is_due(struct recordbase *base, int64_t newest, int64_t now_us);
+/* That was done, and whether he does it. */
+void recordbase_asked(struct recordbase *base, bool is_taken, int64_t now_us);
+/* He has failed. */
+void recordbase_failed(struct recordbase *base, int64_t now_us);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a snapshot is asked for that a chain of the record can be rolled forward from. */
+#include "etcdwatch/record/recordbase.h"
+
+#include "base/mono.h"
+#include "tests/unit/check.h"
+
+/* It asks at once, whatever there was before, and not again. */
+static void test_begins(void)
+{
+	struct recordbase b = {0};
+
+	CHECK(!recordbase_is_due(&b, 0, 0));
+	recordbase_begin(&b, 10);
+	CHECK(recordbase_is_due(&b, 500, 0));
+	CHECK_EQ_INT(b.revision, 10);
+	recordbase_asked(&b, true, 0);
+	CHECK(!recordbase_is_due(&b, 0, 1000 * US_PER_S));
+}
+
+static void test_nobody_can(void)
+{
+	struct recordbase b;
+
+	recordbase_begin(&b, 10);
+	for (int64_t s = 100; s < 1000; s += 5) {
+		CHECK(recordbase_is_due(&b, 0, s * US_PER_S));
+		recordbase_asked(&b, false, s * US_PER_S);
+		CHECK(!recordbase_is_due(&b, 0, (s + 5) * US_PER_S - 1));
+	}
+}
+
+/* Ever later, up to five minutes; and a chain that begins anew does not wait. */
+static void test_fails(void)
+{
+	static const int64_t pauses_s[] = {5, 10, 20, 40, 80, 160, 300, 300};
+	struct recordbase b;
+	int64_t s = 100;
+
+	recordbase_begin(&b, 10);
+	for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
+		recordbase_asked(&b, true, s * US_PER_S);
+		s += 50;
+		recordbase_failed(&b, s * US_PER_S);
+		s += pauses_s[i];
+		CHECK(!recordbase_is_due(&b, 0, s * US_PER_S - 1));
+		CHECK(recordbase_is_due(&b, 0, s * US_PER_S));
+	}
+	recordbase_asked(&b, true, s * US_PER_S);
+	recordbase_begin(&b, 20);
+	/* That was the other chain's. */
+	recordbase_failed(&b, s * US_PER_S);
+	CHECK(recordbase_is_due(&b, 0, s * US_PER_S));
+	CHECK_EQ_INT(b.revision, 20);
+}
+
+static void test_goes_on(void)
+{
+	static const struct {
+		int64_t newest;
+		bool asks;
+	} cases[] = {{0, true}, {9, true}, {10, false}, {500, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct recordbase b;
+
+		recordbase_go_on(&b, 10);
+		if (CHECK_EQ_INT(recordbase_is_due(&b, cases[i].newest, 0), cases[i].asks))
+			continue;
+		(void) fprintf(stderr, "  the newest is %lld\n", (long long) cases[i].newest);
+	}
+}
+
+int main(void)
+{
+	test_begins();
+	test_nobody_can();
+	test_fails();
+	test_goes_on();
+	return check_result();
+}

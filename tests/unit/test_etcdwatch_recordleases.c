@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the leases of a record are asked for, and what is told of them. The clock and etcd are the
+ * test's own.
+ */
+#include "etcdwatch/record/recordleases.h"
+
+#include <errno.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+
+int64_t __wrap_mono_now_us(void);
+void __wrap_ev_timer_start(struct ev_loop *ev, ev_timer *w);
+int __wrap_etcd_lease_ttl(struct etcd *etcd, int64_t id, etcd_lease_fn cb, void *userdata,
+                          struct etcd_call **ret_call);
+void __wrap_etcd_call_cancel(struct etcd_call *call);
+
+static struct ev_loop *ev;
+static struct recordleases *leases;
+static ev_timer *tick;
+static int64_t now_us;
+
+/* The lease of the test, as etcd has it: the TTL that it was granted; 0: it is gone, -1: nobody can
+ * say. It is kept alive. */
+#define ID 7
+static int64_t granted_s;
+static unsigned n_asked;
+
+static unsigned n_told;
+static int64_t told_s;
+
+/* A call that is under way. */
+static etcd_lease_fn asked_cb;
+static void *asked_userdata;
+static char asked_call;
+
+int64_t __wrap_mono_now_us(void)
+{
+	return now_us;
+}
+
+void __wrap_ev_timer_start(struct ev_loop *unused UNUSED, ev_timer *w)
+{
+	tick = w;
+}
+
+int __wrap_etcd_lease_ttl(struct etcd *etcd UNUSED, int64_t id, etcd_lease_fn cb, void *userdata,
+                          struct etcd_call **ret_call)
+{
+	CHECK_EQ_INT(id, ID);
+	CHECK(asked_cb == NULL);
+	n_asked++;
+	asked_cb = cb;
+	asked_userdata = userdata;
+	*ret_call = (struct etcd_call *) (void *) &asked_call;
+	return 0;
+}
+
+void __wrap_etcd_call_cancel(struct etcd_call *call)
+{
+	if (call != NULL)
+		asked_cb = NULL;
+}
+
+static void told_cb(int64_t id, int64_t ttl_s, void *userdata UNUSED)
+{
+	CHECK_EQ_INT(id, ID);
+	n_told++;
+	told_s = ttl_s;
+}
+
+/* So many seconds, each with a tick and the answer to what was asked in it. */
+static void pass(unsigned seconds)
+{
+	for (unsigned i = 0; i < seconds; i++) {
+		const struct etcd_outcome outcome = {.r = granted_s == 0  ? -ENOENT
+		                                          : granted_s < 0 ? -ETIMEDOUT
+		                                                          : 0};
+		const struct etcd_lease_result result = {
+		    .id = ID, .ttl_s = granted_s, .granted_ttl_s = granted_s};
+		etcd_lease_fn cb;
+
+		now_us += US_PER_S;
+		ev_invoke(ev, tick, EV_TIMER);
+		cb = asked_cb;
+		asked_cb = NULL;
+		if (cb != NULL)
+			cb(&outcome, &result, asked_userdata);
+	}
+}
+
+static void begin(int64_t ttl_s)
+{
+	leases = recordleases_new(ev, NULL, told_cb, NULL);
+	n_asked = n_told = 0;
+	granted_s = ttl_s;
+	recordleases_see(leases, ID);
+	pass(1);
+}
+
+static void end(void)
+{
+	recordleases_free(TAKE_PTR(leases));
+}
+
+/* Told once, asked again when it could be over, and told to be gone. */
+static void test_life(void)
+{
+	begin(60);
+	CHECK_EQ_INT(n_told, 1);
+	CHECK_EQ_INT(told_s, 60);
+	pass(60);
+	CHECK_EQ_INT(n_asked, 1);
+	pass(60);
+	CHECK_EQ_INT(n_asked, 2);
+	CHECK_EQ_INT(n_told, 1);
+	granted_s = 0;
+	pass(70);
+	CHECK_EQ_INT(n_told, 2);
+	CHECK_EQ_INT(told_s, 0);
+	CHECK_EQ_INT(recordleases_count(leases), 0);
+	end();
+}
+
+/* It is revoked, granted with another TTL, and a key is put on it. */
+static void test_granted_anew(void)
+{
+	begin(3600);
+	CHECK_EQ_INT(told_s, 3600);
+	granted_s = 20;
+	recordleases_see(leases, ID);
+	pass(31);
+	CHECK_EQ_INT(n_told, 2);
+	CHECK_EQ_INT(told_s, 20);
+	end();
+}
+
+/* However often keys are put on it. */
+static void test_asked_seldom(void)
+{
+	begin(3600);
+	for (unsigned i = 0; i < 300; i++) {
+		recordleases_see(leases, ID);
+		pass(1);
+	}
+	CHECK_EQ_INT(n_asked, 11);
+	CHECK_EQ_INT(n_told, 1);
+	end();
+}
+
+static void test_nobody_can_say(void)
+{
+	begin(-1);
+	pass(20);
+	CHECK_EQ_INT(n_told, 0);
+	granted_s = 60;
+	pass(6);
+	CHECK_EQ_INT(n_told, 1);
+	CHECK_EQ_INT(told_s, 60);
+	end();
+}
+
+int main(void)
+{
+	ev = ev_default_loop(0);
+	test_life();
+	test_granted_anew();
+	test_asked_seldom();
+	test_nobody_can_say();
+	return check_result();
+}
