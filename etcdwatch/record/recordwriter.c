@@ -256,7 +256,7 @@ int recordwriter_put(struct recordwriter *w, const struct record_frame *frame)
 	w->waiting_bytes += b->work.frames.len - before;
 	if (record_tells_time(frame)) {
 		w->last_revision = frame->revision;
-		w->reached_us = MAX(w->reached_us, frame->wall_us);
+		w->reached_us = frame->wall_us;
 		w->header.first_revision = frame->revision + 1;
 		w->header.wall_us = frame->wall_us;
 	}

@@ -146,7 +146,7 @@ static int measure(struct chains *chains, struct chain *chain, struct problem *p
 	while ((r = record_reader_next(reader, &frame)) > 0) {
 		has_gap |= frame.type == RECORD_GAP;
 		if (!has_gap && record_tells_time(&frame))
-			chain->last_us = MAX(chain->last_us, frame.wall_us);
+			chain->last_us = frame.wall_us;
 	}
 	chain->last = record_reader_revision(reader);
 	if (r == -EBADMSG)
@@ -322,6 +322,29 @@ static int check_blind(int64_t seen_us, int64_t before, const struct record_fram
 	    civil_format(civil_floor_div(next->wall_us, US_PER_S), to), before, next->revision);
 }
 
+/* Whether the clock was set back behind `revision`, so that it was `us` once more later. What
+ * cannot be read behind that cannot be had either. */
+static int check_again(struct chainread *read, int64_t us, int64_t revision,
+                       struct problem *problem)
+{
+	struct problem unread = {0};
+	struct record_frame frame;
+	char when[CIVIL_TEXT_MAX];
+	int64_t again = revision;
+
+	while (chainread_next(read, &unread, &frame) > 0) {
+		if (record_tells_time(&frame) && frame.wall_us <= us)
+			again = frame.revision;
+	}
+	if (again == revision)
+		return 0;
+	return problem_set(
+	    problem, -ENOENT, "UNREACHABLE",
+	    "the clock was set meanwhile, so that it was %s more than once: first behind "
+	    "revision %" PRId64 ", and last behind revision %" PRId64,
+	    civil_format(civil_floor_div(us, US_PER_S), when), revision, again);
+}
+
 int chains_revision_at(const struct chains *chains, const struct chain *chain, int64_t us,
                        struct problem *problem, int64_t *ret_revision)
 {
@@ -329,20 +352,24 @@ int chains_revision_at(const struct chains *chains, const struct chain *chain, i
 	struct chainread *read = chainread_open(chains, chain, begin_of(chains, chain, us));
 	int64_t revision = first_header(read)->first_revision - 1;
 	int64_t seen_us = first_header(read)->wall_us;
-	struct record_frame frame;
+	struct record_frame next;
+	bool has_next = false;
 	int r = 0;
 
 	while (seen_us <= us && revision < chain->last &&
-	       (r = chainread_next(read, problem, &frame)) > 0) {
-		if (!record_tells_time(&frame))
+	       (r = chainread_next(read, problem, &next)) > 0) {
+		if (!record_tells_time(&next))
 			continue;
-		if (frame.wall_us > us) {
-			r = check_blind(seen_us, revision, &frame, problem);
+		has_next = next.wall_us > us;
+		if (has_next)
 			break;
-		}
-		revision = frame.revision;
-		seen_us = frame.wall_us;
+		revision = next.revision;
+		seen_us = next.wall_us;
 	}
+	if (r >= 0)
+		r = check_again(read, us, revision, problem);
+	if (r >= 0 && has_next)
+		r = check_blind(seen_us, revision, &next, problem);
 	if (r < 0)
 		return r;
 	*ret_revision = revision;

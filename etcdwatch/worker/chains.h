@@ -28,7 +28,7 @@ struct chain {
 	int64_t first; /* the first revision that is in it */
 	int64_t last;  /* and the last; first - 1 when there is none yet */
 	int64_t first_us;
-	int64_t last_us; /* until then everything is known to be in it */
+	int64_t last_us; /* by the clock as it was set last: until then everything is in it */
 	size_t first_segment, n_segments;
 };
 
@@ -64,9 +64,10 @@ DEFINE_AUTO(struct chainread, chainread_free);
 int chainread_next(struct chainread *read, struct problem *problem, struct record_frame *ret_frame);
 
 /*
- * Where it stood at a time within it: the revision before the first change that was seen later. So
- * nothing that was seen later is ever in it, also if the clock was set back meanwhile. UNREACHABLE
- * if that change may have happened before: while nothing was seen for longer than CHAINS_BLIND_US.
+ * Where it stood at a time within it: the revision before the first change that was seen later.
+ * UNREACHABLE if that change may have happened before: while nothing was seen for longer than
+ * CHAINS_BLIND_US; or if the clock was set back later, so that it was that time more than once. The
+ * rest of the chain is read for that.
  */
 int chains_revision_at(const struct chains *chains, const struct chain *chain, int64_t us,
                        struct problem *problem, int64_t *ret_revision);

@@ -204,6 +204,16 @@ static void test_reaches(void)
 		CHECK(TURN_UNTIL(ev, recordwriter_figures(writer).n_segments == i));
 		end();
 	}
+	/* A clock that was ahead once does not count for ever. */
+	begin();
+	go_on(1);
+	CHECK_EQ_INT(recordwriter_put(writer, &(struct record_frame){.type = RECORD_PROGRESS,
+	                                                             .revision = 1,
+	                                                             .wall_us = INT64_MAX}),
+	             0);
+	put(2, 10);
+	CHECK(TURN_UNTIL(ev, is_synced(2)));
+	end();
 	path = xasprintf(
 	    "reach/%s",
 	    record_name(&(struct record_header){.cluster_id = 0xc1, .first_revision = 2, .sequence = 3},

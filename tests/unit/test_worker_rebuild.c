@@ -447,6 +447,29 @@ static void test_outage(void)
 	make_record();
 }
 
+/* The clock was at 2000000000 s once, for a moment. What came afterwards is no later for that. */
+static void test_clock_ahead(void)
+{
+	struct recordfile file;
+
+	(void) scratch_shell("rm -rf record && mkdir record");
+	recordfile_begin(&file, 11, 1, NULL);
+	for (int64_t rev = 11; rev <= 20; rev++)
+		record_revision(&file, rev);
+	record_revision_at(&file, 21, INT64_C(2000000000000000));
+	record_revision_at(&file, 22, 23000000);
+	record_revision_at(&file, 23, 24000000);
+	recordfile_progress(&file, 23, 25000000);
+	save_segment(&file, 11, 1);
+	refused_time(24500000, "first behind revision 20, and last behind revision 23");
+	refused_time(23000000, "first behind revision 20, and last behind revision 22");
+	refused_time(INT64_C(2000000000000000), "1970-01-01T00:00:25Z");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 19500000), 0);
+	check_made(19);
+	(void) unlink("out.db");
+	make_record();
+}
+
 static void refused(const char *base, int64_t revision, const char *code, const char *why)
 {
 	CHECK(rebuild(base, REBUILD_TO_REVISION, revision) < 0);
@@ -550,6 +573,8 @@ static void test_damage(void)
 	                    "printf X | dd of=$f bs=1 seek=$(($(stat -c %%s $f) - 200)) conv=notrunc "
 	                    "status=none"));
 	refused("./base.db", 25, "DAMAGED", "-0000000001.rec");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 16000000), 0);
+	check_made(16);
 	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 16), 0);
 	check_made(16);
 	(void) unlink("out.db");
@@ -599,6 +624,7 @@ int main(void)
 	test_every_revision();
 	test_times();
 	test_outage();
+	test_clock_ahead();
 	test_refused();
 	test_there();
 	test_hashes();
