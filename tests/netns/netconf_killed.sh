@@ -51,6 +51,12 @@ kind: RoutingRuleConfig
 name: "1000"
 src: 10.1.0.0/24
 table: 100
+---
+# Whoever is killed while it probes is not undone by the deadline of that.
+apiVersion: fairlead/v1
+kind: NetworkPolicyConfig
+probes:
+  timeout: 5m
 YAML
 
 is_over() {
