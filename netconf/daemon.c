@@ -450,8 +450,7 @@ static void renew_leases(struct daemon *daemon)
 	    transaction_state(daemon->transaction)->phase == PHASE_AWAITING ||
 	    take_look(daemon, &look) < 0)
 		return;
-	if (look.resolution->problems.n == 0)
-		dhcpclients_want(daemon->clients, look.resolution, look.have);
+	dhcpclients_want(daemon->clients, look.resolution, look.have);
 	look_fini(&look);
 }
 

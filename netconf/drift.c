@@ -117,6 +117,9 @@ static void tell_ambiguous(struct drift *drift, const struct resolution *resolut
 		log_error("net_ambiguous",
 		          "reason=\"%s: the network is left as it is until the devices are others\"",
 		          resolution->problems.items[0]);
+	/* A lease of a link that was disputed has waited for this. */
+	if (drift->is_ambiguous && !is_ambiguous && drift->config->n_dhcps > 0)
+		drift->follow_is_due = true;
 	drift->is_ambiguous = is_ambiguous;
 }
 
@@ -317,12 +320,11 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 		return;
 	}
 	tell_ambiguous(drift, look.resolution);
+	dhcpclients_want(drift->clients, look.resolution, look.have);
 	/* Two parts of it mean one device now: nobody knows what is wanted. */
-	if (look.resolution->problems.n == 0) {
-		dhcpclients_want(drift->clients, look.resolution, look.have);
+	if (look.resolution->problems.n == 0)
 		dhcpclients_forget_others(drift->clients);
-	}
-	if (look.resolution->problems.n == 0 && drift->follow_is_due) {
+	if (drift->follow_is_due) {
 		follow(drift);
 	} else if (look.resolution->problems.n == 0) {
 		plan = plan_make(look.resolution->model, look.have, &options);
@@ -406,7 +408,7 @@ void drift_follow(struct drift *drift)
 
 bool drift_is_following(const struct drift *drift)
 {
-	return (drift->follow_is_due && !drift->is_ambiguous) || drift->follow != NULL;
+	return drift->follow_is_due || drift->follow != NULL;
 }
 
 void drift_report(const struct drift *drift, struct drift_report *ret_report)

@@ -82,8 +82,12 @@ static int beside_cb(const struct look *look, char **ret_error, void *userdata)
 	const struct apply *a = userdata;
 	struct beside *beside = a->host.beside;
 	json_t *json;
-	int r = beside_plan_again(beside, look->resolution, ret_error);
+	int r;
 
+	/* Two parts of the configuration mean one device now. */
+	if (look->resolution->problems.n > 0)
+		return 0;
+	r = beside_plan_again(beside, look->resolution, ret_error);
 	if (r < 0 || beside_count(beside) == 0)
 		return r;
 	json = beside_to_json(beside);

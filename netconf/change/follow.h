@@ -35,7 +35,7 @@ struct follow_host {
 };
 
 struct follow *follow_start(const struct follow_host *host);
-/* For the log: that there was something to do, or could not be done. */
+/* For the log: what could not be done. What was done is told anyhow. */
 void follow_tell(const struct settle_result *result);
 void follow_free(struct follow *follow);
 DEFINE_AUTO(struct follow, follow_free);

@@ -213,8 +213,10 @@ struct conf_strings look_dhcp_links(const struct look *look)
 {
 	struct conf_strings links = {0};
 
-	for (size_t i = 0; i < look->resolution->n_dhcps; i++)
-		host_add_text(&links, look->resolution->dhcps[i].link);
+	for (size_t i = 0; i < look->resolution->n_dhcps; i++) {
+		if (!resolution_disputes(look->resolution, look->resolution->dhcps[i].link))
+			host_add_text(&links, look->resolution->dhcps[i].link);
+	}
 	return links;
 }
 

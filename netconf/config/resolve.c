@@ -81,10 +81,9 @@ static void describe(struct resolver *r, const char *name, const struct config_l
 	char first[MODEL_ORIGIN_TEXT_MAX];
 
 	if (known->is_described) {
-		resolver_complain(
-		    r, &r->resolution->problems, &config->origin,
-		    "is about '%s', as is %s: say all of a link in one place", name,
-		    model_format_origin(r->config->common, &known->described_by->origin, first));
+		resolver_dispute(
+		    r, name, &config->origin, "is about '%s', as is %s: say all of a link in one place",
+		    name, model_format_origin(r->config->common, &known->described_by->origin, first));
 		return;
 	}
 	known->is_described = true;
@@ -191,17 +190,16 @@ static void add_port(struct resolver *r, const struct config_link *master, const
 	struct link *port = link_of(r, known);
 
 	if (link_has(port, LINK_HAS_MASTER) && strcmp(port->master, master->ref.name) != 0) {
-		resolver_complain(r, &r->resolution->problems, &master->origin,
-		                  "has '%s' as a port, which is a port of '%s' already", name,
-		                  port->master);
+		resolver_dispute(r, name, &master->origin,
+		                 "has '%s' as a port, which is a port of '%s' already", name, port->master);
 		return;
 	}
 	if (link_has(port, LINK_HAS_MASTER))
 		return;
 	if (master->kind != LINK_VRF && has_addresses(known->described_by))
-		resolver_complain(r, &r->resolution->problems, &known->described_by->origin,
-		                  "has addresses or routes for '%s', which is a port of '%s'", name,
-		                  master->ref.name);
+		resolver_dispute(r, name, &known->described_by->origin,
+		                 "has addresses or routes for '%s', which is a port of '%s'", name,
+		                 master->ref.name);
 	(void) snprintf(port->master, sizeof(port->master), "%s", master->ref.name);
 	port->position = position;
 	port->has |= LINK_HAS_MASTER;
@@ -257,9 +255,9 @@ static void add_dhcp(struct resolver *r, const struct config_dhcp *dhcp)
 			memcpy(resolved.link, names.items[i], sizeof(resolved.link));
 		link = link_of(r, want_link(r, resolved.link, &dhcp->origin));
 		if (is_busy_port(r, link))
-			resolver_complain(r, &resolution->problems, &dhcp->origin,
-			                  "is DHCP on '%s', which is a port of '%s'", resolved.link,
-			                  link->master);
+			resolver_dispute(r, resolved.link, &dhcp->origin,
+			                 "is DHCP on '%s', which is a port of '%s'", resolved.link,
+			                 link->master);
 		resolution->dhcps =
 		    xreallocarray(resolution->dhcps, resolution->n_dhcps + 1, sizeof(*resolution->dhcps));
 		resolution->dhcps[resolution->n_dhcps++] = resolved;
@@ -375,8 +373,18 @@ void resolution_free(struct resolution *resolution)
 	conf_strings_fini(&resolution->ignored);
 	conf_strings_fini(&resolution->waiting);
 	conf_strings_fini(&resolution->problems);
+	conf_strings_fini(&resolution->disputed);
 	conf_strings_fini(&resolution->notes);
 	free(resolution);
+}
+
+bool resolution_disputes(const struct resolution *resolution, const char *link)
+{
+	for (size_t i = 0; i < resolution->disputed.n; i++) {
+		if (strcmp(resolution->disputed.items[i], link) == 0)
+			return true;
+	}
+	return false;
 }
 
 bool resolution_ignores(const struct resolution *resolution, const struct config *config,

@@ -46,6 +46,7 @@ struct resolution {
 	/* "file:line: ..." each. Waiting is no fault; with a problem nothing may be applied, since two
 	 * parts of the configuration turned out to mean one device. */
 	struct conf_strings waiting, problems;
+	struct conf_strings disputed; /* the links that the problems are about */
 	struct conf_strings notes; /* what is odd but goes on; from those who add to the model */
 	unsigned leased;           /* enum host_attr: what of the host is left to leases */
 };
@@ -56,6 +57,9 @@ struct resolution *resolve(const struct config *config, const struct device *dev
                            size_t n_devices);
 void resolution_free(struct resolution *resolution);
 DEFINE_AUTO(struct resolution, resolution_free);
+
+/* Whether a problem is about this link. */
+bool resolution_disputes(const struct resolution *resolution, const char *link);
 
 /* True for a link of `ignore: true` and for one of ownership.ignoreLinks. */
 bool resolution_ignores(const struct resolution *resolution, const struct config *config,

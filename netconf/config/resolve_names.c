@@ -12,19 +12,39 @@
 #include "base/mem.h"
 #include "netconf/config/resolve_priv.h"
 
+static void list_line(const struct resolver *r, struct conf_strings *list,
+                      const struct origin *origin, const char *what)
+{
+	char place[MODEL_ORIGIN_TEXT_MAX];
+	AUTO(free)
+	char *line = xasprintf("%s: %s", model_format_origin(r->config->common, origin, place), what);
+
+	host_add_text(list, line);
+}
+
 void resolver_complain(struct resolver *r, struct conf_strings *list, const struct origin *origin,
                        const char *fmt, ...)
 {
 	AUTO(free) char *what = NULL;
-	AUTO(free) char *line = NULL;
-	char place[MODEL_ORIGIN_TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	what = xvasprintf(fmt, ap);
 	va_end(ap);
-	line = xasprintf("%s: %s", model_format_origin(r->config->common, origin, place), what);
-	host_add_text(list, line);
+	list_line(r, list, origin, what);
+}
+
+void resolver_dispute(struct resolver *r, const char *link, const struct origin *origin,
+                      const char *fmt, ...)
+{
+	AUTO(free) char *what = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	what = xvasprintf(fmt, ap);
+	va_end(ap);
+	list_line(r, &r->resolution->problems, origin, what);
+	host_add_text(&r->resolution->disputed, link);
 }
 
 /* --- devices and aliases --- */

@@ -131,8 +131,12 @@ void dhcpclients_want(struct dhcpclients *all, const struct resolution *resoluti
 		    all->entries[i].is_wanted && is_in(resolution, &all->entries[i]);
 	for (size_t i = 0; i < resolution->n_dhcps; i++) {
 		const struct resolved_dhcp *resolved = &resolution->dhcps[i];
-		struct entry *entry = want_entry(all, resolved->link, resolved->dhcp->family);
+		struct entry *entry;
 
+		/* Nobody knows what is wanted of it: whatever it has goes on, and nothing is begun. */
+		if (resolution_disputes(resolution, resolved->link))
+			continue;
+		entry = want_entry(all, resolved->link, resolved->dhcp->family);
 		entry->is_wanted = true;
 		want_client(all, entry, resolved->dhcp, model_find_link(have, resolved->link));
 	}

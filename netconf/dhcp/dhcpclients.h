@@ -26,8 +26,9 @@ struct dhcpclients *dhcpclients_new(struct loop *loop, const struct dhcpclient_s
 void dhcpclients_free(struct dhcpclients *clients);
 DEFINE_AUTO(struct dhcpclients, dhcpclients_free);
 
-/* From now on these are wanted, on the network `have`. What has a client already keeps it, unless
- * it would be told something else now. What cannot be had is logged, and tried again the next
+/* From now on these are wanted, on the network `have`, but for those on links that are disputed,
+ * which stay as they are. What has a client already keeps it, unless it would be told something
+ * else now. What cannot be had is logged, and tried again the next
  * time. */
 void dhcpclients_want(struct dhcpclients *clients, const struct resolution *resolution,
                       const struct model *have);

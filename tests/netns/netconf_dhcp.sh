@@ -167,12 +167,28 @@ wait_until 20 log_says netconf 'leased 10\.1\.0\.50'
 expect "all is as before" is_before
 expect_equal "what was taken away" "$(grep -E '^Deleted ' "$LOG_DIR/monitor.log" || true)" ""
 
-say "the lock cannot be taken: leases are followed, and nothing is changed, until it can"
+say "the lock cannot be taken, and two documents mean one device: leases of others are followed, and
+nothing is changed, until all is well"
 signal TERM netconf
 wait_exit 20 netconf
 wait_until 20 no_clients
 rm "$T/state/lock"
 mkdir "$T/state/lock"
+confirmed=$T/state/confirmed/config.yaml
+cp "$confirmed" "$T/confirmed.yaml"
+cat >>"$confirmed" <<'YAML'
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: way
+mtu: 1400
+---
+apiVersion: v1alpha1
+kind: LinkConfig
+name: eth1
+mtu: 1300
+YAML
+ip -n n1 link property add dev eth1 altname way
 server_renumbers 10.1.0.50 fd01::30c
 spawn notify n1 socat -u "UNIX-RECV:$T/notify" -
 wait_until 10 test -S "$T/notify"
@@ -181,8 +197,20 @@ wait_until 20 clients_are 2
 wait_until 20 grep -q READY=1 "$LOG_DIR/notify.log"
 expect "it says why" test -n "$(fairlead n1 -o json net status | jq -r .blocked.reason)"
 wait_until 60 has_address fd01::30c/128
+expect "it says what is disputed" log_says netconf 'event=net_ambiguous'
+expect "eth1 is left alone" has_line 'mtu 1500' < <(ip -n n1 link show dev eth1)
 expect "no change" refused apply static-10.1.0.1
+ip -n n1 link property del dev eth1 altname way
+cp "$T/confirmed.yaml" "$confirmed"
+
+say "the lock can be taken, and the files of a change are damaged: the same, until they are discarded"
+mkdir -p "$T/state/transaction"
+echo damaged >"$T/state/transaction/state.json"
 rmdir "$T/state/lock"
+wait_until 20 status_is .blocked.id unreadable
+wait_until 20 clients_are 2
+expect "no change" refused apply static-10.1.0.1
+fairlead n1 net discard unreadable >/dev/null
 wait_until 20 status_is .drift.state none
 wait_until 20 clients_are 2
 network >"$LOG_DIR/before"

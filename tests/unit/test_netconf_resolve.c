@@ -374,6 +374,8 @@ static void test_one_device_twice(void)
 	CHECK_EQ_STR(r->problems.items[2],
 	             "t:10: has 'eth0' as a port, which is a port of 'bond0' already");
 	CHECK_EQ_STR(r->problems.items[3], "t:15: is DHCP on 'eth2', which is a port of 'bond0'");
+	CHECK(resolution_disputes(r, "eth2") && resolution_disputes(r, "eth0"));
+	CHECK(!resolution_disputes(r, "bond0") && !resolution_disputes(r, "bond1"));
 }
 
 /* The routes of a VRF's ports are the VRF's, where nothing else is said. */
