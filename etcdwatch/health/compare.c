@@ -22,6 +22,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/health/comparememory.h"
 
 /* A large database, on a slow disk. */
 #define ASK_LIMIT_MS 60000
@@ -54,6 +55,8 @@ struct compare {
 	size_t asked; /* ASKING: the one that is being asked */
 	struct etcd_call *call;
 	struct hashes_memory memory;
+	struct comparememory *remembered; /* NULL: nowhere */
+	bool is_read;
 	struct compare_report report;
 };
 
@@ -109,11 +112,14 @@ static void finish(struct compare *c)
 	c->report.n_differ += result == HASHES_DIFFER ? 1 : 0;
 	c->report.n_nothing += result == HASHES_NOTHING ? 1 : 0;
 	if (result != HASHES_NOTHING) {
+		c->is_read = true;
 		c->report.result = result;
 		c->report.compared_s = wall_now_us() / US_PER_S;
 		c->report.revision = c->hashes.revision;
 		c->report.took_us = took_us;
 	}
+	if (c->remembered != NULL)
+		comparememory_write(c->remembered, &c->memory);
 	rest(c, hashes_pause_us(result, &c->memory, c->options.every_us, took_us, spread()));
 }
 
@@ -236,12 +242,38 @@ void compare_fill_report(const struct compare *c, struct compare_report *ret)
 	*ret = c->report;
 }
 
-struct compare *compare_new(const struct compare_options *options)
+bool compare_differ(const struct compare *c)
 {
-	struct compare *c = NEW0(struct compare);
+	return (c->remembered != NULL && !c->is_read) || hashes_are_confirmed(&c->memory);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------
+ */
+
+static void read_cb(const struct hashes_memory *memory, void *userdata)
+{
+	struct compare *c = userdata;
+
+	/* From a slow disk, and it has been compared meanwhile: that is what counts. */
+	if (!c->is_read) {
+		c->memory = *memory;
+		c->due_us = 0;
+	}
+	c->is_read = true;
+}
+
+int compare_new(const struct compare_options *options, struct compare **ret_compare)
+{
+	AUTO(compare_free) struct compare *c = NEW0(struct compare);
+	int r = 0;
 
 	c->options = *options;
-	return c;
+	if (options->every_us > 0 && options->directory != NULL)
+		r = comparememory_new(options->ev, options->directory, read_cb, c, &c->remembered);
+	if (r < 0)
+		return r;
+	*ret_compare = TAKE_PTR(c);
+	return 0;
 }
 
 void compare_free(struct compare *c)
@@ -249,5 +281,6 @@ void compare_free(struct compare *c)
 	if (c == NULL)
 		return;
 	etcd_call_cancel(c->call);
+	comparememory_free(c->remembered);
 	free(c);
 }

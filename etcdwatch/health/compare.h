@@ -17,18 +17,21 @@
 struct compare;
 
 struct compare_options {
+	struct ev_loop *ev;
 	struct etcd *etcd;
 	const char *prefix;        /* of keys; ends in '/' */
 	int64_t every_us;          /* 0: never */
+	const char *directory;     /* where it is remembered (comparememory.h); NULL: nowhere */
 	const struct doubt *doubt; /* what snapshots have shown is looked into at once */
 	/* This process is at a snapshot. */
 	bool (*takes_snapshot)(const void *userdata);
 	const void *userdata;
 };
 
-/* Borrows what the options name, until compare_free(). */
-struct compare *compare_new(const struct compare_options *options);
-void compare_free(struct compare *compare); /* what is under way is given up; NULL is fine */
+/* Borrows what the options name, until compare_free(). 0, or -errno: a thread cannot be started. */
+int compare_new(const struct compare_options *options, struct compare **ret_compare);
+/* What is under way is given up; waits for the disk. NULL is fine. */
+void compare_free(struct compare *compare);
 DEFINE_AUTO(struct compare, compare_free);
 
 /* With each observation, which is copied from: begins a comparison when it is time, by its
@@ -36,6 +39,9 @@ DEFINE_AUTO(struct compare, compare_free);
 void compare_look(struct compare *compare, const struct observation *o);
 /* What is known by now. */
 void compare_fill(const struct compare *compare, struct observation *o);
+
+/* Members hold different data, or did before the start, or what was known then is not read yet. */
+bool compare_differ(const struct compare *compare);
 
 struct compare_report {
 	uint64_t n_same, n_differ, n_nothing;

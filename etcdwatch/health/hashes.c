@@ -215,6 +215,15 @@ enum hashes_result hashes_judge(const struct hashes *h, struct hashes_memory *me
 	return same < n ? HASHES_DIFFER : HASHES_SAME;
 }
 
+bool hashes_are_confirmed(const struct hashes_memory *memory)
+{
+	for (size_t i = 0; i < memory->n; i++) {
+		if (memory->items[i].n_differs >= HASHES_CONFIRMED)
+			return true;
+	}
+	return false;
+}
+
 bool hashes_have_differed(const struct hashes_memory *memory)
 {
 	for (size_t i = 0; i < memory->n; i++) {

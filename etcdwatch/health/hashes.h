@@ -81,6 +81,9 @@ enum hashes_result hashes_judge(const struct hashes *hashes, struct hashes_memor
 /* Some did when last compared, confirmed or not. */
 bool hashes_have_differed(const struct hashes_memory *memory);
 
+/* Some do, for certain. */
+bool hashes_are_confirmed(const struct hashes_memory *memory);
+
 /* The `data` of the members, and of the cluster. */
 void hashes_fill(const struct hashes_memory *memory, struct observation *o);
 

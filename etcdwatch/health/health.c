@@ -146,11 +146,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 bool health_data_differ(const struct health *h)
 {
-	bool differ = h->o.data == OBSERVED_BAD;
-
-	for (size_t i = 0; i < h->o.n_members; i++)
-		differ |= h->o.members[i].data == OBSERVED_BAD;
-	return differ;
+	return compare_differ(h->compare);
 }
 
 void health_fill_report(const struct health *h, struct healthreport *ret)
@@ -206,16 +202,21 @@ static void find_certificates(struct health *h)
 		add_certificate(h, usual_certificates[i]);
 }
 
-static struct compare *make_compare(const struct health_options *options)
+static int make_compare(const struct health_options *options, struct compare **ret_compare)
 {
-	return compare_new(&(struct compare_options){
+	const struct compare_options compare = {
+	    .ev = options->ev,
 	    .etcd = options->etcd,
 	    .prefix = options->config->etcd.prefix,
 	    .every_us = options->config->watch.compare_every_us,
 	    .doubt = options->doubt,
+	    /* The job is any: of a node without one, no snapshots go. */
+	    .directory = options->n_jobs > 0 ? options->config->jobs[0].directory : NULL,
 	    .takes_snapshot = options->takes_snapshot,
 	    .userdata = options->userdata,
-	});
+	};
+
+	return compare_new(&compare, ret_compare);
 }
 
 int health_new(const struct health_options *options, struct health **ret_health)
@@ -235,11 +236,12 @@ int health_new(const struct health_options *options, struct health **ret_health)
 	ev_timer_init(&h->timer, timer_cb, mono_to_ev(FIRST_US), mono_to_ev(watch->interval_us));
 	make_settings(watch, &settings);
 	h->judge = judge_new(&settings);
-	h->compare = make_compare(options);
 	find_certificates(h);
 	facts.certificates = h->certificates;
 	facts.n_certificates = h->n_certificates;
 	r = nodefacts_new(options->ev, &facts, &h->facts);
+	if (r == 0)
+		r = make_compare(options, &h->compare);
 	if (r == 0)
 		r = probe_new(&(struct probe_options){options->ev, options->etcd, &options->config->etcd},
 		              &h->probe);

@@ -8,12 +8,15 @@
 
 #include <stdio.h>
 
+#include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdtest/server.h"
 #include "etcdwatch/health/compare.h"
+#include "etcdwatch/health/comparememory.h"
 #include "tests/unit/check.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/turn.h"
 
 #define HOUR_US (3600 * US_PER_S)
@@ -284,6 +287,7 @@ static struct compare *compare;
 static struct observation *seen;
 static bool taking;
 static struct doubt doubt;
+static const char *directory;
 
 static bool takes_snapshot(const void *userdata)
 {
@@ -297,6 +301,24 @@ static void answer(unsigned member, uint32_t hash, int64_t compacted)
 	response.hash = hash;
 	response.compact_revision = compacted;
 	server_set_answer(servers[member], SERVER_HASHKV, &response.base);
+}
+
+static void start(void)
+{
+	const struct compare_options options = {
+	    .ev = ev,
+	    .etcd = etcd,
+	    .prefix = "test/",
+	    .every_us = 4 * HOUR_US,
+	    .directory = directory,
+	    .doubt = &doubt,
+	    .takes_snapshot = takes_snapshot,
+	    .userdata = &taking,
+	};
+
+	CHECK_EQ_INT(compare_new(&options, &compare), 0);
+	/* From here on it counts. */
+	compare_look(compare, seen);
 }
 
 static void begin(void)
@@ -316,16 +338,7 @@ static void begin(void)
 		answer(i, 5, 30);
 	}
 	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
-	compare = compare_new(&(struct compare_options){
-	    .etcd = etcd,
-	    .prefix = "test/",
-	    .every_us = 4 * HOUR_US,
-	    .doubt = &doubt,
-	    .takes_snapshot = takes_snapshot,
-	    .userdata = &taking,
-	});
-	/* From here on it counts. */
-	compare_look(compare, seen);
+	start();
 }
 
 static void end(void)
@@ -466,6 +479,76 @@ static void test_disagrees(void)
 	end();
 }
 
+static bool differs(void)
+{
+	return compare_differ(compare);
+}
+
+static bool is_seen_again(void)
+{
+	compare_fill(compare, seen);
+	return seen->members[2].data == OBSERVED_BAD;
+}
+
+static const char *wanted_text;
+
+static bool is_written(void)
+{
+	AUTO(free) char *text = NULL;
+	size_t len;
+
+	return file_read(COMPAREMEMORY_FILE, 1024, &text, &len) == 0 && strcmp(text, wanted_text) == 0;
+}
+
+static void wait_until(bool (*is_so)(void), bool want)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+
+	while (is_so() != want && mono_now_us() < deadline_us)
+		turn_once(ev);
+	CHECK_EQ_INT(is_so(), want);
+}
+
+/* Once that is written. */
+static void restart(const char *text, bool (*is_so)(void), bool want)
+{
+	wanted_text = text;
+	wait_until(is_written, true);
+	compare_free(TAKE_PTR(compare));
+	start();
+	/* Until it is read, they may. */
+	CHECK(differs());
+	wait_until(is_so, want);
+	compare_look(compare, seen);
+}
+
+/* Over restarts: once as well as for certain, and that they do not any more. */
+static void test_remembered(void)
+{
+	scratch_enter();
+	directory = scratch_dir;
+	begin();
+	wait_until(differs, false);
+	compare_look(compare, seen);
+	answer(2, 6, 30);
+	compare_after(HOUR_US);
+	check_seen("++.+");
+	restart("0000000000000003 1\n", differs, false);
+	compare_after(60 * US_PER_S);
+	check_seen("++-+");
+	restart("0000000000000003 2\n", is_seen_again, true);
+	check_seen("..-.");
+	CHECK(differs());
+	answer(2, 5, 30);
+	compare_after(600 * US_PER_S);
+	check_seen("++++");
+	restart("", differs, false);
+	check_seen("....");
+	end();
+	directory = NULL;
+	scratch_leave();
+}
+
 static void run_versions(const char *version)
 {
 	for (size_t i = 0; i < N_MEMBERS; i++)
@@ -578,6 +661,7 @@ int main(void)
 	test_differs();
 	test_leader_differs();
 	test_disagrees();
+	test_remembered();
 	test_compacted();
 	test_busy();
 	test_given_up();
