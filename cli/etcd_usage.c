@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `etcd snapshot usage`: what fills etcd, by the beginning of the keys, as a snapshot has them. */
+/*
+ * `etcd snapshot usage`: what fills etcd, by the beginning of the keys: as a file has them, or,
+ * from etcdwatch, as they were counted when the newest snapshot was proven.
+ */
 #include "cli/cli.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "bolt/usage.h"
 #include "cli/etcd_file.h"
 #include "cli/size.h"
 #include "cli/table.h"
+#include "cli/usage_render.h"
 
 /* As Kubernetes has them: "/registry/pods". */
 #define DEPTH 2
 #define ROWS 20
+/* Targets may be slow. */
+#define LIST_TIMEOUT_US (60 * US_PER_S)
 
 static char *text_of(struct bytes prefix)
 {
@@ -92,13 +100,64 @@ static void print_lines(const struct usage *usage)
 		print_json(usage_rest(usage), true);
 }
 
-int cli_etcd_snapshot_usage(const struct cli *cli, int argc UNUSED, char **argv)
+/* --- of the newest snapshot --------------------------------------------------------------------
+ */
+
+static void collect(const json_t *object, void *userdata)
+{
+	(void) json_array_append_new(userdata, json_deep_copy(object));
+}
+
+static int show_newest(const struct cli *cli, const json_t *snapshots)
+{
+	const json_t *newest = usage_find_newest(snapshots);
+
+	if (newest == NULL) {
+		(void) fputs(
+		    "fairlead: no snapshot says what fills it: 'fairlead etcd snapshot save' takes "
+		    "one\n",
+		    stderr);
+		return CLI_FAILED;
+	}
+	if (cli->output == CLI_JSON)
+		usage_print_lines(stdout, newest);
+	else
+		usage_render(stdout, newest);
+	return etcd_flush();
+}
+
+static int ask_newest(const struct cli *cli)
+{
+	const char *words[] = {"etcd", "snapshot", "list", "--local"};
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	json_t *snapshots = json_array();
+	int code;
+
+	if (cli->depth != 0) {
+		(void) fprintf(
+		    stderr, "fairlead: the newest one is counted by %d components: --depth is for a FILE\n",
+		    DEPTH);
+		json_decref(snapshots);
+		return CLI_USAGE;
+	}
+	code = cli_ask_each(cli, "etcdwatch", words, ARRAY_SIZE(words) - (cli->local ? 0 : 1),
+	                    LIST_TIMEOUT_US, collect, snapshots, &answer);
+	if (code == CLI_OK)
+		code = show_newest(cli, snapshots);
+	json_decref(snapshots);
+	return code;
+}
+
+/* --- of a file ---------------------------------------------------------------------------------
+ */
+
+static int show_file(const struct cli *cli, const char *path)
 {
 	AUTO(usage_free) struct usage *usage = NULL;
 	struct etcd_file file;
 	int r, code;
 
-	code = etcd_file_open(&file, argv[0]);
+	code = etcd_file_open(&file, path);
 	if (code != CLI_OK)
 		return code;
 	r = usage_new(snapshot_db(file.snapshot), cli->depth != 0 ? cli->depth : DEPTH, &usage);
@@ -110,4 +169,15 @@ int cli_etcd_snapshot_usage(const struct cli *cli, int argc UNUSED, char **argv)
 		print_table(usage);
 	etcd_file_fini(&file);
 	return code != CLI_OK ? code : etcd_flush();
+}
+
+int cli_etcd_snapshot_usage(const struct cli *cli, int argc UNUSED, char **argv)
+{
+	if (strcmp(argv[0], "latest") == 0)
+		return ask_newest(cli);
+	if (cli->local) {
+		(void) fputs("fairlead: --local is for 'latest': a FILE is here\n", stderr);
+		return CLI_USAGE;
+	}
+	return show_file(cli, argv[0]);
 }

@@ -5,6 +5,7 @@
  */
 #include "etcdwatch/health/health.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,31 @@ struct health {
 
 /* --- what is known without asking --------------------------------------------------------------
  */
+
+/* What fills etcd, by the newest snapshot of any job. */
+static void look_at_usage(struct health *h)
+{
+	const struct catalog_entry *newest = NULL;
+	struct job_report report;
+
+	for (size_t i = 0; i < h->o.n_jobs; i++) {
+		const struct catalog_entry *e;
+
+		job_fill_report(h->options.jobs[i], &report);
+		e = report.last_good;
+		if (e != NULL && e->usage != NULL && e->usage->bytes > 0 &&
+		    (newest == NULL || e->started_s > newest->started_s))
+			newest = e;
+	}
+	h->o.n_parts = newest != NULL ? MIN(newest->usage->n_parts, ARRAY_SIZE(h->o.parts)) : 0;
+	for (size_t i = 0; i < h->o.n_parts; i++) {
+		const struct catalog_part *part = &newest->usage->parts[i];
+		struct observation_part *seen = &h->o.parts[i];
+
+		(void) snprintf(seen->prefix, sizeof(seen->prefix), "%s", part->prefix);
+		seen->percent = (int) (100. * (double) part->bytes / (double) newest->usage->bytes);
+	}
+}
 
 /* Another node's snapshot is known by its record: its period is done. */
 static void look_at_job(struct health *h, size_t i)
@@ -120,6 +146,7 @@ static void round_cb(void *userdata)
 	nodefacts_fill(h->facts, &h->o);
 	for (size_t i = 0; i < h->o.n_jobs; i++)
 		look_at_job(h, i);
+	look_at_usage(h);
 	look_at_record(h);
 	compare_look(h->compare, &h->o);
 	compare_fill(h->compare, &h->o);

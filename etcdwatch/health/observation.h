@@ -17,6 +17,7 @@
 #define OBSERVATION_TEXT_MAX 256
 #define OBSERVATION_PATH_MAX 256
 #define OBSERVATION_FILES_MAX 16
+#define OBSERVATION_PARTS_MAX 2
 
 enum observed {
 	OBSERVED_NOTHING,
@@ -100,6 +101,12 @@ struct observation_record {
 	int64_t first_lost, last_lost;
 };
 
+/* Keys that begin alike, and how much of all keys and values they are. */
+struct observation_part {
+	char prefix[OBSERVATION_TEXT_MAX];
+	int percent;
+};
+
 struct observation {
 	int64_t now_us; /* mono_now_us() */
 	int64_t wall_s;
@@ -128,6 +135,10 @@ struct observation {
 
 	struct observation_job jobs[CONFIG_JOBS_MAX];
 	size_t n_jobs;
+
+	/* What fills etcd, by the newest snapshot on this node; the largest first. */
+	struct observation_part parts[OBSERVATION_PARTS_MAX];
+	size_t n_parts;
 
 	struct observation_record record;
 };

@@ -99,11 +99,10 @@ const struct rules_rule rules[RULES_N] = {
                         "'fairlead etcd recover-space' compacts and defragments; or raise "
                         "--quota-backend-bytes on "
                         "all members: a full one stops all writes."},
-    [RULE_QUOTA_RUNWAY] =
-        {"quota-runway", RULES_WARNING, 600, 600, rules_runway, RULE_QUOTA_LOW,
-         "at its present growth a database reaches its quota within four hours",
-         "Find out what writes so much ('fairlead etcd snapshot usage' of a snapshot), "
-         "and see that compaction runs."},
+    [RULE_QUOTA_RUNWAY] = {"quota-runway", RULES_WARNING, 600, 600, rules_runway, RULE_QUOTA_LOW,
+                           "at its present growth a database reaches its quota within four hours",
+                           "Find out what writes so much ('fairlead etcd snapshot usage latest'), "
+                           "and see that compaction runs."},
     [RULE_FRAGMENTED] = {"fragmented", RULES_WARNING, 600, 600, rules_fragmented, -1,
                          "less than half of a database is in use, and more than 100 MiB of it",
                          "'fairlead etcd defrag' writes it anew, when all members are well."},

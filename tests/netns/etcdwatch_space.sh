@@ -3,8 +3,8 @@
 # limit: 240
 # Databases full of free pages are written anew under load: followers first, the leader last and not
 # while it leads, not during a snapshot, and a second time nothing is done. Then the quota is reached:
-# nothing is disarmed while there is no room, and `etcd recover-space` brings it back; and then the
-# same by itself, where that is configured.
+# it is said what fills it, nothing is disarmed while there is no room, and `etcd recover-space` brings
+# it back; and then the same by itself, where that is configured.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 
@@ -126,6 +126,17 @@ wait_until 30 full
 found no-space any
 found quota-low any
 wait_until 20 eval '[[ $(fairlead n1 etcd alarms) == *NOSPACE* ]]'
+
+say "a snapshot tells what fills it, and the findings say so"
+wait_until 30 fairlead n1 etcd snapshot save
+expect_equal "the largest" "$(fairlead n1 -o json etcd snapshot usage latest | jq -rs '.[0].prefix')" fill
+expect_equal "a part" "$(fairlead n1 -o json etcd snapshot usage --local latest |
+	jq -s '.[0].bytes > 10000000')" true
+names_fill() { # RULE
+	[[ $(health ".[1:][] | select(.id == \"$1\") | .sentence") == *"newest snapshot 9"?" % is 'fill'"* ]]
+}
+wait_until 20 names_fill no-space
+wait_until 20 names_fill quota-low
 etcd_ctl del --prefix fill/ >/dev/null
 wait_until 30 is_refused 'has no room yet' n1 --yes etcd alarm disarm
 

@@ -212,6 +212,10 @@ static void test_filling(void)
 	            "{\"prefix\":\"/flat\",\"bytes\":6,\"changes\":1,\"live_bytes\":6,\"keys\":1}\n");
 	clirun_check("etcd snapshot usage --depth 0 a", CLI_USAGE, "",
 	             "fairlead: no depth: '0': 1 to 16\n");
+	clirun_check("etcd snapshot usage --depth 3 latest", CLI_USAGE, "",
+	             "fairlead: the newest one is counted by 2 components: --depth is for a FILE\n");
+	clirun_check("etcd snapshot usage --local a", CLI_USAGE, "",
+	             "fairlead: --local is for 'latest': a FILE is here\n");
 	boltfile_free(&f);
 }
 

@@ -467,6 +467,61 @@ static const struct row {
     {RULE_RECORD_FAR_BEHIND, record_ended_long_ago, "", 0, 0},
 };
 
+/* --- what fills it -----------------------------------------------------------------------------
+ */
+
+/* Those that say that etcd is full name what fills it, as far as it is known and worth a word. */
+static void test_filled(void)
+{
+	static const struct {
+		int percents[2];
+		size_t n;
+		const char *more;
+	} cases[] = {
+	    {{0}, 0, ""},
+	    {{4, 4}, 2, ""},
+	    {{97, 2}, 2, "; in the newest snapshot 97 % is '/registry/events'"},
+	    {{60, 31}, 2, "; in the newest snapshot 60 % is '/registry/events', 31 % '/registry/pods'"},
+	};
+	AUTO(free) struct rules_hits *hits = NEW0(struct rules_hits);
+	AUTO(free) struct world *w = NEW0(struct world);
+	AUTO(trend_free) struct trend *trend = trend_new();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		unsigned n = 0;
+
+		make_well(w, 1000);
+		full(w, 0);
+		no_space(w, 0);
+		w->o.n_parts = cases[i].n;
+		for (size_t k = 0; k < cases[i].n; k++) {
+			w->o.parts[k].percent = cases[i].percents[k];
+			(void) snprintf(w->o.parts[k].prefix, sizeof(w->o.parts[k].prefix), "%s",
+			                k == 0 ? "/registry/events" : "/registry/pods");
+		}
+		rules_look(&w->o, trend, hits);
+		for (size_t k = 0; k < hits->n; k++) {
+			const struct rules_hit *hit = &hits->items[k];
+			const char *more = strchr(hit->sentence, ';');
+
+			if (hit->unknown || (hit->rule != RULE_NO_SPACE && hit->rule != RULE_QUOTA_LOW))
+				continue;
+			CHECK_EQ_STR(more != NULL ? more : "", cases[i].more);
+			n++;
+		}
+		CHECK_EQ_INT(n, 2);
+	}
+}
+
+/* The runway too. */
+static void grows_filled(struct world *w, int64_t s)
+{
+	grows(w, s);
+	w->o.n_parts = 1;
+	w->o.parts[0].percent = 90;
+	(void) snprintf(w->o.parts[0].prefix, sizeof(w->o.parts[0].prefix), "/registry/x");
+}
+
 /* --- rows --------------------------------------------------------------------------------------
  */
 
@@ -859,8 +914,26 @@ static void test_refill(void)
 	}
 }
 
+static void test_runway_filled(void)
+{
+	const struct row row = {RULE_QUOTA_RUNWAY, grows_filled, "n2", 0, 0};
+	struct judge_settings settings;
+	AUTO(judge_free) struct judge *j = NULL;
+	AUTO(free) struct world *w = NEW0(struct world);
+	const struct judge_finding *f;
+
+	judge_default_settings(&settings);
+	j = judge_new(&settings);
+	CHECK(until(j, w, &row, true, 1000, 3 * HALF_HOUR) > 0);
+	f = find(j, RULE_QUOTA_RUNWAY, "n2");
+	CHECK(f != NULL &&
+	      strstr(f->sentence, "; in the newest snapshot 90 % is '/registry/x'") != NULL);
+}
+
 int main(void)
 {
+	test_filled();
+	test_runway_filled();
 	test_elections();
 	test_rows();
 	test_refill();
