@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Revisions come in their order, each whole: one that is missing, or a first one that is not what
+ * was recorded, ends the watch. That a member has gone on without telling shows in its progress.
+ */
+#include "etcdwatch/record/recorder_priv.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+
+/* A member may say that it is further than what it has sent; for so many seconds. */
+#define AHEAD_MAX 10
+/* One that is behind is not recorded from. */
+#define BEHIND_MAX 5
+
+/* A revision that is lost, unless another watch has it. */
+static void miss(struct recorder *r, int64_t first, int64_t last)
+{
+	if (r->missing == first) {
+		r->lost_to = last;
+		recorder_break_chain(r, "the watch left them out twice");
+	}
+	r->missing = first;
+	recorder_change_state(r, RECORDER_ASKING, "revisions are missing");
+}
+
+static void check_last(struct recorder *r, uint32_t sum)
+{
+	r->waits_for_last = false;
+	if (sum == r->last_sum)
+		return;
+	recorder_break_chain(r, "etcd has another history: it was restored");
+	recorder_change_state(r, RECORDER_ASKING, "another history");
+}
+
+static void take_revision(struct recorder *r, const struct record_event *events, size_t n,
+                          int64_t revision)
+{
+	uint32_t sum = record_event_sum(events, n);
+
+	if (r->waits_for_last && revision >= r->last)
+		check_last(r, revision == r->last ? sum : 0);
+	if (r->state != RECORDER_WATCHING || revision <= r->last)
+		return;
+	if (revision > r->last + 1) {
+		miss(r, r->last + 1, revision - 1);
+		return;
+	}
+	recorder_put(r, &(struct record_frame){.type = RECORD_EVENTS,
+	                                       .revision = revision,
+	                                       .wall_us = wall_now_us(),
+	                                       .events = events,
+	                                       .n_events = n});
+	r->last = revision;
+	r->last_sum = sum;
+	for (size_t i = 0; i < n; i++) {
+		if (events[i].lease != 0)
+			recordleases_see(r->leases, events[i].lease);
+	}
+}
+
+static struct bytes borrow(struct etcd_bytes bytes)
+{
+	return (struct bytes){.data = bytes.data, .len = bytes.len};
+}
+
+static void convert(const struct etcd_event *from, struct record_event *to)
+{
+	*to = (struct record_event){.is_delete = from->type == ETCD_EVENT_DELETE,
+	                            .key = borrow(from->kv.key)};
+	if (to->is_delete)
+		return;
+	to->create_revision = from->kv.create_revision;
+	to->version = from->kv.version;
+	to->lease = from->kv.lease;
+	to->value = borrow(from->kv.value);
+}
+
+static void events_cb(const struct etcd_event *events, size_t n, int64_t revision UNUSED,
+                      void *userdata)
+{
+	struct recorder *r = userdata;
+	AUTO(free) struct record_event *converted = xcalloc(n, sizeof(*converted));
+	size_t first = 0;
+
+	r->n_ahead = r->n_behind = 0;
+	for (size_t i = 0; i < n; i++)
+		convert(&events[i], &converted[i]);
+	for (size_t i = 1; i <= n && r->state == RECORDER_WATCHING; i++) {
+		int64_t of_these = events[first].kv.mod_revision;
+
+		if (i < n && events[i].kv.mod_revision == of_these)
+			continue;
+		take_revision(r, converted + first, i - first, of_these);
+		first = i;
+	}
+	if (r->state == RECORDER_WATCHING && recordwriter_is_full(r->writer)) {
+		recorder_complain(r, "record_disk_slow", "too much waits for the disk");
+		recorder_change_state(r, RECORDER_FULL, "too much waits for the disk");
+	}
+}
+
+static void progress_cb(int64_t revision, void *userdata)
+{
+	struct recorder *r = userdata;
+
+	recorder_ask_for_base(r);
+	if (r->waits_for_last) {
+		if (++r->n_ahead > AHEAD_MAX)
+			check_last(r, 0);
+		return;
+	}
+	r->n_ahead = revision > r->last ? r->n_ahead + 1 : 0;
+	r->n_behind = revision < r->last ? r->n_behind + 1 : 0;
+	if (r->n_ahead > AHEAD_MAX) {
+		miss(r, r->last + 1, revision);
+	} else if (r->n_behind > BEHIND_MAX) {
+		recorder_change_state(r, RECORDER_ASKING, "the member is behind");
+	} else if (revision == r->last) {
+		recorder_put(r, &(struct record_frame){.type = RECORD_PROGRESS,
+		                                       .revision = revision,
+		                                       .wall_us = wall_now_us()});
+	}
+}
+
+static void compacted_cb(int64_t revision, void *userdata)
+{
+	struct recorder *r = userdata;
+
+	r->compacted = MAX(revision, r->last + 1);
+	r->lost_to = r->compacted;
+	recorder_break_chain(r, "etcd has compacted them before they were seen");
+	recorder_change_state(r, RECORDER_ASKING, "compacted");
+}
+
+static void live_cb(bool live, void *userdata)
+{
+	struct recorder *r = userdata;
+	uint64_t member = etcd_watch_member(r->watch);
+
+	if (!live) {
+		recorder_change_state(r, RECORDER_ASKING, "the stream broke");
+		return;
+	}
+	if (member != r->member_id) {
+		r->member_id = member;
+		recordwriter_set_member(r->writer, member, recorder_member_name(r, member));
+	}
+	log_info("record_live", "rev=%" PRId64 " member=%s", r->last, recorder_member_name(r, member));
+}
+
+static const struct view_member *local_member(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->view.n_members; i++) {
+		const struct view_member *m = &r->view.members[i];
+
+		if (m->local && m->answers && !m->learner)
+			return m;
+	}
+	return NULL;
+}
+
+void recorder_start_watch(struct recorder *r)
+{
+	static const struct etcd_watch_callbacks callbacks = {
+	    .events = events_cb,
+	    .compacted = compacted_cb,
+	    .live = live_cb,
+	    .progress = progress_cb,
+	};
+	const struct view_member *local = local_member(r);
+
+	r->waits_for_last = r->last_sum != 0;
+	r->n_ahead = r->n_behind = 0;
+	recorder_change_state(r, RECORDER_WATCHING, "");
+	(void) etcd_watch_new(r->options.etcd, ETCD_STR(""), true, MAX(r->last, INT64_C(1)), &callbacks,
+	                      r, &r->watch);
+	if (local != NULL)
+		etcd_watch_prefer(r->watch, local->endpoint);
+}
