@@ -268,6 +268,7 @@ int compare_new(const struct compare_options *options, struct compare **ret_comp
 	int r = 0;
 
 	c->options = *options;
+	c->report.is_on = options->every_us > 0;
 	if (options->every_us > 0 && options->directory != NULL)
 		r = comparememory_new(options->ev, options->directory, read_cb, c, &c->remembered);
 	if (r < 0)

@@ -44,6 +44,7 @@ void compare_fill(const struct compare *compare, struct observation *o);
 bool compare_differ(const struct compare *compare);
 
 struct compare_report {
+	bool is_on; /* there are any */
 	uint64_t n_same, n_differ, n_nothing;
 	enum hashes_result result; /* of the last one that came to something */
 	int64_t compared_s;        /* when that was; 0: never */

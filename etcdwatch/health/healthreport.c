@@ -196,8 +196,17 @@ static void add_member(struct metrics *m, const struct observation *o,
 	               1);
 }
 
+static void add_if(struct metrics *m, bool is_known, const char *name, const char *help,
+                   double value)
+{
+	metrics_family(m, name, METRICS_GAUGE, help);
+	if (is_known)
+		metrics_sample(m, value, NULL, 0);
+}
+
 static void add_compared(struct metrics *m, const struct compare_report *c)
 {
+	bool is_known = c->compared_s > 0;
 	const struct {
 		const char *result;
 		uint64_t n;
@@ -205,19 +214,15 @@ static void add_compared(struct metrics *m, const struct compare_report *c)
 
 	metrics_family(m, "fairlead_etcdwatch_comparisons_total", METRICS_COUNTER,
 	               "Comparisons of the members' data, by what came of them.");
-	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+	for (size_t i = 0; c->is_on && i < ARRAY_SIZE(counts); i++)
 		metrics_sample(m, (double) counts[i].n, &(struct metrics_label){"result", counts[i].result},
 		               1);
-	if (c->compared_s == 0)
-		return;
-	metrics_family(m, "fairlead_etcdwatch_compared_timestamp_seconds", METRICS_GAUGE,
-	               "When the members' data were compared last.");
-	metrics_sample(m, (double) c->compared_s, NULL, 0);
-	metrics_family(m, "fairlead_etcdwatch_compared_seconds", METRICS_GAUGE, "How long that took.");
-	metrics_sample(m, (double) c->took_us / (double) US_PER_S, NULL, 0);
-	metrics_family(m, "fairlead_etcdwatch_compared_same", METRICS_GAUGE,
-	               "1 if they were the same then.");
-	metrics_sample(m, c->result == HASHES_SAME, NULL, 0);
+	add_if(m, is_known, "fairlead_etcdwatch_compared_timestamp_seconds",
+	       "When the members' data were compared last.", (double) c->compared_s);
+	add_if(m, is_known, "fairlead_etcdwatch_compared_seconds", "How long that took.",
+	       (double) c->took_us / (double) US_PER_S);
+	add_if(m, is_known, "fairlead_etcdwatch_compared_same", "1 if they were the same then.",
+	       c->result == HASHES_SAME);
 }
 
 static void add_raised(struct metrics *m, const struct healthreport *r)

@@ -163,6 +163,7 @@ static void test_runway(void)
 	             "{\"quota_bytes\":1048576000,\"growth_bytes_per_hour\":62914560,"
 	             "\"quota_runway_s\":51600}");
 	healthreport_metrics(m, r);
+	CHECK(strstr(metrics_text(m, NULL), "comparisons_total{") == NULL);
 	has_line(m, "fairlead_etcdwatch_member_quota_runway_seconds{member=\"n1\"} 51600");
 	has_line(m, "fairlead_etcdwatch_member_quota_bytes{member=\"n1\"} 1048576000");
 	has_line(m, "fairlead_etcdwatch_findings_raised_total{id=\"no-space\"} 0");
@@ -176,7 +177,9 @@ static void test_runway(void)
 	check_status(r, 1,
 	             "{\"quota_bytes\":1048576000,\"growth_bytes_per_hour\":0,"
 	             "\"quota_runway_s\":null}");
+	r->compared.is_on = true;
 	healthreport_metrics(still, r);
+	has_line(still, "fairlead_etcdwatch_comparisons_total{result=\"same\"} 0");
 	has_line(still, "fairlead_etcdwatch_member_quota_runway_seconds{member=\"n1\"} +Inf");
 }
 
