@@ -50,8 +50,12 @@ static void remove_at(struct notifyqueue *q, size_t at)
 	memmove(&q->items[at], &q->items[at + 1], (q->n - at) * sizeof(q->items[0]));
 }
 
-static void supersede(struct notifyqueue *q, const char *about)
+/* Since when there is something about it to tell: what takes the place of another has waited with
+ * it. */
+static int64_t supersede(struct notifyqueue *q, const char *about, int64_t now_us)
 {
+	int64_t since_us = now_us;
+
 	for (size_t i = 0; i < q->n; i++) {
 		if (strcmp(q->items[i]->about, about) != 0)
 			continue;
@@ -59,18 +63,20 @@ static void supersede(struct notifyqueue *q, const char *about)
 			q->is_stale = true;
 			continue;
 		}
+		since_us = q->items[i]->since_us;
 		remove_at(q, i);
 		q->counts.superseded++;
-		return;
+		break;
 	}
+	return since_us;
 }
 
 void notifyqueue_add(struct notifyqueue *q, const char *id, const char *about, const char *body,
                      int64_t now_us)
 {
 	struct notifyqueue_item *added;
+	int64_t since_us = supersede(q, about, now_us);
 
-	supersede(q, about);
 	if (q->n == NOTIFYQUEUE_MAX) {
 		remove_at(q, q->is_taken ? 1 : 0);
 		q->counts.overflowed++;
@@ -80,6 +86,7 @@ void notifyqueue_add(struct notifyqueue *q, const char *id, const char *about, c
 	added->body = xstrdup(body);
 	added->about = xstrdup(about);
 	added->added_us = now_us;
+	added->since_us = since_us;
 	q->items[q->n++] = added;
 }
 
@@ -100,6 +107,15 @@ void notifyqueue_drop(struct notifyqueue *q)
 	remove_at(q, 0);
 }
 
+/* The first has not arrived, and the one in its place has waited for as long. */
+static void bequeath(struct notifyqueue *q)
+{
+	for (size_t i = 1; i < q->n; i++) {
+		if (strcmp(q->items[i]->about, q->items[0]->about) == 0)
+			q->items[i]->since_us = q->items[0]->since_us;
+	}
+}
+
 void notifyqueue_put_back(struct notifyqueue *q)
 {
 	struct notifyqueue_item *item = q->items[0];
@@ -107,6 +123,7 @@ void notifyqueue_put_back(struct notifyqueue *q)
 	assert(q->is_taken);
 	q->is_taken = false;
 	if (q->is_stale) {
+		bequeath(q);
 		remove_at(q, 0);
 		q->counts.superseded++;
 	} else if (item->about[0] != '\0') {
@@ -125,7 +142,7 @@ int64_t notifyqueue_oldest_us(const struct notifyqueue *q)
 	int64_t oldest_us = INT64_MAX;
 
 	for (size_t i = 0; i < q->n; i++)
-		oldest_us = MIN(oldest_us, q->items[i]->added_us);
+		oldest_us = MIN(oldest_us, q->items[i]->since_us);
 	return oldest_us;
 }
 

@@ -22,6 +22,7 @@ struct notifyqueue_item {
 	char id[NOTIFYQUEUE_ID_MAX]; /* of the message, in each attempt at it */
 	char *body;
 	int64_t added_us;
+	int64_t since_us; /* when the first one was added whose place it has, or that one's */
 	/* What it is about; a later one about the same takes its place. "": all that follow. */
 	char *about;
 };
@@ -50,6 +51,6 @@ void notifyqueue_put_back(struct notifyqueue *queue);
 
 /* The one that is under way included. */
 size_t notifyqueue_length(const struct notifyqueue *queue);
-/* When the oldest one was added; there is one. */
+/* When the oldest one was added, or whose place it has taken; there is one. */
 int64_t notifyqueue_oldest_us(const struct notifyqueue *queue);
 struct notifyqueue_counts notifyqueue_counts(const struct notifyqueue *queue);

@@ -99,6 +99,44 @@ static void test_queue_is_bounded(void)
 	CHECK_EQ_INT(notifyqueue_oldest_us(q), 111);
 }
 
+static void add_at(struct notifyqueue *q, const char *about, int64_t now_us)
+{
+	notifyqueue_add(q, "id", about, "{}", now_us);
+}
+
+/* What goes up and down while nobody can be told of it has waited since the first time; only of
+ * what has arrived it begins anew. */
+static void test_queue_waits(void)
+{
+	AUTO(notifyqueue_free) struct notifyqueue *q = notifyqueue_new();
+
+	add_at(q, "a", 100);
+	add_at(q, "a", 200);
+	add_at(q, "b", 210);
+	add_at(q, "a", 300);
+	CHECK_EQ_INT(notifyqueue_oldest_us(q), 100);
+	CHECK_EQ_STR(notifyqueue_take(q)->about, "b");
+	notifyqueue_drop(q);
+	CHECK_EQ_INT(notifyqueue_oldest_us(q), 100);
+
+	/* A later one while it is under way: it does not arrive, the later one does. */
+	CHECK_EQ_INT(notifyqueue_take(q)->added_us, 300);
+	add_at(q, "c", 400);
+	add_at(q, "a", 410);
+	notifyqueue_put_back(q);
+	CHECK_EQ_INT(notifyqueue_length(q), 2);
+	CHECK_EQ_INT(notifyqueue_oldest_us(q), 100);
+
+	/* It does. */
+	CHECK_EQ_STR(notifyqueue_take(q)->about, "c");
+	notifyqueue_drop(q);
+	CHECK_EQ_STR(notifyqueue_take(q)->about, "a");
+	add_at(q, "a", 500);
+	CHECK_EQ_INT(notifyqueue_oldest_us(q), 100);
+	notifyqueue_drop(q);
+	CHECK_EQ_INT(notifyqueue_oldest_us(q), 500);
+}
+
 /* --- delays --- */
 
 static void test_delays(void)
@@ -345,6 +383,7 @@ int main(void)
 	test_queue_collapses();
 	test_queue_under_way();
 	test_queue_is_bounded();
+	test_queue_waits();
 	test_delays();
 	test_messages();
 	test_tells();
