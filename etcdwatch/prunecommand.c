@@ -113,8 +113,11 @@ static void shed_cb(const struct shed_result *result, void *userdata)
 
 static void end_job(struct prune *p)
 {
-	if (p->holds)
+	if (p->holds) {
 		job_release(job_of(p));
+		/* What shrank may be gone. */
+		job_look_again(job_of(p));
+	}
 	p->holds = false;
 	p->at++;
 	next_job(p);

@@ -25,6 +25,8 @@ void prune_plan(const struct prune_question *q, struct prune_plan *ret_plan)
 		    (struct retain_item){.entry = q->entries[i], .pinned = is_others(q, q->entries[i])};
 	retain_decide(q->rules, q->zone, &facts, plan.items, q->n, &result);
 	(void) retain_explain(&result, plan.frozen);
+	result.corrupt = false;
+	(void) retain_explain(&result, plan.shrunk);
 	plan.n_going = result.n_going;
 	plan.shrank = result.after != NULL;
 	if (plan.shrank)

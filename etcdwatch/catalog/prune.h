@@ -28,6 +28,7 @@ struct prune_plan {
 	size_t n;
 	size_t n_going;
 	char frozen[RETAIN_TEXT_MAX]; /* why something stays that would go, or "" */
+	char shrunk[RETAIN_TEXT_MAX]; /* the same, if nothing were in doubt */
 	bool shrank;                  /* that is why, and this would be the word that thaws it: */
 	struct retain_accepted word;
 };

@@ -232,10 +232,7 @@ const char *retain_explain(const struct retain_result *result, char buf[static R
 {
 	buf[0] = '\0';
 	if (result->corrupt)
-		(void) snprintf(
-		    buf, RETAIN_TEXT_MAX,
-		    "nothing is deleted while the alarm CORRUPT stands or cannot be asked for, or "
-		    "members hold different data");
+		(void) snprintf(buf, RETAIN_TEXT_MAX, "%s", RETAIN_CORRUPT_TEXT);
 	else if (result->after != NULL)
 		(void) snprintf(buf, RETAIN_TEXT_MAX,
 		                "nothing is deleted, because %s has %lld keys and %s before it has %lld: "

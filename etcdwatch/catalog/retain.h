@@ -79,5 +79,9 @@ void retain_decide(const struct retain_rules *rules, const struct zone *zone,
 
 /* "last daily newest" */
 const char *retain_describe(unsigned kept, char buf[static RETAIN_TEXT_MAX]);
+/* What freezes everything while the members' data are in doubt. */
+#define RETAIN_CORRUPT_TEXT                                                                      \
+	"nothing is deleted while the alarm CORRUPT stands or cannot be asked for, or members hold " \
+	"different data"
 /* A sentence on what is frozen and why, or "". */
 const char *retain_explain(const struct retain_result *result, char buf[static RETAIN_TEXT_MAX]);

@@ -11,8 +11,18 @@ void doubt_note_proof(struct doubt *doubt, bool agreed, bool disagreed)
 	doubt->n_disagreed += disagreed ? 1 : 0;
 }
 
+static bool has(bool (*found)(const void *userdata), const struct doubt *doubt)
+{
+	return found != NULL && found(doubt->userdata);
+}
+
+bool doubt_was_found(const struct doubt *doubt)
+{
+	return doubt->disagrees || has(doubt->data_differ, doubt) || has(doubt->alarm_stands, doubt);
+}
+
 bool doubt_stands(const struct doubt *doubt, const struct view *view)
 {
 	return view->corrupt || !view->alarms_known || doubt->disagrees ||
-	       (doubt->data_differ != NULL && doubt->data_differ(doubt->userdata));
+	       has(doubt->data_differ, doubt);
 }

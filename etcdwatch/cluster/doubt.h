@@ -14,13 +14,17 @@
 struct doubt {
 	/* What the watchdog has found; NULL: nobody watches. */
 	bool (*data_differ)(const void *userdata);
-	const void *userdata; /* borrowed */
+	bool (*alarm_stands)(const void *userdata); /* CORRUPT, some seconds ago */
+	const void *userdata;                       /* borrowed */
 	bool disagrees;       /* a member holds other data than the last snapshot that was compared */
 	unsigned n_disagreed; /* snapshots of which that was so */
 };
 
 /* What the members said of a snapshot's data: one agreed with it, one did not. */
 void doubt_note_proof(struct doubt *doubt, bool agreed, bool disagreed);
+
+/* For what is told: without asking anybody, and only by what was found. */
+bool doubt_was_found(const struct doubt *doubt);
 
 /* By a fresh view of the cluster, and by what is known here. */
 bool doubt_stands(const struct doubt *doubt, const struct view *view);

@@ -176,6 +176,15 @@ bool health_data_differ(const struct health *h)
 	return compare_differ(h->compare);
 }
 
+bool health_is_corrupt(const struct health *h)
+{
+	bool stands = h->o.other_corrupt;
+
+	for (size_t i = 0; i < h->o.n_members; i++)
+		stands |= h->o.members[i].corrupt;
+	return stands;
+}
+
 void health_fill_report(const struct health *h, struct healthreport *ret)
 {
 	ret->o = h->n_rounds > 0 ? &h->o : NULL;

@@ -64,7 +64,8 @@ struct job {
 
 	struct notes notes;
 	struct clearing *clearing;    /* PRUNING; or at the start, a look at what is frozen */
-	char frozen[RETAIN_TEXT_MAX]; /* why nothing is removed */
+	char frozen[RETAIN_TEXT_MAX]; /* why nothing was removed, as it was logged */
+	char shrunk[RETAIN_TEXT_MAX]; /* what of that lasts; a doubt ends without a word to a job */
 	bool shrank;                  /* that is why, and the word that would thaw it: */
 	struct retain_accepted word;
 };

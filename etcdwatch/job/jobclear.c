@@ -21,6 +21,7 @@ static void take_plan(struct job *j, const struct prune_plan *plan)
 	if (plan->frozen[0] != '\0' && strcmp(plan->frozen, j->frozen) != 0)
 		log_error("retention_frozen", "job=%s reason=\"%s\"", j->config->name, plan->frozen);
 	(void) snprintf(j->frozen, sizeof(j->frozen), "%s", plan->frozen);
+	(void) snprintf(j->shrunk, sizeof(j->shrunk), "%s", plan->shrunk);
 	j->shrank = plan->shrank;
 	j->word = plan->word;
 }

@@ -51,6 +51,7 @@ struct world_node {
 	bool learner;         /* its own member is one */
 	bool corrupt;         /* the alarm stands, as far as it sees */
 	bool disagrees;       /* a member holds other data than its snapshots */
+	bool shrank;          /* its snapshots have */
 	bool alone;           /* no member is asked about them */
 
 	unsigned n_scans, n_runs, n_cancelled, n_abandoned, n_clearings, n_removed;
@@ -277,6 +278,7 @@ struct clearing {
 	struct world_node *node;
 	clearing_done_fn done;
 	void *userdata;
+	bool corrupt;
 	ev_timer timer;
 };
 
@@ -297,9 +299,12 @@ bool clearing_stop(struct clearing *c)
 static void clearing_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct clearing *c = CONTAINER_OF(w, struct clearing, timer);
-	const struct prune_plan plan = {0};
+	struct prune_plan plan = {0};
 	const struct clearing_result result = {.reason = "", .plan = &plan};
 
+	if (c->node->shrank)
+		(void) snprintf(plan.shrunk, sizeof(plan.shrunk), "fewer keys");
+	(void) snprintf(plan.frozen, sizeof(plan.frozen), "%s", c->corrupt ? "in doubt" : plan.shrunk);
 	c->done(&result, c->userdata);
 	clearing_abandon(c);
 }
@@ -310,6 +315,7 @@ struct clearing *clearing_start(const struct clearing_options *options, clearing
 	struct clearing *c = NEW0(struct clearing);
 
 	c->node = options->store->node;
+	c->corrupt = options->corrupt;
 	c->done = done;
 	c->userdata = userdata;
 	if (!options->only_look) {

@@ -515,6 +515,46 @@ static void test_doubt_ends(void)
 	world_end();
 }
 
+static bool is_true(const void *userdata)
+{
+	return *(const bool *) userdata;
+}
+
+/* As it is now, whatever was so when snapshots went for the last time, or before a restart. */
+static void test_frozen(void)
+{
+	bool differ = true, stands = false;
+
+	begin(CONFIG_TAKER_ELECTED);
+	node->corrupt = true;
+	world_start(node);
+	node->doubt.data_differ = node->doubt.alarm_stands = is_true;
+	node->doubt.userdata = &differ;
+	CHECK(says(report_of(node).frozen, "different data"));
+	CHECK(comes_to(node, "taking"));
+	CHECK(comes_to(node, "idle"));
+	CHECK_EQ_INT(node->cleared_corrupt, true);
+	CHECK(says(report_of(node).frozen, "different data"));
+	/* Cured, and no snapshot was taken since. */
+	node->doubt.data_differ = NULL;
+	node->doubt.userdata = &stands;
+	CHECK_EQ_STR(report_of(node).frozen, "");
+	stands = true;
+	CHECK(says(report_of(node).frozen, "CORRUPT"));
+	stands = false;
+	node->doubt.disagrees = true;
+	CHECK(says(report_of(node).frozen, "different data"));
+	node->doubt.disagrees = false;
+	/* That they shrank lasts, and is seen again after the doubt. */
+	node->shrank = stands = true;
+	job_look_again(node->job);
+	sim_for(US_PER_S);
+	CHECK(says(report_of(node).frozen, "CORRUPT"));
+	stands = false;
+	CHECK_EQ_STR(report_of(node).frozen, "fewer keys");
+	world_end();
+}
+
 /* --- claims that are lost --- */
 
 /* Another one has the period now. */
@@ -995,6 +1035,7 @@ int main(void)
 	test_scan();
 	test_corrupt();
 	test_doubt_ends();
+	test_frozen();
 	test_lost_taking();
 	test_lost_keeping();
 	test_disk_hangs();
