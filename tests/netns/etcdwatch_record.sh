@@ -141,7 +141,13 @@ stood=$(stood_still_ms "$killed_us")
 say "synced up to $synced, there up to $last; $lost ms of what was written are lost, $stood ms the machine stood still"
 [[ $lost -le $((1000 + stood)) ]] || fail "more than a second is lost"
 
-say "and goes on without a gap"
+say "what is there can be had again, from the snapshot of when etcd was empty"
+expect_equal "its revision" "$(entries n1 | jq .revision)" 0
+"$T/bin/etcdwatch-worker" rebuild --record "$RECORD" --output "$T/rebuilt.db" \
+	--directory "$(etcdwatch_directory n1)" --to-revision "$last" >"$T/out" || cat "$T/out"
+tail -n 1 "$T/out" | jq -e .ok >/dev/null || fail "it cannot be rebuilt"
+
+say "and it goes on without a gap"
 etcdwatch_start n1
 wait_until 30 record_has "$(revision)"
 expect_equal "gaps" "$(record .gaps)" 0
