@@ -102,6 +102,12 @@ static void tell(const struct compare *c, enum hashes_result result)
 	}
 }
 
+static void remember(struct compare *c)
+{
+	if (c->remembered != NULL)
+		comparememory_write(c->remembered, &c->memory);
+}
+
 static void finish(struct compare *c)
 {
 	enum hashes_result result = hashes_judge(&c->hashes, &c->memory, c->now_us);
@@ -118,8 +124,7 @@ static void finish(struct compare *c)
 		c->report.revision = c->hashes.revision;
 		c->report.took_us = took_us;
 	}
-	if (c->remembered != NULL)
-		comparememory_write(c->remembered, &c->memory);
+	remember(c);
 	rest(c, hashes_pause_us(result, &c->memory, c->options.every_us, took_us, spread()));
 }
 
@@ -216,7 +221,11 @@ static void begin(struct compare *c)
 
 void compare_look(struct compare *c, const struct observation *o)
 {
-	if (c->options.every_us == 0 || c->state != COMPARE_RESTING)
+	if (c->options.every_us == 0)
+		return;
+	if (hashes_forget(&c->memory, o))
+		remember(c);
+	if (c->state != COMPARE_RESTING)
 		return;
 	c->now_us = o->now_us;
 	if (c->due_us == 0)

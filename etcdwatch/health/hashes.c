@@ -56,6 +56,14 @@ static bool add_some(struct hashes *h, const struct observation *o, bool leaders
 	return true;
 }
 
+static void add_voters(const struct observation *o, struct hashes *h)
+{
+	for (size_t i = 0; i < o->n_members; i++) {
+		if (o->members[i].listed && !o->members[i].learner)
+			h->voters[h->n_voters++] = o->members[i].id;
+	}
+}
+
 static bool has_no_space(const struct observation *o)
 {
 	bool stands = o->other_no_space;
@@ -70,10 +78,7 @@ bool hashes_plan(const struct observation *o, struct hashes *ret)
 	const char *version = "";
 
 	*ret = (struct hashes){0};
-	for (size_t i = 0; i < o->n_members; i++) {
-		if (o->members[i].listed && !o->members[i].learner)
-			ret->voters[ret->n_voters++] = o->members[i].id;
-	}
+	add_voters(o, ret);
 	if (!o->list_known || has_no_space(o) || !add_some(ret, o, false, &version) ||
 	    !add_some(ret, o, true, &version))
 		return false;
@@ -191,6 +196,20 @@ static void forget(struct hashes_memory *memory, const struct hashes *h)
 			memory->items[kept++] = memory->items[i];
 	}
 	memory->n = kept;
+}
+
+bool hashes_forget(struct hashes_memory *memory, const struct observation *o)
+{
+	struct hashes list = {0};
+	size_t n = memory->n;
+
+	if (!o->list_known)
+		return false;
+	add_voters(o, &list);
+	forget(memory, &list);
+	if (list.n_voters == 1)
+		memory->n = 0;
+	return memory->n != n;
 }
 
 enum hashes_result hashes_judge(const struct hashes *h, struct hashes_memory *memory,

@@ -68,6 +68,10 @@ struct hashes_memory {
 bool hashes_need_leader(const struct hashes *hashes, const struct hashes_memory *memory,
                         int64_t now_us);
 
+/* What is known of those that are no members any more; and all, where one voter is left, as nobody
+ * can be compared then. True: there was something. */
+bool hashes_forget(struct hashes_memory *memory, const struct observation *o);
+
 enum hashes_result {
 	HASHES_NOTHING, /* no two of them could be compared */
 	HASHES_SAME,

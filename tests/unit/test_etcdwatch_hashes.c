@@ -479,6 +479,41 @@ static void test_disagrees(void)
 	end();
 }
 
+/* Of members that were removed nothing stays known, and a cluster of one voter cannot differ, since
+ * it is not compared any more. */
+static void test_removed(void)
+{
+	begin();
+	answer(2, 6, 30);
+	compare_after(HOUR_US);
+	compare_after(60 * US_PER_S);
+	check_seen("++-+");
+	seen->members[2].listed = false;
+	seen->list_known = false;
+	compare_look(compare, seen);
+	check_seen("++-+");
+	seen->list_known = true;
+	compare_look(compare, seen);
+	check_seen("++.+");
+	CHECK(!compare_differ(compare));
+	end();
+	begin();
+	for (unsigned i = 0; i < N_MEMBERS; i++)
+		answer(i, 5 + i, 30);
+	compare_after(HOUR_US);
+	compare_after(60 * US_PER_S);
+	check_seen("...-");
+	seen->members[2].listed = false;
+	compare_look(compare, seen);
+	check_seen("...-");
+	CHECK(compare_differ(compare));
+	seen->members[0].listed = false;
+	compare_look(compare, seen);
+	check_seen("....");
+	CHECK(!compare_differ(compare));
+	end();
+}
+
 static bool differs(void)
 {
 	return compare_differ(compare);
@@ -661,6 +696,7 @@ int main(void)
 	test_differs();
 	test_leader_differs();
 	test_disagrees();
+	test_removed();
 	test_remembered();
 	test_compacted();
 	test_busy();
