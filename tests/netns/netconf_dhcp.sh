@@ -167,14 +167,16 @@ wait_until 20 log_says netconf 'leased 10\.1\.0\.50'
 expect "all is as before" is_before
 expect_equal "what was taken away" "$(grep -E '^Deleted ' "$LOG_DIR/monitor.log" || true)" ""
 
-say "the lock cannot be taken, and two documents mean one device: leases of others are followed, and
-nothing is changed, until all is well"
+say "the disk is read-only, and two documents mean one device: leases of others are followed, and nothing
+is changed, until all is well"
 signal TERM netconf
 wait_exit 20 netconf
 wait_until 20 no_clients
-rm "$T/state/lock"
-mkdir "$T/state/lock"
-confirmed=$T/state/confirmed/config.yaml
+# What is written behind netconf's back is there at once.
+mkdir "$T/disk"
+mount --bind "$T/state" "$T/disk"
+mount --bind "$T/state" "$T/state"
+confirmed=$T/disk/confirmed/config.yaml
 cp "$confirmed" "$T/confirmed.yaml"
 cat >>"$confirmed" <<'YAML'
 ---
@@ -188,6 +190,7 @@ kind: LinkConfig
 name: eth1
 mtu: 1300
 YAML
+mount -o remount,bind,ro "$T/state"
 ip -n n1 link property add dev eth1 altname way
 server_renumbers 10.1.0.50 fd01::30c
 spawn notify n1 socat -u "UNIX-RECV:$T/notify" -
@@ -203,10 +206,10 @@ expect "no change" refused apply static-10.1.0.1
 ip -n n1 link property del dev eth1 altname way
 cp "$T/confirmed.yaml" "$confirmed"
 
-say "the lock can be taken, and the files of a change are damaged: the same, until they are discarded"
-mkdir -p "$T/state/transaction"
-echo damaged >"$T/state/transaction/state.json"
-rmdir "$T/state/lock"
+say "it can be written, and the files of a change are damaged: the same, until they are discarded"
+mkdir -p "$T/disk/transaction"
+echo damaged >"$T/disk/transaction/state.json"
+mount -o remount,bind,rw "$T/state"
 wait_until 20 status_is .blocked.id unreadable
 wait_until 20 clients_are 2
 expect "no change" refused apply static-10.1.0.1
