@@ -30,6 +30,7 @@ void assembly_reset(struct assembly *assembly)
 	drop(assembly, assembly->n_events);
 	assembly->n_complete = 0;
 	assembly->held_bytes = 0;
+	assembly->is_partial = false;
 }
 
 void assembly_fini(struct assembly *assembly)
@@ -63,13 +64,14 @@ static size_t held_bytes(const struct assembly *assembly)
 	return bytes;
 }
 
-static int64_t last_revision(const struct assembly *assembly)
+int64_t assembly_last_revision(const struct assembly *assembly)
 {
 	return assembly->events[assembly->n_events - 1]->kv->mod_revision;
 }
 
 int assembly_add(struct assembly *assembly, Pb__WatchResponse *message)
 {
+	assembly->is_partial = message->fragment;
 	for (size_t i = 0; i < message->n_events; i++) {
 		Pb__Event *event = message->events[i];
 
@@ -77,7 +79,7 @@ int assembly_add(struct assembly *assembly, Pb__WatchResponse *message)
 			return -EPROTO;
 		if (event->kv->mod_revision < assembly->next_revision)
 			continue;
-		if (assembly->n_events > 0 && event->kv->mod_revision < last_revision(assembly))
+		if (assembly->n_events > 0 && event->kv->mod_revision < assembly_last_revision(assembly))
 			return -EPROTO;
 		push(assembly, event);
 		message->events[i] = NULL;
@@ -86,7 +88,8 @@ int assembly_add(struct assembly *assembly, Pb__WatchResponse *message)
 		return 0;
 	assembly->n_complete = assembly->n_events;
 	while (message->fragment && assembly->n_complete > 0 &&
-	       assembly->events[assembly->n_complete - 1]->kv->mod_revision == last_revision(assembly))
+	       assembly->events[assembly->n_complete - 1]->kv->mod_revision ==
+	           assembly_last_revision(assembly))
 		assembly->n_complete--;
 	assembly->held_bytes = held_bytes(assembly);
 	if (assembly->held_bytes > ASSEMBLY_HELD_MAX_BYTES)

@@ -8,6 +8,7 @@
  * is all that is held back.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct assembly {
 	size_t n_room;
 	size_t n_complete;
 	size_t held_bytes;
+	bool is_partial; /* more fragments are to come */
 };
 
 void assembly_init(struct assembly *assembly, int64_t next_revision);
@@ -33,12 +35,15 @@ void assembly_fini(struct assembly *assembly);
 void assembly_reset(struct assembly *assembly);
 
 /*
- * Takes the events out of message. 0, or -EPROTO: revisions run backwards; -E2BIG: one revision is
- * larger than the limit. Afterwards n_complete events may be handed out: assembly_events(), then
- * assembly_drop_complete().
+ * Takes the events out of message. 0, or -EPROTO: revisions run backwards; -E2BIG: one revision,
+ * the one of the last event, is larger than the limit. Afterwards n_complete events may be handed
+ * out: assembly_events(), then assembly_drop_complete().
  */
 int assembly_add(struct assembly *assembly, Pb__WatchResponse *message);
 
 /* The complete events, for the caller to free; what they point to is the assembly's. */
 struct etcd_event *assembly_events(const struct assembly *assembly);
 void assembly_drop_complete(struct assembly *assembly);
+
+/* Of the last event that is held; there must be one. */
+int64_t assembly_last_revision(const struct assembly *assembly);

@@ -254,6 +254,9 @@ struct etcd_watch_callbacks {
 	/* What was to come next has been compacted away: the watch has stopped. Read everything again
 	 * and make a new watch. */
 	void (*compacted)(int64_t compact_revision, void *userdata);
+	/* The same because that revision has more than a watch can hold (64 MiB). May be NULL:
+	 * compacted() is called then. */
+	void (*too_large)(int64_t revision, void *userdata);
 	/* The stream broke, or is live (again). It reconnects and resumes by itself. May be NULL. */
 	void (*live)(bool live, void *userdata);
 	/* The member says that it is at this revision. Servers before 3.4.25 and 3.5.8 may say so
@@ -276,6 +279,11 @@ DEFINE_AUTO(struct etcd_watch, etcd_watch_free);
 /* The member behind this URL is watched while it can be: to be said before the next turn of the
  * loop. One that is not, or no longer, among the endpoints is no error. Copied. */
 void etcd_watch_prefer(struct etcd_watch *watch, const char *endpoint);
+/* A member may leave a request for progress unanswered for so long before another one is watched.
+ * Without it that is the time from one request to the next; and while a large revision comes in
+ * fragments it is never less than 10 s: etcd 3.4 needs more than a second for some of them, and
+ * answers nothing meanwhile. */
+void etcd_watch_be_patient(struct etcd_watch *watch, int64_t patience_us);
 /* The member that is, or was last, watched; 0: none has answered yet. */
 uint64_t etcd_watch_member(const struct etcd_watch *watch);
 

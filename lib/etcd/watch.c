@@ -35,6 +35,7 @@
 
 #define PROGRESS_INTERVAL_US (2 * US_PER_S)
 #define TOLD_INTERVAL_US (1 * US_PER_S) /* when somebody wants to know */
+#define FRAGMENT_PATIENCE_US (10 * US_PER_S)
 #define OPEN_TIMEOUT_US (1 * US_PER_S)
 #define BACKOFF_FIRST_US (100 * US_PER_MS)
 #define BACKOFF_MAX_US (2 * US_PER_S)
@@ -72,6 +73,7 @@ struct etcd_watch {
 	struct assembly assembly;
 	uint64_t cluster_id, member_id;
 	char *preferred; /* URL, or NULL */
+	int64_t patience_us;
 
 	struct stream *stream;
 	struct endpoint *endpoint; /* of this stream, or of the last one */
@@ -161,6 +163,19 @@ static void stop_compacted(struct etcd_watch *watch, int64_t revision, const cha
 	watch->callbacks->compacted(revision, watch->userdata);
 }
 
+/* Calls out: last act. */
+static void stop_too_large(struct etcd_watch *watch)
+{
+	int64_t revision = assembly_last_revision(&watch->assembly);
+
+	if (watch->callbacks->too_large == NULL) {
+		stop_compacted(watch, watch->assembly.next_revision, "revision too large");
+		return;
+	}
+	change_state(watch, WATCH_STOPPED, 0, "revision too large");
+	watch->callbacks->too_large(revision, watch->userdata);
+}
+
 static void on_canceled(struct etcd_watch *watch, const Pb__WatchResponse *message)
 {
 	static const char *const auth_reasons[] = {"permission denied", "auth token", "auth store"};
@@ -185,7 +200,7 @@ static void deliver(struct etcd_watch *watch, Pb__WatchResponse *message)
 
 	r = assembly_add(&watch->assembly, message);
 	if (r == -E2BIG) {
-		stop_compacted(watch, watch->assembly.next_revision, "revision too large");
+		stop_too_large(watch);
 		return;
 	}
 	if (r < 0) {
@@ -205,6 +220,13 @@ static void deliver(struct etcd_watch *watch, Pb__WatchResponse *message)
 static int64_t progress_interval_us(const struct etcd_watch *watch)
 {
 	return watch->callbacks->progress != NULL ? TOLD_INTERVAL_US : PROGRESS_INTERVAL_US;
+}
+
+static int64_t patience_us(const struct etcd_watch *watch)
+{
+	int64_t least_us = watch->assembly.is_partial ? FRAGMENT_PATIENCE_US : 0;
+
+	return MAX(watch->patience_us, least_us);
 }
 
 /* What has no events says how far the member is. Calls out: last act. */
@@ -345,7 +367,10 @@ static void check_live(struct etcd_watch *watch)
 	bool sent;
 
 	if (watch->heard_us < watch->asked_us) {
-		lose(watch, "silent");
+		if (mono_now_us() - watch->asked_us < patience_us(watch))
+			arm_timer(watch, progress_interval_us(watch));
+		else
+			lose(watch, "silent");
 		return;
 	}
 	if (should_change_channel(watch)) {
@@ -438,6 +463,11 @@ void etcd_watch_prefer(struct etcd_watch *watch, const char *endpoint)
 {
 	free(watch->preferred);
 	watch->preferred = xstrdup(endpoint);
+}
+
+void etcd_watch_be_patient(struct etcd_watch *watch, int64_t patience_us)
+{
+	watch->patience_us = patience_us;
 }
 
 uint64_t etcd_watch_member(const struct etcd_watch *watch)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
 #include "etcd/etcd.h"
@@ -155,6 +156,74 @@ static void test_silence(void)
 	CHECK_EQ_INT(server_watch(servers[0])->n_open, 0);
 	/* The header of a progress answer said 42; what was missed is still asked for. */
 	CHECK_EQ_INT(server_watch(servers[1])->start_revision, 9);
+	end();
+}
+
+/* Whoever is at the fragments of a large revision may be busy with the next one. */
+static void test_silence_between_fragments(void)
+{
+	begin(1);
+	server_send_events(servers[0], "P20:a/1=x", true);
+	CHECK(TURN_UNTIL(ev, server_watch(servers[0])->n_progress == 1));
+	server_watch(servers[0])->mute_progress = true;
+	/* One request without an answer, for longer than the two seconds that are allowed otherwise. */
+	CHECK(TURN_UNTIL(ev, server_watch(servers[0])->n_progress == 2));
+	CHECK(!sync_run(ev, 3000, &w.n_lost, 1));
+	server_send_events(servers[0], "P20:a/2=y", false);
+	CHECK(sync_until(ev, &w.n_events, 2));
+	CHECK_LOG("+P20:a/1=x P20:a/2=y |");
+	CHECK(sync_until(ev, &w.n_lost, 1));
+	end();
+}
+
+static void test_patience(void)
+{
+	begin(1);
+	etcd_watch_be_patient(watch, 4 * US_PER_S);
+	server_watch(servers[0])->mute_progress = true;
+	CHECK(TURN_UNTIL(ev, server_watch(servers[0])->n_progress == 1));
+	CHECK(!sync_run(ev, 3000, &w.n_lost, 1));
+	CHECK(sync_until(ev, &w.n_lost, 1));
+	CHECK_EQ_INT(server_watch(servers[0])->n_progress, 1);
+	end();
+}
+
+static void too_large_cb(int64_t revision, void *userdata)
+{
+	*(int64_t *) userdata = revision;
+}
+
+/* In whole mebibytes of one key after the other, all of revision 30. */
+static void send_too_much(struct server *server)
+{
+	AUTO(free) char *text = xcalloc(1, (1 << 20) + 16);
+
+	(void) snprintf(text, 16, "P30:a/1=");
+	memset(text + strlen(text), 'x', 1 << 20);
+	for (int i = 0; i <= 64; i++)
+		server_send_events(server, text, true);
+}
+
+/* It is said which revision cannot be had; or, to who does not want to know, that it is gone. */
+static void test_too_large(void)
+{
+	struct etcd_watch_callbacks callbacks = watched_callbacks;
+	int64_t revision = 0;
+
+	begin(1);
+	send_too_much(servers[0]);
+	CHECK(sync_until(ev, &w.n_compacted, 1));
+	CHECK_LOG("+C10 ");
+	etcd_watch_free(TAKE_PTR(watch));
+	callbacks.too_large = too_large_cb;
+	callbacks.events = NULL;
+	callbacks.compacted = NULL;
+	callbacks.live = NULL;
+	CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR("a/"), true, 10, &callbacks, &revision, &watch), 0);
+	CHECK(sync_until(ev, &server_watch(servers[0])->n_creates, 2));
+	send_too_much(servers[0]);
+	CHECK(TURN_UNTIL(ev, revision != 0));
+	CHECK_EQ_INT(revision, 30);
 	end();
 }
 
@@ -352,6 +421,9 @@ int main(void)
 	    test_fragments,
 	    test_moves_when_the_stream_ends,
 	    test_silence,
+	    test_silence_between_fragments,
+	    test_patience,
+	    test_too_large,
 	    test_no_answer_to_the_creation,
 	    test_flapping,
 	    test_compacted,
