@@ -11,7 +11,8 @@
  * was compacted, that a revision is missing, that etcd went back, that the disk does not keep up.
  *
  * A watch begins with the last revision that the record has, not behind it: that it is still the
- * same shows that it is still the same history.
+ * same shows that it is still the same history. It begins behind it only where there is nothing to
+ * compare with, as the chain has just begun there: it may be one that no watch can hold.
  */
 #include "etcdwatch/record/recorder_priv.h"
 
@@ -25,6 +26,8 @@
 
 #define RETRY_ASK_US US_PER_S
 #define RETRY_DISK_US (5 * US_PER_S)
+/* Watches that bring nothing are not begun one upon the other. */
+#define VAIN_PAUSE_MAX_US (8 * US_PER_S)
 #define SEGMENT_BYTES_MIN ((uint64_t) 1 << 20)
 #define SEGMENT_BYTES_MAX ((uint64_t) 64 << 20)
 #define SEGMENT_MIN_US US_PER_S
@@ -49,6 +52,13 @@ static void arm(struct recorder *r, int64_t after_us)
 	ev_timer_start(r->options.ev, &r->timer);
 }
 
+static int64_t vain_pause_us(const struct recorder *r)
+{
+	if (r->n_vain < 2)
+		return 0;
+	return MIN(US_PER_S << MIN(r->n_vain - 2, 4U), VAIN_PAUSE_MAX_US);
+}
+
 /* The one writer of the state: what the old one had under way is over. */
 void recorder_change_state(struct recorder *r, enum recorder_state state, const char *reason)
 {
@@ -66,7 +76,7 @@ void recorder_change_state(struct recorder *r, enum recorder_state state, const 
 		recordwriter_open(r->writer);
 		break;
 	case RECORDER_ASKING:
-		arm(r, 0);
+		arm(r, vain_pause_us(r));
 		break;
 	case RECORDER_FAILED:
 		recordhash_forget(r->hash);
@@ -231,7 +241,7 @@ static void settle(struct recorder *r, uint64_t cluster_id, int64_t revision)
 		recorder_break_chain(r, "etcd went back to revision %" PRId64, revision);
 	} else if (r->broken[0] != '\0' && r->lost_to > 0) {
 		start = MIN(r->lost_to, revision);
-		r->lost_to = start;
+		r->lost_to = start > r->last ? start : 0;
 	}
 	if (r->has_chain && r->broken[0] != '\0')
 		end_chain(r);

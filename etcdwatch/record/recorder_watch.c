@@ -13,6 +13,8 @@
 
 /* A member may say that it is further than what it has sent; for so many seconds. */
 #define AHEAD_MAX 10
+/* It may be busy for so long with what it is asked for: nothing hangs on it. */
+#define PATIENCE_US (5 * US_PER_S)
 /* One that is behind is not recorded from. */
 #define BEHIND_MAX 5
 
@@ -86,7 +88,7 @@ static void events_cb(const struct etcd_event *events, size_t n, int64_t revisio
 	AUTO(free) struct record_event *converted = xcalloc(n, sizeof(*converted));
 	size_t first = 0;
 
-	r->n_ahead = r->n_behind = 0;
+	r->n_ahead = r->n_behind = r->n_vain = 0;
 	for (size_t i = 0; i < n; i++)
 		convert(&events[i], &converted[i]);
 	for (size_t i = 1; i <= n && r->state == RECORDER_WATCHING; i++) {
@@ -107,6 +109,7 @@ static void progress_cb(int64_t revision, void *userdata)
 {
 	struct recorder *r = userdata;
 
+	r->n_vain = 0;
 	recorder_ask_for_base(r);
 	if (r->waits_for_last) {
 		if (++r->n_ahead > AHEAD_MAX)
@@ -134,6 +137,16 @@ static void compacted_cb(int64_t revision, void *userdata)
 	r->lost_to = r->compacted;
 	recorder_break_chain(r, "etcd has compacted them before they were seen");
 	recorder_change_state(r, RECORDER_ASKING, "compacted");
+}
+
+static void too_large_cb(int64_t revision, void *userdata)
+{
+	struct recorder *r = userdata;
+
+	r->lost_to = MAX(revision, r->last + 1);
+	recorder_break_chain(r, "revision %" PRId64 " has more than 64 MiB, which a watch cannot hold",
+	                     revision);
+	recorder_change_state(r, RECORDER_ASKING, "a revision is too large");
 }
 
 static void live_cb(bool live, void *userdata)
@@ -168,16 +181,20 @@ void recorder_start_watch(struct recorder *r)
 	static const struct etcd_watch_callbacks callbacks = {
 	    .events = events_cb,
 	    .compacted = compacted_cb,
+	    .too_large = too_large_cb,
 	    .live = live_cb,
 	    .progress = progress_cb,
 	};
 	const struct view_member *local = local_member(r);
+	int64_t start = r->last_sum != 0 ? r->last : r->last + 1;
 
 	r->waits_for_last = r->last_sum != 0;
 	r->n_ahead = r->n_behind = 0;
+	r->n_vain++;
 	recorder_change_state(r, RECORDER_WATCHING, "");
-	(void) etcd_watch_new(r->options.etcd, ETCD_STR(""), true, MAX(r->last, INT64_C(1)), &callbacks,
+	(void) etcd_watch_new(r->options.etcd, ETCD_STR(""), true, MAX(start, INT64_C(1)), &callbacks,
 	                      r, &r->watch);
+	etcd_watch_be_patient(r->watch, PATIENCE_US);
 	if (local != NULL)
 		etcd_watch_prefer(r->watch, local->endpoint);
 }

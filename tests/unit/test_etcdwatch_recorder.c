@@ -86,7 +86,7 @@ static void begin(void)
 	urls[0] = server_url(server);
 	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
 	start();
-	WAIT_FOR_WATCH(1, 42);
+	WAIT_FOR_WATCH(1, 43);
 	CHECK_EQ_INT(needed, 42);
 	server_send_events(server, "P43:a=1 P43:b=2 P44:a=2 D44:b", false);
 	server_set_revision(server, 44);
@@ -149,7 +149,7 @@ static void test_another_history(void)
 	start();
 	WAIT_FOR_WATCH(2, 44);
 	server_send_events(server, "P44:a=3 P45:c=1", false);
-	WAIT_FOR_WATCH(3, 50);
+	WAIT_FOR_WATCH(3, 51);
 	CHECK_EQ_INT(needed, 50);
 	server_send_events(server, "P50:x=1 P51:c=1", false);
 	WAIT_FOR_REVISION(51);
@@ -165,7 +165,7 @@ static void test_last_is_missing(void)
 	start();
 	WAIT_FOR_WATCH(2, 44);
 	server_send_events(server, "P45:c=1", false);
-	WAIT_FOR_WATCH(3, 50);
+	WAIT_FOR_WATCH(3, 51);
 	server_send_events(server, "P51:c=1", false);
 	WAIT_FOR_REVISION(51);
 	end("*43-44. 45-44!. *51-51 ", 1, "another history");
@@ -176,7 +176,7 @@ static void test_went_back(void)
 	begin();
 	server_set_revision(server, 10);
 	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
-	WAIT_FOR_WATCH(2, 10);
+	WAIT_FOR_WATCH(2, 11);
 	CHECK_EQ_INT(needed, 10);
 	server_send_events(server, "P11:c=1", false);
 	WAIT_FOR_REVISION(11);
@@ -189,7 +189,7 @@ static void test_another_cluster(void)
 	begin();
 	(void) server_cluster_id(server, 2);
 	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
-	WAIT_FOR_WATCH(2, 44);
+	WAIT_FOR_WATCH(2, 45);
 	server_send_events(server, "P45:c=1", false);
 	WAIT_FOR_REVISION(45);
 	recorder_fill_report(recorder, &report);
@@ -207,7 +207,7 @@ static void test_compacted(void)
 	response.canceled = true;
 	response.compact_revision = 60;
 	server_send(server, &response);
-	WAIT_FOR_WATCH(2, 60);
+	WAIT_FOR_WATCH(2, 61);
 	CHECK_EQ_INT(needed, 60);
 	server_send_events(server, "P60:a=1 P61:c=1", false);
 	WAIT_FOR_REVISION(61);
@@ -215,6 +215,46 @@ static void test_compacted(void)
 	CHECK_EQ_INT(report.gap.first, 45);
 	CHECK_EQ_INT(report.gap.last, 60);
 	end("*43-44!. *61-61 ", 1, "compacted");
+}
+
+/* What no watch can hold is lost, and nothing but that; nothing was compacted. */
+static void test_too_large(void)
+{
+	AUTO(free) char *event = xcalloc(1, (1 << 20) + 16);
+
+	begin();
+	server_set_revision(server, 46);
+	(void) snprintf(event, 16, "P45:c=");
+	memset(event + strlen(event), 'x', 1 << 20);
+	for (int i = 0; i <= 64; i++)
+		server_send_events(server, event, true);
+	WAIT_FOR_WATCH(2, 46);
+	CHECK_EQ_INT(needed, 45);
+	server_send_events(server, "P46:c=1", false);
+	WAIT_FOR_REVISION(46);
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_INT(report.gap.first, 45);
+	CHECK_EQ_INT(report.gap.last, 45);
+	end("*43-44!. *46-46 ", 1, "revision 45 has more than 64 MiB");
+}
+
+/* Watches that end before they bring anything are not begun without pause. */
+static void test_in_vain(void)
+{
+	int64_t before_us;
+
+	begin();
+	server_watch(server)->end_at_once = true;
+	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+	CHECK(TURN_UNTIL(ev, server_watch(server)->n_creates >= 3));
+	server_watch(server)->end_at_once = false;
+	before_us = mono_now_us();
+	WAIT_FOR_WATCH(4, 44);
+	CHECK(mono_now_us() - before_us >= 900 * US_PER_MS);
+	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	end("*43-45 ", 0, "");
 }
 
 /* Once may be the stream's fault. */
@@ -236,7 +276,7 @@ static void test_missing_twice(void)
 	server_send_events(server, "P46:c=1", false);
 	WAIT_FOR_WATCH(2, 44);
 	server_send_events(server, "P44:a=2 P46:c=1", false);
-	WAIT_FOR_WATCH(3, 45);
+	WAIT_FOR_WATCH(3, 46);
 	server_send_events(server, "P46:c=1", false);
 	WAIT_FOR_REVISION(46);
 	recorder_fill_report(recorder, &report);
@@ -318,6 +358,8 @@ int main(void)
 	test_went_back();
 	test_another_cluster();
 	test_compacted();
+	test_too_large();
+	test_in_vain();
 	test_missing_once();
 	test_missing_twice();
 	test_leases();
