@@ -14,6 +14,7 @@
 #include "netconf/commands.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/look.h"
+#include "netconf/dhcp/renew.h"
 
 #define READY_POLL_S 0.1
 /* Of leases, and of the time that it takes to follow them: no boot waits longer. */
@@ -95,6 +96,27 @@ static int load_unfinished(struct daemon *daemon)
 	return -ENOENT;
 }
 
+static int take_look(const struct daemon *daemon, struct look *ret_look)
+{
+	return look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->start->runtime_dir,
+	                 daemon->config, ret_look);
+}
+
+/* A change may last, and its own clients, if it has any, may not be known: what the node had before
+ * it goes on to be renewed. */
+static void renew_leases(struct daemon *daemon)
+{
+	struct look look;
+
+	if (daemon->config == NULL || daemon->config->n_dhcps == 0 ||
+	    dhcpclients_count(daemon->clients) > 0 || take_look(daemon, &look) < 0)
+		return;
+	dhcpclients_want(daemon->clients, look.resolution, look.have);
+	look_fini(&look);
+	/* Of what was left in files nobody tells. */
+	renew(daemon->kernel, ledger_owned(daemon->ledger), daemon->clients);
+}
+
 /* Nobody else is at work, and a disk that is read-only or damaged must not cost a node the address
  * that it lives by. As at the boot, files count where nothing is confirmed. */
 static void keep_leases(struct daemon *daemon)
@@ -103,15 +125,17 @@ static void keep_leases(struct daemon *daemon)
 	int r;
 
 	daemon->only_leases = true;
-	r = load_unfinished(daemon);
-	if (r == -EBUSY)
-		return;
-	if (r < 0)
-		load_confirmed(daemon);
-	if (daemon->config == NULL)
-		(void) config_load(start->paths, start->n_paths, conf_message_log, NULL, &daemon->config);
 	if (daemon->ledger == NULL)
 		daemon->ledger = ledger_open(start->state_dir);
+	r = load_unfinished(daemon);
+	if (r < 0)
+		load_confirmed(daemon);
+	if (r == -EBUSY) {
+		renew_leases(daemon);
+		return;
+	}
+	if (daemon->config == NULL)
+		(void) config_load(start->paths, start->n_paths, conf_message_log, NULL, &daemon->config);
 	drift_watch(daemon->drift, daemon->ledger, daemon->config);
 	drift_only_tell(daemon->drift);
 }
@@ -128,16 +152,11 @@ static void keep(struct daemon *daemon)
 	}
 }
 
-static int take_look(const struct daemon *daemon, struct look *ret_look)
-{
-	return look_take(daemon->kernel, ledger_owned(daemon->ledger), daemon->start->runtime_dir,
-	                 daemon->config, ret_look);
-}
-
 static void on_lease_changed(void *userdata)
 {
 	struct daemon *daemon = userdata;
 
+	renew(daemon->kernel, ledger_owned(daemon->ledger), daemon->clients);
 	if (daemon->transaction != NULL)
 		transaction_follow(daemon->transaction);
 	else
@@ -438,20 +457,6 @@ static void on_resume(const struct checkpoint_state *state, void *userdata)
 
 	stop_keeping(daemon);
 	daemon->transaction = transaction_resume(&host, state);
-}
-
-/* A change that is being undone, or could not be as a whole, may last: what the node had before it
- * goes on to be renewed. One that waits has its own clients, or gets them when it is confirmed. */
-static void renew_leases(struct daemon *daemon)
-{
-	struct look look;
-
-	if (daemon->config == NULL || daemon->config->n_dhcps == 0 ||
-	    transaction_state(daemon->transaction)->phase == PHASE_AWAITING ||
-	    take_look(daemon, &look) < 0)
-		return;
-	dhcpclients_want(daemon->clients, look.resolution, look.have);
-	look_fini(&look);
 }
 
 static void on_clear(void *userdata)

@@ -55,6 +55,9 @@ void lease_fini(struct lease *lease);
 /* But for who gave it, and when it ends. */
 bool lease_equal(const struct lease *a, const struct lease *b);
 
+/* At now_us (CLOCK_BOOTTIME), in whole seconds, as the kernel counts: 1 to ADDRESS_FOREVER. */
+uint32_t lease_left_s(const struct lease *lease, int64_t now_us);
+
 /* A lease, the link that it is for, and what the configuration says of it. All borrowed. */
 struct lease_use {
 	const struct lease *lease;

@@ -35,12 +35,12 @@ static void note(const struct merging *m, const char *fmt, ...)
 
 /* --- addresses and routes --- */
 
-/* Whole seconds, as the kernel counts; a lease that is over is none. */
-static uint32_t left_of(const struct merging *m)
+/* A lease that is over is none. */
+uint32_t lease_left_s(const struct lease *lease, int64_t now_us)
 {
-	int64_t left_s = (m->use->lease->ends_us - m->now_us) / US_PER_S;
+	int64_t left_s = (lease->ends_us - now_us) / US_PER_S;
 
-	if (m->use->lease->ends_us == MONO_NEVER)
+	if (lease->ends_us == MONO_NEVER)
 		return ADDRESS_FOREVER;
 	return (uint32_t) MAX(1, MIN(left_s, ADDRESS_FOREVER - 1));
 }
@@ -60,7 +60,7 @@ static void add_address(const struct merging *m, const struct prefix *prefix)
 	}
 	added = model_add_address(want, m->use->link, prefix);
 	added->origin = m->use->dhcp->origin;
-	added->valid_s = added->preferred_s = left_of(m);
+	added->valid_s = added->preferred_s = lease_left_s(m->use->lease, m->now_us);
 	/* The kernel's route to an IPv6 address that ends stays when that is deleted. */
 	if (prefix->addr.family == AF_INET6)
 		added->flags = IFA_F_NOPREFIXROUTE;

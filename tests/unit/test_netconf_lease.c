@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
 #include "netconf/dhcp/dhcpconf.h"
 #include "netconf/dhcp/lease.h"
+#include "netconf/dhcp/renew.h"
 
 #define TEXT_MAX 65536
 
@@ -387,6 +389,48 @@ static void test_conf(void)
 	CHECK(strstr(raw, "\nduid 00:04:aa\n") != NULL);
 }
 
+/* Of what is there, ours and leased, and of nothing else of it but the time. */
+static void test_renew(void)
+{
+	static const struct {
+		const char *link;
+		enum owner owner;
+		uint32_t valid_s;
+		int64_t ends_s; /* from now */
+		uint32_t renewed_s;
+	} cases[] = {
+	    {"eth0", OWNER_OURS, 60, 1000, 1000},
+	    {"eth0", OWNER_OURS, 1000, 60, 60},
+	    {"eth0", OWNER_OURS, 998, 1000, 0},
+	    {"eth0", OWNER_OURS, 60, 0, 0},
+	    {"eth0", OWNER_OURS, ADDRESS_FOREVER, 1000, 0},
+	    {"eth0", OWNER_FOREIGN, 60, 1000, 0},
+	    {"eth1", OWNER_OURS, 60, 1000, 0},
+	};
+	struct lease lease;
+
+	CHECK_EQ_INT(read_lines(V4, AF_INET, &lease), LEASE_TAKEN);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(model_free) struct model *have = model_new();
+		AUTO(plan_free) struct plan *plan = NEW0(struct plan);
+		struct address *address = model_add_address(have, cases[i].link, &lease.addresses[0]);
+
+		address->owner = cases[i].owner;
+		address->valid_s = address->preferred_s = cases[i].valid_s;
+		address->priority = 7;
+		lease.ends_us = (5000 + cases[i].ends_s) * US_PER_S;
+		renew_plan(plan, have, "eth0", &lease, 5000 * US_PER_S);
+		CHECK_EQ_INT(plan->n_ops, cases[i].renewed_s != 0);
+		if (plan->n_ops == 0)
+			continue;
+		CHECK_EQ_INT(plan->ops[0].kind, OP_ADDRESS_CHANGE);
+		CHECK_EQ_INT(plan->ops[0].address.valid_s, cases[i].renewed_s);
+		CHECK_EQ_INT(plan->ops[0].address.preferred_s, cases[i].renewed_s);
+		CHECK_EQ_INT(address_differs(&plan->ops[0].address, address), ADDRESS_LIFETIME);
+	}
+	lease_fini(&lease);
+}
+
 int main(void)
 {
 	test_read();
@@ -396,6 +440,7 @@ int main(void)
 	test_merge();
 	test_precedence();
 	test_lifetime();
+	test_renew();
 	test_vrf();
 	test_conf();
 	return check_result();
