@@ -11,6 +11,7 @@ static void start(struct recordbase *b, enum recordbase_state state, int64_t rev
 	    .revision = revision,
 	    .due_us = INT64_MIN,
 	    .pause_us = RECORDBASE_AGAIN_US,
+	    .renew_due_us = b->renew_due_us,
 	};
 }
 
@@ -22,6 +23,16 @@ void recordbase_begin(struct recordbase *b, int64_t revision)
 void recordbase_go_on(struct recordbase *b, int64_t revision)
 {
 	start(b, RECORDBASE_UNKNOWN, revision);
+}
+
+void recordbase_renew(struct recordbase *b, int64_t revision, int64_t newest, int64_t now_us)
+{
+	bool has_one = b->state == RECORDBASE_NONE || newest >= b->revision;
+
+	if (b->state == RECORDBASE_WANTED || !has_one || now_us < b->renew_due_us)
+		return;
+	b->renew_due_us = now_us + RECORDBASE_PAUSE_MAX_US;
+	start(b, RECORDBASE_WANTED, revision);
 }
 
 bool recordbase_is_due(struct recordbase *b, int64_t newest, int64_t now_us)

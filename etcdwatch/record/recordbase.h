@@ -27,12 +27,17 @@ struct recordbase {
 	int64_t revision;
 	int64_t due_us;
 	int64_t pause_us;
+	int64_t renew_due_us;
 };
 
 /* A chain begins behind this revision: whatever snapshots there are may be of another history. */
 void recordbase_begin(struct recordbase *base, int64_t revision);
 /* One from earlier goes on, which began behind it. */
 void recordbase_go_on(struct recordbase *base, int64_t revision);
+
+/* A newer one is wanted, as the one that there is holds too much of the record. Not more often than
+ * each RECORDBASE_PAUSE_MAX_US, nor while one is asked for anyway. */
+void recordbase_renew(struct recordbase *base, int64_t revision, int64_t newest, int64_t now_us);
 
 /* Somebody is to be asked now. newest: the revision of the newest snapshot; 0: none is known. */
 bool recordbase_is_due(struct recordbase *base, int64_t newest, int64_t now_us);

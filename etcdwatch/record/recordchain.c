@@ -51,7 +51,8 @@ struct recordchain_drop recordchain_drop(const struct record_segment *segments, 
 
 		if (!is_old && bytes <= rules->max_bytes)
 			return drop;
-		if (is_needed(s, rules))
+		drop.is_held = is_needed(s, rules);
+		if (drop.is_held)
 			break;
 		bytes -= s->bytes;
 		drop.n++;

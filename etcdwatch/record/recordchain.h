@@ -45,6 +45,7 @@ struct recordchain_rules {
 struct recordchain_drop {
 	size_t n;         /* so many, the oldest, go */
 	bool is_too_much; /* more than max_bytes stay, because the snapshot needs them */
+	bool is_held;     /* for that, or for its age, one should go that the snapshot needs */
 };
 
 /* The last segment always stays. */

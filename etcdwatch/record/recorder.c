@@ -200,6 +200,16 @@ void recorder_ask_for_base(struct recorder *r)
 		                 now_us);
 }
 
+/* Where another node takes the snapshots, none of this one's gets newer by itself. */
+static void renew_base(struct recorder *r)
+{
+	if (!recordwriter_figures(r->writer).is_held)
+		return;
+	recordbase_renew(&r->base, r->last, r->callbacks->base_revision(r->cluster_id, r->userdata),
+	                 mono_now_us());
+	recorder_ask_for_base(r);
+}
+
 void recorder_snapshot_failed(struct recorder *r)
 {
 	recordbase_failed(&r->base, mono_now_us());
@@ -339,6 +349,7 @@ static void failed_cb(int code UNUSED, const char *reason, void *userdata)
 
 	recorder_complain(r, "record_failed", reason);
 	recorder_change_state(r, RECORDER_FAILED, reason);
+	renew_base(r);
 }
 
 static void closed_cb(void *userdata)
@@ -347,6 +358,7 @@ static void closed_cb(void *userdata)
 
 	if (r->state == RECORDER_WATCHING)
 		recordhash_offer(r->hash, r->last, r->member_id);
+	renew_base(r);
 }
 
 static int64_t base_cb(uint64_t cluster_id, void *userdata)

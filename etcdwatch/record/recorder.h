@@ -36,7 +36,8 @@ struct recorder_options {
 struct recorder_callbacks {
 	/* The newest proven snapshot of this cluster that this node knows; 0: there is none. */
 	int64_t (*base_revision)(uint64_t cluster_id, void *userdata);
-	/* A chain needs a snapshot of this revision or a later one, else it is of no use. True: one is
+	/* A snapshot of this revision or a later one is needed: else a chain is of no use, or what is
+	 * too old or too much must stay. True: one is
 	 * being taken, recorder_snapshot_failed() tells if it comes to nothing, and then it is asked
 	 * for again; false: nobody can just now, which is asked again a little later. */
 	bool (*needs_snapshot)(int64_t revision, void *userdata);

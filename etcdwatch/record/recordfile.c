@@ -30,6 +30,7 @@ struct recordfile {
 	uint64_t written, synced; /* bytes of it */
 	uint64_t sequence;        /* of the next one */
 	bool can_go_on;           /* the last closed one does not end its chain */
+	struct recordchain_drop dropped;
 };
 
 struct recordfile *recordfile_new(const struct recordwriter_options *options)
@@ -208,21 +209,20 @@ static void sync_segment(struct recordfile *f, struct recordfile_work *work)
 	work->synced_us = mono_now_us() - began_us;
 }
 
-static void drop_old(struct recordfile *f, struct recordfile_work *work)
+static void drop_old(struct recordfile *f, const struct recordfile_work *work)
 {
 	struct recordchain_rules rules = {
 	    .now_us = wall_now_us(),
 	    .keep_us = f->options.keep_us,
 	    .max_bytes = f->options.max_bytes,
 	    .base_revision = work->base_revision,
-	    .base_cluster_id = f->header.cluster_id,
+	    .base_cluster_id = work->header.cluster_id,
 	};
-	struct recordchain_drop drop = recordchain_drop(f->dir.segments, f->dir.n, &rules);
 	char reason[RECORDDIR_REASON_MAX];
 
-	work->is_too_much = drop.is_too_much;
+	f->dropped = recordchain_drop(f->dir.segments, f->dir.n, &rules);
 	/* What cannot be removed takes room, of which there may be enough. */
-	(void) recorddir_drop(&f->dir, f->options.directory, drop.n, reason);
+	(void) recorddir_drop(&f->dir, f->options.directory, f->dropped.n, reason);
 }
 
 static bool has_gap(struct bytes frames)
@@ -263,6 +263,9 @@ static void write_frames(struct recordfile *f, struct recordfile_work *work)
 {
 	struct bytes frames = {.data = work->frames.data, .len = work->frames.len};
 
+	/* It may be for want of room that none is open. */
+	if (f->fd < 0)
+		drop_old(f, work);
 	check_room(f, work);
 	if (work->r == 0 && f->fd < 0)
 		begin_segment(f, work);
@@ -278,6 +281,8 @@ static void count(const struct recordfile *f, struct recordfile_work *work)
 
 	work->segment_bytes = is_open ? f->written : 0;
 	work->bytes = closed_bytes(f) + work->segment_bytes;
+	work->is_too_much = f->dropped.is_too_much;
+	work->is_held = f->dropped.is_held;
 	work->n_segments = f->dir.n + is_open;
 	work->n_chains = recordchain_count(f->dir.segments, f->dir.n);
 	/* The open one goes on from the last, or begins another. */

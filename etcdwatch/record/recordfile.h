@@ -33,7 +33,7 @@ struct recordfile_work {
 	bool syncs;
 	bool closes; /* the segment, behind the frames; syncs too */
 	int64_t last_revision, reached_us;
-	int64_t base_revision; /* for what may be removed */
+	int64_t base_revision; /* if a segment is begun or closed: for what may be removed */
 	/* What comes of it: */
 	int r; /* 0, or -errno: -ENOSPC for the reserve too */
 	char reason[RECORDWRITER_REASON_MAX];
@@ -41,7 +41,7 @@ struct recordfile_work {
 	uint64_t segment_bytes;
 	size_t n_segments, n_chains;
 	uint64_t bytes;
-	bool is_too_much;
+	bool is_too_much, is_held; /* recordchain.h; as of the last time that some might go */
 };
 
 void recordfile_do(struct recordfile *file, struct recordfile_work *work);

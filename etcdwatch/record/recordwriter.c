@@ -118,8 +118,8 @@ static void send_next(struct recordwriter *w)
 	b->work.syncs |= now_us - w->synced_at_us >= RECORDWRITER_SYNC_US;
 	if (b->work.syncs || b->work.closes)
 		w->synced_at_us = now_us;
-	b->work.base_revision =
-	    b->work.closes ? w->callbacks->base_revision(b->work.header.cluster_id, w->userdata) : 0;
+	if (b->work.closes || w->segment_since_us == 0)
+		b->work.base_revision = w->callbacks->base_revision(b->work.header.cluster_id, w->userdata);
 	w->is_away = true;
 	b->task = (struct disk_task){.work = work_cb, .done = done_cb};
 	disk_do(w->disk, &b->task);
@@ -142,6 +142,7 @@ static void take_figures(struct recordwriter *w, const struct recordfile_work *w
 	f->n_chains = work->n_chains;
 	f->bytes = work->bytes;
 	f->is_too_much = work->is_too_much;
+	f->is_held = work->is_held;
 	w->segment_bytes = work->segment_bytes;
 	if (work->closes)
 		w->segment_since_us = 0;
@@ -173,6 +174,7 @@ static void done_cb(struct disk_task *task)
 	if (b->work.r < 0) {
 		int r = b->work.r;
 
+		w->figures.is_held = b->work.is_held;
 		(void) snprintf(w->reason, sizeof(w->reason), "%s", b->work.reason);
 		free_batch(b);
 		fail(w, r, w->reason);

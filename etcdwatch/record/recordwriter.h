@@ -51,6 +51,7 @@ struct recordwriter_figures {
 	size_t n_segments, n_chains; /* on the disk; the open one too */
 	uint64_t bytes;
 	bool is_too_much; /* more than max_bytes: the snapshot needs them */
+	bool is_held;     /* so it is, or they are older than is wanted: a newer one would help */
 	/* The chain that is being written; last_revision and reached_us are synced. */
 	int64_t first_revision, first_us;
 	int64_t last_revision;

@@ -71,11 +71,37 @@ static void test_goes_on(void)
 	}
 }
 
+/* Once there is one, and not again for a while; the one that is asked for anyway will do. */
+static void test_renews(void)
+{
+	struct recordbase b = {0};
+	int64_t now_us = 100 * US_PER_S;
+
+	recordbase_begin(&b, 10);
+	recordbase_renew(&b, 20, 0, now_us);
+	CHECK_EQ_INT(b.revision, 10);
+	recordbase_asked(&b, true, now_us);
+	recordbase_renew(&b, 20, 9, now_us);
+	CHECK(!recordbase_is_due(&b, 9, now_us));
+	recordbase_renew(&b, 20, 12, now_us);
+	CHECK(recordbase_is_due(&b, 12, now_us));
+	CHECK_EQ_INT(b.revision, 20);
+	recordbase_asked(&b, true, now_us);
+	/* Nor does another start change that. */
+	recordbase_go_on(&b, 10);
+	recordbase_renew(&b, 30, 25, now_us + RECORDBASE_PAUSE_MAX_US - 1);
+	CHECK(!recordbase_is_due(&b, 25, now_us + RECORDBASE_PAUSE_MAX_US - 1));
+	recordbase_renew(&b, 30, 25, now_us + RECORDBASE_PAUSE_MAX_US);
+	CHECK(recordbase_is_due(&b, 25, now_us + RECORDBASE_PAUSE_MAX_US));
+	CHECK_EQ_INT(b.revision, 30);
+}
+
 int main(void)
 {
 	test_begins();
 	test_nobody_can();
 	test_fails();
 	test_goes_on();
+	test_renews();
 	return check_result();
 }

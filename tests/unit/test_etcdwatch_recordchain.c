@@ -104,25 +104,25 @@ static void test_drop(void)
 		int64_t base;
 		uint64_t cluster;
 		size_t n;
-		bool is_too_much;
+		bool is_too_much, is_held;
 	} cases[] = {
-	    {6, 24, 1000, 0, 0, 0, false},
+	    {6, 24, 1000, 0, 0, 0, false, false},
 	    /* The first ended at 1, the third at 3. */
-	    {6, 3, 1000, 0, 0, 2, false},
-	    {100, 3, 1000, 0, 0, 5, false}, /* the last always stays */
-	    {6, 24, 600, 0, 0, 0, false},
-	    {6, 24, 599, 0, 0, 1, false},
-	    {6, 24, 350, 0, 0, 3, false},
-	    {6, 24, 1, 0, 0, 5, true},
+	    {6, 3, 1000, 0, 0, 2, false, false},
+	    {100, 3, 1000, 0, 0, 5, false, false}, /* the last always stays */
+	    {6, 24, 600, 0, 0, 0, false, false},
+	    {6, 24, 599, 0, 0, 1, false, false},
+	    {6, 24, 350, 0, 0, 3, false, false},
+	    {6, 24, 1, 0, 0, 5, true, false},
 	    /* The snapshot at 25 needs the third, which has 21 to 30. */
-	    {100, 3, 1000, 25, 7, 2, false},
-	    {6, 24, 350, 25, 7, 2, true},
-	    {6, 24, 400, 25, 7, 2, false},
-	    {100, 3, 1000, 30, 7, 3, false}, /* and at 30 it does not */
-	    {100, 3, 1000, 29, 7, 2, false},
-	    {100, 3, 1000, 5, 7, 0, false},
+	    {100, 3, 1000, 25, 7, 2, false, true},
+	    {6, 24, 350, 25, 7, 2, true, true},
+	    {6, 24, 400, 25, 7, 2, false, false},
+	    {100, 3, 1000, 30, 7, 3, false, true}, /* and at 30 it does not */
+	    {100, 3, 1000, 29, 7, 2, false, true},
+	    {100, 3, 1000, 5, 7, 0, false, true},
 	    /* One of another cluster needs nothing. */
-	    {100, 3, 1000, 5, 8, 5, false},
+	    {100, 3, 1000, 5, 8, 5, false, false},
 	};
 	struct record_segment segments[N_MAX];
 
@@ -138,7 +138,8 @@ static void test_drop(void)
 		struct recordchain_drop drop = recordchain_drop(segments, 6, &rules);
 
 		if (!CHECK_EQ_INT(drop.n, cases[i].n) ||
-		    !CHECK_EQ_INT(drop.is_too_much, cases[i].is_too_much))
+		    !CHECK_EQ_INT(drop.is_too_much, cases[i].is_too_much) ||
+		    !CHECK_EQ_INT(drop.is_held, cases[i].is_held))
 			(void) fprintf(stderr, "  case %zu\n", i);
 	}
 	CHECK_EQ_INT(recordchain_drop(segments, 0, &(struct recordchain_rules){0}).n, 0);

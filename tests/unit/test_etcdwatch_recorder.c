@@ -25,6 +25,9 @@ static int64_t needed; /* the last snapshot that was asked for */
 static bool is_busy;   /* it could not be taken */
 static int64_t newest; /* the newest that is there */
 
+static int64_t keep_us = 86400 * US_PER_S;
+static uint64_t reserve_bytes;
+
 static int64_t base_cb(uint64_t cluster_id UNUSED, void *userdata UNUSED)
 {
 	return newest;
@@ -45,8 +48,9 @@ static void start(void)
 	    .ev = ev,
 	    .etcd = etcd,
 	    .directory = directory,
-	    .keep_us = 86400 * US_PER_S,
+	    .keep_us = keep_us,
 	    .max_bytes = UINT64_C(1) << 30,
+	    .reserve_bytes = reserve_bytes,
 	};
 
 	CHECK_EQ_INT(recorder_new(&options, &callbacks, NULL, &recorder), 0);
@@ -347,6 +351,47 @@ static void test_without_base(void)
 	end("*43-44. ", 0, "");
 }
 
+/* What should go and has to stay, as this node's snapshot is too old, lets it take another one. */
+static void test_renews_base(void)
+{
+	begin();
+	stop();
+	newest = 43;
+	keep_us = 1;
+	start();
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_set_revision(server, 45);
+	CHECK(TURN_UNTIL(ev, needed == 45));
+	end("*43-44. 45-45. ", 0, "");
+	keep_us = 86400 * US_PER_S;
+}
+
+/* Also when it is for that that nothing can be written. */
+static void test_renews_base_when_full(void)
+{
+	begin();
+	stop();
+	start();
+	WAIT_FOR_WATCH(2, 44);
+	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	stop();
+	newest = 43;
+	keep_us = 1;
+	reserve_bytes = UINT64_C(1) << 60;
+	start();
+	WAIT_FOR_WATCH(3, 45);
+	server_send_events(server, "P45:c=1 P46:d=1", false);
+	CHECK(TURN_UNTIL(ev, needed == 46));
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_STR(report.state, "failed");
+	end("*43-44. 45-45. ", 0, "");
+	keep_us = 86400 * US_PER_S;
+	reserve_bytes = 0;
+}
+
 int main(void)
 {
 	ev = ev_default_loop(0);
@@ -365,6 +410,8 @@ int main(void)
 	test_leases();
 	test_busy_job();
 	test_without_base();
+	test_renews_base();
+	test_renews_base_when_full();
 	scratch_leave();
 	return check_result();
 }

@@ -411,6 +411,39 @@ static void test_rolls_and_drops(void)
 	end();
 }
 
+/* On a disk that is full room is made first, and what has to stay is told. */
+static void test_drops_when_full(void)
+{
+	begin_anew("drop");
+	go_on(0);
+	for (int64_t i = 1; i <= 4; i++) {
+		put(i, 10);
+		recordwriter_close(writer);
+	}
+	CHECK(TURN_UNTIL(ev, n_closed == 4));
+	end();
+	options.reserve_bytes = UINT64_C(1) << 60;
+	options.max_bytes = 1;
+	base_revision = 2;
+	begin();
+	CHECK(!recordwriter_figures(writer).is_held);
+	go_on(4);
+	put(5, 10);
+	CHECK(TURN_UNTIL(ev, n_failed == 1));
+	CHECK_EQ_INT(failed_r, -ENOSPC);
+	CHECK(recordwriter_figures(writer).is_held);
+	CHECK_EQ_STR(recordfile_content("drop"), "3-3. 4-4. ");
+	base_revision = 4;
+	recordwriter_open(writer);
+	CHECK(TURN_UNTIL(ev, n_opened == 2));
+	go_on(4);
+	put(5, 10);
+	CHECK(TURN_UNTIL(ev, n_failed == 2));
+	CHECK(!recordwriter_figures(writer).is_held);
+	CHECK_EQ_STR(recordfile_content("drop"), "4-4. ");
+	end();
+}
+
 int main(void)
 {
 	ev = ev_default_loop(0);
@@ -425,6 +458,7 @@ int main(void)
 	test_full_queue();
 	test_full_queue_that_closes();
 	test_rolls_and_drops();
+	test_drops_when_full();
 	scratch_leave();
 	return check_result();
 }
