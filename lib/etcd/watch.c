@@ -78,7 +78,7 @@ struct etcd_watch {
 	struct stream *stream;
 	struct endpoint *endpoint; /* of this stream, or of the last one */
 	struct channel *channel;   /* of this stream */
-	bool resumes;              /* not the first stream */
+	bool resumes;              /* a stream was live */
 	bool avoids;               /* the endpoint failed: another one, if there is any */
 	bool told_live;
 	unsigned n_failures;
@@ -254,6 +254,7 @@ static void on_message_parsed(struct etcd_watch *watch, Pb__WatchResponse *messa
 		return;
 	}
 	if (message->created && watch->state == WATCH_OPENING) {
+		watch->resumes = true;
 		watch->opened_us = watch->heard_us;
 		watch->asked_us = 0;
 		watch->avoids = false;
@@ -347,7 +348,6 @@ static void open_stream(struct etcd_watch *watch)
 	watch->stream = stream_open(watch->channel, watch->etcd->queue, STREAM_BOTH_WAYS,
 	                            "/etcdserverpb.Watch/Watch", &metadata, create, &callbacks, watch);
 	grpc_slice_unref(create);
-	watch->resumes = true;
 	change_state(watch, WATCH_OPENING, OPEN_TIMEOUT_US, "");
 }
 

@@ -235,6 +235,8 @@ static void test_no_answer_to_the_creation(void)
 	CHECK_LOG("+");
 	CHECK_EQ_INT(server_watch(servers[0])->n_creates, 1);
 	CHECK_EQ_INT(server_watch(servers[1])->n_open, 1);
+	/* Nothing was begun that could be resumed one revision before. */
+	CHECK_EQ_INT(server_watch(servers[1])->start_revision, 10);
 	end();
 }
 
