@@ -51,7 +51,9 @@ struct recorder {
 	int64_t compacted; /* what was found to be; 0: nothing */
 	int64_t missing;   /* this revision was missing once; 0: none */
 	unsigned n_ahead, n_behind;
-	unsigned n_vain; /* watches, one after the other, that have brought nothing */
+	uint64_t behind_member; /* one that was; 0: none */
+	int64_t behind_us;      /* mono; when it was found to be */
+	unsigned n_vain;        /* watches, one after the other, that have brought nothing */
 	struct recordbase base;
 
 	char error[RECORDER_REASON_MAX];

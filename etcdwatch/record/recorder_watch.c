@@ -17,6 +17,7 @@
 #define PATIENCE_US (5 * US_PER_S)
 /* One that is behind is not recorded from. */
 #define BEHIND_MAX 5
+#define BEHIND_PAUSE_US (60 * US_PER_S)
 
 /* A revision that is lost, unless another watch has it. */
 static void miss(struct recorder *r, int64_t first, int64_t last)
@@ -105,23 +106,30 @@ static void events_cb(const struct etcd_event *events, size_t n, int64_t revisio
 	}
 }
 
+static void leave_behind(struct recorder *r)
+{
+	r->behind_member = r->member_id;
+	r->behind_us = mono_now_us();
+	recorder_change_state(r, RECORDER_ASKING, "the member is behind");
+}
+
 static void progress_cb(int64_t revision, void *userdata)
 {
 	struct recorder *r = userdata;
 
 	r->n_vain = 0;
 	recorder_ask_for_base(r);
-	if (r->waits_for_last) {
-		if (++r->n_ahead > AHEAD_MAX)
-			check_last(r, 0);
-		return;
-	}
-	r->n_ahead = revision > r->last ? r->n_ahead + 1 : 0;
+	/* What was recorded last must still come, from a member that has got so far. */
+	r->n_ahead =
+	    revision > r->last || (r->waits_for_last && revision == r->last) ? r->n_ahead + 1 : 0;
 	r->n_behind = revision < r->last ? r->n_behind + 1 : 0;
-	if (r->n_ahead > AHEAD_MAX) {
+	if (r->n_behind > BEHIND_MAX) {
+		leave_behind(r);
+	} else if (r->waits_for_last) {
+		if (r->n_ahead > AHEAD_MAX)
+			check_last(r, 0);
+	} else if (r->n_ahead > AHEAD_MAX) {
 		miss(r, r->last + 1, revision);
-	} else if (r->n_behind > BEHIND_MAX) {
-		recorder_change_state(r, RECORDER_ASKING, "the member is behind");
 	} else if (revision == r->last) {
 		recorder_put(r, &(struct record_frame){.type = RECORD_PROGRESS,
 		                                       .revision = revision,
@@ -165,6 +173,11 @@ static void live_cb(bool live, void *userdata)
 	log_info("record_live", "rev=%" PRId64 " member=%s", r->last, recorder_member_name(r, member));
 }
 
+static bool is_behind(const struct recorder *r, const struct view_member *m)
+{
+	return m->id == r->behind_member && mono_now_us() - r->behind_us < BEHIND_PAUSE_US;
+}
+
 static const struct view_member *local_member(const struct recorder *r)
 {
 	for (size_t i = 0; i < r->view.n_members; i++) {
@@ -186,6 +199,7 @@ void recorder_start_watch(struct recorder *r)
 	    .progress = progress_cb,
 	};
 	const struct view_member *local = local_member(r);
+	const struct view_member *behind = view_find(&r->view, r->behind_member);
 	int64_t start = r->last_sum != 0 ? r->last : r->last + 1;
 
 	r->waits_for_last = r->last_sum != 0;
@@ -195,6 +209,8 @@ void recorder_start_watch(struct recorder *r)
 	(void) etcd_watch_new(r->options.etcd, ETCD_STR(""), true, MAX(start, INT64_C(1)), &callbacks,
 	                      r, &r->watch);
 	etcd_watch_be_patient(r->watch, PATIENCE_US);
-	if (local != NULL)
+	if (behind != NULL && behind->answers && is_behind(r, behind))
+		etcd_watch_avoid(r->watch, behind->endpoint);
+	if (local != NULL && !is_behind(r, local))
 		etcd_watch_prefer(r->watch, local->endpoint);
 }

@@ -279,6 +279,8 @@ DEFINE_AUTO(struct etcd_watch, etcd_watch_free);
 /* The member behind this URL is watched while it can be: to be said before the next turn of the
  * loop. One that is not, or no longer, among the endpoints is no error. Copied. */
 void etcd_watch_prefer(struct etcd_watch *watch, const char *endpoint);
+/* Another member than the one behind this URL is watched if there is any: the same holds. */
+void etcd_watch_avoid(struct etcd_watch *watch, const char *endpoint);
 /* A member may leave a request for progress unanswered for so long before another one is watched.
  * Without it that is the time from one request to the next; and while a large revision comes in
  * fragments it is never less than 10 s: etcd 3.4 needs more than a second for some of them, and

@@ -72,7 +72,7 @@ struct etcd_watch {
 	unsigned token_generation;
 	struct assembly assembly;
 	uint64_t cluster_id, member_id;
-	char *preferred; /* URL, or NULL */
+	char *preferred, *avoided; /* URLs, or NULL */
 	int64_t patience_us;
 
 	struct stream *stream;
@@ -96,6 +96,7 @@ static void watch_unref(struct etcd_watch *watch)
 	endpoint_unref(watch->endpoint);
 	free(watch->key);
 	free(watch->preferred);
+	free(watch->avoided);
 	free(watch);
 }
 
@@ -313,10 +314,13 @@ static grpc_slice pack_create(const struct etcd_watch *watch)
 	return call_pack(&request.base);
 }
 
-/* The preferred one unless it has just failed, or is not connected. Borrowed. */
+/* The preferred one unless it has just failed, or is not connected. What has just failed is avoided
+ * before what the user wants avoided. Borrowed. */
 static struct endpoint *choose(const struct etcd_watch *watch)
 {
-	const struct endpoint *avoid = watch->avoids ? watch->endpoint : NULL;
+	const struct endpoint *unwanted =
+	    watch->avoided != NULL ? pool_find(watch->etcd->pool, watch->avoided) : NULL;
+	const struct endpoint *avoid = watch->avoids ? watch->endpoint : unwanted;
 	struct endpoint *preferred =
 	    watch->preferred != NULL ? pool_find(watch->etcd->pool, watch->preferred) : NULL;
 
@@ -463,6 +467,12 @@ void etcd_watch_prefer(struct etcd_watch *watch, const char *endpoint)
 {
 	free(watch->preferred);
 	watch->preferred = xstrdup(endpoint);
+}
+
+void etcd_watch_avoid(struct etcd_watch *watch, const char *endpoint)
+{
+	free(watch->avoided);
+	watch->avoided = xstrdup(endpoint);
 }
 
 void etcd_watch_be_patient(struct etcd_watch *watch, int64_t patience_us)

@@ -411,6 +411,25 @@ static void test_progress_of_the_preferred(void)
 	end();
 }
 
+static void test_avoids(void)
+{
+	struct etcd_watch *own = NULL;
+
+	begin(2);
+	etcd_watch_free(TAKE_PTR(watch));
+	CHECK(TURN_UNTIL(ev, server_watch(servers[0])->n_open == 0));
+	for (int tries = 0; tries < 50 && server_watch(servers[1])->n_open == 0; tries++) {
+		/* Until the other one is connected. */
+		etcd_watch_free(own);
+		CHECK_EQ_INT(etcd_watch_new(etcd, ETCD_STR(""), true, 10, &watched_callbacks, &w, &own), 0);
+		etcd_watch_avoid(own, server_url(servers[0]));
+		CHECK(sync_until(ev, &w.n_live, w.n_live + 1));
+	}
+	CHECK_EQ_INT(etcd_watch_member(own), SERVER_MEMBER_ID(1));
+	etcd_watch_free(own);
+	end();
+}
+
 static void prepare(void)
 {
 	ev = ev_default_loop(0);
@@ -435,6 +454,7 @@ int main(void)
 	    test_token_runs_out,
 	    test_free_inside,
 	    test_progress_of_the_preferred,
+	    test_avoids,
 	};
 
 	patiently(&(struct patient){.prepare = prepare}, 4, tests, ARRAY_SIZE(tests));

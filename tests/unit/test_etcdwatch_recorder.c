@@ -175,6 +175,24 @@ static void test_last_is_missing(void)
 	end("*43-44. 45-44!. *51-51 ", 1, "another history");
 }
 
+/* A member that is catching up has not got another history; and it is not begun with again. */
+static void test_behind(void)
+{
+	begin();
+	stop();
+	server_set_revision(server, 50);
+	server_watch(server)->progress_revision = 40;
+	start();
+	WAIT_FOR_WATCH(3, 44);
+	recorder_fill_report(recorder, &report);
+	CHECK_EQ_INT(report.n_gaps, 0);
+	server_watch(server)->progress_revision = 0;
+	server_set_revision(server, 45);
+	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	WAIT_FOR_REVISION(45);
+	end("*43-44. 45-45 ", 0, "");
+}
+
 static void test_went_back(void)
 {
 	begin();
@@ -400,6 +418,7 @@ int main(void)
 	test_last_without_its_deletions();
 	test_another_history();
 	test_last_is_missing();
+	test_behind();
 	test_went_back();
 	test_another_cluster();
 	test_compacted();

@@ -90,6 +90,8 @@ struct server_watch {
 	bool mute_create;   /* do not answer the creation */
 	bool mute_progress; /* nor requests for progress */
 	bool end_at_once;   /* end the stream as soon as it is created */
+	/* What answers to requests for progress say; 0: the revision that all headers have. */
+	int64_t progress_revision;
 	/* Counters. */
 	unsigned n_open;
 	unsigned n_creates;

@@ -9,14 +9,20 @@
 #include "etcd/call.h"
 #include "server_inside.h"
 
-void server_send(struct server *server, Pb__WatchResponse *response)
+static void send_at(struct server *server, Pb__WatchResponse *response, int64_t revision)
 {
 	Pb__ResponseHeader header = server_header(server);
 
+	header.revision = revision != 0 ? revision : header.revision;
 	if (server_stream(server) == NULL)
 		return;
 	response->header = &header;
 	incoming_send(server_stream(server), call_pack(&response->base));
+}
+
+void server_send(struct server *server, Pb__WatchResponse *response)
+{
+	send_at(server, response, 0);
 }
 
 void server_send_events(struct server *server, const char *text, bool fragment)
@@ -90,5 +96,5 @@ void server_watch_request(struct server *server, struct incoming_call *call,
 	watch->n_progress++;
 	response.watch_id = -1;
 	if (!watch->mute_progress)
-		server_send(server, &response);
+		send_at(server, &response, watch->progress_revision);
 }
