@@ -121,6 +121,11 @@ static void tell_ambiguous(struct drift *drift, const struct resolution *resolut
 	if (drift->is_ambiguous && !is_ambiguous && drift->config->n_dhcps > 0)
 		drift->follow_is_due = true;
 	drift->is_ambiguous = is_ambiguous;
+	if (!is_ambiguous)
+		return;
+	drift->state = DRIFT_OFF;
+	drift->n_steps = 0;
+	drift->first[0] = '\0';
 }
 
 /* An address that we want and have, and that the kernel does not use because another host has it.

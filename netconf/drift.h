@@ -42,7 +42,7 @@ void drift_follow(struct drift *drift);
 bool drift_is_following(const struct drift *drift);
 
 enum drift_state {
-	DRIFT_OFF,     /* there is nothing to compare with, or nobody has looked yet */
+	DRIFT_OFF,     /* nobody knows what to compare with, or nobody has looked yet */
 	DRIFT_NONE,    /* it is as it was confirmed */
 	DRIFT_DIFFERS, /* it is not, and that is only told */
 	DRIFT_FIGHT,   /* somebody sets it back */

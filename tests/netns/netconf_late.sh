@@ -125,3 +125,15 @@ ip -n n1 link property add dev eth0 altname way
 NOTIFY_SOCKET="$T/notify" netconf_start
 wait_until 20 is_ready
 expect "it says why" log_says netconf "event=net_ambiguous"
+
+say "they mean two, and then one again: nobody says any more that it is as it was confirmed"
+is_compared() {
+	! status_is .drift.state off
+}
+not_compared() {
+	status_is .drift.state off
+}
+ip -n n1 link property del dev eth0 altname way
+wait_until 30 is_compared
+ip -n n1 link property add dev eth0 altname way
+wait_until 30 not_compared
