@@ -84,14 +84,25 @@ static void end_learning(struct probes *probes)
 	probes->known(n_good, probes->n, probes->userdata);
 }
 
+/* It ended the pass, so that others may not have had the time to answer. */
+static bool is_any_hopeless(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->n; i++) {
+		if (probes->list[i].worked && probes->list[i].verdict == PROBE_LOST)
+			return true;
+	}
+	return false;
+}
+
 static void end_judging(struct probes *probes)
 {
-	bool is_lost = false;
+	bool is_lost = false, is_hopeless = is_any_hopeless(probes);
 
 	for (size_t i = 0; i < probes->n; i++) {
 		const struct probe *probe = &probes->list[i];
 
-		if (!probe->worked || probe->verdict == PROBE_GOOD)
+		if (!probe->worked || probe->verdict == PROBE_GOOD ||
+		    (is_hopeless && probe->verdict != PROBE_LOST))
 			continue;
 		log_warning("probe_lost", "probe=\"%s\"", probe->name);
 		if (!is_lost)

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
 #include "check.h"
 #include "netconf/probe/probe_priv.h"
 
@@ -89,8 +92,86 @@ static void test_api_server(void)
 	}
 }
 
+/* --- who is told --- */
+
+static enum probe_verdict never(struct probe *probe UNUSED, int64_t now_us UNUSED)
+{
+	return PROBE_RUNNING;
+}
+
+static enum probe_verdict good(struct probe *probe UNUSED, int64_t now_us UNUSED)
+{
+	return PROBE_GOOD;
+}
+
+/* Before the change it is good, and after it lost. */
+static enum probe_verdict lost_later(struct probe *probe, int64_t now_us UNUSED)
+{
+	return probe->worked ? PROBE_LOST : PROBE_GOOD;
+}
+
+/* Good before, and never heard of again. */
+static enum probe_verdict silent_later(struct probe *probe, int64_t now_us UNUSED)
+{
+	return probe->worked ? PROBE_RUNNING : PROBE_GOOD;
+}
+
+static void no_fini(struct probe *probe UNUSED)
+{
+}
+
+static const struct probe_kind kinds[] = {
+    {NULL, silent_later, never, no_fini},
+    {NULL, never, lost_later, no_fini},
+    {NULL, good, good, no_fini},
+};
+
+/* In place of the one that asks this machine. */
+void probe_make_list(const struct probe_host *host UNUSED, const struct config *config UNUSED,
+                     struct probe **ret_list, size_t *ret_n)
+{
+	static const char *const names[] = {"silent", "lost", "good"};
+
+	*ret_n = ARRAY_SIZE(kinds);
+	*ret_list = xcalloc(*ret_n, sizeof(**ret_list));
+	for (size_t i = 0; i < *ret_n; i++) {
+		(*ret_list)[i].kind = &kinds[i];
+		(*ret_list)[i].name = xstrdup(names[i]);
+	}
+}
+
+static void on_known(size_t n_good, size_t n_all, void *userdata)
+{
+	CHECK_EQ_INT(n_good, 3);
+	CHECK_EQ_INT(n_all, 3);
+	ev_break(userdata, EVBREAK_ALL);
+}
+
+static void on_judged(const char *lost, void *userdata)
+{
+	CHECK_EQ_STR(lost, "lost no longer answers");
+	ev_break(userdata, EVBREAK_ALL);
+}
+
+/* One that is lost for good ends the pass: those that had no time to answer are not to blame. */
+static void test_blame(void)
+{
+	struct config config = {.policy.probe_timeout_us = 3600 * US_PER_S};
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct probes *probes;
+
+	CHECK_EQ_INT(probes_new(&(struct probe_host){.ev = ev}, &config, &probes), 0);
+	probes_learn(probes, NULL, on_known, ev);
+	(void) ev_run(ev, 0);
+	probes_judge(probes, NULL, on_judged, ev);
+	(void) ev_run(ev, 0);
+	probes_free(probes);
+	ev_loop_destroy(ev);
+}
+
 int main(void)
 {
+	test_blame();
 	test_peers();
 	test_address_flags();
 	test_api_server();
