@@ -28,6 +28,8 @@
 #define RETRY_DISK_US (5 * US_PER_S)
 /* Watches that bring nothing are not begun one upon the other. */
 #define VAIN_PAUSE_MAX_US (8 * US_PER_S)
+/* A member tells something each second. */
+#define STALLED_US (10 * US_PER_S)
 #define SEGMENT_BYTES_MIN ((uint64_t) 1 << 20)
 #define SEGMENT_BYTES_MAX ((uint64_t) 64 << 20)
 #define SEGMENT_MIN_US US_PER_S
@@ -403,6 +405,7 @@ int recorder_new(const struct recorder_options *options, const struct recorder_c
 	r->options = *options;
 	r->callbacks = callbacks;
 	r->userdata = userdata;
+	r->told_us = mono_now_us();
 	r->complaints = (struct log_ratelimit){.interval_us = 60 * US_PER_S, .burst = 1};
 	ev_init(&r->timer, timer_cb);
 	code = make_writer(r);
@@ -431,12 +434,21 @@ void recorder_free(struct recorder *r)
 	free(r);
 }
 
+/* A watch may be waiting for a member, or for what never comes, and knows nothing of it. */
+static const char *error_of(const struct recorder *r)
+{
+	if (r->error[0] == '\0' && r->state == RECORDER_WATCHING &&
+	    mono_now_us() - r->told_us >= STALLED_US)
+		return "no member has told anything for 10 s that could be recorded";
+	return r->error;
+}
+
 void recorder_fill_report(const struct recorder *r, struct recorder_report *ret_report)
 {
 	*ret_report = (struct recorder_report){
 	    .state = states[r->state].name,
 	    .directory = r->options.directory,
-	    .error = r->error,
+	    .error = error_of(r),
 	    .cluster_id = r->cluster_id,
 	    .member = r->state == RECORDER_WATCHING ? recorder_member_name(r, r->member_id) : "",
 	    .figures = recordwriter_figures(r->writer),

@@ -56,6 +56,7 @@ struct recorder {
 	unsigned n_vain;        /* watches, one after the other, that have brought nothing */
 	struct recordbase base;
 
+	int64_t told_us; /* mono; when etcd told something last that is in the record */
 	char error[RECORDER_REASON_MAX];
 	struct log_ratelimit complaints;
 	uint64_t n_gaps, n_hashes;

@@ -57,6 +57,7 @@ static void take_revision(struct recorder *r, const struct record_event *events,
 	                                       .wall_us = wall_now_us(),
 	                                       .events = events,
 	                                       .n_events = n});
+	r->told_us = mono_now_us();
 	r->last = revision;
 	r->last_sum = sum;
 	for (size_t i = 0; i < n; i++) {
@@ -131,6 +132,7 @@ static void progress_cb(int64_t revision, void *userdata)
 	} else if (r->n_ahead > AHEAD_MAX) {
 		miss(r, r->last + 1, revision);
 	} else if (revision == r->last) {
+		r->told_us = mono_now_us();
 		recorder_put(r, &(struct record_frame){.type = RECORD_PROGRESS,
 		                                       .revision = revision,
 		                                       .wall_us = wall_now_us()});

@@ -175,6 +175,33 @@ static void test_last_is_missing(void)
 	end("*43-44. 45-44!. *51-51 ", 1, "another history");
 }
 
+static bool has_error(void)
+{
+	recorder_fill_report(recorder, &report);
+	return report.error[0] != '\0';
+}
+
+/* That no member lets itself be watched is said, though etcd answers otherwise. */
+static void test_stalled(void)
+{
+	unsigned n_creates;
+
+	begin();
+	CHECK(!has_error());
+	server_watch(server)->mute_create = true;
+	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+	CHECK(TURN_UNTIL(ev, has_error()));
+	CHECK_EQ_STR(report.state, "recording");
+	n_creates = server_watch(server)->n_creates;
+	server_watch(server)->mute_create = false;
+	CHECK(TURN_UNTIL(ev, server_watch(server)->n_creates > n_creates));
+	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	CHECK(!has_error());
+	end("*43-45 ", 0, "");
+}
+
 /* A member that is catching up has not got another history; and it is not begun with again. */
 static void test_behind(void)
 {
@@ -418,6 +445,7 @@ int main(void)
 	test_last_without_its_deletions();
 	test_another_history();
 	test_last_is_missing();
+	test_stalled();
 	test_behind();
 	test_went_back();
 	test_another_cluster();
