@@ -70,7 +70,8 @@ int recorddir_drop(struct recorddir *dir, const char *directory, size_t n,
 			gone++;
 	}
 	dir->n -= gone;
-	memmove(dir->segments, dir->segments + gone, dir->n * sizeof(*dir->segments));
+	if (gone > 0)
+		memmove(dir->segments, dir->segments + gone, dir->n * sizeof(*dir->segments));
 	return r;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sorted array, looked through once a second for those whose time has come. */
+/* A sorted array, looked through once a second for those whose time has come, from where it ended
+ * the last time: each has its turn, however many there are. */
 #include "etcdwatch/record/recordleases.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ struct recordleases {
 	ev_timer tick;
 	struct lease *items; /* by id */
 	size_t n, size;
+	int64_t next_id; /* the one that the next look begins with */
 	struct asked asked[ASKED_MAX];
 };
 
@@ -133,18 +135,22 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct recordleases *l = CONTAINER_OF(w, struct recordleases, tick);
 	int64_t now_us = mono_now_us();
+	size_t from = place_of(l, l->next_id);
 
 	for (size_t i = 0; i < l->n; i++) {
+		struct lease *lease = &l->items[(from + i) % l->n];
 		struct asked *asked;
 
-		if (l->items[i].due_us > now_us)
+		if (lease->due_us > now_us)
 			continue;
 		asked = free_asked(l);
-		if (asked == NULL)
+		if (asked == NULL) {
+			l->next_id = lease->id;
 			return;
-		l->items[i].asked_us = now_us;
-		l->items[i].due_us = now_us + AGAIN_US;
-		asked->id = l->items[i].id;
+		}
+		lease->asked_us = now_us;
+		lease->due_us = now_us + AGAIN_US;
+		asked->id = lease->id;
 		if (etcd_lease_ttl(l->etcd, asked->id, answered, asked, &asked->call) < 0)
 			asked->call = NULL;
 	}
