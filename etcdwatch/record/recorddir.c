@@ -61,6 +61,8 @@ int recorddir_drop(struct recorddir *dir, const char *directory, size_t n,
 	size_t gone = 0;
 	int r = 0;
 
+	if (n == 0)
+		return 0;
 	while (gone < n && r == 0) {
 		AUTO(free) char *path = path_of(directory, &dir->segments[gone].header);
 
@@ -256,6 +258,31 @@ static int open_last(struct recorddir *dir, const char *directory,
 	return 0;
 }
 
+/* Nothing has changed since the last segment was begun: the last change is in an earlier one. What
+ * cannot be read of that is not known. */
+static void find_last_sum(struct recorddir *dir, const char *directory)
+{
+	size_t i = dir->n, first = recordchain_newest(dir->segments, dir->n);
+
+	while (i-- > first && record_sum_is_none(dir->last_sum)) {
+		const struct record_segment *s = &dir->segments[i];
+		AUTO(free) char *path = path_of(directory, &s->header);
+		AUTO(record_reader_free) struct record_reader *reader = NULL;
+		char fault[RECORD_FAULT_MAX];
+		struct record_frame frame;
+
+		if (s->last_revision < s->header.first_revision)
+			continue;
+		if (record_reader_open(path, &reader, fault) < 0)
+			return;
+		while (record_reader_next(reader, &frame) > 0) {
+			if (frame.type == RECORD_EVENTS && frame.revision == s->last_revision)
+				dir->last_sum = record_event_sum(frame.events, frame.n_events);
+		}
+		return;
+	}
+}
+
 int recorddir_open(const char *directory, const struct recorddir_certain *certain,
                    struct recorddir *ret_dir, char ret_reason[static RECORDDIR_REASON_MAX])
 {
@@ -269,6 +296,8 @@ int recorddir_open(const char *directory, const struct recorddir_certain *certai
 		r = open_last(&dir, directory, certain, ret_reason);
 	for (size_t i = 0; r == 0 && i + 1 < dir.n; i++)
 		peek(&dir, directory, &dir.segments[i]);
+	if (r == 0)
+		find_last_sum(&dir, directory);
 	if (r == 0) {
 		r = recorddir_sync(directory);
 		if (r < 0)

@@ -20,10 +20,10 @@ struct recorddir {
 	struct record_segment *segments; /* in the order of their sequence */
 	size_t n;
 	/* What the last segment, which may have had to be closed, says besides: */
-	uint32_t last_sum;  /* record_event_sum() of the last revision in it; 0: there is none */
-	int64_t reached_us; /* when all up to its last revision had been seen */
-	bool has_gap;       /* it ends its chain */
-	uint64_t n_cut;     /* bytes that did not count */
+	struct record_sum last_sum; /* of the last revision, though it may be in an earlier segment */
+	int64_t reached_us;         /* when all up to its last revision had been seen */
+	bool has_gap;               /* it ends its chain */
+	uint64_t n_cut;             /* bytes that did not count */
 	/* A sentence, when the last segment was damaged before its end: what was behind that is among
 	 * the bytes that are cut; or a file is passed over because it cannot be read. "" else. */
 	char damage[RECORD_FAULT_MAX];

@@ -222,7 +222,7 @@ static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revisio
 {
 	r->cluster_id = cluster_id;
 	r->last = revision;
-	r->last_sum = 0;
+	r->last_sum = (struct record_sum){0};
 	r->has_chain = true;
 	begin_writing(r, true);
 	log_notice("record_begins", "rev=%" PRId64 " cluster_id=%016" PRIx64 " directory=%s",

@@ -41,8 +41,8 @@ struct recorder {
 	bool is_begun;  /* with the writer */
 	uint64_t cluster_id;
 	uint64_t member_id;
-	int64_t last;      /* revision */
-	uint32_t last_sum; /* 0: not known */
+	int64_t last;               /* revision */
+	struct record_sum last_sum; /* or none, if it is not known */
 	bool waits_for_last;
 	/* What keeps the chain from going on: up to there is lost (0: not known), and why; "": nothing
 	 * does. */

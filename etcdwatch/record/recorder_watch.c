@@ -30,10 +30,10 @@ static void miss(struct recorder *r, int64_t first, int64_t last)
 	recorder_change_state(r, RECORDER_ASKING, "revisions are missing");
 }
 
-static void check_last(struct recorder *r, uint32_t sum)
+static void check_last(struct recorder *r, struct record_sum sum)
 {
 	r->waits_for_last = false;
-	if (sum == r->last_sum)
+	if (record_sum_fits(r->last_sum, sum))
 		return;
 	recorder_break_chain(r, "etcd has another history: it was restored");
 	recorder_change_state(r, RECORDER_ASKING, "another history");
@@ -42,10 +42,10 @@ static void check_last(struct recorder *r, uint32_t sum)
 static void take_revision(struct recorder *r, const struct record_event *events, size_t n,
                           int64_t revision)
 {
-	uint32_t sum = record_event_sum(events, n);
+	struct record_sum sum = record_event_sum(events, n), none = {0};
 
 	if (r->waits_for_last && revision >= r->last)
-		check_last(r, revision == r->last ? sum : 0);
+		check_last(r, revision == r->last ? sum : none);
 	if (r->state != RECORDER_WATCHING || revision <= r->last)
 		return;
 	if (revision > r->last + 1) {
@@ -128,7 +128,7 @@ static void progress_cb(int64_t revision, void *userdata)
 		leave_behind(r);
 	} else if (r->waits_for_last) {
 		if (r->n_ahead > AHEAD_MAX)
-			check_last(r, 0);
+			check_last(r, (struct record_sum){0});
 	} else if (r->n_ahead > AHEAD_MAX) {
 		miss(r, r->last + 1, revision);
 	} else if (revision == r->last) {
@@ -202,9 +202,9 @@ void recorder_start_watch(struct recorder *r)
 	};
 	const struct view_member *local = local_member(r);
 	const struct view_member *behind = view_find(&r->view, r->behind_member);
-	int64_t start = r->last_sum != 0 ? r->last : r->last + 1;
+	int64_t start = record_sum_is_none(r->last_sum) ? r->last + 1 : r->last;
 
-	r->waits_for_last = r->last_sum != 0;
+	r->waits_for_last = !record_sum_is_none(r->last_sum);
 	r->n_ahead = r->n_behind = 0;
 	r->n_vain++;
 	recorder_change_state(r, RECORDER_WATCHING, "");

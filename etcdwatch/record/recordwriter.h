@@ -41,7 +41,7 @@ struct recordwriter_found {
 	bool has_chain; /* the newest segment can be gone on from */
 	uint64_t cluster_id;
 	int64_t last_revision;
-	uint32_t last_sum; /* record_event_sum(), or 0: not known */
+	struct record_sum last_sum; /* of that revision */
 	uint64_t n_cut;
 	const char *damage; /* a sentence, or "" */
 };

@@ -108,9 +108,17 @@ struct record_frame {
 /* EVENTS and PROGRESS: by its time all up to its revision, and nothing else, had been seen. */
 bool record_tells_time(const struct record_frame *frame);
 
-/* What a revision has put, in one number: the same for the same puts. 0: there are none. Deletions
- * do not count, as a compaction at their own revision removes them. */
-uint32_t record_event_sum(const struct record_event *events, size_t n_events);
+/* What a revision has, in two numbers: the same for the same changes. 0: there are none of those.
+ */
+struct record_sum {
+	uint32_t puts, deletes;
+};
+struct record_sum record_event_sum(const struct record_event *events, size_t n_events);
+/* It is not known: all that is recorded has something. */
+bool record_sum_is_none(struct record_sum sum);
+/* The revision that was recorded may be the one that is seen now. Deletions need not be there any
+ * more, as a compaction at their own revision removes them. */
+bool record_sum_fits(struct record_sum recorded, struct record_sum seen);
 
 /* --- writing ------------------------------------------------------------------------------------
  */

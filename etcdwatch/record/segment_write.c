@@ -183,20 +183,30 @@ int record_encode(struct record_buffer *buffer, const struct record_frame *frame
 	return 0;
 }
 
-uint32_t record_event_sum(const struct record_event *events, size_t n_events)
+struct record_sum record_event_sum(const struct record_event *events, size_t n_events)
 {
 	struct record_buffer b = {0};
-	uint32_t sum = 0;
+	struct record_sum sum = {0};
 
 	for (size_t i = 0; i < n_events; i++) {
-		if (events[i].is_delete)
-			continue;
+		uint32_t *part = events[i].is_delete ? &sum.deletes : &sum.puts;
+
 		b.len = 0;
 		put_event(&b, &events[i]);
-		sum = crc32c_update(sum, b.data, b.len);
+		*part = MAX(crc32c_update(*part, b.data, b.len), UINT32_C(1));
 	}
 	record_buffer_fini(&b);
 	return sum;
+}
+
+bool record_sum_is_none(struct record_sum sum)
+{
+	return sum.puts == 0 && sum.deletes == 0;
+}
+
+bool record_sum_fits(struct record_sum recorded, struct record_sum seen)
+{
+	return recorded.puts == seen.puts && (seen.deletes == 0 || recorded.deletes == seen.deletes);
 }
 
 /* --- a segment ----------------------------------------------------------------------------------

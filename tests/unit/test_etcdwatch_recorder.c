@@ -160,6 +160,46 @@ static void test_another_history(void)
 	end("*43-44. 45-44!. *51-51 ", 1, "another history");
 }
 
+/* Of a revision that only deletes, the keys are what can be compared. */
+static void deletes_only(const char *then)
+{
+	begin();
+	server_send_events(server, "D45:a", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	stop();
+	server_set_revision(server, 50);
+	start();
+	WAIT_FOR_WATCH(2, 45);
+	server_send_events(server, then, false);
+}
+
+static void test_another_history_of_deletions(void)
+{
+	static const char *const histories[] = {"P45:a=3 P46:c=1", "D45:b P46:c=1", "P45:x=1 D45:a"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(histories); i++) {
+		deletes_only(histories[i]);
+		WAIT_FOR_WATCH(3, 51);
+		server_send_events(server, "P51:c=1", false);
+		WAIT_FOR_REVISION(51);
+		end("*43-45. 46-45!. *51-51 ", 1, "another history");
+	}
+}
+
+/* That they are gone, when it was compacted there, says nothing. */
+static void test_last_only_deletes(void)
+{
+	static const char *const histories[] = {"D45:a P46:c=1", "P46:c=1"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(histories); i++) {
+		deletes_only(histories[i]);
+		server_set_revision(server, 46);
+		WAIT_FOR_REVISION(46);
+		end("*43-45. 46-46 ", 0, "");
+	}
+}
+
 /* Its last revision is not there any more, and no compaction tells why. */
 static void test_last_is_missing(void)
 {
@@ -444,6 +484,8 @@ int main(void)
 	test_goes_on();
 	test_last_without_its_deletions();
 	test_another_history();
+	test_another_history_of_deletions();
+	test_last_only_deletes();
 	test_last_is_missing();
 	test_stalled();
 	test_behind();
