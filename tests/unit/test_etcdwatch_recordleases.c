@@ -31,6 +31,14 @@ static unsigned n_asked;
 static unsigned n_told;
 static int64_t told_s;
 
+/* Many leases, of which nobody can say anything. */
+#define MANY 200
+static bool has_many;
+static bool was_asked[MANY];
+static etcd_lease_fn many_cb;
+static void *many_userdata[MANY];
+static size_t n_many;
+
 /* A call that is under way. */
 static etcd_lease_fn asked_cb;
 static void *asked_userdata;
@@ -49,6 +57,13 @@ void __wrap_ev_timer_start(struct ev_loop *unused UNUSED, ev_timer *w)
 int __wrap_etcd_lease_ttl(struct etcd *etcd UNUSED, int64_t id, etcd_lease_fn cb, void *userdata,
                           struct etcd_call **ret_call)
 {
+	if (has_many) {
+		was_asked[id] = true;
+		many_cb = cb;
+		many_userdata[n_many++] = userdata;
+		*ret_call = (struct etcd_call *) (void *) &asked_call;
+		return 0;
+	}
 	CHECK_EQ_INT(id, ID);
 	CHECK(asked_cb == NULL);
 	n_asked++;
@@ -162,6 +177,27 @@ static void test_nobody_can_say(void)
 	end();
 }
 
+/* Each has its turn, though the first are due again before the last. */
+static void test_many(void)
+{
+	const struct etcd_outcome outcome = {.r = -ETIMEDOUT};
+
+	has_many = true;
+	leases = recordleases_new(ev, NULL, told_cb, NULL);
+	for (int64_t id = 0; id < MANY; id++)
+		recordleases_see(leases, id);
+	for (unsigned i = 0; i < MANY / 16 + 1; i++) {
+		now_us += US_PER_S;
+		ev_invoke(ev, tick, EV_TIMER);
+		for (; n_many > 0; n_many--)
+			many_cb(&outcome, NULL, many_userdata[n_many - 1]);
+	}
+	for (size_t id = 0; id < MANY; id++)
+		CHECK(was_asked[id]);
+	end();
+	has_many = false;
+}
+
 int main(void)
 {
 	ev = ev_default_loop(0);
@@ -169,5 +205,6 @@ int main(void)
 	test_granted_anew();
 	test_asked_seldom();
 	test_nobody_can_say();
+	test_many();
 	return check_result();
 }
