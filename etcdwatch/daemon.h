@@ -45,5 +45,5 @@ size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */
 const struct health *daemon_health(const struct daemon *daemon);
-struct notify *daemon_notify(const struct daemon *daemon);           /* NULL: nobody is told */
+struct notify *daemon_notify(const struct daemon *daemon);     /* NULL: nobody is told */
 struct recorder *daemon_recorder(const struct daemon *daemon); /* NULL: nothing is recorded */

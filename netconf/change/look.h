@@ -33,7 +33,8 @@ int look_take(struct kernel *kernel, const struct owned *owned, const char *runt
               const struct config *config, struct look *ret_look);
 void look_fini(struct look *look);
 
-/* The links of which leases have a say, without those that are disputed, for plan_options.only_on; the caller ends it. */
+/* The links of which leases have a say, without those that are disputed, for plan_options.only_on;
+ * the caller ends it. */
 struct conf_strings look_dhcp_links(const struct look *look);
 
 /*

@@ -47,8 +47,8 @@ struct resolution {
 	 * parts of the configuration turned out to mean one device. */
 	struct conf_strings waiting, problems;
 	struct conf_strings disputed; /* the links that the problems are about */
-	struct conf_strings notes; /* what is odd but goes on; from those who add to the model */
-	unsigned leased;           /* enum host_attr: what of the host is left to leases */
+	struct conf_strings notes;    /* what is odd but goes on; from those who add to the model */
+	unsigned leased;              /* enum host_attr: what of the host is left to leases */
 };
 
 /* config is borrowed as long as the resolution lives; devices and their texts until this returns.
