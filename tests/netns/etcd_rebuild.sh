@@ -82,6 +82,7 @@ worker() { # ARGUMENT...
 }
 
 rebuild() { # ARGUMENT...
+	rm -f "$T/rebuilt.db" # one of another revision is not replaced
 	worker rebuild --record "$RECORD" --output "$T/rebuilt.db" "$@"
 }
 
