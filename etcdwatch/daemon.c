@@ -179,17 +179,17 @@ static bool data_differ(const void *daemon)
 	return d->health != NULL && health_data_differ(d->health);
 }
 
-static bool alarm_stands(const void *daemon)
+static bool alarm_may_stand(const void *daemon)
 {
 	const struct daemon *d = daemon;
 
-	return d->health != NULL && health_is_corrupt(d->health);
+	return d->health != NULL && health_may_be_corrupt(d->health);
 }
 
 static int make_jobs(struct daemon *d, const char *worker)
 {
-	d->doubt =
-	    (struct doubt){.data_differ = data_differ, .alarm_stands = alarm_stands, .userdata = d};
+	d->doubt = (struct doubt){
+	    .data_differ = data_differ, .alarm_may_stand = alarm_may_stand, .userdata = d};
 	d->env = (struct job_env){
 	    .ev = loop_ev(d->loop),
 	    .etcd = d->etcd,

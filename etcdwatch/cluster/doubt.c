@@ -18,7 +18,7 @@ static bool has(bool (*found)(const void *userdata), const struct doubt *doubt)
 
 bool doubt_was_found(const struct doubt *doubt)
 {
-	return doubt->disagrees || has(doubt->data_differ, doubt) || has(doubt->alarm_stands, doubt);
+	return doubt->disagrees || has(doubt->data_differ, doubt) || has(doubt->alarm_may_stand, doubt);
 }
 
 bool doubt_stands(const struct doubt *doubt, const struct view *view)

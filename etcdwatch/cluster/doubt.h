@@ -14,8 +14,8 @@
 struct doubt {
 	/* What the watchdog has found; NULL: nobody watches. */
 	bool (*data_differ)(const void *userdata);
-	bool (*alarm_stands)(const void *userdata); /* CORRUPT, some seconds ago */
-	const void *userdata;                       /* borrowed */
+	bool (*alarm_may_stand)(const void *userdata); /* CORRUPT, some seconds ago; or nobody knew */
+	const void *userdata;                          /* borrowed */
 	bool disagrees;       /* a member holds other data than the last snapshot that was compared */
 	unsigned n_disagreed; /* snapshots of which that was so */
 };

@@ -176,13 +176,15 @@ bool health_data_differ(const struct health *h)
 	return compare_differ(h->compare);
 }
 
-bool health_is_corrupt(const struct health *h)
+bool health_may_be_corrupt(const struct health *h)
 {
-	bool stands = h->o.other_corrupt;
+	bool stands = h->o.other_corrupt, has_quorum = false;
 
-	for (size_t i = 0; i < h->o.n_members; i++)
+	for (size_t i = 0; i < h->o.n_members; i++) {
 		stands |= h->o.members[i].corrupt;
-	return stands;
+		has_quorum |= h->o.members[i].linearizable == OBSERVED_GOOD;
+	}
+	return stands || (h->n_rounds > 0 && !has_quorum);
 }
 
 void health_fill_report(const struct health *h, struct healthreport *ret)

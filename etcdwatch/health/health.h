@@ -42,7 +42,8 @@ DEFINE_AUTO(struct health, health_free);
 
 /* Members hold different data, as far as is known. */
 bool health_data_differ(const struct health *health);
-/* The alarm CORRUPT stood in the last round. */
-bool health_is_corrupt(const struct health *health);
+/* In the last round the alarm CORRUPT stood, or nobody could be asked for it: that takes a quorum.
+ */
+bool health_may_be_corrupt(const struct health *health);
 /* Borrowed until the next turn of the loop. */
 void health_fill_report(const struct health *health, struct healthreport *ret_report);

@@ -54,8 +54,10 @@ expect_equal "what its entry says" \
 say "nothing goes while etcd cannot be asked for alarms, and status says so"
 wait_until 30 job_is n1 .state idle
 expect_equal "snapshots" "$(n_entries n1)" 2
-fairlead n1 etcd snapshot jobs >"$T/status"
-grep -q "nothing is deleted" "$T/status" || fail "$(cat "$T/status")"
+told_frozen() {
+	fairlead n1 etcd snapshot jobs | has_line "nothing is deleted"
+}
+wait_until 30 told_frozen
 
 say "a file that cannot be written is no file"
 for_save() { # FILE...: when the job rests

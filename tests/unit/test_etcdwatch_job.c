@@ -528,7 +528,7 @@ static void test_frozen(void)
 	begin(CONFIG_TAKER_ELECTED);
 	node->corrupt = true;
 	world_start(node);
-	node->doubt.data_differ = node->doubt.alarm_stands = is_true;
+	node->doubt.data_differ = node->doubt.alarm_may_stand = is_true;
 	node->doubt.userdata = &differ;
 	CHECK(says(report_of(node).frozen, "different data"));
 	CHECK(comes_to(node, "taking"));
