@@ -138,22 +138,13 @@ static void locked_cb(enum claim_answer answer, const char *text, void *userdata
 	case CLAIM_OURS:
 		break;
 	case CLAIM_NO_SPACE:
+	case CLAIM_CORRUPT:
 		/* Two who remove a member each could take away the majority. */
 		if (steps_need_lock(&run->steps)) {
-			(void) snprintf(why, sizeof(why),
-			                "the cluster cannot be locked while etcd has no room, which "
-			                "'fairlead etcd recover-space' makes: %s",
-			                text);
-			finish(run, why);
-			return;
-		}
-		log_notice("cluster_lock_missing", "reason=\"%s\"", text);
-		claim_free(TAKE_PTR(run->lock));
-		break;
-	case CLAIM_CORRUPT:
-		if (steps_need_lock(&run->steps)) {
-			(void) snprintf(why, sizeof(why),
-			                "the cluster cannot be locked while the alarm CORRUPT stands: %s",
+			(void) snprintf(why, sizeof(why), "the cluster cannot be locked while %s: %s",
+			                answer == CLAIM_NO_SPACE
+			                    ? "etcd has no room, which 'fairlead etcd recover-space' makes"
+			                    : "the alarm CORRUPT stands",
 			                text);
 			finish(run, why);
 			return;

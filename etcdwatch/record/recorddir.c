@@ -61,8 +61,6 @@ int recorddir_drop(struct recorddir *dir, const char *directory, size_t n,
 	size_t gone = 0;
 	int r = 0;
 
-	if (n == 0)
-		return 0;
 	while (gone < n && r == 0) {
 		AUTO(free) char *path = path_of(directory, &dir->segments[gone].header);
 

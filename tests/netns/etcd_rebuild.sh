@@ -164,7 +164,6 @@ done
 expect "there were some" test "$n" -ge 5
 
 say "what cannot be had is refused, and nothing is left"
-rm -f "$T/rebuilt.db"
 rebuild --base "$T/base.db" --to-revision $((last + 1)) >"$T/out" || true
 expect "the nearest is said" grep -q "the nearest that can be had is $last;" "$T/out"
 rebuild --base "$T/base.db" --to-time 2000-01-01T00:00:00Z >"$T/out" || true
