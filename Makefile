@@ -40,6 +40,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
+CLI_ROOMS := common vip prism etcd snapshot restore net node
 ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
@@ -84,7 +85,7 @@ $(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/
                       $(wildcard etcdwatch/record/segment*.c))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))
-$(BUILD)/libcli.a:  $(call objects,$(call sources,cli))
+$(BUILD)/libcli.a:  $(call objects,$(call sources,cli) $(foreach dir,$(CLI_ROOMS),$(call sources,cli/$(dir))))
 $(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
 $(BUILD)/libtraffic.a: $(call objects,$(foreach dir,client server traffic,$(call sources,tests/tools/$(dir))))
 $(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcdtest))

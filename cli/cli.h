@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/client.h"
+#include "cli/common/client.h"
 
 /* Stable: fairlead(1) lists them. */
 enum cli_exit {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead etcd members`, `status` and `alarms` print for given objects, to the byte; and
  * JSON as YAML. */
-#include "cli/cluster_render.h"
+#include "cli/etcd/cluster_render.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "cli/yaml.h"
+#include "cli/common/yaml.h"
 #include "tests/unit/check.h"
 
 typedef void (*render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);

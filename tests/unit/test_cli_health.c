@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead etcd health` prints, to the byte; and what each check of `fairlead health` makes
  * of an answer. */
-#include "cli/healthchecks.h"
+#include "cli/node/healthchecks.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mono.h"
-#include "cli/health_render.h"
+#include "cli/etcd/health_render.h"
 #include "tests/unit/check.h"
 
 static void check_text(const char *objects, const char *want)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead prism status` prints for given objects, to the byte. */
-#include "cli/prism_render.h"
+#include "cli/prism/prism_render.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
-#include "cli/table.h"
+#include "cli/common/table.h"
 #include "tests/unit/check.h"
 
 #define OVERVIEW                                                                            \

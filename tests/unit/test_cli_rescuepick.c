@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of the databases that survived is chosen, and why. */
-#include "cli/rescuepick.h"
+#include "cli/restore/rescuepick.h"
 
 #include "base/macro.h"
 #include "tests/unit/check.h"

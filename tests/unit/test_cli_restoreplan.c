@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of restores: which member, which cluster, which commands, and every rule that is for or
  * against. */
-#include "cli/restoreplan.h"
+#include "cli/restore/restoreplan.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The client against texts, and against servers that answer as a server should not. */
-#include "cli/client.h"
+#include "cli/common/client.h"
 
 #include <errno.h>
 #include <signal.h>

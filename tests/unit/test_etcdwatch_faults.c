@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/mono.h"
-#include "cli/client.h"
+#include "cli/common/client.h"
 #include "etcdtest/cluster.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "tests/fault/disk_calls.h"

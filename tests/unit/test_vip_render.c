@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead vip status` prints for given objects, to the byte; and the table under it. */
-#include "cli/vip_render.h"
+#include "cli/vip/vip_render.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mono.h"
-#include "cli/table.h"
+#include "cli/common/table.h"
 #include "tests/unit/check.h"
 
 /* 2026-01-01T00:12:34Z */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A daemon's status: asked once, or again every second. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/common/yaml.h"
+
+#define TIMEOUT_US (5 * US_PER_S)
+#define WATCH_US US_PER_S
+/* Cursor home, and clear from there on (ECMA-48). */
+#define CLEAR_SCREEN "\033[H\033[J"
+
+static void print(const struct cli *cli, const struct client_answer *answer, cli_render_fn render)
+{
+	json_t *object;
+	size_t i;
+
+	switch (cli->output) {
+	case CLI_JSON:
+		(void) fputs(answer->lines, stdout);
+		return;
+	case CLI_YAML:
+		json_array_foreach(answer->objects, i, object) yaml_print(stdout, object);
+		return;
+	case CLI_TABLE:
+		render(stdout, answer->objects, wall_now_us());
+		return;
+	}
+}
+
+static int show_once(const struct cli *cli, const char *daemon, const char *const *words,
+                     size_t n_words, cli_render_fn render, cli_code_fn worth, int *ret_worth)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	int code = cli_ask(cli, daemon, words, n_words, TIMEOUT_US, &answer);
+
+	if (cli->watch && cli->output == CLI_TABLE && isatty(STDOUT_FILENO))
+		(void) fputs(CLEAR_SCREEN, stdout);
+	if (code != CLI_OK)
+		return code;
+	print(cli, answer, render);
+	*ret_worth = worth(answer->objects);
+	return CLI_OK;
+}
+
+int cli_show_coded(const struct cli *cli, const char *daemon, const char *const *words,
+                   size_t n_words, cli_render_fn render, cli_code_fn worth)
+{
+	for (;;) {
+		int value = CLI_OK;
+		int code = show_once(cli, daemon, words, n_words, render, worth, &value);
+
+		/* A watch lives through a restart of the daemon, but not through a question that is wrong.
+		 */
+		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
+			return code == CLI_OK ? value : code;
+		if (fflush(stdout) != 0)
+			return CLI_FAILED;
+		(void) usleep(WATCH_US);
+	}
+}
+
+static int always_ok(const json_t *objects UNUSED)
+{
+	return CLI_OK;
+}
+
+int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
+             cli_render_fn render)
+{
+	return cli_show_coded(cli, daemon, words, n_words, render, always_ok);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells in one growing array, row after row; the widths are counted when it is printed. */
+#include "cli/common/table.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define GAP 2
+#define DOTS "..."
+#define DOTS_WIDTH 3
+
+struct table {
+	const struct table_column *columns;
+	size_t n_columns;
+	char **cells;
+	size_t n_cells;
+};
+
+struct table *table_new(const struct table_column *columns, size_t n_columns)
+{
+	struct table *table = NEW0(struct table);
+
+	table->columns = columns;
+	table->n_columns = n_columns;
+	for (size_t i = 0; i < n_columns; i++)
+		table_cell(table, "%s", columns[i].title);
+	return table;
+}
+
+void table_free(struct table *table)
+{
+	if (table == NULL)
+		return;
+	for (size_t i = 0; i < table->n_cells; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(table);
+}
+
+void table_cell(struct table *table, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	table->cells = xreallocarray(table->cells, table->n_cells + 1, sizeof(*table->cells));
+	table->cells[table->n_cells++] = text;
+}
+
+/* In UTF-8 every byte but those that continue one. */
+static bool begins_character(char c)
+{
+	return ((unsigned char) c & 0xc0) != 0x80;
+}
+
+size_t table_width(const char *text)
+{
+	size_t width = 0;
+
+	for (const char *p = text; *p != '\0'; p++)
+		width += begins_character(*p);
+	return width;
+}
+
+static size_t width_of_column(const struct table *table, size_t column)
+{
+	size_t width = 0;
+
+	for (size_t i = column; i < table->n_cells; i += table->n_columns)
+		width = MAX(width, table_width(table->cells[i]));
+	return width;
+}
+
+/* Leaves so many characters, the dots among them. */
+static void cut(char *text, size_t width)
+{
+	size_t kept = 0;
+	char *p = text;
+
+	if (table_width(text) <= width)
+		return;
+	for (; kept < width - DOTS_WIDTH || !begins_character(*p); p++)
+		kept += begins_character(*p);
+	(void) strcpy(p, DOTS);
+}
+
+size_t table_fit_last(struct table *table, size_t width)
+{
+	size_t last = table->n_columns - 1;
+	size_t taken = last * GAP;
+	size_t room;
+
+	for (size_t c = 0; c < last; c++)
+		taken += width_of_column(table, c);
+	room = MAX(width - MIN(width, taken), MAX(table_width(table->columns[last].title), DOTS_WIDTH));
+	for (size_t i = last; i < table->n_cells; i += table->n_columns)
+		cut(table->cells[i], room);
+	return room;
+}
+
+static void print_spaces(FILE *out, size_t n)
+{
+	(void) fprintf(out, "%*s", (int) n, "");
+}
+
+static void print_row(const struct table *table, const size_t *widths, char *const *row, FILE *out)
+{
+	size_t pending = 0; /* spaces, which nothing may follow */
+
+	for (size_t c = 0; c < table->n_columns; c++) {
+		size_t fill = widths[c] - table_width(row[c]);
+		bool right = table->columns[c].align == TABLE_RIGHT;
+
+		if (row[c][0] != '\0') {
+			print_spaces(out, pending + (right ? fill : 0));
+			table_print_safe(out, row[c]);
+			pending = right ? 0 : fill;
+		} else {
+			pending += widths[c];
+		}
+		pending += GAP;
+	}
+	(void) fputc('\n', out);
+}
+
+void table_print(const struct table *table, FILE *out)
+{
+	AUTO(free) size_t *widths = xcalloc(table->n_columns, sizeof(*widths));
+
+	assert(table->n_cells % table->n_columns == 0);
+	for (size_t c = 0; c < table->n_columns; c++)
+		widths[c] = width_of_column(table, c);
+	for (size_t i = 0; i < table->n_cells; i += table->n_columns)
+		print_row(table, widths, table->cells + i, out);
+}
+
+void table_print_safe(FILE *out, const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char) *p;
+		/* C1 controls are two bytes in UTF-8: c2, and 80 to 9f. */
+		bool c1 = c == 0xc2 && (unsigned char) p[1] >= 0x80 && (unsigned char) p[1] < 0xa0;
+
+		(void) fputc(c < 0x20 || c == 0x7f || c1 ? '?' : c, out);
+		p += c1 ? 1 : 0;
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line for all, then two for each finding: what is wrong, and what to do. */
+#include "cli/etcd/health_render.h"
+
+#include "base/mono.h"
+#include "cli/common/fields.h"
+#include "cli/common/table.h"
+
+static void render_summary(FILE *out, const json_t *summary)
+{
+	(void) fputs("etcd: ", out);
+	table_print_safe(out, field_text_or_dash(summary, "status"));
+	if (json_object_get(summary, "members") == NULL)
+		(void) fputs(", nobody has been asked yet", out);
+	else
+		(void) fprintf(out,
+		               ", %" JSON_INTEGER_FORMAT " critical, %" JSON_INTEGER_FORMAT
+		               " warning, %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+		               " members answer",
+		               field_integer(summary, "critical"), field_integer(summary, "warning"),
+		               field_integer(summary, "answer"), field_integer(summary, "members"));
+	(void) fputc('\n', out);
+}
+
+static void render_finding(FILE *out, const json_t *finding, int64_t wall_now_us)
+{
+	char age[FIELD_AGE_MAX];
+
+	(void) field_age(wall_now_us - field_integer(finding, "since_s") * US_PER_S, age);
+	(void) fputc('\n', out);
+	table_print_safe(out, field_text_or_dash(finding, "severity"));
+	(void) fprintf(out, "  %s  ", age);
+	table_print_safe(out, field_text_or_dash(finding, "id"));
+	(void) fputs(": ", out);
+	table_print_safe(out, field_text_or_dash(finding, "sentence"));
+	(void) fputs("\n  ", out);
+	table_print_safe(out, field_text_or_dash(finding, "to_do"));
+	(void) fputc('\n', out);
+}
+
+void health_render(FILE *out, const json_t *objects, int64_t wall_now_us)
+{
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(objects, i, object)
+	{
+		if (i == 0)
+			render_summary(out, object);
+		else
+			render_finding(out, object, wall_now_us);
+	}
+}

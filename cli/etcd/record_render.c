@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line for each thing to know, and what is wrong at the end. */
+#include "cli/etcd/record_render.h"
+
+#include "base/macro.h"
+#include "cli/common/fields.h"
+#include "cli/common/size.h"
+#include "cli/common/table.h"
+
+static void line(FILE *out, const char *name, const char *text)
+{
+	(void) fprintf(out, "%-18s ", name);
+	table_print_safe(out, text);
+	(void) fputc('\n', out);
+}
+
+static void render_reach(FILE *out, const json_t *status)
+{
+	const char *until = field_text(status, "recoverable_until");
+
+	(void) fprintf(out, "%-18s ", "recoverable until");
+	if (until == NULL) {
+		(void) fputs("-\n", out);
+		return;
+	}
+	table_print_safe(out, until);
+	(void) fprintf(out, " (%.1f s ago), revision %" JSON_INTEGER_FORMAT "\n",
+	               (double) field_integer(status, "recoverable_age_ms") / 1000,
+	               field_integer(status, "last_revision"));
+	(void) fprintf(out, "%-18s revision %" JSON_INTEGER_FORMAT ", ", "from",
+	               field_integer(status, "first_revision"));
+	table_print_safe(out, field_text_or_dash(status, "since"));
+	(void) fputc('\n', out);
+}
+
+static void render_gaps(FILE *out, const json_t *status)
+{
+	const json_t *gap = json_object_get(status, "last_gap");
+
+	if (!json_is_object(gap))
+		return;
+	(void) fprintf(
+	    out,
+	    "warning: %" JSON_INTEGER_FORMAT
+	    " gaps since the daemon was started; the last from revision %" JSON_INTEGER_FORMAT,
+	    field_integer(status, "gaps"), field_integer(gap, "first_revision"));
+	if (field_integer(gap, "last_revision") > 0)
+		(void) fprintf(out, " to %" JSON_INTEGER_FORMAT, field_integer(gap, "last_revision"));
+	(void) fputs(", at ", out);
+	table_print_safe(out, field_text_or_dash(gap, "at"));
+	(void) fputs(": ", out);
+	table_print_safe(out, field_text_or_dash(gap, "reason"));
+	(void) fputc('\n', out);
+}
+
+void record_render(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *status = json_array_get(objects, 0);
+	const char *error = field_text(status, "error");
+	char size[SIZE_TEXT_MAX];
+
+	line(out, "state", field_text_or_dash(status, "state"));
+	line(out, "directory", field_text_or_dash(status, "directory"));
+	line(out, "member", field_text_or_dash(status, "member"));
+	render_reach(out, status);
+	(void) fprintf(out,
+	               "%-18s %s in %" JSON_INTEGER_FORMAT " segments, %" JSON_INTEGER_FORMAT
+	               " unbroken chains\n",
+	               "kept", size_text(field_integer(status, "bytes"), size),
+	               field_integer(status, "segments"), field_integer(status, "chains"));
+	if (error != NULL) {
+		(void) fputs("warning: nothing is recorded: ", out);
+		table_print_safe(out, error);
+		(void) fputc('\n', out);
+	}
+	if (field_is_true(status, "more_than_max_size"))
+		(void) fputs(
+		    "warning: more than maxSize is kept, because the newest snapshot needs it: take "
+		    "snapshots more often, or give it more room\n",
+		    out);
+	render_gaps(out, status);
+}

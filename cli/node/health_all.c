@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fairlead health`: the checks one after the other, each asked again every second until it is good
+ * or the time is over. On a terminal a check is one line that changes; elsewhere a line for each
+ * new reason. A daemon that has no socket does not run here, and is passed over.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/node/healthchecks.h"
+#include "cli/common/table.h"
+#include "cli/common/yaml.h"
+
+#define ASK_TIMEOUT_US (5 * US_PER_S)
+#define AGAIN_US US_PER_S
+#define WAIT_US (300 * US_PER_S)
+#define WAIT_MAX_US (24 * 3600 * US_PER_S)
+/* Cursor to the first column, and clear from there to the end of the line (ECMA-48). */
+#define ANEW "\r\033[K"
+
+enum result {
+	RESULT_GOOD,
+	RESULT_BAD,
+	RESULT_NOT_HERE,
+};
+
+struct health {
+	struct cli cli;
+	bool help;
+	bool is_live;
+	int64_t wait_us;
+	int64_t began_s; /* wall clock */
+	size_t n_asked;  /* checks of daemons that run here */
+};
+
+static const char help[] =
+    "Usage: fairlead health [--wait-timeout TIME]\n"
+    "Checks etcd, the API servers, the VIPs and the network of this node, and waits until all is\n"
+    "well.\n\n"
+    "  -o, --output FORMAT         table (the default), json: an object a check, or yaml\n"
+    "      --wait-timeout TIME     how long to wait: 30s, 10m (default 5m); 0s: look once\n"
+    "  -h, --help                  this help\n";
+
+/* --- asking -------------------------------------------------------------------------------------
+ */
+
+static enum result ask(const struct health *h, const struct healthcheck *check,
+                       char reason[static HEALTHCHECKS_REASON_MAX])
+{
+	AUTO(free) char *path = xasprintf("%s/%s.sock", h->cli.runtime_dir, check->daemon);
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	size_t n = 0;
+	int r;
+
+	while (n < HEALTHCHECKS_WORDS_MAX && check->words[n] != NULL)
+		n++;
+	r = client_ask(path, check->words, n, ASK_TIMEOUT_US, &answer);
+	if (r == -ENOENT)
+		return RESULT_NOT_HERE;
+	if (r < 0)
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s does not answer: %s", check->daemon,
+		                strerror(-r));
+	else if (answer->error != NULL)
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s: %s", check->daemon, answer->sentence);
+	else if (!check->look(answer->objects, reason))
+		return RESULT_BAD;
+	else if (check->is_of_rounds && h->wait_us > 0 &&
+	         !healthchecks_is_since(answer->objects, h->began_s))
+		/* What has happened just before is not seen yet. */
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s has not asked anew yet",
+		                check->daemon);
+	else
+		return RESULT_GOOD;
+	return RESULT_BAD;
+}
+
+/* --- showing ------------------------------------------------------------------------------------
+ */
+
+static const char *result_name(enum result result)
+{
+	switch (result) {
+	case RESULT_GOOD:
+		return "ok";
+	case RESULT_BAD:
+		return "failed";
+	case RESULT_NOT_HERE:
+		return "not-here";
+	}
+	return "unknown";
+}
+
+static void show_line(const struct health *h, const struct healthcheck *check, const char *state)
+{
+	if (h->cli.output != CLI_TABLE)
+		return;
+	(void) printf("%swaiting for: %s: ", h->is_live ? ANEW : "", check->name);
+	table_print_safe(stdout, state);
+	if (!h->is_live)
+		(void) putchar('\n');
+	(void) fflush(stdout);
+}
+
+static void show_end(const struct health *h, const struct healthcheck *check, enum result result,
+                     const char *reason)
+{
+	json_t *json;
+
+	if (h->cli.output == CLI_TABLE) {
+		if (result != RESULT_BAD)
+			show_line(h, check, result == RESULT_GOOD ? "OK" : "does not run here");
+		if (h->is_live)
+			(void) putchar('\n');
+		return;
+	}
+	json = json_pack("{s:s, s:s, s:s}", "check", check->name, "result", result_name(result),
+	                 "reason", reason);
+	if (h->cli.output == CLI_YAML) {
+		yaml_print(stdout, json);
+	} else {
+		(void) json_dumpf(json, stdout, JSON_COMPACT);
+		(void) putchar('\n');
+	}
+	(void) fflush(stdout);
+	json_decref(json);
+}
+
+/* --- all of them --------------------------------------------------------------------------------
+ */
+
+static enum result wait_for(struct health *h, const struct healthcheck *check, int64_t deadline_us)
+{
+	char reason[HEALTHCHECKS_REASON_MAX] = "", shown[HEALTHCHECKS_REASON_MAX] = "";
+	enum result result;
+
+	for (;;) {
+		result = ask(h, check, reason);
+		if (result != RESULT_BAD)
+			reason[0] = '\0';
+		else if (strcmp(reason, shown) != 0)
+			show_line(h, check, reason);
+		(void) snprintf(shown, sizeof(shown), "%s", reason);
+		if (result != RESULT_BAD || mono_now_us() + AGAIN_US > deadline_us)
+			break;
+		(void) usleep(AGAIN_US);
+	}
+	show_end(h, check, result, reason);
+	h->n_asked += result != RESULT_NOT_HERE ? 1 : 0;
+	return result;
+}
+
+static int run(struct health *h)
+{
+	int64_t deadline_us = mono_now_us() + h->wait_us;
+	int code = CLI_OK;
+
+	h->began_s = wall_now_us() / US_PER_S;
+	for (size_t i = 0; i < healthchecks_n; i++) {
+		if (wait_for(h, &healthchecks[i], deadline_us) == RESULT_BAD)
+			code = CLI_FAILED;
+	}
+	if (h->n_asked > 0)
+		return code;
+	(void) fprintf(stderr, "fairlead: no daemon runs here: there is no socket in %s\n",
+	               h->cli.runtime_dir);
+	return CLI_UNREACHABLE;
+}
+
+enum own_option {
+	OPTION_WAIT_TIMEOUT = 256,
+};
+
+static int take_option(struct health *h, int c)
+{
+	switch (c) {
+	case 'h':
+		h->help = true;
+		return CLI_OK;
+	case 'o':
+		return cli_set_output(&h->cli, optarg, true);
+	case OPTION_WAIT_TIMEOUT:
+		if (conf_parse_duration(optarg, &h->wait_us) == 0 && h->wait_us >= 0 &&
+		    h->wait_us <= WAIT_MAX_US)
+			return CLI_OK;
+		(void) fprintf(stderr, "fairlead: --wait-timeout must be 0s to 24h, not '%s'\n", optarg);
+		return CLI_USAGE;
+	default:
+		return CLI_USAGE;
+	}
+}
+
+static int parse(struct health *h, int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"output", required_argument, NULL, 'o'},
+	    {"wait-timeout", required_argument, NULL, OPTION_WAIT_TIMEOUT},
+	    {"help", no_argument, NULL, 'h'},
+	    {0},
+	};
+	static char name[] = "fairlead"; /* begins what getopt says */
+	int c, code = CLI_OK;
+
+	argv[0] = name;
+	optind = 0; /* anew */
+	while (code == CLI_OK && (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
+		code = take_option(h, c);
+	if (code == CLI_OK && optind < argc) {
+		(void) fprintf(stderr, "fairlead: health takes no words\n");
+		return CLI_USAGE;
+	}
+	return code;
+}
+
+int cli_health(const struct cli *cli, int argc, char **argv)
+{
+	struct health h = {.cli = *cli, .is_live = isatty(STDOUT_FILENO) != 0, .wait_us = WAIT_US};
+	int code = parse(&h, argc, argv);
+
+	if (code == CLI_OK && h.help)
+		(void) fputs(help, stdout);
+	else if (code == CLI_OK)
+		code = run(&h);
+	return code;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fairlead etcd restore`: asks the worker what there is on this machine and what the snapshot is,
+ * makes a plan of it (restoreplan.h), prints that, and only with --yes lets the worker carry it
+ * out. No daemon is needed, and no etcd.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/cli.h"
+#include "cli/snapshot/file.h"
+#include "cli/restore/restoreoptions.h"
+#include "cli/restore/restoreplan.h"
+#include "cli/restore/restorerebuild.h"
+#include "cli/restore/restorerender.h"
+#include "cli/restore/restoresource.h"
+#include "cli/common/table.h"
+#include "cli/common/worker.h"
+
+struct restoring {
+	struct cli cli;
+	struct restoreoptions options;
+	struct restoresource source;
+	struct texts source_words;
+	char token[32]; /* when none was given */
+	json_t *host;
+	json_t *made; /* NULL: the snapshot is there already */
+	json_t *found;
+	struct restoreplan *plan;
+	bool acted;
+	json_t *result;
+};
+
+static void restoring_fini(struct restoring *r)
+{
+	restoreoptions_fini(&r->options);
+	restoresource_fini(&r->source);
+	texts_fini(&r->source_words);
+	json_decref(r->host);
+	json_decref(r->made);
+	json_decref(r->found);
+	json_decref(r->result);
+	restoreplan_free(r->plan);
+}
+
+static void add_option(struct texts *words, const char *option, const char *value)
+{
+	if (value == NULL)
+		return;
+	texts_add(words, "%s", option);
+	texts_add(words, "%s", value);
+}
+
+static void add_words(struct texts *words, const struct texts *more)
+{
+	for (size_t i = 0; i < more->n; i++)
+		texts_add(words, "%s", more->items[i]);
+}
+
+/* So that no two restores make the same cluster. */
+static void choose_token(struct restoring *r)
+{
+	uint64_t random;
+
+	if (r->options.wish.token != NULL)
+		return;
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t) sizeof(random))
+		abort();
+	(void) snprintf(r->token, sizeof(r->token), "restore-%016" PRIx64, random);
+	r->options.wish.token = r->token;
+}
+
+/* --- asking the worker ------------------------------------------------------------------------ */
+
+/* What it is at, for one who waits. */
+static void print_step(const json_t *object, void *userdata)
+{
+	static const struct {
+		const char *step;
+		const char *text;
+	} steps[] = {
+	    {"fetch", "fetching"},         {"unpack", "unpacking"},    {"prove", "proving"},
+	    {"restore", "restoring with"}, {"verify", "reading back"}, {"exchange", "putting in place"},
+	    {"merge", "rebuilding"},
+	};
+	const struct restoring *r = userdata;
+	const char *step = json_string_value(json_object_get(object, "doing"));
+	const char *name = json_string_value(json_object_get(object, "name"));
+
+	/* Without a name it is how far the step has come. */
+	for (size_t i = 0;
+	     r->cli.output == CLI_TABLE && name != NULL && step != NULL && i < ARRAY_SIZE(steps); i++) {
+		if (strcmp(step, steps[i].step) != 0)
+			continue;
+		(void) fprintf(stderr, "%s ", steps[i].text);
+		table_print_safe(stderr, name);
+		(void) fputc('\n', stderr);
+	}
+}
+
+static int ask(struct restoring *r, struct texts *words, json_t **ret_last)
+{
+	int code = worker_run(words, print_step, r, ret_last);
+
+	texts_fini(words);
+	return code;
+}
+
+static int look_at_host(struct restoring *r, const char *peer_urls)
+{
+	struct texts words = {0};
+	json_t *host = NULL;
+	int code;
+
+	texts_add(&words, "restore");
+	texts_add(&words, "host");
+	add_option(&words, "--data-dir", r->options.wish.data_dir);
+	add_option(&words, "--tool", r->options.tool);
+	add_option(&words, "--manifests", r->options.manifests);
+	add_option(&words, "--peer-urls", peer_urls);
+	code = ask(r, &words, &host);
+	if (code != CLI_OK)
+		return code;
+	json_decref(r->host);
+	r->host = host;
+	return CLI_OK;
+}
+
+/* What was made is a file like any other from here on. */
+static int rebuild(struct restoring *r)
+{
+	struct restoresource made = {0};
+	int code = restorerebuild_run(&r->options, &r->source, print_step, r, &r->made);
+
+	if (code != CLI_OK)
+		return code;
+	made.name = xstrdup(json_string_value(json_object_get(r->made, "file")));
+	made.tool = TAKE_PTR(r->source.tool);
+	restoresource_fini(&r->source);
+	r->source = made;
+	return CLI_OK;
+}
+
+static int look_at_source(struct restoring *r)
+{
+	struct texts words = {0};
+	int code = restoresource_find(&r->options, &r->source);
+
+	if (code == CLI_OK && restorerebuild_is_wanted(&r->options))
+		code = rebuild(r);
+	if (code != CLI_OK)
+		return code;
+	texts_add(&words, "restore");
+	texts_add(&words, "source");
+	add_option(&words, "--data-dir", r->options.wish.data_dir);
+	add_option(&words, "--sha256", r->options.sha256);
+	add_words(&words, &r->source.find);
+	add_words(&words, &r->source.decrypt);
+	texts_add(&words, "--");
+	texts_add(&words, "%s", r->source.name);
+	code = ask(r, &words, &r->found);
+	if (code != CLI_OK)
+		return code;
+	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
+	r->options.wish.source = &r->source_words;
+	r->options.wish.source_is_local = r->source.target == NULL;
+	if (r->options.tool == NULL)
+		r->options.tool = r->source.tool;
+	return CLI_OK;
+}
+
+/* What was unpacked, or half made, is removed; a restore that went well has done that itself. */
+static void clean_up(struct restoring *r)
+{
+	struct texts words = {0};
+	json_t *last = NULL;
+
+	if (r->result != NULL || (!r->acted && !json_is_true(json_object_get(r->found, "unpacked"))))
+		return;
+	texts_add(&words, "restore");
+	texts_add(&words, "clean");
+	add_option(&words, "--data-dir", r->options.wish.data_dir);
+	(void) ask(r, &words, &last);
+	json_decref(last);
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+static void make_plan(struct restoring *r)
+{
+	restoreplan_free(r->plan);
+	r->plan = restoreplan_make(&r->options.wish, r->host, r->found);
+}
+
+/* What needs no snapshot to be seen is seen before it is fetched. */
+static int refuse_early(const struct restoring *r)
+{
+	const json_t *dir = json_object_get(r->host, "data_dir");
+	const char *path = json_string_value(json_object_get(dir, "path"));
+
+	if (!r->options.yes || !json_is_true(json_object_get(dir, "in_use")))
+		return CLI_OK;
+	(void) fputs("fairlead: etcd runs on ", stderr);
+	table_print_safe(stderr, path != NULL ? path : "");
+	(void) fputs(": stop it, on this node and on all others\n", stderr);
+	return CLI_FAILED;
+}
+
+static int plan(struct restoring *r)
+{
+	int code = look_at_host(r, NULL);
+
+	if (code == CLI_OK)
+		code = refuse_early(r);
+	if (code == CLI_OK)
+		code = look_at_source(r);
+	if (code != CLI_OK)
+		return code;
+	make_plan(r);
+	/* Again, as now it is known where this member would listen, and which tool the job has; and
+	 * time has passed. */
+	code = look_at_host(r, r->plan->peer_urls);
+	if (code == CLI_OK)
+		make_plan(r);
+	return code;
+}
+
+static void print_json(json_t *object)
+{
+	(void) json_dumpf(object, stdout, JSON_COMPACT);
+	(void) putchar('\n');
+	json_decref(object);
+}
+
+static void print_plan(const struct restoring *r)
+{
+	if (r->made != NULL && r->cli.output == CLI_JSON)
+		print_json(json_pack("{s:O}", "rebuilt", r->made));
+	else if (r->made != NULL)
+		restorerebuild_print(stdout, r->made);
+	if (r->cli.output == CLI_JSON)
+		print_json(
+		    json_pack("{s:o}", "plan",
+		              restorerender_plan_json(&r->options.wish, r->plan, r->host, r->found)));
+	else
+		restorerender_plan(stdout, &r->options.wish, r->plan, r->host, r->found,
+		                   wall_now_us() / US_PER_S);
+}
+
+/* --- carrying it out -------------------------------------------------------------------------- */
+
+/* There is another directory than before, or none. */
+static void say_exchanged(const json_t *dir, const char *set_aside)
+{
+	const char *unit = json_string_value(json_object_get(dir, "unit"));
+	bool is_there = json_is_true(json_object_get(dir, "has_unit"));
+
+	if (set_aside != NULL)
+		(void) fprintf(stderr, "fairlead: the old data is in %s; the way back: %smv %s %s\n",
+		               set_aside, is_there ? "move the new one away, and " : "", set_aside, unit);
+	else
+		(void) fprintf(stderr, "fairlead: the new data is in %s, where there was none\n", unit);
+}
+
+/* Where the data is after a failure, also of a worker that was killed: the directory that was there
+ * before is known by its number. */
+static void say_where_it_is(struct restoring *r)
+{
+	json_t *before = json_incref(json_object_get(r->host, "data_dir"));
+	const json_t *dir;
+	const char *set_aside;
+	bool same_aside;
+
+	if (look_at_host(r, NULL) != CLI_OK) {
+		json_decref(before);
+		return;
+	}
+	dir = json_object_get(r->host, "data_dir");
+	set_aside = json_string_value(json_object_get(dir, "set_aside"));
+	same_aside =
+	    json_equal(json_object_get(dir, "set_aside"), json_object_get(before, "set_aside"));
+	if (!json_equal(json_object_get(dir, "inode"), json_object_get(before, "inode")))
+		say_exchanged(dir, same_aside ? NULL : set_aside);
+	else if (same_aside || set_aside == NULL)
+		(void) fputs("fairlead: nothing was changed\n", stderr);
+	else
+		(void) fprintf(stderr,
+		               "fairlead: nothing was changed; what was made is in %s, and can go\n",
+		               set_aside);
+	json_decref(before);
+}
+
+static int act(struct restoring *r)
+{
+	struct texts words = {0};
+	int code;
+
+	texts_add(&words, "restore");
+	texts_add(&words, "run");
+	add_words(&words, &r->plan->words);
+	texts_add(&words, "--");
+	texts_add(&words, "%s", json_string_value(json_object_get(r->found, "file")));
+	if (r->cli.output == CLI_TABLE)
+		(void) putchar('\n');
+	r->acted = true;
+	code = ask(r, &words, &r->result);
+	if (code != CLI_OK) {
+		say_where_it_is(r);
+		return code;
+	}
+	if (r->cli.output == CLI_JSON)
+		print_json(json_pack("{s:O}", "result", r->result));
+	else
+		restorerender_result(stdout, r->plan, r->result);
+	return CLI_OK;
+}
+
+static int run(struct restoring *r)
+{
+	int code = plan(r);
+
+	if (code != CLI_OK)
+		return code;
+	print_plan(r);
+	if (r->plan->against.n > 0)
+		return CLI_FAILED;
+	if (r->options.yes)
+		return act(r);
+	if (r->cli.output == CLI_TABLE)
+		restorerender_dry(stdout, r->plan);
+	return CLI_OK;
+}
+
+int cli_etcd_restore(const struct cli *cli, int argc, char **argv)
+{
+	struct restoring r = {.cli = *cli};
+	bool help = false;
+	int code = restoreoptions_parse(argc, argv, &r.cli, &r.options, &help);
+
+	if (code != CLI_OK || help) {
+		if (code != CLI_OK)
+			(void) fputs("fairlead etcd restore --help lists the options.\n", stderr);
+		else
+			(void) fputs(restoreoptions_help, stdout);
+		restoreoptions_fini(&r.options);
+		return code;
+	}
+	choose_token(&r);
+	code = run(&r);
+	clean_up(&r);
+	restoring_fini(&r);
+	return code != CLI_OK ? code : etcd_flush();
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each rule is a few lines that look at one thing. `against` is for what would go wrong, or could
+ * not be taken back; all the rest is the operator's to weigh, who may have lost everything else.
+ */
+#include "cli/restore/restoreadvice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* What the tool makes beside the database: a WAL takes 64 MB from the first byte on. */
+#define SPARE_BYTES (INT64_C(96) << 20)
+#define MIB (1 << 20)
+
+struct subject {
+	const struct restoreplan_wish *wish;
+	const json_t *host;
+	const json_t *dir;
+	const json_t *tool;
+	const json_t *source;
+	struct restoreplan *plan;
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static bool is_true(const json_t *object, const char *key)
+{
+	return json_is_true(json_object_get(object, key));
+}
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* --- the data directory ----------------------------------------------------------------------- */
+
+static void look_at_dir(const struct subject *s)
+{
+	struct texts *against = &s->plan->against, *mind = &s->plan->mind;
+	const char *path = text_of(s->dir, "path"), *inner = text_of(s->dir, "inner");
+	const char *set_aside = text_of(s->dir, "set_aside");
+
+	if (is_true(s->dir, "in_use"))
+		texts_add(against, "etcd runs on %s: stop it, on this node and on all others", path);
+	if (inner[0] != '\0')
+		texts_add(against, "there is no data of etcd in %s, but in %s: --data-dir %s", path, inner,
+		          inner);
+	if (is_true(s->dir, "has_db") && !is_true(s->dir, "has_wal") && s->wish->wal_dir == NULL)
+		texts_add(against,
+		          "there is no WAL in %s, so etcd has it elsewhere: say where, by --wal-dir", path);
+	if (!is_true(s->dir, "has_unit") && set_aside[0] != '\0')
+		texts_add(mind,
+		          "%s is not there, but what an earlier restore moved aside is; the way back: mv "
+		          "%s %s",
+		          text_of(s->dir, "unit"), set_aside, text_of(s->dir, "unit"));
+	if (!is_true(s->dir, "has_unit") && s->plan->self != NULL)
+		texts_add(mind,
+		          "there was no data of etcd in %s, so it will belong to user %lld: give it to "
+		          "the one that etcd runs as (chown -R)",
+		          path, (long long) number_of(s->dir, "uid"));
+}
+
+static void look_at_disk(const struct subject *s)
+{
+	json_int_t need = number_of(s->source, "db_bytes") + SPARE_BYTES;
+	json_int_t free_bytes = number_of(s->dir, "free_bytes");
+
+	if (free_bytes < need)
+		texts_add(&s->plan->against,
+		          "%s needs %lld MiB beside what is there, which stays, and %lld MiB are free",
+		          text_of(s->dir, "path"), (long long) (need / MIB + 1),
+		          (long long) (free_bytes / MIB));
+}
+
+static void look_at_manifests(const struct subject *s)
+{
+	const json_t *manifests = json_object_get(s->host, "manifests");
+
+	for (size_t i = 0; i < json_array_size(manifests); i++) {
+		const char *path = json_string_value(json_array_get(manifests, i));
+
+		texts_add(&s->plan->against,
+		          "kubelet starts etcd on %s, by %s: move that file away, and kube-apiserver's, on "
+		          "all nodes",
+		          text_of(s->dir, "path"), path);
+	}
+}
+
+static void look_at_peers(const struct subject *s)
+{
+	const json_t *peers = json_object_get(s->host, "peers");
+
+	for (size_t i = 0; i < json_array_size(peers); i++) {
+		const json_t *peer = json_array_get(peers, i);
+
+		if (is_true(peer, "listening") && is_true(s->dir, "in_use"))
+			texts_add(&s->plan->against, "something listens on %s, most likely that etcd",
+			          text_of(peer, "url"));
+		else if (is_true(peer, "listening"))
+			texts_add(&s->plan->against,
+			          "something listens on %s: etcd still runs here, elsewhere than in %s?",
+			          text_of(peer, "url"), text_of(s->dir, "path"));
+		if (json_is_false(json_object_get(peer, "local")))
+			texts_add(&s->plan->mind,
+			          "%s is no address of this machine: is '%s' the member that runs here?",
+			          text_of(peer, "url"), s->plan->self->name);
+	}
+}
+
+/* --- versions --------------------------------------------------------------------------------- */
+
+/* The tool has to be of the version that wrote the snapshot, or the next one: etcd goes up by one
+ * minor version at a time, and never down. */
+static void look_at_version(const struct subject *s)
+{
+	const char *version = text_of(s->source, "storage_version");
+	const char *tool = text_of(s->tool, "version"), *path = text_of(s->tool, "path");
+	unsigned major, minor, tool_major, tool_minor;
+
+	if (version[0] == '\0')
+		version = text_of(s->source, "cluster_version");
+	if (sscanf(version, "%4u.%4u", &major, &minor) != 2 ||
+	    sscanf(tool, "%4u.%4u", &tool_major, &tool_minor) != 2)
+		return;
+	if (tool_major != major || tool_minor < minor)
+		texts_add(&s->plan->against,
+		          "the snapshot is of etcd %u.%u, and %s is of %s, which cannot read it: take the "
+		          "tool of %u.%u, by --tool",
+		          major, minor, path, tool, major, minor);
+	else if (tool_minor > minor + 1)
+		texts_add(&s->plan->against,
+		          "the snapshot is of etcd %u.%u, and %s is of %s: etcd goes up by one minor "
+		          "version at a time, so take the tool of %u.%u, by --tool",
+		          major, minor, path, tool, major, minor);
+	else if (tool_minor == minor + 1)
+		texts_add(&s->plan->mind,
+		          "the snapshot is of etcd %u.%u, and %s is of %s: what it makes is for etcd "
+		          "%u.%u, on all nodes",
+		          major, minor, path, tool, tool_major, tool_minor);
+}
+
+static void look_at_tool(const struct subject *s)
+{
+	const char *problem = text_of(s->tool, "problem");
+
+	if (problem[0] != '\0') {
+		texts_add(&s->plan->against, "%s (--tool)", problem);
+		return;
+	}
+	look_at_version(s);
+	if (s->plan->bump_revision > 0 && !is_true(s->tool, "can_bump"))
+		texts_add(&s->plan->against,
+		          "%s of etcd %s cannot raise the revision, which came with 3.4.27 and 3.5.10: "
+		          "take another one on all nodes, by --tool, or --bump-revision 0 on all",
+		          text_of(s->tool, "path"), text_of(s->tool, "version"));
+	if (s->plan->bump_revision == 0)
+		texts_add(&s->plan->mind,
+		          "%sthe revision goes back to %lld: whoever has seen a later one, and watches, "
+		          "believes what is gone. Restart all of kube-apiserver, "
+		          "kube-controller-manager, kube-scheduler, kubelet and every operator",
+		          s->wish->bump_is_given
+		              ? ""
+		              : "this tool cannot raise the revision (3.4.27 and 3.5.10 can), so ",
+		          (long long) number_of(s->source, "revision"));
+}
+
+/* --- the snapshot ----------------------------------------------------------------------------- */
+
+static void look_at_proof(const struct subject *s)
+{
+	const json_t *entry = json_object_get(s->source, "entry");
+	struct texts *mind = &s->plan->mind;
+
+	if (!is_true(s->source, "digest"))
+		texts_add(mind, "it has no digest: its tree and its keys are sound, but a wrong bit in a "
+		                "value would not be seen, and what the WAL had behind it is not in it");
+	if (json_is_null(entry))
+		texts_add(mind, "the catalogue does not know it: from which cluster it is, and whether "
+		                "another member agreed, nobody can tell");
+	else if (json_is_null(json_object_get(json_object_get(entry, "verified"), "hashkv")))
+		texts_add(mind, "no other member has agreed to its HashKV");
+}
+
+static void look_at_content(const struct subject *s)
+{
+	const json_t *alarms = json_object_get(s->source, "alarms");
+	struct texts *mind = &s->plan->mind;
+
+	for (size_t i = 0; i < json_array_size(alarms); i++) {
+		const char *alarm = json_string_value(json_array_get(alarms, i));
+
+		if (strcmp(alarm, "CORRUPT") == 0)
+			texts_add(mind, "the alarm CORRUPT is in it, and stays: a member disagreed with the "
+			                "others when it was taken. Is there one from before?");
+		else
+			texts_add(mind,
+			          "the alarm %s is in it, and etcd refuses writes until it is gone: make "
+			          "room, then etcdctl alarm disarm",
+			          alarm);
+	}
+	if (is_true(s->source, "auth_enabled"))
+		texts_add(mind, "authentication is on, with the users and passwords of then");
+	texts_add(mind, "what kube-apiserver encrypts it decrypts with the keys of then "
+	                "(--encryption-provider-config), and certificates are not in etcd");
+}
+
+static void look_at_extra(const struct subject *s)
+{
+	const json_t *extra = json_object_get(json_object_get(s->source, "entry"), "extra");
+
+	for (size_t i = 0; i < json_array_size(extra); i++)
+		texts_add(&s->plan->mind, "with it were packed, and are not restored: %s",
+		          json_string_value(json_array_get(extra, i)));
+}
+
+/* Those of the snapshot that the new cluster has not. */
+static void look_at_members(const struct subject *s)
+{
+	const json_t *members = json_object_get(s->source, "members");
+
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i);
+		const char *name = text_of(member, "name");
+
+		if (name[0] != '\0' && newcluster_find(s->plan->cluster, name) == NULL)
+			texts_add(&s->plan->mind,
+			          "'%s' was a member%s and is none any more: it joins again "
+			          "with etcdctl member add and an empty data directory",
+			          name, is_true(member, "learner") ? ", a learner," : "");
+	}
+	if (s->plan->cluster->n_members % 2 == 0)
+		texts_add(&s->plan->mind, "%zu members bear the loss of %zu, as many as %zu would",
+		          s->plan->cluster->n_members, s->plan->cluster->n_members / 2 - 1,
+		          s->plan->cluster->n_members - 1);
+}
+
+/* --- afterwards ------------------------------------------------------------------------------- */
+
+static void say_how_to_start(const struct subject *s)
+{
+	struct texts *then = &s->plan->then;
+	bool kubelet = is_true(s->host, "kubelet");
+
+	if (s->wish->wal_dir != NULL)
+		texts_add(then,
+		          "the new WAL is in %s/member/wal, and the old one must go: mv %s "
+		          "%s.before-restore && mv %s/member/wal %s",
+		          text_of(s->dir, "path"), s->wish->wal_dir, s->wish->wal_dir,
+		          text_of(s->dir, "path"), s->wish->wal_dir);
+	if (s->plan->n_others > 0)
+		texts_add(then, "restore the other members, all from the same file, before any is started");
+	texts_add(then, "%s%s%s", kubelet ? "put the manifest of etcd back" : "start etcd",
+	          s->plan->n_others > 0 ? ", on all nodes at about the same time" : "",
+	          kubelet ? "" : ": systemctl start etcd");
+	if (s->plan->n_others > 0)
+		texts_add(then,
+		          "wait until etcdctl endpoint health --cluster finds all %zu of them healthy",
+		          s->plan->cluster->n_members);
+	else
+		texts_add(then, "wait until etcdctl endpoint health says that it is healthy");
+	texts_add(then, kubelet ? "then put the manifest of kube-apiserver back, and restart "
+	                          "kube-controller-manager and kube-scheduler"
+	                        : "then start what uses it, kube-apiserver first, and restart "
+	                          "kube-controller-manager and kube-scheduler");
+	if (s->wish->alone)
+		texts_add(then,
+		          "then let the others join, one by one: etcdctl member add, and etcd with an "
+		          "empty data directory and --initial-cluster-state existing");
+	texts_add(then, "what was made since the snapshot is gone from etcd but may be in the world: "
+	                "nodes, volumes, load balancers, pods that still run");
+	texts_add(then, "take a snapshot, and when all is well remove what was moved aside");
+}
+
+void restoreadvice_give(const struct restoreplan_wish *wish, const json_t *host,
+                        const json_t *source, struct restoreplan *plan)
+{
+	const struct subject s = {
+	    .wish = wish,
+	    .host = host,
+	    .dir = json_object_get(host, "data_dir"),
+	    .tool = json_object_get(host, "tool"),
+	    .source = source,
+	    .plan = plan,
+	};
+
+	look_at_dir(&s);
+	look_at_manifests(&s);
+	look_at_disk(&s);
+	look_at_tool(&s);
+	look_at_proof(&s);
+	look_at_content(&s);
+	look_at_extra(&s);
+	if (plan->self != NULL) {
+		look_at_peers(&s);
+		look_at_members(&s);
+		say_how_to_start(&s);
+	}
+}

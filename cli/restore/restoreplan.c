@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cluster, this node's place in it, and the commands. What is said against a plan and what goes
+ * with it is restoreadvice.c's. */
+#include "cli/restore/restoreplan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/conf_url.h"
+#include "base/mem.h"
+#include "cli/restore/restoreadvice.h"
+
+void restoreplan_free(struct restoreplan *plan)
+{
+	if (plan == NULL)
+		return;
+	for (size_t i = 0; i < plan->n_others; i++)
+		free(plan->others[i].command);
+	free(plan->others);
+	newcluster_free(plan->cluster);
+	free(plan->initial_cluster);
+	free(plan->peer_urls);
+	free(plan->command);
+	texts_fini(&plan->words);
+	texts_fini(&plan->against);
+	texts_fini(&plan->mind);
+	texts_fini(&plan->then);
+	free(plan);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+/* --- the cluster ------------------------------------------------------------------------------ */
+
+/* "n1=url,n1=url"; a member that is listed twice (by etcd 3.4, after a restore) counts once. */
+static void add_member(struct texts *parts, const json_t *member)
+{
+	const json_t *urls = json_object_get(member, "peer_urls");
+
+	for (size_t i = 0; i < json_array_size(urls); i++) {
+		const char *url = json_string_value(json_array_get(urls, i));
+		AUTO(free) char *part = xasprintf("%s=%s", text_of(member, "name"), url != NULL ? url : "");
+		bool known = false;
+
+		for (size_t k = 0; k < parts->n; k++)
+			known |= strcmp(parts->items[k], part) == 0;
+		if (!known)
+			texts_add(parts, "%s", part);
+	}
+}
+
+static char *join(const struct texts *parts)
+{
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < parts->n; i++) {
+		AUTO(free) char *before = text;
+
+		text = xasprintf("%s%s%s", before, i > 0 ? "," : "", parts->items[i]);
+	}
+	return text;
+}
+
+/* The voters that were started, as the snapshot has them; to be freed. */
+static char *members_of_snapshot(const json_t *source)
+{
+	const json_t *members = json_object_get(source, "members");
+	struct texts parts = {0};
+	char *text;
+
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i);
+
+		if (!json_is_true(json_object_get(member, "learner")) && text_of(member, "name")[0] != '\0')
+			add_member(&parts, member);
+	}
+	text = join(&parts);
+	texts_fini(&parts);
+	return text;
+}
+
+static void make_cluster(const struct restoreplan_wish *wish, const char *initial_cluster,
+                         struct restoreplan *plan)
+{
+	AUTO(free) char *why = NULL;
+
+	newcluster_free(plan->cluster);
+	plan->cluster = NULL;
+	plan->self = NULL;
+	free(plan->initial_cluster);
+	plan->initial_cluster = xstrdup(initial_cluster);
+	if (initial_cluster[0] == '\0')
+		why = xstrdup("the snapshot does not say which members there were");
+	else
+		why = newcluster_parse(initial_cluster, wish->token, &plan->cluster);
+	if (why != NULL)
+		texts_add(&plan->against, "%s%s", why,
+		          wish->initial_cluster != NULL
+		              ? ""
+		              : ": name the members yourself, --initial-cluster NAME=PEER-URL,...");
+}
+
+/* --- this node -------------------------------------------------------------------------------- */
+
+static bool is_own_address(const json_t *host, const char *address)
+{
+	const json_t *addresses = json_object_get(json_object_get(host, "self"), "addresses");
+
+	for (size_t i = 0; i < json_array_size(addresses); i++) {
+		const char *own = json_string_value(json_array_get(addresses, i));
+
+		if (own != NULL && strcmp(own, address) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool lives_here(const struct newcluster_member *member, const json_t *host)
+{
+	for (size_t i = 0; i < member->n_peer_urls; i++) {
+		struct conf_url url;
+
+		if (conf_parse_url(member->peer_urls[i], &url) == NULL && url.is_address &&
+		    is_own_address(host, url.host))
+			return true;
+	}
+	return false;
+}
+
+/* By its address, and else by its name. NULL: neither tells, or several do. */
+static const struct newcluster_member *find_self(const struct newcluster *cluster,
+                                                 const json_t *host)
+{
+	const struct newcluster_member *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < cluster->n_members; i++) {
+		if (lives_here(&cluster->members[i], host)) {
+			found = &cluster->members[i];
+			n++;
+		}
+	}
+	if (n == 0)
+		found = newcluster_find(cluster, text_of(json_object_get(host, "self"), "host"));
+	return n > 1 ? NULL : found;
+}
+
+static char *names_of(const struct newcluster *cluster)
+{
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < cluster->n_members; i++) {
+		AUTO(free) char *before = text;
+
+		text = xasprintf("%s%s%s", before, i > 0 ? ", " : "", cluster->members[i].name);
+	}
+	return text;
+}
+
+static void choose_self(const struct restoreplan_wish *wish, const json_t *host,
+                        struct restoreplan *plan)
+{
+	AUTO(free) char *names = NULL;
+
+	if (plan->cluster == NULL)
+		return;
+	plan->self = wish->name != NULL ? newcluster_find(plan->cluster, wish->name)
+	                                : find_self(plan->cluster, host);
+	if (plan->self == NULL && wish->name == NULL && plan->cluster->n_members == 1)
+		plan->self = &plan->cluster->members[0];
+	if (plan->self != NULL) {
+		plan->peer_urls = newcluster_urls(plan->self);
+		return;
+	}
+	names = names_of(plan->cluster);
+	if (wish->name != NULL)
+		texts_add(&plan->against, "there is no member '%s' among %s", wish->name, names);
+	else
+		texts_add(&plan->against,
+		          "neither name nor address tells which member this node is: --name, one of %s",
+		          names);
+}
+
+/* Of all members only this one. */
+static void leave_alone(const struct restoreplan_wish *wish, struct restoreplan *plan)
+{
+	struct texts parts = {0};
+	AUTO(free) char *text = NULL;
+
+	for (size_t i = 0; i < plan->self->n_peer_urls; i++)
+		texts_add(&parts, "%s=%s", plan->self->name, plan->self->peer_urls[i]);
+	text = join(&parts);
+	texts_fini(&parts);
+	make_cluster(wish, text, plan);
+	plan->self = &plan->cluster->members[0];
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static void add_words(struct texts *words, const struct texts *more)
+{
+	for (size_t i = 0; i < more->n; i++)
+		texts_add(words, "%s", more->items[i]);
+}
+
+static void add_option(struct texts *words, const char *option, const char *value)
+{
+	texts_add(words, "%s", option);
+	texts_add(words, "%s", value);
+}
+
+/* What has to be the same wherever it is typed. */
+static char *command_for(const struct restoreplan_wish *wish, const struct restoreplan *plan,
+                         const struct newcluster_member *member, const json_t *dir,
+                         const json_t *source)
+{
+	struct texts words = {0};
+	char *command;
+
+	texts_add(&words, "fairlead");
+	texts_add(&words, "etcd");
+	texts_add(&words, "restore");
+	add_words(&words, wish->source);
+	add_option(&words, "--sha256", text_of(source, "sha256"));
+	add_option(&words, "--data-dir",
+	           wish->data_dir[0] == '/' ? wish->data_dir : text_of(dir, "path"));
+	if (wish->wal_dir != NULL)
+		add_option(&words, "--wal-dir", wish->wal_dir);
+	add_option(&words, "--name", member->name);
+	add_option(&words, "--initial-cluster", plan->initial_cluster);
+	add_option(&words, "--token", wish->token);
+	texts_add(&words, "--bump-revision");
+	texts_add(&words, "%" PRIu64, plan->bump_revision);
+	texts_add(&words, "--yes");
+	command = texts_command(&words);
+	texts_fini(&words);
+	return command;
+}
+
+static void make_commands(const struct restoreplan_wish *wish, const json_t *host,
+                          const json_t *source, struct restoreplan *plan)
+{
+	const json_t *dir = json_object_get(host, "data_dir");
+	const struct newcluster *cluster = plan->cluster;
+
+	plan->command = command_for(wish, plan, plan->self, dir, source);
+	plan->others = xcalloc(cluster->n_members, sizeof(plan->others[0]));
+	for (size_t i = 0; i < cluster->n_members; i++) {
+		const struct newcluster_member *member = &cluster->members[i];
+
+		if (member != plan->self)
+			plan->others[plan->n_others++] = (struct restoreplan_node){
+			    .member = member, .command = command_for(wish, plan, member, dir, source)};
+	}
+}
+
+static void make_words(const struct restoreplan_wish *wish, const json_t *host,
+                       const json_t *source, struct restoreplan *plan)
+{
+	struct texts *words = &plan->words;
+
+	add_option(words, "--data-dir", wish->data_dir);
+	add_option(words, "--name", plan->self->name);
+	add_option(words, "--initial-cluster", plan->initial_cluster);
+	add_option(words, "--token", wish->token);
+	add_option(words, "--tool", text_of(json_object_get(host, "tool"), "path"));
+	if (!json_is_true(json_object_get(source, "digest")))
+		texts_add(words, "--skip-hash-check");
+	if (plan->bump_revision > 0) {
+		texts_add(words, "--bump-revision");
+		texts_add(words, "%" PRIu64, plan->bump_revision);
+	}
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static uint64_t choose_bump(const struct restoreplan_wish *wish, const json_t *host)
+{
+	if (wish->bump_is_given)
+		return wish->bump_revision;
+	return json_is_true(json_object_get(json_object_get(host, "tool"), "can_bump"))
+	           ? RESTOREPLAN_BUMP
+	           : 0;
+}
+
+struct restoreplan *restoreplan_make(const struct restoreplan_wish *wish, const json_t *host,
+                                     const json_t *source)
+{
+	struct restoreplan *plan = NEW0(struct restoreplan);
+	AUTO(free)
+	char *members = wish->initial_cluster != NULL ? xstrdup(wish->initial_cluster)
+	                                              : members_of_snapshot(source);
+
+	plan->bump_revision = choose_bump(wish, host);
+	make_cluster(wish, members, plan);
+	choose_self(wish, host, plan);
+	if (plan->self != NULL && wish->alone)
+		leave_alone(wish, plan);
+	if (plan->self != NULL) {
+		make_commands(wish, host, source, plan);
+		make_words(wish, host, source, plan);
+	}
+	restoreadvice_give(wish, host, source, plan);
+	return plan;
+}

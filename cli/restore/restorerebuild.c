@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file stands beside the data directory: there is room for what is made of it, and only root
+ * looks there. */
+#include "cli/restore/restorerebuild.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/common/table.h"
+
+#define DEFAULT_RECORD "/var/lib/fairlead/etcdwatch/record"
+#define SUFFIX ".rebuilt.db"
+#define TO_END "end"
+
+bool restorerebuild_is_wanted(const struct restoreoptions *o)
+{
+	return o->to_revision != NULL || o->to_time != NULL;
+}
+
+static void add_option(struct texts *words, const char *option, const char *value)
+{
+	texts_add(words, "%s", option);
+	texts_add(words, "%s", value);
+}
+
+static void add_words(struct texts *words, const struct texts *more)
+{
+	for (size_t i = 0; i < more->n; i++)
+		texts_add(words, "%s", more->items[i]);
+}
+
+static const char *choose_record(const struct restoreoptions *o, const struct restoresource *base)
+{
+	if (o->record != NULL)
+		return o->record;
+	return base->record != NULL ? base->record : DEFAULT_RECORD;
+}
+
+/* To be freed. */
+static char *choose_file(const struct restoreoptions *o)
+{
+	size_t len = strlen(o->wish.data_dir);
+
+	if (o->rebuilt != NULL)
+		return xstrdup(o->rebuilt);
+	while (len > 1 && o->wish.data_dir[len - 1] == '/')
+		len--;
+	return xasprintf("%.*s" SUFFIX, (int) len, o->wish.data_dir);
+}
+
+int restorerebuild_run(const struct restoreoptions *o, const struct restoresource *base,
+                       worker_line_fn line, void *userdata, json_t **ret_made)
+{
+	AUTO(free) char *file = choose_file(o);
+	struct texts words = {0};
+	int code;
+
+	texts_add(&words, "rebuild");
+	add_option(&words, "--record", choose_record(o, base));
+	add_option(&words, "--output", file);
+	add_option(&words, "--base", base->name);
+	if (o->to_time != NULL)
+		add_option(&words, "--to-time", o->to_time);
+	/* Also when both were given: the worker says what is wrong with that. */
+	if (o->to_revision != NULL && strcmp(o->to_revision, TO_END) != 0)
+		add_option(&words, "--to-revision", o->to_revision);
+	add_words(&words, &base->find);
+	add_words(&words, &base->decrypt);
+	code = worker_run(&words, line, userdata, ret_made);
+	texts_fini(&words);
+	return code;
+}
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static long long number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+static void print_record(FILE *out, const json_t *made)
+{
+	const json_t *record = json_object_get(made, "record");
+
+	if (!json_is_object(record)) {
+		(void) fputs("record    none was needed\n", out);
+		return;
+	}
+	(void) fprintf(out, "record    %lld changes behind that; it reaches to revision %lld, %s\n",
+	               number_of(made, "events"), number_of(record, "last"), text_of(record, "until"));
+	(void) fprintf(out, "agreed    with %lld of what is in both, %lld HashKV of members\n",
+	               number_of(made, "same_events"), number_of(made, "hashes_agreed"));
+}
+
+void restorerebuild_print(FILE *out, const json_t *made)
+{
+	const json_t *base = json_object_get(made, "base");
+	long long n_unknown = number_of(made, "unknown_leases");
+
+	(void) fprintf(out, "rebuilt   revision %lld", number_of(made, "revision"));
+	if (text_of(made, "time")[0] != '\0')
+		(void) fprintf(out, ", of %s", text_of(made, "time"));
+	(void) fputs(", in ", out);
+	table_print_safe(out, text_of(made, "file"));
+	(void) fputs(", which stays\nbase      ", out);
+	table_print_safe(out, text_of(base, "origin"));
+	(void) fprintf(out, ", revision %lld\n", number_of(base, "revision"));
+	print_record(out, made);
+	if (n_unknown > 0)
+		(void) fprintf(out,
+		               "leases    %lld are not known: keys on them stay until they are deleted\n",
+		               n_unknown);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands stand alone on their lines, without anything in front, so that they can be copied. */
+#include "cli/restore/restorerender.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/civil.h"
+#include "base/jsonval.h"
+#include "base/mem.h"
+#include "cli/common/table.h"
+
+#define LABEL_WIDTH 10
+#define MIB (1024 * 1024)
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static long long number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+static void label(FILE *out, const char *text)
+{
+	(void) fprintf(out, "%-*s", LABEL_WIDTH, text);
+}
+
+static void line(FILE *out, const char *name, const char *text)
+{
+	label(out, name);
+	table_print_safe(out, text);
+	(void) fputc('\n', out);
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+static void print_age(FILE *out, const char *taken, int64_t now_s)
+{
+	int64_t taken_s, age_s;
+
+	if (civil_parse(taken, &taken_s) < 0)
+		return;
+	age_s = now_s - taken_s;
+	if (age_s < 0)
+		(void) fputs(" (by this clock in the future)", out);
+	else if (age_s < 2 * 3600)
+		(void) fprintf(out, " (%" PRId64 " min ago)", age_s / 60);
+	else if (age_s < 2 * CIVIL_DAY_S)
+		(void) fprintf(out, " (%" PRId64 " h ago)", age_s / 3600);
+	else
+		(void) fprintf(out, " (%" PRId64 " days ago)", age_s / CIVIL_DAY_S);
+}
+
+static void print_entry(FILE *out, const json_t *entry, int64_t now_s)
+{
+	if (!json_is_object(entry))
+		return;
+	label(out, "taken");
+	table_print_safe(out, text_of(entry, "started"));
+	print_age(out, text_of(entry, "started"), now_s);
+	(void) fputs(", from member ", out);
+	table_print_safe(out, text_of(json_object_get(entry, "member"), "name"));
+	(void) fprintf(out, " of cluster %s, etcd ", text_of(entry, "cluster_id"));
+	table_print_safe(out, text_of(entry, "server_version"));
+	(void) fputc('\n', out);
+}
+
+static void print_source(FILE *out, const json_t *source, int64_t now_s)
+{
+	const json_t *entry = json_object_get(source, "entry");
+
+	line(out, "snapshot", text_of(source, "origin"));
+	print_entry(out, entry, now_s);
+	label(out, "content");
+	(void) fprintf(
+	    out, "revision %lld, %lld keys, %lld leases, %.1f MiB, HashKV %lld; etcd %s\n",
+	    number_of(source, "revision"), number_of(source, "live_keys"), number_of(source, "leases"),
+	    (double) number_of(source, "db_bytes") / MIB, number_of(source, "hashkv"),
+	    text_of(source, "cluster_version")[0] != '\0' ? text_of(source, "cluster_version")
+	                                                  : "of no version");
+	label(out, "proven");
+	(void) fprintf(out, "%stree and keys%s\n",
+	               json_is_true(json_object_get(source, "digest")) ? "digest, " : "",
+	               json_is_object(entry) ? ", and it is what the catalogue says" : "");
+}
+
+static void print_dir(FILE *out, const json_t *dir)
+{
+	line(out, "into", text_of(dir, "path"));
+	label(out, "old data");
+	if (!json_is_true(json_object_get(dir, "has_unit"))) {
+		(void) fputs("none\n", out);
+		return;
+	}
+	(void) fputs("stays, as ", out);
+	table_print_safe(out, text_of(dir, "unit"));
+	(void) fprintf(out,
+	               ".before-restore-TIME; the new one gets its owner (%lld:%lld) and mode (%llo)\n",
+	               number_of(dir, "uid"), number_of(dir, "gid"), number_of(dir, "mode"));
+}
+
+static void print_members(FILE *out, const struct restoreplan_wish *wish,
+                          const struct restoreplan *plan)
+{
+	static const struct table_column columns[] = {
+	    {"MEMBER", TABLE_LEFT}, {"ID", TABLE_LEFT}, {"PEER URLS", TABLE_LEFT}, {"", TABLE_LEFT}};
+	struct table *table;
+
+	if (plan->cluster == NULL)
+		return;
+	label(out, "cluster");
+	(void) fprintf(out, "%" PRIx64 ", a new one, by the token ", plan->cluster->id);
+	table_print_safe(out, wish->token);
+	(void) fputs("\n\n", out);
+	table = table_new(columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < plan->cluster->n_members; i++) {
+		const struct newcluster_member *m = &plan->cluster->members[i];
+		AUTO(free) char *urls = newcluster_urls(m);
+
+		table_cell(table, "%s", m->name);
+		table_cell(table, "%" PRIx64, m->id);
+		table_cell(table, "%s", urls);
+		table_cell(table, "%s", m == plan->self ? "this node" : "");
+	}
+	table_print(table, out);
+	table_free(table);
+}
+
+static void print_revision(FILE *out, const struct restoreplan *plan, const json_t *source)
+{
+	label(out, "revision");
+	if (plan->bump_revision > 0)
+		(void) fprintf(out,
+		               "raised by %" PRIu64 " to %lld, all before it compacted: watches begin "
+		               "anew\n",
+		               plan->bump_revision,
+		               number_of(source, "last_revision") + (long long) plan->bump_revision);
+	else
+		(void) fprintf(out, "%lld, as it was then\n", number_of(source, "revision"));
+}
+
+static void print_list(FILE *out, const char *title, const struct texts *texts)
+{
+	if (texts->n == 0)
+		return;
+	(void) fprintf(out, "\n%s\n", title);
+	for (size_t i = 0; i < texts->n; i++) {
+		(void) fputs("  - ", out);
+		table_print_safe(out, texts->items[i]);
+		(void) fputc('\n', out);
+	}
+}
+
+static void print_others(FILE *out, const struct restoreplan_wish *wish,
+                         const struct restoreplan *plan)
+{
+	if (plan->n_others == 0)
+		return;
+	(void) fprintf(out, "\nOn the other nodes%s:\n",
+	               wish->source_is_local ? ", with the same file at the same place" : "");
+	for (size_t i = 0; i < plan->n_others; i++) {
+		(void) fputs("# ", out);
+		table_print_safe(out, plan->others[i].member->name);
+		(void) fputc('\n', out);
+		table_print_safe(out, plan->others[i].command);
+		(void) fputc('\n', out);
+	}
+}
+
+void restorerender_plan(FILE *out, const struct restoreplan_wish *wish,
+                        const struct restoreplan *plan, const json_t *host, const json_t *source,
+                        int64_t now_s)
+{
+	const json_t *tool = json_object_get(host, "tool");
+
+	print_source(out, source, now_s);
+	print_dir(out, json_object_get(host, "data_dir"));
+	label(out, "by");
+	table_print_safe(out, text_of(tool, "path")[0] != '\0' ? text_of(tool, "path") : "nothing");
+	(void) fprintf(out, " %s\n", text_of(tool, "version"));
+	print_revision(out, plan, source);
+	print_members(out, wish, plan);
+	print_list(out, "Mind:", &plan->mind);
+	print_list(out, "It cannot be done:", &plan->against);
+	if (plan->against.n == 0) {
+		print_others(out, wish, plan);
+		print_list(out, "Then:", &plan->then);
+	}
+}
+
+void restorerender_dry(FILE *out, const struct restoreplan *plan)
+{
+	(void) fputs("\nNothing was done. To do it here:\n", out);
+	table_print_safe(out, plan->command);
+	(void) fputc('\n', out);
+}
+
+/* --- what came of it -------------------------------------------------------------------------- */
+
+void restorerender_result(FILE *out, const struct restoreplan *plan, const json_t *result)
+{
+	(void) fputs("\nRestored: ", out);
+	table_print_safe(out, text_of(result, "data_dir"));
+	(void) fputs(" is member ", out);
+	table_print_safe(out, plan->self->name);
+	(void) fprintf(out,
+	               " (%s) of cluster %s, at revision %lld, with %lld keys; read back, and its "
+	               "HashKV %lld is the snapshot's.\n",
+	               text_of(result, "member_id"), text_of(result, "cluster_id"),
+	               number_of(result, "revision"), number_of(result, "live_keys"),
+	               number_of(result, "hashkv"));
+	if (text_of(result, "set_aside")[0] == '\0')
+		return;
+	(void) fputs("The old data is in ", out);
+	table_print_safe(out, text_of(result, "set_aside"));
+	(void) fputc('\n', out);
+}
+
+/* --- for programs ----------------------------------------------------------------------------- */
+
+static json_t *list_json(const struct texts *texts)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < texts->n; i++)
+		(void) json_array_append_new(array, jsonval_text(texts->items[i]));
+	return array;
+}
+
+static json_t *hex_id(uint64_t id)
+{
+	char text[17];
+
+	(void) snprintf(text, sizeof(text), "%" PRIx64, id);
+	return json_string(text);
+}
+
+static const char *command_of(const struct restoreplan *plan,
+                              const struct newcluster_member *member)
+{
+	for (size_t i = 0; i < plan->n_others; i++) {
+		if (plan->others[i].member == member)
+			return plan->others[i].command;
+	}
+	return plan->command;
+}
+
+static json_t *members_json(const struct restoreplan *plan)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; plan->cluster != NULL && i < plan->cluster->n_members; i++) {
+		const struct newcluster_member *m = &plan->cluster->members[i];
+		json_t *urls = json_array();
+
+		for (size_t k = 0; k < m->n_peer_urls; k++)
+			(void) json_array_append_new(urls, jsonval_text(m->peer_urls[k]));
+		(void) json_array_append_new(
+		    array, json_pack("{s:o, s:o, s:o, s:b, s:o}", "name", jsonval_text(m->name), "id",
+		                     hex_id(m->id), "peer_urls", urls, "this_node", (int) (m == plan->self),
+		                     "command", jsonval_text(command_of(plan, m))));
+	}
+	return array;
+}
+
+json_t *restorerender_plan_json(const struct restoreplan_wish *wish, const struct restoreplan *plan,
+                                const json_t *host, const json_t *source)
+{
+	return json_pack("{s:O, s:O, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "snapshot", source, "host",
+	                 host, "members", members_json(plan), "cluster_id",
+	                 plan->cluster != NULL ? hex_id(plan->cluster->id) : json_null(), "token",
+	                 jsonval_text(wish->token), "bump_revision", (json_int_t) plan->bump_revision,
+	                 "mind", list_json(&plan->mind), "against", list_json(&plan->against), "then",
+	                 list_json(&plan->then));
+}

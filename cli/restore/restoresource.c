@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration is read by etcdwatch itself (--print-jobs), and only where it is needed. */
+#include "cli/restore/restoresource.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/common/worker.h"
+
+#define S3_MARK "s3:"
+
+void restoresource_fini(struct restoresource *source)
+{
+	free(source->name);
+	free(source->target);
+	free(source->tool);
+	free(source->record);
+	texts_fini(&source->find);
+	texts_fini(&source->decrypt);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static void add_option(struct texts *words, const char *option, const char *value)
+{
+	texts_add(words, "%s", option);
+	texts_add(words, "%s", value);
+}
+
+static void add_words(struct texts *words, const struct texts *more)
+{
+	for (size_t i = 0; i < more->n; i++)
+		texts_add(words, "%s", more->items[i]);
+}
+
+/* --- the configuration ------------------------------------------------------------------------ */
+
+static int read_jobs(const struct restoreoptions *o, json_t **ret_jobs)
+{
+	struct texts words = {0};
+	int code;
+
+	texts_add(&words, "--print-jobs");
+	if (o->config != NULL)
+		add_option(&words, "--config", o->config);
+	code = worker_lines("etcdwatch", &words, ret_jobs);
+	texts_fini(&words);
+	if (code != CLI_OK)
+		(void) fputs("fairlead: without the configuration of etcdwatch, name a file, or the store "
+		             "(--directory, or --endpoint and --bucket)\n",
+		             stderr);
+	return code;
+}
+
+static bool is_wanted(const struct restoreoptions *o, const json_t *job)
+{
+	const char *name = text_of(job, "name");
+
+	return o->job == NULL || (name != NULL && strcmp(o->job, name) == 0);
+}
+
+/* The only job, or the one that --job names. */
+static int choose_job(const struct restoreoptions *o, const json_t *jobs, const json_t **ret_job)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(jobs); i++) {
+		if (is_wanted(o, json_array_get(jobs, i))) {
+			*ret_job = json_array_get(jobs, i);
+			n++;
+		}
+	}
+	if (n == 1)
+		return CLI_OK;
+	if (json_array_size(jobs) == 0)
+		(void) fprintf(
+		    stderr, "fairlead: '%s' is no file, and etcdwatch has no jobs here: --directory DIR?\n",
+		    o->source);
+	else if (o->job != NULL)
+		(void) fprintf(stderr, "fairlead: etcdwatch has no job '%s'\n", o->job);
+	else
+		(void) fprintf(stderr, "fairlead: etcdwatch has %zu jobs: which one, --job NAME\n", n);
+	return CLI_FAILED;
+}
+
+static const json_t *target_of(const json_t *job, const char *name, size_t len)
+{
+	const json_t *targets = json_object_get(job, "targets");
+
+	for (size_t i = 0; i < json_array_size(targets); i++) {
+		const char *text = text_of(json_array_get(targets, i), "name");
+
+		if (text != NULL && strlen(text) == len && strncmp(text, name, len) == 0)
+			return json_array_get(targets, i);
+	}
+	return NULL;
+}
+
+/* Of the job, or of the only one that has one of that name. */
+static int choose_target(const struct restoreoptions *o, const json_t *jobs, const char *name,
+                         size_t len, const json_t **ret_job, const json_t **ret_target)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(jobs); i++) {
+		const json_t *job = json_array_get(jobs, i);
+		const json_t *target = is_wanted(o, job) ? target_of(job, name, len) : NULL;
+
+		if (target == NULL)
+			continue;
+		*ret_job = job;
+		*ret_target = target;
+		n++;
+	}
+	if (n == 1)
+		return CLI_OK;
+	(void) fprintf(stderr,
+	               n == 0
+	                   ? "fairlead: no job of etcdwatch has a target '%.*s'\n"
+	                   : "fairlead: several jobs of etcdwatch have a target '%.*s': --job NAME\n",
+	               (int) len, name);
+	return CLI_FAILED;
+}
+
+static void add_target(struct texts *words, const json_t *target)
+{
+	const json_t *options = json_object_get(target, "options");
+	const char *prefix = text_of(target, "prefix");
+
+	for (size_t i = 0; i < json_array_size(options); i++)
+		texts_add(words, "%s", json_string_value(json_array_get(options, i)));
+	if (prefix != NULL)
+		add_option(words, "--s3-prefix", prefix);
+}
+
+/* What decrypts the drills decrypts this, unless it was said what does; and the tool is theirs. */
+static void take_from_job(struct restoresource *source, const struct restoreoptions *o,
+                          const json_t *job)
+{
+	const char *file = text_of(job, "identity_file"), *tool = text_of(job, "etcdutl");
+	const char *record = text_of(job, "record");
+
+	if (o->identities.n == 0 && file != NULL)
+		add_option(&source->decrypt, "--identity", file);
+	source->tool = tool != NULL ? xstrdup(tool) : NULL;
+	source->record = record != NULL ? xstrdup(record) : NULL;
+}
+
+/* --- the snapshot ----------------------------------------------------------------------------- */
+
+static int find_in_target(const struct restoreoptions *o, const char *name,
+                          struct restoresource *source)
+{
+	const char *slash = strchr(name, '/');
+	const json_t *job = NULL, *target = NULL;
+	json_t *jobs = NULL;
+	int code;
+
+	if (slash == NULL && o->s3.n == 0) {
+		(void) fprintf(stderr,
+		               "fairlead: s3:TARGET/ID, or s3:ID with --endpoint and --bucket, not '%s'\n",
+		               o->source);
+		return CLI_USAGE;
+	}
+	if (slash == NULL) {
+		source->target = xstrdup("");
+		source->name = xstrdup(name);
+		add_words(&source->find, &o->s3);
+		if (o->s3_prefix != NULL)
+			add_option(&source->find, "--s3-prefix", o->s3_prefix);
+		return CLI_OK;
+	}
+	code = read_jobs(o, &jobs);
+	if (code != CLI_OK)
+		return code;
+	code = choose_target(o, jobs, name, (size_t) (slash - name), &job, &target);
+	if (code == CLI_OK) {
+		source->target = xstrndup(name, (size_t) (slash + 1 - name));
+		source->name = xstrdup(slash + 1);
+		add_target(&source->find, target);
+		take_from_job(source, o, job);
+	}
+	json_decref(jobs);
+	return code;
+}
+
+static int find_in_directory(const struct restoreoptions *o, struct restoresource *source)
+{
+	const json_t *job = NULL;
+	json_t *jobs = NULL;
+	int code;
+
+	source->name = xstrdup(o->source);
+	if (strchr(o->source, '/') != NULL || access(o->source, F_OK) == 0)
+		return CLI_OK;
+	if (o->directory != NULL) {
+		add_option(&source->find, "--directory", o->directory);
+		return CLI_OK;
+	}
+	code = read_jobs(o, &jobs);
+	if (code != CLI_OK)
+		return code;
+	code = choose_job(o, jobs, &job);
+	if (code == CLI_OK) {
+		const char *directory = text_of(job, "directory");
+
+		add_option(&source->find, "--directory", directory != NULL ? directory : "");
+		take_from_job(source, o, job);
+	}
+	json_decref(jobs);
+	return code;
+}
+
+int restoresource_find(const struct restoreoptions *o, struct restoresource *ret)
+{
+	*ret = (struct restoresource){0};
+	for (size_t i = 0; i < o->identities.n; i++)
+		add_option(&ret->decrypt, "--identity", o->identities.items[i]);
+	if (o->skip_hash_check)
+		texts_add(&ret->decrypt, "--skip-hash-check");
+	if (o->job != NULL)
+		add_option(&ret->find, "--job", o->job);
+	if (strncmp(o->source, S3_MARK, strlen(S3_MARK)) == 0)
+		return find_in_target(o, o->source + strlen(S3_MARK), ret);
+	return find_in_directory(o, ret);
+}
+
+void restoresource_words(const struct restoresource *source, const struct restoreoptions *o,
+                         const json_t *found, struct texts *ret_words)
+{
+	const char *origin = text_of(found, "origin"), *id = text_of(found, "id");
+	AUTO(free) char *real = realpath(origin, NULL);
+
+	if (source->target != NULL) {
+		texts_add(ret_words, S3_MARK "%s%s", source->target, id != NULL ? id : source->name);
+		add_words(ret_words, &o->s3);
+		if (o->s3_prefix != NULL)
+			add_option(ret_words, "--s3-prefix", o->s3_prefix);
+		if (o->job != NULL)
+			add_option(ret_words, "--job", o->job);
+		if (o->config != NULL)
+			add_option(ret_words, "--config", o->config);
+	} else {
+		texts_add(ret_words, "%s", real != NULL ? real : origin);
+	}
+	add_words(ret_words, &source->decrypt);
+}

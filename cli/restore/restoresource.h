@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From how the operator names a snapshot to how the worker finds it. "s3:TARGET/ID" is one that a
+ * job of etcdwatch copies to that target; "s3:ID" one in the store that the options name; an id or
+ * "latest" is looked for in --directory, or in the directory of the job; all else is a file.
+ */
+
+#include "cli/restore/restoreoptions.h"
+
+struct restoresource {
+	char *name;           /* for the worker: a path, an id, "latest" */
+	char *target;         /* in S3, as it was named, with its slash; NULL: a local one; "": s3:ID */
+	struct texts find;    /* options for the worker, to find it by */
+	struct texts decrypt; /* and to read it by */
+	char *tool;           /* that the job's drills restore with; NULL: it names none */
+	char *record;         /* the directory where changes are recorded; NULL: not known */
+};
+
+/* CLI_OK; or it has said what is wrong. */
+int restoresource_find(const struct restoreoptions *options, struct restoresource *ret);
+void restoresource_fini(struct restoresource *source);
+
+/* The words that mean the very snapshot that was found, on any node. `found` is the worker's. */
+void restoresource_words(const struct restoresource *source, const struct restoreoptions *options,
+                         const json_t *found, struct texts *ret_words);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that talk to etcdwatch. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+#include "cli/snapshot/save.h"
+#include "cli/snapshot/jobs_render.h"
+#include "cli/common/yaml.h"
+
+#define DAEMON "etcdwatch"
+/* A large database over a slow disk; the answer comes when the snapshot is proven. */
+#define SAVE_TIMEOUT_US (1800 * US_PER_S)
+/* Targets may be slow. */
+#define TARGETS_TIMEOUT_US (600 * US_PER_S)
+#define LIST_TIMEOUT_US (60 * US_PER_S)
+#define WORDS_MAX 8
+
+struct words {
+	const char *items[WORDS_MAX];
+	size_t n;
+};
+
+static void add(struct words *words, const char *word)
+{
+	words->items[words->n++] = word;
+}
+
+static struct words begin(const char *verb)
+{
+	struct words words = {.n = 0};
+
+	add(&words, "etcd");
+	add(&words, "snapshot");
+	add(&words, verb);
+	return words;
+}
+
+int cli_etcd_snapshot_jobs(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	const char *words[] = {"etcd", "snapshot", "jobs"};
+
+	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_jobs);
+}
+
+static void collect(const json_t *object, void *userdata)
+{
+	(void) json_array_append_new(userdata, json_deep_copy(object));
+}
+
+static void print_lines(enum cli_output output, const json_t *objects)
+{
+	json_t *object;
+	size_t i;
+
+	json_array_foreach(objects, i, object)
+	{
+		if (output == CLI_YAML) {
+			yaml_print(stdout, object);
+			continue;
+		}
+		(void) json_dumpf(object, stdout, JSON_COMPACT);
+		(void) putchar('\n');
+	}
+}
+
+/* Also what was done before it failed is printed. */
+static int ask_and_render(const struct cli *cli, const struct words *words, int64_t timeout_us,
+                          cli_render_fn render)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	json_t *objects = json_array();
+	int code =
+	    cli_ask_each(cli, DAEMON, words->items, words->n, timeout_us, collect, objects, &answer);
+
+	if (cli->output != CLI_TABLE)
+		print_lines(cli->output, objects);
+	else if (code == CLI_OK || json_array_size(objects) > 0)
+		render(stdout, objects, wall_now_us());
+	json_decref(objects);
+	return code;
+}
+
+int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv)
+{
+	struct words words = begin("list");
+
+	if (argc > 0)
+		add(&words, argv[0]);
+	if (cli->local)
+		add(&words, "--local");
+	return ask_and_render(cli, &words, LIST_TIMEOUT_US, etcdwatch_render_list);
+}
+
+int cli_etcd_snapshot_delete(const struct cli *cli, int argc UNUSED, char **argv)
+{
+	struct words words = begin("delete");
+
+	if (cli->local && cli->target != NULL) {
+		(void) fputs("fairlead: --local and --target are two places: name one\n", stderr);
+		return CLI_USAGE;
+	}
+	add(&words, argv[0]);
+	if (cli->local)
+		add(&words, "--local");
+	if (cli->target != NULL) {
+		add(&words, "--target");
+		add(&words, cli->target);
+	}
+	if (cli->force)
+		add(&words, "--force");
+	return ask_and_render(cli, &words, TARGETS_TIMEOUT_US, etcdwatch_render_deleted);
+}
+
+int cli_etcd_snapshot_prune(const struct cli *cli, int argc, char **argv)
+{
+	struct words words = begin("prune");
+
+	if (argc > 0)
+		add(&words, argv[0]);
+	if (cli->dry_run)
+		add(&words, "--dry-run");
+	return ask_and_render(cli, &words, TARGETS_TIMEOUT_US, etcdwatch_render_prune);
+}
+
+int cli_etcd_snapshot_accept(const struct cli *cli, int argc, char **argv)
+{
+	struct words words = begin("accept");
+
+	if (argc > 0)
+		add(&words, argv[0]);
+	return ask_and_render(cli, &words, LIST_TIMEOUT_US, etcdwatch_render_accepted);
+}
+
+/* --- saving ------------------------------------------------------------------------------------
+ */
+
+/* No job's name has one of these. */
+static bool is_file(const char *word)
+{
+	return strpbrk(word, "/.") != NULL;
+}
+
+/* [JOB] [FILE]; false: it is neither. */
+static bool take_words(int argc, char **argv, const char **ret_job, const char **ret_file)
+{
+	for (int i = 0; i < argc; i++) {
+		const char **slot = is_file(argv[i]) ? ret_file : ret_job;
+
+		if (*slot != NULL || (slot == ret_job && *ret_file != NULL))
+			return false;
+		*slot = argv[i];
+	}
+	return true;
+}
+
+int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	const char *job = NULL, *file = NULL;
+	struct words words = begin("save");
+	int code;
+
+	if (!take_words(argc, argv, &job, &file)) {
+		(void) fputs("fairlead: a job and then a file, which has a '/' or a '.' in its name\n",
+		             stderr);
+		return CLI_USAGE;
+	}
+	if (job != NULL)
+		add(&words, job);
+	if (file != NULL)
+		add(&words, "--plain");
+	code = cli_ask(cli, DAEMON, words.items, words.n, SAVE_TIMEOUT_US, &answer);
+	if (code != CLI_OK)
+		return code;
+	if (file != NULL)
+		code = etcd_save(cli, answer->fd, json_array_get(answer->objects, 0), file);
+	else if (cli->output == CLI_TABLE)
+		etcdwatch_render_list(stdout, answer->objects, wall_now_us());
+	if (code == CLI_OK && cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	return code;
+}

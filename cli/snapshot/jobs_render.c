@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of jobs or of snapshots; below the jobs, a line for each thing that deserves a look.
+ */
+#include "cli/snapshot/jobs_render.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/snapshot/drill_render.h"
+#include "cli/common/fields.h"
+#include "cli/common/size.h"
+#include "cli/common/table.h"
+
+/* --- jobs --------------------------------------------------------------------------------------
+ */
+
+static void age_cell(struct table *table, const json_t *object, const char *key, const char *before)
+{
+	char age[FIELD_AGE_MAX];
+
+	if (json_is_integer(json_object_get(object, key)))
+		table_cell(table, "%s%s", before,
+		           field_age((int64_t) field_integer(object, key) * US_PER_S, age));
+	else
+		table_cell(table, "-");
+}
+
+/* How far the taking is, while it lasts. */
+static void state_cell(struct table *table, const json_t *job)
+{
+	json_int_t of = field_integer(job, "taken_of_bytes");
+
+	if (of > 0)
+		table_cell(table, "%s %lld%%", field_text_or_dash(job, "state"),
+		           (long long) (100 * (double) field_integer(job, "taken_bytes") / (double) of));
+	else
+		table_cell(table, "%s", field_text_or_dash(job, "state"));
+}
+
+static void due_cell(struct table *table, const json_t *job)
+{
+	if (field_integer(job, "next_due_s") <= 0 && !field_is_true(job, "period_done"))
+		table_cell(table, "now");
+	else
+		age_cell(table, job, "next_due_s", "in ");
+}
+
+static void add_job(struct table *table, const json_t *job)
+{
+	char size[SIZE_TEXT_MAX];
+
+	table_cell(table, "%s", field_text_or_dash(job, "job"));
+	state_cell(table, job);
+	table_cell(table, "%s", field_text_or_dash(job, "done_by"));
+	age_cell(table, job, "last_good_age_s", "");
+	table_cell(table, "%lld", (long long) field_integer(job, "snapshots"));
+	table_cell(table, "%s", size_text(field_integer(job, "bytes"), size));
+	due_cell(table, job);
+}
+
+static void add_target(struct table *table, const json_t *job, const json_t *target)
+{
+	table_cell(table, "%s", field_text_or_dash(job, "job"));
+	table_cell(table, "%s", field_text_or_dash(target, "target"));
+	table_cell(table, "%s", field_text_or_dash(target, "state"));
+	age_cell(table, target, "last_age_s", "");
+	table_cell(table, "%lld", (long long) field_integer(target, "pending"));
+	if (json_is_integer(json_object_get(target, "snapshots")))
+		table_cell(table, "%lld", (long long) field_integer(target, "snapshots"));
+	else
+		table_cell(table, "-");
+}
+
+/* Nothing if no job has any. */
+static void print_targets(FILE *out, const json_t *jobs)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},          {"TARGET", TABLE_LEFT},   {"STATE", TABLE_LEFT},
+	    {"LAST STORED", TABLE_RIGHT}, {"PENDING", TABLE_RIGHT}, {"THERE", TABLE_RIGHT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *job, *target;
+	size_t n = 0, i, k;
+
+	json_array_foreach(jobs, i, job)
+	{
+		json_array_foreach(json_object_get(job, "targets"), k, target)
+		{
+			add_target(table, job, target);
+			n++;
+		}
+	}
+	if (n == 0)
+		return;
+	(void) fputc('\n', out);
+	table_print(table, out);
+}
+
+static void note(FILE *out, const json_t *job, const char *what, const char *text)
+{
+	(void) fputs("warning: ", out);
+	table_print_safe(out, field_text_or_dash(job, "job"));
+	(void) fputs(": ", out);
+	table_print_safe(out, what);
+	table_print_safe(out, text);
+	(void) fputc('\n', out);
+}
+
+static void add_target_notes(FILE *out, const json_t *job)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(json_object_get(job, "targets"), i, target)
+	{
+		AUTO(free) char *what = xasprintf("%s: ", field_text_or_dash(target, "target"));
+		const char *error = field_text(target, "error");
+		const char *frozen = field_text(target, "frozen");
+
+		if (error != NULL)
+			note(out, job, what, error);
+		if (frozen != NULL)
+			note(out, job, what, frozen);
+	}
+}
+
+static void add_notes(FILE *out, const json_t *job)
+{
+	const char *error = field_text(job, "error");
+	const char *frozen = field_text(job, "frozen");
+	const char *odd = field_text(job, "odd_first");
+
+	if (error != NULL)
+		note(out, job, "", error);
+	if (frozen != NULL)
+		note(out, job, "", frozen);
+	if (field_integer(job, "set_aside") > 0)
+		note(out, job, "snapshots that did not pass their proof are in 'rejected'", "");
+	if (odd != NULL)
+		note(out, job, "", odd);
+	add_target_notes(out, job);
+	drill_render_notes(out, job);
+}
+
+void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},        {"STATE", TABLE_LEFT}, {"DONE BY", TABLE_LEFT},
+	    {"LAST HERE", TABLE_RIGHT}, {"HERE", TABLE_RIGHT}, {"SIZE", TABLE_RIGHT},
+	    {"DUE", TABLE_RIGHT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach(objects, i, job) add_job(table, job);
+	table_print(table, out);
+	print_targets(out, objects);
+	json_array_foreach(objects, i, job) add_notes(out, job);
+}
+
+/* --- snapshots ---------------------------------------------------------------------------------
+ */
+
+/* "local site far" */
+static void where_cell(struct table *table, const json_t *snapshot)
+{
+	const json_t *places = json_object_get(snapshot, "where"), *place;
+	AUTO(free) char *text = xstrdup("");
+	size_t i;
+
+	json_array_foreach(places, i, place)
+	{
+		AUTO(free) char *before = text;
+
+		text = xasprintf("%s%s%s", before, i > 0 ? " " : "",
+		                 json_is_string(place) ? json_string_value(place) : "?");
+	}
+	table_cell(table, "%s", text[0] != '\0' ? text : "-");
+}
+
+static void add_snapshot(struct table *table, const json_t *snapshot)
+{
+	const json_t *verified = json_object_get(snapshot, "verified");
+	char size[SIZE_TEXT_MAX];
+
+	table_cell(table, "%s", field_text_or_dash(snapshot, "id"));
+	table_cell(table, "%lld", (long long) field_integer(snapshot, "revision"));
+	table_cell(table, "%lld", (long long) field_integer(snapshot, "live_keys"));
+	table_cell(table, "%s", size_text(field_integer(snapshot, "file_bytes"), size));
+	table_cell(table, "%s", field_text_or_dash(verified, "hashkv"));
+	where_cell(table, snapshot);
+}
+
+void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	static const struct table_column columns[] = {
+	    {"SNAPSHOT", TABLE_LEFT}, {"REVISION", TABLE_RIGHT}, {"KEYS", TABLE_RIGHT},
+	    {"SIZE", TABLE_RIGHT},    {"AGREED", TABLE_LEFT},    {"WHERE", TABLE_LEFT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *snapshot;
+	size_t i;
+
+	json_array_foreach(objects, i, snapshot)
+	{
+		if (field_text(snapshot, "id") != NULL)
+			add_snapshot(table, snapshot);
+	}
+	table_print(table, out);
+	json_array_foreach(objects, i, snapshot)
+	{
+		const char *error = field_text(snapshot, "error");
+		AUTO(free)
+		char *what = xasprintf("cannot ask %s: ", field_text_or_dash(snapshot, "target"));
+
+		if (error != NULL)
+			note(out, snapshot, what, error);
+	}
+}
+
+/* --- what goes ---------------------------------------------------------------------------------
+ */
+
+void etcdwatch_render_prune(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},
+	    {"WHERE", TABLE_LEFT},
+	    {"SNAPSHOT", TABLE_LEFT},
+	    {"KEPT FOR", TABLE_LEFT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+	{
+		if (field_text(row, "id") == NULL)
+			continue;
+		table_cell(table, "%s", field_text_or_dash(row, "job"));
+		table_cell(table, "%s", field_text_or_dash(row, "where"));
+		table_cell(table, "%s", field_text(row, "id"));
+		table_cell(table, "%s",
+		           field_is_true(row, "goes") ? "- it goes" : field_text_or_dash(row, "kept_for"));
+	}
+	table_print(table, out);
+	json_array_foreach(objects, i, row)
+	{
+		const char *frozen = field_text(row, "frozen");
+		AUTO(free) char *what = xasprintf("%s: ", field_text_or_dash(row, "where"));
+
+		if (frozen != NULL)
+			note(out, row, what, frozen);
+	}
+}
+
+void etcdwatch_render_deleted(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+	{
+		(void) fputs("deleted ", out);
+		table_print_safe(out, field_text_or_dash(row, "id"));
+		(void) fputs(" from ", out);
+		table_print_safe(out, field_text_or_dash(row, "where"));
+		(void) fputc('\n', out);
+	}
+}
+
+void etcdwatch_render_accepted(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(objects, i, row)
+	{
+		table_print_safe(out, field_text_or_dash(row, "job"));
+		(void) fprintf(out, ": accepted as it is from revision %lld on\n",
+		               (long long) field_integer(row, "revision"));
+	}
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Into a file beside the one that is wanted; what is checked is what has come to lie there. */
+#include "cli/snapshot/save.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/snapshot/file.h"
+#include "cli/common/fields.h"
+#include "cli/common/table.h"
+
+#define BUFFER_BYTES ((size_t) 1 << 20)
+#define FILE_MODE 0600 /* it holds all secrets of the cluster */
+
+static int explain(const char *what, const char *path, int r)
+{
+	(void) fprintf(stderr, "fairlead: cannot %s ", what);
+	table_print_safe(stderr, path);
+	(void) fprintf(stderr, ": %s\n", strerror(-r));
+	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
+}
+
+static int write_all(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		data += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t) n : 0;
+	}
+	return 0;
+}
+
+/* The descriptor's offset is the daemon's too. */
+static int copy(int from, int to)
+{
+	AUTO(free) char *buffer = xcalloc(BUFFER_BYTES, 1);
+	off_t offset = 0;
+	ssize_t n;
+
+	while ((n = pread(from, buffer, BUFFER_BYTES, offset)) != 0) {
+		int r = 0;
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			r = write_all(to, buffer, (size_t) n);
+		if (r < 0)
+			return r;
+		offset += n > 0 ? n : 0;
+	}
+	return fsync(to) < 0 ? -errno : 0;
+}
+
+static int make(int from, const char *path)
+{
+	AUTO(close)
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	int r;
+
+	if (to < 0)
+		return explain("make", path, -errno);
+	r = copy(from, to);
+	return r < 0 ? explain("write", path, r) : CLI_OK;
+}
+
+/* Every byte is what the member has sent, and the database is of the length that was proven. */
+static int check(const char *path, const json_t *entry, off_t *ret_bytes)
+{
+	struct etcd_file file;
+	struct stat st;
+	int code, r;
+
+	code = etcd_file_open(&file, path);
+	if (code != CLI_OK)
+		return code;
+	r = snapshot_check_digest(file.snapshot);
+	if (r < 0)
+		code = etcd_file_explain(&file, r);
+	etcd_file_fini(&file);
+	if (code != CLI_OK)
+		return code;
+	if (stat(path, &st) < 0)
+		return explain("read", path, -errno);
+	if (st.st_size != field_integer(entry, "db_bytes") + SNAPSHOT_DIGEST_BYTES)
+		return explain("use", path, -EBADMSG);
+	*ret_bytes = st.st_size;
+	return CLI_OK;
+}
+
+static int give_name(const char *from, const char *to)
+{
+	AUTO(free) char *directory = xstrdup(to);
+	char *slash = strrchr(directory, '/');
+	AUTO(close) int fd = -1;
+
+	if (rename(from, to) < 0)
+		return explain("make", to, -errno);
+	if (slash != NULL)
+		slash[slash == directory] = '\0';
+	fd = open(slash != NULL ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || fsync(fd) < 0 ? explain("sync the directory of", to, -errno) : CLI_OK;
+}
+
+static void print(const json_t *entry, const char *path, off_t bytes)
+{
+	(void) fputs("etcd snapshot saved to \"", stdout);
+	table_print_safe(stdout, path);
+	(void) printf("\" (%lld bytes)\n", (long long) bytes);
+	(void) printf("snapshot info: hash %08" PRIx32 ", revision %lld, total keys %lld, "
+	              "total size %lld\n",
+	              (uint32_t) field_integer(entry, "hash"),
+	              (long long) field_integer(entry, "revision"),
+	              (long long) field_integer(entry, "total_key"),
+	              (long long) field_integer(entry, "db_bytes"));
+}
+
+int etcd_save(const struct cli *cli, int fd, const json_t *entry, const char *path)
+{
+	AUTO(free) char *temporary = xasprintf("%s.part-%d", path, (int) getpid());
+	off_t bytes = 0;
+	int code;
+
+	if (fd < 0 || entry == NULL) {
+		(void) fputs("fairlead: the snapshot was taken and kept, but etcdwatch cannot hand it "
+		             "over: is it of another version?\n",
+		             stderr);
+		return CLI_FAILED;
+	}
+	code = make(fd, temporary);
+	if (code == CLI_OK)
+		code = check(temporary, entry, &bytes);
+	if (code == CLI_OK)
+		code = give_name(temporary, path);
+	if (code != CLI_OK)
+		(void) unlink(temporary);
+	else if (cli->output == CLI_TABLE)
+		print(entry, path, bytes);
+	return code;
+}

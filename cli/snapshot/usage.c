@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `etcd snapshot usage`: what fills etcd, by the beginning of the keys: as a file has them, or,
+ * from etcdwatch, as they were counted when the newest snapshot was proven.
+ */
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/jsonval.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "bolt/usage.h"
+#include "cli/snapshot/file.h"
+#include "cli/common/size.h"
+#include "cli/common/table.h"
+#include "cli/snapshot/usage_render.h"
+
+/* As Kubernetes has them: "/registry/pods". */
+#define DEPTH 2
+#define ROWS 20
+/* Targets may be slow. */
+#define LIST_TIMEOUT_US (60 * US_PER_S)
+
+static char *text_of(struct bytes prefix)
+{
+	return xstrndup((const char *) prefix.data, prefix.len);
+}
+
+static void print_json(const struct usage_part *part, bool is_rest)
+{
+	AUTO(free) char *prefix = is_rest ? NULL : text_of(part->prefix);
+	json_t *object =
+	    json_pack("{s:o, s:I, s:I, s:I, s:I}", "prefix", jsonval_text(prefix), "bytes",
+	              (json_int_t) part->bytes, "changes", (json_int_t) part->changes, "live_bytes",
+	              (json_int_t) part->live_bytes, "keys", (json_int_t) part->keys);
+
+	(void) json_dumpf(object, stdout, JSON_COMPACT);
+	(void) putchar('\n');
+	json_decref(object);
+}
+
+static void add_row(struct table *table, const char *prefix, const struct usage_part *part,
+                    uint64_t all_bytes)
+{
+	char bytes[SIZE_TEXT_MAX], live[SIZE_TEXT_MAX];
+
+	table_cell(table, "%s", prefix);
+	table_cell(table, "%s", size_text((int64_t) part->bytes, bytes));
+	table_cell(table, "%.1f%%",
+	           all_bytes > 0 ? 100 * (double) part->bytes / (double) all_bytes : 0.);
+	table_cell(table, "%" PRIu64, part->changes);
+	table_cell(table, "%s", size_text((int64_t) part->live_bytes, live));
+	table_cell(table, "%" PRIu64, part->keys);
+}
+
+static void add(struct usage_part *sum, const struct usage_part *part)
+{
+	sum->bytes += part->bytes;
+	sum->changes += part->changes;
+	sum->live_bytes += part->live_bytes;
+	sum->keys += part->keys;
+}
+
+static void print_table(const struct usage *usage)
+{
+	static const struct table_column columns[] = {
+	    {"PREFIX", TABLE_LEFT},   {"BYTES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT},
+	    {"CHANGES", TABLE_RIGHT}, {"LIVE", TABLE_RIGHT},  {"KEYS", TABLE_RIGHT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	struct usage_part all = *usage_rest(usage), others = *usage_rest(usage);
+
+	for (size_t i = 0; i < usage_count(usage); i++) {
+		add(&all, usage_at(usage, i));
+		if (i >= ROWS)
+			add(&others, usage_at(usage, i));
+	}
+	for (size_t i = 0; i < MIN(usage_count(usage), (size_t) ROWS); i++) {
+		AUTO(free) char *prefix = text_of(usage_at(usage, i)->prefix);
+
+		add_row(table, prefix, usage_at(usage, i), all.bytes);
+	}
+	if (others.changes > 0)
+		add_row(table, "(others)", &others, all.bytes);
+	add_row(table, "(all)", &all, all.bytes);
+	table_print(table, stdout);
+}
+
+static void print_lines(const struct usage *usage)
+{
+	for (size_t i = 0; i < usage_count(usage); i++)
+		print_json(usage_at(usage, i), false);
+	if (usage_rest(usage)->changes > 0)
+		print_json(usage_rest(usage), true);
+}
+
+/* --- of the newest snapshot --------------------------------------------------------------------
+ */
+
+static void collect(const json_t *object, void *userdata)
+{
+	(void) json_array_append_new(userdata, json_deep_copy(object));
+}
+
+static int show_newest(const struct cli *cli, const json_t *snapshots)
+{
+	const json_t *newest = usage_find_newest(snapshots);
+
+	if (newest == NULL) {
+		(void) fputs(
+		    "fairlead: no snapshot says what fills it: 'fairlead etcd snapshot save' takes "
+		    "one\n",
+		    stderr);
+		return CLI_FAILED;
+	}
+	if (cli->output == CLI_JSON)
+		usage_print_lines(stdout, newest);
+	else
+		usage_render(stdout, newest);
+	return etcd_flush();
+}
+
+static int ask_newest(const struct cli *cli)
+{
+	const char *words[] = {"etcd", "snapshot", "list", "--local"};
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	json_t *snapshots = json_array();
+	int code;
+
+	if (cli->depth != 0) {
+		(void) fprintf(
+		    stderr, "fairlead: the newest one is counted by %d components: --depth is for a FILE\n",
+		    DEPTH);
+		json_decref(snapshots);
+		return CLI_USAGE;
+	}
+	code = cli_ask_each(cli, "etcdwatch", words, ARRAY_SIZE(words) - (cli->local ? 0 : 1),
+	                    LIST_TIMEOUT_US, collect, snapshots, &answer);
+	if (code == CLI_OK)
+		code = show_newest(cli, snapshots);
+	json_decref(snapshots);
+	return code;
+}
+
+/* --- of a file ---------------------------------------------------------------------------------
+ */
+
+static int show_file(const struct cli *cli, const char *path)
+{
+	AUTO(usage_free) struct usage *usage = NULL;
+	struct etcd_file file;
+	int r, code;
+
+	code = etcd_file_open(&file, path);
+	if (code != CLI_OK)
+		return code;
+	r = usage_new(snapshot_db(file.snapshot), cli->depth != 0 ? cli->depth : DEPTH, &usage);
+	if (r < 0)
+		code = etcd_file_explain(&file, r);
+	else if (cli->output == CLI_JSON)
+		print_lines(usage);
+	else
+		print_table(usage);
+	etcd_file_fini(&file);
+	return code != CLI_OK ? code : etcd_flush();
+}
+
+int cli_etcd_snapshot_usage(const struct cli *cli, int argc UNUSED, char **argv)
+{
+	if (strcmp(argv[0], "latest") == 0)
+		return ask_newest(cli);
+	if (cli->local) {
+		(void) fputs("fairlead: --local is for 'latest': a FILE is here\n", stderr);
+		return CLI_USAGE;
+	}
+	return show_file(cli, argv[0]);
+}
