@@ -18,6 +18,7 @@
 #include "netconf/change/look.h"
 #include "netconf/change/risk.h"
 #include "netconf/config/sources.h"
+#include "netconf/model/segment.h"
 #include "netconf/probe/arpask.h"
 #include "netconf/probe/quorumguard.h"
 
@@ -111,27 +112,20 @@ static int load(struct begin *begin, const struct begin_request *request)
 
 /* --- who else has a new address --- */
 
-static bool has_address(const struct model *have, const struct addr *addr)
-{
-	for (size_t i = 0; i < have->n_addresses; i++) {
-		if (addr_equal(&have->addresses[i].prefix.addr, addr))
-			return true;
-	}
-	return false;
-}
-
-/* One that this host has already, on whatever link, only moves. */
-static bool is_new_address(const struct op *op, const struct model *have)
+/* Where its link leads elsewhere only after the change, it is asked then. */
+static bool is_to_ask(const struct op *op, const struct model *before, const struct model *after)
 {
 	return op->kind == OP_ADDRESS_ADD && !op->is_restoring &&
 	       op->address.prefix.addr.family == AF_INET &&
-	       !has_address(have, &op->address.prefix.addr);
+	       !segment_had_address(before, after, &op->address) &&
+	       segment_is_open(before, after, op->address.link);
 }
 
 /* Once, and not again when the plan is made anew. */
 static void find_questions(struct begin *begin, const struct model *want)
 {
 	const struct transaction_parts *parts = &begin->parts;
+	AUTO(model_free) struct model *after = NULL;
 	char where[MODEL_ORIGIN_TEXT_MAX];
 	size_t n = 0;
 	int r;
@@ -139,8 +133,9 @@ static void find_questions(struct begin *begin, const struct model *want)
 	if (begin->has_questions || !parts->config->policy.probe_duplicates)
 		return;
 	begin->has_questions = true;
+	after = plan_foresee(parts->plan, parts->before);
 	for (size_t i = 0; i < parts->plan->n_ops; i++)
-		n += is_new_address(&parts->plan->ops[i], parts->before);
+		n += is_to_ask(&parts->plan->ops[i], parts->before, after);
 	if (n == 0)
 		return;
 	r = arpask_new(begin->ev, parts->before, &begin->ask);
@@ -149,7 +144,7 @@ static void find_questions(struct begin *begin, const struct model *want)
 	for (size_t i = 0; r == 0 && i < parts->plan->n_ops; i++) {
 		const struct address *address = &parts->plan->ops[i].address;
 
-		if (!is_new_address(&parts->plan->ops[i], parts->before))
+		if (!is_to_ask(&parts->plan->ops[i], parts->before, after))
 			continue;
 		(void) model_format_origin(want, &address->origin, where);
 		arpask_add(begin->ask, address->link, &address->prefix.addr, where);

@@ -260,6 +260,16 @@ void plan_append(struct plan *plan, const struct plan *more)
 	plan->class = MAX(plan->class, more->class);
 }
 
+struct model *plan_foresee(const struct plan *plan, const struct model *have)
+{
+	AUTO(model_free) struct model *lost = model_new();
+	struct model *now = model_copy(have);
+
+	for (size_t i = 0; i < plan->n_ops; i++)
+		effect_apply(now, &plan->ops[i], lost);
+	return now;
+}
+
 void plan_free(struct plan *plan)
 {
 	if (plan == NULL)

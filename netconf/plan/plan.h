@@ -74,5 +74,8 @@ bool plan_settle(struct plan *carried_out, const struct model *have);
 /* Before the first step of its undoing: what is there still has to outlive all of its rounds. True
  * if there is any of that. */
 bool plan_unsettle(struct plan *undone, const struct model *have);
+/* The network as the plan will have made it of `have`, as far as the kernel's ways are known. The
+ * caller frees it. */
+struct model *plan_foresee(const struct plan *plan, const struct model *have);
 void plan_free(struct plan *plan);
 DEFINE_AUTO(struct plan, plan_free);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether another host has one of the IPv4 addresses that a change has added to links which came up
- * with it, so that nobody could be asked before. begin.c asks for all others first. Unlike IPv6 the
- * kernel does not look by itself.
+ * Whether another host has one of the IPv4 addresses that this one has had since a change, where
+ * nobody could be asked before it: the link came up with the change, or leads elsewhere by it.
+ * begin.c asks for all others first. Unlike IPv6 the kernel does not look by itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "netconf/model/segment.h"
 #include "netconf/probe/arpask.h"
 #include "netconf/probe/probe_priv.h"
 
@@ -28,26 +29,11 @@ struct arp {
 	int64_t carrier_deadline_us;
 };
 
-static bool is_running(const struct model *model, const char *name)
-{
-	const struct link *link = model_find_link(model, name);
-
-	return link != NULL && link->up && link->carrier;
-}
-
-static bool had(const struct model *before, const struct addr *addr)
-{
-	for (size_t i = 0; i < before->n_addresses; i++) {
-		if (addr_equal(&before->addresses[i].prefix.addr, addr))
-			return true;
-	}
-	return false;
-}
-
 static bool is_new(const struct arp *arp, const struct address *address)
 {
 	return address->owner == OWNER_OURS && address->prefix.addr.family == AF_INET &&
-	       !is_running(arp->before, address->link) && !had(arp->before, &address->prefix.addr);
+	       !segment_had_address(arp->before, arp->after, address) &&
+	       !segment_is_open(arp->before, arp->after, address->link);
 }
 
 static void look(struct probe *probe, const struct model *have)

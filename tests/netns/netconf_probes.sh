@@ -129,3 +129,26 @@ say "where nobody is to be asked"
 sed -i 's|gateways: false|&, duplicates: false|' "$T/duplicate.yaml"
 apply duplicate
 expect "it is there" test -n "$(ip -n n1 -4 -o address show dev eth2 to 10.3.0.7)"
+fairlead n1 net confirm >/dev/null
+
+say "the link stays, and leads to another host that has its address: it is undone"
+bridge() { # PORTS
+	cat <<-YAML
+		apiVersion: v1alpha1
+		kind: BridgeConfig
+		name: br0
+		links: [$1]
+		addresses: [{address: 10.3.0.7/24}]
+	YAML
+}
+inside sw sysctl -qw net.ipv4.conf.all.arp_ignore=1
+bridge eth1 | config_write one
+apply one
+fairlead n1 net confirm >/dev/null
+expect "nobody on eth1 has it" grep -q 10.3.0.7/24 <(ip -n n1 -o address show dev br0)
+bridge "eth1, eth2" | config_write both
+code=0
+apply both || code=$?
+expect_equal "the exit code" "$code" 1
+expect "it says whose" status_is .last.reason "another host on br0 has the address 10.3.0.7: $(mac_of leg2) answers for it"
+expect_equal "the ports" "$(ip -n n1 -o link show master br0 | grep -c .)" 1
