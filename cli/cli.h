@@ -29,6 +29,38 @@ enum cli_output {
 	CLI_YAML, /* the same as documents; not every command has it */
 };
 
+/* What completes a word of the command line, for shells: these, or the words that there are. */
+#define CLI_FILES "@files"
+#define CLI_DIRECTORIES "@directories"
+#define CLI_DAEMONS "vipd prism etcdwatch netconf"
+
+struct cli_option;
+
+/* Puts a value where it belongs in `into`, which is what the option's table is about: CLI_OK, or it
+ * says what is wrong and returns CLI_USAGE. The value is NULL for an option that takes none, and
+ * borrowed for as long as the program runs. */
+typedef int (*cli_set_fn)(void *into, const struct cli_option *option, const char *value);
+
+struct cli_option {
+	const char *name;
+	char letter;           /* 0: none */
+	const char *value;     /* what its value is called: "DIR"; NULL: it takes none */
+	const char *help;      /* in lines */
+	const char *completes; /* its value; NULL: nobody knows */
+	cli_set_fn set;
+	size_t offset; /* of its field in what it is set into, for set functions that look there */
+};
+
+/* For a `bool`, and for a `const char *`. */
+int cli_set_flag(void *into, const struct cli_option *option, const char *value);
+int cli_set_text(void *into, const struct cli_option *option, const char *value);
+
+/* An option of a command's own table, as it was given. */
+struct cli_given {
+	const struct cli_option *option;
+	const char *value;
+};
+
 struct cli {
 	const char *runtime_dir;
 	enum cli_output output;
@@ -47,16 +79,24 @@ struct cli {
 	const char *target;         /* NULL: not given */
 	const char *confirm_within; /* NULL: not given */
 	bool even_without_quorum;
+	const struct cli_given *given; /* of the command's own options, in their order */
+	size_t n_given;
 };
 
-/* For a command that reads its options itself: "table" or "json", or it says what is wrong. */
-int cli_set_output(struct cli *cli, const char *word, bool may_be_yaml);
+/* Sets all options of the command's own table that were given: CLI_OK, or it has said what is
+ * wrong. */
+int cli_set_own(const struct cli *cli, void *into);
 
 /* The whole program: its exit code. */
 int cli_main(int argc, char **argv);
 
 /* argv[0..argc) are the words behind the command's name. */
 typedef int (*cli_command_fn)(const struct cli *cli, int argc, char **argv);
+
+/* The tables of commands' own options. */
+extern const struct cli_option cli_health_options[];
+extern const struct cli_option cli_etcd_drill_options[];
+extern const struct cli_option cli_etcd_restore_options[];
 
 int cli_health(const struct cli *cli, int argc, char **argv);
 int cli_vip_status(const struct cli *cli, int argc, char **argv);

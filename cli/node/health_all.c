@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,20 +35,11 @@ enum result {
 
 struct health {
 	struct cli cli;
-	bool help;
 	bool is_live;
 	int64_t wait_us;
 	int64_t began_s; /* wall clock */
 	size_t n_asked;  /* checks of daemons that run here */
 };
-
-static const char help[] =
-    "Usage: fairlead health [--wait-timeout TIME]\n"
-    "Checks etcd, the API servers, the VIPs and the network of this node, and waits until all is\n"
-    "well.\n\n"
-    "  -o, --output FORMAT         table (the default), json: an object a check, or yaml\n"
-    "      --wait-timeout TIME     how long to wait: 30s, 10m (default 5m); 0s: look once\n"
-    "  -h, --help                  this help\n";
 
 /* --- asking -------------------------------------------------------------------------------------
  */
@@ -175,59 +166,27 @@ static int run(struct health *h)
 	return CLI_UNREACHABLE;
 }
 
-enum own_option {
-	OPTION_WAIT_TIMEOUT = 256,
+static int set_wait_timeout(void *into, const struct cli_option *option UNUSED, const char *value)
+{
+	struct health *h = into;
+
+	if (conf_parse_duration(value, &h->wait_us) == 0 && h->wait_us >= 0 &&
+	    h->wait_us <= WAIT_MAX_US)
+		return CLI_OK;
+	(void) fprintf(stderr, "fairlead: --wait-timeout must be 0s to 24h, not '%s'\n", value);
+	return CLI_USAGE;
+}
+
+const struct cli_option cli_health_options[] = {
+    {"wait-timeout", .value = "TIME",
+     .help = "how long to wait: 30s, 10m (default 5m); 0s: look once", .set = set_wait_timeout},
+    {0},
 };
 
-static int take_option(struct health *h, int c)
-{
-	switch (c) {
-	case 'h':
-		h->help = true;
-		return CLI_OK;
-	case 'o':
-		return cli_set_output(&h->cli, optarg, true);
-	case OPTION_WAIT_TIMEOUT:
-		if (conf_parse_duration(optarg, &h->wait_us) == 0 && h->wait_us >= 0 &&
-		    h->wait_us <= WAIT_MAX_US)
-			return CLI_OK;
-		(void) fprintf(stderr, "fairlead: --wait-timeout must be 0s to 24h, not '%s'\n", optarg);
-		return CLI_USAGE;
-	default:
-		return CLI_USAGE;
-	}
-}
-
-static int parse(struct health *h, int argc, char **argv)
-{
-	static const struct option options[] = {
-	    {"output", required_argument, NULL, 'o'},
-	    {"wait-timeout", required_argument, NULL, OPTION_WAIT_TIMEOUT},
-	    {"help", no_argument, NULL, 'h'},
-	    {0},
-	};
-	static char name[] = "fairlead"; /* begins what getopt says */
-	int c, code = CLI_OK;
-
-	argv[0] = name;
-	optind = 0; /* anew */
-	while (code == CLI_OK && (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-		code = take_option(h, c);
-	if (code == CLI_OK && optind < argc) {
-		(void) fprintf(stderr, "fairlead: health takes no words\n");
-		return CLI_USAGE;
-	}
-	return code;
-}
-
-int cli_health(const struct cli *cli, int argc, char **argv)
+int cli_health(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 {
 	struct health h = {.cli = *cli, .is_live = isatty(STDOUT_FILENO) != 0, .wait_us = WAIT_US};
-	int code = parse(&h, argc, argv);
+	int code = cli_set_own(cli, &h);
 
-	if (code == CLI_OK && h.help)
-		(void) fputs(help, stdout);
-	else if (code == CLI_OK)
-		code = run(&h);
-	return code;
+	return code == CLI_OK ? run(&h) : code;
 }

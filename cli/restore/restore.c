@@ -339,14 +339,10 @@ static int run(struct restoring *r)
 int cli_etcd_restore(const struct cli *cli, int argc, char **argv)
 {
 	struct restoring r = {.cli = *cli};
-	bool help = false;
-	int code = restoreoptions_parse(argc, argv, &r.cli, &r.options, &help);
+	int code = restoreoptions_parse(&r.cli, argc, argv, &r.options);
 
-	if (code != CLI_OK || help) {
-		if (code != CLI_OK)
-			(void) fputs("fairlead etcd restore --help lists the options.\n", stderr);
-		else
-			(void) fputs(restoreoptions_help, stdout);
+	if (code != CLI_OK) {
+		(void) fputs("fairlead etcd restore --help lists the options.\n", stderr);
 		restoreoptions_fini(&r.options);
 		return code;
 	}

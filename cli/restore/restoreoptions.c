@@ -1,100 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table: an option's name, and where its value goes. */
+/* One table of options, and where the value of each goes. */
 #include "cli/restore/restoreoptions.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_DATA_DIR "/var/lib/etcd"
 #define BUMP_MAX UINT64_C(1000000000000000)
-#define FIRST_OPTION 256 /* no letter has this number */
-
-const char restoreoptions_help[] =
-    "Usage: fairlead etcd restore [--yes] [OPTION]... SNAPSHOT\n"
-    "       fairlead etcd restore --to-revision N | --to-time TIME [OPTION]... [SNAPSHOT]\n"
-    "Make this node's etcd anew from a snapshot: a file, an id, 'latest' or s3:TARGET/ID; or as "
-    "it\n"
-    "was at a revision or a time, by what was recorded behind one.\n\n"
-    "Options:\n"
-    "      --dry-run               only say what would be done (the default)\n"
-    "      --yes                   do it\n"
-    "      --data-dir DIR          etcd's data directory; else " DEFAULT_DATA_DIR "\n"
-    "      --name NAME             which member this node is; else by its address or host name\n"
-    "      --initial-cluster LIST  NAME=PEER-URL,...; else the members of the snapshot\n"
-    "      --alone                 a cluster of this member only; others join it later\n"
-    "      --token TEXT            the new cluster's, which all nodes need; else a random one\n"
-    "      --bump-revision N       raise the revision by N (0: do not); else by 1000000000\n"
-    "      --skip-hash-check       it is a database from a data directory, without a digest\n"
-    "      --to-revision N         as it was at that revision; 'end': all that was recorded\n"
-    "      --to-time TIME          as it was at 2026-11-21T20:30:00Z\n"
-    "      --record DIR            where it is recorded; else as etcdwatch is configured\n"
-    "      --rebuilt FILE          the snapshot that is made of it, which stays; else\n"
-    "                              DATA-DIR.rebuilt.db\n"
-    "      --identity FILE         to decrypt it with (age); may be repeated\n"
-    "      --sha256 HEX            the SHA-256 that it has to have, without the digest\n"
-    "      --tool PATH             etcdutl or etcdctl; else the one of the job's drills, or in\n"
-    "                              PATH\n"
-    "      --wal-dir DIR           where etcd has its WAL, if not in the data directory\n"
-    "      --manifests DIR         of static pods; else /etc/kubernetes/manifests\n"
-    "      --directory DIR         where the snapshots are; else as etcdwatch is configured\n"
-    "      --job NAME              which of the jobs, if there are several\n"
-    "      --config PATH           of etcdwatch; else the default places\n"
-    "      --endpoint URL, --bucket NAME, --s3-prefix TEXT, --region NAME, --virtual-host,\n"
-    "      --ca-file FILE, --access-key-file FILE, --secret-key-file FILE,\n"
-    "      --session-token-file FILE\n"
-    "                              an S3 store that etcdwatch is not configured for\n"
-    "  -o, --output FORMAT         table (the default) or json\n";
-
-enum kind {
-	KIND_TEXT, /* const char * */
-	KIND_FLAG, /* bool */
-	KIND_LIST, /* struct texts */
-	KIND_S3,   /* to the worker as it is */
-	KIND_S3_FLAG,
-	KIND_BUMP,
-	KIND_NOTHING,
-};
-
-#define AT(member) offsetof(struct restoreoptions, member)
-static const struct {
-	const char *name;
-	enum kind kind;
-	size_t offset;
-} table[] = {
-    {"dry-run", KIND_NOTHING, 0},
-    {"yes", KIND_FLAG, AT(yes)},
-    {"data-dir", KIND_TEXT, AT(wish.data_dir)},
-    {"name", KIND_TEXT, AT(wish.name)},
-    {"initial-cluster", KIND_TEXT, AT(wish.initial_cluster)},
-    {"alone", KIND_FLAG, AT(wish.alone)},
-    {"token", KIND_TEXT, AT(wish.token)},
-    {"bump-revision", KIND_BUMP, 0},
-    {"skip-hash-check", KIND_FLAG, AT(skip_hash_check)},
-    {"to-revision", KIND_TEXT, AT(to_revision)},
-    {"to-time", KIND_TEXT, AT(to_time)},
-    {"record", KIND_TEXT, AT(record)},
-    {"rebuilt", KIND_TEXT, AT(rebuilt)},
-    {"identity", KIND_LIST, AT(identities)},
-    {"sha256", KIND_TEXT, AT(sha256)},
-    {"tool", KIND_TEXT, AT(tool)},
-    {"wal-dir", KIND_TEXT, AT(wish.wal_dir)},
-    {"manifests", KIND_TEXT, AT(manifests)},
-    {"directory", KIND_TEXT, AT(directory)},
-    {"job", KIND_TEXT, AT(job)},
-    {"config", KIND_TEXT, AT(config)},
-    {"s3-prefix", KIND_TEXT, AT(s3_prefix)},
-    {"endpoint", KIND_S3, 0},
-    {"bucket", KIND_S3, 0},
-    {"region", KIND_S3, 0},
-    {"virtual-host", KIND_S3_FLAG, 0},
-    {"ca-file", KIND_S3, 0},
-    {"access-key-file", KIND_S3, 0},
-    {"secret-key-file", KIND_S3, 0},
-    {"session-token-file", KIND_S3, 0},
-};
 
 void restoreoptions_fini(struct restoreoptions *options)
 {
@@ -102,20 +16,33 @@ void restoreoptions_fini(struct restoreoptions *options)
 	texts_fini(&options->s3);
 }
 
-static bool takes_value(enum kind kind)
+static int set_list(void *into, const struct cli_option *option, const char *value)
 {
-	return kind != KIND_FLAG && kind != KIND_S3_FLAG && kind != KIND_NOTHING;
+	texts_add((struct texts *) (void *) ((char *) into + option->offset), "%s", value);
+	return CLI_OK;
 }
 
-static int set_bump(struct restoreoptions *o, const char *word)
+/* To the worker as it is. */
+static int set_s3(void *into, const struct cli_option *option, const char *value)
 {
+	struct restoreoptions *o = into;
+
+	texts_add(&o->s3, "--%s", option->name);
+	if (value != NULL)
+		texts_add(&o->s3, "%s", value);
+	return CLI_OK;
+}
+
+static int set_bump(void *into, const struct cli_option *option UNUSED, const char *value)
+{
+	struct restoreoptions *o = into;
 	unsigned long long number;
 	char *end;
 
 	errno = 0;
-	number = strtoull(word, &end, 10);
-	if (errno != 0 || word[0] < '0' || word[0] > '9' || *end != '\0' || number > BUMP_MAX) {
-		(void) fprintf(stderr, "fairlead: --bump-revision: no number: '%s'\n", word);
+	number = strtoull(value, &end, 10);
+	if (errno != 0 || value[0] < '0' || value[0] > '9' || *end != '\0' || number > BUMP_MAX) {
+		(void) fprintf(stderr, "fairlead: --bump-revision: no number: '%s'\n", value);
 		return CLI_USAGE;
 	}
 	o->wish.bump_is_given = true;
@@ -123,90 +50,92 @@ static int set_bump(struct restoreoptions *o, const char *word)
 	return CLI_OK;
 }
 
-static int set(struct restoreoptions *o, size_t i, const char *value)
+static int set_nothing(void *into UNUSED, const struct cli_option *option UNUSED,
+                       const char *value UNUSED)
 {
-	char *slot = (char *) o + table[i].offset;
-
-	switch (table[i].kind) {
-	case KIND_TEXT:
-		*(const char **) (void *) slot = value;
-		break;
-	case KIND_FLAG:
-		*(bool *) slot = true;
-		break;
-	case KIND_LIST:
-		texts_add((struct texts *) (void *) slot, "%s", value);
-		break;
-	case KIND_S3:
-	case KIND_S3_FLAG:
-		texts_add(&o->s3, "--%s", table[i].name);
-		if (table[i].kind == KIND_S3)
-			texts_add(&o->s3, "%s", value);
-		break;
-	case KIND_BUMP:
-		return set_bump(o, value);
-	case KIND_NOTHING:
-		break;
-	}
 	return CLI_OK;
 }
 
-static void make_table(struct option *options)
+#define AT(member) .offset = offsetof(struct restoreoptions, member)
+#define TEXT(member) .set = cli_set_text, AT(member)
+#define FLAG(member) .set = cli_set_flag, AT(member)
+#define FILE_VALUE .value = "FILE", .completes = CLI_FILES
+#define DIR_VALUE .value = "DIR", .completes = CLI_DIRECTORIES
+
+const struct cli_option cli_etcd_restore_options[] = {
+    {"dry-run", .help = "only say what would be done (the default)", .set = set_nothing},
+    {"yes", .help = "do it", FLAG(yes)},
+    {"data-dir", DIR_VALUE, .help = "etcd's data directory; else " DEFAULT_DATA_DIR,
+     TEXT(wish.data_dir)},
+    {"name", .value = "NAME", .help = "which member this node is; else by its address or host name",
+     TEXT(wish.name)},
+    {"initial-cluster", .value = "LIST",
+     .help = "NAME=PEER-URL,...; else the members of the snapshot", TEXT(wish.initial_cluster)},
+    {"alone", .help = "a cluster of this member only; others join it later", FLAG(wish.alone)},
+    {"token", .value = "TEXT", .help = "the new cluster's, which all nodes need; else a random one",
+     TEXT(wish.token)},
+    {"bump-revision", .value = "N",
+     .help = "raise the revision by N (0: do not); else by 1000000000", .set = set_bump},
+    {"skip-hash-check", .help = "it is a database from a data directory, without a digest",
+     FLAG(skip_hash_check)},
+    {"to-revision", .value = "N",
+     .help = "as it was at that revision; 'end': all that was recorded", TEXT(to_revision)},
+    {"to-time", .value = "TIME", .help = "as it was at 2026-11-21T20:30:00Z", TEXT(to_time)},
+    {"record", DIR_VALUE, .help = "where it is recorded; else as etcdwatch is configured",
+     TEXT(record)},
+    {"rebuilt", FILE_VALUE,
+     .help = "the snapshot that is made of it, which stays; else\nDATA-DIR.rebuilt.db",
+     TEXT(rebuilt)},
+    {"identity", FILE_VALUE, .help = "to decrypt it with (age); may be repeated", .set = set_list,
+     AT(identities)},
+    {"sha256", .value = "HEX", .help = "the SHA-256 that it has to have, without the digest",
+     TEXT(sha256)},
+    {"tool", .value = "PATH",
+     .help = "etcdutl or etcdctl; else the one of the job's drills, or in\nPATH",
+     .completes = CLI_FILES, TEXT(tool)},
+    {"wal-dir", DIR_VALUE, .help = "where etcd has its WAL, if not in the data directory",
+     TEXT(wish.wal_dir)},
+    {"manifests", DIR_VALUE, .help = "of static pods; else /etc/kubernetes/manifests",
+     TEXT(manifests)},
+    {"directory", DIR_VALUE, .help = "where the snapshots are; else as etcdwatch is configured",
+     TEXT(directory)},
+    {"job", .value = "NAME", .help = "which of the jobs, if there are several", TEXT(job)},
+    {"config", .value = "PATH", .help = "of etcdwatch; else the default places",
+     .completes = CLI_FILES, TEXT(config)},
+    {"endpoint", .value = "URL", .help = "of an S3 store that etcdwatch is not configured for",
+     .set = set_s3},
+    {"bucket", .value = "NAME", .help = "in it", .set = set_s3},
+    {"s3-prefix", .value = "TEXT", .help = "what the names of its objects begin with",
+     TEXT(s3_prefix)},
+    {"region", .value = "NAME", .help = "of it", .set = set_s3},
+    {"virtual-host", .help = "the bucket is a part of the host's name", .set = set_s3},
+    {"ca-file", FILE_VALUE, .help = "which signs its certificate", .set = set_s3},
+    {"access-key-file", FILE_VALUE, .help = "its keys; else they are in $AWS_ACCESS_KEY_ID,",
+     .set = set_s3},
+    {"secret-key-file", FILE_VALUE, .help = "$AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN",
+     .set = set_s3},
+    {"session-token-file", FILE_VALUE, .help = "where they are lent for a while", .set = set_s3},
+    {0},
+};
+
+int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct restoreoptions *ret)
 {
-	size_t n = ARRAY_SIZE(table);
+	int code;
 
-	for (size_t i = 0; i < n; i++)
-		options[i] =
-		    (struct option){.name = table[i].name,
-		                    .has_arg = takes_value(table[i].kind) ? required_argument : no_argument,
-		                    .val = FIRST_OPTION + (int) i};
-	options[n] = (struct option){"output", required_argument, NULL, 'o'};
-	options[n + 1] = (struct option){"help", no_argument, NULL, 'h'};
-	options[n + 2] = (struct option){0};
-}
-
-static int parse_options(int argc, char **argv, struct cli *cli, struct restoreoptions *o,
-                         bool *ret_help)
-{
-	static char name[] = "fairlead"; /* begins what getopt says */
-	struct option options[ARRAY_SIZE(table) + 3];
-	int c, code = CLI_OK;
-
-	make_table(options);
-	argv[0] = name;
-	optind = 0; /* anew */
-	while (code == CLI_OK && (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-		if (c == 'h')
-			*ret_help = true;
-		else if (c == 'o')
-			code = cli_set_output(cli, optarg, false);
-		else if (c >= FIRST_OPTION)
-			code = set(o, (size_t) (c - FIRST_OPTION), optarg);
-		else
-			code = CLI_USAGE;
-	}
-	return code;
-}
-
-int restoreoptions_parse(int argc, char **argv, struct cli *cli, struct restoreoptions *ret,
-                         bool *ret_help)
-{
-	struct restoreoptions o = {.wish = {.data_dir = DEFAULT_DATA_DIR}};
-	int code = parse_options(argc, argv, cli, &o, ret_help);
-
-	*ret = o;
-	if (code != CLI_OK || *ret_help)
+	*ret = (struct restoreoptions){.wish = {.data_dir = DEFAULT_DATA_DIR}};
+	code = cli_set_own(cli, ret);
+	if (code != CLI_OK)
 		return code;
 	/* Then the one that fits best is meant. */
-	if (optind == argc && (o.to_revision != NULL || o.to_time != NULL)) {
+	if (argc == 0 && (ret->to_revision != NULL || ret->to_time != NULL)) {
 		ret->source = "latest";
 		return CLI_OK;
 	}
-	if (optind + 1 != argc) {
+	if (argc != 1) {
 		(void) fputs("fairlead: name one snapshot: a file, an id, 'latest', or s3:TARGET/ID\n",
 		             stderr);
 		return CLI_USAGE;
 	}
-	ret->source = argv[optind];
+	ret->source = argv[0];
 	return CLI_OK;
 }

@@ -7,8 +7,6 @@
 #include "cli/restore/restoreplan.h"
 #include "cli/common/texts.h"
 
-extern const char restoreoptions_help[];
-
 /* Texts are borrowed from argv, but for the lists. */
 struct restoreoptions {
 	const char *source;
@@ -30,8 +28,7 @@ struct restoreoptions {
 	struct texts s3; /* options of the worker and their values, as they were given */
 };
 
-/* `argv[0]` is the command's last word. CLI_OK; or CLI_USAGE when it has said what is wrong. -h
- * sets *ret_help. */
-int restoreoptions_parse(int argc, char **argv, struct cli *cli, struct restoreoptions *ret,
-                         bool *ret_help);
+/* argv are the words behind the command's name. CLI_OK; or CLI_USAGE when it has said what is
+ * wrong. In either case *ret is to be ended. */
+int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct restoreoptions *ret);
 void restoreoptions_fini(struct restoreoptions *options);

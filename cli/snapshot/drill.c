@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,45 +21,11 @@
 #define TIMEOUT_US (25 * 3600 * US_PER_S)
 #define SCRATCH "/var/tmp/fairlead-drill-XXXXXX"
 
-static const char help[] =
-    "Usage: fairlead etcd drill [JOB]\n"
-    "       fairlead etcd drill --file FILE [OPTION]...\n"
-    "Rehearse coming back: restore a snapshot, start a real etcd on it where nobody can reach\n"
-    "it, and compare. Of a job of etcdwatch, the newest one; or of a file, without any daemon.\n\n"
-    "Options, for a file:\n"
-    "      --catalog FILE          its entry, which lies beside it; else it is compared with\n"
-    "                              itself\n"
-    "      --identity FILE         to decrypt it with (age); may be repeated\n"
-    "      --directory DIR         for what is restored; else one in /var/tmp\n"
-    "      --etcd PATH             the program; else the one in PATH\n"
-    "      --etcdutl PATH          what restores, etcdutl or etcdctl; else the one in PATH\n"
-    "      --timeout SECONDS       how long it may take; else 600\n"
-    "  -o, --output FORMAT         table (the default) or json\n";
-
-enum {
-	OPTION_FILE = 256,
-	OPTION_OF_WORKER,
-};
-
-static const struct option options[] = {
-    {"file", required_argument, NULL, OPTION_FILE},
-    {"catalog", required_argument, NULL, OPTION_OF_WORKER},
-    {"identity", required_argument, NULL, OPTION_OF_WORKER},
-    {"directory", required_argument, NULL, OPTION_OF_WORKER},
-    {"etcd", required_argument, NULL, OPTION_OF_WORKER},
-    {"etcdutl", required_argument, NULL, OPTION_OF_WORKER},
-    {"timeout", required_argument, NULL, OPTION_OF_WORKER},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 struct drilling {
 	struct cli cli;
 	const char *job;
 	const char *file;
 	bool has_directory;
-	bool help;
 	struct texts words; /* of the worker */
 };
 
@@ -119,44 +85,48 @@ static int refuse(const char *what)
 	return CLI_USAGE;
 }
 
-static int take_option(struct drilling *d, int c, int index)
+static int set_of_worker(void *into, const struct cli_option *option, const char *value)
 {
-	switch (c) {
-	case 'h':
-		d->help = true;
-		return CLI_OK;
-	case 'o':
-		return cli_set_output(&d->cli, optarg, false);
-	case OPTION_FILE:
-		d->file = optarg;
-		return CLI_OK;
-	case OPTION_OF_WORKER:
-		d->has_directory = d->has_directory || strcmp(options[index].name, "directory") == 0;
-		texts_add(&d->words, "--%s", options[index].name);
-		texts_add(&d->words, "%s", optarg);
-		return CLI_OK;
-	default:
-		return CLI_USAGE;
-	}
+	struct drilling *d = into;
+
+	d->has_directory = d->has_directory || strcmp(option->name, "directory") == 0;
+	texts_add(&d->words, "--%s", option->name);
+	texts_add(&d->words, "%s", value);
+	return CLI_OK;
 }
+
+#define OF_WORKER .set = set_of_worker
+const struct cli_option cli_etcd_drill_options[] = {
+    {"file", .value = "FILE", .help = "a snapshot, packed or not", .completes = CLI_FILES,
+     .set = cli_set_text, .offset = offsetof(struct drilling, file)},
+    {"catalog", .value = "FILE",
+     .help = "its entry, which lies beside it; else it is compared with\nitself",
+     .completes = CLI_FILES, OF_WORKER},
+    {"identity", .value = "FILE", .help = "to decrypt it with (age); may be repeated",
+     .completes = CLI_FILES, OF_WORKER},
+    {"directory", .value = "DIR", .help = "for what is restored; else one in /var/tmp",
+     .completes = CLI_DIRECTORIES, OF_WORKER},
+    {"etcd", .value = "PATH", .help = "the program; else the one in PATH", .completes = CLI_FILES,
+     OF_WORKER},
+    {"etcdutl", .value = "PATH", .help = "what restores, etcdutl or etcdctl; else the one in PATH",
+     .completes = CLI_FILES, OF_WORKER},
+    {"timeout", .value = "SECONDS", .help = "how long it may take; else 600", OF_WORKER},
+    {0},
+};
 
 static int parse(struct drilling *d, int argc, char **argv)
 {
-	static char name[] = "fairlead"; /* begins what getopt says */
-	int c, index = 0, code = CLI_OK;
+	int code;
 
 	texts_add(&d->words, "drill");
-	argv[0] = name;
-	optind = 0; /* anew */
-	while (code == CLI_OK && (c = getopt_long(argc, argv, "o:h", options, &index)) != -1)
-		code = take_option(d, c, index);
-	if (code != CLI_OK || d->help)
+	code = cli_set_own(&d->cli, d);
+	if (code != CLI_OK)
 		return code;
-	if (argc - optind > (d->file == NULL ? 1 : 0))
+	if (argc > 0 && d->file != NULL)
 		return refuse("name one job, or one file with --file");
 	if (d->file == NULL && d->words.n > 1)
 		return refuse("this option is for a file: a job's drills are configured");
-	d->job = argv[optind];
+	d->job = argc > 0 ? argv[0] : NULL;
 	return CLI_OK;
 }
 
@@ -167,8 +137,6 @@ int cli_etcd_drill(const struct cli *cli, int argc, char **argv)
 
 	if (code != CLI_OK)
 		(void) fputs("fairlead etcd drill --help lists the options.\n", stderr);
-	else if (d.help)
-		(void) fputs(help, stdout);
 	else
 		code = d.file != NULL ? run_worker(&d) : ask_daemon(&d);
 	texts_fini(&d.words);

@@ -70,7 +70,7 @@ static void test_words(void)
 		int code;
 		const char *says;
 	} cases[] = {
-	    {"etcd drill a b", CLI_USAGE, "name one job, or one file with --file"},
+	    {"etcd drill a b", CLI_USAGE, "too many arguments for 'etcd drill'"},
 	    {"etcd drill a --file f", CLI_USAGE, "name one job, or one file with --file"},
 	    {"etcd drill --timeout 5", CLI_USAGE, "this option is for a file"},
 	    {"etcd drill --identity k a", CLI_USAGE, "this option is for a file"},

@@ -279,8 +279,8 @@ static void test_usage(void)
 	             "fairlead: unknown command 'etcd snapshto verify': did you mean 'fairlead etcd "
 	             "snapshot verify'?\n");
 	clirun_check("etcd --help", CLI_OK,
-	             "Commands:\n"
-	             "  etcd members [-w]           The members of etcd",
+	             "Usage: fairlead etcd COMMAND\n"
+	             "etcd: its members, ",
 	             "");
 	clirun_check("etcd snapshot verify --help", CLI_OK,
 	             "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] FILE\n"

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table, in the order in which help lists it. */
+#include "cli/commands.h"
+
+#include "base/macro.h"
+
+#define T(common) CLI_TAKES(common)
+#define STEERS (T(YES) | T(DRY_RUN) | CLI_HAS_YAML)
+#define SHOWS (T(WATCH) | CLI_HAS_YAML)
+#define MANY 16 /* files that a command is given */
+
+#define NET_FILES "Without a FILE it is the configuration in /etc/fairlead. No daemon is needed."
+#define STEERED                                                                          \
+	"It shows what would be done and asks; where nobody can be asked, it takes --yes.\n" \
+	"For root. What would leave etcd without a majority is refused."
+
+const struct cli_command cli_commands[] = {
+    {"health", "[--wait-timeout TIME]",
+     "Check etcd, API servers, VIPs and the network, and wait until all is well.",
+     .more = "A daemon that has no control socket does not run here, and is passed over.",
+     .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here", .takes = CLI_HAS_YAML,
+     .own = cli_health_options, .fn = cli_health},
+
+    {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.",
+     .max_words = 1, .takes = T(WATCH), .fn = cli_vip_status},
+    {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.",
+     .more = "It goes to NODE, or to the best other candidate. For root.",
+     .exits = "  1  refused, or another node than NODE owns it in the end", .min_words = 1,
+     .max_words = 3, .fn = cli_vip_move},
+    {"vip hold", "", "Keep this node from owning VIPs, for maintenance.",
+     .more = "Until 'fairlead vip unhold', or the next boot. For root.", .fn = cli_vip_hold},
+    {"vip unhold", "", "Let this node own VIPs again.", .more = "For root.", .fn = cli_vip_unhold},
+
+    {"prism status", "[-w]", "The API servers behind prism, and how they are.", .takes = T(WATCH),
+     .fn = cli_prism_status},
+    {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.",
+     .more = "New connections go elsewhere while another can take them. Until\n"
+             "'fairlead prism undrain', or a restart of prism. For root.",
+     .min_words = 1, .max_words = 1, .fn = cli_prism_drain},
+    {"prism undrain", "UPSTREAM", "Use it again.", .more = "For root.", .min_words = 1,
+     .max_words = 1, .fn = cli_prism_undrain},
+
+    {"net status", "[-w]",
+     "The change of the network that is under way, and how the last one ended.", .takes = T(WATCH),
+     .fn = cli_net_status},
+    {"net diff", "", "The steps that would make the network what was confirmed.",
+     .fn = cli_net_diff},
+    {"net apply", "[--confirm-within TIME] [--even-without-quorum] [FILE]...",
+     "Change the network, and back again unless it is confirmed.",
+     .more = "Without a FILE it is the configuration in /etc/fairlead. The plan is shown before\n"
+             "the first step. For root.",
+     .exits = "  0  'fairlead net confirm' is awaited, or nothing had to be done\n"
+              "  1  refused, or undone",
+     .max_words = MANY, .takes = T(CONFIRM_WITHIN) | T(EVEN_WITHOUT_QUORUM), .completes = CLI_FILES,
+     .fn = cli_net_apply},
+    {"net confirm", "[ID]", "Say that all is well with the change.",
+     .more = "It stays then, and every boot applies it. Best said over a new connection to this\n"
+             "machine. For root.",
+     .max_words = 1, .fn = cli_net_confirm},
+    {"net rollback", "[ID]", "Undo the change that is under way.", .more = "For root.",
+     .exits = "  1  not all could be undone: the way back is kept, and this tries again",
+     .max_words = 1, .fn = cli_net_rollback},
+    {"net discard", "ID", "Give up what could not be undone; the network stays as it is.",
+     .more = "For root.", .min_words = 1, .max_words = 1, .fn = cli_net_discard},
+    {"net validate", "[FILE]...", "Whether a configuration of the network is right: every error.",
+     .more = NET_FILES, .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_validate},
+    {"net plan", "[FILE]...", "What applying it would do, step by step, and what each step costs.",
+     .more = NET_FILES, .exits = "  1  something is refused", .max_words = MANY,
+     .completes = CLI_FILES, .fn = cli_net_plan},
+    {"net convert", "[FILE]...", "Print it in the style of many documents.", .more = NET_FILES,
+     .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_convert},
+
+    {"metrics", "DAEMON", "The metrics of a daemon, as Prometheus reads them.",
+     .more = "The daemons are vipd, prism, etcdwatch and netconf.", .min_words = 1, .max_words = 1,
+     .completes = CLI_DAEMONS, .fn = cli_metrics},
+
+    {"etcd members", "[-w]", "The members of etcd, as each of them knows them.", .takes = SHOWS,
+     .fn = cli_etcd_members},
+    {"etcd status", "[-w]", "What each member of etcd says of itself.", .takes = SHOWS,
+     .fn = cli_etcd_status},
+    {"etcd health", "[-w]", "What is wrong with etcd, since when, and what to do.",
+     .exits = "  0  nothing is wrong\n  1  something is critical, or nobody has been asked yet\n"
+              "  5  there are only warnings",
+     .takes = SHOWS, .fn = cli_etcd_health},
+    {"etcd alarms", "[-w]", "The alarms of etcd that stand.", .takes = SHOWS,
+     .fn = cli_etcd_alarms},
+    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.", .takes = SHOWS,
+     .fn = cli_etcd_notify_status},
+    {"etcd notify test", "", "Send the webhook a message, and wait until it has answered.",
+     .more = "For root.", .fn = cli_etcd_notify_test},
+    {"etcd forfeit-leadership", "[--yes] [--dry-run]",
+     "This node's member of etcd hands the leadership to another.", .more = STEERED,
+     .takes = STEERS, .fn = cli_etcd_forfeit_leadership},
+    {"etcd leave", "[--yes] [--dry-run]", "This node's member leaves the cluster.",
+     .more = STEERED "\nIts etcd ends, and its data directory stays.", .takes = STEERS,
+     .fn = cli_etcd_leave},
+    {"etcd remove-member", "[--yes] [--dry-run] MEMBER",
+     "Remove a member from the cluster, by its name or id.", .more = STEERED, .min_words = 1,
+     .max_words = 1, .takes = STEERS, .fn = cli_etcd_remove_member},
+    {"etcd alarm disarm", "[--yes] [--dry-run] [--corrupt-too] [--unchecked]",
+     "Take back the alarms whose reason is gone.", .more = STEERED,
+     .takes = STEERS | T(CORRUPT_TOO) | T(UNCHECKED), .fn = cli_etcd_alarm_disarm},
+    {"etcd defrag", "[--yes] [--dry-run] --all | MEMBER",
+     "Write the databases of members anew, one at a time, without their free pages.",
+     .more = STEERED, .max_words = 1, .takes = STEERS | T(ALL), .fn = cli_etcd_defrag},
+    {"etcd recover-space", "[--yes] [--dry-run]",
+     "From the alarm NOSPACE back: compact, defragment all, disarm.", .more = STEERED,
+     .takes = STEERS, .fn = cli_etcd_recover_space},
+    {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.",
+     .takes = SHOWS, .fn = cli_etcd_snapshot_jobs},
+    {"etcd drill", "[JOB] | --file FILE [OPTION]...",
+     "Rehearse coming back with the newest snapshot of etcd, or with a file.",
+     .more = "A snapshot is restored, a real etcd started on it where nobody can reach it, and\n"
+             "what that answers is compared. JOB is one of etcdwatch's; a FILE needs no daemon,\n"
+             "and the options below are for it.",
+     .exits = "  1  something differs, or did not work", .max_words = 1,
+     .own = cli_etcd_drill_options, .fn = cli_etcd_drill},
+    {"etcd record status", "[-w]",
+     "How far what happens in etcd is recorded on this node, and what of it is lost.",
+     .exits = "  1  nothing is recorded", .takes = SHOWS, .fn = cli_etcd_record_status},
+    {"etcd snapshot list", "[--local] [JOB]",
+     "The snapshots of etcd on this node and in the targets, oldest first.", .max_words = 1,
+     .takes = T(LOCAL) | CLI_HAS_YAML, .fn = cli_etcd_snapshot_list},
+    {"etcd snapshot save", "[JOB] [FILE]",
+     "Take a snapshot of etcd now, wait until it is proven, and copy it to a file.",
+     .more = "FILE has a '/' or a '.' in its name. Works without a quorum too. For root.",
+     .max_words = 2, .completes = CLI_FILES, .fn = cli_etcd_snapshot_save},
+    {"etcd snapshot delete", "[--local | --target NAME] [--force] ID",
+     "Delete one, everywhere or in one place.", .more = "For root.", .min_words = 1, .max_words = 1,
+     .takes = T(LOCAL) | T(TARGET) | T(FORCE), .fn = cli_etcd_snapshot_delete},
+    {"etcd snapshot prune", "[--dry-run] [JOB]",
+     "Remove what need not be kept, here and in the targets.", .more = "For root.", .max_words = 1,
+     .takes = T(DRY_RUN), .fn = cli_etcd_snapshot_prune},
+    {"etcd snapshot accept", "[JOB]",
+     "Say that the data may be as small as it has become, so that retention goes on.",
+     .more = "For root.", .max_words = 1, .fn = cli_etcd_snapshot_accept},
+    {"etcd snapshot verify", "[--no-digest] [--revision N] FILE",
+     "Whether a snapshot of etcd is sound: digest, tree, keys; and its HashKV.",
+     .exits = "  1  it is damaged", .min_words = 1, .max_words = 1,
+     .takes = T(NO_DIGEST) | T(REVISION), .completes = CLI_FILES, .fn = cli_etcd_snapshot_verify},
+    {"etcd snapshot status", "FILE", "Its hash, revision, keys and size, as etcdctl prints them.",
+     .min_words = 1, .max_words = 1, .completes = CLI_FILES, .fn = cli_etcd_snapshot_status},
+    {"etcd snapshot get", "[--revision N] [--prefix] KEY FILE", "Read keys from it.",
+     .exits = "  1  there is no such key, or the file is damaged", .min_words = 2, .max_words = 2,
+     .takes = T(REVISION) | T(PREFIX), .completes = CLI_FILES, .fn = cli_etcd_snapshot_get},
+    {"etcd snapshot usage", "[--depth N] FILE | [--local] latest",
+     "What fills it: keys by their beginning, the largest first.", .min_words = 1, .max_words = 1,
+     .takes = T(DEPTH) | T(LOCAL), .completes = CLI_FILES, .fn = cli_etcd_snapshot_usage},
+    {"etcd snapshot diff", "FILE FILE", "The keys that two snapshots have different.",
+     .exits = "  1  they are different, or one is damaged", .min_words = 2, .max_words = 2,
+     .completes = CLI_FILES, .fn = cli_etcd_snapshot_diff},
+    {"etcd restore", "[--yes] [OPTION]... [SNAPSHOT]",
+     "Make this node's etcd anew from a snapshot; without --yes, say how.",
+     .more =
+         "SNAPSHOT is a file, an id, 'latest' or s3:TARGET/ID; with --to-revision or --to-time\n"
+         "it may be left out, and is then the one that fits best. The old data is set aside\n"
+         "and never deleted.",
+     .exits = "  1  it cannot be restored, and it is said why", .max_words = 1,
+     .own = cli_etcd_restore_options, .completes = CLI_FILES, .fn = cli_etcd_restore},
+    {"etcd rescue", "DIRECTORY|FILE...",
+     "Which of the databases that members of etcd left is the best.",
+     .more = "For when the quorum is lost for good. Nothing is changed.",
+     .exits = "  1  none of them is sound", .min_words = 1, .max_words = MANY,
+     .completes = CLI_FILES, .fn = cli_etcd_rescue},
+};
+const size_t cli_commands_n = ARRAY_SIZE(cli_commands);
+
+const struct cli_group cli_groups[] = {
+    {"vip", "The addresses that vipd shares among nodes."},
+    {"prism", "The local balancer of API servers."},
+    {"net", "The network of this node, changed as a transaction by netconf."},
+    {"etcd", "etcd: its members, their health, what is saved of it and how it comes back."},
+    {"etcd notify", "The webhook that is told of findings."},
+    {"etcd alarm", "The alarms of etcd."},
+    {"etcd record", "What happens in etcd, recorded on this node."},
+    {"etcd snapshot", "Snapshots of etcd: etcdwatch's, and files."},
+};
+const size_t cli_groups_n = ARRAY_SIZE(cli_groups);
