@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for all, then two for each finding: what is wrong, and what to do. */
+/* One line for all and one for their data, then two for each finding: what is wrong, and what to
+ * do. */
 #include "cli/etcd/health_render.h"
 
+#include "base/civil.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
@@ -19,6 +21,29 @@ static void render_summary(FILE *out, const json_t *summary)
 		               " members answer",
 		               field_integer(summary, "critical"), field_integer(summary, "warning"),
 		               field_integer(summary, "answer"), field_integer(summary, "members"));
+	(void) fputc('\n', out);
+}
+
+/* Nothing is known where data are not compared at all. */
+static void render_data(FILE *out, const json_t *summary, int64_t wall_now_us)
+{
+	int64_t compared_s = field_integer(summary, "compared_s");
+	int64_t next_s = field_integer(summary, "compare_next_s");
+	char text[CIVIL_TEXT_MAX];
+
+	if (compared_s == 0 && next_s == 0)
+		return;
+	if (compared_s == 0)
+		(void) fputs("data: not compared yet", out);
+	else
+		(void) fprintf(out, "data: %s at %s",
+		               json_is_true(json_object_get(summary, "compared_same")) ? "the same"
+		                                                                       : "different",
+		               civil_format(compared_s, text));
+	if (next_s * US_PER_S > wall_now_us)
+		(void) fprintf(out, ", next compared at %s", civil_format(next_s, text));
+	else if (next_s > 0)
+		(void) fputs(", next compared as soon as nothing speaks against it", out);
 	(void) fputc('\n', out);
 }
 
@@ -45,9 +70,11 @@ void health_render(FILE *out, const json_t *objects, int64_t wall_now_us)
 
 	json_array_foreach(objects, i, object)
 	{
-		if (i == 0)
-			render_summary(out, object);
-		else
+		if (i > 0) {
 			render_finding(out, object, wall_now_us);
+			continue;
+		}
+		render_summary(out, object);
+		render_data(out, object, wall_now_us);
 	}
 }

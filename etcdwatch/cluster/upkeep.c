@@ -25,7 +25,6 @@
 struct upkeep {
 	const struct cluster_env *env;
 	const struct config_watch *watch;
-	struct zone *utc;
 	struct upkeep_past past;
 	enum upkeep_what what; /* is being done */
 	struct survey_request *survey;
@@ -147,7 +146,7 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 	if (u->survey != NULL || u->quotas != NULL || u->run != NULL)
 		return;
-	u->what = upkeepdue_look(u->watch, u->utc, &u->past, has_no_space(u->env), now_s);
+	u->what = upkeepdue_look(u->watch, &u->past, has_no_space(u->env), now_s);
 	switch (u->what) {
 	case UPKEEP_NOTHING:
 		return;
@@ -171,7 +170,6 @@ struct upkeep *upkeep_new(const struct cluster_env *env, const struct config_wat
 	u->env = env;
 	u->watch = watch;
 	u->past.defrag_s = wall_now_us() / US_PER_S;
-	(void) zone_load(NULL, "UTC", &u->utc);
 	ev_timer_init(&u->tick, tick_cb, TICK_S, TICK_S);
 	ev_timer_start(env->ev, &u->tick);
 	return u;
@@ -185,6 +183,5 @@ void upkeep_free(struct upkeep *u)
 	survey_cancel(u->survey);
 	quotas_free(u->quotas);
 	steprun_free(u->run);
-	zone_free(u->utc);
 	free(u);
 }

@@ -13,8 +13,8 @@ const char *upkeepdue_name(enum upkeep_what what)
 	return names[what];
 }
 
-enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct zone *utc,
-                                const struct upkeep_past *past, bool no_space, int64_t now_s)
+enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct upkeep_past *past,
+                                bool no_space, int64_t now_s)
 {
 	if (no_space) {
 		/* Farther away than any is set: the clock was set back. */
@@ -23,7 +23,7 @@ enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct z
 		return watch->recover_space && may ? UPKEEP_RECOVER : UPKEEP_NOTHING;
 	}
 	if (watch->defrag.enabled &&
-	    schedule_previous(&watch->defrag.schedule, utc, now_s) > past->defrag_s)
+	    schedule_previous(&watch->defrag.schedule, watch->zone, now_s) > past->defrag_s)
 		return UPKEEP_DEFRAG;
 	return UPKEEP_NOTHING;
 }

@@ -9,7 +9,6 @@
 
 #include "etcdwatch/cluster/survey.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/schedule/zone.h"
 
 /* What was done and has not helped will not help at once; what could not begin may, soon. */
 #define UPKEEP_AGAIN_S 600
@@ -27,9 +26,9 @@ struct upkeep_past {
 	int64_t recover_s; /* recovering is not tried before then */
 };
 
-/* no_space: the alarm stands; `utc` is that zone. */
-enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct zone *utc,
-                                const struct upkeep_past *past, bool no_space, int64_t now_s);
+/* no_space: the alarm stands. */
+enum upkeep_what upkeepdue_look(const struct config_watch *watch, const struct upkeep_past *past,
+                                bool no_space, int64_t now_s);
 
 const char *upkeepdue_name(enum upkeep_what what); /* "defrag", "recover-space", "nothing" */
 

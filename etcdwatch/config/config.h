@@ -18,6 +18,7 @@
 #include "base/nodeconf.h"
 #include "etcd/etcdconf.h"
 #include "etcdwatch/catalog/retain.h"
+#include "etcdwatch/schedule/hours.h"
 #include "etcdwatch/schedule/schedule.h"
 #include "etcdwatch/schedule/zone.h"
 
@@ -105,7 +106,7 @@ struct config_watch_rule {
 /* Databases are written anew by themselves, when that is worth it. */
 struct config_defrag {
 	bool enabled;
-	struct schedule schedule; /* UTC */
+	struct schedule schedule; /* in the watchdog's time zone */
 	int64_t min_bytes;        /* of a database */
 	unsigned min_free;        /* per cent of it */
 };
@@ -138,9 +139,12 @@ struct config_watch {
 	struct conf_strings members; /* the names that they should have; none: whatever they are */
 	struct conf_strings certificates;
 	char *data_directory; /* of this node's etcd */
+	char *time_zone;
+	struct zone *zone;
 	struct config_defrag defrag;
-	int64_t compare_every_us; /* the members' data, with each other; 0: never */
-	bool recover_space;       /* by itself, when the alarm NOSPACE stands */
+	int64_t compare_every_us;     /* the members' data, with each other; 0: never */
+	struct hours compare_between; /* in that time zone */
+	bool recover_space;           /* by itself, when the alarm NOSPACE stands */
 	struct config_record record;
 	struct config_watch_rule *rules;
 	size_t n_rules;

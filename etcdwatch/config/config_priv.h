@@ -39,6 +39,9 @@ extern const char *const config_target_type_names[]; /* by enum config_target_ty
 /* A schedule of five fields, into a struct schedule. */
 void config_set_schedule(struct conf *conf, const struct conf_field *field,
                          const struct conf_node *value, void *slot);
+/* The name of a time zone, and what it stands for: both are put in place of what they were. */
+void config_read_zone(struct conf *conf, const struct conf_node *value, const char *directory,
+                      char **name, struct zone **zone);
 
 /* config_watch.c */
 extern const struct conf_field config_watch_fields[];

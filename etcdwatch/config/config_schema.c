@@ -47,22 +47,20 @@ void config_set_schedule(struct conf *conf, const struct conf_field *field UNUSE
 		conf_error(conf, value, "such as '30 3 * * *' or @hourly", "%s", error);
 }
 
-/* The slot is the whole struct job_reading. */
-static void set_time_zone(struct conf *conf, const struct conf_field *field UNUSED,
-                          const struct conf_node *value, void *slot)
+void config_read_zone(struct conf *conf, const struct conf_node *value, const char *directory,
+                      char **name, struct zone **zone)
 {
-	struct job_reading *reading = slot;
-	struct zone *zone;
+	struct zone *read;
 	int r;
 
 	if (!conf_expect(conf, value, CONF_SCALAR))
 		return;
-	r = zone_load(reading->env->zone_directory, value->text, &zone);
+	r = zone_load(directory, value->text, &read);
 	if (r == 0) {
-		zone_free(reading->job.zone);
-		free(reading->job.time_zone);
-		reading->job.zone = zone;
-		reading->job.time_zone = xstrdup(value->text);
+		zone_free(*zone);
+		free(*name);
+		*zone = read;
+		*name = xstrdup(value->text);
 	} else if (r == -EINVAL || r == -EBADMSG) {
 		conf_error(conf, value, "such as Europe/Berlin", "is not the name of a time zone");
 	} else if (r == -ENOENT) {
@@ -71,6 +69,16 @@ static void set_time_zone(struct conf *conf, const struct conf_field *field UNUS
 	} else {
 		conf_error(conf, value, NULL, "cannot be read: %s", strerror(-r));
 	}
+}
+
+/* The slot is the whole struct job_reading. */
+static void set_time_zone(struct conf *conf, const struct conf_field *field UNUSED,
+                          const struct conf_node *value, void *slot)
+{
+	struct job_reading *reading = slot;
+
+	config_read_zone(conf, value, reading->env->zone_directory, &reading->job.time_zone,
+	                 &reading->job.zone);
 }
 
 /* --- what is kept --- */

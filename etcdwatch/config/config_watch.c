@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hint.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/health/rules.h"
@@ -30,8 +31,10 @@ void config_set_watch_defaults(struct config_watch *watch)
 	    .interval_us = INTERVAL_US,
 	    .compare_every_us = COMPARE_US,
 	    .data_directory = xstrdup(DATA_DIRECTORY),
+	    .time_zone = xstrdup("UTC"),
 	    .defrag = {.min_bytes = DEFRAG_LEAST_BYTES, .min_free = DEFRAG_LEAST_FREE},
 	};
+	(void) zone_load(NULL, "UTC", &watch->zone);
 	config_set_notify_defaults(&watch->notify);
 	config_set_record_defaults(&watch->record);
 }
@@ -41,6 +44,8 @@ void config_watch_fini(struct config_watch *watch)
 	conf_strings_fini(&watch->members);
 	conf_strings_fini(&watch->certificates);
 	free(watch->data_directory);
+	free(watch->time_zone);
+	zone_free(watch->zone);
 	config_record_fini(&watch->record);
 	for (size_t i = 0; i < watch->n_rules; i++)
 		free(watch->rules[i].id);
@@ -138,6 +143,26 @@ static void set_defrag(struct conf *conf, const struct conf_field *field,
 	conf_read_map(conf, value, field->fields, defrag);
 }
 
+/* --- when --- */
+
+/* The slot is the whole struct config_watch. */
+static void set_time_zone(struct conf *conf, const struct conf_field *field UNUSED,
+                          const struct conf_node *value, void *slot)
+{
+	struct config_watch *watch = slot;
+	const struct config_reading *reading = CONTAINER_OF(watch, struct config_reading, watch);
+
+	config_read_zone(conf, value, reading->env->zone_directory, &watch->time_zone, &watch->zone);
+}
+
+static void set_hours(struct conf *conf, const struct conf_field *field UNUSED,
+                      const struct conf_node *value, void *slot)
+{
+	if (conf_expect(conf, value, CONF_SCALAR) && hours_parse(value->text, slot) < 0)
+		conf_error(conf, value, "such as \"01:00-05:00\", or over midnight \"22:00-05:00\"",
+		           "is not a time of the day");
+}
+
 /* --- EtcdWatchConfig --- */
 
 #define WATCH(member) offsetof(struct config_watch, member)
@@ -168,6 +193,8 @@ const struct conf_field config_watch_fields[] = {
      .flags = CONF_OR_ZERO,
      .min = US_PER_S,
      .max = COMPARE_MAX_US},
+    {.key = "compareBetween", .set = set_hours, .offset = WATCH(compare_between)},
+    {.key = "timeZone", .set = set_time_zone, .offset = 0},
     {.key = "defrag", .set = set_defrag, .offset = WATCH(defrag), .fields = defrag_fields},
     {.key = "recoverSpace", .set = conf_set_bool, .offset = WATCH(recover_space)},
     {.key = "notify",
@@ -213,12 +240,17 @@ static void print_defrag(FILE *out, const struct config_defrag *defrag)
 
 void config_print_watch(FILE *out, const struct config_watch *watch)
 {
+	char hours[HOURS_TEXT_MAX];
+
 	conf_print_header(out, CONF_API_FAIRLEAD, "EtcdWatchConfig");
 	conf_print_duration(out, "interval", watch->interval_us);
 	config_print_strings(out, "members", "", &watch->members);
 	config_print_strings(out, "certificates", "", &watch->certificates);
 	conf_print_string(out, "dataDirectory", watch->data_directory);
 	conf_print_duration(out, "compareEvery", watch->compare_every_us);
+	if (!hours_are_any(&watch->compare_between))
+		conf_print_string(out, "compareBetween", hours_format(&watch->compare_between, hours));
+	conf_print_string(out, "timeZone", watch->time_zone);
 	if (watch->defrag.enabled)
 		print_defrag(out, &watch->defrag);
 	conf_print_bool(out, "recoverSpace", watch->recover_space);

@@ -48,9 +48,13 @@ struct compare {
 	struct compare_options options;
 	enum compare_state state;
 	int64_t due_us;       /* RESTING; 0: it was not set yet */
+	struct hours between; /* where it begins for this process */
 	unsigned n_disagreed; /* snapshots, that it was due for */
+	bool is_doubted;      /* by one, and nothing was compared since */
 	int64_t now_us;       /* of the observation by which it began */
-	int64_t began_us;     /* by the clock */
+	int64_t wall_s;       /* of the last observation */
+	int64_t seen_us;
+	int64_t began_us; /* by the clock */
 	struct hashes hashes;
 	size_t asked; /* ASKING: the one that is being asked */
 	struct etcd_call *call;
@@ -119,6 +123,7 @@ static void finish(struct compare *c)
 	c->report.n_nothing += result == HASHES_NOTHING ? 1 : 0;
 	if (result != HASHES_NOTHING) {
 		c->is_read = true;
+		c->is_doubted = false;
 		c->report.result = result;
 		c->report.compared_s = wall_now_us() / US_PER_S;
 		c->report.revision = c->hashes.revision;
@@ -219,10 +224,22 @@ static void begin(struct compare *c)
 	(void) etcd_range(c->options.etcd, &range, claims_cb, c, &c->call);
 }
 
+/* What may be wrong is not left for the night. */
+static int64_t due_s(const struct compare *c)
+{
+	int64_t at_s = c->wall_s + MAX(0, c->due_us - c->seen_us + US_PER_S - 1) / US_PER_S;
+
+	if (c->is_doubted || hashes_have_differed(&c->memory))
+		return at_s;
+	return hours_next(&c->between, c->options.zone, at_s);
+}
+
 void compare_look(struct compare *c, const struct observation *o)
 {
 	if (c->options.every_us == 0)
 		return;
+	c->seen_us = o->now_us;
+	c->wall_s = o->wall_s;
 	if (hashes_forget(&c->memory, o))
 		remember(c);
 	if (c->state != COMPARE_RESTING)
@@ -233,11 +250,12 @@ void compare_look(struct compare *c, const struct observation *o)
 		                                        MIN(c->options.every_us, FIRST_US), 0, spread());
 	if (c->n_disagreed != c->options.doubt->n_disagreed) {
 		c->n_disagreed = c->options.doubt->n_disagreed;
+		c->is_doubted = true;
 		/* Else it is looked at again soon as it is. */
 		if (!hashes_have_differed(&c->memory))
 			c->due_us = o->now_us;
 	}
-	if (o->now_us >= c->due_us && hashes_plan(o, &c->hashes))
+	if (o->now_us >= c->due_us && due_s(c) <= o->wall_s && hashes_plan(o, &c->hashes))
 		begin(c);
 }
 
@@ -249,6 +267,7 @@ void compare_fill(const struct compare *c, struct observation *o)
 void compare_fill_report(const struct compare *c, struct compare_report *ret)
 {
 	*ret = c->report;
+	ret->next_s = c->state == COMPARE_RESTING && c->due_us > 0 ? due_s(c) : 0;
 }
 
 bool compare_differ(const struct compare *c)
@@ -277,6 +296,7 @@ int compare_new(const struct compare_options *options, struct compare **ret_comp
 	int r = 0;
 
 	c->options = *options;
+	c->between = hours_spread(&options->between, spread());
 	c->report.is_on = options->every_us > 0;
 	if (options->every_us > 0 && options->directory != NULL)
 		r = comparememory_new(options->ev, options->directory, read_cb, c, &c->remembered);

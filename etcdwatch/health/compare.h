@@ -13,6 +13,7 @@
 #include "etcd/etcd.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/health/hashes.h"
+#include "etcdwatch/schedule/hours.h"
 
 struct compare;
 
@@ -21,6 +22,8 @@ struct compare_options {
 	struct etcd *etcd;
 	const char *prefix;        /* of keys; ends in '/' */
 	int64_t every_us;          /* 0: never */
+	struct hours between;      /* begun only then, but for what has shown a difference */
+	const struct zone *zone;   /* of `between` */
 	const char *directory;     /* where it is remembered (comparememory.h); NULL: nowhere */
 	const struct doubt *doubt; /* what snapshots have shown is looked into at once */
 	/* This process is at a snapshot. */
@@ -35,7 +38,7 @@ void compare_free(struct compare *compare);
 DEFINE_AUTO(struct compare, compare_free);
 
 /* With each observation, which is copied from: begins a comparison when it is time, by its
- * `now_us`, and nothing speaks against it. */
+ * `now_us` and `wall_s`, and nothing speaks against it. */
 void compare_look(struct compare *compare, const struct observation *o);
 /* What is known by now. */
 void compare_fill(const struct compare *compare, struct observation *o);
@@ -50,5 +53,6 @@ struct compare_report {
 	int64_t compared_s;        /* when that was; 0: never */
 	int64_t revision;
 	int64_t took_us;
+	int64_t next_s; /* when the next one is due; 0: not known yet, or there are none */
 };
 void compare_fill_report(const struct compare *compare, struct compare_report *ret_report);

@@ -247,6 +247,8 @@ static int make_compare(const struct health_options *options, struct compare **r
 	    .etcd = options->etcd,
 	    .prefix = options->config->etcd.prefix,
 	    .every_us = options->config->watch.compare_every_us,
+	    .between = options->config->watch.compare_between,
+	    .zone = options->config->watch.zone,
 	    .doubt = options->doubt,
 	    /* The job is any: of a node without one, no snapshots go. */
 	    .directory = options->n_jobs > 0 ? options->config->jobs[0].directory : NULL,

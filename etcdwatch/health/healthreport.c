@@ -54,6 +54,8 @@ json_t *healthreport_summary_json(const struct healthreport *r)
 	(void) json_object_set_new(json, "members", json_integer((json_int_t) r->o->n_members));
 	(void) json_object_set_new(json, "answer", json_integer((json_int_t) count_answers(r->o)));
 	(void) json_object_set_new(json, "looked_s", json_integer(r->o->wall_s));
+	if (r->compared.next_s > 0)
+		(void) json_object_set_new(json, "compare_next_s", json_integer(r->compared.next_s));
 	if (r->compared.compared_s > 0) {
 		(void) json_object_set_new(json, "compared_s", json_integer(r->compared.compared_s));
 		(void) json_object_set_new(json, "compared_revision", json_integer(r->compared.revision));

@@ -42,6 +42,19 @@ static void test_render(void)
 	           "\n"
 	           "warning  50s  member-down: -\n"
 	           "  -\n");
+	check_text("[{\"status\":\"ok\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":3,"
+	           "\"compare_next_s\":1001}]",
+	           "etcd: ok, 0 critical, 0 warning, 3 of 3 members answer\n"
+	           "data: not compared yet, next compared at 1970-01-01T00:16:41Z\n");
+	check_text("[{\"status\":\"ok\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":3,"
+	           "\"compare_next_s\":1000,\"compared_s\":60,\"compared_same\":true}]",
+	           "etcd: ok, 0 critical, 0 warning, 3 of 3 members answer\n"
+	           "data: the same at 1970-01-01T00:01:00Z, next compared as soon as nothing speaks "
+	           "against it\n");
+	check_text("[{\"status\":\"ok\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":3,"
+	           "\"compared_s\":60,\"compared_same\":false}]",
+	           "etcd: ok, 0 critical, 0 warning, 3 of 3 members answer\n"
+	           "data: different at 1970-01-01T00:01:00Z\n");
 	check_text("[]", "");
 }
 

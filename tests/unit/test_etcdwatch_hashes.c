@@ -288,6 +288,8 @@ static struct observation *seen;
 static bool taking;
 static struct doubt doubt;
 static const char *directory;
+static struct hours between;
+static struct zone *utc;
 
 static bool takes_snapshot(const void *userdata)
 {
@@ -310,6 +312,8 @@ static void start(void)
 	    .etcd = etcd,
 	    .prefix = "test/",
 	    .every_us = 4 * HOUR_US,
+	    .between = between,
+	    .zone = utc,
 	    .directory = directory,
 	    .doubt = &doubt,
 	    .takes_snapshot = takes_snapshot,
@@ -423,6 +427,54 @@ static void test_asked(void)
 	CHECK(report.result == HASHES_SAME && report.compared_s > 0 && report.took_us > 0);
 	CHECK_EQ_INT(report.revision, 90);
 	end();
+}
+
+static int64_t next_s(void)
+{
+	struct compare_report report;
+
+	compare_fill_report(compare, &report);
+	return report.next_s;
+}
+
+/* At night, unless there is something that may be wrong. */
+static void test_between(void)
+{
+	const int64_t day_s = 86400;
+
+	CHECK_EQ_INT(hours_parse("01:00-05:00", &between), 0);
+	begin();
+	seen->now_us += HOUR_US;
+	seen->wall_s = 20000 * day_s + 12 * 3600;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 0);
+	CHECK(next_s() >= 20001 * day_s + 3600 && next_s() <= 20001 * day_s + 7200);
+	seen->now_us += 12 * HOUR_US;
+	seen->wall_s = 20001 * day_s + 3599;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 0);
+	seen->wall_s = 20001 * day_s + 7200;
+	CHECK(next_s() <= seen->wall_s);
+	compare_after(US_PER_S);
+	CHECK(next_s() > seen->wall_s);
+	/* Not by day, but for what a snapshot has shown, and to be certain. */
+	seen->now_us += 8 * HOUR_US;
+	seen->wall_s += 8 * 3600;
+	compare_look(compare, seen);
+	CHECK_EQ_INT(n_looks(), 1);
+	CHECK(next_s() >= 20002 * day_s + 3600 && next_s() <= 20002 * day_s + 7200);
+	answer(2, 6, 30);
+	doubt_note_proof(&doubt, true, true);
+	compare_after(US_PER_S);
+	check_seen("++.+");
+	compare_after(60 * US_PER_S);
+	check_seen("++-+");
+	answer(2, 5, 30);
+	compare_after(620 * US_PER_S);
+	check_seen("++++");
+	CHECK(next_s() >= 20002 * day_s + 3600);
+	end();
+	between = (struct hours){0};
 }
 
 /* Looked at again after a minute, and only then told; cured after ten. */
@@ -693,6 +745,9 @@ int main(void)
 	test_pause();
 	ev = ev_loop_new(EVFLAG_AUTO);
 	test_asked();
+	CHECK_EQ_INT(zone_load(NULL, "UTC", &utc), 0);
+	test_between();
+	zone_free(TAKE_PTR(utc));
 	test_differs();
 	test_leader_differs();
 	test_disagrees();

@@ -64,19 +64,23 @@ int main(void)
 	};
 	struct config_watch watch = {0};
 	char error[SCHEDULE_ERROR_MAX];
-	struct zone *utc;
 
-	CHECK_EQ_INT(zone_load(NULL, "UTC", &utc), 0);
+	CHECK_EQ_INT(zone_load(NULL, "UTC", &watch.zone), 0);
 	CHECK_EQ_INT(schedule_parse("30 3 * * *", &watch.defrag.schedule, error), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		watch.defrag.enabled = cases[i].defrag;
 		watch.recover_space = cases[i].recover;
-		if (!CHECK_EQ_INT(
-		        upkeepdue_look(&watch, utc, &cases[i].past, cases[i].no_space, cases[i].now_s),
-		        cases[i].want))
+		if (!CHECK_EQ_INT(upkeepdue_look(&watch, &cases[i].past, cases[i].no_space, cases[i].now_s),
+		                  cases[i].want))
 			(void) fprintf(stderr, "  case %zu\n", i);
 	}
-	zone_free(utc);
+	/* It is the configured zone's 03:30. */
+	zone_free(watch.zone);
+	CHECK_EQ_INT(zone_load(NULL, "Europe/Berlin", &watch.zone), 0);
+	watch.defrag.enabled = true;
+	CHECK_EQ_INT(upkeepdue_look(&watch, &(struct upkeep_past){H(1), 0}, false, H(2) + 1800),
+	             UPKEEP_DEFRAG);
+	zone_free(watch.zone);
 	test_whose();
 	return check_result();
 }
