@@ -15,6 +15,11 @@
 	"For root. What would leave etcd without a majority is refused."
 
 const struct cli_command cli_commands[] = {
+    {"status", "[-w]", "The whole node on one screen, and what wants attention.",
+     .more = "All daemons are asked at the same time. The worst stands first.",
+     .exits = "  0  all is well\n  1  something has failed\n  3  no daemon runs here\n"
+              "  4  none may be asked by this user\n  5  something wants attention",
+     .takes = SHOWS, .fn = cli_status},
     {"health", "[--wait-timeout TIME]",
      "Check etcd, API servers, VIPs and the network, and wait until all is well.",
      .more = "A daemon that has no control socket does not run here, and is passed over.",

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The questions to a node, and all of them asked at once: a daemon that hangs costs no more than
+ * the one deadline. */
+#include "cli/status/node.h"
+
+#include <ev.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/common/query.h"
+
+const struct node_asked node_questions[NODE_QUESTIONS] = {
+    [NODE_VIP] = {"vipd", {"vip", "status"}, 2},
+    [NODE_PRISM] = {"prism", {"prism", "status"}, 2},
+    [NODE_HEALTH] = {"etcdwatch", {"etcd", "health"}, 2},
+    [NODE_MEMBERS] = {"etcdwatch", {"etcd", "status"}, 2},
+    [NODE_ALARMS] = {"etcdwatch", {"etcd", "alarms"}, 2},
+    [NODE_JOBS] = {"etcdwatch", {"etcd", "snapshot", "jobs"}, 3},
+    [NODE_RECORD] = {"etcdwatch", {"etcd", "record", "status"}, 3},
+    [NODE_NET] = {"netconf", {"net", "status"}, 2},
+};
+
+const json_t *node_objects(const struct node_reply *reply)
+{
+	return reply->answer != NULL && reply->answer->error == NULL ? reply->answer->objects : NULL;
+}
+
+void node_replies_fini(struct node_reply replies[static NODE_QUESTIONS])
+{
+	for (size_t i = 0; i < NODE_QUESTIONS; i++) {
+		client_answer_free(replies[i].answer);
+		replies[i] = (struct node_reply){0};
+	}
+}
+
+static void done_cb(int r, struct client_answer *answer, void *userdata)
+{
+	struct node_reply *reply = userdata;
+
+	reply->r = r;
+	reply->answer = answer;
+}
+
+void node_ask(const char *runtime_dir, int64_t timeout_us,
+              struct node_reply replies[static NODE_QUESTIONS])
+{
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+
+	for (size_t i = 0; i < NODE_QUESTIONS; i++) {
+		const struct node_asked *asked = &node_questions[i];
+		AUTO(free) char *path = xasprintf("%s/%s.sock", runtime_dir, asked->daemon);
+
+		replies[i] = (struct node_reply){0};
+		/* Each ends by itself, and with the last one the loop does. */
+		(void) query_start(loop, path, asked->words, asked->n_words, timeout_us, done_cb,
+		                   &replies[i]);
+	}
+	(void) ev_run(loop, 0);
+	ev_loop_destroy(loop);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * All that the daemons of this node can be asked about how they are: the questions, and a place for
+ * each answer.
+ */
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "cli/common/client.h"
+
+enum node_question {
+	NODE_VIP,
+	NODE_PRISM,
+	NODE_HEALTH,
+	NODE_MEMBERS,
+	NODE_ALARMS,
+	NODE_JOBS,
+	NODE_RECORD,
+	NODE_NET,
+	NODE_QUESTIONS, /* how many there are */
+};
+
+#define NODE_WORDS_MAX 3
+
+struct node_asked {
+	const char *daemon;
+	const char *words[NODE_WORDS_MAX];
+	size_t n_words;
+};
+
+extern const struct node_asked node_questions[NODE_QUESTIONS];
+
+/* What came of a question. Zeroed: it was not asked. */
+struct node_reply {
+	int r;                        /* < 0: no answer, as client_ask() has it */
+	struct client_answer *answer; /* owned; NULL: none */
+};
+
+/* The objects of a good answer, borrowed; NULL: there is none. */
+const json_t *node_objects(const struct node_reply *reply);
+
+void node_replies_fini(struct node_reply replies[static NODE_QUESTIONS]);
+
+/* Asks all at the same time, and returns when all have answered or after `timeout_us`. */
+void node_ask(const char *runtime_dir, int64_t timeout_us,
+              struct node_reply replies[static NODE_QUESTIONS]);

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `fairlead status`: what it prints for given answers, to the byte, and the whole program against
+ * daemons that answer, hang, are cut off, are gone. */
+#include "cli/status/board_render.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mono.h"
+#include "cli/common/table.h"
+#include "tests/unit/clirun.h"
+#include "tests/unit/scripted.h"
+
+#define NOW_US (INT64_C(1767225600) * US_PER_S)
+
+#define VIP                                                                                    \
+	"{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"node\":\"n1\",\"state\":\"owner\",\"owner\":"   \
+	"\"n1\","                                                                                  \
+	"\"bound_ms\":3100,\"fence_left_ms\":2457,\"health\":\"good\",\"hold\":false,\"etcd_ok\":" \
+	"true,"                                                                                    \
+	"\"foreign_mac\":null,\"candidates\":[{},{},{}],\"warnings\":[]}\n"
+#define PRISM                                                                         \
+	"{\"usable\":2,\"connections\":5,\"max_connections\":30000,\"accepting\":true,"   \
+	"\"checks\":true,\"probing\":true,\"sources\":[{\"source\":\"static\",\"error\":" \
+	"null}],\"notes\":[]}\n"                                                          \
+	"{\"upstream\":\"10.0.0.1:6443\",\"state\":\"ready\",\"usable\":true}\n"
+#define HEALTH "{\"status\":\"ok\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":3}\n"
+#define MEMBERS                                                                              \
+	"{\"node\":\"n1\",\"local\":true,\"leads\":true,\"db_bytes\":200000000,\"quota_bytes\":" \
+	"2000000000}\n"                                                                          \
+	"{\"node\":\"n2\",\"leads\":false,\"db_bytes\":420000000,\"quota_bytes\":2000000000}\n"
+#define JOBS                                                                                   \
+	"{\"job\":\"hourly\",\"state\":\"idle\",\"last_good_age_s\":750,\"next_due_s\":2850,"      \
+	"\"error\":null,\"frozen\":null,\"set_aside\":0,\"taken_of_bytes\":0,\"targets\":[{"       \
+	"\"target\":\"far\",\"pending\":0,\"error\":null,\"frozen\":null}],\"drill\":{\"failed\":" \
+	"false,\"overdue\":false,\"phase\":null,\"last_good_age_s\":200000}}\n"
+#define RECORD                                                                                     \
+	"{\"state\":\"recording\",\"recoverable_age_ms\":800,\"bytes\":12000000,\"gaps\":0,\"error\":" \
+	"null}\n"
+#define NET "{\"change\":null,\"blocked\":null,\"confirmed\":true,\"drift\":{\"state\":\"none\"}}\n"
+
+/* Answers, or -errno in the place of one; NULL: an answer without objects. */
+struct said {
+	int r;
+	const char *lines;
+};
+
+static void take(struct node_reply replies[static NODE_QUESTIONS],
+                 const struct said said[static NODE_QUESTIONS])
+{
+	for (size_t i = 0; i < NODE_QUESTIONS; i++) {
+		AUTO(free)
+		char *text = xasprintf("%s%s", said[i].lines != NULL ? said[i].lines : "",
+		                       said[i].lines == NULL || said[i].lines[0] != 'e' ? "ok\n" : "");
+
+		replies[i] = (struct node_reply){.r = said[i].r};
+		if (said[i].r == 0)
+			CHECK_EQ_INT(client_parse_answer(text, &replies[i].answer), 0);
+	}
+}
+
+static size_t longest_line(const char *text)
+{
+	size_t longest = 0;
+
+	for (; *text != '\0'; text += strcspn(text, "\n") + 1) {
+		AUTO(free) char *line = xstrndup(text, strcspn(text, "\n"));
+
+		longest = MAX(longest, table_width(line));
+	}
+	return longest;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == '\n' ? 1 : 0;
+	return n;
+}
+
+static void check_board(const struct said said[static NODE_QUESTIONS], int want_exit,
+                        const char *want)
+{
+	struct node_reply replies[NODE_QUESTIONS];
+	struct board board = {0};
+	AUTO(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	take(replies, said);
+	board_fill(&board, replies, NOW_US);
+	board_print(out, &board, 80);
+	(void) fclose(out);
+	CHECK_EQ_STR(text, want);
+	CHECK(longest_line(text) <= 80);
+	CHECK(count_lines(text) <= 24);
+	CHECK_EQ_INT(board_exit(&board), want_exit);
+	board_fini(&board);
+	node_replies_fini(replies);
+}
+
+static void test_well(void)
+{
+	static const struct said said[NODE_QUESTIONS] = {
+	    {0, VIP},  {0, PRISM}, {0, HEALTH}, {0, MEMBERS},
+	    {0, NULL}, {0, JOBS},  {0, RECORD}, {0, NET},
+	};
+
+	check_board(
+	    said, CLI_OK,
+	    "node n1: all is well\n"
+	    "\n"
+	    "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	    "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	    "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB; no\n"
+	    "                    alarm\n"
+	    "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
+	    "                    drill passed 2d ago\n"
+	    "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	    "ok       network    as it was confirmed\n");
+}
+
+static void test_troubled(void)
+{
+	static const struct said said[NODE_QUESTIONS] = {
+	    [NODE_VIP] = {0, "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"node\":\"n1\",\"state\":"
+	                     "\"standby\",\"owner\":null,\"bound_ms\":3100,\"hold\":true,\"etcd_ok\":"
+	                     "true,\"candidates\":[{}],\"warnings\":[\"odd \\u001b[31m\"]}\n"},
+	    [NODE_PRISM] = {-ETIMEDOUT, NULL},
+	    [NODE_HEALTH] = {0, "{\"status\":\"critical\",\"members\":3,\"answer\":2}\n"
+	                        "{\"id\":\"no-space\",\"severity\":\"critical\",\"since_s\":1767225480,"
+	                        "\"sentence\":\"n1 is full\",\"to_do\":\"Make room.\"}\n"},
+	    [NODE_MEMBERS] = {-ETIMEDOUT, NULL},
+	    [NODE_ALARMS] = {0, "{\"node\":\"n1\",\"alarm\":\"NOSPACE\"}\n"},
+	    [NODE_JOBS] = {0, "{\"job\":\"hourly\",\"state\":\"taking\",\"taken_bytes\":50,"
+	                      "\"taken_of_bytes\":200}\n"},
+	    [NODE_RECORD] = {0, "error notfound nothing is recorded\n"},
+	    [NODE_NET] = {0, "{\"change\":{\"id\":\"7f\",\"phase\":\"awaiting\",\"left_s\":42.7},"
+	                     "\"blocked\":null,\"confirmed\":true,\"drift\":{\"state\":\"off\"}}\n"},
+	};
+
+	check_board(said, CLI_FAILED,
+	            "node n1: 3 failed, 4 warnings\n"
+	            "\n"
+	            "FAILED   vip        10.0.0.5 on eth0: nobody; bound 3.1s; standby here\n"
+	            "FAILED   prism      does not answer: it hangs, or has too much to do\n"
+	            "FAILED   etcd       2 of 3 members answer; they have not told their figures in\n"
+	            "                    time; alarm NOSPACE of n1; 1 finding\n"
+	            "WARNING  network    a change is not confirmed: 42 s left\n"
+	            "ok       snapshot   hourly: none on this node; taking, 25%\n"
+	            "\n"
+	            "FAILED   10.0.0.5: nobody owns it\n"
+	            "         See why no node takes it: fairlead vip status, on each of them\n"
+	            "FAILED   prism does not answer\n"
+	            "         systemctl status fairlead-prism; journalctl -u fairlead-prism\n"
+	            "FAILED   n1 is full (no-space, for 2m)\n"
+	            "         Make room.\n"
+	            "WARNING  10.0.0.5: this node is on hold\n"
+	            "         When the maintenance is over: fairlead vip unhold\n"
+	            "WARNING  10.0.0.5: no other node could take it over\n"
+	            "         See that vipd runs on the other nodes\n"
+	            "WARNING  10.0.0.5: odd ?[31m\n"
+	            "WARNING  the change 7f is undone in 42 s unless it is confirmed\n"
+	            "         If all is well: fairlead net confirm 7f\n");
+}
+
+static void test_nobody(void)
+{
+	struct said said[NODE_QUESTIONS];
+
+	for (size_t i = 0; i < NODE_QUESTIONS; i++)
+		said[i] = (struct said){-ENOENT, NULL};
+	check_board(said, CLI_UNREACHABLE,
+	            "node -: no daemon answers\n"
+	            "\n"
+	            "-        vipd       does not run here: it has no socket\n"
+	            "-        prism      does not run here: it has no socket\n"
+	            "-        etcdwatch  does not run here: it has no socket\n"
+	            "-        netconf    does not run here: it has no socket\n");
+	said[NODE_NET].r = -EACCES;
+	check_board(said, CLI_DENIED,
+	            "node -: no daemon answers\n"
+	            "\n"
+	            "FAILED   netconf    is not for this user\n"
+	            "-        vipd       does not run here: it has no socket\n"
+	            "-        prism      does not run here: it has no socket\n"
+	            "-        etcdwatch  does not run here: it has no socket\n"
+	            "\n"
+	            "FAILED   netconf was not asked: its socket is not for this user\n"
+	            "         Be root, or join the group of its socket: usermod -aG fairlead USER\n");
+}
+
+/* What one thing alone comes to, and the first thing that is then said. */
+static const struct {
+	enum node_question question;
+	const char *lines;
+	enum board_level level;
+	const char *what; /* NULL: nothing */
+} rows[] = {
+    {NODE_VIP, "", BOARD_OK, NULL},
+    {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"etcd_ok\":false}\n", BOARD_FAILED,
+     "v: etcd does not answer vipd; the last endpoint tried is -"},
+    {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"state\":\"down\",\"reason\":\"no link\"}\n",
+     BOARD_WARNED, "v: this node takes no part: no link"},
+    {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"health\":\"bad\",\"health_reason\":\"x\"}\n",
+     BOARD_WARNED, "v: the API server of this node is not healthy: x"},
+    {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"foreign_mac\":\"02::1\"}\n", BOARD_WARNED,
+     "v: a host that is not the owner has claimed it: 02::1"},
+    {NODE_PRISM, "{\"usable\":0}\n", BOARD_FAILED,
+     "no API server is in good order, or none is known"},
+    {NODE_PRISM, "{\"usable\":1,\"accepting\":false}\n", BOARD_WARNED,
+     "there is no room for another connection"},
+    {NODE_PRISM, "{\"usable\":1,\"checks\":true,\"probing\":false}\n", BOARD_WARNED,
+     "the probe process does not run: health is judged by traffic alone"},
+    {NODE_PRISM, "{\"usable\":1,\"sources\":[{\"source\":\"dns\",\"error\":\"no\"}]}\n",
+     BOARD_WARNED, "source dns cannot be read: no"},
+    {NODE_PRISM,
+     "{\"usable\":1}\n{\"upstream\":\"a\",\"state\":\"down\",\"since_s\":61.5,\"reason\":\"r\"}\n",
+     BOARD_WARNED, "upstream a has been down for 1m: r"},
+    {NODE_PRISM, "{\"usable\":1}\n{\"upstream\":\"a\",\"state\":\"down\",\"drained\":true}\n",
+     BOARD_OK, NULL},
+    {NODE_PRISM,
+     "{\"usable\":1,\"checks\":false}\n{\"upstream\":\"a\",\"state\":\"unknown\",\"usable\":true}"
+     "\n",
+     BOARD_OK, NULL},
+    {NODE_JOBS, "{\"job\":\"j\",\"error\":\"no\"}\n", BOARD_WARNED, "job j: no"},
+    {NODE_JOBS, "{\"job\":\"j\",\"frozen\":\"small\"}\n", BOARD_WARNED, "job j: small"},
+    {NODE_JOBS, "{\"job\":\"j\",\"targets\":[{\"target\":\"t\",\"error\":\"no\"}]}\n", BOARD_WARNED,
+     "job j, target t: no"},
+    {NODE_JOBS, "{\"job\":\"j\",\"set_aside\":1}\n", BOARD_WARNED,
+     "job j: snapshots that did not pass their proof are in 'rejected'"},
+    {NODE_JOBS, "{\"job\":\"j\",\"drill\":{\"failed\":true,\"reason\":\"r\"}}\n", BOARD_WARNED,
+     "job j: r"},
+    {NODE_RECORD, "{\"error\":\"no disk\"}\n", BOARD_WARNED, "nothing is recorded: no disk"},
+    {NODE_NET, "{\"blocked\":{\"id\":\"7\",\"reason\":\"files\"}}\n", BOARD_WARNED,
+     "netconf changes nothing: files"},
+    {NODE_NET, "{\"change\":{\"id\":\"7\",\"phase\":\"half-undone\",\"left_undone\":\"x\"}}\n",
+     BOARD_FAILED, "the change 7 could not be undone: x"},
+    {NODE_NET, "{\"change\":{\"id\":\"7\",\"phase\":\"rolling-back\",\"reason\":\"r\"}}\n",
+     BOARD_WARNED, "the change 7 is being undone: r"},
+    {NODE_NET, "{\"change\":{\"id\":\"7\",\"phase\":\"probing\",\"left_s\":3}}\n", BOARD_OK, NULL},
+    {NODE_NET, "{\"drift\":{\"state\":\"fight\",\"steps\":2,\"first\":\"f\"}}\n", BOARD_WARNED,
+     "the network differs by 2 steps, and somebody sets it back, the first: f"},
+    {NODE_NET,
+     "{\"leases\":[{\"link\":\"eth0\",\"family\":4,\"running\":true,\"addresses\":[]}]}\n",
+     BOARD_WARNED, "DHCP on eth0 has no IPv4 lease"},
+    {NODE_NET, "{}\n", BOARD_OK, NULL},
+};
+
+static void judge(struct board *board, enum node_question question, const json_t *objects)
+{
+	switch (question) {
+	case NODE_VIP:
+		board_vip(board, objects);
+		break;
+	case NODE_PRISM:
+		board_prism(board, objects);
+		break;
+	case NODE_JOBS:
+		board_snapshots(board, objects, NULL);
+		break;
+	case NODE_RECORD:
+		board_record(board, objects);
+		break;
+	case NODE_NET:
+		board_net(board, objects);
+		break;
+	case NODE_HEALTH:
+	case NODE_MEMBERS:
+	case NODE_ALARMS:
+	case NODE_QUESTIONS:
+		break;
+	}
+}
+
+static void test_rows(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		AUTO(free) char *text = xasprintf("%sok\n", rows[i].lines);
+		AUTO(client_answer_free) struct client_answer *answer = NULL;
+		struct board board = {0};
+
+		CHECK_EQ_INT(client_parse_answer(text, &answer), 0);
+		judge(&board, rows[i].question, answer->objects);
+		if (!CHECK_EQ_INT(board_worst(&board), rows[i].level) ||
+		    !CHECK_EQ_STR(board.n_matters > 0 ? board.matters[0].what : NULL, rows[i].what))
+			(void) fprintf(stderr, "  row %zu\n", i);
+		board_fini(&board);
+	}
+}
+
+/* --- the whole program --------------------------------------------------------------------------
+ */
+
+static const struct scripted_row healthy[] = {
+    {"vipd", "vip status", VIP "ok\n"},
+    {"prism", "prism status", PRISM "ok\n"},
+    {"etcdwatch", "etcd health", HEALTH "ok\n"},
+    {"etcdwatch", "etcd status", MEMBERS "ok\n"},
+    {"etcdwatch", "etcd alarms", "ok\n"},
+    {"etcdwatch", "etcd snapshot jobs", JOBS "ok\n"},
+    {"etcdwatch", "etcd record status", RECORD "ok\n"},
+    {"netconf", "net status", NET "ok\n"},
+};
+
+static void test_program(void)
+{
+	AUTO(free) char *line = xasprintf("-r %s status", clirun_dir);
+	AUTO(free) char *as_json = xasprintf("-r %s status -o json", clirun_dir);
+	AUTO(free) char *as_yaml = xasprintf("-r %s status -o yaml", clirun_dir);
+	pid_t pid = scripted_start(clirun_dir, healthy, ARRAY_SIZE(healthy));
+
+	clirun_check(line, CLI_OK, "node n1: all is well\n", "");
+	clirun_check(as_json, CLI_OK,
+	             "{\"node\":\"n1\",\"status\":\"ok\",\"parts\":[{\"part\":\"vip\",", "");
+	clirun_check(as_yaml, CLI_OK, "---\nnode: \"n1\"\nstatus: \"ok\"\nparts:\n", "");
+	scripted_stop(pid);
+	clirun_check(line, CLI_FAILED, "node -: 4 failed, 0 warnings\n", "");
+}
+
+/* One that hangs and one that is cut off are lines, and the others are there. */
+static void test_trouble(void)
+{
+	static const struct scripted_row troubled[] = {
+	    {"vipd", NULL, VIP "ok\n"},
+	    {"prism", NULL, NULL},
+	    {"etcdwatch", NULL, HEALTH},
+	    {"netconf", NULL, "error busy too many clients\n"},
+	};
+	struct node_reply replies[NODE_QUESTIONS];
+	struct board board = {0};
+	pid_t pid = scripted_start(clirun_dir, troubled, ARRAY_SIZE(troubled));
+
+	/* Long enough for those that answer, on any machine. */
+	node_ask(clirun_dir, 5 * US_PER_S, replies);
+	CHECK_EQ_INT(replies[NODE_PRISM].r, -ETIMEDOUT);
+	CHECK_EQ_INT(replies[NODE_HEALTH].r, -EBADMSG);
+	CHECK(node_objects(&replies[NODE_VIP]) != NULL);
+	CHECK(node_objects(&replies[NODE_NET]) == NULL);
+	board_fill(&board, replies, NOW_US);
+	CHECK_EQ_INT(board.n_matters, 3);
+	CHECK_EQ_STR(board.matters[2].what, "netconf: too many clients");
+	board_fini(&board);
+	node_replies_fini(replies);
+	scripted_stop(pid);
+}
+
+int main(void)
+{
+	AUTO(free) char *nobody = NULL;
+
+	clirun_begin();
+	test_well();
+	test_troubled();
+	test_nobody();
+	test_rows();
+	nobody = xasprintf("-r %s status", clirun_dir);
+	clirun_check(nobody, CLI_UNREACHABLE, "node -: no daemon answers\n",
+	             "fairlead: no daemon runs");
+	test_program();
+	test_trouble();
+	clirun_end();
+	return check_result();
+}
