@@ -239,6 +239,32 @@ static bool is_busy_port(struct resolver *r, const struct link *link)
 	return link->master[0] != '\0' && link_of(r, master)->kind != LINK_VRF;
 }
 
+static void dispute_twin(struct resolver *r, const char *link, const struct origin *origin,
+                         const char *what, const struct origin *first)
+{
+	char where[MODEL_ORIGIN_TEXT_MAX];
+
+	resolver_dispute(r, link, origin, "is %s of '%s', as is %s: say it in one place", what, link,
+	                 model_format_origin(r->config->common, first, where));
+}
+
+/* What stands twice under one name is an error of the configuration's. */
+static void dispute_other_dhcp(struct resolver *r, const struct resolved_dhcp *resolved)
+{
+	const struct resolution *resolution = r->resolution;
+	sa_family_t family = resolved->dhcp->family;
+
+	for (size_t i = 0; i < resolution->n_dhcps; i++) {
+		const struct resolved_dhcp *other = &resolution->dhcps[i];
+
+		if (other->dhcp->family != family || strcmp(other->link, resolved->link) != 0)
+			continue;
+		dispute_twin(r, resolved->link, &resolved->dhcp->origin,
+		             family == AF_INET ? "DHCPv4" : "DHCPv6", &other->dhcp->origin);
+		return;
+	}
+}
+
 static void add_dhcp(struct resolver *r, const struct config_dhcp *dhcp)
 {
 	struct resolution *resolution = r->resolution;
@@ -258,6 +284,7 @@ static void add_dhcp(struct resolver *r, const struct config_dhcp *dhcp)
 			resolver_dispute(r, resolved.link, &dhcp->origin,
 			                 "is DHCP on '%s', which is a port of '%s'", resolved.link,
 			                 link->master);
+		dispute_other_dhcp(r, &resolved);
 		resolution->dhcps =
 		    xreallocarray(resolution->dhcps, resolution->n_dhcps + 1, sizeof(*resolution->dhcps));
 		resolution->dhcps[resolution->n_dhcps++] = resolved;
@@ -273,6 +300,11 @@ static void add_ethernet(struct resolver *r, const struct config_ethernet *ether
 
 	if (name == NULL)
 		return;
+	for (size_t i = 0; i < resolution->n_ethernets; i++) {
+		if (strcmp(resolution->ethernets[i].link, name) == 0)
+			dispute_twin(r, name, &ethernet->origin, "Ethernet",
+			             &resolution->ethernets[i].config->origin);
+	}
 	resolution->ethernets = xreallocarray(resolution->ethernets, resolution->n_ethernets + 1,
 	                                      sizeof(*resolution->ethernets));
 	resolved = &resolution->ethernets[resolution->n_ethernets++];

@@ -123,6 +123,30 @@ static bool is_in(const struct resolution *resolution, const struct entry *entry
 	return false;
 }
 
+/* An earlier process was given a lease by this very name, which nobody would renew. */
+static bool has_left_lease(const struct dhcpclients *all, const struct resolved_dhcp *resolved)
+{
+	AUTO(free)
+	char *path = dhcpfile_lease_path(all->settings.runtime_dir, resolved->link, resolved->dhcp);
+	struct lease lease;
+
+	if (dhcpfile_read_lease(path, resolved->dhcp->family, mono_now_us(), &lease) != 1)
+		return false;
+	lease_fini(&lease);
+	return true;
+}
+
+/* Nobody knows what is wanted of a disputed link: whatever it has goes on, and nothing is begun. */
+static bool is_to_begin(const struct dhcpclients *all, const struct resolution *resolution,
+                        const struct resolved_dhcp *resolved)
+{
+	const struct entry *entry = find(all, resolved->link, resolved->dhcp->family);
+
+	if (!resolution_disputes(resolution, resolved->link))
+		return true;
+	return (entry == NULL || entry->client == NULL) && has_left_lease(all, resolved);
+}
+
 void dhcpclients_want(struct dhcpclients *all, const struct resolution *resolution,
                       const struct model *have)
 {
@@ -133,8 +157,7 @@ void dhcpclients_want(struct dhcpclients *all, const struct resolution *resoluti
 		const struct resolved_dhcp *resolved = &resolution->dhcps[i];
 		struct entry *entry;
 
-		/* Nobody knows what is wanted of it: whatever it has goes on, and nothing is begun. */
-		if (resolution_disputes(resolution, resolved->link))
+		if (!is_to_begin(all, resolution, resolved))
 			continue;
 		entry = want_entry(all, resolved->link, resolved->dhcp->family);
 		entry->is_wanted = true;

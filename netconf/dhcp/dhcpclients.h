@@ -27,9 +27,9 @@ void dhcpclients_free(struct dhcpclients *clients);
 DEFINE_AUTO(struct dhcpclients, dhcpclients_free);
 
 /* From now on these are wanted, on the network `have`, but for those on links that are disputed,
- * which stay as they are. What has a client already keeps it, unless it would be told something
- * else now. What cannot be had is logged, and tried again the next
- * time. */
+ * which stay as they are; what an earlier process was leased there goes on, too. What has a client
+ * already keeps it, unless it would be told something else now. What cannot be had is logged, and
+ * tried again the next time. */
 void dhcpclients_want(struct dhcpclients *clients, const struct resolution *resolution,
                       const struct model *have);
 /* Whether all of these are wanted already, just so. */

@@ -412,6 +412,60 @@ static void test_left_behind(void)
 	scratch_leave();
 }
 
+static struct resolution *disputed(const struct config_dhcp *dhcp)
+{
+	struct resolution *resolution = NEW0(struct resolution);
+
+	resolution->model = model_new();
+	resolution->dhcps = NEW0(struct resolved_dhcp);
+	resolution->dhcps[resolution->n_dhcps++] = (struct resolved_dhcp){.link = "eth0", .dhcp = dhcp};
+	conf_strings_add(&resolution->disputed, "eth0");
+	return resolution;
+}
+
+/* A link that two documents mean: what it was leased is renewed, by the next process as well. */
+static void test_disputed(void)
+{
+	AUTO(resolution_free) struct resolution *resolution = disputed(&dhcp4);
+	AUTO(model_free) struct model *have = model_new();
+	struct link *link = model_add_link(have, "eth0", LINK_PHYSICAL);
+	unsigned changes = 0;
+	struct dhcpclient *client;
+	struct dhcpclients *clients;
+	struct dhcpclients_info info;
+
+	link->up = true;
+	link->mac = mac;
+	begin();
+	clients = dhcpclients_new(loop, &settings, count_change, &changes);
+	dhcpclients_want(clients, resolution, have);
+	CHECK_EQ_INT(dhcpclients_count(clients), 0);
+
+	client = start(&dhcp4, &changes);
+	CHECK(wait_for_starts(1));
+	say_bound("BOUND", "10.0.0.5", 3600);
+	CHECK(wait_for_changes(&changes, 1));
+	stop(client);
+	dhcpclients_want(clients, resolution, have);
+	CHECK(wait_for_starts(2));
+	CHECK_EQ_INT(dhcpclients_count(clients), 1);
+	say_bound("RENEW", "10.0.0.5", 7200);
+	CHECK(wait_for_changes(&changes, 2));
+
+	/* The other document would have it told otherwise, and is not asked. */
+	resolution->dhcps[0].dhcp = &(struct config_dhcp){
+	    .family = AF_INET, .metric = 7, .ignore_hostname = true, .client_id = CONFIG_CLIENT_ID_MAC};
+	dhcpclients_want(clients, resolution, have);
+	dhcpclients_forget_others(clients);
+	if (CHECK_EQ_INT(dhcpclients_count(clients), 1)) {
+		dhcpclients_get(clients, 0, &info);
+		CHECK(info.is_running && info.lease != NULL);
+	}
+	dhcpclients_free(clients);
+	CHECK(wait_until(has_no_child, NULL));
+	scratch_leave();
+}
+
 /* --- the real ones --- */
 
 static pid_t start_server(int client_ns, int server_ns)
@@ -547,6 +601,7 @@ int main(void)
 	test_restarts();
 	test_no_program();
 	test_left_behind();
+	test_disputed();
 	test_for_real();
 	loop_free(loop);
 	return check_result();

@@ -402,6 +402,27 @@ static void test_vrf(void)
 	CHECK_EQ_STR(r->model->routes[3].link, "eth1");
 }
 
+/* Nor with what is asked of a link besides what it is. */
+static void test_one_device_asked_twice(void)
+{
+	AUTO(config_free)
+	struct config *c =
+	    load(DHCP4 "name: eth2\n" DHCP4 "name: enp3s0-with-a-long-name\n"
+	               "---\napiVersion: v1alpha1\nkind: DHCPv6Config\n"
+	               "name: enp3s0-with-a-long-name\n" ETHERNET "name: enp3s0-with-a-long-name\n"
+	               "rings: {rx: 64}\n" ETHERNET "name: eth2\n"
+	               "rings: {rx: 128}\n" ETHERNET "name: eth1\n"
+	               "rings: {rx: 128}\n");
+	AUTO(resolution_free) struct resolution *r = resolve_all(c);
+
+	if (!CHECK_EQ_INT(r->problems.n, 2))
+		return;
+	CHECK_EQ_STR(r->problems.items[0], "t:6: is DHCPv4 of 'eth2', as is t:2: say it in one place");
+	CHECK_EQ_STR(r->problems.items[1],
+	             "t:19: is Ethernet of 'eth2', as is t:14: say it in one place");
+	CHECK(resolution_disputes(r, "eth2") && !resolution_disputes(r, "eth1"));
+}
+
 /* A device that comes changes nothing but what it is about. */
 static void test_later(void)
 {
@@ -584,6 +605,7 @@ int main(void)
 	test_aliases_of_several();
 	test_chosen();
 	test_one_device_twice();
+	test_one_device_asked_twice();
 	test_vrf();
 	test_later();
 	test_many();
