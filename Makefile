@@ -4,6 +4,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr
 DESTDIR ?=
+UNITDIR ?= /usr/lib/systemd/system
 SAN     ?=
 WERROR  ?=
 V       ?=
@@ -390,7 +391,7 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps check check-vm check-units check-layers asan tsan demo bench format install clean
+.PHONY: help deps check check-vm check-units check-package check-layers asan tsan demo bench format install deb clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -410,6 +411,9 @@ check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU whe
 check-units: deps ## the systemd units under their own sandboxes, in a systemd of its own
 	@$(MAKE) --no-print-directory all
 	tests/systemd/boot
+
+check-package: deps ## the Debian package: built twice, byte for byte the same, lintian, contents
+	tests/package/run
 
 check-layers: $(PROTO_H) ## prove the layering from the include lines
 	tests/layers $(CC) $(BUILD)
@@ -436,18 +440,24 @@ format: ## clang-format over all of it
 
 install: all ## install into $(DESTDIR)$(PREFIX)
 	install -d $(addprefix $(DESTDIR)$(PREFIX),/sbin /bin /share/man/man1 /share/man/man5 /share/man/man8) \
-	    $(DESTDIR)/etc/fairlead/conf.d $(addprefix $(DESTDIR)/usr/lib/,systemd/system sysusers.d tmpfiles.d)
+	    $(addprefix $(DESTDIR),/etc/fairlead/conf.d $(UNITDIR) /usr/lib/sysusers.d /usr/lib/tmpfiles.d)
 	install -m 755 $(addprefix $(BUILD)/bin/,vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe netconf-dhcp-hook) $(DESTDIR)$(PREFIX)/sbin/
 	install -m 755 $(BUILD)/bin/fairlead $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(PREFIX)/share/man/man5/
 	install -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(PREFIX)/share/man/man8/
-	install -m 644 $(wildcard systemd/*.service systemd/*.socket) $(DESTDIR)/usr/lib/systemd/system/
+	install -m 644 $(wildcard systemd/*.service systemd/*.socket systemd/*.target) $(DESTDIR)$(UNITDIR)/
 	sed -i 's|=/usr/sbin/|=$(PREFIX)/sbin/|' \
-	    $(patsubst systemd/%,$(DESTDIR)/usr/lib/systemd/system/%,$(wildcard systemd/*.service))
+	    $(patsubst systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard systemd/*.service))
 	install -m 644 $(wildcard systemd/sysusers.d/*.conf) $(DESTDIR)/usr/lib/sysusers.d/
 	install -m 644 $(wildcard systemd/tmpfiles.d/*.conf) $(DESTDIR)/usr/lib/tmpfiles.d/
+	$(if $(wildcard completion),install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/vendor-completions))
+	$(if $(wildcard completion),install -m 644 completion/fairlead.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fairlead)
+	$(if $(wildcard completion),install -m 644 completion/_fairlead $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_fairlead)
 	$(if $(DESTDIR),,systemd-sysusers fairlead.conf && systemd-tmpfiles --create fairlead.conf)
+
+deb: ## the Debian package, into build/deb
+	packaging/deb
 
 clean: ## remove what was built
 	rm -rf build build-*
