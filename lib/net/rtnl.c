@@ -254,6 +254,14 @@ void rtnl_free(struct rtnl *rtnl)
 	free(rtnl);
 }
 
+int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name)
+{
+	uint8_t buf[RTNL_MSG_MAX];
+	struct nlmsghdr *nlh = rtnl_msg_new_dummy(buf, name);
+
+	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+}
+
 /* --- addresses ----------------------------------------------------------------------------- */
 
 static int change_addr(struct rtnl *rtnl, const struct rtnl_addr *addr, uint16_t flags)
@@ -287,6 +295,16 @@ int rtnl_addr_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix)
 	r = netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
 	/* A link that is gone (ENODEV), or that has no IPv6 at all (ENXIO), has no such address. */
 	return r == -ENODEV || r == -ENXIO ? -EADDRNOTAVAIL : r;
+}
+
+int rtnl_connected_route_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix)
+{
+	uint8_t buf[RTNL_MSG_MAX];
+	struct nlmsghdr *nlh;
+
+	assert(addr_is_set(&prefix->addr));
+	nlh = rtnl_msg_del_connected_route(buf, ifindex, prefix);
+	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
 }
 
 struct addr_list {

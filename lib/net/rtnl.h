@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Links and addresses of this network namespace: a live table of links (kept by the monitor), and
- * adding, refreshing and deleting addresses.
+ * Links and addresses of this network namespace: a live table of links (kept by the monitor),
+ * making a dummy, and adding, refreshing and deleting addresses.
  *
  * Changes use netlink_call() (see netlink.h): when they return, the kernel has done it.
  * Sources: rtnetlink(7), linux/if_addr.h. IFA_PROTO (kernel 5.18 and later) marks an address with
@@ -62,6 +62,10 @@ DEFINE_AUTO(struct rtnl, rtnl_free);
 const struct rtnl_link *rtnl_link_by_name(const struct rtnl *rtnl, const char *name);
 const struct rtnl_link *rtnl_link_by_index(const struct rtnl *rtnl, int ifindex);
 
+/* Makes a link of kind "dummy" that is up; the kernel loads its driver if it can. -EEXIST: there is
+ * a link of this name; -EOPNOTSUPP: this kernel has no dummies. */
+int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name);
+
 /* Creates the address; -EEXIST if it is there (NLM_F_CREATE | NLM_F_EXCL). */
 int rtnl_addr_add(struct rtnl *rtnl, const struct rtnl_addr *addr);
 
@@ -74,6 +78,10 @@ int rtnl_addr_replace(struct rtnl *rtnl, const struct rtnl_addr *addr);
 
 /* -EADDRNOTAVAIL if it is not there. */
 int rtnl_addr_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix);
+
+/* The route that the kernel made for an address of that prefix, in the main table: of an IPv6 address
+ * with a lifetime it outlives the address. -ESRCH if there is none. */
+int rtnl_connected_route_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix);
 
 /* Calls fn for every address of every link. 0 or -errno. */
 typedef void (*rtnl_addr_fn)(const struct rtnl_addr *addr, void *userdata);

@@ -125,6 +125,24 @@ struct nlmsghdr *rtnl_msg_dump_links(void *buf)
 	return nlh;
 }
 
+struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+	struct nlattr *info;
+
+	nlh->nlmsg_type = RTM_NEWLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_flags = IFF_UP;
+	ifi->ifi_change = IFF_UP;
+	mnl_attr_put_strz(nlh, IFLA_IFNAME, name);
+	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
+	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "dummy");
+	mnl_attr_nest_end(nlh, info);
+	return nlh;
+}
+
 /* --- addresses ----------------------------------------------------------------------------- */
 
 struct addr_attrs {
@@ -245,4 +263,22 @@ struct nlmsghdr *rtnl_msg_new_addr(void *buf, const struct rtnl_addr *addr, uint
 struct nlmsghdr *rtnl_msg_del_addr(void *buf, int ifindex, const struct prefix *prefix)
 {
 	return put_addr(buf, RTM_DELADDR, 0, ifindex, prefix);
+}
+
+struct nlmsghdr *rtnl_msg_del_connected_route(void *buf, int ifindex, const struct prefix *prefix)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct rtmsg *rtm;
+
+	nlh->nlmsg_type = RTM_DELROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
+	rtm->rtm_family = (uint8_t) prefix->addr.family;
+	rtm->rtm_dst_len = prefix->len;
+	rtm->rtm_table = RT_TABLE_MAIN;
+	rtm->rtm_protocol = RTPROT_KERNEL;
+	rtm->rtm_scope = RT_SCOPE_NOWHERE; /* whichever it has */
+	mnl_attr_put(nlh, RTA_DST, addr_len_bytes(&prefix->addr), prefix->addr.bytes);
+	mnl_attr_put_u32(nlh, RTA_OIF, (uint32_t) ifindex);
+	return nlh;
 }

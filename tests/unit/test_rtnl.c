@@ -344,6 +344,22 @@ static void test_hostile_messages(void)
 	}
 }
 
+/* A kernel has them or it does not; a second one of the name is refused in any case. */
+static void test_dummy(struct rtnl *rtnl)
+{
+	int r;
+
+	forget("d1");
+	r = rtnl_link_add_dummy(rtnl, "d1");
+	if (r == -EOPNOTSUPP)
+		return;
+	CHECK_EQ_INT(r, 0);
+	CHECK(next_event());
+	CHECK(seen.link.up && seen.link.has_mac);
+	CHECK_EQ_INT(rtnl_link_add_dummy(rtnl, "d1"), -EEXIST);
+	netns_run("ip -d link show d1 | grep -q dummy && ip link del d1");
+}
+
 int main(void)
 {
 	AUTO(rtnl_free) struct rtnl *rtnl = NULL;
@@ -358,6 +374,7 @@ int main(void)
 	test_addresses(rtnl);
 	test_lifetime(rtnl);
 	test_errors(rtnl);
+	test_dummy(rtnl);
 	test_resync(rtnl);
 	test_hostile_messages();
 	return check_result();
