@@ -28,6 +28,12 @@ enum config_fence {
 	CONFIG_FENCE_LIFETIME,
 };
 
+/* How the network learns where the address is. */
+enum config_announce {
+	CONFIG_ANNOUNCE_LAYER2, /* ARP and neighbour advertisements on its link */
+	CONFIG_ANNOUNCE_BGP,    /* a routing daemon of the node exports the address on its link */
+};
+
 struct config_health {
 	bool enabled;
 	char *url;              /* https://127.0.0.1:6443/readyz; the host is an IP address */
@@ -50,8 +56,9 @@ struct config_policy {
 	bool avoid_etcd_leader;
 	int64_t hold_down_us; /* least time between two moves that are not forced */
 	struct config_health health;
-	int64_t announce_refresh_us; /* 0: never */
-	unsigned announce_repeats;   /* at one second each, behind the first three */
+	enum config_announce announce;
+	int64_t announce_refresh_us; /* CONFIG_ANNOUNCE_LAYER2; 0: never */
+	unsigned announce_repeats;   /* the same; at one second each, behind the first three */
 	bool destroy_sockets;
 };
 
@@ -95,6 +102,7 @@ int config_load_text(const char *name, const char *text, size_t len, const struc
 void config_free(struct config *config);
 DEFINE_AUTO(struct config, config_free);
 
+const char *config_announce_name(enum config_announce announce);
 bool config_policy_equal(const struct config_policy *a, const struct config_policy *b);
 
 /* YAML that config_load() reads back as the same configuration, every key written out. Passwords

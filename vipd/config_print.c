@@ -26,6 +26,22 @@ static void print_health(const struct config_health *health, FILE *out)
 	(void) fprintf(out, "  rise: %u\n  fall: %u\n", health->rise, health->fall);
 }
 
+const char *config_announce_name(enum config_announce announce)
+{
+	return config_announce_names[announce];
+}
+
+static void print_announce(const struct config_policy *policy, FILE *out)
+{
+	if (policy->announce != CONFIG_ANNOUNCE_LAYER2) {
+		conf_print_string(out, "announce", config_announce_names[policy->announce]);
+		return;
+	}
+	(void) fputs("announce:\n", out);
+	conf_print_duration(out, "  refresh", policy->announce_refresh_us);
+	(void) fprintf(out, "  repeats: %u\n", policy->announce_repeats);
+}
+
 static void print_policy(const struct config_policy *policy, FILE *out)
 {
 	conf_print_duration(out, "fenceWindow", policy->fence_window_us);
@@ -35,9 +51,7 @@ static void print_policy(const struct config_policy *policy, FILE *out)
 	conf_print_bool(out, "avoidEtcdLeader", policy->avoid_etcd_leader);
 	conf_print_duration(out, "holdDown", policy->hold_down_us);
 	print_health(&policy->health, out);
-	(void) fputs("announce:\n", out);
-	conf_print_duration(out, "  refresh", policy->announce_refresh_us);
-	(void) fprintf(out, "  repeats: %u\n", policy->announce_repeats);
+	print_announce(policy, out);
 	conf_print_bool(out, "destroySockets", policy->destroy_sockets);
 }
 
@@ -61,7 +75,7 @@ bool config_policy_equal(const struct config_policy *a, const struct config_poli
 	return a->fence_window_us == b->fence_window_us && a->fence == b->fence &&
 	       a->priority == b->priority && a->preempt == b->preempt &&
 	       a->avoid_etcd_leader == b->avoid_etcd_leader && a->hold_down_us == b->hold_down_us &&
-	       health_equal(&a->health, &b->health) &&
+	       health_equal(&a->health, &b->health) && a->announce == b->announce &&
 	       a->announce_refresh_us == b->announce_refresh_us &&
 	       a->announce_repeats == b->announce_repeats && a->destroy_sockets == b->destroy_sockets;
 }

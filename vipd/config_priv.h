@@ -42,6 +42,7 @@ struct config_reading {
 extern const struct conf_kind config_kinds[];
 extern const struct conf_field config_policy_fields[]; /* target: struct policy_document */
 extern const char *const config_fence_names[];         /* by enum config_fence */
+extern const char *const config_announce_names[];      /* by enum config_announce */
 
 /* config_talos.c: Talos's own documents. */
 extern const struct conf_field config_legacy_fields[]; /* target: struct config_reading */

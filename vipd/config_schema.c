@@ -23,6 +23,12 @@ const char *const config_fence_names[] = {
     NULL,
 };
 
+const char *const config_announce_names[] = {
+    [CONFIG_ANNOUNCE_LAYER2] = "layer2",
+    [CONFIG_ANNOUNCE_BGP] = "bgp",
+    NULL,
+};
+
 /* --- VIPPolicyConfig --- */
 
 /* etcd counts leases in seconds. */
@@ -89,6 +95,23 @@ static const struct conf_field announce_fields[] = {
     {0},
 };
 
+/* A word, or how layer 2 is to be told. */
+static void set_announce(struct conf *conf, const struct conf_field *field,
+                         const struct conf_node *value, void *slot)
+{
+	struct config_policy *policy = slot;
+
+	if (value->shape == CONF_SCALAR && !conf_node_is_null(value)) {
+		int choice = (int) policy->announce;
+
+		conf_set_choice(conf, field, value, &choice);
+		policy->announce = (enum config_announce) choice;
+		return;
+	}
+	conf_set_map(conf, field, value, policy);
+	policy->announce = CONFIG_ANNOUNCE_LAYER2;
+}
+
 #define DOCUMENT(member) offsetof(struct policy_document, member)
 const struct conf_field config_policy_fields[] = {
     {.key = "name", .set = conf_set_string, .offset = DOCUMENT(name)},
@@ -123,7 +146,11 @@ const struct conf_field config_policy_fields[] = {
      .set = conf_set_map,
      .offset = DOCUMENT(policy.health),
      .fields = health_fields},
-    {.key = "announce", .set = conf_set_map, .offset = DOCUMENT(policy), .fields = announce_fields},
+    {.key = "announce",
+     .set = set_announce,
+     .offset = DOCUMENT(policy),
+     .choices = config_announce_names,
+     .fields = announce_fields},
     {.key = "destroySockets", .set = conf_set_bool, .offset = DOCUMENT(policy.destroy_sockets)},
     {0},
 };

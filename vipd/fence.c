@@ -23,6 +23,7 @@ struct fence {
 	struct rtnl *rtnl;
 	struct nftgate *gate;
 	struct prefix vip;
+	bool routed;      /* others look for it among the connected routes */
 	int ifindex;      /* where it belongs */
 	int at_ifindex;   /* where it may be: 0 once the kernel has said that it is off */
 	bool on_link;     /* as far as we know: decides between adding and renewing */
@@ -54,6 +55,11 @@ enum fence_kind fence_kind(const struct fence *f)
 	return f->gate != NULL ? FENCE_NFTABLES : FENCE_LIFETIME;
 }
 
+void fence_set_routed(struct fence *f)
+{
+	f->routed = true;
+}
+
 void fence_set_link(struct fence *f, int ifindex)
 {
 	if (f->ifindex == ifindex)
@@ -74,7 +80,8 @@ static struct rtnl_addr describe(const struct fence *f, uint32_t lifetime_s)
 	    .valid_s = lifetime_s,
 	    /* Deprecated from the start, so that IPv6 never chooses it as a source. */
 	    .preferred_s = f->vip.addr.family == AF_INET6 ? 0 : lifetime_s,
-	    .no_prefix_route = true,
+	    /* FRR takes no connected route from an address that was to have none in the kernel. */
+	    .no_prefix_route = !f->routed,
 	    .no_dad = f->vip.addr.family == AF_INET6,
 	};
 }
@@ -216,6 +223,10 @@ int fence_drop(struct fence *f)
 	r = rtnl_addr_del(f->rtnl, at, &f->vip);
 	if (r == -EADDRNOTAVAIL)
 		r = 0;
+	if (r == 0 && f->routed && f->vip.addr.family == AF_INET6)
+		/* Else this node's own packets to the next owner would go into its own link for as long as
+		 * the lifetime was. */
+		(void) rtnl_connected_route_del(f->rtnl, at, &f->vip);
 	if (r < 0)
 		f->error_text = rtnl_error_text(f->rtnl);
 	f->at_ifindex = r < 0 ? at : 0;

@@ -38,6 +38,10 @@ DEFINE_AUTO(struct fence, fence_free);
 
 enum fence_kind fence_kind(const struct fence *fence);
 
+/* For an address that a routing daemon shall find and export. Only before the first fence_hold().
+ */
+void fence_set_routed(struct fence *fence);
+
 /* Which link the address belongs on; 0 while there is none. An address that is held on another one
  * is dropped; if the kernel refuses that, the next fence_drop() tries again and says so. */
 void fence_set_link(struct fence *fence, int ifindex);

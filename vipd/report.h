@@ -42,9 +42,10 @@ struct vip_report_candidate {
 struct vip_report {
 	const char *vip;
 	const char *link;
-	const char *node;   /* this one */
-	const char *state;  /* "down", "standby", "taking", "owner" or "yielding" */
-	const char *reason; /* of the last change of state */
+	const char *announce; /* "layer2" or "bgp" */
+	const char *node;     /* this one */
+	const char *state;    /* "down", "standby", "taking", "owner" or "yielding" */
+	const char *reason;   /* of the last change of state */
 	int64_t in_state_us;
 
 	const char *owner; /* as etcd says; NULL: nobody */

@@ -136,21 +136,17 @@ void vip_set_hold(struct vip *v, bool on_hold)
 void vip_on_link_changed(struct vip *v)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
-	bool carrier = link != NULL && link->up && link->carrier;
+	bool carrier = link != NULL && link->up && (link->carrier || !v->outlet->needs_carrier);
 	bool news = carrier && (!v->carrier || !mac_equal(&link->mac, &v->mac));
-	int r;
 
 	if ((link != NULL) != v->link_present)
 		log_info("vip_link", "vip=%s ifname=%s present=%d", v->text, v->config->link, link != NULL);
 	v->link_present = link != NULL;
 	fence_set_link(v->fence, link != NULL ? link->ifindex : 0);
-	r = announcer_set_link(v->announcer, link != NULL && link->has_mac ? link->ifindex : 0,
-	                       link != NULL ? &link->mac : NULL);
-	if (r < 0)
-		log_warning_errno(r, "announcer_failed", "vip=%s ifname=%s", v->text, v->config->link);
+	v->outlet->on_link(v, link);
 	/* The switch port is new, or our MAC is (a bond that changed its port). */
 	if (news && election_state(v->election) == ELECTION_OWNER)
-		announcer_start(v->announcer);
+		v->outlet->tell(v);
 	v->carrier = carrier;
 	if (link != NULL)
 		v->mac = link->mac;
@@ -168,7 +164,7 @@ static void put_back(struct vip *v)
 	            "vip=%s ifname=%s suppressed=%u reason=\"another program removed it, added again\"",
 	            v->text, v->config->link, suppressed);
 	election_renew_hold(v->election);
-	announcer_start(v->announcer);
+	v->outlet->tell(v);
 }
 
 void vip_check_address(struct vip *v)
@@ -220,6 +216,8 @@ static void review_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 	struct vip *v = CONTAINER_OF(w, struct vip, review);
 
 	check_name(v);
+	if (!v->link_present)
+		v->outlet->on_link(v, NULL);
 	vip_review(v);
 }
 
@@ -280,11 +278,14 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	ev_timer_start(env->ev, &v->review);
 	v->fence = fence_new(
 	    env->rtnl, config->policy.fence == CONFIG_FENCE_LIFETIME ? NULL : env->gate, &config->addr);
+	if (config->policy.announce == CONFIG_ANNOUNCE_BGP)
+		fence_set_routed(v->fence);
 	v->election = election_new(&v->facts, &v->me, &vip_election_ops, v);
 	v->ledger = ledger_new(env->ev, env->etcd, env->key_prefix, &config->addr, &v->facts,
 	                       &vip_ledger_callbacks, v);
 	v->nodekey =
 	    nodekey_new(env->ev, env->etcd, ledger_prefix(v->ledger), &v->me, nodekey_changed_cb, v);
+	v->outlet = &vip_outlets[config->policy.announce];
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The inside of one VIP, for the three files that make it up and for nobody else:
+ * The inside of one VIP, for the four files that make it up and for nobody else:
  *   vip.c        its life, and what goes on around it
+ *   vip_outlet.c how the network around it learns where the address is
  *   vip_world.c  what the election does to etcd, the kernel and the LAN, and their answers
  *   vip_report.c what there is to say about it
  */
@@ -19,6 +20,16 @@
 #include "vipd/policy.h"
 #include "vipd/vip.h"
 
+/* One way in which the network learns where the address is. */
+struct vip_outlet {
+	bool needs_carrier; /* else the link need only be up */
+	/* It appeared or changed; NULL: there is none. */
+	void (*on_link)(struct vip *vip, const struct rtnl_link *link);
+	/* The address is here: said when it has come, and whenever others may not know it. */
+	void (*tell)(struct vip *vip);
+	void (*hush)(struct vip *vip); /* before it goes */
+};
+
 struct vip {
 	const struct vip_env *env;
 	const struct config_vip *config;
@@ -29,6 +40,7 @@ struct vip {
 	struct election *election;
 	struct ledger *ledger;
 	struct fence *fence;
+	const struct vip_outlet *outlet;
 	struct announcer *announcer;
 	struct nodekey *nodekey;
 	struct history history;
@@ -39,6 +51,8 @@ struct vip {
 	/* fitness */
 	bool link_present;
 	bool carrier;
+	int make_link_error; /* why there is no dummy, or 0 */
+	int64_t make_link_at_us;
 	struct mac mac;
 	bool timing_known;
 	bool joined; /* our node key has stood in etcd, or the process before us left us the VIP */
@@ -75,6 +89,9 @@ const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
 
 /* Something changed: weigh it all again. */
 void vip_review(struct vip *vip);
+
+/* vip_outlet.c: by enum config_announce */
+extern const struct vip_outlet vip_outlets[];
 
 /* vip_world.c */
 extern const struct election_ops vip_election_ops;

@@ -55,6 +55,11 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report, "takes no part: %s", unfit);
 	if (v->link_present && !v->carrier)
 		add_warning(room, report, "link %s is down or has no carrier", v->config->link);
+	if (v->make_link_error < 0)
+		add_warning(room, report,
+		            "link %s could not be made: %s; make it yourself: a dummy, or a bridge without "
+		            "ports",
+		            v->config->link, strerror(-v->make_link_error));
 	if (announcer_error(v->announcer) < 0)
 		add_warning(room, report, "cannot announce on %s: %s", v->config->link,
 		            strerror(-announcer_error(v->announcer)));
@@ -102,6 +107,7 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	struct vip_report r = {
 	    .vip = addr_format(&v->config->addr, room->vip),
 	    .link = v->config->link,
+	    .announce = config_announce_name(v->config->policy.announce),
 	    .node = v->me.node,
 	    .state = election_state_name(election_state(v->election)),
 	    .reason = election_reason(v->election),

@@ -109,7 +109,7 @@ static void ledger_confirm_cb(enum election_verdict verdict, int64_t rev, int64_
 	v->env->kept_changed(v->env->ctx);
 	if (verdict == ELECTION_DONE && v->defend) {
 		v->defend = false;
-		announcer_start(v->announcer);
+		v->outlet->tell(v);
 	}
 }
 
@@ -218,7 +218,7 @@ static int op_drop(bool lost, void *ctx)
 	struct vip *v = ctx;
 	int r;
 
-	announcer_stop(v->announcer);
+	v->outlet->hush(v);
 	if (lost) {
 		/* Without the address there is no route for a reset, and clients would wait for a timeout.
 		 */
@@ -252,7 +252,7 @@ static void op_changed(enum election_state from, enum election_state to, const c
 		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
 		                                                      : POLICY_TENURE_ORDINARY;
 		history_on_held(&v->history, mono_now_us());
-		announcer_start(v->announcer);
+		v->outlet->tell(v);
 	}
 	if (to == ELECTION_DOWN && v->stopping)
 		v->env->stopped(v->env->ctx);

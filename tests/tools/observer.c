@@ -3,12 +3,14 @@
 /*
  * Watches who answers for an address on a LAN. Asks for it again and again, by ARP request or
  * neighbour solicitation, always to everybody (broadcast, solicited-node multicast) so that every
- * claimant hears it, and writes each frame in which somebody claims the address to a log. The
- * stories of tests/netns run it in a namespace of its own; observer_check reads the log.
+ * claimant hears it, and writes each frame in which somebody claims the address to a log. An
+ * address that is routed (IPv4) is asked for by pings instead, one through each of the next hops
+ * that --via names, so that it is seen who would serve whom some router sends there. The stories of
+ * tests/netns run it in a namespace of its own; observer_check reads the log.
  *
  * The log, one line each, times in microseconds of CLOCK_BOOTTIME:
  *   T begin ADDRESS INTERVAL_US
- *   T answer MAC      an ARP reply to us, or a solicited neighbour advertisement
+ *   T answer MAC      an ARP reply to us, a solicited neighbour advertisement, or an echo reply
  *   T announce MAC    gratuitous: an ARP request or reply for itself, an unsolicited advertisement
  *   T speak MAC       asks for somebody else in the address's name
  *   T probe MAC       asks before taking it: an ARP probe, a solicitation from ::
@@ -31,7 +33,9 @@
 #include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/if_ether.h>
+#include <netinet/ip.h>
 #include <netinet/ip6.h>
+#include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -52,12 +56,15 @@
 #define FRAMES_A_TURN 256
 #define LATE_US (10 * US_PER_MS)
 #define DEFAULT_INTERVAL_MS 5
+#define NEXT_HOPS_MAX 8
 #define SOCKET_BUFFER_BYTES (4 << 20)
 
 struct observer {
 	struct addr target;
 	struct addr source; /* ours, on that link */
 	struct mac mac;
+	struct mac via[NEXT_HOPS_MAX];
+	size_t n_via; /* 0: by ARP or neighbour discovery */
 	int ifindex;
 	int fd;
 	FILE *log;
@@ -71,6 +78,12 @@ struct observer {
 struct arp_frame {
 	struct ether_header eth;
 	struct ether_arp arp;
+} __attribute__((packed));
+
+struct echo_frame {
+	struct ether_header eth;
+	struct iphdr ip;
+	struct icmphdr icmp;
 } __attribute__((packed));
 
 struct nd_frame {
@@ -137,6 +150,42 @@ static void ask_arp(struct observer *o)
 	memcpy(f.arp.arp_spa, o->source.bytes, 4);
 	memcpy(f.arp.arp_tpa, o->target.bytes, 4);
 	send_frame(o, &f, sizeof(f));
+}
+
+/* RFC 1071. */
+static uint16_t checksum(const void *data, size_t len)
+{
+	const uint8_t *bytes = data;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i += 2)
+		sum += (uint32_t) (bytes[i] << 8 | bytes[i + 1]);
+	while (sum >> 16 != 0)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return htons((uint16_t) ~sum);
+}
+
+static void ask_by_echo(struct observer *o)
+{
+	struct echo_frame f = {
+	    .eth.ether_type = htons(ETHERTYPE_IP),
+	    .ip.version = 4,
+	    .ip.ihl = sizeof(f.ip) / 4,
+	    .ip.tot_len = htons(sizeof(f.ip) + sizeof(f.icmp)),
+	    .ip.ttl = 1, /* one who has not got it must not pass it on to one who has */
+	    .ip.protocol = IPPROTO_ICMP,
+	    .icmp.type = ICMP_ECHO,
+	};
+
+	memcpy(f.eth.ether_shost, o->mac.bytes, ETH_ALEN);
+	memcpy(&f.ip.saddr, o->source.bytes, 4);
+	memcpy(&f.ip.daddr, o->target.bytes, 4);
+	f.ip.check = checksum(&f.ip, sizeof(f.ip));
+	f.icmp.checksum = checksum(&f.icmp, sizeof(f.icmp));
+	for (size_t i = 0; i < o->n_via; i++) {
+		memcpy(f.eth.ether_dhost, o->via[i].bytes, ETH_ALEN);
+		send_frame(o, &f, sizeof(f));
+	}
 }
 
 /* RFC 4443 section 2.3: the one's complement sum over the pseudo header and the message. */
@@ -230,6 +279,26 @@ static const char *nd_kind(const struct observer *o, const uint8_t *frame, size_
 	return memcmp(&f.ip.ip6_src, o->target.bytes, 16) == 0 ? "speak" : NULL;
 }
 
+static const char *echo_kind(const struct observer *o, const uint8_t *frame, size_t len)
+{
+	struct echo_frame f;
+
+	if (len < sizeof(f))
+		return NULL;
+	memcpy(&f, frame, sizeof(f));
+	if (f.ip.protocol != IPPROTO_ICMP || f.icmp.type != ICMP_ECHOREPLY ||
+	    memcmp(&f.ip.saddr, o->target.bytes, 4) != 0)
+		return NULL;
+	return "answer";
+}
+
+static const char *frame_kind(const struct observer *o, const uint8_t *frame, size_t len)
+{
+	if (o->n_via > 0)
+		return echo_kind(o, frame, len);
+	return o->target.family == AF_INET ? arp_kind(o, frame, len) : nd_kind(o, frame, len);
+}
+
 static int64_t frame_time(struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
@@ -271,8 +340,7 @@ static bool hear_frame(struct observer *o)
 	if (mac_equal(&from, &o->mac))
 		return true;
 
-	kind = o->target.family == AF_INET ? arp_kind(o, frame, (size_t) n)
-	                                   : nd_kind(o, frame, (size_t) n);
+	kind = frame_kind(o, frame, (size_t) n);
 	if (kind != NULL)
 		note(o, frame_time(&msg), "%s %s", kind, mac_format(&from, text));
 	return true;
@@ -346,7 +414,8 @@ static void find_source(struct observer *o, const char *link)
 
 static void open_link(struct observer *o, const char *link)
 {
-	uint16_t protocol = htons(o->target.family == AF_INET ? ETH_P_ARP : ETH_P_IPV6);
+	uint16_t ipv4 = o->n_via > 0 ? ETH_P_IP : ETH_P_ARP;
+	uint16_t protocol = htons(o->target.family == AF_INET ? ipv4 : ETH_P_IPV6);
 	struct sockaddr_ll sll = {.sll_family = AF_PACKET, .sll_protocol = protocol};
 	int buffer = SOCKET_BUFFER_BYTES;
 	struct ifreq ifr = {0};
@@ -389,7 +458,9 @@ static void run(struct observer *o)
 		if (now_us >= next_us) {
 			if (now_us - next_us > LATE_US)
 				note(o, now_us, "late %" PRId64, now_us - next_us);
-			if (o->target.family == AF_INET)
+			if (o->n_via > 0)
+				ask_by_echo(o);
+			else if (o->target.family == AF_INET)
 				ask_arp(o);
 			else
 				ask_nd(o);
@@ -421,16 +492,29 @@ static NORETURN void usage(int code)
 {
 	(void) fprintf(code == 0 ? stdout : stderr,
 	               "usage: observer --link LINK --address ADDRESS --log FILE [--interval MS]\n"
+	               "                [--via MAC]...\n"
 	               "Asks for ADDRESS until standard input ends; its lines become marks.\n");
 	exit(code);
+}
+
+static bool add_next_hop(struct observer *o, const char *text)
+{
+	if (o->n_via == NEXT_HOPS_MAX || mac_parse(text, &o->via[o->n_via]) < 0)
+		return false;
+	o->n_via++;
+	return true;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-	    {"link", required_argument, NULL, 'l'}, {"address", required_argument, NULL, 'a'},
-	    {"log", required_argument, NULL, 'f'},  {"interval", required_argument, NULL, 'i'},
-	    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+	    {"link", required_argument, NULL, 'l'},
+	    {"address", required_argument, NULL, 'a'},
+	    {"log", required_argument, NULL, 'f'},
+	    {"interval", required_argument, NULL, 'i'},
+	    {"via", required_argument, NULL, 'v'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
 	};
 	const char *link = NULL, *log_path = NULL;
 	struct observer o = {.interval_us = DEFAULT_INTERVAL_MS * US_PER_MS};
@@ -446,13 +530,15 @@ int main(int argc, char **argv)
 			log_path = optarg;
 		else if (c == 'i')
 			o.interval_us = atoi(optarg) * US_PER_MS;
+		else if (c == 'v' && !add_next_hop(&o, optarg))
+			usage(2);
 		else if (c == 'h')
 			usage(0);
 		else if (c == '?')
 			usage(2);
 	}
 	if (link == NULL || log_path == NULL || !addr_is_set(&o.target) || o.interval_us <= 0 ||
-	    o.interval_us >= US_PER_S)
+	    o.interval_us >= US_PER_S || (o.n_via > 0 && o.target.family != AF_INET))
 		usage(2);
 
 	open_link(&o, link);

@@ -792,9 +792,29 @@ static void world_open(void)
 
 static const struct kind_case *kind; /* that is tried */
 
+/* A routing daemon finds the route, and renewing does not lose it; with the address it goes. */
+static void test_routed(const struct kind_case *k)
+{
+	const struct addr vip = addr_of(k->vip);
+	AUTO(fence_free) struct fence *f = new_fence(k->with_gate, &vip);
+	const bool ipv6 = vip.family == AF_INET6;
+
+	fence_set_routed(f);
+	for (int i = 1; i <= 2; i++) {
+		CHECK_EQ_INT(fence_hold(f, mono_now_us() + i * FAR_US), 0);
+		CHECK(!look(&vip).last.no_prefix_route);
+		if (ipv6)
+			netns_run("ip -6 route show table main | grep -q '^%s dev '", k->vip);
+	}
+	CHECK_EQ_INT(fence_drop(f), 0);
+	if (ipv6)
+		netns_run("! ip -6 route show table main | grep -q '^%s dev '", k->vip);
+}
+
 static void test_one_kind(void)
 {
 	test_hold_and_drop(kind);
+	test_routed(kind);
 	test_too_late(kind);
 	test_leftovers(kind);
 	test_adopt(kind);

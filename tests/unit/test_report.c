@@ -18,6 +18,7 @@ static const char *const warnings[] = {"the lease's TTL was raised to 15 s", "od
 static const struct vip_report owner = {
     .vip = "10.0.0.5",
     .link = "eth0",
+    .announce = "layer2",
     .node = "n1",
     .state = "owner",
     .reason = "owner silent",
@@ -59,6 +60,7 @@ static const struct vip_report owner = {
 static const struct vip_report unknown = {
     .vip = "fd00::5",
     .link = "bond0.100",
+    .announce = "bgp",
     .node = "n1",
     .state = "down",
     .reason = "link missing",
@@ -82,7 +84,8 @@ static void check_json(const struct vip_report *report, const char *want)
 static void test_json(void)
 {
 	check_json(&owner,
-	           "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"node\":\"n1\",\"state\":\"owner\","
+	           "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"announce\":\"layer2\","
+	           "\"node\":\"n1\",\"state\":\"owner\","
 	           "\"reason\":\"owner silent\",\"since_s\":12.3,\"owner\":\"n1\",\"epoch\":7,"
 	           "\"owner_revision\":1234,\"fence\":\"nftables\",\"fence_window_ms\":3000,"
 	           "\"fence_late_ms\":100,\"bound_ms\":3100,\"fence_left_ms\":2450,"
@@ -95,16 +98,16 @@ static void test_json(void)
 	           "\"candidates\":[{\"node\":\"n1\",\"priority\":100,\"health\":\"good\"},"
 	           "{\"node\":\"n2\",\"priority\":90,\"health\":\"bad\"}],"
 	           "\"warnings\":[\"the lease's TTL was raised to 15 s\",\"odd ? byte\"]}");
-	check_json(&unknown,
-	           "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"node\":\"n1\",\"state\":\"down\","
-	           "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
-	           "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
-	           "\"fence_late_ms\":0,\"bound_ms\":0,\"fence_left_ms\":null,"
-	           "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
-	           "\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
-	           "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
-	           "\"conflicts\":0,\"foreign_mac\":null,\"readds\":0,\"candidates\":[],"
-	           "\"warnings\":[]}");
+	check_json(&unknown, "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"announce\":\"bgp\","
+	                     "\"node\":\"n1\",\"state\":\"down\","
+	                     "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
+	                     "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
+	                     "\"fence_late_ms\":0,\"bound_ms\":0,\"fence_left_ms\":null,"
+	                     "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
+	                     "\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
+	                     "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
+	                     "\"conflicts\":0,\"foreign_mac\":null,\"readds\":0,\"candidates\":[],"
+	                     "\"warnings\":[]}");
 }
 
 /* Every line that must be there; `absent` begins no line. */

@@ -62,6 +62,8 @@ struct stage {
 	unsigned n_stopped;
 };
 
+static enum config_announce announce; /* of the VIPs to come */
+
 static void set_stage(struct stage *s, const char *link, const struct keep_vip *kept)
 {
 	memset(s, 0, sizeof(*s));
@@ -82,6 +84,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	CHECK_EQ_INT(addr_parse(VIP, &s->config.addr), 0);
 	(void) snprintf(s->config.link, sizeof(s->config.link), "%s", link);
 	s->config.policy.priority = 100;
+	s->config.policy.announce = announce;
 	s->vip = vip_new(&s->env, &s->config, kept);
 }
 
@@ -198,6 +201,52 @@ static void test_cannot_announce(void)
 	vip_free(s.vip);
 }
 
+/* Where a routing daemon announces it: on a link without carrier, and silently. */
+static void test_routed(void)
+{
+	static const char down[] = "link v2 is down or has no carrier";
+	struct rlimit all, none;
+	struct stage s;
+
+	CHECK_EQ_INT(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = all.rlim_max};
+	set_stage(&s, "v2", NULL);
+	CHECK(warns(s.vip, down));
+	vip_free(s.vip);
+	announce = CONFIG_ANNOUNCE_BGP;
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	set_stage(&s, "v2", NULL);
+	CHECK(!warns(s.vip, down));
+	CHECK(!warns(s.vip, "cannot announce on v2: Too many open files"));
+	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
+	vip_free(s.vip);
+	announce = CONFIG_ANNOUNCE_LAYER2;
+}
+
+/* It is made, also a second time; a kernel without dummies is told of in the status. */
+static void test_makes_link(void)
+{
+	static const char refused[] = "link d9 could not be made: Operation not supported; make it "
+	                              "yourself: a dummy, or a bridge without ports";
+	struct stage s;
+
+	set_stage(&s, "d9", NULL);
+	CHECK(if_nametoindex("d9") == 0 && !warns(s.vip, refused));
+	vip_free(s.vip);
+
+	announce = CONFIG_ANNOUNCE_BGP;
+	set_stage(&s, "d9", NULL);
+	if (if_nametoindex("d9") == 0) {
+		CHECK(warns(s.vip, refused));
+		netns_run("ip link add d9 type bridge; ip link set d9 up");
+	}
+	CHECK(TURN_UNTIL(ev, rtnl_link_by_name(rtnl, "d9") != NULL));
+	vip_on_link_changed(s.vip);
+	CHECK(!warns(s.vip, refused) && !warns(s.vip, "takes no part: link d9 does not exist"));
+	vip_free(s.vip);
+	announce = CONFIG_ANNOUNCE_LAYER2;
+}
+
 int main(void)
 {
 	static const struct rtnl_events none;
@@ -206,7 +255,8 @@ int main(void)
 	char error[ETCD_ERROR_TEXT_MAX];
 
 	(void) netns_enter_new();
-	netns_run("ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up");
+	netns_run("ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up; "
+	          "ip link add v2 type veth peer name v3; ip link set v2 up");
 	ev = ev_default_loop(EVFLAG_AUTO);
 	if (!CHECK_EQ_INT(rtnl_new(ev, &none, NULL, &rtnl), 0) ||
 	    !CHECK_EQ_INT(nftgate_new(ev, "fairlead_test", &gate), 0) ||
@@ -215,6 +265,8 @@ int main(void)
 	test_adopted();
 	test_not_removed();
 	test_cannot_announce();
+	test_routed();
+	test_makes_link();
 	etcd_free(etcd);
 	nftgate_free(gate);
 	rtnl_free(rtnl);

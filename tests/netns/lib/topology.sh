@@ -2,14 +2,14 @@
 # The machines and their cables. `sw` holds two bridges: the LAN, on which the VIP lives, and mgmt,
 # which carries etcd only, so that a story can cut either alone. Nodes n1 n2 n3 have eth0 on the LAN
 # and eth1 on mgmt, and forward packets as every Kubernetes node does. `cl` is a client, `obs` the
-# observer, `foreign` a machine that is none of ours; all three on the LAN.
+# observer, `foreign` a machine that is none of ours, `rt` a router of some stories; all on the LAN.
 #
 #   host     LAN (eth0)                    mgmt (eth1)   MAC of eth0
 #   n1..n3   10.86.0.11..13  fd86::11..13  10.87.0.11..13  02:fa:00:00:00:11..13
-#   cl, obs, foreign  .21 .31 .41                        ..:21 ..:31 ..:41
+#   cl, obs, foreign, rt  .21 .31 .41 .51                ..:21 ..:31 ..:41 ..:51
 #   sw                                     10.87.0.1
 
-declare -gA NUMBER=([n1]=11 [n2]=12 [n3]=13 [cl]=21 [obs]=31 [foreign]=41)
+declare -gA NUMBER=([n1]=11 [n2]=12 [n3]=13 [cl]=21 [obs]=31 [foreign]=41 [rt]=51)
 
 node_mac() { # HOST
 	echo "02:fa:00:00:00:${NUMBER[$1]}"

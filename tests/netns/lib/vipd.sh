@@ -35,7 +35,7 @@ vipd_config() { # NODE
 			apiVersion: v1alpha1
 			kind: Layer2VIPConfig
 			name: $vip
-			link: eth0
+			link: ${VIP_LINK:-eth0}
 		YAML
 	done
 	cat <<-YAML

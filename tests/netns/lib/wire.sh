@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is seen on the LAN: the observer (tests/tools/observer.c), marks in its log, and its judge.
 
+WIRE_ASKS=() # further options of the observer: how it asks
+
 declare -gA WIRE_FD=() # address -> the descriptor that takes marks for its observer
 
 wire_log() { # [ADDRESS]
@@ -13,7 +15,7 @@ observe() { # [ADDRESS]
 	local address=${1:-$VIP} fifo fd
 	fifo=$T/marks-${address//:/-}
 	mkfifo "$fifo"
-	nsenter --net=/run/netns/obs -- "$TOOLS/observer" --link eth0 --address "$address" \
+	nsenter --net=/run/netns/obs -- "$TOOLS/observer" --link eth0 --address "$address" "${WIRE_ASKS[@]}" \
 		--log "$(wire_log "$address")" <"$fifo" 2>>"$LOG_DIR/observer.log" &
 	PID[observer-$address]=$!
 	exec {fd}>"$fifo"

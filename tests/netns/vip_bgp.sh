@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The VIP is routed: BIRD runs on each node with the configuration of docs/bgp.md, and on a router, behind
+# which the client is. The router learns the route of whoever owns the VIP, also when that is moved; and
+# when vipd is killed or stopped the kernel silences the address in time, removes it, and BIRD withdraws
+# it. Never do two next hops both answer, whatever the router knows.
+VIP=192.0.2.10
+VIP_LINK=vip0
+POLICY='announce: bgp'
+. "$(dirname "$0")/lib.sh"
+
+LAN_OF_CLIENT=198.51.100
+
+# The client is not on the LAN but behind the router.
+router_up() {
+	host_up rt
+	inside rt sysctl -qw net.ipv4.ip_forward=1
+	ip netns add far
+	ip -n far link set lo up
+	ip -n rt link add eth1 type veth peer name eth0 netns far
+	ip -n rt link set eth1 up
+	ip -n far link set eth0 up
+	ip -n rt address add "$LAN_OF_CLIENT.1/24" dev eth1
+	ip -n far address add "$LAN_OF_CLIENT.2/24" dev eth0
+	ip -n far route add default via "$LAN_OF_CLIENT.1"
+	cat >"$T/bird-rt.conf" <<-CONF
+		router id 10.86.0.51;
+		protocol device { }
+		protocol kernel { ipv4 { import none; export all; }; }
+		protocol bgp nodes {
+			local as 64513;
+			neighbor range 10.86.0.0/24 as 64512;
+			dynamic name "node";
+			passive;
+			ipv4 { import all; export none; };
+		}
+	CONF
+	bird_start rt
+}
+
+bird_start() { # HOST
+	spawn "bird-$1" "$1" bird -f -c "$T/bird-$1.conf" -s "$T/bird-$1.ctl" -P "$T/bird-$1.pid"
+}
+
+node_routes() { # NODE
+	# A kernel without dummies: any link that is there will do.
+	ip -n "$1" link add vip0 type bridge
+	ip -n "$1" link set vip0 up
+	ip -n "$1" route add "$LAN_OF_CLIENT.0/24" via 10.86.0.51
+	sed -n '/^```bird$/,/^```$/{/^```/!p}' "$ROOT/docs/bgp.md" >"$T/bird-$1.conf"
+	bird_start "$1"
+}
+
+# The next hops that the router knows for the VIP, best one or not.
+router_knows() {
+	birdc -s "$T/bird-rt.ctl" show route all for "$VIP" | sed -n 's/.*BGP.next_hop: 10\.86\.0\.//p' | sort | xargs
+}
+
+router_knows_only() { # NODE
+	[[ $(router_knows) == "${NUMBER[$1]}" ]]
+}
+
+far_reaches() { # NODE
+	[[ $(inside far curl -s --max-time 1 "http://$VIP:8080/") == "$1" ]]
+}
+
+# Seconds after which the kernel itself takes the address away.
+lifetime_left() { # NODE
+	ip -n "$1" -j address show to "$VIP" | jq '[.[].addr_info[]? | .valid_life_time] | first // 0'
+}
+
+owner_died() { # FORMER
+	local left last
+	left=$(lifetime_left "$1")
+	[[ $left -le 4 ]] || fail "the kernel keeps the address for $left s"
+	wait_until 5 settled_on_other_than "$1"
+	OWNER=$(holders)
+	last=$(wire_figure old_last_ms --from "it is dead to $1")
+	[[ ${last%.*} -le $BOUND_MS ]] || fail "$1 spoke for $last ms after that, bound $BOUND_MS ms"
+	wait_until 5 router_knows_only "$OWNER"
+	wait_until 2 far_reaches "$OWNER"
+}
+
+for node in "${NODES[@]}"; do
+	WIRE_ASKS+=("--via=$(node_mac "$node")")
+done
+cluster_up
+say "BIRD on the nodes and on a router"
+router_up
+for node in "${NODES[@]}"; do
+	node_routes "$node"
+done
+observe
+vipd_start "${NODES[@]}"
+wait_until 15 settled
+OWNER=$(holders)
+BOUND_MS=$(status "$OWNER" .bound_ms)
+expect_equal "how it is announced" "$(status "$OWNER" .announce)" bgp
+wait_until 10 router_knows_only "$OWNER"
+wait_until 5 far_reaches "$OWNER"
+
+say "$OWNER is told to move it away"
+former=$OWNER
+fairlead "$former" vip move "$VIP"
+wait_until 3 settled_on_other_than "$former"
+OWNER=$(holders)
+wait_until 5 router_knows_only "$OWNER"
+wait_until 2 far_reaches "$OWNER"
+wire_check --from "$STEP" --max-overlap-ms 0 --expect-moves 1 --max-owners 2
+
+say "kill -9 of vipd on $OWNER"
+former=$OWNER
+kill_hard "vipd-$former"
+mark_all "it is dead to $former"
+owner_died "$former"
+vipd_start "$former"
+wait_until 10 settled_on "$OWNER"
+
+say "vipd on $OWNER sleeps, and wakes up when another has it"
+former=$OWNER
+vipd_pause "$former"
+mark_all "it is dead to $former"
+owner_died "$former"
+vipd_resume "$former"
+wait_until 10 settled_on "$OWNER"
+for_seconds 1 router_knows_only "$OWNER"

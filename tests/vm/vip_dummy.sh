@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A routed VIP on a dummy: vipd makes it, puts the address on it, and makes it anew when somebody removes
+# it. One that another made is taken as it is.
+. "$(dirname "$0")/lib.sh"
+
+VIPD=${VIPD:-$BUILD/bin/vipd}
+
+vip_address() { # LINK
+	ip -n n1 -j address show dev "$1" | jq -r '.[].addr_info[]? | select(.scope == "global") | .local'
+}
+
+has() { # LINK ADDRESS
+	[[ $(vip_address "$1" 2>/dev/null) == "$2" ]]
+}
+
+kind_is_dummy() { # LINK
+	[[ $(ip -n n1 -d -j link show dev "$1" | jq -r '.[].linkinfo.info_kind') == dummy ]]
+}
+
+ip netns add n1
+ip -n n1 link set lo up
+ip -n n1 link add vip6 type dummy
+ip -n n1 link set vip6 up
+mkdir -p "$T/run-n1"
+cat >"$T/vipd.yaml" <<'YAML'
+apiVersion: fairlead/v1
+kind: NodeConfig
+name: n1
+---
+apiVersion: fairlead/v1
+kind: EtcdClientConfig
+endpoints: [http://127.0.0.1:2379]
+callTimeout: 10s
+hedgeDelay: 5s
+---
+apiVersion: v1alpha1
+kind: Layer2VIPConfig
+name: 192.0.2.10
+link: vip0
+---
+apiVersion: v1alpha1
+kind: Layer2VIPConfig
+name: 2001:db8::10
+link: vip6
+---
+apiVersion: fairlead/v1
+kind: VIPPolicyConfig
+announce: bgp
+fenceWindow: 10s
+healthCheck: {enabled: false}
+YAML
+say "etcd and vipd, and no vip0 yet"
+spawn etcd-n1 n1 etcd --data-dir "$T/etcd" --log-level error
+spawn vipd-n1 n1 "$VIPD" --config "$T/vipd.yaml" --runtime-dir "$T/run-n1"
+wait_until 60 has vip0 192.0.2.10
+expect "vip0 is a dummy" kind_is_dummy vip0
+wait_until 60 has vip6 2001:db8::10
+
+say "somebody removes it"
+ip -n n1 link delete vip0
+wait_until 60 has vip0 192.0.2.10
+
+say "vipd stops: the addresses go, and the links stay"
+kill -TERM "${PID[vipd-n1]}"
+wait_exit 30 vipd-n1
+expect_equal "exit code" "$EXIT_CODE" 0
+expect_equal "addresses" "$(vip_address vip0)$(vip_address vip6)" ""

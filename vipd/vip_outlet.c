@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ways in which the network around this node learns where the address is. What the kernel does
+ * with the address, and when, is the same in all of them (vip_world.c, fence.c).
+ *
+ *   layer2  the announcer speaks ARP and neighbour discovery on the link
+ *   bgp     nothing is sent: BIRD or FRR sees the address come and go, and exports it. It sits on
+ *           a link that leads nowhere, which is made here if there is none
+ */
+#include "vipd/vip_priv.h"
+
+#include <errno.h>
+
+#include "base/macro.h"
+#include "base/mono.h"
+
+#define MAKE_AGAIN_US US_PER_S          /* somebody keeps removing it */
+#define MAKE_REFUSED_US (10 * US_PER_S) /* each try may start modprobe */
+
+/* --- layer2 ------------------------------------------------------------------------------------
+ */
+
+static void layer2_on_link(struct vip *v, const struct rtnl_link *link)
+{
+	int r;
+
+	r = announcer_set_link(v->announcer, link != NULL && link->has_mac ? link->ifindex : 0,
+	                       link != NULL ? &link->mac : NULL);
+	if (r < 0)
+		log_warning_errno(r, "announcer_failed", "vip=%s ifname=%s", v->text, v->config->link);
+}
+
+static void layer2_tell(struct vip *v)
+{
+	announcer_start(v->announcer);
+}
+
+static void layer2_hush(struct vip *v)
+{
+	announcer_stop(v->announcer);
+}
+
+/* --- bgp ---------------------------------------------------------------------------------------
+ */
+
+static void make_link(struct vip *v)
+{
+	int64_t now_us = mono_now_us();
+	int r;
+
+	if (v->stopping || now_us < v->make_link_at_us)
+		return;
+	r = rtnl_link_add_dummy(v->env->rtnl, v->config->link);
+	if (r == -EEXIST)
+		r = 0; /* the news of it is on the way */
+	else if (r == 0)
+		log_info("vip_link_made", "vip=%s ifname=%s kind=dummy", v->text, v->config->link);
+	else if (r != v->make_link_error)
+		log_warning_errno(r, "vip_link_not_made", "vip=%s ifname=%s kind=dummy kernel=\"%s\"",
+		                  v->text, v->config->link, rtnl_error_text(v->env->rtnl));
+	v->make_link_error = r;
+	v->make_link_at_us = now_us + (r < 0 ? MAKE_REFUSED_US : MAKE_AGAIN_US);
+}
+
+static void bgp_on_link(struct vip *v, const struct rtnl_link *link)
+{
+	if (link == NULL)
+		make_link(v);
+	else
+		v->make_link_error = 0;
+}
+
+/* Coming and going of the address itself say it all. */
+static void bgp_say_nothing(struct vip *v UNUSED)
+{
+}
+
+/* --- all ---------------------------------------------------------------------------------------
+ */
+
+const struct vip_outlet vip_outlets[] = {
+    [CONFIG_ANNOUNCE_LAYER2] =
+        {
+            .needs_carrier = true,
+            .on_link = layer2_on_link,
+            .tell = layer2_tell,
+            .hush = layer2_hush,
+        },
+    [CONFIG_ANNOUNCE_BGP] =
+        {
+            .on_link = bgp_on_link,
+            .tell = bgp_say_nothing,
+            .hush = bgp_say_nothing,
+        },
+};
