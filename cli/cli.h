@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cli/common/client.h"
+#include "cli/common/color.h"
 
 /* Stable: fairlead(1) lists them. */
 enum cli_exit {
@@ -25,8 +26,8 @@ enum cli_exit {
 
 enum cli_output {
 	CLI_TABLE,
-	CLI_JSON, /* an object a line; a daemon's as they are */
-	CLI_YAML, /* the same as documents; not every command has it */
+	CLI_JSON, /* an object a line */
+	CLI_YAML, /* the same as documents */
 };
 
 /* What completes a word of the command line, for shells: these, or the words that there are. */
@@ -64,6 +65,7 @@ struct cli_given {
 struct cli {
 	const char *runtime_dir;
 	enum cli_output output;
+	enum color_when color;
 	bool watch;
 	bool no_digest;
 	int64_t revision; /* 0: not given */
@@ -156,6 +158,10 @@ int cli_ask(const struct cli *cli, const char *daemon, const char *const *words,
 int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *words,
                  size_t n_words, int64_t timeout_us, client_object_fn each, void *userdata,
                  struct client_answer **ret_answer);
+
+/* What is not for people: a line of JSON, or a document of YAML. */
+void cli_print(const struct cli *cli, const json_t *object);
+void cli_print_answer(const struct cli *cli, const struct client_answer *answer);
 
 /* Prints an answer's objects for people. wall_now_us is the reader's clock, for ages. */
 typedef void (*cli_render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);

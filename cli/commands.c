@@ -5,8 +5,7 @@
 #include "base/macro.h"
 
 #define T(common) CLI_TAKES(common)
-#define STEERS (T(YES) | T(DRY_RUN) | CLI_HAS_YAML)
-#define SHOWS (T(WATCH) | CLI_HAS_YAML)
+#define STEERS (T(YES) | T(DRY_RUN))
 #define MANY 16 /* files that a command is given */
 
 #define NET_FILES "Without a FILE it is the configuration in /etc/fairlead. No daemon is needed."
@@ -19,11 +18,11 @@ const struct cli_command cli_commands[] = {
      .more = "All daemons are asked at the same time. The worst stands first.",
      .exits = "  0  all is well\n  1  something has failed\n  3  no daemon runs here\n"
               "  4  none may be asked by this user\n  5  something wants attention",
-     .takes = SHOWS, .fn = cli_status},
+     .takes = T(WATCH), .fn = cli_status},
     {"health", "[--wait-timeout TIME]",
      "Check etcd, API servers, VIPs and the network, and wait until all is well.",
      .more = "A daemon that has no control socket does not run here, and is passed over.",
-     .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here", .takes = CLI_HAS_YAML,
+     .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here",
      .own = cli_health_options, .fn = cli_health},
 
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.",
@@ -73,23 +72,23 @@ const struct cli_command cli_commands[] = {
      .more = NET_FILES, .exits = "  1  something is refused", .max_words = MANY,
      .completes = CLI_FILES, .fn = cli_net_plan},
     {"net convert", "[FILE]...", "Print it in the style of many documents.", .more = NET_FILES,
-     .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_convert},
+     .takes = CLI_OWN_FORMAT, .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_convert},
 
     {"metrics", "DAEMON", "The metrics of a daemon, as Prometheus reads them.",
      .more = "The daemons are vipd, prism, etcdwatch and netconf.", .min_words = 1, .max_words = 1,
      .completes = CLI_DAEMONS, .fn = cli_metrics},
 
-    {"etcd members", "[-w]", "The members of etcd, as each of them knows them.", .takes = SHOWS,
+    {"etcd members", "[-w]", "The members of etcd, as each of them knows them.", .takes = T(WATCH),
      .fn = cli_etcd_members},
-    {"etcd status", "[-w]", "What each member of etcd says of itself.", .takes = SHOWS,
+    {"etcd status", "[-w]", "What each member of etcd says of itself.", .takes = T(WATCH),
      .fn = cli_etcd_status},
     {"etcd health", "[-w]", "What is wrong with etcd, since when, and what to do.",
      .exits = "  0  nothing is wrong\n  1  something is critical, or nobody has been asked yet\n"
               "  5  there are only warnings",
-     .takes = SHOWS, .fn = cli_etcd_health},
-    {"etcd alarms", "[-w]", "The alarms of etcd that stand.", .takes = SHOWS,
+     .takes = T(WATCH), .fn = cli_etcd_health},
+    {"etcd alarms", "[-w]", "The alarms of etcd that stand.", .takes = T(WATCH),
      .fn = cli_etcd_alarms},
-    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.", .takes = SHOWS,
+    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.", .takes = T(WATCH),
      .fn = cli_etcd_notify_status},
     {"etcd notify test", "", "Send the webhook a message, and wait until it has answered.",
      .more = "For root.", .fn = cli_etcd_notify_test},
@@ -112,7 +111,7 @@ const struct cli_command cli_commands[] = {
      "From the alarm NOSPACE back: compact, defragment all, disarm.", .more = STEERED,
      .takes = STEERS, .fn = cli_etcd_recover_space},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.",
-     .takes = SHOWS, .fn = cli_etcd_snapshot_jobs},
+     .takes = T(WATCH), .fn = cli_etcd_snapshot_jobs},
     {"etcd drill", "[JOB] | --file FILE [OPTION]...",
      "Rehearse coming back with the newest snapshot of etcd, or with a file.",
      .more = "A snapshot is restored, a real etcd started on it where nobody can reach it, and\n"
@@ -122,10 +121,10 @@ const struct cli_command cli_commands[] = {
      .own = cli_etcd_drill_options, .fn = cli_etcd_drill},
     {"etcd record status", "[-w]",
      "How far what happens in etcd is recorded on this node, and what of it is lost.",
-     .exits = "  1  nothing is recorded", .takes = SHOWS, .fn = cli_etcd_record_status},
+     .exits = "  1  nothing is recorded", .takes = T(WATCH), .fn = cli_etcd_record_status},
     {"etcd snapshot list", "[--local] [JOB]",
      "The snapshots of etcd on this node and in the targets, oldest first.", .max_words = 1,
-     .takes = T(LOCAL) | CLI_HAS_YAML, .fn = cli_etcd_snapshot_list},
+     .takes = T(LOCAL), .fn = cli_etcd_snapshot_list},
     {"etcd snapshot save", "[JOB] [FILE]",
      "Take a snapshot of etcd now, wait until it is proven, and copy it to a file.",
      .more = "FILE has a '/' or a '.' in its name. Works without a quorum too. For root.",

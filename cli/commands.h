@@ -25,8 +25,8 @@ struct cli_command {
 	cli_command_fn fn;
 };
 
-/* For `takes`: its -o has yaml too. */
-#define CLI_HAS_YAML (UINT64_C(1) << 63)
+/* For `takes`: what it prints is a format of its own, so it has no -o. */
+#define CLI_OWN_FORMAT (UINT64_C(1) << 63)
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_commands_n;

@@ -68,8 +68,10 @@ void help_command(FILE *out, const struct cli_command *command)
 		    !is_own(command, cli_common_options[i].name))
 			print_option(out, &cli_common_options[i]);
 	}
-	print_option(out, &cli_common_options[CLI_OPTION_OUTPUT]);
-	print_option(out, &cli_common_options[CLI_OPTION_RUNTIME_DIR]);
+	if ((command->takes & CLI_OWN_FORMAT) == 0)
+		print_option(out, &cli_common_options[CLI_OPTION_OUTPUT]);
+	for (size_t i = CLI_OPTION_RUNTIME_DIR; i < CLI_OPTION_HELP; i++)
+		print_option(out, &cli_common_options[i]);
 	if (command->exits != NULL)
 		(void) fprintf(out, "\nExit codes:\n%s\n", command->exits);
 }

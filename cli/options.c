@@ -40,28 +40,47 @@ int cli_set_own(const struct cli *cli, void *into)
 	return code;
 }
 
+/* Which of the words it is; -1: none, and it is said. */
+static int find_choice(const char *what, const char *value, const char *const *choices, size_t n,
+                       const char *all)
+{
+	const char *nearest = hint_nearest(value, choices, n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(value, choices[i]) == 0)
+			return (int) i;
+	}
+	if (nearest != NULL)
+		(void) fprintf(stderr, "fairlead: no %s '%s': did you mean '%s'?\n", what, value, nearest);
+	else
+		(void) fprintf(stderr, "fairlead: no %s '%s': there are %s\n", what, value, all);
+	return -1;
+}
+
 static int set_format(void *into, const struct cli_option *option UNUSED, const char *value)
 {
 	static const char *const formats[] = {
 	    [CLI_TABLE] = "table", [CLI_JSON] = "json", [CLI_YAML] = "yaml"};
-	const char *nearest = hint_nearest(value, formats, ARRAY_SIZE(formats));
-	struct cli *cli = into;
+	int i = find_choice("output format", value, formats, ARRAY_SIZE(formats),
+	                    "'table', 'json' and 'yaml'");
 
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		if (strcmp(value, formats[i]) == 0) {
-			cli->output = (enum cli_output) i;
-			return CLI_OK;
-		}
-	}
-	if (nearest != NULL)
-		(void) fprintf(stderr, "fairlead: no output format '%s': did you mean '%s'?\n", value,
-		               nearest);
-	else
-		(void) fprintf(stderr,
-		               "fairlead: no output format '%s': there are 'table' and 'json', for some "
-		               "commands 'yaml'\n",
-		               value);
-	return CLI_USAGE;
+	if (i < 0)
+		return CLI_USAGE;
+	((struct cli *) into)->output = (enum cli_output) i;
+	return CLI_OK;
+}
+
+static int set_color(void *into, const struct cli_option *option UNUSED, const char *value)
+{
+	static const char *const whens[] = {
+	    [COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"};
+	int i = find_choice("time for colours", value, whens, ARRAY_SIZE(whens),
+	                    "'auto', 'always' and 'never'");
+
+	if (i < 0)
+		return CLI_USAGE;
+	((struct cli *) into)->color = (enum color_when) i;
+	return CLI_OK;
 }
 
 static int set_revision(void *into, const struct cli_option *option UNUSED, const char *value)
@@ -105,6 +124,10 @@ const struct cli_option cli_common_options[CLI_N_COMMON] = {
                                 "where the control sockets are; $FAIRLEAD_RUNTIME_DIR,\n"
                                 "else /run/fairlead",
                                 CLI_DIRECTORIES, TEXT(runtime_dir)},
+    [CLI_OPTION_COLOR] = {"color", .value = "WHEN",
+                          .help = "auto: on a terminal, unless $NO_COLOR is set (the default);\n"
+                                  "always, or never",
+                          .completes = "auto always never", .set = set_color},
     [CLI_OPTION_HELP] = {"help", 'h', .help = "help; behind a command, on that command"},
     [CLI_OPTION_VERSION] = {"version", 'V', .help = "the version"},
     [CLI_OPTION_WATCH] = {"watch", 'w', .help = "show it again every second", FLAG(watch)},

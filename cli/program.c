@@ -164,8 +164,9 @@ static int set_options(struct parsing *p, const struct cli_command *command, str
 		if (code != CLI_OK)
 			return code;
 	}
-	if (cli->output == CLI_YAML && (command->takes & CLI_HAS_YAML) == 0)
-		return refuse_option(command, "-o yaml");
+	if (cli->output != CLI_TABLE && (command->takes & CLI_OWN_FORMAT) != 0)
+		return refuse_option(command, "--output");
+	color_setup(cli->color);
 	return CLI_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A daemon's status: asked once, or again every second. */
+/* How answers are printed; and a daemon's status, asked once or again every second. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -14,22 +14,27 @@
 /* Cursor home, and clear from there on (ECMA-48). */
 #define CLEAR_SCREEN "\033[H\033[J"
 
-static void print(const struct cli *cli, const struct client_answer *answer, cli_render_fn render)
+void cli_print(const struct cli *cli, const json_t *object)
 {
-	json_t *object;
-	size_t i;
-
-	switch (cli->output) {
-	case CLI_JSON:
-		(void) fputs(answer->lines, stdout);
-		return;
-	case CLI_YAML:
-		json_array_foreach(answer->objects, i, object) yaml_print(stdout, object);
-		return;
-	case CLI_TABLE:
-		render(stdout, answer->objects, wall_now_us());
+	if (cli->output == CLI_YAML) {
+		/* It is only read. */
+		yaml_print(stdout, (json_t *) (uintptr_t) object);
 		return;
 	}
+	(void) json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	(void) putchar('\n');
+}
+
+/* A daemon's JSON is printed as it came. */
+void cli_print_answer(const struct cli *cli, const struct client_answer *answer)
+{
+	const json_t *object;
+	size_t i;
+
+	if (cli->output == CLI_JSON)
+		(void) fputs(answer->lines, stdout);
+	else
+		json_array_foreach(answer->objects, i, object) cli_print(cli, object);
 }
 
 static int show_once(const struct cli *cli, const char *daemon, const char *const *words,
@@ -42,7 +47,10 @@ static int show_once(const struct cli *cli, const char *daemon, const char *cons
 		(void) fputs(CLEAR_SCREEN, stdout);
 	if (code != CLI_OK)
 		return code;
-	print(cli, answer, render);
+	if (cli->output == CLI_TABLE)
+		render(stdout, answer->objects, wall_now_us());
+	else
+		cli_print_answer(cli, answer);
 	*ret_worth = worth(answer->objects);
 	return CLI_OK;
 }

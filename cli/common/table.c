@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/common/color.h"
 
 #define GAP 2
 #define DOTS "..."
@@ -110,6 +111,14 @@ static void print_spaces(FILE *out, size_t n)
 	(void) fprintf(out, "%*s", (int) n, "");
 }
 
+static void print_cell(const struct table *table, size_t column, const char *cell, FILE *out)
+{
+	if (table->columns[column].align == TABLE_STATE)
+		color_print_state(out, cell);
+	else
+		table_print_safe(out, cell);
+}
+
 static void print_row(const struct table *table, const size_t *widths, char *const *row, FILE *out)
 {
 	size_t pending = 0; /* spaces, which nothing may follow */
@@ -120,7 +129,7 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 
 		if (row[c][0] != '\0') {
 			print_spaces(out, pending + (right ? fill : 0));
-			table_print_safe(out, row[c]);
+			print_cell(table, c, row[c], out);
 			pending = right ? 0 : fill;
 		} else {
 			pending += widths[c];

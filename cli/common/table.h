@@ -19,6 +19,7 @@ struct table;
 enum table_align {
 	TABLE_LEFT,
 	TABLE_RIGHT,
+	TABLE_STATE, /* left, and what it says of a state may have a colour (color.h) */
 };
 
 struct table_column {

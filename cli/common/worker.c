@@ -183,19 +183,33 @@ int worker_run_telling(const struct texts *words, worker_line_fn line, void *use
 	return code;
 }
 
-int worker_lines(const char *program, const struct texts *words, json_t **ret_lines)
+int worker_tell(const char *program, const struct texts *words, worker_line_fn line, void *userdata)
 {
 	struct running running;
-	json_t *lines, *object;
+	json_t *object;
 	int code = start(program, words, &running);
 
 	if (code != CLI_OK)
 		return code;
-	lines = json_array();
-	while ((object = read_line(running.out)) != NULL)
-		(void) json_array_append_new(lines, object);
+	while ((object = read_line(running.out)) != NULL) {
+		line(object, userdata);
+		json_decref(object);
+	}
+	code = finish(&running);
+	return code >= 0 ? code : CLI_FAILED;
+}
+
+static void collect(const json_t *object, void *userdata)
+{
+	(void) json_array_append(userdata, (json_t *) (uintptr_t) object);
+}
+
+int worker_lines(const char *program, const struct texts *words, json_t **ret_lines)
+{
+	json_t *lines = json_array();
+
 	/* It has said itself what is wrong. */
-	if (finish(&running) != 0) {
+	if (worker_tell(program, words, collect, lines) != CLI_OK) {
 		json_decref(lines);
 		return CLI_FAILED;
 	}

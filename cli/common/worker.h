@@ -27,6 +27,11 @@ int worker_run_telling(const struct texts *words, worker_line_fn line, void *use
 /* The same for a program that just prints lines, of which there is an array in the end. */
 int worker_lines(const char *program, const struct texts *words, json_t **ret_lines);
 
+/* Any program of fairlead that prints lines and says itself what is wrong: its exit code is ours,
+ * and each line is told as it comes. */
+int worker_tell(const char *program, const struct texts *words, worker_line_fn line,
+                void *userdata);
+
 /* Goes on as that program, which then speaks for itself. Returns only if that cannot be: the exit
  * code, and it is said why. */
 int worker_become(const char *program, const struct texts *words);

@@ -19,7 +19,8 @@ static bool is_block(json_t *value)
 
 static void print_scalar(FILE *out, json_t *value)
 {
-	AUTO(free) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	AUTO(free)
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
 	(void) fputs(text != NULL ? text : "null", out);
 	(void) fputc('\n', out);

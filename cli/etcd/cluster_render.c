@@ -13,13 +13,14 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
 
 static void warn(FILE *out, const json_t *object, const char *text)
 {
-	(void) fputs("warning: ", out);
+	color_print_state(out, "warning: ");
 	table_print_safe(out, field_text_or_dash(object, "node"));
 	(void) fputs(": ", out);
 	table_print_safe(out, text);

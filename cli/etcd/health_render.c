@@ -5,13 +5,14 @@
 
 #include "base/civil.h"
 #include "base/mono.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
 
 static void render_summary(FILE *out, const json_t *summary)
 {
 	(void) fputs("etcd: ", out);
-	table_print_safe(out, field_text_or_dash(summary, "status"));
+	color_print_state(out, field_text_or_dash(summary, "status"));
 	if (json_object_get(summary, "members") == NULL)
 		(void) fputs(", nobody has been asked yet", out);
 	else
@@ -53,7 +54,7 @@ static void render_finding(FILE *out, const json_t *finding, int64_t wall_now_us
 
 	(void) field_age(wall_now_us - field_integer(finding, "since_s") * US_PER_S, age);
 	(void) fputc('\n', out);
-	table_print_safe(out, field_text_or_dash(finding, "severity"));
+	color_print_state(out, field_text_or_dash(finding, "severity"));
 	(void) fprintf(out, "  %s  ", age);
 	table_print_safe(out, field_text_or_dash(finding, "id"));
 	(void) fputs(": ", out);

@@ -24,8 +24,8 @@ int cli_etcd_notify_test(const struct cli *cli, int argc UNUSED, char **argv UNU
 
 	if (code != CLI_OK)
 		return code;
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
+	if (cli->output != CLI_TABLE)
+		cli_print_answer(cli, answer);
 	else
 		notify_render_test(stdout, answer->objects, wall_now_us());
 	return code;

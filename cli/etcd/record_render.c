@@ -3,6 +3,7 @@
 #include "cli/etcd/record_render.h"
 
 #include "base/macro.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
@@ -39,9 +40,10 @@ static void render_gaps(FILE *out, const json_t *status)
 
 	if (!json_is_object(gap))
 		return;
+	color_print_state(out, "warning: ");
 	(void) fprintf(
 	    out,
-	    "warning: %" JSON_INTEGER_FORMAT
+	    "%" JSON_INTEGER_FORMAT
 	    " gaps since the daemon was started; the last from revision %" JSON_INTEGER_FORMAT,
 	    field_integer(status, "gaps"), field_integer(gap, "first_revision"));
 	if (field_integer(gap, "last_revision") > 0)
@@ -69,14 +71,15 @@ void record_render(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 	               "kept", size_text(field_integer(status, "bytes"), size),
 	               field_integer(status, "segments"), field_integer(status, "chains"));
 	if (error != NULL) {
-		(void) fputs("warning: nothing is recorded: ", out);
+		color_print_state(out, "warning: ");
+		(void) fputs("nothing is recorded: ", out);
 		table_print_safe(out, error);
 		(void) fputc('\n', out);
 	}
 	if (field_is_true(status, "more_than_max_size"))
-		(void) fputs(
-		    "warning: more than maxSize is kept, because the newest snapshot needs it: take "
-		    "snapshots more often, or give it more room\n",
-		    out);
+		color_print_state(out, "warning: ");
+	(void) fputs("more than maxSize is kept, because the newest snapshot needs it: take "
+	             "snapshots more often, or give it more room\n",
+	             out);
 	render_gaps(out, status);
 }

@@ -15,7 +15,6 @@
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
-#include "cli/common/yaml.h"
 
 #define DAEMON "etcdwatch"
 /* A large database takes its time to be written anew, and each waits for the one before it. */
@@ -88,14 +87,6 @@ static void remember_shown(struct steering *s, const json_t *object)
 		(void) snprintf(s->shown, sizeof(s->shown), "%s", id);
 }
 
-static void print_yaml(const json_t *object)
-{
-	json_t *copy = json_deep_copy(object);
-
-	yaml_print(stdout, copy);
-	json_decref(copy);
-}
-
 static void told(const json_t *object, void *userdata)
 {
 	struct steering *s = userdata;
@@ -105,11 +96,8 @@ static void told(const json_t *object, void *userdata)
 		s->n_planned++;
 		remember_shown(s, object);
 	}
-	if (s->cli->output == CLI_YAML) {
-		print_yaml(object);
-	} else if (s->cli->output == CLI_JSON) {
-		(void) json_dumpf(object, stdout, JSON_COMPACT);
-		(void) fputc('\n', stdout);
+	if (s->cli->output != CLI_TABLE) {
+		cli_print(s->cli, object);
 	} else if (field_text(object, "note") != NULL) {
 		print_line("note:  ", object, "note");
 		(void) fputc('\n', stdout);

@@ -9,17 +9,26 @@
 
 #define PROGRAM "netconf"
 
+static void print_line(const json_t *object, void *userdata)
+{
+	cli_print(userdata, object);
+}
+
 static int run(const struct cli *cli, const char *mode, int argc, char **argv)
 {
 	struct texts words = {0};
 	int code;
 
 	texts_add(&words, "%s", mode);
-	if (cli->output == CLI_JSON)
+	if (cli->output != CLI_TABLE)
 		texts_add(&words, "--json");
 	for (int i = 0; i < argc; i++)
 		texts_add(&words, "--config=%s", argv[i]);
-	code = worker_become(PROGRAM, &words);
+	/* It speaks JSON itself. */
+	if (cli->output == CLI_YAML)
+		code = worker_tell(PROGRAM, &words, print_line, (void *) (uintptr_t) cli);
+	else
+		code = worker_become(PROGRAM, &words);
 	texts_fini(&words);
 	return code;
 }

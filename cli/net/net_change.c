@@ -160,12 +160,10 @@ static void each_line(const json_t *object, void *userdata)
 {
 	const struct cli *cli = userdata;
 
-	if (cli->output == CLI_JSON) {
-		(void) json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
-		(void) putchar('\n');
-	} else {
+	if (cli->output != CLI_TABLE)
+		cli_print(cli, object);
+	else
 		net_render_line(stdout, object);
-	}
 }
 
 static int begin(const struct cli *cli, const struct texts *words)
@@ -220,7 +218,10 @@ static int ask_about(const struct cli *cli, const char *verb, int argc, char **a
 
 static void tell_done(const struct cli *cli, const struct client_answer *answer, const char *text)
 {
-	(void) fputs(cli->output == CLI_JSON ? answer->lines : text, stdout);
+	if (cli->output != CLI_TABLE)
+		cli_print_answer(cli, answer);
+	else
+		(void) fputs(text, stdout);
 }
 
 int cli_net_confirm(const struct cli *cli, int argc, char **argv)

@@ -18,7 +18,6 @@
 #include "base/mono.h"
 #include "cli/node/healthchecks.h"
 #include "cli/common/table.h"
-#include "cli/common/yaml.h"
 
 #define ASK_TIMEOUT_US (5 * US_PER_S)
 #define AGAIN_US US_PER_S
@@ -95,7 +94,7 @@ static void show_line(const struct health *h, const struct healthcheck *check, c
 	if (h->cli.output != CLI_TABLE)
 		return;
 	(void) printf("%swaiting for: %s: ", h->is_live ? ANEW : "", check->name);
-	table_print_safe(stdout, state);
+	color_print_state(stdout, state);
 	if (!h->is_live)
 		(void) putchar('\n');
 	(void) fflush(stdout);
@@ -115,12 +114,7 @@ static void show_end(const struct health *h, const struct healthcheck *check, en
 	}
 	json = json_pack("{s:s, s:s, s:s}", "check", check->name, "result", result_name(result),
 	                 "reason", reason);
-	if (h->cli.output == CLI_YAML) {
-		yaml_print(stdout, json);
-	} else {
-		(void) json_dumpf(json, stdout, JSON_COMPACT);
-		(void) putchar('\n');
-	}
+	cli_print(&h->cli, json);
 	(void) fflush(stdout);
 	json_decref(json);
 }

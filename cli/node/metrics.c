@@ -46,8 +46,8 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 	if (code != CLI_OK)
 		return code;
 	text = json_string_value(json_object_get(json_array_get(answer->objects, 0), "metrics"));
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
+	if (cli->output != CLI_TABLE)
+		cli_print_answer(cli, answer);
 	else
 		(void) fputs(text != NULL ? text : "", stdout);
 	return CLI_OK;

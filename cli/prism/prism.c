@@ -26,8 +26,8 @@ static int change(const struct cli *cli, const char *word, const char *upstream,
 	const char *words[] = {"prism", word, upstream};
 	int code = cli_ask(cli, DAEMON, words, ARRAY_SIZE(words), TIMEOUT_US, ret_answer);
 
-	if (code == CLI_OK && cli->output == CLI_JSON)
-		(void) fputs((*ret_answer)->lines, stdout);
+	if (code == CLI_OK && cli->output != CLI_TABLE)
+		cli_print_answer(cli, *ret_answer);
 	return code;
 }
 
@@ -36,7 +36,7 @@ int cli_prism_drain(const struct cli *cli, int argc UNUSED, char **argv)
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	int code = change(cli, "drain", argv[0], &answer);
 
-	if (code != CLI_OK || cli->output == CLI_JSON)
+	if (code != CLI_OK || cli->output != CLI_TABLE)
 		return code;
 	table_print_safe(stdout, argv[0]);
 	(void) printf(": drained: new connections go elsewhere while another upstream can take them; "
@@ -50,7 +50,7 @@ int cli_prism_undrain(const struct cli *cli, int argc UNUSED, char **argv)
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	int code = change(cli, "undrain", argv[0], &answer);
 
-	if (code != CLI_OK || cli->output == CLI_JSON)
+	if (code != CLI_OK || cli->output != CLI_TABLE)
 		return code;
 	table_print_safe(stdout, argv[0]);
 	(void) puts(": no longer drained: it takes new connections again");

@@ -12,6 +12,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
 
@@ -134,7 +135,7 @@ static bool is_upstream(const json_t *object)
 static void print_upstreams(FILE *out, const json_t *objects)
 {
 	static const struct table_column columns[] = {
-	    {"UPSTREAM", TABLE_LEFT}, {"STATE", TABLE_LEFT},  {"SINCE", TABLE_RIGHT},
+	    {"UPSTREAM", TABLE_LEFT}, {"STATE", TABLE_STATE}, {"SINCE", TABLE_RIGHT},
 	    {"RTT", TABLE_RIGHT},     {"CONNS", TABLE_RIGHT}, {"SOURCES", TABLE_LEFT},
 	    {"REASON", TABLE_LEFT},
 	};
@@ -166,7 +167,8 @@ static void print_upstreams(FILE *out, const json_t *objects)
 
 static void note(FILE *out, const char *what, const char *detail)
 {
-	(void) fprintf(out, "warning: %s", what);
+	color_print_state(out, "warning: ");
+	(void) fputs(what, out);
 	table_print_safe(out, detail);
 	(void) fputc('\n', out);
 }

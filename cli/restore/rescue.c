@@ -357,7 +357,8 @@ static json_t *describe(const struct survivor *s)
 	return object;
 }
 
-static void print_json(const struct survivor *survivors, size_t n, const struct rescuepick *pick)
+static void print_object(const struct cli *cli, const struct survivor *survivors, size_t n,
+                         const struct rescuepick *pick)
 {
 	bool found = pick->best != RESCUEPICK_NONE;
 	AUTO(free) char *command = found ? restore_command(&survivors[pick->best]) : NULL;
@@ -370,8 +371,7 @@ static void print_json(const struct survivor *survivors, size_t n, const struct 
 	    jsonval_text(found ? survivors[pick->best].db : NULL), "reason", reason_text(pick->reason),
 	    "command", jsonval_text(command), "force_new_cluster",
 	    jsonval_text(pick->by_wal != RESCUEPICK_NONE ? survivors[pick->by_wal].directory : NULL));
-	(void) json_dumpf(object, stdout, JSON_COMPACT);
-	(void) putchar('\n');
+	cli_print(cli, object);
 	json_decref(object);
 }
 
@@ -387,8 +387,8 @@ int cli_etcd_rescue(const struct cli *cli, int argc, char **argv)
 	pick = choose(survivors, n);
 	if (pick.best != RESCUEPICK_NONE)
 		compare_all(survivors, n, pick.best);
-	if (cli->output == CLI_JSON)
-		print_json(survivors, n, &pick);
+	if (cli->output != CLI_TABLE)
+		print_object(cli, survivors, n, &pick);
 	else
 		print_result(survivors, n, &pick);
 	for (size_t i = 0; i < n; i++)

@@ -230,23 +230,23 @@ static int plan(struct restoring *r)
 	return code;
 }
 
-static void print_json(json_t *object)
+/* Takes the object. */
+static void print_new(const struct restoring *r, json_t *object)
 {
-	(void) json_dumpf(object, stdout, JSON_COMPACT);
-	(void) putchar('\n');
+	cli_print(&r->cli, object);
 	json_decref(object);
 }
 
 static void print_plan(const struct restoring *r)
 {
-	if (r->made != NULL && r->cli.output == CLI_JSON)
-		print_json(json_pack("{s:O}", "rebuilt", r->made));
+	if (r->made != NULL && r->cli.output != CLI_TABLE)
+		print_new(r, json_pack("{s:O}", "rebuilt", r->made));
 	else if (r->made != NULL)
 		restorerebuild_print(stdout, r->made);
-	if (r->cli.output == CLI_JSON)
-		print_json(
-		    json_pack("{s:o}", "plan",
-		              restorerender_plan_json(&r->options.wish, r->plan, r->host, r->found)));
+	if (r->cli.output != CLI_TABLE)
+		print_new(r,
+		          json_pack("{s:o}", "plan",
+		                    restorerender_plan_json(&r->options.wish, r->plan, r->host, r->found)));
 	else
 		restorerender_plan(stdout, &r->options.wish, r->plan, r->host, r->found,
 		                   wall_now_us() / US_PER_S);
@@ -313,8 +313,8 @@ static int act(struct restoring *r)
 		say_where_it_is(r);
 		return code;
 	}
-	if (r->cli.output == CLI_JSON)
-		print_json(json_pack("{s:O}", "result", r->result));
+	if (r->cli.output != CLI_TABLE)
+		print_new(r, json_pack("{s:O}", "result", r->result));
 	else
 		restorerender_result(stdout, r->plan, r->result);
 	return CLI_OK;

@@ -59,21 +59,21 @@ static void report(struct diff *d, enum change change, const struct view_key *a,
 	d->n[change]++;
 	if (change == CHANGE_NONE)
 		return;
-	if (d->cli->output == CLI_JSON) {
+	if (d->cli->output != CLI_TABLE) {
 		AUTO(free) char *name = etcd_base64(key->key);
 		json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "change", changes[change].name, "key",
 		                           name, "from_revision", revision(a), "to_revision", revision(b));
 
-		(void) json_dumpf(object, stdout, JSON_COMPACT);
+		cli_print(d->cli, object);
 		json_decref(object);
-	} else {
-		(void) printf("%c ", changes[change].sign);
-		etcd_print_safe(stdout, key->key);
-		if (change == CHANGE_CHANGED && a->rev.main == b->rev.main)
-			(void) printf(" (at revision %" PRId64 " in both)", a->rev.main);
-		else if (change == CHANGE_CHANGED)
-			(void) printf(" (revision %" PRId64 " -> %" PRId64 ")", a->rev.main, b->rev.main);
+		return;
 	}
+	(void) printf("%c ", changes[change].sign);
+	etcd_print_safe(stdout, key->key);
+	if (change == CHANGE_CHANGED && a->rev.main == b->rev.main)
+		(void) printf(" (at revision %" PRId64 " in both)", a->rev.main);
+	else if (change == CHANGE_CHANGED)
+		(void) printf(" (revision %" PRId64 " -> %" PRId64 ")", a->rev.main, b->rev.main);
 	(void) putchar('\n');
 }
 

@@ -33,9 +33,8 @@ static void show(const json_t *object, void *userdata)
 {
 	const struct drilling *d = userdata;
 
-	if (d->cli.output == CLI_JSON) {
-		(void) json_dumpf(object, stdout, JSON_COMPACT);
-		(void) putchar('\n');
+	if (d->cli.output != CLI_TABLE) {
+		cli_print(&d->cli, object);
 		(void) fflush(stdout);
 		return;
 	}

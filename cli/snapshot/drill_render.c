@@ -4,6 +4,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
 
@@ -34,7 +35,7 @@ static void print_checks(FILE *out, const json_t *checks)
 	    {"CHECK", TABLE_LEFT},
 	    {"WANTED", TABLE_RIGHT},
 	    {"FOUND", TABLE_RIGHT},
-	    {"", TABLE_LEFT},
+	    {"", TABLE_STATE},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
 	const json_t *check;
@@ -103,7 +104,7 @@ void drill_render_result(FILE *out, const json_t *object)
 
 static void begin_note(FILE *out, const json_t *job)
 {
-	(void) fputs("warning: ", out);
+	color_print_state(out, "warning: ");
 	table_print_safe(out, field_text_or_dash(job, "job"));
 }
 

@@ -28,7 +28,7 @@ static void print_line(struct bytes text)
 }
 
 /* With etcdctl's names for the fields. */
-static void print_json(const struct mvcc_kv *kv)
+static void print_object(const struct cli *cli, const struct mvcc_kv *kv)
 {
 	AUTO(free) char *key = etcd_base64(kv->key);
 	AUTO(free) char *value = etcd_base64(kv->value);
@@ -39,8 +39,7 @@ static void print_json(const struct mvcc_kv *kv)
 
 	if (kv->lease != 0)
 		(void) json_object_set_new(object, "lease", json_integer(kv->lease));
-	(void) json_dumpf(object, stdout, JSON_COMPACT);
-	(void) putchar('\n');
+	cli_print(cli, object);
 	json_decref(object);
 }
 
@@ -52,8 +51,8 @@ static int print_all(const struct cli *cli, struct view *view)
 
 		if (r < 0)
 			return r;
-		if (cli->output == CLI_JSON) {
-			print_json(&kv);
+		if (cli->output != CLI_TABLE) {
+			print_object(cli, &kv);
 		} else {
 			print_line(kv.key);
 			print_line(kv.value);

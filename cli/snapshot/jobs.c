@@ -9,7 +9,6 @@
 #include "base/mono.h"
 #include "cli/snapshot/save.h"
 #include "cli/snapshot/jobs_render.h"
-#include "cli/common/yaml.h"
 
 #define DAEMON "etcdwatch"
 /* A large database over a slow disk; the answer comes when the snapshot is proven. */
@@ -51,20 +50,12 @@ static void collect(const json_t *object, void *userdata)
 	(void) json_array_append_new(userdata, json_deep_copy(object));
 }
 
-static void print_lines(enum cli_output output, const json_t *objects)
+static void print_objects(const struct cli *cli, const json_t *objects)
 {
-	json_t *object;
+	const json_t *object;
 	size_t i;
 
-	json_array_foreach(objects, i, object)
-	{
-		if (output == CLI_YAML) {
-			yaml_print(stdout, object);
-			continue;
-		}
-		(void) json_dumpf(object, stdout, JSON_COMPACT);
-		(void) putchar('\n');
-	}
+	json_array_foreach(objects, i, object) cli_print(cli, object);
 }
 
 /* Also what was done before it failed is printed. */
@@ -77,7 +68,7 @@ static int ask_and_render(const struct cli *cli, const struct words *words, int6
 	    cli_ask_each(cli, DAEMON, words->items, words->n, timeout_us, collect, objects, &answer);
 
 	if (cli->output != CLI_TABLE)
-		print_lines(cli->output, objects);
+		print_objects(cli, objects);
 	else if (code == CLI_OK || json_array_size(objects) > 0)
 		render(stdout, objects, wall_now_us());
 	json_decref(objects);
@@ -180,7 +171,7 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 		code = etcd_save(cli, answer->fd, json_array_get(answer->objects, 0), file);
 	else if (cli->output == CLI_TABLE)
 		etcdwatch_render_list(stdout, answer->objects, wall_now_us());
-	if (code == CLI_OK && cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
+	if (code == CLI_OK && cli->output != CLI_TABLE)
+		cli_print_answer(cli, answer);
 	return code;
 }

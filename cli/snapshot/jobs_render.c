@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/snapshot/drill_render.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
@@ -79,7 +80,7 @@ static void add_target(struct table *table, const json_t *job, const json_t *tar
 static void print_targets(FILE *out, const json_t *jobs)
 {
 	static const struct table_column columns[] = {
-	    {"JOB", TABLE_LEFT},          {"TARGET", TABLE_LEFT},   {"STATE", TABLE_LEFT},
+	    {"JOB", TABLE_LEFT},          {"TARGET", TABLE_LEFT},   {"STATE", TABLE_STATE},
 	    {"LAST STORED", TABLE_RIGHT}, {"PENDING", TABLE_RIGHT}, {"THERE", TABLE_RIGHT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
@@ -102,7 +103,7 @@ static void print_targets(FILE *out, const json_t *jobs)
 
 static void note(FILE *out, const json_t *job, const char *what, const char *text)
 {
-	(void) fputs("warning: ", out);
+	color_print_state(out, "warning: ");
 	table_print_safe(out, field_text_or_dash(job, "job"));
 	(void) fputs(": ", out);
 	table_print_safe(out, what);
@@ -149,8 +150,8 @@ static void add_notes(FILE *out, const json_t *job)
 void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
 	static const struct table_column columns[] = {
-	    {"JOB", TABLE_LEFT},        {"STATE", TABLE_LEFT}, {"DONE BY", TABLE_LEFT},
-	    {"LAST HERE", TABLE_RIGHT}, {"HERE", TABLE_RIGHT}, {"SIZE", TABLE_RIGHT},
+	    {"JOB", TABLE_LEFT},        {"STATE", TABLE_STATE}, {"DONE BY", TABLE_LEFT},
+	    {"LAST HERE", TABLE_RIGHT}, {"HERE", TABLE_RIGHT},  {"SIZE", TABLE_RIGHT},
 	    {"DUE", TABLE_RIGHT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));

@@ -196,10 +196,10 @@ static json_t *describe(const struct report *report)
 	return object;
 }
 
-static void print_json(json_t *object)
+/* Takes the object. */
+static void print_new(const struct cli *cli, json_t *object)
 {
-	(void) json_dumpf(object, stdout, JSON_COMPACT);
-	(void) putchar('\n');
+	cli_print(cli, object);
 	json_decref(object);
 }
 
@@ -207,12 +207,13 @@ static void print_json(json_t *object)
 
 static int refuse(const struct cli *cli, const struct etcd_file *file, int r)
 {
-	if (cli->output == CLI_JSON)
-		print_json(json_pack(
-		    "{s:o, s:b, s:o, s:s}", "file", jsonval_text(file->path), "verified", 0, "page",
-		    file->fault.page == BOLT_NO_PAGE ? json_null()
-		                                     : json_integer((json_int_t) file->fault.page),
-		    "reason", file->fault.what));
+	if (cli->output != CLI_TABLE)
+		print_new(cli, json_pack("{s:o, s:b, s:o, s:s}", "file", jsonval_text(file->path),
+		                         "verified", 0, "page",
+		                         file->fault.page == BOLT_NO_PAGE
+		                             ? json_null()
+		                             : json_integer((json_int_t) file->fault.page),
+		                         "reason", file->fault.what));
 	return etcd_file_explain(file, r);
 }
 
@@ -246,12 +247,12 @@ int cli_etcd_snapshot_verify(const struct cli *cli, int argc UNUSED, char **argv
 		r = read_report(&file, cli->revision, &report);
 	if (r < 0) {
 		code = refuse(cli, &file, r);
-	} else if (cli->output == CLI_JSON) {
+	} else if (cli->output != CLI_TABLE) {
 		json_t *object = json_pack("{s:o, s:b, s:s}", "file", jsonval_text(file.path), "verified",
 		                           1, "digest", report.digest);
 
 		(void) json_object_update_new(object, describe(&report));
-		print_json(object);
+		print_new(cli, object);
 	} else {
 		print_verified(stdout, file.path, &report);
 	}
@@ -270,11 +271,11 @@ int cli_etcd_snapshot_status(const struct cli *cli, int argc UNUSED, char **argv
 	if (code != CLI_OK)
 		return code;
 	/* Its one line needs no HashKV. */
-	r = read_report(&file, cli->output == CLI_JSON ? 0 : SNAPSHOT_NO_HASHKV, &report);
+	r = read_report(&file, cli->output != CLI_TABLE ? 0 : SNAPSHOT_NO_HASHKV, &report);
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
-	else if (cli->output == CLI_JSON)
-		print_json(describe(&report));
+	else if (cli->output != CLI_TABLE)
+		print_new(cli, describe(&report));
 	else
 		print_status(stdout, &report);
 	dbinfo_free(report.info);

@@ -32,7 +32,7 @@ static char *text_of(struct bytes prefix)
 	return xstrndup((const char *) prefix.data, prefix.len);
 }
 
-static void print_json(const struct usage_part *part, bool is_rest)
+static void print_part(const struct cli *cli, const struct usage_part *part, bool is_rest)
 {
 	AUTO(free) char *prefix = is_rest ? NULL : text_of(part->prefix);
 	json_t *object =
@@ -40,8 +40,7 @@ static void print_json(const struct usage_part *part, bool is_rest)
 	              (json_int_t) part->bytes, "changes", (json_int_t) part->changes, "live_bytes",
 	              (json_int_t) part->live_bytes, "keys", (json_int_t) part->keys);
 
-	(void) json_dumpf(object, stdout, JSON_COMPACT);
-	(void) putchar('\n');
+	cli_print(cli, object);
 	json_decref(object);
 }
 
@@ -92,12 +91,12 @@ static void print_table(const struct usage *usage)
 	table_print(table, stdout);
 }
 
-static void print_lines(const struct usage *usage)
+static void print_parts(const struct cli *cli, const struct usage *usage)
 {
 	for (size_t i = 0; i < usage_count(usage); i++)
-		print_json(usage_at(usage, i), false);
+		print_part(cli, usage_at(usage, i), false);
 	if (usage_rest(usage)->changes > 0)
-		print_json(usage_rest(usage), true);
+		print_part(cli, usage_rest(usage), true);
 }
 
 /* --- of the newest snapshot --------------------------------------------------------------------
@@ -106,6 +105,16 @@ static void print_lines(const struct usage *usage)
 static void collect(const json_t *object, void *userdata)
 {
 	(void) json_array_append_new(userdata, json_deep_copy(object));
+}
+
+static void print_newest(const struct cli *cli, const json_t *newest)
+{
+	json_t *parts = usage_parts(newest);
+	const json_t *part;
+	size_t i;
+
+	json_array_foreach(parts, i, part) cli_print(cli, part);
+	json_decref(parts);
 }
 
 static int show_newest(const struct cli *cli, const json_t *snapshots)
@@ -119,8 +128,8 @@ static int show_newest(const struct cli *cli, const json_t *snapshots)
 		    stderr);
 		return CLI_FAILED;
 	}
-	if (cli->output == CLI_JSON)
-		usage_print_lines(stdout, newest);
+	if (cli->output != CLI_TABLE)
+		print_newest(cli, newest);
 	else
 		usage_render(stdout, newest);
 	return etcd_flush();
@@ -163,8 +172,8 @@ static int show_file(const struct cli *cli, const char *path)
 	r = usage_new(snapshot_db(file.snapshot), cli->depth != 0 ? cli->depth : DEPTH, &usage);
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
-	else if (cli->output == CLI_JSON)
-		print_lines(usage);
+	else if (cli->output != CLI_TABLE)
+		print_parts(cli, usage);
 	else
 		print_table(usage);
 	etcd_file_fini(&file);

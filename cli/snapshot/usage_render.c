@@ -80,25 +80,24 @@ void usage_render(FILE *out, const json_t *snapshot)
 	(void) fputc('\n', out);
 }
 
-static void print_line(FILE *out, const json_t *snapshot, const char *prefix, json_int_t bytes)
+static json_t *describe(const json_t *snapshot, const char *prefix, json_int_t bytes)
 {
-	json_t *object = json_pack(
-	    "{s:o, s:o, s:I, s:I}", "id", jsonval_text(field_text(snapshot, "id")), "prefix",
-	    jsonval_text(prefix), "bytes", bytes, "missing",
-	    prefix != NULL ? field_integer(json_object_get(snapshot, "usage"), "missing") : 0);
-
-	(void) json_dumpf(object, out, JSON_COMPACT);
-	(void) fputc('\n', out);
-	json_decref(object);
+	return json_pack("{s:o, s:o, s:I, s:I}", "id", jsonval_text(field_text(snapshot, "id")),
+	                 "prefix", jsonval_text(prefix), "bytes", bytes, "missing",
+	                 prefix != NULL ? field_integer(json_object_get(snapshot, "usage"), "missing")
+	                                : 0);
 }
 
-void usage_print_lines(FILE *out, const json_t *snapshot)
+json_t *usage_parts(const json_t *snapshot)
 {
+	json_t *parts = json_array();
 	const json_t *usage = json_object_get(snapshot, "usage"), *part;
 	size_t i;
 
-	json_array_foreach(json_object_get(usage, "largest"), i, part)
-	    print_line(out, snapshot, field_text_or_dash(part, "prefix"), field_integer(part, "bytes"));
+	json_array_foreach(json_object_get(usage, "largest"), i, part)(void)
+	    json_array_append_new(parts, describe(snapshot, field_text_or_dash(part, "prefix"),
+	                                          field_integer(part, "bytes")));
 	if (others_of(usage) > 0)
-		print_line(out, snapshot, NULL, others_of(usage));
+		(void) json_array_append_new(parts, describe(snapshot, NULL, others_of(usage)));
+	return parts;
 }

@@ -12,5 +12,5 @@
 const json_t *usage_find_newest(const json_t *snapshots);
 
 void usage_render(FILE *out, const json_t *snapshot);
-/* An object a prefix; the last, with null, for all others. */
-void usage_print_lines(FILE *out, const json_t *snapshot);
+/* An object a prefix; the last, with null, for all others. The array is the caller's. */
+json_t *usage_parts(const json_t *snapshot);

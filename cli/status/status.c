@@ -10,7 +10,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/common/yaml.h"
 #include "cli/status/board_render.h"
 
 #define TIMEOUT_US (5 * US_PER_S)
@@ -70,12 +69,7 @@ static void print(const struct cli *cli, const struct board *board)
 		return;
 	}
 	json = board_json(board);
-	if (cli->output == CLI_YAML) {
-		yaml_print(stdout, json);
-	} else {
-		(void) json_dumpf(json, stdout, JSON_COMPACT);
-		(void) fputc('\n', stdout);
-	}
+	cli_print(cli, json);
 	json_decref(json);
 }
 

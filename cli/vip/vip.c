@@ -43,8 +43,8 @@ static int conclude_move(const struct cli *cli, const struct client_answer *answ
 	const json_t *object = json_array_get(answer->objects, 0);
 	const char *owner = json_string_value(json_object_get(object, "owner"));
 
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
+	if (cli->output != CLI_TABLE)
+		cli_print_answer(cli, answer);
 	else
 		print_move(vip, owner != NULL ? owner : "another node",
 		           json_object_get(object, "duration_ms"));
@@ -81,8 +81,8 @@ static int set_hold(const struct cli *cli, const char *word, const char *done)
 
 	if (code != CLI_OK)
 		return code;
-	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
+	if (cli->output != CLI_TABLE)
+		cli_print_answer(cli, answer);
 	else
 		(void) puts(done);
 	return CLI_OK;

@@ -11,6 +11,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
+#include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
 
@@ -88,7 +89,7 @@ static void print_move(FILE *out, const json_t *object, int64_t wall_now_us)
 
 static void note(FILE *out, const json_t *object, const char *what, const char *detail)
 {
-	(void) fputs("warning: ", out);
+	color_print_state(out, "warning: ");
 	table_print_safe(out, field_text_or_dash(object, "vip"));
 	(void) fprintf(out, ": %s", what);
 	table_print_safe(out, detail);
@@ -125,9 +126,9 @@ static void add_notes(FILE *out, const json_t *object)
 void vip_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 {
 	static const struct table_column columns[] = {
-	    {"VIP", TABLE_LEFT},    {"LINK", TABLE_LEFT},   {"STATE", TABLE_LEFT},
+	    {"VIP", TABLE_LEFT},    {"LINK", TABLE_LEFT},   {"STATE", TABLE_STATE},
 	    {"OWNER", TABLE_LEFT},  {"EPOCH", TABLE_RIGHT}, {"FENCE", TABLE_RIGHT},
-	    {"BOUND", TABLE_RIGHT}, {"RTT", TABLE_RIGHT},   {"HEALTH", TABLE_LEFT},
+	    {"BOUND", TABLE_RIGHT}, {"RTT", TABLE_RIGHT},   {"HEALTH", TABLE_STATE},
 	};
 	AUTO(table_free) struct table *table = NULL;
 	const json_t *object;

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 #include "cli/cli.h"
+#include "cli/common/yaml.h"
 #include "tests/unit/check.h"
 
 static char clirun_dir[] = "/tmp/fairlead-cli-XXXXXX";
@@ -73,6 +74,33 @@ static inline UNUSED void clirun_check(const char *line, int want_code, const ch
 	    !CHECK((out[0] == '\0') == (want_out[0] == '\0')) ||
 	    !CHECK((err[0] == '\0') == (want_err[0] == '\0')))
 		(void) fprintf(stderr, "  fairlead %s\n%s%s", line, out, err);
+}
+
+/* That -o yaml says what -o json says. */
+static inline UNUSED void clirun_check_yaml(const char *line)
+{
+	AUTO(free) char *json_line = xasprintf("%s -o json", line);
+	AUTO(free) char *yaml_line = xasprintf("%s -o yaml", line);
+	AUTO(free) char *out = NULL;
+	AUTO(free) char *err = NULL;
+	AUTO(free) char *got = NULL;
+	AUTO(free) char *got_err = NULL;
+	AUTO(free) char *want = NULL;
+	int code = clirun(json_line, &out, &err);
+	size_t len, n = 0;
+	FILE *f = open_memstream(&want, &len);
+
+	for (const char *p = out; *p != '\0'; p += strcspn(p, "\n") + 1, n++) {
+		json_t *object = json_loadb(p, strcspn(p, "\n"), 0, NULL);
+
+		CHECK(object != NULL);
+		yaml_print(f, object);
+		json_decref(object);
+	}
+	(void) fclose(f);
+	if (!CHECK(n > 0) || !CHECK_EQ_INT(clirun(yaml_line, &got, &got_err), code) ||
+	    !CHECK_EQ_STR(got, want) || !CHECK_EQ_STR(got_err, err))
+		(void) fprintf(stderr, "  fairlead %s\n", line);
 }
 
 static inline UNUSED void clirun_begin(void)

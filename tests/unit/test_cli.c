@@ -190,6 +190,38 @@ static void test_prism(void)
 	clirun_check("metrics prism", CLI_OK, "# TYPE x gauge\nx 1\n", "");
 }
 
+static void test_formats(void)
+{
+	static const char *const lines[] = {
+	    "vip status",    "vip move 10.0.0.5",  "vip move 10.0.0.5 to elsewhere",
+	    "prism status",  "metrics vipd",       "prism drain 10.0.0.5:6443",
+	    "metrics prism", "vip status 10.0.0.5"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		clirun_check_yaml(lines[i]);
+	clirun_check("vip status -o yaml", CLI_OK, "---\nvip: \"10.0.0.5\"\nstate: \"owner\"\n", "");
+}
+
+/* Here standard output is no terminal. */
+static void test_colors(void)
+{
+	static const char row[] = "10.0.0.5  -     owner  ";
+	AUTO(free) char *out = NULL;
+	AUTO(free) char *plain = NULL;
+	AUTO(free) char *err = NULL;
+	AUTO(free) char *none = NULL;
+
+	CHECK_EQ_INT(clirun("vip status", &plain, &none), CLI_OK);
+	CHECK(strstr(plain, row) != NULL && strchr(plain, '\033') == NULL);
+	CHECK_EQ_INT(clirun("vip status --color=always", &out, &err), CLI_OK);
+	CHECK(strstr(out, "10.0.0.5  -     \033[32mowner\033[0m  ") != NULL);
+	clirun_check("vip status --color=never", CLI_OK, plain, "");
+	clirun_check("vip status --color=auto", CLI_OK, plain, "");
+	/* Programs read that. */
+	clirun_check("vip status --color=always -o json", CLI_OK,
+	             "{\"vip\":\"10.0.0.5\",\"state\":\"owner\"}\n", "");
+}
+
 static void test_usage(void)
 {
 	static const struct {
@@ -217,8 +249,12 @@ static void test_usage(void)
 	    {"prism drain x -w", "fairlead: 'prism drain' has no option --watch\nUsage: "
 	                         "fairlead prism drain UPSTREAM\n"},
 	    {"-o jsn vip status", "fairlead: no output format 'jsn': did you mean 'json'?\n"},
-	    {"-o toml vip status", "fairlead: no output format 'toml': there are 'table' and 'json'"},
-	    {"-o yaml vip status", "fairlead: 'vip status' has no option -o yaml\n"},
+	    {"-o toml vip status",
+	     "fairlead: no output format 'toml': there are 'table', 'json' and 'yaml'\n"},
+	    {"-o yaml net convert", "fairlead: 'net convert' has no option --output\n"},
+	    {"--color=sometimes vip status",
+	     "fairlead: no time for colours 'sometimes': there are 'auto', 'always' and 'never'\n"},
+	    {"--color alwyas vip status", "fairlead: no time for colours 'alwyas': did you mean "},
 	    {"etcd defrag", "fairlead: name a member, or say --all\n"},
 	    {"etcd defrag --all n1", "fairlead: name a member, or say --all\n"},
 	    {"etcd leave --all",
@@ -335,6 +371,8 @@ int main(void)
 
 	test_answers();
 	test_prism();
+	test_formats();
+	test_colors();
 	test_usage();
 	test_help();
 	test_denied();

@@ -288,6 +288,22 @@ static void test_usage(void)
 	             "");
 }
 
+static void test_yaml(void)
+{
+	static const char *const lines[] = {
+	    "etcd snapshot verify " NEW,
+	    "etcd snapshot status " NEW,
+	    "etcd snapshot get /registry/leases/node-1 " NEW,
+	    "etcd snapshot usage " NEW,
+	    "etcd snapshot diff " NEW " " OLD,
+	    "etcd rescue " NEW " " OLD,
+	    "etcd snapshot verify /nonexistent",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		clirun_check_yaml(lines[i]);
+}
+
 int main(void)
 {
 	clirun_begin();
@@ -298,6 +314,7 @@ int main(void)
 	test_filling();
 	test_diff();
 	test_usage();
+	test_yaml();
 	clirun_end();
 	return check_result();
 }

@@ -66,6 +66,19 @@ static void check_text(void (*print)(FILE *out, const json_t *snapshot), const j
 	CHECK_EQ_STR(text, want);
 }
 
+static void print_parts(FILE *out, const json_t *snapshot)
+{
+	json_t *parts = usage_parts(snapshot), *part;
+	size_t i;
+
+	json_array_foreach(parts, i, part)
+	{
+		(void) json_dumpf(part, out, JSON_COMPACT);
+		(void) fputc('\n', out);
+	}
+	json_decref(parts);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -75,7 +88,7 @@ int main(void)
 		CHECK(list != NULL);
 		if (CHECK_EQ_INT(newest != NULL, wants[i].table != NULL) && newest != NULL) {
 			check_text(usage_render, newest, wants[i].table);
-			check_text(usage_print_lines, newest, wants[i].lines);
+			check_text(print_parts, newest, wants[i].lines);
 		}
 		json_decref(list);
 	}
