@@ -96,11 +96,13 @@ int cli_main(int argc, char **argv);
 typedef int (*cli_command_fn)(const struct cli *cli, int argc, char **argv);
 
 /* The tables of commands' own options. */
+extern const struct cli_option cli_init_options[];
 extern const struct cli_option cli_health_options[];
 extern const struct cli_option cli_etcd_drill_options[];
 extern const struct cli_option cli_etcd_restore_options[];
 
 int cli_status(const struct cli *cli, int argc, char **argv);
+int cli_init(const struct cli *cli, int argc, char **argv);
 int cli_health(const struct cli *cli, int argc, char **argv);
 int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);

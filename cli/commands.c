@@ -14,6 +14,13 @@
 	"For root. What would leave etcd without a majority is refused."
 
 const struct cli_command cli_commands[] = {
+    {"init", "[--vip ADDRESS[,ADDRESS]...] [OPTION]...",
+     "Look at this node, and write a configuration with comments.",
+     .more = "It only reads: what of Kubernetes and etcd is here, links, addresses, certificates,\n"
+             "and what else does the same. What nobody can know stays a comment that says what to\n"
+             "fill in; what to do besides is told on standard error.",
+     .exits = "  1  it cannot be done like this, or another file is there", .takes = CLI_OWN_FORMAT,
+     .own = cli_init_options, .fn = cli_init},
     {"status", "[-w]", "The whole node on one screen, and what wants attention.",
      .more = "All daemons are asked at the same time. The worst stands first.",
      .exits = "  0  all is well\n  1  something has failed\n  3  no daemon runs here\n"

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fairlead init`: looks at the node, decides, and writes the configuration. It only reads, and
+ * writes that one file; an existing one stays unless it is told to replace it.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "base/fileio.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/common/output.h"
+#include "cli/init/initchoice.h"
+#include "cli/init/initcluster.h"
+#include "cli/init/initfiles.h"
+#include "cli/init/initlinks.h"
+#include "cli/init/initothers.h"
+#include "cli/init/initprobe.h"
+#include "cli/init/inittext.h"
+
+#define HOSTNAME_BYTES 256
+#define CONFIG_BYTES_MAX (4 << 20)
+#define DIFF_BYTES_MAX (1 << 20)
+#define DIFF_TIMEOUT_US (10 * US_PER_S)
+
+struct init {
+	struct initwish wish;
+	const char *root;
+	const char *output; /* NULL: the default place below the root */
+	bool to_stdout, force;
+};
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static int set_vips(void *into, const struct cli_option *option UNUSED, const char *value)
+{
+	struct initwish *wish = &((struct init *) into)->wish;
+	AUTO(free) char *list = xstrdup(value);
+	char *rest;
+
+	for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+		if (wish->n_vips == INITCHOICE_VIPS_MAX) {
+			(void) fprintf(stderr, "fairlead: --vip: at most %d\n", INITCHOICE_VIPS_MAX);
+			return CLI_USAGE;
+		}
+		if (addr_parse(word, &wish->vips[wish->n_vips]) < 0) {
+			(void) fprintf(stderr,
+			               "fairlead: --vip: no address: '%s': an IPv4 or IPv6 address without a "
+			               "prefix length\n",
+			               word);
+			return CLI_USAGE;
+		}
+		wish->n_vips++;
+	}
+	return CLI_OK;
+}
+
+static int set_link(void *into, const struct cli_option *option UNUSED, const char *value)
+{
+	if (strlen(value) >= IFNAMSIZ) {
+		(void) fprintf(stderr, "fairlead: --link: longer than the name of a link: '%s'\n", value);
+		return CLI_USAGE;
+	}
+	((struct init *) into)->wish.link = value;
+	return CLI_OK;
+}
+
+static int set_role(void *into, const struct cli_option *option UNUSED, const char *value)
+{
+	struct initwish *wish = &((struct init *) into)->wish;
+
+	if (strcmp(value, "control-plane") == 0) {
+		wish->role = INIT_CONTROL_PLANE;
+	} else if (strcmp(value, "worker") == 0) {
+		wish->role = INIT_WORKER;
+	} else {
+		(void) fprintf(stderr, "fairlead: --role must be control-plane or worker, not '%s'\n",
+		               value);
+		return CLI_USAGE;
+	}
+	return CLI_OK;
+}
+
+#define AT(member) .offset = offsetof(struct init, member)
+
+const struct cli_option cli_init_options[] = {
+    {"vip", .value = "ADDRESS,...",
+     .help = "addresses that one control-plane node at a time is to answer for", .set = set_vips},
+    {"link", .value = "NAME", .help = "their link; else the one in whose network they are",
+     .set = set_link},
+    {"role", .value = "ROLE", .help = "control-plane or worker; else what the node is",
+     .completes = "control-plane worker", .set = set_role},
+    {"output", 'o', .value = "FILE", .help = "where to write it; else " CONF_DEFAULT_FILE,
+     .completes = CLI_FILES, .set = cli_set_text, AT(output)},
+    {"stdout", .help = "print it instead", .set = cli_set_flag, AT(to_stdout)},
+    {"force", .help = "replace a file that is different; else the difference is shown",
+     .set = cli_set_flag, AT(force)},
+    {"root", .value = "DIR",
+     .help = "look at the node that lies there, an image for example; its\nlinks cannot be seen",
+     .completes = CLI_DIRECTORIES, .set = cli_set_text, AT(root)},
+    {0},
+};
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static bool is_running_system(const struct init *init)
+{
+	return strcmp(init->root, "/") == 0;
+}
+
+static char *read_hostname(const struct init *init)
+{
+	AUTO(free) char *text = NULL;
+	char name[HOSTNAME_BYTES] = "";
+
+	if (is_running_system(init) && gethostname(name, sizeof(name) - 1) == 0)
+		return xstrdup(name);
+	text = initfiles_text(init->root, "/etc/hostname");
+	return text != NULL ? xstrndup(text, strcspn(text, " \t\n")) : xstrdup("this node");
+}
+
+static void look(const struct init *init, struct initfacts *facts)
+{
+	facts->hostname = read_hostname(init);
+	initcluster_look(init->root, facts);
+	initothers_look(init->root, facts);
+	if (is_running_system(init))
+		initlinks_look(facts);
+}
+
+/* The second and third node find the VIP on the first, so that is no error. */
+static void note_answers(const struct init *init, struct initchoice *choice)
+{
+	for (size_t i = 0; i < choice->n_vips && is_running_system(init); i++) {
+		char address[ADDR_TEXT_MAX], text[MAC_TEXT_MAX];
+		struct mac mac;
+
+		if (initprobe_is_answered(&choice->vips[i].addr, &mac))
+			texts_add(&choice->notes,
+			          "a host answers for %s already (%s): if that is another control-plane node "
+			          "with vipd, all is well; else choose another address",
+			          addr_format(&choice->vips[i].addr, address), mac_format(&mac, text));
+	}
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void print_difference(const char *path, const char *text)
+{
+	char temporary[] = "/tmp/fairlead-init-XXXXXX";
+	const char *const words[] = {
+	    "diff", "-u", "--label", path, "--label", "what would be written", path, temporary, NULL};
+	AUTO(close) int fd = mkstemp(temporary);
+	struct output output;
+
+	if (fd < 0)
+		return;
+	if (file_write_atomic(temporary, text, strlen(text), 0600, FILE_VOLATILE) == 0 &&
+	    output_run(words, DIFF_TIMEOUT_US, DIFF_BYTES_MAX, &output) == 0) {
+		(void) fputs(output.text, stdout);
+		output_fini(&output);
+	}
+	(void) unlink(temporary);
+}
+
+static int say_failed(const char *path, int r)
+{
+	(void) fprintf(stderr, "fairlead: cannot write '%s': %s%s\n", path, strerror(-r),
+	               r == -EACCES ? ": run this as root, or print it with --stdout" : "");
+	return r == -EACCES ? CLI_DENIED : CLI_FAILED;
+}
+
+static int make_directory(const char *path)
+{
+	AUTO(free) char *directory = xstrndup(path, (size_t) (strrchr(path, '/') - path));
+
+	return mkdir(directory, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int write_file(const struct init *init, const char *text)
+{
+	AUTO(free) char *standard = initfiles_at(init->root, CONF_DEFAULT_FILE);
+	const char *path = init->output != NULL ? init->output : standard;
+	AUTO(free) char *there = NULL;
+	size_t len;
+	int r;
+
+	r = file_read(path, CONFIG_BYTES_MAX, &there, &len);
+	if (r < 0 && r != -ENOENT)
+		return say_failed(path, r);
+	if (r == 0 && strcmp(there, text) == 0) {
+		(void) printf("%s is as it would be written\n", path);
+		return CLI_OK;
+	}
+	if (r == 0 && !init->force) {
+		print_difference(path, text);
+		(void) fflush(stdout);
+		(void) fprintf(stderr,
+		               "fairlead: '%s' is there already, and stays: --force replaces it, --stdout "
+		               "prints the new one\n",
+		               path);
+		return CLI_FAILED;
+	}
+	r = init->output == NULL ? make_directory(path) : 0;
+	if (r == 0)
+		r = file_write_atomic(path, text, strlen(text), 0644, FILE_DURABLE);
+	if (r < 0)
+		return say_failed(path, r);
+	(void) printf("wrote %s\n", path);
+	return CLI_OK;
+}
+
+static void print_notes(const struct initchoice *choice)
+{
+	for (size_t i = 0; i < choice->notes.n; i++)
+		(void) fprintf(stderr, "note: %s\n", choice->notes.items[i]);
+}
+
+static int write_text(const struct init *init, const struct initfacts *facts,
+                      const struct initchoice *choice)
+{
+	AUTO(free) char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	inittext_write(out, facts, &init->wish, choice);
+	(void) fclose(out);
+	if (!init->to_stdout)
+		return write_file(init, text);
+	(void) fputs(text, stdout);
+	return CLI_OK;
+}
+
+static int run(const struct init *init)
+{
+	struct initfacts facts = {0};
+	struct initchoice choice;
+	int code = CLI_FAILED;
+
+	look(init, &facts);
+	initchoice_make(&facts, &init->wish, wall_now_us() / US_PER_S, &choice);
+	for (size_t i = 0; i < choice.errors.n; i++)
+		(void) fprintf(stderr, "fairlead: %s\n", choice.errors.items[i]);
+	if (choice.errors.n == 0) {
+		note_answers(init, &choice);
+		code = write_text(init, &facts, &choice);
+		print_notes(&choice);
+	}
+	initchoice_fini(&choice);
+	initfacts_fini(&facts);
+	return code;
+}
+
+int cli_init(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	struct init init = {.root = "/"};
+	int code = cli_set_own(cli, &init);
+
+	return code == CLI_OK ? run(&init) : code;
+}

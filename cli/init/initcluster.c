@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Distributions are told apart by what only they have: kubeadm writes static pods into
+ * /etc/kubernetes/manifests, k3s and rke2 keep everything below /var/lib/rancher. An etcd that is
+ * none of theirs is looked for last, because its package may be there for its tools alone.
+ */
+#include "cli/init/initcluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "cli/init/initcertificate.h"
+#include "cli/init/initetcd.h"
+#include "cli/init/initfiles.h"
+
+#define KUBEADM_PKI "/etc/kubernetes/pki"
+#define ETCD_POD "/etc/kubernetes/manifests/etcd.yaml"
+#define API_POD "/etc/kubernetes/manifests/kube-apiserver.yaml"
+#define KUBELET_CONF "/etc/kubernetes/kubelet.conf"
+
+/* host[:port] of a kubeconfig's first cluster; to be freed. */
+static char *read_server(const char *root, const char *path)
+{
+	AUTO(conf_free) struct conf *conf = NULL;
+	const struct conf_node *file = initfiles_yaml(root, path, &conf);
+	const struct conf_node *server =
+	    initfiles_find(file, "clusters", "0", "cluster", "server", NULL);
+	const char *host;
+
+	if (server == NULL || server->shape != CONF_SCALAR || strncmp(server->text, "https://", 8) != 0)
+		return NULL;
+	host = server->text + 8;
+	return xstrndup(host, strcspn(host, "/"));
+}
+
+/* --- kubeadm ---------------------------------------------------------------------------------- */
+
+/* The value of an argument of a static pod; to be freed. */
+static char *pod_argument(const struct conf_node *pod, const char *option)
+{
+	struct texts words = {0};
+	char *value = NULL;
+	size_t len = strlen(option);
+
+	initetcd_pod_words(pod, &words);
+	for (size_t i = 0; i < words.n && value == NULL; i++) {
+		if (strncmp(words.items[i], option, len) == 0 && words.items[i][len] == '=')
+			value = xstrdup(words.items[i] + len + 1);
+	}
+	texts_fini(&words);
+	return value;
+}
+
+/* The API server has a certificate for etcd, wherever that runs. */
+static void take_api_server(const char *root, struct initfacts *f)
+{
+	AUTO(conf_free) struct conf *conf = NULL;
+	const struct conf_node *pod = initfiles_yaml(root, API_POD, &conf);
+	AUTO(free) char *servers = pod_argument(pod, "--etcd-servers");
+
+	if (f->etcd_endpoint == NULL && servers != NULL) {
+		f->etcd_endpoint = xstrndup(servers, strcspn(servers, ","));
+		f->etcd_is_external = strstr(f->etcd_endpoint, "://127.") == NULL;
+	}
+	if (f->etcd_cert == NULL) {
+		f->etcd_ca = pod_argument(pod, "--etcd-cafile");
+		f->etcd_cert = pod_argument(pod, "--etcd-certfile");
+		f->etcd_key = pod_argument(pod, "--etcd-keyfile");
+	}
+	if (f->etcd_is_external) {
+		for (const char *p = servers; *p != '\0'; p += strcspn(p, ",") + (strchr(p, ',') != NULL)) {
+			const char *host = strstr(p, "://");
+
+			if (host != NULL)
+				texts_add(&f->members, "%.*s", (int) strcspn(host + 3, ":/,"), host + 3);
+		}
+	}
+}
+
+/* kubeadm's own client certificates, which every daemon finds by itself. */
+static bool has_default_client(const char *root)
+{
+	return initfiles_exist(root, KUBEADM_PKI "/etcd/ca.crt") &&
+	       (initfiles_exist(root, KUBEADM_PKI "/etcd/healthcheck-client.crt") ||
+	        initfiles_exist(root, KUBEADM_PKI "/apiserver-etcd-client.crt"));
+}
+
+static void take_kubeadm(const char *root, struct initfacts *f)
+{
+	AUTO(conf_free) struct conf *conf = NULL;
+	const struct conf_node *pod = initfiles_yaml(root, ETCD_POD, &conf);
+	struct initetcd etcd = {0};
+
+	f->kind = INIT_KUBEADM;
+	f->role = INIT_CONTROL_PLANE;
+	if (pod != NULL) {
+		initetcd_take_pod(&etcd, pod);
+		f->etcd_endpoint = initetcd_endpoint(&etcd);
+		initetcd_hosts(&etcd, &f->members);
+		f->etcd_data = TAKE_PTR(etcd.values[INITETCD_DATA_DIR]);
+		f->etcd_is_default =
+		    strcmp(f->etcd_endpoint, "https://127.0.0.1:2379") == 0 && has_default_client(root);
+	}
+	initetcd_fini(&etcd);
+	if (!f->etcd_is_default)
+		take_api_server(root, f);
+	/* Then they are still to come. */
+	if (f->etcd_cert == NULL && !f->etcd_is_external)
+		f->etcd_is_default = true;
+	f->server = read_server(root, KUBELET_CONF);
+	f->api_cert = xstrdup(KUBEADM_PKI "/apiserver.crt");
+	initcertificate_look(root, KUBEADM_PKI "/ca.crt", f);
+	initcertificate_look(root, f->api_cert, f);
+	if (f->etcd_is_default)
+		initcertificate_look(root,
+		                     initfiles_exist(root, KUBEADM_PKI "/etcd/healthcheck-client.crt")
+		                         ? KUBEADM_PKI "/etcd/healthcheck-client.crt"
+		                         : KUBEADM_PKI "/apiserver-etcd-client.crt",
+		                     f);
+}
+
+/* --- k3s, rke2 -------------------------------------------------------------------------------- */
+
+static void take_rancher(const char *root, const char *home, enum init_kind kind,
+                         struct initfacts *f)
+{
+	f->kind = kind;
+	f->role = INIT_CONTROL_PLANE;
+	f->etcd_endpoint = xstrdup("https://127.0.0.1:2379");
+	f->etcd_ca = xasprintf("%s/server/tls/etcd/server-ca.crt", home);
+	f->etcd_cert = xasprintf("%s/server/tls/etcd/client.crt", home);
+	f->etcd_key = xasprintf("%s/server/tls/etcd/client.key", home);
+	f->etcd_data = xasprintf("%s/server/db/etcd", home);
+	f->api_ca = xasprintf("%s/server/tls/server-ca.crt", home);
+	f->api_cert = xasprintf("%s/server/tls/serving-kube-apiserver.crt", home);
+	/* Who may do the least of those who may ask: anonymous questions are refused. */
+	f->api_client_cert = xasprintf("%s/server/tls/client-kube-proxy.crt", home);
+	f->api_client_key = xasprintf("%s/server/tls/client-kube-proxy.key", home);
+	initcertificate_look(root, f->api_cert, f);
+	initcertificate_look(root, f->api_client_cert, f);
+}
+
+static bool look_for_rancher(const char *root, struct initfacts *f)
+{
+	static const struct {
+		const char *home;
+		enum init_kind kind;
+	} homes[] = {{"/var/lib/rancher/k3s", INIT_K3S}, {"/var/lib/rancher/rke2", INIT_RKE2}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(homes); i++) {
+		AUTO(free) char *etcd = xasprintf("%s/server/tls/etcd", homes[i].home);
+		AUTO(free) char *agent = xasprintf("%s/agent/kubelet.kubeconfig", homes[i].home);
+
+		if (initfiles_exist(root, etcd)) {
+			take_rancher(root, homes[i].home, homes[i].kind, f);
+			return true;
+		}
+		if (initfiles_exist(root, agent)) {
+			f->kind = homes[i].kind;
+			f->role = INIT_WORKER;
+			f->server = read_server(root, agent);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- etcd alone ------------------------------------------------------------------------------- */
+
+static void look_for_service(const char *root, struct initfacts *f)
+{
+	struct initetcd etcd = {0};
+
+	if (initetcd_take_service(&etcd, root)) {
+		f->kind = INIT_ETCD;
+		f->role = INIT_CONTROL_PLANE;
+		f->etcd_endpoint = initetcd_endpoint(&etcd);
+		initetcd_hosts(&etcd, &f->members);
+		f->etcd_ca = TAKE_PTR(etcd.values[INITETCD_CA]);
+		f->etcd_cert = TAKE_PTR(etcd.values[INITETCD_CERT]);
+		f->etcd_key = TAKE_PTR(etcd.values[INITETCD_KEY]);
+		f->etcd_cert_is_server = f->etcd_cert != NULL;
+		f->etcd_data = TAKE_PTR(etcd.values[INITETCD_DATA_DIR]);
+	}
+	initetcd_fini(&etcd);
+}
+
+void initcluster_look(const char *root, struct initfacts *f)
+{
+	if (initfiles_exist(root, API_POD) || initfiles_exist(root, ETCD_POD)) {
+		take_kubeadm(root, f);
+	} else if (look_for_rancher(root, f)) {
+		/* All is said. */
+	} else if (initfiles_exist(root, KUBELET_CONF)) {
+		f->kind = INIT_KUBEADM;
+		f->role = INIT_WORKER;
+		f->server = read_server(root, KUBELET_CONF);
+		initcertificate_look(root, KUBEADM_PKI "/ca.crt", f);
+	} else {
+		look_for_service(root, f);
+	}
+	if (f->etcd_ca != NULL)
+		initcertificate_look(root, f->etcd_ca, f);
+	if (f->etcd_cert != NULL)
+		initcertificate_look(root, f->etcd_cert, f);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What `fairlead init` found on a node: values only. Paths are those of the node, without the root
+ * that they were read below. Texts are owned; NULL: not found.
+ */
+
+#include <linux/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "cli/common/texts.h"
+
+enum init_kind {
+	INIT_NOTHING,
+	INIT_KUBEADM,
+	INIT_K3S,
+	INIT_RKE2,
+	INIT_ETCD, /* etcd by itself: a service, or just a process */
+};
+
+enum init_role {
+	INIT_NO_ROLE,
+	INIT_CONTROL_PLANE,
+	INIT_WORKER,
+};
+
+struct initfacts_link {
+	char name[IFNAMSIZ];
+	const char *kind;        /* "device", "bond", "vlan", "bridge": a constant */
+	bool has_default;        /* a default route leads over it */
+	struct prefix *prefixes; /* its addresses, not masked */
+	size_t n_prefixes;
+};
+
+struct initfacts_certificate {
+	char *path;
+	int error;           /* why it cannot be used, as -errno; 0: it can */
+	int64_t not_after_s; /* when it ends, seconds since 1970 */
+};
+
+struct initfacts {
+	char *hostname;
+	enum init_kind kind;
+	enum init_role role;
+
+	char *etcd_endpoint; /* of this node's member, or one of an external cluster */
+	char *etcd_ca, *etcd_cert, *etcd_key;
+	bool etcd_cert_is_server; /* there was only the certificate that etcd serves with */
+	bool etcd_is_default;     /* as the daemons find it by themselves */
+	bool etcd_is_external;    /* no member runs here */
+	char *etcd_data;
+	struct texts members; /* hosts of the members that this one was begun with */
+
+	char *api_ca, *api_client_cert, *api_client_key; /* NULL: as the daemons find them */
+	char *server;                                    /* host[:port] that kubelet speaks to */
+	struct addr *api_names;                          /* addresses in the API server's certificate */
+	size_t n_api_names;
+	char *api_cert;
+
+	struct initfacts_certificate *certificates;
+	size_t n_certificates;
+
+	bool links_are_known; /* false: it is not the running system that was looked at */
+	struct initfacts_link *links;
+	size_t n_links;
+
+	struct texts rivals;  /* sentences: what else does what fairlead is to do */
+	char *rival_vip;      /* the address that such a program has */
+	char *network_source; /* what configures the network: "netplan (/etc/netplan)" */
+};
+
+void initfacts_fini(struct initfacts *facts);
+
+/* "k3s", for sentences. */
+const char *initfacts_kind_name(enum init_kind kind);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `fairlead init` makes of nodes of every kind. Each folder of tests/config/init is a node:
+ * its files below root/, its links as ip(8) prints them, what the operator wishes, and what comes
+ * of it: the configuration with the notes, or the errors. With an argument, "update", the goldens
+ * are written: look at the difference before committing it. tests/netns/node_init.sh has the
+ * daemons check the same ones.
+ */
+#include "cli/init/initchoice.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/fileio.h"
+#include "base/mem.h"
+#include "base/words.h"
+#include "cli/init/initcluster.h"
+#include "cli/init/initfiles.h"
+#include "cli/init/initlinks.h"
+#include "cli/init/initothers.h"
+#include "cli/init/inittext.h"
+#include "tests/unit/check.h"
+
+#define CASES "tests/config/init"
+#define FILE_BYTES_MAX (1 << 20)
+#define WORDS_MAX 16
+/* 2026-11-20, when one of the certificates has ended. */
+#define NOW_S INT64_C(1795132800)
+
+static bool update;
+
+static json_t *load_json(const char *name, const char *file)
+{
+	AUTO(free) char *path = xasprintf(CASES "/%s/%s", name, file);
+
+	return json_load_file(path, 0, NULL);
+}
+
+static void read_wish(char *line, struct initwish *wish)
+{
+	char *words[WORDS_MAX], *rest;
+	int n = words_split(line, words, WORDS_MAX);
+
+	for (int i = 0; i + 1 < n; i += 2) {
+		if (strcmp(words[i], "--link") == 0)
+			wish->link = words[i + 1];
+		else if (strcmp(words[i], "--role") == 0)
+			wish->role = strcmp(words[i + 1], "worker") == 0 ? INIT_WORKER : INIT_CONTROL_PLANE;
+		for (char *p = strcmp(words[i], "--vip") == 0 ? strtok_r(words[i + 1], ",", &rest) : NULL;
+		     p != NULL; p = strtok_r(NULL, ",", &rest))
+			CHECK_EQ_INT(addr_parse(p, &wish->vips[wish->n_vips++]), 0);
+	}
+}
+
+static char *run_case(const char *name)
+{
+	AUTO(free) char *root = xasprintf(CASES "/%s/root", name);
+	AUTO(free) char *at = xasprintf(CASES "/%s", name);
+	AUTO(free) char *wish_line = initfiles_text(at, "/wish");
+	AUTO(free) char *hostname = initfiles_text(root, "/etc/hostname");
+	json_t *addresses = load_json(name, "addresses.json"), *routes = load_json(name, "routes.json");
+	struct initfacts facts = {.hostname = xstrndup(hostname, strcspn(hostname, "\n"))};
+	struct initwish wish = {0};
+	struct initchoice choice;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	wish_line[strcspn(wish_line, "\n")] = '\0';
+	read_wish(wish_line, &wish);
+	initcluster_look(root, &facts);
+	initothers_look(root, &facts);
+	initlinks_take(addresses, routes, &facts);
+	initchoice_make(&facts, &wish, NOW_S, &choice);
+	if (choice.errors.n == 0)
+		inittext_write(out, &facts, &wish, &choice);
+	for (size_t i = 0; i < choice.errors.n; i++)
+		(void) fprintf(out, "# error: %s\n", choice.errors.items[i]);
+	for (size_t i = 0; i < choice.notes.n && choice.errors.n == 0; i++)
+		(void) fprintf(out, "# note: %s\n", choice.notes.items[i]);
+	(void) fclose(out);
+	initchoice_fini(&choice);
+	initfacts_fini(&facts);
+	json_decref(addresses);
+	json_decref(routes);
+	return text;
+}
+
+static void check_case(const char *name)
+{
+	AUTO(free) char *path = xasprintf(CASES "/%s/expected.yaml", name);
+	AUTO(free) char *got = run_case(name);
+	AUTO(free) char *want = NULL;
+	size_t len;
+
+	if (update)
+		CHECK_EQ_INT(file_write_atomic(path, got, strlen(got), 0644, FILE_VOLATILE), 0);
+	else if (CHECK_EQ_INT(file_read(path, FILE_BYTES_MAX, &want, &len), 0) &&
+	         !CHECK_EQ_STR(got, want))
+		(void) fprintf(stderr, "  case %s\n", name);
+}
+
+int main(int argc, char **argv)
+{
+	struct texts names = {0};
+
+	update = argc > 1 && strcmp(argv[1], "update") == 0;
+	initfiles_list(CASES, "", "", &names);
+	CHECK(names.n > 15);
+	for (size_t i = 0; i < names.n; i++)
+		check_case(names.items[i]);
+	texts_fini(&names);
+	return check_result();
+}
