@@ -208,7 +208,7 @@ static void acted_cb(const struct etcd_outcome *outcome, void *userdata)
 	look_after(run, 0);
 }
 
-static int send(struct steprun *run, const char *endpoint)
+static int send_step(struct steprun *run, const char *endpoint)
 {
 	const struct step *step = present(run);
 	struct etcd *etcd = run->env.etcd;
@@ -265,7 +265,7 @@ static void act(struct steprun *run, const struct survey *survey)
 	run->began_us = mono_now_us();
 	if (present(run)->kind == STEP_DEFRAGMENT)
 		start_stalls(run, survey);
-	r = send(run, stepcheck_whom(present(run), survey)->answer->endpoint);
+	r = send_step(run, stepcheck_whom(present(run), survey)->answer->endpoint);
 	if (r < 0)
 		finish(run, strerror(-r));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The name of the node. A NodeConfig is taken at its word; a host name, whoever gave it, is turned
- * into lower case first, as the kubelet does with the name of its node.
+ * The name of the node and the ports for metrics. A NodeConfig is taken at its word; a host name,
+ * whoever gave it, is turned into lower case first, as the kubelet does with the name of its node.
  */
 #include "base/nodeconf.h"
 
@@ -30,13 +30,42 @@ static const char *check_name(const char *text, char scratch[static CONF_SCRATCH
 	return NULL;
 }
 
+/* Nobody is asked who they are, so it is for this machine alone. */
+static void set_port(struct conf *conf, const struct conf_field *field UNUSED,
+                     const struct conf_node *value, void *slot)
+{
+	static const char hint[] = "such as \"127.0.0.1:9650\" or \"[::1]:9650\"";
+	struct endpoint at;
+
+	if (!conf_expect(conf, value, CONF_SCALAR))
+		return;
+	if (endpoint_parse(value->text, 0, &at) < 0)
+		conf_error(conf, value, hint, "is not an address with a port");
+	else if (!addr_is_loopback(&at.addr))
+		conf_error(conf, value, hint, "is not an address of this machine alone");
+	else
+		*(struct endpoint *) slot = at;
+}
+
+#define PORT(daemon) (sizeof(struct endpoint) * NODECONF_##daemon)
+static const struct conf_field metrics_fields[] = {
+    [NODECONF_VIPD] = {.key = "vipd", .set = set_port, .offset = PORT(VIPD)},
+    [NODECONF_PRISM] = {.key = "prism", .set = set_port, .offset = PORT(PRISM)},
+    [NODECONF_ETCDWATCH] = {.key = "etcdwatch", .set = set_port, .offset = PORT(ETCDWATCH)},
+    [NODECONF_NETCONF] = {.key = "netconf", .set = set_port, .offset = PORT(NETCONF)},
+    [NODECONF_N_DAEMONS] = {0},
+};
+
 const struct conf_field nodeconf_fields[] = {
     {.key = "name",
      .set = conf_set_text,
      .offset = offsetof(struct nodeconf, name),
-     .flags = CONF_REQUIRED,
      .check = check_name,
      .size = NODECONF_NAME_MAX + 1},
+    {.key = "metrics",
+     .set = conf_set_map,
+     .offset = offsetof(struct nodeconf, metrics),
+     .fields = metrics_fields},
     {0},
 };
 
@@ -46,10 +75,35 @@ const struct conf_field nodeconf_hostname_fields[] = {
     {0},
 };
 
+void nodeconf_refuse_port(const struct nodeconf *node, struct conf *conf,
+                          enum nodeconf_daemon daemon, const char *what, const char *by)
+{
+	const char *key = metrics_fields[daemon].key;
+	size_t before =
+	    conf_enter(conf, "%smetrics.%s", conf_path(conf)[0] == '\0' ? "NodeConfig." : "", key);
+
+	conf_error(conf, conf_node_find(conf_node_find(node->document, "metrics"), key),
+	           "each needs a port of its own", "%s %s", what, by);
+	conf_leave(conf, before);
+}
+
+static void check_ports(const struct nodeconf *node, struct conf *conf)
+{
+	for (enum nodeconf_daemon i = 1; i < NODECONF_N_DAEMONS; i++) {
+		for (enum nodeconf_daemon j = 0; j < i; j++) {
+			if (addr_is_set(&node->metrics[i].addr) &&
+			    endpoint_equal(&node->metrics[i], &node->metrics[j]))
+				nodeconf_refuse_port(node, conf, i, "is there already, for", metrics_fields[j].key);
+		}
+	}
+}
+
 void nodeconf_read(struct nodeconf *node, struct conf *conf, const struct conf_node *document)
 {
-	if (conf_is_only_one(conf, document, &node->document))
-		conf_read_map(conf, document, nodeconf_fields, node);
+	if (!conf_is_only_one(conf, document, &node->document))
+		return;
+	conf_read_map(conf, document, nodeconf_fields, node);
+	check_ports(node, conf);
 }
 
 void nodeconf_read_hostname(struct nodeconf *node, struct conf *conf,
@@ -101,7 +155,7 @@ void nodeconf_resolve(struct nodeconf *node, struct conf *conf, const char *host
 {
 	char buf[HOST_NAME_MAX + 1] = "";
 
-	if (node->document != NULL)
+	if (node->name[0] != '\0')
 		return;
 	if (node->hostname != NULL) {
 		size_t before = conf_enter(conf, "%s", node->hostname_path);
@@ -123,8 +177,38 @@ void nodeconf_fini(struct nodeconf *node)
 	node->hostname_path = NULL;
 }
 
-void nodeconf_print(const char *name, FILE *out)
+static void read_node_only(struct conf *conf, const struct conf_node *document, void *userdata)
 {
+	nodeconf_read(userdata, conf, document);
+}
+
+int nodeconf_load(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
+                  struct nodeconf *ret_node)
+{
+	static const struct conf_kind kinds[] = {{"NodeConfig", nodeconf_fields, read_node_only}, {0}};
+	AUTO(conf_free) struct conf *conf = conf_new();
+	struct nodeconf node = {0};
+	int r;
+
+	conf_add_paths(conf, paths, n_paths);
+	conf_read(conf, kinds, &node);
+	r = conf_finish(conf, error, userdata, NULL);
+	node.document = NULL;
+	if (r == 0)
+		*ret_node = node;
+	return r;
+}
+
+void nodeconf_print(const char *name, enum nodeconf_daemon daemon, const struct endpoint *metrics,
+                    FILE *out)
+{
+	char text[ENDPOINT_TEXT_MAX];
+
+	if (name == NULL && !addr_is_set(&metrics->addr))
+		return;
 	conf_print_header(out, CONF_API_FAIRLEAD, "NodeConfig");
 	conf_print_string(out, "name", name);
+	if (addr_is_set(&metrics->addr))
+		(void) fprintf(out, "metrics:\n  %s: \"%s\"\n", metrics_fields[daemon].key,
+		               endpoint_format(metrics, text));
 }
