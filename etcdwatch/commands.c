@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/metricsport.h"
 #include "base/mono.h"
 #include "etcdwatch/cluster/clustercommands.h"
 #include "etcdwatch/cluster/tally.h"
@@ -26,6 +27,7 @@
 struct commands {
 	struct daemon *daemon;
 	struct control *control;
+	struct metricsport *metrics_port;
 	LIST_HEAD(, command) open;
 	size_t n_open;
 	struct drillcommand *drills;
@@ -125,13 +127,11 @@ static void jobs_fn(struct control_request *request, int argc, char **argv UNUSE
 	control_ok(request);
 }
 
-static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
-                       void *userdata)
+static void fill_metrics(struct metrics *m, void *userdata)
 {
 	const struct commands *c = userdata;
 	size_t n = daemon_n_jobs(c->daemon);
 	AUTO(free) struct job_report *reports = xcalloc(n + 1, sizeof(reports[0]));
-	AUTO(metrics_free) struct metrics *m = metrics_new();
 
 	for (size_t i = 0; i < n; i++)
 		job_fill_report(daemon_job(c->daemon, i), &reports[i]);
@@ -140,7 +140,14 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 	healthcommand_metrics(m, c->daemon);
 	tally_metrics(m, daemon_cluster(c->daemon)->tally);
 	recordcommand_metrics(m, c->daemon);
-	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+}
+
+static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+
+	control_reply(request, metricsport_answer(c->metrics_port));
 	control_ok(request);
 }
 
@@ -206,8 +213,8 @@ static const struct control_command table[] = {
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
-int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
-                 struct commands **ret_commands)
+int commands_new(struct ev_loop *ev, const char *runtime_dir, const struct endpoint *metrics_at,
+                 struct daemon *daemon, struct commands **ret_commands)
 {
 	AUTO(commands_free) struct commands *c = NEW0(struct commands);
 	AUTO(free) char *path = xasprintf("%s/etcdwatch.sock", runtime_dir);
@@ -219,6 +226,8 @@ int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *dae
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
 	if (r < 0)
 		return r;
+	c->metrics_port = metricsport_new(ev, fill_metrics, c);
+	metricsport_set(c->metrics_port, metrics_at);
 	*ret_commands = TAKE_PTR(c);
 	return 0;
 }
@@ -232,6 +241,7 @@ void commands_free(struct commands *c)
 
 		command->give_up(command);
 	}
+	metricsport_free(c->metrics_port);
 	drillcommand_free(c->drills);
 	control_free(c->control);
 	free(c);

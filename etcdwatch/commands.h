@@ -13,9 +13,11 @@
 
 struct commands;
 struct daemon;
+struct endpoint;
 
-/* Opens <runtime_dir>/etcdwatch.sock. daemon is borrowed until commands_free(). 0 or -errno. */
-int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
-                 struct commands **ret_commands);
+/* Opens <runtime_dir>/etcdwatch.sock. and the port for metrics; AF_UNSPEC: none. daemon is borrowed
+ * until commands_free(). 0 or -errno. */
+int commands_new(struct ev_loop *ev, const char *runtime_dir, const struct endpoint *metrics_at,
+                 struct daemon *daemon, struct commands **ret_commands);
 void commands_free(struct commands *commands);
 DEFINE_AUTO(struct commands, commands_free);

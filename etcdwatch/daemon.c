@@ -278,7 +278,7 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	if (r < 0)
 		return log_error_errno(r, "record_failed", "directory=%s",
 		                       d->config->watch.record.directory);
-	r = commands_new(loop_ev(loop), start->runtime_dir, d, &d->commands);
+	r = commands_new(loop_ev(loop), start->runtime_dir, &d->config->metrics_at, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
 	*ret_daemon = TAKE_PTR(d);

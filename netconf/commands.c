@@ -10,6 +10,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/metricsport.h"
 #include "base/mono.h"
 #include "netconf/daemon.h"
 #include "netconf/report.h"
@@ -24,6 +25,7 @@
 struct commands {
 	struct daemon *daemon;
 	struct control *control;
+	struct metricsport *metrics_port;
 	struct control_request *applying; /* NULL: nobody waits for the begin of a change */
 };
 
@@ -198,16 +200,21 @@ static void discard_fn(struct control_request *request, int argc, char **argv, v
 		       "the change is not half undone: 'fairlead net rollback' undoes it");
 }
 
-static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
-                       void *userdata)
+static void fill_metrics(struct metrics *m, void *userdata)
 {
 	const struct commands *c = userdata;
-	AUTO(metrics_free) struct metrics *m = metrics_new();
 	struct daemon_report report;
 
 	daemon_report(c->daemon, &report);
 	report_metrics(m, &report);
-	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+}
+
+static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+
+	control_reply(request, metricsport_answer(c->metrics_port));
 	control_ok(request);
 }
 
@@ -233,14 +240,21 @@ int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *dae
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
 	if (r < 0)
 		return r;
+	c->metrics_port = metricsport_new(ev, fill_metrics, c);
 	*ret_commands = TAKE_PTR(c);
 	return 0;
+}
+
+void commands_set_metrics_port(struct commands *c, const struct endpoint *at)
+{
+	metricsport_set(c->metrics_port, at);
 }
 
 void commands_free(struct commands *c)
 {
 	if (c == NULL)
 		return;
+	metricsport_free(c->metrics_port);
 	control_free(c->control);
 	free(c);
 }

@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/nodeconf.h"
 #include "netconf/commands.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/look.h"
@@ -410,6 +411,16 @@ static void ready_timer_cb(struct ev_loop *ev, ev_timer *timer, int revents UNUS
 	loop_notify(daemon->loop, "READY=1");
 }
 
+/* Where it is wrong, the port stays as it is. */
+void daemon_reload(struct daemon *daemon)
+{
+	struct nodeconf node;
+
+	if (daemon->commands != NULL && nodeconf_load(daemon->start->paths, daemon->start->n_paths,
+	                                              conf_message_log, NULL, &node) == 0)
+		commands_set_metrics_port(daemon->commands, &node.metrics[NODECONF_NETCONF]);
+}
+
 static void serve(struct daemon *daemon)
 {
 	int r;
@@ -425,6 +436,7 @@ static void serve(struct daemon *daemon)
 		loop_stop(daemon->loop, EXIT_FAILURE);
 		return;
 	}
+	daemon_reload(daemon);
 	ev_timer_start(ev_of(daemon), &daemon->ready);
 }
 

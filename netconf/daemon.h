@@ -39,6 +39,9 @@ int daemon_new(struct loop *loop, const struct daemon_start *start, struct daemo
 void daemon_free(struct daemon *daemon);
 DEFINE_AUTO(struct daemon, daemon_free);
 
+/* Reads the configuration's NodeConfig anew: the port for metrics. The network stays. */
+void daemon_reload(struct daemon *daemon);
+
 /* --- for the commands --- */
 
 /*

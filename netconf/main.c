@@ -126,9 +126,12 @@ static void on_stop(int signo, void *userdata)
 }
 
 /* Nothing is applied that nobody asked for; but somebody may want to know. */
-static void on_reload(int signo UNUSED, void *userdata UNUSED)
+static void on_reload(int signo UNUSED, void *userdata)
 {
-	log_notice("reload", "reason=\"the network is changed by 'fairlead net apply' only\"");
+	log_notice(
+	    "reload",
+	    "reason=\"NodeConfig is read; the network is changed by 'fairlead net apply' only\"");
+	daemon_reload(userdata);
 }
 
 static int run_daemon(const struct settings *s)
@@ -166,10 +169,10 @@ static int run_daemon(const struct settings *s)
 		return EXIT_FAILURE;
 	loop_on_signal(loop, SIGTERM, on_stop, loop);
 	loop_on_signal(loop, SIGINT, on_stop, loop);
-	loop_on_signal(loop, SIGHUP, on_reload, NULL);
 	log_info("starting", "version=%s state=%s", FAIRLEAD_VERSION, state_dir);
 	if (daemon_new(loop, &start, &daemon) < 0)
 		return EXIT_FAILURE;
+	loop_on_signal(loop, SIGHUP, on_reload, daemon);
 	return loop_run(loop);
 }
 

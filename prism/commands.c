@@ -8,7 +8,7 @@
 #include "base/control.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "base/metrics.h"
+#include "base/metricsport.h"
 #include "prism/daemon.h"
 #include "prism/report.h"
 
@@ -85,12 +85,8 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
                        void *userdata)
 {
 	const struct commands *c = userdata;
-	AUTO(metrics_free) struct metrics *m = metrics_new();
-	struct report report;
 
-	daemon_report(c->daemon, &report);
-	report_metrics(m, &report);
-	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+	control_reply(request, metricsport_answer(daemon_metrics_port(c->daemon)));
 	control_ok(request);
 }
 

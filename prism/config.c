@@ -87,6 +87,7 @@ static int read_config(struct conf *conf, const struct config_env *env, conf_mes
 
 	r = conf_finish(conf, error, userdata, &reading.config.notes);
 	if (r == 0) {
+		reading.config.metrics_at = reading.node.metrics[NODECONF_PRISM];
 		*ret_config = xmemdup(&reading.config, sizeof(reading.config));
 		reading.config = (struct config){0};
 	}

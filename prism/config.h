@@ -82,6 +82,7 @@ enum config_when_down {
 struct config {
 	struct endpoint listen[CONFIG_LISTEN_MAX]; /* 127.0.0.1:7445 and [::1]:7445 */
 	size_t n_listen;
+	struct endpoint metrics_at; /* AF_UNSPEC: nowhere but on the control socket */
 	struct config_sources sources;
 	struct config_health health;
 	struct config_connect connect;

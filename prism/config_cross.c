@@ -71,6 +71,21 @@ static void check_listeners(struct config_reading *reading)
 	}
 }
 
+/* Every daemon's: whoever comes second would not get it. */
+static void check_metrics_ports(struct config_reading *reading)
+{
+	const struct config *config = &reading->config;
+	char text[ENDPOINT_TEXT_MAX];
+
+	for (enum nodeconf_daemon d = 0; d < NODECONF_N_DAEMONS; d++) {
+		for (size_t i = 0; i < config->n_listen; i++) {
+			if (listeners_clash(&config->listen[i], &reading->node.metrics[d]))
+				nodeconf_refuse_port(&reading->node, reading->conf, d, "is where prism listens, on",
+				                     endpoint_format(&config->listen[i], text));
+		}
+	}
+}
+
 /* --- upstreams --- */
 
 /* The listener that a connection to this address would reach, or NULL. Where prism listens on every
@@ -312,6 +327,7 @@ void config_check_whole(struct config_reading *reading)
 	bool is_whole = conf_error_count(reading->conf) == 0;
 
 	check_listeners(reading);
+	check_metrics_ports(reading);
 	check_doubles(reading);
 	for (size_t i = 0; i < reading->n_hosts; i++)
 		check_host(reading, &reading->hosts[i]);

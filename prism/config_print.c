@@ -81,6 +81,7 @@ static void print_health(const struct config_health *health, FILE *out)
 
 void config_print(const struct config *config, FILE *out)
 {
+	nodeconf_print(NULL, NODECONF_PRISM, &config->metrics_at, out);
 	(void) fputs("---\napiVersion: " CONF_API_FAIRLEAD "\nkind: PrismConfig\nlisten:\n", out);
 	for (size_t i = 0; i < config->n_listen; i++)
 		print_endpoint(out, "  - ", &config->listen[i]);

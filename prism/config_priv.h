@@ -7,6 +7,7 @@
  */
 
 #include "base/conf.h"
+#include "base/nodeconf.h"
 #include "prism/config.h"
 
 /* The settings for the probe process are one message (CHECKER_MESSAGE_MAX), whatever is in them. */
@@ -49,6 +50,7 @@ struct config_reading {
 	enum local_choice local;
 	const struct conf_node *local_at;
 	struct kubeprism kubeprism;
+	struct nodeconf node;         /* of which prism has no use but the ports */
 	struct written_host endpoint; /* of the control plane */
 	unsigned api_port;            /* of this node's API server; 0: not said */
 	bool checks_are_off_by_themselves;

@@ -361,6 +361,11 @@ static void read_prism(struct conf *conf, const struct conf_node *document, void
 		conf_read_map(conf, document, prism_fields, reading);
 }
 
+static void read_node(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	nodeconf_read(&((struct config_reading *) userdata)->node, conf, document);
+}
+
 /* --- all --- */
 
 const struct conf_kind config_kinds[] = {
@@ -368,6 +373,7 @@ const struct conf_kind config_kinds[] = {
     {"KubePrismConfig", config_kubeprism_fields, config_read_kubeprism},
     {"KubeClusterConfig", config_cluster_fields, config_read_cluster},
     {"KubeAPIServerConfig", config_apiserver_fields, config_read_apiserver},
+    {"NodeConfig", nodeconf_fields, read_node},
     {"PrismConfig", prism_fields, read_prism},
     {0},
 };

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/metricsport.h"
 #include "base/mono.h"
 #include "prism/checker.h"
 #include "prism/commands.h"
@@ -55,6 +56,7 @@ struct daemon {
 	struct sources *sources;
 	struct checker *checker;
 	struct commands *commands;
+	struct metricsport *metrics_port;
 	struct reload_check *check;
 	ev_timer stop_limit;
 
@@ -179,11 +181,14 @@ struct inheritance {
 	unsigned connections;
 };
 
-static void inherit_listener_cb(int fd, const struct endpoint *at UNUSED, void *userdata)
+static void inherit_listener_cb(int fd, const struct endpoint *at, void *userdata)
 {
-	struct inheritance *i = userdata;
+	const struct daemon *d = ((struct inheritance *) userdata)->daemon;
 
-	listeners_inherit(i->daemon->listeners, fd);
+	if (endpoint_equal(at, &d->config->metrics_at))
+		metricsport_inherit(d->metrics_port, fd);
+	else
+		listeners_inherit(d->listeners, fd);
 }
 
 static void inherit_upstream_cb(const struct handover_upstream *u, void *userdata)
@@ -258,6 +263,14 @@ static int start_checker(struct daemon *d)
 	return 0;
 }
 
+static void fill_metrics(struct metrics *m, void *userdata)
+{
+	struct report report;
+
+	daemon_report(userdata, &report);
+	report_metrics(m, &report);
+}
+
 static int make_parts(struct daemon *d)
 {
 	struct ev_loop *ev = loop_ev(d->loop);
@@ -265,6 +278,7 @@ static int make_parts(struct daemon *d)
 
 	d->listeners = listeners_new(ev, &listeners_callbacks, d);
 	listeners_inherit_from_systemd(d->listeners);
+	d->metrics_port = metricsport_new(ev, fill_metrics, d);
 	r = upstreams_new(ev, d->config, &upstreams_callbacks, d, &d->upstreams);
 	if (r < 0)
 		return log_error_errno(r, "upstreams_failed", "reason=\"cannot make the table\"");
@@ -284,6 +298,7 @@ static int start_services(struct daemon *d)
 	r = commands_new(loop_ev(d->loop), d->start->runtime_dir, d, &d->commands);
 	if (r < 0)
 		log_error_errno(r, "control_failed", "dir=%s", d->start->runtime_dir);
+	metricsport_set(d->metrics_port, &d->config->metrics_at);
 	return first < 0 ? first : r;
 }
 
@@ -317,6 +332,7 @@ void daemon_free(struct daemon *d)
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
 	reload_check_free(d->check);
 	commands_free(d->commands);
+	metricsport_free(d->metrics_port);
 	checker_free(d->checker);
 	sources_free(d->sources);
 	conns_free(d->conns);
@@ -415,6 +431,9 @@ static int write_all(const struct daemon *d, struct handover_writer *writer)
 		if (listeners_fd(d->listeners, i) >= 0)
 			handover_write_listener(writer, listeners_fd(d->listeners, i), &at);
 	}
+	/* It is taken for a listener by a version without such a port, which lets go of it then. */
+	if (metricsport_fd(d->metrics_port) >= 0)
+		handover_write_listener(writer, metricsport_fd(d->metrics_port), &d->config->metrics_at);
 	write_upstreams(d, writer);
 	conns_save(d->conns, writer);
 	return handover_arm(writer);
@@ -531,6 +550,11 @@ void daemon_report(struct daemon *d, struct report *ret)
 			d->report_sources[ret->n_sources++] = (struct report_source){
 			    .source = s, .n = sources_count(d->sources, s), .error = error};
 	}
+}
+
+struct metricsport *daemon_metrics_port(struct daemon *d)
+{
+	return d->metrics_port;
 }
 
 int daemon_drain(struct daemon *d, const char *upstream, bool drained)

@@ -15,6 +15,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/metricsport.h"
 #include "base/mono.h"
 #include "vipd/daemon.h"
 #include "vipd/memberquery.h"
@@ -36,6 +37,7 @@ struct move {
 struct commands {
 	struct daemon *daemon;
 	struct control *control;
+	struct metricsport *metrics_port;
 	struct memberquery *members;
 	LIST_HEAD(, move) moves;
 	ev_timer poll; /* while there are moves */
@@ -190,19 +192,24 @@ static void unhold_fn(struct control_request *request, int argc, char **argv UNU
 	set_hold(request, argc, userdata, false);
 }
 
-static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
-                       void *userdata)
+static void fill_metrics(struct metrics *m, void *userdata)
 {
 	const struct commands *c = userdata;
 	size_t n = daemon_n_vips(c->daemon);
 	AUTO(free) struct vip_report_room *rooms = xcalloc(n, sizeof(rooms[0]));
 	AUTO(free) struct vip_report *reports = xcalloc(n, sizeof(reports[0]));
-	AUTO(metrics_free) struct metrics *m = metrics_new();
 
 	for (size_t i = 0; i < n; i++)
 		vip_fill_report(daemon_vip(c->daemon, i), &rooms[i], &reports[i]);
 	report_metrics(m, reports, n);
-	control_reply(request, json_pack("{s:s}", "metrics", metrics_text(m, NULL)));
+}
+
+static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                       void *userdata)
+{
+	const struct commands *c = userdata;
+
+	control_reply(request, metricsport_answer(c->metrics_port));
 	control_ok(request);
 }
 
@@ -226,8 +233,8 @@ static const struct control_command table[] = {
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
-int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
-                 struct commands **ret_commands)
+int commands_new(struct ev_loop *ev, const char *runtime_dir, const struct endpoint *metrics_at,
+                 struct daemon *daemon, struct commands **ret_commands)
 {
 	AUTO(commands_free) struct commands *c = NEW0(struct commands);
 	AUTO(free) char *path = xasprintf("%s/vipd.sock", runtime_dir);
@@ -240,6 +247,8 @@ int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *dae
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
 	if (r < 0)
 		return r;
+	c->metrics_port = metricsport_new(ev, fill_metrics, c);
+	metricsport_set(c->metrics_port, metrics_at);
 	*ret_commands = TAKE_PTR(c);
 	return 0;
 }
@@ -255,6 +264,7 @@ void commands_free(struct commands *c)
 		LIST_REMOVE(m, entry);
 		free(m);
 	}
+	metricsport_free(c->metrics_port);
 	memberquery_free(c->members);
 	control_free(c->control);
 	free(c);

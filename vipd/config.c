@@ -336,6 +336,7 @@ static int read_config(struct conf *conf, const struct config_env *env, conf_mes
 	r = conf_finish(conf, error, userdata, &reading.config->notes);
 	if (r == 0) {
 		memcpy(reading.config->node_name, reading.node.name, sizeof(reading.node.name));
+		reading.config->metrics_at = reading.node.metrics[NODECONF_VIPD];
 		reading.config->etcd = etcdconf_take(&reading.etcd);
 		*ret_config = TAKE_PTR(reading.config);
 	}

@@ -72,6 +72,7 @@ struct config_vip {
 
 struct config {
 	char node_name[NODECONF_NAME_MAX + 1];
+	struct endpoint metrics_at; /* AF_UNSPEC: nowhere but on the control socket */
 	struct etcdconf etcd;
 	int64_t lease_ttl_us;        /* of the node's presence, whole seconds; default 10 s */
 	struct config_policy policy; /* what a VIP without a policy of its own has */

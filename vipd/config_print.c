@@ -82,7 +82,7 @@ bool config_policy_equal(const struct config_policy *a, const struct config_poli
 
 void config_print(const struct config *config, FILE *out)
 {
-	nodeconf_print(config->node_name, out);
+	nodeconf_print(config->node_name, NODECONF_VIPD, &config->metrics_at, out);
 	etcdconf_print(&config->etcd, out);
 	conf_print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");
 	conf_print_duration(out, "leaseTTL", config->lease_ttl_us);

@@ -532,7 +532,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	r = probers_new(loop_ev(loop), config, health_changed_cb, d, &d->probers);
 	if (r < 0)
 		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
-	r = commands_new(loop_ev(loop), runtime_dir, d, &d->commands);
+	r = commands_new(loop_ev(loop), runtime_dir, &config->metrics_at, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", runtime_dir);
 	d->phase = DAEMON_RUNNING;

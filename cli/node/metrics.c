@@ -22,6 +22,17 @@ static bool is_daemon(const char *name)
 	return false;
 }
 
+/* What no scraper can say. null: there is none. */
+static void tell_of_port(const char *daemon, const json_t *port)
+{
+	const char *listen = json_string_value(json_object_get(port, "listen"));
+	const char *error = json_string_value(json_object_get(port, "error"));
+
+	if (listen != NULL && error != NULL)
+		(void) fprintf(stderr, "fairlead: the port of %s for metrics, %s, is not open: %s\n",
+		               daemon, listen, error);
+}
+
 int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 {
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
@@ -45,6 +56,7 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 	code = cli_ask(cli, argv[0], words, ARRAY_SIZE(words), TIMEOUT_US, &answer);
 	if (code != CLI_OK)
 		return code;
+	tell_of_port(argv[0], json_object_get(json_array_get(answer->objects, 0), "port"));
 	text = json_string_value(json_object_get(json_array_get(answer->objects, 0), "metrics"));
 	if (cli->output != CLI_TABLE)
 		cli_print_answer(cli, answer);

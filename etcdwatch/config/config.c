@@ -106,6 +106,7 @@ static bool file_exists(const char *path)
 static void take(struct config_reading *reading, struct config *config)
 {
 	memcpy(config->node_name, reading->node.name, sizeof(config->node_name));
+	config->metrics_at = reading->node.metrics[NODECONF_ETCDWATCH];
 	config->etcd = etcdconf_take(&reading->etcd);
 	config->jobs = xcalloc(reading->n_jobs, sizeof(*config->jobs));
 	config->n_jobs = reading->n_jobs;

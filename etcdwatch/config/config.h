@@ -153,6 +153,7 @@ struct config_watch {
 
 struct config {
 	char node_name[NODECONF_NAME_MAX + 1];
+	struct endpoint metrics_at; /* AF_UNSPEC: nowhere but on the control socket */
 	struct etcdconf etcd;
 	struct config_job *jobs; /* in the order of the files; no two of one name */
 	size_t n_jobs;

@@ -99,7 +99,7 @@ static void print_job(FILE *out, const struct config_job *job)
 
 void config_print(const struct config *config, FILE *out)
 {
-	nodeconf_print(config->node_name, out);
+	nodeconf_print(config->node_name, NODECONF_ETCDWATCH, &config->metrics_at, out);
 	etcdconf_print(&config->etcd, out);
 	config_print_watch(out, &config->watch);
 	for (size_t i = 0; i < config->n_jobs; i++)

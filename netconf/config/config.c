@@ -24,6 +24,12 @@ static void refuse_link(struct conf *conf, const struct conf_node *document, voi
 
 static const struct conf_field no_fields[] = {{0}};
 
+/* Of the daemon, not of the network: it is read on its own (nodeconf_load()), and checked here. */
+static void read_node(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	nodeconf_read(&((struct config_reading *) userdata)->node, conf, document);
+}
+
 /* Kinds that another daemon reads are in tables of its own: all of one set of files. */
 const struct conf_kind config_kinds[] = {
     {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
@@ -50,6 +56,7 @@ const struct conf_kind config_kinds[] = {
     {"TimeSyncConfig", config_time_fields, config_read_time},
     {"TCPProbeConfig", config_tcp_probe_fields, config_read_tcp_probe},
     {"HTTPProbeConfig", config_http_probe_fields, config_read_http_probe},
+    {"NodeConfig", nodeconf_fields, read_node},
     {"NetworkPolicyConfig", config_policy_fields, config_read_policy},
     {0},
 };

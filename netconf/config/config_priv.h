@@ -6,6 +6,7 @@
  * struct config. Nobody else includes this, save tests that walk the tables.
  */
 
+#include "base/nodeconf.h"
 #include "netconf/config/config.h"
 
 /* What config_print() writes in the place of a secret. */
@@ -43,6 +44,7 @@ struct config_reading {
 	struct place *blackholes; /* beside config.common->routes */
 	struct bridge_port *bridge_ports;
 	size_t n_bridge_ports;
+	struct nodeconf node;
 	const struct conf_node *policy, *hostname, *resolver, *time; /* documents; NULL: none yet */
 	const struct conf_node *legacy_hostname, *legacy_resolver, *legacy_time;
 };

@@ -4,8 +4,13 @@
 # prism is reloaded hundreds of times under load (FAIRLEAD_RELOADS), and then half as often with every
 # check of memory that the compiler knows (an ASan build, where there is one). The program is replaced by
 # another one on the way, which takes over as any reload does. No connection is lost and no request
-# fails. Told to end, it ends what it has begun.
+# fails, and no scrape of its metrics either. Told to end, it ends what it has begun.
 . "$(dirname "$0")/lib-prism.sh"
+
+PRISM_MORE='---
+apiVersion: fairlead/v1
+kind: NodeConfig
+metrics: {prism: "127.0.0.1:9651"}'
 
 RELOADS=${FAIRLEAD_RELOADS:-200}
 ASAN_RELOADS=$((RELOADS / 2))
@@ -50,6 +55,18 @@ replace_program() {
 		[ "$(stat -Lc %i "/proc/$pid/exe")" = "$(stat -c %i "$T/bin/prism")" ]
 }
 
+# Until $T/scraped is there; says how often, and all that went wrong.
+scrape() {
+	local n=0
+	until [[ -e $T/scraped ]]; do
+		inside cl curl --silent --show-error --fail --max-time 20 --output "$T/page" http://127.0.0.1:9651/metrics ||
+			echo "scrape $n failed"
+		n=$((n + 1))
+		nap 0.02
+	done
+	echo "$n scrapes"
+}
+
 prism_before_servers
 pid=${PID[prism-cl]}
 exec {LOG_FD}<"$LOG_DIR/prism-cl.log"
@@ -58,6 +75,9 @@ client_start open open --rate 20 $ASK_VERSION
 client_start kept kept --connections 20 --every 200 $ASK_VERSION
 client_start still kept --connections 20 --every 0 $ASK_VERSION
 client_spawn long open --rate 2 --timeout 20000 $ASK_LONG
+
+scrape >"$LOG_DIR/scrape.log" 2>&1 &
+scraper=$!
 
 say "$RELOADS reloads"
 reload "$RELOADS"
@@ -92,6 +112,11 @@ wait_until 10 prism_answers
 say "$PRISM takes its place, and $ASAN_RELOADS reloads of that"
 replace_program
 reload "$ASAN_RELOADS"
+touch "$T/scraped"
+wait "$scraper"
+expect "its metrics were there all the time, $(tail -n 1 "$LOG_DIR/scrape.log")" \
+	grep -qxE '[0-9]{2,} scrapes' "$LOG_DIR/scrape.log"
+expect_equal "failed scrapes" "$(grep -c -e failed -e curl "$LOG_DIR/scrape.log")" 0
 client_stop open
 client_stop kept
 client_stop still

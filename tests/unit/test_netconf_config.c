@@ -75,7 +75,8 @@ static void test_kinds_are_known(void)
 	static const struct conf_kind none[] = {{0}};
 
 	for (const struct conf_kind *k = config_kinds; k->kind != NULL; k++) {
-		bool is_ours = strcmp(k->kind, "NetworkPolicyConfig") == 0;
+		bool is_ours =
+		    strcmp(k->kind, "NetworkPolicyConfig") == 0 || strcmp(k->kind, "NodeConfig") == 0;
 		struct conf *conf = conf_new();
 		AUTO(free)
 		char *text = xasprintf("apiVersion: %s\nkind: %s\nanything: 5\n",
