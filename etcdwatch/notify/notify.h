@@ -4,7 +4,8 @@
 /*
  * Tells a webhook what the watchdog finds, and what is over, each as soon as it can: one message at
  * a time, in their order, each again and again until it has arrived, is refused, or has become too
- * old. What has not been told when the process ends is forgotten, as the findings are.
+ * old. What has not been told when the process ends is forgotten, as the findings are: the next one
+ * tells that it has begun, and raises what still holds.
  */
 
 #include <ev.h>

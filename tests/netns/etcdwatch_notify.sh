@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A webhook is told of what etcdwatch finds, signed, until it has taken it: a receiver that is not there,
-# then one that is broken, busy, and well. What was raised and is over meanwhile is told once.
+# then one that is broken, busy, and well. What was raised and is over meanwhile is told once. What it was
+# not told when etcdwatch was killed, and still holds, the next one tells it.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
@@ -107,3 +108,16 @@ wait_until 60 telling '.refused >= 1 and .queued == 0'
 expect "it was told once" got '[.[] | select(.status == 400) | .headers["webhook-id"]] | length == (unique | length)'
 fairlead n1 metrics etcdwatch >"$T/metrics"
 expect "the metrics tell it" grep -q '^fairlead_etcdwatch_notify_messages_total{result="refused"} [1-9]' "$T/metrics"
+
+say "what it was not told before etcdwatch is killed, and still holds, it is told by the next one"
+answers 503
+kill_hard etcd-n3
+wait_until 40 got 'any(.status == 503 and .body.data.subject == "n3" and .body.type == "finding.raised")'
+n_before=$(got length)
+kill_hard etcdwatch-n1
+answers 204
+etcdwatch_start n1
+wait_until 40 got ".[$n_before:] | any(.status == 204 and .body.type == \"finding.raised\")"
+expect "first that it has begun, then what holds, and nothing of before" got ".[$n_before:] |
+	[.[] | select(.status == 204) | .body | [.type, .data.subject]] ==
+		[[\"watchdog.started\", null], [\"finding.raised\", \"n3\"]]"
