@@ -73,6 +73,10 @@ wait_until 10 frozen_is '*different data*'
 begins "the alarm of etcd is raised"
 wait_until 20 activated
 found corrupt ""
+expect_equal "what is read by a quorum" "$(etcd_ctl get precious --print-value-only)" a-value-that-is-nowhere-else
+expect_equal "what the member that differs has" "$(ETCD_AT=n3 etcd_ctl get precious --consistency s --print-value-only)" \
+	a-value-that-is-nowhere-elsd
+! etcd_ctl put another value >/dev/null || fail "a write was taken"
 EW_SCHEDULE="0 0 1 2 *" # a period that n1 has not done
 etcdwatch_start n2 n3
 wait_until 60 has_entries 1 n2

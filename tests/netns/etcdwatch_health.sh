@@ -3,8 +3,9 @@
 # limit: 240
 # The watchdog of n1: each thing that goes wrong with etcd is found, named and cleared again. A member is
 # killed, stopped, cut off from its peers; one is added and never started; leaders change; a database is
-# filled until etcd takes no more; and the quorum is lost. The times of the rules are cut short, but for
-# what they are about nothing is made up.
+# filled until etcd takes no more; all stand still while n1 records; and the quorum is lost. The times of
+# the rules are cut short, but for what they are about nothing is made up, save that the clocks of
+# etcdwatch, all of them, are moved ahead (libfaketime) where it would take a minute or a quarter of an hour.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 
@@ -14,16 +15,26 @@ apiVersion: fairlead/v1
 kind: EtcdWatchConfig
 interval: 1s
 members: [n1, n2, n3]
+record: {directory: $T/record-n1, reserve: 1MiB}
 rules:"
 for rule in no-leader quorum-lost reads-fail member-down member-cut-off leaders-differ leader-changes \
-	member-not-started learner-stays no-space quota-low; do
+	member-not-started learner-stays no-space quota-low record-behind record-far-behind; do
 	EW_MORE+="
   - {id: $rule, after: 0s, hold: 0s}"
 done
 # What the machine that runs this is like is not the point.
 EW_MORE+="
   - {id: disk-low, off: true}
-  - {id: disk-very-low, off: true}"
+  - {id: disk-very-low, off: true}
+  - {id: record-gap, off: true}"
+library=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+[[ -n $library ]] || fail "libfaketime is not installed (make deps)"
+EW_ENV=(LD_PRELOAD="$library" FAKETIME_TIMESTAMP_FILE=/run/story/clock FAKETIME_CACHE_DURATION=1)
+clock_set() { # SECONDS that etcdwatch is ahead
+	echo "+$1" >"$T/clock.new"
+	mv "$T/clock.new" "$T/clock"
+}
+clock_set 0
 ETCD_OPTIONS=(--quota-backend-bytes "$((16 << 20))")
 
 # The exit code of a command, and a line that it prints. Each is tried again: on a machine that is slow a
@@ -36,6 +47,7 @@ ends_with() { # CODE LINE COMMAND...
 }
 
 cluster_of_etcd
+install -d -o nobody -m 700 "$T/record-n1"
 etcdwatch_start n1
 wait_until 30 ends_with 0 "^etcd: ok, 0 critical, 0 warning, 3 of 3 members answer$" etcd health
 etcd_move_leader n1
@@ -126,3 +138,24 @@ found reads-fail ""
 for node in n2 n3; do etcd_start "$node"; done
 for rule in quorum-lost no-leader reads-fail; do cleared "$rule" ""; done
 cleared member-down n2
+
+say "a quarter of an hour later"
+wait_until 20 finds leader-changes ""
+clock_set 901
+cleared leader-changes ""
+
+records() {
+	[[ $(fairlead n1 -o json etcd record status | jq -r .state) == recording ]] && finds_not record-behind any
+}
+wait_until 30 records
+begins "all members stand still, for a minute"
+for node in "${NODES[@]}"; do signal STOP "etcd-$node"; done
+clock_set 970
+found record-behind any
+finds_not record-far-behind any || fail "a minute is not four"
+say "and four"
+clock_set 1200
+found record-far-behind any
+for node in "${NODES[@]}"; do signal CONT "etcd-$node"; done
+cleared record-far-behind any
+cleared record-behind any

@@ -6,6 +6,7 @@ EW_SCHEDULE="* * * * *"
 EW_TAKER=elected
 EW_PACKING="compression: {algorithm: none}"
 EW_MORE= # further lines of the job
+EW_ENV=()     # NAME=VALUE...: of its environment
 EW_ENDPOINTS= # NODE...: whose members it may ask; default: all, its own first
 
 ETCDWATCH=${ETCDWATCH:-$BUILD/bin/etcdwatch}
@@ -60,7 +61,8 @@ etcdwatch_start() { # NODE...
 		[[ -d $(etcdwatch_directory "$node") ]] || install -d -o nobody -m 700 "$(etcdwatch_directory "$node")"
 		etcdwatch_config "$node" >"$T/etcdwatch-$node.yaml"
 		spawn "etcdwatch-$node" "$node" setpriv --reuid nobody --regid nogroup --clear-groups \
-			--inh-caps -all --bounding-set -all --no-new-privs "$T/bin/etcdwatch" \
+			--inh-caps -all --bounding-set -all --no-new-privs \
+			env "${EW_ENV[@]}" "$T/bin/etcdwatch" \
 			--config "$T/etcdwatch-$node.yaml" --runtime-dir "$T/run-$node" \
 			--log-level "${EW_LOG_LEVEL:-info}"
 		EW_SEEN+=("$node")
