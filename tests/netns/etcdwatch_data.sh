@@ -3,8 +3,8 @@
 # One bit of one member's database changes on its disk while it is stopped. It starts and serves as if
 # nothing were; the watchdog compares the members' data, says whose differ, and no snapshot is deleted
 # until they are the same again. Nobody writes, so that all is compacted away that they could be
-# compared at; and they are compared all the same. An alarm of etcd is found and cleared too; while it
-# stands nobody can be elected, and each node takes a snapshot of its own member.
+# compared at; and they are compared all the same. etcd's own check finds it, too, and its alarm is a
+# finding, and cleared again; while it stands nobody can be elected, and each node takes a snapshot of its own member.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 
@@ -43,10 +43,13 @@ frozen_is() { # PATTERN
 	[[ $(frozen) == $1 ]]
 }
 
-activated() {
-	inside sw curl -fsS --cacert "$PKI/etcd-trust.crt" --cert "$PKI/client-admin.crt" \
-		--key "$PKI/client-admin.key" "https://$(mgmt_ip n1):2379/v3/maintenance/alarm" \
-		-d '{"action": "ACTIVATE", "memberID": "0", "alarm": "CORRUPT"}' >/dev/null
+# etcd's own check, which is the leader's to make.
+n1_checks() { # OPTION...
+	local ETCD_OPTIONS=("$@")
+	signal TERM etcd-n1
+	wait_exit 20 etcd-n1
+	etcd_start n1
+	etcd_move_leader n1
 }
 
 cluster_of_etcd
@@ -70,11 +73,11 @@ found data-differs n3
 expect_equal "findings" "$(n_findings data-differs any)" 1
 wait_until 10 frozen_is '*different data*'
 
-begins "the alarm of etcd is raised"
-wait_until 20 activated
-found corrupt ""
-expect_equal "what is read by a quorum" "$(etcd_ctl get precious --print-value-only)" a-value-that-is-nowhere-else
-expect_equal "what the member that differs has" "$(ETCD_AT=n3 etcd_ctl get precious --consistency s --print-value-only)" \
+begins "etcd finds it too, and raises the alarm"
+n1_checks --experimental-corrupt-check-time 1s
+found corrupt "" # whose data are wrong it does not say
+expect_equal "what a member that does not differ serves" "$(ETCD_AT=n1 etcd_ctl get precious --print-value-only)" a-value-that-is-nowhere-else
+expect_equal "and the one that does" "$(ETCD_AT=n3 etcd_ctl get precious --print-value-only)" \
 	a-value-that-is-nowhere-elsd
 ! etcd_ctl put another value >/dev/null || fail "a write was taken"
 EW_SCHEDULE="0 0 1 2 *" # a period that n1 has not done
@@ -89,6 +92,7 @@ for node in n2 n3; do
 	signal TERM "etcdwatch-$node"
 	wait_exit 20 "etcdwatch-$node"
 done
+n1_checks
 wait_until 60 is_done n1 etcd alarm disarm --corrupt-too
 cleared corrupt ""
 frozen_is '*different data*' || fail "it should be frozen still"
