@@ -83,13 +83,11 @@ static void stopped_cb(void *userdata)
 		end_after(d, GOODBYE_US);
 }
 
-void daemon_stop(struct daemon *d)
+static void end_all(struct daemon *d)
 {
-	d->wants_exec = false;
 	if (d->phase == DAEMON_STOPPING)
 		return;
 	d->phase = DAEMON_STOPPING;
-	loop_notify(d->loop, "STOPPING=1");
 	for (size_t i = 0; i < d->n_jobs; i++) {
 		/* Before, because it may be over while it is being told. */
 		d->n_stopping++;
@@ -104,13 +102,21 @@ void daemon_stop(struct daemon *d)
 	end_after(d, d->n_stopping > 0 ? STOP_LIMIT_US : GOODBYE_US);
 }
 
+void daemon_stop(struct daemon *d)
+{
+	d->wants_exec = false;
+	loop_notify(d->loop, "STOPPING=1");
+	end_all(d);
+}
+
+/* Not with STOPPING=1, after which systemd waits for the end of the process, and then makes one. */
 void daemon_reload(struct daemon *d)
 {
 	if (d->phase != DAEMON_RUNNING)
 		return;
-	daemon_stop(d);
 	d->wants_exec = true;
 	loop_notify_reloading(d->loop);
+	end_all(d);
 }
 
 bool daemon_wants_exec(const struct daemon *d)
