@@ -229,8 +229,15 @@ static void look_at_members(const struct subject *s)
 
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
-		const char *name = text_of(member, "name");
+		AUTO(free) char *nameless = restoreplan_name_nameless(s->source, member);
+		const char *name = nameless != NULL ? nameless : text_of(member, "name");
 
+		if (nameless != NULL && newcluster_find(s->plan->cluster, name) != NULL)
+			texts_add(&s->plan->mind,
+			          "the member at %s has no name in the snapshot, as etcd 3.5 keeps none of "
+			          "those that joined later, and is called '%s' here, whatever its --name "
+			          "is; if it was never started, name the others by --initial-cluster",
+			          name, name);
 		if (name[0] != '\0' && newcluster_find(s->plan->cluster, name) == NULL)
 			texts_add(&s->plan->mind,
 			          "'%s' was a member%s and is none any more: it joins again "

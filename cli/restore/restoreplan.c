@@ -38,13 +38,13 @@ static const char *text_of(const json_t *object, const char *key)
 /* --- the cluster ------------------------------------------------------------------------------ */
 
 /* "n1=url,n1=url"; a member that is listed twice (by etcd 3.4, after a restore) counts once. */
-static void add_member(struct texts *parts, const json_t *member)
+static void add_member(struct texts *parts, const json_t *member, const char *name)
 {
 	const json_t *urls = json_object_get(member, "peer_urls");
 
 	for (size_t i = 0; i < json_array_size(urls); i++) {
 		const char *url = json_string_value(json_array_get(urls, i));
-		AUTO(free) char *part = xasprintf("%s=%s", text_of(member, "name"), url != NULL ? url : "");
+		AUTO(free) char *part = xasprintf("%s=%s", name, url != NULL ? url : "");
 		bool known = false;
 
 		for (size_t k = 0; k < parts->n; k++)
@@ -66,7 +66,22 @@ static char *join(const struct texts *parts)
 	return text;
 }
 
-/* The voters that were started, as the snapshot has them; to be freed. */
+char *restoreplan_name_nameless(const json_t *source, const json_t *member)
+{
+	const char *text = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
+	const char *version = text_of(source, "storage_version");
+	struct conf_url url;
+
+	if (version[0] == '\0')
+		version = text_of(source, "cluster_version");
+	if (strncmp(version, "3.5.", 4) != 0 || text_of(member, "name")[0] != '\0' ||
+	    json_is_true(json_object_get(member, "learner")) || text == NULL ||
+	    conf_parse_url(text, &url) != NULL)
+		return NULL;
+	return xstrdup(url.host);
+}
+
+/* The voters, as the snapshot has them, save those that were never started; to be freed. */
 static char *members_of_snapshot(const json_t *source)
 {
 	const json_t *members = json_object_get(source, "members");
@@ -75,9 +90,13 @@ static char *members_of_snapshot(const json_t *source)
 
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
+		AUTO(free) char *name = restoreplan_name_nameless(source, member);
 
-		if (!json_is_true(json_object_get(member, "learner")) && text_of(member, "name")[0] != '\0')
-			add_member(&parts, member);
+		if (name != NULL)
+			add_member(&parts, member, name);
+		else if (!json_is_true(json_object_get(member, "learner")) &&
+		         text_of(member, "name")[0] != '\0')
+			add_member(&parts, member, text_of(member, "name"));
 	}
 	text = join(&parts);
 	texts_fini(&parts);

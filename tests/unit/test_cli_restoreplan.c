@@ -184,6 +184,18 @@ static void test_rules(void)
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n9', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false}]}",
 	     "is there twice: name the members yourself", NULL, NULL},
+	    /* etcd 3.5 has no names of those that joined later; 3.4 has, so it was never started. */
+	    {"{'self': {'addresses': ['10.0.0.2']}}",
+	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
+	     " {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false},"
+	     " {'name': '', 'peer_urls': ['https://10.0.0.3:2380'], 'learner': false},"
+	     " {'name': '', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': true}]}",
+	     NULL, "at 10.0.0.2 has no name in the snapshot", "finds all 3 of them healthy"},
+	    {NULL,
+	     "{'cluster_version': '3.4.0', 'members': ["
+	     "  {'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
+	     "  {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false}]}",
+	     NULL, "is for etcd 3.5, on all nodes", "says that it is healthy"},
 	    {"{'self': {'addresses': ['10.0.0.1', '10.0.0.3']}}", NULL, "--name, one of n1, n2, n3",
 	     NULL, NULL},
 	    {"{'self': {'addresses': [], 'host': 'x'}}", NULL, "--name, one of n1, n2, n3", NULL, NULL},
