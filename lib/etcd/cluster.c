@@ -101,7 +101,8 @@ static void on_members(const struct etcd_outcome *outcome, const struct etcd_mem
                        size_t n_members, void *userdata)
 {
 	struct discovery *discovery = userdata;
-	struct pool_member urls[ETCD_ENDPOINTS_MAX];
+	struct pool_member urls[ETCD_ENDPOINTS_MAX] = {0};
+	bool is_starting = false;
 	size_t n = 0;
 
 	if (outcome->r < 0) {
@@ -109,6 +110,8 @@ static void on_members(const struct etcd_outcome *outcome, const struct etcd_mem
 		return;
 	}
 	for (size_t i = 0; i < n_members; i++) {
+		/* It says where it is when it has started, which may be in a moment. */
+		is_starting |= members[i].n_client_urls == 0;
 		/* A learner serves none of our calls. */
 		for (size_t k = 0; k < members[i].n_client_urls && !members[i].learner; k++) {
 			if (n < ETCD_ENDPOINTS_MAX)
@@ -116,7 +119,7 @@ static void on_members(const struct etcd_outcome *outcome, const struct etcd_mem
 		}
 	}
 	pool_set_discovered(discovery->etcd->pool, urls, n);
-	arm(discovery, DISCOVER_INTERVAL_S);
+	arm(discovery, is_starting ? DISCOVER_RETRY_S : DISCOVER_INTERVAL_S);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)

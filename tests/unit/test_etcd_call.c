@@ -585,7 +585,12 @@ static void test_discovery(void)
 	members[2].n_client_urls = 1;
 	members[2].is_learner = true;
 	server_set_members(servers[0], list, 3);
+	/* The second one has not said yet where it is: it is asked for again soon. */
+	members[1].n_client_urls = 0;
 	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	CHECK(TURN_UNTIL(ev, server_calls(servers[0], SERVER_MEMBERS) == 1));
+	CHECK_EQ_INT(sync_get(ev, etcd, "k").r, 0); /* behind that answer */
+	members[1].n_client_urls = 1;
 	CHECK(TURN_UNTIL(ev, etcd_endpoints(etcd, &in_use) == 2));
 	CHECK_EQ_STR(in_use[0], urls[0]);
 	CHECK_EQ_STR(in_use[1], urls[1]);
@@ -594,7 +599,7 @@ static void test_discovery(void)
 	a = sync_get(ev, etcd, "k");
 	CHECK_EQ_INT(a.r, 0);
 	CHECK_EQ_STR(a.endpoint, urls[1]);
-	CHECK_EQ_INT(server_calls(servers[0], SERVER_MEMBERS), 1);
+	CHECK_EQ_INT(server_calls(servers[0], SERVER_MEMBERS), 2);
 	end();
 	free(learner_urls[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(first_urls); i++)
