@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# limit: 240
+# docs/operations.md for the worst days, word for word, on three nodes with a real etcd: a node is
+# replaced, two of three are lost, all are lost but a snapshot. Each time etcd has its keys again.
+. "$(dirname "$0")/lib/begin.sh"
+VIP=
+use world topology pki etcd docs
+world_enter "$@"
+
+PAGE=operations.md
+
+# A node as the pages take it: its certificates, and how etcd is to run.
+node_prepare() { # NODE
+	local node=$1 disk=$T/disk-$1 member cluster=()
+	for member in "${NODES[@]}"; do
+		cluster+=("$member=https://$(mgmt_ip "$member"):2380")
+	done
+	mkdir -p "$disk/etc/etcd/pki"
+	pki_issue "peer-$node" etcd-ca "$node" "IP:$(mgmt_ip "$node"),DNS:$node"
+	cp "$PKI/etcd-ca.crt" "$disk/etc/etcd/pki/ca.crt"
+	for kind in crt key; do
+		cp "$PKI/etcd-$node.$kind" "$disk/etc/etcd/pki/server.$kind"
+		cp "$PKI/peer-$node.$kind" "$disk/etc/etcd/pki/peer.$kind"
+		cp "$PKI/client-$node.$kind" "$disk/etc/etcd/pki/client.$kind"
+	done
+	cat >"$disk/etc/default/etcd" <<-ENV
+		ETCD_NAME=$node
+		ETCD_DATA_DIR=/var/lib/etcd
+		ETCD_LISTEN_PEER_URLS=https://$(mgmt_ip "$node"):2380
+		ETCD_INITIAL_ADVERTISE_PEER_URLS=https://$(mgmt_ip "$node"):2380
+		ETCD_LISTEN_CLIENT_URLS=https://$(mgmt_ip "$node"):2379,https://127.0.0.1:2379
+		ETCD_ADVERTISE_CLIENT_URLS=https://$(mgmt_ip "$node"):2379
+		ETCD_INITIAL_CLUSTER=$(IFS=,; echo "${cluster[*]}")
+		ETCD_INITIAL_CLUSTER_STATE=new
+		ETCD_INITIAL_CLUSTER_TOKEN=story
+		ETCD_CLIENT_CERT_AUTH=true
+		ETCD_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt
+		ETCD_CERT_FILE=/etc/etcd/pki/server.crt
+		ETCD_KEY_FILE=/etc/etcd/pki/server.key
+		ETCD_PEER_CLIENT_CERT_AUTH=true
+		ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt
+		ETCD_PEER_CERT_FILE=/etc/etcd/pki/peer.crt
+		ETCD_PEER_KEY_FILE=/etc/etcd/pki/peer.key
+		ETCD_LOGGER=zap
+	ENV
+	cat >"$disk/etc/fairlead/config.yaml" <<-YAML
+		apiVersion: fairlead/v1
+		kind: EtcdClientConfig
+		caFile: /etc/etcd/pki/ca.crt
+		certFile: /etc/etcd/pki/client.crt
+		keyFile: /etc/etcd/pki/client.key
+		endpoints: [https://127.0.0.1:2379, https://$(mgmt_ip cp-1):2379]
+	YAML
+	[[ $node != cp-1 ]] || sed -i '$s/.*/endpoints: [https:\/\/127.0.0.1:2379]/' "$disk/etc/fairlead/config.yaml"
+	# What the page has exported once, every shell of the node has.
+	docs_text >"$disk/root/environment" <<<"$EXPORTED"
+}
+
+# The machine's disk is gone, and all that ran there.
+node_lost() { # NODE...
+	local node
+	for node in "$@"; do
+		for file in "$T/disk-$node"/*.pid; do
+			[[ ! -e $file ]] || kill -KILL "$(<"$file")" 2>/dev/null || true
+			rm -f "$file"
+		done
+		rm -rf "$T/disk-$node/var/lib"
+		mkdir -p "$T/disk-$node/var/lib"
+	done
+}
+
+has_keys() { # NODE
+	on "$1" <<<'[[ $(etcdctl get /registry/ --prefix --keys-only | grep -c .) -eq 20 ]]'
+}
+
+all_have_keys() {
+	local node
+	for node in "${NODES[@]}"; do
+		has_keys "$node" || return 1
+	done
+}
+
+show_logs() {
+	tail -n 30 "$LOG_DIR/docs.log"
+	tail -n 3 "$T"/disk-*/*.log
+}
+ON_FAILURE+=(show_logs)
+
+EXPORTED=$(awk '/^export ETCDCTL/ { is = 1 } is { print } is && !/\\$/ { exit }' "$ROOT/docs/$PAGE")
+[[ $EXPORTED == *ETCDCTL_KEY* ]] || fail "docs/$PAGE does not say how etcdctl finds etcd"
+lan_up
+pki_up
+etcd_binaries
+docs_nodes_up
+for node in "${NODES[@]}"; do
+	node_prepare "$node"
+	on "$node" <<<"systemctl start etcd; systemctl start fairlead-etcdwatch"
+done
+wait_until 30 on cp-1 <<<"etcdctl endpoint health --cluster"
+on cp-1 <<<'for ((i = 0; i < 20; i++)); do etcdctl put "/registry/$i" "value $i"; done'
+
+say "a node is lost, and replaced"
+node_lost cp-3
+DOCS_AGAIN='remove-member|etcdctl member' docs_run "$PAGE" "## Replace a node"
+wait_until 30 all_have_keys
+expect "three members" on cp-1 <<<'[[ $(etcdctl member list | grep -c started) -eq 3 ]]'
+
+say "two of three are lost"
+on cp-1 <<<"etcdctl snapshot save /root/snapshot.db"
+on cp-1 <<<"etcdctl member list -w json"; cp "$T/disk-cp-1/root/snapshot.db" "$LOG_DIR/"
+node_lost cp-2 cp-3
+DOCS_AGAIN='etcdctl (endpoint|member)' docs_run "$PAGE" "### One of three is left"
+wait_until 30 has_keys cp-2
+expect "one is a cluster, and has one more" on cp-1 <<<'[[ $(etcdctl member list | grep -c started) -eq 2 ]]'
+
+say "all are lost but a snapshot"
+node_lost "${NODES[@]}"
+for node in "${NODES[@]}"; do
+	node_prepare "$node"
+done
+DOCS_AGAIN='etcdctl endpoint' docs_run "$PAGE" "### Nothing is left but a snapshot"
+wait_until 30 all_have_keys
+expect "three members" on cp-1 <<<'[[ $(etcdctl member list | grep -c started) -eq 3 ]]'

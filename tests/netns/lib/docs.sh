@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# Pages of docs/ as scripts. A block that names nodes behind its language (```sh cp-1) is run there, as
+# the operator would: in the node's network, with the node's own /etc, /var/lib, /root and /run/fairlead,
+# and with the programs that were built. Addresses of the pages are those of the world's second network.
+#
+# Of systemd there is only what starts and stops: services are processes of this world.
+
+NODES=(cp-1 cp-2 cp-3)
+NUMBER+=([cp-1]=11 [cp-2]=12 [cp-3]=13)
+DOCS_FOLDERS=(etc var/lib root run/fairlead)
+
+# What the pages call 10.0.0.x.
+docs_text() {
+	sed -E 's/\b10\.0\.0\.([0-9]+)/10.87.0.\1/g'
+}
+
+docs_nodes_up() {
+	local node folder daemon
+	mkdir -p "$T/bin"
+	install -m 755 "$NETNS_DIR/lib/docs-systemctl" "$T/bin/systemctl"
+	printf '%s\n' '#!/bin/bash' '# scp -q FILE... NODE:FOLDER' 'to=${*: -1}' \
+		'exec cp "${@:2:$#-2}" "${DISK%/*}/disk-${to%%:*}/${to#*:}"' >"$T/bin/scp"
+	chmod 755 "$T/bin/scp"
+	for node in "${NODES[@]}"; do
+		for folder in "${DOCS_FOLDERS[@]}"; do
+			mkdir -p "$T/disk-$node/$folder"
+		done
+		cp -a /etc/. "$T/disk-$node/etc/"
+		rm -rf "$T/disk-$node/etc/fairlead" "$T/disk-$node/etc/kubernetes"
+		mkdir -p "$T/disk-$node/etc/fairlead"
+		# As tmpfiles.d has them.
+		for daemon in vipd prism etcdwatch netconf; do
+			ln -s "$daemon/$daemon.sock" "$T/disk-$node/run/fairlead/$daemon.sock"
+		done
+	done
+}
+
+# Standard input as a script on a node. It ends with the first command that fails.
+on() { # NODE
+	local node=$1 script="$T/script-$1"
+	{
+		echo 'set -euo pipefail'
+		docs_text
+	} >"$script"
+	inside "$node" unshare --mount --uts --propagation private env NODE="$node" DISK="$T/disk-$node" \
+		FOLDERS="${DOCS_FOLDERS[*]}" PATH="$T/bin:$BUILD/bin:$ETCD_BIN:$PATH" bash -c '
+			hostname "$NODE"
+			mkdir -p /run/fairlead
+			for folder in $FOLDERS; do mount --bind "$DISK/$folder" "/$folder"; done
+			[[ ! -e /root/environment ]] || . /root/environment
+			exec bash "$1"' bash "$script" >>"$LOG_DIR/docs.log" 2>&1
+}
+
+# The blocks of a page below a heading, up to the next one of that level or above, as lines
+# "NUMBER NODE..." each before the block's own, which begin with a tab.
+docs_blocks() { # PAGE HEADING
+	awk -v heading="$2" '
+		/^#+ / && !is_in_block {
+			match($0, /^#+/)
+			if (is_below && RLENGTH <= level) exit
+			if ($0 == heading) { is_below = 1; level = RLENGTH }
+		}
+		/^```/ && is_in_block { is_in_block = is_wanted = 0; next }
+		/^```/ {
+			is_in_block = 1
+			is_wanted = is_below && NF > 1
+			if (is_wanted) { $1 = NR; print }
+			next
+		}
+		is_wanted { print "\t" $0 }' "$ROOT/docs/$1"
+}
+
+# Runs them all, each on its nodes. A block may need more than one try where the page says so: then
+# DOCS_AGAIN is a pattern of its text.
+docs_run() { # PAGE HEADING
+	local line number= nodes= text= found=
+	while IFS= read -r line; do
+		if [[ $line == $'\t'* ]]; then
+			text+=${line#$'\t'}$'\n'
+			continue
+		fi
+		[[ -z $number ]] || docs_block "$1:$number" "$nodes" "$text"
+		read -r number nodes <<<"$line"
+		text=
+		found=yes
+	done < <(docs_blocks "$1" "$2")
+	[[ -n $found ]] || fail "docs/$1 has no block to run below '$2'"
+	docs_block "$1:$number" "$nodes" "$text"
+}
+
+docs_block() { # PLACE NODES TEXT
+	local node end
+	for node in $2; do
+		printf '=== docs/%s on %s\n%s' "$1" "$node" "$3" >>"$LOG_DIR/docs.log"
+		end=$(($(now_cs) + 6000))
+		until on "$node" <<<"$3"; do
+			[[ -n ${DOCS_AGAIN:-} && $3 =~ $DOCS_AGAIN && $(now_cs) -lt $end ]] ||
+				fail "docs/$1 does not work on $node: $(tail -n 8 "$LOG_DIR/docs.log")"
+			nap 0.5
+		done
+	done
+}
