@@ -29,7 +29,7 @@ enum op_kind {
 	OP_BOND_SET, /* the options in `options`, all of one enum bond_constraint */
 	OP_WIREGUARD_SET,
 	OP_ADDRESS_ADD,
-	OP_ADDRESS_CHANGE, /* in place: priority, lifetime */
+	OP_ADDRESS_CHANGE, /* in place: priority, lifetime; IPv6: flags */
 	OP_ADDRESS_DELETE,
 	OP_ROUTE_ADD,     /* refused if there is one of the same key */
 	OP_ROUTE_REPLACE, /* of ours: in place, without a gap */

@@ -114,22 +114,31 @@ static void add(struct planner *p, const struct address *want)
 	push(p, OP_ADDRESS_ADD, want, OP_HITLESS);
 }
 
+/* Flags and the peer are taken on adding only, but for whether the kernel makes a route of it,
+ * which IPv6 takes later as well. To a single address nobody needs that route; the one that is
+ * there goes with the time that the address had. */
+static bool can_change(const struct address *want, const struct address *now)
+{
+	uint32_t flags = want->flags ^ now->flags;
+
+	if (want->prefix.addr.family == AF_INET6 && want->prefix.len == 128)
+		flags &= ~(uint32_t) IFA_F_NOPREFIXROUTE;
+	return flags == 0 && addr_equal(&want->peer, &now->peer);
+}
+
 void plan_addresses(struct planner *p)
 {
 	for (size_t i = 0; i < p->want->n_addresses; i++) {
 		const struct address *want = &p->want->addresses[i];
 		const struct address *now = model_find_address(p->now, want->link, &want->prefix);
-		unsigned differs;
 
 		if (now == NULL) {
 			add(p, want);
 			continue;
 		}
-		differs = address_differs(want, now);
-		if (now->owner != OWNER_OURS || differs == 0)
+		if (now->owner != OWNER_OURS || address_differs(want, now) == 0)
 			continue;
-		/* Flags and the peer are taken on adding only. */
-		if ((differs & (ADDRESS_FLAGS | ADDRESS_PEER)) == 0) {
+		if (can_change(want, now)) {
 			push(p, OP_ADDRESS_CHANGE, want, OP_HITLESS);
 		} else if (planner_allows(p, OP_ADDRESS_BREAK)) {
 			struct address old = *now;

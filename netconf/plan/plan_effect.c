@@ -225,6 +225,8 @@ static void change_address(struct model *now, const struct address *to)
 	found->priority = to->priority;
 	found->valid_s = to->valid_s;
 	found->preferred_s = to->preferred_s;
+	if (to->prefix.addr.family == AF_INET6)
+		found->flags = to->flags;
 }
 
 /* --- routes and rules --- */

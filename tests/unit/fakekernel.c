@@ -213,6 +213,8 @@ static int change_address(struct fakekernel *k, const struct address *to)
 	found->priority = to->priority;
 	found->valid_s = to->valid_s;
 	found->preferred_s = to->preferred_s;
+	if (to->prefix.addr.family == AF_INET6)
+		found->flags = to->flags;
 	return 0;
 }
 

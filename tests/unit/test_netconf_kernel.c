@@ -306,6 +306,24 @@ static void check_lifetime(struct kernel *kernel, const char *text, uint32_t sec
 	CHECK(seconds != 600 || address->valid_s > 300);
 }
 
+/* IPv6 takes it later, too, that it is to make no route of its own of an address. */
+static void check_flag_in_place(struct kernel *kernel, struct op op)
+{
+	AUTO(model_free) struct model *model = NULL;
+
+	op.kind = OP_ADDRESS_ADD;
+	op.address.prefix = prefix("fd07::5/128");
+	op.address.flags = 0;
+	carry_out(kernel, &op);
+	op.kind = OP_ADDRESS_CHANGE;
+	op.address.flags = IFA_F_NOPREFIXROUTE;
+	carry_out(kernel, &op);
+	model = observe(kernel);
+	CHECK_EQ_INT(model_find_address(model, "v0", &op.address.prefix)->flags, IFA_F_NOPREFIXROUTE);
+	op.kind = OP_ADDRESS_DELETE;
+	carry_out(kernel, &op);
+}
+
 static void test_carry_out_addresses(void)
 {
 	AUTO(kernel_free) struct kernel *kernel = NULL;
@@ -341,6 +359,7 @@ static void test_carry_out_addresses(void)
 	check_marks(model);
 	op.kind = OP_ADDRESS_DELETE;
 	carry_out(kernel, &op);
+	check_flag_in_place(kernel, op);
 	op.address.prefix = prefix("10.7.0.1/24");
 	carry_out(kernel, &op);
 	CHECK_EQ_INT(kernel_carry_out(kernel, &op), -EADDRNOTAVAIL);

@@ -224,6 +224,13 @@ static const struct golden goldens[] = {
      .plan = "hitless change address 10.0.0.2/24 dev eth0 metric 7\n"
              "address-break delete address 10.1.0.2/24 dev eth0\n"
              "hitless add address 10.1.0.2/24 dev eth0 noprefixroute\n"},
+    {"a leased address of IPv6, as netconf added it once, stays where it is",
+     .have = "nic eth0\naddress eth0 fd09::5/128 valid 600\naddress eth0 fd00::2/64\n",
+     .want = "address eth0 fd09::5/128 valid 600 noprefixroute\n"
+             "address eth0 fd00::2/64 noprefixroute\n",
+     .plan = "address-break delete address fd00::2/64 dev eth0\n"
+             "hitless add address fd00::2/64 dev eth0 noprefixroute\n"
+             "hitless change address fd09::5/128 dev eth0 noprefixroute\n"},
 
     /* --- routes and rules --- */
     {"a default route is replaced without a gap",
