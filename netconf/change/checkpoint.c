@@ -157,24 +157,26 @@ static bool is_void_without_power(enum phase phase)
 int checkpoint_write_state(const char *dir, const struct checkpoint_state *state)
 {
 	return write_json(dir, "state.json",
-	                  json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "id", state->id,
+	                  json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "id", state->id,
 	                            "kernel", state->kernel, "phase", phase_name(state->phase),
 	                            "deadline_us", (json_int_t) state->deadline_us, "confirm_us",
 	                            (json_int_t) state->confirm_us, "began_wall_us",
-	                            (json_int_t) state->began_wall_us, "reason",
-	                            jsonval_text(state->reason), "left", jsonval_text(state->left)),
+	                            (json_int_t) state->began_wall_us, "began_us",
+	                            (json_int_t) state->began_us, "reason", jsonval_text(state->reason),
+	                            "left", jsonval_text(state->left)),
 	                  is_void_without_power(state->phase) ? FILE_WHOLE : FILE_DURABLE);
 }
 
 static int parse_state(json_t *json, struct checkpoint_state *ret_state)
 {
 	const char *id, *kernel, *phase, *reason, *left = "";
-	json_int_t deadline_us, confirm_us, began_wall_us;
+	json_int_t deadline_us, confirm_us, began_wall_us, began_us;
 	struct checkpoint_state state = {0};
 
-	if (json_unpack(json, "{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s?s}", "id", &id, "kernel", &kernel,
-	                "phase", &phase, "deadline_us", &deadline_us, "confirm_us", &confirm_us,
-	                "began_wall_us", &began_wall_us, "reason", &reason, "left", &left) < 0 ||
+	if (json_unpack(json, "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s?s}", "id", &id, "kernel",
+	                &kernel, "phase", &phase, "deadline_us", &deadline_us, "confirm_us",
+	                &confirm_us, "began_wall_us", &began_wall_us, "began_us", &began_us, "reason",
+	                &reason, "left", &left) < 0 ||
 	    phase_parse(phase, &state.phase) < 0)
 		return -EBADMSG;
 	(void) snprintf(state.id, sizeof(state.id), "%s", id);
@@ -184,6 +186,7 @@ static int parse_state(json_t *json, struct checkpoint_state *ret_state)
 	state.deadline_us = deadline_us;
 	state.confirm_us = confirm_us;
 	state.began_wall_us = began_wall_us;
+	state.began_us = began_us;
 	*ret_state = state;
 	return 0;
 }

@@ -38,6 +38,7 @@ struct checkpoint_state {
 	int64_t deadline_us; /* of this phase, CLOCK_BOOTTIME */
 	int64_t confirm_us;  /* how long the operator has */
 	int64_t began_wall_us;
+	int64_t began_us;                   /* CLOCK_BOOTTIME: what was before was observed then */
 	char reason[CHECKPOINT_REASON_MAX]; /* why it is being undone; "" */
 	char left[CHECKPOINT_REASON_MAX];   /* what could not be undone so far; "" */
 };

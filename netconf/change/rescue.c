@@ -94,7 +94,7 @@ int rescue_start(struct ev_loop *ev, struct kernel *kernel, const char *state_di
 	if (r == 0 && phase_is_over(state->phase))
 		r = -EALREADY;
 	if (r == 0)
-		r = undo_read(rescue->dir, &parts);
+		r = undo_read(rescue->dir, state, &parts);
 	if (r < 0)
 		return r;
 	log_warning("rolling_back", "id=%s phase=%s reason=\"%s\"", state->id, phase_name(state->phase),

@@ -186,12 +186,13 @@ static void on_tried(const struct settle_result *result, void *userdata)
 static int find_way_back(struct transaction *t, struct undo_parts *ret_parts)
 {
 	if (t->before == NULL)
-		return undo_read(t->dir, ret_parts);
+		return undo_read(t->dir, &t->state, ret_parts);
 	*ret_parts = (struct undo_parts){
 	    .dir = t->dir,
 	    .before = TAKE_PTR(t->before),
 	    .plan = TAKE_PTR(t->plan),
 	    .beside = beside_to_json(t->beside),
+	    .began_us = t->state.began_us,
 	};
 	return 0;
 }
@@ -408,6 +409,7 @@ int transaction_begin(const struct transaction_host *host, struct transaction_pa
 	t->state.phase = PHASE_PREPARED;
 	t->state.confirm_us = parts->confirm_us;
 	t->state.began_wall_us = wall_now_us();
+	t->state.began_us = mono_now_us();
 	t->state.deadline_us = mono_now_us() + PREPARED_LIMIT_US;
 	beside = beside_to_json(t->beside);
 	r = checkpoint_make(t->dir, &t->state, t->before, t->plan, beside, text);

@@ -44,9 +44,9 @@ void undo_parts_fini(struct undo_parts *parts)
 	*parts = (struct undo_parts){0};
 }
 
-int undo_read(const char *dir, struct undo_parts *ret_parts)
+int undo_read(const char *dir, const struct checkpoint_state *state, struct undo_parts *ret_parts)
 {
-	struct undo_parts parts = {.dir = dir};
+	struct undo_parts parts = {.dir = dir, .began_us = state->began_us};
 	int r = checkpoint_read(dir, &parts.before, &parts.plan);
 
 	if (r < 0)
@@ -88,7 +88,11 @@ static void look_first(struct undo *undo, const struct model *have)
 static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
 {
 	struct undo *undo = userdata;
-	const struct plan_options options = {.management_link = "", .undone = undo->parts.plan};
+	const struct plan_options options = {
+	    .management_link = "",
+	    .undone = undo->parts.plan,
+	    .undone_age_s = (uint32_t) ((mono_now_us() - undo->parts.began_us) / US_PER_S),
+	};
 	AUTO(model_free) struct model *have = NULL;
 	AUTO(model_free) struct model *want = NULL;
 	int r = kernel_observe(undo->kernel, &have);

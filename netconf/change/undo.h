@@ -28,13 +28,14 @@ struct undo_parts {
 	struct model *before;
 	struct plan *plan; /* that is undone */
 	json_t *beside;    /* what there was beside the network (beside_to_json()); NULL: nothing */
+	int64_t began_us;  /* CLOCK_BOOTTIME: when `before` was observed */
 	bool beside_lost;  /* there was something, and nobody knows any more what */
 };
 
-/* From the files of a change. 0, -EBADMSG or -ENOENT: they are damaged, or -errno: they cannot be
- * read now. */
+/* From the files of a change in that state. 0, -EBADMSG or -ENOENT: they are damaged, or -errno:
+ * they cannot be read now. */
 #define UNDO_DAMAGED "what the network was like before cannot be read any more; it stays as it is"
-int undo_read(const char *dir, struct undo_parts *ret_parts);
+int undo_read(const char *dir, const struct checkpoint_state *state, struct undo_parts *ret_parts);
 void undo_parts_fini(struct undo_parts *parts);
 
 /* `tried` (may be NULL) is called after each attempt that was not enough, with what is left to

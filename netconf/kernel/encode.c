@@ -184,7 +184,22 @@ static void set_route_link(struct nlmsghdr *nlh, uint32_t number)
 		           number);
 }
 
-static int encode_raw(const struct raw_message *raw, const char *link,
+/* What was leased has gone on to end since it was read. */
+static void set_times(struct nlmsghdr *nlh, const struct address *address)
+{
+	const struct nlattr *table[IFA_MAX + 1];
+	struct ifa_cacheinfo times = {0};
+
+	if (address->valid_s == ADDRESS_FOREVER ||
+	    attr_read(nlh, sizeof(struct ifaddrmsg), table, ARRAY_SIZE(table)) < 0 ||
+	    !attr_bytes(table[IFA_CACHEINFO], &times, sizeof(times)))
+		return;
+	times.ifa_valid = address->valid_s;
+	times.ifa_prefered = address->preferred_s;
+	memcpy((uint8_t *) (uintptr_t) attr_data(table[IFA_CACHEINFO]), &times, sizeof(times));
+}
+
+static int encode_raw(const struct raw_message *raw, const struct op *op, const char *link,
                       const struct encode_names *names, struct message *m, const char **ret_missing)
 {
 	uint32_t number;
@@ -201,6 +216,7 @@ static int encode_raw(const struct raw_message *raw, const char *link,
 	m->header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 	if (m->header.nlmsg_type == RTM_NEWADDR) {
 		set_number(&m->header, NLMSG_HDRLEN + offsetof(struct ifaddrmsg, ifa_index), number);
+		set_times(&m->header, &op->address);
 	} else if (m->header.nlmsg_type == RTM_NEWROUTE) {
 		clear_route_states(&m->header);
 		if (number != 0)
@@ -275,7 +291,7 @@ int encode_op(const struct op *op, const struct encode_names *names, struct mess
 
 	*ret_missing = "";
 	if (raw != NULL)
-		return encode_raw(raw, link, names, ret_message, ret_missing);
+		return encode_raw(raw, op, link, names, ret_message, ret_missing);
 	r = encode(op, names, ret_message, ret_missing);
 	return r < 0 ? r : message_check(ret_message);
 }

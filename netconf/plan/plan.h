@@ -43,6 +43,7 @@ struct plan_options {
 	 * observed before it. Only what that plan touches is set back: attributes of found links, our
 	 * objects, and other programs' objects that it made the kernel drop. Else NULL. */
 	const struct plan *undone;
+	uint32_t undone_age_s; /* so long ago `want` was observed: leases have gone on to end */
 	/* Repairing drift: leave out all that is not hitless. */
 	bool only_hitless;
 	/* A lease has changed: leave out all but addresses and routes on these links, whatever they

@@ -158,6 +158,51 @@ static void forget_settled(struct model *lost, const struct op *op)
 	}
 }
 
+/* Whose lease has ended meanwhile may be another host's. */
+static bool is_over(const struct planner *p, const struct address *address)
+{
+	return address->valid_s != ADDRESS_FOREVER && address->valid_s <= p->options->undone_age_s;
+}
+
+static void age(const struct planner *p, struct address *address)
+{
+	uint32_t age_s = p->options->undone_age_s;
+
+	if (address->valid_s == ADDRESS_FOREVER)
+		return;
+	address->valid_s -= age_s;
+	if (address->preferred_s != ADDRESS_FOREVER)
+		address->preferred_s -= MIN(age_s, address->preferred_s);
+}
+
+/* What ends goes on to end when it does now: its lease may have been renewed since. */
+static void keep_lifetimes(struct planner *p)
+{
+	for (size_t i = p->want->n_addresses; i-- > 0;) {
+		struct address *want = &p->want->addresses[i];
+		const struct address *now = model_find_address(p->have, want->link, &want->prefix);
+
+		if (want->valid_s != ADDRESS_FOREVER && now != NULL && now->valid_s != ADDRESS_FOREVER) {
+			want->valid_s = now->valid_s;
+			want->preferred_s = now->preferred_s;
+		} else if (is_over(p, want)) {
+			model_remove_address(p->want, i);
+		} else {
+			age(p, want);
+		}
+	}
+}
+
+static void lose_address(struct planner *p, const struct address *address)
+{
+	struct address aged = *address;
+
+	if (is_over(p, address))
+		return;
+	age(p, &aged);
+	effect_insert_address(p->lost, &aged);
+}
+
 /*
  * What the kernel dropped because of the undone plan's steps: those that it could put back are
  * steps of its own; of others (routes of a link that stays down, of the last address that went)
@@ -181,31 +226,17 @@ static void choose_lost(struct planner *p)
 		if (!op->is_restoring || op->is_settled)
 			continue;
 		if (op->kind == OP_ADDRESS_ADD)
-			effect_insert_address(p->lost, &op->address);
+			lose_address(p, &op->address);
 		else if (op->kind == OP_ROUTE_ADD)
 			effect_insert_route(p->lost, &op->route);
 	}
 }
 
-/* What ends goes on to end when it does now: its lease may have been renewed since. */
-static void keep_lifetimes(struct planner *p)
-{
-	for (size_t i = 0; i < p->want->n_addresses; i++) {
-		struct address *want = &p->want->addresses[i];
-		const struct address *now = model_find_address(p->have, want->link, &want->prefix);
-
-		if (now == NULL || want->valid_s == ADDRESS_FOREVER || now->valid_s == ADDRESS_FOREVER)
-			continue;
-		want->valid_s = now->valid_s;
-		want->preferred_s = now->preferred_s;
-	}
-}
-
 void plan_undo(struct planner *p)
 {
+	keep_lifetimes(p);
 	choose_lost(p);
 	choose_links(p);
-	keep_lifetimes(p);
 	for (size_t i = p->want->n_addresses; i-- > 0;) {
 		if (p->want->addresses[i].owner != OWNER_OURS)
 			model_remove_address(p->want, i);

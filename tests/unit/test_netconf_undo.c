@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "tests/unit/netns.h"
 #include "tests/unit/scratch.h"
 
@@ -15,6 +16,7 @@
 
 struct world {
 	struct kernel *kernel;
+	int64_t ago_us;   /* so long the change was */
 	const char *mend; /* a command, after the first attempt; NULL: never */
 	unsigned n_tried;
 	bool is_over;
@@ -62,7 +64,11 @@ static void undo(struct world *world, const struct op *op, const char *then, int
 {
 	AUTO(ledger_free) struct ledger *ledger = ledger_open("state");
 	struct undo_parts parts = {
-	    .dir = CHANGE, .before = observe(world->kernel), .plan = NEW0(struct plan)};
+	    .dir = CHANGE,
+	    .before = observe(world->kernel),
+	    .plan = NEW0(struct plan),
+	    .began_us = mono_now_us() - world->ago_us,
+	};
 
 	parts.plan->ops = NEW0(struct op);
 	parts.plan->ops[0] = *op;
@@ -169,9 +175,34 @@ static void test_others_link(struct kernel *kernel)
 	netns_run(CARD_GONE);
 }
 
+/* What others were leased comes back for the time that is left of it. */
+static void test_leased(struct kernel *kernel)
+{
+	struct world world = {.kernel = kernel, .ago_us = 100 * US_PER_S};
+	struct op add = address_op(OP_ADDRESS_ADD), delete = address_op(OP_ADDRESS_DELETE);
+	AUTO(model_free) struct model *after = NULL;
+	const struct address *leased;
+	struct prefix prefix;
+
+	netns_run(CARD);
+	carry_out(kernel, &add);
+	netns_run(OTHERS " valid_lft 600 preferred_lft 600");
+	netns_run("ip address add 10.1.0.8/24 dev nic0 valid_lft 90 preferred_lft 90");
+	undo(&world, &delete, "true", LONG_US);
+	CHECK_EQ_INT(world.r, 0);
+	after = observe(kernel);
+	CHECK_EQ_INT(prefix_parse("10.1.0.9/24", &prefix), 0);
+	leased = model_find_address(after, "nic0", &prefix);
+	CHECK(leased != NULL && leased->valid_s <= 500 && leased->preferred_s <= 500);
+	CHECK_EQ_INT(prefix_parse("10.1.0.8/24", &prefix), 0);
+	CHECK(model_find_address(after, "nic0", &prefix) == NULL);
+	netns_run(CARD_GONE);
+}
+
 static void write_change(struct kernel *kernel, struct model *before, const struct plan *plan)
 {
-	struct checkpoint_state state = {.id = "id-1", .phase = PHASE_AWAITING};
+	struct checkpoint_state state = {
+	    .id = "id-1", .phase = PHASE_AWAITING, .began_us = mono_now_us()};
 
 	CHECK_EQ_INT(checkpoint_kernel(state.kernel), 0);
 	CHECK_EQ_INT(checkpoint_make(CHANGE, &state, before, plan, NULL, ""), 0);
@@ -187,6 +218,7 @@ static void check_settled(struct kernel *kernel, const char *then, bool is_there
 	AUTO(ledger_free) struct ledger *ledger = ledger_open("state");
 	AUTO(plan_free) struct plan *plan = NEW0(struct plan), *left = NULL;
 	AUTO(model_free) struct model *before = NULL, *again = NULL;
+	struct checkpoint_state state;
 	struct undo_parts parts = {0};
 
 	netns_run(CARD);
@@ -203,7 +235,9 @@ static void check_settled(struct kernel *kernel, const char *then, bool is_there
 	write_change(kernel, before, plan);
 	netns_run("%s", then);
 
-	CHECK_EQ_INT(undo_read(CHANGE, &parts), 0);
+	CHECK_EQ_INT(checkpoint_read_state(CHANGE, &state), 0);
+	CHECK(state.began_us > 0 && state.began_us <= mono_now_us());
+	CHECK_EQ_INT(undo_read(CHANGE, &state, &parts), 0);
 	(void) undo_start(EV_DEFAULT, kernel, ledger, &parts, LONG_US, on_tried, on_done, &world);
 	CHECK(netns_run_until(EV_DEFAULT, &world.is_over, 300.));
 	CHECK_EQ_INT(world.r, 0);
@@ -232,6 +266,7 @@ int main(void)
 	test_card_that_stays_away(kernel);
 	test_refused_and_then_not(kernel);
 	test_others_link(kernel);
+	test_leased(kernel);
 	test_settled(kernel);
 	scratch_leave();
 	return check_result();
