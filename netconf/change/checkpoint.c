@@ -170,10 +170,10 @@ int checkpoint_write_state(const char *dir, const struct checkpoint_state *state
 static int parse_state(json_t *json, struct checkpoint_state *ret_state)
 {
 	const char *id, *kernel, *phase, *reason, *left = "";
-	json_int_t deadline_us, confirm_us, began_wall_us, began_us;
+	json_int_t deadline_us, confirm_us, began_wall_us, began_us = 0;
 	struct checkpoint_state state = {0};
 
-	if (json_unpack(json, "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s?s}", "id", &id, "kernel",
+	if (json_unpack(json, "{s:s, s:s, s:s, s:I, s:I, s:I, s?I, s:s, s?s}", "id", &id, "kernel",
 	                &kernel, "phase", &phase, "deadline_us", &deadline_us, "confirm_us",
 	                &confirm_us, "began_wall_us", &began_wall_us, "began_us", &began_us, "reason",
 	                &reason, "left", &left) < 0 ||
@@ -201,14 +201,39 @@ int checkpoint_read_state(const char *dir, struct checkpoint_state *ret_state)
 
 /* --- the rest --- */
 
+/* Without this file nobody goes by what plan.json says to be settled: it can be removed where
+ * nothing can be written. */
+#define SETTLED "settled"
+
+static bool has_settled(const char *dir)
+{
+	AUTO(free) char *path = xasprintf("%s/" SETTLED, dir);
+
+	return access(path, F_OK) == 0;
+}
+
+static bool is_any_settled(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_ops; i++) {
+		if (plan->ops[i].is_settled)
+			return true;
+	}
+	return false;
+}
+
 static int write_plan(const char *dir, const struct plan *plan, enum file_durability durability)
 {
 	AUTO(free) char *text = plan_to_text(plan);
 	AUTO(free) char *there = NULL;
 	size_t len;
+	int r = 0;
 
 	if (text == NULL)
 		return -ENOMEM;
+	if (is_any_settled(plan) && !has_settled(dir))
+		r = write_text(dir, SETTLED, "", durability);
+	if (r < 0)
+		return r;
 	/* All that is there was synced. */
 	if (read_text(dir, "plan.json", &there, &len) == 0 && strcmp(there, text) == 0)
 		return 0;
@@ -218,6 +243,11 @@ static int write_plan(const char *dir, const struct plan *plan, enum file_durabi
 int checkpoint_write_plan(const char *dir, const struct plan *plan)
 {
 	return write_plan(dir, plan, FILE_DURABLE);
+}
+
+int checkpoint_forget_settled(const char *dir)
+{
+	return remove_file(dir, SETTLED);
 }
 
 static int write_beside(const char *dir, const json_t *beside, enum file_durability durability)
@@ -271,9 +301,12 @@ int checkpoint_read(const char *dir, struct model **ret_before, struct plan **re
 		r = model_from_json(before, &model);
 	if (r == 0)
 		r = plan_from_json(plan, ret_plan);
-	if (r == 0)
-		*ret_before = TAKE_PTR(model);
-	return r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < (*ret_plan)->n_ops && !has_settled(dir); i++)
+		(*ret_plan)->ops[i].is_settled = false;
+	*ret_before = TAKE_PTR(model);
+	return 0;
 }
 
 int checkpoint_read_beside(const char *dir, json_t **ret_beside)
@@ -290,8 +323,8 @@ int checkpoint_read_config(const char *dir, char **ret_config)
 
 int checkpoint_remove(const char *dir)
 {
-	static const char *const names[] = {"state.json", "plan.json", "before.json", "beside.json",
-	                                    "config.yaml"};
+	static const char *const names[] = {"state.json",  "plan.json", "before.json",
+	                                    "beside.json", SETTLED,     "config.yaml"};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {

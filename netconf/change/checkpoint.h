@@ -8,6 +8,7 @@
  *	before.json  the network as it was, whole
  *	plan.json    every step that was or will be carried out, and what was seen to be back of that
  *	             which they dropped
+ *	settled      empty: what the plan says to have settled, has
  *	beside.json  what there was beside the network (beside.h)
  *	config.yaml  the configuration that is to be confirmed
  *	state.json   who began it, on which kernel, how far it is
@@ -38,7 +39,7 @@ struct checkpoint_state {
 	int64_t deadline_us; /* of this phase, CLOCK_BOOTTIME */
 	int64_t confirm_us;  /* how long the operator has */
 	int64_t began_wall_us;
-	int64_t began_us;                   /* CLOCK_BOOTTIME: what was before was observed then */
+	int64_t began_us; /* CLOCK_BOOTTIME: `before` was observed; 0: older than this */
 	char reason[CHECKPOINT_REASON_MAX]; /* why it is being undone; "" */
 	char left[CHECKPOINT_REASON_MAX];   /* what could not be undone so far; "" */
 };
@@ -57,6 +58,8 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
 /* More steps than were planned at first, or what has settled of them. Nothing is written if they
  * are there already. */
 int checkpoint_write_plan(const char *dir, const struct plan *plan);
+/* What the plan says to be settled is not so any more, and cannot be written; it needs no room. */
+int checkpoint_forget_settled(const char *dir);
 /* Leases have changed what there is beside. */
 int checkpoint_write_beside(const char *dir, const json_t *beside);
 int checkpoint_write_state(const char *dir, const struct checkpoint_state *state);

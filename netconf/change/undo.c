@@ -81,8 +81,20 @@ static void look_first(struct undo *undo, const struct model *have)
 	if (!plan_unsettle(undo->parts.plan, have))
 		return;
 	r = checkpoint_write_plan(undo->parts.dir, undo->parts.plan);
+	if (r == 0)
+		return;
+	(void) log_error_errno(r, "plan_unwritten", "dir=%s", undo->parts.dir);
+	r = checkpoint_forget_settled(undo->parts.dir);
 	if (r < 0)
-		(void) log_error_errno(r, "plan_unwritten", "dir=%s", undo->parts.dir);
+		(void) log_error_errno(r, "settled_unforgotten", "dir=%s", undo->parts.dir);
+}
+
+/* Of a change that an older version began nobody knows it. */
+static uint32_t age_s(const struct undo *undo)
+{
+	int64_t began_us = undo->parts.began_us;
+
+	return began_us == 0 ? 0 : (uint32_t) ((mono_now_us() - began_us) / US_PER_S);
 }
 
 static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userdata)
@@ -91,7 +103,7 @@ static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userda
 	const struct plan_options options = {
 	    .management_link = "",
 	    .undone = undo->parts.plan,
-	    .undone_age_s = (uint32_t) ((mono_now_us() - undo->parts.began_us) / US_PER_S),
+	    .undone_age_s = age_s(undo),
 	};
 	AUTO(model_free) struct model *have = NULL;
 	AUTO(model_free) struct model *want = NULL;

@@ -28,7 +28,7 @@ struct undo_parts {
 	struct model *before;
 	struct plan *plan; /* that is undone */
 	json_t *beside;    /* what there was beside the network (beside_to_json()); NULL: nothing */
-	int64_t began_us;  /* CLOCK_BOOTTIME: when `before` was observed */
+	int64_t began_us;  /* CLOCK_BOOTTIME: when `before` was observed; 0: unknown */
 	bool beside_lost;  /* there was something, and nobody knows any more what */
 };
 

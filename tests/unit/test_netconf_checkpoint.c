@@ -327,8 +327,10 @@ static void test_synced(void)
 	CHECK(scratch_shell("mkdir -p t"));
 	order[0] = '\0';
 	CHECK_EQ_INT(make("t", &state), 0);
-	CHECK(strstr(order, "sync before, name before, sync plan, name plan, sync config, name config, "
-	                    "sync t, sync state, name state, sync t, ") != NULL);
+	CHECK(strstr(order,
+	             "sync before, name before, sync settled, name settled, sync plan, name plan, "
+	             "sync config, name config, "
+	             "sync t, sync state, name state, sync t, ") != NULL);
 	order[0] = '\0';
 	state.phase = PHASE_AWAITING;
 	CHECK_EQ_INT(checkpoint_write_state("t", &state), 0);

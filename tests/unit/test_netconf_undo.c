@@ -211,7 +211,7 @@ static void write_change(struct kernel *kernel, struct model *before, const stru
 
 /* What a step dropped and put back is its owner's again, also for an undoing that knows the files
  * alone. What is there as it begins is not: it might be gone in the middle of it. */
-static void check_settled(struct kernel *kernel, const char *then, bool is_there)
+static void check_settled(struct kernel *kernel, const char *then, bool is_there, bool is_full)
 {
 	struct world world = {.kernel = kernel};
 	struct op add = address_op(OP_ADDRESS_ADD), delete = address_op(OP_ADDRESS_DELETE), *put_back;
@@ -234,6 +234,9 @@ static void check_settled(struct kernel *kernel, const char *then, bool is_there
 	put_back->address.raw = (struct raw_message){0};
 	write_change(kernel, before, plan);
 	netns_run("%s", then);
+	/* A directory has the name that the new plan.json would be written under. */
+	if (is_full)
+		CHECK(scratch_shell("mkdir " CHANGE "/plan.json.new.%d", (int) getpid()));
 
 	CHECK_EQ_INT(checkpoint_read_state(CHANGE, &state), 0);
 	CHECK(state.began_us > 0 && state.began_us <= mono_now_us());
@@ -245,13 +248,15 @@ static void check_settled(struct kernel *kernel, const char *then, bool is_there
 	CHECK(scratch_shell(is_there ? OTHERS_IS_THERE : "! " OTHERS_IS_THERE));
 	CHECK_EQ_INT(checkpoint_read(CHANGE, &again, &left), 0);
 	CHECK(left->ops[1].is_settled == !is_there);
+	CHECK(scratch_shell("rm -rf " CHANGE "/plan.json.new.*"));
 	netns_run(CARD_GONE);
 }
 
 static void test_settled(struct kernel *kernel)
 {
-	check_settled(kernel, "ip address flush dev nic0 to 10.1.0.9", false);
-	check_settled(kernel, "ip address replace 10.1.0.9/24 dev nic0", true);
+	check_settled(kernel, "ip address flush dev nic0 to 10.1.0.9", false, false);
+	check_settled(kernel, "ip address replace 10.1.0.9/24 dev nic0", true, false);
+	check_settled(kernel, "ip address replace 10.1.0.9/24 dev nic0", true, true);
 }
 
 int main(void)
