@@ -101,6 +101,8 @@ static void sample_clients(struct metrics *m, const struct daemon_report *report
 
 void report_metrics(struct metrics *m, const struct daemon_report *report)
 {
+	metrics_family(m, "fairlead_netconf_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	metrics_family(m, "fairlead_netconf_confirmed", METRICS_GAUGE,
 	               "Whether a configuration of the network was ever confirmed.");
 	metrics_sample(m, report->has_confirmed, NULL, 0);
