@@ -41,7 +41,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-CLI_ROOMS := common status init vip prism etcd snapshot restore net node
+CLI_ROOMS := common status init vip prism etcd snapshot restore net node top
 ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
@@ -67,6 +67,7 @@ NET_LIBS  := -lnftnl -lmnl
 WEB_LIBS  := -lcurl -lexpat -lssl -lcrypto
 ETCD_LIBS := -lgrpc -lgpr -lprotobuf-c -lssl -lcrypto -lpthread
 BOLT_LIBS := -lcrypto -lpthread
+CLI_LIBS  := -lncursesw -ltinfo
 WORKER_LIBS := -lzstd
 
 # The default goal.
@@ -139,7 +140,7 @@ $(BUILD)/bin/netconf-dhcp-hook: netconf/dhcp/dhcp-hook
 $(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BOLT_LINK)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 $(BUILD)/%.a:
 	@mkdir -p $(@D)
@@ -172,7 +173,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/li
                        $(BUILD)/libetcdtest.a $(BUILD)/libvipd.a $(BUILD)/libcli.a $(BUILD)/libnet.a \
                        $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BOLT_LINK)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
 
 # Programs have modules of the same names (config, report), so a test links one program.
 $(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/libprism.a \
@@ -273,7 +274,7 @@ $(BUILD)/tests/unit/test_etcdwatch_faults: $(BUILD)/tests/unit/test_etcdwatch_fa
                                            $(BUILD)/libetcdwatch.a $(BUILD)/libetcdtest.a $(BUILD)/libbolt.a $(WEB_LINK) \
                                            | $(DISK_FAULTS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
 # It starts the real one.
 $(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe

@@ -102,6 +102,7 @@ extern const struct cli_option cli_etcd_drill_options[];
 extern const struct cli_option cli_etcd_restore_options[];
 
 int cli_status(const struct cli *cli, int argc, char **argv);
+int cli_top(const struct cli *cli, int argc, char **argv);
 int cli_init(const struct cli *cli, int argc, char **argv);
 int cli_health(const struct cli *cli, int argc, char **argv);
 int cli_vip_status(const struct cli *cli, int argc, char **argv);

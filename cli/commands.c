@@ -26,6 +26,10 @@ const struct cli_command cli_commands[] = {
      .exits = "  0  all is well\n  1  something has failed\n  3  no daemon runs here\n"
               "  4  none may be asked by this user\n  5  something wants attention",
      .takes = T(WATCH), .fn = cli_status},
+    {"top", "", "The same, live, on the whole terminal.",
+     .more = "q quits, ? tells the keys. A daemon that does not answer leaves its panel as it\n"
+             "was, with its age.",
+     .fn = cli_top},
     {"health", "[--wait-timeout TIME]",
      "Check etcd, API servers, VIPs and the network, and wait until all is well.",
      .more = "A daemon that has no control socket does not run here, and is passed over.",

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line about the node, the panels, a line about the keys. The panels stand one below the other,
+ * on a wide screen in two columns. Each has its title and as many rows as it wants while there is
+ * room; then the longest gives way, and says in its title how much it hides.
+ */
+#include "cli/top/layout.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/common/fields.h"
+
+#define WIDE_COLUMNS 110
+#define HORIZONTAL 0x2500 /* a line, of which the titles are part */
+#define EVENTS_ROWS_MIN 2
+#define CLOCK_WIDTH 8
+
+/* A panel on its way to the screen. */
+struct piece {
+	enum panel panel;
+	struct grid *rows; /* owned */
+	size_t n;          /* that are shown */
+};
+
+/* --- the first line and the last ----------------------------------------------------------------
+ */
+
+static enum grid_ink ink_of(enum board_level level)
+{
+	switch (level) {
+	case BOARD_FAILED:
+		return GRID_BAD;
+	case BOARD_WARNED:
+		return GRID_WARNED;
+	case BOARD_ABSENT:
+	case BOARD_OK:
+		return GRID_GOOD;
+	}
+	return GRID_PLAIN;
+}
+
+static void draw_state(struct grid *grid, size_t at, const struct board *board)
+{
+	enum board_level worst = board_worst(board);
+
+	if (board->n_running == 0)
+		(void) grid_put(grid, 0, at, GRID_BAD, "no daemon answers");
+	else if (worst <= BOARD_OK)
+		(void) grid_put(grid, 0, at, GRID_GOOD, "all is well");
+	else if (board->n_matters > 0)
+		(void) grid_put(grid, 0, at, ink_of(worst), "%zu to look at: %s", board->n_matters,
+		                board->matters[0].what);
+	else
+		(void) grid_put(grid, 0, at, ink_of(worst), "%s", board_level_name(worst));
+}
+
+static void draw_head(struct grid *grid, const struct layout *layout, const struct model *model,
+                      int64_t wall_us)
+{
+	time_t second = (time_t) (wall_us / US_PER_S);
+	size_t columns = grid_columns(grid), at;
+	struct board board = {0};
+	struct tm tm = {0};
+	char text[32];
+
+	model_fill_board(model, &board, wall_us);
+	at = grid_put(grid, 0, 0, GRID_STRONG, "fairlead %s ", board.node != NULL ? board.node : "");
+	if (model_is_told(model))
+		draw_state(grid, at, &board);
+	else
+		(void) grid_put(grid, 0, at, GRID_DIM, "asking the daemons");
+	board_fini(&board);
+	(void) localtime_r(&second, &tm);
+	(void) strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	at = columns - CLOCK_WIDTH - 1;
+	if (layout->is_paused)
+		(void) grid_put(grid, 0, at - 7, GRID_WARNED, " PAUSED");
+	(void) grid_put(grid, 0, at, GRID_PLAIN, " %s", text);
+}
+
+static void draw_foot(struct grid *grid, const struct layout *layout)
+{
+	(void) grid_put(grid, grid_rows(grid) - 1, 0, GRID_DIM, "%s",
+	                layout->has_details || layout->has_help
+	                    ? "q quit   arrows scroll   enter back   ? help"
+	                    : "q quit   tab panel   enter details   p pause   ? help");
+}
+
+/* --- panels -------------------------------------------------------------------------------------
+ */
+
+/* "stale for 12s: does not answer", or why there is nothing. */
+static size_t draw_trouble(struct grid *grid, size_t row, size_t at, const struct model *model,
+                           enum node_question question, int64_t now_us)
+{
+	const struct model_source *source = &model->sources[question];
+	char age[FIELD_AGE_MAX];
+
+	if (model_is_stale(model, question))
+		return grid_put(grid, row, at, GRID_BAD, "%s %s; this is %s old ",
+		                node_questions[question].daemon, model_trouble(model, question),
+		                field_age(now_us - source->good_us, age));
+	if (source->good == NULL && source->is_told)
+		return grid_put(grid, row, at, GRID_WARNED, "%s %s ", node_questions[question].daemon,
+		                model_trouble(model, question));
+	return at;
+}
+
+static void draw_title(struct grid *grid, size_t row, size_t column, size_t columns,
+                       const struct piece *piece, const struct layout *layout,
+                       const struct model *model, int64_t now_us)
+{
+	const struct panel_kind *kind = &panel_kinds[piece->panel];
+	size_t hidden = grid_rows(piece->rows) - piece->n, at = column;
+
+	for (size_t i = 0; i < columns; i++)
+		(void) grid_put_character(grid, row, column + i, GRID_DIM,
+		                          layout->is_ascii ? '-' : HORIZONTAL);
+	at = grid_put(grid, row, at + 1, piece->panel == layout->chosen ? GRID_CHOSEN : GRID_TITLE,
+	              " %s ", kind->title);
+	if (hidden > 0)
+		at = grid_put(grid, row, at, GRID_DIM, " %zu more ", hidden);
+	if (kind->questions[0] != NODE_QUESTIONS)
+		(void) draw_trouble(grid, row, at + 1, model, kind->questions[0], now_us);
+}
+
+static struct piece new_piece(enum panel panel, const struct layout *layout,
+                              const struct model *model, size_t columns, int64_t now_us,
+                              int64_t wall_us)
+{
+	struct piece piece = {.panel = panel, .rows = grid_new(0, columns)};
+	enum node_question question = panel_kinds[panel].questions[0];
+
+	panel_kinds[panel].draw(piece.rows, model, now_us, wall_us, layout->is_ascii);
+	piece.n = grid_rows(piece.rows);
+	if (question != NODE_QUESTIONS && model_is_stale(model, question))
+		grid_dim(piece.rows, 0, 0, piece.n, columns);
+	return piece;
+}
+
+/* Rows that it has at least, if it wants them. */
+static size_t least_of(const struct piece *piece)
+{
+	size_t least = piece->panel == PANEL_EVENTS ? EVENTS_ROWS_MIN : 1;
+
+	return MIN(least, grid_rows(piece->rows));
+}
+
+/* So that they and their titles fit. */
+static void fit(struct piece *pieces, size_t n, size_t rows)
+{
+	for (;;) {
+		struct piece *longest = NULL;
+		size_t total = n;
+
+		for (size_t i = 0; i < n; i++) {
+			total += pieces[i].n;
+			/* Of two that are as long the later one, as it matters less. */
+			if (pieces[i].n > least_of(&pieces[i]) &&
+			    (longest == NULL || pieces[i].n >= longest->n))
+				longest = &pieces[i];
+		}
+		if (total <= rows || longest == NULL)
+			return;
+		longest->n -= MIN(total - rows, 1);
+	}
+}
+
+static void draw_pieces(struct grid *grid, struct piece *pieces, size_t n, size_t column,
+                        const struct layout *layout, const struct model *model, int64_t now_us)
+{
+	size_t row = 1;
+
+	fit(pieces, n, grid_rows(grid) - 2);
+	for (size_t i = 0; i < n; i++) {
+		draw_title(grid, row, column, grid_columns(pieces[i].rows), &pieces[i], layout, model,
+		           now_us);
+		grid_copy(grid, row + 1, column, pieces[i].rows, 0, pieces[i].n);
+		row += 1 + pieces[i].n;
+		grid_free(pieces[i].rows);
+	}
+}
+
+static void draw_panels(struct grid *grid, const struct layout *layout, const struct model *model,
+                        int64_t now_us, int64_t wall_us)
+{
+	static const enum panel left[] = {PANEL_VIP, PANEL_PRISM, PANEL_EVENTS};
+	static const enum panel right[] = {PANEL_ETCD, PANEL_SNAPSHOTS, PANEL_NET};
+	size_t columns = grid_columns(grid), half = columns / 2;
+	struct piece pieces[PANELS];
+
+	if (columns < WIDE_COLUMNS) {
+		for (size_t i = 0; i < PANELS; i++)
+			pieces[i] = new_piece((enum panel) i, layout, model, columns, now_us, wall_us);
+		draw_pieces(grid, pieces, PANELS, 0, layout, model, now_us);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
+		pieces[i] = new_piece(left[i], layout, model, half - 1, now_us, wall_us);
+	draw_pieces(grid, pieces, ARRAY_SIZE(left), 0, layout, model, now_us);
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
+		pieces[i] = new_piece(right[i], layout, model, columns - half, now_us, wall_us);
+	draw_pieces(grid, pieces, ARRAY_SIZE(right), half, layout, model, now_us);
+}
+
+/* --- one panel alone, help ----------------------------------------------------------------------
+ */
+
+static void draw_scrolled(struct grid *grid, struct layout *layout, const struct grid *rows)
+{
+	size_t shown = grid_rows(grid) - 3, n = grid_rows(rows);
+
+	layout->scroll = MIN(layout->scroll, n > shown ? n - shown : 0);
+	grid_copy(grid, 2, 0, rows, layout->scroll, shown);
+}
+
+static void draw_details(struct grid *grid, struct layout *layout, const struct model *model,
+                         int64_t now_us, int64_t wall_us)
+{
+	struct piece piece =
+	    new_piece(layout->chosen, layout, model, grid_columns(grid), now_us, wall_us);
+
+	panel_details(piece.rows, model, layout->chosen);
+	piece.n = grid_rows(piece.rows);
+	draw_title(grid, 1, 0, grid_columns(grid), &piece, layout, model, now_us);
+	draw_scrolled(grid, layout, piece.rows);
+	grid_free(piece.rows);
+}
+
+static void draw_help(struct grid *grid, struct layout *layout)
+{
+	static const char *const lines[] = {
+	    "q         quit",
+	    "tab       the next panel; so do the arrows right and down",
+	    "backtab   the one before; so do the arrows left and up",
+	    "enter     all that is known of the panel, and back",
+	    "arrows    scroll there; page up, page down, home, end too",
+	    "p         pause: nothing is asked, nothing changes; and on",
+	    "l         draw the screen anew",
+	    "?         this help, and back",
+	    "",
+	    "A panel whose daemon does not answer stays as it was, dim, with its age.",
+	    "The bar of a VIP is the time for which the fence lets its owner go on.",
+	    "Events are what has changed while this runs, and what the daemons tell.",
+	};
+	struct grid *rows = grid_new(0, grid_columns(grid));
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		(void) grid_put(rows, grid_add_row(rows), 1, GRID_PLAIN, "%s", lines[i]);
+	draw_scrolled(grid, layout, rows);
+	grid_free(rows);
+}
+
+static void draw_too_small(struct grid *grid)
+{
+	struct grid *rows = grid_new(0, MAX(grid_columns(grid), 1));
+
+	grid_add_text(rows, 0, GRID_PLAIN, "too small: 60 columns and 15 rows are needed (q quits)");
+	grid_copy(grid, 0, 0, rows, 0, grid_rows(rows));
+	grid_free(rows);
+}
+
+struct grid *layout_draw(struct layout *layout, const struct model *model, size_t rows,
+                         size_t columns, int64_t now_us, int64_t wall_us)
+{
+	struct grid *grid = grid_new(rows, columns);
+
+	if (rows < LAYOUT_ROWS_MIN || columns < LAYOUT_COLUMNS_MIN) {
+		draw_too_small(grid);
+		return grid;
+	}
+	draw_head(grid, layout, model, wall_us);
+	if (layout->has_help)
+		draw_help(grid, layout);
+	else if (layout->has_details)
+		draw_details(grid, layout, model, now_us, wall_us);
+	else
+		draw_panels(grid, layout, model, now_us, wall_us);
+	draw_foot(grid, layout);
+	return grid;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What each panel shows: rows that are added to a grid of the panel's width, the most important
+ * first, because a small screen cuts off the last. Pure.
+ */
+
+#include "cli/top/grid.h"
+#include "cli/top/model.h"
+
+enum panel {
+	PANEL_VIP,
+	PANEL_PRISM,
+	PANEL_ETCD,
+	PANEL_SNAPSHOTS,
+	PANEL_NET,
+	PANEL_EVENTS,
+	PANELS, /* how many there are */
+};
+
+#define PANEL_QUESTIONS_MAX 3
+
+struct panel_kind {
+	const char *title;
+	/* What it is made of; the first speaks for its age. Ended by NODE_QUESTIONS. */
+	enum node_question questions[PANEL_QUESTIONS_MAX + 1];
+	void (*draw)(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+	             bool is_ascii);
+};
+
+extern const struct panel_kind panel_kinds[PANELS];
+
+void panel_vip(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+               bool is_ascii);
+void panel_prism(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+                 bool is_ascii);
+void panel_etcd(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+                bool is_ascii);
+void panel_snapshots(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+                     bool is_ascii);
+void panel_net(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+               bool is_ascii);
+void panel_events(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
+                  bool is_ascii);
+
+/* All fields of what the panel is made of. */
+void panel_details(struct grid *grid, const struct model *model, enum panel panel);
