@@ -409,8 +409,9 @@ check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU whe
 	    $$(tests/vm/run --list 'test_*' | sed 's|^|$(BUILD)/tests/unit/|')
 	tests/vm/run
 
-check-units: deps ## the systemd units under their own sandboxes, in a systemd of its own
+check-units: deps ## the systemd units and the package's life, in a systemd of its own
 	@$(MAKE) --no-print-directory all
+	packaging/deb
 	tests/systemd/boot
 
 check-package: deps ## the Debian package: built twice, byte for byte the same, lintian, contents

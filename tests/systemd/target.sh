@@ -48,9 +48,9 @@ has_vip
 
 systemctl stop fairlead.target
 wait_until 30 eval '! has_vip'
-! all_run vipd
-! all_run prism
-! all_run etcdwatch
+refute all_run vipd
+refute all_run prism
+refute all_run etcdwatch
 all_run netconf
 has_own_address
 

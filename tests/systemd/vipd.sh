@@ -42,4 +42,4 @@ systemctl restart "$UNIT"
 has_address
 wait_until 60 is_owner
 stop_cleanly
-! has_address
+refute has_address
