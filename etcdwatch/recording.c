@@ -10,12 +10,24 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/record/recordbase.h"
 #include "etcdwatch/store/store.h"
 
-/* The one that was taken last: after a restore an older one may have a greater revision. */
+/* The entry has the revision of the last change; etcd, which of an empty database says 1, may have
+ * compacted behind it. */
+static int64_t revision_of(const struct catalog_entry *entry)
+{
+	return MAX(MAX(entry->revision, entry->compact_revision), INT64_C(1));
+}
+
+/* The one that was taken last, of the history of the chain that goes on. */
 static const struct catalog_entry *newest_snapshot(const struct daemon *d, uint64_t cluster_id)
 {
 	const struct catalog_entry *newest = NULL;
+	struct recorder_report report;
+	const struct recordwriter_figures *f = &report.figures;
+
+	recorder_fill_report(daemon_recorder(d), &report);
 
 	for (size_t i = 0; i < daemon_n_jobs(d); i++) {
 		const struct store *store = job_store(daemon_job(d, i));
@@ -24,18 +36,13 @@ static const struct catalog_entry *newest_snapshot(const struct daemon *d, uint6
 			const struct catalog_entry *entry = store_get(store, k);
 
 			if (entry->cluster_id == cluster_id && catalog_is_good(entry) &&
+			    recordbase_fits(entry->started_s, revision_of(entry), f->first_us,
+			                    f->first_revision) &&
 			    (newest == NULL || entry->started_s >= newest->started_s))
 				newest = entry;
 		}
 	}
 	return newest;
-}
-
-/* The entry has the revision of the last change; etcd, which of an empty database says 1, may have
- * compacted behind it. */
-static int64_t revision_of(const struct catalog_entry *entry)
-{
-	return MAX(MAX(entry->revision, entry->compact_revision), INT64_C(1));
 }
 
 static int64_t base_cb(uint64_t cluster_id, void *userdata)
@@ -98,13 +105,6 @@ int recording_start(struct daemon *daemon, const struct cluster_env *env,
 	return config->enabled ? recorder_new(&options, &callbacks, daemon, ret_recorder) : 0;
 }
 
-/* Before the chain began, etcd was further than it is now: it has gone back since. */
-static bool is_of_another_history(const struct catalog_entry *entry,
-                                  const struct recordwriter_figures *f)
-{
-	return entry->started_s * US_PER_S < f->first_us && revision_of(entry) > f->last_revision;
-}
-
 void recording_look(const struct daemon *daemon, struct observation_record *ret)
 {
 	const struct catalog_entry *entry;
@@ -120,7 +120,7 @@ void recording_look(const struct daemon *daemon, struct observation_record *ret)
 	    .error = report.error,
 	    .first_revision = report.figures.first_revision,
 	};
-	if (entry != NULL && !is_of_another_history(entry, &report.figures))
+	if (entry != NULL)
 		ret->base_revision = revision_of(entry);
 	if (report.gap.wall_us == 0 || report.figures.first_us < report.gap.wall_us)
 		return;

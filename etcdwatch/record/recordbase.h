@@ -30,6 +30,14 @@ struct recordbase {
 	int64_t renew_due_us;
 };
 
+/*
+ * Whether a snapshot that was begun in that second, of that revision, may be of the history of a
+ * chain that begins at that time with that revision. One from before the chain that has what comes
+ * later in it was taken of an etcd that has gone back since, or of one whose history the chain has
+ * missed: that the chain goes on from it cannot be told.
+ */
+bool recordbase_fits(int64_t started_s, int64_t revision, int64_t first_us, int64_t first_revision);
+
 /* A chain begins behind this revision: whatever snapshots there are may be of another history. */
 void recordbase_begin(struct recordbase *base, int64_t revision);
 /* One from earlier goes on, which began behind it. */

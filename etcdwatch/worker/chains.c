@@ -8,11 +8,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/civil.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/worker/cancel.h"
 
 struct segment {
 	char *path;
@@ -66,6 +68,12 @@ static int blame(int r, const char *fault, struct problem *problem)
 
 	return problem_set(problem, r == -ENODATA ? -EBADMSG : r,
 	                   r == -EPROTONOSUPPORT ? "VERSION" : code, "%s", fault);
+}
+
+/* A record may be read for long, and a signal ends that. */
+static int cancelled(struct problem *problem)
+{
+	return problem_set(problem, -ECANCELED, "CANCELLED", "cancelled");
 }
 
 /* --- the segments ----------------------------------------------------------------------------- */
@@ -144,6 +152,8 @@ static int measure(struct chains *chains, struct chain *chain, struct problem *p
 		return blame(r, fault, problem);
 	chain->last_us = last->header.wall_us;
 	while ((r = record_reader_next(reader, &frame)) > 0) {
+		if (cancel_is_wanted())
+			return cancelled(problem);
 		has_gap |= frame.type == RECORD_GAP;
 		if (!has_gap && record_tells_time(&frame))
 			chain->last_us = frame.wall_us;
@@ -192,6 +202,24 @@ int chains_read(const char *directory, struct problem *problem, struct chains **
 		return r;
 	*ret_chains = TAKE_PTR(chains);
 	return 0;
+}
+
+uint64_t chains_bytes(const struct chains *chains, const struct chain *chain, int64_t from,
+                      int64_t to)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < chain->n_segments; i++) {
+		const struct segment *s = &chains->segments[chain->first_segment + i];
+		bool is_last = i + 1 == chain->n_segments;
+		struct stat st;
+
+		if (s->header.first_revision > to || (!is_last && s[1].header.first_revision <= from) ||
+		    stat(s->path, &st) < 0)
+			continue;
+		bytes += (uint64_t) st.st_size;
+	}
+	return bytes;
 }
 
 /* --- reading one ------------------------------------------------------------------------------ */
@@ -261,6 +289,8 @@ int chainread_next(struct chainread *read, struct problem *problem, struct recor
 	for (;;) {
 		int r = 0;
 
+		if (cancel_is_wanted())
+			return cancelled(problem);
 		if (read->reader != NULL)
 			r = record_reader_next(read->reader, ret_frame);
 		if (r < 0)
@@ -336,6 +366,8 @@ static int check_again(struct chainread *read, int64_t us, int64_t revision,
 		if (record_tells_time(&frame) && frame.wall_us <= us)
 			again = frame.revision;
 	}
+	if (cancel_is_wanted())
+		return cancelled(problem);
 	if (again == revision)
 		return 0;
 	return problem_set(

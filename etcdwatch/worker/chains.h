@@ -48,6 +48,10 @@ const struct chain *chains_at(const struct chains *chains, size_t i);
  * is between the first segment of a chain and its last was not looked at yet. */
 const char *chains_damage(const struct chains *chains);
 
+/* What its segments with the revisions from the first to the second take on the disk. */
+uint64_t chains_bytes(const struct chains *chains, const struct chain *chain, int64_t from,
+                      int64_t to);
+
 /* --- one of them ------------------------------------------------------------------------------ */
 
 struct chainread;

@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/outfile.h"
 #include "etcdwatch/worker/rebuildchoice.h"
+#include "etcdwatch/worker/rebuildroom.h"
 #include "etcdwatch/worker/result.h"
 
 #define MODE 0600
@@ -111,11 +113,13 @@ static int check_hashes(struct snapshot *s, const struct bolt_fault *fault,
 		if (h.n_live == 0)
 			continue;
 		if (h.hash != told->hash)
-			return problem_set(problem, -EBADMSG, "DIFFERS",
-			                   "at revision %" PRId64 " what was made has the HashKV %" PRIu32
-			                   ", and member %" PRIx64 " had %" PRIu32
-			                   ": the record or the snapshot is not what the cluster had",
-			                   told->revision, h.hash, told->member_id, told->hash);
+			return problem_set(
+			    problem, -EBADMSG, "DIFFERS",
+			    "at revision %" PRId64 " what was made has the HashKV %" PRIu32
+			    ", and member %" PRIx64 " had %" PRIu32
+			    ": the record or the snapshot is not what the cluster had: begin with another "
+			    "snapshot, or with the record of another node",
+			    told->revision, h.hash, told->member_id, told->hash);
 		result->n_proven++;
 	}
 	return 0;
@@ -201,6 +205,19 @@ static int check_output(const struct rebuild_request *q, const struct rebuildcho
 	return 0;
 }
 
+/* The snapshot is there by now; of one that had to be unpacked that was looked at before. */
+static int check_room(const struct rebuild_request *q, const struct rebuildchoice *choice,
+                      struct problem *problem)
+{
+	struct rebuildroom room = {0};
+	struct stat base;
+
+	if (stat(choice->base->path, &base) == 0)
+		room.base_bytes = (uint64_t) base.st_size;
+	room.record_bytes = rebuildchoice_record_bytes(choice, choice->base->content.reach.current);
+	return rebuildroom_check(&room, q->output, problem);
+}
+
 static int make(const struct rebuild_request *q, const struct source_request *base,
                 struct problem *problem, struct rebuildchoice *choice,
                 struct rebuild_result *result)
@@ -211,9 +228,13 @@ static int make(const struct rebuild_request *q, const struct source_request *ba
 	if (r == 0)
 		r = check_output(q, choice, problem);
 	if (r == 0)
+		r = check_room(q, choice, problem);
+	if (r == 0)
 		r = outfile_new(q->output, MODE, problem, &file);
 	if (r == 0)
 		r = write_file(q, choice, file, problem, result);
+	if (r == 0 && cancel_is_wanted())
+		r = problem_set(problem, -ECANCELED, "CANCELLED", "cancelled");
 	return r == 0 ? outfile_commit(file) : r;
 }
 

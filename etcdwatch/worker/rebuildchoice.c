@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/rebuildpick.h"
+#include "etcdwatch/worker/rebuildroom.h"
 #include "etcdwatch/worker/sourcefind.h"
 
 #define LATEST "latest"
@@ -22,8 +23,10 @@
 
 struct candidates {
 	struct rebuildpick_base *bases;
+	struct rebuildroom *rooms; /* that each takes */
 	char **ids;
 	size_t n;
+	bool is_elsewhere;
 };
 
 static void candidates_fini(struct candidates *c)
@@ -31,6 +34,7 @@ static void candidates_fini(struct candidates *c)
 	for (size_t i = 0; i < c->n; i++)
 		free(c->ids[i]);
 	free(c->ids);
+	free(c->rooms);
 	free(c->bases);
 }
 
@@ -42,6 +46,18 @@ static int64_t current_of(const struct catalog_entry *entry)
 	return MAX(MAX(entry->revision, entry->compact_revision), INT64_C(1));
 }
 
+static struct rebuildroom room_of(const struct catalog_entry *entry, bool is_elsewhere)
+{
+	uint64_t db_bytes = (uint64_t) MAX(entry->db_bytes, 0);
+	bool is_plain = entry->file_bytes == entry->db_bytes + SNAPSHOT_DIGEST_BYTES;
+
+	return (struct rebuildroom){
+	    .fetched_bytes = is_elsewhere ? (uint64_t) MAX(entry->file_bytes, 0) : 0,
+	    .unpacked_bytes = is_elsewhere || !is_plain ? db_bytes : 0,
+	    .base_bytes = db_bytes,
+	};
+}
+
 static void add_candidate(const struct catalog_entry *entry, void *userdata)
 {
 	struct candidates *c = userdata;
@@ -51,6 +67,8 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 	c->bases[c->n] = (struct rebuildpick_base){.cluster_id = entry->cluster_id,
 	                                           .timeline = entry->timeline,
 	                                           .revision = current_of(entry)};
+	c->rooms = xreallocarray(c->rooms, c->n + 1, sizeof(*c->rooms));
+	c->rooms[c->n] = room_of(entry, c->is_elsewhere);
 	c->ids[c->n++] = xstrdup(entry->id);
 }
 
@@ -187,21 +205,33 @@ static int pick(const struct rebuild_request *q, struct candidates *c, const str
 	return 0;
 }
 
+uint64_t rebuildchoice_record_bytes(const struct rebuildchoice *choice, int64_t base_revision)
+{
+	return choice->chain != NULL
+	           ? chains_bytes(choice->chains, choice->chain, base_revision + 1, choice->revision)
+	           : 0;
+}
+
 /* The file says what the catalogue says, or it would not have been taken. */
-static int take_picked(const struct source_request *base, const char *id,
-                       struct rebuildchoice *choice, struct problem *problem)
+static int take_picked(const struct rebuild_request *q, const struct source_request *base,
+                       const struct candidates *c, size_t i, struct rebuildchoice *choice,
+                       struct problem *problem)
 {
 	struct source_request request = *base;
+	struct rebuildroom room = c->rooms[i];
+	int r;
 
-	request.name = id;
-	return source_take(&request, problem, &choice->base);
+	room.record_bytes = rebuildchoice_record_bytes(choice, c->bases[i].revision);
+	r = rebuildroom_check(&room, q->output, problem);
+	request.name = c->ids[i];
+	return r == 0 ? source_take(&request, problem, &choice->base) : r;
 }
 
 int rebuildchoice_make(const struct rebuild_request *q, const struct source_request *base,
                        struct problem *problem, struct rebuildchoice *choice)
 {
 	bool is_named = strcmp(base->name, LATEST) != 0;
-	struct candidates candidates = {0};
+	struct candidates candidates = {.is_elsewhere = base->s3 != NULL};
 	const struct chain *only = NULL;
 	size_t i = 0;
 	int r = chains_read(q->record, problem, &choice->chains);
@@ -217,7 +247,7 @@ int rebuildchoice_make(const struct rebuild_request *q, const struct source_requ
 	if (r == 0)
 		r = pick(q, &candidates, only, choice, problem, &i);
 	if (r == 0 && !is_named)
-		r = take_picked(base, candidates.ids[i], choice, problem);
+		r = take_picked(q, base, &candidates, i, choice, problem);
 	candidates_fini(&candidates);
 	return r;
 }

@@ -19,4 +19,6 @@ struct rebuildchoice {
 /* `base` says also where to unpack. What it returns is the caller's to free, also on failure. */
 int rebuildchoice_make(const struct rebuild_request *request, const struct source_request *base,
                        struct problem *problem, struct rebuildchoice *ret_choice);
+/* What is recorded behind the snapshot, up to the revision that is meant, takes on the disk. */
+uint64_t rebuildchoice_record_bytes(const struct rebuildchoice *choice, int64_t base_revision);
 void rebuildchoice_fini(struct rebuildchoice *choice);

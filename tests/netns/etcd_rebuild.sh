@@ -169,6 +169,14 @@ expect "the nearest is said" grep -q "the nearest that can be had is $last;" "$T
 rebuild --base "$T/base.db" --to-time 2000-01-01T00:00:00Z >"$T/out" || true
 expect "how far it reaches is said" grep -q "UNREACHABLE.*revisions .* to $last" "$T/out"
 expect_equal "what is left" "$(find "$T" -maxdepth 1 -name '*rebuilt*')" ""
+mkdir "$T/small"
+mount -t tmpfs -o size=16k tmpfs "$T/small"
+worker rebuild --record "$RECORD" --output "$T/small/rebuilt.db" --base "$T/base.db" >"$T/out" || true
+expect "too little room is said before it begins" grep -q '"NO_SPACE".* MB are free in .* MB are needed: ' "$T/out"
+worker rebuild --record "$RECORD" --output "$T/small/rebuilt.db" --directory "$(etcdwatch_directory n1)" >"$T/out" || true
+expect "also of one that is picked" grep -q '"NO_SPACE".* MB are free in .* MB are needed: ' "$T/out"
+expect_equal "what is left there" "$(find "$T/small" -mindepth 1)" ""
+umount "$T/small"
 
 say "the cluster is gone: the moment before the last change is restored, and started"
 kill_hard etcdwatch-n1 etcd-n1 etcd-n2 etcd-n3

@@ -96,8 +96,34 @@ static void test_renews(void)
 	CHECK_EQ_INT(b.revision, 30);
 }
 
+/* A chain that begins half a second behind 1000 with revision 501. */
+static void test_fits(void)
+{
+	static const struct {
+		int64_t started_s, revision;
+		bool want;
+	} cases[] = {
+	    {900, 500, true},
+	    {900, 400, true},
+	    /* Of an etcd that went back since, or has another history there. */
+	    {900, 501, false},
+	    {999, 2000, false},
+	    /* Asked for by the chain, in the second in which it began. */
+	    {1000, 501, true},
+	    {1001, 2000, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQ_INT(recordbase_fits(cases[i].started_s, cases[i].revision,
+		                             1000 * US_PER_S + US_PER_S / 2, 501),
+		             cases[i].want);
+	/* There is no chain. */
+	CHECK(recordbase_fits(0, 5, 0, 0));
+}
+
 int main(void)
 {
+	test_fits();
 	test_begins();
 	test_nobody_can();
 	test_fails();

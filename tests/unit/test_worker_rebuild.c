@@ -17,6 +17,7 @@
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/leaseset.h"
 #include "etcdwatch/worker/rebuildpick.h"
+#include "etcdwatch/worker/rebuildroom.h"
 #include "tests/unit/boltkv.h"
 #include "tests/unit/check.h"
 #include "tests/unit/recordfile.h"
@@ -594,6 +595,72 @@ static void test_damage(void)
 	make_record();
 }
 
+/* Told before it begins: what is needed, for what, and what is free. */
+static void test_room(void)
+{
+	const uint64_t huge = UINT64_C(1) << 60;
+	const struct rebuildroom rooms[] = {{.fetched_bytes = huge},
+	                                    {.unpacked_bytes = huge},
+	                                    {.base_bytes = huge},
+	                                    {.record_bytes = huge}};
+	const char *const parts[] = {"1152921504607 MB to fetch", "1152921504607 MB to fetch",
+	                             ": 1152921504607 MB for the database",
+	                             "1152921504607 MB for what was recorded"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rooms); i++) {
+		problem = (struct problem){0};
+		CHECK_EQ_INT(rebuildroom_check(&rooms[i], "./made.db", &problem), -ENOSPC);
+		CHECK_EQ_STR(problem.code, "NO_SPACE");
+		if (!CHECK(strstr(problem.reason, "about 1152921504607 MB are needed") != NULL) ||
+		    !CHECK(strstr(problem.reason, parts[i]) != NULL) ||
+		    !CHECK(strstr(problem.reason, " MB are free in '.'") != NULL))
+			(void) fprintf(stderr, "  %s\n", problem.reason);
+	}
+	CHECK_EQ_INT(rebuildroom_check(&(struct rebuildroom){.base_bytes = 1}, "made.db", &problem), 0);
+}
+
+/* What is recorded behind a revision, by whole segments. */
+static void test_record_bytes(void)
+{
+	AUTO(chains_free) struct chains *chains = NULL;
+	const struct chain *chain;
+	uint64_t all, half;
+
+	CHECK_EQ_INT(chains_read("record", &problem, &chains), 0);
+	chain = chains_at(chains, 0);
+	all = chains_bytes(chains, chain, chain->first, chain->last);
+	half = chains_bytes(chains, chain, chain->last, chain->last);
+	CHECK(half > 0 && half < all);
+	CHECK_EQ_INT(chains_bytes(chains, chain, chain->first, chain->last + 100), (int64_t) all);
+	CHECK(chains_bytes(chains, chain, chain->first, chain->first) < all);
+}
+
+/* While it is read for a time, too, which is by far the most that is read. */
+static void check_time_given_up(void)
+{
+	AUTO(chains_free) struct chains *chains = NULL;
+	AUTO(chainread_free) struct chainread *read = NULL;
+	struct record_frame frame;
+	const struct chain *chain;
+	int64_t revision = -1;
+
+	CHECK_EQ_INT(chains_read("record", &problem, &chains), 0);
+	chain = chains_at(chains, 0);
+	problem = (struct problem){0};
+	(void) raise(SIGTERM);
+	read = chainread_open(chains, chain, chain->first);
+	CHECK_EQ_INT(chainread_next(read, &problem, &frame), -ECANCELED);
+	problem = (struct problem){0};
+	CHECK_EQ_INT(chains_revision_at(chains, chain, chain->last_us, &problem, &revision),
+	             -ECANCELED);
+	CHECK_EQ_STR(problem.code, "CANCELLED");
+	/* Nor is what was read until then taken for all of it. */
+	problem = (struct problem){0};
+	CHECK_EQ_INT(chains_revision_at(chains, chain, chain->first_us - 1, &problem, &revision),
+	             -ECANCELED);
+	CHECK_EQ_INT(revision, -1);
+}
+
 /* Neither a disk that is full nor a signal leaves anything. */
 static void test_given_up(void)
 {
@@ -605,7 +672,7 @@ static void test_given_up(void)
 	refused("./base.db", 25, "NO_SPACE", "cannot write");
 	CHECK_EQ_INT(setrlimit(RLIMIT_FSIZE, &none), 0);
 	cancel_watch();
-	(void) raise(SIGTERM);
+	check_time_given_up();
 	refused("./base.db", 25, "CANCELLED", "cancelled");
 }
 
@@ -629,6 +696,8 @@ int main(void)
 	test_there();
 	test_hashes();
 	test_damage();
+	test_room();
+	test_record_bytes();
 	test_given_up();
 	source_free(result.base);
 	scratch_leave();
