@@ -9,6 +9,9 @@
 #define MANY 16 /* files that a command is given */
 
 #define NET_FILES "Without a FILE it is the configuration in /etc/fairlead. No daemon is needed."
+#define CONFIG_FILES                                                       \
+	"Without a FILE it is /etc/fairlead/config.yaml and the *.yaml files " \
+	"in\n/etc/fairlead/conf.d."
 #define STEERED                                                                          \
 	"It shows what would be done and asks; where nobody can be asked, it takes --yes.\n" \
 	"For root. What would leave etcd without a majority is refused."
@@ -84,6 +87,22 @@ const struct cli_command cli_commands[] = {
      .completes = CLI_FILES, .fn = cli_net_plan},
     {"net convert", "[FILE]...", "Print it in the style of many documents.", .more = NET_FILES,
      .takes = CLI_OWN_FORMAT, .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_convert},
+
+    {"config validate", "[FILE|DIRECTORY]...",
+     "Whether the configuration is right: every error of every kind, once.",
+     .more =
+         CONFIG_FILES "\n"
+                      "Each daemon reads it as it would when it is started. No daemon need run.",
+     .exits = "  0  it is right\n  1  it has errors\n"
+              "  5  some of it is a program's that is not installed here",
+     .max_words = MANY, .completes = CLI_FILES, .fn = cli_config_validate},
+    {"config print", "[FILE|DIRECTORY]...",
+     "Print the configuration as the daemons read it, with their defaults.",
+     .more = CONFIG_FILES
+     "\n"
+     "What is printed can be read, and prints the same. Secrets are not in it; those that\n"
+     "are in files are named.",
+     .max_words = MANY, .takes = CLI_OWN_FORMAT, .completes = CLI_FILES, .fn = cli_config_print},
 
     {"metrics", "DAEMON", "The metrics of a daemon, as Prometheus reads them.",
      .more = "The daemons are vipd, prism, etcdwatch and netconf.", .min_words = 1, .max_words = 1,
@@ -184,6 +203,7 @@ const struct cli_group cli_groups[] = {
     {"vip", "The addresses that vipd shares among nodes."},
     {"prism", "The local balancer of API servers."},
     {"net", "The network of this node, changed as a transaction by netconf."},
+    {"config", "The configuration of all daemons."},
     {"etcd", "etcd: its members, their health, what is saved of it and how it comes back."},
     {"etcd notify", "The webhook that is told of findings."},
     {"etcd alarm", "The alarms of etcd."},

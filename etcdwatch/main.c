@@ -28,6 +28,7 @@ struct settings {
 	const char *runtime_dir;
 	const char *worker;
 	bool check;
+	bool print;
 	bool print_jobs;
 };
 
@@ -39,6 +40,7 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    {"worker", "PATH", "what does the heavy work (default: etcdwatch-worker beside\netcdwatch)",
 	     &s->worker, NULL},
 	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
+	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
 	    {"print-jobs", NULL, "print where each job has its snapshots, as JSON, and exit", NULL,
 	     &s->print_jobs},
 	    {0},
@@ -79,6 +81,17 @@ static int load_and_try(const struct settings *s, conf_message_fn error, struct 
 	}
 	*ret_config = TAKE_PTR(config);
 	return 0;
+}
+
+/* What was read, however it was said. */
+static int print_config(const struct settings *s)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load_config(s, conf_message_print, &config) < 0)
+		return EXIT_FAILURE;
+	config_print(config, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int check_config(const struct settings *s)
@@ -187,6 +200,8 @@ int main(int argc, char **argv)
 	}
 	if (e.settings.check)
 		return check_config(&e.settings);
+	if (e.settings.print)
+		return print_config(&e.settings);
 	if (e.settings.print_jobs)
 		return print_jobs(&e.settings);
 	if (mkdir(e.settings.runtime_dir, 0755) < 0 && errno != EEXIST) {

@@ -38,7 +38,7 @@ struct settings {
 	const char *guarded;   /* the change's id */
 	const char *wait;      /* a duration */
 	int64_t wait_us;
-	bool once, check, plan, convert, json;
+	bool once, check, print, plan, convert, json;
 };
 
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
@@ -53,6 +53,7 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    {"wait", "DURATION", "with --once: so long for links that are missing (default: 30s)",
 	     &s->wait, NULL},
 	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
+	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
 	    {"plan", NULL, "print what applying it would do, and exit", NULL, &s->plan},
 	    {"convert", NULL, "print it in the style of many documents, and exit", NULL, &s->convert},
 	    {"json", NULL, "with --plan: an object a line", NULL, &s->json},
@@ -62,15 +63,16 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	const struct options_about about = {
 	    .program = "netconf",
 	    .summary =
-	        "Makes the network what the configuration says. Without --once, --check, --plan or\n"
-	        "--convert: the daemon, which changes it when it is asked to, and back when nobody\n"
+	        "Makes the network what the configuration says. Without --once, --check, --print,\n"
+	        "--plan or --convert: the daemon, which changes it when it is asked to, and back when "
+	        "nobody\n"
 	        "confirms.",
 	    .closing = "See netconf(8).",
 	    .own = own,
 	};
 	int r = options_parse(&about, argc, argv, &s->common);
 
-	if (r == 0 && s->once + s->check + s->plan + s->convert + (s->guarded != NULL) > 1) {
+	if (r == 0 && s->once + s->check + s->print + s->plan + s->convert + (s->guarded != NULL) > 1) {
 		(void) fputs("netconf: one thing at a time\n", stderr);
 		return -EINVAL;
 	}
@@ -204,6 +206,8 @@ int main(int argc, char **argv)
 		return run_once(&s);
 	if (s.check)
 		return offline_check(&offline);
+	if (s.print)
+		return offline_print(&offline);
 	if (s.plan)
 		return offline_plan(&offline);
 	if (s.convert)

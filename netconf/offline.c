@@ -51,6 +51,16 @@ int offline_check(const struct offline *o)
 	return finish(true);
 }
 
+int offline_print(const struct offline *o)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load(o, &config) < 0)
+		return EXIT_FAILURE;
+	config_print(config, stdout);
+	return finish(true);
+}
+
 static void print_line(json_t *object)
 {
 	(void) json_dumpf(object, stdout, JSON_COMPACT);

@@ -3,8 +3,8 @@
 
 /*
  * What can be said without changing anything and without the daemon: whether a configuration is
- * right, what applying it would do, the same in the newer style. Each prints, says on standard
- * error what is wrong, and returns an exit code.
+ * right, what it says with its defaults, what applying it would do, the same in the newer style.
+ * Each prints, says on standard error what is wrong, and returns an exit code.
  */
 
 #include <stdbool.h>
@@ -19,5 +19,6 @@ struct offline {
 };
 
 int offline_check(const struct offline *o);
+int offline_print(const struct offline *o);
 int offline_plan(const struct offline *o);
 int offline_convert(const struct offline *o);

@@ -28,6 +28,7 @@ struct settings {
 	const char *runtime_dir;
 	const char *probe_program;
 	bool check;
+	bool print;
 };
 
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
@@ -38,6 +39,7 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    {"probe-program", "PATH", "the probe process (default: prism-probe beside prism)",
 	     &s->probe_program, NULL},
 	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
+	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
 	    {0},
 	};
 	const struct options_about about = {
@@ -55,6 +57,17 @@ static int parse_options(int argc, char **argv, struct settings *s)
 static int load_config(const struct settings *s, conf_message_fn error, struct config **ret_config)
 {
 	return config_load(s->common.config_paths, s->common.n_config_paths, error, NULL, ret_config);
+}
+
+/* What was read, however it was said. */
+static int print_config(const struct settings *s)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load_config(s, conf_message_print, &config) < 0)
+		return EXIT_FAILURE;
+	config_print(config, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int check_config(const struct settings *s)
@@ -182,6 +195,8 @@ int main(int argc, char **argv)
 	}
 	if (s.check)
 		return check_config(&s);
+	if (s.print)
+		return print_config(&s);
 	/* What follows from that is decided where the control socket is opened. */
 	if (mkdir(s.runtime_dir, 0755) < 0 && errno != EEXIST)
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", s.runtime_dir);

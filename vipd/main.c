@@ -26,6 +26,7 @@ struct settings {
 	struct options common;
 	const char *runtime_dir;
 	bool check;
+	bool print;
 };
 
 struct vipd {
@@ -41,6 +42,7 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    {"runtime-dir", "DIR", "control socket and state (default: " RUNTIME_DIR ")",
 	     &s->runtime_dir, NULL},
 	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
+	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
 	    {0},
 	};
 	const struct options_about about = {
@@ -79,6 +81,17 @@ static int load_and_try(const struct settings *s, conf_message_fn error, struct 
 	}
 	*ret_config = TAKE_PTR(config);
 	return 0;
+}
+
+/* What was read, however it was said. */
+static int print_config(const struct settings *s)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load_config(s, conf_message_print, &config) < 0)
+		return EXIT_FAILURE;
+	config_print(config, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int check_config(const struct settings *s)
@@ -165,6 +178,8 @@ int main(int argc, char **argv)
 		return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
 	if (v.settings.check)
 		return check_config(&v.settings);
+	if (v.settings.print)
+		return print_config(&v.settings);
 	if (mkdir(v.settings.runtime_dir, 0755) < 0 && errno != EEXIST) {
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", v.settings.runtime_dir);
 		return EXIT_FAILURE;

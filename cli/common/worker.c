@@ -25,7 +25,7 @@
 /* --- the program ------------------------------------------------------------------------------ */
 
 /* To be freed; NULL: it is not installed. */
-static char *find_program(const char *name)
+static char *look_for(const char *name)
 {
 	static const char *const places[] = {"", "../sbin/"};
 	AUTO(free) char *self = realpath("/proc/self/exe", NULL);
@@ -38,11 +38,29 @@ static char *find_program(const char *name)
 		if (access(path, X_OK) == 0)
 			return TAKE_PTR(path);
 	}
-	(void) fprintf(stderr, "fairlead: the program '%s' is not installed beside this one\n", name);
 	return NULL;
 }
 
-static NORETURN void become(const char *path, const struct texts *words, int out, pid_t parent)
+bool worker_is_installed(const char *program)
+{
+	AUTO(free) char *path = look_for(program);
+
+	return path != NULL;
+}
+
+static char *find_program(const char *name)
+{
+	char *path = look_for(name);
+
+	if (path == NULL)
+		(void) fprintf(stderr, "fairlead: the program '%s' is not installed beside this one\n",
+		               name);
+	return path;
+}
+
+/* err: -1: as ours. */
+static NORETURN void become(const char *path, const struct texts *words, int out, int err,
+                            pid_t parent)
 {
 	struct texts argv = {0};
 
@@ -53,7 +71,7 @@ static NORETURN void become(const char *path, const struct texts *words, int out
 	texts_add(&argv, "%s", path);
 	for (size_t i = 0; i < words->n; i++)
 		texts_add(&argv, "%s", words->items[i]);
-	if (dup2(out, STDOUT_FILENO) >= 0)
+	if (dup2(out, STDOUT_FILENO) >= 0 && (err < 0 || dup2(err, STDERR_FILENO) >= 0))
 		(void) execv(path, argv.items);
 	(void) fprintf(stderr, "fairlead: cannot run '%s': %s\n", path, strerror(errno));
 	_exit(EXIT_FAILURE);
@@ -65,7 +83,8 @@ struct running {
 	struct sigaction interrupt; /* as it was */
 };
 
-static int start(const char *program, const struct texts *words, struct running *ret)
+static int start(const char *program, const struct texts *words, bool with_errors,
+                 struct running *ret)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 	AUTO(free) char *path = find_program(program);
@@ -80,7 +99,7 @@ static int start(const char *program, const struct texts *words, struct running 
 	(void) sigaction(SIGINT, &ignore, &ret->interrupt);
 	ret->pid = fork();
 	if (ret->pid == 0)
-		become(path, words, pair[1], parent);
+		become(path, words, pair[1], with_errors ? pair[1] : -1, parent);
 	(void) close(pair[1]);
 	ret->out = fdopen(pair[0], "r");
 	if (ret->pid > 0 && ret->out != NULL)
@@ -139,7 +158,7 @@ static int run(const struct texts *words, worker_line_fn line, void *userdata, j
 {
 	struct running running;
 	json_t *object, *last = NULL;
-	int code = start(WORKER, words, &running);
+	int code = start(WORKER, words, false, &running);
 
 	*ret_last = NULL;
 	if (code != CLI_OK)
@@ -187,7 +206,7 @@ int worker_tell(const char *program, const struct texts *words, worker_line_fn l
 {
 	struct running running;
 	json_t *object;
-	int code = start(program, words, &running);
+	int code = start(program, words, false, &running);
 
 	if (code != CLI_OK)
 		return code;
@@ -214,6 +233,26 @@ int worker_lines(const char *program, const struct texts *words, json_t **ret_li
 		return CLI_FAILED;
 	}
 	*ret_lines = lines;
+	return CLI_OK;
+}
+
+int worker_text(const char *program, const struct texts *words, bool with_errors, char **ret_text,
+                int *ret_exit)
+{
+	struct running running;
+	char *text = NULL;
+	size_t size = 0;
+	int code = start(program, words, with_errors, &running);
+
+	if (code != CLI_OK)
+		return code;
+	/* There are no NULs in it, so this is all of it. */
+	if (getdelim(&text, &size, '\0', running.out) < 0) {
+		free(text);
+		text = xstrdup("");
+	}
+	*ret_exit = finish(&running);
+	*ret_text = text;
 	return CLI_OK;
 }
 

@@ -8,6 +8,7 @@
  */
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "cli/common/texts.h"
 
@@ -31,6 +32,13 @@ int worker_lines(const char *program, const struct texts *words, json_t **ret_li
  * and each line is told as it comes. */
 int worker_tell(const char *program, const struct texts *words, worker_line_fn line,
                 void *userdata);
+
+bool worker_is_installed(const char *program);
+
+/* The program's exit code, -1 if it was killed, and all that it has printed, to be freed: on
+ * standard output, or on standard error too. CLI_OK; else it could not be run, which is said. */
+int worker_text(const char *program, const struct texts *words, bool with_errors, char **ret_text,
+                int *ret_exit);
 
 /* Goes on as that program, which then speaks for itself. Returns only if that cannot be: the exit
  * code, and it is said why. */

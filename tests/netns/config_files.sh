@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# One folder of files for all daemons. `fairlead config validate` tells what each of them finds wrong,
+# every error once and in the order of the files, also where nobody can tell whose a document is, and
+# says what a program would have to read that is not installed. `fairlead config print` prints what reads
+# back as itself, for every file of the corpus that all of them accept.
+. "$(dirname "$0")/lib/begin.sh"
+use world
+world_enter "$@"
+
+validate() { # CODE ARGUMENT...: its output is in $T/out and $T/err
+	local want=$1 code=0
+	shift
+	"$FAIRLEAD" config validate "$@" >"$T/out" 2>"$T/err" || code=$?
+	expect_equal "exit code of validate $*" "$code" "$want"
+}
+
+mkdir "$T/conf.d"
+cat >"$T/conf.d/10-net.yaml" <<-'EOF'
+	apiVersion: v1alpha1
+	kind: LinkConfig
+	name: eth0
+	mtu: 1
+EOF
+cat >"$T/conf.d/20-rest.yaml" <<-'EOF'
+	apiVersion: v1alpha1
+	kind: Layer2VIPConfig
+	name: 10.0.0.5
+	---
+	apiVersion: fairlead/v1
+	kind: EtcdSnapshotConfig
+	name: nightly
+	schedule: never
+	---
+	apiVersion: fairlead/v1
+	kind: PrismConfig
+	whenDown: rest
+	---
+	apiVersion: fairlead/v1
+	kind: EtcdClientConfig
+	endpoint: x
+	---
+	apiVersion: fairlead/v1
+	kind: PrismConfg
+	---
+	apiVersion: v1alpha1
+	kind: KubeletConfig
+EOF
+
+say "every error of every daemon, once"
+validate 1 "$T/conf.d"
+cut -d: -f1,2 "$T/err" | sed "s|$T/conf.d/||" >"$T/places"
+expect_equal "places" "$(tr '\n' ' ' <"$T/places")" \
+	"10-net.yaml:4 20-rest.yaml:1 20-rest.yaml:8 20-rest.yaml:12 20-rest.yaml:16 20-rest.yaml:19 "
+grep -q "kind: 'PrismConfg' (did you mean 'PrismConfig'?)" "$T/err" || fail "no hint"
+validate 1 -o json "$T/conf.d"
+expect_equal "as JSON" "$(jq -r 'select(.severity == "error") | .line' "$T/out" | tr '\n' ' ')" "4 1 8 12 16 19 "
+expect_equal "whose" "$(jq -r 'select(.line == 8) | .program' "$T/out")" etcdwatch
+expect_equal "on standard error" "$(cat "$T/err")" ''
+
+say "right, for who has something in it"
+cat >"$T/good.yaml" <<-'EOF'
+	apiVersion: fairlead/v1
+	kind: PrismConfig
+	upstreams: {static: [10.0.0.1]}
+	healthCheck: {enabled: false}
+	---
+	apiVersion: v1alpha1
+	kind: KubeletConfig
+EOF
+validate 0 "$T/good.yaml"
+grep -q '^prism: listens on ' "$T/out" || fail "nothing of prism: $(cat "$T/out")"
+grep -q "^note: $T/good.yaml:6: KubeletConfig: nothing of fairlead reads this$" "$T/out" ||
+	fail "nothing of what is nobody's: $(cat "$T/out")"
+validate 1 "$T/none.yaml"
+: >"$T/empty.yaml"
+validate 0 "$T/empty.yaml"
+
+say "a program that is not installed"
+mkdir "$T/bin"
+cp "$BUILD/bin/fairlead" "$BUILD/bin/netconf" "$T/bin"
+FAIRLEAD=$T/bin/fairlead validate 5 "$T/good.yaml"
+expect_equal "what it says" "$(cat "$T/err")" "warning: $T/good.yaml:1: PrismConfig: prism, which is not \
+installed beside this program, reads it: not checked"
+! "$T/bin/fairlead" config print "$T/good.yaml" >"$T/out" 2>"$T/err" || fail "printed without prism"
+expect_equal "what is printed" "$(cat "$T/out")" ''
+
+say "what is printed prints the same"
+# Each daemon does so with all of its corpus in its unit tests; here are enough of them, from all.
+n=0
+files=("$ROOT"/tests/config/*/good/*.yaml)
+for ((i = 0; i < ${#files[@]}; i += 3)); do
+	file=${files[i]}
+	# Some hold what another daemon refuses, or want files that are not on every machine.
+	"$FAIRLEAD" config print "$file" >"$T/first" 2>/dev/null || continue
+	"$FAIRLEAD" config print "$T/first" >"$T/second" 2>"$T/err" || fail "$file: $(cat "$T/err")"
+	cmp "$T/first" "$T/second" || fail "$file: not the same: $(diff "$T/first" "$T/second")"
+	! grep -q do-not-print-me "$T/first" || fail "$file: a secret"
+	n=$((n + 1))
+done
+[[ $n -gt 30 ]] || fail "only $n files"
+say "done: $n files"
