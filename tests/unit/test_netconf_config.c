@@ -241,6 +241,111 @@ static void test_bond_values(void)
 	CHECK_EQ_INT(bond_get(bond, BOND_TLB_DYNAMIC_LB), 1);
 }
 
+/* As they are written in either style, and what the kernel is asked for: no two the same, so that
+ * none can stand for another. `legacy` NULL: that style has no such key. */
+static const struct {
+	enum bond_option option;
+	const char *mode, *key, *legacy;
+	uint32_t value; /* of those that are numbers */
+} bond_rows[] = {
+    {BOND_MIIMON, "802.3ad", "miimon: 101", "miimon: 101", 101},
+    {BOND_UPDELAY, "802.3ad", "updelay: 300", "updelay: 300", 300},
+    {BOND_DOWNDELAY, "802.3ad", "downdelay: 400", "downdelay: 400", 400},
+    {BOND_PEER_NOTIF_DELAY, "802.3ad", "peerNotifDelay: 500", "peerNotifyDelay: 500", 500},
+    {BOND_USE_CARRIER, "802.3ad", "useCarrier: false", "useCarrier: false", 0},
+    {BOND_ARP_INTERVAL, "active-backup", "arpInterval: 600", "arpInterval: 600", 600},
+    {BOND_ARP_IP_TARGET, "active-backup", "arpIpTargets: [10.0.0.1, 10.0.0.2]",
+     "arpIPTarget: [10.0.0.1, 10.0.0.2]", 0},
+    {BOND_NS_IP6_TARGET, "active-backup", "nsIp6Targets: ['fd00::1', 'fd00::2']", NULL, 0},
+    {BOND_ARP_VALIDATE, "active-backup", "arpValidate: all", "arpValidate: all", 3},
+    {BOND_ARP_ALL_TARGETS, "active-backup", "arpAllTargets: all", "arpAllTargets: all", 1},
+    {BOND_MISSED_MAX, "active-backup", "missedMax: 7", NULL, 7},
+    {BOND_PRIMARY, "active-backup", "primary: eth1", "primary: eth1", 0},
+    {BOND_PRIMARY_RESELECT, "active-backup", "primaryReselect: failure", "primaryReselect: failure",
+     2},
+    {BOND_FAIL_OVER_MAC, "active-backup", "failOverMac: active", "failOverMac: active", 1},
+    {BOND_XMIT_HASH_POLICY, "802.3ad", "xmitHashPolicy: vlan+srcmac", "xmitHashPolicy: vlan+srcmac",
+     5},
+    {BOND_RESEND_IGMP, "active-backup", "resendIGMP: 8", "resendIgmp: 8", 8},
+    {BOND_NUM_PEER_NOTIF, "active-backup", "numPeerNotif: 9", "numPeerNotif: 9", 9},
+    {BOND_ALL_SLAVES_ACTIVE, "active-backup", "allSlavesActive: 1", "allSlavesActive: 1", 1},
+    {BOND_MIN_LINKS, "802.3ad", "minLinks: 2", "minLinks: 2", 2},
+    {BOND_LP_INTERVAL, "active-backup", "lpInterval: 11", "lpInterval: 11", 11},
+    {BOND_PACKETS_PER_SLAVE, "balance-rr", "packetsPerSlave: 12", "packetsPerSlave: 12", 12},
+    {BOND_LACP_RATE, "802.3ad", "lacpRate: fast", "lacpRate: fast", 1},
+    {BOND_LACP_ACTIVE, "802.3ad", "adLACPActive: off", NULL, 0},
+    {BOND_AD_SELECT, "802.3ad", "adSelect: count", "adSelect: count", 2},
+    {BOND_AD_ACTOR_SYS_PRIO, "802.3ad", "adActorSysPrio: 13", "adActorSysPrio: 13", 13},
+    {BOND_AD_USER_PORT_KEY, "802.3ad", "adUserPortKey: 14", "adUserPortKey: 14", 14},
+    {BOND_AD_ACTOR_SYSTEM, "802.3ad", "adActorSystem: 02:00:00:00:00:09",
+     "adActorSystem: 02:00:00:00:00:09", 0},
+    {BOND_TLB_DYNAMIC_LB, "balance-tlb", "tlbLogicalLb: 0", "tlbDynamicLb: 0", 0},
+};
+
+static void check_bond_row(size_t row, const struct bond *bond, uint32_t value)
+{
+	static const struct mac system = {{2, 0, 0, 0, 0, 9}};
+	enum bond_option option = bond_rows[row].option;
+	char text[ADDR_TEXT_MAX];
+
+	CHECK(bond_has(bond, BOND_MODE) && bond_has(bond, option));
+	if (option == BOND_ARP_IP_TARGET) {
+		CHECK_EQ_INT(bond->n_arp_targets, 2);
+		CHECK_EQ_STR(addr_format(&bond->arp_targets[1], text), "10.0.0.2");
+	} else if (option == BOND_NS_IP6_TARGET) {
+		CHECK_EQ_INT(bond->n_ns_targets, 2);
+		CHECK_EQ_STR(addr_format(&bond->ns_targets[1], text), "fd00::2");
+	} else if (option == BOND_PRIMARY) {
+		CHECK_EQ_STR(bond->primary, "eth1");
+	} else if (option == BOND_AD_ACTOR_SYSTEM) {
+		CHECK(mac_equal(&bond->ad_actor_system, &system));
+	} else {
+		CHECK_EQ_INT(bond->values[option], value);
+	}
+}
+
+/* Without which it would be refused. */
+static const char *beside(size_t row, bool is_legacy)
+{
+	enum bond_option option = bond_rows[row].option;
+
+	if (option == BOND_ARP_INTERVAL)
+		return is_legacy ? "arpIPTarget: [10.0.0.9]" : "arpIpTargets: [10.0.0.9]";
+	if (option == BOND_MIIMON)
+		return "";
+	return bond_options[option].needs_miimon || strcmp(bond_rows[row].mode, "802.3ad") == 0
+	           ? "miimon: 100"
+	           : "";
+}
+
+static void test_bond_options(void)
+{
+	uint64_t seen = BOND_BIT(BOND_MODE) | BOND_BIT(BOND_ACTIVE_SLAVE);
+
+	for (size_t i = 0; i < ARRAY_SIZE(bond_rows); i++) {
+		const char *legacy = bond_rows[i].legacy;
+		AUTO(free)
+		char *text = xasprintf(KIND("BondConfig") "name: b\nlinks: [eth0, eth1]\nbondMode: %s\n"
+		                                          "%s\n%s\n",
+		                       bond_rows[i].mode, beside(i, false), bond_rows[i].key);
+		AUTO(free)
+		char *old = xasprintf("machine:\n  network:\n    interfaces:\n      - interface: b\n"
+		                      "        bond:\n          interfaces: [eth0, eth1]\n"
+		                      "          mode: %s\n          %s\n          %s\n",
+		                      bond_rows[i].mode, beside(i, true), legacy != NULL ? legacy : "");
+		AUTO(config_free) struct config *multi = load("multi", text);
+		AUTO(config_free) struct config *single = load("legacy", old);
+
+		seen |= BOND_BIT(bond_rows[i].option);
+		if (multi != NULL)
+			check_bond_row(i, multi->links[0].bond, bond_rows[i].value);
+		if (single != NULL && legacy != NULL)
+			check_bond_row(i, single->links[0].bond, bond_rows[i].value);
+		CHECK((legacy == NULL) == (bond_options[bond_rows[i].option].legacy_key == NULL));
+	}
+	CHECK(seen == BOND_BIT(BOND_OPTIONS) - 1);
+}
+
 static void test_rules_of_both_families(void)
 {
 	AUTO(config_free)
@@ -319,6 +424,7 @@ int main(void)
 	test_files();
 	test_defaults();
 	test_bond_values();
+	test_bond_options();
 	test_rules_of_both_families();
 	test_vlan_names();
 	test_secrets();
