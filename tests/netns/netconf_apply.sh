@@ -11,10 +11,11 @@ inside n1 sysctl -qw net.ipv4.conf.all.promote_secondaries=0 net.ipv4.conf.eth1.
 config_write first <<'YAML'
 apiVersion: v1alpha1
 kind: LinkConfig
-name: eth0
+name: enp0s31f6-of-the-node
 mtu: 1400
 addresses:
   - address: 10.1.0.1/24
+    routePriority: 77
   - address: fd01::1/64
 routes:
   - gateway: 10.1.0.254
@@ -40,9 +41,16 @@ table: 100
 apiVersion: v1alpha1
 kind: BlackholeRouteConfig
 name: 10.66.0.0/16
+---
+machine:
+  network:
+    interfaces:
+      - interface: other0
+        ignore: true
 YAML
 
 say "others have been here before"
+ip -n n1 link property add dev eth0 altname enp0s31f6-of-the-node
 ip -n n1 address add 10.1.0.77/32 dev eth0
 ip -n n1 address add 10.1.0.88/24 dev eth0
 ip -n n1 link add other0 type bridge
@@ -51,11 +59,24 @@ ip -n n1 route add 10.50.0.0/16 dev eth0 proto bird metric 20
 ip -n n1 rule add from 10.50.0.0/16 lookup 50 priority 500
 network >"$LOG_DIR/before"
 
+# What is on a link that is to be ignored stays, even with our mark.
+ip -n n1 route add 10.44.0.0/16 dev other0 proto 242
+is_ignored() {
+	ip -n n1 route show proto 242 | has_line "10.44.0.0/16 dev other0"
+}
+
 say "the plan is shown, and changes nothing"
+fairlead n1 net validate "$T/first.yaml"
+sed 's/^mtu: 1400/mtu: 14/' "$T/first.yaml" >"$T/wrong.yaml"
+code=0
+fairlead n1 net validate "$T/wrong.yaml" >"$LOG_DIR/wrong" 2>&1 || code=$?
+expect_equal "the exit code of what is wrong" "$code" 1
+expect "it says where" grep -q "wrong.yaml:4:6: .*mtu" "$LOG_DIR/wrong"
+network >"$LOG_DIR/before-plan"
 netconf --plan --config "$T/first.yaml" >"$LOG_DIR/plan"
 expect "the plan has the bridge" grep -q 'hitless .* create bridge br0' "$LOG_DIR/plan"
 network >"$LOG_DIR/planned"
-expect "a plan changes nothing" cmp "$LOG_DIR/before" "$LOG_DIR/planned"
+expect "a plan changes nothing" cmp "$LOG_DIR/before-plan" "$LOG_DIR/planned"
 
 say "the first time"
 netconf_once first
@@ -64,6 +85,8 @@ wait_until 10 reaches 10.2.0.254
 wait_until 10 reaches fd01::254
 expect "routes are marked" grep -q 'default via 10.1.0.254 dev eth0 proto 242' <(ip -n n1 route show)
 expect_equal "the MTU" "$(ip -n n1 -j link show eth0 | jq '.[0].mtu')" 1400
+expect "the priority of an address's network" grep -q '10.1.0.1/24 metric 77' <(ip -n n1 -o address show dev eth0)
+expect "a link that is ignored" is_ignored
 expect "a route of another table" grep -q '10.9.0.0/16 via 10.1.0.254' <(ip -n n1 route show table 100)
 expect "a rule" grep -q '^1000:.*from 10.1.0.0/24 lookup 100 proto 242' <(ip -n n1 rule show)
 
@@ -94,8 +117,15 @@ apiVersion: v1alpha1
 kind: BridgeConfig
 name: br0
 links: [eth1]
+---
+machine:
+  network:
+    interfaces:
+      - interface: other0
+        ignore: true
 YAML
 netconf_once second
+expect "a link that is ignored" is_ignored
 expect_equal "the rule" "$(ip -n n1 rule show priority 1000)" ""
 expect "the new metric" grep -q 'metric 60' <(ip -n n1 route show table 100)
 expect "the new MTU" grep -q 'default via 10.1.0.254 .* mtu 1300' <(ip -n n1 route show)

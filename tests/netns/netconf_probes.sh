@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What answered before a change and answers no more after it has the change undone: a TCP port, a URL.
+# What answered before a change and answers no more after it has the change undone: a TCP port, a URL,
+# the API server that kubelet talks to, a member of etcd that this node talks to.
 # What had not answered before does not count, and what the operator did not ask for is not tried. So
 # is one that gives the node an address which another host has.
 . "$(dirname "$0")/lib-netconf.sh"
@@ -65,6 +66,26 @@ is_undone_for cut "other-side (TCP 10.2.0.254 port 9000)"
 say "a URL that is lost"
 write cut 10.22.0.1/24 HTTPProbeConfig "url: http://10.2.0.254:9001/"
 is_undone_for cut "other-side (http://10.2.0.254:9001/)"
+
+say "the API server that is lost, and a member of etcd"
+cp -a /etc "$T/etc"
+mount --bind "$T/etc" /etc
+mkdir -p /etc/kubernetes
+printf '%s\n' 'clusters:' '- cluster:' '    server: https://10.2.0.254:6443' >/etc/kubernetes/kubelet.conf
+spawn api sw socat TCP-LISTEN:6443,fork,reuseaddr OPEN:/dev/null
+wait_until 10 listens 6443
+write cut 10.22.0.1/24 TCPProbeConfig "endpoint: 10.9.9.9:9"
+is_undone_for cut "the API server (TCP 10.2.0.254 port 6443)"
+rm /etc/kubernetes/kubelet.conf
+spawn etcd sw socat TCP-LISTEN:2380,fork,reuseaddr EXEC:cat
+wait_until 10 listens 2380
+spawn member n1 socat TCP:10.2.0.254:2380 EXEC:'sleep 1000'
+talks() {
+	inside n1 ss -Htn state established 'dport = :2380' | has_line .
+}
+wait_until 10 talks
+is_undone_for cut "a member of etcd (TCP 10.2.0.254 port 2380)"
+kill_hard member etcd api
 
 say "it had not answered before"
 kill_hard tcp http
