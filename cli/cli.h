@@ -97,6 +97,7 @@ typedef int (*cli_command_fn)(const struct cli *cli, int argc, char **argv);
 
 /* The tables of commands' own options. */
 extern const struct cli_option cli_init_options[];
+extern const struct cli_option cli_support_options[];
 extern const struct cli_option cli_health_options[];
 extern const struct cli_option cli_etcd_drill_options[];
 extern const struct cli_option cli_etcd_restore_options[];
@@ -104,6 +105,7 @@ extern const struct cli_option cli_etcd_restore_options[];
 int cli_status(const struct cli *cli, int argc, char **argv);
 int cli_top(const struct cli *cli, int argc, char **argv);
 int cli_init(const struct cli *cli, int argc, char **argv);
+int cli_support(const struct cli *cli, int argc, char **argv);
 int cli_health(const struct cli *cli, int argc, char **argv);
 int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);

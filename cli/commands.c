@@ -39,6 +39,14 @@ const struct cli_command cli_commands[] = {
      .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here",
      .own = cli_health_options, .fn = cli_health},
 
+    {"support", "[OPTION]...",
+     "One archive of what somebody needs who is to say from afar what is wrong here.",
+     .more =
+         "Status and metrics of the daemons, configurations, logs, the network, versions; at the\n"
+         "top SUMMARY.md, with what is wrong first. Secrets are blanked. Whoever hangs costs a\n"
+         "few seconds and is named there. Best as root: others see less.",
+     .takes = CLI_OWN_FORMAT, .own = cli_support_options, .fn = cli_support},
+
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.",
      .max_words = 1, .takes = T(WATCH), .fn = cli_vip_status},
     {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.",

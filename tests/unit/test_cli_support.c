@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fairlead support`: what is blanked, and that no secret gets into the archive, from wherever it
+ * might; that who hangs is named and keeps nothing else away.
+ */
+#include "cli/support/blank.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "tests/unit/clirun.h"
+#include "tests/unit/scripted.h"
+
+/* --- single texts --- */
+
+static void check_blank(enum blank_format format, const char *text, const char *want)
+{
+	static const struct texts none;
+	size_t n = 0;
+	AUTO(free) char *got = blank_text(text, strlen(text), format, &none, &n);
+
+	CHECK_EQ_STR(got, want);
+	CHECK_EQ_INT(n > 0, strcmp(text, want) != 0);
+}
+
+#define B BLANK_TEXT
+/* 32 bytes, as wg(8) writes them. */
+#define WIREGUARD_KEY "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk="
+
+static void test_names(void)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+	    {"password: abc def\n", "password: " B "\n"},
+	    {"passwordFile: /etc/x\n", "passwordFile: /etc/x\n"},
+	    {"secretKeyFile: /etc/x # secret: no\n", "secretKeyFile: /etc/x # secret: " B "\n"},
+	    {"a=1 password=\"x \\\" y\" b=2", "a=1 password=" B " b=2"},
+	    {"a=1 api_key=xyz, b=2", "a=1 api_key=" B " b=2"},
+	    {"{\"token\":\"x\",\"n\":1}", "{\"token\":" B ",\"n\":1}"},
+	    {"{\"token\":12,\"n\":1}", "{\"token\":" B ",\"n\":1}"},
+	    {"etcdctl --password x --user=y", "etcdctl --password " B " --user=y"},
+	    {"the token is good", "the token is good"},
+	    {"Authorization: Bearer abc.def x", "Authorization: Bearer " B " x"},
+	    {"export AWS_SECRET_ACCESS_KEY=abc", "export AWS_SECRET_ACCESS_KEY=" B},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_blank(BLANK_PLAIN, cases[i].text, cases[i].want);
+}
+
+static void test_forms(void)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+	    {"key " WIREGUARD_KEY " of a tunnel", "key " B " of a tunnel"},
+	    {"join abcdef.0123456789abcdef now", "join " B " now"},
+	    {"x AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQ y", "x " B " y"},
+	    {"https://u:p@h.example/a/b?x=1 z", "https://" B "@h.example/a/b?" B " z"},
+	    {"https://h.example:6443/readyz", "https://h.example:6443/readyz"},
+	    {"https://h/services/T0/abcdefghij0123456789", "https://h/services/T0/" B},
+	    {"GET https://10.0.0.5:2379/v3/kv", "GET https://10.0.0.5:2379/v3/kv"},
+	    {"a\n-----BEGIN EC PRIVATE KEY-----\nxx\n-----END EC PRIVATE KEY-----\nb\n",
+	     "a\n" B "\n\n\nb\n"},
+	    {"-----BEGIN PRIVATE KEY-----\\nxx\\n-----END PRIVATE KEY----- b", B " b"},
+	    {"-----BEGIN CERTIFICATE-----\nxx\n", "-----BEGIN CERTIFICATE-----\nxx\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_blank(BLANK_PLAIN, cases[i].text, cases[i].want);
+}
+
+static void test_yaml(void)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+	    {"a:\n  password: |\n    x\n\n    y\n  b: 1\n",
+	     "a:\n  password: " B "\n" B "\n\n" B "\n  b: 1\n"},
+	    {"password: 'x\n  y'\nb: 1\n", "password: " B "\n" B "\nb: 1\n"},
+	    {"tokens:\n- x\n- y\nb: 1\n", "tokens:\n" B "\n" B "\nb: 1\n"},
+	    {"{\"password\":\n\"x\",\n\"b\": 1}\n", "{\"password\":\n" B "\n\"b\": 1}\n"},
+	    {"name: {password: x, b: y}\nc: 1\n", "name: {password: " B "\nc: 1\n"},
+	    {"# password: x\nb: 1\n", "# password: " B "\nb: 1\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_blank(BLANK_YAML, cases[i].text, cases[i].want);
+}
+
+/* --- the archive --- */
+
+/* What must not be found in it, each planted in a place of its own. */
+static const char *const secrets[] = {
+    "config-secret-1",      /* a key of the configuration */
+    "file-secret-2",        /* in a file that it names, said by a log without its name */
+    "webhook-secret-3",     /* in the path of a URL */
+    "environment-secret-4", /* of this process */
+    "comment-secret-5",
+    "anchored-secret-6", /* written where nothing tells, used where it is secret */
+    "probe-secret-7",    /* logs in to a URL */
+    "block-secret-8",
+    "s3-secret-9", /* AWS's way of writing it */
+    WIREGUARD_KEY,
+    "AGE-SECRET-KEY-1QYQSZQ",
+    "pem-secret-10",
+    "log-secret-11",
+    "status-secret-12",
+    "metric-secret-13",
+    "url-file-secret-14",
+    "kubeconfig-secret-15",
+    "command-secret-16",
+};
+
+static const char config_text[] = "apiVersion: fairlead/v1\n"
+                                  "kind: EtcdClientConfig\n"
+                                  "password: config-secret-1\n"
+                                  "passwordFile: DIR/etcd.password\n"
+                                  "# token: comment-secret-5\n"
+                                  "---\n"
+                                  "apiVersion: fairlead/v1\n"
+                                  "kind: EtcdWatchConfig\n"
+                                  "notify:\n"
+                                  "  url: https://hooks.example.org/webhook-secret-3\n"
+                                  "  urlFile: DIR/url\n"
+                                  "x: &a anchored-secret-6\n"
+                                  "y: {secret: *a}\n"
+                                  "---\n"
+                                  "apiVersion: fairlead/v1\n"
+                                  "kind: EtcdSnapshotConfig\n"
+                                  "name: kept-by-name\n"
+                                  "identity: |\n"
+                                  "  block-secret-8\n"
+                                  "  AGE-SECRET-KEY-1QYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGP\n"
+                                  "targets:\n"
+                                  "  - credentialsFile: DIR/aws\n"
+                                  "---\n"
+                                  "apiVersion: fairlead/v1\n"
+                                  "kind: PrismConfig\n"
+                                  "upstreams: {endpointSlices: {kubeconfig: DIR/kubeconfig}}\n"
+                                  "---\n"
+                                  "apiVersion: v1alpha1\n"
+                                  "kind: WireguardConfig\n"
+                                  "privateKey: " WIREGUARD_KEY "\n"
+                                  "---\n"
+                                  "apiVersion: v1alpha1\n"
+                                  "kind: HTTPProbeConfig\n"
+                                  "url: http://me:probe-secret-7@10.0.0.20:3128/health\n"
+                                  "key: |\n"
+                                  "  -----BEGIN PRIVATE KEY-----\n"
+                                  "  pem-secret-10\n"
+                                  "  -----END PRIVATE KEY-----\n";
+
+static const char journal_text[] =
+    "#!/bin/sh\n"
+    "cat <<'END'\n"
+    "2026-11-22 vipd: kept in the log\n"
+    "2026-11-22 vipd: event=auth user=root tried file-secret-2 and s3-secret-9 and "
+    "url-file-secret-14 and kubeconfig-secret-15\n"
+    "2026-11-22 vipd: password=log-secret-11 err=x\n"
+    "2026-11-22 vipd: told webhook-secret-3, anchored-secret-6\n"
+    "2026-11-22 vipd: -----BEGIN RSA PRIVATE KEY-----\n"
+    "pem-secret-10\n"
+    "-----END RSA PRIVATE KEY-----\n"
+    "END\n";
+
+static void put(const char *name, const char *text, mode_t mode)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", clirun_dir, name);
+	char *result = NULL;
+	size_t len;
+	FILE *out = open_memstream(&result, &len);
+
+	for (const char *p = text; *p != '\0';) {
+		if (strncmp(p, "DIR/", 4) == 0) {
+			(void) fputs(clirun_dir, out);
+			p += 3;
+		} else {
+			(void) fputc(*p++, out);
+		}
+	}
+	(void) fclose(out);
+	CHECK_EQ_INT(file_write_atomic(path, result, strlen(result), mode, FILE_VOLATILE), 0);
+	free(result);
+}
+
+static bool shell(const char *fmt, const char *argument)
+{
+	AUTO(free) char *dir = xasprintf("D=%s; set -- '%s'; %s", clirun_dir, argument, fmt);
+
+	return system(dir) == 0;
+}
+
+static void plant(void)
+{
+	AUTO(free) char *bin = xasprintf("%s/bin", clirun_dir);
+	AUTO(free) char *path = xasprintf("%s:%s", bin, getenv("PATH"));
+
+	CHECK_EQ_INT(mkdir(bin, 0755), 0);
+	CHECK_EQ_INT(setenv("PATH", path, 1), 0);
+	CHECK_EQ_INT(setenv("FAIRLEAD_TOKEN", "environment-secret-4", 1), 0);
+	put("config.yaml", config_text, 0600);
+	put("etcd.password", "file-secret-2\n", 0600);
+	put("url", "https://hooks.example.org/url-file-secret-14\n", 0600);
+	put("aws",
+	    "[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\n"
+	    "aws_secret_access_key = s3-secret-9\n",
+	    0600);
+	put("kubeconfig", "users:\n- user: {token: kubeconfig-secret-15}\n", 0600);
+	put("bin/journalctl", journal_text, 0755);
+	put("bin/ss", "#!/bin/sh\necho 'x --password command-secret-16'\n", 0755);
+	/* It hangs, and so does what it has started. */
+	put("bin/nft", "#!/bin/sh\necho half\nsleep 1000 &\nsleep 1000\n", 0755);
+}
+
+/* vipd hangs. */
+static const struct scripted_row daemons[] = {
+    {"vipd", NULL, NULL},
+    {"etcdwatch", "metrics",
+     "{\"metrics\":\"kept_metric 1\\nx{token=\\\"metric-secret-13\\\"} 1\\n\"}\nok\n"},
+    {"etcdwatch", "etcd health",
+     "{\"state\":\"ok\",\"findings\":[],\"kept\":\"in "
+     "status\",\"token\":\"status-secret-12\"}\nok\n"},
+    {"etcdwatch", NULL, "error notfound nothing\n"},
+};
+
+static void check_has(const char *text, const char *file)
+{
+	AUTO(free) char *command = xasprintf("grep -qF -- \"$1\" $D/out.d/*/%s", file);
+
+	if (!CHECK(shell(command, text)))
+		(void) fprintf(stderr, "  '%s' is not in %s\n", text, file);
+}
+
+static void test_archive(void)
+{
+	AUTO(free)
+	char *line = xasprintf("-r %s support --config %s/config.yaml -o %s/support.tar.gz", clirun_dir,
+	                       clirun_dir, clirun_dir);
+	AUTO(free) char *archive = xasprintf("%s/support.tar.gz", clirun_dir);
+	pid_t pid = scripted_start(clirun_dir, daemons, ARRAY_SIZE(daemons));
+	struct stat st;
+
+	plant();
+	clirun_check(line, CLI_OK, "wrote ", "");
+	scripted_stop(pid);
+	CHECK(stat(archive, &st) == 0 && (st.st_mode & 0777) == 0600);
+	/* Nothing is left beside it. */
+	CHECK(shell("! ls -A $D | grep -q fairlead-support", ""));
+	CHECK(shell("mkdir $D/out.d && tar -C $D/out.d -xzf $D/support.tar.gz", ""));
+	for (size_t i = 0; i < ARRAY_SIZE(secrets); i++) {
+		if (!CHECK(shell("! grep -rqF -- \"$1\" $D/out.d", secrets[i])))
+			(void) fprintf(stderr, "  found: %s\n", secrets[i]);
+	}
+	check_has("name: kept-by-name", "config/tmp/*/config.yaml");
+	check_has("/etcd.password", "config/tmp/*/config.yaml");
+	check_has("kept in the log", "logs/fairlead-vipd.log");
+	check_has("kept_metric 1", "daemons/etcdwatch-metrics.prom");
+	check_has("in status", "daemons/etcdwatch-etcd-health.json");
+	check_has("vipd: vip status: no answer in time", "SUMMARY.md");
+	check_has("did not end within 5 s", "SUMMARY.md");
+	check_has("half", "network/nftables.txt");
+	check_has("ifname", "network/address.json");
+}
+
+static void test_refused(void)
+{
+	AUTO(free)
+	char *line = xasprintf("-r %s support --no-logs -o %s/no/such.tar.gz", clirun_dir, clirun_dir);
+
+	clirun_check(line, CLI_FAILED, "", "fairlead: cannot write '");
+}
+
+int main(void)
+{
+	test_names();
+	test_forms();
+	test_yaml();
+	clirun_begin();
+	test_archive();
+	test_refused();
+	clirun_end();
+	return check_result();
+}
