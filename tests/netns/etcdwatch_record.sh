@@ -5,7 +5,7 @@
 # While somebody writes, the member that is recorded from is killed, then etcdwatch itself: nothing that
 # was synced is lost, and the record goes on without a gap. What is compacted while etcdwatch is away is
 # lost, which the record states; another chain begins, and it is a finding until there is a snapshot that
-# it can stand on, which a job is asked for until one comes.
+# it can stand on, which a job is asked for until one comes. So is a deletion that is too large to be watched.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 
@@ -191,3 +191,35 @@ expect_equal "chains" "$(record .chains)" 2
 has_line ' behind$' "$T/content" || fail "nothing is recorded behind the gap"
 base=$(entries n1 | jq -s 'map(.revision) | max')
 [[ $base -ge $compacted ]] || fail "the snapshot is of revision $base, the chain begins behind $compacted"
+
+say "a deletion that is too large to be watched is lost, alone, and that is stated"
+# A deletion is as large as its keys: 66 of 1 MiB. What comes before the padding has a length that
+# leaves base64 whole.
+ask_n1() { # PATH BODY-FILE...
+	local file
+	for file in "${@:2}"; do
+		printf '%s\n' next "url = https://$(mgmt_ip n1):2379/v3/kv/$1" "data = @$file" fail \
+			"cacert = $PKI/etcd-trust.crt" "cert = $PKI/client-admin.crt" "key = $PKI/client-admin.key" \
+			"output = $T/answer" "max-time = 60"
+	done | sed 1d >"$T/requests"
+	inside sw curl --silent --show-error --fail-early --config "$T/requests"
+}
+head -c $((1 << 20)) /dev/zero | tr '\0' k | base64 -w 0 >"$T/padding"
+for ((i = 10; i < 76; i++)); do
+	{
+		printf '{"value":"eA==","key":"%s' "$(printf 'huge/%d..' "$i" | base64)"
+		cat "$T/padding"
+		printf '"}'
+	} >"$T/huge-$i"
+done
+ask_n1 put "$T"/huge-* || fail "they cannot be put"
+rm "$T"/huge-*
+wait_until 60 record_has "$(revision)"
+gaps=$(record .gaps)
+echo '{"key":"'"$(printf huge/ | base64)"'","range_end":"'"$(printf huge0 | base64)"'"}' >"$T/delete"
+ask_n1 deleterange "$T/delete" || fail "they cannot be deleted"
+deleted=$(revision)
+wait_until 60 record_is .gaps $((gaps + 1))
+wait_until 30 etcd_ctl put behind y
+wait_until 30 record_has "$(revision)"
+expect_equal "the gap" "$(record '.last_gap | "\(.first_revision) \(.last_revision)"')" "$deleted $deleted"
