@@ -10,49 +10,18 @@ world_enter "$@"
 
 PAGE=operations.md
 
-# A node as the pages take it: its certificates, and how etcd is to run.
+# A node as the page takes it: its certificates, and how etcd is to run.
 node_prepare() { # NODE
-	local node=$1 disk=$T/disk-$1 member cluster=()
-	for member in "${NODES[@]}"; do
-		cluster+=("$member=https://$(mgmt_ip "$member"):2380")
-	done
-	mkdir -p "$disk/etc/etcd/pki"
-	pki_issue "peer-$node" etcd-ca "$node" "IP:$(mgmt_ip "$node"),DNS:$node"
-	cp "$PKI/etcd-ca.crt" "$disk/etc/etcd/pki/ca.crt"
-	for kind in crt key; do
-		cp "$PKI/etcd-$node.$kind" "$disk/etc/etcd/pki/server.$kind"
-		cp "$PKI/peer-$node.$kind" "$disk/etc/etcd/pki/peer.$kind"
-		cp "$PKI/client-$node.$kind" "$disk/etc/etcd/pki/client.$kind"
-	done
-	cat >"$disk/etc/default/etcd" <<-ENV
-		ETCD_NAME=$node
-		ETCD_DATA_DIR=/var/lib/etcd
-		ETCD_LISTEN_PEER_URLS=https://$(mgmt_ip "$node"):2380
-		ETCD_INITIAL_ADVERTISE_PEER_URLS=https://$(mgmt_ip "$node"):2380
-		ETCD_LISTEN_CLIENT_URLS=https://$(mgmt_ip "$node"):2379,https://127.0.0.1:2379
-		ETCD_ADVERTISE_CLIENT_URLS=https://$(mgmt_ip "$node"):2379
-		ETCD_INITIAL_CLUSTER=$(IFS=,; echo "${cluster[*]}")
-		ETCD_INITIAL_CLUSTER_STATE=new
-		ETCD_INITIAL_CLUSTER_TOKEN=story
-		ETCD_CLIENT_CERT_AUTH=true
-		ETCD_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt
-		ETCD_CERT_FILE=/etc/etcd/pki/server.crt
-		ETCD_KEY_FILE=/etc/etcd/pki/server.key
-		ETCD_PEER_CLIENT_CERT_AUTH=true
-		ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt
-		ETCD_PEER_CERT_FILE=/etc/etcd/pki/peer.crt
-		ETCD_PEER_KEY_FILE=/etc/etcd/pki/peer.key
-		ETCD_LOGGER=zap
-	ENV
+	local disk=$T/disk-$1
+	docs_etcd "$1" /etc/etcd/pki client
 	cat >"$disk/etc/fairlead/config.yaml" <<-YAML
 		apiVersion: fairlead/v1
 		kind: EtcdClientConfig
+		endpoints: [https://127.0.0.1:2379]
 		caFile: /etc/etcd/pki/ca.crt
 		certFile: /etc/etcd/pki/client.crt
 		keyFile: /etc/etcd/pki/client.key
-		endpoints: [https://127.0.0.1:2379, https://$(mgmt_ip cp-1):2379]
 	YAML
-	[[ $node != cp-1 ]] || sed -i '$s/.*/endpoints: [https:\/\/127.0.0.1:2379]/' "$disk/etc/fairlead/config.yaml"
 	# What the page has exported once, every shell of the node has.
 	docs_text >"$disk/root/environment" <<<"$EXPORTED"
 }
@@ -80,12 +49,6 @@ all_have_keys() {
 		has_keys "$node" || return 1
 	done
 }
-
-show_logs() {
-	tail -n 30 "$LOG_DIR/docs.log"
-	tail -n 3 "$T"/disk-*/*.log
-}
-ON_FAILURE+=(show_logs)
 
 EXPORTED=$(awk '/^export ETCDCTL/ { is = 1 } is { print } is && !/\\$/ { exit }' "$ROOT/docs/$PAGE")
 [[ $EXPORTED == *ETCDCTL_KEY* ]] || fail "docs/$PAGE does not say how etcdctl finds etcd"

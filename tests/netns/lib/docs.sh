@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Pages of docs/ as scripts. A block that names nodes behind its language (```sh cp-1) is run there, as
 # the operator would: in the node's network, with the node's own /etc, /var/lib, /root and /run/fairlead,
-# and with the programs that were built. Addresses of the pages are those of the world's second network.
+# and with the programs that were built. Addresses of the pages are those of the world's LAN.
 #
 # Of systemd there is only what starts and stops: services are processes of this world.
 
@@ -11,7 +11,7 @@ DOCS_FOLDERS=(etc var/lib root run/fairlead)
 
 # What the pages call 10.0.0.x.
 docs_text() {
-	sed -E 's/\b10\.0\.0\.([0-9]+)/10.87.0.\1/g'
+	sed -E 's/\b10\.0\.0\.([0-9]+)/10.86.0.\1/g'
 }
 
 docs_nodes_up() {
@@ -35,6 +35,55 @@ docs_nodes_up() {
 	done
 }
 
+# One network for all, as the pages have it.
+mgmt_ip() { # NODE
+	echo "10.86.0.${NUMBER[$1]}"
+}
+
+# How etcd is to run on a node, with the certificates that lie in FOLDER there: as etcd's own, for its
+# peers, and for its clients.
+docs_etcd() { # NODE FOLDER CLIENT
+	local node=$1 folder=$2 member kind cluster=()
+	for member in "${NODES[@]}"; do
+		cluster+=("$member=https://$(mgmt_ip "$member"):2380")
+	done
+	mkdir -p "$T/disk-$node$folder"
+	[[ -e $PKI/peer-$node.crt ]] ||
+		pki_issue "peer-$node" etcd-ca "$node" "IP:$(mgmt_ip "$node"),DNS:$node"
+	cp "$PKI/etcd-ca.crt" "$T/disk-$node$folder/ca.crt"
+	for kind in crt key; do
+		cp "$PKI/etcd-$node.$kind" "$T/disk-$node$folder/server.$kind"
+		cp "$PKI/peer-$node.$kind" "$T/disk-$node$folder/peer.$kind"
+		cp "$PKI/client-$node.$kind" "$T/disk-$node$folder/$3.$kind"
+	done
+	cat >"$T/disk-$node/etc/default/etcd" <<-ENV
+		ETCD_NAME=$node
+		ETCD_DATA_DIR=/var/lib/etcd
+		ETCD_LISTEN_PEER_URLS=https://$(mgmt_ip "$node"):2380
+		ETCD_INITIAL_ADVERTISE_PEER_URLS=https://$(mgmt_ip "$node"):2380
+		ETCD_LISTEN_CLIENT_URLS=https://$(mgmt_ip "$node"):2379,https://127.0.0.1:2379
+		ETCD_ADVERTISE_CLIENT_URLS=https://$(mgmt_ip "$node"):2379
+		ETCD_INITIAL_CLUSTER=$(IFS=,; echo "${cluster[*]}")
+		ETCD_INITIAL_CLUSTER_STATE=new
+		ETCD_INITIAL_CLUSTER_TOKEN=story
+		ETCD_CLIENT_CERT_AUTH=true
+		ETCD_TRUSTED_CA_FILE=$folder/ca.crt
+		ETCD_CERT_FILE=$folder/server.crt
+		ETCD_KEY_FILE=$folder/server.key
+		ETCD_PEER_CLIENT_CERT_AUTH=true
+		ETCD_PEER_TRUSTED_CA_FILE=$folder/ca.crt
+		ETCD_PEER_CERT_FILE=$folder/peer.crt
+		ETCD_PEER_KEY_FILE=$folder/peer.key
+		ETCD_LOGGER=zap
+	ENV
+}
+
+docs_show() {
+	tail -n 30 "$LOG_DIR/docs.log"
+	tail -n 5 "$T"/disk-*/*.log
+}
+ON_FAILURE+=(docs_show)
+
 # Standard input as a script on a node. It ends with the first command that fails.
 on() { # NODE
 	local node=$1 script="$T/script-$1"
@@ -52,7 +101,8 @@ on() { # NODE
 }
 
 # The blocks of a page below a heading, up to the next one of that level or above, as lines
-# "NUMBER NODE..." each before the block's own, which begin with a tab.
+# "NUMBER NODE..." each before the block's own, which begin with a tab. Of one that shows what is
+# answered (console) only what was typed.
 docs_blocks() { # PAGE HEADING
 	awk -v heading="$2" '
 		/^#+ / && !is_in_block {
@@ -64,9 +114,11 @@ docs_blocks() { # PAGE HEADING
 		/^```/ {
 			is_in_block = 1
 			is_wanted = is_below && NF > 1
+			has_prompt = $1 ~ /console/
 			if (is_wanted) { $1 = NR; print }
 			next
 		}
+		is_wanted && has_prompt && !sub(/^# /, "") { next }
 		is_wanted { print "\t" $0 }' "$ROOT/docs/$1"
 }
 
