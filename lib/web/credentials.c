@@ -29,7 +29,7 @@ static bool is_token(const char *token)
 }
 
 int credentials_set_token(CURL *easy, const struct http_request *request,
-                          struct curl_slist **ret_headers)
+                          struct curl_slist **headers)
 {
 	AUTO(free) char *content = NULL;
 	AUTO(free) char *header = NULL;
@@ -49,8 +49,8 @@ int credentials_set_token(CURL *easy, const struct http_request *request,
 	if (!is_token(token))
 		return -EBADMSG;
 	header = xasprintf("Authorization: Bearer %s", token);
-	*ret_headers = curl_slist_append(NULL, header);
-	(void) curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *ret_headers);
+	*headers = curl_slist_append(*headers, header);
+	(void) curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *headers);
 	return 0;
 }
 

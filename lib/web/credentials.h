@@ -13,7 +13,8 @@
 /* Verification and client certificate. What is wrong with a file shows in the request's result. */
 void credentials_set_tls(CURL *easy, const struct http_request *request);
 
-/* The bearer token, if there is one. *ret_headers is to live as long as `easy`, and is the caller's
- * to free. 0; -EBADMSG for what cannot be a token, or the error of reading its file. */
+/* The bearer token, if there is one, is added to *headers, which are to live as long as `easy` and
+ * are the caller's to free. 0; -EBADMSG for what cannot be a token, or the error of reading its
+ * file. */
 int credentials_set_token(CURL *easy, const struct http_request *request,
-                          struct curl_slist **ret_headers);
+                          struct curl_slist **headers);

@@ -31,6 +31,8 @@
 /* A body may exceed its limit by this much before the connection is given up instead. */
 #define BODY_DRAIN_BYTES 65536
 
+#define RETRY_AFTER_MAX_S (24 * 3600)
+
 struct http_socket {
 	struct http *http;
 	curl_socket_t fd;
@@ -174,7 +176,7 @@ static const char *failure_text(struct http_req *req)
 
 static void describe(struct http_req *req, struct http_response *ret_response)
 {
-	curl_off_t sent_us = 0, answer_us = 0;
+	curl_off_t sent_us = 0, answer_us = 0, retry_after_s = 0;
 	double total_s = 0;
 	long status = 0;
 
@@ -182,11 +184,13 @@ static void describe(struct http_req *req, struct http_response *ret_response)
 	(void) curl_easy_getinfo(req->easy, CURLINFO_TOTAL_TIME, &total_s);
 	(void) curl_easy_getinfo(req->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
 	(void) curl_easy_getinfo(req->easy, CURLINFO_STARTTRANSFER_TIME_T, &answer_us);
+	(void) curl_easy_getinfo(req->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
 	*ret_response = (struct http_response){
 	    .failure = classify(req, (int) status),
 	    .failure_text = "",
 	    .body = req->body,
 	    .body_len = req->body_len,
+	    .retry_after_s = (unsigned) MIN(MAX(retry_after_s, 0), RETRY_AFTER_MAX_S),
 	    .total_s = total_s,
 	    .request_us = MAX(answer_us - sent_us, 0),
 	    .peer = req->peer.seen,
@@ -295,6 +299,16 @@ static int set_target(struct http_req *req, const struct http_request *request)
 	return 0;
 }
 
+static void set_method(struct http_req *req, const struct http_request *request)
+{
+	if (request->body != NULL) {
+		(void) curl_easy_setopt(req->easy, CURLOPT_COPYPOSTFIELDS, request->body);
+		req->headers = curl_slist_append(req->headers, "Content-Type: application/json");
+		(void) curl_easy_setopt(req->easy, CURLOPT_HTTPHEADER, req->headers);
+	}
+	(void) curl_easy_setopt(req->easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
 static void set_options(struct http_req *req, const struct http_request *request)
 {
 	CURL *easy = req->easy;
@@ -314,7 +328,7 @@ static void set_options(struct http_req *req, const struct http_request *request
 	if (request->method != NULL && strcmp(request->method, "HEAD") == 0)
 		(void) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 	else if (request->method != NULL && strcmp(request->method, "GET") != 0)
-		(void) curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+		set_method(req, request);
 	credentials_set_tls(easy, request);
 	if (request->tell_peer)
 		peer_watch(&req->peer, easy);

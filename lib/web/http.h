@@ -21,6 +21,7 @@ struct http_req;
 
 struct http_request {
 	const char *method; /* "GET"; NULL means GET */
+	const char *body;   /* JSON, with another method than GET and HEAD; NULL: none */
 	const char *url;    /* https://kubernetes:6443/readyz */
 	/* Dial this address, whatever the URL's host; AF_UNSPEC: the host is an IP. */
 	struct addr connect_to;
@@ -69,6 +70,7 @@ struct http_response {
 	int status;               /* 200 ..., 0 unless HTTP_OK */
 	const char *body;         /* NUL-terminated, borrowed until the callback returns */
 	size_t body_len;
+	unsigned retry_after_s; /* the header of that name, in seconds from now; 0: not told */
 	double total_s;
 	int64_t request_us;    /* from the request to the first byte of its answer; 0 without one */
 	struct http_peer peer; /* with `tell_peer` */

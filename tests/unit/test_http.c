@@ -36,6 +36,7 @@ struct answer {
 	char *text;
 	double total_s;
 	int64_t request_us;
+	unsigned retry_after_s;
 	struct http_peer peer;
 };
 
@@ -60,6 +61,7 @@ static void on_done(const struct http_response *response, void *userdata)
 	a->text = xstrdup(response->failure_text);
 	a->total_s = response->total_s;
 	a->request_us = response->request_us;
+	a->retry_after_s = response->retry_after_s;
 	a->peer = response->peer;
 }
 
@@ -461,6 +463,26 @@ static void test_bodies(void)
 }
 
 /* Kept connections: the second request comes over the first one's. */
+static void test_post(void)
+{
+	AUTO(free) char *post = url_of("/post");
+	AUTO(free) char *later = url_of("/later");
+	struct http_request request = request_to(post);
+	struct answer a = {0};
+
+	request.method = "POST";
+	request.body = "{\"server\":42}";
+	request.bearer_token = "secret";
+	fetch(&request, &a);
+	CHECK_EQ_STR(a.body, "POST|application/json|13|Bearer secret");
+	CHECK_EQ_INT(a.retry_after_s, 0);
+	request.url = later;
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.status, 503);
+	CHECK_EQ_INT(a.retry_after_s, 7);
+	answer_fini(&a);
+}
+
 static void test_reuse(void)
 {
 	struct answer first = {0}, second = {0};
@@ -761,6 +783,9 @@ static void start(void)
 	              "readyz check failed\\n\"; }\n"
 	              "location /401 { return 401 no; }\n"
 	              "location /429 { return 429; }\n"
+	              "location /post { return 200 "
+	              "\"$request_method|$content_type|$content_length|$http_authorization\"; }\n"
+	              "location /later { add_header Retry-After 7 always; return 503; }\n"
 	              "location /empty { return 204; }\n"
 	              "location /moved { return 302 /readyz; }\n"
 	              "location /drop { return 444; }\n"
@@ -802,6 +827,7 @@ int main(void)
 	test_refused_requests();
 	test_literals();
 	test_bodies();
+	test_post();
 	test_reuse();
 	test_peer();
 	test_certificate_files();
