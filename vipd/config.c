@@ -54,6 +54,7 @@ void config_free(struct config *config)
 	for (size_t i = 0; i < config->n_vips; i++) {
 		config_policy_fini(&config->vips[i].policy);
 		free(config->vips[i].origin);
+		config_hcloud_free(config->vips[i].hcloud);
 	}
 	free(config->vips);
 	conf_strings_fini(&config->notes);
@@ -64,8 +65,10 @@ void config_free(struct config *config)
 
 static void reading_fini(struct config_reading *reading)
 {
-	for (size_t i = 0; i < reading->n_vips; i++)
+	for (size_t i = 0; i < reading->n_vips; i++) {
 		free(reading->vips[i].path);
+		config_hcloud_free(reading->vips[i].hcloud);
+	}
 	free(reading->vips);
 	free(reading->policies);
 	nodeconf_fini(&reading->node);
@@ -119,7 +122,7 @@ static void build_vips(struct config_reading *reading)
 	sort_entries(reading->vips, reading->n_vips);
 	config->vips = xcalloc(reading->n_vips, sizeof(*config->vips));
 	for (size_t i = 0; i < reading->n_vips; i++) {
-		const struct vip_entry *entry = &reading->vips[i];
+		struct vip_entry *entry = &reading->vips[i];
 		struct config_vip *vip;
 
 		if (kept != NULL && addr_equal(&kept->addr, &entry->addr)) {
@@ -130,6 +133,7 @@ static void build_vips(struct config_reading *reading)
 		vip = &config->vips[config->n_vips++];
 		vip->addr = entry->addr;
 		memcpy(vip->link, entry->link, sizeof(vip->link));
+		vip->hcloud = TAKE_PTR(entry->hcloud);
 		vip->origin = conf_origin(reading->conf, entry->at);
 	}
 }
@@ -273,6 +277,9 @@ static void read_named_policy(struct config_reading *reading, const struct conf_
 		           "set it in the VIPPolicyConfig without a name",
 		           "is one for all VIPs of the node");
 	}
+	if (vip != NULL && vip->hcloud != NULL && has_key(document, "announce"))
+		conf_note(reading->conf, conf_node_find(document, "announce"), NULL,
+		          "'announce' is not used: Hetzner Cloud is told where this VIP is");
 	conf_leave(reading->conf, before);
 
 	/* Read in any case, for its other errors. */

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What vipd takes from the configuration: the VIPs (Layer2VIPConfig, and `vip` in a legacy
- * `machine:` document's interfaces and VLANs), how to reach etcd (EtcdClientConfig), who this node
- * is (NodeConfig) and the policy (VIPPolicyConfig). Immutable once read: a reload reads a whole new
- * one and swaps. Times are microseconds.
+ * What vipd takes from the configuration: the VIPs (Layer2VIPConfig, HCloudVIPConfig, and `vip` in
+ * a legacy `machine:` document's interfaces and VLANs), how to reach etcd (EtcdClientConfig), who
+ * this node is (NodeConfig) and the policy (VIPPolicyConfig). Immutable once read: a reload reads a
+ * whole new one and swaps. Times are microseconds.
  */
 
 #include <net/if.h>
@@ -62,9 +62,20 @@ struct config_policy {
 	bool destroy_sockets;
 };
 
+/* A VIP whose packets Hetzner Cloud sends to the server that it is told (hcloud.h). */
+struct config_hcloud {
+	char *api_token;      /* one of these two */
+	char *api_token_file; /* read anew when it is used */
+	int64_t server_id;    /* this server's; 0: the metadata service knows it */
+	char *endpoint;       /* https://api.hetzner.cloud/v1 */
+	char *ca_file;        /* verifies the endpoint; NULL: the system's */
+	char *metadata;       /* the whole URL; the host is an IP address */
+};
+
 struct config_vip {
 	struct addr addr;
 	char link[IFNAMSIZ];
+	struct config_hcloud *hcloud; /* NULL: policy.announce says how */
 	struct config_policy policy;
 	/* Where it was configured, for messages: "/etc/fairlead/config.yaml:12". */
 	char *origin;
@@ -103,7 +114,6 @@ int config_load_text(const char *name, const char *text, size_t len, const struc
 void config_free(struct config *config);
 DEFINE_AUTO(struct config, config_free);
 
-const char *config_announce_name(enum config_announce announce);
 bool config_policy_equal(const struct config_policy *a, const struct config_policy *b);
 
 /* YAML that config_load() reads back as the same configuration, every key written out. Passwords

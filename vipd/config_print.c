@@ -26,11 +26,6 @@ static void print_health(const struct config_health *health, FILE *out)
 	(void) fprintf(out, "  rise: %u\n  fall: %u\n", health->rise, health->fall);
 }
 
-const char *config_announce_name(enum config_announce announce)
-{
-	return config_announce_names[announce];
-}
-
 static void print_announce(const struct config_policy *policy, FILE *out)
 {
 	if (policy->announce != CONFIG_ANNOUNCE_LAYER2) {
@@ -91,9 +86,12 @@ void config_print(const struct config *config, FILE *out)
 		const struct config_vip *vip = &config->vips[i];
 		char addr[ADDR_TEXT_MAX];
 
-		conf_print_header(out, CONF_API_TALOS, "Layer2VIPConfig");
+		conf_print_header(out, CONF_API_TALOS,
+		                  vip->hcloud != NULL ? "HCloudVIPConfig" : "Layer2VIPConfig");
 		conf_print_string(out, "name", addr_format(&vip->addr, addr));
 		conf_print_string(out, "link", vip->link);
+		if (vip->hcloud != NULL)
+			config_print_hcloud(vip->hcloud, out);
 		if (config_policy_equal(&vip->policy, &config->policy))
 			continue;
 		conf_print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");

@@ -15,6 +15,14 @@ struct vip_entry {
 	char link[IFNAMSIZ];
 	const struct conf_node *at; /* the address */
 	char *path;
+	struct config_hcloud *hcloud; /* owned, or NULL */
+};
+
+/* What a document says of one VIP, before it is known whether all of it is right. */
+struct legacy_vip {
+	struct addr addr;
+	const struct conf_node *at;
+	struct config_hcloud *hcloud; /* owned, or NULL */
 };
 
 /* What one VIPPolicyConfig fills. */
@@ -49,7 +57,23 @@ extern const struct conf_field config_legacy_fields[]; /* target: struct config_
 extern const struct conf_field config_layer2_fields[];
 void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_layer2(struct conf *conf, const struct conf_node *document, void *userdata);
-void config_refuse_hcloud(struct conf *conf, const struct conf_node *document, void *userdata);
+/* A conf_set_fn for the address in a struct legacy_vip. */
+void config_set_vip(struct conf *conf, const struct conf_field *field,
+                    const struct conf_node *value, void *slot);
+/* Takes hcloud, which may be NULL. */
+void config_add_vip(struct config_reading *reading, const struct legacy_vip *vip, const char *link,
+                    struct config_hcloud *hcloud);
+
+/* config_hcloud.c */
+extern const struct conf_field config_hcloud_fields[];          /* target: struct config_hcloud */
+extern const struct conf_field config_hcloud_document_fields[]; /* of HCloudVIPConfig */
+void config_read_hcloud(struct conf *conf, const struct conf_node *document, void *userdata);
+/* A conf_set_fn: the slot is a struct config_hcloud *, which it makes. */
+void config_set_hcloud(struct conf *conf, const struct conf_field *field,
+                       const struct conf_node *value, void *slot);
+void config_hcloud_free(struct config_hcloud *hcloud);
+DEFINE_AUTO(struct config_hcloud, config_hcloud_free);
+void config_print_hcloud(const struct config_hcloud *hcloud, FILE *out);
 
 /* config_check.c: conf_check_fn's, and the parts of an address. */
 const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH_BYTES],

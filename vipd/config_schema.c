@@ -187,7 +187,7 @@ const struct conf_kind config_kinds[] = {
     {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
     {"HostnameConfig", nodeconf_hostname_fields, read_hostname},
     {"Layer2VIPConfig", config_layer2_fields, config_read_layer2},
-    {"HCloudVIPConfig", NULL, config_refuse_hcloud},
+    {"HCloudVIPConfig", config_hcloud_document_fields, config_read_hcloud},
     {"NodeConfig", nodeconf_fields, read_node},
     {"EtcdClientConfig", etcdconf_fields, read_etcd},
     {"VIPPolicyConfig", config_policy_fields, read_policy},

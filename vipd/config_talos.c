@@ -17,12 +17,6 @@
 #include "base/mem.h"
 #include "web/digest.h"
 
-/* One `vip:` of the legacy style. */
-struct legacy_vip {
-	struct addr addr;
-	const struct conf_node *at;
-};
-
 struct vlan {
 	unsigned id;
 	struct legacy_vip vip;
@@ -36,14 +30,19 @@ struct device {
 	struct legacy_vip vip;
 };
 
-static void add_vip(struct config_reading *reading, const struct conf_node *at,
-                    const struct addr *addr, const char *link)
+void config_add_vip(struct config_reading *reading, const struct legacy_vip *vip, const char *link,
+                    struct config_hcloud *hcloud)
 {
 	struct vip_entry *entry;
 
 	reading->vips = xreallocarray(reading->vips, reading->n_vips + 1, sizeof(*reading->vips));
 	entry = &reading->vips[reading->n_vips++];
-	*entry = (struct vip_entry){.addr = *addr, .at = at, .path = xstrdup(conf_path(reading->conf))};
+	*entry = (struct vip_entry){
+	    .addr = vip->addr,
+	    .at = vip->at,
+	    .path = xstrdup(conf_path(reading->conf)),
+	    .hcloud = hcloud,
+	};
 	(void) snprintf(entry->link, sizeof(entry->link), "%s", link);
 }
 
@@ -54,7 +53,7 @@ static void set_node(struct conf *conf UNUSED, const struct conf_field *field UN
 	*(const struct conf_node **) slot = value;
 }
 
-static void set_vip(struct conf *conf, const struct conf_field *field UNUSED,
+void config_set_vip(struct conf *conf, const struct conf_field *field UNUSED,
                     const struct conf_node *value, void *slot)
 {
 	char scratch[CONF_SCRATCH_BYTES];
@@ -69,7 +68,7 @@ static void set_vip(struct conf *conf, const struct conf_field *field UNUSED,
 	vip->at = value;
 }
 
-/* --- Layer2VIPConfig, HCloudVIPConfig --- */
+/* --- Layer2VIPConfig --- */
 
 struct layer2 {
 	struct legacy_vip vip;
@@ -77,7 +76,10 @@ struct layer2 {
 };
 
 const struct conf_field config_layer2_fields[] = {
-    {.key = "name", .set = set_vip, .offset = offsetof(struct layer2, vip), .flags = CONF_REQUIRED},
+    {.key = "name",
+     .set = config_set_vip,
+     .offset = offsetof(struct layer2, vip),
+     .flags = CONF_REQUIRED},
     {.key = "link",
      .set = conf_set_text,
      .offset = offsetof(struct layer2, link),
@@ -96,27 +98,21 @@ void config_read_layer2(struct conf *conf, const struct conf_node *document, voi
 	conf_read_map(conf, document, config_layer2_fields, &layer2);
 	before = conf_enter(conf, "name");
 	if (addr_is_set(&layer2.vip.addr))
-		add_vip(userdata, layer2.vip.at, &layer2.vip.addr, layer2.link);
+		config_add_vip(userdata, &layer2.vip, layer2.link, NULL);
 	conf_leave(conf, before);
-}
-
-void config_refuse_hcloud(struct conf *conf, const struct conf_node *document,
-                          void *userdata UNUSED)
-{
-	conf_error(conf, document, "remove it, or use a Layer2VIPConfig",
-	           "VIPs of Hetzner Cloud are not supported yet");
 }
 
 /* --- the legacy document --- */
 
 static const struct conf_field vip_fields[] = {
-    {.key = "ip", .set = set_vip, .offset = 0, .flags = CONF_REQUIRED},
+    {.key = "ip", .set = config_set_vip, .offset = 0, .flags = CONF_REQUIRED},
     {.key = "equinixMetal",
      .flags = CONF_REFUSED,
      .refusal = "VIPs of Equinix Metal are not supported yet"},
     {.key = "hcloud",
-     .flags = CONF_REFUSED,
-     .refusal = "VIPs of Hetzner Cloud are not supported yet"},
+     .set = config_set_hcloud,
+     .offset = offsetof(struct legacy_vip, hcloud),
+     .fields = config_hcloud_fields},
     {0},
 };
 
@@ -184,13 +180,15 @@ static void name_vlan(const char *base, unsigned id, char ret_name[static IFNAMS
 
 /* The VIP belongs to the link that this device describes, which must have a name by now. */
 static void add_legacy_vip(struct config_reading *reading, const struct device *device,
-                           const struct legacy_vip *vip, const char *link)
+                           struct legacy_vip *vip, const char *link)
 {
 	struct conf *conf = reading->conf;
 	size_t before;
 
-	if (vip->at == NULL)
+	if (vip->at == NULL) {
+		config_hcloud_free(vip->hcloud);
 		return;
+	}
 	before = conf_enter(conf, "vip.ip");
 	if (device->ignore)
 		conf_note(conf, vip->at, NULL, "is not used, for its interface has 'ignore: true'");
@@ -198,7 +196,8 @@ static void add_legacy_vip(struct config_reading *reading, const struct device *
 		conf_error(conf, vip->at, "name the link with 'interface'",
 		           "a VIP on a link that 'deviceSelector' chooses is not supported");
 	else if (addr_is_set(&vip->addr) && link[0] != '\0')
-		add_vip(reading, vip->at, &vip->addr, link);
+		config_add_vip(reading, vip, link, TAKE_PTR(vip->hcloud));
+	config_hcloud_free(vip->hcloud);
 	conf_leave(conf, before);
 }
 

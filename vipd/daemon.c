@@ -239,6 +239,7 @@ static bool vip_must_go(const struct daemon *d, size_t i, const struct config *n
 		if (addr_equal(&now->addr, &then->addr))
 			return strcmp(now->link, then->link) != 0 || now->policy.fence != then->policy.fence ||
 			       now->policy.announce != then->policy.announce ||
+			       (now->hcloud == NULL) != (then->hcloud == NULL) ||
 			       strcmp(d->config->node_name, next->node_name) != 0 ||
 			       strcmp(d->config->etcd.prefix, next->etcd.prefix) != 0;
 	}

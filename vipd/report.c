@@ -97,6 +97,7 @@ static void put_election(json_t *json, const struct vip_report *r)
 	(void) json_object_set_new(json, "vip", jsonval_text(r->vip));
 	(void) json_object_set_new(json, "link", jsonval_text(r->link));
 	(void) json_object_set_new(json, "announce", jsonval_text(r->announce));
+	(void) json_object_set_new(json, "cloud", jsonval_text(r->cloud));
 	(void) json_object_set_new(json, "node", jsonval_text(r->node));
 	(void) json_object_set_new(json, "state", jsonval_text(r->state));
 	(void) json_object_set_new(json, "reason", jsonval_text(r->reason));

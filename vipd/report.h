@@ -42,7 +42,8 @@ struct vip_report_candidate {
 struct vip_report {
 	const char *vip;
 	const char *link;
-	const char *announce; /* "layer2" or "bgp" */
+	const char *announce; /* "layer2", "bgp" or "hcloud" */
+	const char *cloud;    /* "idle", "asking", "assigned" or "failed"; NULL: there is none */
 	const char *node;     /* this one */
 	const char *state;    /* "down", "standby", "taking", "owner" or "yielding" */
 	const char *reason;   /* of the last change of state */

@@ -278,14 +278,13 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	ev_timer_start(env->ev, &v->review);
 	v->fence = fence_new(
 	    env->rtnl, config->policy.fence == CONFIG_FENCE_LIFETIME ? NULL : env->gate, &config->addr);
-	if (config->policy.announce == CONFIG_ANNOUNCE_BGP)
-		fence_set_routed(v->fence);
 	v->election = election_new(&v->facts, &v->me, &vip_election_ops, v);
 	v->ledger = ledger_new(env->ev, env->etcd, env->key_prefix, &config->addr, &v->facts,
 	                       &vip_ledger_callbacks, v);
 	v->nodekey =
 	    nodekey_new(env->ev, env->etcd, ledger_prefix(v->ledger), &v->me, nodekey_changed_cb, v);
-	v->outlet = &vip_outlets[config->policy.announce];
+	if (vip_outlet_init(v) < 0)
+		abort(); /* for want of memory alone */
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);
@@ -308,6 +307,7 @@ void vip_free(struct vip *v)
 	ev_timer_stop(v->env->ev, &v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
 	announcer_free(v->announcer);
+	hcloud_free(v->hcloud);
 	nodekey_free(v->nodekey);
 	ledger_free(v->ledger);
 	election_free(v->election);

@@ -100,7 +100,7 @@ struct vip_report_room {
 	char foreign_mac[MAC_TEXT_MAX];
 	struct vip_report_count counts[HISTORY_REASONS_MAX];
 	struct vip_report_candidate candidates[FACTS_NODES_MAX];
-	char warning_text[8][192];
+	char warning_text[8][512];
 	const char *warnings[8];
 };
 

@@ -6,6 +6,7 @@
  *   layer2  the announcer speaks ARP and neighbour discovery on the link
  *   bgp     nothing is sent: BIRD or FRR sees the address come and go, and exports it. It sits on
  *           a link that leads nowhere, which is made here if there is none
+ *   hcloud  Hetzner Cloud is told to send the address's packets here
  */
 #include "vipd/vip_priv.h"
 
@@ -75,12 +76,37 @@ static void bgp_say_nothing(struct vip *v UNUSED)
 {
 }
 
+/* --- hcloud ------------------------------------------------------------------------------------
+ */
+
+static int64_t entitled_until_cb(void *userdata)
+{
+	const struct vip *v = userdata;
+
+	return election_state(v->election) == ELECTION_OWNER ? election_deadline_us(v->election) : 0;
+}
+
+static void hcloud_on_link(struct vip *v UNUSED, const struct rtnl_link *link UNUSED)
+{
+}
+
+static void hcloud_tell(struct vip *v)
+{
+	hcloud_acquire(v->hcloud);
+}
+
+static void hcloud_hush(struct vip *v)
+{
+	hcloud_release(v->hcloud);
+}
+
 /* --- all ---------------------------------------------------------------------------------------
  */
 
-const struct vip_outlet vip_outlets[] = {
+static const struct vip_outlet announced[] = {
     [CONFIG_ANNOUNCE_LAYER2] =
         {
+            .name = "layer2",
             .needs_carrier = true,
             .on_link = layer2_on_link,
             .tell = layer2_tell,
@@ -88,8 +114,31 @@ const struct vip_outlet vip_outlets[] = {
         },
     [CONFIG_ANNOUNCE_BGP] =
         {
+            .name = "bgp",
             .on_link = bgp_on_link,
             .tell = bgp_say_nothing,
             .hush = bgp_say_nothing,
         },
 };
+
+static const struct vip_outlet by_hcloud = {
+    .name = "hcloud",
+    .needs_carrier = true,
+    .on_link = hcloud_on_link,
+    .tell = hcloud_tell,
+    .hush = hcloud_hush,
+};
+
+int vip_outlet_init(struct vip *v)
+{
+	const struct config_vip *config = v->config;
+
+	if (config->hcloud == NULL) {
+		v->outlet = &announced[config->policy.announce];
+		if (config->policy.announce == CONFIG_ANNOUNCE_BGP)
+			fence_set_routed(v->fence);
+		return 0;
+	}
+	v->outlet = &by_hcloud;
+	return hcloud_new(v->env->ev, config->hcloud, &config->addr, entitled_until_cb, v, &v->hcloud);
+}

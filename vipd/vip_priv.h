@@ -15,6 +15,7 @@
 #include "vipd/announce.h"
 #include "vipd/election.h"
 #include "vipd/fence.h"
+#include "vipd/hcloud.h"
 #include "vipd/ledger.h"
 #include "vipd/nodekey.h"
 #include "vipd/policy.h"
@@ -22,6 +23,7 @@
 
 /* One way in which the network learns where the address is. */
 struct vip_outlet {
+	const char *name;
 	bool needs_carrier; /* else the link need only be up */
 	/* It appeared or changed; NULL: there is none. */
 	void (*on_link)(struct vip *vip, const struct rtnl_link *link);
@@ -41,6 +43,7 @@ struct vip {
 	struct ledger *ledger;
 	struct fence *fence;
 	const struct vip_outlet *outlet;
+	struct hcloud *hcloud; /* NULL: the VIP is none of Hetzner Cloud's */
 	struct announcer *announcer;
 	struct nodekey *nodekey;
 	struct history history;
@@ -90,8 +93,8 @@ const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
 /* Something changed: weigh it all again. */
 void vip_review(struct vip *vip);
 
-/* vip_outlet.c: by enum config_announce */
-extern const struct vip_outlet vip_outlets[];
+/* vip_outlet.c: chooses the way and makes what it needs; 0 or -errno. */
+int vip_outlet_init(struct vip *vip);
 
 /* vip_world.c */
 extern const struct election_ops vip_election_ops;

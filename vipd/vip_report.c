@@ -44,6 +44,16 @@ static void add_trouble(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report, "etcd does not answer: %s", trouble->text);
 }
 
+static void add_cloud_trouble(const struct vip *v, struct vip_report_room *room,
+                              struct vip_report *report)
+{
+	struct hcloud_report cloud = hcloud_report(v->hcloud);
+
+	if (cloud.trouble[0] != '\0')
+		add_warning(room, report, "Hetzner Cloud: %s; tried again in %lld s", cloud.trouble,
+		            (long long) ((cloud.again_us + US_PER_S - 1) / US_PER_S));
+}
+
 static void add_warnings(const struct vip *v, struct vip_report_room *room,
                          struct vip_report *report)
 {
@@ -60,6 +70,8 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            "link %s could not be made: %s; make it yourself: a dummy, or a bridge without "
 		            "ports",
 		            v->config->link, strerror(-v->make_link_error));
+	if (v->hcloud != NULL)
+		add_cloud_trouble(v, room, report);
 	if (announcer_error(v->announcer) < 0)
 		add_warning(room, report, "cannot announce on %s: %s", v->config->link,
 		            strerror(-announcer_error(v->announcer)));
@@ -107,7 +119,7 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	struct vip_report r = {
 	    .vip = addr_format(&v->config->addr, room->vip),
 	    .link = v->config->link,
-	    .announce = config_announce_name(v->config->policy.announce),
+	    .announce = v->outlet->name,
 	    .node = v->me.node,
 	    .state = election_state_name(election_state(v->election)),
 	    .reason = election_reason(v->election),
@@ -132,6 +144,8 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .readds = v->readds,
 	};
 
+	if (v->hcloud != NULL)
+		r.cloud = hcloud_report(v->hcloud).state;
 	/* What is in force is what the present owner recorded. */
 	decide_awaited(&v->facts, election_window_us(v->election), election_late_us(v->election),
 	               &window_us, &late_us);

@@ -9,6 +9,16 @@ declare -gA NODE_NAME=()
 EXTRA_CONFIG=
 
 
+# A story may say it in another way.
+vip_document() { # NODE VIP
+	cat <<-YAML
+		apiVersion: v1alpha1
+		kind: Layer2VIPConfig
+		name: $2
+		link: ${VIP_LINK:-eth0}
+	YAML
+}
+
 vipd_config() { # NODE
 	local node=$1 member vip
 	cat <<-YAML
@@ -30,13 +40,8 @@ vipd_config() { # NODE
 		keyFile: $PKI/client-$node.key
 	YAML
 	for vip in ${VIPS:-$VIP}; do
-		cat <<-YAML
-			---
-			apiVersion: v1alpha1
-			kind: Layer2VIPConfig
-			name: $vip
-			link: ${VIP_LINK:-eth0}
-		YAML
+		echo ---
+		vip_document "$node" "$vip"
 	done
 	cat <<-YAML
 		---

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hetzner Cloud's part of a VIP: Talos's HCloudVIPConfig and the `hcloud` of a legacy `vip`, with
+ * keys of our own for what Talos has no word for. The token is never printed.
+ */
+#include "vipd/config_priv.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf_check.h"
+#include "base/conf_url.h"
+#include "base/mem.h"
+
+#define DEFAULT_ENDPOINT "https://api.hetzner.cloud/v1"
+#define DEFAULT_METADATA "http://169.254.169.254/hetzner/v1/metadata/instance-id"
+
+/* --- values --- */
+
+static const char *check_endpoint(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                  const char **ret_hint)
+{
+	struct conf_url url;
+	const char *wrong;
+
+	*ret_hint = "such as " DEFAULT_ENDPOINT;
+	wrong = conf_parse_url(text, &url);
+	if (wrong != NULL)
+		return wrong;
+	if (!url.https)
+		return "must be https://, because the token goes there";
+	if (strpbrk(url.rest, "?#") != NULL)
+		return "has a query or a fragment";
+	if (text[strlen(text) - 1] == '/')
+		return "ends in '/'";
+	return NULL;
+}
+
+static const char *check_metadata(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                  const char **ret_hint)
+{
+	struct conf_url url;
+	const char *wrong;
+
+	*ret_hint = "such as " DEFAULT_METADATA;
+	wrong = conf_parse_url(text, &url);
+	if (wrong == NULL && !url.is_address)
+		wrong = "has a host name, and must have an address";
+	return wrong;
+}
+
+/* The API's ids are larger than an int. */
+static void set_id(struct conf *conf, const struct conf_field *field UNUSED,
+                   const struct conf_node *value, void *slot)
+{
+	int64_t id;
+
+	if (!conf_expect(conf, value, CONF_SCALAR))
+		return;
+	if (conf_parse_int(value->text, &id) < 0 || id <= 0)
+		conf_error(conf, value, NULL, "is no id of a server");
+	else
+		*(int64_t *) slot = id;
+}
+
+#define HCLOUD(member) offsetof(struct config_hcloud, member)
+#define HCLOUD_FIELDS                                                          \
+	{.key = "apiToken",                                                        \
+	 .set = conf_set_string,                                                   \
+	 .offset = HCLOUD(api_token),                                              \
+	 .flags = CONF_SECRET},                                                    \
+	    {.key = "apiTokenFile",                                                \
+	     .set = conf_set_string,                                               \
+	     .offset = HCLOUD(api_token_file),                                     \
+	     .flags = CONF_SECRET,                                                 \
+	     .check = conf_check_file},                                            \
+	    {.key = "serverID", .set = set_id, .offset = HCLOUD(server_id)},       \
+	    {.key = "endpoint",                                                    \
+	     .set = conf_set_string,                                               \
+	     .offset = HCLOUD(endpoint),                                           \
+	     .check = check_endpoint},                                             \
+	    {.key = "caFile",                                                      \
+	     .set = conf_set_string,                                               \
+	     .offset = HCLOUD(ca_file),                                            \
+	     .check = conf_check_file},                                            \
+	{                                                                          \
+		.key = "metadata", .set = conf_set_string, .offset = HCLOUD(metadata), \
+		.check = check_metadata                                                \
+	}
+
+const struct conf_field config_hcloud_fields[] = {HCLOUD_FIELDS, {0}};
+
+/* --- life --- */
+
+static struct config_hcloud *hcloud_new(void)
+{
+	struct config_hcloud *hcloud = NEW0(struct config_hcloud);
+
+	hcloud->endpoint = xstrdup(DEFAULT_ENDPOINT);
+	hcloud->metadata = xstrdup(DEFAULT_METADATA);
+	return hcloud;
+}
+
+void config_hcloud_free(struct config_hcloud *hcloud)
+{
+	if (hcloud == NULL)
+		return;
+	if (hcloud->api_token != NULL)
+		explicit_bzero(hcloud->api_token, strlen(hcloud->api_token));
+	free(hcloud->api_token);
+	free(hcloud->api_token_file);
+	free(hcloud->endpoint);
+	free(hcloud->ca_file);
+	free(hcloud->metadata);
+	free(hcloud);
+}
+
+/* --- reading --- */
+
+static void check_token(struct conf *conf, const struct conf_node *at,
+                        const struct config_hcloud *hcloud)
+{
+	const struct conf_node *token = conf_node_find(at, "apiToken");
+	const struct conf_node *file = conf_node_find(at, "apiTokenFile");
+
+	if (token == NULL && file == NULL)
+		conf_error(conf, at, "the name of a file that holds it", "needs 'apiTokenFile'");
+	else if (token != NULL && file != NULL)
+		conf_error(conf, at, NULL, "'apiToken' and 'apiTokenFile' exclude each other");
+	else if (hcloud->api_token != NULL)
+		conf_note(conf, at, "'apiTokenFile' names a file that nobody else may read",
+		          "whoever may read this file has the token of the project");
+}
+
+/* The `hcloud` of a legacy VIP. */
+void config_set_hcloud(struct conf *conf, const struct conf_field *field,
+                       const struct conf_node *value, void *slot)
+{
+	struct config_hcloud **hcloud = slot;
+
+	*hcloud = hcloud_new();
+	conf_read_map(conf, value, field->fields, *hcloud);
+	check_token(conf, value, *hcloud);
+}
+
+/* Its first member, so that both tables have the same offsets. */
+struct hcloud_document {
+	struct config_hcloud hcloud;
+	struct legacy_vip vip;
+	char link[IFNAMSIZ];
+};
+
+const struct conf_field config_hcloud_document_fields[] = {
+    {.key = "name",
+     .set = config_set_vip,
+     .offset = offsetof(struct hcloud_document, vip),
+     .flags = CONF_REQUIRED},
+    {.key = "link",
+     .set = conf_set_text,
+     .offset = offsetof(struct hcloud_document, link),
+     .flags = CONF_REQUIRED,
+     .check = config_check_link,
+     .size = IFNAMSIZ},
+    HCLOUD_FIELDS,
+    {0},
+};
+
+void config_read_hcloud(struct conf *conf, const struct conf_node *document, void *userdata)
+{
+	AUTO(config_hcloud_free) struct config_hcloud *hcloud = hcloud_new();
+	struct hcloud_document read = {.hcloud = *hcloud};
+	size_t before;
+
+	conf_read_map(conf, document, config_hcloud_document_fields, &read);
+	*hcloud = read.hcloud;
+	check_token(conf, document, hcloud);
+	before = conf_enter(conf, "name");
+	if (addr_is_set(&read.vip.addr))
+		config_add_vip(userdata, &read.vip, read.link, TAKE_PTR(hcloud));
+	conf_leave(conf, before);
+}
+
+/* --- printing --- */
+
+void config_print_hcloud(const struct config_hcloud *hcloud, FILE *out)
+{
+	conf_print_string(out, "apiToken", hcloud->api_token != NULL ? "(hidden)" : NULL);
+	conf_print_string(out, "apiTokenFile", hcloud->api_token_file);
+	if (hcloud->server_id != 0)
+		(void) fprintf(out, "serverID: %" PRId64 "\n", hcloud->server_id);
+	conf_print_string(out, "endpoint", hcloud->endpoint);
+	conf_print_string(out, "caFile", hcloud->ca_file);
+	conf_print_string(out, "metadata", hcloud->metadata);
+}

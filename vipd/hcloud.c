@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goes through a pass: what hcloud_plan.c wants next is asked, and its answer taken in, until there
+ * is nothing left to ask. The name of the API is resolved at the beginning of each pass, in a
+ * thread (web/resolve.h); where it has several addresses, each failure tries the next.
+ */
+#include "vipd/hcloud.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/conf_url.h"
+#include "base/fileio.h"
+#include "base/fsm.h"
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "web/http.h"
+#include "web/resolve.h"
+
+#define ANSWER_BYTES_MAX (2u << 20)
+#define TOKEN_BYTES_MAX 4096
+#define REQUEST_LIMIT_US (5 * US_PER_S)
+/* Less of a confirmation is not worth a change: wait for the next. */
+#define CHANGE_LEAST_US (500 * US_PER_MS)
+#define ENTITLED_AGAIN_US (250 * US_PER_MS)
+#define ACTION_POLL_US (500 * US_PER_MS)
+#define ACTION_LIMIT_US (60 * US_PER_S)
+
+enum phase {
+	IDLE,
+	RESOLVING,
+	SENDING, /* a step is due as soon as we are entitled to it */
+	ASKING,  /* a request is under way */
+	POLLING, /* an action is being carried out there */
+	WAITING, /* for the next pass */
+	PHASES,
+};
+
+static const struct fsm_state phases[PHASES] = {
+    [IDLE] = {"idle", FSM_TO(RESOLVING) | FSM_TO(SENDING) | FSM_TO(WAITING)},
+    [RESOLVING] = {"resolving", FSM_TO(SENDING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [SENDING] = {"sending", FSM_TO(SENDING) | FSM_TO(ASKING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [ASKING] = {"asking", FSM_TO(SENDING) | FSM_TO(POLLING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [POLLING] = {"polling", FSM_TO(ASKING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [WAITING] = {"waiting", FSM_TO(RESOLVING) | FSM_TO(SENDING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+};
+
+struct hcloud {
+	struct ev_loop *ev;
+	const struct config_hcloud *config;
+	hcloud_entitled_fn entitled;
+	void *userdata;
+	char text[ADDR_TEXT_MAX];
+	struct http *http;
+
+	enum phase phase;
+	struct hcloud_seen seen;
+	struct hcloud_step step; /* SENDING, ASKING, POLLING: of the plan */
+	int64_t action;          /* under way there; 0: none */
+	int64_t action_since_us;
+	int64_t pass_since_us;
+	char *token;
+	struct addr addrs[RESOLVE_ADDRS_MAX];
+	size_t n_addrs;
+	struct resolve *resolve;
+	struct http_req *req;
+	ev_timer timer;
+	int64_t timer_us; /* when it is due */
+
+	bool assigned; /* as of the last pass that came to its end */
+	unsigned good; /* passes on end */
+	unsigned bad;
+	char trouble[HCLOUD_TEXT_MAX + 128];
+};
+
+static void run(struct hcloud *h);
+static void begin_pass(struct hcloud *h);
+
+static void set_phase(struct hcloud *h, enum phase to)
+{
+	fsm_check(phases, ARRAY_SIZE(phases), h->phase, to);
+	h->phase = to;
+	ev_timer_stop(h->ev, &h->timer);
+}
+
+static void wait_for(struct hcloud *h, int64_t us)
+{
+	h->timer_us = mono_now_us() + us;
+	ev_now_update(h->ev);
+	ev_timer_set(&h->timer, mono_to_ev(us), 0.);
+	ev_timer_start(h->ev, &h->timer);
+}
+
+static void drop_token(struct hcloud *h)
+{
+	if (h->token == NULL)
+		return;
+	explicit_bzero(h->token, strlen(h->token));
+	free(h->token);
+	h->token = NULL;
+}
+
+/* Whatever was under way is over, here at least. */
+static void end_pass(struct hcloud *h, enum phase to)
+{
+	resolve_cancel(TAKE_PTR(h->resolve));
+	http_cancel(TAKE_PTR(h->req));
+	free(h->step.body);
+	h->step = (struct hcloud_step){0};
+	h->action = 0;
+	drop_token(h);
+	set_phase(h, to);
+}
+
+/* --- how a pass ends -----------------------------------------------------------------------
+ */
+
+static void fail_pass(struct hcloud *h, int status, unsigned retry_after_s, const char *text)
+{
+	const char *what = hcloud_ask_name(h->step.ask);
+	char trouble[sizeof(h->trouble)];
+	int64_t pause_us = hcloud_pause_us(++h->bad, status, retry_after_s);
+
+	if (what[0] != '\0' && h->step.ask != HCLOUD_ASK_DONE)
+		(void) snprintf(trouble, sizeof(trouble), "cannot %s: %s", what, text);
+	else
+		(void) snprintf(trouble, sizeof(trouble), "%s", text);
+	/* The same again and again is said once, and then now and then. */
+	if (strcmp(trouble, h->trouble) != 0 || h->bad % 20 == 0)
+		log_warning("hcloud_failed",
+		            "vip=%s server=%" PRId64 " tries=%u retry_ms=%lld reason=\"%s\"", h->text,
+		            h->seen.me, h->bad, (long long) (pause_us / US_PER_MS), trouble);
+	(void) snprintf(h->trouble, sizeof(h->trouble), "%s", trouble);
+	h->assigned = false;
+	h->good = 0;
+	if (h->step.ask == HCLOUD_ASK_FAIL || status == 404)
+		hcloud_forget_ids(&h->seen);
+	end_pass(h, WAITING);
+	wait_for(h, pause_us);
+}
+
+static void finish_pass(struct hcloud *h)
+{
+	int64_t took_us = mono_now_us() - h->pass_since_us;
+
+	if (h->seen.changes > 0 && h->assigned)
+		log_warning("hcloud_taken_back",
+		            "vip=%s server=%" PRId64 " dur_ms=%lld reason=\"somebody "
+		            "else had it assigned; perhaps a late request of the owner before\"",
+		            h->text, h->seen.me, (long long) (took_us / US_PER_MS));
+	else if (!h->assigned)
+		log_notice("hcloud_assigned", "vip=%s server=%" PRId64 " changes=%u dur_ms=%lld", h->text,
+		           h->seen.me, h->seen.changes, (long long) (took_us / US_PER_MS));
+	/* What was changed may be changed back: look again soon. */
+	h->good = h->seen.changes > 0 ? 1 : h->good + 1;
+	h->assigned = true;
+	h->bad = 0;
+	h->trouble[0] = '\0';
+	end_pass(h, WAITING);
+	wait_for(h, hcloud_check_us(h->good));
+}
+
+/* --- one request ---------------------------------------------------------------------------
+ */
+
+static void take_answer(struct hcloud *h, const char *body)
+{
+	enum hcloud_progress progress;
+	char text[HCLOUD_TEXT_MAX] = "";
+	int r;
+
+	if (!hcloud_is_change(h->step.ask)) {
+		r = hcloud_take(&h->seen, h->step.ask, body, text);
+		if (r < 0)
+			fail_pass(h, 0, 0, text);
+		else
+			run(h);
+		return;
+	}
+	r = hcloud_take_action(body, &h->action, &progress, text);
+	if (r < 0 || progress == HCLOUD_FAILED) {
+		fail_pass(h, 0, 0, text);
+	} else if (progress == HCLOUD_SUCCEEDED) {
+		h->action = 0;
+		hcloud_changed(&h->seen);
+		run(h);
+	} else if (mono_now_us() - h->action_since_us > ACTION_LIMIT_US) {
+		fail_pass(h, 0, 0, "the action is not carried out; the project's page may say why");
+	} else {
+		set_phase(h, POLLING);
+		wait_for(h, ACTION_POLL_US);
+	}
+}
+
+static void done_cb(const struct http_response *response, void *userdata)
+{
+	struct hcloud *h = userdata;
+	char text[HCLOUD_TEXT_MAX];
+
+	h->req = NULL;
+	if (response->failure != HTTP_OK) {
+		(void) snprintf(text, sizeof(text), "%s (%.180s)%s", http_failure_name(response->failure),
+		                response->failure_text,
+		                h->step.ask == HCLOUD_ASK_ME ? "; serverID would say it" : "");
+		fail_pass(h, 0, 0, text);
+	} else if (response->status < 200 || response->status > 299) {
+		if (h->step.ask == HCLOUD_ASK_ME)
+			(void) snprintf(text, sizeof(text), "status %d; serverID would say it",
+			                response->status);
+		else
+			hcloud_explain(response->status, response->body, text);
+		fail_pass(h, response->status, response->retry_after_s, text);
+	} else {
+		take_answer(h, response->body);
+	}
+}
+
+static int send_request(struct hcloud *h, const char *method, const char *path, const char *body,
+                        int64_t limit_us)
+{
+	bool metadata = h->step.ask == HCLOUD_ASK_ME;
+	AUTO(free)
+	char *url =
+	    metadata ? xstrdup(h->config->metadata) : xasprintf("%s%s", h->config->endpoint, path);
+	struct http_request request = {
+	    .method = method,
+	    .url = url,
+	    .body = body,
+	    .ca_file = h->config->ca_file,
+	    .bearer_token = metadata ? NULL : h->token,
+	    .timeout_ms = (unsigned) MAX(limit_us / US_PER_MS, 1),
+	    .max_body_bytes = ANSWER_BYTES_MAX,
+	};
+
+	if (!metadata && h->n_addrs > 0)
+		request.connect_to = h->addrs[h->bad % h->n_addrs];
+	return http_send(h->http, &request, done_cb, h, &h->req);
+}
+
+static void sent(struct hcloud *h, int r)
+{
+	if (r < 0)
+		fail_pass(h, 0, 0,
+		          r == -EBADMSG ? "the token has a character that none has" : strerror(-r));
+	else
+		set_phase(h, ASKING);
+}
+
+/* A question harms nobody. A change must not leave this machine when the confirmation is over. */
+static void send_step(struct hcloud *h)
+{
+	int64_t left_us = h->entitled(h->userdata) - mono_now_us();
+
+	if (!hcloud_is_change(h->step.ask)) {
+		sent(h, send_request(h, "GET", h->step.path, NULL, REQUEST_LIMIT_US));
+	} else if (left_us < CHANGE_LEAST_US) {
+		set_phase(h, SENDING);
+		wait_for(h, ENTITLED_AGAIN_US);
+	} else {
+		h->action_since_us = mono_now_us();
+		log_info("hcloud_change", "vip=%s server=%" PRId64 " path=%s", h->text, h->seen.me,
+		         h->step.path);
+		sent(h,
+		     send_request(h, "POST", h->step.path, h->step.body, MIN(left_us, REQUEST_LIMIT_US)));
+	}
+}
+
+static void poll_action(struct hcloud *h)
+{
+	char path[HCLOUD_PATH_MAX];
+
+	(void) snprintf(path, sizeof(path), "/actions/%" PRId64, h->action);
+	sent(h, send_request(h, "GET", path, NULL, REQUEST_LIMIT_US));
+}
+
+/* The next step of the pass. */
+static void run(struct hcloud *h)
+{
+	set_phase(h, SENDING);
+	free(h->step.body);
+	hcloud_next(&h->seen, &h->step);
+	if (h->step.ask == HCLOUD_ASK_DONE)
+		finish_pass(h);
+	else if (h->step.ask == HCLOUD_ASK_FAIL)
+		fail_pass(h, 0, 0, h->step.text);
+	else
+		send_step(h);
+}
+
+/* --- how a pass begins ---------------------------------------------------------------------
+ */
+
+/* 0, or -errno and a sentence. */
+static int read_token(struct hcloud *h, char text[static HCLOUD_TEXT_MAX])
+{
+	const char *path = h->config->api_token_file;
+	struct stat st;
+	size_t len;
+	int r;
+
+	if (path == NULL) {
+		h->token = xstrdup(h->config->api_token);
+		return 0;
+	}
+	r = stat(path, &st) < 0 ? -errno : 0;
+	if (r == 0 && (st.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
+		(void) snprintf(text, HCLOUD_TEXT_MAX,
+		                "%.180s is open to others (mode %04o): chmod 0600 it, and make a new token",
+		                path, st.st_mode & 07777u);
+		return -EPERM;
+	}
+	if (r == 0)
+		r = file_read(path, TOKEN_BYTES_MAX, &h->token, &len);
+	if (r < 0) {
+		(void) snprintf(text, HCLOUD_TEXT_MAX, "%.180s: %s", path, strerror(-r));
+		return r;
+	}
+	h->token[strcspn(h->token, "\r\n")] = '\0';
+	return 0;
+}
+
+static void resolved_cb(const struct resolve_result *result, void *userdata)
+{
+	struct hcloud *h = userdata;
+	char text[HCLOUD_TEXT_MAX];
+
+	h->resolve = NULL;
+	/* Where the name service fails, what it said before is still worth a try. */
+	if (result->n > 0) {
+		memcpy(h->addrs, result->addrs, sizeof(h->addrs));
+		h->n_addrs = result->n;
+	}
+	if (h->n_addrs > 0) {
+		run(h);
+		return;
+	}
+	(void) snprintf(text, sizeof(text), "the name in %.120s: %.100s", h->config->endpoint,
+	                result->error);
+	fail_pass(h, 0, 0, text);
+}
+
+static void begin_pass(struct hcloud *h)
+{
+	char text[HCLOUD_TEXT_MAX];
+	struct conf_url url;
+	int r;
+
+	hcloud_begin_pass(&h->seen);
+	h->pass_since_us = mono_now_us();
+	r = read_token(h, text);
+	if (r < 0) {
+		fail_pass(h, 0, 0, text);
+		return;
+	}
+	(void) conf_parse_url(h->config->endpoint, &url); /* checked when it was configured */
+	if (url.is_address) {
+		run(h);
+		return;
+	}
+	r = resolve_start(h->ev, url.host, resolved_cb, h, &h->resolve);
+	if (r < 0)
+		fail_pass(h, 0, 0, strerror(-r));
+	else
+		set_phase(h, RESOLVING);
+}
+
+static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct hcloud *h = CONTAINER_OF(w, struct hcloud, timer);
+
+	if (h->phase == SENDING)
+		send_step(h);
+	else if (h->phase == POLLING)
+		poll_action(h);
+	else if (h->phase == WAITING)
+		begin_pass(h);
+}
+
+/* --- life ----------------------------------------------------------------------------------
+ */
+
+int hcloud_new(struct ev_loop *ev, const struct config_hcloud *config, const struct addr *vip,
+               hcloud_entitled_fn entitled, void *userdata, struct hcloud **ret_hcloud)
+{
+	AUTO(hcloud_free) struct hcloud *h = NEW0(struct hcloud);
+	int r;
+
+	h->ev = ev;
+	h->config = config;
+	h->entitled = entitled;
+	h->userdata = userdata;
+	h->seen.vip = *vip;
+	h->seen.me = config->server_id;
+	(void) addr_format(vip, h->text);
+	ev_timer_init(&h->timer, timer_cb, 0., 0.);
+	r = http_new(ev, &h->http);
+	if (r < 0)
+		return r;
+	*ret_hcloud = TAKE_PTR(h);
+	return 0;
+}
+
+void hcloud_free(struct hcloud *h)
+{
+	if (h == NULL)
+		return;
+	hcloud_release(h);
+	http_free(h->http);
+	free(h);
+}
+
+void hcloud_acquire(struct hcloud *h)
+{
+	if (h->phase == IDLE)
+		begin_pass(h);
+}
+
+void hcloud_release(struct hcloud *h)
+{
+	if (h->phase == IDLE)
+		return;
+	if (h->phase == ASKING && hcloud_is_change(h->step.ask))
+		log_info("hcloud_given_up", "vip=%s path=%s reason=\"not the owner any more\"", h->text,
+		         h->step.path);
+	end_pass(h, IDLE);
+	h->assigned = false;
+	h->good = 0;
+	h->bad = 0;
+	h->trouble[0] = '\0';
+}
+
+struct hcloud_report hcloud_report(const struct hcloud *h)
+{
+	const char *state = "asking";
+
+	if (h->phase == IDLE)
+		state = "idle";
+	else if (h->assigned)
+		state = "assigned";
+	else if (h->trouble[0] != '\0')
+		state = "failed";
+	return (struct hcloud_report){
+	    .state = state,
+	    .server = h->seen.me,
+	    .trouble = h->trouble,
+	    .again_us = h->phase == WAITING ? MAX(h->timer_us - mono_now_us(), 0) : 0,
+	};
+}
