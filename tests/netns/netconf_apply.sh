@@ -73,7 +73,7 @@ fairlead n1 net validate "$T/wrong.yaml" >"$LOG_DIR/wrong" 2>&1 || code=$?
 expect_equal "the exit code of what is wrong" "$code" 1
 expect "it says where" grep -q "wrong.yaml:4:6: .*mtu" "$LOG_DIR/wrong"
 network >"$LOG_DIR/before-plan"
-netconf --plan --config "$T/first.yaml" >"$LOG_DIR/plan"
+fairlead n1 net plan "$T/first.yaml" >"$LOG_DIR/plan"
 expect "the plan has the bridge" grep -q 'hitless .* create bridge br0' "$LOG_DIR/plan"
 network >"$LOG_DIR/planned"
 expect "a plan changes nothing" cmp "$LOG_DIR/before-plan" "$LOG_DIR/planned"
@@ -96,11 +96,18 @@ monitor_start
 netconf_once first
 expect_equal "messages of the kernel" "$(monitor_heard)" ""
 
-say "a route of ours takes another way in place, and what is no longer wanted goes"
-config_write second <<'YAML'
+say "a route of ours takes another way in place, and what is no longer wanted goes; the link is chosen by what it is"
+mac=$(ip -n n1 -j link show eth0 | jq -r '.[0].address')
+config_write second <<YAML
+apiVersion: v1alpha1
+kind: LinkAliasConfig
+name: uplink
+selector:
+  match: mac(link.hardware_addr) == "$mac" && link.driver == "veth"
+---
 apiVersion: v1alpha1
 kind: LinkConfig
-name: eth0
+name: uplink
 mtu: 1400
 addresses:
   - address: 10.1.0.1/24
@@ -133,11 +140,12 @@ expect_equal "the old address" "$(ip -n n1 address show to fd01::1/128)" ""
 wait_until 10 reaches 10.1.0.254
 
 say "back to nothing: all is as others left it"
-config_write nothing <<'YAML'
-apiVersion: v1alpha1
-kind: LinkConfig
-name: eth0
-mtu: 1500
+config_write nothing <<YAML
+machine:
+  network:
+    interfaces:
+      - deviceSelector: {hardwareAddr: "$mac", driver: vet*}
+        mtu: 1500
 YAML
 netconf_once nothing
 network >"$LOG_DIR/after"

@@ -88,8 +88,13 @@ expect "there are steps to die before" test "$steps" -ge 10
 for step in $(seq "$steps") probes; do
 	say "killed, before '$step': the guard undoes it"
 	echo "$step" >"$NETCONF_DIE"
+	: >"$LOG_DIR/apply.log"
 	inside n1 timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" net apply "$T/new.yaml" >>"$LOG_DIR/apply.log" 2>&1 &
-	looks_on_no_more $!
+	operator=$!
+	# The answer goes out before the first step.
+	wait_until 20 gone netconf
+	wait_until 20 has_line prepared "$LOG_DIR/apply.log"
+	looks_on_no_more "$operator"
 	wait_until 20 is_over
 	wait_until 10 nobody_guards
 	all_is_before
