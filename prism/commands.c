@@ -16,6 +16,7 @@
 
 struct commands {
 	struct daemon *daemon;
+	struct metricsport *metrics_port;
 	struct control *control;
 };
 
@@ -86,7 +87,7 @@ static void metrics_fn(struct control_request *request, int argc UNUSED, char **
 {
 	const struct commands *c = userdata;
 
-	control_reply(request, metricsport_answer(daemon_metrics_port(c->daemon)));
+	control_reply(request, metricsport_answer(c->metrics_port));
 	control_ok(request);
 }
 
@@ -97,14 +98,15 @@ static const struct control_command table[] = {
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
-int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
-                 struct commands **ret_commands)
+int commands_new(struct ev_loop *ev, const char *runtime_dir, struct metricsport *metrics_port,
+                 struct daemon *daemon, struct commands **ret_commands)
 {
 	AUTO(commands_free) struct commands *c = NEW0(struct commands);
 	AUTO(free) char *path = xasprintf("%s/prism.sock", runtime_dir);
 	int r;
 
 	c->daemon = daemon;
+	c->metrics_port = metrics_port;
 	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
 	if (r < 0)
 		return r;

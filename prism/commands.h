@@ -12,9 +12,11 @@
 
 struct commands;
 struct daemon;
+struct metricsport;
 
-/* Opens <runtime_dir>/prism.sock. daemon is borrowed until commands_free(). 0 or -errno. */
-int commands_new(struct ev_loop *ev, const char *runtime_dir, struct daemon *daemon,
-                 struct commands **ret_commands);
+/* Opens <runtime_dir>/prism.sock. metrics_port and daemon are borrowed until commands_free(). 0 or
+ * -errno. */
+int commands_new(struct ev_loop *ev, const char *runtime_dir, struct metricsport *metrics_port,
+                 struct daemon *daemon, struct commands **ret_commands);
 void commands_free(struct commands *commands);
 DEFINE_AUTO(struct commands, commands_free);

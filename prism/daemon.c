@@ -295,7 +295,7 @@ static int start_services(struct daemon *d)
 	first = listeners_open(d->listeners, d->config->listen, d->config->n_listen);
 	r = start_checker(d);
 	first = first < 0 ? first : r;
-	r = commands_new(loop_ev(d->loop), d->start->runtime_dir, d, &d->commands);
+	r = commands_new(loop_ev(d->loop), d->start->runtime_dir, d->metrics_port, d, &d->commands);
 	if (r < 0)
 		log_error_errno(r, "control_failed", "dir=%s", d->start->runtime_dir);
 	metricsport_set(d->metrics_port, &d->config->metrics_at);
@@ -550,11 +550,6 @@ void daemon_report(struct daemon *d, struct report *ret)
 			d->report_sources[ret->n_sources++] = (struct report_source){
 			    .source = s, .n = sources_count(d->sources, s), .error = error};
 	}
-}
-
-struct metricsport *daemon_metrics_port(struct daemon *d)
-{
-	return d->metrics_port;
 }
 
 int daemon_drain(struct daemon *d, const char *upstream, bool drained)

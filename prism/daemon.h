@@ -43,8 +43,5 @@ void daemon_stop(struct daemon *daemon);
 /* Fills *ret_report with what is true now; everything in it is borrowed until the next call. */
 void daemon_report(struct daemon *daemon, struct report *ret_report);
 
-/* Borrowed. */
-struct metricsport *daemon_metrics_port(struct daemon *daemon);
-
 /* The operator's word on one upstream, by its name. 0 or -ENOENT. */
 int daemon_drain(struct daemon *daemon, const char *upstream, bool drained);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/metricsport.h"
 #include "base/mono.h"
 #include "prism/daemon.h"
 #include "tests/unit/check.h"
@@ -45,6 +46,14 @@ int daemon_drain(struct daemon *daemon UNUSED, const char *upstream, bool draine
 		}
 	}
 	return -ENOENT;
+}
+
+static void fill_metrics(struct metrics *m, void *userdata UNUSED)
+{
+	struct report report;
+
+	daemon_report(NULL, &report);
+	report_metrics(m, &report);
 }
 
 /* --- the client's part ------------------------------------------------------------------------ */
@@ -125,7 +134,7 @@ static void test_drain(void)
 static void test_others(void)
 {
 	CHECK_ANSWER("metrics\n", "{\"metrics\":\"# HELP fairlead_prism_build_info ",
-	             "fairlead_prism_upstream_drained", "}\nok\n");
+	             "fairlead_prism_upstream_drained", "\"port\":null}\nok\n");
 	/* What changes anything is root's; the socket itself refuses everybody else. */
 	CHECK_ANSWER("help\n", "\"prism status\",\"usage\":\"\",\"changes\":false",
 	             "\"prism drain\",\"usage\":\"UPSTREAM\",\"changes\":true",
@@ -136,6 +145,7 @@ static void test_others(void)
 int main(void)
 {
 	AUTO(free) char *path = NULL;
+	struct metricsport *port;
 	struct commands *commands = NULL;
 
 	if (geteuid() != 0) {
@@ -145,14 +155,16 @@ int main(void)
 	CHECK(mkdtemp(dir) != NULL);
 	path = xasprintf("%s/prism.sock", dir);
 	ev = ev_loop_new(EVFLAG_AUTO);
-	CHECK_EQ_INT(commands_new(ev, "/nonexistent", NULL, &commands), -ENOENT);
-	CHECK_EQ_INT(commands_new(ev, dir, NULL, &commands), 0);
+	port = metricsport_new(ev, fill_metrics, NULL);
+	CHECK_EQ_INT(commands_new(ev, "/nonexistent", port, NULL, &commands), -ENOENT);
+	CHECK_EQ_INT(commands_new(ev, dir, port, NULL, &commands), 0);
 
 	test_status();
 	test_drain();
 	test_others();
 
 	commands_free(commands);
+	metricsport_free(port);
 	CHECK(access(path, F_OK) < 0);
 	CHECK_EQ_INT(rmdir(dir), 0);
 	ev_loop_destroy(ev);
