@@ -392,13 +392,16 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps check check-vm check-units check-package check-layers asan tsan demo bench format install deb clean
+.PHONY: help deps docs check check-vm check-units check-package check-layers asan tsan demo bench format install deb clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 deps: ## install every Debian package that build, tests, bench and demo need
 	@tests/deps
+
+docs: ## write the pages that are made of the source: docs/metrics.md, docs/events.md
+	docs/generate
 
 check: deps ## build with -Werror and run all tests
 	tests/check

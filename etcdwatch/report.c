@@ -203,25 +203,28 @@ static const struct {
 	const char *help;
 	double (*value)(const struct job_report *r); /* NAN: none */
 } gauges[] = {
-    {"fairlead_etcdwatch_last_good_timestamp_seconds",
+    {"fairlead_etcdwatch_last_good_timestamp_seconds{job}",
      "When the newest good snapshot on this node was begun; 0: there is none.", good_time},
-    {"fairlead_etcdwatch_last_good_revision", "The revision of that snapshot.", good_revision},
-    {"fairlead_etcdwatch_last_good_db_bytes", "How large its database is.", good_bytes},
-    {"fairlead_etcdwatch_last_good_compared",
+    {"fairlead_etcdwatch_last_good_revision{job}", "The revision of that snapshot.", good_revision},
+    {"fairlead_etcdwatch_last_good_db_bytes{job}", "How large its database is.", good_bytes},
+    {"fairlead_etcdwatch_last_good_compared{job}",
      "1 if another member has confirmed that snapshot's HashKV.", good_compared},
-    {"fairlead_etcdwatch_snapshots", "Snapshots on this node.", snapshots},
-    {"fairlead_etcdwatch_snapshots_bytes", "What they take on disk.", total_bytes},
-    {"fairlead_etcdwatch_set_aside", "Files that did not pass their proof, put aside.", set_aside},
-    {"fairlead_etcdwatch_failing", "1 while the last thing that the job did went wrong.", failing},
-    {"fairlead_etcdwatch_frozen", "1 while nothing is removed, because something is suspicious.",
-     frozen},
-    {"fairlead_etcdwatch_period_done",
+    {"fairlead_etcdwatch_snapshots{job}", "Snapshots on this node.", snapshots},
+    {"fairlead_etcdwatch_snapshots_bytes{job}", "What they take on disk.", total_bytes},
+    {"fairlead_etcdwatch_set_aside{job}", "Files that did not pass their proof, put aside.",
+     set_aside},
+    {"fairlead_etcdwatch_failing{job}", "1 while the last thing that the job did went wrong.",
+     failing},
+    {"fairlead_etcdwatch_frozen{job}",
+     "1 while nothing is removed, because something is suspicious.", frozen},
+    {"fairlead_etcdwatch_period_done{job}",
      "1 when the period that is under way has its snapshot, as far as this node knows.",
      period_done},
-    {"fairlead_etcdwatch_next_due_timestamp_seconds", "When the next snapshot is due.", next_due},
-    {"fairlead_etcdwatch_last_duration_seconds",
+    {"fairlead_etcdwatch_next_due_timestamp_seconds{job}", "When the next snapshot is due.",
+     next_due},
+    {"fairlead_etcdwatch_last_duration_seconds{job}",
      "How long the last snapshot of this node took, until it was proven and kept.", took},
-    {"fairlead_etcdwatch_odd_files",
+    {"fairlead_etcdwatch_odd_files{job}",
      "Files in the directory that do not fit the catalogue, and entries without a file.", odd},
 };
 
@@ -271,25 +274,25 @@ static const struct {
 	enum metrics_type type;
 	double (*value)(const struct target_report *r);
 } target_metrics[] = {
-    {"fairlead_etcdwatch_target_last_success_timestamp_seconds",
+    {"fairlead_etcdwatch_target_last_success_timestamp_seconds{job,target}",
      "When this node has last stored a snapshot in the target; 0: not since it was started.",
      METRICS_GAUGE, target_last},
-    {"fairlead_etcdwatch_target_pending",
+    {"fairlead_etcdwatch_target_pending{job,target}",
      "Good snapshots on this node that the target has no copy of.", METRICS_GAUGE, target_pending},
-    {"fairlead_etcdwatch_target_failing", "1 while the last thing that was tried there went wrong.",
-     METRICS_GAUGE, target_failing},
-    {"fairlead_etcdwatch_target_frozen",
+    {"fairlead_etcdwatch_target_failing{job,target}",
+     "1 while the last thing that was tried there went wrong.", METRICS_GAUGE, target_failing},
+    {"fairlead_etcdwatch_target_frozen{job,target}",
      "1 while nothing is removed there, because something is suspicious.", METRICS_GAUGE,
      target_frozen},
-    {"fairlead_etcdwatch_target_odd_objects",
+    {"fairlead_etcdwatch_target_odd_objects{job,target}",
      "Snapshots without an entry, and entries without a whole snapshot.", METRICS_GAUGE,
      target_strays},
-    {"fairlead_etcdwatch_target_pruned_total", "Snapshots that this node has removed there.",
-     METRICS_COUNTER, target_pruned},
-    {"fairlead_etcdwatch_target_stored_total", "Snapshots that this node has stored there.",
-     METRICS_COUNTER, target_stored},
-    {"fairlead_etcdwatch_target_failures_total", "What this node has tried there and not done.",
-     METRICS_COUNTER, target_failures},
+    {"fairlead_etcdwatch_target_pruned_total{job,target}",
+     "Snapshots that this node has removed there.", METRICS_COUNTER, target_pruned},
+    {"fairlead_etcdwatch_target_stored_total{job,target}",
+     "Snapshots that this node has stored there.", METRICS_COUNTER, target_stored},
+    {"fairlead_etcdwatch_target_failures_total{job,target}",
+     "What this node has tried there and not done.", METRICS_COUNTER, target_failures},
 };
 
 static void target_family(struct metrics *m, size_t family, const struct job_report *reports,
@@ -312,25 +315,26 @@ static const struct {
 	const char *help;
 	size_t offset; /* of a uint64_t in struct job_counts */
 } counters[] = {
-    {"fairlead_etcdwatch_kept_total", "Snapshots that were proven and kept.",
+    {"fairlead_etcdwatch_kept_total{job}", "Snapshots that were proven and kept.",
      offsetof(struct job_counts, kept)},
-    {"fairlead_etcdwatch_rejected_total", "Snapshots that did not pass their proof.",
+    {"fairlead_etcdwatch_rejected_total{job}", "Snapshots that did not pass their proof.",
      offsetof(struct job_counts, rejected)},
-    {"fairlead_etcdwatch_failures_total", "Attempts that ended without a snapshot.",
+    {"fairlead_etcdwatch_failures_total{job}", "Attempts that ended without a snapshot.",
      offsetof(struct job_counts, failures)},
-    {"fairlead_etcdwatch_missed_periods_total",
+    {"fairlead_etcdwatch_missed_periods_total{job}",
      "Periods that ended without a snapshot that this node knows of.",
      offsetof(struct job_counts, missed)},
-    {"fairlead_etcdwatch_pruned_total", "Snapshots that retention has removed.",
+    {"fairlead_etcdwatch_pruned_total{job}", "Snapshots that retention has removed.",
      offsetof(struct job_counts, pruned)},
-    {"fairlead_etcdwatch_not_compared_total",
+    {"fairlead_etcdwatch_not_compared_total{job}",
      "Snapshots that were kept although no other member could be asked for its HashKV.",
      offsetof(struct job_counts, not_compared)},
 };
 
 void report_metrics(struct metrics *m, const struct job_report *reports, size_t n)
 {
-	metrics_family(m, "fairlead_etcdwatch_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_family(m, "fairlead_etcdwatch_build_info{version}", METRICS_GAUGE,
+	               "1; the version is a label.");
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
 		metrics_family(m, gauges[g].name, METRICS_GAUGE, gauges[g].help);

@@ -101,7 +101,8 @@ static void sample_clients(struct metrics *m, const struct daemon_report *report
 
 void report_metrics(struct metrics *m, const struct daemon_report *report)
 {
-	metrics_family(m, "fairlead_netconf_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_family(m, "fairlead_netconf_build_info{version}", METRICS_GAUGE,
+	               "1; the version is a label.");
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	metrics_family(m, "fairlead_netconf_confirmed", METRICS_GAUGE,
 	               "Whether a configuration of the network was ever confirmed.");
@@ -109,7 +110,7 @@ void report_metrics(struct metrics *m, const struct daemon_report *report)
 	metrics_family(m, "fairlead_netconf_blocked", METRICS_GAUGE,
 	               "Whether files of an earlier change keep netconf from changing anything.");
 	metrics_sample(m, report->blocked->reason[0] != '\0', NULL, 0);
-	metrics_family(m, "fairlead_netconf_drift", METRICS_GAUGE,
+	metrics_family(m, "fairlead_netconf_drift{state}", METRICS_GAUGE,
 	               "How the network compares with what was confirmed: 1 for its state.");
 	for (enum drift_state state = DRIFT_OFF; state <= DRIFT_FIGHT; state++) {
 		const struct metrics_label label = {"state", drift_state_name(state)};
@@ -122,17 +123,17 @@ void report_metrics(struct metrics *m, const struct daemon_report *report)
 	metrics_family(m, "fairlead_netconf_duplicate_address", METRICS_GAUGE,
 	               "Whether another host has an IPv6 address that was confirmed.");
 	metrics_sample(m, report->drift.duplicate[0] != '\0', NULL, 0);
-	metrics_family(m, "fairlead_netconf_change_phase", METRICS_GAUGE,
+	metrics_family(m, "fairlead_netconf_change_phase{phase}", METRICS_GAUGE,
 	               "The change that is under way: 1 for its phase.");
 	for (enum phase phase = PHASE_PREPARED; phase < PHASES; phase++) {
 		const struct metrics_label label = {"phase", phase_name(phase)};
 
 		metrics_sample(m, report->change != NULL && report->change->phase == phase, &label, 1);
 	}
-	metrics_family(m, "fairlead_netconf_dhcp_lease", METRICS_GAUGE,
+	metrics_family(m, "fairlead_netconf_dhcp_lease{link,family}", METRICS_GAUGE,
 	               "Whether the DHCP client of a link and family has a lease.");
 	sample_clients(m, report, false);
-	metrics_family(m, "fairlead_netconf_dhcp_lease_left_seconds", METRICS_GAUGE,
+	metrics_family(m, "fairlead_netconf_dhcp_lease_left_seconds{link,family}", METRICS_GAUGE,
 	               "How long the lease is good for, unless it is renewed.");
 	sample_clients(m, report, true);
 }

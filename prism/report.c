@@ -201,28 +201,28 @@ static const struct counter totals[] = {
 };
 
 static const struct counter of_upstreams[] = {
-    {"fairlead_prism_upstream_connects_total",
+    {"fairlead_prism_upstream_connects_total{upstream}",
      "Connects that were made, losers of a race included.",
      offsetof(struct upstream, counts.connects)},
-    {"fairlead_prism_upstream_connect_failures_total",
+    {"fairlead_prism_upstream_connect_failures_total{upstream}",
      "Connects that were refused, unreachable, or not answered soon enough.",
      offsetof(struct upstream, counts.connect_failures)},
-    {"fairlead_prism_upstream_hedges_total",
+    {"fairlead_prism_upstream_hedges_total{upstream}",
      "Times that another upstream was tried as well, because this one had not answered yet.",
      offsetof(struct upstream, counts.hedges)},
-    {"fairlead_prism_upstream_retries_total",
+    {"fairlead_prism_upstream_retries_total{upstream}",
      "Times that another upstream was tried, because this one had failed.",
      offsetof(struct upstream, counts.retries)},
-    {"fairlead_prism_upstream_replays_total",
+    {"fairlead_prism_upstream_replays_total{upstream}",
      "Times that what a client said first went to another upstream, because this one was silent or "
      "cut it off.",
      offsetof(struct upstream, counts.replays)},
-    {"fairlead_prism_upstream_drained_connections_total",
+    {"fairlead_prism_upstream_drained_connections_total{upstream}",
      "Connections closed because the upstream was to be left.",
      offsetof(struct upstream, counts.drained)},
-    {"fairlead_prism_upstream_probes_total", "Health checks that were begun.",
+    {"fairlead_prism_upstream_probes_total{upstream}", "Health checks that were begun.",
      offsetof(struct upstream, counts.probes)},
-    {"fairlead_prism_upstream_probe_failures_total",
+    {"fairlead_prism_upstream_probe_failures_total{upstream}",
      "Health checks that found it neither ready nor alive.",
      offsetof(struct upstream, counts.probe_failures)},
 };
@@ -240,9 +240,11 @@ static void put_gauge(struct metrics *m, const char *name, double value, const c
 
 static void put_now(struct metrics *m, const struct report *r)
 {
-	metrics_family(m, "fairlead_prism_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_family(m, "fairlead_prism_build_info{version}", METRICS_GAUGE,
+	               "1; the version is a label.");
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
-	metrics_family(m, "fairlead_prism_listener_open", METRICS_GAUGE, "1 while prism listens here.");
+	metrics_family(m, "fairlead_prism_listener_open{listener}", METRICS_GAUGE,
+	               "1 while prism listens here.");
 	for (size_t i = 0; i < r->n_listeners; i++) {
 		char text[ENDPOINT_TEXT_MAX];
 		const struct metrics_label label = {"listener",
@@ -276,7 +278,7 @@ static void put_closed(struct metrics *m, const struct report_totals *t)
 	} closed[] = {
 	    {"idle", t->closed_idle}, {"half_closed", t->closed_half}, {"aged", t->closed_aged}};
 
-	metrics_family(m, "fairlead_prism_closed_connections_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_prism_closed_connections_total{reason}", METRICS_COUNTER,
 	               "Connections of clients that a limit has closed.");
 	for (size_t i = 0; i < ARRAY_SIZE(closed); i++)
 		metrics_sample(m, (double) closed[i].count,
@@ -290,7 +292,7 @@ static void put_totals_metrics(struct metrics *m, const struct report_totals *t)
 		metrics_sample(m, count_at(t, totals[i].offset), NULL, 0);
 	}
 	put_closed(m, t);
-	metrics_family(m, "fairlead_prism_relayed_bytes_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_prism_relayed_bytes_total{direction}", METRICS_COUNTER,
 	               "Bytes relayed: up from clients, down to them.");
 	metrics_sample(m, (double) t->bytes_up, &(struct metrics_label){"direction", "up"}, 1);
 	metrics_sample(m, (double) t->bytes_down, &(struct metrics_label){"direction", "down"}, 1);
@@ -298,13 +300,13 @@ static void put_totals_metrics(struct metrics *m, const struct report_totals *t)
 
 static void put_sources(struct metrics *m, const struct report *r)
 {
-	metrics_family(m, "fairlead_prism_source_upstreams", METRICS_GAUGE,
+	metrics_family(m, "fairlead_prism_source_upstreams{source}", METRICS_GAUGE,
 	               "Addresses that the source names.");
 	for (size_t i = 0; i < r->n_sources; i++)
 		metrics_sample(
 		    m, (double) r->sources[i].n,
 		    &(struct metrics_label){"source", endpoints_source_name(r->sources[i].source)}, 1);
-	metrics_family(m, "fairlead_prism_source_error", METRICS_GAUGE,
+	metrics_family(m, "fairlead_prism_source_error{source}", METRICS_GAUGE,
 	               "1 while the source cannot be read; what it said last goes on to count.");
 	for (size_t i = 0; i < r->n_sources; i++)
 		metrics_sample(
@@ -314,7 +316,7 @@ static void put_sources(struct metrics *m, const struct report *r)
 
 static void put_states(struct metrics *m, const struct report *r)
 {
-	metrics_family(m, "fairlead_prism_upstream_state", METRICS_GAUGE,
+	metrics_family(m, "fairlead_prism_upstream_state{upstream,state}", METRICS_GAUGE,
 	               "1 for the state that the upstream is in.");
 	for (size_t i = 0; i < r->n_upstreams; i++) {
 		for (unsigned s = 0; s < JUDGE_N_STATES; s++) {
@@ -324,7 +326,7 @@ static void put_states(struct metrics *m, const struct report *r)
 			metrics_sample(m, r->upstreams[i]->judge.state == s, labels, ARRAY_SIZE(labels));
 		}
 	}
-	metrics_family(m, "fairlead_prism_upstream_source", METRICS_GAUGE,
+	metrics_family(m, "fairlead_prism_upstream_source{upstream,source}", METRICS_GAUGE,
 	               "1 for each source that names the upstream.");
 	for (size_t i = 0; i < r->n_upstreams; i++) {
 		for (unsigned s = 0; s < ENDPOINTS_N_SOURCES; s++) {
@@ -374,19 +376,21 @@ static const struct {
 	const char *help;
 	double (*value)(const struct upstream *u);
 } gauges[] = {
-    {"fairlead_prism_upstream_connections",
+    {"fairlead_prism_upstream_connections{upstream}",
      "Connections that it carries, and attempts to make one.", connections_of},
-    {"fairlead_prism_upstream_usable", "1 while it is worth dialling.", usable_of},
-    {"fairlead_prism_upstream_drained", "1 while an operator has taken it out.", drained_of},
-    {"fairlead_prism_upstream_leaving", "1 while its connections are to go elsewhere.", leaving_of},
-    {"fairlead_prism_upstream_local", "1 for the API server of this node.", local_of},
-    {"fairlead_prism_upstream_rtt_class", "Class of its round-trip time; 0 is the nearest.",
-     rtt_class_of},
+    {"fairlead_prism_upstream_usable{upstream}", "1 while it is worth dialling.", usable_of},
+    {"fairlead_prism_upstream_drained{upstream}", "1 while an operator has taken it out.",
+     drained_of},
+    {"fairlead_prism_upstream_leaving{upstream}", "1 while its connections are to go elsewhere.",
+     leaving_of},
+    {"fairlead_prism_upstream_local{upstream}", "1 for the API server of this node.", local_of},
+    {"fairlead_prism_upstream_rtt_class{upstream}",
+     "Class of its round-trip time; 0 is the nearest.", rtt_class_of},
 };
 
 static void put_rtt(struct metrics *m, const struct report *r)
 {
-	metrics_family(m, "fairlead_prism_upstream_rtt_seconds", METRICS_GAUGE,
+	metrics_family(m, "fairlead_prism_upstream_rtt_seconds{upstream}", METRICS_GAUGE,
 	               "Smoothed round-trip time, once there is one.");
 	for (size_t i = 0; i < r->n_upstreams; i++) {
 		const struct upstream *u = r->upstreams[i];
@@ -403,7 +407,7 @@ static void put_connect_times(struct metrics *m, const struct report *r)
 
 	for (size_t i = 0; i < UPSTREAM_BUCKETS; i++)
 		bounds[i] = (double) upstream_bucket_us[i] / (double) US_PER_S;
-	metrics_family(m, "fairlead_prism_upstream_connect_seconds", METRICS_HISTOGRAM,
+	metrics_family(m, "fairlead_prism_upstream_connect_seconds{upstream}", METRICS_HISTOGRAM,
 	               "How long connects took that were made.");
 	for (size_t i = 0; i < r->n_upstreams; i++) {
 		const struct upstream *u = r->upstreams[i];

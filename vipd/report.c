@@ -256,44 +256,48 @@ static const struct {
 	const char *help;
 	value_fn value;
 } families[] = {
-    {"fairlead_vipd_owner", METRICS_GAUGE, "1 while this node owns the VIP.", owner_of},
-    {"fairlead_vipd_epoch", METRICS_GAUGE, "How often the VIP has changed its owner.", epoch_of},
-    {"fairlead_vipd_fence_left_seconds", METRICS_GAUGE,
+    {"fairlead_vipd_owner{vip}", METRICS_GAUGE, "1 while this node owns the VIP.", owner_of},
+    {"fairlead_vipd_epoch{vip}", METRICS_GAUGE, "How often the VIP has changed its owner.",
+     epoch_of},
+    {"fairlead_vipd_fence_left_seconds{vip}", METRICS_GAUGE,
      "Until the fence acts unless the ownership is confirmed again; only where the address is "
      "held.",
      fence_left_of},
-    {"fairlead_vipd_fence_window_seconds", METRICS_GAUGE, "What one confirmation grants.",
+    {"fairlead_vipd_fence_window_seconds{vip}", METRICS_GAUGE, "What one confirmation grants.",
      fence_window_of},
-    {"fairlead_vipd_bound_seconds", METRICS_GAUGE,
+    {"fairlead_vipd_bound_seconds{vip}", METRICS_GAUGE,
      "The longest that two nodes may answer for the VIP, whatever happens.", bound_of},
-    {"fairlead_vipd_confirm_rtt_seconds", METRICS_GAUGE,
+    {"fairlead_vipd_confirm_rtt_seconds{vip}", METRICS_GAUGE,
      "Round trip of the last confirmation that etcd answered.", confirm_rtt_of},
-    {"fairlead_vipd_confirmations_total", METRICS_COUNTER, "Confirmations that etcd granted.",
+    {"fairlead_vipd_confirmations_total{vip}", METRICS_COUNTER, "Confirmations that etcd granted.",
      confirmations_of},
-    {"fairlead_vipd_confirmation_failures_total", METRICS_COUNTER,
+    {"fairlead_vipd_confirmation_failures_total{vip}", METRICS_COUNTER,
      "Confirmations that failed or went unanswered.", confirmation_failures_of},
-    {"fairlead_vipd_last_move_timestamp_seconds", METRICS_GAUGE,
+    {"fairlead_vipd_last_move_timestamp_seconds{vip}", METRICS_GAUGE,
      "When the last known move was complete, since the epoch.", last_move_time_of},
-    {"fairlead_vipd_last_move_duration_seconds", METRICS_GAUGE,
+    {"fairlead_vipd_last_move_duration_seconds{vip}", METRICS_GAUGE,
      "How long the last known move took.", last_move_duration_of},
-    {"fairlead_vipd_conflicts_total", METRICS_COUNTER,
+    {"fairlead_vipd_conflicts_total{vip}", METRICS_COUNTER,
      "Claims of the VIP by a host that is not its owner.", conflicts_of},
-    {"fairlead_vipd_readds_total", METRICS_COUNTER,
+    {"fairlead_vipd_readds_total{vip}", METRICS_COUNTER,
      "Times that another program deleted the address and it was added again.", readds_of},
-    {"fairlead_vipd_candidates", METRICS_GAUGE, "Nodes in the race for the VIP.", candidates_of},
-    {"fairlead_vipd_priority", METRICS_GAUGE, "Priority of this node for the VIP.", priority_of},
-    {"fairlead_vipd_hold", METRICS_GAUGE, "1 while an operator holds this node out of the race.",
-     hold_of},
-    {"fairlead_vipd_etcd_ok", METRICS_GAUGE, "1 while etcd answers.", etcd_ok_of},
-    {"fairlead_vipd_etcd_leader", METRICS_GAUGE, "1 while the etcd member of this node leads.",
+    {"fairlead_vipd_candidates{vip}", METRICS_GAUGE, "Nodes in the race for the VIP.",
+     candidates_of},
+    {"fairlead_vipd_priority{vip}", METRICS_GAUGE, "Priority of this node for the VIP.",
+     priority_of},
+    {"fairlead_vipd_hold{vip}", METRICS_GAUGE,
+     "1 while an operator holds this node out of the race.", hold_of},
+    {"fairlead_vipd_etcd_ok{vip}", METRICS_GAUGE, "1 while etcd answers.", etcd_ok_of},
+    {"fairlead_vipd_etcd_leader{vip}", METRICS_GAUGE, "1 while the etcd member of this node leads.",
      etcd_leader_of},
-    {"fairlead_vipd_warnings", METRICS_GAUGE, "Warnings that `fairlead vip status` shows.",
+    {"fairlead_vipd_warnings{vip}", METRICS_GAUGE, "Warnings that `fairlead vip status` shows.",
      warnings_of},
 };
 
 static void put_state(struct metrics *m, const struct vip_report *reports, size_t n)
 {
-	metrics_family(m, "fairlead_vipd_state", METRICS_GAUGE, "1 for the state that the VIP is in.");
+	metrics_family(m, "fairlead_vipd_state{vip,state}", METRICS_GAUGE,
+	               "1 for the state that the VIP is in.");
 	for (size_t i = 0; i < n; i++) {
 		for (size_t s = 0; s < ARRAY_SIZE(state_names); s++) {
 			const struct metrics_label labels[] = {{"vip", reports[i].vip},
@@ -306,7 +310,7 @@ static void put_state(struct metrics *m, const struct vip_report *reports, size_
 
 static void put_health(struct metrics *m, const struct vip_report *reports, size_t n)
 {
-	metrics_family(m, "fairlead_vipd_health", METRICS_GAUGE,
+	metrics_family(m, "fairlead_vipd_health{vip,health}", METRICS_GAUGE,
 	               "1 for the health of this node's API server.");
 	for (size_t i = 0; i < n; i++) {
 		for (size_t h = 0; h < ARRAY_SIZE(health_states); h++) {
@@ -320,7 +324,7 @@ static void put_health(struct metrics *m, const struct vip_report *reports, size
 
 static void put_moves(struct metrics *m, const struct vip_report *reports, size_t n)
 {
-	metrics_family(m, "fairlead_vipd_moves_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_vipd_moves_total{vip,reason}", METRICS_COUNTER,
 	               "Moves of the VIP that this process has seen, by reason.");
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < reports[i].n_moves; k++) {
@@ -334,7 +338,8 @@ static void put_moves(struct metrics *m, const struct vip_report *reports, size_
 
 void report_metrics(struct metrics *m, const struct vip_report *reports, size_t n)
 {
-	metrics_family(m, "fairlead_vipd_build_info", METRICS_GAUGE, "1; the version is a label.");
+	metrics_family(m, "fairlead_vipd_build_info{version}", METRICS_GAUGE,
+	               "1; the version is a label.");
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	put_state(m, reports, n);
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++) {

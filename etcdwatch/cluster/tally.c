@@ -72,7 +72,7 @@ static double seconds(int64_t us)
 
 static void add_steps(struct metrics *m, const struct tally *t)
 {
-	metrics_family(m, "fairlead_etcdwatch_steps_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_etcdwatch_steps_total{step,result}", METRICS_COUNTER,
 	               "Steps by which this node has changed the cluster.");
 	for (size_t kind = 0; kind < ARRAY_SIZE(t->steps); kind++) {
 		for (size_t result = TALLY_DONE; result <= TALLY_FAILED; result++) {
@@ -86,7 +86,7 @@ static void add_steps(struct metrics *m, const struct tally *t)
 
 static void add_upkeep(struct metrics *m, const struct tally *t)
 {
-	metrics_family(m, "fairlead_etcdwatch_upkeep_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_etcdwatch_upkeep_total{what,result}", METRICS_COUNTER,
 	               "What this node has begun to do by itself, and how it ended.");
 	for (size_t what = UPKEEP_DEFRAG; what < ARRAY_SIZE(t->upkeep); what++) {
 		for (size_t result = 0; result < TALLY_RESULTS_N; result++) {
@@ -101,12 +101,12 @@ static void add_upkeep(struct metrics *m, const struct tally *t)
 
 static void add_defrags(struct metrics *m, const struct tally *t)
 {
-	metrics_family(m, "fairlead_etcdwatch_defrag_last_timestamp_seconds", METRICS_GAUGE,
+	metrics_family(m, "fairlead_etcdwatch_defrag_last_timestamp_seconds{member}", METRICS_GAUGE,
 	               "When the member's database was last written anew by this node.");
 	for (size_t i = 0; i < t->n_defrags; i++)
 		metrics_sample(m, (double) t->defrags[i].at_s,
 		               &(struct metrics_label){"member", t->defrags[i].name}, 1);
-	metrics_family(m, "fairlead_etcdwatch_defrag_last_stall_seconds", METRICS_GAUGE,
+	metrics_family(m, "fairlead_etcdwatch_defrag_last_stall_seconds{member}", METRICS_GAUGE,
 	               "The longest that a read of the member had to wait then.");
 	for (size_t i = 0; i < t->n_defrags; i++)
 		metrics_sample(m, seconds(t->defrags[i].stall_us),
@@ -123,7 +123,7 @@ void tally_metrics(struct metrics *m, const struct tally *t)
 	metrics_family(m, "fairlead_etcdwatch_defrag_freed_bytes_total", METRICS_COUNTER,
 	               "By how much that has made them smaller.");
 	metrics_sample(m, (double) t->freed_bytes, NULL, 0);
-	metrics_family(m, "fairlead_etcdwatch_defrag_stall_seconds_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_etcdwatch_defrag_stall_seconds_total{of}", METRICS_COUNTER,
 	               "The longest wait of a read at each, added up.");
 	metrics_sample(m, seconds(t->stall_us), &(struct metrics_label){"of", "member"}, 1);
 	metrics_sample(m, seconds(t->leader_stall_us), &(struct metrics_label){"of", "leader"}, 1);

@@ -121,18 +121,19 @@ static const struct {
 	const char *help;
 	double (*value)(const struct drillinfo *info);
 } gauges[] = {
-    {"fairlead_etcdwatch_drill_last_success_timestamp_seconds",
+    {"fairlead_etcdwatch_drill_last_success_timestamp_seconds{job}",
      "When the last drill began that went well; 0: none has.", good_time},
-    {"fairlead_etcdwatch_drill_last_timestamp_seconds",
+    {"fairlead_etcdwatch_drill_last_timestamp_seconds{job}",
      "When the last drill began; 0: there was none.", last_time},
-    {"fairlead_etcdwatch_drill_failed", "1 if the last drill failed.", failed},
-    {"fairlead_etcdwatch_drill_overdue",
+    {"fairlead_etcdwatch_drill_failed{job}", "1 if the last drill failed.", failed},
+    {"fairlead_etcdwatch_drill_overdue{job}",
      "1 while no drill has gone well that the schedule has asked for.", overdue},
-    {"fairlead_etcdwatch_drill_alarm", "1 if the last drill failed, or one is overdue.", alarm_of},
-    {"fairlead_etcdwatch_drill_last_duration_seconds", "How long the last drill took.", took},
-    {"fairlead_etcdwatch_drill_next_due_timestamp_seconds",
+    {"fairlead_etcdwatch_drill_alarm{job}", "1 if the last drill failed, or one is overdue.",
+     alarm_of},
+    {"fairlead_etcdwatch_drill_last_duration_seconds{job}", "How long the last drill took.", took},
+    {"fairlead_etcdwatch_drill_next_due_timestamp_seconds{job}",
      "When the next drill is due; 0: there is no snapshot to drill.", next_due},
-    {"fairlead_etcdwatch_drill_running", "1 while a drill is under way.", running},
+    {"fairlead_etcdwatch_drill_running{job}", "1 while a drill is under way.", running},
 };
 
 static void add_counter(struct metrics *m, const struct drillinfo *info, const char *result,
@@ -167,11 +168,11 @@ void drillinfo_metrics(struct metrics *m, const struct drillinfo *infos, size_t 
 	}
 	if (n == 0)
 		return;
-	metrics_family(m, "fairlead_etcdwatch_drill_phase_seconds", METRICS_GAUGE,
+	metrics_family(m, "fairlead_etcdwatch_drill_phase_seconds{job,phase}", METRICS_GAUGE,
 	               "How long each phase of the last drill took.");
 	for (size_t i = 0; i < n; i++)
 		add_phases(m, &infos[i]);
-	metrics_family(m, "fairlead_etcdwatch_drills_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_etcdwatch_drills_total{job,result}", METRICS_COUNTER,
 	               "Drills since the daemon was started.");
 	for (size_t i = 0; i < n; i++) {
 		add_counter(m, &infos[i], "passed", infos[i].n_passed);

@@ -162,18 +162,19 @@ static const struct {
 	bool (*get)(const struct observation_member *m, const struct trend *trend,
 	            double *ret); /* false: not known */
 } member_metrics[] = {
-    {"fairlead_etcdwatch_member_up", "1 if the member answered in the last round.", get_up},
-    {"fairlead_etcdwatch_member_status_seconds", "How long its status took.", get_status},
-    {"fairlead_etcdwatch_member_linearizable_read_seconds", "How long a linearizable read took.",
-     get_linearizable},
-    {"fairlead_etcdwatch_member_serializable_read_seconds", "How long a serializable read took.",
-     get_serializable},
-    {"fairlead_etcdwatch_member_db_bytes", "The size of its database.", get_db},
-    {"fairlead_etcdwatch_member_db_in_use_bytes", "How much of that is in use.", get_in_use},
-    {"fairlead_etcdwatch_member_quota_bytes", "How large it may become.", get_quota},
-    {"fairlead_etcdwatch_member_db_growth_bytes_per_second",
+    {"fairlead_etcdwatch_member_up{member}", "1 if the member answered in the last round.", get_up},
+    {"fairlead_etcdwatch_member_status_seconds{member}", "How long its status took.", get_status},
+    {"fairlead_etcdwatch_member_linearizable_read_seconds{member}",
+     "How long a linearizable read took.", get_linearizable},
+    {"fairlead_etcdwatch_member_serializable_read_seconds{member}",
+     "How long a serializable read took.", get_serializable},
+    {"fairlead_etcdwatch_member_db_bytes{member}", "The size of its database.", get_db},
+    {"fairlead_etcdwatch_member_db_in_use_bytes{member}", "How much of that is in use.",
+     get_in_use},
+    {"fairlead_etcdwatch_member_quota_bytes{member}", "How large it may become.", get_quota},
+    {"fairlead_etcdwatch_member_db_growth_bytes_per_second{member}",
      "How it grows, over half an hour or more.", get_growth},
-    {"fairlead_etcdwatch_member_quota_runway_seconds",
+    {"fairlead_etcdwatch_member_quota_runway_seconds{member}",
      "When it reaches its quota if it grows on like that.", get_runway},
 };
 
@@ -214,8 +215,8 @@ static void add_compared(struct metrics *m, const struct compare_report *c)
 		uint64_t n;
 	} counts[] = {{"same", c->n_same}, {"differ", c->n_differ}, {"none", c->n_nothing}};
 
-	metrics_family(m, "fairlead_etcdwatch_comparisons_total", METRICS_COUNTER,
-	               "Comparisons of the members' data, by what came of them.");
+	metrics_family(m, "fairlead_etcdwatch_comparisons_total{result}", METRICS_COUNTER,
+	               "Comparisons of the members' data: same, differ, none (no two could be compared).");
 	for (size_t i = 0; c->is_on && i < ARRAY_SIZE(counts); i++)
 		metrics_sample(m, (double) counts[i].n, &(struct metrics_label){"result", counts[i].result},
 		               1);
@@ -229,7 +230,7 @@ static void add_compared(struct metrics *m, const struct compare_report *c)
 
 static void add_raised(struct metrics *m, const struct healthreport *r)
 {
-	metrics_family(m, "fairlead_etcdwatch_findings_raised_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_etcdwatch_findings_raised_total{id}", METRICS_COUNTER,
 	               "How often each rule has become a finding.");
 	for (size_t i = 0; i < RULES_N; i++)
 		metrics_sample(m, r->n_raised != NULL ? (double) r->n_raised[i] : 0,
@@ -252,7 +253,7 @@ void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 	metrics_family(m, "fairlead_etcdwatch_health_rounds_total", METRICS_COUNTER,
 	               "Rounds of the watchdog.");
 	metrics_sample(m, (double) r->n_rounds, NULL, 0);
-	metrics_family(m, "fairlead_etcdwatch_finding", METRICS_GAUGE,
+	metrics_family(m, "fairlead_etcdwatch_finding{id,severity,subject}", METRICS_GAUGE,
 	               "1 for each finding that stands.");
 	for (size_t i = 0; i < r->n_findings; i++) {
 		const struct judge_finding *f = r->findings[i];

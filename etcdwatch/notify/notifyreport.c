@@ -68,7 +68,7 @@ void notifyreport_metrics(struct metrics *m, const struct notifyreport *r)
 	metrics_family(m, "fairlead_etcdwatch_notify_attempts_failed_total", METRICS_COUNTER,
 	               "Attempts that went wrong.");
 	metrics_sample(m, (double) (r->failed + r->refused), NULL, 0);
-	metrics_family(m, "fairlead_etcdwatch_notify_messages_total", METRICS_COUNTER,
+	metrics_family(m, "fairlead_etcdwatch_notify_messages_total{result}", METRICS_COUNTER,
 	               "Messages, by what became of them.");
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		metrics_sample(m, (double) ends[i].n, &(struct metrics_label){"result", ends[i].result}, 1);

@@ -117,14 +117,17 @@ static void write_value(FILE *out, double value)
 	(void) fputs(text, out);
 }
 
-void metrics_family(struct metrics *m, const char *name, enum metrics_type type, const char *help)
+void metrics_family(struct metrics *m, const char *declared, enum metrics_type type,
+                    const char *help)
 {
+	char *name = xstrndup(declared, strcspn(declared, "{"));
+
 	assert(is_legal_name(name, true));
 	assert((type == METRICS_COUNTER) == ends_with(name, "_total"));
 	assert(!is_known(m, name));
 
 	m->names = xreallocarray(m->names, m->n_names + 1, sizeof(*m->names));
-	m->names[m->n_names++] = xstrdup(name);
+	m->names[m->n_names++] = name;
 	m->type = type;
 	(void) fprintf(m->out, "# HELP %s ", name);
 	write_escaped(m->out, help, false);

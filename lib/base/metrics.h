@@ -30,8 +30,14 @@ struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 DEFINE_AUTO(struct metrics, metrics_free);
 
-/* Begins a family; the samples that follow belong to it. Asserts that the name is legal and new. */
-void metrics_family(struct metrics *m, const char *name, enum metrics_type type, const char *help);
+/*
+ * Begins a family; the samples that follow belong to it. Behind the name, in braces, stand the
+ * labels that its samples have: "fairlead_vipd_state{vip,state}". They are for docs/metrics.md,
+ * which is made of these literals, and are checked where that is. Asserts that the name is legal
+ * and new.
+ */
+void metrics_family(struct metrics *m, const char *declared, enum metrics_type type,
+                    const char *help);
 
 /* Of a gauge or a counter. labels may be NULL when n is 0. */
 void metrics_sample(struct metrics *m, double value, const struct metrics_label *labels, size_t n);
