@@ -11,10 +11,12 @@
 #include "base/mono.h"
 #include "etcdwatch/daemon.h"
 #include "etcdwatch/drill/drill.h"
+#include "etcdwatch/telling.h"
 
 struct waiting {
 	struct control_request *request; /* NULL: nobody waits */
 	struct drill *drill;
+	struct telling telling;
 };
 
 struct drillcommand {
@@ -35,6 +37,7 @@ void drillcommand_free(struct drillcommand *c)
 	if (c == NULL)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(c->waiting); i++) {
+		telling_stop(&c->waiting[i].telling);
 		if (c->waiting[i].request != NULL)
 			drill_forget_asker(c->waiting[i].drill);
 	}
@@ -82,11 +85,21 @@ static void phase_cb(const char *phase, void *userdata)
 	control_reply(w->request, json_pack("{s:s}", "phase", phase));
 }
 
+static json_t *tell(void *userdata)
+{
+	const struct waiting *w = userdata;
+	struct drillinfo info;
+
+	drill_fill_info(w->drill, &info);
+	return info.phase[0] != '\0' ? json_pack("{s:s}", "progress", info.phase) : NULL;
+}
+
 static void done_cb(bool ok, const char *reason, const json_t *result, void *userdata)
 {
 	struct waiting *w = userdata;
 	struct control_request *request = TAKE_PTR(w->request);
 
+	telling_stop(&w->telling);
 	if (json_object_get(result, "checks") != NULL)
 		control_reply(request, json_deep_copy(result));
 	if (ok)
@@ -98,11 +111,13 @@ static void done_cb(bool ok, const char *reason, const json_t *result, void *use
 void drillcommand_run(struct drillcommand *c, struct control_request *request, int argc,
                       char **argv)
 {
+	bool wants_progress = argc > 0 && strcmp(argv[argc - 1], TELLING_WORD) == 0;
 	struct waiting *w;
 	int i, r;
 
+	argc -= wants_progress ? 1 : 0;
 	if (argc > 1) {
-		control_fail(request, CONTROL_USAGE, "etcd drill [JOB]");
+		control_fail(request, CONTROL_USAGE, "etcd drill [JOB] [--progress]");
 		return;
 	}
 	i = find(c->daemon, request, argc == 1 ? argv[0] : NULL);
@@ -112,11 +127,13 @@ void drillcommand_run(struct drillcommand *c, struct control_request *request, i
 	r = drill_ask(daemon_drill(c->daemon, (size_t) i),
 	              &(struct drill_asker){.phase = phase_cb, .done = done_cb, .userdata = w});
 	if (r == 0)
-		*w = (struct waiting){request, daemon_drill(c->daemon, (size_t) i)};
+		*w = (struct waiting){.request = request, .drill = daemon_drill(c->daemon, (size_t) i)};
 	else if (r == -ENOENT)
 		control_fail(request, CONTROL_NOTFOUND, "there is no good snapshot to drill");
 	else
 		control_fail(request, CONTROL_BUSY, "a drill of that job is under way already");
+	if (r == 0 && wants_progress)
+		telling_start(&w->telling, daemon_cluster(c->daemon)->ev, request, tell, w);
 }
 
 /* --- status and metrics ----------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `etcd snapshot save [JOB] [--plain]`: answered when the snapshot is proven and kept, or is not.
+ * `etcd snapshot save [JOB] [--plain] [--progress]`: answered when the snapshot is proven and kept,
+ * or is not.
  * With --plain its descriptor comes with the answer, of the snapshot as the member has sent it: the
  * one who asked is root, and makes of it what he likes, under a name that he may write.
  */
@@ -13,11 +14,31 @@
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/store/store.h"
+#include "etcdwatch/telling.h"
 
 struct save {
 	struct command command;
 	struct job *job;
+	struct telling telling;
 };
+
+static void save_free(struct save *s)
+{
+	telling_stop(&s->telling);
+	command_end(&s->command);
+	free(s);
+}
+
+/* Bytes while it is being taken; of what is done with it then, only what it is. */
+static json_t *tell(void *userdata)
+{
+	const struct save *s = userdata;
+	struct job_report report;
+
+	job_fill_report(s->job, &report);
+	return json_pack("{s:s, s:I, s:I}", "progress", report.state, "bytes",
+	                 (json_int_t) report.bytes, "of_bytes", (json_int_t) report.of_bytes);
+}
 
 static void saved_cb(const struct job_saved *saved, void *userdata)
 {
@@ -26,8 +47,7 @@ static void saved_cb(const struct job_saved *saved, void *userdata)
 	const struct catalog_entry *entry =
 	    saved->id != NULL ? store_find(job_store(s->job), saved->id) : NULL;
 
-	command_end(&s->command);
-	free(s);
+	save_free(s);
 	if (saved->id == NULL) {
 		control_fail(request, CONTROL_FAILED, "%s", saved->reason);
 		return;
@@ -48,24 +68,25 @@ static void give_up(struct command *command)
 	struct save *s = CONTAINER_OF(command, struct save, command);
 
 	job_forget_save(s->job);
-	command_end(command);
-	free(s);
+	save_free(s);
 }
 
 void savecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	struct commands *c = userdata;
 	const char *name = NULL;
-	bool plain = false;
+	bool plain = false, wants_progress = false;
 	struct save *s;
 
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--plain") == 0) {
 			plain = true;
+		} else if (strcmp(argv[i], TELLING_WORD) == 0) {
+			wants_progress = true;
 		} else if (name == NULL && argv[i][0] != '-') {
 			name = argv[i];
 		} else {
-			control_fail(request, CONTROL_USAGE, "etcd snapshot save [JOB] [--plain]");
+			control_fail(request, CONTROL_USAGE, "etcd snapshot save [JOB] [--plain] [--progress]");
 			return;
 		}
 	}
@@ -75,10 +96,12 @@ void savecommand_fn(struct control_request *request, int argc, char **argv, void
 		return;
 	}
 	s->job = commands_one_job(request, commands_daemon(c), name);
-	if (s->job != NULL && job_save(s->job, plain, saved_cb, s) == 0)
+	if (s->job != NULL && job_save(s->job, plain, saved_cb, s) == 0) {
+		if (wants_progress)
+			telling_start(&s->telling, daemon_cluster(commands_daemon(c))->ev, request, tell, s);
 		return;
+	}
 	if (s->job != NULL)
 		control_fail(request, CONTROL_BUSY, "job '%s' is at one already", job_config(s->job)->name);
-	command_end(&s->command);
-	free(s);
+	save_free(s);
 }

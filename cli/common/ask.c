@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/progress.h"
 #include "cli/common/table.h"
 
 static int explain_no_answer(int r, const char *daemon, const char *path, int64_t timeout_us)
@@ -87,6 +88,7 @@ int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *w
 	int r;
 
 	r = client_ask_each(path, words, n_words, timeout_us, each, userdata, &answer);
+	progress_clear();
 	if (r < 0)
 		return explain_no_answer(r, daemon, path, timeout_us);
 	if (answer->error != NULL)

@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/common/progress.h"
 #include "cli/common/table.h"
 
 #define WORKER "etcdwatch-worker"
@@ -174,6 +175,7 @@ static int run(const struct texts *words, worker_line_fn line, void *userdata, j
 		json_decref(object);
 	}
 	*ret_last = last;
+	progress_clear();
 	if (finish(&running) == 0 && json_is_true(json_object_get(last, "ok")))
 		return CLI_OK;
 	return explain(last);

@@ -13,6 +13,7 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
+#include "cli/common/progress.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
 
@@ -28,6 +29,7 @@ struct steering {
 	size_t n_words;
 	size_t member_at; /* the word that names whom to remove; 0: none */
 	size_t n_planned;
+	struct progress *progress;
 	char shown[SHOWN_MAX]; /* the ID of the member that the plan removes; "": none */
 };
 
@@ -111,9 +113,14 @@ static void told(const json_t *object, void *userdata)
 static void told_again(const json_t *object, void *userdata)
 {
 	const char *state = field_text(object, "state");
+	struct steering *s = userdata;
 
-	if (state != NULL && strcmp(state, "planned") != 0)
-		told(object, userdata);
+	if (field_text(object, "progress") != NULL)
+		progress_show(s->progress, field_text_or_dash(object, "text"), -1, 0, false);
+	if (state == NULL || strcmp(state, "planned") == 0)
+		return;
+	progress_clear();
+	told(object, userdata);
 }
 
 static int ask(struct steering *s, client_object_fn each)
@@ -160,7 +167,12 @@ static int steer(struct steering *s)
 	/* By now another may have the name. */
 	if (s->member_at > 0 && s->shown[0] != '\0')
 		s->words[s->member_at] = s->shown;
-	return ask(s, told_again);
+	s->progress = progress_new(cli->output == CLI_TABLE);
+	if (progress_is_seen(s->progress))
+		add(s, "--progress");
+	code = ask(s, told_again);
+	progress_free(s->progress);
+	return code;
 }
 
 int cli_etcd_forfeit_leadership(const struct cli *cli, int argc UNUSED, char **argv UNUSED)

@@ -19,6 +19,7 @@
 #include "cli/restore/restorerebuild.h"
 #include "cli/restore/restorerender.h"
 #include "cli/restore/restoresource.h"
+#include "cli/common/progress.h"
 #include "cli/common/table.h"
 #include "cli/common/worker.h"
 
@@ -34,6 +35,7 @@ struct restoring {
 	struct restoreplan *plan;
 	bool acted;
 	json_t *result;
+	struct progress *progress;
 };
 
 static void restoring_fini(struct restoring *r)
@@ -45,6 +47,7 @@ static void restoring_fini(struct restoring *r)
 	json_decref(r->made);
 	json_decref(r->found);
 	json_decref(r->result);
+	progress_free(r->progress);
 	restoreplan_free(r->plan);
 }
 
@@ -77,6 +80,19 @@ static void choose_token(struct restoring *r)
 
 /* --- asking the worker ------------------------------------------------------------------------ */
 
+/* How far it is, in bytes, or while it rebuilds in revisions. */
+static void show_progress(struct progress *progress, const char *step, const json_t *object)
+{
+	const json_t *bytes = json_object_get(object, "bytes");
+
+	if (json_is_integer(bytes))
+		progress_show(progress, step, json_integer_value(bytes),
+		              json_integer_value(json_object_get(object, "of_bytes")), true);
+	else
+		progress_show(progress, step, json_integer_value(json_object_get(object, "revision")),
+		              json_integer_value(json_object_get(object, "of")), false);
+}
+
 /* What it is at, for one who waits. */
 static void print_step(const json_t *object, void *userdata)
 {
@@ -92,9 +108,14 @@ static void print_step(const json_t *object, void *userdata)
 	const char *step = json_string_value(json_object_get(object, "doing"));
 	const char *name = json_string_value(json_object_get(object, "name"));
 
-	/* Without a name it is how far the step has come. */
-	for (size_t i = 0;
-	     r->cli.output == CLI_TABLE && name != NULL && step != NULL && i < ARRAY_SIZE(steps); i++) {
+	if (r->cli.output != CLI_TABLE || step == NULL)
+		return;
+	if (name == NULL) {
+		show_progress(r->progress, step, object);
+		return;
+	}
+	progress_clear();
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (strcmp(step, steps[i].step) != 0)
 			continue;
 		(void) fprintf(stderr, "%s ", steps[i].text);
@@ -347,6 +368,7 @@ int cli_etcd_restore(const struct cli *cli, int argc, char **argv)
 		return code;
 	}
 	choose_token(&r);
+	r.progress = progress_new(r.cli.output == CLI_TABLE);
 	code = run(&r);
 	clean_up(&r);
 	restoring_fini(&r);

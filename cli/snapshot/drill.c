@@ -14,6 +14,8 @@
 #include "base/mono.h"
 #include "cli/snapshot/drill_render.h"
 #include "cli/snapshot/file.h"
+#include "cli/common/fields.h"
+#include "cli/common/progress.h"
 #include "cli/common/worker.h"
 
 #define DAEMON "etcdwatch"
@@ -27,7 +29,22 @@ struct drilling {
 	const char *file;
 	bool has_directory;
 	struct texts words; /* of the worker */
+	struct progress *progress;
 };
+
+/* Whether that is all that it says: how far a phase has come, if only for how long it has lasted.
+ */
+static bool show_progress(const struct drilling *d, const json_t *object)
+{
+	const char *phase = field_text(object, "progress"), *doing = field_text(object, "doing");
+
+	if (phase != NULL)
+		progress_show(d->progress, phase, -1, 0, false);
+	else if (doing != NULL)
+		progress_show(d->progress, doing, field_integer(object, "bytes"),
+		              field_integer(object, "of_bytes"), true);
+	return phase != NULL || doing != NULL;
+}
 
 static void show(const json_t *object, void *userdata)
 {
@@ -38,6 +55,9 @@ static void show(const json_t *object, void *userdata)
 		(void) fflush(stdout);
 		return;
 	}
+	if (show_progress(d, object))
+		return;
+	progress_clear();
 	drill_render_phase(stderr, object);
 	drill_render_result(stdout, object);
 }
@@ -47,10 +67,14 @@ static void show(const json_t *object, void *userdata)
 static int ask_daemon(struct drilling *d)
 {
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
-	const char *words[] = {"etcd", "drill", d->job};
+	const char *words[4] = {"etcd", "drill"};
+	size_t n = 2;
 
-	return cli_ask_each(&d->cli, DAEMON, words, d->job != NULL ? 3 : 2, TIMEOUT_US, show, d,
-	                    &answer);
+	if (d->job != NULL)
+		words[n++] = d->job;
+	if (progress_is_seen(d->progress))
+		words[n++] = "--progress";
+	return cli_ask_each(&d->cli, DAEMON, words, n, TIMEOUT_US, show, d, &answer);
 }
 
 static int run_worker(struct drilling *d)
@@ -131,7 +155,7 @@ static int parse(struct drilling *d, int argc, char **argv)
 
 int cli_etcd_drill(const struct cli *cli, int argc, char **argv)
 {
-	struct drilling d = {.cli = *cli};
+	struct drilling d = {.cli = *cli, .progress = progress_new(cli->output == CLI_TABLE)};
 	int code = parse(&d, argc, argv);
 
 	if (code != CLI_OK)
@@ -139,5 +163,6 @@ int cli_etcd_drill(const struct cli *cli, int argc, char **argv)
 	else
 		code = d.file != NULL ? run_worker(&d) : ask_daemon(&d);
 	texts_fini(&d.words);
+	progress_free(d.progress);
 	return code != CLI_OK ? code : etcd_flush();
 }

@@ -8,6 +8,8 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "cli/snapshot/save.h"
+#include "cli/common/fields.h"
+#include "cli/common/progress.h"
 #include "cli/snapshot/jobs_render.h"
 
 #define DAEMON "etcdwatch"
@@ -148,9 +150,26 @@ static bool take_words(int argc, char **argv, const char **ret_job, const char *
 	return true;
 }
 
+static void show_progress(const json_t *object, void *userdata)
+{
+	const char *what = field_text(object, "progress");
+	bool is_taking = field_integer(object, "of_bytes") > 0;
+
+	if (what != NULL)
+		progress_show(userdata, what, is_taking ? field_integer(object, "bytes") : -1,
+		              field_integer(object, "of_bytes"), true);
+}
+
+/* The snapshot, behind what was told of the way to it. */
+static const json_t *entry_of(const struct client_answer *answer)
+{
+	return json_array_get(answer->objects, MAX(json_array_size(answer->objects), 1) - 1);
+}
+
 int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 {
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	AUTO(progress_free) struct progress *progress = progress_new(cli->output == CLI_TABLE);
 	const char *job = NULL, *file = NULL;
 	struct words words = begin("save");
 	int code;
@@ -164,11 +183,14 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 		add(&words, job);
 	if (file != NULL)
 		add(&words, "--plain");
-	code = cli_ask(cli, DAEMON, words.items, words.n, SAVE_TIMEOUT_US, &answer);
+	if (progress_is_seen(progress))
+		add(&words, "--progress");
+	code = cli_ask_each(cli, DAEMON, words.items, words.n, SAVE_TIMEOUT_US, show_progress, progress,
+	                    &answer);
 	if (code != CLI_OK)
 		return code;
 	if (file != NULL)
-		code = etcd_save(cli, answer->fd, json_array_get(answer->objects, 0), file);
+		code = etcd_save(cli, answer->fd, entry_of(answer), file);
 	else if (cli->output == CLI_TABLE)
 		etcdwatch_render_list(stdout, answer->objects, wall_now_us());
 	if (code == CLI_OK && cli->output != CLI_TABLE)

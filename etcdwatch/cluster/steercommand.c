@@ -16,6 +16,7 @@
 #include "etcdwatch/cluster/steprun.h"
 #include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands_priv.h"
+#include "etcdwatch/telling.h"
 
 struct steer;
 
@@ -31,15 +32,18 @@ struct steer {
 	const struct verb *verb;
 	char *member; /* NULL: not given */
 	bool dry_run;
+	bool wants_progress;
 	bool all; /* instead of a member */
 	struct plan_disarm_options disarm;
 	struct survey_request *survey;
 	struct quotas *quotas;
 	struct steprun *run;
+	struct telling telling;
 };
 
 static void steer_free(struct steer *s)
 {
+	telling_stop(&s->telling);
 	survey_cancel(s->survey);
 	quotas_free(s->quotas);
 	steprun_free(s->run);
@@ -97,6 +101,18 @@ static void done_cb(const char *why, void *userdata)
 		control_ok(request);
 }
 
+/* etcd does not say how far a step has come: that it is under way is all there is to tell. */
+static json_t *tell(void *userdata)
+{
+	const struct steer *s = userdata;
+	json_t *json = s->run != NULL ? step_json(steprun_step(s->run)) : NULL;
+
+	if (json == NULL)
+		return NULL;
+	(void) json_object_set(json, "progress", json_object_get(json, "step"));
+	return json;
+}
+
 static const struct steprun_callbacks run_callbacks = {.step_done = step_done_cb, .done = done_cb};
 
 /* --- planning -----------------------------------------------------------------------------------
@@ -125,6 +141,9 @@ static void planned(struct steer *s, const struct survey *survey)
 	if (steps->refusal[0] == '\0' && steps->n > 0 && !s->dry_run) {
 		s->run = steprun_start(daemon_cluster(commands_daemon(s->command.commands)), steps,
 		                       &run_callbacks, s);
+		if (s->wants_progress)
+			telling_start(&s->telling, daemon_cluster(commands_daemon(s->command.commands))->ev,
+			              request, tell, s);
 		return;
 	}
 	steer_free(s);
@@ -204,6 +223,8 @@ static bool take_word(struct steer *s, const char *word)
 
 	if (strcmp(word, "--dry-run") == 0)
 		s->dry_run = true;
+	else if (strcmp(word, TELLING_WORD) == 0)
+		s->wants_progress = true;
 	else if (disarms && strcmp(word, "--corrupt-too") == 0)
 		s->disarm.corrupt_too = true;
 	else if (disarms && strcmp(word, "--unchecked") == 0)
@@ -240,46 +261,48 @@ static void begin(struct control_request *request, int argc, char **argv, struct
 
 void forfeitcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd forfeit-leadership [--dry-run]", false, false,
-	                                 plan_forfeit_verb};
+	static const struct verb verb = {"etcd forfeit-leadership [--dry-run] [--progress]", false,
+	                                 false, plan_forfeit_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void leavecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd leave [--dry-run]", false, false, plan_leave_verb};
+	static const struct verb verb = {"etcd leave [--dry-run] [--progress]", false, false,
+	                                 plan_leave_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void removecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd remove-member MEMBER [--dry-run]", true, false,
-	                                 plan_remove_verb};
+	static const struct verb verb = {"etcd remove-member MEMBER [--dry-run] [--progress]", true,
+	                                 false, plan_remove_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void disarmcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd alarm disarm [--corrupt-too] [--unchecked] [--dry-run]",
-	                                 false, true, plan_disarm_verb};
+	static const struct verb verb = {
+	    "etcd alarm disarm [--corrupt-too] [--unchecked] [--dry-run] [--progress]", false, true,
+	    plan_disarm_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void defragcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd defrag --all | MEMBER [--dry-run]", true, false,
-	                                 plan_defrag_verb};
+	static const struct verb verb = {"etcd defrag --all | MEMBER [--dry-run] [--progress]", true,
+	                                 false, plan_defrag_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void recovercommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd recover-space [--dry-run]", false, true,
+	static const struct verb verb = {"etcd recover-space [--dry-run] [--progress]", false, true,
 	                                 plan_recover_verb};
 
 	begin(request, argc, argv, userdata, &verb);

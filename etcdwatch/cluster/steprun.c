@@ -76,6 +76,11 @@ static struct step *present(struct steprun *run)
 	return &run->steps.items[run->at];
 }
 
+const struct step *steprun_step(const struct steprun *run)
+{
+	return &run->steps.items[run->at];
+}
+
 static void change_state(struct steprun *run, enum run_state state)
 {
 	fsm_check(states, ARRAY_SIZE(states), run->state, state);

@@ -32,4 +32,6 @@ struct steprun_callbacks {
  * before this returned. */
 struct steprun *steprun_start(const struct cluster_env *env, const struct steps *steps,
                               const struct steprun_callbacks *callbacks, void *userdata);
+/* The one that is under way, or about to begin. */
+const struct step *steprun_step(const struct steprun *run);
 void steprun_free(struct steprun *run); /* no callback; NULL is fine */

@@ -110,8 +110,11 @@ static void take_line(json_t *object, void *userdata)
 		w->last = json_incref(object);
 		return;
 	}
-	json_decref(w->phase);
-	w->phase = json_incref(phase);
+	/* Other lines say how far the phase has come. */
+	if (phase != NULL) {
+		json_decref(w->phase);
+		w->phase = json_incref(phase);
+	}
 	result_line(json_incref(object));
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/worker/pace.h"
 
 #define BUFFER_BYTES (256 * 1024)
 
@@ -34,7 +35,12 @@ int infile_open(const char *path, struct problem *problem, int *ret_fd, mode_t *
 int infile_feed(int fd, const char *path, struct sink *sink, struct problem *problem)
 {
 	AUTO(free) char *buffer = xcalloc(1, BUFFER_BYTES);
+	struct stat st = {0};
+	struct pace pace;
+	uint64_t n_bytes = 0;
 
+	(void) fstat(fd, &st);
+	pace_begin(&pace, "read", (uint64_t) st.st_size);
 	for (;;) {
 		ssize_t n;
 		int r;
@@ -51,5 +57,7 @@ int infile_feed(int fd, const char *path, struct sink *sink, struct problem *pro
 		r = sink_write(sink, buffer, (size_t) n);
 		if (r < 0)
 			return r;
+		n_bytes += (uint64_t) n;
+		pace_tell(&pace, n_bytes);
 	}
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "etcdwatch/worker/outfile.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/s3target.h"
 
 #define FILE_MODE 0600
@@ -21,6 +22,8 @@ struct getting {
 	struct outfile *file;
 	struct digest *digest;
 	struct s3get_result result;
+	struct pace pace;
+	uint64_t n_bytes; /* that are there */
 };
 
 static int on_data(const void *data, size_t len, void *userdata)
@@ -28,6 +31,8 @@ static int on_data(const void *data, size_t len, void *userdata)
 	struct getting *g = userdata;
 
 	digest_update(g->digest, data, len);
+	g->n_bytes += len;
+	pace_tell(&g->pace, g->n_bytes);
 	return sink_write(outfile_sink(g->file), data, len);
 }
 
@@ -57,6 +62,8 @@ static int fetch(struct getting *g)
 	g->result.n_bytes = object.n_bytes;
 	if (g->result.n_bytes_kept == object.n_bytes && object.n_bytes > 0)
 		return 0;
+	pace_begin(&g->pace, "fetch", object.n_bytes);
+	g->n_bytes = g->result.n_bytes_kept;
 	r = s3_get(g->s3, g->request->key, g->result.n_bytes_kept, on_data, g, &object);
 	if (r < 0)
 		return s3target_fail(g->s3, r, g->problem);

@@ -101,9 +101,11 @@ expect_equal "alarm" "$(metric alarm) $(metric failed)" "0 0"
 say "a drill that is killed, and so its etcd; the next start clears up behind it"
 echo hang >"$T/seen/how"
 rm "$T/seen/pid"
-drill_now &
+timeout 60 script -qec "'$FAIRLEAD' --runtime-dir '$T/run-n1' etcd drill" /dev/null >"$T/tty" </dev/null &
 asker=$!
 wait_until 30 test -s "$T/seen/pid"
+# On a terminal there is a line that says for how long it has been at what.
+wait_until 20 grep -qE $'\r\033\\[Kstart [0-9]+s' "$T/tty"
 pid=$(cat "$T/seen/pid")
 [[ -d $(cat "$T/seen/room") ]] || fail "it works elsewhere"
 for words in "drill" "snapshot save"; do
@@ -114,7 +116,7 @@ done
 worker=$(pgrep -f -o 'etcdwatch-worker drill --catalog')
 kill -KILL "$worker"
 wait_until 20 eval "! kill -0 $pid 2>/dev/null"
-wait "$asker"
+wait "$asker" || true
 wait_until 20 eval '! pgrep -f "etcdwatch-worker drill" >/dev/null'
 wait_until 20 eval '! pgrep -f "sleep 1000" >/dev/null'
 wait_until 20 eval '[[ $(metric failed) == 1 ]]'

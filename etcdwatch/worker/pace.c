@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A clock between the lines. */
+#include "etcdwatch/worker/pace.h"
+
+#include "base/mono.h"
+#include "etcdwatch/worker/result.h"
+
+#define EVERY_US US_PER_S
+
+void pace_begin(struct pace *pace, const char *step, uint64_t of_bytes)
+{
+	*pace = (struct pace){.step = step, .of_bytes = of_bytes, .told_us = mono_now_us()};
+}
+
+void pace_tell(struct pace *pace, uint64_t bytes)
+{
+	int64_t now_us = mono_now_us();
+
+	if (now_us - pace->told_us < EVERY_US)
+		return;
+	pace->told_us = now_us;
+	result_line(json_pack("{s:s, s:I, s:I}", "doing", pace->step, "bytes", (json_int_t) bytes,
+	                      "of_bytes", (json_int_t) pace->of_bytes));
+}
