@@ -41,7 +41,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-CLI_ROOMS := common status init vip prism etcd snapshot restore net config node top support
+CLI_ROOMS := common status init vip prism etcd snapshot restore net config completion node top support
 ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
@@ -456,9 +456,9 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 	    $(patsubst systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard systemd/*.service))
 	install -m 644 $(wildcard systemd/sysusers.d/*.conf) $(DESTDIR)/usr/lib/sysusers.d/
 	install -m 644 $(wildcard systemd/tmpfiles.d/*.conf) $(DESTDIR)/usr/lib/tmpfiles.d/
-	$(if $(wildcard completion),install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/vendor-completions))
-	$(if $(wildcard completion),install -m 644 completion/fairlead.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fairlead)
-	$(if $(wildcard completion),install -m 644 completion/_fairlead $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_fairlead)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/vendor-completions)
+	$(BUILD)/bin/fairlead completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fairlead
+	$(BUILD)/bin/fairlead completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_fairlead
 	$(if $(DESTDIR),,systemd-sysusers fairlead.conf && systemd-tmpfiles --create fairlead.conf)
 
 deb: ## the Debian package, into build/deb

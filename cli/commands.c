@@ -112,6 +112,10 @@ const struct cli_command cli_commands[] = {
      "are in files are named.",
      .max_words = MANY, .takes = CLI_OWN_FORMAT, .completes = CLI_FILES, .fn = cli_config_print},
 
+    {"completion", "bash|zsh", "Print the script by which a shell completes this command line.",
+     .more = "It is installed with fairlead. Elsewhere: source <(fairlead completion bash).",
+     .min_words = 1, .max_words = 1, .takes = CLI_OWN_FORMAT, .completes = "bash zsh",
+     .fn = cli_completion},
     {"metrics", "DAEMON", "The metrics of a daemon, as Prometheus reads them.",
      .more = "The daemons are vipd, prism, etcdwatch and netconf.", .min_words = 1, .max_words = 1,
      .completes = CLI_DAEMONS, .fn = cli_metrics},
