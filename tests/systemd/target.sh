@@ -65,7 +65,9 @@ if ! grep " $VIP/" $WORK/addresses && grep '"released":true.*"reason":"stopping"
 	rm $WORK/promise
 fi
 SH
-mkdir -p /run/systemd/system/containerd.service.d
+mkdir -p /run/systemd/system/{containerd,fairlead-vipd}.service.d
+# Who does not wait for vipd comes too early.
+printf '[Service]\nExecStop=/bin/sleep 2\n' >/run/systemd/system/fairlead-vipd.service.d/slow.conf
 printf '[Service]\nExecStop=/bin/sh /run/handed-over\n' >/run/systemd/system/containerd.service.d/stop.conf
 systemctl daemon-reload
 echo 'the address is handed over before etcd is stopped' >"$WORK/promise"
