@@ -3,8 +3,8 @@
  * A survey, and beside it what the watchdog alone wants to know of each endpoint. When the last
  * question is answered, or has failed, members are made of it. While nobody tells who the members
  * are, they are those that were known last; and while nobody ever did, the endpoints stand for
- * themselves. Whoever cannot be asked at all (a learner is none of the client's endpoints) stays
- * unknown.
+ * themselves. Of a learner, which is none of the client's endpoints, there is the page, asked for
+ * where the list that was known last says that clients reach it.
  */
 #include "etcdwatch/health/probe.h"
 
@@ -17,43 +17,38 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/cluster/survey.h"
-#include "web/http.h"
+#include "etcdwatch/health/pages.h"
 
-/* etcd 3.5 has some 100 KiB; each watch and lease may add to it. */
-#define PAGE_MAX_BYTES (512 * 1024)
 /* No key has this name; what matters is that it is answered. */
 #define READ_KEY "health"
 
-/* Of one endpoint. */
+#define EXTRAS_MAX (ETCD_ENDPOINTS_MAX + SURVEY_MEMBERS_MAX)
+
+/* Of one endpoint, or a learner's URL. */
 struct extra {
 	struct probe *probe;
 	char endpoint[SURVEY_URL_MAX];
 	struct etcd_call *read;
-	struct http_req *page_request;
 	enum observed serializable;
 	int64_t serializable_us;
-	bool page_known;
-	struct pagefigures page;
-	int64_t not_after_s;
-	bool clock_known;
-	int64_t ahead_least_us, ahead_most_us;
+	struct page page;
 };
 
 struct known {
 	uint64_t id;
 	char name[SURVEY_NAME_MAX];
 	bool learner;
-	char endpoint[SURVEY_URL_MAX]; /* by which it was asked last; "": none */
+	char endpoint[SURVEY_URL_MAX]; /* by which it was asked last, or a learner's URL; "": none */
 	int64_t quota_bytes;           /* as its last page or status had it; 0: not told */
 };
 
 struct probe {
 	struct probe_options options;
-	struct http *http;
+	struct pages *pages;
 	char *read_key;
 	struct survey_request *survey_request;
 	struct survey survey;
-	struct extra extras[ETCD_ENDPOINTS_MAX];
+	struct extra extras[EXTRAS_MAX];
 	size_t n_extras;
 	unsigned n_open;
 	struct known known[SURVEY_MEMBERS_MAX]; /* the members by the last list */
@@ -131,17 +126,26 @@ static void fill_status(struct observation_member *m, const struct survey_answer
 	m->list_digest = digest_of(&a->list);
 }
 
-static void fill_extra(struct observation_member *m, const struct extra *e)
+static void fill_page(struct observation_member *m, const struct page *page)
 {
-	m->serializable = e->serializable;
-	m->serializable_us = e->serializable_us;
-	m->page_known = e->page_known;
-	m->page = e->page;
-	m->clock_known = e->clock_known;
-	m->ahead_least_us = e->ahead_least_us;
-	m->ahead_most_us = e->ahead_most_us;
-	if (m->quota_bytes == 0 && e->page_known && e->page.has_quota)
-		m->quota_bytes = e->page.quota_bytes;
+	m->page_known = page->known;
+	m->page = page->figures;
+	m->clock_known = page->clock_known;
+	m->ahead_least_us = page->ahead_least_us;
+	m->ahead_most_us = page->ahead_most_us;
+	if (m->quota_bytes == 0 && page->known && page->figures.has_quota)
+		m->quota_bytes = page->figures.quota_bytes;
+}
+
+/* Nothing else is asked of it, so whether it answers stays unknown. */
+static void fill_learner(const struct probe *p, struct observation_member *m, const char *url)
+{
+	const struct extra *extra = find_extra(p, url);
+
+	if (extra == NULL)
+		return;
+	m->not_after_s = extra->page.not_after_s;
+	fill_page(m, &extra->page);
 }
 
 /* a NULL: it was not asked. */
@@ -154,14 +158,17 @@ static void fill_answer(const struct probe *p, struct observation_member *m,
 		return;
 	/* With one that is over it does not answer. */
 	if (extra != NULL)
-		m->not_after_s = extra->not_after_s;
+		m->not_after_s = extra->page.not_after_s;
 	m->answer = a->answers ? OBSERVED_GOOD : OBSERVED_BAD;
 	if (!a->answers)
 		(void) snprintf(m->error, sizeof(m->error), "%s", a->error);
 	else
 		fill_status(m, a);
-	if (a->answers && extra != NULL)
-		fill_extra(m, extra);
+	if (!a->answers || extra == NULL)
+		return;
+	m->serializable = extra->serializable;
+	m->serializable_us = extra->serializable_us;
+	fill_page(m, &extra->page);
 }
 
 static struct observation_member *add_member(struct observation *o, uint64_t id, const char *name)
@@ -186,6 +193,24 @@ static int64_t known_quota(const struct known *known, size_t n, uint64_t id)
 			return known[i].quota_bytes;
 	}
 	return 0;
+}
+
+/* At which clients reach it, by any list that has it. */
+static void first_url(const struct survey *survey, uint64_t id, char url[static SURVEY_URL_MAX])
+{
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		const struct survey_list *list = &survey->answers[i].list;
+
+		for (size_t k = 0; k < list->n; k++) {
+			const char *urls = list->members[k].client_urls;
+			size_t len = strcspn(urls, ",");
+
+			if (list->members[k].id != id || len == 0 || len >= SURVEY_URL_MAX)
+				continue;
+			(void) snprintf(url, SURVEY_URL_MAX, "%.*s", (int) len, urls);
+			return;
+		}
+	}
 }
 
 static void fill_from_survey(struct probe *p)
@@ -215,6 +240,10 @@ static void fill_from_survey(struct probe *p)
 		(void) snprintf(known->name, sizeof(known->name), "%s", s->name);
 		if (s->answer != NULL)
 			(void) snprintf(known->endpoint, sizeof(known->endpoint), "%s", s->answer->endpoint);
+		else if (s->learner)
+			first_url(&p->survey, s->id, known->endpoint);
+		if (s->answer == NULL && s->learner)
+			fill_learner(p, m, known->endpoint);
 		p->n_known++;
 	}
 }
@@ -244,6 +273,8 @@ static void fill_from_memory(struct probe *p)
 			return;
 		m->listed = true;
 		m->learner = p->known[i].learner;
+		if (m->learner)
+			fill_learner(p, m, p->known[i].endpoint);
 		fill_answer(p, m, find_answer(&p->survey, &p->known[i]));
 	}
 }
@@ -333,51 +364,29 @@ static void read_cb(const struct etcd_outcome *outcome,
 	close_question(e->probe);
 }
 
-/* Between the request and the answer's header it read its clock, which was then in the second that
- * it told. */
-static void look_at_clock(struct extra *e, const struct http_response *response)
-{
-	int64_t told_us = response->peer.date_s * US_PER_S;
-
-	if (response->peer.date_s == 0)
-		return;
-	e->clock_known = true;
-	e->ahead_least_us = told_us - response->peer.date_seen_us;
-	e->ahead_most_us = told_us + US_PER_S - (response->peer.date_seen_us - response->request_us);
-}
-
-static void page_cb(const struct http_response *response, void *userdata)
+static void page_cb(void *userdata)
 {
 	struct extra *e = userdata;
 
-	e->page_request = NULL;
-	e->not_after_s = response->peer.not_after_s;
-	if (response->failure == HTTP_OK) {
-		look_at_clock(e, response);
-		if (response->status == 200)
-			e->page_known = pagefigures_read(response->body, response->body_len, &e->page);
-	}
 	close_question(e->probe);
 }
 
 /* --- questions ---------------------------------------------------------------------------------
  */
 
-static int ask_page(struct extra *e)
+static void ask_page(struct extra *e)
 {
-	const struct etcdconf *config = e->probe->options.config;
-	AUTO(free) char *url = xasprintf("%s/metrics", e->endpoint);
-	const struct http_request request = {
-	    .url = url,
-	    .ca_file = config->ca_file,
-	    .client_cert_file = config->cert_file,
-	    .client_key_file = config->key_file,
-	    .tell_peer = true,
-	    .timeout_ms = (unsigned) (config->call_timeout_us / US_PER_MS),
-	    .max_body_bytes = PAGE_MAX_BYTES,
-	};
+	if (pages_ask(e->probe->pages, e->endpoint, &e->page, page_cb, e) == 0)
+		e->probe->n_open++;
+}
 
-	return http_send(e->probe->http, &request, page_cb, e, &e->page_request);
+static struct extra *add_extra(struct probe *p, const char *endpoint)
+{
+	struct extra *e = &p->extras[p->n_extras++];
+
+	*e = (struct extra){.probe = p};
+	(void) snprintf(e->endpoint, sizeof(e->endpoint), "%s", endpoint);
+	return e;
 }
 
 static void ask_extra(struct probe *p, const char *endpoint, bool with_pages)
@@ -388,14 +397,22 @@ static void ask_extra(struct probe *p, const char *endpoint, bool with_pages)
 	    .keys_only = true,
 	    .serializable = true,
 	};
-	struct extra *e = &p->extras[p->n_extras++];
+	struct extra *e = add_extra(p, endpoint);
 
-	*e = (struct extra){.probe = p};
-	(void) snprintf(e->endpoint, sizeof(e->endpoint), "%s", endpoint);
 	if (etcd_endpoint_range(p->options.etcd, endpoint, &range, 0, read_cb, e, &e->read) == 0)
 		p->n_open++;
-	if (with_pages && ask_page(e) == 0)
-		p->n_open++;
+	if (with_pages)
+		ask_page(e);
+}
+
+static void ask_learners(struct probe *p)
+{
+	for (size_t i = 0; i < p->n_known; i++) {
+		const struct known *known = &p->known[i];
+
+		if (known->learner && known->endpoint[0] != '\0' && find_extra(p, known->endpoint) == NULL)
+			ask_page(add_extra(p, known->endpoint));
+	}
 }
 
 void probe_start(struct probe *p, bool with_pages, struct observation *o, probe_done_fn done,
@@ -410,6 +427,8 @@ void probe_start(struct probe *p, bool with_pages, struct observation *o, probe_
 	p->n_extras = 0;
 	for (size_t i = 0; i < n; i++)
 		ask_extra(p, endpoints[i], with_pages);
+	if (with_pages)
+		ask_learners(p);
 	p->survey_request = survey_start_light(p->options.etcd, survey_cb, p);
 	p->n_open++;
 }
@@ -421,7 +440,7 @@ int probe_new(const struct probe_options *options, struct probe **ret_probe)
 
 	p->options = *options;
 	p->read_key = xasprintf("%s" READ_KEY, options->config->prefix);
-	r = http_new(options->ev, &p->http);
+	r = pages_new(options->ev, options->config, &p->pages);
 	if (r < 0)
 		return r;
 	*ret_probe = TAKE_PTR(p);
@@ -435,7 +454,7 @@ void probe_free(struct probe *p)
 	survey_cancel(p->survey_request);
 	for (size_t i = 0; i < p->n_extras; i++)
 		etcd_call_cancel(p->extras[i].read);
-	http_free(p->http);
+	pages_free(p->pages);
 	free(p->read_key);
 	free(p);
 }

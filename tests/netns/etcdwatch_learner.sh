@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # n3's member is a learner, which since 3.5 etcd lets anybody take a snapshot from, however far behind it
 # is. The etcdwatch that knows no other member takes none and says why; one that knows them takes theirs.
+# One that has it for no endpoint sees all the same which certificate it presents.
 . "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
 
 member_id() { # NODE
 	ETCD_AT=n1 etcd_ctl member list | awk -F ', ' -v name="$1" '$3 == name { print $1 }'
@@ -61,3 +63,16 @@ entries n3 | jq -r .member.name >"$T/members"
 expect "there should be one" test -s "$T/members"
 ! grep -qx n3 "$T/members" || fail "it is the learner's"
 entries_are_sound n3
+
+begins "n1, none of whose endpoints it is, sees the certificate that it presents"
+EW_ENDPOINTS="n1 n2"
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s
+rules: [{id: certificate-expires-soon, after: 0s, hold: 0s}]"
+PKI_DAYS=5 pki_issue_etcd n3 etcd-ca
+etcdwatch_start n1
+found certificate-expires-soon n3
+pki_issue_etcd n3 etcd-ca
+cleared certificate-expires-soon n3
