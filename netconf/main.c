@@ -38,7 +38,7 @@ struct settings {
 	const char *guarded;   /* the change's id */
 	const char *wait;      /* a duration */
 	int64_t wait_us;
-	bool once, check, print, plan, convert, json;
+	bool once, check, describe, print, plan, convert, json;
 };
 
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
@@ -56,6 +56,8 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
 	    {"plan", NULL, "print what applying it would do, and exit", NULL, &s->plan},
 	    {"convert", NULL, "print it in the style of many documents, and exit", NULL, &s->convert},
+	    {"describe", NULL, "print the network as it is, as a configuration, and exit", NULL,
+	     &s->describe},
 	    {"json", NULL, "with --plan: an object a line", NULL, &s->json},
 	    {"guard", "ID", "watch a change; started by the daemon", &s->guarded, NULL},
 	    {0},
@@ -64,15 +66,17 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    .program = "netconf",
 	    .summary =
 	        "Makes the network what the configuration says. Without --once, --check, --print,\n"
-	        "--plan or --convert: the daemon, which changes it when it is asked to, and back when "
-	        "nobody\n"
-	        "confirms.",
+	        "--plan, --convert or --describe: the daemon, which changes it when it is asked to, "
+	        "and\n"
+	        "back when nobody confirms.",
 	    .closing = "See netconf(8).",
 	    .own = own,
 	};
 	int r = options_parse(&about, argc, argv, &s->common);
 
-	if (r == 0 && s->once + s->check + s->print + s->plan + s->convert + (s->guarded != NULL) > 1) {
+	if (r == 0 &&
+	    s->once + s->check + s->describe + s->print + s->plan + s->convert + (s->guarded != NULL) >
+	        1) {
 		(void) fputs("netconf: one thing at a time\n", stderr);
 		return -EINVAL;
 	}
@@ -212,5 +216,7 @@ int main(int argc, char **argv)
 		return offline_plan(&offline);
 	if (s.convert)
 		return offline_convert(&offline);
+	if (s.describe)
+		return offline_describe();
 	return run_daemon(&s);
 }

@@ -10,6 +10,7 @@
 #include "base/macro.h"
 #include "netconf/change/beside.h"
 #include "netconf/config/config.h"
+#include "netconf/config/config_describe.h"
 #include "netconf/kernel/devices.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/ledger.h"
@@ -158,5 +159,27 @@ int offline_convert(const struct offline *o)
 	if (config_convert(config, list, n, conf_message_print, NULL) < 0)
 		return EXIT_FAILURE;
 	config_print_converted(config, stdout);
+	return finish(true);
+}
+
+int offline_describe(void)
+{
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(kernel_free) struct kernel *kernel = NULL;
+	AUTO(model_free) struct model *have = NULL;
+	struct conf_strings left_out = {0};
+
+	if (open_kernel(&kernel) < 0)
+		return EXIT_FAILURE;
+	if (kernel_observe(kernel, &have) < 0) {
+		(void) fprintf(stderr, "netconf: the network cannot be observed: %s\n",
+		               kernel_error_text(kernel));
+		return EXIT_FAILURE;
+	}
+	config = config_describe(have, &left_out);
+	config_print_converted(config, stdout);
+	for (size_t i = 0; i < left_out.n; i++)
+		(void) printf("# left out: %s\n", left_out.items[i]);
+	conf_strings_fini(&left_out);
 	return finish(true);
 }

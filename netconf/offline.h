@@ -22,3 +22,5 @@ int offline_check(const struct offline *o);
 int offline_print(const struct offline *o);
 int offline_plan(const struct offline *o);
 int offline_convert(const struct offline *o);
+/* The network as it is, as documents; the configuration is not read. */
+int offline_describe(void);

@@ -49,7 +49,7 @@ bool worker_is_installed(const char *program)
 	return path != NULL;
 }
 
-static char *find_program(const char *name)
+char *worker_find(const char *name)
 {
 	char *path = look_for(name);
 
@@ -88,7 +88,7 @@ static int start(const char *program, const struct texts *words, bool with_error
                  struct running *ret)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
-	AUTO(free) char *path = find_program(program);
+	AUTO(free) char *path = worker_find(program);
 	pid_t parent = getpid();
 	int pair[2];
 
@@ -260,7 +260,7 @@ int worker_text(const char *program, const struct texts *words, bool with_errors
 
 int worker_become(const char *program, const struct texts *words)
 {
-	AUTO(free) char *path = find_program(program);
+	AUTO(free) char *path = worker_find(program);
 	struct texts argv = {0};
 
 	if (path == NULL)

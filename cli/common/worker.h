@@ -12,6 +12,9 @@
 
 #include "cli/common/texts.h"
 
+/* The path of such a program, to be freed; NULL: it is not installed, which has been said. */
+char *worker_find(const char *name);
+
 /* Gets each line but the worker's last; the object is borrowed. */
 typedef void (*worker_line_fn)(const json_t *object, void *userdata);
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/output.h"
+#include "cli/common/worker.h"
 #include "cli/init/initchoice.h"
 #include "cli/init/initcluster.h"
 #include "cli/init/initfiles.h"
@@ -28,13 +29,14 @@
 #define HOSTNAME_BYTES 256
 #define CONFIG_BYTES_MAX (4 << 20)
 #define DIFF_BYTES_MAX (1 << 20)
+#define DESCRIBE_TIMEOUT_US (10 * US_PER_S)
 #define DIFF_TIMEOUT_US (10 * US_PER_S)
 
 struct init {
 	struct initwish wish;
 	const char *root;
 	const char *output; /* NULL: the default place below the root */
-	bool to_stdout, force;
+	bool to_stdout, force, with_network;
 };
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -99,6 +101,8 @@ const struct cli_option cli_init_options[] = {
      .completes = "control-plane worker", .set = set_role},
     {"output", 'o', .value = "FILE", .help = "where to write it; else " CONF_DEFAULT_FILE,
      .completes = CLI_FILES, .set = cli_set_text, AT(output)},
+    {"network", .help = "also documents that say what the network is now, for netconf",
+     .set = cli_set_flag, AT(with_network)},
     {"stdout", .help = "print it instead", .set = cli_set_flag, AT(to_stdout)},
     {"force", .help = "replace a file that is different; else the difference is shown",
      .set = cli_set_flag, AT(force)},
@@ -223,14 +227,47 @@ static void print_notes(const struct initchoice *choice)
 		(void) fprintf(stderr, "note: %s\n", choice->notes.items[i]);
 }
 
+/* What netconf says of the network as it is, to be freed; NULL: it cannot, which has been said. */
+static char *describe_network(const struct init *init)
+{
+	AUTO(free) char *program = NULL;
+	const char *words[] = {NULL, "--describe", NULL};
+	struct output output;
+	char *text = NULL;
+	int r;
+
+	if (!is_running_system(init)) {
+		(void) fputs("fairlead: --network and --root exclude each other: the network can only be "
+		             "seen where it is\n",
+		             stderr);
+		return NULL;
+	}
+	program = worker_find("netconf");
+	if (program == NULL)
+		return NULL;
+	words[0] = program;
+	r = output_run(words, DESCRIBE_TIMEOUT_US, CONFIG_BYTES_MAX, &output);
+	if (r == 0 && output.exit_code == 0 && !output.is_cut)
+		text = xstrdup(output.text);
+	else
+		(void) fprintf(stderr, "fairlead: netconf --describe has failed: %s\n",
+		               r < 0 ? strerror(-r) : output.text);
+	output_fini(&output);
+	return text;
+}
+
 static int write_text(const struct init *init, const struct initfacts *facts,
                       const struct initchoice *choice)
 {
+	AUTO(free) char *network = init->with_network ? describe_network(init) : NULL;
 	AUTO(free) char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out;
 
-	inittext_write(out, facts, &init->wish, choice);
+	if (init->with_network && network == NULL)
+		return CLI_FAILED;
+	out = open_memstream(&text, &len);
+	inittext_write(out, facts, &init->wish, choice, network);
 	(void) fclose(out);
 	if (!init->to_stdout)
 		return write_file(init, text);

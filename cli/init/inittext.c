@@ -301,18 +301,26 @@ static void write_worker(struct text *t)
 
 /* --- netconf ---------------------------------------------------------------------------------- */
 
-static void write_network(struct text *t)
+static void write_network(struct text *t, const char *network)
 {
-	heading(t, "# The network of this node stays with ");
-	(void) fprintf(t->out,
-	               "%s.\n# For netconf to make it, with changes that nobody confirms undone: see "
-	               "netconf(8).\n",
-	               t->facts->network_source != NULL ? t->facts->network_source
-	                                                : "whatever makes it now");
+	const char *source = t->facts->network_source;
+
+	if (network == NULL) {
+		heading(t, "# The network of this node stays with ");
+		(void) fprintf(t->out,
+		               "%s.\n# For netconf to make it, with changes that nobody confirms undone: "
+		               "fairlead init --network.\n",
+		               source != NULL ? source : "whatever makes it now");
+		return;
+	}
+	heading(t,
+	        "# The network of this node as it is now, for netconf: a plan of it is empty. Once it "
+	        "is applied and\n# confirmed (fairlead net apply, fairlead net confirm), turn off ");
+	(void) fprintf(t->out, "%s.\n%s", source != NULL ? source : "what else makes it", network);
 }
 
 void inittext_write(FILE *out, const struct initfacts *facts, const struct initwish *wish,
-                    const struct initchoice *choice)
+                    const struct initchoice *choice, const char *network)
 {
 	struct text t = {.out = out, .facts = facts, .wish = wish, .choice = choice};
 
@@ -326,5 +334,5 @@ void inittext_write(FILE *out, const struct initfacts *facts, const struct initw
 		write_watch(&t);
 		write_prism(&t);
 	}
-	write_network(&t);
+	write_network(&t, network);
 }

@@ -7,5 +7,6 @@
 
 #include "cli/init/initchoice.h"
 
+/* network: documents that say what it is; NULL: it stays with whatever makes it. */
 void inittext_write(FILE *out, const struct initfacts *facts, const struct initwish *wish,
-                    const struct initchoice *choice);
+                    const struct initchoice *choice, const char *network);

@@ -110,3 +110,20 @@ rm "$T/config.yaml"
 init --vip 10.1.0.1
 [[ $code -eq 1 && ! -e $T/config.yaml ]] || fail "exit code $code"
 grep -q "the node's own address, on eth0" "$T/err" || fail "says: $(cat "$T/err")"
+
+say "the network as it is, with a plan that is empty"
+ip -n n1 route add 10.9.0.0/16 via 10.2.0.254 dev eth1 metric 50 table 100
+ip -n n1 rule add from 10.9.0.0/16 table 100 priority 100
+ip -n n1 -6 address add fd01::1/64 dev eth0
+ip -n n1 address add 10.1.0.100/32 dev eth0 valid_lft 1000 preferred_lft 0
+ip -n n1 link add cali1 type veth peer name pod1 netns sw
+ip -n n1 address add 10.244.0.1/24 dev cali1
+init --vip 10.1.0.101 --network --force
+[[ $code -eq 0 ]] || fail "exit code $code: $(cat "$T/err")"
+grep -q 'kind: LinkConfig' "$T/config.yaml" && grep -q '10.9.0.0/16' "$T/config.yaml" || fail "no network: $(cat "$T/config.yaml")"
+! grep -q 'cali1' "$T/config.yaml" || fail "the CNI's link is described"
+grep -q '^# left out: 10.1.0.100/32' "$T/config.yaml" || fail "the VIP is not left out"
+netconf --state-dir "$T/state" --plan --config "$T/config.yaml" --json >"$T/plan"
+[[ $(jq -s '[.[-1].steps, (map(select(.obstacle)) | length)] | add' "$T/plan") == 0 ]] ||
+	fail "the plan is not empty: $(cat "$T/plan")"
+grep -q 'kind: RoutingRuleConfig' "$T/config.yaml" || fail "no rule: $(cat "$T/config.yaml")"

@@ -74,7 +74,7 @@ static char *run_case(const char *name)
 	initlinks_take(addresses, routes, &facts);
 	initchoice_make(&facts, &wish, NOW_S, &choice);
 	if (choice.errors.n == 0)
-		inittext_write(out, &facts, &wish, &choice);
+		inittext_write(out, &facts, &wish, &choice, NULL);
 	for (size_t i = 0; i < choice.errors.n; i++)
 		(void) fprintf(out, "# error: %s\n", choice.errors.items[i]);
 	for (size_t i = 0; i < choice.notes.n && choice.errors.n == 0; i++)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is described is read back as what is there: the plan from it is empty. And what is whose is
+ * told apart.
+ */
+#include "netconf/config/config_describe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "netconf/config/resolve.h"
+#include "netconf/plan/plan.h"
+#include "plancase.h"
+#include "tests/unit/check.h"
+
+static void on_error(const char *message, void *userdata)
+{
+	(void) fprintf(stderr, "%s: %s\n", (const char *) userdata, message);
+}
+
+/* The documents, to be freed. */
+static char *describe(const struct model *have)
+{
+	struct conf_strings left_out = {0};
+	AUTO(config_free) struct config *config = config_describe(have, &left_out);
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	config_print_converted(config, out);
+	for (size_t i = 0; i < left_out.n; i++)
+		(void) fprintf(out, "# left out: %s\n", left_out.items[i]);
+	(void) fclose(out);
+	conf_strings_fini(&left_out);
+	return text;
+}
+
+static void check_case(const char *name, const char *network, const char *const *holds,
+                       const char *const *lacks)
+{
+	AUTO(model_free) struct model *have = plancase_have(network);
+	AUTO(free) char *text = describe(have);
+	AUTO(config_free) struct config *config = NULL;
+	AUTO(resolution_free) struct resolution *resolution = NULL;
+	AUTO(plan_free) struct plan *plan = NULL;
+	AUTO(free) char *case_name = strdup(name);
+	bool good = true;
+
+	for (size_t i = 0; holds[i] != NULL; i++)
+		good = CHECK(strstr(text, holds[i]) != NULL) && good;
+	for (size_t i = 0; lacks[i] != NULL; i++)
+		good = CHECK(strstr(text, lacks[i]) == NULL) && good;
+	if (CHECK_EQ_INT(config_load_text(name, text, strlen(text), NULL, on_error, case_name, &config),
+	                 0)) {
+		resolution = resolve(config, NULL, 0);
+		plan = plan_make(resolution->model, have, &(struct plan_options){0});
+		good = CHECK_EQ_STR(plancase_text(plan), "") && good;
+	}
+	if (!good)
+		(void) fprintf(stderr, "  %s:\n%s", name, text);
+}
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+int main(void)
+{
+	check_case("one NIC",
+	           "nic eth0 up\naddress eth0 10.0.0.2/24\naddress eth0 fd00::2/64\n"
+	           "route 0.0.0.0/0 via 10.0.0.1 dev eth0 metric 0 proto 3\n"
+	           "route 10.9.0.0/16 via 10.0.0.7 dev eth0 metric 50 table 100 proto 4\n"
+	           "route ::/0 via fd00::1 dev eth0 proto 3\n"
+	           "rule 100 from 10.9.0.0/16 table 100 proto 0\n",
+	           LIST("kind: LinkConfig\nname: eth0", "10.0.0.2/24", "fd00::2/64", "metric: 50",
+	                "kind: RoutingRuleConfig"),
+	           LIST("left out"));
+	check_case("a bond with a VLAN and a bridge on it",
+	           "nic eth0 up mtu 9000 master bond0\nnic eth1 up mtu 9000 master bond0\n"
+	           "bond bond0 mode 1 miimon 100 primary eth1 up mtu 9000\n"
+	           "vlan bond0.7 parent bond0 id 7 up master br0\nbridge br0 up\n"
+	           "address bond0 10.0.0.2/24\naddress br0 10.7.0.2/24\n"
+	           "route 0.0.0.0/0 via 10.0.0.1 dev bond0 proto 3\n",
+	           LIST("kind: BondConfig", "links:\n  - eth0\n  - eth1\n", "vlanID: 7", "mtu: 9000",
+	                "kind: BridgeConfig"),
+	           LIST("left out"));
+	check_case("others' things",
+	           "nic eth0 up\nbridge docker0 up foreign\nbridge cni0 up foreign\nnic eth9\n"
+	           "dummy kube-ipvs0 foreign\naddress kube-ipvs0 10.96.0.1/32 proto 99\n"
+	           "address docker0 172.17.0.1/16 proto 99\naddress eth0 10.0.0.2/24 proto 99\n"
+	           "address eth0 10.0.0.5/32 proto 241\n"
+	           "route 10.244.1.0/24 via 10.0.0.3 dev eth0 proto 12\n",
+	           LIST("10.0.0.2/24", "left out: 10.0.0.5/32 dev eth0"),
+	           LIST("docker0", "cni0", "kube-ipvs0", "eth9", "10.244.1.0"));
+	return check_result();
+}
