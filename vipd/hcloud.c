@@ -222,7 +222,7 @@ static void done_cb(const struct http_response *response, void *userdata)
 }
 
 static int send_request(struct hcloud *h, const char *method, const char *path, const char *body,
-                        int64_t limit_us)
+                        int64_t not_after_us)
 {
 	bool metadata = h->step.ask == HCLOUD_ASK_ME;
 	AUTO(free)
@@ -234,7 +234,8 @@ static int send_request(struct hcloud *h, const char *method, const char *path, 
 	    .body = body,
 	    .ca_file = h->config->ca_file,
 	    .bearer_token = metadata ? NULL : h->token,
-	    .timeout_ms = (unsigned) MAX(limit_us / US_PER_MS, 1),
+	    .timeout_ms = REQUEST_LIMIT_US / US_PER_MS,
+	    .not_after_us = not_after_us,
 	    .max_body_bytes = ANSWER_BYTES_MAX,
 	};
 
@@ -255,20 +256,22 @@ static void sent(struct hcloud *h, int r)
 /* A question harms nobody. A change must not leave this machine when the confirmation is over. */
 static void send_step(struct hcloud *h)
 {
-	int64_t left_us = h->entitled(h->userdata) - mono_now_us();
+	int64_t until_us;
 
 	if (!hcloud_is_change(h->step.ask)) {
-		sent(h, send_request(h, "GET", h->step.path, NULL, REQUEST_LIMIT_US));
-	} else if (left_us < CHANGE_LEAST_US) {
+		sent(h, send_request(h, "GET", h->step.path, NULL, 0));
+		return;
+	}
+	until_us = h->entitled(h->userdata);
+	if (until_us - mono_now_us() < CHANGE_LEAST_US) {
 		set_phase(h, SENDING);
 		wait_for(h, ENTITLED_AGAIN_US);
-	} else {
-		h->action_since_us = mono_now_us();
-		log_info("hcloud_change", "vip=%s server=%" PRId64 " path=%s", h->text, h->seen.me,
-		         h->step.path);
-		sent(h,
-		     send_request(h, "POST", h->step.path, h->step.body, MIN(left_us, REQUEST_LIMIT_US)));
+		return;
 	}
+	h->action_since_us = mono_now_us();
+	log_info("hcloud_change", "vip=%s server=%" PRId64 " path=%s", h->text, h->seen.me,
+	         h->step.path);
+	sent(h, send_request(h, "POST", h->step.path, h->step.body, until_us));
 }
 
 static void poll_action(struct hcloud *h)
@@ -276,7 +279,7 @@ static void poll_action(struct hcloud *h)
 	char path[HCLOUD_PATH_MAX];
 
 	(void) snprintf(path, sizeof(path), "/actions/%" PRId64, h->action);
-	sent(h, send_request(h, "GET", path, NULL, REQUEST_LIMIT_US));
+	sent(h, send_request(h, "GET", path, NULL, 0));
 }
 
 /* The next step of the pass. */

@@ -19,7 +19,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "web/credentials.h"
 #include "web/peer.h"
 
@@ -44,6 +46,7 @@ struct http_req {
 	struct http *http;
 	CURL *easy;
 	bool finished; /* which of the two lists it is in */
+	int64_t not_after_us;
 	CURLcode result;
 	struct curl_slist *connect_to;
 	struct curl_slist *headers;
@@ -85,6 +88,7 @@ static const struct {
     {CURLE_RECV_ERROR, HTTP_REFUSED},
     {CURLE_GOT_NOTHING, HTTP_REFUSED},
     {CURLE_OPERATION_TIMEDOUT, HTTP_TIMEOUT},
+    {CURLE_ABORTED_BY_CALLBACK, HTTP_TIMEOUT}, /* too_late_cb() */
     {CURLE_PEER_FAILED_VERIFICATION, HTTP_TLS_PEER},
     {CURLE_SSL_ISSUER_ERROR, HTTP_TLS_PEER},
     {CURLE_SSL_INVALIDCERTSTATUS, HTTP_TLS_PEER},
@@ -164,6 +168,8 @@ static const char *failure_text(struct http_req *req)
 	const char *text = req->error[0] != '\0' ? req->error : curl_easy_strerror(req->result);
 	const char *name = NULL;
 
+	if (req->result == CURLE_ABORTED_BY_CALLBACK)
+		return "its time was over before it was sent";
 	if (req->result == CURLE_SSL_CACERT_BADFILE)
 		name = req->ca_name;
 	else if (req->result == CURLE_SSL_CERTPROBLEM)
@@ -229,6 +235,16 @@ static size_t body_cb(char *data, size_t size, size_t n, void *userdata)
 	req->dropped_bytes += len - kept;
 	/* Anything but `len` ends the transfer. */
 	return req->dropped_bytes > BODY_DRAIN_BYTES ? 0 : len;
+}
+
+/* CURLOPT_PREREQFUNCTION: there is a connection, and the request would be written next. Time limits
+ * of curl's own begin only when the loop lets it work. */
+static int too_late_cb(void *userdata, char *ip UNUSED, char *local_ip UNUSED, int port UNUSED,
+                       int local_port UNUSED)
+{
+	const struct http_req *req = userdata;
+
+	return mono_now_us() < req->not_after_us ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static void dial(struct http_req *req, const struct addr *addr)
@@ -329,6 +345,11 @@ static void set_options(struct http_req *req, const struct http_request *request
 		(void) curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 	else if (request->method != NULL && strcmp(request->method, "GET") != 0)
 		set_method(req, request);
+	if (request->not_after_us != 0) {
+		req->not_after_us = request->not_after_us;
+		(void) curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, too_late_cb);
+		(void) curl_easy_setopt(easy, CURLOPT_PREREQDATA, req);
+	}
 	credentials_set_tls(easy, request);
 	if (request->tell_peer)
 		peer_watch(&req->peer, easy);

@@ -39,8 +39,11 @@ struct http_request {
 	const char *client_cert_pem;
 	const char *client_key_pem;
 	const char *bearer_token;
-	bool tell_peer;        /* fill in `peer` of the response; takes a connection of its own */
-	unsigned timeout_ms;   /* for the whole request; not 0 */
+	bool tell_peer;      /* fill in `peer` of the response; takes a connection of its own */
+	unsigned timeout_ms; /* for the whole request; not 0 */
+	/* Once the clock (mono.h) says this, the request does not leave any more, however long this
+	 * process was stopped on the way: HTTP_TIMEOUT. 0: whenever. */
+	int64_t not_after_us;
 	size_t max_body_bytes; /* what exceeds it is dropped, not an error */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole passes, as what is asked and what is answered; and what answers mean. How they are asked
- * for is told by tests/netns/vip_hcloud.sh. */
+ * for is told by tests/netns/hcloud_vip.sh. */
 #include "vipd/hcloud_plan.h"
 
 #include <errno.h>

@@ -483,6 +483,26 @@ static void test_post(void)
 	answer_fini(&a);
 }
 
+static void test_not_after(void)
+{
+	AUTO(free) char *url = url_of("/readyz");
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+
+	request.not_after_us = mono_now_us() + 2 * WAIT_US;
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.status, 200);
+	/* On the connection that is there, and on a new one. */
+	for (int i = 0; i < 2; i++) {
+		request.not_after_us = mono_now_us();
+		request.tell_peer = i == 1;
+		fetch(&request, &a);
+		CHECK_EQ_INT(a.failure, HTTP_TIMEOUT);
+		CHECK_EQ_STR(a.text, "its time was over before it was sent");
+	}
+	answer_fini(&a);
+}
+
 static void test_reuse(void)
 {
 	struct answer first = {0}, second = {0};
@@ -828,6 +848,7 @@ int main(void)
 	test_literals();
 	test_bodies();
 	test_post();
+	test_not_after();
 	test_reuse();
 	test_peer();
 	test_certificate_files();

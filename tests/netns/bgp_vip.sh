@@ -4,6 +4,7 @@
 # which the client is. The router learns the route of whoever owns the VIP, also when that is moved; and
 # when vipd is killed or stopped the kernel silences the address in time, removes it, and BIRD withdraws
 # it. Never do two next hops both answer, whatever the router knows.
+# waits: for windows to end
 VIP=192.0.2.10
 VIP_LINK=vip0
 POLICY='announce: bgp'

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the cloud is asked, by an owner, by one who is none, by one who was stopped on the way, and
+ * by one who loses it meanwhile. The API is a handful of fixed answers, served from the same loop.
+ */
+#include "vipd/hcloud.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "tests/unit/check.h"
+#include "tests/unit/turn.h"
+
+#define FLOATING "{\"id\":7,\"ip\":\"203.0.113.7\",\"server\":%d}"
+
+static struct ev_loop *ev;
+static int listener, port;
+static ev_io accepting, reading;
+
+/* What the API was asked, and how it is there. */
+static struct {
+	unsigned looks, changes;
+	int server;  /* that has the floating IP */
+	bool silent; /* to changes */
+} api;
+
+static void answer(int fd, const char *body)
+{
+	AUTO(free)
+	char *text = xasprintf("HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	                       strlen(body), body);
+
+	CHECK_EQ_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void serve(int fd, const char *request)
+{
+	char body[256];
+
+	if (strncmp(request, "POST /v1/floating_ips/7/actions/assign ", 39) == 0) {
+		api.changes++;
+		if (api.silent)
+			return;
+		CHECK(strstr(request, "Authorization: Bearer secret\r\n") != NULL);
+		api.server = 42;
+		answer(fd, "{\"action\":{\"id\":3,\"status\":\"success\",\"error\":null}}");
+	} else if (strncmp(request, "GET /v1/floating_ips", 20) == 0) {
+		api.looks++;
+		(void) snprintf(body, sizeof(body),
+		                strncmp(request + 20, "/7 ", 3) == 0 ? "{\"floating_ip\":" FLOATING "}"
+		                                                     : "{\"floating_ips\":[" FLOATING "]}",
+		                api.server);
+		answer(fd, body);
+	} else {
+		CHECK(strncmp(request, "GET /id ", 8) == 0);
+		CHECK(strstr(request, "Authorization") == NULL);
+		answer(fd, "42");
+	}
+}
+
+/* One connection at a time, one request each, which comes in one piece. */
+static void readable_cb(struct ev_loop *loop, ev_io *w, int revents UNUSED)
+{
+	char request[4096] = "";
+	ssize_t n = recv(w->fd, request, sizeof(request) - 1, 0);
+
+	if (n > 0)
+		serve(w->fd, request);
+	if (n > 0 && api.silent && strncmp(request, "POST", 4) == 0)
+		return;
+	ev_io_stop(loop, w);
+	(void) close(w->fd);
+}
+
+static void acceptable_cb(struct ev_loop *loop, ev_io *w, int revents UNUSED)
+{
+	int fd = accept(w->fd, NULL, NULL);
+
+	if (ev_is_active(&reading)) {
+		ev_io_stop(loop, &reading);
+		(void) close(reading.fd);
+	}
+	ev_io_set(&reading, fd, EV_READ);
+	ev_io_start(loop, &reading);
+}
+
+static void api_start(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(bind(listener, (struct sockaddr *) &a, len) == 0 && listen(listener, 8) == 0);
+	CHECK(getsockname(listener, (struct sockaddr *) &a, &len) == 0);
+	port = ntohs(a.sin_port);
+	ev_init(&reading, readable_cb);
+	ev_io_init(&accepting, acceptable_cb, listener, EV_READ);
+	ev_io_start(ev, &accepting);
+}
+
+/* --- the owner ----------------------------------------------------------------------------- */
+
+static struct {
+	unsigned asked;
+	int64_t from_now_us; /* 0: it is none */
+	int64_t last_us;     /* what was answered */
+} entitled;
+
+static int64_t entitled_cb(void *userdata UNUSED)
+{
+	entitled.asked++;
+	entitled.last_us = entitled.from_now_us != 0 ? mono_now_us() + entitled.from_now_us : 0;
+	return entitled.last_us;
+}
+
+static struct config_hcloud config;
+
+static struct hcloud *new_hcloud(int server)
+{
+	struct hcloud *h = NULL;
+	struct addr vip;
+
+	memset(&api, 0, sizeof(api));
+	memset(&entitled, 0, sizeof(entitled));
+	api.server = server;
+	CHECK_EQ_INT(addr_parse("203.0.113.7", &vip), 0);
+	CHECK_EQ_INT(hcloud_new(ev, &config, &vip, entitled_cb, NULL, &h), 0);
+	return h;
+}
+
+static bool state_is(const struct hcloud *h, const char *state)
+{
+	return strcmp(hcloud_report(h).state, state) == 0;
+}
+
+static void test_assigned(void)
+{
+	struct hcloud *h = new_hcloud(7);
+
+	CHECK(state_is(h, "idle"));
+	entitled.from_now_us = 60 * US_PER_S;
+	hcloud_acquire(h);
+	CHECK(state_is(h, "asking"));
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
+	CHECK_EQ_INT(api.changes, 1);
+	CHECK_EQ_INT(api.looks, 2);
+	CHECK_EQ_INT(hcloud_report(h).server, 42);
+	CHECK_EQ_STR(hcloud_report(h).trouble, "");
+	/* Somebody takes it, and it is taken back. */
+	api.server = 7;
+	CHECK(TURN_UNTIL(ev, api.changes == 2));
+	hcloud_release(h);
+	CHECK(state_is(h, "idle"));
+	/* The next time it is known what to look at. */
+	api.looks = 0;
+	api.server = 42;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
+	CHECK_EQ_INT(api.looks, 1);
+	CHECK_EQ_INT(api.changes, 2);
+	hcloud_free(h);
+}
+
+/* It looks, and changes nothing before there is a confirmation that lasts. */
+static void test_not_entitled(void)
+{
+	struct hcloud *h = new_hcloud(7);
+
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, entitled.asked > 3));
+	CHECK_EQ_INT(api.changes, 0);
+	entitled.from_now_us = 60 * US_PER_S;
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
+	CHECK_EQ_INT(api.changes, 1);
+	hcloud_free(h);
+}
+
+/* Stopped between the look at the clock and the sending, until the confirmation is over. */
+static void test_stopped(void)
+{
+	struct hcloud *h = new_hcloud(7);
+	unsigned looks;
+
+	entitled.from_now_us = US_PER_S;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, entitled.asked > 0));
+	looks = api.looks;
+	while (mono_now_us() < entitled.last_us)
+		(void) usleep(10000);
+	entitled.from_now_us = 0;
+	CHECK(TURN_UNTIL(ev, state_is(h, "failed")));
+	CHECK(strstr(hcloud_report(h).trouble, "its time was over before it was sent") != NULL);
+	CHECK(TURN_UNTIL(ev, api.looks > looks));
+	CHECK_EQ_INT(api.changes, 0);
+	hcloud_free(h);
+}
+
+/* What is under way is given up; nothing comes of it any more. */
+static void test_released(void)
+{
+	struct hcloud *h = new_hcloud(7);
+	unsigned looks;
+
+	api.silent = true;
+	entitled.from_now_us = 60 * US_PER_S;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, api.changes == 1));
+	hcloud_release(h);
+	CHECK(state_is(h, "idle"));
+	looks = api.looks;
+	CHECK(TURN_UNTIL(ev, !ev_is_active(&reading))); /* the connection was closed */
+	CHECK_EQ_INT(api.looks, looks);
+	hcloud_free(h);
+}
+
+int main(void)
+{
+	char endpoint[64], metadata[64], token[] = "secret";
+
+	(void) signal(SIGPIPE, SIG_IGN);
+	ev = ev_default_loop(EVFLAG_AUTO);
+	api_start();
+	(void) snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%d/v1", port);
+	(void) snprintf(metadata, sizeof(metadata), "http://127.0.0.1:%d/id", port);
+	config = (struct config_hcloud){
+	    .api_token = token,
+	    .endpoint = endpoint,
+	    .metadata = metadata,
+	};
+	test_assigned();
+	test_not_entitled();
+	test_stopped();
+	test_released();
+	return check_result();
+}
