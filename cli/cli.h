@@ -144,6 +144,7 @@ int cli_etcd_restore(const struct cli *cli, int argc, char **argv);
 int cli_etcd_rescue(const struct cli *cli, int argc, char **argv);
 int cli_completion(const struct cli *cli, int argc, char **argv);
 int cli_config_validate(const struct cli *cli, int argc, char **argv);
+int cli_config_convert(const struct cli *cli, int argc, char **argv);
 int cli_config_print(const struct cli *cli, int argc, char **argv);
 int cli_net_validate(const struct cli *cli, int argc, char **argv);
 int cli_net_convert(const struct cli *cli, int argc, char **argv);

@@ -112,6 +112,14 @@ const struct cli_command cli_commands[] = {
      "are in files are named.",
      .max_words = MANY, .takes = CLI_OWN_FORMAT, .completes = CLI_FILES, .fn = cli_config_print},
 
+    {"config convert", "[FILE|DIRECTORY]...",
+     "Print a machine configuration in the older style as documents of their kinds.",
+     .more = CONFIG_FILES
+     "\n"
+     "The network, VIPs, and KubePrism with the API servers are taken over; it is said\n"
+     "what is not. Documents that have a kind stay as they are.",
+     .max_words = MANY, .takes = CLI_OWN_FORMAT, .completes = CLI_FILES, .fn = cli_config_convert},
+
     {"completion", "bash|zsh", "Print the script by which a shell completes this command line.",
      .more = "It is installed with fairlead. Elsewhere: source <(fairlead completion bash).",
      .min_words = 1, .max_words = 1, .takes = CLI_OWN_FORMAT, .completes = "bash zsh",

@@ -68,7 +68,7 @@ void config_add_documents(struct texts *documents, const char *text, const char 
 
 /* --- printing --- */
 
-static void say_others(const struct parts *parts)
+void config_say_others(const struct parts *parts)
 {
 	for (size_t i = 0; i < parts->others.n; i++)
 		(void) fprintf(stderr, "fairlead: %s: nothing of fairlead reads this: left out\n",
@@ -103,7 +103,7 @@ int cli_config_print(const struct cli *cli UNUSED, int argc, char **argv)
 	for (size_t i = 0; i < documents.n && code == CLI_OK; i++)
 		(void) fputs(documents.items[i], stdout);
 	if (code == CLI_OK)
-		say_others(&parts);
+		config_say_others(&parts);
 	texts_fini(&documents);
 	parts_fini(&parts);
 	return code;

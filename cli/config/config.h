@@ -12,6 +12,9 @@
 int config_ask(const char *program, const char *mode, int argc, char **argv, bool with_errors,
                char **ret_text, int *ret_exit);
 
+/* Says on standard error what nobody reads and is left out. */
+void config_say_others(const struct parts *parts);
+
 /* Adds the documents of a printed configuration that are not there yet; `kind`: only these; NULL:
  * all. */
 void config_add_documents(struct texts *documents, const char *text, const char *kind);

@@ -128,6 +128,7 @@ static bool read_key(const struct reading *r, const char *section, const struct 
 		    (legacy[i].inside != NULL && step(value, legacy[i].inside) == NULL))
 			continue;
 		note_part(r, legacy[i].part, key, section, key->text);
+		r->parts->is_legacy[legacy[i].part] = true;
 		return true;
 	}
 	return false;
@@ -158,6 +159,7 @@ static void read_legacy(const struct reading *r, const struct conf_node *documen
 
 	if (vip != NULL)
 		note_part(r, PART_VIPD, vip, "machine.network", "interfaces");
+	r->parts->is_legacy[PART_VIPD] = r->parts->is_legacy[PART_VIPD] || vip != NULL;
 	read_section(r, document, "machine", &unread);
 	read_section(r, document, "cluster", &unread);
 	if (unread != NULL)
@@ -165,6 +167,32 @@ static void read_legacy(const struct reading *r, const struct conf_node *documen
 }
 
 /* --- all --- */
+
+static bool find_kind(const char *kind, enum part *ret_part)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strcmp(kinds[i].kind, kind) != 0)
+			continue;
+		*ret_part = kinds[i].part;
+		return true;
+	}
+	return false;
+}
+
+enum part parts_of_kind(const char *kind)
+{
+	enum part part = SHARED;
+
+	(void) find_kind(kind, &part);
+	return part;
+}
+
+bool parts_is_read(const char *kind)
+{
+	enum part part;
+
+	return find_kind(kind, &part);
+}
 
 static void read_document(const struct reading *r, const struct conf_node *document)
 {
@@ -174,13 +202,10 @@ static void read_document(const struct reading *r, const struct conf_node *docum
 		read_legacy(r, document);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (strcmp(kinds[i].kind, kind->text) == 0) {
-			note_part(r, kinds[i].part, document, kinds[i].kind, "");
-			return;
-		}
-	}
-	note_other(r, document, kind->text);
+	if (parts_is_read(kind->text))
+		note_part(r, parts_of_kind(kind->text), document, kind->text, "");
+	else
+		note_other(r, document, kind->text);
 }
 
 int parts_read(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,

@@ -6,6 +6,8 @@
  * own readers judge what stands in them.
  */
 
+#include <stdbool.h>
+
 #include "base/conf.h"
 
 enum part {
@@ -19,7 +21,8 @@ enum part {
 extern const char *const part_names[N_PARTS]; /* of the programs */
 
 struct parts {
-	char *first[N_PARTS]; /* what is this program's begins: "file:line: Kind"; NULL: nothing */
+	char *first[N_PARTS];    /* what is this program's begins: "file:line: Kind"; NULL: nothing */
+	bool is_legacy[N_PARTS]; /* something of it is said in the older style */
 	struct conf_strings
 	    others; /* what nobody reads: "file:line: Kind", "file:line: machine.x, ..." */
 };
@@ -28,4 +31,8 @@ struct parts {
  * nobody can tell whose they are: each error is told. */
 int parts_read(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                struct parts *ret);
+
+/* Whose documents of this kind are; N_PARTS: several read it, or nobody. */
+enum part parts_of_kind(const char *kind);
+bool parts_is_read(const char *kind);
 void parts_fini(struct parts *parts);

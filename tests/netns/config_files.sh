@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One folder of files for all daemons. `fairlead config validate` tells what each of them finds wrong,
 # every error once and in the order of the files, also where nobody can tell whose a document is, and
-# says what a program would have to read that is not installed. `fairlead config print` prints what reads
+# says what a program would have to read that is not installed. `fairlead config convert` makes documents of a
+# machine configuration that the daemons read as they read that one. `fairlead config print` prints what reads
 # back as itself, for every file of the corpus that all of them accept.
 . "$(dirname "$0")/lib/begin.sh"
 use world
@@ -84,6 +85,51 @@ expect_equal "what it says" "$(cat "$T/err")" "warning: $T/good.yaml:1: PrismCon
 installed beside this program, reads it: not checked"
 ! "$T/bin/fairlead" config print "$T/good.yaml" >"$T/out" 2>"$T/err" || fail "printed without prism"
 expect_equal "what is printed" "$(cat "$T/out")" ''
+
+say "the older style becomes documents that all read the same"
+cat >"$T/machine.yaml" <<-'EOF'
+	version: v1alpha1
+	machine:
+	  type: controlplane
+	  token: do-not-print-me
+	  features: {kubePrism: {enabled: true}, rbac: true}
+	  network:
+	    hostname: cp-1
+	    interfaces:
+	      - interface: eth0
+	        addresses: [10.0.0.2/24]
+	        vip: {ip: 10.0.0.5}
+	        vlans:
+	          - vlanId: 5
+	            vip: {ip: 10.0.5.5}
+	cluster:
+	  controlPlane: {endpoint: "https://10.0.0.5:6443", localAPIServerPort: 6444}
+	  id: x
+	---
+	# why
+	apiVersion: fairlead/v1
+	kind: VIPPolicyConfig
+	priority: 150 # more
+	--- {apiVersion: fairlead/v1, kind: NodeConfig, name: cp-1}
+	---
+	apiVersion: v1alpha1
+	kind: KubeletConfig
+EOF
+"$FAIRLEAD" config convert "$T/machine.yaml" >"$T/new.yaml" 2>"$T/err"
+! grep -qE '^machine:|^cluster:|do-not-print-me|Kubelet' "$T/new.yaml" || fail "left: $(cat "$T/new.yaml")"
+grep -q '^priority: 150 # more$' "$T/new.yaml" && grep -q '^# why$' "$T/new.yaml" || fail "not as it was"
+grep -q ': machine.type, machine.token, cluster.id: nothing of fairlead reads this: left out$' "$T/err" &&
+	grep -q ': KubeletConfig: nothing of fairlead reads this: left out$' "$T/err" ||
+	fail "not said: $(cat "$T/err")"
+for daemon in vipd prism netconf; do
+	"$BUILD/bin/$daemon" --print --config="$T/machine.yaml" >"$T/first"
+	"$BUILD/bin/$daemon" --print --config="$T/new.yaml" >"$T/second"
+	cmp "$T/first" "$T/second" || fail "$daemon: not the same: $(diff "$T/first" "$T/second")"
+done
+"$FAIRLEAD" config convert "$T/new.yaml" >"$T/again.yaml"
+"$FAIRLEAD" config print "$T/new.yaml" >"$T/first"
+"$FAIRLEAD" config print "$T/again.yaml" >"$T/second"
+cmp "$T/first" "$T/second" || fail "once more it is another: $(diff "$T/first" "$T/second")"
 
 say "what is printed prints the same"
 # Each daemon does so with all of its corpus in its unit tests; here are enough of them, from all.
