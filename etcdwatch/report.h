@@ -50,7 +50,8 @@ struct target_report {
 	const char *job;
 	const char *target;
 	const char *state;
-	uint64_t n_pending;  /* good snapshots on this node that it has no copy of */
+	uint64_t n_pending;                 /* good snapshots on this node that it has no copy of */
+	uint64_t sent_bytes, sent_of_bytes; /* of the one that is being sent; 0 of 0: none is */
 	const char *last_id; /* that this node has stored there since it was started; "": none */
 	int64_t last_s;      /* when */
 	const char *error;   /* the last one, "" when all has gone well since */

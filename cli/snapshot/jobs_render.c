@@ -30,16 +30,17 @@ static void age_cell(struct table *table, const json_t *object, const char *key,
 		table_cell(table, "-");
 }
 
-/* How far the taking is, while it lasts. */
-static void state_cell(struct table *table, const json_t *job)
+/* With how far it is in it, while it lasts. */
+static void state_cell(struct table *table, const json_t *object, const char *bytes,
+                       const char *of_bytes)
 {
-	json_int_t of = field_integer(job, "taken_of_bytes");
+	json_int_t of = field_integer(object, of_bytes);
 
 	if (of > 0)
-		table_cell(table, "%s %lld%%", field_text_or_dash(job, "state"),
-		           (long long) (100 * (double) field_integer(job, "taken_bytes") / (double) of));
+		table_cell(table, "%s %lld%%", field_text_or_dash(object, "state"),
+		           (long long) (100 * (double) field_integer(object, bytes) / (double) of));
 	else
-		table_cell(table, "%s", field_text_or_dash(job, "state"));
+		table_cell(table, "%s", field_text_or_dash(object, "state"));
 }
 
 static void due_cell(struct table *table, const json_t *job)
@@ -55,7 +56,7 @@ static void add_job(struct table *table, const json_t *job)
 	char size[SIZE_TEXT_MAX];
 
 	table_cell(table, "%s", field_text_or_dash(job, "job"));
-	state_cell(table, job);
+	state_cell(table, job, "taken_bytes", "taken_of_bytes");
 	table_cell(table, "%s", field_text_or_dash(job, "done_by"));
 	age_cell(table, job, "last_good_age_s", "");
 	table_cell(table, "%lld", (long long) field_integer(job, "snapshots"));
@@ -67,7 +68,7 @@ static void add_target(struct table *table, const json_t *job, const json_t *tar
 {
 	table_cell(table, "%s", field_text_or_dash(job, "job"));
 	table_cell(table, "%s", field_text_or_dash(target, "target"));
-	table_cell(table, "%s", field_text_or_dash(target, "state"));
+	state_cell(table, target, "sent_bytes", "sent_of_bytes");
 	age_cell(table, target, "last_age_s", "");
 	table_cell(table, "%lld", (long long) field_integer(target, "pending"));
 	if (json_is_integer(json_object_get(target, "snapshots")))

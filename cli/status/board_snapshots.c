@@ -46,7 +46,11 @@ static void say_targets(struct board *board, const json_t *job)
 		if (field_text(target, "frozen") != NULL)
 			board_matter(board, BOARD_WARNED, "", "job %s, target %s: %s",
 			             field_text_or_dash(job, "job"), name, field_text(target, "frozen"));
-		if (pending > 0)
+		if (field_integer(target, "sent_of_bytes") > 0)
+			board_say(board, "%s: sent %.0f%%", name,
+			          100 * (double) field_integer(target, "sent_bytes") /
+			              (double) field_integer(target, "sent_of_bytes"));
+		else if (pending > 0)
 			board_say(board, "%s lacks %lld", name, pending);
 		else
 			board_say(board, "%s %s", name,

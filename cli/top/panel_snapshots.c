@@ -59,24 +59,36 @@ static void draw_job(struct grid *grid, const json_t *job, bool is_ascii)
 	                (long long) field_integer(job, "snapshots"));
 }
 
-static void draw_targets(struct grid *grid, const json_t *job)
+static void draw_target(struct grid *grid, const json_t *target, bool is_ascii)
+{
+	const char *error = field_text(target, "error");
+	long long pending = (long long) field_integer(target, "pending");
+	json_int_t of = field_integer(target, "sent_of_bytes");
+	size_t row, at;
+
+	if (error == NULL && pending == 0)
+		return;
+	row = grid_add_row(grid);
+	at = grid_put(grid, row, 3, GRID_PLAIN, "to %s: ", field_text_or_dash(target, "target"));
+	if (error != NULL) {
+		(void) grid_put(grid, row, at, GRID_WARNED, "%s", error);
+		return;
+	}
+	at = grid_put(grid, row, at, GRID_PLAIN, "%s ", field_text_or_dash(target, "state"));
+	if (of > 0)
+		at = graph_bar(grid, row, at, BAR_WIDTH,
+		               (double) field_integer(target, "sent_bytes") / (double) of, GRID_GOOD,
+		               is_ascii);
+	(void) grid_put(grid, row, at, GRID_PLAIN, " %lld pending", pending);
+}
+
+static void draw_targets(struct grid *grid, const json_t *job, bool is_ascii)
 {
 	const json_t *target;
 	size_t i;
 
 	json_array_foreach(json_object_get(job, "targets"), i, target)
-	{
-		const char *error = field_text(target, "error");
-		long long pending = (long long) field_integer(target, "pending");
-
-		if (error != NULL)
-			(void) grid_put(grid, grid_add_row(grid), 3, GRID_WARNED, "to %s: %s",
-			                field_text_or_dash(target, "target"), error);
-		else if (pending > 0)
-			(void) grid_put(grid, grid_add_row(grid), 3, GRID_PLAIN, "to %s: %s, %lld pending",
-			                field_text_or_dash(target, "target"),
-			                field_text_or_dash(target, "state"), pending);
-	}
+	    draw_target(grid, target, is_ascii);
 }
 
 static void draw_record(struct grid *grid, const json_t *status)
@@ -107,5 +119,5 @@ void panel_snapshots(struct grid *grid, const struct model *model, int64_t now_u
 
 	json_array_foreach(jobs, i, job) draw_job(grid, job, is_ascii);
 	draw_record(grid, json_array_get(model_objects(model, NODE_RECORD), 0));
-	json_array_foreach(jobs, i, job) draw_targets(grid, job);
+	json_array_foreach(jobs, i, job) draw_targets(grid, job, is_ascii);
 }

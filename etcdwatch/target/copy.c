@@ -48,6 +48,7 @@ struct copy {
 	char *key, *entry_key;
 	int64_t bytes;
 	char sha256[CATALOG_SHA256_TEXT];
+	uint64_t sent_bytes; /* SENDING */
 	struct child *child;
 };
 
@@ -131,6 +132,16 @@ static enum copy_end judge(const struct copy *c, const struct child_result *said
 	return COPY_FAILED;
 }
 
+/* How far it is, with the snapshot and not with reading it back. */
+static void line_cb(const json_t *object, void *userdata)
+{
+	struct copy *c = userdata;
+	const char *doing = json_string_value(json_object_get(object, "doing"));
+
+	if (doing != NULL && strcmp(doing, "send") == 0)
+		c->sent_bytes = (uint64_t) json_integer_value(json_object_get(object, "bytes"));
+}
+
 static void put(struct copy *c, const char *path, const char *key, const char *sha256,
                 child_done_fn done)
 {
@@ -148,7 +159,9 @@ static void put(struct copy *c, const char *path, const char *key, const char *s
 		AUTO(free) char *reason = xasprintf("cannot start the worker: %s", strerror(-r));
 
 		finish(c, COPY_FAILED, reason);
+		return;
 	}
+	child_each_line(c->child, line_cb);
 }
 
 static void entered_cb(const struct child_result *said, void *userdata)
@@ -244,4 +257,12 @@ const char *copy_id(const struct copy *c)
 const char *copy_state_name(const struct copy *c)
 {
 	return states[c->state].name;
+}
+
+void copy_progress(const struct copy *c, uint64_t *ret_bytes, uint64_t *ret_of_bytes)
+{
+	bool is_sending = c->state == STATE_SENDING;
+
+	*ret_bytes = is_sending ? c->sent_bytes : 0;
+	*ret_of_bytes = is_sending ? (uint64_t) c->bytes : 0;
 }

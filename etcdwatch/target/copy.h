@@ -44,3 +44,6 @@ void copy_abandon(struct copy *copy);
 
 const char *copy_id(const struct copy *copy);
 const char *copy_state_name(const struct copy *copy);
+/* How much of the snapshot has been sent, as far as the worker has said; 0 of 0 when it is not
+ * being sent. */
+void copy_progress(const struct copy *copy, uint64_t *ret_bytes, uint64_t *ret_of_bytes);

@@ -477,6 +477,8 @@ void target_fill_report(const struct target *t, struct target_report *ret)
 	    .counts = t->counts,
 	    .found = &t->found,
 	};
+	if (t->copy != NULL)
+		copy_progress(t->copy, &ret->sent_bytes, &ret->sent_of_bytes);
 }
 
 bool target_get_word(const struct target *t, struct retain_accepted *ret_word)

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/s3target.h"
 #include "web/s3_upload.h"
 
@@ -149,11 +150,15 @@ static int send_part(struct run *run, unsigned i)
 
 static int send_parts(struct run *run)
 {
+	struct pace pace;
+
+	pace_begin(&pace, "send", run->request->n_bytes);
 	for (unsigned i = 0; i < run->n_parts; i++) {
 		int r = send_part(run, i);
 
 		if (r < 0)
 			return r;
+		pace_tell(&pace, MIN((i + 1) * run->request->part_bytes, run->request->n_bytes));
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/macro.h"
 #include "etcdwatch/worker/infile.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/s3parts.h"
 #include "etcdwatch/worker/s3target.h"
 #include "web/s3_upload.h"
@@ -33,9 +34,19 @@ uint64_t s3put_part_size(uint64_t n_bytes, uint64_t wanted)
 
 /* --- reading back ----------------------------------------------------------------------------- */
 
+struct reading {
+	struct digest *digest;
+	struct pace pace;
+	uint64_t n_bytes;
+};
+
 static int hash_data(const void *data, size_t len, void *userdata)
 {
-	digest_update(userdata, data, len);
+	struct reading *reading = userdata;
+
+	digest_update(reading->digest, data, len);
+	reading->n_bytes += len;
+	pace_tell(&reading->pace, reading->n_bytes);
 	return 0;
 }
 
@@ -44,8 +55,11 @@ static int hash_object(struct putting *p, char hex[static DIGEST_HEX_MAX],
                        struct s3_object *ret_object)
 {
 	AUTO(digest_free) struct digest *digest = digest_new(DIGEST_SHA256);
-	int r = s3_get(p->s3, p->request->key, 0, hash_data, digest, ret_object);
+	struct reading reading = {.digest = digest};
+	int r;
 
+	pace_begin(&reading.pace, "read-back", p->result.n_bytes);
+	r = s3_get(p->s3, p->request->key, 0, hash_data, &reading, ret_object);
 	if (r < 0)
 		return s3target_fail(p->s3, r, p->problem);
 	(void) digest_finish_hex(digest, hex);

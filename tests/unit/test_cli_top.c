@@ -56,10 +56,12 @@ static bool is_update;
 	"\"raft_index\":90210,\"raft_applied_index\":90190,\"serves\":true,\"read_ms\":2.0}\n" \
 	"{\"node\":\"n3\",\"error\":\"connection refused\"}\n"
 #define ALARMS "{\"node\":\"n2\",\"alarm\":\"NOSPACE\"}\n"
-#define JOBS                                                                                 \
-	"{\"job\":\"hourly\",\"state\":\"taking\",\"taken_bytes\":150,\"taken_of_bytes\":200,"   \
-	"\"last_good_age_s\":3500,\"snapshots\":24,\"targets\":[{\"target\":\"far\",\"state\":"  \
-	"\"retrying\",\"pending\":2,\"error\":\"no route to host\"}],\"drill\":{\"phase\":null," \
+#define JOBS                                                                                       \
+	"{\"job\":\"hourly\",\"state\":\"taking\",\"taken_bytes\":150,\"taken_of_bytes\":200,"         \
+	"\"last_good_age_s\":3500,\"snapshots\":24,\"targets\":[{\"target\":\"far\",\"state\":"        \
+	"\"retrying\",\"pending\":2,\"error\":\"no route to host\"},{"                                 \
+	"\"target\":\"near\",\"state\":\"sending\",\"pending\":1,\"sent_bytes\":30,\"sent_of_bytes\":" \
+	"40}],\"drill\":{\"phase\":null,"                                                              \
 	"\"failed\":false,\"overdue\":false,\"last_good_age_s\":90000}}\n"
 #define RECORD "{\"state\":\"recording\",\"recoverable_age_ms\":700,\"bytes\":12000000}\n"
 #define NET                                                                                \
