@@ -59,6 +59,14 @@ expect_equal "finished parts sent again" "$(fault_count 'PUT .*partNumber=[12]&'
 s3 list --uploads
 expect_ok "nothing is left" uploads=0
 
+say "one that takes its time says how far it is"
+begin_put file told 2
+for_seconds 1 alive put
+s3_faults
+wait_exit 30 put
+expect_equal "exit code" "$EXIT_CODE" 0
+grep -Eq '^\{"doing":"send","bytes":[0-9]+,"of_bytes":[0-9]+\}$' "$LOG_DIR/cut.log" || fail "not a word"
+
 say "what is there already is not sent again"
 s3_faults
 s3 put file one --part-size 5
