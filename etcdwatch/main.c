@@ -4,6 +4,7 @@
  * command line, the signals and the order of starting and ending; the work is daemon.c's.
  */
 #include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,15 @@ static int print_config(const struct settings *s)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* The daemon starts without them, and may be another user. */
+static void print_unread(const char *sentence, void *userdata UNUSED)
+{
+	const struct passwd *user = getpwuid(geteuid());
+
+	(void) printf("note: %s (read as user %s)\n", sentence,
+	              user != NULL ? user->pw_name : "without a name");
+}
+
 static int check_config(const struct settings *s)
 {
 	AUTO(config_free) struct config *config = NULL;
@@ -106,6 +116,7 @@ static int check_config(const struct settings *s)
 	}
 	for (size_t i = 0; i < config->notes.n; i++)
 		(void) printf("note: %s\n", config->notes.items[i]);
+	config_look_at_files(config, print_unread, NULL);
 	(void) printf("ok: %zu job%s\n", config->n_jobs, config->n_jobs == 1 ? "" : "s");
 	return EXIT_SUCCESS;
 }

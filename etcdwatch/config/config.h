@@ -188,6 +188,12 @@ DEFINE_AUTO(struct config, config_free);
 const struct config_job *config_find_job(const struct config *config, const char *name);
 const struct config_target *config_find_target(const struct config_job *job, const char *name);
 
+/* Reads what it names: keys, certificates, secrets of jobs, targets and the webhook, of which
+ * `fn` is told what this process cannot read, a sentence for each: "job a, target b: caFile: '/c'
+ * cannot be read: Permission denied". Blocking. */
+typedef void (*config_file_fn)(const char *sentence, void *userdata);
+void config_look_at_files(const struct config *config, config_file_fn fn, void *userdata);
+
 /* Whether anybody is told. */
 bool config_notify_is_on(const struct config_notify *notify);
 

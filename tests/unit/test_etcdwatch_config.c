@@ -269,8 +269,66 @@ static void test_examples(void)
 	CHECK(n >= 2);
 }
 
+static void add_sentence(const char *sentence, void *userdata)
+{
+	char **all = userdata;
+	char *more = xasprintf("%s%s\n", *all != NULL ? *all : "", sentence);
+
+	free(*all);
+	*all = more;
+}
+
+/* Every file that is named for later, but for those of etcd itself, and of a drill that is not. */
+static void test_files_named(void)
+{
+	static const char text[] = JOB
+	    "name: a\nschedule: '@hourly'\nencryption: {recipientsFile: %s/none/r}\n"
+	    "drill: {schedule: '@daily', identityFile: %s/none/i}\n"
+	    "targets:\n"
+	    "  - {name: keys, type: s3, endpoint: https://s3.example.org, bucket: etcd, caFile: "
+	    "%s/empty,"
+	    " accessKeyFile: %s/none/k, secretKeyFile: %s/good, sessionTokenFile: %s}\n"
+	    "  - {name: file, type: s3, endpoint: https://s3.example.org, bucket: etcd, prefix: x/,"
+	    " credentialsFile: %s/none/c}\n"
+	    "---\napiVersion: fairlead/v1\nkind: EtcdWatchConfig\n"
+	    "notify: {urlFile: %s/none/u, secretFile: %s/none/s, caFile: %s/good, certFile: %s/none/p,"
+	    " keyFile: %s/none/q}\n";
+	char directory[] = "/tmp/fairlead-test-XXXXXX";
+	AUTO(free) char *whole = NULL;
+	AUTO(free) char *said = NULL;
+	AUTO(free) char *want = NULL;
+	AUTO(free) char *good = NULL;
+	AUTO(free) char *empty = NULL;
+	const char *d = mkdtemp(directory);
+
+	CHECK(d != NULL);
+	good = xasprintf("%s/good", d);
+	empty = xasprintf("%s/empty", d);
+	CHECK_EQ_INT(file_write_atomic(good, "x", 1, 0600, FILE_VOLATILE), 0);
+	CHECK_EQ_INT(file_write_atomic(empty, "", 0, 0600, FILE_VOLATILE), 0);
+	whole = xasprintf(text, d, d, d, d, d, d, d, d, d, d, d, d);
+	{
+		AUTO(config_free) struct config *c = load_from(whole, NULL);
+
+		config_look_at_files(c, add_sentence, &said);
+	}
+#define NONE "cannot be read: No such file or directory\n"
+	want = xasprintf("job a: recipientsFile: '%s/none/r' " NONE
+	                 "job a: identityFile: '%s/none/i' " NONE
+	                 "job a, target keys: caFile: '%s/empty' is empty\n"
+	                 "job a, target keys: accessKeyFile: '%s/none/k' " NONE
+	                 "job a, target keys: sessionTokenFile: '%s' cannot be read: Is a directory\n"
+	                 "job a, target file: credentialsFile: '%s/none/c' " NONE
+	                 "notify: urlFile: '%s/none/u' " NONE "notify: secretFile: '%s/none/s' " NONE
+	                 "notify: certFile: '%s/none/p' " NONE "notify: keyFile: '%s/none/q' " NONE,
+	                 d, d, d, d, d, d, d, d, d, d);
+	CHECK_EQ_STR(said, want);
+	CHECK(unlink(good) == 0 && unlink(empty) == 0 && rmdir(d) == 0);
+}
+
 int main(void)
 {
+	test_files_named();
 	test_defaults();
 	test_finding();
 	test_without_tzdata();
