@@ -231,15 +231,17 @@ static void inherit(struct daemon *d, const struct handover *handover)
 static unsigned max_connections(const struct config *config)
 {
 	unsigned wanted = config->limits.max_connections;
+	rlim_t reserved = RESERVED_FDS, room, fds;
 	struct rlimit limit;
-	rlim_t room, fds;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		(void) setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	(void) getrlimit(RLIMIT_NOFILE, &limit);
-	fds = limit.rlim_cur > RESERVED_FDS ? limit.rlim_cur - RESERVED_FDS : 0;
+	if (addr_is_set(&config->metrics_at.addr))
+		reserved += 1 + METRICSPORT_CLIENTS_MAX;
+	fds = limit.rlim_cur > reserved ? limit.rlim_cur - reserved : 0;
 	room = fds * 2 / FDS_PER_2_CONNECTIONS;
 	if (fds > FDS_FOR_PIPES)
 		room = MAX(room, (fds - FDS_FOR_PIPES) / 2);
