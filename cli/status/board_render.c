@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/common/color.h"
 #include "cli/common/table.h"
 
 #define LEVEL_WIDTH 7
@@ -28,6 +29,14 @@ static const char *word_of(enum board_level level)
 		return "FAILED";
 	}
 	return "?";
+}
+
+static void print_level(FILE *out, enum board_level level)
+{
+	const char *word = word_of(level);
+
+	color_print_state(out, word);
+	(void) fprintf(out, "%*s", (int) (LEVEL_WIDTH + GAP - strlen(word)), "");
 }
 
 /* From column `at` on; it ends its last line. */
@@ -79,14 +88,15 @@ void board_print(FILE *out, const struct board *board, size_t width)
 	for (size_t i = 0; i < board->n_lines; i++) {
 		const struct board_line *line = &board->lines[i];
 
-		(void) fprintf(out, "%-*s  %-*s  ", LEVEL_WIDTH, word_of(line->level), PART_WIDTH,
-		               line->part);
+		print_level(out, line->level);
+		(void) fprintf(out, "%-*s  ", PART_WIDTH, line->part);
 		print_wrapped(out, line->text, TEXT_AT, width);
 	}
 	for (size_t i = 0; i < board->n_matters; i++) {
 		const struct board_matter *matter = &board->matters[i];
 
-		(void) fprintf(out, "%s%-*s  ", i == 0 ? "\n" : "", LEVEL_WIDTH, word_of(matter->level));
+		(void) fputs(i == 0 ? "\n" : "", out);
+		print_level(out, matter->level);
 		print_wrapped(out, matter->what, TO_DO_AT, width);
 		if (matter->to_do[0] == '\0')
 			continue;

@@ -160,6 +160,36 @@ static void test_refused(void)
 	}
 }
 
+/* --- exit codes --- */
+
+/* Scripts know them by these numbers. */
+static void test_codes(void)
+{
+	static const int codes[] = {CLI_OK,          CLI_FAILED, CLI_USAGE,
+	                            CLI_UNREACHABLE, CLI_DENIED, CLI_WARNED};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		CHECK_EQ_INT(codes[i], i);
+}
+
+/* What shows a state says so when there is nobody to tell it, and what to do, and shows nothing. */
+static void test_nobody(void)
+{
+	for (size_t i = 0; i < cli_commands_n; i++) {
+		const struct cli_command *c = &cli_commands[i];
+		AUTO(free) char *line = xasprintf("-r %s -o json %s", clirun_dir, c->name);
+		AUTO(free) char *out = NULL;
+		AUTO(free) char *err = NULL;
+
+		if ((c->takes & CLI_TAKES(WATCH)) == 0)
+			continue;
+		if (!CHECK_EQ_INT(clirun(line, &out, &err), CLI_UNREACHABLE) ||
+		    !CHECK(strncmp(err, "fairlead: ", 10) == 0) ||
+		    !CHECK(strstr(err, "systemctl status") != NULL))
+			(void) fprintf(stderr, "  fairlead %s: %s\n", line, err);
+	}
+}
+
 int main(void)
 {
 	test_table();
@@ -167,6 +197,8 @@ int main(void)
 	test_help();
 	test_help_of_several();
 	test_refused();
+	test_codes();
+	test_nobody();
 	clirun_end();
 	return check_result();
 }
