@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the line about progress says, to the byte, and how fast something is. */
+/* What the line about progress says, to the byte, how fast something is, and that commands show it
+ * on a terminal and nowhere else. */
 #include "cli/common/progress.h"
 
+#include <errno.h>
+#include <pty.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
 #include "cli/common/table.h"
-#include "tests/unit/check.h"
+#include "tests/unit/clirun.h"
+#include "tests/unit/scripted.h"
 
 #define MB 1000000
 
@@ -85,10 +89,84 @@ static void test_unseen(void)
 	progress_clear();
 }
 
+/* --- commands -----------------------------------------------------------------------------------
+ */
+
+#define ENTRY "{\"id\":\"id-1\",\"revision\":7,\"where\":[\"local\"]}\nok\n"
+#define STEP "\"step\":\"defragment\",\"text\":\"write n1 anew\""
+
+static const struct scripted_row daemons[] = {
+    {"etcdwatch", "etcd snapshot save", ENTRY},
+    {"etcdwatch", "etcd snapshot save --progress",
+     "{\"progress\":\"taking\",\"bytes\":25,\"of_bytes\":100}\n"
+     "{\"progress\":\"proving\",\"bytes\":0,\"of_bytes\":0}\n" ENTRY},
+    {"etcdwatch", "etcd defrag n1 --dry-run", "{" STEP ",\"state\":\"planned\"}\nok\n"},
+    {"etcdwatch", "etcd defrag n1 --progress",
+     "{\"progress\":\"defragment\"," STEP "}\n{" STEP ",\"state\":\"done\",\"took_ms\":5}\nok\n"},
+    {"etcdwatch", "etcd drill --progress",
+     "{\"progress\":\"restore\"}\nerror failed it did not start\n"},
+};
+
+/* Everything that it writes to a terminal of 80 columns. */
+static char *on_terminal(const char *words)
+{
+	AUTO(free) char *line = xasprintf("fairlead -r %s %s", clirun_dir, words);
+	struct winsize size = {.ws_row = 24, .ws_col = 80};
+	char *text = xcalloc(65536, 1);
+	size_t len = 0;
+	ssize_t n;
+	int fd, status;
+	pid_t pid = forkpty(&fd, NULL, NULL, &size);
+
+	if (pid == 0) {
+		char *argv[16];
+		int argc = words_split(line, argv, ARRAY_SIZE(argv) - 1);
+
+		argv[argc] = NULL;
+		(void) setenv("TERM", "vt100", 1);
+		exit(cli_main(argc, argv));
+	}
+	/* Its end is an error (EIO) when the last one there has closed it. */
+	while ((n = read(fd, text + len, 65535 - len)) > 0 || (n < 0 && errno == EINTR))
+		len += n > 0 ? (size_t) n : 0;
+	(void) close(fd);
+	(void) waitpid(pid, &status, 0);
+	return text;
+}
+
+static void check_terminal(const char *words, const char *shown, const char *behind)
+{
+	AUTO(free) char *text = on_terminal(words);
+	const char *at = strstr(text, shown);
+
+	/* The line is gone before anything else comes. */
+	if (!CHECK(at != NULL) || !CHECK(strstr(at, behind) != NULL))
+		(void) fprintf(stderr, "  fairlead %s shows\n%s\n", words, text);
+}
+
+static void test_commands(void)
+{
+	AUTO(free) char *line = xasprintf("-r %s etcd snapshot save", clirun_dir);
+	pid_t pid = scripted_start(clirun_dir, daemons, ARRAY_SIZE(daemons));
+
+	check_terminal("etcd snapshot save",
+	               "\r\033[Ktaking [#####...............]  25% 25 B of 100 B, 0s\r\033[Kproving 0s",
+	               "\r\033[KSNAPSHOT");
+	check_terminal("etcd defrag --yes n1", "\r\033[Kwrite n1 anew 0s",
+	               "\r\033[Kdone:  write n1 anew (5 ms)");
+	check_terminal("etcd drill", "\r\033[Krestore 0s", "\r\033[Kfairlead: it did not start");
+	check_terminal("-o json etcd snapshot save", "{\"id\"", "");
+	clirun_check(line, CLI_OK, "SNAPSHOT", "");
+	scripted_stop(pid);
+}
+
 int main(void)
 {
+	clirun_begin();
 	test_text();
 	test_rate();
 	test_unseen();
+	test_commands();
+	clirun_end();
 	return check_result();
 }
