@@ -63,6 +63,14 @@ static bool is_plain_terminal(const char *name)
 	       strcmp(name, "ansi") == 0;
 }
 
+/* A terminal on which nothing can be put anywhere (TERM=dumb) is known, and of no use. */
+static bool has_places(void)
+{
+	const char *how = tigetstr("cup");
+
+	return how != NULL && how != (const char *) -1;
+}
+
 int screen_new(bool has_colours, struct screen **ret_screen)
 {
 	struct screen *s = NEW0(struct screen);
@@ -70,6 +78,10 @@ int screen_new(bool has_colours, struct screen **ret_screen)
 	(void) setlocale(LC_CTYPE, "");
 	s->is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 || is_plain_terminal(getenv("TERM"));
 	s->terminal = newterm(NULL, stdout, stdin);
+	if (s->terminal != NULL && !has_places()) {
+		(void) endwin();
+		delscreen(TAKE_PTR(s->terminal));
+	}
 	if (s->terminal == NULL) {
 		free(s);
 		return -EOPNOTSUPP;

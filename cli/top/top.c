@@ -295,7 +295,8 @@ int cli_top(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 	               &top.screen);
 	if (r < 0) {
 		(void) fprintf(stderr,
-		               "fairlead: nothing is known of the terminal '%s': TERM=vt100 fits most\n",
+		               "fairlead: the terminal '%s' is not known, or cannot do it: TERM=vt100 fits "
+		               "most\n",
 		               getenv("TERM") != NULL ? getenv("TERM") : "");
 		return CLI_FAILED;
 	}
