@@ -159,6 +159,21 @@ static bool is_of_containers(const char *name)
 	return false;
 }
 
+static bool has_ports(const struct model *have, const char *master)
+{
+	for (size_t i = 0; i < have->n_links; i++) {
+		if (strcmp(have->links[i].master, master) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The module makes one by itself, "bond0"; documents have none. */
+static bool is_empty_bond(const struct model *have, const struct link *link)
+{
+	return link->kind == LINK_BOND && !has_ports(have, link->name);
+}
+
 static bool says_something(struct describing *d, const struct link *link)
 {
 	if (is_of_containers(link->name))
@@ -169,6 +184,9 @@ static bool says_something(struct describing *d, const struct link *link)
 	case LINK_DUMMY:
 		return has_static_address(d->have, link->name);
 	case LINK_BOND:
+		if (is_empty_bond(d->have, link))
+			leave_out(d, link->name, "is a bond without ports");
+		return !is_empty_bond(d->have, link);
 	case LINK_VLAN:
 	case LINK_BRIDGE:
 	case LINK_VRF:
@@ -215,7 +233,8 @@ static void choose_links(struct describing *d)
 			const struct link *link = &d->have->links[i];
 
 			if (!d->keeps[i] && !is_of_containers(link->name) && link->kind != LINK_OTHER &&
-			    link->kind != LINK_WIREGUARD && (keeps(d, link->master) || is_below_kept(d, link)))
+			    link->kind != LINK_WIREGUARD && !is_empty_bond(d->have, link) &&
+			    (keeps(d, link->master) || is_below_kept(d, link)))
 				d->keeps[i] = again = true;
 		}
 	}
@@ -248,6 +267,8 @@ static struct bond *describe_bond(const struct bond *have)
 			continue;
 		if (info->type <= BOND_U32)
 			is_usual = bond->values[option] == info->initial;
+		else if (info->type == BOND_MAC)
+			is_usual = mac_equal(&bond->ad_actor_system, &(struct mac){0});
 		else
 			is_usual = bond_format_value(bond, option, text)[0] == '\0';
 		if (is_usual || info->key == NULL || option == BOND_ACTIVE_SLAVE)
@@ -275,7 +296,8 @@ static void describe_link(struct describing *d, const struct link *from)
 	                           .stp = from->stp,
 	                           .vlan_filtering = from->vlan_filtering,
 	                           .table = from->table};
-	if ((from->has & LINK_HAS_MTU) != 0 && from->mtu != MTU_USUAL)
+	/* A VLAN begins with its parent's, a bridge follows its ports: only a card has it by itself. */
+	if ((from->has & LINK_HAS_MTU) != 0 && (to->kind != LINK_PHYSICAL || from->mtu != MTU_USUAL))
 		to->has |= LINK_HAS_MTU;
 	if (from->kind == LINK_VLAN)
 		to->parent.name = xstrdup(from->parent);
@@ -283,6 +305,12 @@ static void describe_link(struct describing *d, const struct link *from)
 		describe_ports(d, to, from->name);
 	if (from->kind == LINK_BOND)
 		to->bond = describe_bond(from->bond);
+	/* Such a bond has no carrier, and documents refuse it. */
+	if (to->bond != NULL && bond_has(to->bond, BOND_MIN_LINKS) &&
+	    to->bond->values[BOND_MIN_LINKS] > to->n_ports) {
+		leave_out(d, from->name, "its minLinks is more than it has ports");
+		to->bond->has &= ~BOND_BIT(BOND_MIN_LINKS);
+	}
 	describe_addresses(d, to, from->name);
 	describe_routes(d, to, from->name);
 }
