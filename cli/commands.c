@@ -32,7 +32,7 @@ const struct cli_command cli_commands[] = {
     {"top", "", "The same, live, on the whole terminal.",
      .more = "q quits, ? tells the keys. A daemon that does not answer leaves its panel as it\n"
              "was, with its age.",
-     .fn = cli_top},
+     .takes = CLI_OWN_FORMAT, .fn = cli_top},
     {"health", "[--wait-timeout TIME]",
      "Check etcd, API servers, VIPs and the network, and wait until all is well.",
      .more = "A daemon that has no control socket does not run here, and is passed over.",
