@@ -88,6 +88,10 @@ static void say_no_answer(struct board *board, const char *daemon, int r)
 		             "%s was not asked: its socket is not for this user", daemon);
 		board->is_denied = true;
 		return;
+	case ESRCH:
+		board_say(board, "does not run, and its unit is enabled");
+		board_matter(board, BOARD_FAILED, look, "%s does not run, and should", daemon);
+		break;
 	case ECONNREFUSED:
 		board_say(board, "does not run any more: nobody listens at its socket");
 		board_matter(board, BOARD_FAILED, look, "%s does not run", daemon);

@@ -3,7 +3,12 @@
  * the one deadline. */
 #include "cli/status/node.h"
 
+#include <errno.h>
 #include <ev.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
@@ -20,6 +25,29 @@ const struct node_asked node_questions[NODE_QUESTIONS] = {
     [NODE_RECORD] = {"etcdwatch", {"etcd", "record", "status"}, 3},
     [NODE_NET] = {"netconf", {"net", "status"}, 2},
 };
+
+#define UNITS_RUNTIME_DIR "/run/fairlead"
+#define UNITS "/etc/systemd/system"
+
+const char *node_units(const char *runtime_dir)
+{
+	return strcmp(runtime_dir, UNITS_RUNTIME_DIR) == 0 ? UNITS : NULL;
+}
+
+int node_judge(int r, const char *daemon, const char *units)
+{
+	AUTO(free) char *pattern = NULL;
+	glob_t found = {0};
+	bool is_enabled;
+
+	if (r != -ENOENT || units == NULL)
+		return r;
+	/* The links lead nowhere where the package was removed and not purged. */
+	pattern = xasprintf("%s/*.wants/fairlead-%s.service", units, daemon);
+	is_enabled = glob(pattern, 0, NULL, &found) == 0 && access(found.gl_pathv[0], F_OK) == 0;
+	globfree(&found);
+	return is_enabled ? -ESRCH : r;
+}
 
 const json_t *node_objects(const struct node_reply *reply)
 {
@@ -58,4 +86,6 @@ void node_ask(const char *runtime_dir, int64_t timeout_us,
 	}
 	(void) ev_run(loop, 0);
 	ev_loop_destroy(loop);
+	for (size_t i = 0; i < NODE_QUESTIONS; i++)
+		replies[i].r = node_judge(replies[i].r, node_questions[i].daemon, node_units(runtime_dir));
 }

@@ -35,7 +35,7 @@ extern const struct node_asked node_questions[NODE_QUESTIONS];
 
 /* What came of a question. Zeroed: it was not asked. */
 struct node_reply {
-	int r;                        /* < 0: no answer, as client_ask() has it */
+	int r;                        /* < 0: no answer, as node_judge() has it */
 	struct client_answer *answer; /* owned; NULL: none */
 };
 
@@ -43,6 +43,14 @@ struct node_reply {
 const json_t *node_objects(const struct node_reply *reply);
 
 void node_replies_fini(struct node_reply replies[static NODE_QUESTIONS]);
+
+/* Where links of enabled units are (systemctl(1), "enable"), if the sockets of `runtime_dir` are
+ * those of units; else NULL. */
+const char *node_units(const char *runtime_dir);
+
+/* What a question came to, by r of client_ask(): of a daemon that has no socket, and whose unit is
+ * enabled in `units`, -ESRCH: it should run. units may be NULL. */
+int node_judge(int r, const char *daemon, const char *units);
 
 /* Asks all at the same time, and returns when all have answered or after `timeout_us`. */
 void node_ask(const char *runtime_dir, int64_t timeout_us,

@@ -109,6 +109,8 @@ const char *model_trouble(const struct model *model, enum node_question question
 		return "";
 	case ENOENT:
 		return "does not run here";
+	case ESRCH:
+		return "does not run, and should";
 	case ECONNREFUSED:
 		return "does not run any more";
 	case ETIMEDOUT:

@@ -41,6 +41,7 @@ struct top {
 	struct model model;
 	struct layout layout;
 	struct asker askers[NODE_QUESTIONS];
+	const char *units;                 /* node_units() */
 	int64_t paused_us, paused_wall_us; /* the time that stands still */
 	int signal;                        /* that ended it; 0: none */
 	ev_io keys;
@@ -64,6 +65,7 @@ static void answered_cb(int r, struct client_answer *answer, void *userdata)
 	struct top *top = asker->top;
 
 	asker->query = NULL;
+	r = node_judge(r, node_questions[asker->question].daemon, top->units);
 	model_take(&top->model, asker->question, r, answer, mono_now_us(), wall_now_us());
 	ev_timer_set(&asker->again, mono_to_ev(pauses_us[asker->question]), 0);
 	ev_timer_start(loop_ev(top->loop), &asker->again);
@@ -301,6 +303,7 @@ int cli_top(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 		return CLI_FAILED;
 	}
 	top.loop = loop;
+	top.units = node_units(cli->runtime_dir);
 	top.layout.is_ascii = screen_is_ascii(top.screen);
 	start(&top, cli->runtime_dir);
 	code = loop_run(loop);

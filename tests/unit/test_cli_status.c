@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/mono.h"
 #include "cli/common/table.h"
@@ -108,18 +109,17 @@ static void test_well(void)
 	    {0, NULL}, {0, JOBS},  {0, RECORD}, {0, NET},
 	};
 
-	check_board(
-	    said, CLI_OK,
-	    "node n1: all is well\n"
-	    "\n"
-	    "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
-	    "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
-	    "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB; no\n"
-	    "                    alarm\n"
-	    "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
-	    "                    drill passed 2d ago\n"
-	    "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
-	    "ok       network    as it was confirmed\n");
+	check_board(said, CLI_OK,
+	            "node n1: all is well\n"
+	            "\n"
+	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB; no\n"
+	            "                    alarm\n"
+	            "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
+	            "                    drill passed 2d ago\n"
+	            "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	            "ok       network    as it was confirmed\n");
 }
 
 static void test_troubled(void)
@@ -347,6 +347,34 @@ static void test_trouble(void)
 	scripted_stop(pid);
 }
 
+/* One that has no socket and is enabled has failed; one that is neither is not of this node. */
+static void test_enabled(void)
+{
+	AUTO(free) char *wants = xasprintf("%s/multi-user.target.wants", clirun_dir);
+	AUTO(free) char *link = xasprintf("%s/fairlead-prism.service", wants);
+	AUTO(free) char *gone = xasprintf("%s/fairlead-vipd.service", wants);
+	struct node_reply replies[NODE_QUESTIONS];
+	struct board board = {0};
+
+	CHECK_EQ_INT(mkdir(wants, 0700), 0);
+	CHECK_EQ_INT(symlink("/dev/null", link), 0);
+	CHECK_EQ_INT(symlink("/nowhere/at/all", gone), 0);
+	CHECK_EQ_INT(node_judge(-ENOENT, "prism", clirun_dir), -ESRCH);
+	CHECK_EQ_INT(node_judge(-ENOENT, "vipd", clirun_dir), -ENOENT);
+	CHECK_EQ_INT(node_judge(-ENOENT, "netconf", clirun_dir), -ENOENT);
+	CHECK_EQ_INT(node_judge(-ENOENT, "prism", NULL), -ENOENT);
+	CHECK_EQ_INT(node_judge(-EACCES, "prism", clirun_dir), -EACCES);
+	CHECK(node_units(clirun_dir) == NULL);
+	node_ask(wants, 5 * US_PER_S, replies);
+	replies[NODE_PRISM].r = -ESRCH;
+	board_fill(&board, replies, NOW_US);
+	CHECK_EQ_INT(board_exit(&board), CLI_FAILED);
+	CHECK_EQ_INT(board.n_matters, 1);
+	CHECK_EQ_STR(board.matters[0].what, "prism does not run, and should");
+	board_fini(&board);
+	node_replies_fini(replies);
+}
+
 int main(void)
 {
 	AUTO(free) char *nobody = NULL;
@@ -361,6 +389,7 @@ int main(void)
 	             "fairlead: no daemon runs");
 	test_program();
 	test_trouble();
+	test_enabled();
 	clirun_end();
 	return check_result();
 }
