@@ -49,6 +49,30 @@ static void test_names(void)
 		check_blank(BLANK_PLAIN, cases[i].text, cases[i].want);
 }
 
+/* Every key of the configuration that is a secret, or that is refused because somebody might write
+ * one there; and what stands beside them. */
+static void test_keys(void)
+{
+	static const char *const secret[] = {
+	    "password",  "token",        "secret",     "passphrase",   "identity",   "accessKey",
+	    "secretKey", "sessionToken", "privateKey", "presharedKey", "SECRET_KEY", "client-key-data"};
+	static const char *const open[] = {
+	    "passwordFile",    "tokenFile",      "secretFile",       "identityFile",
+	    "accessKeyFile",   "secretKeyFile",  "sessionTokenFile", "keyFile",
+	    "credentialsFile", "privateKeyFile", "presharedKeyFile", "clientKeyFile",
+	    "endpoint",        "name",           "publicKey",        "recipients",
+	    "bucket",          "kubeconfig"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(secret); i++) {
+		if (!CHECK(blank_is_secret_name(secret[i], strlen(secret[i]))))
+			(void) fprintf(stderr, "  %s\n", secret[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(open); i++) {
+		if (!CHECK(!blank_is_secret_name(open[i], strlen(open[i]))))
+			(void) fprintf(stderr, "  %s\n", open[i]);
+	}
+}
+
 static void test_forms(void)
 {
 	static const struct {
@@ -87,6 +111,58 @@ static void test_yaml(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		check_blank(BLANK_YAML, cases[i].text, cases[i].want);
+}
+
+/* Pieces in any order: whatever a log may hold, a known value is gone, and nobody reads beyond it.
+ */
+static void test_any(unsigned number)
+{
+	static const char *const pieces[] = {"password",
+	                                     "token:",
+	                                     "=",
+	                                     ": ",
+	                                     "\"",
+	                                     "'",
+	                                     "\\",
+	                                     "\n",
+	                                     "  ",
+	                                     "- ",
+	                                     "{",
+	                                     "}",
+	                                     ",",
+	                                     "://",
+	                                     "@",
+	                                     "/",
+	                                     "?",
+	                                     "known-value",
+	                                     "-----BEGIN PRIVATE KEY-----",
+	                                     "-----END",
+	                                     "Bearer ",
+	                                     "--secret ",
+	                                     "\xff",
+	                                     "eyJ",
+	                                     "LS0tLS1CRUdJTi",
+	                                     "abcdef.0123456789abcdef",
+	                                     "#"};
+	char *known_items[] = {(char[]){"known-value"}, NULL};
+	const struct texts known = {.items = known_items, .n = 1};
+	AUTO(free) char *text = xstrdup("");
+	AUTO(free) char *exact = NULL;
+	AUTO(free) char *got = NULL;
+	unsigned seed = number;
+	size_t n = 0;
+
+	for (int i = rand_r(&seed) % 24; i > 0; i--) {
+		char *longer = xasprintf("%s%s", text, pieces[(size_t) rand_r(&seed) % ARRAY_SIZE(pieces)]);
+
+		free(text);
+		text = longer;
+	}
+	/* Without a NUL behind it. */
+	exact = strlen(text) > 0 ? xmemdup(text, strlen(text)) : xstrdup("");
+	got = blank_text(exact, strlen(text), number % 2 == 0 ? BLANK_YAML : BLANK_PLAIN, &known, &n);
+	if (!CHECK(strstr(got, "known-value") == NULL))
+		(void) fprintf(stderr, "  seed %u: '%s'\n", number, text);
 }
 
 /* --- the archive --- */
@@ -275,6 +351,9 @@ static void test_refused(void)
 int main(void)
 {
 	test_names();
+	test_keys();
+	for (unsigned i = 0; i < 5000; i++)
+		test_any(i);
 	test_forms();
 	test_yaml();
 	clirun_begin();
