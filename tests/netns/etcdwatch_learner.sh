@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# limit: 240
 # n3's member is a learner, which since 3.5 etcd lets anybody take a snapshot from, however far behind it
 # is. The etcdwatch that knows no other member takes none and says why; one that knows them takes theirs.
-# One that has it for no endpoint sees all the same which certificate it presents.
+# One that has it for no endpoint sees all the same which certificate it presents and what its clock is;
+# and what else its watchdog makes of members that come, change and go, and of a disk with little room.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 
@@ -65,14 +67,68 @@ expect "there should be one" test -s "$T/members"
 entries_are_sound n3
 
 begins "n1, none of whose endpoints it is, sees the certificate that it presents"
+library=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+[[ -n $library ]] || fail "libfaketime is not installed (make deps)"
+clock_set() { # SECONDS that the wall's clock of etcdwatch is ahead
+	echo "+$1" >"$T/clock.new"
+	mv "$T/clock.new" "$T/clock"
+}
+clock_set 0
+EW_ENV=(LD_PRELOAD="$library" FAKETIME_TIMESTAMP_FILE=/run/story/clock FAKETIME_CACHE_DURATION=1
+	DONT_FAKE_MONOTONIC=1)
 EW_ENDPOINTS="n1 n2"
 EW_MORE="---
 apiVersion: fairlead/v1
 kind: EtcdWatchConfig
 interval: 1s
-rules: [{id: certificate-expires-soon, after: 0s, hold: 0s}]"
+members: [n1, n3]
+dataDirectory: $T/disk
+rules:"
+for rule in certificate-expires-soon clock-skew even-members member-missing member-unexpected \
+	disk-very-low; do
+	EW_MORE+="
+  - {id: $rule, after: 0s, hold: 0s}"
+done
+mkdir "$T/disk"
+mount -t tmpfs -o size=1g,mode=755 tmpfs "$T/disk"
 PKI_DAYS=5 pki_issue_etcd n3 etcd-ca
 etcdwatch_start n1
 found certificate-expires-soon n3
+found even-members ""
+found member-unexpected n2
 pki_issue_etcd n3 etcd-ca
 cleared certificate-expires-soon n3
+
+begins "and its clock"
+clock_set 3600
+found clock-skew n3
+found clock-skew n2
+clock_set 0
+cleared clock-skew n3
+cleared clock-skew n2
+
+begins "the disk has little room"
+mount -o remount,size=100m "$T/disk"
+found disk-very-low ""
+mount -o remount,size=1g "$T/disk"
+cleared disk-very-low ""
+
+begins "the learner becomes a voter, and is removed"
+promoted() {
+	ETCD_AT=n1 etcd_ctl member promote "$(member_id n3)" >/dev/null
+}
+wait_until 60 promoted
+cleared even-members ""
+began=$(date +%s%3N)
+wait_until 30 removed n3
+wait_exit 20 etcd-n3
+found member-missing n3
+rm -rf "$T/etcd-n3"
+wait_until 30 added n3
+etcd_start n3
+cleared member-missing n3
+
+begins "the one that nobody has named is removed"
+wait_until 30 removed n3
+wait_until 30 removed n2
+cleared member-unexpected n2
