@@ -24,8 +24,10 @@
 #include "base/mono.h"
 #include "netconf/dhcp/dhcpconf.h"
 #include "netconf/dhcp/dhcpfile.h"
+#include "netconf/dhcp/linklocal.h"
 
 #define LEFT_PAUSE_S 0.1
+#define READY_PAUSE_S 0.25
 #define BACKOFF_FIRST_US US_PER_S
 #define BACKOFF_MAX_US (60 * US_PER_S)
 /* Who has run so long was no failure. */
@@ -35,12 +37,13 @@ struct dhcpclient {
 	struct loop *loop;
 	dhcpclient_changed_fn changed;
 	void *userdata;
-	char *program, *runtime_dir, *conf_path, *conf, *lease_path;
+	char *program, *runtime_dir, *conf_path, *conf, *lease_path, *down_path;
 	char link[IFNAMSIZ];
 	sa_family_t family;
 	struct lease lease;
 	bool has_lease;
-	pid_t pid; /* 0: it does not run */
+	int addr_gen_mode; /* linklocal.h */
+	pid_t pid;         /* 0: it does not run */
 	int64_t started_us, backoff_us;
 	ev_child end;
 	ev_timer start, expiry;
@@ -112,6 +115,17 @@ static void expiry_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 		tell(c, "it has run out");
 }
 
+static void end_if_down(struct dhcpclient *c)
+{
+	if (unlink(c->down_path) < 0 || c->pid == 0)
+		return;
+	log_info("dhcp_carrier_lost", "ifname=%s family=%d reason=\"the client begins anew\"", c->link,
+	         family_number(c));
+	c->backoff_us = BACKOFF_FIRST_US;
+	if (!ev_is_pending(&c->end))
+		(void) kill(-c->pid, SIGKILL);
+}
+
 /* What has happened in the directory does not matter: the file says how it is. */
 static void watch_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 {
@@ -121,6 +135,7 @@ static void watch_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 
 	while (read(w->fd, events, sizeof(events)) > 0)
 		;
+	end_if_down(c);
 	if (read_lease(c))
 		tell(c, c->has_lease ? "the server has given it" : "the client has lost it");
 	else if (c->lease.ends_us != ends_us)
@@ -189,6 +204,12 @@ static void start_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 		ev_timer_start(ev, w);
 		return;
 	}
+	if (c->family == AF_INET6 && !linklocal_make(c->link, &c->addr_gen_mode)) {
+		ev_timer_set(w, READY_PAUSE_S, 0.);
+		ev_timer_start(ev, w);
+		return;
+	}
+	(void) unlink(c->down_path);
 	r = spawn(c);
 	if (r < 0) {
 		(void) log_error_errno(r, "dhcp_client_not_started", "ifname=%s family=%d program=%s",
@@ -211,6 +232,7 @@ static void free_now(struct dhcpclient *c)
 	free(c->conf_path);
 	free(c->conf);
 	free(c->lease_path);
+	free(c->down_path);
 	free(c);
 }
 
@@ -231,6 +253,8 @@ static void end_cb(struct ev_loop *ev, ev_child *w, int revents UNUSED)
 	 * have the number of its group, so that nobody else can have that yet. */
 	(void) kill(-c->pid, SIGKILL);
 	c->pid = 0;
+	if (c->family == AF_INET6)
+		(void) linklocal_make(c->link, &c->addr_gen_mode);
 	/* There may be another client by now, whose files they are. */
 	if (c->changed == NULL) {
 		free_now(c);
@@ -256,8 +280,11 @@ static char *make_conf(const struct dhcpclient_settings *settings, const char *l
 	AUTO(free)
 	char *lease = dhcpfile_lease_path(settings->runtime_dir, link, dhcp);
 
-	return dhcpconf_text(
-	    &(struct dhcpconf){.dhcp = dhcp, .mac = *mac, .hook = settings->hook, .lease = lease});
+	AUTO(free)
+	char *down = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "down");
+
+	return dhcpconf_text(&(struct dhcpconf){
+	    .dhcp = dhcp, .mac = *mac, .hook = settings->hook, .lease = lease, .down = down});
 }
 
 int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings, const char *link,
@@ -272,6 +299,7 @@ int dhcpclient_new(struct loop *loop, const struct dhcpclient_settings *settings
 	c->runtime_dir = xstrdup(settings->runtime_dir);
 	c->conf_path = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "conf");
 	c->lease_path = dhcpfile_lease_path(settings->runtime_dir, link, dhcp);
+	c->down_path = dhcpfile_path(settings->runtime_dir, link, dhcp->family, "down");
 	c->conf = make_conf(settings, link, mac, dhcp);
 	(void) snprintf(c->link, sizeof(c->link), "%s", link);
 	c->family = dhcp->family;

@@ -58,6 +58,7 @@ char *dhcpconf_text(const struct dhcpconf *conf)
 		if (!conf->dhcp->ignore_hostname)
 			(void) fputs("option host_name\n", out);
 	} else {
+		(void) fprintf(out, "env fairlead_down=%s\n", conf->down);
 		/* Routers and their announcements are the kernel's. */
 		(void) fputs("noipv6rs\n"
 		             "ia_na\n"

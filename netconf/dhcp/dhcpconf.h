@@ -10,6 +10,7 @@ struct dhcpconf {
 	struct mac mac;    /* the link's */
 	const char *hook;  /* the program that it calls at each event */
 	const char *lease; /* the file that the hook writes */
+	const char *down;  /* of IPv6: and this one when the carrier is gone */
 };
 
 /* The caller frees it. */

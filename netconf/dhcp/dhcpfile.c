@@ -22,7 +22,7 @@
 #define HASH_FIRST 2166136261U /* FNV-1a */
 #define HASH_FACTOR 16777619U
 
-static const char *const suffixes[] = {"conf", "lease", "pid"};
+static const char *const suffixes[] = {"conf", "lease", "pid", "down"};
 
 char *dhcpfile_path(const char *runtime_dir, const char *link, sa_family_t family,
                     const char *suffix)

@@ -3,8 +3,9 @@
 
 /*
  * A client's files in the runtime directory, `dhcp4-LINK.SUFFIX`: what it is told (conf), what its
- * hook was told (lease), and who it is (pid). The file of the lease is the one place that says
- * whether there is a lease: whoever plans reads it, also a process that has no client. Blocking.
+ * hook was told (lease, down), and who it is (pid). The file of the lease is the one place that
+ * says whether there is a lease: whoever plans reads it, also a process that has no client.
+ * Blocking.
  */
 
 #include <net/if.h>

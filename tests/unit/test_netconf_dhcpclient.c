@@ -507,6 +507,24 @@ struct both {
 	struct dhcpclient *four, *six;
 };
 
+static bool is_running(void *userdata)
+{
+	return dhcpclient_is_running(userdata);
+}
+
+struct renewal {
+	const struct dhcpclient *client;
+	int64_t ends_us;
+};
+
+static bool ends_later(void *userdata)
+{
+	const struct renewal *renewal = userdata;
+	const struct lease *lease = dhcpclient_lease(renewal->client);
+
+	return lease != NULL && lease->ends_us > renewal->ends_us;
+}
+
 static bool have_both(void *userdata)
 {
 	struct both *both = userdata;
@@ -554,6 +572,7 @@ static void check_leases(const struct both *both)
 static void test_for_real(void)
 {
 	struct both both = {0};
+	struct renewal renewal;
 	int client_ns, server_ns;
 	unsigned changes = 0;
 	pid_t server;
@@ -566,13 +585,30 @@ static void test_for_real(void)
 	netns_veth("eth0", "02:00:00:00:00:0c", server_ns, "s0", "02:00:00:00:00:01");
 	netns_switch(server_ns);
 	netns_run("ip address add 10.9.0.1/24 dev s0");
+	netns_run("sysctl -qw net.ipv6.conf.s0.keep_addr_on_down=1");
 	netns_run("ip address add fd09::1/64 dev s0 nodad");
 	netns_switch(client_ns);
 	server = start_server(client_ns, server_ns);
+	/* The carrier comes when they are there already. */
+	netns_switch(server_ns);
+	netns_run("ip link set s0 down");
+	netns_switch(client_ns);
+	netns_run("ip link set eth0 down");
+	netns_run("ip link set eth0 up");
 	both.four = start(&dhcp4, &changes);
 	both.six = start(&dhcp6, &changes);
-	if (CHECK(wait_until(have_both, &both)))
+	CHECK(wait_until(is_running, both.four));
+	netns_switch(server_ns);
+	netns_run("ip link set s0 up");
+	netns_switch(client_ns);
+	if (CHECK(wait_until(have_both, &both))) {
 		check_leases(&both);
+		/* A link that goes down takes along the address that IPv6 asks from. */
+		renewal = (struct renewal){both.six, dhcpclient_lease(both.six)->ends_us};
+		netns_run("ip link set eth0 down");
+		netns_run("ip link set eth0 up");
+		CHECK(wait_until(ends_later, &renewal));
+	}
 	/* It has touched nothing: what is to be there is ours to carry out. */
 	netns_run("test -z \"$(ip -4 address show dev eth0)\"");
 	netns_run("test -z \"$(ip route)\"");

@@ -361,8 +361,11 @@ static void test_vrf(void)
 static void test_conf(void)
 {
 	struct config_dhcp dhcp = {.family = AF_INET, .client_id = CONFIG_CLIENT_ID_MAC};
-	const struct dhcpconf conf = {
-	    .dhcp = &dhcp, .mac = {{2, 0, 0, 0, 0, 0x0c}}, .hook = "/h", .lease = "/run/l"};
+	const struct dhcpconf conf = {.dhcp = &dhcp,
+	                              .mac = {{2, 0, 0, 0, 0, 0x0c}},
+	                              .hook = "/h",
+	                              .lease = "/run/l",
+	                              .down = "/d"};
 	AUTO(free) char *four = dhcpconf_text(&conf), *none = NULL, *six = NULL, *raw = NULL;
 
 	CHECK_EQ_STR(
@@ -379,10 +382,11 @@ static void test_conf(void)
 	dhcp = (struct config_dhcp){.family = AF_INET6, .client_id = CONFIG_CLIENT_ID_MAC};
 	six = dhcpconf_text(&conf);
 	CHECK_EQ_STR(
-	    six, "# fairlead wrote this file (netconf); changes are lost.\n"
-	         "noconfigure\npersistent\nscript /h\nenv fairlead_lease=/run/l\ntimeout 0\nhostname\n"
-	         "noipv6rs\nia_na\noption dhcp6_name_servers, dhcp6_domain_search\n"
-	         "duid 00:03:00:01:02:00:00:00:00:0c\n");
+	    six,
+	    "# fairlead wrote this file (netconf); changes are lost.\n"
+	    "noconfigure\npersistent\nscript /h\nenv fairlead_lease=/run/l\ntimeout 0\nhostname\n"
+	    "env fairlead_down=/d\nnoipv6rs\nia_na\noption dhcp6_name_servers, dhcp6_domain_search\n"
+	    "duid 00:03:00:01:02:00:00:00:00:0c\n");
 	dhcp.client_id = CONFIG_CLIENT_ID_DUID;
 	dhcp.duid = (char *) (uintptr_t) "00:04:aa";
 	raw = dhcpconf_text(&conf);
