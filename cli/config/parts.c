@@ -202,6 +202,9 @@ static void read_document(const struct reading *r, const struct conf_node *docum
 		read_legacy(r, document);
 		return;
 	}
+	/* Which is an error already. */
+	if (kind->shape != CONF_SCALAR)
+		return;
 	if (parts_is_read(kind->text))
 		note_part(r, parts_of_kind(kind->text), document, kind->text, "");
 	else
@@ -219,11 +222,9 @@ int parts_read(const char *const *paths, size_t n_paths, conf_message_fn error, 
 	*ret = (struct parts){0};
 	conf_add_paths(conf, paths, n_paths);
 	conf_read(conf, none, NULL);
-	if (conf_error_count(conf) > 0)
-		return conf_finish(conf, error, userdata, NULL);
 	for (size_t i = 0; (document = conf_document(conf, i)) != NULL; i++)
 		read_document(&r, document);
-	return 0;
+	return conf_finish(conf, error, userdata, NULL);
 }
 
 void parts_fini(struct parts *parts)

@@ -28,7 +28,8 @@ struct parts {
 };
 
 /* No paths: the default places. 0; or -EINVAL when files cannot be read, or have documents of which
- * nobody can tell whose they are: each error is told. */
+ * nobody can tell whose they are: each error is told, and what can be told of the
+ * rest is in *ret all the same. */
 int parts_read(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
                struct parts *ret);
 

@@ -108,7 +108,7 @@ static int validate(struct validating *v, int argc, char **argv)
 {
 	int code = CLI_OK;
 
-	/* Then it is seen who would have to read it, and not before. */
+	/* Of a kind that is misspelt it is an error that nobody reads it, and no note. */
 	if (parts_read((const char *const *) argv, (size_t) argc, on_error, v, &v->parts) == 0) {
 		for (size_t i = 0; i < v->parts.others.n; i++) {
 			AUTO(free)

@@ -102,12 +102,14 @@ static const struct {
      ""},
     {"machine:\n  features: {kubePrism: }\n", {[PART_PRISM] = ":2: machine.features"}, NULL, ""},
     {"machine: [1]\ncluster: 5\n", {0}, NULL, ""},
-    {"apiVersion: v1alpha1\nkind: Layer2VipConfig\n---\nfoo: 1\n",
-     {0},
-     NULL,
+    {"apiVersion: v1alpha1\nkind: Layer2VipConfig\n---\nfoo: 1\n---\nkind: [a]\n---\n"
+     "apiVersion: fairlead/v1\nkind: PrismConfig\n",
+     {[PART_PRISM] = ":8: PrismConfig"},
+     ":1: Layer2VipConfig",
      ":2:7: unknown kind: 'Layer2VipConfig' (did you mean 'Layer2VIPConfig'?)\n"
      ":4:1: cannot tell what this document is (it has neither 'kind:' nor Talos's 'machine:' or "
-     "'cluster:')\n"},
+     "'cluster:')\n"
+     ":6:7: must be one value, not a list\n"},
 };
 
 static void check_text(const char *got, const char *want)
