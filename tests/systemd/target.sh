@@ -25,14 +25,16 @@ systemctl start fairlead.target
 wait_until 60 is_owner
 wait_until 60 has_snapshot
 all_run $DAEMONS
+wait_until 30 metrics_are_there
 connections_open
 connections_are_there
 
 old=$(main_pid vipd)
 systemctl restart fairlead-vipd fairlead-netconf fairlead-etcdwatch
 [[ $(main_pid vipd) != "$old" ]]
-systemctl reload fairlead-vipd fairlead-prism fairlead-etcdwatch
+systemctl reload fairlead-vipd fairlead-prism fairlead-etcdwatch fairlead-netconf
 wait_until 60 is_owner
+wait_until 30 metrics_are_there
 connections_are_there
 vip_was_kept
 
