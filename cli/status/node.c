@@ -34,19 +34,33 @@ const char *node_units(const char *runtime_dir)
 	return strcmp(runtime_dir, UNITS_RUNTIME_DIR) == 0 ? UNITS : NULL;
 }
 
+/* By a link that leads somewhere: links stay where the package was removed and not purged. */
+static bool is_linked(const char *units, const char *unit)
+{
+	AUTO(free) char *pattern = xasprintf("%s/*.wants/%s", units, unit);
+	glob_t found = {0};
+	bool is_there = glob(pattern, 0, NULL, &found) == 0 && access(found.gl_pathv[0], F_OK) == 0;
+
+	globfree(&found);
+	return is_there;
+}
+
+static bool is_masked(const char *units, const char *unit)
+{
+	AUTO(free) char *path = xasprintf("%s/%s", units, unit);
+	char to[sizeof("/dev/null")] = "";
+
+	return readlink(path, to, sizeof(to) - 1) > 0 && strcmp(to, "/dev/null") == 0;
+}
+
 int node_judge(int r, const char *daemon, const char *units)
 {
-	AUTO(free) char *pattern = NULL;
-	glob_t found = {0};
-	bool is_enabled;
+	AUTO(free) char *unit = xasprintf("fairlead-%s.service", daemon);
 
-	if (r != -ENOENT || units == NULL)
+	if (r != -ENOENT || units == NULL || is_masked(units, unit))
 		return r;
-	/* The links lead nowhere where the package was removed and not purged. */
-	pattern = xasprintf("%s/*.wants/fairlead-%s.service", units, daemon);
-	is_enabled = glob(pattern, 0, NULL, &found) == 0 && access(found.gl_pathv[0], F_OK) == 0;
-	globfree(&found);
-	return is_enabled ? -ESRCH : r;
+	/* The target takes all of them along. */
+	return is_linked(units, unit) || is_linked(units, "fairlead.target") ? -ESRCH : r;
 }
 
 const json_t *node_objects(const struct node_reply *reply)

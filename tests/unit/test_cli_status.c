@@ -352,6 +352,8 @@ static void test_enabled(void)
 {
 	AUTO(free) char *wants = xasprintf("%s/multi-user.target.wants", clirun_dir);
 	AUTO(free) char *link = xasprintf("%s/fairlead-prism.service", wants);
+	AUTO(free) char *target = xasprintf("%s/fairlead.target", wants);
+	AUTO(free) char *masked = xasprintf("%s/fairlead-netconf.service", clirun_dir);
 	AUTO(free) char *gone = xasprintf("%s/fairlead-vipd.service", wants);
 	struct node_reply replies[NODE_QUESTIONS];
 	struct board board = {0};
@@ -364,6 +366,11 @@ static void test_enabled(void)
 	CHECK_EQ_INT(node_judge(-ENOENT, "netconf", clirun_dir), -ENOENT);
 	CHECK_EQ_INT(node_judge(-ENOENT, "prism", NULL), -ENOENT);
 	CHECK_EQ_INT(node_judge(-EACCES, "prism", clirun_dir), -EACCES);
+	/* The target takes those along that are not masked. */
+	CHECK_EQ_INT(symlink("/dev/null", target), 0);
+	CHECK_EQ_INT(symlink("/dev/null", masked), 0);
+	CHECK_EQ_INT(node_judge(-ENOENT, "vipd", clirun_dir), -ESRCH);
+	CHECK_EQ_INT(node_judge(-ENOENT, "netconf", clirun_dir), -ENOENT);
 	CHECK(node_units(clirun_dir) == NULL);
 	node_ask(wants, 5 * US_PER_S, replies);
 	replies[NODE_PRISM].r = -ESRCH;
