@@ -6,6 +6,7 @@
 # no drill has gone well for too long, that is said. A drill that is killed leaves no process, and
 # nothing on the disk after the next start.
 . "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
 
 EW_SCHEDULE="0 0 1 1 *"
 EW_TAKER=every-node
@@ -24,7 +25,12 @@ done
 etcd_ctl compact 20 >/dev/null
 etcd_ctl put --lease="$(etcd_ctl lease grant 3600 | awk '{ print $2 }')" leased value >/dev/null
 drill_programs
-EW_MORE="drill: {schedule: '@yearly', $DRILL_PROGRAMS, timeout: 60s}"
+EW_MORE="drill: {schedule: '@yearly', $DRILL_PROGRAMS, timeout: 60s}
+---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s
+rules: [{id: drill-overdue, hold: 0s}]"
 
 say "the first snapshot, and at once a drill of it"
 etcdwatch_start n1
@@ -57,7 +63,7 @@ grep -q '^readable_keys  *28  *28  *ok$' "$T/drill.out" || fail "no checks: $(ca
 grep -q '^restore \.\.\.$' "$T/drill.err" || fail "no phases"
 expect "scratch files" nothing_is_left
 
-say "a catalogue that says something else"
+begins "a catalogue that says something else"
 entry=$(etcdwatch_directory n1)/$id.json
 cp "$entry" "$T/entry"
 hash=$(jq .hash "$T/entry")
@@ -66,6 +72,7 @@ drill_now
 expect_equal "exit code" "$CODE" 1
 grep -q "hash is $hash in the snapshot, and $((hash ^ 1)) by the catalogue" "$T/drill.err" || fail "no reason"
 expect_equal "alarm" "$(metric alarm) $(metric failed)" "1 1"
+found drill-overdue minutely
 fairlead n1 etcd snapshot jobs | has_line 'the last drill failed: hash is' || fail "the status is silent"
 log_says etcdwatch-n1 'event=drill_failed .* error=DIFFERS ' || fail "the log is silent"
 cp "$T/entry" "$entry"
@@ -97,6 +104,7 @@ echo go >"$T/seen/how"
 drill_now
 expect_equal "exit code" "$CODE" 0
 expect_equal "alarm" "$(metric alarm) $(metric failed)" "0 0"
+cleared drill-overdue minutely
 
 say "a drill that is killed, and so its etcd; the next start clears up behind it"
 echo hang >"$T/seen/how"
