@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The disk is full, before and in the middle of a snapshot, and is said to be; what is there stays, no
-# half file is taken for a whole one, and with room again it goes on by itself.
+# half file is taken for a whole one, and with room again it goes on by itself. When the schedule's have
+# been missed for too long that is a finding; the wall's clock of etcdwatch is moved for it (libfaketime).
 . "$(dirname "$0")/lib-etcdwatch.sh"
+use findings
 
 # A file system of its own for the snapshots of n1.
 small_disk() { # SIZE
@@ -49,3 +51,28 @@ wait_until 30 job_is n1 .state idle
 fairlead n1 etcd snapshot save >/dev/null
 expect_equal "snapshots of n1" "$(n_entries n1)" 2
 entries_are_sound n1
+
+say "nor is there any for those of the schedule"
+signal TERM etcdwatch-n1
+wait_exit 20 etcdwatch-n1
+head -c 16M /dev/zero >"$dir/somebody" 2>/dev/null || true
+library=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+[[ -n $library ]] || fail "libfaketime is not installed (make deps)"
+EW_ENV=(LD_PRELOAD="$library" FAKETIME_TIMESTAMP_FILE=/run/story/clock FAKETIME_CACHE_DURATION=1
+	DONT_FAKE_MONOTONIC=1)
+echo +0 >"$T/clock"
+EW_SCHEDULE="* * * * *"
+EW_MORE="---
+apiVersion: fairlead/v1
+kind: EtcdWatchConfig
+interval: 1s
+rules: [{id: snapshot-overdue, hold: 0s}]"
+etcdwatch_start n1
+wait_until 30 job_is n1 .state retrying
+begins "for longer than a quarter of an hour"
+echo +1100 >"$T/clock.new"
+mv "$T/clock.new" "$T/clock"
+found snapshot-overdue minutely
+rm "$dir/somebody"
+wait_until 60 fairlead n1 etcd snapshot save >/dev/null # it may just be at the period's own
+cleared snapshot-overdue minutely
