@@ -598,6 +598,7 @@ static void test_for_real(void)
 	both.four = start(&dhcp4, &changes);
 	both.six = start(&dhcp6, &changes);
 	CHECK(wait_until(is_running, both.four));
+	CHECK(!dhcpclient_is_running(both.six));
 	netns_switch(server_ns);
 	netns_run("ip link set s0 up");
 	netns_switch(client_ns);
