@@ -215,8 +215,9 @@ static void add_compared(struct metrics *m, const struct compare_report *c)
 		uint64_t n;
 	} counts[] = {{"same", c->n_same}, {"differ", c->n_differ}, {"none", c->n_nothing}};
 
-	metrics_family(m, "fairlead_etcdwatch_comparisons_total{result}", METRICS_COUNTER,
-	               "Comparisons of the members' data: same, differ, none (no two could be compared).");
+	metrics_family(
+	    m, "fairlead_etcdwatch_comparisons_total{result}", METRICS_COUNTER,
+	    "Comparisons of the members' data: same, differ, none (no two could be compared).");
 	for (size_t i = 0; c->is_on && i < ARRAY_SIZE(counts); i++)
 		metrics_sample(m, (double) counts[i].n, &(struct metrics_label){"result", counts[i].result},
 		               1);

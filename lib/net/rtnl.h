@@ -79,8 +79,8 @@ int rtnl_addr_replace(struct rtnl *rtnl, const struct rtnl_addr *addr);
 /* -EADDRNOTAVAIL if it is not there. */
 int rtnl_addr_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix);
 
-/* The route that the kernel made for an address of that prefix, in the main table: of an IPv6 address
- * with a lifetime it outlives the address. -ESRCH if there is none. */
+/* The route that the kernel made for an address of that prefix, in the main table: of an IPv6
+ * address with a lifetime it outlives the address. -ESRCH if there is none. */
 int rtnl_connected_route_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix);
 
 /* Calls fn for every address of every link. 0 or -errno. */
