@@ -8,11 +8,13 @@
 use findings
 
 EW_SCHEDULE="0 0 1 1 *"
+hour=$(date -u -d '+2 hours' +%FT%H)
 EW_MORE="---
 apiVersion: fairlead/v1
 kind: EtcdWatchConfig
 interval: 1s
 certificates: [$PKI/watched.crt]
+compareBetween: ${hour#*T}:00-${hour#*T}:30
 rules:"
 for rule in member-down certificate-expires certificate-expires-soon; do
 	EW_MORE+="
@@ -26,6 +28,8 @@ cluster_of_etcd
 pki_issue watched etcd-ca watched DNS:watched
 etcdwatch_start n1
 wait_until 30 fairlead n1 etcd health >/dev/null
+fairlead n1 etcd health | has_line "^data: not compared yet, next compared at $hour:0[0-9]:[0-9]*Z" ||
+	fail "it does not wait for the time of the day: $(fairlead n1 etcd health)"
 
 begins "one on the disk ends in ten days, and has ended"
 PKI_DAYS=10 pki_issue watched etcd-ca watched DNS:watched
