@@ -122,8 +122,9 @@ struct world {
 	struct store backup;
 	struct node nodes[NODES];
 	struct message messages[MESSAGES_MAX];
-	int64_t owned_us;   /* time in which somebody answered */
-	int64_t overlap_us; /* longest time in which two did */
+	size_t messages_end; /* none is used from here on */
+	int64_t owned_us;    /* time in which somebody answered */
+	int64_t overlap_us;  /* longest time in which two did */
 	int64_t overlap_since_us;
 	unsigned moves;
 	unsigned unsettled;
@@ -177,6 +178,7 @@ static struct message *send_message(struct node *n, enum message_kind kind)
 			continue;
 		memset(m, 0, sizeof(*m));
 		m->used = true;
+		w->messages_end = MAX(w->messages_end, i + 1);
 		m->kind = kind;
 		m->node = (size_t) (n - w->nodes);
 		m->life = n->life;
@@ -593,7 +595,9 @@ static void step_messages(struct world *w)
 {
 	bool late_stamp = w->mutation == MUTATION_LATE_STAMP;
 
-	for (size_t i = 0; i < MESSAGES_MAX; i++) {
+	while (w->messages_end > 0 && !w->messages[w->messages_end - 1].used)
+		w->messages_end--;
+	for (size_t i = 0; i < w->messages_end; i++) {
 		struct message *m = &w->messages[i];
 		struct node *n = &w->nodes[m->node];
 
