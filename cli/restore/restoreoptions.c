@@ -50,12 +50,6 @@ static int set_bump(void *into, const struct cli_option *option UNUSED, const ch
 	return CLI_OK;
 }
 
-static int set_nothing(void *into UNUSED, const struct cli_option *option UNUSED,
-                       const char *value UNUSED)
-{
-	return CLI_OK;
-}
-
 #define AT(member) .offset = offsetof(struct restoreoptions, member)
 #define TEXT(member) .set = cli_set_text, AT(member)
 #define FLAG(member) .set = cli_set_flag, AT(member)
@@ -63,7 +57,8 @@ static int set_nothing(void *into UNUSED, const struct cli_option *option UNUSED
 #define DIR_VALUE .value = "DIR", .completes = CLI_DIRECTORIES
 
 const struct cli_option cli_etcd_restore_options[] = {
-    {"dry-run", .help = "only say what would be done (the default)", .set = set_nothing},
+    {"dry-run", .help = "only say what would be done (the default), even with --yes",
+     FLAG(dry_run)},
     {"yes", .help = "do it", FLAG(yes)},
     {"data-dir", DIR_VALUE, .help = "etcd's data directory; else " DEFAULT_DATA_DIR,
      TEXT(wish.data_dir)},
@@ -124,6 +119,7 @@ int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct re
 
 	*ret = (struct restoreoptions){.wish = {.data_dir = DEFAULT_DATA_DIR}};
 	code = cli_set_own(cli, ret);
+	ret->yes = ret->yes && !ret->dry_run;
 	if (code != CLI_OK)
 		return code;
 	/* Then the one that fits best is meant. */

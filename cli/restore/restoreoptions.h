@@ -11,7 +11,8 @@
 struct restoreoptions {
 	const char *source;
 	struct restoreplan_wish wish; /* without its source */
-	bool yes;
+	bool yes;                     /* and not dry_run */
+	bool dry_run;
 	const char *tool;
 	const char *manifests;
 	const char *directory;

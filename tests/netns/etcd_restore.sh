@@ -160,9 +160,12 @@ refused_by "does not have the members" \
 say "the plan, which changes nothing"
 chown -R 4711:4712 "$T/etcd-n1"
 before=$(tree_of "$T/etcd-n1")
-restore n1 "$T/etcd.db" >"$T/plan" 2>"$T/steps" || fail "no plan: $(cat "$T/plan" "$T/steps")"
-expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
-expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
+for how in "" "--yes --dry-run"; do
+	# shellcheck disable=SC2086
+	restore n1 $how "$T/etcd.db" >"$T/plan" 2>"$T/steps" || fail "no plan: $(cat "$T/plan" "$T/steps")"
+	expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
+	expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
+done
 expect "this node is found by its address" grep -Eq "^n1 .*this node$" "$T/plan"
 
 say "carried out on n1, and by the commands that it prints on the others"
