@@ -35,7 +35,8 @@ const struct cli_command cli_commands[] = {
      .takes = CLI_OWN_FORMAT, .fn = cli_top},
     {"health", "[--wait-timeout TIME]",
      "Check etcd, API servers, VIPs and the network, and wait until all is well.",
-     .more = "A daemon that has no control socket does not run here, and is passed over.",
+     .more = "A daemon that has no control socket does not run here, and is passed over; if its\n"
+             "unit is enabled, its checks fail until it runs.",
      .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here",
      .own = cli_health_options, .fn = cli_health},
 

@@ -2,7 +2,8 @@
 /*
  * `fairlead health`: the checks one after the other, each asked again every second until it is good
  * or the time is over. On a terminal a check is one line that changes; elsewhere a line for each
- * new reason. A daemon that has no socket does not run here, and is passed over.
+ * new reason. A daemon that has no socket does not run here, and is passed over, unless its unit is
+ * enabled: then it should run.
  */
 #include "cli/cli.h"
 
@@ -18,6 +19,7 @@
 #include "base/mono.h"
 #include "cli/node/healthchecks.h"
 #include "cli/common/table.h"
+#include "cli/status/node.h"
 
 #define ASK_TIMEOUT_US (5 * US_PER_S)
 #define AGAIN_US US_PER_S
@@ -26,64 +28,49 @@
 /* Cursor to the first column, and clear from there to the end of the line (ECMA-48). */
 #define ANEW "\r\033[K"
 
-enum result {
-	RESULT_GOOD,
-	RESULT_BAD,
-	RESULT_NOT_HERE,
-};
-
 struct health {
 	struct cli cli;
 	bool is_live;
 	int64_t wait_us;
 	int64_t began_s; /* wall clock */
-	size_t n_asked;  /* checks of daemons that run here */
+	size_t n_asked;  /* checks of daemons that run here, or should */
 };
 
 /* --- asking -------------------------------------------------------------------------------------
  */
 
-static enum result ask(const struct health *h, const struct healthcheck *check,
-                       char reason[static HEALTHCHECKS_REASON_MAX])
+static enum healthcheck_result ask(const struct health *h, const struct healthcheck *check,
+                                   char reason[static HEALTHCHECKS_REASON_MAX])
 {
 	AUTO(free) char *path = xasprintf("%s/%s.sock", h->cli.runtime_dir, check->daemon);
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	enum healthcheck_result result;
 	size_t n = 0;
 	int r;
 
 	while (n < HEALTHCHECKS_WORDS_MAX && check->words[n] != NULL)
 		n++;
 	r = client_ask(path, check->words, n, ASK_TIMEOUT_US, &answer);
-	if (r == -ENOENT)
-		return RESULT_NOT_HERE;
-	if (r < 0)
-		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s does not answer: %s", check->daemon,
-		                strerror(-r));
-	else if (answer->error != NULL)
-		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s: %s", check->daemon, answer->sentence);
-	else if (!check->look(answer->objects, reason))
-		return RESULT_BAD;
-	else if (check->is_of_rounds && h->wait_us > 0 &&
-	         !healthchecks_is_since(answer->objects, h->began_s))
-		/* What has happened just before is not seen yet. */
-		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s has not asked anew yet",
-		                check->daemon);
-	else
-		return RESULT_GOOD;
-	return RESULT_BAD;
+	result = healthchecks_judge(check, r, answer, node_units(h->cli.runtime_dir), reason);
+	if (result != HEALTHCHECK_GOOD || !check->is_of_rounds || h->wait_us == 0 ||
+	    healthchecks_is_since(answer->objects, h->began_s))
+		return result;
+	/* What has happened just before is not seen yet. */
+	(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s has not asked anew yet", check->daemon);
+	return HEALTHCHECK_BAD;
 }
 
 /* --- showing ------------------------------------------------------------------------------------
  */
 
-static const char *result_name(enum result result)
+static const char *result_name(enum healthcheck_result result)
 {
 	switch (result) {
-	case RESULT_GOOD:
+	case HEALTHCHECK_GOOD:
 		return "ok";
-	case RESULT_BAD:
+	case HEALTHCHECK_BAD:
 		return "failed";
-	case RESULT_NOT_HERE:
+	case HEALTHCHECK_NOT_HERE:
 		return "not-here";
 	}
 	return "unknown";
@@ -100,14 +87,14 @@ static void show_line(const struct health *h, const struct healthcheck *check, c
 	(void) fflush(stdout);
 }
 
-static void show_end(const struct health *h, const struct healthcheck *check, enum result result,
-                     const char *reason)
+static void show_end(const struct health *h, const struct healthcheck *check,
+                     enum healthcheck_result result, const char *reason)
 {
 	json_t *json;
 
 	if (h->cli.output == CLI_TABLE) {
-		if (result != RESULT_BAD)
-			show_line(h, check, result == RESULT_GOOD ? "OK" : "does not run here");
+		if (result != HEALTHCHECK_BAD)
+			show_line(h, check, result == HEALTHCHECK_GOOD ? "OK" : "does not run here");
 		if (h->is_live)
 			(void) putchar('\n');
 		return;
@@ -122,24 +109,25 @@ static void show_end(const struct health *h, const struct healthcheck *check, en
 /* --- all of them --------------------------------------------------------------------------------
  */
 
-static enum result wait_for(struct health *h, const struct healthcheck *check, int64_t deadline_us)
+static enum healthcheck_result wait_for(struct health *h, const struct healthcheck *check,
+                                        int64_t deadline_us)
 {
 	char reason[HEALTHCHECKS_REASON_MAX] = "", shown[HEALTHCHECKS_REASON_MAX] = "";
-	enum result result;
+	enum healthcheck_result result;
 
 	for (;;) {
 		result = ask(h, check, reason);
-		if (result != RESULT_BAD)
+		if (result != HEALTHCHECK_BAD)
 			reason[0] = '\0';
 		else if (strcmp(reason, shown) != 0)
 			show_line(h, check, reason);
 		(void) snprintf(shown, sizeof(shown), "%s", reason);
-		if (result != RESULT_BAD || mono_now_us() + AGAIN_US > deadline_us)
+		if (result != HEALTHCHECK_BAD || mono_now_us() + AGAIN_US > deadline_us)
 			break;
 		(void) usleep(AGAIN_US);
 	}
 	show_end(h, check, result, reason);
-	h->n_asked += result != RESULT_NOT_HERE ? 1 : 0;
+	h->n_asked += result != HEALTHCHECK_NOT_HERE ? 1 : 0;
 	return result;
 }
 
@@ -150,7 +138,7 @@ static int run(struct health *h)
 
 	h->began_s = wall_now_us() / US_PER_S;
 	for (size_t i = 0; i < healthchecks_n; i++) {
-		if (wait_for(h, &healthchecks[i], deadline_us) == RESULT_BAD)
+		if (wait_for(h, &healthchecks[i], deadline_us) == HEALTHCHECK_BAD)
 			code = CLI_FAILED;
 	}
 	if (h->n_asked > 0)

@@ -5,11 +5,13 @@
  */
 #include "cli/node/healthchecks.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "cli/common/fields.h"
+#include "cli/status/node.h"
 
 static bool say(char reason[static HEALTHCHECKS_REASON_MAX], const char *what, const char *more)
 {
@@ -165,3 +167,26 @@ const struct healthcheck healthchecks[] = {
     {"every VIP has somebody to take it over", "vipd", {"vip", "status"}, look_candidates, false},
 };
 const size_t healthchecks_n = ARRAY_SIZE(healthchecks);
+
+/* --- asking -------------------------------------------------------------------------------------
+ */
+
+enum healthcheck_result healthchecks_judge(const struct healthcheck *check, int r,
+                                           const struct client_answer *answer, const char *units,
+                                           char reason[static HEALTHCHECKS_REASON_MAX])
+{
+	r = node_judge(r, check->daemon, units);
+	if (r == -ENOENT)
+		return HEALTHCHECK_NOT_HERE;
+	if (r == -ESRCH)
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s does not run, and should",
+		                check->daemon);
+	else if (r < 0)
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s does not answer: %s", check->daemon,
+		                strerror(-r));
+	else if (answer->error != NULL)
+		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s: %s", check->daemon, answer->sentence);
+	else if (check->look(answer->objects, reason))
+		return HEALTHCHECK_GOOD;
+	return HEALTHCHECK_BAD;
+}

@@ -3,13 +3,15 @@
 
 /*
  * The checks of `fairlead health`: what each asks which daemon, and whether the answer is good.
- * Pure.
+ * Pure, but for a look at the links of enabled units.
  */
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "cli/common/client.h"
 
 #define HEALTHCHECKS_WORDS_MAX 3
 #define HEALTHCHECKS_REASON_MAX 256
@@ -22,6 +24,18 @@ struct healthcheck {
 	bool (*look)(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX]);
 	bool is_of_rounds; /* the answer is what the daemon's last round of questions came to */
 };
+
+enum healthcheck_result {
+	HEALTHCHECK_GOOD,
+	HEALTHCHECK_BAD,
+	HEALTHCHECK_NOT_HERE, /* the daemon has no socket, and nobody has enabled it */
+};
+
+/* What asking came to, by r and the answer of client_ask(); if that is bad, why, in `reason`. units
+ * as node_judge() has it. */
+enum healthcheck_result healthchecks_judge(const struct healthcheck *check, int r,
+                                           const struct client_answer *answer, const char *units,
+                                           char reason[static HEALTHCHECKS_REASON_MAX]);
 
 /* Whether the round that it is the answer of began after that second of the wall clock. */
 bool healthchecks_is_since(const json_t *objects, int64_t second);

@@ -3,10 +3,14 @@
  * of an answer. */
 #include "cli/node/healthchecks.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/etcd/health_render.h"
 #include "tests/unit/check.h"
@@ -141,10 +145,39 @@ static void test_since(void)
 	json_decref(not_yet);
 }
 
+/* One that has no socket is passed over, but for one that is enabled. */
+static void test_judge(void)
+{
+	char units[] = "/tmp/fairlead-units-XXXXXX";
+	AUTO(free) char *wants = NULL;
+	AUTO(free) char *unit = NULL;
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	char reason[HEALTHCHECKS_REASON_MAX] = "";
+
+	CHECK(mkdtemp(units) != NULL);
+	wants = xasprintf("%s/fairlead.target.wants", units);
+	unit = xasprintf("%s/fairlead-vipd.service", wants);
+	CHECK_EQ_INT(mkdir(wants, 0700), 0);
+	CHECK_EQ_INT(symlink("/dev/null", unit), 0);
+	CHECK_EQ_INT(healthchecks_judge(find(DRIFT), -ENOENT, NULL, units, reason),
+	             HEALTHCHECK_NOT_HERE);
+	CHECK_EQ_STR(reason, "");
+	CHECK_EQ_INT(healthchecks_judge(find(OWNED), -ENOENT, NULL, units, reason), HEALTHCHECK_BAD);
+	CHECK_EQ_STR(reason, "vipd does not run, and should");
+	CHECK_EQ_INT(healthchecks_judge(find(OWNED), -ECONNREFUSED, NULL, units, reason),
+	             HEALTHCHECK_BAD);
+	CHECK_EQ_STR(reason, "vipd does not answer: Connection refused");
+	CHECK_EQ_INT(client_parse_answer("error busy too many\n", &answer), 0);
+	CHECK_EQ_INT(healthchecks_judge(find(OWNED), 0, answer, units, reason), HEALTHCHECK_BAD);
+	CHECK_EQ_STR(reason, "vipd: too many");
+	CHECK(unlink(unit) == 0 && rmdir(wants) == 0 && rmdir(units) == 0);
+}
+
 int main(void)
 {
 	test_render();
 	test_checks();
 	test_since();
+	test_judge();
 	return check_result();
 }
