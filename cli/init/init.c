@@ -35,7 +35,7 @@
 struct init {
 	struct initwish wish;
 	const char *root;
-	const char *output; /* NULL: the default place below the root */
+	const char *file; /* NULL: the default place below the root */
 	bool to_stdout, force, with_network;
 };
 
@@ -99,8 +99,8 @@ const struct cli_option cli_init_options[] = {
      .set = set_link},
     {"role", .value = "ROLE", .help = "control-plane or worker; else what the node is",
      .completes = "control-plane worker", .set = set_role},
-    {"output", 'o', .value = "FILE", .help = "where to write it; else " CONF_DEFAULT_FILE,
-     .completes = CLI_FILES, .set = cli_set_text, AT(output)},
+    {"file", .value = "FILE", .help = "where to write it; else " CONF_DEFAULT_FILE,
+     .completes = CLI_FILES, .set = cli_set_text, AT(file)},
     {"network", .help = "also documents that say what the network is now, for netconf",
      .set = cli_set_flag, AT(with_network)},
     {"stdout", .help = "print it instead", .set = cli_set_flag, AT(to_stdout)},
@@ -191,7 +191,7 @@ static int make_directory(const char *path)
 static int write_file(const struct init *init, const char *text)
 {
 	AUTO(free) char *standard = initfiles_at(init->root, CONF_DEFAULT_FILE);
-	const char *path = init->output != NULL ? init->output : standard;
+	const char *path = init->file != NULL ? init->file : standard;
 	AUTO(free) char *there = NULL;
 	size_t len;
 	int r;
@@ -212,7 +212,7 @@ static int write_file(const struct init *init, const char *text)
 		               path);
 		return CLI_FAILED;
 	}
-	r = init->output == NULL ? make_directory(path) : 0;
+	r = init->file == NULL ? make_directory(path) : 0;
 	if (r == 0)
 		r = file_write_atomic(path, text, strlen(text), 0644, FILE_DURABLE);
 	if (r < 0)

@@ -30,7 +30,7 @@
 #define ANEW "\r\033[K"
 
 struct support {
-	const char *output; /* NULL: named after the host and the time */
+	const char *file; /* NULL: named after the host and the time */
 	const char *since;
 	bool no_logs;
 	struct texts config;
@@ -47,9 +47,9 @@ static int add_config(void *into, const struct cli_option *option UNUSED, const 
 #define AT(member) .offset = offsetof(struct support, member)
 
 const struct cli_option cli_support_options[] = {
-    {"output", 'o', .value = "FILE",
+    {"file", .value = "FILE",
      .help = "where to write it; else fairlead-support-HOST-TIME.tar.gz here",
-     .completes = CLI_FILES, .set = cli_set_text, AT(output)},
+     .completes = CLI_FILES, .set = cli_set_text, AT(file)},
     {"since", .value = "TIME", .help = "how far logs go back, as journalctl has it; else -24h",
      .set = cli_set_text, AT(since)},
     {"no-logs", .help = "without logs", .set = cli_set_flag, AT(no_logs)},
@@ -233,7 +233,7 @@ int cli_support(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 	(void) sigaction(SIGINT, &interrupted, NULL);
 	(void) sigaction(SIGTERM, &interrupted, NULL);
 	if (code == CLI_OK)
-		code = run(cli, &support, name, support.output != NULL ? support.output : standard);
+		code = run(cli, &support, name, support.file != NULL ? support.file : standard);
 	if (is_stopped())
 		(void) fputs("\nfairlead: interrupted: nothing was written\n", stderr);
 	texts_fini(&support.config);

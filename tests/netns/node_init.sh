@@ -70,7 +70,7 @@ done
 
 init() { # ARGUMENT...: in the node; code in $code
 	code=0
-	inside n1 "$BUILD/bin/fairlead" init --role control-plane -o "$T/config.yaml" "$@" \
+	inside n1 "$BUILD/bin/fairlead" init --role control-plane --file "$T/config.yaml" "$@" \
 		>"$T/out" 2>"$T/err" || code=$?
 }
 

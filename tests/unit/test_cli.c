@@ -252,6 +252,8 @@ static void test_usage(void)
 	    {"-o toml vip status",
 	     "fairlead: no output format 'toml': there are 'table', 'json' and 'yaml'\n"},
 	    {"-o yaml net convert", "fairlead: 'net convert' has no option --output\n"},
+	    {"-o json init", "fairlead: 'init' has no option --output\n"},
+	    {"support -o json", "fairlead: 'support' has no option --output\n"},
 	    {"--color=sometimes vip status",
 	     "fairlead: no time for colours 'sometimes': there are 'auto', 'always' and 'never'\n"},
 	    {"--color alwyas vip status", "fairlead: no time for colours 'alwyas': did you mean "},

@@ -312,8 +312,8 @@ static void check_has(const char *text, const char *file)
 static void test_archive(void)
 {
 	AUTO(free)
-	char *line = xasprintf("-r %s support --config %s/config.yaml -o %s/support.tar.gz", clirun_dir,
-	                       clirun_dir, clirun_dir);
+	char *line = xasprintf("-r %s support --config %s/config.yaml --file %s/support.tar.gz",
+	                       clirun_dir, clirun_dir, clirun_dir);
 	AUTO(free) char *archive = xasprintf("%s/support.tar.gz", clirun_dir);
 	pid_t pid = scripted_start(clirun_dir, daemons, ARRAY_SIZE(daemons));
 	struct stat st;
@@ -343,7 +343,8 @@ static void test_archive(void)
 static void test_refused(void)
 {
 	AUTO(free)
-	char *line = xasprintf("-r %s support --no-logs -o %s/no/such.tar.gz", clirun_dir, clirun_dir);
+	char *line =
+	    xasprintf("-r %s support --no-logs --file %s/no/such.tar.gz", clirun_dir, clirun_dir);
 
 	clirun_check(line, CLI_FAILED, "", "fairlead: cannot write '");
 }
