@@ -48,7 +48,7 @@ static bool is_management(const struct planner *p, const char *name)
 {
 	const char *at = p->options->management_link;
 
-	while (at[0] != '\0' && name[0] != '\0') {
+	while (at != NULL && at[0] != '\0' && name[0] != '\0') {
 		const char *master = master_of(p->now, at);
 
 		if (effect_is_below(p->now, name, at) || effect_is_below(p->want, name, at))

@@ -36,8 +36,8 @@ struct plan_obstacle {
 struct plan;
 
 struct plan_options {
-	/* The network interface whose address the operator's connection uses, or ""; steps that touch
-	 * it, what is below it and what is above it on the way are OP_MANAGEMENT_PATH. */
+	/* The network interface whose address the operator's connection uses, or NULL or ""; steps that
+	 * touch it, what is below it and what is above it on the way are OP_MANAGEMENT_PATH. */
 	const char *management_link;
 	/* Rolling back: the plan that was carried out, perhaps by half; `want` is then what was
 	 * observed before it. Only what that plan touches is set back: attributes of found links, our

@@ -516,7 +516,7 @@ static void check(const struct golden *golden)
 	const struct conf_strings only_on = {.items = (char *[]){(char *) (uintptr_t) golden->only_on},
 	                                     .n = 1};
 	const struct plan_options options = {
-	    .management_link = golden->management != NULL ? golden->management : "",
+	    .management_link = golden->management,
 	    .only_hitless = golden->only_hitless,
 	    .only_on = golden->only_on != NULL ? &only_on : NULL,
 	};
