@@ -20,6 +20,7 @@ static const char *const fairlead_kinds[] = {
 /* Talos's multi-document kinds up to 1.14 (its configuration reference). */
 static const char *const talos_kinds[] = {
     "BGPInstanceConfig",
+    "BGPPeerConfig",
     "BlackholeRouteConfig",
     "BondConfig",
     "BridgeConfig",
