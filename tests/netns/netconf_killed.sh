@@ -26,6 +26,12 @@ kind: LinkConfig
 name: eth1
 addresses:
   - address: 10.2.0.1/24
+---
+# Which other host has an address is not what this is about.
+apiVersion: fairlead/v1
+kind: NetworkPolicyConfig
+probes:
+  duplicates: false
 YAML
 
 config_write new <<'YAML'
@@ -57,6 +63,7 @@ apiVersion: fairlead/v1
 kind: NetworkPolicyConfig
 probes:
   timeout: 5m
+  duplicates: false
 YAML
 
 is_over() {
@@ -152,9 +159,25 @@ apply old
 fairlead n1 net confirm >/dev/null
 expect "all is as before" is_before
 
-say "killed while a confirmation is awaited, and nobody comes: the guard undoes it"
-apply new --confirm-within 10s
+say "the operator's session and netconf's are killed while a confirmation is awaited, and nobody comes: the guard undoes it"
 kill_hard netconf
+# A session each, as sshd and systemd give them.
+printf '#!/bin/sh\nexec setsid "%s" "$@"\n' "$NETCONF_DAEMON" >"$T/in-session"
+chmod 755 "$T/in-session"
+NETCONF_DAEMON=$T/in-session
+netconf_start
+spawn login n1 setsid "$BASH" -c '"$@"; exec sleep 1000' - \
+	"$FAIRLEAD" --runtime-dir "$T/run-n1" net apply --confirm-within 10s "$T/new.yaml"
+wait_until 20 status_is .change.phase awaiting
+session_of() { # PID
+	ps -o sid= -p "$1" | tr -d ' '
+}
+sessions="$(session_of "${PID[login]}"),$(session_of "${PID[netconf]}")"
+expect_equal "their sessions" "$sessions" "${PID[login]},${PID[netconf]}"
+pkill -HUP -s "$sessions"
+pkill -KILL -s "$sessions"
+wait_until 10 gone login
+wait_until 10 gone netconf
 expect "the new network is there" grep -q 10.2.0.7/24 <(ip -n n1 -o address show dev br0)
 wait_until 30 is_over
 all_is_before

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What answered before a change and answers no more after it has the change undone: a TCP port, a URL,
-# the API server that kubelet talks to, a member of etcd that this node talks to.
+# the API server that kubelet talks to, a member of etcd that this node talks to, a default gateway of
+# IPv6 (netconf_transaction has that of IPv4).
 # What had not answered before does not count, and what the operator did not ask for is not tried. So
 # is one that gives the node an address which another host has.
 . "$(dirname "$0")/lib-netconf.sh"
@@ -23,6 +24,7 @@ wait_until 10 listens 9000
 wait_until 10 listens 9001
 netconf_start
 
+probes='timeout: 1s, gateways: false, duplicates: false'
 write() { # NAME ADDRESS_OF_ETH1 PROBE_KIND PROBE
 	config_write "$1" <<-YAML
 		apiVersion: v1alpha1
@@ -37,7 +39,7 @@ write() { # NAME ADDRESS_OF_ETH1 PROBE_KIND PROBE
 		---
 		apiVersion: fairlead/v1
 		kind: NetworkPolicyConfig
-		probes: {timeout: 2s, gateways: false}
+		probes: {$probes}
 		---
 		apiVersion: v1alpha1
 		kind: $3
@@ -95,7 +97,24 @@ expect "it is the operator's turn" status_is .change.phase awaiting
 fairlead n1 net confirm
 expect "it stays" grep -q 10.22.0.1/24 <(ip -n n1 -o address show dev eth1)
 
+say "a default gateway of IPv6 that is lost"
+probes='timeout: 1s, duplicates: false'
+gateway6() { # NAME GATEWAY
+	write "$1" 10.22.0.1/24 TCPProbeConfig "endpoint: 10.9.9.9:9"
+	sed -i "s|10.22.0.1/24}]|10.22.0.1/24}, {address: 'fd02::1/64'}]\nroutes: [{gateway: 'fd02::$2'}]|" "$T/$1.yaml"
+}
+gateway6 good 254
+apply good
+fairlead n1 net confirm >/dev/null
+gateway6 cut 99
+code=0
+apply cut || code=$?
+expect_equal "the exit code" "$code" 1
+expect "it says why" status_is .last.reason "the default gateway of IPv6 no longer answers"
+expect "the old gateway" grep -q '^default via fd02::254' <(ip -n n1 -6 route show dev eth1)
+
 say "another host has the new address"
+probes='timeout: 1s, gateways: false'
 ip -n sw address add fd02::7/64 dev leg1
 inside n1 sysctl -qw net.ipv6.conf.eth1.accept_dad=1
 write duplicate 10.22.0.1/24 TCPProbeConfig "endpoint: 10.2.0.254:9000"
