@@ -27,14 +27,7 @@ EW_MORE+="
   - {id: disk-low, off: true}
   - {id: disk-very-low, off: true}
   - {id: record-gap, off: true}"
-library=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
-[[ -n $library ]] || fail "libfaketime is not installed (make deps)"
-EW_ENV=(LD_PRELOAD="$library" FAKETIME_TIMESTAMP_FILE=/run/story/clock FAKETIME_CACHE_DURATION=1)
-clock_set() { # SECONDS that etcdwatch is ahead
-	echo "+$1" >"$T/clock.new"
-	mv "$T/clock.new" "$T/clock"
-}
-clock_set 0
+clock_own
 ETCD_OPTIONS=(--quota-backend-bytes "$((16 << 20))")
 
 # The exit code of a command, and a line that it prints. Each is tried again: on a machine that is slow a

@@ -67,15 +67,7 @@ expect "there should be one" test -s "$T/members"
 entries_are_sound n3
 
 begins "n1, none of whose endpoints it is, sees the certificate that it presents"
-library=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
-[[ -n $library ]] || fail "libfaketime is not installed (make deps)"
-clock_set() { # SECONDS that the wall's clock of etcdwatch is ahead
-	echo "+$1" >"$T/clock.new"
-	mv "$T/clock.new" "$T/clock"
-}
-clock_set 0
-EW_ENV=(LD_PRELOAD="$library" FAKETIME_TIMESTAMP_FILE=/run/story/clock FAKETIME_CACHE_DURATION=1
-	DONT_FAKE_MONOTONIC=1)
+clock_own DONT_FAKE_MONOTONIC=1
 EW_ENDPOINTS="n1 n2"
 EW_MORE="---
 apiVersion: fairlead/v1

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 200
-# waits: for periods of a minute
+# waits: for what is due to be taken
 # etcdwatch is stopped on all nodes while a period begins: the first that is back takes it. A node that
 # is restarted within a period that has its snapshot takes none. With every-node each has its own, and
-# none depends on the others.
+# none depends on the others. All clocks of etcdwatch are moved to where a minute begins.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 stop_all() {
@@ -27,7 +26,8 @@ all_done() {
 
 cluster_of_etcd
 fill_etcd 10
-early_in_a_minute 40
+clock_own DONT_FAKE_MONOTONIC=1
+clock_forward_to "$(clock_next_minute)"
 etcdwatch_start "${NODES[@]}"
 wait_until 30 all_done
 expect_equal "snapshots" "$(n_entries)" 1
@@ -42,12 +42,7 @@ wait_until 30 all_done
 say "nobody is there when the next period begins"
 stop_all
 before=$(n_entries)
-minute=$(date +%M)
-while [[ $(date +%M) == "$minute" ]]; do
-	nap 0.5
-done
-nap 1
-expect_equal "snapshots" "$(n_entries)" "$before"
+clock_forward_to "$(clock_next_minute)"
 etcdwatch_start "${NODES[@]}"
 wait_until 30 all_done
 expect_equal "snapshots" "$(n_entries)" $((before + 1))
@@ -56,7 +51,7 @@ entries_are_sound "${NODES[@]}"
 say "every node for itself"
 stop_all
 rm -rf "$T"/snapshots-*
-early_in_a_minute 20
+clock_forward_to "$(clock_next_minute)"
 EW_TAKER=every-node
 etcdwatch_start "${NODES[@]}"
 for node in "${NODES[@]}"; do
