@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <ev.h>
 #include <glob.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +65,12 @@ int node_judge(int r, const char *daemon, const char *units)
 const json_t *node_objects(const struct node_reply *reply)
 {
 	return reply->answer != NULL && reply->answer->error == NULL ? reply->answer->objects : NULL;
+}
+
+bool node_is_none(const struct node_reply *reply)
+{
+	return reply->answer != NULL && reply->answer->error != NULL &&
+	       strcmp(reply->answer->error, "notfound") == 0;
 }
 
 void node_replies_fini(struct node_reply replies[static NODE_QUESTIONS])

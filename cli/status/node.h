@@ -7,6 +7,7 @@
  */
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/common/client.h"
@@ -41,6 +42,9 @@ struct node_reply {
 
 /* The objects of a good answer, borrowed; NULL: there is none. */
 const json_t *node_objects(const struct node_reply *reply);
+
+/* The daemon has said that there is none of it here, which is nothing bad. */
+bool node_is_none(const struct node_reply *reply);
 
 void node_replies_fini(struct node_reply replies[static NODE_QUESTIONS]);
 

@@ -92,21 +92,39 @@ static void draw_foot(struct grid *grid, const struct layout *layout)
 /* --- panels -------------------------------------------------------------------------------------
  */
 
-/* "stale for 12s: does not answer", or why there is nothing. */
-static size_t draw_trouble(struct grid *grid, size_t row, size_t at, const struct model *model,
-                           enum node_question question, int64_t now_us)
+/* Of the panel's questions the first whose answer is old, else the first that has none;
+ * NODE_QUESTIONS: all is as it should be. */
+static enum node_question troubled(const struct model *model, enum panel panel)
 {
-	const struct model_source *source = &model->sources[question];
+	const enum node_question *question;
+
+	for (question = panel_kinds[panel].questions; *question != NODE_QUESTIONS; question++) {
+		if (model_is_stale(model, *question))
+			return *question;
+	}
+	for (question = panel_kinds[panel].questions; *question != NODE_QUESTIONS; question++) {
+		if (model_is_missing(model, *question))
+			return *question;
+	}
+	return NODE_QUESTIONS;
+}
+
+/* "etcdwatch does not answer; this is 12s old", or why there is nothing. */
+static void draw_trouble(struct grid *grid, size_t row, size_t at, const struct model *model,
+                         enum panel panel, int64_t now_us)
+{
+	enum node_question question = troubled(model, panel);
 	char age[FIELD_AGE_MAX];
 
+	if (question == NODE_QUESTIONS)
+		return;
 	if (model_is_stale(model, question))
-		return grid_put(grid, row, at, GRID_BAD, "%s %s; this is %s old ",
+		(void) grid_put(grid, row, at, GRID_BAD, "%s %s; this is %s old ",
 		                node_questions[question].daemon, model_trouble(model, question),
-		                field_age(now_us - source->good_us, age));
-	if (source->good == NULL && source->is_told)
-		return grid_put(grid, row, at, GRID_WARNED, "%s %s ", node_questions[question].daemon,
+		                field_age(now_us - model->sources[question].good_us, age));
+	else
+		(void) grid_put(grid, row, at, GRID_WARNED, "%s %s ", node_questions[question].daemon,
 		                model_trouble(model, question));
-	return at;
 }
 
 static void draw_title(struct grid *grid, size_t row, size_t column, size_t columns,
@@ -123,8 +141,7 @@ static void draw_title(struct grid *grid, size_t row, size_t column, size_t colu
 	              " %s ", kind->title);
 	if (hidden > 0)
 		at = grid_put(grid, row, at, GRID_DIM, " %zu more ", hidden);
-	if (kind->questions[0] != NODE_QUESTIONS)
-		(void) draw_trouble(grid, row, at + 1, model, kind->questions[0], now_us);
+	draw_trouble(grid, row, at + 1, model, piece->panel, now_us);
 }
 
 static struct piece new_piece(enum panel panel, const struct layout *layout,
@@ -132,7 +149,7 @@ static struct piece new_piece(enum panel panel, const struct layout *layout,
                               int64_t wall_us)
 {
 	struct piece piece = {.panel = panel, .rows = grid_new(0, columns)};
-	enum node_question question = panel_kinds[panel].questions[0];
+	enum node_question question = troubled(model, panel);
 
 	panel_kinds[panel].draw(piece.rows, model, now_us, wall_us, layout->is_ascii);
 	piece.n = grid_rows(piece.rows);

@@ -131,6 +131,20 @@ bool model_is_stale(const struct model *model, enum node_question question)
 	return source->good != NULL && node_objects(&source->last) == NULL;
 }
 
+bool model_is_missing(const struct model *model, enum node_question question)
+{
+	const struct model_source *source = &model->sources[question];
+
+	return source->good == NULL && source->is_told && !node_is_none(&source->last);
+}
+
+/* What was there before is not old, but gone. */
+static void drop_good(struct model_source *source)
+{
+	client_answer_free(source->good);
+	source->good = NULL;
+}
+
 void model_take(struct model *model, enum node_question question, int r,
                 struct client_answer *answer, int64_t now_us, int64_t wall_us)
 {
@@ -145,6 +159,8 @@ void model_take(struct model *model, enum node_question question, int r,
 		if (!was_stale && source->good != NULL && speaks_for_daemon(question))
 			events_add(&model->events, wall_us, BOARD_FAILED, "%s: %s", daemon,
 			           model_trouble(model, question));
+		if (node_is_none(&source->last))
+			drop_good(source);
 		return;
 	}
 	if (was_stale && speaks_for_daemon(question))

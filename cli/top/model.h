@@ -44,6 +44,8 @@ void model_take(struct model *model, enum node_question question, int r,
 const json_t *model_objects(const struct model *model, enum node_question question);
 /* What is shown is old: the last attempt has failed. */
 bool model_is_stale(const struct model *model, enum node_question question);
+/* There never was a good answer, and why is known; that there is none of it here is no trouble. */
+bool model_is_missing(const struct model *model, enum node_question question);
 /* Why there is no good answer: "does not run here". */
 const char *model_trouble(const struct model *model, enum node_question question);
 

@@ -23,7 +23,7 @@ enum panel {
 
 struct panel_kind {
 	const char *title;
-	/* What it is made of; the first speaks for its age. Ended by NODE_QUESTIONS. */
+	/* What it is made of; the first that is old speaks for its age. Ended by NODE_QUESTIONS. */
 	enum node_question questions[PANEL_QUESTIONS_MAX + 1];
 	void (*draw)(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
 	             bool is_ascii);

@@ -371,6 +371,58 @@ static void test_stale(void)
 	model_fini(&model);
 }
 
+/* The title of a panel and what its first row looks like. */
+static void check_title(const struct model *model, const char *title, bool is_dim)
+{
+	struct layout layout = {.chosen = PANEL_ETCD, .has_details = true, .is_ascii = true};
+	AUTO(grid_free)
+	struct grid *grid = layout_draw(&layout, model, 24, 80, BEGAN_US + 9 * US_PER_S, WALL_US);
+	AUTO(free) char *text = text_of(grid);
+
+	if (!CHECK(strstr(text, title) != NULL))
+		(void) fprintf(stderr, "  no '%s' in\n%s", title, text);
+	CHECK((grid_at(grid, 2, 1)->ink == GRID_DIM) == is_dim);
+}
+
+static void take_error(struct model *model, enum node_question question, const char *status)
+{
+	struct client_answer *answer = NULL;
+
+	if (CHECK_EQ_INT(client_parse_answer(status, &answer), 0))
+		model_take(model, question, 0, answer, BEGAN_US + 5 * US_PER_S, WALL_US);
+}
+
+/* Members that are not told any more are old, though the watchdog still answers. */
+static void test_stale_members(void)
+{
+	struct model model = {0};
+
+	take(&model, NODE_HEALTH, "{\"status\":\"ok\",\"members\":3,\"answer\":3}\n", 0);
+	take_error(&model, NODE_MEMBERS, "error failed nobody answers\n");
+	check_title(&model, " etcd -etcdwatch nobody answers -", false);
+	take(&model, NODE_MEMBERS, MEMBERS, 0);
+	take(&model, NODE_ALARMS, "", 0);
+	check_title(&model, " etcd ---", false);
+	take_error(&model, NODE_MEMBERS, "error failed nobody answers\n");
+	check_title(&model, " etcd -etcdwatch nobody answers; this is 9s old -", true);
+	model_fini(&model);
+}
+
+/* What is no longer configured is neither old nor missing. */
+static void test_none(void)
+{
+	struct model model = {0};
+
+	take(&model, NODE_RECORD, RECORD, 0);
+	take_error(&model, NODE_RECORD, "error failed no disk\n");
+	CHECK(model_is_stale(&model, NODE_RECORD));
+	take_error(&model, NODE_RECORD, "error notfound nothing is recorded\n");
+	CHECK(!model_is_stale(&model, NODE_RECORD));
+	CHECK(!model_is_missing(&model, NODE_RECORD));
+	CHECK(model_objects(&model, NODE_RECORD) == NULL);
+	model_fini(&model);
+}
+
 int main(int argc, char **argv)
 {
 	is_update = argc > 1 && strcmp(argv[1], "update") == 0;
@@ -383,5 +435,7 @@ int main(int argc, char **argv)
 	test_events();
 	test_many_events();
 	test_stale();
+	test_stale_members();
+	test_none();
 	return check_result();
 }
