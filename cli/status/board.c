@@ -129,6 +129,46 @@ static bool has_answered(struct board *board, const struct node_reply *reply, co
 	return false;
 }
 
+static const char *why_missing(const struct node_reply *reply)
+{
+	if (reply->answer != NULL)
+		return reply->answer->sentence;
+	switch (-reply->r) {
+	case ETIMEDOUT:
+		return "no answer in time";
+	case EBADMSG:
+		return "its answer was cut off";
+	default:
+		return strerror(-reply->r);
+	}
+}
+
+/* etcdwatch answers, and not about this, which may be well or not. */
+static void check_told(struct board *board, const struct node_reply *reply, const char *part,
+                       const char *what)
+{
+	if (node_objects(reply) != NULL || node_is_none(reply))
+		return;
+	board_begin(board, part);
+	board_say(board, "not known");
+	board_matter(board, BOARD_WARNED, "journalctl -u fairlead-etcdwatch may say more",
+	             "etcdwatch does not tell %s: %s", what, why_missing(reply));
+}
+
+static void fill_etcd(struct board *board, const struct node_reply replies[static NODE_QUESTIONS],
+                      int64_t wall_us)
+{
+	const json_t *health = node_objects(&replies[NODE_HEALTH]);
+
+	board_etcd(board, health, node_objects(&replies[NODE_MEMBERS]),
+	           node_objects(&replies[NODE_ALARMS]), wall_us);
+	check_told(board, &replies[NODE_ALARMS], "alarms", "the alarms");
+	board_snapshots(board, node_objects(&replies[NODE_JOBS]), health);
+	check_told(board, &replies[NODE_JOBS], "snapshot", "how its snapshots are");
+	board_record(board, node_objects(&replies[NODE_RECORD]));
+	check_told(board, &replies[NODE_RECORD], "record", "how the record is");
+}
+
 /* --- all ----------------------------------------------------------------------------------------
  */
 
@@ -183,13 +223,8 @@ void board_fill(struct board *board, const struct node_reply replies[static NODE
 	if (has_answered(board, &replies[NODE_PRISM], "prism"))
 		board_prism(board, node_objects(&replies[NODE_PRISM]));
 	/* The health is what etcdwatch knows without asking anybody: it speaks for the daemon. */
-	if (has_answered(board, &replies[NODE_HEALTH], "etcdwatch")) {
-		board_etcd(board, node_objects(&replies[NODE_HEALTH]), node_objects(&replies[NODE_MEMBERS]),
-		           node_objects(&replies[NODE_ALARMS]), wall_us);
-		board_snapshots(board, node_objects(&replies[NODE_JOBS]),
-		                node_objects(&replies[NODE_HEALTH]));
-		board_record(board, node_objects(&replies[NODE_RECORD]));
-	}
+	if (has_answered(board, &replies[NODE_HEALTH], "etcdwatch"))
+		fill_etcd(board, replies, wall_us);
 	if (has_answered(board, &replies[NODE_NET], "netconf"))
 		board_net(board, node_objects(&replies[NODE_NET]));
 	sort_lines(board);

@@ -166,6 +166,39 @@ static void test_troubled(void)
 	            "         If all is well: fairlead net confirm 7f\n");
 }
 
+/* What etcdwatch leaves open is not well. */
+static void test_not_told(void)
+{
+	static const struct said said[NODE_QUESTIONS] = {
+	    {0, VIP},
+	    {0, PRISM},
+	    {0, HEALTH},
+	    {0, MEMBERS},
+	    {0, "error failed no member of etcd answers\n"},
+	    {-ETIMEDOUT, NULL},
+	    {-EBADMSG, NULL},
+	    {0, NET},
+	};
+
+	check_board(said, CLI_WARNED,
+	            "node n1: 0 failed, 3 warnings\n"
+	            "\n"
+	            "WARNING  alarms     not known\n"
+	            "WARNING  snapshot   not known\n"
+	            "WARNING  record     not known\n"
+	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB\n"
+	            "ok       network    as it was confirmed\n"
+	            "\n"
+	            "WARNING  etcdwatch does not tell the alarms: no member of etcd answers\n"
+	            "         journalctl -u fairlead-etcdwatch may say more\n"
+	            "WARNING  etcdwatch does not tell how its snapshots are: no answer in time\n"
+	            "         journalctl -u fairlead-etcdwatch may say more\n"
+	            "WARNING  etcdwatch does not tell how the record is: its answer was cut off\n"
+	            "         journalctl -u fairlead-etcdwatch may say more\n");
+}
+
 static void test_nobody(void)
 {
 	struct said said[NODE_QUESTIONS];
@@ -389,6 +422,7 @@ int main(void)
 	clirun_begin();
 	test_well();
 	test_troubled();
+	test_not_told();
 	test_nobody();
 	test_rows();
 	nobody = xasprintf("-r %s status", clirun_dir);
