@@ -65,6 +65,17 @@ bool blank_is_secret_name(const char *name, size_t len)
 	return false;
 }
 
+bool blank_is_secret_key(const char *key, size_t len)
+{
+	static const char *const whole[] = {"auth", "psk", "key", "content", "headers"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(whole); i++) {
+		if (len == strlen(whole[i]) && strncasecmp(key, whole[i], len) == 0)
+			return true;
+	}
+	return blank_is_secret_name(key, len);
+}
+
 /* --- what they look like ---------------------------------------------------------------------- */
 
 static bool is_word_char(char c)
@@ -180,6 +191,16 @@ static const char *value_end(const struct scan *s, const char *p, enum value_for
 	return p;
 }
 
+/* Where a key stands: other keys of the same item of a list are no part of its value. */
+static long column_of(const struct scan *s, const char *name)
+{
+	size_t column = strspn(s->line, " -");
+
+	if (s->line[column] == '"' || s->line[column] == '\'')
+		name--;
+	return s->line + column == name ? (long) column : (long) strspn(s->line, " ");
+}
+
 /* Behind a secret name: blanks its value, and returns where it ends; NULL: it has none. */
 static const char *take_value(struct scan *s, const char *name, const char *p)
 {
@@ -200,7 +221,7 @@ static const char *take_value(struct scan *s, const char *name, const char *p)
 		q++;
 	(void) fwrite(p, 1, (size_t) (q - p), s->out);
 	if (s->format == BLANK_YAML)
-		s->below = (long) strspn(s->line, " ");
+		s->below = column_of(s, name);
 	if (q == s->end) {
 		s->next_line = true;
 		return q;
@@ -294,7 +315,8 @@ static const char *take_word(struct scan *s, const char *p)
 		put_blank(s);
 		return behind + 1 + next;
 	}
-	if (blank_is_secret_name(p, name_len)) {
+	if (s->format == BLANK_YAML ? blank_is_secret_key(p, name_len)
+	                            : blank_is_secret_name(p, name_len)) {
 		const char *end = take_value(s, p, behind);
 
 		return end != NULL ? end : behind;
@@ -334,7 +356,7 @@ static bool is_rest(struct scan *s)
 	if (is_next)
 		s->next_line = false;
 	if (s->below >= 0 && !is_empty && (long) indent <= s->below &&
-	    !((long) indent == s->below && s->line[indent] == '-'))
+	    !((long) indent == s->below && s->line[indent] == '-' && s->line[indent + 1] != '-'))
 		s->below = -1;
 	if (is_empty || (!is_next && s->below < 0))
 		return false;

@@ -23,6 +23,9 @@ enum blank_format {
 
 /* Whether what has this name is a secret itself: "secretKey", not "secretKeyFile". */
 bool blank_is_secret_name(const char *name, size_t len);
+/* The same of a key in a configuration, where some short words are secrets or hold them: "auth",
+ * "psk", "key", "content", "headers". In a log these are words as others. */
+bool blank_is_secret_key(const char *key, size_t len);
 
 /* The text without them, to be freed; NULs become '?'. Adds to *n_blanked how many there were. */
 char *blank_text(const char *text, size_t len, enum blank_format format, const struct texts *known,

@@ -6,6 +6,7 @@
  */
 #include "cli/support/known.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@
 
 static void add(struct texts *known, const char *value, size_t len)
 {
+	/* A block of YAML ends its line. */
+	while (len > 0 && isspace((unsigned char) value[len - 1]))
+		len--;
 	if (len >= BLANK_KNOWN_MIN && known->n < KNOWN_MAX)
 		texts_add(known, "%.*s", (int) len, value);
 }
@@ -114,7 +118,7 @@ static void walk_value(struct texts *known, const char *key, const struct conf_n
 	else if (value->shape == CONF_SCALAR && strcmp(key, "kubeconfig") == 0)
 		add_file(known, value->text, true);
 	else
-		walk(known, value, key, secret || is_webhook || blank_is_secret_name(key, strlen(key)),
+		walk(known, value, key, secret || is_webhook || blank_is_secret_key(key, strlen(key)),
 		     depth + 1);
 }
 

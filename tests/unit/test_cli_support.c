@@ -42,6 +42,7 @@ static void test_names(void)
 	    {"etcdctl --password x --user=y", "etcdctl --password " B " --user=y"},
 	    {"the token is good", "the token is good"},
 	    {"Authorization: Bearer abc.def x", "Authorization: Bearer " B " x"},
+	    {"key: /registry/a, content: b, auth: on", "key: /registry/a, content: b, auth: on"},
 	    {"export AWS_SECRET_ACCESS_KEY=abc", "export AWS_SECRET_ACCESS_KEY=" B},
 	};
 
@@ -107,6 +108,13 @@ static void test_yaml(void)
 	    {"{\"password\":\n\"x\",\n\"b\": 1}\n", "{\"password\":\n" B "\n\"b\": 1}\n"},
 	    {"name: {password: x, b: y}\nc: 1\n", "name: {password: " B "\nc: 1\n"},
 	    {"# password: x\nb: 1\n", "# password: " B "\nb: 1\n"},
+	    {"auth:\n  username: u\n  auth: dTpw\nb: 1\n", "auth:\n" B "\n" B "\nb: 1\n"},
+	    {"- content: |\n    x\n  path: /etc/x\n- path: /y\n  \"content\": z\n",
+	     "- content: " B "\n" B "\n  path: /etc/x\n- path: /y\n  \"content\": " B "\n"},
+	    {"- - \"psk\":\n      x\n    b: 1\n", "- - \"psk\":\n" B "\n    b: 1\n"},
+	    {"headers: {X-Site: x}\n---\nb: 1\n", "headers: " B "\n---\nb: 1\n"},
+	    {"- key: x\n  keyId: y\n- key\n", "- key: " B "\n  keyId: y\n- key\n"},
+	    {"command: etcd --key /etc/x --auth=y\n", "command: etcd --key /etc/x --auth=y\n"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -187,6 +195,9 @@ static const char *const secrets[] = {
     "url-file-secret-14",
     "kubeconfig-secret-15",
     "command-secret-16",
+    "cmVnaXN0cnk6c2VjcmV0LTE3", /* user and password of a registry, as it wants them */
+    "content-secret-18",
+    "header-secret-19",
 };
 
 static const char config_text[] = "apiVersion: fairlead/v1\n"
@@ -226,7 +237,18 @@ static const char config_text[] = "apiVersion: fairlead/v1\n"
                                   "key: |\n"
                                   "  -----BEGIN PRIVATE KEY-----\n"
                                   "  pem-secret-10\n"
-                                  "  -----END PRIVATE KEY-----\n";
+                                  "  -----END PRIVATE KEY-----\n"
+                                  "headers: {X-Site: header-secret-19}\n"
+                                  "---\n"
+                                  "machine:\n"
+                                  "  registries:\n"
+                                  "    config:\n"
+                                  "      registry.example.org:\n"
+                                  "        auth: {auth: cmVnaXN0cnk6c2VjcmV0LTE3}\n"
+                                  "  files:\n"
+                                  "    - content: |\n"
+                                  "        open: content-secret-18\n"
+                                  "      path: /etc/kept-path\n";
 
 static const char journal_text[] =
     "#!/bin/sh\n"
@@ -235,7 +257,7 @@ static const char journal_text[] =
     "2026-11-22 vipd: event=auth user=root tried file-secret-2 and s3-secret-9 and "
     "url-file-secret-14 and kubeconfig-secret-15\n"
     "2026-11-22 vipd: password=log-secret-11 err=x\n"
-    "2026-11-22 vipd: told webhook-secret-3, anchored-secret-6\n"
+    "2026-11-22 vipd: told webhook-secret-3, anchored-secret-6, header-secret-19\n"
     "2026-11-22 vipd: -----BEGIN RSA PRIVATE KEY-----\n"
     "pem-secret-10\n"
     "-----END RSA PRIVATE KEY-----\n"
@@ -331,6 +353,7 @@ static void test_archive(void)
 	}
 	check_has("name: kept-by-name", "config/tmp/*/config.yaml");
 	check_has("/etcd.password", "config/tmp/*/config.yaml");
+	check_has("path: /etc/kept-path", "config/tmp/*/config.yaml");
 	check_has("kept in the log", "logs/fairlead-vipd.log");
 	check_has("kept_metric 1", "daemons/etcdwatch-metrics.prom");
 	check_has("in status", "daemons/etcdwatch-etcd-health.json");
