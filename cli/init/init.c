@@ -22,6 +22,7 @@
 #include "cli/init/initcluster.h"
 #include "cli/init/initfiles.h"
 #include "cli/init/initlinks.h"
+#include "cli/init/initold.h"
 #include "cli/init/initothers.h"
 #include "cli/init/initprobe.h"
 #include "cli/init/inittext.h"
@@ -188,6 +189,23 @@ static int make_directory(const char *path)
 	return mkdir(directory, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+/* Only who names VIPs says which there are to be. */
+static bool would_lose_vip(const struct init *init, const char *path)
+{
+	struct texts vips = {0};
+	bool has_any;
+
+	initold_vips(path, &vips);
+	has_any = vips.n > 0;
+	if (has_any && init->wish.n_vips == 0)
+		(void) fprintf(stderr,
+		               "fairlead: '%s' has the VIP %s%s, and would have none: name it with --vip, "
+		               "or take it out of the file first\n",
+		               path, vips.items[0], vips.n > 1 ? " and others" : "");
+	texts_fini(&vips);
+	return has_any && init->wish.n_vips == 0;
+}
+
 static int write_file(const struct init *init, const char *text)
 {
 	AUTO(free) char *standard = initfiles_at(init->root, CONF_DEFAULT_FILE);
@@ -207,11 +225,13 @@ static int write_file(const struct init *init, const char *text)
 		print_difference(path, text);
 		(void) fflush(stdout);
 		(void) fprintf(stderr,
-		               "fairlead: '%s' is there already, and stays: --force replaces it, --stdout "
-		               "prints the new one\n",
+		               "fairlead: '%s' is there already, and stays: --force replaces all of it, "
+		               "also what you wrote; --stdout prints the new one\n",
 		               path);
 		return CLI_FAILED;
 	}
+	if (r == 0 && would_lose_vip(init, path))
+		return CLI_FAILED;
 	r = init->file == NULL ? make_directory(path) : 0;
 	if (r == 0)
 		r = file_write_atomic(path, text, strlen(text), 0644, FILE_DURABLE);

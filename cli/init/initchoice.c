@@ -278,8 +278,9 @@ static void note_rest(const struct initfacts *f, const struct initwish *wish, st
 	if (c->role == INIT_CONTROL_PLANE)
 		note_etcd(f, c);
 	if (c->role == INIT_CONTROL_PLANE && wish->n_vips == 0)
-		texts_add(&c->notes, "there is no VIP yet: run this again with --vip, or fill in the first "
-		                     "document");
+		texts_add(&c->notes,
+		          "there is no VIP yet: run this again with --vip and --force, or fill in "
+		          "the first document");
 	if (c->role == INIT_CONTROL_PLANE && f->kind == INIT_NOTHING)
 		texts_add(&c->notes, "no Kubernetes and no etcd was found: this is for a node that kubeadm "
 		                     "is still to make");

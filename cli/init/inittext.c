@@ -78,11 +78,8 @@ static void write_beginning(struct text *t)
 	(void) fprintf(t->out,
 	               "# The configuration of fairlead on %s, begun by `fairlead init`. Every key is "
 	               "in fairlead.yaml(5);\n"
-	               "# all programs read this file. To check it: %s.\n",
-	               t->facts->hostname,
-	               t->choice->role == INIT_WORKER
-	                   ? "prism --check"
-	                   : "vipd --check; prism --check; etcdwatch --check");
+	               "# all programs read this file. To check it: fairlead config validate.\n",
+	               t->facts->hostname);
 	write_found(t);
 }
 
