@@ -227,6 +227,7 @@ void board_fill(struct board *board, const struct node_reply replies[static NODE
 		fill_etcd(board, replies, wall_us);
 	if (has_answered(board, &replies[NODE_NET], "netconf"))
 		board_net(board, node_objects(&replies[NODE_NET]));
+	board_ports(board, replies);
 	sort_lines(board);
 	sort_matters(board);
 }

@@ -78,3 +78,4 @@ void board_etcd(struct board *board, const json_t *health, const json_t *members
 void board_snapshots(struct board *board, const json_t *jobs, const json_t *health);
 void board_record(struct board *board, const json_t *objects);
 void board_net(struct board *board, const json_t *objects);
+void board_ports(struct board *board, const struct node_reply replies[static NODE_QUESTIONS]);

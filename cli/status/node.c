@@ -23,6 +23,10 @@ const struct node_asked node_questions[NODE_QUESTIONS] = {
     [NODE_JOBS] = {"etcdwatch", {"etcd", "snapshot", "jobs"}, 3},
     [NODE_RECORD] = {"etcdwatch", {"etcd", "record", "status"}, 3},
     [NODE_NET] = {"netconf", {"net", "status"}, 2},
+    [NODE_VIP_PORT] = {"vipd", {"metrics"}, 1},
+    [NODE_PRISM_PORT] = {"prism", {"metrics"}, 1},
+    [NODE_ETCD_PORT] = {"etcdwatch", {"metrics"}, 1},
+    [NODE_NET_PORT] = {"netconf", {"metrics"}, 1},
 };
 
 #define UNITS_RUNTIME_DIR "/run/fairlead"

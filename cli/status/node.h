@@ -21,6 +21,11 @@ enum node_question {
 	NODE_JOBS,
 	NODE_RECORD,
 	NODE_NET,
+	/* With the metrics each tells of the port for them. */
+	NODE_VIP_PORT,
+	NODE_PRISM_PORT,
+	NODE_ETCD_PORT,
+	NODE_NET_PORT,
 	NODE_QUESTIONS, /* how many there are */
 };
 

@@ -18,14 +18,10 @@
 #define TIMEOUT_US (5 * US_PER_S)
 
 static const struct node_asked more[] = {
-    {"vipd", {"metrics"}, 1},
-    {"prism", {"metrics"}, 1},
     {"etcdwatch", {"etcd", "members"}, 2},
     {"etcdwatch", {"etcd", "snapshot", "list"}, 3},
     {"etcdwatch", {"etcd", "notify", "status"}, 3},
-    {"etcdwatch", {"metrics"}, 1},
     {"netconf", {"net", "diff"}, 2},
-    {"netconf", {"metrics"}, 1},
 };
 
 /* "vipd: vip status"; to be freed. */

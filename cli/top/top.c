@@ -48,12 +48,15 @@ struct top {
 	ev_timer draw;
 };
 
-/* How long after an answer it is asked again. Those for which etcdwatch asks all members are rarer.
- */
+/* How long after an answer it is asked again. Those for which etcdwatch asks all members are rarer,
+ * and so is what hardly ever changes. */
 static const int64_t pauses_us[NODE_QUESTIONS] = {
-    [NODE_VIP] = 500 * US_PER_MS,  [NODE_PRISM] = US_PER_S,      [NODE_HEALTH] = 2 * US_PER_S,
-    [NODE_MEMBERS] = 5 * US_PER_S, [NODE_ALARMS] = 5 * US_PER_S, [NODE_JOBS] = US_PER_S,
-    [NODE_RECORD] = 2 * US_PER_S,  [NODE_NET] = US_PER_S,
+    [NODE_VIP] = 500 * US_PER_MS,    [NODE_PRISM] = US_PER_S,
+    [NODE_HEALTH] = 2 * US_PER_S,    [NODE_MEMBERS] = 5 * US_PER_S,
+    [NODE_ALARMS] = 5 * US_PER_S,    [NODE_JOBS] = US_PER_S,
+    [NODE_RECORD] = 2 * US_PER_S,    [NODE_NET] = US_PER_S,
+    [NODE_VIP_PORT] = 5 * US_PER_S,  [NODE_PRISM_PORT] = 5 * US_PER_S,
+    [NODE_ETCD_PORT] = 5 * US_PER_S, [NODE_NET_PORT] = 5 * US_PER_S,
 };
 
 /* --- asking -------------------------------------------------------------------------------------

@@ -199,6 +199,44 @@ static void test_not_told(void)
 	            "         journalctl -u fairlead-etcdwatch may say more\n");
 }
 
+/* A port that somebody else has; one that is open, none, and an older daemon that does not tell. */
+static void test_ports(void)
+{
+	static const struct said said[NODE_QUESTIONS] = {
+	    {0, VIP},
+	    {0, PRISM},
+	    {0, HEALTH},
+	    {0, MEMBERS},
+	    {0, NULL},
+	    {0, JOBS},
+	    {0, RECORD},
+	    {0, NET},
+	    {0, "{\"metrics\":\"\",\"port\":{\"listen\":\"0.0.0.0:9650\",\"open\":false,"
+	        "\"error\":\"Address already in use\"}}\n"},
+	    {0, "{\"metrics\":\"\",\"port\":{\"listen\":\"0.0.0.0:9651\",\"open\":true,\"error\":"
+	        "null}}\n"},
+	    {0, "{\"metrics\":\"\",\"port\":null}\n"},
+	    {0, "{\"metrics\":\"\"}\n"},
+	};
+
+	check_board(said, CLI_WARNED,
+	            "node n1: 0 failed, 1 warnings\n"
+	            "\n"
+	            "WARNING  metrics    the port of vipd, 0.0.0.0:9650, is not open\n"
+	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB; no\n"
+	            "                    alarm\n"
+	            "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
+	            "                    drill passed 2d ago\n"
+	            "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	            "ok       network    as it was confirmed\n"
+	            "\n"
+	            "WARNING  nobody can scrape vipd: its port 0.0.0.0:9650 is not open: Address\n"
+	            "         already in use\n"
+	            "         ss -ltnp tells who has it; 'metrics' of NodeConfig names it\n");
+}
+
 static void test_nobody(void)
 {
 	struct said said[NODE_QUESTIONS];
@@ -300,6 +338,10 @@ static void judge(struct board *board, enum node_question question, const json_t
 	case NODE_NET:
 		board_net(board, objects);
 		break;
+	case NODE_VIP_PORT:
+	case NODE_PRISM_PORT:
+	case NODE_ETCD_PORT:
+	case NODE_NET_PORT:
 	case NODE_HEALTH:
 	case NODE_MEMBERS:
 	case NODE_ALARMS:
@@ -423,6 +465,7 @@ int main(void)
 	test_well();
 	test_troubled();
 	test_not_told();
+	test_ports();
 	test_nobody();
 	test_rows();
 	nobody = xasprintf("-r %s status", clirun_dir);

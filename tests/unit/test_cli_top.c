@@ -100,6 +100,8 @@ static void fill(struct model *model)
 	take(model, NODE_RECORD, RECORD, 39 * US_PER_S);
 	take(model, NODE_NET, NET, 39 * US_PER_S);
 	take(model, NODE_VIP, VIPS, 40 * US_PER_S);
+	for (int i = NODE_VIP_PORT; i <= NODE_NET_PORT; i++)
+		take(model, (enum node_question) i, "{\"metrics\":\"\",\"port\":null}\n", 39 * US_PER_S);
 }
 
 /* --- screens ------------------------------------------------------------------------------------
