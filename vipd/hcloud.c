@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Goes through a pass: what hcloud_plan.c wants next is asked, and its answer taken in, until there
- * is nothing left to ask. The name of the API is resolved at the beginning of each pass, in a
- * thread (web/resolve.h); where it has several addresses, each failure tries the next.
+ * is nothing left to ask. Which address of the API is dialled is hcloud_host.c's; a pass waits for
+ * it only while none is known at all.
  */
 #include "vipd/hcloud.h"
 
@@ -13,19 +13,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/conf_url.h"
 #include "base/fileio.h"
 #include "base/fsm.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "vipd/hcloud_host.h"
 #include "web/http.h"
-#include "web/resolve.h"
 
 #define ANSWER_BYTES_MAX (2u << 20)
 #define TOKEN_BYTES_MAX 4096
 #define REQUEST_LIMIT_US (5 * US_PER_S)
+#define NAME_LIMIT_US (2 * US_PER_S)
 /* Less of a confirmation is not worth a change: wait for the next. */
 #define CHANGE_LEAST_US (500 * US_PER_MS)
 #define ENTITLED_AGAIN_US (250 * US_PER_MS)
@@ -34,11 +34,11 @@
 
 enum phase {
 	IDLE,
-	RESOLVING,
-	SENDING, /* a step is due as soon as we are entitled to it */
-	ASKING,  /* a request is under way */
-	POLLING, /* an action is being carried out there */
-	WAITING, /* for the next pass */
+	RESOLVING, /* until an address of the API is known */
+	SENDING,   /* a step is due as soon as we are entitled to it */
+	ASKING,    /* a request is under way */
+	POLLING,   /* an action is being carried out there */
+	WAITING,   /* for the next pass */
 	PHASES,
 };
 
@@ -58,6 +58,7 @@ struct hcloud {
 	void *userdata;
 	char text[ADDR_TEXT_MAX];
 	struct http *http;
+	struct hcloud_host *host;
 
 	enum phase phase;
 	struct hcloud_seen seen;
@@ -66,14 +67,11 @@ struct hcloud {
 	int64_t action_since_us;
 	int64_t pass_since_us;
 	char *token;
-	struct addr addrs[RESOLVE_ADDRS_MAX];
-	size_t n_addrs;
-	struct resolve *resolve;
 	struct http_req *req;
 	ev_timer timer;
 	int64_t timer_us; /* when it is due */
 
-	bool assigned; /* as of the last pass that came to its end */
+	bool assigned; /* as of the last pass that saw how it is */
 	unsigned good; /* passes on end */
 	unsigned bad;
 	char trouble[HCLOUD_TEXT_MAX + 128];
@@ -109,7 +107,6 @@ static void drop_token(struct hcloud *h)
 /* Whatever was under way is over, here at least. */
 static void end_pass(struct hcloud *h, enum phase to)
 {
-	resolve_cancel(TAKE_PTR(h->resolve));
 	http_cancel(TAKE_PTR(h->req));
 	free(h->step.body);
 	h->step = (struct hcloud_step){0};
@@ -120,6 +117,13 @@ static void end_pass(struct hcloud *h, enum phase to)
 
 /* --- how a pass ends -----------------------------------------------------------------------
  */
+
+/* A look that fails says nothing of how it is there: what was seen before still counts. */
+static bool is_news(const struct hcloud *h, int status)
+{
+	return h->step.ask == HCLOUD_ASK_FAIL || status == 404 || h->seen.changes > 0 ||
+	       hcloud_is_change(h->step.ask);
+}
 
 static void fail_pass(struct hcloud *h, int status, unsigned retry_after_s, const char *text)
 {
@@ -137,8 +141,10 @@ static void fail_pass(struct hcloud *h, int status, unsigned retry_after_s, cons
 		            "vip=%s server=%" PRId64 " tries=%u retry_ms=%lld reason=\"%s\"", h->text,
 		            h->seen.me, h->bad, (long long) (pause_us / US_PER_MS), trouble);
 	(void) snprintf(h->trouble, sizeof(h->trouble), "%s", trouble);
-	h->assigned = false;
-	h->good = 0;
+	if (is_news(h, status)) {
+		h->assigned = false;
+		h->good = 0;
+	}
 	if (h->step.ask == HCLOUD_ASK_FAIL || status == 404)
 		hcloud_forget_ids(&h->seen);
 	end_pass(h, WAITING);
@@ -205,6 +211,8 @@ static void done_cb(const struct http_response *response, void *userdata)
 
 	h->req = NULL;
 	if (response->failure != HTTP_OK) {
+		if (h->step.ask != HCLOUD_ASK_ME)
+			hcloud_host_no_answer(h->host);
 		(void) snprintf(text, sizeof(text), "%s (%.180s)%s", http_failure_name(response->failure),
 		                response->failure_text,
 		                h->step.ask == HCLOUD_ASK_ME ? "; serverID would say it" : "");
@@ -239,8 +247,8 @@ static int send_request(struct hcloud *h, const char *method, const char *path, 
 	    .max_body_bytes = ANSWER_BYTES_MAX,
 	};
 
-	if (!metadata && h->n_addrs > 0)
-		request.connect_to = h->addrs[h->bad % h->n_addrs];
+	if (!metadata)
+		request.connect_to = hcloud_host_addr(h->host);
 	return http_send(h->http, &request, done_cb, h, &h->req);
 }
 
@@ -328,30 +336,31 @@ static int read_token(struct hcloud *h, char text[static HCLOUD_TEXT_MAX])
 	return 0;
 }
 
-static void resolved_cb(const struct resolve_result *result, void *userdata)
+static void fail_name(struct hcloud *h)
 {
-	struct hcloud *h = userdata;
+	const char *error = hcloud_host_error(h->host);
 	char text[HCLOUD_TEXT_MAX];
 
-	h->resolve = NULL;
-	/* Where the name service fails, what it said before is still worth a try. */
-	if (result->n > 0) {
-		memcpy(h->addrs, result->addrs, sizeof(h->addrs));
-		h->n_addrs = result->n;
-	}
-	if (h->n_addrs > 0) {
-		run(h);
-		return;
-	}
 	(void) snprintf(text, sizeof(text), "the name in %.120s: %.100s", h->config->endpoint,
-	                result->error);
+	                error[0] != '\0' ? error : "the name service does not answer");
 	fail_pass(h, 0, 0, text);
+}
+
+static void looked_cb(void *userdata)
+{
+	struct hcloud *h = userdata;
+
+	if (h->phase != RESOLVING)
+		return;
+	if (hcloud_host_is_known(h->host))
+		run(h);
+	else
+		fail_name(h);
 }
 
 static void begin_pass(struct hcloud *h)
 {
 	char text[HCLOUD_TEXT_MAX];
-	struct conf_url url;
 	int r;
 
 	hcloud_begin_pass(&h->seen);
@@ -361,23 +370,22 @@ static void begin_pass(struct hcloud *h)
 		fail_pass(h, 0, 0, text);
 		return;
 	}
-	(void) conf_parse_url(h->config->endpoint, &url); /* checked when it was configured */
-	if (url.is_address) {
+	hcloud_host_look(h->host);
+	if (hcloud_host_is_known(h->host)) {
 		run(h);
-		return;
-	}
-	r = resolve_start(h->ev, url.host, resolved_cb, h, &h->resolve);
-	if (r < 0)
-		fail_pass(h, 0, 0, strerror(-r));
-	else
+	} else {
 		set_phase(h, RESOLVING);
+		wait_for(h, NAME_LIMIT_US);
+	}
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct hcloud *h = CONTAINER_OF(w, struct hcloud, timer);
 
-	if (h->phase == SENDING)
+	if (h->phase == RESOLVING)
+		fail_name(h);
+	else if (h->phase == SENDING)
 		send_step(h);
 	else if (h->phase == POLLING)
 		poll_action(h);
@@ -402,6 +410,7 @@ int hcloud_new(struct ev_loop *ev, const struct config_hcloud *config, const str
 	h->seen.me = config->server_id;
 	(void) addr_format(vip, h->text);
 	ev_timer_init(&h->timer, timer_cb, 0., 0.);
+	h->host = hcloud_host_new(ev, config->endpoint, looked_cb, h);
 	r = http_new(ev, &h->http);
 	if (r < 0)
 		return r;
@@ -415,6 +424,7 @@ void hcloud_free(struct hcloud *h)
 		return;
 	hcloud_release(h);
 	http_free(h->http);
+	hcloud_host_free(h->host);
 	free(h);
 }
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "tests/unit/check.h"
+#include "tests/unit/names.h"
 #include "tests/unit/turn.h"
 
 #define FLOATING "{\"id\":7,\"ip\":\"203.0.113.7\",\"server\":%d}"
@@ -30,15 +31,21 @@ static struct {
 	unsigned looks, changes;
 	int server;  /* that has the floating IP */
 	bool silent; /* to changes */
+	bool errs;   /* at looks */
 } api;
+
+static void answer_status(int fd, const char *status, const char *body)
+{
+	AUTO(free)
+	char *text = xasprintf("HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	                       status, strlen(body), body);
+
+	CHECK_EQ_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
 
 static void answer(int fd, const char *body)
 {
-	AUTO(free)
-	char *text = xasprintf("HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
-	                       strlen(body), body);
-
-	CHECK_EQ_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+	answer_status(fd, "200 OK", body);
 }
 
 static void serve(int fd, const char *request)
@@ -54,6 +61,10 @@ static void serve(int fd, const char *request)
 		answer(fd, "{\"action\":{\"id\":3,\"status\":\"success\",\"error\":null}}");
 	} else if (strncmp(request, "GET /v1/floating_ips", 20) == 0) {
 		api.looks++;
+		if (api.errs) {
+			answer_status(fd, "500 Internal Server Error", "");
+			return;
+		}
 		(void) snprintf(body, sizeof(body),
 		                strncmp(request + 20, "/7 ", 3) == 0 ? "{\"floating_ip\":" FLOATING "}"
 		                                                     : "{\"floating_ips\":[" FLOATING "]}",
@@ -121,9 +132,9 @@ static int64_t entitled_cb(void *userdata UNUSED)
 	return entitled.last_us;
 }
 
-static struct config_hcloud config;
+static struct config_hcloud config, by_name;
 
-static struct hcloud *new_hcloud(int server)
+static struct hcloud *new_hcloud_of(const struct config_hcloud *of, int server)
 {
 	struct hcloud *h = NULL;
 	struct addr vip;
@@ -132,8 +143,13 @@ static struct hcloud *new_hcloud(int server)
 	memset(&entitled, 0, sizeof(entitled));
 	api.server = server;
 	CHECK_EQ_INT(addr_parse("203.0.113.7", &vip), 0);
-	CHECK_EQ_INT(hcloud_new(ev, &config, &vip, entitled_cb, NULL, &h), 0);
+	CHECK_EQ_INT(hcloud_new(ev, of, &vip, entitled_cb, NULL, &h), 0);
 	return h;
+}
+
+static struct hcloud *new_hcloud(int server)
+{
+	return new_hcloud_of(&config, server);
 }
 
 static bool state_is(const struct hcloud *h, const char *state)
@@ -221,9 +237,68 @@ static void test_released(void)
 	hcloud_free(h);
 }
 
+static bool is_troubled(const struct hcloud *h)
+{
+	return hcloud_report(h).trouble[0] != '\0';
+}
+
+/* A look that fails does not say that it is somebody else's now. */
+static void test_look_fails(void)
+{
+	struct hcloud *h = new_hcloud(7);
+
+	entitled.from_now_us = 60 * US_PER_S;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
+	api.errs = true;
+	CHECK(TURN_UNTIL(ev, is_troubled(h)));
+	CHECK(strstr(hcloud_report(h).trouble, "status 500") != NULL);
+	CHECK(state_is(h, "assigned"));
+	api.errs = false;
+	CHECK(TURN_UNTIL(ev, !is_troubled(h)));
+	CHECK_EQ_INT(api.changes, 1);
+	hcloud_free(h);
+}
+
+/* Nobody is at the first address: it is tried once, and not before each look. */
+static void test_bad_address(void)
+{
+	struct hcloud *h;
+	unsigned looks;
+
+	names.first = INADDR_LOOPBACK + 1;
+	names.second = INADDR_LOOPBACK;
+	h = new_hcloud_of(&by_name, 7);
+	entitled.from_now_us = 60 * US_PER_S;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, is_troubled(h)));
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
+	looks = api.looks;
+	CHECK(TURN_UNTIL(ev, api.looks > looks || is_troubled(h)));
+	CHECK_EQ_STR(hcloud_report(h).trouble, "");
+	hcloud_free(h);
+}
+
+/* The name service hangs: that is told, and it is assigned as soon as there is an answer. */
+static void test_name_hangs(void)
+{
+	struct hcloud *h;
+
+	names.first = INADDR_LOOPBACK;
+	names.hangs = true;
+	h = new_hcloud_of(&by_name, 7);
+	entitled.from_now_us = 60 * US_PER_S;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, state_is(h, "failed")));
+	CHECK(strstr(hcloud_report(h).trouble, "the name service does not answer") != NULL);
+	names.hangs = false;
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
+	hcloud_free(h);
+}
+
 int main(void)
 {
-	char endpoint[64], metadata[64], token[] = "secret";
+	char endpoint[64], named[64], metadata[64], token[] = "secret";
 
 	(void) signal(SIGPIPE, SIG_IGN);
 	ev = ev_default_loop(EVFLAG_AUTO);
@@ -235,9 +310,15 @@ int main(void)
 	    .endpoint = endpoint,
 	    .metadata = metadata,
 	};
+	(void) snprintf(named, sizeof(named), "http://" NAMES_KNOWN ":%d/v1", port);
+	by_name = config;
+	by_name.endpoint = named;
 	test_assigned();
 	test_not_entitled();
 	test_stopped();
 	test_released();
+	test_look_fails();
+	test_bad_address();
+	test_name_hangs();
 	return check_result();
 }
