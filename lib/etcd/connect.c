@@ -3,6 +3,7 @@
  * password. */
 #include "etcd/connect.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,10 @@
 #include "base/mono.h"
 
 #define PASSWORD_MAX_BYTES 4096
+/* Who has named no file wonders whose this is. */
+#define NOT_NAMED                                                                         \
+	" (the default, as kubeadm has it; `fairlead init` finds others, or name them in an " \
+	"EtcdClientConfig; before `kubeadm init` this is normal)"
 
 /* Does what is wanted with the options: connects (etcd is not NULL), or only checks. */
 static int with_options(struct ev_loop *ev, const struct etcdconf *config,
@@ -44,7 +49,13 @@ static int with_options(struct ev_loop *ev, const struct etcdconf *config,
 	    .hedge_ms = (unsigned) (config->hedge_us / US_PER_MS),
 	    .discover_members = config->discover_members,
 	};
-	return etcd != NULL ? etcd_new(ev, &options, error, etcd) : etcd_check(&options, error);
+	if (etcd != NULL)
+		return etcd_new(ev, &options, error, etcd);
+	r = etcd_check(&options, error);
+	if (r == -ENOENT && config->is_default)
+		(void) snprintf(error + strlen(error), ETCD_ERROR_TEXT_MAX - strlen(error), "%s",
+		                NOT_NAMED);
+	return r;
 }
 
 int connect_check(const struct etcdconf *config, char ret_error[static ETCD_ERROR_TEXT_MAX])
