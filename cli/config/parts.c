@@ -218,9 +218,13 @@ int parts_read(const char *const *paths, size_t n_paths, conf_message_fn error, 
 	AUTO(conf_free) struct conf *conf = conf_new();
 	const struct reading r = {.conf = conf, .parts = ret};
 	const struct conf_node *document;
+	struct conf_strings files;
 
 	*ret = (struct parts){0};
 	conf_add_paths(conf, paths, n_paths);
+	conf_files(conf, &files);
+	ret->n_files = files.n;
+	conf_strings_fini(&files);
 	conf_read(conf, none, NULL);
 	for (size_t i = 0; (document = conf_document(conf, i)) != NULL; i++)
 		read_document(&r, document);

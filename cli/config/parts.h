@@ -21,6 +21,7 @@ enum part {
 extern const char *const part_names[N_PARTS]; /* of the programs */
 
 struct parts {
+	size_t n_files;          /* that were read */
 	char *first[N_PARTS];    /* what is this program's begins: "file:line: Kind"; NULL: nothing */
 	bool is_legacy[N_PARTS]; /* something of it is said in the older style */
 	struct conf_strings

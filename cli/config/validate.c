@@ -19,6 +19,9 @@
 #define OURSELVES "fairlead"
 #define NOTE "note: "
 #define GOOD "ok: "
+#define NO_FILE                                             \
+	"there is no configuration: neither " CONF_DEFAULT_FILE \
+	" nor a *.yaml in " CONF_DEFAULT_DIRECTORY "; `fairlead init` writes one"
 
 struct validating {
 	const struct cli *cli;
@@ -104,21 +107,29 @@ static void print(struct validating *v)
 		(void) puts("there is nothing in it for a program that is installed");
 }
 
+static void note_others(struct validating *v)
+{
+	for (size_t i = 0; i < v->parts.others.n; i++) {
+		AUTO(free)
+		char *message = xasprintf("%s: nothing of fairlead reads this", v->parts.others.items[i]);
+
+		findings_add(v->findings, FINDING_NOTE, OURSELVES, message);
+	}
+}
+
 static int validate(struct validating *v, int argc, char **argv)
 {
+	bool is_none = false;
 	int code = CLI_OK;
 
 	/* Of a kind that is misspelt it is an error that nobody reads it, and no note. */
 	if (parts_read((const char *const *) argv, (size_t) argc, on_error, v, &v->parts) == 0) {
-		for (size_t i = 0; i < v->parts.others.n; i++) {
-			AUTO(free)
-			char *message =
-			    xasprintf("%s: nothing of fairlead reads this", v->parts.others.items[i]);
-
-			findings_add(v->findings, FINDING_NOTE, OURSELVES, message);
-		}
+		is_none = argc == 0 && v->parts.n_files == 0;
+		note_others(v);
 	}
-	for (enum part part = 0; part < N_PARTS && code == CLI_OK; part++)
+	if (is_none)
+		findings_add(v->findings, FINDING_ERROR, OURSELVES, NO_FILE);
+	for (enum part part = 0; part < N_PARTS && code == CLI_OK && !is_none; part++)
 		code = ask_program(v, part, argc, argv);
 	if (code != CLI_OK)
 		return code;

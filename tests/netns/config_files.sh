@@ -48,6 +48,18 @@ cat >"$T/conf.d/20-rest.yaml" <<-'EOF'
 	kind: KubeletConfig
 EOF
 
+say "where there is nothing at all, it says so"
+unshare --mount --propagation private sh -c '
+	mount -t tmpfs tmpfs /etc && "$1" config validate' sh "$FAIRLEAD" >"$T/out" 2>"$T/err" && fail "it is right"
+grep -q '^there is no configuration: neither /etc/fairlead/config.yaml nor ' "$T/err" || fail "says: $(cat "$T/err")"
+
+say "of a file that nobody has named, it says whose idea it is"
+printf 'apiVersion: v1alpha1\nkind: Layer2VIPConfig\nname: 10.0.0.5\nlink: eth0\n' >"$T/vip.yaml"
+unshare --mount --propagation private sh -c '
+	mount -t tmpfs tmpfs /etc && "$1" config validate "$2"' sh "$FAIRLEAD" "$T/vip.yaml" >"$T/out" 2>"$T/err" &&
+	fail "it is right"
+grep -q '^EtcdClientConfig: .*/ca.crt: .* (the default, as kubeadm has it; ' "$T/err" || fail "says: $(cat "$T/err")"
+
 say "every error of every daemon, once"
 validate 1 "$T/conf.d"
 cut -d: -f1,2 "$T/err" | sed "s|$T/conf.d/||" >"$T/places"
