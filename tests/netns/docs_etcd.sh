@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# waits: for what a page starts
 # docs/quickstart-etcd.md, word for word, on three nodes whose etcd is a service of its own: there is a
 # VIP with an owner, though there is no API server, and a proven snapshot.
 . "$(dirname "$0")/lib/begin.sh"

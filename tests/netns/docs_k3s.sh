@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# waits: for what a page starts
 # docs/quickstart-k3s.md, word for word, on three nodes with etcd's and the API server's files where k3s
 # has them: there is a VIP with an owner whose API server is well, and a proven snapshot.
 . "$(dirname "$0")/lib/begin.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# waits: for what a page starts
 # docs/quickstart.md, word for word, on three nodes as kubeadm leaves them, with a real etcd and with
 # stand-ins for the API servers: there is a VIP with an owner, a balancer and a proven snapshot.
 . "$(dirname "$0")/lib/begin.sh"
