@@ -73,6 +73,18 @@ static int explain_error(const struct client_answer *answer)
 	return CLI_FAILED;
 }
 
+/* A daemon that is older than this program does not know the last word, and has done nothing: that
+ * the words are wrong is found out first. One that takes the name of a job took it for that. */
+static bool is_progress_unknown(const struct client_answer *answer, const char *last_word)
+{
+	if (strcmp(last_word, "--progress") != 0 || answer->error == NULL ||
+	    json_array_size(answer->objects) > 0)
+		return false;
+	return strcmp(answer->error, "usage") == 0 ||
+	       (strcmp(answer->error, "notfound") == 0 &&
+	        strstr(answer->sentence, "'--progress'") != NULL);
+}
+
 int cli_ask(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
             int64_t timeout_us, struct client_answer **ret_answer)
 {
@@ -88,6 +100,10 @@ int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *w
 	int r;
 
 	r = client_ask_each(path, words, n_words, timeout_us, each, userdata, &answer);
+	if (r == 0 && is_progress_unknown(answer, words[n_words - 1])) {
+		client_answer_free(TAKE_PTR(answer));
+		r = client_ask_each(path, words, n_words - 1, timeout_us, each, userdata, &answer);
+	}
 	progress_clear();
 	if (r < 0)
 		return explain_no_answer(r, daemon, path, timeout_us);

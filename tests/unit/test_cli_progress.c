@@ -160,6 +160,26 @@ static void test_commands(void)
 	scripted_stop(pid);
 }
 
+/* Daemons that do not know --progress yet are asked again without it, and about nothing else. */
+static void test_older_daemon(void)
+{
+	static const struct scripted_row older[] = {
+	    {"etcdwatch", "etcd snapshot save --progress",
+	     "error usage etcd snapshot save [JOB] [--plain]\n"},
+	    {"etcdwatch", "etcd snapshot save", ENTRY},
+	    {"etcdwatch", "etcd drill --progress", "error notfound no job '--progress'\n"},
+	    {"etcdwatch", "etcd drill", "error failed it was rehearsed\n"},
+	    {"etcdwatch", "etcd snapshot save j --progress", "error notfound no job 'j'\n"},
+	    {"etcdwatch", "etcd snapshot save j", "error failed it was asked again\n"},
+	};
+	pid_t pid = scripted_start(clirun_dir, older, ARRAY_SIZE(older));
+
+	check_terminal("etcd snapshot save", "SNAPSHOT", "id-1");
+	check_terminal("etcd drill", "fairlead: it was rehearsed", "");
+	check_terminal("etcd snapshot save j", "fairlead: no job 'j'", "");
+	scripted_stop(pid);
+}
+
 int main(void)
 {
 	clirun_begin();
@@ -167,6 +187,7 @@ int main(void)
 	test_rate();
 	test_unseen();
 	test_commands();
+	test_older_daemon();
 	clirun_end();
 	return check_result();
 }
