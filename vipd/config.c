@@ -109,10 +109,22 @@ static void report_duplicate(struct conf *conf, const struct vip_entry *first,
 	conf_leave(conf, before);
 }
 
+/* The range goes to one server, and each of the two may have another owner. */
+static void report_shared_range(struct conf *conf, const struct vip_entry *first,
+                                const struct vip_entry *second)
+{
+	AUTO(free) char *origin = conf_origin(conf, first->at);
+	size_t before = conf_enter(conf, "%s", second->path);
+
+	conf_error(conf, second->at, "one VIP is all that a floating IPv6 range can have",
+	           "is in the same /64 as the VIP at %s", origin);
+	conf_leave(conf, before);
+}
+
 static void build_vips(struct config_reading *reading)
 {
 	struct config *config = reading->config;
-	const struct vip_entry *kept = NULL;
+	const struct vip_entry *kept = NULL, *ranged = NULL;
 
 	if (reading->n_vips > CONFIG_VIPS_MAX) {
 		conf_error(reading->conf, reading->vips[CONFIG_VIPS_MAX].at, NULL, "more than %d VIPs",
@@ -130,6 +142,11 @@ static void build_vips(struct config_reading *reading)
 			continue;
 		}
 		kept = entry;
+		if (entry->hcloud != NULL && config_hcloud_is_range(&entry->addr)) {
+			if (ranged != NULL && config_hcloud_same_range(&ranged->addr, &entry->addr))
+				report_shared_range(reading->conf, ranged, entry);
+			ranged = entry;
+		}
 		vip = &config->vips[config->n_vips++];
 		vip->addr = entry->addr;
 		memcpy(vip->link, entry->link, sizeof(vip->link));

@@ -24,6 +24,9 @@ const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH
 	for (const char *p = text; *p != '\0'; p++) {
 		if (*p == '/' || *p == ':' || isspace((unsigned char) *p))
 			return "has a character that no link's name can have";
+		/* Where a link is made, the kernel would number it instead. */
+		if (*p == '%')
+			return "has a '%', which is a pattern and no name";
 	}
 	return NULL;
 }

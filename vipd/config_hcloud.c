@@ -92,6 +92,19 @@ static void set_id(struct conf *conf, const struct conf_field *field UNUSED,
 
 const struct conf_field config_hcloud_fields[] = {HCLOUD_FIELDS, {0}};
 
+/* --- ranges --- */
+
+/* Of RFC 4193 are alias IPs, which go singly. */
+bool config_hcloud_is_range(const struct addr *vip)
+{
+	return vip->family == AF_INET6 && (vip->bytes[0] & 0xfe) != 0xfc;
+}
+
+bool config_hcloud_same_range(const struct addr *a, const struct addr *b)
+{
+	return memcmp(a->bytes, b->bytes, 64 / 8) == 0;
+}
+
 /* --- life --- */
 
 static struct config_hcloud *hcloud_new(void)

@@ -71,6 +71,9 @@ void config_read_hcloud(struct conf *conf, const struct conf_node *document, voi
 /* A conf_set_fn: the slot is a struct config_hcloud *, which it makes. */
 void config_set_hcloud(struct conf *conf, const struct conf_field *field,
                        const struct conf_node *value, void *slot);
+/* A floating IPv6 address is one of a /64, which is assigned as a whole. */
+bool config_hcloud_is_range(const struct addr *vip);
+bool config_hcloud_same_range(const struct addr *a, const struct addr *b); /* of two such */
 void config_hcloud_free(struct config_hcloud *hcloud);
 DEFINE_AUTO(struct config_hcloud, config_hcloud_free);
 void config_print_hcloud(const struct config_hcloud *hcloud, FILE *out);
