@@ -124,14 +124,32 @@ static bool has_name(const char *const *names, size_t n, const char *name)
 	return false;
 }
 
+/* Who left "Config" out. Both without it: the more letters, the more may be wrong. */
+static const char *nearest_to_short(const char *word)
+{
+	char stems[ARRAY_SIZE(fairlead_kinds)][HINT_WORD_MAX];
+	const char *list[ARRAY_SIZE(fairlead_kinds)], *nearest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fairlead_kinds); i++) {
+		(void) snprintf(stems[i], sizeof(stems[i]), "%.*s",
+		                (int) (strlen(fairlead_kinds[i]) - strlen("Config")), fairlead_kinds[i]);
+		list[i] = stems[i];
+	}
+	nearest = hint_nearest(word, list, ARRAY_SIZE(list));
+	for (size_t i = 0; i < ARRAY_SIZE(list) && nearest != NULL; i++) {
+		if (list[i] == nearest)
+			return fairlead_kinds[i];
+	}
+	return NULL;
+}
+
 static void report_unknown_kind(struct conf *conf, const struct conf_node *kind)
 {
 	const char *nearest = hint_nearest(kind->text, fairlead_kinds, ARRAY_SIZE(fairlead_kinds));
-	AUTO(free) char *longer = xasprintf("%.64sConfig", kind->text);
 	AUTO(free) char *hint = NULL;
 
 	if (nearest == NULL)
-		nearest = hint_nearest(longer, fairlead_kinds, ARRAY_SIZE(fairlead_kinds));
+		nearest = nearest_to_short(kind->text);
 	if (nearest == NULL)
 		nearest = hint_nearest(kind->text, talos_kinds, ARRAY_SIZE(talos_kinds));
 	if (nearest != NULL)

@@ -43,6 +43,7 @@ struct builder {
 	size_t n_anchors;
 	size_t weight; /* of the file so far */
 	struct conf_node *root;
+	bool is_two; /* the document is two that nothing separates */
 };
 
 static struct conf_place place_of(const struct builder *b, const yaml_mark_t *mark)
@@ -95,6 +96,19 @@ static int too_many_keys(struct builder *b, const struct conf_node *map)
 	return -E2BIG;
 }
 
+/* Of two documents in one the first key that says so is told, and not all that they share. */
+static void report_duplicate(struct builder *b, const struct conf_node *key, unsigned first_line)
+{
+	bool begins =
+	    b->depth == 1 && (strcmp(key->text, "apiVersion") == 0 || strcmp(key->text, "kind") == 0);
+
+	if (b->is_two)
+		return;
+	b->is_two = begins;
+	conf_error(b->conf, key, begins ? "is a line '---' missing before it?" : NULL,
+	           "duplicate key, first on line %u", first_line);
+}
+
 static int map_place(struct builder *b, struct frame *f, struct conf_node *node)
 {
 	struct conf_node *key = f->key;
@@ -112,8 +126,7 @@ static int map_place(struct builder *b, struct frame *f, struct conf_node *node)
 		return 0;
 	}
 	if (map_has(f->node, key->text, &first)) {
-		conf_error(b->conf, key, NULL, "duplicate key, first on line %u",
-		           f->node->keys[first]->line);
+		report_duplicate(b, key, f->node->keys[first]->line);
 		return 0;
 	}
 	if (f->node->n == CONF_MAP_KEYS_MAX)
@@ -350,11 +363,15 @@ static void drop_anchors(struct builder *b)
 static int on_document_end(struct builder *b)
 {
 	struct conf_node *root = b->root;
+	bool is_two = b->is_two;
 
 	drop_anchors(b);
 	b->root = NULL;
+	b->is_two = false;
 	if (root == NULL || conf_node_is_null(root))
 		return 0; /* nothing but comments between two "---" */
+	if (is_two)
+		return 0;
 	if (root->shape != CONF_MAP) {
 		conf_error(b->conf, root, NULL, "a document must be a map of keys");
 		return 0;
