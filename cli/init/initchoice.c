@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macro.h"
 #include "base/mem.h"
 
 #define DAY_S (24 * 3600)
@@ -47,16 +48,22 @@ char *initchoice_describe_link(const struct initfacts_link *link)
 /* "eth0 (10.0.0.11/24), eth1"; to be freed. */
 static char *describe_links(const struct initfacts *f)
 {
-	char *text = xstrdup(f->n_links == 0 ? "none" : "");
+	char *text = xstrdup("");
 
 	for (size_t i = 0; i < f->n_links; i++) {
 		AUTO(free) char *link = initchoice_describe_link(&f->links[i]);
-		char *longer = xasprintf("%s%s%s", text, i > 0 ? ", " : "", link);
+		char *longer;
 
+		if (f->links[i].only_by_name)
+			continue;
+		longer = xasprintf("%s%s%s", text, text[0] != '\0' ? ", " : "", link);
 		free(text);
 		text = longer;
 	}
-	return text;
+	if (text[0] != '\0')
+		return text;
+	free(text);
+	return xstrdup("none");
 }
 
 static const struct initfacts_link *find_link(const struct initfacts *f, const char *name)
@@ -74,16 +81,49 @@ static bool is_subnet(const struct prefix *prefix)
 	return prefix->len < addr_len_bytes(&prefix->addr) * 8;
 }
 
-static bool has_subnet_of(const struct initfacts_link *link, const struct addr *vip)
+/* The length of its longest prefix that the VIP is in, as the kernel would route to it; 0: none. */
+static unsigned subnet_of(const struct initfacts_link *link, const struct addr *vip)
 {
+	unsigned longest = 0;
+
 	for (size_t i = 0; i < link->n_prefixes; i++) {
-		if (is_subnet(&link->prefixes[i]) && prefix_contains(&link->prefixes[i], vip))
+		const struct prefix *prefix = &link->prefixes[i];
+
+		if (is_subnet(prefix) && prefix_contains(prefix, vip))
+			longest = MAX(longest, prefix->len);
+	}
+	return longest;
+}
+
+/* --- a VIP ------------------------------------------------------------------------------------ */
+
+/* The first address of a network stands for the network or any of its routers, the last of one of
+ * IPv4 for all of its hosts; where there are only two addresses, both are hosts (RFC 3021, 6164).
+ */
+static bool is_of_all(const struct prefix *prefix, const struct addr *vip)
+{
+	unsigned bits = (unsigned) addr_len_bytes(vip) * 8;
+	bool is_first = true, is_last = vip->family == AF_INET;
+
+	if (!is_subnet(prefix) || !prefix_contains(prefix, vip) || bits - prefix->len < 2)
+		return false;
+	for (unsigned i = prefix->len; i < bits; i++) {
+		bool bit = (vip->bytes[i / 8] >> (7 - i % 8) & 1) != 0;
+
+		is_first = is_first && !bit;
+		is_last = is_last && bit;
+	}
+	return is_first || is_last;
+}
+
+static bool is_gateway(const struct initfacts *f, const struct addr *vip)
+{
+	for (size_t i = 0; i < f->n_gateways; i++) {
+		if (addr_equal(&f->gateways[i], vip))
 			return true;
 	}
 	return false;
 }
-
-/* --- a VIP ------------------------------------------------------------------------------------ */
 
 /* Whether an address can be a VIP at all, on this node. */
 static bool check_address(const struct initfacts *f, const struct addr *vip, const char *text,
@@ -94,10 +134,26 @@ static bool check_address(const struct initfacts *f, const struct addr *vip, con
 		texts_add(&c->errors, "--vip %s: no host in a network can have this address", text);
 		return false;
 	}
+	if (is_gateway(f, vip)) {
+		texts_add(&c->errors,
+		          "--vip %s: this is the gateway of this node's default route: choose an address "
+		          "that no host has",
+		          text);
+		return false;
+	}
 	for (size_t i = 0; i < f->n_links; i++) {
 		for (size_t k = 0; k < f->links[i].n_prefixes; k++) {
 			const struct prefix *p = &f->links[i].prefixes[k];
 
+			if (is_of_all(p, vip)) {
+				char network[PREFIX_TEXT_MAX];
+
+				texts_add(&c->errors,
+				          "--vip %s: this is the first or last address of the network of %s, on "
+				          "%s, which no host can have",
+				          text, prefix_format(p, network), f->links[i].name);
+				return false;
+			}
 			if (!addr_equal(&p->addr, vip))
 				continue;
 			if (is_subnet(p)) {
@@ -116,20 +172,30 @@ static bool check_address(const struct initfacts *f, const struct addr *vip, con
 	return true;
 }
 
-/* The links with its subnet: the one with the default route goes before others. */
+/* The link with its subnet: the longest goes before others, as with routes, and among links with
+ * the same one that with the default route. */
 static const struct initfacts_link *find_by_subnet(const struct initfacts *f,
                                                    const struct addr *vip, bool *ret_is_unclear)
 {
 	const struct initfacts_link *found = NULL;
+	unsigned longest = 0;
 	size_t n = 0, n_default = 0;
 
 	for (size_t i = 0; i < f->n_links; i++) {
-		if (!has_subnet_of(&f->links[i], vip))
+		const struct initfacts_link *link = &f->links[i];
+		unsigned len = link->only_by_name ? 0 : subnet_of(link, vip);
+
+		if (len == 0 || len < longest)
 			continue;
+		if (len > longest) {
+			longest = len;
+			found = NULL;
+			n = n_default = 0;
+		}
 		n++;
-		n_default += f->links[i].has_default ? 1 : 0;
-		if (found == NULL || (f->links[i].has_default && !found->has_default))
-			found = &f->links[i];
+		n_default += link->has_default ? 1 : 0;
+		if (found == NULL || (link->has_default && !found->has_default))
+			found = link;
 	}
 	*ret_is_unclear = n > 1 && n_default != 1;
 	return found;
@@ -139,7 +205,7 @@ static const char *choose_link(const struct initfacts *f, const struct initwish 
                                const struct addr *vip, const char *text, struct initchoice *c)
 {
 	AUTO(free) char *links = describe_links(f);
-	const struct initfacts_link *found;
+	const struct initfacts_link *found, *wished;
 	bool is_unclear;
 
 	if (!f->links_are_known) {
@@ -150,6 +216,9 @@ static const char *choose_link(const struct initfacts *f, const struct initwish 
 			          text);
 		return wish->link;
 	}
+	wished = wish->link != NULL ? find_link(f, wish->link) : NULL;
+	if (wished != NULL && subnet_of(wished, vip) > 0)
+		return wish->link;
 	found = find_by_subnet(f, vip, &is_unclear);
 	if (found == NULL) {
 		texts_add(&c->errors,
@@ -159,14 +228,9 @@ static const char *choose_link(const struct initfacts *f, const struct initwish 
 		return NULL;
 	}
 	if (wish->link != NULL) {
-		const struct initfacts_link *wished = find_link(f, wish->link);
-
-		if (wished != NULL && !has_subnet_of(wished, vip)) {
-			texts_add(&c->errors, "--link %s: it is in no network of %s, but %s is. Links: %s",
-			          wish->link, text, found->name, links);
-			return NULL;
-		}
-		return wish->link;
+		texts_add(&c->errors, "--link %s: it is in no network of %s, but %s is. Links: %s",
+		          wish->link, text, found->name, links);
+		return NULL;
 	}
 	if (is_unclear) {
 		texts_add(&c->errors,
@@ -226,7 +290,7 @@ static void choose_vips(const struct initfacts *f, const struct initwish *wish,
 	}
 	c->likely_link = wish->link;
 	for (size_t i = 0; i < f->n_links && c->likely_link == NULL; i++) {
-		if (f->links[i].has_default)
+		if (f->links[i].has_default && !f->links[i].only_by_name)
 			c->likely_link = f->links[i].name;
 	}
 }

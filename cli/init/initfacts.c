@@ -9,6 +9,7 @@ static void fini_network(struct initfacts *f)
 	for (size_t i = 0; i < f->n_links; i++)
 		free(f->links[i].prefixes);
 	free(f->links);
+	free(f->gateways);
 	texts_fini(&f->rivals);
 	free(f->rival_vip);
 	free(f->network_source);

@@ -32,6 +32,7 @@ struct initfacts_link {
 	char name[IFNAMSIZ];
 	const char *kind;        /* "device", "bond", "vlan", "bridge": a constant */
 	bool has_default;        /* a default route leads over it */
+	bool only_by_name;       /* of containers, or of a rare kind: nobody else would mean it */
 	struct prefix *prefixes; /* its addresses, not masked */
 	size_t n_prefixes;
 };
@@ -67,6 +68,8 @@ struct initfacts {
 	bool links_are_known; /* false: it is not the running system that was looked at */
 	struct initfacts_link *links;
 	size_t n_links;
+	struct addr *gateways; /* of the default routes */
+	size_t n_gateways;
 
 	struct texts rivals;  /* sentences: what else does what fairlead is to do */
 	char *rival_vip;      /* the address that such a program has */

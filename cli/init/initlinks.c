@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Links of containers and of the network that they share are left out: they come and go with their
- * programs, and none of them reaches the nodes' clients. So are ports of bonds and bridges, which
- * have no addresses of their own.
+ * Links of containers and of the network that they share are only for who names them: they come and
+ * go with their programs, and hardly any of them reaches the nodes' clients. Ports of bonds and
+ * bridges, which have no addresses of their own, are left out.
  */
 #include "cli/init/initlinks.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +20,35 @@
 
 #define IP_TIMEOUT_US (5 * US_PER_S)
 #define IP_BYTES_MAX (16 << 20)
+#define DOCKER_ID_DIGITS 12
+
+/* A bridge of Docker: "br-" and the first digits of its network's id. Others call theirs br-lan. */
+static bool is_docker_bridge(const char *name)
+{
+	size_t n = 3;
+
+	if (strncmp(name, "br-", 3) != 0)
+		return false;
+	while (isxdigit((unsigned char) name[n]))
+		n++;
+	return name[n] == '\0' && n == 3 + DOCKER_ID_DIGITS;
+}
 
 static bool is_of_containers(const char *name)
 {
 	static const char *const beginnings[] = {
-	    "docker", "br-",          "veth",  "cali",   "tunl",  "flannel", "cni",   "cilium", "lxc",
-	    "kube-",  "nodelocaldns", "virbr", "podman", "vxlan", "antrea",  "weave", "ovs"};
+	    "docker", "veth",         "cali",  "tunl",   "flannel", "cni",    "cilium", "lxc",
+	    "kube-",  "nodelocaldns", "virbr", "podman", "vxlan",   "antrea", "weave",  "ovs"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
 		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;
 	}
-	return false;
+	return is_docker_bridge(name);
 }
 
-/* NULL: no link for a VIP. A node that is itself a container has its way out over a veth. */
+/* NULL: nobody would have a VIP there who does not say so. A node that is itself a container has
+ * its way out over a veth. */
 static const char *kind_of(const json_t *link, bool has_default)
 {
 	static const char *const kinds[] = {"bond", "vlan", "bridge"};
@@ -79,7 +94,7 @@ static bool leads_away(const json_t *routes, const char *name)
 
 static void take_link(const json_t *object, const json_t *routes, struct initfacts *f)
 {
-	const char *name = field_text(object, "ifname"), *kind;
+	const char *name = field_text(object, "ifname"), *type = field_text(object, "link_type"), *kind;
 	struct initfacts_link *link;
 	bool has_default;
 	const json_t *item;
@@ -89,13 +104,28 @@ static void take_link(const json_t *object, const json_t *routes, struct initfac
 		return;
 	has_default = leads_away(routes, name);
 	kind = kind_of(object, has_default);
-	if (kind == NULL || is_of_containers(name) || json_object_get(object, "master") != NULL)
+	if (kind == NULL && (type == NULL || strcmp(type, "ether") != 0))
+		return;
+	if (json_object_get(object, "master") != NULL)
 		return;
 	f->links = xreallocarray(f->links, f->n_links + 1, sizeof(*f->links));
 	link = &f->links[f->n_links++];
-	*link = (struct initfacts_link){.kind = kind, .has_default = has_default};
+	*link = (struct initfacts_link){.kind = kind != NULL ? kind : "device",
+	                                .has_default = has_default,
+	                                .only_by_name = kind == NULL || is_of_containers(name)};
 	(void) snprintf(link->name, sizeof(link->name), "%s", name);
 	json_array_foreach(json_object_get(object, "addr_info"), i, item) take_address(item, link);
+}
+
+static void take_gateway(const json_t *route, struct initfacts *f)
+{
+	const char *text = field_text(route, "gateway");
+	struct addr gateway;
+
+	if (text == NULL || addr_parse(text, &gateway) < 0)
+		return;
+	f->gateways = xreallocarray(f->gateways, f->n_gateways + 1, sizeof(*f->gateways));
+	f->gateways[f->n_gateways++] = gateway;
 }
 
 void initlinks_take(const json_t *addresses, const json_t *routes, struct initfacts *f)
@@ -105,6 +135,7 @@ void initlinks_take(const json_t *addresses, const json_t *routes, struct initfa
 
 	f->links_are_known = true;
 	json_array_foreach(addresses, i, object) take_link(object, routes, f);
+	json_array_foreach(routes, i, object) take_gateway(object, f);
 }
 
 static json_t *ask(const char *const *words)

@@ -69,7 +69,8 @@ static void write_found(struct text *t)
 	for (size_t i = 0; i < f->n_links; i++) {
 		AUTO(free) char *link = initchoice_describe_link(&f->links[i]);
 
-		(void) fprintf(t->out, "#   %s %s\n", f->links[i].kind, link);
+		if (!f->links[i].only_by_name)
+			(void) fprintf(t->out, "#   %s %s\n", f->links[i].kind, link);
 	}
 }
 

@@ -143,12 +143,13 @@ int main(void)
 	           LIST("left out"));
 	check_case("others' things",
 	           "nic eth0 up\nbridge docker0 up foreign\nbridge cni0 up foreign\nnic eth9\n"
+	           "bridge br-0123456789ab up foreign\nbridge br-mgmt up\naddress br-mgmt 10.3.0.2/24\n"
 	           "dummy kube-ipvs0 foreign\naddress kube-ipvs0 10.96.0.1/32 proto 99\n"
 	           "address docker0 172.17.0.1/16 proto 99\naddress eth0 10.0.0.2/24 proto 99\n"
 	           "address eth0 10.0.0.5/32 proto 241\n"
 	           "route 10.244.1.0/24 via 10.0.0.3 dev eth0 proto 12\n",
-	           LIST("10.0.0.2/24", "left out: 10.0.0.5/32 dev eth0"),
-	           LIST("docker0", "cni0", "kube-ipvs0", "eth9", "10.244.1.0"));
+	           LIST("10.0.0.2/24", "left out: 10.0.0.5/32 dev eth0", "name: br-mgmt"),
+	           LIST("docker0", "br-0123456789ab", "cni0", "kube-ipvs0", "eth9", "10.244.1.0"));
 	for (unsigned i = 0; i < SEEDS && check_failures == 0; i++)
 		n_whole += test_any(i) ? 1 : 0;
 	CHECK(n_whole > SEEDS / 4);
