@@ -177,14 +177,14 @@ static int check_identity(struct drill *d)
 	return 0;
 }
 
-/* With this one etcd does not even serve reads. */
+/* With this one etcd takes no writes, and nobody knows whether what it serves is right. */
 static int check_alarms(struct drill *d)
 {
 	for (size_t i = 0; i < d->info->n_alarms; i++) {
 		if (d->info->alarms[i].kind == DBINFO_ALARM_CORRUPT)
 			return problem_set(d->problem, -EBADMSG, "ALARM", "%s",
 			                   "etcd's alarm CORRUPT stands in the snapshot: its members had "
-			                   "different data, and nothing is served from it");
+			                   "different data, and etcd takes no writes with it");
 	}
 	return 0;
 }

@@ -26,7 +26,7 @@ struct etcdask {
 	int64_t deadline_us; /* of each question */
 };
 
-/* It serves reads that need a quorum, whatever alarm stands but CORRUPT. */
+/* It serves reads that need a quorum: it does so whatever alarm stands, CORRUPT too. */
 bool etcdask_is_healthy(const struct etcdask *ask);
 
 /* The code of each is ASK. */
