@@ -103,13 +103,14 @@ etcd_works_without() { # NODE
 	ETCD_AT=$(node_other_than "$1") etcd_ctl get nothing >/dev/null
 }
 
-# Writes from many clients until load-sw is killed; at the members of all nodes but NODE.
-load_start() { # NODE
+# Writes from many clients until load-sw is killed; at the members of all nodes but NODE. s: 50 clients and
+# 150 writes a second, m: 200 clients and 1000.
+load_start() { # NODE [s|m]
 	local endpoints=() node
 	for node in "${NODES[@]}"; do
 		[[ $node == "$1" ]] || endpoints+=("https://$(mgmt_ip "$node"):2379")
 	done
-	spawn load-sw sw env ETCDCTL_API=3 "$ETCD_BIN/etcdctl" check perf --load s --prefix load/ \
+	spawn load-sw sw env ETCDCTL_API=3 "$ETCD_BIN/etcdctl" check perf --load "${2:-s}" --prefix load/ \
 		--endpoints "$(IFS=,; echo "${endpoints[*]}")" --cacert "$PKI/etcd-trust.crt" \
 		--cert "$PKI/client-admin.crt" --key "$PKI/client-admin.key"
 }
