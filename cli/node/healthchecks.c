@@ -11,6 +11,7 @@
 
 #include "base/macro.h"
 #include "cli/common/fields.h"
+#include "cli/common/upstream.h"
 #include "cli/status/node.h"
 
 static bool say(char reason[static HEALTHCHECKS_REASON_MAX], const char *what, const char *more)
@@ -102,8 +103,9 @@ static bool look_reachable(const json_t *objects, char reason[static HEALTHCHECK
 	return say(reason, "prism knows none that is worth trying", "");
 }
 
-static bool look_ready(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
+static bool look_good(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
 {
+	bool is_checked = upstream_is_checked(json_array_get(objects, 0));
 	const json_t *object;
 	size_t i;
 
@@ -111,7 +113,7 @@ static bool look_ready(const json_t *objects, char reason[static HEALTHCHECKS_RE
 		return say(reason, "prism knows none", "");
 	json_array_foreach(objects, i, object)
 	{
-		if (i == 0 || is_text(object, "state", "ready") || field_is_true(object, "drained"))
+		if (i == 0 || upstream_is_good(object, is_checked) || field_is_true(object, "drained"))
 			continue;
 		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s is %s",
 		                field_text_or_dash(object, "upstream"),
@@ -162,7 +164,7 @@ const struct healthcheck healthchecks[] = {
     {"all members of etcd answer", "etcdwatch", {"etcd", "health"}, look_members, true},
     {"nothing about etcd is critical", "etcdwatch", {"etcd", "health"}, look_findings, true},
     {"an API server can be reached", "prism", {"prism", "status"}, look_reachable, false},
-    {"all API servers are ready", "prism", {"prism", "status"}, look_ready, false},
+    {"all API servers are good", "prism", {"prism", "status"}, look_good, false},
     {"every VIP has an owner", "vipd", {"vip", "status"}, look_owned, false},
     {"every VIP has somebody to take it over", "vipd", {"vip", "status"}, look_candidates, false},
 };

@@ -6,15 +6,7 @@
 
 #include "base/mono.h"
 #include "cli/common/fields.h"
-
-static bool is_good(const json_t *upstream, bool is_checked)
-{
-	const char *state = field_text(upstream, "state");
-
-	if (!is_checked)
-		return field_is_true(upstream, "usable");
-	return state != NULL && (strcmp(state, "ready") == 0 || strcmp(state, "alive") == 0);
-}
+#include "cli/common/upstream.h"
 
 static const char *to_do_about(const json_t *upstream)
 {
@@ -71,7 +63,7 @@ static void judge_overview(struct board *board, const json_t *overview)
 void board_prism(struct board *board, const json_t *objects)
 {
 	const json_t *overview = json_array_get(objects, 0), *upstream;
-	bool is_checked = !field_is_false(overview, "checks");
+	bool is_checked = upstream_is_checked(overview);
 	size_t n = 0, good = 0, drained = 0, i;
 
 	board_begin(board, "prism");
@@ -80,7 +72,7 @@ void board_prism(struct board *board, const json_t *objects)
 		if (i == 0)
 			continue;
 		n++;
-		good += is_good(upstream, is_checked) ? 1 : 0;
+		good += upstream_is_good(upstream, is_checked) ? 1 : 0;
 		drained += field_is_true(upstream, "drained") ? 1 : 0;
 	}
 	board_say(board, "%zu of %zu upstreams good", good, n);
@@ -91,7 +83,7 @@ void board_prism(struct board *board, const json_t *objects)
 	judge_overview(board, overview);
 	json_array_foreach(objects, i, upstream)
 	{
-		if (i > 0 && !is_good(upstream, is_checked) && !field_is_true(upstream, "drained"))
+		if (i > 0 && !upstream_is_good(upstream, is_checked) && !field_is_true(upstream, "drained"))
 			judge_upstream(board, upstream);
 	}
 }

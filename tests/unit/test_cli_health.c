@@ -67,7 +67,7 @@ static void test_render(void)
 #define MEMBERS "all members of etcd answer"
 #define CRITICAL "nothing about etcd is critical"
 #define REACHED "an API server can be reached"
-#define READY "all API servers are ready"
+#define ALL_GOOD "all API servers are good"
 #define OWNED "every VIP has an owner"
 #define TAKEN "every VIP has somebody to take it over"
 
@@ -96,10 +96,15 @@ static const struct {
     {CRITICAL, "[]", "etcdwatch does not tell"},
     {REACHED, "[{\"usable\":1}]", NULL},
     {REACHED, "[{\"usable\":0}]", "prism knows none that is worth trying"},
-    {READY, "[{},{\"upstream\":\"a\",\"state\":\"ready\"}]", NULL},
-    {READY, "[{},{\"upstream\":\"a\",\"state\":\"down\",\"drained\":true}]", NULL},
-    {READY, "[{},{\"upstream\":\"a\",\"state\":\"down\"}]", "a is down"},
-    {READY, "[{}]", "prism knows none"},
+    {ALL_GOOD, "[{},{\"upstream\":\"a\",\"state\":\"ready\"}]", NULL},
+    {ALL_GOOD, "[{},{\"upstream\":\"a\",\"state\":\"down\",\"drained\":true}]", NULL},
+    {ALL_GOOD, "[{},{\"upstream\":\"a\",\"state\":\"down\"}]", "a is down"},
+    {ALL_GOOD, "[{\"checks\":true},{\"upstream\":\"a\",\"state\":\"alive\"}]", NULL},
+    {ALL_GOOD, "[{\"checks\":false},{\"upstream\":\"a\",\"state\":\"unknown\",\"usable\":true}]",
+     NULL},
+    {ALL_GOOD, "[{\"checks\":true},{\"upstream\":\"a\",\"state\":\"unknown\",\"usable\":true}]",
+     "a is unknown"},
+    {ALL_GOOD, "[{}]", "prism knows none"},
     {OWNED, "[]", NULL},
     {OWNED, "[{\"vip\":\"v\",\"owner\":\"n1\",\"etcd_ok\":true}]", NULL},
     {OWNED, "[{\"vip\":\"v\",\"owner\":null,\"etcd_ok\":true}]", "v has no owner"},
