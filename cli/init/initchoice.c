@@ -355,7 +355,12 @@ void initchoice_make(const struct initfacts *f, const struct initwish *wish, int
 {
 	struct initchoice c = {.role = wish->role != INIT_NO_ROLE ? wish->role : f->role};
 
-	if (c.role == INIT_NO_ROLE)
+	if (wish->role == INIT_NO_ROLE && f->hidden != NULL)
+		texts_add(&c.errors,
+		          "this user may not see whether %s is there, and so not what this node is: run "
+		          "this as root, or say --role control-plane or --role worker",
+		          f->hidden);
+	else if (c.role == INIT_NO_ROLE)
 		texts_add(&c.errors,
 		          "no Kubernetes and no etcd was found here: say what this node is to be "
 		          "with --role control-plane or --role worker");

@@ -143,6 +143,13 @@ static void take_rancher(const char *root, const char *home, enum init_kind kind
 	initcertificate_look(root, f->api_client_cert, f);
 }
 
+/* Else a server would be taken for a worker: k3s shows its folder to root alone. */
+static void note_hidden(const char *root, const char *path, struct initfacts *f)
+{
+	if (f->hidden == NULL && initfiles_is_hidden(root, path))
+		f->hidden = xstrdup(path);
+}
+
 static bool look_for_rancher(const char *root, struct initfacts *f)
 {
 	static const struct {
@@ -158,6 +165,7 @@ static bool look_for_rancher(const char *root, struct initfacts *f)
 			take_rancher(root, homes[i].home, homes[i].kind, f);
 			return true;
 		}
+		note_hidden(root, etcd, f);
 		if (initfiles_exist(root, agent)) {
 			f->kind = homes[i].kind;
 			f->role = INIT_WORKER;
@@ -190,6 +198,7 @@ static void look_for_service(const char *root, struct initfacts *f)
 
 void initcluster_look(const char *root, struct initfacts *f)
 {
+	note_hidden(root, API_POD, f);
 	if (initfiles_exist(root, API_POD) || initfiles_exist(root, ETCD_POD)) {
 		take_kubeadm(root, f);
 	} else if (look_for_rancher(root, f)) {

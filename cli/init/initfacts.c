@@ -18,6 +18,7 @@ static void fini_network(struct initfacts *f)
 void initfacts_fini(struct initfacts *f)
 {
 	free(f->hostname);
+	free(f->hidden);
 	free(f->etcd_endpoint);
 	free(f->etcd_ca);
 	free(f->etcd_cert);

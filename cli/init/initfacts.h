@@ -47,6 +47,7 @@ struct initfacts {
 	char *hostname;
 	enum init_kind kind;
 	enum init_role role;
+	char *hidden; /* what this user may not look at, and would say what the node is */
 
 	char *etcd_endpoint; /* of this node's member, or one of an external cluster */
 	char *etcd_ca, *etcd_cert, *etcd_key;

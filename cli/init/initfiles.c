@@ -4,6 +4,7 @@
 #include "cli/init/initfiles.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,13 @@ bool initfiles_exist(const char *root, const char *path)
 	AUTO(free) char *at = initfiles_at(root, path);
 
 	return access(at, F_OK) == 0;
+}
+
+bool initfiles_is_hidden(const char *root, const char *path)
+{
+	AUTO(free) char *at = initfiles_at(root, path);
+
+	return access(at, F_OK) < 0 && errno == EACCES;
 }
 
 char *initfiles_text(const char *root, const char *path)

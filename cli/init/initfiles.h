@@ -13,6 +13,8 @@
 /* The path as this process finds it; to be freed. */
 char *initfiles_at(const char *root, const char *path);
 bool initfiles_exist(const char *root, const char *path);
+/* This user may not see whether it is there. */
+bool initfiles_is_hidden(const char *root, const char *path);
 
 /* A small file; NULL: it is not there, or this user may not read it. To be freed. */
 char *initfiles_text(const char *root, const char *path);

@@ -10,6 +10,9 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -101,6 +104,53 @@ static void check_case(const char *name)
 		(void) fprintf(stderr, "  case %s\n", name);
 }
 
+/* A server of k3s, as another user than root sees it: in a child, which is one. */
+static void look_as_nobody(const char *root)
+{
+	struct initfacts facts = {0};
+	struct initwish wish = {0};
+	struct initchoice choice;
+
+	if (geteuid() == 0)
+		CHECK_EQ_INT(setresuid(65534, 65534, 65534), 0);
+	initcluster_look(root, &facts);
+	initchoice_make(&facts, &wish, NOW_S, &choice);
+	if (CHECK_EQ_INT((int) choice.errors.n, 1))
+		CHECK(strstr(choice.errors.items[0], "run this as root") != NULL);
+	initchoice_fini(&choice);
+	wish.role = INIT_WORKER;
+	initchoice_make(&facts, &wish, NOW_S, &choice);
+	CHECK_EQ_INT((int) choice.errors.n, 0);
+	initchoice_fini(&choice);
+	initfacts_fini(&facts);
+}
+
+static void test_hidden(void)
+{
+	char root[] = "/tmp/fairlead-init-XXXXXX";
+	AUTO(free) char *make = NULL;
+	AUTO(free) char *clear = NULL;
+	int status = 0;
+	pid_t pid;
+
+	if (!CHECK(mkdtemp(root) != NULL))
+		return;
+	make = xasprintf("umask 022; chmod 755 %s; cd %s; d=var/lib/rancher/k3s; "
+	                 "mkdir -p $d/server/tls/etcd $d/agent; touch $d/agent/kubelet.kubeconfig; "
+	                 "chmod 0 $d/server",
+	                 root, root);
+	CHECK_EQ_INT(system(make), 0);
+	pid = fork();
+	if (pid == 0) {
+		look_as_nobody(root);
+		_exit(check_failures > 0);
+	}
+	CHECK_EQ_INT(waitpid(pid, &status, 0), pid);
+	CHECK_EQ_INT(status, 0);
+	clear = xasprintf("chmod 700 %s/var/lib/rancher/k3s/server; rm -rf %s", root, root);
+	CHECK_EQ_INT(system(clear), 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct texts names = {0};
@@ -111,5 +161,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < names.n; i++)
 		check_case(names.items[i]);
 	texts_fini(&names);
+	test_hidden();
 	return check_result();
 }
