@@ -310,7 +310,7 @@ proctype process(byte id) {
 
 	/* The address, added behind a shut gate; and gone, when no confirmation came in time. */
 	:: atomic { me.state == TAKING && me.waited && me.grant > 0 -> me.live = me.grant + E; me.state = OWNER }
-	:: atomic { me.state == OWNER && me.grant == 0 -> no_address(); me.state = TAKING }
+	:: atomic { me.state == OWNER && (me.grant == 0 || me.live == 0) -> no_address(); me.state = TAKING }
 
 	/* Handing over: the address first, then the word. */
 	:: atomic { MAY_FAIL && (me.state == OWNER || (me.state == TAKING && me.waited)) -> FAILS;
@@ -417,7 +417,7 @@ inline tick_node() {
 		!nodes[i].saw_released && nodes[i].silence < T)) && \
 	(nodes[i].state != TAKING || (nodes[i].has_confirmed && !(nodes[i].waited && nodes[i].grant > 0) && \
 		(nodes[i].waited || nodes[i].silence < WAIT))) && \
-	(nodes[i].state != OWNER || (nodes[i].has_confirmed && nodes[i].grant > 0)))
+	(nodes[i].state != OWNER || (nodes[i].has_confirmed && nodes[i].grant > 0 && nodes[i].live > 0)))
 #if N == 2
 #define ALL_QUIET (QUIET(0) && QUIET(1))
 #else
