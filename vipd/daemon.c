@@ -61,6 +61,7 @@ struct daemon {
 	struct localmember *member;
 	struct probers *probers;
 	struct commands *commands;
+	struct hcloud_queue *hcloud_queue;
 	struct vip_env env;
 	struct vip *vips[CONFIG_VIPS_MAX];
 	size_t n_vips;
@@ -471,12 +472,14 @@ static int open_etcd(struct daemon *d)
 
 static void make_vips(struct daemon *d)
 {
+	d->hcloud_queue = hcloud_queue_new(loop_ev(d->loop));
 	d->env = (struct vip_env){
 	    .ev = loop_ev(d->loop),
 	    .etcd = d->etcd,
 	    .rtnl = d->rtnl,
 	    .gate = d->gate,
 	    .gate_refused = d->gate_refused,
+	    .hcloud_queue = d->hcloud_queue,
 	    .node_name = d->config->node_name,
 	    .instance = d->keep.instance,
 	    .key_prefix = d->config->etcd.prefix,
@@ -554,6 +557,7 @@ void daemon_free(struct daemon *d)
 	nodelease_free(d->lease);
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_free(d->vips[i]);
+	hcloud_queue_free(d->hcloud_queue);
 	etcd_free(d->etcd);
 	nftgate_free(d->gate);
 	rtnl_free(d->rtnl);

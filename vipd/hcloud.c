@@ -35,6 +35,7 @@
 enum phase {
 	IDLE,
 	RESOLVING, /* until an address of the API is known */
+	QUEUED,    /* until it is our turn */
 	SENDING,   /* a step is due as soon as we are entitled to it */
 	ASKING,    /* a request is under way */
 	POLLING,   /* an action is being carried out there */
@@ -43,12 +44,14 @@ enum phase {
 };
 
 static const struct fsm_state phases[PHASES] = {
-    [IDLE] = {"idle", FSM_TO(RESOLVING) | FSM_TO(SENDING) | FSM_TO(WAITING)},
-    [RESOLVING] = {"resolving", FSM_TO(SENDING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [IDLE] = {"idle", FSM_TO(RESOLVING) | FSM_TO(QUEUED) | FSM_TO(SENDING) | FSM_TO(WAITING)},
+    [RESOLVING] = {"resolving", FSM_TO(QUEUED) | FSM_TO(SENDING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [QUEUED] = {"queued", FSM_TO(SENDING) | FSM_TO(IDLE)},
     [SENDING] = {"sending", FSM_TO(SENDING) | FSM_TO(ASKING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
     [ASKING] = {"asking", FSM_TO(SENDING) | FSM_TO(POLLING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
     [POLLING] = {"polling", FSM_TO(ASKING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
-    [WAITING] = {"waiting", FSM_TO(RESOLVING) | FSM_TO(SENDING) | FSM_TO(WAITING) | FSM_TO(IDLE)},
+    [WAITING] = {"waiting", FSM_TO(RESOLVING) | FSM_TO(QUEUED) | FSM_TO(SENDING) | FSM_TO(WAITING) |
+                                FSM_TO(IDLE)},
 };
 
 struct hcloud {
@@ -58,6 +61,8 @@ struct hcloud {
 	void *userdata;
 	char text[ADDR_TEXT_MAX];
 	struct http *http;
+	struct hcloud_queue *queue;
+	struct hcloud_turn turn;
 	struct hcloud_host *host;
 
 	enum phase phase;
@@ -112,6 +117,7 @@ static void end_pass(struct hcloud *h, enum phase to)
 	h->step = (struct hcloud_step){0};
 	h->action = 0;
 	drop_token(h);
+	hcloud_queue_leave(h->queue, &h->turn);
 	set_phase(h, to);
 }
 
@@ -130,6 +136,9 @@ static void fail_pass(struct hcloud *h, int status, unsigned retry_after_s, cons
 	const char *what = hcloud_ask_name(h->step.ask);
 	char trouble[sizeof(h->trouble)];
 	int64_t pause_us = hcloud_pause_us(++h->bad, status, retry_after_s);
+
+	/* Two servers that came in each other's way should not meet again. */
+	pause_us += arc4random_uniform((uint32_t) (US_PER_S / 4));
 
 	if (what[0] != '\0' && h->step.ask != HCLOUD_ASK_DONE)
 		(void) snprintf(trouble, sizeof(trouble), "cannot %s: %s", what, text);
@@ -336,6 +345,22 @@ static int read_token(struct hcloud *h, char text[static HCLOUD_TEXT_MAX])
 	return 0;
 }
 
+static void turn_cb(void *userdata)
+{
+	run(userdata);
+}
+
+/* It is known where to ask. */
+static void start_asking(struct hcloud *h)
+{
+	if (!hcloud_is_alias(&h->seen)) {
+		run(h);
+		return;
+	}
+	set_phase(h, QUEUED);
+	hcloud_queue_enter(h->queue, &h->turn);
+}
+
 static void fail_name(struct hcloud *h)
 {
 	const char *error = hcloud_host_error(h->host);
@@ -353,7 +378,7 @@ static void looked_cb(void *userdata)
 	if (h->phase != RESOLVING)
 		return;
 	if (hcloud_host_is_known(h->host))
-		run(h);
+		start_asking(h);
 	else
 		fail_name(h);
 }
@@ -372,7 +397,7 @@ static void begin_pass(struct hcloud *h)
 	}
 	hcloud_host_look(h->host);
 	if (hcloud_host_is_known(h->host)) {
-		run(h);
+		start_asking(h);
 	} else {
 		set_phase(h, RESOLVING);
 		wait_for(h, NAME_LIMIT_US);
@@ -396,13 +421,16 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 /* --- life ----------------------------------------------------------------------------------
  */
 
-int hcloud_new(struct ev_loop *ev, const struct config_hcloud *config, const struct addr *vip,
-               hcloud_entitled_fn entitled, void *userdata, struct hcloud **ret_hcloud)
+int hcloud_new(struct ev_loop *ev, struct hcloud_queue *queue, const struct config_hcloud *config,
+               const struct addr *vip, hcloud_entitled_fn entitled, void *userdata,
+               struct hcloud **ret_hcloud)
 {
 	AUTO(hcloud_free) struct hcloud *h = NEW0(struct hcloud);
 	int r;
 
 	h->ev = ev;
+	h->queue = queue;
+	h->turn = (struct hcloud_turn){.granted = turn_cb, .userdata = h};
 	h->config = config;
 	h->entitled = entitled;
 	h->userdata = userdata;

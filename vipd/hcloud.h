@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "vipd/config.h"
 #include "vipd/hcloud_plan.h"
+#include "vipd/hcloud_queue.h"
 
 struct hcloud;
 
@@ -39,9 +40,10 @@ struct hcloud_report {
 	int64_t again_us;    /* with trouble: until the next try */
 };
 
-/* config and userdata are borrowed until hcloud_free(); 0 or -errno. */
-int hcloud_new(struct ev_loop *ev, const struct config_hcloud *config, const struct addr *vip,
-               hcloud_entitled_fn entitled, void *userdata, struct hcloud **ret_hcloud);
+/* queue, config and userdata are borrowed until hcloud_free(); 0 or -errno. */
+int hcloud_new(struct ev_loop *ev, struct hcloud_queue *queue, const struct config_hcloud *config,
+               const struct addr *vip, hcloud_entitled_fn entitled, void *userdata,
+               struct hcloud **ret_hcloud);
 void hcloud_free(struct hcloud *hcloud);
 DEFINE_AUTO(struct hcloud, hcloud_free);
 

@@ -104,6 +104,11 @@ static bool is_private(const struct addr *a)
 	return false;
 }
 
+bool hcloud_is_alias(const struct hcloud_seen *seen)
+{
+	return is_private(&seen->vip);
+}
+
 static bool has(const struct hcloud_aliases *aliases, const struct addr *vip)
 {
 	for (size_t i = 0; i < aliases->n; i++) {
@@ -206,7 +211,7 @@ void hcloud_next(const struct hcloud_seen *seen, struct hcloud_step *ret_step)
 	*ret_step = (struct hcloud_step){.ask = HCLOUD_ASK_ME};
 	if (seen->me == 0)
 		return;
-	if (is_private(&seen->vip))
+	if (hcloud_is_alias(seen))
 		next_alias(seen, ret_step);
 	else
 		next_floating(seen, ret_step);

@@ -75,6 +75,8 @@ void hcloud_begin_pass(struct hcloud_seen *seen);
 /* Something was not found: the ids may be of what is not there any more. */
 void hcloud_forget_ids(struct hcloud_seen *seen);
 void hcloud_next(const struct hcloud_seen *seen, struct hcloud_step *ret_step);
+/* What it sets is set together with that of other VIPs. */
+bool hcloud_is_alias(const struct hcloud_seen *seen);
 bool hcloud_is_change(enum hcloud_ask ask);
 const char *hcloud_ask_name(enum hcloud_ask ask); /* "assign the floating IP" */
 

@@ -21,6 +21,7 @@
 #include "net/rtnl.h"
 #include "vipd/config.h"
 #include "vipd/health.h"
+#include "vipd/hcloud_queue.h"
 #include "vipd/history.h"
 #include "vipd/keep.h"
 #include "vipd/report.h"
@@ -32,8 +33,9 @@ struct vip_env {
 	struct ev_loop *ev;
 	struct etcd *etcd;
 	struct rtnl *rtnl;
-	struct nftgate *gate; /* NULL: this kernel has no nftables, or nobody wants them */
-	bool gate_refused;    /* there are nftables, but the gate could not be made */
+	struct nftgate *gate;              /* NULL: this kernel has no nftables, or nobody wants them */
+	bool gate_refused;                 /* there are nftables, but the gate could not be made */
+	struct hcloud_queue *hcloud_queue; /* for VIPs of Hetzner Cloud */
 	const char *node_name;
 	const char *instance;
 	const char *key_prefix;

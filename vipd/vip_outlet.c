@@ -140,5 +140,6 @@ int vip_outlet_init(struct vip *v)
 		return 0;
 	}
 	v->outlet = &by_hcloud;
-	return hcloud_new(v->env->ev, config->hcloud, &config->addr, entitled_until_cb, v, &v->hcloud);
+	return hcloud_new(v->env->ev, v->env->hcloud_queue, config->hcloud, &config->addr,
+	                  entitled_until_cb, v, &v->hcloud);
 }

@@ -24,14 +24,18 @@
 
 static struct ev_loop *ev;
 static int listener, port;
-static ev_io accepting, reading;
+static ev_io accepting;
+static unsigned n_conns;
+static struct hcloud_queue *queue;
 
 /* What the API was asked, and how it is there. */
 static struct {
 	unsigned looks, changes;
-	int server;  /* that has the floating IP */
-	bool silent; /* to changes */
-	bool errs;   /* at looks */
+	int server;      /* that has the floating IP */
+	bool aliases[2]; /* of server 42 in its network: 10.1.0.5 and 10.1.0.6 */
+	unsigned lost;   /* aliases that a request for the other one removed */
+	bool silent;     /* to changes */
+	bool errs;       /* at looks */
 } api;
 
 static void answer_status(int fd, const char *status, const char *body)
@@ -77,30 +81,64 @@ static void serve(int fd, const char *request)
 	}
 }
 
-/* One connection at a time, one request each, which comes in one piece. */
+static void serve_aliases(int fd, const char *request)
+{
+	static const char *const texts[] = {"\"10.1.0.5\"", "\"10.1.0.6\""};
+	char body[256];
+
+	if (strncmp(request, "GET /v1/networks/3 ", 19) == 0) {
+		answer(fd, "{\"network\":{\"id\":3,\"ip_range\":\"10.1.0.0/16\"}}");
+		return;
+	}
+	if (strncmp(request, "POST ", 5) == 0) {
+		api.changes++;
+		for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+			bool wanted = strstr(request, texts[i]) != NULL;
+
+			api.lost += api.aliases[i] && !wanted;
+			api.aliases[i] = wanted;
+		}
+		answer(fd, "{\"action\":{\"id\":3,\"status\":\"success\",\"error\":null}}");
+		return;
+	}
+	(void) snprintf(body, sizeof(body),
+	                "{\"%s{\"id\":42,\"private_net\":[{\"network\":3,\"alias_ips\":[%s%s%s]}]}%s}",
+	                strncmp(request, "GET /v1/servers/42 ", 19) == 0 ? "server\":" : "servers\":[",
+	                api.aliases[0] ? texts[0] : "", api.aliases[0] && api.aliases[1] ? "," : "",
+	                api.aliases[1] ? texts[1] : "",
+	                strncmp(request, "GET /v1/servers/42 ", 19) == 0 ? "" : "]");
+	answer(fd, body);
+}
+
+/* One request for each connection; a body is an object, and perhaps comes later. */
 static void readable_cb(struct ev_loop *loop, ev_io *w, int revents UNUSED)
 {
 	char request[4096] = "";
-	ssize_t n = recv(w->fd, request, sizeof(request) - 1, 0);
+	ssize_t n = recv(w->fd, request, sizeof(request) - 1, MSG_PEEK);
 
+	if (n > 0 && strncmp(request, "POST", 4) == 0 && request[n - 1] != '}')
+		return;
 	if (n > 0)
+		CHECK_EQ_INT(recv(w->fd, request, (size_t) n, 0), n);
+	if (n > 0 && (strstr(request, " /v1/servers") != NULL || strstr(request, "/networks/") != NULL))
+		serve_aliases(w->fd, request);
+	else if (n > 0)
 		serve(w->fd, request);
 	if (n > 0 && api.silent && strncmp(request, "POST", 4) == 0)
 		return;
 	ev_io_stop(loop, w);
 	(void) close(w->fd);
+	free(w);
+	n_conns--;
 }
 
 static void acceptable_cb(struct ev_loop *loop, ev_io *w, int revents UNUSED)
 {
-	int fd = accept(w->fd, NULL, NULL);
+	ev_io *reading = NEW0(ev_io);
 
-	if (ev_is_active(&reading)) {
-		ev_io_stop(loop, &reading);
-		(void) close(reading.fd);
-	}
-	ev_io_set(&reading, fd, EV_READ);
-	ev_io_start(loop, &reading);
+	ev_io_init(reading, readable_cb, accept(w->fd, NULL, NULL), EV_READ);
+	ev_io_start(loop, reading);
+	n_conns++;
 }
 
 static void api_start(void)
@@ -112,7 +150,6 @@ static void api_start(void)
 	CHECK(bind(listener, (struct sockaddr *) &a, len) == 0 && listen(listener, 8) == 0);
 	CHECK(getsockname(listener, (struct sockaddr *) &a, &len) == 0);
 	port = ntohs(a.sin_port);
-	ev_init(&reading, readable_cb);
 	ev_io_init(&accepting, acceptable_cb, listener, EV_READ);
 	ev_io_start(ev, &accepting);
 }
@@ -134,17 +171,22 @@ static int64_t entitled_cb(void *userdata UNUSED)
 
 static struct config_hcloud config, by_name;
 
-static struct hcloud *new_hcloud_of(const struct config_hcloud *of, int server)
+static struct hcloud *new_vip(const struct config_hcloud *of, const char *text)
 {
 	struct hcloud *h = NULL;
 	struct addr vip;
 
+	CHECK_EQ_INT(addr_parse(text, &vip), 0);
+	CHECK_EQ_INT(hcloud_new(ev, queue, of, &vip, entitled_cb, NULL, &h), 0);
+	return h;
+}
+
+static struct hcloud *new_hcloud_of(const struct config_hcloud *of, int server)
+{
 	memset(&api, 0, sizeof(api));
 	memset(&entitled, 0, sizeof(entitled));
 	api.server = server;
-	CHECK_EQ_INT(addr_parse("203.0.113.7", &vip), 0);
-	CHECK_EQ_INT(hcloud_new(ev, of, &vip, entitled_cb, NULL, &h), 0);
-	return h;
+	return new_vip(of, "203.0.113.7");
 }
 
 static struct hcloud *new_hcloud(int server)
@@ -232,7 +274,7 @@ static void test_released(void)
 	hcloud_release(h);
 	CHECK(state_is(h, "idle"));
 	looks = api.looks;
-	CHECK(TURN_UNTIL(ev, !ev_is_active(&reading))); /* the connection was closed */
+	CHECK(TURN_UNTIL(ev, n_conns == 0)); /* the connection was closed */
 	CHECK_EQ_INT(api.looks, looks);
 	hcloud_free(h);
 }
@@ -296,6 +338,33 @@ static void test_name_hangs(void)
 	hcloud_free(h);
 }
 
+/* Each request sets both: one at a time, or they undo each other's. */
+static void test_two_aliases(void)
+{
+	struct hcloud *five, *six;
+
+	memset(&api, 0, sizeof(api));
+	entitled.from_now_us = 60 * US_PER_S;
+	five = new_vip(&config, "10.1.0.5");
+	six = new_vip(&config, "10.1.0.6");
+	hcloud_acquire(five);
+	hcloud_acquire(six);
+	CHECK(TURN_UNTIL(ev, state_is(five, "assigned") && state_is(six, "assigned")));
+	CHECK_EQ_INT(api.changes, 2);
+	CHECK_EQ_INT(api.lost, 0);
+	/* Whoever gives up in the middle lets the other one go on. */
+	hcloud_release(five);
+	hcloud_release(six);
+	memset(&api, 0, sizeof(api));
+	hcloud_acquire(five);
+	CHECK(TURN_UNTIL(ev, n_conns > 0));
+	hcloud_acquire(six);
+	hcloud_release(five);
+	CHECK(TURN_UNTIL(ev, state_is(six, "assigned")));
+	hcloud_free(five);
+	hcloud_free(six);
+}
+
 int main(void)
 {
 	char endpoint[64], named[64], metadata[64], token[] = "secret";
@@ -303,6 +372,7 @@ int main(void)
 	(void) signal(SIGPIPE, SIG_IGN);
 	ev = ev_default_loop(EVFLAG_AUTO);
 	api_start();
+	queue = hcloud_queue_new(ev);
 	(void) snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%d/v1", port);
 	(void) snprintf(metadata, sizeof(metadata), "http://127.0.0.1:%d/id", port);
 	config = (struct config_hcloud){
@@ -320,5 +390,7 @@ int main(void)
 	test_look_fails();
 	test_bad_address();
 	test_name_hangs();
+	test_two_aliases();
+	hcloud_queue_free(queue);
 	return check_result();
 }
