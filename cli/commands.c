@@ -37,7 +37,8 @@ const struct cli_command cli_commands[] = {
      "Check etcd, API servers, VIPs and the network, and wait until all is well.",
      .more = "A daemon that has no control socket does not run here, and is passed over; if its\n"
              "unit is enabled, its checks fail until it runs.",
-     .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here",
+     .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here\n"
+              "  4  this user may not ask",
      .own = cli_health_options, .fn = cli_health},
 
     {"support", "[OPTION]...",

@@ -12,7 +12,7 @@
 #include "cli/common/progress.h"
 #include "cli/common/table.h"
 
-static int explain_no_answer(int r, const char *daemon, const char *path, int64_t timeout_us)
+int cli_explain_no_answer(int r, const char *daemon, const char *path, int64_t timeout_us)
 {
 	switch (-r) {
 	case EACCES:
@@ -106,7 +106,7 @@ int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *w
 	}
 	progress_clear();
 	if (r < 0)
-		return explain_no_answer(r, daemon, path, timeout_us);
+		return cli_explain_no_answer(r, daemon, path, timeout_us);
 	if (answer->error != NULL)
 		return explain_error(answer);
 	*ret_answer = TAKE_PTR(answer);

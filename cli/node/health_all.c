@@ -2,8 +2,8 @@
 /*
  * `fairlead health`: the checks one after the other, each asked again every second until it is good
  * or the time is over. On a terminal a check is one line that changes; elsewhere a line for each
- * new reason. A daemon that has no socket does not run here, and is passed over, unless its unit is
- * enabled: then it should run.
+ * new reason, and one for the end. A daemon that has no socket does not run here, and is passed
+ * over, unless its unit is enabled: then it should run.
  */
 #include "cli/cli.h"
 
@@ -34,6 +34,7 @@ struct health {
 	int64_t wait_us;
 	int64_t began_s; /* wall clock */
 	size_t n_asked;  /* checks of daemons that run here, or should */
+	char *absent;    /* "prism, netconf": the others; NULL: none */
 };
 
 /* --- asking -------------------------------------------------------------------------------------
@@ -51,6 +52,8 @@ static enum healthcheck_result ask(const struct health *h, const struct healthch
 	while (n < HEALTHCHECKS_WORDS_MAX && check->words[n] != NULL)
 		n++;
 	r = client_ask(path, check->words, n, ASK_TIMEOUT_US, &answer);
+	if (r == -EACCES)
+		(void) cli_explain_no_answer(r, check->daemon, path, ASK_TIMEOUT_US);
 	result = healthchecks_judge(check, r, answer, node_units(h->cli.runtime_dir), reason);
 	if (result != HEALTHCHECK_GOOD || !check->is_of_rounds || h->wait_us == 0 ||
 	    healthchecks_is_since(answer->objects, h->began_s))
@@ -72,15 +75,18 @@ static const char *result_name(enum healthcheck_result result)
 		return "failed";
 	case HEALTHCHECK_NOT_HERE:
 		return "not-here";
+	case HEALTHCHECK_DENIED:
+		return "denied";
 	}
 	return "unknown";
 }
 
-static void show_line(const struct health *h, const struct healthcheck *check, const char *state)
+static void show_line(const struct health *h, const struct healthcheck *check, const char *before,
+                      const char *state)
 {
 	if (h->cli.output != CLI_TABLE)
 		return;
-	(void) printf("%swaiting for: %s: ", h->is_live ? ANEW : "", check->name);
+	(void) printf("%s%s%s: ", h->is_live ? ANEW : "", before, check->name);
 	color_print_state(stdout, state);
 	if (!h->is_live)
 		(void) putchar('\n');
@@ -93,10 +99,11 @@ static void show_end(const struct health *h, const struct healthcheck *check,
 	json_t *json;
 
 	if (h->cli.output == CLI_TABLE) {
-		if (result != HEALTHCHECK_BAD)
-			show_line(h, check, result == HEALTHCHECK_GOOD ? "OK" : "does not run here");
+		if (result == HEALTHCHECK_GOOD)
+			show_line(h, check, "", "OK");
 		if (h->is_live)
-			(void) putchar('\n');
+			(void) fputs(result == HEALTHCHECK_GOOD || result == HEALTHCHECK_BAD ? "\n" : ANEW,
+			             stdout);
 		return;
 	}
 	json = json_pack("{s:s, s:s, s:s}", "check", check->name, "result", result_name(result),
@@ -104,6 +111,18 @@ static void show_end(const struct health *h, const struct healthcheck *check,
 	cli_print(&h->cli, json);
 	(void) fflush(stdout);
 	json_decref(json);
+}
+
+/* Several checks may be one daemon's; these stand side by side. */
+static void add_absent(struct health *h, const struct healthcheck *check)
+{
+	char *before = h->absent;
+
+	if (before != NULL && strstr(before, check->daemon) != NULL)
+		return;
+	h->absent = xasprintf("%s%s%s", before != NULL ? before : "", before != NULL ? ", " : "",
+	                      check->daemon);
+	free(before);
 }
 
 /* --- all of them --------------------------------------------------------------------------------
@@ -120,14 +139,17 @@ static enum healthcheck_result wait_for(struct health *h, const struct healthche
 		if (result != HEALTHCHECK_BAD)
 			reason[0] = '\0';
 		else if (strcmp(reason, shown) != 0)
-			show_line(h, check, reason);
+			show_line(h, check, "waiting for: ", reason);
 		(void) snprintf(shown, sizeof(shown), "%s", reason);
 		if (result != HEALTHCHECK_BAD || mono_now_us() + AGAIN_US > deadline_us)
 			break;
 		(void) usleep(AGAIN_US);
 	}
+	if (result == HEALTHCHECK_NOT_HERE)
+		add_absent(h, check);
+	else
+		h->n_asked++;
 	show_end(h, check, result, reason);
-	h->n_asked += result != HEALTHCHECK_NOT_HERE ? 1 : 0;
 	return result;
 }
 
@@ -138,9 +160,15 @@ static int run(struct health *h)
 
 	h->began_s = wall_now_us() / US_PER_S;
 	for (size_t i = 0; i < healthchecks_n; i++) {
-		if (wait_for(h, &healthchecks[i], deadline_us) == HEALTHCHECK_BAD)
+		enum healthcheck_result result = wait_for(h, &healthchecks[i], deadline_us);
+
+		if (result == HEALTHCHECK_DENIED)
+			return CLI_DENIED;
+		if (result == HEALTHCHECK_BAD)
 			code = CLI_FAILED;
 	}
+	if (h->n_asked > 0 && h->absent != NULL && h->cli.output == CLI_TABLE)
+		(void) printf("not running here: %s\n", h->absent);
 	if (h->n_asked > 0)
 		return code;
 	(void) fprintf(stderr, "fairlead: no daemon runs here: there is no socket in %s\n",
@@ -170,5 +198,8 @@ int cli_health(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 	struct health h = {.cli = *cli, .is_live = isatty(STDOUT_FILENO) != 0, .wait_us = WAIT_US};
 	int code = cli_set_own(cli, &h);
 
-	return code == CLI_OK ? run(&h) : code;
+	if (code == CLI_OK)
+		code = run(&h);
+	free(h.absent);
+	return code;
 }

@@ -180,6 +180,8 @@ enum healthcheck_result healthchecks_judge(const struct healthcheck *check, int 
 	r = node_judge(r, check->daemon, units);
 	if (r == -ENOENT)
 		return HEALTHCHECK_NOT_HERE;
+	if (r == -EACCES)
+		return HEALTHCHECK_DENIED;
 	if (r == -ESRCH)
 		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s does not run, and should",
 		                check->daemon);

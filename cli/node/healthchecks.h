@@ -29,6 +29,7 @@ enum healthcheck_result {
 	HEALTHCHECK_GOOD,
 	HEALTHCHECK_BAD,
 	HEALTHCHECK_NOT_HERE, /* the daemon has no socket, and nobody has enabled it */
+	HEALTHCHECK_DENIED,   /* this user may not ask, and no waiting helps */
 };
 
 /* What asking came to, by r and the answer of client_ask(); if that is bad, why, in `reason`. units

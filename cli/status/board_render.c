@@ -78,7 +78,8 @@ static void print_head(FILE *out, const struct board *board)
 	else if (n_failed + n_warned == 0 && board_worst(board) <= BOARD_OK)
 		(void) fputs(": all is well", out);
 	else
-		(void) fprintf(out, ": %zu failed, %zu warnings", n_failed, n_warned);
+		(void) fprintf(out, ": %zu failed, %zu warning%s", n_failed, n_warned,
+		               n_warned == 1 ? "" : "s");
 	(void) fputs("\n\n", out);
 }
 

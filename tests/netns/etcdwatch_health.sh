@@ -52,7 +52,7 @@ wait_until 20 ends_with 5 "^etcd: warning, .* 2 of 3 members answer$" etcd healt
 wait_until 20 ends_with 1 "^waiting for: all members of etcd answer: 2 of 3 members answer$" \
 	health --wait-timeout 0s
 etcd_start n3
-wait_until 60 ends_with 0 "^waiting for: all members of etcd answer: OK$" health --wait-timeout 30s
+wait_until 60 ends_with 0 "^all members of etcd answer: OK$" health --wait-timeout 30s
 cleared member-down n3
 
 begins "it stands still"

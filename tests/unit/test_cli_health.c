@@ -14,6 +14,8 @@
 #include "base/mono.h"
 #include "cli/etcd/health_render.h"
 #include "tests/unit/check.h"
+#include "tests/unit/clirun.h"
+#include "tests/unit/scripted.h"
 
 static void check_text(const char *objects, const char *want)
 {
@@ -172,10 +174,34 @@ static void test_judge(void)
 	CHECK_EQ_INT(healthchecks_judge(find(OWNED), -ECONNREFUSED, NULL, units, reason),
 	             HEALTHCHECK_BAD);
 	CHECK_EQ_STR(reason, "vipd does not answer: Connection refused");
+	CHECK_EQ_INT(healthchecks_judge(find(OWNED), -EACCES, NULL, units, reason), HEALTHCHECK_DENIED);
 	CHECK_EQ_INT(client_parse_answer("error busy too many\n", &answer), 0);
 	CHECK_EQ_INT(healthchecks_judge(find(OWNED), 0, answer, units, reason), HEALTHCHECK_BAD);
 	CHECK_EQ_STR(reason, "vipd: too many");
 	CHECK(unlink(unit) == 0 && rmdir(wants) == 0 && rmdir(units) == 0);
+}
+
+static const struct scripted_row daemons[] = {
+    {"prism", NULL,
+     "{\"usable\":1}\n{\"upstream\":\"a\",\"state\":\"ready\"}\n"
+     "{\"upstream\":\"b\",\"state\":\"down\"}\nok\n"},
+};
+
+static void test_program(void)
+{
+	AUTO(free) char *line = NULL;
+	pid_t pid;
+
+	clirun_begin();
+	pid = scripted_start(clirun_dir, daemons, ARRAY_SIZE(daemons));
+	line = xasprintf("-r %s health --wait-timeout 0s", clirun_dir);
+	clirun_check(line, CLI_FAILED,
+	             "an API server can be reached: OK\n"
+	             "waiting for: all API servers are good: b is down\n"
+	             "not running here: netconf, etcdwatch, vipd\n",
+	             "");
+	scripted_stop(pid);
+	clirun_end();
 }
 
 int main(void)
@@ -184,5 +210,6 @@ int main(void)
 	test_checks();
 	test_since();
 	test_judge();
+	test_program();
 	return check_result();
 }

@@ -220,7 +220,7 @@ static void test_ports(void)
 	};
 
 	check_board(said, CLI_WARNED,
-	            "node n1: 0 failed, 1 warnings\n"
+	            "node n1: 0 failed, 1 warning\n"
 	            "\n"
 	            "WARNING  metrics    the port of vipd, 0.0.0.0:9650, is not open\n"
 	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
