@@ -6,6 +6,7 @@
 #include "cli/support/blank.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 #define NAME_MAX_BYTES 96
 #define BOOTSTRAP_TOKEN_BYTES 23 /* abcdef.0123456789abcdef */
 #define WIREGUARD_KEY_BYTES 44   /* 32 bytes in base64 */
-#define RANDOM_SEGMENT_BYTES 16  /* of a URL's path */
+#define KNOWN_BUCKETS 1024
+#define RANDOM_SEGMENT_BYTES 16 /* of a URL's path */
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -366,18 +368,47 @@ static bool is_rest(struct scan *s)
 
 /* --- known values ----------------------------------------------------------------------------- */
 
-static size_t known_at(const char *p, size_t left, const struct texts *known,
-                       const bool begin[static 256])
+/* By their first bytes, which tell nearly all of them apart. */
+struct known_index {
+	const struct texts *known;
+	size_t first[KNOWN_BUCKETS]; /* one more than where it is in known; 0: none */
+	size_t *next;
+};
+
+static size_t bucket_of(const char *p)
+{
+	uint32_t hash = 0;
+
+	for (size_t i = 0; i < BLANK_KNOWN_MIN; i++)
+		hash = hash * 31 + (unsigned char) p[i];
+	return hash % KNOWN_BUCKETS;
+}
+
+static void index_known(struct known_index *index, const struct texts *known)
+{
+	*index = (struct known_index){.known = known, .next = xcalloc(known->n + 1, sizeof(size_t))};
+	for (size_t i = 0; i < known->n; i++) {
+		size_t *first;
+
+		if (strlen(known->items[i]) < BLANK_KNOWN_MIN)
+			continue;
+		first = &index->first[bucket_of(known->items[i])];
+		index->next[i] = *first;
+		*first = i + 1;
+	}
+}
+
+static size_t known_at(const struct known_index *index, const char *p, size_t left)
 {
 	size_t longest = 0;
 
-	if (!begin[(unsigned char) *p])
+	if (left < BLANK_KNOWN_MIN)
 		return 0;
-	for (size_t i = 0; i < known->n; i++) {
-		size_t len = strlen(known->items[i]);
+	for (size_t i = index->first[bucket_of(p)]; i > 0; i = index->next[i - 1]) {
+		const char *item = index->known->items[i - 1];
+		size_t len = strlen(item);
 
-		if (len >= BLANK_KNOWN_MIN && len > longest && len <= left &&
-		    memcmp(p, known->items[i], len) == 0)
+		if (len > longest && len <= left && memcmp(p, item, len) == 0)
 			longest = len;
 	}
 	return longest;
@@ -386,14 +417,13 @@ static size_t known_at(const char *p, size_t left, const struct texts *known,
 static char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len,
                          size_t *n_blanked)
 {
-	bool begin[256] = {false};
+	struct known_index index;
 	char *result = NULL;
 	FILE *out = open_memstream(&result, ret_len);
 
-	for (size_t i = 0; i < known->n; i++)
-		begin[(unsigned char) known->items[i][0]] = true;
+	index_known(&index, known);
 	for (size_t i = 0; i < len;) {
-		size_t n = known_at(text + i, len - i, known, begin);
+		size_t n = known_at(&index, text + i, len - i);
 
 		if (n > 0) {
 			(void) fputs(BLANK_TEXT, out);
@@ -405,6 +435,7 @@ static char *blank_known(const char *text, size_t len, const struct texts *known
 		}
 	}
 	(void) fclose(out);
+	free(index.next);
 	return result;
 }
 

@@ -26,6 +26,10 @@ static void add(struct texts *known, const char *value, size_t len)
 	/* A block of YAML ends its line. */
 	while (len > 0 && isspace((unsigned char) value[len - 1]))
 		len--;
+	for (size_t i = 0; i < known->n; i++) {
+		if (strncmp(known->items[i], value, len) == 0 && known->items[i][len] == '\0')
+			return;
+	}
 	if (len >= BLANK_KNOWN_MIN && known->n < KNOWN_MAX)
 		texts_add(known, "%.*s", (int) len, value);
 }

@@ -163,9 +163,12 @@ int stage_pack(struct stage *s, char **ret_error)
 		r = -EIO;
 	}
 	output_fini(&output);
-	if (r == 0)
-		r = sync_file(temporary);
-	if (r == 0 && rename(temporary, s->archive) < 0)
-		r = -errno;
-	return r;
+	return r == 0 ? sync_file(temporary) : r;
+}
+
+int stage_publish(struct stage *s)
+{
+	AUTO(free) char *temporary = xasprintf("%s/archive", s->directory);
+
+	return rename(temporary, s->archive) < 0 ? -errno : 0;
 }

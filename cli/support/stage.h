@@ -36,6 +36,8 @@ const struct texts *stage_files(const struct stage *stage);
 const struct texts *stage_notes(const struct stage *stage);
 size_t stage_blanked(const struct stage *stage);
 
-/* Makes the archive, for the user alone, as a whole or not at all: 0 or -errno; -EIO: tar has
- * failed and *ret_error, to be freed, says why. */
+/* Makes the archive, for the user alone, beside the files: 0 or -errno; -EIO: tar has failed and
+ * *ret_error, to be freed, says why. */
 int stage_pack(struct stage *stage, char **ret_error);
+/* Then gives it its name, as a whole or not at all: 0 or -errno. */
+int stage_publish(struct stage *stage);

@@ -179,6 +179,10 @@ static int finish(struct stage *stage, const char *archive, bool is_live)
 
 	if (is_live)
 		(void) fputs(ANEW, stderr);
+	if (is_stopped())
+		return CLI_FAILED;
+	if (r == 0)
+		r = stage_publish(stage);
 	if (r < 0)
 		return say_failed(archive, r, error);
 	(void) stat(archive, &st);
@@ -234,7 +238,7 @@ int cli_support(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 	(void) sigaction(SIGTERM, &interrupted, NULL);
 	if (code == CLI_OK)
 		code = run(cli, &support, name, support.file != NULL ? support.file : standard);
-	if (is_stopped())
+	if (is_stopped() && code != CLI_OK)
 		(void) fputs("\nfairlead: interrupted: nothing was written\n", stderr);
 	texts_fini(&support.config);
 	return code;

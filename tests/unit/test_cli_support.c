@@ -372,6 +372,37 @@ static void test_refused(void)
 	clirun_check(line, CLI_FAILED, "", "fairlead: cannot write '");
 }
 
+/* Values that begin alike, are parts of each other, or stand at the end. */
+static void test_known(void)
+{
+	char *items[] = {(char[]){"abcdef"},
+	                 (char[]){"abcdefgh"},
+	                 (char[]){"abcdexyz"},
+	                 (char[]){"abcdef"},
+	                 (char[]){"abcd"},
+	                 (char[]){"12345"},
+	                 NULL};
+	const struct texts known = {.items = items, .n = ARRAY_SIZE(items) - 1};
+	static const char text[] = "xabcdefghabcdef abcd abcdexy abcdexyz 1234 12345";
+	size_t n = 0;
+	AUTO(free) char *got = blank_text(text, strlen(text), BLANK_PLAIN, &known, &n);
+
+	CHECK_EQ_STR(got, "x" B B " abcd abcdexy " B " 1234 " B);
+	CHECK_EQ_INT((int) n, 4);
+}
+
+/* By a signal that comes while tar(1) is at work. */
+static void test_interrupted(void)
+{
+	AUTO(free)
+	char *line = xasprintf("-r %s support --no-logs --file %s/late.tar.gz", clirun_dir, clirun_dir);
+
+	put("bin/nft", "#!/bin/sh\n", 0755);
+	put("bin/tar", "#!/bin/sh\nkill -INT $PPID\n", 0755);
+	clirun_check(line, CLI_FAILED, "", "\nfairlead: interrupted: nothing was written");
+	CHECK(shell("! test -e $D/late.tar.gz && ! ls -A $D | grep -q fairlead-support", ""));
+}
+
 int main(void)
 {
 	test_names();
@@ -379,10 +410,12 @@ int main(void)
 	for (unsigned i = 0; i < 5000; i++)
 		test_any(i);
 	test_forms();
+	test_known();
 	test_yaml();
 	clirun_begin();
 	test_archive();
 	test_refused();
+	test_interrupted();
 	clirun_end();
 	return check_result();
 }
