@@ -26,9 +26,10 @@
 #define TOKEN_BYTES_MAX 4096
 #define REQUEST_LIMIT_US (5 * US_PER_S)
 #define NAME_LIMIT_US (2 * US_PER_S)
-/* Less of a confirmation is not worth a change: wait for the next. */
+/* Less of a confirmation, or of a short one its half, is not worth a change: wait for the next. */
 #define CHANGE_LEAST_US (500 * US_PER_MS)
 #define ENTITLED_AGAIN_US (250 * US_PER_MS)
+#define ENTITLED_TOLD_US (3 * US_PER_S)
 #define ACTION_POLL_US (500 * US_PER_MS)
 #define ACTION_LIMIT_US (60 * US_PER_S)
 
@@ -68,7 +69,8 @@ struct hcloud {
 	enum phase phase;
 	struct hcloud_seen seen;
 	struct hcloud_step step; /* SENDING, ASKING, POLLING: of the plan */
-	int64_t action;          /* under way there; 0: none */
+	int64_t step_since_us;
+	int64_t action; /* under way there; 0: none */
 	int64_t action_since_us;
 	int64_t pass_since_us;
 	char *token;
@@ -76,8 +78,9 @@ struct hcloud {
 	ev_timer timer;
 	int64_t timer_us; /* when it is due */
 
-	bool assigned; /* as of the last pass that saw how it is */
-	unsigned good; /* passes on end */
+	bool assigned;  /* as of the last pass that saw how it is */
+	unsigned good;  /* passes on end */
+	unsigned moved; /* passes that found it elsewhere, with no more than one between that did not */
 	unsigned bad;
 	char trouble[HCLOUD_TEXT_MAX + 128];
 };
@@ -172,13 +175,21 @@ static void finish_pass(struct hcloud *h)
 	else if (!h->assigned)
 		log_notice("hcloud_assigned", "vip=%s server=%" PRId64 " changes=%u dur_ms=%lld", h->text,
 		           h->seen.me, h->seen.changes, (long long) (took_us / US_PER_MS));
+	if (h->seen.changes > 0 && h->assigned)
+		h->moved++;
 	/* What was changed may be changed back: look again soon. */
 	h->good = h->seen.changes > 0 ? 1 : h->good + 1;
+	if (h->good > 2)
+		h->moved = 0;
 	h->assigned = true;
 	h->bad = 0;
 	h->trouble[0] = '\0';
+	if (h->moved >= HCLOUD_MOVED_ODD)
+		(void) snprintf(h->trouble, sizeof(h->trouble),
+		                "moved away %u times in a row, and taken back: who else assigns it?",
+		                h->moved);
 	end_pass(h, WAITING);
-	wait_for(h, hcloud_check_us(h->good));
+	wait_for(h, hcloud_check_us(h->good, h->moved));
 }
 
 /* --- one request ---------------------------------------------------------------------------
@@ -273,22 +284,28 @@ static void sent(struct hcloud *h, int r)
 /* A question harms nobody. A change must not leave this machine when the confirmation is over. */
 static void send_step(struct hcloud *h)
 {
-	int64_t until_us;
+	struct hcloud_entitled entitled;
+	int64_t now_us;
 
 	if (!hcloud_is_change(h->step.ask)) {
 		sent(h, send_request(h, "GET", h->step.path, NULL, 0));
 		return;
 	}
-	until_us = h->entitled(h->userdata);
-	if (until_us - mono_now_us() < CHANGE_LEAST_US) {
+	entitled = h->entitled(h->userdata);
+	now_us = mono_now_us();
+	if (entitled.until_us - now_us < MIN(CHANGE_LEAST_US, entitled.window_us / 2)) {
+		if (now_us - h->step_since_us > ENTITLED_TOLD_US)
+			(void) snprintf(h->trouble, sizeof(h->trouble),
+			                "waiting for a confirmation that lasts, to %s",
+			                hcloud_ask_name(h->step.ask));
 		set_phase(h, SENDING);
 		wait_for(h, ENTITLED_AGAIN_US);
 		return;
 	}
-	h->action_since_us = mono_now_us();
+	h->action_since_us = now_us;
 	log_info("hcloud_change", "vip=%s server=%" PRId64 " path=%s", h->text, h->seen.me,
 	         h->step.path);
-	sent(h, send_request(h, "POST", h->step.path, h->step.body, until_us));
+	sent(h, send_request(h, "POST", h->step.path, h->step.body, entitled.until_us));
 }
 
 static void poll_action(struct hcloud *h)
@@ -305,6 +322,7 @@ static void run(struct hcloud *h)
 	set_phase(h, SENDING);
 	free(h->step.body);
 	hcloud_next(&h->seen, &h->step);
+	h->step_since_us = mono_now_us();
 	if (h->step.ask == HCLOUD_ASK_DONE)
 		finish_pass(h);
 	else if (h->step.ask == HCLOUD_ASK_FAIL)
@@ -473,6 +491,7 @@ void hcloud_release(struct hcloud *h)
 	h->assigned = false;
 	h->good = 0;
 	h->bad = 0;
+	h->moved = 0;
 	h->trouble[0] = '\0';
 }
 

@@ -30,8 +30,13 @@
 
 struct hcloud;
 
-/* Until when the present confirmation holds (mono.h); 0: we do not own it. */
-typedef int64_t (*hcloud_entitled_fn)(void *userdata);
+/* Until when the present confirmation holds (mono.h), 0: we do not own it; and how long one holds
+ * that has just come. */
+struct hcloud_entitled {
+	int64_t until_us;
+	int64_t window_us;
+};
+typedef struct hcloud_entitled (*hcloud_entitled_fn)(void *userdata);
 
 struct hcloud_report {
 	const char *state;   /* "idle", "asking", "assigned" or "failed" */

@@ -230,9 +230,11 @@ int64_t hcloud_pause_us(unsigned n, int status, unsigned retry_after_s)
 	return MAX(MIN(pause_us, 30 * US_PER_S), asked_us);
 }
 
-int64_t hcloud_check_us(unsigned n)
+int64_t hcloud_check_us(unsigned n, unsigned moved)
 {
 	static const int64_t first_s[] = {2, 4, 8, 16, 30};
 
+	if (n == 1 && moved >= HCLOUD_MOVED_ODD)
+		n = MIN(moved - HCLOUD_MOVED_ODD + 2, (unsigned) ARRAY_SIZE(first_s));
 	return (n <= ARRAY_SIZE(first_s) ? first_s[n - 1] : 60) * US_PER_S;
 }

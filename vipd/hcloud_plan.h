@@ -23,6 +23,7 @@
 #define HCLOUD_NETWORKS_MAX 16 /* of this server */
 #define HCLOUD_PAGES_MAX 100   /* of a list, 50 items each */
 #define HCLOUD_CHANGES_MAX 4   /* in a pass: else two fight, or the API tells nonsense */
+#define HCLOUD_MOVED_ODD 3     /* times that it is moved away; so often is no late request */
 #define HCLOUD_PATH_MAX 128
 #define HCLOUD_TEXT_MAX 256
 
@@ -102,5 +103,6 @@ void hcloud_explain(int status, const char *body, char ret_text[static HCLOUD_TE
 /* How long to wait after the n-th failure on end (from 1). status 0: there was no answer. */
 int64_t hcloud_pause_us(unsigned n, int status, unsigned retry_after_s);
 /* How long to wait before looking again, after n looks on end that found it right (from 1): soon at
- * first, since a request of the owner before may still come to pass. */
-int64_t hcloud_check_us(unsigned n);
+ * first, since a request of the owner before may still come to pass. Not so soon once it has been
+ * moved away again and again: somebody else thinks that it is theirs. */
+int64_t hcloud_check_us(unsigned n, unsigned moved);

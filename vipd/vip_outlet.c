@@ -79,11 +79,15 @@ static void bgp_say_nothing(struct vip *v UNUSED)
 /* --- hcloud ------------------------------------------------------------------------------------
  */
 
-static int64_t entitled_until_cb(void *userdata)
+static struct hcloud_entitled entitled_cb(void *userdata)
 {
 	const struct vip *v = userdata;
+	bool owner = election_state(v->election) == ELECTION_OWNER;
 
-	return election_state(v->election) == ELECTION_OWNER ? election_deadline_us(v->election) : 0;
+	return (struct hcloud_entitled){
+	    .until_us = owner ? election_deadline_us(v->election) : 0,
+	    .window_us = election_window_us(v->election),
+	};
 }
 
 static void hcloud_on_link(struct vip *v UNUSED, const struct rtnl_link *link UNUSED)
@@ -140,6 +144,6 @@ int vip_outlet_init(struct vip *v)
 		return 0;
 	}
 	v->outlet = &by_hcloud;
-	return hcloud_new(v->env->ev, v->env->hcloud_queue, config->hcloud, &config->addr,
-	                  entitled_until_cb, v, &v->hcloud);
+	return hcloud_new(v->env->ev, v->env->hcloud_queue, config->hcloud, &config->addr, entitled_cb,
+	                  v, &v->hcloud);
 }

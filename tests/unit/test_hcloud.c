@@ -33,6 +33,7 @@ static struct {
 	unsigned looks, changes;
 	int server;      /* that has the floating IP */
 	bool aliases[2]; /* of server 42 in its network: 10.1.0.5 and 10.1.0.6 */
+	bool thief;      /* takes the floating IP away after each look that found it right */
 	unsigned lost;   /* aliases that a request for the other one removed */
 	bool silent;     /* to changes */
 	bool errs;       /* at looks */
@@ -74,6 +75,8 @@ static void serve(int fd, const char *request)
 		                                                     : "{\"floating_ips\":[" FLOATING "]}",
 		                api.server);
 		answer(fd, body);
+		if (api.thief && api.server == 42)
+			api.server = 7;
 	} else {
 		CHECK(strncmp(request, "GET /id ", 8) == 0);
 		CHECK(strstr(request, "Authorization") == NULL);
@@ -159,14 +162,16 @@ static void api_start(void)
 static struct {
 	unsigned asked;
 	int64_t from_now_us; /* 0: it is none */
+	int64_t window_us;   /* 0: more than anything needs */
 	int64_t last_us;     /* what was answered */
 } entitled;
 
-static int64_t entitled_cb(void *userdata UNUSED)
+static struct hcloud_entitled entitled_cb(void *userdata UNUSED)
 {
 	entitled.asked++;
 	entitled.last_us = entitled.from_now_us != 0 ? mono_now_us() + entitled.from_now_us : 0;
-	return entitled.last_us;
+	return (struct hcloud_entitled){entitled.last_us,
+	                                entitled.window_us != 0 ? entitled.window_us : 60 * US_PER_S};
 }
 
 static struct config_hcloud config, by_name;
@@ -234,10 +239,25 @@ static void test_not_entitled(void)
 
 	hcloud_acquire(h);
 	CHECK(TURN_UNTIL(ev, entitled.asked > 3));
+	CHECK(TURN_UNTIL(ev, hcloud_report(h).trouble[0] != '\0'));
+	CHECK_EQ_STR(hcloud_report(h).trouble,
+	             "waiting for a confirmation that lasts, to assign the floating IP");
 	CHECK_EQ_INT(api.changes, 0);
 	entitled.from_now_us = 60 * US_PER_S;
 	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
 	CHECK_EQ_INT(api.changes, 1);
+	hcloud_free(h);
+}
+
+/* A window that is shorter than what a change should have left. */
+static void test_short_window(void)
+{
+	struct hcloud *h = new_hcloud(7);
+
+	entitled.window_us = 500 * US_PER_MS;
+	entitled.from_now_us = 400 * US_PER_MS;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, state_is(h, "assigned")));
 	hcloud_free(h);
 }
 
@@ -299,6 +319,20 @@ static void test_look_fails(void)
 	api.errs = false;
 	CHECK(TURN_UNTIL(ev, !is_troubled(h)));
 	CHECK_EQ_INT(api.changes, 1);
+	hcloud_free(h);
+}
+
+/* Somebody else assigns it as well, and does not stop: that is told. */
+static void test_fight(void)
+{
+	struct hcloud *h = new_hcloud(7);
+
+	api.thief = true;
+	entitled.from_now_us = 60 * US_PER_S;
+	hcloud_acquire(h);
+	CHECK(TURN_UNTIL(ev, is_troubled(h)));
+	CHECK(strncmp(hcloud_report(h).trouble, "moved away 3 times in a row", 27) == 0);
+	CHECK(state_is(h, "assigned"));
 	hcloud_free(h);
 }
 
@@ -385,9 +419,11 @@ int main(void)
 	by_name.endpoint = named;
 	test_assigned();
 	test_not_entitled();
+	test_short_window();
 	test_stopped();
 	test_released();
 	test_look_fails();
+	test_fight();
 	test_bad_address();
 	test_name_hangs();
 	test_two_aliases();

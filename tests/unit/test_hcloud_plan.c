@@ -300,7 +300,14 @@ static void test_times(void)
 		CHECK_EQ_INT(hcloud_pause_us(pauses[i].n, pauses[i].status, pauses[i].retry_after_s),
 		             pauses[i].pause_us);
 	for (size_t i = 0; i < ARRAY_SIZE(checks_s); i++)
-		CHECK_EQ_INT(hcloud_check_us((unsigned) i + 1), checks_s[i] * US_PER_S);
+		CHECK_EQ_INT(hcloud_check_us((unsigned) i + 1, 0), checks_s[i] * US_PER_S);
+	/* Taken back again and again. */
+	CHECK_EQ_INT(hcloud_check_us(1, 2), S(2));
+	CHECK_EQ_INT(hcloud_check_us(1, 3), S(4));
+	CHECK_EQ_INT(hcloud_check_us(1, 5), S(16));
+	CHECK_EQ_INT(hcloud_check_us(1, 6), S(30));
+	CHECK_EQ_INT(hcloud_check_us(1, 1000), S(30));
+	CHECK_EQ_INT(hcloud_check_us(2, 3), S(4));
 }
 
 int main(void)
