@@ -237,6 +237,7 @@ struct lookup {
 	const struct fence *fence;
 	int ifindex;
 	bool found;
+	bool no_prefix_route; /* what was found */
 };
 
 static void look_cb(const struct rtnl_addr *a, void *userdata)
@@ -244,25 +245,35 @@ static void look_cb(const struct rtnl_addr *a, void *userdata)
 	struct lookup *l = userdata;
 
 	if (a->ifindex == l->ifindex && addr_equal(&a->prefix.addr, &l->fence->vip.addr) &&
-	    (a->proto == FENCE_ADDR_PROTO || a->proto == 0))
+	    (a->proto == FENCE_ADDR_PROTO || a->proto == 0)) {
 		l->found = true;
+		l->no_prefix_route = a->no_prefix_route;
+	}
+}
+
+static bool find(struct fence *f, struct lookup *l)
+{
+	if (f->ifindex == 0 || rtnl_addr_list(f->rtnl, look_cb, l) < 0)
+		return false;
+	f->on_link = l->found;
+	if (l->found)
+		f->at_ifindex = f->ifindex;
+	return l->found;
 }
 
 bool fence_is_held(struct fence *f)
 {
 	struct lookup l = {.fence = f, .ifindex = f->ifindex};
 
-	if (f->ifindex == 0 || rtnl_addr_list(f->rtnl, look_cb, &l) < 0)
-		return false;
-	f->on_link = l.found;
-	if (l.found)
-		f->at_ifindex = f->ifindex;
-	return l.found;
+	return find(f, &l);
 }
 
 bool fence_adopt(struct fence *f, int64_t deadline_us)
 {
-	if (!fence_is_held(f))
+	struct lookup l = {.fence = f, .ifindex = f->ifindex};
+
+	/* Renewals do not change what the kernel and routing daemons made of it when it came. */
+	if (!find(f, &l) || l.no_prefix_route == f->routed)
 		return false;
 	f->until_us = deadline_us;
 	return true;

@@ -69,7 +69,8 @@ int fence_drop(struct fence *fence);
 /* Does the kernel show our address on the link? */
 bool fence_is_held(struct fence *fence);
 
-/* The same for a restarted process, which goes on with the deadline that the one before had set. */
+/* The same for a restarted process, which goes on with the deadline that the one before had set.
+ * False also where the one before was configured otherwise (fence_set_routed()). */
 bool fence_adopt(struct fence *fence, int64_t deadline_us);
 
 /* Is the address certainly off? False where the kernel refused to remove it and still shows it:

@@ -427,6 +427,17 @@ static void test_adopt(const struct kind_case *k)
 	CHECK_EQ_INT(removed(), 0);
 	CHECK_EQ_INT(fence_drop(f), 0);
 	CHECK(!is_on_link(&vip));
+	/* One that is to be exported was not added as such before. */
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
+	fence_free(f);
+	f = new_fence(k->with_gate, &vip);
+	fence_set_routed(f);
+	CHECK(!fence_adopt(f, mono_now_us() + FAR_US));
+	CHECK_EQ_INT(fence_drop(f), 0);
+	CHECK_EQ_INT(fence_hold(f, mono_now_us() + FAR_US), 0);
+	CHECK(fence_adopt(f, mono_now_us() + FAR_US));
+	CHECK_EQ_INT(fence_drop(f), 0);
+	CHECK(!is_on_link(&vip));
 	/* A mark that is another program's is no address of ours. */
 	foreign.prefix = s.last.prefix;
 	CHECK_EQ_INT(rtnl_addr_add(rtnl, &foreign), 0);
