@@ -32,7 +32,7 @@ expect_equal "what the entry says of the period" \
 	"$(entries "$taker" | jq -r .period)" "$(job "$taker" .period)"
 expect "the log should say it" log_says "etcdwatch-$taker" 'event=snapshot_copied .*target=far '
 fairlead "$taker" metrics etcdwatch |
-	grep -q '^fairlead_etcdwatch_target_stored_total{job="minutely",target="site"} 1' || fail "no metric"
+	has_line '^fairlead_etcdwatch_target_stored_total{job="minutely",target="site"} 1' || fail "no metric"
 fairlead "$taker" etcd snapshot jobs | has_line "site .*idle" || fail "it is not shown"
 
 say "it comes back by age and zstd alone"

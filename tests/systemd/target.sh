@@ -44,7 +44,7 @@ for daemon in $DAEMONS; do
 done
 wait_until 120 hung_ones_are_back
 for daemon in $DAEMONS; do
-	journalctl -u "fairlead-$daemon" -o cat | grep -q 'Watchdog timeout'
+	journalctl -u "fairlead-$daemon" -o cat | grep 'Watchdog timeout' >/dev/null
 done
 has_vip
 
