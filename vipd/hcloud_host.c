@@ -73,7 +73,7 @@ void hcloud_host_look(struct hcloud_host *h)
 	if (h->name == NULL || h->resolve != NULL)
 		return;
 	ev_timer_stop(h->ev, &h->again);
-	r = resolve_start(h->ev, h->name, resolved_cb, h, &h->resolve);
+	r = resolve_start(h->ev, h->name, RESOLVE_OWN, resolved_cb, h, &h->resolve);
 	if (r < 0) {
 		(void) snprintf(h->error, sizeof(h->error), "%s", strerror(-r));
 		look_again_in(h, AGAIN_FAILED_US);

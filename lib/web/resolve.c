@@ -27,6 +27,7 @@ struct resolve {
 	resolve_done_fn done;
 	void *userdata;
 	char *name;
+	enum resolve_families families;
 	struct resolve_result result; /* the thread's until it is over, then the loop's */
 	pthread_mutex_t lock;
 	bool over;    /* under the lock */
@@ -40,11 +41,12 @@ static void resolve_free(struct resolve *q)
 	free(q);
 }
 
-static void look(const char *name, struct resolve_result *ret_result)
+static void look(const char *name, enum resolve_families families,
+                 struct resolve_result *ret_result)
 {
-	/* Only families that this machine has an address of. */
-	static const struct addrinfo hints = {
-	    .ai_flags = AI_ADDRCONFIG, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	const struct addrinfo hints = {.ai_flags = families == RESOLVE_OWN ? AI_ADDRCONFIG : 0,
+	                               .ai_family = AF_UNSPEC,
+	                               .ai_socktype = SOCK_STREAM};
 	struct addrinfo *all = NULL;
 	struct endpoint endpoint;
 	int e;
@@ -66,7 +68,7 @@ static void *thread_main(void *arg)
 	struct resolve *q = arg;
 	bool dropped;
 
-	look(q->name, &q->result);
+	look(q->name, q->families, &q->result);
 	(void) pthread_mutex_lock(&q->lock);
 	q->over = true;
 	dropped = q->dropped;
@@ -117,8 +119,8 @@ static int start_thread(struct resolve *q)
 	return -e;
 }
 
-int resolve_start(struct ev_loop *ev, const char *name, resolve_done_fn done, void *userdata,
-                  struct resolve **ret_resolve)
+int resolve_start(struct ev_loop *ev, const char *name, enum resolve_families families,
+                  resolve_done_fn done, void *userdata, struct resolve **ret_resolve)
 {
 	struct resolve *q = NEW0(struct resolve);
 	int r;
@@ -127,6 +129,7 @@ int resolve_start(struct ev_loop *ev, const char *name, resolve_done_fn done, vo
 	q->done = done;
 	q->userdata = userdata;
 	q->name = xstrdup(name);
+	q->families = families;
 	(void) pthread_mutex_init(&q->lock, NULL);
 	ev_async_init(&q->over_async, over_cb);
 	ev_async_start(ev, &q->over_async);

@@ -28,7 +28,7 @@ static void test_found(void)
 	struct resolve *q;
 	char text[ADDR_TEXT_MAX];
 
-	if (!CHECK_EQ_INT(resolve_start(ev, "192.0.2.7", on_done, &h, &q), 0))
+	if (!CHECK_EQ_INT(resolve_start(ev, "192.0.2.7", RESOLVE_OWN, on_done, &h, &q), 0))
 		return;
 	CHECK_EQ_INT(h.calls, 0);
 	CHECK(TURN_UNTIL(ev, h.calls > 0));
@@ -46,7 +46,7 @@ static void test_not_found(void)
 
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	if (!CHECK_EQ_INT(resolve_start(ev, name, on_done, &h, &q), 0))
+	if (!CHECK_EQ_INT(resolve_start(ev, name, RESOLVE_OWN, on_done, &h, &q), 0))
 		return;
 	CHECK(TURN_UNTIL(ev, h.calls > 0));
 	CHECK_EQ_INT(h.result.n, 0);
@@ -60,11 +60,11 @@ static void test_cancelled(void)
 
 	resolve_cancel(NULL);
 	for (int i = 0; i < 20; i++) {
-		if (!CHECK_EQ_INT(resolve_start(ev, "192.0.2.7", on_done, &dropped, &q), 0))
+		if (!CHECK_EQ_INT(resolve_start(ev, "192.0.2.7", RESOLVE_OWN, on_done, &dropped, &q), 0))
 			return;
 		resolve_cancel(q);
 	}
-	if (!CHECK_EQ_INT(resolve_start(ev, "192.0.2.7", on_done, &h, &q), 0))
+	if (!CHECK_EQ_INT(resolve_start(ev, "192.0.2.7", RESOLVE_OWN, on_done, &h, &q), 0))
 		return;
 	CHECK(TURN_UNTIL(ev, h.calls > 0));
 	CHECK_EQ_INT(dropped.calls, 0);
