@@ -6,12 +6,12 @@
  */
 #include "cli/init/initlinks.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/containerlink.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -20,31 +20,11 @@
 
 #define IP_TIMEOUT_US (5 * US_PER_S)
 #define IP_BYTES_MAX (16 << 20)
-#define DOCKER_ID_DIGITS 12
 
-/* A bridge of Docker: "br-" and the first digits of its network's id. Others call theirs br-lan. */
-static bool is_docker_bridge(const char *name)
-{
-	size_t n = 3;
-
-	if (strncmp(name, "br-", 3) != 0)
-		return false;
-	while (isxdigit((unsigned char) name[n]))
-		n++;
-	return name[n] == '\0' && n == 3 + DOCKER_ID_DIGITS;
-}
-
+/* Overlays and switches of a network plugin, too: no VIP is there but by --link. */
 static bool is_of_containers(const char *name)
 {
-	static const char *const beginnings[] = {
-	    "docker", "veth",         "cali",  "tunl",   "flannel", "cni",    "cilium", "lxc",
-	    "kube-",  "nodelocaldns", "virbr", "podman", "vxlan",   "antrea", "weave",  "ovs"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	}
-	return is_docker_bridge(name);
+	return containerlink_is(name) || strncmp(name, "vxlan", 5) == 0 || strncmp(name, "ovs", 3) == 0;
 }
 
 /* NULL: nobody would have a VIP there who does not say so. A node that is itself a container has

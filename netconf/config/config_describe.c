@@ -6,15 +6,14 @@
  */
 #include "netconf/config/config_describe.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containerlink.h"
 #include "base/mem.h"
 #include "netconf/config/config_priv.h"
 
 #define MTU_USUAL 1500
-#define DOCKER_ID_DIGITS 12
 
 struct describing {
 	const struct model *have;
@@ -148,29 +147,10 @@ static void describe_common(struct describing *d)
 
 /* --- which links --- */
 
-/* A bridge of Docker: "br-" and the first digits of its network's id. Others call theirs br-lan. */
-static bool is_docker_bridge(const char *name)
-{
-	size_t n = 3;
-
-	if (strncmp(name, "br-", 3) != 0)
-		return false;
-	while (isxdigit((unsigned char) name[n]))
-		n++;
-	return name[n] == '\0' && n == 3 + DOCKER_ID_DIGITS;
-}
-
+/* Bridges of containers, too: what makes them describes them. */
 static bool is_of_containers(const char *name)
 {
-	static const char *const beginnings[] = {
-	    "docker", "veth",   "cali",   "tunl",  "cni",          "cilium", "lxc",   "kube-",
-	    "virbr",  "podman", "antrea", "weave", "nodelocaldns", "cbr",    "lxdbr", "flannel"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	}
-	return is_docker_bridge(name);
+	return containerlink_is(name) || strncmp(name, "cbr", 3) == 0 || strncmp(name, "lxdbr", 5) == 0;
 }
 
 static bool has_ports(const struct model *have, const char *master)
