@@ -13,15 +13,6 @@ static const char head[] =
     "\tnext= options='--help --version' kind=\n"
     "\tcase $1 in\n";
 
-static const char middle[] =
-    "\tesac\n"
-    "}\n"
-    "\n"
-    "# Sets `kind` to what the value of the option of this command may be; 1: it takes none.\n"
-    "_fairlead_value() {\n"
-    "\tkind=\n"
-    "\tcase $1/$2 in\n";
-
 static const char tail[] =
     "\t*) return 1 ;;\n"
     "\tesac\n"
@@ -116,7 +107,7 @@ void shells_bash(FILE *out)
 	texts_fini(&beginnings);
 	for (size_t i = 0; i < cli_commands_n; i++)
 		print_command(out, &cli_commands[i]);
-	(void) fputs(middle, out);
+	(void) fputs(shells_middle, out);
 	shells_values(out);
 	(void) fputs(tail, out);
 }

@@ -8,6 +8,15 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+const char shells_middle[] =
+    "\tesac\n"
+    "}\n"
+    "\n"
+    "# Sets `kind` to what the value of the option of this command may be; 1: it takes none.\n"
+    "_fairlead_value() {\n"
+    "\tkind=\n"
+    "\tcase $1/$2 in\n";
+
 static void add_once(struct texts *texts, const char *text, size_t len)
 {
 	for (size_t i = 0; i < texts->n; i++) {

@@ -26,6 +26,9 @@ void shells_next(const char *beginning, struct texts *ret);
 /* Whether help says of this command that it has the option. */
 bool shells_has(const struct cli_command *command, size_t common);
 
+/* Between what follows a beginning and the values of options. */
+extern const char shells_middle[];
+
 /* Arms of a `case` over COMMAND/OPTION: what the value of each may be that takes one. Both shells
  * have them alike. */
 void shells_values(FILE *out);

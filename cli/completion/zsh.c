@@ -13,15 +13,6 @@ static const char head[] = "#compdef fairlead\n"
                            "\tnext=() options=('--help:help') kind=\n"
                            "\tcase $1 in\n";
 
-static const char middle[] =
-    "\tesac\n"
-    "}\n"
-    "\n"
-    "# Sets `kind` to what the value of the option of this command may be; 1: it takes none.\n"
-    "_fairlead_value() {\n"
-    "\tkind=\n"
-    "\tcase $1/$2 in\n";
-
 static const char tail[] =
     "\t*) return 1 ;;\n"
     "\tesac\n"
@@ -144,7 +135,7 @@ void shells_zsh(FILE *out)
 			(void) fprintf(out, " kind='%s'", cli_commands[i].completes);
 		(void) fputs(" ;;\n", out);
 	}
-	(void) fputs(middle, out);
+	(void) fputs(shells_middle, out);
 	shells_values(out);
 	(void) fputs(tail, out);
 }
