@@ -28,20 +28,6 @@ struct piece {
 /* --- the first line and the last ----------------------------------------------------------------
  */
 
-static enum grid_ink ink_of(enum board_level level)
-{
-	switch (level) {
-	case BOARD_FAILED:
-		return GRID_BAD;
-	case BOARD_WARNED:
-		return GRID_WARNED;
-	case BOARD_ABSENT:
-	case BOARD_OK:
-		return GRID_GOOD;
-	}
-	return GRID_PLAIN;
-}
-
 static void draw_state(struct grid *grid, size_t at, const struct board *board)
 {
 	enum board_level worst = board_worst(board);
@@ -51,10 +37,10 @@ static void draw_state(struct grid *grid, size_t at, const struct board *board)
 	else if (worst <= BOARD_OK)
 		(void) grid_put(grid, 0, at, GRID_GOOD, "all is well");
 	else if (board->n_matters > 0)
-		(void) grid_put(grid, 0, at, ink_of(worst), "%zu to look at: %s", board->n_matters,
-		                board->matters[0].what);
+		(void) grid_put(grid, 0, at, panel_ink(worst, GRID_GOOD), "%zu to look at: %s",
+		                board->n_matters, board->matters[0].what);
 	else
-		(void) grid_put(grid, 0, at, ink_of(worst), "%s", board_level_name(worst));
+		(void) grid_put(grid, 0, at, panel_ink(worst, GRID_GOOD), "%s", board_level_name(worst));
 }
 
 static void draw_head(struct grid *grid, const struct layout *layout, const struct model *model,

@@ -8,20 +8,6 @@
 
 #define DAY_US (24 * 3600 * US_PER_S)
 
-static enum grid_ink ink_of(enum board_level level)
-{
-	switch (level) {
-	case BOARD_FAILED:
-		return GRID_BAD;
-	case BOARD_WARNED:
-		return GRID_WARNED;
-	case BOARD_ABSENT:
-	case BOARD_OK:
-		return GRID_PLAIN;
-	}
-	return GRID_PLAIN;
-}
-
 void panel_events(struct grid *grid, const struct model *model, int64_t now_us UNUSED,
                   int64_t wall_us, bool is_ascii UNUSED)
 {
@@ -36,6 +22,6 @@ void panel_events(struct grid *grid, const struct model *model, int64_t now_us U
 		(void) localtime_r(&second, &tm);
 		(void) strftime(text, sizeof(text), is_recent ? "%H:%M:%S" : "%m-%d %H:%M", &tm);
 		(void) grid_put(grid, row, grid_put(grid, row, 1, GRID_DIM, "%-11s ", text),
-		                ink_of(event->level), "%s", event->text);
+		                panel_ink(event->level, GRID_PLAIN), "%s", event->text);
 	}
 }

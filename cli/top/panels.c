@@ -71,3 +71,17 @@ void panel_details(struct grid *grid, const struct model *model, enum panel pane
 		}
 	}
 }
+
+enum grid_ink panel_ink(enum board_level level, enum grid_ink well)
+{
+	switch (level) {
+	case BOARD_FAILED:
+		return GRID_BAD;
+	case BOARD_WARNED:
+		return GRID_WARNED;
+	case BOARD_ABSENT:
+	case BOARD_OK:
+		return well;
+	}
+	return GRID_PLAIN;
+}

@@ -44,5 +44,8 @@ void panel_net(struct grid *grid, const struct model *model, int64_t now_us, int
 void panel_events(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
                   bool is_ascii);
 
+/* Of a level; `well` is the ink of what needs no attention. */
+enum grid_ink panel_ink(enum board_level level, enum grid_ink well);
+
 /* All fields of what the panel is made of. */
 void panel_details(struct grid *grid, const struct model *model, enum panel panel);
