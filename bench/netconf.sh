@@ -37,6 +37,12 @@ goals() { # SHAPE
 	GOALS
 }
 
+peers() {
+	ip -V | sed 's/.*iproute2-\([0-9.]*\).*/iproute2 \1/'
+	/lib/systemd/systemd-networkd --version | awk 'NR == 1 { print "systemd-networkd", $2 }'
+}
+
+peers >"$PEERS"
 rm -rf "$WORK" "$LOG_DIR"
 mkdir -p "$WORK" "$LOG_DIR"
 : >"$SAMPLES"

@@ -62,7 +62,13 @@ memories() { # ROUND
 	done
 }
 
+peers() {
+	haproxy -v | awk 'NR == 1 { sub(/-.*/, "", $3); print "HAProxy", $3 }'
+	nginx -v 2>&1 | sed 's|.*nginx/|nginx |'
+}
+
 world_enter "$@"
+peers >"$PEERS"
 PKI=$T/pki
 DOING="setting up"
 pki_authority cluster-ca

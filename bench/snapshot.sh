@@ -250,8 +250,17 @@ goals() {
 	GOALS
 }
 
+peers() {
+	local program
+	for program in /usr/bin/etcdctl "$NEWER/etcdctl"; do
+		"$program" version | sed -n 's/^etcdctl version:/etcdctl/p'
+	done
+	dpkg-query -W -f 'gRPC ${Version}\n' 'libgrpc[0-9]*' | sed -n 's/\(gRPC [0-9][0-9.]*\).*/\1/p' | head -n 1
+}
+
 tidy
 mkdir -p "$WORK"
+peers >"$PEERS"
 say "an etcd with a database of $DB_MB MB"
 pki
 etcd_up
