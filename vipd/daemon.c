@@ -365,30 +365,52 @@ static void name_taken_cb(const char *other_instance, void *ctx)
  */
 
 struct sweep {
-	struct daemon *daemon;
+	const struct daemon *daemon;
 	struct rtnl_addr found[CONFIG_VIPS_MAX];
 	size_t n;
 };
 
+/* Will a VIP of the configuration go on with it? Not one that belongs on another link by now. */
+static bool will_be_adopted(const struct daemon *d, const struct rtnl_addr *a)
+{
+	const struct keep_vip *kept = keep_find(&d->keep, &a->prefix.addr);
+
+	for (size_t i = 0; i < d->config->n_vips && kept != NULL; i++) {
+		const struct config_vip *c = &d->config->vips[i];
+		const struct rtnl_link *link = rtnl_link_by_name(d->rtnl, c->link);
+
+		if (addr_equal(&c->addr, &a->prefix.addr))
+			return kept->ifindex == a->ifindex && link != NULL && link->ifindex == a->ifindex;
+	}
+	return false;
+}
+
+static bool is_ours(const struct daemon *d, const struct rtnl_addr *a)
+{
+	const struct keep_vip *kept = keep_find(&d->keep, &a->prefix.addr);
+
+	if (a->proto != 0)
+		return a->proto == FENCE_ADDR_PROTO;
+	/* Kernels before 5.18 carry no mark: there a VIP with a lifetime is ours. */
+	if (a->valid_s == RTNL_LIFETIME_FOREVER)
+		return false;
+	for (size_t i = 0; i < d->config->n_vips; i++) {
+		if (addr_equal(&a->prefix.addr, &d->config->vips[i].addr))
+			return true;
+	}
+	return kept != NULL && kept->ifindex == a->ifindex;
+}
+
 static void sweep_cb(const struct rtnl_addr *a, void *userdata)
 {
 	struct sweep *s = userdata;
-	const struct keep_vip *kept = keep_find(&s->daemon->keep, &a->prefix.addr);
-	bool ours = a->proto == FENCE_ADDR_PROTO;
 
-	/* Kernels before 5.18 carry no mark: there a VIP of the configuration with a lifetime is ours.
-	 */
-	for (size_t i = 0; i < s->daemon->config->n_vips && a->proto == 0; i++) {
-		if (a->valid_s != RTNL_LIFETIME_FOREVER &&
-		    addr_equal(&a->prefix.addr, &s->daemon->config->vips[i].addr))
-			ours = true;
-	}
-	if (!ours || (kept != NULL && kept->ifindex == a->ifindex) || s->n == ARRAY_SIZE(s->found))
-		return;
-	s->found[s->n++] = *a;
+	if (s->n < ARRAY_SIZE(s->found) && is_ours(s->daemon, a) && !will_be_adopted(s->daemon, a))
+		s->found[s->n++] = *a;
 }
 
-/* Addresses that an earlier process left and that nobody will adopt. */
+/* Addresses that an earlier process left and that nobody will adopt. Before anything is done to the
+ * gate: it keeps those silent whose time is over. */
 static void sweep_leftovers(struct daemon *d)
 {
 	struct sweep s = {.daemon = d};
@@ -505,6 +527,7 @@ static int make_shared(struct daemon *d)
 	r = rtnl_new(loop_ev(d->loop), &rtnl_events, d, &d->rtnl);
 	if (r < 0)
 		return log_error_errno(r, "netlink_failed", "reason=\"cannot read the links\"");
+	sweep_leftovers(d);
 	open_gate(d);
 	return open_etcd(d);
 }
@@ -528,7 +551,6 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	r = make_shared(d);
 	if (r < 0)
 		return r;
-	sweep_leftovers(d);
 	make_vips(d);
 	d->lease = nodelease_new(loop_ev(loop), d->etcd, config->lease_ttl_us, d->keep.lease,
 	                         &lease_callbacks, d);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Reloads and restarts with another configuration: two at once, one that cannot work, one that changes
-# the fence, one that takes the VIP away from a node. The address is lost by none of them, and nothing
-# stays behind of what is no longer configured.
+# the fence, one that puts the VIP on another link, ones that take it away from a node. The address is
+# lost by none of them that need not, and nothing stays behind of what is no longer configured.
 . "$(dirname "$0")/lib.sh"
 
 configure() { # NODE
@@ -15,6 +15,16 @@ candidates_are() { # NAMES
 
 ready_again() { # NODE COUNT: it has started COUNT times in all
 	[[ $(grep -c 'event=starting' "$LOG_DIR/vipd-$1.log") -ge $2 ]]
+}
+
+restart() { # NODE
+	signal USR2 "vipd-$1"
+	wait_exit 5 "vipd-$1"
+	vipd_start "$1"
+}
+
+is_only_on() { # NODE LINK
+	[[ $(ip -n "$1" -json address show to "$VIP" | jq -r '[.[] | select(.ifname) | .ifname] | join(" ")') == "$2" ]]
 }
 
 cluster_with_owner
@@ -40,12 +50,29 @@ for_seconds 2 settled_on "$OWNER"
 wire_check --from "$STEP" --expect-moves 0 --max-owners 1 --max-gap-ms 100
 configure "$OWNER"
 
+say "$OWNER restarts with the VIP on another link"
+ip -n "$OWNER" link add other0 type veth peer name other1
+ip -n "$OWNER" link set other0 up
+ip -n "$OWNER" link set other1 up
+VIP_LINK=other0 restart "$OWNER"
+wait_until 5 log_says "vipd-$OWNER" "event=leftover_swept addr=$VIP/32"
+wait_until 15 settled_on "$OWNER"
+expect "it left the old link" is_only_on "$OWNER" other0
+
+say "$OWNER restarts without the VIP"
+former=$OWNER
+VIPS=10.86.0.200 restart "$former"
+wait_until 15 held_by_other_than "$former"
+OWNER=$(holders)
+# Without its guard the address would speak for the rest of its lifetime.
+expect_equal "what went first" "$(sed -n 's/.*event=\(leftover_swept\|guard_dropped\) .*/\1/p' \
+	"$LOG_DIR/vipd-$former.log" | tail -n 2 | xargs)" "leftover_swept guard_dropped"
+restart "$former"
+wait_until 15 settled_on "$OWNER"
+
 say "$OWNER restarts with the lifetime as its only fence"
 NODE_POLICY[$OWNER]="fence: lifetime"
-configure "$OWNER"
-signal USR2 "vipd-$OWNER"
-wait_exit 5 "vipd-$OWNER"
-vipd_start "$OWNER"
+restart "$OWNER"
 wait_until 10 settled_on "$OWNER"
 for_seconds 3 client_reaches "$OWNER"
 if inside "$OWNER" nft list tables | grep fairlead; then
