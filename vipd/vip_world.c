@@ -194,7 +194,7 @@ static int op_hold(int64_t deadline_us, void *ctx)
 		            (long long) ((election_deadline_us(v->election) - mono_now_us()) / US_PER_MS),
 		            suppressed, fence_error_text(v->fence));
 	if (r < 0)
-		return log_warning_errno(r, "vip_hold_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
+		return log_warning_errno(r, "vip_address_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
 		                         v->config->link, fence_error_text(v->fence));
 	return r;
 }
