@@ -161,8 +161,14 @@ static int set_options(struct parsing *p, const struct cli_command *command, str
 			p->own[cli->n_given++] = (struct cli_given){option, given->value};
 		else if (option->set != NULL)
 			code = option->set(cli, option, given->value);
-		if (code != CLI_OK)
+		if (code != CLI_OK) {
+			/* What -o means to many other programs. */
+			if (option == &cli_common_options[CLI_OPTION_OUTPUT] &&
+			    option_of(command, "file") != NULL)
+				(void) fprintf(stderr, "fairlead: '%s' names the file that it writes by --file\n",
+				               command->name);
 			return code;
+		}
 	}
 	if (cli->output != CLI_TABLE && (command->takes & CLI_OWN_FORMAT) != 0)
 		return refuse_option(command, "--output");

@@ -189,21 +189,35 @@ static int make_directory(const char *path)
 	return mkdir(directory, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Only who names VIPs says which there are to be. */
+static bool is_wished(const struct initwish *wish, const char *text)
+{
+	struct addr vip;
+
+	for (size_t i = 0; addr_parse(text, &vip) == 0 && i < wish->n_vips; i++) {
+		if (addr_equal(&wish->vips[i], &vip))
+			return true;
+	}
+	return false;
+}
+
+/* A VIP that no node has any more is an API server that nobody reaches. */
 static bool would_lose_vip(const struct init *init, const char *path)
 {
 	struct texts vips = {0};
-	bool has_any;
+	size_t n_lost = 0;
 
 	initold_vips(path, &vips);
-	has_any = vips.n > 0;
-	if (has_any && init->wish.n_vips == 0)
+	for (size_t i = 0; i < vips.n; i++) {
+		if (is_wished(&init->wish, vips.items[i]))
+			continue;
 		(void) fprintf(stderr,
-		               "fairlead: '%s' has the VIP %s%s, and would have none: name it with --vip, "
+		               "fairlead: '%s' has the VIP %s, which would be gone: name it with --vip, "
 		               "or take it out of the file first\n",
-		               path, vips.items[0], vips.n > 1 ? " and others" : "");
+		               path, vips.items[i]);
+		n_lost++;
+	}
 	texts_fini(&vips);
-	return has_any && init->wish.n_vips == 0;
+	return n_lost > 0;
 }
 
 static int write_file(const struct init *init, const char *text)
