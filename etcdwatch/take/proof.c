@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	READING ── sound ──► ASKING ──► (PAUSING ──► ASKING)* ──► over
- *	                       │  ▲
- *	         compacted since ▼  │ the hash as that member has it
- *	                      READING_AGAIN
+ *	READING ── sound ──► (LOOKING ──►) ASKING ──► (PAUSING ──► ASKING)* ──► over
+ *	                                     │  ▲
+ *	                       compacted since ▼  │ the hash as that member has it
+ *	                                    READING_AGAIN
  *
- * Members are asked one after the other, those that do not lead first: HashKV holds up the writes
- *of the member that computes it.
+ * The picture of the cluster is as old as the taking was long. If nobody in it can be asked,
+ * another is made: a member that was busy or starting then may well answer now.
+ *
+ * Members are asked one after the other, those that do not lead first: HashKV holds up the
+ * writes of the member that computes it.
  */
 #include "etcdwatch/take/proof.h"
 
@@ -26,20 +29,24 @@
 /* A member that is a little behind: it is asked again. */
 #define PAUSE_US US_PER_S
 #define BEHIND_TRIES 10
+/* Pictures, with a pause behind each in which nobody can be asked. */
+#define LOOKS 5
 #define NUMBER_TEXT_MAX 24
 
 enum proof_state {
 	PROOF_READING,
+	PROOF_LOOKING,
 	PROOF_ASKING,
 	PROOF_PAUSING,
 	PROOF_READING_AGAIN,
 };
 
 static const struct fsm_state states[] = {
-    [PROOF_READING] = {"reading", FSM_TO(PROOF_ASKING)},
+    [PROOF_READING] = {"reading", FSM_TO(PROOF_LOOKING) | FSM_TO(PROOF_ASKING)},
+    [PROOF_LOOKING] = {"looking", FSM_TO(PROOF_PAUSING) | FSM_TO(PROOF_ASKING)},
     [PROOF_ASKING] = {"asking",
                       FSM_TO(PROOF_ASKING) | FSM_TO(PROOF_PAUSING) | FSM_TO(PROOF_READING_AGAIN)},
-    [PROOF_PAUSING] = {"pausing", FSM_TO(PROOF_ASKING)},
+    [PROOF_PAUSING] = {"pausing", FSM_TO(PROOF_LOOKING) | FSM_TO(PROOF_ASKING)},
     [PROOF_READING_AGAIN] = {"reading_again", FSM_TO(PROOF_ASKING)},
 };
 
@@ -49,11 +56,15 @@ struct proof {
 	proof_done_fn done;
 	void *userdata;
 	char *worker, *path;
+	uint64_t source;
+	bool compare;
 	int64_t limit_us;
 	enum proof_state state;
 	struct child *child;
+	struct view_request *look;
 	struct etcd_call *call;
 	ev_timer pause;
+	unsigned n_looks;
 
 	struct view_member witnesses[VIEW_MEMBERS_MAX]; /* in the order of asking */
 	size_t n_witnesses;
@@ -82,6 +93,7 @@ void proof_free(struct proof *p)
 		return;
 	ev_timer_stop(p->ev, &p->pause);
 	etcd_call_cancel(p->call);
+	view_cancel(p->look);
 	child_free(p->child);
 	json_decref(p->usage);
 	free(p->worker);
@@ -125,6 +137,7 @@ static void finish_compared(struct proof *p)
  */
 
 static void ask(struct proof *p);
+static void look(struct proof *p);
 
 static const char *name_of(const struct view_member *m)
 {
@@ -189,19 +202,27 @@ static void pause_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct proof *p = CONTAINER_OF(w, struct proof, pause);
 
+	if (p->n_witnesses == 0) {
+		look(p);
+		return;
+	}
 	change_state(p, PROOF_ASKING);
 	ask(p);
 }
 
-static void ask_later(struct proof *p)
+static void start_pause(struct proof *p)
 {
-	if (++p->n_tries == BEHIND_TRIES) {
-		ask_next(p, "it has not come to the snapshot's revision");
-		return;
-	}
 	change_state(p, PROOF_PAUSING);
 	ev_timer_set(&p->pause, mono_to_ev(PAUSE_US), 0.);
 	ev_timer_start(p->ev, &p->pause);
+}
+
+static void ask_later(struct proof *p)
+{
+	if (++p->n_tries == BEHIND_TRIES)
+		ask_next(p, "it has not come to the snapshot's revision");
+	else
+		start_pause(p);
 }
 
 static void hashkv_cb(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
@@ -241,6 +262,46 @@ static void ask(struct proof *p)
 		ask_next(p, "it is not among the endpoints any more");
 }
 
+static void add_witnesses(struct proof *p, const struct view *view, bool leaders)
+{
+	bool alone = view->listed && view->n_members == 1;
+
+	for (size_t i = 0; i < view->n_members; i++) {
+		const struct view_member *m = &view->members[i];
+
+		if (m->answers && !m->learner && m->leader == leaders && (alone || m->id != p->source))
+			p->witnesses[p->n_witnesses++] = *m;
+	}
+}
+
+static void find_witnesses(struct proof *p, const struct view *view)
+{
+	add_witnesses(p, view, false);
+	add_witnesses(p, view, true);
+}
+
+static void look_cb(const struct view *view, void *userdata)
+{
+	struct proof *p = userdata;
+
+	p->look = NULL;
+	find_witnesses(p, view);
+	if (p->n_witnesses == 0 && ++p->n_looks < LOOKS) {
+		start_pause(p);
+		return;
+	}
+	if (p->n_witnesses == 0)
+		(void) snprintf(p->not_compared, sizeof(p->not_compared), "no other member answers");
+	change_state(p, PROOF_ASKING);
+	ask(p);
+}
+
+static void look(struct proof *p)
+{
+	change_state(p, PROOF_LOOKING);
+	p->look = view_start(p->etcd, look_cb, p);
+}
+
 /* --- the file -----------------------------------------------------------------------------------
  */
 
@@ -278,20 +339,12 @@ static void read_cb(const struct child_result *result, void *userdata)
 	    .db_bytes = (uint64_t) number_of(said, "db_bytes"),
 	};
 	p->usage = json_incref(json_object_get(said, "usage"));
+	if (p->compare && p->n_witnesses == 0) {
+		look(p);
+		return;
+	}
 	change_state(p, PROOF_ASKING);
 	ask(p);
-}
-
-static void add_witnesses(struct proof *p, const struct view *view, uint64_t source, bool leaders)
-{
-	bool alone = view->listed && view->n_members == 1;
-
-	for (size_t i = 0; i < view->n_members; i++) {
-		const struct view_member *m = &view->members[i];
-
-		if (m->answers && !m->learner && m->leader == leaders && (alone || m->id != source))
-			p->witnesses[p->n_witnesses++] = *m;
-	}
 }
 
 int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_options *options,
@@ -306,15 +359,14 @@ int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_option
 	p->userdata = userdata;
 	p->worker = xstrdup(options->worker);
 	p->path = xstrdup(options->path);
+	p->source = options->source;
+	p->compare = options->compare;
 	p->limit_us = options->limit_us;
 	ev_init(&p->pause, pause_cb);
-	if (options->compare) {
-		add_witnesses(p, options->view, options->source, false);
-		add_witnesses(p, options->view, options->source, true);
-	}
-	if (p->n_witnesses == 0)
-		(void) snprintf(p->not_compared, sizeof(p->not_compared), "%s",
-		                options->compare ? "no other member answers" : "verifyHashKV is off");
+	if (options->compare)
+		find_witnesses(p, options->view);
+	else
+		(void) snprintf(p->not_compared, sizeof(p->not_compared), "verifyHashKV is off");
 	r = child_start(ev, (const char *const[]){p->worker, "prove", p->path, NULL}, p->limit_us,
 	                read_cb, p, &p->child);
 	if (r < 0)

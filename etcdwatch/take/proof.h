@@ -57,10 +57,11 @@ typedef void (*proof_done_fn)(const struct proof_result *result, void *userdata)
 struct proof_options {
 	const char *worker; /* the program */
 	const char *path;
-	uint64_t source;         /* the member that it was taken from */
-	const struct view *view; /* copied */
-	bool compare;            /* false: no member is asked */
-	int64_t limit_us;        /* of each reading of the file, and of each member's answer */
+	uint64_t source; /* the member that it was taken from */
+	const struct view
+	    *view;        /* copied; if nobody in it can be asked, the cluster is looked at again */
+	bool compare;     /* false: no member is asked */
+	int64_t limit_us; /* of each reading of the file, and of each member's answer */
 };
 
 /* 0 or -errno: the worker cannot be started. */

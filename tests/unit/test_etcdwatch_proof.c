@@ -229,6 +229,41 @@ static void test_disagrees_alone(void)
 	end();
 }
 
+/* Others than m0 say nothing of themselves, so many times (0: for ever), and nobody lists them. */
+static void silence_others(unsigned times)
+{
+	for (unsigned i = 0; i < N_MEMBERS; i++) {
+		struct server_rule rule = {.code = GRPC_STATUS_INTERNAL, .text = "busy"};
+
+		server_set(servers[i], SERVER_MEMBERS, rule);
+		rule.times = times;
+		if (i > 0)
+			server_set(servers[i], SERVER_STATUS, rule);
+	}
+}
+
+/* Nobody answered in the picture; in a later one somebody does. */
+static void test_looks_again(void)
+{
+	struct view v;
+
+	begin();
+	v = usual();
+	v.members[1].answers = v.members[2].answers = false;
+	silence_others(2);
+	answer(1, OURS, 30);
+	answer(2, OURS, 30);
+	(void) prove(&v, true);
+	CHECK_EQ_INT(got.verdict, PROOF_GOOD);
+	CHECK(strcmp(got.agreed, server_url(servers[1])) == 0 ||
+	      strcmp(got.agreed, server_url(servers[2])) == 0);
+	CHECK_EQ_STR(got.not_compared, "");
+	CHECK_EQ_INT(n_asked(0), 0);
+	CHECK_EQ_INT(n_asked(1) + n_asked(2), 1);
+	CHECK_EQ_INT(server_calls(servers[1], SERVER_STATUS), 3);
+	end();
+}
+
 static void test_nobody(void)
 {
 	struct view v;
@@ -237,6 +272,7 @@ static void test_nobody(void)
 	v = usual();
 	v.members[1].answers = false;
 	v.members[2].learner = true;
+	silence_others(0);
 	(void) prove(&v, true);
 	check_good("", "", "no other member answers");
 	end();
@@ -277,6 +313,7 @@ static void test_alone(void)
 		v = usual();
 		v.n_members = 1;
 		v.listed = i == 0;
+		silence_others(0);
 		answer(0, OURS, 30);
 		(void) prove(&v, true);
 		if (i == 0)
@@ -450,6 +487,7 @@ int main(void)
 	test_agrees();
 	test_disagrees();
 	test_disagrees_alone();
+	test_looks_again();
 	test_nobody();
 	test_alone();
 	test_behind();
