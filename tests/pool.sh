@@ -6,7 +6,8 @@
 # other, and is not one of the several.
 # What the caller defines:
 #   pool_told TITLE CODE SECONDS OUTPUT RUN   tells how a job went; OUTPUT is a file, gone afterwards.
-#                  RUN is "only", or, by pool_run_twice, "first" (it comes again) or "second"
+#                  RUN is "only", or, by pool_run_again, "again": it comes once more, and "last": it had
+#                  come before
 # The caller's traps call pool_stop.
 
 POOL_DIR=$(mktemp -d)
@@ -20,9 +21,10 @@ POOL_WAITER=           # the process id of the one that waits
 POOL_BEGAN=()          # by number
 POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
 POOL_N_TOLD=0
-POOL_TWICE=            # what failed comes again
-POOL_AGAIN=()          # numbers of jobs that do
-declare -A POOL_SECOND=() # number of a job that has come again
+POOL_RUN=              # first, second, last; nothing: there is one only
+POOL_AGAIN=()          # numbers of jobs that come again
+POOL_BEFORE=()         # by number: what pool_stolen said when it began
+POOL_STOLEN_MOST=3     # per cent of the processors' time, for a machine to be called its own
 
 seconds_since() { # EPOCHREALTIME
 	local us=$((${EPOCHREALTIME/./} - ${1/./}))
@@ -49,20 +51,46 @@ pool_run() { # MOST
 # The same. What failed as it may on a machine that was too slow for it, a check that does not hold or a
 # time that is up, is run once more when all is done, with nothing beside it; what must never happen on
 # any machine ends otherwise (3: safety was broken; a sanitizer's report, a crash) and stays failed.
-pool_run_twice() { # MOST
-	local job
-	POOL_TWICE=yes
+# A virtual machine was not alone in that second run if its host gave a good part of the processors to
+# others: what failed so comes a third time.
+pool_run_again() { # MOST
+	POOL_RUN=first
 	pool_run "$1"
-	POOL_TWICE=
-	for job in "${POOL_AGAIN[@]}"; do
-		POOL_SECOND[${#POOL_TITLES[@]}]=yes
-		POOL_COMMANDS+=("${POOL_COMMANDS[job]}")
+	POOL_RUN=second
+	pool_run_alone
+	POOL_RUN=last
+	pool_run_alone
+	POOL_RUN=
+}
+
+# Those that failed, one after the other.
+pool_run_alone() {
+	local job again=("${POOL_AGAIN[@]}")
+	POOL_AGAIN=()
+	for job in "${again[@]}"; do
 		POOL_WAITING[${#POOL_TITLES[@]}]=${#POOL_TITLES[@]}
+		POOL_COMMANDS+=("${POOL_COMMANDS[job]}")
 		POOL_TITLES+=("${POOL_TITLES[job]}")
 		POOL_KINDS+=(timed)
 	done
-	POOL_AGAIN=()
 	pool_run 1
+}
+
+# What the host took of the processors' time until now, and all of it, in ticks.
+pool_stolen() {
+	awk '$1 == "cpu" { for (i = 2; i <= 9; i++) all += $i; print $9, all }' /proc/stat
+}
+
+# Has the host taken a good part since BEFORE, what pool_stolen said then?
+pool_host_is_busy() { # BEFORE
+	pool_stolen | awk -v before="$1" -v most="$POOL_STOLEN_MOST" \
+		'{ split(before, b); exit !(100 * ($1 - b[1]) > most * ($2 - b[2])) }'
+}
+
+# Whether the job that has ended with CODE comes again.
+pool_comes_again() { # JOB CODE
+	[[ $2 -eq 1 || $2 -eq 124 || $2 -eq 137 ]] || return 1 # a check, the time, and the time of one that hung
+	[[ $POOL_RUN == first ]] || { [[ $POOL_RUN == second ]] && pool_host_is_busy "${POOL_BEFORE[$1]}"; }
 }
 
 # Sets POOL_NEXT to the next one that may start now, or to nothing.
@@ -87,6 +115,7 @@ pool_start() { # MOST; 1: none may start now
 	[[ -n $next ]] || return 1
 	unset "POOL_WAITING[$next]"
 	POOL_BEGAN[next]=$EPOCHREALTIME
+	[[ $POOL_RUN != second ]] || POOL_BEFORE[next]=$(pool_stolen)
 	local command=("exec")
 	[[ ${POOL_KINDS[next]} != timed ]] || command+=(nice -n -10)
 	(eval "${command[*]} ${POOL_COMMANDS[next]}") >"$POOL_DIR/$next" 2>&1 </dev/null &
@@ -108,15 +137,14 @@ pool_reap() {
 	POOL_ENDED[job]="$code $(seconds_since "${POOL_BEGAN[job]}")"
 	while [[ -n ${POOL_ENDED[POOL_N_TOLD]:-} ]]; do
 		job=$POOL_N_TOLD
-		run=${POOL_SECOND[$job]:+second}
-		case $POOL_TWICE${POOL_ENDED[job]% *} in
-		yes1 | yes124)
-			run=first
+		run=only
+		[[ -z $POOL_RUN || $POOL_RUN == first ]] || run=last
+		if [[ -n $POOL_RUN ]] && pool_comes_again "$job" "${POOL_ENDED[job]% *}"; then
+			run=again
 			POOL_AGAIN+=("$job")
-			;;
-		esac
+		fi
 		# shellcheck disable=SC2086
-		pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job" "${run:-only}"
+		pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job" "$run"
 		rm -f "$POOL_DIR/$job"
 		POOL_N_TOLD=$((job + 1))
 	done

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # waits: for what a page starts
-# limit: 240
 # docs/operations.md for the worst days, word for word, on three nodes with a real etcd: a node is
 # replaced, two of three are lost, all are lost but a snapshot. Each time etcd has its keys again.
 . "$(dirname "$0")/lib/begin.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # Three members of a real etcd, random changes: puts, deletions, ranges, transactions, leases that are
 # revoked or end, compactions, another leader; one node records them. From a snapshot of the beginning
 # and the record, every tenth revision is rebuilt, and has the HashKV that a member answered for it.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # Three members of a real etcd end at different indices: n3 early and in good order, n1 by kill -9 with
 # its last writes in the WAL alone, n2 in good order at the end. `fairlead etcd rescue` finds n2; with
 # n2 lost, it finds that n1's WAL has more, and etcd brings it in as it says; with n2 alone, a restore

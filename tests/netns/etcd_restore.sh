@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # Three members of a real etcd, with TLS, leases and authentication; somebody deletes what must not be
 # deleted. `fairlead etcd restore` refuses whatever would go wrong, survives kill -9, and makes the
 # cluster anew by the commands that its plan prints: the ids are those of the plan, what was deleted is

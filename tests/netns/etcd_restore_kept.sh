@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # What etcdwatch keeps comes back: the newest of its directory, one by its id, and the copies in S3, by
 # the configuration or by options alone; compressed and encrypted. Without the key, with another one,
 # and when a byte or the catalogue is wrong it is refused, and nothing plain is left on the disk.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 120
 # Certificates that end: on this node's disk, and as a member presents them, before they end and when
 # they have. With one that is over nobody talks to its member any more, and that this is why is said all
 # the same. Renewed, all is well again.

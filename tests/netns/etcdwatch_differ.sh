@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # waits: for rounds of the watchdog
-# limit: 240
 # Members that do not agree, as n1's watchdog sees them: one is cut off from the others while they add
 # a member, and has another list; an endpoint is written into the configuration that is of another
 # cluster, and taken out again; and the cluster is upgraded from etcd 3.4 to 3.5, one member after the

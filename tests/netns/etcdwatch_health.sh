@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # The watchdog of n1: each thing that goes wrong with etcd is found, named and cleared again. A member is
 # killed, stopped, cut off from its peers; one is added and never started; leaders change; a database is
 # filled until etcd takes no more; all stand still while n1 records; and the quorum is lost. The times of

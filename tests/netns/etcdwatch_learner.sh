@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # n3's member is a learner, which since 3.5 etcd lets anybody take a snapshot from, however far behind it
 # is. The etcdwatch that knows no other member takes none and says why; one that knows them takes theirs.
 # One that has it for no endpoint sees all the same which certificate it presents and what its clock is;

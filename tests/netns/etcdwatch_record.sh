@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 150
 # waits: for etcd, and for what it is told to be recorded
 # While somebody writes, the member that is recorded from is killed, then etcdwatch itself: nothing that
 # was synced is lost, and the record goes on without a gap. What is compacted while etcdwatch is away is

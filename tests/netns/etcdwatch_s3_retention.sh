@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # Three nodes store in one bucket, and the retention of the bucket is over what all of them took: the
 # node whose turn it is removes what is too much, whoever took it, the entry before the snapshot. What it
 # finds there without an entry it counts and leaves alone. Where the data has shrunk nothing goes until an

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # waits: for rounds of the watchdog, and for disks that are held back
-# limit: 300
 # What n1's watchdog tells from the past: a database that grows towards its quota, a member whose disk
 # is slow, very slow, and so slow that it falls behind (strace holds its fdatasync back), and writes that
 # fail for want of a quorum. Sizes, latencies and failures are real; the minutes between two looks are

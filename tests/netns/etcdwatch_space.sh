@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # Databases full of free pages are written anew under load: followers first, the leader last and not
 # while it leads, not during a snapshot, and a second time nothing is done. Then the quota is reached:
 # it is said what fills it, nothing is disarmed while there is no room, and `etcd recover-space` brings

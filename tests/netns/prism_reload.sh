@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 300
 # prism is reloaded hundreds of times under load (FAIRLEAD_RELOADS), and then half as often with every
 # check of memory that the compiler knows (an ASan build, where there is one). The program is replaced by
 # another one on the way, which takes over as any reload does. No connection is lost and no request

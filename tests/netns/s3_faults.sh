@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # A server that fails, and a network that fails: what passes is overcome, what does not pass is said
 # as it is, and nothing that is not whole is ever taken for it.
 . "$(dirname "$0")/lib-s3.sh"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # What is stored comes back: files of every size, keys with odd characters, lists in pages, both ways
 # of naming a bucket, TLS with an authority of one's own, a session token; and a snapshot that is
 # packed, encrypted, stored, fetched and unpacked.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# limit: 240
 # etcd's own elections are no reason to move: its leader is moved ten times in 30 s, then killed
 # FAIRLEAD_KILLS times (default 3) while the owner is elsewhere. The owner stays, and the observer
 # hears no break.

@@ -84,7 +84,10 @@ story_end() {
 	elif [[ -n ${FAILED_AT:-} ]]; then
 		printf 'FAILED: %s\n  while: %s\n' "$FAILED_AT" "$STEP"
 	fi
-	[[ $code -eq 0 || $code -eq 130 ]] || story_evidence
+	[[ $code -eq 0 || $code -eq 130 ]] || {
+		story_evidence
+		code=1 # of whatever failed, it says nothing to those who run stories
+	}
 	[[ -z $UNSAFE ]] || code=3
 	exit "$code"
 }
@@ -161,8 +164,8 @@ now_cs() {
 }
 
 # Polls until COMMAND succeeds, which takes SECONDS at most where the machine has nothing else to do. One
-# that is busy gets half a minute more: what must come in time is measured, and not waited for.
-PATIENCE_S=30
+# that is busy gets a minute more: what must come in time is measured, and not waited for.
+PATIENCE_S=60
 wait_until() { # SECONDS COMMAND...
 	local seconds=$(($1 + PATIENCE_S)) end
 	shift
