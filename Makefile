@@ -433,12 +433,13 @@ demo: deps ## three nodes in network namespaces: see an owner elected, killed an
 	@$(MAKE) --no-print-directory all test-tools
 	@demo/run
 
-bench: deps ## measure failover, balancer, snapshots and network changes beside their peers, and print the figures
+bench: deps ## measure failover, balancer, snapshots, network changes and idling beside their peers, and print the figures
 	@$(MAKE) --no-print-directory all test-tools bench-tools
 	bench/run vip
 	bench/run prism
 	bench/run snapshot
 	bench/run netconf
+	bench/run cost
 
 format: ## clang-format over all of it
 	clang-format -i $(shell git ls-files '*.c' '*.h')
