@@ -326,9 +326,19 @@ static void set_state_dir(struct conf *conf, const struct conf_field *field,
 	}
 }
 
+static void set_upstreams(struct conf *conf, const struct conf_field *field,
+                          const struct conf_node *value, void *slot)
+{
+	if (value->shape == CONF_LIST)
+		conf_error(conf, value, "a list of addresses is 'upstreams.static'",
+		           "must be a map of keys, not a list");
+	else
+		conf_set_map(conf, field, value, slot);
+}
+
 static const struct conf_field prism_fields[] = {
     {.key = "listen", .set = set_listen, .offset = 0, .min = 1, .max = CONFIG_LISTEN_MAX},
-    {.key = "upstreams", .set = conf_set_map, .offset = 0, .fields = upstreams_fields},
+    {.key = "upstreams", .set = set_upstreams, .offset = 0, .fields = upstreams_fields},
     {.key = "healthCheck",
      .set = conf_set_map,
      .offset = READING(config.health),

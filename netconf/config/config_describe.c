@@ -39,8 +39,12 @@ static bool is_host_prefix(const struct prefix *prefix)
 /* NULL: it is described; "" without a word: it is nobody's who writes configurations. */
 static const char *address_why_not(const struct address *a)
 {
-	if (a->owner == OWNER_KERNEL || addr_is_linklocal(&a->prefix.addr))
+	/* Kernels before 5.18 do not mark what they gave to lo. */
+	if (a->owner == OWNER_KERNEL || addr_is_loopback(&a->prefix.addr) ||
+	    (a->prefix.addr.family == AF_INET6 && addr_is_linklocal(&a->prefix.addr)))
 		return "";
+	if (addr_is_linklocal(&a->prefix.addr))
+		return "is link-local, as programs and clouds give them";
 	if (a->valid_s != ADDRESS_FOREVER)
 		return "has a lifetime: a lease (DHCPv4Config, DHCPv6Config) or a VIP";
 	if (is_host_prefix(&a->prefix))
@@ -76,6 +80,23 @@ static void describe_addresses(struct describing *d, struct config_link *link, c
 		    xreallocarray(link->addresses, link->n_addresses + 1, sizeof(*link->addresses));
 		link->addresses[link->n_addresses++] =
 		    (struct address){.prefix = a->prefix, .priority = a->priority};
+	}
+}
+
+/* Whoever misses an address shall find it among what was left out. */
+static void tell_addresses(struct describing *d, const struct link *link)
+{
+	for (size_t i = 0; i < d->have->n_addresses; i++) {
+		const struct address *a = &d->have->addresses[i];
+		const char *why = address_why_not(a);
+		char text[MODEL_TEXT_MAX];
+
+		if (strcmp(a->link, link->name) != 0)
+			continue;
+		if (why == NULL)
+			why = "is on a link that documents have no kind for";
+		if (why[0] != '\0')
+			leave_out(d, address_format(a, text), why);
 	}
 }
 
@@ -319,8 +340,12 @@ struct config *config_describe(const struct model *have, struct conf_strings *re
 	config_policy_init(&d.config->policy);
 	choose_links(&d);
 	for (size_t i = 0; i < have->n_links; i++) {
+		const struct link *link = &have->links[i];
+
 		if (d.keeps[i])
-			describe_link(&d, &have->links[i]);
+			describe_link(&d, link);
+		else if (!is_of_containers(link->name) && link->kind != LINK_WIREGUARD)
+			tell_addresses(&d, link);
 	}
 	describe_common(&d);
 	return d.config;

@@ -231,11 +231,27 @@ static unsigned read_comparison(struct reader *r)
 	return fail(r, "'==' or '!=' belongs here");
 }
 
+/* The other way round it would compare a device with a pattern that is none, and never be true. */
+static unsigned read_glob(struct reader *r)
+{
+	const struct node *nodes = r->expression->nodes;
+	unsigned left, right;
+
+	want(r, "(", "glob needs a '('");
+	left = read_text(r);
+	want(r, ",", "glob takes a pattern and a text");
+	right = read_text(r);
+	if (r->wrong == NULL && nodes[left].type != NODE_STRING && nodes[right].type == NODE_STRING)
+		return fail(r, "glob takes the pattern first: glob(\"igb*\", link.driver)");
+	want(r, ")", "a ')' is missing");
+	return add_node(r, NODE_GLOB, left, right);
+}
+
 static unsigned read_or(struct reader *r);
 
 static unsigned read_not(struct reader *r)
 {
-	unsigned left, right;
+	unsigned left;
 
 	if (r->wrong != NULL)
 		return 0;
@@ -257,12 +273,7 @@ static unsigned read_not(struct reader *r)
 		return add_node(r, NODE_FALSE, 0, 0);
 	if (!take_word(r, "glob"))
 		return read_comparison(r);
-	want(r, "(", "glob needs a '('");
-	left = read_text(r);
-	want(r, ",", "glob takes a pattern and a text");
-	right = read_text(r);
-	want(r, ")", "a ')' is missing");
-	return add_node(r, NODE_GLOB, left, right);
+	return read_glob(r);
 }
 
 static unsigned read_and(struct reader *r)

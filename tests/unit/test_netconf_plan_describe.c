@@ -150,6 +150,14 @@ int main(void)
 	           "route 10.244.1.0/24 via 10.0.0.3 dev eth0 proto 12\n",
 	           LIST("10.0.0.2/24", "left out: 10.0.0.5/32 dev eth0", "name: br-mgmt"),
 	           LIST("docker0", "br-0123456789ab", "cni0", "kube-ipvs0", "eth9", "10.244.1.0"));
+	check_case(
+	    "addresses that are nobody's for sure",
+	    "nic eth0 up\nnic eth1 up\ndummy vip0 up foreign\naddress eth0 10.0.0.2/24 proto 99\n"
+	    "address eth1 169.254.7.7/16 proto 99\naddress vip0 192.0.2.10/32 proto 99\n"
+	    "address eth1 fe80::1/64 proto 99\n",
+	    LIST("left out: 169.254.7.7/16 dev eth1: is link-local",
+	         "left out: 192.0.2.10/32 dev vip0: may be a VIP"),
+	    LIST("name: vip0", "name: eth1", "fe80::1"));
 	for (unsigned i = 0; i < SEEDS && check_failures == 0; i++)
 		n_whole += test_any(i) ? 1 : 0;
 	CHECK(n_whole > SEEDS / 4);
