@@ -5,7 +5,7 @@
 # when it returns.
 
 declare -A PORT=([prism]=7445 [haproxy]=7446 [haproxy_splice]=7447 [nginx]=7448)
-HELD=8000 # idle connections that each must be able to hold
+HELD_MAX=8000 # idle connections that each must be able to hold
 
 as_nobody=(setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps=-all --bounding-set=-all)
 
@@ -81,7 +81,7 @@ haproxy_config() { # CHECKS UPSTREAM...
 	cat <<-CONF
 		global
 			nbthread 1
-			maxconn $((HELD + 500))
+			maxconn $((HELD_MAX + 500))
 			maxpipes 500
 			tune.pipesize 1048576
 		defaults
@@ -134,7 +134,7 @@ nginx_config() { # CHECKS UPSTREAM...
 		pid $T/nginx/pid;
 		error_log stderr crit;
 		events {
-			worker_connections $((2 * HELD + 500));
+			worker_connections $((2 * HELD_MAX + 500));
 			multi_accept on;
 		}
 		stream {

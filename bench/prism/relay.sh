@@ -31,7 +31,7 @@ cost() { # BALANCER FIGURE UNIT KEY LISTENER ARGUMENT...
 	local balancer=$1 figure=$2 unit=$3 key=$4 listener=$5 out failed
 	shift 5
 	# shellcheck disable=SC2046
-	out=$("${LOAD[@]}" "$@" --to "127.0.0.1:${PORT[$listener]}" --warm-ms "$WARM_MS" --measure-ms "$COST_MS" \
+	out=$(load_until "$key" "$@" --to "127.0.0.1:${PORT[$listener]}" --warm-ms "$WARM_MS" --measure-ms "$COST_MS" \
 		$(cpu_of "$balancer"))
 	COST["$balancer $figure"]=$(value "$key" <<<"$out")
 	sample "${listener}_$figure" "$unit" "${COST["$balancer $figure"]}"
@@ -78,7 +78,7 @@ ratios() {
 CAPACITY=
 measure_capacity() {
 	local us
-	us=$("${LOAD[@]}" keepalive --connections 50 --measure-ms "$COST_MS" \
+	us=$(load_until cpu_us_per_request keepalive --connections 50 --measure-ms "$COST_MS" \
 		--to "127.0.0.1:${PORT[haproxy]}" --cpu-of "${PID[haproxy]}" | value cpu_us_per_request)
 	CAPACITY=$(calc "int(1000000 / $us)")
 	sample haproxy_capacity requests/s "$CAPACITY"

@@ -99,6 +99,17 @@ value() { # NAME
 	awk -v name="$1" '$1 == name { print $2; found = 1 } END { exit !found }'
 }
 
+# What load says, once KEY is in it: on a busy machine it may have had no turn in its time.
+load_until() { # KEY ARGUMENT...
+	local try out
+	for try in 1 2 3 4 5; do
+		out=$("${LOAD[@]}" "${@:2}")
+		! grep -q "^$1 " <<<"$out" || break
+		say "no $1, try $try"
+	done
+	echo "$out"
+}
+
 calc() { # EXPRESSION
 	awk "BEGIN { printf \"%.9g\\n\", $1 }"
 }
