@@ -80,7 +80,7 @@ prism_rests() {
 	[[ $(fairlead prism -o json prism status | jq -rs '[.[1:][].state] | unique | join(" ")') == ready ]]
 }
 
-# With the snapshot that it takes because it has none.
+# With the snapshot that it takes because it has none; it keeps that for the next round.
 etcdwatch_rests() {
 	[[ -n $(find "$(etcdwatch_directory n1)" -maxdepth 1 -name '[!.]*.json') ]] &&
 		[[ $(tree_of "${PID[etcdwatch]}" | wc -l) -eq 1 ]]
@@ -120,7 +120,6 @@ ours() {
 	for name in "${OURS[@]}"; do
 		kill_hard "$name"
 	done
-	rm -rf "$(etcdwatch_directory n1)" "$T"/state-*
 	wait_until 20 holds_not n1
 }
 
