@@ -67,16 +67,22 @@ VIPD_CAPABILITIES=+net_admin,+net_raw
 
 vipd_start() { # NODE...
 	local node
-	[[ -x $T/bin/vipd ]] || install -D -m 755 "$VIPD" "$T/bin/vipd"
 	for node in "$@"; do
-		install -d -o nobody "$T/run-$node"
-		vipd_config "$node" >"$T/vipd-$node.yaml"
-		spawn "vipd-$node" "$node" setpriv --reuid nobody --regid nogroup --clear-groups \
-			--inh-caps "$VIPD_CAPABILITIES" --ambient-caps "$VIPD_CAPABILITIES" \
-			--bounding-set "-all,$VIPD_CAPABILITIES" --no-new-privs \
-			env "${VIPD_ENV[@]}" "$T/bin/vipd" --config "$T/vipd-$node.yaml" \
-			--runtime-dir "$T/run-$node" --log-level "${VIPD_LOG_LEVEL:-info}"
+		vipd_spawn "vipd-$node" "$node"
 	done
+}
+
+# One more on a node is another process with a runtime folder of its own.
+vipd_spawn() { # NAME NODE
+	local name=$1 node=$2 folder=$T/run-${1#vipd-}
+	[[ -x $T/bin/vipd ]] || install -D -m 755 "$VIPD" "$T/bin/vipd"
+	install -d -o nobody "$folder"
+	vipd_config "$node" >"$T/$name.yaml"
+	spawn "$name" "$node" setpriv --reuid nobody --regid nogroup --clear-groups \
+		--inh-caps "$VIPD_CAPABILITIES" --ambient-caps "$VIPD_CAPABILITIES" \
+		--bounding-set "-all,$VIPD_CAPABILITIES" --no-new-privs \
+		env "${VIPD_ENV[@]}" "$T/bin/vipd" --config "$T/$name.yaml" \
+		--runtime-dir "$folder" --log-level "${VIPD_LOG_LEVEL:-info}"
 }
 
 # Nodes whose vipd is stopped and cannot be asked.
