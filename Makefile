@@ -435,7 +435,7 @@ demo: deps ## three nodes in network namespaces: see an owner elected, killed an
 
 bench: deps ## measure failover, balancer, snapshots, network changes and idling beside their peers, and print the figures
 	@$(MAKE) --no-print-directory all test-tools bench-tools
-	bench/run vip
+	bench/run failover
 	bench/run prism
 	bench/run snapshot
 	bench/run netconf
