@@ -37,6 +37,7 @@ function cell(key,    m) {
 
 BEGIN {
 	subjects = split(columns, subject, " ")
+	wide = 32
 }
 
 {
@@ -45,19 +46,20 @@ BEGIN {
 	if (!(figure in unit))
 		figures[++n] = figure
 	unit[figure] = NF > 2 ? $2 : ""
+	wide = length(figure) > wide ? length(figure) : wide
 	seen[who] = 1
 	key = who SUBSEP figure
 	values[key, ++count[key]] = $NF + 0
 }
 
 END {
-	printf "%-32s %-8s", "figure", "unit"
+	printf "%-" wide "s %-8s", "figure", "unit"
 	for (i = 1; i <= subjects; i++)
 		if (subject[i] in seen)
 			printf " %-24s", subject[i]
 	print ""
 	for (f = 1; f <= n; f++) {
-		line = sprintf("%-32s %-8s", figures[f], unit[figures[f]])
+		line = sprintf("%-" wide "s %-8s", figures[f], unit[figures[f]])
 		for (i = 1; i <= subjects; i++)
 			if (subject[i] in seen)
 				line = line sprintf(" %-24s", cell(subject[i] SUBSEP figures[f]))

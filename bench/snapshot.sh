@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures what a snapshot of etcd costs, side by side with etcd's own tools, on one real member with
-# mutual TLS and a database of 500 MB on the disk that the build folder is on. Run by bench/run.
+# mutual TLS and a database of 50, 500 and 2,000 MB on the disk that the build folder is on: it grows from
+# one to the next. Run by bench/run.
 #   save    etcdwatch by `fairlead etcd snapshot save`, against `etcdctl snapshot save`: the daemon alone
 #           takes (and checks the digest, which etcdctl does not), its worker proves
 #   status  `fairlead etcd snapshot status` against `etcdctl snapshot status` (3.4) and `etcdutl snapshot
 #           status` (3.5 and later), of the same file; and `verify`, which has no equal there
 #   proven  from the minute that the schedule names until the snapshot is proven and catalogued
 #   drill   `fairlead etcd drill --file`
-# From the environment: DB_MB; VALUES, "objects" or "small" (bench/tools/fill).
+# The last two at 500 MB only.
+# From the environment: DB_MB, the sizes, from the least up; VALUES, "objects" or "small" (bench/tools/fill).
 set -eEuo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,8 +20,9 @@ for part in world pki; do
 	. "$ROOT/tests/netns/lib/$part.sh"
 done
 FAIRLEAD=$BUILD/bin/fairlead
-RUNS=${RUNS:-7} DB_MB=${DB_MB:-500} VALUES=${VALUES:-objects}
-[[ -z $QUICK ]] || RUNS=3 DB_MB=${QUICK_MB:-60}
+RUNS=${RUNS:-7} SINGLE=500 VALUES=${VALUES:-objects}
+read -ra SIZES <<<"${DB_MB:-50 500 2000}"
+[[ -z $QUICK ]] || RUNS=3 SIZES=(6 60) SINGLE=60
 WORK=$BUILD/bench/snapshot.work
 export ETCDCTL_API=3
 
@@ -74,12 +77,13 @@ db_bytes() {
 	ctl /usr/bin/etcdctl endpoint status --write-out json | jq '.[0].Status.dbSize'
 }
 
+SEED=1
 fill() { # MB: until the database is that large
-	local seed=1 have
+	local have
 	have=$(db_bytes)
 	while [[ $have -lt $(($1 * 1000000)) ]]; do
 		# A database is larger than its values.
-		"$BUILD/bench/fill" --endpoint http://127.0.0.1:2378 --seed "$((seed++))" \
+		"$BUILD/bench/fill" --endpoint http://127.0.0.1:2378 --seed "$((SEED++))" \
 			$([[ $VALUES != small ]] || echo --small) \
 			--bytes "$((($1 * 1000000 - have) * 2 / 3 + 1000000))" >/dev/null
 		have=$(db_bytes)
@@ -143,10 +147,10 @@ calculate() { # EXPRESSION
 
 # A round's, to compare within the round.
 declare -A LAST
-note() { # SUBJECT FIGURE WALL_MS CPU_MS RSS_KIB
-	local what values=("$3" "$4" "$5") units=(ms ms KiB) names=(wall_ms cpu_ms rss_kib)
-	for what in 0 1 2; do
-		sample "$1_$2_${names[what]}" "${units[what]}" "${values[what]}"
+note() { # SUBJECT FIGURE WALL_MS CPU_MS RSS_KIB ANON_KIB
+	local what values=("${@:3}") units=(ms ms KiB KiB) names=(wall_ms cpu_ms rss_kib anon_kib)
+	for what in 0 1 2 3; do
+		sample "$1_$2_${names[what]}_at_$SIZE" "${units[what]}" "${values[what]}"
 		LAST[$1_$2_${names[what]}]=${values[what]}
 	done
 }
@@ -160,11 +164,12 @@ save_fairlead() {
 	local entry=$T/entry.json
 	cost --daemon "${PID[manual]}" "$FAIRLEAD" --runtime-dir "$T/run-manual" -o json etcd snapshot save
 	cp "$T/out" "$entry"
-	note fairlead save "$(taken_ms)" "${COST[daemon_cpu_ms]}" "${COST[daemon_rss_kib]}"
-	sample fairlead_idle_rss_kib KiB "${COST[daemon_idle_kib]}"
-	sample fairlead_rss_above_idle_kib KiB "$(calculate "${COST[tree_rss_kib]} - ${COST[daemon_idle_kib]}")"
-	sample fairlead_save_and_prove_wall_ms ms "${COST[wall_ms]}"
-	sample fairlead_prove_cpu_ms ms "${COST[child_cpu_ms]}"
+	note fairlead save "$(taken_ms)" "${COST[daemon_cpu_ms]}" "${COST[daemon_rss_kib]}" \
+		"${COST[daemon_anon_kib]}"
+	sample "fairlead_idle_rss_kib_at_$SIZE" KiB "${COST[daemon_idle_kib]}"
+	sample "fairlead_above_idle_rss_kib_at_$SIZE" KiB "$(calculate "${COST[tree_rss_kib]} - ${COST[daemon_idle_kib]}")"
+	sample "fairlead_save_and_prove_wall_ms_at_$SIZE" ms "${COST[wall_ms]}"
+	sample "fairlead_prove_cpu_ms_at_$SIZE" ms "${COST[child_cpu_ms]}"
 	ln -f "$WORK/manual/$(jq -r .file "$entry")" "$WORK/snapshot.db"
 	rm -f "$WORK"/manual/*.db "$WORK"/manual/*.json
 }
@@ -173,7 +178,7 @@ save_etcd() { # SUBJECT PROGRAM
 	rm -f "$WORK/$1.db"
 	cost "$2" --endpoints "$URL" --cacert "$PKI/etcd-ca.crt" --cert "$PKI/client.crt" \
 		--key "$PKI/client.key" --command-timeout 300s snapshot save "$WORK/$1.db"
-	note "$1" save "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}"
+	note "$1" save "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}" "${COST[anon_kib]}"
 	rm -f "$WORK/$1.db"
 }
 
@@ -181,7 +186,7 @@ measure() { # SUBJECT FIGURE COMMAND...
 	local subject=$1 figure=$2
 	shift 2
 	cost "$@"
-	note "$subject" "$figure" "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}"
+	note "$subject" "$figure" "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}" "${COST[anon_kib]}"
 }
 
 # In another order each round.
@@ -199,25 +204,57 @@ ratios() { # FIGURE NAME NUMERATOR DENOMINATOR QUANTITY...
 		for what in "${@:5}"; do
 			LAST[fairlead]=${LAST[fairlead_${figure}_$what]}
 			LAST[other]=${LAST[${other}_${figure}_$what]}
-			sample "fairlead_${figure}_${what%_*}_${name}_$other" x "$(calculate "${LAST[$3]} / ${LAST[$4]}")"
+			sample "fairlead_${figure}_${what%_*}_${name}_${other}_at_$SIZE" x "$(calculate "${LAST[$3]} / ${LAST[$4]}")"
 		done
 	done
 }
 
 round() { # ROUND
 	local file=$WORK/snapshot.db
-	say "round $1"
+	say "$SIZE MB, round $1"
 	in_turn "$1" save_fairlead "save_etcd etcd_3.4 /usr/bin/etcdctl" "save_etcd etcd_3.5 $NEWER/etcdctl"
-	ratios save to fairlead other wall_ms cpu_ms rss_kib
+	ratios save to fairlead other wall_ms cpu_ms rss_kib anon_kib
 	in_turn "$1" "measure fairlead status $FAIRLEAD etcd snapshot status $file" \
 		"measure etcd_3.4 status /usr/bin/etcdctl snapshot status $file" \
 		"measure etcd_3.5 status $NEWER/etcdutl snapshot status $file"
 	ratios status faster_than other fairlead wall_ms cpu_ms
 	measure fairlead verify "$FAIRLEAD" etcd snapshot verify "$file"
-	cost "$FAIRLEAD" etcd snapshot status "$WORK/tenth.db"
-	sample fairlead_status_rss_of_a_tenth_kib KiB "${COST[rss_kib]}"
-	sample fairlead_status_rss_growth_kib KiB \
-		"$((LAST[fairlead_status_rss_kib] - COST[rss_kib]))"
+}
+
+# The database, the tools' files, and what etcd logs.
+has_room() {
+	[[ $(df --output=avail -m "$WORK" | tail -n 1) -gt $((6 * SIZE + 2000)) ]] || fail "too little room for $SIZE MB"
+}
+
+at_size() {
+	local run runs=$RUNS
+	# What takes that long varies less.
+	[[ $SIZE -lt 1000 || $RUNS -le 3 ]] || runs=3
+	say "a database of $SIZE MB"
+	has_room
+	fill "$SIZE"
+	sample "fairlead_db_bytes_at_$SIZE" B "$(db_bytes)"
+	for ((run = 1; run <= runs; run++)); do
+		round "$run"
+	done
+	[[ $SIZE -ne ${SIZES[0]} ]] || STATUS_RSS_LEAST=${LAST[fairlead_status_rss_kib]}
+	[[ $SIZE -ne $SINGLE ]] || at_that_size_only
+}
+
+at_that_size_only() {
+	local run
+	say "a drill"
+	for ((run = 1; run <= (RUNS + 2) / 3; run++)); do
+		cost "$FAIRLEAD" etcd drill --file "$WORK/snapshot.db"
+		sample fairlead_drill_wall_ms ms "${COST[wall_ms]}"
+		[[ -z $QUICK ]] || return 0
+	done
+	say "by schedule"
+	watch_start minutely "* * * * *"
+	proven
+	proven
+	signal TERM minutely
+	wait_exit 60 minutely
 }
 
 is_proven() {
@@ -234,20 +271,23 @@ proven() {
 }
 
 goals() {
-	local other
-	for other in etcd_3.4 etcd_3.5; do
-		cat <<-GOALS
-			fairlead_save_wall_to_$other goal median <= 1.0
-			fairlead_save_cpu_to_$other goal median <= 1.0
-			fairlead_save_rss_to_$other goal median <= 1.0
-			fairlead_status_wall_faster_than_$other goal median >= 3
-			fairlead_status_cpu_faster_than_$other goal median >= 3
-		GOALS
+	local other size
+	for size in "${SIZES[@]}"; do
+		# Of less, starting a program is most.
+		[[ $size -ge 50 ]] || continue
+		for other in etcd_3.4 etcd_3.5; do
+			cat <<-GOALS
+				fairlead_save_wall_to_${other}_at_$size goal median <= 1.0
+				fairlead_save_cpu_to_${other}_at_$size goal median <= 1.0
+				fairlead_save_rss_to_${other}_at_$size goal median <= 1.0
+				fairlead_save_anon_to_${other}_at_$size goal median <= 1.0
+				fairlead_status_wall_faster_than_${other}_at_$size goal median >= 3
+				fairlead_status_cpu_faster_than_${other}_at_$size goal median >= 3
+			GOALS
+		done
+		echo "fairlead_above_idle_rss_kib_at_$size goal max <= 16384"
 	done
-	cat <<-GOALS
-		fairlead_rss_above_idle_kib goal max <= 16384
-		fairlead_status_rss_growth_kib goal max <= 1024
-	GOALS
+	echo "fairlead_status_rss_growth_kib goal max <= 1024"
 }
 
 peers() {
@@ -261,34 +301,19 @@ peers() {
 tidy
 mkdir -p "$WORK"
 peers >"$PEERS"
-say "an etcd with a database of $DB_MB MB"
+say "an etcd"
 pki
 etcd_up
-fill $((DB_MB / 10))
-ctl /usr/bin/etcdctl snapshot save "$WORK/tenth.db" >"$LOG_DIR/etcdctl.log"
-fill "$DB_MB"
-sample fairlead_db_bytes B "$(db_bytes)"
 watch_start manual "0 0 1 1 *"
-for ((run = 1; run <= RUNS; run++)); do
-	round "$run"
+for SIZE in "${SIZES[@]}"; do
+	at_size
 done
+sample fairlead_status_rss_growth_kib KiB $((LAST[fairlead_status_rss_kib] - STATUS_RSS_LEAST))
 signal TERM manual
 wait_exit 20 manual
 
-say "a drill"
-for ((run = 1; run <= (RUNS + 2) / 3; run++)); do
-	cost "$FAIRLEAD" etcd drill --file "$WORK/snapshot.db"
-	sample fairlead_drill_wall_ms ms "${COST[wall_ms]}"
-	[[ -z $QUICK ]] || break
-done
-
-[[ -n $QUICK ]] || {
-	say "by schedule"
-	watch_start minutely "* * * * *"
-	proven
-	proven
-}
-
+awk -v per=100 -f "$ROOT/bench/slope.awk" "$SAMPLES" >"$T/slopes"
+cat "$T/slopes" >>"$SAMPLES"
 {
 	awk -v columns="fairlead etcd_3.4 etcd_3.5" -f "$ROOT/bench/compare.awk" "$SAMPLES"
 	goals | cat "$SAMPLES" - | awk -v bench=snapshot -v strip=fairlead_ -v table=no -f "$ROOT/bench/figures.awk"

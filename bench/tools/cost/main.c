@@ -7,11 +7,14 @@
  *   wall_ms=   from start to end
  *   cpu_ms=    of the command and of what it waited for, user and system
  *   rss_kib=   its peak
+ *   anon_kib=  the peak of what of it is its alone (RssAnon), without mapped files: programs,
+ *              libraries; looked at every 2 ms
  *
  * and, with a daemon that does work for the command:
  *
  *   daemon_idle_kib=  the daemon's resident memory before
  *   daemon_rss_kib=   its peak meanwhile
+ *   daemon_anon_kib=  as anon_kib
  *   tree_rss_kib=     the peak of it and of its children together: looked at every 2 ms
  *   daemon_cpu_ms=    of the daemon alone
  *   child_cpu_ms=     of its children that have ended, in ticks of 10 ms
@@ -144,7 +147,7 @@ static void forget_peak(pid_t daemon)
 
 struct daemon {
 	pid_t pid; /* 0: none */
-	long idle_kib, tree_kib;
+	long idle_kib, tree_kib, anon_kib;
 	double own_ms, child_ms;
 };
 
@@ -158,18 +161,28 @@ static void begin_daemon(struct daemon *d)
 	d->child_ms = child_cpu_ms(d->pid);
 }
 
-static void wait_for(pid_t pid, struct daemon *d)
+static long larger(long a, long b)
+{
+	return MAX(a, b);
+}
+
+/* Returns the command's own peak. */
+static long wait_for(pid_t pid, struct daemon *d)
 {
 	struct pollfd end = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+	long anon_kib = 0;
 
 	if (end.fd < 0)
 		die("pidfd_open");
-	while (poll(&end, 1, d->pid != 0 ? LOOK_MS : -1) == 0) {
-		long kib = tree_kib(d->pid);
-
-		d->tree_kib = MAX(d->tree_kib, kib);
+	while (poll(&end, 1, LOOK_MS) == 0) {
+		anon_kib = larger(anon_kib, status_kib(pid, "\nRssAnon:"));
+		if (d->pid == 0)
+			continue;
+		d->tree_kib = larger(d->tree_kib, tree_kib(d->pid));
+		d->anon_kib = larger(d->anon_kib, status_kib(d->pid, "\nRssAnon:"));
 	}
 	(void) close(end.fd);
+	return anon_kib;
 }
 
 static double ms_of(struct timeval t)
@@ -183,6 +196,7 @@ int main(int argc, char **argv)
 	struct rusage used;
 	int64_t began_us, ended_us;
 	int at = 1, status;
+	long anon_kib;
 	pid_t pid;
 
 	if (argc > 3 && strcmp(argv[1], "--daemon") == 0) {
@@ -202,20 +216,20 @@ int main(int argc, char **argv)
 	}
 	if (pid < 0)
 		die("fork");
-	wait_for(pid, &d);
+	anon_kib = wait_for(pid, &d);
 	ended_us = mono_now_us();
 	if (wait4(pid, &status, 0, &used) < 0)
 		die("wait4");
-	(void) fprintf(stderr, "wall_ms=%.1f cpu_ms=%.1f rss_kib=%ld",
+	(void) fprintf(stderr, "wall_ms=%.1f cpu_ms=%.1f rss_kib=%ld anon_kib=%ld",
 	               (double) (ended_us - began_us) / 1e3,
-	               ms_of(used.ru_utime) + ms_of(used.ru_stime), used.ru_maxrss);
+	               ms_of(used.ru_utime) + ms_of(used.ru_stime), used.ru_maxrss, anon_kib);
 	if (d.pid != 0)
 		(void) fprintf(
 		    stderr,
-		    " daemon_idle_kib=%ld daemon_rss_kib=%ld tree_rss_kib=%ld daemon_cpu_ms=%.1f "
-		    "child_cpu_ms=%.1f",
-		    d.idle_kib, status_kib(d.pid, "\nVmHWM:"), d.tree_kib, own_cpu_ms(d.pid) - d.own_ms,
-		    child_cpu_ms(d.pid) - d.child_ms);
+		    " daemon_idle_kib=%ld daemon_rss_kib=%ld daemon_anon_kib=%ld tree_rss_kib=%ld "
+		    "daemon_cpu_ms=%.1f child_cpu_ms=%.1f",
+		    d.idle_kib, status_kib(d.pid, "\nVmHWM:"), d.anon_kib, d.tree_kib,
+		    own_cpu_ms(d.pid) - d.own_ms, child_cpu_ms(d.pid) - d.child_ms);
 	(void) fputc('\n', stderr);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 126;
 }
