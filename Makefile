@@ -386,10 +386,18 @@ $(NETCONF_DIES): $(BUILD)/netconf/main.o $(BUILD)/tests/fault/netconf_dies.o $(B
 	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -Wl,--wrap=undo_start \
 	    -Wl,--wrap=probes_judge -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+# Preloaded by tests/fault/run: what it lets fail it must not itself be built with.
+NTH_CALL := $(BUILD)/tests/fault/nth_call.so
+
+$(NTH_CALL): $(wildcard tests/fault/nth_call*.[ch])
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $(filter %.c,$^)
+
 .PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)
 bench-tools: $(BENCH_TOOLS)
-faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES)
+faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL)
 
 # --- what people type ----------------------------------------------------------------------------
 .PHONY: help deps docs check check-vm check-units check-package check-layers asan tsan demo bench format install deb clean

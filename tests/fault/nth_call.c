@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lets the n-th call of one kind fail, in a program that knows nothing of it: preloaded, in front
+ * of the C library, and of the sanitizers' too. Counted is what the program itself calls, and
+ * what libev and libmnl call for it: these run on its loop. Forked children go on counting with
+ * their parents. Of files, sockets and pipes only; what is written to stderr is left alone. From
+ * the environment:
+ *
+ *   FAULT_PROGRAM  which program: the end of its path
+ *   FAULT_STATE    a file of zeroes as large as `struct state`, or larger
+ *   FAULT_CALL     the kind (call_names); without it all are counted only
+ *   FAULT_N        which one, from 1 on
+ *   FAULT_ERROR    how it fails: the name of an errno, or "short": half of it is read or written
+ *   FAULT_SITES    a file for a line of each call that is counted while none is to fail: its kind,
+ *                  its number, a hash of who called whom; and of the one that fails: who called
+ *
+ * tests/fault/run is who sets it.
+ */
+#include "tests/fault/nth_call.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RANGES_MAX 8
+#define FRAMES_MAX 24
+#define LINE_BYTES 1024
+
+static const char *const call_names[N_CALLS] = {
+    [CALL_MALLOC] = "malloc", [CALL_OPEN] = "open",     [CALL_READ] = "read",
+    [CALL_WRITE] = "write",   [CALL_FSYNC] = "fsync",   [CALL_RENAME] = "rename",
+    [CALL_SOCKET] = "socket", [CALL_BIND] = "bind",     [CALL_CONNECT] = "connect",
+    [CALL_ACCEPT] = "accept", [CALL_SEND] = "send",     [CALL_RECV] = "recv",
+    [CALL_EPOLL] = "epoll",   [CALL_TIMER] = "timerfd", [CALL_MAP] = "mmap",
+    [CALL_PIPE] = "pipe",     [CALL_FORK] = "fork",
+};
+
+/* What whoever chose the fault reads, as native 32-bit numbers. */
+struct state {
+	atomic_uint reached;
+	atomic_uint counts[N_CALLS];
+};
+
+struct range {
+	uintptr_t base, from, to;
+};
+
+static struct state *state;
+static struct range ranges[RANGES_MAX]; /* the program's own is the first */
+static unsigned n_ranges;
+static enum call chosen = N_CALLS;
+static unsigned chosen_n;
+static int chosen_errno;
+static bool chosen_short;
+static const char *sites_path;
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Whose calls are counted. */
+static int add_range(struct dl_phdr_info *info, size_t size, void *userdata)
+{
+	bool program = info->dlpi_name[0] == '\0' && n_ranges == 0;
+
+	(void) size;
+	(void) userdata;
+	if (!program && strstr(info->dlpi_name, "/libev.so") == NULL &&
+	    strstr(info->dlpi_name, "/libmnl.so") == NULL)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0 || n_ranges == RANGES_MAX)
+			continue;
+		ranges[n_ranges++] = (struct range){info->dlpi_addr, from, from + segment->p_memsz};
+	}
+	return 0;
+}
+
+static const struct range *find_range(uintptr_t address)
+{
+	for (unsigned i = 0; i < n_ranges; i++) {
+		if (address >= ranges[i].from && address < ranges[i].to)
+			return &ranges[i];
+	}
+	return NULL;
+}
+
+static void choose(const char *call, const char *n, const char *error)
+{
+	for (unsigned i = 0; i < N_CALLS; i++) {
+		if (strcmp(call, call_names[i]) == 0)
+			chosen = (enum call) i;
+	}
+	chosen_n = (unsigned) atoi(n);
+	chosen_short = strcmp(error, "short") == 0;
+	for (int e = 1; e < 134; e++) {
+		const char *name = strerrorname_np(e);
+
+		if (name != NULL && strcmp(name, error) == 0)
+			chosen_errno = e;
+	}
+	if (chosen == N_CALLS || chosen_n == 0 || (!chosen_short && chosen_errno == 0)) {
+		(void) fprintf(stderr, "nth_call: no such fault: %s %s %s\n", call, n, error);
+		_exit(125);
+	}
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *program = getenv("FAULT_PROGRAM"), *path = getenv("FAULT_STATE");
+	const char *call = getenv("FAULT_CALL"), *n = getenv("FAULT_N"), *error = getenv("FAULT_ERROR");
+	char self[512];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	void *shared;
+	int fd;
+
+	if (program == NULL || path == NULL || len < 0)
+		return;
+	self[len] = '\0';
+	if (!ends_with(self, program))
+		return;
+	(void) dl_iterate_phdr(add_range, NULL);
+	if (call != NULL)
+		choose(call, n != NULL ? n : "", error != NULL ? error : "");
+	sites_path = getenv("FAULT_SITES");
+	fd = REAL(open)(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	shared = REAL(mmap)(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	(void) close(fd);
+	if (shared != MAP_FAILED)
+		state = shared;
+}
+
+/* One line, the frames that are the program's own: hashed, or each with its offset. */
+static void note_site(enum call call, unsigned n, bool hashed)
+{
+	void *frames[FRAMES_MAX];
+	int n_frames = backtrace(frames, FRAMES_MAX), fd;
+	uint64_t hash = 14695981039346656037u;
+	char line[LINE_BYTES];
+	size_t len;
+
+	len = (size_t) snprintf(line, sizeof(line), "%s %u", call_names[call], n);
+	for (int i = 0; i < n_frames; i++) {
+		uintptr_t at = (uintptr_t) frames[i];
+
+		if (n_ranges == 0 || at < ranges[0].from || at >= ranges[0].to)
+			continue;
+		hash = (hash ^ (at - ranges[0].base)) * 1099511628211u;
+		if (!hashed && len < sizeof(line) - 24)
+			len +=
+			    (size_t) snprintf(line + len, sizeof(line) - len, " %#zx", at - ranges[0].base - 1);
+	}
+	if (hashed)
+		len += (size_t) snprintf(line + len, sizeof(line) - len, " %016lx", hash);
+	line[len++] = '\n';
+	fd = REAL(open)(sites_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void) !REAL(write)(fd, line, len);
+	(void) close(fd);
+}
+
+/* Counts a call, and says what is to become of it. */
+static enum fate meet(enum call call, uintptr_t caller, bool can_be_short)
+{
+	int saved = errno;
+	unsigned n;
+	bool now;
+
+	if (state == NULL || find_range(caller) == NULL)
+		return FAULT_NONE;
+	n = atomic_fetch_add(&state->counts[call], 1) + 1;
+	now = call == chosen && n == chosen_n && (can_be_short || !chosen_short);
+	if (now)
+		atomic_store(&state->reached, 1);
+	if (sites_path != NULL && (now || chosen == N_CALLS))
+		note_site(call, n, !now);
+	errno = now && !chosen_short ? chosen_errno : saved;
+	return !now ? FAULT_NONE : chosen_short ? FAULT_HALVE : FAULT_FAIL;
+}
+
+enum fate fault_meet(enum call call, uintptr_t caller)
+{
+	return meet(call, caller, false);
+}
+
+size_t fault_cut(enum fate fate, size_t len)
+{
+	return fate == FAULT_HALVE ? (len + 1) / 2 : len;
+}
+
+enum fate fault_meet_fd(int fd, bool writes, uintptr_t caller)
+{
+	struct stat st;
+	socklen_t len = sizeof(int);
+	int type = 0, saved = errno;
+
+	if (state == NULL || fd == STDERR_FILENO || find_range(caller) == NULL || fstat(fd, &st) < 0)
+		return FAULT_NONE;
+	if (S_ISREG(st.st_mode))
+		return meet(writes ? CALL_WRITE : CALL_READ, caller, true);
+	if (S_ISFIFO(st.st_mode))
+		return meet(writes ? CALL_SEND : CALL_RECV, caller, true);
+	if (!S_ISSOCK(st.st_mode))
+		return FAULT_NONE;
+	(void) getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+	errno = saved;
+	return meet(writes ? CALL_SEND : CALL_RECV, caller, type == SOCK_STREAM);
+}

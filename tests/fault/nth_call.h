@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What of the preloaded library decides (nth_call.c), for what stands in place of the calls
+ * (nth_calls.c): which call of the program this is, and what is to become of it.
+ */
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum call {
+	CALL_MALLOC,
+	CALL_OPEN,
+	CALL_READ,
+	CALL_WRITE,
+	CALL_FSYNC,
+	CALL_RENAME,
+	CALL_SOCKET,
+	CALL_BIND,
+	CALL_CONNECT,
+	CALL_ACCEPT,
+	CALL_SEND,
+	CALL_RECV,
+	CALL_EPOLL,
+	CALL_TIMER,
+	CALL_MAP,
+	CALL_PIPE,
+	CALL_FORK,
+	N_CALLS,
+};
+
+enum fate {
+	FAULT_NONE,
+	FAULT_FAIL,  /* errno is set */
+	FAULT_HALVE, /* half of it is read or written */
+};
+
+/* Whether it is the program's own is seen by whom it came from. */
+enum fate fault_meet(enum call call, uintptr_t caller);
+
+/* The same for what is read or written, which can be short but for datagrams. A file counts as
+ * CALL_READ or CALL_WRITE; what has somebody at its other end as CALL_RECV or CALL_SEND. */
+enum fate fault_meet_fd(int fd, bool writes, uintptr_t caller);
+
+size_t fault_cut(enum fate fate, size_t len);
+
+/* The next one behind this library. */
+#define REAL(name)                           \
+	({                                       \
+		static typeof(name) *real_;          \
+		if (real_ == NULL)                   \
+			real_ = dlsym(RTLD_NEXT, #name); \
+		real_;                               \
+	})
+
+#define CALLER ((uintptr_t) __builtin_return_address(0))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# vipd takes an address, is put on hold and off it, and hands the address over. Who is told that it is
+# the owner can reach the address; what it leaves behind has a lifetime.
+PROGRAM=vipd
+
+path_begin() {
+	VIP=10.86.0.100
+	lan_up
+	etcd_alone
+	cat >"$T/vipd.yaml" <<-YAML
+		apiVersion: fairlead/v1
+		kind: NodeConfig
+		name: n1
+		---
+		apiVersion: fairlead/v1
+		kind: EtcdClientConfig
+		endpoints: ["http://127.0.0.1:2379"]
+		---
+		apiVersion: v1alpha1
+		kind: Layer2VIPConfig
+		name: $VIP
+		link: eth0
+		---
+		apiVersion: fairlead/v1
+		kind: VIPPolicyConfig
+		fenceWindow: 1500ms
+	YAML
+}
+
+vipd_run() { # PROGRAM
+	mkdir -p "$T/run-n1"
+	spawn vipd n1 env "${FAULT[@]}" "$1" --config "$T/vipd.yaml" --runtime-dir "$T/run-n1"
+}
+
+is_owner() {
+	local before state after
+	before=$(holders)
+	state=$(fairlead n1 -o json vip status "$VIP" | jq -r .state) || return 1
+	after=$(holders)
+	[[ $state == owner ]] || return 1
+	[[ -n $before$after ]] || lie "vipd says that it owns an address that is not there"
+	[[ -n $after ]]
+}
+
+owner_or_gone() {
+	gone vipd || is_owner
+}
+
+answers_or_gone() {
+	gone vipd || inside cl ping -c 1 -W 1 "$VIP"
+}
+
+# Who is told that it is on hold has that for the next start, too.
+hold() {
+	! fairlead n1 vip hold || kept_hold true || lie "vipd said that it is on hold, and keeps nothing of it"
+	! fairlead n1 vip unhold || kept_hold false || lie "vipd said that it is no longer on hold, and keeps that it is"
+} >>"$LOG_DIR/commands.log" 2>&1
+
+kept_hold() { # true|false
+	[[ $(jq .onHold "$T/run-n1/vipd.state") == "$1" ]]
+}
+
+# Nobody takes it away from a program that is gone, but the kernel.
+is_fenced() {
+	local forever
+	forever=$(ip -n n1 -j address show dev eth0 to "$VIP" |
+		jq '[.[].addr_info[]? | select(.valid_life_time == 4294967295)] | length')
+	[[ $forever -eq 0 ]] || lie "an address for ever is left"
+}
+
+path_walk() {
+	vipd_run "$PROGRAMS/vipd"
+	wait_until 30 owner_or_gone
+	wait_until 10 answers_or_gone
+	hold
+	end vipd
+	is_fenced
+	[[ $EXIT_CODE -ne 0 ]] || [[ -z $(holders) ]] || lie "vipd ended well and left its address"
+}
+
+path_again() {
+	vipd_run "$BUILD/bin/vipd"
+	# It may have ended while it was on hold, and keeps to that.
+	wait_until 10 fairlead n1 vip unhold
+	wait_until 30 is_owner
+	wait_until 10 answers_or_gone
+	end_well vipd
+	expect_equal "who has the address" "$(holders)" ""
+}
