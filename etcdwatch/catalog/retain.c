@@ -19,13 +19,14 @@
 
 typedef int64_t (*period_fn)(const struct zone *zone, int64_t t_s);
 
-/* Hours of the clock on the wall, which in some zones begin at half past; but an hour that comes
- * twice in autumn is two. */
+/* Hours of the clock on the wall, each called by the moment at which it would have begun: in some
+ * zones that is at half past; one that comes twice in autumn is two; and where clocks are changed
+ * by half an hour, what is before and what is behind are two as well. */
 static int64_t hour_of(const struct zone *zone, int64_t t_s)
 {
 	int64_t offset_s = zone_span_at(zone, t_s).offset_s;
 
-	return civil_floor_div(t_s + offset_s - civil_floor_div(offset_s, HOUR_S) * HOUR_S, HOUR_S);
+	return civil_floor_div(t_s + offset_s, HOUR_S) * HOUR_S - offset_s;
 }
 
 static int64_t day_of(const struct zone *zone, int64_t t_s)
