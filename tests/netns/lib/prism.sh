@@ -10,6 +10,7 @@ PRISM_SOURCES= # further lines of `upstreams`
 PRISM_HEALTH=  # of `healthCheck`
 PRISM_MORE=    # of the document itself
 # PRISM_STATE: its stateDir, if it is to be another one.
+# PRISM_AT: the host where the next prism or client is started, if not cl
 PRISM_LIMITS=  # prlimit(1) options, as of a service manager
 PRISM=${PRISM:-$BUILD/bin/prism}
 
@@ -87,7 +88,7 @@ prism_spawn() { # [NAME]
 	# shellcheck disable=SC2206
 	[[ -z $PRISM_LIMITS ]] || limits=(prlimit $PRISM_LIMITS --)
 	[[ -x $T/bin/prism ]] || prism_install
-	spawn "prism-$name" cl "${limits[@]}" nice -n $AHEAD setpriv --reuid nobody --regid nogroup --clear-groups \
+	spawn "prism-$name" "${PRISM_AT:-cl}" "${limits[@]}" nice -n $AHEAD setpriv --reuid nobody --regid nogroup --clear-groups \
 		--inh-caps -all --bounding-set -all --no-new-privs "$T/bin/prism" \
 		--config "$T/prism-$name.yaml" --runtime-dir "$T/run-$name" \
 		--log-level "${PRISM_LOG_LEVEL:-info}"
@@ -256,7 +257,7 @@ client_spawn() { # NAME MODE OPTION...
 	shift 2
 	rm -f "$LOG_DIR/client-$name.log"
 	# shellcheck disable=SC2086
-	spawn "client-$name" cl nice -n $AHEAD "$TOOLS/apiclient" "$mode" $PRISM_CLIENTS "$@"
+	spawn "client-$name" "${PRISM_AT:-cl}" nice -n $AHEAD "$TOOLS/apiclient" "$mode" $PRISM_CLIENTS "$@"
 }
 
 # Lets it finish what it has begun. Its figures are there when this returns.

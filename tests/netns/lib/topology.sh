@@ -5,11 +5,11 @@
 # observer, `foreign` a machine that is none of ours, `rt` a router of some stories; all on the LAN.
 #
 #   host     LAN (eth0)                    mgmt (eth1)   MAC of eth0
-#   n1..n3   10.86.0.11..13  fd86::11..13  10.87.0.11..13  02:fa:00:00:00:11..13
+#   n1..n3   10.86.0.11..13  fd86::11..13  10.87.0.11..13  02:fa:00:00:00:11..13    (some have n4 and n5, too)
 #   cl, obs, foreign, rt  .21 .31 .41 .51                ..:21 ..:31 ..:41 ..:51
 #   sw                                     10.87.0.1
 
-declare -gA NUMBER=([n1]=11 [n2]=12 [n3]=13 [cl]=21 [obs]=31 [foreign]=41 [rt]=51)
+declare -gA NUMBER=([n1]=11 [n2]=12 [n3]=13 [n4]=14 [n5]=15 [cl]=21 [obs]=31 [foreign]=41 [rt]=51)
 
 node_mac() { # HOST
 	echo "02:fa:00:00:00:${NUMBER[$1]}"

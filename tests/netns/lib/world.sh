@@ -24,6 +24,8 @@ world_enter() {
 	fi
 	# Runtime sockets, namespaces, etcd's data: in memory, seen by nobody else. etcd's fsync is fast.
 	mount -t tmpfs -o mode=755 tmpfs /run
+	# libfaketime leaves files there that are named by process ids, which are low here.
+	[[ ! -d /dev/shm ]] || mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 	mkdir -p /run/story /run/netns
 	T=/run/story
 	rm -rf "$LOG_DIR"
