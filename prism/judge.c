@@ -260,14 +260,36 @@ bool judge_fold(struct judge *j, const struct judge_rules *rules, enum judge_evi
 	return state != before;
 }
 
-int64_t judge_probe_interval_us(const struct judge *j, const struct judge_rules *rules)
+/* Nodes that start together must not probe together. */
+static int64_t spread(int64_t least_us)
+{
+	return least_us / 5;
+}
+
+static int64_t alone_us(const struct judge *j, const struct judge_rules *rules)
 {
 	int64_t beyond;
 
-	if (is_good(j->state) && !j->suspect)
-		return rules->interval_us;
-	if (j->suspect || j->vain <= JUDGE_PATIENCE)
+	if (j->vain <= JUDGE_PATIENCE)
 		return MIN(rules->suspect_us, rules->interval_us);
 	beyond = MIN((int64_t) (j->vain - JUDGE_PATIENCE), rules->interval_us / rules->suspect_us);
 	return MIN(rules->suspect_us * (1 + beyond), rules->interval_us);
+}
+
+struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,
+                               bool others_serve)
+{
+	int64_t soon_us = MIN(rules->suspect_us, rules->interval_us);
+	int64_t least_us;
+
+	if (j->suspect)
+		least_us = soon_us;
+	else if (is_good(j->state) || (others_serve && j->vain > JUDGE_QUICK + 1))
+		least_us = rules->interval_us;
+	else if (others_serve && j->vain == JUDGE_QUICK + 1)
+		return (struct judge_pause){soon_us,
+		                            rules->interval_us + spread(rules->interval_us) - soon_us};
+	else
+		least_us = alone_us(j, rules);
+	return (struct judge_pause){least_us, spread(least_us)};
 }

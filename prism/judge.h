@@ -32,9 +32,15 @@
  *
  * What probing costs. A good one is asked each interval_us (10 s: 100 requests a second at each API
  * server of a cluster of 1,000 nodes, over kept connections). BUSY too, because asking more often
- * is no help for it. While anything is in doubt, or it is down, each suspect_us (1 s), so that one
- * that comes back is seen within a second or two. After JUDGE_PATIENCE such probes (5 minutes) each
- * further one waits a suspect_us longer than the last, up to interval_us.
+ * is no help for it. While anything is in doubt each suspect_us (1 s).
+ *
+ * One that is down is asked by every node of the cluster, and each has to make its connection anew
+ * when it comes back: 1,000 nodes that ask each second would make ten times as many handshakes as it
+ * answers requests otherwise. So that happens only where no other one serves: there it is seen within
+ * a second or two, and after JUDGE_PATIENCE such probes (5 minutes) each further one waits a
+ * suspect_us longer than the last, up to interval_us. Where another serves, nobody waits for this one:
+ * after JUDGE_QUICK such probes the next one comes at any time up to interval_us, which parts the
+ * nodes, since all saw it fall at the same moment; and from then on each interval_us.
  */
 
 #include <stdbool.h>
@@ -57,6 +63,7 @@ enum judge_state {
 
 #define JUDGE_ROW_MAX 16u
 #define JUDGE_PATIENCE 300u
+#define JUDGE_QUICK 1u
 
 enum judge_evidence {
 	/* A probe's verdict. */
@@ -108,8 +115,16 @@ void judge_restore(struct judge *j, enum judge_state state, int64_t since_us, co
 bool judge_fold(struct judge *j, const struct judge_rules *rules, enum judge_evidence evidence,
                 const char *reason, int64_t now_us);
 
-/* How long after the last probe the next one is due; the caller adds jitter (upwards only). */
-int64_t judge_probe_interval_us(const struct judge *j, const struct judge_rules *rules);
+/* From the last probe to the next one: at least so long, and up to spread_us more, by chance.
+ * Upwards only: the intervals are a promise to who is asked. */
+struct judge_pause {
+	int64_t least_us;
+	int64_t spread_us;
+};
+
+/* others_serve: another upstream is READY or ALIVE. */
+struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,
+                               bool others_serve);
 
 enum judge_evidence judge_evidence_of(enum readyz_verdict verdict);
 const char *judge_state_name(enum judge_state state); /* "ready", "not_ready", ... */

@@ -7,10 +7,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "prism/balance.h"
-
-/* Nodes that start together must not probe together. Upwards only: the interval is a promise. */
-#define JITTER 0.2
 
 struct probing {
 	struct ev_loop *ev;
@@ -86,22 +82,22 @@ void probing_remove(struct probing *p, struct probing_slot *slot)
 	arm(p);
 }
 
-static int64_t due_after(struct probing *p, const struct probing_slot *slot, int64_t interval_us)
+int64_t probing_draw_us(struct balance_random *random, struct judge_pause pause)
 {
-	double share = (double) (balance_next(&p->random) >> 11) / (double) (UINT64_C(1) << 53);
+	double share = (double) (balance_next(random) >> 11) / (double) (UINT64_C(1) << 53);
 
-	return slot->sent_us + interval_us + (int64_t) ((double) interval_us * JITTER * share);
+	return pause.least_us + (int64_t) ((double) pause.spread_us * share);
 }
 
-void probing_schedule(struct probing *p, struct probing_slot *slot, int64_t interval_us)
+void probing_schedule(struct probing *p, struct probing_slot *slot, struct judge_pause pause)
 {
-	slot->due_us = due_after(p, slot, interval_us);
+	slot->due_us = slot->sent_us + probing_draw_us(&p->random, pause);
 	arm(p);
 }
 
-void probing_hasten(struct probing *p, struct probing_slot *slot, int64_t interval_us)
+void probing_hasten(struct probing *p, struct probing_slot *slot, struct judge_pause pause)
 {
-	int64_t due_us = due_after(p, slot, interval_us);
+	int64_t due_us = slot->sent_us + probing_draw_us(&p->random, pause);
 
 	if (due_us >= slot->due_us)
 		return;

@@ -12,7 +12,9 @@
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
+#include "prism/balance.h"
 #include "prism/checker.h"
+#include "prism/judge.h"
 
 struct probing;
 
@@ -42,10 +44,12 @@ void probing_add(struct probing *probing, struct probing_slot *slot,
                  const struct endpoint *endpoint);
 void probing_remove(struct probing *probing, struct probing_slot *slot);
 
-/* The next one is to be sent interval_us, and a little more, after the last one. */
-void probing_schedule(struct probing *probing, struct probing_slot *slot, int64_t interval_us);
+/* The next one is to be sent so long after the last one. */
+void probing_schedule(struct probing *probing, struct probing_slot *slot, struct judge_pause pause);
 /* The same, but never later than it is due already; cheap when it is not sooner. */
-void probing_hasten(struct probing *probing, struct probing_slot *slot, int64_t interval_us);
+void probing_hasten(struct probing *probing, struct probing_slot *slot, struct judge_pause pause);
+/* How long that is: drawn evenly. Pure. */
+int64_t probing_draw_us(struct balance_random *random, struct judge_pause pause);
 
 /*
  * The next probe makes a connection of its own. The probe process keeps one from probe to probe,

@@ -84,6 +84,40 @@ static void review_leaving(struct upstreams *set)
 	}
 }
 
+/* NULL: any does. */
+static bool others_serve(const struct upstreams *set, const struct entry *e)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		if (set->entries[i] != e && is_good(&set->entries[i]->upstream))
+			return true;
+	}
+	return false;
+}
+
+static struct judge_pause pause_of(const struct upstreams *set, const struct entry *e)
+{
+	return judge_pause(&e->upstream.judge, &set->rules, others_serve(set, e));
+}
+
+/* Those that were asked seldom because others served: nobody does now. */
+static void review_pauses(struct upstreams *set)
+{
+	if (others_serve(set, NULL))
+		return;
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *e = set->entries[i];
+
+		if (e->probed && e->slot.sent_us != MONO_NEVER)
+			probing_hasten(set->probing, &e->slot, pause_of(set, e));
+	}
+}
+
+static void review_serving(struct upstreams *set)
+{
+	review_leaving(set);
+	review_pauses(set);
+}
+
 static void review_usable(struct upstreams *set)
 {
 	bool usable = upstreams_are_usable(set);
@@ -119,7 +153,7 @@ static void fold(struct upstreams *set, struct entry *e, enum judge_evidence evi
 	if (!judge_fold(&u->judge, &set->rules, evidence, reason, mono_now_us()))
 		return;
 	log_transition(e, old);
-	review_leaving(set);
+	review_serving(set);
 	review_usable(set);
 	if (judge_is_usable(u->judge.state) && endpoints_is_discovered(u->from))
 		set->callbacks->verified(&u->endpoint, set->userdata);
@@ -137,7 +171,7 @@ void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_eviden
 		return;
 	if (evidence != JUDGE_ANSWERED)
 		probing_begin_anew(set->probing, &e->slot);
-	probing_hasten(set->probing, &e->slot, judge_probe_interval_us(&u->judge, &set->rules));
+	probing_hasten(set->probing, &e->slot, pause_of(set, e));
 }
 
 void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us,
@@ -173,7 +207,7 @@ void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidenc
 	u->refs++;
 	fold(set, e, evidence, reason);
 	if (u->from != 0)
-		probing_schedule(set->probing, slot, judge_probe_interval_us(&u->judge, &set->rules));
+		probing_schedule(set->probing, slot, pause_of(set, e));
 	upstreams_unref(set, u);
 }
 
@@ -275,7 +309,7 @@ void upstreams_set_list(struct upstreams *set, const struct endpoints_merged *li
 		u->local = list->items[i].local;
 	}
 	review_listed(set);
-	review_leaving(set);
+	review_serving(set);
 	remove_unheld(set);
 	review_usable(set);
 }
@@ -337,7 +371,7 @@ int upstreams_drain(struct upstreams *set, const char *name, bool drained)
 			log_notice("upstream_drain", "upstream=%s drained=%d connections=%u", u->name, drained,
 			           u->connections);
 		u->drained = drained;
-		review_leaving(set);
+		review_serving(set);
 		return 0;
 	}
 	return -ENOENT;

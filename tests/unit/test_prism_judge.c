@@ -30,6 +30,15 @@ static enum judge_evidence evidence_of(char letter)
 	return (enum judge_evidence)(at - evidence_letters);
 }
 
+/* The pause where no other one serves, without its spread, a fifth. */
+static int64_t alone_us(const struct judge *j, const struct judge_rules *by)
+{
+	struct judge_pause pause = judge_pause(j, by, false);
+
+	CHECK_EQ_INT(pause.spread_us, pause.least_us / 5);
+	return pause.least_us;
+}
+
 struct story {
 	bool discovered;
 	unsigned rise;
@@ -241,7 +250,7 @@ static void test_interval(void)
 		judge_init(&j, cases[i].discovered, 0);
 		for (const char *p = cases[i].evidence; *p != '\0'; p++)
 			(void) judge_fold(&j, &rules, evidence_of(*p), NULL, 0);
-		if (!CHECK_EQ_INT(judge_probe_interval_us(&j, &rules), cases[i].want_s * US_PER_S))
+		if (!CHECK_EQ_INT(alone_us(&j, &rules), cases[i].want_s * US_PER_S))
 			(void) fprintf(stderr, "  for '%s'\n", cases[i].evidence);
 	}
 }
@@ -266,27 +275,27 @@ static void test_patience(void)
 		judge_init(&j, cases[i].discovered, 0);
 		for (n = 0; n < JUDGE_PATIENCE; n++) {
 			(void) judge_fold(&j, &rules, evidence_of(cases[i].evidence), NULL, n);
-			CHECK_EQ_INT(judge_probe_interval_us(&j, &rules), US_PER_S);
+			CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
 		}
 		for (; n < JUDGE_PATIENCE + 20; n++) {
 			int64_t want_us = MIN((n - JUDGE_PATIENCE + 2) * US_PER_S, 10 * US_PER_S);
 
 			(void) judge_fold(&j, &rules, evidence_of(cases[i].evidence), NULL, n);
-			CHECK_EQ_INT(judge_probe_interval_us(&j, &rules), want_us);
+			CHECK_EQ_INT(alone_us(&j, &rules), want_us);
 		}
-		CHECK_EQ_INT(judge_probe_interval_us(&j, &odd), US_PER_S);
+		CHECK_EQ_INT(alone_us(&j, &odd), US_PER_S);
 		if (cases[i].stir == NULL)
 			continue;
 		(void) judge_fold(&j, &rules, evidence_of(cases[i].stir[0]), NULL, n);
-		CHECK_EQ_INT(judge_probe_interval_us(&j, &rules), US_PER_S);
+		CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
 		/* It came to nothing: back to the slow pace. */
 		(void) judge_fold(&j, &rules, evidence_of(cases[i].evidence), NULL, n);
-		CHECK_EQ_INT(judge_probe_interval_us(&j, &rules), 10 * US_PER_S);
+		CHECK_EQ_INT(alone_us(&j, &rules), 10 * US_PER_S);
 		/* It was good in between: a new beginning. */
 		(void) judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, n);
 		CHECK(judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, n));
 		CHECK(judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, n));
-		CHECK_EQ_INT(judge_probe_interval_us(&j, &rules), US_PER_S);
+		CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
 	}
 }
 
@@ -381,9 +390,39 @@ static void test_any_row(void)
 			if (e <= JUDGE_PROBE_NOT_READY && j.state != JUDGE_UNTRUSTED)
 				trusted = true;
 			CHECK_EQ_INT(judge_is_usable(j.state), trusted);
-			CHECK(judge_probe_interval_us(&j, &rules) >= rules.suspect_us);
-			CHECK(judge_probe_interval_us(&j, &rules) <= rules.interval_us);
+			CHECK(alone_us(&j, &rules) >= rules.suspect_us);
+			CHECK(alone_us(&j, &rules) <= rules.interval_us);
 		}
+	}
+}
+
+/* Where others serve: soon once, then at any time, then seldom; and at once again when
+ * something stirs, or when no other one serves any more. */
+static void test_others_serve(void)
+{
+	static const char evidence[] = {'D', 'S', 'N', 'X'};
+	static const struct {
+		int64_t least_s, most_s;
+	} want[] = {{1, 1}, {1, 12}, {10, 12}, {10, 12}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(evidence); i++) {
+		struct judge_pause pause;
+		struct judge j;
+
+		judge_init(&j, false, 0);
+		(void) judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, 0);
+		CHECK_EQ_INT(judge_pause(&j, &rules, true).least_us, 10 * US_PER_S);
+		if (evidence[i] == 'S')
+			(void) judge_fold(&j, &rules, JUDGE_SILENT, NULL, 0);
+		for (size_t n = 0; n < ARRAY_SIZE(want); n++) {
+			(void) judge_fold(&j, &rules, evidence_of(evidence[i]), NULL, (int64_t) n);
+			pause = judge_pause(&j, &rules, true);
+			CHECK_EQ_INT(pause.least_us, want[n].least_s * US_PER_S);
+			CHECK_EQ_INT((pause.least_us + pause.spread_us) / US_PER_S, want[n].most_s);
+			CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
+		}
+		(void) judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, 9);
+		CHECK_EQ_INT(judge_pause(&j, &rules, true).least_us, US_PER_S);
 	}
 }
 
@@ -393,6 +432,7 @@ int main(void)
 	test_flapping();
 	test_interval();
 	test_patience();
+	test_others_serve();
 	test_reason();
 	test_words();
 	test_any_row();

@@ -332,6 +332,46 @@ static void test_suspect_pace(void)
 	end();
 }
 
+/* Answers as each of the two is told to, until the second was asked so often; a minute at most. */
+static void answer_two_until(enum judge_evidence first, enum judge_evidence second, size_t n)
+{
+	int64_t end_us = mono_now_us() + 60 * US_PER_S;
+	const struct endpoint e = nth(0);
+	size_t answered = n_fake_probes;
+
+	while (count_probes(1) < n && mono_now_us() < end_us) {
+		for (; answered < n_fake_probes; answered++) {
+			const struct fake_probe *asked = &fake_probes[answered];
+
+			upstreams_on_verdict(set, asked->id,
+			                     endpoint_equal(&asked->endpoint, &e) ? first : second, NULL, 1000);
+		}
+		turn_once(ev);
+	}
+	CHECK_EQ_INT(count_probes(1), n);
+}
+
+/* One that is down and not missed is asked again at some time; but at once when the last that
+ * served falls. */
+static void test_last_one_falls(void)
+{
+	begin();
+	end();
+	config.health.interval_us = 3600 * US_PER_S;
+	CHECK_EQ_INT(upstreams_new(ev, &config, &fake_callbacks, NULL, &set), 0);
+	n_fake_probes = 0;
+	upstreams_set_checker(set, fake_checker);
+	set_list("0 1");
+	answer_two_until(JUDGE_PROBE_READY, JUDGE_PROBE_DOWN, 1);
+	answer(0, JUDGE_PROBE_READY);
+	answer(1, JUDGE_PROBE_DOWN);
+	answer_two_until(JUDGE_PROBE_READY, JUDGE_PROBE_DOWN, 2);
+	answer(1, JUDGE_PROBE_DOWN);
+	upstreams_tell(set, at(0), JUDGE_CONNECT_FAILED, "refused");
+	answer_two_until(JUDGE_PROBE_DOWN, JUDGE_PROBE_DOWN, 3);
+	end();
+}
+
 /* Clients that see trouble bring the next probe forward, once, however many they are. */
 static void test_clients_hasten(void)
 {
@@ -529,6 +569,7 @@ int main(void)
 	    test_connect_times,
 	    test_steady_pace,
 	    test_suspect_pace,
+	    test_last_one_falls,
 	    test_clients_hasten,
 	    test_one_question_at_a_time,
 	    test_the_probe_process_is_lost,
