@@ -253,6 +253,11 @@ $(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/li
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
+$(BUILD)/tests/unit/test_bench_scale: $(BUILD)/tests/unit/test_bench_scale.o $(BUILD)/bench/tools/scale/model.o \
+                                      $(BUILD)/libprism.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
 # etcdwatch and its worker, whose calls on files can fail one by one.
 DISK_CALLS := open opendir readdir read __read_chk pread write fsync close fchmod mkdir rename renameat2 \
               unlink unlinkat access stat statvfs
@@ -341,7 +346,7 @@ $(BUILD)/tests/tools/recordcat: $(BUILD)/tests/tools/recordcat.o \
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 # bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
-BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past)
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale)
 
 $(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
 
@@ -364,6 +369,12 @@ $(BUILD)/bench/past: $(BUILD)/bench/tools/past/main.o $(WORKER_LINK)
 $(BUILD)/bench/heard: $(BUILD)/bench/tools/heard/main.o $(NET_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
+
+# prism's judgement and vipd's arithmetic, as they are.
+$(BUILD)/bench/scale: $(call objects,$(wildcard bench/tools/scale/*.c)) $(BUILD)/libprism.a \
+                      $(BUILD)/vipd/timing.o $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
 
 # vipd without its fences, for the story that proves that stories can fail.
 NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence
