@@ -297,7 +297,11 @@ objects: $(call objects,$(shell find bench cli etcdwatch lib netconf prism tests
 $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libetcd.a \
                        $(WEB_LINK)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
+$(BUILD)/tests/fuzz/fuzz_cli_%: $(BUILD)/tests/fuzz/fuzz_cli_%.o $(BUILD)/libcli.a $(BOLT_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(CLI_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 $(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/libworker.a $(WEB_LINK)
 	$(call say,LINK,$@)
@@ -312,6 +316,12 @@ $(BUILD)/tests/fuzz/fuzz_netconf_%: $(BUILD)/tests/fuzz/fuzz_netconf_%.o $(BUILD
                                     $(BUILD)/libnet.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+
+# Answers are the test's.
+$(BUILD)/tests/fuzz/fuzz_etcd_answer: $(BUILD)/tests/fuzz/fuzz_etcd_answer.o $(BUILD)/libetcd.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=call_start -Wl,--wrap=pool_find -o $@ $^ \
+	    $(ETCD_LIBS) $(BASE_LIBS)
 
 # The object of protobuf is for comparison.
 $(BUILD)/tests/fuzz/fuzz_etcd_%: $(BUILD)/tests/fuzz/fuzz_etcd_%.o $(BUILD)/libetcd.a $(BASE_LINK)
