@@ -125,7 +125,7 @@ for ((run = 1; run <= RUNS; run++)); do
 		"fault_$fault" "$run"
 	done
 done
-computed_all
+! is_wanted power || computed_all
 ratios >"$T/ratios"
 cat "$T/ratios" >>"$SAMPLES"
 {

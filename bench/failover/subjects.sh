@@ -40,11 +40,12 @@ keepalived_start() { # SUBJECT NODE
 		--pid "$T/$1-$2.pid" --vrrp_pid "$T/$1-$2.vrrp"
 }
 
-# All processes of the daemon: keepalived's second one does the work, its first would start another.
+# All processes of the daemon: keepalived's second one does the work, its first would start another. The
+# first comes last: when it is gone the kernel tells the second to end, and that one says farewell.
 subject_pids() { # SUBJECT NODE
 	local pid=${PID[$1-$2]}
-	echo "$pid"
 	is_vipd "$1" || pgrep -P "$pid" keepalived || true
+	echo "$pid"
 }
 
 subject_signal() { # SIGNAL SUBJECT NODE
