@@ -11,6 +11,8 @@
  *   --steady S --down S --starting S --after S   120, 30, 10, 60: how long all is well, the first
  * API server refuses, is not ready, and is ready again
  *   --all                   all API servers do
+ *   --clients PERCENT       100: the nodes whose clients run into the fall at once
+ *   --begin S               default: an interval; nodes start within this time
  *   --hurry                 each node asks each suspect interval, although others serve
  *   --seed N
  */
@@ -110,6 +112,8 @@ static void read_options(int argc, char **argv, struct model_options *o)
 	    {"seed", required_argument, NULL, 'e'},
 	    {"all", no_argument, NULL, 'a'},
 	    {"hurry", no_argument, NULL, 'h'},
+	    {"clients", required_argument, NULL, 'c'},
+	    {"begin", required_argument, NULL, 'b'},
 	    {0},
 	};
 	int option;
@@ -137,6 +141,10 @@ static void read_options(int argc, char **argv, struct model_options *o)
 			o->all = true;
 		else if (option == 'h')
 			o->hurry = true;
+		else if (option == 'c')
+			o->clients = number(optarg) / 100.;
+		else if (option == 'b')
+			o->begin_s = number(optarg);
 		else
 			exit(2);
 	}
@@ -160,6 +168,7 @@ int main(int argc, char **argv)
 	                          .clients = 1,
 	                          .seed = 1};
 	struct model_result result;
+	unsigned interval_s;
 
 	config_set_defaults(&config);
 	o.rules = (struct judge_rules){.rise = config.health.rise,
@@ -178,8 +187,10 @@ int main(int argc, char **argv)
 		(void) fprintf(stderr, "scale: these numbers make no cluster\n");
 		return 2;
 	}
-	o.begin_s = 2 * (unsigned) ((o.rules.interval_us + US_PER_S - 1) / US_PER_S);
-	o.warm_s = 5 * o.begin_s;
+	interval_s = (unsigned) ((o.rules.interval_us + US_PER_S - 1) / US_PER_S);
+	if (o.begin_s == 0)
+		o.begin_s = interval_s;
+	o.warm_s = 2 * interval_s;
 	result = model_run(&o);
 	print_result(&result);
 	return 0;
