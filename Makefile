@@ -469,6 +469,7 @@ bench: deps ## measure failover, balancer, snapshots, network changes and idling
 	bench/run snapshot
 	bench/run netconf
 	bench/run cost
+	bench/run scale
 
 format: ## clang-format over all of it
 	clang-format -i $(shell git ls-files '*.c' '*.h')

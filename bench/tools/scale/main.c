@@ -75,12 +75,15 @@ static void print_result(const struct model_result *r)
 {
 	print_figure("steady_per_s", "1/s", r->steady_per_s);
 	print_figure("steady_peak_per_s", "1/s", r->steady_peak);
-	print_figure("starting_peak_per_s", "1/s", r->starts_peak);
+	if (r->starts_peak > 0)
+		print_figure("starting_peak_per_s", "1/s", r->starts_peak);
 	print_figure("after_peak_per_s", "1/s", r->after_peak);
-	print_figure("after_peak_in_10s", "1/s", r->after_peak_10s / 10.);
+	if (r->after_peak_10s > 0)
+		print_figure("after_peak_in_10s", "1/s", r->after_peak_10s / 10.);
 	print_figure("refused_peak_per_s", "1/s", r->refused_peak);
 	print_figure("steady_peak_to_mean", "x", r->steady_peak / r->steady_per_s);
-	print_figure("starting_peak_to_mean", "x", r->starts_peak / r->steady_per_s);
+	if (r->starts_peak > 0)
+		print_figure("starting_peak_to_mean", "x", r->starts_peak / r->steady_per_s);
 	print_figure("after_peak_to_mean", "x", r->after_peak / r->steady_per_s);
 	print_figure("half_know_after", "s", r->half_s);
 	print_figure("all_know_after", "s", r->all_s);
