@@ -206,9 +206,9 @@ static void check_name(struct vip *v)
 		v->env->name_taken(nodekey_other_instance(v->nodekey), v->env->ctx);
 }
 
-static void wake_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+static void wake_cb(void *userdata)
 {
-	election_run(CONTAINER_OF(w, struct vip, wake)->election);
+	election_run(((struct vip *) userdata)->election);
 }
 
 static void review_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -273,7 +273,8 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	v->me.health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
-	ev_timer_init(&v->wake, wake_cb, 0., 0.);
+	if (boottimer_new(env->ev, wake_cb, v, &v->wake) < 0)
+		abort(); /* for want of descriptors; whoever restarts us closes them all */
 	ev_timer_init(&v->review, review_cb, mono_to_ev(REVIEW_US), mono_to_ev(REVIEW_US));
 	ev_timer_start(env->ev, &v->review);
 	v->fence = fence_new(
@@ -304,7 +305,7 @@ void vip_free(struct vip *v)
 {
 	if (v == NULL)
 		return;
-	ev_timer_stop(v->env->ev, &v->wake);
+	boottimer_free(v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
 	announcer_free(v->announcer);
 	hcloud_free(v->hcloud);

@@ -11,6 +11,7 @@
 
 #include <ev.h>
 
+#include "base/boottimer.h"
 #include "base/log.h"
 #include "vipd/announce.h"
 #include "vipd/election.h"
@@ -48,8 +49,8 @@ struct vip {
 	struct nodekey *nodekey;
 	struct history history;
 
-	ev_timer wake;   /* the election's */
-	ev_timer review; /* the policy's */
+	struct boottimer *wake; /* the election's: its deadlines are promises to other machines */
+	ev_timer review;        /* the policy's */
 
 	/* fitness */
 	bool link_present;

@@ -146,15 +146,7 @@ static int64_t op_now(void *ctx UNUSED)
 
 static void op_wake_at(int64_t us, void *ctx)
 {
-	struct vip *v = ctx;
-
-	ev_timer_stop(v->env->ev, &v->wake);
-	if (us >= MONO_NEVER)
-		return;
-	/* The loop's idea of now may be old, after a callback that took long or a stopped process. */
-	ev_now_update(v->env->ev);
-	ev_timer_set(&v->wake, mono_to_ev(us - mono_now_us()), 0.);
-	ev_timer_start(v->env->ev, &v->wake);
+	boottimer_set(((struct vip *) ctx)->wake, us);
 }
 
 static void op_read(void *ctx)
