@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The network that everybody makes, as each of them wants it written: a hundred links, each with four
-# addresses and four routes, half of them IPv6.
-#   links   50 pairs of veth, which any kernel has
-#   bond    a bond of two ports, and a hundred VLANs on it
-
-N=100
+# The network that everybody makes, as each of them wants it written: N links, each with four addresses
+# and four routes, half of them IPv6.
+#   links   pairs of veth, which any kernel has
+#   bond    a bond of two ports, and VLANs on it
 
 # What is on one link, a word each: ADDRESSES, ROUTES (DESTINATION,GATEWAY).
 on_link() { # NUMBER
-	ADDRESSES=("10.20.$1.1/24" "10.21.$1.1/24" "fd20:$1::1/64" "fd21:$1::1/64")
-	ROUTES=("10.120.$1.0/24,10.20.$1.254" "10.121.$1.0/24,10.21.$1.254"
+	local net=$(($1 / 250 * 2 + 20)).$(($1 % 250)) other=$(($1 / 250 * 2 + 21)).$(($1 % 250))
+	ADDRESSES=("10.$net.1/24" "10.$other.1/24" "fd20:$1::1/64" "fd21:$1::1/64")
+	ROUTES=("10.1$net.0/24,10.$net.254" "10.1$other.0/24,10.$other.254"
 		"fd30:$1::/64,fd20:$1::254" "fd31:$1::/64,fd21:$1::254")
 }
 
@@ -147,6 +146,7 @@ yaml_policy() {
 
 # Files of all, and a change of one address more, in $T.
 shape_write() { # SHAPE
+	rm -rf "$T/networkd"
 	mkdir -p "$T/networkd"
 	{
 		yaml_policy
