@@ -101,13 +101,20 @@ turn_until() { # MS
 	done
 }
 
+declare -gA OWNER_AT=() # ID -> whom "owner" meant when the fault began
+
 # A fault may have begun when that is written, and is over when that is.
 act() { # begin|end ID KIND NODE ARGUMENT...
-	local word=$1 id=$2 kind=$3 done=yes
-	[[ $word == end ]] || event "$*"
-	"${word}_$kind" "$id" "${@:4}" 2>>"$LOG_DIR/commands.log" || done=
+	local word=$1 id=$2 kind=$3 node=$4 done=yes
+	if [[ $node == owner ]]; then
+		[[ $word == end ]] || OWNER_AT[$id]=$(holders)
+		node=${OWNER_AT[$id]%% *}
+		node=${node:-n1}
+	fi
+	[[ $word == end ]] || event "begin $id $kind $node ${*:5}"
+	"${word}_$kind" "$id" "$node" "${@:5}" 2>>"$LOG_DIR/commands.log" || done=
 	if [[ $word == end ]]; then
-		event "$*"
+		event "end $id $kind $node ${*:5}"
 	elif [[ -z $done ]]; then
 		event "skipped $id"
 	else

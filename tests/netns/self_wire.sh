@@ -68,14 +68,14 @@ for VIP in 10.86.0.100 fd86::100; do
 	for_seconds 1 true
 	address_add n2
 	wait_until 10 answers_from n2
-	expect "the gap is seen" judge_breaks "nobody answered" --from gap --max-gap-ms 900
+	expect "the gap is seen" judge_breaks "nobody answered" --from gap --max-gap-ms 300
 
 	say "$VIP: n1 and n2 at once"
 	mark_all both
 	address_add n1
 	for_seconds 1 true
 	address_delete n1
-	expect "the overlap is seen" judge_breaks "overlap by" --from both --max-overlap-ms 900
+	expect "the overlap is seen" judge_breaks "overlap by" --from both --max-overlap-ms 300
 
 	say "$VIP: n1 for a moment"
 	for_seconds 2 answers_from n2
