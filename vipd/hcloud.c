@@ -498,6 +498,7 @@ void hcloud_release(struct hcloud *h)
 struct hcloud_report hcloud_report(const struct hcloud *h)
 {
 	const char *state = "asking";
+	int64_t left_us = h->timer_us - mono_now_us();
 
 	if (h->phase == IDLE)
 		state = "idle";
@@ -509,6 +510,6 @@ struct hcloud_report hcloud_report(const struct hcloud *h)
 	    .state = state,
 	    .server = h->seen.me,
 	    .trouble = h->trouble,
-	    .again_us = h->phase == WAITING ? MAX(h->timer_us - mono_now_us(), 0) : 0,
+	    .again_us = h->phase == WAITING ? MAX(left_us, 0) : 0,
 	};
 }

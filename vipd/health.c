@@ -87,11 +87,11 @@ static int64_t jittered_us(int64_t interval_us)
 static void schedule(struct health *h)
 {
 	int64_t due_us = h->probe_start_us + jittered_us(h->config->interval_us);
-	int64_t left_us = MAX(due_us - mono_now_us(), PAUSE_MIN_US);
+	int64_t left_us = due_us - mono_now_us();
 
 	/* The loop's idea of now is as old as this turn; a timer counts from there. */
 	ev_now_update(h->ev);
-	ev_timer_set(&h->timer, mono_to_ev(left_us), 0.);
+	ev_timer_set(&h->timer, mono_to_ev(MAX(left_us, PAUSE_MIN_US)), 0.);
 	ev_timer_start(h->ev, &h->timer);
 }
 

@@ -68,10 +68,10 @@ static void finish(struct query *q, int r)
 /* In so long, or at the deadline if that is sooner. */
 static void set_timer(struct query *q, int64_t wait_us)
 {
-	int64_t left_us = MAX(q->deadline_us - mono_now_us(), 0);
+	int64_t left_us = q->deadline_us - mono_now_us();
 
 	ev_timer_stop(q->loop, &q->timer);
-	ev_timer_set(&q->timer, mono_to_ev(MIN(wait_us, left_us)), 0);
+	ev_timer_set(&q->timer, mono_to_ev(MIN(wait_us, MAX(left_us, 0))), 0);
 	ev_timer_start(q->loop, &q->timer);
 }
 

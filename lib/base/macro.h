@@ -12,6 +12,7 @@
 /* The structure that embeds `member` at `ptr`. */
 #define CONTAINER_OF(ptr, type, member) ((type *) (void *) ((char *) (ptr) -offsetof(type, member)))
 
+/* What is returned was evaluated twice; a clock in them may have gone on in between. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 

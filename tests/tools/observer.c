@@ -473,9 +473,10 @@ static void run(struct observer *o)
 			beat_us = now_us + US_PER_S;
 		}
 		/* Never longer than an interval: where the clock of a machine went back, nothing is waited
-		 * for that is far ahead of it by now. */
-		next_us = MIN(next_us, mono_now_us() + o->interval_us);
-		wait_us = MAX(next_us - mono_now_us(), 0);
+		 * for that is far ahead of it by now. The clock is read once: MAX() evaluates twice. */
+		now_us = mono_now_us();
+		next_us = MIN(next_us, now_us + o->interval_us);
+		wait_us = MAX(next_us - now_us, 0);
 		wait =
 		    (struct timespec){.tv_sec = wait_us / US_PER_S, .tv_nsec = wait_us % US_PER_S * 1000};
 		if (ppoll(fds, ARRAY_SIZE(fds), &wait, NULL) < 0 && errno != EINTR)
