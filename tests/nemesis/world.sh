@@ -36,6 +36,7 @@ event() { # WORDS
 }
 
 world_enter "$@"
+trap : PIPE # should the observer end, that is to be told
 ON_END=(prism_logs_are_clean etcdwatch_logs_are_clean) # the judge knows more about the wire
 
 FAKETIME=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
@@ -126,7 +127,7 @@ round_begin() { # NUMBER gentle|rough
 	ROUND=$1
 	ROUND_US=${EPOCHREALTIME/./}
 	event "round $*"
-	mark_all "clock $EPOCHREALTIME"
+	mark_all "clock $EPOCHREALTIME" || :
 }
 
 # Waits until it holds; 1 if it does not come to that.
@@ -212,7 +213,8 @@ catalogue() {
 finish() {
 	local node
 	event end
-	mark_all "clock $EPOCHREALTIME"
+	mark_all "clock $EPOCHREALTIME" || :
+	alive "observer-$VIP" || fail "the observer has ended"
 	for node in "${NODES[@]}"; do
 		kill -TERM "${PID[client-$node]}"
 		wait "${PID[client-$node]}" || event "died client-$node $?"
