@@ -4,21 +4,33 @@
 
 #include <string.h>
 
+#include "base/macro.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
 
+#define CLASS_WIDTH 15
+
+static void print_class(FILE *out, const char *class)
+{
+	size_t width = MIN(table_width(class), CLASS_WIDTH);
+
+	table_print_safe(out, class);
+	(void) fprintf(out, "%*s", (int) (CLASS_WIDTH + 2 - width), "");
+}
+
 void net_render_line(FILE *out, const json_t *object)
 {
 	if (field_text(object, "op") != NULL) {
-		(void) fprintf(out, "%4lld  %-15s  ", (long long) field_integer(object, "step"),
-		               field_text_or_dash(object, "class"));
+		(void) fprintf(out, "%4lld  ", (long long) field_integer(object, "step"));
+		print_class(out, field_text_or_dash(object, "class"));
 		table_print_safe(out, field_text(object, "op"));
 		(void) fputc('\n', out);
 	} else if (field_text(object, "obstacle") != NULL) {
 		const char *at = field_text(object, "at");
 
-		(void) fprintf(out, "%s: ", field_text(object, "obstacle"));
+		table_print_safe(out, field_text(object, "obstacle"));
+		(void) fputs(": ", out);
 		if (at != NULL && at[0] != '\0') {
 			table_print_safe(out, at);
 			(void) fputs(": ", out);
@@ -68,7 +80,7 @@ void net_render_change(FILE *out, const json_t *change)
 		               left_s);
 		return;
 	}
-	(void) fprintf(out, "%s", phase);
+	table_print_safe(out, phase);
 	if (reason != NULL && reason[0] != '\0') {
 		(void) fputs(": ", out);
 		table_print_safe(out, reason);
@@ -83,7 +95,9 @@ static void render_last(FILE *out, const json_t *last, int64_t wall_now_us)
 	double ended_s = json_number_value(json_object_get(last, "ended_s"));
 	char age[FIELD_AGE_MAX];
 
-	(void) fprintf(out, "the last change: %s, %s ago", field_text_or_dash(last, "how"),
+	(void) fputs("the last change: ", out);
+	table_print_safe(out, field_text_or_dash(last, "how"));
+	(void) fprintf(out, ", %s ago",
 	               field_age(wall_now_us - (int64_t) (ended_s * (double) US_PER_S), age));
 	if (reason != NULL && reason[0] != '\0') {
 		(void) fputs(": ", out);
