@@ -19,7 +19,7 @@ for story in vip_paused vip_killed; do
 	out=$LOG_DIR/$story.out
 	mkdir -p "$LOG_DIR"
 	code=0
-	LOG_DIR=$LOG_DIR/$story timeout 45 "$DIR/$story.sh" >"$out" 2>&1 || code=$?
+	LOG_DIR=$LOG_DIR/$story timeout 150 "$DIR/$story.sh" >"$out" 2>&1 || code=$?
 	if [[ $code -ne 3 ]] || ! grep -Eq 'overlap [0-9.]+ ms \(n[123] and n[123]\)' "$out"; then
 		cat "$out"
 		echo "FAILED: $story with a vipd that has no fences did not find two owners (exit $code)"
