@@ -10,6 +10,7 @@ VIP=
 NODES=(n1 n2 n3)
 T=/run/story
 
-use world topology pki api prism
+use world lateness topology pki api prism
 
 world_enter "$@"
+lateness_watch $AHEAD

@@ -9,7 +9,7 @@ HEDGED_MS=300
 # What the slowest had to wait more than usual; what the client itself was late is not prism's.
 expect_hedged() { # CLIENT [KIND...]
 	expect_all_well "$1" 20 "${@:2}"
-	expect_at_most "delay of the slowest request, ms" \
+	expect_within_ms "delay of the slowest request" \
 		"$(client_figure "$1" '.max_ms - .p50_ms - .late_ms')" $HEDGED_MS
 }
 
@@ -57,7 +57,7 @@ wait_until 8 states_are 'n1=down|hung' 'n2=down|hung' n3=ready
 say "both are known: nothing is asked of them first, though n2 answers on connections that it has"
 client_run known open --rate 20 --seconds 3 $ASK_VERSION
 expect_all_well known 60
-expect_at_most "the slowest request, ms" "$(client_figure known '.max_ms - .late_ms')" 150
+expect_within_ms "the slowest request" "$(client_figure known '.max_ms - .late_ms')" 150
 
 say "n2 answers again"
 blackhole_end n2

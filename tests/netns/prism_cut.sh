@@ -37,5 +37,5 @@ busy_ms=$(last_after_cut busy '(stale|reset|closed|cut)')
 wait_until 25 all_closed idle closed_idle 10
 idle_ms=$(last_after_cut idle closed_idle)
 say "busy clients were told after $busy_ms ms, idle ones after $idle_ms ms"
-expect_at_most "until a busy client was told, ms" "$busy_ms" 12000
-expect_at_most "until an idle client was told, ms" "$idle_ms" 20000
+expect_within_ms "until a busy client was told" "$busy_ms" 12000
+expect_within_ms "until an idle client was told" "$idle_ms" 20000

@@ -17,7 +17,7 @@ all_stop() {
 only() { # KIND
 	expect_equal "requests that ended with '$1'" \
 		"$(client_figure nobody ".failures.$1")" "$(client_figure nobody .asked)"
-	expect_at_most "until the last one was told, ms" "$(slowest_ms)" 100
+	expect_within_ms "until the last one was told" "$(slowest_ms)" 100
 }
 
 slowest_ms() {

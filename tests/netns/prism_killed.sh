@@ -23,7 +23,7 @@ client_stop open
 client_stop kept
 expect_all_well open 50 cut
 expect_at_most "requests that were cut" "$(client_figure open .failures.cut)" 2
-expect_at_most "the slowest request, ms" "$(client_figure open .max_ms)" 300
+expect_within_ms "the slowest request" "$(client_figure open .max_ms)" 300
 expect_all_well kept 500 cut
 expect_equal "connections that are open" "$(client_figure kept .open)" 30
 expect_equal "state of n1" "$(upstream_of n1 .state)" down
