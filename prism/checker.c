@@ -26,6 +26,7 @@
 
 #include "base/fsm.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -284,13 +285,14 @@ static void take(struct checker *c, const struct checkermsg *m)
 }
 
 /* One message a turn of the loop, which comes back for more. */
-static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct checker *c = CONTAINER_OF(w, struct checker, readable);
 	/* With MSG_TRUNC it is the length of the whole message. */
 	ssize_t n = recv(c->fd, c->in, sizeof(c->in), MSG_DONTWAIT | MSG_TRUNC);
 	struct checkermsg message;
 
+	loop_expect_watched(revents);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)

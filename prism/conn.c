@@ -126,6 +126,11 @@ static void relay(struct conn *c, int client, int server)
 
 	enum flow_break broke;
 
+	/* The kernel has no memory to watch one of the two. */
+	if (((client | server) & EV_ERROR) != 0) {
+		conn_end(c, CONN_END_RESET);
+		return;
+	}
 	broke = flow_move(&c->up, room, c->client.fd, c->server.fd, up_is_ready, &up);
 	regard(c, broke, &c->down);
 	broke = flow_move(&c->down, room, c->server.fd, c->client.fd, down_is_ready, &down);

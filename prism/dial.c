@@ -297,7 +297,7 @@ static int64_t rtt_of_socket(int fd, int64_t took_us)
 	return MIN(took_us, (int64_t) info.tcpi_rtt);
 }
 
-static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct attempt *a = CONTAINER_OF(w, struct attempt, io);
 	struct dial *d = a->dial;
@@ -307,7 +307,10 @@ static void attempt_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 	int64_t rtt_us = took_us;
 	int fd;
 
-	if (took_us < 0 && getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+	/* Nobody waits for it any more, and the socket knows of no error. */
+	if ((revents & EV_ERROR) != 0)
+		error = ENOMEM;
+	else if (took_us < 0 && getsockopt(a->io.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
 	if (error == 0 && met_itself(a->io.fd, &a->upstream->endpoint))
 		error = ECONNREFUSED;

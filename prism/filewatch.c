@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -143,12 +144,13 @@ static void on_event(struct filewatch *w)
 }
 
 /* Which file it was does not matter: any name in the directory may be a step of the path. */
-static void io_cb(struct ev_loop *ev UNUSED, ev_io *io, int revents UNUSED)
+static void io_cb(struct ev_loop *ev UNUSED, ev_io *io, int revents)
 {
 	struct filewatch *w = CONTAINER_OF(io, struct filewatch, io);
 	char buf[4096];
 	bool any = false;
 
+	loop_expect_watched(revents);
 	while (read(w->fd, buf, sizeof(buf)) > 0)
 		any = true;
 	if (any)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -88,12 +89,13 @@ static void pause_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 /* Most clients come alone: to ask for another at once would be in vain. Where more wait in the very
  * next turn of the loop, more are taken each turn. */
-static void accept_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
+static void accept_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct listener *item = CONTAINER_OF(w, struct listener, io);
 	struct listeners *l = w->data;
 	unsigned turn = ev_iteration(ev);
 
+	loop_expect_watched(revents);
 	item->batch = turn == item->turn + 1 ? MIN(2 * item->batch, ACCEPT_BATCH_MAX) : 1;
 	item->turn = turn;
 	for (int i = 0; i < item->batch; i++) {

@@ -355,9 +355,14 @@ static void read_answer(struct opening *o, struct line *line)
 /* --- events -------------------------------------------------------------------------------------
  */
 
-static void client_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void client_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
-	read_first(CONTAINER_OF(w, struct opening, client));
+	struct opening *o = CONTAINER_OF(w, struct opening, client);
+
+	if ((revents & EV_ERROR) != 0)
+		end(o, OPENING_RESET);
+	else
+		read_first(o);
 }
 
 static void line_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
@@ -366,6 +371,10 @@ static void line_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 	struct line *line = CONTAINER_OF(w, struct line, io);
 	int r;
 
+	if ((revents & EV_ERROR) != 0) {
+		end(o, OPENING_RESET);
+		return;
+	}
 	/* First what it says: one that answers and breaks has answered. */
 	if ((revents & EV_READ) != 0) {
 		read_answer(o, line);

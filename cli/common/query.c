@@ -175,7 +175,9 @@ static void io_cb(struct ev_loop *loop UNUSED, ev_io *io, int events)
 {
 	struct query *q = CONTAINER_OF(io, struct query, io);
 
-	if ((events & EV_WRITE) != 0)
+	if ((events & EV_ERROR) != 0)
+		finish(q, -ENOMEM);
+	else if ((events & EV_WRITE) != 0)
 		send_some(q);
 	else
 		receive_some(q);

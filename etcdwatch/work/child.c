@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -159,12 +160,13 @@ static void take_bytes(struct child *c, const char *data, size_t len)
 	}
 }
 
-static void readable_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
+static void readable_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct child *c = CONTAINER_OF(w, struct child, readable);
 	char data[4096];
 	ssize_t n = read(c->fd, data, sizeof(data));
 
+	loop_expect_watched(revents);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {

@@ -29,6 +29,7 @@
 
 #include "base/cmdname.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/mem.h"
 #include "base/unixsock.h"
 #include "base/words.h"
@@ -442,13 +443,17 @@ static void on_input(struct client *c, size_t n)
 		             CONTROL_LINE_MAX);
 }
 
-static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct client *c = CONTAINER_OF(w, struct client, readable);
 	bool reading = c->phase == READING;
 	char discarded[4096];
 	ssize_t n;
 
+	if ((revents & EV_ERROR) != 0) {
+		client_free(c);
+		return;
+	}
 	/* `line` has one byte more than the limit, for the newline. What follows the line is ignored.
 	 */
 	if (reading)
@@ -463,9 +468,14 @@ static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
 		client_free(c);
 }
 
-static void writable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void writable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
-	pump(CONTAINER_OF(w, struct client, writable));
+	struct client *c = CONTAINER_OF(w, struct client, writable);
+
+	if ((revents & EV_ERROR) != 0)
+		client_free(c);
+	else
+		pump(c);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -505,10 +515,11 @@ static void add_client(struct control *control, int fd)
 	control->n_clients++;
 }
 
-static void acceptable_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
+static void acceptable_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct control *control = CONTAINER_OF(w, struct control, acceptable);
 
+	loop_expect_watched(revents);
 	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		int fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/mono.h"
 
@@ -126,6 +127,27 @@ static void start_watchdog(struct loop *loop)
 	ev_timer_again(loop->ev, &loop->watchdog);
 }
 
+static void woken_cb(struct ev_loop *ev UNUSED, ev_async *w UNUSED, int revents UNUSED)
+{
+}
+
+/*
+ * Signals and threads wake the loop through a descriptor that only libev knows. Where the kernel
+ * has no memory to watch that one, the loop would never hear of them, or end as if it had nothing
+ * to do. libev finds that out, and aborts, when it is woken between two waits: so it is, before all
+ * else.
+ */
+static void wake_once(struct ev_loop *ev)
+{
+	ev_async wake;
+
+	ev_async_init(&wake, woken_cb);
+	ev_async_start(ev, &wake);
+	ev_async_send(ev, &wake);
+	(void) ev_run(ev, EVRUN_NOWAIT);
+	ev_async_stop(ev, &wake);
+}
+
 int loop_new(struct loop **ret_loop)
 {
 	AUTO(loop_free) struct loop *loop = NEW0(struct loop);
@@ -139,6 +161,7 @@ int loop_new(struct loop **ret_loop)
 	loop->ev = ev_default_loop(EVFLAG_AUTO);
 	if (loop->ev == NULL)
 		return -ENOSYS;
+	wake_once(loop->ev);
 	r = open_notify_socket(loop);
 	if (r < 0)
 		return r;
@@ -230,6 +253,14 @@ void loop_stop(struct loop *loop, int exit_code)
 {
 	loop->exit_code = exit_code;
 	ev_break(loop->ev, EVBREAK_ALL);
+}
+
+void loop_expect_watched(int revents)
+{
+	if ((revents & EV_ERROR) == 0)
+		return;
+	log_error("watch_failed", "reason=\"the kernel has no memory to watch a descriptor\"");
+	abort();
 }
 
 void loop_notify(struct loop *loop, const char *fmt, ...)

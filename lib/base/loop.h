@@ -53,6 +53,14 @@ void loop_undefer(struct loop_deferred *deferred);
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop, int exit_code);
 
+/*
+ * For callbacks of an ev_io. Where the kernel has no memory to watch a descriptor, libev stops the
+ * watcher and says so with EV_ERROR beside all that was asked for: nothing has happened, and
+ * nothing ever will be heard of it. That is said and aborts, as with any other memory (base/mem.h).
+ * Who can do without that one descriptor looks at EV_ERROR itself, and closes it.
+ */
+void loop_expect_watched(int revents);
+
 /* Tells the service manager, when there is one ($NOTIFY_SOCKET): "READY=1", "STOPPING=1",
  * "STATUS=..." (newline separated). Without one it does nothing. Never blocks. */
 void loop_notify(struct loop *loop, const char *fmt, ...) PRINTF_LIKE(2, 3);

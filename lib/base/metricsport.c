@@ -7,6 +7,7 @@
  * with one timer from the beginning to the end. In ENDING what else it sends is read away: input
  * that is unread at close(2) would reset the connection, and the answer might be lost with it.
  */
+#include "base/loop.h"
 #include "base/metricsport.h"
 
 #include <errno.h>
@@ -210,10 +211,14 @@ static void on_rest(struct scraper *s)
 		scraper_free(s);
 }
 
-static void scraper_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void scraper_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct scraper *s = CONTAINER_OF(w, struct scraper, io);
 
+	if ((revents & EV_ERROR) != 0) {
+		scraper_free(s);
+		return;
+	}
 	switch (s->phase) {
 	case READING:
 		on_readable(s);
@@ -254,11 +259,12 @@ static void add_scraper(struct metricsport *port, int fd)
 }
 
 /* One at a time: what else there is to do comes between two. */
-static void acceptable_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
+static void acceptable_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct metricsport *port = CONTAINER_OF(w, struct metricsport, acceptable);
 	int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	loop_expect_watched(revents);
 	if (fd >= 0) {
 		add_scraper(port, fd);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "net/arpnd_frame.h"
@@ -198,12 +199,13 @@ static void take_frame(struct arpnd *a, const uint8_t *data, size_t len)
 		a->heard(kind, addr, from, a->userdata);
 }
 
-static void io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct arpnd *a = CONTAINER_OF(w, struct channel, io)->arpnd;
 	const int fd = w->fd;
 	bool freed = false;
 
+	loop_expect_watched(revents);
 	a->freed = &freed;
 	for (int i = 0; !freed && i < TURN_FRAMES_MAX; i++) {
 		uint8_t data[ARPND_FRAME_PARSE_MAX];

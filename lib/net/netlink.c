@@ -21,6 +21,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "net/netlink_port.h"
@@ -245,11 +246,12 @@ static void async_close(struct netlink *nl)
 	netlink_port_close(&nl->async);
 }
 
-static void async_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void async_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct netlink *nl = CONTAINER_OF(w, struct netlink, async_io);
 	bool freed = false;
 
+	loop_expect_watched(revents);
 	nl->freed = &freed;
 	for (int i = 0; i < TURN_DATAGRAMS_MAX && nl->async.sock != NULL; i++) {
 		ssize_t n = netlink_port_receive(&nl->async, nl->loop_rx);
@@ -362,11 +364,12 @@ void netlink_req_cancel(struct netlink_req *req)
 
 /* --- monitor ------------------------------------------------------------------------------- */
 
-static void monitor_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void monitor_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct netlink *nl = CONTAINER_OF(w, struct netlink, monitor_io);
 	bool freed = false;
 
+	loop_expect_watched(revents);
 	nl->freed = &freed;
 	for (int i = 0; i < TURN_DATAGRAMS_MAX; i++) {
 		ssize_t n = netlink_port_receive(&nl->monitor, nl->loop_rx);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -455,6 +456,7 @@ static void socket_event_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct http_socket *s = CONTAINER_OF(w, struct http_socket, watcher);
 
+	loop_expect_watched(revents);
 	act(s->http, s->fd,
 	    ((revents & EV_READ) != 0 ? CURL_CSELECT_IN : 0) |
 	        ((revents & EV_WRITE) != 0 ? CURL_CSELECT_OUT : 0));

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 
@@ -20,10 +21,11 @@ struct process {
 	void *userdata;
 };
 
-static void end_cb(struct ev_loop *ev, ev_io *io, int revents UNUSED)
+static void end_cb(struct ev_loop *ev, ev_io *io, int revents)
 {
 	struct process *process = CONTAINER_OF(io, struct process, end);
 
+	loop_expect_watched(revents);
 	ev_io_stop(ev, io);
 	process->gone(process->userdata);
 }

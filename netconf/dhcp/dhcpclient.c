@@ -19,6 +19,7 @@
 
 #include "base/fileio.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -127,12 +128,13 @@ static void end_if_down(struct dhcpclient *c)
 }
 
 /* What has happened in the directory does not matter: the file says how it is. */
-static void watch_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void watch_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct dhcpclient *c = CONTAINER_OF(w, struct dhcpclient, watch);
 	int64_t ends_us = c->lease.ends_us;
 	char events[4096];
 
+	loop_expect_watched(revents);
 	while (read(w->fd, events, sizeof(events)) > 0)
 		;
 	end_if_down(c);

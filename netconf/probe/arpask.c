@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -119,10 +120,11 @@ static bool take_frame(struct arpask *ask, const uint8_t *data, size_t len,
 	return true;
 }
 
-static void io_cb(struct ev_loop *ev UNUSED, ev_io *io, int revents UNUSED)
+static void io_cb(struct ev_loop *ev UNUSED, ev_io *io, int revents)
 {
 	struct arpask *ask = CONTAINER_OF(io, struct arpask, io);
 
+	loop_expect_watched(revents);
 	for (int i = 0; i < TURN_FRAMES_MAX; i++) {
 		uint8_t data[ARPND_FRAME_PARSE_MAX];
 		struct sockaddr_ll from;

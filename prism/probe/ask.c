@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -71,11 +72,12 @@ static void judge(struct ask *a)
 	}
 }
 
-static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct ask *a = CONTAINER_OF(w, struct ask, readable);
 	ssize_t n = read(a->fd, a->answer + a->len, ASK_ANSWER_MAX - a->len);
 
+	loop_expect_watched(revents);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -47,12 +48,13 @@ static void settle(struct tcpcheck *c, int r)
 	ev_timer_start(c->ev, &c->tell);
 }
 
-static void writable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void writable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct tcpcheck *c = CONTAINER_OF(w, struct tcpcheck, writable);
 	int error = 0;
 	socklen_t len = sizeof(error);
 
+	loop_expect_watched(revents);
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
 	settle(c, -error);

@@ -12,6 +12,7 @@
 
 #include "base/jsonval.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "prism/checker.h"
@@ -26,13 +27,14 @@ struct wire {
 };
 
 /* The callbacks may free the wire, so they come last. */
-static void readable_cb(struct ev_loop *ev, ev_io *w, int revents UNUSED)
+static void readable_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct wire *wire = CONTAINER_OF(w, struct wire, readable);
 	/* With MSG_TRUNC it is the length of the whole message. */
 	ssize_t n = recv(wire->fd, wire->in, sizeof(wire->in), MSG_DONTWAIT | MSG_TRUNC);
 	json_t *message = NULL;
 
+	loop_expect_watched(revents);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0 && (size_t) n <= sizeof(wire->in))

@@ -7,8 +7,10 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -261,6 +263,42 @@ static void test_watchdog(void)
 	(void) unsetenv("WATCHDOG_PID");
 }
 
+/* --- what cannot be watched --------------------------------------------------------------- */
+
+static void expecting_cb(struct ev_loop *ev, ev_io *w, int revents)
+{
+	ev_io_stop(ev, w);
+	loop_expect_watched(revents);
+}
+
+/* How a process ends whose descriptor gets these events. */
+static int end_of_watch(int events)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		const struct rlimit no_core = {0, 0};
+		ev_io io;
+
+		(void) setrlimit(RLIMIT_CORE, &no_core);
+		(void) signal(SIGABRT, SIG_DFL);
+		ev_io_init(&io, expecting_cb, STDIN_FILENO, EV_READ);
+		ev_io_start(loop_ev(loop), &io);
+		ev_feed_event(loop_ev(loop), &io, events);
+		ev_invoke_pending(loop_ev(loop));
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void test_unwatchable(void)
+{
+	CHECK_EQ_INT(end_of_watch(EV_READ), 0);
+	CHECK_EQ_INT(end_of_watch(EV_READ | EV_WRITE | EV_ERROR), SIGABRT);
+}
+
 int main(void)
 {
 	(void) unsetenv("NOTIFY_SOCKET");
@@ -273,6 +311,7 @@ int main(void)
 	test_signals();
 	test_notify();
 	test_watchdog();
+	test_unwatchable();
 	loop_free(loop);
 	loop_free(NULL);
 	return check_result();
