@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# The daemon applies a change that is confirmed, and one that is rolled back. Who is told that it is
+# confirmed has it, and who is told that it is undone has the network from before; where the daemon is
+# gone in the middle, its guard or its next start undoes what nobody has confirmed.
+PROGRAM=netconf
+use netconf
+
+path_begin() {
+	node_new
+	mkdir -p "$T/files"
+	config_write good <<-'YAML'
+		apiVersion: v1alpha1
+		kind: LinkConfig
+		name: eth0
+		addresses:
+		  - address: 10.1.0.1/24
+	YAML
+	sed 's|10.1.0.1/24|10.1.0.9/24|' "$T/good.yaml" | config_write other
+}
+
+netconf_with() { # PROGRAM
+	mkdir -p "$T/run-n1"
+	spawn netconf n1 env "${FAULT[@]}" "$1" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
+}
+
+tell_netconf() { # WORD...
+	FAIRLEAD_TIMEOUT=60 fairlead n1 net "$@"
+} >>"$LOG_DIR/commands.log" 2>&1
+
+addresses() {
+	ip -n n1 -4 -j address show dev eth0 | jq -r '[.[0].addr_info[].local] | join(" ")'
+}
+
+answers_or_gone() {
+	gone netconf || netconf_answers
+}
+
+nothing_under_way() {
+	status_is .change null
+}
+
+path_walk() {
+	rm -rf "$T/state"
+	netconf_with "$PROGRAMS/netconf"
+	wait_until 20 answers_or_gone
+	if tell_netconf apply "$T/good.yaml" && tell_netconf confirm; then
+		[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is confirmed, and there is '$(addresses)'"
+		grep -q 10.1.0.1 "$T/state/confirmed/config.yaml" || lie "what was confirmed is not kept"
+		if tell_netconf apply "$T/other.yaml" && tell_netconf rollback; then
+			[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is undone, and there is '$(addresses)'"
+		fi
+	fi
+	end netconf
+}
+
+# What nobody has confirmed goes; what is there then is the one or the other, and no mixture.
+path_again() {
+	netconf_with "$BUILD/bin/netconf"
+	wait_until 60 nothing_under_way
+	[[ $(addresses) =~ ^(10\.1\.0\.1)?$ ]] || fail "a change that nobody confirmed is left: '$(addresses)'"
+	wait_until 20 tell_netconf apply "$T/good.yaml"
+	nothing_under_way || tell_netconf confirm || fail "it cannot be confirmed"
+	expect_equal "the addresses" "$(addresses)" 10.1.0.1
+	end_well netconf
+	ip -n n1 address flush dev eth0 to 10.1.0.1/32
+}
