@@ -61,6 +61,10 @@ client_stop kept
 expect_all_well open 200
 expect_all_well kept 100
 
+# It writes a second after something was new, and then once a minute at most.
+say "all three are written down"
+wait_until 60 grep -q "$N3" "$T/state-cl/upstreams"
+
 say "prism is killed, and starts while the file is gone"
 kill_hard prism-cl
 prism_run

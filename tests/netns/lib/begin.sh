@@ -3,6 +3,7 @@
 # environment:
 #   BUILD          the build folder
 #   FAIRLEAD       the CLI to test
+#   WRAP           words before each daemon's own: WRAP="valgrind --quiet" (lib/sanitizers.sh)
 #   LOG_DIR        where the logs of the story are kept (default $BUILD/tests/netns/STORY)
 
 set -eEuo pipefail
@@ -15,6 +16,7 @@ BUILD=${BUILD:-$ROOT/build}
 TOOLS=$BUILD/tests/tools
 FAIRLEAD=${FAIRLEAD:-$BUILD/bin/fairlead}
 LOG_DIR=${LOG_DIR:-$BUILD/tests/netns/$STORY}
+WRAP=${WRAP:-}
 
 use() { # PART...: what a story needs of lib/; with declare -g in these, as this is a function
 	local part

@@ -120,7 +120,8 @@ monitor_heard() {
 # Its folders outlive it, as on a disk.
 netconf_start() {
 	mkdir -p "$T/run-n1"
-	spawn netconf n1 "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
+	# shellcheck disable=SC2086
+	spawn netconf n1 $WRAP "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
 	wait_until 20 netconf_answers
 }
 

@@ -88,8 +88,9 @@ prism_spawn() { # [NAME]
 	# shellcheck disable=SC2206
 	[[ -z $PRISM_LIMITS ]] || limits=(prlimit $PRISM_LIMITS --)
 	[[ -x $T/bin/prism ]] || prism_install
+	# shellcheck disable=SC2086
 	spawn "prism-$name" "${PRISM_AT:-cl}" "${limits[@]}" nice -n $AHEAD setpriv --reuid nobody --regid nogroup --clear-groups \
-		--inh-caps -all --bounding-set -all --no-new-privs "$T/bin/prism" \
+		--inh-caps -all --bounding-set -all --no-new-privs $WRAP "$T/bin/prism" \
 		--config "$T/prism-$name.yaml" --runtime-dir "$T/run-$name" \
 		--log-level "${PRISM_LOG_LEVEL:-info}"
 	PRISMS[$name]=yes

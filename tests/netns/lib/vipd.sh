@@ -78,10 +78,11 @@ vipd_spawn() { # NAME NODE
 	[[ -x $T/bin/vipd ]] || install -D -m 755 "$VIPD" "$T/bin/vipd"
 	install -d -o nobody "$folder"
 	vipd_config "$node" >"$T/$name.yaml"
+	# shellcheck disable=SC2086
 	spawn "$name" "$node" setpriv --reuid nobody --regid nogroup --clear-groups \
 		--inh-caps "$VIPD_CAPABILITIES" --ambient-caps "$VIPD_CAPABILITIES" \
 		--bounding-set "-all,$VIPD_CAPABILITIES" --no-new-privs \
-		env "${VIPD_ENV[@]}" "$T/bin/vipd" --config "$T/$name.yaml" \
+		env "${VIPD_ENV[@]}" $WRAP "$T/bin/vipd" --config "$T/$name.yaml" \
 		--runtime-dir "$folder" --log-level "${VIPD_LOG_LEVEL:-info}"
 }
 

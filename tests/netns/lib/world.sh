@@ -12,6 +12,9 @@ ON_END=()     # all went well so far: what must still hold; returns 1 after it s
 ON_FAILURE=() # shows evidence
 UNSAFE=       # set by these: what must not happen however slow the machine is
 
+# shellcheck source=tests/netns/lib/sanitizers.sh
+. "$NETNS_DIR/lib/sanitizers.sh"
+
 # Runs this script again inside a new world, unless it is there already.
 world_enter() {
 	if [[ $$ -ne 1 ]]; then
@@ -86,6 +89,10 @@ story_end() {
 	elif [[ -n ${FAILED_AT:-} ]]; then
 		printf 'FAILED: %s\n  while: %s\n' "$FAILED_AT" "$STEP"
 	fi
+	sanitizers_are_silent || {
+		code=1
+		UNSAFE=yes
+	}
 	[[ $code -eq 0 || $code -eq 130 ]] || {
 		story_evidence
 		code=1 # of whatever failed, it says nothing to those who run stories
