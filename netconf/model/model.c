@@ -291,3 +291,23 @@ struct address *model_find_address(const struct model *model, const char *link,
 	set_name(key.link, link);
 	return bsearch(&key, model->addresses, model->n_addresses, sizeof(key), compare_address_keys);
 }
+
+size_t model_first_address(const struct model *model, const char *link)
+{
+	size_t low = 0, high = model->n_addresses;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(model->addresses[middle].link, link) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool model_is_address_of(const struct model *model, size_t i, const char *link)
+{
+	return i < model->n_addresses && strcmp(model->addresses[i].link, link) == 0;
+}

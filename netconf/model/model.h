@@ -165,6 +165,11 @@ struct link *model_find_named(const struct model *model, const char *name);
 struct link *model_find_ifindex(const struct model *model, int ifindex);
 struct address *model_find_address(const struct model *model, const char *link,
                                    const struct prefix *prefix);
+/* Where the link's addresses begin, which stand together; n_addresses or another link's: it has
+ * none. */
+size_t model_first_address(const struct model *model, const char *link);
+/* Whether `i` is one of them. */
+bool model_is_address_of(const struct model *model, size_t i, const char *link);
 
 /* Identity: what makes two objects the same one, wanted and had. 0: the same. The full orders go on
  * with every other attribute, so that sorting is total. */

@@ -81,11 +81,12 @@ static void delete_address(struct planner *p, const struct address *address)
 /* The same address with another prefix length, which IPv6 does not take beside this one. */
 static const struct address *twin_of(const struct planner *p, const struct address *want)
 {
-	for (size_t i = 0; i < p->now->n_addresses; i++) {
+	for (size_t i = model_first_address(p->now, want->link);
+	     model_is_address_of(p->now, i, want->link); i++) {
 		const struct address *now = &p->now->addresses[i];
 
 		if (now->prefix.len != want->prefix.len &&
-		    addr_equal(&now->prefix.addr, &want->prefix.addr) && strcmp(now->link, want->link) == 0)
+		    addr_equal(&now->prefix.addr, &want->prefix.addr))
 			return now;
 	}
 	return NULL;

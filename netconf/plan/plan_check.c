@@ -135,12 +135,12 @@ static bool address_collides(const struct address *want, const struct address *h
  * once, also with another prefix length. NULL: nothing. */
 static const struct address *in_the_way_of(const struct planner *p, const struct address *want)
 {
-	for (size_t i = 0; i < p->have->n_addresses; i++) {
+	for (size_t i = model_first_address(p->have, want->link);
+	     model_is_address_of(p->have, i, want->link); i++) {
 		const struct address *have = &p->have->addresses[i];
 		bool is_same = have->prefix.len == want->prefix.len;
 
-		if (!addr_equal(&have->prefix.addr, &want->prefix.addr) ||
-		    strcmp(have->link, want->link) != 0)
+		if (!addr_equal(&have->prefix.addr, &want->prefix.addr))
 			continue;
 		if (is_same ? address_collides(want, have)
 		            : have->owner != OWNER_OURS && want->prefix.addr.family == AF_INET6)

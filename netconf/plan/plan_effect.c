@@ -209,7 +209,8 @@ static void add_address(struct model *now, const struct op *op)
 {
 	struct address address = op->address;
 
-	for (size_t i = 0; i < now->n_addresses && address.prefix.addr.family == AF_INET; i++) {
+	for (size_t i = model_first_address(now, address.link);
+	     model_is_address_of(now, i, address.link) && address.prefix.addr.family == AF_INET; i++) {
 		if (same_subnet(&now->addresses[i], &address))
 			address.state |= IFA_F_SECONDARY;
 	}

@@ -272,12 +272,18 @@ static void set_mtu_at(struct planner *p, unsigned at, bool raise)
 	}
 }
 
-static void set_mtus(struct planner *p)
+/* How many VLANs stand on each other. */
+static unsigned deepest_of(const struct model *model)
 {
 	unsigned deepest = 0;
 
-	for (size_t i = 0; i < p->want->n_links; i++)
-		deepest = MAX(deepest, depth(p->want, &p->want->links[i]));
+	for (size_t i = 0; i < model->n_links; i++)
+		deepest = MAX(deepest, depth(model, &model->links[i]));
+	return deepest;
+}
+
+static void set_mtus(struct planner *p, unsigned deepest)
+{
 	for (unsigned at = 0; at <= deepest; at++)
 		set_mtu_at(p, at, true);
 	for (unsigned at = deepest + 1; at-- > 0;)
@@ -343,11 +349,13 @@ static void open_at(struct planner *p, unsigned at)
 
 void plan_links_set(struct planner *p)
 {
-	set_mtus(p);
+	unsigned deepest = deepest_of(p->want);
+
+	set_mtus(p, deepest);
 	for (size_t i = 0; i < p->want->n_links; i++) {
 		set_plain(p, &p->want->links[i]);
 		set_wireguard(p, &p->want->links[i]);
 	}
-	for (unsigned at = 0; at <= p->want->n_links; at++)
+	for (unsigned at = 0; at <= deepest; at++)
 		open_at(p, at);
 }
