@@ -17,12 +17,18 @@
 
 #define TICK_S 1.
 #define TICKS_A_PEM_CHECK 2
+/* gRPC 1.51 waits for its timers until a time of the wall clock (abseil's futex). When that is set
+ * back meanwhile, timers come as much later: an attempt to connect does not end, the next one does
+ * not begin. The first attempt of a new channel needs no timer. Where nothing is wrong but the
+ * member itself, it is one attempt more among many. */
+#define TICKS_UNTIL_RENEWAL 10
 
 struct endpoint {
 	unsigned refs;
 	struct url url;
 	bool configured;
 	struct channel *channel;
+	unsigned ticks_unready; /* in a row, of its channel */
 	uint64_t member_id;
 };
 
@@ -105,7 +111,15 @@ static void drop(struct pool *pool, size_t index)
 	endpoint_unref(endpoint);
 }
 
-/* New channels with the new certificates; the old ones live on under the calls that hold them. */
+/* The old one lives on under the calls that hold it. */
+static void renew_channel(const struct pool *pool, struct endpoint *endpoint)
+{
+	channel_unref(endpoint->channel);
+	endpoint->channel = channel_new(&endpoint->url, pool->pem);
+	endpoint->ticks_unready = 0;
+}
+
+/* New channels with the new certificates. */
 static void check_certificates(struct pool *pool)
 {
 	AUTO(pem_free) struct pem *pem = NULL;
@@ -124,12 +138,17 @@ static void check_certificates(struct pool *pool)
 	if (same)
 		return;
 	log_debug("etcd_certificates_changed", "file=%s", pool->ca_file);
-	for (size_t i = 0; i < pool->n_endpoints; i++) {
-		struct endpoint *endpoint = pool->endpoints[i];
+	for (size_t i = 0; i < pool->n_endpoints; i++)
+		renew_channel(pool, pool->endpoints[i]);
+}
 
-		channel_unref(endpoint->channel);
-		endpoint->channel = channel_new(&endpoint->url, pool->pem);
-	}
+/* Also has a channel that has lost its connection try again. */
+static void check_channel(const struct pool *pool, struct endpoint *endpoint)
+{
+	if (channel_state(endpoint->channel) == CHANNEL_READY)
+		endpoint->ticks_unready = 0;
+	else if (++endpoint->ticks_unready >= TICKS_UNTIL_RENEWAL)
+		renew_channel(pool, endpoint);
 }
 
 static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -140,7 +159,7 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	if (pool->ticks % TICKS_A_PEM_CHECK == 0)
 		check_certificates(pool);
 	for (size_t i = 0; i < pool->n_endpoints; i++)
-		(void) channel_state(pool->endpoints[i]->channel);
+		check_channel(pool, pool->endpoints[i]);
 }
 
 static int parse_endpoints(const struct etcd_options *options, struct url *urls,

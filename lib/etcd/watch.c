@@ -355,7 +355,7 @@ static void open_stream(struct etcd_watch *watch)
 	change_state(watch, WATCH_OPENING, OPEN_TIMEOUT_US, "");
 }
 
-/* The certificates were changed, and a connection with the new ones is there. */
+/* The certificates were changed, or gRPC had trouble, and a new connection is there. */
 static bool should_change_channel(const struct etcd_watch *watch)
 {
 	struct channel *now = endpoint_channel(watch->endpoint);
@@ -379,7 +379,7 @@ static void check_live(struct etcd_watch *watch)
 	}
 	if (should_change_channel(watch)) {
 		/* Over in a moment: not worth telling. */
-		change_state(watch, WATCH_WAITING, 0, "new certificates");
+		change_state(watch, WATCH_WAITING, 0, "a new connection");
 		return;
 	}
 	request.request_case = PB__WATCH_REQUEST__REQUEST_PROGRESS;

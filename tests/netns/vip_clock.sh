@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The wall clock of every vipd jumps an hour ahead, then two hours back. Nothing depends on it.
+# The wall clock of every vipd jumps an hour ahead, then two hours back, also while etcd is away. Nothing
+# depends on it.
 # The clock is moved for these processes alone (libfaketime); what never jumps, does not: the
 # monotonic clocks. Certificates are two hours old, so that they stay valid.
 . "$(dirname "$0")/lib.sh"
@@ -37,3 +38,16 @@ for offset in +3600 -3600; do
 	[[ ${skew#-} -le 10 ]] || fail "vipd's clock was not moved: off by $skew s"
 	for_seconds 2 settled_on "$OWNER"
 done
+
+say "no member of etcd answers; meanwhile the clocks go two hours ahead, and back"
+kill_hard "${NODES[@]/#/etcd-}"
+clock_set +3600
+for_seconds 5 true
+clock_set -3600
+for_seconds 2 true
+say "etcd is back"
+for node in "${NODES[@]}"; do
+	etcd_start "$node"
+done
+wait_until 30 etcd_is_healthy
+wait_until 40 settled
