@@ -184,7 +184,7 @@ end_api() {
 # --- etcd --------------------------------------------------------------------------------------------
 
 begin_etcdkill() { node_kill KILL etcd "$2"; }
-end_etcdkill() { node_revive etcd "$2"; }
+end_etcdkill() { [[ -n ${MEMBERS_OUT[$2]:-} ]] || node_revive etcd "$2"; } # member_start does it else
 begin_etcdstop() { fault_stop "$1" "${PID[etcd-$2]}"; }
 end_etcdstop() { fault_go_on "$1"; }
 
