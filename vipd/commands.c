@@ -174,12 +174,19 @@ static void move_fn(struct control_request *request, int argc, char **argv, void
 
 static void set_hold(struct control_request *request, int argc, struct commands *c, bool on_hold)
 {
+	int r;
+
 	if (argc != 0) {
 		control_fail(request, CONTROL_USAGE, "it takes no arguments");
 		return;
 	}
-	daemon_set_hold(c->daemon, on_hold);
-	control_ok(request);
+	r = daemon_set_hold(c->daemon, on_hold);
+	if (r < 0)
+		control_fail(request, CONTROL_FAILED,
+		             "nothing has changed: it could not be written down for the next start: %s",
+		             strerror(-r));
+	else
+		control_ok(request);
 }
 
 static void hold_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)

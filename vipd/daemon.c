@@ -71,7 +71,7 @@ struct daemon {
 /* --- the state file ----------------------------------------------------------------------------
  */
 
-static void save(struct daemon *d)
+static int save(struct daemon *d)
 {
 	int r;
 
@@ -83,7 +83,8 @@ static void save(struct daemon *d)
 	}
 	r = keep_save(d->runtime_dir, &d->keep);
 	if (r < 0)
-		log_warning_errno(r, "state_not_saved", "dir=%s", d->runtime_dir);
+		return log_warning_errno(r, "state_not_saved", "dir=%s", d->runtime_dir);
+	return 0;
 }
 
 static void kept_changed_cb(void *ctx)
@@ -92,7 +93,7 @@ static void kept_changed_cb(void *ctx)
 
 	/* Until all VIPs have been made, the file of the process before us is the better one. */
 	if (d->phase != DAEMON_STARTING)
-		save(d);
+		(void) save(d);
 }
 
 /* A new instance for every boot, the old one after a restart. */
@@ -221,7 +222,7 @@ static void finish(struct daemon *d)
 		if (r < 0)
 			log_warning_errno(r, "gate_not_removed", "table=%s", GATE_TABLE);
 	}
-	save(d);
+	(void) save(d);
 	loop_stop(d->loop, d->exit_code);
 }
 
@@ -325,7 +326,7 @@ void daemon_stop(struct daemon *d)
 void daemon_leave(struct daemon *d)
 {
 	log_info("leaving", "reason=\"restart: addresses and fences stay\"");
-	save(d);
+	(void) save(d);
 	d->wants_exec = false;
 	loop_stop(d->loop, 0);
 }
@@ -562,7 +563,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", runtime_dir);
 	d->phase = DAEMON_RUNNING;
-	save(d);
+	(void) save(d);
 	*ret_daemon = TAKE_PTR(d);
 	return 0;
 }
@@ -602,13 +603,21 @@ struct vip *daemon_vip(const struct daemon *d, size_t i)
 	return d->vips[i];
 }
 
-void daemon_set_hold(struct daemon *d, bool on_hold)
+int daemon_set_hold(struct daemon *d, bool on_hold)
 {
+	bool before = d->keep.on_hold;
+	int r;
+
 	d->keep.on_hold = on_hold;
+	r = save(d);
+	if (r < 0) {
+		d->keep.on_hold = before;
+		return r;
+	}
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_set_hold(d->vips[i], on_hold);
-	save(d);
 	log_notice("hold", "node=%s on_hold=%d", d->config->node_name, on_hold);
+	return 0;
 }
 
 struct ev_loop *daemon_ev(const struct daemon *d)

@@ -39,6 +39,7 @@ bool daemon_wants_exec(const struct daemon *daemon);
 /* For the commands. */
 size_t daemon_n_vips(const struct daemon *daemon);
 struct vip *daemon_vip(const struct daemon *daemon, size_t i);
-void daemon_set_hold(struct daemon *daemon, bool on_hold);
+/* 0 or -errno: it could not be kept for the next start, and is as before. */
+int daemon_set_hold(struct daemon *daemon, bool on_hold);
 struct ev_loop *daemon_ev(const struct daemon *daemon);
 struct etcd *daemon_etcd(const struct daemon *daemon);
