@@ -21,8 +21,8 @@
 #include "net/nftgate.h"
 #include "net/rtnl.h"
 #include "vipd/commands.h"
-#include "vipd/fence.h"
 #include "vipd/keep.h"
+#include "vipd/leftovers.h"
 #include "vipd/localmember.h"
 #include "vipd/nodelease.h"
 #include "vipd/probers.h"
@@ -365,68 +365,6 @@ static void name_taken_cb(const char *other_instance, void *ctx)
 /* --- starting ----------------------------------------------------------------------------------
  */
 
-struct sweep {
-	const struct daemon *daemon;
-	struct rtnl_addr found[CONFIG_VIPS_MAX];
-	size_t n;
-};
-
-/* Will a VIP of the configuration go on with it? Not one that belongs on another link by now. */
-static bool will_be_adopted(const struct daemon *d, const struct rtnl_addr *a)
-{
-	const struct keep_vip *kept = keep_find(&d->keep, &a->prefix.addr);
-
-	for (size_t i = 0; i < d->config->n_vips && kept != NULL; i++) {
-		const struct config_vip *c = &d->config->vips[i];
-		const struct rtnl_link *link = rtnl_link_by_name(d->rtnl, c->link);
-
-		if (addr_equal(&c->addr, &a->prefix.addr))
-			return kept->ifindex == a->ifindex && link != NULL && link->ifindex == a->ifindex;
-	}
-	return false;
-}
-
-static bool is_ours(const struct daemon *d, const struct rtnl_addr *a)
-{
-	const struct keep_vip *kept = keep_find(&d->keep, &a->prefix.addr);
-
-	if (a->proto != 0)
-		return a->proto == FENCE_ADDR_PROTO;
-	/* Kernels before 5.18 carry no mark: there a VIP with a lifetime is ours. */
-	if (a->valid_s == RTNL_LIFETIME_FOREVER)
-		return false;
-	for (size_t i = 0; i < d->config->n_vips; i++) {
-		if (addr_equal(&a->prefix.addr, &d->config->vips[i].addr))
-			return true;
-	}
-	return kept != NULL && kept->ifindex == a->ifindex;
-}
-
-static void sweep_cb(const struct rtnl_addr *a, void *userdata)
-{
-	struct sweep *s = userdata;
-
-	if (s->n < ARRAY_SIZE(s->found) && is_ours(s->daemon, a) && !will_be_adopted(s->daemon, a))
-		s->found[s->n++] = *a;
-}
-
-/* Addresses that an earlier process left and that nobody will adopt. Before anything is done to the
- * gate: it keeps those silent whose time is over. */
-static void sweep_leftovers(struct daemon *d)
-{
-	struct sweep s = {.daemon = d};
-
-	(void) rtnl_addr_list(d->rtnl, sweep_cb, &s);
-	for (size_t i = 0; i < s.n; i++) {
-		char text[PREFIX_TEXT_MAX];
-		int r;
-
-		r = rtnl_addr_del(d->rtnl, s.found[i].ifindex, &s.found[i].prefix);
-		log_info("leftover_swept", "addr=%s ifindex=%d ok=%d",
-		         prefix_format(&s.found[i].prefix, text), s.found[i].ifindex, r == 0);
-	}
-}
-
 static bool gate_is_wanted_for(const struct daemon *d, const struct addr *addr)
 {
 	for (size_t i = 0; i < d->config->n_vips; i++) {
@@ -528,7 +466,8 @@ static int make_shared(struct daemon *d)
 	r = rtnl_new(loop_ev(d->loop), &rtnl_events, d, &d->rtnl);
 	if (r < 0)
 		return log_error_errno(r, "netlink_failed", "reason=\"cannot read the links\"");
-	sweep_leftovers(d);
+	/* Before anything is done to the gate, which keeps those silent whose time is over. */
+	leftovers_sweep(d->rtnl, d->config, &d->keep);
 	open_gate(d);
 	return open_etcd(d);
 }

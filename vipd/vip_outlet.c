@@ -14,6 +14,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
+#include "vipd/leftovers.h"
 
 #define MAKE_AGAIN_US US_PER_S          /* somebody keeps removing it */
 #define MAKE_REFUSED_US (10 * US_PER_S) /* each try may start modprobe */
@@ -51,7 +52,7 @@ static void make_link(struct vip *v)
 
 	if (v->stopping || now_us < v->make_link_at_us)
 		return;
-	r = rtnl_link_add_dummy(v->env->rtnl, v->config->link);
+	r = rtnl_link_add_dummy(v->env->rtnl, v->config->link, LEFTOVERS_LINK_GROUP);
 	if (r == -EEXIST)
 		r = 0; /* the news of it is on the way */
 	else if (r == 0)

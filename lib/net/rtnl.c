@@ -180,6 +180,14 @@ const struct rtnl_link *rtnl_link_by_name(const struct rtnl *rtnl, const char *n
 	return NULL;
 }
 
+void rtnl_link_list(const struct rtnl *rtnl, rtnl_link_fn fn, void *userdata)
+{
+	const struct link_entry *e;
+
+	TAILQ_FOREACH (e, &rtnl->links, entry)
+		fn(&e->seen.link, userdata);
+}
+
 /* --- notifications ------------------------------------------------------------------------- */
 
 static void notified_cb(const struct nlmsghdr *nlh, void *userdata)
@@ -254,10 +262,18 @@ void rtnl_free(struct rtnl *rtnl)
 	free(rtnl);
 }
 
-int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name)
+int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name, uint32_t group)
 {
 	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh = rtnl_msg_new_dummy(buf, name);
+	struct nlmsghdr *nlh = rtnl_msg_new_dummy(buf, name, group);
+
+	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+}
+
+int rtnl_link_del(struct rtnl *rtnl, int ifindex)
+{
+	uint8_t buf[RTNL_MSG_MAX];
+	struct nlmsghdr *nlh = rtnl_msg_del_link(buf, ifindex);
 
 	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 /*
  * Links and addresses of this network namespace: a live table of links (kept by the monitor),
- * making a dummy, and adding, refreshing and deleting addresses.
+ * making and deleting a dummy, and adding, refreshing and deleting addresses.
  *
  * Changes use netlink_call() (see netlink.h): when they return, the kernel has done it.
  * Sources: rtnetlink(7), linux/if_addr.h. IFA_PROTO (kernel 5.18 and later) marks an address with
@@ -27,6 +27,8 @@ struct rtnl_link {
 	bool has_mac; /* an Ethernet-like link with a 6-byte address */
 	bool up;      /* IFF_UP: administratively */
 	bool carrier; /* IFF_LOWER_UP */
+	bool is_dummy;
+	uint32_t group; /* IFLA_GROUP: 0 unless somebody has set it */
 };
 
 #define RTNL_LIFETIME_FOREVER UINT32_MAX
@@ -62,9 +64,16 @@ DEFINE_AUTO(struct rtnl, rtnl_free);
 const struct rtnl_link *rtnl_link_by_name(const struct rtnl *rtnl, const char *name);
 const struct rtnl_link *rtnl_link_by_index(const struct rtnl *rtnl, int ifindex);
 
-/* Makes a link of kind "dummy" that is up; the kernel loads its driver if it can. -EEXIST: there is
- * a link of this name; -EOPNOTSUPP: this kernel has no dummies. */
-int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name);
+/* Calls fn for each of the live table, which it must not change. */
+typedef void (*rtnl_link_fn)(const struct rtnl_link *link, void *userdata);
+void rtnl_link_list(const struct rtnl *rtnl, rtnl_link_fn fn, void *userdata);
+
+/* Makes a link of kind "dummy" that is up, and in that group; the kernel loads its driver if it
+ * can. -EEXIST: there is a link of this name; -EOPNOTSUPP: this kernel has no dummies. */
+int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name, uint32_t group);
+
+/* -ENODEV if it is not there. The news of it comes from the loop. */
+int rtnl_link_del(struct rtnl *rtnl, int ifindex);
 
 /* Creates the address; -EEXIST if it is there (NLM_F_CREATE | NLM_F_EXCL). */
 int rtnl_addr_add(struct rtnl *rtnl, const struct rtnl_addr *addr);

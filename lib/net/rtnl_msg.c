@@ -34,7 +34,7 @@ bool rtnl_msg_link_equal(const struct rtnl_msg_link *a, const struct rtnl_msg_li
 
 	if (x->ifindex != y->ifindex || strcmp(x->name, y->name) != 0 || x->has_mac != y->has_mac ||
 	    !mac_equal(&x->mac, &y->mac) || x->up != y->up || x->carrier != y->carrier ||
-	    a->n_altnames != b->n_altnames)
+	    x->is_dummy != y->is_dummy || x->group != y->group || a->n_altnames != b->n_altnames)
 		return false;
 	for (size_t i = 0; i < a->n_altnames; i++) {
 		if (strcmp(a->altnames[i], b->altnames[i]) != 0)
@@ -66,6 +66,16 @@ static int take_altname(const struct nlattr *attr, void *data)
 	return MNL_CB_OK;
 }
 
+static int take_link_info(const struct nlattr *attr, void *data)
+{
+	struct rtnl_msg_link *l = data;
+
+	if (mnl_attr_get_type(attr) == IFLA_INFO_KIND &&
+	    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
+		l->link.is_dummy = strcmp(mnl_attr_get_str(attr), "dummy") == 0;
+	return MNL_CB_OK;
+}
+
 static int take_link_attr(const struct nlattr *attr, void *data)
 {
 	struct rtnl_msg_link *l = data;
@@ -85,6 +95,13 @@ static int take_link_attr(const struct nlattr *attr, void *data)
 		break;
 	case IFLA_PROP_LIST:
 		(void) mnl_attr_parse_nested(attr, take_altname, l);
+		break;
+	case IFLA_GROUP:
+		if (mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
+			l->link.group = mnl_attr_get_u32(attr);
+		break;
+	case IFLA_LINKINFO:
+		(void) mnl_attr_parse_nested(attr, take_link_info, l);
 		break;
 	}
 	return MNL_CB_OK;
@@ -125,7 +142,7 @@ struct nlmsghdr *rtnl_msg_dump_links(void *buf)
 	return nlh;
 }
 
-struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name)
+struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name, uint32_t group)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct ifinfomsg *ifi;
@@ -137,9 +154,22 @@ struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name)
 	ifi->ifi_flags = IFF_UP;
 	ifi->ifi_change = IFF_UP;
 	mnl_attr_put_strz(nlh, IFLA_IFNAME, name);
+	mnl_attr_put_u32(nlh, IFLA_GROUP, group);
 	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
 	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "dummy");
 	mnl_attr_nest_end(nlh, info);
+	return nlh;
+}
+
+struct nlmsghdr *rtnl_msg_del_link(void *buf, int ifindex)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+
+	nlh->nlmsg_type = RTM_DELLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = ifindex;
 	return nlh;
 }
 

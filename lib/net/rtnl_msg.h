@@ -38,7 +38,9 @@ int rtnl_msg_parse_addr(const struct nlmsghdr *nlh, struct rtnl_addr *ret);
 
 /* Each writes one message with NLM_F_REQUEST into buf and returns it. */
 struct nlmsghdr *rtnl_msg_dump_links(void *buf);
-struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name); /* up; fails if it is there */
+/* up; fails if it is there */
+struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name, uint32_t group);
+struct nlmsghdr *rtnl_msg_del_link(void *buf, int ifindex);
 struct nlmsghdr *rtnl_msg_dump_addrs(void *buf);
 struct nlmsghdr *rtnl_msg_new_addr(void *buf, const struct rtnl_addr *addr, uint16_t flags);
 struct nlmsghdr *rtnl_msg_del_addr(void *buf, int ifindex, const struct prefix *prefix);

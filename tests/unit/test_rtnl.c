@@ -132,6 +132,12 @@ static void test_links(struct rtnl *rtnl)
 	CHECK(link != NULL && link->ifindex == ifindex);
 	CHECK(rtnl_link_by_name(rtnl, "short2") == link);
 
+	forget("va");
+	netns_run("ip link set va group 7");
+	CHECK(next_event());
+	CHECK(seen.link.group == 7 && !seen.link.is_dummy);
+	CHECK_EQ_INT(rtnl_link_del(rtnl, 4711), -ENODEV);
+
 	/* A port that leaves its bridge is announced as an RTM_DELLINK of the bridge's family. */
 	netns_run("ip link add br0 type bridge && ip link set va master br0");
 	forget("va");
@@ -350,14 +356,16 @@ static void test_dummy(struct rtnl *rtnl)
 	int r;
 
 	forget("d1");
-	r = rtnl_link_add_dummy(rtnl, "d1");
+	r = rtnl_link_add_dummy(rtnl, "d1", 241);
 	if (r == -EOPNOTSUPP)
 		return;
 	CHECK_EQ_INT(r, 0);
 	CHECK(next_event());
 	CHECK(seen.link.up && seen.link.has_mac);
-	CHECK_EQ_INT(rtnl_link_add_dummy(rtnl, "d1"), -EEXIST);
-	netns_run("ip -d link show d1 | grep -q dummy && ip link del d1");
+	CHECK(seen.link.is_dummy && seen.link.group == 241);
+	CHECK_EQ_INT(rtnl_link_add_dummy(rtnl, "d1", 241), -EEXIST);
+	netns_run("ip -d link show d1 | grep -q dummy");
+	CHECK_EQ_INT(rtnl_link_del(rtnl, seen.link.ifindex), 0);
 }
 
 int main(void)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A routed VIP on a dummy: vipd makes it, puts the address on it, and makes it anew when somebody removes
-# it. One that another made is taken as it is.
+# it. One that another made is taken as it is. When the VIPs are configured away, what vipd made goes, and
+# what it did not make stays.
 . "$(dirname "$0")/lib.sh"
 
 VIPD=${VIPD:-$BUILD/bin/vipd}
@@ -16,6 +17,10 @@ has() { # LINK ADDRESS
 
 kind_is_dummy() { # LINK
 	[[ $(ip -n n1 -d -j link show dev "$1" | jq -r '.[].linkinfo.info_kind') == dummy ]]
+}
+
+vipd_begins() {
+	spawn vipd-n1 n1 "$VIPD" --config "$T/vipd.yaml" --runtime-dir "$T/run-n1"
 }
 
 ip netns add n1
@@ -52,7 +57,7 @@ healthCheck: {enabled: false}
 YAML
 say "etcd and vipd, and no vip0 yet"
 spawn etcd-n1 n1 etcd --data-dir "$T/etcd" --log-level error
-spawn vipd-n1 n1 "$VIPD" --config "$T/vipd.yaml" --runtime-dir "$T/run-n1"
+vipd_begins
 wait_until 60 has vip0 192.0.2.10
 expect "vip0 is a dummy" kind_is_dummy vip0
 wait_until 60 has vip6 2001:db8::10
@@ -62,7 +67,14 @@ ip -n n1 link delete vip0
 wait_until 60 has vip0 192.0.2.10
 
 say "vipd stops: the addresses go, and the links stay"
-kill -TERM "${PID[vipd-n1]}"
+signal TERM vipd-n1
 wait_exit 30 vipd-n1
 expect_equal "exit code" "$EXIT_CODE" 0
 expect_equal "addresses" "$(vip_address vip0)$(vip_address vip6)" ""
+
+say "it starts again, and the VIPs are on another link by now"
+sed -i 's/^link: .*/link: vip1/' "$T/vipd.yaml"
+vipd_begins
+wait_until 60 log_says vipd-n1 'event=vip_link_removed ifname=vip0 ok=1'
+expect "its own is gone" test -z "$(ip -n n1 link show vip0 2>/dev/null)"
+expect "the other one is there" ip -n n1 link show vip6
