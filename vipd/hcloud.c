@@ -82,6 +82,7 @@ struct hcloud {
 	unsigned good;  /* passes on end */
 	unsigned moved; /* passes that found it elsewhere, with no more than one between that did not */
 	unsigned bad;
+	uint64_t requests, failures;
 	char trouble[HCLOUD_TEXT_MAX + 128];
 };
 
@@ -140,6 +141,7 @@ static void fail_pass(struct hcloud *h, int status, unsigned retry_after_s, cons
 	char trouble[sizeof(h->trouble)];
 	int64_t pause_us = hcloud_pause_us(++h->bad, status, retry_after_s);
 
+	h->failures++;
 	/* Two servers that came in each other's way should not meet again. */
 	pause_us += arc4random_uniform((uint32_t) (US_PER_S / 4));
 
@@ -279,6 +281,7 @@ static void sent(struct hcloud *h, int r)
 		          r == -EBADMSG ? "the token has a character that none has" : strerror(-r));
 	else
 		set_phase(h, ASKING);
+	h->requests += r >= 0 ? 1 : 0;
 }
 
 /* A question harms nobody. A change must not leave this machine when the confirmation is over. */
@@ -510,6 +513,8 @@ struct hcloud_report hcloud_report(const struct hcloud *h)
 	    .state = state,
 	    .server = h->seen.me,
 	    .trouble = h->trouble,
+	    .requests = h->requests,
+	    .failures = h->failures,
 	    .again_us = h->phase == WAITING ? MAX(left_us, 0) : 0,
 	};
 }

@@ -43,6 +43,8 @@ struct hcloud_report {
 	int64_t server;      /* this one's id; 0: not known yet */
 	const char *trouble; /* what is wrong, and when it is tried again; "" */
 	int64_t again_us;    /* with trouble: until the next try */
+	uint64_t requests;   /* that were sent, to the API and for this server's id */
+	uint64_t failures;   /* looks and changes that came to nothing */
 };
 
 /* queue, config and userdata are borrowed until hcloud_free(); 0 or -errno. */

@@ -245,6 +245,27 @@ static double etcd_leader_of(const struct vip_report *r)
 	return r->etcd_leader;
 }
 
+/* For a VIP that no cloud has to send here there is none of these. */
+static double of_cloud(const struct vip_report *r, double value)
+{
+	return r->cloud != NULL ? value : (double) NAN;
+}
+
+static double cloud_assigned_of(const struct vip_report *r)
+{
+	return of_cloud(r, r->cloud != NULL && strcmp(r->cloud, "assigned") == 0);
+}
+
+static double cloud_requests_of(const struct vip_report *r)
+{
+	return of_cloud(r, (double) r->cloud_requests);
+}
+
+static double cloud_failures_of(const struct vip_report *r)
+{
+	return of_cloud(r, (double) r->cloud_failures);
+}
+
 static double warnings_of(const struct vip_report *r)
 {
 	return (double) r->n_warnings;
@@ -290,6 +311,13 @@ static const struct {
     {"fairlead_vipd_etcd_ok{vip}", METRICS_GAUGE, "1 while etcd answers.", etcd_ok_of},
     {"fairlead_vipd_etcd_leader{vip}", METRICS_GAUGE, "1 while the etcd member of this node leads.",
      etcd_leader_of},
+    {"fairlead_vipd_cloud_assigned{vip}", METRICS_GAUGE,
+     "1 while the cloud is known to send the VIP's packets here; only where a cloud has to.",
+     cloud_assigned_of},
+    {"fairlead_vipd_cloud_requests_total{vip}", METRICS_COUNTER,
+     "Requests to the cloud's API and its metadata service.", cloud_requests_of},
+    {"fairlead_vipd_cloud_failures_total{vip}", METRICS_COUNTER,
+     "Times that the cloud could not be asked or told, or did not do it.", cloud_failures_of},
     {"fairlead_vipd_warnings{vip}", METRICS_GAUGE, "Warnings that `fairlead vip status` shows.",
      warnings_of},
 };

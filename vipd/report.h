@@ -44,6 +44,8 @@ struct vip_report {
 	const char *link;
 	const char *announce; /* "layer2", "bgp" or "hcloud" */
 	const char *cloud;    /* "idle", "asking", "assigned" or "failed"; NULL: there is none */
+	uint64_t cloud_requests;
+	uint64_t cloud_failures;
 	const char *node;     /* this one */
 	const char *state;    /* "down", "standby", "taking", "owner" or "yielding" */
 	const char *reason;   /* of the last change of state */

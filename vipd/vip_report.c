@@ -144,8 +144,13 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .readds = v->readds,
 	};
 
-	if (v->hcloud != NULL)
-		r.cloud = hcloud_report(v->hcloud).state;
+	if (v->hcloud != NULL) {
+		struct hcloud_report cloud = hcloud_report(v->hcloud);
+
+		r.cloud = cloud.state;
+		r.cloud_requests = cloud.requests;
+		r.cloud_failures = cloud.failures;
+	}
 	/* What is in force is what the present owner recorded. */
 	decide_awaited(&v->facts, election_window_us(v->election), election_late_us(v->election),
 	               &window_us, &late_us);

@@ -62,6 +62,8 @@ static const struct vip_report unknown = {
     .link = "bond0.100",
     .announce = "hcloud",
     .cloud = "failed",
+    .cloud_requests = 7,
+    .cloud_failures = 2,
     .node = "n1",
     .state = "down",
     .reason = "link missing",
@@ -146,6 +148,9 @@ static void test_metrics(void)
 	    "fairlead_vipd_etcd_ok{vip=\"10.0.0.5\"} 1\n",
 	    "fairlead_vipd_etcd_ok{vip=\"fd00::5\"} 0\n",
 	    "fairlead_vipd_etcd_leader{vip=\"10.0.0.5\"} 1\n",
+	    "fairlead_vipd_cloud_assigned{vip=\"fd00::5\"} 0\n",
+	    "fairlead_vipd_cloud_requests_total{vip=\"fd00::5\"} 7\n",
+	    "fairlead_vipd_cloud_failures_total{vip=\"fd00::5\"} 2\n",
 	    "fairlead_vipd_warnings{vip=\"10.0.0.5\"} 2\n",
 	    "fairlead_vipd_health{vip=\"10.0.0.5\",health=\"good\"} 1\n",
 	    "fairlead_vipd_health{vip=\"10.0.0.5\",health=\"bad\"} 0\n",
@@ -158,6 +163,8 @@ static void test_metrics(void)
 	    "fairlead_vipd_last_move_timestamp_seconds{vip=\"fd00::5\"}",
 	    "fairlead_vipd_last_move_duration_seconds{vip=\"fd00::5\"}",
 	    "fairlead_vipd_moves_total{vip=\"fd00::5\"",
+	    "fairlead_vipd_cloud_assigned{vip=\"10.0.0.5\"}",
+	    "fairlead_vipd_cloud_requests_total{vip=\"10.0.0.5\"}",
 	    "NaN",
 	};
 	AUTO(metrics_free) struct metrics *m = metrics_new();
