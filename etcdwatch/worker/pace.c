@@ -19,6 +19,15 @@ void pace_tell(struct pace *pace, uint64_t bytes)
 	if (now_us - pace->told_us < EVERY_US)
 		return;
 	pace->told_us = now_us;
+	pace->most_bytes = bytes;
 	result_line(json_pack("{s:s, s:I, s:I}", "doing", pace->step, "bytes", (json_int_t) bytes,
 	                      "of_bytes", (json_int_t) pace->of_bytes));
+}
+
+void pace_sent_cb(uint64_t bytes, void *userdata)
+{
+	struct pace *pace = userdata;
+
+	if (pace->before_bytes + bytes > pace->most_bytes)
+		pace_tell(pace, pace->before_bytes + bytes);
 }

@@ -151,16 +151,19 @@ static int send_part(struct run *run, unsigned i)
 static int send_parts(struct run *run)
 {
 	struct pace pace;
+	int r = 0;
 
 	pace_begin(&pace, "send", run->request->n_bytes);
-	for (unsigned i = 0; i < run->n_parts; i++) {
-		int r = send_part(run, i);
-
-		if (r < 0)
-			return r;
-		pace_tell(&pace, MIN((i + 1) * run->request->part_bytes, run->request->n_bytes));
+	s3_on_sent(run->s3, pace_sent_cb, &pace);
+	for (unsigned i = 0; i < run->n_parts && r == 0; i++) {
+		pace.before_bytes = i * run->request->part_bytes;
+		r = send_part(run, i);
+		/* Also of one that was there already. */
+		if (r == 0)
+			pace_sent_cb(MIN(run->request->part_bytes, pace.of_bytes - pace.before_bytes), &pace);
 	}
-	return 0;
+	s3_on_sent(run->s3, NULL, NULL);
+	return r;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */

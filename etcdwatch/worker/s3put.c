@@ -139,11 +139,15 @@ static int was_stored(struct putting *p)
 static int send_whole(struct putting *p)
 {
 	struct s3_piece piece;
+	struct pace pace;
 	int r = hash_file(p, &piece);
 
 	if (r < 0)
 		return r;
+	pace_begin(&pace, "send", p->result.n_bytes);
+	s3_on_sent(p->s3, pace_sent_cb, &pace);
 	r = s3_put(p->s3, p->request->key, &piece);
+	s3_on_sent(p->s3, NULL, NULL);
 	p->is_ours = r == 0;
 	return r < 0 ? s3target_fail(p->s3, r, p->problem) : 0;
 }

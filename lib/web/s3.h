@@ -91,6 +91,12 @@ const char *s3_failure_name(enum s3_failure failure); /* "denied", "clock", ... 
  * when no answer has told. */
 bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s);
 
+/* So much of the piece that is under way (s3_put(), s3_upload_part()) has been sent: from 0 again
+ * with each attempt. Called some times a second, and when all of it has. `userdata` is borrowed
+ * until another is told; NULL: nobody hears of it. */
+typedef void (*s3_sent_fn)(uint64_t n_bytes, void *userdata);
+void s3_on_sent(struct s3 *s3, s3_sent_fn fn, void *userdata);
+
 /* --- objects ---------------------------------------------------------------------------------- */
 
 struct s3_object {

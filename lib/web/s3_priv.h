@@ -36,6 +36,8 @@ struct s3 {
 	unsigned attempts;
 	unsigned backoff_ms;
 	bool (*is_cancelled)(void);
+	s3_sent_fn sent; /* or NULL */
+	void *sent_userdata;
 	struct s3_error error;
 	bool clock_known;
 	int64_t clock_ahead_s;

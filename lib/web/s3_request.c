@@ -161,6 +161,12 @@ const struct s3_error *s3_get_error(const struct s3 *s3)
 	return &s3->error;
 }
 
+void s3_on_sent(struct s3 *s3, s3_sent_fn fn, void *userdata)
+{
+	s3->sent = fn;
+	s3->sent_userdata = userdata;
+}
+
 bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s)
 {
 	if (s3->clock_known)

@@ -15,12 +15,18 @@ static int ignore_part(const struct s3_part *part UNUSED, void *userdata UNUSED)
 #define COMPLETED \
 	"<CompleteMultipartUploadResult><ETag>&quot;x-2&quot;</ETag></CompleteMultipartUploadResult>"
 
+static void count_sent(uint64_t n_bytes, void *userdata)
+{
+	*(uint64_t *) userdata = n_bytes;
+}
+
 static void test_upload(void)
 {
 	const struct s3_part parts[] = {{1, 3, "\"a&b\""}, {2, 3, "<c>"}};
 	char id[S3_UPLOAD_ID_MAX];
 	struct s3_piece piece;
 	struct s3_part part;
+	uint64_t sent = 0;
 
 	make_piece("abc", &piece);
 	START(ANSWER("200 OK", "",
@@ -32,7 +38,10 @@ static void test_upload(void)
 	START(ANSWER("200 OK", "", "<InitiateMultipartUploadResult/>"));
 	fails(s3_upload_create(s3, "k", id), -EPROTO, S3_PROTOCOL, "not the one to this request");
 	START(ANSWER("200 OK", ETAG, ""));
+	s3_on_sent(s3, count_sent, &sent);
 	CHECK_EQ_INT(s3_upload_part(s3, "k", "i/d=", 7, &piece, &part), 0);
+	CHECK_EQ_INT(sent, 3);
+	s3_on_sent(s3, NULL, NULL);
 	(void) asked(0, "PUT /b/k?partNumber=7&uploadId=i%2Fd%3D HTTP/1.1");
 	CHECK(part.number == 7 && part.n_bytes == 3 && s3_piece_has_etag(&piece, part.etag));
 	START(ANSWER("200 OK", "", ""));

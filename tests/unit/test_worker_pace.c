@@ -30,9 +30,17 @@ int main(void)
 	pace_tell(&pace, 30);
 	pace.told_us -= 2 * HOUR_US;
 	pace_tell(&pace, 40);
+	/* A part behind 30, which begins again. */
+	pace.before_bytes = 30;
+	for (int i = 0; i < 3; i++) {
+		pace.told_us -= 2 * HOUR_US;
+		pace_sent_cb((uint64_t[]){20, 5, 25}[i], &pace);
+	}
 	CHECK_EQ_INT(file_read(path, 4096, &text, &len), 0);
 	CHECK_EQ_STR(text, "{\"doing\":\"fetch\",\"bytes\":20,\"of_bytes\":1000}\n"
-	                   "{\"doing\":\"fetch\",\"bytes\":40,\"of_bytes\":1000}\n");
+	                   "{\"doing\":\"fetch\",\"bytes\":40,\"of_bytes\":1000}\n"
+	                   "{\"doing\":\"fetch\",\"bytes\":50,\"of_bytes\":1000}\n"
+	                   "{\"doing\":\"fetch\",\"bytes\":55,\"of_bytes\":1000}\n");
 	(void) unlink(path);
 	return check_result();
 }
