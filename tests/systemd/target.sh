@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# fairlead.target: enabled, it also has the network made before network-online.target. It starts all four. A connection to the VIP and one through prism live through
+# fairlead.target: enabled, it also has the network made before network-online.target. It starts all
+# four, and `fairlead support` finds their logs. A connection to the VIP and one through prism live through
 # restarts and reloads, and a hang of any daemon ends with its watchdog. The target's end stops all but
 # netconf; at shutdown the address is handed over while etcd still runs.
 
@@ -26,6 +27,18 @@ wait_until 60 is_owner
 wait_until 60 has_snapshot
 all_run $DAEMONS
 wait_until 30 metrics_are_there
+
+# What the journal and systemd themselves have for `support`.
+fairlead support --file /run/support.tar.gz >/dev/null
+mkdir /run/support
+tar -C /run/support --strip-components=1 -xzf /run/support.tar.gz
+for daemon in $DAEMONS; do
+	grep -q 'event=starting' "/run/support/logs/fairlead-$daemon.log"
+	grep -q "^fairlead-$daemon.service .* active .*running" /run/support/SUMMARY.md
+	grep -q "fairlead-$daemon.service" /run/support/system/units.txt
+done
+refute grep -E 'journalctl|systemctl|logs/fairlead-(vipd|prism|etcdwatch|netconf).log:' <(sed -n '/What is missing/,/^## Secrets/p' /run/support/SUMMARY.md)
+
 connections_open
 connections_are_there
 
