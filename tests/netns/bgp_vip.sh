@@ -3,9 +3,12 @@
 # The VIP is routed: BIRD runs on each node with the configuration of docs/bgp.md, and on a router, behind
 # which the client is. The router learns the route of whoever owns the VIP, also when that is moved; and
 # when vipd is killed or stopped the kernel silences the address in time, removes it, and BIRD withdraws
-# it. Never do two next hops both answer, whatever the router knows.
+# it. A restart withdraws nothing. An IPv6 VIP does as the other one. Never do two next hops both answer,
+# whatever the router knows.
 # waits: for windows to end
 VIP=192.0.2.10
+VIP6=2001:db8::10
+VIPS="$VIP $VIP6"
 VIP_LINK=vip0
 POLICY='announce: bgp'
 . "$(dirname "$0")/lib.sh"
@@ -35,6 +38,13 @@ router_up() {
 			passive;
 			ipv4 { import all; export none; };
 		}
+		protocol bgp nodes6 {
+			local as 64513;
+			neighbor range fd86::/64 as 64512;
+			dynamic name "six";
+			passive;
+			ipv6 { import all; export none; };
+		}
 	CONF
 	bird_start rt
 }
@@ -49,6 +59,19 @@ node_routes() { # NODE
 	ip -n "$1" link set vip0 up
 	ip -n "$1" route add "$LAN_OF_CLIENT.0/24" via 10.86.0.51
 	sed -n '/^```bird$/,/^```$/{/^```/!p}' "$ROOT/docs/bgp.md" >"$T/bird-$1.conf"
+	# As the page says of IPv6.
+	sed -i 's/^\tipv4;$/&\n\tipv6;/' "$T/bird-$1.conf"
+	cat >>"$T/bird-$1.conf" <<-CONF
+		protocol bgp uplink6 {
+			local as 64512;
+			neighbor fd86::51 as 64513;
+			hold time 9;
+			ipv6 {
+				import none;
+				export where source = RTS_DEVICE && net ~ [ 2001:db8::/64{128,128} ];
+			};
+		}
+	CONF
 	bird_start "$1"
 }
 
@@ -59,6 +82,20 @@ router_knows() {
 
 router_knows_only() { # NODE
 	[[ $(router_knows) == "${NUMBER[$1]}" ]]
+}
+
+router_knows_6_only() { # NODE
+	[[ $(birdc -s "$T/bird-rt.ctl" show route all for "$VIP6" | sed -n 's/.*BGP.next_hop: fd86::\([0-9]*\).*/\1/p' |
+		sort | xargs) == "${NUMBER[$1]}" ]]
+}
+
+six() { # COMMAND...: about the IPv6 VIP
+	local VIP=$VIP6
+	"$@"
+}
+
+withdrawn() { # how often the router has withdrawn the VIP
+	grep -c "^Deleted $VIP " "$LOG_DIR/routes.log" || true
 }
 
 far_reaches() { # NODE
@@ -91,6 +128,7 @@ router_up
 for node in "${NODES[@]}"; do
 	node_routes "$node"
 done
+spawn routes rt stdbuf -oL ip monitor route
 observe
 vipd_start "${NODES[@]}"
 wait_until 15 settled
@@ -108,6 +146,31 @@ OWNER=$(holders)
 wait_until 5 router_knows_only "$OWNER"
 wait_until 2 far_reaches "$OWNER"
 wire_check --from "$STEP" --max-overlap-ms 0 --expect-moves 1 --max-owners 2
+
+say "the IPv6 VIP is moved, too"
+six wait_until 15 settled
+former=$(six holders)
+wait_until 10 router_knows_6_only "$former"
+fairlead "$former" vip move "$VIP6"
+six wait_until 3 settled_on_other_than "$former"
+wait_until 5 router_knows_6_only "$(six holders)"
+
+say "vipd on $OWNER restarts, as for an upgrade"
+before=$(withdrawn)
+[[ $before -ge 1 ]] || fail "the move was not seen in the router's table"
+signal USR2 "vipd-$OWNER"
+wait_exit 5 "vipd-$OWNER"
+vipd_start "$OWNER"
+wait_until 10 settled
+wait_until 10 router_knows_only "$(holders)"
+# A machine that takes longer for it than the window is shows nothing.
+if log_says "vipd-$OWNER" "vip_not_adopted vip=$VIP .*left_ms=-"; then
+	OWNER=$(holders)
+else
+	expect "it stays" held_by "$OWNER"
+	expect_equal "routes that the router has withdrawn" "$(withdrawn)" "$before"
+	wire_check --from "$STEP" --expect-moves 0 --max-owners 1
+fi
 
 say "kill -9 of vipd on $OWNER"
 former=$OWNER

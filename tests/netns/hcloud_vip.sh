@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Two VIPs of Hetzner Cloud, an alias IP of a private network and a floating IP, against a stand-in for
-# its API. Whoever owns one has it assigned; alias IPs of others stay where they are; the API's refusals,
+# VIPs of Hetzner Cloud, two alias IPs of a private network and a floating IP, against a stand-in for
+# its API. Whoever owns one has it assigned; setting one alias IP loses no other; alias IPs of others stay where they are; the API's refusals,
 # errors and silence are told in the status and outlived, and cost no ownership; and a request of a lost
 # owner that comes to pass late is undone.
 # waits: for the owner to look again
-VIPS='10.86.0.100 203.0.113.7'
+VIPS='10.86.0.100 10.86.0.101 203.0.113.7'
 . "$(dirname "$0")/lib.sh"
 
+SECOND=10.86.0.101
 FLOATING=203.0.113.7
 CLOUD=10.87.0.1 # sw, on mgmt
 
@@ -58,11 +59,18 @@ cloud_change() { # FILTER
 alias_of() { # NODE: it has the VIP and its own, and nobody else lost or won anything
 	local is wanted
 	is=$(jq -c '[.servers[] | {key: "\(.id)", value: (.private_net | map({key: "\(.network)", value:
-		(.alias_ips | sort)}) | from_entries)}] | from_entries' "$T/cloud.json")
+		(.alias_ips - ["'"$SECOND"'"] | sort)}) | from_entries)}] | from_entries' "$T/cloud.json")
 	wanted=$(jq -nc --arg owner "${NUMBER[$1]}" '[("11", "12", "13") | {key: ., value: {"2": ["10.9.0.\(.)"],
 		"3": (["10.86.0.1\(.)"] + if . == $owner then ["10.86.0.100"] else [] end | sort)}}] +
 		[{key: "99", value: {"3": ["10.86.0.55", "10.86.0.56"]}}] | from_entries')
 	[[ $is == "$wanted" ]]
+}
+
+second_settled() {
+	local now
+	now=$(ip_holder "$SECOND")
+	[[ -n $now && $now != *$'\n'* && $(jq -c --arg ip "$SECOND" '[.servers[] | select(any(.private_net[];
+		.alias_ips | index($ip))) | .id]' "$T/cloud.json") == "[${NUMBER[$now]}]" ]] && cloud_is "$SECOND" "$now" assigned
 }
 
 floating_of() { # NODE
@@ -111,9 +119,21 @@ OWNER=$(holders)
 wait_until 15 alias_of "$OWNER"
 wait_until 10 cloud_is "$VIP" "$OWNER" assigned
 wait_until 15 floating_settled
+wait_until 30 second_settled
 expect_equal "who is not the owner" "$(fairlead "$(node_other_than "$OWNER")" -o json vip status "$VIP" | jq -r .cloud)" idle
 
-say "both are moved, while the API errs, is silent, and refuses"
+say "both alias IPs are moved to one node at once, and from there to another"
+for OWNER in $(node_other_than "$OWNER") "$OWNER"; do
+	for address in "$VIP" "$SECOND"; do
+		former=$(ip_holder "$address")
+		[[ $former == "$OWNER" ]] || fairlead "$former" vip move "$address" to "$OWNER"
+	done
+	wait_until 30 settled_on "$OWNER"
+	wait_until 30 alias_of "$OWNER"
+	wait_until 30 second_settled
+done
+
+say "two are moved, while the API errs, is silent, and refuses"
 former=$OWNER floating=$(floating_owner)
 to=$(node_other_than "$floating")
 cloud_change '.trouble = [{path: "POST .*alias", status: 500}, {path: "POST .*alias", fail: "locked"},
@@ -161,4 +181,5 @@ wait_until 5 log_says cloud "^done .*:${NUMBER[$floating]}} well"
 wait_until 60 log_says "vipd-$now" 'hcloud_taken_back vip=203'
 expect "it is back" floating_of "$now"
 
+wait_until 30 second_settled
 expect "the token is in no log" test -z "$(grep -l 'secret-471' "$LOG_DIR"/vipd-*.log)"
