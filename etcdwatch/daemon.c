@@ -132,7 +132,7 @@ static int open_etcd(struct daemon *d)
 	char error[ETCD_ERROR_TEXT_MAX];
 	int r;
 
-	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, error, &d->etcd);
+	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, 0, error, &d->etcd);
 	if (r < 0)
 		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
 	if (error[0] != '\0')

@@ -32,6 +32,9 @@
 
 /* Whoever cannot write `released` by then leaves it to the others' patience. */
 #define STOP_LIMIT_US (8 * US_PER_S)
+/* What is asked for is small; one member that answers with more than that, unpacked four times as
+ * much, must not take the unit's memory. */
+#define ANSWER_MAX_BYTES ((size_t) 4 << 20)
 #define LEASE_END_LIMIT_US US_PER_S
 
 enum daemon_phase {
@@ -423,7 +426,7 @@ static int open_etcd(struct daemon *d)
 	char error[ETCD_ERROR_TEXT_MAX];
 	int r;
 
-	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, error, &d->etcd);
+	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, ANSWER_MAX_BYTES, error, &d->etcd);
 	if (r < 0)
 		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
 	if (error[0] != '\0')

@@ -10,9 +10,12 @@
 #include "base/macro.h"
 #include "base/mem.h"
 
-void assembly_init(struct assembly *assembly, int64_t next_revision)
+void assembly_init(struct assembly *assembly, int64_t next_revision, size_t held_max_bytes)
 {
-	*assembly = (struct assembly){.next_revision = next_revision};
+	*assembly = (struct assembly){
+	    .next_revision = next_revision,
+	    .held_max_bytes = held_max_bytes,
+	};
 }
 
 static void drop(struct assembly *assembly, size_t n)
@@ -92,7 +95,7 @@ int assembly_add(struct assembly *assembly, Pb__WatchResponse *message)
 	           assembly_last_revision(assembly))
 		assembly->n_complete--;
 	assembly->held_bytes = held_bytes(assembly);
-	if (assembly->held_bytes > ASSEMBLY_HELD_MAX_BYTES)
+	if (assembly->held_bytes > assembly->held_max_bytes)
 		return -E2BIG;
 	if (assembly->n_complete > 0)
 		assembly->next_revision = assembly->events[assembly->n_complete - 1]->kv->mod_revision + 1;

@@ -15,8 +15,8 @@
 #include "etcd/etcd.h"
 #include "etcd/proto/etcd.pb-c.h"
 
-/* Of one revision that is still incomplete. */
-#define ASSEMBLY_HELD_MAX_BYTES (64UL * 1024 * 1024)
+/* Of one revision that is still incomplete: so many times the limit on a received message. */
+#define ASSEMBLY_HELD_FACTOR 4u
 
 struct assembly {
 	int64_t next_revision; /* what was below it has been handed out */
@@ -25,10 +25,11 @@ struct assembly {
 	size_t n_room;
 	size_t n_complete;
 	size_t held_bytes;
+	size_t held_max_bytes;
 	bool is_partial; /* more fragments are to come */
 };
 
-void assembly_init(struct assembly *assembly, int64_t next_revision);
+void assembly_init(struct assembly *assembly, int64_t next_revision, size_t held_max_bytes);
 void assembly_fini(struct assembly *assembly);
 
 /* A new stream: what is held will come again. */

@@ -31,6 +31,7 @@
 #include "etcd/client.h"
 #include "etcd/proto/etcd.pb-c.h"
 #include "etcd/rpc.h"
+#include "etcd/unpack.h"
 #include "etcd/verdict.h"
 
 #define BACKOFF_FIRST_US (50 * US_PER_MS)
@@ -205,12 +206,12 @@ static void settle_with_answer(struct etcd_call *call, struct candidate *candida
 	ProtobufCMessage *response = NULL;
 	const Pb__ResponseHeader *header = NULL;
 
-	response =
-	    protobuf_c_message_unpack(call->spec.response, NULL, result->answer_len, result->answer);
+	response = unpack_message(call->spec.response, result->answer, result->answer_len,
+	                          UNPACK_FACTOR * call->etcd->answer_max_bytes);
 	if (response == NULL) {
 		outcome.r = -EPROTO;
 		outcome.ambiguous = true;
-		outcome.text = "the answer cannot be parsed";
+		outcome.text = "the answer cannot be parsed, or takes too much memory";
 	} else {
 		header = response_header(response);
 	}

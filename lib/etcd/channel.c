@@ -22,8 +22,6 @@
 #define RECONNECT_MIN_MS 1000
 #define RECONNECT_MAX_MS 2000
 #define RESOLVE_MIN_INTERVAL_MS 5000
-/* gRPC's default of 4 MiB is less than etcd's larger answers. */
-#define RECEIVE_MAX_BYTES (16 * 1024 * 1024)
 
 struct channel {
 	unsigned refs;
@@ -37,7 +35,7 @@ static grpc_arg int_arg(const char *key, int value)
 	    .type = GRPC_ARG_INTEGER, .key = (char *) (uintptr_t) key, .value.integer = value};
 }
 
-struct channel *channel_new(const struct url *url, const struct pem *pem)
+struct channel *channel_new(const struct url *url, const struct pem *pem, size_t receive_max_bytes)
 {
 	struct channel *channel = NEW0(struct channel);
 	grpc_channel_credentials *credentials =
@@ -59,7 +57,7 @@ struct channel *channel_new(const struct url *url, const struct pem *pem)
 	    int_arg("grpc.min_reconnect_backoff_ms", RECONNECT_MIN_MS),
 	    int_arg("grpc.max_reconnect_backoff_ms", RECONNECT_MAX_MS),
 	    int_arg("grpc.dns_min_time_between_resolutions_ms", RESOLVE_MIN_INTERVAL_MS),
-	    int_arg("grpc.max_receive_message_length", RECEIVE_MAX_BYTES),
+	    int_arg("grpc.max_receive_message_length", (int) receive_max_bytes),
 	    /* With probes, gRPC lets a member send 16 MiB that nobody has asked for yet; without, 64
 	     * KiB. */
 	    int_arg("grpc.http2.bdp_probe", 0),

@@ -20,8 +20,9 @@ enum channel_state {
 	CHANNEL_FAILED,     /* a call fails at once, until the next attempt to connect */
 };
 
-/* Begins to connect. pem is NULL for http and unix. */
-struct channel *channel_new(const struct url *url, const struct pem *pem);
+/* Begins to connect. pem is NULL for http and unix. A longer message than receive_max_bytes ends
+ * its call. */
+struct channel *channel_new(const struct url *url, const struct pem *pem, size_t receive_max_bytes);
 struct channel *channel_ref(struct channel *channel);
 void channel_unref(struct channel *channel); /* NULL is fine */
 

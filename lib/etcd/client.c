@@ -26,6 +26,8 @@
 
 #define CALL_TIMEOUT_DEFAULT_MS 1000
 #define HEDGE_DEFAULT_MS 300
+/* gRPC's default of 4 MiB is less than etcd's larger answers. */
+#define ANSWER_MAX_DEFAULT_BYTES ((size_t) 16 << 20)
 
 /* Runs in any thread of gRPC's. */
 static void log_from_grpc(gpr_log_func_args *args)
@@ -46,7 +48,7 @@ static int build(struct etcd *etcd, const struct etcd_options *options,
 		(void) snprintf(error, ETCD_ERROR_TEXT_MAX, "cannot start a thread: %s", strerror(-r));
 		return r;
 	}
-	r = pool_new(etcd->ev, options, error, &etcd->pool);
+	r = pool_new(etcd->ev, options, etcd->answer_max_bytes, error, &etcd->pool);
 	if (r < 0)
 		return r;
 	if (options->user != NULL)
@@ -91,6 +93,8 @@ int etcd_new(struct ev_loop *ev, const struct etcd_options *options,
 	etcd->ev = ev;
 	etcd->call_timeout_us = (timeout_ms != 0 ? timeout_ms : CALL_TIMEOUT_DEFAULT_MS) * US_PER_MS;
 	etcd->hedge_us = (hedge_ms != 0 ? hedge_ms : HEDGE_DEFAULT_MS) * US_PER_MS;
+	etcd->answer_max_bytes =
+	    options->answer_max_bytes != 0 ? options->answer_max_bytes : ANSWER_MAX_DEFAULT_BYTES;
 	LIST_INIT(&etcd->calls);
 	LIST_INIT(&etcd->watches);
 	LIST_INIT(&etcd->snapshots);

@@ -21,6 +21,7 @@ struct etcd {
 	struct discovery *discovery; /* NULL: not wanted */
 	int64_t call_timeout_us;
 	int64_t hedge_us;
+	size_t answer_max_bytes;
 	LIST_HEAD(, etcd_call) calls;
 	LIST_HEAD(, etcd_watch) watches;
 	LIST_HEAD(, etcd_snapshot) snapshots;

@@ -18,7 +18,7 @@
 	"EtcdClientConfig; before `kubeadm init` this is normal)"
 
 /* Does what is wanted with the options: connects (etcd is not NULL), or only checks. */
-static int with_options(struct ev_loop *ev, const struct etcdconf *config,
+static int with_options(struct ev_loop *ev, const struct etcdconf *config, size_t answer_max_bytes,
                         char error[static ETCD_ERROR_TEXT_MAX], struct etcd **etcd)
 {
 	AUTO(free) const char **endpoints = xcalloc(config->n_endpoints, sizeof(endpoints[0]));
@@ -47,6 +47,7 @@ static int with_options(struct ev_loop *ev, const struct etcdconf *config,
 	    .password = password,
 	    .call_timeout_ms = (unsigned) (config->call_timeout_us / US_PER_MS),
 	    .hedge_ms = (unsigned) (config->hedge_us / US_PER_MS),
+	    .answer_max_bytes = answer_max_bytes,
 	    .discover_members = config->discover_members,
 	};
 	if (etcd != NULL)
@@ -60,11 +61,11 @@ static int with_options(struct ev_loop *ev, const struct etcdconf *config,
 
 int connect_check(const struct etcdconf *config, char ret_error[static ETCD_ERROR_TEXT_MAX])
 {
-	return with_options(NULL, config, ret_error, NULL);
+	return with_options(NULL, config, 0, ret_error, NULL);
 }
 
-int connect_etcd(struct ev_loop *ev, const struct etcdconf *config,
+int connect_etcd(struct ev_loop *ev, const struct etcdconf *config, size_t answer_max_bytes,
                  char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd)
 {
-	return with_options(ev, config, ret_error, ret_etcd);
+	return with_options(ev, config, answer_max_bytes, ret_error, ret_etcd);
 }

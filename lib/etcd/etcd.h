@@ -47,6 +47,9 @@ struct etcd_options {
 	/* 0 means the default: 1000 and 300. */
 	unsigned call_timeout_ms;
 	unsigned hedge_ms;
+	/* A longer message is an error, and so is one that takes four times as much when it is
+	 * unpacked. 0: 16 MiB. */
+	size_t answer_max_bytes;
 	/* Ask the members for each other's client URLs and use those too (no more than once a minute).
 	 */
 	bool discover_members;

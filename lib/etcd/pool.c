@@ -35,6 +35,7 @@ struct endpoint {
 struct pool {
 	struct ev_loop *ev;
 	struct pem *pem; /* NULL: no TLS */
+	size_t answer_max_bytes;
 	char *ca_file;
 	char *cert_file;
 	char *key_file;
@@ -87,7 +88,7 @@ static struct endpoint *add(struct pool *pool, const struct url *url, bool confi
 	endpoint->refs = 1;
 	endpoint->url = *url;
 	endpoint->configured = configured;
-	endpoint->channel = channel_new(url, pool->pem);
+	endpoint->channel = channel_new(url, pool->pem, pool->answer_max_bytes);
 	pool->endpoints[pool->n_endpoints] = endpoint;
 	pool->urls[pool->n_endpoints] = endpoint->url.text;
 	pool->n_endpoints++;
@@ -115,7 +116,7 @@ static void drop(struct pool *pool, size_t index)
 static void renew_channel(const struct pool *pool, struct endpoint *endpoint)
 {
 	channel_unref(endpoint->channel);
-	endpoint->channel = channel_new(&endpoint->url, pool->pem);
+	endpoint->channel = channel_new(&endpoint->url, pool->pem, pool->answer_max_bytes);
 	endpoint->ticks_unready = 0;
 }
 
@@ -187,7 +188,7 @@ static int parse_endpoints(const struct etcd_options *options, struct url *urls,
 	return 0;
 }
 
-int pool_new(struct ev_loop *ev, const struct etcd_options *options,
+int pool_new(struct ev_loop *ev, const struct etcd_options *options, size_t answer_max_bytes,
              char ret_error[static ETCD_ERROR_TEXT_MAX], struct pool **ret_pool)
 {
 	AUTO(pool_free) struct pool *pool = NEW0(struct pool);
@@ -196,6 +197,7 @@ int pool_new(struct ev_loop *ev, const struct etcd_options *options,
 
 	ret_error[0] = '\0';
 	pool->ev = ev;
+	pool->answer_max_bytes = answer_max_bytes;
 	ev_timer_init(&pool->tick, tick_cb, TICK_S, TICK_S);
 	r = parse_endpoints(options, urls, ret_error);
 	if (r < 0)
@@ -272,7 +274,7 @@ struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid
 
 struct channel *pool_new_channel(const struct pool *pool, const struct endpoint *endpoint)
 {
-	return channel_new(&endpoint->url, pool->pem);
+	return channel_new(&endpoint->url, pool->pem, pool->answer_max_bytes);
 }
 
 void pool_set_primary(struct pool *pool, struct endpoint *endpoint)

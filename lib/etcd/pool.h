@@ -31,7 +31,7 @@ uint64_t endpoint_member(const struct endpoint *endpoint);
 void endpoint_set_member(struct endpoint *endpoint, uint64_t member_id);
 
 /* 0, or -errno with a sentence. With 0 the sentence is "" or a warning. */
-int pool_new(struct ev_loop *ev, const struct etcd_options *options,
+int pool_new(struct ev_loop *ev, const struct etcd_options *options, size_t answer_max_bytes,
              char ret_error[static ETCD_ERROR_TEXT_MAX], struct pool **ret_pool);
 void pool_free(struct pool *pool);
 DEFINE_AUTO(struct pool, pool_free);

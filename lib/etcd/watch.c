@@ -31,6 +31,7 @@
 #include "etcd/pool.h"
 #include "etcd/proto/etcd.pb-c.h"
 #include "etcd/stream.h"
+#include "etcd/unpack.h"
 #include "etcd/verdict.h"
 
 #define PROGRESS_INTERVAL_US (2 * US_PER_S)
@@ -274,10 +275,11 @@ static void on_message_parsed(struct etcd_watch *watch, Pb__WatchResponse *messa
 static void on_message(const void *data, size_t len, void *userdata)
 {
 	struct etcd_watch *watch = userdata;
-	Pb__WatchResponse *message = pb__watch_response__unpack(NULL, len, data);
+	Pb__WatchResponse *message = (void *) unpack_message(
+	    &pb__watch_response__descriptor, data, len, UNPACK_FACTOR * watch->etcd->answer_max_bytes);
 
 	if (message == NULL) {
-		lose(watch, "a message that cannot be parsed");
+		lose(watch, "a message that cannot be parsed, or takes too much memory");
 		return;
 	}
 	on_message_parsed(watch, message);
@@ -441,7 +443,7 @@ int etcd_watch_new(struct etcd *etcd, struct etcd_bytes key, bool prefix, int64_
 	watch->callbacks = callbacks;
 	watch->userdata = userdata;
 	watch->auth_wait.fn = on_auth;
-	assembly_init(&watch->assembly, start_revision);
+	assembly_init(&watch->assembly, start_revision, ASSEMBLY_HELD_FACTOR * etcd->answer_max_bytes);
 	ev_timer_init(&watch->timer, timer_cb, 0., 0.);
 	LIST_INSERT_HEAD(&etcd->watches, watch, entry);
 	arm_timer(watch, 0);

@@ -15,6 +15,7 @@
 #include "etcd/call.h"
 #include "etcd/client.h"
 #include "etcd/etcd.h"
+#include "etcd/unpack.h"
 #include "etcd/url.h"
 #include "etcd/verdict.h"
 
@@ -22,6 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __wrap_call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn,
                        void *userdata, struct etcd_call **ret_call);
 struct endpoint *__wrap_pool_find(const struct pool *pool, const char *url);
+
+/* Small, so that it runs out now and then. */
+#define BUDGET_BYTES 16384
 
 static const uint8_t *bytes;
 static size_t n_bytes;
@@ -31,7 +35,7 @@ static volatile unsigned sum; /* of all that was read, so that reading is not le
 void __wrap_call_start(struct etcd *etcd UNUSED, const struct call_spec *spec, call_user_fn fn,
                        void *userdata, struct etcd_call **ret_call UNUSED)
 {
-	ProtobufCMessage *response = protobuf_c_message_unpack(spec->response, NULL, n_bytes, bytes);
+	ProtobufCMessage *response = unpack_message(spec->response, bytes, n_bytes, BUDGET_BYTES);
 	struct etcd_outcome outcome = {.r = response != NULL ? 0 : -1, .text = "", .endpoint = ""};
 
 	spec->deliver(&outcome, response, fn, userdata);

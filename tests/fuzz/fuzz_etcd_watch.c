@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int64_t revision = 0;
 	size_t len;
 
-	assembly_init(&assembly, FIRST_REVISION);
+	assembly_init(&assembly, FIRST_REVISION, 64u << 20);
 	for (; size > 0; data += 1 + len, size -= 1 + len) {
 		Pb__WatchResponse *message;
 		int r;

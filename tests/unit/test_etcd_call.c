@@ -438,6 +438,49 @@ static void test_answers_that_are_none(void)
 	end();
 }
 
+/* Of so many keys that are nothing, two bytes each, and one with a value of so many bytes. */
+static void answer_range(size_t n_empty, size_t value_bytes)
+{
+	AUTO(free) Pb__KeyValue *keys = xcalloc(n_empty + 1, sizeof(*keys));
+	AUTO(free) Pb__KeyValue **list = xcalloc(n_empty + 1, sizeof(*list));
+	AUTO(free) uint8_t *value = xcalloc(1, value_bytes + 1);
+	Pb__RangeResponse response = PB__RANGE_RESPONSE__INIT;
+	Pb__ResponseHeader header = PB__RESPONSE_HEADER__INIT;
+
+	for (size_t i = 0; i <= n_empty; i++) {
+		pb__key_value__init(&keys[i]);
+		list[i] = &keys[i];
+	}
+	keys[0].value = (ProtobufCBinaryData){value_bytes, value};
+	response.header = &header;
+	response.kvs = list;
+	response.n_kvs = n_empty + 1;
+	server_set_answer(servers[0], SERVER_RANGE, &response.base);
+}
+
+/* Neither a long answer nor a short one that grows when it is unpacked takes more memory than the
+ * limit allows. */
+static void test_answers_that_are_too_much(void)
+{
+	const char *url;
+	struct etcd_options options = {.endpoints = &url,
+	                               .n_endpoints = 1,
+	                               .answer_max_bytes = 64 * 1024,
+	                               .call_timeout_ms = 60000};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	servers[0] = server_new(ev, 0, 0);
+	url = server_url(servers[0]);
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	answer_range(100, 40 * 1024);
+	CHECK_EQ_INT(sync_get(ev, etcd, "k").r, 0);
+	answer_range(20000, 0);
+	CHECK_EQ_INT(sync_get(ev, etcd, "k").r, -EPROTO);
+	answer_range(0, 65 * 1024);
+	CHECK_EQ_INT(sync_get(ev, etcd, "k").r, -EPROTO);
+	end();
+}
+
 static void test_cancel_with_two_in_flight(void)
 {
 	struct etcd_range range = {.key = ETCD_STR("k")};
@@ -703,6 +746,7 @@ int main(void)
 	    test_nobody_listens,
 	    test_black_hole,
 	    test_answers_that_are_none,
+	    test_answers_that_are_too_much,
 	    test_cancel_with_two_in_flight,
 	    test_options_and_leases,
 	    test_two_names_of_one_member,

@@ -13,6 +13,8 @@
 #include "etcd/snapshot_message.h"
 #include "etcd/verdict.h"
 
+#define ASSEMBLY_MAX_BYTES ((size_t) 64 << 20)
+
 static void test_urls(void)
 {
 	static const struct {
@@ -230,7 +232,7 @@ static void test_assembly_is_limited(void)
 	int r = 0;
 	int n = 0;
 
-	assembly_init(&assembly, 1);
+	assembly_init(&assembly, 1, ASSEMBLY_MAX_BYTES);
 	for (int64_t revision = 1; revision <= 12; revision++) {
 		Pb__WatchResponse *message = message_new(revision, chunk, true);
 
@@ -256,7 +258,7 @@ static void test_an_event_without_a_key_is_refused(void)
 	Pb__WatchResponse *message = message_new(1, 1, false);
 	struct assembly assembly;
 
-	assembly_init(&assembly, 1);
+	assembly_init(&assembly, 1, ASSEMBLY_MAX_BYTES);
 	pb__key_value__free_unpacked(TAKE_PTR(message->events[0]->kv), NULL);
 	CHECK_EQ_INT(assembly_add(&assembly, message), -EPROTO);
 	pb__watch_response__free_unpacked(message, NULL);

@@ -200,7 +200,7 @@ static void start(void)
 	char error[ETCD_ERROR_TEXT_MAX];
 	struct probe_options options = {.ev = ev, .config = &config};
 
-	if (!CHECK_EQ_INT(connect_etcd(ev, &config, error, &etcd), 0)) {
+	if (!CHECK_EQ_INT(connect_etcd(ev, &config, 0, error, &etcd), 0)) {
 		(void) fprintf(stderr, "  %s\n", error);
 		exit(1);
 	}
