@@ -7,6 +7,7 @@
  */
 #include "etcd/auth.h"
 
+#include <errno.h>
 #include <ev.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -59,23 +60,37 @@ static void wake_all(struct auth *auth, int r, const char *text)
 	}
 }
 
+/* gRPC takes nothing else into a header, and to be refused by it there is a fault of ours. */
+static bool is_header(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p < 0x20 || *p > 0x7e)
+			return false;
+	}
+	return strlen(text) <= TOKEN_MAX_BYTES;
+}
+
 static void on_answer(const struct etcd_outcome *outcome, const ProtobufCMessage *response,
                       call_user_fn fn UNUSED, void *userdata)
 {
 	struct auth *auth = userdata;
 	const Pb__AuthenticateResponse *answer = (const void *) response;
+	const char *text = outcome->text;
 	int r = outcome->r;
 
 	if (r < 0 && strstr(outcome->text, "authentication is not enabled") != NULL) {
 		/* As it may be switched on later, the refusal "user name is empty" leads back here. */
 		r = 0;
-	} else if (r == 0 && strlen(answer->token) <= TOKEN_MAX_BYTES) {
+	} else if (r == 0 && is_header(answer->token)) {
 		auth->token = xstrdup(answer->token);
+	} else if (r == 0) {
+		r = -EPROTO;
+		text = "a token that cannot be one";
 	}
-	log_debug("etcd_authenticated", "user=%s r=%d text=\"%s\"", auth->user, r, outcome->text);
+	log_debug("etcd_authenticated", "user=%s r=%d text=\"%s\"", auth->user, r, text);
 	auth->not_before_us = r < 0 ? mono_now_us() + ASK_INTERVAL_US : 0;
 	auth->state = r == 0 ? AUTH_HAVE : AUTH_NONE;
-	wake_all(auth, r, outcome->text);
+	wake_all(auth, r, text);
 }
 
 static void ask_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)

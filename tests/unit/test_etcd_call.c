@@ -697,6 +697,25 @@ static void test_tokens(void)
 }
 
 /* A wrong password: an error at once, and one question a second. */
+/* A token that no header can hold is a failure of that member, and no end of this process. */
+static void test_tokens_that_are_none(void)
+{
+	static const char *const tokens[] = {"a\nb", "caf\xc3\xa9"};
+	const char *url;
+	struct etcd_options options = {
+	    .endpoints = &url, .n_endpoints = 1, .user = "root", .password = "secret"};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+		servers[0] = server_new(ev, 0, 0);
+		server_set_token(servers[0], tokens[i]);
+		url = server_url(servers[0]);
+		CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+		CHECK(sync_get(ev, etcd, "k").r < 0);
+		end();
+	}
+}
+
 static void test_wrong_password(void)
 {
 	const char *urls[1];
@@ -754,6 +773,7 @@ int main(void)
 	    test_comes_back,
 	    test_discovery,
 	    test_tokens,
+	    test_tokens_that_are_none,
 	    test_wrong_password,
 	};
 
