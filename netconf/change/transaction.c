@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * enter() is the one writer of the phase: it asks the table, stops what the old phase had running,
- * writes the new one to the disk, and begins its work. The way back does not depend on the disk.
+ * transaction_enter() is the one writer of the phase: it asks the table, stops what the old phase
+ * had running, writes the new one to the disk, and begins its work (transaction_work.c). The way
+ * back does not depend on the disk.
  */
-#include "netconf/change/transaction.h"
+#include "netconf/change/transaction_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +16,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/change/apply.h"
-#include "netconf/change/follow.h"
 #include "netconf/change/statedir.h"
-#include "netconf/change/undo.h"
-#include "netconf/change/watchman.h"
 
 DEFINE_AUTO(json_t, json_decref);
 
@@ -29,200 +26,6 @@ DEFINE_AUTO(json_t, json_decref);
 #define PROBING_SLACK_US (30 * US_PER_S)
 /* The answer to whoever asked goes out before the network may go away under it. */
 #define HEAD_START_S 0.2
-#define REREAD_S 0.5
-
-struct transaction {
-	struct transaction_host host;
-	char *dir;
-	struct checkpoint_state state;
-	struct config *config; /* NULL: found, and cannot be read */
-	struct model *before;
-	struct plan *plan;     /* all steps so far */
-	struct beside *beside; /* NULL: found */
-	struct probes *probes;
-	char management[IFNAMSIZ];
-	struct watchman *watchman;
-	struct apply *apply;
-	bool follow_is_due;
-	struct undo *undo;
-	ev_timer head_start, deadline;
-	ev_timer reread; /* the way back */
-	int unreadable;  /* why, 0 or -errno */
-};
-
-static void enter(struct transaction *t, enum phase_event event, const char *reason);
-
-/* --- applying, and following leases --- */
-
-static struct apply_host apply_host_of(struct transaction *t, settle_done_fn done)
-{
-	return (struct apply_host){
-	    .ev = t->host.ev,
-	    .kernel = t->host.kernel,
-	    .ledger = t->host.ledger,
-	    .clients = t->host.clients,
-	    .runtime_dir = t->host.runtime_dir,
-	    .dir = t->dir,
-	    .config = t->config,
-	    .management = t->management,
-	    .plan = t->plan,
-	    .beside = t->beside,
-	    .done = done,
-	    .userdata = t,
-	};
-}
-
-static void on_applied(const struct settle_result *result, void *userdata)
-{
-	struct transaction *t = userdata;
-
-	t->apply = NULL;
-	log_info("carried_out", "id=%s steps=%zu rounds=%u", t->state.id, result->n_done,
-	         result->rounds);
-	enter(t, result->r < 0 ? PHASE_FAILED : PHASE_SETTLED, result->reason);
-}
-
-static void apply(struct transaction *t)
-{
-	struct apply_host host = apply_host_of(t, on_applied);
-
-	t->apply = apply_start(&host);
-}
-
-static void follow(struct transaction *t);
-
-static void on_followed(const struct settle_result *result, void *userdata)
-{
-	struct transaction *t = userdata;
-
-	t->apply = NULL;
-	follow_tell(result);
-	follow(t);
-}
-
-/* Not before it has settled; then the probes have judged without. */
-static void follow(struct transaction *t)
-{
-	struct apply_host host = apply_host_of(t, on_followed);
-
-	if (!t->follow_is_due || t->apply != NULL || t->state.phase != PHASE_AWAITING ||
-	    t->config == NULL || t->config->n_dhcps == 0)
-		return;
-	t->follow_is_due = false;
-	t->apply = apply_follow(&host);
-}
-
-void transaction_follow(struct transaction *t)
-{
-	t->follow_is_due = true;
-	follow(t);
-}
-
-/* --- probing --- */
-
-static void on_judged(const char *lost, void *userdata)
-{
-	/* It goes with the probes. */
-	AUTO(free) char *reason = lost != NULL ? xstrdup(lost) : NULL;
-
-	enter(userdata, lost != NULL ? PHASE_PROBES_BAD : PHASE_PROBES_GOOD, reason);
-}
-
-static void probe(struct transaction *t)
-{
-	AUTO(model_free) struct model *have = NULL;
-
-	if (kernel_observe(t->host.kernel, &have) < 0)
-		have = model_new();
-	else if (ledger_owned(t->host.ledger) != NULL)
-		owned_judge(ledger_owned(t->host.ledger), have);
-	probes_judge(t->probes, have, on_judged, t);
-}
-
-/* --- the ends --- */
-
-static void finish(struct transaction *t, struct config *config)
-{
-	struct transaction_host host = t->host;
-
-	transaction_free(t);
-	host.over(config, host.userdata);
-}
-
-/* The way back is kept, for the operator and for the next start. */
-static void give_up(struct transaction *t, const char *left)
-{
-	(void) snprintf(t->state.left, sizeof(t->state.left), "%s", left);
-	log_error(
-	    "half_undone",
-	    "id=%s left=\"%s\" reason=\"'fairlead net rollback' tries again, 'fairlead net discard' "
-	    "gives up\"",
-	    t->state.id, left);
-	enter(t, PHASE_GAVE_UP, t->state.reason);
-	watchman_free(TAKE_PTR(t->watchman));
-}
-
-static void on_undone(const struct settle_result *result, void *userdata)
-{
-	struct transaction *t = userdata;
-
-	t->undo = NULL;
-	if (result->r < 0) {
-		give_up(t, result->reason);
-		return;
-	}
-	enter(t, PHASE_UNDONE, "");
-	undo_record(t->host.state_dir, &t->state, result->n_done);
-	finish(t, NULL);
-}
-
-static void on_tried(const struct settle_result *result, void *userdata)
-{
-	struct transaction *t = userdata;
-
-	(void) snprintf(t->state.left, sizeof(t->state.left), "%s", result->reason);
-}
-
-static int find_way_back(struct transaction *t, struct undo_parts *ret_parts)
-{
-	if (t->before == NULL)
-		return undo_read(t->dir, &t->state, ret_parts);
-	*ret_parts = (struct undo_parts){
-	    .dir = t->dir,
-	    .before = TAKE_PTR(t->before),
-	    .plan = TAKE_PTR(t->plan),
-	    .beside = beside_to_json(t->beside),
-	    .began_us = t->state.began_us,
-	};
-	return 0;
-}
-
-static void undo(struct transaction *t)
-{
-	struct undo_parts parts;
-	int r = find_way_back(t, &parts);
-
-	if (r < 0) {
-		(void) log_error_errno(r, "way_back_unreadable", "dir=%s", t->dir);
-		t->unreadable = r;
-		ev_timer_start(t->host.ev, &t->reread);
-		return;
-	}
-	t->undo = undo_start(t->host.ev, t->host.kernel, t->host.ledger, &parts, UNDO_TRY_US, on_tried,
-	                     on_undone, t);
-}
-
-/* What is damaged stays so, and to guess would be to take addresses away. What cannot be read now
- * may be readable in a moment; if it is not by the deadline, the guard tries it in our place. */
-static void reread_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
-{
-	struct transaction *t = CONTAINER_OF(timer, struct transaction, reread);
-
-	if (t->unreadable == -EBADMSG || t->unreadable == -ENOENT)
-		give_up(t, UNDO_DAMAGED);
-	else
-		undo(t);
-}
 
 /* --- phases --- */
 
@@ -257,31 +60,6 @@ static void set_deadline(struct transaction *t)
 	ev_timer_start(t->host.ev, &t->deadline);
 }
 
-/* What there is to do in the phase that has just begun. */
-static void work(struct transaction *t)
-{
-	switch (t->state.phase) {
-	case PHASE_APPLYING:
-		apply(t);
-		break;
-	case PHASE_PROBING:
-		probe(t);
-		break;
-	case PHASE_AWAITING:
-		follow(t);
-		break;
-	case PHASE_ROLLING_BACK:
-		undo(t);
-		break;
-	case PHASE_PREPARED:
-	case PHASE_HALF_UNDONE:
-	case PHASE_CONFIRMED:
-	case PHASE_ROLLED_BACK:
-	case PHASES:
-		break;
-	}
-}
-
 static void stop_work(struct transaction *t)
 {
 	ev_timer_stop(t->host.ev, &t->head_start);
@@ -301,7 +79,7 @@ static int begin_phase(struct transaction *t)
 	return r;
 }
 
-static void enter(struct transaction *t, enum phase_event event, const char *reason)
+void transaction_enter(struct transaction *t, enum phase_event event, const char *reason)
 {
 	enum phase old = t->state.phase, next;
 	int r = phase_next(old, event, &next);
@@ -319,24 +97,25 @@ static void enter(struct transaction *t, enum phase_event event, const char *rea
 	r = begin_phase(t);
 	/* Whoever came after us would not know: what cannot be written down is not done. */
 	if (r < 0 && next < PHASE_CONFIRMED)
-		enter(t, PHASE_FAILED, "the state directory cannot be written");
+		transaction_enter(t, PHASE_FAILED, "the state directory cannot be written");
 	else
-		work(t);
+		transaction_work(t);
 }
 
 static void deadline_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
 {
 	struct transaction *t = CONTAINER_OF(timer, struct transaction, deadline);
 
-	enter(t, PHASE_DEADLINE,
-	      t->state.phase == PHASE_AWAITING ? "nobody confirmed it in time" : "it took too long");
+	transaction_enter(t, PHASE_DEADLINE,
+	                  t->state.phase == PHASE_AWAITING ? "nobody confirmed it in time"
+	                                                   : "it took too long");
 }
 
 /* --- the guard --- */
 
 static void head_start_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
 {
-	enter(CONTAINER_OF(timer, struct transaction, head_start), PHASE_BEGIN, "");
+	transaction_enter(CONTAINER_OF(timer, struct transaction, head_start), PHASE_BEGIN, "");
 }
 
 static void on_watched(void *userdata)
@@ -375,7 +154,7 @@ static struct transaction *new_transaction(const struct transaction_host *host)
 	t->dir = statedir_path(host->state_dir, STATEDIR_TRANSACTION);
 	ev_timer_init(&t->head_start, head_start_timer_cb, 0., 0.);
 	ev_timer_init(&t->deadline, deadline_timer_cb, 0., 0.);
-	ev_timer_init(&t->reread, reread_timer_cb, REREAD_S, 0.);
+	transaction_work_init(t);
 	return t;
 }
 
@@ -464,20 +243,19 @@ static void go_on(struct transaction *t)
 	case PHASE_PREPARED:
 	case PHASE_APPLYING:
 	case PHASE_PROBING:
-		enter(t, PHASE_FAILED, "netconf ended in the middle of it");
+		transaction_enter(t, PHASE_FAILED, "netconf ended in the middle of it");
 		break;
 	case PHASE_HALF_UNDONE:
-		enter(t, PHASE_ABANDON, "netconf was started anew");
+		transaction_enter(t, PHASE_ABANDON, "netconf was started anew");
 		break;
 	case PHASE_ROLLING_BACK:
 		(void) begin_phase(t);
-		work(t);
+		transaction_work(t);
 		break;
 	case PHASE_AWAITING:
 		load_for_leases(t);
-		t->follow_is_due = true;
 		set_deadline(t);
-		follow(t);
+		transaction_follow(t);
 		break;
 	case PHASE_CONFIRMED:
 	case PHASE_ROLLED_BACK:
@@ -517,6 +295,14 @@ void transaction_free(struct transaction *t)
 	free(t);
 }
 
+void transaction_finish(struct transaction *t, struct config *config)
+{
+	struct transaction_host host = t->host;
+
+	transaction_free(t);
+	host.over(config, host.userdata);
+}
+
 int transaction_confirm(struct transaction *t)
 {
 	struct checkpoint_state confirmed = t->state;
@@ -544,7 +330,7 @@ int transaction_confirm(struct transaction *t)
 	if (r < 0)
 		(void) log_error_errno(r, "confirmation_unfinished",
 		                       "reason=\"the next start finishes it\"");
-	finish(t, config);
+	transaction_finish(t, config);
 	return 0;
 }
 
@@ -557,7 +343,7 @@ int transaction_abandon(struct transaction *t, const char *reason)
 		return r;
 	if (t->watchman == NULL)
 		watch(t, false);
-	enter(t, PHASE_ABANDON, reason);
+	transaction_enter(t, PHASE_ABANDON, reason);
 	return 0;
 }
 
@@ -576,7 +362,7 @@ int transaction_discard(struct transaction *t)
 	if (r < 0)
 		return r;
 	log_notice("change_over", "id=%s how=%s left=\"%s\"", outcome.id, outcome.how, outcome.left);
-	finish(t, NULL);
+	transaction_finish(t, NULL);
 	return 0;
 }
 

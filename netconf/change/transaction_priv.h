@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Between a change's phases (transaction.c) and what there is to do in each (transaction_work.c).
+ * Work tells how it ended by an event, as its last act; only phases write the phase. Nobody else
+ * includes this.
+ */
+
+#include "netconf/change/apply.h"
+#include "netconf/change/transaction.h"
+#include "netconf/change/undo.h"
+#include "netconf/change/watchman.h"
+
+struct transaction {
+	struct transaction_host host;
+	char *dir;
+	struct checkpoint_state state;
+	struct config *config; /* NULL: found, and cannot be read */
+	struct model *before;
+	struct plan *plan;     /* all steps so far */
+	struct beside *beside; /* NULL: found */
+	struct probes *probes;
+	char management[IFNAMSIZ];
+	struct watchman *watchman;
+	struct apply *apply;
+	bool follow_is_due;
+	struct undo *undo;
+	ev_timer head_start, deadline;
+	ev_timer reread; /* the way back */
+	int unreadable;  /* why, 0 or -errno */
+};
+
+/* --- transaction.c --- */
+
+/* An event that the phase does not know is passed over. The reason may be NULL where nothing is
+ * wrong. */
+void transaction_enter(struct transaction *t, enum phase_event event, const char *reason);
+/* The end: frees it, then tells the host, whose the configuration is. */
+void transaction_finish(struct transaction *t, struct config *config);
+
+/* --- transaction_work.c --- */
+
+void transaction_work_init(struct transaction *t);
+/* Of the phase that has just begun. */
+void transaction_work(struct transaction *t);
