@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and time, in either style: the host's name, who resolves names, /etc/hosts, time servers.
- * As with Talos, the same thing may not be said in both styles; only entries of /etc/hosts add up.
+ * Names, in either style: the host's own, who resolves others, /etc/hosts. As with Talos, the same
+ * thing may not be said in both styles; only entries of /etc/hosts add up.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,22 +10,19 @@
 
 #include "base/conf_check.h"
 #include "base/mem.h"
-#include "base/mono.h"
 #include "netconf/config/config_host.h"
 #include "netconf/config/config_priv.h"
 
 #define RESOLVERS_MAX 16
 #define SEARCH_MAX 32 /* resolv.conf(5): as many as fit into 256 characters */
 #define HOST_NAMES_MAX 64
-#define TIME_SERVERS_MAX 16
 
-static struct host *host_of(struct config_reading *reading)
+struct host *config_host_of(struct config_reading *reading)
 {
 	return &reading->config.common->host;
 }
 
-/* A DNS name in either case. */
-static const char *check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+const char *config_check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
                                   const char **ret_hint UNUSED)
 {
 	AUTO(free) char *lower = xstrdup(text);
@@ -37,8 +34,7 @@ static const char *check_dns_name(const char *text, char scratch[static CONF_SCR
 	return NULL;
 }
 
-/* Where a thing has been said; true if it is new, else reported. */
-static bool is_first(struct config_reading *reading, const struct conf_node *at,
+bool config_is_first(struct config_reading *reading, const struct conf_node *at,
                      const struct conf_node **document, const struct conf_node *other_style)
 {
 	AUTO(free) char *origin = NULL;
@@ -58,14 +54,14 @@ static bool is_first(struct config_reading *reading, const struct conf_node *at,
 static void set_hostname(struct conf *conf, const struct conf_field *field UNUSED,
                          const struct conf_node *value, void *slot)
 {
-	struct host *host = host_of(slot);
+	struct host *host = config_host_of(slot);
 	size_t label = value->shape == CONF_SCALAR ? strcspn(value->text, ".") : 0;
 	char scratch[CONF_SCRATCH_BYTES];
 	const char *wrong, *hint = NULL;
 
 	if (!conf_expect(conf, value, CONF_SCALAR))
 		return;
-	wrong = check_dns_name(value->text, scratch, &hint);
+	wrong = config_check_dns_name(value->text, scratch, &hint);
 	if (wrong == NULL && label > HOST_LABEL_MAX)
 		wrong = "has a first part of more than 63 characters";
 	if (wrong != NULL) {
@@ -101,7 +97,7 @@ void config_read_hostname(struct conf *conf, const struct conf_node *document, v
 	struct config_reading *reading = userdata;
 	const struct conf_node *automatic = conf_node_find(document, "auto");
 
-	if (!is_first(reading, document, &reading->hostname, reading->legacy_hostname))
+	if (!config_is_first(reading, document, &reading->hostname, reading->legacy_hostname))
 		return;
 	conf_read_map(conf, document, config_hostname_fields, reading);
 	if (conf_node_find(document, "hostname") == NULL && automatic == NULL)
@@ -116,7 +112,7 @@ void config_set_legacy_hostname(struct conf *conf, const struct conf_field *fiel
 {
 	struct config_reading *reading = slot;
 
-	if (is_first(reading, value, &reading->legacy_hostname, reading->hostname))
+	if (config_is_first(reading, value, &reading->legacy_hostname, reading->hostname))
 		set_hostname(conf, field, value, reading);
 }
 
@@ -124,7 +120,7 @@ void config_set_legacy_hostname(struct conf *conf, const struct conf_field *fiel
 
 static void add_resolver(struct config_reading *reading, const struct conf_node *value)
 {
-	struct host *host = host_of(reading);
+	struct host *host = config_host_of(reading);
 	struct addr addr = {0};
 
 	config_set_addr(reading->conf, NULL, value, &addr);
@@ -177,17 +173,18 @@ static void read_server(struct conf *conf, const struct conf_node *item, void *u
 static void set_servers(struct conf *conf, const struct conf_field *field UNUSED,
                         const struct conf_node *value, void *slot)
 {
-	host_of(slot)->has |= HOST_RESOLVERS;
+	config_host_of(slot)->has |= HOST_RESOLVERS;
 	conf_read_list(conf, value, RESOLVERS_MAX, read_server, slot);
 }
 
 static void set_search(struct conf *conf, const struct conf_field *field UNUSED,
                        const struct conf_node *value, void *slot)
 {
-	static const struct conf_field domains = {.min = 0, .max = SEARCH_MAX, .check = check_dns_name};
+	static const struct conf_field domains = {
+	    .min = 0, .max = SEARCH_MAX, .check = config_check_dns_name};
 
-	conf_set_strings(conf, &domains, value, &host_of(slot)->search);
-	host_of(slot)->has |= HOST_SEARCH;
+	conf_set_strings(conf, &domains, value, &config_host_of(slot)->search);
+	config_host_of(slot)->has |= HOST_SEARCH;
 }
 
 static void set_no_search(struct conf *conf, const struct conf_field *field,
@@ -213,7 +210,7 @@ void config_read_resolver(struct conf *conf, const struct conf_node *document, v
 {
 	struct config_reading *reading = userdata;
 
-	if (is_first(reading, document, &reading->resolver, reading->legacy_resolver))
+	if (config_is_first(reading, document, &reading->resolver, reading->legacy_resolver))
 		conf_read_map(conf, document, config_resolver_fields, reading);
 }
 
@@ -221,7 +218,7 @@ void config_read_resolver(struct conf *conf, const struct conf_node *document, v
 static bool is_resolver_free(struct config_reading *reading, const struct conf_node *value)
 {
 	if (reading->resolver != NULL)
-		return is_first(reading, value, &reading->resolver, NULL);
+		return config_is_first(reading, value, &reading->resolver, NULL);
 	reading->legacy_resolver = value;
 	return true;
 }
@@ -237,7 +234,7 @@ void config_set_legacy_nameservers(struct conf *conf, const struct conf_field *f
 {
 	if (!is_resolver_free(slot, value))
 		return;
-	host_of(slot)->has |= HOST_RESOLVERS;
+	config_host_of(slot)->has |= HOST_RESOLVERS;
 	conf_read_list(conf, value, RESOLVERS_MAX, read_legacy_server, slot);
 }
 
@@ -282,7 +279,7 @@ const struct conf_field config_static_host_fields[] = {
      .flags = CONF_REQUIRED,
      .min = 1,
      .max = HOST_NAMES_MAX,
-     .check = check_dns_name},
+     .check = config_check_dns_name},
     {0},
 };
 
@@ -294,7 +291,7 @@ const struct conf_field config_extra_host_fields[] = {
      .flags = CONF_REQUIRED,
      .min = 1,
      .max = HOST_NAMES_MAX,
-     .check = check_dns_name},
+     .check = config_check_dns_name},
     {0},
 };
 
@@ -313,12 +310,12 @@ static void add_entry(struct config_reading *reading, struct entry_draft *entry)
 	struct host_entry *known;
 
 	if (addr_is_set(&entry->addr) && entry->names.n > 0) {
-		known = host_add_entry(host_of(reading), &entry->addr);
+		known = host_add_entry(config_host_of(reading), &entry->addr);
 		for (size_t i = 0; i < entry->names.n; i++) {
 			if (!has_text(&known->names, entry->names.items[i]))
 				host_add_text(&known->names, entry->names.items[i]);
 		}
-		host_of(reading)->has |= HOST_ENTRIES;
+		config_host_of(reading)->has |= HOST_ENTRIES;
 	}
 	conf_strings_fini(&entry->names);
 }
@@ -345,172 +342,12 @@ void config_set_extra_hosts(struct conf *conf, const struct conf_field *field UN
 	conf_read_list(conf, value, CONF_MAP_KEYS_MAX, read_extra_host, slot);
 }
 
-/* --- time --- */
-
-static const char ptp_prefix[] = "/dev/ptp";
-
-static const char *check_time_server(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                     const char **ret_hint)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) >= 0)
-		return NULL;
-	if (check_dns_name(text, scratch, ret_hint) == NULL)
-		return NULL;
-	*ret_hint = "such as time.example.org or 10.0.0.1";
-	return "is neither a DNS name nor an address";
-}
-
-static const char *check_ptp(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
-                             const char **ret_hint)
-{
-	*ret_hint = "such as /dev/ptp0";
-	if (strncmp(text, ptp_prefix, strlen(ptp_prefix)) != 0 ||
-	    strchr(text + strlen(ptp_prefix), '/') != NULL)
-		return "is not a PTP device";
-	return NULL;
-}
-
-static const char *check_legacy_server(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                       const char **ret_hint)
-{
-	return text[0] == '/' ? check_ptp(text, scratch, ret_hint)
-	                      : check_time_server(text, scratch, ret_hint);
-}
-
-static void set_enabled(struct conf *conf, const struct conf_field *field,
-                        const struct conf_node *value, void *slot)
-{
-	conf_set_bool(conf, field, value, &host_of(slot)->time_enabled);
-}
-
-static void set_disabled(struct conf *conf, const struct conf_field *field,
-                         const struct conf_node *value, void *slot)
-{
-	bool disabled = false;
-
-	conf_set_bool(conf, field, value, &disabled);
-	host_of(slot)->time_enabled = !disabled;
-}
-
-static void set_boot_timeout(struct conf *conf, const struct conf_field *field UNUSED,
-                             const struct conf_node *value, void *slot UNUSED)
-{
-	static const struct conf_field range = {.min = 0, .max = INT64_MAX};
-	int64_t us = 0;
-
-	conf_set_duration(conf, &range, value, &us);
-	conf_note(conf, value, NULL, "has no effect: nothing waits for the time here");
-}
-
-static void set_time_servers(struct conf *conf, const struct conf_field *field,
-                             const struct conf_node *value, void *slot)
-{
-	conf_set_strings(conf, field, value, &host_of(slot)->time_servers);
-}
-
-/* Of the services that it is written for, one knows no such thing. */
-static void set_nts(struct conf *conf, const struct conf_field *field,
-                    const struct conf_node *value, void *slot UNUSED)
-{
-	bool use = false;
-
-	conf_set_bool(conf, field, value, &use);
-	if (use)
-		conf_error(conf, value, "set it up in the time service, and leave the servers out here",
-		           "NTS is not supported");
-}
-
-static const struct conf_field ntp_fields[] = {
-    {.key = "useNTS", .set = set_nts},
-    {.key = "servers",
-     .set = set_time_servers,
-     .min = 0,
-     .max = TIME_SERVERS_MAX,
-     .check = check_time_server},
-    {0},
-};
-
-static const struct conf_field ptp_fields[] = {
-    {.key = "devices",
-     .set = set_time_servers,
-     .min = 0,
-     .max = TIME_SERVERS_MAX,
-     .check = check_ptp},
-    {0},
-};
-
-const struct conf_field config_time_fields[] = {
-    {.key = "enabled", .set = set_enabled},
-    {.key = "bootTimeout", .set = set_boot_timeout},
-    {.key = "ntp", .set = conf_set_map, .fields = ntp_fields},
-    {.key = "ptp", .set = conf_set_map, .fields = ptp_fields},
-    {0},
-};
-
-static void begin_time(struct config_reading *reading)
-{
-	host_of(reading)->has |= HOST_TIME;
-	host_of(reading)->time_enabled = true;
-}
-
-void config_read_time(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	struct config_reading *reading = userdata;
-
-	if (!is_first(reading, document, &reading->time, reading->legacy_time))
-		return;
-	begin_time(reading);
-	if (conf_node_find(document, "ntp") != NULL && conf_node_find(document, "ptp") != NULL)
-		conf_error(conf, document, NULL, "'ntp' and 'ptp' exclude each other");
-	else
-		conf_read_map(conf, document, config_time_fields, reading);
-}
-
-/* TimeSyncConfig has two lists for what is one here. */
-static void set_legacy_servers(struct conf *conf, const struct conf_field *field,
-                               const struct conf_node *value, void *slot)
-{
-	const struct conf_strings *servers = &host_of(slot)->time_servers;
-
-	set_time_servers(conf, field, value, slot);
-	for (size_t i = 1; i < servers->n; i++) {
-		if ((servers->items[0][0] == '/') == (servers->items[i][0] == '/'))
-			continue;
-		conf_error(conf, value, NULL, "time servers and PTP devices exclude each other");
-		return;
-	}
-}
-
-const struct conf_field config_legacy_time_fields[] = {
-    {.key = "disabled", .set = set_disabled},
-    {.key = "servers",
-     .set = set_legacy_servers,
-     .min = 0,
-     .max = TIME_SERVERS_MAX,
-     .check = check_legacy_server},
-    {.key = "bootTimeout", .set = set_boot_timeout},
-    {0},
-};
-
-void config_set_legacy_time(struct conf *conf, const struct conf_field *field,
-                            const struct conf_node *value, void *slot)
-{
-	struct config_reading *reading = slot;
-
-	if (conf_node_is_null(value) || !is_first(reading, value, &reading->legacy_time, reading->time))
-		return;
-	begin_time(reading);
-	conf_read_map(conf, value, field->fields, reading);
-}
-
 /* --- the whole --- */
 
 /* As with Talos: who is called cp1.example.org finds cp2 of example.org by its short name. */
 void config_finish_host(struct config_reading *reading)
 {
-	struct host *host = host_of(reading);
+	struct host *host = config_host_of(reading);
 
 	if ((host->has & HOST_SEARCH) != 0 || reading->config.no_default_search ||
 	    host->domain[0] == '\0')
