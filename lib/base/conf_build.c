@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open lists and maps are a stack of our own, so that the depth of a file costs no C stack.
+ *
+ * An alias is the very node of its anchor. That keeps "billion laughs" small in memory, but whoever
+ * walks the tree would still walk it all, so every node knows its weight, with aliases counted in
+ * full, and the sum over a file is limited. A node is an anchor's target only once it is closed, so
+ * the tree has no cycles.
+ */
+#include "base/conf_build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct frame {
+	struct conf_node *node;
+	struct conf_node *key; /* map: read, and waiting for its value */
+	size_t cap;
+	ssize_t anchor; /* index of its own, or -1 */
+};
+
+struct anchor {
+	char *name;
+	struct conf_node *node; /* NULL while it is open */
+};
+
+struct conf_builder {
+	struct conf *conf;
+	struct frame stack[CONF_DEPTH_MAX];
+	size_t depth;
+	struct anchor anchors[CONF_ANCHORS_MAX];
+	size_t n_anchors;
+	size_t weight; /* of the file so far */
+	struct conf_node *root;
+	bool is_two; /* the document is two that nothing separates */
+};
+
+static struct conf_place place_of_node(const struct conf_node *node)
+{
+	return (struct conf_place){node->file, node->line, node->col};
+}
+
+/* --- placing a finished node --- */
+
+static void frame_grow(struct frame *f)
+{
+	if (f->node->n < f->cap)
+		return;
+	f->cap = MAX(f->cap * 2, (size_t) 8);
+	f->node->values = xreallocarray(f->node->values, f->cap, sizeof(struct conf_node *));
+	if (f->node->shape == CONF_MAP)
+		f->node->keys = xreallocarray(f->node->keys, f->cap, sizeof(struct conf_node *));
+}
+
+static bool map_has(const struct conf_node *map, const char *key, size_t *ret_index)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		if (strcmp(map->keys[i]->text, key) == 0) {
+			*ret_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void map_append(struct frame *f, struct conf_node *key, struct conf_node *value)
+{
+	frame_grow(f);
+	f->node->keys[f->node->n] = key;
+	f->node->values[f->node->n] = value;
+	f->node->n++;
+	f->node->weight += key->weight + value->weight;
+}
+
+static int too_many_keys(struct conf_builder *b, const struct conf_node *map)
+{
+	conf_error_at(b->conf, place_of_node(map), NULL, "a map with more than %d keys",
+	              CONF_MAP_KEYS_MAX);
+	return -E2BIG;
+}
+
+/* Of two documents in one the first key that says so is told, and not all that they share. */
+static void report_duplicate(struct conf_builder *b, const struct conf_node *key,
+                             unsigned first_line)
+{
+	bool begins =
+	    b->depth == 1 && (strcmp(key->text, "apiVersion") == 0 || strcmp(key->text, "kind") == 0);
+
+	if (b->is_two)
+		return;
+	b->is_two = begins;
+	conf_error(b->conf, key, begins ? "is a line '---' missing before it?" : NULL,
+	           "duplicate key, first on line %u", first_line);
+}
+
+static int map_place(struct conf_builder *b, struct frame *f, struct conf_node *node)
+{
+	struct conf_node *key = f->key;
+	size_t first;
+
+	if (key == NULL) {
+		f->key = node;
+		return 0;
+	}
+	f->key = NULL;
+	if (key->shape != CONF_SCALAR) {
+		conf_error_at(b->conf, place_of_node(key),
+		              "a text that begins with '{' or '[' must be quoted",
+		              "a key must be a plain word, not a list or a map");
+		return 0;
+	}
+	if (map_has(f->node, key->text, &first)) {
+		report_duplicate(b, key, f->node->keys[first]->line);
+		return 0;
+	}
+	if (f->node->n == CONF_MAP_KEYS_MAX)
+		return too_many_keys(b, f->node);
+	map_append(f, key, node);
+	return 0;
+}
+
+static int place_node(struct conf_builder *b, struct conf_node *node)
+{
+	struct frame *f;
+
+	if (b->depth == 0) {
+		b->root = node;
+		return 0;
+	}
+	f = &b->stack[b->depth - 1];
+	if (f->node->shape == CONF_MAP)
+		return map_place(b, f, node);
+	frame_grow(f);
+	f->node->values[f->node->n++] = node;
+	f->node->weight += node->weight;
+	return 0;
+}
+
+/* Checked before a node or an alias is used, so that no weight can overflow. */
+int conf_build_count(struct conf_builder *b, struct conf_place place, size_t weight)
+{
+	b->weight += weight;
+	if (b->weight <= CONF_NODES_MAX)
+		return 0;
+	conf_error_at(b->conf, place, NULL, "more than %d values in one file, aliases counted in full",
+	              CONF_NODES_MAX);
+	return -E2BIG;
+}
+
+/* --- merge keys --- */
+
+/* Keys that are there already win, whether written or from an earlier merged map. */
+static int merge_map(struct conf_builder *b, struct frame *f, const struct conf_node *from)
+{
+	size_t ignored;
+	int r;
+
+	for (size_t i = 0; i < from->n; i++) {
+		if (map_has(f->node, from->keys[i]->text, &ignored))
+			continue;
+		r = conf_build_count(b, place_of_node(f->node),
+		                     from->keys[i]->weight + from->values[i]->weight);
+		if (r < 0)
+			return r;
+		if (f->node->n == CONF_MAP_KEYS_MAX)
+			return too_many_keys(b, f->node);
+		map_append(f, from->keys[i], from->values[i]);
+	}
+	return 0;
+}
+
+static int resolve_merge(struct conf_builder *b, struct frame *f)
+{
+	struct conf_node *map = f->node;
+	struct conf_node *value, *one[1];
+	size_t at, n = 1;
+	struct conf_node **sources = one;
+	int r;
+
+	if (!map_has(map, "<<", &at) || map->keys[at]->quoted)
+		return 0;
+	value = map->values[at];
+	one[0] = value;
+	map->n--;
+	memmove(map->keys + at, map->keys + at + 1, (map->n - at) * sizeof(*map->keys));
+	memmove(map->values + at, map->values + at + 1, (map->n - at) * sizeof(*map->values));
+	if (value->shape == CONF_LIST) {
+		sources = value->values;
+		n = value->n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (sources[i]->shape != CONF_MAP) {
+			conf_error(b->conf, sources[i], "such as '<<: *anchor'",
+			           "the merge key '<<' takes a map or a list of maps");
+			continue;
+		}
+		r = merge_map(b, f, sources[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* --- anchors --- */
+
+/* Remembers the anchor of an opened or whole node; its target is set when the node is closed. */
+static int open_anchor(struct conf_builder *b, struct conf_place place, const char *name,
+                       ssize_t *ret_index)
+{
+	*ret_index = -1;
+	if (name == NULL)
+		return 0;
+	if (b->n_anchors == CONF_ANCHORS_MAX) {
+		conf_error_at(b->conf, place, NULL, "more than %d anchors in one document",
+		              CONF_ANCHORS_MAX);
+		return -E2BIG;
+	}
+	b->anchors[b->n_anchors].name = xstrdup(name);
+	b->anchors[b->n_anchors].node = NULL;
+	*ret_index = (ssize_t) b->n_anchors++;
+	return 0;
+}
+
+static void close_anchor(struct conf_builder *b, ssize_t index, struct conf_node *node)
+{
+	if (index >= 0)
+		b->anchors[index].node = node;
+}
+
+/* The latest of that name, which is the one that counts. */
+static const struct anchor *find_anchor(const struct conf_builder *b, const char *name)
+{
+	for (size_t i = b->n_anchors; i > 0; i--) {
+		if (strcmp(b->anchors[i - 1].name, name) == 0)
+			return &b->anchors[i - 1];
+	}
+	return NULL;
+}
+
+static void drop_anchors(struct conf_builder *b)
+{
+	for (size_t i = 0; i < b->n_anchors; i++)
+		free(b->anchors[i].name);
+	b->n_anchors = 0;
+}
+
+/* --- what the reader of a file has found --- */
+
+int conf_build_alias(struct conf_builder *b, struct conf_place place, const char *name)
+{
+	const struct anchor *anchor = find_anchor(b, name);
+	int r;
+
+	if (anchor == NULL) {
+		conf_error_at(b->conf, place, NULL, "no anchor '&%.64s' stands before this alias", name);
+		return -EINVAL;
+	}
+	if (anchor->node == NULL) {
+		conf_error_at(b->conf, place, NULL, "the alias '*%.64s' stands inside its own anchor",
+		              name);
+		return -EINVAL;
+	}
+	r = conf_build_count(b, place, anchor->node->weight);
+	return r < 0 ? r : place_node(b, anchor->node);
+}
+
+int conf_build_scalar(struct conf_builder *b, struct conf_place place, const char *anchor_name,
+                      struct conf_node *node)
+{
+	ssize_t anchor;
+	int r;
+
+	r = open_anchor(b, place, anchor_name, &anchor);
+	if (r < 0)
+		return r;
+	close_anchor(b, anchor, node);
+	return place_node(b, node);
+}
+
+int conf_build_open(struct conf_builder *b, struct conf_place place, enum conf_shape shape)
+{
+	int r;
+
+	if (b->depth == CONF_DEPTH_MAX) {
+		conf_error_at(b->conf, place, NULL, "nested more than %d deep", CONF_DEPTH_MAX);
+		return -E2BIG;
+	}
+	r = conf_build_count(b, place, 1);
+	if (r < 0)
+		return r;
+	b->stack[b->depth++] =
+	    (struct frame){.node = conf_node_new(b->conf, shape, place), .anchor = -1};
+	return 0;
+}
+
+int conf_build_anchor(struct conf_builder *b, struct conf_place place, const char *name)
+{
+	return open_anchor(b, place, name, &b->stack[b->depth - 1].anchor);
+}
+
+int conf_build_close(struct conf_builder *b)
+{
+	struct frame *f = &b->stack[b->depth - 1];
+	struct conf_node *node = f->node;
+	int r;
+
+	if (node->shape == CONF_MAP) {
+		r = resolve_merge(b, f);
+		if (r < 0)
+			return r;
+	}
+	close_anchor(b, f->anchor, node);
+	b->depth--;
+	return place_node(b, node);
+}
+
+int conf_build_document_end(struct conf_builder *b)
+{
+	struct conf_node *root = b->root;
+	bool is_two = b->is_two;
+
+	drop_anchors(b);
+	b->root = NULL;
+	b->is_two = false;
+	if (root == NULL || conf_node_is_null(root))
+		return 0; /* nothing but comments between two "---" */
+	if (is_two)
+		return 0;
+	if (root->shape != CONF_MAP) {
+		conf_error(b->conf, root, NULL, "a document must be a map of keys");
+		return 0;
+	}
+	if (b->conf->n_documents == CONF_DOCUMENTS_MAX) {
+		conf_error_at(b->conf, place_of_node(root), NULL, "more than %d documents",
+		              CONF_DOCUMENTS_MAX);
+		return -E2BIG;
+	}
+	conf_document_add(b->conf, root);
+	return 0;
+}
+
+/* --- its life --- */
+
+struct conf_builder *conf_build_new(struct conf *conf)
+{
+	struct conf_builder *b = NEW0(struct conf_builder);
+
+	b->conf = conf;
+	return b;
+}
+
+void conf_build_free(struct conf_builder *b)
+{
+	if (b == NULL)
+		return;
+	drop_anchors(b);
+	free(b);
+}
