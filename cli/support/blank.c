@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes: first every known value goes, wherever it stands, then the rest is read line by line
- * for names, URLs, keys in PEM and tokens that can be told by their form.
+ * Two passes: first every known value goes, wherever it stands (blank_known.c), then the rest is
+ * read line by line for names, URLs, keys in PEM and tokens that can be told by their form.
  */
-#include "cli/support/blank.h"
+#include "cli/support/blank_priv.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,121 +14,16 @@
 #include "base/macro.h"
 #include "base/mem.h"
 
-#define NAME_MAX_BYTES 96
-#define BOOTSTRAP_TOKEN_BYTES 23 /* abcdef.0123456789abcdef */
-#define WIREGUARD_KEY_BYTES 44   /* 32 bytes in base64 */
-#define KNOWN_BUCKETS 1024
 #define RANDOM_SEGMENT_BYTES 16 /* of a URL's path */
-
-/* --- names ------------------------------------------------------------------------------------ */
 
 static bool is_name_char(char c)
 {
 	return isalnum((unsigned char) c) || c == '_' || c == '-' || c == '.';
 }
 
-/* In lower case and without what stands between words: "secretKey" and "SECRET_KEY" are one. */
-static void squeeze(const char *name, size_t len, char squeezed[static NAME_MAX_BYTES])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len && n + 1 < NAME_MAX_BYTES; i++) {
-		if (isalnum((unsigned char) name[i]))
-			squeezed[n++] = (char) tolower((unsigned char) name[i]);
-	}
-	squeezed[n] = '\0';
-}
-
-static bool ends_in(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
-bool blank_is_secret_name(const char *name, size_t len)
-{
-	static const char *const parts[] = {"password", "passwd",     "passphrase",   "secret",
-	                                    "token",    "privatekey", "presharedkey", "accesskey",
-	                                    "apikey",   "credential", "keydata",      "identity"};
-	static const char *const of_files[] = {"file", "files", "path", "dir", "directory"};
-	char squeezed[NAME_MAX_BYTES];
-
-	squeeze(name, len, squeezed);
-	for (size_t i = 0; i < ARRAY_SIZE(of_files); i++) {
-		if (ends_in(squeezed, of_files[i]))
-			return false;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (strstr(squeezed, parts[i]) != NULL)
-			return true;
-	}
-	return false;
-}
-
-bool blank_is_secret_key(const char *key, size_t len)
-{
-	static const char *const whole[] = {"auth", "psk", "key", "content", "headers"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(whole); i++) {
-		if (len == strlen(whole[i]) && strncasecmp(key, whole[i], len) == 0)
-			return true;
-	}
-	return blank_is_secret_name(key, len);
-}
-
-/* --- what they look like ---------------------------------------------------------------------- */
-
 static bool is_word_char(char c)
 {
 	return isalnum((unsigned char) c) || strchr("_-.+/=~", c) != NULL;
-}
-
-static bool is_base64(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (!isalnum((unsigned char) word[i]) && word[i] != '+' && word[i] != '/')
-			return false;
-	}
-	return true;
-}
-
-static bool is_bootstrap_token(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len && len == BOOTSTRAP_TOKEN_BYTES; i++) {
-		if (i == 6 ? word[i] != '.'
-		           : !islower((unsigned char) word[i]) && !isdigit((unsigned char) word[i]))
-			return false;
-	}
-	return len == BOOTSTRAP_TOKEN_BYTES;
-}
-
-static bool looks_secret(const char *word, size_t len)
-{
-	static const struct {
-		const char *begin;
-		size_t min_len;
-	} forms[] = {
-	    {"AGE-SECRET-KEY-", 20},
-	    {"whsec_", 12},
-	    {"AKIA", 20},
-	    {"ASIA", 20},
-	    {"ghp_", 20},
-	    {"gho_", 20},
-	    {"xox", 20},
-	    {"github_pat_", 20},
-	    {"glpat-", 16},
-	    {"eyJ", 30},
-	    {"K10", 40},
-	    {"LS0tLS1CRUdJTi", 16},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		if (len >= forms[i].min_len && strncmp(word, forms[i].begin, strlen(forms[i].begin)) == 0)
-			return true;
-	}
-	return is_bootstrap_token(word, len) ||
-	       (len == WIREGUARD_KEY_BYTES && word[len - 1] == '=' && is_base64(word, len - 1));
 }
 
 /* --- one line --------------------------------------------------------------------------------- */
@@ -297,7 +191,7 @@ static const char *take_word(struct scan *s, const char *p)
 	size_t len = word_len(s, p), name_len = 0;
 	const char *behind;
 
-	if (looks_secret(p, len)) {
+	if (blank_looks_secret(p, len)) {
 		put_blank(s);
 		return p + len;
 	}
@@ -366,78 +260,7 @@ static bool is_rest(struct scan *s)
 	return true;
 }
 
-/* --- known values ----------------------------------------------------------------------------- */
-
-/* By their first bytes, which tell nearly all of them apart. */
-struct known_index {
-	const struct texts *known;
-	size_t first[KNOWN_BUCKETS]; /* one more than where it is in known; 0: none */
-	size_t *next;
-};
-
-static size_t bucket_of(const char *p)
-{
-	uint32_t hash = 0;
-
-	for (size_t i = 0; i < BLANK_KNOWN_MIN; i++)
-		hash = hash * 31 + (unsigned char) p[i];
-	return hash % KNOWN_BUCKETS;
-}
-
-static void index_known(struct known_index *index, const struct texts *known)
-{
-	*index = (struct known_index){.known = known, .next = xcalloc(known->n + 1, sizeof(size_t))};
-	for (size_t i = 0; i < known->n; i++) {
-		size_t *first;
-
-		if (strlen(known->items[i]) < BLANK_KNOWN_MIN)
-			continue;
-		first = &index->first[bucket_of(known->items[i])];
-		index->next[i] = *first;
-		*first = i + 1;
-	}
-}
-
-static size_t known_at(const struct known_index *index, const char *p, size_t left)
-{
-	size_t longest = 0;
-
-	if (left < BLANK_KNOWN_MIN)
-		return 0;
-	for (size_t i = index->first[bucket_of(p)]; i > 0; i = index->next[i - 1]) {
-		const char *item = index->known->items[i - 1];
-		size_t len = strlen(item);
-
-		if (len > longest && len <= left && memcmp(p, item, len) == 0)
-			longest = len;
-	}
-	return longest;
-}
-
-static char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len,
-                         size_t *n_blanked)
-{
-	struct known_index index;
-	char *result = NULL;
-	FILE *out = open_memstream(&result, ret_len);
-
-	index_known(&index, known);
-	for (size_t i = 0; i < len;) {
-		size_t n = known_at(&index, text + i, len - i);
-
-		if (n > 0) {
-			(void) fputs(BLANK_TEXT, out);
-			(*n_blanked)++;
-			i += n;
-		} else {
-			(void) fputc(text[i] != '\0' ? text[i] : '?', out);
-			i++;
-		}
-	}
-	(void) fclose(out);
-	free(index.next);
-	return result;
-}
+/* --- a text --------------------------------------------------------------------------------- */
 
 char *blank_text(const char *text, size_t len, enum blank_format format, const struct texts *known,
                  size_t *n_blanked)
