@@ -2,9 +2,9 @@
 /*
  * Owns everything that lives as long as the process, in the order in which it is made;
  * daemon_free() undoes it backwards. The state file is written here, whenever a VIP says that what
- * it keeps changed.
+ * it keeps changed. How it ends is daemon_end.c's.
  */
-#include "vipd/daemon.h"
+#include "vipd/daemon_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,67 +14,25 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "base/options.h"
-#include "base/mono.h"
 #include "etcd/connect.h"
 #include "etcd/etcd.h"
 #include "net/nftgate.h"
 #include "net/rtnl.h"
 #include "vipd/commands.h"
-#include "vipd/keep.h"
 #include "vipd/leftovers.h"
 #include "vipd/localmember.h"
 #include "vipd/nodelease.h"
 #include "vipd/probers.h"
 #include "vipd/timing.h"
 
-#define GATE_TABLE "fairlead-vip"
-
-/* Whoever cannot write `released` by then leaves it to the others' patience. */
-#define STOP_LIMIT_US (8 * US_PER_S)
 /* What is asked for is small; one member that answers with more than that, unpacked four times as
  * much, must not take the unit's memory. */
 #define ANSWER_MAX_BYTES ((size_t) 4 << 20)
-#define LEASE_END_LIMIT_US US_PER_S
-
-enum daemon_phase {
-	DAEMON_STARTING,
-	DAEMON_RUNNING,
-	DAEMON_STOPPING,  /* VIPs hand over, then exit */
-	DAEMON_RELOADING, /* some VIPs hand over, then start over */
-	DAEMON_ENDING,    /* all are off; the lease is being revoked */
-};
-
-struct daemon {
-	struct loop *loop;
-	struct config *config;
-	const char *runtime_dir;
-	int lock_fd;
-	struct keep keep; /* as of the start; then what was last written */
-	enum daemon_phase phase;
-	bool wants_exec;
-	int exit_code;
-	bool leave_lease; /* end it, instead of keeping it over a reload */
-
-	struct rtnl *rtnl;
-	struct nftgate *gate;
-	bool gate_refused;
-	struct etcd *etcd;
-	struct nodelease *lease;
-	struct localmember *member;
-	struct probers *probers;
-	struct commands *commands;
-	struct hcloud_queue *hcloud_queue;
-	struct vip_env env;
-	struct vip *vips[CONFIG_VIPS_MAX];
-	size_t n_vips;
-	ev_timer stop_limit;
-};
 
 /* --- the state file ----------------------------------------------------------------------------
  */
 
-static int save(struct daemon *d)
+int daemon_save(struct daemon *d)
 {
 	int r;
 
@@ -96,7 +54,7 @@ static void kept_changed_cb(void *ctx)
 
 	/* Until all VIPs have been made, the file of the process before us is the better one. */
 	if (d->phase != DAEMON_STARTING)
-		(void) save(d);
+		(void) daemon_save(d);
 }
 
 /* A new instance for every boot, the old one after a restart. */
@@ -157,7 +115,7 @@ static void gate_lost_cb(void *userdata)
 
 	r = nftgate_restore(d->gate);
 	log_warning("gate_lost", "table=%s restored=%d reason=\"another program removed it\"",
-	            GATE_TABLE, r == 0);
+	            DAEMON_GATE_TABLE, r == 0);
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_on_gate_restored(d->vips[i]);
 }
@@ -202,169 +160,6 @@ static void health_changed_cb(size_t vip, enum health_state state, const char *r
 	vip_set_health(d->vips[vip], state, reason);
 }
 
-/* --- ending ------------------------------------------------------------------------------------
- */
-
-static bool all_off(const struct daemon *d)
-{
-	for (size_t i = 0; i < d->n_vips; i++) {
-		if (!vip_is_off(d->vips[i]))
-			return false;
-	}
-	return true;
-}
-
-static void finish(struct daemon *d)
-{
-	int r;
-
-	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-	/* Nobody is left to open it again; but where an address could not be removed, it stays shut. */
-	if (!d->wants_exec && d->gate != NULL && all_off(d)) {
-		r = nftgate_destroy(d->gate);
-		if (r < 0)
-			log_warning_errno(r, "gate_not_removed", "table=%s", GATE_TABLE);
-	}
-	(void) save(d);
-	loop_stop(d->loop, d->exit_code);
-}
-
-static void lease_ended_cb(void *userdata)
-{
-	finish(userdata);
-}
-
-static bool vip_must_go(const struct daemon *d, size_t i, const struct config *next)
-{
-	const struct config_vip *now = vip_config(d->vips[i]);
-
-	for (size_t j = 0; j < next->n_vips; j++) {
-		const struct config_vip *then = &next->vips[j];
-
-		if (addr_equal(&now->addr, &then->addr))
-			return strcmp(now->link, then->link) != 0 || now->policy.fence != then->policy.fence ||
-			       now->policy.announce != then->policy.announce ||
-			       (now->hcloud == NULL) != (then->hcloud == NULL) ||
-			       strcmp(d->config->node_name, next->node_name) != 0 ||
-			       strcmp(d->config->etcd.prefix, next->etcd.prefix) != 0;
-	}
-	return true;
-}
-
-static bool all_stopped(const struct daemon *d)
-{
-	for (size_t i = 0; i < d->n_vips; i++) {
-		if (vip_is_stopping(d->vips[i]) && !vip_is_down(d->vips[i]))
-			return false;
-	}
-	return true;
-}
-
-/* Does anything that hangs on the lease have to go with us, or with the configuration of before? */
-static bool lease_must_end(const struct daemon *d)
-{
-	for (size_t i = 0; i < d->n_vips; i++) {
-		if (vip_is_stopping(d->vips[i]))
-			return true;
-	}
-	return d->phase == DAEMON_STOPPING || d->leave_lease;
-}
-
-static void stopped_cb(void *ctx)
-{
-	struct daemon *d = ctx;
-	bool ending = d->phase == DAEMON_STOPPING || d->phase == DAEMON_RELOADING;
-
-	if (!ending || !ev_is_active(&d->stop_limit) || !all_stopped(d))
-		return;
-	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-	if (!lease_must_end(d)) {
-		finish(d);
-		return;
-	}
-	d->phase = DAEMON_ENDING;
-	ev_timer_set(&d->stop_limit, mono_to_ev(LEASE_END_LIMIT_US), 0.);
-	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
-	nodelease_end(d->lease, lease_ended_cb, d);
-}
-
-static void stop_limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
-{
-	struct daemon *d = CONTAINER_OF(w, struct daemon, stop_limit);
-
-	log_warning("stop_incomplete", "reason=\"%s\"",
-	            all_stopped(d)
-	                ? "the node's lease could not be revoked; it ends by itself"
-	                : "a VIP could not be handed over in time; others take it by its silence");
-	finish(d);
-}
-
-/* Hands over the VIPs that `next` does not have as they are (all, if it is NULL). */
-static void hand_over(struct daemon *d, const struct config *next, const char *reason)
-{
-	for (size_t i = 0; i < d->n_vips; i++) {
-		if (next != NULL && !vip_must_go(d, i, next))
-			continue;
-		vip_stop(d->vips[i], reason);
-		if (next != NULL && d->gate != NULL && vip_is_off(d->vips[i]))
-			(void) nftgate_unguard(d->gate, &vip_config(d->vips[i])->addr);
-	}
-	/* Only now: stopped_cb() may have been called from inside vip_stop(). */
-	ev_timer_set(&d->stop_limit, mono_to_ev(STOP_LIMIT_US), 0.);
-	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
-	stopped_cb(d);
-}
-
-void daemon_stop(struct daemon *d)
-{
-	if (d->phase == DAEMON_STOPPING || d->phase == DAEMON_ENDING)
-		return;
-	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-	d->phase = DAEMON_STOPPING;
-	d->wants_exec = false;
-	loop_notify(d->loop, "STOPPING=1");
-	hand_over(d, NULL, "stopping");
-}
-
-void daemon_leave(struct daemon *d)
-{
-	log_info("leaving", "reason=\"restart: addresses and fences stay\"");
-	(void) save(d);
-	d->wants_exec = false;
-	loop_stop(d->loop, 0);
-}
-
-void daemon_reload(struct daemon *d, const struct config *next)
-{
-	if (d->phase != DAEMON_RUNNING)
-		return;
-	d->phase = DAEMON_RELOADING;
-	d->wants_exec = true;
-	/* Its time cannot be changed. */
-	d->leave_lease = next->lease_ttl_us != d->config->lease_ttl_us;
-	loop_notify_reloading(d->loop);
-	hand_over(d, next, "configured away");
-}
-
-bool daemon_wants_exec(const struct daemon *d)
-{
-	return d->wants_exec;
-}
-
-static void name_taken_cb(const char *other_instance, void *ctx)
-{
-	struct daemon *d = ctx;
-
-	if (d->exit_code != 0)
-		return;
-	log_error("node_name_refused",
-	          "node=%s other=%s reason=\"another machine runs vipd under this node name: give each "
-	          "its own in NodeConfig, or its own host name\"",
-	          d->config->node_name, other_instance);
-	d->exit_code = EXIT_CONFIG;
-	daemon_stop(d);
-}
-
 /* --- starting ----------------------------------------------------------------------------------
  */
 
@@ -401,13 +196,13 @@ static void open_gate(struct daemon *d)
 	bool wanted = gate_is_wanted_for(d, NULL);
 	int r;
 
-	r = nftgate_new(loop_ev(d->loop), GATE_TABLE, &d->gate);
+	r = nftgate_new(loop_ev(d->loop), DAEMON_GATE_TABLE, &d->gate);
 	if (r < 0) {
 		/* Without nftables the lifetime will do. With nftables that refuse, tables may be in force
 		 * that would keep silent whatever is held: better to take no part. */
 		d->gate_refused = r != -EOPNOTSUPP && wanted;
 		if (wanted)
-			log_warning_errno(r, "gate_unavailable", "table=%s reason=\"%s\"", GATE_TABLE,
+			log_warning_errno(r, "gate_unavailable", "table=%s reason=\"%s\"", DAEMON_GATE_TABLE,
 			                  d->gate_refused ? "VIPs that want it take no part"
 			                                  : "the address lifetime is the only fence");
 		return;
@@ -449,8 +244,8 @@ static void make_vips(struct daemon *d)
 	    .key_prefix = d->config->etcd.prefix,
 	    .lease_ttl_us = d->config->lease_ttl_us,
 	    .kept_changed = kept_changed_cb,
-	    .name_taken = name_taken_cb,
-	    .stopped = stopped_cb,
+	    .name_taken = daemon_name_taken_cb,
+	    .stopped = daemon_stopped_cb,
 	    .ctx = d,
 	};
 	for (size_t i = 0; i < d->config->n_vips; i++) {
@@ -484,7 +279,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	d->loop = loop;
 	d->config = config;
 	d->runtime_dir = runtime_dir;
-	ev_timer_init(&d->stop_limit, stop_limit_cb, 0., 0.);
+	ev_timer_init(&d->stop_limit, daemon_stop_limit_cb, 0., 0.);
 	d->lock_fd = keep_lock(runtime_dir);
 	if (d->lock_fd < 0)
 		return log_error_errno(d->lock_fd, "already_running",
@@ -505,7 +300,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", runtime_dir);
 	d->phase = DAEMON_RUNNING;
-	(void) save(d);
+	(void) daemon_save(d);
 	*ret_daemon = TAKE_PTR(d);
 	return 0;
 }
@@ -551,7 +346,7 @@ int daemon_set_hold(struct daemon *d, bool on_hold)
 	int r;
 
 	d->keep.on_hold = on_hold;
-	r = save(d);
+	r = daemon_save(d);
 	if (r < 0) {
 		d->keep.on_hold = before;
 		return r;

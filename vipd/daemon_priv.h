@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The inside of the daemon, for the two files that make it up and for nobody else:
+ *   daemon.c     what it is made of, its state file, and the news that it carries to the VIPs
+ *   daemon_end.c how it ends
+ */
+
+#include <ev.h>
+
+#include "vipd/daemon.h"
+#include "vipd/keep.h"
+
+#define DAEMON_GATE_TABLE "fairlead-vip"
+
+enum daemon_phase {
+	DAEMON_STARTING,
+	DAEMON_RUNNING,
+	DAEMON_STOPPING,  /* VIPs hand over, then exit */
+	DAEMON_RELOADING, /* some VIPs hand over, then start over */
+	DAEMON_ENDING,    /* all are off; the lease is being revoked */
+};
+
+struct daemon {
+	struct loop *loop;
+	struct config *config;
+	const char *runtime_dir;
+	int lock_fd;
+	struct keep keep; /* as of the start; then what was last written */
+	enum daemon_phase phase;
+	bool wants_exec;
+	int exit_code;
+	bool leave_lease; /* end it, instead of keeping it over a reload */
+
+	struct rtnl *rtnl;
+	struct nftgate *gate;
+	bool gate_refused;
+	struct etcd *etcd;
+	struct nodelease *lease;
+	struct localmember *member;
+	struct probers *probers;
+	struct commands *commands;
+	struct hcloud_queue *hcloud_queue;
+	struct vip_env env;
+	struct vip *vips[CONFIG_VIPS_MAX];
+	size_t n_vips;
+	ev_timer stop_limit;
+};
+
+/* daemon.c: writes the state file. 0, or -errno, which has been logged. */
+int daemon_save(struct daemon *d);
+
+/* daemon_end.c, called by the VIPs: a VIP has been handed over; the node name is another's. */
+void daemon_stopped_cb(void *ctx);
+void daemon_name_taken_cb(const char *other_instance, void *ctx);
+/* daemon_end.c: of `stop_limit`. */
+void daemon_stop_limit_cb(struct ev_loop *ev, ev_timer *w, int revents);
