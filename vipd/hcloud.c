@@ -11,19 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/fileio.h"
 #include "base/fsm.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "vipd/hcloud_host.h"
+#include "vipd/hcloud_token.h"
 #include "web/http.h"
 
 #define ANSWER_BYTES_MAX (2u << 20)
-#define TOKEN_BYTES_MAX 4096
 #define REQUEST_LIMIT_US (5 * US_PER_S)
 #define NAME_LIMIT_US (2 * US_PER_S)
 /* Less of a confirmation, or of a short one its half, is not worth a change: wait for the next. */
@@ -104,15 +102,6 @@ static void wait_for(struct hcloud *h, int64_t us)
 	ev_timer_start(h->ev, &h->timer);
 }
 
-static void drop_token(struct hcloud *h)
-{
-	if (h->token == NULL)
-		return;
-	explicit_bzero(h->token, strlen(h->token));
-	free(h->token);
-	h->token = NULL;
-}
-
 /* Whatever was under way is over, here at least. */
 static void end_pass(struct hcloud *h, enum phase to)
 {
@@ -120,7 +109,7 @@ static void end_pass(struct hcloud *h, enum phase to)
 	free(h->step.body);
 	h->step = (struct hcloud_step){0};
 	h->action = 0;
-	drop_token(h);
+	hcloud_token_free(TAKE_PTR(h->token));
 	hcloud_queue_leave(h->queue, &h->turn);
 	set_phase(h, to);
 }
@@ -337,35 +326,6 @@ static void run(struct hcloud *h)
 /* --- how a pass begins ---------------------------------------------------------------------
  */
 
-/* 0, or -errno and a sentence. */
-static int read_token(struct hcloud *h, char text[static HCLOUD_TEXT_MAX])
-{
-	const char *path = h->config->api_token_file;
-	struct stat st;
-	size_t len;
-	int r;
-
-	if (path == NULL) {
-		h->token = xstrdup(h->config->api_token);
-		return 0;
-	}
-	r = stat(path, &st) < 0 ? -errno : 0;
-	if (r == 0 && (st.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
-		(void) snprintf(text, HCLOUD_TEXT_MAX,
-		                "%.180s is open to others (mode %04o): chmod 0600 it, and make a new token",
-		                path, st.st_mode & 07777u);
-		return -EPERM;
-	}
-	if (r == 0)
-		r = file_read(path, TOKEN_BYTES_MAX, &h->token, &len);
-	if (r < 0) {
-		(void) snprintf(text, HCLOUD_TEXT_MAX, "%.180s: %s", path, strerror(-r));
-		return r;
-	}
-	h->token[strcspn(h->token, "\r\n")] = '\0';
-	return 0;
-}
-
 static void turn_cb(void *userdata)
 {
 	run(userdata);
@@ -411,7 +371,7 @@ static void begin_pass(struct hcloud *h)
 
 	hcloud_begin_pass(&h->seen);
 	h->pass_since_us = mono_now_us();
-	r = read_token(h, text);
+	r = hcloud_token_read(h->config, text, &h->token);
 	if (r < 0) {
 		fail_pass(h, 0, 0, text);
 		return;
