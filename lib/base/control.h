@@ -16,9 +16,9 @@
  * group; a command that changes anything is for root only, by SO_PEERCRED (unix(7)).
  *
  * Limits: CONTROL_LINE_MAX bytes a command, CONTROL_CLIENTS_MAX clients (one more is told "busy"),
- * CONTROL_IDLE_S seconds until a client is closed that sends no whole line, or that reads nothing
- * of a finished answer. A client that does not read its answer is closed when more than
- * CONTROL_ANSWER_MAX bytes wait for it.
+ * of which CONTROL_CLIENTS_ROOT can only be root's, CONTROL_IDLE_S seconds until a client is closed
+ * that sends no whole line, or that reads nothing of a finished answer. A client that does not read
+ * its answer is closed when more than CONTROL_ANSWER_MAX bytes wait for it.
  */
 
 #include <ev.h>
@@ -31,6 +31,7 @@
 #define CONTROL_LINE_MAX 4096
 #define CONTROL_WORDS_MAX 32
 #define CONTROL_CLIENTS_MAX 32
+#define CONTROL_CLIENTS_ROOT 8
 #define CONTROL_IDLE_S 10
 #define CONTROL_ANSWER_MAX (4 * 1024 * 1024)
 

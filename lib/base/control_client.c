@@ -66,6 +66,8 @@ void control_client_free(struct client *c)
 	ev_timer_stop(control->ev, &c->timer);
 	TAILQ_REMOVE(&control->clients, c, entry);
 	control->n_clients--;
+	if (c->uid != 0)
+		control->n_others--;
 	(void) close(c->fd);
 	if (c->passed_fd >= 0)
 		(void) close(c->passed_fd);
@@ -288,14 +290,20 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	control_client_free(c);
 }
 
+/* Some places are root's alone: nobody else can keep it from confirming or undoing a change. */
+static bool has_place(const struct control *control, uid_t uid)
+{
+	return control->n_clients < CONTROL_CLIENTS_MAX &&
+	       (uid == 0 || control->n_others < CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_ROOT);
+}
+
 void control_client_add(struct control *control, int fd)
 {
 	struct ucred peer = {.uid = (uid_t) -1};
 	socklen_t len = sizeof(peer);
 	struct client *c;
 
-	if (control->n_clients >= CONTROL_CLIENTS_MAX ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) {
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !has_place(control, peer.uid)) {
 		static const char busy[] = "error busy too many clients: try again in a few seconds\n";
 
 		(void) send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL);
@@ -314,4 +322,6 @@ void control_client_add(struct control *control, int fd)
 	restart_timer(c);
 	TAILQ_INSERT_TAIL(&control->clients, c, entry);
 	control->n_clients++;
+	if (c->uid != 0)
+		control->n_others++;
 }

@@ -33,6 +33,7 @@ struct control {
 	size_t n_commands;
 	void *userdata;
 	size_t n_clients;
+	size_t n_others; /* of them, who are not root */
 	TAILQ_HEAD(, client) clients;
 	TAILQ_HEAD(, control_request) requests;
 };

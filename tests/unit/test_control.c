@@ -342,20 +342,82 @@ static void test_deferred(void)
 	CHECK_EQ_STR(answer, "{\"n\":1}\n{\"n\":2}\nerror failed in the end\n");
 }
 
+/* SO_PEERCRED tells the effective user of the moment of connect(2). */
+static int dial_as_nobody(void)
+{
+	int fd;
+
+	CHECK_EQ_INT(seteuid(NOBODY), 0);
+	fd = dial();
+	CHECK_EQ_INT(seteuid(0), 0);
+	return fd;
+}
+
+/* A request that stays open, of the client `fd`. */
+static struct control_request *defer_at(int fd)
+{
+	open_request = NULL;
+	say(fd, "defer\n", 6);
+	turn_a_while();
+	CHECK(open_request != NULL);
+	return open_request;
+}
+
+/* Whoever may connect cannot take all places: some are root's. */
+static void test_places_of_root(void)
+{
+	enum { N_OTHERS = CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_ROOT };
+	struct control_request *requests[CONTROL_CLIENTS_MAX];
+	int fds[CONTROL_CLIENTS_MAX];
+	AUTO(free) char *other = NULL, *root = NULL, *next = NULL;
+
+	if (geteuid() != 0) {
+		(void) fprintf(stderr, "test_places_of_root needs root: skipped\n");
+		return;
+	}
+	for (int i = 0; i < N_OTHERS; i++) {
+		fds[i] = dial_as_nobody();
+		requests[i] = defer_at(fds[i]);
+	}
+	other = hear(dial_as_nobody());
+	CHECK(strncmp(other, "error busy too many clients", 27) == 0);
+	check_answer("vip echo a\n", "{\"words\":[\"a\"],\"x\":0.1}\nok\n");
+	for (int i = N_OTHERS; i < CONTROL_CLIENTS_MAX; i++) {
+		fds[i] = dial();
+		requests[i] = defer_at(fds[i]);
+	}
+	root = ask_bytes("vip echo a\n", 11);
+	CHECK(strncmp(root, "error busy too many clients", 27) == 0);
+
+	/* Root leaves one: it is not for others. One of the others leaves one: it is. */
+	(void) close(fds[N_OTHERS]);
+	turn_a_while();
+	next = hear(dial_as_nobody());
+	CHECK(strncmp(next, "error busy too many clients", 27) == 0);
+	(void) close(fds[0]);
+	turn_a_while();
+	fds[0] = dial_as_nobody();
+	control_ok(requests[0]);
+	requests[0] = defer_at(fds[0]);
+	fds[N_OTHERS] = -1;
+	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		control_ok(requests[i]);
+		if (fds[i] >= 0)
+			free(hear(fds[i]));
+	}
+}
+
 /* A request outlives its client, and the client's place is free at once. */
 static void test_client_disappears(void)
 {
-	struct control_request *requests[CONTROL_CLIENTS_MAX + 1];
+	struct control_request *requests[CONTROL_CLIENTS_MAX];
 	int fds[CONTROL_CLIENTS_MAX];
+	int n = CONTROL_CLIENTS_MAX - (geteuid() == 0 ? 0 : CONTROL_CLIENTS_ROOT);
 	AUTO(free) char *busy = NULL;
 
-	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+	for (int i = 0; i < n; i++) {
 		fds[i] = dial();
-		open_request = NULL;
-		say(fds[i], "defer\n", 6);
-		turn_a_while();
-		CHECK(open_request != NULL);
-		requests[i] = open_request;
+		requests[i] = defer_at(fds[i]);
 	}
 	busy = ask_bytes("vip echo a\n", 11);
 	CHECK(strncmp(busy, "error busy too many clients", 27) == 0);
@@ -367,12 +429,12 @@ static void test_client_disappears(void)
 	(void) close(fds[1]);
 	turn_a_while();
 	check_answer("vip echo a\n", "{\"words\":[\"a\"],\"x\":0.1}\nok\n");
-	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+	for (int i = 0; i < n; i++) {
 		control_reply(requests[i], json_pack("{s:i}", "n", i));
 		turn_once(ev);
 		control_ok(requests[i]);
 	}
-	for (int i = 2; i < CONTROL_CLIENTS_MAX; i++) {
+	for (int i = 2; i < n; i++) {
 		AUTO(free) char *got = hear(fds[i]);
 		char want[32];
 
@@ -665,6 +727,7 @@ int main(void)
 	test_half_closed();
 	test_deferred();
 	test_client_disappears();
+	test_places_of_root();
 	test_passed_file();
 	test_passed_to_nobody();
 	test_floods();
