@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -95,7 +94,11 @@ static void accept_cb(struct ev_loop *ev, ev_io *w, int revents)
 	struct listeners *l = w->data;
 	unsigned turn = ev_iteration(ev);
 
-	loop_expect_watched(revents);
+	/* The kernel had no memory to watch it. Those that are relayed go on, and it is tried again. */
+	if ((revents & EV_ERROR) != 0) {
+		pause_accepting(l, "the kernel has no memory to watch a descriptor");
+		return;
+	}
 	item->batch = turn == item->turn + 1 ? MIN(2 * item->batch, ACCEPT_BATCH_MAX) : 1;
 	item->turn = turn;
 	for (int i = 0; i < item->batch; i++) {

@@ -5,8 +5,12 @@
  */
 #include "prism/listener.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
@@ -19,6 +23,17 @@ static bool room;
 static int accepted[64];
 static size_t n_accepted;
 static struct listeners *close_on_accept;
+static bool no_memory_to_watch;
+
+/* libev's, before the C library's. */
+int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event)
+{
+	if (no_memory_to_watch) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int) syscall(SYS_epoll_ctl, epoll_fd, op, fd, event);
+}
 
 static bool has_room_cb(void *userdata UNUSED)
 {
@@ -207,6 +222,24 @@ static void test_out_of_descriptors(void)
 	CHECK(listeners_pauses(l) >= 1 && listeners_pauses(l) <= 5);
 	CHECK_EQ_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
 	turn_until_accepted(1);
+	(void) close(client);
+	close_accepted();
+}
+
+/* The same where the kernel has no memory to watch a listener: it pauses, and looks again. */
+static void test_cannot_be_watched(void)
+{
+	AUTO(listeners_free) struct listeners *l = listeners_new(ev, &callbacks, NULL);
+	const struct endpoint at = sockets_endpoint("127.0.0.1:7445");
+	int client;
+
+	CHECK_EQ_INT(listeners_open(l, &at, 1), 0);
+	client = sockets_connect(&at);
+	no_memory_to_watch = true;
+	CHECK(TURN_UNTIL(ev, listeners_pauses(l) >= 2));
+	CHECK_EQ_INT(n_accepted, 0);
+	no_memory_to_watch = false;
+	CHECK(TURN_UNTIL(ev, n_accepted == 1));
 	(void) close(client);
 	close_accepted();
 }
@@ -421,6 +454,7 @@ int main(void)
 	    test_waits_for_room,
 	    test_looks_again_by_itself,
 	    test_out_of_descriptors,
+	    test_cannot_be_watched,
 	    test_refuses_and_comes_back,
 	    test_not_refusing_keeps_the_queue,
 	    test_the_port_was_taken,
