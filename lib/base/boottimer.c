@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -21,11 +22,12 @@ struct boottimer {
 };
 
 /* What was set anew since the loop saw it has nothing to be read. */
-static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents UNUSED)
+static void readable_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
 	struct boottimer *timer = CONTAINER_OF(w, struct boottimer, io);
 	uint64_t n_expired;
 
+	loop_expect_watched(revents);
 	if (read(timer->io.fd, &n_expired, sizeof(n_expired)) == sizeof(n_expired))
 		timer->fn(timer->userdata);
 }

@@ -7,9 +7,16 @@
 #include "base/boottimer.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
@@ -22,6 +29,18 @@ struct seen {
 	int64_t next_us; /* to be set inside; 0: nothing */
 	unsigned n;
 };
+
+static bool no_memory_to_watch;
+
+/* libev's, before the C library's. */
+int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event)
+{
+	if (no_memory_to_watch) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int) syscall(SYS_epoll_ctl, epoll_fd, op, fd, event);
+}
 
 static void due_cb(void *userdata)
 {
@@ -117,6 +136,33 @@ static void test_clock(struct ev_loop *ev)
 	boottimer_free(seen.timer);
 }
 
+static void wait_in_vain(void)
+{
+	const struct rlimit no_core = {0, 0};
+	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+	struct seen seen = {0};
+
+	(void) setrlimit(RLIMIT_CORE, &no_core);
+	(void) signal(SIGABRT, SIG_DFL);
+	if (boottimer_new(ev, due_cb, &seen, &seen.timer) < 0)
+		_exit(1);
+	no_memory_to_watch = true;
+	(void) ev_run(ev, EVRUN_NOWAIT);
+	_exit(0);
+}
+
+/* A timer that will never be heard of again ends the process, which is started anew. */
+static void test_cannot_be_watched(void)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0)
+		wait_in_vain();
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 int main(void)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
@@ -124,6 +170,7 @@ int main(void)
 	test_times(ev);
 	test_set_anew(ev);
 	test_clock(ev);
+	test_cannot_be_watched();
 	ev_loop_destroy(ev);
 	return check_result();
 }
