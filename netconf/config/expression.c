@@ -231,7 +231,8 @@ static unsigned read_comparison(struct reader *r)
 	return fail(r, "'==' or '!=' belongs here");
 }
 
-/* The other way round it would compare a device with a pattern that is none, and never be true. */
+/* The other way round the device is the pattern: true where both are equal, which no device is to a
+ * text with a wildcard. */
 static unsigned read_glob(struct reader *r)
 {
 	const struct node *nodes = r->expression->nodes;
@@ -241,7 +242,8 @@ static unsigned read_glob(struct reader *r)
 	left = read_text(r);
 	want(r, ",", "glob takes a pattern and a text");
 	right = read_text(r);
-	if (r->wrong == NULL && nodes[left].type != NODE_STRING && nodes[right].type == NODE_STRING)
+	if (r->wrong == NULL && nodes[left].type != NODE_STRING && nodes[right].type == NODE_STRING &&
+	    strpbrk(nodes[right].text, "*?") != NULL)
 		return fail(r, "glob takes the pattern first: glob(\"igb*\", link.driver)");
 	want(r, ")", "a ')' is missing");
 	return add_node(r, NODE_GLOB, left, right);
