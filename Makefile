@@ -222,6 +222,15 @@ $(BUILD)/tests/unit/test_netconf_plan%: $(BUILD)/tests/unit/test_netconf_plan%.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+# What the planner compares is counted.
+COMPARING_CALLS := strcmp addr_equal prefix_contains
+$(BUILD)/tests/unit/test_netconf_plan_work: $(BUILD)/tests/unit/test_netconf_plan_work.o \
+                                            $(PLAN_TEST_OBJS) $(BUILD)/libnetconf.a \
+                                            $(BUILD)/libnet.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(COMPARING_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
+	    $(BASE_LIBS)
+
 # The renames can fail, and be what a file system can do.
 $(BUILD)/tests/unit/test_worker_exchange: $(BUILD)/tests/unit/test_worker_exchange.o $(WORKER_LINK)
 	$(call say,LINK,$@)

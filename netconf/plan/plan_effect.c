@@ -152,8 +152,8 @@ void effect_move_connected(struct model *model, const char *name, uint32_t from,
 
 static bool has_address(const struct model *now, const char *link, sa_family_t family)
 {
-	for (size_t i = 0; i < now->n_addresses; i++) {
-		if (on_link(now->addresses[i].link, link) && now->addresses[i].prefix.addr.family == family)
+	for (size_t i = model_first_address(now, link); model_is_address_of(now, i, link); i++) {
+		if (now->addresses[i].prefix.addr.family == family)
 			return true;
 	}
 	return false;
@@ -168,12 +168,26 @@ static bool same_subnet(const struct address *a, const struct address *b)
 /* Which one is the kernel's choice: the first of its list, which nobody else needs to know. */
 static void promote(struct model *now, const struct address *gone)
 {
-	for (size_t i = 0; i < now->n_addresses; i++) {
+	for (size_t i = model_first_address(now, gone->link); model_is_address_of(now, i, gone->link);
+	     i++) {
 		if ((now->addresses[i].state & IFA_F_SECONDARY) != 0 &&
 		    same_subnet(&now->addresses[i], gone)) {
 			now->addresses[i].state &= ~(uint32_t) IFA_F_SECONDARY;
 			return;
 		}
+	}
+}
+
+static void lose_secondaries(struct model *now, const struct address *gone, struct model *lost)
+{
+	size_t i = model_first_address(now, gone->link);
+
+	while (model_is_address_of(now, i, gone->link)) {
+		if ((now->addresses[i].state & IFA_F_SECONDARY) != 0 &&
+		    same_subnet(&now->addresses[i], gone))
+			effect_lose_address(now, i, lost);
+		else
+			i++;
 	}
 }
 
@@ -187,13 +201,10 @@ static void delete_address(struct model *now, const struct address *gone, struct
 		return;
 	is_primary = found->prefix.addr.family == AF_INET && (found->state & IFA_F_SECONDARY) == 0;
 	model_remove_address(now, (size_t) (found - now->addresses));
-	for (size_t i = now->n_addresses; i-- > 0 && is_primary;) {
-		if ((now->addresses[i].state & IFA_F_SECONDARY) != 0 &&
-		    same_subnet(&now->addresses[i], gone) && !promotes)
-			effect_lose_address(now, i, lost);
-	}
 	if (is_primary && promotes)
 		promote(now, gone);
+	else if (is_primary)
+		lose_secondaries(now, gone, lost);
 	/* Routes that leave from it go, and all of its family with the last one. */
 	for (size_t i = now->n_routes; i-- > 0;) {
 		if (now->routes[i].dst.addr.family == AF_INET &&
