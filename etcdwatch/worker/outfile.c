@@ -69,9 +69,10 @@ static char *temporary_name(const char *path)
 	return xasprintf("%s/.%s.new", dirname(copy), basename(again));
 }
 
-static int open_temporary(struct outfile *file, int flags, mode_t mode)
+static int open_temporary(struct outfile *file, mode_t mode)
 {
-	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, mode);
+	(void) unlink(file->temporary);
+	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	/* The umask must not decide who may read the file. */
 	if (file->fd < 0 || fchmod(file->fd, mode) < 0)
 		return problem_set_errno(file->problem, -errno, "cannot create '%s'", file->temporary);
@@ -95,12 +96,34 @@ int outfile_new(const char *path, mode_t mode, struct problem *problem, struct o
 	AUTO(outfile_free) struct outfile *file = file_new(path, problem);
 	int r;
 
-	(void) unlink(file->temporary);
-	r = open_temporary(file, O_EXCL, mode);
+	r = open_temporary(file, mode);
 	if (r < 0)
 		return r;
 	*ret_file = TAKE_PTR(file);
 	return 0;
+}
+
+/* Where others may write into the directory, they may have made the file first, to read what comes
+ * into it. One that a process of ours left is ours, has this one name, and nobody else may open it.
+ */
+static bool is_our_own(int fd, mode_t mode)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       st.st_nlink == 1 && (st.st_mode & 07777) == mode;
+}
+
+static int open_left_or_new(struct outfile *file, mode_t mode)
+{
+	/* O_NONBLOCK: it may be anything. */
+	file->fd = open(file->temporary, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (file->fd >= 0) {
+		if (is_our_own(file->fd, mode))
+			return 0;
+		(void) close(TAKE_FD(file->fd));
+	}
+	return open_temporary(file, mode);
 }
 
 /* What is there, which may be nothing. */
@@ -131,7 +154,7 @@ int outfile_new_behind(const char *path, mode_t mode, struct digest *digest,
 	AUTO(outfile_free) struct outfile *file = file_new(path, problem);
 	int r;
 
-	r = open_temporary(file, 0, mode);
+	r = open_left_or_new(file, mode);
 	if (r == 0)
 		r = hash_beginning(file, digest, ret_bytes);
 	if (r < 0)

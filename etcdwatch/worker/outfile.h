@@ -22,6 +22,7 @@ int outfile_new(const char *path, mode_t mode, struct problem *problem, struct o
 /*
  * The same, but goes on behind what an earlier process left, of which there are ret_bytes; `digest`
  * gets them. Whoever does that knows at the end, by a digest of all, whether it belonged together.
+ * A file that is not ours alone, or has another mode, is removed like that of outfile_new().
  */
 int outfile_new_behind(const char *path, mode_t mode, struct digest *digest,
                        struct problem *problem, struct outfile **ret_file, uint64_t *ret_bytes);
