@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,8 +17,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-
-#define OPEN_DIRECTORIES_MAX 16
+#include "etcdwatch/worker/treerm.h"
 
 struct directory {
 	char *path;
@@ -32,6 +30,7 @@ struct extract {
 	char *path;
 	char *root; /* where it is until it is finished */
 	bool finished;
+	int holder; /* the directory that `root` is in */
 	int root_fd;
 	int fd; /* of the file that is being written, or -1 */
 	struct tar_entry entry;
@@ -51,17 +50,27 @@ static int fail(struct extract *x, int r, const char *path)
 	return problem_set_errno(x->problem, r, "cannot write '%s%s'", x->root, path);
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-                      struct FTW *ftw UNUSED)
+static const char *root_name(const struct extract *x)
 {
-	return remove(path);
+	return strrchr(x->root, '/') + 1;
 }
 
-/* Links are removed, not followed. What cannot be removed stays, under a name that says what it is.
- */
-static void remove_tree(const char *path)
+/* Makes the directory, instead of one that an earlier process of ours left. */
+static int make_root(struct extract *x)
 {
-	(void) nftw(path, remove_one, OPEN_DIRECTORIES_MAX, FTW_DEPTH | FTW_PHYS);
+	int r = treerm(x->holder, root_name(x));
+
+	if (r == -EPERM)
+		return problem_set(x->problem, r, "DIRECTORY",
+		                   "'%s' is in the way, and was not made by this program", x->root);
+	if (r < 0)
+		return problem_set_errno(x->problem, r, "cannot remove the directory '%s'", x->root);
+	if (mkdirat(x->holder, root_name(x), 0700) < 0)
+		return problem_set_errno(x->problem, -errno, "cannot make the directory '%s'", x->root);
+	x->root_fd = openat(x->holder, root_name(x), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (x->root_fd < 0)
+		return problem_set_errno(x->problem, -errno, "cannot open the directory '%s'", x->root);
+	return 0;
 }
 
 int extract_new(const char *directory, struct problem *problem, struct extract **ret_extract)
@@ -69,19 +78,21 @@ int extract_new(const char *directory, struct problem *problem, struct extract *
 	AUTO(extract_free) struct extract *x = NEW0(struct extract);
 	AUTO(free) char *copy = xstrdup(directory);
 	AUTO(free) char *again = xstrdup(directory);
+	const char *holder = dirname(copy);
+	int r;
 
 	x->path = xstrdup(directory);
-	x->root = xasprintf("%s/.%s.new", dirname(copy), basename(again));
-	x->root_fd = x->fd = -1;
+	x->root = xasprintf("%s/.%s.new", holder, basename(again));
+	x->holder = x->root_fd = x->fd = -1;
 	x->problem = problem;
 	if (access(directory, F_OK) == 0)
 		return problem_set_errno(problem, -EEXIST, "cannot make the directory '%s'", directory);
-	remove_tree(x->root);
-	if (mkdir(x->root, 0700) < 0)
-		return problem_set_errno(problem, -errno, "cannot make the directory '%s'", x->root);
-	x->root_fd = open(x->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (x->root_fd < 0)
-		return problem_set_errno(problem, -errno, "cannot open the directory '%s'", x->root);
+	x->holder = open(holder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (x->holder < 0)
+		return problem_set_errno(problem, -errno, "cannot open the directory '%s'", holder);
+	r = make_root(x);
+	if (r < 0)
+		return r;
 	*ret_extract = TAKE_PTR(x);
 	return 0;
 }
@@ -92,10 +103,13 @@ void extract_free(struct extract *x)
 		return;
 	if (x->fd >= 0)
 		(void) close(x->fd);
+	/* What cannot be removed stays, under a name that says what it is. */
+	if (!x->finished && x->root_fd >= 0)
+		(void) treerm(x->holder, root_name(x));
 	if (x->root_fd >= 0)
 		(void) close(x->root_fd);
-	if (!x->finished)
-		remove_tree(x->root);
+	if (x->holder >= 0)
+		(void) close(x->holder);
 	for (size_t i = 0; i < x->n_directories; i++)
 		free(x->directories[i].path);
 	free(x->directories);

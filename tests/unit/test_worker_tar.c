@@ -443,6 +443,49 @@ static void test_extract(struct archive *a)
 	CHECK_EQ_STR(problem.code, "EXISTS");
 }
 
+/* What an earlier process left is removed, and what somebody else put there is not. */
+static void test_leftover(void)
+{
+	static const struct {
+		const char *made; /* as .there.new */
+		bool goes;
+	} cases[] = {
+	    {"mkdir -p out/.there.new/a/b; chmod 755 out/.there.new; ln -s $PWD/kept "
+	     "out/.there.new/a/link;"
+	     "ln -s .. out/.there.new/up; echo x >out/.there.new/a/b/x",
+	     true},
+	    {"mkdir out/.there.new; chmod 777 out/.there.new; echo x >out/.there.new/x", false},
+	    {"ln -s $PWD/kept out/.there.new", false},
+	    {"echo x >out/.there.new", false},
+	    {"mkfifo out/.there.new", false},
+	    {"mkdir -m 755 out/.there.new; echo x >out/.there.new/x; chown 1234 out/.there.new", false},
+	};
+	size_t n = ARRAY_SIZE(cases) - (geteuid() == 0 ? 0 : 1); /* giving it away takes root */
+
+	(void) scratch_shell("mkdir -p kept && echo x >kept/x");
+	for (size_t i = 0; i < n; i++) {
+		struct problem problem = {0};
+		struct extract *extract = NULL;
+		int r;
+
+		(void) scratch_shell("rm -rf out/.there.new");
+		(void) scratch_shell("%s", cases[i].made);
+		r = extract_new("out/there", &problem, &extract);
+		CHECK(scratch_exists("kept/x"));
+		if (!CHECK_EQ_INT(r, cases[i].goes ? 0 : -EPERM))
+			(void) fprintf(stderr, "  case %zu: %s\n", i, problem.reason);
+		if (r == 0)
+			(void) scratch_shell("test -z \"$(ls -A out/.there.new)\"");
+		else
+			(void) scratch_shell("test ! -d out/.there.new || test -e out/.there.new/x");
+		extract_free(extract);
+		/* Of what is ours nothing stays, and what is not is still there. */
+		(void) scratch_shell("test %s \"$(find out -name .there.new)\"",
+		                     cases[i].goes ? "-z" : "-n");
+	}
+	(void) scratch_shell("rm -rf out/.there.new");
+}
+
 int main(void)
 {
 	struct archive archive = {.data = xcalloc(ARCHIVE_MAX, 1)};
@@ -455,6 +498,7 @@ int main(void)
 	test_wrong_bundles(&archive);
 	test_astray(&archive);
 	test_extract(&archive);
+	test_leftover();
 	free(archive.data);
 	scratch_leave();
 	return check_result();
