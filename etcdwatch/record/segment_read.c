@@ -5,7 +5,8 @@
  * end of the file and what is wrong before it are told apart by looking for a frame behind that is
  * whole: its checksum goes on from the one that is stored in front of it.
  *
- * Whatever a length says is held against what is left of the file before it is believed.
+ * Whatever a length says is held against what is left of the file before it is believed; within a
+ * payload segment_parse.c does so.
  */
 #include "etcdwatch/record/segment.h"
 
@@ -21,12 +22,12 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "bolt/crc32c.h"
+#include "etcdwatch/record/segment_parse.h"
 #include "etcdwatch/record/segment_priv.h"
 
 /* How much may be summed up in search of a frame behind a wrong one; each byte of what is left
  * could begin one. */
 #define SEARCH_BYTES_MAX ((uint64_t) 256 << 20)
-#define EVENT_BYTES_MIN 5
 
 struct record_reader {
 	char *path;
@@ -42,8 +43,7 @@ struct record_reader {
 	int r; /* the error that ended it */
 	uint8_t *buf;
 	size_t buf_size;
-	struct record_event *events;
-	size_t events_size;
+	struct record_room room;
 	char fault[RECORD_FAULT_MAX];
 };
 
@@ -60,153 +60,6 @@ static int fail(struct record_reader *rd, int r, const char *fmt, ...)
 	                rd->offset, what);
 	rd->r = r;
 	return r;
-}
-
-/* --- parsing ------------------------------------------------------------------------------------
- */
-
-/* What is left of a payload; once something was missing, nothing is right any more. */
-struct rest {
-	const uint8_t *p;
-	size_t len;
-	bool is_short;
-};
-
-static const uint8_t *take(struct rest *rest, size_t len)
-{
-	static const uint8_t zeros[8];
-	const uint8_t *p = rest->p;
-
-	if (rest->is_short || len > rest->len) {
-		rest->is_short = true;
-		return zeros;
-	}
-	rest->p += len;
-	rest->len -= len;
-	return p;
-}
-
-static uint32_t take_word(struct rest *rest)
-{
-	return bytes_le32(take(rest, 4));
-}
-
-static uint64_t take_number(struct rest *rest)
-{
-	return bytes_le64(take(rest, 8));
-}
-
-static int64_t take_signed(struct rest *rest)
-{
-	return (int64_t) take_number(rest);
-}
-
-static struct bytes take_run(struct rest *rest)
-{
-	size_t len = take_word(rest);
-	const uint8_t *data = take(rest, len);
-
-	return (struct bytes){.data = data, .len = rest->is_short ? 0 : len};
-}
-
-static bool take_event(struct rest *rest, struct record_event *ret)
-{
-	uint8_t kind = *take(rest, 1);
-
-	*ret = (struct record_event){.is_delete = kind == 1};
-	ret->key = take_run(rest);
-	if (kind == 0) {
-		ret->create_revision = take_signed(rest);
-		ret->version = take_signed(rest);
-		ret->lease = take_signed(rest);
-		ret->value = take_run(rest);
-	}
-	return kind <= 1 && !rest->is_short;
-}
-
-static bool parse_events(struct record_reader *rd, struct rest *rest, struct record_frame *ret)
-{
-	size_t n;
-
-	ret->revision = take_signed(rest);
-	ret->wall_us = take_signed(rest);
-	n = take_word(rest);
-	if (n == 0 || n > rest->len / EVENT_BYTES_MIN)
-		return false;
-	if (n > rd->events_size) {
-		rd->events_size = MAX(n, (size_t) 64);
-		rd->events = xreallocarray(rd->events, rd->events_size, sizeof(*rd->events));
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (!take_event(rest, &rd->events[i]))
-			return false;
-	}
-	ret->events = rd->events;
-	ret->n_events = n;
-	return true;
-}
-
-static void parse_hash(struct rest *rest, struct record_frame *ret)
-{
-	ret->revision = take_signed(rest);
-	ret->compact_revision = take_signed(rest);
-	ret->wall_us = take_signed(rest);
-	ret->member_id = take_number(rest);
-	ret->hash = take_word(rest);
-}
-
-static void parse_gap(struct rest *rest, struct record_frame *ret)
-{
-	ret->revision = take_signed(rest);
-	ret->last_lost = take_signed(rest);
-	ret->wall_us = take_signed(rest);
-	ret->reason.len = rest->is_short ? 0 : rest->len;
-	ret->reason.data = take(rest, ret->reason.len);
-}
-
-static void parse_end(struct rest *rest, struct record_frame *ret)
-{
-	const uint8_t *digest;
-
-	ret->revision = take_signed(rest);
-	ret->wall_us = take_signed(rest);
-	digest = take(rest, sizeof(ret->digest));
-	if (!rest->is_short)
-		memcpy(ret->digest, digest, sizeof(ret->digest));
-}
-
-static bool parse_payload(struct record_reader *rd, uint8_t type, struct bytes payload,
-                          struct record_frame *ret)
-{
-	struct rest rest = {.p = payload.data, .len = payload.len};
-
-	*ret = (struct record_frame){.type = (enum record_type) type};
-	switch (ret->type) {
-	case RECORD_EVENTS:
-		if (!parse_events(rd, &rest, ret))
-			return false;
-		break;
-	case RECORD_PROGRESS:
-	case RECORD_COMPACTED:
-		ret->revision = take_signed(&rest);
-		ret->wall_us = take_signed(&rest);
-		break;
-	case RECORD_LEASE:
-		ret->lease = take_signed(&rest);
-		ret->ttl_s = take_signed(&rest);
-		ret->wall_us = take_signed(&rest);
-		break;
-	case RECORD_HASH:
-		parse_hash(&rest, ret);
-		break;
-	case RECORD_GAP:
-		parse_gap(&rest, ret);
-		break;
-	case RECORD_END:
-		parse_end(&rest, ret);
-		break;
-	}
-	return !rest.is_short && rest.len == 0;
 }
 
 /* --- what it means ------------------------------------------------------------------------------
@@ -329,10 +182,10 @@ static int accept(struct record_reader *rd, size_t bytes, struct record_frame *f
 {
 	int r;
 
-	if (!parse_payload(rd, rd->buf[4],
-	                   (struct bytes){.data = rd->buf + FRAME_HEAD_BYTES,
-	                                  .len = bytes - FRAME_HEAD_BYTES - SUM_BYTES},
-	                   frame))
+	if (!record_parse_payload(&rd->room, rd->buf[4],
+	                          (struct bytes){.data = rd->buf + FRAME_HEAD_BYTES,
+	                                         .len = bytes - FRAME_HEAD_BYTES - SUM_BYTES},
+	                          frame))
 		return fail(rd, -EBADMSG, "a frame of type %d that makes no sense", rd->buf[4]);
 	r = check_order(rd, frame);
 	if (r < 0)
@@ -391,18 +244,10 @@ static int parse_header(struct record_reader *rd, size_t name_len)
 {
 	struct record_header *h = &rd->header;
 	size_t len = HEADER_BYTES + name_len;
-	struct rest rest = {.p = rd->buf, .len = len};
 
 	if (crc32c_update(0, rd->buf, len) != bytes_le32(rd->buf + len))
 		return fail(rd, -EBADMSG, "its header is damaged");
-	(void) take(&rest, MAGIC_BYTES + 4 + 2);
-	h->sequence = take_number(&rest);
-	h->cluster_id = take_number(&rest);
-	h->member_id = take_number(&rest);
-	h->first_revision = take_signed(&rest);
-	h->wall_us = take_signed(&rest);
-	memcpy(h->previous, take(&rest, sizeof(h->previous)), sizeof(h->previous));
-	memcpy(h->member, take(&rest, name_len), name_len);
+	record_parse_header((struct bytes){.data = rd->buf, .len = len}, h);
 	if (h->first_revision < 1)
 		return fail(rd, -EBADMSG, "it begins with revision %" PRId64, h->first_revision);
 	rd->revision = h->first_revision - 1;
@@ -478,7 +323,7 @@ void record_reader_free(struct record_reader *rd)
 	digest_free(rd->digest);
 	free(rd->path);
 	free(rd->buf);
-	free(rd->events);
+	free(rd->room.events);
 	free(rd);
 }
 
@@ -501,10 +346,10 @@ static int parse_last(struct record_reader *rd, struct record_frame *ret_end)
 	    crc32c_update(bytes_le32(rd->buf), rd->buf + SUM_BYTES, END_BYTES) !=
 	        bytes_le32(rd->buf + SUM_BYTES + END_BYTES))
 		return -ENODATA;
-	return parse_payload(rd, RECORD_END,
-	                     (struct bytes){.data = rd->buf + SUM_BYTES + FRAME_HEAD_BYTES,
-	                                    .len = END_BYTES - FRAME_HEAD_BYTES},
-	                     ret_end)
+	return record_parse_payload(&rd->room, RECORD_END,
+	                            (struct bytes){.data = rd->buf + SUM_BYTES + FRAME_HEAD_BYTES,
+	                                           .len = END_BYTES - FRAME_HEAD_BYTES},
+	                            ret_end)
 	           ? 0
 	           : -ENODATA;
 }
