@@ -11,7 +11,7 @@
 
 #include "base/addr.h"
 
-#define RESOLVE_ADDRS_MAX 8
+#define RESOLVE_ADDRS_MAX 64 /* more are left out */
 #define RESOLVE_ERROR_MAX 128
 
 struct resolve;
