@@ -7,7 +7,9 @@
 
 #include "base/hint.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/table.h"
 
 #define TIMEOUT_US (5 * US_PER_S)
 
@@ -31,6 +33,22 @@ static void tell_of_port(const char *daemon, const json_t *port)
 	if (listen != NULL && error != NULL)
 		(void) fprintf(stderr, "fairlead: the port of %s for metrics, %s, is not open: %s\n",
 		               daemon, listen, error);
+}
+
+/* Its lines stay lines; what labels are made of may be anybody's. */
+static void print_text(const char *text)
+{
+	AUTO(free) char *copy = xstrdup(text);
+	char *rest = copy;
+
+	while (*rest != '\0') {
+		char *line = strsep(&rest, "\n");
+
+		table_print_safe(stdout, line);
+		if (rest == NULL)
+			break;
+		(void) fputc('\n', stdout);
+	}
 }
 
 int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
@@ -61,6 +79,6 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 	if (cli->output != CLI_TABLE)
 		cli_print_answer(cli, answer);
 	else
-		(void) fputs(text != NULL ? text : "", stdout);
+		print_text(text != NULL ? text : "");
 	return CLI_OK;
 }

@@ -65,7 +65,9 @@ static void print_entry(FILE *out, const json_t *entry, int64_t now_s)
 	print_age(out, text_of(entry, "started"), now_s);
 	(void) fputs(", from member ", out);
 	table_print_safe(out, text_of(json_object_get(entry, "member"), "name"));
-	(void) fprintf(out, " of cluster %s, etcd ", text_of(entry, "cluster_id"));
+	(void) fputs(" of cluster ", out);
+	table_print_safe(out, text_of(entry, "cluster_id"));
+	(void) fputs(", etcd ", out);
 	table_print_safe(out, text_of(entry, "server_version"));
 	(void) fputc('\n', out);
 }
@@ -73,16 +75,17 @@ static void print_entry(FILE *out, const json_t *entry, int64_t now_s)
 static void print_source(FILE *out, const json_t *source, int64_t now_s)
 {
 	const json_t *entry = json_object_get(source, "entry");
+	const char *version = text_of(source, "cluster_version");
 
 	line(out, "snapshot", text_of(source, "origin"));
 	print_entry(out, entry, now_s);
 	label(out, "content");
-	(void) fprintf(
-	    out, "revision %lld, %lld keys, %lld leases, %.1f MiB, HashKV %lld; etcd %s\n",
-	    number_of(source, "revision"), number_of(source, "live_keys"), number_of(source, "leases"),
-	    (double) number_of(source, "db_bytes") / MIB, number_of(source, "hashkv"),
-	    text_of(source, "cluster_version")[0] != '\0' ? text_of(source, "cluster_version")
-	                                                  : "of no version");
+	(void) fprintf(out, "revision %lld, %lld keys, %lld leases, %.1f MiB, HashKV %lld; etcd ",
+	               number_of(source, "revision"), number_of(source, "live_keys"),
+	               number_of(source, "leases"), (double) number_of(source, "db_bytes") / MIB,
+	               number_of(source, "hashkv"));
+	table_print_safe(out, version[0] != '\0' ? version : "of no version");
+	(void) fputc('\n', out);
 	label(out, "proven");
 	(void) fprintf(out, "%stree and keys%s\n",
 	               json_is_true(json_object_get(source, "digest")) ? "digest, " : "",
@@ -182,7 +185,9 @@ void restorerender_plan(FILE *out, const struct restoreplan_wish *wish,
 	print_dir(out, json_object_get(host, "data_dir"));
 	label(out, "by");
 	table_print_safe(out, text_of(tool, "path")[0] != '\0' ? text_of(tool, "path") : "nothing");
-	(void) fprintf(out, " %s\n", text_of(tool, "version"));
+	(void) fputc(' ', out);
+	table_print_safe(out, text_of(tool, "version"));
+	(void) fputc('\n', out);
 	print_revision(out, plan, source);
 	print_members(out, wish, plan);
 	print_list(out, "Mind:", &plan->mind);

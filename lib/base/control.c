@@ -18,6 +18,7 @@
 #include "base/cmdname.h"
 #include "base/loop.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/unixsock.h"
 #include "base/words.h"
 
@@ -73,15 +74,6 @@ void control_ok(struct control_request *request)
 	finish(request, "ok\n");
 }
 
-/* A status is one line, whatever the sentence was made of. */
-static void blank_control_characters(char *s)
-{
-	for (; *s != '\0'; s++) {
-		if ((unsigned char) *s < 0x20 || *s == 0x7f)
-			*s = ' ';
-	}
-}
-
 void control_fail(struct control_request *request, enum control_error error, const char *fmt, ...)
 {
 	AUTO(free) char *line = NULL;
@@ -91,7 +83,8 @@ void control_fail(struct control_request *request, enum control_error error, con
 	va_start(ap, fmt);
 	(void) vsnprintf(sentence, sizeof(sentence), fmt, ap);
 	va_end(ap);
-	blank_control_characters(sentence);
+	/* A status is one line, whatever the sentence was made of. */
+	printable_blank(sentence, strlen(sentence));
 	line = xasprintf("error %s %s\n", error_names[error], sentence);
 	finish(request, line);
 }

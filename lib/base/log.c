@@ -5,13 +5,18 @@
  */
 #include "base/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 #define LINE_MAX_BYTES 2048
+/* Formats are ours, and short. */
+#define FORMAT_MAX_BYTES 1024
 
 static enum log_level current_level = LOG_LEVEL_INFO;
 
@@ -44,13 +49,44 @@ int log_level_parse(const char *word, enum log_level *ret_level)
 	return -EINVAL;
 }
 
-/* A value that came from outside must not be able to begin a line of its own. */
-static void blank_control_characters(char *line, size_t len)
+static void mark_quotes(char marked[static FORMAT_MAX_BYTES], const char *fmt, char mark)
 {
+	assert(strlen(fmt) < FORMAT_MAX_BYTES);
+	(void) strcpy(marked, fmt);
+	for (char *p = marked; *p != '\0'; p++)
+		*p = *p == '"' ? mark : *p;
+}
+
+/*
+ * A value that came from outside must not be able to end its quotes and go on with fields of its
+ * own: a quote in it becomes an apostrophe. Which quotes are the format's is seen by formatting
+ * twice, with one mark in their place and with another: what differs is theirs.
+ */
+static size_t PRINTF_LIKE(3, 0) format_fields(char *text, size_t limit, const char *fmt, va_list ap)
+{
+	char marked[FORMAT_MAX_BYTES], other[LINE_MAX_BYTES];
+	va_list again;
+	size_t len;
+	int n;
+
+	assert(limit <= sizeof(other));
+	va_copy(again, ap);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	mark_quotes(marked, fmt, '\1');
+	n = vsnprintf(text, limit, marked, ap);
+	mark_quotes(marked, fmt, '\2');
+	(void) vsnprintf(other, limit, marked, again);
+#pragma GCC diagnostic pop
+	va_end(again);
+	len = MIN((size_t) MAX(n, 0), limit - 1);
 	for (size_t i = 0; i < len; i++) {
-		if ((unsigned char) line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = ' ';
+		if (text[i] == '"')
+			text[i] = '\'';
+		else if (text[i] != other[i])
+			text[i] = '"';
 	}
+	return len;
 }
 
 static void PRINTF_LIKE(3, 0)
@@ -64,13 +100,12 @@ static void PRINTF_LIKE(3, 0)
 
 	n = snprintf(line, limit, "<%d>event=%s ", (int) level, event);
 	len = MIN((size_t) MAX(n, 0), limit - 1);
-	n = vsnprintf(line + len, limit - len, fmt, ap);
-	len = MIN(len + (size_t) MAX(n, 0), limit - 1);
+	len += format_fields(line + len, limit - len, fmt, ap);
 	if (err != 0) {
 		n = snprintf(line + len, limit - len, " err=\"%s\"", strerror(err));
 		len = MIN(len + (size_t) MAX(n, 0), limit - 1);
 	}
-	blank_control_characters(line, len);
+	printable_blank(line, len);
 	line[len++] = '\n';
 	(void) !write(STDERR_FILENO, line, len);
 }

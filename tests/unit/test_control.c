@@ -54,7 +54,7 @@ static void cmd_echo(struct control_request *request, int argc, char **argv, voi
 static void cmd_fail(struct control_request *request, int argc UNUSED, char **argv UNUSED,
                      void *userdata UNUSED)
 {
-	control_fail(request, CONTROL_NOTFOUND, "no VIP '%s'", "a\nok");
+	control_fail(request, CONTROL_NOTFOUND, "no VIP '%s'", "a\nok\xc2\x9b");
 }
 
 static void cmd_change(struct control_request *request, int argc UNUSED, char **argv UNUSED,
@@ -207,8 +207,8 @@ static void test_answers(void)
 	    /* What follows the line is ignored, also another line. */
 	    {"vip echo a\nvip echo b\ngarbage\x01", "{\"words\":[\"a\"],\"x\":0.1}\nok\n"},
 	    /* The longest name wins; a line break in a sentence cannot fake a status line. */
-	    {"vip\n", "error notfound no VIP 'a ok'\n"},
-	    {"vip other\n", "error notfound no VIP 'a ok'\n"},
+	    {"vip\n", "error notfound no VIP 'a ok  '\n"},
+	    {"vip other\n", "error notfound no VIP 'a ok  '\n"},
 	    {"vip change\n", "ok\n"},
 	    {"\n", "error usage an empty line: 'help' lists the commands\n"},
 	    {"deferr\n", "error usage unknown command 'deferr': did you mean 'defer'?\n"},

@@ -44,6 +44,21 @@ static void test_lines(void)
 	capture_begin();
 	log_warning("evil", "value=\"%s\"", "a\n<0>event=forged\tb\x7f\x1b[31m");
 	CHECK_EQ_STR(capture_end(), "<4>event=evil value=\"a <0>event=forged b  [31m\"\n");
+
+	/* C1 in two bytes; a letter that begins or goes on like one stays. */
+	capture_begin();
+	log_warning("evil", "value=\"%s\"",
+	            "a\xc2\x9b"
+	            "31m\xc2\x80\xc2\x9f\xc2\xa0\xc3\x9b\xc2");
+	CHECK_EQ_STR(capture_end(), "<4>event=evil value=\"a  31m    \xc2\xa0\xc3\x9b\xc2\"\n");
+
+	/* A value stays in its quotes, whatever is in it: those of the format alone are quotes. */
+	capture_begin();
+	log_warning("evil", "text=\"%s\" n=%d of=\"%s\"", "x\" lease=1 y=\"\1\2\\\"", 7, "\"");
+	CHECK_EQ_STR(capture_end(), "<4>event=evil text=\"x' lease=1 y='  \\'\" n=7 of=\"'\"\n");
+	capture_begin();
+	(void) log_error_errno(-ENOENT, "evil", "text=\"%s\"", "\"");
+	CHECK_EQ_STR(capture_end(), "<3>event=evil text=\"'\" err=\"No such file or directory\"\n");
 }
 
 static void test_levels(void)
