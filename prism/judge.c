@@ -260,6 +260,12 @@ bool judge_fold(struct judge *j, const struct judge_rules *rules, enum judge_evi
 	return state != before;
 }
 
+/* No less than makes the pace slow as soon as another one serves again. */
+void judge_miss(struct judge *j)
+{
+	j->vain = MIN(j->vain, JUDGE_QUICK + 2);
+}
+
 /* Nodes that start together must not probe together. */
 static int64_t spread(int64_t least_us)
 {

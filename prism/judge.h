@@ -35,10 +35,11 @@
  * is no help for it. While anything is in doubt each suspect_us (1 s).
  *
  * One that is down is asked by every node of the cluster, and each has to make its connection anew
- * when it comes back: 1,000 nodes that ask each second would make ten times as many handshakes as it
- * answers requests otherwise. So that happens only where no other one serves: there it is seen within
- * a second or two, and after JUDGE_PATIENCE such probes (5 minutes) each further one waits a
- * suspect_us longer than the last, up to interval_us. Where another serves, nobody waits for this one:
+ * when it comes back: 1,000 nodes that ask each second would make ten times as many handshakes as
+ *it answers requests otherwise. So that happens only where no other one serves: there it is seen
+ *within a second or two, and after JUDGE_PATIENCE such probes (5 minutes) each further one waits a
+ * suspect_us longer than the last, up to interval_us; how long it had been down while others served
+ * does not count. Where another serves, nobody waits for this one:
  * after JUDGE_QUICK such probes the next one comes at any time up to interval_us, which parts the
  * nodes, since all saw it fall at the same moment; and from then on each interval_us.
  */
@@ -101,7 +102,7 @@ struct judge {
 	unsigned silent_row; /* probes in a row without a usable answer */
 	unsigned slow_row;   /* connections in a row, slow or cut */
 	unsigned falls;      /* how often the way up was made longer */
-	unsigned vain;       /* probes that did not bring it back, since it was good */
+	unsigned vain;       /* probes that did not bring it back, since it was good or missed */
 	int64_t rose_us;     /* when it last came up from a fall */
 	bool suspect;        /* something contradicts the state */
 };
@@ -114,6 +115,9 @@ void judge_restore(struct judge *j, enum judge_state state, int64_t since_us, co
 /* Folds one piece of evidence in. True when the state is another one now. `reason` may be NULL. */
 bool judge_fold(struct judge *j, const struct judge_rules *rules, enum judge_evidence evidence,
                 const char *reason, int64_t now_us);
+
+/* The last one that served has fallen: whether this one is back matters now. */
+void judge_miss(struct judge *j);
 
 /* From the last probe to the next one: at least so long, and up to spread_us more, by chance.
  * Upwards only: the intervals are a promise to who is asked. */

@@ -43,6 +43,7 @@ struct upstreams {
 	struct judge_rules rules;
 	struct balance_random random;
 	bool usable;
+	bool served; /* one of them did, when it was reviewed last */
 };
 
 static struct entry *entry_of(struct upstream *upstream)
@@ -102,11 +103,16 @@ static struct judge_pause pause_of(const struct upstreams *set, const struct ent
 /* Those that were asked seldom because others served: nobody does now. */
 static void review_pauses(struct upstreams *set)
 {
-	if (others_serve(set, NULL))
+	bool served = set->served;
+
+	set->served = others_serve(set, NULL);
+	if (set->served)
 		return;
 	for (size_t i = 0; i < set->n; i++) {
 		struct entry *e = set->entries[i];
 
+		if (served)
+			judge_miss(&e->upstream.judge);
 		if (e->probed && e->slot.sent_us != MONO_NEVER)
 			probing_hasten(set->probing, &e->slot, pause_of(set, e));
 	}

@@ -299,6 +299,31 @@ static void test_patience(void)
 	}
 }
 
+/* After an hour while others served it is asked soon when it is missed, and with all patience. */
+static void test_missed(void)
+{
+	struct judge j;
+	int64_t now;
+
+	judge_init(&j, false, 0);
+	for (now = 0; now < 360; now++)
+		(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, now);
+	judge_miss(&j);
+	CHECK_EQ_INT(judge_pause(&j, &rules, true).least_us, 10 * US_PER_S);
+	for (unsigned n = JUDGE_QUICK + 2; n < JUDGE_PATIENCE; n++) {
+		CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
+		(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, now++);
+	}
+	CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
+	(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, now);
+	CHECK_EQ_INT(alone_us(&j, &rules), 2 * US_PER_S);
+	/* One that has just fallen has nothing to forget. */
+	judge_init(&j, false, 0);
+	(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, 0);
+	judge_miss(&j);
+	CHECK_EQ_INT(judge_pause(&j, &rules, true).spread_us, 200 * US_PER_MS);
+}
+
 /* The reason is that of the state, and the latest one. */
 static void test_reason(void)
 {
@@ -433,6 +458,7 @@ int main(void)
 	test_interval();
 	test_patience();
 	test_others_serve();
+	test_missed();
 	test_reason();
 	test_words();
 	test_any_row();

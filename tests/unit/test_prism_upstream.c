@@ -352,9 +352,12 @@ static void answer_two_until(enum judge_evidence first, enum judge_evidence seco
 }
 
 /* One that is down and not missed is asked again at some time; but at once when the last that
- * served falls. */
+ * served falls, also after an hour of a probe each second. */
 static void test_last_one_falls(void)
 {
+	static const struct judge_rules rules = {
+	    .rise = 2, .interval_us = 3600 * US_PER_S, .suspect_us = SUSPECT_MS * US_PER_MS};
+
 	begin();
 	end();
 	config.health.interval_us = 3600 * US_PER_S;
@@ -367,6 +370,8 @@ static void test_last_one_falls(void)
 	answer(1, JUDGE_PROBE_DOWN);
 	answer_two_until(JUDGE_PROBE_READY, JUDGE_PROBE_DOWN, 2);
 	answer(1, JUDGE_PROBE_DOWN);
+	for (int i = 0; i < 3600; i++)
+		(void) judge_fold(&at(1)->judge, &rules, JUDGE_PROBE_DOWN, NULL, mono_now_us());
 	upstreams_tell(set, at(0), JUDGE_CONNECT_FAILED, "refused");
 	answer_two_until(JUDGE_PROBE_DOWN, JUDGE_PROBE_DOWN, 3);
 	end();
