@@ -430,10 +430,18 @@ $(NTH_CALL): $(wildcard tests/fault/nth_call*.[ch])
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $(filter %.c,$^)
 
+# Preloaded in front of libfaketime.
+TRUE_TIMERS := $(BUILD)/tests/fault/true_timers.so
+
+$(TRUE_TIMERS): tests/fault/true_timers.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $<
+
 .PHONY: test-tools bench-tools faults
 test-tools: $(TEST_TOOLS)
 bench-tools: $(BENCH_TOOLS)
-faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL)
+faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
 # --- what people type ----------------------------------------------------------------------------
 .PHONY: help deps docs check check-vm check-units check-package check-layers asan tsan lint demo bench format install deb clean

@@ -39,8 +39,7 @@ world_enter "$@"
 trap : PIPE # should the observer end, that is to be told
 ON_END=(prism_logs_are_clean etcdwatch_logs_are_clean) # the judge knows more about the wire
 
-FAKETIME=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
-[[ -n $FAKETIME ]] || fail "libfaketime is not installed (make deps)"
+clock_preload
 
 nodes_begin() {
 	local node daemon

@@ -32,7 +32,7 @@ node_clock() { # NODE SECONDS that its wall clock is ahead
 }
 
 clock_variables() { # NODE
-	echo "LD_PRELOAD=$FAKETIME FAKETIME_TIMESTAMP_FILE=$T/clock-$1 FAKETIME_CACHE_DURATION=1 DONT_FAKE_MONOTONIC=1"
+	echo "LD_PRELOAD=$CLOCK_PRELOAD FAKETIME_TIMESTAMP_FILE=$T/clock-$1 FAKETIME_CACHE_DURATION=1 DONT_FAKE_MONOTONIC=1"
 }
 
 # What only some configurations of a daemon say. The sixth of each cannot work, and is refused.

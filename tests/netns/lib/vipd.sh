@@ -61,6 +61,18 @@ vipd_config() { # NODE
 # VIPD_ENV holds variables for the next vipd that starts.
 VIPD_ENV=()
 
+# What a process preloads whose wall clock is its own (libfaketime), and whose timers are left alone
+# (tests/fault/true_timers.c). Where nobody's user can read it.
+CLOCK_PRELOAD=
+
+clock_preload() {
+	local library
+	library=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+	[[ -n $library ]] || fail "libfaketime is not installed (make deps)"
+	install -D -m 755 "$BUILD/tests/fault/true_timers.so" "$T/bin/true_timers.so"
+	CLOCK_PRELOAD=$T/bin/true_timers.so:$library
+}
+
 # As a service manager would: nobody's user, with two capabilities and no more. Its program is
 # copied to where that user can read it.
 VIPD_CAPABILITIES=+net_admin,+net_raw
