@@ -18,6 +18,7 @@ struct sweep {
 	struct rtnl_addr addrs[CONFIG_VIPS_MAX];
 	size_t n_addrs;
 	struct rtnl_link links[CONFIG_VIPS_MAX];
+	bool in_use[CONFIG_VIPS_MAX]; /* of links: by somebody else */
 	size_t n_links;
 };
 
@@ -93,11 +94,37 @@ static void link_cb(const struct rtnl_link *link, void *userdata)
 		s->links[s->n_links++] = *link;
 }
 
-static void remove_links(const struct sweep *s)
+/* A link that is up has its link-local address from the kernel. Before 5.18 what is no VIP of ours
+ * counts as somebody else's. */
+static void use_cb(const struct rtnl_addr *a, void *userdata)
 {
-	for (size_t i = 0; i < s->n_links; i++) {
-		int r = rtnl_link_del(s->rtnl, s->links[i].ifindex);
+	struct sweep *s = userdata;
+	bool by_kernel = a->prefix.addr.family == AF_INET6 && addr_is_linklocal(&a->prefix.addr);
 
+	for (size_t i = 0; i < s->n_links; i++) {
+		if (s->links[i].ifindex == a->ifindex && !by_kernel && !is_ours(s, a))
+			s->in_use[i] = true;
+	}
+}
+
+/* A link goes with all that others have put on it. */
+static void remove_links(struct sweep *s)
+{
+	int r = s->n_links > 0 ? rtnl_addr_list(s->rtnl, use_cb, s) : 0;
+
+	if (r < 0) {
+		log_warning_errno(r, "vip_links_not_removed", "reason=\"their addresses are not known\"");
+		return;
+	}
+	for (size_t i = 0; i < s->n_links; i++) {
+		if (s->in_use[i]) {
+			log_info("vip_link_kept",
+			         "ifname=%s reason=\"vipd made it, no VIP needs it any more, but it carries an "
+			         "address that is not vipd's\"",
+			         s->links[i].name);
+			continue;
+		}
+		r = rtnl_link_del(s->rtnl, s->links[i].ifindex);
 		log_info("vip_link_removed", "ifname=%s ok=%d", s->links[i].name, r == 0);
 	}
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A routed VIP on a dummy: vipd makes it, puts the address on it, and makes it anew when somebody removes
 # it. One that another made is taken as it is. When the VIPs are configured away, what vipd made goes, and
-# what it did not make stays.
+# what it did not make stays, as does what it made while it carries somebody else's address.
 . "$(dirname "$0")/lib.sh"
 
 VIPD=${VIPD:-$BUILD/bin/vipd}
@@ -72,9 +72,17 @@ wait_exit 30 vipd-n1
 expect_equal "exit code" "$EXIT_CODE" 0
 expect_equal "addresses" "$(vip_address vip0)$(vip_address vip6)" ""
 
-say "it starts again, and the VIPs are on another link by now"
+say "it starts again, the VIPs are on another link by now, and vip0 has somebody else's address"
+ip -n n1 address add 198.51.100.7/32 dev vip0
 sed -i 's/^link: .*/link: vip1/' "$T/vipd.yaml"
 vipd_begins
+wait_until 60 log_says vipd-n1 'event=vip_link_kept ifname=vip0'
+expect_equal "somebody else's address" "$(vip_address vip0)" 198.51.100.7
+
+say "it reloads, and vip0 has nothing but what the kernel gives to any link"
+ip -n n1 address del 198.51.100.7/32 dev vip0
+ip -n n1 -6 address show dev vip0 | grep -q 'inet6 fe80::' || fail "vip0 has no link-local address"
+signal HUP vipd-n1
 wait_until 60 log_says vipd-n1 'event=vip_link_removed ifname=vip0 ok=1'
 expect "its own is gone" test -z "$(ip -n n1 link show vip0 2>/dev/null)"
 expect "the other one is there" ip -n n1 link show vip6
