@@ -230,7 +230,7 @@ finish() {
 say "${#NODES[@]} nodes with etcd, API servers and all daemons"
 exec {PLAN_FD}<"$NEMESIS_PLAN"
 FAULTS_DONE=0
-"$NEMESIS_DIR/ticker" >"$LOG_DIR/stalls" 2>&1 </dev/null &
+"$BUILD/tests/tools/ticker" --ahead >"$LOG_DIR/stalls" 2>&1 </dev/null &
 lan_up
 pki_up
 observe
