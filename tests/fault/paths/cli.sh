@@ -27,7 +27,7 @@ all_commands() { # DIRECTORY PROGRAM
 		n=$((n + 1))
 		code=0
 		# shellcheck disable=SC2086
-		inside n1 timeout 20 env "${FAULT[@]}" "$2" --runtime-dir "$T/run-n1" $words \
+		inside n1 timeout 60 env "${FAULT[@]}" "$2" --runtime-dir "$T/run-n1" $words \
 			>"$1/$n.out" 2>"$1/$n.log" </dev/null || code=$?
 		[[ $code -ne 0 ]] || [[ $1 == "$T/right" ]] || same_answer "$1/$n.out" "$T/right/$n.out" ||
 			lie "'$words' ended well and did not say all"

@@ -65,7 +65,7 @@ path_walk() {
 	local before
 	rm -rf "$T/snapshots"
 	etcdwatch_run "$PROGRAMS/etcdwatch"
-	wait_until 30 answers_or_gone
+	wait_until 60 answers_or_gone
 	before=$(entries_of)
 	! save || [[ $(entries_of) != "$before" ]] || lie "etcdwatch said that a snapshot is kept, and it is not"
 	all_are_sound
@@ -74,8 +74,8 @@ path_walk() {
 
 path_again() {
 	etcdwatch_run "$BUILD/bin/etcdwatch"
-	wait_until 30 answers
-	wait_until 30 save
+	wait_until 60 answers
+	wait_until 60 save
 	all_are_sound
 	end_well etcdwatch
 	# A snapshot is a file and its entry.

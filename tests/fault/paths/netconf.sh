@@ -42,7 +42,7 @@ nothing_under_way() {
 path_walk() {
 	rm -rf "$T/state"
 	netconf_with "$PROGRAMS/netconf"
-	wait_until 20 answers_or_gone
+	wait_until 60 answers_or_gone
 	if tell_netconf apply "$T/good.yaml" && tell_netconf confirm; then
 		[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is confirmed, and there is '$(addresses)'"
 		grep -q 10.1.0.1 "$T/state/confirmed/config.yaml" || lie "what was confirmed is not kept"
@@ -58,7 +58,7 @@ path_again() {
 	netconf_with "$BUILD/bin/netconf"
 	wait_until 60 nothing_under_way
 	[[ $(addresses) =~ ^(10\.1\.0\.1)?$ ]] || fail "a change that nobody confirmed is left: '$(addresses)'"
-	wait_until 20 tell_netconf apply "$T/good.yaml"
+	wait_until 60 tell_netconf apply "$T/good.yaml"
 	nothing_under_way || tell_netconf confirm || fail "it cannot be confirmed"
 	expect_equal "the addresses" "$(addresses)" 10.1.0.1
 	end_well netconf

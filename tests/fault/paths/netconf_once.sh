@@ -38,7 +38,7 @@ path_begin() {
 once() { # PROGRAM
 	spawn netconf n1 env "${FAULT[@]}" "$1" --config "$T/wanted.yaml" --state-dir "$T/state-n1" \
 		--runtime-dir "$T/run-n1" --once --wait 0s
-	wait_exit 20 netconf
+	wait_exit 60 netconf
 }
 
 # As the node was before.

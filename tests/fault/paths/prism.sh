@@ -43,16 +43,16 @@ says_what_listens() {
 path_walk() {
 	rm -rf "$T/state-cl" "$T/run-cl"
 	prism_with "$PROGRAMS/prism"
-	wait_until 30 ready_or_gone
-	wait_until 15 answered_or_gone
-	wait_until 15 answered_or_gone
+	wait_until 60 ready_or_gone
+	wait_until 60 answered_or_gone
+	wait_until 60 answered_or_gone
 	says_what_listens
 	end prism
 }
 
 path_again() {
 	prism_with "$BUILD/bin/prism"
-	wait_until 30 prism_says '.[] | select(.upstream) | .state' ready
-	wait_until 15 is_answered
+	wait_until 60 prism_says '.[] | select(.upstream) | .state' ready
+	wait_until 60 is_answered
 	end_well prism
 }

@@ -78,8 +78,8 @@ is_fenced() {
 
 path_walk() {
 	vipd_run "$PROGRAMS/vipd"
-	wait_until 30 owner_or_gone
-	wait_until 10 answers_or_gone
+	wait_until 60 owner_or_gone
+	wait_until 60 answers_or_gone
 	hold
 	end vipd
 	is_fenced
@@ -89,9 +89,9 @@ path_walk() {
 path_again() {
 	vipd_run "$BUILD/bin/vipd"
 	# It may have ended while it was on hold, and keeps to that.
-	wait_until 10 fairlead n1 vip unhold
-	wait_until 30 is_owner
-	wait_until 10 answers_or_gone
+	wait_until 60 fairlead n1 vip unhold
+	wait_until 60 is_owner
+	wait_until 60 answers_or_gone
 	end_well vipd
 	expect_equal "who has the address" "$(holders)" ""
 }
