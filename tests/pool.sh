@@ -23,8 +23,6 @@ POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
 POOL_N_TOLD=0
 POOL_RUN=              # first, second, last; nothing: there is one only
 POOL_AGAIN=()          # numbers of jobs that come again
-POOL_BEFORE=()         # by number: what pool_stolen said when it began
-POOL_STOLEN_MOST=3     # per cent of the processors' time, for a machine to be called its own
 
 seconds_since() { # EPOCHREALTIME
 	local us=$((${EPOCHREALTIME/./} - ${1/./}))
@@ -51,8 +49,8 @@ pool_run() { # MOST
 # The same. What failed as it may on a machine that was too slow for it, a check that does not hold or a
 # time that is up, is run once more when all is done, with nothing beside it; what must never happen on
 # any machine ends otherwise (3: safety was broken; a sanitizer's report, a crash) and stays failed.
-# A virtual machine was not alone in that second run if its host gave a good part of the processors to
-# others: what failed so comes a third time.
+# And once more if it still fails: a machine may be short of processors for minutes. Whoever runs the jobs
+# names those that needed it.
 pool_run_again() { # MOST
 	POOL_RUN=first
 	pool_run "$1"
@@ -76,21 +74,10 @@ pool_run_alone() {
 	pool_run 1
 }
 
-# What the host took of the processors' time until now, and all of it, in ticks.
-pool_stolen() {
-	awk '$1 == "cpu" { for (i = 2; i <= 9; i++) all += $i; print $9, all }' /proc/stat
-}
-
-# Has the host taken a good part since BEFORE, what pool_stolen said then?
-pool_host_is_busy() { # BEFORE
-	pool_stolen | awk -v before="$1" -v most="$POOL_STOLEN_MOST" \
-		'{ split(before, b); exit !(100 * ($1 - b[1]) > most * ($2 - b[2])) }'
-}
-
 # Whether the job that has ended with CODE comes again.
-pool_comes_again() { # JOB CODE
-	[[ $2 -eq 1 || $2 -eq 124 || $2 -eq 137 ]] || return 1 # a check, the time, and the time of one that hung
-	[[ $POOL_RUN == first ]] || { [[ $POOL_RUN == second ]] && pool_host_is_busy "${POOL_BEFORE[$1]}"; }
+pool_comes_again() { # CODE
+	[[ $1 -eq 1 || $1 -eq 124 || $1 -eq 137 ]] || return 1 # a check, the time, and the time of one that hung
+	[[ $POOL_RUN == first || $POOL_RUN == second ]]
 }
 
 # Sets POOL_NEXT to the next one that may start now, or to nothing.
@@ -115,7 +102,6 @@ pool_start() { # MOST; 1: none may start now
 	[[ -n $next ]] || return 1
 	unset "POOL_WAITING[$next]"
 	POOL_BEGAN[next]=$EPOCHREALTIME
-	[[ $POOL_RUN != second ]] || POOL_BEFORE[next]=$(pool_stolen)
 	local command=("exec")
 	[[ ${POOL_KINDS[next]} != timed ]] || command+=(nice -n -10)
 	(eval "${command[*]} ${POOL_COMMANDS[next]}") >"$POOL_DIR/$next" 2>&1 </dev/null &
@@ -139,7 +125,7 @@ pool_reap() {
 		job=$POOL_N_TOLD
 		run=only
 		[[ -z $POOL_RUN || $POOL_RUN == first ]] || run=last
-		if [[ -n $POOL_RUN ]] && pool_comes_again "$job" "${POOL_ENDED[job]% *}"; then
+		if [[ -n $POOL_RUN ]] && pool_comes_again "${POOL_ENDED[job]% *}"; then
 			run=again
 			POOL_AGAIN+=("$job")
 		fi

@@ -66,6 +66,10 @@ alias_of() { # NODE: it has the VIP and its own, and nobody else lost or won any
 	[[ $is == "$wanted" ]]
 }
 
+second_settled_on() { # NODE
+	second_settled && [[ $(ip_holder "$SECOND") == "$1" ]]
+}
+
 second_settled() {
 	local now
 	now=$(ip_holder "$SECOND")
@@ -130,7 +134,7 @@ for OWNER in $(node_other_than "$OWNER") "$OWNER"; do
 	done
 	wait_until 30 settled_on "$OWNER"
 	wait_until 30 alias_of "$OWNER"
-	wait_until 30 second_settled
+	wait_until 30 second_settled_on "$OWNER"
 done
 
 say "two are moved, while the API errs, is silent, and refuses"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Upstreams from a file that somebody else writes: it grows, is emptied, says everything twice, points
+# Upstreams from a file that somebody else writes: it shrinks and grows, is emptied, says everything twice, points
 # at prism itself, holds nonsense, and disappears. Clients notice nothing. prism is killed while it is
 # gone, and goes on with what it had written down.
 . "$(dirname "$0")/lib-prism.sh"
@@ -30,11 +30,17 @@ N1=10.86.0.11:6443 N2=10.86.0.12:6443 N3=10.86.0.13:6443
 
 lan_with_servers
 api_up
-write_file "# of this cluster" $N1
+write_file "# of this cluster" $N1 $N2 10.86.0.13
 prism_start
-wait_until 5 states_are n1=ready
+wait_until 5 all_ready
+# It writes a second after something was new, and then once a minute at most.
+wait_until 60 grep -q "$N3" "$T/state-cl/upstreams"
 client_start open open --rate 50 $ASK_VERSION
 client_start kept kept --connections 10 --every 200 $ASK_VERSION
+
+say "one is left"
+write_file $N1
+wait_until 5 upstreams_are $N1
 
 say "two more are written"
 write_file $N1 $N2 10.86.0.13
@@ -60,10 +66,6 @@ client_stop open
 client_stop kept
 expect_all_well open 200
 expect_all_well kept 100
-
-# It writes a second after something was new, and then once a minute at most.
-say "all three are written down"
-wait_until 60 grep -q "$N3" "$T/state-cl/upstreams"
 
 say "prism is killed, and starts while the file is gone"
 kill_hard prism-cl

@@ -80,6 +80,7 @@ if inside "$OWNER" nft list tables | grep fairlead; then
 fi
 
 say "the VIP is configured away from another node"
+other=$(node_other_than "$OWNER")
 VIPS=10.86.0.200 configure "$other"
 signal HUP "vipd-$other"
 third=$(node_other_than "$OWNER" "$other")

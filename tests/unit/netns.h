@@ -24,7 +24,7 @@
 static inline NORETURN void netns_die(const char *what)
 {
 	(void) fprintf(stderr, "cannot %s: %s\n", what, strerror(errno));
-	exit(1);
+	_exit(1);
 }
 
 /* A new namespace, with loopback up; this process is in it from now on. Its descriptor. */
@@ -59,7 +59,7 @@ static inline UNUSED void PRINTF_LIKE(1, 2) netns_run(const char *fmt, ...)
 	va_end(ap);
 	if (system(command) != 0) {
 		(void) fprintf(stderr, "command failed: %s\n", command);
-		exit(1);
+		_exit(1);
 	}
 }
 

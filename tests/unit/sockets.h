@@ -29,7 +29,7 @@
 static inline NORETURN void sockets_die(const char *what)
 {
 	(void) fprintf(stderr, "cannot %s: %s\n", what, strerror(errno));
-	exit(1);
+	_exit(1);
 }
 
 static inline UNUSED void sockets_set(int fd, int level, int option, int value)

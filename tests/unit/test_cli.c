@@ -131,7 +131,7 @@ static pid_t start_server(void)
 		(void) usleep(10 * 1000);
 	}
 	(void) fprintf(stderr, "the server does not answer\n");
-	exit(1);
+	_exit(1);
 }
 
 static void stop_server(pid_t pid)

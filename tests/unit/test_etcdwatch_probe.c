@@ -44,7 +44,7 @@ static void look(bool with_pages)
 	while (!done && mono_now_us() < deadline_us)
 		turn_once(ev);
 	if (!CHECK(done))
-		exit(1);
+		_exit(1);
 }
 
 static size_t count(enum observed answer)
@@ -90,7 +90,7 @@ static const struct observation_member *find(size_t member)
 	}
 	(void) fprintf(stderr, "no member %s: %s, %s, %s\n", name, seen.members[0].name,
 	               seen.members[1].name, seen.members[2].name);
-	exit(1);
+	_exit(1);
 }
 
 static void check_well(const struct observation_member *m)
@@ -202,7 +202,7 @@ static void start(void)
 
 	if (!CHECK_EQ_INT(connect_etcd(ev, &config, 0, error, &etcd), 0)) {
 		(void) fprintf(stderr, "  %s\n", error);
-		exit(1);
+		_exit(1);
 	}
 	options.etcd = etcd;
 	CHECK_EQ_INT(probe_new(&options, &probe), 0);

@@ -15,6 +15,7 @@ ON_SAY+=(lateness_note)
 lateness_watch() { # [NICENESS of what is measured, less that of the story]
 	nice -n "${1:-0}" "$TOOLS/ticker" >"$LOG_DIR/lateness.log" 2>&1 </dev/null &
 	PID[ticker]=$!
+	wait_until 10 test -s "$LOG_DIR/lateness.log"
 }
 
 # LIMIT_MS, and what the machine may have added to it since that SENTENCE (default: the present one) was
