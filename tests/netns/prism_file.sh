@@ -35,12 +35,12 @@ prism_start
 wait_until 5 all_ready
 # It writes a second after something was new, and then once a minute at most.
 wait_until 60 grep -q "$N3" "$T/state-cl/upstreams"
-client_start open open --rate 50 $ASK_VERSION
-client_start kept kept --connections 10 --every 200 $ASK_VERSION
 
 say "one is left"
 write_file $N1
 wait_until 5 upstreams_are $N1
+client_start open open --rate 50 $ASK_VERSION
+client_start kept kept --connections 10 --every 200 $ASK_VERSION
 
 say "two more are written"
 write_file $N1 $N2 10.86.0.13
