@@ -87,12 +87,13 @@ static char *amounts_text(const struct progress_state *s)
 	return xasprintf("%s, %s/s", so_far, amount((int64_t) s->rate, s->is_bytes, rate));
 }
 
-/* What is left, if that can be told; else how long it has taken. */
+/* What is left, if that can be told; else how long it has taken: what is whole may still have to be
+ * synced. */
 static char *time_text(const struct progress_state *s)
 {
 	char age[FIELD_AGE_MAX];
 
-	if (s->of > 0 && s->rate > 0 && s->done <= s->of)
+	if (s->of > 0 && s->rate > 0 && s->done < s->of)
 		return xasprintf(
 		    ", %s left",
 		    field_age((int64_t) ((double) (s->of - s->done) / s->rate * (double) US_PER_S), age));

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/filter.h"
 #include "etcdwatch/worker/memsink.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/tap.h"
 
 #define CODE "ETCDTOOL"
@@ -31,8 +33,23 @@ struct etcdtool {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* `out` gets what it prints. */
-static int run(const char *const *argv, unsigned limit_ms, struct sink *out,
+/* The program says nothing of how far it is; the database that it makes grows. */
+struct growth {
+	char *db;
+	struct pace pace;
+};
+
+static void tell_growth(void *userdata)
+{
+	struct growth *g = userdata;
+	struct stat st;
+
+	if (stat(g->db, &st) == 0)
+		pace_tell(&g->pace, MIN((uint64_t) st.st_size, g->pace.of_bytes));
+}
+
+/* `out` gets what it prints. `growth`: what is told meanwhile, or NULL. */
+static int run(const char *const *argv, unsigned limit_ms, struct growth *growth, struct sink *out,
                struct problem *problem)
 {
 	const struct filter_program program = {
@@ -41,6 +58,8 @@ static int run(const char *const *argv, unsigned limit_ms, struct sink *out,
 	    .stall_ms = limit_ms,
 	    .limit_ms = limit_ms,
 	    .last_words = true,
+	    .look = growth != NULL ? tell_growth : NULL,
+	    .userdata = growth,
 	    .code = CODE,
 	    .missing_code = MISSING_CODE,
 	};
@@ -104,7 +123,7 @@ static int ask_version(struct etcdtool *tool, struct problem *problem)
 	int r;
 
 	memsink_init(&memory, text, sizeof(text));
-	r = run(argv, VERSION_LIMIT_MS, &memory.sink, problem);
+	r = run(argv, VERSION_LIMIT_MS, NULL, &memory.sink, problem);
 	if (r < 0)
 		return problem_set_errno(problem, r, "cannot ask '%s' for its version", tool->path);
 	r = etcdtool_parse_version(text, &tool->info);
@@ -205,7 +224,10 @@ int etcdtool_restore(const struct etcdtool *tool, const struct etcdtool_restore 
                      struct problem *problem)
 {
 	struct args args = {.words = {tool->path, "snapshot", "restore"}, .n = 3};
+	AUTO(free) char *db = xasprintf("%s/member/snap/db", restore->data_dir);
+	struct growth growth = {.db = db};
 	struct tap_result said = {0};
+	struct stat st = {0};
 	char bump[24];
 
 	if (restore->bump_revision > 0 && !tool->info.can_bump)
@@ -226,6 +248,9 @@ int etcdtool_restore(const struct etcdtool *tool, const struct etcdtool_restore 
 		add(&args, "--mark-compacted", NULL);
 	}
 	add(&args, "--", restore->snapshot);
+	/* Without the digest that is behind whole pages. Where nothing is known there is no bar. */
+	(void) stat(restore->snapshot, &st);
+	pace_begin(&growth.pace, "restore", (uint64_t) st.st_size & ~(uint64_t) 511);
 	return run(args.words, restore->limit_ms > 0 ? restore->limit_ms : ETCDTOOL_LIMIT_MS,
-	           tap_new(NULL, &said), problem);
+	           restore->tells ? &growth : NULL, tap_new(NULL, &said), problem);
 }

@@ -63,6 +63,7 @@ struct etcdtool_restore {
 	bool skip_hash_check;   /* it is a database from a data directory */
 	uint64_t bump_revision; /* 0: do not; else only if the program can */
 	unsigned limit_ms;      /* 0: ETCDTOOL_LIMIT_MS */
+	bool tells;             /* how far the database is, by pace.h */
 };
 
 /*

@@ -37,6 +37,8 @@ struct filter {
 	unsigned stall_ms;
 	int64_t end_us; /* MONO_NEVER: no limit */
 	bool last_words;
+	void (*look)(void *userdata);
+	void *userdata;
 	pid_t pid; /* 0 once it was waited for */
 	int in;    /* to its stdin, ...; -1 once closed */
 	int out;
@@ -255,6 +257,8 @@ static int serve(struct filter *f, const char **data, size_t *len)
 			                   f->stall_ms / 1000);
 		if (mono_now_us() >= f->end_us)
 			return problem_set(f->problem, -ETIMEDOUT, f->code, "%s took too long", f->name);
+		if (f->look != NULL)
+			f->look(f->userdata);
 		n = poll(fds, ARRAY_SIZE(fds), POLL_MS);
 	} while (n == 0 || (n < 0 && errno == EINTR));
 	if (n < 0)
@@ -398,6 +402,8 @@ int filter_new(const struct filter_program *program, struct sink *next, struct p
 	f->stall_ms = program->stall_ms > 0 ? program->stall_ms : FILTER_STALL_MS;
 	f->end_us = program->limit_ms > 0 ? mono_now_us() + program->limit_ms * US_PER_MS : MONO_NEVER;
 	f->last_words = program->last_words;
+	f->look = program->look;
+	f->userdata = program->userdata;
 	f->in = f->out = f->err = -1;
 	f->buffer = xcalloc(1, BUFFER_BYTES);
 	r = start(f, program);

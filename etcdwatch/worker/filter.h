@@ -23,6 +23,9 @@ struct filter_program {
 	unsigned stall_ms; /* 0: FILTER_STALL_MS */
 	unsigned limit_ms; /* for all of it; 0: none */
 	bool last_words;   /* it logs as it goes, and why it failed is its last line */
+	/* Called while it runs, twice a second at least: who wants to see how far it is. Or NULL. */
+	void (*look)(void *userdata);
+	void *userdata;
 	/* Codes of a problem: of its own, and when the program is not there. */
 	const char *code;
 	const char *missing_code;

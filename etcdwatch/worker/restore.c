@@ -203,6 +203,7 @@ static int run_tool(const struct restore_request *q, struct problem *problem)
 	    .token = q->token,
 	    .skip_hash_check = q->skip_hash_check,
 	    .bump_revision = q->bump_revision,
+	    .tells = true,
 	};
 
 	result_doing("restore", etcdtool_path(q->tool));

@@ -28,7 +28,7 @@ static const struct {
      "taking [....................]   0% 0 B of 240 MB, 1s"},
     {{"taking", 240 * MB, 240 * MB, true, 10 * MB, US_PER_S},
      80,
-     "taking [####################] 100% 240 MB of 240 MB, 10 MB/s, 0s left"},
+     "taking [####################] 100% 240 MB of 240 MB, 10 MB/s, 1s"},
     /* More than was thought: nothing is said of the rest. */
     {{"taking", 300 * MB, 240 * MB, true, 10 * MB, 30 * US_PER_S},
      80,

@@ -4,9 +4,11 @@
 #include "etcdwatch/worker/etcdtool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -197,6 +199,39 @@ static void test_ends(const char *dir)
 	}
 }
 
+/* The program makes half of the database and waits until somebody has said so, and so on. */
+static void test_growth(const char *dir)
+{
+	AUTO(free) char *snapshot = xasprintf("%s/whole.db", dir), *said = xasprintf("%s/said", dir);
+	AUTO(free)
+	char *then =
+	    xasprintf("d=%s/new/member/snap; mkdir -p $d; cd $d\n"
+	              "for n in 1000 3096; do head -c $n /dev/zero >>db; "
+	              "until grep -q \"bytes.:$(stat -c %%s db),\" %s; do sleep 0.1; done; done",
+	              dir, said);
+	AUTO(free) char *data_dir = xasprintf("%s/new", dir);
+	AUTO(free) char *text = NULL;
+	AUTO(close) int out = open(said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct etcdtool_restore request = wanted;
+	struct problem problem;
+	char zeros[4096 + 32] = "";
+	int before = dup(STDOUT_FILENO);
+	size_t len;
+
+	request.snapshot = snapshot;
+	request.data_dir = data_dir;
+	request.limit_ms = 60000;
+	request.tells = true;
+	CHECK_EQ_INT(file_write_atomic(snapshot, zeros, sizeof(zeros), 0600, FILE_VOLATILE), 0);
+	(void) fflush(stdout);
+	CHECK(dup2(out, STDOUT_FILENO) >= 0);
+	CHECK_EQ_INT(restore(dir, "etcdutl version: 3.5.16", then, &request, &problem), 0);
+	CHECK(dup2(before, STDOUT_FILENO) >= 0 && close(before) == 0);
+	CHECK_EQ_INT(file_read(said, 1 << 20, &text, &len), 0);
+	CHECK(strstr(text, "{\"doing\":\"restore\",\"bytes\":1000,\"of_bytes\":4096}\n") != NULL);
+	CHECK(strstr(text, "{\"doing\":\"restore\",\"bytes\":4096,\"of_bytes\":4096}\n") != NULL);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/fairlead-test-XXXXXX"; /* programs are run from it */
@@ -209,6 +244,7 @@ int main(void)
 	test_no_tool(dir);
 	test_words(dir);
 	test_ends(dir);
+	test_growth(dir);
 	remove_all = xasprintf("rm -r %s", dir);
 	CHECK_EQ_INT(system(remove_all), 0);
 	return check_result();
