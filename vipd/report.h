@@ -46,9 +46,9 @@ struct vip_report {
 	const char *cloud;    /* "idle", "asking", "assigned" or "failed"; NULL: there is none */
 	uint64_t cloud_requests;
 	uint64_t cloud_failures;
-	const char *node;     /* this one */
-	const char *state;    /* "down", "standby", "taking", "owner" or "yielding" */
-	const char *reason;   /* of the last change of state */
+	const char *node;   /* this one */
+	const char *state;  /* "down", "standby", "taking", "owner" or "yielding" */
+	const char *reason; /* of the last change of state */
 	int64_t in_state_us;
 
 	const char *owner; /* as etcd says; NULL: nobody */
