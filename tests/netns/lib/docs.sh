@@ -100,28 +100,6 @@ on() { # NODE
 			exec bash "$1"' bash "$script" >>"$LOG_DIR/docs.log" 2>&1
 }
 
-# The blocks of a page below a heading, up to the next one of that level or above, as lines
-# "NUMBER NODE..." each before the block's own, which begin with a tab. Of one that shows what is
-# answered (console) only what was typed.
-docs_blocks() { # PAGE HEADING
-	awk -v heading="$2" '
-		/^#+ / && !is_in_block {
-			match($0, /^#+/)
-			if (is_below && RLENGTH <= level) exit
-			if ($0 == heading) { is_below = 1; level = RLENGTH }
-		}
-		/^```/ && is_in_block { is_in_block = is_wanted = 0; next }
-		/^```/ {
-			is_in_block = 1
-			is_wanted = is_below && NF > 1
-			has_prompt = $1 ~ /console/
-			if (is_wanted) { $1 = NR; print }
-			next
-		}
-		is_wanted && has_prompt && !sub(/^# /, "") { next }
-		is_wanted { print "\t" $0 }' "$ROOT/docs/$1"
-}
-
 # Runs them all, each on its nodes. A block may need more than one try where the page says so: then
 # DOCS_AGAIN is a pattern of its text.
 docs_run() { # PAGE HEADING
@@ -135,7 +113,7 @@ docs_run() { # PAGE HEADING
 		read -r number nodes <<<"$line"
 		text=
 		found=yes
-	done < <(docs_blocks "$1" "$2")
+	done < <("$ROOT/tests/docs/blocks" "$ROOT/docs/$1" "$2")
 	[[ -n $found ]] || fail "docs/$1 has no block to run below '$2'"
 	docs_block "$1:$number" "$nodes" "$text"
 }
