@@ -94,13 +94,19 @@ cmp "$T/config.yaml" "$T/before"
 grep -q '^+name: "10.1.0.101"' "$T/out" || fail "no difference: $(cat "$T/out")"
 grep -q -- '--force' "$T/err" || fail "does not say how: $(cat "$T/err")"
 init --vip 10.1.0.101 --force
+[[ $code -eq 1 ]] || fail "exit code $code"
+cmp "$T/config.yaml" "$T/before"
+grep -q 'has the VIP 10.1.0.100, which would be gone' "$T/err" || fail "drops a VIP: $(cat "$T/err")"
+sed -i 's/10\.1\.0\.100/10.1.0.101/g; $a # mine' "$T/config.yaml"
+init --vip 10.1.0.101 --force
 [[ $code -eq 0 ]] || fail "exit code $code: $(cat "$T/err")"
-grep -q '^name: "10.1.0.101"' "$T/config.yaml" || fail "was not replaced"
+grep -q '^name: "10.1.0.101"' "$T/config.yaml" && ! grep -q '^# mine' "$T/config.yaml" || fail "was not replaced"
 
 say "an address that a host answers for is told"
 mac=$(ip -n n1 -json link show eth0 | jq -r '.[0].address')
 ip -n sw address add 10.1.0.200/24 dev leg0
-init --vip 10.1.0.200 --force
+rm "$T/config.yaml"
+init --vip 10.1.0.200
 [[ $code -eq 0 ]] || fail "exit code $code: $(cat "$T/err")"
 grep -q 'a host answers for 10.1.0.200 already' "$T/err" || fail "not told: $(cat "$T/err")"
 ! grep -q "$mac" "$T/err" || fail "that is its own: $(cat "$T/err")"
