@@ -113,22 +113,35 @@ expect_ok "get" bytes=$((17 * MIB)) bytes_kept=10000000 sha256="${SHA256[file]}"
 cmp file back
 rm back
 
+# What a download that was cut off leaves is nobody's but its own.
+leave() { # COMMAND...: writes it
+	(umask 077 && rm -f .back.new && "$@" >.back.new)
+}
+
 say "what was left of another object is not believed"
-head -c 10000000 changed >.back.new
+leave head -c 10000000 changed
 s3 get one back --sha256 "${SHA256[file]}"
 expect_ok "get" bytes_kept=0
 cmp file back
 rm back
-cp file .back.new
-printf 'more' >>.back.new
+leave cat file file
 s3 get one back --sha256 "${SHA256[file]}"
 expect_ok "get of a shorter one" bytes_kept=0
 rm back
-cp file .back.new
+leave cat file
 s3 get one back --sha256 "${SHA256[file]}"
 expect_ok "all was there already" bytes_kept=$((17 * MIB))
 rm back
-head -c 10000000 file >.back.new
+leave head -c 10000000 file
 s3 get one back
 expect_ok "without a digest nothing is kept" bytes_kept=0
+rm back
+
+say "nor is what others can read or write"
+leave head -c 10000000 file
+chmod 644 .back.new
+s3 get one back --sha256 "${SHA256[file]}"
+expect_ok "get" bytes_kept=0
+cmp file back
+expect_equal "mode" "$(stat -c %a back)" 600
 expect_equal "files" "$(ls -A)" $'back\nchanged\nfile'
