@@ -121,7 +121,7 @@ monitor_heard() {
 netconf_start() {
 	mkdir -p "$T/run-n1"
 	# shellcheck disable=SC2086
-	spawn netconf n1 $WRAP "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
+	spawn netconf n1 ${WRAP:-} "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
 	wait_until 20 netconf_answers
 }
 
