@@ -2,23 +2,13 @@
 # Reads samples, one a line: SUBJECT_FIGURE UNIT VALUE. Prints a table: one row a figure, one column a
 # subject, each cell the median and, of several runs, (min..max).
 # -v columns="SUBJECT ..."
+# Needs median.awk.
 
 function subject_of(name,    i, found) {
 	for (i = 1; i <= subjects; i++)
 		if (index(name, subject[i] "_") == 1 && length(subject[i]) > length(found))
 			found = subject[i]
 	return found
-}
-
-function median(key,    i, j, v, n) {
-	n = count[key]
-	for (i = 2; i <= n; i++) {
-		v = values[key, i]
-		for (j = i - 1; j >= 1 && values[key, j] > v; j--)
-			values[key, j + 1] = values[key, j]
-		values[key, j + 1] = v
-	}
-	return n % 2 ? values[key, (n + 1) / 2] : (values[key, n / 2] + values[key, n / 2 + 1]) / 2
 }
 
 function number(x) {

@@ -55,6 +55,6 @@ for ((run = 1; run <= RUNS; run++)); do
 done
 
 {
-	awk -v columns="${OURS[*]} together ${THEIRS[*]} peers" -f "$ROOT/bench/compare.awk" "$SAMPLES"
+	awk -v columns="${OURS[*]} together ${THEIRS[*]} peers" -f "$ROOT/bench/median.awk" -f "$ROOT/bench/compare.awk" "$SAMPLES"
 	goals | cat "$SAMPLES" - | awk -v bench=cost -v table=no -f "$ROOT/bench/figures.awk"
 } >"$RESULT"

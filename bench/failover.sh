@@ -129,6 +129,6 @@ done
 ratios >"$T/ratios"
 cat "$T/ratios" >>"$SAMPLES"
 {
-	awk -v columns="${SUBJECTS[*]} ${COMPUTED[*]}" -f "$ROOT/bench/compare.awk" "$SAMPLES"
+	awk -v columns="${SUBJECTS[*]} ${COMPUTED[*]}" -f "$ROOT/bench/median.awk" -f "$ROOT/bench/compare.awk" "$SAMPLES"
 	goals | cat "$SAMPLES" - | awk -v bench=failover -v table=no -f "$ROOT/bench/figures.awk"
 } >"$RESULT"

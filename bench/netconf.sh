@@ -64,10 +64,10 @@ if is_wanted bond; then
 	cat "$BUILD/tests/vm/bonds/samples" >>"$SAMPLES"
 fi
 rm -rf "$WORK"
-awk -v per=100 -f "$ROOT/bench/slope.awk" "$SAMPLES" >"$SAMPLES.slopes"
+awk -v per=100 -f "$ROOT/bench/median.awk" -f "$ROOT/bench/slope.awk" "$SAMPLES" >"$SAMPLES.slopes"
 cat "$SAMPLES.slopes" >>"$SAMPLES"
 {
-	awk -v columns="once unsynced apply ip networkd outage" -f "$ROOT/bench/compare.awk" "$SAMPLES"
+	awk -v columns="once unsynced apply ip networkd outage" -f "$ROOT/bench/median.awk" -f "$ROOT/bench/compare.awk" "$SAMPLES"
 	for shape in "${WANTED[@]}"; do
 		goals "$shape"
 	done | cat "$SAMPLES" - | awk -v bench=netconf -v table=no -f "$ROOT/bench/figures.awk"

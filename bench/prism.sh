@@ -76,7 +76,7 @@ rounds() { # COUNT COMMAND
 slopes() {
 	! is_wanted connections ||
 		awk '/_(rss|dirty|all_pss|idle_cpu|request_cpu)_.*_at_/' "$T/samples" |
-		awk -v per=1000 -f "$ROOT/bench/slope.awk"
+		awk -v per=1000 -f "$ROOT/bench/median.awk" -f "$ROOT/bench/slope.awk"
 }
 
 # HAProxy first, with whom the others are compared.
@@ -115,6 +115,6 @@ done
 slopes >"$T/slopes"
 cat "$T/slopes" >>"$T/samples"
 {
-	awk -v columns="${MEASURED[*]} haproxy_splice direct" -f "$ROOT/bench/compare.awk" "$T/samples"
+	awk -v columns="${MEASURED[*]} haproxy_splice direct" -f "$ROOT/bench/median.awk" -f "$ROOT/bench/compare.awk" "$T/samples"
 	goals | cat "$T/samples" - | awk -v bench=prism -v strip=prism_ -v table=no -f "$ROOT/bench/figures.awk"
 } >"$RESULT"

@@ -159,6 +159,6 @@ compare steady_per_s steady
 compare "$PEAK" after
 
 {
-	awk -v columns="model_1000 model_1000_hurry model_$REAL prism_$REAL" -f "$ROOT/bench/compare.awk" "$SAMPLES"
+	awk -v columns="model_1000 model_1000_hurry model_$REAL prism_$REAL" -f "$ROOT/bench/median.awk" -f "$ROOT/bench/compare.awk" "$SAMPLES"
 	goals | cat "$SAMPLES" - | awk -v bench=scale -v table=no -f "$ROOT/bench/figures.awk"
 } >"$RESULT"

@@ -3,17 +3,7 @@
 # sizes one sample more, SUBJECT_FIGURE_per_PER: how steep the line is that lies best (least squares)
 # between the medians of its sizes, for PER of what sizes are counted in. Ratios have none.
 # -v per=NUMBER
-
-function median(key,    i, j, v, n) {
-	n = count[key]
-	for (i = 2; i <= n; i++) {
-		v = values[key, i]
-		for (j = i - 1; j >= 1 && values[key, j] > v; j--)
-			values[key, j + 1] = values[key, j]
-		values[key, j + 1] = v
-	}
-	return n % 2 ? values[key, (n + 1) / 2] : (values[key, n / 2] + values[key, n / 2 + 1]) / 2
-}
+# Needs median.awk.
 
 $2 != "x" && match($1, /_at_[0-9]+$/) {
 	figure = substr($1, 1, RSTART - 1)

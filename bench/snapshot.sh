@@ -312,9 +312,9 @@ sample fairlead_status_rss_growth_kib KiB $((LAST[fairlead_status_rss_kib] - STA
 signal TERM manual
 wait_exit 20 manual
 
-awk -v per=100 -f "$ROOT/bench/slope.awk" "$SAMPLES" >"$T/slopes"
+awk -v per=100 -f "$ROOT/bench/median.awk" -f "$ROOT/bench/slope.awk" "$SAMPLES" >"$T/slopes"
 cat "$T/slopes" >>"$SAMPLES"
 {
-	awk -v columns="fairlead etcd_3.4 etcd_3.5" -f "$ROOT/bench/compare.awk" "$SAMPLES"
+	awk -v columns="fairlead etcd_3.4 etcd_3.5" -f "$ROOT/bench/median.awk" -f "$ROOT/bench/compare.awk" "$SAMPLES"
 	goals | cat "$SAMPLES" - | awk -v bench=snapshot -v strip=fairlead_ -v table=no -f "$ROOT/bench/figures.awk"
 } >"$RESULT"
