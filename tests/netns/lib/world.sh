@@ -13,7 +13,7 @@ ON_FAILURE=() # shows evidence
 UNSAFE=       # set by these: what must not happen however slow the machine is
 
 # shellcheck source=tests/netns/lib/sanitizers.sh
-. "$NETNS_DIR/lib/sanitizers.sh"
+. "${BASH_SOURCE[0]%/*}/sanitizers.sh"
 
 # Runs this script again inside a new world, unless it is there already.
 world_enter() {
