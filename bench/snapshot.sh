@@ -25,13 +25,14 @@ read -ra SIZES <<<"${DB_MB:-50 500 2000}"
 [[ -z $QUICK ]] || RUNS=3 SIZES=(6 60) SINGLE=60
 WORK=$BUILD/bench/snapshot.work
 export ETCDCTL_API=3
+# Before the world is entered, from where nothing can be downloaded.
+NEWER=$("$ROOT/tests/netns/etcd-get" 3.5)
 
 world_enter "$@"
 
 SAMPLES=$T/samples
 PKI=$T/pki
 URL=https://127.0.0.1:2379
-NEWER=$("$ROOT/tests/netns/etcd-get" 3.5)
 # Two processors: etcd's, and that of whoever is measured.
 mapfile -t CPUS < <(taskset -pc $$ | sed 's/.*: //; s/,/\n/g' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }')
 SERVER_CPU=${CPUS[-1]} OWN_CPU=${CPUS[0]}
