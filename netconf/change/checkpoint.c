@@ -333,5 +333,9 @@ int checkpoint_remove(const char *dir)
 		if (r == 0 && i == 0 && access(dir, F_OK) == 0)
 			r = sync_dir(dir);
 	}
+	/* A file that was being written when its writer was killed keeps the directory, and hurts
+	 * nobody. */
+	if (r == 0 && rmdir(dir) < 0 && errno != ENOENT && errno != ENOTEMPTY)
+		r = -errno;
 	return r;
 }

@@ -284,6 +284,7 @@ static void test_files(void)
 	CHECK_EQ_STR(back.reason, "it \"failed\"");
 	CHECK_EQ_STR(back.left, "this is \"left\"");
 	CHECK_EQ_INT(checkpoint_remove("t"), 0);
+	CHECK(access("t", F_OK) < 0);
 	CHECK_EQ_INT(checkpoint_read_state("t", &back), -ENOENT);
 	CHECK_EQ_INT(checkpoint_remove("t"), 0);
 }
