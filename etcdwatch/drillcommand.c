@@ -89,9 +89,14 @@ static json_t *tell(void *userdata)
 {
 	const struct waiting *w = userdata;
 	struct drillinfo info;
+	json_t *json;
 
 	drill_fill_info(w->drill, &info);
-	return info.phase[0] != '\0' ? json_pack("{s:s}", "progress", info.phase) : NULL;
+	if (info.phase[0] == '\0')
+		return NULL;
+	json = json_pack("{s:s}", "progress", info.phase);
+	doing_put(&info.doing, json);
+	return json;
 }
 
 static void done_cb(bool ok, const char *reason, const json_t *result, void *userdata)

@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/config/config.h"
+#include "etcdwatch/work/doing.h"
 
 /* By this node, since it was started. */
 struct job_counts {
@@ -78,6 +79,7 @@ struct job_report {
 	const char *frozen; /* why nothing is removed; "" */
 	uint64_t bytes;     /* of what is being taken */
 	uint64_t of_bytes;
+	struct doing doing; /* with what has been taken */
 	int64_t last_took_us;
 	const char *odd; /* the first thing in the directory that is not as it should be, or NULL */
 	size_t n_odd;

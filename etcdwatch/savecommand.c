@@ -29,15 +29,18 @@ static void save_free(struct save *s)
 	free(s);
 }
 
-/* Bytes while it is being taken; of what is done with it then, only what it is. */
+/* Bytes while it is being taken; then what the worker does with it. */
 static json_t *tell(void *userdata)
 {
 	const struct save *s = userdata;
 	struct job_report report;
+	json_t *json;
 
 	job_fill_report(s->job, &report);
-	return json_pack("{s:s, s:I, s:I}", "progress", report.state, "bytes",
+	json = json_pack("{s:s, s:I, s:I}", "progress", report.state, "bytes",
 	                 (json_int_t) report.bytes, "of_bytes", (json_int_t) report.of_bytes);
+	doing_put(&report.doing, json);
+	return json;
 }
 
 static void saved_cb(const struct job_saved *saved, void *userdata)

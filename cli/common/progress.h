@@ -3,10 +3,11 @@
 
 /*
  * One line on the terminal that says how far something has come: a bar, a rate and the time that is
- * left, as far as they can be known. It goes to standard error, only if that is a terminal, and is
- * gone when there is something else to say.
+ * left, as far as they can be known. It goes to standard error, only if that is a terminal and
+ * standard output too, and is gone when there is something else to say.
  */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,14 +16,15 @@
 
 /* --- pure --- */
 
-#define PROGRESS_SAMPLES 8
+#define PROGRESS_SAMPLES 16
 
-/* What was done when: the rate is that of the last seconds. Zeroed: nothing yet. */
+/* What was done when: the rate is that of the last seconds. Zeroed: nothing yet. What is done is
+ * never taken back: who begins again stands still until there is more than before. */
 struct progress_meter {
 	struct {
 		int64_t at_us;
 		int64_t done;
-	} samples[PROGRESS_SAMPLES]; /* the oldest first, a second apart at least */
+	} samples[PROGRESS_SAMPLES]; /* the oldest first, half a second apart or more */
 	size_t n;
 };
 
@@ -36,6 +38,9 @@ struct progress_state {
 	bool is_bytes;      /* else just numbers */
 	double rate;        /* a second; 0: not known */
 	int64_t elapsed_us; /* since it began */
+	/* For what tells nothing of itself: how long it may take, 0: not known, and who says so. */
+	int64_t expected_us;
+	const char *expected_by; /* "the rate of n1" */
 };
 
 /* No wider than `width`; to be freed. */
@@ -56,5 +61,18 @@ bool progress_is_seen(const struct progress *progress);
 /* As in progress_state. Another `what` begins anew. */
 void progress_show(struct progress *progress, const char *what, int64_t done, int64_t of,
                    bool is_bytes);
+/* The same of something that is under way, that is all that is known, and perhaps how long it may
+ * take in all: see progress_state. */
+void progress_show_time(struct progress *progress, const char *what, int64_t expected_us,
+                        const char *expected_by);
+/*
+ * What a daemon tells with --progress, or a worker: whether `object` is that. {"progress": WHAT},
+ * or
+ * {"doing": STEP}, or both of what consists of steps, with "bytes" of "of_bytes" or, of a record,
+ * "revision" of "of".
+ */
+bool progress_show_told(struct progress *progress, const json_t *object);
+/* What is shown next is another thing, whatever it is called, and has begun now. */
+void progress_anew(struct progress *progress);
 /* Before anything else is printed: takes away whatever line is shown, as a terminal has but one. */
 void progress_clear(void);

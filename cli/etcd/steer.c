@@ -7,15 +7,18 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
 #include "cli/common/progress.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
+#include "cli/etcd/defragrate.h"
 
 #define DAEMON "etcdwatch"
 /* A large database takes its time to be written anew, and each waits for the one before it. */
@@ -30,7 +33,8 @@ struct steering {
 	size_t member_at; /* the word that names whom to remove; 0: none */
 	size_t n_planned;
 	struct progress *progress;
-	char shown[SHOWN_MAX]; /* the ID of the member that the plan removes; "": none */
+	struct defragrate rate; /* of the database that was written anew before */
+	char shown[SHOWN_MAX];  /* the ID of the member that the plan removes; "": none */
 };
 
 static void add(struct steering *s, const char *word)
@@ -109,6 +113,15 @@ static void told(const json_t *object, void *userdata)
 	(void) fflush(stdout);
 }
 
+static void show_progress(struct steering *s, const json_t *object)
+{
+	AUTO(free) char *what = defragrate_what(object);
+	AUTO(free) char *by = xasprintf("the rate of %s", s->rate.node);
+
+	progress_show_time(s->progress, what != NULL ? what : field_text_or_dash(object, "text"),
+	                   defragrate_expect(&s->rate, object), by);
+}
+
 /* What was planned has been shown. */
 static void told_again(const json_t *object, void *userdata)
 {
@@ -116,10 +129,12 @@ static void told_again(const json_t *object, void *userdata)
 	struct steering *s = userdata;
 
 	if (field_text(object, "progress") != NULL)
-		progress_show(s->progress, field_text_or_dash(object, "text"), -1, 0, false);
+		show_progress(s, object);
 	if (state == NULL || strcmp(state, "planned") == 0)
 		return;
+	defragrate_take(&s->rate, object);
 	progress_clear();
+	progress_anew(s->progress);
 	told(object, userdata);
 }
 

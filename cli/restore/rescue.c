@@ -65,12 +65,15 @@ static int read_db(struct survivor *s)
 	}
 	s->file.path = s->db;
 	r = snapshot_open(s->db, &s->file.fault, &s->file.snapshot);
+	if (r >= 0)
+		etcd_file_show_progress(&s->file);
 	if (r >= 0 && snapshot_has_digest(s->file.snapshot))
 		r = snapshot_check_digest(s->file.snapshot);
 	if (r >= 0)
 		r = snapshot_check_content(s->file.snapshot, 0, &s->content);
 	if (r >= 0)
 		r = dbinfo_read(snapshot_db(s->file.snapshot), &s->info);
+	progress_clear();
 	if (r < 0)
 		s->why = xstrdup(s->file.fault.what);
 	return r;
@@ -124,10 +127,13 @@ static enum agreement compare(struct survivor *a, struct survivor *b)
 	int64_t revision = MIN(a->content.reach.current, b->content.reach.current);
 	int64_t compacted = MAX(a->content.reach.compacted, b->content.reach.compacted);
 	struct hashkv_result x, y;
+	int r;
 
-	if (hashkv_compute_compacted(snapshot_db(a->file.snapshot), revision, compacted, &x) < 0 ||
-	    hashkv_compute_compacted(snapshot_db(b->file.snapshot), revision, compacted, &y) < 0 ||
-	    (x.n_live == 0) != (y.n_live == 0))
+	r = hashkv_compute_compacted(snapshot_db(a->file.snapshot), revision, compacted, &x);
+	if (r >= 0)
+		r = hashkv_compute_compacted(snapshot_db(b->file.snapshot), revision, compacted, &y);
+	progress_clear();
+	if (r < 0 || (x.n_live == 0) != (y.n_live == 0))
 		return AGREES_UNKNOWN;
 	return x.hash == y.hash ? AGREES : DISAGREES;
 }

@@ -80,19 +80,6 @@ static void choose_token(struct restoring *r)
 
 /* --- asking the worker ------------------------------------------------------------------------ */
 
-/* How far it is, in bytes, or while it rebuilds in revisions. */
-static void show_progress(struct progress *progress, const char *step, const json_t *object)
-{
-	const json_t *bytes = json_object_get(object, "bytes");
-
-	if (json_is_integer(bytes))
-		progress_show(progress, step, json_integer_value(bytes),
-		              json_integer_value(json_object_get(object, "of_bytes")), true);
-	else
-		progress_show(progress, step, json_integer_value(json_object_get(object, "revision")),
-		              json_integer_value(json_object_get(object, "of")), false);
-}
-
 /* What it is at, for one who waits. */
 static void print_step(const json_t *object, void *userdata)
 {
@@ -111,10 +98,11 @@ static void print_step(const json_t *object, void *userdata)
 	if (r->cli.output != CLI_TABLE || step == NULL)
 		return;
 	if (name == NULL) {
-		show_progress(r->progress, step, object);
+		(void) progress_show_told(r->progress, object);
 		return;
 	}
 	progress_clear();
+	progress_anew(r->progress);
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (strcmp(step, steps[i].step) != 0)
 			continue;

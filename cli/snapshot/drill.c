@@ -32,20 +32,6 @@ struct drilling {
 	struct progress *progress;
 };
 
-/* Whether that is all that it says: how far a phase has come, if only for how long it has lasted.
- */
-static bool show_progress(const struct drilling *d, const json_t *object)
-{
-	const char *phase = field_text(object, "progress"), *doing = field_text(object, "doing");
-
-	if (phase != NULL)
-		progress_show(d->progress, phase, -1, 0, false);
-	else if (doing != NULL)
-		progress_show(d->progress, doing, field_integer(object, "bytes"),
-		              field_integer(object, "of_bytes"), true);
-	return phase != NULL || doing != NULL;
-}
-
 static void show(const json_t *object, void *userdata)
 {
 	const struct drilling *d = userdata;
@@ -55,9 +41,10 @@ static void show(const json_t *object, void *userdata)
 		(void) fflush(stdout);
 		return;
 	}
-	if (show_progress(d, object))
+	if (progress_show_told(d->progress, object))
 		return;
 	progress_clear();
+	progress_anew(d->progress);
 	drill_render_phase(stderr, object);
 	drill_render_result(stdout, object);
 }

@@ -58,15 +58,16 @@ static double seconds(json_int_t ms)
 
 static void print_phases(FILE *out, json_t *phases, json_int_t took_ms)
 {
-	const char *name;
+	const char *name, *before = ": ";
 	json_t *ms;
 
 	(void) fprintf(out, "took %.1f s", seconds(took_ms));
 	json_object_foreach(phases, name, ms)
 	{
-		(void) fputs(", ", out);
+		(void) fputs(before, out);
 		table_print_safe(out, name);
-		(void) fprintf(out, " %.1f s", seconds(json_integer_value(ms)));
+		(void) fprintf(out, " %.1f", seconds(json_integer_value(ms)));
+		before = ", ";
 	}
 	(void) fputc('\n', out);
 }

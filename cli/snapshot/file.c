@@ -13,10 +13,12 @@
 #include "cli/common/table.h"
 
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
+#define SHOWN_FROM_BYTES ((uint64_t) 16 << 20)
 #define AGE_MAGIC "age-encryption.org/v1\n"
 
 int etcd_file_explain(const struct etcd_file *file, int r)
 {
+	progress_clear();
 	(void) fputs("fairlead: ", stderr);
 	table_print_safe(stderr, file->path);
 	(void) fprintf(stderr, ": %s\n", file->fault.what);
@@ -66,7 +68,22 @@ int etcd_file_open(struct etcd_file *file, const char *path)
 void etcd_file_fini(struct etcd_file *file)
 {
 	snapshot_close(file->snapshot);
-	file->snapshot = NULL;
+	progress_free(file->progress);
+	*file = (struct etcd_file){.path = file->path};
+}
+
+static void pass_cb(const char *pass, uint64_t bytes, uint64_t of_bytes, void *userdata)
+{
+	/* It is at 0 before the first page is there, and a small file is read in no time. */
+	if (bytes > SHOWN_FROM_BYTES)
+		progress_show(userdata, pass, (int64_t) bytes, (int64_t) of_bytes, true);
+}
+
+void etcd_file_show_progress(struct etcd_file *file)
+{
+	file->progress = progress_new(true);
+	if (progress_is_seen(file->progress))
+		bolt_on_pass(snapshot_db(file->snapshot), pass_cb, file->progress);
 }
 
 void etcd_print_safe(FILE *out, struct bytes text)

@@ -10,11 +10,13 @@
 
 #include "bolt/bytes.h"
 #include "bolt/snapshot.h"
+#include "cli/common/progress.h"
 
 struct etcd_file {
 	const char *path; /* borrowed */
 	struct bolt_fault fault;
 	struct snapshot *snapshot;
+	struct progress *progress; /* NULL: nobody is shown any */
 };
 
 /* 0 or -errno, and the fault is set: also that it is packed, and how it is unpacked. `file` must
@@ -25,6 +27,9 @@ int etcd_file_try(struct etcd_file *file, const char *path);
  */
 int etcd_file_open(struct etcd_file *file, const char *path);
 void etcd_file_fini(struct etcd_file *file);
+
+/* Shows how far what reads it has come, on a terminal, until progress_clear(). */
+void etcd_file_show_progress(struct etcd_file *file);
 
 /* Says on standard error what is wrong with the file after a call failed with r; the exit code. */
 int etcd_file_explain(const struct etcd_file *file, int r);

@@ -152,12 +152,7 @@ static bool take_words(int argc, char **argv, const char **ret_job, const char *
 
 static void show_progress(const json_t *object, void *userdata)
 {
-	const char *what = field_text(object, "progress");
-	bool is_taking = field_integer(object, "of_bytes") > 0;
-
-	if (what != NULL)
-		progress_show(userdata, what, is_taking ? field_integer(object, "bytes") : -1,
-		              field_integer(object, "of_bytes"), true);
+	progress_show_told(userdata, object);
 }
 
 /* The snapshot, behind what was told of the way to it. */

@@ -83,7 +83,9 @@ static int check(const char *path, const json_t *entry, off_t *ret_bytes)
 	code = etcd_file_open(&file, path);
 	if (code != CLI_OK)
 		return code;
+	etcd_file_show_progress(&file);
 	r = snapshot_check_digest(file.snapshot);
+	progress_clear();
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
 	etcd_file_fini(&file);

@@ -31,6 +31,7 @@ static int read_report(struct etcd_file *file, int64_t revision, struct report *
 
 	if (r >= 0)
 		r = dbinfo_read(snapshot_db(file->snapshot), &report->info);
+	progress_clear();
 	return r;
 }
 
@@ -242,6 +243,8 @@ int cli_etcd_snapshot_verify(const struct cli *cli, int argc UNUSED, char **argv
 
 	r = etcd_file_try(&file, argv[0]);
 	if (r >= 0)
+		etcd_file_show_progress(&file);
+	if (r >= 0)
 		r = check_digest(cli, &file, &report);
 	if (r >= 0)
 		r = read_report(&file, cli->revision, &report);
@@ -270,6 +273,7 @@ int cli_etcd_snapshot_status(const struct cli *cli, int argc UNUSED, char **argv
 	code = etcd_file_open(&file, argv[0]);
 	if (code != CLI_OK)
 		return code;
+	etcd_file_show_progress(&file);
 	/* Its one line needs no HashKV. */
 	r = read_report(&file, cli->output != CLI_TABLE ? 0 : SNAPSHOT_NO_HASHKV, &report);
 	if (r < 0)

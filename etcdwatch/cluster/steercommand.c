@@ -24,6 +24,7 @@ struct verb {
 	const char *usage;
 	bool wants_member;
 	bool wants_quotas;
+	bool compacts; /* before it writes anything anew */
 	void (*plan)(const struct steer *s, const struct survey *survey, struct steps *ret_steps);
 };
 
@@ -101,15 +102,22 @@ static void done_cb(const char *why, void *userdata)
 		control_ok(request);
 }
 
-/* etcd does not say how far a step has come: that it is under way is all there is to tell. */
+/* etcd does not say how far a step has come. How much a member has to write is known, unless a
+ * compaction before it has made it less. */
 static json_t *tell(void *userdata)
 {
 	const struct steer *s = userdata;
-	json_t *json = s->run != NULL ? step_json(steprun_step(s->run)) : NULL;
+	const struct step *step;
+	json_t *json;
 
-	if (json == NULL)
+	if (s->run == NULL)
 		return NULL;
+	step = steprun_step(s->run);
+	json = step_json(step);
 	(void) json_object_set(json, "progress", json_object_get(json, "step"));
+	if (step->kind == STEP_DEFRAGMENT && !s->verb->compacts)
+		(void) json_object_set_new(json, "in_use_bytes",
+		                           json_integer(step->db_bytes - step->free_bytes));
 	return json;
 }
 
@@ -261,24 +269,25 @@ static void begin(struct control_request *request, int argc, char **argv, struct
 
 void forfeitcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd forfeit-leadership [--dry-run] [--progress]", false,
-	                                 false, plan_forfeit_verb};
+	static const struct verb verb = {.usage = "etcd forfeit-leadership [--dry-run] [--progress]",
+	                                 .plan = plan_forfeit_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void leavecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd leave [--dry-run] [--progress]", false, false,
-	                                 plan_leave_verb};
+	static const struct verb verb = {.usage = "etcd leave [--dry-run] [--progress]",
+	                                 .plan = plan_leave_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void removecommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd remove-member MEMBER [--dry-run] [--progress]", true,
-	                                 false, plan_remove_verb};
+	static const struct verb verb = {.usage = "etcd remove-member MEMBER [--dry-run] [--progress]",
+	                                 .wants_member = true,
+	                                 .plan = plan_remove_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
@@ -286,24 +295,28 @@ void removecommand_fn(struct control_request *request, int argc, char **argv, vo
 void disarmcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	static const struct verb verb = {
-	    "etcd alarm disarm [--corrupt-too] [--unchecked] [--dry-run] [--progress]", false, true,
-	    plan_disarm_verb};
+	    .usage = "etcd alarm disarm [--corrupt-too] [--unchecked] [--dry-run] [--progress]",
+	    .wants_quotas = true,
+	    .plan = plan_disarm_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void defragcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd defrag --all | MEMBER [--dry-run] [--progress]", true,
-	                                 false, plan_defrag_verb};
+	static const struct verb verb = {.usage = "etcd defrag --all | MEMBER [--dry-run] [--progress]",
+	                                 .wants_member = true,
+	                                 .plan = plan_defrag_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }
 
 void recovercommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	static const struct verb verb = {"etcd recover-space [--dry-run] [--progress]", false, true,
-	                                 plan_recover_verb};
+	static const struct verb verb = {.usage = "etcd recover-space [--dry-run] [--progress]",
+	                                 .wants_quotas = true,
+	                                 .compacts = true,
+	                                 .plan = plan_recover_verb};
 
 	begin(request, argc, argv, userdata, &verb);
 }

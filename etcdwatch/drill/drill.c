@@ -76,6 +76,7 @@ struct drill {
 	char id[CATALOG_ID_MAX + 1]; /* RUNNING */
 	int64_t began_s, began_us;
 	char phase[DRILLSTATE_CODE_MAX];
+	struct doing doing;       /* in that phase */
 	struct drill_asker asker; /* without `done`: nobody waits */
 
 	void (*stopped)(void *userdata); /* it is to stop */
@@ -98,6 +99,7 @@ static void change_state(struct drill *d, enum drill_state state)
 	ev_timer_stop(d->ev, &d->timer);
 	d->state = state;
 	d->phase[0] = '\0';
+	d->doing = (struct doing){.bytes = 0};
 }
 
 static int64_t wall_now_s(void)
@@ -132,6 +134,7 @@ static const struct catalog_entry *newest_here(const struct drill *d)
 static void begin_phase(struct drill *d, const char *phase)
 {
 	(void) snprintf(d->phase, sizeof(d->phase), "%s", phase);
+	d->doing = (struct doing){.bytes = 0};
 	if (d->asker.done != NULL)
 		d->asker.phase(phase, d->asker.userdata);
 }
@@ -207,6 +210,7 @@ static void line_cb(const json_t *object, void *userdata)
 
 	if (phase != NULL)
 		begin_phase(d, phase);
+	doing_take(&d->doing, object);
 }
 
 static void run(struct drill *d, const struct catalog_entry *entry)
@@ -424,6 +428,7 @@ void drill_fill_info(const struct drill *d, struct drillinfo *ret)
 	    .job = d->config->name,
 	    .state = states[d->state].name,
 	    .phase = d->phase,
+	    .doing = d->doing,
 	    .known = &d->known,
 	    .due = d->due,
 	    .n_passed = d->n_passed,

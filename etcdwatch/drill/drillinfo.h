@@ -14,11 +14,13 @@
 #include "base/metrics.h"
 #include "etcdwatch/drill/drilldue.h"
 #include "etcdwatch/drill/drillstate.h"
+#include "etcdwatch/work/doing.h"
 
 struct drillinfo {
 	const char *job;
 	const char *state;              /* "idle", "running", ... */
 	const char *phase;              /* of the one that is under way; "" */
+	struct doing doing;             /* in it */
 	const struct drillstate *known; /* of those before */
 	struct drilldue due;
 	uint64_t n_passed, n_failed; /* since the daemon was started */

@@ -38,6 +38,8 @@ void job_fill_report(const struct job *j, struct job_report *ret)
 	if (ret->n_odd > 0)
 		ret->odd = store_odd(j->store, 0);
 	storing_fill_reports(j->storing, ret->targets, &ret->n_targets);
-	if (j->run != NULL)
-		run_progress(j->run, &ret->bytes, &ret->of_bytes);
+	if (j->run == NULL)
+		return;
+	run_progress(j->run, &ret->bytes, &ret->of_bytes);
+	ret->doing = *run_doing(j->run);
 }

@@ -15,6 +15,7 @@
 struct pack {
 	const struct config_job *job;
 	struct child *child;
+	struct doing doing;
 	pack_done_fn done;
 	void *userdata;
 };
@@ -47,6 +48,18 @@ static void done_cb(const struct child_result *said, void *userdata)
 	}
 	p->done(&result, p->userdata);
 	pack_free(p);
+}
+
+static void line_cb(const json_t *object, void *userdata)
+{
+	struct pack *p = userdata;
+
+	doing_take(&p->doing, object);
+}
+
+const struct doing *pack_doing(const struct pack *p)
+{
+	return &p->doing;
 }
 
 static size_t add_each(const char **argv, size_t n, const char *option,
@@ -91,6 +104,7 @@ int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *
 	r = child_start(ev, argv, limit_us, done_cb, p, &p->child);
 	if (r < 0)
 		return r;
+	child_each_line(p->child, line_cb);
 	*ret_pack = TAKE_PTR(p);
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/config/config.h"
+#include "etcdwatch/work/doing.h"
 
 struct pack;
 
@@ -36,5 +37,7 @@ bool pack_is_wanted(const struct config_job *job);
 int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *job,
                const char *path, const char *sha256, int64_t limit_us, pack_done_fn done,
                void *userdata, struct pack **ret_pack);
+/* What the worker says that it is at; valid until the loop goes on. */
+const struct doing *pack_doing(const struct pack *pack);
 void pack_free(struct pack *pack); /* done is not called */
 DEFINE_AUTO(struct pack, pack_free);

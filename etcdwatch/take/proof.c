@@ -61,6 +61,7 @@ struct proof {
 	int64_t limit_us;
 	enum proof_state state;
 	struct child *child;
+	struct doing doing; /* the child */
 	struct view_request *look;
 	struct etcd_call *call;
 	ev_timer pause;
@@ -82,6 +83,11 @@ static void change_state(struct proof *p, enum proof_state state)
 {
 	fsm_check(states, ARRAY_SIZE(states), p->state, state);
 	p->state = state;
+}
+
+const struct doing *proof_doing(const struct proof *p)
+{
+	return &p->doing;
 }
 
 /* --- the end ------------------------------------------------------------------------------------
@@ -169,11 +175,19 @@ static void compare(struct proof *p, uint32_t ours)
 	ask_next(p, "");
 }
 
+static void line_cb(const json_t *object, void *userdata)
+{
+	struct proof *p = userdata;
+
+	doing_take(&p->doing, object);
+}
+
 static void read_again_cb(const struct child_result *result, void *userdata)
 {
 	struct proof *p = userdata;
 
 	p->child = NULL;
+	p->doing = (struct doing){.bytes = 0};
 	change_state(p, PROOF_ASKING);
 	if (result->r < 0)
 		ask_next(p, result->reason);
@@ -192,10 +206,12 @@ static void read_again(struct proof *p, int64_t compacted)
 	(void) snprintf(revision_text, sizeof(revision_text), "%" PRId64, p->facts.hashkv_revision);
 	(void) snprintf(compacted_text, sizeof(compacted_text), "%" PRId64, compacted);
 	r = child_start(p->ev, argv, p->limit_us, read_again_cb, p, &p->child);
-	if (r < 0)
+	if (r < 0) {
 		ask_next(p, strerror(-r));
-	else
-		change_state(p, PROOF_READING_AGAIN);
+		return;
+	}
+	child_each_line(p->child, line_cb);
+	change_state(p, PROOF_READING_AGAIN);
 }
 
 static void pause_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -324,6 +340,7 @@ static void read_cb(const struct child_result *result, void *userdata)
 	const json_t *said = result->last;
 
 	p->child = NULL;
+	p->doing = (struct doing){.bytes = 0};
 	if (result->r < 0) {
 		finish(p, blames_file(result) ? PROOF_BAD : PROOF_NOT_MADE, result->reason);
 		return;
@@ -371,6 +388,7 @@ int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_option
 	                read_cb, p, &p->child);
 	if (r < 0)
 		return r;
+	child_each_line(p->child, line_cb);
 	*ret_proof = TAKE_PTR(p);
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
 #include "etcdwatch/cluster/view.h"
+#include "etcdwatch/work/doing.h"
 
 #define PROOF_TEXT_MAX 512
 
@@ -67,5 +68,7 @@ struct proof_options {
 /* 0 or -errno: the worker cannot be started. */
 int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_options *options,
                 proof_done_fn done, void *userdata, struct proof **ret_proof);
+/* What the worker says that it is at; valid until the loop goes on. */
+const struct doing *proof_doing(const struct proof *proof);
 void proof_free(struct proof *proof); /* done is not called */
 DEFINE_AUTO(struct proof, proof_free);

@@ -460,6 +460,15 @@ const char *run_state_name(const struct run *run)
 	return states[run->state].name;
 }
 
+const struct doing *run_doing(const struct run *run)
+{
+	static const struct doing nothing;
+
+	if (run->proof != NULL)
+		return proof_doing(run->proof);
+	return run->pack != NULL ? pack_doing(run->pack) : &nothing;
+}
+
 void run_progress(const struct run *run, uint64_t *ret_bytes, uint64_t *ret_total_bytes)
 {
 	*ret_bytes = run->take != NULL ? take_bytes_so_far(run->take) : 0;

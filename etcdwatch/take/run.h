@@ -16,6 +16,7 @@
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/work/disk.h"
+#include "etcdwatch/work/doing.h"
 
 #define RUN_REASON_MAX 640
 
@@ -65,5 +66,7 @@ void run_cancel(struct run *run);
 void run_abandon(struct run *run);
 
 const char *run_state_name(const struct run *run);
+/* What is done with it, once it is taken: valid until the loop goes on. */
+const struct doing *run_doing(const struct run *run);
 /* How far the taking has come; 0 of 0 before. */
 void run_progress(const struct run *run, uint64_t *ret_bytes, uint64_t *ret_total_bytes);

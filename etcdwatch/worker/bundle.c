@@ -17,6 +17,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/tarfmt.h"
 
 #define BUFFER_BYTES (256 * 1024)
@@ -88,8 +89,10 @@ static int put_file(struct bundle *b, int fd, const struct tar_entry *entry, con
 {
 	AUTO(digest_free) struct digest *digest = digest_new(DIGEST_SHA256);
 	uint64_t left = entry->n_bytes;
+	struct pace pace;
 	int r = put_header(b, entry);
 
+	pace_begin(&pace, "read", entry->n_bytes);
 	while (r == 0 && left > 0) {
 		ssize_t n;
 
@@ -106,6 +109,7 @@ static int put_file(struct bundle *b, int fd, const struct tar_entry *entry, con
 		digest_update(digest, b->buffer, (size_t) n);
 		left -= (uint64_t) n;
 		r = sink_write(b->next, b->buffer, (size_t) n);
+		pace_tell(&pace, entry->n_bytes - left);
 	}
 	if (r < 0)
 		return r;

@@ -32,6 +32,7 @@
 #include "etcdwatch/worker/etcdask.h"
 #include "etcdwatch/worker/etcdrun.h"
 #include "etcdwatch/worker/etcdtool.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/roottoken.h"
 #include "etcdwatch/worker/s3get.h"
 #include "etcdwatch/worker/unpack.h"
@@ -57,6 +58,7 @@ struct drill {
 	char *path;   /* of the plain snapshot */
 	struct bolt_fault fault;
 	struct snapshot *snapshot;
+	struct pace pace; /* of reading it */
 	struct snapshot_content content;
 	struct dbinfo *info;
 	struct etcdrun *etcd;
@@ -195,6 +197,8 @@ static int prove(struct drill *d)
 
 	drillreport_begin(d->report, DRILLREPORT_PROVE);
 	r = snapshot_open(d->path, &d->fault, &d->snapshot);
+	if (r == 0)
+		bolt_on_pass(snapshot_db(d->snapshot), pace_pass_cb, &d->pace);
 	if (r == 0)
 		r = snapshot_check_digest(d->snapshot);
 	if (r < 0)

@@ -251,6 +251,6 @@ int etcdtool_restore(const struct etcdtool *tool, const struct etcdtool_restore 
 	/* Without the digest that is behind whole pages. Where nothing is known there is no bar. */
 	(void) stat(restore->snapshot, &st);
 	pace_begin(&growth.pace, "restore", (uint64_t) st.st_size & ~(uint64_t) 511);
-	return run(args.words, restore->limit_ms > 0 ? restore->limit_ms : ETCDTOOL_LIMIT_MS,
-	           restore->tells ? &growth : NULL, tap_new(NULL, &said), problem);
+	return run(args.words, restore->limit_ms > 0 ? restore->limit_ms : ETCDTOOL_LIMIT_MS, &growth,
+	           tap_new(NULL, &said), problem);
 }

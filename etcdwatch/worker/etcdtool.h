@@ -63,13 +63,12 @@ struct etcdtool_restore {
 	bool skip_hash_check;   /* it is a database from a data directory */
 	uint64_t bump_revision; /* 0: do not; else only if the program can */
 	unsigned limit_ms;      /* 0: ETCDTOOL_LIMIT_MS */
-	bool tells;             /* how far the database is, by pace.h */
 };
 
 /*
- * Runs `snapshot restore`. What it left when it fails is the caller's to remove. The code is
- * ETCDTOOL, and the reason its own last words; CANCELLED by a signal; USAGE if it cannot do what is
- * asked for.
+ * Runs `snapshot restore`, and tells how far the database is (pace.h). What it left when it fails
+ * is the caller's to remove. The code is ETCDTOOL, and the reason its own last words; CANCELLED by
+ * a signal; USAGE if it cannot do what is asked for.
  */
 int etcdtool_restore(const struct etcdtool *tool, const struct etcdtool_restore *restore,
                      struct problem *problem);

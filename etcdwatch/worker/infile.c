@@ -32,7 +32,8 @@ int infile_open(const char *path, struct problem *problem, int *ret_fd, mode_t *
 	return 0;
 }
 
-int infile_feed(int fd, const char *path, struct sink *sink, struct problem *problem)
+int infile_feed(int fd, const char *path, const char *step, struct sink *sink,
+                struct problem *problem)
 {
 	AUTO(free) char *buffer = xcalloc(1, BUFFER_BYTES);
 	struct stat st = {0};
@@ -40,7 +41,7 @@ int infile_feed(int fd, const char *path, struct sink *sink, struct problem *pro
 	uint64_t n_bytes = 0;
 
 	(void) fstat(fd, &st);
-	pace_begin(&pace, "read", (uint64_t) st.st_size);
+	pace_begin(&pace, step, (uint64_t) st.st_size);
 	for (;;) {
 		ssize_t n;
 		int r;

@@ -13,5 +13,6 @@ int infile_open(const char *path, struct problem *problem, int *ret_fd, mode_t *
                 uint64_t *ret_bytes);
 
 /* All of it from where the descriptor stands; the sink is not finished. `path` is for sentences. It
- * tells how far it is (pace.h). */
-int infile_feed(int fd, const char *path, struct sink *sink, struct problem *problem);
+ * tells how far it is, as `step` (pace.h; static). */
+int infile_feed(int fd, const char *path, const char *step, struct sink *sink,
+                struct problem *problem);

@@ -5,7 +5,7 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/result.h"
 
-#define EVERY_US US_PER_S
+#define EVERY_US (200 * US_PER_MS)
 
 void pace_begin(struct pace *pace, const char *step, uint64_t of_bytes)
 {
@@ -22,6 +22,16 @@ void pace_tell(struct pace *pace, uint64_t bytes)
 	pace->most_bytes = bytes;
 	result_line(json_pack("{s:s, s:I, s:I}", "doing", pace->step, "bytes", (json_int_t) bytes,
 	                      "of_bytes", (json_int_t) pace->of_bytes));
+}
+
+void pace_pass_cb(const char *pass, uint64_t bytes, uint64_t of_bytes, void *userdata)
+{
+	struct pace *pace = userdata;
+
+	if (bytes == 0)
+		pace_begin(pace, pass, of_bytes);
+	else
+		pace_tell(pace, bytes);
 }
 
 void pace_sent_cb(uint64_t bytes, void *userdata)

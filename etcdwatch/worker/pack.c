@@ -66,7 +66,7 @@ static int write_bundle(struct packing *p, struct sink *sink)
 static int write_alone(struct packing *p, struct sink *sink)
 {
 	AUTO(sink_free) struct sink *tap = tap_new(sink, &p->plain);
-	int r = infile_feed(p->fd, p->request->path, tap, p->problem);
+	int r = infile_feed(p->fd, p->request->path, "read", tap, p->problem);
 
 	return r < 0 ? r : sink_finish(tap);
 }
@@ -102,7 +102,7 @@ static int read_back(struct packing *p)
 		return r;
 	sink = opener_new(&keys, NULL, tap_new(NULL, &plain), &found, p->problem);
 	sink = tap_new(sink, &packed);
-	r = infile_feed(fd, "what was written", sink, p->problem);
+	r = infile_feed(fd, "what was written", "read-back", sink, p->problem);
 	if (r == 0)
 		r = sink_finish(sink);
 	if (r < 0)

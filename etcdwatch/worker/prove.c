@@ -13,6 +13,7 @@
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/options.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/result.h"
 
 /* As Kubernetes has them: "/registry/pods". */
@@ -111,6 +112,7 @@ int command_prove(int argc, char **argv)
 	struct options_list rest;
 	struct problem problem = {0};
 	struct bolt_fault fault;
+	struct pace pace;
 	int r;
 
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &rest, &problem);
@@ -125,6 +127,7 @@ int command_prove(int argc, char **argv)
 	r = snapshot_open(rest.values[0], &fault, &s);
 	if (r < 0)
 		return refuse(r, "TREE", &fault);
+	bolt_on_pass(snapshot_db(s), pace_pass_cb, &pace);
 	return revision_text == NULL ? check_all(s, &fault)
 	                             : compute_hashkv(s, revision, compacted, &fault);
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/outfile.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/rebuildchoice.h"
 #include "etcdwatch/worker/rebuildroom.h"
 #include "etcdwatch/worker/result.h"
@@ -130,8 +131,11 @@ static int prove(const char *path, int64_t revision, struct rebuild_result *resu
 {
 	AUTO(snapshot_close) struct snapshot *s = NULL;
 	struct bolt_fault fault;
+	struct pace pace;
 	int r = snapshot_open(path, &fault, &s);
 
+	if (r >= 0)
+		bolt_on_pass(snapshot_db(s), pace_pass_cb, &pace);
 	if (r >= 0)
 		r = snapshot_check_digest(s);
 	if (r >= 0)

@@ -15,6 +15,7 @@
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/result.h"
 
 #define SNAP_BYTES_MAX ((size_t) 1 << 20)
@@ -23,6 +24,7 @@
 /* A database, and what of it has to come through a restore as it is. */
 struct content {
 	struct bolt_fault fault;
+	struct pace pace;
 	struct snapshot *snapshot;
 	struct mvcc_reach reach;
 	struct dbinfo *info;
@@ -38,6 +40,8 @@ static int read_content(const char *path, struct content *c, struct problem *pro
 {
 	int r = snapshot_open(path, &c->fault, &c->snapshot);
 
+	if (r >= 0)
+		bolt_on_pass(snapshot_db(c->snapshot), pace_pass_cb, &c->pace);
 	if (r >= 0)
 		r = mvcc_read_reach(snapshot_db(c->snapshot), &c->reach);
 	if (r >= 0)
@@ -133,6 +137,7 @@ static int check_keys(const struct restore_request *q, struct content *before,
 	if (r < 0)
 		return problem_set(problem, r, "RESULT", "what the tool made is damaged: %s",
 		                   after->fault.what);
+	result_doing("verify", q->snapshot);
 	r = hashkv_compute(snapshot_db(before->snapshot), 0, &want);
 	if (r < 0)
 		return problem_set(problem, r, "TREE", "'%s': %s", q->snapshot, before->fault.what);
@@ -203,7 +208,6 @@ static int run_tool(const struct restore_request *q, struct problem *problem)
 	    .token = q->token,
 	    .skip_hash_check = q->skip_hash_check,
 	    .bump_revision = q->bump_revision,
-	    .tells = true,
 	};
 
 	result_doing("restore", etcdtool_path(q->tool));

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "etcdwatch/worker/datadir.h"
 #include "etcdwatch/worker/infile.h"
+#include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3get.h"
 #include "etcdwatch/worker/sourcefind.h"
@@ -184,7 +185,7 @@ static int hash_all(struct source *s, struct problem *problem)
 	int r = infile_open(s->path, problem, &fd, &mode, &n_bytes);
 
 	if (r == 0)
-		r = infile_feed(fd, s->path, tap, problem);
+		r = infile_feed(fd, s->path, "read", tap, problem);
 	if (r == 0)
 		r = sink_finish(tap);
 	if (r == 0)
@@ -271,12 +272,14 @@ static int prove(const struct source_request *q, struct source *s, struct proble
 {
 	AUTO(snapshot_close) struct snapshot *snapshot = NULL;
 	struct bolt_fault fault;
+	struct pace pace;
 	int r;
 
 	result_doing("prove", s->path);
 	r = snapshot_open(s->path, &fault, &snapshot);
 	if (r < 0)
 		return blame(s, "TREE", r, &fault, problem);
+	bolt_on_pass(snapshot_db(snapshot), pace_pass_cb, &pace);
 	r = check_digest(q, s, snapshot, &fault, problem);
 	if (r == 0)
 		r = identify(q, s, problem);

@@ -80,7 +80,7 @@ static int open_up(const struct unpack_request *q, int fd, struct outfile *file,
 
 	sink = opener_new(&q->keys, extract, sink, &result->found, problem);
 	sink = tap_new(sink, &result->packed);
-	r = infile_feed(fd, q->path, sink, problem);
+	r = infile_feed(fd, q->path, "read", sink, problem);
 	return r < 0 ? r : sink_finish(sink);
 }
 

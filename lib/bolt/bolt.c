@@ -33,6 +33,10 @@ struct bolt {
 	struct bolt_meta metas[N_METAS];
 	const char *broken[N_METAS]; /* why; NULL: it is good */
 	struct bolt_meta *meta;
+	bolt_pass_fn on_pass; /* NULL: nobody waits */
+	void *userdata;
+	const char *pass; /* NULL: none has begun */
+	uint64_t pass_bytes, pass_of_bytes;
 };
 
 int bolt_fail(struct bolt *db, uint64_t page, const char *fmt, ...)
@@ -235,6 +239,44 @@ const struct bolt_meta *bolt_get_meta(const struct bolt *db)
 {
 	return db->meta;
 }
+
+/* --- how far it is ---------------------------------------------------------------------------- */
+
+void bolt_on_pass(struct bolt *db, bolt_pass_fn fn, void *userdata)
+{
+	db->on_pass = fn;
+	db->userdata = userdata;
+}
+
+static void tell_pass(const struct bolt *db)
+{
+	if (db->on_pass != NULL && db->pass != NULL)
+		db->on_pass(db->pass, db->pass_bytes, db->pass_of_bytes, db->userdata);
+}
+
+void bolt_pass_begin(struct bolt *db, const char *pass, bool is_whole)
+{
+	db->pass = pass;
+	db->pass_bytes = 0;
+	db->pass_of_bytes = is_whole ? db->meta->n_pages * db->meta->page_bytes : 0;
+	tell_pass(db);
+}
+
+void bolt_pass_add(struct bolt *db, uint64_t bytes)
+{
+	db->pass_bytes += bytes;
+	/* A page above may be looked at again. */
+	if (db->pass_of_bytes > 0)
+		db->pass_bytes = MIN(db->pass_bytes, db->pass_of_bytes);
+	tell_pass(db);
+}
+
+void bolt_pass_end(struct bolt *db)
+{
+	db->pass = NULL;
+}
+
+/* --- others ----------------------------------------------------------------------------------- */
 
 int bolt_check_both_metas(struct bolt *db)
 {

@@ -13,6 +13,7 @@
  * Source of the format: go.etcd.io/bbolt of etcd 3.4 to 3.6, which have the same one.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,15 @@ const struct bolt_meta *bolt_get_meta(const struct bolt *db);
 int bolt_check_both_metas(struct bolt *db);
 
 /*
+ * For one who waits: how far each pass over the file has come. What it is ("digest", "keys",
+ * "tree", "hashkv"; static), and of how many bytes, 0: nobody knows beforehand. It begins with 0
+ * bytes, and goes on with each page that is come to: free pages are not, so it may end before it is
+ * at 100 %.
+ */
+typedef void (*bolt_pass_fn)(const char *pass, uint64_t bytes, uint64_t of_bytes, void *userdata);
+void bolt_on_pass(struct bolt *db, bolt_pass_fn fn, void *userdata);
+
+/*
  * Whether somebody has the file open for writing, as etcd has: 1, 0, or -errno. bbolt holds a lock
  * (flock(2)) meanwhile, which is seen from whatever container. A file that is not there is used by
  * nobody.
@@ -84,6 +94,12 @@ void bolt_format_meta(const struct bolt_meta *meta, uint64_t id,
 
 /* All of [offset, offset + len), or an error. */
 int bolt_read(struct bolt *db, uint64_t offset, void *buf, size_t len);
+
+/* A pass begins, over all of the file, or over a part that nobody knows; it has come so much
+ * further; what is read from here on is none of it. */
+void bolt_pass_begin(struct bolt *db, const char *pass, bool is_whole);
+void bolt_pass_add(struct bolt *db, uint64_t bytes);
+void bolt_pass_end(struct bolt *db);
 
 /* Reports a fault; returns -EBADMSG. */
 int bolt_fail(struct bolt *db, uint64_t page, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -71,6 +71,7 @@ static int check_bounds(const struct cursor *c, const struct page *page)
 
 static int announce(struct cursor *c, const struct page *page)
 {
+	bolt_pass_add(c->db, (uint64_t) page->n_pages * bolt_get_meta(c->db)->page_bytes);
 	return c->on_page != NULL ? c->on_page(page, c->userdata) : 0;
 }
 

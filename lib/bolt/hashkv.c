@@ -190,11 +190,14 @@ static int prepare(struct hashkv *h)
 		h->any_alive = true; /* or none, it is the same: every entry counts */
 		return 0;
 	}
+	/* What has changed since may be next to nothing, or have to be read several times. */
+	bolt_pass_begin(h->db, "keys", false);
 	do {
 		r = go_through_parts(h);
 		if (r == -ENOBUFS)
 			h->part_bits++;
 	} while (r == -ENOBUFS);
+	bolt_pass_end(h->db);
 	h->n_seen = 0;
 	h->n_seen_changed = 0;
 	h->any_alive = h->n_live_changed > 0;
@@ -317,8 +320,11 @@ int hashkv_compute_before(struct bolt *db, const struct mvcc_reach *reach, int64
 	r = mvcc_choose_revision(db, reach, revision, &revision);
 	if (r >= 0)
 		r = hashkv_new(db, reach, revision, HASHKV_KEYS_MAX, &h);
-	if (r >= 0)
+	if (r >= 0) {
+		bolt_pass_begin(db, "hashkv", true);
 		r = for_each_entry(h, 0, revision, add_entry);
+		bolt_pass_end(db);
+	}
 	if (r < 0)
 		return r;
 	hashkv_finish(h, ret_result);

@@ -28,7 +28,7 @@ struct snapshot {
 	uint64_t n_bytes; /* without the digest */
 	bool has_digest;
 	struct bolt_fault *fault;
-	struct bolt *db;
+	struct bolt *db;        /* NULL: one that is being made has none yet */
 	struct usagetop *usage; /* that is to be fed; or NULL */
 };
 
@@ -160,6 +160,8 @@ static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT
 
 	must(md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
 	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (s->db != NULL)
+		bolt_pass_begin(s->db, "digest", true);
 	while (done < s->n_bytes) {
 		ssize_t n = read_some(s, done, buf, MIN(READ_BYTES, s->n_bytes - done));
 
@@ -167,8 +169,12 @@ static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT
 			return (int) n;
 		must(EVP_DigestUpdate(md, buf, (size_t) n));
 		done += (uint64_t) n;
+		if (s->db != NULL)
+			bolt_pass_add(s->db, (uint64_t) n);
 	}
 	must(EVP_DigestFinal_ex(md, ret_digest, NULL));
+	if (s->db != NULL)
+		bolt_pass_end(s->db);
 	return 0;
 }
 

@@ -215,12 +215,14 @@ int walk_all(struct bolt *db, const struct walk_visitor *visitor, struct walk_re
 
 	w.result.n_pages = bolt_get_meta(db)->n_pages;
 	w.seen = seen = xcalloc(w.result.n_pages / 8 + 1, 1);
+	bolt_pass_begin(db, "tree", true);
 	for (uint64_t i = 0; i < N_METAS && r >= 0; i++)
 		r = mark(&w, i);
 	if (r >= 0)
 		r = mark_free_pages(&w);
 	if (r >= 0)
 		r = walk_bucket(&w, root, 0);
+	bolt_pass_end(db);
 	if (r >= 0)
 		r = account_for_rest(&w);
 	if (r >= 0)

@@ -163,6 +163,70 @@ static void test_without_digest(void)
 	free(image.bytes);
 }
 
+/* --- how far it is ---------------------------------------------------------------------------- */
+
+#define PASSES_MAX 8
+
+struct passes {
+	struct {
+		const char *name;
+		uint64_t bytes, of_bytes;
+	} items[PASSES_MAX];
+	size_t n;
+};
+
+static void on_pass(const char *pass, uint64_t bytes, uint64_t of_bytes, void *userdata)
+{
+	struct passes *p = userdata;
+
+	/* Each begins at 0 and never goes back. */
+	if (bytes == 0 && CHECK(p->n < PASSES_MAX)) {
+		p->items[p->n].name = pass;
+		p->items[p->n++].of_bytes = of_bytes;
+		return;
+	}
+	CHECK_EQ_STR(pass, p->items[p->n - 1].name);
+	CHECK_EQ_INT((long long) of_bytes, (long long) p->items[p->n - 1].of_bytes);
+	CHECK(bytes >= p->items[p->n - 1].bytes);
+	CHECK(of_bytes == 0 || bytes <= of_bytes);
+	p->items[p->n - 1].bytes = bytes;
+}
+
+static void test_passes(const struct known *k)
+{
+	AUTO(snapshot_close) struct snapshot *s = NULL;
+	struct snapshot_content c;
+	struct hashkv_result hashkv;
+	struct bolt_fault fault;
+	struct passes p = {.n = 0};
+
+	if (!CHECK_EQ_INT(snapshot_open(k->path, &fault, &s), 0))
+		return;
+	bolt_on_pass(snapshot_db(s), on_pass, &p);
+	CHECK_EQ_INT(snapshot_check_digest(s), 0);
+	CHECK_EQ_INT(snapshot_check_content(s, 0, &c), 0);
+	CHECK_EQ_INT(hashkv_compute(snapshot_db(s), 0, &hashkv), 0);
+	if (!CHECK_EQ_INT(p.n, 5))
+		return;
+	CHECK_EQ_STR(p.items[0].name, "digest");
+	CHECK_EQ_STR(p.items[1].name, "keys");
+	CHECK_EQ_STR(p.items[2].name, "tree");
+	CHECK_EQ_STR(p.items[3].name, "keys");
+	CHECK_EQ_STR(p.items[4].name, "hashkv");
+	CHECK_EQ_INT((long long) p.items[0].bytes, (long long) c.n_bytes);
+	/* Without what is free, and the meta pages. */
+	CHECK_EQ_INT((long long) p.items[2].bytes,
+	             (long long) ((c.pages.n_pages - c.pages.n_free - 2) * PAGE));
+	CHECK(p.items[4].bytes > 0);
+	for (size_t i = 0; i < p.n; i++)
+		CHECK_EQ_INT((long long) p.items[i].of_bytes,
+		             strcmp(p.items[i].name, "keys") == 0 ? 0 : (long long) c.n_bytes);
+	/* Nobody waits any more. */
+	bolt_on_pass(snapshot_db(s), NULL, NULL);
+	CHECK_EQ_INT(snapshot_check_digest(s), 0);
+	CHECK_EQ_INT(p.n, 5);
+}
+
 static void test_no_file(void)
 {
 	struct snapshot *s = NULL;
@@ -186,6 +250,7 @@ int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		test_known(&known[i]);
+		test_passes(&known[i]);
 	}
 	test_without_digest();
 	test_no_file();

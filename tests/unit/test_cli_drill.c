@@ -38,7 +38,7 @@ static void test_result(void)
 	           "CHECK   WANTED  FOUND\n"
 	           "digest       -      -  ok\n"
 	           "hash        10    200  DIFFERS\n"
-	           "took 1.3 s, unpack 0.0 s, start 1.3 s\n"
+	           "took 1.3 s: unpack 0.0, start 1.3\n"
 	           "etcd 3.5.16, etcdutl 3.5.16\n");
 	/* Of another version, or broken off early. */
 	check_text(drill_render_result, "{\"checks\":[]}", "took 0.0 s\n");

@@ -20,31 +20,50 @@ static const struct {
 	size_t width;
 	const char *text;
 } rows[] = {
-    {{"taking", 120 * MB, 240 * MB, true, 10 * MB, 12 * US_PER_S},
+    {{"taking", 120 * MB, 240 * MB, true, 10 * MB, 12 * US_PER_S, 0, NULL},
      80,
      "taking [##########..........]  50% 120 MB of 240 MB, 10 MB/s, 12s left"},
-    {{"taking", 0, 240 * MB, true, 0, US_PER_S},
+    {{"taking", 0, 240 * MB, true, 0, US_PER_S, 0, NULL},
      80,
      "taking [....................]   0% 0 B of 240 MB, 1s"},
-    {{"taking", 240 * MB, 240 * MB, true, 10 * MB, US_PER_S},
+    {{"taking", 240 * MB, 240 * MB, true, 10 * MB, US_PER_S, 0, NULL},
      80,
-     "taking [####################] 100% 240 MB of 240 MB, 10 MB/s, 1s"},
+     "taking [###################.]  99% 240 MB of 240 MB, 1s"},
+    {{"taking", INT64_C(2399) * MB / 10, 240 * MB, true, 10 * MB, US_PER_S, 0, NULL},
+     80,
+     "taking [###################.]  99% 240 MB of 240 MB, 10 MB/s, 0s left"},
     /* More than was thought: nothing is said of the rest. */
-    {{"taking", 300 * MB, 240 * MB, true, 10 * MB, 30 * US_PER_S},
+    {{"taking", 300 * MB, 240 * MB, true, 10 * MB, 30 * US_PER_S, 0, NULL},
      80,
-     "taking [####################] 100% 300 MB of 240 MB, 10 MB/s, 30s"},
-    {{"rebuilding", 5000, 9000, false, 100, 50 * US_PER_S},
+     "taking 300 MB, 10 MB/s, 30s"},
+    {{"rebuilding", 5000, 9000, false, 100, 50 * US_PER_S, 0, NULL},
      80,
      "rebuilding [###########.........]  55% 5000 of 9000, 100/s, 40s left"},
-    {{"unpacking", 7 * MB, 0, true, MB, 7 * US_PER_S}, 80, "unpacking 7.0 MB, 1.0 MB/s, 7s"},
-    {{"proving", -1, 0, false, 0, 61 * US_PER_S}, 80, "proving 1m"},
-    {{"proving", -1, 500, false, 0, 61 * US_PER_S}, 80, "proving 1m"},
+    {{"unpacking", 7 * MB, 0, true, MB, 7 * US_PER_S, 0, NULL},
+     80,
+     "unpacking 7.0 MB, 1.0 MB/s, 7s"},
+    {{"proving", -1, 0, false, 0, 61 * US_PER_S, 0, NULL}, 80, "proving 1m01s"},
+    {{"proving", -1, 500, false, 0, 61 * US_PER_S, 0, NULL}, 80, "proving 1m01s"},
+    {{"taking", 40 * MB, 240 * MB, true, MB, US_PER_S, 0, NULL},
+     80,
+     "taking [###.................]  16% 40 MB of 240 MB, 1.0 MB/s, 3m20s left"},
+    {{"taking", 0, INT64_C(7500) * MB, true, MB, US_PER_S, 0, NULL},
+     80,
+     "taking [....................]   0% 0 B of 7.5 GB, 1.0 MB/s, 2h05m left"},
+    /* What says nothing of itself may be expected to take as long as another; no longer than that.
+     */
+    {{"writing", -1, 0, false, 0, 4 * US_PER_S, 12 * US_PER_S, "the rate of n1"},
+     80,
+     "writing 4s, about 8s left by the rate of n1"},
+    {{"writing", -1, 0, false, 0, 12 * US_PER_S, 12 * US_PER_S, "the rate of n1"},
+     80,
+     "writing 12s"},
     /* Where there is less room. */
-    {{"taking", 120 * MB, 240 * MB, true, 10 * MB, US_PER_S},
+    {{"taking", 120 * MB, 240 * MB, true, 10 * MB, US_PER_S, 0, NULL},
      50,
      "taking 120 MB of 240 MB, 10 MB/s, 12s left"},
-    {{"taking", 120 * MB, 240 * MB, true, 10 * MB, US_PER_S}, 10, "taking 120"},
-    {{"n\u00e9", -1, 0, false, 0, 0}, 2, "n\u00e9"},
+    {{"taking", 120 * MB, 240 * MB, true, 10 * MB, US_PER_S, 0, NULL}, 10, "taking 120"},
+    {{"n\u00e9", -1, 0, false, 0, 0, 0, NULL}, 2, "n\u00e9"},
 };
 
 static void test_text(void)
@@ -65,7 +84,7 @@ static void test_rate(void)
 	progress_measure(&meter, 0, 100);
 	CHECK(progress_rate(&meter) == 0);
 	/* Too soon after the last one. */
-	progress_measure(&meter, US_PER_S - 1, 5000);
+	progress_measure(&meter, US_PER_S / 3, 5000);
 	CHECK(progress_rate(&meter) == 0);
 	progress_measure(&meter, US_PER_S, 200);
 	CHECK(progress_rate(&meter) == 100);
@@ -93,24 +112,37 @@ static void test_unseen(void)
  */
 
 #define ENTRY "{\"id\":\"id-1\",\"revision\":7,\"where\":[\"local\"]}\nok\n"
-#define STEP "\"step\":\"defragment\",\"text\":\"write n1 anew\""
+#define STEP "\"step\":\"defragment\",\"node\":\"n1\",\"text\":\"write n1 anew\""
 
 static const struct scripted_row daemons[] = {
     {"etcdwatch", "etcd snapshot save", ENTRY},
     {"etcdwatch", "etcd snapshot save --progress",
      "{\"progress\":\"taking\",\"bytes\":25,\"of_bytes\":100}\n"
-     "{\"progress\":\"proving\",\"bytes\":0,\"of_bytes\":0}\n" ENTRY},
+     "{\"progress\":\"proving\",\"bytes\":0,\"of_bytes\":0}\n"
+     "{\"progress\":\"proving\",\"doing\":\"tree\",\"bytes\":50,\"of_bytes\":100}\n" ENTRY},
     {"etcdwatch", "etcd defrag n1 --dry-run", "{" STEP ",\"state\":\"planned\"}\nok\n"},
     {"etcdwatch", "etcd defrag n1 --progress",
-     "{\"progress\":\"defragment\"," STEP "}\n{" STEP ",\"state\":\"done\",\"took_ms\":5}\nok\n"},
+     "{\"progress\":\"defragment\"," STEP "}\n"
+     "{\"progress\":\"defragment\",\"in_use_bytes\":402000000," STEP "}\n"
+     "{" STEP ",\"state\":\"done\",\"took_ms\":50000,\"bytes_after\":200000000}\n"
+     "{\"progress\":\"defragment\",\"in_use_bytes\":402000000," STEP "}\nok\n"},
     {"etcdwatch", "etcd drill --progress",
      "{\"progress\":\"restore\"}\nerror failed it did not start\n"},
 };
 
-/* Everything that it writes to a terminal of 80 columns. */
-static char *on_terminal(const char *words)
+static int run_command(const char *words)
 {
 	AUTO(free) char *line = xasprintf("fairlead -r %s %s", clirun_dir, words);
+	char *argv[16];
+	int argc = words_split(line, argv, ARRAY_SIZE(argv) - 1);
+
+	argv[argc] = NULL;
+	return cli_main(argc, argv);
+}
+
+/* Everything that it writes to a terminal of 80 columns. */
+static char *on_terminal(int (*run)(const char *words), const char *words)
+{
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
 	char *text = xcalloc(65536, 1);
 	size_t len = 0;
@@ -119,12 +151,8 @@ static char *on_terminal(const char *words)
 	pid_t pid = forkpty(&fd, NULL, NULL, &size);
 
 	if (pid == 0) {
-		char *argv[16];
-		int argc = words_split(line, argv, ARRAY_SIZE(argv) - 1);
-
-		argv[argc] = NULL;
 		(void) setenv("TERM", "vt100", 1);
-		exit(cli_main(argc, argv));
+		exit(run(words));
 	}
 	/* Its end is an error (EIO) when the last one there has closed it. */
 	while ((n = read(fd, text + len, 65535 - len)) > 0 || (n < 0 && errno == EINTR))
@@ -136,7 +164,7 @@ static char *on_terminal(const char *words)
 
 static void check_terminal(const char *words, const char *shown, const char *behind)
 {
-	AUTO(free) char *text = on_terminal(words);
+	AUTO(free) char *text = on_terminal(run_command, words);
 	const char *at = strstr(text, shown);
 
 	/* The line is gone before anything else comes. */
@@ -150,14 +178,54 @@ static void test_commands(void)
 	pid_t pid = scripted_start(clirun_dir, daemons, ARRAY_SIZE(daemons));
 
 	check_terminal("etcd snapshot save",
-	               "\r\033[Ktaking [#####...............]  25% 25 B of 100 B, 0s\r\033[Kproving 0s",
+	               "\r\033[Ktaking [#####...............]  25% 25 B of 100 B, 0s\r\033[Kproving 0s"
+	               "\r\033[Kproving: tree [##########..........]  50% 50 B of 100 B, 0s",
 	               "\r\033[KSNAPSHOT");
-	check_terminal("etcd defrag --yes n1", "\r\033[Kwrite n1 anew 0s",
-	               "\r\033[Kdone:  write n1 anew (5 ms)");
+	/* What is still to be written, and for how long only when another has been. */
+	check_terminal("etcd defrag --yes n1",
+	               "\r\033[Kwrite n1 anew 0s\r\033[Kdefragment n1: 402 MB to write 0s",
+	               "\r\033[Kdone:  write n1 anew (50000 ms");
+	check_terminal("etcd defrag --yes n1", "\r\033[Kdone:",
+	               "\r\033[Kdefragment n1: 402 MB to write 0s, about 1m40s left by the rate of n1");
 	check_terminal("etcd drill", "\r\033[Krestore 0s", "\r\033[Kfairlead: it did not start");
 	check_terminal("-o json etcd snapshot save", "{\"id\"", "");
 	clirun_check(line, CLI_OK, "SNAPSHOT", "");
 	scripted_stop(pid);
+}
+
+/* A part that is sent again, as a target has lost it: the line stands until there is more. */
+static int go_back(const char *words UNUSED)
+{
+	AUTO(progress_free) struct progress *progress = progress_new(true);
+	int64_t until_us = mono_now_us() + US_PER_S / 2;
+
+	progress_show(progress, "sending", 50, 100, false);
+	while (mono_now_us() < until_us)
+		progress_show(progress, "sending", 20, 100, false);
+	progress_show(progress, "sending", 70, 100, false);
+	return 0;
+}
+
+/* Whoever reads what is printed is no person. */
+static int print_to_file(const char *words UNUSED)
+{
+	AUTO(progress_free) struct progress *progress = NULL;
+
+	if (freopen("/dev/null", "w", stdout) == NULL)
+		return 1;
+	progress = progress_new(true);
+	progress_show(progress, "sending", 50, 100, false);
+	return 0;
+}
+
+static void test_line(void)
+{
+	AUTO(free) char *back = on_terminal(go_back, "");
+	AUTO(free) char *file = on_terminal(print_to_file, "");
+
+	CHECK(strstr(back, " 50% 50 of 100, 0s") != NULL);
+	CHECK(strstr(back, "20 of 100") == NULL && strstr(back, "20%") == NULL);
+	CHECK_EQ_STR(file, "");
 }
 
 /* Daemons that do not know --progress yet are asked again without it, and about nothing else. */
@@ -186,6 +254,7 @@ int main(void)
 	test_text();
 	test_rate();
 	test_unseen();
+	test_line();
 	test_commands();
 	test_older_daemon();
 	clirun_end();

@@ -221,7 +221,6 @@ static void test_growth(const char *dir)
 	request.snapshot = snapshot;
 	request.data_dir = data_dir;
 	request.limit_ms = 60000;
-	request.tells = true;
 	CHECK_EQ_INT(file_write_atomic(snapshot, zeros, sizeof(zeros), 0600, FILE_VOLATILE), 0);
 	(void) fflush(stdout);
 	CHECK(dup2(out, STDOUT_FILENO) >= 0);
