@@ -16,6 +16,7 @@
  *   T probe MAC       asks before taking it: an ARP probe, a solicitation from ::
  *   T mark TEXT       a line that the story wrote to standard input
  *   T late US         we asked so much too late: silence in it proves nothing
+ *   T ask             a question (with --questions)
  *   T asking N        once a second: still here, N questions so far
  *   T end N
  * Frames carry the kernel's time of arrival, marks the writer's, so neither depends on when this
@@ -70,6 +71,7 @@ struct observer {
 	FILE *log;
 	int64_t interval_us;
 	int64_t asked;
+	bool tells_questions;
 	char input[256]; /* an unfinished line of standard input */
 	size_t input_len;
 	bool input_ended;
@@ -458,6 +460,8 @@ static void run(struct observer *o)
 		if (now_us >= next_us) {
 			if (now_us - next_us > LATE_US)
 				note(o, now_us, "late %" PRId64, now_us - next_us);
+			if (o->tells_questions)
+				note(o, now_us, "ask");
 			if (o->n_via > 0)
 				ask_by_echo(o);
 			else if (o->target.family == AF_INET)
@@ -497,7 +501,7 @@ static NORETURN void usage(int code)
 {
 	(void) fprintf(code == 0 ? stdout : stderr,
 	               "usage: observer --link LINK --address ADDRESS --log FILE [--interval MS]\n"
-	               "                [--via MAC]...\n"
+	               "                [--via MAC]... [--questions]\n"
 	               "Asks for ADDRESS until standard input ends; its lines become marks.\n");
 	exit(code);
 }
@@ -513,13 +517,10 @@ static bool add_next_hop(struct observer *o, const char *text)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-	    {"link", required_argument, NULL, 'l'},
-	    {"address", required_argument, NULL, 'a'},
-	    {"log", required_argument, NULL, 'f'},
-	    {"interval", required_argument, NULL, 'i'},
-	    {"via", required_argument, NULL, 'v'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
+	    {"link", required_argument, NULL, 'l'}, {"address", required_argument, NULL, 'a'},
+	    {"log", required_argument, NULL, 'f'},  {"interval", required_argument, NULL, 'i'},
+	    {"via", required_argument, NULL, 'v'},  {"questions", no_argument, NULL, 'q'},
+	    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 	};
 	const char *link = NULL, *log_path = NULL;
 	struct observer o = {.interval_us = DEFAULT_INTERVAL_MS * US_PER_MS};
@@ -537,6 +538,8 @@ int main(int argc, char **argv)
 			o.interval_us = atoi(optarg) * US_PER_MS;
 		else if (c == 'v' && !add_next_hop(&o, optarg))
 			usage(2);
+		else if (c == 'q')
+			o.tells_questions = true;
 		else if (c == 'h')
 			usage(0);
 		else if (c == '?')

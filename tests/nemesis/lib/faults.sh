@@ -62,7 +62,7 @@ begin_reload() {
 }
 
 net_change() { # NODE
-	FAIRLEAD_TIMEOUT=20 fairlead "$1" net apply --confirm-within 10s "$T/net-$1.yaml" &&
+	FAIRLEAD_TIMEOUT=$((FAIRLEAD_TIMEOUT + 5)) fairlead "$1" net apply --confirm-within 10s "$T/net-$1.yaml" &&
 		fairlead "$1" net confirm
 }
 
@@ -147,7 +147,7 @@ end_netem() {
 begin_move() { later fairlead "$2" vip move "$VIP"; }
 begin_hold() { later fairlead "$2" vip hold; }
 end_hold() { later fairlead "$2" vip unhold; }
-begin_snapshot() { FAIRLEAD_TIMEOUT=60 later fairlead "$2" etcd snapshot save; }
+begin_snapshot() { FAIRLEAD_TIMEOUT=$SNAPSHOT_TIMEOUT later fairlead "$2" etcd snapshot save; }
 
 begin_clock() { node_clock "$2" "$3"; }
 end_clock() { node_clock "$2" 0; }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # A real etcd of three members, one a node, with mutual TLS for clients and peers, over mgmt.
-# ETCD_OPTIONS holds further options of every member (the story of slow elections sets it).
+# ETCD_OPTIONS holds further options of every member (the story of slow elections sets it), ETCDCTL_WAITS how
+# long etcdctl waits.
 
 ETCD_OPTIONS=()
+ETCDCTL_WAITS=(--dial-timeout 1s --command-timeout 2s)
 
 etcd_binaries() {
 	ETCD_BIN=$("$NETNS_DIR/etcd-get" "${FAIRLEAD_ETCD:-system}") || fail "no etcd '$FAIRLEAD_ETCD'"
@@ -45,7 +47,7 @@ etcd_ctl() { # ARGUMENT...
 	for node in ${ETCD_AT:-"${NODES[@]}"}; do
 		endpoints+=("https://$(mgmt_ip "$node"):2379")
 	done
-	inside sw env ETCDCTL_API=3 "$ETCD_BIN/etcdctl" --dial-timeout 1s --command-timeout 2s \
+	inside sw env ETCDCTL_API=3 "$ETCD_BIN/etcdctl" "${ETCDCTL_WAITS[@]}" \
 		--endpoints "$(IFS=,; echo "${endpoints[*]}")" --cacert "$PKI/etcd-trust.crt" \
 		--cert "$PKI/client-admin.crt" --key "$PKI/client-admin.key" "$@" 2>>"$LOG_DIR/etcdctl.log"
 }
