@@ -264,9 +264,9 @@ exec {PLAN_FD}<"$NEMESIS_PLAN"
 FAULTS_DONE=0
 "$TOOLS/ticker" --ahead >"$LOG_DIR/stalls" 2>&1 </dev/null &
 "$TOOLS/pace" >"$LOG_DIR/pace" 2>&1 </dev/null &
-machine_slowness
 lan_up
 pki_up
+machine_slowness
 observe
 nodes_begin
 wait_until 60 settled

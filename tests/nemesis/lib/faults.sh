@@ -211,7 +211,10 @@ begin_member() {
 	later member_remove "$2"
 }
 
-end_member() { later member_add "$2"; }
+# One that could not be removed is there: a mark that it is back would be taken for the next removal's end.
+end_member() {
+	[[ -z ${MEMBERS_OUT[$2]:-} ]] || later member_add "$2"
+}
 
 declare -gA MEMBERS_OUT=() # NODE: whose member may be removed
 
