@@ -3,7 +3,7 @@
 # is a program with its arguments, because a shell function could not be ended with what it started.
 # One that is "timed" depends on when it gets a processor: it goes before what else runs, and never
 # beside another of these. One that "waits" nearly all the time goes beside the others, one after the
-# other, and is not one of the several.
+# other, is not one of the several, and is told when it ends.
 # What the caller defines:
 #   pool_told TITLE CODE SECONDS OUTPUT RUN   tells how a job went; OUTPUT is a file, gone afterwards.
 #                  RUN is "only", or, by pool_run_again, "again": it comes once more, and "last": it had
@@ -20,7 +20,7 @@ POOL_TIMED=            # the process id of the timed one
 POOL_WAITER=           # the process id of the one that waits
 POOL_BEGAN=()          # by number
 POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
-POOL_N_TOLD=0
+POOL_N_TOLD=0          # all before this one have been told, but for those that wait
 POOL_RUN=              # first, second, last; nothing: there is one only
 POOL_AGAIN=()          # numbers of jobs that come again
 
@@ -46,9 +46,20 @@ pool_run() { # MOST
 	done
 }
 
-# The same. What failed as it may on a machine that was too slow for it, a check that does not hold or a
-# time that is up, is run once more when all is done, with nothing beside it; what must never happen on
-# any machine ends otherwise (3: safety was broken; a sanitizer's report, a crash) and stays failed.
+# The same, but goes on when nothing is left except the one that waits: another run takes that one over.
+# What fails of it and of the others comes again with pool_run_again.
+pool_run_beside() { # MOST
+	POOL_RUN=first
+	while [[ ${#POOL_WAITING[@]} -gt 0 || ${#POOL_PID[@]} -gt ${POOL_WAITER:+1} ]]; do
+		while pool_start "$1"; do :; done
+		pool_reap
+	done
+}
+
+# As pool_run. What failed as it may on a machine that was too slow for it, a check that does not hold or a
+# time that is up, is run once more when all is done, with nothing beside it, and so is what proved nothing
+# (4: it was disturbed too much); what must never happen on any machine ends otherwise (3: safety was
+# broken; a sanitizer's report, a crash) and stays failed.
 # And once more if it still fails: a machine may be short of processors for minutes. Whoever runs the jobs
 # names those that needed it.
 pool_run_again() { # MOST
@@ -76,7 +87,8 @@ pool_run_alone() {
 
 # Whether the job that has ended with CODE comes again.
 pool_comes_again() { # CODE
-	[[ $1 -eq 1 || $1 -eq 124 || $1 -eq 137 ]] || return 1 # a check, the time, and the time of one that hung
+	# A check, the time, the time of one that hung, and nothing proved.
+	[[ $1 -eq 1 || $1 -eq 124 || $1 -eq 137 || $1 -eq 4 ]] || return 1
 	[[ $POOL_RUN == first || $POOL_RUN == second ]]
 }
 
@@ -114,26 +126,34 @@ pool_start() { # MOST; 1: none may start now
 
 # Waits for the end of one.
 pool_reap() {
-	local pid code=0 job run
+	local pid code=0 job
 	wait -n -p pid "${!POOL_PID[@]}" || code=$?
 	job=${POOL_PID[$pid]}
 	unset "POOL_PID[$pid]"
 	[[ $pid != "$POOL_TIMED" ]] || POOL_TIMED=
 	[[ $pid != "$POOL_WAITER" ]] || POOL_WAITER=
 	POOL_ENDED[job]="$code $(seconds_since "${POOL_BEGAN[job]}")"
-	while [[ -n ${POOL_ENDED[POOL_N_TOLD]:-} ]]; do
+	[[ ${POOL_KINDS[job]} != waits ]] || pool_tell "$job"
+	while [[ $POOL_N_TOLD -lt ${#POOL_TITLES[@]} ]]; do
 		job=$POOL_N_TOLD
-		run=only
-		[[ -z $POOL_RUN || $POOL_RUN == first ]] || run=last
-		if [[ -n $POOL_RUN ]] && pool_comes_again "${POOL_ENDED[job]% *}"; then
-			run=again
-			POOL_AGAIN+=("$job")
+		if [[ ${POOL_KINDS[job]} != waits ]]; then
+			[[ -n ${POOL_ENDED[job]:-} ]] || break
+			pool_tell "$job"
 		fi
-		# shellcheck disable=SC2086
-		pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job" "$run"
-		rm -f "$POOL_DIR/$job"
 		POOL_N_TOLD=$((job + 1))
 	done
+}
+
+pool_tell() { # JOB
+	local job=$1 run=only
+	[[ -z $POOL_RUN || $POOL_RUN == first ]] || run=last
+	if [[ -n $POOL_RUN ]] && pool_comes_again "${POOL_ENDED[job]% *}"; then
+		run=again
+		POOL_AGAIN+=("$job")
+	fi
+	# shellcheck disable=SC2086
+	pool_told "${POOL_TITLES[job]}" ${POOL_ENDED[job]} "$POOL_DIR/$job" "$run"
+	rm -f "$POOL_DIR/$job"
 }
 
 # Ends what runs.
