@@ -3,7 +3,8 @@
 # is a program with its arguments, because a shell function could not be ended with what it started.
 # One that is "timed" depends on when it gets a processor: it goes before what else runs, and never
 # beside another of these. One that "waits" nearly all the time goes beside the others, one after the
-# other, is not one of the several, and is told when it ends.
+# other, and is not one of the several. One that goes "aside" waits as well, but for minutes: it begins at
+# once, none of these waits for it, and it is told when it ends.
 # What the caller defines:
 #   pool_told TITLE CODE SECONDS OUTPUT RUN   tells how a job went; OUTPUT is a file, gone afterwards.
 #                  RUN is "only", or, by pool_run_again, "again": it comes once more, and "last": it had
@@ -12,15 +13,16 @@
 
 POOL_DIR=$(mktemp -d)
 POOL_TITLES=()         # by the number of the job
-POOL_KINDS=()          # timed, waits, or nothing
+POOL_KINDS=()          # timed, waits, aside, or nothing
 POOL_COMMANDS=()       # quoted for the shell
 POOL_WAITING=()        # numbers of jobs, in order
 declare -A POOL_PID=() # process id -> number of a job that runs
 POOL_TIMED=            # the process id of the timed one
 POOL_WAITER=           # the process id of the one that waits
+declare -A POOL_ASIDE=() # process ids of those that go aside
 POOL_BEGAN=()          # by number
 POOL_ENDED=()          # by number, of those that have ended: "CODE SECONDS"
-POOL_N_TOLD=0          # all before this one have been told, but for those that wait
+POOL_N_TOLD=0          # all before this one have been told, but for those aside
 POOL_RUN=              # first, second, last; nothing: there is one only
 POOL_AGAIN=()          # numbers of jobs that come again
 
@@ -29,7 +31,7 @@ seconds_since() { # EPOCHREALTIME
 	printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
 }
 
-pool_add() { # TITLE timed|waits|'' PROGRAM...
+pool_add() { # TITLE timed|waits|aside|'' PROGRAM...
 	local job=${#POOL_TITLES[@]}
 	POOL_TITLES+=("$1")
 	POOL_KINDS+=("$2")
@@ -46,11 +48,11 @@ pool_run() { # MOST
 	done
 }
 
-# The same, but goes on when nothing is left except the one that waits: another run takes that one over.
-# What fails of it and of the others comes again with pool_run_again.
+# The same, but does not wait for those aside: another run takes them over. What fails of all of them
+# comes again with pool_run_again.
 pool_run_beside() { # MOST
 	POOL_RUN=first
-	while [[ ${#POOL_WAITING[@]} -gt 0 || ${#POOL_PID[@]} -gt ${POOL_WAITER:+1} ]]; do
+	while [[ ${#POOL_WAITING[@]} -gt 0 || ${#POOL_PID[@]} -gt ${#POOL_ASIDE[@]} ]]; do
 		while pool_start "$1"; do :; done
 		pool_reap
 	done
@@ -94,10 +96,11 @@ pool_comes_again() { # CODE
 
 # Sets POOL_NEXT to the next one that may start now, or to nothing.
 pool_next() { # MOST
-	local job first= next= n=${#POOL_PID[@]}
+	local job first= next= n=$((${#POOL_PID[@]} - ${#POOL_ASIDE[@]}))
 	[[ -z $POOL_WAITER ]] || n=$((n - 1))
 	for job in "${POOL_WAITING[@]}"; do
 		case ${POOL_KINDS[job]} in
+		aside) first=$job ;;
 		waits) [[ -n $POOL_WAITER ]] || first=$job ;;
 		timed) [[ $n -ge $1 || -n $POOL_TIMED ]] || first=$job ;;
 		*) [[ $n -ge $1 ]] || next=${next:-$job} ;;
@@ -121,6 +124,7 @@ pool_start() { # MOST; 1: none may start now
 	case ${POOL_KINDS[next]} in
 	timed) POOL_TIMED=$! ;;
 	waits) POOL_WAITER=$! ;;
+	aside) POOL_ASIDE[$!]=$next ;;
 	esac
 }
 
@@ -129,14 +133,14 @@ pool_reap() {
 	local pid code=0 job
 	wait -n -p pid "${!POOL_PID[@]}" || code=$?
 	job=${POOL_PID[$pid]}
-	unset "POOL_PID[$pid]"
+	unset "POOL_PID[$pid]" "POOL_ASIDE[$pid]"
 	[[ $pid != "$POOL_TIMED" ]] || POOL_TIMED=
 	[[ $pid != "$POOL_WAITER" ]] || POOL_WAITER=
 	POOL_ENDED[job]="$code $(seconds_since "${POOL_BEGAN[job]}")"
-	[[ ${POOL_KINDS[job]} != waits ]] || pool_tell "$job"
+	[[ ${POOL_KINDS[job]} != aside ]] || pool_tell "$job"
 	while [[ $POOL_N_TOLD -lt ${#POOL_TITLES[@]} ]]; do
 		job=$POOL_N_TOLD
-		if [[ ${POOL_KINDS[job]} != waits ]]; then
+		if [[ ${POOL_KINDS[job]} != aside ]]; then
 			[[ -n ${POOL_ENDED[job]:-} ]] || break
 			pool_tell "$job"
 		fi
