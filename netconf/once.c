@@ -107,11 +107,15 @@ static int load(const struct once_start *start, struct config **ret_config, char
 	if (r != -ENOENT)
 		(void) log_error_errno(r, "confirmed_unreadable", "dir=%s", start->state_dir);
 	r = config_load(start->paths, start->n_paths, conf_message_log, NULL, &config);
-	if (r == 0)
-		r = sources_read(&config->files, ret_new);
-	if (r == 0)
-		*ret_config = TAKE_PTR(config);
-	return r;
+	if (r < 0)
+		return r;
+	r = sources_read(&config->files, ret_new);
+	if (r < 0)
+		return log_error_errno(
+		    r, "config_unreadable",
+		    "reason=\"its files cannot be read once more, to keep what they say\"");
+	*ret_config = TAKE_PTR(config);
+	return 0;
 }
 
 static int load_and_apply(const struct once_start *start)
