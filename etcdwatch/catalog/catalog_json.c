@@ -21,6 +21,8 @@
 #define FORMAT_VERSION 1
 #define TIMELINE_MAX 1000000000
 #define RECIPIENTS_MAX 1000
+/* A thousand times what etcd is made for; sums of some of these are numbers still. */
+#define BYTES_MAX (INT64_C(1) << 50)
 
 enum sort {
 	SORT_TEXT,           /* char * */
@@ -68,9 +70,13 @@ static const struct field entry_fields[] = {
     {.key = "hashkv_revision", .sort = SORT_NUMBER, .offset = ENTRY(hashkv_revision)},
     {.key = "total_key", .sort = SORT_NUMBER, .offset = ENTRY(total_key)},
     {.key = "live_keys", .sort = SORT_NUMBER, .offset = ENTRY(live_keys)},
-    {.key = "db_bytes", .sort = SORT_NUMBER, .offset = ENTRY(db_bytes)},
+    {.key = "db_bytes", .sort = SORT_NUMBER, .offset = ENTRY(db_bytes), .max = BYTES_MAX},
     {.key = "file", .sort = SORT_TEXT, .offset = ENTRY(file)},
-    {.key = "file_bytes", .sort = SORT_NUMBER, .offset = ENTRY(file_bytes)},
+    {.key = "file_bytes",
+     .sort = SORT_NUMBER,
+     .offset = ENTRY(file_bytes),
+     .min = 1,
+     .max = BYTES_MAX},
     {.key = "file_sha256", .sort = SORT_SHA256, .offset = ENTRY(file_sha256)},
     {.key = "db_sha256", .sort = SORT_SHA256, .offset = ENTRY(db_sha256)},
     {.key = "compression", .sort = SORT_PACKING, .offset = ENTRY(zstd), .word = "zstd"},
@@ -93,7 +99,7 @@ static const struct field entry_fields[] = {
 static const struct field copy_fields[] = {
     {.key = "target", .sort = SORT_TEXT, .offset = COPY(target)},
     {.key = "key", .sort = SORT_TEXT, .offset = COPY(key), .max = CATALOG_KEY_MAX},
-    {.key = "bytes", .sort = SORT_NUMBER, .offset = COPY(bytes)},
+    {.key = "bytes", .sort = SORT_NUMBER, .offset = COPY(bytes), .max = BYTES_MAX},
     {.key = "sha256", .sort = SORT_SHA256, .offset = COPY(sha256)},
     {.key = "at", .sort = SORT_MOMENT, .offset = COPY(at_s)},
     {0},
@@ -101,15 +107,15 @@ static const struct field copy_fields[] = {
 
 #define USAGE(member) offsetof(struct catalog_usage, member)
 static const struct field usage_fields[] = {
-    {.key = "bytes", .sort = SORT_NUMBER, .offset = USAGE(bytes)},
-    {.key = "missing", .sort = SORT_NUMBER, .offset = USAGE(missing)},
+    {.key = "bytes", .sort = SORT_NUMBER, .offset = USAGE(bytes), .max = BYTES_MAX},
+    {.key = "missing", .sort = SORT_NUMBER, .offset = USAGE(missing), .max = BYTES_MAX},
     {0},
 };
 
 #define PART(member) offsetof(struct catalog_part, member)
 static const struct field part_fields[] = {
     {.key = "prefix", .sort = SORT_TEXT, .offset = PART(prefix)},
-    {.key = "bytes", .sort = SORT_NUMBER, .offset = PART(bytes)},
+    {.key = "bytes", .sort = SORT_NUMBER, .offset = PART(bytes), .max = BYTES_MAX},
     {0},
 };
 

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/civil.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "bolt/bolt.h"
+#include "etcdwatch/worker/room.h"
 
 #define DB_IN_DIR "member/snap/db"
 
@@ -188,12 +188,9 @@ static void look_beside(struct datadir *dir)
 static int look_at_disk(struct datadir *dir, struct problem *problem)
 {
 	AUTO(free) char *parent = parent_of(dir->unit);
-	struct statvfs fs;
+	int r = room_free_bytes(parent, &dir->free_bytes);
 
-	if (statvfs(parent, &fs) < 0)
-		return problem_set_errno(problem, -errno, "cannot see how much is free in '%s'", parent);
-	dir->free_bytes = (uint64_t) fs.f_bavail * fs.f_frsize;
-	return 0;
+	return r < 0 ? problem_set_errno(problem, r, "cannot see how much is free in '%s'", parent) : 0;
 }
 
 int datadir_look(const char *path, struct problem *problem, struct datadir **ret_dir)

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -33,6 +32,7 @@
 #include "etcdwatch/worker/etcdrun.h"
 #include "etcdwatch/worker/etcdtool.h"
 #include "etcdwatch/worker/pace.h"
+#include "etcdwatch/worker/room.h"
 #include "etcdwatch/worker/roottoken.h"
 #include "etcdwatch/worker/s3get.h"
 #include "etcdwatch/worker/unpack.h"
@@ -78,13 +78,11 @@ static void drill_fini(struct drill *d)
 
 static int check_space(struct drill *d, uint64_t need_bytes)
 {
-	struct statvfs fs;
-	uint64_t free_bytes;
+	uint64_t free_bytes = 0;
+	int r = room_free_bytes(d->q->directory, &free_bytes);
 
-	if (statvfs(d->q->directory, &fs) < 0)
-		return problem_set_errno(d->problem, -errno, "cannot look at the disk of '%s'",
-		                         d->q->directory);
-	free_bytes = (uint64_t) fs.f_bavail * fs.f_frsize;
+	if (r < 0)
+		return problem_set_errno(d->problem, r, "cannot look at the disk of '%s'", d->q->directory);
 	if (free_bytes >= need_bytes + d->q->reserve_bytes)
 		return 0;
 	return problem_set(d->problem, -ENOSPC, "NO_SPACE",
@@ -113,6 +111,7 @@ static int fetch(struct drill *d)
 	request.path = d->packed;
 	if (entry != NULL) {
 		request.sha256 = entry->file_sha256;
+		request.n_bytes = (uint64_t) entry->file_bytes;
 		r = check_space(d, (uint64_t) (entry->file_bytes + 2 * entry->db_bytes) + WAL_BYTES);
 	}
 	if (r == 0)
@@ -135,6 +134,7 @@ static int unpack(struct drill *d)
 	    .to = to,
 	    .keys = {.files = d->q->identities, .n_files = d->q->n_identities},
 	    .packed_sha256 = entry != NULL ? entry->file_sha256 : NULL,
+	    .plain_bytes = entry != NULL ? (uint64_t) entry->db_bytes + SNAPSHOT_DIGEST_BYTES : 0,
 	};
 	struct unpack_result result = {0};
 	struct stat st;

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "etcdwatch/worker/room.h"
 
 /* Rounded up: what is needed is not told as less than it is. */
 static uint64_t in_mb(uint64_t bytes)
@@ -22,13 +22,9 @@ int rebuildroom_check(const struct rebuildroom *room, const char *output, struct
 	const char *directory = dirname(copy);
 	uint64_t need_bytes =
 	    room->fetched_bytes + room->unpacked_bytes + room->base_bytes + room->record_bytes;
-	struct statvfs fs;
-	uint64_t free_bytes;
+	uint64_t free_bytes = 0;
 
-	if (statvfs(directory, &fs) < 0)
-		return 0;
-	free_bytes = (uint64_t) fs.f_bavail * fs.f_frsize;
-	if (free_bytes >= need_bytes)
+	if (room_free_bytes(directory, &free_bytes) < 0 || free_bytes >= need_bytes)
 		return 0;
 	return problem_set(problem, -ENOSPC, "NO_SPACE",
 	                   "%" PRIu64 " MB are free in '%s', and about %" PRIu64

@@ -6,11 +6,13 @@
 #include "etcdwatch/worker/s3get.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "etcdwatch/worker/outfile.h"
 #include "etcdwatch/worker/pace.h"
+#include "etcdwatch/worker/room.h"
 #include "etcdwatch/worker/s3target.h"
 
 #define FILE_MODE 0600
@@ -30,6 +32,13 @@ static int on_data(const void *data, size_t len, void *userdata)
 {
 	struct getting *g = userdata;
 
+	/* It may have said one length, and send another. */
+	if (len > g->result.n_bytes - g->n_bytes)
+		return problem_set(g->problem, -ESTALE, "S3_CHANGED",
+		                   "the object '%s' was to have %" PRIu64 " bytes, and %" PRIu64
+		                   " or more came: it was replaced meanwhile, or the server errs: try "
+		                   "again, or take another copy",
+		                   g->request->key, g->result.n_bytes, g->n_bytes + len);
 	digest_update(g->digest, data, len);
 	g->n_bytes += len;
 	pace_tell(&g->pace, g->n_bytes);
@@ -46,6 +55,22 @@ static int restart(struct getting *g)
 	return outfile_restart(g->file);
 }
 
+/* Before any of it comes. */
+static int check_announced(const struct getting *g)
+{
+	const struct s3get_request *q = g->request;
+	uint64_t n_bytes = g->result.n_bytes;
+
+	if (q->n_bytes > 0 && n_bytes != q->n_bytes)
+		return problem_set(g->problem, -EPROTO, "MISMATCH",
+		                   "the object '%s' has %" PRIu64 " bytes, and %" PRIu64
+		                   " by the catalogue: it is not what was stored, and was not fetched: "
+		                   "take another copy, or another snapshot",
+		                   q->key, n_bytes, q->n_bytes);
+	return room_check(q->path, n_bytes - g->result.n_bytes_kept + q->more_bytes, g->problem,
+	                  "fetching the object '%s' of %" PRIu64 " bytes", q->key, n_bytes);
+}
+
 /* The rest of the object, behind what is there. */
 static int fetch(struct getting *g)
 {
@@ -60,6 +85,9 @@ static int fetch(struct getting *g)
 			return r;
 	}
 	g->result.n_bytes = object.n_bytes;
+	r = check_announced(g);
+	if (r < 0)
+		return r;
 	if (g->result.n_bytes_kept == object.n_bytes && object.n_bytes > 0)
 		return 0;
 	pace_begin(&g->pace, "fetch", object.n_bytes);

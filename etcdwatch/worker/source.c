@@ -64,6 +64,12 @@ static int find(const struct source_request *q, struct source *s, struct problem
 
 /* --- fetched and unpacked --------------------------------------------------------------------- */
 
+/* Of the snapshot's file when it is not packed. */
+static uint64_t plain_bytes(const struct catalog_entry *entry)
+{
+	return (uint64_t) entry->db_bytes + SNAPSHOT_DIGEST_BYTES;
+}
+
 static int fetch(const struct source_request *q, struct source *s, char **ret_path,
                  struct problem *problem)
 {
@@ -71,7 +77,12 @@ static int fetch(const struct source_request *q, struct source *s, char **ret_pa
 	AUTO(free)
 	char *path = xasprintf("%s/%s", q->fetched, slash != NULL ? slash + 1 : s->origin);
 	const struct s3get_request request = {
-	    .key = s->origin, .path = path, .sha256 = s->entry->file_sha256};
+	    .key = s->origin,
+	    .path = path,
+	    .sha256 = s->entry->file_sha256,
+	    .n_bytes = (uint64_t) s->entry->file_bytes,
+	    .more_bytes = plain_bytes(s->entry),
+	};
 	struct s3get_result result;
 	int r;
 
@@ -121,6 +132,7 @@ static int unpack(const struct source_request *q, struct source *s, const char *
 	    .to = q->unpacked,
 	    .keys = {.files = q->identities, .n_files = q->n_identities},
 	    .packed_sha256 = s->entry != NULL ? s->entry->file_sha256 : NULL,
+	    .plain_bytes = s->entry != NULL ? plain_bytes(s->entry) : 0,
 	};
 	struct unpack_result result = {0};
 	int r;

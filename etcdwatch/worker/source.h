@@ -9,9 +9,11 @@
  * A name is a path (it has a slash, or is there), or the id of a snapshot in `directory` or in S3,
  * or "latest": the newest that counts (catalog_is_good()), by its revision, not its clock.
  *
- * Codes of a refusal, besides those of what is used: NOT_FOUND; REJECTED, the catalogue says it is
- * no snapshot; MISMATCH; DIGEST, TREE; NO_DIGEST, it is a database from a data directory and
- * skip_digest was not said; IN_USE, etcd runs on it.
+ * What a catalogue entry says of the sizes is the bound of what is fetched and unpacked.
+ *
+ * Codes of a refusal, besides those of what is used: NOT_FOUND; TOO_MANY, entries in S3; REJECTED,
+ * the catalogue says it is no snapshot; MISMATCH; NO_SPACE; DIGEST, TREE; NO_DIGEST, it is a
+ * database from a data directory and skip_digest was not said; IN_USE, etcd runs on it.
  */
 
 #include <stdbool.h>

@@ -246,8 +246,12 @@ static int on_listed(const struct s3_listed *listed, void *userdata)
 	struct keys *keys = userdata;
 	const char *slash = strrchr(listed->key, '/');
 
-	if (fnmatch(keys->pattern, slash != NULL ? slash + 1 : listed->key, 0) != 0)
+	/* Longer ones S3 does not have. */
+	if (strlen(listed->key) > CATALOG_KEY_MAX ||
+	    fnmatch(keys->pattern, slash != NULL ? slash + 1 : listed->key, 0) != 0)
 		return 0;
+	if (keys->n == SOURCEFIND_KEYS_MAX)
+		return -E2BIG;
 	keys->items = xreallocarray(keys->items, keys->n + 1, sizeof(*keys->items));
 	keys->items[keys->n++] = xstrdup(listed->key);
 	return 0;
@@ -258,6 +262,18 @@ static void keys_fini(struct keys *keys)
 	for (size_t i = 0; i < keys->n; i++)
 		free(keys->items[i]);
 	free(keys->items);
+}
+
+static int list_keys(const struct source_request *q, struct keys *keys, struct problem *problem)
+{
+	int r = s3_list(q->s3, q->s3_prefix, 0, on_listed, keys);
+
+	if (r == -E2BIG)
+		return problem_set(problem, r, "TOO_MANY",
+		                   "below '%s' in the bucket there are more than %d entries: use a prefix "
+		                   "that is one cluster's",
+		                   q->s3_prefix, SOURCEFIND_KEYS_MAX);
+	return r < 0 ? s3target_fail(q->s3, r, problem) : 0;
 }
 
 /* The newest first, by the time that their names begin with, whatever is in front of them. */
@@ -358,13 +374,10 @@ int sourcefind_s3(const struct source_request *q, struct problem *problem,
 	if (!latest && !catalog_id_is_good(q->name))
 		return problem_set(problem, -EINVAL, "NOT_FOUND",
 		                   "'%s' cannot be the id of a snapshot: in S3 they go by these", q->name);
-	r = s3_list(q->s3, q->s3_prefix, 0, on_listed, &keys);
-	if (r < 0)
-		r = s3target_fail(q->s3, r, problem);
-	else if (latest)
-		r = newest_object(q, &keys, problem, ret_found);
-	else
-		r = one_object(q, &keys, problem, ret_found);
+	r = list_keys(q, &keys, problem);
+	if (r == 0)
+		r = latest ? newest_object(q, &keys, problem, ret_found)
+		           : one_object(q, &keys, problem, ret_found);
 	keys_fini(&keys);
 	return r;
 }
@@ -399,9 +412,9 @@ int sourcefind_list(const struct source_request *q, struct problem *problem, sou
 		                   "there is no directory to look for snapshots");
 	if (q->s3 == NULL)
 		return visit_directory(q, problem, list_one, &listing);
-	r = s3_list(q->s3, q->s3_prefix, 0, on_listed, &keys);
-	r = r < 0 ? s3target_fail(q->s3, r, problem)
-	          : visit_objects(q, &keys, problem, list_one, &listing);
+	r = list_keys(q, &keys, problem);
+	if (r == 0)
+		r = visit_objects(q, &keys, problem, list_one, &listing);
 	keys_fini(&keys);
 	return r;
 }

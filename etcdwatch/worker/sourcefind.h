@@ -5,6 +5,9 @@
 
 #include "etcdwatch/worker/source.h"
 
+/* More are not kept of what a server lists: so many are no snapshots of one cluster. */
+#define SOURCEFIND_KEYS_MAX 100000
+
 struct sourcefound {
 	char *origin;                /* a path, or a key in S3 */
 	struct catalog_entry *entry; /* NULL: there is none */

@@ -10,8 +10,10 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/worker/bound.h"
 #include "etcdwatch/worker/infile.h"
 #include "etcdwatch/worker/outfile.h"
+#include "etcdwatch/worker/room.h"
 
 #define PLAIN_MODE 0600
 
@@ -78,6 +80,8 @@ static int open_up(const struct unpack_request *q, int fd, struct outfile *file,
 	AUTO(sink_free) struct sink *sink = tap_new(outfile_sink(file), &result->plain);
 	int r;
 
+	if (q->plain_bytes > 0)
+		sink = bound_new(q->plain_bytes, q->path, sink, problem);
 	sink = opener_new(&q->keys, extract, sink, &result->found, problem);
 	sink = tap_new(sink, &result->packed);
 	r = infile_feed(fd, q->path, "read", sink, problem);
@@ -103,7 +107,9 @@ int unpack_run(const struct unpack_request *request, struct problem *problem,
 		return r;
 	if (access(to, F_OK) == 0)
 		return problem_set(problem, -EEXIST, "EXISTS", "'%s' is there already", to);
-	r = outfile_new(to, PLAIN_MODE, problem, &file);
+	r = room_check(to, request->plain_bytes, problem, "the snapshot in '%s'", request->path);
+	if (r == 0)
+		r = outfile_new(to, PLAIN_MODE, problem, &file);
 	if (r == 0 && request->extra_dir != NULL)
 		r = extract_new(request->extra_dir, problem, &extract);
 	if (r == 0)

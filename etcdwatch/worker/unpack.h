@@ -17,6 +17,7 @@ struct unpack_request {
 	const char *extra_dir;     /* for the other files of a bundle, or NULL */
 	const char *packed_sha256; /* what is known of them, or NULL */
 	const char *plain_sha256;
+	uint64_t plain_bytes; /* of the snapshot in it; 0: not known, then the disk is the bound */
 };
 
 struct unpack_result {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
@@ -27,6 +28,12 @@ struct zstdflow {
 
 static int fail(struct zstdflow *flow, size_t code)
 {
+	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
+		return problem_set(
+		    flow->problem, -EBADMSG, "WINDOW",
+		    "zstd: it was compressed with a window of more than %u MiB, which takes as "
+		    "much memory: if you trust it, unpack it by `zstd -d --long=31`",
+		    1u << (ZSTDFLOW_WINDOW_LOG_MAX - 20));
 	return problem_set(flow->problem, -EBADMSG, "CORRUPT", "zstd: %s", ZSTD_getErrorName(code));
 }
 
@@ -145,10 +152,13 @@ struct sink *zstdflow_compress_new(int level, struct sink *next, struct problem 
 struct sink *zstdflow_decompress_new(struct sink *next, struct problem *problem)
 {
 	struct zstdflow *flow = flow_new(ZSTD_DStreamOutSize(), next, problem);
+	size_t r;
 
 	flow->sink.write = decompress_write;
 	flow->sink.finish = decompress_finish;
 	flow->decompressor = ZSTD_createDCtx();
 	assert(flow->decompressor != NULL);
+	r = ZSTD_DCtx_setParameter(flow->decompressor, ZSTD_d_windowLogMax, ZSTDFLOW_WINDOW_LOG_MAX);
+	assert(ZSTD_isError(r) == 0);
 	return &flow->sink;
 }

@@ -12,6 +12,9 @@
 /* Above these, zstd takes hundreds of megabytes of memory. */
 #define ZSTDFLOW_LEVEL_MIN 1
 #define ZSTDFLOW_LEVEL_MAX 19
+/* What a frame says that a decompressor has to keep, as a power of two: 128 MiB. Ours say 8 MiB at
+ * most; the `zstd` program takes as much as this without being told to take more. */
+#define ZSTDFLOW_WINDOW_LOG_MAX 27
 
 /* Each takes `next` and borrows `problem`. A stream that ends in the middle is an error when the
  * decompressor is finished. */

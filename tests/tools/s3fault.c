@@ -19,6 +19,7 @@
  *   cut-answer=N       ends both after N bytes of the answer's
  *   damage-request     changes the first byte of the body
  *   damage-answer      the same for the answer's
+ *   announce=N         says in the answer's head that N bytes come, whatever does
  *
  * One connection at a time, and one request a connection: that is how a client that does one thing
  * after the other comes. Prints "ready", then each request with what was done to it.
@@ -271,6 +272,48 @@ static void reset(int fd)
 	(void) setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
+/* Up to the empty line, and what came behind it. */
+static size_t read_head(int fd, char *buffer, size_t size, size_t *ret_len)
+{
+	size_t len = 0;
+
+	while (len + 1 < size) {
+		ssize_t n = recv(fd, buffer + len, size - 1 - len, 0);
+		const char *end;
+
+		if (n <= 0)
+			return 0;
+		len += (size_t) n;
+		buffer[len] = '\0';
+		end = strstr(buffer, "\r\n\r\n");
+		if (end != NULL) {
+			*ret_len = len;
+			return (size_t) (end - buffer) + 4;
+		}
+	}
+	return 0;
+}
+
+/* Passes the head of an answer on, with another length in it. False: it is none. */
+static bool announce(struct flow *response, uint64_t n_bytes)
+{
+	static const char name[] = "\r\nContent-Length: ";
+	char head[HEAD_MAX], length[32];
+	size_t len, head_len = read_head(response->from, head, sizeof(head), &len);
+	char *at = head_len > 0 ? strcasestr(head, name) : NULL;
+	const char *rest;
+
+	if (at == NULL)
+		return false;
+	at += sizeof(name) - 1;
+	rest = at + strspn(at, "0123456789");
+	(void) snprintf(length, sizeof(length), "%llu", (unsigned long long) n_bytes);
+	response->in_body = true;
+	return send_all(response->to, head, (size_t) (at - head)) &&
+	       send_all(response->to, length, strlen(length)) &&
+	       send_all(response->to, rest, len - (size_t) (rest - head));
+}
+
 static void pass_on(int client, int server_port, const char *head, size_t head_len, size_t body_len,
                     const char *fault)
 {
@@ -279,6 +322,7 @@ static void pass_on(int client, int server_port, const char *head, size_t head_l
 	struct flow response = {.to = client, .body_left = NO_LIMIT};
 	AUTO(close) int server = make_socket(server_port, false);
 	char first[HEAD_MAX];
+	uint64_t n_bytes;
 
 	if (server < 0)
 		return;
@@ -299,33 +343,12 @@ static void pass_on(int client, int server_port, const char *head, size_t head_l
 	}
 	request.body_left -= request.body_left != NO_LIMIT ? MIN(request.body_left, body_len) : 0;
 	if (send_all(server, head, head_len - 2) && send_all(server, close_it, sizeof(close_it) - 1) &&
-	    send_all(server, first, body_len))
+	    send_all(server, first, body_len) &&
+	    (!has_number(fault, "announce", &n_bytes) || announce(&response, n_bytes)))
 		pass_all(&request, &response);
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
-
-/* Up to the empty line, and what came behind it. */
-static size_t read_head(int client, char *buffer, size_t size, size_t *ret_len)
-{
-	size_t len = 0;
-
-	while (len + 1 < size) {
-		ssize_t n = recv(client, buffer + len, size - 1 - len, 0);
-		const char *end;
-
-		if (n <= 0)
-			return 0;
-		len += (size_t) n;
-		buffer[len] = '\0';
-		end = strstr(buffer, "\r\n\r\n");
-		if (end != NULL) {
-			*ret_len = len;
-			return (size_t) (end - buffer) + 4;
-		}
-	}
-	return 0;
-}
 
 static void serve(int client, int server_port)
 {

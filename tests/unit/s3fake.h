@@ -128,7 +128,7 @@ static void start(bool (*is_cancelled)(void), const char *const *answers, size_t
 #define ANSWER(status, headers, body) \
 	"HTTP/1.1 " status "\r\nConnection: close\r\n" headers "\r\n" body
 
-static void fails(int r, int want, enum s3_failure failure, const char *in_reason)
+static UNUSED void fails(int r, int want, enum s3_failure failure, const char *in_reason)
 {
 	const struct s3_error *error = s3_get_error(s3);
 
@@ -160,7 +160,7 @@ static bool asked(unsigned i, const char *what)
 	return false;
 }
 
-static void make_piece(const char *text, struct s3_piece *piece)
+static UNUSED void make_piece(const char *text, struct s3_piece *piece)
 {
 	int fd = memfd_create("piece", MFD_CLOEXEC);
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "etcdwatch/worker/room.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+int room_free_bytes(const char *directory, uint64_t *ret_bytes)
+{
+	struct statvfs fs;
+
+	if (statvfs(directory, &fs) < 0)
+		return -errno;
+	*ret_bytes = (uint64_t) fs.f_bavail * fs.f_frsize;
+	return 0;
+}
+
+int room_check(const char *path, uint64_t need_bytes, struct problem *problem, const char *fmt, ...)
+{
+	AUTO(free) char *copy = xstrdup(path);
+	const char *directory = dirname(copy);
+	char purpose[PROBLEM_REASON_MAX / 2];
+	uint64_t free_bytes = 0;
+	va_list ap;
+
+	if (room_free_bytes(directory, &free_bytes) < 0 || free_bytes >= need_bytes)
+		return 0;
+	va_start(ap, fmt);
+	(void) vsnprintf(purpose, sizeof(purpose), fmt, ap);
+	va_end(ap);
+	return problem_set(problem, -ENOSPC, "NO_SPACE",
+	                   "%s takes %" PRIu64 " bytes, and %" PRIu64
+	                   " are free in '%s': make room, or use another disk",
+	                   purpose, need_bytes, free_bytes, directory);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How much room a disk has, asked before something is written whose size is known, or is said by
+ * somebody else: a disk that is full stops whoever else writes to it, etcd above all.
+ */
+
+#include <stdint.h>
+
+#include "etcdwatch/worker/problem.h"
+
+/* What anybody may still write where the directory is; or -errno. */
+int room_free_bytes(const char *directory, uint64_t *ret_bytes);
+
+/* Whether that many bytes fit beside `path`, a file to be, for what the sentence calls `purpose`
+ * ("to fetch 'x'"). 0; -ENOSPC and NO_SPACE; what cannot be told is room enough. */
+int room_check(const char *path, uint64_t need_bytes, struct problem *problem, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);

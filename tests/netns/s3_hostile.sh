@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A store that lies, to whoever restores from it: of the length of a snapshot, by a longer one in its
+# place, by one that unpacks to more than the catalogue says. Each is refused before the disk is
+# filled, with what was expected and what came, and leaves nothing behind.
+. "$(dirname "$0")/lib-s3.sh"
+
+s3_up
+ID=20261121T203000Z-hourly-cp-1-r8
+FOLDER=cluster-a/cdf818194e3a8c32
+KEY=$FOLDER/$ID.db.zst
+cp "$ROOT/tests/bolt/etcd-3.5.db" db
+zstd -q db -o good
+DB_BYTES=$(($(stat -c %s db) - 32))
+DB_SHA256=$(tail -c 32 db | od -An -v -tx1 | tr -d ' \n')
+PLAIN=$((DB_BYTES + 32))
+
+# The file as that snapshot, and an entry that fits to it, but for what the filter changes.
+store() { # FILE [FILTER]
+	jq "${2:-.}" >entry.json <<-JSON
+		{"version": 1, "id": "$ID", "job": "hourly", "cluster_id": "cdf818194e3a8c32", "timeline": 1,
+		 "member": {"id": "8e9e05c52164694d", "name": "cp-1"}, "node": "cp-1", "server_version": "3.5.16",
+		 "revision": 8, "compact_revision": null, "hash": 1, "hashkv": 7, "hashkv_revision": 1,
+		 "total_key": 9, "live_keys": 6, "db_bytes": $DB_BYTES, "file": "$ID.db.zst",
+		 "file_bytes": $(stat -c %s "$1"), "file_sha256": "$(sha256 "$1")", "db_sha256": "$DB_SHA256",
+		 "compression": "zstd", "encryption": "none", "recipients": 0, "started": "2026-11-21T20:30:00Z",
+		 "finished": "2026-11-21T20:30:04Z", "took_ms": 3900,
+		 "verified": {"digest": true, "tree": true, "hashkv": null}, "extra": [], "copies": []}
+	JSON
+	ENDPOINT=http://127.0.0.1:$S3_PORT
+	s3 put "$1" "$KEY"
+	expect_ok "put $1"
+	s3 put entry.json "$FOLDER/$ID.json"
+	expect_ok "put its entry"
+}
+
+# So many bytes may be in one file at most: who writes more gets an error that is another one.
+restore() { # BYTES
+	mkdir -p new
+	CODE=0
+	OUT=$( (
+		ulimit -f $((($1 + 1023) / 1024))
+		trap '' XFSZ
+		exec "$WORKER" restore source "$ID" --data-dir "$PWD/new/etcd" --s3-prefix cluster-a/ \
+			--endpoint "$ENDPOINT" --bucket bucket --backoff 20
+	) 2>>"$LOG_DIR/worker.log") || CODE=$?
+	LAST=$(tail -n 1 <<<"$OUT")
+}
+
+refused() { # WHAT CODE TEXT...
+	restore "$PLAIN"
+	expect_error "$@"
+	expect_equal "$1: what is left" "$(ls -A new)" ""
+}
+
+say "what is as the catalogue says comes back"
+store good
+restore "$PLAIN"
+expect_ok "restore source"
+"$WORKER" restore clean --data-dir "$PWD/new/etcd" >/dev/null
+
+say "another object is in its place, a longer one"
+make_file long 3000000
+s3 put long "$KEY"
+s3_faults
+refused "longer" MISMATCH "$ID" "has 3000000 bytes, and $(stat -c %s good) by the catalogue" "another copy"
+expect_equal "fetched" "$(fault_count "^GET .*$ID.db.zst")" 0
+
+say "it says what fits, and sends more"
+s3_faults "HEAD/$ID.db.zst/9/announce=$(stat -c %s good)"
+refused "more" S3_CHANGED "$ID" "was to have $(stat -c %s good) bytes, and"
+
+say "it says more than any disk has room for, and its entry says so too"
+store good '.file_bytes = 1000000000000000'
+s3_faults "HEAD/$ID.db.zst/9/announce=1000000000000000"
+refused "endless" NO_SPACE "$ID" "1000000000000000 bytes" "make room"
+expect_equal "fetched" "$(fault_count "^GET .*$ID.db.zst")" 0
+
+say "what it unpacks to would fill the disk"
+head -c 1G /dev/zero | zstd -q -o bomb
+store bomb
+refused "a bomb" MISMATCH "$ID" "a snapshot of $PLAIN bytes should be in it"
+store bomb '.db_bytes = 1000000000000000'
+refused "and its entry says so" NO_SPACE "$ID" "make room"
