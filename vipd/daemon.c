@@ -190,13 +190,27 @@ static void drop_old_guards(struct daemon *d)
 	}
 }
 
+/* Says nothing of nftables: the next process may well have it. */
+static bool is_shortage(int r)
+{
+	static const int errors[] = {ENOMEM, ENOBUFS, EMFILE, ENFILE, EADDRINUSE, EAGAIN};
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		if (r == -errors[i])
+			return true;
+	}
+	return false;
+}
+
 /* Opened even where no VIP wants it, because an earlier process may have left one. */
-static void open_gate(struct daemon *d)
+static int open_gate(struct daemon *d)
 {
 	bool wanted = gate_is_wanted_for(d, NULL);
 	int r;
 
 	r = nftgate_new(loop_ev(d->loop), DAEMON_GATE_TABLE, &d->gate);
+	if (r < 0 && wanted && is_shortage(r))
+		return log_error_errno(r, "netlink_failed", "reason=\"cannot ask for the gate\"");
 	if (r < 0) {
 		/* Without nftables the lifetime will do. With nftables that refuse, tables may be in force
 		 * that would keep silent whatever is held: better to take no part. */
@@ -205,15 +219,16 @@ static void open_gate(struct daemon *d)
 			log_warning_errno(r, "gate_unavailable", "table=%s reason=\"%s\"", DAEMON_GATE_TABLE,
 			                  d->gate_refused ? "VIPs that want it take no part"
 			                                  : "the address lifetime is the only fence");
-		return;
+		return 0;
 	}
 	drop_old_guards(d);
 	if (!wanted) {
 		(void) nftgate_destroy(d->gate);
 		nftgate_free(TAKE_PTR(d->gate));
-		return;
+		return 0;
 	}
 	nftgate_on_lost(d->gate, gate_lost_cb, d);
+	return 0;
 }
 
 static int open_etcd(struct daemon *d)
@@ -266,8 +281,8 @@ static int make_shared(struct daemon *d)
 		return log_error_errno(r, "netlink_failed", "reason=\"cannot read the links\"");
 	/* Before anything is done to the gate, which keeps those silent whose time is over. */
 	leftovers_sweep(d->rtnl, d->config, &d->keep);
-	open_gate(d);
-	return open_etcd(d);
+	r = open_gate(d);
+	return r < 0 ? r : open_etcd(d);
 }
 
 int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
