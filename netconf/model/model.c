@@ -164,6 +164,16 @@ void model_remove_address(struct model *model, size_t i)
 	close_gap(model->addresses, i, &model->n_addresses, sizeof(*model->addresses));
 }
 
+void model_remove_addresses(struct model *model, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++)
+		free(model->addresses[i].raw.data);
+	model->n_addresses -= n;
+	if (n > 0)
+		memmove(&model->addresses[first], &model->addresses[first + n],
+		        (model->n_addresses - first) * sizeof(*model->addresses));
+}
+
 void model_remove_route(struct model *model, size_t i)
 {
 	free(model->routes[i].raw.data);

@@ -147,6 +147,7 @@ struct rule *model_add_rule(struct model *model, sa_family_t family, uint32_t pr
 /* Removes the i-th; the order stays. */
 void model_remove_link(struct model *model, size_t i);
 void model_remove_address(struct model *model, size_t i);
+void model_remove_addresses(struct model *model, size_t first, size_t n);
 void model_remove_route(struct model *model, size_t i);
 void model_remove_rule(struct model *model, size_t i);
 

@@ -159,7 +159,7 @@ static bool is_wanted(const struct planner *p, const struct address *now)
 
 static bool is_unwanted(const struct planner *p, const struct address *now)
 {
-	return now->owner == OWNER_OURS && !is_wanted(p, now);
+	return now->owner == OWNER_OURS && !is_wanted(p, now) && !plan_link_goes(p, now->link);
 }
 
 void plan_addresses_delete(struct planner *p)

@@ -122,16 +122,80 @@ static bool on_link(const char *link, const char *name)
 	return strcmp(link, name) == 0;
 }
 
+/* In one pass: a network may have thousands. */
+static void lose_routes_if(struct model *now, struct model *lost,
+                           bool (*goes)(const struct route *route, const void *what),
+                           const void *what)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < now->n_routes; i++) {
+		if (goes(&now->routes[i], what)) {
+			effect_insert_route(lost, &now->routes[i]);
+			free(now->routes[i].raw.data);
+		} else {
+			now->routes[kept++] = now->routes[i];
+		}
+	}
+	now->n_routes = kept;
+}
+
+struct on_link_of_family {
+	const char *name;
+	sa_family_t family; /* AF_UNSPEC: any */
+};
+
+static bool is_made_by_others(const struct route *route, const void *what)
+{
+	const struct on_link_of_family *of = what;
+
+	return route->owner != OWNER_KERNEL && on_link(route->link, of->name) &&
+	       (of->family == AF_UNSPEC || route->dst.addr.family == of->family);
+}
+
 /* Those of the kernel are made anew when the link comes up, as long as it has the address. */
 void effect_lose_routes(struct model *now, const char *name, sa_family_t family, struct model *lost)
 {
-	for (size_t i = now->n_routes; i-- > 0;) {
-		const struct route *route = &now->routes[i];
+	const struct on_link_of_family of = {name, family};
 
-		if (on_link(route->link, name) && route->owner != OWNER_KERNEL &&
-		    (family == AF_UNSPEC || route->dst.addr.family == family))
-			effect_lose_route(now, i, lost);
+	lose_routes_if(now, lost, is_made_by_others, &of);
+}
+
+struct gone_link {
+	const char *name;
+	const struct address *addresses;
+	size_t n_addresses;
+};
+
+static bool goes_with_link(const struct route *route, const void *what)
+{
+	const struct gone_link *gone = what;
+
+	if (on_link(route->link, gone->name))
+		return true;
+	if (route->dst.addr.family != AF_INET || route->owner == OWNER_KERNEL ||
+	    !addr_is_set(&route->src))
+		return false;
+	for (size_t i = 0; i < gone->n_addresses; i++) {
+		if (addr_equal(&route->src, &gone->addresses[i].prefix.addr))
+			return true;
 	}
+	return false;
+}
+
+/* Also those that leave from its addresses by other links. */
+void effect_lose_all_on(struct model *now, const char *name, struct model *lost)
+{
+	size_t first = model_first_address(now, name);
+	struct gone_link gone = {.name = name};
+
+	while (model_is_address_of(now, first + gone.n_addresses, name))
+		gone.n_addresses++;
+	gone.addresses = &now->addresses[first];
+	lose_routes_if(now, lost, goes_with_link, &gone);
+	for (size_t i = 0; i < gone.n_addresses; i++)
+		effect_insert_address(lost, &now->addresses[first + i]);
+	model_remove_addresses(now, first, gone.n_addresses);
 }
 
 void effect_move_connected(struct model *model, const char *name, uint32_t from, uint32_t to)

@@ -19,6 +19,8 @@ void effect_lose_route(struct model *now, size_t i, struct model *lost);
  * link comes up, as long as it has the address. */
 void effect_lose_routes(struct model *now, const char *link, sa_family_t family,
                         struct model *lost);
+/* All that goes with a link, or with its addresses. */
+void effect_lose_all_on(struct model *now, const char *link, struct model *lost);
 
 /* --- plan_effect_link.c --- */
 

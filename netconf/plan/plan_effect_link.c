@@ -221,14 +221,7 @@ void effect_link_delete(struct model *now, const char *gone, struct model *lost)
 		if (on_link(now->links[i].master, name))
 			set_master(now, &now->links[i], "", lost);
 	}
-	for (size_t i = now->n_addresses; i-- > 0;) {
-		if (on_link(now->addresses[i].link, name))
-			effect_lose_address(now, i, lost);
-	}
-	for (size_t i = now->n_routes; i-- > 0;) {
-		if (on_link(now->routes[i].link, name))
-			effect_lose_route(now, i, lost);
-	}
+	effect_lose_all_on(now, name, lost);
 	link = model_find_link(now, name);
 	model_remove_link(now, (size_t) (link - now->links));
 	for (size_t i = 0; i < now->n_links;) {
@@ -302,14 +295,11 @@ void effect_wireguard_set(struct model *now, const struct link *to)
 /* The kernel has link-local addresses of IPv6 on whatever is open. */
 static bool has_addresses(const struct model *model, const char *name)
 {
-	for (size_t i = 0; i < model->n_addresses; i++) {
+	for (size_t i = model_first_address(model, name); model_is_address_of(model, i, name); i++) {
 		const struct address *address = &model->addresses[i];
 
-		bool is_always_there = address->owner == OWNER_KERNEL &&
-		                       address->prefix.addr.family == AF_INET6 &&
-		                       addr_is_linklocal(&address->prefix.addr);
-
-		if (on_link(address->link, name) && !is_always_there)
+		if (address->owner != OWNER_KERNEL || address->prefix.addr.family != AF_INET6 ||
+		    !addr_is_linklocal(&address->prefix.addr))
 			return true;
 	}
 	return false;
@@ -320,7 +310,7 @@ bool effect_is_used(const struct model *model, const char *name)
 	if (has_addresses(model, name))
 		return true;
 	for (size_t i = 0; i < model->n_routes; i++) {
-		if (on_link(model->routes[i].link, name) && model->routes[i].owner != OWNER_KERNEL)
+		if (model->routes[i].owner != OWNER_KERNEL && on_link(model->routes[i].link, name))
 			return true;
 	}
 	for (size_t i = 0; i < model->n_links; i++) {

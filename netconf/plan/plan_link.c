@@ -65,15 +65,14 @@ static const char *foreign_on(const struct planner *p, const char *name, char bu
 		if (foreign_on(p, link->name, buf) != NULL)
 			return buf;
 	}
-	for (size_t i = 0; i < now->n_addresses; i++) {
+	for (size_t i = model_first_address(now, name); model_is_address_of(now, i, name); i++) {
 		const struct address *address = &now->addresses[i];
 
-		if (strcmp(address->link, name) == 0 && address->owner == OWNER_FOREIGN &&
-		    address->protocol != PLAN_VIPD_PROTOCOL)
+		if (address->owner == OWNER_FOREIGN && address->protocol != PLAN_VIPD_PROTOCOL)
 			return address_format(address, buf);
 	}
 	for (size_t i = 0; i < now->n_routes; i++) {
-		if (strcmp(now->routes[i].link, name) == 0 && now->routes[i].owner == OWNER_FOREIGN)
+		if (now->routes[i].owner == OWNER_FOREIGN && strcmp(now->routes[i].link, name) == 0)
 			return route_format(&now->routes[i], buf);
 	}
 	return NULL;
@@ -177,11 +176,34 @@ static void delete_old(struct planner *p)
 	}
 }
 
+bool plan_link_goes(const struct planner *p, const char *name)
+{
+	const struct link *link = model_find_link(p->now, name);
+
+	return link != NULL && link->owner == OWNER_OURS && p->options->only_on == NULL &&
+	       model_find_link(p->want, name) == NULL;
+}
+
+/*
+ * The kernel waits when it takes links away, as long for one as for all that go with it: VLANs go
+ * with what they are on, where all of that goes.
+ */
+static void delete_lowest(struct planner *p)
+{
+	for (size_t i = 0; i < p->n_late; i++) {
+		const struct link *link = model_find_link(p->now, p->late[i]);
+
+		if (link != NULL && (link->kind != LINK_VLAN || !plan_link_goes(p, link->parent)))
+			delete_link(p, p->late[i]);
+	}
+}
+
 void plan_links_delete(struct planner *p)
 {
 	bool again = true;
 
-	/* From the top down. */
+	delete_lowest(p);
+	/* What is left, as it may be deleted while what it is on may not: from the top down. */
 	while (again) {
 		unsigned deepest = 0;
 		const char *next = NULL;

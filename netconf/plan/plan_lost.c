@@ -4,6 +4,7 @@
  * another program's come back just as they were. vipd's addresses do not: their lifetime is the
  * fence that keeps two nodes from having one address, and only vipd knows whether it still may.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -132,33 +133,45 @@ static bool has_source(const struct planner *p, const struct route *route)
  */
 static void put_back_routes(struct planner *p, bool behind_gateway)
 {
-	for (size_t i = 0; i < p->lost->n_routes;) {
+	struct model *lost = p->lost;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < lost->n_routes; i++) {
 		struct route as;
-		bool is_due = put_back_as(p, &p->lost->routes[i], &as);
+		bool is_due = put_back_as(p, &lost->routes[i], &as);
 
 		if (is_due && (!is_up(p, as.link) || !has_way(p, &as) || !has_source(p, &as) ||
 		               (addr_is_set(&as.gateway) || as.is_opaque) != behind_gateway)) {
-			i++;
+			lost->routes[kept++] = lost->routes[i];
 			continue;
 		}
 		if (is_due)
 			put_back_route(p, &as);
-		model_remove_route(p->lost, i);
+		free(lost->routes[i].raw.data);
 	}
+	lost->n_routes = kept;
+}
+
+/* To add one back drops nothing: the list does not grow meanwhile. */
+static void put_back_addresses(struct planner *p)
+{
+	struct model *lost = p->lost;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < lost->n_addresses; i++) {
+		if (is_up(p, lost->addresses[i].link)) {
+			put_back_address(p, &lost->addresses[i]);
+			free(lost->addresses[i].raw.data);
+		} else {
+			lost->addresses[kept++] = lost->addresses[i];
+		}
+	}
+	lost->n_addresses = kept;
 }
 
 void plan_put_back(struct planner *p)
 {
-	for (size_t i = 0; i < p->lost->n_addresses;) {
-		struct address address = p->lost->addresses[i];
-
-		if (!is_up(p, address.link)) {
-			i++;
-			continue;
-		}
-		put_back_address(p, &address);
-		model_remove_address(p->lost, i);
-	}
+	put_back_addresses(p);
 	put_back_routes(p, false);
 	put_back_routes(p, true);
 }

@@ -77,7 +77,8 @@ void plan_routes_delete(struct planner *p)
 	for (size_t i = before->n_routes; i-- > 0;) {
 		const struct route *route = &before->routes[i];
 
-		if (route->owner == OWNER_OURS && find(p->want, route) == NULL)
+		if (route->owner == OWNER_OURS && !plan_link_goes(p, route->link) &&
+		    find(p->want, route) == NULL)
 			push(p, OP_ROUTE_DELETE, route, OP_ADDRESS_BREAK);
 	}
 }

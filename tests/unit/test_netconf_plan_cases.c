@@ -97,8 +97,7 @@ static const struct golden goldens[] = {
      .want = "", .plan = "! 'd0' is kept: another program uses it: 10.0.0.3/24 dev d0\n"},
     {"vipd's address is no hindrance",
      .have = "dummy d0\naddress d0 10.0.0.2/24\naddress d0 10.0.0.3/32 proto 241\n", .want = "",
-     .plan = "address-break delete address 10.0.0.2/24 dev d0\n"
-             "address-break delete dummy d0\n"},
+     .plan = "address-break delete dummy d0\n"},
     {"vipd's address is not put back",
      .have = "nic eth0 master bond0\nbond bond0 mode 1 miimon 100\naddress bond0 fd00::2/64\n"
              "address bond0 fd00::9/128 proto 241\naddress bond0 fd00::8/128 proto 99\n",
@@ -378,16 +377,22 @@ static const struct golden goldens[] = {
              "hitless add address 10.1.0.2/24 dev wg0\n"},
     {"WireGuard's settings change in place", .have = "wireguard wg0 port 51820\n",
      .want = "wireguard wg0 port 51821\n", .plan = "hitless set wg0 listen-port 51821\n"},
-    {"what is deleted goes from the top down, and last",
+    {"what is deleted goes last, and takes along what is on it",
      .have = "nic eth0 master bond0\nbond bond0 mode 1 miimon 100\nvlan v7 parent bond0 id 7\n"
              "vlan v77 parent v7 id 77\naddress v77 10.7.0.2/24\n",
      .want = "nic eth0 master \naddress eth0 10.7.0.2/24\n",
      .plan = "blip set eth0 master none\n"
              "hitless add address 10.7.0.2/24 dev eth0\n"
-             "address-break delete address 10.7.0.2/24 dev v77\n"
-             "blip delete vlan v77\n"
-             "blip delete vlan v7\n"
-             "blip delete bond bond0\n"},
+             "address-break delete bond bond0\n"},
+    {"a VLAN goes alone where what it is on stays",
+     .have =
+         "nic eth0\nvlan v7 parent eth0 id 7\nvlan v8 parent eth0 id 8\naddress v7 10.7.0.2/24\n"
+         "address v8 10.8.0.2/24\nroute 10.9.0.0/16 via 10.7.0.1 dev v7\n"
+         "route 10.6.0.0/16 via 10.8.0.1 dev v8 src 10.7.0.2\n",
+     .want = "nic eth0\nvlan v8 parent eth0 id 8\naddress v8 10.8.0.2/24\n"
+             "route 10.6.0.0/16 via 10.8.0.1 dev v8\n",
+     .plan = "hitless replace route 10.6.0.0/16 via 10.8.0.1 dev v8\n"
+             "address-break delete vlan v7\n"},
 
     /* --- classes --- */
     {"the operator's link goes into a bond",
