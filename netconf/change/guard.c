@@ -23,6 +23,9 @@
 #include "netconf/change/undo.h"
 
 #define TICK_S 0.2
+/* A daemon is stuck that was found so as often in a row. When the machine has slept, its time is
+ * over and ours to judge it has come at once. */
+#define STUCK_LOOKS 5
 #define LOCK_TRIES 200
 #define LOCK_PAUSE_US 100000
 
@@ -34,7 +37,8 @@ struct guard {
 	struct process *daemon; /* who has the lock; NULL: nobody is known to */
 	ev_timer tick;
 	struct rescue *rescue;
-	int lock_fd; /* < 0: the lock is not ours */
+	unsigned n_stuck; /* looks in a row that found the daemon stuck */
+	int lock_fd;      /* < 0: the lock is not ours */
 	bool told_damaged, told_lock;
 	int64_t unreadable_us; /* since when the way back is; 0: it is not */
 };
@@ -174,8 +178,11 @@ static void judge_orphan(struct guard *guard, const struct checkpoint_state *sta
 
 static void judge_daemon(struct guard *guard, const struct checkpoint_state *state, pid_t pid)
 {
+	bool is_stuck = phase_is_stuck(state->phase, mono_now_us(), state->deadline_us);
+
 	watch_daemon(guard, pid);
-	if (guard->daemon != NULL && phase_is_stuck(state->phase, mono_now_us(), state->deadline_us)) {
+	guard->n_stuck = is_stuck ? guard->n_stuck + 1 : 0;
+	if (guard->daemon != NULL && guard->n_stuck >= STUCK_LOOKS) {
 		log_error("daemon_stuck", "pid=%d phase=%s reason=\"it is killed, and the change undone\"",
 		          (int) pid, phase_name(state->phase));
 		process_kill(guard->daemon);

@@ -53,11 +53,9 @@ static int64_t limit_of(const struct transaction *t, enum phase phase)
 
 static void set_deadline(struct transaction *t)
 {
-	ev_timer_stop(t->host.ev, &t->deadline);
-	if (!phase_is_watched(t->state.phase) || t->state.phase == PHASE_ROLLING_BACK)
-		return;
-	ev_timer_set(&t->deadline, mono_to_ev(t->state.deadline_us - mono_now_us()), 0.);
-	ev_timer_start(t->host.ev, &t->deadline);
+	bool is_due = phase_is_watched(t->state.phase) && t->state.phase != PHASE_ROLLING_BACK;
+
+	boottimer_set(t->deadline, is_due ? t->state.deadline_us : MONO_NEVER);
 }
 
 static void stop_work(struct transaction *t)
@@ -102,9 +100,9 @@ void transaction_enter(struct transaction *t, enum phase_event event, const char
 		transaction_work(t);
 }
 
-static void deadline_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+static void deadline_cb(void *userdata)
 {
-	struct transaction *t = CONTAINER_OF(timer, struct transaction, deadline);
+	struct transaction *t = userdata;
 
 	transaction_enter(t, PHASE_DEADLINE,
 	                  t->state.phase == PHASE_AWAITING ? "nobody confirmed it in time"
@@ -146,16 +144,21 @@ static void watch(struct transaction *t, bool is_found)
 
 /* --- begin and end --- */
 
-static struct transaction *new_transaction(const struct transaction_host *host)
+static int new_transaction(const struct transaction_host *host,
+                           struct transaction **ret_transaction)
 {
-	struct transaction *t = NEW0(struct transaction);
+	AUTO(transaction_free) struct transaction *t = NEW0(struct transaction);
+	int r;
 
 	t->host = *host;
 	t->dir = statedir_path(host->state_dir, STATEDIR_TRANSACTION);
 	ev_timer_init(&t->head_start, head_start_timer_cb, 0., 0.);
-	ev_timer_init(&t->deadline, deadline_timer_cb, 0., 0.);
 	transaction_work_init(t);
-	return t;
+	r = boottimer_new(host->ev, deadline_cb, t, &t->deadline);
+	if (r < 0)
+		return r;
+	*ret_transaction = TAKE_PTR(t);
+	return 0;
 }
 
 /* For people to read aloud and to type, and not that of any earlier one. */
@@ -170,11 +173,13 @@ static void make_id(char ret_id[static CHECKPOINT_ID_MAX])
 int transaction_begin(const struct transaction_host *host, struct transaction_parts *parts,
                       struct transaction **ret_transaction)
 {
-	AUTO(transaction_free) struct transaction *t = new_transaction(host);
+	AUTO(transaction_free) struct transaction *t = NULL;
 	AUTO(free) char *text = TAKE_PTR(parts->text);
 	json_t *beside;
-	int r;
+	int r = new_transaction(host, &t);
 
+	if (r < 0)
+		return r;
 	t->config = TAKE_PTR(parts->config);
 	t->before = TAKE_PTR(parts->before);
 	t->plan = TAKE_PTR(parts->plan);
@@ -267,8 +272,10 @@ static void go_on(struct transaction *t)
 struct transaction *transaction_resume(const struct transaction_host *host,
                                        const struct checkpoint_state *state)
 {
-	AUTO(transaction_free) struct transaction *t = new_transaction(host);
+	AUTO(transaction_free) struct transaction *t = NULL;
 
+	if (new_transaction(host, &t) < 0)
+		abort(); /* for want of descriptors; whoever restarts us closes them all */
 	t->state = *state;
 	log_notice("resumed", "id=%s phase=%s", state->id, phase_name(state->phase));
 	watch(t, true);
@@ -281,7 +288,7 @@ void transaction_free(struct transaction *t)
 	if (t == NULL)
 		return;
 	ev_timer_stop(t->host.ev, &t->head_start);
-	ev_timer_stop(t->host.ev, &t->deadline);
+	boottimer_free(t->deadline);
 	ev_timer_stop(t->host.ev, &t->reread);
 	watchman_free(t->watchman);
 	apply_free(t->apply);

@@ -7,6 +7,7 @@
  * includes this.
  */
 
+#include "base/boottimer.h"
 #include "netconf/change/apply.h"
 #include "netconf/change/transaction.h"
 #include "netconf/change/undo.h"
@@ -26,9 +27,10 @@ struct transaction {
 	struct apply *apply;
 	bool follow_is_due;
 	struct undo *undo;
-	ev_timer head_start, deadline;
-	ev_timer reread; /* the way back */
-	int unreadable;  /* why, 0 or -errno */
+	ev_timer head_start;
+	struct boottimer *deadline; /* goes on while the machine sleeps */
+	ev_timer reread;            /* the way back */
+	int unreadable;             /* why, 0 or -errno */
 };
 
 /* --- transaction.c --- */
