@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fairlead-vipd.service beside an etcd: it takes the address, with a gate in the kernel, and has it again
-# when it was killed. Restarted it never gives it up; stopped it does.
+# when it was killed. Restarted it never gives it up; stopped it does. While the machine sleeps (here: while
+# systemd believes it) nobody has it, and afterwards vipd runs if it did before.
 
 UNIT=fairlead-vipd
 
@@ -41,5 +42,28 @@ has_address
 systemctl restart "$UNIT"
 has_address
 wait_until 60 is_owner
+
+mkdir -p /run/systemd/system
+cat >/run/systemd/system/systemd-suspend.service <<'UNIT'
+[Unit]
+DefaultDependencies=no
+Requires=sleep.target
+After=sleep.target
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'ip -oneline address show dev lan0 >/run/asleep'
+UNIT
+systemctl enable -q "$UNIT"
+systemctl start systemd-suspend.service
+grep -q 10.9.0.1/24 /run/asleep
+refute grep 10.9.0.100 /run/asleep
+wait_until 60 is_owner
+has_address
+wait_until 60 eval '[[ $(systemctl is-active fairlead-vipd-sleep) == inactive ]]'
+
 stop_cleanly
 refute has_address
+systemctl start systemd-suspend.service
+refute systemctl is-active "$UNIT"
+refute systemctl is-failed fairlead-vipd-sleep
