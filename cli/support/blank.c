@@ -34,6 +34,7 @@ struct scan {
 	size_t *n_blanked;
 	bool in_pem;
 	bool next_line;   /* the value of a secret name begins there */
+	char quote;       /* YAML: the value began with it, and has not ended; 0 */
 	long below;       /* YAML: what is indented more than that belongs to a secret name; -1 */
 	const char *line; /* the one that is read */
 	const char *end;
@@ -68,19 +69,90 @@ enum value_form {
 	VALUE_JSON,
 };
 
-static const char *value_end(const struct scan *s, const char *p, enum value_form form)
+/* A quote, and before it the backslashes that it has where all this is itself within quotes: how
+ * long both are; 0: there is none. */
+static size_t quote_len(const struct scan *s, const char *p)
 {
-	char quote = *p;
+	const char *q = p;
 
-	if (quote == '"' || quote == '\'') {
-		for (p++; p < s->end && *p != quote; p++) {
-			if (*p == '\\' && p + 1 < s->end)
-				p++;
-		}
-		return p < s->end ? p + 1 : p;
+	while (q < s->end && *q == '\\')
+		q++;
+	return q < s->end && (*q == '"' || *q == '\'') ? (size_t) (q - p) + 1 : 0;
+}
+
+/* Behind a quote of `len`: behind the one that ends it; NULL: that is not in this line. Each level
+ * of quotes doubles the backslashes of the one within, so their number tells whose a quote is. */
+static const char *behind_quoted(const struct scan *s, const char *p, char quote, size_t len)
+{
+	bool has_escapes = s->format != BLANK_YAML || quote == '"' || len > 1;
+
+	while (p < s->end) {
+		const char *q = p;
+
+		while (q < s->end && *q == '\\')
+			q++;
+		if (q < s->end && *q == quote && (!has_escapes || (size_t) (q - p) % (2 * len) == len - 1))
+			return q + 1;
+		p = q + 1;
 	}
+	return NULL;
+}
+
+/* Behind a bracket: behind the one that ends it, or the line. What is within quotes is no bracket.
+ */
+static const char *behind_bracket(const struct scan *s, const char *p)
+{
+	size_t depth = 1;
+
+	while (p < s->end && depth > 0) {
+		size_t len = quote_len(s, p);
+		const char *behind = len > 0 ? behind_quoted(s, p + len, p[len - 1], len) : NULL;
+
+		if (behind != NULL) {
+			p = behind;
+			continue;
+		}
+		depth += *p == '{' || *p == '[';
+		depth -= *p == '}' || *p == ']';
+		p++;
+	}
+	return p;
+}
+
+static bool is_comment(const struct scan *s)
+{
+	return s->line[strspn(s->line, " ")] == '#';
+}
+
+/* Pieces in quotes may follow each other without a gap, as 'it''s' in YAML. */
+static const char *value_end(struct scan *s, const char *p, enum value_form form)
+{
+	const char *begin;
+
+	while (s->format == BLANK_YAML && p < s->end && (*p == '&' || *p == '!')) {
+		while (p < s->end && *p != ' ')
+			p++;
+		while (p < s->end && *p == ' ')
+			p++;
+	}
+	begin = p;
+	for (size_t len = quote_len(s, p); len > 0; len = quote_len(s, p)) {
+		const char *behind = behind_quoted(s, p + len, p[len - 1], len);
+
+		if (behind == NULL) {
+			bool goes_on = s->format == BLANK_YAML && len == 1 && !is_comment(s);
+
+			s->quote = goes_on ? *p : '\0';
+			return s->end;
+		}
+		p = behind;
+	}
+	if (p > begin && (p == s->end || !is_word_char(*p)))
+		return p;
 	if (form == VALUE_LINE)
 		return s->end;
+	if (*p == '{' || *p == '[')
+		return behind_bracket(s, p + 1);
 	while (p < s->end &&
 	       (form == VALUE_JSON ? strchr(",]}", *p) == NULL : !isspace((unsigned char) *p)))
 		p++;
@@ -97,20 +169,25 @@ static long column_of(const struct scan *s, const char *name)
 	return s->line + column == name ? (long) column : (long) strspn(s->line, " ");
 }
 
+/* "? password", whose value is behind a ':' in the next line. */
+static bool is_explicit_key(const struct scan *s, const char *behind)
+{
+	return s->format == BLANK_YAML && behind == s->end && s->line[strspn(s->line, " -")] == '?';
+}
+
 /* Behind a secret name: blanks its value, and returns where it ends; NULL: it has none. */
 static const char *take_value(struct scan *s, const char *name, const char *p)
 {
-	const char *q = p;
+	const char *q = p + quote_len(s, p);
+	bool is_json = s->format == BLANK_PLAIN && q > p && q[-1] == '"';
 	enum value_form form = VALUE_WORD; /* also of --password VALUE */
 
-	if (q < s->end && (*q == '"' || *q == '\''))
-		q++;
 	while (q < s->end && (*q == ' ' || *q == '\t'))
 		q++;
 	if (q < s->end && (*q == ':' || *q == '=')) {
 		if (*q++ == ':')
-			form = s->format == BLANK_PLAIN && *p == '"' ? VALUE_JSON : VALUE_LINE;
-	} else if (!begins(s, name, "-") || q == p) {
+			form = is_json ? VALUE_JSON : VALUE_LINE;
+	} else if ((!begins(s, name, "-") || q == p) && !is_explicit_key(s, q)) {
 		return NULL;
 	}
 	while (q < s->end && (*q == ' ' || *q == '\t'))
@@ -148,6 +225,15 @@ static const char *take_url(struct scan *s, const char *p)
 			at = end;
 		end++;
 	}
+	/* A password may have what else ends a URL in a text. */
+	for (const char *q = end; at == NULL && q < s->end && !isspace((unsigned char) *q) &&
+	                          memchr(p, '/', (size_t) (q - p)) == NULL && *q != '"';
+	     q++) {
+		if (*q == '@')
+			at = end = q;
+	}
+	while (end < s->end && !isspace((unsigned char) *end) && strchr("\"'<>`", *end) == NULL)
+		end++;
 	if (at != NULL) {
 		put_blank(s);
 		p = at;
@@ -191,11 +277,14 @@ static const char *take_word(struct scan *s, const char *p)
 	size_t len = word_len(s, p), name_len = 0;
 	const char *behind;
 
+	while (len > 0 && p[len - 1] == '.') /* the end of a sentence */
+		len--;
 	if (blank_looks_secret(p, len)) {
 		put_blank(s);
 		return p + len;
 	}
-	while (p + name_len < s->end && is_name_char(p[name_len]))
+	while (p + name_len < s->end && is_name_char(p[name_len]) &&
+	       !begins(s, p + name_len, "-----BEGIN"))
 		name_len++;
 	if (name_len == 0)
 		name_len = 1;
@@ -203,13 +292,15 @@ static const char *take_word(struct scan *s, const char *p)
 	(void) fwrite(p, 1, name_len, s->out);
 	if ((name_len == 6 && strncasecmp(p, "bearer", 6) == 0) ||
 	    (name_len == 5 && strncasecmp(p, "basic", 5) == 0)) {
-		size_t next = behind < s->end && *behind == ' ' ? word_len(s, behind + 1) : 0;
+		const char *next = behind;
 
-		if (next == 0)
+		while (next < s->end && (*next == ' ' || *next == '\t'))
+			next++;
+		if (next == behind || word_len(s, next) == 0)
 			return behind;
 		(void) fputc(' ', s->out);
 		put_blank(s);
-		return behind + 1 + next;
+		return next + word_len(s, next);
 	}
 	if (s->format == BLANK_YAML ? blank_is_secret_key(p, name_len)
 	                            : blank_is_secret_name(p, name_len)) {
@@ -218,6 +309,23 @@ static const char *take_word(struct scan *s, const char *p)
 		return end != NULL ? end : behind;
 	}
 	return behind;
+}
+
+/* "\n" and the like, which are no letters of the word behind them: how long; 0: none. */
+static size_t escape_len(const struct scan *s, const char *p)
+{
+	size_t name_len = 0, digits = 0;
+
+	if (s->end - p < 2 || *p != '\\' || strchr("nrtbfu", p[1]) == NULL)
+		return 0;
+	while (p + 1 + name_len < s->end && is_name_char(p[1 + name_len]))
+		name_len++;
+	if (blank_is_secret_name(p + 1, name_len))
+		return 0; /* also of "\token", which is none of JSON's */
+	while (p[1] == 'u' && digits < 4 && p + 2 + digits < s->end &&
+	       isxdigit((unsigned char) p[2 + digits]))
+		digits++;
+	return p[1] != 'u' ? 2 : digits == 4 ? 6 : 0;
 }
 
 static void scan_line(struct scan *s)
@@ -233,28 +341,64 @@ static void scan_line(struct scan *s)
 			p = take_url(s, p + 3);
 		} else if (is_word_char(*p)) {
 			p = take_word(s, p);
+		} else if (escape_len(s, p) > 0) {
+			size_t len = escape_len(s, p);
+
+			(void) fwrite(p, 1, len, s->out);
+			p += len;
 		} else {
 			(void) fputc(*p++, s->out);
 		}
 	}
 }
 
+/* A value in quotes, which YAML lets go on at any column. A document ends it in any case. */
+static bool is_quoted_rest(struct scan *s)
+{
+	const char *p = s->line;
+
+	if (s->quote == '\0' || begins(s, s->line, "---") || begins(s, s->line, "...")) {
+		s->quote = '\0';
+		return false;
+	}
+	do {
+		p = behind_quoted(s, p, s->quote, 1);
+	} while (p != NULL && p < s->end && *p++ == s->quote);
+	if (p != NULL)
+		s->quote = '\0';
+	return true;
+}
+
+/* A line that is no deeper than the secret name is not below it, but for the items of a list; and
+ * what is no more than a comment says nothing of that. */
+static bool ends_below(const struct scan *s, size_t indent)
+{
+	const char *p = s->line + indent;
+
+	return s->below >= 0 && (long) indent <= s->below && *p != '#' &&
+	       !((long) indent == s->below && p[0] == '-' && p[1] != '-');
+}
+
 /* Whether the line is part of a secret that began before it. */
 static bool is_rest(struct scan *s)
 {
 	size_t indent = strspn(s->line, " "), len = (size_t) (s->end - s->line);
-	bool is_empty = indent >= len, is_next = s->next_line && !is_empty;
+	bool is_empty = strspn(s->line, " \t\r") >= len, is_next = s->next_line && !is_empty;
 
 	if (s->in_pem) {
 		s->in_pem = memmem(s->line, len, "-----END", 8) == NULL;
 		return true;
 	}
+	if (!is_empty && is_quoted_rest(s)) {
+		put_blank(s);
+		return true;
+	}
 	if (is_next)
 		s->next_line = false;
-	if (s->below >= 0 && !is_empty && (long) indent <= s->below &&
-	    !((long) indent == s->below && s->line[indent] == '-' && s->line[indent + 1] != '-'))
+	if (!is_empty && ends_below(s, indent))
 		s->below = -1;
-	if (is_empty || (!is_next && s->below < 0))
+	if (is_empty ||
+	    (!is_next && (s->below < 0 || ((long) indent <= s->below && s->line[indent] == '#'))))
 		return false;
 	put_blank(s);
 	return true;

@@ -21,7 +21,8 @@ static void squeeze(const char *name, size_t len, char squeezed[static NAME_MAX_
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < len && n + 1 < NAME_MAX_BYTES; i++) {
+	/* Of a long one its end tells most. */
+	for (size_t i = len - MIN(len, (size_t) NAME_MAX_BYTES - 1); i < len; i++) {
 		if (isalnum((unsigned char) name[i]))
 			squeezed[n++] = (char) tolower((unsigned char) name[i]);
 	}
@@ -37,9 +38,10 @@ static bool ends_in(const char *text, const char *end)
 
 bool blank_is_secret_name(const char *name, size_t len)
 {
-	static const char *const parts[] = {"password", "passwd",     "passphrase",   "secret",
-	                                    "token",    "privatekey", "presharedkey", "accesskey",
-	                                    "apikey",   "credential", "keydata",      "identity"};
+	static const char *const parts[] = {
+	    "password",  "passwd", "passphrase", "secret",  "token",    "privatekey", "presharedkey",
+	    "accesskey", "apikey", "credential", "keydata", "identity", "cookie",     "authorization"};
+	static const char *const ends[] = {"pass", "pwd"};
 	static const char *const of_files[] = {"file", "files", "path", "dir", "directory"};
 	char squeezed[NAME_MAX_BYTES];
 
@@ -52,18 +54,27 @@ bool blank_is_secret_name(const char *name, size_t len)
 		if (strstr(squeezed, parts[i]) != NULL)
 			return true;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		if (ends_in(squeezed, ends[i]))
+			return true;
+	}
 	return false;
 }
 
 bool blank_is_secret_key(const char *key, size_t len)
 {
-	static const char *const whole[] = {"auth", "psk", "key", "content", "headers"};
+	static const char *const whole[] = {"auth",    "psk",  "content",   "contents",
+	                                    "headers", "data", "stringdata"};
+	char squeezed[NAME_MAX_BYTES];
 
 	for (size_t i = 0; i < ARRAY_SIZE(whole); i++) {
 		if (len == strlen(whole[i]) && strncasecmp(key, whole[i], len) == 0)
 			return true;
 	}
-	return blank_is_secret_name(key, len);
+	squeeze(key, len, squeezed);
+	/* What an option of this name has is mostly a path. */
+	return (key[0] != '-' && ends_in(squeezed, "key") && !ends_in(squeezed, "publickey")) ||
+	       blank_is_secret_name(key, len);
 }
 
 /* --- what they look like ---------------------------------------------------------------------- */
@@ -111,6 +122,7 @@ bool blank_looks_secret(const char *word, size_t len)
 		if (len >= forms[i].min_len && strncmp(word, forms[i].begin, strlen(forms[i].begin)) == 0)
 			return true;
 	}
-	return is_bootstrap_token(word, len) ||
+	/* Also at the end of something else, as nothing else is called so. */
+	return memmem(word, len, "AGE-SECRET-KEY-1", 16) != NULL || is_bootstrap_token(word, len) ||
 	       (len == WIREGUARD_KEY_BYTES && word[len - 1] == '=' && is_base64(word, len - 1));
 }

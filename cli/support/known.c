@@ -18,7 +18,7 @@
 #include "cli/support/blank.h"
 
 #define FILE_BYTES_MAX (256 << 10)
-#define KNOWN_MAX 2000
+#define KNOWN_MAX 10000
 #define DEPTH_MAX 64 /* as conf.h has it */
 
 static void add(struct texts *known, const char *value, size_t len)
@@ -51,8 +51,8 @@ static void add_value(struct texts *known, const char *value, size_t len)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Each line, and what is behind the = of one; not the lines around a key in PEM, which everybody's
- * have. */
+/* Each line, and what is behind the = of one (of a block in YAML, too); not the lines around a key
+ * in PEM, which everybody's have. */
 static void add_lines(struct texts *known, const char *text)
 {
 	for (const char *p = text; *p != '\0';) {
@@ -65,8 +65,12 @@ static void add_lines(struct texts *known, const char *text)
 			continue;
 		add_value(known, line, len);
 		/* "aws_secret_access_key = x" */
-		if (equals != NULL && equals[1] == ' ')
-			add(known, equals + 2, (size_t) (line + len - equals - 2));
+		if (equals != NULL &&
+		    (equals[1] == ' ' || blank_is_secret_name(line, (size_t) (equals - line)))) {
+			const char *value = equals + 1 + strspn(equals + 1, " \t");
+
+			add(known, value, (size_t) (line + len - value));
+		}
 	}
 }
 
@@ -132,7 +136,9 @@ static void walk(struct texts *known, const struct conf_node *node, const char *
 	if (depth > DEPTH_MAX)
 		return;
 	if (node->shape == CONF_SCALAR) {
-		if (secret)
+		if (secret && strchr(node->text, '\n') != NULL)
+			add_lines(known, node->text);
+		else if (secret)
 			add_value(known, node->text, strlen(node->text));
 		return;
 	}

@@ -27,6 +27,10 @@ static void check_blank(enum blank_format format, const char *text, const char *
 /* 32 bytes, as wg(8) writes them. */
 #define WIREGUARD_KEY "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk="
 
+#define LONG_NAME                                                                                  \
+	"a.name.that.goes.on.and.on.a.name.that.goes.on.and.on.a.name.that.goes.on.and.on.and.on.and." \
+	"on.and.on."
+
 static void test_names(void)
 {
 	static const struct {
@@ -41,7 +45,25 @@ static void test_names(void)
 	    {"{\"token\":12,\"n\":1}", "{\"token\":" B ",\"n\":1}"},
 	    {"etcdctl --password x --user=y", "etcdctl --password " B " --user=y"},
 	    {"the token is good", "the token is good"},
-	    {"Authorization: Bearer abc.def x", "Authorization: Bearer " B " x"},
+	    {"Authorization: Token abc", "Authorization: " B},
+	    {"sends Bearer abc.def x", "sends Bearer " B " x"},
+	    {"sends Bearer \t abc.def x", "sends Bearer " B " x"},
+	    {"Cookie: session=abc", "Cookie: " B},
+	    {"db_pass=abc PWD=/x", "db_pass=" B " PWD=" B},
+	    /* In a string of JSON in one of JSON. */
+	    {"{\"body\":\"{\\\"token\\\":\\\"x y\\\",\\\"n\\\":1}\",\"m\":2}",
+	     "{\"body\":\"{\\\"token\\\":" B ",\\\"n\\\":1}\",\"m\":2}"},
+	    {"err=\"login with password=\\\"x y\\\" failed\" n=1",
+	     "err=\"login with password=" B " failed\" n=1"},
+	    {"{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"token\\\\\\\":\\\\\\\"x y\\\\\\\"}\\\"}\"}",
+	     "{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"token\\\\\\\":" B "}\\\"}\"}"},
+	    {"{\"tokens\":[\"x\",\"]y\",\"z\"],\"n\":1}", "{\"tokens\":" B ",\"n\":1}"},
+	    {"{\"credentials\":{\"a\":{\"b\":\"x\"},\"c\":\"y\"},\"n\":1}",
+	     "{\"credentials\":" B ",\"n\":1}"},
+	    {"tokens=[x y z] n=1", "tokens=" B " n=1"},
+	    {"password='it''s x' n=1", "password=" B " n=1"},
+	    {"password='a'\"b c\"'d' n=1", "password=" B " n=1"},
+	    {LONG_NAME "password=x", LONG_NAME "password=" B},
 	    {"key: /registry/a, content: b, auth: on", "key: /registry/a, content: b, auth: on"},
 	    {"export AWS_SECRET_ACCESS_KEY=abc", "export AWS_SECRET_ACCESS_KEY=" B},
 	};
@@ -90,6 +112,19 @@ static void test_forms(void)
 	     "a\n" B "\n\n\nb\n"},
 	    {"-----BEGIN PRIVATE KEY-----\\nxx\\n-----END PRIVATE KEY----- b", B " b"},
 	    {"-----BEGIN CERTIFICATE-----\nxx\n", "-----BEGIN CERTIFICATE-----\nxx\n"},
+	    /* Within a string, behind something else. */
+	    {"\"-----END CERTIFICATE-----\\n-----BEGIN PRIVATE KEY-----\\nxx\\n-----END PRIVATE "
+	     "KEY-----\"",
+	     "\"-----END CERTIFICATE-----\\n" B "\""},
+	    {"chain-----BEGIN PRIVATE KEY-----\\nxx\\n-----END PRIVATE KEY----- b", "chain" B " b"},
+	    {"\"\\nAGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQ\\tghp_"
+	     "0123456789abcdefghij\\u003ceyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9\"",
+	     "\"\\" B "\\t" B "\\u003c" B "\""},
+	    {"key.AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQ y", B " y"},
+	    {"it is " WIREGUARD_KEY ".", "it is " B "."},
+	    {"join abcdef.0123456789abcdef. Then", "join " B ". Then"},
+	    {"https://u:it's@h.example/a", "https://" B "@h.example/a"},
+	    {"'https://h.example/a' or 'x@y'", "'https://h.example/a' or 'x@y'"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -115,6 +150,25 @@ static void test_yaml(void)
 	    {"headers: {X-Site: x}\n---\nb: 1\n", "headers: " B "\n---\nb: 1\n"},
 	    {"- key: x\n  keyId: y\n- key\n", "- key: " B "\n  keyId: y\n- key\n"},
 	    {"command: etcd --key /etc/x --auth=y\n", "command: etcd --key /etc/x --auth=y\n"},
+	    /* Quotes in quotes, and values that go on at any column. */
+	    {"password: 'it''s x'\nb: 1\n", "password: " B "\nb: 1\n"},
+	    {"password: 'x\\'\nb: 1\n", "password: " B "\nb: 1\n"},
+	    {"password: \"x\ny: \\\"\nz\"\nb: 1\n", "password: " B "\n" B "\n" B "\nb: 1\n"},
+	    {"password: 'x\ny: ''\nz'\nb: 1\n", "password: " B "\n" B "\n" B "\nb: 1\n"},
+	    {"password: &a !!str \"x\ny\"\nb: 1\n", "password: " B "\n" B "\nb: 1\n"},
+	    {"password: \"x\n---\nb: 1\n", "password: " B "\n---\nb: 1\n"},
+	    {"# password: \"x\nb: 1\n", "# password: " B "\nb: 1\n"},
+	    {"x: \"{\\\"password\\\": \\\"x y\\\", \\\"n\\\": 1}\"\n",
+	     "x: \"{\\\"password\\\": " B ", \\\"n\\\": 1}\"\n"},
+	    /* What does not end a block. */
+	    {"token: |\r\n  x\r\n\r\n  y\r\nb: 1\n", "token: " B "\n" B "\n\r\n" B "\nb: 1\n"},
+	    {"headers:\n# x\n  X-Site: y\nb: 1\n", "headers:\n" B "\n" B "\nb: 1\n"},
+	    {"headers:\n  X-Site: y\n# x\n  Z: y\nb: 1\n", "headers:\n" B "\n# x\n" B "\nb: 1\n"},
+	    {"? password\n: x\nb: 1\n", "? password\n" B "\nb: 1\n"},
+	    /* Of other kinds of documents that may lie there. */
+	    {"- contents: |\n    x\n  name: y\n", "- contents: " B "\n" B "\n  name: y\n"},
+	    {"data:\n  x: y\nstringData: {x: y}\n", "data:\n" B "\nstringData: " B "\n"},
+	    {"encryptionKey: x\npublicKey: y\n", "encryptionKey: " B "\npublicKey: y\n"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -198,6 +252,10 @@ static const char *const secrets[] = {
     "cmVnaXN0cnk6c2VjcmV0LTE3", /* user and password of a registry, as it wants them */
     "content-secret-18",
     "header-secret-19",
+    "folded-secret-20", /* a block that nothing tells of where it is written */
+    "tight-secret-21",  /* AWS's file without blanks, said by a log */
+    "escaped-secret-22",
+    "chained-secret-23",
 };
 
 static const char config_text[] = "apiVersion: fairlead/v1\n"
@@ -213,6 +271,10 @@ static const char config_text[] = "apiVersion: fairlead/v1\n"
                                   "  urlFile: DIR/url\n"
                                   "x: &a anchored-secret-6\n"
                                   "y: {secret: *a}\n"
+                                  "z: &b |\n"
+                                  "  one line\n"
+                                  "  folded-secret-20\n"
+                                  "w: {secret: *b}\n"
                                   "---\n"
                                   "apiVersion: fairlead/v1\n"
                                   "kind: EtcdSnapshotConfig\n"
@@ -261,6 +323,9 @@ static const char journal_text[] =
     "2026-11-22 vipd: -----BEGIN RSA PRIVATE KEY-----\n"
     "pem-secret-10\n"
     "-----END RSA PRIVATE KEY-----\n"
+    "2026-11-22 vipd: tight-secret-21 body=\"{\\\"password\\\":\\\"an escaped-secret-22\\\"}\"\n"
+    "2026-11-22 vipd: pem=\"-----END CERTIFICATE-----\\n-----BEGIN EC PRIVATE KEY-----\\n"
+    "chained-secret-23\\n-----END EC PRIVATE KEY-----\"\n"
     "END\n";
 
 static void put(const char *name, const char *text, mode_t mode)
@@ -303,7 +368,8 @@ static void plant(void)
 	put("url", "https://hooks.example.org/url-file-secret-14\n", 0600);
 	put("aws",
 	    "[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\n"
-	    "aws_secret_access_key = s3-secret-9\n",
+	    "aws_secret_access_key = s3-secret-9\n"
+	    "aws_session_token=tight-secret-21\n",
 	    0600);
 	put("kubeconfig", "users:\n- user: {token: kubeconfig-secret-15}\n", 0600);
 	put("bin/journalctl", journal_text, 0755);
