@@ -29,7 +29,8 @@ struct cursor {
 	struct bolt *db;
 	uint64_t root; /* 0: the bucket is inline, and its one page stays in the first level */
 	bool started;
-	unsigned depth; /* levels in use */
+	unsigned depth;   /* levels in use */
+	uint64_t n_pages; /* that it has come by since its start */
 	struct level levels[CURSOR_DEPTH_MAX];
 	cursor_page_fn on_page;
 	void *userdata;
@@ -87,6 +88,9 @@ static int push(struct cursor *c, uint64_t id, uint64_t n_ahead)
 	r = page_load(c->db, id, n_ahead, &level->page);
 	if (r < 0)
 		return r;
+	c->n_pages += level->page.n_pages;
+	if (c->n_pages > bolt_get_meta(c->db)->n_pages)
+		return bolt_fail(c->db, id, "it is in use twice, or lies in another one");
 	if (c->depth > 0) {
 		r = check_bounds(c, &level->page);
 		if (r < 0)
@@ -102,12 +106,20 @@ static int push(struct cursor *c, uint64_t id, uint64_t n_ahead)
 	return 0;
 }
 
+static void pop(struct cursor *c)
+{
+	page_drop_large(&c->levels[--c->depth].page);
+}
+
 static int start(struct cursor *c)
 {
 	c->started = true;
-	c->depth = 0;
-	if (c->root != 0)
+	c->n_pages = 0;
+	if (c->root != 0) {
+		while (c->depth > 0)
+			pop(c);
 		return push(c, c->root, 1);
+	}
 	c->levels[0].at = 0;
 	c->depth = 1;
 	return announce(c, &c->levels[0].page);
@@ -143,7 +155,10 @@ static int next_page(struct cursor *c)
 	if (last->page.is_branch && last->at < last->page.count)
 		return push(c, page_child(&last->page, last->at),
 		            is_buffered(c, last) ? 1 : count_ahead(c, last));
-	c->depth--;
+	if (c->root != 0)
+		pop(c);
+	else
+		c->depth = 0; /* its page stays */
 	if (c->depth > 0)
 		c->levels[c->depth - 1].at++;
 	return 0;

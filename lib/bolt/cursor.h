@@ -6,9 +6,11 @@
  * page.h, and that its keys lie between those of the branches above it. So the keys that a cursor
  * returns ascend strictly, whatever the file says; and as a page that is reached twice would have
  * to hold keys of two places, a walk ends after as many pages as there are, also in a file that was
- * made to run in circles.
+ * made to run in circles. Pages may not lie in each other either: all together are no more than the
+ * file has.
  *
- * Memory: one page a level, at most CURSOR_DEPTH_MAX levels, and 128 KiB that are read ahead.
+ * Memory: one page a level, at most CURSOR_DEPTH_MAX levels, of which only the last is a leaf; and
+ * on each what was read ahead, PAGE_BUFFERS times 256 KiB at most.
  */
 
 #include <stdbool.h>

@@ -115,7 +115,7 @@ static int read_member(struct bolt *db, const struct cursor_entry *entry, struct
 {
 	struct dbinfo_member m = {0};
 	const char *name;
-	json_t *root;
+	json_t *root, *peers, *clients;
 
 	if (!parse_hex(entry->key, &m.id))
 		return bolt_fail(db, entry->page, "the key of a member is no id");
@@ -128,10 +128,16 @@ static int read_member(struct bolt *db, const struct cursor_entry *entry, struct
 		json_decref(root);
 		return bolt_fail(db, entry->page, "a member is not described in JSON");
 	}
+	peers = json_object_get(root, "peerURLs");
+	clients = json_object_get(root, "clientURLs");
+	if (json_array_size(peers) > DBINFO_URLS_MAX || json_array_size(clients) > DBINFO_URLS_MAX) {
+		json_decref(root);
+		return bolt_fail(db, entry->page, "a member with more URLs than there can be");
+	}
 	name = json_string_value(json_object_get(root, "name"));
 	m.name = xstrdup(name != NULL ? name : "");
-	m.peer_urls = copy_urls(json_object_get(root, "peerURLs"), &m.n_peer_urls);
-	m.client_urls = copy_urls(json_object_get(root, "clientURLs"), &m.n_client_urls);
+	m.peer_urls = copy_urls(peers, &m.n_peer_urls);
+	m.client_urls = copy_urls(clients, &m.n_client_urls);
 	m.is_learner = json_is_true(json_object_get(root, "isLearner"));
 	json_decref(root);
 	info->members = xreallocarray(info->members, info->n_members + 1, sizeof(m));

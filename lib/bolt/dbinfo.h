@@ -17,6 +17,7 @@
 #define DBINFO_VERSION_MAX 32
 #define DBINFO_ALARMS_MAX 64
 #define DBINFO_MEMBERS_MAX 256
+#define DBINFO_URLS_MAX 256 /* of a member, of each kind */
 
 /* etcdserverpb.AlarmType */
 enum dbinfo_alarm_kind {

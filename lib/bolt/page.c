@@ -115,6 +115,24 @@ static void make_room(struct page_buffer *buffer, size_t n_bytes)
 	}
 }
 
+/* All of them but `used`; NULL: all. */
+static void drop_large(struct page *page, const struct page_buffer *used)
+{
+	for (unsigned i = 0; i < PAGE_BUFFERS; i++) {
+		struct page_buffer *buffer = &page->buffers[i];
+
+		if (buffer == used || buffer->n_bytes <= PAGE_KEPT_BYTES_MAX)
+			continue;
+		free(buffer->bytes);
+		*buffer = (struct page_buffer){0};
+	}
+}
+
+void page_drop_large(struct page *page)
+{
+	drop_large(page, NULL);
+}
+
 static bool holds(const struct page_buffer *buffer, uint64_t id)
 {
 	return id >= buffer->first && id - buffer->first < buffer->n_pages;
@@ -159,6 +177,7 @@ static int fetch(struct bolt *db, struct page *page, uint64_t n_needed, uint64_t
 
 	buffer->used_at = ++page->n_loads;
 	if (n_there < n_needed) {
+		drop_large(page, buffer);
 		make_room(buffer, n_wanted * page_bytes);
 		memmove(buffer->bytes, buffer->bytes + skipped, n_there * page_bytes);
 		skipped = 0;
@@ -233,7 +252,8 @@ int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct pa
 
 	page->id = id;
 	page->n_pages = 0;
-	if (bytes.len < PAGE_HEADER_BYTES)
+	/* bbolt gives a bucket pages of its own before it has a quarter of one. */
+	if (bytes.len < PAGE_HEADER_BYTES || bytes.len > bolt_get_meta(db)->page_bytes)
 		return bolt_fail(db, id, "an inline bucket of %zu bytes", bytes.len);
 	make_room(&page->buffers[0], bytes.len);
 	memcpy(page->buffers[0].bytes, bytes.data, bytes.len);

@@ -34,6 +34,9 @@
 
 /* bbolt fills gaps, so a tree in order may go to and fro between a few parts of the file. */
 #define PAGE_BUFFERS 4
+/* Of those only the one in use is larger than that: else a file could have each of them, on each
+ * level of a tree, as large as a page may be. */
+#define PAGE_KEPT_BYTES_MAX ((size_t) 256 << 10)
 
 struct page {
 	uint64_t id;      /* of an inline bucket: the page that it is in */
@@ -67,6 +70,10 @@ bool page_is_buffered(const struct page *page, uint64_t id);
 
 /* The page of an inline bucket, copied from the value that it is in; `id` is the page of that. */
 int page_load_inline(struct bolt *db, uint64_t id, struct bytes bytes, struct page *page);
+
+/* The page is of no use any more, until another one is loaded: its buffers keep at most
+ * PAGE_KEPT_BYTES_MAX each. */
+void page_drop_large(struct page *page);
 
 void page_fini(struct page *page);
 

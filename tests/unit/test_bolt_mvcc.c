@@ -234,6 +234,11 @@ static void test_no_etcd(void)
 	close_file(&o);
 }
 
+#define URLS_4 "\"\",\"\",\"\",\"\""
+#define URLS_16 URLS_4 "," URLS_4 "," URLS_4 "," URLS_4
+#define URLS_64 URLS_16 "," URLS_16 "," URLS_16 "," URLS_16
+#define URLS_256 URLS_64 "," URLS_64 "," URLS_64 "," URLS_64
+
 /* What the small buckets may not hold. */
 static void test_info(void)
 {
@@ -247,6 +252,9 @@ static void test_info(void)
 	     NULL},
 	    {"members", "8e9e05c52164694d", "[]", "page 2: a member is not described in JSON"},
 	    {"members", "8e9e05c52164694d", "{", "page 2: a member is not described in JSON"},
+	    {"members", "8e9e05c52164694d", "{\"clientURLs\": [" URLS_256 "]}", NULL},
+	    {"members", "8e9e05c52164694d", "{\"clientURLs\": [\"\", " URLS_256 "]}",
+	     "page 2: a member with more URLs than there can be"},
 	    {"members", "8e9e05c52164694dd", "{}", "page 2: the key of a member is no id"},
 	    {"members", "8e9x", "{}", "page 2: the key of a member is no id"},
 	    {"alarm", "\x08\x05\x10\x01", "", NULL},

@@ -477,8 +477,84 @@ static void test_limits(void)
 	boltfile_free(&f);
 }
 
+/* Leaves of three pages, two, and one, of which each lies in the value of the one before: as many
+ * bytes as one likes to read, out of few. */
+static void test_overlap(void)
+{
+	static const char *const names[] = {"a", "b", "c"};
+	const struct boltfile_child children[] = {{"a", 1, 2}, {"b", 1, 3}, {"c", 1, 4}};
+	struct boltfile f = boltfile_new(4096);
+	AUTO(free) uint8_t *value = xcalloc(3, 4096);
+	AUTO(cursor_free) struct cursor *cursor = NULL;
+	AUTO(bolt_close) struct bolt *db = NULL;
+	struct bolt_fault fault = {0};
+	struct cursor_entry entry;
+	int fd, r;
+
+	CHECK_EQ_INT((int) boltfile_add(&f, 3), 2);
+	for (unsigned i = 0; i < 3; i++) {
+		struct boltfile_entry e = {names[i], 1, value, (3 - i) * 4096 - 33, false};
+
+		/* What the value has in this place is the next of them. */
+		boltfile_put_leaf(boltfile_page(&f, 2 + i), 2 + i, 2 - i, &e, 1);
+	}
+	boltfile_seal(&f, boltfile_branch(&f, children, 3), BOLT_NO_FREELIST);
+	fd = boltfile_fd(&f);
+	CHECK_EQ_INT(bolt_open(fd, f.n_pages * f.page_bytes, &fault, &db), 0);
+	cursor = cursor_open_root(db);
+	do
+		r = cursor_next(cursor, &entry);
+	while (r > 0);
+	CHECK_EQ_INT(r, -EBADMSG);
+	CHECK_EQ_STR(fault.what, "page 4: it is in use twice, or lies in another one");
+	(void) close(fd);
+	boltfile_free(&f);
+}
+
+/* What a page holds in memory. */
+static size_t held(const struct page *page)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < PAGE_BUFFERS; i++)
+		n += page->buffers[i].n_bytes;
+	return n;
+}
+
+/* Large leaves in different places are in memory one by one. */
+static void test_memory(void)
+{
+	enum { N_LEAVES = 4, LEAF_PAGES = 8 };
+	struct boltfile f = boltfile_new(65536);
+	AUTO(free) uint8_t *value = xcalloc(LEAF_PAGES, 65536);
+	AUTO(bolt_close) struct bolt *db = NULL;
+	struct boltfile_entry e = {"k", 1, value, LEAF_PAGES * 65536 - 33, false};
+	uint64_t pages[N_LEAVES];
+	struct bolt_fault fault = {0};
+	struct page page = {0};
+	int fd;
+
+	for (unsigned i = 0; i < N_LEAVES; i++)
+		pages[i] = boltfile_leaf(&f, &e, 1);
+	boltfile_seal(&f, pages[0], BOLT_NO_FREELIST);
+	fd = boltfile_fd(&f);
+	CHECK_EQ_INT(bolt_open(fd, f.n_pages * f.page_bytes, &fault, &db), 0);
+	for (unsigned i = 0; i < 2 * N_LEAVES; i++) {
+		CHECK_EQ_INT(page_load(db, pages[i * 3 % N_LEAVES], 1, &page), 0);
+		CHECK_EQ_INT(page.n_bytes, LEAF_PAGES * 65536);
+		CHECK(held(&page) <= page.n_bytes + (PAGE_BUFFERS - 1) * PAGE_KEPT_BYTES_MAX);
+	}
+	page_drop_large(&page);
+	CHECK(held(&page) <= PAGE_BUFFERS * PAGE_KEPT_BYTES_MAX);
+	page_fini(&page);
+	(void) close(fd);
+	boltfile_free(&f);
+}
+
 int main(void)
 {
+	test_overlap();
+	test_memory();
 	test_whole();
 	test_cursors();
 	test_freelist();
