@@ -7,10 +7,12 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -89,6 +91,19 @@ void initetcd_take_pod(struct initetcd *etcd, const struct conf_node *pod)
 
 /* --- its process ------------------------------------------------------------------------------ */
 
+/* Whether it was started by whom the system belongs to, or by etcd's own user. Anybody may have a
+ * process of this name, and what stands in its command line is what root is going to trust. */
+static bool is_trusted(const char *root, const char *pid)
+{
+	AUTO(free) char *path = xasprintf("/proc/%s", pid);
+	AUTO(free) char *at = initfiles_at(root, path);
+	const struct passwd *etcd = getpwnam("etcd");
+	struct stat system, process;
+
+	return stat(root, &system) == 0 && stat(at, &process) == 0 &&
+	       (process.st_uid == system.st_uid || (etcd != NULL && process.st_uid == etcd->pw_uid));
+}
+
 static bool take_process(struct initetcd *etcd, const char *root, const char *pid)
 {
 	AUTO(free) char *comm_path = xasprintf("/proc/%s/comm", pid);
@@ -99,7 +114,7 @@ static bool take_process(struct initetcd *etcd, const char *root, const char *pi
 	struct texts words = {0};
 	size_t len;
 
-	if (comm == NULL || strcmp(comm, "etcd\n") != 0 ||
+	if (comm == NULL || strcmp(comm, "etcd\n") != 0 || !is_trusted(root, pid) ||
 	    file_read(at, COMMAND_LINE_MAX, &line, &len) < 0)
 		return false;
 	for (const char *p = line; p < line + len; p += strlen(p) + 1)

@@ -144,10 +144,22 @@ static void look_for_network(const char *root, struct initfacts *f)
 		f->network_source = xstrdup("ifupdown (/etc/network/interfaces)");
 }
 
+/* It is put into the configuration, so it is an address and nothing else: neither a macro nor a
+ * name, and no lines of their own. */
+static void check_rival_vip(struct initfacts *f)
+{
+	struct addr addr;
+
+	if (f->rival_vip != NULL && addr_parse(f->rival_vip, &addr) < 0)
+		free(TAKE_PTR(f->rival_vip));
+}
+
 void initothers_look(const char *root, struct initfacts *f)
 {
 	look_for_kube_vip(root, f);
+	check_rival_vip(f);
 	look_for_keepalived(root, f);
+	check_rival_vip(f);
 	look_for_balancers(root, f);
 	look_for_network(root, f);
 }

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 #include "cli/init/initcluster.h"
+#include "cli/init/initetcd.h"
 #include "cli/init/initfiles.h"
 #include "cli/init/initlinks.h"
 #include "cli/init/initothers.h"
@@ -151,6 +152,66 @@ static void test_hidden(void)
 	CHECK_EQ_INT(system(clear), 0);
 }
 
+/* Anybody may call a process "etcd": what it says is not what root is to write down. */
+static void test_foreign_process(void)
+{
+	static const char foreign[] = "cd %s; mkdir -p proc/5; echo etcd >proc/5/comm; "
+	                              "printf 'etcd\\0--data-dir=/foreign\\0' >proc/5/cmdline; "
+	                              "chown -R 65534 proc/5";
+	static const char own[] = "cd %s; mkdir -p proc/7; echo etcd >proc/7/comm; "
+	                          "printf 'etcd\\0--data-dir=/own\\0' >proc/7/cmdline";
+	char root[] = "/tmp/fairlead-init-XXXXXX";
+	AUTO(free) char *make_foreign = NULL;
+	AUTO(free) char *make_own = NULL;
+	AUTO(free) char *clear = NULL;
+	struct initetcd etcd = {0};
+
+	if (geteuid() != 0 || !CHECK(mkdtemp(root) != NULL))
+		return;
+	make_foreign = xasprintf(foreign, root);
+	make_own = xasprintf(own, root);
+	CHECK_EQ_INT(system(make_foreign), 0);
+	CHECK(!initetcd_take_service(&etcd, root));
+	CHECK_EQ_STR(etcd.values[INITETCD_DATA_DIR], NULL);
+	CHECK_EQ_INT(system(make_own), 0);
+	CHECK(initetcd_take_service(&etcd, root));
+	CHECK_EQ_STR(etcd.values[INITETCD_DATA_DIR], "/own");
+	initetcd_fini(&etcd);
+	clear = xasprintf("rm -rf %s", root);
+	CHECK_EQ_INT(system(clear), 0);
+}
+
+/* What other programs' files say becomes no line of the configuration. */
+static void test_rival_vip(void)
+{
+	static const char make_lines[] =
+	    "cd %s; mkdir -p etc/kubernetes/manifests etc/keepalived; "
+	    "printf 'spec: {containers: [{image: kube-vip, env: [{name: address, "
+	    "value: \"10.0.0.6\\\\nkind: X\"}]}]}\\n' >etc/kubernetes/manifests/kube-vip.yaml; "
+	    "printf 'virtual_ipaddress {\\n%%s\\n}\\n' '%s' >etc/keepalived/keepalived.conf";
+	static const struct {
+		const char *keepalived, *want;
+	} cases[] = {{"10.0.0.7/24 dev eth0", "10.0.0.7"}, {"$VIP", NULL}, {"", NULL}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char root[] = "/tmp/fairlead-init-XXXXXX";
+		struct initfacts facts = {0};
+		AUTO(free) char *make = NULL;
+		AUTO(free) char *clear = NULL;
+
+		if (!CHECK(mkdtemp(root) != NULL))
+			return;
+		make = xasprintf(make_lines, root, cases[i].keepalived);
+		CHECK_EQ_INT(system(make), 0);
+		initothers_look(root, &facts);
+		CHECK_EQ_INT((int) facts.rivals.n, 2);
+		CHECK_EQ_STR(facts.rival_vip, cases[i].want);
+		initfacts_fini(&facts);
+		clear = xasprintf("rm -rf %s", root);
+		CHECK_EQ_INT(system(clear), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct texts names = {0};
@@ -162,5 +223,7 @@ int main(int argc, char **argv)
 		check_case(names.items[i]);
 	texts_fini(&names);
 	test_hidden();
+	test_foreign_process();
+	test_rival_vip();
 	return check_result();
 }
