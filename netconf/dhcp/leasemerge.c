@@ -76,6 +76,39 @@ static bool is_off_link(const struct lease *lease, const struct addr *gateway)
 	return true;
 }
 
+static bool is_broadcast(const struct prefix *prefix, const struct addr *addr)
+{
+	struct prefix net = *prefix;
+
+	prefix_mask(&net);
+	for (unsigned bit = net.len; bit < 32; bit++)
+		net.addr.bytes[bit / 8] |= (uint8_t) (0x80u >> bit % 8);
+	return prefix->len < 31 && addr_equal(&net.addr, addr);
+}
+
+/*
+ * Why the kernel would refuse a route over it, and with it the change that the route is part of:
+ * no server may keep the operator from changing the network. NULL: it would not. Its own address as
+ * the gateway the kernel takes, as long as that is on the link.
+ */
+static const char *no_gateway(const struct merging *m, const struct addr *gateway)
+{
+	static const struct prefix everywhere = {.addr = {.family = AF_INET}};
+	const struct model *want = m->want;
+
+	if (is_broadcast(&everywhere, gateway))
+		return "a broadcast address";
+	for (size_t i = 0; i < want->n_addresses; i++) {
+		const struct prefix *prefix = &want->addresses[i].prefix;
+
+		if (prefix->addr.family == AF_INET && is_broadcast(prefix, gateway))
+			return "a broadcast address";
+		if (addr_equal(&prefix->addr, gateway) && is_off_link(m->use->lease, gateway))
+			return "an address of this host";
+	}
+	return NULL;
+}
+
 /* Of a port of a VRF in the VRF's own. */
 static uint32_t table_of(const struct merging *m)
 {
@@ -88,10 +121,17 @@ static uint32_t table_of(const struct merging *m)
 static void add_route(const struct merging *m, const struct lease_route *from)
 {
 	const struct lease *lease = m->use->lease;
+	const char *why = no_gateway(m, &from->gateway);
 	struct model *want = m->want;
-	struct route *route = model_add_route(want, &from->dst);
+	struct route *route;
 	char text[MODEL_TEXT_MAX];
 
+	if (why != NULL) {
+		note(m, "a route is left out, as its gateway is %s: %s", why,
+		     addr_format(&from->gateway, text));
+		return;
+	}
+	route = model_add_route(want, &from->dst);
 	route->table = table_of(m);
 	route->metric = m->use->dhcp->metric;
 	route->gateway = from->gateway;
@@ -182,12 +222,16 @@ void lease_merge(struct model *want, const struct lease_use *uses, size_t n, int
 	    .notes = notes,
 	};
 
+	/* All addresses first, as routes depend on which there are. */
+	for (size_t i = 0; i < n; i++) {
+		m.use = &uses[i];
+		for (size_t j = 0; j < uses[i].lease->n_addresses; j++)
+			add_address(&m, &uses[i].lease->addresses[j]);
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct lease *lease = uses[i].lease;
 
 		m.use = &uses[i];
-		for (size_t j = 0; j < lease->n_addresses; j++)
-			add_address(&m, &lease->addresses[j]);
 		for (size_t j = 0; j < lease->n_routes; j++)
 			add_route(&m, &lease->routes[j]);
 		add_resolvers(&m);

@@ -265,6 +265,41 @@ static void test_merge(void)
 	lease_fini(&six);
 }
 
+/* What the kernel would refuse, and with it the change that it is part of. */
+static void test_gateways(void)
+{
+	AUTO(model_free) struct model *want = model_new();
+	struct lease lease = lease_of(V4 "new_classless_static_routes=10.1.0.0/16 10.9.0.255 "
+	                                 "10.2.0.0/16 255.255.255.255 10.3.0.0/16 10.7.0.5 "
+	                                 "10.4.0.0/16 10.7.0.255 10.5.0.0/16 10.9.0.59 "
+	                                 "10.6.0.0/16 10.9.0.1 10.7.8.0/24 10.8.0.1\n",
+	                              AF_INET);
+	const struct config_dhcp dhcp = {.family = AF_INET, .metric = 300};
+	const struct lease_use use = {&lease, "eth0", &dhcp};
+	struct conf_strings notes = {0};
+	struct prefix own, point;
+
+	CHECK_EQ_INT(prefix_parse("10.7.0.5/24", &own), 0);
+	CHECK_EQ_INT(prefix_parse("10.8.0.0/31", &point), 0);
+	(void) model_add_address(want, "eth1", &own);
+	(void) model_add_address(want, "eth2", &point);
+	lease_merge(want, &use, 1, 1050 * US_PER_S, false, &notes);
+	CHECK_EQ_STR(listing(want), "10.9.0.59/24 dev eth0\n10.7.0.5/24 dev eth1\n"
+	                            "10.8.0.0/31 dev eth2\n"
+	                            "10.5.0.0/16 via 10.9.0.59 dev eth0 src 10.9.0.59 metric 300\n"
+	                            "10.6.0.0/16 via 10.9.0.1 dev eth0 src 10.9.0.59 metric 300\n"
+	                            "10.7.8.0/24 via 10.8.0.1 dev eth0 src 10.9.0.59 metric 300 "
+	                            "onlink (onlink)\n");
+	if (CHECK_EQ_INT(notes.n, 4)) {
+		CHECK_EQ_STR(notes.items[0], "the lease of eth0: a route is left out, as its gateway is a "
+		                             "broadcast address: 10.9.0.255");
+		CHECK_EQ_STR(notes.items[2], "the lease of eth0: a route is left out, as its gateway is an "
+		                             "address of this host: 10.7.0.5");
+	}
+	conf_strings_fini(&notes);
+	lease_fini(&lease);
+}
+
 /* The configuration goes first, and then the first lease. */
 static void test_precedence(void)
 {
@@ -442,6 +477,7 @@ int main(void)
 	test_limits();
 	test_no_lease();
 	test_merge();
+	test_gateways();
 	test_precedence();
 	test_lifetime();
 	test_renew();
