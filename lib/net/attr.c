@@ -123,8 +123,13 @@ size_t attr_len(const struct nlattr *attr)
 
 void message_begin(struct message *m, uint16_t type, uint16_t flags, const void *fixed, size_t len)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(m->bytes);
+	struct nlmsghdr *nlh;
 
+	/* libmnl 1.0.4 leaves what pads an attribute as it was, and the kernel would be told of our
+	 * stack.
+	 */
+	memset(m->bytes, 0, sizeof(m->bytes));
+	nlh = mnl_nlmsg_put_header(m->bytes);
 	m->is_full = false;
 	nlh->nlmsg_type = type;
 	nlh->nlmsg_flags = (uint16_t) (NLM_F_REQUEST | flags);

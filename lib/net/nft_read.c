@@ -68,7 +68,7 @@ static void collect_cb(const struct nlmsghdr *nlh, void *userdata)
 
 static int fetch(struct netlink *nl, const struct nft_element *e, bool all, struct collected *c)
 {
-	uint8_t buf[1024];
+	uint8_t buf[1024] = {0}; /* libmnl 1.0.4 does not write what pads an attribute */
 	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr((char *) buf, NFT_MSG_GETSETELEM, e->family,
 	                                             all ? NLM_F_DUMP : NLM_F_ACK, 0);
 	struct nftnl_set *set = nftnl_set_alloc();

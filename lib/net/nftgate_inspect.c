@@ -153,7 +153,7 @@ static void set_cb(const struct nlmsghdr *nlh, void *userdata)
 static int ask(struct netlink *nl, struct inspection *in, uint16_t type, const char *name,
                netlink_message_fn fn)
 {
-	uint8_t buf[512];
+	uint8_t buf[512] = {0}; /* libmnl 1.0.4 does not write what pads an attribute */
 	const uint16_t flags = type == NFT_MSG_GETRULE ? NLM_F_DUMP : NLM_F_ACK;
 	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr((char *) buf, type, in->family, flags, 0);
 

@@ -17,6 +17,14 @@
 #include "base/macro.h"
 #include "base/mem.h"
 
+/* libmnl 1.0.4 leaves what pads an attribute as it was, and the kernel would be told of our stack.
+ */
+static struct nlmsghdr *begin(void *buf)
+{
+	memset(buf, 0, RTNL_MSG_MAX);
+	return mnl_nlmsg_put_header(buf);
+}
+
 /* --- links --------------------------------------------------------------------------------- */
 
 void rtnl_msg_link_fini(struct rtnl_msg_link *l)
@@ -133,7 +141,7 @@ int rtnl_msg_parse_link(const struct nlmsghdr *nlh, struct rtnl_msg_link *ret)
 
 struct nlmsghdr *rtnl_msg_dump_links(void *buf)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh = begin(buf);
 
 	nlh->nlmsg_type = RTM_GETLINK;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -144,7 +152,7 @@ struct nlmsghdr *rtnl_msg_dump_links(void *buf)
 
 struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name, uint32_t group)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh = begin(buf);
 	struct ifinfomsg *ifi;
 	struct nlattr *info;
 
@@ -163,7 +171,7 @@ struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name, uint32_t group)
 
 struct nlmsghdr *rtnl_msg_del_link(void *buf, int ifindex)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh = begin(buf);
 	struct ifinfomsg *ifi;
 
 	nlh->nlmsg_type = RTM_DELLINK;
@@ -248,7 +256,7 @@ int rtnl_msg_parse_addr(const struct nlmsghdr *nlh, struct rtnl_addr *ret)
 
 struct nlmsghdr *rtnl_msg_dump_addrs(void *buf)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh = begin(buf);
 
 	nlh->nlmsg_type = RTM_GETADDR;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -259,7 +267,7 @@ struct nlmsghdr *rtnl_msg_dump_addrs(void *buf)
 static struct nlmsghdr *put_addr(void *buf, uint16_t type, uint16_t flags, int ifindex,
                                  const struct prefix *prefix)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh = begin(buf);
 	struct ifaddrmsg *ifa;
 
 	nlh->nlmsg_type = type;
@@ -297,7 +305,7 @@ struct nlmsghdr *rtnl_msg_del_addr(void *buf, int ifindex, const struct prefix *
 
 struct nlmsghdr *rtnl_msg_del_connected_route(void *buf, int ifindex, const struct prefix *prefix)
 {
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct nlmsghdr *nlh = begin(buf);
 	struct rtmsg *rtm;
 
 	nlh->nlmsg_type = RTM_DELROUTE;

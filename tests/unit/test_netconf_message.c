@@ -233,6 +233,25 @@ static void test_too_long(void)
 	CHECK_EQ_INT(message_check(&m), -EMSGSIZE);
 }
 
+/* Nothing of what was in the memory before goes to the kernel, not even between attributes. */
+static void test_padding(void)
+{
+	struct message messages[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		struct message *m = &messages[i];
+		struct ifinfomsg ifi = {0};
+
+		memset(m, i == 0 ? 0x00 : 0xff, sizeof(*m));
+		message_begin(m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
+		message_u8(m, IFLA_OPERSTATE, 1);
+		message_text(m, IFLA_IFNAME, "eth10");
+		message_u16(m, IFLA_GROUP, 1);
+	}
+	CHECK_EQ_INT(message_len(&messages[0]), message_len(&messages[1]));
+	CHECK_EQ_INT(memcmp(messages[0].bytes, messages[1].bytes, message_len(&messages[0])), 0);
+}
+
 int main(void)
 {
 	test_bond();
@@ -242,5 +261,6 @@ int main(void)
 	test_vrf_bridge();
 	test_cut();
 	test_too_long();
+	test_padding();
 	return check_result();
 }

@@ -368,6 +368,26 @@ static void test_dummy(struct rtnl *rtnl)
 	CHECK_EQ_INT(rtnl_link_del(rtnl, seen.link.ifindex), 0);
 }
 
+/* Nothing of what was in the memory before goes to the kernel, not even between attributes. */
+static void test_padding(void)
+{
+	struct rtnl_addr addr = {.ifindex = 7, .proto = 5};
+	uint8_t bufs[2][RTNL_MSG_MAX];
+	const struct nlmsghdr *nlh = NULL;
+
+	CHECK_EQ_INT(prefix_parse("10.0.0.1/32", &addr.prefix), 0);
+	for (size_t i = 0; i < 2; i++) {
+		memset(bufs[i], i == 0 ? 0x00 : 0xff, sizeof(bufs[i]));
+		nlh = rtnl_msg_new_addr(bufs[i], &addr, 0);
+	}
+	CHECK_EQ_INT(memcmp(bufs[0], bufs[1], nlh->nlmsg_len), 0);
+	for (size_t i = 0; i < 2; i++) {
+		memset(bufs[i], i == 0 ? 0x00 : 0xff, sizeof(bufs[i]));
+		nlh = rtnl_msg_new_dummy(bufs[i], "vip0", 1);
+	}
+	CHECK_EQ_INT(memcmp(bufs[0], bufs[1], nlh->nlmsg_len), 0);
+}
+
 int main(void)
 {
 	AUTO(rtnl_free) struct rtnl *rtnl = NULL;
@@ -385,5 +405,6 @@ int main(void)
 	test_dummy(rtnl);
 	test_resync(rtnl);
 	test_hostile_messages();
+	test_padding();
 	return check_result();
 }
