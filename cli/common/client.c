@@ -277,8 +277,9 @@ int client_ask_each(const char *socket_path, const char *const *words, size_t n_
 	if (r < 0)
 		return r;
 	r = receive_all(fd, deadline_us, &listener, &passed_fd, &text);
-	if (r == 0)
-		r = client_parse_answer(text, ret_answer);
+	if (text == NULL)
+		return r;
+	r = client_parse_answer(text, ret_answer);
 	if (r == 0)
 		(*ret_answer)->fd = TAKE_FD(passed_fd);
 	return r;

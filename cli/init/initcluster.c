@@ -54,6 +54,17 @@ static char *pod_argument(const struct conf_node *pod, const char *option)
 	return value;
 }
 
+/* Of URLs with commas between them. */
+static void take_hosts(const char *servers, struct texts *ret_hosts)
+{
+	for (const char *p = servers; *p != '\0'; p += strcspn(p, ",") + (strchr(p, ',') != NULL)) {
+		const char *host = strstr(p, "://");
+
+		if (host != NULL)
+			texts_add(ret_hosts, "%.*s", (int) strcspn(host + 3, ":/,"), host + 3);
+	}
+}
+
 /* The API server has a certificate for etcd, wherever that runs. */
 static void take_api_server(const char *root, struct initfacts *f)
 {
@@ -64,19 +75,13 @@ static void take_api_server(const char *root, struct initfacts *f)
 	if (f->etcd_endpoint == NULL && servers != NULL) {
 		f->etcd_endpoint = xstrndup(servers, strcspn(servers, ","));
 		f->etcd_is_external = strstr(f->etcd_endpoint, "://127.") == NULL;
+		if (f->etcd_is_external)
+			take_hosts(servers, &f->members);
 	}
 	if (f->etcd_cert == NULL) {
 		f->etcd_ca = pod_argument(pod, "--etcd-cafile");
 		f->etcd_cert = pod_argument(pod, "--etcd-certfile");
 		f->etcd_key = pod_argument(pod, "--etcd-keyfile");
-	}
-	if (f->etcd_is_external) {
-		for (const char *p = servers; *p != '\0'; p += strcspn(p, ",") + (strchr(p, ',') != NULL)) {
-			const char *host = strstr(p, "://");
-
-			if (host != NULL)
-				texts_add(&f->members, "%.*s", (int) strcspn(host + 3, ":/,"), host + 3);
-		}
 	}
 }
 

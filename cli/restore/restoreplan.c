@@ -216,7 +216,8 @@ static void leave_alone(const struct restoreplan_wish *wish, struct restoreplan 
 	text = join(&parts);
 	texts_fini(&parts);
 	make_cluster(wish, text, plan);
-	plan->self = &plan->cluster->members[0];
+	if (plan->cluster != NULL)
+		plan->self = &plan->cluster->members[0];
 }
 
 /* --- commands --------------------------------------------------------------------------------- */

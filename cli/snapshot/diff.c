@@ -54,7 +54,7 @@ static json_t *revision(const struct view_key *key)
 static void report(struct diff *d, enum change change, const struct view_key *a,
                    const struct view_key *b)
 {
-	const struct view_key *key = a != NULL ? a : b;
+	const struct view_key *key = change == CHANGE_ADDED ? b : a;
 
 	d->n[change]++;
 	if (change == CHANGE_NONE)
@@ -79,15 +79,18 @@ static void report(struct diff *d, enum change change, const struct view_key *a,
 
 static void compare(struct diff *d, const struct view *a, const struct view *b)
 {
+	const size_t n_left = view_count(a), n_right = view_count(b);
 	size_t i = 0, j = 0;
 
-	while (i < view_count(a) || j < view_count(b)) {
-		const struct view_key *left = i < view_count(a) ? view_at(a, i) : NULL;
-		const struct view_key *right = j < view_count(b) ? view_at(b, j) : NULL;
+	while (i < n_left || j < n_right) {
+		const struct view_key *left = i < n_left ? view_at(a, i) : NULL;
+		const struct view_key *right = j < n_right ? view_at(b, j) : NULL;
 		int order = 0;
 
-		if (left == NULL || right == NULL)
-			order = left == NULL ? 1 : -1;
+		if (i == n_left)
+			order = 1;
+		else if (j == n_right)
+			order = -1;
 		else
 			order = bytes_compare(left->key, right->key);
 		if (order < 0)
