@@ -126,7 +126,7 @@ static void add_entry(struct inventory *inv, const char *key, const json_t *cont
 	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
 	AUTO(free) char *wrong = read_entry(inv, key, content, &e);
 
-	if (wrong != NULL) {
+	if (e == NULL) {
 		add_odd(inv, xasprintf("%s: %s", key, wrong));
 		names_add(&inv->unread, xstrndup(key, strlen(key) - strlen(LISTING_ENTRY_SUFFIX)));
 		return;
