@@ -444,10 +444,10 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps docs check check-vm check-units check-package check-layers asan tsan lint demo bench format install deb clean
+.PHONY: help deps docs check check-sanitized check-vm check-units check-package check-layers asan tsan lint demo bench format install deb clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 deps: ## install every Debian package that build, tests, bench and demo need
 	@tests/deps
@@ -457,6 +457,9 @@ docs: ## write the pages that are made of the source: docs/metrics.md, docs/even
 
 check: deps ## build with -Werror and run all tests
 	tests/check
+
+check-sanitized: deps ## all stories under ASan and UBSan, those with threads under TSan, a few under valgrind; by hand
+	tests/sanitizers/run
 
 # What it runs of the unit tests it says itself.
 check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU where it lacks them

@@ -3,7 +3,8 @@
 # environment:
 #   BUILD          the build folder
 #   FAIRLEAD       the CLI to test
-#   WRAP           words before each daemon's own: WRAP="valgrind --quiet" (lib/sanitizers.sh)
+#   MEMCHECK       yes: daemons, their children and the CLI run under valgrind(1) (lib/sanitizers.sh)
+#   WRAP           words before each daemon's own, and the CLI's
 #   LOG_DIR        where the logs of the story are kept (default $BUILD/tests/netns/STORY)
 
 set -eEuo pipefail

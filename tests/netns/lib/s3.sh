@@ -56,7 +56,8 @@ fault_count() { # PATTERN
 # A run of the worker: sets OUT, LAST and CODE.
 worker() { # ARGUMENT...
 	CODE=0
-	OUT=$("$WORKER" "$@" 2>>"$LOG_DIR/worker.log") || CODE=$?
+	# shellcheck disable=SC2086
+	OUT=$($WRAP "$WORKER" "$@" 2>>"$LOG_DIR/worker.log") || CODE=$?
 	LAST=$(tail -n 1 <<<"$OUT")
 	printf '%s\n  %s\n' "$*" "$LAST" >>"$LOG_DIR/worker.log"
 }

@@ -36,6 +36,7 @@ world_enter() {
 	exec {NAP_FD}<> <(:)
 	# A function that fails while its output goes elsewhere must still be heard.
 	exec {OUT_FD}>&1
+	sanitizers_begin
 	ip link set lo up
 	BEGAN_CS=$(now_cs)
 	STEP="setting up"
@@ -219,5 +220,6 @@ log_says() { # NAME PATTERN
 fairlead() { # NAME ARGUMENT...
 	local name=$1
 	shift
-	timeout "${FAIRLEAD_TIMEOUT:-15}" "$FAIRLEAD" --runtime-dir "$T/run-$name" "$@"
+	# shellcheck disable=SC2086
+	timeout "${FAIRLEAD_TIMEOUT:-15}" ${WRAP:-} "$FAIRLEAD" --runtime-dir "$T/run-$name" "$@"
 }
