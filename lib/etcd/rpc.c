@@ -94,12 +94,45 @@ bool rpc_read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret_bytes)
 	return true;
 }
 
+static void cut(char *at, size_t n)
+{
+	memmove(at, at + n, strlen(at + n) + 1);
+}
+
+/* "failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.1:2379: Failed to connect
+ * to remote host: Connection refused": what matters stands at the end, where a narrow screen ends
+ * before.
+ */
+static void shorten(char *text)
+{
+	static const char all[] = "failed to connect to all addresses; last error: ";
+	static const char remote[] = "Failed to connect to remote host: ";
+	static const char *const schemes[] = {"ipv4:", "ipv6:"};
+	size_t code;
+	char *at;
+
+	if (strncmp(text, all, strlen(all)) != 0)
+		return;
+	cut(text, strlen(all));
+	code = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+	if (code > 0 && strncmp(text + code, ": ", 2) == 0)
+		cut(text, code + 2);
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+			cut(text, strlen(schemes[i]));
+	}
+	at = strstr(text, remote);
+	if (at != NULL)
+		cut(at, strlen(remote));
+}
+
 void rpc_copy_text(grpc_slice slice, char *buf, size_t size)
 {
 	size_t len = MIN(GRPC_SLICE_LENGTH(slice), size - 1);
 
 	memcpy(buf, GRPC_SLICE_START_PTR(slice), len);
 	buf[len] = '\0';
+	shorten(buf);
 }
 
 static void rpc_free(struct rpc *rpc)

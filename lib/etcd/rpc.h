@@ -36,7 +36,8 @@ bool rpc_call_was_sent(grpc_call *call, struct channel *channel);
 /* All of a received buffer in one piece, which the caller unrefs; false if it is damaged. */
 bool rpc_read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret_bytes);
 
-/* Text for people: NUL-terminated, cut at size. */
+/* Text for people: NUL-terminated, cut at size; of a connection that could not be made, where to
+ * and why. */
 void rpc_copy_text(grpc_slice slice, char *buf, size_t size);
 
 struct rpc;

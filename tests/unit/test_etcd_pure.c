@@ -9,6 +9,7 @@
 #include "check.h"
 #include "etcd/assembly.h"
 #include "etcd/keys.h"
+#include "etcd/rpc.h"
 #include "etcd/url.h"
 #include "etcd/snapshot_message.h"
 #include "etcd/verdict.h"
@@ -106,6 +107,37 @@ static void test_prefixes(void)
 		keys_fill(cases[i].key, false, &key, &end, &owned);
 		CHECK_EQ_INT(end.len, 0);
 		CHECK(owned == NULL);
+	}
+}
+
+static void test_texts(void)
+{
+	static const struct {
+		const char *said, *text;
+	} cases[] = {
+	    {"failed to connect to all addresses; last error: UNKNOWN: ipv4:10.87.0.12:2379: Failed to "
+	     "connect to remote host: Connection refused",
+	     "10.87.0.12:2379: Connection refused"},
+	    {"failed to connect to all addresses; last error: DEADLINE_EXCEEDED: ipv6:%5B::1%5D:2379: "
+	     "connect timed out",
+	     "%5B::1%5D:2379: connect timed out"},
+	    {"failed to connect to all addresses; last error: odd", "odd"},
+	    {"failed to connect to all addresses; last error: ", ""},
+	    /* As older ones say it; and what others say. */
+	    {"failed to connect to all addresses", "failed to connect to all addresses"},
+	    {"etcdserver: Failed to connect to remote host: x",
+	     "etcdserver: Failed to connect to remote host: x"},
+	    {"", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		grpc_slice slice = grpc_slice_from_static_string(cases[i].said);
+		char text[256], small[8];
+
+		rpc_copy_text(slice, text, sizeof(text));
+		CHECK_EQ_STR(text, cases[i].text);
+		rpc_copy_text(slice, small, sizeof(small));
+		CHECK(strlen(small) < sizeof(small));
 	}
 }
 
@@ -364,6 +396,7 @@ int main(void)
 	test_urls();
 	test_a_long_host_is_refused();
 	test_prefixes();
+	test_texts();
 	test_verdicts();
 	return check_result();
 }
