@@ -7,6 +7,15 @@
 #include "base/mono.h"
 #include "cli/common/fields.h"
 
+/* Of what is frozen. To accept data that have become small helps against that alone, and would be
+ * wrong where they are damaged. */
+static const char *way_out(const json_t *frozen)
+{
+	if (strstr(field_text_or_dash(frozen, "frozen"), "CORRUPT") != NULL)
+		return "See what etcd says of its data: fairlead etcd alarms, fairlead etcd health";
+	return "If the data may be so small: fairlead etcd snapshot accept";
+}
+
 static const char *age_of(const json_t *object, const char *key, char age[static FIELD_AGE_MAX])
 {
 	return field_age((int64_t) field_integer(object, key) * US_PER_S, age);
@@ -44,7 +53,7 @@ static void say_targets(struct board *board, const json_t *job)
 			             "job %s, target %s: %s", field_text_or_dash(job, "job"), name,
 			             field_text(target, "error"));
 		if (field_text(target, "frozen") != NULL)
-			board_matter(board, BOARD_WARNED, "", "job %s, target %s: %s",
+			board_matter(board, BOARD_WARNED, way_out(target), "job %s, target %s: %s",
 			             field_text_or_dash(job, "job"), name, field_text(target, "frozen"));
 		if (field_integer(target, "sent_of_bytes") > 0)
 			board_say(board, "%s: sent %.0f%%", name,
@@ -108,9 +117,8 @@ static void judge_job(struct board *board, const json_t *job)
 		board_matter(board, BOARD_WARNED, "fairlead etcd snapshot jobs has the rest", "job %s: %s",
 		             name, field_text(job, "error"));
 	if (field_text(job, "frozen") != NULL)
-		board_matter(board, BOARD_WARNED,
-		             "If the data may be so small: fairlead etcd snapshot accept", "job %s: %s",
-		             name, field_text(job, "frozen"));
+		board_matter(board, BOARD_WARNED, way_out(job), "job %s: %s", name,
+		             field_text(job, "frozen"));
 	if (field_integer(job, "set_aside") > 0)
 		board_matter(board, BOARD_WARNED, "Look at them, and at the members they came from",
 		             "job %s: snapshots that did not pass their proof are in 'rejected'", name);
