@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * etcd and what is recorded of it. What is wrong is the watchdog's to say: its findings are the
- * matters, and the rest is for the line.
+ * matters, and who does not answer just now; the rest is for the line.
  */
 #include "cli/status/board.h"
 
@@ -11,15 +11,30 @@
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
 
-static void say_answers(struct board *board, const json_t *summary)
+/* The watchdog asks now and then, and these have been asked just now: the fewer it is. */
+static int64_t count_answers(const json_t *summary, const json_t *members)
 {
+	int64_t n = field_integer(summary, "members");
+	const json_t *member;
+	size_t i;
+
+	json_array_foreach(members, i, member) n -= field_text(member, "error") != NULL ? 1 : 0;
+	return MIN(field_integer(summary, "answer"), n);
+}
+
+static void say_answers(struct board *board, const json_t *summary, const json_t *members)
+{
+	int64_t n = count_answers(summary, members);
+
 	if (!json_is_integer(json_object_get(summary, "members"))) {
 		board_say(board, "nobody has been asked yet");
 		board_raise(board, BOARD_WARNED);
 		return;
 	}
-	board_say(board, "%lld of %lld members answer", (long long) field_integer(summary, "answer"),
+	board_say(board, "%lld of %lld members answer", (long long) n,
 	          (long long) field_integer(summary, "members"));
+	if (n < field_integer(summary, "members"))
+		board_raise(board, BOARD_WARNED);
 }
 
 /* The member that is the nearest to its quota. */
@@ -87,6 +102,69 @@ static void say_alarms(struct board *board, const json_t *alarms)
 		board_say(board, "no alarm");
 }
 
+/* What the watchdog calls it once it has lasted. */
+static bool is_found(const json_t *health, const char *id)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(health, i, finding)
+	{
+		if (i > 0 && strcmp(field_text_or_dash(finding, "id"), id) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void judge_leader(struct board *board, const json_t *health, const json_t *members)
+{
+	const json_t *member;
+	size_t i;
+
+	json_array_foreach(members, i, member)
+	{
+		if (field_is_true(member, "leads"))
+			return;
+	}
+	if (members != NULL && !is_found(health, "no-leader") && !is_found(health, "quorum-lost"))
+		board_matter(board, BOARD_FAILED,
+		             "Start the members that do not answer; if most of them are gone for good: "
+		             "fairlead etcd rescue",
+		             "etcd has no leader: it takes no writes");
+}
+
+static bool has_finding(const json_t *health, const char *node)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(health, i, finding)
+	{
+		const char *subject = field_text(finding, "subject");
+
+		if (i > 0 && subject != NULL && strcmp(subject, node) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Before the watchdog is sure of it, which takes its time. */
+static void add_silent(struct board *board, const json_t *health, const json_t *members)
+{
+	const json_t *member;
+	size_t i;
+
+	json_array_foreach(members, i, member)
+	{
+		const char *node = field_text_or_dash(member, "node"), *error = field_text(member, "error");
+
+		if (error != NULL && !has_finding(health, node))
+			board_matter(board, BOARD_WARNED,
+			             "If that lasts: see whether its node and its etcd run",
+			             "%s does not answer: %s", node, error);
+	}
+}
+
 static void add_finding(struct board *board, const json_t *finding, int64_t wall_us)
 {
 	const char *severity = field_text_or_dash(finding, "severity");
@@ -106,7 +184,7 @@ void board_etcd(struct board *board, const json_t *health, const json_t *members
 	size_t n = MAX(json_array_size(health), 1) - 1, i;
 
 	board_begin(board, "etcd");
-	say_answers(board, summary);
+	say_answers(board, summary, members);
 	say_members(board, members);
 	say_alarms(board, alarms);
 	if (n > 0)
@@ -116,6 +194,8 @@ void board_etcd(struct board *board, const json_t *health, const json_t *members
 		if (i > 0)
 			add_finding(board, finding, wall_us);
 	}
+	judge_leader(board, health, members);
+	add_silent(board, health, members);
 }
 
 void board_record(struct board *board, const json_t *objects)

@@ -24,15 +24,26 @@ static void say_times(struct board *board, const json_t *vip)
 		board_say(board, "bound %.1fs", json_number_value(bound) / 1000);
 }
 
+static void judge_etcd(struct board *board, const json_t *vip)
+{
+	static const char to_do[] = "See whether etcd runs and has a quorum: fairlead etcd health";
+	const char *address = field_text_or_dash(vip, "vip");
+	const char *endpoint = field_text(vip, "etcd_endpoint");
+
+	if (endpoint != NULL && endpoint[0] != '\0')
+		board_matter(board, BOARD_FAILED, to_do,
+		             "%s: etcd does not answer vipd; the last endpoint tried is %s", address,
+		             endpoint);
+	else
+		board_matter(board, BOARD_FAILED, to_do, "%s: etcd has not answered vipd yet", address);
+}
+
 static void judge_owner(struct board *board, const json_t *vip)
 {
 	const char *address = field_text_or_dash(vip, "vip");
 
 	if (field_is_false(vip, "etcd_ok"))
-		board_matter(board, BOARD_FAILED,
-		             "See whether etcd runs and has a quorum: fairlead etcd health",
-		             "%s: etcd does not answer vipd; the last endpoint tried is %s", address,
-		             field_text_or_dash(vip, "etcd_endpoint"));
+		judge_etcd(board, vip);
 	else if (field_text(vip, "owner") == NULL)
 		board_matter(board, BOARD_FAILED,
 		             "See why no node takes it: fairlead vip status, on each of them",
@@ -54,7 +65,9 @@ static void judge_node(struct board *board, const json_t *vip)
 		board_matter(board, BOARD_WARNED, "Look at kube-apiserver of this node, and at its log",
 		             "%s: the API server of this node is not healthy: %s", address,
 		             field_text_or_dash(vip, "health_reason"));
-	if (json_is_array(candidates) && json_array_size(candidates) < 2)
+	/* Who else takes part, etcd alone knows. */
+	if (!field_is_false(vip, "etcd_ok") && json_is_array(candidates) &&
+	    json_array_size(candidates) < 2)
 		board_matter(board, BOARD_WARNED, "See that vipd runs on the other nodes",
 		             "%s: no other node could take it over", address);
 	if (field_text(vip, "foreign_mac") != NULL)
@@ -66,12 +79,13 @@ static void judge_node(struct board *board, const json_t *vip)
 static void add_vip(struct board *board, const json_t *vip)
 {
 	const char *owner = field_text(vip, "owner");
+	const char *nobody = field_is_false(vip, "etcd_ok") ? "owner not known" : "nobody";
 	const json_t *warning;
 	size_t i;
 
 	board_begin(board, "vip");
 	board_say(board, "%s on %s: %s%s", field_text_or_dash(vip, "vip"),
-	          field_text_or_dash(vip, "link"), owner != NULL ? owner : "nobody",
+	          field_text_or_dash(vip, "link"), owner != NULL ? owner : nobody,
 	          is_text(vip, "state", "owner") ? " (this node)" : "");
 	say_times(board, vip);
 	if (!is_text(vip, "state", "owner"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line about the node, the panels, a line about the keys. The panels stand one below the other,
+ * A line about the node, what wants attention and what to do about it, the panels, a line about the
+ * keys. The panels stand one below the other,
  * on a wide screen in two columns. Each has its title and as many rows as it wants while there is
  * room; then the longest gives way, and says in its title how much it hides.
  */
@@ -17,6 +18,7 @@
 #define HORIZONTAL 0x2500 /* a line, of which the titles are part */
 #define EVENTS_ROWS_MIN 2
 #define CLOCK_WIDTH 8
+#define MATTER_INDENT 3
 
 /* A panel on its way to the screen. */
 struct piece {
@@ -28,7 +30,19 @@ struct piece {
 /* --- the first line and the last ----------------------------------------------------------------
  */
 
-static void draw_state(struct grid *grid, size_t at, const struct board *board)
+/* `n_shown` of them have rows of their own; where there is no room for any, the first is here. */
+static void draw_matters(struct grid *grid, size_t at, const struct board *board, size_t n_shown)
+{
+	enum grid_ink ink = panel_ink(board_worst(board), GRID_GOOD);
+
+	at = grid_put(grid, 0, at, ink, "%zu to look at", board->n_matters);
+	if (n_shown == 0)
+		(void) grid_put(grid, 0, at, ink, ": %s", board->matters[0].what);
+	else if (n_shown < board->n_matters)
+		(void) grid_put(grid, 0, at, GRID_DIM, ", %zu shown; all: fairlead status", n_shown);
+}
+
+static void draw_state(struct grid *grid, size_t at, const struct board *board, size_t n_shown)
 {
 	enum board_level worst = board_worst(board);
 
@@ -37,28 +51,24 @@ static void draw_state(struct grid *grid, size_t at, const struct board *board)
 	else if (worst <= BOARD_OK)
 		(void) grid_put(grid, 0, at, GRID_GOOD, "all is well");
 	else if (board->n_matters > 0)
-		(void) grid_put(grid, 0, at, panel_ink(worst, GRID_GOOD), "%zu to look at: %s",
-		                board->n_matters, board->matters[0].what);
+		draw_matters(grid, at, board, n_shown);
 	else
 		(void) grid_put(grid, 0, at, panel_ink(worst, GRID_GOOD), "%s", board_level_name(worst));
 }
 
 static void draw_head(struct grid *grid, const struct layout *layout, const struct model *model,
-                      int64_t wall_us)
+                      const struct board *board, size_t n_shown, int64_t wall_us)
 {
 	time_t second = (time_t) (wall_us / US_PER_S);
 	size_t columns = grid_columns(grid), at;
-	struct board board = {0};
 	struct tm tm = {0};
 	char text[32];
 
-	model_fill_board(model, &board, wall_us);
-	at = grid_put(grid, 0, 0, GRID_STRONG, "fairlead %s ", board.node != NULL ? board.node : "");
+	at = grid_put(grid, 0, 0, GRID_STRONG, "fairlead %s ", board->node != NULL ? board->node : "");
 	if (model_is_told(model))
-		draw_state(grid, at, &board);
+		draw_state(grid, at, board, n_shown);
 	else
 		(void) grid_put(grid, 0, at, GRID_DIM, "asking the daemons");
-	board_fini(&board);
 	(void) localtime_r(&second, &tm);
 	(void) strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	at = columns - CLOCK_WIDTH - 1;
@@ -73,6 +83,34 @@ static void draw_foot(struct grid *grid, const struct layout *layout)
 	                layout->has_details || layout->has_help
 	                    ? "q quit   arrows scroll   enter back   ? help"
 	                    : "q quit   tab panel   enter details   p pause   ? help");
+}
+
+/* --- what wants attention -----------------------------------------------------------------------
+ */
+
+static void add_matter(struct grid *rows, const struct board_matter *matter)
+{
+	grid_add_text(rows, 1, panel_ink(matter->level, GRID_PLAIN), matter->what);
+	if (matter->to_do[0] != '\0')
+		grid_add_text(rows, MATTER_INDENT, GRID_PLAIN, matter->to_do);
+}
+
+/* The worst first, each whole, with what to do: as many as fit into so many rows. Returns how many.
+ */
+static size_t add_matters(struct grid *rows, const struct board *board, size_t limit)
+{
+	for (size_t i = 0; i < board->n_matters; i++) {
+		AUTO(grid_free) struct grid *one = grid_new(0, grid_columns(rows));
+		size_t n = grid_rows(rows);
+
+		add_matter(one, &board->matters[i]);
+		if (n + grid_rows(one) > limit)
+			return i;
+		for (size_t k = 0; k < grid_rows(one); k++)
+			(void) grid_add_row(rows);
+		grid_copy(rows, n, 0, one, 0, grid_rows(one));
+	}
+	return board->n_matters;
 }
 
 /* --- panels -------------------------------------------------------------------------------------
@@ -172,12 +210,11 @@ static void fit(struct piece *pieces, size_t n, size_t rows)
 	}
 }
 
-static void draw_pieces(struct grid *grid, struct piece *pieces, size_t n, size_t column,
-                        const struct layout *layout, const struct model *model, int64_t now_us)
+static void draw_pieces(struct grid *grid, size_t row, struct piece *pieces, size_t n,
+                        size_t column, const struct layout *layout, const struct model *model,
+                        int64_t now_us)
 {
-	size_t row = 1;
-
-	fit(pieces, n, grid_rows(grid) - 2);
+	fit(pieces, n, grid_rows(grid) - 1 - row);
 	for (size_t i = 0; i < n; i++) {
 		draw_title(grid, row, column, grid_columns(pieces[i].rows), &pieces[i], layout, model,
 		           now_us);
@@ -187,8 +224,8 @@ static void draw_pieces(struct grid *grid, struct piece *pieces, size_t n, size_
 	}
 }
 
-static void draw_panels(struct grid *grid, const struct layout *layout, const struct model *model,
-                        int64_t now_us, int64_t wall_us)
+static void draw_panels(struct grid *grid, size_t row, const struct layout *layout,
+                        const struct model *model, int64_t now_us, int64_t wall_us)
 {
 	static const enum panel left[] = {PANEL_VIP, PANEL_PRISM, PANEL_EVENTS};
 	static const enum panel right[] = {PANEL_ETCD, PANEL_SNAPSHOTS, PANEL_NET};
@@ -198,15 +235,15 @@ static void draw_panels(struct grid *grid, const struct layout *layout, const st
 	if (columns < WIDE_COLUMNS) {
 		for (size_t i = 0; i < PANELS; i++)
 			pieces[i] = new_piece((enum panel) i, layout, model, columns, now_us, wall_us);
-		draw_pieces(grid, pieces, PANELS, 0, layout, model, now_us);
+		draw_pieces(grid, row, pieces, PANELS, 0, layout, model, now_us);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
 		pieces[i] = new_piece(left[i], layout, model, half - 1, now_us, wall_us);
-	draw_pieces(grid, pieces, ARRAY_SIZE(left), 0, layout, model, now_us);
+	draw_pieces(grid, row, pieces, ARRAY_SIZE(left), 0, layout, model, now_us);
 	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
 		pieces[i] = new_piece(right[i], layout, model, columns - half, now_us, wall_us);
-	draw_pieces(grid, pieces, ARRAY_SIZE(right), half, layout, model, now_us);
+	draw_pieces(grid, row, pieces, ARRAY_SIZE(right), half, layout, model, now_us);
 }
 
 /* --- one panel alone, help ----------------------------------------------------------------------
@@ -270,18 +307,29 @@ struct grid *layout_draw(struct layout *layout, const struct model *model, size_
                          size_t columns, int64_t now_us, int64_t wall_us)
 {
 	struct grid *grid = grid_new(rows, columns);
+	bool has_panels = !layout->has_help && !layout->has_details;
+	struct grid *matters;
+	struct board board = {0};
+	size_t n_shown = 0;
 
 	if (rows < LAYOUT_ROWS_MIN || columns < LAYOUT_COLUMNS_MIN) {
 		draw_too_small(grid);
 		return grid;
 	}
-	draw_head(grid, layout, model, wall_us);
+	model_fill_board(model, &board, wall_us);
+	matters = grid_new(0, columns);
+	if (has_panels && model_is_told(model))
+		n_shown = add_matters(matters, &board, (rows - LAYOUT_ROWS_MIN) * 2 / 3);
+	draw_head(grid, layout, model, &board, n_shown, wall_us);
+	grid_copy(grid, 1, 0, matters, 0, grid_rows(matters));
 	if (layout->has_help)
 		draw_help(grid, layout);
 	else if (layout->has_details)
 		draw_details(grid, layout, model, now_us, wall_us);
 	else
-		draw_panels(grid, layout, model, now_us, wall_us);
+		draw_panels(grid, 1 + grid_rows(matters), layout, model, now_us, wall_us);
 	draw_foot(grid, layout);
+	grid_free(matters);
+	board_fini(&board);
 	return grid;
 }

@@ -74,11 +74,12 @@ static void draw_vip(struct grid *grid, const json_t *vip, size_t address, doubl
 	bool has_facts = room >= FACTS_WIDTH + BAR_MIN;
 	size_t bar = MIN(room - (has_facts ? FACTS_WIDTH : 0), BAR_MAX);
 	const char *owner = field_text(vip, "owner");
+	const char *nobody = field_is_false(vip, "etcd_ok") ? "not known" : "nobody";
 	enum grid_ink ink = ink_of(vip);
 
 	(void) grid_put(grid, row, 1, GRID_STRONG, "%s", field_text_or_dash(vip, "vip"));
 	(void) grid_put(grid, row, owner_at, ink, " %.*s", OWNER_WIDTH - 2,
-	                owner != NULL ? owner : "nobody");
+	                owner != NULL ? owner : nobody);
 	(void) grid_put(grid, row, state_at, ink, "%s",
 	                field_is_true(vip, "hold") ? "on hold" : field_text_or_dash(vip, "state"));
 	draw_fence(grid, row, bar_at, bar, vip, age_ms, is_ascii);

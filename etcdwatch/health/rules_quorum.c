@@ -26,7 +26,9 @@ void rules_no_leader(const struct rules_asked *a)
 	if (n == 0)
 		rules_unknown_cluster(a);
 	else
-		rules_hit_cluster(a, "the cluster has no leader, say all %zu members that answer", n);
+		rules_hit_cluster(
+		    a, "the cluster has no leader: of its %zu members %zu answer, and none follows one",
+		    a->o->n_members, n);
 }
 
 void rules_quorum_lost(const struct rules_asked *a)

@@ -166,6 +166,84 @@ static void test_troubled(void)
 	            "         If all is well: fairlead net confirm 7f\n");
 }
 
+/* Nothing is said of what etcd alone knows: who owns it, and who could. */
+static void test_vip_without_etcd(void)
+{
+	static const struct said said[NODE_QUESTIONS] = {
+	    {0,
+	     "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"node\":\"n1\",\"state\":\"standby\",\"owner\":"
+	     "null,\"etcd_ok\":false,\"etcd_endpoint\":\"e\",\"candidates\":[]}\n"},
+	    {0, PRISM},
+	    {0, HEALTH},
+	    {0, MEMBERS},
+	    {0, NULL},
+	    {0, JOBS},
+	    {0, RECORD},
+	    {0, NET},
+	};
+
+	check_board(said, CLI_FAILED,
+	            "node n1: 1 failed, 0 warnings\n"
+	            "\n"
+	            "FAILED   vip        10.0.0.5 on eth0: owner not known; standby here\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB; no\n"
+	            "                    alarm\n"
+	            "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
+	            "                    drill passed 2d ago\n"
+	            "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	            "ok       network    as it was confirmed\n"
+	            "\n"
+	            "FAILED   10.0.0.5: etcd does not answer vipd; the last endpoint tried is e\n"
+	            "         See whether etcd runs and has a quorum: fairlead etcd health\n");
+}
+
+/* The watchdog takes its time until it is sure: what is so now is said before, and then once. */
+static void test_silent_member(void)
+{
+	struct said said[NODE_QUESTIONS] = {
+	    {0, VIP},
+	    {0, PRISM},
+	    {0, "{\"status\":\"ok\",\"members\":2,\"answer\":2}\n"},
+	    {0, "{\"node\":\"n1\",\"leads\":true}\n{\"node\":\"n2\",\"error\":\"refused\"}\n"},
+	    {0, NULL},
+	    {0, JOBS},
+	    {0, RECORD},
+	    {0, NET},
+	};
+
+	check_board(said, CLI_WARNED,
+	            "node n1: 0 failed, 1 warning\n"
+	            "\n"
+	            "WARNING  etcd       1 of 2 members answer; n1 leads; no alarm\n"
+	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
+	            "                    drill passed 2d ago\n"
+	            "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	            "ok       network    as it was confirmed\n"
+	            "\n"
+	            "WARNING  n2 does not answer: refused\n"
+	            "         If that lasts: see whether its node and its etcd run\n");
+	said[NODE_HEALTH].lines =
+	    "{\"status\":\"warning\",\"members\":2,\"answer\":1}\n"
+	    "{\"id\":\"member-down\",\"severity\":\"warning\",\"subject\":\"n2\",\"since_s\":"
+	    "1767225480,\"sentence\":\"n2 is down\",\"to_do\":\"Start it.\"}\n";
+	check_board(said, CLI_WARNED,
+	            "node n1: 0 failed, 1 warning\n"
+	            "\n"
+	            "WARNING  etcd       1 of 2 members answer; n1 leads; no alarm; 1 finding\n"
+	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       snapshot   hourly: last verified 12m ago; next in 47m; far has all;\n"
+	            "                    drill passed 2d ago\n"
+	            "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	            "ok       network    as it was confirmed\n"
+	            "\n"
+	            "WARNING  n2 is down (member-down, for 2m)\n"
+	            "         Start it.\n");
+}
+
 /* What etcdwatch leaves open is not well. */
 static void test_not_told(void)
 {
@@ -272,7 +350,11 @@ static const struct {
 } rows[] = {
     {NODE_VIP, "", BOARD_OK, NULL},
     {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"etcd_ok\":false}\n", BOARD_FAILED,
-     "v: etcd does not answer vipd; the last endpoint tried is -"},
+     "v: etcd has not answered vipd yet"},
+    {NODE_VIP,
+     "{\"vip\":\"v\",\"owner\":null,\"etcd_ok\":false,\"etcd_endpoint\":\"https://e:2379\","
+     "\"candidates\":[]}\n",
+     BOARD_FAILED, "v: etcd does not answer vipd; the last endpoint tried is https://e:2379"},
     {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"state\":\"down\",\"reason\":\"no link\"}\n",
      BOARD_WARNED, "v: this node takes no part: no link"},
     {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"health\":\"bad\",\"health_reason\":\"x\"}\n",
@@ -348,6 +430,55 @@ static void judge(struct board *board, enum node_question question, const json_t
 	case NODE_QUESTIONS:
 		break;
 	}
+}
+
+/* To accept data that have become small is wrong where they are damaged. */
+static void test_ways_out(void)
+{
+	static const struct {
+		const char *lines, *to_do;
+	} cases[] = {
+	    {"{\"job\":\"j\",\"frozen\":\"small\"}\nok\n",
+	     "If the data may be so small: fairlead etcd snapshot accept"},
+	    {"{\"job\":\"j\",\"frozen\":\"the alarm CORRUPT stands\"}\nok\n",
+	     "See what etcd says of its data: fairlead etcd alarms, fairlead etcd health"},
+	    {"{\"job\":\"j\",\"targets\":[{\"target\":\"t\",\"frozen\":\"small\"}]}\nok\n",
+	     "If the data may be so small: fairlead etcd snapshot accept"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(client_answer_free) struct client_answer *answer = NULL;
+		struct board board = {0};
+
+		CHECK_EQ_INT(client_parse_answer(cases[i].lines, &answer), 0);
+		board_snapshots(&board, answer->objects, NULL);
+		CHECK_EQ_STR(board.n_matters > 0 ? board.matters[0].to_do : NULL, cases[i].to_do);
+		board_fini(&board);
+	}
+}
+
+/* Until the watchdog has a name for it. */
+static void test_no_leader(void)
+{
+	json_t *members = json_pack("[{s:s}]", "node", "n1");
+	json_t *health = json_pack("[{s:i, s:i}]", "members", 1, "answer", 1);
+	struct board board = {0};
+
+	board_etcd(&board, health, members, NULL, 0);
+	CHECK_EQ_INT(board_worst(&board), BOARD_FAILED);
+	CHECK_EQ_INT(board.n_matters, 1);
+	CHECK_EQ_STR(board.n_matters > 0 ? board.matters[0].what : NULL,
+	             "etcd has no leader: it takes no writes");
+	board_fini(&board);
+	(void) json_array_append_new(health,
+	                             json_pack("{s:s, s:s, s:s}", "id", "quorum-lost", "severity",
+	                                       "critical", "sentence", "most are gone"));
+	board_etcd(&board, health, members, NULL, 0);
+	CHECK_EQ_INT(board.n_matters, 1);
+	CHECK(board.n_matters > 0 && strncmp(board.matters[0].what, "most are gone", 13) == 0);
+	board_fini(&board);
+	json_decref(members);
+	json_decref(health);
 }
 
 static void test_rows(void)
@@ -464,9 +595,13 @@ int main(void)
 	clirun_begin();
 	test_well();
 	test_troubled();
+	test_vip_without_etcd();
+	test_silent_member();
 	test_not_told();
 	test_ports();
 	test_nobody();
+	test_ways_out();
+	test_no_leader();
 	test_rows();
 	nobody = xasprintf("-r %s status", clirun_dir);
 	clirun_check(nobody, CLI_UNREACHABLE, "node -: no daemon answers\n",
