@@ -7,6 +7,7 @@
 #   NEMESIS_PLAN     what tests/nemesis/plan has printed
 #   NEMESIS_NODES    3 or 5
 #   NEMESIS_SECONDS  no round begins after that
+#   NEMESIS_FAULTS   no fault begins when so many were done
 #   FREEZER          a folder of the freezer's, or nothing
 # and what tests/netns/lib/begin.sh takes.
 
@@ -133,11 +134,17 @@ turn_until() { # MS
 	done
 }
 
+declare -gA BEGUN=()    # ID -> yes: a fault that has begun, or could not
 declare -gA OWNER_AT=() # ID -> whom "owner" meant when the fault began
 
 # A fault may have begun when that is written, and is over when that is.
 act() { # begin|end ID KIND NODE ARGUMENT...
 	local word=$1 id=$2 kind=$3 node=$4 done=yes
+	if [[ $word == begin && $FAULTS_DONE -lt $NEMESIS_FAULTS ]]; then
+		BEGUN[$id]=yes
+	elif [[ -z ${BEGUN[$id]:-} ]]; then
+		return
+	fi
 	if [[ $node == owner ]]; then
 		[[ $word == end ]] || OWNER_AT[$id]=$(holders)
 		node=${OWNER_AT[$id]%% *}
@@ -218,6 +225,7 @@ rounds() {
 			continue
 		fi
 		[[ $ROUND -eq 0 ]] || round_end || return 1
+		[[ $FAULTS_DONE -lt $NEMESIS_FAULTS ]] || return 0
 		[[ $(((${EPOCHREALTIME/./} - begun_us) / 1000000)) -lt $NEMESIS_SECONDS ]] || return 0
 		round_begin "${words[@]}"
 	done
