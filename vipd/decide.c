@@ -39,7 +39,7 @@ static int64_t next_due(const struct decide_calls *calls, int64_t period_us)
 static struct decision when_due(const struct decide_input *in, enum election_action action,
                                 int64_t due_us, int64_t other_us)
 {
-	return in->now_us >= due_us ? act(action) : wait_until(MIN(due_us, other_us));
+	return in->now.us >= due_us ? act(action) : wait_until(MIN(due_us, other_us));
 }
 
 static struct decision read_when_due(const struct decide_input *in, int64_t other_us)
@@ -81,7 +81,7 @@ static struct decision standby_released(const struct decide_input *in)
 		return act(ELECTION_TAKE);
 	if (f->owner.successor[0] != '\0')
 		delay_us += DECIDE_SUCCESSOR_GRACE_US;
-	return when_due(in, ELECTION_TAKE, MAX(f->life_us + delay_us, in->campaign_after_us),
+	return when_due(in, ELECTION_TAKE, MAX(f->life.us + delay_us, in->campaign_after_us),
 	                MONO_NEVER);
 }
 
@@ -98,21 +98,21 @@ static struct decision standby_silent(const struct decide_input *in)
 
 	decide_awaited(f, in->window_us, in->late_us, &window_us, &late_us);
 	period_us = timing_confirm_period_us(window_us);
-	suspect_us = f->life_us + period_us + period_us / 2;
-	if (in->now_us < suspect_us)
+	suspect_us = f->life.us + period_us + period_us / 2;
+	if (in->now.us < suspect_us)
 		return wait_until(suspect_us);
 
 	take_us =
-	    timing_silent_at_us(f->life_us, window_us) +
+	    timing_silent_at_us(f->life.us, window_us) +
 	    (int64_t) policy_rank(f, in->me, silent_node, in->avoid_etcd_leader) * DECIDE_RANK_DELAY_US;
 	if (f->quorum_since_us == MONO_NEVER)
 		return read_when_due(in, MONO_NEVER);
 	take_us = MAX(take_us, f->quorum_since_us + period_us + DECIDE_PACE_US);
 	take_us = MAX(take_us, in->campaign_after_us);
 	/* The last word of etcd must be fresh. */
-	if (in->now_us >= take_us && in->now_us - f->quorum_last_us < 2 * DECIDE_PACE_US)
+	if (in->now.us >= take_us && in->now.us - f->quorum_last_us < 2 * DECIDE_PACE_US)
 		return act(ELECTION_TAKE);
-	return read_when_due(in, in->now_us < take_us ? take_us : MONO_NEVER);
+	return read_when_due(in, in->now.us < take_us ? take_us : MONO_NEVER);
 }
 
 /* A swap that landed behind us would leave the address to nobody for a whole window: hear what
@@ -143,7 +143,7 @@ static struct decision decide_standby(const struct decide_input *in)
 	if (in->takes.in_flight > 0)
 		/* It may have landed although its answer is lost: look. */
 		return read_when_due(in, MONO_NEVER);
-	if (in->takes.last_sent_us != 0 && in->now_us < in->takes.last_sent_us + DECIDE_RETRY_US)
+	if (in->takes.last_sent_us != 0 && in->now.us < in->takes.last_sent_us + DECIDE_RETRY_US)
 		return wait_until(in->takes.last_sent_us + DECIDE_RETRY_US);
 	if (f->has_owner && f->owner.released)
 		return standby_released(in);
@@ -163,22 +163,31 @@ static struct decision confirm_when_due(const struct decide_input *in, int64_t o
 	                next_due(&in->confirms, timing_confirm_period_us(in->window_us)), other_us);
 }
 
+/* When the fence of the owner before has acted, by the clock of now.us as far as it can be told;
+ * later than that: it may not have. */
+static int64_t fence_over_us(const struct decide_input *in)
+{
+	return timing_over_us(in->take_at, in->now);
+}
+
 static struct decision decide_taking(const struct decide_input *in)
 {
+	int64_t over_us = fence_over_us(in);
+
 	if (record_is_lost(in))
 		return act(ELECTION_STEP_DOWN);
 	if (!in->fit || in->leaving)
 		return act(ELECTION_YIELD);
-	if (in->now_us >= in->take_at_us && in->deadline_us - in->now_us > in->worth_us)
+	if (in->now.us >= over_us && in->deadline_us - in->now.us > in->worth_us)
 		return act(ELECTION_HOLD);
-	return confirm_when_due(in, in->now_us < in->take_at_us ? in->take_at_us : MONO_NEVER);
+	return confirm_when_due(in, in->now.us < over_us ? over_us : MONO_NEVER);
 }
 
 static struct decision decide_owner(const struct decide_input *in)
 {
 	if (record_is_lost(in))
 		return act(ELECTION_STEP_DOWN);
-	if (in->now_us >= in->deadline_us)
+	if (in->now.us >= in->deadline_us)
 		return act(ELECTION_EXPIRE);
 	if (!in->fit || in->leaving)
 		return act(ELECTION_YIELD);
@@ -187,12 +196,13 @@ static struct decision decide_owner(const struct decide_input *in)
 
 static struct decision decide_yielding(const struct decide_input *in)
 {
+	int64_t over_us = fence_over_us(in);
 	/* Others take it without our word once it has been silent for so long: no use to go on. */
-	int64_t give_up_us = MAX(in->state_since_us, in->take_at_us) + in->window_us + in->late_us;
+	int64_t give_up_us = MAX(in->state_since_us, over_us) + in->window_us + in->late_us;
 	/* `released` means that nobody has it, and from whom we took it may still. */
-	int64_t due_us = MAX(next_due(&in->releases, DECIDE_PACE_US), in->take_at_us);
+	int64_t due_us = MAX(next_due(&in->releases, DECIDE_PACE_US), over_us);
 
-	if (record_is_lost(in) || in->now_us >= give_up_us)
+	if (record_is_lost(in) || in->now.us >= give_up_us)
 		return act(ELECTION_STEP_DOWN);
 	return when_due(in, ELECTION_RELEASE, due_us, give_up_us);
 }

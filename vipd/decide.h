@@ -61,7 +61,7 @@ struct decide_calls {
 
 struct decide_input {
 	enum election_state state;
-	int64_t now_us;
+	struct mono_moment now;
 	const struct facts *facts;
 	const struct record_node *me;
 	bool avoid_etcd_leader;
@@ -81,9 +81,9 @@ struct decide_input {
 	bool resumable;
 
 	/* taking, owner, yielding */
-	int64_t rev;         /* ModRevision of our own record */
-	int64_t take_at_us;  /* the old fence has acted by then */
-	int64_t deadline_us; /* our own fence F; 0: no confirmation yet */
+	int64_t rev;                /* ModRevision of our own record */
+	struct mono_moment take_at; /* the old fence has acted when both clocks say so */
+	int64_t deadline_us;        /* our own fence F; 0: no confirmation yet */
 
 	struct decide_calls reads;
 	struct decide_calls confirms;

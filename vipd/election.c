@@ -69,11 +69,11 @@ struct election {
 	int64_t window_us;
 	int64_t epoch;
 	int64_t rev;
-	int64_t take_at_us;
+	struct mono_moment take_at;
 	int64_t deadline_us;
 	/* The last swap that was tried; its answer may be lost and the record found later. */
 	int64_t claim_epoch;
-	int64_t claim_take_at_us;
+	struct mono_moment claim_take_at;
 	int64_t claim_window_us;
 	char claim_reason[RECORD_REASON_MAX + 1];
 
@@ -90,7 +90,7 @@ struct election {
 
 static int64_t now_us(const struct election *e)
 {
-	return e->ops->now_us(e->ctx);
+	return e->ops->now(e->ctx).us;
 }
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -194,11 +194,11 @@ static void take(struct election *e)
 
 	e->claim_window_us = o->window_us;
 	e->claim_epoch = o->epoch;
-	e->claim_take_at_us = f->has_owner && f->owner.released
-	                          ? now_us(e)
-	                          : timing_take_at_us(f->life_us, awaited_us, awaited_late_us);
+	e->claim_take_at = f->has_owner && f->owner.released
+	                       ? e->ops->now(e->ctx)
+	                       : timing_take_at(f->life, awaited_us, awaited_late_us);
 	/* Not even `released` says anything of an owner that etcd has forgotten. */
-	e->claim_take_at_us = MAX(e->claim_take_at_us, f->former_until_us);
+	e->claim_take_at = timing_later(e->claim_take_at, f->former_until);
 	copy_text(e->claim_reason, sizeof(e->claim_reason), o->reason);
 	call_sent(e, &e->takes);
 	e->ops->take(&claim, e->ctx);
@@ -210,7 +210,7 @@ static void become_taker(struct election *e, int64_t rev, int64_t window_us, int
 	e->rev = rev;
 	e->epoch = e->claim_epoch;
 	e->window_us = window_us;
-	e->take_at_us = e->claim_take_at_us;
+	e->take_at = e->claim_take_at;
 	e->deadline_us = deadline_us;
 	set_state(e, ELECTION_TAKING, e->claim_reason);
 }
@@ -330,7 +330,7 @@ static struct decision decide_now(const struct election *e)
 {
 	struct decide_input in = {
 	    .state = e->state,
-	    .now_us = now_us(e),
+	    .now = e->ops->now(e->ctx),
 	    .facts = e->facts,
 	    .me = e->me,
 	    .avoid_etcd_leader = e->avoid_etcd_leader,
@@ -344,7 +344,7 @@ static struct decision decide_now(const struct election *e)
 	    .fresh_after_us = e->fresh_after_us,
 	    .resumable = e->facts->owner.epoch == e->claim_epoch && e->facts->owner_rev != e->spent_rev,
 	    .rev = e->rev,
-	    .take_at_us = e->take_at_us,
+	    .take_at = e->take_at,
 	    .deadline_us = e->deadline_us,
 	    .reads = e->reads,
 	    .confirms = e->confirms,
@@ -433,7 +433,7 @@ void election_adopt(struct election *e, int64_t epoch, int64_t rev, int64_t wind
 	e->rev = rev;
 	e->epoch = epoch;
 	e->window_us = window_us;
-	e->take_at_us = 0;
+	e->take_at = (struct mono_moment){0};
 	e->deadline_us = deadline_us;
 	set_state(e, ELECTION_TAKING, "kept over a restart");
 	set_state(e, ELECTION_OWNER, e->reason);

@@ -46,8 +46,9 @@ struct election_claim {
 };
 
 struct election_ops {
-	int64_t (*now_us)(void *ctx);
-	/* Call election_run() at this time; replaces what was asked before. MONO_NEVER: not at all. */
+	struct mono_moment (*now)(void *ctx);
+	/* Call election_run() when now().us is this; replaces what was asked before. MONO_NEVER: not at
+	 * all. */
 	void (*wake_at)(int64_t us, void *ctx);
 
 	/* Each is answered by exactly one election_on_...() later. */

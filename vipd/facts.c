@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folds news about a VIP's keys into one picture. The rule for all of it: news as of a revision
- * that is not newer than what is known is ignored, and `life_us` moves only when the owner or beat
+ * that is not newer than what is known is ignored, and `life` moves only when the owner or beat
  * key really changed.
  */
 #include "vipd/facts.h"
@@ -35,7 +35,8 @@ static bool key_is(const struct facts_key *k, const char *name)
 	return k->name_len == strlen(name) && memcmp(k->name, name, k->name_len) == 0;
 }
 
-static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of, int64_t now_us)
+static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of,
+                      struct mono_moment now)
 {
 	int64_t rev = k != NULL && k->value != NULL ? k->mod_revision : 0;
 	int r;
@@ -44,7 +45,7 @@ static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of,
 	if (rev == f->owner_rev)
 		return;
 	f->owner_rev = rev;
-	f->life_us = now_us;
+	f->life = now;
 	set_text(&f->owner_text, k != NULL ? k->value : NULL, k != NULL ? k->value_len : 0);
 	/* A deleted record says nothing of how its owner left: its window is still waited for. */
 	f->has_owner = rev != 0;
@@ -59,7 +60,8 @@ static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of,
 	}
 }
 
-static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of, int64_t now_us)
+static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of,
+                     struct mono_moment now)
 {
 	int64_t rev = k != NULL && k->value != NULL ? k->mod_revision : 0;
 
@@ -67,7 +69,7 @@ static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of, 
 	if (rev == f->beat_rev)
 		return;
 	f->beat_rev = rev;
-	f->life_us = now_us;
+	f->life = now;
 	set_text(&f->beat_text, k != NULL ? k->value : NULL, k != NULL ? k->value_len : 0);
 }
 
@@ -158,20 +160,20 @@ enum facts_answer facts_judge(struct facts *f, struct facts_mark mark, uint64_t 
 	return FACTS_CURRENT;
 }
 
-void facts_rewind(struct facts *f, int64_t now_us)
+void facts_rewind(struct facts *f, struct mono_moment now)
 {
-	int64_t until_us = f->former_until_us;
+	struct mono_moment until = f->former_until;
 	unsigned timeline = f->timeline;
 
 	if (f->owner.window_us != 0)
-		until_us = MAX(until_us, timing_take_at_us(now_us, f->owner.window_us, f->owner.late_us));
+		until = timing_later(until, timing_take_at(now, f->owner.window_us, f->owner.late_us));
 	facts_init(f);
 	f->timeline = timeline + 1;
-	f->former_until_us = until_us;
+	f->former_until = until;
 }
 
 static void apply_read(struct facts *f, int64_t revision, const struct facts_key *keys,
-                       size_t n_keys, int64_t now_us)
+                       size_t n_keys, struct mono_moment now)
 {
 	bool nodes_are_news = revision > f->nodes_as_of;
 
@@ -184,9 +186,9 @@ static void apply_read(struct facts *f, int64_t revision, const struct facts_key
 			set_node(f, &keys[i]);
 	}
 	if (revision > f->owner_as_of)
-		set_owner(f, find_key(keys, n_keys, "owner"), revision, now_us);
+		set_owner(f, find_key(keys, n_keys, "owner"), revision, now);
 	if (revision > f->beat_as_of)
-		set_beat(f, find_key(keys, n_keys, "beat"), revision, now_us);
+		set_beat(f, find_key(keys, n_keys, "beat"), revision, now);
 }
 
 static bool read_is_possible(const struct facts *f, int64_t revision, const struct facts_key *keys,
@@ -200,7 +202,7 @@ static bool read_is_possible(const struct facts *f, int64_t revision, const stru
 
 enum facts_answer facts_on_read(struct facts *f, struct facts_mark mark, uint64_t cluster_id,
                                 int64_t revision, const struct facts_key *keys, size_t n_keys,
-                                int64_t sent_us, int64_t now_us)
+                                int64_t sent_us, struct mono_moment now)
 {
 	enum facts_answer answer = facts_judge(f, mark, cluster_id, revision);
 
@@ -209,19 +211,19 @@ enum facts_answer facts_on_read(struct facts *f, struct facts_mark mark, uint64_
 	if (answer == FACTS_STALE)
 		return answer;
 	if (answer == FACTS_REWOUND)
-		facts_rewind(f, now_us);
+		facts_rewind(f, now);
 	f->cluster_id = cluster_id;
 	f->revision = MAX(f->revision, revision);
 	if (!f->known) {
 		f->known = true;
 		/* Whoever has just come waits from its own first read, even if there is no key at all. */
-		f->life_us = now_us;
+		f->life = now;
 	}
 	if (f->quorum_since_us == MONO_NEVER)
 		f->quorum_since_us = sent_us;
 	if (sent_us > f->quorum_last_us)
 		f->quorum_last_us = sent_us;
-	apply_read(f, revision, keys, n_keys, now_us);
+	apply_read(f, revision, keys, n_keys, now);
 	return answer;
 }
 
@@ -232,15 +234,15 @@ void facts_on_read_failed(struct facts *f, int64_t sent_us)
 		f->quorum_since_us = MONO_NEVER;
 }
 
-void facts_on_event(struct facts *f, const struct facts_key *k, int64_t now_us)
+void facts_on_event(struct facts *f, const struct facts_key *k, struct mono_moment now)
 {
 	f->revision = MAX(f->revision, k->mod_revision);
 	if (key_is(k, "owner")) {
 		if (k->mod_revision > f->owner_as_of)
-			set_owner(f, k, k->mod_revision, now_us);
+			set_owner(f, k, k->mod_revision, now);
 	} else if (key_is(k, "beat")) {
 		if (k->mod_revision > f->beat_as_of)
-			set_beat(f, k, k->mod_revision, now_us);
+			set_beat(f, k, k->mod_revision, now);
 	} else if (key_is_node(k) && k->mod_revision > f->nodes_as_of) {
 		/* Not raised to this revision: it may hold several events. Applying one twice is harmless,
 		 * and the watch goes forward only. */
@@ -250,7 +252,7 @@ void facts_on_event(struct facts *f, const struct facts_key *k, int64_t now_us)
 }
 
 void facts_on_owner_written(struct facts *f, const struct record_owner *owner, int64_t revision,
-                            int64_t now_us)
+                            struct mono_moment now)
 {
 	AUTO(free) char *text = NULL;
 
@@ -263,7 +265,7 @@ void facts_on_owner_written(struct facts *f, const struct record_owner *owner, i
 	text = record_owner_format(owner);
 	set_text(&f->owner_text, text, strlen(text));
 	f->has_owner = true;
-	f->life_us = now_us;
+	f->life = now;
 }
 
 const struct record_node *facts_node(const struct facts *f, const char *name)

@@ -12,7 +12,7 @@
  * that overtake each other are told apart by the struct facts_mark that a request carries.
  *
  * Two things are kept apart. What the keys say (owner, beat, nodes), each with the revision as of
- * which it is known, so that late news never overwrites newer. And how well it is known: `life_us`,
+ * which it is known, so that late news never overwrites newer. And how well it is known: `life`,
  * the local time of the last sign of life of the owner, and the quorum streak, because silence
  * counts for something only while etcd itself answers.
  */
@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mono.h"
 #include "vipd/record.h"
 
 #define FACTS_NODES_MAX 64
@@ -44,7 +45,7 @@ struct facts {
 	unsigned timeline;   /* one more each time that etcd was found to be rewound or replaced */
 	int64_t revision;    /* of the whole store: the highest that was heard of */
 	/* Whoever owned the address in the timeline before may answer until then. */
-	int64_t former_until_us;
+	struct mono_moment former_until;
 
 	bool has_owner;
 	struct record_owner owner;
@@ -56,7 +57,7 @@ struct facts {
 	int64_t beat_rev;  /* likewise, k */
 	int64_t owner_as_of;
 	int64_t beat_as_of;
-	int64_t life_us;
+	struct mono_moment life;
 
 	int64_t
 	    quorum_since_us;    /* sending of the first read of the unbroken streak; MONO_NEVER: none */
@@ -99,23 +100,23 @@ enum facts_answer facts_judge(struct facts *facts, struct facts_mark mark, uint6
                               int64_t revision);
 
 /* Forgets everything but how long the owner of this timeline may answer. */
-void facts_rewind(struct facts *facts, int64_t now_us);
+void facts_rewind(struct facts *facts, struct mono_moment now);
 
 /* A linearizable read of the whole prefix, as of `revision`. With FACTS_REWOUND it is the first one
  * of the new timeline; a stale one is ignored. */
 enum facts_answer facts_on_read(struct facts *facts, struct facts_mark mark, uint64_t cluster_id,
                                 int64_t revision, const struct facts_key *keys, size_t n_keys,
-                                int64_t sent_us, int64_t now_us);
+                                int64_t sent_us, struct mono_moment now);
 
 /* A read sent at sent_us had no answer. */
 void facts_on_read_failed(struct facts *facts, int64_t sent_us);
 
 /* One watch event. */
-void facts_on_event(struct facts *facts, const struct facts_key *key, int64_t now_us);
+void facts_on_event(struct facts *facts, const struct facts_key *key, struct mono_moment now);
 
 /* Our own transaction wrote the owner record at this revision. */
 void facts_on_owner_written(struct facts *facts, const struct record_owner *owner, int64_t revision,
-                            int64_t now_us);
+                            struct mono_moment now);
 
 /* NULL if it is not in the race. */
 const struct record_node *facts_node(const struct facts *facts, const char *name);

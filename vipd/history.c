@@ -52,7 +52,7 @@ void history_on_facts(struct history *h, const struct facts *f, int64_t now_us)
 		h->epoch = o->epoch;
 		(void) snprintf(h->owner, sizeof(h->owner), "%s", o->node);
 	}
-	h->life_us = f->life_us;
+	h->life_us = f->life.us;
 }
 
 void history_on_held(struct history *h, int64_t now_us)

@@ -107,7 +107,7 @@ static void note_failure(struct ledger *l, const struct etcd_outcome *outcome)
 static void note_answer(struct ledger *l, bool wrote)
 {
 	/* A full etcd goes on answering reads: what ends that is a write, ours or another's. */
-	if (l->trouble.r != -ENOSPC || wrote || l->facts->life_us > l->trouble.since_us)
+	if (l->trouble.r != -ENOSPC || wrote || l->facts->life.us > l->trouble.since_us)
 		l->trouble.r = 0;
 }
 
@@ -144,12 +144,12 @@ static void watch_events_cb(const struct etcd_event *events, size_t n_events,
                             int64_t revision UNUSED, void *userdata)
 {
 	struct ledger *l = userdata;
-	int64_t now_us = mono_now_us();
+	struct mono_moment now = mono_moment_now();
 
 	for (size_t i = 0; i < n_events; i++) {
 		struct facts_key k = to_facts_key(l, &events[i].kv, events[i].type == ETCD_EVENT_DELETE);
 
-		facts_on_event(l->facts, &k, now_us);
+		facts_on_event(l->facts, &k, now);
 	}
 	l->callbacks->changed(l->userdata);
 }
@@ -209,7 +209,7 @@ static void fold_read(struct ledger *l, const struct ledger_call *c,
 	for (size_t i = 0; i < result->n_kvs; i++)
 		keys[i] = to_facts_key(l, &result->kvs[i], false);
 	answer = facts_on_read(l->facts, c->mark, outcome->cluster_id, outcome->revision, keys,
-	                       result->n_kvs, c->sent_us, mono_now_us());
+	                       result->n_kvs, c->sent_us, mono_moment_now());
 	if (answer == FACTS_REWOUND)
 		begin_timeline(l, why, known_rev, outcome->revision);
 	start_watch(l, outcome->revision);
@@ -338,7 +338,7 @@ static enum election_verdict verdict_of(struct ledger *l, const struct ledger_ca
 	case FACTS_REWOUND:
 		break;
 	}
-	facts_rewind(l->facts, mono_now_us());
+	facts_rewind(l->facts, mono_moment_now());
 	begin_timeline(l, why, known_rev, outcome->revision);
 	ledger_follow(l);
 	return ELECTION_UNKNOWN;
@@ -401,7 +401,7 @@ static void take_cb(const struct etcd_outcome *outcome, const struct etcd_txn_re
 	int64_t sent_us = outcome->r < 0 ? c->sent_us : outcome->sent_us;
 
 	if (verdict == ELECTION_DONE)
-		facts_on_owner_written(l->facts, &c->record, outcome->revision, mono_now_us());
+		facts_on_owner_written(l->facts, &c->record, outcome->revision, mono_moment_now());
 	call_free(c);
 	l->callbacks->on_take(verdict, outcome->revision, sent_us, l->userdata);
 }
@@ -438,7 +438,7 @@ static void release_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 	int64_t rev = c->rev;
 
 	if (verdict == ELECTION_DONE)
-		facts_on_owner_written(l->facts, &c->record, outcome->revision, mono_now_us());
+		facts_on_owner_written(l->facts, &c->record, outcome->revision, mono_moment_now());
 	call_free(c);
 	l->callbacks->on_release(verdict, rev, l->userdata);
 }

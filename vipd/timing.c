@@ -29,10 +29,12 @@ int64_t timing_confirm_period_us(int64_t window_us)
 	return window_us / 4;
 }
 
-/* x (1 + r) / (1 - r): the fenced clock may run slow by r while the waiting one runs fast by r. */
+/* x (1 + h) / ((1 - h) (1 - s)): the fenced clock's hardware may run slow by h and be slewed by s
+ * on top, while the hardware of the waiting one runs fast by h. */
 static int64_t stretched(int64_t us)
 {
-	return us * (1000000 + TIMING_RATE_ERROR_PPM) / (1000000 - TIMING_RATE_ERROR_PPM);
+	us = us * (1000000 + TIMING_HARDWARE_PPM) / (1000000 - TIMING_HARDWARE_PPM);
+	return us * 1000000 / (1000000 - TIMING_SLEW_PPM);
 }
 
 int64_t timing_worth_holding_us(enum fence_kind kind, int64_t window_us)
@@ -47,9 +49,21 @@ int64_t timing_silent_at_us(int64_t seen_us, int64_t window_us)
 	return seen_us + window_us;
 }
 
-int64_t timing_take_at_us(int64_t seen_us, int64_t window_us, int64_t late_us)
+struct mono_moment timing_take_at(struct mono_moment seen, int64_t window_us, int64_t late_us)
 {
-	return seen_us + stretched(window_us + late_us) + TIMING_MARGIN_US;
+	int64_t wait_us = stretched(window_us + late_us) + TIMING_MARGIN_US;
+
+	return (struct mono_moment){.us = seen.us + wait_us, .raw_us = seen.raw_us + wait_us};
+}
+
+struct mono_moment timing_later(struct mono_moment a, struct mono_moment b)
+{
+	return (struct mono_moment){.us = MAX(a.us, b.us), .raw_us = MAX(a.raw_us, b.raw_us)};
+}
+
+int64_t timing_over_us(struct mono_moment at, struct mono_moment now)
+{
+	return MAX(at.us, now.us + at.raw_us - now.raw_us);
 }
 
 int64_t timing_bound_us(int64_t window_us, int64_t late_us)

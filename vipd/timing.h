@@ -8,7 +8,8 @@
  *   window (T_f)   how long a confirmation entitles its owner to hold the address, counted on the
  *                  owner's clock from *before the sending* of the confirmation
  *   late (e)       how late the owner's fence may act
- *   rate error (r) how much a clock may run faster or slower than it should
+ *   slew (s)       how much slower than its hardware the owner's clock may be made to run
+ *   hardware (h)   how much faster or slower than it should a clock's hardware may run
  *   margin (m)     slack for everything that is measured in microseconds but scheduled by people
  *
  * All times are mono.h microseconds.
@@ -24,12 +25,25 @@ enum fence_kind {
 };
 
 /*
- * Quartz is good to 100 ppm, but whoever disciplines the clock may slew it, and CLOCK_BOOTTIME and
- * the kernel's own timers with it: ntpd and systemd-timesyncd by 500 ppm, chronyd by 83333 ppm
- * unless its maxslewrate says otherwise (chrony.conf(5)). The bound is the fastest of these and
- * some for the quartz.
+ * s: CLOCK_BOOTTIME and the kernel's timers, which fence the owner, go slower than its hardware by
+ * no more than the kernel lets a rate be set (kernel/time/ntp.c): a tick of 9000 us instead of
+ * 10000, a frequency of -500 ppm, and adjtime(3), which takes off 500 us a second. Within it are
+ * chronyd (83333 ppm, at most 100000 by its maxslewrate, chrony.conf(5)), phc2sys (100000),
+ * systemd-timesyncd (an offset of up to 0.4 s, a quarter of what is left in each second where
+ * PollIntervalMinSec= is 16, an eighth by default), and ntpd. Beyond it are only an offset of more
+ * than that at a time constant of 0, and a rate and an offset that are set at the same time, which
+ * none of them does.
  */
-#define TIMING_RATE_ERROR_PPM INT64_C(84000)
+#define TIMING_SLEW_PPM INT64_C(101000)
+
+/*
+ * h: the owner's clock and CLOCK_MONOTONIC_RAW of the one who waits are as good as their hardware
+ * and what the kernel believes of its frequency. Quartz is good to 100 ppm, KVM hands a time stamp
+ * counter on as it is if it is within 250 (tsc_tolerance_ppm), and the kernel measures its own to
+ * 500 (quick_pit_calibrate() in arch/x86/kernel/tsc.c). Twice the worst of it.
+ */
+#define TIMING_HARDWARE_PPM INT64_C(1000)
+
 #define TIMING_MARGIN_US (10 * US_PER_MS)
 
 /*
@@ -67,8 +81,19 @@ int64_t timing_worth_holding_us(enum fence_kind kind, int64_t window_us);
 /* When a standby may try the swap: nothing seen since seen_us. */
 int64_t timing_silent_at_us(int64_t seen_us, int64_t window_us);
 
-/* When the address may be added after the swap: the old fence has certainly acted. */
-int64_t timing_take_at_us(int64_t seen_us, int64_t window_us, int64_t late_us);
+/*
+ * When the address may be added after the swap: the old fence has certainly acted. It is when both
+ * clocks of this node say so: the raw one, which nobody slews, carries the proof; the other makes
+ * up for a hardware whose frequency is not what the kernel believes, but which NTP has set right.
+ */
+struct mono_moment timing_take_at(struct mono_moment seen, int64_t window_us, int64_t late_us);
+
+/* When both have come. */
+struct mono_moment timing_later(struct mono_moment a, struct mono_moment b);
+
+/* When to look again whether both clocks say that `at` has come, by the one that timers go by; not
+ * later than now: they do. */
+int64_t timing_over_us(struct mono_moment at, struct mono_moment now);
 
 /* The promise: never two that answer for longer than this. */
 int64_t timing_bound_us(int64_t window_us, int64_t late_us);

@@ -139,9 +139,9 @@ const struct ledger_callbacks vip_ledger_callbacks = {
 /* --- what the election wants -------------------------------------------------------------------
  */
 
-static int64_t op_now(void *ctx UNUSED)
+static struct mono_moment op_now(void *ctx UNUSED)
 {
-	return mono_now_us();
+	return mono_moment_now();
 }
 
 static void op_wake_at(int64_t us, void *ctx)
@@ -259,7 +259,7 @@ static void op_unsettled(enum election_action next, void *ctx)
 }
 
 const struct election_ops vip_election_ops = {
-    .now_us = op_now,
+    .now = op_now,
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,

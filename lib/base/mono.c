@@ -20,6 +20,11 @@ int64_t mono_now_us(void)
 	return read_clock(CLOCK_BOOTTIME);
 }
 
+struct mono_moment mono_moment_now(void)
+{
+	return (struct mono_moment){.us = mono_now_us(), .raw_us = read_clock(CLOCK_MONOTONIC_RAW)};
+}
+
 double mono_to_ev(int64_t us)
 {
 	return us <= 0 ? 0.0 : (double) us / (double) US_PER_S;

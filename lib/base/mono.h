@@ -18,6 +18,19 @@
 
 int64_t mono_now_us(void);
 
+/*
+ * The same moment by two clocks, for who waits for another machine and must not be early: `us` as
+ * above, which NTP slews (adjtimex(2)) as it does the kernel's timers, and `raw_us`, of
+ * CLOCK_MONOTONIC_RAW, which goes as fast as the hardware says whatever NTP does, and stands still
+ * while the machine is suspended. Each is comparable with itself only.
+ */
+struct mono_moment {
+	int64_t us;
+	int64_t raw_us;
+};
+
+struct mono_moment mono_moment_now(void);
+
 /* For libev timers, which take seconds as a double. Never negative. */
 double mono_to_ev(int64_t us);
 

@@ -4,8 +4,9 @@
  * function of vipd each step stands for; tests/model/run says how it is checked.
  *
  * Time. One process counts ticks. In a tick each node's clock goes on by one, or, every K-th tick, by
- * none (a slow clock) or by two (a fast one). What a node measures, and what its kernel does, goes by its
- * own clock. Nothing has to happen in time: a node that takes no step while ticks go by is one that was
+ * none (a slow clock) or by two (a fast one): that is the clock that NTP slews, and what a node measures
+ * and what its kernel does goes by it. A raw clock beside it, which nobody slews, counts every tick; for
+ * the fence of another one waits by that. Nothing has to happen in time: a node that takes no step while ticks go by is one that was
  * stopped, that waits for its disk, or whose messages are slow.
  *
  * Messages. etcd is linearizable: it is one state here, whichever of its members leads. A request is
@@ -29,12 +30,12 @@
 #define E 1 /* e: how late the kernel may silence the address */
 #define K 4 /* one tick of K is left out, or counts twice */
 /*
- * What a standby lets go by, on its clock, after the last sign of life that it saw. The owner's T + E
- * take at most 4 ticks of time when its clock is slow; that is at most 5 of a fast one; one more, as a
- * sign seen just before a tick looks a tick old just after it.
+ * What a standby lets go by, on its raw clock, after the last sign of life that it saw: the owner's T + E
+ * take at most 4 ticks of time when its clock is slow. By its other clock it would have to be 5, as that
+ * may be fast.
  */
 #ifndef WAIT
-#define WAIT 6
+#define WAIT 4
 #endif
 
 mtype = { DOWN, STANDBY, TAKING, OWNER, YIELDING };
@@ -61,11 +62,12 @@ typedef node {
 	bool waited;
 	byte grant;
 
-	/* What it knows of the keys, whether they are so still, and since when it has seen no change. */
+	/* What it knows of the keys, whether they are so still, and since when it has seen no change, by both
+	 * clocks. */
 	bool known;
 	bool owner_new, beat_new;
 	bool saw_released;
-	byte silence;
+	byte silence, raw_silence;
 
 	mtype take;
 	bool take_owner_fits, take_beat_fits, take_of_released;
@@ -213,6 +215,10 @@ inline no_address() {
 	me.live = 0
 }
 
+inline forget_silence() {
+	me.silence = 0; me.raw_silence = 0
+}
+
 inline end() {
 	if
 	:: me.take == SENT -> give_up_take()
@@ -226,7 +232,8 @@ inline end() {
 	:: me.state == YIELDING -> me.late_release = true; me.late_release_fits = me.mine
 	:: else
 	fi;
-	me.known = false; me.owner_new = false; me.beat_new = false; me.saw_released = false; me.silence = 0
+	me.known = false; me.owner_new = false; me.beat_new = false; me.saw_released = false;
+	forget_silence()
 }
 
 #define NOTHING_LATE (!me.late_confirm && !me.late_take && !me.late_release)
@@ -237,7 +244,7 @@ proctype process(byte id) {
 	do
 	/* A quorum read, or what the watch tells. */
 	:: atomic { me.state == STANDBY && !(me.known && me.owner_new && me.beat_new) ->
-		me.silence = 0; me.known = true; me.owner_new = true; me.beat_new = true;
+		forget_silence(); me.known = true; me.owner_new = true; me.beat_new = true;
 		me.saw_released = released;
 		HAS_READ }
 
@@ -255,12 +262,13 @@ proctype process(byte id) {
 		:: TAKE_FITS(me.take_owner_fits, me.take_beat_fits) ->
 			if
 			:: etcd_take(true);
-				me.state = TAKING; me.known = false;
+				me.state = TAKING; me.known = false; me.silence = 0;
 #if defined(BREAK_NO_WAIT) || defined(BREAK_LEASE)
 				me.waited = true;
 #else
 				me.waited = me.take_of_released;
 #endif
+				me.raw_silence = (me.waited -> 0 : me.raw_silence)
 			/* The answer is lost: what became of it a read tells, and then it is taken anew. */
 			:: MAY_FAIL -> FAILS; etcd_take(false)
 			fi
@@ -270,7 +278,7 @@ proctype process(byte id) {
 	:: atomic { MAY_FAIL && me.take == SENT && !me.late_take -> FAILS; give_up_take() }
 
 	/* The fence of the owner before has acted. */
-	:: atomic { me.state == TAKING && !me.waited && me.silence >= WAIT -> me.waited = true; me.silence = 0 }
+	:: atomic { me.state == TAKING && !me.waited && me.raw_silence >= WAIT -> me.waited = true; me.raw_silence = 0 }
 
 	/* Confirming. */
 	:: atomic { (me.state == TAKING || me.state == OWNER) && me.confirm == IDLE ->
@@ -289,7 +297,7 @@ proctype process(byte id) {
 			no_confirm();
 			if
 			:: me.state == TAKING || me.state == OWNER ->
-				no_address(); no_record(); me.silence = 0; me.state = STANDBY
+				no_address(); no_record(); forget_silence(); me.state = STANDBY
 			:: else
 			fi
 		fi }
@@ -386,21 +394,29 @@ inline goes(timer) {
 	timer = (timer > step -> timer - step : 0)
 }
 
-inline grows(counter, most) {
-	counter = (counter + step < most -> counter + step : most)
+inline grows(counter, by, most) {
+	counter = (counter + by < most -> counter + by : most)
 }
+
+#ifdef BREAK_SLEWED_WAIT
+#define RAW_STEP step
+#else
+#define RAW_STEP 1
+#endif
 
 inline tick_node() {
 	step = (PHASE(w) == 0 && CLOCK(w) == 1 -> 0 : (PHASE(w) == 0 && CLOCK(w) == 2 -> 2 : 1));
 	goes(nodes[w].live);
 	goes(nodes[w].grant);
 	if
-	:: (nodes[w].state == STANDBY && nodes[w].known) || (nodes[w].state == TAKING && !nodes[w].waited) ->
-		grows(nodes[w].silence, WAIT)
+	:: nodes[w].state == STANDBY && nodes[w].known ->
+		grows(nodes[w].silence, step, T);
+		grows(nodes[w].raw_silence, RAW_STEP, WAIT)
+	:: nodes[w].state == TAKING && !nodes[w].waited -> grows(nodes[w].raw_silence, RAW_STEP, WAIT)
 	:: else
 	fi;
 	if
-	:: nodes[w].confirm != IDLE -> grows(nodes[w].confirm_age, T)
+	:: nodes[w].confirm != IDLE -> grows(nodes[w].confirm_age, step, T)
 	:: else
 	fi;
 #ifdef CALM
@@ -416,7 +432,7 @@ inline tick_node() {
 	(nodes[i].state != STANDBY || (nodes[i].known && nodes[i].owner_new && nodes[i].beat_new && \
 		!nodes[i].saw_released && nodes[i].silence < T)) && \
 	(nodes[i].state != TAKING || (nodes[i].has_confirmed && !(nodes[i].waited && nodes[i].grant > 0) && \
-		(nodes[i].waited || nodes[i].silence < WAIT))) && \
+		(nodes[i].waited || nodes[i].raw_silence < WAIT))) && \
 	(nodes[i].state != OWNER || (nodes[i].has_confirmed && nodes[i].grant > 0 && nodes[i].live > 0)))
 #if N == 2
 #define ALL_QUIET (QUIET(0) && QUIET(1))

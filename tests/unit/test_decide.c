@@ -16,7 +16,12 @@
 #define NOW MS(1000000)
 #define AGO(ms) (NOW - MS(ms))
 #define IN(ms) (NOW + MS(ms))
+/* The clock that nobody slews was begun at another time. */
+#define RAW_NOW MS(600000)
+#define RAW_AGO(ms) (RAW_NOW - MS(ms))
+#define RAW_IN(ms) (RAW_NOW + MS(ms))
 #define WINDOW MS(3000)
+#define BOTH_IN(ms) ((struct mono_moment){IN(ms), RAW_IN(ms)})
 #define NEVER MONO_NEVER
 
 struct scene {
@@ -61,12 +66,12 @@ static void set_scene(struct scene *s, enum election_state state)
 	s->facts.owner_rev = 40;
 	s->facts.beat_rev = 50;
 	s->facts.owner_as_of = s->facts.beat_as_of = 60;
-	s->facts.life_us = AGO(3000);
+	s->facts.life.us = AGO(3000);
 	s->facts.quorum_since_us = AGO(60000);
 	s->facts.quorum_last_us = AGO(200);
 	s->in = (struct decide_input){
 	    .state = state,
-	    .now_us = NOW,
+	    .now = {.us = NOW, .raw_us = RAW_NOW},
 	    .facts = &s->facts,
 	    .me = &s->me,
 	    .fit = true,
@@ -125,12 +130,12 @@ CHANGE(never_read_pending, s->facts.known = false; s->in.reads.in_flight = 1;
        s->in.reads.last_ok = false;)
 CHANGE(facts_too_old, s->in.fresh_after_us = AGO(199); s->in.reads.last_sent_us = AGO(250);)
 CHANGE(facts_just_fresh, s->in.fresh_after_us = AGO(200);)
-CHANGE(alive, s->facts.life_us = AGO(500);)
-CHANGE(suspect, s->facts.life_us = AGO(1125);)
-CHANGE(suspect_read_due, s->facts.life_us = AGO(1125); s->in.reads.last_sent_us = AGO(250);)
-CHANGE(nearly_silent, s->facts.life_us = AGO(2900);)
-CHANGE(longer_window, s->facts.owner.window_us = MS(5000); s->facts.life_us = AGO(4900);)
-CHANGE(longer_window_over, s->facts.owner.window_us = MS(5000); s->facts.life_us = AGO(5000);)
+CHANGE(alive, s->facts.life.us = AGO(500);)
+CHANGE(suspect, s->facts.life.us = AGO(1125);)
+CHANGE(suspect_read_due, s->facts.life.us = AGO(1125); s->in.reads.last_sent_us = AGO(250);)
+CHANGE(nearly_silent, s->facts.life.us = AGO(2900);)
+CHANGE(longer_window, s->facts.owner.window_us = MS(5000); s->facts.life.us = AGO(4900);)
+CHANGE(longer_window_over, s->facts.owner.window_us = MS(5000); s->facts.life.us = AGO(5000);)
 CHANGE(streak_broken, s->facts.quorum_since_us = NEVER; s->in.reads.last_ok = false;)
 CHANGE(streak_broken_pending, s->facts.quorum_since_us = NEVER; s->in.reads.last_ok = false;
        s->in.reads.in_flight = 1;)
@@ -142,7 +147,7 @@ CHANGE(word_stale_pending, s->facts.quorum_last_us = AGO(500); s->in.reads.in_fl
 CHANGE(reads_all_lost, s->facts.quorum_since_us = NEVER;
        s->in.reads.in_flight = DECIDE_IN_FLIGHT_MAX; s->in.reads.last_ok = false;)
 CHANGE(second_rank, add_node(s, "0", 200);)
-CHANGE(second_rank_over, add_node(s, "0", 200); s->facts.life_us = AGO(3300);)
+CHANGE(second_rank_over, add_node(s, "0", 200); s->facts.life.us = AGO(3300);)
 CHANGE(silent_owner_is_better, s->facts.nodes[0].priority = 500;)
 CHANGE(not_before, s->in.campaign_after_us = IN(40);)
 CHANGE(not_eligible, s->me.eligible = false;)
@@ -158,7 +163,7 @@ CHANGE(no_owner, s->facts.has_owner = false; memset(&s->facts.owner, 0, sizeof(s
 CHANGE(no_owner_better, no_owner(s); add_node(s, "a", 100);)
 CHANGE(no_owner_long_own_window, no_owner(s); s->in.window_us = MS(5000);)
 CHANGE(owner_deleted, s->facts.has_owner = false; s->facts.owner.window_us = MS(5000);)
-CHANGE(quick_window, s->facts.owner.window_us = MS(1000); s->facts.life_us = AGO(1000);)
+CHANGE(quick_window, s->facts.owner.window_us = MS(1000); s->facts.life.us = AGO(1000);)
 
 static const struct decide_case silent_cases[] = {
     {"silent for its window", NULL, ELECTION_TAKE, 0},
@@ -202,11 +207,11 @@ static const struct decide_case silent_cases[] = {
 /* --- standby, released ------------------------------------------------------------------------
  */
 
-CHANGE(released, s->facts.owner.released = true; s->facts.life_us = NOW;)
+CHANGE(released, s->facts.owner.released = true; s->facts.life.us = NOW;)
 CHANGE(named_me, (void) strcpy(s->facts.owner.successor, "b"); add_node(s, "0", 500);)
 CHANGE(named_other, (void) strcpy(s->facts.owner.successor, "c");)
 CHANGE(named_other_gone, (void) strcpy(s->facts.owner.successor, "c");
-       s->facts.life_us = AGO(1000);)
+       s->facts.life.us = AGO(1000);)
 CHANGE(released_second, add_node(s, "0", 500);)
 CHANGE(released_third, add_node(s, "0", 500); add_node(s, "1", 500);)
 CHANGE(named_me_resting, (void) strcpy(s->facts.owner.successor, "b");
@@ -232,7 +237,7 @@ static const struct decide_case released_cases[] = {
  */
 
 CHANGE(ours, (void) strcpy(s->facts.owner.node, "b"); (void) strcpy(s->facts.owner.instance, "i-b");
-       s->facts.life_us = NOW;)
+       s->facts.life.us = NOW;)
 CHANGE(resumable, s->in.resumable = true;)
 CHANGE(resumable_pending, s->in.resumable = true; s->in.takes.in_flight = 1;
        s->in.takes.last_sent_us = NOW;)
@@ -260,12 +265,21 @@ static const struct decide_case ours_cases[] = {
 
 /* --- taking --------------------------------------------------------------------------------- */
 
-CHANGE(taking, ours(s); s->in.rev = s->facts.owner_rev; s->in.take_at_us = AGO(10);
-       s->in.deadline_us = IN(2000); s->in.confirms.last_sent_us = AGO(700);
-       s->in.confirms.last_ok = true;)
-CHANGE(old_fence_runs, s->in.take_at_us = IN(30);)
-CHANGE(old_fence_runs_confirm_first, s->in.take_at_us = IN(60);)
-CHANGE(old_fence_ends_now, s->in.take_at_us = NOW;)
+CHANGE(taking, ours(s); s->in.rev = s->facts.owner_rev;
+       s->in.take_at = (struct mono_moment){AGO(10), RAW_AGO(10)}; s->in.deadline_us = IN(2000);
+       s->in.confirms.last_sent_us = AGO(700); s->in.confirms.last_ok = true;)
+CHANGE(old_fence_runs, s->in.take_at = BOTH_IN(30);)
+CHANGE(old_fence_runs_confirm_first, s->in.take_at = BOTH_IN(60);)
+CHANGE(old_fence_ends_now, s->in.take_at = BOTH_IN(0);)
+/* Our own clock was slewed to be fast, or we were suspended. */
+CHANGE(old_fence_runs_by_raw, s->in.take_at.raw_us = RAW_IN(30);)
+CHANGE(old_fence_just_runs_by_raw, s->in.take_at.raw_us = RAW_NOW + 1;)
+CHANGE(suspended, s->in.take_at = (struct mono_moment){AGO(3600000), RAW_IN(3000)};
+       s->in.confirms.last_sent_us = NOW;)
+/* It was slewed to be slow, or the hardware is faster than the kernel believes. */
+CHANGE(old_fence_runs_by_boot, s->in.take_at.us = IN(30);)
+CHANGE(old_fence_runs_by_both, s->in.take_at = (struct mono_moment){IN(20), RAW_IN(30)};)
+CHANGE(old_fence_runs_by_both_boot, s->in.take_at = (struct mono_moment){IN(30), RAW_IN(20)};)
 CHANGE(not_worth, s->in.deadline_us = IN(750);)
 CHANGE(just_worth, s->in.deadline_us = IN(750) + 1;)
 CHANGE(not_confirmed, s->in.deadline_us = 0; s->in.confirms.last_sent_us = 0;)
@@ -286,6 +300,12 @@ static const struct decide_case taking_cases[] = {
     {"old fence runs, a confirmation is due before", old_fence_runs_confirm_first, ELECTION_WAIT,
      IN(50)},
     {"old fence ends this instant", old_fence_ends_now, ELECTION_HOLD, 0},
+    {"old fence runs by the raw clock", old_fence_runs_by_raw, ELECTION_WAIT, IN(30)},
+    {"by the last microsecond", old_fence_just_runs_by_raw, ELECTION_WAIT, NOW},
+    {"suspended for an hour: a confirmation is due before", suspended, ELECTION_WAIT, IN(750)},
+    {"old fence runs by the clock of timers", old_fence_runs_by_boot, ELECTION_WAIT, IN(30)},
+    {"by both", old_fence_runs_by_both, ELECTION_WAIT, IN(30)},
+    {"by both, the other one for longer", old_fence_runs_by_both_boot, ELECTION_WAIT, IN(30)},
     {"too little left to be worth it", not_worth, ELECTION_WAIT, IN(50)},
     {"just enough left", just_worth, ELECTION_HOLD, 0},
     {"never confirmed", not_confirmed, ELECTION_CONFIRM, 0},
@@ -340,9 +360,10 @@ CHANGE(release_failed, s->in.releases.last_sent_us = AGO(40);)
 CHANGE(give_up, s->in.state_since_us = AGO(3060);)
 CHANGE(give_up_soon, s->in.state_since_us = AGO(3055); s->in.releases.last_sent_us = AGO(1);)
 
-CHANGE(former_fence_runs, s->in.take_at_us = IN(30);)
-CHANGE(former_fence_over, s->in.take_at_us = NOW;)
-CHANGE(former_fence_long, give_up(s); s->in.take_at_us = IN(30);)
+CHANGE(former_fence_runs, s->in.take_at = BOTH_IN(30);)
+CHANGE(former_fence_runs_by_raw, s->in.take_at.raw_us = RAW_IN(30);)
+CHANGE(former_fence_over, s->in.take_at = BOTH_IN(0);)
+CHANGE(former_fence_long, give_up(s); s->in.take_at = BOTH_IN(30);)
 
 static const struct decide_case yielding_cases[] = {
     {"the release is written", NULL, ELECTION_RELEASE, 0},
@@ -354,6 +375,8 @@ static const struct decide_case yielding_cases[] = {
     {"nearly", give_up_soon, ELECTION_WAIT, IN(5)},
     {"not fit: still in order", not_fit, ELECTION_RELEASE, 0},
     {"the former owner's fence still runs", former_fence_runs, ELECTION_WAIT, IN(30)},
+    {"the former owner's fence still runs, by the raw clock", former_fence_runs_by_raw,
+     ELECTION_WAIT, IN(30)},
     {"the former owner's fence is just over", former_fence_over, ELECTION_RELEASE, 0},
     {"the former owner's fence runs for longer than our word", former_fence_long, ELECTION_WAIT,
      IN(30)},

@@ -35,6 +35,7 @@ enum mutation {
 	MUTATION_EAGER_WORD, /* `released` is written although the address stays on */
 	MUTATION_NO_FENCE,   /* nothing silences a process that is stopped */
 	MUTATION_DEAF,       /* the kernel's refusal to remove is not heard */
+	MUTATION_SLEWED,     /* the wait is counted by the clock that is slewed, and by no other */
 	MUTATION_TRUSTING,   /* revisions are believed to go forward, and are the only guard */
 };
 
@@ -90,8 +91,11 @@ struct node {
 	struct record_node me;
 	struct election *election;
 	unsigned life;
-	int64_t rate_ppm; /* of its clock */
-	int64_t wake_us;  /* local */
+	int64_t slew_ppm; /* of its clock, on top of its hardware, which the raw clock shows */
+	int64_t hardware_ppm;
+	bool suspended; /* while it is stopped: the raw clock stands still */
+	int64_t slept_us;
+	int64_t wake_us; /* local */
 	int64_t stopped_until_us;
 	int64_t cut_until_us;
 	int64_t mute_until_us; /* cut one way: it hears and is not heard */
@@ -157,11 +161,29 @@ static bool chance(struct world *w, int percent)
 	return random_below(w, 100) < percent;
 }
 
+static int64_t raw_us(const struct node *n)
+{
+	int64_t t = n->world->now_us - n->slept_us;
+
+	return 500 * US_PER_S + t + t * n->hardware_ppm / 1000000;
+}
+
+/* Of the clock by which the kernel and the process go, to the true one: parts of a million. */
+static int64_t rate_ppm(const struct node *n)
+{
+	return (1000000 + n->hardware_ppm) * (1000000 + n->slew_ppm) / 1000000;
+}
+
 static int64_t local_us(const struct node *n)
 {
-	int64_t t = n->world->now_us;
+	return 1000 * US_PER_S + n->world->now_us * rate_ppm(n) / 1000000;
+}
 
-	return 1000 * US_PER_S + t + t * n->rate_ppm / 1000000;
+static struct mono_moment local_now(const struct node *n)
+{
+	bool slewed = n->world->mutation == MUTATION_SLEWED;
+
+	return (struct mono_moment){.us = local_us(n), .raw_us = slewed ? local_us(n) : raw_us(n)};
 }
 
 /* --- the ops: requests leave, the kernel obeys -------------------------------------------------
@@ -194,9 +216,9 @@ static struct message *send_message(struct node *n, enum message_kind kind)
 	abort();
 }
 
-static int64_t op_now(void *ctx)
+static struct mono_moment op_now(void *ctx)
 {
-	return local_us(ctx);
+	return local_now(ctx);
 }
 
 static void op_wake_at(int64_t us, void *ctx)
@@ -266,7 +288,7 @@ static int op_hold(int64_t deadline_us, void *ctx)
 	/* The kernel counts with the node's own clock; late by up to e. */
 	n->silent_at_us = n->world->mutation == MUTATION_NO_FENCE
 	                      ? MONO_NEVER
-	                      : n->world->now_us + left_us * 1000000 / (1000000 + n->rate_ppm) +
+	                      : n->world->now_us + left_us * 1000000 / rate_ppm(n) +
 	                            random_below(n->world, TIMING_LATE_US);
 	return 0;
 }
@@ -302,7 +324,7 @@ static void op_unsettled(enum election_action next, void *ctx)
 }
 
 static const struct election_ops ops = {
-    .now_us = op_now,
+    .now = op_now,
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,
@@ -448,7 +470,7 @@ static bool tell_read(struct node *n, const struct message *m)
 		n->facts.owner_text.len = n->facts.beat_text.len = 0;
 	}
 	answer = facts_on_read(&n->facts, mark, 1, m->snapshot.revision, k->keys, k->count,
-	                       m->sent_local_us, local_us(n));
+	                       m->sent_local_us, local_now(n));
 	if (answer == FACTS_STALE)
 		return false;
 	if (n->watched_timeline != n->facts.timeline || n->watched_rev == 0) {
@@ -470,7 +492,7 @@ static void tell_watch(struct node *n, const struct store *s)
 	k = keys_of(n->world, s);
 	for (size_t i = 0; i < k->count; i++) {
 		if (k->keys[i].mod_revision > n->watched_rev)
-			facts_on_event(&n->facts, &k->keys[i], local_us(n));
+			facts_on_event(&n->facts, &k->keys[i], local_now(n));
 	}
 	n->watched_rev = s->revision;
 	election_run(n->election);
@@ -492,7 +514,7 @@ static enum election_verdict judge(struct node *n, const struct message *m)
 	case FACTS_REWOUND:
 		break;
 	}
-	facts_rewind(&n->facts, local_us(n));
+	facts_rewind(&n->facts, local_now(n));
 	rewound(n);
 	return ELECTION_UNKNOWN;
 }
@@ -513,7 +535,7 @@ static void deliver(struct world *w, struct message *m)
 	}
 	verdict = judge(n, m);
 	if (verdict == ELECTION_DONE && m->kind != MESSAGE_CONFIRM)
-		facts_on_owner_written(&n->facts, &m->claim.record, m->answer_rev, local_us(n));
+		facts_on_owner_written(&n->facts, &m->claim.record, m->answer_rev, local_now(n));
 	if (m->kind == MESSAGE_TAKE)
 		election_on_take(n->election, verdict, m->answer_rev, stamp_us);
 	else if (m->kind == MESSAGE_CONFIRM)
@@ -566,10 +588,13 @@ static bool is_running(const struct node *n)
 	return n->election != NULL && n->stopped_until_us <= n->world->now_us;
 }
 
-static void step_node(struct node *n)
+static void step_node(struct node *n, int64_t step_us)
 {
 	struct world *w = n->world;
 
+	n->suspended = n->suspended && !is_running(n);
+	if (n->suspended)
+		n->slept_us += step_us;
 	if (w->now_us >= n->silent_at_us)
 		n->held = false;
 	if (!is_running(n))
@@ -620,9 +645,10 @@ static void step_messages(struct world *w)
 			m->answer = true;
 			m->lost = !w->calm && chance(w, 3);
 			/* Where the time of a confirmation's answer counts, these dawdle. */
-			m->at_us =
-			    w->now_us +
-			    random_delay(w, late_stamp && m->kind == MESSAGE_CONFIRM ? 40 : 85, 2 * US_PER_S);
+			if (late_stamp && m->kind == MESSAGE_CONFIRM)
+				m->at_us = w->now_us + random_delay(w, 20, US_PER_S);
+			else
+				m->at_us = w->now_us + random_delay(w, 85, 2 * US_PER_S);
 		}
 		if (!is_running(n))
 			continue;
@@ -653,7 +679,7 @@ static void step_messages(struct world *w)
 /* Now and then a backup is made, and now and then the last one is restored. */
 static void do_backup(struct world *w)
 {
-	int64_t longest_us = timing_take_at_us(0, 5 * US_PER_S, TIMING_LATE_US);
+	int64_t longest_us = timing_take_at((struct mono_moment){0}, 5 * US_PER_S, TIMING_LATE_US).us;
 
 	if (w->backup.revision == 0 || chance(w, 50)) {
 		w->backup = w->store;
@@ -678,6 +704,8 @@ static void do_mischief(struct world *w)
 	switch (choice) {
 	case 0:
 		n->stopped_until_us = w->now_us + random_below(w, 8 * US_PER_S);
+		/* No fence goes by where a whole machine sleeps: one that answers must not. */
+		n->suspended = !n->held && chance(w, 30);
 		break;
 	case 1:
 		n->cut_until_us = w->now_us + random_below(w, 8 * US_PER_S);
@@ -782,7 +810,7 @@ static void run_for(struct world *w, int64_t duration_us, int64_t mischief_every
 		w->now_us += step_us;
 		step_messages(w);
 		for (size_t i = 0; i < NODES; i++)
-			step_node(&w->nodes[i]);
+			step_node(&w->nodes[i], step_us);
 		check_invariant(w, step_us);
 		if (mischief_every_us > 0 && w->now_us >= next_us) {
 			do_mischief(w);
@@ -798,6 +826,14 @@ struct result {
 	unsigned unsettled;
 	unsigned restores;
 };
+
+/* The worst is not rare. */
+static int64_t random_rate(struct world *w, int64_t most_ppm)
+{
+	if (chance(w, 50))
+		return chance(w, 50) ? most_ppm : -most_ppm;
+	return random_below(w, 2 * most_ppm) - most_ppm;
+}
 
 static struct result run_world(uint64_t seed, enum fate fate, enum mutation mutation,
                                int64_t duration_us)
@@ -823,7 +859,8 @@ static struct result run_world(uint64_t seed, enum fate fate, enum mutation muta
 		n->me.priority = 100;
 		n->me.health = HEALTH_UNCHECKED;
 		n->me.eligible = true;
-		n->rate_ppm = random_below(w, 2 * TIMING_RATE_ERROR_PPM) - TIMING_RATE_ERROR_PPM;
+		n->slew_ppm = random_rate(w, TIMING_SLEW_PPM);
+		n->hardware_ppm = random_rate(w, TIMING_HARDWARE_PPM);
 		new_instance(n);
 		start_process(n);
 	}
@@ -889,6 +926,7 @@ static void test_mutations_are_caught(void)
 	    {MUTATION_EAGER_WORD, FATE_ORDINARY, "eager word"},
 	    {MUTATION_NO_FENCE, FATE_ORDINARY, "no fence"},
 	    {MUTATION_DEAF, FATE_ORDINARY, "deaf"},
+	    {MUTATION_SLEWED, FATE_ORDINARY, "slewed"},
 	    {MUTATION_TRUSTING, FATE_BACKUPS, "trusting"},
 	    {MUTATION_TRUSTING, FATE_QUICK_BACKUPS, "trusting, quick"},
 	};

@@ -35,12 +35,18 @@ struct stage {
 	int64_t held_until_us; /* in the kernel; 0: off */
 };
 
-static int64_t op_now(void *ctx)
+/* The raw clock was begun at another time, and is not slewed against the other. */
+static struct mono_moment moment(int64_t us)
+{
+	return (struct mono_moment){.us = us, .raw_us = us - MS(700)};
+}
+
+static struct mono_moment op_now(void *ctx)
 {
 	struct stage *s = ctx;
 
 	s->now_us += s->jump_us;
-	return s->now_us;
+	return moment(s->now_us);
 }
 
 static void op_wake_at(int64_t us, void *ctx)
@@ -117,7 +123,7 @@ static void op_unsettled(enum election_action next UNUSED, void *ctx)
 }
 
 static const struct election_ops ops = {
-    .now_us = op_now,
+    .now = op_now,
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,
@@ -155,8 +161,8 @@ static void set_stage(struct stage *s, bool released)
 	s->election = election_new(&s->facts, &s->me, &ops, s);
 	election_configure(s->election, WINDOW, FENCE_NFTABLES, false);
 	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, NULL, 0, s->now_us,
-	                     s->now_us);
-	facts_on_owner_written(&s->facts, &owner, ++s->revision, s->now_us);
+	                     moment(s->now_us));
+	facts_on_owner_written(&s->facts, &owner, ++s->revision, moment(s->now_us));
 }
 
 static void answer_read_with(struct stage *s, const struct record_owner *o, int64_t rev)
@@ -169,7 +175,7 @@ static void answer_read_with(struct stage *s, const struct record_owner *o, int6
 	                              .mod_revision = rev};
 
 	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, &key, 1, s->now_us,
-	                     s->now_us);
+	                     moment(s->now_us));
 	election_on_read(s->election, true);
 }
 
@@ -182,7 +188,7 @@ static void answer_read(struct stage *s)
 
 static void answer_take(struct stage *s)
 {
-	facts_on_owner_written(&s->facts, &s->claim.record, ++s->revision, s->now_us);
+	facts_on_owner_written(&s->facts, &s->claim.record, ++s->revision, moment(s->now_us));
 	election_on_take(s->election, ELECTION_DONE, s->revision, s->sent_us);
 }
 
@@ -279,7 +285,7 @@ static void test_not_removed(void)
 	/* With the answer to the swap yet to come, when it was found to have landed by a read. */
 	set_stage(&s, true);
 	election_set_fit(s.election, true, "");
-	facts_on_owner_written(&s.facts, &s.claim.record, ++s.revision, s.now_us);
+	facts_on_owner_written(&s.facts, &s.claim.record, ++s.revision, moment(s.now_us));
 	election_run(s.election);
 	CHECK_EQ_INT(election_state(s.election), ELECTION_TAKING);
 	s.drop_result = -EBUSY;
@@ -399,7 +405,7 @@ static void test_leaves_with_a_swap_under_way(void)
 		election_set_fit(s.election, false, "stopping");
 		CHECK_EQ_INT(election_state(s.election), ELECTION_STANDBY);
 		if (cases[i].found) {
-			facts_on_owner_written(&s.facts, &s.claim.record, ++s.revision, s.now_us);
+			facts_on_owner_written(&s.facts, &s.claim.record, ++s.revision, moment(s.now_us));
 			election_run(s.election);
 		}
 		if (cases[i].verdict == ELECTION_DONE)
@@ -411,7 +417,7 @@ static void test_leaves_with_a_swap_under_way(void)
 		if (s.releases > 0) {
 			const struct record_owner released = owner_record("b", true);
 
-			facts_on_owner_written(&s.facts, &released, ++s.revision, s.now_us);
+			facts_on_owner_written(&s.facts, &released, ++s.revision, moment(s.now_us));
 			election_on_release(s.election, ELECTION_DONE, s.rev);
 		}
 		CHECK_EQ_INT(election_state(s.election), ELECTION_DOWN);
@@ -448,7 +454,7 @@ static void restored(struct stage *s, const struct record_owner *owner)
 {
 	const int64_t rev = s->facts.owner_rev;
 
-	facts_rewind(&s->facts, s->now_us);
+	facts_rewind(&s->facts, moment(s->now_us));
 	election_on_rewind(s->election);
 	answer_read_with(s, owner, rev);
 }
@@ -464,7 +470,7 @@ static void test_rewound(void)
 	become_owner(&s);
 	mine = s.claim.record;
 	rewound_us = s.now_us;
-	until_us = timing_take_at_us(rewound_us, WINDOW, TIMING_LATE_US);
+	until_us = timing_take_at(moment(rewound_us), WINDOW, TIMING_LATE_US).us;
 	restored(&s, &mine);
 	CHECK_EQ_INT(s.held_until_us, 0);
 	CHECK_EQ_INT(s.drops, 1);
@@ -486,7 +492,7 @@ static void test_rewound(void)
 
 	/* A record that says `released` says it of somebody of long ago. */
 	become_owner(&s);
-	until_us = timing_take_at_us(s.now_us, WINDOW, TIMING_LATE_US);
+	until_us = timing_take_at(moment(s.now_us), WINDOW, TIMING_LATE_US).us;
 	restored(&s, &of_a);
 	election_on_confirm(s.election, ELECTION_UNKNOWN, s.rev, s.sent_us);
 	wait_for(&s, MS(10));

@@ -16,6 +16,11 @@
 #include "vipd/timing.h"
 
 #define CLUSTER UINT64_C(0xabc)
+
+/* The other clock was begun at another time. */
+#define RAW_BEHIND_US 700
+#define AT(us_) ((struct mono_moment){.us = (us_), .raw_us = (us_) -RAW_BEHIND_US})
+
 #define NODE_VALUE                                                                               \
 	"{\"instance\":\"i\",\"priority\":100,\"health\":\"good\",\"eligible\":true,\"etcdLeader\":" \
 	"false}"
@@ -63,7 +68,7 @@ static enum facts_answer read_at(struct facts *f, struct facts_mark mark, int64_
 
 	for (size_t i = 0; i < n; i++)
 		keys[i] = va_arg(ap, struct facts_key);
-	return facts_on_read(f, mark, CLUSTER, revision, keys, n, now_us - 5, now_us);
+	return facts_on_read(f, mark, CLUSTER, revision, keys, n, now_us - 5, AT(now_us));
 }
 
 /* A read that overtakes nothing. */
@@ -94,7 +99,7 @@ static enum facts_answer read_late(struct facts *f, int64_t known, int64_t revis
 
 static void event(struct facts *f, struct facts_key k, int64_t now_us)
 {
-	facts_on_event(f, &k, now_us);
+	facts_on_event(f, &k, AT(now_us));
 }
 
 static void check_keys(const struct facts *f, const char *story, const char *owner,
@@ -104,7 +109,8 @@ static void check_keys(const struct facts *f, const char *story, const char *own
 
 	ok = CHECK_EQ_INT(f->owner_rev, owner_rev) && ok;
 	ok = CHECK_EQ_INT(f->beat_rev, beat_rev) && ok;
-	ok = CHECK_EQ_INT(f->life_us, life_us) && ok;
+	ok = CHECK_EQ_INT(f->life.us, life_us) && ok;
+	ok = CHECK_EQ_INT(f->life.raw_us, life_us - RAW_BEHIND_US) && ok;
 	if (!ok)
 		(void) fprintf(stderr, "story: %s\n", story);
 }
@@ -217,7 +223,7 @@ static void test_own_write(void)
 
 	facts_init(&f);
 	(void) read_all(&f, 50, 1000, 2, owner_key("n1", 3, 40), beat_key(45));
-	facts_on_owner_written(&f, &mine, 70, 2000);
+	facts_on_owner_written(&f, &mine, 70, AT(2000));
 	check_keys(&f, "our swap", "me", 70, 45, 2000);
 	event(&f, owner_key("me", 4, 70), 3000);
 	check_keys(&f, "its echo from the watch", "me", 70, 45, 2000);
@@ -225,7 +231,7 @@ static void test_own_write(void)
 	(void) read_late(&f, 50, 69, 3000, 2, owner_key("n1", 3, 66), beat_key(45));
 	check_keys(&f, "what was before it comes late", "me", 70, 45, 2000);
 	event(&f, owner_key("n3", 5, 80), 4000);
-	facts_on_owner_written(&f, &mine, 70, 5000);
+	facts_on_owner_written(&f, &mine, 70, AT(5000));
 	check_keys(&f, "the answer to it comes after its successor", "n3", 80, 45, 4000);
 }
 
@@ -236,20 +242,20 @@ static void test_quorum_streak(void)
 	facts_init(&f);
 	facts_on_read_failed(&f, 100);
 	CHECK_EQ_INT(f.quorum_since_us, MONO_NEVER);
-	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 1000, 1100);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 1000, AT(1100));
 	CHECK_EQ_INT(f.quorum_since_us, 1000);
 	CHECK_EQ_INT(f.quorum_last_us, 1000);
-	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 2000, 2100);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 2000, AT(2100));
 	CHECK_EQ_INT(f.quorum_since_us, 1000);
 	CHECK_EQ_INT(f.quorum_last_us, 2000);
 	/* Overtaken: neither its answer nor its failure says anything. */
-	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 1500, 2200);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 1500, AT(2200));
 	CHECK_EQ_INT(f.quorum_last_us, 2000);
 	facts_on_read_failed(&f, 1900);
 	CHECK_EQ_INT(f.quorum_since_us, 1000);
 	facts_on_read_failed(&f, 2500);
 	CHECK_EQ_INT(f.quorum_since_us, MONO_NEVER);
-	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 3000, 3100);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER, 1, NULL, 0, 3000, AT(3100));
 	CHECK_EQ_INT(f.quorum_since_us, 3000);
 	/* A watch event is no quorum read. */
 	event(&f, beat_key(9), 9000);
@@ -263,7 +269,7 @@ static void test_other_cluster(void)
 	facts_init(&f);
 	(void) read_all(&f, 5000, 1000, 3, owner_key("n1", 3, 4000), beat_key(4500),
 	                key("node/n1", NODE_VALUE, 9));
-	(void) facts_on_read(&f, facts_mark(&f), CLUSTER + 1, 20, NULL, 0, 1995, 2000);
+	(void) facts_on_read(&f, facts_mark(&f), CLUSTER + 1, 20, NULL, 0, 1995, AT(2000));
 	check_keys(&f, "a restored etcd has smaller revisions and is believed", "", 0, 0, 2000);
 	CHECK_EQ_INT(f.n_nodes, 0);
 	CHECK_EQ_INT(f.quorum_since_us, 1995);
@@ -296,9 +302,10 @@ static void test_rewound(void)
 	CHECK_EQ_INT(f.timeline, 1);
 	CHECK_EQ_INT(f.revision, 4999);
 	CHECK_EQ_INT(f.quorum_since_us, 9000 - 5);
-	CHECK_EQ_INT(f.former_until_us, timing_take_at_us(9000, 3 * US_PER_S, 100 * US_PER_MS));
+	CHECK_EQ_INT(f.former_until.us, timing_take_at(AT(9000), 3 * US_PER_S, 100 * US_PER_MS).us);
+	CHECK_EQ_INT(f.former_until.raw_us, f.former_until.us - RAW_BEHIND_US);
 	CHECK_EQ_INT(facts_judge(&f, before, CLUSTER, 6000), FACTS_STALE);
-	CHECK_EQ_INT(facts_on_read(&f, before, CLUSTER, 6000, NULL, 0, 9000, 9100), FACTS_STALE);
+	CHECK_EQ_INT(facts_on_read(&f, before, CLUSTER, 6000, NULL, 0, 9000, AT(9100)), FACTS_STALE);
 	check_keys(&f, "what was asked before it is not", "n1", 3000, 4500, 9000);
 	event(&f, beat_key(5001), 9500);
 	CHECK_EQ_INT(facts_judge(&f, facts_mark(&f), CLUSTER, 5000), FACTS_REWOUND);

@@ -13,7 +13,7 @@ static struct facts facts_of(const char *node, int64_t epoch, const char *reason
 	facts_init(&f);
 	f.known = true;
 	f.has_owner = node != NULL;
-	f.life_us = life_us;
+	f.life.us = life_us;
 	f.owner.epoch = epoch;
 	f.owner.wall_us = 1000 + epoch;
 	(void) snprintf(f.owner.node, sizeof(f.owner.node), "%s", node != NULL ? node : "");

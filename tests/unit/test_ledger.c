@@ -228,7 +228,7 @@ static void test_read(const char *endpoint)
 	before_us = mono_now_us();
 	read_keys(&d);
 	CHECK(d.said.read_ok && d.facts.known && !d.facts.has_owner);
-	CHECK(d.facts.quorum_last_us >= before_us && d.facts.life_us > d.facts.quorum_last_us);
+	CHECK(d.facts.quorum_last_us >= before_us && d.facts.life.us > d.facts.quorum_last_us);
 	CHECK(d.facts.cluster_id != 0);
 	CHECK_EQ_STR(ledger_endpoint(d.ledger), endpoint);
 	ledger_free(d.ledger);
@@ -371,7 +371,7 @@ static void test_watch(void)
 	beat_rev = sync_put(ev, other, BEAT, "{}", 0).revision;
 	CHECK(sees(&d, owner_rev, beat_rev));
 	CHECK_EQ_STR(d.facts.owner.node, "n9");
-	CHECK(d.facts.life_us >= before_us);
+	CHECK(d.facts.life.us >= before_us);
 	CHECK_EQ_INT(sync_put(ev, other, UNDER "node/n9",
 	                      "{\"instance\":\"x\",\"priority\":1,\"health\":\"good\","
 	                      "\"eligible\":true,\"etcdLeader\":false}",
@@ -699,7 +699,7 @@ static void test_trouble(void)
 	CHECK_EQ_INT(confirm(&d, 7, 1), ELECTION_UNKNOWN);
 	CHECK_EQ_INT(ledger_trouble(d.ledger)->since_us, since_us);
 	/* Another one could write. */
-	d.facts.life_us = mono_now_us();
+	d.facts.life = mono_moment_now();
 	read_keys(&d);
 	CHECK(ledger_trouble(d.ledger) == NULL);
 	CHECK_EQ_INT(confirm(&d, 7, 1), ELECTION_UNKNOWN);

@@ -152,29 +152,102 @@ static void test_lifetime_is_a_fence(void)
 	}
 }
 
+/* When a standby with clocks of these rates takes, in true time, which saw the beat at 0. */
+static double taken_at(int64_t window_us, double rate, double raw_rate)
+{
+	struct mono_moment at = timing_take_at((struct mono_moment){0}, window_us, TIMING_LATE_US);
+
+	return MAX((double) at.us / rate, (double) at.raw_us / raw_rate);
+}
+
 /*
- * The owner sent its last confirmation at 0 and its clock is slow; the standby saw the beat at the
- * same instant, the earliest it can, and its clock is fast. In true time the owner's fence has
- * acted before the standby takes.
+ * The owner sent its last confirmation at 0 and its clock is as slow as it may be; the standby saw
+ * the beat at the same instant, the earliest it can. In true time the owner's fence has acted
+ * before the standby takes, however the standby's own clocks are off, as long as one of them is
+ * right.
  */
 static void test_take_outlasts_fence(void)
 {
 	static const int64_t windows_ms[] = {1000, 1500, 3000, 5000, 12500, 60000, 600000};
-	const double r = (double) TIMING_RATE_ERROR_PPM / 1e6;
+	static const struct {
+		const char *name;
+		double slew, hardware; /* of the standby, 1: as much as may be */
+		double wrong;          /* what the kernel is wrong by of its hardware's frequency */
+	} standbys[] = {
+	    {"right", 0, 0, 0},
+	    {"fast hardware", 0, 1, 0},
+	    {"slewed to be fast", 1, 1, 0},
+	    {"slewed to be slow", -1, 1, 0},
+	    {"slow hardware", 0, -1, 0},
+	    {"hardware of another frequency, set right by NTP", 0, 0, 0.04},
+	    {"and slower", 0, 0, -0.04},
+	};
+	const double s = (double) TIMING_SLEW_PPM / 1e6, h = (double) TIMING_HARDWARE_PPM / 1e6;
 
 	for (size_t i = 0; i < ARRAY_SIZE(windows_ms); i++) {
 		int64_t window_us = windows_ms[i] * US_PER_MS;
-		double owner_ends = (double) (window_us + TIMING_LATE_US) / (1 - r);
-		double standby_takes = (double) timing_take_at_us(0, window_us, TIMING_LATE_US) / (1 + r);
+		double owner_ends = (double) (window_us + TIMING_LATE_US) / (1 - h) / (1 - s);
 
-		/* The margin is for schedulers: none of it is spent on clocks, up to second order. */
-		if (!CHECK(standby_takes - owner_ends >= 0.9 * (double) TIMING_MARGIN_US))
-			(void) fprintf(stderr, "window: %lld ms\n", (long long) windows_ms[i]);
+		for (size_t j = 0; j < ARRAY_SIZE(standbys); j++) {
+			double hardware = 1 + standbys[j].hardware * h;
+			double taken = taken_at(window_us, hardware * (1 + standbys[j].slew * s),
+			                        hardware * (1 + standbys[j].wrong));
+
+			/* The margin is for schedulers: none of it is spent on clocks, up to second order. */
+			if (!CHECK(taken - owner_ends >= 0.9 * (double) TIMING_MARGIN_US))
+				(void) fprintf(stderr, "window: %lld ms, standby: %s\n", (long long) windows_ms[i],
+				               standbys[j].name);
+		}
+		/* The same wait by a slewed clock alone would be too short. */
+		CHECK(taken_at(window_us, (1 + h) * (1 + s), (1 + h) * (1 + s)) < owner_ends);
 	}
-	CHECK_EQ_INT(timing_take_at_us(MS(10000), MS(3000), MS(100)), MS(10000) + 3678558);
+}
+
+/* What the kernel lets a rate be set to: a tick of 9000 to 11000 us (ADJ_TICK), 500 ppm
+ * (ADJ_FREQUENCY), and 500 us a second (ADJ_ADJTIME). */
+static void test_slew(void)
+{
+	CHECK(TIMING_SLEW_PPM >= (10000 - 9000) * 100 + 500 + 500);
+}
+
+static void test_take_at(void)
+{
+	struct mono_moment seen = {.us = MS(10000), .raw_us = MS(7000)};
+	struct mono_moment at = timing_take_at(seen, MS(3000), MS(100));
+
+	CHECK_EQ_INT(at.us, MS(10000) + 3465179);
+	CHECK_EQ_INT(at.raw_us, MS(7000) + 3465179);
 	CHECK_EQ_INT(timing_silent_at_us(MS(10000), MS(3000)), MS(13000));
 	/* Power loss to the next owner in the default profile, from the last confirmation on. */
-	CHECK(timing_take_at_us(0, TIMING_WINDOW_DEFAULT_US, TIMING_LATE_US) < MS(4000));
+	CHECK(timing_take_at((struct mono_moment){0}, TIMING_WINDOW_DEFAULT_US, TIMING_LATE_US).us <
+	      MS(3500));
+}
+
+static void test_over(void)
+{
+	static const struct {
+		const char *name;
+		struct mono_moment at, now;
+		int64_t want_us;
+	} cases[] = {
+	    {"both go on", {1000, 100}, {900, 0}, 1000},
+	    {"both have come", {1000, 100}, {1000, 100}, 1000},
+	    {"both are over", {1000, 100}, {1500, 600}, 1000},
+	    {"the raw one goes on", {1000, 100}, {1000, 80}, 1020},
+	    {"it stood still for long", {1000, 100}, {99999, 80}, 99999 + 20},
+	    {"the other one goes on", {1000, 100}, {980, 100}, 1000},
+	    {"the raw one is far ahead", {1000, 100}, {980, 99999}, 1000},
+	    {"never was another owner", {0, 0}, {980, 80}, 900},
+	};
+	struct mono_moment later =
+	    timing_later((struct mono_moment){1, 20}, (struct mono_moment){10, 2});
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (!CHECK_EQ_INT(timing_over_us(cases[i].at, cases[i].now), cases[i].want_us))
+			(void) fprintf(stderr, "case: %s\n", cases[i].name);
+	}
+	CHECK_EQ_INT(later.us, 10);
+	CHECK_EQ_INT(later.raw_us, 20);
 }
 
 int main(void)
@@ -185,5 +258,8 @@ int main(void)
 	test_lifetime();
 	test_lifetime_is_a_fence();
 	test_take_outlasts_fence();
+	test_slew();
+	test_take_at();
+	test_over();
 	return check_result();
 }
