@@ -23,6 +23,7 @@
 #define NETNS_PATH "/proc/self/ns/net"
 #define FILE_BYTES_MAX (256u << 20) /* a network of tens of thousands of routes */
 #define MODE 0600
+#define CHECKPOINT_FILES 5 /* of a change before it begins, but for its state */
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71 /* asm-generic/socket.h, Linux 5.14 */
@@ -102,7 +103,7 @@ static int write_model(const char *dir, const struct model *model)
 {
 	AUTO(free) char *text = model_to_text(model);
 
-	return text != NULL ? write_text(dir, "before.json", text, FILE_WHOLE) : -ENOMEM;
+	return text != NULL ? write_text(dir, "before.json", text, FILE_VOLATILE) : -ENOMEM;
 }
 
 static int read_text(const char *dir, const char *name, char **ret_text, size_t *ret_len)
@@ -136,6 +137,30 @@ static int sync_parent(const char *dir)
 	AUTO(free) char *parent = xasprintf("%s/..", dir);
 
 	return sync_dir(parent);
+}
+
+/* A disk takes nearly as long for one file as for several whose writing has begun. */
+static int sync_files(const char *dir, const char *const names[], size_t n)
+{
+	int fds[CHECKPOINT_FILES], r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		AUTO(free) char *path = xasprintf("%s/%s", dir, names[i]);
+
+		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (fds[i] >= 0)
+			(void) sync_file_range(fds[i], 0, 0, SYNC_FILE_RANGE_WRITE);
+		else if (errno != ENOENT && r == 0)
+			r = -errno;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (fds[i] < 0)
+			continue;
+		if (fsync(fds[i]) < 0 && r == 0)
+			r = -errno;
+		(void) close(fds[i]);
+	}
+	return r;
 }
 
 static int remove_file(const char *dir, const char *name)
@@ -264,6 +289,8 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
                     const struct model *before, const struct plan *plan, const json_t *beside,
                     const char *config)
 {
+	static const char *const names[CHECKPOINT_FILES] = {"before.json", SETTLED, "plan.json",
+	                                                    "beside.json", "config.yaml"};
 	int r = checkpoint_remove(dir);
 
 	if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
@@ -273,12 +300,14 @@ int checkpoint_make(const char *dir, const struct checkpoint_state *state,
 	if (r == 0)
 		r = write_model(dir, before);
 	if (r == 0)
-		r = write_plan(dir, plan, FILE_WHOLE);
+		r = write_plan(dir, plan, FILE_VOLATILE);
 	if (r == 0 && beside != NULL)
-		r = write_beside(dir, beside, FILE_WHOLE);
+		r = write_beside(dir, beside, FILE_VOLATILE);
 	if (r == 0)
-		r = write_text(dir, "config.yaml", config, FILE_WHOLE);
-	/* All their names at once. */
+		r = write_text(dir, "config.yaml", config, FILE_VOLATILE);
+	/* All that is in them, then all their names, and only then what says that they are there. */
+	if (r == 0)
+		r = sync_files(dir, names, ARRAY_SIZE(names));
 	if (r == 0)
 		r = sync_dir(dir);
 	if (r == 0)

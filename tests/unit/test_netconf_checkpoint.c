@@ -319,8 +319,8 @@ int rename(const char *from, const char *to)
 	return (int) syscall(SYS_rename, from, to);
 }
 
-/* Nothing is named that is not on the disk, and state.json not before all others have their names
- * there. Of what is void without power the old or the new is as good. */
+/* state.json, without which the others mean nothing, is not written before all of them are on the
+ * disk, and their names. Of what is void without power the old or the new is as good. */
 static void test_synced(void)
 {
 	struct checkpoint_state state = some_state();
@@ -328,10 +328,9 @@ static void test_synced(void)
 	CHECK(scratch_shell("mkdir -p t"));
 	order[0] = '\0';
 	CHECK_EQ_INT(make("t", &state), 0);
-	CHECK(strstr(order,
-	             "sync before, name before, sync settled, name settled, sync plan, name plan, "
-	             "sync config, name config, "
-	             "sync t, sync state, name state, sync t, ") != NULL);
+	CHECK(strstr(order, "name before, name settled, name plan, name config, "
+	                    "sync before, sync settled, sync plan, sync config, "
+	                    "sync t, sync state, name state, sync t, ") != NULL);
 	order[0] = '\0';
 	state.phase = PHASE_AWAITING;
 	CHECK_EQ_INT(checkpoint_write_state("t", &state), 0);
