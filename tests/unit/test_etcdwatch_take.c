@@ -191,6 +191,39 @@ static void test_leftovers(void)
 	end();
 }
 
+/* The same of entries that were half written: by another process, and of this job. */
+static void test_half_entries(void)
+{
+#define AT "20261121T203000Z-"
+	static const struct {
+		const char *name; /* without the process */
+		const char *pid;  /* NULL: ours, which may be at it */
+		bool goes;
+	} cases[] = {
+	    {AT "j-n1-r1.json.new.", "1", true},   {"." AT "j-n1-r2.json.new.", "1", true},
+	    {AT "j-n1-r3.json.new.", NULL, false}, {AT "j-n1-r4.json.new.", "1x", false},
+	    {AT "j-n1-r5.json.new.", "", false},   {AT "k-n1-r1.json.new.", "1", false},
+	    {AT "jj-n1-r1.json.new.", "1", false}, {AT "j-n1-r6.json", "", false},
+	    {"j-n1-r7.json.new.", "1", false},
+	};
+#undef AT
+	char pid[24];
+
+	(void) snprintf(pid, sizeof(pid), "%d", (int) getpid());
+	(void) scratch_shell("mkdir -p snapshots");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *by = cases[i].pid != NULL ? cases[i].pid : pid;
+		AUTO(free) char *path = xasprintf("snapshots/%s%s", cases[i].name, by);
+
+		(void) scratch_shell("touch %s", path);
+		CHECK_EQ_INT(leftover_sweep("snapshots", "j"), 0);
+		if (!CHECK(scratch_exists(path) != cases[i].goes))
+			(void) fprintf(stderr, "  %s\n", path);
+		(void) unlink(path);
+	}
+	(void) scratch_shell("rm -r snapshots");
+}
+
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
 static void test_wrong_digest(void)
@@ -455,6 +488,7 @@ int main(void)
 
 	test_whole();
 	test_leftovers();
+	test_half_entries();
 	test_wrong_digest();
 	test_broken_off();
 	test_ends_early();
