@@ -444,7 +444,7 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps docs check check-sanitized check-vm check-units check-package check-layers asan tsan lint demo bench format install deb clean
+.PHONY: help deps docs check check-sanitized check-vm check-units check-vm-units check-package check-layers asan tsan lint demo bench format install deb clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -471,6 +471,11 @@ check-units: deps ## the systemd units and the package's life, in a systemd of i
 	@$(MAKE) --no-print-directory all
 	packaging/deb
 	tests/systemd/boot
+
+check-vm-units: deps ## a whole node from the package in a machine with that systemd, in QEMU: the limits of its units
+	@$(MAKE) --no-print-directory all
+	packaging/deb
+	tests/systemd/boot --vm
 
 check-package: deps ## the Debian package: built twice, byte for byte the same, lintian, contents
 	tests/package/run

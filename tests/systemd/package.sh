@@ -11,7 +11,7 @@ make_version() { # SUFFIX
 	rm -rf /run/version
 	dpkg-deb -R /fairlead.deb /run/version
 	sed -i "s/^Version: .*/&+$1/" /run/version/DEBIAN/control
-	dpkg-deb -b /run/version "/run/$1.deb" >/dev/null
+	dpkg-deb -Znone -b /run/version "/run/$1.deb" >/dev/null
 }
 
 # Under the name of the package that was built, which is the one that the pages have. Apt knows of no other
