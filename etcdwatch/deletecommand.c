@@ -223,7 +223,7 @@ static void hold(struct delete *d)
 static void looked_cb(const struct looks_item *items, size_t n, void *userdata)
 {
 	struct delete *d = userdata;
-	struct found found[PLACES_MAX];
+	struct found found[PLACES_MAX] = {0};
 
 	d->looks = NULL;
 	find(d, items, n, found);

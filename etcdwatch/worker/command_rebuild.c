@@ -171,7 +171,7 @@ int command_rebuild(int argc, char **argv)
 	request.base.s3 = s3;
 	if (r == 0)
 		r = rebuild_run(&request, &problem, &result);
-	if (r < 0)
+	if (r != 0)
 		return result_fail(&problem);
 	code = result_ok(describe(&request, &result, mono_now_us() - began_us));
 	source_free(result.base);

@@ -279,7 +279,7 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 
 		r = restore_run(&request, problem, &result);
 	}
-	if (r < 0)
+	if (r != 0)
 		return r;
 	*ret_fields = describe_result(&result, dir);
 	free(result.set_aside);
@@ -308,7 +308,7 @@ static int run_run(const struct words *w, struct problem *problem, json_t **ret_
 		r = check_dir(dir, problem);
 	if (r == 0)
 		r = exchange_open(dir, problem, &x);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	r = exchange_clear(x, true, problem);
 	if (r == 0)

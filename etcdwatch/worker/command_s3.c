@@ -169,7 +169,7 @@ static int run_sweep(struct s3run *run)
 	request.older_s = (int64_t) hours * 3600;
 	if (r == 0)
 		r = s3sweep_run(run->s3, &request, &run->problem, &result);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	run->fields = json_pack("{s:I, s:I}", "aborted", (json_int_t) result.n_aborted, "kept",
 	                        (json_int_t) result.n_kept);

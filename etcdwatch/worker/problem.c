@@ -41,21 +41,20 @@ const char *problem_code_of(int r)
 	}
 }
 
-int problem_set(struct problem *problem, int r, const char *code, const char *fmt, ...)
+void problem_note(struct problem *problem, const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (problem->code[0] != '\0')
-		return r;
+		return;
 	(void) snprintf(problem->code, sizeof(problem->code), "%s", code);
 	va_start(ap, fmt);
 	(void) vsnprintf(problem->reason, sizeof(problem->reason), fmt, ap);
 	va_end(ap);
 	put_visible(problem->reason);
-	return r;
 }
 
-int problem_set_errno(struct problem *problem, int r, const char *fmt, ...)
+void problem_note_errno(struct problem *problem, int r, const char *fmt, ...)
 {
 	char what[PROBLEM_REASON_MAX - 128];
 	va_list ap;
@@ -63,5 +62,5 @@ int problem_set_errno(struct problem *problem, int r, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void) vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return problem_set(problem, r, problem_code_of(r), "%s: %s", what, strerror(-r));
+	problem_note(problem, problem_code_of(r), "%s: %s", what, strerror(-r));
 }

@@ -16,12 +16,26 @@ struct problem {
 	char reason[PROBLEM_REASON_MAX];
 };
 
-/* Each returns r, and changes nothing when there is a problem already. */
-int problem_set(struct problem *problem, int r, const char *code, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
-
+/* These change nothing when there is a problem already. */
+void problem_note(struct problem *problem, const char *code, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
 /* ": <strerror(-r)>" is appended, and the code says the same: NO_SPACE, IO, PERMISSION, NOT_FOUND,
  * EXISTS, CANCELLED; SYSTEM for the rest. */
-int problem_set_errno(struct problem *problem, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void problem_note_errno(struct problem *problem, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The same, and each is r: where it is used, so that whoever reads one file alone, as a compiler
+ * does, sees that an error is what comes back. */
+#define problem_set(problem, r, ...)        \
+	({                                      \
+		int problem_r_ = (r);               \
+		problem_note(problem, __VA_ARGS__); \
+		problem_r_;                         \
+	})
+#define problem_set_errno(problem, r, ...)                    \
+	({                                                        \
+		int problem_r_ = (r);                                 \
+		problem_note_errno(problem, problem_r_, __VA_ARGS__); \
+		problem_r_;                                           \
+	})
 
 const char *problem_code_of(int r);
