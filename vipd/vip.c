@@ -258,6 +258,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
                     const struct keep_vip *kept)
 {
 	struct vip *v = NEW0(struct vip);
+	int r;
 
 	v->env = env;
 	v->config = config;
@@ -273,8 +274,11 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	v->me.health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
-	if (boottimer_new(env->ev, wake_cb, v, &v->wake) < 0)
+	r = boottimer_new(env->ev, wake_cb, v, &v->wake);
+	if (r < 0) {
+		(void) log_error_errno(r, "timer_failed", "vip=%s", v->text);
 		abort(); /* for want of descriptors; whoever restarts us closes them all */
+	}
 	ev_timer_init(&v->review, review_cb, mono_to_ev(REVIEW_US), mono_to_ev(REVIEW_US));
 	ev_timer_start(env->ev, &v->review);
 	v->fence = fence_new(

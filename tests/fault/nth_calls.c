@@ -255,16 +255,10 @@ int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 	                                                    : REAL(epoll_ctl)(epoll, op, fd, event);
 }
 
+/* Setting one takes nothing that could be missing. */
 int timerfd_create(int clock, int flags)
 {
 	return fault_meet(CALL_TIMER, CALLER) == FAULT_FAIL ? -1 : REAL(timerfd_create)(clock, flags);
-}
-
-int timerfd_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *ret_old)
-{
-	return fault_meet(CALL_TIMER, CALLER) == FAULT_FAIL
-	           ? -1
-	           : REAL(timerfd_settime)(fd, flags, value, ret_old);
 }
 
 int pipe2(int fds[2], int flags)
