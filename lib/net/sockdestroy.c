@@ -44,9 +44,13 @@ static size_t build_code(const struct addr *addr, uint8_t code[static CODE_MAX])
 	    sizeof(struct inet_diag_bc_op) + sizeof(struct inet_diag_hostcond) + addr_len;
 	const struct inet_diag_bc_op op = {
 	    .code = INET_DIAG_BC_S_COND, .yes = (uint8_t) len, .no = (uint16_t) (len + 4)};
-	const struct inet_diag_hostcond cond = {
-	    .family = (uint8_t) addr->family, .prefix_len = (uint8_t) (addr_len * 8), .port = -1};
+	struct inet_diag_hostcond cond;
 
+	/* Also what is between its fields: the kernel is told nothing of our stack. */
+	memset(&cond, 0, sizeof(cond));
+	cond.family = (uint8_t) addr->family;
+	cond.prefix_len = (uint8_t) (addr_len * 8);
+	cond.port = -1;
 	memcpy(code, &op, sizeof(op));
 	memcpy(code + sizeof(op), &cond, sizeof(cond));
 	memcpy(code + len - addr_len, addr->bytes, addr_len);
@@ -85,10 +89,10 @@ static void collect_cb(const struct nlmsghdr *nlh, void *userdata)
 
 static int collect(struct netlink *nl, sa_family_t family, struct found *f)
 {
-	uint8_t buf[256];
+	uint8_t buf[256] = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct inet_diag_req_v2 *req;
-	uint8_t code[CODE_MAX];
+	uint8_t code[CODE_MAX] = {0};
 	const size_t n_before = f->n;
 	int r = -EAGAIN;
 
@@ -108,7 +112,7 @@ static int collect(struct netlink *nl, sa_family_t family, struct found *f)
 
 static int destroy_one(struct netlink *nl, const struct inet_diag_req_v2 *req)
 {
-	uint8_t buf[256];
+	uint8_t buf[256] = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 
 	nlh->nlmsg_type = SOCK_DESTROY;
