@@ -273,9 +273,12 @@ struct transaction *transaction_resume(const struct transaction_host *host,
                                        const struct checkpoint_state *state)
 {
 	AUTO(transaction_free) struct transaction *t = NULL;
+	int r = new_transaction(host, &t);
 
-	if (new_transaction(host, &t) < 0)
+	if (r < 0) {
+		(void) log_error_errno(r, "timer_failed", "id=%s", state->id);
 		abort(); /* for want of descriptors; whoever restarts us closes them all */
+	}
 	t->state = *state;
 	log_notice("resumed", "id=%s phase=%s", state->id, phase_name(state->phase));
 	watch(t, true);
