@@ -34,7 +34,7 @@ config_write() { # NAME
 
 netconf() { # ARGUMENT...
 	# shellcheck disable=SC2086
-	inside n1 timeout "${FAIRLEAD_TIMEOUT:-20}" $WRAP "$NETCONF" "$@"
+	inside n1 timeout "${FAIRLEAD_TIMEOUT:-20}" ${WRAP:-} "$NETCONF" "$@"
 }
 
 # Each configuration has a state folder of its own, or what was confirmed would be applied; what is
@@ -122,7 +122,7 @@ monitor_heard() {
 netconf_start() {
 	mkdir -p "$T/run-n1"
 	# shellcheck disable=SC2086
-	spawn netconf n1 $WRAP "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
+	spawn netconf n1 ${WRAP:-} "${NETCONF_DAEMON:-$NETCONF}" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
 	wait_until 20 netconf_answers
 }
 
