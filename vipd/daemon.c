@@ -190,7 +190,7 @@ static void drop_old_guards(struct daemon *d)
 	}
 }
 
-/* Says nothing of nftables: the next process may well have it. */
+/* Says nothing of the kernel: the next process may well have it. */
 static bool is_shortage(int r)
 {
 	static const int errors[] = {ENOMEM, ENOBUFS, EMFILE, ENFILE, EADDRINUSE, EAGAIN};
@@ -202,6 +202,19 @@ static bool is_shortage(int r)
 	return false;
 }
 
+/*
+ * For want of memory or descriptors it aborts, and whoever restarts us closes them all. Of one that
+ * exits and says that it failed systemd thinks that it cannot start (fairlead-vipd.service), and
+ * the pause before the next start would use up what is left of an adopted address's fence.
+ */
+static int netlink_failed(int r, const char *reason)
+{
+	(void) log_error_errno(r, "netlink_failed", "reason=\"%s\"", reason);
+	if (is_shortage(r))
+		abort();
+	return r;
+}
+
 /* Opened even where no VIP wants it, because an earlier process may have left one. */
 static int open_gate(struct daemon *d)
 {
@@ -210,7 +223,7 @@ static int open_gate(struct daemon *d)
 
 	r = nftgate_new(loop_ev(d->loop), DAEMON_GATE_TABLE, &d->gate);
 	if (r < 0 && wanted && is_shortage(r))
-		return log_error_errno(r, "netlink_failed", "reason=\"cannot ask for the gate\"");
+		return netlink_failed(r, "cannot ask for the gate");
 	if (r < 0) {
 		/* Without nftables the lifetime will do. With nftables that refuse, tables may be in force
 		 * that would keep silent whatever is held: better to take no part. */
@@ -278,7 +291,7 @@ static int make_shared(struct daemon *d)
 
 	r = rtnl_new(loop_ev(d->loop), &rtnl_events, d, &d->rtnl);
 	if (r < 0)
-		return log_error_errno(r, "netlink_failed", "reason=\"cannot read the links\"");
+		return netlink_failed(r, "cannot read the links");
 	/* Before anything is done to the gate, which keeps those silent whose time is over. */
 	leftovers_sweep(d->rtnl, d->config, &d->keep);
 	r = open_gate(d);
