@@ -30,9 +30,11 @@ enum fence_kind {
  * 10000, a frequency of -500 ppm, and adjtime(3), which takes off 500 us a second. Within it are
  * chronyd (83333 ppm, at most 100000 by its maxslewrate, chrony.conf(5)), phc2sys (100000),
  * systemd-timesyncd (an offset of up to 0.4 s, a quarter of what is left in each second where
- * PollIntervalMinSec= is 16, an eighth by default), and ntpd. Beyond it are only an offset of more
+ * PollIntervalMinSec= is 16, an eighth by default), and ntpd. Beyond it are an offset of more
  * than that at a time constant of 0, and a rate and an offset that are set at the same time, which
- * none of them does.
+ * none of them does; but a chronyd or phc2sys that is killed in mid-slew leaves its tick set, to
+ * which the offset of another program may add. The kernel parameter ntp_tick_adj= adds to the tick
+ * as well.
  */
 #define TIMING_SLEW_PPM INT64_C(101000)
 
