@@ -56,9 +56,9 @@ static const struct {
       "MemoryPeak,CPUUsageNSec,ActiveEnterTimestamp,DropInPaths,UnitFileState"}},
 };
 
-static const char *const units[] = {"fairlead-vipd",         "fairlead-prism",
-                                    "fairlead-etcdwatch",    "fairlead-netconf",
-                                    "fairlead-netconf-boot", "fairlead-netconf-late"};
+static const char *const units[] = {
+    "fairlead-vipd",         "fairlead-prism",        "fairlead-etcdwatch", "fairlead-netconf",
+    "fairlead-netconf-boot", "fairlead-netconf-late", "fairlead-vipd-sleep"};
 
 /* Of a text: what failed says why there. */
 static int first_line(const char *text)
