@@ -519,6 +519,8 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 	install -m 644 $(wildcard systemd/*.service systemd/*.socket systemd/*.target) $(DESTDIR)$(UNITDIR)/
 	sed -i 's|=/usr/sbin/|=$(PREFIX)/sbin/|' \
 	    $(patsubst systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard systemd/*.service))
+	install -d $(DESTDIR)$(UNITDIR)/sleep.target.wants
+	ln -sf ../fairlead-vipd-sleep.service $(DESTDIR)$(UNITDIR)/sleep.target.wants/
 	install -m 644 $(wildcard systemd/sysusers.d/*.conf) $(DESTDIR)/usr/lib/sysusers.d/
 	install -m 644 $(wildcard systemd/tmpfiles.d/*.conf) $(DESTDIR)/usr/lib/tmpfiles.d/
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/vendor-completions)

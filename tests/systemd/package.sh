@@ -33,6 +33,8 @@ nothing_is_enabled() {
 		[[ $(systemctl is-enabled "$unit" || true) == disabled ]] || return 1
 		[[ $(systemctl is-active "$unit" || true) == inactive ]] || return 1
 	done
+	# With the next sleep, where vipd runs.
+	[[ $(systemctl is-enabled fairlead-vipd-sleep) == static ]]
 }
 
 # The file that it runs is the one on the disk.

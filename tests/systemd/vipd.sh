@@ -13,6 +13,14 @@ is_owner() {
 	[[ $(fairlead -o json vip status | jq -r .state) == owner ]]
 }
 
+is() { # STATE
+	[[ $(systemctl is-active "$UNIT") == "$1" ]]
+}
+
+sleep_is_over() {
+	[[ $(systemctl is-active fairlead-vipd-sleep) == inactive ]]
+}
+
 ip link add lan0 type veth peer name lan1
 ip link set lan1 up
 ip link set lan0 up
@@ -52,15 +60,35 @@ After=sleep.target
 
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c 'ip -oneline address show dev lan0 >/run/asleep'
+ExecStart=/bin/sh -c '{ ip -oneline address show dev lan0; systemctl is-active fairlead-vipd; } >/run/asleep || true'
 UNIT
-systemctl enable -q "$UNIT"
+# Nobody need enable anything for it, and who disables takes nothing away.
+systemctl enable -q "$UNIT" fairlead.target
+systemctl disable -q fairlead.target "$UNIT"
 systemctl start systemd-suspend.service
 grep -q 10.9.0.1/24 /run/asleep
 refute grep 10.9.0.100 /run/asleep
 wait_until 60 is_owner
 has_address
-wait_until 60 eval '[[ $(systemctl is-active fairlead-vipd-sleep) == inactive ]]'
+wait_until 60 sleep_is_over
+
+# One that is about to run has no address yet, and would take it while the machine sleeps.
+# (What runs before it does not end well when it is stopped.)
+mkdir -p "/run/systemd/system/$UNIT.service.d"
+printf '[Service]\nExecStartPre=/bin/sh -c "until test -e /run/go; do sleep 0.1; done"\n' \
+	>"/run/systemd/system/$UNIT.service.d/slow.conf"
+systemctl daemon-reload
+systemctl stop "$UNIT"
+systemctl start --no-block "$UNIT"
+wait_until 30 is activating
+systemctl start systemd-suspend.service
+grep -qxE 'inactive|failed' /run/asleep
+touch /run/go
+wait_until 60 is_owner
+wait_until 60 sleep_is_over
+
+# A shutdown that begins meanwhile conflicts with no job of the sleep.
+refute grep -w shutdown.target <(systemctl show -p Conflicts fairlead-vipd-sleep)
 
 stop_cleanly
 refute has_address
