@@ -62,6 +62,28 @@ static bool is_management(const struct planner *p, const char *name)
 	return false;
 }
 
+/* What is deleted takes the VLANs on it along, whatever these carry. */
+static bool takes_management(const struct planner *p, const char *name)
+{
+	for (size_t i = 0; i < p->now->n_links; i++) {
+		const struct link *link = &p->now->links[i];
+
+		if (link->kind == LINK_VLAN && strcmp(link->parent, name) == 0 &&
+		    takes_management(p, link->name))
+			return true;
+	}
+	return is_management(p, name);
+}
+
+static bool is_on_management(const struct planner *p, const struct op *op)
+{
+	const struct link *end = effect_other_end(p->now, op_link(op));
+
+	if (op->kind != OP_LINK_DELETE)
+		return is_management(p, op_link(op));
+	return takes_management(p, op->link.name) || (end != NULL && takes_management(p, end->name));
+}
+
 bool planner_allows(const struct planner *p, enum op_class class)
 {
 	return class == OP_HITLESS || !p->options->only_hitless;
@@ -119,7 +141,7 @@ bool planner_push(struct planner *p, struct op *op)
 		return false;
 	}
 	/* What costs nothing costs nothing there, too. */
-	if (op->class != OP_HITLESS && is_management(p, op_link(op)))
+	if (op->class != OP_HITLESS && is_on_management(p, op))
 		op->class = OP_MANAGEMENT_PATH;
 	mark(p, op);
 	effect_apply(p->now, op, p->lost);

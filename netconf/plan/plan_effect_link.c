@@ -305,7 +305,14 @@ static bool has_addresses(const struct model *model, const char *name)
 	return false;
 }
 
-bool effect_is_used(const struct model *model, const char *name)
+const struct link *effect_other_end(const struct model *model, const char *name)
+{
+	const struct link *link = model_find_link(model, name);
+
+	return link != NULL && link->kind == LINK_VETH ? model_find_link(model, link->peer) : NULL;
+}
+
+bool effect_carries(const struct model *model, const char *name)
 {
 	if (has_addresses(model, name))
 		return true;
@@ -313,6 +320,13 @@ bool effect_is_used(const struct model *model, const char *name)
 		if (model->routes[i].owner != OWNER_KERNEL && on_link(model->routes[i].link, name))
 			return true;
 	}
+	return false;
+}
+
+bool effect_is_used(const struct model *model, const char *name)
+{
+	if (effect_carries(model, name))
+		return true;
 	for (size_t i = 0; i < model->n_links; i++) {
 		const struct link *link = &model->links[i];
 

@@ -33,36 +33,65 @@ static unsigned depth(const struct model *model, const struct link *link)
 
 /* --- deleting --- */
 
+/* The kernel deletes it with the link of that name, which it is on. */
+static bool is_on(const struct link *link, const char *name)
+{
+	return (link->kind == LINK_VLAN || link->kind == LINK_OTHER) && strcmp(link->parent, name) == 0;
+}
+
+/* With the VLANs that go with it: those that nothing is on cost no more than itself. */
+static enum op_class cost_of(const struct planner *p, const struct link *link)
+{
+	enum op_class class = link->up ? OP_BLIP : OP_HITLESS;
+
+	if (link->master[0] != '\0' || effect_carries(p->now, link->name))
+		return OP_ADDRESS_BREAK;
+	for (size_t i = 0; i < p->now->n_links && class != OP_ADDRESS_BREAK; i++) {
+		const struct link *other = &p->now->links[i];
+
+		if (strcmp(other->master, link->name) == 0)
+			return OP_ADDRESS_BREAK;
+		if (is_on(other, link->name))
+			class = other->kind == LINK_VLAN ? MAX(class, cost_of(p, other)) : OP_ADDRESS_BREAK;
+	}
+	return class;
+}
+
 static void delete_link(struct planner *p, const char *name)
 {
 	const struct link *link = model_find_link(p->now, name);
-	struct op op = {.kind = OP_LINK_DELETE, .class = OP_HITLESS};
+	struct op op = {.kind = OP_LINK_DELETE};
+	const struct link *end;
 
 	if (link == NULL)
 		return;
-	if (effect_is_used(p->now, name))
-		op.class = OP_ADDRESS_BREAK;
-	else if (link->up)
-		op.class = OP_BLIP;
+	op.class = cost_of(p, link);
+	end = effect_other_end(p->now, name);
+	if (end != NULL)
+		op.class = MAX(op.class, cost_of(p, end));
 	memcpy(op.link.name, link->name, sizeof(op.link.name));
 	op.link.kind = link->kind;
 	(void) planner_push(p, &op);
 }
 
-/* Another program's object that would die with the link: a link on it, an address, a route. NULL:
- * none. vipd's addresses are no hindrance, since vipd moves its address elsewhere. */
-static const char *foreign_on(const struct planner *p, const char *name, char buf[static 256])
+/* Another program's, or of a kind that only others make. */
+static bool is_foreign(const struct link *link)
+{
+	return link->owner != OWNER_OURS || link->kind == LINK_OTHER;
+}
+
+static const char *foreign_at(const struct planner *p, const char *name, char buf[static 256])
 {
 	const struct model *now = p->now;
 
 	for (size_t i = 0; i < now->n_links; i++) {
 		const struct link *link = &now->links[i];
 
-		if (link->kind != LINK_VLAN || strcmp(link->parent, name) != 0)
+		if (!is_on(link, name))
 			continue;
-		if (link->owner != OWNER_OURS)
+		if (is_foreign(link))
 			return strcpy(buf, link->name);
-		if (foreign_on(p, link->name, buf) != NULL)
+		if (foreign_at(p, link->name, buf) != NULL)
 			return buf;
 	}
 	for (size_t i = model_first_address(now, name); model_is_address_of(now, i, name); i++) {
@@ -78,13 +107,23 @@ static const char *foreign_on(const struct planner *p, const char *name, char bu
 	return NULL;
 }
 
+/* Another program's object that would die with the link, or with its other end: a link on it, an
+ * address, a route. NULL: none. vipd's addresses are no hindrance, since vipd moves its address
+ * elsewhere. */
+static const char *foreign_on(const struct planner *p, const char *name, char buf[static 256])
+{
+	const struct link *end = effect_other_end(p->now, name);
+	const char *found = foreign_at(p, name, buf);
+
+	return found == NULL && end != NULL ? foreign_at(p, end->name, buf) : found;
+}
+
 static bool foreign_link_on(const struct planner *p, const char *name)
 {
 	for (size_t i = 0; i < p->now->n_links; i++) {
 		const struct link *link = &p->now->links[i];
 
-		if (link->kind == LINK_VLAN && strcmp(link->parent, name) == 0 &&
-		    (link->owner != OWNER_OURS || foreign_link_on(p, link->name)))
+		if (is_on(link, name) && (is_foreign(link) || foreign_link_on(p, link->name)))
 			return true;
 	}
 	return false;
@@ -153,7 +192,7 @@ static void delete_changed(struct planner *p, const struct link *link, const str
 {
 	if (p->options->undone == NULL && foreign_link_on(p, link->name)) {
 		planner_obstacle(p, PLAN_COLLISION, &want->origin,
-		                 "'%s' cannot be made anew: another program has a VLAN on it", link->name);
+		                 "'%s' cannot be made anew: another program has a link on it", link->name);
 		return;
 	}
 	delete_link(p, link->name);
@@ -176,24 +215,27 @@ static void delete_old(struct planner *p)
 	}
 }
 
+/* Of a veth one end is deleted, and the step says nothing of the other: what is on either has steps
+ * of its own, so that their classes are counted, and undoing knows of them. */
 bool plan_link_goes(const struct planner *p, const char *name)
 {
 	const struct link *link = model_find_link(p->now, name);
 
-	return link != NULL && link->owner == OWNER_OURS && p->options->only_on == NULL &&
-	       model_find_link(p->want, name) == NULL;
+	return link != NULL && link->owner == OWNER_OURS && link->kind != LINK_VETH &&
+	       p->options->only_on == NULL && model_find_link(p->want, name) == NULL;
 }
 
 /*
  * The kernel waits when it takes links away, as long for one as for all that go with it: VLANs go
- * with what they are on, where all of that goes.
+ * with what they are on, where all of that goes. Not with a veth, which waits for them.
  */
 static void delete_lowest(struct planner *p)
 {
 	for (size_t i = 0; i < p->n_late; i++) {
 		const struct link *link = model_find_link(p->now, p->late[i]);
 
-		if (link != NULL && (link->kind != LINK_VLAN || !plan_link_goes(p, link->parent)))
+		if (link != NULL && link->kind != LINK_VETH &&
+		    (link->kind != LINK_VLAN || !plan_link_goes(p, link->parent)))
 			delete_link(p, p->late[i]);
 	}
 }

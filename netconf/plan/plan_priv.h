@@ -53,6 +53,10 @@ void effect_insert_route(struct model *model, const struct route *route);
 size_t effect_first_route(const struct model *model, const struct route *key);
 /* Unless there is one of its key. */
 void effect_insert_wanted_route(struct model *want, const struct route *route);
+/* An address is on it, or a route of others than the kernel. */
+bool effect_carries(const struct model *model, const char *name);
+/* Of a veth, which goes with it. NULL: it is none, or that end is not here. */
+const struct link *effect_other_end(const struct model *model, const char *name);
 /* Something is on it (an address, another's route, a link), or it is a port: whoever is so close to
  * nothing loses no frame if the link goes down and up. */
 bool effect_is_used(const struct model *model, const char *name);
@@ -100,7 +104,7 @@ void plan_rules(struct planner *p);        /* plan_rule.c */
 void plan_addresses_delete(struct planner *p);
 void plan_routes_delete(struct planner *p);
 void plan_links_delete(struct planner *p);
-/* It is ours and not wanted any more: what is on it goes with it. */
+/* It is ours, no end of a veth, and not wanted any more: what is on it goes with it. */
 bool plan_link_goes(const struct planner *p, const char *name);
 void plan_put_back(struct planner *p);  /* plan_lost.c */
 void plan_tell_lost(struct planner *p); /* what could not be put back */

@@ -35,7 +35,8 @@ static bool touches(const struct plan *undone, const char *name)
 	return false;
 }
 
-/* The kernel carries a change on: to a bond's ports, to the VLANs on a link, to a veth's end. */
+/* The kernel carries a change on: to a bond's ports, to the VLANs on a link, to a veth's end
+ * and to the VLANs on that. */
 static bool is_affected(const struct planner *p, const struct link *link)
 {
 	const struct plan *undone = p->options->undone;
@@ -45,7 +46,9 @@ static bool is_affected(const struct planner *p, const struct link *link)
 	    (link->kind == LINK_VETH && touches(undone, link->peer)))
 		return true;
 	while (at != NULL && at->kind == LINK_VLAN) {
-		if (touches(undone, at->parent))
+		const struct link *end = effect_other_end(p->want, at->parent);
+
+		if (touches(undone, at->parent) || (end != NULL && touches(undone, end->name)))
 			return true;
 		at = model_find_link(p->want, at->parent);
 	}

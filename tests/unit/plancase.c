@@ -88,6 +88,7 @@ static const char *const kinds[] = {
     [LINK_PHYSICAL] = "nic", [LINK_LOOPBACK] = "loopback", [LINK_BOND] = "bond",
     [LINK_VLAN] = "vlan",    [LINK_BRIDGE] = "bridge",     [LINK_DUMMY] = "dummy",
     [LINK_VETH] = "veth",    [LINK_VRF] = "vrf",           [LINK_WIREGUARD] = "wireguard",
+    [LINK_OTHER] = "other",
 };
 
 static bool read_bond_option(struct reader *r, struct link *link, const char *key)

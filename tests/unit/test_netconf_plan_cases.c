@@ -95,6 +95,15 @@ static const struct golden goldens[] = {
     {"a link of ours that another program uses stays",
      .have = "dummy d0\naddress d0 10.0.0.2/24\naddress d0 10.0.0.3/24 proto 99 secondary\n",
      .want = "", .plan = "! 'd0' is kept: another program uses it: 10.0.0.3/24 dev d0\n"},
+    {"so does one that another program's link is on, of whatever kind, with what carries it",
+     .have = "bond bond0 mode 1\nvlan v7 parent bond0 id 7\nother mv0 parent v7 foreign\n",
+     .want = "",
+     .plan = "! 'bond0' is kept: another program uses it: mv0\n"
+             "! 'v7' is kept: another program uses it: mv0\n"},
+    {"nor is one made anew below it",
+     .have = "nic eth0\nvlan v7 parent eth0 id 7\nother mv0 parent v7 foreign\n",
+     .want = "vlan v7 parent eth0 id 9\n",
+     .plan = "! 'v7' cannot be made anew: another program has a link on it\n"},
     {"vipd's address is no hindrance",
      .have = "dummy d0\naddress d0 10.0.0.2/24\naddress d0 10.0.0.3/32 proto 241\n", .want = "",
      .plan = "address-break delete dummy d0\n"},
@@ -365,6 +374,24 @@ static const struct golden goldens[] = {
              "hitless set b1 up\n"
              "hitless add address 10.0.0.2/24 dev b0\n"
              "blip delete veth a0\n"},
+    {"what is on either end of a veth goes by steps of its own",
+     .have = "veth a0 peer a1\nveth a1 peer a0\naddress a1 10.0.0.2/24\n"
+             "vlan v7 parent a1 id 7\nvlan v77 parent v7 id 77\naddress v77 10.7.0.2/24\n"
+             "route 0.0.0.0/0 via 10.0.0.1 dev a1\n",
+     .want = "", .management = "a1",
+     .plan = "management-path delete route default via 10.0.0.1 dev a1\n"
+             "management-path delete address 10.0.0.2/24 dev a1\n"
+             "address-break delete vlan v7\n"
+             "management-path delete veth a0\n"},
+    {"a veth that goes costs what its other end carries",
+     .have = "veth a0 peer a1 down\nveth a1 peer a0 master br0\nbridge br0\n"
+             "address br0 10.0.0.2/24\n",
+     .want = "bridge br0\naddress br0 10.0.0.2/24\n", .management = "br0",
+     .plan = "management-path delete veth a0\n"},
+    {"both ends of a veth stay for what another program has on one",
+     .have = "veth a0 peer a1\nveth a1 peer a0\naddress a1 10.0.0.2/24 proto 99\n", .want = "",
+     .plan = "! 'a0' is kept: another program uses it: 10.0.0.2/24 dev a1\n"
+             "! 'a1' is kept: another program uses it: 10.0.0.2/24 dev a1\n"},
     {"dummy and WireGuard", .have = "",
      .want = "dummy d0 up\nwireguard wg0 port 51820 up\naddress d0 10.0.0.2/32\n"
              "address wg0 10.1.0.2/24\n",
@@ -384,6 +411,20 @@ static const struct golden goldens[] = {
      .plan = "blip set eth0 master none\n"
              "hitless add address 10.7.0.2/24 dev eth0\n"
              "address-break delete bond bond0\n"},
+    {"VLANs that nothing is on cost no more than what they are on",
+     .have = "bond bond0 mode 1 miimon 100\nvlan v7 parent bond0 id 7\n"
+             "vlan v77 parent v7 id 77\nbond bond1 mode 1 miimon 100 down\n"
+             "vlan w7 parent bond1 id 7 down\nbond bond2 mode 1 miimon 100\n"
+             "vlan x7 parent bond2 id 7 master br0\nbridge br0\n",
+     .want = "bridge br0\n",
+     .plan = "blip delete bond bond0\n"
+             "hitless delete bond bond1\n"
+             "address-break delete bond bond2\n"},
+    {"what is on them counts, also for the operator",
+     .have = "bond bond0 mode 1 miimon 100\nvlan v7 parent bond0 id 7 master br0\nbridge br0\n"
+             "address br0 10.0.0.2/24\n",
+     .want = "bridge br0\naddress br0 10.0.0.2/24\n", .management = "br0",
+     .plan = "management-path delete bond bond0\n"},
     {"a VLAN goes alone where what it is on stays",
      .have =
          "nic eth0\nvlan v7 parent eth0 id 7\nvlan v8 parent eth0 id 8\naddress v7 10.7.0.2/24\n"

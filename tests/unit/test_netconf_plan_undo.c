@@ -201,8 +201,39 @@ static void test_back_with_a_step_of_its_own(void)
 	CHECK(strstr(plancase_text(late), back) == NULL);
 }
 
+/* Of a veth only one end is a step; what was on the other comes back as it was all the same. */
+static void test_back_on_the_other_end(void)
+{
+	static const char *const changes[] = {
+	    "bridge br0\n",
+	    "bridge br0\nveth a0 peer a2\nveth a2 peer a0\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		AUTO(model_free)
+		struct model *have = plancase_have("bridge br0\nveth a0 peer a1\nveth a1 peer a0\n"
+		                                   "vlan v7 parent a1 id 7 mtu 1400 flags 3 master br0\n");
+		AUTO(model_free) struct model *want = plancase_want(changes[i]);
+		AUTO(fakekernel_free) struct fakekernel *k = fakekernel_new(have);
+		AUTO(plan_free) struct plan *plan = plancase_apply(k, want, NULL, "there");
+		const struct plan_options undo = {.management_link = "", .undone = plan};
+		AUTO(plan_free) struct plan *back = plan_make(have, fakekernel_observe(k), &undo);
+		const struct link *v7;
+
+		CHECK(plancase_carry_out(k, back, back->n_ops, "back"));
+		v7 = model_find_link(fakekernel_observe(k), "v7");
+		if (!CHECK(v7 != NULL))
+			continue;
+		CHECK_EQ_STR(v7->master, "br0");
+		CHECK_EQ_INT(v7->mtu, 1400);
+		CHECK_EQ_INT(v7->vlan_flags, 3);
+		CHECK(v7->up);
+	}
+}
+
 int main(void)
 {
+	test_back_on_the_other_end();
 	test_back_among_others();
 	test_back_with_what_was_dropped();
 	test_back_without_what_went();
