@@ -86,6 +86,25 @@ static bool is_broadcast(const struct prefix *prefix, const struct addr *addr)
 	return prefix->len < 31 && addr_equal(&net.addr, addr);
 }
 
+/* Where the kernel has what belongs to the link: of a VRF, and of its ports, in the VRF's own. */
+static uint32_t table_of(const struct merging *m, const char *name)
+{
+	const struct link *link = model_find_link(m->want, name);
+	const struct link *master = link != NULL ? model_find_link(m->want, link->master) : NULL;
+
+	if (link != NULL && link->kind == LINK_VRF)
+		return link->table;
+	return master != NULL && master->kind == LINK_VRF ? master->table : RT_TABLE_MAIN;
+}
+
+/* A gateway on the link it looks for on that alone; one that is not, in all of the table. */
+static bool is_looked_at(const struct merging *m, const char *link, bool off_link)
+{
+	if (strcmp(link, m->use->link) == 0)
+		return true;
+	return off_link && table_of(m, link) == table_of(m, m->use->link);
+}
+
 /*
  * Why the kernel would refuse a route over it, and with it the change that the route is part of:
  * no server may keep the operator from changing the network. NULL: it would not. Its own address as
@@ -95,27 +114,21 @@ static const char *no_gateway(const struct merging *m, const struct addr *gatewa
 {
 	static const struct prefix everywhere = {.addr = {.family = AF_INET}};
 	const struct model *want = m->want;
+	bool off_link = is_off_link(m->use->lease, gateway);
 
 	if (is_broadcast(&everywhere, gateway))
 		return "a broadcast address";
 	for (size_t i = 0; i < want->n_addresses; i++) {
 		const struct prefix *prefix = &want->addresses[i].prefix;
 
+		if (!is_looked_at(m, want->addresses[i].link, off_link))
+			continue;
 		if (prefix->addr.family == AF_INET && is_broadcast(prefix, gateway))
 			return "a broadcast address";
-		if (addr_equal(&prefix->addr, gateway) && is_off_link(m->use->lease, gateway))
+		if (addr_equal(&prefix->addr, gateway) && off_link)
 			return "an address of this host";
 	}
 	return NULL;
-}
-
-/* Of a port of a VRF in the VRF's own. */
-static uint32_t table_of(const struct merging *m)
-{
-	const struct link *link = model_find_link(m->want, m->use->link);
-	const struct link *master = link != NULL ? model_find_link(m->want, link->master) : NULL;
-
-	return master != NULL && master->kind == LINK_VRF ? master->table : RT_TABLE_MAIN;
 }
 
 static void add_route(const struct merging *m, const struct lease_route *from)
@@ -132,7 +145,7 @@ static void add_route(const struct merging *m, const struct lease_route *from)
 		return;
 	}
 	route = model_add_route(want, &from->dst);
-	route->table = table_of(m);
+	route->table = table_of(m, m->use->link);
 	route->metric = m->use->dhcp->metric;
 	route->gateway = from->gateway;
 	route->src = lease->addresses[0].addr;

@@ -300,6 +300,51 @@ static void test_gateways(void)
 	lease_fini(&lease);
 }
 
+/* Which of the addresses there are the kernel looks at: of the link itself; if the gateway is off
+ * the link, of all in the same table. */
+static void test_gateways_beside_addresses(void)
+{
+	static const struct {
+		const char *gateway, *link, *address, *master;
+		bool taken;
+	} cases[] = {
+	    {"10.9.0.63", "eth0", "10.9.0.58/29", "", false},
+	    {"10.9.0.63", "eth1", "10.9.0.58/29", "", true},
+	    {"10.7.0.255", "eth0", "10.7.0.5/24", "", false},
+	    {"10.7.0.255", "eth1", "10.7.0.5/24", "", false},
+	    {"10.7.0.255", "eth1", "10.7.0.5/24", "red", true},
+	    {"10.7.0.255", "red", "10.7.0.5/24", "", true},
+	    {"10.7.0.5", "eth1", "10.7.0.5/24", "", false},
+	    {"10.7.0.5", "eth1", "10.7.0.5/24", "red", true},
+	    {"10.7.0.5", "eth1", "10.7.0.5/24", "br0", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(model_free) struct model *want = model_new();
+		AUTO(free)
+		char *text = xasprintf(V4 "new_classless_static_routes=10.1.0.0/16 %s\n", cases[i].gateway);
+		struct lease lease = lease_of(text, AF_INET);
+		const struct config_dhcp dhcp = {.family = AF_INET, .metric = 300};
+		const struct lease_use use = {&lease, "eth0", &dhcp};
+		struct conf_strings notes = {0};
+		struct prefix address;
+
+		CHECK_EQ_INT(prefix_parse(cases[i].address, &address), 0);
+		(void) model_add_link(want, "br0", LINK_BRIDGE);
+		(void) model_add_link(want, "eth0", LINK_PHYSICAL);
+		(void) snprintf(model_add_link(want, "eth1", LINK_PHYSICAL)->master, IFNAMSIZ, "%s",
+		                cases[i].master);
+		model_add_link(want, "red", LINK_VRF)->table = 10;
+		(void) model_add_address(want, cases[i].link, &address);
+		lease_merge(want, &use, 1, 1050 * US_PER_S, false, &notes);
+		if (!CHECK_EQ_INT(want->n_routes, cases[i].taken ? 1 : 0) ||
+		    !CHECK_EQ_INT(notes.n, cases[i].taken ? 0 : 1))
+			(void) fprintf(stderr, "case %zu\n", i);
+		conf_strings_fini(&notes);
+		lease_fini(&lease);
+	}
+}
+
 /* The configuration goes first, and then the first lease. */
 static void test_precedence(void)
 {
@@ -478,6 +523,7 @@ int main(void)
 	test_no_lease();
 	test_merge();
 	test_gateways();
+	test_gateways_beside_addresses();
 	test_precedence();
 	test_lifetime();
 	test_renew();
