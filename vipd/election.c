@@ -180,25 +180,38 @@ static void sign_record(const struct election *e, struct record_owner *o, const 
 	o->stamp_us = now_us(e);
 }
 
+/* When we may have the address, should the swap land now. */
+static struct mono_moment free_at(const struct election *e, struct mono_moment now)
+{
+	const struct facts *f = e->facts;
+	int64_t window_us, late_us;
+	struct mono_moment at = now;
+
+	decide_awaited(f, e->next_window_us, e->late_us, &window_us, &late_us);
+	if (!f->has_owner || !f->owner.released)
+		at = timing_take_at(f->life, window_us, late_us);
+	/* Not even `released` says anything of an owner that etcd has forgotten. */
+	return timing_later(at, f->former_until);
+}
+
 static void take(struct election *e)
 {
 	const struct facts *f = e->facts;
 	struct election_claim claim = {.owner_rev = f->owner_rev, .beat_rev = f->beat_rev};
 	struct record_owner *o = &claim.record;
-	int64_t awaited_us, awaited_late_us;
+	struct mono_moment now = e->ops->now(e->ctx);
 
-	decide_awaited(f, e->next_window_us, e->late_us, &awaited_us, &awaited_late_us);
+	e->claim_take_at = free_at(e, now);
 	sign_record(e, o, why_take(e));
 	o->epoch = f->owner.epoch + 1;
 	o->window_us = e->next_window_us;
+	/* Should we die now, others wait by this record alone, and the owner before us may answer for
+	 * longer than that, if its window was much longer than ours. */
+	o->late_us =
+	    MAX(o->late_us, timing_over_us(e->claim_take_at, now) - now.us - o->window_us + US_PER_MS);
 
 	e->claim_window_us = o->window_us;
 	e->claim_epoch = o->epoch;
-	e->claim_take_at = f->has_owner && f->owner.released
-	                       ? e->ops->now(e->ctx)
-	                       : timing_take_at(f->life, awaited_us, awaited_late_us);
-	/* Not even `released` says anything of an owner that etcd has forgotten. */
-	e->claim_take_at = timing_later(e->claim_take_at, f->former_until);
 	copy_text(e->claim_reason, sizeof(e->claim_reason), o->reason);
 	call_sent(e, &e->takes);
 	e->ops->take(&claim, e->ctx);

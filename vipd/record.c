@@ -22,7 +22,7 @@
 
 /* What a recorded window and lateness may be; beyond it the record is nonsense or an attack. */
 #define WINDOW_MAX_MS 600000
-#define LATE_MAX_MS 60000
+#define LATE_MAX_MS WINDOW_MAX_MS
 /* Of an epoch; there is always a next one. */
 #define EPOCH_MAX (INT64_C(1) << 53)
 /* As in the configuration (config.h). */
