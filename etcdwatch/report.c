@@ -61,8 +61,9 @@ static json_t *target_json(const struct target_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "target", jsonval_text(r->target));
 	(void) json_object_set_new(json, "state", json_string(r->state));
 	(void) json_object_set_new(json, "pending", count_json(r->n_pending));
-	(void) json_object_set_new(json, "sent_bytes", count_json(r->sent_bytes));
-	(void) json_object_set_new(json, "sent_of_bytes", count_json(r->sent_of_bytes));
+	(void) json_object_set_new(json, "sent_bytes", count_json(r->sent.bytes));
+	(void) json_object_set_new(json, "sent_of_bytes", count_json(r->sent.of_bytes));
+	(void) json_object_set_new(json, "sent_bytes_per_s", count_json(r->sent.bytes_per_s));
 	(void) json_object_set_new(json, "last", text_or_null(r->last_id));
 	(void) json_object_set_new(json, "last_at", moment_json(r->last_s));
 	(void) json_object_set_new(json, "last_age_s",

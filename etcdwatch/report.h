@@ -47,15 +47,20 @@ struct target_found {
 	struct retain_accepted word;
 };
 
+struct target_sent {
+	uint64_t bytes, of_bytes; /* 0 of 0: nothing is being sent */
+	uint64_t bytes_per_s;     /* since the worker said so first; 0: not known yet */
+};
+
 struct target_report {
 	const char *job;
 	const char *target;
 	const char *state;
-	uint64_t n_pending;                 /* good snapshots on this node that it has no copy of */
-	uint64_t sent_bytes, sent_of_bytes; /* of the one that is being sent; 0 of 0: none is */
-	const char *last_id; /* that this node has stored there since it was started; "": none */
-	int64_t last_s;      /* when */
-	const char *error;   /* the last one, "" when all has gone well since */
+	uint64_t n_pending;      /* good snapshots on this node that it has no copy of */
+	struct target_sent sent; /* the one that is being sent */
+	const char *last_id;     /* that this node has stored there since it was started; "": none */
+	int64_t last_s;          /* when */
+	const char *error;       /* the last one, "" when all has gone well since */
 	int64_t error_s;
 	struct target_counts counts;
 	const struct target_found *found;

@@ -13,6 +13,7 @@
 #include "cli/snapshot/drill_render.h"
 #include "cli/common/color.h"
 #include "cli/common/fields.h"
+#include "cli/common/sent.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
 
@@ -31,16 +32,15 @@ static void age_cell(struct table *table, const json_t *object, const char *key,
 }
 
 /* With how far it is in it, while it lasts. */
-static void state_cell(struct table *table, const json_t *object, const char *bytes,
-                       const char *of_bytes)
+static void state_cell(struct table *table, const json_t *job)
 {
-	json_int_t of = field_integer(object, of_bytes);
+	json_int_t of = field_integer(job, "taken_of_bytes");
 
 	if (of > 0)
-		table_cell(table, "%s %lld%%", field_text_or_dash(object, "state"),
-		           (long long) (100 * (double) field_integer(object, bytes) / (double) of));
+		table_cell(table, "%s %lld%%", field_text_or_dash(job, "state"),
+		           (long long) (100 * (double) field_integer(job, "taken_bytes") / (double) of));
 	else
-		table_cell(table, "%s", field_text_or_dash(object, "state"));
+		table_cell(table, "%s", field_text_or_dash(job, "state"));
 }
 
 static void due_cell(struct table *table, const json_t *job)
@@ -56,7 +56,7 @@ static void add_job(struct table *table, const json_t *job)
 	char size[SIZE_TEXT_MAX];
 
 	table_cell(table, "%s", field_text_or_dash(job, "job"));
-	state_cell(table, job, "taken_bytes", "taken_of_bytes");
+	state_cell(table, job);
 	table_cell(table, "%s", field_text_or_dash(job, "done_by"));
 	age_cell(table, job, "last_good_age_s", "");
 	table_cell(table, "%lld", (long long) field_integer(job, "snapshots"));
@@ -66,9 +66,14 @@ static void add_job(struct table *table, const json_t *job)
 
 static void add_target(struct table *table, const json_t *job, const json_t *target)
 {
+	AUTO(free) char *sent = sent_text(target);
+
 	table_cell(table, "%s", field_text_or_dash(job, "job"));
 	table_cell(table, "%s", field_text_or_dash(target, "target"));
-	state_cell(table, target, "sent_bytes", "sent_of_bytes");
+	if (sent != NULL)
+		table_cell(table, "%s %s", field_text_or_dash(target, "state"), sent);
+	else
+		table_cell(table, "%s", field_text_or_dash(target, "state"));
 	age_cell(table, target, "last_age_s", "");
 	table_cell(table, "%lld", (long long) field_integer(target, "pending"));
 	if (json_is_integer(json_object_get(target, "snapshots")))

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
+#include "cli/common/sent.h"
 
 /* Of what is frozen. To accept data that have become small helps against that alone, and would be
  * wrong where they are damaged. */
@@ -47,6 +49,7 @@ static void say_targets(struct board *board, const json_t *job)
 	{
 		const char *name = field_text_or_dash(target, "target");
 		long long pending = (long long) field_integer(target, "pending");
+		AUTO(free) char *sent = sent_text(target);
 
 		if (field_text(target, "error") != NULL)
 			board_matter(board, BOARD_WARNED, "See that the target is there and lets this node in",
@@ -55,10 +58,8 @@ static void say_targets(struct board *board, const json_t *job)
 		if (field_text(target, "frozen") != NULL)
 			board_matter(board, BOARD_WARNED, way_out(target), "job %s, target %s: %s",
 			             field_text_or_dash(job, "job"), name, field_text(target, "frozen"));
-		if (field_integer(target, "sent_of_bytes") > 0)
-			board_say(board, "%s: sent %.0f%%", name,
-			          100 * (double) field_integer(target, "sent_bytes") /
-			              (double) field_integer(target, "sent_of_bytes"));
+		if (sent != NULL)
+			board_say(board, "%s: sent %s", name, sent);
 		else if (pending > 0)
 			board_say(board, "%s lacks %lld", name, pending);
 		else

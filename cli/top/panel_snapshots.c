@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
+#include "cli/common/sent.h"
 #include "cli/common/size.h"
 #include "cli/top/graph.h"
 
@@ -63,7 +65,7 @@ static void draw_target(struct grid *grid, const json_t *target, bool is_ascii)
 {
 	const char *error = field_text(target, "error");
 	long long pending = (long long) field_integer(target, "pending");
-	json_int_t of = field_integer(target, "sent_of_bytes");
+	AUTO(free) char *sent = sent_text(target);
 	size_t row, at;
 
 	if (error == NULL && pending == 0)
@@ -75,11 +77,13 @@ static void draw_target(struct grid *grid, const json_t *target, bool is_ascii)
 		return;
 	}
 	at = grid_put(grid, row, at, GRID_PLAIN, "%s ", field_text_or_dash(target, "state"));
-	if (of > 0)
-		at = graph_bar(grid, row, at, BAR_WIDTH,
-		               (double) field_integer(target, "sent_bytes") / (double) of, GRID_GOOD,
-		               is_ascii);
-	(void) grid_put(grid, row, at, GRID_PLAIN, " %lld pending", pending);
+	if (sent != NULL) {
+		at = graph_bar(grid, row, at, BAR_WIDTH, sent_part(target), GRID_GOOD, is_ascii);
+		at = grid_put(grid, row, at, GRID_PLAIN, " %s%s", sent, pending > 1 ? "," : "");
+	}
+	/* The one that is being sent is one of them. */
+	if (sent == NULL || pending > 1)
+		(void) grid_put(grid, row, at, GRID_PLAIN, " %lld pending", pending);
 }
 
 static void draw_targets(struct grid *grid, const json_t *job, bool is_ascii)

@@ -16,7 +16,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/report.h"
 #include "etcdwatch/target/copies.h"
 #include "etcdwatch/target/s3words.h"
 
@@ -48,7 +47,10 @@ struct copy {
 	char *key, *entry_key;
 	int64_t bytes;
 	char sha256[CATALOG_SHA256_TEXT];
-	uint64_t sent_bytes; /* SENDING */
+	/* SENDING: what the worker has said, and first said, which is more than nothing where it goes
+	 * on with an upload that was cut off. */
+	uint64_t sent_bytes, first_bytes;
+	int64_t first_us; /* 0: not yet */
 	struct child *child;
 };
 
@@ -138,8 +140,13 @@ static void line_cb(const json_t *object, void *userdata)
 	struct copy *c = userdata;
 	const char *doing = json_string_value(json_object_get(object, "doing"));
 
-	if (doing != NULL && strcmp(doing, "send") == 0)
-		c->sent_bytes = (uint64_t) json_integer_value(json_object_get(object, "bytes"));
+	if (doing == NULL || strcmp(doing, "send") != 0)
+		return;
+	c->sent_bytes = (uint64_t) json_integer_value(json_object_get(object, "bytes"));
+	if (c->first_us == 0) {
+		c->first_us = mono_now_us();
+		c->first_bytes = c->sent_bytes;
+	}
 }
 
 static void put(struct copy *c, const char *path, const char *key, const char *sha256,
@@ -259,10 +266,18 @@ const char *copy_state_name(const struct copy *c)
 	return states[c->state].name;
 }
 
-void copy_progress(const struct copy *c, uint64_t *ret_bytes, uint64_t *ret_of_bytes)
+struct target_sent copy_sent(const struct copy *c)
 {
-	bool is_sending = c->state == STATE_SENDING;
+	int64_t took_us = c->first_us != 0 ? mono_now_us() - c->first_us : 0;
+	bool has_rate = took_us > 0 && c->sent_bytes > c->first_bytes;
 
-	*ret_bytes = is_sending ? c->sent_bytes : 0;
-	*ret_of_bytes = is_sending ? (uint64_t) c->bytes : 0;
+	if (c->state != STATE_SENDING)
+		return (struct target_sent){0};
+	return (struct target_sent){
+	    .bytes = c->sent_bytes,
+	    .of_bytes = (uint64_t) c->bytes,
+	    .bytes_per_s = has_rate ? (uint64_t) ((double) (c->sent_bytes - c->first_bytes) *
+	                                          (double) US_PER_S / (double) took_us)
+	                            : 0,
+	};
 }

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/config/config.h"
+#include "etcdwatch/report.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/target/inventory.h"
 #include "etcdwatch/target/unfinished.h"
@@ -46,4 +47,4 @@ const char *copy_id(const struct copy *copy);
 const char *copy_state_name(const struct copy *copy);
 /* How much of the snapshot has been sent, as far as the worker has said; 0 of 0 when it is not
  * being sent. */
-void copy_progress(const struct copy *copy, uint64_t *ret_bytes, uint64_t *ret_of_bytes);
+struct target_sent copy_sent(const struct copy *copy);

@@ -478,7 +478,7 @@ void target_fill_report(const struct target *t, struct target_report *ret)
 	    .found = &t->found,
 	};
 	if (t->copy != NULL)
-		copy_progress(t->copy, &ret->sent_bytes, &ret->sent_of_bytes);
+		ret->sent = copy_sent(t->copy);
 }
 
 bool target_get_word(const struct target *t, struct retain_accepted *ret_word)

@@ -43,21 +43,25 @@ static void test_status(void)
 
 static void test_targets(void)
 {
-	check_text(etcdwatch_render_jobs,
-	           "[{\"job\":\"hourly\",\"state\":\"idle\",\"period_done\":true,\"next_due_s\":60,"
-	           "\"targets\":[{\"target\":\"site\",\"state\":\"sending\",\"last_age_s\":7300,"
-	           "\"sent_bytes\":30,\"sent_of_bytes\":200,\"pending\":1,\"snapshots\":7,\"error\":"
-	           "null},{\"target\":\"far\",\"state\":\"retrying\","
-	           "\"last_age_s\":null,\"pending\":3,\"error\":\"no route\"}]},"
-	           "{\"job\":\"daily\",\"targets\":[]}]",
-	           "JOB     STATE  DONE BY  LAST HERE  HERE  SIZE    DUE\n"
-	           "hourly  idle   -                -     0   0 B  in 1m\n"
-	           "daily   -      -                -     0   0 B    now\n"
-	           "\n"
-	           "JOB     TARGET  STATE        LAST STORED  PENDING  THERE\n"
-	           "hourly  site    sending 15%           2h        1      7\n"
-	           "hourly  far     retrying               -        3      -\n"
-	           "warning: hourly: far: no route\n");
+	check_text(
+	    etcdwatch_render_jobs,
+	    "[{\"job\":\"hourly\",\"state\":\"idle\",\"period_done\":true,\"next_due_s\":60,"
+	    "\"targets\":[{\"target\":\"site\",\"state\":\"sending\",\"last_age_s\":7300,"
+	    "\"sent_bytes\":30,\"sent_of_bytes\":200,\"pending\":1,\"snapshots\":7,\"error\":"
+	    "null},{\"target\":\"near\",\"state\":\"sending\",\"last_age_s\":60,\"sent_bytes\":30,"
+	    "\"sent_of_bytes\":200,\"sent_bytes_per_s\":10,\"pending\":1,\"snapshots\":7,"
+	    "\"error\":null},{\"target\":\"far\",\"state\":\"retrying\","
+	    "\"last_age_s\":null,\"pending\":3,\"error\":\"no route\"}]},"
+	    "{\"job\":\"daily\",\"targets\":[]}]",
+	    "JOB     STATE  DONE BY  LAST HERE  HERE  SIZE    DUE\n"
+	    "hourly  idle   -                -     0   0 B  in 1m\n"
+	    "daily   -      -                -     0   0 B    now\n"
+	    "\n"
+	    "JOB     TARGET  STATE                          LAST STORED  PENDING  THERE\n"
+	    "hourly  site    sending 15%                             2h        1      7\n"
+	    "hourly  near    sending 15%, 10 B/s, 17s left           1m        1      7\n"
+	    "hourly  far     retrying                                 -        3      -\n"
+	    "warning: hourly: far: no route\n");
 }
 
 /* A daemon of another version: nothing is taken for granted. */

@@ -61,7 +61,7 @@ static bool is_update;
 	"\"last_good_age_s\":3500,\"snapshots\":24,\"targets\":[{\"target\":\"far\",\"state\":"        \
 	"\"retrying\",\"pending\":2,\"error\":\"no route to host\"},{"                                 \
 	"\"target\":\"near\",\"state\":\"sending\",\"pending\":1,\"sent_bytes\":30,\"sent_of_bytes\":" \
-	"40}],\"drill\":{\"phase\":null,"                                                              \
+	"40,\"sent_bytes_per_s\":2}],\"drill\":{\"phase\":null,"                                       \
 	"\"failed\":false,\"overdue\":false,\"last_good_age_s\":90000}}\n"
 #define RECORD "{\"state\":\"recording\",\"recoverable_age_ms\":700,\"bytes\":12000000}\n"
 #define NET                                                                                \
