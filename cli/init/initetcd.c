@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -91,17 +90,29 @@ void initetcd_take_pod(struct initetcd *etcd, const struct conf_node *pod)
 
 /* --- its process ------------------------------------------------------------------------------ */
 
-/* Whether it was started by whom the system belongs to, or by etcd's own user. Anybody may have a
- * process of this name, and what stands in its command line is what root is going to trust. */
+/* The real user, whom a set-uid program does not change: its name and its arguments are those of
+ * who started it. The kernel escapes what is in front of that line. */
+static bool find_user(const char *root, const char *pid, unsigned long *ret_uid)
+{
+	static const char begin[] = "\nUid:\t";
+	AUTO(free) char *path = xasprintf("/proc/%s/status", pid);
+	AUTO(free) char *text = initfiles_text(root, path);
+	const char *line = text != NULL ? strstr(text, begin) : NULL;
+
+	if (line == NULL || !isdigit((unsigned char) line[strlen(begin)]))
+		return false;
+	*ret_uid = strtoul(line + strlen(begin), NULL, 10);
+	return true;
+}
+
+/* Whether root has started it, or etcd's own user. Anybody may have a process of this name, and
+ * what stands in its command line is what root is going to trust. */
 static bool is_trusted(const char *root, const char *pid)
 {
-	AUTO(free) char *path = xasprintf("/proc/%s", pid);
-	AUTO(free) char *at = initfiles_at(root, path);
 	const struct passwd *etcd = getpwnam("etcd");
-	struct stat system, process;
+	unsigned long uid;
 
-	return stat(root, &system) == 0 && stat(at, &process) == 0 &&
-	       (process.st_uid == system.st_uid || (etcd != NULL && process.st_uid == etcd->pw_uid));
+	return find_user(root, pid, &uid) && (uid == 0 || (etcd != NULL && uid == etcd->pw_uid));
 }
 
 static bool take_process(struct initetcd *etcd, const char *root, const char *pid)
