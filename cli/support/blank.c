@@ -36,6 +36,7 @@ struct scan {
 	bool next_line;   /* the value of a secret name begins there */
 	char quote;       /* YAML: the value began with it, and has not ended; 0 */
 	long below;       /* YAML: what is indented more than that belongs to a secret name; -1 */
+	bool is_item;     /* YAML: that is an item of a list, which ends with the next one */
 	const char *line; /* the one that is read */
 	const char *end;
 };
@@ -175,27 +176,46 @@ static bool is_explicit_key(const struct scan *s, const char *behind)
 	return s->format == BLANK_YAML && behind == s->end && s->line[strspn(s->line, " -")] == '?';
 }
 
+static const char *behind_blanks(const struct scan *s, const char *p)
+{
+	while (p < s->end && (*p == ' ' || *p == '\t'))
+		p++;
+	return p;
+}
+
+/* An option and its value may be items of a list: "--password", "x". Without quotes only YAML
+ * writes such lists; elsewhere that is a sentence. */
+static bool is_item_alone(const struct scan *s, const char *p, const char *q)
+{
+	bool is_last = q == s->end || *q == '\r';
+
+	return (s->format == BLANK_YAML && is_last) ||
+	       (q < s->end && *q == ',' && (s->format == BLANK_YAML || quote_len(s, p) > 0));
+}
+
 /* Behind a secret name: blanks its value, and returns where it ends; NULL: it has none. */
 static const char *take_value(struct scan *s, const char *name, const char *p)
 {
-	const char *q = p + quote_len(s, p);
-	bool is_json = s->format == BLANK_PLAIN && q > p && q[-1] == '"';
+	const char *behind = p + quote_len(s, p), *q = behind_blanks(s, behind);
+	bool is_json = s->format == BLANK_PLAIN && behind > p && behind[-1] == '"';
+	bool is_option = begins(s, name, "-");
 	enum value_form form = VALUE_WORD; /* also of --password VALUE */
 
-	while (q < s->end && (*q == ' ' || *q == '\t'))
-		q++;
 	if (q < s->end && (*q == ':' || *q == '=')) {
 		if (*q++ == ':')
 			form = is_json ? VALUE_JSON : VALUE_LINE;
-	} else if ((!begins(s, name, "-") || q == p) && !is_explicit_key(s, q)) {
+	} else if (is_option && is_item_alone(s, p, q)) {
+		q += q < s->end && *q == ',';
+	} else if ((!is_option || q == p) && !is_explicit_key(s, q)) {
 		return NULL;
 	}
-	while (q < s->end && (*q == ' ' || *q == '\t'))
-		q++;
+	q = behind_blanks(s, q);
 	(void) fwrite(p, 1, (size_t) (q - p), s->out);
-	if (s->format == BLANK_YAML)
+	if (s->format == BLANK_YAML) {
 		s->below = column_of(s, name);
-	if (q == s->end) {
+		s->is_item = is_option;
+	}
+	if (q == s->end || (is_option && *q == '\r')) {
 		s->next_line = true;
 		return q;
 	}
@@ -376,7 +396,7 @@ static bool ends_below(const struct scan *s, size_t indent)
 	const char *p = s->line + indent;
 
 	return s->below >= 0 && (long) indent <= s->below && *p != '#' &&
-	       !((long) indent == s->below && p[0] == '-' && p[1] != '-');
+	       (s->is_item || (long) indent != s->below || p[0] != '-' || p[1] == '-');
 }
 
 /* Whether the line is part of a secret that began before it. */
@@ -393,9 +413,11 @@ static bool is_rest(struct scan *s)
 		put_blank(s);
 		return true;
 	}
-	if (is_next)
-		s->next_line = false;
-	if (!is_empty && ends_below(s, indent))
+	if (is_next) /* between two items a comment is none */
+		s->next_line = s->is_item && s->line[indent] == '#';
+	if (is_next && s->is_item && s->line[indent] == '-')
+		s->below = (long) indent;
+	else if (!is_empty && ends_below(s, indent))
 		s->below = -1;
 	if (is_empty ||
 	    (!is_next && (s->below < 0 || ((long) indent <= s->below && s->line[indent] == '#'))))
