@@ -52,6 +52,9 @@
 #define RECORD_NAME_MAX 64
 #define RECORD_MEMBER_NAME_MAX 256
 #define RECORD_FRAME_BYTES_MAX ((size_t) 128 << 20) /* of a payload; a watch holds back less */
+/* Of EVENTS; more than a watch hands out of one revision. In memory each takes more than the few
+ * bytes that it may have in the file: all of them no more than the longest payload. */
+#define RECORD_FRAME_EVENTS_MAX ((size_t) 2 << 20)
 #define RECORD_FAULT_MAX 512
 
 struct record_header {
@@ -134,7 +137,8 @@ void record_buffer_fini(struct record_buffer *buffer);
 #define RECORD_BARE_HEAD_BYTES 5 /* length and type, in front of the payload */
 
 /* Adds a frame as it will stand in a file, but for its checksum: what one thread puts together and
- * another one seals. Not for END. -E2BIG: longer than a frame may be; nothing was added. */
+ * another one seals. Not for END. -E2BIG: longer than a frame may be, or of more
+ * events; nothing was added. */
 int record_encode(struct record_buffer *buffer, const struct record_frame *frame);
 
 struct record_writer;
@@ -184,7 +188,8 @@ DEFINE_AUTO(struct record_reader, record_reader_free);
  * The next frame. 1; 0: that was all, and record_reader_tail() says how it ends; -EBADMSG: damaged;
  * or -errno, with record_reader_fault(). What the frame points to is good until the next call. That
  * revisions follow each other without a gap, and that progress does not run ahead of them, has been
- * checked. Memory: the largest frame, twice.
+ * checked. Memory: RECORD_FRAME_BYTES_MAX, twice: for the longest frame and for its events, or in
+ * search of another frame behind a wrong one.
  */
 int record_reader_next(struct record_reader *reader, struct record_frame *ret_frame);
 

@@ -5,6 +5,7 @@
  */
 #include "etcdwatch/record/segment_parse.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -12,6 +13,9 @@
 #include "etcdwatch/record/segment_priv.h"
 
 #define EVENT_BYTES_MIN 5
+
+static_assert(RECORD_FRAME_EVENTS_MAX * sizeof(struct record_event) <= RECORD_FRAME_BYTES_MAX,
+              "events take no more memory than the longest payload");
 
 /* What is left of a payload; once something was missing, nothing is right any more. */
 struct rest {
@@ -79,7 +83,7 @@ static bool parse_events(struct record_room *room, struct rest *rest, struct rec
 	ret->revision = take_signed(rest);
 	ret->wall_us = take_signed(rest);
 	n = take_word(rest);
-	if (n == 0 || n > rest->len / EVENT_BYTES_MIN)
+	if (n == 0 || n > RECORD_FRAME_EVENTS_MAX || n > rest->len / EVENT_BYTES_MIN)
 		return false;
 	if (n > room->size) {
 		room->size = MAX(n, (size_t) 64);

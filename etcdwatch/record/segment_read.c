@@ -168,6 +168,9 @@ static int end_wrong(struct record_reader *rd)
 
 	if (fseeko(rd->f, (off_t) rd->offset, SEEK_SET) < 0)
 		return fail(rd, -errno, "cannot be read");
+	/* No frame is read any more. */
+	free(rd->room.events);
+	rd->room = (struct record_room){0};
 	r = read_bytes(rd, 0, (size_t) searched);
 	if (r < 0)
 		return r;

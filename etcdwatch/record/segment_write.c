@@ -177,7 +177,7 @@ int record_encode(struct record_buffer *buffer, const struct record_frame *frame
 	size_t bytes = payload_bytes(frame);
 
 	assert(frame->type != RECORD_END);
-	if (bytes > RECORD_FRAME_BYTES_MAX)
+	if (bytes > RECORD_FRAME_BYTES_MAX || frame->n_events > RECORD_FRAME_EVENTS_MAX)
 		return -E2BIG;
 	put_frame(buffer, frame, bytes);
 	return 0;

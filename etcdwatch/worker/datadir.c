@@ -188,7 +188,7 @@ static void look_beside(struct datadir *dir)
 static int look_at_disk(struct datadir *dir, struct problem *problem)
 {
 	AUTO(free) char *parent = parent_of(dir->unit);
-	int r = room_free_bytes(parent, &dir->free_bytes);
+	int r = room_common_bytes(parent, &dir->free_bytes);
 
 	return r < 0 ? problem_set_errno(problem, r, "cannot see how much is free in '%s'", parent) : 0;
 }

@@ -79,7 +79,7 @@ static void drill_fini(struct drill *d)
 static int check_space(struct drill *d, uint64_t need_bytes)
 {
 	uint64_t free_bytes = 0;
-	int r = room_free_bytes(d->q->directory, &free_bytes);
+	int r = room_common_bytes(d->q->directory, &free_bytes);
 
 	if (r < 0)
 		return problem_set_errno(d->problem, r, "cannot look at the disk of '%s'", d->q->directory);

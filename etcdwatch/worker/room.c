@@ -7,19 +7,34 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 
-int room_free_bytes(const char *directory, uint64_t *ret_bytes)
+uint64_t room_of(const struct statvfs *fs, bool is_root)
+{
+	return (uint64_t) (is_root ? fs->f_bfree : fs->f_bavail) * fs->f_frsize;
+}
+
+static int ask(const char *directory, bool is_root, uint64_t *ret_bytes)
 {
 	struct statvfs fs;
 
 	if (statvfs(directory, &fs) < 0)
 		return -errno;
-	*ret_bytes = (uint64_t) fs.f_bavail * fs.f_frsize;
+	*ret_bytes = room_of(&fs, is_root);
 	return 0;
+}
+
+int room_free_bytes(const char *directory, uint64_t *ret_bytes)
+{
+	return ask(directory, geteuid() == 0, ret_bytes);
+}
+
+int room_common_bytes(const char *directory, uint64_t *ret_bytes)
+{
+	return ask(directory, false, ret_bytes);
 }
 
 int room_check(const char *path, uint64_t need_bytes, struct problem *problem, const char *fmt, ...)

@@ -6,12 +6,15 @@
  */
 #include "etcdwatch/record/segment.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "bolt/bytes.h"
+#include "etcdwatch/record/segment_parse.h"
 #include "tests/unit/recordfile.h"
 #include "tests/unit/scratch.h"
 
@@ -405,6 +408,46 @@ static void test_too_large(void)
 	CHECK_EQ_INT(buffer.len, 0);
 }
 
+/* Neither written nor read, as an event takes more memory than bytes of the file: deletions of
+ * the empty key, which take five bytes. */
+static void test_too_many(void)
+{
+	const uint32_t n = (uint32_t) RECORD_FRAME_EVENTS_MAX;
+	struct record_event *events = xcalloc(n + 1, sizeof(*events));
+	struct record_frame frame = {.type = RECORD_EVENTS, .revision = 7, .events = events};
+	struct record_frame got;
+
+	for (size_t i = 0; i <= n; i++)
+		events[i].is_delete = true;
+	for (uint32_t more = 0; more <= 1; more++) {
+		struct record_buffer buffer = {0};
+		struct record_room room = {0};
+		uint8_t *count;
+
+		frame.n_events = n;
+		CHECK_EQ_INT(record_encode(&buffer, &frame), 0);
+		frame.n_events = n + 1;
+		CHECK_EQ_INT(record_encode(&buffer, &frame), -E2BIG);
+		/* Made by somebody else: one more, of five zeros but for its kind. */
+		count = buffer.data + RECORD_BARE_HEAD_BYTES + 16;
+		CHECK_EQ_INT(bytes_le32(count), n);
+		buffer.data = xreallocarray(buffer.data, buffer.len + 5, 1);
+		memcpy(buffer.data + buffer.len, (const uint8_t[5]){1}, 5);
+		count = buffer.data + RECORD_BARE_HEAD_BYTES + 16;
+		memcpy(count, (const uint32_t[]){htole32(n + more)}, 4);
+		CHECK_EQ_INT(record_parse_payload(
+		                 &room, RECORD_EVENTS,
+		                 (struct bytes){.data = buffer.data + RECORD_BARE_HEAD_BYTES,
+		                                .len = buffer.len - RECORD_BARE_HEAD_BYTES + more * 5},
+		                 &got),
+		             more == 0);
+		CHECK(room.size <= n);
+		free(room.events);
+		record_buffer_fini(&buffer);
+	}
+	free(events);
+}
+
 static void test_names(void)
 {
 	static const char *const bad[] = {
@@ -444,6 +487,7 @@ int main(void)
 	test_foreign();
 	test_resume();
 	test_too_large();
+	test_too_many();
 	test_names();
 	scratch_leave();
 	return check_result();

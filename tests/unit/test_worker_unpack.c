@@ -5,10 +5,14 @@
 #include "etcdwatch/worker/unpack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <zstd.h>
 
+#include "etcdwatch/worker/room.h"
 #include "etcdwatch/worker/zstdflow.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
@@ -123,6 +127,62 @@ static void test_window(void)
 	expect(&problem, "WINDOW", "more than 128 MiB");
 }
 
+/* --- what a file system keeps back for root --- */
+
+static bool has_reserve;
+
+/* Instead of libc's. */
+int statvfs(const char *path, struct statvfs *ret)
+{
+	int fd, r;
+
+	if (has_reserve) {
+		*ret = (struct statvfs){.f_bsize = 1, .f_frsize = 4096, .f_bfree = 1000, .f_bavail = 10};
+		return 0;
+	}
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	r = fstatvfs(fd, ret);
+	(void) close(fd);
+	return r;
+}
+
+static void check_reserve(bool is_root)
+{
+	const uint64_t common = 10 * UINT64_C(4096), all = 1000 * UINT64_C(4096);
+	const uint64_t mine = is_root ? all : common;
+	struct problem problem = {0};
+	uint64_t got = 0;
+
+	has_reserve = true;
+	CHECK_EQ_INT(room_check("./x", mine, &problem, "x"), 0);
+	CHECK_EQ_INT(room_check("./x", mine + 1, &problem, "x"), -ENOSPC);
+	CHECK_EQ_INT(room_free_bytes(".", &got), 0);
+	CHECK_EQ_INT((long long) got, (long long) mine);
+	CHECK_EQ_INT(room_common_bytes(".", &got), 0);
+	CHECK_EQ_INT((long long) got, (long long) common);
+	has_reserve = false;
+}
+
+static void test_reserve(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (geteuid() == 0)
+		check_reserve(true);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0)
+			CHECK_EQ_INT(setresuid(65534, 65534, 65534), 0);
+		check_reserve(false);
+		_exit(check_failures > 0);
+	}
+	CHECK_EQ_INT(waitpid(pid, &status, 0), pid);
+	CHECK_EQ_INT(status, 0);
+}
+
 int main(void)
 {
 	FILE *f;
@@ -137,6 +197,7 @@ int main(void)
 	test_bound();
 	test_bomb();
 	test_no_room();
+	test_reserve();
 	test_window();
 	scratch_leave();
 	return check_result();
