@@ -2,7 +2,9 @@
 /*
  * libFuzzer's entry point for texts that leave the node, in which there are words of whoever a
  * daemon talks to. A value with a secret in it is put behind a secret name as JSON and YAML write
- * it, also as a string in a string: whatever is around the secret, it is not in what comes out.
+ * it, also as a string in a string, and behind an option in a list of words: whatever is around the
+ * secret, it is not in what comes out.
+ *
  * max_len: 512
  */
 #include "cli/support/blank.h"
@@ -34,13 +36,11 @@ static void check(const char *text, enum blank_format format)
 	abort();
 }
 
-/* An object with it, and strings of JSON in JSON with that. */
-static void check_json(const char *value)
+/* It, and strings of JSON in JSON with that. */
+static void check_json(json_t *object, size_t flags)
 {
-	json_t *object = json_pack("{s:i, s:s, s:i}", "a", 1, "token", value, "n", 2);
-
 	for (int level = 0; level < LEVELS && object != NULL; level++) {
-		AUTO(free) char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
+		AUTO(free) char *text = json_dumps(object, flags | JSON_ENSURE_ASCII);
 
 		check(text, BLANK_PLAIN);
 		json_decref(object);
@@ -73,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(
 	    blank_text((const char *) data, size, size % 2 == 0 ? BLANK_PLAIN : BLANK_YAML, &none, &n));
 	value = xasprintf("%.*s" SECRET "%s", (int) at, all, all + at);
-	check_json(value);
+	check_json(json_pack("{s:i, s:s, s:i}", "a", 1, "token", value, "n", 2), JSON_COMPACT);
+	check_json(json_pack("[s, s, s]", "--password", value, "z"), size % 2 == 0 ? JSON_COMPACT : 0);
 	/* These end a document wherever they are. */
 	if (strstr(value, "\n---") == NULL && strstr(value, "\n...") == NULL)
 		check_yaml(value);
