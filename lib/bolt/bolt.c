@@ -39,7 +39,7 @@ struct bolt {
 	uint64_t pass_bytes, pass_of_bytes;
 };
 
-int bolt_fail(struct bolt *db, uint64_t page, const char *fmt, ...)
+void bolt_note_fault(struct bolt *db, uint64_t page, const char *fmt, ...)
 {
 	struct bolt_fault *fault = db->fault;
 	size_t len = 0;
@@ -52,7 +52,6 @@ int bolt_fail(struct bolt *db, uint64_t page, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void) vsnprintf(fault->what + len, sizeof(fault->what) - len, fmt, ap);
 	va_end(ap);
-	return -EBADMSG;
 }
 
 int bolt_read(struct bolt *db, uint64_t offset, void *buf, size_t len)
@@ -70,8 +69,8 @@ int bolt_read(struct bolt *db, uint64_t offset, void *buf, size_t len)
 		if (n < 0) {
 			int r = -errno;
 
-			(void) bolt_fail(db, BOLT_NO_PAGE, "cannot read at byte %llu: %s",
-			                 (unsigned long long) offset, strerror(-r));
+			bolt_note_fault(db, BOLT_NO_PAGE, "cannot read at byte %llu: %s",
+			                (unsigned long long) offset, strerror(-r));
 			return r;
 		}
 		if (n == 0)

@@ -13,6 +13,7 @@
  * Source of the format: go.etcd.io/bbolt of etcd 3.4 to 3.6, which have the same one.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -101,5 +102,9 @@ void bolt_pass_begin(struct bolt *db, const char *pass, bool is_whole);
 void bolt_pass_add(struct bolt *db, uint64_t bytes);
 void bolt_pass_end(struct bolt *db);
 
-/* Reports a fault; returns -EBADMSG. */
-int bolt_fail(struct bolt *db, uint64_t page, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Reports a fault. */
+void bolt_note_fault(struct bolt *db, uint64_t page, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The same, and is -EBADMSG: where it is used, so that whoever reads one file alone, as a compiler
+ * does, sees that an error is what comes back. */
+#define bolt_fail(db, page, ...) (bolt_note_fault(db, page, __VA_ARGS__), -EBADMSG)

@@ -350,9 +350,9 @@ int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacte
 	if (r < 0)
 		return r;
 	if (compacted < reach.compacted) {
-		(void) bolt_fail(db, BOLT_NO_PAGE,
-		                 "it has been compacted at %" PRId64 " already, which is behind %" PRId64,
-		                 reach.compacted, compacted);
+		bolt_note_fault(db, BOLT_NO_PAGE,
+		                "it has been compacted at %" PRId64 " already, which is behind %" PRId64,
+		                reach.compacted, compacted);
 		return -ERANGE;
 	}
 	reach.scheduled = compacted;

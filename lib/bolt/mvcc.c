@@ -230,15 +230,15 @@ int mvcc_choose_revision(struct bolt *db, const struct mvcc_reach *reach, int64_
 	if (revision == 0)
 		revision = reach->current;
 	if (revision > reach->current) {
-		(void) bolt_fail(db, BOLT_NO_PAGE,
-		                 "revision %" PRId64 " is not in it: it ends with %" PRId64, revision,
-		                 reach->current);
+		bolt_note_fault(db, BOLT_NO_PAGE,
+		                "revision %" PRId64 " is not in it: it ends with %" PRId64, revision,
+		                reach->current);
 		return -ERANGE;
 	}
 	if (revision < MAX(reach->compacted, 1)) {
-		(void) bolt_fail(db, BOLT_NO_PAGE,
-		                 "revision %" PRId64 " was compacted: it begins with %" PRId64, revision,
-		                 MAX(reach->compacted, 1));
+		bolt_note_fault(db, BOLT_NO_PAGE,
+		                "revision %" PRId64 " was compacted: it begins with %" PRId64, revision,
+		                MAX(reach->compacted, 1));
 		return -ERANGE;
 	}
 	*ret_revision = revision;

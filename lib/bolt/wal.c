@@ -264,7 +264,7 @@ int wal_read(const char *path, uint64_t from, struct wal_reach *ret_reach)
 	size_t n = 0, first;
 	int r = list_files(path, &files, &n);
 
-	if (r < 0)
+	if (n == 0)
 		return r;
 	first = first_needed(files, n, from);
 	/* The first file of all says 0, and begins with 1. */

@@ -214,7 +214,8 @@ int walk_all(struct bolt *db, const struct walk_visitor *visitor, struct walk_re
 	int r = 0;
 
 	w.result.n_pages = bolt_get_meta(db)->n_pages;
-	w.seen = seen = xcalloc(w.result.n_pages / 8 + 1, 1);
+	seen = xcalloc(w.result.n_pages / 8 + 1, 1);
+	w.seen = seen;
 	bolt_pass_begin(db, "tree", true);
 	for (uint64_t i = 0; i < N_METAS && r >= 0; i++)
 		r = mark(&w, i);
