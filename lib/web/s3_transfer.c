@@ -73,9 +73,10 @@ static void add_header(struct transfer *t, const char *name, const char *value)
 	t->headers = curl_slist_append(t->headers, line);
 }
 
-/* Every header that we set is signed, in the order of the names; `request` has the rest. */
-static void sign(struct transfer *t, struct sigv4_request *request)
+/* Every header that we set is signed, in the order of the names; `rest` is the request without. */
+static void sign(struct transfer *t, const struct sigv4_request *rest)
 {
+	struct sigv4_request request = *rest;
 	const struct s3_call *call = t->call;
 	struct sigv4_pair headers[HEADERS_MAX];
 	AUTO(free) char *authorization = NULL;
@@ -95,14 +96,14 @@ static void sign(struct transfer *t, struct sigv4_request *request)
 		(void) snprintf(range, sizeof(range), "bytes=%llu-", (unsigned long long) t->fetch->offset);
 		headers[n++] = (struct sigv4_pair){"range", range};
 	}
-	headers[n++] = (struct sigv4_pair){"x-amz-content-sha256", request->payload_sha256};
-	headers[n++] = (struct sigv4_pair){"x-amz-date", request->date};
+	headers[n++] = (struct sigv4_pair){"x-amz-content-sha256", request.payload_sha256};
+	headers[n++] = (struct sigv4_pair){"x-amz-date", request.date};
 	if (t->s3->session_token != NULL)
 		headers[n++] = (struct sigv4_pair){"x-amz-security-token", t->s3->session_token};
 	assert(n <= HEADERS_MAX);
-	request->headers = headers;
-	request->n_headers = n;
-	authorization = sigv4_authorization(&t->s3->key, request);
+	request.headers = headers;
+	request.n_headers = n;
+	authorization = sigv4_authorization(&t->s3->key, &request);
 	for (size_t i = 0; i < n; i++)
 		add_header(t, headers[i].name, headers[i].value);
 	add_header(t, "authorization", authorization);
