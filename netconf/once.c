@@ -110,10 +110,12 @@ static int load(const struct once_start *start, struct config **ret_config, char
 	if (r < 0)
 		return r;
 	r = sources_read(&config->files, ret_new);
-	if (r < 0)
-		return log_error_errno(
+	if (r < 0) {
+		(void) log_error_errno(
 		    r, "config_unreadable",
 		    "reason=\"its files cannot be read once more, to keep what they say\"");
+		return r;
+	}
 	*ret_config = TAKE_PTR(config);
 	return 0;
 }

@@ -38,7 +38,7 @@ int hcloud_token_read(const struct config_hcloud *config, char ret_text[static H
 	}
 	if (r == 0)
 		r = file_read(path, TOKEN_BYTES_MAX, &token, &len);
-	if (r < 0) {
+	if (token == NULL) {
 		(void) snprintf(ret_text, HCLOUD_TEXT_MAX, "%.180s: %s", path, strerror(-r));
 		return r;
 	}

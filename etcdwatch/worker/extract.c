@@ -270,7 +270,7 @@ int extract_finish(struct extract *x)
 		const char *name;
 		int r = open_parent(x, d->path, false, &parent, &name);
 
-		if (r < 0)
+		if (parent < 0)
 			return r;
 		r = step(parent, name, false, &fd);
 		if (r == 0)

@@ -322,7 +322,7 @@ static int visit_objects(const struct source_request *q, struct keys *keys, stru
 		struct problem of_one = {0};
 
 		r = read_object(q, keys->items[i], &of_one, &entry);
-		if (r == 0)
+		if (entry != NULL)
 			take(entry, keys->items[i], userdata);
 		else if (strcmp(of_one.code, "MISMATCH") == 0 || strcmp(of_one.code, "S3_NOT_FOUND") == 0)
 			r = 0;

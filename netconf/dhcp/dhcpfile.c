@@ -82,8 +82,9 @@ int dhcpfile_read_lease(const char *path, sa_family_t family, int64_t now_us,
 	r = file_read(path, LEASE_BYTES_MAX, &text, &len);
 	if (r == -ENOENT)
 		return 0;
-	if (r == 0)
-		r = lease_read(text, len, family, &lease);
+	if (r < 0)
+		return r;
+	r = lease_read(text, len, family, &lease);
 	if (r < 0)
 		return r;
 	if (r != LEASE_TAKEN)

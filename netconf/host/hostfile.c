@@ -48,15 +48,15 @@ int hostfile_read(const char *path, struct hostfile *ret_file)
 {
 	struct hostfile file = {.kind = HOSTFILE_OTHER};
 	struct stat st;
-	int r = 0;
+	int r = lstat(path, &st) < 0 ? -errno : 0;
 
-	if (lstat(path, &st) < 0) {
-		/* Nor is there anything below what is not a directory. */
-		if (errno != ENOENT && errno != ENOTDIR)
-			return -errno;
+	/* Nor is there anything below what is not a directory. */
+	if (r == -ENOENT || r == -ENOTDIR) {
 		*ret_file = (struct hostfile){.kind = HOSTFILE_ABSENT};
 		return 0;
 	}
+	if (r != 0)
+		return r;
 	file.uid = st.st_uid;
 	file.gid = st.st_gid;
 	if (S_ISLNK(st.st_mode)) {
@@ -69,7 +69,7 @@ int hostfile_read(const char *path, struct hostfile *ret_file)
 		file.mode = st.st_mode & PERMISSIONS;
 		r = file_read(path, HOSTFILE_BYTES_MAX, &file.data, &file.len);
 	}
-	if (r < 0)
+	if (r != 0)
 		return r;
 	*ret_file = file;
 	return 0;
@@ -197,7 +197,7 @@ int hostfile_replace(const char *path, const struct hostfile *from, const struct
 	bool as_it_was;
 	int r = hostfile_read(path, &now);
 
-	if (r < 0)
+	if (r != 0)
 		return r;
 	as_it_was = hostfile_equal(&now, from);
 	hostfile_fini(&now);

@@ -50,13 +50,9 @@ static void put_back_address(struct planner *p, const struct address *address)
 	(void) planner_push(p, &op);
 }
 
-static const struct route *route_of_key(const struct model *model, const struct route *key)
+static bool has_key_at(const struct model *model, size_t at, const struct route *key)
 {
-	size_t at = effect_first_route(model, key);
-
-	return at < model->n_routes && route_compare_key(&model->routes[at], key) == 0
-	           ? &model->routes[at]
-	           : NULL;
+	return at < model->n_routes && route_compare_key(&model->routes[at], key) == 0;
 }
 
 static bool has_same(const struct model *model, const struct route *route)
@@ -72,16 +68,17 @@ static bool has_same(const struct model *model, const struct route *route)
  * just as it was. False: nothing. */
 static bool put_back_as(const struct planner *p, const struct route *route, struct route *ret_as)
 {
-	const struct route *want;
+	size_t wanted, present;
 
 	if (route->owner != OWNER_OURS) {
 		*ret_as = *route;
 		return route->owner != OWNER_KERNEL && !has_same(p->now, route);
 	}
-	want = route_of_key(p->want, route);
-	if (want == NULL || route_of_key(p->now, route) != NULL)
+	wanted = effect_first_route(p->want, route);
+	present = effect_first_route(p->now, route);
+	if (!has_key_at(p->want, wanted, route) || has_key_at(p->now, present, route))
 		return false;
-	*ret_as = *want;
+	*ret_as = p->want->routes[wanted];
 	ret_as->raw = (struct raw_message){0};
 	ret_as->owner = OWNER_OURS;
 	return true;

@@ -127,7 +127,7 @@ static void io_cb(struct ev_loop *ev UNUSED, ev_io *io, int revents)
 	loop_expect_watched(revents);
 	for (int i = 0; i < TURN_FRAMES_MAX; i++) {
 		uint8_t data[ARPND_FRAME_PARSE_MAX];
-		struct sockaddr_ll from;
+		struct sockaddr_ll from = {0};
 		socklen_t from_len = sizeof(from);
 		ssize_t n = recvfrom(ask->fd, data, sizeof(data), MSG_DONTWAIT | MSG_TRUNC,
 		                     (struct sockaddr *) &from, &from_len);
