@@ -472,10 +472,10 @@ check-units: deps ## the systemd units and the package's life, in a systemd of i
 	packaging/deb
 	tests/systemd/boot
 
-check-vm-units: deps ## a whole node from the package in a machine with that systemd, in QEMU: the limits of its units
+check-vm-units: deps ## a whole node, its package and the limits of its units in a machine with that systemd, in QEMU
 	@$(MAKE) --no-print-directory all
 	packaging/deb
-	tests/systemd/boot --vm
+	tests/systemd/boot --vm limits target package
 
 check-package: deps ## the Debian package: built twice, byte for byte the same, lintian, contents
 	tests/package/run
