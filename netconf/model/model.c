@@ -144,46 +144,45 @@ struct rule *model_add_rule(struct model *model, sa_family_t family, uint32_t pr
 	return rule;
 }
 
-static void close_gap(void *list, size_t i, size_t *n, size_t size)
+/* The list is NULL where none is and none goes. */
+static void close_gap(void *list, size_t first, size_t n, size_t *n_all, size_t size)
 {
-	char *gap = (char *) list + i * size;
+	char *gap = (char *) list + first * size;
 
-	--*n;
-	memmove(gap, gap + size, (*n - i) * size);
+	if (n == 0)
+		return;
+	*n_all -= n;
+	memmove(gap, gap + n * size, (*n_all - first) * size);
 }
 
 void model_remove_link(struct model *model, size_t i)
 {
 	link_fini(&model->links[i]);
-	close_gap(model->links, i, &model->n_links, sizeof(*model->links));
+	close_gap(model->links, i, 1, &model->n_links, sizeof(*model->links));
 }
 
 void model_remove_address(struct model *model, size_t i)
 {
-	free(model->addresses[i].raw.data);
-	close_gap(model->addresses, i, &model->n_addresses, sizeof(*model->addresses));
+	model_remove_addresses(model, i, 1);
 }
 
 void model_remove_addresses(struct model *model, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
 		free(model->addresses[i].raw.data);
-	model->n_addresses -= n;
-	if (n > 0)
-		memmove(&model->addresses[first], &model->addresses[first + n],
-		        (model->n_addresses - first) * sizeof(*model->addresses));
+	close_gap(model->addresses, first, n, &model->n_addresses, sizeof(*model->addresses));
 }
 
 void model_remove_route(struct model *model, size_t i)
 {
 	free(model->routes[i].raw.data);
-	close_gap(model->routes, i, &model->n_routes, sizeof(*model->routes));
+	close_gap(model->routes, i, 1, &model->n_routes, sizeof(*model->routes));
 }
 
 void model_remove_rule(struct model *model, size_t i)
 {
 	free(model->rules[i].raw.data);
-	close_gap(model->rules, i, &model->n_rules, sizeof(*model->rules));
+	close_gap(model->rules, i, 1, &model->n_rules, sizeof(*model->rules));
 }
 
 /* --- origins --- */
