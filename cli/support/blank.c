@@ -193,6 +193,25 @@ static bool is_item_alone(const struct scan *s, const char *p, const char *q)
 	       (q < s->end && *q == ',' && (s->format == BLANK_YAML || quote_len(s, p) > 0));
 }
 
+/* The backslash by which a shell lets a command go on in the next line. */
+static bool is_line_joint(const struct scan *s, const char *p)
+{
+	return p < s->end && *p == '\\' && (p + 1 == s->end || (p + 2 == s->end && p[1] == '\r'));
+}
+
+/* Behind one that is itself within a string: "\\\n", with more backslashes where the string is in
+ * another one. What has no blank behind it is one word with the value. */
+static const char *behind_joint_within(const struct scan *s, const char *p)
+{
+	const char *q = p;
+
+	while (q < s->end && *q == '\\')
+		q++;
+	if (q - p < 3 || s->end - q < 2 || q[0] != 'n' || (q[1] != ' ' && q[1] != '\t'))
+		return p;
+	return behind_blanks(s, q + 1);
+}
+
 /* Behind a secret name: blanks its value, and returns where it ends; NULL: it has none. */
 static const char *take_value(struct scan *s, const char *name, const char *p)
 {
@@ -200,6 +219,7 @@ static const char *take_value(struct scan *s, const char *name, const char *p)
 	bool is_json = s->format == BLANK_PLAIN && behind > p && behind[-1] == '"';
 	bool is_option = begins(s, name, "-");
 	enum value_form form = VALUE_WORD; /* also of --password VALUE */
+	const char *end;
 
 	if (q < s->end && (*q == ':' || *q == '=')) {
 		if (*q++ == ':')
@@ -210,17 +230,22 @@ static const char *take_value(struct scan *s, const char *name, const char *p)
 		return NULL;
 	}
 	q = behind_blanks(s, q);
+	if (form == VALUE_WORD)
+		q = behind_joint_within(s, q);
 	(void) fwrite(p, 1, (size_t) (q - p), s->out);
 	if (s->format == BLANK_YAML) {
 		s->below = column_of(s, name);
 		s->is_item = is_option;
 	}
-	if (q == s->end || (is_option && *q == '\r')) {
+	if (q == s->end || (is_option && *q == '\r') || (form == VALUE_WORD && is_line_joint(s, q))) {
 		s->next_line = true;
 		return q;
 	}
 	put_blank(s);
-	return value_end(s, q, form);
+	end = value_end(s, q, form);
+	/* The value itself goes on there. */
+	s->next_line = form == VALUE_WORD && end > q && is_line_joint(s, end - 1);
+	return end;
 }
 
 /* A segment of a path that nobody would write by hand. */
@@ -399,6 +424,18 @@ static bool ends_below(const struct scan *s, size_t indent)
 	       (s->is_item || (long) indent != s->below || p[0] != '-' || p[1] == '-');
 }
 
+/* A line in which the value of a secret name begins, or goes on: whether it does so in the next one
+ * too. A joint behind a blank is behind the value, unless it is all that the line has. */
+static bool goes_on(const struct scan *s)
+{
+	const char *begin = behind_blanks(s, s->line), *end = s->end;
+
+	if (end > begin && end[-1] == '\r')
+		end--;
+	return end > begin && end[-1] == '\\' &&
+	       (end - 1 == begin || !isspace((unsigned char) end[-2]));
+}
+
 /* Whether the line is part of a secret that began before it. */
 static bool is_rest(struct scan *s)
 {
@@ -414,7 +451,7 @@ static bool is_rest(struct scan *s)
 		return true;
 	}
 	if (is_next) /* between two items a comment is none */
-		s->next_line = s->is_item && s->line[indent] == '#';
+		s->next_line = (s->is_item && s->line[indent] == '#') || goes_on(s);
 	if (is_next && s->is_item && s->line[indent] == '-')
 		s->below = (long) indent;
 	else if (!is_empty && ends_below(s, indent))

@@ -2,8 +2,8 @@
 /*
  * libFuzzer's entry point for texts that leave the node, in which there are words of whoever a
  * daemon talks to. A value with a secret in it is put behind a secret name as JSON and YAML write
- * it, also as a string in a string, and behind an option in a list of words: whatever is around the
- * secret, it is not in what comes out.
+ * it, also as a string in a string, behind an option in a list of words, and in the next line of a
+ * command: whatever is around the secret, it is not in what comes out.
  *
  * max_len: 512
  */
@@ -63,6 +63,17 @@ static void check_yaml(const char *value)
 	check(text, BLANK_YAML);
 }
 
+/* A word of a shell's command that begins in the next line. */
+static void check_command(const char *value)
+{
+	AUTO(free) char *text = xasprintf("etcdctl --password \\\n\t'%s' \\\n\tget x\n", value);
+
+	if (strchr(value, '\n') != NULL)
+		return;
+	check(text, BLANK_PLAIN);
+	check(text, BLANK_YAML);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO(free) char *all = xstrndup((const char *) data, size);
@@ -75,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	value = xasprintf("%.*s" SECRET "%s", (int) at, all, all + at);
 	check_json(json_pack("{s:i, s:s, s:i}", "a", 1, "token", value, "n", 2), JSON_COMPACT);
 	check_json(json_pack("[s, s, s]", "--password", value, "z"), size % 2 == 0 ? JSON_COMPACT : 0);
+	check_command(value);
 	/* These end a document wherever they are. */
 	if (strstr(value, "\n---") == NULL && strstr(value, "\n...") == NULL)
 		check_yaml(value);
