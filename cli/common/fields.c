@@ -48,3 +48,16 @@ const char *field_age(int64_t age_us, char buf[static FIELD_AGE_MAX])
 		(void) snprintf(buf, FIELD_AGE_MAX, "%lldd", s / 86400);
 	return buf;
 }
+
+const char *field_span(int64_t span_us, char buf[static FIELD_AGE_MAX])
+{
+	long long s = MAX(span_us, 0) / US_PER_S;
+
+	if (s < 60)
+		(void) snprintf(buf, FIELD_AGE_MAX, "%llds", s);
+	else if (s < 3600)
+		(void) snprintf(buf, FIELD_AGE_MAX, "%lldm%02llds", s / 60, s % 60);
+	else
+		(void) snprintf(buf, FIELD_AGE_MAX, "%lldh%02lldm", s / 3600, s / 60 % 60);
+	return buf;
+}

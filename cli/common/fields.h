@@ -27,3 +27,6 @@ json_int_t field_integer(const json_t *object, const char *key);
 /* "59s", "12m", "47h", "3d"; "0s" for what two clocks put into the future. */
 #define FIELD_AGE_MAX 32
 const char *field_age(int64_t age_us, char buf[static FIELD_AGE_MAX]);
+
+/* To the second where one waits for it: "59s", "1m09s", "2h05m". */
+const char *field_span(int64_t span_us, char buf[static FIELD_AGE_MAX]);

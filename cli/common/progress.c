@@ -22,7 +22,6 @@
 #define BAR_WIDTH 20
 #define WIDTH 80
 #define WORDS_MAX 64
-#define SPAN_MAX 24
 /* Cursor to the first column, and clear from there to the end of the line (ECMA-48). */
 #define ANEW "\r\033[K"
 
@@ -58,20 +57,6 @@ static const char *amount(int64_t n, bool is_bytes, char text[static SIZE_TEXT_M
 	if (is_bytes)
 		return size_text(n, text);
 	(void) snprintf(text, SIZE_TEXT_MAX, "%lld", (long long) n);
-	return text;
-}
-
-/* To the second where one waits for it: "59s", "1m09s", "2h05m". */
-static const char *span_text(int64_t us, char text[static SPAN_MAX])
-{
-	long long s = MAX(us, 0) / US_PER_S;
-
-	if (s < 60)
-		(void) snprintf(text, SPAN_MAX, "%llds", s);
-	else if (s < 3600)
-		(void) snprintf(text, SPAN_MAX, "%lldm%02llds", s / 60, s % 60);
-	else
-		(void) snprintf(text, SPAN_MAX, "%lldh%02lldm", s / 3600, s / 60 % 60);
 	return text;
 }
 
@@ -111,11 +96,11 @@ static char *amounts_text(const struct progress_state *s)
 /* An estimate that was passed is none. */
 static char *expected_text(const struct progress_state *s)
 {
-	char left[SPAN_MAX];
+	char left[FIELD_AGE_MAX];
 
 	if (s->expected_us <= s->elapsed_us)
 		return xstrdup("");
-	return xasprintf(", about %s left by %s", span_text(s->expected_us - s->elapsed_us, left),
+	return xasprintf(", about %s left by %s", field_span(s->expected_us - s->elapsed_us, left),
 	                 s->expected_by);
 }
 
@@ -124,13 +109,13 @@ static char *expected_text(const struct progress_state *s)
 static char *time_text(const struct progress_state *s)
 {
 	AUTO(free) char *expected = expected_text(s);
-	char age[SPAN_MAX];
+	char age[FIELD_AGE_MAX];
 
 	if (is_of_known(s) && s->rate > 0 && s->done < s->of)
 		return xasprintf(
 		    ", %s left",
-		    span_text((int64_t) ((double) (s->of - s->done) / s->rate * (double) US_PER_S), age));
-	return xasprintf("%s %s%s", s->done >= 0 ? "," : "", span_text(s->elapsed_us, age), expected);
+		    field_span((int64_t) ((double) (s->of - s->done) / s->rate * (double) US_PER_S), age));
+	return xasprintf("%s %s%s", s->done >= 0 ? "," : "", field_span(s->elapsed_us, age), expected);
 }
 
 char *progress_text(const struct progress_state *s, size_t width)

@@ -29,5 +29,5 @@ char *sent_text(const json_t *target)
 		return xasprintf("%d%%", percent);
 	return xasprintf(
 	    "%d%%, %s/s, %s left", percent, size_text(rate, speed),
-	    field_age((int64_t) ((double) (of - sent) / (double) rate * (double) US_PER_S), left));
+	    field_span((int64_t) ((double) (of - sent) / (double) rate * (double) US_PER_S), left));
 }
