@@ -210,7 +210,6 @@ static void line_cb(const json_t *object, void *userdata)
 
 	if (phase != NULL)
 		begin_phase(d, phase);
-	doing_take(&d->doing, object);
 }
 
 static void run(struct drill *d, const struct catalog_entry *entry)
@@ -226,10 +225,12 @@ static void run(struct drill *d, const struct catalog_entry *entry)
 	r = child_start(d->ev, words.words.argv, d->config->drill.timeout_us + LATE_US, done_cb, d,
 	                &d->child);
 	drillwords_fini(&words);
-	if (r == 0)
-		child_each_line(d->child, line_cb);
-	else
+	if (r < 0) {
 		finish(d, "SYSTEM", "the worker cannot be started", NULL);
+		return;
+	}
+	child_each_line(d->child, line_cb);
+	child_keep_doing(d->child, &d->doing);
 }
 
 static void looked_cb(struct inventory *inventory, const char *code, const char *reason,

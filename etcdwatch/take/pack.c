@@ -50,13 +50,6 @@ static void done_cb(const struct child_result *said, void *userdata)
 	pack_free(p);
 }
 
-static void line_cb(const json_t *object, void *userdata)
-{
-	struct pack *p = userdata;
-
-	doing_take(&p->doing, object);
-}
-
 const struct doing *pack_doing(const struct pack *p)
 {
 	return &p->doing;
@@ -104,7 +97,7 @@ int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *
 	r = child_start(ev, argv, limit_us, done_cb, p, &p->child);
 	if (r < 0)
 		return r;
-	child_each_line(p->child, line_cb);
+	child_keep_doing(p->child, &p->doing);
 	*ret_pack = TAKE_PTR(p);
 	return 0;
 }

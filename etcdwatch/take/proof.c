@@ -175,13 +175,6 @@ static void compare(struct proof *p, uint32_t ours)
 	ask_next(p, "");
 }
 
-static void line_cb(const json_t *object, void *userdata)
-{
-	struct proof *p = userdata;
-
-	doing_take(&p->doing, object);
-}
-
 static void read_again_cb(const struct child_result *result, void *userdata)
 {
 	struct proof *p = userdata;
@@ -210,7 +203,7 @@ static void read_again(struct proof *p, int64_t compacted)
 		ask_next(p, strerror(-r));
 		return;
 	}
-	child_each_line(p->child, line_cb);
+	child_keep_doing(p->child, &p->doing);
 	change_state(p, PROOF_READING_AGAIN);
 }
 
@@ -388,7 +381,7 @@ int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_option
 	                read_cb, p, &p->child);
 	if (r < 0)
 		return r;
-	child_each_line(p->child, line_cb);
+	child_keep_doing(p->child, &p->doing);
 	*ret_proof = TAKE_PTR(p);
 	return 0;
 }

@@ -30,7 +30,8 @@
 struct child {
 	struct ev_loop *ev;
 	child_done_fn done;
-	child_line_fn each; /* or NULL */
+	child_line_fn each;  /* or NULL */
+	struct doing *doing; /* or NULL */
 	void *userdata;
 	pid_t pid;
 	int fd; /* its output; -1: ended */
@@ -140,6 +141,8 @@ static void take_line(struct child *c)
 		c->last = json_incref(object);
 		if (c->each != NULL)
 			c->each(object, c->userdata);
+		if (c->doing != NULL)
+			doing_take(c->doing, object);
 	} else if (c->n_line > 0) {
 		log_debug("child_line_dropped", "pid=%d bytes=%zu", (int) c->pid, c->n_line);
 	}
@@ -248,6 +251,11 @@ int child_start_told(struct ev_loop *ev, const char *const *argv, const char *te
 void child_each_line(struct child *c, child_line_fn each)
 {
 	c->each = each;
+}
+
+void child_keep_doing(struct child *c, struct doing *doing)
+{
+	c->doing = doing;
 }
 
 const char *child_error_code(const struct child_result *result)

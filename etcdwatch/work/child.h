@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "etcdwatch/work/doing.h"
 
 #define CHILD_LINE_MAX 163840 /* bytes of one line: an entry of the catalogue, escaped, fits */
 #define CHILD_ARGS_MAX 256
@@ -45,6 +46,10 @@ int child_start_told(struct ev_loop *ev, const char *const *argv, const char *te
  * after child_start(), before anything has come. */
 typedef void (*child_line_fn)(const json_t *object, void *userdata);
 void child_each_line(struct child *child, child_line_fn each);
+
+/* Keeps in `doing`, which outlives the child, what it says that it is at. Each line is told of
+ * first (child_each_line()). */
+void child_keep_doing(struct child *child, struct doing *doing);
 
 /* What a child that failed calls it, such as "S3_DENIED"; "" without a word from it. */
 const char *child_error_code(const struct child_result *result);

@@ -193,6 +193,60 @@ static void test_told(void)
 	CHECK_EQ_INT(end.answer, 5);
 }
 
+struct told {
+	struct end end;
+	struct doing doing;
+	char before[4][DOING_STEP_MAX]; /* the step that was kept when each line was told of */
+	size_t n;
+};
+
+static void told_done_cb(const struct child_result *result, void *userdata)
+{
+	struct told *told = userdata;
+
+	done_cb(result, &told->end);
+}
+
+/* A line is told of before it is kept: who is told may begin anew with what is kept. */
+static void told_cb(const json_t *object, void *userdata)
+{
+	struct told *told = userdata;
+
+	if (told->n < ARRAY_SIZE(told->before))
+		(void) snprintf(told->before[told->n++], sizeof(told->before[0]), "%s", told->doing.step);
+	if (json_object_get(object, "phase") != NULL)
+		told->doing = (struct doing){.bytes = 0};
+}
+
+static void test_doing(void)
+{
+	struct ev_loop *ev = ev_default_loop(0);
+	const char *argv[] = {"/bin/sh", "-c",
+	                      "echo '{\"doing\":\"one\",\"bytes\":1,\"of_bytes\":2}';"
+	                      "echo '{\"phase\":\"next\"}';"
+	                      "echo '{\"doing\":\"two\",\"bytes\":3,\"of_bytes\":4}';"
+	                      "echo '{\"ok\":true,\"answer\":5}'",
+	                      NULL};
+	struct child *child = NULL;
+	struct told told = {.n = 0};
+	int64_t until_us = mono_now_us() + 60 * US_PER_S;
+
+	CHECK_EQ_INT(child_start(ev, argv, 60 * US_PER_S, told_done_cb, &told, &child), 0);
+	child_each_line(child, told_cb);
+	child_keep_doing(child, &told.doing);
+	while (told.end.n == 0 && mono_now_us() < until_us)
+		turn_once(ev);
+	CHECK_EQ_INT(told.end.answer, 5);
+	CHECK_EQ_INT(told.n, 4);
+	CHECK_EQ_STR(told.before[0], "");
+	CHECK_EQ_STR(told.before[1], "one");
+	CHECK_EQ_STR(told.before[2], "");
+	CHECK_EQ_STR(told.before[3], "two");
+	CHECK_EQ_STR(told.doing.step, "two");
+	CHECK_EQ_INT(told.doing.bytes, 3);
+	CHECK_EQ_INT(told.doing.of_bytes, 4);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "hang") == 0)
@@ -204,5 +258,6 @@ int main(int argc, char **argv)
 	test_missing();
 	test_free();
 	test_told();
+	test_doing();
 	return check_result();
 }
