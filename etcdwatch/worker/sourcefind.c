@@ -25,6 +25,7 @@
 #define DB_IN_DIR "member/snap/db"
 /* More than that many entries are not read for the newest one; names begin with the time. */
 #define LATEST_MAX 500
+#define KEYS_ROOM_MIN 64
 
 void sourcefound_fini(struct sourcefound *found)
 {
@@ -237,7 +238,7 @@ int sourcefind_local(const struct source_request *q, struct problem *problem,
 
 struct keys {
 	char **items;
-	size_t n;
+	size_t n, room;
 	const char *pattern; /* of the names that are looked for */
 };
 
@@ -252,7 +253,10 @@ static int on_listed(const struct s3_listed *listed, void *userdata)
 		return 0;
 	if (keys->n == SOURCEFIND_KEYS_MAX)
 		return -E2BIG;
-	keys->items = xreallocarray(keys->items, keys->n + 1, sizeof(*keys->items));
+	if (keys->n == keys->room) {
+		keys->room = keys->room > 0 ? 2 * keys->room : KEYS_ROOM_MIN;
+		keys->items = xreallocarray(keys->items, keys->room, sizeof(*keys->items));
+	}
 	keys->items[keys->n++] = xstrdup(listed->key);
 	return 0;
 }
