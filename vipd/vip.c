@@ -288,8 +288,11 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	                       &vip_ledger_callbacks, v);
 	v->nodekey =
 	    nodekey_new(env->ev, env->etcd, ledger_prefix(v->ledger), &v->me, nodekey_changed_cb, v);
-	if (vip_outlet_init(v) < 0)
-		abort(); /* for want of memory alone */
+	r = vip_outlet_init(v);
+	if (r < 0) {
+		(void) log_error_errno(r, "hcloud_client_failed", "vip=%s", v->text);
+		abort(); /* for want of memory, as above; or of what libcurl needs of the machine */
+	}
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);

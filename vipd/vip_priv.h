@@ -94,7 +94,8 @@ const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
 /* Something changed: weigh it all again. */
 void vip_review(struct vip *vip);
 
-/* vip_outlet.c: chooses the way and makes what it needs; 0 or -errno. */
+/* vip_outlet.c: chooses the way and makes what it needs; 0 or -errno, of the cloud's
+ * client. */
 int vip_outlet_init(struct vip *vip);
 
 /* vip_world.c */

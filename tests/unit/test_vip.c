@@ -6,13 +6,16 @@
  */
 #include "vipd/vip.h"
 
+#include <curl/curl.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
@@ -43,6 +46,12 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 	return syscall(SYS_sendto, fd, buf, len, flags, to, to_len);
 }
 
+/* Only a VIP of the cloud's asks for it. */
+CURLM *curl_multi_init(void)
+{
+	return NULL;
+}
+
 static void kept_changed_cb(void *ctx UNUSED)
 {
 }
@@ -63,7 +72,9 @@ struct stage {
 	unsigned n_stopped;
 };
 
-static enum config_announce announce; /* of the VIPs to come */
+/* Of the VIPs to come. */
+static enum config_announce announce;
+static struct config_hcloud *hcloud;
 
 static void set_stage(struct stage *s, const char *link, const struct keep_vip *kept)
 {
@@ -86,6 +97,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	(void) snprintf(s->config.link, sizeof(s->config.link), "%s", link);
 	s->config.policy.priority = 100;
 	s->config.policy.announce = announce;
+	s->config.hcloud = hcloud;
 	s->vip = vip_new(&s->env, &s->config, kept);
 }
 
@@ -257,20 +269,50 @@ static void test_makes_link(void)
 	announce = CONFIG_ANNOUNCE_LAYER2;
 }
 
-int main(void)
+static bool open_world(void)
 {
 	static const struct rtnl_events none;
 	static const char *const endpoints[] = {"http://127.0.0.1:1"};
 	const struct etcd_options options = {.endpoints = endpoints, .n_endpoints = 1};
 	char error[ETCD_ERROR_TEXT_MAX];
 
+	ev = ev_default_loop(EVFLAG_AUTO);
+	return CHECK_EQ_INT(rtnl_new(ev, &none, NULL, &rtnl), 0) &&
+	       CHECK_EQ_INT(nftgate_new(ev, "fairlead_test", &gate), 0) &&
+	       CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+}
+
+/* What a VIP cannot be without ends vipd, and not without a word. In a process of its own, which is
+ * made before this one has gRPC's threads. */
+static void test_no_cloud_client(void)
+{
+	static const struct rlimit no_core;
+	struct config_hcloud of_cloud = {.endpoint = (char[]){"https://192.0.2.1/v1"}};
+	struct stage s;
+	int status = 0;
+	pid_t pid;
+
+	log_begin();
+	pid = fork();
+	if (pid == 0) {
+		(void) setrlimit(RLIMIT_CORE, &no_core);
+		hcloud = &of_cloud;
+		if (open_world())
+			set_stage(&s, "v0", NULL);
+		_exit(1);
+	}
+	CHECK_EQ_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK(log_had("event=hcloud_client_failed vip=" VIP, "err="));
+}
+
+int main(void)
+{
 	(void) netns_enter_new();
 	netns_run("ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up; "
 	          "ip link add v2 type veth peer name v3; ip link set v2 up");
-	ev = ev_default_loop(EVFLAG_AUTO);
-	if (!CHECK_EQ_INT(rtnl_new(ev, &none, NULL, &rtnl), 0) ||
-	    !CHECK_EQ_INT(nftgate_new(ev, "fairlead_test", &gate), 0) ||
-	    !CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0))
+	test_no_cloud_client();
+	if (!open_world())
 		return check_result();
 	test_adopted();
 	test_not_removed();
