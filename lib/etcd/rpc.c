@@ -99,6 +99,29 @@ static void cut(char *at, size_t n)
 	memmove(at, at + n, strlen(at + n) + 1);
 }
 
+/* gRPC writes an IPv6 address as in a URL, "ipv6:%5Bfe80::1%25eth0%5D:2379"; nothing else is
+ * decoded, as it may be the server's text. */
+static void decode_addresses(char *text)
+{
+	static const struct {
+		const char *code;
+		char character;
+	} codes[] = {{"%5B", '['}, {"%5D", ']'}, {"%25", '%'}};
+	static const char begin[] = "ipv6:";
+
+	for (char *p = strstr(text, "ipv6:%5B"); p != NULL; p = strstr(p, "ipv6:%5B")) {
+		for (p += strlen(begin); *p != '\0' && *p != ' ' && p[-1] != ']'; p++) {
+			for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+				if (strncmp(p, codes[i].code, 3) == 0) {
+					*p = codes[i].character;
+					cut(p + 1, 2);
+					break;
+				}
+			}
+		}
+	}
+}
+
 /* "failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.1:2379: Failed to connect
  * to remote host: Connection refused": what matters stands at the end, where a narrow screen ends
  * before.
@@ -132,6 +155,7 @@ void rpc_copy_text(grpc_slice slice, char *buf, size_t size)
 
 	memcpy(buf, GRPC_SLICE_START_PTR(slice), len);
 	buf[len] = '\0';
+	decode_addresses(buf);
 	shorten(buf);
 }
 

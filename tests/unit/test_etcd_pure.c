@@ -120,7 +120,12 @@ static void test_texts(void)
 	     "10.87.0.12:2379: Connection refused"},
 	    {"failed to connect to all addresses; last error: DEADLINE_EXCEEDED: ipv6:%5B::1%5D:2379: "
 	     "connect timed out",
-	     "%5B::1%5D:2379: connect timed out"},
+	     "[::1]:2379: connect timed out"},
+	    {"ipv6:%5Bfe80::1%25eth0%5D:2379: Socket closed; ipv6:%5Bfd00::2%5D:2379: %5B%25 as it is",
+	     "ipv6:[fe80::1%eth0]:2379: Socket closed; ipv6:[fd00::2]:2379: %5B%25 as it is"},
+	    {"ipv6:%5Bfd00::2 %5D, %5Bx%5D", "ipv6:[fd00::2 %5D, %5Bx%5D"},
+	    {"at the end: ipv6:%5B", "at the end: ipv6:["},
+	    {"at the end: ipv6:%5", "at the end: ipv6:%5"},
 	    {"failed to connect to all addresses; last error: odd", "odd"},
 	    {"failed to connect to all addresses; last error: ", ""},
 	    /* As older ones say it; and what others say. */
