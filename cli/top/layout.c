@@ -249,12 +249,14 @@ static void draw_panels(struct grid *grid, size_t row, const struct layout *layo
 /* --- one panel alone, help ----------------------------------------------------------------------
  */
 
-static void draw_scrolled(struct grid *grid, struct layout *layout, const struct grid *rows)
+/* Returns how many of the rows are seen, or are above those that are. */
+static size_t draw_scrolled(struct grid *grid, struct layout *layout, const struct grid *rows)
 {
 	size_t shown = grid_rows(grid) - 3, n = grid_rows(rows);
 
 	layout->scroll = MIN(layout->scroll, n > shown ? n - shown : 0);
 	grid_copy(grid, 2, 0, rows, layout->scroll, shown);
+	return MIN(layout->scroll + shown, n);
 }
 
 static void draw_details(struct grid *grid, struct layout *layout, const struct model *model,
@@ -264,9 +266,8 @@ static void draw_details(struct grid *grid, struct layout *layout, const struct 
 	    new_piece(layout->chosen, layout, model, grid_columns(grid), now_us, wall_us);
 
 	panel_details(piece.rows, model, layout->chosen);
-	piece.n = grid_rows(piece.rows);
+	piece.n = draw_scrolled(grid, layout, piece.rows);
 	draw_title(grid, 1, 0, grid_columns(grid), &piece, layout, model, now_us);
-	draw_scrolled(grid, layout, piece.rows);
 	grid_free(piece.rows);
 }
 
@@ -290,7 +291,7 @@ static void draw_help(struct grid *grid, struct layout *layout)
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		(void) grid_put(rows, grid_add_row(rows), 1, GRID_PLAIN, "%s", lines[i]);
-	draw_scrolled(grid, layout, rows);
+	(void) draw_scrolled(grid, layout, rows);
 	grid_free(rows);
 }
 

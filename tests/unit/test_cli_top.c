@@ -378,7 +378,7 @@ static void check_title(const struct model *model, const char *title, bool is_di
 {
 	struct layout layout = {.chosen = PANEL_ETCD, .has_details = true, .is_ascii = true};
 	AUTO(grid_free)
-	struct grid *grid = layout_draw(&layout, model, 24, 80, BEGAN_US + 9 * US_PER_S, WALL_US);
+	struct grid *grid = layout_draw(&layout, model, 40, 80, BEGAN_US + 9 * US_PER_S, WALL_US);
 	AUTO(free) char *text = text_of(grid);
 
 	if (!CHECK(strstr(text, title) != NULL))
@@ -410,6 +410,36 @@ static void test_stale_members(void)
 	model_fini(&model);
 }
 
+/* A panel alone says how much of it is below the screen, wherever it is scrolled to. */
+static void test_more_below(void)
+{
+	static const struct {
+		size_t rows, scroll, scrolled;
+		const char *title;
+	} cases[] = {
+	    {24, 0, 0, " etcd  9 more -"},      {24, 1, 1, " etcd  8 more -"},  {24, 9, 9, " etcd ---"},
+	    {24, SIZE_MAX / 2, 9, " etcd ---"}, {15, 0, 0, " etcd  18 more -"}, {33, 0, 0, " etcd ---"},
+	    {32, 0, 0, " etcd  1 more -"},
+	};
+	struct model model = {0};
+
+	take(&model, NODE_HEALTH, "{\"status\":\"ok\",\"members\":3,\"answer\":3}\n", 0);
+	take(&model, NODE_MEMBERS, MEMBERS, 0);
+	take(&model, NODE_ALARMS, "", 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct layout layout = {
+		    .chosen = PANEL_ETCD, .has_details = true, .is_ascii = true, .scroll = cases[i].scroll};
+		AUTO(grid_free)
+		struct grid *grid = layout_draw(&layout, &model, cases[i].rows, 80, BEGAN_US, WALL_US);
+		AUTO(free) char *text = text_of(grid);
+
+		if (!CHECK(strstr(text, cases[i].title) != NULL))
+			(void) fprintf(stderr, "  no '%s' in\n%s", cases[i].title, text);
+		CHECK_EQ_INT(layout.scroll, cases[i].scrolled);
+	}
+	model_fini(&model);
+}
+
 /* What is no longer configured is neither old nor missing. */
 static void test_none(void)
 {
@@ -438,6 +468,7 @@ int main(int argc, char **argv)
 	test_many_events();
 	test_stale();
 	test_stale_members();
+	test_more_below();
 	test_none();
 	return check_result();
 }
