@@ -3,7 +3,7 @@
 # all at the same moment, and the observer sees what each makes of it.
 #
 #   vipd             as it comes
-#   vipd_fast        fenceWindow: 1500ms
+#   vipd_fast        fenceWindow: 1500ms, or FAST_WINDOW
 #   keepalived       advert_int 1 (keepalived.conf)
 #   keepalived_fast  advert_int 0.1
 
@@ -12,7 +12,7 @@ VIPDS=(vipd vipd_fast)
 declare -A ADDRESS=([vipd]=10.86.0.100 [vipd_fast]=10.86.0.101 [keepalived]=10.86.0.102 [keepalived_fast]=10.86.0.103)
 declare -A ADVERT=([keepalived]=1 [keepalived_fast]=0.1)
 declare -A PRIORITY=([n1]=200 [n2]=150 [n3]=100)
-FAST_POLICY='fenceWindow: 1500ms'
+FAST_POLICY="fenceWindow: ${FAST_WINDOW:-1500ms}"
 
 is_vipd() { # SUBJECT
 	[[ $1 == vipd* ]]
