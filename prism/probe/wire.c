@@ -23,27 +23,49 @@ struct wire {
 	const struct wire_callbacks *callbacks;
 	void *userdata;
 	ev_io readable;
-	char in[CHECKER_MESSAGE_MAX];
 };
+
+/* 0, or -errno: -EBADMSG for one that is too long. The end of the file is a message of length 0. */
+static int receive(int fd, char **ret_message, size_t *ret_len)
+{
+	AUTO(free) char *message = NULL;
+	/* With MSG_TRUNC it is the length of the whole message. All but the first have some 70 bytes,
+	 * so that no room for the longest is kept. */
+	ssize_t n = recv(fd, NULL, 0, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
+
+	if (n > CHECKER_MESSAGE_MAX)
+		return -EBADMSG;
+	if (n >= 0) {
+		message = xcalloc(1, (size_t) n + 1);
+		n = recv(fd, message, (size_t) n, MSG_DONTWAIT);
+	}
+	if (n < 0)
+		return -errno;
+	*ret_message = TAKE_PTR(message);
+	*ret_len = (size_t) n;
+	return 0;
+}
 
 /* The callbacks may free the wire, so they come last. */
 static void readable_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
 	struct wire *wire = CONTAINER_OF(w, struct wire, readable);
-	/* With MSG_TRUNC it is the length of the whole message. */
-	ssize_t n = recv(wire->fd, wire->in, sizeof(wire->in), MSG_DONTWAIT | MSG_TRUNC);
+	AUTO(free) char *text = NULL;
 	json_t *message = NULL;
+	size_t len = 0;
+	int r;
 
 	loop_expect_watched(revents);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	r = receive(wire->fd, &text, &len);
+	if (r == -EAGAIN || r == -EINTR)
 		return;
-	if (n > 0 && (size_t) n <= sizeof(wire->in))
-		message = json_loadb(wire->in, (size_t) n, JSON_REJECT_DUPLICATES, NULL);
+	if (r == 0 && len > 0)
+		message = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(message)) {
 		wire->callbacks->message(message, wire->userdata);
 	} else {
 		ev_io_stop(ev, w);
-		wire->callbacks->closed(n == 0 ? 0 : n < 0 ? -errno : -EBADMSG, wire->userdata);
+		wire->callbacks->closed(r == 0 && len > 0 ? -EBADMSG : r, wire->userdata);
 	}
 	json_decref(message);
 }
