@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct process {
 	struct slices *slices;
 	struct members *members;
 	struct names *names;
+	ev_idle rest; /* runs after an answer, when there is nothing else to do */
 	int exit_code;
 };
 
@@ -40,35 +42,47 @@ static void stop(struct process *p, int exit_code)
 	ev_break(p->ev, EVBREAK_ALL);
 }
 
+/* A handshake and an answer take several times what is kept of them, in pieces all over the heap.
+ */
+static void rest_cb(struct ev_loop *ev, ev_idle *w, int revents UNUSED)
+{
+	ev_idle_stop(ev, w);
+	(void) malloc_trim(0);
+}
+
 /* --- outwards --------------------------------------------------------------------------------- */
 
 static void on_verdict(uint64_t id, const char *verdict, const char *reason, int64_t rtt_us,
                        void *userdata)
 {
-	const struct process *p = userdata;
+	struct process *p = userdata;
 
 	wire_send_verdict(p->wire, id, verdict, reason, rtt_us);
+	ev_idle_start(p->ev, &p->rest);
 }
 
 static void on_slices(const struct endpoints_list *list, const char *error, void *userdata)
 {
-	const struct process *p = userdata;
+	struct process *p = userdata;
 
 	wire_send_endpoints(p->wire, "slices", list, error);
+	ev_idle_start(p->ev, &p->rest);
 }
 
 static void on_members(const struct endpoints_list *list, const char *error, void *userdata)
 {
-	const struct process *p = userdata;
+	struct process *p = userdata;
 
 	wire_send_endpoints(p->wire, "members", list, error);
+	ev_idle_start(p->ev, &p->rest);
 }
 
 static void on_names(const struct endpoints_list *list, const char *error, void *userdata)
 {
-	const struct process *p = userdata;
+	struct process *p = userdata;
 
 	wire_send_endpoints(p->wire, "dns", list, error);
+	ev_idle_start(p->ev, &p->rest);
 }
 
 /* --- inwards ---------------------------------------------------------------------------------- */
@@ -144,8 +158,10 @@ static int run(struct process *p)
 		(void) log_error_errno(-ENOSYS, "probe_no_loop", "what=libev");
 		return EXIT_FAILURE;
 	}
+	ev_idle_init(&p->rest, rest_cb);
 	p->wire = wire_new(p->ev, CHECKER_FD, &callbacks, p);
 	ev_run(p->ev, 0);
+	ev_idle_stop(p->ev, &p->rest);
 	names_free(p->names);
 	members_free(p->members);
 	slices_free(p->slices);
