@@ -213,6 +213,13 @@ $(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+# Many nodes, one store and no clock but the test's.
+$(BUILD)/tests/unit/test_election: $(BUILD)/tests/unit/test_election.o \
+                                   $(call objects,$(wildcard tests/unit/electionworld*.c)) \
+                                   $(BUILD)/libvipd.a $(WEB_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
+
 # Plans' steps are taken by a kernel that is none.
 PLAN_TEST_OBJS := $(addprefix $(BUILD)/tests/unit/,fakekernel.o fakekernel_link.o plancase.o \
                     planrandom.o)
