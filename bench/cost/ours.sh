@@ -60,14 +60,15 @@ state_of() { # DAEMON
 }
 
 ours_start() { # DAEMON
-	local name=$1 id=${USER_ID[$1]} caps=(--inh-caps=-all --bounding-set=-all) more=()
+	local name=$1 id=${USER_ID[$1]} caps=(--inh-caps=-all --bounding-set=-all) environment more=()
 	[[ -z ${CAPABILITIES[$name]} ]] || caps=(--inh-caps "${CAPABILITIES[$name]}"
 		--ambient-caps "${CAPABILITIES[$name]}" --bounding-set "-all,${CAPABILITIES[$name]}")
 	[[ $name != netconf ]] || more=(--state-dir "$(state_of netconf)")
 	install -d -o "$id" "$T/run-$name" "$(state_of "$name")"
 	config_of "$name" >"$T/$name.yaml"
+	mapfile -t environment < <(sed -n 's/^Environment=//p' "$ROOT/systemd/fairlead-$name.service")
 	spawn "$name" n1 setpriv --reuid "$id" --regid "$id" --clear-groups "${caps[@]}" --no-new-privs \
-		env LD_LIBRARY_PATH="$T/lib-ours" "$T/bin/$name" --config "$T/$name.yaml" \
+		env LD_LIBRARY_PATH="$T/lib-ours" "${environment[@]}" "$T/bin/$name" --config "$T/$name.yaml" \
 		--runtime-dir "$T/run-$name" "${more[@]}"
 	wait_until 20 "$name"_rests
 }
