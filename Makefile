@@ -187,6 +187,13 @@ $(BUILD)/tests/unit/test_etcdwatch_%: $(BUILD)/tests/unit/test_etcdwatch_%.o $(B
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
+# What it sees of a cluster is made up.
+$(BUILD)/tests/unit/test_etcdwatch_judge_%: $(BUILD)/tests/unit/test_etcdwatch_judge_%.o \
+                                            $(BUILD)/tests/unit/judgeworld.o $(BUILD)/libetcdwatch.a \
+                                            $(BUILD)/libbolt.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
 $(BUILD)/tests/unit/test_etcd_%: $(BUILD)/tests/unit/test_etcd_%.o $(BUILD)/libetcdtest.a $(ETCD_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
