@@ -298,7 +298,8 @@ struct conns *conns_new(struct ev_loop *ev, const struct config *config,
 	    .config = config,
 	    .upstreams = upstreams,
 	    .room = {.pipes = pipes_new(MIN(max / 4 + 2, PIPES_MAX)),
-	             .buffer = xcalloc(1, FLOW_BUFFER_BYTES)},
+	             /* Not cleared: what no read has filled yet takes no memory. */
+	             .buffer = xreallocarray(NULL, 1, FLOW_BUFFER_BYTES)},
 	};
 	TAILQ_INIT(&conns->list);
 	conns->max = max;
