@@ -8,10 +8,12 @@
 
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
-RANDOM=${SEED:=$RANDOM$RANDOM}
+: "${SEED:=$RANDOM$RANDOM}"
 echo "SEED=$SEED"
 RECORD=$T/record
 EW_SCHEDULE="@yearly"
+# Who is elected for a period writes that into etcd, seconds later: a revision behind the last change.
+EW_TAKER=every-node
 EW_MORE="---
 apiVersion: fairlead/v1
 kind: EtcdWatchConfig
@@ -36,9 +38,9 @@ requests() {
 	inside sw curl --silent --show-error --fail-early --config "$T/requests" || fail "a request failed"
 }
 
-# Of 16807 x mod 2^31 - 1, which is exact in floating point.
-random_requests() { # COUNT
-	jq -nr --argjson seed "$((RANDOM * 32768 + RANDOM + 1))" --argjson count "$1" '
+# Of 16807 x mod 2^31 - 1, which is exact in floating point. Not of $RANDOM: a subshell has one of its own.
+random_requests() { # COUNT WHICH
+	jq -nr --argjson seed "$(((SEED + 1000003 * $2) % 2147483646 + 1))" --argjson count "$1" '
 		def b64: @base64;
 		def key: "/k/\(. % 17)" | b64;
 		def value: if . % 5 == 0 then "" else "v\(.)" * (1 + . % 90) | b64 end;
@@ -111,12 +113,12 @@ say "changes, by chance, and a snapshot"
 		echo "/v3/lease/grant {\"ID\":\"$id\",\"TTL\":\"${id#1}\"}"
 		hold "$id"
 	done
-	random_requests 30
+	random_requests 30 1
 } | requests
 ask_hashes
 ETCD_AT=n1 ctl snapshot save "$T/base.db" >/dev/null
 base=$(worker prove "$T/base.db" | jq .revision)
-random_requests 30 | requests
+random_requests 30 2 | requests
 ask_hashes
 
 say "another leader, a lease that ends, one that is revoked, a compaction"
@@ -126,20 +128,20 @@ wait_until 30 etcd_is_healthy
 {
 	echo '/v3/lease/grant {"ID":"1001","TTL":"1"}'
 	echo "/v3/kv/put {\"key\":\"$(printf /short | base64)\",\"value\":\"eA==\",\"lease\":\"1001\"}"
-	random_requests 15
+	random_requests 15 3
 	echo '/v3/lease/revoke {"ID":"1702"}'
 	echo '/v3/lease/grant {"ID":"1702","TTL":"702"}'
 	hold 1702
 	echo '/v3/lease/grant {"ID":"1704","TTL":"704"}'
 	hold 1704
-	random_requests 15
+	random_requests 15 4
 } | requests
 wait_until 30 short_is_gone
 ask_hashes
 # Or it would have lost what is compacted, and say so.
 wait_until 60 record_reaches "$asked"
 echo "/v3/kv/compaction {\"revision\":\"$((asked - 3))\",\"physical\":true}" | requests
-random_requests 30 | requests
+random_requests 30 5 | requests
 ask_hashes
 last=$(revision)
 ctl get --prefix / --rev $((last - 1)) >"$T/before"
