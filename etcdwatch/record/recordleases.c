@@ -21,6 +21,8 @@
 struct lease {
 	int64_t id;
 	int64_t asked_us, due_us;
+	bool is_seen_since; /* a key was put on it since it was asked for: what is answered may be of
+	                       before */
 	int64_t told_ttl_s; /* 0: nothing was */
 };
 
@@ -79,6 +81,7 @@ void recordleases_see(struct recordleases *l, int64_t id)
 
 	if (at < l->n && l->items[at].id == id) {
 		/* It may be another one, of the same id. */
+		l->items[at].is_seen_since = true;
 		l->items[at].due_us = MIN(l->items[at].due_us, l->items[at].asked_us + PAUSE_MIN_US);
 		return;
 	}
@@ -106,6 +109,11 @@ static void answered(const struct etcd_outcome *outcome, const struct etcd_lease
 	asked->call = NULL;
 	if (lease == NULL)
 		return;
+	if (is_gone && lease->is_seen_since) {
+		/* One was gone, and another was granted by then. */
+		lease->due_us = now_us;
+		return;
+	}
 	if (is_gone) {
 		drop(l, lease);
 		l->fn(id, 0, l->userdata);
@@ -116,6 +124,8 @@ static void answered(const struct etcd_outcome *outcome, const struct etcd_lease
 		return;
 	}
 	lease->due_us = now_us + MAX(PAUSE_MIN_US, result->ttl_s * US_PER_S + AGAIN_US);
+	if (lease->is_seen_since)
+		lease->due_us = MIN(lease->due_us, lease->asked_us + PAUSE_MIN_US);
 	if (lease->told_ttl_s == result->granted_ttl_s)
 		return;
 	lease->told_ttl_s = result->granted_ttl_s;
@@ -149,6 +159,7 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 			return;
 		}
 		lease->asked_us = now_us;
+		lease->is_seen_since = false;
 		lease->due_us = now_us + AGAIN_US;
 		asked->id = lease->id;
 		if (etcd_lease_ttl(l->etcd, asked->id, answered, asked, &asked->call) < 0)

@@ -86,23 +86,33 @@ static void told_cb(int64_t id, int64_t ttl_s, void *userdata UNUSED)
 	told_s = ttl_s;
 }
 
-/* So many seconds, each with a tick and the answer to what was asked in it. */
+static void ask(void)
+{
+	now_us += US_PER_S;
+	ev_invoke(ev, tick, EV_TIMER);
+}
+
+/* To what was asked, if anything was. */
+static void answer(void)
+{
+	const struct etcd_outcome outcome = {.r = granted_s == 0  ? -ENOENT
+	                                          : granted_s < 0 ? -ETIMEDOUT
+	                                                          : 0};
+	const struct etcd_lease_result result = {
+	    .id = ID, .ttl_s = granted_s, .granted_ttl_s = granted_s};
+	etcd_lease_fn cb = asked_cb;
+
+	asked_cb = NULL;
+	if (cb != NULL)
+		cb(&outcome, &result, asked_userdata);
+}
+
+/* So many seconds. */
 static void pass(unsigned seconds)
 {
 	for (unsigned i = 0; i < seconds; i++) {
-		const struct etcd_outcome outcome = {.r = granted_s == 0  ? -ENOENT
-		                                          : granted_s < 0 ? -ETIMEDOUT
-		                                                          : 0};
-		const struct etcd_lease_result result = {
-		    .id = ID, .ttl_s = granted_s, .granted_ttl_s = granted_s};
-		etcd_lease_fn cb;
-
-		now_us += US_PER_S;
-		ev_invoke(ev, tick, EV_TIMER);
-		cb = asked_cb;
-		asked_cb = NULL;
-		if (cb != NULL)
-			cb(&outcome, &result, asked_userdata);
+		ask();
+		answer();
 	}
 }
 
@@ -148,6 +158,41 @@ static void test_granted_anew(void)
 	recordleases_see(leases, ID);
 	pass(31);
 	CHECK_EQ_INT(n_told, 2);
+	CHECK_EQ_INT(told_s, 20);
+	end();
+}
+
+/* It is revoked, which is answered only when it was granted anew and has a key. */
+static void test_granted_anew_meanwhile(void)
+{
+	leases = recordleases_new(ev, NULL, told_cb, NULL);
+	n_asked = n_told = 0;
+	recordleases_see(leases, ID);
+	ask();
+	recordleases_see(leases, ID);
+	granted_s = 0;
+	answer();
+	CHECK_EQ_INT(n_told, 0);
+	granted_s = 20;
+	pass(1);
+	CHECK_EQ_INT(n_told, 1);
+	CHECK_EQ_INT(told_s, 20);
+	end();
+}
+
+/* The same of one that was there: how long the one that is there now lives is asked for soon. */
+static void test_other_granted_meanwhile(void)
+{
+	leases = recordleases_new(ev, NULL, told_cb, NULL);
+	n_asked = n_told = 0;
+	recordleases_see(leases, ID);
+	ask();
+	recordleases_see(leases, ID);
+	granted_s = 3600;
+	answer();
+	CHECK_EQ_INT(told_s, 3600);
+	granted_s = 20;
+	pass(31);
 	CHECK_EQ_INT(told_s, 20);
 	end();
 }
@@ -203,6 +248,8 @@ int main(void)
 	ev = ev_default_loop(0);
 	test_life();
 	test_granted_anew();
+	test_granted_anew_meanwhile();
+	test_other_granted_meanwhile();
 	test_asked_seldom();
 	test_nobody_can_say();
 	test_many();
