@@ -161,6 +161,15 @@ act() { # begin|end ID KIND NODE ARGUMENT...
 	fi
 }
 
+# What ran in the background and failed did not strike.
+MISSED=0
+faults_count() {
+	local missed
+	missed=$(grep -c '^[0-9.]* missed ' "$LOG_DIR/events" || :)
+	FAULTS_DONE=$((FAULTS_DONE - (missed - MISSED)))
+	MISSED=$missed
+}
+
 round_begin() { # NUMBER gentle|rough
 	ROUND=$1
 	ROUND_US=${EPOCHREALTIME/./}
@@ -198,6 +207,7 @@ round_end() {
 	await "processes run again" nodes_are_up || return 1
 	[[ ${#LATER[@]} -eq 0 ]] || wait "${LATER[@]}" || :
 	LATER=()
+	faults_count
 	await "etcd is whole" members_are_back || return 1
 	await "nobody is on hold" nobody_is_on_hold || return 1
 	event healed

@@ -13,6 +13,12 @@ later() { # COMMAND...: in the background; it cannot start processes of the stor
 	LATER+=($!)
 }
 
+# The same; if it fails, there was no fault.
+attempt() { # ID COMMAND...
+	("${@:2}" >>"$LOG_DIR/commands.log" 2>&1 || event "missed $1") &
+	LATER+=($!)
+}
+
 # --- processes ---------------------------------------------------------------------------------------
 
 begin_kill() { node_kill KILL "$3" "$2"; }
@@ -55,13 +61,18 @@ begin_reload() {
 	VARIANT[$3-$2]=$4
 	node_configure "$3" "$2"
 	if [[ $3 == netconf ]]; then
-		later net_change "$2"
+		attempt "$1" net_change "$2"
 	else
 		alive "$3-$2" && kill -HUP "${PID[$3-$2]}"
 	fi
 }
 
+# Of a configuration that cannot work it is the change to be refused.
 net_change() { # NODE
+	if [[ ${VARIANT[netconf-$1]:-0} -eq 5 ]]; then
+		fairlead "$1" net status && ! fairlead "$1" net apply "$T/net-$1.yaml"
+		return
+	fi
 	FAIRLEAD_TIMEOUT=$((FAIRLEAD_TIMEOUT + 5)) fairlead "$1" net apply --confirm-within 10s "$T/net-$1.yaml" &&
 		fairlead "$1" net confirm
 }
@@ -144,10 +155,10 @@ end_netem() {
 
 # --- operators, clocks, disks ------------------------------------------------------------------------
 
-begin_move() { later fairlead "$2" vip move "$VIP"; }
-begin_hold() { later fairlead "$2" vip hold; }
+begin_move() { attempt "$1" fairlead "$2" vip move "$VIP"; }
+begin_hold() { attempt "$1" fairlead "$2" vip hold; }
 end_hold() { later fairlead "$2" vip unhold; }
-begin_snapshot() { FAIRLEAD_TIMEOUT=$SNAPSHOT_TIMEOUT later fairlead "$2" etcd snapshot save; }
+begin_snapshot() { FAIRLEAD_TIMEOUT=$SNAPSHOT_TIMEOUT attempt "$1" fairlead "$2" etcd snapshot save; }
 
 begin_clock() { node_clock "$2" "$3"; }
 end_clock() { node_clock "$2" 0; }
@@ -188,12 +199,12 @@ end_etcdkill() { [[ -n ${MEMBERS_OUT[$2]:-} ]] || node_revive etcd "$2"; } # mem
 begin_etcdstop() { fault_stop "$1" "${PID[etcd-$2]}"; }
 end_etcdstop() { fault_go_on "$1"; }
 
-begin_leader() { later leader_to "$2"; }
+begin_leader() { attempt "$1" leader_to "$2"; }
 
 leader_to() { # NODE
 	local leader id
 	leader=$(etcd_leader)
-	[[ -n $leader && $leader != "$1" ]] || return 0
+	[[ -n $leader && $leader != "$1" ]] || return 1
 	id=$(member_id "$1")
 	ETCD_AT=$leader etcd_ctl move-leader "$id"
 }
@@ -208,7 +219,7 @@ begin_member() {
 	unset "EXPECTED[etcd-$2]"
 	MEMBERS_OUT[$2]=yes
 	event "down etcd-$2"
-	later member_remove "$2"
+	attempt "$1" member_remove "$2"
 }
 
 # One that could not be removed is there: a mark that it is back would be taken for the next removal's end.
