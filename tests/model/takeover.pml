@@ -71,6 +71,13 @@ typedef node {
 
 	mtype take;
 	bool take_owner_fits, take_beat_fits, take_of_released;
+	byte take_age;
+	/* The record is one that this node wrote, in whichever process, and holds no longer; it has read so. */
+	bool own, saw_own;
+	/* This process has swapped, and how far the wait for the fence before that is; the record is what that
+	 * swap wrote, though its answer was lost; and it has read so. */
+	bool claims, unheard, saw_ours;
+	byte claim_silence;
 	mtype confirm;
 	bool confirm_fits;
 	byte confirm_age;
@@ -142,6 +149,8 @@ inline wrote_beat() {
 inline wrote_owner() {
 	for (w : 0 .. N - 1) {
 		nodes[w].mine = false;
+		nodes[w].unheard = false;
+		nodes[w].own = false;
 		nodes[w].owner_new = false;
 		nodes[w].confirm_fits = false;
 		nodes[w].take_owner_fits = false;
@@ -175,6 +184,8 @@ inline etcd_take(is_known) {
 	wrote_owner();
 	released = false;
 	me.mine = is_known;
+	me.unheard = !is_known && me.claims;
+	me.own = true;
 #ifdef BREAK_LEASE
 	lease = T;
 #endif
@@ -188,7 +199,8 @@ inline etcd_release() {
 /* --- what a node forgets --- */
 
 inline no_take() {
-	me.take = IDLE; me.take_owner_fits = false; me.take_beat_fits = false; me.take_of_released = false
+	me.take = IDLE; me.take_owner_fits = false; me.take_beat_fits = false; me.take_of_released = false;
+	me.take_age = 0
 }
 
 inline no_confirm() {
@@ -205,6 +217,10 @@ inline give_up_take() {
 inline give_up_confirm() {
 	me.late_confirm = (me.confirm == SENT); me.late_confirm_fits = me.late_confirm && me.confirm_fits;
 	no_confirm()
+}
+
+inline no_claim() {
+	me.claims = false; me.unheard = false; me.saw_ours = false; me.claim_silence = 0
 }
 
 inline no_record() {
@@ -232,9 +248,17 @@ inline end() {
 	:: me.state == YIELDING -> me.late_release = true; me.late_release_fits = me.mine
 	:: else
 	fi;
-	me.known = false; me.owner_new = false; me.beat_new = false; me.saw_released = false;
+	me.known = false; me.owner_new = false; me.beat_new = false; me.saw_released = false; me.saw_own = false;
+	no_claim();
 	forget_silence()
 }
+
+/* For how long a confirmation is good that was sent so long ago. */
+#ifdef BREAK_FROM_RECEIPT
+#define GRANTED_AT(age) T
+#else
+#define GRANTED_AT(age) (T - age)
+#endif
 
 #define NOTHING_LATE (!me.late_confirm && !me.late_take && !me.late_release)
 
@@ -245,37 +269,55 @@ proctype process(byte id) {
 	/* A quorum read, or what the watch tells. */
 	:: atomic { me.state == STANDBY && !(me.known && me.owner_new && me.beat_new) ->
 		forget_silence(); me.known = true; me.owner_new = true; me.beat_new = true;
-		me.saw_released = released;
+		me.saw_released = released; me.saw_own = me.own; me.saw_ours = me.unheard;
 		HAS_READ }
 
-	/* The swap: of what was released at once, else when the owner was silent for its window. */
-	:: atomic { me.state == STANDBY && me.known && me.take == IDLE &&
+	/* The swap: of what was released, or is its own from before, at once; else when the owner was silent for
+	 * its window. */
+	:: atomic { me.state == STANDBY && me.known && me.take == IDLE && !me.saw_ours &&
 #ifdef BREAK_LEASE
 		true ->
 #else
-		(me.saw_released || me.silence >= T) ->
+		(me.saw_released || me.saw_own || me.silence >= T) ->
 #endif
 		me.take = SENT; me.take_owner_fits = me.owner_new; me.take_beat_fits = me.beat_new;
-		me.take_of_released = me.saw_released }
+		me.take_of_released = me.saw_released;
+		me.claims = true; me.claim_silence = (me.saw_released -> WAIT : me.raw_silence) }
 	:: atomic { me.take == SENT ->
 		if
 		:: TAKE_FITS(me.take_owner_fits, me.take_beat_fits) ->
 			if
 			:: etcd_take(true);
-				me.state = TAKING; me.known = false; me.silence = 0;
+				me.state = TAKING; me.known = false; me.saw_own = false; me.silence = 0;
 #if defined(BREAK_NO_WAIT) || defined(BREAK_LEASE)
 				me.waited = true;
 #else
 				me.waited = me.take_of_released;
 #endif
-				me.raw_silence = (me.waited -> 0 : me.raw_silence)
-			/* The answer is lost: what became of it a read tells, and then it is taken anew. */
+				me.raw_silence = (me.waited -> 0 : me.raw_silence);
+				no_claim();
+				/* Its answer is a confirmation as well. */
+				me.grant = GRANTED_AT(me.take_age)
+			/* The answer is lost: what became of it a read tells. */
 			:: MAY_FAIL -> FAILS; etcd_take(false)
 			fi
 		:: else
 		fi;
 		no_take() }
 	:: atomic { MAY_FAIL && me.take == SENT && !me.late_take -> FAILS; give_up_take() }
+	/* The record is its own, by a swap that it has not heard of: it goes on from there. */
+	:: atomic { me.state == STANDBY && me.saw_ours && me.take == IDLE ->
+		me.state = TAKING; me.known = false; me.saw_own = false; me.silence = 0;
+		me.mine = me.unheard;
+#ifdef BREAK_NO_WAIT
+		me.waited = true;
+#elif defined(BREAK_RESUME_UNWAITED)
+		me.waited = true;
+#else
+		me.waited = me.claim_silence >= WAIT;
+#endif
+		me.raw_silence = (me.waited -> 0 : me.claim_silence);
+		no_claim() }
 
 	/* The fence of the owner before has acted. */
 	:: atomic { me.state == TAKING && !me.waited && me.raw_silence >= WAIT -> me.waited = true; me.raw_silence = 0 }
@@ -302,11 +344,7 @@ proctype process(byte id) {
 			fi
 		fi }
 	:: atomic { me.confirm == GRANTED ->
-#ifdef BREAK_FROM_RECEIPT
-		me.grant = T;
-#else
-		me.grant = (T - me.confirm_age > me.grant -> T - me.confirm_age : me.grant);
-#endif
+		me.grant = (GRANTED_AT(me.confirm_age) > me.grant -> GRANTED_AT(me.confirm_age) : me.grant);
 		no_confirm();
 		HAS_CONFIRMED;
 		if
@@ -419,6 +457,18 @@ inline tick_node() {
 	:: nodes[w].confirm != IDLE -> grows(nodes[w].confirm_age, step, T)
 	:: else
 	fi;
+	if
+	:: nodes[w].take != IDLE -> grows(nodes[w].take_age, step, T)
+	:: else
+	fi;
+	if
+	:: nodes[w].claims && (nodes[w].take != IDLE || nodes[w].late_take || nodes[w].unheard) ->
+		grows(nodes[w].claim_silence, RAW_STEP, WAIT)
+	/* Nothing will come of it. */
+	:: nodes[w].claims && nodes[w].take == IDLE && !nodes[w].late_take && !nodes[w].unheard && !nodes[w].saw_ours ->
+		nodes[w].claims = false; nodes[w].claim_silence = 0
+	:: else
+	fi;
 #ifdef CALM
 	nodes[w].has_read = false; nodes[w].has_confirmed = false
 #endif
@@ -430,7 +480,7 @@ inline tick_node() {
 	!nodes[i].late_confirm && !nodes[i].late_take && !nodes[i].late_release && \
 	nodes[i].state != DOWN && nodes[i].state != YIELDING && \
 	(nodes[i].state != STANDBY || (nodes[i].known && nodes[i].owner_new && nodes[i].beat_new && \
-		!nodes[i].saw_released && nodes[i].silence < T)) && \
+		!nodes[i].saw_released && !nodes[i].saw_own && !nodes[i].saw_ours && nodes[i].silence < T)) && \
 	(nodes[i].state != TAKING || (nodes[i].has_confirmed && !(nodes[i].waited && nodes[i].grant > 0) && \
 		(nodes[i].waited || nodes[i].raw_silence < WAIT))) && \
 	(nodes[i].state != OWNER || (nodes[i].has_confirmed && nodes[i].grant > 0 && nodes[i].live > 0)))
