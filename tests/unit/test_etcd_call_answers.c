@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "callworld.h"
+#include "etcdtest/cluster.h"
 
 static void test_answers_that_are_none(void)
 {
