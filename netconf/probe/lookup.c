@@ -1,97 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One question. It is in one block of memory, since a thread that cannot be stopped may still have
- * it when nobody waits for its answer any more: then it is left, and freed when another one comes
- * or goes and the thread is done with it.
+ * One question. A detached thread asks getaddrinfo(3) and ends. Whoever of the two lets go last,
+ * the thread or who asked, frees what they share, so that nobody waits for a resolver that hangs.
  */
 #include "netconf/probe/lookup.h"
 
 #include <errno.h>
 #include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/mem.h"
 
-#define PORT_TEXT_MAX 8
+/* getaddrinfo(3) with its modules is content with less than a tenth of this. */
+#define STACK_BYTES (512 * 1024)
 
 struct lookup {
-	struct gaicb question;
-	struct addrinfo hints;
-	char port[PORT_TEXT_MAX];
-	SLIST_ENTRY(lookup) entry; /* of those that are left */
-	char host[];               /* with its zero */
+	pthread_mutex_t lock;
+	bool over;                /* under the lock */
+	bool dropped;             /* under the lock: nobody waits for it any more */
+	int r;                    /* the thread's until it is over: 0, or -ENOENT */
+	struct endpoint endpoint; /* the thread's until it is over */
+	uint16_t port;
+	char host[]; /* with its zero */
 };
 
-static SLIST_HEAD(, lookup) left = SLIST_HEAD_INITIALIZER(left);
-
-/* False: the thread will write to it once more. */
-static bool free_if_ours(struct lookup *lookup)
+static void destroy(struct lookup *lookup)
 {
-	if (gai_cancel(&lookup->question) == EAI_NOTCANCELED)
-		return false;
-	if (lookup->question.ar_result != NULL)
-		freeaddrinfo(lookup->question.ar_result);
+	(void) pthread_mutex_destroy(&lookup->lock);
 	free(lookup);
-	return true;
 }
 
-static void leave(struct lookup *lookup)
+/* The first address. */
+static int ask(const char *host, uint16_t port, struct endpoint *ret_endpoint)
 {
-	if (!free_if_ours(lookup))
-		SLIST_INSERT_HEAD(&left, lookup, entry);
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	int r;
+
+	if (getaddrinfo(host, NULL, &hints, &found) != 0)
+		return -ENOENT;
+	r = endpoint_from_sockaddr(found->ai_addr, ret_endpoint);
+	freeaddrinfo(found);
+	ret_endpoint->port = port;
+	return r < 0 ? -ENOENT : 0;
 }
 
-static void free_left(void)
+static void *thread_main(void *arg)
 {
-	struct lookup *lookup = SLIST_FIRST(&left);
+	struct lookup *lookup = arg;
+	bool dropped;
 
-	SLIST_INIT(&left);
-	while (lookup != NULL) {
-		struct lookup *next = SLIST_NEXT(lookup, entry);
+	lookup->r = ask(lookup->host, lookup->port, &lookup->endpoint);
+	(void) pthread_mutex_lock(&lookup->lock);
+	lookup->over = true;
+	dropped = lookup->dropped;
+	(void) pthread_mutex_unlock(&lookup->lock);
+	if (dropped)
+		destroy(lookup);
+	return NULL;
+}
 
-		leave(lookup);
-		lookup = next;
-	}
+/* Every signal is the loop's. */
+static int start_thread(struct lookup *lookup)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+	int error;
+
+	(void) sigfillset(&all);
+	(void) pthread_attr_init(&attr);
+	(void) pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void) pthread_attr_setstacksize(&attr, STACK_BYTES);
+	(void) pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attr, thread_main, lookup);
+	(void) pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void) pthread_attr_destroy(&attr);
+	return -error;
 }
 
 struct lookup *lookup_start(const char *host, uint16_t port)
 {
 	size_t len = strlen(host) + 1;
 	struct lookup *lookup = xcalloc(1, sizeof(*lookup) + len);
-	struct gaicb *question = &lookup->question;
 
-	free_left();
 	memcpy(lookup->host, host, len);
-	(void) snprintf(lookup->port, sizeof(lookup->port), "%u", port);
-	lookup->hints.ai_socktype = SOCK_STREAM;
-	question->ar_name = lookup->host;
-	question->ar_service = lookup->port;
-	question->ar_request = &lookup->hints;
-	if (getaddrinfo_a(GAI_NOWAIT, &question, 1, NULL) == 0)
+	lookup->port = port;
+	(void) pthread_mutex_init(&lookup->lock, NULL);
+	if (start_thread(lookup) == 0)
 		return lookup;
-	free(lookup);
+	destroy(lookup);
 	return NULL;
 }
 
 void lookup_free(struct lookup *lookup)
 {
-	free_left();
-	if (lookup != NULL)
-		leave(lookup);
+	bool over;
+
+	if (lookup == NULL)
+		return;
+	(void) pthread_mutex_lock(&lookup->lock);
+	lookup->dropped = true;
+	over = lookup->over;
+	(void) pthread_mutex_unlock(&lookup->lock);
+	if (over)
+		destroy(lookup);
 }
 
-int lookup_result(const struct lookup *lookup, struct endpoint *ret_endpoint)
+int lookup_result(struct lookup *lookup, struct endpoint *ret_endpoint)
 {
-	/* It only reads it. */
-	int r = gai_error((struct gaicb *) (uintptr_t) &lookup->question);
+	bool over;
 
-	if (r == EAI_INPROGRESS)
+	(void) pthread_mutex_lock(&lookup->lock);
+	over = lookup->over;
+	(void) pthread_mutex_unlock(&lookup->lock);
+	if (!over)
 		return -EAGAIN;
-	if (r != 0 || endpoint_from_sockaddr(lookup->question.ar_result->ai_addr, ret_endpoint) < 0)
-		return -ENOENT;
-	return 0;
+	if (lookup->r == 0)
+		*ret_endpoint = lookup->endpoint;
+	return lookup->r;
 }
