@@ -23,6 +23,13 @@ n2_has_compared() {
 	fairlead n2 metrics etcdwatch | has_line '^fairlead_etcdwatch_comparisons_total{result="differ"} [1-9].*'
 }
 
+# n1 takes one and finds it wrong. A try whose stream broke off, as where a handshake takes too long, has
+# shown nothing.
+is_put_aside() {
+	! fairlead n1 etcd snapshot save >"$T/said" 2>&1 || fail "it was taken for good"
+	grep -q HashKV "$T/said"
+}
+
 cluster_of_etcd
 fill_etcd 20
 etcd_ctl put precious "a-value-that-is-nowhere-else" >/dev/null
@@ -49,8 +56,7 @@ etcdwatch_start n1
 wait_until 10 job_is n1 .period_done true
 
 say "what n1 takes now is put aside"
-fairlead n1 etcd snapshot save >"$T/said" 2>&1 && fail "it was taken for good"
-grep -q "HashKV" "$T/said" || fail "it did not say why: $(cat "$T/said")"
+wait_until 20 is_put_aside
 expect_equal "snapshots of n1" "$(entries n1 | jq -r .id)" "$good"
 expect_equal "files put aside" "$(job n1 .set_aside)" 1
 expect_equal "the reason in its entry" \
@@ -63,7 +69,7 @@ fairlead n1 etcd snapshot list | grep -c minutely | has_line -x 1 || fail "it is
 say "no more than three of them are kept, and never a good one goes"
 for _ in 1 2 3 4; do
 	nap 1.1 # their names have seconds
-	! fairlead n1 etcd snapshot save >/dev/null 2>&1 || fail "it was taken for good"
+	wait_until 20 is_put_aside
 done
 expect_equal "files put aside" "$(find "$(etcdwatch_directory n1)/rejected" -name '*.db' | wc -l)" 3
 expect_equal "their entries" "$(find "$(etcdwatch_directory n1)/rejected" -name '*.json' | wc -l)" 3

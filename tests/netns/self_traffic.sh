@@ -11,8 +11,13 @@ all_are() { # KIND
 		fail "expected nothing but '$1'"
 }
 
+WAIT_MS=5000 # for an answer
 ask() { # OPTION...
-	client_run direct open --rate 100 --count 20 --timeout 500 "$@"
+	client_run direct open --rate 100 --count 20 --timeout "$WAIT_MS" "$@"
+}
+
+ask_in_vain() { # OPTION...
+	WAIT_MS=1000 ask "$@"
 }
 
 lan_with_servers
@@ -22,7 +27,7 @@ say "nobody listens, then nothing answers"
 ask --echo 100
 all_are refused
 blackhole n1 syn
-ask --echo 100
+ask_in_vain --echo 100
 all_are timeout
 blackhole_end n1
 
@@ -57,9 +62,14 @@ expect_at_least "requests that were refused" "$(client_figure cut .failures.refu
 
 say "servers that misbehave"
 odd_start n1
-for pair in silent=timeout close=closed reset=reset byte=stalled drip=stalled; do
+for pair in close=closed reset=reset; do
 	odd_control n1 "mode=${pair%=*}"
 	ask --echo 100
+	all_are "${pair#*=}"
+done
+for pair in silent=timeout byte=stalled drip=stalled; do
+	odd_control n1 "mode=${pair%=*}"
+	ask_in_vain --echo 100
 	all_are "${pair#*=}"
 done
 expect "what it received is what was sent" cmp \

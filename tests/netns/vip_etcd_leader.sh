@@ -39,7 +39,8 @@ for ((kill = 1; kill <= KILLS; kill++)); do
 	wait_until 20 settled
 	figures=$(wire_figure '| "\(.moves) moves, longest break \(.gap_ms) ms"' --from "$killing")
 	echo "         $figures"
-	if [[ $(holders) != "$OWNER" || $(wire_figure '| .gap_ms > 100 or .moves > 0' \
+	allowed_ms=$(lateness_allow "$BREAK_MS" "$killing")
+	if [[ $(holders) != "$OWNER" || $(wire_figure "| .gap_ms > $allowed_ms or .moves > 0" \
 		--from "$killing") == true ]]; then
 		broken=$((broken + 1))
 	fi

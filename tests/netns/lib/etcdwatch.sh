@@ -6,6 +6,7 @@ EW_SCHEDULE="* * * * *"
 EW_TAKER=elected
 EW_PACKING="compression: {algorithm: none}"
 EW_MORE= # further lines of the job
+EW_NO_PROGRESS=5s
 EW_ENV=()     # NAME=VALUE...: of its environment
 EW_ENDPOINTS= # NODE...: whose members it may ask; default: all, its own first
 
@@ -43,7 +44,7 @@ etcdwatch_config() { # NODE
 		taker: $EW_TAKER
 		directory: $(etcdwatch_directory "$node")
 		reserve: 1MiB
-		limits: {noProgress: 5s}
+		limits: {noProgress: $EW_NO_PROGRESS}
 	YAML
 	printf '%s\n' "$EW_PACKING"
 	[[ -z $EW_MORE ]] || printf '%s\n' "$EW_MORE"
