@@ -43,11 +43,24 @@ try_heard() {
 	done
 }
 
+# The kernel takes a namespace apart behind the back of whoever deletes it, and holds the lock of all
+# changes meanwhile: whoever came next would wait for what the one before has left. A link of ours to it
+# goes with its last link.
+namespace_delete() { # NS
+	[[ -e /run/netns/$1 ]] || return 0
+	ip link add "to-$1" type veth peer name last netns "$1"
+	ip netns delete "$1"
+	wait_until 60 is_away "to-$1"
+}
+
+# Whoever asks waits for the lock as well.
+is_away() { # LINK
+	! ip link show "$1"
+}
+
 fresh() {
-	local ns
-	for ns in n1 sw; do
-		[[ ! -e /run/netns/$ns ]] || ip netns delete "$ns"
-	done
+	namespace_delete n1
+	namespace_delete sw
 	if [[ $SHAPE == bond ]]; then
 		cables_new 2
 		far_new far0 bridge -- 1 2
