@@ -253,7 +253,7 @@ sizes() { # ROUNDS SIZE...
 	local round rounds
 	for N in "${@:2}"; do
 		# What takes that long varies less.
-		rounds=$(($1 > 3 && N > 100 ? 3 : $1))
+		rounds=$((N <= 100 ? $1 : $1 > 5 ? 3 : ($1 + 1) / 2))
 		shape_write "$SHAPE"
 		for ((round = 1; round <= rounds; round++)); do
 			sizes_round "$round"
