@@ -477,7 +477,7 @@ check-sanitized: deps ## all stories under ASan and UBSan, those with threads un
 
 # What it runs of the unit tests it says itself.
 check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU where it lacks them
-	@$(MAKE) --no-print-directory all $(NETCONF_DIES) \
+	@$(MAKE) --no-print-directory all bench-tools $(NETCONF_DIES) \
 	    $$(tests/vm/run --list 'test_*' | sed 's|^|$(BUILD)/tests/unit/|')
 	tests/vm/run
 

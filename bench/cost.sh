@@ -18,8 +18,9 @@ for part in gauges ours peers; do
 	. "$ROOT/bench/cost/$part.sh"
 done
 
-RUNS=${RUNS:-3} SETTLE_S=2 STAGE_S=12 IDLE_S=60
-[[ -z $QUICK ]] || RUNS=1 SETTLE_S=0 STAGE_S=1 IDLE_S=2
+SETTLE_S=2 STAGE_S=12 IDLE_S=60
+[[ -z $QUICK ]] || RUNS=${RUNS:-1} SETTLE_S=0 STAGE_S=1 IDLE_S=2
+RUNS=${RUNS:-3}
 
 # 60 MB, of a million bytes each.
 goals() {

@@ -21,12 +21,12 @@ done
 
 ON_END=() # two that answer are a result here, not an end
 SAMPLES=$LOG_DIR/samples
-RUNS=${RUNS:-5}
 read -ra WANTED <<<"${FAULTS:-stop move kill freeze cut power power_leader}"
 [[ -z $QUICK ]] || {
-	RUNS=1
+	RUNS=${RUNS:-1}
 	read -ra WANTED <<<"${FAULTS:-freeze power}"
 }
+RUNS=${RUNS:-5}
 
 sample() { # NAME UNIT VALUE
 	echo "$1 $2 $3" >>"$SAMPLES"

@@ -11,12 +11,12 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 read -ra WANTED <<<"${PARTS:-links bond}"
+read -ra SIZES <<<"${LINKS:-10 100 500}"
+[[ -z $QUICK ]] || RUNS=${RUNS:-1} WANTED=(links) SIZES=(100)
 RUNS=${RUNS:-7}
 BOND_RUNS=$((RUNS < 2 ? RUNS : 2))
-read -ra SIZES <<<"${LINKS:-10 100 500}"
-[[ -z $QUICK ]] || RUNS=1 WANTED=(links) SIZES=(100)
-export WORK=$BUILD/bench/netconf.work
-SAMPLES=$BUILD/bench/netconf.samples
+export WORK=$BENCH_DIR/netconf.work
+SAMPLES=$BENCH_DIR/netconf.samples
 
 is_wanted() { # PART
 	[[ " ${WANTED[*]} " == *" $1 "* ]]

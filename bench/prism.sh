@@ -12,14 +12,14 @@ set -eEuo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 read -ra MEASURED <<<"${BALANCERS:-prism haproxy nginx}"
 read -ra WANTED <<<"${PARTS:-relay connections faults}"
-RUNS=${RUNS:-7}
 HELD=(0 100 1000 8000)
 WARM_MS=200 COST_MS=1000 PACED_MS=2000 SETTLE_S=2 IDLE_S=10 FAULT_S=5 READYZ_S=15 PATIENCE_MS=5000
 [[ -z $QUICK ]] || {
-	RUNS=3
+	RUNS=${RUNS:-2}
 	HELD=(0 8000)
-	WARM_MS=50 COST_MS=250 PACED_MS=400 SETTLE_S=0.5 IDLE_S=0.5 FAULT_S=2 READYZ_S=2 PATIENCE_MS=3000
+	WARM_MS=50 COST_MS=250 PACED_MS=400 SETTLE_S=0.5 IDLE_S=0.5 FAULT_S=2 READYZ_S=2 PATIENCE_MS=2500
 }
+RUNS=${RUNS:-7}
 # Memory and faults vary little.
 LATENCY_RUNS=$RUNS HELD_RUNS=$((RUNS < 3 ? RUNS : 3)) FAULT_RUNS=$((RUNS < 3 ? RUNS : 3))
 [[ -z $QUICK ]] || LATENCY_RUNS=1 HELD_RUNS=1 FAULT_RUNS=1
@@ -37,6 +37,8 @@ goals() {
 		prism_cpu_us_per_request_vs_haproxy goal median <= 1.0
 		prism_cpu_us_per_connection_vs_haproxy goal median <= 1.0
 		prism_cpu_us_per_mb_vs_haproxy goal median <= 1.0
+		prism_cpu_us_per_mb_down_vs_haproxy goal median <= 1.0
+		prism_cpu_us_per_mb_up_vs_haproxy goal median <= 1.0
 		prism_failed_under_load goal max <= 0
 	GOALS
 	! is_wanted connections || {

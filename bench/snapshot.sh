@@ -20,10 +20,11 @@ for part in world pki; do
 	. "$ROOT/tests/netns/lib/$part.sh"
 done
 FAIRLEAD=$BUILD/bin/fairlead
-RUNS=${RUNS:-7} SINGLE=500 VALUES=${VALUES:-objects}
+SINGLE=500 VALUES=${VALUES:-objects}
 read -ra SIZES <<<"${DB_MB:-50 500 2000}"
-[[ -z $QUICK ]] || RUNS=3 SIZES=(6 60) SINGLE=60
-WORK=$BUILD/bench/snapshot.work
+[[ -z $QUICK ]] || RUNS=${RUNS:-3} SIZES=(6 60) SINGLE=60
+RUNS=${RUNS:-7}
+WORK=$BENCH_DIR/snapshot.work
 export ETCDCTL_API=3
 # Before the world is entered, from where nothing can be downloaded.
 NEWER=$("$ROOT/tests/netns/etcd-get" 3.5)

@@ -21,5 +21,5 @@ net_world_enter() {
 	world_enter "$@"
 	mount -t sysfs -o ro sysfs /sys
 	# What else runs on the machine is to disturb little.
-	renice -n -15 $$ >"$T/out"
+	renice -n "${NICE:--15}" $$ >"$T/out"
 }

@@ -65,7 +65,7 @@ ratios() {
 	local balancer figure
 	for balancer in "${MEASURED[@]}"; do
 		[[ $balancer != haproxy ]] || continue
-		for figure in cpu_us_per_request cpu_us_per_connection cpu_us_per_mb; do
+		for figure in cpu_us_per_{request,connection,mb,mb_down,mb_up}; do
 			[[ -n ${COST["$balancer $figure"]:-} && -n ${COST["haproxy $figure"]:-} ]] || continue
 			sample "${balancer}_${figure}_vs_haproxy" x \
 				"$(calc "${COST["$balancer $figure"]} / ${COST["haproxy $figure"]}")"

@@ -5,7 +5,7 @@
 
 BALANCER_CPU=0 REST_CPU=1
 # What else runs on the machine is to disturb little.
-NICE=-15
+NICE=${NICE:--15}
 LOAD=(nice -n "$NICE" taskset -c "$REST_CPU" "$BUILD/bench/load")
 declare -A PID # name of a process -> its process id
 
