@@ -439,7 +439,7 @@ $(NETCONF_DIES): $(BUILD)/netconf/main.o $(BUILD)/tests/fault/netconf_dies.o $(B
 # Preloaded by tests/fault/run: what it lets fail it must not itself be built with.
 NTH_CALL := $(BUILD)/tests/fault/nth_call.so
 
-$(NTH_CALL): $(wildcard tests/fault/nth_call*.[ch])
+$(NTH_CALL): $(wildcard tests/fault/nth_*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $(filter %.c,$^)

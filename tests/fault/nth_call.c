@@ -12,7 +12,11 @@
  *   FAULT_N        which one, from 1 on
  *   FAULT_ERROR    how it fails: the name of an errno, or "short": half of it is read or written
  *   FAULT_SITES    a file for a line of each call that is counted while none is to fail: its kind,
- *                  its number, a hash of who called whom; and of the one that fails: who called
+ *                  its number, a hash of who called whom, how much had been done by then that
+ *                  outlives the program, what carries it (carrier_names) or how a copy ended; and
+ *                  of the one that fails: who called
+ *   FAULT_COPIES   set: while none is to fail, mallocs fail in copies of the program (nth_copy.c),
+ *                  of those with the same callers a few
  *
  * tests/fault/run is who sets it.
  */
@@ -31,9 +35,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/fault/nth_copy.h"
+
 #define RANGES_MAX 8
 #define FRAMES_MAX 24
 #define LINE_BYTES 1024
+#define COPIES_OF_ONE 3
 
 static const char *const call_names[N_CALLS] = {
     [CALL_MALLOC] = "malloc", [CALL_OPEN] = "open",     [CALL_READ] = "read",
@@ -48,6 +55,29 @@ static const char *const call_names[N_CALLS] = {
 struct state {
 	atomic_uint reached;
 	atomic_uint counts[N_CALLS];
+	atomic_uint effects;
+};
+
+/* Which errors a call can meet goes by what it is about. */
+enum carrier {
+	CARRIER_NONE, /* something else is done */
+	CARRIER_STREAM,
+	CARRIER_PACKETS, /* of a connection */
+	CARRIER_DATAGRAMS,
+	CARRIER_OLD_FILE, /* it is opened, and must be there */
+};
+
+/* Who called whom. */
+struct trace {
+	uintptr_t offsets[FRAMES_MAX];
+	unsigned n;
+	uint64_t hash;
+};
+
+static const char *const carrier_names[] = {
+    [CARRIER_NONE] = "-",          [CARRIER_STREAM] = "stream",
+    [CARRIER_PACKETS] = "packets", [CARRIER_DATAGRAMS] = "datagrams",
+    [CARRIER_OLD_FILE] = "old",
 };
 
 struct range {
@@ -62,6 +92,7 @@ static unsigned chosen_n;
 static int chosen_errno;
 static bool chosen_short;
 static const char *sites_path;
+static bool copies;
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -138,48 +169,113 @@ __attribute__((constructor)) static void begin(void)
 	if (call != NULL)
 		choose(call, n != NULL ? n : "", error != NULL ? error : "");
 	sites_path = getenv("FAULT_SITES");
+	copies = call == NULL && getenv("FAULT_COPIES") != NULL;
 	fd = REAL(open)(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	shared = REAL(mmap)(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	(void) close(fd);
-	if (shared != MAP_FAILED)
-		state = shared;
+	if (shared == MAP_FAILED)
+		return;
+	state = shared;
+	/* Where a path has several programs, or one again, each leaves something of its own. */
+	(void) atomic_fetch_add(&state->effects, 1);
 }
 
-/* One line, the frames that are the program's own: hashed, or each with its offset. */
-static void note_site(enum call call, unsigned n, bool hashed)
+/* The frames that are the program's own. */
+static void take_trace(struct trace *t)
 {
 	void *frames[FRAMES_MAX];
-	int n_frames = backtrace(frames, FRAMES_MAX), fd;
-	uint64_t hash = 14695981039346656037u;
-	char line[LINE_BYTES];
-	size_t len;
+	int n = backtrace(frames, FRAMES_MAX);
 
-	len = (size_t) snprintf(line, sizeof(line), "%s %u", call_names[call], n);
-	for (int i = 0; i < n_frames; i++) {
+	*t = (struct trace){.hash = 14695981039346656037u};
+	for (int i = 0; i < n; i++) {
 		uintptr_t at = (uintptr_t) frames[i];
 
 		if (n_ranges == 0 || at < ranges[0].from || at >= ranges[0].to)
 			continue;
-		hash = (hash ^ (at - ranges[0].base)) * 1099511628211u;
-		if (!hashed && len < sizeof(line) - 24)
-			len +=
-			    (size_t) snprintf(line + len, sizeof(line) - len, " %#zx", at - ranges[0].base - 1);
+		t->offsets[t->n++] = at - ranges[0].base;
+		t->hash = (t->hash ^ (at - ranges[0].base)) * 1099511628211u;
 	}
-	if (hashed)
-		len += (size_t) snprintf(line + len, sizeof(line) - len, " %016lx", hash);
-	line[len++] = '\n';
-	fd = REAL(open)(sites_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+}
+
+/* One line. */
+static void note_site(enum call call, unsigned n, const struct trace *t, const char *how)
+{
+	char line[LINE_BYTES];
+	size_t len = (size_t) snprintf(line, sizeof(line), "%s %u", call_names[call], n);
+	int fd = REAL(open)(sites_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
 	if (fd < 0)
 		return;
+	if (chosen == N_CALLS)
+		len += (size_t) snprintf(line + len, sizeof(line) - len, " %016lx %u %s", t->hash,
+		                         atomic_load(&state->effects), how);
+	for (unsigned i = 0; chosen != N_CALLS && i < t->n && len < sizeof(line) - 24; i++)
+		len += (size_t) snprintf(line + len, sizeof(line) - len, " %#zx", t->offsets[i] - 1);
+	line[len++] = '\n';
 	(void) !REAL(write)(fd, line, len);
 	(void) close(fd);
 }
 
-/* Counts a call, and says what is to become of it. */
-static enum fate meet(enum call call, uintptr_t caller, bool can_be_short)
+/* What becomes of it is the same each time, and copies are slow. Who shares a slot has the fewer.
+ */
+static bool is_to_be_copied(const struct trace *t)
 {
+	static atomic_ushort n_copied[1 << 16];
+
+	return atomic_fetch_add(&n_copied[t->hash % (1 << 16)], 1) < COPIES_OF_ONE;
+}
+
+/* Of what the program reads, sets up for itself, or asks the kernel for, nothing is left when it
+ * dies. */
+static bool outlives(enum call call)
+{
+	switch (call) {
+	case CALL_WRITE:
+	case CALL_FSYNC:
+	case CALL_RENAME:
+	case CALL_BIND:
+	case CALL_CONNECT:
+	case CALL_ACCEPT:
+	case CALL_SEND:
+	case CALL_FORK:
+		return true;
+	case CALL_MALLOC:
+	case CALL_OPEN:
+	case CALL_READ:
+	case CALL_SOCKET:
+	case CALL_RECV:
+	case CALL_EPOLL:
+	case CALL_TIMER:
+	case CALL_MAP:
+	case CALL_PIPE:
+	case N_CALLS:
+		return false;
+	}
+	return false;
+}
+
+void fault_note_effect(uintptr_t caller)
+{
+	if (state != NULL && find_range(caller) != NULL)
+		(void) atomic_fetch_add(&state->effects, 1);
+}
+
+static bool can_fail_so(enum carrier carrier)
+{
+	if (chosen_short)
+		return carrier == CARRIER_STREAM;
+	if (carrier == CARRIER_DATAGRAMS)
+		return chosen_errno != ECONNRESET && chosen_errno != EPIPE;
+	return carrier != CARRIER_OLD_FILE || chosen_errno != ENOSPC;
+}
+
+/* Counts a call, and says what is to become of it. */
+static enum fate meet(enum call call, uintptr_t caller, enum carrier carrier)
+{
+	const char *how = carrier_names[carrier];
+	struct trace trace;
 	int saved = errno;
 	unsigned n;
 	bool now;
@@ -187,18 +283,39 @@ static enum fate meet(enum call call, uintptr_t caller, bool can_be_short)
 	if (state == NULL || find_range(caller) == NULL)
 		return FAULT_NONE;
 	n = atomic_fetch_add(&state->counts[call], 1) + 1;
-	now = call == chosen && n == chosen_n && (can_be_short || !chosen_short);
+	now = call == chosen && n == chosen_n && can_fail_so(carrier);
 	if (now)
 		atomic_store(&state->reached, 1);
-	if (sites_path != NULL && (now || chosen == N_CALLS))
-		note_site(call, n, !now);
+	if (sites_path != NULL && (now || chosen == N_CALLS)) {
+		take_trace(&trace);
+		if (copies && call == CALL_MALLOC && is_to_be_copied(&trace)) {
+			enum copy copy = copy_without_memory();
+
+			if (copy == COPY_IS_THIS) {
+				state = NULL;
+				errno = ENOMEM;
+				return FAULT_FAIL;
+			}
+			how = copy == COPY_ABORTED ? "aborted" : "other";
+		}
+		note_site(call, n, &trace, how);
+	}
+	if (outlives(call))
+		(void) atomic_fetch_add(&state->effects, 1);
 	errno = now && !chosen_short ? chosen_errno : saved;
 	return !now ? FAULT_NONE : chosen_short ? FAULT_HALVE : FAULT_FAIL;
 }
 
 enum fate fault_meet(enum call call, uintptr_t caller)
 {
-	return meet(call, caller, false);
+	return meet(call, caller, CARRIER_NONE);
+}
+
+enum fate fault_meet_open(bool creates, uintptr_t caller)
+{
+	if (creates)
+		fault_note_effect(caller);
+	return meet(CALL_OPEN, caller, creates ? CARRIER_NONE : CARRIER_OLD_FILE);
 }
 
 size_t fault_cut(enum fate fate, size_t len)
@@ -215,12 +332,15 @@ enum fate fault_meet_fd(int fd, bool writes, uintptr_t caller)
 	if (state == NULL || fd == STDERR_FILENO || find_range(caller) == NULL || fstat(fd, &st) < 0)
 		return FAULT_NONE;
 	if (S_ISREG(st.st_mode))
-		return meet(writes ? CALL_WRITE : CALL_READ, caller, true);
+		return meet(writes ? CALL_WRITE : CALL_READ, caller, CARRIER_STREAM);
 	if (S_ISFIFO(st.st_mode))
-		return meet(writes ? CALL_SEND : CALL_RECV, caller, true);
+		return meet(writes ? CALL_SEND : CALL_RECV, caller, CARRIER_STREAM);
 	if (!S_ISSOCK(st.st_mode))
 		return FAULT_NONE;
 	(void) getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
 	errno = saved;
-	return meet(writes ? CALL_SEND : CALL_RECV, caller, type == SOCK_STREAM);
+	return meet(writes ? CALL_SEND : CALL_RECV, caller,
+	            type == SOCK_STREAM      ? CARRIER_STREAM
+	            : type == SOCK_SEQPACKET ? CARRIER_PACKETS
+	                                     : CARRIER_DATAGRAMS);
 }

@@ -41,9 +41,17 @@ enum fate {
 /* Whether it is the program's own is seen by whom it came from. */
 enum fate fault_meet(enum call call, uintptr_t caller);
 
-/* The same for what is read or written, which can be short but for datagrams. A file counts as
- * CALL_READ or CALL_WRITE; what has somebody at its other end as CALL_RECV or CALL_SEND. */
+/* The same for a file, which is made if it is not there, or must be there. */
+enum fate fault_meet_open(bool creates, uintptr_t caller);
+
+/* The same for what is read or written. A file counts as CALL_READ or CALL_WRITE; what has somebody
+ * at its other end as CALL_RECV or CALL_SEND. Packets are never short, and datagrams, as of
+ * netlink, have no connection that could be lost. */
 enum fate fault_meet_fd(int fd, bool writes, uintptr_t caller);
+
+/* Something is done, by a call that cannot be chosen, which is still there when the program is not.
+ */
+void fault_note_effect(uintptr_t caller);
 
 size_t fault_cut(enum fate fate, size_t len);
 

@@ -70,16 +70,22 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+static bool creates(int flags)
+{
+	return (flags & (O_CREAT | O_TRUNC)) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
 int open(const char *path, int flags, ...)
 {
 	mode_t mode = 0;
 	va_list ap;
 
 	va_start(ap, flags);
-	if ((flags & (O_CREAT | O_TMPFILE)) != 0)
+	if (creates(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return fault_meet(CALL_OPEN, CALLER) == FAULT_FAIL ? -1 : REAL(open)(path, flags, mode);
+	return fault_meet_open(creates(flags), CALLER) == FAULT_FAIL ? -1
+	                                                             : REAL(open)(path, flags, mode);
 }
 
 int openat(int dir, const char *path, int flags, ...)
@@ -88,25 +94,27 @@ int openat(int dir, const char *path, int flags, ...)
 	va_list ap;
 
 	va_start(ap, flags);
-	if ((flags & (O_CREAT | O_TMPFILE)) != 0)
+	if (creates(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return fault_meet(CALL_OPEN, CALLER) == FAULT_FAIL ? -1 : REAL(openat)(dir, path, flags, mode);
+	return fault_meet_open(creates(flags), CALLER) == FAULT_FAIL
+	           ? -1
+	           : REAL(openat)(dir, path, flags, mode);
 }
 
 FILE *fopen(const char *path, const char *mode)
 {
-	return fault_meet(CALL_OPEN, CALLER) == FAULT_FAIL ? NULL : REAL(fopen)(path, mode);
+	return fault_meet_open(mode[0] != 'r', CALLER) == FAULT_FAIL ? NULL : REAL(fopen)(path, mode);
 }
 
 DIR *opendir(const char *path)
 {
-	return fault_meet(CALL_OPEN, CALLER) == FAULT_FAIL ? NULL : REAL(opendir)(path);
+	return fault_meet_open(false, CALLER) == FAULT_FAIL ? NULL : REAL(opendir)(path);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
-	return fault_meet(CALL_OPEN, CALLER) == FAULT_FAIL ? -1 : REAL(mkdir)(path, mode);
+	return fault_meet_open(true, CALLER) == FAULT_FAIL ? -1 : REAL(mkdir)(path, mode);
 }
 
 ssize_t read(int fd, void *buffer, size_t len)
@@ -237,6 +245,7 @@ ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t 
 {
 	enum fate fate = fault_meet_fd(in, false, CALLER);
 
+	fault_note_effect(CALLER);
 	return fate == FAULT_FAIL
 	           ? -1
 	           : REAL(splice)(in, in_offset, out, out_offset, fault_cut(fate, len), flags);

@@ -40,7 +40,8 @@ all_commands() { # DIRECTORY PROGRAM
 		net status
 		net plan $T/good.yaml
 		net validate $T/good.yaml
-		config print $T/files
+		config print $T/good.yaml
+		config validate $T/good.yaml
 		etcd snapshot status $ROOT/tests/bolt/etcd-3.5.db
 		etcd snapshot usage $ROOT/tests/bolt/etcd-3.5.db
 		completion bash

@@ -28,7 +28,10 @@ tell_netconf() { # WORD...
 } >>"$LOG_DIR/commands.log" 2>&1
 
 addresses() {
-	ip -n n1 -4 -j address show dev eth0 | jq -r '[.[0].addr_info[].local] | join(" ")'
+	local words
+	read -ra words < <(ip -n n1 -4 -brief address show dev eth0) || true
+	words=("${words[@]:2}")
+	echo "${words[*]%/*}"
 }
 
 answers_or_gone() {
@@ -36,7 +39,7 @@ answers_or_gone() {
 }
 
 nothing_under_way() {
-	status_is .change null
+	[[ $(fairlead n1 -o json net status 2>/dev/null) == *'"change":null'* ]]
 }
 
 CONFIRMED= # the operator was told so
@@ -52,12 +55,12 @@ path_walk() {
 	rm -rf "$T/state"
 	netconf_with "$PROGRAMS/netconf"
 	wait_until 60 answers_or_gone
-	if tell_netconf apply "$T/good.yaml" && tell_netconf confirm; then
+	if tell_netconf apply --confirm-within 60s "$T/good.yaml" && tell_netconf confirm; then
 		[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is confirmed, and there is '$(addresses)'"
 		CONFIRMED=yes
 		if ! is_kept; then
 			log_says netconf 'event=confirmation_unfinished' || lie "what was confirmed is not kept"
-		elif tell_netconf apply "$T/other.yaml" && tell_netconf rollback; then
+		elif tell_netconf apply --confirm-within 60s "$T/other.yaml" && tell_netconf rollback; then
 			[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is undone, and there is '$(addresses)'"
 		fi
 	fi
@@ -67,7 +70,7 @@ path_walk() {
 # What nobody has confirmed goes; what is there then is the one or the other, and no mixture.
 path_again() {
 	netconf_with "$BUILD/bin/netconf"
-	wait_until 60 nothing_under_way
+	wait_until 90 nothing_under_way
 	[[ -z $CONFIRMED ]] || is_kept || lie "what was confirmed is not kept after the next start"
 	[[ $(addresses) =~ ^(10\.1\.0\.1)?$ ]] || fail "a change that nobody confirmed is left: '$(addresses)'"
 	wait_until 60 tell_netconf apply "$T/good.yaml"
