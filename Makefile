@@ -206,6 +206,11 @@ $(BUILD)/tests/unit/test_worker_%: $(BUILD)/tests/unit/test_worker_%.o $(WORKER_
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
+# There may be no memory for a stream.
+$(BUILD)/tests/unit/test_mem: $(BUILD)/tests/unit/test_mem.o $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=open_memstream -o $@ $^ $(BASE_LIBS)
+
 # Its system calls can fail one by one.
 FAULT_CALLS := open openat read __read_chk write fsync close fchmod rename unlink pipe2 fork waitpid
 

@@ -76,14 +76,14 @@ static void add_one_key(struct converting *c, const char *kind, const char *key,
 
 	if (value == NULL || value->shape != CONF_SCALAR || conf_node_is_null(value))
 		return;
-	out = open_memstream(&text, &len);
+	out = xmemstream_open(&text, &len);
 	conf_print_header(out, CONF_API_TALOS, kind);
 	/* A number has no quotes. */
 	if (value->quoted || strspn(value->text, "0123456789") != strlen(value->text))
 		conf_print_string(out, key, value->text);
 	else
 		(void) fprintf(out, "%s: %s\n", key, value->text);
-	(void) fclose(out);
+	xmemstream_close(out);
 	texts_add(&c->documents, "%s", text);
 }
 

@@ -300,9 +300,9 @@ static int write_text(const struct init *init, const struct initfacts *facts,
 
 	if (init->with_network && network == NULL)
 		return CLI_FAILED;
-	out = open_memstream(&text, &len);
+	out = xmemstream_open(&text, &len);
 	inittext_write(out, facts, &init->wish, choice, network);
-	(void) fclose(out);
+	xmemstream_close(out);
 	if (!init->to_stdout)
 		return write_file(init, text);
 	(void) fputs(text, stdout);

@@ -28,7 +28,7 @@ char *initchoice_describe_link(const struct initfacts_link *link)
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = xmemstream_open(&text, &len);
 
 	(void) fputs(link->name, out);
 	for (size_t i = 0; i < link->n_prefixes; i++) {
@@ -41,7 +41,7 @@ char *initchoice_describe_link(const struct initfacts_link *link)
 		(void) fputs(link->n_prefixes > 0 ? "; default route" : " (default route", out);
 	if (link->has_default || link->n_prefixes > 0)
 		(void) fputc(')', out);
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 

@@ -48,12 +48,9 @@ static void print_table(const struct cli *cli, const struct board *board)
 	struct winsize size = terminal_size();
 	AUTO(free) char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	if (out == NULL)
-		abort();
+	FILE *out = xmemstream_open(&text, &len);
 	board_print(out, board, MAX(size.ws_col, WIDTH_MIN));
-	(void) fclose(out);
+	xmemstream_close(out);
 	if (cli->watch && isatty(STDOUT_FILENO))
 		print_in_place(text, size.ws_row);
 	else

@@ -474,7 +474,7 @@ char *blank_text(const char *text, size_t len, enum blank_format format, const s
 	struct scan s = {.format = format, .n_blanked = n_blanked, .below = -1};
 
 	rest = blank_known(text, len, known, &len, n_blanked);
-	s.out = open_memstream(&result, &result_len);
+	s.out = xmemstream_open(&result, &result_len);
 	for (s.line = rest; s.line < rest + len; s.line = s.end + 1) {
 		s.end = memchr(s.line, '\n', (size_t) (rest + len - s.line));
 		if (s.end == NULL)
@@ -484,6 +484,6 @@ char *blank_text(const char *text, size_t len, enum blank_format format, const s
 		if (s.end < rest + len)
 			(void) fputc('\n', s.out);
 	}
-	(void) fclose(s.out);
+	xmemstream_close(s.out);
 	return result;
 }

@@ -64,7 +64,7 @@ char *blank_known(const char *text, size_t len, const struct texts *known, size_
 {
 	struct known_index index;
 	char *result = NULL;
-	FILE *out = open_memstream(&result, ret_len);
+	FILE *out = xmemstream_open(&result, ret_len);
 
 	index_known(&index, known);
 	for (size_t i = 0; i < len;) {
@@ -79,7 +79,7 @@ char *blank_known(const char *text, size_t len, const struct texts *known, size_
 			i++;
 		}
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	free(index.next);
 	return result;
 }

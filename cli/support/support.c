@@ -139,10 +139,10 @@ static void add_summary(struct stage *stage, const char *name,
 {
 	AUTO(free) char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = xmemstream_open(&text, &len);
 
 	write_summary(out, name, stage, replies);
-	(void) fclose(out);
+	xmemstream_close(out);
 	stage_add(stage, SUMMARY, text, len, BLANK_PLAIN);
 }
 

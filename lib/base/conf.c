@@ -113,10 +113,7 @@ static VPRINTF_LIKE(5) char *format_problem(const struct conf *conf, struct conf
 	AUTO(free) char *what = xvasprintf(fmt, ap);
 	char *text = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	if (out == NULL)
-		abort();
+	FILE *out = xmemstream_open(&text, &len);
 	if (place.file < conf->n_files) {
 		conf_write_visible(out, conf->files[place.file], PATH_MAX);
 		if (place.line > 0)
@@ -133,8 +130,7 @@ static VPRINTF_LIKE(5) char *format_problem(const struct conf *conf, struct conf
 	}
 	if (hint != NULL)
 		(void) fprintf(out, " (%s)", hint);
-	if (fclose(out) != 0)
-		abort();
+	xmemstream_close(out);
 	return text;
 }
 

@@ -8,7 +8,6 @@
  */
 #include "base/conf_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -167,7 +166,7 @@ void conf_tree_read(struct conf *conf, unsigned file, const char *text, size_t l
 	}
 	in = (struct reader){.conf = conf, .file = file, .text = text, .len = len, .builder = builder};
 	if (!yaml_parser_initialize(&parser))
-		abort();
+		mem_give_up();
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&parser, (const unsigned char *) text, len);
 	while (more) {

@@ -12,21 +12,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *check(void *p)
+void mem_give_up(void)
 {
 	static const char msg[] = "<2>event=out_of_memory\n";
 
-	if (p == NULL) {
-		/* Not log_error(): it formats, and stdio may allocate. */
-		(void) !write(STDERR_FILENO, msg, sizeof(msg) - 1);
-		abort();
-	}
+	/* Not log_error(): it formats, and stdio may allocate. */
+	(void) !write(STDERR_FILENO, msg, sizeof(msg) - 1);
+	abort();
+}
+
+void *mem_expect(void *p)
+{
+	if (p == NULL)
+		mem_give_up();
 	return p;
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return check(calloc(n == 0 ? 1 : n, size == 0 ? 1 : size));
+	return mem_expect(calloc(n == 0 ? 1 : n, size == 0 ? 1 : size));
 }
 
 void *xmemdup(const void *data, size_t len)
@@ -40,12 +44,12 @@ void *xmemdup(const void *data, size_t len)
 
 char *xstrdup(const char *s)
 {
-	return check(strdup(s));
+	return mem_expect(strdup(s));
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return check(strndup(s, n));
+	return mem_expect(strndup(s, n));
 }
 
 char *xvasprintf(const char *fmt, va_list ap)
@@ -53,7 +57,7 @@ char *xvasprintf(const char *fmt, va_list ap)
 	char *s = NULL;
 	int r = vasprintf(&s, fmt, ap);
 
-	return check(r < 0 ? NULL : s);
+	return mem_expect(r < 0 ? NULL : s);
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -69,5 +73,23 @@ char *xasprintf(const char *fmt, ...)
 
 void *xreallocarray(void *p, size_t n, size_t size)
 {
-	return check(reallocarray(p, n == 0 ? 1 : n, size == 0 ? 1 : size));
+	return mem_expect(reallocarray(p, n == 0 ? 1 : n, size == 0 ? 1 : size));
+}
+
+FILE *xmemstream_open(char **ret_text, size_t *ret_len)
+{
+	return mem_expect(open_memstream(ret_text, ret_len));
+}
+
+/* It grows as it is written to, and fails for nothing else. */
+void xmemstream_flush(FILE *stream)
+{
+	if (fflush(stream) != 0 || ferror(stream) != 0)
+		mem_give_up();
+}
+
+void xmemstream_close(FILE *stream)
+{
+	xmemstream_flush(stream);
+	(void) fclose(stream);
 }

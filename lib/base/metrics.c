@@ -37,8 +37,7 @@ struct metrics *metrics_new(void)
 {
 	struct metrics *m = NEW0(struct metrics);
 
-	m->out = open_memstream(&m->text, &m->len);
-	assert(m->out != NULL);
+	m->out = xmemstream_open(&m->text, &m->len);
 	return m;
 }
 
@@ -194,9 +193,7 @@ void metrics_histogram(struct metrics *m, const double *bounds, const uint64_t *
 
 const char *metrics_text(const struct metrics *m, size_t *ret_len)
 {
-	/* A memory stream fails only for want of memory, which aborts here as everywhere. */
-	if (fflush(m->out) != 0 || ferror(m->out))
-		abort();
+	xmemstream_flush(m->out);
 	if (ret_len != NULL)
 		*ret_len = m->len;
 	return m->text;

@@ -154,11 +154,11 @@ static int read_all(struct snapshot *s, uint64_t offset, uint8_t *buf, size_t le
 /* Of the database. */
 static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT_DIGEST_BYTES])
 {
-	AUTO(md_free) EVP_MD_CTX *md = EVP_MD_CTX_new();
+	AUTO(md_free) EVP_MD_CTX *md = mem_expect(EVP_MD_CTX_new());
 	AUTO(free) uint8_t *buf = xcalloc(1, READ_BYTES);
 	uint64_t done = 0;
 
-	must(md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
+	must(EVP_DigestInit_ex(md, EVP_sha256(), NULL));
 	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	if (s->db != NULL)
 		bolt_pass_begin(s->db, "digest", true);

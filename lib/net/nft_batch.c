@@ -54,10 +54,8 @@ static void put_element(struct nft_batch *b, uint16_t type, uint16_t flags,
 
 	if (nlh == NULL)
 		return;
-	set = nftnl_set_alloc();
-	elem = nftnl_set_elem_alloc();
-	if (set == NULL || elem == NULL)
-		abort();
+	set = mem_expect(nftnl_set_alloc());
+	elem = mem_expect(nftnl_set_elem_alloc());
 	(void) nftnl_set_set_str(set, NFTNL_SET_TABLE, e->table);
 	(void) nftnl_set_set_str(set, NFTNL_SET_NAME, e->set);
 	(void) nftnl_set_elem_set(elem, NFTNL_SET_ELEM_KEY, e->key, e->key_len);

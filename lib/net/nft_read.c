@@ -57,10 +57,8 @@ static int collect_element(struct nftnl_set_elem *elem, void *data)
 
 static void collect_cb(const struct nlmsghdr *nlh, void *userdata)
 {
-	struct nftnl_set *set = nftnl_set_alloc();
+	struct nftnl_set *set = mem_expect(nftnl_set_alloc());
 
-	if (set == NULL)
-		abort();
 	if (nftnl_set_elems_nlmsg_parse(nlh, set) >= 0)
 		(void) nftnl_set_elem_foreach(set, collect_element, userdata);
 	nftnl_set_free(set);
@@ -71,18 +69,14 @@ static int fetch(struct netlink *nl, const struct nft_element *e, bool all, stru
 	uint8_t buf[1024] = {0}; /* libmnl 1.0.4 does not write what pads an attribute */
 	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr((char *) buf, NFT_MSG_GETSETELEM, e->family,
 	                                             all ? NLM_F_DUMP : NLM_F_ACK, 0);
-	struct nftnl_set *set = nftnl_set_alloc();
+	struct nftnl_set *set = mem_expect(nftnl_set_alloc());
 	struct nftnl_set_elem *elem;
 	int r = -EAGAIN;
 
-	if (set == NULL)
-		abort();
 	(void) nftnl_set_set_str(set, NFTNL_SET_TABLE, e->table);
 	(void) nftnl_set_set_str(set, NFTNL_SET_NAME, e->set);
 	if (!all) {
-		elem = nftnl_set_elem_alloc();
-		if (elem == NULL)
-			abort();
+		elem = mem_expect(nftnl_set_elem_alloc());
 		(void) nftnl_set_elem_set(elem, NFTNL_SET_ELEM_KEY, e->key, e->key_len);
 		nftnl_set_elem_add(set, elem);
 	}

@@ -15,23 +15,15 @@
 #include <libnftnl/table.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/mem.h"
 #include "net/netlink.h"
 #include "net/nftgate_rules.h"
 
 #define RULE_TEXT_MAX 1024
 #define INSPECT_ATTEMPTS_MAX 10
-
-/* libnftnl's constructors fail for want of memory alone. */
-static void *must(void *p)
-{
-	if (p == NULL)
-		abort();
-	return p;
-}
 
 struct inspection {
 	const char *table;
@@ -80,7 +72,7 @@ static bool rules_equal(struct nftnl_rule *got, struct nftnl_rule *want)
 static void rule_cb(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct inspection *in = userdata;
-	struct nftnl_rule *rule = must(nftnl_rule_alloc());
+	struct nftnl_rule *rule = mem_expect(nftnl_rule_alloc());
 	const char *table, *chain;
 
 	if (nftnl_rule_nlmsg_parse(nlh, rule) < 0)
@@ -106,7 +98,7 @@ static void rule_cb(const struct nlmsghdr *nlh, void *userdata)
 static void table_cb(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct inspection *in = userdata;
-	struct nftnl_table *table = must(nftnl_table_alloc());
+	struct nftnl_table *table = mem_expect(nftnl_table_alloc());
 
 	/* A dormant table is one whose chains are not hooked. */
 	if (nftnl_table_nlmsg_parse(nlh, table) < 0 ||
@@ -118,7 +110,7 @@ static void table_cb(const struct nlmsghdr *nlh, void *userdata)
 static void chain_cb(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct inspection *in = userdata;
-	struct nftnl_chain *chain = must(nftnl_chain_alloc());
+	struct nftnl_chain *chain = mem_expect(nftnl_chain_alloc());
 	const char *type;
 
 	if (nftnl_chain_nlmsg_parse(nlh, chain) < 0)
@@ -135,7 +127,7 @@ static void chain_cb(const struct nlmsghdr *nlh, void *userdata)
 static void set_cb(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct inspection *in = userdata;
-	struct nftnl_set *set = must(nftnl_set_alloc());
+	struct nftnl_set *set = mem_expect(nftnl_set_alloc());
 
 	if (nftnl_set_nlmsg_parse(nlh, set) < 0 ||
 	    nftnl_set_get_u32(set, NFTNL_SET_FLAGS) != in->set->flags ||

@@ -22,10 +22,10 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter_arp.h>
 #include <netinet/icmp6.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/mem.h"
 
 #define CHAIN_INPUT "input"
 #define CHAIN_OUTPUT "output"
@@ -139,17 +139,9 @@ static const struct gate_rule {
 
 /* --- writing --- */
 
-/* libnftnl's constructors fail for want of memory alone. */
-static void *must(void *p)
-{
-	if (p == NULL)
-		abort();
-	return p;
-}
-
 static struct nftnl_expr *add_expr(struct nftnl_rule *rule, const char *name)
 {
-	struct nftnl_expr *e = must(nftnl_expr_alloc(name));
+	struct nftnl_expr *e = mem_expect(nftnl_expr_alloc(name));
 
 	nftnl_rule_add_expr(rule, e);
 	return e;
@@ -220,7 +212,7 @@ static void add_verdict(struct nftnl_rule *rule, uint32_t verdict)
 
 static struct nftnl_rule *build_rule(const struct gate_rule *spec, const char *table)
 {
-	struct nftnl_rule *rule = must(nftnl_rule_alloc());
+	struct nftnl_rule *rule = mem_expect(nftnl_rule_alloc());
 	const bool is_v6 = spec->addr.len == 16;
 
 	nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, spec->family);
@@ -253,7 +245,7 @@ static void put_table(struct nft_batch *b, uint16_t type, uint8_t family, const 
 
 	if (nlh == NULL)
 		return;
-	table = must(nftnl_table_alloc());
+	table = mem_expect(nftnl_table_alloc());
 	(void) nftnl_table_set_str(table, NFTNL_TABLE_NAME, name);
 	nftnl_table_nlmsg_build_payload(nlh, table);
 	nftnl_table_free(table);
@@ -267,7 +259,7 @@ static void put_chain(struct nft_batch *b, const struct nftgate_chain *spec, con
 
 	if (nlh == NULL)
 		return;
-	chain = must(nftnl_chain_alloc());
+	chain = mem_expect(nftnl_chain_alloc());
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, table);
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, spec->name);
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
@@ -286,7 +278,7 @@ static void put_set(struct nft_batch *b, const struct nftgate_set *spec, const c
 
 	if (nlh == NULL)
 		return;
-	set = must(nftnl_set_alloc());
+	set = mem_expect(nftnl_set_alloc());
 	(void) nftnl_set_set_str(set, NFTNL_SET_TABLE, table);
 	(void) nftnl_set_set_str(set, NFTNL_SET_NAME, spec->name);
 	nftnl_set_set_u32(set, NFTNL_SET_FAMILY, spec->family);

@@ -41,9 +41,7 @@ struct digest *digest_new(enum digest_kind kind)
 	struct digest *digest = NEW0(struct digest);
 
 	digest->md = kind == DIGEST_SHA256 ? EVP_sha256() : EVP_md5();
-	digest->ctx = EVP_MD_CTX_new();
-	if (digest->ctx == NULL)
-		abort();
+	digest->ctx = mem_expect(EVP_MD_CTX_new());
 	begin(digest);
 	return digest;
 }
@@ -64,9 +62,9 @@ void digest_update(struct digest *digest, const void *data, size_t len)
 
 void digest_peek(const struct digest *digest, uint8_t *ret_digest)
 {
-	EVP_MD_CTX *copy = EVP_MD_CTX_new();
+	EVP_MD_CTX *copy = mem_expect(EVP_MD_CTX_new());
 
-	if (copy == NULL || EVP_MD_CTX_copy_ex(copy, digest->ctx) != 1 ||
+	if (EVP_MD_CTX_copy_ex(copy, digest->ctx) != 1 ||
 	    EVP_DigestFinal_ex(copy, ret_digest, NULL) != 1)
 		abort();
 	EVP_MD_CTX_free(copy);

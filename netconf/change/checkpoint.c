@@ -103,7 +103,7 @@ static int write_model(const char *dir, const struct model *model)
 {
 	AUTO(free) char *text = model_to_text(model);
 
-	return text != NULL ? write_text(dir, "before.json", text, FILE_VOLATILE) : -ENOMEM;
+	return write_text(dir, "before.json", text, FILE_VOLATILE);
 }
 
 static int read_text(const char *dir, const char *name, char **ret_text, size_t *ret_len)
@@ -253,8 +253,6 @@ static int write_plan(const char *dir, const struct plan *plan, enum file_durabi
 	size_t len;
 	int r = 0;
 
-	if (text == NULL)
-		return -ENOMEM;
 	if (is_any_settled(plan) && !has_settled(dir))
 		r = write_text(dir, SETTLED, "", durability);
 	if (r < 0)

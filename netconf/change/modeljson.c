@@ -281,10 +281,8 @@ char *model_to_text(const struct model *model)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = xmemstream_open(&text, &len);
 
-	if (out == NULL)
-		return NULL;
 	(void) fputs("{\"links\":[", out);
 	for (size_t i = 0; i < model->n_links; i++)
 		write_object(out, between(i), link_json(&model->links[i]));
@@ -298,7 +296,7 @@ char *model_to_text(const struct model *model)
 	for (size_t i = 0; i < model->n_rules; i++)
 		write_object(out, between(i), object_json(rule_fields, &model->rules[i]));
 	(void) fputs("]}\n", out);
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
@@ -414,15 +412,13 @@ char *plan_to_text(const struct plan *plan)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = xmemstream_open(&text, &len);
 
-	if (out == NULL)
-		return NULL;
 	(void) fprintf(out, "{\"class\":%d,\n\"steps\":[", (int) plan->class);
 	for (size_t i = 0; i < plan->n_ops; i++)
 		write_object(out, between(i), op_json(&plan->ops[i]));
 	(void) fputs("]}\n", out);
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 

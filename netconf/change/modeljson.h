@@ -13,7 +13,7 @@
 #include "netconf/model/model.h"
 #include "netconf/plan/plan.h"
 
-/* One object a line. The caller frees it; NULL: there is no room. */
+/* One object a line. The caller frees it. */
 char *model_to_text(const struct model *model);
 /* Normalised. 0, or -EBADMSG. */
 int model_from_json(const json_t *json, struct model **ret_model);

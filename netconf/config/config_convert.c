@@ -86,15 +86,13 @@ static char *make_expression(const struct selector *selector)
 		if (terms[i].pattern != NULL && strpbrk(terms[i].pattern, "\"\\") != NULL)
 			return NULL;
 	}
-	out = open_memstream(&text, &len);
-	if (out == NULL)
-		abort();
+	out = xmemstream_open(&text, &len);
 	for (size_t i = 0; i < ARRAY_SIZE(terms); i++)
 		write_term(out, &begun, terms[i].operand, terms[i].pattern);
 	/* An alias is always of a physical device. */
 	if (!begun)
 		(void) fputs("true", out);
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 

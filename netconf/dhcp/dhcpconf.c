@@ -7,7 +7,8 @@
 #include "netconf/dhcp/dhcpconf.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "base/mem.h"
 
 /* RFC 2132, section 9.14: the hardware's type, and its address. RFC 8415, section 11.4: DUID-LL. */
 static const char mac_id_prefix[] = "01";
@@ -36,10 +37,7 @@ char *dhcpconf_text(const struct dhcpconf *conf)
 	bool v4 = conf->dhcp->family == AF_INET;
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (out == NULL)
-		abort();
+	FILE *out = xmemstream_open(&text, &size);
 	(void) fprintf(out,
 	               "# fairlead wrote this file (netconf); changes are lost.\n"
 	               "noconfigure\n"
@@ -66,6 +64,6 @@ char *dhcpconf_text(const struct dhcpconf *conf)
 		             out);
 	}
 	put_id(out, conf);
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }

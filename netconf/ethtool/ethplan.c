@@ -252,12 +252,9 @@ const char *ethstep_format(const struct ethstep *step, char buf[static ETHSTEP_T
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (out == NULL)
-		abort();
+	FILE *out = xmemstream_open(&text, &size);
 	format_set(step, out);
-	(void) fclose(out);
+	xmemstream_close(out);
 	(void) snprintf(buf, ETHSTEP_TEXT_MAX, "%s", text);
 	free(text);
 	return buf;

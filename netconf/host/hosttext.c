@@ -76,15 +76,6 @@ static bool text_has_word(const char *text, const char *word)
 	return false;
 }
 
-static FILE *open_text(char **text, size_t *len)
-{
-	FILE *out = open_memstream(text, len);
-
-	if (out == NULL)
-		abort();
-	return out;
-}
-
 /* --- the block --- */
 
 /* Of several `search` lines the last counts, and `domain` is an older word for it. */
@@ -110,7 +101,7 @@ int hosttext_foreign(const char *text, char **ret_foreign, unsigned *ret_line)
 	unsigned number = 0, begun = 0;
 	const char *line;
 	size_t len, size;
-	FILE *out = open_text(&foreign, &size);
+	FILE *out = xmemstream_open(&foreign, &size);
 	bool ends, wrong = false;
 
 	for (line = next_line(&text, &len, &ends); line != NULL && !wrong;
@@ -128,7 +119,7 @@ int hosttext_foreign(const char *text, char **ret_foreign, unsigned *ret_line)
 			put_line(out, line, len, ends);
 		}
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	if (wrong || begun != 0) {
 		*ret_line = wrong ? number : begun;
 		return -EBADMSG;
@@ -143,7 +134,7 @@ char *hosttext_block(const char *text)
 	char *block = NULL;
 	const char *line;
 	size_t len, size;
-	FILE *out = open_text(&block, &size);
+	FILE *out = xmemstream_open(&block, &size);
 
 	for (line = next_line(&text, &len, &ends); line != NULL; line = next_line(&text, &len, &ends)) {
 		if (is_line(line, len, begin_mark))
@@ -153,7 +144,7 @@ char *hosttext_block(const char *text)
 		else if (inside)
 			put_line(out, line, len, ends);
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	return block;
 }
 
@@ -168,7 +159,7 @@ char *hosttext_join(const char *block, const char *foreign)
 
 	if (block[0] == '\0')
 		return xstrdup(foreign);
-	out = open_text(&text, &size);
+	out = xmemstream_open(&text, &size);
 	(void) fprintf(out, "%s\n%s%s\n", begin_mark, block, end_mark);
 	for (line = next_line(&foreign, &len, &ends); line != NULL;
 	     line = next_line(&foreign, &len, &ends)) {
@@ -176,7 +167,7 @@ char *hosttext_join(const char *block, const char *foreign)
 			(void) fputs(aside_mark, out);
 		put_line(out, line, len, ends);
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
@@ -204,7 +195,7 @@ char *hosttext_resolv_block(const struct host *want)
 {
 	char *text = NULL, addr[ADDR_TEXT_MAX];
 	size_t size;
-	FILE *out = open_text(&text, &size);
+	FILE *out = xmemstream_open(&text, &size);
 
 	for (size_t i = 0; wants_resolvers(want) && i < want->n_resolvers; i++)
 		(void) fprintf(out, "nameserver %s\n", addr_format(&want->resolvers[i], addr));
@@ -215,7 +206,7 @@ char *hosttext_resolv_block(const struct host *want)
 			(void) fputc('.', out);
 		put_texts(out, &want->search);
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
@@ -223,13 +214,13 @@ char *hosttext_hosts_block(const struct host *want)
 {
 	char *text = NULL, addr[ADDR_TEXT_MAX];
 	size_t size;
-	FILE *out = open_text(&text, &size);
+	FILE *out = xmemstream_open(&text, &size);
 
 	for (size_t i = 0; (want->has & HOST_ENTRIES) != 0 && i < want->n_entries; i++) {
 		(void) fprintf(out, "%s ", addr_format(&want->entries[i].addr, addr));
 		put_texts(out, &want->entries[i].names);
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
@@ -267,7 +258,7 @@ char *hosttext_resolved(const struct host *want)
 
 	if (!wants_resolvers(want) && !wants_search(want))
 		return NULL;
-	out = open_text(&text, &size);
+	out = xmemstream_open(&text, &size);
 	(void) fprintf(out, "%s\n[Resolve]\n", own_mark);
 	if (wants_resolvers(want)) {
 		(void) fputs("DNS=\nDNS=", out);
@@ -282,7 +273,7 @@ char *hosttext_resolved(const struct host *want)
 			put_texts(out, &want->search);
 		}
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
@@ -299,10 +290,10 @@ char *hosttext_timesyncd(const struct host *want)
 
 	if (!wants_servers(want))
 		return NULL;
-	out = open_text(&text, &size);
+	out = xmemstream_open(&text, &size);
 	(void) fprintf(out, "%s\n[Time]\nNTP=\nNTP=", own_mark);
 	put_texts(out, &want->time_servers);
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
@@ -315,7 +306,7 @@ char *hosttext_chrony(const struct host *want)
 
 	if (!wants_servers(want))
 		return NULL;
-	out = open_text(&text, &size);
+	out = xmemstream_open(&text, &size);
 	(void) fprintf(out, "%s\n", own_mark);
 	for (size_t i = 0; i < want->time_servers.n; i++) {
 		if (want->time_servers.items[i][0] == '/')
@@ -323,7 +314,7 @@ char *hosttext_chrony(const struct host *want)
 		else
 			(void) fprintf(out, "server %s iburst prefer\n", want->time_servers.items[i]);
 	}
-	(void) fclose(out);
+	xmemstream_close(out);
 	return text;
 }
 
