@@ -95,8 +95,10 @@ static int start(const char *program, const struct texts *words, bool with_error
 	if (path == NULL)
 		return CLI_FAILED;
 	(void) fflush(stdout);
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		abort();
+	if (pipe2(pair, O_CLOEXEC) < 0) {
+		(void) fprintf(stderr, "fairlead: cannot run '%s': %s\n", program, strerror(errno));
+		return CLI_FAILED;
+	}
 	(void) sigaction(SIGINT, &ignore, &ret->interrupt);
 	ret->pid = fork();
 	if (ret->pid == 0)
