@@ -58,6 +58,10 @@ enum fence_kind {
  * and 6.18); one quarter of a second of slack on top. */
 #define TIMING_LIFETIME_SLACK_US (1250 * US_PER_MS)
 
+/* Long enough for etcd to elect by its first vote when its leader dies: the last confirmation is up
+ * to a quarter of the window old, members stand for election one to two election timeouts after the
+ * last heartbeat, and then a confirmation follows within DECIDE_PACE_US. bench/RESULTS.md has what
+ * a shorter one would gain. */
 #define TIMING_WINDOW_DEFAULT_US (3 * US_PER_S)
 #define TIMING_WINDOW_LIFETIME_US (5 * US_PER_S)
 
