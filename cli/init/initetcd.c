@@ -7,11 +7,13 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/fileio.h"
@@ -105,6 +107,21 @@ static bool find_user(const char *root, const char *pid, unsigned long *ret_uid)
 	return true;
 }
 
+/* Of a set-uid program the real user tells nothing: sudo makes it root before it asks for the
+ * password. To be asked when that is known: what has come to be root in this way may run another
+ * program afterwards, and is root. Only root may look; somebody else goes by the user alone, and
+ * writes down nothing that root has not read. */
+static bool is_set_uid(const char *root, const char *pid)
+{
+	AUTO(free) char *path = xasprintf("/proc/%s/exe", pid);
+	AUTO(free) char *at = initfiles_at(root, path);
+	struct stat st;
+
+	if (stat(at, &st) < 0)
+		return errno != EACCES;
+	return (st.st_mode & S_ISUID) != 0;
+}
+
 /* Whether root has started it, or etcd's own user. Anybody may have a process of this name, and
  * what stands in its command line is what root is going to trust. */
 static bool is_trusted(const char *root, const char *pid)
@@ -112,7 +129,8 @@ static bool is_trusted(const char *root, const char *pid)
 	const struct passwd *etcd = getpwnam("etcd");
 	unsigned long uid;
 
-	return find_user(root, pid, &uid) && (uid == 0 || (etcd != NULL && uid == etcd->pw_uid));
+	return find_user(root, pid, &uid) && (uid == 0 || (etcd != NULL && uid == etcd->pw_uid)) &&
+	       !is_set_uid(root, pid);
 }
 
 static bool take_process(struct initetcd *etcd, const char *root, const char *pid)

@@ -152,13 +152,16 @@ static void test_hidden(void)
 	CHECK_EQ_INT(system(clear), 0);
 }
 
+#define OF_ROOT "printf 'Name:\\tetcd\\nUid:\\t0\\t0\\t0\\t0\\nGid:\\t5\\n' >proc/5/status"
+
 /* Anybody may call a process "etcd", also a set-uid program, which root owns while it runs: what it
  * says is not what root is to write down. */
 static void test_foreign_process(void)
 {
 	static const char make[] = "cd %s; mkdir -p proc/5; echo etcd >proc/5/comm; "
 	                           "printf 'etcd\\0--data-dir=/x\\0' >proc/5/cmdline; "
-	                           "rm -f proc/5/status; %s";
+	                           "rm -f proc/5/status proc/5/exe etcd; : >etcd; "
+	                           "ln -s ../../etcd proc/5/exe; %s";
 	static const struct {
 		const char *status;
 		bool is_trusted;
@@ -172,7 +175,11 @@ static void test_foreign_process(void)
 	    {"printf 'Name:\\tetcd\\nUid:\\t' >proc/5/status", false},
 	    {"printf 'Name:\\tetcd\\nUid:\\t-0\\t0\\n' >proc/5/status", false},
 	    {"printf 'Name:\\tetcd\\n' >proc/5/status", false},
-	    {"printf 'Name:\\tetcd\\nUid:\\t0\\t0\\t0\\t0\\nGid:\\t5\\n' >proc/5/status", true},
+	    {OF_ROOT, true},
+	    {OF_ROOT "; chmod 755 etcd", true},
+	    /* As sudo while it waits for a password; and one that is ended. */
+	    {OF_ROOT "; chmod 4755 etcd", false},
+	    {OF_ROOT "; rm proc/5/exe", false},
 	};
 	char root[] = "/tmp/fairlead-init-XXXXXX";
 	AUTO(free) char *clear = NULL;
