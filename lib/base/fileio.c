@@ -16,15 +16,27 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+/* Not to wait for whoever might write into a FIFO, or type on a terminal. Other devices are fine:
+ * /dev/null in the place of a file says that there is nothing. */
+static int open_to_read(const char *path)
+{
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISFIFO(st.st_mode) ? -EINVAL : TAKE_FD(fd);
+}
+
 int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len)
 {
 	AUTO(close) int fd = -1;
 	AUTO(free) char *data = NULL;
 	size_t len = 0, room = 4096;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = open_to_read(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	data = xcalloc(1, room);
 	for (;;) {
 		ssize_t n = read(fd, data + len, room - len - 1);

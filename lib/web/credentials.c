@@ -61,18 +61,25 @@ struct pem {
 	const char *file;
 };
 
-/* One that we cannot read is left to curl, which then says what is wrong with it. */
+/* One that we cannot read is left to curl, which then says what is wrong with it; but not a FIFO,
+ * for whose writer it would wait: that is as if it were empty. */
 static void set_pem(CURL *easy, const struct pem *pem)
 {
+	static char nothing[] = "";
 	AUTO(free) char *content = NULL;
 	struct curl_blob blob = {.flags = CURL_BLOB_COPY};
+	int r = -ENOENT;
 
+	if (pem->text == NULL && pem->file != NULL)
+		r = file_read(pem->file, PEM_MAX_BYTES, &content, &blob.len);
 	if (pem->text != NULL) {
 		/* curl_blob has no const; it is copied from. */
 		blob.data = (void *) (uintptr_t) pem->text;
 		blob.len = strlen(pem->text);
-	} else if (pem->file != NULL && file_read(pem->file, PEM_MAX_BYTES, &content, &blob.len) == 0) {
+	} else if (r == 0) {
 		blob.data = content;
+	} else if (r == -EINVAL) {
+		blob.data = nothing;
 	} else {
 		(void) curl_easy_setopt(easy, pem->as_file, pem->file);
 		return;

@@ -97,13 +97,25 @@ prism_configure
 say "one that is put right while prism still reads it"
 forget_starts
 mv "$T/prism-cl.yaml" "$T/right.yaml"
-mkfifo -m 644 "$T/prism-cl.yaml"
+printf 'kind: PrismConfig\n' >"$T/prism-cl.yaml"
+mkfifo -m 666 "$T/has-read" "$T/may-end"
+mv "$T/bin/prism" "$T/bin/prism-at-once"
+cat >"$T/bin/prism" <<-END
+	#!/bin/sh
+	"$T/bin/prism-at-once" "\$@"
+	code=\$?
+	echo "\$code" >"$T/has-read"
+	read -r _ <"$T/may-end"
+	exit "\$code"
+END
+chmod 755 "$T/bin/prism"
 signal HUP prism-cl
-exec {WRONG_FD}>"$T/prism-cl.yaml" # waits for the reader
+read -r code <"$T/has-read" # waits for it
+expect_equal "it was wrong" "$code" 1
 mv "$T/right.yaml" "$T/prism-cl.yaml"
+mv "$T/bin/prism-at-once" "$T/bin/prism"
 signal HUP prism-cl
-printf 'kind: PrismConfig\n' >&"$WRONG_FD"
-exec {WRONG_FD}>&-
+echo >"$T/may-end"
 started_once_more
 wait_until 10 prism_answers
 

@@ -487,6 +487,26 @@ static void test_directory(void)
 	conf_strings_fini(&notes);
 }
 
+/* Into which nobody will ever write. */
+static void test_fifo(void)
+{
+	char directory[] = "/tmp/fairlead-test-XXXXXX";
+	AUTO(conf_free) struct conf *conf = conf_new();
+	AUTO(free) char *fifo = NULL;
+	AUTO(free) char *error = NULL;
+
+	if (!CHECK(mkdtemp(directory) != NULL))
+		return;
+	fifo = xasprintf("%s/fifo", directory);
+	CHECK_EQ_INT(mkfifo(fifo, 0600), 0);
+	conf_add_path(conf, fifo);
+	CHECK_EQ_INT(conf_finish(conf, keep_message, &error, NULL), -EINVAL);
+	CHECK(error != NULL &&
+	      strstr(error, "/fifo: cannot be read: it is a FIFO, not a file") != NULL);
+	remove_file(directory, "fifo");
+	CHECK(rmdir(directory) == 0);
+}
+
 /* --- writing --- */
 
 /* What is written must read back as the same text, whatever it is. */
@@ -556,6 +576,7 @@ int main(void)
 	test_long_file();
 	test_many_errors();
 	test_directory();
+	test_fifo();
 	test_write_string();
 	return check_result();
 }

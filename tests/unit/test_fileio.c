@@ -62,11 +62,23 @@ static void test_read(void)
 static void test_read_errors(void)
 {
 	AUTO(free) char *missing = in_dir("missing");
+	AUTO(free) char *fifo = in_dir("fifo");
 	char *data = NULL;
 	size_t len;
 
 	CHECK_EQ_INT(file_read(missing, 10, &data, &len), -ENOENT);
 	CHECK_EQ_INT(file_read(dir, 10, &data, &len), -EISDIR);
+	/* Nobody writes into it, or will. */
+	CHECK_EQ_INT(mkfifo(fifo, 0600), 0);
+	(void) alarm(60);
+	CHECK_EQ_INT(file_read(fifo, 10, &data, &len), -EINVAL);
+	(void) alarm(0);
+	CHECK_EQ_INT(unlink(fifo), 0);
+	CHECK(data == NULL);
+	/* Where others put it in the place of a file. */
+	CHECK_EQ_INT(file_read("/dev/null", 10, &data, &len), 0);
+	CHECK_EQ_INT(len, 0);
+	free(TAKE_PTR(data));
 	/* Files of /proc say that they are empty, and are not. */
 	CHECK_EQ_INT(file_read("/proc/self/status", 1 << 16, &data, &len), 0);
 	CHECK(data != NULL && len > 0 && strncmp(data, "Name:", 5) == 0);

@@ -45,6 +45,7 @@ static void test_bad_files(void)
 	AUTO(free) char *url = url_of("/echo");
 	AUTO(free) char *junk = xasprintf("%s/junk", server.dir);
 	AUTO(free) char *empty = xasprintf("%s/empty", server.dir);
+	AUTO(free) char *fifo = xasprintf("%s/fifo", server.dir); /* nobody writes into it */
 	struct {
 		const char *ca_file, *cert_file, *key_file;
 		const char *named;
@@ -53,6 +54,9 @@ static void test_bad_files(void)
 	    {empty, NULL, NULL, empty},
 	    {server.dir, NULL, NULL, server.dir},
 	    {"/nonexistent", NULL, NULL, "/nonexistent"},
+	    {fifo, NULL, NULL, fifo},
+	    {ca_file, fifo, key_file, fifo},
+	    {ca_file, cert_file, fifo, cert_file},
 	    {ca_file, junk, key_file, junk},
 	    {ca_file, "/nonexistent", key_file, "/nonexistent"},
 	    {ca_file, cert_file, junk, cert_file},
@@ -62,6 +66,7 @@ static void test_bad_files(void)
 	};
 
 	CHECK_EQ_INT(file_write_atomic(junk, "junk\n", 5, 0600, FILE_VOLATILE), 0);
+	CHECK_EQ_INT(mkfifo(fifo, 0600), 0);
 	CHECK_EQ_INT(file_write_atomic(empty, "", 0, 0600, FILE_VOLATILE), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct http_request request = request_to(url);
