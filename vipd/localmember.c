@@ -5,9 +5,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/addr.h"
+#include "base/conf_url.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -24,29 +23,6 @@ struct localmember {
 	ev_timer timer;
 	struct etcd_call *call;
 };
-
-/* "https://10.0.0.1:2379", "https://[fd00::1]:2379". A host name is nobody's address. */
-static int endpoint_addr(const char *url, struct addr *ret_addr)
-{
-	const char *host = strstr(url, "://");
-	char text[ADDR_TEXT_MAX];
-	size_t len;
-
-	if (host == NULL)
-		return -1;
-	host += 3;
-	if (*host == '[') {
-		host++;
-		len = strcspn(host, "]");
-	} else {
-		len = strcspn(host, ":/");
-	}
-	if (len >= sizeof(text))
-		return -1;
-	memcpy(text, host, len);
-	text[len] = '\0';
-	return addr_parse(text, ret_addr);
-}
 
 struct search {
 	struct addr addr;
@@ -70,7 +46,7 @@ static const char *find_local_endpoint(struct localmember *m)
 	for (size_t i = 0; i < n; i++) {
 		struct search s = {0};
 
-		if (endpoint_addr(endpoints[i], &s.addr) < 0)
+		if (conf_url_addr(endpoints[i], &s.addr) < 0)
 			continue;
 		if (addr_is_loopback(&s.addr))
 			return endpoints[i];

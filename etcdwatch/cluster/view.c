@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/addr.h"
+#include "base/conf_url.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
@@ -32,28 +32,6 @@ struct view_request {
 
 /* --- which is ours ------------------------------------------------------------------------------
  */
-
-static int host_of(const char *url, struct addr *ret_addr)
-{
-	const char *host = strstr(url, "://");
-	char text[ADDR_TEXT_MAX];
-	size_t len;
-
-	if (host == NULL)
-		return -1;
-	host += strlen("://");
-	if (*host == '[') {
-		host++;
-		len = strcspn(host, "]");
-	} else {
-		len = strcspn(host, ":/");
-	}
-	if (len >= sizeof(text))
-		return -1;
-	memcpy(text, host, len);
-	text[len] = '\0';
-	return addr_parse(text, ret_addr);
-}
 
 /* A socket that may be bound says nothing: the kernel may be told to allow any address. */
 static bool is_assigned(const struct addr *addr)
@@ -83,7 +61,7 @@ bool view_is_local_url(const char *url)
 
 	if (strncmp(url, "unix://", strlen("unix://")) == 0)
 		return true;
-	if (host_of(url, &addr) < 0 || addr_is_unspecified(&addr))
+	if (conf_url_addr(url, &addr) < 0 || addr_is_unspecified(&addr))
 		return false;
 	return addr_is_loopback(&addr) || is_assigned(&addr);
 }

@@ -6,9 +6,8 @@
  */
 #include "base/conf_url.h"
 
+#include <errno.h>
 #include <string.h>
-
-#include "base/addr.h"
 
 #define PORT_MAX 65535
 
@@ -100,4 +99,13 @@ const char *conf_parse_url(const char *text, struct conf_url *ret_url)
 	url.rest = end;
 	*ret_url = url;
 	return NULL;
+}
+
+int conf_url_addr(const char *text, struct addr *ret_addr)
+{
+	struct conf_url url;
+
+	if (conf_parse_url(text, &url) != NULL || !url.is_address)
+		return -EINVAL;
+	return addr_parse(url.host, ret_addr);
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/addr.h"
 #include "base/conf_check.h"
 
 struct conf_url {
@@ -20,3 +21,7 @@ struct conf_url {
 
 /* NULL, or what is wrong with the text ("has no host"), and then *ret_url is untouched. */
 const char *conf_parse_url(const char *text, struct conf_url *ret_url);
+
+/* The host of "https://[fd00::1]:2379" and the like, if it is an address: a name is nobody's. 0, or
+ * -EINVAL. */
+int conf_url_addr(const char *text, struct addr *ret_addr);

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/conf_url.h"
 #include "base/mem.h"
 #include "prism/probe/found.h"
-
-#define URL_MAX 256
-#define CLIENT_PORT 2379 /* a URL without a port is valid; the number is not used */
 
 struct keys {
 	const char *client_urls;
@@ -24,28 +22,6 @@ struct keys {
 static const struct keys etcdctl_keys = {"clientURLs", "peerURLs"};
 static const struct keys control_keys = {"client_urls", "peer_urls"};
 
-/* "https://10.0.0.1:2379", "https://[fd00::1]:2379/" */
-static bool url_addr(const char *url, struct addr *ret_addr)
-{
-	const char *host = strstr(url, "://");
-	char text[URL_MAX];
-	struct endpoint endpoint;
-	size_t len;
-
-	if (host == NULL)
-		return false;
-	host += 3;
-	len = strcspn(host, "/");
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, host, len);
-	text[len] = '\0';
-	if (endpoint_parse(text, CLIENT_PORT, &endpoint) < 0)
-		return false;
-	*ret_addr = endpoint.addr;
-	return true;
-}
-
 static bool add_urls(const json_t *urls, uint16_t port, struct endpoints_list *list)
 {
 	bool any = false;
@@ -54,7 +30,7 @@ static bool add_urls(const json_t *urls, uint16_t port, struct endpoints_list *l
 		const char *url = json_string_value(json_array_get(urls, i));
 		struct addr addr;
 
-		if (url != NULL && url_addr(url, &addr) && found_add_remote(list, &addr, port))
+		if (url != NULL && conf_url_addr(url, &addr) == 0 && found_add_remote(list, &addr, port))
 			any = true;
 	}
 	return any;
