@@ -25,6 +25,18 @@ void texts_add(struct texts *texts, const char *fmt, ...)
 	texts->items[texts->n] = NULL;
 }
 
+void texts_add_all(struct texts *texts, const struct texts *more)
+{
+	for (size_t i = 0; i < more->n; i++)
+		texts_add(texts, "%s", more->items[i]);
+}
+
+void texts_add_option(struct texts *words, const char *option, const char *value)
+{
+	texts_add(words, "%s", option);
+	texts_add(words, "%s", value);
+}
+
 void texts_fini(struct texts *texts)
 {
 	for (size_t i = 0; i < texts->n; i++)

@@ -51,20 +51,6 @@ static void restoring_fini(struct restoring *r)
 	restoreplan_free(r->plan);
 }
 
-static void add_option(struct texts *words, const char *option, const char *value)
-{
-	if (value == NULL)
-		return;
-	texts_add(words, "%s", option);
-	texts_add(words, "%s", value);
-}
-
-static void add_words(struct texts *words, const struct texts *more)
-{
-	for (size_t i = 0; i < more->n; i++)
-		texts_add(words, "%s", more->items[i]);
-}
-
 /* So that no two restores make the same cluster. */
 static void choose_token(struct restoring *r)
 {
@@ -128,10 +114,10 @@ static int look_at_host(struct restoring *r, const char *peer_urls)
 
 	texts_add(&words, "restore");
 	texts_add(&words, "host");
-	add_option(&words, "--data-dir", r->options.wish.data_dir);
-	add_option(&words, "--tool", r->options.tool);
-	add_option(&words, "--manifests", r->options.manifests);
-	add_option(&words, "--peer-urls", peer_urls);
+	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
+	texts_add_option(&words, "--tool", r->options.tool);
+	texts_add_option(&words, "--manifests", r->options.manifests);
+	texts_add_option(&words, "--peer-urls", peer_urls);
 	code = ask(r, &words, &host);
 	if (code != CLI_OK)
 		return code;
@@ -166,10 +152,10 @@ static int look_at_source(struct restoring *r)
 		return code;
 	texts_add(&words, "restore");
 	texts_add(&words, "source");
-	add_option(&words, "--data-dir", r->options.wish.data_dir);
-	add_option(&words, "--sha256", r->options.sha256);
-	add_words(&words, &r->source.find);
-	add_words(&words, &r->source.decrypt);
+	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
+	texts_add_option(&words, "--sha256", r->options.sha256);
+	texts_add_all(&words, &r->source.find);
+	texts_add_all(&words, &r->source.decrypt);
 	texts_add(&words, "--");
 	texts_add(&words, "%s", r->source.name);
 	code = ask(r, &words, &r->found);
@@ -193,7 +179,7 @@ static void clean_up(struct restoring *r)
 		return;
 	texts_add(&words, "restore");
 	texts_add(&words, "clean");
-	add_option(&words, "--data-dir", r->options.wish.data_dir);
+	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
 	(void) ask(r, &words, &last);
 	json_decref(last);
 }
@@ -311,7 +297,7 @@ static int act(struct restoring *r)
 
 	texts_add(&words, "restore");
 	texts_add(&words, "run");
-	add_words(&words, &r->plan->words);
+	texts_add_all(&words, &r->plan->words);
 	texts_add(&words, "--");
 	texts_add(&words, "%s", json_string_value(json_object_get(r->found, "file")));
 	if (r->cli.output == CLI_TABLE)

@@ -222,18 +222,6 @@ static void leave_alone(const struct restoreplan_wish *wish, struct restoreplan 
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static void add_words(struct texts *words, const struct texts *more)
-{
-	for (size_t i = 0; i < more->n; i++)
-		texts_add(words, "%s", more->items[i]);
-}
-
-static void add_option(struct texts *words, const char *option, const char *value)
-{
-	texts_add(words, "%s", option);
-	texts_add(words, "%s", value);
-}
-
 /* What has to be the same wherever it is typed. */
 static char *command_for(const struct restoreplan_wish *wish, const struct restoreplan *plan,
                          const struct newcluster_member *member, const json_t *dir,
@@ -245,15 +233,15 @@ static char *command_for(const struct restoreplan_wish *wish, const struct resto
 	texts_add(&words, "fairlead");
 	texts_add(&words, "etcd");
 	texts_add(&words, "restore");
-	add_words(&words, wish->source);
-	add_option(&words, "--sha256", text_of(source, "sha256"));
-	add_option(&words, "--data-dir",
-	           wish->data_dir[0] == '/' ? wish->data_dir : text_of(dir, "path"));
+	texts_add_all(&words, wish->source);
+	texts_add_option(&words, "--sha256", text_of(source, "sha256"));
+	texts_add_option(&words, "--data-dir",
+	                 wish->data_dir[0] == '/' ? wish->data_dir : text_of(dir, "path"));
 	if (wish->wal_dir != NULL)
-		add_option(&words, "--wal-dir", wish->wal_dir);
-	add_option(&words, "--name", member->name);
-	add_option(&words, "--initial-cluster", plan->initial_cluster);
-	add_option(&words, "--token", wish->token);
+		texts_add_option(&words, "--wal-dir", wish->wal_dir);
+	texts_add_option(&words, "--name", member->name);
+	texts_add_option(&words, "--initial-cluster", plan->initial_cluster);
+	texts_add_option(&words, "--token", wish->token);
 	texts_add(&words, "--bump-revision");
 	texts_add(&words, "%" PRIu64, plan->bump_revision);
 	texts_add(&words, "--yes");
@@ -284,11 +272,11 @@ static void make_words(const struct restoreplan_wish *wish, const json_t *host,
 {
 	struct texts *words = &plan->words;
 
-	add_option(words, "--data-dir", wish->data_dir);
-	add_option(words, "--name", plan->self->name);
-	add_option(words, "--initial-cluster", plan->initial_cluster);
-	add_option(words, "--token", wish->token);
-	add_option(words, "--tool", text_of(json_object_get(host, "tool"), "path"));
+	texts_add_option(words, "--data-dir", wish->data_dir);
+	texts_add_option(words, "--name", plan->self->name);
+	texts_add_option(words, "--initial-cluster", plan->initial_cluster);
+	texts_add_option(words, "--token", wish->token);
+	texts_add_option(words, "--tool", text_of(json_object_get(host, "tool"), "path"));
 	if (!json_is_true(json_object_get(source, "digest")))
 		texts_add(words, "--skip-hash-check");
 	if (plan->bump_revision > 0) {

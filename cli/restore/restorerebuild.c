@@ -17,18 +17,6 @@ bool restorerebuild_is_wanted(const struct restoreoptions *o)
 	return o->to_revision != NULL || o->to_time != NULL;
 }
 
-static void add_option(struct texts *words, const char *option, const char *value)
-{
-	texts_add(words, "%s", option);
-	texts_add(words, "%s", value);
-}
-
-static void add_words(struct texts *words, const struct texts *more)
-{
-	for (size_t i = 0; i < more->n; i++)
-		texts_add(words, "%s", more->items[i]);
-}
-
 static const char *choose_record(const struct restoreoptions *o, const struct restoresource *base)
 {
 	if (o->record != NULL)
@@ -56,16 +44,16 @@ int restorerebuild_run(const struct restoreoptions *o, const struct restoresourc
 	int code;
 
 	texts_add(&words, "rebuild");
-	add_option(&words, "--record", choose_record(o, base));
-	add_option(&words, "--output", file);
-	add_option(&words, "--base", base->name);
+	texts_add_option(&words, "--record", choose_record(o, base));
+	texts_add_option(&words, "--output", file);
+	texts_add_option(&words, "--base", base->name);
 	if (o->to_time != NULL)
-		add_option(&words, "--to-time", o->to_time);
+		texts_add_option(&words, "--to-time", o->to_time);
 	/* Also when both were given: the worker says what is wrong with that. */
 	if (o->to_revision != NULL && strcmp(o->to_revision, TO_END) != 0)
-		add_option(&words, "--to-revision", o->to_revision);
-	add_words(&words, &base->find);
-	add_words(&words, &base->decrypt);
+		texts_add_option(&words, "--to-revision", o->to_revision);
+	texts_add_all(&words, &base->find);
+	texts_add_all(&words, &base->decrypt);
 	code = worker_run(&words, line, userdata, ret_made);
 	texts_fini(&words);
 	return code;

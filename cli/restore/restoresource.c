@@ -26,18 +26,6 @@ static const char *text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-static void add_option(struct texts *words, const char *option, const char *value)
-{
-	texts_add(words, "%s", option);
-	texts_add(words, "%s", value);
-}
-
-static void add_words(struct texts *words, const struct texts *more)
-{
-	for (size_t i = 0; i < more->n; i++)
-		texts_add(words, "%s", more->items[i]);
-}
-
 /* --- the configuration ------------------------------------------------------------------------ */
 
 static int read_jobs(const struct restoreoptions *o, json_t **ret_jobs)
@@ -47,7 +35,7 @@ static int read_jobs(const struct restoreoptions *o, json_t **ret_jobs)
 
 	texts_add(&words, "--print-jobs");
 	if (o->config != NULL)
-		add_option(&words, "--config", o->config);
+		texts_add_option(&words, "--config", o->config);
 	code = worker_lines("etcdwatch", &words, ret_jobs);
 	texts_fini(&words);
 	if (code != CLI_OK)
@@ -135,7 +123,7 @@ static void add_target(struct texts *words, const json_t *target)
 	for (size_t i = 0; i < json_array_size(options); i++)
 		texts_add(words, "%s", json_string_value(json_array_get(options, i)));
 	if (prefix != NULL)
-		add_option(words, "--s3-prefix", prefix);
+		texts_add_option(words, "--s3-prefix", prefix);
 }
 
 /* What decrypts the drills decrypts this, unless it was said what does; and the tool is theirs. */
@@ -146,7 +134,7 @@ static void take_from_job(struct restoresource *source, const struct restoreopti
 	const char *record = text_of(job, "record");
 
 	if (o->identities.n == 0 && file != NULL)
-		add_option(&source->decrypt, "--identity", file);
+		texts_add_option(&source->decrypt, "--identity", file);
 	source->tool = tool != NULL ? xstrdup(tool) : NULL;
 	source->record = record != NULL ? xstrdup(record) : NULL;
 }
@@ -170,9 +158,9 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 	if (slash == NULL) {
 		source->target = xstrdup("");
 		source->name = xstrdup(name);
-		add_words(&source->find, &o->s3);
+		texts_add_all(&source->find, &o->s3);
 		if (o->s3_prefix != NULL)
-			add_option(&source->find, "--s3-prefix", o->s3_prefix);
+			texts_add_option(&source->find, "--s3-prefix", o->s3_prefix);
 		return CLI_OK;
 	}
 	code = read_jobs(o, &jobs);
@@ -199,7 +187,7 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 	if (strchr(o->source, '/') != NULL || access(o->source, F_OK) == 0)
 		return CLI_OK;
 	if (o->directory != NULL) {
-		add_option(&source->find, "--directory", o->directory);
+		texts_add_option(&source->find, "--directory", o->directory);
 		return CLI_OK;
 	}
 	code = read_jobs(o, &jobs);
@@ -209,7 +197,7 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 	if (code == CLI_OK) {
 		const char *directory = text_of(job, "directory");
 
-		add_option(&source->find, "--directory", directory != NULL ? directory : "");
+		texts_add_option(&source->find, "--directory", directory != NULL ? directory : "");
 		take_from_job(source, o, job);
 	}
 	json_decref(jobs);
@@ -220,11 +208,11 @@ int restoresource_find(const struct restoreoptions *o, struct restoresource *ret
 {
 	*ret = (struct restoresource){0};
 	for (size_t i = 0; i < o->identities.n; i++)
-		add_option(&ret->decrypt, "--identity", o->identities.items[i]);
+		texts_add_option(&ret->decrypt, "--identity", o->identities.items[i]);
 	if (o->skip_hash_check)
 		texts_add(&ret->decrypt, "--skip-hash-check");
 	if (o->job != NULL)
-		add_option(&ret->find, "--job", o->job);
+		texts_add_option(&ret->find, "--job", o->job);
 	if (strncmp(o->source, S3_MARK, strlen(S3_MARK)) == 0)
 		return find_in_target(o, o->source + strlen(S3_MARK), ret);
 	return find_in_directory(o, ret);
@@ -238,15 +226,15 @@ void restoresource_words(const struct restoresource *source, const struct restor
 
 	if (source->target != NULL) {
 		texts_add(ret_words, S3_MARK "%s%s", source->target, id != NULL ? id : source->name);
-		add_words(ret_words, &o->s3);
+		texts_add_all(ret_words, &o->s3);
 		if (o->s3_prefix != NULL)
-			add_option(ret_words, "--s3-prefix", o->s3_prefix);
+			texts_add_option(ret_words, "--s3-prefix", o->s3_prefix);
 		if (o->job != NULL)
-			add_option(ret_words, "--job", o->job);
+			texts_add_option(ret_words, "--job", o->job);
 		if (o->config != NULL)
-			add_option(ret_words, "--config", o->config);
+			texts_add_option(ret_words, "--config", o->config);
 	} else {
 		texts_add(ret_words, "%s", real != NULL ? real : origin);
 	}
-	add_words(ret_words, &source->decrypt);
+	texts_add_all(ret_words, &source->decrypt);
 }
