@@ -7,7 +7,6 @@
 #include "base/mono.h"
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
-#include "cli/common/table.h"
 #include "cli/top/graph.h"
 
 #define NAME_MIN 18
@@ -17,16 +16,6 @@
 #define RTT_WIDTH 9
 #define CONNECTIONS_WIDTH 12
 #define WIDE_COLUMNS 70
-
-static size_t name_width(const json_t *objects)
-{
-	size_t width = NAME_MIN, i;
-	const json_t *object;
-
-	json_array_foreach(objects, i, object) width =
-	    MAX(width, table_width(field_text_or_dash(object, "upstream")));
-	return MIN(width, NAME_MAX) + 1;
-}
 
 static enum grid_ink ink_of(const json_t *upstream)
 {
@@ -98,7 +87,7 @@ void panel_prism(struct grid *grid, const struct model *model, int64_t now_us UN
                  int64_t wall_us UNUSED, bool is_ascii)
 {
 	const json_t *objects = model_objects(model, NODE_PRISM), *object;
-	size_t name = name_width(objects), i;
+	size_t name = panel_column(objects, "upstream", NAME_MIN, NAME_MAX), i;
 
 	json_array_foreach(objects, i, object)
 	{

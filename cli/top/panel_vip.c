@@ -9,7 +9,6 @@
 
 #include "base/mono.h"
 #include "cli/common/fields.h"
-#include "cli/common/table.h"
 #include "cli/top/graph.h"
 
 #define ADDRESS_MIN 15
@@ -20,16 +19,6 @@
 #define FACTS_WIDTH 18 /* round trip and health, where there is room for them */
 #define BAR_MIN 8
 #define BAR_MAX 40
-
-static size_t address_width(const json_t *vips)
-{
-	size_t width = ADDRESS_MIN, i;
-	const json_t *vip;
-
-	json_array_foreach(vips, i, vip) width =
-	    MAX(width, table_width(field_text_or_dash(vip, "vip")));
-	return MIN(width, ADDRESS_MAX) + 1;
-}
 
 static enum grid_ink ink_of(const json_t *vip)
 {
@@ -92,7 +81,7 @@ void panel_vip(struct grid *grid, const struct model *model, int64_t now_us, int
 {
 	const json_t *vips = model_objects(model, NODE_VIP), *vip;
 	double age_ms = (double) (now_us - model->sources[NODE_VIP].good_us) / (double) US_PER_MS;
-	size_t address = address_width(vips), i;
+	size_t address = panel_column(vips, "vip", ADDRESS_MIN, ADDRESS_MAX), i;
 
 	json_array_foreach(vips, i, vip) draw_vip(grid, vip, address, age_ms, is_ascii);
 	if (vips != NULL && json_array_size(vips) == 0)

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/common/fields.h"
+#include "cli/common/table.h"
 
 #define INDENT 2
 
@@ -17,6 +18,16 @@ const struct panel_kind panel_kinds[PANELS] = {
     [PANEL_NET] = {"network", {NODE_NET, NODE_QUESTIONS}, panel_net},
     [PANEL_EVENTS] = {"events", {NODE_QUESTIONS}, panel_events},
 };
+
+size_t panel_column(const json_t *objects, const char *key, size_t min, size_t max)
+{
+	size_t width = min, i;
+	const json_t *object;
+
+	json_array_foreach(objects, i, object) width =
+	    MAX(width, table_width(field_text_or_dash(object, key)));
+	return MIN(width, max) + 1;
+}
 
 static void add_value(struct grid *grid, size_t column, const char *key, json_t *value);
 

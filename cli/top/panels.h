@@ -44,6 +44,9 @@ void panel_net(struct grid *grid, const struct model *model, int64_t now_us, int
 void panel_events(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
                   bool is_ascii);
 
+/* How wide the column of this key is, with a blank behind it, for the widest of them. */
+size_t panel_column(const json_t *objects, const char *key, size_t min, size_t max);
+
 /* Of a level; `well` is the ink of what needs no attention. */
 enum grid_ink panel_ink(enum board_level level, enum grid_ink well);
 
