@@ -195,18 +195,6 @@ static void set_vlans(struct conf *conf UNUSED, const struct conf_field *field U
 
 /* --- VLANs --- */
 
-static void set_vlan_id(struct conf *conf, const struct conf_field *field UNUSED,
-                        const struct conf_node *value, void *slot)
-{
-	struct config_link *link = &((struct link_draft *) slot)->link;
-	uint32_t id;
-
-	if (!config_read_u32(conf, value, 1, 4094, &id))
-		return;
-	link->vlan_id = (uint16_t) id;
-	link->has |= LINK_HAS_VLAN_ID;
-}
-
 #define FIELDS_OF_DEVICE_AND_VLAN                                                          \
 	{.key = "addresses", .set = config_set_legacy_addresses},                              \
 	    {.key = "cidr", .set = config_set_legacy_cidr},                                    \
@@ -219,7 +207,7 @@ static void set_vlan_id(struct conf *conf, const struct conf_field *field UNUSED
 	}
 
 static const struct conf_field vlan_fields[] = {
-    {.key = "vlanId", .set = set_vlan_id, .flags = CONF_REQUIRED},
+    {.key = "vlanId", .set = config_set_vlan_id, .flags = CONF_REQUIRED},
     FIELDS_OF_DEVICE_AND_VLAN,
     {0},
 };

@@ -236,7 +236,7 @@ void config_read_dummy(struct conf *conf, const struct conf_node *document, void
 
 /* --- VLANConfig --- */
 
-static void set_vlan_id(struct conf *conf, const struct conf_field *field UNUSED,
+void config_set_vlan_id(struct conf *conf, const struct conf_field *field UNUSED,
                         const struct conf_node *value, void *slot)
 {
 	struct config_link *link = &((struct link_draft *) slot)->link;
@@ -268,7 +268,7 @@ const struct conf_field config_vlan_fields[] = {
      .offset = DRAFT(link.parent.name),
      .flags = CONF_REQUIRED,
      .check = config_check_ref},
-    {.key = "vlanID", .set = set_vlan_id, .flags = CONF_REQUIRED},
+    {.key = "vlanID", .set = config_set_vlan_id, .flags = CONF_REQUIRED},
     {.key = "vlanMode", .set = set_vlan_mode},
     HARDWARE,
     CONFIG_LINK_FIELDS,

@@ -102,6 +102,9 @@ void config_set_legacy_cidr(struct conf *, const struct conf_field *, const stru
 
 /* --- config_link.c --- */
 
+/* Slot: struct link_draft. */
+void config_set_vlan_id(struct conf *, const struct conf_field *, const struct conf_node *,
+                        void *slot);
 void config_ref_fini(struct config_ref *ref);
 void config_ref_copy(const struct config_ref *ref, struct config_ref *ret_copy);
 void config_link_fini(struct config_link *link);
