@@ -4,6 +4,7 @@
  * command line, the signals and the order of starting and ending; the work is daemon.c's.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -219,6 +220,9 @@ int main(int argc, char **argv)
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", e.settings.runtime_dir);
 		return EXIT_FAILURE;
 	}
+	/* What one thread allocates another one frees, gRPC's, the loop and the disk's: an arena for
+	 * each would keep its own holes. */
+	(void) mallopt(M_ARENA_MAX, 1);
 	loop_hold_signals(true);
 	r = load_config(&e.settings, conf_message_log, &config);
 	if (r < 0)

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,9 @@ static void free_run(struct run *run)
 	free(run->path);
 	free(run->to_reject);
 	free(run);
+	/* Buffers and the stream's pieces left holes all over the heap; the next run may be days away.
+	 */
+	(void) malloc_trim(0);
 }
 
 /* --- the end ------------------------------------------------------------------------------------

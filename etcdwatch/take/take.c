@@ -33,8 +33,9 @@
 #include "etcdwatch/store/leftover.h"
 #include "web/digest.h"
 
-#define BUFFER_BYTES ((size_t) 512 << 10)
-#define N_BUFFERS 3
+#define BUFFER_BYTES ((size_t) 384 << 10)
+/* One is filled while the other is written. */
+#define N_BUFFERS 2
 /* etcd sends pieces of 32 KiB. */
 #define PIECE_BYTES_MAX ((size_t) 128 << 10)
 /* How much is written between two looks at the free space. */

@@ -23,8 +23,8 @@
 #include "base/mem.h"
 
 #define STATUS_TEXT_MAX 256
-#define AHEAD_MAX 32
-#define AHEAD_BYTES_MAX ((size_t) 1 << 20)
+#define AHEAD_MAX 16
+#define AHEAD_BYTES_MAX ((size_t) 512 << 10)
 #define WAKE_AT (AHEAD_MAX / 2)
 #define LOOK_S 0.02
 /* So many, and the loop may turn to others. */

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The disk of the node that takes the snapshot hangs: nothing that it writes comes back. After the time
-# without progress it closes the stream and gives the period back, and another node takes it. When the
-# disk moves again, what was half taken goes, and there is no double.
+# without progress it closes the stream and gives the period back, and another node takes it. What the
+# member would send meanwhile is not taken into memory. When the disk moves again, what was half taken
+# goes, and there is no double.
 ETCDWATCH=${BUILD:-$(dirname "$0")/../../build}/tests/fault/etcdwatch
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
@@ -28,6 +29,10 @@ has_bytes() { # NODE
 # Their local ends, sorted: to one's own member and the like, and a stream with a connection of its own.
 connections() { # NODE
 	inside "$1" ss -Htn state established "( dport = :2379 )" | awk '{ print $3 }' | sort
+}
+
+kib() { # NODE FIELD
+	sed -n "s/^$2:[[:space:]]*\([0-9]*\) kB/\1/p" "/proc/${PID[etcdwatch-$1]}/status"
 }
 
 # Others may have come meanwhile.
@@ -65,6 +70,10 @@ wait_until 30 log_says "etcdwatch-$first" '^<3>event=disk_hangs .*has not moved 
 fairlead "$first" etcd snapshot jobs | has_line "has not moved for" || fail "it is not shown"
 expect_equal "what it does" "$(job "$first" .state)" taking
 wait_until 10 one_has_closed "$first" "$streaming"
+
+say "and what the member had to send did not come into its memory"
+peak=$(kib "$first" VmHWM) rest=$(kib "${others[0]}" VmRSS)
+[[ $peak -lt $((rest + 6144)) ]] || fail "$peak KiB at its highest, where another that took none has $rest"
 
 say "another node takes the same period"
 wait_until 40 has_entries 1 "${others[@]}"

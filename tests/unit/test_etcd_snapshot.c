@@ -301,6 +301,27 @@ static void test_pause(void)
 	end();
 }
 
+/* In pieces as etcd sends them: what is taken ahead of who does not ask, with gRPC's window and
+ * what the server itself has in hand, is less than a MiB. */
+static void test_little_is_taken_ahead(void)
+{
+	const uint64_t total = 12 * MIB, piece = 32768;
+	const struct server_snapshot *sent;
+	unsigned n_before;
+
+	begin(HABIT_WAIT, 0);
+	sent = server_snapshot(servers[0]);
+	send_bytes(0, total, total, piece);
+	CHECK(sync_until(ev, &got.n_blobs, 1));
+	do {
+		n_before = sent->n_sent;
+		(void) sync_run(ev, 200, NULL, 0);
+	} while (sent->n_sent != n_before);
+	CHECK(sent->n_sent * piece < MIB);
+	CHECK_EQ_INT(got.n_blobs, 1);
+	end();
+}
+
 /* A user who blocks the loop for longer than the limit is not taken for a silent server. */
 static void test_slow_user(void)
 {
@@ -673,6 +694,7 @@ int main(void)
 	    test_the_end_waits_for_the_status,
 	    test_only_the_named_one,
 	    test_pause,
+	    test_little_is_taken_ahead,
 	    test_slow_user,
 	    test_slow_server,
 	    test_silence,
