@@ -49,18 +49,19 @@ is_kept() {
 }
 
 # Confirmed is what the change itself says from then on. The copy that is kept may come with the next
-# start, and netconf says so then.
+# start, and netconf says so then. A change that is not confirmed, because the daemon is gone, is waited for
+# until it is undone, so that is soon.
 path_walk() {
 	CONFIRMED=
 	rm -rf "$T/state"
 	netconf_with "$PROGRAMS/netconf"
 	wait_until 60 answers_or_gone
-	if tell_netconf apply --confirm-within 60s "$T/good.yaml" && tell_netconf confirm; then
+	if tell_netconf apply --confirm-within 20s "$T/good.yaml" && tell_netconf confirm; then
 		[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is confirmed, and there is '$(addresses)'"
 		CONFIRMED=yes
 		if ! is_kept; then
 			log_says netconf 'event=confirmation_unfinished' || lie "what was confirmed is not kept"
-		elif tell_netconf apply --confirm-within 60s "$T/other.yaml" && tell_netconf rollback; then
+		elif tell_netconf apply --confirm-within 20s "$T/other.yaml" && tell_netconf rollback; then
 			[[ $(addresses) == 10.1.0.1 ]] || lie "netconf said that it is undone, and there is '$(addresses)'"
 		fi
 	fi
@@ -70,7 +71,7 @@ path_walk() {
 # What nobody has confirmed goes; what is there then is the one or the other, and no mixture.
 path_again() {
 	netconf_with "$BUILD/bin/netconf"
-	wait_until 90 nothing_under_way
+	wait_until 60 nothing_under_way
 	[[ -z $CONFIRMED ]] || is_kept || lie "what was confirmed is not kept after the next start"
 	[[ $(addresses) =~ ^(10\.1\.0\.1)?$ ]] || fail "a change that nobody confirmed is left: '$(addresses)'"
 	wait_until 60 tell_netconf apply "$T/good.yaml"
