@@ -34,10 +34,20 @@ answered_or_gone() {
 	gone prism || is_answered
 }
 
+# It may have died as soon as it had said so.
+listens_or_gone() {
+	gone prism || [[ -n $(inside cl ss -Hltn 'sport = :7445') ]]
+}
+
 says_what_listens() {
-	local open
+	local open i
 	open=$(prism_all cl '[.[0].listeners[] | select(.open)] | length' 2>/dev/null) || return 0
-	[[ $open -eq 0 || -n $(inside cl ss -Hltn 'sport = :7445') ]] || lie "prism said that it listens, and does not"
+	[[ $open -gt 0 ]] || return 0
+	for ((i = 0; i < 10; i++)); do
+		! listens_or_gone || return 0
+		nap 0.05
+	done
+	lie "prism said that it listens, and does not"
 }
 
 path_walk() {
