@@ -36,7 +36,7 @@ survives file 3 HEAD/survives/1/500 GET/uploads/1/503 POST/uploads/1/500 PUT/par
 say "connections that are closed, cut in the middle, or stand still"
 # A loaded machine is silent for a while, too, and a worker that looks after itself for longer.
 stall_s=3
-! sanitizers_are_on || stall_s=20
+! sanitizers_are_on || stall_s=10
 S3_OPTIONS=(--stall-timeout "$stall_s")
 survives file 3 POST/uploads/1/close PUT/partNumber=1/1/close PUT/partNumber=2/1/cut-request=3000000 \
 	PUT/partNumber=2/1/hang PUT/partNumber=3/1/cut-request=0 POST/uploadId/1/close GET/survives/1/close \
