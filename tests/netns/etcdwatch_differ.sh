@@ -5,6 +5,7 @@
 # a member, and has another list; an endpoint is written into the configuration that is of another
 # cluster, and taken out again; and the cluster is upgraded from etcd 3.4 to 3.5, one member after the
 # other. With 3.5 all but the upgrade is done after it.
+# etcd: 3.5
 . "$(dirname "$0")/lib-etcdwatch.sh"
 use findings
 

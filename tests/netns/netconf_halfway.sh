@@ -151,8 +151,11 @@ fairlead n1 net rollback >/dev/null 2>&1 &
 rollback=$!
 wait_until 20 log_says netconf way_back_unreadable
 expect "it goes on trying" status_is .change.phase rolling-back
+# Without a moment at which there is none, which it would not wait for.
+signal STOP netconf
 rmdir "$T/state/transaction/before.json"
 mv "$T/before.json" "$T/state/transaction/before.json"
+signal CONT netconf
 wait "$rollback"
 expect "all is as before" is_before
 
