@@ -11,9 +11,6 @@ apiVersion: fairlead/v1
 kind: NodeConfig
 metrics: {prism: "127.0.0.1:9651"}'
 
-# A handshake takes turns with starts, each of which takes seconds under a sanitizer.
-! sanitizers_are_on || ASK_VERSION+=" --timeout 30000"
-
 RELOADS=${FAIRLEAD_RELOADS:-200}
 ASAN_RELOADS=$((RELOADS / 2))
 

@@ -246,6 +246,11 @@ PRISM_CLIENTS="--to 127.0.0.1:7445 --to [::1]:7445" # where clients ask
 ASK_VERSION="--ca $PKI/cluster-ca.crt --name $CLIENT_NAME --path /version --body $T/www/version"
 ASK_LONG="--ca $PKI/cluster-ca.crt --name $CLIENT_NAME --path /slow/long --body $T/www/long"
 
+# How long they wait for an answer, if nothing is said: for those under a sanitizer a handshake takes seconds
+# on a busy machine.
+CLIENT_WAITS="--timeout 5000"
+! sanitizers_are_on || CLIENT_WAITS="--timeout 30000"
+
 # In the background until client_stop, or as its options say. Returns when it got its first answer.
 client_start() { # NAME MODE OPTION...
 	local name=$1
@@ -258,13 +263,13 @@ client_spawn() { # NAME MODE OPTION...
 	shift 2
 	rm -f "$LOG_DIR/client-$name.log"
 	# shellcheck disable=SC2086
-	spawn "client-$name" "${PRISM_AT:-cl}" nice -n $AHEAD "$TOOLS/apiclient" "$mode" $PRISM_CLIENTS "$@"
+	spawn "client-$name" "${PRISM_AT:-cl}" nice -n $AHEAD "$TOOLS/apiclient" "$mode" $PRISM_CLIENTS $CLIENT_WAITS "$@"
 }
 
 # Lets it finish what it has begun. Its figures are there when this returns.
 client_stop() { # NAME
 	[[ -z ${PID[client-$1]:-} ]] || kill -TERM "${PID[client-$1]}" 2>/dev/null || true
-	client_wait 15 "$1"
+	client_wait 35 "$1"
 }
 
 client_wait() { # SECONDS NAME
