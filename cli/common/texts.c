@@ -33,6 +33,8 @@ void texts_add_all(struct texts *texts, const struct texts *more)
 
 void texts_add_option(struct texts *words, const char *option, const char *value)
 {
+	if (value == NULL)
+		return;
 	texts_add(words, "%s", option);
 	texts_add(words, "%s", value);
 }

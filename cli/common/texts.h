@@ -15,7 +15,7 @@ struct texts {
 void texts_add(struct texts *texts, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Those of another list behind them. */
 void texts_add_all(struct texts *texts, const struct texts *more);
-/* "--name" and its value, each a word. */
+/* "--name" and its value, each a word; nothing without a value (NULL). */
 void texts_add_option(struct texts *words, const char *option, const char *value);
 void texts_fini(struct texts *texts);
 
