@@ -18,13 +18,13 @@
 #define STOP_LIMIT_US (8 * US_PER_S)
 #define LEASE_END_LIMIT_US US_PER_S
 
-static bool all_off(const struct daemon *d)
+static bool take_off_all(struct daemon *d)
 {
-	for (size_t i = 0; i < d->n_vips; i++) {
-		if (!vip_is_off(d->vips[i]))
-			return false;
-	}
-	return true;
+	bool all = true;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		all = vip_take_off(d->vips[i]) && all;
+	return all;
 }
 
 static void finish(struct daemon *d)
@@ -33,7 +33,7 @@ static void finish(struct daemon *d)
 
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
 	/* Nobody is left to open it again; but where an address could not be removed, it stays shut. */
-	if (!d->wants_exec && d->gate != NULL && all_off(d)) {
+	if (!d->wants_exec && take_off_all(d) && d->gate != NULL) {
 		r = nftgate_destroy(d->gate);
 		if (r < 0)
 			log_warning_errno(r, "gate_not_removed", "table=%s", DAEMON_GATE_TABLE);

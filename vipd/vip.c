@@ -359,6 +359,11 @@ bool vip_is_off(const struct vip *v)
 	return fence_is_off(v->fence);
 }
 
+bool vip_take_off(struct vip *v)
+{
+	return fence_is_off(v->fence) || vip_drop(v) == 0;
+}
+
 enum vip_move_result vip_move(struct vip *v, const char *successor)
 {
 	const struct record_node *to;

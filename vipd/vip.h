@@ -78,6 +78,9 @@ bool vip_is_down(const struct vip *vip);
 /* Is the address certainly on no link of ours? A VIP that is down may have been refused that by the
  * kernel: until its lifetime ends it, only the gate keeps it silent, so that must stay. */
 bool vip_is_off(const struct vip *vip);
+/* What could not be removed as it stopped is tried once more: the kernel may have had no memory
+ * for it. True if it is off. */
+bool vip_take_off(struct vip *vip);
 
 enum vip_move_result {
 	VIP_MOVE_STARTED,

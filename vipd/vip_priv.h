@@ -102,3 +102,6 @@ int vip_outlet_init(struct vip *vip);
 extern const struct election_ops vip_election_ops;
 extern const struct ledger_callbacks vip_ledger_callbacks;
 extern const struct announcer_callbacks vip_announcer_callbacks;
+
+/* Takes the address off, and says so if the kernel does not let it; 0 or -errno. */
+int vip_drop(struct vip *vip);

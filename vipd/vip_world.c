@@ -205,10 +205,19 @@ static void destroy_sockets(struct vip *v)
 		log_info("sockets_destroyed", "vip=%s count=%d", v->text, r);
 }
 
+int vip_drop(struct vip *v)
+{
+	int r = fence_drop(v->fence);
+
+	if (r < 0)
+		log_error_errno(r, "vip_drop_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
+		                v->config->link, fence_error_text(v->fence));
+	return r;
+}
+
 static int op_drop(bool lost, void *ctx)
 {
 	struct vip *v = ctx;
-	int r;
 
 	v->outlet->hush(v);
 	if (lost) {
@@ -217,11 +226,7 @@ static int op_drop(bool lost, void *ctx)
 		(void) fence_silence(v->fence);
 		destroy_sockets(v);
 	}
-	r = fence_drop(v->fence);
-	if (r < 0)
-		log_error_errno(r, "vip_drop_failed", "vip=%s ifname=%s kernel=\"%s\"", v->text,
-		                v->config->link, fence_error_text(v->fence));
-	return r;
+	return vip_drop(v);
 }
 
 static void op_changed(enum election_state from, enum election_state to, const char *reason,

@@ -192,8 +192,25 @@ static void test_not_removed(void)
 	vip_stop(s.vip, "stopping");
 	CHECK_EQ_INT(s.n_stopped, 1);
 	CHECK(vip_is_down(s.vip) && !vip_is_off(s.vip));
+	CHECK(!vip_take_off(s.vip));
 	refuse_removal = false;
 	netns_run("ip addr flush dev v0");
+	CHECK(vip_is_off(s.vip));
+	vip_free(s.vip);
+}
+
+/* The kernel had no memory for it, and has again. */
+static void test_removed_at_last(void)
+{
+	struct keep_vip kept = leave_behind("v0");
+	struct stage s;
+
+	set_stage(&s, "v0", &kept);
+	refuse_removal = true;
+	vip_stop(s.vip, "stopping");
+	refuse_removal = false;
+	CHECK(!vip_is_off(s.vip));
+	CHECK(vip_take_off(s.vip));
 	CHECK(vip_is_off(s.vip));
 	vip_free(s.vip);
 }
@@ -316,6 +333,7 @@ int main(void)
 		return check_result();
 	test_adopted();
 	test_not_removed();
+	test_removed_at_last();
 	test_cannot_announce();
 	test_routed();
 	test_makes_link();
