@@ -415,7 +415,7 @@ static void report_unreadable(struct conf *conf, const char *path, int r)
 
 	if (r == -EFBIG)
 		conf_error_at(conf, place, NULL, "longer than %u bytes", CONF_FILE_BYTES_MAX);
-	else if (r == -EINVAL)
+	else if (r == -EOPNOTSUPP)
 		conf_error_at(conf, place, NULL, "cannot be read: it is a FIFO, not a file");
 	else
 		conf_error_at(conf, place, NULL, "cannot be read: %s", strerror(-r));

@@ -25,7 +25,7 @@ static int open_to_read(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	return S_ISFIFO(st.st_mode) ? -EINVAL : TAKE_FD(fd);
+	return S_ISFIFO(st.st_mode) ? -EOPNOTSUPP : TAKE_FD(fd);
 }
 
 int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len)

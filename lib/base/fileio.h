@@ -12,8 +12,8 @@
 
 /*
  * Reads all of path into a new buffer (caller frees) that has a NUL behind its len bytes.
- * -EFBIG when it is longer than max_bytes, -EINVAL when it is a FIFO, which nobody waits for; else 0
- * or -errno.
+ * -EFBIG when it is longer than max_bytes, -EOPNOTSUPP when it is a FIFO, which nobody waits for;
+ * else 0 or -errno.
  */
 int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 

@@ -78,7 +78,7 @@ static void set_pem(CURL *easy, const struct pem *pem)
 		blob.len = strlen(pem->text);
 	} else if (r == 0) {
 		blob.data = content;
-	} else if (r == -EINVAL) {
+	} else if (r == -EOPNOTSUPP) {
 		blob.data = nothing;
 	} else {
 		(void) curl_easy_setopt(easy, pem->as_file, pem->file);
