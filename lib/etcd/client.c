@@ -43,9 +43,9 @@ static void log_from_grpc(gpr_log_func_args *args)
  * gRPC has detached threads that do handshakes, and grpc_shutdown() waits until their work is done,
  * not until they are gone. As they go they give back what OpenSSL keeps for each thread; by then
  * OpenSSL may have taken itself down, which it does at exit(3) if it is not told otherwise before
- * anything uses it.
+ * anything uses it: before main(), since a configuration that is read may take a digest.
  */
-static void keep_openssl(void)
+__attribute__((constructor)) static void keep_openssl(void)
 {
 	(void) OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
@@ -76,7 +76,6 @@ int etcd_check(const struct etcd_options *options, char ret_error[static ETCD_ER
 	bool secure = false;
 
 	ret_error[0] = '\0';
-	keep_openssl();
 	for (size_t i = 0; i < options->n_endpoints; i++) {
 		struct url url;
 
@@ -103,7 +102,6 @@ int etcd_new(struct ev_loop *ev, const struct etcd_options *options,
 	int r;
 
 	ret_error[0] = '\0';
-	keep_openssl();
 	etcd->ev = ev;
 	etcd->call_timeout_us = (timeout_ms != 0 ? timeout_ms : CALL_TIMEOUT_DEFAULT_MS) * US_PER_MS;
 	etcd->hedge_us = (hedge_ms != 0 ? hedge_ms : HEDGE_DEFAULT_MS) * US_PER_MS;

@@ -97,8 +97,11 @@ int main(void)
 {
 	struct ev_loop *ev = ev_default_loop(0);
 	struct cluster *cluster;
+	unsigned char byte;
 
 	(void) atexit(at_the_end);
+	/* As a digest in a configuration, before there is a client. */
+	CHECK_EQ_INT(RAND_bytes(&byte, 1), 1);
 	cluster = cluster_new(1, CLUSTER_TLS);
 	ask(ev, cluster);
 	cluster_free(cluster);
