@@ -160,10 +160,12 @@ static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		}
 		lease->asked_us = now_us;
 		lease->is_seen_since = false;
-		lease->due_us = now_us + AGAIN_US;
+		lease->due_us = INT64_MAX; /* one at a time: an answer to the one before would be old */
 		asked->id = lease->id;
-		if (etcd_lease_ttl(l->etcd, asked->id, answered, asked, &asked->call) < 0)
+		if (etcd_lease_ttl(l->etcd, asked->id, answered, asked, &asked->call) < 0) {
 			asked->call = NULL;
+			lease->due_us = now_us + AGAIN_US;
+		}
 	}
 }
 

@@ -197,6 +197,28 @@ static void test_other_granted_meanwhile(void)
 	end();
 }
 
+/* An answer takes longer than a pause: nothing else is asked meanwhile, since what is answered
+ * first would be of before. */
+static void test_slow_answer(void)
+{
+	leases = recordleases_new(ev, NULL, told_cb, NULL);
+	n_asked = n_told = 0;
+	recordleases_see(leases, ID);
+	ask();
+	recordleases_see(leases, ID);
+	for (unsigned i = 0; i < 10; i++)
+		ask();
+	CHECK_EQ_INT(n_asked, 1);
+	granted_s = 0;
+	answer();
+	CHECK_EQ_INT(n_told, 0);
+	granted_s = 20;
+	pass(1);
+	CHECK_EQ_INT(n_asked, 2);
+	CHECK_EQ_INT(told_s, 20);
+	end();
+}
+
 /* However often keys are put on it. */
 static void test_asked_seldom(void)
 {
@@ -250,6 +272,7 @@ int main(void)
 	test_granted_anew();
 	test_granted_anew_meanwhile();
 	test_other_granted_meanwhile();
+	test_slow_answer();
 	test_asked_seldom();
 	test_nobody_can_say();
 	test_many();
