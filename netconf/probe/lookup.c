@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,12 @@
 
 /* getaddrinfo(3) with its modules is content with less than a tenth of this. */
 #define STACK_BYTES (512 * 1024)
+
+/* Where a name server hangs, each thread is there for half a minute, and each attempt of a probe is
+ * another one; the unit's TasksMax is for dhcpcd and the quorum's probe as well. */
+#define RUNNING_MAX 128
+
+static atomic_uint n_running;
 
 struct lookup {
 	pthread_mutex_t lock;
@@ -62,6 +69,7 @@ static void *thread_main(void *arg)
 	(void) pthread_mutex_unlock(&lookup->lock);
 	if (dropped)
 		destroy(lookup);
+	atomic_fetch_sub(&n_running, 1);
 	return NULL;
 }
 
@@ -87,13 +95,18 @@ static int start_thread(struct lookup *lookup)
 struct lookup *lookup_start(const char *host, uint16_t port)
 {
 	size_t len = strlen(host) + 1;
-	struct lookup *lookup = xcalloc(1, sizeof(*lookup) + len);
+	struct lookup *lookup;
 
+	if (atomic_load(&n_running) >= RUNNING_MAX)
+		return NULL;
+	lookup = xcalloc(1, sizeof(*lookup) + len);
 	memcpy(lookup->host, host, len);
 	lookup->port = port;
 	(void) pthread_mutex_init(&lookup->lock, NULL);
+	atomic_fetch_add(&n_running, 1);
 	if (start_thread(lookup) == 0)
 		return lookup;
+	atomic_fetch_sub(&n_running, 1);
 	destroy(lookup);
 	return NULL;
 }

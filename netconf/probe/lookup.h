@@ -10,7 +10,7 @@
 
 struct lookup;
 
-/* An address is its own answer. NULL: there is no thread to be had. */
+/* An address is its own answer. NULL: there is no thread to be had, or too many hang. */
 struct lookup *lookup_start(const char *host, uint16_t port);
 /* Does not wait for the thread, which ends by itself. */
 void lookup_free(struct lookup *lookup);

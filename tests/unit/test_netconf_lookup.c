@@ -133,6 +133,21 @@ static void test_let_go(int fd)
 	CHECK_EQ_INT(n_freed, 1);
 }
 
+/* The name server hangs, and nobody waits. */
+static void test_too_many(void)
+{
+	unsigned n = 0;
+
+	for (; n < 1000; n++) {
+		struct lookup *lookup = lookup_start("c.test.", 80);
+
+		if (lookup == NULL)
+			break;
+		lookup_free(lookup);
+	}
+	CHECK_EQ_INT(n, 128);
+}
+
 int main(void)
 {
 	AUTO(close) int fd = -1;
@@ -143,5 +158,6 @@ int main(void)
 	test_address();
 	test_name(fd);
 	test_let_go(fd);
+	test_too_many();
 	return check_result();
 }
