@@ -109,8 +109,9 @@ static bool find_user(const char *root, const char *pid, unsigned long *ret_uid)
 
 /* Of a set-uid program the real user tells nothing: sudo makes it root before it asks for the
  * password. To be asked when that is known: what has come to be root in this way may run another
- * program afterwards, and is root. Only root may look; somebody else goes by the user alone, and
- * writes down nothing that root has not read. */
+ * program afterwards, and is root. Root that may not look (in a container) believes nobody;
+ * somebody else, who may not either, goes by the user alone, and writes down nothing that root has
+ * not read. */
 static bool is_set_uid(const char *root, const char *pid)
 {
 	AUTO(free) char *path = xasprintf("/proc/%s/exe", pid);
@@ -118,7 +119,7 @@ static bool is_set_uid(const char *root, const char *pid)
 	struct stat st;
 
 	if (stat(at, &st) < 0)
-		return errno != EACCES;
+		return errno != EACCES || geteuid() == 0;
 	return (st.st_mode & S_ISUID) != 0;
 }
 
