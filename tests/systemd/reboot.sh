@@ -95,6 +95,6 @@ case $(wc -l <"$BOOTS") in
 	;;
 *)
 	came_up 10.9.0.78
-	[[ $(reason) != stopping ]]
+	[[ $(reason) =~ ^[a-z] && $(reason) != stopping && $(reason) != null ]]
 	;;
 esac
