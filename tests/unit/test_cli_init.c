@@ -9,8 +9,10 @@
 #include "cli/init/initchoice.h"
 
 #include <dirent.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +202,56 @@ static void test_foreign_process(void)
 	CHECK_EQ_INT(system(clear), 0);
 }
 
+/* Where the program cannot be looked at. */
+static bool is_believed_unseen(const char *root, bool by_root)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+	struct initetcd etcd = {0};
+	bool believed;
+
+	if (by_root)
+		CHECK_EQ_INT(syscall(SYS_capset, &header, none), 0);
+	else
+		CHECK_EQ_INT(setresuid(65534, 65534, 65534), 0);
+	believed = initetcd_take_service(&etcd, root);
+	initetcd_fini(&etcd);
+	return believed;
+}
+
+/* Root in a container may be kept from looking at a program: it may be set-uid. Who is not root
+ * sees none that is root's. */
+static void test_unseen_process(void)
+{
+	char root[] = "/tmp/fairlead-init-XXXXXX";
+	AUTO(free) char *make = NULL;
+	AUTO(free) char *clear = NULL;
+
+	if (!CHECK(mkdtemp(root) != NULL))
+		return;
+	make =
+	    xasprintf("umask 022; chmod 755 %s; cd %s; mkdir -p proc/5 hidden; echo etcd >proc/5/comm; "
+	              "printf 'etcd\\0--data-dir=/x\\0' >proc/5/cmdline; " OF_ROOT "; : >hidden/etcd; "
+	              "ln -s ../../hidden/etcd proc/5/exe; chmod 0 hidden",
+	              root, root);
+	CHECK_EQ_INT(system(make), 0);
+	for (int by_root = 0; by_root < 2; by_root++) {
+		int status = 0;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			check_failures = 0;
+			CHECK_EQ_INT(is_believed_unseen(root, by_root), !by_root);
+			_exit(check_failures > 0);
+		}
+		CHECK_EQ_INT(waitpid(pid, &status, 0), pid);
+		if (!CHECK_EQ_INT(status, 0))
+			(void) fprintf(stderr, "  by %s\n", by_root ? "root" : "somebody else");
+	}
+	clear = xasprintf("rm -rf %s", root);
+	CHECK_EQ_INT(system(clear), 0);
+}
+
 /* What other programs' files say becomes no line of the configuration. */
 static void test_rival_vip(void)
 {
@@ -243,6 +295,7 @@ int main(int argc, char **argv)
 	texts_fini(&names);
 	test_hidden();
 	test_foreign_process();
+	test_unseen_process();
 	test_rival_vip();
 	return check_result();
 }
