@@ -490,6 +490,7 @@ check-units: deps ## the systemd units and the package's life, in a systemd of i
 	@$(MAKE) --no-print-directory all
 	packaging/deb
 	tests/systemd/boot
+	tests/systemd/self
 
 check-vm-units: deps ## a whole node, its package and the limits of its units in a machine with that systemd, in QEMU
 	@$(MAKE) --no-print-directory all
