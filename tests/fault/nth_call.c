@@ -9,7 +9,8 @@
  *   FAULT_PROGRAM  which program: the end of its path
  *   FAULT_STATE    a file of zeroes as large as `struct state`, or larger
  *   FAULT_CALL     the kind (call_names); without it all are counted only
- *   FAULT_N        which one, from 1 on
+ *   FAULT_N        which one, from 1 on; or @HASH.K, the K-th of those with the same callers, which
+ *                  is the same one however many others there were before
  *   FAULT_ERROR    how it fails: the name of an errno, or "short": half of it is read or written
  *   FAULT_SITES    a file for a line of each call that is counted while none is to fail: its kind,
  *                  its number, a hash of who called whom, how much had been done by then that
@@ -56,6 +57,7 @@ struct state {
 	atomic_uint reached;
 	atomic_uint counts[N_CALLS];
 	atomic_uint effects;
+	atomic_uint of_site; /* calls of the chosen callers */
 };
 
 /* Which errors a call can meet goes by what it is about. */
@@ -89,6 +91,7 @@ static struct range ranges[RANGES_MAX]; /* the program's own is the first */
 static unsigned n_ranges;
 static enum call chosen = N_CALLS;
 static unsigned chosen_n;
+static uint64_t chosen_hash; /* 0: it goes by its number */
 static int chosen_errno;
 static bool chosen_short;
 static const char *sites_path;
@@ -137,7 +140,8 @@ static void choose(const char *call, const char *n, const char *error)
 		if (strcmp(call, call_names[i]) == 0)
 			chosen = (enum call) i;
 	}
-	chosen_n = (unsigned) atoi(n);
+	if (sscanf(n, "@%lx.%u", &chosen_hash, &chosen_n) != 2)
+		chosen_n = (unsigned) atoi(n);
 	chosen_short = strcmp(error, "short") == 0;
 	for (int e = 1; e < 134; e++) {
 		const char *name = strerrorname_np(e);
@@ -271,11 +275,20 @@ static bool can_fail_so(enum carrier carrier)
 	return carrier != CARRIER_OLD_FILE || chosen_errno != ENOSPC;
 }
 
+/* How many there were before of any callers, as of timers and of whoever asks, is another number
+ * each time. */
+static bool is_chosen(unsigned n, const struct trace *t)
+{
+	if (chosen_hash == 0)
+		return n == chosen_n;
+	return t->hash == chosen_hash && atomic_fetch_add(&state->of_site, 1) + 1 == chosen_n;
+}
+
 /* Counts a call, and says what is to become of it. */
 static enum fate meet(enum call call, uintptr_t caller, enum carrier carrier)
 {
 	const char *how = carrier_names[carrier];
-	struct trace trace;
+	struct trace trace = {0};
 	int saved = errno;
 	unsigned n;
 	bool now;
@@ -283,11 +296,14 @@ static enum fate meet(enum call call, uintptr_t caller, enum carrier carrier)
 	if (state == NULL || find_range(caller) == NULL)
 		return FAULT_NONE;
 	n = atomic_fetch_add(&state->counts[call], 1) + 1;
-	now = call == chosen && n == chosen_n && can_fail_so(carrier);
+	/* In one place: how many callers of a deep stack are left goes by how deep this is itself. */
+	if (chosen == N_CALLS ? sites_path != NULL
+	                      : call == chosen && (chosen_hash != 0 || n == chosen_n))
+		take_trace(&trace);
+	now = call == chosen && is_chosen(n, &trace) && can_fail_so(carrier);
 	if (now)
 		atomic_store(&state->reached, 1);
 	if (sites_path != NULL && (now || chosen == N_CALLS)) {
-		take_trace(&trace);
 		if (copies && call == CALL_MALLOC && is_to_be_copied(&trace)) {
 			enum copy copy = copy_without_memory();
 
