@@ -106,10 +106,17 @@ static void change_state(struct take *t, enum take_state state)
 	t->state = state;
 }
 
+static void free_buffers(struct take *t)
+{
+	for (size_t i = 0; i < N_BUFFERS; i++) {
+		free(t->buffers[i].data);
+		t->buffers[i].data = NULL;
+	}
+}
+
 static void free_take(struct take *t)
 {
-	for (size_t i = 0; i < N_BUFFERS; i++)
-		free(t->buffers[i].data);
+	free_buffers(t);
 	if (t->fd >= 0)
 		(void) close(t->fd);
 	digest_free(t->hash);
@@ -261,6 +268,8 @@ static void end(struct take *t)
 	(void) snprintf(result.db_sha256, sizeof(result.db_sha256), "%s", t->db_sha256);
 	(void) snprintf(result.file_sha256, sizeof(result.file_sha256), "%s", t->file_sha256);
 	(void) snprintf(result.server_version, sizeof(result.server_version), "%s", t->version);
+	/* Whoever hears of the end may give back to the system what is free by then (run.c). */
+	free_buffers(t);
 	t->done(&result, t->userdata);
 	free_take(t);
 }

@@ -7,6 +7,7 @@
 #include "etcdwatch/take/take.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "etcdtest/server.h"
@@ -20,6 +21,8 @@
 /* More than all buffers hold. */
 #define DB_BYTES ((size_t) 6 << 20)
 #define STALL_MS 30000
+/* Less than one buffer: what else may come and go meanwhile. */
+#define HEAP_SLACK_BYTES ((size_t) 192 << 10)
 
 static struct ev_loop *ev;
 static struct server *server;
@@ -33,15 +36,30 @@ static struct {
 	int r;
 	char reason[TAKE_REASON_MAX];
 	char path[256];
+	size_t heap_bytes; /* in use when it was told */
 	uint64_t db_bytes, file_bytes;
 	char db_sha256[TAKE_HEX_MAX], file_sha256[TAKE_HEX_MAX];
 } got;
+
+/* Of the sanitizers, whose allocator keeps no mallinfo2(3). */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 info;
+
+	if (__sanitizer_get_current_allocated_bytes != NULL)
+		return __sanitizer_get_current_allocated_bytes();
+	info = mallinfo2();
+	return info.uordblks + info.hblkhd;
+}
 
 static void done_cb(const struct take_result *result, void *userdata)
 {
 	CHECK(userdata == &got);
 	take = NULL;
 	got.n++;
+	got.heap_bytes = heap_bytes();
 	got.r = result->r;
 	got.db_bytes = result->db_bytes;
 	got.file_bytes = result->file_bytes;
@@ -314,6 +332,23 @@ static void test_no_room(void)
 	end();
 }
 
+/* The buffers are gone when the end is told: the run gives back what is free then. */
+static void test_gives_back(void)
+{
+	struct take_options options;
+	size_t before;
+
+	begin();
+	options = usual();
+	options.reserve_bytes = UINT64_C(1) << 60;
+	before = heap_bytes();
+	start(&options);
+	CHECK(heap_bytes() > before + HEAP_SLACK_BYTES);
+	CHECK_FAILED(-ENOSPC, "are to stay free");
+	CHECK(got.heap_bytes < before + HEAP_SLACK_BYTES);
+	end();
+}
+
 /* The member had said less. */
 static void test_more_than_room(void)
 {
@@ -495,6 +530,7 @@ int main(void)
 	test_stands_still();
 	test_large_piece();
 	test_no_room();
+	test_gives_back();
 	test_more_than_room();
 	test_bad_directory();
 	test_unknown_member();
