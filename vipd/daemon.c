@@ -2,7 +2,7 @@
 /*
  * Owns everything that lives as long as the process, in the order in which it is made;
  * daemon_free() undoes it backwards. The state file is written here, whenever a VIP says that what
- * it keeps changed. How it ends is daemon_end.c's.
+ * it keeps changed. How it ends is daemon_end.c's, and the gate daemon_gate.c's.
  */
 #include "vipd/daemon_priv.h"
 
@@ -108,18 +108,6 @@ static const struct rtnl_events rtnl_events = {
     .resync = resync_cb,
 };
 
-static void gate_lost_cb(void *userdata)
-{
-	struct daemon *d = userdata;
-	int r;
-
-	r = nftgate_restore(d->gate);
-	log_warning("gate_lost", "table=%s restored=%d reason=\"another program removed it\"",
-	            DAEMON_GATE_TABLE, r == 0);
-	for (size_t i = 0; i < d->n_vips; i++)
-		vip_on_gate_restored(d->vips[i]);
-}
-
 static void lease_changed_cb(int64_t id, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -163,35 +151,8 @@ static void health_changed_cb(size_t vip, enum health_state state, const char *r
 /* --- starting ----------------------------------------------------------------------------------
  */
 
-static bool gate_is_wanted_for(const struct daemon *d, const struct addr *addr)
-{
-	for (size_t i = 0; i < d->config->n_vips; i++) {
-		if (d->config->vips[i].policy.fence != CONFIG_FENCE_LIFETIME &&
-		    (addr == NULL || addr_equal(&d->config->vips[i].addr, addr)))
-			return true;
-	}
-	return false;
-}
-
-/* What the process before us guarded and nobody will open again would stay silent for ever. */
-static void drop_old_guards(struct daemon *d)
-{
-	struct addr guarded[NFTGATE_ADDRS_MAX];
-	size_t n = nftgate_guarded(d->gate, guarded);
-
-	for (size_t i = 0; i < n; i++) {
-		char text[ADDR_TEXT_MAX];
-		int r;
-
-		if (gate_is_wanted_for(d, &guarded[i]))
-			continue;
-		r = nftgate_unguard(d->gate, &guarded[i]);
-		log_info("guard_dropped", "vip=%s ok=%d", addr_format(&guarded[i], text), r == 0);
-	}
-}
-
 /* Says nothing of the kernel: the next process may well have it. */
-static bool is_shortage(int r)
+bool daemon_is_shortage(int r)
 {
 	static const int errors[] = {ENOMEM, ENOBUFS, EMFILE, ENFILE, EADDRINUSE, EAGAIN};
 
@@ -207,41 +168,12 @@ static bool is_shortage(int r)
  * exits and says that it failed systemd thinks that it cannot start (fairlead-vipd.service), and
  * the pause before the next start would use up what is left of an adopted address's fence.
  */
-static int netlink_failed(int r, const char *reason)
+int daemon_netlink_failed(int r, const char *reason)
 {
 	(void) log_error_errno(r, "netlink_failed", "reason=\"%s\"", reason);
-	if (is_shortage(r))
+	if (daemon_is_shortage(r))
 		abort();
 	return r;
-}
-
-/* Opened even where no VIP wants it, because an earlier process may have left one. */
-static int open_gate(struct daemon *d)
-{
-	bool wanted = gate_is_wanted_for(d, NULL);
-	int r;
-
-	r = nftgate_new(loop_ev(d->loop), DAEMON_GATE_TABLE, &d->gate);
-	if (r < 0 && wanted && is_shortage(r))
-		return netlink_failed(r, "cannot ask for the gate");
-	if (r < 0) {
-		/* Without nftables the lifetime will do. With nftables that refuse, tables may be in force
-		 * that would keep silent whatever is held: better to take no part. */
-		d->gate_refused = r != -EOPNOTSUPP && wanted;
-		if (wanted)
-			log_warning_errno(r, "gate_unavailable", "table=%s reason=\"%s\"", DAEMON_GATE_TABLE,
-			                  d->gate_refused ? "VIPs that want it take no part"
-			                                  : "the address lifetime is the only fence");
-		return 0;
-	}
-	drop_old_guards(d);
-	if (!wanted) {
-		(void) nftgate_destroy(d->gate);
-		nftgate_free(TAKE_PTR(d->gate));
-		return 0;
-	}
-	nftgate_on_lost(d->gate, gate_lost_cb, d);
-	return 0;
 }
 
 static int open_etcd(struct daemon *d)
@@ -265,7 +197,7 @@ static void make_vips(struct daemon *d)
 	    .etcd = d->etcd,
 	    .rtnl = d->rtnl,
 	    .gate = d->gate,
-	    .gate_refused = d->gate_refused,
+	    .gate_error = d->env.gate_error,
 	    .hcloud_queue = d->hcloud_queue,
 	    .node_name = d->config->node_name,
 	    .instance = d->keep.instance,
@@ -291,10 +223,10 @@ static int make_shared(struct daemon *d)
 
 	r = rtnl_new(loop_ev(d->loop), &rtnl_events, d, &d->rtnl);
 	if (r < 0)
-		return netlink_failed(r, "cannot read the links");
+		return daemon_netlink_failed(r, "cannot read the links");
 	/* Before anything is done to the gate, which keeps those silent whose time is over. */
 	leftovers_sweep(d->rtnl, d->config, &d->keep);
-	r = open_gate(d);
+	r = daemon_open_gate(d);
 	return r < 0 ? r : open_etcd(d);
 }
 
@@ -337,8 +269,10 @@ void daemon_free(struct daemon *d)
 {
 	if (d == NULL)
 		return;
-	if (d->loop != NULL)
+	if (d->loop != NULL) {
 		ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+		ev_timer_stop(loop_ev(d->loop), &d->gate_again);
+	}
 	commands_free(d->commands);
 	probers_free(d->probers);
 	localmember_free(d->member);

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The inside of the daemon, for the two files that make it up and for nobody else:
- *   daemon.c     what it is made of, its state file, and the news that it carries to the VIPs
- *   daemon_end.c how it ends
+ * The inside of the daemon, for the three files that make it up and for nobody else:
+ *   daemon.c      what it is made of, its state file, and the news that it carries to the VIPs
+ *   daemon_gate.c the gate that its VIPs share
+ *   daemon_end.c  how it ends
  */
 
 #include <ev.h>
@@ -35,7 +36,6 @@ struct daemon {
 
 	struct rtnl *rtnl;
 	struct nftgate *gate;
-	bool gate_refused;
 	struct etcd *etcd;
 	struct nodelease *lease;
 	struct localmember *member;
@@ -46,10 +46,21 @@ struct daemon {
 	struct vip *vips[CONFIG_VIPS_MAX];
 	size_t n_vips;
 	ev_timer stop_limit;
+	ev_timer gate_again; /* where the gate was refused */
+	int64_t gate_again_us;
 };
 
 /* daemon.c: writes the state file. 0, or -errno, which has been logged. */
 int daemon_save(struct daemon *d);
+
+/* daemon.c: says nothing of the kernel: the next process may well have it. */
+bool daemon_is_shortage(int r);
+/* daemon.c: logs and returns r; of a shortage it ends the process. */
+int daemon_netlink_failed(int r, const char *reason);
+
+/* daemon_gate.c: opened even where no VIP wants it, because an earlier process may have left one.
+ * 0 also where there is none; -errno of what the daemon cannot start with. */
+int daemon_open_gate(struct daemon *d);
 
 /* daemon_end.c, called by the VIPs: a VIP has been handed over; the node name is another's. */
 void daemon_stopped_cb(void *ctx);

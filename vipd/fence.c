@@ -5,6 +5,7 @@
  */
 #include "vipd/fence.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -48,6 +49,12 @@ struct fence *fence_new(struct rtnl *rtnl, struct nftgate *gate, const struct ad
 void fence_free(struct fence *f)
 {
 	free(f);
+}
+
+void fence_set_gate(struct fence *f, struct nftgate *gate)
+{
+	assert(!f->on_link);
+	f->gate = gate;
 }
 
 enum fence_kind fence_kind(const struct fence *f)

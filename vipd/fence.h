@@ -36,6 +36,9 @@ struct fence *fence_new(struct rtnl *rtnl, struct nftgate *gate, const struct ad
 void fence_free(struct fence *fence);
 DEFINE_AUTO(struct fence, fence_free);
 
+/* A gate that could not be made when this was. Only while the address is off. */
+void fence_set_gate(struct fence *fence, struct nftgate *gate);
+
 enum fence_kind fence_kind(const struct fence *fence);
 
 /* For an address that a routing daemon shall find and export. Only before the first fence_hold().

@@ -32,8 +32,10 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		(void) snprintf(buf, size, "link %s does not exist", v->config->link);
 		return buf;
 	}
-	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_refused)
-		return "the nftables gate could not be made";
+	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_error < 0) {
+		(void) snprintf(buf, size, "nftables refuses the gate: %s", strerror(-v->env->gate_error));
+		return buf;
+	}
 	if (v->config->policy.fence == CONFIG_FENCE_NFTABLES && v->env->gate == NULL)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
@@ -66,7 +68,7 @@ static void ask_policy(struct vip *v)
 
 void vip_review(struct vip *v)
 {
-	char buf[64];
+	char buf[RECORD_REASON_MAX + 1];
 	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
 
 	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
@@ -252,6 +254,17 @@ static void arm_fence(struct vip *v)
 		/* fence_hold() tries again and refuses the address without it. */
 		log_warning_errno(r, "fence_arm_failed", "vip=%s kernel=\"%s\"", v->text,
 		                  fence_error_text(v->fence));
+}
+
+void vip_on_gate_made(struct vip *v)
+{
+	if (v->config->policy.fence == CONFIG_FENCE_LIFETIME)
+		return;
+	fence_set_gate(v->fence, v->env->gate);
+	/* It carries the promise from now on, so the window may be another. */
+	configure_timing(v);
+	arm_fence(v);
+	vip_review(v);
 }
 
 struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,

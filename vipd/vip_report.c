@@ -58,11 +58,15 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
                          struct vip_report *report)
 {
 	int64_t advised_us = timing_window_advised_us(v->election_timeout_us);
-	char buf[64];
+	char buf[RECORD_REASON_MAX + 1];
 	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
 
 	if (unfit != NULL)
 		add_warning(room, report, "takes no part: %s", unfit);
+	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_error < 0)
+		add_warning(room, report,
+		            "the gate is tried again by itself; does another program own a table "
+		            "fairlead-vip (nft list tables), or may vipd not change nftables?");
 	if (v->link_present && !v->carrier)
 		add_warning(room, report, "link %s is down or has no carrier", v->config->link);
 	if (v->make_link_error < 0)

@@ -75,6 +75,8 @@ struct stage {
 /* Of the VIPs to come. */
 static enum config_announce announce;
 static struct config_hcloud *hcloud;
+static enum config_fence fence_wanted;
+static int gate_error;
 
 static void set_stage(struct stage *s, const char *link, const struct keep_vip *kept)
 {
@@ -84,6 +86,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	    .etcd = etcd,
 	    .rtnl = rtnl,
 	    .gate = gate,
+	    .gate_error = gate_error,
 	    .node_name = "n1",
 	    .instance = "0123456789abcdef0123456789abcdef",
 	    .key_prefix = "fairlead/v1/",
@@ -97,6 +100,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	(void) snprintf(s->config.link, sizeof(s->config.link), "%s", link);
 	s->config.policy.priority = 100;
 	s->config.policy.announce = announce;
+	s->config.policy.fence = fence_wanted;
 	s->config.hcloud = hcloud;
 	s->vip = vip_new(&s->env, &s->config, kept);
 }
@@ -286,6 +290,59 @@ static void test_makes_link(void)
 	announce = CONFIG_ANNOUNCE_LAYER2;
 }
 
+/* The gate is refused at first: no part, not even with what the process before us left; then it is
+ * there, guards the address before anybody could hold it, and carries the promise. */
+static void test_gate_refused(void)
+{
+	static const char refused[] =
+	    "takes no part: nftables refuses the gate: Operation not permitted";
+	static const char again[] =
+	    "the gate is tried again by itself; does another program own a table "
+	    "fairlead-vip (nft list tables), or may vipd not change nftables?";
+	struct keep_vip kept = leave_behind("v0"), none;
+	struct nftgate *ours = gate;
+	struct vip_report_room room;
+	struct vip_report report;
+	bool guarded = false;
+	int64_t left_us;
+	struct stage s;
+
+	CHECK_EQ_INT(nftgate_unguard(ours, &kept.vip), 0);
+	gate = NULL;
+	gate_error = -EPERM;
+	set_stage(&s, "v0", &kept);
+	CHECK(vip_is_off(s.vip) && !vip_keep(s.vip, &none));
+	vip_free(s.vip);
+	set_stage(&s, "v0", NULL);
+	CHECK(vip_is_down(s.vip));
+	CHECK(warns(s.vip, refused) && warns(s.vip, again));
+	gate = ours;
+	gate_error = 0;
+	s.env.gate = gate;
+	s.env.gate_error = 0;
+	vip_on_gate_made(s.vip);
+	CHECK(!warns(s.vip, refused) && !warns(s.vip, again));
+	vip_fill_report(s.vip, &room, &report);
+	CHECK_EQ_STR(report.fence, "nftables");
+	CHECK_EQ_INT(nftgate_query(gate, &kept.vip, &guarded, &left_us), 0);
+	CHECK(guarded);
+	CHECK_EQ_INT(left_us, 0);
+	vip_free(s.vip);
+
+	/* Who asked for the lifetime alone has nothing to do with it. */
+	CHECK_EQ_INT(nftgate_unguard(gate, &kept.vip), 0);
+	fence_wanted = CONFIG_FENCE_LIFETIME;
+	gate_error = -EPERM;
+	set_stage(&s, "v0", NULL);
+	CHECK(!warns(s.vip, refused) && !warns(s.vip, again));
+	s.env.gate_error = gate_error = 0;
+	vip_on_gate_made(s.vip);
+	CHECK_EQ_INT(nftgate_query(gate, &kept.vip, &guarded, &left_us), 0);
+	CHECK(!guarded);
+	vip_free(s.vip);
+	fence_wanted = CONFIG_FENCE_AUTO;
+}
+
 static bool open_world(void)
 {
 	static const struct rtnl_events none;
@@ -337,6 +394,7 @@ int main(void)
 	test_cannot_announce();
 	test_routed();
 	test_makes_link();
+	test_gate_refused();
 	etcd_free(etcd);
 	nftgate_free(gate);
 	rtnl_free(rtnl);

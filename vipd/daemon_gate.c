@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate that all VIPs of a node share: made at the start, made anew when another program removed
+ * it, and tried again where this kernel has nftables that refused it.
+ *
+ * While it is refused, VIPs that want it take no part: tables of an earlier process may be in force
+ * that would keep silent whatever is held, and to hold with less than was asked for gives a fence
+ * away. What refuses may pass: another program owns a table of this name until it ends, a security
+ * module is loaded with another policy. So it is asked for again, less and less often, until it can
+ * be made; the VIPs hold nothing meanwhile, and take part again from then on.
+ */
+#include "vipd/daemon_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "base/mono.h"
+#include "net/nftgate.h"
+#include "vipd/vip.h"
+
+#define AGAIN_MIN_US US_PER_S
+#define AGAIN_MAX_US (10 * US_PER_S)
+
+static bool is_wanted_for(const struct daemon *d, const struct addr *addr)
+{
+	for (size_t i = 0; i < d->config->n_vips; i++) {
+		if (d->config->vips[i].policy.fence != CONFIG_FENCE_LIFETIME &&
+		    (addr == NULL || addr_equal(&d->config->vips[i].addr, addr)))
+			return true;
+	}
+	return false;
+}
+
+/* What the process before us guarded and nobody will open again would stay silent for ever. */
+static void drop_old_guards(struct daemon *d)
+{
+	struct addr guarded[NFTGATE_ADDRS_MAX];
+	size_t n = nftgate_guarded(d->gate, guarded);
+
+	for (size_t i = 0; i < n; i++) {
+		char text[ADDR_TEXT_MAX];
+		int r;
+
+		if (is_wanted_for(d, &guarded[i]))
+			continue;
+		r = nftgate_unguard(d->gate, &guarded[i]);
+		log_info("guard_dropped", "vip=%s ok=%d", addr_format(&guarded[i], text), r == 0);
+	}
+}
+
+static void lost_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+	int r;
+
+	r = nftgate_restore(d->gate);
+	log_warning("gate_lost", "table=%s restored=%d reason=\"another program removed it\"",
+	            DAEMON_GATE_TABLE, r == 0);
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_gate_restored(d->vips[i]);
+}
+
+/* --- one that was refused ----------------------------------------------------------------------
+ */
+
+/* A VIP that the process before us left here is handed over first, with the fence that it has. */
+static bool all_are_down(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (vip_config(d->vips[i])->policy.fence != CONFIG_FENCE_LIFETIME &&
+		    !vip_is_down(d->vips[i]))
+			return false;
+	}
+	return true;
+}
+
+static void try_again_later(struct daemon *d)
+{
+	ev_timer_set(&d->gate_again, mono_to_ev(d->gate_again_us), 0.);
+	ev_timer_start(loop_ev(d->loop), &d->gate_again);
+	d->gate_again_us = MIN(2 * d->gate_again_us, AGAIN_MAX_US);
+}
+
+static void say_refused(struct daemon *d, int r)
+{
+	if (r == d->env.gate_error)
+		return;
+	d->env.gate_error = r;
+	(void) log_warning_errno(r, "gate_unavailable",
+	                         "table=%s reason=\"VIPs that want it take no part; tried again\"",
+	                         DAEMON_GATE_TABLE);
+}
+
+static void again_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+{
+	struct daemon *d = CONTAINER_OF(w, struct daemon, gate_again);
+	int r;
+
+	/* Whoever ends or starts over has no use for it. */
+	if (d->phase != DAEMON_RUNNING)
+		return;
+	r = all_are_down(d) ? nftgate_new(ev, DAEMON_GATE_TABLE, &d->gate) : d->env.gate_error;
+	if (r < 0) {
+		say_refused(d, r);
+		try_again_later(d);
+		return;
+	}
+	drop_old_guards(d);
+	nftgate_on_lost(d->gate, lost_cb, d);
+	d->env.gate = d->gate;
+	d->env.gate_error = 0;
+	log_notice("gate_made", "table=%s", DAEMON_GATE_TABLE);
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_gate_made(d->vips[i]);
+}
+
+/* --- at the start ------------------------------------------------------------------------------
+ */
+
+int daemon_open_gate(struct daemon *d)
+{
+	bool wanted = is_wanted_for(d, NULL);
+	int r;
+
+	d->gate_again_us = AGAIN_MIN_US;
+	ev_init(&d->gate_again, again_cb);
+	r = nftgate_new(loop_ev(d->loop), DAEMON_GATE_TABLE, &d->gate);
+	if (r == -EOPNOTSUPP && wanted) {
+		log_warning_errno(r, "gate_unavailable",
+		                  "table=%s reason=\"the address lifetime is the only fence\"",
+		                  DAEMON_GATE_TABLE);
+	} else if (r < 0 && wanted) {
+		if (daemon_is_shortage(r))
+			return daemon_netlink_failed(r, "cannot ask for the gate");
+		say_refused(d, r);
+		try_again_later(d);
+	}
+	if (r < 0)
+		return 0;
+	drop_old_guards(d);
+	if (!wanted) {
+		(void) nftgate_destroy(d->gate);
+		nftgate_free(TAKE_PTR(d->gate));
+		return 0;
+	}
+	nftgate_on_lost(d->gate, lost_cb, d);
+	return 0;
+}
