@@ -10,15 +10,14 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/openssl.h"
 #include "bolt/bytes.h"
 
 static uint64_t digest(const void *data, size_t len)
 {
 	uint8_t hash[SHA_DIGEST_LENGTH];
 
-	/* It fails only for want of the provider that OpenSSL brings itself. */
-	if (EVP_Digest(data, len, hash, NULL, EVP_sha1(), NULL) != 1)
-		abort();
+	openssl_expect(EVP_Digest(data, len, hash, NULL, EVP_sha1(), NULL), "EVP_Digest");
 	return bytes_be64(hash);
 }
 

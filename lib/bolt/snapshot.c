@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/openssl.h"
 #include "bolt/crc32c.h"
 
 /* etcd's rule: see the header. */
@@ -116,13 +117,6 @@ static void auto_md_free(EVP_MD_CTX **md)
 	EVP_MD_CTX_free(*md);
 }
 
-/* OpenSSL's digests fail only for want of memory, or of the provider that it brings itself. */
-static void must(int ok)
-{
-	if (ok != 1)
-		abort();
-}
-
 static ssize_t read_some(struct snapshot *s, uint64_t offset, void *buf, size_t len)
 {
 	ssize_t n;
@@ -158,7 +152,7 @@ static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT
 	AUTO(free) uint8_t *buf = xcalloc(1, READ_BYTES);
 	uint64_t done = 0;
 
-	must(EVP_DigestInit_ex(md, EVP_sha256(), NULL));
+	openssl_expect(EVP_DigestInit_ex(md, EVP_sha256(), NULL), "EVP_DigestInit_ex");
 	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	if (s->db != NULL)
 		bolt_pass_begin(s->db, "digest", true);
@@ -167,12 +161,12 @@ static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT
 
 		if (n < 0)
 			return (int) n;
-		must(EVP_DigestUpdate(md, buf, (size_t) n));
+		openssl_expect(EVP_DigestUpdate(md, buf, (size_t) n), "EVP_DigestUpdate");
 		done += (uint64_t) n;
 		if (s->db != NULL)
 			bolt_pass_add(s->db, (uint64_t) n);
 	}
-	must(EVP_DigestFinal_ex(md, ret_digest, NULL));
+	openssl_expect(EVP_DigestFinal_ex(md, ret_digest, NULL), "EVP_DigestFinal_ex");
 	if (s->db != NULL)
 		bolt_pass_end(s->db);
 	return 0;

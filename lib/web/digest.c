@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thin cover of OpenSSL's digests, so that its headers stay in lib/web. They can fail only for
- * want of memory or of the provider that OpenSSL itself brings.
+ * want of memory or of what OpenSSL itself is to have; that is said, and ends the process.
  */
 #include "web/digest.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/openssl.h"
 
 struct digest {
 	const EVP_MD *md;
@@ -19,21 +20,19 @@ struct digest {
 
 static void begin(struct digest *digest)
 {
-	if (EVP_DigestInit_ex(digest->ctx, digest->md, NULL) != 1)
-		abort();
+	openssl_expect(EVP_DigestInit_ex(digest->ctx, digest->md, NULL), "EVP_DigestInit_ex");
 }
 
 void digest_sha256(const void *data, size_t len, uint8_t ret_digest[static DIGEST_SHA256_BYTES])
 {
-	if (EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL) != 1)
-		abort();
+	openssl_expect(EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL), "EVP_Digest");
 }
 
 void digest_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
                         uint8_t ret_digest[static DIGEST_SHA256_BYTES])
 {
-	if (HMAC(EVP_sha256(), key, (int) key_len, data, len, ret_digest, NULL) == NULL)
-		abort();
+	openssl_expect(HMAC(EVP_sha256(), key, (int) key_len, data, len, ret_digest, NULL) != NULL,
+	               "HMAC");
 }
 
 struct digest *digest_new(enum digest_kind kind)
@@ -56,24 +55,21 @@ void digest_free(struct digest *digest)
 
 void digest_update(struct digest *digest, const void *data, size_t len)
 {
-	if (EVP_DigestUpdate(digest->ctx, data, len) != 1)
-		abort();
+	openssl_expect(EVP_DigestUpdate(digest->ctx, data, len), "EVP_DigestUpdate");
 }
 
 void digest_peek(const struct digest *digest, uint8_t *ret_digest)
 {
 	EVP_MD_CTX *copy = mem_expect(EVP_MD_CTX_new());
 
-	if (EVP_MD_CTX_copy_ex(copy, digest->ctx) != 1 ||
-	    EVP_DigestFinal_ex(copy, ret_digest, NULL) != 1)
-		abort();
+	openssl_expect(EVP_MD_CTX_copy_ex(copy, digest->ctx), "EVP_MD_CTX_copy_ex");
+	openssl_expect(EVP_DigestFinal_ex(copy, ret_digest, NULL), "EVP_DigestFinal_ex");
 	EVP_MD_CTX_free(copy);
 }
 
 void digest_finish(struct digest *digest, uint8_t *ret_digest)
 {
-	if (EVP_DigestFinal_ex(digest->ctx, ret_digest, NULL) != 1)
-		abort();
+	openssl_expect(EVP_DigestFinal_ex(digest->ctx, ret_digest, NULL), "EVP_DigestFinal_ex");
 	begin(digest);
 }
 

@@ -55,7 +55,7 @@ static bool confine(int said)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* The log's own line, or libev's. */
+/* The log's own line, or libev's; or that OpenSSL had none. */
 static bool says_so(int said)
 {
 	char text[SAID_BYTES];
@@ -64,7 +64,8 @@ static bool says_so(int said)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	return strstr(text, "event=out_of_memory") != NULL || strstr(text, "(libev)") != NULL;
+	return strstr(text, "event=out_of_memory") != NULL || strstr(text, "(libev)") != NULL ||
+	       strstr(text, "event=openssl_failed") != NULL;
 }
 
 static bool ends_by(int pidfd, pid_t pid, int signo)

@@ -3,6 +3,7 @@
 #include "bolt/memberid.h"
 
 #include "base/macro.h"
+#include "tests/unit/aborts.h"
 #include "tests/unit/check.h"
 
 static void test_one(void)
@@ -50,10 +51,18 @@ static void test_several_urls(void)
 	CHECK_EQ_INT(memberid_of_member(turned, 2, "tok"), 0xeaf8148a2a12e8bb);
 }
 
+static void make_id(void)
+{
+	static const char *const url = "http://localhost:2380";
+
+	(void) memberid_of_member(&url, 1, "etcd-cluster");
+}
+
 int main(void)
 {
 	test_one();
 	test_three();
 	test_several_urls();
+	aborts_without_openssl(make_id, "<3>event=openssl_failed call=EVP_Digest ");
 	return check_result();
 }

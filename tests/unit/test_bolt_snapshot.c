@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "bolt/usage.h"
+#include "tests/unit/aborts.h"
 #include "tests/unit/check.h"
 #include "tests/unit/snapfile.h"
 
@@ -246,6 +247,13 @@ static void test_no_file(void)
 	CHECK_EQ_INT(snapshot_open("/dev/null", &fault, &s), -EINVAL);
 }
 
+static void check_digest(void)
+{
+	int fd = open(known[0].path, O_RDONLY | O_CLOEXEC);
+
+	(void) snapfile_check_digest(fd);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
@@ -254,5 +262,6 @@ int main(void)
 	}
 	test_without_digest();
 	test_no_file();
+	aborts_without_openssl(check_digest, "<3>event=openssl_failed call=EVP_DigestInit_ex ");
 	return check_result();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "tests/unit/aborts.h"
 #include "tests/unit/check.h"
 
 static const struct {
@@ -59,9 +60,37 @@ static void test_hmac(void)
 	             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
+static void take_sum(void)
+{
+	uint8_t bytes[DIGEST_SHA256_BYTES];
+
+	digest_sha256("abc", 3, bytes);
+}
+
+static void take_hmac(void)
+{
+	uint8_t bytes[DIGEST_SHA256_BYTES];
+
+	digest_hmac_sha256("Jefe", 4, "abc", 3, bytes);
+}
+
+static void begin_md5(void)
+{
+	digest_free(digest_new(DIGEST_MD5));
+}
+
+/* Nobody can go on without it, and nobody is to wonder why. */
+static void test_without_openssl(void)
+{
+	aborts_without_openssl(take_sum, "<3>event=openssl_failed call=EVP_Digest ");
+	aborts_without_openssl(take_hmac, "<3>event=openssl_failed call=HMAC ");
+	aborts_without_openssl(begin_md5, "<3>event=openssl_failed call=EVP_DigestInit_ex ");
+}
+
 int main(void)
 {
 	test_cases();
 	test_hmac();
+	test_without_openssl();
 	return check_result();
 }
