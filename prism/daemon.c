@@ -411,22 +411,32 @@ static void write_upstreams(const struct daemon *d, struct handover_writer *writ
 	}
 }
 
-static void write_config(const struct daemon *d, struct handover_writer *writer)
+/* Without it, files that became wrong in this moment would end the next process, and with it every
+ * connection. So if there is no memory for it, this process goes on as it is. */
+static int write_config(const struct daemon *d, struct handover_writer *writer)
 {
 	AUTO(free) char *yaml = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&yaml, &len);
+	bool is_whole;
 
 	if (out == NULL)
-		return;
+		return -ENOMEM;
 	config_print(d->config, out);
-	(void) fclose(out);
+	is_whole = fflush(out) == 0 && ferror(out) == 0;
+	if (fclose(out) != 0 || !is_whole)
+		return -ENOMEM;
 	handover_write_config(writer, yaml, len);
+	return 0;
 }
 
 static int write_all(const struct daemon *d, struct handover_writer *writer)
 {
-	write_config(d, writer);
+	int r;
+
+	r = write_config(d, writer);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < listeners_n(d->listeners); i++) {
 		struct endpoint at = listeners_endpoint(d->listeners, i);
 
