@@ -297,10 +297,8 @@ struct conns *conns_new(struct ev_loop *ev, const struct config *config,
 	    .ev = ev,
 	    .config = config,
 	    .upstreams = upstreams,
-	    .room = {.pipes = pipes_new(MIN(max / 4 + 2, PIPES_MAX)),
-	             /* Not cleared: what no read has filled yet takes no memory. */
-	             .buffer = xreallocarray(NULL, 1, FLOW_BUFFER_BYTES)},
 	};
+	flow_room_init(&conns->host.room, pipes_new(MIN(max / 4 + 2, PIPES_MAX)));
 	TAILQ_INIT(&conns->list);
 	conns->max = max;
 	conns->room = room;
@@ -325,8 +323,7 @@ void conns_free(struct conns *conns)
 		conn_end(c, CONN_END_DONE);
 	}
 	ev_timer_stop(conns->host.ev, &conns->sweep);
-	pipes_free(conns->host.room.pipes);
-	free(conns->host.room.buffer);
+	flow_room_fini(&conns->host.room);
 	free(conns);
 }
 

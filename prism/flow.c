@@ -14,6 +14,7 @@
 
 #include "base/fsm.h"
 #include "base/macro.h"
+#include "base/mem.h"
 
 #define SPLICE_BYTES (256 * 1024)
 #define BULK_ENDS_BELOW (16 * 1024)
@@ -36,6 +37,24 @@ static void set_state(struct flow *flow, enum flow_state state)
 {
 	fsm_check(states, ARRAY_SIZE(states), flow->state, state);
 	flow->state = (uint8_t) state;
+}
+
+/* --- what all share ------------------------------------------------------------------------------
+ */
+
+void flow_room_init(struct flow_room *room, struct pipes *pipes)
+{
+	*room = (struct flow_room){
+	    .pipes = pipes,
+	    /* Not cleared, which would touch all of it. */
+	    .buffer = xreallocarray(NULL, 1, FLOW_BUFFER_BYTES),
+	};
+}
+
+void flow_room_fini(struct flow_room *room)
+{
+	pipes_free(room->pipes);
+	free(room->buffer);
 }
 
 static bool would_block(ssize_t n)

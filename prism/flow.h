@@ -31,6 +31,10 @@ struct flow_room {
 	size_t held;  /* bytes that are held for clients, all together */
 };
 
+/* Takes the pipes. The buffer becomes memory with the bytes that pass, and not before. */
+void flow_room_init(struct flow_room *room, struct pipes *pipes);
+void flow_room_fini(struct flow_room *room);
+
 enum flow_state {
 	FLOW_OPEN,
 	FLOW_ENDING,

@@ -35,6 +35,12 @@ kib() { # NODE FIELD
 	sed -n "s/^$2:[[:space:]]*\([0-9]*\) kB/\1/p" "/proc/${PID[etcdwatch-$1]}/status"
 }
 
+# Of malloc, beside the first: each is a reserve of 64 MiB, of which the threads that have it use little and keep that.
+arenas() { # NODE
+	awk '$2 ~ /^[r-][w-][x-]p$/ { reserve = $2 == "---p" && $6 == "" } $1 == "Size:" && reserve && $2 > 32 * 1024 { n++ }
+		END { print n + 0 }' "/proc/${PID[etcdwatch-$1]}/smaps"
+}
+
 # Others may have come meanwhile.
 one_has_closed() { # NODE CONNECTIONS
 	[[ -n $(comm -23 <(echo "$2") <(connections "$1")) ]]
@@ -73,7 +79,9 @@ wait_until 10 one_has_closed "$first" "$streaming"
 
 say "and what the member had to send did not come into its memory"
 peak=$(kib "$first" VmHWM) rest=$(kib "${others[0]}" VmRSS)
+say "at its highest $peak KiB, where another that took none has $rest"
 [[ $peak -lt $((rest + 6144)) ]] || fail "$peak KiB at its highest, where another that took none has $rest"
+sanitizers_are_on || expect_equal "what threads keep for themselves" "$(arenas "$first")" 0
 
 say "another node takes the same period"
 wait_until 40 has_entries 1 "${others[@]}"

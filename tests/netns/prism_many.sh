@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # busy: with connections
 # Eight thousand connections that only lie there, and others that come and go beside them. Memory,
-# descriptors and pipes stay where they are.
+# descriptors and pipes stay where they are, and the probe process gives back what a check took.
 . "$(dirname "$0")/lib-prism.sh"
 
 PRISM_LISTEN="127.0.0.1:7445"
@@ -35,6 +35,19 @@ memory_at_most() { # WHAT GOT LIMIT
 	fi
 }
 
+# As the system is told of it.
+probe_gives_back() {
+	local what="what the probe process gives back"
+	if sanitizers_are_on; then
+		not_judged "$what" "a sanitizer keeps what is free"
+		return
+	fi
+	spawn strace-cl cl strace -qq -e trace=madvise -o "$T/madvise" -p "$(pgrep -P "${PID[prism-cl]}" -x prism-probe)"
+	wait_until 30 grep -sq MADV_DONTNEED "$T/madvise"
+	signal INT strace-cl
+	wait_exit 10 strace-cl
+}
+
 ulimit -n 20000
 lan_with_servers
 for node in "${NODES[@]}"; do
@@ -46,6 +59,9 @@ churn before
 wait_until 5 settled 0
 rss_none=$(rss_kb)
 fds_none=$(fds)
+
+say "a check is over"
+probe_gives_back
 
 say "$MANY connections, none of which says more than hello"
 client_spawn idle kept --connections $MANY --every 0 --echo 100 --timeout 20000

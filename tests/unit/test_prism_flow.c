@@ -5,8 +5,8 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-#include "base/mem.h"
 #include "tests/unit/check.h"
 #include "tests/unit/sockets.h"
 
@@ -22,11 +22,10 @@ struct bench {
 
 static struct bench bench_new(int buffer)
 {
-	struct bench b = {
-	    .room = {.pipes = pipes_new(8), .buffer = xcalloc(1, FLOW_BUFFER_BYTES)},
-	};
+	struct bench b = {0};
 	int fds[2];
 
+	flow_room_init(&b.room, pipes_new(8));
 	sockets_pair(fds, 0);
 	b.writer = fds[0];
 	b.from = fds[1];
@@ -40,8 +39,7 @@ static void bench_end(struct bench *b)
 {
 	flow_fini(&b->flow, &b->room);
 	CHECK_EQ_INT(b->room.held, 0);
-	pipes_free(b->room.pipes);
-	free(b->room.buffer);
+	flow_room_fini(&b->room);
 	(void) close(b->writer);
 	(void) close(b->from);
 	(void) close(b->to);
@@ -115,6 +113,43 @@ static void test_small_data_passes_at_once(void)
 	CHECK_EQ_INT(moved, 0);
 	CHECK(!b.flow.bulk);
 	CHECK_EQ_INT(b.flow.state, FLOW_OPEN);
+	bench_end(&b);
+}
+
+#define PAGE_MIN_BYTES 4096
+
+/* Pages of the buffer that are memory. */
+static size_t buffer_pages(const struct bench *b, size_t page_bytes)
+{
+	unsigned char in[FLOW_BUFFER_BYTES / PAGE_MIN_BYTES + 2] = {0};
+	uintptr_t first = (uintptr_t) b->room.buffer & ~(uintptr_t) (page_bytes - 1);
+	uintptr_t end = (uintptr_t) b->room.buffer + FLOW_BUFFER_BYTES;
+	size_t n = 0;
+
+	CHECK_EQ_INT(mincore((void *) first, end - first, in), 0);
+	for (size_t i = 0; i < sizeof(in); i++)
+		n += in[i] & 1;
+	return n;
+}
+
+/* The first of all, as memory that somebody else has used before is there anyway. */
+static void test_the_buffer_is_memory_as_far_as_it_was_filled(void)
+{
+	size_t page_bytes = (size_t) sysconf(_SC_PAGESIZE);
+	struct bench b = bench_new(0);
+	size_t moved;
+
+	/* One at each edge, which it shares with others, and one that the allocator may fill. */
+	CHECK(buffer_pages(&b, page_bytes) <= 3);
+	for (uint64_t i = 1; i <= 100; i++) {
+		CHECK(stream_write(b.writer, &b.written, 100 * i));
+		CHECK(sockets_wait(b.from, POLLIN));
+		CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
+	}
+	CHECK(buffer_pages(&b, page_bytes) <= 3);
+	arrive(&b, 10000 + 40000, 40000);
+	CHECK_EQ_INT(move(&b, &moved), FLOW_FINE);
+	CHECK(buffer_pages(&b, page_bytes) >= 40000 / page_bytes);
 	bench_end(&b);
 }
 
@@ -388,6 +423,7 @@ static void test_break_gives_up_what_is_pending(void)
 int main(void)
 {
 	(void) signal(SIGPIPE, SIG_IGN);
+	test_the_buffer_is_memory_as_far_as_it_was_filled();
 	test_small_data_passes_at_once();
 	test_what_is_not_taken_is_held();
 	test_plenty_of_held_bytes_means_small_reads();
