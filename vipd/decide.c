@@ -31,8 +31,9 @@ static int64_t next_due(const struct decide_calls *calls, int64_t period_us)
 		return MONO_NEVER;
 	if (calls->last_ok)
 		return calls->last_sent_us + period_us;
-	return calls->last_sent_us +
-	       MIN(calls->in_flight > 0 ? DECIDE_PACE_US : DECIDE_RETRY_US, period_us);
+	/* Not so fast that as many as may be in flight are, long before the first is given up. */
+	return calls->last_sent_us + (calls->in_flight > 0 ? MIN(DECIDE_PACE_US, 2 * period_us)
+	                                                   : MIN(DECIDE_RETRY_US, period_us));
 }
 
 /* Does the action when it is due, else waits for it or for `other_us`. */
@@ -94,11 +95,11 @@ static struct decision standby_silent(const struct decide_input *in)
 {
 	const struct facts *f = in->facts;
 	const char *silent_node = f->has_owner ? f->owner.node : NULL;
-	int64_t window_us, late_us, period_us, suspect_us, take_us;
+	int64_t window_us, late_us, overdue_us, suspect_us, take_us;
 
 	decide_awaited(f, in->window_us, in->late_us, &window_us, &late_us);
-	period_us = timing_confirm_period_us(window_us);
-	suspect_us = f->life.us + period_us + period_us / 2;
+	overdue_us = timing_overdue_us(window_us);
+	suspect_us = f->life.us + overdue_us + overdue_us / 2;
 	if (in->now.us < suspect_us)
 		return wait_until(suspect_us);
 
@@ -107,7 +108,7 @@ static struct decision standby_silent(const struct decide_input *in)
 	    (int64_t) policy_rank(f, in->me, silent_node, in->avoid_etcd_leader) * DECIDE_RANK_DELAY_US;
 	if (f->quorum_since_us == MONO_NEVER)
 		return read_when_due(in, MONO_NEVER);
-	take_us = MAX(take_us, f->quorum_since_us + period_us + DECIDE_PACE_US);
+	take_us = MAX(take_us, f->quorum_since_us + overdue_us + DECIDE_PACE_US);
 	take_us = MAX(take_us, in->campaign_after_us);
 	/* The last word of etcd must be fresh. */
 	if (in->now.us >= take_us && in->now.us - f->quorum_last_us < 2 * DECIDE_PACE_US)

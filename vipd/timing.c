@@ -14,17 +14,22 @@ int64_t timing_election_timeout_us(int64_t min_ttl_s)
 
 int64_t timing_window_advised_us(int64_t election_timeout_us)
 {
-	return election_timeout_us * 5 / 2;
+	return election_timeout_us * TIMING_WINDOW_DEFAULT_US / TIMING_ELECTION_DEFAULT_US;
 }
 
 int64_t timing_window_auto_us(int64_t election_timeout_us, enum fence_kind kind)
 {
-	int64_t least = kind == FENCE_NFTABLES ? TIMING_WINDOW_DEFAULT_US : TIMING_WINDOW_LIFETIME_US;
+	int64_t advised_us = timing_window_advised_us(election_timeout_us);
 
-	return MAX(least, timing_window_advised_us(election_timeout_us));
+	return kind == FENCE_NFTABLES ? advised_us : MAX(advised_us, TIMING_WINDOW_LIFETIME_US);
 }
 
 int64_t timing_confirm_period_us(int64_t window_us)
+{
+	return window_us / 8;
+}
+
+int64_t timing_overdue_us(int64_t window_us)
 {
 	return window_us / 4;
 }

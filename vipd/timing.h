@@ -58,27 +58,35 @@ enum fence_kind {
  * and 6.18); one quarter of a second of slack on top. */
 #define TIMING_LIFETIME_SLACK_US (1250 * US_PER_MS)
 
-/* Long enough for etcd to elect by its first vote when its leader dies: the last confirmation is up
- * to a quarter of the window old, members stand for election one to two election timeouts after the
- * last heartbeat, and then a confirmation follows within DECIDE_PACE_US. bench/RESULTS.md has what
- * a shorter one would gain. */
-#define TIMING_WINDOW_DEFAULT_US (3 * US_PER_S)
-#define TIMING_WINDOW_LIFETIME_US (5 * US_PER_S)
-
 /* etcd's default election timeout, and the one that a minimum lease TTL of `min_ttl_s` seconds
  * tells of: the server grants no less than ceil(1.5 x election timeout). */
 #define TIMING_ELECTION_DEFAULT_US US_PER_S
 int64_t timing_election_timeout_us(int64_t min_ttl_s);
 
-/* The window where none is configured: max(3 s, 2.5 x election timeout), and at least 5 s where the
- * lifetime is the only fence. */
+/*
+ * The window for etcd's default election timeout, and longer as that is longer: enough for etcd to
+ * elect by its first vote when its leader dies. The last confirmation is up to a period old
+ * (312 ms), members stand for election up to 1.9 election timeouts after the last heartbeat, and
+ * then a confirmation follows within DECIDE_PACE_US: 2.46 s. bench/RESULTS.md has what others
+ * would gain, and cost.
+ */
+#define TIMING_WINDOW_DEFAULT_US (2500 * US_PER_MS)
+#define TIMING_WINDOW_LIFETIME_US (5 * US_PER_S)
+
+/* The window where none is configured: 2.5 x election timeout, and at least 5 s where the lifetime
+ * is the only fence. */
 int64_t timing_window_auto_us(int64_t election_timeout_us, enum fence_kind kind);
 
 /* Below this an etcd election alone may cost the owner its address. */
 int64_t timing_window_advised_us(int64_t election_timeout_us);
 
-/* p: the owner confirms this often. */
+/* p: the owner confirms this often. A longer one makes the window that outlasts an election longer
+ * by as much, and with it a failover; a shorter one writes into etcd more often. */
 int64_t timing_confirm_period_us(int64_t window_us);
+
+/* A living owner that can confirm does so within this, also if it is of a version before this one,
+ * which confirmed half as often. */
+int64_t timing_overdue_us(int64_t window_us);
 
 /* The least time left of a confirmation for which it is worth adding the address: else it would be
  * gone again before the next one, or (lifetime) cannot be fenced in whole seconds at all. */

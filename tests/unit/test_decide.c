@@ -2,7 +2,7 @@
 /*
  * The next step in each state, one case a line of the protocol: what is done, or until when it
  * waits. Times are milliseconds around a NOW at which the owner has just fallen silent for its
- * whole window (3 s, so that its period is 750 ms), and etcd has answered for long enough.
+ * whole window (3 s, so that its period is 375 ms), and etcd has answered for long enough.
  */
 #include "vipd/decide.h"
 
@@ -77,7 +77,7 @@ static void set_scene(struct scene *s, enum election_state state)
 	    .fit = true,
 	    .window_us = WINDOW,
 	    .late_us = TIMING_LATE_US,
-	    .worth_us = MS(750),
+	    .worth_us = MS(375),
 	    .state_since_us = AGO(10000),
 	    .reads = {.last_sent_us = AGO(200), .last_ok = true},
 	};
@@ -267,7 +267,7 @@ static const struct decide_case ours_cases[] = {
 
 CHANGE(taking, ours(s); s->in.rev = s->facts.owner_rev;
        s->in.take_at = (struct mono_moment){AGO(10), RAW_AGO(10)}; s->in.deadline_us = IN(2000);
-       s->in.confirms.last_sent_us = AGO(700); s->in.confirms.last_ok = true;)
+       s->in.confirms.last_sent_us = AGO(325); s->in.confirms.last_ok = true;)
 CHANGE(old_fence_runs, s->in.take_at = BOTH_IN(30);)
 CHANGE(old_fence_runs_confirm_first, s->in.take_at = BOTH_IN(60);)
 CHANGE(old_fence_ends_now, s->in.take_at = BOTH_IN(0);)
@@ -280,8 +280,8 @@ CHANGE(suspended, s->in.take_at = (struct mono_moment){AGO(3600000), RAW_IN(3000
 CHANGE(old_fence_runs_by_boot, s->in.take_at.us = IN(30);)
 CHANGE(old_fence_runs_by_both, s->in.take_at = (struct mono_moment){IN(20), RAW_IN(30)};)
 CHANGE(old_fence_runs_by_both_boot, s->in.take_at = (struct mono_moment){IN(30), RAW_IN(20)};)
-CHANGE(not_worth, s->in.deadline_us = IN(750);)
-CHANGE(just_worth, s->in.deadline_us = IN(750) + 1;)
+CHANGE(not_worth, s->in.deadline_us = IN(375);)
+CHANGE(just_worth, s->in.deadline_us = IN(375) + 1;)
 CHANGE(not_confirmed, s->in.deadline_us = 0; s->in.confirms.last_sent_us = 0;)
 CHANGE(confirm_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = false;)
 CHANGE(confirm_just_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = false;
@@ -302,7 +302,7 @@ static const struct decide_case taking_cases[] = {
     {"old fence ends this instant", old_fence_ends_now, ELECTION_HOLD, 0},
     {"old fence runs by the raw clock", old_fence_runs_by_raw, ELECTION_WAIT, IN(30)},
     {"by the last microsecond", old_fence_just_runs_by_raw, ELECTION_WAIT, NOW},
-    {"suspended for an hour: a confirmation is due before", suspended, ELECTION_WAIT, IN(750)},
+    {"suspended for an hour: a confirmation is due before", suspended, ELECTION_WAIT, IN(375)},
     {"old fence runs by the clock of timers", old_fence_runs_by_boot, ELECTION_WAIT, IN(30)},
     {"by both", old_fence_runs_by_both, ELECTION_WAIT, IN(30)},
     {"by both, the other one for longer", old_fence_runs_by_both_boot, ELECTION_WAIT, IN(30)},
@@ -322,7 +322,7 @@ static const struct decide_case taking_cases[] = {
 
 /* --- owner ---------------------------------------------------------------------------------- */
 
-CHANGE(confirm_due, s->in.confirms.last_sent_us = AGO(750);)
+CHANGE(confirm_due, s->in.confirms.last_sent_us = AGO(375);)
 CHANGE(confirm_overdue_failed, s->in.confirms.last_ok = false;)
 CHANGE(confirms_all_lost, s->in.confirms.in_flight = DECIDE_IN_FLIGHT_MAX;
        s->in.confirms.last_ok = false;)
@@ -330,9 +330,11 @@ CHANGE(fence_over, s->in.deadline_us = NOW;)
 CHANGE(fence_over_and_leaving, s->in.deadline_us = NOW; s->in.leaving = true;)
 CHANGE(fence_over_and_lost, s->in.deadline_us = NOW; lost(s);)
 CHANGE(fence_first, s->in.deadline_us = IN(20);)
-CHANGE(fast_window, s->in.window_us = MS(800); s->in.confirms.last_sent_us = AGO(199);)
+CHANGE(fast_window, s->in.window_us = MS(800); s->in.confirms.last_sent_us = AGO(99);)
 CHANGE(fast_window_failed, s->in.window_us = MS(300); s->in.confirms.last_ok = false;
        s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(75);)
+CHANGE(fast_window_pending, s->in.window_us = MS(1500); s->in.confirms.last_ok = false;
+       s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(240);)
 
 static const struct decide_case owner_cases[] = {
     {"confirmed: until the next is due", NULL, ELECTION_WAIT, IN(50)},
@@ -348,7 +350,8 @@ static const struct decide_case owner_cases[] = {
     {"leaving", leaving, ELECTION_YIELD, 0},
     {"not fit", not_fit, ELECTION_YIELD, 0},
     {"a short window: a short period", fast_window, ELECTION_WAIT, IN(1)},
-    {"a short window: tries again within a period", fast_window_failed, ELECTION_CONFIRM, 0},
+    {"a short window: tries again within two periods", fast_window_failed, ELECTION_CONFIRM, 0},
+    {"four that hang last until the first is given up", fast_window_pending, ELECTION_WAIT, IN(10)},
 };
 
 /* --- yielding ------------------------------------------------------------------------------- */

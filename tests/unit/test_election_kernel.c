@@ -15,6 +15,7 @@
 
 #define MS(n) (INT64_C(n) * US_PER_MS)
 #define WINDOW MS(3000)
+#define PERIOD (WINDOW / 8)
 #define SILENT_FOR (WINDOW + TIMING_LATE_US)
 
 struct stage {
@@ -219,7 +220,7 @@ static void become_owner(struct stage *s)
 	CHECK_EQ_INT(election_state(s->election), ELECTION_OWNER);
 	CHECK_EQ_INT(s->held_until_us, s->sent_us + WINDOW);
 	election_on_confirm(s->election, ELECTION_DONE, s->rev, s->sent_us);
-	wait_for(s, MS(750));
+	wait_for(s, PERIOD);
 	CHECK_EQ_INT(s->confirms, 2);
 	CHECK_EQ_INT(s->holds, 1);
 }
@@ -310,7 +311,7 @@ static void test_not_renewed(void)
 	CHECK_EQ_INT(election_state(s.election), ELECTION_OWNER);
 	CHECK_EQ_INT(election_deadline_us(s.election), until_us);
 	/* The next confirmation tries again. */
-	wait_for(&s, MS(750));
+	wait_for(&s, PERIOD);
 	s.hold_result = 0;
 	answer_confirm(&s, ELECTION_DONE);
 	CHECK_EQ_INT(election_deadline_us(s.election), s.sent_us + WINDOW);
@@ -319,8 +320,8 @@ static void test_not_renewed(void)
 	/* And if none of them can, it ends when the kernel ends it. */
 	until_us = s.held_until_us;
 	s.hold_result = 1;
-	while (s.now_us < until_us - MS(750)) {
-		wait_for(&s, MS(750));
+	while (s.now_us < until_us - PERIOD) {
+		wait_for(&s, PERIOD);
 		answer_confirm(&s, ELECTION_DONE);
 	}
 	CHECK_EQ_INT(election_state(s.election), ELECTION_OWNER);
