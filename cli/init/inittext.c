@@ -126,7 +126,7 @@ static void write_policy(struct text *t)
 	if (!needs_gate(f)) {
 		heading(
 		    t, "# How VIPs behave, where it is not to be as usual (after a power loss another node "
-		       "answers in some\n# 2.8 s):\n"
+		       "answers in some\n# 2.7 s):\n"
 		       "#---\n#apiVersion: fairlead/v1\n#kind: VIPPolicyConfig\n#fenceWindow: 1.5s\n");
 		return;
 	}
