@@ -22,18 +22,19 @@ static struct decision act(enum election_action action)
 	return (struct decision){.action = action};
 }
 
-/* When the next request of this kind is due, where `period_us` is the pace while all is well. */
-static int64_t next_due(const struct decide_calls *calls, int64_t period_us)
+/* When the next request of this kind is due: after `period_us` while all is well, and after
+ * `pace_us` while the newest has no answer. */
+static int64_t next_due(const struct decide_calls *calls, int64_t period_us, int64_t pace_us)
 {
 	if (calls->last_sent_us == 0)
 		return 0;
-	if (calls->in_flight >= DECIDE_IN_FLIGHT_MAX)
-		return MONO_NEVER;
 	if (calls->last_ok)
 		return calls->last_sent_us + period_us;
-	/* Not so fast that as many as may be in flight are, long before the first is given up. */
-	return calls->last_sent_us + (calls->in_flight > 0 ? MIN(DECIDE_PACE_US, 2 * period_us)
-	                                                   : MIN(DECIDE_RETRY_US, period_us));
+	if (calls->in_flight == 0)
+		return calls->last_sent_us + MIN(DECIDE_RETRY_US, period_us);
+	/* Whatever the deadline of those that hang, the next one does not wait for it. */
+	return calls->last_sent_us +
+	       (calls->in_flight < DECIDE_IN_FLIGHT_MANY ? pace_us : DECIDE_CROWDED_PACE_US);
 }
 
 /* Does the action when it is due, else waits for it or for `other_us`. */
@@ -45,7 +46,8 @@ static struct decision when_due(const struct decide_input *in, enum election_act
 
 static struct decision read_when_due(const struct decide_input *in, int64_t other_us)
 {
-	return when_due(in, ELECTION_READ, next_due(&in->reads, DECIDE_PACE_US), other_us);
+	return when_due(in, ELECTION_READ, next_due(&in->reads, DECIDE_PACE_US, DECIDE_PACE_US),
+	                other_us);
 }
 
 static bool record_is_ours(const struct decide_input *in)
@@ -160,8 +162,12 @@ static struct decision decide_standby(const struct decide_input *in)
 
 static struct decision confirm_when_due(const struct decide_input *in, int64_t other_us)
 {
-	return when_due(in, ELECTION_CONFIRM,
-	                next_due(&in->confirms, timing_confirm_period_us(in->window_us)), other_us);
+	int64_t period_us = timing_confirm_period_us(in->window_us);
+	int64_t pace_us = in->deadline_us - in->now.us > in->window_us / 2
+	                      ? MIN(DECIDE_PACE_US, 2 * period_us)
+	                      : MIN(DECIDE_URGENT_PACE_US, period_us);
+
+	return when_due(in, ELECTION_CONFIRM, next_due(&in->confirms, period_us, pace_us), other_us);
 }
 
 /* When the fence of the owner before has acted, by the clock of now.us as far as it can be told;
@@ -201,7 +207,7 @@ static struct decision decide_yielding(const struct decide_input *in)
 	/* Others take it without our word once it has been silent for so long: no use to go on. */
 	int64_t give_up_us = MAX(in->state_since_us, over_us) + in->window_us + in->late_us;
 	/* `released` means that nobody has it, and from whom we took it may still. */
-	int64_t due_us = MAX(next_due(&in->releases, DECIDE_PACE_US), over_us);
+	int64_t due_us = MAX(next_due(&in->releases, DECIDE_PACE_US, DECIDE_PACE_US), over_us);
 
 	if (record_is_lost(in) || in->now.us >= give_up_us)
 		return act(ELECTION_STEP_DOWN);

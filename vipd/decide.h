@@ -45,7 +45,13 @@ enum election_action {
  * not kept waiting by the deadline of one that was lost. */
 #define DECIDE_PACE_US (250 * US_PER_MS)
 #define DECIDE_RETRY_US (100 * US_PER_MS)
-#define DECIDE_IN_FLIGHT_MAX 4
+/* Of confirmations when half of the window has gone without one: as after the death of etcd's
+ * leader, when each may be the first that the new one takes. */
+#define DECIDE_URGENT_PACE_US (125 * US_PER_MS)
+/* So many may overlap at these paces, which no default window exhausts whatever the deadline of a
+ * request is; further ones follow at DECIDE_CROWDED_PACE_US. */
+#define DECIDE_IN_FLIGHT_MANY 16
+#define DECIDE_CROWDED_PACE_US (500 * US_PER_MS)
 
 /* Standbys of lower rank let the better ones go first. */
 #define DECIDE_RANK_DELAY_US (300 * US_PER_MS)

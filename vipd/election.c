@@ -263,9 +263,10 @@ static void yield(struct election *e)
 	e->campaign_after_us = now_us(e) + AFTER_YIELD_US;
 	if (r < 0) {
 		/* `released` promises that the address is off. Where the kernel did not say so, the others
-		 * wait for our fence, and they can only if we are silent. */
+		 * wait for our fence, and they can only if we are silent; for twice as long, as their clocks
+		 * may be slower than ours. */
 		e->spent_rev = e->rev;
-		e->campaign_after_us += e->window_us + e->late_us;
+		e->campaign_after_us += 2 * (e->window_us + e->late_us);
 	}
 	set_state(e, ELECTION_YIELDING, reason);
 	if (r < 0)
@@ -529,7 +530,7 @@ void election_on_rewind(struct election *e)
 
 void election_check_now(struct election *e)
 {
-	if (e->state != ELECTION_OWNER || e->confirms.in_flight >= DECIDE_IN_FLIGHT_MAX)
+	if (e->state != ELECTION_OWNER || e->confirms.in_flight >= DECIDE_IN_FLIGHT_MANY)
 		return;
 	call_sent(e, &e->confirms);
 	e->ops->confirm(e->rev, e->epoch, e->ctx);

@@ -9,12 +9,12 @@ int64_t timing_election_timeout_us(int64_t min_ttl_s)
 	/* 2 s is what the default of one second gives, and anything from 0.7 s to 1.3 s as well. */
 	if (min_ttl_s <= 2)
 		return TIMING_ELECTION_DEFAULT_US;
-	return min_ttl_s * US_PER_S * 2 / 3;
+	return MIN(min_ttl_s, TIMING_ELECTION_MAX_US / US_PER_S * 3 / 2) * US_PER_S * 2 / 3;
 }
 
 int64_t timing_window_advised_us(int64_t election_timeout_us)
 {
-	return election_timeout_us * TIMING_WINDOW_DEFAULT_US / TIMING_ELECTION_DEFAULT_US;
+	return election_timeout_us * 5 / 2;
 }
 
 int64_t timing_window_auto_us(int64_t election_timeout_us, enum fence_kind kind)
@@ -46,7 +46,7 @@ int64_t timing_worth_holding_us(enum fence_kind kind, int64_t window_us)
 {
 	int64_t least = kind == FENCE_LIFETIME ? US_PER_S + TIMING_LIFETIME_SLACK_US : 0;
 
-	return MAX(least, timing_confirm_period_us(window_us));
+	return MAX(least, timing_overdue_us(window_us));
 }
 
 int64_t timing_silent_at_us(int64_t seen_us, int64_t window_us)

@@ -59,18 +59,20 @@ enum fence_kind {
 #define TIMING_LIFETIME_SLACK_US (1250 * US_PER_MS)
 
 /* etcd's default election timeout, and the one that a minimum lease TTL of `min_ttl_s` seconds
- * tells of: the server grants no less than ceil(1.5 x election timeout). */
+ * tells of: the server grants no less than ceil(1.5 x election timeout), and starts with none
+ * above 50 s, so that whoever answers with more says nothing of one. */
 #define TIMING_ELECTION_DEFAULT_US US_PER_S
+#define TIMING_ELECTION_MAX_US (50 * US_PER_S)
 int64_t timing_election_timeout_us(int64_t min_ttl_s);
 
 /*
  * The window for etcd's default election timeout, and longer as that is longer: enough for etcd to
  * elect by its first vote when its leader dies. The last confirmation is up to a period old
  * (312 ms), members stand for election up to 1.9 election timeouts after the last heartbeat, and
- * then a confirmation follows within DECIDE_PACE_US: 2.46 s. bench/RESULTS.md has what others
- * would gain, and cost.
+ * then a confirmation follows within DECIDE_URGENT_PACE_US: 2.34 s, and 160 ms for disks and round
+ * trips. bench/RESULTS.md has what others would gain, and cost.
  */
-#define TIMING_WINDOW_DEFAULT_US (2500 * US_PER_MS)
+#define TIMING_WINDOW_DEFAULT_US (TIMING_ELECTION_DEFAULT_US * 5 / 2)
 #define TIMING_WINDOW_LIFETIME_US (5 * US_PER_S)
 
 /* The window where none is configured: 2.5 x election timeout, and at least 5 s where the lifetime

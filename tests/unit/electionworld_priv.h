@@ -20,7 +20,7 @@
 #include "vipd/timing.h"
 
 #define NODES 3
-#define MESSAGES_MAX 256
+#define MESSAGES_MAX 512
 
 struct store {
 	int64_t revision;

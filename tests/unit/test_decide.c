@@ -77,7 +77,7 @@ static void set_scene(struct scene *s, enum election_state state)
 	    .fit = true,
 	    .window_us = WINDOW,
 	    .late_us = TIMING_LATE_US,
-	    .worth_us = MS(375),
+	    .worth_us = MS(750),
 	    .state_since_us = AGO(10000),
 	    .reads = {.last_sent_us = AGO(200), .last_ok = true},
 	};
@@ -145,7 +145,7 @@ CHANGE(word_stale, s->facts.quorum_last_us = AGO(500); s->in.reads.last_sent_us 
 CHANGE(word_stale_pending, s->facts.quorum_last_us = AGO(500); s->in.reads.in_flight = 1;
        s->in.reads.last_sent_us = AGO(100); s->in.reads.last_ok = false;)
 CHANGE(reads_all_lost, s->facts.quorum_since_us = NEVER;
-       s->in.reads.in_flight = DECIDE_IN_FLIGHT_MAX; s->in.reads.last_ok = false;)
+       s->in.reads.in_flight = DECIDE_IN_FLIGHT_MANY; s->in.reads.last_ok = false;)
 CHANGE(second_rank, add_node(s, "0", 200);)
 CHANGE(second_rank_over, add_node(s, "0", 200); s->facts.life.us = AGO(3300);)
 CHANGE(silent_owner_is_better, s->facts.nodes[0].priority = 500;)
@@ -184,7 +184,7 @@ static const struct decide_case silent_cases[] = {
     {"etcd has answered for long enough", streak_old_enough, ELECTION_TAKE, 0},
     {"etcd's last word is stale", word_stale, ELECTION_READ, 0},
     {"etcd's last word is stale, asked a moment ago", word_stale_pending, ELECTION_WAIT, IN(150)},
-    {"all reads are lost: no more until one ends", reads_all_lost, ELECTION_WAIT, NEVER},
+    {"many reads hang: the next waits for none of them", reads_all_lost, ELECTION_WAIT, IN(300)},
     {"a better one goes first", second_rank, ELECTION_WAIT, IN(50)},
     {"the better one did not", second_rank_over, ELECTION_TAKE, 0},
     {"the silent one is not the better one", silent_owner_is_better, ELECTION_TAKE, 0},
@@ -280,8 +280,8 @@ CHANGE(suspended, s->in.take_at = (struct mono_moment){AGO(3600000), RAW_IN(3000
 CHANGE(old_fence_runs_by_boot, s->in.take_at.us = IN(30);)
 CHANGE(old_fence_runs_by_both, s->in.take_at = (struct mono_moment){IN(20), RAW_IN(30)};)
 CHANGE(old_fence_runs_by_both_boot, s->in.take_at = (struct mono_moment){IN(30), RAW_IN(20)};)
-CHANGE(not_worth, s->in.deadline_us = IN(375);)
-CHANGE(just_worth, s->in.deadline_us = IN(375) + 1;)
+CHANGE(not_worth, s->in.deadline_us = IN(750);)
+CHANGE(just_worth, s->in.deadline_us = IN(750) + 1;)
 CHANGE(not_confirmed, s->in.deadline_us = 0; s->in.confirms.last_sent_us = 0;)
 CHANGE(confirm_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = false;)
 CHANGE(confirm_just_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = false;
@@ -311,7 +311,7 @@ static const struct decide_case taking_cases[] = {
     {"never confirmed", not_confirmed, ELECTION_CONFIRM, 0},
     {"the last confirmation failed", confirm_failed, ELECTION_CONFIRM, 0},
     {"the last confirmation failed a moment ago", confirm_just_failed, ELECTION_WAIT, IN(70)},
-    {"one is under way: the next overlaps it", confirm_pending, ELECTION_WAIT, IN(150)},
+    {"one is under way: the next overlaps it", confirm_pending, ELECTION_WAIT, IN(25)},
     {"taken by another", lost, ELECTION_STEP_DOWN, 0},
     {"deleted", lost_by_deletion, ELECTION_STEP_DOWN, 0},
     {"what is known is from before our swap", facts_from_before, ELECTION_HOLD, 0},
@@ -324,8 +324,15 @@ static const struct decide_case taking_cases[] = {
 
 CHANGE(confirm_due, s->in.confirms.last_sent_us = AGO(375);)
 CHANGE(confirm_overdue_failed, s->in.confirms.last_ok = false;)
-CHANGE(confirms_all_lost, s->in.confirms.in_flight = DECIDE_IN_FLIGHT_MAX;
-       s->in.confirms.last_ok = false;)
+CHANGE(confirm_hangs, s->in.confirms.in_flight = 1; s->in.confirms.last_ok = false;
+       s->in.confirms.last_sent_us = AGO(100);)
+CHANGE(confirm_hangs_still_calm, confirm_hangs(s); s->in.deadline_us = IN(1500) + 1;)
+CHANGE(confirm_hangs_half_gone, confirm_hangs(s); s->in.deadline_us = IN(1500);)
+CHANGE(nearly_many_hang, confirm_hangs_half_gone(s);
+       s->in.confirms.in_flight = DECIDE_IN_FLIGHT_MANY - 1;)
+CHANGE(many_hang, confirm_hangs_half_gone(s); s->in.confirms.in_flight = DECIDE_IN_FLIGHT_MANY;)
+CHANGE(many_hang_one_answered, many_hang(s); s->in.confirms.last_ok = true;)
+CHANGE(many_hang_until_fence, many_hang(s); s->in.deadline_us = IN(399);)
 CHANGE(fence_over, s->in.deadline_us = NOW;)
 CHANGE(fence_over_and_leaving, s->in.deadline_us = NOW; s->in.leaving = true;)
 CHANGE(fence_over_and_lost, s->in.deadline_us = NOW; lost(s);)
@@ -333,14 +340,22 @@ CHANGE(fence_first, s->in.deadline_us = IN(20);)
 CHANGE(fast_window, s->in.window_us = MS(800); s->in.confirms.last_sent_us = AGO(99);)
 CHANGE(fast_window_failed, s->in.window_us = MS(300); s->in.confirms.last_ok = false;
        s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(75);)
-CHANGE(fast_window_pending, s->in.window_us = MS(1500); s->in.confirms.last_ok = false;
-       s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(240);)
+CHANGE(fast_window_hangs, confirm_hangs(s); s->in.window_us = MS(1500);)
+CHANGE(fast_window_half_gone, confirm_hangs(s); s->in.window_us = MS(500);
+       s->in.deadline_us = IN(250); s->in.confirms.last_sent_us = AGO(60);)
 
 static const struct decide_case owner_cases[] = {
     {"confirmed: until the next is due", NULL, ELECTION_WAIT, IN(50)},
     {"a confirmation is due", confirm_due, ELECTION_CONFIRM, 0},
     {"the last one failed", confirm_overdue_failed, ELECTION_CONFIRM, 0},
-    {"all are lost: until the fence", confirms_all_lost, ELECTION_WAIT, IN(2000)},
+    {"one is under way", confirm_hangs, ELECTION_WAIT, IN(150)},
+    {"still, with more than half of the window left", confirm_hangs_still_calm, ELECTION_WAIT,
+     IN(150)},
+    {"with half of it: the next follows soon", confirm_hangs_half_gone, ELECTION_WAIT, IN(25)},
+    {"also when fifteen hang", nearly_many_hang, ELECTION_WAIT, IN(25)},
+    {"sixteen: later, but whenever they end", many_hang, ELECTION_WAIT, IN(400)},
+    {"the newest of them was answered", many_hang_one_answered, ELECTION_WAIT, IN(275)},
+    {"not beyond the fence", many_hang_until_fence, ELECTION_WAIT, IN(399)},
     {"the fence has run out", fence_over, ELECTION_EXPIRE, 0},
     {"the fence has run out while leaving", fence_over_and_leaving, ELECTION_EXPIRE, 0},
     {"the fence is before the next confirmation", fence_first, ELECTION_WAIT, IN(20)},
@@ -351,7 +366,8 @@ static const struct decide_case owner_cases[] = {
     {"not fit", not_fit, ELECTION_YIELD, 0},
     {"a short window: a short period", fast_window, ELECTION_WAIT, IN(1)},
     {"a short window: tries again within two periods", fast_window_failed, ELECTION_CONFIRM, 0},
-    {"four that hang last until the first is given up", fast_window_pending, ELECTION_WAIT, IN(10)},
+    {"a short window: one is under way", fast_window_hangs, ELECTION_WAIT, IN(150)},
+    {"a short window: half of it is gone", fast_window_half_gone, ELECTION_WAIT, NOW + 2500},
 };
 
 /* --- yielding ------------------------------------------------------------------------------- */

@@ -17,6 +17,9 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 
+/* A broken rule shows in one of these worlds. */
+#define SEEDS_MAX 1000
+
 /* --- what must hold -----------------------------------------------------------------------------
  */
 
@@ -73,12 +76,12 @@ static void test_mutations_are_caught(void)
 	for (size_t i = 0; i < ARRAY_SIZE(mutations); i++) {
 		uint64_t seed = 1;
 
-		while (seed < 200 &&
+		while (seed < SEEDS_MAX &&
 		       electionworld_run(seed, mutations[i].fate, mutations[i].mutation, 120 * US_PER_S)
 		               .overlap_us == 0)
 			seed++;
 		printf("broken rule '%s': caught by seed %" PRIu64 "\n", mutations[i].name, seed);
-		CHECK(seed < 200);
+		CHECK(seed < SEEDS_MAX);
 	}
 }
 
@@ -87,11 +90,11 @@ static void test_trust_ends_in_silence(void)
 {
 	uint64_t seed = 1;
 
-	while (seed < 200 &&
+	while (seed < SEEDS_MAX &&
 	       electionworld_run(seed, FATE_BACKUPS, MUTATION_TRUSTING, 120 * US_PER_S).owned_at_end)
 		seed++;
 	printf("trusting: nobody owns it at the end of seed %" PRIu64 "\n", seed);
-	CHECK(seed < 200);
+	CHECK(seed < SEEDS_MAX);
 }
 
 int main(int argc, char **argv)
