@@ -23,9 +23,20 @@ netconf_with() { # PROGRAM
 	spawn netconf n1 env "${FAULT[@]}" "$1" --config "$T/files" --runtime-dir "$T/run-n1" --state-dir "$T/state"
 }
 
+# A daemon that is gone is started again by path_again alone, for which the operator would wait a minute. What
+# it said before is still read.
 tell_netconf() { # WORD...
-	FAIRLEAD_TIMEOUT=60 fairlead n1 net "$@"
-} >>"$LOG_DIR/commands.log" 2>&1
+	spawn operator n1 timeout 60 "$FAIRLEAD" --runtime-dir "$T/run-n1" net "$@"
+	wait_until 90 told_or_gone
+	gone operator || nap 1
+	gone operator || kill -TERM "${PID[operator]}" 2>/dev/null || true
+	wait_exit 60 operator
+	return "$EXIT_CODE"
+}
+
+told_or_gone() {
+	gone operator || gone netconf
+}
 
 addresses() {
 	local words
