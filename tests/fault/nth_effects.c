@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -33,7 +34,11 @@ PASSED_ON(int, truncate, (const char *path, off_t len), path, len)
 PASSED_ON(int, chmod, (const char *path, mode_t mode), path, mode)
 PASSED_ON(int, fchmod, (int fd, mode_t mode), fd, mode)
 PASSED_ON(int, fchown, (int fd, uid_t uid, gid_t gid), fd, uid, gid)
+PASSED_ON(int, lchown, (const char *path, uid_t uid, gid_t gid), path, uid, gid)
+PASSED_ON(int, mkstemp, (char *path), path)
+PASSED_ON(char *, mkdtemp, (char *path), path)
 PASSED_ON(int, fclose, (FILE * file), file)
+PASSED_ON(int, fflush, (FILE * file), file)
 PASSED_ON(int, kill, (pid_t pid, int signo), pid, signo)
 PASSED_ON(int, shutdown, (int fd, int how), fd, how)
 
