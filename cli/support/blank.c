@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes: first every known value goes, wherever it stands (blank_known.c), then the rest is
- * read line by line for names, URLs, keys in PEM and tokens that can be told by their form.
+ * Three passes: first go the values of secret names in YAML (blank_yaml.c) and every known value,
+ * wherever it stands (blank_known.c), then the rest is read line by line for names, URLs, keys in
+ * PEM and tokens that can be told by their form. What is no YAML, a comment or a broken document
+ * for example, the last pass knows by its indentation and its quotes.
  */
 #include "cli/support/blank_priv.h"
 
@@ -31,10 +33,10 @@ static bool is_word_char(char c)
 struct scan {
 	FILE *out;
 	enum blank_format format;
-	size_t *n_blanked;
 	bool in_pem;
 	bool next_line;   /* the value of a secret name begins there */
-	char quote;       /* YAML: the value began with it, and has not ended; 0 */
+	char quote;       /* the value began with it, and has not ended; 0 */
+	size_t quote_len; /* with the backslashes before it */
 	long below;       /* YAML: what is indented more than that belongs to a secret name; -1 */
 	bool is_item;     /* YAML: that is an item of a list, which ends with the next one */
 	const char *line; /* the one that is read */
@@ -44,7 +46,6 @@ struct scan {
 static void put_blank(struct scan *s)
 {
 	(void) fputs(BLANK_TEXT, s->out);
-	(*s->n_blanked)++;
 }
 
 static bool begins(const struct scan *s, const char *p, const char *with)
@@ -136,14 +137,15 @@ static const char *value_end(struct scan *s, const char *p, enum value_form form
 		while (p < s->end && *p == ' ')
 			p++;
 	}
+	if (s->format == BLANK_YAML && form == VALUE_WORD && begins(s, p, BLANK_TEXT))
+		return p + strlen(BLANK_TEXT); /* blank_yaml.c knows where it ends */
 	begin = p;
 	for (size_t len = quote_len(s, p); len > 0; len = quote_len(s, p)) {
 		const char *behind = behind_quoted(s, p + len, p[len - 1], len);
 
 		if (behind == NULL) {
-			bool goes_on = s->format == BLANK_YAML && len == 1 && !is_comment(s);
-
-			s->quote = goes_on ? *p : '\0';
+			s->quote = is_comment(s) ? '\0' : p[len - 1];
+			s->quote_len = len;
 			return s->end;
 		}
 		p = behind;
@@ -397,18 +399,34 @@ static void scan_line(struct scan *s)
 	}
 }
 
-/* A value in quotes, which YAML lets go on at any column. A document ends it in any case. */
+/* What ends a value in quotes whose end is not there: in YAML a document, in a log the next
+ * message, which begins with its time. Of many messages one quote more must not be the end. */
+static bool is_beginning(const struct scan *s)
+{
+	static const char time_form[] = "0000-00-00";
+	size_t i = 0;
+
+	if (s->format == BLANK_YAML)
+		return begins(s, s->line, "---") || begins(s, s->line, "...");
+	while (time_form[i] != '\0' && s->line + i < s->end &&
+	       (time_form[i] == '0' ? isdigit((unsigned char) s->line[i]) != 0
+	                            : s->line[i] == time_form[i]))
+		i++;
+	return time_form[i] == '\0';
+}
+
+/* A value in quotes, which YAML and a shell let go on at any column. */
 static bool is_quoted_rest(struct scan *s)
 {
 	const char *p = s->line;
 
-	if (s->quote == '\0' || begins(s, s->line, "---") || begins(s, s->line, "...")) {
+	if (s->quote == '\0' || is_beginning(s)) {
 		s->quote = '\0';
 		return false;
 	}
 	do {
-		p = behind_quoted(s, p, s->quote, 1);
-	} while (p != NULL && p < s->end && *p++ == s->quote);
+		p = behind_quoted(s, p, s->quote, s->quote_len);
+	} while (p != NULL && s->quote_len == 1 && p < s->end && *p++ == s->quote);
 	if (p != NULL)
 		s->quote = '\0';
 	return true;
@@ -447,11 +465,14 @@ static bool is_rest(struct scan *s)
 		return true;
 	}
 	if (!is_empty && is_quoted_rest(s)) {
+		s->next_line = s->quote == '\0' && goes_on(s);
 		put_blank(s);
 		return true;
 	}
-	if (is_next) /* between two items a comment is none */
+	if (is_next) { /* between two items a comment is none */
 		s->next_line = (s->is_item && s->line[indent] == '#') || goes_on(s);
+		(void) value_end(s, s->line + strspn(s->line, " \t-:"), VALUE_WORD);
+	}
 	if (is_next && s->is_item && s->line[indent] == '-')
 		s->below = (long) indent;
 	else if (!is_empty && ends_below(s, indent))
@@ -465,25 +486,44 @@ static bool is_rest(struct scan *s)
 
 /* --- a text --------------------------------------------------------------------------------- */
 
+/* How often it says that something was blanked. */
+static size_t count_blanks(const char *text, size_t len)
+{
+	const char *p = text, *end = text + len;
+	size_t n = 0;
+
+	while (p < end && (p = memmem(p, (size_t) (end - p), BLANK_TEXT, strlen(BLANK_TEXT))) != NULL) {
+		p += strlen(BLANK_TEXT);
+		n++;
+	}
+	return n;
+}
+
 char *blank_text(const char *text, size_t len, enum blank_format format, const struct texts *known,
                  size_t *n_blanked)
 {
+	AUTO(free) char *tree = NULL;
 	AUTO(free) char *rest = NULL;
+	size_t tree_len = len, rest_len, result_len = 0, before, after;
 	char *result = NULL;
-	size_t result_len = 0;
-	struct scan s = {.format = format, .n_blanked = n_blanked, .below = -1};
+	struct scan s = {.format = format, .below = -1};
 
-	rest = blank_known(text, len, known, &len, n_blanked);
+	if (format == BLANK_YAML)
+		tree = blank_yaml(text, len, &tree_len);
+	rest = blank_known(tree != NULL ? tree : text, tree_len, known, &rest_len);
 	s.out = xmemstream_open(&result, &result_len);
-	for (s.line = rest; s.line < rest + len; s.line = s.end + 1) {
-		s.end = memchr(s.line, '\n', (size_t) (rest + len - s.line));
+	for (s.line = rest; s.line < rest + rest_len; s.line = s.end + 1) {
+		s.end = memchr(s.line, '\n', (size_t) (rest + rest_len - s.line));
 		if (s.end == NULL)
-			s.end = rest + len;
+			s.end = rest + rest_len;
 		if (!is_rest(&s))
 			scan_line(&s);
-		if (s.end < rest + len)
+		if (s.end < rest + rest_len)
 			(void) fputc('\n', s.out);
 	}
 	xmemstream_close(s.out);
+	before = count_blanks(text, len);
+	after = count_blanks(result, result_len);
+	*n_blanked += after - MIN(before, after);
 	return result;
 }

@@ -59,8 +59,7 @@ static size_t known_at(const struct known_index *index, const char *p, size_t le
 	return longest;
 }
 
-char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len,
-                  size_t *n_blanked)
+char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len)
 {
 	struct known_index index;
 	char *result = NULL;
@@ -72,7 +71,6 @@ char *blank_known(const char *text, size_t len, const struct texts *known, size_
 
 		if (n > 0) {
 			(void) fputs(BLANK_TEXT, out);
-			(*n_blanked)++;
 			i += n;
 		} else {
 			(void) fputc(text[i] != '\0' ? text[i] : '?', out);

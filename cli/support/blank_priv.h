@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The inside of blanking, for the three files that make it up and for nobody else:
+ * The inside of blanking, for the four files that make it up and for nobody else:
  *   blank.c        reads a text line by line
+ *   blank_yaml.c   what is the value of a secret name, as the reader of YAML has it
  *   blank_secret.c what is secret by its name or by its form
  *   blank_known.c  what is secret because its value is known
  * All are pure.
@@ -14,7 +15,9 @@
 /* Whether a word is a secret by its form, whatever stands before it: a key, a token. */
 bool blank_looks_secret(const char *word, size_t len);
 
-/* The text without the known values, to be freed, of *ret_len bytes; NULs become '?'. Adds to
- * *n_blanked. */
-char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len,
-                  size_t *n_blanked);
+/* The text without the known values, to be freed, of *ret_len bytes; NULs become '?'. */
+char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len);
+
+/* The text without the values of secret names, to be freed, of *ret_len bytes; as many lines as
+ * before. */
+char *blank_yaml(const char *text, size_t len, size_t *ret_len);

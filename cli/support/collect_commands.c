@@ -97,8 +97,10 @@ static void run(const struct collect *c, const char *path, const char *const *wo
 static void collect_logs(const struct collect *c)
 {
 	AUTO(free) char *since = xasprintf("--since=%s", c->since);
-	const char *const kernel[] = {"journalctl",         "--no-pager", "--quiet", "--dmesg",
-	                              "--priority=warning", LOG_LINES,    since,     NULL};
+	const char *const kernel[] = {
+	    "journalctl", "--no-pager",         "--quiet", "--output=short-iso-precise",
+	    "--dmesg",    "--priority=warning", LOG_LINES, since,
+	    NULL};
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		AUTO(free) char *path = xasprintf("logs/%s.log", units[i]);

@@ -56,6 +56,7 @@ struct conf_node {
 	unsigned file;             /* index, for conf_file_name() */
 	unsigned line;             /* 1-based */
 	unsigned col;              /* 1-based, in characters */
+	size_t begin, end;         /* scalar: where it is written, in characters of the file's text */
 	char *text;                /* scalar: without NULs, valid UTF-8 */
 	size_t n;                  /* list, map: how many */
 	struct conf_node **keys;   /* map: scalars, no two equal */

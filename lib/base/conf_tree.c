@@ -66,6 +66,8 @@ static int on_scalar(struct reader *in, const yaml_event_t *event)
 	if (memchr(value, '\0', len) != NULL)
 		conf_error_at(in->conf, place, NULL, "a text with a NUL character in it");
 	node->text = xstrndup(value, len);
+	node->begin = event->start_mark.index;
+	node->end = event->end_mark.index;
 	return conf_build_scalar(in->builder, place, (const char *) event->data.scalar.anchor, node);
 }
 

@@ -9,6 +9,7 @@
  */
 #include "cli/support/blank.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,13 +64,19 @@ static void check_yaml(const char *value)
 	check(text, BLANK_YAML);
 }
 
-/* A word of a shell's command that begins in the next line. */
+/* A word of a shell's command that begins in the next line, and may go on over several. A quote in
+ * it would end it, and a line that begins like a message of a log or a document does. */
 static void check_command(const char *value)
 {
 	AUTO(free) char *text = xasprintf("etcdctl --password \\\n\t'%s' \\\n\tget x\n", value);
+	const char *line = value;
 
-	if (strchr(value, '\n') != NULL)
-		return;
+	while ((line = strchr(line, '\n')) != NULL) {
+		line++;
+		if (strchr(value, '\'') != NULL || isdigit((unsigned char) *line) ||
+		    strncmp(line, "---", 3) == 0 || strncmp(line, "...", 3) == 0)
+			return;
+	}
 	check(text, BLANK_PLAIN);
 	check(text, BLANK_YAML);
 }

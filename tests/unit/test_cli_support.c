@@ -62,6 +62,14 @@ static void test_names(void)
 	     "a --password \\\n" B "\n" B "\n" B "\n --b c"},
 	    {"a --password x\\\ny\nb", "a --password " B "\n" B "\nb"},
 	    {"a --password \"x \\\ny\"\nb", "a --password " B "\n" B "\nb"},
+	    {"a --password \"x\ny\"\nb", "a --password " B "\n" B "\nb"},
+	    {"TOKEN='x\n\n  it''s y' z\nb", "TOKEN=" B "\n\n" B "\nb"},
+	    {"a=\"b --token \\\"x\ny \\\\\" z\\\"\"\nb", "a=\"b --token " B "\n" B "\nb"},
+	    {"a --password \\\n  'x\ny'\nb", "a --password \\\n" B "\n" B "\nb"},
+	    {"a --password \\\n  \"x\n\ny\" \\\n --b c", "a --password \\\n" B "\n\n" B "\n --b c"},
+	    /* Of a log the next message is not in the quotes of this one. */
+	    {"2026-11-22T1 a: token='x\n  y\n2026-11-22T1 b\n",
+	     "2026-11-22T1 a: token=" B "\n" B "\n2026-11-22T1 b\n"},
 	    {"TOKEN=\\\n'x'\nb", "TOKEN=\\\n" B "\nb"},
 	    {"msg=\"a --password \\\\\\n  x --b c\"", "msg=\"a --password \\\\\\n  " B " --b c\""},
 	    {"msg=\"a --password \\\\\\nx --b c\"", "msg=\"a --password " B " --b c\""},
@@ -189,7 +197,7 @@ static void test_yaml(void)
 	    {"- --password\r\n- x\r\n- y\n", "- --password\r\n" B "\n- y\n"},
 	    {"a: |\n  etcdctl --password \\\n  x\n  b\nc: 1\n",
 	     "a: |\n  etcdctl --password \\\n" B "\n  b\nc: 1\n"},
-	    {"command: [a, --password, x]\n", "command: [a, --password, " B "\n"},
+	    {"command: [a, --password, x]\n", "command: [a, --password, " B "]\n"},
 	    {"command: [\"--password\", \"x y\", \"z\"]\n",
 	     "command: [\"--password\", " B ", \"z\"]\n"},
 	    {"command: [a,\n  --password,\n  x,\n  y]\nb: 1\n",
@@ -204,8 +212,18 @@ static void test_yaml(void)
 	    {"# password: \"x\nb: 1\n", "# password: " B "\nb: 1\n"},
 	    {"x: \"{\\\"password\\\": \\\"x y\\\", \\\"n\\\": 1}\"\n",
 	     "x: \"{\\\"password\\\": " B ", \\\"n\\\": 1}\"\n"},
+	    /* The same where the document is none, and in a comment. */
+	    {"password: 'x\ny'\nb: [\n", "password: " B "\n" B "\nb: [\n"},
+	    {"a: \"b --token \\\"x\n  y\\\" z\"\nb: [\n", "a: \"b --token " B "\n" B "\nb: [\n"},
+	    {"x: &a \"y\n  z\"\nb: {secret: *a}\n", "x: " B "\n" B "\nb: {secret: " B "\n"},
+	    {"\xef\xbb\xbf"
+	     "a: \xc3\xa4\npassword: x\xc3\xa4\nb: \xc3\xa4\n",
+	     "\xef\xbb\xbf"
+	     "a: \xc3\xa4\npassword: " B "\nb: \xc3\xa4\n"},
+	    {"{\xc3\xa4: [\xe2\x82\xac, --token, '\xe2\x82\xac\n x', y], b: 1}\n",
+	     "{\xc3\xa4: [\xe2\x82\xac, --token, " B "\n" B ", y], b: 1}\n"},
 	    /* What does not end a block. */
-	    {"token: |\r\n  x\r\n\r\n  y\r\nb: 1\n", "token: " B "\n" B "\n\r\n" B "\nb: 1\n"},
+	    {"token: |\r\n  x\r\n\r\n  y\r\nb: 1\n", "token: " B "\n" B "\n\n" B "\r\nb: 1\n"},
 	    {"headers:\n# x\n  X-Site: y\nb: 1\n", "headers:\n" B "\n" B "\nb: 1\n"},
 	    {"headers:\n  X-Site: y\n# x\n  Z: y\nb: 1\n", "headers:\n" B "\n# x\n" B "\nb: 1\n"},
 	    {"? password\n: x\nb: 1\n", "? password\n" B "\nb: 1\n"},
@@ -300,6 +318,7 @@ static const char *const secrets[] = {
     "tight-secret-21",  /* AWS's file without blanks, said by a log */
     "escaped-secret-22",
     "chained-secret-23",
+    "quoted-secret-24", /* over two lines, and secret by an alias alone */
 };
 
 static const char config_text[] = "apiVersion: fairlead/v1\n"
@@ -319,6 +338,9 @@ static const char config_text[] = "apiVersion: fairlead/v1\n"
                                   "  one line\n"
                                   "  folded-secret-20\n"
                                   "w: {secret: *b}\n"
+                                  "v: &c \"one line\n"
+                                  "quoted-secret-24\"\n"
+                                  "u: {secret: *c}\n"
                                   "---\n"
                                   "apiVersion: fairlead/v1\n"
                                   "kind: EtcdSnapshotConfig\n"

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Secrets of several lines, in all the ways in which YAML writes a text and in all the places where
+ * one can stand: nothing of them is left, and what follows them is. That each is YAML and has its
+ * three lines in one value, the reader of the configuration says.
+ */
+#include "cli/support/blank.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/conf.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "tests/unit/check.h"
+
+/* What must not be found. */
+static const char *const lines[] = {"alpha7", "beta77", "gamma7"};
+
+/* How a value is written: INDENT stands for the blanks before a line of it. */
+#define INDENT "\x01"
+
+static const struct style {
+	const char *name, *text;
+	bool in_flow;    /* may stand within { } and [ ] */
+	bool is_shallow; /* its lines may begin anywhere */
+} styles[] = {
+    {"plain", "alpha7\n" INDENT "beta77\n" INDENT "gamma7", true, false},
+    {"plain, an empty line", "alpha7\n\n" INDENT "beta77\n" INDENT "  gamma7", true, false},
+    {"single quoted", "'alpha7\n" INDENT "beta77\n" INDENT "gamma7'", true, true},
+    {"single quoted, quotes in it", "'alpha7\n" INDENT "be''beta77''\n\n" INDENT "''gamma7'", true,
+     true},
+    {"single quoted, like a key", "'alpha7\n" INDENT "b: beta77\n" INDENT "- gamma7'", true, true},
+    {"single quoted, ends alone", "'alpha7\n" INDENT "beta77 # x\n" INDENT "gamma7\n" INDENT "'",
+     true, true},
+    {"single quoted, begins alone", "'\n" INDENT "alpha7\n" INDENT "beta77\n" INDENT "gamma7'",
+     true, true},
+    {"double quoted", "\"alpha7\n" INDENT "beta77\n" INDENT "gamma7\"", true, true},
+    {"double quoted, quotes in it",
+     "\"alpha7 \\\"\n" INDENT "\\\"beta77\\\" 'x\n\n" INDENT "\\\\gamma7\"", true, true},
+    {"double quoted, joined", "\"alpha7\\\n" INDENT "beta77 \\\n" INDENT "\\ gamma7\"", true, true},
+    {"double quoted, begins alone", "\"\\\n" INDENT "alpha7\n" INDENT "beta77\n" INDENT "gamma7\"",
+     true, true},
+    {"literal", "|\n" INDENT "alpha7\n\n" INDENT "  beta77\n" INDENT "gamma7", false, false},
+    {"literal, stripped", "|- # x\n" INDENT "alpha7\n" INDENT "# beta77\n" INDENT "- gamma7", false,
+     false},
+    {"literal, quotes in it", "|+\n" INDENT "alpha7\n" INDENT "'beta77\n" INDENT "\"gamma7\n\n",
+     false, false},
+    {"folded", ">\n" INDENT "alpha7\n" INDENT "beta77\n\n\n" INDENT "gamma7", false, false},
+    {"folded, stripped", ">-\n" INDENT "alpha7\n" INDENT "k: beta77\n" INDENT "gamma7", false,
+     false},
+    {"folded, begins empty", ">\n\n\n" INDENT "alpha7\n" INDENT " beta77\n" INDENT "gamma7", false,
+     false},
+};
+
+/* Where: VALUE stands for it, and what `kept` tells of stays. */
+#define VALUE "\x02"
+
+static const struct place {
+	const char *text;
+	size_t indent; /* of its lines */
+	bool is_flow;
+	bool keeps;
+} places[] = {
+    {"password: " VALUE "\nkept: 1\n", 2, false, true},
+    {"password:   " VALUE "\n\n# x\nkept: 1\n", 1, false, true},
+    {"a:\n  password: " VALUE "\n  kept: 1\n", 4, false, true},
+    {"a:\n    b:\n        \"secretKey\": " VALUE "\n    kept: 1\n", 10, false, true},
+    {"a:\n- password: " VALUE "\n  kept: 1\n", 4, false, true},
+    {"a:\n  - - 'psk': " VALUE "\n      kept: 1\n", 8, false, true},
+    {"? password\n: " VALUE "\nkept: 1\n", 2, false, true},
+    {"a:\n  ? password\n  : " VALUE "\n  kept: 1\n", 4, false, true},
+    {"password: !!str " VALUE "\nkept: 1\n", 2, false, true},
+    {"password: &a " VALUE "\nkept: 1\n", 2, false, true},
+    {"password: &a !!str " VALUE "\nkept: 1\n", 2, false, true},
+    {"password:\n  " VALUE "\nkept: 1\n", 2, false, true},
+    {"password:\n\n    " VALUE "\nkept: 1\n", 2, false, true},
+    {"password: # x\n  # y\n  " VALUE "\nkept: 1\n", 2, false, true},
+    {"password: !!str\n  " VALUE "\nkept: 1\n", 2, false, true},
+    {"a:\n  password: &a\n    " VALUE "\n  kept: 1\n", 4, false, true},
+    {"tokens:\n- " VALUE "\n- x\nkept: 1\n", 2, false, true},
+    {"tokens:\n  - x\n  - " VALUE "\nkept: 1\n", 4, false, true},
+    {"tokens:\n  -\n    " VALUE "\nkept: 1\n", 4, false, true},
+    {"headers:\n  X: " VALUE "\n  Y: z\nkept: 1\n", 4, false, true},
+    {"headers:\n  X:\n    " VALUE "\n  Y: z\nkept: 1\n", 4, false, true},
+    {"c:\n- --password\n- " VALUE "\n- kept\n", 2, false, true},
+    {"c:\n- \"--password\"\n- " VALUE "\n- kept\n", 2, false, true},
+    {"c:\n  - --password\n  -\n    " VALUE "\n  - kept\n", 4, false, true},
+    {"c:\n  - - --password\n    - " VALUE "\n    - kept\n", 6, false, true},
+    {"a: {password: " VALUE ", b: 1}\nkept: 1\n", 2, true, true},
+    {"a: {b: 1, password: " VALUE "}\nkept: 1\n", 2, true, true},
+    {"a: {b: 1,\n  password: " VALUE "}\nkept: 1\n", 4, true, true},
+    {"a: {b: 1,\n  password:\n  " VALUE "}\nkept: 1\n", 4, true, true},
+    {"a:\n  b: {\n  password: " VALUE "\n  }\n  kept: 1\n", 4, true, true},
+    {"headers: {X: " VALUE ", Y: z}\nkept: 1\n", 2, true, true},
+    {"tokens: [x, " VALUE ", y]\nkept: 1\n", 2, true, true},
+    {"tokens: [\n  x,\n  " VALUE ", y\n  ]\nkept: 1\n", 2, true, true},
+    {"c: [a, --password, " VALUE ", b]\nkept: 1\n", 2, true, true},
+    {"c: [a, \"--password\",\n  " VALUE ", b]\nkept: 1\n", 2, true, true},
+    {"{a: 1, password: " VALUE ", b: 1}\n", 1, true, false},
+    {"{\"a\": 1,\n\"password\":\n" VALUE ",\n\"b\": 1}\n", 1, true, false},
+};
+
+static char *fill(const struct place *place, const struct style *style, size_t indent)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = xmemstream_open(&text, &len);
+
+	for (const char *p = place->text; *p != '\0'; p++) {
+		if (*p != VALUE[0]) {
+			(void) fputc(*p, out);
+			continue;
+		}
+		for (const char *q = style->text; *q != '\0'; q++) {
+			if (*q == INDENT[0])
+				(void) fprintf(out, "%*s", (int) indent, "");
+			else
+				(void) fputc(*q, out);
+		}
+	}
+	xmemstream_close(out);
+	return text;
+}
+
+static bool has_all(const char *text)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		all = all && strstr(text, lines[i]) != NULL;
+	return all;
+}
+
+static bool is_in_one_value(const struct conf_node *node)
+{
+	bool found = node->shape == CONF_SCALAR && has_all(node->text);
+
+	for (size_t i = 0; node->shape != CONF_SCALAR && i < node->n; i++)
+		found = found || is_in_one_value(node->values[i]);
+	return found;
+}
+
+static bool is_yaml(const char *text)
+{
+	AUTO(conf_free) struct conf *conf = conf_new();
+	const struct conf_node *document;
+
+	conf_add_text(conf, "test", text, strlen(text));
+	document = conf_document(conf, 0);
+	return document != NULL && is_in_one_value(document);
+}
+
+static void check(const struct place *place, const struct style *style, size_t indent)
+{
+	static const struct texts none;
+	AUTO(free) char *text = fill(place, style, indent);
+	AUTO(free) char *got = NULL;
+	bool ok = CHECK(is_yaml(text));
+	size_t n = 0;
+
+	got = blank_text(text, strlen(text), BLANK_YAML, &none, &n);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		ok = CHECK(strstr(got, lines[i]) == NULL) && ok;
+	ok = CHECK(!place->keeps || strstr(got, "kept") != NULL) && ok;
+	if (!ok)
+		(void) fprintf(stderr, "  %s, of\n%s\nis\n%s\n", style->name, text, got);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(styles); k++) {
+			if (places[i].is_flow && !styles[k].in_flow)
+				continue;
+			check(&places[i], &styles[k], places[i].indent);
+			check(&places[i], &styles[k], places[i].indent + 3);
+			if (styles[k].is_shallow)
+				check(&places[i], &styles[k], 0);
+		}
+	}
+	return check_result();
+}
