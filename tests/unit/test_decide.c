@@ -401,6 +401,81 @@ static const struct decide_case yielding_cases[] = {
      IN(30)},
 };
 
+/* --- confirmations that all hang ------------------------------------------------------------- */
+
+#define SENT_MAX 4096
+
+/* From the last one that was answered on, for so long that the fence acts and each is given up at
+ * its deadline: none waits for those before it longer than etcd can be missed anyway. */
+static void run_hung(int64_t window_us, int64_t call_timeout_us)
+{
+	const int64_t period_us = timing_confirm_period_us(window_us);
+	const int64_t end_us = NOW + 2 * window_us + 2 * call_timeout_us;
+	int64_t sent_us[SENT_MAX];
+	size_t n_sent = 0, n_over = 0;
+	bool was_crowded = false, ok = true;
+	struct scene s;
+
+	set_scene(&s, ELECTION_OWNER);
+	taking(&s);
+	s.in.window_us = window_us;
+	s.in.worth_us = timing_worth_holding_us(FENCE_NFTABLES, window_us);
+	s.in.deadline_us = NOW + window_us;
+	s.in.confirms = (struct decide_calls){.last_sent_us = NOW, .last_ok = true};
+	while (ok && s.in.now.us < end_us) {
+		struct decision d = decide(&s.in);
+		int64_t next_us = d.wake_us;
+
+		if (d.action == ELECTION_EXPIRE) {
+			s.in.state = ELECTION_TAKING;
+			continue;
+		}
+		if (d.action == ELECTION_CONFIRM) {
+			int64_t gap_us = s.in.now.us - s.in.confirms.last_sent_us;
+
+			ok = CHECK(gap_us <= MAX(period_us, DECIDE_CROWDED_PACE_US)) && ok;
+			/* What a short deadline would give, as long as not too many hang. */
+			ok = CHECK(gap_us <= MAX(period_us, DECIDE_PACE_US) || was_crowded) && ok;
+			was_crowded = n_sent - n_over + 1 >= DECIDE_IN_FLIGHT_MANY;
+			ok = CHECK(n_sent < SENT_MAX) && ok;
+			sent_us[n_sent++ % SENT_MAX] = s.in.now.us;
+			s.in.confirms = (struct decide_calls){(unsigned) (n_sent - n_over), s.in.now.us, false};
+			continue;
+		}
+		ok = CHECK_EQ_INT(d.action, ELECTION_WAIT) && ok;
+		/* The first that is given up may wake it before. */
+		if (n_over < n_sent)
+			next_us = MIN(next_us, sent_us[n_over] + call_timeout_us);
+		ok = CHECK(next_us > s.in.now.us && next_us != MONO_NEVER) && ok;
+		s.in.now = (struct mono_moment){next_us, RAW_NOW + next_us - NOW};
+		while (n_over < n_sent && sent_us[n_over] + call_timeout_us <= next_us)
+			n_over++;
+		s.in.confirms.in_flight = (unsigned) (n_sent - n_over);
+	}
+	ok = CHECK_EQ_INT(s.in.state, ELECTION_TAKING) && ok;
+	/* What is asked for in a second does not grow with the deadline. */
+	ok = CHECK((int64_t) n_sent <=
+	           DECIDE_IN_FLIGHT_MANY + (end_us - NOW) / MIN(DECIDE_RETRY_US, period_us) + 1) &&
+	     ok;
+	if (!ok)
+		(void) fprintf(stderr, "window %lld ms, callTimeout %lld ms, %zu sent\n",
+		               (long long) (window_us / US_PER_MS),
+		               (long long) (call_timeout_us / US_PER_MS), n_sent);
+}
+
+/* All that can be configured, and less than that. */
+static void test_hung(void)
+{
+	static const int64_t windows_ms[] = {250,  500,  700,  1000, 1500,  2500,  3000,
+	                                     3500, 4000, 5000, 7500, 12500, 30000, 60000};
+	static const int64_t timeouts_ms[] = {100, 250, 400, 1000, 1100, 2000, 2500, 5000, 30000};
+
+	for (size_t i = 0; i < ARRAY_SIZE(windows_ms); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(timeouts_ms); k++)
+			run_hung(windows_ms[i] * US_PER_MS, timeouts_ms[k] * US_PER_MS);
+	}
+}
+
 static void test_awaited(void)
 {
 	struct facts f;
@@ -427,6 +502,7 @@ int main(void)
 	RUN(ELECTION_TAKING, taking, taking_cases);
 	RUN(ELECTION_OWNER, taking, owner_cases);
 	RUN(ELECTION_YIELDING, yielding, yielding_cases);
+	test_hung();
 	test_awaited();
 	return check_result();
 }
