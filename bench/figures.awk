@@ -38,6 +38,13 @@ $2 == "goal" {
 	next
 }
 
+# Without a number it would count as 0.
+NF != 3 || $3 !~ /^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ {
+	print "no sample: '" $0 "'" >"/dev/stderr"
+	bad = 1
+	exit 1
+}
+
 {
 	if (!($1 in count))
 		name_of[++names] = $1
@@ -46,6 +53,8 @@ $2 == "goal" {
 }
 
 END {
+	if (bad)
+		exit 1
 	if (table != "no")
 		printf "%-36s %5s %12s %12s %12s %12s  %s\n", "figure", "runs", "min", "median", "p95", "max", "unit"
 	for (i = 1; i <= names; i++) {
