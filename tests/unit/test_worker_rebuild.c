@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Databases of past revisions: which snapshot and chain they are made of, byte by byte what is in
- * them, their leases, and all that is refused without leaving anything. The world is one of made-up
- * changes; that real etcd agrees is in tests/netns/etcd_rebuild.sh.
+ * Databases of past revisions: byte by byte what is in them, and all that is refused without
+ * leaving anything. The world is one of made-up changes; that real etcd agrees is in
+ * tests/netns/etcd_rebuild.sh. Which snapshot and chain they are made of is in
+ * test_worker_rebuildpick.c, and whose leases stay in test_worker_leaseset.c.
  */
 #include "etcdwatch/worker/rebuild.h"
 
@@ -15,164 +16,15 @@
 #include "base/mono.h"
 #include "bolt/bulk.h"
 #include "etcdwatch/worker/cancel.h"
-#include "etcdwatch/worker/leaseset.h"
-#include "etcdwatch/worker/rebuildpick.h"
 #include "etcdwatch/worker/rebuildroom.h"
 #include "tests/unit/boltkv.h"
 #include "tests/unit/check.h"
+#include "tests/unit/leasebucket.h"
 #include "tests/unit/recordfile.h"
 #include "tests/unit/scratch.h"
 
 #define LAST 40
 #define CLUSTER 0xc1
-
-/* --- which snapshot, which chain -------------------------------------------------------------- */
-
-static const struct chain pick_chains[] = {
-    {.cluster_id = 1, .first = 101, .last = 200, .first_us = 1000, .last_us = 2000},
-    {.cluster_id = 1, .first = 251, .last = 400, .first_us = 3000, .last_us = 4000},
-    {.cluster_id = 2, .first = 120, .last = 300, .first_us = 5000, .last_us = 6000},
-};
-
-static const struct rebuildpick_base pick_bases[] = {
-    {1, 1, 90}, {1, 1, 100}, {1, 1, 150}, {1, 1, 260}, {1, 1, 420}, {2, 1, 280},
-};
-
-static const struct {
-	int64_t revision;
-	int base; /* -1: refused */
-	int chain;
-	int64_t below, above;
-} picks[] = {
-    {90, 0, -1, 0, 0},      /* just a snapshot */
-    {95, -1, 0, 90, 100},   /* before what was recorded */
-    {100, 1, 0, 0, 0},      /* the chain begins right behind it */
-    {149, 1, 0, 0, 0},      /* the newest before it */
-    {150, 2, 0, 0, 0},      /* and at it */
-    {200, 2, 0, 0, 0},      /* to the end of the chain */
-    {201, -1, 0, 200, 260}, /* in the gap: the next chain needs a snapshot */
-    {255, -1, 0, 200, 260}, /* recorded, but there is no snapshot to put it on */
-    {270, 3, 1, 0, 0},      /* */
-    {290, 5, 2, 0, 0},      /* both clusters have it: what was recorded last */
-    {420, 4, -1, 0, 0},     /* */
-    {421, -1, 0, 420, 0},   /* */
-};
-
-static void test_pick(void)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(picks); i++) {
-		struct rebuildpick_nearest nearest = {0};
-		struct rebuildpick pick = {0};
-		int r = rebuildpick_revision(pick_bases, ARRAY_SIZE(pick_bases), pick_chains,
-		                             ARRAY_SIZE(pick_chains), picks[i].revision, &pick, &nearest);
-		bool ok = CHECK_EQ_INT(r, picks[i].base < 0 ? -ENOENT : 0);
-
-		if (picks[i].base >= 0) {
-			ok &= CHECK_EQ_INT((int) pick.base, picks[i].base);
-			ok &= CHECK(pick.chain == (picks[i].chain < 0 ? NULL : &pick_chains[picks[i].chain]));
-		}
-		ok &= CHECK_EQ_INT(nearest.below, picks[i].below);
-		ok &= CHECK_EQ_INT(nearest.above, picks[i].above);
-		if (!ok)
-			(void) fprintf(stderr, "  for revision %" PRId64 "\n", picks[i].revision);
-	}
-	CHECK(rebuildpick_time(pick_chains, 3, 999) == NULL);
-	CHECK(rebuildpick_time(pick_chains, 3, 1000) == &pick_chains[0]);
-	CHECK(rebuildpick_time(pick_chains, 3, 2000) == &pick_chains[0]);
-	CHECK(rebuildpick_time(pick_chains, 3, 2001) == NULL); /* in the gap */
-	CHECK(rebuildpick_time(pick_chains, 3, 6001) == NULL); /* not that far */
-}
-
-/* --- leases ----------------------------------------------------------------------------------- */
-
-/* What is in the bucket, as text: "id:ttl ". */
-static const char *leases_of(struct bolt *db)
-{
-	static char text[512];
-	AUTO(cursor_free) struct cursor *c = NULL;
-	struct cursor_entry e;
-	size_t len = 0;
-
-	text[0] = '\0';
-	if (!CHECK_EQ_INT(cursor_open_named(db, "lease", &c), 0))
-		return text;
-	while (cursor_next(c, &e) > 0 && len < sizeof(text))
-		len += (size_t) snprintf(text + len, sizeof(text) - len, "%" PRIu64 ":%u ",
-		                         bytes_be64(e.key.data), e.value.data[e.value.len - 1]);
-	return text;
-}
-
-static const char *write_leases(struct leaseset *set)
-{
-	static const char *text;
-	AUTO(close) int fd = memfd_create("leases", MFD_CLOEXEC);
-	AUTO(bulk_free) struct bulk *bulk = bulk_new(fd, 4096);
-	AUTO(bolt_close) struct bolt *db = NULL;
-	struct bolt_fault fault;
-	uint64_t n_bytes;
-	size_t n;
-
-	CHECK_EQ_INT(bulk_begin(bulk, bytes_of_text("lease")), 0);
-	CHECK_EQ_INT(leaseset_write(set, bulk, &n), 0);
-	CHECK_EQ_INT(bulk_finish(bulk, &n_bytes), 0);
-	CHECK_EQ_INT(bolt_open(fd, n_bytes, &fault, &db), 0);
-	text = leases_of(db);
-	return text;
-}
-
-static void see(struct leaseset *set, const char *key, int64_t lease)
-{
-	leaseset_see_key(set, bytes_of_text(key), lease < 0, lease < 0 ? 0 : lease);
-}
-
-static void test_leases(void)
-{
-	struct leaseset *set = leaseset_new(LEASESET_KEYS_MAX);
-
-	leaseset_see_lease(set, 7, 70);
-	leaseset_see_lease(set, 5, 50);
-	CHECK_EQ_STR(write_leases(set), "5:50 7:70 "); /* by id, keys or not */
-	leaseset_free(set);
-
-	set = leaseset_new(LEASESET_KEYS_MAX);
-	leaseset_see_lease(set, 5, 50);
-	leaseset_see_lease(set, 6, 60);
-	leaseset_see_lease(set, 7, 70);
-	see(set, "a", 5);
-	see(set, "b", 6);
-	see(set, "c", 7);
-	see(set, "b", -1); /* deleted */
-	see(set, "c", 0);  /* put without a lease */
-	leaseset_see_lease(set, 5, 0);
-	leaseset_see_lease(set, 6, 0);
-	leaseset_see_lease(set, 7, 0);
-	/* A key hangs on 5: that it is gone was told before the deletion of its key, which is not in.
-	 */
-	CHECK_EQ_STR(write_leases(set), "5:50 ");
-	leaseset_free(set);
-
-	set = leaseset_new(LEASESET_KEYS_MAX);
-	see(set, "a", 9);
-	see(set, "b", 9);
-	CHECK_EQ_INT((int) leaseset_count_unknown(set), 1);
-	see(set, "a", -1);
-	CHECK_EQ_INT((int) leaseset_count_unknown(set), 1);
-	leaseset_see_late(set, 8, 80); /* is of a later moment */
-	leaseset_see_late(set, 9, 90);
-	CHECK_EQ_INT((int) leaseset_count_unknown(set), 0);
-	CHECK_EQ_STR(write_leases(set), "9:90 ");
-	leaseset_free(set);
-
-	/* More keys than are counted: all leases stay. */
-	set = leaseset_new(2);
-	leaseset_see_lease(set, 5, 50);
-	see(set, "a", 5);
-	see(set, "b", 5);
-	see(set, "c", 5);
-	leaseset_see_lease(set, 5, 0);
-	CHECK_EQ_STR(write_leases(set), "5:50 ");
-	leaseset_free(set);
-}
 
 /* --- a world ---------------------------------------------------------------------------------- */
 
@@ -361,7 +213,7 @@ static void check_made(int64_t revision)
 	}
 	CHECK(n > 0 && changes[n - 1].kv.main == revision &&
 	      (n == n_changes || changes[n].kv.main == revision + 1));
-	CHECK_EQ_STR(leases_of(snapshot_db(s)), "5:50 ");
+	CHECK_EQ_STR(leasebucket_text(snapshot_db(s)), "5:50 ");
 }
 
 static void check_nothing_left(void)
@@ -678,8 +530,6 @@ static void test_given_up(void)
 
 int main(void)
 {
-	test_pick();
-	test_leases();
 	scratch_enter();
 	make_world();
 	make_snapshot("base.db", 15);
