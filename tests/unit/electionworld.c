@@ -7,6 +7,12 @@
 
 #include <stdio.h>
 
+/* Never ends early what silenced it before. */
+static void silence_store(struct world *w, int64_t us)
+{
+	w->store_silent_until_us = MAX(w->store_silent_until_us, w->now_us + us);
+}
+
 /* Now and then a backup is made, and now and then the last one is restored. */
 static void do_backup(struct world *w)
 {
@@ -18,8 +24,8 @@ static void do_backup(struct world *w)
 	}
 	w->store = w->backup;
 	w->restores++;
-	w->store.unavailable_until_us =
-	    w->now_us + random_below(w, US_PER_S) + (w->fate == FATE_BACKUPS ? longest_us : 0);
+	w->restore_is_slow = w->fate == FATE_BACKUPS;
+	silence_store(w, random_below(w, US_PER_S) + (w->restore_is_slow ? longest_us : 0));
 	w->backup.revision = 0;
 }
 
@@ -78,7 +84,7 @@ static void do_mischief(struct world *w)
 		node_start(n);
 		break;
 	case 4:
-		w->store.unavailable_until_us = w->now_us + random_below(w, 3 * US_PER_S);
+		silence_store(w, random_below(w, 3 * US_PER_S));
 		break;
 	case 5:
 		if (node_is_running(n))
@@ -113,6 +119,18 @@ static void do_mischief(struct world *w)
 	}
 }
 
+/* When a store that was slowly restored answers, nobody has the address by what it has lost. */
+static void check_restore(struct world *w)
+{
+	if (!w->restore_is_slow || w->now_us < w->store_silent_until_us)
+		return;
+	w->restore_is_slow = false;
+	for (size_t i = 0; i < NODES; i++) {
+		if (w->nodes[i].held && w->nodes[i].silent_at_us > w->now_us)
+			w->hasty_restores++;
+	}
+}
+
 static void check_invariant(struct world *w, int64_t step_us)
 {
 	unsigned answering = 0;
@@ -128,6 +146,7 @@ static void check_invariant(struct world *w, int64_t step_us)
 	w->overlap_us = MAX(w->overlap_us, w->now_us - w->overlap_since_us);
 }
 
+/* Nothing fails any more, but what is under way at the store comes to its end. */
 static void calm_down(struct world *w)
 {
 	/* One kernel may go on refusing everything: the others must get it. */
@@ -135,7 +154,6 @@ static void calm_down(struct world *w)
 
 	w->calm = true;
 	w->unruly = false;
-	w->store.unavailable_until_us = 0;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
 
@@ -160,6 +178,7 @@ static void run_for(struct world *w, int64_t duration_us, int64_t mischief_every
 
 	while (w->now_us < end_us) {
 		w->now_us += step_us;
+		check_restore(w);
 		world_step_messages(w);
 		for (size_t i = 0; i < NODES; i++)
 			node_step(&w->nodes[i], step_us);
@@ -210,6 +229,7 @@ struct electionworld_result electionworld_run(uint64_t seed, enum fate fate, enu
 	}
 	run_for(w, duration_us, 2500 * US_PER_MS);
 	calm_down(w);
+	run_for(w, MAX(0, w->store_silent_until_us - w->now_us), 0);
 	run_for(w, (fate == FATE_UNEVEN ? 90 : 20) * US_PER_S, 0);
 	owned_before_us = w->owned_us;
 	run_for(w, 2 * US_PER_S, 0);
@@ -220,6 +240,7 @@ struct electionworld_result electionworld_run(uint64_t seed, enum fate fate, enu
 	    .unsettled = w->unsettled,
 	    .uncovered = w->uncovered,
 	    .restores = w->restores,
+	    .hasty_restores = w->hasty_restores,
 	};
 	for (size_t i = 0; i < NODES; i++)
 		election_free(w->nodes[i].election);

@@ -29,7 +29,9 @@ enum mutation {
 /* What else happens to the world. */
 enum fate {
 	FATE_ORDINARY,
-	FATE_BACKUPS, /* and the store is restored from a backup, which takes longer than a window */
+	/* And the store is restored from a backup. That takes longer than any window: else whoever has
+	 * just started could not know that there was more. */
+	FATE_BACKUPS,
 	/* The same in no time: but then nothing else may fail, for whoever has heard of nothing since
 	 * the backup was made could not know that there was more. */
 	FATE_QUICK_BACKUPS,
@@ -45,6 +47,7 @@ struct electionworld_result {
 	unsigned unsettled;
 	unsigned uncovered;
 	unsigned restores;
+	unsigned hasty_restores; /* that were over sooner than their fate says */
 };
 
 /* Does the store lose what it held, at times? */

@@ -182,7 +182,7 @@ void node_step(struct node *n, int64_t step_us)
 	if (!node_is_running(n))
 		return;
 	if (w->now_us >= n->next_watch_us && n->cut_until_us <= w->now_us &&
-	    w->store.unavailable_until_us <= w->now_us && n->facts.known) {
+	    w->store_silent_until_us <= w->now_us && n->facts.known) {
 		world_tell_watch(n);
 		n->next_watch_us = w->now_us + random_delay(w, 95, US_PER_S);
 	}

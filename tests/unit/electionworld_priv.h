@@ -20,7 +20,9 @@
 #include "vipd/timing.h"
 
 #define NODES 3
-#define MESSAGES_MAX 512
+/* More than all nodes send in the whole of a world, if the store is silent for all of it; only the
+ * first few hundred are ever touched. */
+#define MESSAGES_MAX 4096
 
 struct store {
 	int64_t revision;
@@ -29,7 +31,6 @@ struct store {
 	char owner_text[FACTS_TEXT_MAX];
 	int64_t beat_rev;
 	char beat_text[64];
-	int64_t unavailable_until_us; /* an election: nothing is answered, nothing is carried out */
 };
 
 enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE };
@@ -98,6 +99,8 @@ struct world {
 	int64_t now_us;
 	struct store store;
 	struct store backup;
+	int64_t store_silent_until_us; /* an election, a restore: it answers and carries out nothing */
+	bool restore_is_slow;          /* one is under way that is to outlast every fence */
 	struct node nodes[NODES];
 	struct message messages[MESSAGES_MAX];
 	size_t messages_end; /* none is used from here on */
@@ -108,6 +111,7 @@ struct world {
 	unsigned unsettled;
 	unsigned uncovered; /* a record that says less than is left of the fence before it */
 	unsigned restores;
+	unsigned hasty_restores; /* that answered while a fence still ran, and were not to */
 };
 
 static inline uint64_t random_u64(struct world *w)

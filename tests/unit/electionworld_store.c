@@ -267,9 +267,9 @@ void world_step_messages(struct world *w)
 			continue;
 		if (n->life != m->life || n->election == NULL) {
 			/* A request of a dead process may still land; its answer goes nowhere. */
-			if (m->answer || m->at_us > w->now_us + 10 * US_PER_S)
+			if (m->answer)
 				m->used = false;
-			else if (m->at_us <= w->now_us && w->store.unavailable_until_us <= w->now_us) {
+			else if (m->at_us <= w->now_us && w->store_silent_until_us <= w->now_us) {
 				carry_out(w, m);
 				m->used = false;
 			}
@@ -277,7 +277,7 @@ void world_step_messages(struct world *w)
 		}
 		if (!m->answer && m->at_us <= w->now_us &&
 		    MAX(n->cut_until_us, n->mute_until_us) <= w->now_us &&
-		    w->store.unavailable_until_us <= w->now_us) {
+		    w->store_silent_until_us <= w->now_us) {
 			carry_out(w, m);
 			m->answer = true;
 			m->lost = !w->calm && chance(w, 3);

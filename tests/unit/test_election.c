@@ -38,13 +38,14 @@ static void test_never_two(enum fate fate, uint64_t first_seed, uint64_t n_seeds
 		struct electionworld_result r =
 		    electionworld_run(seed, fate, MUTATION_NONE, 120 * US_PER_S);
 
-		if (r.overlap_us > 0 || !r.owned_at_end)
-			printf("%s, seed %" PRIu64 ": overlap %" PRId64 " us, owned at the end: %d\n",
-			       fates[fate], seed, r.overlap_us, r.owned_at_end);
-		CHECK_EQ_INT(r.overlap_us, 0);
-		CHECK(r.owned_at_end);
-		CHECK_EQ_INT(r.unsettled, 0);
-		CHECK_EQ_INT(r.uncovered, 0);
+		bool ok = CHECK_EQ_INT(r.overlap_us, 0);
+
+		ok &= CHECK(r.owned_at_end);
+		ok &= CHECK_EQ_INT(r.unsettled, 0);
+		ok &= CHECK_EQ_INT(r.uncovered, 0);
+		ok &= CHECK_EQ_INT(r.hasty_restores, 0);
+		if (!ok)
+			printf("that was %s, seed %" PRIu64 "\n", fates[fate], seed);
 		moves += r.moves;
 		restores += r.restores;
 	}
