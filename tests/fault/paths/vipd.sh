@@ -75,6 +75,10 @@ is_fenced() {
 }
 
 path_walk() {
+	vipd_walk
+}
+
+vipd_walk() {
 	vipd_run "$PROGRAMS/vipd"
 	wait_until 60 owner_or_gone
 	wait_until 60 answers_or_gone
