@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * For tests of one client's connection, in parts by what the two sides do: each test in a process
- * and a network of its own (patient.h). The upstreams are tried in their order: one that is silent
- * is left after 200 ms.
+ * For tests of clients' connections, of one alone in parts by what the two sides do, and of all
+ * together: each test in a process and a network of its own (patient.h). The upstreams are tried in
+ * their order: one that is silent is left after 200 ms.
  */
 
 #include "prism/conn.h"
 
-#include <dirent.h>
 #include <signal.h>
 
 #include "tests/unit/netns.h"
@@ -42,17 +41,6 @@ static inline UNUSED void relayed(struct world *w, const char *kinds, int *ret_c
 	expect_bytes(w, *ret_client, "yes", 3);
 }
 
-static inline UNUSED size_t count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(dir) != NULL)
-		n++;
-	(void) closedir(dir);
-	return n;
-}
-
 static size_t n_fds;
 
 static inline UNUSED void prepare(void)
@@ -61,12 +49,12 @@ static inline UNUSED void prepare(void)
 	(void) signal(SIGPIPE, SIG_IGN);
 	ev = ev_loop_new(EVFLAG_AUTO);
 	turn_once(ev);
-	n_fds = count_fds();
+	n_fds = sockets_count_fds();
 }
 
 static inline UNUSED void clean_up(void)
 {
-	CHECK_EQ_INT(count_fds(), n_fds);
+	CHECK_EQ_INT(sockets_count_fds(), n_fds);
 	ev_loop_destroy(ev);
 }
 

@@ -6,6 +6,7 @@
  * whose every byte tells its place. What cannot be had ends the test.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -247,4 +248,18 @@ static inline UNUSED enum stream_end stream_read(int fd, uint64_t *at, size_t ma
 		max -= (size_t) n;
 	}
 	return STREAM_GOES_ON;
+}
+
+/* How many descriptors this process has. */
+static inline UNUSED size_t sockets_count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	if (dir == NULL)
+		sockets_die("list the descriptors");
+	while (readdir(dir) != NULL)
+		n++;
+	(void) closedir(dir);
+	return n;
 }

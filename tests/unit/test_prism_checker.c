@@ -1,86 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe process as prism sees it: the real one before a real server, killed, stopped, orphaned;
- * and shell scripts in its place that behave as it must not.
+ * The probe process as prism sees it: the real one before a real server, killed, stopped, orphaned.
+ * test_prism_checker_scripts.c has others in its place.
  */
 #include "prism/checker.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
-#include "base/macro.h"
-#include "base/mem.h"
-#include "base/mono.h"
-#include "tests/unit/check.h"
-#include "tests/unit/nginx.h"
-#include "tests/unit/stolen.h"
-#include "tests/unit/turn.h"
+#include "tests/unit/checkerworld.h"
 
-#define WAIT_US TURN_LIMIT_US
 #define HASTY_US US_PER_S /* how long a question may take where a test waits for that */
 
-static struct ev_loop *ev;
-static struct nginx server;
 static int silent_port, closed_port;
 static char *probe_program; /* build/bin/prism-probe of the same build */
-static char script[64], ca_file[64], cert_file[64], key_file[64], members_file[64];
-static char path[16] = "/200", server_name[16] = "kubernetes";
-
-static unsigned n_verdicts, n_lists, n_lost;
-static uint64_t last_id;
-static enum judge_evidence last_evidence;
-static char last_reason[256];
-static enum endpoints_source last_source;
-static struct endpoints_list last_list;
-static struct checker *free_in_callback;
-
-static void on_verdict(uint64_t id, enum judge_evidence evidence, const char *reason,
-                       int64_t rtt_us UNUSED, void *userdata)
-{
-	CHECK(userdata == script);
-	n_verdicts++;
-	last_id = id;
-	last_evidence = evidence;
-	(void) snprintf(last_reason, sizeof(last_reason), "%s", reason);
-	checker_free(TAKE_PTR(free_in_callback));
-}
-
-static void on_endpoints(enum endpoints_source source, const struct endpoints_list *list,
-                         void *userdata)
-{
-	CHECK(userdata == script && list->n > 0);
-	n_lists++;
-	last_source = source;
-	last_list = *list;
-	checker_free(TAKE_PTR(free_in_callback));
-}
-
-static void on_lost(void *userdata)
-{
-	CHECK(userdata == script);
-	n_lost++;
-	checker_free(TAKE_PTR(free_in_callback));
-}
-
-static const struct checker_callbacks callbacks = {on_verdict, on_endpoints, on_lost};
-
-static struct config make_config(void)
-{
-	return (struct config){
-	    .sources = {.members_port = 6443, .slices_interval_us = 30 * US_PER_S},
-	    .health = {.enabled = true,
-	               .path = path,
-	               .server_name = server_name,
-	               .ca_file = ca_file,
-	               .timeout_us = 5 * US_PER_S},
-	};
-}
+static char cert_file[64], key_file[64], members_file[64];
 
 /* For those whose time is to be up. */
 static struct config make_hasty_config(void)
@@ -89,43 +22,6 @@ static struct config make_hasty_config(void)
 
 	config.health.timeout_us = HASTY_US;
 	return config;
-}
-
-static struct checker *begin(const char *program, const struct config *config)
-{
-	struct checker *checker = NULL;
-
-	n_verdicts = n_lists = n_lost = 0;
-	CHECK_EQ_INT(checker_new(ev, program, config, &callbacks, (void *) script, &checker), 0);
-	return checker;
-}
-
-/* Turns until *counter is n. */
-static bool wait_for(const unsigned *counter, unsigned n)
-{
-	int64_t deadline_us = mono_now_us() + WAIT_US;
-
-	while (*counter < n && mono_now_us() < deadline_us)
-		turn_once(ev);
-	return CHECK(*counter >= n);
-}
-
-static void wait_running(const struct checker *checker, unsigned restarts)
-{
-	int64_t deadline_us = mono_now_us() + WAIT_US;
-
-	while ((!checker_is_running(checker) || checker_restarts(checker) < restarts) &&
-	       mono_now_us() < deadline_us)
-		turn_once(ev);
-	CHECK(checker_is_running(checker) && checker_restarts(checker) >= restarts);
-}
-
-static struct endpoint at(int port)
-{
-	struct endpoint e = {.port = (uint16_t) port};
-
-	CHECK_EQ_INT(addr_parse("127.0.0.1", &e.addr), 0);
-	return e;
 }
 
 /* Asks once and waits for the answer. */
@@ -149,33 +45,6 @@ static void ask_until_ready(struct checker *checker, uint64_t id, int port)
 	while (last_evidence != JUDGE_PROBE_READY && mono_now_us() < deadline_us);
 	CHECK_EQ_INT(last_evidence, JUDGE_PROBE_READY);
 }
-
-/* The one child of a process; 0: it has none. */
-static pid_t child_of(pid_t parent)
-{
-	AUTO(free)
-	char *line = xasprintf("cat /proc/%d/task/%d/children >%s/children", (int) parent, (int) parent,
-	                       server.dir);
-	AUTO(free) char *file = xasprintf("%s/children", server.dir);
-	AUTO(free) char *text = NULL;
-	pid_t first;
-	size_t len;
-
-	CHECK_EQ_INT(system(line), 0);
-	CHECK_EQ_INT(file_read(file, 4096, &text, &len), 0);
-	first = (pid_t) strtol(text, NULL, 10);
-	/* nginx is a child, too, and older; so is the shell that lists them, and younger. */
-	if (parent == getpid() && first == server.pid)
-		first = (pid_t) strtol(strchr(text, ' '), NULL, 10);
-	return first;
-}
-
-static bool is_gone(pid_t pid)
-{
-	return kill(pid, 0) < 0 && errno == ESRCH;
-}
-
-/* --- the real one ----------------------------------------------------------------------------- */
 
 static void test_verdicts(void)
 {
@@ -211,16 +80,6 @@ static void test_rotation(void)
 	CHECK_EQ_STR(last_reason, "readyz 500: CN=renewed failed");
 	checker_free(checker);
 	(void) strcpy(path, "/200");
-}
-
-static void wait_members_error(const struct checker *checker, const char *want)
-{
-	int64_t deadline_us = mono_now_us() + WAIT_US;
-
-	while (strcmp(checker_source_error(checker, ENDPOINTS_MEMBERS), want) != 0 &&
-	       mono_now_us() < deadline_us)
-		turn_once(ev);
-	CHECK_EQ_STR(checker_source_error(checker, ENDPOINTS_MEMBERS), want);
 }
 
 static void test_sources(void)
@@ -371,196 +230,6 @@ static void test_freed_in_callbacks(void)
 	turn_for(ev, 50 * US_PER_MS);
 }
 
-/* --- others in its place ---------------------------------------------------------------------- */
-
-static const char *write_script(const char *text)
-{
-	AUTO(free) char *whole = xasprintf("#!/bin/sh\n%s\n", text);
-
-	CHECK_EQ_INT(file_write_atomic(script, whole, strlen(whole), 0700, FILE_VOLATILE), 0);
-	return script;
-}
-
-#define SAY(json) "printf '%s' '" json "' >&3\n"
-#define DNS_LIST "{\"type\":\"endpoints\",\"source\":\"dns\",\"endpoints\":[\"10.0.0.5:6443\"]}"
-#define LIST(source) \
-	SAY("{\"type\":\"endpoints\",\"source\":\"" source "\",\"endpoints\":[\"10.0.0.5:6443\"]}")
-
-/* Each says something that ends it. */
-static void test_garbage(void)
-{
-	static const char *const texts[] = {
-	    SAY("hello"),
-	    SAY("{}"),
-	    SAY("{\"type\":\"verdict\",\"id\":1,\"verdict\":\"ready\"}"),
-	    SAY("{\"type\":\"endpoints\",\"source\":\"slices\",\"endpoints\":[]}"),
-	    SAY("{\"type\":\"endpoints\",\"source\":\"static\",\"endpoints\":[\"10.0.0.5:6443\"]}"),
-	    "{ printf '%s' '" DNS_LIST "'; head -c 8193 /dev/zero | tr '\\0' ' '; } | "
-	    "dd bs=9000 iflag=fullblock 2>&- >&3\n",
-	    "exec 3>&-\n",
-	};
-	struct config config = make_config();
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		AUTO(free) char *text = xasprintf("%sexec sleep 1000", texts[i]);
-		AUTO(checker_free) struct checker *checker = begin(write_script(text), &config);
-		pid_t pid = child_of(getpid());
-
-		if (!wait_for(&n_lost, 1))
-			(void) fprintf(stderr, "  %s\n", texts[i]);
-		CHECK(!checker_is_running(checker));
-		wait_running(checker, 1);
-		CHECK(is_gone(pid));
-		CHECK_EQ_INT(n_verdicts + n_lists, 0);
-	}
-}
-
-/* An error stands until there is a list again. */
-static void test_source_recovers(void)
-{
-	struct config config = make_config();
-	AUTO(checker_free)
-	struct checker *checker =
-	    begin(write_script(SAY("{\"type\":\"endpoints\",\"source\":\"members\",\"error\":"
-	                           "\"why\"}") "sleep 0.2\n" LIST("members") "exec sleep 1000"),
-	          &config);
-
-	wait_members_error(checker, "why");
-	CHECK_EQ_INT(n_lists, 0);
-	wait_for(&n_lists, 1);
-	CHECK_EQ_STR(checker_source_error(checker, ENDPOINTS_MEMBERS), "");
-}
-
-/* What nobody asked is passed over, and is no reason to end it. */
-static void test_unknown_id(void)
-{
-	struct config config = make_config();
-	AUTO(checker_free)
-	struct checker *checker = begin(
-	    write_script(SAY("{\"type\":\"verdict\",\"id\":7,\"verdict\":\"ready\",\"reason\":\"\","
-	                     "\"rttUs\":0}") LIST("dns") "exec sleep 1000"),
-	    &config);
-
-	wait_for(&n_lists, 1);
-	CHECK_EQ_INT(last_source, ENDPOINTS_DNS);
-	CHECK_EQ_INT(n_verdicts, 0);
-	CHECK_EQ_INT(n_lost, 0);
-	CHECK(checker_is_running(checker));
-}
-
-/* An id is answered once, also by one that says it twice. */
-static void test_answered_twice(void)
-{
-	struct config config = make_config();
-	struct endpoint good = at(server.port);
-	AUTO(checker_free) struct checker *checker = NULL;
-
-	checker =
-	    begin(write_script("sleep 0.3\n" SAY("{\"type\":\"verdict\",\"id\":7,\"verdict\":"
-	                                         "\"ready\",\"reason\":\"x\",\"rttUs\":1}")
-	                           SAY("{\"type\":\"verdict\",\"id\":7,\"verdict\":\"down\","
-	                               "\"reason\":\"y\",\"rttUs\":1}") LIST("dns") "exec sleep 1000"),
-	          &config);
-	CHECK(checker_probe(checker, 7, &good));
-	wait_for(&n_lists, 1);
-	CHECK_EQ_INT(n_verdicts, 1);
-	CHECK_EQ_STR(last_reason, "x");
-}
-
-/* One that reads nothing: prism does not wait for it, and asks it no more than it may. */
-static void test_never_blocks(void)
-{
-	struct config config = make_config();
-	AUTO(checker_free) struct checker *checker = NULL;
-	struct endpoint good = at(server.port);
-	int64_t start_us, stolen_before_us = stolen_us();
-	unsigned sent = 0;
-
-	config.health.timeout_us = 100 * US_PER_S;
-	checker = begin(write_script("exec sleep 1000"), &config);
-	start_us = mono_now_us();
-	for (unsigned i = 0; i < 20000; i++)
-		checker_forget(checker, &good);
-	for (unsigned i = 0; i < 200; i++)
-		sent += checker_probe(checker, i, &good);
-	CHECK_EQ_INT(sent, 0);
-	checker_free(checker);
-	checker = begin(script, &config);
-	for (unsigned i = 0; i < 200; i++)
-		sent += checker_probe(checker, i, &good);
-	CHECK_EQ_INT(sent, CHECKER_PROBES_MAX);
-	CHECK(mono_now_us() - start_us < 2 * US_PER_S + stolen_since_us(stolen_before_us));
-	CHECK(checker_is_running(checker));
-}
-
-/* One that cannot live is started again, less and less often. */
-static void test_backoff(void)
-{
-	struct config config = make_config();
-	AUTO(checker_free) struct checker *checker = NULL;
-	int64_t start_us = mono_now_us();
-
-	checker = begin(write_script("exit 3"), &config);
-	/* After 100, 200, 400, 800 ms. */
-	wait_for(&n_lost, 5);
-	CHECK_EQ_INT(checker_restarts(checker), 4);
-	CHECK(mono_now_us() - start_us >= 1490 * US_PER_MS);
-	/* And when its program is gone, it is tried again all the same. */
-	CHECK_EQ_INT(unlink(script), 0);
-	turn_for(ev, 2000 * US_PER_MS);
-	CHECK_EQ_INT(checker_restarts(checker), 4);
-	(void) write_script("exec sleep 1000");
-	wait_running(checker, 5);
-}
-
-/* It gets its socket and our standard error, no client's connection, and no signals of ours; and
- * word that GnuTLS is not needed. */
-static void test_inherited(void)
-{
-	/* A subshell looks, so that what it needs for itself is not in the list. */
-	AUTO(free)
-	char *text =
-	    xasprintf("cd %s\n(ls /proc/$$/fd; readlink /proc/$$/fd/0 /proc/$$/fd/1;\n"
-	              "sed -n 's/^\\(Sig[BI][lg].\\).*\\(....\\)$/\\1 \\2/p' /proc/$$/status;\n"
-	              "echo $GNUTLS_NO_IMPLICIT_INIT) >fds\n%s",
-	              server.dir, LIST("dns") "exec sleep 1000");
-	AUTO(free) char *file = xasprintf("%s/fds", server.dir);
-	AUTO(free) char *got = NULL;
-	struct config config = make_config();
-	struct checker *checker;
-	int fds[20];
-	sigset_t blocked;
-	size_t len;
-
-	(void) sigemptyset(&blocked);
-	(void) sigaddset(&blocked, SIGUSR1);
-	(void) sigprocmask(SIG_BLOCK, &blocked, NULL);
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		fds[i] = open("/dev/zero", O_RDONLY); /* not close-on-exec */
-	checker = begin(write_script(text), &config);
-	wait_for(&n_lists, 1);
-	CHECK_EQ_INT(file_read(file, 4096, &got, &len), 0);
-	/* The shell has the script itself as 10. */
-	CHECK_EQ_STR(got, "0\n1\n10\n2\n3\n/dev/null\n/dev/null\n"
-	                  "SigBlk 0000\nSigIgn 0000\n1\n");
-	(void) sigprocmask(SIG_UNBLOCK, &blocked, NULL);
-	checker_free(checker);
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		(void) close(fds[i]);
-}
-
-static void test_cannot_start(void)
-{
-	struct config config = make_config();
-	struct checker *checker = NULL;
-
-	CHECK_EQ_INT(checker_new(ev, "/nonexistent/prism-probe", &config, &callbacks, NULL, &checker),
-	             -ENOENT);
-	CHECK(checker == NULL);
-	checker_free(NULL);
-}
-
 static void start(void)
 {
 	char self[PATH_MAX] = "";
@@ -568,23 +237,16 @@ static void start(void)
 	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	*strstr(self, "/tests/unit/") = '\0';
 	probe_program = xasprintf("%s/bin/prism-probe", self);
-	nginx_init(&server);
 	(void) nginx_listen(512, &silent_port);
 	(void) close(nginx_listen(1, &closed_port));
-	(void) snprintf(script, sizeof(script), "%s/script", server.dir);
-	(void) snprintf(ca_file, sizeof(ca_file), "%s/ca.crt", server.dir);
 	(void) snprintf(cert_file, sizeof(cert_file), "%s/client.crt", server.dir);
 	(void) snprintf(key_file, sizeof(key_file), "%s/client.key", server.dir);
 	(void) snprintf(members_file, sizeof(members_file), "%s/members.json", server.dir);
-	nginx_start(&server, "location /200 { return 200 ok; }\n"
-	                     "location /who { return 500 \"[-]$ssl_client_s_dn failed\"; }\n");
 }
 
 int main(void)
 {
-	(void) signal(SIGPIPE, SIG_IGN);
-	log_set_level(LOG_LEVEL_ERROR);
-	ev = ev_default_loop(EVFLAG_AUTO);
+	checkerworld_begin();
 	start();
 	test_verdicts();
 	test_rotation();
@@ -594,16 +256,7 @@ int main(void)
 	test_signals();
 	test_orphaned();
 	test_freed_in_callbacks();
-	test_garbage();
-	test_source_recovers();
-	test_unknown_id();
-	test_answered_twice();
-	test_never_blocks();
-	test_backoff();
-	test_inherited();
-	test_cannot_start();
-	nginx_fini(&server);
+	checkerworld_end();
 	free(probe_program);
-	ev_loop_destroy(ev);
 	return check_result();
 }

@@ -5,14 +5,7 @@
  */
 #include "prism/conns.h"
 
-#include <dirent.h>
-#include <signal.h>
-
-#include "tests/unit/netns.h"
-#include "tests/unit/patient.h"
-#include "tests/unit/relayworld.h"
-
-static struct ev_loop *ev;
+#include "tests/unit/connworld.h"
 
 struct pair {
 	int client, server;
@@ -507,17 +500,6 @@ static void test_a_crowd(uint64_t seed)
 	world_end(&w);
 }
 
-static size_t count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(dir) != NULL)
-		n++;
-	(void) closedir(dir);
-	return n;
-}
-
 static void test_descriptors_come_again_soon(void)
 {
 	test_descriptors_come_again(0);
@@ -535,23 +517,6 @@ static void test_crowds(void)
 	conns_free(NULL);
 }
 
-static size_t fds;
-
-static void prepare(void)
-{
-	(void) netns_enter_new();
-	(void) signal(SIGPIPE, SIG_IGN);
-	ev = ev_loop_new(EVFLAG_AUTO);
-	turn_once(ev);
-	fds = count_fds();
-}
-
-static void clean_up(void)
-{
-	CHECK_EQ_INT(count_fds(), fds);
-	ev_loop_destroy(ev);
-}
-
 int main(void)
 {
 	static const patient_fn tests[] = {
@@ -567,7 +532,6 @@ int main(void)
 	    test_crowds,
 	};
 
-	patiently(&(struct patient){.prepare = prepare, .finish = clean_up}, 3, tests,
-	          ARRAY_SIZE(tests));
+	conn_test(tests, ARRAY_SIZE(tests));
 	return check_result();
 }

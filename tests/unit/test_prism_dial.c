@@ -2,7 +2,6 @@
 /* The race for one client, between real listeners, refusing ports and black holes on loopback. */
 #include "prism/dial.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -120,17 +119,6 @@ static void race_end(struct race *r)
 	upstreams_free(r->set);
 }
 
-static size_t count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(dir) != NULL)
-		n++;
-	(void) closedir(dir);
-	return n;
-}
-
 /* --- who wins ----------------------------------------------------------------------------------
  */
 
@@ -168,7 +156,7 @@ static void test_who_wins(void)
 	    {{BLACKHOLE, BLACKHOLE, BLACKHOLE, BLACKHOLE, ACCEPTS}, 5, 4, 0, 390, 520, 1, 0},
 	    {{0}, 0, -1, -ENETUNREACH, 0, 60, 0, 0},
 	};
-	size_t fds = count_fds();
+	size_t fds = sockets_count_fds();
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct race r;
@@ -205,7 +193,7 @@ static void test_who_wins(void)
 		if (!good)
 			(void) fprintf(stderr, "  case %zu, after %lld us\n", i, (long long) r.took_us);
 		race_end(&r);
-		CHECK_EQ_INT(count_fds(), fds);
+		CHECK_EQ_INT(sockets_count_fds(), fds);
 	}
 }
 
@@ -273,7 +261,7 @@ static void test_a_loser_may_win_later(void)
 static void test_freed_under_way(void)
 {
 	static const enum kind kinds[] = {BLACKHOLE, BLACKHOLE};
-	size_t fds = count_fds();
+	size_t fds = sockets_count_fds();
 	struct race r;
 
 	race_begin(&r, kinds, 2);
@@ -286,7 +274,7 @@ static void test_freed_under_way(void)
 	turn_for(ev, 50 * US_PER_MS);
 	CHECK_EQ_INT(r.n_done, 0);
 	race_end(&r);
-	CHECK_EQ_INT(count_fds(), fds);
+	CHECK_EQ_INT(sockets_count_fds(), fds);
 }
 
 /* --- the upstreams change meanwhile ------------------------------------------------------------
