@@ -187,12 +187,41 @@ static const struct scripted_row daemons[] = {
      "{\"upstream\":\"b\",\"state\":\"down\"}\nok\n"},
 };
 
+/* What was seen before it was begun is not believed where it may wait. */
+static void test_waits_for_news(void)
+{
+	static const struct scripted_row seen_before[] = {
+	    {"etcdwatch", NULL,
+	     "{\"status\":\"ok\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":3,"
+	     "\"looked_s\":1000}\nok\n"},
+	};
+	static const struct {
+		const char *wait, *out;
+		int code;
+	} cases[] = {
+	    {"0s", "all members of etcd answer: OK\n", CLI_OK},
+	    {"1s", "waiting for: all members of etcd answer: etcdwatch has not asked anew yet\n",
+	     CLI_FAILED},
+	};
+	AUTO(free) char *socket = xasprintf("%s/etcdwatch.sock", clirun_dir);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free)
+		char *line = xasprintf("-r %s health --wait-timeout %s", clirun_dir, cases[i].wait);
+		pid_t pid = scripted_start(clirun_dir, seen_before, ARRAY_SIZE(seen_before));
+
+		clirun_check(line, cases[i].code, cases[i].out, "");
+		scripted_stop(pid);
+	}
+	/* It does not run here any more. */
+	CHECK_EQ_INT(unlink(socket), 0);
+}
+
 static void test_program(void)
 {
 	AUTO(free) char *line = NULL;
 	pid_t pid;
 
-	clirun_begin();
 	pid = scripted_start(clirun_dir, daemons, ARRAY_SIZE(daemons));
 	line = xasprintf("-r %s health --wait-timeout 0s", clirun_dir);
 	clirun_check(line, CLI_FAILED,
@@ -201,7 +230,6 @@ static void test_program(void)
 	             "not running here: netconf, etcdwatch, vipd\n",
 	             "");
 	scripted_stop(pid);
-	clirun_end();
 }
 
 int main(void)
@@ -210,6 +238,9 @@ int main(void)
 	test_checks();
 	test_since();
 	test_judge();
+	clirun_begin();
+	test_waits_for_news();
 	test_program();
+	clirun_end();
 	return check_result();
 }

@@ -116,11 +116,14 @@ static void test_doubt_ends(void)
 {
 	static const struct {
 		bool disagrees, alone, corrupt;
+		const char *error; /* what is told of the last one, or part of it */
 	} steps[] = {
-	    {.disagrees = true, .corrupt = true},
-	    {.alone = true, .corrupt = true},
-	    {.corrupt = false},
-	    {.alone = true, .corrupt = false},
+	    {.disagrees = true,
+	     .corrupt = true,
+	     .error = "member 'm3' holds other data than 'another'"},
+	    {.alone = true, .corrupt = true, .error = "was not compared with another member"},
+	    {.corrupt = false, .error = ""},
+	    {.alone = true, .corrupt = false, .error = "was not compared with another member"},
 	};
 
 	begin(CONFIG_TAKER_ELECTED);
@@ -132,6 +135,10 @@ static void test_doubt_ends(void)
 		sim_for(60 * US_PER_S);
 		CHECK_EQ_INT(node->n_clearings, i + 1);
 		CHECK_EQ_INT(node->cleared_corrupt, steps[i].corrupt);
+		if (steps[i].error[0] == '\0')
+			CHECK_EQ_STR(report_of(node).error, "");
+		else
+			CHECK(says(report_of(node).error, steps[i].error));
 		sim_for(HOUR_US - wall_now_us() % HOUR_US);
 	}
 	world_end();
