@@ -492,10 +492,10 @@ check-units: deps ## the systemd units and the package's life, in a systemd of i
 	tests/systemd/boot
 	tests/systemd/self
 
-check-vm-units: deps ## a whole node, its package and the limits of its units in a machine with that systemd, in QEMU
+check-vm-units: deps ## a whole node, its package, its reboots and the limits of its units in a machine with that systemd, in QEMU
 	@$(MAKE) --no-print-directory all
 	packaging/deb
-	tests/systemd/boot --vm limits target package
+	tests/systemd/boot --vm limits target package reboot
 
 check-package: deps ## the Debian package: built twice, byte for byte the same, lintian, contents
 	tests/package/run
