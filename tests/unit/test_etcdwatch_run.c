@@ -272,6 +272,25 @@ static void test_kept(bool packs)
 	end();
 }
 
+/* Several in one second, of one revision: each is later than the one before, by its name as well.
+ */
+static void test_kept_at_once(void)
+{
+	begin(false);
+	for (size_t i = 0; i < 4; i++) {
+		memset(&got, 0, sizeof(got));
+		n_given_back = 0;
+		start(false);
+		send_all();
+		(void) ends();
+		CHECK_EQ_INT(got.end, RUN_KEPT);
+	}
+	CHECK_EQ_INT((long long) store_n(store), 4);
+	for (size_t i = 1; i < store_n(store); i++)
+		CHECK(store_get(store, i)->started_s > store_get(store, i - 1)->started_s);
+	end();
+}
+
 /* What a worker of another version says of what fills it keeps nothing from being kept. */
 static void test_kept_uncounted(void)
 {
@@ -457,6 +476,7 @@ int main(void)
 	digest_sha256(db, DB_BYTES, db + DB_BYTES);
 	test_kept(false);
 	test_kept(true);
+	test_kept_at_once();
 	test_kept_uncounted();
 	test_rejected();
 	test_rejected_encrypted();
