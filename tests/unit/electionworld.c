@@ -244,5 +244,6 @@ struct electionworld_result electionworld_run(uint64_t seed, enum fate fate, enu
 	};
 	for (size_t i = 0; i < NODES; i++)
 		election_free(w->nodes[i].election);
+	free(w->messages);
 	return result;
 }

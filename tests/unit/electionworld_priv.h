@@ -20,9 +20,6 @@
 #include "vipd/timing.h"
 
 #define NODES 3
-/* More than all nodes send in the whole of a world, if the store is silent for all of it; only the
- * first few hundred are ever touched. */
-#define MESSAGES_MAX 4096
 
 struct store {
 	int64_t revision;
@@ -102,7 +99,8 @@ struct world {
 	int64_t store_silent_until_us; /* an election, a restore: it answers and carries out nothing */
 	bool restore_is_slow;          /* one is under way that is to outlast every fence */
 	struct node nodes[NODES];
-	struct message messages[MESSAGES_MAX];
+	struct message *messages; /* more for as long as the store is silent */
+	size_t messages_max;
 	size_t messages_end; /* none is used from here on */
 	int64_t owned_us;    /* time in which somebody answered */
 	int64_t overlap_us;  /* longest time in which two did */
@@ -183,7 +181,7 @@ void node_step(struct node *n, int64_t step_us);
 
 /* --- electionworld_store.c --- */
 
-/* As the node sees things now; the caller fills in what it asks for. */
+/* As the node sees things now; the caller fills in what it asks for. Valid until the next one. */
 struct message *world_send(struct node *n, enum message_kind kind);
 /* What has arrived is carried out, or delivered. */
 void world_step_messages(struct world *w);

@@ -5,31 +5,39 @@
  */
 #include "electionworld_priv.h"
 
+/* One that is not used; all others may move. */
+static struct message *new_message(struct world *w)
+{
+	size_t i = 0;
+
+	while (i < w->messages_end && w->messages[i].used)
+		i++;
+	if (i == w->messages_max) {
+		w->messages_max = MAX(2 * w->messages_max, (size_t) 64);
+		w->messages = xreallocarray(w->messages, w->messages_max, sizeof(w->messages[0]));
+	}
+	w->messages_end = MAX(w->messages_end, i + 1);
+	memset(&w->messages[i], 0, sizeof(w->messages[i]));
+	return &w->messages[i];
+}
+
 struct message *world_send(struct node *n, enum message_kind kind)
 {
 	struct world *w = n->world;
+	struct message *m = new_message(w);
 
-	for (size_t i = 0; i < MESSAGES_MAX; i++) {
-		struct message *m = &w->messages[i];
-
-		if (m->used)
-			continue;
-		memset(m, 0, sizeof(*m));
-		m->used = true;
-		w->messages_end = MAX(w->messages_end, i + 1);
-		m->kind = kind;
-		m->node = (size_t) (n - w->nodes);
-		m->life = n->life;
-		m->sent_local_us = local_us(n);
-		m->mark = facts_mark(&n->facts);
-		m->owner_text = n->facts.owner_text;
-		m->beat_text = n->facts.beat_text;
-		/* The swap, whose guards matter most, is often very late. */
-		m->at_us = w->now_us + random_delay(w, kind == MESSAGE_TAKE ? 50 : 90, 6 * US_PER_S);
-		m->give_up_us = w->now_us + US_PER_S;
-		return m;
-	}
-	abort();
+	m->used = true;
+	m->kind = kind;
+	m->node = (size_t) (n - w->nodes);
+	m->life = n->life;
+	m->sent_local_us = local_us(n);
+	m->mark = facts_mark(&n->facts);
+	m->owner_text = n->facts.owner_text;
+	m->beat_text = n->facts.beat_text;
+	/* The swap, whose guards matter most, is often very late. */
+	m->at_us = w->now_us + random_delay(w, kind == MESSAGE_TAKE ? 50 : 90, 6 * US_PER_S);
+	m->give_up_us = w->now_us + US_PER_S;
+	return m;
 }
 
 /* As add_guards() in ledger.c: the value counts where it is known. */
@@ -293,7 +301,7 @@ void world_step_messages(struct world *w)
 		    w->now_us < m->give_up_us) {
 			struct message answer = *m;
 
-			/* Its place may be taken while it is delivered. */
+			/* While it is delivered its place may be taken, and all may move. */
 			m->used = false;
 			deliver(w, &answer);
 		} else if (w->now_us >= m->give_up_us) {
