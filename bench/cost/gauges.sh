@@ -36,13 +36,6 @@ gauges_begin() {
 	} | inside n1 nft -f -
 }
 
-own_libraries() { # SET PROGRAM...
-	local set=$1
-	shift
-	mkdir -p "$T/lib-$set"
-	ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | xargs cp -Lt "$T/lib-$set"
-}
-
 sample() { # NAME UNIT VALUE
 	echo "$1 $2 $3" >>"$SAMPLES"
 }

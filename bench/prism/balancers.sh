@@ -14,6 +14,8 @@ balancer_start() { # NAME CHECKS UPSTREAM...
 	mkdir -p "$T/$name"
 	"$name"_config "${@:2}" >"$T/$name/config.${CONFIG_SUFFIX[$name]}"
 	chown -R nobody:nogroup "$T/$name"
+	# shellcheck disable=SC2086
+	[[ -d $T/lib-$name ]] || own_libraries "$name" ${PROGRAMS[$name]}
 	"$name"_start
 	wait_until 5 listens "${PORT[$name]}"
 	# nginx listens before its worker is there to accept.
@@ -44,6 +46,8 @@ cpu_of() { # NAME; arguments for load
 	done
 }
 
+declare -A PROGRAMS=([prism]="$BUILD/bin/prism $BUILD/bin/prism-probe" [haproxy]=$(type -P haproxy)
+	[nginx]=$(type -P nginx))
 declare -A CONFIG_SUFFIX=([prism]=yaml [haproxy]=cfg [nginx]=conf)
 
 prism_config() { # CHECKS UPSTREAM...
@@ -68,7 +72,7 @@ prism_config() { # CHECKS UPSTREAM...
 }
 
 prism_start() {
-	start prism "$BALANCER_CPU" "${as_nobody[@]}" "$T/bin/prism" --config "$T/prism/config.yaml" \
+	start prism "$BALANCER_CPU" "${as_nobody[@]}" env LD_LIBRARY_PATH="$T/lib-prism" "$T/bin/prism" --config "$T/prism/config.yaml" \
 		--runtime-dir "$T/prism" --probe-program "$T/bin/prism-probe"
 }
 
@@ -121,7 +125,7 @@ haproxy_proxy() { # NAME CHECKS UPSTREAM...
 }
 
 haproxy_start() {
-	start haproxy "$BALANCER_CPU" "${as_nobody[@]}" haproxy -db -f "$T/haproxy/config.cfg"
+	start haproxy "$BALANCER_CPU" "${as_nobody[@]}" env LD_LIBRARY_PATH="$T/lib-haproxy" haproxy -db -f "$T/haproxy/config.cfg"
 }
 
 nginx_config() { # CHECKS UPSTREAM...
@@ -158,6 +162,6 @@ nginx_config() { # CHECKS UPSTREAM...
 }
 
 nginx_start() {
-	start nginx "$BALANCER_CPU" "${as_nobody[@]}" nginx -e stderr -p "$T/nginx" \
+	start nginx "$BALANCER_CPU" "${as_nobody[@]}" env LD_LIBRARY_PATH="$T/lib-nginx" nginx -e stderr -p "$T/nginx" \
 		-c "$T/nginx/config.conf"
 }
