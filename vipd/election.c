@@ -263,8 +263,8 @@ static void yield(struct election *e)
 	e->campaign_after_us = now_us(e) + AFTER_YIELD_US;
 	if (r < 0) {
 		/* `released` promises that the address is off. Where the kernel did not say so, the others
-		 * wait for our fence, and they can only if we are silent; for twice as long, as their clocks
-		 * may be slower than ours. */
+		 * wait for our fence, and they can only if we are silent; for twice as long, as their
+		 * clocks may be slower than ours. */
 		e->spent_rev = e->rev;
 		e->campaign_after_us += 2 * (e->window_us + e->late_us);
 	}
