@@ -13,8 +13,8 @@
 VIP=10.86.0.100 POLICY= T=/run/story
 NODES=(n1 n2 n3)
 use world topology pki etcd api vipd prism etcdwatch
-# shellcheck source=bench/libraries.sh
-. "$ROOT/bench/libraries.sh"
+# shellcheck source=bench/lib/libraries.sh
+. "$ROOT/bench/lib/libraries.sh"
 for part in gauges ours peers; do
 	# shellcheck source=/dev/null
 	. "$ROOT/bench/cost/$part.sh"

@@ -24,8 +24,8 @@ RUNS=${RUNS:-7}
 LATENCY_RUNS=$RUNS HELD_RUNS=$((RUNS < 3 ? RUNS : 3)) FAULT_RUNS=$((RUNS < 3 ? RUNS : 3))
 [[ -z $QUICK ]] || LATENCY_RUNS=1 HELD_RUNS=1 FAULT_RUNS=1
 
-# shellcheck source=bench/libraries.sh
-. "$ROOT/bench/libraries.sh"
+# shellcheck source=bench/lib/libraries.sh
+. "$ROOT/bench/lib/libraries.sh"
 for part in world balancers relay connections faults; do
 	# shellcheck source=/dev/null
 	. "$ROOT/bench/prism/$part.sh"

@@ -163,9 +163,10 @@ static struct decision decide_standby(const struct decide_input *in)
 static struct decision confirm_when_due(const struct decide_input *in, int64_t other_us)
 {
 	int64_t period_us = timing_confirm_period_us(in->window_us);
-	int64_t pace_us = in->deadline_us - in->now.us > in->window_us / 2
-	                      ? MIN(DECIDE_PACE_US, 2 * period_us)
-	                      : MIN(DECIDE_URGENT_PACE_US, period_us);
+	int64_t left_us = in->deadline_us - in->now.us;
+	bool urgent = left_us <= in->window_us / 2 && left_us > -in->window_us;
+	int64_t pace_us =
+	    urgent ? MIN(DECIDE_URGENT_PACE_US, period_us) : MIN(DECIDE_PACE_US, 2 * period_us);
 
 	return when_due(in, ELECTION_CONFIRM, next_due(&in->confirms, period_us, pace_us), other_us);
 }

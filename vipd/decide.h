@@ -48,9 +48,9 @@ enum election_action {
 /* Of confirmations when half of the window has gone without one: as after the death of etcd's
  * leader, when each may be the first that the new one takes. */
 #define DECIDE_URGENT_PACE_US (125 * US_PER_MS)
-/* So many may overlap at these paces, which no default window exhausts whatever the deadline of a
- * request is; further ones follow at DECIDE_CROWDED_PACE_US. */
-#define DECIDE_IN_FLIGHT_MANY 16
+/* So many may overlap at these paces, which a window of 5 s does not exhaust whatever the deadline
+ * of a request is; further ones follow at DECIDE_CROWDED_PACE_US. */
+#define DECIDE_IN_FLIGHT_MANY 32
 #define DECIDE_CROWDED_PACE_US (500 * US_PER_MS)
 
 /* Standbys of lower rank let the better ones go first. */

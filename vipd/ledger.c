@@ -246,10 +246,10 @@ static void read_cb(const struct etcd_outcome *outcome, const struct etcd_range_
 		follow_done(l, ok);
 }
 
-static void send_read(struct ledger *l, bool for_election)
+static void send_read(struct ledger *l, bool for_election, int64_t useful_us)
 {
 	struct ledger_call *c = call_new(l);
-	struct etcd_range range = {.key = ETCD_STR(l->prefix), .prefix = true};
+	struct etcd_range range = {.key = ETCD_STR(l->prefix), .prefix = true, .useful_us = useful_us};
 	int r;
 
 	c->for_election = for_election;
@@ -262,9 +262,9 @@ static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	ledger_follow(CONTAINER_OF(w, struct ledger, again));
 }
 
-void ledger_read(struct ledger *l)
+void ledger_read(struct ledger *l, int64_t useful_us)
 {
-	send_read(l, true);
+	send_read(l, true, useful_us);
 }
 
 void ledger_follow(struct ledger *l)
@@ -274,7 +274,7 @@ void ledger_follow(struct ledger *l)
 	l->following = true;
 	l->retrying = false;
 	ev_timer_stop(l->ev, &l->again);
-	send_read(l, false);
+	send_read(l, false, 0);
 }
 
 /* --- transactions -------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ static size_t add_guards(struct etcd_compare *compares, const char *key, int64_t
 }
 
 static void send_txn(struct ledger_call *c, const struct etcd_compare *compares, size_t n_compares,
-                     const struct etcd_op *ops, size_t n_ops, etcd_txn_fn fn)
+                     const struct etcd_op *ops, size_t n_ops, int64_t useful_us, etcd_txn_fn fn)
 {
 	struct etcd_txn txn = {
 	    .compares = compares,
@@ -310,6 +310,7 @@ static void send_txn(struct ledger_call *c, const struct etcd_compare *compares,
 	    .success = ops,
 	    .n_success = n_ops,
 	    .hedge = true,
+	    .useful_us = useful_us,
 	};
 	int r;
 
@@ -389,7 +390,7 @@ void ledger_confirm(struct ledger *l, const struct record_owner *ours, int64_t r
 	c->rev = rev;
 	c->record = *ours;
 	n = add_guards(guards, l->owner_key, rev, l->facts->owner_rev, &l->facts->owner_text);
-	send_txn(c, guards, n, ops, ARRAY_SIZE(ops), confirm_cb);
+	send_txn(c, guards, n, ops, ARRAY_SIZE(ops), ours->window_us, confirm_cb);
 }
 
 static void take_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
@@ -415,7 +416,7 @@ static void write_owner(struct ledger_call *c, const struct etcd_compare *guards
 
 	c->record = *record;
 	put.value = ETCD_STR(value);
-	send_txn(c, guards, n_guards, &put, 1, fn);
+	send_txn(c, guards, n_guards, &put, 1, 0, fn);
 }
 
 void ledger_take(struct ledger *l, const struct election_claim *claim)

@@ -57,7 +57,8 @@ struct ledger *ledger_new(struct ev_loop *ev, struct etcd *etcd, const char *pre
 void ledger_free(struct ledger *ledger);
 DEFINE_AUTO(struct ledger, ledger_free);
 
-void ledger_read(struct ledger *ledger);
+/* Given up after useful_us at the latest. */
+void ledger_read(struct ledger *ledger, int64_t useful_us);
 
 /* Reads and watches, without answering the election; tries until it is answered. Afterwards it
  * reads by itself when etcd was not heard of for some seconds: a watch does not show a rewound
@@ -66,7 +67,7 @@ void ledger_follow(struct ledger *ledger);
 
 void ledger_take(struct ledger *ledger, const struct election_claim *claim);
 /* Done if the record at rev is `ours`: by its instance, epoch and window, which is what the others
- * wait for. */
+ * wait for. Given up after its window, when it grants nothing any more. */
 void ledger_confirm(struct ledger *ledger, const struct record_owner *ours, int64_t rev);
 void ledger_release(struct ledger *ledger, const struct record_owner *record, int64_t rev);
 

@@ -151,7 +151,9 @@ static void op_wake_at(int64_t us, void *ctx)
 
 static void op_read(void *ctx)
 {
-	ledger_read(((struct vip *) ctx)->ledger);
+	struct vip *v = ctx;
+
+	ledger_read(v->ledger, election_window_us(v->election));
 }
 
 static void op_take(const struct election_claim *claim, void *ctx)

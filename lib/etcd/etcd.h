@@ -123,6 +123,8 @@ struct etcd_range {
 	bool serializable; /* answered by the member itself, possibly stale; else linearizable */
 	bool keys_only;
 	bool count_only;
+	int64_t
+	    useful_us; /* given up after this, if the client's timeout is longer; 0: not before that */
 };
 
 struct etcd_range_result {
@@ -185,7 +187,8 @@ struct etcd_txn {
 	size_t n_success;
 	const struct etcd_op *failure;
 	size_t n_failure;
-	bool hedge; /* it does no harm if this lands twice, or late */
+	bool hedge;        /* it does no harm if this lands twice, or late */
+	int64_t useful_us; /* as in struct etcd_range */
 };
 
 struct etcd_op_result {

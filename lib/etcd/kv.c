@@ -58,6 +58,12 @@ static void deliver_range(const struct etcd_outcome *outcome, const ProtobufCMes
 	((etcd_range_fn) fn)(outcome, response != NULL ? &result : NULL, userdata);
 }
 
+/* How long a call may take of which an answer is of use for so long. */
+static int64_t timeout_of(const struct etcd *etcd, int64_t useful_us)
+{
+	return useful_us != 0 ? MIN(useful_us, etcd->call_timeout_us) : 0;
+}
+
 static void start_range(struct etcd *etcd, struct endpoint *endpoint, unsigned timeout_ms,
                         const struct etcd_range *range, etcd_range_fn fn, void *userdata,
                         struct etcd_call **ret_call)
@@ -70,7 +76,7 @@ static void start_range(struct etcd *etcd, struct endpoint *endpoint, unsigned t
 	    .response = &pb__range_response__descriptor,
 	    .flags = CALL_REPEATABLE | (range->serializable ? CALL_LOCAL : 0U),
 	    .endpoint = endpoint,
-	    .timeout_us = timeout_ms * US_PER_MS,
+	    .timeout_us = timeout_ms != 0 ? timeout_ms * US_PER_MS : timeout_of(etcd, range->useful_us),
 	    .deliver = deliver_range,
 	};
 
@@ -321,6 +327,7 @@ int etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_fn fn, void
 	    .request = &request.base,
 	    .response = &pb__txn_response__descriptor,
 	    .flags = txn_flags(txn),
+	    .timeout_us = timeout_of(etcd, txn->useful_us),
 	    .deliver = deliver_txn,
 	};
 

@@ -128,7 +128,7 @@ static inline UNUSED void read_keys(struct desk *d)
 {
 	unsigned before = d->said.n_reads;
 
-	ledger_read(d->ledger);
+	ledger_read(d->ledger, 0);
 	CHECK_EQ_INT(d->said.n_reads, before);
 	CHECK(sync_until(ev, &d->said.n_reads, before + 1));
 }

@@ -288,6 +288,8 @@ CHANGE(confirm_just_failed, s->in.deadline_us = 0; s->in.confirms.last_ok = fals
        s->in.confirms.last_sent_us = AGO(30);)
 CHANGE(confirm_pending, s->in.deadline_us = 0; s->in.confirms.last_ok = false;
        s->in.confirms.in_flight = 1; s->in.confirms.last_sent_us = AGO(100);)
+CHANGE(confirm_pending_expired, confirm_pending(s); s->in.deadline_us = AGO(2999);)
+CHANGE(confirm_pending_long_over, confirm_pending(s); s->in.deadline_us = AGO(3000);)
 CHANGE(lost, s->facts.owner_rev = 61; s->facts.owner_as_of = 61;)
 CHANGE(lost_by_deletion, s->facts.owner_rev = 0; s->facts.owner_as_of = 61;)
 CHANGE(facts_from_before, s->facts.owner_rev = 30; s->facts.owner_as_of = 39;)
@@ -311,7 +313,9 @@ static const struct decide_case taking_cases[] = {
     {"never confirmed", not_confirmed, ELECTION_CONFIRM, 0},
     {"the last confirmation failed", confirm_failed, ELECTION_CONFIRM, 0},
     {"the last confirmation failed a moment ago", confirm_just_failed, ELECTION_WAIT, IN(70)},
-    {"one is under way: the next overlaps it", confirm_pending, ELECTION_WAIT, IN(25)},
+    {"one is under way: the next overlaps it", confirm_pending, ELECTION_WAIT, IN(150)},
+    {"the fence is over: still soon", confirm_pending_expired, ELECTION_WAIT, IN(25)},
+    {"for as long as a window: no hurry", confirm_pending_long_over, ELECTION_WAIT, IN(150)},
     {"taken by another", lost, ELECTION_STEP_DOWN, 0},
     {"deleted", lost_by_deletion, ELECTION_STEP_DOWN, 0},
     {"what is known is from before our swap", facts_from_before, ELECTION_HOLD, 0},
@@ -352,8 +356,8 @@ static const struct decide_case owner_cases[] = {
     {"still, with more than half of the window left", confirm_hangs_still_calm, ELECTION_WAIT,
      IN(150)},
     {"with half of it: the next follows soon", confirm_hangs_half_gone, ELECTION_WAIT, IN(25)},
-    {"also when fifteen hang", nearly_many_hang, ELECTION_WAIT, IN(25)},
-    {"sixteen: later, but whenever they end", many_hang, ELECTION_WAIT, IN(400)},
+    {"also when nearly many hang", nearly_many_hang, ELECTION_WAIT, IN(25)},
+    {"many: later, but whenever they end", many_hang, ELECTION_WAIT, IN(400)},
     {"the newest of them was answered", many_hang_one_answered, ELECTION_WAIT, IN(275)},
     {"not beyond the fence", many_hang_until_fence, ELECTION_WAIT, IN(399)},
     {"the fence has run out", fence_over, ELECTION_EXPIRE, 0},

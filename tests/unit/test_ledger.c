@@ -235,7 +235,7 @@ static void test_unknown(struct cluster *cluster)
 	read_keys(&d);
 	cluster_signal(cluster, 0, SIGSTOP);
 	before_us = mono_now_us();
-	ledger_read(d.ledger);
+	ledger_read(d.ledger, 0);
 	ledger_take(d.ledger, &(struct election_claim){.record = record("n1", 2), .owner_rev = rev});
 	CHECK_EQ_INT(confirm(&d, rev, 1), ELECTION_UNKNOWN);
 	/* When it was sent, not when it was given up. */
@@ -258,6 +258,40 @@ static void test_unknown(struct cluster *cluster)
 	clean_up(&d);
 }
 
+/* Who does not answer is not waited for longer than an answer is of use, and never for longer than
+ * the client waits for anybody. */
+static void test_useful(struct cluster *cluster)
+{
+	static const int64_t SOON = 200 * US_PER_MS, CLIENTS = US_PER_S, LATE = 300 * US_PER_MS;
+	static const struct {
+		int64_t useful_us, want_us;
+	} cases[] = {{SOON, SOON}, {60 * US_PER_S, CLIENTS}};
+
+	cluster_signal(cluster, 0, SIGSTOP);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct record_owner o = record("n1", 1);
+		int64_t began_us, read_us, confirm_us;
+		struct desk d;
+
+		set_desk(&d);
+		o.window_us = cases[i].useful_us;
+		began_us = mono_now_us();
+		ledger_read(d.ledger, cases[i].useful_us);
+		CHECK(sync_until(ev, &d.said.n_reads, 1));
+		read_us = mono_now_us() - began_us;
+		began_us = mono_now_us();
+		ledger_confirm(d.ledger, &o, 1);
+		CHECK(sync_until(ev, &d.said.confirms.n, 1));
+		confirm_us = mono_now_us() - began_us;
+		CHECK(!d.said.read_ok);
+		CHECK_EQ_INT(d.said.confirms.verdict, ELECTION_UNKNOWN);
+		CHECK(read_us >= cases[i].want_us && read_us < cases[i].want_us + LATE);
+		CHECK(confirm_us >= cases[i].want_us && confirm_us < cases[i].want_us + LATE);
+		ledger_free(d.ledger);
+	}
+	cluster_signal(cluster, 0, SIGCONT);
+}
+
 /* Freed with everything under way: nothing is said any more. */
 static void test_freed(void)
 {
@@ -268,7 +302,7 @@ static void test_freed(void)
 	read_keys(&d);
 	memset(&d.said, 0, sizeof(d.said));
 	for (int i = 0; i < 4; i++) {
-		ledger_read(d.ledger);
+		ledger_read(d.ledger, 0);
 		ledger_follow(d.ledger);
 		ledger_confirm(d.ledger, &o, 1);
 		ledger_release(d.ledger, &o, 1);
@@ -349,6 +383,7 @@ static void test_one_member(void)
 	etcd_free(etcd);
 	CHECK_EQ_INT(etcd_new(ev, &usual, error, &etcd), 0);
 	test_unknown(cluster);
+	test_useful(cluster);
 	etcd_free(etcd);
 	etcd_free(other);
 	cluster_free(cluster);
