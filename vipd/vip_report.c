@@ -89,7 +89,8 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 	if (v->granted_lease_s * US_PER_S > v->env->lease_ttl_us)
 		add_warning(room, report, "etcd raised the lease TTL from %lld s to %lld s",
 		            (long long) (v->env->lease_ttl_us / US_PER_S), (long long) v->granted_lease_s);
-	if (fence_kind(v->fence) == FENCE_LIFETIME && v->config->policy.fence != CONFIG_FENCE_LIFETIME)
+	if (fence_kind(v->fence) == FENCE_LIFETIME &&
+	    v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_error == 0)
 		add_warning(room, report,
 		            "no nftables in this kernel: the address lifetime is the only fence");
 	if (v->on_hold && election_state(v->election) == ELECTION_OWNER)

@@ -299,6 +299,8 @@ static void test_gate_refused(void)
 	static const char again[] =
 	    "the gate is tried again by itself; does another program own a table "
 	    "fairlead-vip (nft list tables), or may vipd not change nftables?";
+	static const char no_nftables[] =
+	    "no nftables in this kernel: the address lifetime is the only fence";
 	struct keep_vip kept = leave_behind("v0"), none;
 	struct nftgate *ours = gate;
 	struct vip_report_room room;
@@ -316,6 +318,8 @@ static void test_gate_refused(void)
 	set_stage(&s, "v0", NULL);
 	CHECK(vip_is_down(s.vip));
 	CHECK(warns(s.vip, refused) && warns(s.vip, again));
+	/* It would hold nothing, so nothing is fenced by the lifetime; and there are nftables. */
+	CHECK(!warns(s.vip, no_nftables));
 	gate = ours;
 	gate_error = 0;
 	s.env.gate = gate;
