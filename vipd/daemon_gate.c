@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gate that all VIPs of a node share: made at the start, made anew when another program removed
- * it, and tried again where this kernel has nftables that refused it.
+ * it, and tried again where this kernel has nftables that refused it, at the start or then.
  *
  * While it is refused, VIPs that want it take no part: tables of an earlier process may be in force
  * that would keep silent whatever is held, and to hold with less than was asked for gives a fence
@@ -50,18 +50,6 @@ static void drop_old_guards(struct daemon *d)
 	}
 }
 
-static void lost_cb(void *userdata)
-{
-	struct daemon *d = userdata;
-	int r;
-
-	r = nftgate_restore(d->gate);
-	log_warning("gate_lost", "table=%s restored=%d reason=\"another program removed it\"",
-	            DAEMON_GATE_TABLE, r == 0);
-	for (size_t i = 0; i < d->n_vips; i++)
-		vip_on_gate_restored(d->vips[i]);
-}
-
 /* --- one that was refused ----------------------------------------------------------------------
  */
 
@@ -93,7 +81,47 @@ static void say_refused(struct daemon *d, int r)
 	                         DAEMON_GATE_TABLE);
 }
 
-static void again_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+/* The timer runs already where what was refused is lost once more. */
+static void on_refused(struct daemon *d, int r)
+{
+	say_refused(d, r);
+	if (!ev_is_active(&d->gate_again)) {
+		d->gate_again_us = AGAIN_MIN_US;
+		try_again_later(d);
+	}
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_gate_refused(d->vips[i]);
+}
+
+static void lost_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+	int r;
+
+	r = nftgate_restore(d->gate);
+	log_warning("gate_lost", "table=%s restored=%d reason=\"another program removed it\"",
+	            DAEMON_GATE_TABLE, r == 0);
+	/* A shortage may be over at the next attempt, and that is the VIPs': who holds one makes the
+	 * gate anew or lets go, and nobody begins to hold without it. */
+	if (r < 0 && !daemon_is_shortage(r)) {
+		on_refused(d, r);
+		return;
+	}
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_gate_restored(d->vips[i]);
+}
+
+/* What was refused at the start is not there yet, and what was lost later is. */
+static int make_gate(struct daemon *d)
+{
+	if (!all_are_down(d))
+		return d->env.gate_error;
+	if (d->gate != NULL)
+		return nftgate_restore(d->gate);
+	return nftgate_new(loop_ev(d->loop), DAEMON_GATE_TABLE, &d->gate);
+}
+
+static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct daemon *d = CONTAINER_OF(w, struct daemon, gate_again);
 	int r;
@@ -101,7 +129,7 @@ static void again_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	/* Whoever ends or starts over has no use for it. */
 	if (d->phase != DAEMON_RUNNING)
 		return;
-	r = all_are_down(d) ? nftgate_new(ev, DAEMON_GATE_TABLE, &d->gate) : d->env.gate_error;
+	r = make_gate(d);
 	if (r < 0) {
 		say_refused(d, r);
 		try_again_later(d);

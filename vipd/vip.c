@@ -181,6 +181,12 @@ void vip_on_gate_restored(struct vip *v)
 	election_renew_hold(v->election);
 }
 
+void vip_on_gate_refused(struct vip *v)
+{
+	/* That alone makes it unfit. */
+	vip_review(v);
+}
+
 /* --- our own key in the race -------------------------------------------------------------------
  */
 

@@ -34,7 +34,7 @@ struct vip_env {
 	struct etcd *etcd;
 	struct rtnl *rtnl;
 	struct nftgate *gate;              /* NULL: this kernel has no nftables, or nobody wants them */
-	int gate_error;                    /* why the gate could not be made in nftables; 0 */
+	int gate_error;                    /* why the gate could not be made (anew) in nftables; 0 */
 	struct hcloud_queue *hcloud_queue; /* for VIPs of Hetzner Cloud */
 	const char *node_name;
 	const char *instance;
@@ -69,6 +69,9 @@ void vip_on_link_changed(struct vip *vip);
 void vip_check_address(struct vip *vip);
 /* The gate was removed by somebody else and has been made anew, with nothing live. */
 void vip_on_gate_restored(struct vip *vip);
+/* The gate was removed by somebody else and cannot be made anew: vip_env.gate_error says why. What
+ * is held behind it is let go at once, and handed over. */
+void vip_on_gate_refused(struct vip *vip);
 /* What vip_env.gate_error told of is over, and vip_env.gate is there. For a VIP that is down. */
 void vip_on_gate_made(struct vip *vip);
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # On one node another program owns a table of the gate's name, so the kernel refuses the gate. That node
 # takes no part and says why, also when it is the last one. When the other program ends, it takes part
-# again by itself, with the whole fence.
+# again by itself, with the whole fence. The same when the gate is taken from an owner: it hands over, and
+# takes part again when it has its gate.
 . "$(dirname "$0")/lib.sh"
 
 REFUSED=n3
@@ -18,13 +19,26 @@ says_why() {
 		warns "the gate is tried again by itself"
 }
 
+is_owned() {
+	inside "$REFUSED" nft list table inet "$TABLE" 2>/dev/null | grep -q "flags owner"
+}
+
+# In one transaction: vipd would make a table anew between two.
+own_table() { # [COMMAND]: what comes first
+	# shellcheck disable=SC2016
+	spawn "owner-$REFUSED" "$REFUSED" bash -c \
+		'exec nft -i < <(echo "$1 add table inet $0 { flags owner; }"; exec sleep infinity)' "$TABLE" "${1-}"
+	wait_until 5 is_owned
+}
+
+takes_part() {
+	status_is "$REFUSED" .state standby && ! warns "nftables refuses the gate"
+}
+
 cluster_up
 observe
 say "a program on $REFUSED owns a table $TABLE"
-# shellcheck disable=SC2016
-spawn "owner-$REFUSED" "$REFUSED" bash -c \
-	'exec nft -i < <(echo "add table inet $0 { flags owner; }"; exec sleep infinity)' "$TABLE"
-wait_until 5 inside "$REFUSED" nft list table inet "$TABLE" >/dev/null 2>&1
+own_table
 
 say "vipd starts on all three: $REFUSED takes no part"
 vipd_start "${NODES[@]}"
@@ -47,5 +61,22 @@ wait_until 2 client_reaches "$REFUSED"
 # Said once, and not each time that it was tried.
 said=$(grep -c event=gate_unavailable "$LOG_DIR/vipd-$REFUSED.log")
 expect_equal "how often it was said" "$said" 1
+
+say "$REFUSED is the owner and the gate is taken from it: it hands over, says why, and stays out"
+vipd_start n1
+wait_until 15 status_is n1 .state standby
+own_table "delete table inet $TABLE;"
+wait_until 5 says_why
+wait_until 10 held_by n1
+for_seconds 5 held_by n1
+expect "the reason is still said" says_why
+
+say "that program ends: $REFUSED takes part again, behind its gate"
+kill_hard "owner-$REFUSED"
+wait_until 15 takes_part
+inside "$REFUSED" nft list table inet "$TABLE" | grep -q "$VIP" || fail "the gate does not guard $VIP"
+expect "n1 keeps the address" settled_on n1
+said=$(grep -c event=gate_unavailable "$LOG_DIR/vipd-$REFUSED.log")
+expect_equal "how often it was said" "$said" 2
 wire_check --max-overlap-ms 0
-wire_check --from "$freed" --expect-moves 1
+wire_check --from "$freed" --expect-moves 2

@@ -347,6 +347,30 @@ static void test_gate_refused(void)
 	fence_wanted = CONFIG_FENCE_AUTO;
 }
 
+/* The gate is taken from an owner: nothing keeps it silent any more, so the address goes at once.
+ */
+static void test_gate_refused_later(void)
+{
+	struct keep_vip kept = leave_behind("v0"), none;
+	bool guarded = false;
+	int64_t left_us;
+	struct stage s;
+
+	set_stage(&s, "v0", &kept);
+	CHECK(vip_keep(s.vip, &none) && !vip_is_off(s.vip));
+	s.env.gate_error = -EPERM;
+	vip_on_gate_refused(s.vip);
+	CHECK(vip_is_off(s.vip) && !vip_keep(s.vip, &none));
+	CHECK(warns(s.vip, "takes no part: nftables refuses the gate: Operation not permitted"));
+	s.env.gate_error = 0;
+	vip_on_gate_made(s.vip);
+	CHECK(vip_is_off(s.vip));
+	CHECK_EQ_INT(nftgate_query(gate, &kept.vip, &guarded, &left_us), 0);
+	CHECK(guarded);
+	CHECK_EQ_INT(left_us, 0);
+	vip_free(s.vip);
+}
+
 static bool open_world(void)
 {
 	static const struct rtnl_events none;
@@ -399,6 +423,7 @@ int main(void)
 	test_routed();
 	test_makes_link();
 	test_gate_refused();
+	test_gate_refused_later();
 	etcd_free(etcd);
 	nftgate_free(gate);
 	rtnl_free(rtnl);
