@@ -126,6 +126,30 @@ static bool is_comment(const struct scan *s)
 	return s->line[strspn(s->line, " ")] == '#';
 }
 
+/* JSON on one line, as daemons answer: no string of it goes on in the next one, so that a quote
+ * without its end is in a text that was cut off. */
+static bool is_json_line(const struct scan *s)
+{
+	const char *end = s->end;
+
+	if (end > s->line && end[-1] == '\r')
+		end--;
+	return s->format == BLANK_PLAIN && end > s->line && (*s->line == '{' || *s->line == '[') &&
+	       (end[-1] == '}' || end[-1] == ']');
+}
+
+/* Whether what was blanked before is a whole value: behind a known one more of it may follow. */
+static bool is_blanked_whole(const struct scan *s, const char *p)
+{
+	const char *behind;
+
+	if (!begins(s, p, BLANK_TEXT))
+		return false;
+	behind = p + strlen(BLANK_TEXT);
+	behind += strspn(behind, ",]}"); /* of the list that it is in */
+	return behind == s->end || isspace((unsigned char) *behind);
+}
+
 /* Pieces in quotes may follow each other without a gap, as 'it''s' in YAML. */
 static const char *value_end(struct scan *s, const char *p, enum value_form form)
 {
@@ -137,14 +161,14 @@ static const char *value_end(struct scan *s, const char *p, enum value_form form
 		while (p < s->end && *p == ' ')
 			p++;
 	}
-	if (s->format == BLANK_YAML && form == VALUE_WORD && begins(s, p, BLANK_TEXT))
+	if (s->format == BLANK_YAML && form == VALUE_WORD && is_blanked_whole(s, p))
 		return p + strlen(BLANK_TEXT); /* blank_yaml.c knows where it ends */
 	begin = p;
 	for (size_t len = quote_len(s, p); len > 0; len = quote_len(s, p)) {
 		const char *behind = behind_quoted(s, p + len, p[len - 1], len);
 
 		if (behind == NULL) {
-			s->quote = is_comment(s) ? '\0' : p[len - 1];
+			s->quote = is_comment(s) || is_json_line(s) ? '\0' : p[len - 1];
 			s->quote_len = len;
 			return s->end;
 		}
@@ -432,13 +456,21 @@ static bool is_quoted_rest(struct scan *s)
 	return true;
 }
 
-/* A line that is no deeper than the secret name is not below it, but for the items of a list; and
- * what is no more than a comment says nothing of that. */
+/* A line that does not tell where it is: a comment, or a later line of a value that was blanked,
+ * whose indentation is gone. */
+static bool says_nothing(const struct scan *s, size_t indent)
+{
+	const char *p = s->line + indent;
+
+	return *p == '#' || (begins(s, p, BLANK_TEXT) && p[strlen(BLANK_TEXT)] != ':');
+}
+
+/* A line that is no deeper than the secret name is not below it, but for the items of a list. */
 static bool ends_below(const struct scan *s, size_t indent)
 {
 	const char *p = s->line + indent;
 
-	return s->below >= 0 && (long) indent <= s->below && *p != '#' &&
+	return s->below >= 0 && (long) indent <= s->below && !says_nothing(s, indent) &&
 	       (s->is_item || (long) indent != s->below || p[0] != '-' || p[1] == '-');
 }
 
@@ -478,7 +510,7 @@ static bool is_rest(struct scan *s)
 	else if (!is_empty && ends_below(s, indent))
 		s->below = -1;
 	if (is_empty ||
-	    (!is_next && (s->below < 0 || ((long) indent <= s->below && s->line[indent] == '#'))))
+	    (!is_next && (s->below < 0 || ((long) indent <= s->below && says_nothing(s, indent)))))
 		return false;
 	put_blank(s);
 	return true;

@@ -61,6 +61,8 @@ static void walk(struct spans *spans, const struct conf_node *node, bool is_secr
 		                   ? blank_is_secret_key(node->keys[i]->text, strlen(node->keys[i]->text))
 		                   : i > 0 && is_option(node->values[i - 1]);
 
+		if (is_secret && node->shape == CONF_MAP)
+			add(spans, node->keys[i]);
 		walk(spans, node->values[i], is_secret || is_told, depth + 1);
 	}
 }

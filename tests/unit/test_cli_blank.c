@@ -2,7 +2,8 @@
 /*
  * Secrets of several lines, in all the ways in which YAML writes a text and in all the places where
  * one can stand: nothing of them is left, and what follows them is. That each is YAML and has its
- * three lines in one value, the reader of the configuration says.
+ * three lines in one value, the reader of the configuration says. Then texts in which a secret once
+ * was left, or too much was taken.
  */
 #include "cli/support/blank.h"
 
@@ -167,6 +168,54 @@ static void check(const struct place *place, const struct style *style, size_t i
 		(void) fprintf(stderr, "  %s, of\n%s\nis\n%s\n", style->name, text, got);
 }
 
+/* What is around the values: "hunter2" is a secret, "admin" is known to be one, and "kept" stays.
+ */
+static void test_around(void)
+{
+	static const struct {
+		enum blank_format format;
+		const char *text;
+	} cases[] = {
+	    /* Comments and keys behind a value whose later lines lost their indentation. */
+	    {BLANK_YAML, "headers:\n  X: |\n    alpha\n  # the old one: hunter2\nkept: 1\n"},
+	    {BLANK_YAML, "headers:\n  X: |\n    alpha\n    b\n  # was hunter2\n  Y: z\nkept: 1\n"},
+	    {BLANK_YAML, "tokens:\n  - |\n    a\n  # - hunter2\nkept: 1\n"},
+	    {BLANK_YAML, "tokens:\n  - 'a\nb'\n  # - hunter2\nkept: 1\n"},
+	    {BLANK_YAML, "password:\n  |\n  a\nadmin: kept\n"},
+	    /* What is behind a known value, and belongs to it. */
+	    {BLANK_YAML, "kept: 1 # --password=adminhunter2\n"},
+	    {BLANK_YAML, "kept: [a, --password=adminhunter2]\n"},
+	    {BLANK_YAML, "kept: 1 # --password=admin,hunter2\n"},
+	    {BLANK_YAML, "kept: 1 # --password admin]hunter2\n"},
+	    {BLANK_YAML, "kept: 1\n# --password=adminhunter2"},
+	    {BLANK_YAML, "a: [--password, admin, kept]\n"},
+	    {BLANK_YAML, "a: [--password, 'adminhunter2', kept]\n"},
+	    /* A quote without its end, in a string of JSON. */
+	    {BLANK_PLAIN, "{\"reason\":\"with token='hunter2\",\"n\":1}\nkept\n"},
+	    {BLANK_PLAIN, "[{\"reason\":\"with token='hunter2\"}]\r\nkept\n"},
+	    /* That is none. */
+	    {BLANK_PLAIN, "[info] kept --password 'a\nhunter2'\n"},
+	    {BLANK_PLAIN, "{ kept --password 'a\nhunter2'; }\n"},
+	    /* Keys below a secret name. */
+	    {BLANK_YAML, "tokens: {\nhunter2: admin}\nkept: 1\n"},
+	    {BLANK_YAML, "tokens: {a: {\n\"hunter2\": admin},\nhunter2: x}\nkept: 1\n"},
+	    {BLANK_YAML, "tokens: [{\nhunter2: admin}]\nkept: 1\n"},
+	    {BLANK_YAML, "tokens: {\n? hunter2\n: x}\nkept: 1\n"},
+	};
+	static char admin[] = "admin", *words[] = {admin};
+	const struct texts known = {.items = words, .n = 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *text = cases[i].text;
+		size_t n = 0;
+		AUTO(free) char *got = blank_text(text, strlen(text), cases[i].format, &known, &n);
+		bool ok = CHECK(strstr(got, "hunter2") == NULL);
+
+		if (!CHECK(strstr(got, "kept") != NULL) || !ok)
+			(void) fprintf(stderr, "  %s\nis\n%s\n", text, got);
+	}
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -179,5 +228,6 @@ int main(void)
 				check(&places[i], &styles[k], 0);
 		}
 	}
+	test_around();
 	return check_result();
 }
