@@ -41,6 +41,7 @@ struct scan {
 	bool is_item;     /* YAML: that is an item of a list, which ends with the next one */
 	const char *line; /* the one that is read */
 	const char *end;
+	const char *word_end; /* of the word that was begun last, of which more may be ahead */
 };
 
 static void put_blank(struct scan *s)
@@ -62,6 +63,15 @@ static size_t word_len(const struct scan *s, const char *p)
 	while (q < s->end && is_word_char(*q))
 		q++;
 	return (size_t) (q - p);
+}
+
+static size_t trimmed_word_len(const struct scan *s, const char *p)
+{
+	size_t len = word_len(s, p);
+
+	while (len > 0 && p[len - 1] == '.') /* the end of a sentence */
+		len--;
+	return len;
 }
 
 /* A value behind its name: where it ends. */
@@ -345,12 +355,15 @@ static const char *take_pem(struct scan *s, const char *p)
 /* A word that begins at p: where reading goes on. */
 static const char *take_word(struct scan *s, const char *p)
 {
-	size_t len = word_len(s, p), name_len = 0;
+	bool is_begin = p >= s->word_end;
+	size_t len, name_len = 0;
 	const char *behind;
 
-	while (len > 0 && p[len - 1] == '.') /* the end of a sentence */
-		len--;
-	if (blank_looks_secret(p, len)) {
+	/* A word may have very many names in it, as base64 has: it is read once for all of them. */
+	if (is_begin)
+		s->word_end = p + trimmed_word_len(s, p);
+	len = (size_t) (s->word_end - p);
+	if ((is_begin && blank_has_secret(p, len)) || blank_looks_secret(p, len)) {
 		put_blank(s);
 		return p + len;
 	}
@@ -543,6 +556,7 @@ char *blank_text(const char *text, size_t len, enum blank_format format, const s
 	if (format == BLANK_YAML)
 		tree = blank_yaml(text, len, &tree_len);
 	rest = blank_known(tree != NULL ? tree : text, tree_len, known, &rest_len);
+	s.word_end = rest;
 	s.out = xmemstream_open(&result, &result_len);
 	for (s.line = rest; s.line < rest + rest_len; s.line = s.end + 1) {
 		s.end = memchr(s.line, '\n', (size_t) (rest + rest_len - s.line));

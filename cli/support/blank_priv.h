@@ -14,6 +14,8 @@
 
 /* Whether a word is a secret by its form, whatever stands before it: a key, a token. */
 bool blank_looks_secret(const char *word, size_t len);
+/* Whether there is one anywhere in it, also at the end of something else. */
+bool blank_has_secret(const char *word, size_t len);
 
 /* The text without the known values, to be freed, of *ret_len bytes; NULs become '?'. */
 char *blank_known(const char *text, size_t len, const struct texts *known, size_t *ret_len);

@@ -7,7 +7,11 @@
  */
 #include "cli/support/blank.h"
 
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/conf.h"
@@ -216,6 +220,31 @@ static void test_around(void)
 	}
 }
 
+/* A file in base64, on one line: as long as it takes to read it, not its square. */
+#define LONG_BYTES ((size_t) 1024 * 1024)
+#define LONG_SECONDS 5 /* of the processor; it is a fraction of one, also with sanitizers */
+
+static void test_long_word(void)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const struct texts none;
+	AUTO(free) char *text = xcalloc(LONG_BYTES + 1, 1);
+	AUTO(free) char *got = NULL;
+	uint32_t random = 1;
+	size_t n = 0;
+	clock_t begin;
+
+	(void) snprintf(text, LONG_BYTES, "icon: ");
+	for (size_t i = strlen(text); i < LONG_BYTES; i++) {
+		random = random * 1664525 + 1013904223;
+		text[i] = digits[random >> 26];
+	}
+	begin = clock();
+	got = blank_text(text, LONG_BYTES, BLANK_PLAIN, &none, &n);
+	CHECK((clock() - begin) / CLOCKS_PER_SEC < LONG_SECONDS);
+	CHECK(strcmp(got, text) == 0);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -229,5 +258,6 @@ int main(void)
 		}
 	}
 	test_around();
+	test_long_word();
 	return check_result();
 }
