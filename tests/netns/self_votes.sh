@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What the story of etcd's elections excuses: a break behind a first vote that elected nobody, by the members'
+# What the story of etcd's elections excuses: a break for a moment behind a first vote that elected nobody, by the members'
 # own logs, and nothing else. The lines are those of etcd 3.4 and 3.5.
 set -euo pipefail
 # shellcheck source=tests/netns/lib/votes.sh
@@ -49,6 +49,9 @@ done
 for log in both_stood not_yet tenth; do
 	expect stated "$log" n1 n1 0 100.1
 	expect stated "$log" n1 n1 0 912
+	expect stated "$log" n1 n1 0 5100
+	expect broken "$log" n1 n1 0 5100.1
+	expect broken "$log" n1 n1 0 20000
 done
 for log in nothing at_once later; do
 	expect broken "$log" n1 n1 0 100.1
