@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What OpenSSL says of a failure is the first thing that it could not do; what follows from that
- * stands behind it in its queue, and is left there. */
+/* OpenSSL says why in a queue of the thread. What others of the thread have left there, as of a
+ * connection that could not be made, stands before it. */
 #include "base/openssl.h"
 
 #include <openssl/err.h>
@@ -17,7 +17,7 @@ void openssl_expect(int returned, const char *call)
 
 	if (returned == 1)
 		return;
-	code = ERR_peek_error();
+	code = ERR_peek_last_error();
 	if (code != 0)
 		ERR_error_string_n(code, reason, sizeof(reason));
 	log_error("openssl_failed", "call=%s reason=\"%s\"", call, reason);

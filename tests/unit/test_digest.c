@@ -2,6 +2,8 @@
 /* Digests: the examples of FIPS 180-2, RFC 1321 and RFC 4231, at once and in pieces. */
 #include "web/digest.h"
 
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -79,12 +81,20 @@ static void begin_md5(void)
 	digest_free(digest_new(DIGEST_MD5));
 }
 
+/* Of a connection that could not be made, of which nobody has asked why. */
+static void take_sum_after_tls(void)
+{
+	ERR_raise(ERR_LIB_SSL, SSL_R_WRONG_VERSION_NUMBER);
+	take_sum();
+}
+
 /* Nobody can go on without it, and nobody is to wonder why. */
 static void test_without_openssl(void)
 {
 	aborts_without_openssl(take_sum, "<3>event=openssl_failed call=EVP_Digest ");
 	aborts_without_openssl(take_hmac, "<3>event=openssl_failed call=HMAC ");
 	aborts_without_openssl(begin_md5, "<3>event=openssl_failed call=EVP_DigestInit_ex ");
+	aborts_without_openssl(take_sum_after_tls, ":digital envelope routines:");
 }
 
 int main(void)
