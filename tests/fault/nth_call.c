@@ -27,10 +27,12 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -42,6 +44,8 @@
 #define FRAMES_MAX 24
 #define LINE_BYTES 1024
 #define COPIES_OF_ONE 3
+#define LOOK_BYTES 16384
+#define LOOK_MAX_MS 1000
 
 static const char *const call_names[N_CALLS] = {
     [CALL_MALLOC] = "malloc", [CALL_OPEN] = "open",     [CALL_READ] = "read",
@@ -64,6 +68,7 @@ struct state {
 enum carrier {
 	CARRIER_NONE, /* something else is done */
 	CARRIER_STREAM,
+	CARRIER_WHOLE,   /* a stream of which there is a byte at most */
 	CARRIER_PACKETS, /* of a connection */
 	CARRIER_DATAGRAMS,
 	CARRIER_OLD_FILE, /* it is opened, and must be there */
@@ -77,9 +82,8 @@ struct trace {
 };
 
 static const char *const carrier_names[] = {
-    [CARRIER_NONE] = "-",          [CARRIER_STREAM] = "stream",
-    [CARRIER_PACKETS] = "packets", [CARRIER_DATAGRAMS] = "datagrams",
-    [CARRIER_OLD_FILE] = "old",
+    [CARRIER_NONE] = "-",          [CARRIER_STREAM] = "stream",       [CARRIER_WHOLE] = "whole",
+    [CARRIER_PACKETS] = "packets", [CARRIER_DATAGRAMS] = "datagrams", [CARRIER_OLD_FILE] = "old",
 };
 
 struct range {
@@ -334,29 +338,69 @@ enum fate fault_meet_open(bool creates, uintptr_t caller)
 	return meet(CALL_OPEN, caller, creates ? CARRIER_NONE : CARRIER_OLD_FILE);
 }
 
-size_t fault_cut(enum fate fate, size_t len)
+/* By a look at it, as files of the kernel's do not tell how long they are. */
+static size_t left_in_file(int fd, size_t len, off_t offset)
 {
-	return fate == FAULT_HALVE ? (len + 1) / 2 : len;
+	char data[LOOK_BYTES];
+	ssize_t n;
+
+	if (offset == FAULT_AT_POSITION)
+		offset = lseek(fd, 0, SEEK_CUR);
+	n = REAL(pread)(fd, data, len < sizeof(data) ? len : sizeof(data), offset);
+	return n < 0 ? 0 : (size_t) n;
 }
 
-enum fate fault_meet_fd(int fd, bool writes, uintptr_t caller)
+/* Who would wait for it does so here. */
+static size_t arrived(int fd, size_t len)
+{
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	int n = 0;
+
+	if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0)
+		(void) poll(&readable, 1, LOOK_MAX_MS);
+	if (ioctl(fd, FIONREAD, &n) < 0 || n < 0)
+		return 0;
+	return (size_t) n < len ? (size_t) n : len;
+}
+
+/* A stream: how much of it the call would move, as far as somebody asks. */
+static enum fate meet_stream(enum call call, int fd, size_t *len, off_t offset, uintptr_t caller)
+{
+	int saved = errno;
+	size_t there = *len;
+	enum fate fate;
+
+	if (chosen == N_CALLS || (call == chosen && chosen_short)) {
+		if (call == CALL_READ)
+			there = left_in_file(fd, *len, offset);
+		else if (call == CALL_RECV)
+			there = arrived(fd, *len);
+	}
+	errno = saved;
+	fate = meet(call, caller, there > 1 ? CARRIER_STREAM : CARRIER_WHOLE);
+	if (fate == FAULT_HALVE)
+		*len = there / 2;
+	return fate;
+}
+
+enum fate fault_meet_fd(int fd, bool writes, size_t *len, off_t offset, uintptr_t caller)
 {
 	struct stat st;
-	socklen_t len = sizeof(int);
+	socklen_t type_len = sizeof(int);
 	int type = 0, saved = errno;
 
 	if (state == NULL || fd == STDERR_FILENO || find_range(caller) == NULL || fstat(fd, &st) < 0)
 		return FAULT_NONE;
 	if (S_ISREG(st.st_mode))
-		return meet(writes ? CALL_WRITE : CALL_READ, caller, CARRIER_STREAM);
+		return meet_stream(writes ? CALL_WRITE : CALL_READ, fd, len, offset, caller);
 	if (S_ISFIFO(st.st_mode))
-		return meet(writes ? CALL_SEND : CALL_RECV, caller, CARRIER_STREAM);
+		return meet_stream(writes ? CALL_SEND : CALL_RECV, fd, len, offset, caller);
 	if (!S_ISSOCK(st.st_mode))
 		return FAULT_NONE;
-	(void) getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+	(void) getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len);
 	errno = saved;
+	if (type == SOCK_STREAM)
+		return meet_stream(writes ? CALL_SEND : CALL_RECV, fd, len, offset, caller);
 	return meet(writes ? CALL_SEND : CALL_RECV, caller,
-	            type == SOCK_STREAM      ? CARRIER_STREAM
-	            : type == SOCK_SEQPACKET ? CARRIER_PACKETS
-	                                     : CARRIER_DATAGRAMS);
+	            type == SOCK_SEQPACKET ? CARRIER_PACKETS : CARRIER_DATAGRAMS);
 }

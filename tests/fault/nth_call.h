@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum call {
 	CALL_MALLOC,
@@ -44,16 +45,17 @@ enum fate fault_meet(enum call call, uintptr_t caller);
 /* The same for a file, which is made if it is not there, or must be there. */
 enum fate fault_meet_open(bool creates, uintptr_t caller);
 
-/* The same for what is read or written. A file counts as CALL_READ or CALL_WRITE; what has somebody
- * at its other end as CALL_RECV or CALL_SEND. Packets are never short, and datagrams, as of
- * netlink, have no connection that could be lost. */
-enum fate fault_meet_fd(int fd, bool writes, uintptr_t caller);
+#define FAULT_AT_POSITION ((off_t) -1)
+
+/* The same for what is read or written: of len bytes, which become half of what is there to be read
+ * or written with FAULT_HALVE. A file counts as CALL_READ or CALL_WRITE; what has somebody at its
+ * other end as CALL_RECV or CALL_SEND. Packets are never short, nor is what is a byte or nothing;
+ * and datagrams, as of netlink, have no connection that could be lost. */
+enum fate fault_meet_fd(int fd, bool writes, size_t *len, off_t offset, uintptr_t caller);
 
 /* Something is done, by a call that cannot be chosen, which is still there when the program is not.
  */
 void fault_note_effect(uintptr_t caller);
-
-size_t fault_cut(enum fate fate, size_t len);
 
 /* The next one behind this library. */
 #define REAL(name)                           \

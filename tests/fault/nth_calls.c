@@ -119,30 +119,30 @@ int mkdir(const char *path, mode_t mode)
 
 ssize_t read(int fd, void *buffer, size_t len)
 {
-	enum fate fate = fault_meet_fd(fd, false, CALLER);
+	enum fate fate = fault_meet_fd(fd, false, &len, FAULT_AT_POSITION, CALLER);
 
-	return fate == FAULT_FAIL ? -1 : REAL(read)(fd, buffer, fault_cut(fate, len));
+	return fate == FAULT_FAIL ? -1 : REAL(read)(fd, buffer, len);
 }
 
 ssize_t pread(int fd, void *buffer, size_t len, off_t offset)
 {
-	enum fate fate = fault_meet_fd(fd, false, CALLER);
+	enum fate fate = fault_meet_fd(fd, false, &len, offset, CALLER);
 
-	return fate == FAULT_FAIL ? -1 : REAL(pread)(fd, buffer, fault_cut(fate, len), offset);
+	return fate == FAULT_FAIL ? -1 : REAL(pread)(fd, buffer, len, offset);
 }
 
 ssize_t write(int fd, const void *data, size_t len)
 {
-	enum fate fate = fault_meet_fd(fd, true, CALLER);
+	enum fate fate = fault_meet_fd(fd, true, &len, FAULT_AT_POSITION, CALLER);
 
-	return fate == FAULT_FAIL ? -1 : REAL(write)(fd, data, fault_cut(fate, len));
+	return fate == FAULT_FAIL ? -1 : REAL(write)(fd, data, len);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 {
-	enum fate fate = fault_meet_fd(fd, true, CALLER);
+	enum fate fate = fault_meet_fd(fd, true, &len, offset, CALLER);
 
-	return fate == FAULT_FAIL ? -1 : REAL(pwrite)(fd, data, fault_cut(fate, len), offset);
+	return fate == FAULT_FAIL ? -1 : REAL(pwrite)(fd, data, len, offset);
 }
 
 int fsync(int fd)
@@ -210,45 +210,86 @@ int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict len, 
 
 ssize_t send(int fd, const void *data, size_t len, int flags)
 {
-	enum fate fate = fault_meet_fd(fd, true, CALLER);
+	enum fate fate = fault_meet_fd(fd, true, &len, FAULT_AT_POSITION, CALLER);
 
-	return fate == FAULT_FAIL ? -1 : REAL(send)(fd, data, fault_cut(fate, len), flags);
+	return fate == FAULT_FAIL ? -1 : REAL(send)(fd, data, len, flags);
 }
 
 ssize_t sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
                socklen_t to_len)
 {
-	enum fate fate = fault_meet_fd(fd, true, CALLER);
+	enum fate fate = fault_meet_fd(fd, true, &len, FAULT_AT_POSITION, CALLER);
 
-	return fate == FAULT_FAIL ? -1
-	                          : REAL(sendto)(fd, data, fault_cut(fate, len), flags, to, to_len);
+	return fate == FAULT_FAIL ? -1 : REAL(sendto)(fd, data, len, flags, to, to_len);
+}
+
+#define PARTS_MAX 64
+
+static size_t message_len(const struct msghdr *message)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < message->msg_iovlen; i++)
+		len += message->msg_iov[i].iov_len;
+	return len;
+}
+
+/* The first len bytes of its parts. */
+static void message_cut(struct msghdr *message, struct iovec parts[static PARTS_MAX], size_t len)
+{
+	size_t n = 0;
+
+	for (; n < message->msg_iovlen && n < PARTS_MAX && len > 0; n++) {
+		parts[n] = message->msg_iov[n];
+		if (parts[n].iov_len > len)
+			parts[n].iov_len = len;
+		len -= parts[n].iov_len;
+	}
+	message->msg_iov = parts;
+	message->msg_iovlen = n;
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	return fault_meet_fd(fd, true, CALLER) == FAULT_FAIL ? -1 : REAL(sendmsg)(fd, message, flags);
+	size_t len = message_len(message);
+	enum fate fate = fault_meet_fd(fd, true, &len, FAULT_AT_POSITION, CALLER);
+	struct iovec parts[PARTS_MAX];
+	struct msghdr cut = *message;
+
+	if (fate == FAULT_HALVE)
+		message_cut(&cut, parts, len);
+	return fate == FAULT_FAIL ? -1 : REAL(sendmsg)(fd, &cut, flags);
 }
 
 ssize_t recv(int fd, void *buffer, size_t len, int flags)
 {
-	enum fate fate = fault_meet_fd(fd, false, CALLER);
+	enum fate fate = fault_meet_fd(fd, false, &len, FAULT_AT_POSITION, CALLER);
 
-	return fate == FAULT_FAIL ? -1 : REAL(recv)(fd, buffer, fault_cut(fate, len), flags);
+	return fate == FAULT_FAIL ? -1 : REAL(recv)(fd, buffer, len, flags);
 }
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	return fault_meet_fd(fd, false, CALLER) == FAULT_FAIL ? -1 : REAL(recvmsg)(fd, message, flags);
+	size_t len = message_len(message);
+	enum fate fate = fault_meet_fd(fd, false, &len, FAULT_AT_POSITION, CALLER);
+	struct iovec *whole = message->msg_iov, parts[PARTS_MAX];
+	size_t n_whole = message->msg_iovlen;
+	ssize_t n;
+
+	if (fate == FAULT_HALVE)
+		message_cut(message, parts, len);
+	n = fate == FAULT_FAIL ? -1 : REAL(recvmsg)(fd, message, flags);
+	message->msg_iov = whole;
+	message->msg_iovlen = n_whole;
+	return n;
 }
 
 ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len, unsigned flags)
 {
-	enum fate fate = fault_meet_fd(in, false, CALLER);
+	enum fate fate = fault_meet_fd(in, false, &len, FAULT_AT_POSITION, CALLER);
 
 	fault_note_effect(CALLER);
-	return fate == FAULT_FAIL
-	           ? -1
-	           : REAL(splice)(in, in_offset, out, out_offset, fault_cut(fate, len), flags);
+	return fate == FAULT_FAIL ? -1 : REAL(splice)(in, in_offset, out, out_offset, len, flags);
 }
 
 /* --- the loop, and children ------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ tell_netconf() { # WORD...
 	gone operator || nap 1
 	gone operator || kill -TERM "${PID[operator]}" 2>/dev/null || true
 	wait_exit 60 operator
+	[[ $EXIT_CODE -ne 124 ]] || gone netconf || fail "netconf did not answer: $*"
 	return "$EXIT_CODE"
 }
 

@@ -59,10 +59,17 @@ answers_or_gone() {
 	gone vipd || inside cl ping -c 1 -W 1 "$VIP"
 }
 
+tell_vipd() { # WORD
+	local code=0
+	FAIRLEAD_TIMEOUT=60 fairlead n1 vip "$1" || code=$?
+	[[ $code -ne 124 ]] || gone vipd || fail "vipd did not answer: $1"
+	return "$code"
+}
+
 # Who is told that it is on hold has that for the next start, too.
 hold() {
-	! fairlead n1 vip hold || kept_hold true || lie "vipd said that it is on hold, and keeps nothing of it"
-	! fairlead n1 vip unhold || kept_hold false || lie "vipd said that it is no longer on hold, and keeps that it is"
+	! tell_vipd hold || kept_hold true || lie "vipd said that it is on hold, and keeps nothing of it"
+	! tell_vipd unhold || kept_hold false || lie "vipd said that it is no longer on hold, and keeps that it is"
 } >>"$LOG_DIR/commands.log" 2>&1
 
 kept_hold() { # true|false
