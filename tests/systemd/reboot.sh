@@ -119,10 +119,20 @@ snapshots_are_sound() {
 # A daemon that could not read one would have said so, and gone on without.
 state_is_whole() {
 	local file
-	refute grep -E 'event=[a-z_]*(damaged|unreadable|unusable|rejected)' <(journalctl -b -o cat -u "$UNIT")
+	journalctl -b -o cat -u "$UNIT" >/run/said
+	grep -q 'event=' /run/said
+	refute grep -E 'event=[a-z_]*(damaged|unreadable|unusable|rejected)' /run/said
+	find /var/lib/fairlead -name '*.json' >/run/state-files
+	[[ -s /run/state-files ]]
 	while read -r file; do
 		jq -es 'length == 1' "$file" >/dev/null
-	done < <(find /var/lib/fairlead -name '*.json')
+	done </run/state-files
+}
+
+none_failed() {
+	local failed
+	failed=$(systemctl list-units --failed --no-legend 'fairlead-*' 'boot-*' containerd.service)
+	[[ -z $failed ]]
 }
 
 came_up() { # HOW NAMES ADDRESS...
@@ -139,7 +149,7 @@ came_up() { # HOW NAMES ADDRESS...
 	[[ $(systemctl show -p Result --value fairlead-netconf-boot) == success ]]
 	wait_until 60 all_run $DAEMONS
 	[[ $(fairlead -o json net status | jq -c '[.change, .last.how, .drift.state]') == "[null,\"$how\",\"none\"]" ]]
-	[[ -z $(systemctl list-units --failed --no-legend 'fairlead-*' 'boot-*' containerd.service) ]]
+	none_failed
 	wait_until 60 metrics_are_there
 	[[ $(answering) == "$(</sys/class/net/lan0/address)" ]]
 	connections_open
