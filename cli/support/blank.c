@@ -137,15 +137,19 @@ static bool is_comment(const struct scan *s)
 }
 
 /* JSON on one line, as daemons answer: no string of it goes on in the next one, so that a quote
- * without its end is in a text that was cut off. */
+ * without its end is in a text that was cut off. A log's "[info]" is none. */
 static bool is_json_line(const struct scan *s)
 {
-	const char *end = s->end;
+	const char *end = s->end, *second = s->line + 1;
 
-	if (end > s->line && end[-1] == '\r')
+	if (s->format != BLANK_PLAIN || s->end - s->line < 2)
+		return false;
+	if (end[-1] == '\r')
 		end--;
-	return s->format == BLANK_PLAIN && end > s->line && (*s->line == '{' || *s->line == '[') &&
-	       (end[-1] == '}' || end[-1] == ']');
+	while (second < end && *second == ' ')
+		second++;
+	return (*s->line == '{' && *second == '"' && end[-1] == '}') ||
+	       (*s->line == '[' && strchr("\"{[", *second) != NULL && end[-1] == ']');
 }
 
 /* Whether what was blanked before is a whole value: behind a known one more of it may follow. */

@@ -199,6 +199,7 @@ static void test_around(void)
 	    {BLANK_PLAIN, "[{\"reason\":\"with token='hunter2\"}]\r\nkept\n"},
 	    /* That is none. */
 	    {BLANK_PLAIN, "[info] kept --password 'a\nhunter2'\n"},
+	    {BLANK_PLAIN, "[info] kept PASSWORD=\"a]\nhunter2\"\n"},
 	    {BLANK_PLAIN, "{ kept --password 'a\nhunter2'; }\n"},
 	    /* Keys below a secret name. */
 	    {BLANK_YAML, "tokens: {\nhunter2: admin}\nkept: 1\n"},
