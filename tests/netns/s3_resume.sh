@@ -84,7 +84,8 @@ rm back
 say "of several that were cut off, the youngest is gone on with; another key's is not touched"
 cut_off file three
 cut_off file three-more
-# A second one: a list that fails lets it begin anew.
+# A second one: a list that fails lets it begin anew. The server tells by whole seconds which is younger.
+nap 1.1
 s3_faults 'GET/uploads/1/403' 'PUT/partNumber=2/1/403'
 s3 put file three --part-size 5
 expect_error "the second" S3_DENIED
