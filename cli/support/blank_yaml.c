@@ -17,8 +17,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 
-#define DEPTH_MAX 64 /* as conf.h has it */
-
 /* In characters, as a node has them. */
 struct span {
 	size_t begin, end;
@@ -49,7 +47,7 @@ static bool is_option(const struct conf_node *item)
 
 static void walk(struct spans *spans, const struct conf_node *node, bool is_secret, unsigned depth)
 {
-	if (depth > DEPTH_MAX)
+	if (depth > CONF_DEPTH_MAX)
 		return;
 	if (node->shape == CONF_SCALAR) {
 		if (is_secret)

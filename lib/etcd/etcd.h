@@ -123,8 +123,7 @@ struct etcd_range {
 	bool serializable; /* answered by the member itself, possibly stale; else linearizable */
 	bool keys_only;
 	bool count_only;
-	int64_t
-	    useful_us; /* given up after this, if the client's timeout is longer; 0: not before that */
+	int64_t useful_us; /* given up after this, where the client waits longer; 0: as the client */
 };
 
 struct etcd_range_result {

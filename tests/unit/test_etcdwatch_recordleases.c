@@ -116,10 +116,16 @@ static void pass(unsigned seconds)
 	}
 }
 
-static void begin(int64_t ttl_s)
+/* Nothing is known of any lease. */
+static void begin_empty(void)
 {
 	leases = recordleases_new(ev, NULL, told_cb, NULL);
 	n_asked = n_told = 0;
+}
+
+static void begin(int64_t ttl_s)
+{
+	begin_empty();
 	granted_s = ttl_s;
 	recordleases_see(leases, ID);
 	pass(1);
@@ -165,8 +171,7 @@ static void test_granted_anew(void)
 /* It is revoked, which is answered only when it was granted anew and has a key. */
 static void test_granted_anew_meanwhile(void)
 {
-	leases = recordleases_new(ev, NULL, told_cb, NULL);
-	n_asked = n_told = 0;
+	begin_empty();
 	recordleases_see(leases, ID);
 	ask();
 	recordleases_see(leases, ID);
@@ -183,8 +188,7 @@ static void test_granted_anew_meanwhile(void)
 /* The same of one that was there: how long the one that is there now lives is asked for soon. */
 static void test_other_granted_meanwhile(void)
 {
-	leases = recordleases_new(ev, NULL, told_cb, NULL);
-	n_asked = n_told = 0;
+	begin_empty();
 	recordleases_see(leases, ID);
 	ask();
 	recordleases_see(leases, ID);
@@ -201,8 +205,7 @@ static void test_other_granted_meanwhile(void)
  * first would be of before. */
 static void test_slow_answer(void)
 {
-	leases = recordleases_new(ev, NULL, told_cb, NULL);
-	n_asked = n_told = 0;
+	begin_empty();
 	recordleases_see(leases, ID);
 	ask();
 	recordleases_see(leases, ID);
