@@ -14,7 +14,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "web/resolve.h"
+#include "base/resolve.h"
 
 #define AGAIN_US (300 * US_PER_S)
 #define AGAIN_FAILED_US (10 * US_PER_S)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Where the API of Hetzner Cloud is dialled. A name is looked up in a thread (web/resolve.h), also
+ * Where the API of Hetzner Cloud is dialled. A name is looked up in a thread (base/resolve.h), also
  * while nobody asks for it, so that a takeover need not wait for the name service; what it said
  * last is good until it says something else. One look at a time: a name service that hangs holds
  * up one thread and no more.

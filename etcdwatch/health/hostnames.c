@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One look at a time (web/resolve.h); what it has found goes to the host that it was for. */
+/* One look at a time (base/resolve.h); what it has found goes to the host that it was for. */
 #include "etcdwatch/health/hostnames.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "web/resolve.h"
+#include "base/resolve.h"
 
 struct addrs {
 	struct addr items[RESOLVE_ADDRS_MAX];

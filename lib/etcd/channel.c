@@ -58,9 +58,7 @@ struct channel *channel_new(const struct url *url, const struct pem *pem, size_t
 	    int_arg("grpc.max_reconnect_backoff_ms", RECONNECT_MAX_MS),
 	    int_arg("grpc.dns_min_time_between_resolutions_ms", RESOLVE_MIN_INTERVAL_MS),
 	    int_arg("grpc.max_receive_message_length", (int) receive_max_bytes),
-	    /* With probes, gRPC lets a member send 4 to 16 MiB that nobody has asked for yet; without,
-	     * 64 KiB, and "lookahead_bytes" changes nothing about it. A resource quota is no bound:
-	     * what exceeds it cancels the call ("Buffers full"). */
+	    /* With probes, gRPC takes windows of 4 to 16 MiB by its own guess. */
 	    int_arg("grpc.http2.bdp_probe", 0),
 	};
 	grpc_channel_args list = {.num_args = ARRAY_SIZE(args), .args = args};

@@ -25,6 +25,7 @@
 DEFINE_AUTO(BIO, BIO_free_all);
 DEFINE_AUTO(X509, X509_free);
 DEFINE_AUTO(EVP_PKEY, EVP_PKEY_free);
+DEFINE_AUTO(SSL_CTX, SSL_CTX_free);
 
 struct pem_file {
 	char *path; /* NULL: not configured */
@@ -234,6 +235,70 @@ bool pem_equal(const struct pem *a, const struct pem *b)
 {
 	return file_equal(&a->ca, &b->ca) && file_equal(&a->cert, &b->cert) &&
 	       file_equal(&a->key, &b->key);
+}
+
+/* --- for who connects ---------------------------------------------------------------------------
+ */
+
+static bool trust(SSL_CTX *context, const struct pem_file *file)
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(context);
+	AUTO(BIO_free_all) BIO *bio = open_text(file);
+
+	for (;;) {
+		AUTO(X509_free) X509 *x509 = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+
+		if (x509 == NULL)
+			break;
+		if (X509_STORE_add_cert(store, x509) != 1)
+			return false;
+	}
+	/* What the operator has put there is trusted, be it a root or not; as gRPC does. */
+	return X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST) == 1;
+}
+
+/* The first is the client's own, the others lead to who has signed it. */
+static bool present_certificates(SSL_CTX *context, const struct pem_file *file)
+{
+	AUTO(BIO_free_all) BIO *bio = open_text(file);
+
+	for (bool is_first = true;; is_first = false) {
+		AUTO(X509_free) X509 *x509 = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+
+		if (x509 == NULL)
+			return !is_first;
+		if (is_first ? SSL_CTX_use_certificate(context, x509) != 1
+		             : SSL_CTX_add1_chain_cert(context, x509) != 1)
+			return false;
+	}
+}
+
+static bool use_key(SSL_CTX *context, const struct pem_file *file)
+{
+	AUTO(BIO_free_all) BIO *bio = open_text(file);
+	AUTO(EVP_PKEY_free) EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+
+	return key != NULL && SSL_CTX_use_PrivateKey(context, key) == 1;
+}
+
+SSL_CTX *pem_context(const struct pem *pem)
+{
+	AUTO(SSL_CTX_free) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+
+	ERR_clear_error();
+	if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+	    !trust(context, &pem->ca))
+		return NULL;
+	if (pem->cert.path != NULL &&
+	    (!present_certificates(context, &pem->cert) || !use_key(context, &pem->key)))
+		return NULL;
+	/* The reading of certificates ends with an error: there are no more. */
+	ERR_clear_error();
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+	(void) SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+	(void) SSL_CTX_set_mode(context,
+	                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	return TAKE_PTR(context);
 }
 
 grpc_channel_credentials *pem_credentials(const struct pem *pem)

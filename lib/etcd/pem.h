@@ -8,6 +8,7 @@
  */
 
 #include <grpc/grpc_security.h>
+#include <openssl/ssl.h>
 #include <stdbool.h>
 
 #include "base/cleanup.h"
@@ -32,5 +33,9 @@ bool pem_is_stale(const struct pem *pem);
 
 bool pem_equal(const struct pem *a, const struct pem *b);
 
-/* Released by grpc_channel_credentials_release(). */
+/* For a client of TLS 1.2 and newer, that goes by nothing else; SSL_CTX_free() it. NULL, with
+ * OpenSSL's reason in its queue: as where the policy of the machine wants longer keys. */
+SSL_CTX *pem_context(const struct pem *pem);
+
+/* The same for gRPC; released by grpc_channel_credentials_release(). */
 grpc_channel_credentials *pem_credentials(const struct pem *pem);

@@ -66,6 +66,11 @@ const char *endpoint_url(const struct endpoint *endpoint)
 	return endpoint->url.text;
 }
 
+const struct url *endpoint_place(const struct endpoint *endpoint)
+{
+	return &endpoint->url;
+}
+
 struct channel *endpoint_channel(const struct endpoint *endpoint)
 {
 	return endpoint->channel;
@@ -272,9 +277,9 @@ struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid
 	return best;
 }
 
-struct channel *pool_new_channel(const struct pool *pool, const struct endpoint *endpoint)
+const struct pem *pool_pem(const struct pool *pool)
 {
-	return channel_new(&endpoint->url, pool->pem, pool->answer_max_bytes);
+	return pool->pem;
 }
 
 void pool_set_primary(struct pool *pool, struct endpoint *endpoint)

@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "etcd/channel.h"
 #include "etcd/etcd.h"
+#include "etcd/pem.h"
+#include "etcd/url.h"
 
 struct pool;
 
@@ -24,6 +26,7 @@ struct endpoint;
 struct endpoint *endpoint_ref(struct endpoint *endpoint);
 void endpoint_unref(struct endpoint *endpoint); /* NULL is fine */
 const char *endpoint_url(const struct endpoint *endpoint);
+const struct url *endpoint_place(const struct endpoint *endpoint);
 /* The present channel: borrowed until the loop's next turn. */
 struct channel *endpoint_channel(const struct endpoint *endpoint);
 /* Which member answers there, as far as known; 0: unknown. Two URLs may lead to the same one. */
@@ -47,8 +50,9 @@ struct endpoint *pool_find(const struct pool *pool, const char *text);
  * another. Borrowed. */
 struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid);
 
-/* A channel of the caller's own to the same place, with the certificates of today. */
-struct channel *pool_new_channel(const struct pool *pool, const struct endpoint *endpoint);
+/* The certificates of today, for who makes a connection of his own: borrowed until the loop's next
+ * turn. NULL: no TLS. */
+const struct pem *pool_pem(const struct pool *pool);
 
 /* This one gave an answer that only a member with a quorum can give: it goes first from now on. */
 void pool_set_primary(struct pool *pool, struct endpoint *endpoint);

@@ -2,9 +2,8 @@
 /*
  * The only thread of the client, and the one place where it meets the loop: a locked list and an
  * ev_async. The thread exists because gRPC's callback queues make no progress without a poller of
- * their own. It touches a tag only between the completion and the list, where a stream may have it
- * ask for the next message at once (stream.c); everything else in lib/etcd belongs to the loop and
- * needs no lock.
+ * their own. It touches a tag only between the completion and the list; everything else in
+ * lib/etcd belongs to the loop and needs no lock.
  */
 #include "etcd/queue.h"
 
@@ -52,15 +51,6 @@ struct queue {
 	struct tag_list finished; /* guarded by lock */
 };
 
-static void pass_on(struct queue *queue, struct queue_tag *tag)
-{
-	(void) pthread_mutex_lock(&queue->lock);
-	STAILQ_INSERT_TAIL(&queue->finished, tag, entry);
-	(void) pthread_cond_signal(&queue->filled);
-	(void) pthread_mutex_unlock(&queue->lock);
-	ev_async_send(queue->ev, &queue->wakeup);
-}
-
 static void *queue_thread(void *userdata)
 {
 	struct queue *queue = userdata;
@@ -77,8 +67,11 @@ static void *queue_thread(void *userdata)
 		TAG_ACQUIRE(tag);
 		tag->finished_us = mono_now_us();
 		tag->ok = event.success != 0;
-		if (tag->on_thread == NULL || tag->on_thread(tag, tag->ok))
-			pass_on(queue, tag);
+		(void) pthread_mutex_lock(&queue->lock);
+		STAILQ_INSERT_TAIL(&queue->finished, tag, entry);
+		(void) pthread_cond_signal(&queue->filled);
+		(void) pthread_mutex_unlock(&queue->lock);
+		ev_async_send(queue->ev, &queue->wakeup);
 	}
 }
 
@@ -102,8 +95,7 @@ static void handle(struct queue *queue, struct tag_list list)
 	while (tag != NULL) {
 		struct queue_tag *next = STAILQ_NEXT(tag, entry);
 
-		if (!tag->is_post)
-			queue->n_pending--;
+		queue->n_pending--;
 		tag->fn(tag, tag->ok);
 		tag = next;
 	}
@@ -163,11 +155,6 @@ grpc_completion_queue *queue_cq(struct queue *queue)
 	return queue->cq;
 }
 
-struct ev_loop *queue_loop(struct queue *queue)
-{
-	return queue->ev;
-}
-
 void queue_expect(struct queue *queue, struct queue_tag *tag)
 {
 	queue->n_pending++;
@@ -177,30 +164,15 @@ void queue_expect(struct queue *queue, struct queue_tag *tag)
 void queue_start(struct queue *queue, grpc_call *call, const grpc_op *ops, size_t n_ops,
                  struct queue_tag *tag)
 {
-	queue_expect(queue, tag);
-	queue_restart(call, ops, n_ops, tag);
-}
-
-void queue_restart(grpc_call *call, const grpc_op *ops, size_t n_ops, struct queue_tag *tag)
-{
 	grpc_call_error e;
 
-	TAG_RELEASE(tag);
+	queue_expect(queue, tag);
 	e = grpc_call_start_batch(call, ops, n_ops, tag, NULL);
 	assert(e == GRPC_CALL_OK);
-}
-
-void queue_post(struct queue *queue, struct queue_tag *tag)
-{
-	tag->ok = true;
-	tag->is_post = true;
-	pass_on(queue, tag);
 }
 
 void queue_drain(struct queue *queue)
 {
 	while (queue->n_pending > 0)
 		handle(queue, take_finished(queue, true));
-	/* Posts that nothing waited for. */
-	handle(queue, take_finished(queue, false));
 }

@@ -22,13 +22,8 @@ struct queue_tag {
 	/* ok is false when the batch could not be carried out, as gRPC defines it for each operation.
 	 */
 	void (*fn)(struct queue_tag *tag, bool ok);
-	/* NULL, or what the thread does first: true, and fn is called as ever; false: the tag has been
-	 * given to gRPC again, by queue_restart(). Called on the thread: it may use queue_restart() and
-	 * queue_post(), and may not block. */
-	bool (*on_thread)(struct queue_tag *tag, bool ok);
 	int64_t finished_us; /* when the thread saw it */
 	bool ok;
-	bool is_post;
 	STAILQ_ENTRY(queue_tag) entry;
 };
 
@@ -43,20 +38,9 @@ DEFINE_AUTO(struct queue, queue_free);
 /* Borrowed; for creating calls. */
 grpc_completion_queue *queue_cq(struct queue *queue);
 
-/* Borrowed; where the handlers run. */
-struct ev_loop *queue_loop(struct queue *queue);
-
 /* grpc_call_start_batch() with the tag; aborts if the batch is malformed. */
 void queue_start(struct queue *queue, grpc_call *call, const grpc_op *ops, size_t n_ops,
                  struct queue_tag *tag);
-
-/* The same, inside on_thread() and for its tag. */
-void queue_restart(grpc_call *call, const grpc_op *ops, size_t n_ops, struct queue_tag *tag);
-
-/* Has fn called on the loop, with true. From any thread; a tag for nothing else, and not again
- * before fn has run. It counts as nothing that is pending: whoever posts sees to it that what holds
- * the tag waits for it. */
-void queue_post(struct queue *queue, struct queue_tag *tag);
 
 /* For a tag that is about to be given to gRPC in any other way. */
 void queue_expect(struct queue *queue, struct queue_tag *tag);

@@ -8,8 +8,8 @@
  *                                  |                ^
  *                                  +------blob------+      any --ended, silent, broken--> done
  *
- * It has a connection of its own: 500 MB in front of them would delay the calls of others. gRPC
- * takes no more from it than one window while nobody asks, and the member's reading of its database
+ * It has a connection of its own (pull.h): 500 MB in front of them would delay the calls of others.
+ * No more comes from it than one window while nobody asks, and the member's reading of its database
  * stops with that.
  *
  * A member whose own read fails sends empty blobs for ever, and one that was stopped sends nothing:
@@ -29,8 +29,8 @@
 #include "etcd/auth.h"
 #include "etcd/client.h"
 #include "etcd/pool.h"
+#include "etcd/pull.h"
 #include "etcd/snapshot_message.h"
-#include "etcd/stream.h"
 #include "etcd/verdict.h"
 
 #define STALL_DEFAULT_MS 30000
@@ -67,8 +67,7 @@ struct etcd_snapshot {
 	unsigned n_refused_tokens;
 
 	struct endpoint *endpoint;
-	struct channel *channel;
-	struct stream *stream;
+	struct pull *pull;
 	bool begun; /* a message came: total_bytes is known */
 	bool digest_came;
 	uint64_t total_bytes; /* of the database */
@@ -82,7 +81,6 @@ static void snapshot_unref(struct etcd_snapshot *snapshot)
 	if (--snapshot->refs > 0)
 		return;
 	endpoint_unref(snapshot->endpoint);
-	channel_unref(snapshot->channel);
 	free(snapshot);
 }
 
@@ -109,8 +107,7 @@ static void stop(struct etcd_snapshot *snapshot)
 	LIST_REMOVE(snapshot, entry);
 	ev_timer_stop(snapshot->etcd->ev, &snapshot->timer);
 	auth_unwait(snapshot->etcd->auth, &snapshot->auth_wait);
-	stream_close(snapshot->stream);
-	snapshot->stream = NULL;
+	pull_close(TAKE_PTR(snapshot->pull));
 }
 
 void etcd_snapshot_cancel(struct etcd_snapshot *snapshot)
@@ -236,7 +233,7 @@ static void on_message(const void *data, size_t len, void *userdata)
 	if (fault != NULL)
 		finish_broken(snapshot, fault);
 	else if (message.blob_len == 0)
-		stream_receive(snapshot->stream);
+		pull_next(snapshot->pull);
 	else
 		hand_over(snapshot, &message);
 }
@@ -249,7 +246,7 @@ static void on_ended(grpc_status_code code, const char *text, void *userdata)
 	struct verdict verdict = verdict_of(code, text, true);
 	struct auth *auth = snapshot->etcd->auth;
 
-	snapshot->stream = NULL;
+	snapshot->pull = NULL;
 	if (verdict.kind == VERDICT_NO_AUTH && auth != NULL && !snapshot->begun &&
 	    snapshot->n_refused_tokens < REFUSED_TOKENS_MAX) {
 		snapshot->n_refused_tokens++;
@@ -266,19 +263,19 @@ static void on_ended(grpc_status_code code, const char *text, void *userdata)
 
 static void open_stream(struct etcd_snapshot *snapshot)
 {
-	static const struct stream_callbacks callbacks = {.message = on_message, .ended = on_ended};
-	/* A member without a leader must do: that may be when the backup is needed. */
-	struct rpc_metadata metadata = {.has_leader = false};
-	struct auth *auth = snapshot->etcd->auth;
+	static const struct pull_callbacks callbacks = {.message = on_message, .ended = on_ended};
+	struct etcd *etcd = snapshot->etcd;
+	const char *token = NULL;
 
-	if (auth != NULL && !auth_token(auth, &metadata.token, &snapshot->token_generation)) {
-		auth_wait(auth, &snapshot->auth_wait);
+	if (etcd->auth != NULL && !auth_token(etcd->auth, &token, &snapshot->token_generation)) {
+		auth_wait(etcd->auth, &snapshot->auth_wait);
 		return;
 	}
 	snapshot->opened_us = mono_now_us();
-	snapshot->stream = stream_open(snapshot->channel, snapshot->etcd->queue, STREAM_ON_DEMAND,
-	                               "/etcdserverpb.Maintenance/Snapshot", &metadata,
-	                               grpc_empty_slice(), &callbacks, snapshot);
+	/* A leader is not demanded, and a member without one must do: that may be when the backup is
+	 * needed. */
+	snapshot->pull = pull_open(etcd->ev, endpoint_place(snapshot->endpoint), pool_pem(etcd->pool),
+	                           "/etcdserverpb.Maintenance/Snapshot", token, &callbacks, snapshot);
 	change_state(snapshot, SNAPSHOT_ASKING);
 }
 
@@ -324,7 +321,6 @@ int etcd_snapshot_start(struct etcd *etcd, const char *endpoint, unsigned stall_
 	snapshot->asked_us = mono_now_us();
 	snapshot->auth_wait.fn = on_auth;
 	snapshot->endpoint = endpoint_ref(found);
-	snapshot->channel = pool_new_channel(etcd->pool, found);
 	ev_timer_init(&snapshot->timer, timer_cb, 0., 0.);
 	arm_timer(snapshot, snapshot->stall_us);
 	LIST_INSERT_HEAD(&etcd->snapshots, snapshot, entry);
@@ -339,5 +335,5 @@ void etcd_snapshot_next(struct etcd_snapshot *snapshot)
 	snapshot->asked_us = mono_now_us();
 	if (!ev_is_active(&snapshot->timer))
 		arm_timer(snapshot, snapshot->stall_us);
-	stream_receive(snapshot->stream);
+	pull_next(snapshot->pull);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * One long-lived stream on one channel. Says when it has ended and does nothing about it: watch.c
- * reconnects, snapshot.c gives up.
+ * One long-lived stream with messages both ways, on one channel. Says when it has ended and does
+ * nothing about it: watch.c reconnects.
  */
 
 #include <stdbool.h>
@@ -15,27 +15,17 @@
 
 struct stream;
 
-enum stream_mode {
-	STREAM_BOTH_WAYS, /* messages are taken as they come, and sent by stream_send() */
-	STREAM_ON_DEMAND, /* one message out; one in, and then one for each stream_receive() */
-};
-
 struct stream_callbacks {
 	/* Borrowed until it returns. */
 	void (*message)(const void *data, size_t len, void *userdata);
-	/* Over, for whatever reason, after the last message. On demand, an end that is not OK may come
-	 * unasked, and before messages that had come. The stream is gone when it returns. */
+	/* Over, for whatever reason, after the last message. The stream is gone when it returns. */
 	void (*ended)(grpc_status_code code, const char *text, void *userdata);
 };
 
 /* Sends the first message along with the metadata. callbacks are borrowed. */
-struct stream *stream_open(struct channel *channel, struct queue *queue, enum stream_mode mode,
-                           const char *method, const struct rpc_metadata *metadata,
-                           grpc_slice first, const struct stream_callbacks *callbacks,
-                           void *userdata);
-
-/* Asks for one more message, or the end. Once after each, also inside message(). */
-void stream_receive(struct stream *stream);
+struct stream *stream_open(struct channel *channel, struct queue *queue, const char *method,
+                           const struct rpc_metadata *metadata, grpc_slice first,
+                           const struct stream_callbacks *callbacks, void *userdata);
 
 /* False, and nothing sent, while the message before has not left yet. */
 bool stream_send(struct stream *stream, grpc_slice message);

@@ -17,9 +17,8 @@
 #include "base/macro.h"
 
 #define DEFAULT_PORT 2379
-#define HOST_MAX 253
 
-static int parse_port(const char *text, unsigned *ret_port)
+static int parse_port(const char *text, uint16_t *ret_port)
 {
 	unsigned value = 0;
 
@@ -32,7 +31,7 @@ static int parse_port(const char *text, unsigned *ret_port)
 	}
 	if (value == 0 || value > 65535)
 		return -EINVAL;
-	*ret_port = value;
+	*ret_port = (uint16_t) value;
 	return 0;
 }
 
@@ -48,8 +47,8 @@ static bool is_dns_name(const char *host)
 }
 
 /* "host", "host:port", "[v6]", "[v6]:port" -> host without brackets, port. */
-static int split_host(const char *text, char host[static HOST_MAX + 1], bool *ret_v6,
-                      unsigned *ret_port)
+static int split_host(const char *text, char host[static URL_HOST_MAX + 1], bool *ret_v6,
+                      uint16_t *ret_port)
 {
 	const char *end;
 	const char *rest;
@@ -67,7 +66,7 @@ static int split_host(const char *text, char host[static HOST_MAX + 1], bool *re
 		rest = end;
 	}
 	len = (size_t) (end - text);
-	if (len == 0 || len > HOST_MAX)
+	if (len == 0 || len > URL_HOST_MAX)
 		return -EINVAL;
 	memcpy(host, text, len);
 	host[len] = '\0';
@@ -80,10 +79,8 @@ static int split_host(const char *text, char host[static HOST_MAX + 1], bool *re
 static int parse_host(struct url *u, const char *rest)
 {
 	char text[URL_TEXT_MAX];
-	char host[HOST_MAX + 1];
 	char number[ADDR_TEXT_MAX];
 	size_t len = strlen(rest);
-	unsigned port;
 	bool v6;
 	int r;
 
@@ -93,25 +90,25 @@ static int parse_host(struct url *u, const char *rest)
 		return -EINVAL;
 	memcpy(text, rest, len);
 	text[len] = '\0';
-	r = split_host(text, host, &v6, &port);
+	r = split_host(text, u->host, &v6, &u->port);
 	if (r < 0)
 		return r;
-	r = addr_parse(host, &u->addr);
-	if (r < 0 ? v6 || !is_dns_name(host) : v6 != (u->addr.family == AF_INET6))
+	r = addr_parse(u->host, &u->addr);
+	if (r < 0 ? v6 || !is_dns_name(u->host) : v6 != (u->addr.family == AF_INET6))
 		return -EINVAL;
 	if (r < 0) {
-		u->loopback = strcasecmp(host, "localhost") == 0;
-		(void) snprintf(u->authority, sizeof(u->authority), "%s:%u", host, port);
-		(void) snprintf(u->target, sizeof(u->target), "dns:///%s:%u", host, port);
+		u->loopback = strcasecmp(u->host, "localhost") == 0;
+		(void) snprintf(u->authority, sizeof(u->authority), "%s:%u", u->host, u->port);
+		(void) snprintf(u->target, sizeof(u->target), "dns:///%s:%u", u->host, u->port);
 	} else {
 		u->loopback = addr_is_loopback(&u->addr);
 		(void) snprintf(u->authority, sizeof(u->authority), v6 ? "[%s]:%u" : "%s:%u",
-		                addr_format(&u->addr, number), port);
+		                addr_format(&u->addr, number), u->port);
 		(void) snprintf(u->target, sizeof(u->target),
-		                v6 ? "ipv6:///%%5B%s%%5D:%u" : "ipv4:///%s:%u", number, port);
+		                v6 ? "ipv6:///%%5B%s%%5D:%u" : "ipv4:///%s:%u", number, u->port);
 	}
 	(void) snprintf(u->text, sizeof(u->text), "%s://%.*s",
-	                u->scheme == URL_HTTPS ? "https" : "http", HOST_MAX + 10, u->authority);
+	                u->scheme == URL_HTTPS ? "https" : "http", URL_HOST_MAX + 10, u->authority);
 	return 0;
 }
 
@@ -120,6 +117,7 @@ static int parse_path(struct url *u, const char *path)
 	if (path[0] != '/' || strlen(path) + sizeof("unix://") > sizeof(u->text))
 		return -EINVAL;
 	u->loopback = true;
+	(void) snprintf(u->path, sizeof(u->path), "%s", path);
 	(void) snprintf(u->authority, sizeof(u->authority), "localhost");
 	(void) snprintf(u->target, sizeof(u->target), "unix://%s", path);
 	(void) snprintf(u->text, sizeof(u->text), "unix://%s", path);

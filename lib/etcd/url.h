@@ -7,10 +7,12 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/addr.h"
 
 #define URL_TEXT_MAX 320 /* a DNS name has at most 253 characters */
+#define URL_HOST_MAX 253
 
 enum url_scheme {
 	URL_HTTP,
@@ -23,6 +25,9 @@ struct url {
 	char text[URL_TEXT_MAX];      /* canonical */
 	char authority[URL_TEXT_MAX]; /* "10.0.0.1:2379", "[fd00::1]:2379", "etcd-0:2379" */
 	char target[URL_TEXT_MAX];    /* what gRPC connects to; never equal to a call's peer */
+	char host[URL_HOST_MAX + 1];  /* a name, or an address without brackets; "" for a path */
+	uint16_t port;                /* 0 for a path */
+	char path[URL_TEXT_MAX];      /* "" for a host */
 	struct addr addr;             /* unset for a name or a path */
 	bool loopback;                /* an address of, or a name or path for, this very machine */
 };

@@ -351,8 +351,8 @@ static void open_stream(struct etcd_watch *watch)
 	watch->endpoint = endpoint;
 	watch->channel = channel_ref(endpoint_channel(endpoint));
 	create = pack_create(watch);
-	watch->stream = stream_open(watch->channel, watch->etcd->queue, STREAM_BOTH_WAYS,
-	                            "/etcdserverpb.Watch/Watch", &metadata, create, &callbacks, watch);
+	watch->stream = stream_open(watch->channel, watch->etcd->queue, "/etcdserverpb.Watch/Watch",
+	                            &metadata, create, &callbacks, watch);
 	grpc_slice_unref(create);
 	change_state(watch, WATCH_OPENING, OPEN_TIMEOUT_US, "");
 }

@@ -17,7 +17,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "web/resolve.h"
+#include "base/resolve.h"
 
 #define RETRY_US (5 * US_PER_S)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names that no name server is asked for, and one that is let go before its answer. */
-#include "web/resolve.h"
+#include "base/resolve.h"
 
 #include <string.h>
 

@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * One look at the name service, in a thread of its own, for those whose loop must not wait for it:
- * http.h dials addresses.
+ * One look at the name service, in a thread of its own, for those whose loop must not wait for it.
  */
 
 #include <ev.h>

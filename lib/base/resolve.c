@@ -4,7 +4,7 @@
  * under the lock, and wakes the loop by ev_async. Whoever of the two lets go last frees it all, so
  * that nobody waits for a resolver that hangs.
  */
-#include "web/resolve.h"
+#include "base/resolve.h"
 
 #include <netdb.h>
 #include <pthread.h>

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	DIALLING ── connected ──► SHAKING ── the peer is who it should be ──► OPEN
+ *	    │                        │                                          │
+ *	    └────────────────────────┴──────────── any fault ───────────────────┴──► OVER
+ *
+ * Without TLS there is nothing to do in SHAKING, and it is left at once.
+ *
+ * OpenSSL may have to read in order to write, and the other way round: whatever the socket is ready
+ * for, all that is under way is tried again.
+ */
+#include "etcd/transport.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fsm.h"
+#include "base/loop.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "etcd/dial.h"
+
+/* So long one address may take to answer: twice its first SYN, should one be lost. */
+#define CONNECT_US (3 * US_PER_S)
+/* A record of TLS is no longer (RFC 8446, section 5.1). */
+#define READ_BYTES ((size_t) 16 << 10)
+/* So much at a time, and the loop turns to others. */
+#define TURN_BYTES ((size_t) 256 << 10)
+#define TEXT_MAX 256
+
+enum transport_state {
+	TRANSPORT_DIALLING,
+	TRANSPORT_SHAKING,
+	TRANSPORT_OPEN,
+	TRANSPORT_OVER,
+};
+
+static const struct fsm_state states[] = {
+    [TRANSPORT_DIALLING] = {"dialling", FSM_TO(TRANSPORT_SHAKING) | FSM_TO(TRANSPORT_OVER)},
+    [TRANSPORT_SHAKING] = {"shaking", FSM_TO(TRANSPORT_OPEN) | FSM_TO(TRANSPORT_OVER)},
+    [TRANSPORT_OPEN] = {"open", FSM_TO(TRANSPORT_OVER)},
+    [TRANSPORT_OVER] = {"over", 0},
+};
+
+struct transport {
+	struct ev_loop *ev;
+	const struct transport_callbacks *callbacks;
+	void *userdata;
+	enum transport_state state;
+	struct dial *dial; /* DIALLING */
+	bool is_secure;
+	SSL *ssl; /* NULL: not secure, or it cannot be, and text says why */
+	int fd;
+	ev_io io;
+	char *out; /* not sent yet */
+	size_t out_len;
+	char text[TEXT_MAX]; /* why it is over */
+	uint8_t in[READ_BYTES];
+};
+
+enum progress {
+	PROGRESS_DONE,
+	PROGRESS_WAIT, /* until the socket is ready for something */
+	PROGRESS_OVER, /* text says why */
+};
+
+/* The one writer of the state. */
+static void change_state(struct transport *t, enum transport_state state)
+{
+	fsm_check(states, ARRAY_SIZE(states), t->state, state);
+	t->state = state;
+}
+
+static void watch(struct transport *t, int events)
+{
+	if ((t->io.events & (EV_READ | EV_WRITE)) == events && ev_is_active(&t->io))
+		return;
+	ev_io_stop(t->ev, &t->io);
+	ev_io_set(&t->io, t->fd, events);
+	ev_io_start(t->ev, &t->io);
+}
+
+/* Calls out: last act. */
+static void end(struct transport *t)
+{
+	change_state(t, TRANSPORT_OVER);
+	ev_io_stop(t->ev, &t->io);
+	t->callbacks->closed(t->text, t->userdata);
+}
+
+static void set_text(struct transport *t, const char *text)
+{
+	(void) snprintf(t->text, sizeof(t->text), "%s", text);
+}
+
+/* --- TLS ----------------------------------------------------------------------------------------
+ */
+
+static const char *newest_reason(void)
+{
+	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+
+	return reason != NULL ? reason : "TLS failed";
+}
+
+/* The one thing on this connection; RFC 7540, section 3.3. */
+static const uint8_t h2[] = {2, 'h', '2'};
+
+/* NULL with the reason in text. */
+static SSL *make_ssl(struct transport *t, const struct url *url, const struct pem *pem)
+{
+	SSL_CTX *context = pem_context(pem);
+	SSL *ssl = context != NULL ? SSL_new(context) : NULL;
+	char number[ADDR_TEXT_MAX];
+	int r;
+
+	SSL_CTX_free(context); /* counted: ssl has it */
+	if (ssl == NULL) {
+		set_text(t, newest_reason());
+		return NULL;
+	}
+	if (addr_is_set(&url->addr))
+		r = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), addr_format(&url->addr, number));
+	else
+		r = (int) (SSL_set1_host(ssl, url->host) == 1 &&
+		           SSL_set_tlsext_host_name(ssl, url->host) == 1);
+	if (r != 1 || SSL_set_alpn_protos(ssl, h2, sizeof(h2)) != 0) {
+		set_text(t, newest_reason());
+		SSL_free(ssl);
+		return NULL;
+	}
+	SSL_set_connect_state(ssl);
+	return ssl;
+}
+
+/* What a call of OpenSSL that returned r has come to. */
+static enum progress judge(struct transport *t, int r)
+{
+	int saved_errno = errno;
+	long verified = SSL_get_verify_result(t->ssl);
+
+	if (r > 0)
+		return PROGRESS_DONE;
+	switch (SSL_get_error(t->ssl, r)) {
+	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_WRITE:
+		return PROGRESS_WAIT;
+	case SSL_ERROR_ZERO_RETURN:
+		set_text(t, "it closed the connection");
+		return PROGRESS_OVER;
+	case SSL_ERROR_SYSCALL:
+		set_text(t, saved_errno != 0 ? strerror(saved_errno) : "it closed the connection");
+		return PROGRESS_OVER;
+	default:
+		break;
+	}
+	if (verified != X509_V_OK)
+		(void) snprintf(t->text, sizeof(t->text), "its certificate is not accepted: %s",
+		                X509_verify_cert_error_string(verified));
+	else
+		(void) snprintf(t->text, sizeof(t->text), "TLS: %s", newest_reason());
+	return PROGRESS_OVER;
+}
+
+static enum progress shake(struct transport *t)
+{
+	const unsigned char *protocol;
+	unsigned len;
+	enum progress progress;
+
+	if (!t->is_secure)
+		return PROGRESS_DONE;
+	ERR_clear_error();
+	errno = 0;
+	progress = judge(t, SSL_do_handshake(t->ssl));
+	if (progress != PROGRESS_DONE)
+		return progress;
+	SSL_get0_alpn_selected(t->ssl, &protocol, &len);
+	if (len == h2[0] && memcmp(protocol, h2 + 1, len) == 0)
+		return PROGRESS_DONE;
+	set_text(t, "it does not speak HTTP/2");
+	return PROGRESS_OVER;
+}
+
+/* --- bytes --------------------------------------------------------------------------------------
+ */
+
+static enum progress judge_plain(struct transport *t, ssize_t n)
+{
+	if (n > 0)
+		return PROGRESS_DONE;
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+		return PROGRESS_WAIT;
+	set_text(t, n < 0 ? strerror(errno) : "it closed the connection");
+	return PROGRESS_OVER;
+}
+
+static enum progress read_some(struct transport *t, size_t *ret_len)
+{
+	ssize_t n;
+
+	if (t->is_secure) {
+		*ret_len = 0;
+		ERR_clear_error();
+		errno = 0;
+		return judge(t, SSL_read_ex(t->ssl, t->in, sizeof(t->in), ret_len));
+	}
+	n = recv(t->fd, t->in, sizeof(t->in), 0);
+	*ret_len = n > 0 ? (size_t) n : 0;
+	return judge_plain(t, n);
+}
+
+static enum progress write_some(struct transport *t, size_t *ret_len)
+{
+	ssize_t n;
+
+	if (t->is_secure) {
+		*ret_len = 0;
+		ERR_clear_error();
+		errno = 0;
+		return judge(t, SSL_write_ex(t->ssl, t->out, t->out_len, ret_len));
+	}
+	n = send(t->fd, t->out, t->out_len, MSG_NOSIGNAL);
+	*ret_len = n > 0 ? (size_t) n : 0;
+	return judge_plain(t, n);
+}
+
+static enum progress flush(struct transport *t)
+{
+	while (t->out_len > 0) {
+		size_t n;
+		enum progress progress = write_some(t, &n);
+
+		if (progress != PROGRESS_DONE)
+			return progress;
+		t->out_len -= n;
+		memmove(t->out, t->out + n, t->out_len);
+	}
+	return PROGRESS_DONE;
+}
+
+/* False: it is gone. */
+static bool receive(struct transport *t)
+{
+	enum progress progress = PROGRESS_DONE;
+
+	for (size_t total = 0; total < TURN_BYTES;) {
+		size_t len;
+
+		progress = read_some(t, &len);
+		if (progress != PROGRESS_DONE)
+			break;
+		total += len;
+		if (!t->callbacks->received(t->in, len, t->userdata))
+			return false;
+	}
+	if (progress != PROGRESS_OVER)
+		return true;
+	end(t);
+	return false;
+}
+
+static void advance(struct transport *t)
+{
+	enum progress progress;
+
+	if (t->state == TRANSPORT_SHAKING) {
+		progress = shake(t);
+		if (progress == PROGRESS_OVER) {
+			end(t);
+			return;
+		}
+		if (progress == PROGRESS_WAIT) {
+			watch(t, SSL_want_write(t->ssl) ? EV_WRITE : EV_READ);
+			return;
+		}
+		change_state(t, TRANSPORT_OPEN);
+		watch(t, EV_READ);
+		t->callbacks->opened(t->userdata);
+		return;
+	}
+	if (flush(t) == PROGRESS_OVER) {
+		end(t);
+		return;
+	}
+	watch(t, t->out_len > 0 ? EV_READ | EV_WRITE : EV_READ);
+	(void) receive(t);
+}
+
+static void io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
+{
+	loop_expect_watched(revents);
+	advance(CONTAINER_OF(w, struct transport, io));
+}
+
+static void dialled_cb(int fd, const char *text, void *userdata)
+{
+	struct transport *t = userdata;
+
+	t->dial = NULL;
+	t->fd = fd;
+	if (fd < 0)
+		set_text(t, text);
+	if (fd < 0 || (t->is_secure && t->ssl == NULL)) {
+		end(t);
+		return;
+	}
+	if (t->is_secure && SSL_set_fd(t->ssl, fd) != 1) {
+		set_text(t, newest_reason());
+		end(t);
+		return;
+	}
+	change_state(t, TRANSPORT_SHAKING);
+	advance(t);
+}
+
+struct transport *transport_new(struct ev_loop *ev, const struct url *url, const struct pem *pem,
+                                const struct transport_callbacks *callbacks, void *userdata)
+{
+	struct transport *t = NEW0(struct transport);
+
+	t->ev = ev;
+	t->callbacks = callbacks;
+	t->userdata = userdata;
+	t->fd = -1;
+	t->is_secure = url->scheme == URL_HTTPS;
+	if (t->is_secure)
+		t->ssl = make_ssl(t, url, pem);
+	ev_init(&t->io, io_cb);
+	t->dial = dial_start(ev, url, CONNECT_US, dialled_cb, t);
+	return t;
+}
+
+void transport_free(struct transport *t)
+{
+	if (t == NULL)
+		return;
+	dial_cancel(t->dial);
+	ev_io_stop(t->ev, &t->io);
+	SSL_free(t->ssl);
+	if (t->fd >= 0)
+		(void) close(t->fd);
+	free(t->out);
+	free(t);
+}
+
+void transport_send(struct transport *t, const void *data, size_t len)
+{
+	t->out = xreallocarray(t->out, t->out_len + len, 1);
+	memcpy(t->out + t->out_len, data, len);
+	t->out_len += len;
+	watch(t, EV_READ | EV_WRITE);
+}
+
+size_t transport_unsent(const struct transport *t)
+{
+	return t->out_len;
+}
