@@ -43,10 +43,11 @@ settled_each() {
 	done
 }
 
-# All four addresses on one node, sets OWNER; and a quiet moment, so that the judge's presences are over.
-gather() {
+# All four addresses on the node whose turn it is, sets OWNER; and a quiet moment, so that the judge's presences are
+# over. By turns, because with keepalived priorities decide how soon the next one comes.
+gather() { # RUN
 	wait_until 30 settled_each
-	OWNER=$(subject_holders keepalived)
+	OWNER=${NODES[$1 % ${#NODES[@]}]}
 	local subject
 	for subject in "${SUBJECTS[@]}"; do
 		wait_until 30 subject_bring "$subject" "$OWNER"
@@ -54,8 +55,10 @@ gather() {
 	quiet
 }
 
+# A fault is to hit each moment between two adverts or confirmations as likely as any other.
 quiet() {
 	nap 1.2
+	nap "0.$(printf %03d $((RANDOM % 1000)))"
 	wait_until 10 settled_each
 }
 
@@ -121,7 +124,7 @@ everybody_up
 versions >"$PEERS"
 for ((run = 1; run <= RUNS; run++)); do
 	for fault in "${WANTED[@]}"; do
-		gather
+		gather "$run"
 		"fault_$fault" "$run"
 	done
 done

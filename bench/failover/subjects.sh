@@ -131,16 +131,21 @@ subject_settled() { # SUBJECT
 
 # Brings a subject's address to a node without a fault.
 subject_bring() { # SUBJECT NODE
-	local owner
+	local owner node
 	wait_until 30 subject_settled "$1"
 	owner=$(subject_holders "$1")
 	[[ $owner != "$2" ]] || return 0
 	if is_vipd "$1"; then
 		vipd_move "$1" "$owner" "$2" || return 1
 	else
-		subject_end TERM "$1" "$owner"
+		# keepalived has no word for it: whoever else could take the address is not there.
+		for node in "${NODES[@]}"; do
+			[[ $node == "$2" ]] || subject_end TERM "$1" "$node"
+		done
 		wait_until 10 another_holds "$1" "$owner"
-		subject_start "$1" "$owner"
+		for node in "${NODES[@]}"; do
+			[[ $node == "$2" ]] || subject_start "$1" "$node"
+		done
 	fi
 	wait_until 10 subject_settled "$1"
 	[[ $(subject_holders "$1") == "$2" ]]
