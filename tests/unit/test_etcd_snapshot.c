@@ -301,8 +301,8 @@ static void test_pause(void)
 	end();
 }
 
-/* In pieces as etcd sends them: what is taken ahead of who does not ask, with what the server itself
- * has in hand, is less than a MiB. */
+/* In pieces as etcd sends them: what is taken ahead of who does not ask, with what the server
+ * itself has in hand, is less than a MiB. */
 static void test_little_is_taken_ahead(void)
 {
 	const uint64_t total = 12 * MIB, piece = 32768;
