@@ -308,7 +308,7 @@ static void test_large_piece(void)
 	options = usual();
 	start(&options);
 	CHECK(is_streaming());
-	server_send_blob(server, db, (256 << 10) + 1, DB_BYTES - (256 << 10) - 1);
+	server_send_blob(server, db, (128 << 10) + 1, DB_BYTES - (128 << 10) - 1);
 	CHECK_FAILED(-EPROTO, "larger pieces than it may");
 	end();
 }
