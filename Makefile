@@ -390,7 +390,7 @@ $(BUILD)/tests/tools/recordcat: $(BUILD)/tests/tools/recordcat.o \
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
 # bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
-BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale)
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale handshake)
 
 $(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
 
@@ -400,7 +400,7 @@ $(BUILD)/bench/$(1): $(call objects,$(wildcard bench/tools/$(1)/*.c)) \
 	$$(call say,LINK,$$@)
 	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ -lssl -lcrypto $$(BASE_LIBS)
 endef
-$(foreach tool,load origin cost talk,$(eval $(call bench_tool,$(tool))))
+$(foreach tool,load origin cost talk handshake,$(eval $(call bench_tool,$(tool))))
 
 $(BUILD)/bench/fill: $(BUILD)/bench/tools/fill/main.o $(ETCD_LINK)
 	$(call say,LINK,$@)

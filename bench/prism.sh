@@ -91,6 +91,7 @@ connections_round() { # ROUND
 	for name in "${MEASURED[@]}"; do
 		[[ $name == haproxy ]] || connections "$name"
 	done
+	[[ " ${MEASURED[*]} " != *" haproxy "* ]] || tls_alone
 }
 
 peers() {

@@ -125,6 +125,22 @@ probe() { # [PID]
 	sample prism_probe_dirty_kib KiB "$(memory_of Private_Dirty "$1")"
 }
 
+# The least that can check an API server by OpenSSL, in the same way: a program that has made one handshake.
+tls_alone() {
+	local program=$BUILD/bench/handshake pss
+	[[ -d $T/lib-handshake ]] || own_libraries handshake "$program"
+	: >"$T/handshake"
+	LD_LIBRARY_PATH=$T/lib-handshake "$program" "${CHECKED_UPSTREAMS[0]}" "$PKI/cluster-ca.crt" kubernetes \
+		<&"$NAP_FD" >"$T/handshake" 2>>"$LOG_DIR/handshake.log" &
+	PID[handshake]=$!
+	wait_until 10 test -s "$T/handshake"
+	wait_until 10 memory_is_steady "${PID[handshake]}"
+	pss=$(memory_of Pss "${PID[handshake]}")
+	sample prism_tls_alone_pss_kib KiB "$pss"
+	sample prism_tls_alone_vs_haproxy x "$(calc "$pss / ${NOTED["haproxy all_pss_kib_at_0"]}")"
+	stop handshake
+}
+
 connections() { # BALANCER
 	local pids all number i name=$1
 	say "connections: $name"
