@@ -423,8 +423,8 @@ struct etcd_snapshot_callbacks {
 	 * all. That the digest is right is for the caller to find. Or at any moment, perhaps while
 	 * nothing is asked for, as in struct etcd_outcome: -ETIMEDOUT for stall_ms without bytes,
 	 * -EPROTO for a stream that contradicts itself or ends early, -EHOSTUNREACH for one that was
-	 * cut. The outcome has no ids, revision and term: the stream does not tell them. The handle is
-	 * gone.
+	 * cut, or whose member does not answer a ping either. The outcome has no ids, revision and
+	 * term: the stream does not tell them. The handle is gone.
 	 */
 	void (*done)(const struct etcd_outcome *outcome, void *userdata);
 };

@@ -283,9 +283,10 @@ static bool use_key(SSL_CTX *context, const struct pem_file *file)
 
 SSL_CTX *pem_context(const struct pem *pem)
 {
-	AUTO(SSL_CTX_free) SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+	AUTO(SSL_CTX_free) SSL_CTX *context = NULL;
 
 	ERR_clear_error();
+	context = SSL_CTX_new(TLS_client_method());
 	if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
 	    !trust(context, &pem->ca))
 		return NULL;

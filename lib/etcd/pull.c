@@ -2,7 +2,8 @@
 /*
  * nghttp2 speaks HTTP/2, transport.c carries its bytes. What the stream brings lies in an inbox as
  * long as the window; the member may send on as messages are taken out of it, and reading goes on
- * meanwhile, so that pings are answered and a connection that breaks is noticed while nobody asks.
+ * meanwhile, so that pings are answered. Who is silent for long is asked by a ping whether he is
+ * there: so one who hangs, or is gone without a word, is noticed also while nobody asks.
  *
  * How a call of gRPC looks in HTTP/2, and what its end means where it has no status:
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md and
@@ -29,6 +30,12 @@
 #define TOKEN_FLAGS NGHTTP2_NV_FLAG_NO_INDEX /* and so it is in no table of the other end */
 #define NO_STATUS (-1)
 
+/* In ticks without a byte: what was stopped itself for a while counts one. */
+#define TICK_S 1.
+#define FIRST_TICKS 5   /* until the first ones, on a new connection */
+#define PING_TICKS 10   /* until they are asked for; etcd takes a ping each 5 s */
+#define SILENT_TICKS 13 /* until it is over */
+
 struct pull {
 	struct ev_loop *ev;
 	const struct pull_callbacks *callbacks; /* NULL: closed, and freed once nothing calls out */
@@ -43,7 +50,10 @@ struct pull {
 	nghttp2_session *session; /* NULL: not connected yet */
 	int32_t stream_id;
 	struct inbox inbox;
-	bool wanted;    /* a message, or the end */
+	bool wanted; /* a message, or the end */
+	ev_timer tick;
+	unsigned n_quiet; /* ticks */
+	bool was_heard;
 	ev_timer asked; /* outside message(): what is there already is to be handed over */
 
 	/* What the answer's headers and trailers say. */
@@ -59,6 +69,7 @@ struct pull {
 static void pull_free(struct pull *pull)
 {
 	ev_timer_stop(pull->ev, &pull->asked);
+	ev_timer_stop(pull->ev, &pull->tick);
 	if (pull->session != NULL)
 		nghttp2_session_del(pull->session);
 	transport_free(pull->transport);
@@ -198,6 +209,9 @@ static int on_stream_close(nghttp2_session *session UNUSED, int32_t stream_id UN
 		pull->code = code_of_reset(error_code);
 		(void) snprintf(pull->text, sizeof(pull->text), "the stream was reset: %s",
 		                nghttp2_http2_strerror(error_code));
+	} else if (pull->is_grpc) {
+		pull->code = GRPC_STATUS_INTERNAL;
+		(void) snprintf(pull->text, sizeof(pull->text), "the stream ended without a status");
 	} else {
 		pull->code = code_of_http(pull->http_status);
 		(void) snprintf(pull->text, sizeof(pull->text),
@@ -303,20 +317,41 @@ static bool on_received(const uint8_t *data, size_t len, void *userdata)
 	struct pull *pull = userdata;
 	ssize_t n = nghttp2_session_mem_recv(pull->session, data, len);
 
+	pull->was_heard = true;
+	pull->n_quiet = 0;
 	if (n < 0) {
 		end(pull, GRPC_STATUS_UNAVAILABLE, nghttp2_strerror((int) n));
 		return false;
 	}
-	return go_on(pull);
+	if (!go_on(pull))
+		return false;
+	if (!pull->is_over)
+		return true;
+	/* What it may have to say yet does not change the end, which waits to be asked for. */
+	ev_timer_stop(pull->ev, &pull->tick);
+	transport_free(TAKE_PTR(pull->transport));
+	return false;
 }
 
 static void on_closed(const char *text, void *userdata)
 {
-	struct pull *pull = userdata;
+	end(userdata, GRPC_STATUS_UNAVAILABLE, text);
+}
 
-	/* What came before may have been all. */
-	if (!pull->is_over || pull->code != GRPC_STATUS_OK)
-		end(pull, GRPC_STATUS_UNAVAILABLE, text);
+static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct pull *pull = CONTAINER_OF(w, struct pull, tick);
+
+	pull->n_quiet++;
+	if (!pull->was_heard && pull->n_quiet >= FIRST_TICKS) {
+		end(pull, GRPC_STATUS_UNAVAILABLE, "it takes connections and does not answer");
+	} else if (pull->n_quiet >= SILENT_TICKS) {
+		end(pull, GRPC_STATUS_UNAVAILABLE, "it does not answer a ping");
+	} else if (pull->n_quiet == PING_TICKS) {
+		if (nghttp2_submit_ping(pull->session, NGHTTP2_FLAG_NONE, NULL) != 0)
+			mem_give_up();
+		(void) send_out(pull);
+	}
 }
 
 static nghttp2_session *make_session(struct pull *pull)
@@ -388,6 +423,7 @@ static void on_opened(void *userdata)
 	    nghttp2_submit_request(pull->session, NULL, headers, n_headers, &request, NULL);
 	if (pull->stream_id < 0)
 		mem_give_up();
+	ev_timer_start(pull->ev, &pull->tick);
 	(void) send_out(pull);
 }
 
@@ -410,6 +446,7 @@ struct pull *pull_open(struct ev_loop *ev, const struct url *url, const struct p
 	pull->wanted = true;
 	inbox_init(&pull->inbox, PULL_WINDOW_BYTES, PULL_MESSAGE_MAX_BYTES);
 	ev_timer_init(&pull->asked, asked_cb, 0., 0.);
+	ev_timer_init(&pull->tick, tick_cb, TICK_S, TICK_S);
 	pull->transport = transport_new(ev, url, pem, &transport_callbacks, pull);
 	return pull;
 }

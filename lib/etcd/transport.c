@@ -6,8 +6,11 @@
  *
  * Without TLS there is nothing to do in SHAKING, and it is left at once.
  *
- * OpenSSL may have to read in order to write, and the other way round: whatever the socket is ready
- * for, all that is under way is tried again.
+ * OpenSSL may have to write in order to read: whatever the socket is ready for, both are tried.
+ *
+ * It is read first, and all of a turn: who has ended and closed has perhaps sent more before than
+ * was read by then, and an error of writing to him must not be in its way. What cannot be sent is
+ * dropped, and the next read says why.
  */
 #include "etcd/transport.h"
 
@@ -29,8 +32,10 @@
 #include "base/mono.h"
 #include "etcd/dial.h"
 
-/* So long one address may take to answer: twice its first SYN, should one be lost. */
+/* So long one address may take to answer: its first SYN may be lost. */
 #define CONNECT_US (3 * US_PER_S)
+/* And so long TLS, of who has taken the connection: a kernel does that for a process that hangs. */
+#define SHAKE_US (5 * US_PER_S)
 /* A record of TLS is no longer (RFC 8446, section 5.1). */
 #define READ_BYTES ((size_t) 16 << 10)
 /* So much at a time, and the loop turns to others. */
@@ -61,7 +66,8 @@ struct transport {
 	SSL *ssl; /* NULL: not secure, or it cannot be, and text says why */
 	int fd;
 	ev_io io;
-	char *out; /* not sent yet */
+	ev_timer shaking; /* the time of it */
+	char *out;        /* not sent yet */
 	size_t out_len;
 	char text[TEXT_MAX]; /* why it is over */
 	uint8_t in[READ_BYTES];
@@ -94,6 +100,7 @@ static void end(struct transport *t)
 {
 	change_state(t, TRANSPORT_OVER);
 	ev_io_stop(t->ev, &t->io);
+	ev_timer_stop(t->ev, &t->shaking);
 	t->callbacks->closed(t->text, t->userdata);
 }
 
@@ -138,6 +145,8 @@ static SSL *make_ssl(struct transport *t, const struct url *url, const struct pe
 		SSL_free(ssl);
 		return NULL;
 	}
+	/* "etcd*.example" is no name of a host, for gRPC and for Go neither. */
+	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	SSL_set_connect_state(ssl);
 	return ssl;
 }
@@ -269,37 +278,53 @@ static bool receive(struct transport *t)
 	return false;
 }
 
-static void advance(struct transport *t)
+static void go_on_shaking(struct transport *t)
 {
-	enum progress progress;
-
-	if (t->state == TRANSPORT_SHAKING) {
-		progress = shake(t);
-		if (progress == PROGRESS_OVER) {
-			end(t);
-			return;
-		}
-		if (progress == PROGRESS_WAIT) {
-			watch(t, SSL_want_write(t->ssl) ? EV_WRITE : EV_READ);
-			return;
-		}
-		change_state(t, TRANSPORT_OPEN);
-		watch(t, EV_READ);
-		t->callbacks->opened(t->userdata);
+	switch (shake(t)) {
+	case PROGRESS_DONE:
+		break;
+	case PROGRESS_WAIT:
+		watch(t, SSL_want_write(t->ssl) ? EV_WRITE : EV_READ);
 		return;
-	}
-	if (flush(t) == PROGRESS_OVER) {
+	case PROGRESS_OVER:
 		end(t);
 		return;
 	}
-	watch(t, t->out_len > 0 ? EV_READ | EV_WRITE : EV_READ);
-	(void) receive(t);
+	change_state(t, TRANSPORT_OPEN);
+	ev_timer_stop(t->ev, &t->shaking);
+	watch(t, EV_READ);
+	t->callbacks->opened(t->userdata);
+}
+
+static void go_on(struct transport *t)
+{
+	bool wants_write;
+
+	if (!receive(t))
+		return;
+	wants_write = t->is_secure && SSL_want_write(t->ssl);
+	if (flush(t) == PROGRESS_OVER)
+		t->out_len = 0;
+	watch(t, wants_write || t->out_len > 0 ? EV_READ | EV_WRITE : EV_READ);
+}
+
+static void shaking_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct transport *t = CONTAINER_OF(w, struct transport, shaking);
+
+	set_text(t, "it takes connections and does not answer");
+	end(t);
 }
 
 static void io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
+	struct transport *t = CONTAINER_OF(w, struct transport, io);
+
 	loop_expect_watched(revents);
-	advance(CONTAINER_OF(w, struct transport, io));
+	if (t->state == TRANSPORT_SHAKING)
+		go_on_shaking(t);
+	else
+		go_on(t);
 }
 
 static void dialled_cb(int fd, const char *text, void *userdata)
@@ -320,7 +345,8 @@ static void dialled_cb(int fd, const char *text, void *userdata)
 		return;
 	}
 	change_state(t, TRANSPORT_SHAKING);
-	advance(t);
+	ev_timer_start(t->ev, &t->shaking);
+	go_on_shaking(t);
 }
 
 struct transport *transport_new(struct ev_loop *ev, const struct url *url, const struct pem *pem,
@@ -336,6 +362,7 @@ struct transport *transport_new(struct ev_loop *ev, const struct url *url, const
 	if (t->is_secure)
 		t->ssl = make_ssl(t, url, pem);
 	ev_init(&t->io, io_cb);
+	ev_timer_init(&t->shaking, shaking_cb, mono_to_ev(SHAKE_US), 0.);
 	t->dial = dial_start(ev, url, CONNECT_US, dialled_cb, t);
 	return t;
 }
@@ -346,6 +373,7 @@ void transport_free(struct transport *t)
 		return;
 	dial_cancel(t->dial);
 	ev_io_stop(t->ev, &t->io);
+	ev_timer_stop(t->ev, &t->shaking);
 	SSL_free(t->ssl);
 	if (t->fd >= 0)
 		(void) close(t->fd);

@@ -4,7 +4,7 @@
 /*
  * Bytes to and from one endpoint, on a connection of their own: TLS for https, where the other end
  * must be who the URL says and speak HTTP/2 (ALPN, RFC 7301), and plain for http and unix. Nothing
- * is read ahead of what is handed over.
+ * is read ahead of what is handed over. SIGPIPE must be ignored (loop.h): OpenSSL uses write(2).
  */
 
 #include <ev.h>

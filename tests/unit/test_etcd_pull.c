@@ -40,6 +40,7 @@ struct answer {
 	bool hangs_up;    /* behind the body */
 	int reset;        /* 0: none; else the code, or NO_ERROR as NO_RESET */
 	const char *junk; /* sent instead of HTTP/2 */
+	bool is_mute;     /* takes the connection, and nothing more */
 };
 
 static struct {
@@ -50,7 +51,7 @@ static struct {
 	nghttp2_session *session;
 	struct answer answer;
 	size_t sent; /* of the body */
-	unsigned n_requests;
+	unsigned n_requests, n_pings;
 	char token[64], path[64], authority[64], te[32];
 	uint8_t asked[16]; /* what came as the request */
 	size_t n_asked;
@@ -127,6 +128,8 @@ static int on_frame(nghttp2_session *session UNUSED, const nghttp2_frame *frame,
 {
 	bool is_end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 
+	if (frame->hd.type == NGHTTP2_PING)
+		server.n_pings++;
 	if (frame->hd.type != NGHTTP2_DATA || !is_end)
 		return 0;
 	server.n_requests++;
@@ -243,7 +246,8 @@ static void server_accept_cb(struct ev_loop *loop UNUSED, ev_io *w UNUSED, int r
 	else
 		CHECK_EQ_INT(nghttp2_submit_settings(server.session, 0, NULL, 0), 0);
 	ev_io_init(&server.io, server_io_cb, server.fd, EV_READ | EV_WRITE);
-	ev_io_start(ev, &server.io);
+	if (!server.answer.is_mute)
+		ev_io_start(ev, &server.io);
 }
 
 static void server_listen(void)
@@ -316,6 +320,7 @@ static void start(const struct answer *answer, bool asks)
 	server.answer = *answer;
 	server.sent = 0;
 	server.n_requests = 0;
+	server.n_pings = 0;
 	server.n_asked = 0;
 	server.token[0] = '\0';
 	memset(&got, 0, sizeof(got));
@@ -499,6 +504,8 @@ static void test_ends(void)
 	     GRPC_STATUS_INTERNAL,
 	     "the stream was reset: INTERNAL_ERROR",
 	     1},
+	    {{.reset = NO_RESET}, GRPC_STATUS_INTERNAL, "the stream ended without a status", 0},
+	    {{.body = empty, .len = 5}, GRPC_STATUS_INTERNAL, "the stream ended without a status", 1},
 	    {{.hangs_up = true}, GRPC_STATUS_UNAVAILABLE, "it closed the connection", 0},
 	    {{.hangs_up = true, .body = empty, .len = 5},
 	     GRPC_STATUS_UNAVAILABLE,
@@ -564,6 +571,34 @@ static void test_nobody_there(void)
 	}
 }
 
+/* Whoever takes a connection may be a kernel whose process hangs. */
+static void test_mute(void)
+{
+	start(&(struct answer){.is_mute = true}, true);
+	CHECK(TURN_UNTIL(ev, got.n_ended > 0));
+	CHECK_EQ_INT(got.code, GRPC_STATUS_UNAVAILABLE);
+	CHECK_EQ_STR(got.text, "it takes connections and does not answer");
+}
+
+/* Who is silent is asked whether he is there, also while nobody asks him for messages; and what he
+ * has sent waits meanwhile. */
+static void test_silent(void)
+{
+	static const uint8_t two[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+	start(&(struct answer){.body = two, .len = sizeof(two), .stays = true}, false);
+	CHECK(TURN_UNTIL(ev, server.n_pings == 1));
+	turn_for(ev, 4 * US_PER_S);
+	CHECK_EQ_INT(got.n_ended, 0);
+	pull_next(got.pull);
+	CHECK(TURN_UNTIL(ev, got.n_messages == 2));
+	/* Its process hangs. */
+	ev_io_stop(ev, &server.io);
+	CHECK(TURN_UNTIL(ev, got.n_ended > 0));
+	CHECK_EQ_INT(got.code, GRPC_STATUS_UNAVAILABLE);
+	CHECK_EQ_STR(got.text, "it does not answer a ping");
+}
+
 /* At every moment; what is left is for the leak checker to find. */
 static void test_close(void)
 {
@@ -606,6 +641,8 @@ int main(void)
 	test_ends();
 	test_end_is_asked_for();
 	test_nobody_there();
+	test_mute();
+	test_silent();
 	test_close();
 	server_hang_up();
 	ev_io_stop(ev, &server.accept_io);
