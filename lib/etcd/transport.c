@@ -132,14 +132,15 @@ static SSL *make_ssl(struct transport *t, const struct url *url, const struct pe
 
 	SSL_CTX_free(context); /* counted: ssl has it */
 	if (ssl == NULL) {
-		set_text(t, newest_reason());
+		(void) snprintf(t->text, sizeof(t->text), "our certificates cannot be used: %s",
+		                newest_reason());
 		return NULL;
 	}
 	if (addr_is_set(&url->addr))
 		r = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), addr_format(&url->addr, number));
 	else
 		r = (int) (SSL_set1_host(ssl, url->host) == 1 &&
-		           SSL_set_tlsext_host_name(ssl, url->host) == 1);
+		           SSL_set_tlsext_host_name(ssl, (void *) (uintptr_t) url->host) == 1);
 	if (r != 1 || SSL_set_alpn_protos(ssl, h2, sizeof(h2)) != 0) {
 		set_text(t, newest_reason());
 		SSL_free(ssl);
@@ -151,11 +152,63 @@ static SSL *make_ssl(struct transport *t, const struct url *url, const struct pe
 	return ssl;
 }
 
+/* What an operator can do about it, where OpenSSL's reason does not tell. */
+static const struct {
+	int reason;
+	const char *text;
+} explained[] = {
+    {SSL_R_WRONG_VERSION_NUMBER, "it does not speak TLS"},
+    {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, "it speaks no TLS that is 1.2 or newer"},
+    {SSL_R_UNSUPPORTED_PROTOCOL, "it speaks no TLS that is 1.2 or newer"},
+    {SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL, "it does not speak HTTP/2"},
+};
+
+/* What is said to a client whose certificate is missing or not the right one. With TLS 1.3 it comes
+ * after the handshake. */
+static const int refusals[] = {
+    SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
+    SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+    SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
+    SSL_R_TLSV1_ALERT_UNKNOWN_CA,
+    SSL_R_TLSV1_ALERT_ACCESS_DENIED,
+};
+
+/* Into text: why TLS has failed. */
+static void explain(struct transport *t)
+{
+	int reason = ERR_GET_REASON(ERR_peek_last_error());
+	long verified = SSL_get_verify_result(t->ssl);
+	bool is_anonymous = SSL_get_certificate(t->ssl) == NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(explained); i++) {
+		if (explained[i].reason != reason)
+			continue;
+		set_text(t, explained[i].text);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		if (refusals[i] != reason)
+			continue;
+		(void) snprintf(t->text, sizeof(t->text), "%s: %s",
+		                is_anonymous ? "it wants a client's certificate"
+		                             : "it does not accept our certificate",
+		                newest_reason());
+		return;
+	}
+	if (verified != X509_V_OK)
+		(void) snprintf(t->text, sizeof(t->text), "its certificate is not accepted: %s",
+		                X509_verify_cert_error_string(verified));
+	else
+		(void) snprintf(t->text, sizeof(t->text), "TLS: %s", newest_reason());
+}
+
 /* What a call of OpenSSL that returned r has come to. */
 static enum progress judge(struct transport *t, int r)
 {
 	int saved_errno = errno;
-	long verified = SSL_get_verify_result(t->ssl);
 
 	if (r > 0)
 		return PROGRESS_DONE;
@@ -170,14 +223,9 @@ static enum progress judge(struct transport *t, int r)
 		set_text(t, saved_errno != 0 ? strerror(saved_errno) : "it closed the connection");
 		return PROGRESS_OVER;
 	default:
-		break;
+		explain(t);
+		return PROGRESS_OVER;
 	}
-	if (verified != X509_V_OK)
-		(void) snprintf(t->text, sizeof(t->text), "its certificate is not accepted: %s",
-		                X509_verify_cert_error_string(verified));
-	else
-		(void) snprintf(t->text, sizeof(t->text), "TLS: %s", newest_reason());
-	return PROGRESS_OVER;
 }
 
 static enum progress shake(struct transport *t)

@@ -11,6 +11,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -543,6 +544,58 @@ static void test_end_is_asked_for(void)
 	CHECK_EQ_INT(got.code, GRPC_STATUS_OK);
 }
 
+/* Whoever answers and hangs up before we have written has answered, and what comes behind the end
+ * is of no account, be it more pings than nghttp2 bears. Over a unix socket, where writing to who
+ * has gone fails at once. */
+static void test_answered_and_gone(void)
+{
+	enum { N_PINGS = 3000, PING_BYTES = 17 };
+	static const struct pull_callbacks callbacks = {.message = on_message, .ended = on_ended};
+	static const char answer[] = "\0\0\0\4\0\0\0\0\0" /* SETTINGS */
+	                             "\0\0\24\1\4\0\0\0\1\x88\x0f\x10\x10"
+	                             "application/grpc"             /* HEADERS: 200 */
+	                             "\0\0\5\0\0\0\0\0\1\0\0\0\0\0" /* DATA: one message */
+	                             "\0\0\17\1\5\0\0\0\1\0\13grpc-status\1"
+	                             "0"; /* and the trailers */
+	static const char ping[PING_BYTES] = "\0\0\10\6";
+	const size_t len = sizeof(answer) - 1;
+	AUTO(free) char *all = xcalloc(1, len + N_PINGS * PING_BYTES);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	AUTO(free) char *text = NULL;
+	struct url url;
+	int fd = -1;
+
+	(void) snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/fairlead-pull-%d", getpid());
+	CHECK_EQ_INT(bind(listener, (const struct sockaddr *) &address, sizeof(address)), 0);
+	CHECK_EQ_INT(listen(listener, 1), 0);
+	text = xasprintf("unix://%s", address.sun_path);
+	CHECK_EQ_INT(url_parse(text, &url), 0);
+	memset(&got, 0, sizeof(got));
+	got.pull = pull_open(ev, &url, NULL, "/a.B/C", NULL, &callbacks, &got);
+	/* It has connected, and its loop has not told it yet. */
+	for (int turns = 0; fd < 0 && CHECK(turns < 10); turns++) {
+		ev_run(ev, EVRUN_NOWAIT);
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	}
+	memcpy(all, answer, len);
+	for (size_t i = 0; i < N_PINGS; i++)
+		memcpy(all + len + i * PING_BYTES, ping, PING_BYTES);
+	CHECK_EQ_INT(write(fd, all, len + N_PINGS * PING_BYTES), len + N_PINGS * PING_BYTES);
+	(void) close(fd);
+	CHECK(TURN_UNTIL(ev, got.n_messages + got.n_ended > 0));
+	turn_for(ev, 50 * US_PER_MS);
+	CHECK_EQ_INT(got.n_messages, 1);
+	CHECK_EQ_INT(got.n_ended, 0);
+	if (got.pull != NULL)
+		pull_next(got.pull);
+	CHECK(TURN_UNTIL(ev, got.n_ended > 0));
+	CHECK_EQ_INT(got.code, GRPC_STATUS_OK);
+	CHECK_EQ_STR(got.text, "");
+	(void) close(listener);
+	(void) unlink(address.sun_path);
+}
+
 static void test_nobody_there(void)
 {
 	static const struct pull_callbacks callbacks = {.message = on_message, .ended = on_ended};
@@ -640,6 +693,7 @@ int main(void)
 	test_window();
 	test_ends();
 	test_end_is_asked_for();
+	test_answered_and_gone();
 	test_nobody_there();
 	test_mute();
 	test_silent();

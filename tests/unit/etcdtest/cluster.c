@@ -117,6 +117,7 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 	AUTO(free)
 	char *everywhere = xasprintf("%s://127.0.0.1:%d,%s://127.0.0.2:%d,%s://[::1]:%d", scheme, port,
 	                             scheme, port, scheme, port);
+	AUTO(free) char *socket = xasprintf("%s,unix://" CLUSTER_SOCKET, member->url);
 	const char *argv[64] = {
 	    "etcd",
 	    "--name",
@@ -124,7 +125,9 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 	    "--data-dir",
 	    data,
 	    "--listen-client-urls",
-	    (cluster->flags & CLUSTER_ALL_LOOPBACK) != 0 ? everywhere : member->url,
+	    (cluster->flags & CLUSTER_ALL_LOOPBACK) != 0 ? everywhere
+	    : (cluster->flags & CLUSTER_UNIX) != 0       ? socket
+	                                                 : member->url,
 	    "--advertise-client-urls",
 	    member->url,
 	    "--listen-peer-urls",
@@ -161,6 +164,9 @@ static void exec_etcd(const struct cluster *cluster, size_t index)
 		argv[n++] = "--quota-backend-bytes";
 		argv[n++] = "1048576";
 	}
+	/* Where its socket is to lie: all other paths are absolute. */
+	if ((cluster->flags & CLUSTER_UNIX) != 0 && chdir(cluster->dir) < 0)
+		_exit(127);
 	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void) dup2(fd, STDOUT_FILENO);
 	(void) dup2(fd, STDERR_FILENO);

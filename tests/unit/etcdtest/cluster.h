@@ -14,6 +14,9 @@
 
 #define CLUSTER_MEMBERS_MAX 3
 
+/* A file in the directory: etcd 3.4 wants what looks like a port behind it. */
+#define CLUSTER_SOCKET "m0.sock:1"
+
 struct cluster;
 
 enum cluster_flag {
@@ -22,6 +25,7 @@ enum cluster_flag {
 	CLUSTER_ALL_LOOPBACK = 1 << 2, /* clients may come to 127.0.0.2 and ::1 as well */
 	CLUSTER_SLOW = 1 << 3,         /* election timeout 5 s */
 	CLUSTER_SMALL = 1 << 4,        /* room for 1 MiB */
+	CLUSTER_UNIX = 1 << 5,         /* the first member's clients may come to CLUSTER_SOCKET, too */
 };
 
 struct cluster *cluster_new(size_t n_members, unsigned flags);
