@@ -357,6 +357,11 @@ $(BUILD)/tests/fuzz/fuzz_etcd_answer: $(BUILD)/tests/fuzz/fuzz_etcd_answer.o $(B
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=call_start -Wl,--wrap=pool_find -o $@ $^ \
 	    $(ETCD_LIBS) $(BASE_LIBS)
 
+# A whole connection.
+$(BUILD)/tests/fuzz/fuzz_etcd_pull: $(BUILD)/tests/fuzz/fuzz_etcd_pull.o $(BUILD)/libetcd.a $(BASE_LINK)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
+
 # The object of protobuf is for comparison.
 $(BUILD)/tests/fuzz/fuzz_etcd_%: $(BUILD)/tests/fuzz/fuzz_etcd_%.o $(BUILD)/libetcd.a $(BASE_LINK)
 	$(call say,LINK,$@)
