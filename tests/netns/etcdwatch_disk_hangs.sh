@@ -80,7 +80,10 @@ wait_until 10 one_has_closed "$first" "$streaming"
 say "and what the member had to send did not come into its memory"
 peak=$(kib "$first" VmHWM) rest=$(kib "${others[0]}" VmRSS)
 say "at its highest $peak KiB, where another that took none has $rest"
-[[ $peak -lt $((rest + 6144)) ]] || fail "$peak KiB at its highest, where another that took none has $rest"
+# docs/snapshots.md, and what the two differ by anyway; sanitizers keep what is freed for a while.
+room=2560
+! sanitizers_are_on || room=6144
+[[ $peak -lt $((rest + room)) ]] || fail "$peak KiB at its highest, where another that took none has $rest"
 sanitizers_are_on || expect_equal "what threads keep for themselves" "$(arenas "$first")" 0
 
 say "another node takes the same period"

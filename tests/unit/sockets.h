@@ -170,19 +170,24 @@ struct blackhole {
 	struct endpoint at;
 };
 
-static inline UNUSED struct blackhole sockets_blackhole(const char *address)
+static inline UNUSED struct blackhole sockets_blackhole_at(const char *address, uint16_t port)
 {
 	struct blackhole b;
 	struct sockaddr_storage sockaddr;
 	socklen_t len;
 
-	b.listener = sockets_listen(address, 0, 0, &b.at);
+	b.listener = sockets_listen(address, port, 0, &b.at);
 	len = endpoint_to_sockaddr(&b.at, &sockaddr);
 	for (size_t i = 0; i < ARRAY_SIZE(b.fillers); i++) {
 		b.fillers[i] = socket(b.at.addr.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		(void) connect(b.fillers[i], (struct sockaddr *) &sockaddr, len);
 	}
 	return b;
+}
+
+static inline UNUSED struct blackhole sockets_blackhole(const char *address)
+{
+	return sockets_blackhole_at(address, 0);
 }
 
 static inline UNUSED void sockets_blackhole_end(struct blackhole *b)
