@@ -248,6 +248,8 @@ static bool trust(SSL_CTX *context, const struct pem_file *file)
 	for (;;) {
 		AUTO(X509_free) X509 *x509 = PEM_read_bio_X509(bio, NULL, NULL, NULL);
 
+		if (x509 == NULL && !at_end_of_pem())
+			return false; /* it was read before: there is no memory */
 		if (x509 == NULL)
 			break;
 		if (X509_STORE_add_cert(store, x509) != 1)
@@ -266,7 +268,7 @@ static bool present_certificates(SSL_CTX *context, const struct pem_file *file)
 		AUTO(X509_free) X509 *x509 = PEM_read_bio_X509(bio, NULL, NULL, NULL);
 
 		if (x509 == NULL)
-			return !is_first;
+			return !is_first && at_end_of_pem();
 		if (is_first ? SSL_CTX_use_certificate(context, x509) != 1
 		             : SSL_CTX_add1_chain_cert(context, x509) != 1)
 			return false;
