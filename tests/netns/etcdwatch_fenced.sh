@@ -32,10 +32,6 @@ taker_in() { # STATE
 	return 1
 }
 
-has_some_bytes() { # NODE
-	[[ $(job "$1" .taken_bytes) -gt 100000 ]]
-}
-
 the_lease() { # the claim's: there is no other
 	etcd_ctl lease list | grep -x '[0-9a-f]*'
 }
@@ -66,7 +62,7 @@ cluster_of_etcd
 fill_etcd 80 100000
 worker_up
 for node in "${NODES[@]}"; do
-	inside "$node" tc qdisc replace dev lo root tbf rate 8mbit burst 256kb latency 10s
+	slow_member "$node"
 	: >"$(hold_of "$node")"
 done
 

@@ -33,7 +33,7 @@ expect_equal "half files" "$(find "$dir" -name '.taking-*' | wc -l)" 0
 
 say "the disk fills while it is being written"
 rm "$dir/somebody"
-inside n1 tc qdisc replace dev lo root tbf rate 8mbit burst 256kb latency 10s
+slow_member n1
 fairlead n1 etcd snapshot save >"$T/said" 2>&1 &
 asked=$!
 wait_until 10 job_is n1 .state taking

@@ -8,7 +8,7 @@
 slow_loopback() {
 	local node
 	for node in "${NODES[@]}"; do
-		inside "$node" tc qdisc replace dev lo root tbf rate 8mbit burst 256kb latency 10s
+		slow_member "$node"
 	done
 }
 

@@ -7,14 +7,10 @@
 
 EW_SCHEDULE="0 0 1 1 *"
 
-has_some_bytes() { # NODE
-	[[ $(job "$1" .taken_bytes) -gt 100000 ]]
-}
-
 cluster_of_etcd
 fill_etcd 80 100000
 etcd_move_leader n3
-inside n1 tc qdisc replace dev lo root tbf rate 8mbit burst 256kb latency 10s
+slow_member n1
 
 say "n1 takes one from its own member, slowly"
 etcdwatch_start n1

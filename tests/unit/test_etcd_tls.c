@@ -11,22 +11,10 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
+#include "etcdtest/cares.h"
 #include "etcdtest/cluster.h"
 #include "etcd/etcd.h"
 #include "etcdtest/sync.h"
-
-/* c-ares 1.18 (Debian 12) loses ten bytes each time it looks up "localhost". */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_options(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libcares.so\n";
-}
-
-const char *__lsan_default_options(void)
-{
-	return "print_suppressions=0";
-}
 
 static struct ev_loop *ev;
 static struct cluster *cluster;

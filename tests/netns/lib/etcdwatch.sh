@@ -80,6 +80,16 @@ job_is() { # NODE FILTER VALUE
 	[[ $(job "$1" "$2" 2>/dev/null) == "$3" ]]
 }
 
+# The snapshot that is being taken is well under way.
+has_some_bytes() { # NODE
+	[[ $(job "$1" .taken_bytes) -gt 100000 ]]
+}
+
+# A snapshot of the node's own member takes long enough for something to happen to it.
+slow_member() { # NODE
+	inside "$1" tc qdisc replace dev lo root tbf rate 8mbit burst 256kb latency 10s
+}
+
 # The entries in the directory of a node, or of all, as JSON lines.
 entries() { # [NODE...]
 	local node
