@@ -205,6 +205,13 @@ static void explain(struct transport *t)
 		(void) snprintf(t->text, sizeof(t->text), "TLS: %s", newest_reason());
 }
 
+/* What the next call of OpenSSL leaves behind is to be its own. */
+static void forget_errors(void)
+{
+	ERR_clear_error();
+	errno = 0;
+}
+
 /* What a call of OpenSSL that returned r has come to. */
 static enum progress judge(struct transport *t, int r)
 {
@@ -236,8 +243,7 @@ static enum progress shake(struct transport *t)
 
 	if (!t->is_secure)
 		return PROGRESS_DONE;
-	ERR_clear_error();
-	errno = 0;
+	forget_errors();
 	progress = judge(t, SSL_do_handshake(t->ssl));
 	if (progress != PROGRESS_DONE)
 		return progress;
@@ -267,8 +273,7 @@ static enum progress read_some(struct transport *t, size_t *ret_len)
 
 	if (t->is_secure) {
 		*ret_len = 0;
-		ERR_clear_error();
-		errno = 0;
+		forget_errors();
 		return judge(t, SSL_read_ex(t->ssl, t->in, sizeof(t->in), ret_len));
 	}
 	n = recv(t->fd, t->in, sizeof(t->in), 0);
@@ -282,8 +287,7 @@ static enum progress write_some(struct transport *t, size_t *ret_len)
 
 	if (t->is_secure) {
 		*ret_len = 0;
-		ERR_clear_error();
-		errno = 0;
+		forget_errors();
 		return judge(t, SSL_write_ex(t->ssl, t->out, t->out_len, ret_len));
 	}
 	n = send(t->fd, t->out, t->out_len, MSG_NOSIGNAL);
