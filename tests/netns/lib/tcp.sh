@@ -33,6 +33,7 @@ tcp_up() {
 		tcp_link_up "$node"
 		tcp_serve "$node"
 	done
+	TCP_IS_UP=yes
 }
 
 tcp_link_up() { # NODE
@@ -61,33 +62,37 @@ tcp_serve() { # NODE
 
 # A pod on each node, and the rules that lead to it.
 pods_up() {
-	local node other number
+	local node
 	for node in "${NODES[@]}"; do
-		number=${NUMBER[$node]}
-		ip netns add "pod-$node"
-		ip link add pod0 netns "$node" type veth peer name eth0 netns "pod-$node"
-		ip -n "$node" -batch - <<-BATCH
-			link set pod0 up
-			address add 10.88.$number.1/24 dev pod0
-			address add fd88:$number::1/64 dev pod0 nodad
-		BATCH
-		ip -n "pod-$node" -batch - <<-BATCH
-			link set lo up
-			link set eth0 up
-			address add 10.88.$number.2/24 dev eth0
-			address add fd88:$number::2/64 dev eth0 nodad
-			route add default via 10.88.$number.1
-			route add default via fd88:$number::1
-		BATCH
-		for other in "${NODES[@]}"; do
-			[[ $other == "$node" ]] || ip -n "$other" -batch - <<-BATCH
-				route add 10.88.$number.0/24 via 10.86.0.$number
-				route add fd88:$number::/64 via fd86::$number
-			BATCH
-		done
-		spawn "server-pod-$node" "pod-$node" "$TOOLS/tcpwatch" --serve "$TCP_PORT"
-		pod_rules "$node" | inside "$node" nft -f -
+		pod_up "$node"
 	done
+	PODS_ARE_UP=yes
+}
+
+pod_up() { # NODE
+	local node=$1 other number=${NUMBER[$1]}
+	ip netns add "pod-$node"
+	ip link add pod0 netns "$node" type veth peer name eth0 netns "pod-$node"
+	ip -n "$node" -batch - <<-BATCH
+		link set pod0 up
+		address add 10.88.$number.1/24 dev pod0
+		address add fd88:$number::1/64 dev pod0 nodad
+		$(for other in "${NODES[@]}"; do
+			[[ $other != "$node" ]] || continue
+			echo "route add 10.88.${NUMBER[$other]}.0/24 via 10.86.0.${NUMBER[$other]}"
+			echo "route add fd88:${NUMBER[$other]}::/64 via fd86::${NUMBER[$other]}"
+		done)
+	BATCH
+	ip -n "pod-$node" -batch - <<-BATCH
+		link set lo up
+		link set eth0 up
+		address add 10.88.$number.2/24 dev eth0
+		address add fd88:$number::2/64 dev eth0 nodad
+		route add default via 10.88.$number.1
+		route add default via fd88:$number::1
+	BATCH
+	spawn "server-pod-$node" "pod-$node" "$TOOLS/tcpwatch" --serve "$TCP_PORT"
+	pod_rules "$node" | inside "$node" nft -f -
 }
 
 pod_rules() { # NODE
