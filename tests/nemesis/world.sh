@@ -290,9 +290,10 @@ machine_slowness
 tcp_up
 pods_up
 observe
-observe_tcp "$VIP" "${TCP_PATHS[@]}"
 nodes_begin
 wait_until 60 settled
+# Not before: a node without vipd has no gate, and some of its rules ask nobody who has the address.
+observe_tcp "$VIP" "${TCP_PATHS[@]}"
 wait_until 60 prisms_are_ready
 foreign_all before
 clients_begin

@@ -63,11 +63,14 @@ tcp_up
 pods_up
 for address in $VIPS; do
 	observe "$address"
-	observe_tcp "$address" "${TCP_PATHS[@]}"
 done
 say "vipd starts on all three"
 vipd_start "${NODES[@]}"
 wait_until 15 both_on_other_than none
+# Not before: a node without vipd has no gate, and `dnat` asks no one who has the address.
+for address in $VIPS; do
+	observe_tcp "$address" "${TCP_PATHS[@]}"
+done
 gather
 
 event "vipd is stopped on the owner"
