@@ -25,7 +25,8 @@ judge_breaks() { # PATTERN OPTION...
 }
 
 address_add() { # NODE
-	ip -n "$1" address add "$VIP" dev eth0 $([[ $VIP != *:* ]] || echo nodad)
+	# As vipd does: never a source address, which masquerading would take.
+	ip -n "$1" address add "$VIP" dev eth0 $([[ $VIP != *:* ]] || echo nodad preferred_lft 0)
 }
 
 address_delete() { # NODE
@@ -36,6 +37,14 @@ address_delete() { # NODE
 
 answers_from() { # NODE
 	tail -n 2 "$(wire_log)" | has_line "answer $(node_mac "$1")"
+}
+
+# It serves the pod's ports, and refuses its own.
+refuses() { # NODE
+	sort -n "$(tcp_log)" | awk -v mac="$(node_mac "$1")" '
+		/ mark refused$/ { at = $1 }
+		at && $2 == "serve" && $3 == mac { served[$4]++ }
+		END { exit !(served["hostport"] && !served["direct"]) }'
 }
 
 # By this path n1 still answered half a second later.
@@ -51,7 +60,7 @@ tcp_up
 for VIP in 10.86.0.100 fd86::100; do
 	say "$VIP: nobody has it"
 	observe
-	observe_tcp "$VIP"
+	observe_tcp
 	for_seconds 1 true
 	code=0
 	judge || code=$?
@@ -123,5 +132,13 @@ for VIP in 10.86.0.101 fd86::101; do
 		# Redirected IPv6 has the address itself for a destination, and ends with it.
 		[[ $path == redirect && $VIP == *:* ]] || expect "$path" went_on "$path"
 	done
+
+	say "$VIP: nobody listens on n2's own port"
+	kill_hard server-n2
+	mark_all refused
+	for_seconds 1 answers_from n2
+	wire_settle
+	expect "a reset is no answer" refuses n2
+	tcp_serve n2
 	address_delete n2
 done

@@ -18,7 +18,9 @@ for node in "${NODES[@]}"; do
 done
 etcd_up
 api_up
+tcp_up
 observe
+observe_tcp
 vipd_start "${NODES[@]}"
 wait_until 15 settled
 OWNER=$(holders)

@@ -5,8 +5,7 @@
 # one, even if etcd's elections give that key's lease its whole time again and again.
 . "$(dirname "$0")/lib.sh"
 
-cluster_up
-observe
+cluster_watched
 say "n1 and n3 start"
 vipd_start n1 n3
 wait_until 15 settled

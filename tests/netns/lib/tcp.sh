@@ -134,9 +134,9 @@ list() { # WORD...
 }
 
 # Begins to connect to an address by these paths (without: the direct one).
-observe_tcp() { # ADDRESS [PATH...]
-	local address=$1 fifo fd node links=(--link=eth0)
-	shift
+observe_tcp() { # [ADDRESS [PATH...]]
+	local address=${1:-$VIP} fifo fd node links=(--link=eth0)
+	shift $(($# > 0))
 	[[ $# -gt 0 ]] || set -- "${TCP_DIRECT[@]}"
 	for node in "${NODES[@]}"; do
 		links+=("--link=$node")

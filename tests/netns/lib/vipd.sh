@@ -165,12 +165,17 @@ cluster_up() {
 	api_up
 }
 
-# All that and vipd on each, with one owner that everybody agrees on. Sets OWNER and BOUND_MS.
-cluster_with_owner() {
+# All that, and both observers of the VIP.
+cluster_watched() {
 	cluster_up
 	tcp_up
 	observe
-	observe_tcp "$VIP"
+	observe_tcp
+}
+
+# All that and vipd on each, with one owner that everybody agrees on. Sets OWNER and BOUND_MS.
+cluster_with_owner() {
+	cluster_watched
 	say "vipd starts on all three"
 	vipd_start "${NODES[@]}"
 	wait_until 15 settled
