@@ -168,7 +168,9 @@ cluster_up() {
 # All that and vipd on each, with one owner that everybody agrees on. Sets OWNER and BOUND_MS.
 cluster_with_owner() {
 	cluster_up
+	tcp_up
 	observe
+	observe_tcp "$VIP"
 	say "vipd starts on all three"
 	vipd_start "${NODES[@]}"
 	wait_until 15 settled
