@@ -96,4 +96,4 @@ wait_until 10 both_on_other_than "$OWNER"
 for_seconds 3 both_on_other_than "$OWNER"
 say "the end"
 wire_settle
-table
+table | tee "$LOG_DIR/paths"
