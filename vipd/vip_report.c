@@ -9,6 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
+#include "net/bypass.h"
 #include "vipd/timing.h"
 
 static void add_warning(struct vip_report_room *room, struct vip_report *report, const char *fmt,
@@ -52,6 +53,23 @@ static void add_cloud_trouble(const struct vip *v, struct vip_report_room *room,
 	if (cloud.trouble[0] != '\0')
 		add_warning(room, report, "Hetzner Cloud: %s; tried again in %lld s", cloud.trouble,
 		            (long long) ((cloud.again_us + US_PER_S - 1) / US_PER_S));
+}
+
+/* Gate and lifetime of the address are nothing to what takes its packets before them. */
+static void add_bypasses(const struct vip *v, struct vip_report_room *room,
+                         struct vip_report *report)
+{
+	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
+	char text[256];
+
+	if (link == NULL)
+		return;
+	bypass_describe(link->ifindex, text, sizeof(text));
+	if (text[0] != '\0')
+		add_warning(room, report,
+		            "not fenced, and may go on answering for the address after this node has lost "
+		            "it: %s; see limits.md, \"before netfilter\"",
+		            text);
 }
 
 static void add_warnings(const struct vip *v, struct vip_report_room *room,
@@ -99,6 +117,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report,
 		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");
 	add_trouble(v, room, report);
+	add_bypasses(v, room, report);
 	report->warnings = room->warnings;
 }
 
