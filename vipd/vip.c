@@ -56,6 +56,7 @@ static void ask_policy(struct vip *v)
 	    .owned_for_us = mono_now_us() - election_since_us(v->election),
 	    .on_hold = v->on_hold,
 	    .carrier = v->carrier,
+	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
 	};
 	struct policy_advice advice;
 
@@ -121,7 +122,9 @@ void vip_set_etcd_leader(struct vip *v, bool leads)
 
 void vip_set_health(struct vip *v, enum health_state state, const char *reason)
 {
-	v->me.health = state;
+	v->health = state;
+	/* What is off by configuration counts as fit; of what waits for its CA nothing is known. */
+	v->me.health = state == HEALTH_UNCHECKED ? HEALTH_UNKNOWN : state;
 	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
 	vip_review(v);
 }
@@ -290,7 +293,8 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	(void) snprintf(v->me.node, sizeof(v->me.node), "%s", env->node_name);
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
-	v->me.health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
+	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
+	v->me.health = v->health;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
 	r = boottimer_new(env->ev, wake_cb, v, &v->wake);
