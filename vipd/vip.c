@@ -39,7 +39,7 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 	if (v->config->policy.fence == CONFIG_FENCE_NFTABLES && v->env->gate == NULL)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
-		return "node name in use by another node";
+		return "node name in use until its lease in etcd ends";
 	if (!v->timing_known || !v->joined)
 		return "etcd has not answered yet";
 	return NULL;
@@ -200,20 +200,17 @@ static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 	if (state == NODEKEY_PRESENT)
 		v->joined = true;
 	if (state == NODEKEY_TAKEN)
-		/* Most often our own predecessor's, which ends with its lease. */
+		/* Most often this node's own of before a power loss, which ends with its lease. */
 		log_warning("node_name_taken",
-		            "vip=%s node=%s other=%s reason=\"waiting for its lease to run out\"", v->text,
-		            v->me.node, nodekey_other_instance(v->nodekey));
+		            "vip=%s node=%s other=%s left_s=%lld reason=\"waiting for its lease to end\"",
+		            v->text, v->me.node, nodekey_other_instance(v->nodekey),
+		            (long long) (nodekey_other_left_us(v->nodekey) / US_PER_S));
 	vip_review(v);
 }
 
-/* A crashed predecessor's key ends with its lease; one that stands for longer is alive. */
 static void check_name(struct vip *v)
 {
-	int64_t since_us = nodekey_taken_since_us(v->nodekey);
-	int64_t patience_us = MAX(v->env->lease_ttl_us, v->granted_lease_s * US_PER_S) + 2 * US_PER_S;
-
-	if (!v->joined && since_us != 0 && mono_now_us() - since_us > patience_us)
+	if (!v->joined && nodekey_other_lives(v->nodekey))
 		v->env->name_taken(nodekey_other_instance(v->nodekey), v->env->ctx);
 }
 
