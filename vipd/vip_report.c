@@ -92,6 +92,11 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            "link %s could not be made: %s; make it yourself: a dummy, or a bridge without "
 		            "ports",
 		            v->config->link, strerror(-v->make_link_error));
+	if (v->health == HEALTH_UNCHECKED && v->config->policy.health.enabled)
+		add_warning(room, report,
+		            "the API server of this node is not checked: %s; where there is none, set "
+		            "healthCheck.enabled to false",
+		            v->health_reason);
 	if (v->hcloud != NULL)
 		add_cloud_trouble(v, room, report);
 	if (announcer_error(v->announcer) < 0)
@@ -156,7 +161,7 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .confirm_rtt_us = v->rtt_us,
 	    .confirmations = v->confirmations,
 	    .confirmation_failures = v->confirmation_failures,
-	    .health = v->me.health,
+	    .health = v->health,
 	    .health_reason = v->health_reason,
 	    .priority = v->me.priority,
 	    .hold = v->on_hold,

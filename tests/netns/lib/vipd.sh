@@ -7,6 +7,8 @@ declare -gA NODE_POLICY=()
 declare -gA NODE_NAME=()
 # Further documents of the configuration of every node.
 EXTRA_CONFIG=
+# The user of etcd's authentication, with the password $PKI/password.
+ETCD_USER=
 
 
 # A story may say it in another way.
@@ -39,6 +41,7 @@ vipd_config() { # NODE
 		certFile: $PKI/client-$node.crt
 		keyFile: $PKI/client-$node.key
 	YAML
+	[[ -z $ETCD_USER ]] || printf '%s\n' "user: $ETCD_USER" "passwordFile: $PKI/password"
 	for vip in ${VIPS:-$VIP}; do
 		echo ---
 		vip_document "$node" "$vip"
