@@ -415,6 +415,15 @@ int64_t vip_epoch(const struct vip *v)
 	return v->facts.owner.epoch;
 }
 
+int64_t vip_fence_us(const struct vip *v)
+{
+	int64_t window_us, late_us;
+
+	decide_awaited(&v->facts, election_window_us(v->election), election_late_us(v->election),
+	               &window_us, &late_us);
+	return timing_take_at((struct mono_moment){0}, window_us, late_us).us;
+}
+
 bool vip_keep(const struct vip *v, struct keep_vip *ret_kept)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);

@@ -45,6 +45,15 @@ static void add_trouble(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report, "etcd does not answer: %s", trouble->text);
 }
 
+static void add_clusters(const struct vip *v, struct vip_report_room *room,
+                         struct vip_report *report)
+{
+	char text[sizeof(room->warning_text[0])];
+
+	if (clusterid_warning(v->env->cluster, text, sizeof(text)))
+		add_warning(room, report, "%s", text);
+}
+
 static void add_cloud_trouble(const struct vip *v, struct vip_report_room *room,
                               struct vip_report *report)
 {
@@ -81,6 +90,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 
 	if (unfit != NULL)
 		add_warning(room, report, "takes no part: %s", unfit);
+	add_clusters(v, room, report);
 	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_error < 0)
 		add_warning(room, report,
 		            "the gate is tried again by itself; does another program own a table "
