@@ -99,9 +99,15 @@ static void addr_cb(const struct rtnl_addr *addr, bool added, void *userdata)
 {
 	struct daemon *d = userdata;
 
-	for (size_t i = 0; i < d->n_vips && !added; i++) {
-		if (addr_equal(&addr->prefix.addr, &vip_config(d->vips[i])->addr))
+	for (size_t i = 0; i < d->n_vips; i++) {
+		const struct config_vip *c = vip_config(d->vips[i]);
+		const struct rtnl_link *link = rtnl_link_by_name(d->rtnl, c->link);
+		const bool is_vip = addr_equal(&addr->prefix.addr, &c->addr);
+
+		if (is_vip && !added)
 			vip_check_address(d->vips[i]);
+		if (is_vip || (link != NULL && link->ifindex == addr->ifindex))
+			vip_on_address_changed(d->vips[i]);
 	}
 }
 

@@ -429,6 +429,11 @@ void election_set_fit(struct election *e, bool fit, const char *reason)
 	election_run(e);
 }
 
+void election_not_before(struct election *e, int64_t us)
+{
+	e->campaign_after_us = MAX(e->campaign_after_us, us);
+}
+
 void election_yield(struct election *e, const char *successor, const char *reason)
 {
 	if (e->state != ELECTION_TAKING && e->state != ELECTION_OWNER)

@@ -278,3 +278,23 @@ const struct record_node *facts_node(const struct facts *f, const char *name)
 
 	return i < f->n_nodes && strcmp(f->nodes[i].node, name) == 0 ? &f->nodes[i] : NULL;
 }
+
+const char *facts_node_of_mac(const struct facts *f, const struct mac *mac)
+{
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		if (f->nodes[i].has_mac && mac_equal(&f->nodes[i].mac, mac))
+			return f->nodes[i].node;
+	}
+	return NULL;
+}
+
+bool facts_is_foreign_mac(const struct facts *f, const struct mac *mac)
+{
+	if (!f->known || facts_node_of_mac(f, mac) != NULL)
+		return false;
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		if (!f->nodes[i].has_mac)
+			return false;
+	}
+	return !f->has_owner || f->owner.released || facts_node(f, f->owner.node) != NULL;
+}

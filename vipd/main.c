@@ -19,6 +19,7 @@
 #include "etcd/connect.h"
 #include "vipd/config.h"
 #include "vipd/daemon.h"
+#include "vipd/onlink.h"
 
 #define RUNTIME_DIR "/run/fairlead/vipd"
 
@@ -67,7 +68,7 @@ static int load_config(const struct settings *s, conf_message_fn error, struct c
 	return config_load(s->common.config_paths, s->common.n_config_paths, error, NULL, ret_config);
 }
 
-/* The same, and the files that it names: what vipd could not start with is an error too. */
+/* The same, and what stands on this node: what vipd could not start with is an error too. */
 static int load_and_try(const struct settings *s, conf_message_fn error, struct config **ret_config)
 {
 	AUTO(config_free) struct config *config = NULL;
@@ -84,6 +85,9 @@ static int load_and_try(const struct settings *s, conf_message_fn error, struct 
 		error(message, NULL);
 		return r;
 	}
+	r = onlink_check(config, error, NULL);
+	if (r < 0)
+		return r;
 	*ret_config = TAKE_PTR(config);
 	return 0;
 }
@@ -195,6 +199,11 @@ int main(int argc, char **argv)
 	r = load_config(&v.settings, conf_message_log, &config);
 	if (r < 0)
 		return EXIT_CONFIG;
+	/* The address may go, so systemd starts it again. */
+	if (onlink_check(config, conf_message_log, NULL) < 0) {
+		config_free(config);
+		return EXIT_FAILURE;
+	}
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
 	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, config->node_name,

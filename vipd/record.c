@@ -93,10 +93,12 @@ char *record_owner_format(const struct record_owner *o)
 
 char *record_node_format(const struct record_node *n)
 {
+	char mac[MAC_TEXT_MAX];
 	AUTO(json_decref)
-	json_t *object = json_pack("{s:s, s:i, s:s, s:b, s:b}", "instance", n->instance, "priority",
-	                           n->priority, "health", health_state_name(n->health), "eligible",
-	                           n->eligible ? 1 : 0, "etcdLeader", n->etcd_leader ? 1 : 0);
+	json_t *object = json_pack(
+	    "{s:s, s:i, s:s, s:b, s:b, s:s*}", "instance", n->instance, "priority", n->priority,
+	    "health", health_state_name(n->health), "eligible", n->eligible ? 1 : 0, "etcdLeader",
+	    n->etcd_leader ? 1 : 0, "mac", n->has_mac ? mac_format(&n->mac, mac) : NULL);
 
 	return dump(object);
 }
@@ -197,22 +199,25 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 {
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_node n = *ret_node;
-	const char *instance = NULL, *health = NULL;
+	const char *instance = NULL, *health = NULL, *mac = NULL;
 	json_int_t priority = 0;
 	int eligible = 0, etcd_leader = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:I, s:s, s:b, s:b}", "instance", &instance, "priority",
-	                &priority, "health", &health, "eligible", &eligible, "etcdLeader",
-	                &etcd_leader);
+	r = json_unpack(object, "{s:s, s:I, s:s, s:b, s:b, s?s}", "instance", &instance, "priority",
+	                &priority, "health", &health, "eligible", &eligible, "etcdLeader", &etcd_leader,
+	                "mac", &mac);
 	if (r < 0 || priority < 0 || priority > PRIORITY_MAX || instance[0] == '\0' ||
 	    !copy_text(n.instance, sizeof(n.instance), instance))
 		return -EINVAL;
 	r = parse_health(health, &n.health);
 	if (r < 0)
 		return r;
+	n.has_mac = mac != NULL;
+	if (n.has_mac && mac_parse(mac, &n.mac) < 0)
+		return -EINVAL;
 	n.priority = (int) priority;
 	n.eligible = eligible != 0;
 	n.etcd_leader = etcd_leader != 0;

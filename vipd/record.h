@@ -48,6 +48,9 @@ struct record_node {
 	enum health_state health;
 	bool eligible; /* link up, not on hold */
 	bool etcd_leader;
+	/* Of the VIP's link, all zero without one; has_mac is false in the keys of older versions. */
+	bool has_mac;
+	struct mac mac;
 };
 
 /* The text, to be freed by the caller. */

@@ -6,6 +6,7 @@
  */
 #include "vipd/vip_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,13 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		return "node name in use until its lease in etcd ends";
 	if (!v->timing_known || !v->joined)
 		return "etcd has not answered yet";
+	if (vip_is_refused(v)) {
+		char mac[MAC_TEXT_MAX];
+
+		(void) snprintf(buf, size, "another host answers for it: %s",
+		                mac_format(&v->foreign_mac, mac));
+		return buf;
+	}
 	return NULL;
 }
 
@@ -70,8 +78,10 @@ static void ask_policy(struct vip *v)
 void vip_review(struct vip *v)
 {
 	char buf[RECORD_REASON_MAX + 1];
-	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
+	const char *unfit;
 
+	vip_review_conflict(v);
+	unfit = vip_unfit_because(v, buf, sizeof(buf));
 	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
 	nodekey_update(v->nodekey);
 	election_set_fit(v->election, unfit == NULL, unfit != NULL ? unfit : "");
@@ -138,6 +148,30 @@ void vip_set_hold(struct vip *v, bool on_hold)
 /* --- the link and what others do to the address ------------------------------------------------
  */
 
+static bool has_put(const struct onlink *o)
+{
+	return o->is_own || o->is_put;
+}
+
+void vip_on_address_changed(struct vip *v)
+{
+	struct onlink now = {0};
+	char prefix[PREFIX_TEXT_MAX];
+	int r;
+
+	r = onlink_look(v->env->rtnl, v->config, &now);
+	if (r < 0 && r != -ENODEV)
+		return;
+	if (has_put(&now) && !has_put(&v->onlink))
+		log_warning("vip_address_foreign",
+		            "vip=%s ifname=%s address=%s reason=\"another program has put it on this node, "
+		            "whose own traffic to the VIP is dropped\"",
+		            v->text, now.ifname, prefix_format(&now.found.prefix, prefix));
+	v->onlink = now;
+	if (now.subnet_len > 0)
+		asker_set_subnet(v->asker, now.subnet_len);
+}
+
 void vip_on_link_changed(struct vip *v)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
@@ -155,6 +189,8 @@ void vip_on_link_changed(struct vip *v)
 	v->carrier = carrier;
 	if (link != NULL)
 		v->mac = link->mac;
+	v->me.mac = v->mac;
+	vip_on_address_changed(v);
 	vip_review(v);
 }
 
@@ -292,6 +328,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	v->me.priority = config->policy.priority;
 	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
 	v->me.health = v->health;
+	v->me.has_mac = true;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
 	r = boottimer_new(env->ev, wake_cb, v, &v->wake);
@@ -314,6 +351,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 		abort(); /* for want of memory, as above; or of what libcurl needs of the machine */
 	}
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
+	v->asker = asker_new(env->ev, &config->addr, &vip_asker_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);
 	configure_timing(v);
@@ -334,6 +372,7 @@ void vip_free(struct vip *v)
 		return;
 	boottimer_free(v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
+	asker_free(v->asker);
 	announcer_free(v->announcer);
 	hcloud_free(v->hcloud);
 	nodekey_free(v->nodekey);

@@ -25,6 +25,7 @@
 #include "vipd/hcloud_queue.h"
 #include "vipd/history.h"
 #include "vipd/keep.h"
+#include "vipd/onlink.h"
 #include "vipd/report.h"
 
 struct vip;
@@ -67,6 +68,8 @@ void vip_set_etcd_leader(struct vip *vip, bool leads);
 void vip_set_health(struct vip *vip, enum health_state state, const char *reason);
 void vip_set_hold(struct vip *vip, bool on_hold);
 void vip_on_link_changed(struct vip *vip);
+/* An address like it, or any of its link, came or went. */
+void vip_on_address_changed(struct vip *vip);
 /* An address like this one was removed from a link: is ours still there? */
 void vip_check_address(struct vip *vip);
 /* The gate was removed by somebody else and has been made anew, with nothing live. */
@@ -113,10 +116,11 @@ bool vip_keep(const struct vip *vip, struct keep_vip *ret_kept);
 struct vip_report_room {
 	char vip[ADDR_TEXT_MAX];
 	char foreign_mac[MAC_TEXT_MAX];
+	char link_problem[ONLINK_TEXT_MAX];
 	struct vip_report_count counts[HISTORY_REASONS_MAX];
 	struct vip_report_candidate candidates[FACTS_NODES_MAX];
-	char warning_text[8][512];
-	const char *warnings[8];
+	char warning_text[10][512];
+	const char *warnings[10];
 };
 
 /* Everything that there is to say about it now; valid as long as room and the VIP are. */

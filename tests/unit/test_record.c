@@ -186,15 +186,19 @@ static void test_owner_size(void)
 static void test_node_round_trip(void)
 {
 	static const struct record_node nodes[] = {
-	    {"cp-1", INSTANCE, 100, HEALTH_GOOD, true, false},
-	    {"cp-1", INSTANCE, 0, HEALTH_BAD, false, true},
-	    {"cp-1", INSTANCE, 1000, HEALTH_UNKNOWN, true, true},
-	    {"cp-1", "i", 1, HEALTH_UNCHECKED, false, false},
+	    {"cp-1", INSTANCE, 100, HEALTH_GOOD, true, false, true, {{2, 0, 0, 0, 0, 0xa}}},
+	    {"cp-1", INSTANCE, 0, HEALTH_BAD, false, true, true, {{0}}},
+	    {"cp-1", INSTANCE, 1000, HEALTH_UNKNOWN, true, true, false, {{0}}},
+	    {"cp-1", "i", 1, HEALTH_UNCHECKED, false, false, false, {{0}}},
 	};
 	AUTO(free) char *first = record_node_format(&nodes[0]);
+	AUTO(free) char *older = record_node_format(&nodes[3]);
 
-	CHECK_EQ_STR(first, "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
-	                    "\"eligible\":true,\"etcdLeader\":false}");
+	CHECK_EQ_STR(first,
+	             "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
+	             "\"eligible\":true,\"etcdLeader\":false,\"mac\":\"02:00:00:00:00:0a\"}");
+	CHECK_EQ_STR(older, "{\"instance\":\"i\",\"priority\":1,\"health\":\"unchecked\","
+	                    "\"eligible\":false,\"etcdLeader\":false}");
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		AUTO(free) char *text = record_node_format(&nodes[i]);
 		struct record_node n = {.node = "from the key"};
@@ -206,6 +210,8 @@ static void test_node_round_trip(void)
 		CHECK_EQ_INT(n.health, nodes[i].health);
 		CHECK_EQ_INT(n.eligible, nodes[i].eligible);
 		CHECK_EQ_INT(n.etcd_leader, nodes[i].etcd_leader);
+		CHECK_EQ_INT(n.has_mac, nodes[i].has_mac);
+		CHECK(!n.has_mac || mac_equal(&n.mac, &nodes[i].mac));
 	}
 }
 
@@ -236,6 +242,14 @@ static void test_node_parse(void)
 	    {"health of no kind", NODE("\"i\"", "100", "\"excellent\"", "true"), -EINVAL},
 	    {"health empty", NODE("\"i\"", "100", "\"\"", "true"), -EINVAL},
 	    {"eligible a string", NODE("\"i\"", "100", "\"good\"", "\"true\""), -EINVAL},
+	    {"mac that is none",
+	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false,"
+	     "\"etcdLeader\":true,\"mac\":\"02:00\"}",
+	     -EINVAL},
+	    {"mac a number",
+	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false,"
+	     "\"etcdLeader\":true,\"mac\":2}",
+	     -EINVAL},
 	    {"etcdLeader missing",
 	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false}", -EINVAL},
 	};
