@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "base/printable.h"
 #include "netconf/change/beside.h"
 #include "netconf/config/config.h"
 #include "netconf/config/config_describe.h"
@@ -64,7 +65,9 @@ int offline_print(const struct offline *o)
 
 static void print_line(json_t *object)
 {
-	(void) json_dumpf(object, stdout, JSON_COMPACT);
+	AUTO(free) char *text = json_dumps(object, JSON_COMPACT);
+
+	printable_write_json(stdout, text != NULL ? text : "null");
 	(void) putchar('\n');
 	json_decref(object);
 }

@@ -18,6 +18,7 @@
 #include "etcd/etcd.h"
 #include "net/nftgate.h"
 #include "net/rtnl.h"
+#include "vipd/clusterid.h"
 #include "vipd/commands.h"
 #include "vipd/leftovers.h"
 #include "vipd/localmember.h"
@@ -32,10 +33,22 @@
 /* --- the state file ----------------------------------------------------------------------------
  */
 
+static void keep_cluster(struct daemon *d)
+{
+	const char *const *endpoints;
+	size_t n = etcd_endpoints(d->etcd, &endpoints);
+
+	d->keep.cluster_id = clusterid_get(d->cluster);
+	d->keep.n_endpoints = n;
+	for (size_t i = 0; i < n; i++)
+		(void) snprintf(d->keep.endpoints[i], sizeof(d->keep.endpoints[i]), "%s", endpoints[i]);
+}
+
 int daemon_save(struct daemon *d)
 {
 	int r;
 
+	keep_cluster(d);
 	d->keep.lease = d->lease != NULL ? nodelease_id(d->lease) : 0;
 	d->keep.n_vips = 0;
 	for (size_t i = 0; i < d->n_vips; i++) {
@@ -130,6 +143,26 @@ static const struct nodelease_callbacks lease_callbacks = {
     .min_ttl = min_ttl_cb,
 };
 
+static void cluster_changed_cb(void *userdata)
+{
+	kept_changed_cb(userdata);
+}
+
+static int64_t cluster_fence_us(void *userdata)
+{
+	const struct daemon *d = userdata;
+	int64_t longest_us = 0;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		longest_us = MAX(longest_us, vip_fence_us(d->vips[i]));
+	return longest_us;
+}
+
+static const struct clusterid_callbacks cluster_callbacks = {
+    .changed = cluster_changed_cb,
+    .fence_us = cluster_fence_us,
+};
+
 static void member_changed_cb(bool leads, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -176,6 +209,17 @@ int daemon_netlink_failed(int r, const char *reason)
 	return r;
 }
 
+static void remember_cluster(struct daemon *d)
+{
+	const char *endpoints[ETCD_ENDPOINTS_MAX];
+
+	for (size_t i = 0; i < d->keep.n_endpoints; i++)
+		endpoints[i] = d->keep.endpoints[i];
+	etcd_add_endpoints(d->etcd, endpoints, d->keep.n_endpoints);
+	d->cluster =
+	    clusterid_new(loop_ev(d->loop), d->etcd, d->keep.cluster_id, &cluster_callbacks, d);
+}
+
 static int open_etcd(struct daemon *d)
 {
 	char error[ETCD_ERROR_TEXT_MAX];
@@ -186,6 +230,7 @@ static int open_etcd(struct daemon *d)
 		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
 	if (error[0] != '\0')
 		log_warning("etcd_certificates", "reason=\"%s\"", error);
+	remember_cluster(d);
 	return 0;
 }
 
@@ -195,6 +240,7 @@ static void make_vips(struct daemon *d)
 	d->env = (struct vip_env){
 	    .ev = loop_ev(d->loop),
 	    .etcd = d->etcd,
+	    .cluster = d->cluster,
 	    .rtnl = d->rtnl,
 	    .gate = d->gate,
 	    .gate_error = d->env.gate_error,
@@ -252,7 +298,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	make_vips(d);
 	d->lease = nodelease_new(loop_ev(loop), d->etcd, config->lease_ttl_us, d->keep.lease,
 	                         &lease_callbacks, d);
-	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, member_changed_cb, d);
+	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, d->cluster, member_changed_cb, d);
 	r = probers_new(loop_ev(loop), config, health_changed_cb, d, &d->probers);
 	if (r < 0)
 		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
@@ -280,6 +326,7 @@ void daemon_free(struct daemon *d)
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_free(d->vips[i]);
 	hcloud_queue_free(d->hcloud_queue);
+	clusterid_free(d->cluster);
 	etcd_free(d->etcd);
 	nftgate_free(d->gate);
 	rtnl_free(d->rtnl);

@@ -176,6 +176,7 @@ static void sign_record(const struct election *e, struct record_owner *o, const 
 	copy_text(o->instance, sizeof(o->instance), e->me->instance);
 	copy_text(o->reason, sizeof(o->reason), reason);
 	o->late_us = e->late_us;
+	o->cluster_id = e->facts->cluster_id;
 	o->wall_us = wall_now_us();
 	o->stamp_us = now_us(e);
 }

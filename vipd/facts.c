@@ -58,6 +58,10 @@ static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of,
 		(void) strcpy(f->owner.node, "?");
 		log_debug("owner_unreadable", "rev=%lld", (long long) rev);
 	}
+	/* A restore brought it: its `released` says nothing of who came after it where it is from. */
+	if (f->owner.cluster_id != 0 && f->owner.cluster_id != f->cluster_id)
+		f->former_until = timing_later(f->former_until,
+		                               timing_take_at(now, f->owner.window_us, f->owner.late_us));
 }
 
 static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of,

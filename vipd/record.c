@@ -58,18 +58,36 @@ static int64_t parse_wall(const char *text)
 	return (int64_t) timegm(&tm) * US_PER_S;
 }
 
+const char *record_id_format(uint64_t id)
+{
+	static char text[17];
+
+	(void) snprintf(text, sizeof(text), "%" PRIx64, id);
+	return text;
+}
+
+int record_id_parse(const char *text, uint64_t *ret_id)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len > 16 || strspn(text, "0123456789abcdef") != len)
+		return -EINVAL;
+	*ret_id = strtoull(text, NULL, 16);
+	return 0;
+}
+
 char *record_owner_format(const struct record_owner *o)
 {
 	AUTO(json_decref) json_t *object = NULL;
 	char wall[32];
 
 	format_wall(o->wall_us, wall);
-	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I}", "node", o->node,
+	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I, s:s}", "node", o->node,
 	                   "instance", o->instance, "epoch", (json_int_t) o->epoch, "windowMs",
 	                   (json_int_t) (o->window_us / US_PER_MS), "lateMs",
 	                   (json_int_t) (o->late_us / US_PER_MS), "released", o->released ? 1 : 0,
 	                   "successor", o->successor, "reason", o->reason, "time", wall, "stampUs",
-	                   (json_int_t) o->stamp_us);
+	                   (json_int_t) o->stamp_us, "cluster", record_id_format(o->cluster_id));
 	return dump(object);
 }
 
@@ -131,23 +149,25 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_owner o = {0};
 	const char *node = NULL, *instance = NULL, *successor = "", *reason = "", *wall = NULL;
+	const char *cluster = "0";
 	json_int_t epoch = 0, window_ms = 0, late_ms = 0, stamp_us = 0;
 	int released = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s, s?I}", "node", &node,
-	                "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
+	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s, s?I, s?s}", "node",
+	                &node, "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
 	                &late_ms, "released", &released, "successor", &successor, "reason", &reason,
-	                "time", &wall, "stampUs", &stamp_us);
+	                "time", &wall, "stampUs", &stamp_us, "cluster", &cluster);
 	if (r < 0 || epoch < 1 || epoch > EPOCH_MAX || window_ms < 1 || window_ms > WINDOW_MAX_MS ||
 	    late_ms < 0 || late_ms > LATE_MAX_MS || node[0] == '\0' || instance[0] == '\0')
 		return -EINVAL;
 	if (!copy_text(o.node, sizeof(o.node), node) ||
 	    !copy_text(o.instance, sizeof(o.instance), instance) ||
 	    !copy_text(o.successor, sizeof(o.successor), successor) ||
-	    !copy_text(o.reason, sizeof(o.reason), reason))
+	    !copy_text(o.reason, sizeof(o.reason), reason) ||
+	    record_id_parse(cluster, &o.cluster_id) < 0)
 		return -EINVAL;
 	o.epoch = epoch;
 	o.window_us = window_ms * US_PER_MS;

@@ -19,6 +19,7 @@
 #include "etcd/etcd.h"
 #include "net/nftgate.h"
 #include "net/rtnl.h"
+#include "vipd/clusterid.h"
 #include "vipd/config.h"
 #include "vipd/health.h"
 #include "vipd/hcloud_queue.h"
@@ -32,6 +33,7 @@ struct vip;
 struct vip_env {
 	struct ev_loop *ev;
 	struct etcd *etcd;
+	const struct clusterid *cluster;
 	struct rtnl *rtnl;
 	struct nftgate *gate;              /* NULL: this kernel has no nftables, or nobody wants them */
 	int gate_error;                    /* why the gate could not be made (anew) in nftables; 0 */
@@ -100,6 +102,9 @@ enum vip_move_result vip_move(struct vip *vip, const char *successor);
 /* The owner as etcd last said; "" for none (also while released). */
 const char *vip_owner(const struct vip *vip);
 int64_t vip_epoch(const struct vip *vip);
+
+/* How long an owner that was confirmed just now may answer, as far as this node knows of it. */
+int64_t vip_fence_us(const struct vip *vip);
 
 /* false: nothing is to be kept, the address is not on the link. */
 bool vip_keep(const struct vip *vip, struct keep_vip *ret_kept);

@@ -45,6 +45,15 @@ static void add_trouble(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report, "etcd does not answer: %s", trouble->text);
 }
 
+static void add_clusters(const struct vip *v, struct vip_report_room *room,
+                         struct vip_report *report)
+{
+	char text[sizeof(room->warning_text[0])];
+
+	if (clusterid_warning(v->env->cluster, text, sizeof(text)))
+		add_warning(room, report, "%s", text);
+}
+
 static void add_cloud_trouble(const struct vip *v, struct vip_report_room *room,
                               struct vip_report *report)
 {
@@ -81,6 +90,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 
 	if (unfit != NULL)
 		add_warning(room, report, "takes no part: %s", unfit);
+	add_clusters(v, room, report);
 	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_error < 0)
 		add_warning(room, report,
 		            "the gate is tried again by itself; does another program own a table "
@@ -92,6 +102,11 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            "link %s could not be made: %s; make it yourself: a dummy, or a bridge without "
 		            "ports",
 		            v->config->link, strerror(-v->make_link_error));
+	if (v->health == HEALTH_UNCHECKED && v->config->policy.health.enabled)
+		add_warning(room, report,
+		            "the API server of this node is not checked: %s; where there is none, set "
+		            "healthCheck.enabled to false",
+		            v->health_reason);
 	if (v->hcloud != NULL)
 		add_cloud_trouble(v, room, report);
 	if (announcer_error(v->announcer) < 0)
@@ -156,7 +171,7 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .confirm_rtt_us = v->rtt_us,
 	    .confirmations = v->confirmations,
 	    .confirmation_failures = v->confirmation_failures,
-	    .health = v->me.health,
+	    .health = v->health,
 	    .health_reason = v->health_reason,
 	    .priority = v->me.priority,
 	    .hold = v->on_hold,

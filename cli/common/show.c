@@ -3,10 +3,13 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mono.h"
+#include "base/printable.h"
 #include "cli/common/yaml.h"
 
 #define TIMEOUT_US (5 * US_PER_S)
@@ -16,23 +19,26 @@
 
 void cli_print(const struct cli *cli, const json_t *object)
 {
+	AUTO(free) char *text = NULL;
+
 	if (cli->output == CLI_YAML) {
 		/* It is only read. */
 		yaml_print(stdout, (json_t *) (uintptr_t) object);
 		return;
 	}
-	(void) json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	printable_write_json(stdout, text != NULL ? text : "null");
 	(void) putchar('\n');
 }
 
-/* A daemon's JSON is printed as it came. */
+/* A daemon's JSON is printed as it came, but for what a terminal would act on. */
 void cli_print_answer(const struct cli *cli, const struct client_answer *answer)
 {
 	const json_t *object;
 	size_t i;
 
 	if (cli->output == CLI_JSON)
-		(void) fputs(answer->lines, stdout);
+		printable_write_json(stdout, answer->lines);
 	else
 		json_array_foreach(answer->objects, i, object) cli_print(cli, object);
 }

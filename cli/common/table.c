@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/common/color.h"
 
 #define GAP 2
@@ -152,12 +153,12 @@ void table_print(const struct table *table, FILE *out)
 
 void table_print_safe(FILE *out, const char *text)
 {
-	for (const char *p = text; *p != '\0'; p++) {
-		unsigned char c = (unsigned char) *p;
-		/* C1 controls are two bytes in UTF-8: c2, and 80 to 9f. */
-		bool c1 = c == 0xc2 && (unsigned char) p[1] >= 0x80 && (unsigned char) p[1] < 0xa0;
+	size_t len;
 
-		(void) fputc(c < 0x20 || c == 0x7f || c1 ? '?' : c, out);
-		p += c1 ? 1 : 0;
+	for (const char *p = text; *p != '\0'; p += len) {
+		if (printable_is_hidden(printable_utf8_next(p, &len)))
+			(void) fputc('?', out);
+		else
+			(void) fwrite(p, 1, len, out);
 	}
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/conf.h"
 #include "base/mem.h"
+#include "base/printable.h"
 
 #define INDENT 2
 
@@ -22,7 +24,7 @@ static void print_scalar(FILE *out, json_t *value)
 	AUTO(free)
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
-	(void) fputs(text != NULL ? text : "null", out);
+	printable_write_json(out, text != NULL ? text : "null");
 	(void) fputc('\n', out);
 }
 
@@ -41,7 +43,8 @@ static void print_object(FILE *out, json_t *object, int depth, bool behind_dash)
 		if (!behind_dash)
 			print_indent(out, depth);
 		behind_dash = false;
-		(void) fprintf(out, "%s:%s", key, is_block(value) ? "\n" : " ");
+		conf_write_string(out, key);
+		(void) fputs(is_block(value) ? ":\n" : ": ", out);
 		print_value(out, value, depth + 1, false);
 	}
 }

@@ -9,32 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-uint32_t conf_utf8_next(const char *text, size_t *ret_len)
-{
-	const unsigned char *p = (const unsigned char *) text;
-	uint32_t c;
-	size_t len;
-
-	*ret_len = 1;
-	if (p[0] < 0xc2 || p[0] > 0xf4)
-		return p[0];
-	len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	c = p[0] & (0xffu >> (len + 1));
-	for (size_t i = 1; i < len; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return p[0];
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	*ret_len = len;
-	return c;
-}
-
-/* Line and paragraph separators, direction overrides and other marks that nobody sees. */
-static bool is_invisible(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
-}
+#include "base/printable.h"
 
 /* As YAML's double quotes spell it, which people can read too. */
 static void write_escaped(FILE *out, uint32_t c)
@@ -56,13 +31,13 @@ void conf_write_visible(FILE *out, const char *text, size_t max_bytes)
 	size_t len;
 
 	for (const char *p = text; *p != '\0'; p += len) {
-		uint32_t c = conf_utf8_next(p, &len);
+		uint32_t c = printable_utf8_next(p, &len);
 
 		if ((size_t) (p - text) + len > max_bytes) {
 			(void) fputs("...", out);
 			return;
 		}
-		if (is_invisible(c) || (len == 1 && c >= 0x80))
+		if (printable_is_hidden(c) || (len == 1 && c >= 0x80))
 			write_escaped(out, c);
 		else
 			(void) fwrite(p, 1, len, out);
@@ -99,7 +74,7 @@ void conf_write_string(FILE *out, const char *text)
 	}
 	(void) fputc('"', out);
 	for (const char *p = text; *p != '\0'; p += len) {
-		uint32_t c = conf_utf8_next(p, &len);
+		uint32_t c = printable_utf8_next(p, &len);
 
 		if (c == '"' || c == '\\')
 			(void) fprintf(out, "\\%c", (char) c);

@@ -51,6 +51,3 @@ void conf_tree_read(struct conf *conf, unsigned file, const char *text, size_t l
 /* conf_print.c: writes text with anything that a terminal might act on escaped, cut at max_bytes.
  */
 void conf_write_visible(FILE *out, const char *text, size_t max_bytes);
-
-/* conf_print.c: decodes one character of valid UTF-8 and says how many bytes it has. */
-uint32_t conf_utf8_next(const char *text, size_t *ret_len);

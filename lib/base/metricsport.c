@@ -28,6 +28,9 @@
 
 /* Out of descriptors: accepting is tried again after this. */
 #define ACCEPT_PAUSE_S 1.
+/* Connections without a request wait in it for a second or more (TCP_DEFER_ACCEPT), so it must be
+ * longer than a few idle ones; the kernel shortens it to net.core.somaxconn. */
+#define LISTEN_BACKLOG 4096
 /* Of what follows a request, this much is read away before the close. */
 #define DISCARD_BYTES 65536
 
@@ -70,8 +73,7 @@ struct metricsport {
 
 static void accept_more(struct metricsport *port)
 {
-	if (port->acceptable.fd >= 0 && port->n_scrapers < METRICSPORT_CLIENTS_MAX &&
-	    !ev_is_active(&port->accept_again))
+	if (port->acceptable.fd >= 0 && !ev_is_active(&port->accept_again))
 		ev_io_start(port->ev, &port->acceptable);
 	else
 		ev_io_stop(port->ev, &port->acceptable);
@@ -88,7 +90,6 @@ static void scraper_free(struct scraper *s)
 	(void) close(s->io.fd);
 	free(s->answer);
 	free(s);
-	accept_more(port);
 }
 
 static void watch(struct scraper *s, int events)
@@ -241,11 +242,28 @@ static void deadline_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUS
 	scraper_free(s);
 }
 
+/* When all places are taken, the oldest connection goes, so that idle ones cannot keep a scraper
+ * out. One that still reads its answer goes last: all of the others have been answered, or have not
+ * asked. */
+static void make_room(struct metricsport *port)
+{
+	struct scraper *s;
+
+	if (port->n_scrapers < METRICSPORT_CLIENTS_MAX)
+		return;
+	TAILQ_FOREACH (s, &port->scrapers, entry) {
+		if (s->phase != WRITING)
+			break;
+	}
+	scraper_free(s != NULL ? s : TAILQ_FIRST(&port->scrapers));
+}
+
 /* Takes the descriptor. */
 static void add_scraper(struct metricsport *port, int fd)
 {
 	struct scraper *s = NEW0(struct scraper);
 
+	make_room(port);
 	s->port = port;
 	ev_io_init(&s->io, scraper_cb, fd, EV_READ);
 	ev_set_priority(&s->io, EV_MINPRI);
@@ -254,7 +272,6 @@ static void add_scraper(struct metricsport *port, int fd)
 	ev_timer_start(port->ev, &s->deadline);
 	TAILQ_INSERT_TAIL(&port->scrapers, s, entry);
 	port->n_scrapers++;
-	accept_more(port);
 	on_readable(s);
 }
 
@@ -295,8 +312,7 @@ static int open_socket(const struct endpoint *at)
 	fd = socket(at->addr.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &wait_s, sizeof(wait_s)) < 0 ||
-	    bind(fd, (const struct sockaddr *) &address, len) < 0 ||
-	    listen(fd, METRICSPORT_CLIENTS_MAX) < 0)
+	    bind(fd, (const struct sockaddr *) &address, len) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }

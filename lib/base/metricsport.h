@@ -7,7 +7,7 @@
  * port is on a loopback address (nodeconf.h sees to that); every local user can reach it.
  *
  * Nothing that comes over it can hold up the daemon: METRICSPORT_CLIENTS_MAX connections at a time,
- * the others wait in the kernel's queue; METRICSASK_BYTES_MAX bytes of a request;
+ * of which the oldest is closed when another comes; METRICSASK_BYTES_MAX bytes of a request;
  * METRICSPORT_DEADLINE_S from accepting to the end, whoever is slow; a new page every
  * METRICSPORT_PAGE_MS at most; and all of it behind whatever else the loop has to do.
  *

@@ -156,6 +156,11 @@ static void test_answers(void)
 	clirun_check("vip move 10.0.0.5 to n3", CLI_OK, "10.0.0.5: n3 owns it now, after 85 ms\n", "");
 	clirun_check("vip move 10.0.0.5 to \"n 3\" -o json", CLI_OK,
 	             "{\"owner\":\"n 3\",\"duration_ms\":85}\n", "");
+	/* What would turn a terminal's text round. */
+	clirun_check("vip move 10.0.0.5 to n\xe2\x80\xae -o json", CLI_OK,
+	             "{\"owner\":\"n\\u202e\",\"duration_ms\":85}\n", "");
+	clirun_check("vip move 10.0.0.5 to n\xe2\x80\xae -o yaml", CLI_OK,
+	             "---\nowner: \"n\\u202e\"\nduration_ms: 85\n", "");
 	clirun_check("vip move 10.0.0.5 to elsewhere", CLI_FAILED,
 	             "10.0.0.5: n2 owns it now, after 85 ms\n",
 	             "fairlead: that is not 'elsewhere', which did not take it: ");

@@ -105,7 +105,7 @@ static void test_yaml(void)
 	           "---\n"
 	           "node: \"n1\"\n"
 	           "none: null\n"
-	           "n: 1.5\n"
+	           "\"n\": 1.5\n"
 	           "empty: []\n"
 	           "nothing: {}\n"
 	           "list:\n"

@@ -278,6 +278,32 @@ static void test_other_cluster(void)
 	check_keys(&f, "and goes on from there", "n2", 21, 0, 3000);
 }
 
+/* A record that another cluster wrote came by a restore: even `released` is waited for. */
+static void test_record_of_another_cluster(void)
+{
+	static const uint64_t written_in[] = {0, CLUSTER, CLUSTER + 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(written_in); i++) {
+		struct mono_moment until = {0};
+		struct record_owner o = owner_of("n1", 3);
+		AUTO(free) char *value = NULL;
+		struct facts f;
+
+		o.released = true;
+		o.cluster_id = written_in[i];
+		value = record_owner_format(&o);
+		if (o.cluster_id == CLUSTER + 1)
+			until = timing_take_at(AT(1000), 3 * US_PER_S, 100 * US_PER_MS);
+		facts_init(&f);
+		(void) read_all(&f, 50, 1000, 1, key("owner", value, 40));
+		CHECK_EQ_INT(f.former_until.us, until.us);
+		CHECK_EQ_INT(f.former_until.raw_us, until.raw_us);
+		/* It is the same record. */
+		(void) read_all(&f, 51, 2000, 1, key("owner", value, 40));
+		CHECK_EQ_INT(f.former_until.us, until.us);
+	}
+}
+
 /* Etcd was restored from a backup: revisions go back, and come again. */
 static void test_rewound(void)
 {
@@ -425,6 +451,7 @@ int main(void)
 	test_own_write();
 	test_quorum_streak();
 	test_other_cluster();
+	test_record_of_another_cluster();
 	test_rewound();
 	test_rewound_and_grown();
 	test_nodes();

@@ -228,39 +228,124 @@ static bool has_ended(int fd)
 	return n == 0 || (n < 0 && errno != EAGAIN);
 }
 
-/* As many as may be there at a time come to nothing; the next is served when one of them is cut. */
-static void test_slow_ones(void)
+/* The time says that no deadline was waited for. */
+static void check_served_at_once(void)
 {
-	int fds[METRICSPORT_CLIENTS_MAX];
+	int64_t began_us = mono_now_us();
+	AUTO(free) char *page = ask(GET);
+
+	check_answer(page, "HTTP/1.1 200 OK\r\n", true);
+	CHECK(mono_now_us() - began_us < METRICSPORT_DEADLINE_S * US_PER_S / 2);
+}
+
+static void dial_all(int *fds, size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = dial();
+		CHECK(fds[i] >= 0);
+		if (text != NULL)
+			say(fds[i], text);
+		turn_once(ev);
+	}
+}
+
+static size_t still_open(const int *fds, size_t n)
+{
+	size_t n_open = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_open += !has_ended(fds[i]);
+	return n_open;
+}
+
+static void hang_up_all(int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		(void) close(fds[i]);
+}
+
+/* All places are taken by connections that ask for nothing, for a part of a request, or that never
+ * end after the answer. */
+static void test_full(void)
+{
+	static const char *const texts[] = {NULL, "GET /metr", GET};
+	int fds[4 * METRICSPORT_CLIENTS_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		begin("127.0.0.1");
+		dial_all(fds, ARRAY_SIZE(fds), texts[i]);
+		check_served_at_once();
+		check_served_at_once();
+		hang_up_all(fds, ARRAY_SIZE(fds));
+		end();
+	}
+}
+
+/* They send a byte now and then, so that none is ever idle. */
+static void test_dribble(void)
+{
+	int fds[3 * METRICSPORT_CLIENTS_MAX];
+	int64_t began_us;
+
+	begin("127.0.0.1");
+	dial_all(fds, ARRAY_SIZE(fds), "G");
+	began_us = mono_now_us();
+	CHECK(TURN_UNTIL(ev, still_open(fds, ARRAY_SIZE(fds)) <= METRICSPORT_CLIENTS_MAX));
+	CHECK(mono_now_us() - began_us < METRICSPORT_DEADLINE_S * US_PER_S / 2);
+	while (mono_now_us() - began_us < 3 * US_PER_S) {
+		int64_t next_us = mono_now_us() + US_PER_S;
+
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+			if (send(fds[i], "E", 1, MSG_NOSIGNAL) < 0) {
+				(void) close(fds[i]);
+				fds[i] = dial();
+				say(fds[i], "G");
+			}
+		}
+		check_served_at_once();
+		(void) TURN_UNTIL(ev, mono_now_us() >= next_us);
+	}
+	hang_up_all(fds, ARRAY_SIZE(fds));
+	end();
+}
+
+/* Who reads a large page keeps the place while others that ask for nothing come. */
+static void test_reader_stays(void)
+{
+	int fds[3 * METRICSPORT_CLIENTS_MAX], reader;
 	AUTO(free) char *page = NULL;
-	int last, silent;
-	size_t n_ended = 0;
 
 	begin("127.0.0.1");
 	label_len = LARGE_BYTES;
 	fills = 0;
+	reader = dial_with(RECEIVE_BYTES);
+	say(reader, GET);
+	CHECK(TURN_UNTIL(ev, fills > 0));
+	label_len = 1;
+	dial_all(fds, ARRAY_SIZE(fds), "GET /metr");
+	page = hear(reader);
+	check_answer(page, "HTTP/1.1 200 OK\r\n", true);
+	hang_up_all(fds, ARRAY_SIZE(fds));
+	end();
+}
+
+/* Who does not read, or says no more, is cut off when the time is up. */
+static void test_slow_ones(void)
+{
+	int fds[METRICSPORT_CLIENTS_MAX];
+
+	begin("127.0.0.1");
+	label_len = LARGE_BYTES;
 	for (size_t i = 0; i < METRICSPORT_CLIENTS_MAX; i++) {
 		fds[i] = dial_with(RECEIVE_BYTES);
 		CHECK(fds[i] >= 0);
-		/* The last one does not read. */
-		say(fds[i], i + 1 < METRICSPORT_CLIENTS_MAX ? "GET /metr" : GET);
+		if (i > 0)
+			say(fds[i], i % 2 == 0 ? "GET /metr" : GET);
 	}
-	CHECK(TURN_UNTIL(ev, fills > 0));
-	label_len = 1;
-	silent = dial();
-	last = dial();
-	say(last, GET);
-	page = hear(last);
-	check_answer(page, "HTTP/1.1 200 OK\r\n", true);
-	for (size_t i = 0; i < METRICSPORT_CLIENTS_MAX; i++)
-		n_ended += has_ended(fds[i]);
-	CHECK(n_ended > 0);
 	for (size_t i = 0; i < METRICSPORT_CLIENTS_MAX; i++) {
 		CHECK(TURN_UNTIL(ev, has_ended(fds[i])));
 		(void) close(fds[i]);
 	}
-	CHECK(TURN_UNTIL(ev, has_ended(silent)));
-	(void) close(silent);
 	end();
 }
 
@@ -380,6 +465,9 @@ int main(void)
 	test_large();
 	test_pages_are_not_made_for_each();
 	test_rude_ones();
+	test_full();
+	test_dribble();
+	test_reader_stays();
 	test_slow_ones();
 	test_taken();
 	test_elsewhere();

@@ -25,6 +25,7 @@ static const struct record_owner sample = {
     .reason = "preempted by priority",
     .wall_us = INT64_C(1767225600) * US_PER_S,
     .stamp_us = 1234567890123,
+    .cluster_id = UINT64_C(0x2870320269150f65),
 };
 
 static void test_owner_text(void)
@@ -34,7 +35,8 @@ static void test_owner_text(void)
 	CHECK_EQ_STR(text, "{\"node\":\"cp-1.example\",\"instance\":\"" INSTANCE
 	                   "\",\"epoch\":7,\"windowMs\":3000,\"lateMs\":100,\"released\":true,"
 	                   "\"successor\":\"cp-2\",\"reason\":\"preempted by priority\","
-	                   "\"time\":\"2026-01-01T00:00:00Z\",\"stampUs\":1234567890123}");
+	                   "\"time\":\"2026-01-01T00:00:00Z\",\"stampUs\":1234567890123,\"cluster\":"
+	                   "\"2870320269150f65\"}");
 }
 
 static void test_owner_round_trip(void)
@@ -49,6 +51,8 @@ static void test_owner_round_trip(void)
 	owners[2].successor[0] = '\0';
 	owners[2].reason[0] = '\0';
 	owners[2].late_us = 0;
+	owners[1].cluster_id = UINT64_MAX;
+	owners[2].cluster_id = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
 		AUTO(free) char *text = record_owner_format(&owners[i]);
 		struct record_owner o;
@@ -66,6 +70,7 @@ static void test_owner_round_trip(void)
 		CHECK_EQ_STR(o.successor, owners[i].successor);
 		CHECK_EQ_STR(o.reason, owners[i].reason);
 		CHECK_EQ_INT(o.wall_us, owners[i].wall_us);
+		CHECK_EQ_INT(o.cluster_id, owners[i].cluster_id);
 	}
 }
 
@@ -87,6 +92,11 @@ static void test_owner_parse(void)
 	    {"the least", PLAIN, 0},
 	    {"members that are not known", WITH("\"colour\":{\"a\":[1]}"), 0},
 	    {"a time that is none", WITH("\"time\":\"yesterday\""), 0},
+	    {"a cluster", WITH("\"cluster\":\"ffffffffffffffff\""), 0},
+	    {"a cluster of 17 digits", WITH("\"cluster\":\"10000000000000000\""), -EINVAL},
+	    {"a cluster that is no number", WITH("\"cluster\":\"0x12\""), -EINVAL},
+	    {"an empty cluster", WITH("\"cluster\":\"\""), -EINVAL},
+	    {"a cluster that is no text", WITH("\"cluster\":12"), -EINVAL},
 	    {"largest window", OWNER("\"n\"", "\"i\"", "1", "600000", "600000", "true"), 0},
 	    {"smallest window", OWNER("\"n\"", "\"i\"", "1", "1", "0", "true"), 0},
 	    {"nothing", "", -EINVAL},
