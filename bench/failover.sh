@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures who answers for an address when its owner goes, and how soon: vipd as it comes and with a short
 # window, and keepalived with adverts every second and every tenth of one; on the machines of the stories
-# (tests/netns): real etcd of three members, the observer on the LAN as the clock. Each of the four has an
-# address of its own on the same nodes, so that every fault is one fault for all: there are no better and
+# (tests/netns): real etcd of three members, the observer on the LAN as the clock. Who terminates TCP counts
+# for overlaps: on the server's own port and on two that are translated, for clients that hear of a new
+# owner and for those that do not. Each of the four has an address of its own on the same nodes, so that every fault is one fault for all: there are no better and
 # worse runs to compare. Run by bench/run. The parts:
 #   failover/subjects.sh      the four, and keepalived.conf
 #   failover/faults.sh        what happens to the owner, and the figures of it
@@ -21,6 +22,9 @@ done
 
 ON_END=() # two that answer are a result here, not an end
 SAMPLES=$LOG_DIR/samples
+# Not those that each node translates whoever has the address: keepalived has nothing against that.
+TCP_WATCHED=("${TCP_DIRECT[@]}" "${TCP_PATHS[1]}" "${TCP_PATHS[3]}")
+TCP_INTERVAL_MS=100
 read -ra WANTED <<<"${FAULTS:-stop move kill freeze cut power power_leader}"
 [[ -z $QUICK ]] || {
 	RUNS=${RUNS:-1}
@@ -65,8 +69,11 @@ quiet() {
 everybody_up() {
 	local subject node
 	cluster_up
+	tcp_up
+	pods_up
 	for subject in "${SUBJECTS[@]}"; do
 		observe "${ADDRESS[$subject]}"
+		observe_tcp "${ADDRESS[$subject]}" "${TCP_WATCHED[@]}"
 		# In time however busy the machine is: what it is late is taken off the gaps.
 		chrt --fifo --pid 1 "${PID[observer-${ADDRESS[$subject]}]}"
 	done
@@ -84,7 +91,7 @@ versions() {
 	"$ETCD_BIN/etcd" --version | sed -n 's/^etcd Version:/etcd/p'
 }
 
-# Faults that keepalived gets over without two answering.
+# Faults that keepalived gets over without two answering by ARP.
 CLEAN=(stop power power_leader)
 
 # What the figures of one run say of each other: both are of the same fault. Beside an overlap a gap says

@@ -111,6 +111,7 @@ int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);
 int cli_vip_hold(const struct cli *cli, int argc, char **argv);
 int cli_vip_unhold(const struct cli *cli, int argc, char **argv);
+int cli_vip_ungate(const struct cli *cli, int argc, char **argv);
 int cli_prism_status(const struct cli *cli, int argc, char **argv);
 int cli_prism_drain(const struct cli *cli, int argc, char **argv);
 int cli_prism_undrain(const struct cli *cli, int argc, char **argv);

@@ -181,16 +181,15 @@ static void check_policy(struct conf *conf, const struct conf_node *document,
 	}
 }
 
-/* The gate cannot tell a good API server from another without the CA. Where nobody asked for it and
- * there is none, this is no kubeadm node, and the gate stays open. */
+/* Without the CA the check cannot tell the API server from another. Where no document asks for the
+ * check and there is no CA, this is no kubeadm node, or not yet. */
 static void resolve_health(struct config_reading *reading, struct config_policy *policy)
 {
 	if (reading->env->file_exists(policy->health.ca_file))
 		return;
-	policy->health.enabled = false;
-	reading->health_is_off_by_itself = true;
-	conf_note(reading->conf, NULL, "write a healthCheck section to say how to check",
-	          "the health gate is off: %s does not exist", policy->health.ca_file);
+	policy->health.awaits_ca = true;
+	conf_note(reading->conf, NULL, "write a healthCheck section to say how to check, or not to",
+	          "the health check begins when %s exists", policy->health.ca_file);
 }
 
 static void read_policy(struct config_reading *reading, const struct conf_node *document,
@@ -301,8 +300,7 @@ static void read_named_policy(struct config_reading *reading, const struct conf_
 
 	/* Read in any case, for its other errors. */
 	config_policy_copy(&target.policy, &config->policy);
-	if (has_key(document, "healthCheck") && reading->health_is_off_by_itself)
-		target.policy.health.enabled = true;
+	target.policy.health.awaits_ca &= !has_key(document, "healthCheck");
 	read_policy(reading, document, &target);
 	free(target.name);
 	if (vip == NULL) {

@@ -36,7 +36,9 @@ enum config_announce {
 
 struct config_health {
 	bool enabled;
-	char *url;              /* https://127.0.0.1:6443/readyz; the host is an IP address */
+	bool
+	    awaits_ca; /* by default, on a node that is not kubeadm's yet: begins once ca_file exists */
+	char *url;     /* https://127.0.0.1:6443/readyz; the host is an IP address */
 	char *server_name;      /* name to verify; "kubernetes" */
 	char *ca_file;          /* /etc/kubernetes/pki/ca.crt */
 	char *client_cert_file; /* NULL: anonymous */
@@ -89,7 +91,7 @@ struct config {
 	struct config_policy policy; /* what a VIP without a policy of its own has */
 	struct config_vip *vips;     /* sorted by address, no duplicates */
 	size_t n_vips;
-	/* What is odd but goes on: "the health gate is off: ..."; for the log and for --check. */
+	/* What is odd but goes on: "the health check begins when ..."; for the log and for --check. */
 	struct conf_strings notes;
 };
 

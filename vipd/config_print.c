@@ -4,7 +4,7 @@
  * force, in one fixed order, so that two outputs can be compared. It reads back as the same struct
  * config (tests/unit/test_vip_config.c holds it to that). Etcd's endpoints and files are written as
  * comments while they are the node's own, because writing them down would make them somebody's
- * choice.
+ * choice; so is a health check that waits for the CA.
  */
 #include "vipd/config_priv.h"
 
@@ -14,6 +14,10 @@
 
 static void print_health(const struct config_health *health, FILE *out)
 {
+	if (health->awaits_ca) {
+		(void) fprintf(out, "# healthCheck begins when %s exists\n", health->ca_file);
+		return;
+	}
 	(void) fputs("healthCheck:\n", out);
 	conf_print_bool(out, "  enabled", health->enabled);
 	conf_print_string(out, "  url", health->url);
@@ -57,8 +61,9 @@ static bool strings_equal(const char *a, const char *b)
 
 static bool health_equal(const struct config_health *a, const struct config_health *b)
 {
-	return a->enabled == b->enabled && strings_equal(a->url, b->url) &&
-	       strings_equal(a->server_name, b->server_name) && strings_equal(a->ca_file, b->ca_file) &&
+	return a->enabled == b->enabled && a->awaits_ca == b->awaits_ca &&
+	       strings_equal(a->url, b->url) && strings_equal(a->server_name, b->server_name) &&
+	       strings_equal(a->ca_file, b->ca_file) &&
 	       strings_equal(a->client_cert_file, b->client_cert_file) &&
 	       strings_equal(a->client_key_file, b->client_key_file) &&
 	       a->interval_us == b->interval_us && a->timeout_us == b->timeout_us &&

@@ -42,7 +42,6 @@ struct config_reading {
 	size_t n_policies;
 	struct nodeconf node;
 	struct etcdconf_reading etcd;
-	bool health_is_off_by_itself; /* nobody wrote so */
 };
 
 /* config_schema.c: every kind that vipd reads; conf_read()'s userdata is a struct config_reading.

@@ -240,7 +240,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	d->config = config;
 	d->runtime_dir = runtime_dir;
 	ev_timer_init(&d->stop_limit, daemon_stop_limit_cb, 0., 0.);
-	d->lock_fd = keep_lock(runtime_dir);
+	d->lock_fd = keep_lock(runtime_dir, true);
 	if (d->lock_fd < 0)
 		return log_error_errno(d->lock_fd, "already_running",
 		                       "dir=%s reason=\"another vipd uses this runtime directory\"",

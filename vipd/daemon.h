@@ -28,6 +28,13 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 void daemon_free(struct daemon *daemon);
 DEFINE_AUTO(struct daemon, daemon_free);
 
+/*
+ * For an operator whose vipd is dead: says on standard output which addresses its gate silences and
+ * what the gate's removal gives up, and with `yes` removes what that vipd left of the addresses,
+ * then the gate. Refused while a vipd has the runtime directory. The exit code.
+ */
+int daemon_ungate(const char *runtime_dir, bool yes);
+
 void daemon_stop(struct daemon *daemon);
 void daemon_leave(struct daemon *daemon);
 /* next is the new configuration, read and found good; only compared with, not taken. */

@@ -12,12 +12,16 @@
 #include "vipd/daemon_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mono.h"
 #include "net/nftgate.h"
+#include "vipd/fence.h"
 #include "vipd/vip.h"
 
 #define AGAIN_MIN_US US_PER_S
@@ -175,4 +179,106 @@ int daemon_open_gate(struct daemon *d)
 	}
 	nftgate_on_lost(d->gate, lost_cb, d);
 	return 0;
+}
+
+/* --- by hand, after vipd is dead ---------------------------------------------------------------
+ */
+
+struct ungate {
+	struct addr guarded[NFTGATE_ADDRS_MAX];
+	size_t n_guarded;
+	struct rtnl_addr left[NFTGATE_ADDRS_MAX];
+	size_t n_left;
+};
+
+/* Before 5.18 an address carries no mark: there one with a lifetime is vipd's. */
+static void left_cb(const struct rtnl_addr *a, void *userdata)
+{
+	struct ungate *u = userdata;
+	bool ours = a->proto != 0 ? a->proto == FENCE_ADDR_PROTO : a->valid_s != RTNL_LIFETIME_FOREVER;
+
+	for (size_t i = 0; i < u->n_guarded && ours && u->n_left < ARRAY_SIZE(u->left); i++) {
+		if (addr_equal(&u->guarded[i], &a->prefix.addr))
+			u->left[u->n_left++] = *a;
+	}
+}
+
+/* Behind the shut gate, so that what vipd had set answers no longer once the gate is gone. */
+static int remove_left(struct rtnl *rtnl, struct ungate *u)
+{
+	int r;
+
+	r = rtnl_addr_list(rtnl, left_cb, u);
+	for (size_t i = 0; i < u->n_left && r >= 0; i++) {
+		r = rtnl_addr_del(rtnl, u->left[i].ifindex, &u->left[i].prefix);
+		if (r == -EADDRNOTAVAIL)
+			r = 0;
+	}
+	return r;
+}
+
+static int ungate_failed(int r, const char *what)
+{
+	(void) fprintf(stderr,
+	               "vipd: cannot %s: %s. This is for root; 'nft list tables' names a program that "
+	               "owns a table " DAEMON_GATE_TABLE "\n",
+	               what, strerror(-r));
+	return EXIT_FAILURE;
+}
+
+static int ungate(struct nftgate *gate, struct rtnl *rtnl, bool yes)
+{
+	struct ungate u = {0};
+	char text[ADDR_TEXT_MAX];
+	int r;
+
+	u.n_guarded = nftgate_guarded(gate, u.guarded);
+	if (u.n_guarded > 0) {
+		(void) puts("The gate silences on this node, until vipd opens it:");
+		for (size_t i = 0; i < u.n_guarded; i++)
+			(void) printf("  %s\n", addr_format(&u.guarded[i], text));
+		(void) puts(
+		    "Without it this node answers for each of them that is on one of its links,\n"
+		    "whether or not another node owns it: two nodes may answer for an address, and\n"
+		    "for any time. Make sure that no other node has it, and that vipd runs on none\n"
+		    "(systemctl stop fairlead-vipd).");
+	}
+	if (u.n_guarded > 0 && !yes) {
+		(void) puts("Nothing was changed: 'fairlead vip ungate --yes' removes the gate.");
+		return EXIT_FAILURE;
+	}
+	r = remove_left(rtnl, &u);
+	if (r < 0)
+		return ungate_failed(r, "remove the address that vipd left");
+	r = nftgate_destroy(gate);
+	if (r < 0)
+		return ungate_failed(r, "remove the gate");
+	(void) puts(u.n_guarded > 0 ? "The gate is removed. vipd makes it again when it starts."
+	                            : "There is no gate here.");
+	return EXIT_SUCCESS;
+}
+
+int daemon_ungate(const char *runtime_dir, bool yes)
+{
+	AUTO(loop_free) struct loop *loop = NULL;
+	AUTO(rtnl_free) struct rtnl *rtnl = NULL;
+	AUTO(nftgate_free) struct nftgate *gate = NULL;
+	static const struct rtnl_events no_events;
+	AUTO(close) int lock_fd = keep_lock(runtime_dir, false);
+	int r;
+
+	if (lock_fd == -EWOULDBLOCK) {
+		(void) fputs("vipd: a vipd runs here, and would make its gate again: stop it first\n"
+		             "(systemctl stop fairlead-vipd, which kills one that hangs after 15 s)\n",
+		             stderr);
+		return EXIT_FAILURE;
+	}
+	if (lock_fd < 0 && lock_fd != -ENOENT)
+		return ungate_failed(lock_fd, "look whether vipd runs");
+	r = loop_new(&loop);
+	if (r >= 0)
+		r = rtnl_new(loop_ev(loop), &no_events, NULL, &rtnl);
+	if (r >= 0)
+		r = nftgate_new(loop_ev(loop), DAEMON_GATE_TABLE, &gate);
+	return r < 0 ? ungate_failed(r, "read the gate") : ungate(gate, rtnl, yes);
 }

@@ -76,6 +76,9 @@ void fence_set_link(struct fence *f, int ifindex)
 	if (f->at_ifindex != 0)
 		(void) fence_drop(f);
 	f->ifindex = ifindex;
+	/* fence_arm() tries again before the address is added. */
+	if (f->gate != NULL && ifindex != 0)
+		(void) nftgate_add_link(f->gate, ifindex);
 }
 
 static struct rtnl_addr describe(const struct fence *f, uint32_t lifetime_s)
@@ -129,6 +132,8 @@ int fence_arm(struct fence *f)
 	if (f->gate == NULL)
 		return 0;
 	r = nftgate_guard(f->gate, &f->vip.addr);
+	if (r == 0 && f->ifindex != 0)
+		r = nftgate_add_link(f->gate, f->ifindex);
 	if (r == -ENOENT)
 		/* Somebody flushed the ruleset. The gate remembers what is to be guarded. */
 		r = nftgate_restore(f->gate);

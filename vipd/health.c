@@ -8,9 +8,11 @@
  */
 #include "vipd/health.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/macro.h"
@@ -32,7 +34,8 @@ struct health {
 	void *userdata;
 	struct http *http;
 	struct http_req *probe; /* under way, or NULL */
-	ev_timer timer;         /* to the next probe; stopped while one is under way */
+	bool awaits_ca;
+	ev_timer timer; /* to the next probe; stopped while one is under way */
 	int64_t probe_start_us;
 	struct health_fold fold;
 	int64_t since_us;
@@ -122,6 +125,18 @@ static void probe_done(const struct http_response *response, void *userdata)
 	            readyz_describe(response, reason));
 }
 
+/* The callback may free the prober, so it comes last. */
+static void wait_for_ca(struct health *h)
+{
+	(void) snprintf(h->reason, sizeof(h->reason), "%s: %s", h->config->ca_file, strerror(errno));
+	schedule(h);
+	if (h->fold.state == HEALTH_UNCHECKED)
+		return;
+	h->fold.state = HEALTH_UNCHECKED;
+	h->since_us = mono_now_us();
+	h->changed(h->fold.state, h->reason, h->userdata);
+}
+
 static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct health *h = CONTAINER_OF(w, struct health, timer);
@@ -138,6 +153,11 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	int r;
 
 	h->probe_start_us = mono_now_us();
+	h->awaits_ca = h->awaits_ca && access(config->ca_file, F_OK) < 0;
+	if (h->awaits_ca) {
+		wait_for_ca(h);
+		return;
+	}
 	r = http_send(h->http, &request, probe_done, h, &h->probe);
 	if (r < 0) {
 		char reason[READYZ_REASON_MAX];
@@ -159,16 +179,12 @@ int health_new(struct ev_loop *ev, const struct config_health *config, health_ch
 	h->userdata = userdata;
 	h->since_us = mono_now_us();
 	ev_timer_init(&h->timer, probe_cb, 0., 0.);
-	if (config->enabled) {
-		r = http_new(ev, &h->http);
-		if (r < 0)
-			return r;
-		(void) snprintf(h->reason, sizeof(h->reason), "not probed yet");
-		ev_timer_start(ev, &h->timer);
-	} else {
-		h->fold.state = HEALTH_UNCHECKED;
-		(void) snprintf(h->reason, sizeof(h->reason), "not checked");
-	}
+	h->awaits_ca = config->awaits_ca;
+	r = http_new(ev, &h->http);
+	if (r < 0)
+		return r;
+	(void) snprintf(h->reason, sizeof(h->reason), "not probed yet");
+	ev_timer_start(ev, &h->timer);
 	*ret_health = TAKE_PTR(h);
 	return 0;
 }

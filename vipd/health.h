@@ -22,7 +22,7 @@ enum health_state {
 	HEALTH_UNKNOWN,   /* no verdict yet; zero, so that a zeroed fold begins here */
 	HEALTH_GOOD,      /* `rise` good answers in a row */
 	HEALTH_BAD,       /* `fall` bad ones in a row */
-	HEALTH_UNCHECKED, /* the gate is off */
+	HEALTH_UNCHECKED, /* the check is off, or waits for the CA's file */
 };
 
 /* Good is what lives and can take connections; whether it is ready may be unknown. */
@@ -42,7 +42,7 @@ bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fa
  * prober. */
 typedef void (*health_changed_fn)(enum health_state state, const char *reason, void *userdata);
 
-/* config is borrowed until health_free(). */
+/* config is borrowed until health_free(), and enabled. */
 int health_new(struct ev_loop *ev, const struct config_health *config, health_changed_fn changed,
                void *userdata, struct health **ret_health);
 void health_free(struct health *health);

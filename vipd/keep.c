@@ -34,12 +34,12 @@ static int get_boot_id(const char **ret_id)
 	return 0;
 }
 
-int keep_lock(const char *runtime_dir)
+int keep_lock(const char *runtime_dir, bool create)
 {
 	AUTO(free) char *path = xasprintf("%s/vipd.lock", runtime_dir);
 	AUTO(close) int fd = -1;
 
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(path, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	return TAKE_FD(fd);

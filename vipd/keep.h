@@ -40,9 +40,10 @@ struct keep {
 
 /*
  * Takes the lock of the runtime directory, which lives as long as the process: -EWOULDBLOCK when
- * another vipd has it. The descriptor stays open; it is closed on exec.
+ * another vipd has it. The descriptor stays open; it is closed on exec. Without `create` -ENOENT
+ * when no vipd has run here since the boot: root must not make a file that vipd cannot open.
  */
-int keep_lock(const char *runtime_dir);
+int keep_lock(const char *runtime_dir, bool create);
 
 /* -ENOENT when there is none, -ESTALE when it is of another boot, -EINVAL when it is unreadable. */
 int keep_load(const char *runtime_dir, struct keep *ret_keep);

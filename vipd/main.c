@@ -27,6 +27,8 @@ struct settings {
 	const char *runtime_dir;
 	bool check;
 	bool print;
+	bool ungate;
+	bool yes;
 };
 
 struct vipd {
@@ -43,6 +45,9 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	     &s->runtime_dir, NULL},
 	    {"check", NULL, "read the configuration, print every error, and exit", NULL, &s->check},
 	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
+	    {"ungate", NULL, "say what the gate of a dead vipd silences; with --yes remove it", NULL,
+	     &s->ungate},
+	    {"yes", NULL, "of --ungate: do it", NULL, &s->yes},
 	    {0},
 	};
 	const struct options_about about = {
@@ -180,6 +185,8 @@ int main(int argc, char **argv)
 		return check_config(&v.settings);
 	if (v.settings.print)
 		return print_config(&v.settings);
+	if (v.settings.ungate)
+		return daemon_ungate(v.settings.runtime_dir, v.settings.yes);
 	if (mkdir(v.settings.runtime_dir, 0755) < 0 && errno != EEXIST) {
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", v.settings.runtime_dir);
 		return EXIT_FAILURE;

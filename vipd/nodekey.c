@@ -4,6 +4,10 @@
  * that is ours (we crashed and came back under the same instance id) is then written over, guarded
  * by the revision that was read. One request at a time; what changes meanwhile is written behind
  * it.
+ *
+ * The key of another instance is this node's own of before, or that of a machine with its name. The
+ * lease tells: one that is renewed has a process behind it, any other ends, whatever time it was
+ * granted. A key on no lease is none that a vipd left there: it was copied, and never goes.
  */
 #include "vipd/nodekey.h"
 
@@ -18,6 +22,8 @@
 #include "base/mono.h"
 
 #define RETRY_US (500 * US_PER_MS)
+/* A clock of etcd's leader that stood still looks like one. */
+#define RENEWALS_MIN 2
 /* A key that vanishes again and again is not put back more often. */
 #define PUT_BACK_US US_PER_S
 
@@ -42,8 +48,10 @@ struct nodekey {
 	char *written;   /* its value */
 	char *in_flight; /* being written */
 	char other[RECORD_INSTANCE_LEN + 1];
-	int64_t taken_since_us;
-	uint64_t taken_term;
+	int64_t other_lease;
+	uint64_t other_term;  /* a new leader gives every lease its whole time again */
+	int64_t other_end_us; /* the lease ends by then if it is not renewed; 0: not known */
+	unsigned n_renewals;
 	int64_t put_back_us; /* when it was last, or will be */
 	ev_timer timer;      /* tries again */
 	struct etcd_call *call;
@@ -62,38 +70,63 @@ static void set_state(struct nodekey *k, enum nodekey_state to)
 		return;
 	fsm_check(states, ARRAY_SIZE(states), k->state, to);
 	log_debug("node_key", "key=%s old=%s new=%s", k->key, states[k->state].name, states[to].name);
-	if (to == NODEKEY_PRESENT || to == NODEKEY_ABSENT)
-		k->taken_since_us = 0;
+	if (to == NODEKEY_PRESENT || to == NODEKEY_ABSENT) {
+		k->other_end_us = 0;
+		k->n_renewals = 0;
+	}
 	k->state = to;
 	k->changed(to, k->userdata);
 }
 
 static void write_key(struct nodekey *k);
 
+/* Seconds left are told rounded down, as they were between sending and receiving. */
+static void note_lease(struct nodekey *k, const struct etcd_outcome *outcome, int64_t left_s)
+{
+	if (k->other_end_us != 0 && outcome->raft_term == k->other_term &&
+	    outcome->sent_us + left_s * US_PER_S > k->other_end_us)
+		k->n_renewals++;
+	k->other_term = outcome->raft_term;
+	k->other_end_us = outcome->received_us + (left_s + 1) * US_PER_S;
+}
+
+static void lease_cb(const struct etcd_outcome *outcome, const struct etcd_lease_result *result,
+                     void *userdata)
+{
+	struct nodekey *k = userdata;
+
+	k->call = NULL;
+	/* A member that is leader no more may tell more than was granted. */
+	if (outcome->r == 0 && result->ttl_s <= result->granted_ttl_s)
+		note_lease(k, outcome, result->ttl_s);
+	/* First the timer: the callback may ask for an update at once. */
+	try_after(k, RETRY_US);
+	set_state(k, NODEKEY_TAKEN);
+}
+
 /* The key exists, and not as we last wrote it. */
-static void found(struct nodekey *k, const struct etcd_kv *kv, uint64_t raft_term)
+static void found(struct nodekey *k, const struct etcd_kv *kv)
 {
 	struct record_node n = {0};
+	int r;
 
 	if (record_node_parse(kv->value.data, kv->value.len, &n) < 0)
 		(void) strcpy(n.instance, "?");
-	if (strcmp(n.instance, k->me->instance) == 0) {
+	if (strcmp(n.instance, k->me->instance) == 0 || kv->lease == 0) {
 		k->rev = kv->mod_revision;
 		write_key(k);
 		return;
 	}
 	(void) strcpy(k->other, n.instance);
-	/* A new leader gives every lease its whole time anew, that of a dead node as well. */
-	if (k->taken_since_us == 0 || k->taken_term != raft_term)
-		k->taken_since_us = mono_now_us();
-	k->taken_term = raft_term;
-	/* First the timer: whoever hears of the new state may ask for an update at once. */
-	try_after(k, RETRY_US);
-	set_state(k, NODEKEY_TAKEN);
+	if (kv->lease != k->other_lease)
+		k->other_end_us = 0;
+	k->other_lease = kv->lease;
+	r = etcd_lease_ttl(k->etcd, kv->lease, lease_cb, k, &k->call);
+	assert(r >= 0);
 }
 
 /* The guard failed. */
-static void not_written(struct nodekey *k, const struct etcd_txn_result *result, uint64_t raft_term)
+static void not_written(struct nodekey *k, const struct etcd_txn_result *result)
 {
 	const struct etcd_range_result *range;
 
@@ -104,7 +137,7 @@ static void not_written(struct nodekey *k, const struct etcd_txn_result *result,
 	range = &result->results[0].range;
 	k->rev = 0;
 	if (range->n_kvs > 0)
-		found(k, &range->kvs[0], raft_term);
+		found(k, &range->kvs[0]);
 	else
 		write_key(k);
 }
@@ -122,7 +155,7 @@ static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 		return;
 	}
 	if (!result->succeeded) {
-		not_written(k, result, outcome->raft_term);
+		not_written(k, result);
 		return;
 	}
 	k->rev = outcome->revision;
@@ -253,7 +286,12 @@ const char *nodekey_other_instance(const struct nodekey *k)
 	return k->other;
 }
 
-int64_t nodekey_taken_since_us(const struct nodekey *k)
+int64_t nodekey_other_left_us(const struct nodekey *k)
 {
-	return k->taken_since_us;
+	return k->other_end_us == 0 ? 0 : MAX(k->other_end_us - mono_now_us(), 0);
+}
+
+bool nodekey_other_lives(const struct nodekey *k)
+{
+	return k->n_renewals >= RENEWALS_MIN;
 }

@@ -12,6 +12,7 @@
  */
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -49,6 +50,8 @@ void nodekey_on_gone(struct nodekey *key);
 
 enum nodekey_state nodekey_state(const struct nodekey *key);
 
-/* In NODEKEY_TAKEN: the other's instance, and since when we have seen it under one etcd leader. */
+/* In NODEKEY_TAKEN: the other's instance, what is left of its lease (0 where that is not known),
+ * and whether it was seen to renew it: another machine with this node's name does. */
 const char *nodekey_other_instance(const struct nodekey *key);
-int64_t nodekey_taken_since_us(const struct nodekey *key);
+int64_t nodekey_other_left_us(const struct nodekey *key);
+bool nodekey_other_lives(const struct nodekey *key);

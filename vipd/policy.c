@@ -78,7 +78,9 @@ static const char *reason_to_yield(const struct policy_input *in, const struct r
 	if (in->me->health == HEALTH_BAD && health_class(best->health) == 0 &&
 	    (settled || in->tenure != POLICY_TENURE_HEALTH))
 		return POLICY_REASON_HEALTH;
-	if (in->policy->preempt && settled && health_class(best->health) == 0 &&
+	if (in->unchecked && settled && best->health == HEALTH_GOOD)
+		return POLICY_REASON_UNCHECKED;
+	if (in->policy->preempt && settled && health_class(best->health) <= (in->unchecked ? 1 : 0) &&
 	    best->priority > in->me->priority)
 		return POLICY_REASON_PREEMPT;
 	return NULL;

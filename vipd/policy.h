@@ -6,9 +6,9 @@
  * (election.h) keeps it safe whatever is decided here; this decides what is sensible.
  *
  * A node is better than another when, in this order: it is eligible (link with carrier, not on
- * hold); its API server's health is better (good or unchecked, then unknown, then bad); its
- * priority is higher; it is not etcd's leader while the other is (if that is wanted); its name
- * sorts first.
+ * hold); its API server's health is better (good or off by configuration, then unknown, also where
+ * the check waits for its CA, then bad); its priority is higher; it is not etcd's leader while the
+ * other is (if that is wanted); its name sorts first.
  */
 
 #include <stdbool.h>
@@ -48,6 +48,7 @@ struct policy_input {
 	int64_t owned_for_us;
 	bool on_hold;
 	bool carrier;
+	bool unchecked; /* my health is unknown because the check waits for its CA */
 };
 
 struct policy_advice {
@@ -59,6 +60,7 @@ struct policy_advice {
 #define POLICY_REASON_HOLD "on hold"
 #define POLICY_REASON_CARRIER "link down"
 #define POLICY_REASON_HEALTH "unhealthy"
+#define POLICY_REASON_UNCHECKED "health unknown"
 #define POLICY_REASON_PREEMPT "preempted by priority"
 
 /* Should the owner hand over? It never does when nobody is better off than itself. */

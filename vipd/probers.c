@@ -31,8 +31,8 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_check(const struct config_health *a, const struct config_health *b)
 {
-	return same_text(a->url, b->url) && same_text(a->server_name, b->server_name) &&
-	       same_text(a->ca_file, b->ca_file) &&
+	return a->awaits_ca == b->awaits_ca && same_text(a->url, b->url) &&
+	       same_text(a->server_name, b->server_name) && same_text(a->ca_file, b->ca_file) &&
 	       same_text(a->client_cert_file, b->client_cert_file) &&
 	       same_text(a->client_key_file, b->client_key_file) && a->interval_us == b->interval_us &&
 	       a->timeout_us == b->timeout_us && a->rise == b->rise && a->fall == b->fall;

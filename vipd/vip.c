@@ -39,7 +39,7 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 	if (v->config->policy.fence == CONFIG_FENCE_NFTABLES && v->env->gate == NULL)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
-		return "node name in use by another node";
+		return "node name in use until its lease in etcd ends";
 	if (!v->timing_known || !v->joined)
 		return "etcd has not answered yet";
 	return NULL;
@@ -56,6 +56,7 @@ static void ask_policy(struct vip *v)
 	    .owned_for_us = mono_now_us() - election_since_us(v->election),
 	    .on_hold = v->on_hold,
 	    .carrier = v->carrier,
+	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
 	};
 	struct policy_advice advice;
 
@@ -121,7 +122,9 @@ void vip_set_etcd_leader(struct vip *v, bool leads)
 
 void vip_set_health(struct vip *v, enum health_state state, const char *reason)
 {
-	v->me.health = state;
+	v->health = state;
+	/* What is off by configuration counts as fit; of what waits for its CA nothing is known. */
+	v->me.health = state == HEALTH_UNCHECKED ? HEALTH_UNKNOWN : state;
 	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
 	vip_review(v);
 }
@@ -197,20 +200,17 @@ static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 	if (state == NODEKEY_PRESENT)
 		v->joined = true;
 	if (state == NODEKEY_TAKEN)
-		/* Most often our own predecessor's, which ends with its lease. */
+		/* Most often this node's own of before a power loss, which ends with its lease. */
 		log_warning("node_name_taken",
-		            "vip=%s node=%s other=%s reason=\"waiting for its lease to run out\"", v->text,
-		            v->me.node, nodekey_other_instance(v->nodekey));
+		            "vip=%s node=%s other=%s left_s=%lld reason=\"waiting for its lease to end\"",
+		            v->text, v->me.node, nodekey_other_instance(v->nodekey),
+		            (long long) (nodekey_other_left_us(v->nodekey) / US_PER_S));
 	vip_review(v);
 }
 
-/* A crashed predecessor's key ends with its lease; one that stands for longer is alive. */
 static void check_name(struct vip *v)
 {
-	int64_t since_us = nodekey_taken_since_us(v->nodekey);
-	int64_t patience_us = MAX(v->env->lease_ttl_us, v->granted_lease_s * US_PER_S) + 2 * US_PER_S;
-
-	if (!v->joined && since_us != 0 && mono_now_us() - since_us > patience_us)
+	if (!v->joined && nodekey_other_lives(v->nodekey))
 		v->env->name_taken(nodekey_other_instance(v->nodekey), v->env->ctx);
 }
 
@@ -290,7 +290,8 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 	(void) snprintf(v->me.node, sizeof(v->me.node), "%s", env->node_name);
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
-	v->me.health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
+	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
+	v->me.health = v->health;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
 	r = boottimer_new(env->ev, wake_cb, v, &v->wake);

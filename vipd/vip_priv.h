@@ -64,6 +64,7 @@ struct vip {
 	char stop_reason[RECORD_REASON_MAX + 1];
 
 	bool on_hold;
+	enum health_state health; /* as this node shows it; me.health is what others are told */
 	char health_reason[256];
 	int64_t election_timeout_us;
 	int64_t granted_lease_s;

@@ -9,6 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
+#include "net/bypass.h"
 #include "vipd/timing.h"
 
 static void add_warning(struct vip_report_room *room, struct vip_report *report, const char *fmt,
@@ -54,6 +55,23 @@ static void add_cloud_trouble(const struct vip *v, struct vip_report_room *room,
 		            (long long) ((cloud.again_us + US_PER_S - 1) / US_PER_S));
 }
 
+/* Gate and lifetime of the address are nothing to what takes its packets before them. */
+static void add_bypasses(const struct vip *v, struct vip_report_room *room,
+                         struct vip_report *report)
+{
+	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
+	char text[256];
+
+	if (link == NULL)
+		return;
+	bypass_describe(link->ifindex, text, sizeof(text));
+	if (text[0] != '\0')
+		add_warning(room, report,
+		            "not fenced, and may go on answering for the address after this node has lost "
+		            "it: %s; see limits.md, \"before netfilter\"",
+		            text);
+}
+
 static void add_warnings(const struct vip *v, struct vip_report_room *room,
                          struct vip_report *report)
 {
@@ -74,6 +92,11 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            "link %s could not be made: %s; make it yourself: a dummy, or a bridge without "
 		            "ports",
 		            v->config->link, strerror(-v->make_link_error));
+	if (v->health == HEALTH_UNCHECKED && v->config->policy.health.enabled)
+		add_warning(room, report,
+		            "the API server of this node is not checked: %s; where there is none, set "
+		            "healthCheck.enabled to false",
+		            v->health_reason);
 	if (v->hcloud != NULL)
 		add_cloud_trouble(v, room, report);
 	if (announcer_error(v->announcer) < 0)
@@ -99,6 +122,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report,
 		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");
 	add_trouble(v, room, report);
+	add_bypasses(v, room, report);
 	report->warnings = room->warnings;
 }
 
@@ -137,7 +161,7 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .confirm_rtt_us = v->rtt_us,
 	    .confirmations = v->confirmations,
 	    .confirmation_failures = v->confirmation_failures,
-	    .health = v->me.health,
+	    .health = v->health,
 	    .health_reason = v->health_reason,
 	    .priority = v->me.priority,
 	    .hold = v->on_hold,

@@ -2,9 +2,9 @@
 # The faults, one function each: brought upon the node that owns all four addresses, watched until somebody
 # else has each of them and some time longer, and mended. What is measured, from the fault to the end:
 #
-#   FAULT_gap_ms       the longest time without an answer, whoever gives it
-#   FAULT_overlap_ms   for how long two answered (tests/tools/wirelog/figures.h has the words). Where nobody
-#                      would ever have ended it, it is as long as it was watched
+#   FAULT_gap_ms       the longest time without an answer by ARP, whoever gives it
+#   FAULT_overlap_ms   for how long two answered, by ARP or TCP (tests/tools/wirelog/figures.h has the words).
+#                      Where nobody would ever have ended it, it is as long as it was watched
 #   FAULT_silence_ms   when the old owner was last heard; FAULT_takeover_ms: when another answered
 
 AFTER_S=2 # watched so much longer

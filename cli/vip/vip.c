@@ -4,10 +4,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/table.h"
+#include "cli/common/worker.h"
 #include "cli/vip/vip_render.h"
 
 #define DAEMON "vipd"
@@ -99,4 +102,23 @@ int cli_vip_hold(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 int cli_vip_unhold(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 {
 	return set_hold(cli, "unhold", "no longer on hold: this node may own VIPs again");
+}
+
+/* vipd's own program does it: its daemon cannot be asked, and this one knows nothing of nftables.
+ */
+int cli_vip_ungate(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	AUTO(free) char *installed = xasprintf("%s/" DAEMON, cli->runtime_dir);
+	struct texts words = {0};
+	int code;
+
+	texts_add(&words, "--ungate");
+	/* systemd/tmpfiles.d/fairlead.conf: the socket is a symbolic link into vipd's own directory. */
+	texts_add_option(&words, "--runtime-dir",
+	                 access(installed, F_OK) == 0 ? installed : cli->runtime_dir);
+	if (cli->yes)
+		texts_add(&words, "--yes");
+	code = worker_become(DAEMON, &words);
+	texts_fini(&words);
+	return code;
 }

@@ -79,7 +79,7 @@ static void on_answer(const struct etcd_outcome *outcome, const ProtobufCMessage
 	int r = outcome->r;
 
 	if (r < 0 && strstr(outcome->text, "authentication is not enabled") != NULL) {
-		/* As it may be switched on later, the refusal "user name is empty" leads back here. */
+		/* It may be switched on later; what is refused then leads back here: auth_may_help(). */
 		r = 0;
 	} else if (r == 0 && is_header(answer->token)) {
 		auth->token = xstrdup(answer->token);
@@ -169,6 +169,12 @@ void auth_unwait(struct auth *auth, struct auth_wait *wait)
 		return;
 	wait->waiting = false;
 	TAILQ_REMOVE(&auth->waiting, wait, entry);
+}
+
+bool auth_may_help(const struct auth *auth, const struct verdict *verdict, bool sent_token)
+{
+	return auth != NULL &&
+	       (verdict->kind == VERDICT_NO_AUTH || (verdict->r == -EACCES && !sent_token));
 }
 
 void auth_refused(struct auth *auth, unsigned generation)

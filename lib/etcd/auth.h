@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
+#include "etcd/verdict.h"
 
 struct auth;
 
@@ -33,5 +34,10 @@ bool auth_token(const struct auth *auth, const char **ret_token, unsigned *ret_g
 void auth_wait(struct auth *auth, struct auth_wait *wait);
 void auth_unwait(struct auth *auth, struct auth_wait *wait); /* fine if it does not wait */
 
-/* The token of that generation was refused. */
+/* Whether to authenticate and try again after this end of an attempt: its token was refused, or it
+ * carried none and was denied. With client certificates etcd takes the certificate's CN for the
+ * user where there is no token, and denies it like any user without a role. auth may be NULL. */
+bool auth_may_help(const struct auth *auth, const struct verdict *verdict, bool sent_token);
+
+/* The token of that generation, or having none in it, was refused. */
 void auth_refused(struct auth *auth, unsigned generation);

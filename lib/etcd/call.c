@@ -45,7 +45,8 @@ struct candidate {
 	struct etcd_call *call;
 	struct endpoint *endpoint;
 	struct rpc *rpc; /* in flight */
-	bool had_token;  /* and its generation */
+	bool had_token;  /* that, or the knowledge that none is needed; and its generation */
+	bool sent_token;
 	unsigned token_generation;
 	unsigned n_tries;
 	int64_t not_before_us;
@@ -275,7 +276,7 @@ static void on_attempt_done(const struct rpc_result *result, void *userdata)
 		/* A stream that ended well, but without its one message. */
 		verdict = verdict_of(GRPC_STATUS_UNAVAILABLE, "", result->sent);
 	}
-	if (verdict.kind == VERDICT_NO_AUTH && auth != NULL && !has_flag(call, CALL_NO_TOKEN) &&
+	if (!has_flag(call, CALL_NO_TOKEN) && auth_may_help(auth, &verdict, candidate->sent_token) &&
 	    call->n_refused_tokens < REFUSED_TOKENS_MAX) {
 		call->n_refused_tokens++;
 		candidate->n_tries--;
@@ -310,6 +311,7 @@ static void start_attempt(struct etcd_call *call, struct candidate *candidate, i
 	if (call->etcd->auth != NULL && !has_flag(call, CALL_NO_TOKEN))
 		candidate->had_token =
 		    auth_token(call->etcd->auth, &metadata.token, &candidate->token_generation);
+	candidate->sent_token = metadata.token != NULL;
 	candidate->n_tries++;
 	candidate->unreachable = false;
 	candidate->withdrawn = false;

@@ -64,6 +64,7 @@ struct etcd_snapshot {
 	int64_t opened_us; /* the stream */
 	struct auth_wait auth_wait;
 	unsigned token_generation;
+	bool sent_token;
 	unsigned n_refused_tokens;
 
 	struct endpoint *endpoint;
@@ -247,7 +248,7 @@ static void on_ended(grpc_status_code code, const char *text, void *userdata)
 	struct auth *auth = snapshot->etcd->auth;
 
 	snapshot->pull = NULL;
-	if (verdict.kind == VERDICT_NO_AUTH && auth != NULL && !snapshot->begun &&
+	if (auth_may_help(auth, &verdict, snapshot->sent_token) && !snapshot->begun &&
 	    snapshot->n_refused_tokens < REFUSED_TOKENS_MAX) {
 		snapshot->n_refused_tokens++;
 		auth_refused(auth, snapshot->token_generation);
@@ -272,6 +273,7 @@ static void open_stream(struct etcd_snapshot *snapshot)
 		return;
 	}
 	snapshot->opened_us = mono_now_us();
+	snapshot->sent_token = token != NULL;
 	/* A leader is not demanded, and a member without one must do: that may be when the backup is
 	 * needed. */
 	snapshot->pull = pull_open(etcd->ev, endpoint_place(snapshot->endpoint), pool_pem(etcd->pool),

@@ -180,7 +180,8 @@ static void stop_too_large(struct etcd_watch *watch)
 
 static void on_canceled(struct etcd_watch *watch, const Pb__WatchResponse *message)
 {
-	static const char *const auth_reasons[] = {"permission denied", "auth token", "auth store"};
+	static const char *const auth_reasons[] = {"permission denied", "auth token", "auth store",
+	                                           "user name is empty"};
 
 	if (message->compact_revision > 0) {
 		stop_compacted(watch, message->compact_revision, "compacted");
@@ -292,7 +293,7 @@ static void on_ended(grpc_status_code code, const char *text, void *userdata)
 	struct verdict verdict = verdict_of(code, text, true);
 
 	watch->stream = NULL;
-	if (verdict.kind == VERDICT_NO_AUTH && watch->etcd->auth != NULL)
+	if (verdict.r == -EACCES && watch->etcd->auth != NULL)
 		auth_refused(watch->etcd->auth, watch->token_generation);
 	lose(watch, text);
 }

@@ -50,6 +50,8 @@ struct nftgate {
 	struct nft_batch batch;
 	struct addr guarded[NFTGATE_ADDRS_MAX];
 	size_t n_guarded;
+	uint32_t links[NFTGATE_LINKS_MAX]; /* index numbers */
+	size_t n_links;
 	uint32_t ticket; /* the next one's number */
 	bool removed;    /* by nftgate_destroy() */
 	bool suspect;    /* the transaction that is being notified touched our tables */
@@ -91,6 +93,17 @@ static void put_guard(struct nftgate *gate, const struct addr *addr)
 
 	for (size_t i = 0; i < n; i++)
 		nft_batch_add_element(&gate->batch, &places[i]);
+}
+
+static void put_link(struct nftgate *gate, uint32_t ifindex)
+{
+	const struct nft_element e = {.family = NFPROTO_INET,
+	                              .table = gate->table,
+	                              .set = NFTGATE_SET_LINKS,
+	                              .key = &ifindex,
+	                              .key_len = NFTGATE_LINK_BYTES};
+
+	nft_batch_add_element(&gate->batch, &e);
 }
 
 static void put_absent(struct nftgate *gate, const struct addr *addr, enum set_kind kind)
@@ -226,6 +239,8 @@ static void put_all_guards(struct nftgate *gate)
 {
 	for (size_t i = 0; i < gate->n_guarded; i++)
 		put_guard(gate, &gate->guarded[i]);
+	for (size_t i = 0; i < gate->n_links; i++)
+		put_link(gate, gate->links[i]);
 }
 
 /* What a kernel without (a part of) nf_tables answers to what every other one accepts. */
@@ -416,6 +431,24 @@ int nftgate_unguard(struct nftgate *gate, const struct addr *addr)
 	forget(gate, addr);
 	put_absent(gate, addr, SET_LIVE);
 	put_absent(gate, addr, SET_GUARDED);
+	return commit(gate);
+}
+
+int nftgate_add_link(struct nftgate *gate, int ifindex)
+{
+	const uint32_t number = (uint32_t) ifindex;
+	size_t i = 0;
+
+	while (i < gate->n_links && gate->links[i] != number)
+		i++;
+	if (i == NFTGATE_LINKS_MAX) {
+		/* Links come and go; those of the oldest are gone. */
+		memmove(gate->links, gate->links + 1, sizeof(gate->links) - sizeof(gate->links[0]));
+		i = --gate->n_links;
+	}
+	gate->links[i] = number;
+	gate->n_links = MAX(gate->n_links, i + 1);
+	put_link(gate, number);
 	return commit(gate);
 }
 

@@ -16,8 +16,10 @@
  *   address that answers, and that alone would draw traffic to a node that no longer owns it. A TCP
  *   reset passes: it is how the clients of a lost connection hear of it (sockdestroy.h).
  * The input hook sees only what is delivered locally, so a node that does not hold the address
- * still forwards its own pods' packets to the one that does. The rules look at no interface: a
- * second link in the same LAN cannot answer for the first.
+ * still forwards its own pods' packets to the one that does. The rules about
+ * packets to the address look at no interface: a second link in the same LAN cannot answer for the
+ * first. Those about translated flows concern the links of nftgate_add_link() and all others that
+ * lead off this machine: hardware, bonds, VLANs, macvlans, ipvlans and VRFs.
  *
  * Frames sent by AF_PACKET do not pass these hooks: the sender looks at its own deadline.
  *
@@ -42,6 +44,8 @@ struct nftgate;
 
 /* Guarded addresses of one gate. */
 #define NFTGATE_ADDRS_MAX 64
+/* Links of one gate; of more the oldest is forgotten, which is one that was deleted. */
+#define NFTGATE_LINKS_MAX 256
 /* The shortest time that an address can be live: old kernels take less than a tick (10 ms at 100
  * Hz) for "no timeout". */
 #define NFTGATE_TIMEOUT_MIN_MS 10
@@ -65,6 +69,10 @@ int nftgate_destroy(struct nftgate *gate);
  */
 int nftgate_guard(struct nftgate *gate, const struct addr *addr);
 int nftgate_unguard(struct nftgate *gate, const struct addr *addr);
+
+/* Translated flows for guarded addresses come in by this link, whatever its kind. Adding twice is
+ * fine. A deleted link's number is not used again by the kernel, so there is no removal. */
+int nftgate_add_link(struct nftgate *gate, int ifindex);
 
 /* What is guarded, also by an earlier process. Returns how many. */
 size_t nftgate_guarded(const struct nftgate *gate, struct addr ret_addrs[static NFTGATE_ADDRS_MAX]);

@@ -22,7 +22,7 @@
 #include "net/netlink.h"
 #include "net/nftgate_rules.h"
 
-#define RULE_TEXT_MAX 1024
+#define RULE_TEXT_MAX 2048
 #define INSPECT_ATTEMPTS_MAX 10
 
 struct inspection {
@@ -118,7 +118,7 @@ static void chain_cb(const struct nlmsghdr *nlh, void *userdata)
 	type = nftnl_chain_get_str(chain, NFTNL_CHAIN_TYPE);
 	if (type == NULL || strcmp(type, "filter") != 0 ||
 	    nftnl_chain_get_u32(chain, NFTNL_CHAIN_HOOKNUM) != in->chain->hook ||
-	    nftnl_chain_get_s32(chain, NFTNL_CHAIN_PRIO) != NFTGATE_PRIORITY ||
+	    nftnl_chain_get_s32(chain, NFTNL_CHAIN_PRIO) != in->chain->priority ||
 	    nftnl_chain_get_u32(chain, NFTNL_CHAIN_POLICY) != NF_ACCEPT)
 		in->wrong = true;
 	nftnl_chain_free(chain);

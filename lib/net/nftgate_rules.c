@@ -3,9 +3,10 @@
  * The gate's chains, sets and rules as three tables of constants, written into a batch with
  * libnftnl for nftgate.c.
  *
- * Priority: before everything (the lowest that others use is -400, for defragmentation). A packet
- * that will be dropped then makes no connection-tracking entry, is not queued and is not logged as
- * accepted.
+ * Priorities: `input` and `output` come before everything (the lowest that others use is -400, for
+ * defragmentation). A packet that will be dropped then makes no connection-tracking entry, is not
+ * queued and is not logged as accepted. `translated` comes after every chain that can translate a
+ * destination (dstnat is -100, and a chain of type nat may have any priority above -200).
  */
 #include "net/nftgate_rules.h"
 
@@ -19,9 +20,14 @@
 #include <libnftnl/set.h>
 #include <libnftnl/table.h>
 #include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_conntrack_tuple_common.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter_arp.h>
+#include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/icmp6.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -29,19 +35,25 @@
 
 #define CHAIN_INPUT "input"
 #define CHAIN_OUTPUT "output"
+#define CHAIN_TRANSLATED "translated"
+#define CHAIN_REPLIES "replies"
+#define PRIORITY_FIRST (-1000)
+#define PRIORITY_LAST 1000
 /* The types by the numbers that nft(8) gives them, so that it can show the elements. */
 #define NFT_TYPE_IPADDR 7
 #define NFT_TYPE_IP6ADDR 8
 #define NFT_TYPE_MARK 19
-#define TCP_FLAG_RST_BYTE 0x04
+#define NFT_TYPE_IFINDEX 20
 
 const uint8_t nftgate_families[NFTGATE_FAMILIES] = {NFPROTO_ARP, NFPROTO_INET};
 
 const struct nftgate_chain nftgate_chains[NFTGATE_CHAINS] = {
-    {NFPROTO_ARP, CHAIN_INPUT, NF_ARP_IN},
-    {NFPROTO_ARP, CHAIN_OUTPUT, NF_ARP_OUT},
-    {NFPROTO_INET, CHAIN_INPUT, NF_INET_LOCAL_IN},
-    {NFPROTO_INET, CHAIN_OUTPUT, NF_INET_LOCAL_OUT},
+    {NFPROTO_ARP, CHAIN_INPUT, NF_ARP_IN, PRIORITY_FIRST},
+    {NFPROTO_ARP, CHAIN_OUTPUT, NF_ARP_OUT, PRIORITY_FIRST},
+    {NFPROTO_INET, CHAIN_INPUT, NF_INET_LOCAL_IN, PRIORITY_FIRST},
+    {NFPROTO_INET, CHAIN_OUTPUT, NF_INET_LOCAL_OUT, PRIORITY_FIRST},
+    {NFPROTO_INET, CHAIN_TRANSLATED, NF_INET_PRE_ROUTING, PRIORITY_LAST},
+    {NFPROTO_INET, CHAIN_REPLIES, NF_INET_POST_ROUTING, PRIORITY_LAST},
 };
 
 const struct nftgate_set nftgate_sets[NFTGATE_SETS] = {
@@ -52,89 +64,124 @@ const struct nftgate_set nftgate_sets[NFTGATE_SETS] = {
     {NFPROTO_INET, NFTGATE_SET_GUARDED6, NFT_TYPE_IP6ADDR, 16, 0},
     {NFPROTO_INET, NFTGATE_SET_LIVE6, NFT_TYPE_IP6ADDR, 16, NFT_SET_TIMEOUT},
     {NFPROTO_INET, NFTGATE_SET_TICKETS, NFT_TYPE_MARK, NFTGATE_TICKET_BYTES, NFT_SET_TIMEOUT},
+    {NFPROTO_INET, NFTGATE_SET_LINKS, NFT_TYPE_IFINDEX, NFTGATE_LINK_BYTES, 0},
 };
 
-/* Bytes of a packet; len 0 for none. */
-struct field {
-	uint32_t base, offset, len;
+enum source { SOURCE_NONE, SOURCE_META, SOURCE_NET, SOURCE_TRANSPORT, SOURCE_CT };
+enum test { TEST_IS, TEST_IS_NOT, TEST_IN, TEST_NOT_IN };
+
+/* One condition of a rule: loads `len` bytes and tests them. */
+struct match {
+	enum source source;
+	uint32_t what; /* a key of meta or ct, or the offset in the header */
+	uint32_t len;
+	enum test test;
+	uint32_t mask;    /* 0: all bits */
+	uint32_t value;   /* in the byte order of this machine, unless `text` */
+	const char *text; /* `len` bytes, padded with zeroes */
+	const char *set;  /* of TEST_IN and TEST_NOT_IN */
 };
 
-#define FIELD_NET(off, n)                      \
-	{                                          \
-		NFT_PAYLOAD_NETWORK_HEADER, (off), (n) \
+#define META(key, n) .source = SOURCE_META, .what = (key), .len = (n)
+#define NET(offset, n) .source = SOURCE_NET, .what = (offset), .len = (n)
+#define TRANSPORT(offset, n) .source = SOURCE_TRANSPORT, .what = (offset), .len = (n)
+#define CT(key, n) .source = SOURCE_CT, .what = (key), .len = (n)
+#define IS(load, v)        \
+	{                      \
+		load, .value = (v) \
 	}
-#define FIELD_TRANSPORT(off, n)                  \
+#define HAS(load, bits)                       \
+	{                                         \
+		load, .mask = (bits), .value = (bits) \
+	}
+#define LACKS(load, bits)    \
+	{                        \
+		load, .mask = (bits) \
+	}
+#define NOT_IN(load, name)                       \
 	{                                            \
-		NFT_PAYLOAD_TRANSPORT_HEADER, (off), (n) \
+		load, .test = TEST_NOT_IN, .set = (name) \
 	}
+#define SILENT(load, v)                             \
+	{load, .test = TEST_IN, .set = "guarded" #v},   \
+	{                                               \
+		load, .test = TEST_NOT_IN, .set = "live" #v \
+	}
+#define IS_PROTO(proto) IS(META(NFT_META_NFPROTO, 1), (proto))
+#define IS_L4PROTO(proto) IS(META(NFT_META_L4PROTO, 1), (proto))
+#define IS_LOOPBACK(key) IS(META((key), 2), ARPHRD_LOOPBACK)
+#define IS_NOT_KIND(key, kind)                                     \
+	{                                                              \
+		META((key), IFNAMSIZ), .test = TEST_IS_NOT, .text = (kind) \
+	}
+
+/* Neither a VIP's link nor of a kind that leads off this machine. A device without a kind, that is
+ * hardware, does not match: loading its kind ends the rule. */
+#define LEADS_INSIDE(index, kind)                                                            \
+	NOT_IN(META((index), NFTGATE_LINK_BYTES), NFTGATE_SET_LINKS), IS_NOT_KIND(kind, "bond"), \
+	    IS_NOT_KIND(kind, "team"), IS_NOT_KIND(kind, "vlan"), IS_NOT_KIND(kind, "macvlan"),  \
+	    IS_NOT_KIND(kind, "ipvlan"), IS_NOT_KIND(kind, "vrf")
+#define MATCHES_MAX 8
 
 /*
- * Each row is one rule: packets of this nfproto and l4proto (0: any) whose `only` bytes, masked,
- * are `value`, are dropped when `addr` is guarded and not live. A row without `addr` accepts.
+ * Each row is one rule: packets that meet all of its conditions are dropped, or accepted by this
+ * chain.
  *
  * - An ARP request whose *sender* is guarded passes the input: it is another node's announcement of
  *   the address, or is sent in its name, and this node's own neighbour table must hear of it.
- * Should it make the kernel answer, the answer is stopped at the output.
+ *   Should it make the kernel answer, the answer is stopped at the output.
  * - A TCP reset passes the output: it draws no traffic here, and it is how the clients of a
  *   connection that this node has lost hear of it (sockdestroy.h).
  * - Neighbour discovery has the address in its target, 8 bytes into the message (RFC 4861
- * section 4.3 and 4.4).
+ *   section 4.3 and 4.4).
+ * - A translated packet carries the address in its tracked flow only: in the destination that the
+ *   first packet had before translation. `translated` stops what comes in, `replies` what goes out.
+ *   Flows of this machine and of its pods pass, as kube-proxy translates a Service's externalIPs on
+ *   every node.
  */
 static const struct gate_rule {
 	uint8_t family;
 	const char *chain;
-	uint8_t nfproto, l4proto;
-	struct field only;
-	uint8_t mask, value; /* of the last byte of `only`; the ones before it are zero */
-	struct field unless_guarded;
-	struct field addr;
+	bool accepts;
+	struct match matches[MATCHES_MAX];
 } rules[] = {
-    {.family = NFPROTO_ARP,
-     .chain = CHAIN_INPUT,
-     .only = FIELD_NET(6, 2), /* operation */
-     .mask = 0xff,
-     .value = 1, /* request */
-     .unless_guarded = FIELD_NET(14, 4),
-     .addr = FIELD_NET(24, 4)},
-    {.family = NFPROTO_ARP, .chain = CHAIN_OUTPUT, .addr = FIELD_NET(14, 4)},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_INPUT,
-     .nfproto = NFPROTO_IPV4,
-     .addr = FIELD_NET(16, 4)},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_INPUT,
-     .nfproto = NFPROTO_IPV6,
-     .addr = FIELD_NET(24, 16)},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_INPUT,
-     .nfproto = NFPROTO_IPV6,
-     .l4proto = IPPROTO_ICMPV6,
-     .only = FIELD_TRANSPORT(0, 1),
-     .mask = 0xff,
-     .value = ND_NEIGHBOR_SOLICIT,
-     .addr = FIELD_TRANSPORT(8, 16)},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_OUTPUT,
-     .l4proto = IPPROTO_TCP,
-     .only = FIELD_TRANSPORT(13, 1), /* flags */
-     .mask = TCP_FLAG_RST_BYTE,
-     .value = TCP_FLAG_RST_BYTE},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_OUTPUT,
-     .nfproto = NFPROTO_IPV4,
-     .addr = FIELD_NET(12, 4)},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_OUTPUT,
-     .nfproto = NFPROTO_IPV6,
-     .addr = FIELD_NET(8, 16)},
-    {.family = NFPROTO_INET,
-     .chain = CHAIN_OUTPUT,
-     .nfproto = NFPROTO_IPV6,
-     .l4proto = IPPROTO_ICMPV6,
-     .only = FIELD_TRANSPORT(0, 1),
-     .mask = 0xff,
-     .value = ND_NEIGHBOR_ADVERT,
-     .addr = FIELD_TRANSPORT(8, 16)},
+    {NFPROTO_ARP,
+     CHAIN_INPUT,
+     false,
+     {IS(NET(7, 1), ARPOP_REQUEST), NOT_IN(NET(14, 4), NFTGATE_SET_GUARDED4),
+      SILENT(NET(24, 4), 4)}},
+    {NFPROTO_ARP, CHAIN_OUTPUT, false, {SILENT(NET(14, 4), 4)}},
+
+    {NFPROTO_INET, CHAIN_INPUT, false, {IS_PROTO(NFPROTO_IPV4), SILENT(NET(16, 4), 4)}},
+    {NFPROTO_INET, CHAIN_INPUT, false, {IS_PROTO(NFPROTO_IPV6), SILENT(NET(24, 16), 6)}},
+    {NFPROTO_INET,
+     CHAIN_INPUT,
+     false,
+     {IS_PROTO(NFPROTO_IPV6), IS_L4PROTO(IPPROTO_ICMPV6), IS(TRANSPORT(0, 1), ND_NEIGHBOR_SOLICIT),
+      SILENT(TRANSPORT(8, 16), 6)}},
+
+    {NFPROTO_INET, CHAIN_OUTPUT, true, {IS_L4PROTO(IPPROTO_TCP), HAS(TRANSPORT(13, 1), TH_RST)}},
+    {NFPROTO_INET, CHAIN_OUTPUT, false, {IS_PROTO(NFPROTO_IPV4), SILENT(NET(12, 4), 4)}},
+    {NFPROTO_INET, CHAIN_OUTPUT, false, {IS_PROTO(NFPROTO_IPV6), SILENT(NET(8, 16), 6)}},
+    {NFPROTO_INET,
+     CHAIN_OUTPUT,
+     false,
+     {IS_PROTO(NFPROTO_IPV6), IS_L4PROTO(IPPROTO_ICMPV6), IS(TRANSPORT(0, 1), ND_NEIGHBOR_ADVERT),
+      SILENT(TRANSPORT(8, 16), 6)}},
+
+    {NFPROTO_INET, CHAIN_TRANSLATED, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_DST_NAT)}},
+    {NFPROTO_INET, CHAIN_TRANSLATED, true, {IS(CT(NFT_CT_DIRECTION, 1), IP_CT_DIR_REPLY)}},
+    {NFPROTO_INET, CHAIN_TRANSLATED, true, {IS_LOOPBACK(NFT_META_IIFTYPE)}},
+    {NFPROTO_INET, CHAIN_TRANSLATED, true, {LEADS_INSIDE(NFT_META_IIF, NFT_META_IIFKIND)}},
+    {NFPROTO_INET, CHAIN_TRANSLATED, false, {SILENT(CT(NFT_CT_DST_IP, 4), 4)}},
+    {NFPROTO_INET, CHAIN_TRANSLATED, false, {SILENT(CT(NFT_CT_DST_IP6, 16), 6)}},
+
+    {NFPROTO_INET, CHAIN_REPLIES, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_DST_NAT)}},
+    {NFPROTO_INET, CHAIN_REPLIES, true, {IS(CT(NFT_CT_DIRECTION, 1), IP_CT_DIR_ORIGINAL)}},
+    {NFPROTO_INET, CHAIN_REPLIES, true, {IS_LOOPBACK(NFT_META_OIFTYPE)}},
+    {NFPROTO_INET, CHAIN_REPLIES, true, {LEADS_INSIDE(NFT_META_OIF, NFT_META_OIFKIND)}},
+    {NFPROTO_INET, CHAIN_REPLIES, false, {SILENT(CT(NFT_CT_DST_IP, 4), 4)}},
+    {NFPROTO_INET, CHAIN_REPLIES, false, {SILENT(CT(NFT_CT_DST_IP6, 16), 6)}},
 };
 
 /* --- writing --- */
@@ -147,59 +194,96 @@ static struct nftnl_expr *add_expr(struct nftnl_rule *rule, const char *name)
 	return e;
 }
 
-static void add_load(struct nftnl_rule *rule, const struct field *f)
+static void add_load(struct nftnl_rule *rule, const struct match *m)
 {
-	struct nftnl_expr *e = add_expr(rule, "payload");
+	struct nftnl_expr *e;
 
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, f->base);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, f->offset);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, f->len);
+	switch (m->source) {
+	case SOURCE_META:
+		e = add_expr(rule, "meta");
+		nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, m->what);
+		nftnl_expr_set_u32(e, NFTNL_EXPR_META_DREG, NFT_REG_1);
+		return;
+	case SOURCE_CT:
+		e = add_expr(rule, "ct");
+		nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, m->what);
+		nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, NFT_REG_1);
+		/* The kernel refuses a direction with keys that have none. */
+		if (m->what == NFT_CT_DST_IP || m->what == NFT_CT_DST_IP6)
+			nftnl_expr_set_u8(e, NFTNL_EXPR_CT_DIR, IP_CT_DIR_ORIGINAL);
+		return;
+	case SOURCE_NET:
+	case SOURCE_TRANSPORT:
+		e = add_expr(rule, "payload");
+		nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+		nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE,
+		                   m->source == SOURCE_NET ? NFT_PAYLOAD_NETWORK_HEADER
+		                                           : NFT_PAYLOAD_TRANSPORT_HEADER);
+		nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, m->what);
+		nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, m->len);
+		return;
+	case SOURCE_NONE:
+		return;
+	}
 }
 
-static void add_equals(struct nftnl_rule *rule, const void *value, uint32_t len)
+/* A number of len bytes, as it lies in memory. */
+static const void *bytes_of(uint32_t value, uint32_t len, uint8_t ret[static sizeof(value)])
+{
+	const uint16_t value16 = (uint16_t) value;
+
+	ret[0] = (uint8_t) value;
+	if (len == sizeof(value16))
+		memcpy(ret, &value16, sizeof(value16));
+	else if (len == sizeof(value))
+		memcpy(ret, &value, sizeof(value));
+	return ret;
+}
+
+static void add_mask(struct nftnl_rule *rule, const struct match *m)
+{
+	struct nftnl_expr *e = add_expr(rule, "bitwise");
+	uint8_t bytes[sizeof(uint32_t)];
+
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, m->len);
+	(void) nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, bytes_of(m->mask, m->len, bytes), m->len);
+	(void) nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, bytes_of(0, m->len, bytes), m->len);
+}
+
+static void add_compare(struct nftnl_rule *rule, const struct match *m)
 {
 	struct nftnl_expr *e = add_expr(rule, "cmp");
+	char text[IFNAMSIZ] = "";
+	uint8_t bytes[sizeof(uint32_t)];
 
 	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
-	(void) nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, value, len);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, m->test == TEST_IS ? NFT_CMP_EQ : NFT_CMP_NEQ);
+	if (m->text != NULL)
+		(void) strncpy(text, m->text, sizeof(text) - 1);
+	(void) nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA,
+	                      m->text != NULL ? text : bytes_of(m->value, m->len, bytes), m->len);
 }
 
-static void add_meta_equals(struct nftnl_rule *rule, uint32_t key, uint8_t value)
-{
-	struct nftnl_expr *e = add_expr(rule, "meta");
-
-	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, key);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_META_DREG, NFT_REG_1);
-	add_equals(rule, &value, sizeof(value));
-}
-
-static void add_field_equals(struct nftnl_rule *rule, const struct gate_rule *spec)
-{
-	const uint8_t bytes[2] = {0, spec->value};
-
-	add_load(rule, &spec->only);
-	if (spec->mask != 0xff) {
-		struct nftnl_expr *e = add_expr(rule, "bitwise");
-		const uint8_t zero = 0;
-
-		nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
-		nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
-		nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, sizeof(spec->mask));
-		(void) nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, &spec->mask, sizeof(spec->mask));
-		(void) nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, &zero, sizeof(zero));
-	}
-	add_equals(rule, bytes + sizeof(bytes) - spec->only.len, spec->only.len);
-}
-
-static void add_lookup(struct nftnl_rule *rule, const char *set, bool inverted)
+static void add_lookup(struct nftnl_rule *rule, const struct match *m)
 {
 	struct nftnl_expr *e = add_expr(rule, "lookup");
 
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
-	(void) nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_FLAGS, inverted ? NFT_LOOKUP_F_INV : 0);
+	(void) nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, m->set);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_FLAGS, m->test == TEST_NOT_IN ? NFT_LOOKUP_F_INV : 0);
+}
+
+static void add_match(struct nftnl_rule *rule, const struct match *m)
+{
+	add_load(rule, m);
+	if (m->mask != 0)
+		add_mask(rule, m);
+	if (m->set != NULL)
+		add_lookup(rule, m);
+	else
+		add_compare(rule, m);
 }
 
 static void add_verdict(struct nftnl_rule *rule, uint32_t verdict)
@@ -213,27 +297,13 @@ static void add_verdict(struct nftnl_rule *rule, uint32_t verdict)
 static struct nftnl_rule *build_rule(const struct gate_rule *spec, const char *table)
 {
 	struct nftnl_rule *rule = mem_expect(nftnl_rule_alloc());
-	const bool is_v6 = spec->addr.len == 16;
 
 	nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, spec->family);
 	(void) nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, table);
 	(void) nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, spec->chain);
-	if (spec->nfproto != 0)
-		add_meta_equals(rule, NFT_META_NFPROTO, spec->nfproto);
-	if (spec->l4proto != 0)
-		add_meta_equals(rule, NFT_META_L4PROTO, spec->l4proto);
-	if (spec->only.len > 0)
-		add_field_equals(rule, spec);
-	if (spec->unless_guarded.len > 0) {
-		add_load(rule, &spec->unless_guarded);
-		add_lookup(rule, NFTGATE_SET_GUARDED4, true);
-	}
-	if (spec->addr.len > 0) {
-		add_load(rule, &spec->addr);
-		add_lookup(rule, is_v6 ? NFTGATE_SET_GUARDED6 : NFTGATE_SET_GUARDED4, false);
-		add_lookup(rule, is_v6 ? NFTGATE_SET_LIVE6 : NFTGATE_SET_LIVE4, true);
-	}
-	add_verdict(rule, spec->addr.len > 0 ? NF_DROP : NF_ACCEPT);
+	for (size_t i = 0; i < MATCHES_MAX && spec->matches[i].source != SOURCE_NONE; i++)
+		add_match(rule, &spec->matches[i]);
+	add_verdict(rule, spec->accepts ? NF_ACCEPT : NF_DROP);
 	return rule;
 }
 
@@ -264,7 +334,7 @@ static void put_chain(struct nft_batch *b, const struct nftgate_chain *spec, con
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, spec->name);
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
 	nftnl_chain_set_u32(chain, NFTNL_CHAIN_HOOKNUM, spec->hook);
-	nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, NFTGATE_PRIORITY);
+	nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, spec->priority);
 	nftnl_chain_set_u32(chain, NFTNL_CHAIN_POLICY, NF_ACCEPT);
 	nftnl_chain_nlmsg_build_payload(nlh, chain);
 	nftnl_chain_free(chain);

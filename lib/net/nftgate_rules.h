@@ -20,6 +20,9 @@ struct nftnl_rule;
 /* Elements of the tickets of nftgate_open_until(); in the table of family inet. */
 #define NFTGATE_SET_TICKETS "tickets"
 #define NFTGATE_TICKET_BYTES 4
+/* Index numbers of the links by which packets for guarded addresses come. */
+#define NFTGATE_SET_LINKS "links"
+#define NFTGATE_LINK_BYTES 4
 
 /* Both tables anew, with empty sets; whatever stands there under this name goes, in the same batch.
  */
@@ -27,15 +30,15 @@ void nftgate_rules_create(struct nft_batch *b, const char *table);
 /* Both tables away, whether they are there or not. */
 void nftgate_rules_remove(struct nft_batch *b, const char *table);
 
-#define NFTGATE_PRIORITY (-1000)
 #define NFTGATE_FAMILIES 2
-#define NFTGATE_CHAINS 4
-#define NFTGATE_SETS 7
+#define NFTGATE_CHAINS 6
+#define NFTGATE_SETS 8
 
 struct nftgate_chain {
 	uint8_t family;
 	const char *name;
 	uint32_t hook;
+	int32_t priority;
 };
 
 struct nftgate_set {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What tests/nemesis/run starts, in a world of its own: nodes with etcd, API servers, all daemons and a
-# client each; the faults of the plan, round by round; and after each round what must hold again. Writes
+# What tests/nemesis/run starts, in a world of its own: nodes with etcd, API servers, all daemons, a pod and a
+# client each; clients of the address by every path (netns/lib/tcp.sh); the faults of the plan, round by round; and after each round what must hold again. Writes
 # down what happens ($LOG_DIR/events: wall clock and words); tests/nemesis/judge makes of that what was
 # kept and what was broken. From the environment:
 #   NEMESIS_PLAN     what tests/nemesis/plan has printed
@@ -23,7 +23,7 @@ T=/run/story
 NODES=(n1 n2 n3)
 [[ $NEMESIS_NODES -eq 3 ]] || NODES+=(n4 n5)
 
-use world topology pki etcd api wire vipd prism etcdwatch
+use world topology pki etcd api wire tcp vipd prism etcdwatch
 # shellcheck source=tests/nemesis/lib/node.sh
 . "$NEMESIS_DIR/lib/node.sh"
 # shellcheck source=tests/nemesis/lib/faults.sh
@@ -36,6 +36,7 @@ WIRE_ASKS=(--questions) # the judge counts who leaves some unanswered
 WELL_S=120
 CLIENT_TIMEOUT_MS=20000
 CLIENT_RATE=5
+TCP_INTERVAL_MS=100
 FAIRLEAD_TIMEOUT=15
 SNAPSHOT_TIMEOUT=60
 
@@ -66,6 +67,7 @@ machine_slowness() {
 	# guide has its times follow how fast members answer.
 	CLIENT_RATE=$((CLIENT_RATE / slow > 0 ? CLIENT_RATE / slow : 1))
 	WIRE_ASKS+=(--interval $((5 * slow)))
+	TCP_INTERVAL_MS=$((TCP_INTERVAL_MS * slow))
 	ETCDCTL_WAITS=(--dial-timeout "${slow}s" --command-timeout $((2 * slow))s)
 	ETCD_OPTIONS=(--heartbeat-interval $((100 * slow)) --election-timeout $((1000 * slow)))
 }
@@ -263,7 +265,7 @@ finish() {
 	local node
 	event end
 	mark_all "clock $EPOCHREALTIME" || :
-	alive "observer-$VIP" || fail "the observer has ended"
+	alive "observer-$VIP" && alive "tcpwatch-$VIP" || fail "an observer has ended"
 	for node in "${NODES[@]}"; do
 		kill -TERM "${PID[client-$node]}"
 		wait "${PID[client-$node]}" || event "died client-$node $?"
@@ -285,9 +287,13 @@ FAULTS_DONE=0
 lan_up
 pki_up
 machine_slowness
+tcp_up
+pods_up
 observe
 nodes_begin
 wait_until 60 settled
+# Not before: a node without vipd has no gate, and some of its rules ask nobody who has the address.
+observe_tcp "$VIP" "${TCP_PATHS[@]}"
 wait_until 60 prisms_are_ready
 foreign_all before
 clients_begin

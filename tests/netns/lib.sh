@@ -18,7 +18,7 @@ POLICY=${POLICY:-}
 OVERLAP_MS=${OVERLAP_MS:-0}
 NODES=(n1 n2 n3)
 
-use world lateness topology pki etcd api wire vipd
+use world lateness topology pki etcd api wire tcp vipd
 
 world_enter "$@"
 lateness_watch

@@ -35,8 +35,7 @@ takes_part() {
 	status_is "$REFUSED" .state standby && ! warns "nftables refuses the gate"
 }
 
-cluster_up
-observe
+cluster_watched
 say "a program on $REFUSED owns a table $TABLE"
 own_table
 

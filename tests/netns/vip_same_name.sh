@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two nodes with one name would each take the other's word for its own. The second refuses to start
 # and says why; the first goes on. A node that comes back and finds its own key of before is no second
-# one, even if etcd's elections give that key's lease its whole time again and again.
+# one, even if that key's lease is longer than those of today, and etcd's elections give it its whole
+# time again and again; nor if the key was copied and hangs on no lease.
+POLICY='leaseTTL: 4s'
 . "$(dirname "$0")/lib.sh"
 
-cluster_up
-observe
+OLD='{"instance":"0123456789abcdef0123456789abcdef","priority":100,"health":"good","eligible":true,"etcdLeader":false}'
+
+cluster_watched
 say "n1 and n3 start"
 vipd_start n1 n3
 wait_until 15 settled
@@ -15,7 +18,7 @@ OWNER=$(holders)
 say "n2 starts, and calls itself n1"
 NODE_NAME[n2]=n1
 vipd_start n2
-# It might be its own predecessor's name, until a lease has run out.
+# It might be its own predecessor's name, until that one's lease was renewed twice.
 wait_exit 20 vipd-n2
 [[ $EXIT_CODE -ne 0 ]] || fail "it left without an error"
 log_says vipd-n2 'node_name_taken.*node=n1' || fail "the log does not say why"
@@ -26,7 +29,7 @@ for_seconds 3 settled_on "$OWNER"
 say "n2 starts under its own name, and finds its key from before a crash"
 lease=$(ETCD_AT=n1 etcd_ctl lease grant 10 | awk '{ print $2 }')
 ETCD_AT=n1 etcd_ctl put --lease="$lease" "fairlead/v1/vip/$VIP/node/n2" \
-	'{"instance":"0123456789abcdef0123456789abcdef","priority":100,"health":"good","eligible":true,"etcdLeader":false}'
+	"$OLD"
 unset 'NODE_NAME[n2]'
 vipd_start n2
 for _ in 1 2; do
@@ -34,5 +37,12 @@ for _ in 1 2; do
 	etcd_move_leader "$(node_other_than "$(etcd_leader)")"
 done
 wait_until 20 status_is n2 .state standby
+
+say "n2 comes back, and its key was copied without the lease"
+signal TERM vipd-n2
+wait_exit 10 vipd-n2
+ETCD_AT=n1 etcd_ctl put "fairlead/v1/vip/$VIP/node/n2" "$OLD"
+vipd_start n2
+wait_until 5 status_is n2 .state standby
 wait_until 5 settled_on "$OWNER"
 wire_check --max-owners 1 --expect-moves 0

@@ -17,7 +17,9 @@ print_holders() {
 }
 
 cluster_up
+tcp_up
 each observe
+each observe_tcp
 say "vipd starts on all three"
 vipd_start "${NODES[@]}"
 wait_until 15 each settled

@@ -17,8 +17,7 @@ warned() { # NODE
 	[[ $(status "$1" '.warnings | length') -ge 1 ]]
 }
 
-cluster_up
-observe
+cluster_watched
 say "vipd starts on n1 and n2"
 vipd_start n1 n2
 wait_until 30 settled

@@ -13,6 +13,7 @@
  *   T answer MAC      an ARP reply to us, a solicited neighbour advertisement, or an echo reply
  *   T announce MAC    gratuitous: an ARP request or reply for itself, an unsolicited advertisement
  *   T speak MAC       asks for somebody else in the address's name
+ *   T serve MAC PATH  a TCP segment from the address, no reset; written by tcpwatch
  *   T probe MAC       asks before taking it: an ARP probe, a solicitation from ::
  *   T mark TEXT       a line that the story wrote to standard input
  *   T late US         we asked so much too late: silence in it proves nothing
@@ -25,11 +26,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
-#include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
@@ -38,7 +37,6 @@
 #include <netinet/ip6.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,19 +44,18 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "base/macro.h"
 #include "base/mono.h"
+#include "tests/tools/wirelog/scribe.h"
 
 #define FRAME_MAX 2048
 #define FRAMES_A_TURN 256
 #define LATE_US (10 * US_PER_MS)
 #define DEFAULT_INTERVAL_MS 5
 #define NEXT_HOPS_MAX 8
-#define SOCKET_BUFFER_BYTES (4 << 20)
 
 struct observer {
 	struct addr target;
@@ -68,13 +65,10 @@ struct observer {
 	size_t n_via; /* 0: by ARP or neighbour discovery */
 	int ifindex;
 	int fd;
-	FILE *log;
+	struct scribe scribe;
 	int64_t interval_us;
 	int64_t asked;
 	bool tells_questions;
-	char input[256]; /* an unfinished line of standard input */
-	size_t input_len;
-	bool input_ended;
 };
 
 struct arp_frame {
@@ -97,32 +91,6 @@ struct nd_frame {
 	struct mac option_mac;
 } __attribute__((packed));
 
-static void die(const char *what)
-{
-	(void) fprintf(stderr, "observer: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static void note(struct observer *o, int64_t at_us, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-static void note(struct observer *o, int64_t at_us, const char *fmt, ...)
-{
-	va_list ap;
-
-	(void) fprintf(o->log, "%" PRId64 " ", at_us);
-	va_start(ap, fmt);
-	(void) vfprintf(o->log, fmt, ap);
-	va_end(ap);
-	(void) fputc('\n', o->log);
-}
-
-/* The kernel stamps frames and the story stamps marks with the wall clock. The difference of the
- * two clocks is taken anew each time, so a step of the wall clock spoils at most one stamp. */
-static int64_t boottime_of_wall(int64_t wall_us)
-{
-	return wall_us - wall_now_us() + mono_now_us();
-}
-
 /* --- asking
  * --------------------------------------------------------------------------------------*/
 
@@ -132,7 +100,7 @@ static void send_frame(struct observer *o, const void *frame, size_t len)
 
 	/* A link that is down or a full queue is part of some stories: the question is lost. */
 	if (n < 0 && errno != ENETDOWN && errno != ENOBUFS && errno != EAGAIN && errno != ENXIO)
-		die("send");
+		scribe_die("send");
 }
 
 static void ask_arp(struct observer *o)
@@ -301,19 +269,6 @@ static const char *frame_kind(const struct observer *o, const uint8_t *frame, si
 	return o->target.family == AF_INET ? arp_kind(o, frame, len) : nd_kind(o, frame, len);
 }
 
-static int64_t frame_time(struct msghdr *msg)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-		struct timespec ts;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS)
-			continue;
-		memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-		return boottime_of_wall(ts.tv_sec * US_PER_S + ts.tv_nsec / 1000);
-	}
-	return mono_now_us();
-}
-
 /* One frame off the socket; false when there is none. */
 static bool hear_frame(struct observer *o)
 {
@@ -335,7 +290,7 @@ static bool hear_frame(struct observer *o)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENETDOWN))
 		return false;
 	if (n < 0)
-		die("recvmsg");
+		scribe_die("recvmsg");
 	if ((size_t) n < sizeof(struct ether_header))
 		return true;
 	memcpy(from.bytes, frame + ETH_ALEN, ETH_ALEN);
@@ -344,41 +299,8 @@ static bool hear_frame(struct observer *o)
 
 	kind = frame_kind(o, frame, (size_t) n);
 	if (kind != NULL)
-		note(o, frame_time(&msg), "%s %s", kind, mac_format(&from, text));
+		scribe_note(&o->scribe, scribe_frame_time(&msg), "%s %s", kind, mac_format(&from, text));
 	return true;
-}
-
-/* A line "SECONDS.MICROSECONDS TEXT" of the wall clock, as bash's $EPOCHREALTIME gives it. */
-static void take_mark(struct observer *o, const char *line)
-{
-	int64_t s, us;
-	int text_at = 0;
-
-	if (sscanf(line, "%" SCNd64 ".%6" SCNd64 " %n", &s, &us, &text_at) == 2 && text_at > 0)
-		note(o, boottime_of_wall(s * US_PER_S + us), "mark %s", line + text_at);
-	else
-		(void) fprintf(stderr, "observer: not a mark: '%s'\n", line);
-}
-
-static void read_marks(struct observer *o)
-{
-	ssize_t n = read(STDIN_FILENO, o->input + o->input_len, sizeof(o->input) - 1 - o->input_len);
-	char *newline;
-
-	if (n <= 0) {
-		o->input_ended = true;
-		return;
-	}
-	o->input_len += (size_t) n;
-	o->input[o->input_len] = '\0';
-	while ((newline = strchr(o->input, '\n')) != NULL) {
-		*newline = '\0';
-		take_mark(o, o->input);
-		o->input_len -= (size_t) (newline + 1 - o->input);
-		memmove(o->input, newline + 1, o->input_len + 1);
-	}
-	if (o->input_len == sizeof(o->input) - 1)
-		o->input_len = 0;
 }
 
 /* --- setting up
@@ -389,7 +311,7 @@ static void find_source(struct observer *o, const char *link)
 	struct ifaddrs *all;
 
 	if (getifaddrs(&all) < 0)
-		die("getifaddrs");
+		scribe_die("getifaddrs");
 	for (struct ifaddrs *a = all; a != NULL && !addr_is_set(&o->source); a = a->ifa_next) {
 		if (a->ifa_addr == NULL || strcmp(a->ifa_name, link) != 0)
 			continue;
@@ -410,33 +332,21 @@ static void find_source(struct observer *o, const char *link)
 	freeifaddrs(all);
 	if (!addr_is_set(&o->source)) {
 		errno = EADDRNOTAVAIL;
-		die(link);
+		scribe_die(link);
 	}
 }
 
 static void open_link(struct observer *o, const char *link)
 {
 	uint16_t ipv4 = o->n_via > 0 ? ETH_P_IP : ETH_P_ARP;
-	uint16_t protocol = htons(o->target.family == AF_INET ? ipv4 : ETH_P_IPV6);
-	struct sockaddr_ll sll = {.sll_family = AF_PACKET, .sll_protocol = protocol};
-	int buffer = SOCKET_BUFFER_BYTES;
+	uint16_t protocol = o->target.family == AF_INET ? ipv4 : ETH_P_IPV6;
 	struct ifreq ifr = {0};
-	int on = 1;
 
-	o->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (o->fd < 0)
-		die("socket");
+	o->fd = scribe_packet_socket(SOCK_RAW, protocol, (int) if_nametoindex(link));
 	(void) snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", link);
 	if (ioctl(o->fd, SIOCGIFHWADDR, &ifr) < 0)
-		die(link);
+		scribe_die(link);
 	memcpy(o->mac.bytes, ifr.ifr_hwaddr.sa_data, ETH_ALEN);
-	sll.sll_ifindex = (int) if_nametoindex(link);
-	if (setsockopt(o->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0)
-		die("SO_TIMESTAMPNS");
-	if (setsockopt(o->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
-		die("SO_RCVBUFFORCE");
-	if (bind(o->fd, (struct sockaddr *) &sll, sizeof(sll)) < 0)
-		die("bind");
 	find_source(o, link);
 }
 
@@ -452,16 +362,16 @@ static void run(struct observer *o)
 	int64_t next_us = mono_now_us();
 	int64_t beat_us = next_us;
 
-	while (!o->input_ended) {
+	while (!o->scribe.input_ended) {
 		int64_t now_us = mono_now_us();
 		int64_t wait_us;
 		struct timespec wait;
 
 		if (now_us >= next_us) {
 			if (now_us - next_us > LATE_US)
-				note(o, now_us, "late %" PRId64, now_us - next_us);
+				scribe_note(&o->scribe, now_us, "late %" PRId64, now_us - next_us);
 			if (o->tells_questions)
-				note(o, now_us, "ask");
+				scribe_note(&o->scribe, now_us, "ask");
 			if (o->n_via > 0)
 				ask_by_echo(o);
 			else if (o->target.family == AF_INET)
@@ -473,7 +383,7 @@ static void run(struct observer *o)
 			next_us = MAX(next_us + o->interval_us, now_us);
 		}
 		if (now_us >= beat_us) {
-			note(o, now_us, "asking %" PRId64, o->asked);
+			scribe_note(&o->scribe, now_us, "asking %" PRId64, o->asked);
 			beat_us = now_us + US_PER_S;
 		}
 		/* Never longer than an interval: where the clock of a machine went back, nothing is waited
@@ -484,17 +394,17 @@ static void run(struct observer *o)
 		wait =
 		    (struct timespec){.tv_sec = wait_us / US_PER_S, .tv_nsec = wait_us % US_PER_S * 1000};
 		if (ppoll(fds, ARRAY_SIZE(fds), &wait, NULL) < 0 && errno != EINTR)
-			die("ppoll");
+			scribe_die("ppoll");
 		if (fds[0].revents != 0)
 			for (int i = 0; i < FRAMES_A_TURN && hear_frame(o); i++)
 				;
 		if (fds[1].revents != 0)
-			read_marks(o);
-		(void) fflush(o->log);
+			scribe_read_marks(&o->scribe);
+		(void) fflush(o->scribe.log);
 	}
 	while (hear_frame(o))
 		;
-	note(o, mono_now_us(), "end %" PRId64, o->asked);
+	scribe_note(&o->scribe, mono_now_us(), "end %" PRId64, o->asked);
 }
 
 static NORETURN void usage(int code)
@@ -550,14 +460,12 @@ int main(int argc, char **argv)
 		usage(2);
 
 	open_link(&o, link);
-	o.log = fopen(log_path, "we");
-	if (o.log == NULL)
-		die(log_path);
+	scribe_open(&o.scribe, log_path);
 	/* Being late costs evidence; not being allowed this is no reason to stop. */
 	(void) setpriority(PRIO_PROCESS, 0, -15);
-	note(&o, mono_now_us(), "begin %s %" PRId64, addr_format(&o.target, text), o.interval_us);
+	scribe_note(&o.scribe, mono_now_us(), "begin %s %" PRId64, addr_format(&o.target, text),
+	            o.interval_us);
 	run(&o);
-	if (fclose(o.log) != 0)
-		die(log_path);
+	scribe_close(&o.scribe);
 	return 0;
 }

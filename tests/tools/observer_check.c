@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Judges a log of the observer: prints who owned the address, for how long nobody answered and for
- * how long two claimed it, and exits 1 with the lines of evidence where a limit given as an option
- * is broken, 2 where the log proves nothing (unreadable, or without one answer in it). Options and
- * files are handled here; reading, measuring and judging are in wirelog/, with their own unit test.
+ * Judges the logs of the observer and of tcpwatch, all taken as one: prints who owned the address,
+ * for how long nobody answered and for how long two claimed it, and exits 1 with the lines of
+ * evidence where a limit given as an option is broken, 2 where they prove nothing (unreadable, or
+ * without one answer in them). Options and files are handled here; reading, measuring and judging
+ * are in wirelog/, with their own unit test.
  */
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "tests/tools/wirelog/figures.h"
 
 struct options {
-	const char *path;
+	char **paths; /* ends with NULL */
 	const char *from_mark, *until_mark;
 	int64_t presence_us;
 	struct figures_limits limits;
@@ -29,7 +30,7 @@ static NORETURN void usage(int code)
 {
 	(void) fprintf(
 	    code == 0 ? stdout : stderr,
-	    "usage: observer_check [OPTION]... LOG\n"
+	    "usage: observer_check [OPTION]... LOG...\n"
 	    "  --from MARK, --until MARK  look only at what lies between (the last so named)\n"
 	    "  --max-overlap-ms N         two may claim the address for so long; 0: never\n"
 	    "  --max-gap-ms N             nobody may answer for so long\n"
@@ -133,9 +134,9 @@ static void parse_options(int argc, char **argv, struct options *o, struct journ
 
 	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1)
 		parse_option(c, o, j);
-	if (optind != argc - 1)
+	if (optind == argc)
 		usage(FIGURES_NO_PROOF);
-	o->path = argv[optind];
+	o->paths = argv + optind;
 }
 
 static void read_log(struct journal *j, const char *path)
@@ -181,7 +182,8 @@ int main(int argc, char **argv)
 	size_t first, last;
 
 	parse_options(argc, argv, &o, &journal);
-	read_log(&journal, o.path);
+	for (char **path = o.paths; *path != NULL; path++)
+		read_log(&journal, *path);
 	first = o.from_mark == NULL ? 0 : line_of_mark(&journal, o.from_mark);
 	last = o.until_mark == NULL ? journal.n_lines - 1 : line_of_mark(&journal, o.until_mark);
 	if (last <= first) {

@@ -17,6 +17,9 @@ static struct etcd *client_new(const char *user, const char *password)
 {
 	struct etcd_options options = {.endpoints = cluster_urls(cluster),
 	                               .n_endpoints = 1,
+	                               .ca_file = cluster_file(cluster, "ca.pem"),
+	                               .cert_file = cluster_file(cluster, "client.pem"),
+	                               .key_file = cluster_file(cluster, "client-key.pem"),
 	                               .user = user,
 	                               .password = password,
 	                               .call_timeout_ms = 10000};
@@ -113,12 +116,54 @@ static void test_maintenance(void)
 	}
 }
 
-/* A user is configured, and the server does not ask for one yet. */
+static struct etcd_snapshot *snapshot;
+
+static void on_blob(const struct etcd_blob *blob UNUSED, void *userdata UNUSED)
+{
+	etcd_snapshot_next(snapshot);
+}
+
+static struct answer take_snapshot(struct etcd *etcd)
+{
+	static const struct etcd_snapshot_callbacks callbacks = {.blob = on_blob,
+	                                                         .done = answer_on_done};
+	struct answer a = {0};
+
+	CHECK_EQ_INT(etcd_snapshot_start(etcd, NULL, 0, &callbacks, &a, &snapshot), 0);
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
+	return a;
+}
+
+static void check_works(struct etcd *fl, struct etcd *root, int64_t lease)
+{
+	struct answer a = sync_put(ev, fl, "fl/k", "0", 0);
+	struct etcd_watch *watch;
+	struct watched w = {0};
+
+	CHECK_EQ_INT(a.r, 0);
+	CHECK_EQ_INT(
+	    etcd_watch_new(fl, ETCD_STR("fl/"), true, a.revision, &watched_callbacks, &w, &watch), 0);
+	CHECK(sync_until(ev, &w.n_events, 1));
+	etcd_watch_free(watch);
+	CHECK_EQ_INT(sync_grant(ev, fl, lease, 30).r, 0);
+	CHECK_EQ_INT(sync_put(ev, fl, "fl/leased", "0", lease).r, 0);
+	CHECK_EQ_INT(sync_keepalive(ev, fl, lease).ttl_s, 30);
+	CHECK_EQ_INT(sync_revoke(ev, fl, lease).r, 0);
+	CHECK_EQ_INT(take_snapshot(root).r, 0);
+}
+
+/* The server does not ask for the configured user at first, and later stops asking for a while. The
+ * first refusal teaches the whole client, so calls, snapshot and watch have a client each. */
 static void test_switched_on_later(void)
 {
-	struct etcd *etcd = client_new("fl", "secret");
+	struct etcd *fl = client_new("fl", "secret");
+	struct etcd *root = client_new("root", "rootpw");
+	struct etcd *watcher = client_new("fl", "secret");
+	struct etcd_watch *watch;
+	struct watched w = {0};
 
-	CHECK_EQ_INT(sync_put(ev, etcd, "fl/k", "0", 0).r, 0);
+	check_works(fl, root, 11);
+	CHECK_EQ_INT(sync_get(ev, watcher, "fl/k").r, 0);
 	CHECK(cluster_ctl(cluster, "user add root:rootpw"));
 	CHECK(cluster_ctl(cluster, "user grant-role root root"));
 	CHECK(cluster_ctl(cluster, "user add fl:secret"));
@@ -126,8 +171,19 @@ static void test_switched_on_later(void)
 	CHECK(cluster_ctl(cluster, "role grant-permission fl --prefix=true readwrite fl/"));
 	CHECK(cluster_ctl(cluster, "user grant-role fl fl"));
 	CHECK(cluster_ctl(cluster, "auth enable"));
-	CHECK_EQ_INT(sync_put(ev, etcd, "fl/k", "0", 0).r, 0);
-	etcd_free(etcd);
+	check_works(fl, root, 12);
+	CHECK_EQ_INT(etcd_watch_new(watcher, ETCD_STR("fl/"), true, 2, &watched_callbacks, &w, &watch),
+	             0);
+	CHECK(sync_until(ev, &w.n_events, 1));
+	etcd_watch_free(watch);
+	etcd_free(watcher);
+
+	CHECK(cluster_ctl(cluster, "--user root:rootpw auth disable"));
+	check_works(fl, root, 13);
+	CHECK(cluster_ctl(cluster, "auth enable"));
+	check_works(fl, root, 14);
+	etcd_free(root);
+	etcd_free(fl);
 }
 
 int main(void)
@@ -138,6 +194,10 @@ int main(void)
 	test_owner();
 	test_refused();
 	test_maintenance();
+	cluster_free(cluster);
+	/* etcd takes the name in the certificate, which has no role, for the user. */
+	cluster = cluster_new(1, CLUSTER_TLS);
+	test_switched_on_later();
 	cluster_free(cluster);
 	ev_loop_destroy(ev);
 	return check_result();

@@ -250,13 +250,57 @@ static void test_silence_and_certificates(void)
 	expect("bad(cannot probe: Invalid argument) ");
 	health_free(health);
 
-	config.enabled = false;
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
-	CHECK_EQ_INT(health_state(health), HEALTH_UNCHECKED);
-	CHECK_EQ_STR(health_reason(health), "not checked");
-	expect("");
-	health_free(health);
 	health_free(NULL);
+}
+
+/* vipd is there before kubeadm writes the CA. Only what is the default waits for it; but whatever
+ * is missing is looked for at each probe. */
+static void test_late_ca(void)
+{
+	AUTO(free) char *real = xasprintf("%s/ca.crt", server.dir);
+	AUTO(free) char *late = xasprintf("%s/late.crt", server.dir);
+	AUTO(free) char *unchecked = xasprintf("unchecked(%s: No such file or directory) ", late);
+	AUTO(free) char *url = NULL;
+	struct config_health config = {
+	    .enabled = true,
+	    .awaits_ca = true,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = late,
+	    .interval_us = 60 * US_PER_MS,
+	    .timeout_us = 10 * US_PER_S,
+	    .rise = 1,
+	    .fall = 2,
+	};
+	struct health *health = NULL;
+
+	nginx_start(&server, "location / { return 200 ok; }");
+	url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	config.url = url;
+	for (int i = 0; i < 2; i++, config.awaits_ca = false) {
+		CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+		CHECK_EQ_INT(health_state(health), HEALTH_UNKNOWN);
+		if (config.awaits_ca)
+			expect(unchecked);
+		else
+			(void) TURN_UNTIL(ev, health_state(health) == HEALTH_BAD);
+		history[0] = '\0';
+		CHECK_EQ_INT(link(real, late), 0);
+		expect("good(readyz 200) ");
+		CHECK_EQ_INT(unlink(late), 0);
+		health_free(health);
+	}
+
+	/* Once it was there, its absence is a fault like another; the kept connection outlives it. */
+	config.awaits_ca = true;
+	CHECK_EQ_INT(link(real, late), 0);
+	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	expect("good(readyz 200) ");
+	CHECK_EQ_INT(unlink(late), 0);
+	nginx_stop(&server);
+	(void) TURN_UNTIL(ev, health_state(health) == HEALTH_BAD);
+	CHECK_EQ_INT(health_state(health), HEALTH_BAD);
+	history[0] = '\0';
+	health_free(health);
 }
 
 int main(void)
@@ -269,6 +313,7 @@ int main(void)
 	nginx_init(&server);
 	test_loop();
 	test_silence_and_certificates();
+	test_late_ca();
 	nginx_fini(&server);
 	ev_loop_destroy(ev);
 	return check_result();

@@ -167,7 +167,7 @@ static void test_too_many(void)
 
 static void test_lock(void)
 {
-	int fd = keep_lock(dir);
+	int fd = keep_lock(dir, true);
 	struct stat st;
 	int status = -1;
 	pid_t child;
@@ -176,21 +176,21 @@ static void test_lock(void)
 	CHECK_EQ_INT(stat(lock_path, &st), 0);
 	CHECK_EQ_INT(st.st_mode & 0777, 0600);
 	CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-	CHECK_EQ_INT(keep_lock(dir), -EWOULDBLOCK);
+	CHECK_EQ_INT(keep_lock(dir, true), -EWOULDBLOCK);
 	(void) close(fd);
 	/* It ends with its process, however that ends. */
 	child = fork();
 	if (child == 0) {
-		if (keep_lock(dir) < 0)
+		if (keep_lock(dir, true) < 0)
 			_exit(1);
 		abort();
 	}
 	CHECK_EQ_INT(waitpid(child, &status, 0), child);
 	CHECK(WIFSIGNALED(status));
-	fd = keep_lock(dir);
+	fd = keep_lock(dir, false);
 	CHECK(fd >= 0);
 	(void) close(fd);
-	CHECK_EQ_INT(keep_lock("/nowhere/at/all"), -ENOENT);
+	CHECK_EQ_INT(keep_lock("/nowhere/at/all", true), -ENOENT);
 }
 
 int main(void)

@@ -99,7 +99,7 @@ static void test_claim_and_update(void)
 	CHECK_EQ_INT(n.priority, 100);
 	CHECK_EQ_INT(at.kv_lease, lease);
 	CHECK_EQ_INT(at.version, 1);
-	CHECK_EQ_INT(nodekey_taken_since_us(a.key), 0);
+	CHECK(!nodekey_other_lives(a.key));
 	/* Nothing new: nothing is written. */
 	nodekey_update(a.key);
 	(void) sync_run(ev, 100, NULL, 0);
@@ -144,19 +144,17 @@ static void test_claim_and_update(void)
 static void test_same_name(void)
 {
 	const int64_t lease_a = new_lease(), lease_b = new_lease();
-	const int64_t before_us = mono_now_us();
 	struct record_node n;
 	struct actor a, b;
 	struct answer at;
-	int64_t since_us;
 
 	set_actor(&a, "one", lease_a);
 	CHECK(comes_to(&a, NODEKEY_PRESENT, 1));
 	set_actor(&b, "two", lease_b);
 	CHECK(comes_to(&b, NODEKEY_TAKEN, 1));
 	CHECK_EQ_STR(nodekey_other_instance(b.key), "one");
-	since_us = nodekey_taken_since_us(b.key);
-	CHECK(since_us > before_us && since_us <= mono_now_us());
+	CHECK(nodekey_other_left_us(b.key) > 0);
+	CHECK(nodekey_other_left_us(b.key) <= 61 * US_PER_S);
 	/* It goes on trying, quietly, and never writes. */
 	b.me.priority = 999;
 	nodekey_update(b.key);
@@ -166,7 +164,15 @@ static void test_same_name(void)
 	CHECK_EQ_INT(at.version, 1);
 	CHECK_EQ_INT(b.n[NODEKEY_TAKEN], 1);
 	CHECK_EQ_INT(b.n[NODEKEY_PRESENT], 0);
-	CHECK_EQ_INT(nodekey_taken_since_us(b.key), since_us);
+	/* It has not renewed its lease, so it may be dead; nor does one renewal prove that it lives. */
+	(void) sync_run(ev, 1500, NULL, 0);
+	CHECK_EQ_INT(sync_keepalive(ev, etcd, lease_a).r, 0);
+	(void) sync_run(ev, 1500, NULL, 0);
+	CHECK(!nodekey_other_lives(b.key));
+	/* Nor does a new term, in which every lease has its whole time again: vip_same_name.sh. */
+	(void) sync_run(ev, 1000, NULL, 0);
+	CHECK_EQ_INT(sync_keepalive(ev, etcd, lease_a).r, 0);
+	CHECK(TURN_UNTIL(ev, nodekey_other_lives(b.key)));
 	/* And the first does not notice. */
 	a.me.priority = 50;
 	nodekey_update(a.key);
@@ -176,7 +182,8 @@ static void test_same_name(void)
 	nodekey_free(a.key);
 	CHECK_EQ_INT(sync_revoke(ev, etcd, lease_a).r, 0);
 	CHECK(comes_to(&b, NODEKEY_PRESENT, 1));
-	CHECK_EQ_INT(nodekey_taken_since_us(b.key), 0);
+	CHECK(!nodekey_other_lives(b.key));
+	CHECK_EQ_INT(nodekey_other_left_us(b.key), 0);
 	n = stored(&at);
 	CHECK_EQ_STR(n.instance, "two");
 	CHECK_EQ_INT(n.priority, 999);
@@ -215,24 +222,44 @@ static void test_own_leftover(void)
 	CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
 }
 
-/* Another puts its key where ours was, or something that is no key at all. */
-static void test_overwritten(void)
-{
-	static const char *const values[] = {
-	    "{\"instance\":\"two\",\"priority\":1,\"health\":\"good\",\"eligible\":true,"
-	    "\"etcdLeader\":false}",
-	    "rubbish",
-	};
-	static const char *const others[] = {"two", "?"};
+static const char *const values[] = {
+    "{\"instance\":\"two\",\"priority\":1,\"health\":\"good\",\"eligible\":true,"
+    "\"etcdLeader\":false}",
+    "rubbish",
+};
 
+/* A key that was copied without its lease never goes, so it is written over. */
+static void test_copied(void)
+{
 	for (size_t i = 0; i < 2; i++) {
 		const int64_t lease = new_lease();
 		struct answer at;
 		struct actor a;
 
+		CHECK_EQ_INT(sync_put(ev, etcd, KEY, values[i], 0).r, 0);
 		set_actor(&a, "one", lease);
 		CHECK(comes_to(&a, NODEKEY_PRESENT, 1));
-		CHECK_EQ_INT(sync_put(ev, etcd, KEY, values[i], 0).r, 0);
+		CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
+		CHECK_EQ_STR(stored(&at).instance, "one");
+		CHECK_EQ_INT(at.kv_lease, lease);
+		nodekey_free(a.key);
+		CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
+	}
+}
+
+/* Another puts its key where ours was, or something that is no key at all. */
+static void test_overwritten(void)
+{
+	static const char *const others[] = {"two", "?"};
+
+	for (size_t i = 0; i < 2; i++) {
+		const int64_t lease = new_lease(), other = new_lease();
+		struct answer at;
+		struct actor a;
+
+		set_actor(&a, "one", lease);
+		CHECK(comes_to(&a, NODEKEY_PRESENT, 1));
+		CHECK_EQ_INT(sync_put(ev, etcd, KEY, values[i], other).r, 0);
 		a.me.priority = 5;
 		nodekey_update(a.key);
 		CHECK(comes_to(&a, NODEKEY_TAKEN, 1));
@@ -403,7 +430,7 @@ static void test_touchy(void)
 	CHECK_EQ_INT(at.version, 1);
 	nodekey_set_lease(b.key, 0);
 	CHECK_EQ_INT(nodekey_state(b.key), NODEKEY_ABSENT);
-	CHECK_EQ_INT(nodekey_taken_since_us(b.key), 0);
+	CHECK(!nodekey_other_lives(b.key));
 	nodekey_free(a.key);
 	nodekey_free(b.key);
 	CHECK_EQ_INT(sync_revoke(ev, etcd, lease_a).r, 0);
@@ -428,6 +455,7 @@ static void test_one_key(void)
 
 	test_claim_and_update();
 	test_own_leftover();
+	test_copied();
 	test_overwritten();
 	test_lease_lost();
 	etcd_free(etcd);

@@ -303,6 +303,11 @@ static const struct advise_case {
      false,
      HOLD_DOWN_US,
      NULL},
+    {"no verdict yet, nor of the other of higher priority",
+     {"b", "", 5, UNKNOWN, true, false},
+     {"a", "", 9, UNKNOWN, true, false},
+     .preempt = true,
+     .owned_for_us = HOLD_DOWN_US},
     {"unwell, came here for health, rests",
      {"b", "", 5, BAD, true, false},
      {"a", "", 9, GOOD, true, false},
@@ -396,10 +401,38 @@ static const struct advise_case {
      NULL},
 };
 
-static void test_advise(void)
+/* The check of this node waits for its CA. */
+static const struct advise_case unchecked_cases[] = {
+    {"unchecked, the other is well",
+     {"b", "", 5, UNKNOWN, true, false},
+     {"a", "", 1, GOOD, true, false},
+     .owned_for_us = HOLD_DOWN_US,
+     .reason = POLICY_REASON_UNCHECKED},
+    {"unchecked, the other is well, rests",
+     {"b", "", 5, UNKNOWN, true, false},
+     {"a", "", 1, GOOD, true, false},
+     .owned_for_us = HOLD_DOWN_US - 1},
+    {"unchecked, so is the other, or has no verdict",
+     {"b", "", 5, UNKNOWN, true, false},
+     {"a", "", 5, UNKNOWN, true, false},
+     .preempt = true,
+     .owned_for_us = HOLD_DOWN_US},
+    {"unchecked, the other is unchecked by configuration",
+     {"b", "", 5, UNKNOWN, true, false},
+     {"a", "", 5, UNCHECKED, true, false},
+     .owned_for_us = HOLD_DOWN_US},
+    {"unchecked, so is the other of higher priority",
+     {"b", "", 5, UNKNOWN, true, false},
+     {"a", "", 9, UNKNOWN, true, false},
+     .preempt = true,
+     .owned_for_us = HOLD_DOWN_US,
+     .reason = POLICY_REASON_PREEMPT},
+};
+
+static void test_advise(const struct advise_case *cases, size_t n, bool unchecked)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(advise_cases); i++) {
-		const struct advise_case *c = &advise_cases[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct advise_case *c = &cases[i];
 		const struct record_node nodes[] = {c->other, {"b", "", 5, GOOD, true, false}};
 		struct facts f = facts_of(nodes, c->other.node[0] != '\0' ? 2 : 0);
 		struct config_policy policy = {
@@ -412,6 +445,7 @@ static void test_advise(void)
 		    .owned_for_us = c->owned_for_us,
 		    .on_hold = c->on_hold,
 		    .carrier = !c->no_carrier,
+		    .unchecked = unchecked,
 		};
 		struct policy_advice advice = policy_advise(&in);
 		bool ok = CHECK_EQ_INT(advice.yield, c->reason != NULL);
@@ -428,6 +462,7 @@ int main(void)
 	test_compare();
 	test_order();
 	test_rank_and_successor();
-	test_advise();
+	test_advise(advise_cases, ARRAY_SIZE(advise_cases), false);
+	test_advise(unchecked_cases, ARRAY_SIZE(unchecked_cases), true);
 	return check_result();
 }

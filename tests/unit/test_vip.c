@@ -371,6 +371,23 @@ static void test_gate_refused_later(void)
 	vip_free(s.vip);
 }
 
+static void test_not_fenced(void)
+{
+	static const char warning[] =
+	    "not fenced, and may go on answering for the address after this node has lost it: tc "
+	    "program on v0; see limits.md, \"before netfilter\"";
+	struct stage s;
+
+	set_stage(&s, "v0", NULL);
+	CHECK(!warns(s.vip, warning));
+	netns_run(
+	    "tc qdisc add dev v0 clsact && tc filter add dev v0 ingress bpf da bytecode '1,6 0 0 0,'");
+	CHECK(warns(s.vip, warning));
+	netns_run("tc qdisc del dev v0 clsact");
+	CHECK(!warns(s.vip, warning));
+	vip_free(s.vip);
+}
+
 static bool open_world(void)
 {
 	static const struct rtnl_events none;
@@ -424,6 +441,7 @@ int main(void)
 	test_makes_link();
 	test_gate_refused();
 	test_gate_refused_later();
+	test_not_fenced();
 	etcd_free(etcd);
 	nftgate_free(gate);
 	rtnl_free(rtnl);

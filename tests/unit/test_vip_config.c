@@ -125,32 +125,35 @@ static void test_client_certificate(void)
 	}
 }
 
-/* Off only where nobody asked for it, and not silently. */
+/* It waits for the CA only where no document asks for it, and says so. */
 static void test_health_gate(void)
 {
 	static const struct {
 		const char *text;
 		bool (*exists)(const char *path);
 		bool enabled;
+		bool awaits_ca;
 		size_t n_notes;
 	} cases[] = {
-	    {LAYER2, none_exist, false, 1},
-	    {LAYER2, all_exist, true, 0},
-	    {LAYER2 POLICY "priority: 5\n", none_exist, false, 1},
-	    {LAYER2 POLICY "healthCheck: {rise: 1}\n", none_exist, true, 0},
-	    {LAYER2 POLICY "healthCheck: {enabled: false}\n", all_exist, false, 0},
-	    {LAYER2 POLICY "name: 10.0.0.5\nhealthCheck: {rise: 1}\n", none_exist, true, 1},
-	    {LAYER2 POLICY "name: 10.0.0.5\npriority: 1\n", none_exist, false, 1},
+	    {LAYER2, none_exist, true, true, 1},
+	    {LAYER2, all_exist, true, false, 0},
+	    {LAYER2 POLICY "priority: 5\n", none_exist, true, true, 1},
+	    {LAYER2 POLICY "healthCheck: {rise: 1}\n", none_exist, true, false, 0},
+	    {LAYER2 POLICY "healthCheck: {enabled: false}\n", all_exist, false, false, 0},
+	    {LAYER2 POLICY "healthCheck: {enabled: false}\n", none_exist, false, false, 0},
+	    {LAYER2 POLICY "name: 10.0.0.5\nhealthCheck: {rise: 1}\n", none_exist, true, false, 1},
+	    {LAYER2 POLICY "name: 10.0.0.5\npriority: 1\n", none_exist, true, true, 1},
 	    /* Off by choice stays off in a policy that says something else of it. */
 	    {LAYER2 POLICY "healthCheck: {enabled: false}\n" POLICY
 	                   "name: 10.0.0.5\nhealthCheck: {rise: 1}\n",
-	     all_exist, false, 0},
+	     all_exist, false, false, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AUTO(config_free) struct config *c = load(cases[i].text, "n1", cases[i].exists);
 
 		if (!CHECK_EQ_INT(c->vips[0].policy.health.enabled, cases[i].enabled) ||
+		    !CHECK_EQ_INT(c->vips[0].policy.health.awaits_ca, cases[i].awaits_ca) ||
 		    !CHECK_EQ_INT(c->notes.n, cases[i].n_notes))
 			(void) fprintf(stderr, "  for %s\n", cases[i].text);
 	}

@@ -155,6 +155,29 @@ static const struct scene scenes[] = {
         .owners = 2,
     },
     {
+        .name = "a former owner sends a TCP segment, answering nobody who asks for a MAC",
+        .speeches = {{"answer", A, 0, 1 S, 5 MS},
+                     {"answer", B, 1500 MS, 9 S, 5 MS},
+                     {"serve", A, 5002 MS, 5002 MS, 1}},
+        .limits = LIMITS(0, ANY, ANY, ANY),
+        .verdict = FIGURES_BROKEN,
+        .gap_us = 500 MS,
+        .overlap_us = 2 MS,
+        .moves = 1,
+        .owners = 2,
+    },
+    {
+        .name = "TCP fills no gap",
+        .speeches = {{"answer", A, 0, 1 S, 5 MS},
+                     {"serve", A, 0, 1100 MS, 5 MS},
+                     {"answer", B, 1500 MS, 9 S, 5 MS}},
+        .limits = LIMITS(0, 499 MS, ANY, ANY),
+        .verdict = FIGURES_BROKEN,
+        .gap_us = 500 MS,
+        .moves = 1,
+        .owners = 2,
+    },
+    {
         .name = "two late words count from the first to the last",
         .speeches = {{"answer", B, 0, 9 S, 5 MS},
                      {"answer", A, 2001 MS, 2001 MS, 1},
@@ -308,6 +331,26 @@ static void test_order(void)
 	journal_fini(&j);
 }
 
+/* Two logs are one: what each has alone is no overlap. */
+static void test_merge(void)
+{
+	char arp[] = "1000 mark move\n2000 answer " A "\n9000 answer " B "\n";
+	char tcp[] = "1000 mark move\n9500 serve " A " redirect held n1\n";
+	struct journal j = {0};
+	struct figures f;
+
+	read_text(&j, arp, 0, 0);
+	figures_measure(&j, 0, j.n_lines - 1, FIGURES_PRESENCE_US, &f);
+	CHECK_EQ_INT(f.overlap.us, 0);
+	read_text(&j, tcp, 0, 0);
+	CHECK_EQ_INT((long long) j.n_lines, 5);
+	CHECK_EQ_INT(journal_find_mark(&j, "move"), 1);
+	figures_measure(&j, 0, j.n_lines - 1, FIGURES_PRESENCE_US, &f);
+	CHECK_EQ_INT(f.overlap.us, 7000);
+	CHECK_EQ_INT(f.moves, 1);
+	journal_fini(&j);
+}
+
 static void test_ignored_and_named(void)
 {
 	char text[] = "1 answer " A "\n2 answer " B "\n3 answer " A "\n";
@@ -353,6 +396,7 @@ int main(void)
 	test_scenes();
 	test_window();
 	test_order();
+	test_merge();
 	test_ignored_and_named();
 	test_bad_logs();
 	return check_result();

@@ -113,7 +113,7 @@ node_pids() { # NODE
 
 # --- the network -------------------------------------------------------------------------------------
 
-# An own table for each cut, of both families: they overlap.
+# An own table for each cut, of both families: they overlap. What the node forwards to its pod is cut as well.
 begin_cut() {
 	local links='{ eth0, eth1 }' hooks=(in out) hook family
 	case $3 in
@@ -126,6 +126,9 @@ begin_cut() {
 		for hook in "${hooks[@]}"; do
 			echo "add chain $family nemesis$1 $hook { type filter hook ${hook}put priority -200; }"
 			echo "add rule $family nemesis$1 $hook ${hook:0:1}ifname $links drop"
+			[[ $family == inet ]] || continue
+			echo "add chain inet nemesis$1 forward-$hook { type filter hook forward priority -200; }"
+			echo "add rule inet nemesis$1 forward-$hook ${hook:0:1}ifname $links drop"
 		done
 	done | inside "$2" nft -f -
 }

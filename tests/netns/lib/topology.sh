@@ -106,6 +106,7 @@ power_off() { # NODE
 	ip -n sw -batch - <<<"link set $1-mgmt down
 link set $1-lan down"
 	pids=$(ip netns pids "$1")
+	[[ ! -e /run/netns/pod-$1 ]] || pids+=" $(ip netns pids "pod-$1")"
 	# shellcheck disable=SC2086
 	kill -KILL $pids
 	for name in "${!PID[@]}"; do
@@ -116,12 +117,15 @@ link set $1-lan down"
 	ip -n sw -batch - <<<"link delete $1-lan
 link delete $1-mgmt"
 	ip netns delete "$1"
+	[[ ! -e /run/netns/pod-$1 ]] || ip netns delete "pod-$1"
 }
 
 # And it is back: a node without processes. The disk (etcd's data) has survived, /run has not.
 power_on() { # NODE
 	rm -rf "${T:?}/run-$1"
 	node_up "$1"
+	[[ -z ${TCP_IS_UP:-} ]] || tcp_serve "$1"
+	[[ -z ${PODS_ARE_UP:-} ]] || pod_up "$1"
 }
 
 node_addresses() {

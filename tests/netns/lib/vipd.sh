@@ -7,6 +7,8 @@ declare -gA NODE_POLICY=()
 declare -gA NODE_NAME=()
 # Further documents of the configuration of every node.
 EXTRA_CONFIG=
+# The user of etcd's authentication, with the password $PKI/password.
+ETCD_USER=
 
 
 # A story may say it in another way.
@@ -39,6 +41,7 @@ vipd_config() { # NODE
 		certFile: $PKI/client-$node.crt
 		keyFile: $PKI/client-$node.key
 	YAML
+	[[ -z $ETCD_USER ]] || printf '%s\n' "user: $ETCD_USER" "passwordFile: $PKI/password"
 	for vip in ${VIPS:-$VIP}; do
 		echo ---
 		vip_document "$node" "$vip"
@@ -165,10 +168,17 @@ cluster_up() {
 	api_up
 }
 
+# All that, and both observers of the VIP.
+cluster_watched() {
+	cluster_up
+	tcp_up
+	observe
+	observe_tcp
+}
+
 # All that and vipd on each, with one owner that everybody agrees on. Sets OWNER and BOUND_MS.
 cluster_with_owner() {
-	cluster_up
-	observe
+	cluster_watched
 	say "vipd starts on all three"
 	vipd_start "${NODES[@]}"
 	wait_until 15 settled

@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is seen on the LAN: the observer (tests/tools/observer.c), marks in its log, and its judge.
+# What is seen on the LAN: the observer (tests/tools/observer.c), marks in its log, and its judge. Where
+# tcpwatch runs as well (lib/tcp.sh), its log is judged with the observer's, as one.
 
 WIRE_ASKS=() # further options of the observer: how it asks
 
 declare -gA WIRE_FD=() # address -> the descriptor that takes marks for its observer
+declare -gA TCP_FD=()  # the same for its tcpwatch
 
 wire_log() { # [ADDRESS]
 	local address=${1:-$VIP}
 	echo "$LOG_DIR/wire-${address//:/-}.log"
+}
+
+tcp_log() { # [ADDRESS]
+	local address=${1:-$VIP}
+	echo "$LOG_DIR/wire-${address//:/-}-tcp.log"
+}
+
+wire_logs() { # [ADDRESS]
+	local address=${1:-$VIP}
+	wire_log "$address"
+	[[ -z ${TCP_FD[$address]:-} ]] || tcp_log "$address"
 }
 
 # Begins to watch an address; waits until the first question is on the wire.
@@ -26,7 +39,7 @@ observe() { # [ADDRESS]
 # Puts a name on this moment in every observer's log.
 mark_all() { # TEXT
 	local fd
-	for fd in "${WIRE_FD[@]}"; do
+	for fd in "${WIRE_FD[@]}" "${TCP_FD[@]}"; do
 		printf '%s %s\n' "$EPOCHREALTIME" "$*" >&"$fd"
 	done
 }
@@ -35,12 +48,18 @@ ON_SAY+=(mark_all)
 
 # Waits until a moment marked now is in the log, and hence all before it.
 wire_settle() {
-	local address
-	mark_all "settled $EPOCHREALTIME"
+	local address log mark="settled $EPOCHREALTIME"
+	mark_all "$mark"
 	for address in "${!WIRE_FD[@]}"; do
-		wait_until 5 grep -q "mark settled" "$(wire_log "$address")"
+		for log in $(wire_logs "$address"); do
+			wait_until 5 marked "$log" "$mark"
+		done
 	done
 	nap 0.05
+}
+
+marked() { # LOG MARK: lately
+	tail -n 2000 "$1" | has_line -F "mark $2"
 }
 
 wire_names() {
@@ -63,7 +82,7 @@ wire_check() { # OPTION...
 	done
 	wire_settle
 	# shellcheck disable=SC2046
-	"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" "${options[@]}" "$(wire_log)" ||
+	"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" "${options[@]}" $(wire_logs) ||
 		fail "the observer's log (above)"
 }
 
@@ -72,7 +91,8 @@ wire_figure() { # FIGURE OPTION...
 	local figure=$1
 	shift
 	wire_settle
-	"$TOOLS/observer_check" --json --allow-silence "${WIRE_IGNORE[@]}" "$@" "$(wire_log)" |
+	# shellcheck disable=SC2046
+	"$TOOLS/observer_check" --json --allow-silence "${WIRE_IGNORE[@]}" "$@" $(wire_logs) |
 		jq -r ".$figure"
 }
 
@@ -97,7 +117,7 @@ wire_check_invariant() {
 	for address in "${!WIRE_FD[@]}"; do
 		# shellcheck disable=SC2046
 		"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" \
-			--max-overlap-ms "$OVERLAP_MS" "$(wire_log "$address")" || bad=1
+			--max-overlap-ms "$OVERLAP_MS" $(wire_logs "$address") || bad=1
 	done
 	[[ $bad -eq 0 ]] || echo "FAILED: two owners at once"
 	return "$bad"
@@ -111,7 +131,7 @@ wire_report_all() {
 		echo "--- the wire, $address"
 		# shellcheck disable=SC2046
 		"$TOOLS/observer_check" $(wire_names) "${WIRE_IGNORE[@]}" --allow-silence \
-			--max-overlap-ms "$OVERLAP_MS" "$(wire_log "$address")"
+			--max-overlap-ms "$OVERLAP_MS" $(wire_logs "$address")
 		[[ $? -ne 1 ]] || UNSAFE="two owners of $address"
 	done
 }

@@ -3,7 +3,8 @@
 
 /*
  * What a log says, as figures. The words, exactly:
- * - A claim is an answer, an announcement, or a question in the address's name. A probe is none.
+ * - A claim is an answer, an announcement, a question in the address's name, or a TCP segment from
+ * it. A probe and a TCP reset are not.
  * - Gap: the time from one answer to the next, whoever gives them; also from the start of the
  * window to the first, and from the last to its end. Time in which the observer itself was late is
  * taken off, since nobody was asked then.

@@ -23,10 +23,10 @@ static const struct {
 	bool names_owner;
 } words[] = {
     {"answer", JOURNAL_ANSWER, true}, {"announce", JOURNAL_CLAIM, true},
-    {"speak", JOURNAL_CLAIM, true},   {"probe", JOURNAL_OTHER, false},
-    {"late", JOURNAL_LATE, false},    {"mark", JOURNAL_MARK, false},
-    {"begin", JOURNAL_OTHER, false},  {"asking", JOURNAL_OTHER, false},
-    {"end", JOURNAL_OTHER, false},
+    {"speak", JOURNAL_CLAIM, true},   {"serve", JOURNAL_CLAIM, true},
+    {"probe", JOURNAL_OTHER, false},  {"late", JOURNAL_LATE, false},
+    {"mark", JOURNAL_MARK, false},    {"begin", JOURNAL_OTHER, false},
+    {"asking", JOURNAL_OTHER, false}, {"end", JOURNAL_OTHER, false},
 };
 
 struct journal_owner *journal_owner(struct journal *j, const struct mac *mac)
@@ -98,7 +98,7 @@ static int compare_lines(const void *a, const void *b)
 
 int journal_read(struct journal *j, FILE *f, size_t *ret_line)
 {
-	size_t capacity = 0, number = 0;
+	size_t capacity = j->n_lines, number = 0, before = j->n_lines;
 	char text[LINE_MAX_BYTES];
 	int r;
 
@@ -120,7 +120,7 @@ int journal_read(struct journal *j, FILE *f, size_t *ret_line)
 		}
 		j->lines[j->n_lines++].number = number;
 	}
-	if (j->n_lines == 0)
+	if (j->n_lines == before)
 		return -ENODATA;
 	qsort(j->lines, j->n_lines, sizeof(*j->lines), compare_lines);
 	return 0;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A log of the observer in memory, in the order of its times. The format is written down in
- * tests/tools/observer.c, which writes it.
+ * Logs of the observer and of tcpwatch in memory, in the order of their times. The format is
+ * written down in tests/tools/observer.c.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 enum journal_kind {
 	JOURNAL_ANSWER,
-	JOURNAL_CLAIM, /* an announcement, or a question in the address's name */
+	JOURNAL_CLAIM, /* an announcement, a question in the address's name, a TCP segment from it */
 	JOURNAL_LATE,
 	JOURNAL_MARK,
 	JOURNAL_OTHER, /* a probe, a sign of life, a claim of an ignored MAC */
@@ -50,9 +50,9 @@ struct journal {
  * MACs are set before the log is read. */
 struct journal_owner *journal_owner(struct journal *j, const struct mac *mac);
 
-/* Reads all of f. An unfinished last line is left out: the observer may be writing it.
- * 0; -ENODATA for an empty log, -EBADMSG for a line that is not of the format (its number is put
- * into *ret_line), -E2BIG for too many MACs. */
+/* Reads all of f, and puts it among what was read before. An unfinished last line is left out: the
+ * observer may be writing it. 0; -ENODATA for an empty log, -EBADMSG for a line that is not of the
+ * format (its number is put into *ret_line), -E2BIG for too many MACs. */
 int journal_read(struct journal *j, FILE *f, size_t *ret_line);
 void journal_fini(struct journal *j);
 
