@@ -30,6 +30,9 @@ DEFINE_AUTO(struct daemon, daemon_free);
 
 void daemon_stop(struct daemon *daemon);
 void daemon_leave(struct daemon *daemon);
+/* Does a VIP wait for what the next process would have to wait for again? No longer than a few
+ * windows after the start. */
+bool daemon_is_settling(const struct daemon *daemon);
 /* next is the new configuration, read and found good; only compared with, not taken. */
 void daemon_reload(struct daemon *daemon, const struct config *next);
 

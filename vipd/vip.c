@@ -18,6 +18,9 @@
 /* Policies have a clock in them (hold-down), so they are asked at least this often. */
 #define REVIEW_US US_PER_S
 
+/* By then a standby takes from an owner that is dead. */
+#define SETTLED_WINDOWS 4
+
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
 
@@ -281,6 +284,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 
 	v->env = env;
 	v->config = config;
+	v->made_us = mono_now_us();
 	v->rtt_us = REPORT_NONE;
 	v->readd_limit = (struct log_ratelimit){.interval_us = US_PER_S, .burst = READDS_MAX};
 	v->conflict_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
@@ -366,6 +370,29 @@ void vip_stop(struct vip *v, const char *reason)
 bool vip_is_stopping(const struct vip *v)
 {
 	return v->stopping;
+}
+
+bool vip_is_settling(const struct vip *v)
+{
+	int64_t window_us = election_window_us(v->election);
+	int64_t now_us = mono_now_us();
+
+	if (v->stopping || now_us - v->made_us > SETTLED_WINDOWS * window_us)
+		return false;
+	switch (election_state(v->election)) {
+	case ELECTION_DOWN:
+		return !v->timing_known || !v->joined;
+	case ELECTION_STANDBY:
+		return vip_owner(v)[0] == '\0' || v->facts.life.us == v->first_life_us ||
+		       now_us - v->facts.life.us > window_us;
+	case ELECTION_OWNER:
+		return v->confirmations == 0;
+	case ELECTION_TAKING:
+	case ELECTION_YIELDING:
+	case ELECTION_STATES:
+		break;
+	}
+	return true;
 }
 
 bool vip_is_down(const struct vip *v)

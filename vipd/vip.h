@@ -79,6 +79,9 @@ void vip_on_gate_made(struct vip *vip);
  */
 void vip_stop(struct vip *vip, const char *reason);
 bool vip_is_stopping(const struct vip *vip);
+/* In the first windows after vip_new(): has an owner not confirmed yet, or a standby not seen that
+ * the owner lives? */
+bool vip_is_settling(const struct vip *vip);
 bool vip_is_down(const struct vip *vip);
 /* Is the address certainly on no link of ours? A VIP that is down may have been refused that by the
  * kernel: until its lifetime ends it, only the gate keeps it silent, so that must stay. */

@@ -52,6 +52,9 @@ struct vip {
 	struct boottimer *wake; /* the election's: its deadlines are promises to other machines */
 	ev_timer review;        /* the policy's */
 
+	int64_t made_us;
+	int64_t first_life_us; /* facts.life as of the first read: no sign of life */
+
 	/* fitness */
 	bool link_present;
 	bool carrier;

@@ -61,6 +61,8 @@ const struct announcer_callbacks vip_announcer_callbacks = {
 static void on_facts(struct vip *v)
 {
 	history_on_facts(&v->history, &v->facts, mono_now_us());
+	if (v->first_life_us == 0)
+		v->first_life_us = v->facts.life.us;
 	if (v->facts.known && facts_node(&v->facts, v->me.node) == NULL)
 		nodekey_on_gone(v->nodekey);
 	vip_review(v);

@@ -76,6 +76,7 @@ struct stage {
 static enum config_announce announce;
 static struct config_hcloud *hcloud;
 static enum config_fence fence_wanted;
+static int64_t fence_window_us;
 static int gate_error;
 
 static void set_stage(struct stage *s, const char *link, const struct keep_vip *kept)
@@ -101,6 +102,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	s->config.policy.priority = 100;
 	s->config.policy.announce = announce;
 	s->config.policy.fence = fence_wanted;
+	s->config.policy.fence_window_us = fence_window_us;
 	s->config.hcloud = hcloud;
 	s->vip = vip_new(&s->env, &s->config, kept);
 }
@@ -182,6 +184,25 @@ static void test_adopted(void)
 	CHECK(!vip_is_off(s.vip));
 	vip_stop(s.vip, "stopping");
 	CHECK(vip_is_off(s.vip));
+	vip_free(s.vip);
+}
+
+/* Until etcd has answered; but not for ever. */
+static void test_settling(void)
+{
+	struct keep_vip kept = leave_behind("v0");
+	struct stage s;
+
+	set_stage(&s, "v0", &kept);
+	CHECK(vip_is_settling(s.vip));
+	vip_stop(s.vip, "stopping");
+	CHECK(!vip_is_settling(s.vip));
+	vip_free(s.vip);
+	fence_window_us = MS(100);
+	set_stage(&s, "v0", NULL);
+	fence_window_us = 0;
+	CHECK(vip_is_settling(s.vip));
+	CHECK(TURN_UNTIL(ev, !vip_is_settling(s.vip)));
 	vip_free(s.vip);
 }
 
@@ -417,6 +438,7 @@ int main(void)
 	if (!open_world())
 		return check_result();
 	test_adopted();
+	test_settling();
 	test_not_removed();
 	test_removed_at_last();
 	test_cannot_announce();
