@@ -71,6 +71,9 @@ struct vip {
 	int64_t election_timeout_us;
 	int64_t granted_lease_s;
 	enum policy_tenure tenure;
+	unsigned returns;
+	int64_t asked_us; /* when the candidates were last asked for a sign of life */
+	int64_t asked_rev;
 
 	/* counters and last values, for reports */
 	int64_t rtt_us;

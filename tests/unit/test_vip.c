@@ -52,6 +52,11 @@ CURLM *curl_multi_init(void)
 	return NULL;
 }
 
+static unsigned owned_cb(void *ctx UNUSED)
+{
+	return 0;
+}
+
 static void kept_changed_cb(void *ctx UNUSED)
 {
 }
@@ -92,6 +97,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	    .instance = "0123456789abcdef0123456789abcdef",
 	    .key_prefix = "fairlead/v1/",
 	    .lease_ttl_us = 10 * US_PER_S,
+	    .owned = owned_cb,
 	    .kept_changed = kept_changed_cb,
 	    .name_taken = name_taken_cb,
 	    .stopped = stopped_cb,
@@ -104,7 +110,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	s->config.policy.fence = fence_wanted;
 	s->config.policy.fence_window_us = fence_window_us;
 	s->config.hcloud = hcloud;
-	s->vip = vip_new(&s->env, &s->config, kept);
+	s->vip = vip_new(&s->env, &s->config, 0, kept);
 }
 
 /* As the process before us would have left it. */
