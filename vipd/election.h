@@ -32,6 +32,9 @@
 
 struct election;
 
+/* The reason of an owner that named a successor in vain. */
+#define ELECTION_REASON_TAKEN_BACK "taken back"
+
 /* What came of a transaction. */
 enum election_verdict {
 	ELECTION_DONE,    /* carried out */

@@ -66,6 +66,8 @@ struct facts {
 	struct record_node nodes[FACTS_NODES_MAX]; /* sorted by name */
 	size_t n_nodes;
 	int64_t nodes_as_of;
+	int64_t ask_rev; /* ModRevision of `ask`, 0 if there is no such key */
+	size_t turn;     /* the number of this VIP among all; set by the caller (policy.h) */
 };
 
 /* One key below the VIP's prefix; name is what follows the prefix: "owner", "beat", "node/n1". */

@@ -19,6 +19,9 @@
 /* Policies have a clock in them (hold-down), so they are asked at least this often. */
 #define REVIEW_US US_PER_S
 
+/* By then a standby takes from an owner that is dead. */
+#define SETTLED_WINDOWS 4
+
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
 
@@ -56,12 +59,16 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 /* The owner's reasons to hand over, looked at with everything that is known now. */
 static void ask_policy(struct vip *v)
 {
+	int64_t now_us = mono_now_us();
 	struct policy_input in = {
 	    .facts = &v->facts,
 	    .me = &v->me,
 	    .policy = &v->config->policy,
 	    .tenure = v->tenure,
-	    .owned_for_us = mono_now_us() - election_since_us(v->election),
+	    .returns = v->returns,
+	    .owned_for_us = now_us - election_since_us(v->election),
+	    .asked_rev = v->asked_rev,
+	    .asked_for_us = now_us - v->asked_us,
 	    .on_hold = v->on_hold,
 	    .carrier = v->carrier,
 	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
@@ -71,6 +78,11 @@ static void ask_policy(struct vip *v)
 	if (election_state(v->election) != ELECTION_OWNER)
 		return;
 	advice = policy_advise(&in);
+	if (advice.ask) {
+		v->asked_us = now_us;
+		v->asked_rev = v->facts.revision;
+		ledger_ask(v->ledger);
+	}
 	if (advice.yield)
 		election_yield(v->election, advice.successor, advice.reason);
 }
@@ -83,6 +95,8 @@ void vip_review(struct vip *v)
 	vip_review_conflict(v);
 	unfit = vip_unfit_because(v, buf, sizeof(buf));
 	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
+	v->me.owned = v->env->owned(v->env->ctx);
+	v->me.answered = v->facts.ask_rev;
 	nodekey_update(v->nodekey);
 	election_set_fit(v->election, unfit == NULL, unfit != NULL ? unfit : "");
 	ask_policy(v);
@@ -309,7 +323,7 @@ void vip_on_gate_made(struct vip *v)
 	vip_review(v);
 }
 
-struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
+struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, size_t turn,
                     const struct keep_vip *kept)
 {
 	struct vip *v = NEW0(struct vip);
@@ -317,12 +331,15 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 
 	v->env = env;
 	v->config = config;
+	v->made_us = mono_now_us();
 	v->rtt_us = REPORT_NONE;
 	v->readd_limit = (struct log_ratelimit){.interval_us = US_PER_S, .burst = READDS_MAX};
 	v->conflict_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	v->renewal_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	(void) addr_format(&config->addr, v->text);
 	facts_init(&v->facts);
+	v->facts.turn = turn;
+	v->asked_us = -POLICY_ASK_US;
 	(void) snprintf(v->me.node, sizeof(v->me.node), "%s", env->node_name);
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
@@ -395,7 +412,7 @@ const char *vip_text(const struct vip *v)
 void vip_stop(struct vip *v, const char *reason)
 {
 	const struct record_node *best =
-	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
+	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader, POLICY_UNASKED);
 
 	v->stopping = true;
 	(void) snprintf(v->stop_reason, sizeof(v->stop_reason), "%s", reason);
@@ -408,9 +425,37 @@ bool vip_is_stopping(const struct vip *v)
 	return v->stopping;
 }
 
+bool vip_is_settling(const struct vip *v)
+{
+	int64_t window_us = election_window_us(v->election);
+	int64_t now_us = mono_now_us();
+
+	if (v->stopping || now_us - v->made_us > SETTLED_WINDOWS * window_us)
+		return false;
+	switch (election_state(v->election)) {
+	case ELECTION_DOWN:
+		return !v->timing_known || !v->joined;
+	case ELECTION_STANDBY:
+		return vip_owner(v)[0] == '\0' || v->facts.life.us == v->first_life_us ||
+		       now_us - v->facts.life.us > window_us;
+	case ELECTION_OWNER:
+		return v->confirmations == 0;
+	case ELECTION_TAKING:
+	case ELECTION_YIELDING:
+	case ELECTION_STATES:
+		break;
+	}
+	return true;
+}
+
 bool vip_is_down(const struct vip *v)
 {
 	return election_state(v->election) == ELECTION_DOWN;
+}
+
+bool vip_is_ours(const struct vip *v)
+{
+	return election_rev(v->election) != 0;
 }
 
 bool vip_is_off(const struct vip *v)
@@ -434,7 +479,8 @@ enum vip_move_result vip_move(struct vip *v, const char *successor)
 	if (successor[0] != '\0')
 		to = facts_node(&v->facts, successor);
 	else
-		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
+		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader,
+		                      POLICY_UNASKED);
 	if (to == NULL || !to->eligible)
 		return VIP_MOVE_NO_CANDIDATE;
 	/* It would hand it over again at once. */

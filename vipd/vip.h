@@ -44,6 +44,8 @@ struct vip_env {
 	const char *key_prefix;
 	int64_t lease_ttl_us;
 
+	/* VIPs of this node. */
+	unsigned (*owned)(void *ctx);
 	/* What vip_keep() says has changed: write the state file before anything else happens. */
 	void (*kept_changed)(void *ctx);
 	/* Another node of this name has been in the race for longer than its lease would outlive it. */
@@ -53,8 +55,9 @@ struct vip_env {
 	void *ctx;
 };
 
-/* kept: what the process before us left of this VIP, or NULL. */
-struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
+/* turn: the number of this VIP in the order of all addresses. kept: what the process before us left
+ * of it, or NULL. */
+struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, size_t turn,
                     const struct keep_vip *kept);
 void vip_free(struct vip *vip);
 
@@ -84,7 +87,12 @@ void vip_on_gate_made(struct vip *vip);
  */
 void vip_stop(struct vip *vip, const char *reason);
 bool vip_is_stopping(const struct vip *vip);
+/* In the first windows after vip_new(): has an owner not confirmed yet, or a standby not seen that
+ * the owner lives? */
+bool vip_is_settling(const struct vip *vip);
 bool vip_is_down(const struct vip *vip);
+/* Is the record this node's? */
+bool vip_is_ours(const struct vip *vip);
 /* Is the address certainly on no link of ours? A VIP that is down may have been refused that by the
  * kernel: until its lifetime ends it, only the gate keeps it silent, so that must stay. */
 bool vip_is_off(const struct vip *vip);

@@ -57,6 +57,9 @@ struct vip {
 	struct boottimer *wake; /* the election's: its deadlines are promises to other machines */
 	ev_timer review;        /* the policy's */
 
+	int64_t made_us;
+	int64_t first_life_us; /* facts.life as of the first read: no sign of life */
+
 	/* fitness */
 	bool link_present;
 	struct onlink onlink; /* without a link all zero */
@@ -75,8 +78,10 @@ struct vip {
 	int64_t election_timeout_us;
 	int64_t granted_lease_s;
 	enum policy_tenure tenure;
-	int64_t first_life_us; /* as of the first read; 0: there was none */
-	bool owner_seen;       /* alive, by this process; or it has been the owner */
+	bool owner_seen; /* alive, by this process; or it has been the owner */
+	unsigned returns;
+	int64_t asked_us; /* when the candidates were last asked for a sign of life */
+	int64_t asked_rev;
 
 	/* counters and last values, for reports */
 	int64_t rtt_us;

@@ -213,6 +213,7 @@ static void op_changed(enum election_state from, enum election_state to, const c
 		v->owner_seen = true;
 		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
 		                                                      : POLICY_TENURE_ORDINARY;
+		v->returns = strcmp(reason, ELECTION_REASON_TAKEN_BACK) == 0 ? v->returns + 1 : 0;
 		history_on_held(&v->history, mono_now_us());
 		v->outlet->tell(v);
 	}

@@ -453,6 +453,27 @@ static void test_macs(void)
 	CHECK(facts_is_foreign_mac(&f, &other));
 }
 
+static void test_ask(void)
+{
+	struct facts f;
+
+	facts_init(&f);
+	f.turn = 3;
+	(void) read_all(&f, 50, 1000, 0);
+	CHECK_EQ_INT(f.ask_rev, 0);
+	(void) read_all(&f, 55, 1000, 1, key("ask", "{}", 52));
+	CHECK_EQ_INT(f.ask_rev, 52);
+	event(&f, key("ask", "{}", 57), 2000);
+	CHECK_EQ_INT(f.ask_rev, 57);
+	CHECK_EQ_INT(f.revision, 57);
+	event(&f, key("ask", "{}", 56), 2000);
+	CHECK_EQ_INT(f.ask_rev, 57);
+	/* Revisions come again in another timeline; the turn is the caller's. */
+	facts_rewind(&f, (struct mono_moment){0});
+	CHECK_EQ_INT(f.ask_rev, 0);
+	CHECK_EQ_INT(f.turn, 3);
+}
+
 static void test_too_many_nodes(void)
 {
 	struct facts f;
@@ -486,6 +507,7 @@ int main(void)
 	test_rewound_and_grown();
 	test_nodes();
 	test_macs();
+	test_ask();
 	test_too_many_nodes();
 	return check_result();
 }

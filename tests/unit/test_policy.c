@@ -12,10 +12,12 @@
 #define UNCHECKED HEALTH_UNCHECKED
 #define HOLD_DOWN_US (60 * US_PER_S)
 
-#define NODE(name, order, state, can, leads)                                                     \
+#define OWNING(name, order, state, can, leads, vips)                                             \
 	{                                                                                            \
 		.node = name, .priority = order, .health = state, .eligible = can, .etcd_leader = leads, \
+		.owned = vips                                                                            \
 	}
+#define NODE(name, order, state, can, leads) OWNING(name, order, state, can, leads, 0)
 #define NOBODY NODE("", 0, UNKNOWN, false, false)
 
 static struct facts facts_of(const struct record_node *nodes, size_t n)
@@ -53,41 +55,91 @@ static void test_compare(void)
 	     NODE("a", 5, GOOD, true, true), true},
 	    {"unless that is not wanted", NODE("a", 5, GOOD, true, true),
 	     NODE("b", 5, GOOD, true, false), false},
+	    {"not etcd's leader before fewer VIPs", OWNING("b", 5, GOOD, true, false, 3),
+	     OWNING("a", 5, GOOD, true, true, 0), true},
+	    {"fewer VIPs before the name", OWNING("b", 5, GOOD, true, false, 1),
+	     OWNING("a", 5, GOOD, true, false, 2), true},
 	    {"the name at last", NODE("a", 5, GOOD, true, false), NODE("b", 5, GOOD, true, false),
 	     true},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (!CHECK(policy_compare(&cases[i].better, &cases[i].worse, cases[i].avoid) < 0) ||
-		    !CHECK(policy_compare(&cases[i].worse, &cases[i].better, cases[i].avoid) > 0))
+		const struct record_node *a = &cases[i].better, *b = &cases[i].worse;
+		const struct record_node nodes[] = {*a, *b};
+		struct facts f = facts_of(nodes, 2);
+
+		if (!CHECK(policy_compare(&f, a, b, NULL, cases[i].avoid) < 0) ||
+		    !CHECK(policy_compare(&f, b, a, NULL, cases[i].avoid) > 0))
 			(void) fprintf(stderr, "case: %s\n", cases[i].name);
 	}
 }
 
-#define COMBINATIONS (2 * 4 * 2 * 2)
+/* Equals take turns. */
+static void test_turns(void)
+{
+	static const struct {
+		const char *name;
+		const char *skip;
+		const char *order[2]; /* the best two */
+		size_t turn;
+		unsigned owned_by_b;
+	} cases[] = {
+	    {"the first VIP", NULL, {"a", "b"}, 0, 0},
+	    {"the second", NULL, {"b", "c"}, 1, 0},
+	    {"the third", NULL, {"c", "a"}, 2, 0},
+	    {"the fourth", NULL, {"a", "b"}, 3, 0},
+	    {"one owns more", NULL, {"a", "c"}, 0, 1},
+	    {"one owns more, the second VIP", NULL, {"c", "a"}, 1, 1},
+	    {"one is silent", "c", {"a", "b"}, 2, 0},
+	    {"one is silent, the second VIP", "c", {"b", "a"}, 1, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* Worse than all others, it takes no turn. */
+		const struct record_node nodes[] = {NODE("0", 1, GOOD, true, false),
+		                                    NODE("a", 5, GOOD, true, false),
+		                                    OWNING("b", 5, GOOD, true, false, cases[i].owned_by_b),
+		                                    NODE("c", 5, UNCHECKED, true, false)};
+		struct facts f = facts_of(nodes, ARRAY_SIZE(nodes));
+
+		f.turn = cases[i].turn;
+		for (size_t rank = 0; rank < 2; rank++) {
+			const struct record_node *n = facts_node(&f, cases[i].order[rank]);
+
+			if (!CHECK_EQ_INT(policy_rank(&f, n, cases[i].skip, true), rank))
+				(void) fprintf(stderr, "case: %s\n", cases[i].name);
+		}
+	}
+}
+
+#define COMBINATIONS (2 * 4 * 2 * 2 * 2)
 
 /* Every kind of node against every other, and every third: it is an order. */
 static void test_order(void)
 {
 	static const enum health_state healths[] = {GOOD, BAD, UNKNOWN, UNCHECKED};
 	struct record_node n[COMBINATIONS];
+	struct facts f;
 
 	for (size_t i = 0; i < COMBINATIONS; i++) {
 		n[i] = (struct record_node){.eligible = (i & 1) != 0,
 		                            .etcd_leader = (i & 2) != 0,
 		                            .priority = (i & 4) != 0 ? 100 : 50,
-		                            .health = healths[i / 8]};
+		                            .owned = (i & 8) != 0 ? 2 : 1,
+		                            .health = healths[i / 16]};
 		(void) snprintf(n[i].node, sizeof(n[i].node), "n%02zu", (i * 7) % COMBINATIONS);
 	}
+	f = facts_of(n, COMBINATIONS);
+	f.turn = 1;
 	for (size_t i = 0; i < COMBINATIONS; i++) {
 		for (size_t j = 0; j < COMBINATIONS; j++) {
-			int ij = policy_compare(&n[i], &n[j], true);
+			int ij = policy_compare(&f, &n[i], &n[j], NULL, true);
 
 			CHECK((i == j) == (ij == 0));
-			CHECK((ij < 0) == (policy_compare(&n[j], &n[i], true) > 0));
+			CHECK((ij < 0) == (policy_compare(&f, &n[j], &n[i], NULL, true) > 0));
 			for (size_t k = 0; k < COMBINATIONS; k++) {
-				if (ij < 0 && policy_compare(&n[j], &n[k], true) < 0)
-					CHECK(policy_compare(&n[i], &n[k], true) < 0);
+				if (ij < 0 && policy_compare(&f, &n[j], &n[k], NULL, true) < 0)
+					CHECK(policy_compare(&f, &n[i], &n[k], NULL, true) < 0);
 			}
 		}
 	}
@@ -145,8 +197,8 @@ static void test_rank_and_successor(void)
 	     "c"},
 	    {"the best of several",
 	     NODE("b", 5, GOOD, true, false),
-	     {NODE("a", 5, UNKNOWN, true, false), NODE("c", 5, GOOD, true, true),
-	      NODE("d", 5, GOOD, true, false)},
+	     {NODE("a", 5, UNKNOWN, true, false), NODE("b", 5, GOOD, true, false),
+	      NODE("c", 5, GOOD, true, true), NODE("d", 5, GOOD, true, false)},
 	     NULL,
 	     0,
 	     "d"},
@@ -154,7 +206,7 @@ static void test_rank_and_successor(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct facts f = facts_of(cases[i].nodes, ARRAY_SIZE(cases[i].nodes));
-		const struct record_node *best = policy_successor(&f, &cases[i].me, true);
+		const struct record_node *best = policy_successor(&f, &cases[i].me, true, POLICY_UNASKED);
 
 		if (!CHECK_EQ_INT(policy_rank(&f, &cases[i].me, cases[i].skip, true), cases[i].rank) ||
 		    !CHECK_EQ_STR(best != NULL ? best->node : NULL, cases[i].successor))
@@ -201,21 +253,8 @@ static const struct advise_case {
     {"unwell, came here for health, has rested", NODE("b", 5, BAD, true, false),
      NODE("a", 9, GOOD, true, false), false, false, false, true, HOLD_DOWN_US,
      POLICY_REASON_HEALTH},
-    {"unwell, the other is unchecked", NODE("b", 5, BAD, true, false),
-     NODE("a", 1, UNCHECKED, true, false), false, false, false, false, 0, POLICY_REASON_HEALTH},
-    {"unwell, but so is the other", NODE("b", 5, BAD, true, false), NODE("a", 9, BAD, true, false),
-     false, false, false, false, HOLD_DOWN_US, NULL},
-    {"unwell, and nothing is known of the other", NODE("b", 5, BAD, true, false),
-     NODE("a", 9, UNKNOWN, true, false), false, false, false, false, HOLD_DOWN_US, NULL},
-    {"not known to be unwell", NODE("b", 5, UNKNOWN, true, false), NODE("a", 9, GOOD, true, false),
-     false, false, false, false, HOLD_DOWN_US, NULL},
     {"no verdict yet, nor of the other of higher priority", NODE("b", 5, UNKNOWN, true, false),
      NODE("a", 9, UNKNOWN, true, false), .preempt = true, .owned_for_us = HOLD_DOWN_US},
-    {"unwell, came here for health, rests", NODE("b", 5, BAD, true, false),
-     NODE("a", 9, GOOD, true, false), false, false, false, true, HOLD_DOWN_US - 1, NULL},
-    {"unwell, came here for health, has rested", NODE("b", 5, BAD, true, false),
-     NODE("a", 9, GOOD, true, false), false, false, false, true, HOLD_DOWN_US,
-     POLICY_REASON_HEALTH},
     {"hold does not rest", NODE("b", 5, GOOD, false, false), NODE("a", 9, GOOD, true, false), false,
      true, false, true, 0, POLICY_REASON_HOLD},
     {"nor does a link", NODE("b", 5, GOOD, false, false), NODE("a", 9, GOOD, true, false), false,
@@ -256,7 +295,7 @@ static void test_advise(const struct advise_case *cases, size_t n, bool unchecke
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct advise_case *c = &cases[i];
-		const struct record_node nodes[] = {c->other, NODE("b", 5, GOOD, true, false)};
+		struct record_node nodes[] = {c->other, NODE("b", 5, GOOD, true, false)};
 		struct facts f = facts_of(nodes, c->other.node[0] != '\0' ? 2 : 0);
 		struct config_policy policy = {
 		    .preempt = c->preempt, .avoid_etcd_leader = true, .hold_down_us = HOLD_DOWN_US};
@@ -269,10 +308,15 @@ static void test_advise(const struct advise_case *cases, size_t n, bool unchecke
 		    .on_hold = c->on_hold,
 		    .carrier = !c->no_carrier,
 		    .unchecked = unchecked,
+		    .asked_for_us = POLICY_ASK_US,
 		};
 		struct policy_advice advice = policy_advise(&in);
-		bool ok = CHECK_EQ_INT(advice.yield, c->reason != NULL);
+		bool ok = CHECK_EQ_INT(advice.ask, c->reason != NULL) && CHECK(!advice.yield);
 
+		in.asked_for_us = 0;
+		f.nodes[0].answered = 1;
+		advice = policy_advise(&in);
+		ok = CHECK(!advice.ask) && CHECK_EQ_INT(advice.yield, c->reason != NULL) && ok;
 		ok = CHECK_EQ_STR(advice.reason, c->reason) && ok;
 		ok = CHECK_EQ_STR(advice.successor, c->reason != NULL ? "a" : "") && ok;
 		if (!ok)
@@ -280,12 +324,86 @@ static void test_advise(const struct advise_case *cases, size_t n, bool unchecke
 	}
 }
 
+#define ASKED_REV 40
+
+/* The owner "d" is unwell. Whoever has answered is the one to go to. */
+static void test_answers(void)
+{
+	static const struct {
+		const char *name;
+		int64_t answered[3]; /* of a, b, c, from the best to the worst; 0: there is no such node */
+		int64_t asked_for_us;
+		unsigned returns;
+		int64_t owned_for_us;
+		bool ask;
+		const char *successor; /* NULL: stay */
+	} cases[] = {
+	    {"none has been asked", {30, 30, 30}, POLICY_ASK_US, 0, 0, true, NULL},
+	    {"answers grow old", {41, 41, 41}, POLICY_ASK_US, 0, 0, true, NULL},
+	    {"no answer yet", {30, 40, 30}, 0, 0, 0, false, NULL},
+	    {"all have answered", {41, 41, 42}, 0, 0, 0, false, "a"},
+	    {"the best one has", {41, 30, 30}, 0, 0, 0, false, "a"},
+	    {"a worse one has: the best may still",
+	     {30, 41, 30},
+	     POLICY_BETTER_US - 1,
+	     0,
+	     0,
+	     false,
+	     NULL},
+	    {"a worse one has, the best is late", {30, 41, 30}, POLICY_BETTER_US, 0, 0, false, "b"},
+	    {"of those that have, the best", {30, 42, 41}, POLICY_BETTER_US, 0, 0, false, "b"},
+	    {"no node has answered for long", {30, 30, 40}, POLICY_ASK_US - 1, 0, 0, false, NULL},
+	    {"one that cannot answer is believed", {-1, 30, 30}, 0, 0, 0, false, "a"},
+	    {"but it is asked first", {-1, 0, 0}, POLICY_ASK_US, 0, 0, true, NULL},
+	    {"it came back a moment ago", {41, 41, 41}, 0, 1, 4 * US_PER_S - 1, false, NULL},
+	    {"it came back, and is not asked", {41, 41, 41}, POLICY_ASK_US, 1, 0, false, NULL},
+	    {"it came back a while ago", {41, 41, 41}, 0, 1, 4 * US_PER_S, false, "a"},
+	    {"it came back for the second time", {41, 41, 41}, 0, 2, 8 * US_PER_S - 1, false, NULL},
+	    {"for the fifth time", {41, 41, 41}, 0, 5, 64 * US_PER_S - 1, false, NULL},
+	    {"for the sixth time: no longer than that", {41, 41, 41}, 0, 6, 64 * US_PER_S, false, "a"},
+	};
+	static const char *const names[] = {"a", "b", "c"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct record_node me = NODE("d", 5, BAD, true, false);
+		struct config_policy policy = {.hold_down_us = HOLD_DOWN_US};
+		struct policy_input in = {
+		    .me = &me,
+		    .policy = &policy,
+		    .returns = cases[i].returns,
+		    .owned_for_us = cases[i].owned_for_us,
+		    .asked_rev = ASKED_REV,
+		    .asked_for_us = cases[i].asked_for_us,
+		    .carrier = true,
+		};
+		struct policy_advice advice;
+		struct facts f;
+		bool ok;
+
+		facts_init(&f);
+		for (size_t j = 0; j < ARRAY_SIZE(names) && cases[i].answered[j] != 0; j++) {
+			f.nodes[f.n_nodes] = (struct record_node){
+			    .priority = 5, .health = GOOD, .eligible = true, .answered = cases[i].answered[j]};
+			(void) strcpy(f.nodes[f.n_nodes++].node, names[j]);
+		}
+		in.facts = &f;
+		advice = policy_advise(&in);
+		ok = CHECK_EQ_INT(advice.ask, cases[i].ask);
+		ok = CHECK_EQ_INT(advice.yield, cases[i].successor != NULL) && ok;
+		ok = CHECK_EQ_STR(advice.successor, advice.yield ? cases[i].successor : "") && ok;
+		if (!ok)
+			(void) fprintf(stderr, "case: %s\n", cases[i].name);
+	}
+}
+
 int main(void)
 {
 	test_compare();
+	test_turns();
 	test_order();
 	test_rank_and_successor();
 	test_advise(advise_cases, ARRAY_SIZE(advise_cases), false);
 	test_advise(unchecked_cases, ARRAY_SIZE(unchecked_cases), true);
+	test_answers();
 	return check_result();
 }
