@@ -24,13 +24,13 @@ static const struct {
 	uint64_t want;
 } cases[] = {
     {"nothing known yet", "- - -", false, 0, 0, 0},
-    {"nobody answers", "- - -", true, 0, 0, 0},
+    {"no answers", "- - -", true, 0, 0, 0},
     {"one of three, others to come", "a1 - -", false, 0, 0, 0},
     {"most, others to come", "a1 a2 -", false, 0, 0, A},
     {"the only endpoint", "a1", false, 0, 0, A},
     {"one of three, and no more come", "- a2 -", true, 0, 0, A},
     {"most of them", "b1 a2 a3", true, 0, 0, A},
-    {"most, whoever is first", "a1 b2 b3", false, 0, 0, B},
+    {"most, in any order", "a1 b2 b3", false, 0, 0, B},
     {"torn", "b1 a2", true, 0, 0, 0},
     {"torn, with one silent", "b1 a2 -", true, 0, 0, 0},
     {"three of five", "b1 a2 a3 b4 a5", true, 0, 0, A},
