@@ -23,6 +23,7 @@ enum mutation {
 	MUTATION_NO_FENCE,   /* nothing silences a process that is stopped */
 	MUTATION_DEAF,       /* the kernel's refusal to remove is not heard */
 	MUTATION_SLEWED,     /* the wait is counted by the clock that is slewed, and by no other */
+	MUTATION_SIGNLESS,   /* a confirmation without a put leaves the beat as it was */
 	MUTATION_TRUSTING,   /* revisions are believed to go forward, and are the only guard */
 };
 
@@ -38,6 +39,8 @@ enum fate {
 	/* Nodes are configured anew one after the other, so that one may have many times the window of
 	 * another, and die often, and for long. */
 	FATE_UNEVEN,
+	/* The store refuses puts at times, some of which it carries out all the same. */
+	FATE_FULL,
 };
 
 struct electionworld_result {

@@ -28,9 +28,10 @@ struct store {
 	char owner_text[FACTS_TEXT_MAX];
 	int64_t beat_rev;
 	char beat_text[64];
+	int64_t beat_gone_rev;
 };
 
-enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE };
+enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE, MESSAGE_BEAT };
 
 /* A request on its way to the store, then its answer on the way back. */
 struct message {
@@ -48,6 +49,7 @@ struct message {
 	struct facts_text owner_text; /* guards */
 	struct facts_text beat_text;
 	int64_t rev;
+	bool deletes; /* confirm: the beat */
 	char beat[64];
 	enum election_verdict verdict;
 	/* answer */
@@ -97,7 +99,8 @@ struct world {
 	struct store store;
 	struct store backup;
 	int64_t store_silent_until_us; /* an election, a restore: it answers and carries out nothing */
-	bool restore_is_slow;          /* one is under way that is to outlast every fence */
+	bool is_full;
+	bool restore_is_slow; /* one is under way that is to outlast every fence */
 	struct node nodes[NODES];
 	struct message *messages; /* more for as long as the store is silent */
 	size_t messages_max;
