@@ -146,6 +146,17 @@ static void lease_changed_cb(int64_t id, void *userdata)
 	kept_changed_cb(d);
 }
 
+static void lease_granted_cb(int r, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	if (r == d->env.lease_error)
+		return;
+	d->env.lease_error = r;
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_lease_error(d->vips[i]);
+}
+
 static void min_ttl_cb(int64_t min_ttl_s, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -157,6 +168,7 @@ static void min_ttl_cb(int64_t min_ttl_s, void *userdata)
 static const struct nodelease_callbacks lease_callbacks = {
     .changed = lease_changed_cb,
     .min_ttl = min_ttl_cb,
+    .granted = lease_granted_cb,
 };
 
 static void cluster_changed_cb(void *userdata)

@@ -116,6 +116,10 @@ static struct decision standby_silent(const struct decide_input *in)
 		return read_when_due(in, MONO_NEVER);
 	take_us = MAX(take_us, f->quorum_since_us + overdue_us + DECIDE_PACE_US);
 	take_us = MAX(take_us, in->campaign_after_us);
+	/* An owner that etcd refuses puts goes on without a beat: its silence says nothing. */
+	if (f->owner_rev != 0 && f->beat_rev == 0)
+		return when_due(in, ELECTION_BEAT, MAX(take_us, in->beat_sent_us + DECIDE_CROWDED_PACE_US),
+		                MONO_NEVER);
 	/* The last word of etcd must be fresh. */
 	if (in->now.us >= take_us && in->now.us - f->quorum_last_us < 2 * DECIDE_PACE_US)
 		return act(ELECTION_TAKE);

@@ -81,6 +81,7 @@ struct election {
 	 * or the address could not be taken off. */
 	int64_t spent_rev;
 
+	int64_t beat_sent_us;
 	struct decide_calls reads;
 	struct decide_calls confirms;
 	struct decide_calls takes;
@@ -312,6 +313,12 @@ static void perform(struct election *e, enum election_action action)
 	case ELECTION_TAKE:
 		take(e);
 		break;
+	case ELECTION_BEAT:
+		/* What comes of it a read tells. */
+		e->beat_sent_us = now_us(e);
+		e->fresh_after_us = e->beat_sent_us;
+		e->ops->beat(e->ctx);
+		break;
 	case ELECTION_RESUME:
 		resume(e);
 		break;
@@ -365,6 +372,7 @@ static struct decision decide_now(const struct election *e)
 	    .rev = e->rev,
 	    .take_at = e->take_at,
 	    .deadline_us = e->deadline_us,
+	    .beat_sent_us = e->beat_sent_us,
 	    .reads = e->reads,
 	    .confirms = e->confirms,
 	    .takes = e->takes,

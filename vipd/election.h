@@ -54,6 +54,9 @@ struct election_ops {
 	 * all. */
 	void (*wake_at)(int64_t us, void *ctx);
 
+	/* Puts a beat where there is none, behind the record that is known. */
+	void (*beat)(void *ctx);
+
 	/* Each is answered by exactly one election_on_...() later. */
 	void (*read)(void *ctx);
 	void (*take)(const struct election_claim *claim, void *ctx);

@@ -44,6 +44,8 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
 		return "node name in use until its lease in etcd ends";
+	if ((!v->timing_known || !v->joined) && v->env->lease_error == -ENOSPC)
+		return "etcd refuses writes: database space exceeded";
 	if (!v->timing_known || !v->joined)
 		return "etcd has not answered yet";
 	if (vip_is_refused(v)) {
@@ -54,6 +56,13 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		return buf;
 	}
 	return NULL;
+}
+
+bool vip_etcd_is_full(const struct vip *v)
+{
+	const struct ledger_trouble *trouble = ledger_trouble(v->ledger);
+
+	return v->env->lease_error == -ENOSPC || (trouble != NULL && trouble->r == -ENOSPC);
 }
 
 /* The owner's reasons to hand over, looked at with everything that is known now. */
@@ -75,7 +84,7 @@ static void ask_policy(struct vip *v)
 	};
 	struct policy_advice advice;
 
-	if (election_state(v->election) != ELECTION_OWNER)
+	if (election_state(v->election) != ELECTION_OWNER || vip_etcd_is_full(v))
 		return;
 	advice = policy_advise(&in);
 	if (advice.ask) {
@@ -129,6 +138,15 @@ void vip_set_election_timeout(struct vip *v, int64_t election_timeout_us)
 	v->timing_known = true;
 	configure_timing(v);
 	warn_about_window(v);
+	vip_review(v);
+}
+
+void vip_on_lease_error(struct vip *v)
+{
+	/* Without a lease it takes no part, and reads nothing by itself: who owns the VIP is to be
+	 * known all the same. */
+	if (v->env->lease_error == -ENOSPC)
+		ledger_follow(v->ledger);
 	vip_review(v);
 }
 
@@ -481,7 +499,7 @@ enum vip_move_result vip_move(struct vip *v, const char *successor)
 	else
 		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader,
 		                      POLICY_UNASKED);
-	if (to == NULL || !to->eligible)
+	if (to == NULL || !to->eligible || vip_etcd_is_full(v))
 		return VIP_MOVE_NO_CANDIDATE;
 	/* It would hand it over again at once. */
 	if (to->health == HEALTH_BAD && v->me.health != HEALTH_BAD)

@@ -43,12 +43,13 @@ struct vip_env {
 	const char *instance;
 	const char *key_prefix;
 	int64_t lease_ttl_us;
+	int lease_error; /* why etcd did not grant the node's lease, or 0 */
 
 	/* VIPs of this node. */
 	unsigned (*owned)(void *ctx);
 	/* What vip_keep() says has changed: write the state file before anything else happens. */
 	void (*kept_changed)(void *ctx);
-	/* Another node of this name has been in the race for longer than its lease would outlive it. */
+	/* Another machine renews the lease of this node's key. */
 	void (*name_taken)(const char *other_instance, void *ctx);
 	/* The VIP is down after vip_stop(). */
 	void (*stopped)(void *ctx);
@@ -66,6 +67,8 @@ const char *vip_text(const struct vip *vip); /* the address, for log lines */
 
 /* What is going on around it. Each takes effect at once. */
 void vip_set_election_timeout(struct vip *vip, int64_t election_timeout_us);
+/* env->lease_error is another one. */
+void vip_on_lease_error(struct vip *vip);
 void vip_set_lease(struct vip *vip, int64_t lease, int64_t granted_s);
 void vip_set_etcd_leader(struct vip *vip, bool leads);
 void vip_set_health(struct vip *vip, enum health_state state, const char *reason);

@@ -106,6 +106,10 @@ struct vip {
 /* Why it cannot take part, or NULL. buf may be used for the sentence. */
 const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
 
+/* Does etcd refuse puts and leases: its alarm NOSPACE stands? Then no other node can take the VIP.
+ */
+bool vip_etcd_is_full(const struct vip *vip);
+
 /* Something changed: weigh it all again. */
 void vip_review(struct vip *vip);
 

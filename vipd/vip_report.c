@@ -35,13 +35,13 @@ static void add_trouble(const struct vip *v, struct vip_report_room *room,
 {
 	const struct ledger_trouble *trouble = ledger_trouble(v->ledger);
 
-	if (trouble == NULL)
-		return;
-	if (trouble->r == -ENOSPC)
-		add_warning(room, report,
-		            "etcd refuses writes: database space exceeded; compact, defragment and disarm "
-		            "the alarm, or the VIP has no owner");
-	else
+	if (vip_etcd_is_full(v))
+		add_warning(
+		    room, report,
+		    "etcd refuses writes: database space exceeded; its owner keeps the VIP, no other "
+		    "node can take it, and a vipd that starts cannot take part, until you run: "
+		    "fairlead etcd recover-space");
+	else if (trouble != NULL)
 		add_warning(room, report, "etcd does not answer: %s", trouble->text);
 }
 
@@ -185,7 +185,8 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .hold = v->on_hold,
 	    .etcd_leader = v->me.etcd_leader,
 	    .etcd_endpoint = ledger_endpoint(v->ledger)[0] != '\0' ? ledger_endpoint(v->ledger) : NULL,
-	    .etcd_ok = v->etcd_ok,
+	    /* A refusal is an answer. */
+	    .etcd_ok = v->etcd_ok || (v->facts.known && vip_etcd_is_full(v)),
 	    .conflicts = v->conflicts,
 	    .in_use = vip_is_in_use(v),
 	    .readds = v->readds,

@@ -123,6 +123,11 @@ static void op_take(const struct election_claim *claim, void *ctx)
 	ledger_take(((struct vip *) ctx)->ledger, claim);
 }
 
+static void op_beat(void *ctx)
+{
+	ledger_beat(((struct vip *) ctx)->ledger);
+}
+
 static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
 {
 	struct vip *v = ctx;
@@ -235,6 +240,7 @@ const struct election_ops vip_election_ops = {
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,
+    .beat = op_beat,
     .confirm = op_confirm,
     .release = op_release,
     .hold = op_hold,

@@ -69,6 +69,10 @@ static void do_mischief(struct world *w)
 		return;
 	}
 
+	if (w->fate == FATE_FULL && chance(w, 15)) {
+		w->is_full = !w->is_full;
+		return;
+	}
 	if (w->fate == FATE_QUICK_BACKUPS && (choice < 5 || choice == 7))
 		return;
 	if (choice >= 9 && !w->unruly)
@@ -172,6 +176,7 @@ static void calm_down(struct world *w)
 
 	w->calm = true;
 	w->unruly = false;
+	w->is_full = false;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
 

@@ -25,6 +25,7 @@ enum mutation {
 	MUTATION_DEAF,        /* the kernel's refusal to remove is not heard */
 	MUTATION_SLEWED,      /* the wait is counted by the clock that is slewed, and by no other */
 	MUTATION_ANY_CLUSTER, /* an answer of another cluster is believed like any other */
+	MUTATION_SIGNLESS,    /* a confirmation without a put leaves the beat as it was */
 	MUTATION_TRUSTING,    /* revisions are believed to go forward, and are the only guard */
 };
 
@@ -43,6 +44,8 @@ enum fate {
 	/* One member is restored by itself, as another cluster, which answers like the others'; or all
 	 * are, which takes longer than any window. */
 	FATE_CLUSTERS,
+	/* The store refuses puts at times, some of which it carries out all the same. */
+	FATE_FULL,
 };
 
 struct electionworld_result {

@@ -31,16 +31,31 @@ static void op_take(const struct election_claim *claim, void *ctx)
 	m->claim = *claim;
 }
 
+static void write_beat(struct message *m, struct node *n)
+{
+	(void) snprintf(m->beat, sizeof(m->beat), "%s/%" PRId64, n->me.instance, ++n->beat_seq);
+}
+
+static void op_beat(void *ctx)
+{
+	struct message *m = world_send(ctx, MESSAGE_BEAT);
+
+	m->rev = ((struct node *) ctx)->facts.owner_rev;
+	write_beat(m, ctx);
+}
+
 static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
 {
 	struct message *m = world_send(ctx, MESSAGE_CONFIRM);
+	struct node *n = ctx;
 
 	m->rev = rev;
+	/* Not only when it has to: it must be safe at any time. */
+	m->deletes = n->world->fate == FATE_FULL && !n->world->calm && chance(n->world, 50);
 	m->claim.record.epoch = epoch;
-	m->claim.record.window_us = election_window_us(((struct node *) ctx)->election);
-	(void) strcpy(m->claim.record.instance, ((struct node *) ctx)->me.instance);
-	(void) snprintf(m->beat, sizeof(m->beat), "%s/%" PRId64, m->claim.record.instance,
-	                ++((struct node *) ctx)->beat_seq);
+	m->claim.record.window_us = election_window_us(n->election);
+	(void) strcpy(m->claim.record.instance, n->me.instance);
+	write_beat(m, n);
 }
 
 static void op_release(const struct record_owner *record, int64_t rev, void *ctx)
@@ -121,6 +136,7 @@ static const struct election_ops ops = {
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,
+    .beat = op_beat,
     .confirm = op_confirm,
     .release = op_release,
     .hold = op_hold,

@@ -30,9 +30,10 @@ struct store {
 	char owner_text[FACTS_TEXT_MAX];
 	int64_t beat_rev;
 	char beat_text[64];
+	int64_t beat_gone_rev;
 };
 
-enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE };
+enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE, MESSAGE_BEAT };
 
 /* A request on its way to the store, then its answer on the way back. */
 struct message {
@@ -51,6 +52,7 @@ struct message {
 	struct facts_text owner_text; /* guards */
 	struct facts_text beat_text;
 	int64_t rev;
+	bool deletes; /* confirm: the beat */
 	char beat[64];
 	enum election_verdict verdict;
 	/* answer */
@@ -108,7 +110,8 @@ struct world {
 	size_t strange_endpoint; /* where it answers */
 	uint64_t n_clusters;
 	int64_t store_silent_until_us; /* an election, a restore: it answers and carries out nothing */
-	bool restore_is_slow;          /* one is under way that is to outlast every fence */
+	bool is_full;
+	bool restore_is_slow; /* one is under way that is to outlast every fence */
 	struct node nodes[NODES];
 	struct message *messages; /* more for as long as the store is silent */
 	size_t messages_max;

@@ -84,10 +84,26 @@ static void write_owner(struct world *w, struct store *s, struct message *m)
 	m->verdict = ELECTION_DONE;
 }
 
-static void write_beat(struct world *w, struct store *s, struct message *m)
+static void put_beat(struct store *s, const char *text)
 {
-	(void) strcpy(s->beat_text, m->beat);
+	(void) strcpy(s->beat_text, text);
 	s->beat_rev = ++s->revision;
+}
+
+static void delete_beat(struct store *s)
+{
+	if (s->beat_rev == 0)
+		return;
+	s->beat_rev = 0;
+	s->beat_gone_rev = ++s->revision;
+}
+
+static void confirm(struct world *w, struct store *s, struct message *m)
+{
+	if (!m->deletes)
+		put_beat(s, m->beat);
+	else if (w->mutation != MUTATION_SIGNLESS)
+		delete_beat(s);
 	/* It reads the record, too, and would notice a short word. */
 	if (w->mutation == MUTATION_TRUSTING || w->mutation == MUTATION_SHORT_WORD ||
 	    (strcmp(s->owner.instance, m->claim.record.instance) == 0 &&
@@ -102,6 +118,11 @@ static void carry_out(struct world *w, struct message *m)
 	struct store *s = world_store(w, m->endpoint);
 
 	w->n_strange += s == &w->strange;
+	bool is_refused = w->is_full && m->kind != MESSAGE_READ && !m->deletes;
+
+	/* The put that is one too many lands, and is refused in words. */
+	if (is_refused && chance(w, 90))
+		return;
 	m->verdict = ELECTION_LOST;
 	switch (m->kind) {
 	case MESSAGE_READ:
@@ -115,14 +136,18 @@ static void carry_out(struct world *w, struct message *m)
 	case MESSAGE_CONFIRM:
 		/* By the revision alone: an adopted record's text is not known. */
 		if (s->owner_rev == m->rev)
-			write_beat(w, s, m);
+			confirm(w, s, m);
+		break;
+	case MESSAGE_BEAT:
+		if (guard_holds(w, s->owner_rev, s->owner_text, m->rev, &m->owner_text) && s->beat_rev == 0)
+			put_beat(s, m->beat);
 		break;
 	case MESSAGE_RELEASE:
 		if (guard_holds(w, s->owner_rev, s->owner_text, m->rev, &m->owner_text))
 			write_owner(w, s, m);
 		break;
 	}
-	m->ok = true;
+	m->ok = !is_refused;
 	m->snapshot = *s;
 	m->answer_rev = s->owner_rev;
 }
@@ -206,6 +231,7 @@ static bool tell_read(struct node *n, const struct message *m)
 void world_tell_watch(struct node *n)
 {
 	const struct store *s = &n->world->store;
+	struct facts_key gone = {.name = "beat", .name_len = strlen("beat")};
 	AUTO(keys_free) struct keys *k = NULL;
 
 	if (n->world->has_strange && n->facts.cluster_id == n->world->strange.cluster_id)
@@ -218,6 +244,9 @@ void world_tell_watch(struct node *n)
 		if (k->keys[i].mod_revision > n->watched_rev)
 			facts_on_event(&n->facts, &k->keys[i], local_now(n));
 	}
+	gone.mod_revision = s->beat_gone_rev;
+	if (s->beat_rev == 0 && s->beat_gone_rev > n->watched_rev)
+		facts_on_event(&n->facts, &gone, local_now(n));
 	n->watched_rev = s->revision;
 	election_run(n->election);
 }
@@ -250,6 +279,8 @@ static void deliver(struct world *w, struct message *m)
 	enum election_verdict verdict;
 	bool ok;
 
+	if (m->kind == MESSAGE_BEAT)
+		return;
 	if (m->kind == MESSAGE_READ) {
 		ok = m->ok && tell_read(n, m);
 		if (!ok)

@@ -26,7 +26,7 @@
 static const char *const fates[] = {
     [FATE_ORDINARY] = "ordinary",           [FATE_BACKUPS] = "backups",
     [FATE_QUICK_BACKUPS] = "quick backups", [FATE_UNEVEN] = "uneven windows",
-    [FATE_CLUSTERS] = "clusters",
+    [FATE_CLUSTERS] = "clusters",           [FATE_FULL] = "a store that is full",
 };
 
 static void test_never_two(enum fate fate, uint64_t first_seed, uint64_t n_seeds)
@@ -72,6 +72,7 @@ static void test_mutations_are_caught(void)
 	    {MUTATION_DEAF, FATE_ORDINARY, "deaf"},
 	    {MUTATION_SLEWED, FATE_ORDINARY, "slewed"},
 	    {MUTATION_ANY_CLUSTER, FATE_CLUSTERS, "any cluster"},
+	    {MUTATION_SIGNLESS, FATE_FULL, "signless"},
 	    {MUTATION_TRUSTING, FATE_BACKUPS, "trusting"},
 	    {MUTATION_TRUSTING, FATE_QUICK_BACKUPS, "trusting, quick"},
 	};
@@ -113,6 +114,7 @@ int main(int argc, char **argv)
 	test_never_two(FATE_QUICK_BACKUPS, 1, 40);
 	test_never_two(FATE_UNEVEN, 1, 100);
 	test_never_two(FATE_CLUSTERS, 1, 60);
+	test_never_two(FATE_FULL, 1, 60);
 	test_mutations_are_caught();
 	test_trust_ends_in_silence();
 	return check_result();
