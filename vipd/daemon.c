@@ -70,6 +70,16 @@ static void kept_changed_cb(void *ctx)
 		(void) daemon_save(d);
 }
 
+static unsigned owned_cb(void *ctx)
+{
+	const struct daemon *d = ctx;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		n += vip_is_ours(d->vips[i]);
+	return n;
+}
+
 /* A new instance for every boot, the old one after a restart. */
 static void load_keep(struct daemon *d)
 {
@@ -99,9 +109,15 @@ static void addr_cb(const struct rtnl_addr *addr, bool added, void *userdata)
 {
 	struct daemon *d = userdata;
 
-	for (size_t i = 0; i < d->n_vips && !added; i++) {
-		if (addr_equal(&addr->prefix.addr, &vip_config(d->vips[i])->addr))
+	for (size_t i = 0; i < d->n_vips; i++) {
+		const struct config_vip *c = vip_config(d->vips[i]);
+		const struct rtnl_link *link = rtnl_link_by_name(d->rtnl, c->link);
+		const bool is_vip = addr_equal(&addr->prefix.addr, &c->addr);
+
+		if (is_vip && !added)
 			vip_check_address(d->vips[i]);
+		if (is_vip || (link != NULL && link->ifindex == addr->ifindex))
+			vip_on_address_changed(d->vips[i]);
 	}
 }
 
@@ -151,7 +167,9 @@ static void cluster_changed_cb(void *userdata)
 static int64_t cluster_fence_us(void *userdata)
 {
 	const struct daemon *d = userdata;
-	int64_t longest_us = 0;
+	/* Enough for a round of questions. */
+	int64_t longest_us =
+	    timing_take_at((struct mono_moment){0}, TIMING_WINDOW_DEFAULT_US, TIMING_LATE_US).us;
 
 	for (size_t i = 0; i < d->n_vips; i++)
 		longest_us = MAX(longest_us, vip_fence_us(d->vips[i]));
@@ -234,6 +252,16 @@ static int open_etcd(struct daemon *d)
 	return 0;
 }
 
+/* Its number in the order of addresses, which all nodes have alike. */
+static size_t turn_of(const struct config *config, const struct config_vip *vip)
+{
+	size_t turn = 0;
+
+	for (size_t i = 0; i < config->n_vips; i++)
+		turn += addr_compare(&config->vips[i].addr, &vip->addr) < 0;
+	return turn;
+}
+
 static void make_vips(struct daemon *d)
 {
 	d->hcloud_queue = hcloud_queue_new(loop_ev(d->loop));
@@ -249,6 +277,7 @@ static void make_vips(struct daemon *d)
 	    .instance = d->keep.instance,
 	    .key_prefix = d->config->etcd.prefix,
 	    .lease_ttl_us = d->config->lease_ttl_us,
+	    .owned = owned_cb,
 	    .kept_changed = kept_changed_cb,
 	    .name_taken = daemon_name_taken_cb,
 	    .stopped = daemon_stopped_cb,
@@ -257,7 +286,7 @@ static void make_vips(struct daemon *d)
 	for (size_t i = 0; i < d->config->n_vips; i++) {
 		const struct config_vip *c = &d->config->vips[i];
 
-		d->vips[i] = vip_new(&d->env, c, keep_find(&d->keep, &c->addr));
+		d->vips[i] = vip_new(&d->env, c, turn_of(d->config, c), keep_find(&d->keep, &c->addr));
 		d->n_vips++;
 		vip_set_hold(d->vips[i], d->keep.on_hold);
 	}

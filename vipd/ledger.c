@@ -455,6 +455,20 @@ void ledger_release(struct ledger *l, const struct record_owner *record, int64_t
 	write_owner(c, guards, n, record, release_cb);
 }
 
+static void ask_cb(const struct etcd_outcome *outcome UNUSED,
+                   const struct etcd_txn_result *result UNUSED, void *userdata)
+{
+	call_free(userdata);
+}
+
+void ledger_ask(struct ledger *l)
+{
+	AUTO(free) char *key = xasprintf("%sask", l->prefix);
+	struct etcd_op put = {.kind = ETCD_OP_PUT, .key = ETCD_STR(key), .value = ETCD_STR("{}")};
+
+	send_txn(call_new(l), NULL, 0, &put, 1, US_PER_S, ask_cb);
+}
+
 /* --- life ---------------------------------------------------------------------------------------
  */
 

@@ -71,6 +71,10 @@ void ledger_take(struct ledger *ledger, const struct election_claim *claim);
 void ledger_confirm(struct ledger *ledger, const struct record_owner *ours, int64_t rev);
 void ledger_release(struct ledger *ledger, const struct record_owner *record, int64_t rev);
 
+/* Asks the nodes in the race for a sign of life. Each that sees it writes its key, which the watch
+ * brings (struct record_node's answered); the request itself is not answered. */
+void ledger_ask(struct ledger *ledger);
+
 /* "fairlead/v1/vip/10.0.0.5/" */
 const char *ledger_prefix(const struct ledger *ledger);
 

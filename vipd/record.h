@@ -10,6 +10,7 @@
  *   owner        who owns the address. Written only when that changes, never deleted, on no lease.
  *   beat         the owner's sign of life, on no lease.
  *   node/<name>  who is in the race, on the node's lease.
+ *   ask          written by an owner that wants to hand over; each node answers in its own key.
  */
 
 #include <stdbool.h>
@@ -48,6 +49,11 @@ struct record_node {
 	enum health_state health;
 	bool eligible; /* link up, not on hold */
 	bool etcd_leader;
+	/* Of the VIP's link, all zero without one; has_mac is false in the keys of older versions. */
+	bool has_mac;
+	struct mac mac;
+	unsigned owned;   /* VIPs, this one included */
+	int64_t answered; /* ModRevision of the last `ask` that it saw; -1: its version answers none */
 };
 
 /* The text, to be freed by the caller. */

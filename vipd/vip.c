@@ -6,6 +6,7 @@
  */
 #include "vipd/vip_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 /* Policies have a clock in them (hold-down), so they are asked at least this often. */
 #define REVIEW_US US_PER_S
+
+/* By then a standby takes from an owner that is dead. */
+#define SETTLED_WINDOWS 4
 
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
@@ -42,18 +46,29 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		return "node name in use until its lease in etcd ends";
 	if (!v->timing_known || !v->joined)
 		return "etcd has not answered yet";
+	if (vip_is_refused(v)) {
+		char mac[MAC_TEXT_MAX];
+
+		(void) snprintf(buf, size, "another host answers for it: %s",
+		                mac_format(&v->foreign_mac, mac));
+		return buf;
+	}
 	return NULL;
 }
 
 /* The owner's reasons to hand over, looked at with everything that is known now. */
 static void ask_policy(struct vip *v)
 {
+	int64_t now_us = mono_now_us();
 	struct policy_input in = {
 	    .facts = &v->facts,
 	    .me = &v->me,
 	    .policy = &v->config->policy,
 	    .tenure = v->tenure,
-	    .owned_for_us = mono_now_us() - election_since_us(v->election),
+	    .returns = v->returns,
+	    .owned_for_us = now_us - election_since_us(v->election),
+	    .asked_rev = v->asked_rev,
+	    .asked_for_us = now_us - v->asked_us,
 	    .on_hold = v->on_hold,
 	    .carrier = v->carrier,
 	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
@@ -63,6 +78,11 @@ static void ask_policy(struct vip *v)
 	if (election_state(v->election) != ELECTION_OWNER)
 		return;
 	advice = policy_advise(&in);
+	if (advice.ask) {
+		v->asked_us = now_us;
+		v->asked_rev = v->facts.revision;
+		ledger_ask(v->ledger);
+	}
 	if (advice.yield)
 		election_yield(v->election, advice.successor, advice.reason);
 }
@@ -70,9 +90,13 @@ static void ask_policy(struct vip *v)
 void vip_review(struct vip *v)
 {
 	char buf[RECORD_REASON_MAX + 1];
-	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
+	const char *unfit;
 
+	vip_review_conflict(v);
+	unfit = vip_unfit_because(v, buf, sizeof(buf));
 	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
+	v->me.owned = v->env->owned(v->env->ctx);
+	v->me.answered = v->facts.ask_rev;
 	nodekey_update(v->nodekey);
 	election_set_fit(v->election, unfit == NULL, unfit != NULL ? unfit : "");
 	ask_policy(v);
@@ -138,6 +162,30 @@ void vip_set_hold(struct vip *v, bool on_hold)
 /* --- the link and what others do to the address ------------------------------------------------
  */
 
+static bool has_put(const struct onlink *o)
+{
+	return o->is_own || o->is_put;
+}
+
+void vip_on_address_changed(struct vip *v)
+{
+	struct onlink now = {0};
+	char prefix[PREFIX_TEXT_MAX];
+	int r;
+
+	r = onlink_look(v->env->rtnl, v->config, &now);
+	if (r < 0 && r != -ENODEV)
+		return;
+	if (has_put(&now) && !has_put(&v->onlink))
+		log_warning("vip_address_foreign",
+		            "vip=%s ifname=%s address=%s reason=\"another program has put it on this node, "
+		            "whose own traffic to the VIP is dropped\"",
+		            v->text, now.ifname, prefix_format(&now.found.prefix, prefix));
+	v->onlink = now;
+	if (now.subnet_len > 0)
+		asker_set_subnet(v->asker, now.subnet_len);
+}
+
 void vip_on_link_changed(struct vip *v)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
@@ -155,6 +203,8 @@ void vip_on_link_changed(struct vip *v)
 	v->carrier = carrier;
 	if (link != NULL)
 		v->mac = link->mac;
+	v->me.mac = v->mac;
+	vip_on_address_changed(v);
 	vip_review(v);
 }
 
@@ -273,7 +323,7 @@ void vip_on_gate_made(struct vip *v)
 	vip_review(v);
 }
 
-struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
+struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, size_t turn,
                     const struct keep_vip *kept)
 {
 	struct vip *v = NEW0(struct vip);
@@ -281,17 +331,21 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 
 	v->env = env;
 	v->config = config;
+	v->made_us = mono_now_us();
 	v->rtt_us = REPORT_NONE;
 	v->readd_limit = (struct log_ratelimit){.interval_us = US_PER_S, .burst = READDS_MAX};
 	v->conflict_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	v->renewal_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	(void) addr_format(&config->addr, v->text);
 	facts_init(&v->facts);
+	v->facts.turn = turn;
+	v->asked_us = -POLICY_ASK_US;
 	(void) snprintf(v->me.node, sizeof(v->me.node), "%s", env->node_name);
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
 	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
 	v->me.health = v->health;
+	v->me.has_mac = true;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
 	r = boottimer_new(env->ev, wake_cb, v, &v->wake);
@@ -314,6 +368,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 		abort(); /* for want of memory, as above; or of what libcurl needs of the machine */
 	}
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
+	v->asker = asker_new(env->ev, &config->addr, &vip_asker_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);
 	configure_timing(v);
@@ -334,6 +389,7 @@ void vip_free(struct vip *v)
 		return;
 	boottimer_free(v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
+	asker_free(v->asker);
 	announcer_free(v->announcer);
 	hcloud_free(v->hcloud);
 	nodekey_free(v->nodekey);
@@ -356,7 +412,7 @@ const char *vip_text(const struct vip *v)
 void vip_stop(struct vip *v, const char *reason)
 {
 	const struct record_node *best =
-	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
+	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader, POLICY_UNASKED);
 
 	v->stopping = true;
 	(void) snprintf(v->stop_reason, sizeof(v->stop_reason), "%s", reason);
@@ -369,9 +425,37 @@ bool vip_is_stopping(const struct vip *v)
 	return v->stopping;
 }
 
+bool vip_is_settling(const struct vip *v)
+{
+	int64_t window_us = election_window_us(v->election);
+	int64_t now_us = mono_now_us();
+
+	if (v->stopping || now_us - v->made_us > SETTLED_WINDOWS * window_us)
+		return false;
+	switch (election_state(v->election)) {
+	case ELECTION_DOWN:
+		return !v->timing_known || !v->joined;
+	case ELECTION_STANDBY:
+		return vip_owner(v)[0] == '\0' || v->facts.life.us == v->first_life_us ||
+		       now_us - v->facts.life.us > window_us;
+	case ELECTION_OWNER:
+		return v->confirmations == 0;
+	case ELECTION_TAKING:
+	case ELECTION_YIELDING:
+	case ELECTION_STATES:
+		break;
+	}
+	return true;
+}
+
 bool vip_is_down(const struct vip *v)
 {
 	return election_state(v->election) == ELECTION_DOWN;
+}
+
+bool vip_is_ours(const struct vip *v)
+{
+	return election_rev(v->election) != 0;
 }
 
 bool vip_is_off(const struct vip *v)
@@ -395,7 +479,8 @@ enum vip_move_result vip_move(struct vip *v, const char *successor)
 	if (successor[0] != '\0')
 		to = facts_node(&v->facts, successor);
 	else
-		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
+		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader,
+		                      POLICY_UNASKED);
 	if (to == NULL || !to->eligible)
 		return VIP_MOVE_NO_CANDIDATE;
 	/* It would hand it over again at once. */

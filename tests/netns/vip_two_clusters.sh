@@ -61,4 +61,12 @@ wait_until 5 warns_of n1 "endpoints of different clusters, and none has most"
 for_seconds 6 held_by
 etcd_start n3
 wait_until 20 settled
+
+say "the other cluster is meant to stay: the old members are stopped, and all go along by themselves"
+kill_hard etcd-n2 etcd-n3
+for node in "${NODES[@]}"; do
+	wait_until 12 log_says "vipd-$node" "etcd_cluster old=.* new=$(etcd_cluster_id n1)"
+done
+wait_until 15 settled
+for_seconds 3 settled
 wire_check --max-overlap-ms 0

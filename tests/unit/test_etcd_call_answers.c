@@ -236,7 +236,7 @@ static void test_cluster_that_is_meant(void)
 	CHECK_EQ_INT(heard[0].member_id, SERVER_MEMBER_ID(0));
 	CHECK(heard[0].heard_us > 0);
 	CHECK_EQ_INT(heard[2].cluster_id, 1);
-	/* Whoever asks there is told, and that it is of the right cluster again is noticed. */
+	/* A call that names the endpoint is answered, and sees it come back to the right cluster. */
 	a = sync_status(ev, etcd, server_url(servers[0]));
 	CHECK_EQ_INT(a.r, 0);
 	CHECK_EQ_INT(a.member_id, SERVER_MEMBER_ID(0));

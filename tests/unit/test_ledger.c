@@ -163,7 +163,7 @@ static void test_watch(void)
 {
 	struct record_owner o = record("n9", 5);
 	AUTO(free) char *value = record_owner_format(&o);
-	int64_t owner_rev, beat_rev, before_us;
+	int64_t owner_rev, beat_rev, asked_rev, before_us;
 	struct desk d;
 
 	set_desk(&d);
@@ -188,6 +188,12 @@ static void test_watch(void)
 	                 .r,
 	             0);
 	CHECK(TURN_UNTIL(ev, facts_node(&d.facts, "n9") != NULL));
+	CHECK_EQ_INT(d.facts.ask_rev, 0);
+	ledger_ask(d.ledger);
+	CHECK(TURN_UNTIL(ev, d.facts.ask_rev > beat_rev));
+	asked_rev = d.facts.ask_rev;
+	ledger_ask(d.ledger);
+	CHECK(TURN_UNTIL(ev, d.facts.ask_rev > asked_rev));
 	/* An empty value is no deletion. */
 	beat_rev = sync_put(ev, other, BEAT, "", 0).revision;
 	CHECK(sees(&d, owner_rev, beat_rev));
