@@ -64,6 +64,7 @@ ip -n pod route add default via 10.244.0.1
 ip -n cl neighbour add "$VIP" dev eth0 nud permanent \
 	lladdr "$(ip -n n1 -j link show dev eth0 | jq -r '.[0].address')"
 inside n1 sysctl -qw net.ipv4.ip_forward=1
+busybox modprobe ip_vs 2>/dev/null || true # ipvsadm asks modprobe by its name, which is not there
 inside n1 ipvsadm --add-service --tcp-service "$VIP:80" --scheduler rr
 inside n1 ipvsadm --add-server --tcp-service "$VIP:80" --real-server 10.244.0.2:80 --masquerading
 spawn pod pod socat TCP-LISTEN:80,fork,reuseaddr EXEC:cat
