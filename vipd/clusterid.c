@@ -35,67 +35,54 @@ struct clusterid {
 	struct etcd *etcd;
 	const struct clusterid_callbacks *callbacks;
 	void *userdata;
-	uint64_t id;
+	struct clusterchoice choice;
 	struct question questions[ETCD_ENDPOINTS_MAX];
 	size_t n_open;
-	int64_t round_us;        /* when the round began */
-	int64_t silent_since_us; /* the first round without an answer of our cluster; 0: it answers */
-	char said[512];          /* the warning that was logged */
+	int64_t round_us;
+	char said[512]; /* the warning that was logged */
 	ev_timer timer;
 };
-
-static void choose(struct clusterid *c, uint64_t id, const char *reason)
-{
-	log_notice("etcd_cluster", "old=%" PRIx64 " new=%" PRIx64 " reason=\"%s\"", c->id, id, reason);
-	c->id = id;
-	c->silent_since_us = 0;
-	etcd_expect_cluster(c->etcd, id);
-	c->callbacks->changed(c->userdata);
-}
 
 static void weigh(struct clusterid *c)
 {
 	struct etcd_heard heard[ETCD_ENDPOINTS_MAX];
-	struct clusterchoice_answer answers[ETCD_ENDPOINTS_MAX] = {0};
-	struct clusterchoice_input in = {
-	    .answers = answers,
-	    .n_answers = etcd_endpoints_heard(c->etcd, heard),
-	    .is_complete = c->n_open == 0,
-	    .mine = c->id,
-	    .fence_us = c->callbacks->fence_us(c->userdata),
-	};
-	bool answered = false;
-	uint64_t id;
+	size_t n = etcd_endpoints_heard(c->etcd, heard);
+	uint64_t before = c->choice.id;
 
-	for (size_t i = 0; i < in.n_answers; i++) {
-		if (heard[i].heard_us < c->round_us)
-			continue;
-		answers[i] = (struct clusterchoice_answer){heard[i].cluster_id, heard[i].member_id};
-		answered |= heard[i].cluster_id == c->id;
+	if (!clusterchoice_weigh(&c->choice, heard, n, c->n_open == 0, mono_now_us(),
+	                         c->callbacks->fence_us(c->userdata)))
+		return;
+	log_notice("etcd_cluster", "old=%" PRIx64 " new=%" PRIx64 " reason=\"%s\"", before,
+	           c->choice.id,
+	           before == 0 ? "the endpoints answer for it"
+	                       : "no endpoint answers for the old one any more");
+	etcd_expect_cluster(c->etcd, c->choice.id);
+	c->callbacks->changed(c->userdata);
+}
+
+static bool is_answered(const struct clusterid *c)
+{
+	struct etcd_heard heard[ETCD_ENDPOINTS_MAX];
+	size_t n = etcd_endpoints_heard(c->etcd, heard);
+
+	for (size_t i = 0; i < n; i++) {
+		if (heard[i].cluster_id == c->choice.id && heard[i].heard_us >= c->round_us)
+			return true;
 	}
-	if (answered)
-		c->silent_since_us = 0;
-	else if (c->silent_since_us == 0)
-		c->silent_since_us = c->round_us;
-	in.silent_us = answered ? 0 : mono_now_us() - c->silent_since_us;
-	id = clusterchoice(&in);
-	if (id != c->id)
-		choose(c, id,
-		       c->id == 0 ? "the endpoints answer for it"
-		                  : "no endpoint answers for the old one any more");
+	return false;
 }
 
 static void end_round(struct clusterid *c)
 {
 	char text[sizeof(c->said)];
 	bool doubt = clusterid_warning(c, text, sizeof(text));
-	int64_t after_us = doubt || c->silent_since_us != 0 ? DOUBT_US : CALM_US;
+	int64_t after_us = doubt || !is_answered(c) ? DOUBT_US : CALM_US;
 
 	if (doubt && strcmp(text, c->said) != 0)
 		log_warning("etcd_clusters", "reason=\"%s\"", text);
 	(void) snprintf(c->said, sizeof(c->said), "%s", doubt ? text : "");
 	ev_timer_stop(c->ev, &c->timer);
-	ev_timer_set(&c->timer, mono_to_ev(c->id == 0 ? UNCHOSEN_US : after_us), 0.);
+	ev_timer_set(&c->timer, mono_to_ev(c->choice.id == 0 ? UNCHOSEN_US : after_us), 0.);
 	ev_timer_start(c->ev, &c->timer);
 }
 
@@ -138,7 +125,7 @@ struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, uint64_t 
 	c->etcd = etcd;
 	c->callbacks = callbacks;
 	c->userdata = userdata;
-	c->id = remembered;
+	c->choice.id = remembered;
 	for (size_t i = 0; i < ARRAY_SIZE(c->questions); i++)
 		c->questions[i].cluster = c;
 	etcd_expect_cluster(etcd, remembered);
@@ -159,7 +146,7 @@ void clusterid_free(struct clusterid *c)
 
 uint64_t clusterid_get(const struct clusterid *c)
 {
-	return c->id;
+	return c->choice.id;
 }
 
 static void append(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -178,7 +165,7 @@ bool clusterid_warning(const struct clusterid *c, char *buf, size_t size)
 {
 	struct etcd_heard heard[ETCD_ENDPOINTS_MAX];
 	size_t n = etcd_endpoints_heard(c->etcd, heard);
-	uint64_t first = c->id;
+	uint64_t first = c->choice.id;
 	bool differs = false;
 
 	buf[0] = '\0';
@@ -187,17 +174,17 @@ bool clusterid_warning(const struct clusterid *c, char *buf, size_t size)
 
 		first = first != 0 ? first : id;
 		differs |= id != 0 && id != first;
-		if (id != 0 && id != c->id)
+		if (id != 0 && id != c->choice.id)
 			append(buf, size, "%s%.80s (%" PRIx64 ")", buf[0] != '\0' ? ", " : "",
 			       heard[i].endpoint, id);
 	}
 	if (!differs)
 		return false;
-	if (c->id != 0)
+	if (c->choice.id != 0)
 		append(buf, size,
 		       ": of another etcd cluster, and not used; this node works with %" PRIx64
 		       ": stop that etcd, or make it a member again",
-		       c->id);
+		       c->choice.id);
 	else
 		append(buf, size,
 		       ": etcd endpoints of different clusters, and none has most: stop the etcd that is "

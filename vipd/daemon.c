@@ -157,7 +157,9 @@ static void cluster_changed_cb(void *userdata)
 static int64_t cluster_fence_us(void *userdata)
 {
 	const struct daemon *d = userdata;
-	int64_t longest_us = 0;
+	/* Enough for a round of questions. */
+	int64_t longest_us =
+	    timing_take_at((struct mono_moment){0}, TIMING_WINDOW_DEFAULT_US, TIMING_LATE_US).us;
 
 	for (size_t i = 0; i < d->n_vips; i++)
 		longest_us = MAX(longest_us, vip_fence_us(d->vips[i]));

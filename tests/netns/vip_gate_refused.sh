@@ -55,7 +55,7 @@ freed=$STEP
 kill_hard "owner-$REFUSED"
 wait_until 25 settled_on "$REFUSED"
 status_is "$REFUSED" .fence nftables || fail "the fence is $(status "$REFUSED" .fence)"
-inside "$REFUSED" nft list table inet "$TABLE" | grep -q "$VIP" || fail "the gate does not guard $VIP"
+inside "$REFUSED" nft list table inet "$TABLE" | has_line "$VIP" || fail "the gate does not guard $VIP"
 wait_until 2 client_reaches "$REFUSED"
 # Said once, and not each time that it was tried.
 said=$(grep -c event=gate_unavailable "$LOG_DIR/vipd-$REFUSED.log")
@@ -73,7 +73,7 @@ expect "the reason is still said" says_why
 say "that program ends: $REFUSED takes part again, behind its gate"
 kill_hard "owner-$REFUSED"
 wait_until 15 takes_part
-inside "$REFUSED" nft list table inet "$TABLE" | grep -q "$VIP" || fail "the gate does not guard $VIP"
+inside "$REFUSED" nft list table inet "$TABLE" | has_line "$VIP" || fail "the gate does not guard $VIP"
 expect "n1 keeps the address" settled_on n1
 said=$(grep -c event=gate_unavailable "$LOG_DIR/vipd-$REFUSED.log")
 expect_equal "how often it was said" "$said" 2

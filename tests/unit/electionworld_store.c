@@ -34,10 +34,16 @@ struct message *world_send(struct node *n, enum message_kind kind)
 	m->mark = facts_mark(&n->facts);
 	m->owner_text = n->facts.owner_text;
 	m->beat_text = n->facts.beat_text;
+	m->endpoint = chance(w, 70) ? n->primary : (size_t) random_below(w, NODES);
 	/* The swap, whose guards matter most, is often very late. */
 	m->at_us = w->now_us + random_delay(w, kind == MESSAGE_TAKE ? 50 : 90, 6 * US_PER_S);
 	m->give_up_us = w->now_us + US_PER_S;
 	return m;
+}
+
+struct store *world_store(struct world *w, size_t endpoint)
+{
+	return w->has_strange && endpoint == w->strange_endpoint ? &w->strange : &w->store;
 }
 
 /* As add_guards() in ledger.c: the value counts where it is known. */
@@ -63,12 +69,11 @@ static void check_covered(struct world *w, const struct message *m)
 	}
 }
 
-static void write_owner(struct world *w, struct message *m)
+static void write_owner(struct world *w, struct store *s, struct message *m)
 {
-	struct store *s = &w->store;
 	AUTO(free) char *text = NULL;
 
-	if (m->kind == MESSAGE_TAKE)
+	if (m->kind == MESSAGE_TAKE && s == &w->store)
 		check_covered(w, m);
 	s->owner = m->claim.record;
 	if (w->mutation == MUTATION_SHORT_WORD && m->kind == MESSAGE_TAKE)
@@ -79,10 +84,8 @@ static void write_owner(struct world *w, struct message *m)
 	m->verdict = ELECTION_DONE;
 }
 
-static void write_beat(struct world *w, struct message *m)
+static void write_beat(struct world *w, struct store *s, struct message *m)
 {
-	struct store *s = &w->store;
-
 	(void) strcpy(s->beat_text, m->beat);
 	s->beat_rev = ++s->revision;
 	/* It reads the record, too, and would notice a short word. */
@@ -96,8 +99,9 @@ static void write_beat(struct world *w, struct message *m)
 
 static void carry_out(struct world *w, struct message *m)
 {
-	struct store *s = &w->store;
+	struct store *s = world_store(w, m->endpoint);
 
+	w->n_strange += s == &w->strange;
 	m->verdict = ELECTION_LOST;
 	switch (m->kind) {
 	case MESSAGE_READ:
@@ -106,16 +110,16 @@ static void carry_out(struct world *w, struct message *m)
 		if (guard_holds(w, s->owner_rev, s->owner_text, m->claim.owner_rev, &m->owner_text) &&
 		    (w->mutation == MUTATION_NO_GUARD ||
 		     guard_holds(w, s->beat_rev, s->beat_text, m->claim.beat_rev, &m->beat_text)))
-			write_owner(w, m);
+			write_owner(w, s, m);
 		break;
 	case MESSAGE_CONFIRM:
 		/* By the revision alone: an adopted record's text is not known. */
 		if (s->owner_rev == m->rev)
-			write_beat(w, m);
+			write_beat(w, s, m);
 		break;
 	case MESSAGE_RELEASE:
 		if (guard_holds(w, s->owner_rev, s->owner_text, m->rev, &m->owner_text))
-			write_owner(w, m);
+			write_owner(w, s, m);
 		break;
 	}
 	m->ok = true;
@@ -185,8 +189,8 @@ static bool tell_read(struct node *n, const struct message *m)
 		}
 		n->facts.owner_text.len = n->facts.beat_text.len = 0;
 	}
-	answer = facts_on_read(&n->facts, mark, 1, m->snapshot.revision, k->keys, k->count,
-	                       m->sent_local_us, local_now(n));
+	answer = facts_on_read(&n->facts, mark, m->snapshot.cluster_id, m->snapshot.revision, k->keys,
+	                       k->count, m->sent_local_us, local_now(n));
 	if (answer == FACTS_STALE)
 		return false;
 	if (n->watched_timeline != n->facts.timeline || n->watched_rev == 0) {
@@ -203,6 +207,9 @@ void world_tell_watch(struct node *n)
 {
 	const struct store *s = &n->world->store;
 	AUTO(keys_free) struct keys *k = NULL;
+
+	if (n->world->has_strange && n->facts.cluster_id == n->world->strange.cluster_id)
+		s = &n->world->strange;
 
 	if (n->watched_timeline != n->facts.timeline || s->revision <= n->watched_rev)
 		return;
@@ -223,7 +230,7 @@ static enum election_verdict judge(struct node *n, const struct message *m)
 		return ELECTION_UNKNOWN;
 	if (n->world->mutation == MUTATION_TRUSTING)
 		mark.revision = 0;
-	switch (facts_judge(&n->facts, mark, 1, m->snapshot.revision)) {
+	switch (facts_judge(&n->facts, mark, m->snapshot.cluster_id, m->snapshot.revision)) {
 	case FACTS_CURRENT:
 		return m->verdict;
 	case FACTS_STALE:
@@ -283,10 +290,16 @@ void world_step_messages(struct world *w)
 			}
 			continue;
 		}
-		if (!m->answer && m->at_us <= w->now_us &&
+		if (!m->answer && m->at_us <= w->now_us && n->cluster.id != 0 &&
 		    MAX(n->cut_until_us, n->mute_until_us) <= w->now_us &&
 		    w->store_silent_until_us <= w->now_us) {
 			carry_out(w, m);
+			if (m->snapshot.cluster_id != n->cluster.id && w->mutation != MUTATION_ANY_CLUSTER) {
+				/* The client does not believe it, and goes on to the next endpoint. */
+				m->endpoint = (m->endpoint + 1) % NODES;
+				m->at_us = w->now_us + random_below(w, 5 * US_PER_MS);
+				continue;
+			}
 			m->answer = true;
 			m->lost = !w->calm && chance(w, 3);
 			/* Where the time of a confirmation's answer counts, these dawdle. */
@@ -303,6 +316,7 @@ void world_step_messages(struct world *w)
 
 			/* While it is delivered its place may be taken, and all may move. */
 			m->used = false;
+			n->primary = m->endpoint;
 			deliver(w, &answer);
 		} else if (w->now_us >= m->give_up_us) {
 			struct message request = *m;

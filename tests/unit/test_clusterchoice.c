@@ -13,12 +13,14 @@
 #define A 'a'
 #define B 'b'
 
+#define NOW (1000 * FENCE)
+
 static const struct {
 	const char *name;
 	const char *answers;
 	bool is_complete;
 	uint64_t mine;
-	int64_t silent_us;
+	int64_t silent_us; /* for so long, others have answered and mine has not */
 	uint64_t want;
 } cases[] = {
     {"nothing known yet", "- - -", false, 0, 0, 0},
@@ -41,6 +43,8 @@ static const struct {
     {"kept against one", "b1 a2 a3", true, A, 0, A},
     {"kept against most, with quorum or without", "b1 b2 a3", true, A, 0, A},
     {"kept while there is silence", "- - -", true, A, 100 * FENCE, A},
+    {"kept for an answer of before", "b1 b2 A3", true, A, FENCE, A},
+    {"not for one of long ago", "b1 b2 !3", true, A, FENCE, B},
     {"kept for as long as a fence", "b1 b2 b3", true, A, FENCE - 1, A},
     {"gone along with", "b1 b2 b3", true, A, FENCE, B},
     {"not before all were asked", "b1 b2 -", false, A, FENCE, A},
@@ -49,32 +53,67 @@ static const struct {
     {"restored twice, once for most", "b1 c2 c3", true, A, FENCE, 'c'},
 };
 
-static struct clusterchoice_input parse(const char *text, struct clusterchoice_answer *answers)
+/* As a capital letter it is nearly as old as a fence; "!" is an A that is older. */
+static size_t parse(const char *text, struct etcd_heard *heard)
 {
-	struct clusterchoice_input in = {.answers = answers};
+	size_t n = 0;
 
 	for (; *text != '\0'; text += strcspn(text, " "), text += strspn(text, " ")) {
-		struct clusterchoice_answer *a = &answers[in.n_answers++];
+		int64_t age_us = *text == '!' ? FENCE : *text >= 'A' && *text <= 'Z' ? FENCE - 1 : 0;
 
-		*a = (struct clusterchoice_answer){0};
+		heard[n] = (struct etcd_heard){0};
 		if (*text != '-')
-			*a = (struct clusterchoice_answer){(uint64_t) text[0], (uint64_t) text[1]};
+			heard[n] = (struct etcd_heard){.cluster_id = *text == '!' ? A : (uint64_t) *text | 0x20,
+			                               .member_id = (uint64_t) text[1],
+			                               .heard_us = NOW - age_us};
+		n++;
 	}
-	return in;
+	return n;
+}
+
+static void test_choices(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct etcd_heard heard[8];
+		struct clusterchoice c = {.id = cases[i].mine};
+		size_t n = parse(cases[i].answers, heard);
+		bool changed;
+
+		if (cases[i].silent_us != 0)
+			c.others_since_us = NOW - cases[i].silent_us;
+		changed = clusterchoice_weigh(&c, heard, n, cases[i].is_complete, NOW, FENCE);
+		if (!CHECK_EQ_INT(c.id, cases[i].want) ||
+		    !CHECK_EQ_INT(changed, cases[i].want != cases[i].mine))
+			(void) fprintf(stderr, "case: %s\n", cases[i].name);
+	}
+}
+
+/* Only an unbroken time in which others answer counts. */
+static void test_time(void)
+{
+	static const struct {
+		const char *answers;
+		bool is_complete;
+		int64_t others_since_us;
+	} rounds[] = {
+	    {"a1 b2", true, 0}, {"b1 b2", false, 0}, {"b1 b2", true, NOW}, {"b1 -", true, NOW},
+	    {"- -", true, 0},   {"b1 -", true, NOW}, {"a1 -", false, 0},
+	};
+	struct clusterchoice c = {.id = A};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
+		struct etcd_heard heard[8];
+		size_t n = parse(rounds[i].answers, heard);
+
+		CHECK(!clusterchoice_weigh(&c, heard, n, rounds[i].is_complete, NOW, FENCE));
+		if (!CHECK_EQ_INT(c.others_since_us, rounds[i].others_since_us))
+			(void) fprintf(stderr, "round %zu\n", i);
+	}
 }
 
 int main(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct clusterchoice_answer answers[8];
-		struct clusterchoice_input in = parse(cases[i].answers, answers);
-
-		in.is_complete = cases[i].is_complete;
-		in.mine = cases[i].mine;
-		in.silent_us = cases[i].silent_us;
-		in.fence_us = FENCE;
-		if (!CHECK_EQ_INT(clusterchoice(&in), cases[i].want))
-			(void) fprintf(stderr, "case: %s\n", cases[i].name);
-	}
+	test_choices();
+	test_time();
 	return check_result();
 }

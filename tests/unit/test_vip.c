@@ -31,6 +31,7 @@ static struct ev_loop *ev;
 static struct rtnl *rtnl;
 static struct nftgate *gate;
 static struct etcd *etcd;
+static struct clusterid *cluster;
 
 static bool refuse_removal; /* of addresses */
 
@@ -65,6 +66,20 @@ static void stopped_cb(void *ctx)
 	++*(unsigned *) ctx;
 }
 
+static void cluster_changed_cb(void *userdata UNUSED)
+{
+}
+
+static int64_t cluster_fence_us(void *userdata UNUSED)
+{
+	return 0;
+}
+
+static const struct clusterid_callbacks cluster_callbacks = {
+    .changed = cluster_changed_cb,
+    .fence_us = cluster_fence_us,
+};
+
 struct stage {
 	struct vip_env env;
 	struct config_vip config;
@@ -84,6 +99,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	s->env = (struct vip_env){
 	    .ev = ev,
 	    .etcd = etcd,
+	    .cluster = cluster,
 	    .rtnl = rtnl,
 	    .gate = gate,
 	    .gate_error = gate_error,
@@ -433,6 +449,7 @@ int main(void)
 	test_no_cloud_client();
 	if (!open_world())
 		return check_result();
+	cluster = clusterid_new(ev, etcd, 1, &cluster_callbacks, NULL);
 	test_adopted();
 	test_not_removed();
 	test_removed_at_last();
@@ -442,6 +459,7 @@ int main(void)
 	test_gate_refused();
 	test_gate_refused_later();
 	test_not_fenced();
+	clusterid_free(cluster);
 	etcd_free(etcd);
 	nftgate_free(gate);
 	rtnl_free(rtnl);
