@@ -462,8 +462,16 @@ $(TRUE_TIMERS): tests/fault/true_timers.c
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $<
 
+# Preloaded into the vipd of stories: nftables as before kernel 6.9.
+OLDNFT := $(BUILD)/tests/netns/oldnft.so
+
+$(OLDNFT): tests/netns/lib/oldnft.c tests/unit/oldnft.h
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $<
+
 .PHONY: test-tools bench-tools faults
-test-tools: $(TEST_TOOLS)
+test-tools: $(TEST_TOOLS) $(OLDNFT)
 bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 

@@ -53,6 +53,7 @@ struct nftgate {
 	uint32_t links[NFTGATE_LINKS_MAX]; /* index numbers */
 	size_t n_links;
 	uint32_t ticket; /* the next one's number */
+	uint32_t flags;  /* of the tables: NFTGATE_OWNED, or 0 where the kernel has no such */
 	bool removed;    /* by nftgate_destroy() */
 	bool suspect;    /* the transaction that is being notified touched our tables */
 	nftgate_lost_fn lost;
@@ -250,16 +251,33 @@ static int say_unsupported(int r)
 	                                                                                   : r;
 }
 
+static int create(struct nftgate *gate)
+{
+	nftgate_rules_create(&gate->batch, gate->table, gate->flags);
+	put_all_guards(gate);
+	return say_unsupported(commit(gate));
+}
+
 int nftgate_restore(struct nftgate *gate)
 {
 	int r;
 
-	nftgate_rules_create(&gate->batch, gate->table);
-	put_all_guards(gate);
-	r = say_unsupported(commit(gate));
+	r = create(gate);
+	if (r == -EOPNOTSUPP && gate->flags != 0) {
+		gate->flags = 0;
+		r = create(gate);
+	}
 	if (r == 0)
 		gate->removed = false;
 	return r;
+}
+
+static int adopt(struct nftgate *gate)
+{
+	nftgate_rules_own(&gate->batch, gate->table, gate->flags);
+	/* Both tables guard the same; adding what is there is fine. */
+	put_all_guards(gate);
+	return say_unsupported(commit(gate));
 }
 
 /* Takes over what an earlier process left, or makes it. */
@@ -279,9 +297,16 @@ static int settle(struct nftgate *gate)
 	}
 	if (found != NFTGATE_SOUND || endless)
 		return nftgate_restore(gate);
-	/* Both tables guard the same; adding what is there is fine. */
-	put_all_guards(gate);
-	return commit(gate);
+	r = adopt(gate);
+	if (r != -EOPNOTSUPP)
+		return r;
+	/* An earlier version made them without an owner, or the kernel has none: then this fails as a
+	 * whole. */
+	r = create(gate);
+	if (r != -EOPNOTSUPP)
+		return r;
+	gate->flags = 0;
+	return adopt(gate);
 }
 
 /* --- hearing of others --- */
@@ -377,6 +402,7 @@ int nftgate_new(struct ev_loop *ev, const char *table_name, struct nftgate **ret
 	int r;
 
 	gate->table = xstrdup(table_name);
+	gate->flags = NFTGATE_OWNED;
 	nft_batch_init(&gate->batch);
 	/* Tickets of two processes must differ; should the kernel have no randomness yet, time does. */
 	if (getrandom(&gate->ticket, sizeof(gate->ticket), GRND_NONBLOCK) < 0)

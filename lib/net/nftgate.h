@@ -25,9 +25,13 @@
  *
  * Kernels before 6.12 cannot renew the timeout of an element: it is deleted and added in one
  * transaction, and packets never see the moment between. Timeouts count in ticks of the kernel's
- * clock and are up to two of them early (8 ms at 250 Hz), never late. Somebody else's `flush
- * ruleset` removes the gate: nftgate_open() then answers -ENOENT and nftgate_restore() makes it
- * anew.
+ * clock and are up to two of them early (8 ms at 250 Hz), never late.
+ *
+ * From kernel 6.9 the tables belong to the gate that made or adopted them: for as long as it is
+ * open another socket can neither change nor flush them, and another gate of this name in the same
+ * network namespace is refused with -EPERM. When its process ends they stay, as tables that anyone
+ * may change. On older kernels another program's `flush ruleset` removes the gate: nftgate_open()
+ * then answers -ENOENT and nftgate_restore() makes it again.
  *
  * All calls return when the kernel has done it (netlink_call()). 0 or -errno; -EOPNOTSUPP from
  * nftgate_new() where the kernel has no nftables. Loop thread only.

@@ -307,7 +307,8 @@ static struct nftnl_rule *build_rule(const struct gate_rule *spec, const char *t
 	return rule;
 }
 
-static void put_table(struct nft_batch *b, uint16_t type, uint8_t family, const char *name)
+static void put_table(struct nft_batch *b, uint16_t type, uint8_t family, const char *name,
+                      uint32_t flags)
 {
 	struct nlmsghdr *nlh =
 	    nft_batch_open(b, type, family, type == NFT_MSG_NEWTABLE ? NLM_F_CREATE : 0);
@@ -317,6 +318,8 @@ static void put_table(struct nft_batch *b, uint16_t type, uint8_t family, const 
 		return;
 	table = mem_expect(nftnl_table_alloc());
 	(void) nftnl_table_set_str(table, NFTNL_TABLE_NAME, name);
+	if (flags != 0)
+		nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, flags);
 	nftnl_table_nlmsg_build_payload(nlh, table);
 	nftnl_table_free(table);
 	nft_batch_close(b, nlh);
@@ -380,16 +383,21 @@ void nftgate_rules_remove(struct nft_batch *b, const char *table)
 {
 	/* Adding first makes the deletion succeed when there is none. */
 	for (size_t i = 0; i < ARRAY_SIZE(nftgate_families); i++) {
-		put_table(b, NFT_MSG_NEWTABLE, nftgate_families[i], table);
-		put_table(b, NFT_MSG_DELTABLE, nftgate_families[i], table);
+		put_table(b, NFT_MSG_NEWTABLE, nftgate_families[i], table, 0);
+		put_table(b, NFT_MSG_DELTABLE, nftgate_families[i], table, 0);
 	}
 }
 
-void nftgate_rules_create(struct nft_batch *b, const char *table)
+void nftgate_rules_own(struct nft_batch *b, const char *table, uint32_t flags)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(nftgate_families); i++)
+		put_table(b, NFT_MSG_NEWTABLE, nftgate_families[i], table, flags);
+}
+
+void nftgate_rules_create(struct nft_batch *b, const char *table, uint32_t flags)
 {
 	nftgate_rules_remove(b, table);
-	for (size_t i = 0; i < ARRAY_SIZE(nftgate_families); i++)
-		put_table(b, NFT_MSG_NEWTABLE, nftgate_families[i], table);
+	nftgate_rules_own(b, table, flags);
 	for (size_t i = 0; i < ARRAY_SIZE(nftgate_sets); i++)
 		put_set(b, &nftgate_sets[i], table);
 	for (size_t i = 0; i < ARRAY_SIZE(nftgate_chains); i++)

@@ -24,9 +24,18 @@ struct nftnl_rule;
 #define NFTGATE_SET_LINKS "links"
 #define NFTGATE_LINK_BYTES 4
 
+/* NFT_TABLE_F_OWNER and NFT_TABLE_F_PERSIST (kernel 6.9; the headers may be older): no other socket
+ * may change or flush the table, and it stays when its socket is closed. Then it is as other tables
+ * are until a socket asks for these flags again, by nftgate_rules_own(), which changes nothing
+ * else. A table that was made without them never gets them: -EOPNOTSUPP, as where the kernel lacks
+ * them. */
+#define NFTGATE_OWNED (0x2u | 0x4u)
+
 /* Both tables anew, with empty sets; whatever stands there under this name goes, in the same batch.
- */
-void nftgate_rules_create(struct nft_batch *b, const char *table);
+ * flags: NFTGATE_OWNED or 0. */
+void nftgate_rules_create(struct nft_batch *b, const char *table, uint32_t flags);
+/* Both tables as they are, with these flags. */
+void nftgate_rules_own(struct nft_batch *b, const char *table, uint32_t flags);
 /* Both tables away, whether they are there or not. */
 void nftgate_rules_remove(struct nft_batch *b, const char *table);
 

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -23,6 +24,7 @@
 #include "net/sockdestroy.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
+#include "tests/unit/oldnft.h"
 #include "tests/unit/patient.h"
 
 #define TABLE "fairlead_test"
@@ -75,6 +77,16 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 		(void) usleep((useconds_t) stall_ms * 1000);
 	}
 	return r;
+}
+
+static bool kernel_has_persist(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	CHECK_EQ_INT(uname(&name), 0);
+	CHECK_EQ_INT(sscanf(name.release, "%d.%d", &major, &minor), 2);
+	return major > 6 || (major == 6 && minor >= 9);
 }
 
 /* --- asking ------------------------------------------------------------------------------- */
@@ -459,8 +471,10 @@ static void test_adoption(void)
 	    "nft delete table arp " TABLE "; nft add table arp " TABLE "; nft add set arp " TABLE
 	    " guarded4 '{ type ipv4_addr; }'; nft add element arp " TABLE " guarded4 '{ 10.9.0.5 }'",
 	};
-	struct nftgate *gate = new_gate();
+	struct nftgate *gate;
 
+	oldnft = true;
+	gate = new_gate();
 	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
 	CHECK_EQ_INT(nftgate_open(gate, &vip, 20 * US_PER_S), 0);
 	nftgate_free(gate);
@@ -539,9 +553,11 @@ static void test_lost(void)
 	    {"nft add table ip " TABLE "; nft delete table ip " TABLE, false},
 	};
 	const struct addr vip = addr_of(VIP4), vip6 = addr_of(VIP6);
-	AUTO(nftgate_free) struct nftgate *gate = new_gate();
-	struct lost lost = {.gate = gate, .restore = true};
+	AUTO(nftgate_free) struct nftgate *gate = NULL;
+	struct lost lost = {.restore = true};
 
+	oldnft = true;
+	lost.gate = gate = new_gate();
 	nftgate_on_lost(gate, lost_cb, &lost);
 	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
 	CHECK_EQ_INT(nftgate_guard(gate, &vip6), 0);
@@ -577,6 +593,95 @@ static void test_lost(void)
 	CHECK_EQ_INT(nftgate_destroy(gate), 0);
 	(void) netns_run_until(ev, &lost.any, 0.1);
 	CHECK_EQ_INT(lost.n, 0);
+}
+
+#define OWNED                                                                            \
+	"nft list table inet " TABLE " | grep -q 'flags owner' && nft list table arp " TABLE \
+	" | grep -q 'flags owner'"
+
+/* A process that made the gate, opened it for so long, and was stopped; nothing of it runs on. */
+static pid_t stopped_owner(const struct addr *vip, int64_t timeout_us)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		struct nftgate *gate = new_gate();
+
+		CHECK_EQ_INT(nftgate_guard(gate, vip), 0);
+		CHECK_EQ_INT(nftgate_open(gate, vip, timeout_us), 0);
+		(void) raise(SIGSTOP);
+		_exit(1);
+	}
+	CHECK_EQ_INT(waitpid(pid, &status, WUNTRACED), pid);
+	CHECK(WIFSTOPPED(status));
+	return pid;
+}
+
+/* Another program's flush leaves the gate of a process that runs or is stopped, and takes that of
+ * a dead one, whose successor owns it again with what was live. */
+static void test_owned(void)
+{
+	const struct addr vip = addr_of(VIP4);
+	struct nftgate *gate;
+	int64_t end_us;
+	pid_t pid;
+
+	if (!kernel_has_persist()) {
+		(void) fprintf(stderr, "tables have no owner before kernel 6.9: not tried\n");
+		gate = new_gate();
+		netns_run("! { " OWNED "; }");
+		CHECK_EQ_INT(nftgate_destroy(gate), 0);
+		nftgate_free(gate);
+		return;
+	}
+	pid = stopped_owner(&vip, 700 * US_PER_MS);
+	end_us = mono_now_us() + 700 * US_PER_MS;
+	netns_run("nft flush ruleset");
+	netns_run(OWNED);
+	netns_run("! nft delete table inet " TABLE " 2>&1");
+	netns_run("! nft flush set arp " TABLE " live4 2>&1");
+	CHECK(answers(&vip) || mono_now_us() > end_us);
+	while (mono_now_us() < end_us)
+		(void) usleep(1000);
+	CHECK(!answers(&vip));
+	CHECK(!is_reached(&vip));
+	(void) kill(pid, SIGKILL);
+	CHECK_EQ_INT(waitpid(pid, NULL, 0), pid);
+	netns_run("! { " OWNED "; }");
+	CHECK(!answers(&vip));
+
+	/* Restarts, with what is live untouched; the last flush finds it without an owner. */
+	gate = new_gate();
+	netns_run(OWNED);
+	CHECK(is_guarded(gate, &vip));
+	CHECK_EQ_INT(nftgate_open(gate, &vip, 20 * US_PER_S), 0);
+	nftgate_free(gate);
+	gate = new_gate();
+	CHECK(left_us(gate, &vip) > 10 * US_PER_S);
+	netns_run(OWNED);
+	CHECK_EQ_INT(nftgate_restore(gate), 0);
+	netns_run(OWNED);
+	CHECK(is_guarded(gate, &vip));
+	CHECK_EQ_INT(left_us(gate, &vip), 0);
+	nftgate_free(gate);
+	netns_run("nft flush ruleset");
+	CHECK(answers(&vip));
+
+	/* Tables of a version that did not ask for an owner are made anew. */
+	oldnft = true;
+	gate = new_gate();
+	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
+	nftgate_free(gate);
+	netns_run("! { " OWNED "; }");
+	oldnft = false;
+	gate = new_gate();
+	netns_run(OWNED);
+	CHECK(is_guarded(gate, &vip));
+	CHECK(!answers(&vip));
+	CHECK_EQ_INT(nftgate_destroy(gate), 0);
+	nftgate_free(gate);
+	netns_run("test -z \"$(nft list ruleset)\"");
 }
 
 /* A node that does not hold the address passes packets on to the one that does. */
@@ -728,10 +833,11 @@ static void prepare(void)
 int main(void)
 {
 	static const patient_fn tests[] = {
-	    test_open_and_shut,  test_second_link, test_announcement_passes,
-	    test_timeout,        test_replace,     test_no_gap,
-	    test_adoption,       test_lost,        test_forwarding,
-	    test_reset_gets_out, test_open_until,  test_held_up,
+	    test_open_and_shut, test_second_link,    test_announcement_passes,
+	    test_timeout,       test_replace,        test_no_gap,
+	    test_adoption,      test_lost,           test_owned,
+	    test_forwarding,    test_reset_gets_out, test_open_until,
+	    test_held_up,
 	};
 
 	patiently(&(struct patient){.prepare = prepare}, 2, tests, ARRAY_SIZE(tests));
