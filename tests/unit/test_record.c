@@ -194,9 +194,8 @@ static void test_node_round_trip(void)
 	AUTO(free) char *first = record_node_format(&nodes[0]);
 	AUTO(free) char *older = record_node_format(&nodes[3]);
 
-	CHECK_EQ_STR(first,
-	             "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
-	             "\"eligible\":true,\"etcdLeader\":false,\"mac\":\"02:00:00:00:00:0a\"}");
+	CHECK_EQ_STR(first, "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
+	                    "\"eligible\":true,\"etcdLeader\":false,\"mac\":\"02:00:00:00:00:0a\"}");
 	CHECK_EQ_STR(older, "{\"instance\":\"i\",\"priority\":1,\"health\":\"unchecked\","
 	                    "\"eligible\":false,\"etcdLeader\":false}");
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
