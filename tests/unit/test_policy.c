@@ -92,6 +92,7 @@ static void test_turns(void)
 	    {"one owns more, the second VIP", NULL, {"c", "a"}, 1, 1},
 	    {"one is silent", "c", {"a", "b"}, 2, 0},
 	    {"one is silent, the second VIP", "c", {"b", "a"}, 1, 0},
+	    {"one is silent, the fourth VIP", "c", {"b", "a"}, 3, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
