@@ -92,7 +92,8 @@ struct vip {
 /* Why it cannot take part, or NULL. buf may be used for the sentence. */
 const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
 
-/* Does etcd refuse puts and leases: its alarm NOSPACE stands? Then no other node can take the VIP. */
+/* Does etcd refuse puts and leases: its alarm NOSPACE stands? Then no other node can take the VIP.
+ */
 bool vip_is_refused(const struct vip *vip);
 
 /* Something changed: weigh it all again. */
