@@ -54,7 +54,7 @@ struct election_ops {
 	 * all. */
 	void (*wake_at)(int64_t us, void *ctx);
 
-	/* Puts a beat where there is none, behind the record that is known. */
+	/* Puts the beat if there is no such key and the record is the one that is known. */
 	void (*beat)(void *ctx);
 
 	/* Each is answered by exactly one election_on_...() later. */

@@ -7,7 +7,7 @@
  *
  * The key of another instance is this node's own of before, or that of a machine with its name. The
  * lease tells: one that is renewed has a process behind it, any other ends, whatever time it was
- * granted. A key on no lease is none that a vipd left there: it was copied, and never goes.
+ * granted. vipd never puts a key without a lease: one on no lease was copied, and never goes.
  */
 #include "vipd/nodekey.h"
 

@@ -21,7 +21,8 @@ static const struct {
     /* The members are not connected for 5 s yet, or too few are: refused before it is proposed. */
     {"etcdserver: unhealthy cluster", VERDICT_FINAL, -EPROTO, false},
     {"lease already exists", VERDICT_FINAL, -EEXIST, false},
-    {"database space exceeded", VERDICT_FINAL, -ENOSPC, false},
+    /* The put that first exceeds the quota is applied, and answered so: quotaApplierV3. */
+    {"database space exceeded", VERDICT_FINAL, -ENOSPC, true},
     {"corrupt cluster", VERDICT_FINAL, -EUCLEAN, false},
     {"too many requests", VERDICT_FINAL, -EBUSY, false},
     {"has been compacted", VERDICT_FINAL, -ESTALE, false},

@@ -293,7 +293,7 @@ proctype process(byte id) {
 #ifdef BREAK_TAKEN_BEATLESS
 		 me.silence >= T) ->
 #else
-		 /* It knows that there is none, where its copy is the present one. */
+		 /* Where its copy is the present one, it knows whether there is a beat. */
 		 (me.silence >= T && !(me.beat_new && beatless))) ->
 #endif
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # etcd's quota is reached: under the alarm NOSPACE it refuses puts and leases. The owner's confirmations
 # go on in another form, so the address stays where it is, over a restart of its vipd as well; a vipd
-# that starts anew takes no part, and each says what is refused and what to do. No standby can take the
+# that starts then takes no part, and each says what is refused and what to do. No standby can take the
 # address of an owner that dies meanwhile; one does when the alarm is gone. A living owner keeps it.
 . "$(dirname "$0")/lib.sh"
 

@@ -180,7 +180,7 @@ static void test_verdicts_settle(void)
 	    {GRPC_STATUS_PERMISSION_DENIED, "etcdserver: permission denied", -EACCES, false},
 	    {GRPC_STATUS_UNAUTHENTICATED, "etcdserver: invalid auth token", -EACCES, false},
 	    {GRPC_STATUS_RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", -ENOSPC,
-	     false},
+	     true},
 	    {GRPC_STATUS_RESOURCE_EXHAUSTED, "etcdserver: too many requests", -EBUSY, false},
 	    {GRPC_STATUS_OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted",
 	     -ESTALE, false},
@@ -211,9 +211,9 @@ static void check_refused_beside(struct server_rule other)
 	server_set(servers[0], SERVER_TXN, other);
 	server_set(servers[1], SERVER_TXN,
 	           (struct server_rule){.code = GRPC_STATUS_RESOURCE_EXHAUSTED,
-	                                .text = "etcdserver: mvcc: database space exceeded"});
+	                                .text = "etcdserver: too many requests"});
 	a = sync_swap(ev, etcd, "k", 0, "v", true);
-	CHECK_EQ_INT(a.r, -ENOSPC);
+	CHECK_EQ_INT(a.r, -EBUSY);
 	CHECK(a.ambiguous);
 	end();
 }

@@ -199,7 +199,7 @@ static void test_verdicts(void)
 	    {GRPC_STATUS_RESOURCE_EXHAUSTED,
 	     "etcdserver: mvcc: database space exceeded",
 	     true,
-	     {VERDICT_FINAL, -ENOSPC, false, false}},
+	     {VERDICT_FINAL, -ENOSPC, true, false}},
 	    {GRPC_STATUS_DATA_LOSS,
 	     "etcdserver: corrupt cluster",
 	     true,

@@ -253,8 +253,8 @@ static void test_silence_and_certificates(void)
 	health_free(NULL);
 }
 
-/* vipd is there before kubeadm writes the CA. Only what is the default waits for it; but whatever
- * is missing is looked for at each probe. */
+/* vipd runs before kubeadm writes the CA. Only the default check waits for it; each probe looks for
+ * the files that it needs. */
 static void test_late_ca(void)
 {
 	AUTO(free) char *real = xasprintf("%s/ca.crt", server.dir);

@@ -185,7 +185,8 @@ static void test_trouble(void)
 	d.facts.beat_as_of = 0;
 	read_keys(&d);
 	CHECK(ledger_trouble(d.ledger) == NULL);
-	CHECK(TURN_UNTIL(ev, confirm(&d, 7, 1) == ELECTION_UNKNOWN && ledger_trouble(d.ledger) != NULL));
+	CHECK(
+	    TURN_UNTIL(ev, confirm(&d, 7, 1) == ELECTION_UNKNOWN && ledger_trouble(d.ledger) != NULL));
 	/* That a deletion is carried out does not mean that it takes puts: the next put tells. */
 	server_set(server, SERVER_TXN, (struct server_rule){0});
 	CHECK(TURN_UNTIL(ev, confirm(&d, 7, 1) == ELECTION_LOST && ledger_trouble(d.ledger) == NULL));
