@@ -216,6 +216,9 @@ static void op_changed(enum election_state from, enum election_state to, const c
 		v->env->kept_changed(v->env->ctx);
 	if (to == ELECTION_OWNER) {
 		v->owner_seen = true;
+		/* What was heard before and did not count was of an owner before. */
+		if (!v->was_in_use)
+			v->foreign_us = 0;
 		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
 		                                                      : POLICY_TENURE_ORDINARY;
 		v->returns = strcmp(reason, ELECTION_REASON_TAKEN_BACK) == 0 ? v->returns + 1 : 0;

@@ -90,7 +90,8 @@ static void check_json(const struct vip_report *report, const char *want)
 static void test_json(void)
 {
 	check_json(&owner,
-	           "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"link_problem\":null,\"announce\":\"layer2\",\"cloud\":null,"
+	           "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"link_problem\":null,\"announce\":"
+	           "\"layer2\",\"cloud\":null,"
 	           "\"node\":\"n1\",\"state\":\"owner\","
 	           "\"reason\":\"owner silent\",\"since_s\":12.3,\"owner\":\"n1\",\"epoch\":7,"
 	           "\"owner_revision\":1234,\"fence\":\"nftables\",\"fence_window_ms\":3000,"
@@ -105,19 +106,18 @@ static void test_json(void)
 	           "\"candidates\":[{\"node\":\"n1\",\"priority\":100,\"health\":\"good\"},"
 	           "{\"node\":\"n2\",\"priority\":90,\"health\":\"bad\"}],"
 	           "\"warnings\":[\"the lease's TTL was raised to 15 s\",\"odd ? byte\"]}");
-	check_json(
-	    &unknown,
-	    "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"link_problem\":\"no\",\"announce\":\"hcloud\",\"cloud\":\"failed\","
-	    "\"node\":\"n1\",\"state\":\"down\","
-	    "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
-	    "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
-	    "\"fence_late_ms\":0,\"bound_ms\":0,\"fence_left_ms\":null,"
-	    "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
-	    "\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
-	    "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
-	    "\"conflicts\":0,\"in_use\":false,\"foreign_mac\":null,"
-	    "\"foreign_node\":null,\"readds\":0,\"candidates\":[],"
-	    "\"warnings\":[]}");
+	check_json(&unknown, "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"link_problem\":\"no\","
+	                     "\"announce\":\"hcloud\",\"cloud\":\"failed\","
+	                     "\"node\":\"n1\",\"state\":\"down\","
+	                     "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
+	                     "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
+	                     "\"fence_late_ms\":0,\"bound_ms\":0,\"fence_left_ms\":null,"
+	                     "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
+	                     "\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
+	                     "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
+	                     "\"conflicts\":0,\"in_use\":false,\"foreign_mac\":null,"
+	                     "\"foreign_node\":null,\"readds\":0,\"candidates\":[],"
+	                     "\"warnings\":[]}");
 }
 
 /* Every line that must be there; `absent` begins no line. */
