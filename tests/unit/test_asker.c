@@ -177,11 +177,15 @@ static void test_controls(void)
 	}
 }
 
-int main(void)
+static void prepare(void)
 {
 	ev = ev_default_loop(EVFLAG_AUTO);
-	test_pace();
-	test_answers();
-	test_controls();
+}
+
+int main(void)
+{
+	static const patient_fn tests[] = {test_pace, test_answers, test_controls};
+
+	patiently(&(struct patient){.prepare = prepare}, 1, tests, ARRAY_SIZE(tests));
 	return check_result();
 }
