@@ -4,8 +4,8 @@
 # window, and keepalived with adverts every second and every tenth of one; on the machines of the stories
 # (tests/netns): real etcd of three members, the observer on the LAN as the clock. Who terminates TCP counts
 # for overlaps: on the server's own port and on two that are translated, for clients that hear of a new
-# owner and for those that do not. Each of the four has an address of its own on the same nodes, so that every fault is one fault for all: there are no better and
-# worse runs to compare. Run by bench/run. The parts:
+# owner and for those that do not. Each of the four has its address on the same nodes, so that every fault
+# is one fault for all: there are no better and worse runs to compare. Run by bench/run. The parts:
 #   failover/subjects.sh      the four, and keepalived.conf
 #   failover/faults.sh        what happens to the owner, and the figures of it
 #   failover/computed.sh      what Talos and kube-vip would need, by their constants
@@ -22,7 +22,7 @@ done
 
 ON_END=() # two that answer are a result here, not an end
 SAMPLES=$LOG_DIR/samples
-# Not those that each node translates whoever has the address: keepalived has nothing against that.
+# Not what each node translates, also without the address: keepalived has nothing against that.
 TCP_WATCHED=("${TCP_DIRECT[@]}" "${TCP_PATHS[1]}" "${TCP_PATHS[3]}")
 TCP_INTERVAL_MS=100
 read -ra WANTED <<<"${FAULTS:-stop move kill freeze cut power power_leader}"

@@ -62,7 +62,8 @@ const struct cli_command cli_commands[] = {
     {"vip ungate", "[--yes]",
      "Remove the gate of a dead vipd, to set a VIP by hand; without --yes, say what that gives up.",
      .more = "Two nodes may answer for the address then. Refused while vipd runs. For root.",
-     .exits = "  1  refused, or --yes was not given", .takes = T(YES), .fn = cli_vip_ungate},
+     .exits = "  1  refused, or --yes was not given", .takes = T(YES) | CLI_OWN_FORMAT,
+     .fn = cli_vip_ungate},
 
     {"prism status", "[-w]", "The API servers behind prism, and how they are.", .takes = T(WATCH),
      .fn = cli_prism_status},

@@ -73,14 +73,14 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	announce(CONTAINER_OF(w, struct announcer, timer));
 }
 
-static void heard_cb(enum arpnd_kind kind, const struct addr *addr UNUSED, const struct mac *from,
+static void heard_cb(enum arpnd_kind kind, const struct addr *addr, const struct mac *from,
                      void *userdata)
 {
 	struct announcer *a = userdata;
 
 	/* Who only probes backs off by itself when the kernel answers for the owner. */
 	if (kind == ARPND_CLAIM)
-		a->callbacks->claimed(from, a->userdata);
+		a->callbacks->claimed(addr, from, a->userdata);
 }
 
 static int open_socket(struct announcer *a)
@@ -176,4 +176,16 @@ void announcer_stop(struct announcer *a)
 {
 	a->stalled = false;
 	ev_timer_stop(a->ev, &a->timer);
+}
+
+void announcer_probe(struct announcer *a, const struct addr *addr)
+{
+	if (a->arpnd != NULL && arpnd_watch(a->arpnd, addr) == 0)
+		(void) arpnd_probe(a->arpnd, addr);
+}
+
+void announcer_forget(struct announcer *a, const struct addr *addr)
+{
+	if (a->arpnd != NULL)
+		arpnd_unwatch(a->arpnd, addr);
 }

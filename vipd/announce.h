@@ -7,7 +7,8 @@
  * long as an old owner's fence may last), then at every refresh interval; all over again when the
  * carrier comes back and when somebody else has claimed the address. And hears such claims.
  *
- * Frames from here pass no netfilter hook, so before each one the announcer asks `entitled`.
+ * Announcements pass no netfilter hook, so before each one the announcer asks `entitled`. Probes
+ * claim nothing, and need no right.
  */
 
 #include <ev.h>
@@ -23,8 +24,8 @@ struct announcer;
 struct announcer_callbacks {
 	/* May we speak for the address at this instant? */
 	bool (*entitled)(void *userdata);
-	/* A frame from another MAC claims the address. */
-	void (*claimed)(const struct mac *from, void *userdata);
+	/* A frame from another MAC claims the VIP, or an address that is probed. */
+	void (*claimed)(const struct addr *addr, const struct mac *from, void *userdata);
 };
 
 /* callbacks and userdata are borrowed until announcer_free(). */
@@ -47,3 +48,8 @@ int announcer_error(const struct announcer *announcer);
 /* Begins the sequence, with the first frame now. */
 void announcer_start(struct announcer *announcer);
 void announcer_stop(struct announcer *announcer);
+
+/* Sends a probe for the VIP, or for another address, whose claims are heard from then on until
+ * announcer_forget(). One that cannot be sent is lost, as on the wire. */
+void announcer_probe(struct announcer *announcer, const struct addr *addr);
+void announcer_forget(struct announcer *announcer, const struct addr *addr);

@@ -107,7 +107,11 @@ static void poll_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 		bool moved = vip_epoch(m->vip) > m->epoch && owner[0] != '\0';
 		bool late = mono_now_us() - m->begun_us > MOVE_LIMIT_US;
 
-		if (moved)
+		if (moved && vip_is_ours(m->vip))
+			control_fail(m->request, CONTROL_FAILED,
+			             "no other node has taken the VIP: this one has it back; see 'fairlead vip "
+			             "status'");
+		else if (moved)
 			answer_move(m, owner);
 		else if (late)
 			control_fail(m->request, CONTROL_FAILED,

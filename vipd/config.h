@@ -34,6 +34,13 @@ enum config_announce {
 	CONFIG_ANNOUNCE_BGP,    /* a routing daemon of the node exports the address on its link */
 };
 
+/* What to do about another host that has the VIP already. */
+enum config_conflict {
+	CONFIG_CONFLICT_REFUSE, /* do not take it first; warn of it later */
+	CONFIG_CONFLICT_WARN,
+	CONFIG_CONFLICT_OFF, /* do not ask */
+};
+
 struct config_health {
 	bool enabled;
 	bool
@@ -59,8 +66,9 @@ struct config_policy {
 	int64_t hold_down_us; /* least time between two moves that are not forced */
 	struct config_health health;
 	enum config_announce announce;
-	int64_t announce_refresh_us; /* CONFIG_ANNOUNCE_LAYER2; 0: never */
-	unsigned announce_repeats;   /* the same; at one second each, behind the first three */
+	int64_t announce_refresh_us;   /* CONFIG_ANNOUNCE_LAYER2; 0: never */
+	unsigned announce_repeats;     /* the same; at one second each, behind the first three */
+	enum config_conflict conflict; /* the same */
 	bool destroy_sockets;
 };
 

@@ -31,6 +31,7 @@ void config_set_defaults(struct config *config)
 	        },
 	    .announce_refresh_us = 60 * US_PER_S,
 	    .announce_repeats = 5,
+	    .conflict = CONFIG_CONFLICT_REFUSE,
 	    .destroy_sockets = true,
 	};
 }

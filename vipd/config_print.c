@@ -51,6 +51,7 @@ static void print_policy(const struct config_policy *policy, FILE *out)
 	conf_print_duration(out, "holdDown", policy->hold_down_us);
 	print_health(&policy->health, out);
 	print_announce(policy, out);
+	conf_print_string(out, "conflict", config_conflict_names[policy->conflict]);
 	conf_print_bool(out, "destroySockets", policy->destroy_sockets);
 }
 
@@ -77,7 +78,8 @@ bool config_policy_equal(const struct config_policy *a, const struct config_poli
 	       a->avoid_etcd_leader == b->avoid_etcd_leader && a->hold_down_us == b->hold_down_us &&
 	       health_equal(&a->health, &b->health) && a->announce == b->announce &&
 	       a->announce_refresh_us == b->announce_refresh_us &&
-	       a->announce_repeats == b->announce_repeats && a->destroy_sockets == b->destroy_sockets;
+	       a->announce_repeats == b->announce_repeats && a->conflict == b->conflict &&
+	       a->destroy_sockets == b->destroy_sockets;
 }
 
 void config_print(const struct config *config, FILE *out)

@@ -50,6 +50,7 @@ extern const struct conf_kind config_kinds[];
 extern const struct conf_field config_policy_fields[]; /* target: struct policy_document */
 extern const char *const config_fence_names[];         /* by enum config_fence */
 extern const char *const config_announce_names[];      /* by enum config_announce */
+extern const char *const config_conflict_names[];      /* by enum config_conflict */
 
 /* config_talos.c: Talos's own documents. */
 extern const struct conf_field config_legacy_fields[]; /* target: struct config_reading */

@@ -29,6 +29,13 @@ const char *const config_announce_names[] = {
     NULL,
 };
 
+const char *const config_conflict_names[] = {
+    [CONFIG_CONFLICT_REFUSE] = "refuse",
+    [CONFIG_CONFLICT_WARN] = "warn",
+    [CONFIG_CONFLICT_OFF] = "off",
+    NULL,
+};
+
 /* --- VIPPolicyConfig --- */
 
 /* etcd counts leases in seconds. */
@@ -151,6 +158,10 @@ const struct conf_field config_policy_fields[] = {
      .offset = DOCUMENT(policy),
      .choices = config_announce_names,
      .fields = announce_fields},
+    {.key = "conflict",
+     .set = conf_set_choice,
+     .offset = DOCUMENT(policy.conflict),
+     .choices = config_conflict_names},
     {.key = "destroySockets", .set = conf_set_bool, .offset = DOCUMENT(policy.destroy_sockets)},
     {0},
 };

@@ -18,6 +18,7 @@
 #include "etcd/etcd.h"
 #include "net/nftgate.h"
 #include "net/rtnl.h"
+#include "vipd/clusterid.h"
 #include "vipd/commands.h"
 #include "vipd/leftovers.h"
 #include "vipd/localmember.h"
@@ -32,10 +33,22 @@
 /* --- the state file ----------------------------------------------------------------------------
  */
 
+static void keep_cluster(struct daemon *d)
+{
+	const char *const *endpoints;
+	size_t n = etcd_endpoints(d->etcd, &endpoints);
+
+	d->keep.cluster_id = clusterid_get(d->cluster);
+	d->keep.n_endpoints = n;
+	for (size_t i = 0; i < n; i++)
+		(void) snprintf(d->keep.endpoints[i], sizeof(d->keep.endpoints[i]), "%s", endpoints[i]);
+}
+
 int daemon_save(struct daemon *d)
 {
 	int r;
 
+	keep_cluster(d);
 	d->keep.lease = d->lease != NULL ? nodelease_id(d->lease) : 0;
 	d->keep.n_vips = 0;
 	for (size_t i = 0; i < d->n_vips; i++) {
@@ -55,6 +68,16 @@ static void kept_changed_cb(void *ctx)
 	/* Until all VIPs have been made, the file of the process before us is the better one. */
 	if (d->phase != DAEMON_STARTING)
 		(void) daemon_save(d);
+}
+
+static unsigned owned_cb(void *ctx)
+{
+	const struct daemon *d = ctx;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		n += vip_is_ours(d->vips[i]);
+	return n;
 }
 
 /* A new instance for every boot, the old one after a restart. */
@@ -86,9 +109,15 @@ static void addr_cb(const struct rtnl_addr *addr, bool added, void *userdata)
 {
 	struct daemon *d = userdata;
 
-	for (size_t i = 0; i < d->n_vips && !added; i++) {
-		if (addr_equal(&addr->prefix.addr, &vip_config(d->vips[i])->addr))
+	for (size_t i = 0; i < d->n_vips; i++) {
+		const struct config_vip *c = vip_config(d->vips[i]);
+		const struct rtnl_link *link = rtnl_link_by_name(d->rtnl, c->link);
+		const bool is_vip = addr_equal(&addr->prefix.addr, &c->addr);
+
+		if (is_vip && !added)
 			vip_check_address(d->vips[i]);
+		if (is_vip || (link != NULL && link->ifindex == addr->ifindex))
+			vip_on_address_changed(d->vips[i]);
 	}
 }
 
@@ -117,6 +146,17 @@ static void lease_changed_cb(int64_t id, void *userdata)
 	kept_changed_cb(d);
 }
 
+static void lease_granted_cb(int r, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	if (r == d->env.lease_error)
+		return;
+	d->env.lease_error = r;
+	for (size_t i = 0; i < d->n_vips; i++)
+		vip_on_lease_error(d->vips[i]);
+}
+
 static void min_ttl_cb(int64_t min_ttl_s, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -128,6 +168,29 @@ static void min_ttl_cb(int64_t min_ttl_s, void *userdata)
 static const struct nodelease_callbacks lease_callbacks = {
     .changed = lease_changed_cb,
     .min_ttl = min_ttl_cb,
+    .granted = lease_granted_cb,
+};
+
+static void cluster_changed_cb(void *userdata)
+{
+	kept_changed_cb(userdata);
+}
+
+static int64_t cluster_fence_us(void *userdata)
+{
+	const struct daemon *d = userdata;
+	/* Enough for a round of questions. */
+	int64_t longest_us =
+	    timing_take_at((struct mono_moment){0}, TIMING_WINDOW_DEFAULT_US, TIMING_LATE_US).us;
+
+	for (size_t i = 0; i < d->n_vips; i++)
+		longest_us = MAX(longest_us, vip_fence_us(d->vips[i]));
+	return longest_us;
+}
+
+static const struct clusterid_callbacks cluster_callbacks = {
+    .changed = cluster_changed_cb,
+    .fence_us = cluster_fence_us,
 };
 
 static void member_changed_cb(bool leads, void *userdata)
@@ -176,6 +239,17 @@ int daemon_netlink_failed(int r, const char *reason)
 	return r;
 }
 
+static void remember_cluster(struct daemon *d)
+{
+	const char *endpoints[ETCD_ENDPOINTS_MAX];
+
+	for (size_t i = 0; i < d->keep.n_endpoints; i++)
+		endpoints[i] = d->keep.endpoints[i];
+	etcd_add_endpoints(d->etcd, endpoints, d->keep.n_endpoints);
+	d->cluster =
+	    clusterid_new(loop_ev(d->loop), d->etcd, d->keep.cluster_id, &cluster_callbacks, d);
+}
+
 static int open_etcd(struct daemon *d)
 {
 	char error[ETCD_ERROR_TEXT_MAX];
@@ -186,7 +260,18 @@ static int open_etcd(struct daemon *d)
 		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
 	if (error[0] != '\0')
 		log_warning("etcd_certificates", "reason=\"%s\"", error);
+	remember_cluster(d);
 	return 0;
+}
+
+/* Its number in the order of addresses, which all nodes have alike. */
+static size_t turn_of(const struct config *config, const struct config_vip *vip)
+{
+	size_t turn = 0;
+
+	for (size_t i = 0; i < config->n_vips; i++)
+		turn += addr_compare(&config->vips[i].addr, &vip->addr) < 0;
+	return turn;
 }
 
 static void make_vips(struct daemon *d)
@@ -195,6 +280,7 @@ static void make_vips(struct daemon *d)
 	d->env = (struct vip_env){
 	    .ev = loop_ev(d->loop),
 	    .etcd = d->etcd,
+	    .cluster = d->cluster,
 	    .rtnl = d->rtnl,
 	    .gate = d->gate,
 	    .gate_error = d->env.gate_error,
@@ -203,6 +289,7 @@ static void make_vips(struct daemon *d)
 	    .instance = d->keep.instance,
 	    .key_prefix = d->config->etcd.prefix,
 	    .lease_ttl_us = d->config->lease_ttl_us,
+	    .owned = owned_cb,
 	    .kept_changed = kept_changed_cb,
 	    .name_taken = daemon_name_taken_cb,
 	    .stopped = daemon_stopped_cb,
@@ -211,7 +298,7 @@ static void make_vips(struct daemon *d)
 	for (size_t i = 0; i < d->config->n_vips; i++) {
 		const struct config_vip *c = &d->config->vips[i];
 
-		d->vips[i] = vip_new(&d->env, c, keep_find(&d->keep, &c->addr));
+		d->vips[i] = vip_new(&d->env, c, turn_of(d->config, c), keep_find(&d->keep, &c->addr));
 		d->n_vips++;
 		vip_set_hold(d->vips[i], d->keep.on_hold);
 	}
@@ -252,7 +339,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	make_vips(d);
 	d->lease = nodelease_new(loop_ev(loop), d->etcd, config->lease_ttl_us, d->keep.lease,
 	                         &lease_callbacks, d);
-	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, member_changed_cb, d);
+	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, d->cluster, member_changed_cb, d);
 	r = probers_new(loop_ev(loop), config, health_changed_cb, d, &d->probers);
 	if (r < 0)
 		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
@@ -280,6 +367,7 @@ void daemon_free(struct daemon *d)
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_free(d->vips[i]);
 	hcloud_queue_free(d->hcloud_queue);
+	clusterid_free(d->cluster);
 	etcd_free(d->etcd);
 	nftgate_free(d->gate);
 	rtnl_free(d->rtnl);

@@ -37,6 +37,9 @@ int daemon_ungate(const char *runtime_dir, bool yes);
 
 void daemon_stop(struct daemon *daemon);
 void daemon_leave(struct daemon *daemon);
+/* Does a VIP wait for what the next process would have to wait for again? No longer than a few
+ * windows after the start. */
+bool daemon_is_settling(const struct daemon *daemon);
 /* next is the new configuration, read and found good; only compared with, not taken. */
 void daemon_reload(struct daemon *daemon, const struct config *next);
 

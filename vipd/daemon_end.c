@@ -147,6 +147,15 @@ void daemon_leave(struct daemon *d)
 	loop_stop(d->loop, 0);
 }
 
+bool daemon_is_settling(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->n_vips; i++) {
+		if (vip_is_settling(d->vips[i]))
+			return true;
+	}
+	return false;
+}
+
 void daemon_reload(struct daemon *d, const struct config *next)
 {
 	if (d->phase != DAEMON_RUNNING)

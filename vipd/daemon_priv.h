@@ -37,6 +37,7 @@ struct daemon {
 	struct rtnl *rtnl;
 	struct nftgate *gate;
 	struct etcd *etcd;
+	struct clusterid *cluster;
 	struct nodelease *lease;
 	struct localmember *member;
 	struct probers *probers;

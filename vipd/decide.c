@@ -71,13 +71,17 @@ void decide_awaited(const struct facts *f, int64_t own_window_us, int64_t own_la
 	*ret_late_us = f->owner.window_us != 0 ? f->owner.late_us : own_late_us;
 }
 
-/* The address is off and was said to be: no need to wait, but the named one goes first, and the one
- * that gave it away goes last. */
+/*
+ * The address is off and was said to be: no need to wait. The named one goes first; if it does not
+ * come, all others by rank, the one that gave it away among them. Where none was named, that one
+ * goes last.
+ */
 static struct decision standby_released(const struct decide_input *in)
 {
 	const struct facts *f = in->facts;
-	int64_t delay_us = (int64_t) policy_rank(f, in->me, f->owner.node, in->avoid_etcd_leader) *
-	                   DECIDE_RANK_DELAY_US;
+	const char *skip = f->owner.successor[0] != '\0' ? f->owner.successor : f->owner.node;
+	int64_t delay_us =
+	    (int64_t) policy_rank(f, in->me, skip, in->avoid_etcd_leader) * DECIDE_RANK_DELAY_US;
 
 	/* A name is a decision: it comes at once, also when we have just given the address away. */
 	if (strcmp(f->owner.successor, in->me->node) == 0)
@@ -112,6 +116,10 @@ static struct decision standby_silent(const struct decide_input *in)
 		return read_when_due(in, MONO_NEVER);
 	take_us = MAX(take_us, f->quorum_since_us + overdue_us + DECIDE_PACE_US);
 	take_us = MAX(take_us, in->campaign_after_us);
+	/* An owner that etcd refuses puts goes on without a beat: its silence says nothing. */
+	if (f->owner_rev != 0 && f->beat_rev == 0)
+		return when_due(in, ELECTION_BEAT, MAX(take_us, in->beat_sent_us + DECIDE_CROWDED_PACE_US),
+		                MONO_NEVER);
 	/* The last word of etcd must be fresh. */
 	if (in->now.us >= take_us && in->now.us - f->quorum_last_us < 2 * DECIDE_PACE_US)
 		return act(ELECTION_TAKE);

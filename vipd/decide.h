@@ -30,6 +30,7 @@ enum election_action {
 	ELECTION_WAIT,
 	ELECTION_READ,      /* read the keys with quorum */
 	ELECTION_TAKE,      /* swap: standby writes itself into the owner record */
+	ELECTION_BEAT,      /* standby puts the beat that is missing, and counts silence from there */
 	ELECTION_RESUME,    /* standby finds that its swap has landed: to taking */
 	ELECTION_CONFIRM,   /* write the beat, guarded by the record */
 	ELECTION_HOLD,      /* taking to owner: add the address */
@@ -91,6 +92,7 @@ struct decide_input {
 	struct mono_moment take_at; /* the old fence has acted when both clocks say so */
 	int64_t deadline_us;        /* our own fence F; 0: no confirmation yet */
 
+	int64_t beat_sent_us; /* the last that it put as a standby */
 	struct decide_calls reads;
 	struct decide_calls confirms;
 	struct decide_calls takes;

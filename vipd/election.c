@@ -21,7 +21,7 @@
 #include "base/mono.h"
 #include "vipd/timing.h"
 
-/* After handing over, leave the address to others for so long, even if nobody takes it. */
+/* After handing over to no node in particular, leave the address to others for so long. */
 #define AFTER_YIELD_US (3 * US_PER_S)
 
 /* A step may lead to another one at once. More than so many in a row lead nowhere: come back later
@@ -81,6 +81,7 @@ struct election {
 	 * or the address could not be taken off. */
 	int64_t spent_rev;
 
+	int64_t beat_sent_us;
 	struct decide_calls reads;
 	struct decide_calls confirms;
 	struct decide_calls takes;
@@ -161,11 +162,14 @@ static void call_answered(struct decide_calls *calls, bool ok, int64_t sent_us)
 static const char *why_take(const struct election *e)
 {
 	const struct facts *f = e->facts;
+	bool ours = strcmp(f->owner.instance, e->me->instance) == 0;
 
 	if (!f->has_owner)
 		return "no owner";
-	if (strcmp(f->owner.instance, e->me->instance) == 0 && !f->owner.released)
+	if (ours && !f->owner.released)
 		return "own record found";
+	if (ours && f->owner.successor[0] != '\0')
+		return ELECTION_REASON_TAKEN_BACK;
 	return f->owner.released ? f->owner.reason : "owner silent";
 }
 
@@ -176,6 +180,7 @@ static void sign_record(const struct election *e, struct record_owner *o, const 
 	copy_text(o->instance, sizeof(o->instance), e->me->instance);
 	copy_text(o->reason, sizeof(o->reason), reason);
 	o->late_us = e->late_us;
+	o->cluster_id = e->facts->cluster_id;
 	o->wall_us = wall_now_us();
 	o->stamp_us = now_us(e);
 }
@@ -260,7 +265,8 @@ static void yield(struct election *e)
 	/* Also from taking, where it is not on the link: `released` must never rest on an assumption.
 	 */
 	r = e->ops->drop(true, e->ctx);
-	e->campaign_after_us = now_us(e) + AFTER_YIELD_US;
+	/* Behind a successor that was named, the rank decides (decide.c). */
+	e->campaign_after_us = now_us(e) + (e->leaving_to[0] != '\0' ? 0 : AFTER_YIELD_US);
 	if (r < 0) {
 		/* `released` promises that the address is off. Where the kernel did not say so, the others
 		 * wait for our fence, and they can only if we are silent; for twice as long, as their
@@ -306,6 +312,12 @@ static void perform(struct election *e, enum election_action action)
 		break;
 	case ELECTION_TAKE:
 		take(e);
+		break;
+	case ELECTION_BEAT:
+		/* What comes of it a read tells. */
+		e->beat_sent_us = now_us(e);
+		e->fresh_after_us = e->beat_sent_us;
+		e->ops->beat(e->ctx);
 		break;
 	case ELECTION_RESUME:
 		resume(e);
@@ -360,6 +372,7 @@ static struct decision decide_now(const struct election *e)
 	    .rev = e->rev,
 	    .take_at = e->take_at,
 	    .deadline_us = e->deadline_us,
+	    .beat_sent_us = e->beat_sent_us,
 	    .reads = e->reads,
 	    .confirms = e->confirms,
 	    .takes = e->takes,
@@ -426,6 +439,11 @@ void election_set_fit(struct election *e, bool fit, const char *reason)
 	if (!fit)
 		copy_text(e->unfit_reason, sizeof(e->unfit_reason), reason);
 	election_run(e);
+}
+
+void election_not_before(struct election *e, int64_t us)
+{
+	e->campaign_after_us = MAX(e->campaign_after_us, us);
 }
 
 void election_yield(struct election *e, const char *successor, const char *reason)

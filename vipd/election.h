@@ -32,6 +32,9 @@
 
 struct election;
 
+/* The reason of an owner that named a successor in vain. */
+#define ELECTION_REASON_TAKEN_BACK "taken back"
+
 /* What came of a transaction. */
 enum election_verdict {
 	ELECTION_DONE,    /* carried out */
@@ -50,6 +53,9 @@ struct election_ops {
 	/* Call election_run() when now().us is this; replaces what was asked before. MONO_NEVER: not at
 	 * all. */
 	void (*wake_at)(int64_t us, void *ctx);
+
+	/* Puts a beat where there is none, behind the record that is known. */
+	void (*beat)(void *ctx);
 
 	/* Each is answered by exactly one election_on_...() later. */
 	void (*read)(void *ctx);
@@ -90,6 +96,9 @@ void election_run(struct election *election);
 
 /* Can this node take part? If not, why. Both take effect at once. */
 void election_set_fit(struct election *election, bool fit, const char *reason);
+
+/* Takes nothing before us, but from an owner that names this node its successor. */
+void election_not_before(struct election *election, int64_t us);
 
 /* Hand over to successor ("" for whoever is best); no effect unless taking or owner. */
 void election_yield(struct election *election, const char *successor, const char *reason);

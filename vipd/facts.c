@@ -58,6 +58,10 @@ static void set_owner(struct facts *f, const struct facts_key *k, int64_t as_of,
 		(void) strcpy(f->owner.node, "?");
 		log_debug("owner_unreadable", "rev=%lld", (long long) rev);
 	}
+	/* A restore brought it: its `released` says nothing of who came after it where it is from. */
+	if (f->owner.cluster_id != 0 && f->owner.cluster_id != f->cluster_id)
+		f->former_until = timing_later(f->former_until,
+		                               timing_take_at(now, f->owner.window_us, f->owner.late_us));
 }
 
 static void set_beat(struct facts *f, const struct facts_key *k, int64_t as_of,
@@ -164,11 +168,13 @@ void facts_rewind(struct facts *f, struct mono_moment now)
 {
 	struct mono_moment until = f->former_until;
 	unsigned timeline = f->timeline;
+	size_t turn = f->turn;
 
 	if (f->owner.window_us != 0)
 		until = timing_later(until, timing_take_at(now, f->owner.window_us, f->owner.late_us));
 	facts_init(f);
 	f->timeline = timeline + 1;
+	f->turn = turn;
 	f->former_until = until;
 }
 
@@ -184,6 +190,8 @@ static void apply_read(struct facts *f, int64_t revision, const struct facts_key
 	for (size_t i = 0; i < n_keys; i++) {
 		if (nodes_are_news && key_is_node(&keys[i]))
 			set_node(f, &keys[i]);
+		else if (key_is(&keys[i], "ask"))
+			f->ask_rev = MAX(f->ask_rev, keys[i].mod_revision);
 	}
 	if (revision > f->owner_as_of)
 		set_owner(f, find_key(keys, n_keys, "owner"), revision, now);
@@ -243,6 +251,8 @@ void facts_on_event(struct facts *f, const struct facts_key *k, struct mono_mome
 	} else if (key_is(k, "beat")) {
 		if (k->mod_revision > f->beat_as_of)
 			set_beat(f, k, k->mod_revision, now);
+	} else if (key_is(k, "ask")) {
+		f->ask_rev = MAX(f->ask_rev, k->mod_revision);
 	} else if (key_is_node(k) && k->mod_revision > f->nodes_as_of) {
 		/* Not raised to this revision: it may hold several events. Applying one twice is harmless,
 		 * and the watch goes forward only. */
@@ -273,4 +283,24 @@ const struct record_node *facts_node(const struct facts *f, const char *name)
 	size_t i = node_position(f, name);
 
 	return i < f->n_nodes && strcmp(f->nodes[i].node, name) == 0 ? &f->nodes[i] : NULL;
+}
+
+const char *facts_node_of_mac(const struct facts *f, const struct mac *mac)
+{
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		if (f->nodes[i].has_mac && mac_equal(&f->nodes[i].mac, mac))
+			return f->nodes[i].node;
+	}
+	return NULL;
+}
+
+bool facts_is_foreign_mac(const struct facts *f, const struct mac *mac)
+{
+	if (!f->known || facts_node_of_mac(f, mac) != NULL)
+		return false;
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		if (!f->nodes[i].has_mac)
+			return false;
+	}
+	return !f->has_owner || f->owner.released || facts_node(f, f->owner.node) != NULL;
 }

@@ -66,6 +66,8 @@ struct facts {
 	struct record_node nodes[FACTS_NODES_MAX]; /* sorted by name */
 	size_t n_nodes;
 	int64_t nodes_as_of;
+	int64_t ask_rev; /* ModRevision of `ask`, 0 if there is no such key */
+	size_t turn;     /* the number of this VIP among all; set by the caller (policy.h) */
 };
 
 /* One key below the VIP's prefix; name is what follows the prefix: "owner", "beat", "node/n1". */
@@ -120,3 +122,9 @@ void facts_on_owner_written(struct facts *facts, const struct record_owner *owne
 
 /* NULL if it is not in the race. */
 const struct record_node *facts_node(const struct facts *facts, const char *name);
+
+/* The node in the race whose link has this MAC; NULL: none is known. */
+const char *facts_node_of_mac(const struct facts *facts, const struct mac *mac);
+/* It is certainly no node of ours that may hold the address: the MACs of all in the race are known,
+ * and so is the one that wrote the record in force. */
+bool facts_is_foreign_mac(const struct facts *facts, const struct mac *mac);

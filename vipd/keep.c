@@ -68,6 +68,27 @@ static int parse_vip(json_t *object, struct keep_vip *ret_vip)
 	return 0;
 }
 
+static int parse_cluster(json_t *object, struct keep *ret_keep)
+{
+	const json_t *endpoints = json_object_get(object, "endpoints");
+	const char *id = json_string_value(json_object_get(object, "cluster"));
+
+	/* A vipd from before it was remembered left none. */
+	if (id == NULL)
+		return 0;
+	if (json_array_size(endpoints) > ETCD_ENDPOINTS_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < json_array_size(endpoints); i++) {
+		const char *url = json_string_value(json_array_get(endpoints, i));
+
+		if (url == NULL || strlen(url) > KEEP_ENDPOINT_MAX)
+			return -EINVAL;
+		(void) strcpy(ret_keep->endpoints[i], url);
+	}
+	ret_keep->n_endpoints = json_array_size(endpoints);
+	return record_id_parse(id, &ret_keep->cluster_id);
+}
+
 static int parse(json_t *object, const char *boot_id, struct keep *ret_keep)
 {
 	const char *boot = NULL, *instance = NULL;
@@ -94,7 +115,7 @@ static int parse(json_t *object, const char *boot_id, struct keep *ret_keep)
 			return r;
 	}
 	ret_keep->n_vips = json_array_size(vips);
-	return 0;
+	return parse_cluster(object, ret_keep);
 }
 
 int keep_load(const char *runtime_dir, struct keep *ret_keep)
@@ -129,14 +150,13 @@ int keep_save(const char *runtime_dir, const struct keep *k)
 	const char *boot_id;
 	AUTO(free) char *text = NULL;
 	AUTO(json_decref) json_t *object = NULL;
-	json_t *vips = json_array();
+	json_t *vips, *endpoints;
 	int r;
 
 	r = get_boot_id(&boot_id);
-	if (r < 0) {
-		json_decref(vips);
+	if (r < 0)
 		return r;
-	}
+	vips = json_array();
 	for (size_t i = 0; i < k->n_vips; i++) {
 		const struct keep_vip *v = &k->vips[i];
 		char address[ADDR_TEXT_MAX];
@@ -147,8 +167,13 @@ int keep_save(const char *runtime_dir, const struct keep *k)
 		                    (json_int_t) v->rev, "deadlineUs", (json_int_t) v->deadline_us,
 		                    "windowUs", (json_int_t) v->window_us));
 	}
-	object = json_pack("{s:s, s:s, s:I, s:b, s:o}", "boot", boot_id, "instance", k->instance,
-	                   "lease", (json_int_t) k->lease, "onHold", k->on_hold ? 1 : 0, "vips", vips);
+	endpoints = json_array();
+	for (size_t i = 0; i < k->n_endpoints; i++)
+		(void) json_array_append_new(endpoints, json_string(k->endpoints[i]));
+	object =
+	    json_pack("{s:s, s:s, s:I, s:b, s:o, s:s, s:o}", "boot", boot_id, "instance", k->instance,
+	              "lease", (json_int_t) k->lease, "onHold", k->on_hold ? 1 : 0, "vips", vips,
+	              "cluster", record_id_format(k->cluster_id), "endpoints", endpoints);
 	text = json_dumps(object, JSON_INDENT(1));
 	if (text == NULL)
 		return -EINVAL;

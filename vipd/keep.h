@@ -3,9 +3,9 @@
 
 /*
  * What one vipd leaves to the next of the same boot, in a small file in the runtime directory: its
- * instance id, its lease, whether it is on hold, and for each VIP that is on the link the record's
- * revision and the fence deadline. With it a restart keeps the address: the kernel's fence runs on,
- * and the next process goes on confirming before it ends.
+ * instance id, the etcd cluster that it works with, its lease, whether it is on hold, and for each
+ * VIP that is on the link the record's revision and the fence deadline. With it a restart keeps the
+ * address: the kernel's fence runs on, and the next process goes on confirming before it ends.
  *
  * Deadlines are CLOCK_BOOTTIME and mean nothing after a reboot: a file of another boot is not read.
  * A VIP is in the file only while its address is on the link; it is taken out before the address
@@ -18,6 +18,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "etcd/etcd.h"
 #include "vipd/config.h"
 #include "vipd/record.h"
 
@@ -30,8 +31,14 @@ struct keep_vip {
 	int64_t window_us;
 };
 
+#define KEEP_ENDPOINT_MAX 320
+
 struct keep {
 	char instance[RECORD_INSTANCE_LEN + 1];
+	/* The etcd cluster that it worked with, and all endpoints by which it knew that; 0: none. */
+	uint64_t cluster_id;
+	char endpoints[ETCD_ENDPOINTS_MAX][KEEP_ENDPOINT_MAX + 1];
+	size_t n_endpoints;
 	int64_t lease; /* 0: none */
 	bool on_hold;
 	struct keep_vip vips[CONFIG_VIPS_MAX];

@@ -31,6 +31,7 @@ struct ledger_call {
 	int64_t sent_us;
 	struct facts_mark mark;
 	bool for_election;          /* read: it was asked for, so it is answered */
+	bool deletes;               /* confirm: the beat, as etcd refuses puts */
 	int64_t rev;                /* confirm, release: the guard */
 	struct record_owner record; /* take, release: what is written; confirm: what must stand there */
 	LIST_ENTRY(ledger_call) entry;
@@ -52,6 +53,7 @@ struct ledger {
 	bool retrying;  /* or has failed and will be repeated */
 	char endpoint[256];
 	struct ledger_trouble trouble;
+	int64_t full_us; /* when etcd last refused a confirmation for want of room */
 	struct log_ratelimit trouble_limit;
 	LIST_HEAD(, ledger_call) calls;
 };
@@ -106,8 +108,10 @@ static void note_failure(struct ledger *l, const struct etcd_outcome *outcome)
 
 static void note_answer(struct ledger *l, bool wrote)
 {
-	/* A full etcd goes on answering reads: what ends that is a write, ours or another's. */
-	if (l->trouble.r != -ENOSPC || wrote || l->facts->life.us > l->trouble.since_us)
+	bool others_wrote = l->facts->beat_rev != 0 && l->facts->life.us > l->trouble.since_us;
+
+	/* A full etcd answers reads and takes deletions: what ends that is a put, ours or another's. */
+	if (l->trouble.r != -ENOSPC || wrote || others_wrote)
 		l->trouble.r = 0;
 }
 
@@ -325,7 +329,7 @@ static enum election_verdict verdict_of(struct ledger *l, const struct ledger_ca
 	const char *why = why_rewound(l->facts, outcome->cluster_id);
 	int64_t known_rev = l->facts->revision;
 
-	note_outcome(l, outcome, true);
+	note_outcome(l, outcome, !c->deletes);
 	if (outcome->r < 0) {
 		log_debug("txn_unknown", "prefix=%s r=%d ambiguous=%d text=\"%s\"", l->prefix, outcome->r,
 		          outcome->ambiguous, outcome->text);
@@ -360,6 +364,31 @@ static bool is_our_record(const struct record_owner *ours, const struct etcd_txn
 	       found.window_us / US_PER_MS == ours->window_us / US_PER_MS && !found.released;
 }
 
+/* A standby of an older version takes where there is no beat. It answers no `ask` either. */
+static bool may_confirm_by_deletion(const struct facts *f)
+{
+	for (size_t i = 0; i < f->n_nodes; i++) {
+		if (f->nodes[i].answered < 0)
+			return false;
+	}
+	return true;
+}
+
+static void confirm_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
+                       void *userdata);
+
+static void send_confirm(struct ledger_call *c, struct etcd_op beat)
+{
+	struct ledger *l = c->ledger;
+	struct etcd_compare guards[2];
+	struct etcd_op ops[] = {beat, {.kind = ETCD_OP_RANGE, .key = ETCD_STR(l->owner_key)}};
+	size_t n = add_guards(guards, l->owner_key, c->rev, l->facts->owner_rev, &l->facts->owner_text);
+
+	ops[0].key = ETCD_STR(l->beat_key);
+	c->deletes = beat.kind == ETCD_OP_DELETE;
+	send_txn(c, guards, n, ops, ARRAY_SIZE(ops), c->record.window_us, confirm_cb);
+}
+
 static void confirm_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
                        void *userdata)
 {
@@ -369,6 +398,11 @@ static void confirm_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 	int64_t sent_us = outcome->r < 0 ? c->sent_us : outcome->sent_us;
 	int64_t rev = c->rev;
 
+	if (outcome->r == -ENOSPC && !c->deletes && may_confirm_by_deletion(l->facts)) {
+		l->full_us = mono_now_us();
+		send_confirm(c, (struct etcd_op){.kind = ETCD_OP_DELETE});
+		return;
+	}
 	if (verdict == ELECTION_DONE && !is_our_record(&c->record, result))
 		verdict = ELECTION_LOST;
 	call_free(c);
@@ -380,17 +414,39 @@ void ledger_confirm(struct ledger *l, const struct record_owner *ours, int64_t r
 {
 	struct ledger_call *c = call_new(l);
 	AUTO(free) char *value = record_beat_format(ours->epoch, ++l->beat_seq);
-	struct etcd_compare guards[2];
-	struct etcd_op ops[] = {
-	    {.kind = ETCD_OP_PUT, .key = ETCD_STR(l->beat_key), .value = ETCD_STR(value)},
-	    {.kind = ETCD_OP_RANGE, .key = ETCD_STR(l->owner_key)},
-	};
-	size_t n;
 
 	c->rev = rev;
 	c->record = *ours;
-	n = add_guards(guards, l->owner_key, rev, l->facts->owner_rev, &l->facts->owner_text);
-	send_txn(c, guards, n, ops, ARRAY_SIZE(ops), ours->window_us, confirm_cb);
+	/* A put is tried often enough for standbys to hear of the owner once etcd takes it. */
+	if (l->full_us != 0 && c->sent_us - l->full_us < ours->window_us / 4 &&
+	    may_confirm_by_deletion(l->facts))
+		send_confirm(c, (struct etcd_op){.kind = ETCD_OP_DELETE});
+	else
+		send_confirm(c, (struct etcd_op){.kind = ETCD_OP_PUT, .value = ETCD_STR(value)});
+}
+
+static void beat_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result UNUSED,
+                    void *userdata)
+{
+	struct ledger_call *c = userdata;
+
+	note_outcome(c->ledger, outcome, true);
+	call_free(c);
+}
+
+void ledger_beat(struct ledger *l)
+{
+	const struct facts *f = l->facts;
+	/* Epochs of owners begin at 1. */
+	AUTO(free) char *value = record_beat_format(0, ++l->beat_seq);
+	struct etcd_op put = {
+	    .kind = ETCD_OP_PUT, .key = ETCD_STR(l->beat_key), .value = ETCD_STR(value)};
+	struct etcd_compare guards[3];
+	size_t n;
+
+	n = add_guards(guards, l->owner_key, f->owner_rev, f->owner_rev, &f->owner_text);
+	n += add_guards(guards + n, l->beat_key, 0, 0, &f->beat_text);
+	send_txn(call_new(l), guards, n, &put, 1, 0, beat_cb);
 }
 
 static void take_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,
@@ -453,6 +509,20 @@ void ledger_release(struct ledger *l, const struct record_owner *record, int64_t
 	c->rev = rev;
 	n = add_guards(guards, l->owner_key, rev, l->facts->owner_rev, &l->facts->owner_text);
 	write_owner(c, guards, n, record, release_cb);
+}
+
+static void ask_cb(const struct etcd_outcome *outcome UNUSED,
+                   const struct etcd_txn_result *result UNUSED, void *userdata)
+{
+	call_free(userdata);
+}
+
+void ledger_ask(struct ledger *l)
+{
+	AUTO(free) char *key = xasprintf("%sask", l->prefix);
+	struct etcd_op put = {.kind = ETCD_OP_PUT, .key = ETCD_STR(key), .value = ETCD_STR("{}")};
+
+	send_txn(call_new(l), NULL, 0, &put, 1, US_PER_S, ask_cb);
 }
 
 /* --- life ---------------------------------------------------------------------------------------

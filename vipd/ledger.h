@@ -9,6 +9,12 @@
  *   confirm   if ModRevision(owner) = r                            then put beat, get owner
  *   take      if ModRevision(owner) = r and ModRevision(beat) = k  then put owner
  *   release   if ModRevision(owner) = r                            then put owner (released)
+ *   beat      if ModRevision(owner) = r and there is no beat       then put beat
+ *
+ * Under its alarm NOSPACE etcd refuses puts and takes deletes. A confirmation that it refuses is
+ * sent again in another form, which confirms as long as no standby takes where there is no beat:
+ *
+ *   confirm   if ModRevision(owner) = r                            then delete beat, get owner
  *
  * After a restore from a backup revisions are used again. So take and release also compare the
  * values that stood at these revisions, and a confirmation counts only if the record that it read
@@ -66,10 +72,15 @@ void ledger_read(struct ledger *ledger, int64_t useful_us);
 void ledger_follow(struct ledger *ledger);
 
 void ledger_take(struct ledger *ledger, const struct election_claim *claim);
+void ledger_beat(struct ledger *ledger);
 /* Done if the record at rev is `ours`: by its instance, epoch and window, which is what the others
  * wait for. Given up after its window, when it grants nothing any more. */
 void ledger_confirm(struct ledger *ledger, const struct record_owner *ours, int64_t rev);
 void ledger_release(struct ledger *ledger, const struct record_owner *record, int64_t rev);
+
+/* Asks the nodes in the race for a sign of life. Each that sees it writes its key, which the watch
+ * brings (struct record_node's answered); the request itself is not answered. */
+void ledger_ask(struct ledger *ledger);
 
 /* "fairlead/v1/vip/10.0.0.5/" */
 const char *ledger_prefix(const struct ledger *ledger);

@@ -17,6 +17,7 @@ struct localmember {
 	struct ev_loop *ev;
 	struct etcd *etcd;
 	struct rtnl *rtnl;
+	const struct clusterid *cluster;
 	localmember_changed_fn changed;
 	void *userdata;
 	bool leads;
@@ -69,9 +70,11 @@ static void status_cb(const struct etcd_outcome *outcome, const struct etcd_stat
                       void *userdata)
 {
 	struct localmember *m = userdata;
+	uint64_t ours = clusterid_get(m->cluster);
 
 	m->call = NULL;
-	set_leads(m, outcome->r == 0 && status->leader != 0 && status->leader == outcome->member_id);
+	set_leads(m, outcome->r == 0 && status->leader != 0 && status->leader == outcome->member_id &&
+	                 (ours == 0 || outcome->cluster_id == ours));
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -92,13 +95,15 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 }
 
 struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,
-                                    localmember_changed_fn changed, void *userdata)
+                                    const struct clusterid *cluster, localmember_changed_fn changed,
+                                    void *userdata)
 {
 	struct localmember *m = NEW0(struct localmember);
 
 	m->ev = ev;
 	m->etcd = etcd;
 	m->rtnl = rtnl;
+	m->cluster = cluster;
 	m->changed = changed;
 	m->userdata = userdata;
 	ev_timer_init(&m->timer, timer_cb, 0., mono_to_ev(INTERVAL_US));

@@ -5,7 +5,8 @@
  * Is the etcd member of this node the leader? When a node dies that was etcd's leader too, the
  * election of a new one delays the takeover, so vipd prefers owners that do not lead. The member of
  * this node is found among the endpoints by its address: a loopback address, or one that is on a
- * link here. It is asked every few seconds; where there is none, the answer stays no.
+ * link here. It is asked every few seconds; where there is none, or it is of another cluster, the
+ * answer stays no.
  */
 
 #include <ev.h>
@@ -14,13 +15,15 @@
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
 #include "net/rtnl.h"
+#include "vipd/clusterid.h"
 
 struct localmember;
 
 typedef void (*localmember_changed_fn)(bool leads, void *userdata);
 
 struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,
-                                    localmember_changed_fn changed, void *userdata);
+                                    const struct clusterid *cluster, localmember_changed_fn changed,
+                                    void *userdata);
 void localmember_free(struct localmember *member);
 DEFINE_AUTO(struct localmember, localmember_free);
 

@@ -15,12 +15,17 @@
 #include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "base/options.h"
 #include "etcd/connect.h"
 #include "vipd/config.h"
 #include "vipd/daemon.h"
+#include "vipd/onlink.h"
 
 #define RUNTIME_DIR "/run/fairlead/vipd"
+
+/* How often a reload that waits is tried. */
+#define RELOAD_RETRY_US (100 * US_PER_MS)
 
 struct settings {
 	struct options common;
@@ -35,6 +40,7 @@ struct vipd {
 	struct settings settings;
 	struct loop *loop;
 	struct daemon *daemon;
+	ev_timer reload_again;
 };
 
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
@@ -67,7 +73,7 @@ static int load_config(const struct settings *s, conf_message_fn error, struct c
 	return config_load(s->common.config_paths, s->common.n_config_paths, error, NULL, ret_config);
 }
 
-/* The same, and the files that it names: what vipd could not start with is an error too. */
+/* The same, and what stands on this node: what vipd could not start with is an error too. */
 static int load_and_try(const struct settings *s, conf_message_fn error, struct config **ret_config)
 {
 	AUTO(config_free) struct config *config = NULL;
@@ -84,6 +90,9 @@ static int load_and_try(const struct settings *s, conf_message_fn error, struct 
 		error(message, NULL);
 		return r;
 	}
+	r = onlink_check(config, error, NULL);
+	if (r < 0)
+		return r;
 	*ret_config = TAKE_PTR(config);
 	return 0;
 }
@@ -126,11 +135,23 @@ static void on_leave(int signo UNUSED, void *userdata)
 	daemon_leave(((struct vipd *) userdata)->daemon);
 }
 
-static void on_reload(int signo UNUSED, void *userdata)
+/*
+ * The next process begins without a connection to etcd, and what this one has seen of the owner is
+ * lost with it. One reload after the other, each before the first answer, would let the fence run
+ * out, and no standby would ever have waited for long enough.
+ */
+static void reload(struct vipd *v)
 {
-	struct vipd *v = userdata;
 	AUTO(config_free) struct config *next = NULL;
 
+	if (daemon_is_settling(v->daemon)) {
+		if (!ev_is_active(&v->reload_again)) {
+			log_info("reload_delayed", "reason=\"the last start is not complete\"");
+			ev_timer_again(loop_ev(v->loop), &v->reload_again);
+		}
+		return;
+	}
+	ev_timer_stop(loop_ev(v->loop), &v->reload_again);
 	if (load_and_try(&v->settings, conf_message_log, &next) < 0) {
 		log_error("reload_refused",
 		          "reason=\"the configuration has errors; the running one stays\"");
@@ -138,6 +159,16 @@ static void on_reload(int signo UNUSED, void *userdata)
 	}
 	log_info("reload", "vips=%zu", next->n_vips);
 	daemon_reload(v->daemon, next);
+}
+
+static void on_reload(int signo UNUSED, void *userdata)
+{
+	reload(userdata);
+}
+
+static void reload_again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	reload(CONTAINER_OF(w, struct vipd, reload_again));
 }
 
 /* Everything between the configuration and the end of the loop. */
@@ -158,6 +189,7 @@ static int run(struct vipd *v, struct config *config, bool *ret_exec)
 	if (r < 0)
 		return EXIT_FAILURE;
 	v->daemon = daemon;
+	ev_timer_init(&v->reload_again, reload_again_cb, 0., mono_to_ev(RELOAD_RETRY_US));
 	loop_on_signal(loop, SIGTERM, on_stop, v);
 	loop_on_signal(loop, SIGINT, on_stop, v);
 	loop_on_signal(loop, SIGHUP, on_reload, v);
@@ -195,6 +227,11 @@ int main(int argc, char **argv)
 	r = load_config(&v.settings, conf_message_log, &config);
 	if (r < 0)
 		return EXIT_CONFIG;
+	/* The address may go, so systemd starts it again. */
+	if (onlink_check(config, conf_message_log, NULL) < 0) {
+		config_free(config);
+		return EXIT_FAILURE;
+	}
 	for (size_t i = 0; i < config->notes.n; i++)
 		log_info("config_note", "reason=\"%s\"", config->notes.items[i]);
 	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, config->node_name,

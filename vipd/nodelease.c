@@ -87,6 +87,7 @@ static void probed_cb(const struct etcd_outcome *outcome, const struct etcd_leas
 	int r;
 
 	l->call = NULL;
+	l->callbacks->granted(outcome->r, l->userdata);
 	if (outcome->r < 0) {
 		set_timer(l, RETRY_US);
 		return;
@@ -102,6 +103,7 @@ static void granted_cb(const struct etcd_outcome *outcome, const struct etcd_lea
 	struct nodelease *l = userdata;
 
 	l->call = NULL;
+	l->callbacks->granted(outcome->r, l->userdata);
 	if (outcome->r < 0) {
 		/* If it was granted all the same, it hangs on nothing and ends by itself. */
 		set_timer(l, RETRY_US);

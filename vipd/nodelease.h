@@ -25,6 +25,8 @@ struct nodelease_callbacks {
 	void (*changed)(int64_t id, void *userdata);
 	/* Once, before the first `changed`. */
 	void (*min_ttl)(int64_t min_ttl_s, void *userdata);
+	/* A lease was refused, or no answer came (r < 0): it is tried again. Or granted (0). */
+	void (*granted)(int r, void *userdata);
 };
 
 /* Asks for ttl_us, in whole seconds. adopt: the lease of the process before us, 0 for none; it is

@@ -5,6 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macro.h"
+#include "base/mono.h"
+
+/* The least time between two moves that no node takes, doubled with each. */
+#define RETURN_US (2 * US_PER_S)
+#define RETURNS_MAX 5
+
 /* A move cuts connections, so a node whose health merely is not known yet is no reason for one. */
 static int health_class(enum health_state state)
 {
@@ -20,7 +27,9 @@ static int health_class(enum health_state state)
 	return 2;
 }
 
-int policy_compare(const struct record_node *a, const struct record_node *b, bool avoid_etcd_leader)
+/* 0: equals. */
+static int compare_merits(const struct record_node *a, const struct record_node *b,
+                          bool avoid_etcd_leader)
 {
 	if (a->eligible != b->eligible)
 		return a->eligible ? -1 : 1;
@@ -30,6 +39,39 @@ int policy_compare(const struct record_node *a, const struct record_node *b, boo
 		return a->priority > b->priority ? -1 : 1;
 	if (avoid_etcd_leader && a->etcd_leader != b->etcd_leader)
 		return a->etcd_leader ? 1 : -1;
+	if (a->owned != b->owned)
+		return a->owned < b->owned ? -1 : 1;
+	return 0;
+}
+
+/* The name at which the order of a node's equals begins. */
+static const char *first_of_equals(const struct facts *facts, const struct record_node *one,
+                                   const char *skip, bool avoid_etcd_leader)
+{
+	const char *names[FACTS_NODES_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < facts->n_nodes; i++) {
+		const char *name = facts->nodes[i].node;
+
+		if ((skip == NULL || strcmp(name, skip) != 0) &&
+		    compare_merits(&facts->nodes[i], one, avoid_etcd_leader) == 0)
+			names[n++] = name;
+	}
+	return n > 0 ? names[facts->turn % n] : "";
+}
+
+int policy_compare(const struct facts *facts, const struct record_node *a,
+                   const struct record_node *b, const char *skip, bool avoid_etcd_leader)
+{
+	int merits = compare_merits(a, b, avoid_etcd_leader);
+	const char *first;
+
+	if (merits != 0)
+		return merits;
+	first = first_of_equals(facts, a, skip, avoid_etcd_leader);
+	if ((strcmp(a->node, first) < 0) != (strcmp(b->node, first) < 0))
+		return strcmp(a->node, first) < 0 ? 1 : -1;
 	return strcmp(a->node, b->node);
 }
 
@@ -43,14 +85,14 @@ size_t policy_rank(const struct facts *facts, const struct record_node *me, cons
 
 		if (strcmp(n->node, me->node) == 0 || (skip != NULL && strcmp(n->node, skip) == 0))
 			continue;
-		if (policy_compare(n, me, avoid_etcd_leader) < 0)
+		if (policy_compare(facts, n, me, skip, avoid_etcd_leader) < 0)
 			better++;
 	}
 	return better;
 }
 
 const struct record_node *policy_successor(const struct facts *facts, const struct record_node *me,
-                                           bool avoid_etcd_leader)
+                                           bool avoid_etcd_leader, int64_t asked_rev)
 {
 	const struct record_node *best = NULL;
 
@@ -59,7 +101,10 @@ const struct record_node *policy_successor(const struct facts *facts, const stru
 
 		if (strcmp(n->node, me->node) == 0 || !n->eligible)
 			continue;
-		if (best == NULL || policy_compare(n, best, avoid_etcd_leader) < 0)
+		/* Of a version that answers none its key must do. */
+		if (n->answered >= 0 && n->answered <= asked_rev)
+			continue;
+		if (best == NULL || policy_compare(facts, n, best, me->node, avoid_etcd_leader) < 0)
 			best = n;
 	}
 	return best;
@@ -73,6 +118,8 @@ static const char *reason_to_yield(const struct policy_input *in, const struct r
 		return POLICY_REASON_HOLD;
 	if (!in->carrier)
 		return POLICY_REASON_CARRIER;
+	if (in->returns > 0 && in->owned_for_us < RETURN_US << MIN(in->returns, RETURNS_MAX))
+		return NULL;
 	/* The first move away from an unwell node is made at once. When the VIP came here because
 	 * another was unwell, two API servers may be flapping, and it rests for the hold-down. */
 	if (in->me->health == HEALTH_BAD && health_class(best->health) == 0 &&
@@ -88,15 +135,22 @@ static const char *reason_to_yield(const struct policy_input *in, const struct r
 
 struct policy_advice policy_advise(const struct policy_input *in)
 {
-	const struct record_node *best =
-	    policy_successor(in->facts, in->me, in->policy->avoid_etcd_leader);
+	bool avoid = in->policy->avoid_etcd_leader;
+	const struct record_node *best = policy_successor(in->facts, in->me, avoid, POLICY_UNASKED);
+	const struct record_node *live = policy_successor(in->facts, in->me, avoid, in->asked_rev);
 	struct policy_advice advice = {0};
 
-	if (best == NULL)
+	if (best == NULL || reason_to_yield(in, best) == NULL)
 		return advice;
-	advice.reason = reason_to_yield(in, best);
+	if (in->asked_for_us >= POLICY_ASK_US) {
+		advice.ask = true;
+		return advice;
+	}
+	if (live == NULL || (live != best && in->asked_for_us < POLICY_BETTER_US))
+		return advice;
+	advice.reason = reason_to_yield(in, live);
 	advice.yield = advice.reason != NULL;
 	if (advice.yield)
-		(void) snprintf(advice.successor, sizeof(advice.successor), "%s", best->node);
+		(void) snprintf(advice.successor, sizeof(advice.successor), "%s", live->node);
 	return advice;
 }

@@ -8,7 +8,12 @@
  * A node is better than another when, in this order: it is eligible (link with carrier, not on
  * hold); its API server's health is better (good or off by configuration, then unknown, also where
  * the check waits for its CA, then bad); its priority is higher; it is not etcd's leader while the
- * other is (if that is wanted); its name sorts first.
+ * other is (if that is wanted); it owns fewer VIPs. Equals come in the order of their names, which
+ * begins at another name for each VIP (facts.turn), so that VIPs that start or move at the same
+ * time go to different nodes. None of this moves a VIP that is held but what policy_advise() says.
+ *
+ * Nodes of different versions or configurations may disagree on the order: it only delays a take
+ * (decide.h).
  */
 
 #include <stdbool.h>
@@ -19,20 +24,23 @@
 #include "vipd/facts.h"
 #include "vipd/record.h"
 
-/* Negative when a is the better one, positive when b is. Never 0 for two names. */
-int policy_compare(const struct record_node *a, const struct record_node *b,
-                   bool avoid_etcd_leader);
-
 /*
- * How many nodes in the race are better than `me`. `skip` (may be NULL) names one that does not
- * count: the owner that has fallen silent, whose key still stands until its lease ends.
+ * Negative when a is the better one, positive when b is. Never 0 for two names. `skip` (may be
+ * NULL) names a node that does not count: the owner that has fallen silent, whose key still stands
+ * until its lease ends.
  */
+int policy_compare(const struct facts *facts, const struct record_node *a,
+                   const struct record_node *b, const char *skip, bool avoid_etcd_leader);
+
+/* How many nodes in the race are better than `me`. */
 size_t policy_rank(const struct facts *facts, const struct record_node *me, const char *skip,
                    bool avoid_etcd_leader);
 
-/* The best eligible node other than `me`, or NULL. */
+/* The best eligible node other than `me`, or NULL; of those only that answered an `ask` later than
+ * this revision, unless it is POLICY_UNASKED. */
+#define POLICY_UNASKED INT64_MIN
 const struct record_node *policy_successor(const struct facts *facts, const struct record_node *me,
-                                           bool avoid_etcd_leader);
+                                           bool avoid_etcd_leader, int64_t asked_rev);
 
 /* How this node came to own the VIP. */
 enum policy_tenure {
@@ -40,18 +48,27 @@ enum policy_tenure {
 	POLICY_TENURE_HEALTH, /* the owner before handed it over because it was unwell */
 };
 
+/* What is known of candidates that are asked for a sign of life is good for so long; and so long a
+ * better one may take to answer. */
+#define POLICY_ASK_US (2 * US_PER_S)
+#define POLICY_BETTER_US (300 * US_PER_MS)
+
 struct policy_input {
 	const struct facts *facts;
 	const struct record_node *me; /* as it is now, not as etcd has it */
 	const struct config_policy *policy;
 	enum policy_tenure tenure;
+	unsigned returns; /* how often in a row this node has handed it over and no node took it */
 	int64_t owned_for_us;
+	int64_t asked_rev; /* revision of the store before the candidates were last asked */
+	int64_t asked_for_us;
 	bool on_hold;
 	bool carrier;
 	bool unchecked; /* my health is unknown because the check waits for its CA */
 };
 
 struct policy_advice {
+	bool ask; /* there is a reason to hand over: do the candidates live? */
 	bool yield;
 	char successor[NODECONF_NAME_MAX + 1]; /* with yield: always one that is better off */
 	const char *reason;                    /* a constant: POLICY_REASON_... */
@@ -63,5 +80,6 @@ struct policy_advice {
 #define POLICY_REASON_UNCHECKED "health unknown"
 #define POLICY_REASON_PREEMPT "preempted by priority"
 
-/* Should the owner hand over? It never does when nobody is better off than itself. */
+/* Should the owner hand over? It does so only to a node that is better off than itself and has
+ * answered: the keys of dead ones stand until their leases end. */
 struct policy_advice policy_advise(const struct policy_input *input);

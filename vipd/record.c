@@ -58,27 +58,48 @@ static int64_t parse_wall(const char *text)
 	return (int64_t) timegm(&tm) * US_PER_S;
 }
 
+const char *record_id_format(uint64_t id)
+{
+	static char text[17];
+
+	(void) snprintf(text, sizeof(text), "%" PRIx64, id);
+	return text;
+}
+
+int record_id_parse(const char *text, uint64_t *ret_id)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len > 16 || strspn(text, "0123456789abcdef") != len)
+		return -EINVAL;
+	*ret_id = strtoull(text, NULL, 16);
+	return 0;
+}
+
 char *record_owner_format(const struct record_owner *o)
 {
 	AUTO(json_decref) json_t *object = NULL;
 	char wall[32];
 
 	format_wall(o->wall_us, wall);
-	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I}", "node", o->node,
+	object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:s, s:s, s:I, s:s}", "node", o->node,
 	                   "instance", o->instance, "epoch", (json_int_t) o->epoch, "windowMs",
 	                   (json_int_t) (o->window_us / US_PER_MS), "lateMs",
 	                   (json_int_t) (o->late_us / US_PER_MS), "released", o->released ? 1 : 0,
 	                   "successor", o->successor, "reason", o->reason, "time", wall, "stampUs",
-	                   (json_int_t) o->stamp_us);
+	                   (json_int_t) o->stamp_us, "cluster", record_id_format(o->cluster_id));
 	return dump(object);
 }
 
 char *record_node_format(const struct record_node *n)
 {
+	char mac[MAC_TEXT_MAX];
 	AUTO(json_decref)
-	json_t *object = json_pack("{s:s, s:i, s:s, s:b, s:b}", "instance", n->instance, "priority",
-	                           n->priority, "health", health_state_name(n->health), "eligible",
-	                           n->eligible ? 1 : 0, "etcdLeader", n->etcd_leader ? 1 : 0);
+	json_t *object = json_pack(
+	    "{s:s, s:i, s:s, s:b, s:b, s:i, s:I, s:s*}", "instance", n->instance, "priority",
+	    n->priority, "health", health_state_name(n->health), "eligible", n->eligible ? 1 : 0,
+	    "etcdLeader", n->etcd_leader ? 1 : 0, "owned", (int) n->owned, "answered",
+	    (json_int_t) n->answered, "mac", n->has_mac ? mac_format(&n->mac, mac) : NULL);
 
 	return dump(object);
 }
@@ -131,23 +152,25 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_owner o = {0};
 	const char *node = NULL, *instance = NULL, *successor = "", *reason = "", *wall = NULL;
+	const char *cluster = "0";
 	json_int_t epoch = 0, window_ms = 0, late_ms = 0, stamp_us = 0;
 	int released = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s, s?I}", "node", &node,
-	                "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
+	r = json_unpack(object, "{s:s, s:s, s:I, s:I, s:I, s:b, s?s, s?s, s?s, s?I, s?s}", "node",
+	                &node, "instance", &instance, "epoch", &epoch, "windowMs", &window_ms, "lateMs",
 	                &late_ms, "released", &released, "successor", &successor, "reason", &reason,
-	                "time", &wall, "stampUs", &stamp_us);
+	                "time", &wall, "stampUs", &stamp_us, "cluster", &cluster);
 	if (r < 0 || epoch < 1 || epoch > EPOCH_MAX || window_ms < 1 || window_ms > WINDOW_MAX_MS ||
 	    late_ms < 0 || late_ms > LATE_MAX_MS || node[0] == '\0' || instance[0] == '\0')
 		return -EINVAL;
 	if (!copy_text(o.node, sizeof(o.node), node) ||
 	    !copy_text(o.instance, sizeof(o.instance), instance) ||
 	    !copy_text(o.successor, sizeof(o.successor), successor) ||
-	    !copy_text(o.reason, sizeof(o.reason), reason))
+	    !copy_text(o.reason, sizeof(o.reason), reason) ||
+	    record_id_parse(cluster, &o.cluster_id) < 0)
 		return -EINVAL;
 	o.epoch = epoch;
 	o.window_us = window_ms * US_PER_MS;
@@ -177,25 +200,31 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 {
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_node n = *ret_node;
-	const char *instance = NULL, *health = NULL;
-	json_int_t priority = 0;
+	const char *instance = NULL, *health = NULL, *mac = NULL;
+	json_int_t priority = 0, owned = 0, answered = -1;
 	int eligible = 0, etcd_leader = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:I, s:s, s:b, s:b}", "instance", &instance, "priority",
-	                &priority, "health", &health, "eligible", &eligible, "etcdLeader",
-	                &etcd_leader);
-	if (r < 0 || priority < 0 || priority > PRIORITY_MAX || instance[0] == '\0' ||
+	r = json_unpack(object, "{s:s, s:I, s:s, s:b, s:b, s?I, s?I, s?s}", "instance", &instance,
+	                "priority", &priority, "health", &health, "eligible", &eligible, "etcdLeader",
+	                &etcd_leader, "owned", &owned, "answered", &answered, "mac", &mac);
+	if (r < 0 || priority < 0 || priority > PRIORITY_MAX || owned < 0 || owned > CONFIG_VIPS_MAX ||
+	    answered < -1 || instance[0] == '\0' ||
 	    !copy_text(n.instance, sizeof(n.instance), instance))
 		return -EINVAL;
 	r = parse_health(health, &n.health);
 	if (r < 0)
 		return r;
+	n.has_mac = mac != NULL;
+	if (n.has_mac && mac_parse(mac, &n.mac) < 0)
+		return -EINVAL;
 	n.priority = (int) priority;
 	n.eligible = eligible != 0;
 	n.etcd_leader = etcd_leader != 0;
+	n.owned = (unsigned) owned;
+	n.answered = answered;
 	*ret_node = n;
 	return 0;
 }

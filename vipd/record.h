@@ -10,6 +10,7 @@
  *   owner        who owns the address. Written only when that changes, never deleted, on no lease.
  *   beat         the owner's sign of life, on no lease.
  *   node/<name>  who is in the race, on the node's lease.
+ *   ask          written by an owner that wants to hand over; each node answers in its own key.
  */
 
 #include <stdbool.h>
@@ -36,6 +37,9 @@ struct record_owner {
 	 * copy of the store it stands. */
 	int64_t stamp_us;
 	int64_t wall_us; /* when, for people */
+	/* The etcd cluster in which it was written; 0: not said. Another one than it stands in: it came
+	 * there by a restore. */
+	uint64_t cluster_id;
 };
 
 struct record_node {
@@ -45,6 +49,11 @@ struct record_node {
 	enum health_state health;
 	bool eligible; /* link up, not on hold */
 	bool etcd_leader;
+	/* Of the VIP's link, all zero without one; has_mac is false in the keys of older versions. */
+	bool has_mac;
+	struct mac mac;
+	unsigned owned;   /* VIPs, this one included */
+	int64_t answered; /* ModRevision of the last `ask` that it saw; -1: its version answers none */
 };
 
 /* The text, to be freed by the caller. */
@@ -59,6 +68,11 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 int record_node_parse(const void *value, size_t len, struct record_node *ret_node);
 /* Fills the name, from what follows "node/" in the key. */
 int record_node_name_parse(const char *text, size_t len, struct record_node *ret_node);
+
+/* An id of etcd's, as etcdctl prints it: hexadecimal. The text is valid until the next call. */
+const char *record_id_format(uint64_t id);
+/* 0, or -EINVAL. */
+int record_id_parse(const char *text, uint64_t *ret_id);
 
 /* A new instance id from the kernel's random numbers. */
 void record_new_instance(char ret_instance[static RECORD_INSTANCE_LEN + 1]);

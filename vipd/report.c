@@ -96,6 +96,7 @@ static void put_election(json_t *json, const struct vip_report *r)
 {
 	(void) json_object_set_new(json, "vip", jsonval_text(r->vip));
 	(void) json_object_set_new(json, "link", jsonval_text(r->link));
+	(void) json_object_set_new(json, "link_problem", jsonval_text(r->link_problem));
 	(void) json_object_set_new(json, "announce", jsonval_text(r->announce));
 	(void) json_object_set_new(json, "cloud", jsonval_text(r->cloud));
 	(void) json_object_set_new(json, "node", jsonval_text(r->node));
@@ -133,7 +134,9 @@ static void put_history(json_t *json, const struct vip_report *r)
 	(void) json_object_set_new(json, "last_move", move_json(&r->last_move));
 	(void) json_object_set_new(json, "moves", json_integer((json_int_t) sum_of_moves(r)));
 	(void) json_object_set_new(json, "conflicts", json_integer((json_int_t) r->conflicts));
+	(void) json_object_set_new(json, "in_use", json_boolean(r->in_use));
 	(void) json_object_set_new(json, "foreign_mac", jsonval_text(r->foreign_mac));
+	(void) json_object_set_new(json, "foreign_node", jsonval_text(r->foreign_node));
 	(void) json_object_set_new(json, "readds", json_integer((json_int_t) r->readds));
 	(void) json_object_set_new(json, "candidates", candidates_json(r));
 	(void) json_object_set_new(json, "warnings", warnings_json(r));
@@ -213,6 +216,11 @@ static double last_move_duration_of(const struct vip_report *r)
 static double conflicts_of(const struct vip_report *r)
 {
 	return (double) r->conflicts;
+}
+
+static double in_use_of(const struct vip_report *r)
+{
+	return r->in_use;
 }
 
 static double readds_of(const struct vip_report *r)
@@ -300,6 +308,8 @@ static const struct {
      "How long the last known move took.", last_move_duration_of},
     {"fairlead_vipd_conflicts_total{vip}", METRICS_COUNTER,
      "Claims of the VIP by a host that is not its owner.", conflicts_of},
+    {"fairlead_vipd_in_use{vip}", METRICS_GAUGE,
+     "1 while a host that is no node of this cluster answers for the VIP.", in_use_of},
     {"fairlead_vipd_readds_total{vip}", METRICS_COUNTER,
      "Times that another program deleted the address and it was added again.", readds_of},
     {"fairlead_vipd_candidates{vip}", METRICS_GAUGE, "Nodes in the race for the VIP.",

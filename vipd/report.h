@@ -42,8 +42,9 @@ struct vip_report_candidate {
 struct vip_report {
 	const char *vip;
 	const char *link;
-	const char *announce; /* "layer2", "bgp" or "hcloud" */
-	const char *cloud;    /* "idle", "asking", "assigned" or "failed"; NULL: there is none */
+	const char *link_problem; /* it is not there, or no subnet of it contains the VIP; NULL: fine */
+	const char *announce;     /* "layer2", "bgp" or "hcloud" */
+	const char *cloud;        /* "idle", "asking", "assigned" or "failed"; NULL: there is none */
 	uint64_t cloud_requests;
 	uint64_t cloud_failures;
 	const char *node;   /* this one */
@@ -79,7 +80,9 @@ struct vip_report {
 	size_t n_moves;
 
 	uint64_t conflicts;
-	const char *foreign_mac; /* the last foreign host that claimed the address; NULL: none */
+	bool in_use;              /* another host answers for the address now */
+	const char *foreign_mac;  /* the last foreign host that claimed the address; NULL: none */
+	const char *foreign_node; /* its name, if it is a node in the race */
 	uint64_t readds;
 
 	const struct vip_report_candidate *candidates;

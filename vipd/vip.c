@@ -6,6 +6,7 @@
  */
 #include "vipd/vip_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 /* Policies have a clock in them (hold-down), so they are asked at least this often. */
 #define REVIEW_US US_PER_S
+
+/* By then a standby takes from an owner that is dead. */
+#define SETTLED_WINDOWS 4
 
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
@@ -40,29 +44,54 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
 		return "node name in use until its lease in etcd ends";
+	if ((!v->timing_known || !v->joined) && v->env->lease_error == -ENOSPC)
+		return "etcd refuses writes: database space exceeded";
 	if (!v->timing_known || !v->joined)
 		return "etcd has not answered yet";
+	if (vip_is_refused(v)) {
+		char mac[MAC_TEXT_MAX];
+
+		(void) snprintf(buf, size, "another host answers for it: %s",
+		                mac_format(&v->foreign_mac, mac));
+		return buf;
+	}
 	return NULL;
+}
+
+bool vip_etcd_is_full(const struct vip *v)
+{
+	const struct ledger_trouble *trouble = ledger_trouble(v->ledger);
+
+	return v->env->lease_error == -ENOSPC || (trouble != NULL && trouble->r == -ENOSPC);
 }
 
 /* The owner's reasons to hand over, looked at with everything that is known now. */
 static void ask_policy(struct vip *v)
 {
+	int64_t now_us = mono_now_us();
 	struct policy_input in = {
 	    .facts = &v->facts,
 	    .me = &v->me,
 	    .policy = &v->config->policy,
 	    .tenure = v->tenure,
-	    .owned_for_us = mono_now_us() - election_since_us(v->election),
+	    .returns = v->returns,
+	    .owned_for_us = now_us - election_since_us(v->election),
+	    .asked_rev = v->asked_rev,
+	    .asked_for_us = now_us - v->asked_us,
 	    .on_hold = v->on_hold,
 	    .carrier = v->carrier,
 	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
 	};
 	struct policy_advice advice;
 
-	if (election_state(v->election) != ELECTION_OWNER)
+	if (election_state(v->election) != ELECTION_OWNER || vip_etcd_is_full(v))
 		return;
 	advice = policy_advise(&in);
+	if (advice.ask) {
+		v->asked_us = now_us;
+		v->asked_rev = v->facts.revision;
+		ledger_ask(v->ledger);
+	}
 	if (advice.yield)
 		election_yield(v->election, advice.successor, advice.reason);
 }
@@ -70,9 +99,13 @@ static void ask_policy(struct vip *v)
 void vip_review(struct vip *v)
 {
 	char buf[RECORD_REASON_MAX + 1];
-	const char *unfit = vip_unfit_because(v, buf, sizeof(buf));
+	const char *unfit;
 
+	vip_review_conflict(v);
+	unfit = vip_unfit_because(v, buf, sizeof(buf));
 	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
+	v->me.owned = v->env->owned(v->env->ctx);
+	v->me.answered = v->facts.ask_rev;
 	nodekey_update(v->nodekey);
 	election_set_fit(v->election, unfit == NULL, unfit != NULL ? unfit : "");
 	ask_policy(v);
@@ -108,6 +141,15 @@ void vip_set_election_timeout(struct vip *v, int64_t election_timeout_us)
 	vip_review(v);
 }
 
+void vip_on_lease_error(struct vip *v)
+{
+	/* Without a lease it takes no part, and reads nothing by itself: who owns the VIP is to be
+	 * known all the same. */
+	if (v->env->lease_error == -ENOSPC)
+		ledger_follow(v->ledger);
+	vip_review(v);
+}
+
 void vip_set_lease(struct vip *v, int64_t lease, int64_t granted_s)
 {
 	v->granted_lease_s = granted_s;
@@ -138,6 +180,30 @@ void vip_set_hold(struct vip *v, bool on_hold)
 /* --- the link and what others do to the address ------------------------------------------------
  */
 
+static bool has_put(const struct onlink *o)
+{
+	return o->is_own || o->is_put;
+}
+
+void vip_on_address_changed(struct vip *v)
+{
+	struct onlink now = {0};
+	char prefix[PREFIX_TEXT_MAX];
+	int r;
+
+	r = onlink_look(v->env->rtnl, v->config, &now);
+	if (r < 0 && r != -ENODEV)
+		return;
+	if (has_put(&now) && !has_put(&v->onlink))
+		log_warning("vip_address_foreign",
+		            "vip=%s ifname=%s address=%s reason=\"another program has put it on this node, "
+		            "whose own traffic to the VIP is dropped\"",
+		            v->text, now.ifname, prefix_format(&now.found.prefix, prefix));
+	v->onlink = now;
+	if (now.subnet_len > 0)
+		asker_set_subnet(v->asker, now.subnet_len);
+}
+
 void vip_on_link_changed(struct vip *v)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
@@ -155,6 +221,8 @@ void vip_on_link_changed(struct vip *v)
 	v->carrier = carrier;
 	if (link != NULL)
 		v->mac = link->mac;
+	v->me.mac = v->mac;
+	vip_on_address_changed(v);
 	vip_review(v);
 }
 
@@ -273,7 +341,7 @@ void vip_on_gate_made(struct vip *v)
 	vip_review(v);
 }
 
-struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
+struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, size_t turn,
                     const struct keep_vip *kept)
 {
 	struct vip *v = NEW0(struct vip);
@@ -281,17 +349,21 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 
 	v->env = env;
 	v->config = config;
+	v->made_us = mono_now_us();
 	v->rtt_us = REPORT_NONE;
 	v->readd_limit = (struct log_ratelimit){.interval_us = US_PER_S, .burst = READDS_MAX};
 	v->conflict_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	v->renewal_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	(void) addr_format(&config->addr, v->text);
 	facts_init(&v->facts);
+	v->facts.turn = turn;
+	v->asked_us = -POLICY_ASK_US;
 	(void) snprintf(v->me.node, sizeof(v->me.node), "%s", env->node_name);
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
 	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
 	v->me.health = v->health;
+	v->me.has_mac = true;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
 
 	r = boottimer_new(env->ev, wake_cb, v, &v->wake);
@@ -314,6 +386,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
 		abort(); /* for want of memory, as above; or of what libcurl needs of the machine */
 	}
 	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
+	v->asker = asker_new(env->ev, &config->addr, &vip_asker_callbacks, v);
 	announcer_configure(v->announcer, config->policy.announce_repeats,
 	                    config->policy.announce_refresh_us);
 	configure_timing(v);
@@ -334,6 +407,7 @@ void vip_free(struct vip *v)
 		return;
 	boottimer_free(v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
+	asker_free(v->asker);
 	announcer_free(v->announcer);
 	hcloud_free(v->hcloud);
 	nodekey_free(v->nodekey);
@@ -356,7 +430,7 @@ const char *vip_text(const struct vip *v)
 void vip_stop(struct vip *v, const char *reason)
 {
 	const struct record_node *best =
-	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
+	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader, POLICY_UNASKED);
 
 	v->stopping = true;
 	(void) snprintf(v->stop_reason, sizeof(v->stop_reason), "%s", reason);
@@ -369,9 +443,37 @@ bool vip_is_stopping(const struct vip *v)
 	return v->stopping;
 }
 
+bool vip_is_settling(const struct vip *v)
+{
+	int64_t window_us = election_window_us(v->election);
+	int64_t now_us = mono_now_us();
+
+	if (v->stopping || now_us - v->made_us > SETTLED_WINDOWS * window_us)
+		return false;
+	switch (election_state(v->election)) {
+	case ELECTION_DOWN:
+		return !v->timing_known || !v->joined;
+	case ELECTION_STANDBY:
+		return vip_owner(v)[0] == '\0' || v->facts.life.us == v->first_life_us ||
+		       now_us - v->facts.life.us > window_us;
+	case ELECTION_OWNER:
+		return v->confirmations == 0;
+	case ELECTION_TAKING:
+	case ELECTION_YIELDING:
+	case ELECTION_STATES:
+		break;
+	}
+	return true;
+}
+
 bool vip_is_down(const struct vip *v)
 {
 	return election_state(v->election) == ELECTION_DOWN;
+}
+
+bool vip_is_ours(const struct vip *v)
+{
+	return election_rev(v->election) != 0;
 }
 
 bool vip_is_off(const struct vip *v)
@@ -395,8 +497,9 @@ enum vip_move_result vip_move(struct vip *v, const char *successor)
 	if (successor[0] != '\0')
 		to = facts_node(&v->facts, successor);
 	else
-		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader);
-	if (to == NULL || !to->eligible)
+		to = policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader,
+		                      POLICY_UNASKED);
+	if (to == NULL || !to->eligible || vip_etcd_is_full(v))
 		return VIP_MOVE_NO_CANDIDATE;
 	/* It would hand it over again at once. */
 	if (to->health == HEALTH_BAD && v->me.health != HEALTH_BAD)
@@ -413,6 +516,15 @@ const char *vip_owner(const struct vip *v)
 int64_t vip_epoch(const struct vip *v)
 {
 	return v->facts.owner.epoch;
+}
+
+int64_t vip_fence_us(const struct vip *v)
+{
+	int64_t window_us, late_us;
+
+	decide_awaited(&v->facts, election_window_us(v->election), election_late_us(v->election),
+	               &window_us, &late_us);
+	return timing_take_at((struct mono_moment){0}, window_us, late_us).us;
 }
 
 bool vip_keep(const struct vip *v, struct keep_vip *ret_kept)

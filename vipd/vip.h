@@ -19,11 +19,13 @@
 #include "etcd/etcd.h"
 #include "net/nftgate.h"
 #include "net/rtnl.h"
+#include "vipd/clusterid.h"
 #include "vipd/config.h"
 #include "vipd/health.h"
 #include "vipd/hcloud_queue.h"
 #include "vipd/history.h"
 #include "vipd/keep.h"
+#include "vipd/onlink.h"
 #include "vipd/report.h"
 
 struct vip;
@@ -32,6 +34,7 @@ struct vip;
 struct vip_env {
 	struct ev_loop *ev;
 	struct etcd *etcd;
+	const struct clusterid *cluster;
 	struct rtnl *rtnl;
 	struct nftgate *gate;              /* NULL: this kernel has no nftables, or nobody wants them */
 	int gate_error;                    /* why the gate could not be made (anew) in nftables; 0 */
@@ -40,18 +43,22 @@ struct vip_env {
 	const char *instance;
 	const char *key_prefix;
 	int64_t lease_ttl_us;
+	int lease_error; /* why etcd did not grant the node's lease, or 0 */
 
+	/* VIPs of this node. */
+	unsigned (*owned)(void *ctx);
 	/* What vip_keep() says has changed: write the state file before anything else happens. */
 	void (*kept_changed)(void *ctx);
-	/* Another node of this name has been in the race for longer than its lease would outlive it. */
+	/* Another machine renews the lease of this node's key. */
 	void (*name_taken)(const char *other_instance, void *ctx);
 	/* The VIP is down after vip_stop(). */
 	void (*stopped)(void *ctx);
 	void *ctx;
 };
 
-/* kept: what the process before us left of this VIP, or NULL. */
-struct vip *vip_new(const struct vip_env *env, const struct config_vip *config,
+/* turn: the number of this VIP in the order of all addresses. kept: what the process before us left
+ * of it, or NULL. */
+struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, size_t turn,
                     const struct keep_vip *kept);
 void vip_free(struct vip *vip);
 
@@ -60,11 +67,15 @@ const char *vip_text(const struct vip *vip); /* the address, for log lines */
 
 /* What is going on around it. Each takes effect at once. */
 void vip_set_election_timeout(struct vip *vip, int64_t election_timeout_us);
+/* env->lease_error is another one. */
+void vip_on_lease_error(struct vip *vip);
 void vip_set_lease(struct vip *vip, int64_t lease, int64_t granted_s);
 void vip_set_etcd_leader(struct vip *vip, bool leads);
 void vip_set_health(struct vip *vip, enum health_state state, const char *reason);
 void vip_set_hold(struct vip *vip, bool on_hold);
 void vip_on_link_changed(struct vip *vip);
+/* An address like it, or any of its link, came or went. */
+void vip_on_address_changed(struct vip *vip);
 /* An address like this one was removed from a link: is ours still there? */
 void vip_check_address(struct vip *vip);
 /* The gate was removed by somebody else and has been made anew, with nothing live. */
@@ -79,7 +90,12 @@ void vip_on_gate_made(struct vip *vip);
  */
 void vip_stop(struct vip *vip, const char *reason);
 bool vip_is_stopping(const struct vip *vip);
+/* In the first windows after vip_new(): has an owner not confirmed yet, or a standby not seen that
+ * the owner lives? */
+bool vip_is_settling(const struct vip *vip);
 bool vip_is_down(const struct vip *vip);
+/* Is the record this node's? */
+bool vip_is_ours(const struct vip *vip);
 /* Is the address certainly on no link of ours? A VIP that is down may have been refused that by the
  * kernel: until its lifetime ends it, only the gate keeps it silent, so that must stay. */
 bool vip_is_off(const struct vip *vip);
@@ -101,6 +117,9 @@ enum vip_move_result vip_move(struct vip *vip, const char *successor);
 const char *vip_owner(const struct vip *vip);
 int64_t vip_epoch(const struct vip *vip);
 
+/* How long an owner that was confirmed just now may answer, as far as this node knows of it. */
+int64_t vip_fence_us(const struct vip *vip);
+
 /* false: nothing is to be kept, the address is not on the link. */
 bool vip_keep(const struct vip *vip, struct keep_vip *ret_kept);
 
@@ -108,10 +127,11 @@ bool vip_keep(const struct vip *vip, struct keep_vip *ret_kept);
 struct vip_report_room {
 	char vip[ADDR_TEXT_MAX];
 	char foreign_mac[MAC_TEXT_MAX];
+	char link_problem[ONLINK_TEXT_MAX];
 	struct vip_report_count counts[HISTORY_REASONS_MAX];
 	struct vip_report_candidate candidates[FACTS_NODES_MAX];
-	char warning_text[8][512];
-	const char *warnings[8];
+	char warning_text[10][512];
+	const char *warnings[10];
 };
 
 /* Everything that there is to say about it now; valid as long as room and the VIP are. */

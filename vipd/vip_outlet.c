@@ -113,6 +113,7 @@ static const struct vip_outlet announced[] = {
         {
             .name = "layer2",
             .needs_carrier = true,
+            .asks = true,
             .on_link = layer2_on_link,
             .tell = layer2_tell,
             .hush = layer2_hush,

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The inside of one VIP, for the four files that make it up and for nobody else:
- *   vip.c        its life, and what goes on around it
- *   vip_outlet.c how the network around it learns where the address is
- *   vip_world.c  what the election does to etcd, the kernel and the LAN, and their answers
- *   vip_report.c what there is to say about it
+ * The inside of one VIP, for the five files that make it up and for nobody else:
+ *   vip.c          its life, and what goes on around it
+ *   vip_outlet.c   how the network around it learns where the address is
+ *   vip_world.c    what the election does to etcd, the kernel and the LAN, and their answers
+ *   vip_conflict.c whether another host has the address
+ *   vip_report.c   what there is to say about it
  */
 
 #include <ev.h>
@@ -14,11 +15,13 @@
 #include "base/boottimer.h"
 #include "base/log.h"
 #include "vipd/announce.h"
+#include "vipd/asker.h"
 #include "vipd/election.h"
 #include "vipd/fence.h"
 #include "vipd/hcloud.h"
 #include "vipd/ledger.h"
 #include "vipd/nodekey.h"
+#include "vipd/onlink.h"
 #include "vipd/policy.h"
 #include "vipd/vip.h"
 
@@ -26,6 +29,7 @@
 struct vip_outlet {
 	const char *name;
 	bool needs_carrier; /* else the link need only be up */
+	bool asks;          /* another host on the link could have the address */
 	/* It appeared or changed; NULL: there is none. */
 	void (*on_link)(struct vip *vip, const struct rtnl_link *link);
 	/* The address is here: said when it has come, and whenever others may not know it. */
@@ -46,14 +50,19 @@ struct vip {
 	const struct vip_outlet *outlet;
 	struct hcloud *hcloud; /* NULL: the VIP is none of Hetzner Cloud's */
 	struct announcer *announcer;
+	struct asker *asker;
 	struct nodekey *nodekey;
 	struct history history;
 
 	struct boottimer *wake; /* the election's: its deadlines are promises to other machines */
 	ev_timer review;        /* the policy's */
 
+	int64_t made_us;
+	int64_t first_life_us; /* facts.life as of the first read: no sign of life */
+
 	/* fitness */
 	bool link_present;
+	struct onlink onlink; /* without a link all zero */
 	bool carrier;
 	int make_link_error; /* why there is no dummy, or 0 */
 	int64_t make_link_at_us;
@@ -69,6 +78,10 @@ struct vip {
 	int64_t election_timeout_us;
 	int64_t granted_lease_s;
 	enum policy_tenure tenure;
+	bool owner_seen; /* alive, by this process; or it has been the owner */
+	unsigned returns;
+	int64_t asked_us; /* when the candidates were last asked for a sign of life */
+	int64_t asked_rev;
 
 	/* counters and last values, for reports */
 	int64_t rtt_us;
@@ -76,8 +89,9 @@ struct vip {
 	uint64_t confirmation_failures;
 	bool etcd_ok;
 	uint64_t conflicts;
-	bool has_foreign_mac;
-	struct mac foreign_mac;
+	struct mac foreign_mac; /* the last other host that was found to have the address */
+	int64_t foreign_us;     /* when; 0: none */
+	bool was_in_use;        /* as last logged */
 	int64_t defended_us;
 	bool defend; /* announce behind the next confirmation */
 	uint64_t readds;
@@ -92,6 +106,10 @@ struct vip {
 /* Why it cannot take part, or NULL. buf may be used for the sentence. */
 const char *vip_unfit_because(const struct vip *vip, char *buf, size_t size);
 
+/* Does etcd refuse puts and leases: its alarm NOSPACE stands? Then no other node can take the VIP.
+ */
+bool vip_etcd_is_full(const struct vip *vip);
+
 /* Something changed: weigh it all again. */
 void vip_review(struct vip *vip);
 
@@ -99,10 +117,22 @@ void vip_review(struct vip *vip);
  * client. */
 int vip_outlet_init(struct vip *vip);
 
+/* vip_conflict.c */
+extern const struct announcer_callbacks vip_announcer_callbacks;
+extern const struct asker_callbacks vip_asker_callbacks;
+
+/* Asks the LAN as often as the state wants it. */
+void vip_ask(struct vip *vip);
+/* Logs what has changed since the last time. */
+void vip_review_conflict(struct vip *vip);
+/* Another host answers for it, and that is no node of ours. */
+bool vip_is_in_use(const struct vip *vip);
+/* And so it is not taken. */
+bool vip_is_refused(const struct vip *vip);
+
 /* vip_world.c */
 extern const struct election_ops vip_election_ops;
 extern const struct ledger_callbacks vip_ledger_callbacks;
-extern const struct announcer_callbacks vip_announcer_callbacks;
 
 /* Takes the address off, and says so if the kernel does not let it; 0 or -errno. */
 int vip_drop(struct vip *vip);

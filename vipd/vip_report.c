@@ -35,14 +35,23 @@ static void add_trouble(const struct vip *v, struct vip_report_room *room,
 {
 	const struct ledger_trouble *trouble = ledger_trouble(v->ledger);
 
-	if (trouble == NULL)
-		return;
-	if (trouble->r == -ENOSPC)
-		add_warning(room, report,
-		            "etcd refuses writes: database space exceeded; compact, defragment and disarm "
-		            "the alarm, or the VIP has no owner");
-	else
+	if (vip_etcd_is_full(v))
+		add_warning(
+		    room, report,
+		    "etcd refuses writes: database space exceeded; its owner keeps the VIP, no other "
+		    "node can take it, and a vipd that starts cannot take part, until you run: "
+		    "fairlead etcd recover-space");
+	else if (trouble != NULL)
 		add_warning(room, report, "etcd does not answer: %s", trouble->text);
+}
+
+static void add_clusters(const struct vip *v, struct vip_report_room *room,
+                         struct vip_report *report)
+{
+	char text[sizeof(room->warning_text[0])];
+
+	if (clusterid_warning(v->env->cluster, text, sizeof(text)))
+		add_warning(room, report, "%s", text);
 }
 
 static void add_cloud_trouble(const struct vip *v, struct vip_report_room *room,
@@ -81,6 +90,15 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 
 	if (unfit != NULL)
 		add_warning(room, report, "takes no part: %s", unfit);
+	add_clusters(v, room, report);
+	if (report->link_problem != NULL && v->link_present)
+		add_warning(room, report, "%s", report->link_problem);
+	if (v->onlink.is_own || v->onlink.is_put)
+		add_warning(room, report,
+		            "another program has put the address on %s of this node, whose own traffic to "
+		            "the VIP is dropped: ip address del %s dev %s",
+		            v->onlink.ifname, prefix_format(&v->onlink.found.prefix, buf),
+		            v->onlink.ifname);
 	if (v->config->policy.fence != CONFIG_FENCE_LIFETIME && v->env->gate_error < 0)
 		add_warning(room, report,
 		            "the gate is tried again by itself; does another program own a table "
@@ -167,12 +185,25 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .hold = v->on_hold,
 	    .etcd_leader = v->me.etcd_leader,
 	    .etcd_endpoint = ledger_endpoint(v->ledger)[0] != '\0' ? ledger_endpoint(v->ledger) : NULL,
-	    .etcd_ok = v->etcd_ok,
+	    /* A refusal is an answer. */
+	    .etcd_ok = v->etcd_ok || (v->facts.known && vip_etcd_is_full(v)),
 	    .conflicts = v->conflicts,
-	    .foreign_mac = v->has_foreign_mac ? mac_format(&v->foreign_mac, room->foreign_mac) : NULL,
+	    .in_use = vip_is_in_use(v),
 	    .readds = v->readds,
 	};
 
+	room->link_problem[0] = '\0';
+	if (!v->link_present && v->make_link_error == 0)
+		(void) snprintf(room->link_problem, sizeof(room->link_problem), "link %s does not exist",
+		                v->config->link);
+	else
+		(void) onlink_outside(&v->onlink, v->config, room->link_problem);
+	r.link_problem = room->link_problem[0] != '\0' ? room->link_problem : NULL;
+	/* Before an owner is known, what has answered may be a node of ours. */
+	if (v->foreign_us != 0 && (r.in_use || v->owner_seen)) {
+		r.foreign_mac = mac_format(&v->foreign_mac, room->foreign_mac);
+		r.foreign_node = facts_node_of_mac(&v->facts, &v->foreign_mac);
+	}
 	if (v->hcloud != NULL) {
 		struct hcloud_report cloud = hcloud_report(v->hcloud);
 

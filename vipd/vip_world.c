@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between one VIP's election and the world: the requests that go to the ledger and their answers,
- * the address that goes on and off the link, what is announced, and what is heard of others who
- * claim it.
+ * the address that goes on and off the link, and what is announced.
  */
 #include "vipd/vip_priv.h"
 
@@ -13,53 +12,16 @@
 #include "base/mono.h"
 #include "net/sockdestroy.h"
 
-/* Another host that claims the address is answered at most this often. */
-#define DEFEND_US US_PER_S
-
-/* --- the LAN ------------------------------------------------------------------------------------
- */
-
-static void claimed_cb(const struct mac *from, void *userdata)
-{
-	struct vip *v = userdata;
-	int64_t now_us = mono_now_us();
-	char mac[MAC_TEXT_MAX];
-	unsigned suppressed;
-
-	if (election_state(v->election) != ELECTION_OWNER)
-		return;
-	v->conflicts++;
-	v->foreign_mac = *from;
-	v->has_foreign_mac = true;
-	if (log_ratelimit_allow(&v->conflict_limit, now_us, &suppressed))
-		log_warning("vip_conflict", "vip=%s ifname=%s foreign_mac=%s suppressed=%u", v->text,
-		            v->config->link, mac_format(from, mac), suppressed);
-	if (now_us - v->defended_us < DEFEND_US)
-		return;
-	v->defended_us = now_us;
-	/* Are we the owner still? The answer decides: announce over the claim, or yield. */
-	v->defend = true;
-	election_check_now(v->election);
-}
-
-static bool entitled_cb(void *userdata)
-{
-	const struct vip *v = userdata;
-
-	return election_state(v->election) == ELECTION_OWNER &&
-	       mono_now_us() < election_deadline_us(v->election);
-}
-
-const struct announcer_callbacks vip_announcer_callbacks = {
-    .entitled = entitled_cb,
-    .claimed = claimed_cb,
-};
-
 /* --- what the ledger says ----------------------------------------------------------------------
  */
 
 static void on_facts(struct vip *v)
 {
+	/* The first read only says who owned it some time; what changes from then on is alive. */
+	if (v->facts.known && v->first_life_us == 0)
+		v->first_life_us = v->facts.life.us;
+	else if (v->facts.has_owner && v->facts.life.us != v->first_life_us)
+		v->owner_seen = v->facts.known;
 	history_on_facts(&v->history, &v->facts, mono_now_us());
 	if (v->facts.known && facts_node(&v->facts, v->me.node) == NULL)
 		nodekey_on_gone(v->nodekey);
@@ -161,6 +123,11 @@ static void op_take(const struct election_claim *claim, void *ctx)
 	ledger_take(((struct vip *) ctx)->ledger, claim);
 }
 
+static void op_beat(void *ctx)
+{
+	ledger_beat(((struct vip *) ctx)->ledger);
+}
+
 static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
 {
 	struct vip *v = ctx;
@@ -248,11 +215,14 @@ static void op_changed(enum election_state from, enum election_state to, const c
 	if (owned)
 		v->env->kept_changed(v->env->ctx);
 	if (to == ELECTION_OWNER) {
+		v->owner_seen = true;
 		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
 		                                                      : POLICY_TENURE_ORDINARY;
+		v->returns = strcmp(reason, ELECTION_REASON_TAKEN_BACK) == 0 ? v->returns + 1 : 0;
 		history_on_held(&v->history, mono_now_us());
 		v->outlet->tell(v);
 	}
+	vip_ask(v);
 	if (to == ELECTION_DOWN && v->stopping)
 		v->env->stopped(v->env->ctx);
 }
@@ -270,6 +240,7 @@ const struct election_ops vip_election_ops = {
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,
+    .beat = op_beat,
     .confirm = op_confirm,
     .release = op_release,
     .hold = op_hold,

@@ -16,13 +16,14 @@ figure() { # SUBJECT NAME FIGURE OPTION...
 	[[ $value == -1 ]] || sample "${subject}_$name" ms "$value"
 }
 
-# The four figures of a fault that began with the mark BEGAN.
+# The four figures of a fault that began with the mark BEGAN. One look at the logs, which grow with each run.
 measure() { # FAULT BEGAN SUBJECT
-	local end="end of $2"
-	figure "$3" "$1_gap_ms" gap_ms --from "$2" --until "$end"
-	figure "$3" "$1_overlap_ms" overlap_ms --from "$2" --until "$end"
-	figure "$3" "$1_silence_ms" old_last_ms --from "$2" --until "$end"
-	figure "$3" "$1_takeover_ms" to_new_ms --from "$2" --until "$end"
+	local fault=$1 subject=$3 VIP=${ADDRESS[$3]} figures name value
+	figures=$(wire_figure '| "gap \(.gap_ms)", "overlap \(.overlap_ms)", "silence \(.old_last_ms)", "takeover \(.to_new_ms)"' \
+		--from "$2" --until "end of $2")
+	while read -r name value; do
+		[[ $value == -1 ]] || sample "${subject}_${fault}_${name}_ms" ms "$value"
+	done <<<"$figures"
 }
 
 # Faults come at any time of an interval.

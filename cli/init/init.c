@@ -105,7 +105,9 @@ const struct cli_option cli_init_options[] = {
     {"network", .help = "also documents that say what the network is now, for netconf",
      .set = cli_set_flag, AT(with_network)},
     {"stdout", .help = "print it instead", .set = cli_set_flag, AT(to_stdout)},
-    {"force", .help = "replace a file that is different; else the difference is shown",
+    {"force",
+     .help = "replace a file that is different, else the difference is shown; and\ntake an "
+             "address that a host answers for",
      .set = cli_set_flag, AT(force)},
     {"root", .value = "DIR",
      .help = "look at the node that lies there, an image for example; its\nlinks cannot be seen",
@@ -140,19 +142,69 @@ static void look(const struct init *init, struct initfacts *facts)
 		initlinks_look(facts);
 }
 
-/* The second and third node find the VIP on the first, so that is no error. */
-static void note_answers(const struct init *init, struct initchoice *choice)
+static char *path_to_write(const struct init *init)
+{
+	return init->file != NULL ? xstrdup(init->file) : initfiles_at(init->root, CONF_DEFAULT_FILE);
+}
+
+/* A member of this node's etcd: the second and third node find the VIP on the first. */
+static bool is_member(const struct initfacts *facts, const struct mac *mac)
+{
+	struct addr member;
+	struct mac its;
+
+	for (size_t i = 0; i < facts->members.n; i++) {
+		if (addr_parse(facts->members.items[i], &member) == 0 &&
+		    initprobe_is_answered(&member, &its) && mac_equal(&its, mac))
+			return true;
+	}
+	return false;
+}
+
+/* The file that is there has this VIP, so it may well be in service. */
+static bool is_configured(const struct init *init, const char *vip)
+{
+	AUTO(free) char *path = path_to_write(init);
+	struct texts vips = {0};
+	bool found = false;
+
+	initold_vips(path, &vips);
+	for (size_t i = 0; i < vips.n; i++)
+		found = found || strcmp(vips.items[i], vip) == 0;
+	texts_fini(&vips);
+	return found;
+}
+
+/* A host that answers for a VIP is an error, unless it may be a control-plane node with vipd. */
+static void judge_answers(const struct init *init, const struct initfacts *facts,
+                          struct initchoice *choice)
 {
 	for (size_t i = 0; i < choice->n_vips && is_running_system(init); i++) {
 		char address[ADDR_TEXT_MAX], text[MAC_TEXT_MAX];
 		struct mac mac;
 
-		if (initprobe_is_answered(&choice->vips[i].addr, &mac))
+		if (!initprobe_is_answered(&choice->vips[i].addr, &mac))
+			continue;
+		(void) addr_format(&choice->vips[i].addr, address);
+		(void) mac_format(&mac, text);
+		if (init->force || init->to_stdout || is_configured(init, address) ||
+		    is_member(facts, &mac))
 			texts_add(&choice->notes,
 			          "a host answers for %s already (%s): if that is another control-plane node "
 			          "with vipd, all is well; else choose another address",
-			          addr_format(&choice->vips[i].addr, address), mac_format(&mac, text));
+			          address, text);
+		else
+			texts_add(&choice->errors,
+			          "--vip %s: a host answers for it already (%s): choose another address; if "
+			          "that is another control-plane node with vipd, --force writes the file",
+			          address, text);
 	}
+}
+
+static void print_errors(const struct initchoice *choice)
+{
+	for (size_t i = 0; i < choice->errors.n; i++)
+		(void) fprintf(stderr, "fairlead: %s\n", choice->errors.items[i]);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -222,8 +274,7 @@ static bool would_lose_vip(const struct init *init, const char *path)
 
 static int write_file(const struct init *init, const char *text)
 {
-	AUTO(free) char *standard = initfiles_at(init->root, CONF_DEFAULT_FILE);
-	const char *path = init->file != NULL ? init->file : standard;
+	AUTO(free) char *path = path_to_write(init);
 	AUTO(free) char *there = NULL;
 	size_t len;
 	int r;
@@ -317,10 +368,10 @@ static int run(const struct init *init)
 
 	look(init, &facts);
 	initchoice_make(&facts, &init->wish, wall_now_us() / US_PER_S, &choice);
-	for (size_t i = 0; i < choice.errors.n; i++)
-		(void) fprintf(stderr, "fairlead: %s\n", choice.errors.items[i]);
+	if (choice.errors.n == 0)
+		judge_answers(init, &facts, &choice);
+	print_errors(&choice);
 	if (choice.errors.n == 0) {
-		note_answers(init, &choice);
 		code = write_text(init, &facts, &choice);
 		print_notes(&choice);
 	}

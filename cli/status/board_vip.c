@@ -38,11 +38,25 @@ static void judge_etcd(struct board *board, const json_t *vip)
 		board_matter(board, BOARD_FAILED, to_do, "%s: etcd has not answered vipd yet", address);
 }
 
+/* While nothing else works either, a wrong configuration is the first thing to look at. */
+static void judge_link(struct board *board, const json_t *vip)
+{
+	const char *problem = field_text(vip, "link_problem");
+
+	if (problem != NULL)
+		board_matter(board, field_is_false(vip, "etcd_ok") ? BOARD_FAILED : BOARD_WARNED,
+		             "See which links and addresses the node has (ip address), and correct the "
+		             "VIP's document",
+		             "%s: %s", field_text_or_dash(vip, "vip"), problem);
+}
+
 static void judge_owner(struct board *board, const json_t *vip)
 {
 	const char *address = field_text_or_dash(vip, "vip");
 
-	if (field_is_false(vip, "etcd_ok"))
+	if (field_text(vip, "link_problem") != NULL && field_text(vip, "etcd_endpoint") == NULL)
+		; /* vipd has not asked etcd for it */
+	else if (field_is_false(vip, "etcd_ok"))
 		judge_etcd(board, vip);
 	else if (field_text(vip, "owner") == NULL)
 		board_matter(board, BOARD_FAILED,
@@ -71,9 +85,13 @@ static void judge_node(struct board *board, const json_t *vip)
 		board_matter(board, BOARD_WARNED, "See that vipd runs on the other nodes",
 		             "%s: no other node could take it over", address);
 	if (field_text(vip, "foreign_mac") != NULL)
-		board_matter(board, BOARD_WARNED, "Find the host, and take the address from it",
-		             "%s: a host that is not the owner has claimed it: %s", address,
-		             field_text(vip, "foreign_mac"));
+		board_matter(board, field_is_true(vip, "in_use") ? BOARD_FAILED : BOARD_WARNED,
+		             "Find the host, and take the address from it",
+		             "%s: a host that is not the owner has claimed it: %s%s%s", address,
+		             field_text(vip, "foreign_mac"),
+		             field_text(vip, "foreign_node") != NULL ? ", node " : "",
+		             field_text(vip, "foreign_node") != NULL ? field_text(vip, "foreign_node")
+		                                                     : "");
 }
 
 static void add_vip(struct board *board, const json_t *vip)
@@ -90,11 +108,12 @@ static void add_vip(struct board *board, const json_t *vip)
 	say_times(board, vip);
 	if (!is_text(vip, "state", "owner"))
 		board_say(board, "%s here", field_text_or_dash(vip, "state"));
+	judge_link(board, vip);
 	judge_owner(board, vip);
 	judge_node(board, vip);
 	json_array_foreach(json_object_get(vip, "warnings"), i, warning)
 	{
-		if (json_is_string(warning))
+		if (json_is_string(warning) && !is_text(vip, "link_problem", json_string_value(warning)))
 			board_matter(board, BOARD_WARNED, "", "%s: %s", field_text_or_dash(vip, "vip"),
 			             json_string_value(warning));
 	}

@@ -101,9 +101,13 @@ static void add_notes(FILE *out, const json_t *object)
 	const char *state = field_text(object, "state");
 	const char *health = field_text(object, "health");
 	const char *foreign_mac = field_text(object, "foreign_mac");
+	const char *foreign_node = field_text(object, "foreign_node");
+	const char *link_problem = field_text(object, "link_problem");
 	const json_t *warning;
 	size_t i;
 
+	if (link_problem != NULL)
+		note(out, object, "", link_problem);
 	if (state != NULL && strcmp(state, "down") == 0)
 		note(out, object, "down: ", field_text_or_dash(object, "reason"));
 	if (field_is_true(object, "hold"))
@@ -111,14 +115,19 @@ static void add_notes(FILE *out, const json_t *object)
 	if (health != NULL && strcmp(health, "bad") == 0)
 		note(out, object, "the API server of this node is not healthy: ",
 		     field_text_or_dash(object, "health_reason"));
-	if (field_is_false(object, "etcd_ok"))
+	/* Else vipd has not asked etcd for it. */
+	if (field_is_false(object, "etcd_ok") &&
+	    (link_problem == NULL || field_text(object, "etcd_endpoint") != NULL))
 		note(out, object, "etcd does not answer; the last endpoint tried is ",
 		     field_text_or_dash(object, "etcd_endpoint"));
 	if (foreign_mac != NULL)
 		note(out, object, "a host that is not the owner has claimed it: ", foreign_mac);
+	if (foreign_mac != NULL && foreign_node != NULL)
+		note(out, object, "that is node ", foreign_node);
 	json_array_foreach(json_object_get(object, "warnings"), i, warning)
 	{
-		if (json_is_string(warning))
+		if (json_is_string(warning) &&
+		    (link_problem == NULL || strcmp(json_string_value(warning), link_problem) != 0))
 			note(out, object, "", json_string_value(warning));
 	}
 }

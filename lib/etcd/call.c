@@ -9,7 +9,8 @@
  *   deadline                           -> -ETIMEDOUT, or -EHOSTUNREACH if nothing ever left
  *
  * An attempt that decides nothing (verdict.h) makes room for the next. The first that decides
- * settles the call: the others are cancelled, then the user is told, as the last act.
+ * settles the call: the others are cancelled, then the user is told, as the last act. An answer of
+ * a cluster that is not meant decides nothing, and rules its endpoint out.
  *
  * A write that may not land twice is tried again only if the last attempt certainly did nothing;
  * else it ends at once, and is marked ambiguous. While it waits for a connection it is withdrawn
@@ -186,6 +187,41 @@ static void settle_at_deadline(struct etcd_call *call)
 /* --- attempts -----------------------------------------------------------------------------------
  */
 
+/* A call for a token is not: to choose a cluster takes answers, and a member may want a token for
+ * them. */
+static bool is_choosy(const struct etcd_call *call)
+{
+	return call->spec.endpoint == NULL && !has_flag(call, CALL_NO_TOKEN);
+}
+
+/* This call does not ask there again. */
+static void rule_out(struct etcd_call *call, struct candidate *candidate)
+{
+	candidate->n_tries++;
+	candidate->not_before_us = MONO_NEVER;
+	candidate->unreachable = true;
+	if (call->last_r < 0)
+		return;
+	call->last_r = -EHOSTUNREACH;
+	(void) snprintf(call->last_text, sizeof(call->last_text), "%.180s is in another cluster",
+	                endpoint_url(candidate->endpoint));
+}
+
+static void rule_out_foreign(struct etcd_call *call)
+{
+	for (size_t i = 0; i < call->n_candidates; i++) {
+		struct candidate *candidate = &call->candidates[i];
+
+		if (candidate->not_before_us == MONO_NEVER) {
+			candidate->not_before_us = 0;
+			candidate->unreachable = false;
+		}
+		if (is_choosy(call) && candidate->rpc == NULL &&
+		    pool_is_foreign(call->etcd->pool, candidate->endpoint))
+			rule_out(call, candidate);
+	}
+}
+
 static const Pb__ResponseHeader *response_header(const ProtobufCMessage *response)
 {
 	const ProtobufCFieldDescriptor *field =
@@ -221,7 +257,15 @@ static void settle_with_answer(struct etcd_call *call, struct candidate *candida
 		outcome.member_id = header->member_id;
 		outcome.revision = header->revision;
 		outcome.raft_term = header->raft_term;
-		endpoint_set_member(candidate->endpoint, header->member_id);
+		endpoint_set_heard(candidate->endpoint, header->cluster_id, header->member_id,
+		                   result->received_us);
+	}
+	if (header != NULL && call->spec.endpoint == NULL &&
+	    pool_is_foreign(call->etcd->pool, candidate->endpoint)) {
+		protobuf_c_message_free_unpacked(response, NULL);
+		rule_out(call, candidate);
+		advance(call);
+		return;
 	}
 	/* A call that could go nowhere else has not chosen this one. */
 	if (response != NULL && !has_flag(call, CALL_LOCAL) && call->spec.endpoint == NULL)
@@ -454,6 +498,11 @@ static void advance(struct etcd_call *call)
 		settle_at_deadline(call);
 		return;
 	}
+	if (call->etcd->undecided && is_choosy(call)) {
+		(void) strcpy(call->last_text, "the cluster is not chosen yet");
+		arm_timer(call, wake_us, now_us);
+		return;
+	}
 	if (all_are_unreachable(call)) {
 		settle_unanswered(call, -EHOSTUNREACH, call->last_text);
 		return;
@@ -481,6 +530,17 @@ static void on_auth(struct auth_wait *wait, int r, const char *text)
 		advance(call);
 }
 
+void calls_look_again(struct etcd *etcd)
+{
+	int64_t now_us = mono_now_us();
+	struct etcd_call *call;
+
+	LIST_FOREACH (call, &etcd->calls, entry) {
+		rule_out_foreign(call);
+		arm_timer(call, now_us, now_us);
+	}
+}
+
 static void take_candidates(struct etcd_call *call)
 {
 	struct endpoint *endpoints[ETCD_ENDPOINTS_MAX];
@@ -495,6 +555,7 @@ static void take_candidates(struct etcd_call *call)
 		call->candidates[i].call = call;
 		call->candidates[i].endpoint = endpoints[i];
 	}
+	rule_out_foreign(call);
 }
 
 void call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn, void *userdata,
@@ -514,7 +575,10 @@ void call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn
 	take_candidates(call);
 	ev_timer_init(&call->timer, timer_cb, 0., 0.);
 	LIST_INSERT_HEAD(&etcd->calls, call, entry);
-	advance(call);
+	if (all_are_unreachable(call))
+		arm_timer(call, 0, 0);
+	else
+		advance(call);
 	if (ret_call != NULL)
 		*ret_call = call;
 }

@@ -45,6 +45,9 @@ struct call_spec {
 void call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn, void *userdata,
                 struct etcd_call **ret_call);
 
+/* The cluster that is meant was chosen, or is another: each call starts over in a moment. */
+void calls_look_again(struct etcd *etcd);
+
 /* For answers that say nothing but that it was done: fn is an etcd_done_fn. */
 void call_deliver_done(const struct etcd_outcome *outcome, const ProtobufCMessage *response,
                        call_user_fn fn, void *userdata);

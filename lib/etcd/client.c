@@ -16,9 +16,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/auth.h"
+#include "etcd/call.h"
 #include "etcd/cluster.h"
 #include "etcd/pem.h"
 #include "etcd/pool.h"
@@ -141,6 +143,29 @@ void etcd_free(struct etcd *etcd)
 	queue_free(etcd->queue);
 	grpc_shutdown();
 	free(etcd);
+}
+
+void etcd_expect_cluster(struct etcd *etcd, uint64_t cluster_id)
+{
+	etcd->undecided = cluster_id == 0;
+	pool_expect_cluster(etcd->pool, cluster_id);
+	calls_look_again(etcd);
+}
+
+size_t etcd_endpoints_heard(const struct etcd *etcd,
+                            struct etcd_heard ret_heard[static ETCD_ENDPOINTS_MAX])
+{
+	return pool_heard(etcd->pool, ret_heard);
+}
+
+void etcd_add_endpoints(struct etcd *etcd, const char *const *endpoints, size_t n_endpoints)
+{
+	struct pool_member members[ETCD_ENDPOINTS_MAX];
+	size_t n = MIN(n_endpoints, (size_t) ETCD_ENDPOINTS_MAX);
+
+	for (size_t i = 0; i < n; i++)
+		members[i] = (struct pool_member){.url = endpoints[i]};
+	pool_set_discovered(etcd->pool, members, n);
 }
 
 size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints)

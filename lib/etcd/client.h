@@ -22,6 +22,7 @@ struct etcd {
 	int64_t call_timeout_us;
 	int64_t hedge_us;
 	size_t answer_max_bytes;
+	bool undecided; /* which cluster is meant: calls wait */
 	LIST_HEAD(, etcd_call) calls;
 	LIST_HEAD(, etcd_watch) watches;
 	LIST_HEAD(, etcd_snapshot) snapshots;

@@ -396,6 +396,35 @@ int etcd_endpoint_hashkv(struct etcd *etcd, const char *endpoint, int64_t revisi
                          unsigned timeout_ms, etcd_hashkv_fn fn, void *userdata,
                          struct etcd_call **ret_call);
 
+/* --- which cluster ------------------------------------------------------------------------------
+ */
+
+/*
+ * Endpoints may lead to different clusters, as where one member was restored by itself. Once this
+ * was called, only answers of that cluster count. A call that names no endpoint goes on to the next
+ * one after an answer of another cluster, which may have carried out what was asked, and asks no
+ * endpoint that last answered for another cluster; a watch moves. A call that names its endpoint is
+ * answered by it: the caller compares outcome->cluster_id. With 0 the cluster is not chosen yet,
+ * and calls that name no endpoint wait.
+ */
+void etcd_expect_cluster(struct etcd *etcd, uint64_t cluster_id);
+
+/* Which cluster and member answered last behind an endpoint, any call of this client; all 0: none
+ * yet. */
+struct etcd_heard {
+	const char *endpoint;
+	uint64_t cluster_id;
+	uint64_t member_id;
+	int64_t heard_us;
+};
+
+/* Of all etcd_endpoints(), in their order. Returns how many; borrowed like these. */
+size_t etcd_endpoints_heard(const struct etcd *etcd,
+                            struct etcd_heard ret_heard[static ETCD_ENDPOINTS_MAX]);
+
+/* Further endpoints, as if they had been discovered: used until the members are asked again. */
+void etcd_add_endpoints(struct etcd *etcd, const char *const *endpoints, size_t n_endpoints);
+
 /* --- snapshots ----------------------------------------------------------------------------------
  */
 

@@ -30,6 +30,8 @@ struct endpoint {
 	struct channel *channel;
 	unsigned ticks_unready; /* in a row, of its channel */
 	uint64_t member_id;
+	uint64_t cluster_id; /* that answered last; 0: none */
+	int64_t heard_us;
 };
 
 struct pool {
@@ -43,6 +45,7 @@ struct pool {
 	const char *urls[ETCD_ENDPOINTS_MAX];           /* of the same */
 	size_t n_endpoints;
 	size_t primary;
+	uint64_t expected; /* cluster id; 0: any */
 	ev_timer tick;
 	unsigned ticks;
 };
@@ -81,9 +84,12 @@ uint64_t endpoint_member(const struct endpoint *endpoint)
 	return endpoint->member_id;
 }
 
-void endpoint_set_member(struct endpoint *endpoint, uint64_t member_id)
+void endpoint_set_heard(struct endpoint *endpoint, uint64_t cluster_id, uint64_t member_id,
+                        int64_t heard_us)
 {
+	endpoint->cluster_id = cluster_id;
 	endpoint->member_id = member_id;
+	endpoint->heard_us = heard_us;
 }
 
 static struct endpoint *add(struct pool *pool, const struct url *url, bool configured)
@@ -269,6 +275,8 @@ struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid
 
 		if (endpoint == avoid)
 			cost += CHANNEL_FAILED + 1;
+		if (pool_is_foreign(pool, endpoint))
+			cost += 2 * (CHANNEL_FAILED + 1);
 		if (best == NULL || cost < best_cost) {
 			best = endpoint;
 			best_cost = cost;
@@ -337,6 +345,32 @@ void pool_set_discovered(struct pool *pool, const struct pool_member *members, s
 		if (!listed[k] && !pool->endpoints[k]->configured)
 			drop(pool, k);
 	}
+}
+
+void pool_expect_cluster(struct pool *pool, uint64_t cluster_id)
+{
+	pool->expected = cluster_id;
+}
+
+bool pool_is_foreign(const struct pool *pool, const struct endpoint *endpoint)
+{
+	return pool->expected != 0 && endpoint->cluster_id != 0 &&
+	       endpoint->cluster_id != pool->expected;
+}
+
+size_t pool_heard(const struct pool *pool, struct etcd_heard ret_heard[static ETCD_ENDPOINTS_MAX])
+{
+	for (size_t i = 0; i < pool->n_endpoints; i++) {
+		const struct endpoint *endpoint = pool->endpoints[i];
+
+		ret_heard[i] = (struct etcd_heard){
+		    .endpoint = endpoint->url.text,
+		    .cluster_id = endpoint->cluster_id,
+		    .member_id = endpoint->heard_us != 0 ? endpoint->member_id : 0,
+		    .heard_us = endpoint->heard_us,
+		};
+	}
+	return pool->n_endpoints;
 }
 
 size_t pool_urls(const struct pool *pool, const char *const **ret_urls)

@@ -31,7 +31,9 @@ const struct url *endpoint_place(const struct endpoint *endpoint);
 struct channel *endpoint_channel(const struct endpoint *endpoint);
 /* Which member answers there, as far as known; 0: unknown. Two URLs may lead to the same one. */
 uint64_t endpoint_member(const struct endpoint *endpoint);
-void endpoint_set_member(struct endpoint *endpoint, uint64_t member_id);
+/* What the header of an answer from there said, and when it came. */
+void endpoint_set_heard(struct endpoint *endpoint, uint64_t cluster_id, uint64_t member_id,
+                        int64_t heard_us);
 
 /* 0, or -errno with a sentence. With 0 the sentence is "" or a warning. */
 int pool_new(struct ev_loop *ev, const struct etcd_options *options, size_t answer_max_bytes,
@@ -46,8 +48,8 @@ size_t pool_snapshot(const struct pool *pool, struct endpoint *ret_endpoints[ETC
 /* NULL if there is none of that URL, however it is spelled. Borrowed. */
 struct endpoint *pool_find(const struct pool *pool, const char *text);
 
-/* The one to try for something long-lived: connected if possible, and not `avoid` if there is
- * another. Borrowed. */
+/* The one to try for something long-lived: of the cluster that is meant, then connected, if
+ * possible, and not `avoid` if there is another. Borrowed. */
 struct endpoint *pool_pick(const struct pool *pool, const struct endpoint *avoid);
 
 /* The certificates of today, for who makes a connection of his own: borrowed until the loop's next
@@ -64,6 +66,13 @@ struct pool_member {
 	uint64_t member_id;
 };
 void pool_set_discovered(struct pool *pool, const struct pool_member *members, size_t n_members);
+
+/* As etcd_expect_cluster(). */
+void pool_expect_cluster(struct pool *pool, uint64_t cluster_id);
+/* It last answered for another cluster than the one that is meant. */
+bool pool_is_foreign(const struct pool *pool, const struct endpoint *endpoint);
+/* As etcd_endpoints_heard(). */
+size_t pool_heard(const struct pool *pool, struct etcd_heard ret_heard[static ETCD_ENDPOINTS_MAX]);
 
 /* Borrowed until the set changes. */
 size_t pool_urls(const struct pool *pool, const char *const **ret_urls);

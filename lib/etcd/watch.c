@@ -244,6 +244,13 @@ static void on_message_parsed(struct etcd_watch *watch, Pb__WatchResponse *messa
 	uint64_t cluster_id = message->header != NULL ? message->header->cluster_id : 0;
 
 	watch->heard_us = mono_now_us();
+	if (cluster_id != 0)
+		endpoint_set_heard(watch->endpoint, cluster_id, message->header->member_id,
+		                   watch->heard_us);
+	if (pool_is_foreign(watch->etcd->pool, watch->endpoint)) {
+		lose(watch, "a cluster that is not meant");
+		return;
+	}
 	if (cluster_id != 0 && watch->cluster_id != 0 && cluster_id != watch->cluster_id) {
 		/* Restored from a snapshot: its revisions have nothing to do with ours. */
 		stop_compacted(watch, message->header->revision, "another cluster");
@@ -327,7 +334,7 @@ static struct endpoint *choose(const struct etcd_watch *watch)
 	struct endpoint *preferred =
 	    watch->preferred != NULL ? pool_find(watch->etcd->pool, watch->preferred) : NULL;
 
-	if (preferred != NULL && preferred != avoid &&
+	if (preferred != NULL && preferred != avoid && !pool_is_foreign(watch->etcd->pool, preferred) &&
 	    channel_state(endpoint_channel(preferred)) == CHANNEL_READY)
 		return preferred;
 	return pool_pick(watch->etcd->pool, avoid);

@@ -357,18 +357,23 @@ void arpnd_unwatch(struct arpnd *arpnd, const struct addr *addr)
 	(void) attach_filter(arpnd, channel_of(addr));
 }
 
+static int send_frame(const struct arpnd *a, const struct arpnd_frame *f)
+{
+	uint8_t buf[ARPND_FRAME_MAX];
+	size_t len = arpnd_frame_build(f, buf);
+
+	if (send(a->channels[channel_of(&f->target)].fd, buf, len, MSG_DONTWAIT) < 0)
+		return -errno;
+	return 0;
+}
+
 static int send_announcement(const struct arpnd *a, const struct addr *addr,
                              enum arpnd_frame_kind kind)
 {
-	uint8_t buf[ARPND_FRAME_MAX];
 	struct arpnd_frame f;
-	size_t len;
 
 	arpnd_frame_announcement(addr, &a->own, kind, &f);
-	len = arpnd_frame_build(&f, buf);
-	if (send(a->channels[channel_of(addr)].fd, buf, len, MSG_DONTWAIT) < 0)
-		return -errno;
-	return 0;
+	return send_frame(a, &f);
 }
 
 int arpnd_announce(struct arpnd *arpnd, const struct addr *addr)
@@ -381,4 +386,13 @@ int arpnd_announce(struct arpnd *arpnd, const struct addr *addr)
 	if (r < 0)
 		return r;
 	return send_announcement(arpnd, addr, ARPND_FRAME_ARP_REPLY);
+}
+
+int arpnd_probe(struct arpnd *arpnd, const struct addr *addr)
+{
+	const struct addr unspecified = {.family = addr->family};
+	struct arpnd_frame f;
+
+	arpnd_frame_question(addr, &unspecified, &arpnd->own, &f);
+	return send_frame(arpnd, &f);
 }

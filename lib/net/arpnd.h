@@ -9,7 +9,7 @@
  *
  * Packet sockets on the link (AF_PACKET, CAP_NET_RAW) with kernel filters that pass ARP and
  * neighbour discovery of watched addresses only. These frames pass no netfilter hook, so the caller
- * sends only while it is entitled to the address. Loop thread only.
+ * announces only while it is entitled to the address. Loop thread only.
  */
 
 #include <ev.h>
@@ -46,3 +46,8 @@ void arpnd_unwatch(struct arpnd *arpnd, const struct addr *addr);
 /* Sends one announcement now (two frames for IPv4). 0 or -errno; never blocks (-EAGAIN, -ENOBUFS);
  * -ENETDOWN while the link is down. */
 int arpnd_announce(struct arpnd *arpnd, const struct addr *addr);
+
+/* Sends one probe for addr now: an ARP request from 0.0.0.0 (RFC 5227 section 2.1.1), or a
+ * solicitation from :: (RFC 4862 section 5.4.2). It changes no neighbour's cache, so it needs no
+ * right to the address. The answer of a host that has it is a claim. Errors as above. */
+int arpnd_probe(struct arpnd *arpnd, const struct addr *addr);

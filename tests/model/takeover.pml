@@ -44,6 +44,7 @@ mtype = { IDLE, SENT, GRANTED };
 /* --- etcd: the record `owner`; of `beat` only that it changes is of interest --- */
 
 bool released = true; /* the record says so, or there is none and never was an owner */
+bool beatless = false; /* there is no beat: the owner's last confirmation deleted it */
 #ifdef BREAK_LEASE
 byte lease = 0; /* of the owner, in etcd's time */
 #endif
@@ -171,7 +172,17 @@ inline wrote_owner() {
 inline etcd_confirm(fits) {
 	if
 	:: fits ->
-		wrote_beat();
+		if
+		:: wrote_beat(); beatless = false
+		/* etcd refuses puts, and takes the deletion; where there is nothing to delete, nothing changes. */
+		:: !beatless ->
+#ifndef BREAK_SIGNLESS
+			wrote_beat(); beatless = true
+#else
+			skip
+#endif
+		:: beatless
+		fi;
 #ifdef BREAK_LEASE
 		lease = T;
 #endif
@@ -278,11 +289,21 @@ proctype process(byte id) {
 #ifdef BREAK_LEASE
 		true ->
 #else
-		(me.saw_released || me.saw_own || me.silence >= T) ->
+		(me.saw_released || me.saw_own ||
+#ifdef BREAK_TAKEN_BEATLESS
+		 me.silence >= T) ->
+#else
+		 /* It knows that there is none, where its copy is the present one. */
+		 (me.silence >= T && !(me.beat_new && beatless))) ->
+#endif
 #endif
 		me.take = SENT; me.take_owner_fits = me.owner_new; me.take_beat_fits = me.beat_new;
 		me.take_of_released = me.saw_released;
 		me.claims = true; me.claim_silence = (me.saw_released -> WAIT : me.raw_silence) }
+	/* It puts the beat that is missing; the owner, if it lives, puts the next one. */
+	:: atomic { me.state == STANDBY && me.known && me.take == IDLE && me.silence >= T &&
+			me.owner_new && me.beat_new && beatless ->
+		wrote_beat(); beatless = false }
 	:: atomic { me.take == SENT ->
 		if
 		:: TAKE_FITS(me.take_owner_fits, me.take_beat_fits) ->

@@ -292,7 +292,7 @@ pods_up
 observe
 nodes_begin
 wait_until 60 settled
-# Not before: a node without vipd has no gate, and some of its rules ask nobody who has the address.
+# Not before: a node without vipd has no gate, and `dnat` translates on each node, also without the address.
 observe_tcp "$VIP" "${TCP_PATHS[@]}"
 wait_until 60 prisms_are_ready
 foreign_all before

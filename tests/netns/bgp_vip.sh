@@ -94,6 +94,29 @@ six() { # COMMAND...: about the IPv6 VIP
 	"$@"
 }
 
+# The link by which routers deliver is of a kind that leads off the machine, which a veth is not.
+eval "$(declare -f cable_plug | sed '1s/cable_plug/veth_plug/')"
+cable_plug() { # HOST LINK BRIDGE
+	if [[ $1 != n? || $2 != eth0 ]]; then
+		veth_plug "$@"
+		return
+	fi
+	veth_plug "$1" wire0 "$3"
+	ip -n "$1" link add eth0 link wire0 type macvlan mode bridge
+	ip -n "$1" link set eth0 up
+}
+
+# To each node by its own link of the client, whatever the router knows.
+stale_routes() {
+	local node address
+	for address in $VIPS; do
+		ip -n tcp route add "$address" dev eth0 via "$([[ $address == *:* ]] && echo fd86::51 || echo 10.86.0.51)"
+		for node in "${NODES[@]}"; do
+			ip -n tcp route add "$address" dev "$node" metric "$((2000 + NUMBER[$node]))"
+		done
+	done
+}
+
 PROBE=192.0.2.77 # nobody's
 
 withdrawn() { # how often the router has withdrawn the VIP
@@ -130,6 +153,10 @@ router_up
 for node in "${NODES[@]}"; do
 	node_routes "$node"
 done
+say "clients of each node, and pods"
+tcp_up
+pods_up
+stale_routes
 spawn routes rt stdbuf -oL ip monitor route
 observe
 vipd_start "${NODES[@]}"
@@ -139,6 +166,10 @@ BOUND_MS=$(status "$OWNER" .bound_ms)
 expect_equal "how it is announced" "$(status "$OWNER" .announce)" bgp
 wait_until 10 router_knows_only "$OWNER"
 wait_until 5 far_reaches "$OWNER"
+for address in $VIPS; do
+	observe_tcp "$address" direct="$TCP_PORT" dnat=8002
+done
+wait_until 10 tcp_answers "$OWNER" "$VIP" direct dnat
 
 say "$OWNER is told to move it away"
 former=$OWNER

@@ -102,14 +102,21 @@ init --vip 10.1.0.101 --force
 [[ $code -eq 0 ]] || fail "exit code $code: $(cat "$T/err")"
 grep -q '^name: "10.1.0.101"' "$T/config.yaml" && ! grep -q '^# mine' "$T/config.yaml" || fail "was not replaced"
 
-say "an address that a host answers for is told"
+say "an address that a host answers for is refused without --force"
 mac=$(ip -n n1 -json link show eth0 | jq -r '.[0].address')
 ip -n sw address add 10.1.0.200/24 dev leg0
 rm "$T/config.yaml"
 init --vip 10.1.0.200
+[[ $code -eq 1 && ! -e $T/config.yaml ]] || fail "exit code $code: $(cat "$T/err")"
+grep -q -- "--vip 10.1.0.200: a host answers for it already ($(ip -n sw -json link show leg0 | jq -r '.[0].address'))" "$T/err" ||
+	fail "not told: $(cat "$T/err")"
+! grep -q "$mac" "$T/err" || fail "that is its own: $(cat "$T/err")"
+init --vip 10.1.0.200 --force
 [[ $code -eq 0 ]] || fail "exit code $code: $(cat "$T/err")"
 grep -q 'a host answers for 10.1.0.200 already' "$T/err" || fail "not told: $(cat "$T/err")"
-! grep -q "$mac" "$T/err" || fail "that is its own: $(cat "$T/err")"
+sed -i '$a # mine' "$T/config.yaml"
+init --vip 10.1.0.200 # vipd may have it in service
+grep -q 'is there already, and stays' "$T/err" || fail "says: $(cat "$T/err")"
 
 say "its own address is none"
 rm "$T/config.yaml"

@@ -110,7 +110,7 @@ for VIP in 10.86.0.100 fd86::100; do
 	address_delete n2
 done
 
-# Not `dnat`: each node does that, whoever has the address.
+# Not `dnat`: each node does that, also without the address.
 translated=("${TCP_PATHS[@]:1:1}" "${TCP_PATHS[@]:3}")
 pods_up
 for VIP in 10.86.0.101 fd86::101; do
@@ -133,7 +133,7 @@ for VIP in 10.86.0.101 fd86::101; do
 		[[ $path == redirect && $VIP == *:* ]] || expect "$path" went_on "$path"
 	done
 
-	say "$VIP: nobody listens on n2's own port"
+	say "$VIP: n2 refuses connections to its own port"
 	kill_hard server-n2
 	mark_all refused
 	for_seconds 1 answers_from n2

@@ -5,20 +5,6 @@
 # and after a window there is one owner again; never two.
 . "$(dirname "$0")/lib.sh"
 
-restore() { # NODE
-	local node=$1 program=$ETCD_BIN/etcdctl member cluster=()
-	[[ ! -x $ETCD_BIN/etcdutl ]] || program=$ETCD_BIN/etcdutl
-	for member in "${NODES[@]}"; do
-		cluster+=("$member=https://$(mgmt_ip "$member"):2380")
-	done
-	rm -rf "${T:?}/etcd-$node"
-	ETCDCTL_API=3 "$program" snapshot restore "$T/backup.db" --name "$node" \
-		--data-dir "$T/etcd-$node" --initial-cluster "$(IFS=,; echo "${cluster[*]}")" \
-		--initial-cluster-token story \
-		--initial-advertise-peer-urls "https://$(mgmt_ip "$node"):2380" \
-		>>"$LOG_DIR/restore.log" 2>&1
-}
-
 revision() {
 	ETCD_AT=n1 etcd_ctl get nothing --write-out json | jq .header.revision
 }
@@ -45,7 +31,7 @@ before=$(revision)
 say "etcd loses everything, and is restored"
 kill_hard etcd-n1 etcd-n2 etcd-n3
 for node in "${NODES[@]}"; do
-	restore "$node"
+	etcd_restore "$node" story "${NODES[@]}"
 done
 for node in "${NODES[@]}"; do
 	etcd_start "$node"
@@ -65,3 +51,25 @@ former=$(holders)
 fairlead "$former" vip move "$VIP"
 wait_until 5 settled_on_other_than "$former"
 wire_check --from "$moving" --max-overlap-ms 0 --max-gap-ms 100 --expect-moves 1
+
+# The ordinary restore: another token, so another cluster. No node has an endpoint of the old one.
+say "etcd is restored as another cluster, and all go along with it"
+former=$(etcd_cluster_id n1)
+kill_hard etcd-n1 etcd-n2 etcd-n3
+for node in "${NODES[@]}"; do
+	etcd_restore "$node" another "${NODES[@]}"
+done
+for node in "${NODES[@]}"; do
+	etcd_start "$node"
+done
+wait_until 20 etcd_is_healthy
+[[ $(etcd_cluster_id n1) != "$former" ]] || fail "the id is the old one: nothing was put to the test"
+for node in "${NODES[@]}"; do
+	wait_until 10 log_says "vipd-$node" "etcd_cluster old=$former new=$(etcd_cluster_id n1)"
+done
+wait_until 15 settled
+for node in "${NODES[@]}"; do
+	expect_equal "warnings of $node" "$(status "$node" '.warnings | length')" 0
+done
+wait_until 2 client_reaches "$(holders)"
+for_seconds 3 settled

@@ -67,7 +67,7 @@ done
 say "vipd starts on all three"
 vipd_start "${NODES[@]}"
 wait_until 15 both_on_other_than none
-# Not before: a node without vipd has no gate, and `dnat` asks no one who has the address.
+# Not before: a node without vipd has no gate, and `dnat` translates on each node, also without the address.
 for address in $VIPS; do
 	observe_tcp "$address" "${TCP_PATHS[@]}"
 done

@@ -3,19 +3,22 @@
 /*
  * Watches who terminates TCP for an address. On each link that --link names, and for each port that
  * --path names, it opens a new connection every interval, and keeps another one established on
- * which it sends a byte every interval. Each link has an own route and own neighbour entries
+ * which it sends a byte every interval. Each link has its own route and neighbour entries
  * (SO_BINDTODEVICE), so a link with a permanent entry is a client that never hears of a new owner.
  * With --serve it is the other end: it sends back what it receives.
  *
  * The node that answers is the one whose MAC sent a TCP segment from the address. No server has to
  * say its name: a node that only forwards a client's packets to the owner sends no such segment,
  * and one that translates them to a pod elsewhere does. A reset is no answer (lib/net/nftgate.h
- * lets it pass). The log is that of tests/tools/observer.c: T begin ADDRESS INTERVAL_US T serve MAC
- * PATH new|held LINK T mark TEXT T asking N        once a second: N connections so far T end N T is
- * when the segment arrived, by the kernel's stamp, before it waits for this process. The segment
- * left the node before; a virtual link adds microseconds, or what the receiving processor's softirq
- * was late. So an overlap is never seen where there was none, unless a segment took longer on the
- * wire than the next owner waits (docs/safety.md).
+ * lets it pass).
+ *
+ * The log is that of tests/tools/observer.c, with
+ *   T serve MAC PATH KIND LINK     KIND: new, held, or past (of a connection that is closed here)
+ *   T asking N                     once a second: N connections so far
+ * T is when the segment arrived, by the kernel's stamp, before it waits for this process. The
+ * segment left the node before that; a virtual link adds microseconds, and what the receiving
+ * processor's softirq was late. So no overlap is seen where there was none, unless a segment takes
+ * longer on the wire than the next owner waits (docs/safety.md).
  */
 
 #include <arpa/inet.h>
@@ -47,10 +50,7 @@
 #define SILENT_US (30 * US_PER_S) /* an established connection is given up after that */
 #define FRAMES_A_TURN 256
 
-/* In headers of Linux since 3.x and 6.15; glibc's have neither or one. */
-#ifndef TCP_THIN_LINEAR_TIMEOUTS
-#define TCP_THIN_LINEAR_TIMEOUTS 16
-#endif
+/* linux/tcp.h has it since Linux 6.15, netinet/tcp.h does not. */
 #ifndef TCP_RTO_MAX_MS
 #define TCP_RTO_MAX_MS 44
 #endif
@@ -314,7 +314,7 @@ static void note_segment(struct watch *w, const struct sockaddr_ll *from, const 
 	scribe_note(&w->scribe, at_us, "serve %s %s %s %s", mac_format(&mac, text), path, kind, link);
 }
 
-/* One packet off the socket; false when there is none. */
+/* Reads one packet; false when none waits. */
 static bool hear_packet(struct watch *w)
 {
 	uint8_t packet[256]; /* only headers are looked at */

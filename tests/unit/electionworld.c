@@ -23,10 +23,24 @@ static void do_backup(struct world *w)
 		return;
 	}
 	w->store = w->backup;
+	w->has_strange = false;
 	w->restores++;
-	w->restore_is_slow = w->fate == FATE_BACKUPS;
+	w->restore_is_slow = w->fate != FATE_QUICK_BACKUPS;
+	if (w->fate == FATE_CLUSTERS)
+		w->store.cluster_id = ++w->n_clusters;
 	silence_store(w, random_below(w, US_PER_S) + (w->restore_is_slow ? longest_us : 0));
 	w->backup.revision = 0;
+}
+
+/* One member is restored by itself from now, or from the last backup; or it joins again. */
+static void do_accident(struct world *w)
+{
+	w->has_strange = !w->has_strange;
+	if (!w->has_strange)
+		return;
+	w->strange = w->backup.revision != 0 && chance(w, 50) ? w->backup : w->store;
+	w->strange.cluster_id = ++w->n_clusters;
+	w->strange_endpoint = (size_t) random_below(w, NODES);
 }
 
 /* Whoever has it dies, stays dead for longer than any window, and comes back with another one. */
@@ -55,6 +69,10 @@ static void do_mischief(struct world *w)
 		return;
 	}
 
+	if (w->fate == FATE_FULL && chance(w, 15)) {
+		w->is_full = !w->is_full;
+		return;
+	}
 	if (w->fate == FATE_QUICK_BACKUPS && (choice < 5 || choice == 7))
 		return;
 	if (choice >= 9 && !w->unruly)
@@ -80,6 +98,7 @@ static void do_mischief(struct world *w)
 			n->held = false;
 			n->kept_deadline_us = 0;
 			node_new_instance(n);
+			n->cluster.id = 0;
 		}
 		node_start(n);
 		break;
@@ -114,7 +133,10 @@ static void do_mischief(struct world *w)
 		break;
 	case 11:
 	case 12:
-		do_backup(w);
+		if (w->fate == FATE_CLUSTERS && chance(w, 50))
+			do_accident(w);
+		else
+			do_backup(w);
 		break;
 	}
 }
@@ -154,6 +176,7 @@ static void calm_down(struct world *w)
 
 	w->calm = true;
 	w->unruly = false;
+	w->is_full = false;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
 
@@ -213,6 +236,7 @@ struct electionworld_result electionworld_run(uint64_t seed, enum fate fate, enu
 	w->unruly =
 	    mutation == MUTATION_DEAF || (mutation == MUTATION_NONE && !w->calm && seed % 2 == 0);
 	w->store.revision = 10;
+	w->store.cluster_id = ++w->n_clusters;
 	for (size_t i = 0; i < NODES; i++) {
 		struct node *n = &w->nodes[i];
 
@@ -225,6 +249,7 @@ struct electionworld_result electionworld_run(uint64_t seed, enum fate fate, enu
 		n->slew_ppm = random_rate(w, TIMING_SLEW_PPM);
 		n->hardware_ppm = random_rate(w, TIMING_HARDWARE_PPM);
 		node_new_instance(n);
+		n->primary = i;
 		node_start(n);
 	}
 	run_for(w, duration_us, 2500 * US_PER_MS);
@@ -241,6 +266,7 @@ struct electionworld_result electionworld_run(uint64_t seed, enum fate fate, enu
 	    .uncovered = w->uncovered,
 	    .restores = w->restores,
 	    .hasty_restores = w->hasty_restores,
+	    .strange = w->n_strange,
 	};
 	for (size_t i = 0; i < NODES; i++)
 		election_free(w->nodes[i].election);

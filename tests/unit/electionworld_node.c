@@ -31,16 +31,31 @@ static void op_take(const struct election_claim *claim, void *ctx)
 	m->claim = *claim;
 }
 
+static void write_beat(struct message *m, struct node *n)
+{
+	(void) snprintf(m->beat, sizeof(m->beat), "%s/%" PRId64, n->me.instance, ++n->beat_seq);
+}
+
+static void op_beat(void *ctx)
+{
+	struct message *m = world_send(ctx, MESSAGE_BEAT);
+
+	m->rev = ((struct node *) ctx)->facts.owner_rev;
+	write_beat(m, ctx);
+}
+
 static void op_confirm(int64_t rev, int64_t epoch, void *ctx)
 {
 	struct message *m = world_send(ctx, MESSAGE_CONFIRM);
+	struct node *n = ctx;
 
 	m->rev = rev;
+	/* Not only when it has to: it must be safe at any time. */
+	m->deletes = n->world->fate == FATE_FULL && !n->world->calm && chance(n->world, 50);
 	m->claim.record.epoch = epoch;
-	m->claim.record.window_us = election_window_us(((struct node *) ctx)->election);
-	(void) strcpy(m->claim.record.instance, ((struct node *) ctx)->me.instance);
-	(void) snprintf(m->beat, sizeof(m->beat), "%s/%" PRId64, m->claim.record.instance,
-	                ++((struct node *) ctx)->beat_seq);
+	m->claim.record.window_us = election_window_us(n->election);
+	(void) strcpy(m->claim.record.instance, n->me.instance);
+	write_beat(m, n);
 }
 
 static void op_release(const struct record_owner *record, int64_t rev, void *ctx)
@@ -121,6 +136,7 @@ static const struct election_ops ops = {
     .wake_at = op_wake_at,
     .read = op_read,
     .take = op_take,
+    .beat = op_beat,
     .confirm = op_confirm,
     .release = op_release,
     .hold = op_hold,
@@ -146,6 +162,9 @@ void node_start(struct node *n)
 	n->life++;
 	facts_init(&n->facts);
 	n->watched_rev = 0;
+	n->next_round_us = 0;
+	n->cluster.others_since_us = 0;
+	memset(n->heard, 0, sizeof(n->heard));
 	n->election = election_new(&n->facts, &n->me, &ops, n);
 	node_configure(n);
 	n->wake_us = 0;
@@ -170,6 +189,30 @@ void node_new_instance(struct node *n)
 	(void) snprintf(n->me.instance, sizeof(n->me.instance), "%s-%u", n->name, n->life);
 }
 
+/* As clusterid.c: all endpoints are asked of which cluster they are. */
+static void choose_cluster(struct node *n)
+{
+	struct world *w = n->world;
+	bool hears = MAX(n->cut_until_us, n->mute_until_us) <= w->now_us &&
+	             w->store_silent_until_us <= w->now_us;
+	int64_t window_us, late_us;
+
+	n->next_round_us = w->now_us + US_PER_S;
+	for (size_t i = 0; i < NODES && hears; i++) {
+		/* One without memory that hears nothing but the strange one cannot know better
+		 * (docs/limits.md). */
+		if (!w->calm && n->cluster.id != 0 && chance(w, 10))
+			continue;
+		n->heard[i] = (struct etcd_heard){.cluster_id = world_store(w, i)->cluster_id,
+		                                  .member_id = i + 1,
+		                                  .heard_us = local_us(n)};
+	}
+	decide_awaited(&n->facts, election_window_us(n->election), election_late_us(n->election),
+	               &window_us, &late_us);
+	(void) clusterchoice_weigh(&n->cluster, n->heard, NODES, true, local_us(n),
+	                           timing_take_at((struct mono_moment){0}, window_us, late_us).us);
+}
+
 void node_step(struct node *n, int64_t step_us)
 {
 	struct world *w = n->world;
@@ -181,6 +224,8 @@ void node_step(struct node *n, int64_t step_us)
 		n->held = false;
 	if (!node_is_running(n))
 		return;
+	if (w->now_us >= n->next_round_us)
+		choose_cluster(n);
 	if (w->now_us >= n->next_watch_us && n->cut_until_us <= w->now_us &&
 	    w->store_silent_until_us <= w->now_us && n->facts.known) {
 		world_tell_watch(n);

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
+#include "vipd/clusterchoice.h"
 #include "vipd/election.h"
 #include "vipd/facts.h"
 #include "vipd/timing.h"
@@ -22,15 +23,17 @@
 #define NODES 3
 
 struct store {
+	uint64_t cluster_id;
 	int64_t revision;
 	int64_t owner_rev;
 	struct record_owner owner;
 	char owner_text[FACTS_TEXT_MAX];
 	int64_t beat_rev;
 	char beat_text[64];
+	int64_t beat_gone_rev;
 };
 
-enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE };
+enum message_kind { MESSAGE_READ, MESSAGE_TAKE, MESSAGE_CONFIRM, MESSAGE_RELEASE, MESSAGE_BEAT };
 
 /* A request on its way to the store, then its answer on the way back. */
 struct message {
@@ -39,6 +42,7 @@ struct message {
 	bool lost; /* of the answer: the request was carried out, nobody hears of it */
 	enum message_kind kind;
 	size_t node;
+	size_t endpoint;
 	unsigned life; /* of the node's process, so that answers to the dead are dropped */
 	int64_t at_us;
 	int64_t sent_local_us;
@@ -48,6 +52,7 @@ struct message {
 	struct facts_text owner_text; /* guards */
 	struct facts_text beat_text;
 	int64_t rev;
+	bool deletes; /* confirm: the beat */
 	char beat[64];
 	enum election_verdict verdict;
 	/* answer */
@@ -80,6 +85,10 @@ struct node {
 	int64_t watched_rev;   /* as of which it has heard all, in this timeline */
 	unsigned watched_timeline;
 	int64_t beat_seq;
+	size_t primary; /* the endpoint that answered last */
+	struct clusterchoice cluster;
+	struct etcd_heard heard[NODES];
+	int64_t next_round_us;
 	/* What the state file would hold. */
 	int64_t kept_deadline_us;
 	int64_t kept_epoch;
@@ -96,8 +105,13 @@ struct world {
 	int64_t now_us;
 	struct store store;
 	struct store backup;
+	struct store strange; /* the other cluster's */
+	bool has_strange;
+	size_t strange_endpoint; /* where it answers */
+	uint64_t n_clusters;
 	int64_t store_silent_until_us; /* an election, a restore: it answers and carries out nothing */
-	bool restore_is_slow;          /* one is under way that is to outlast every fence */
+	bool is_full;
+	bool restore_is_slow; /* one is under way that is to outlast every fence */
 	struct node nodes[NODES];
 	struct message *messages; /* more for as long as the store is silent */
 	size_t messages_max;
@@ -110,6 +124,7 @@ struct world {
 	unsigned uncovered; /* a record that says less than is left of the fence before it */
 	unsigned restores;
 	unsigned hasty_restores; /* that answered while a fence still ran, and were not to */
+	unsigned n_strange;
 };
 
 static inline uint64_t random_u64(struct world *w)
@@ -180,6 +195,9 @@ void node_new_instance(struct node *n);
 void node_step(struct node *n, int64_t step_us);
 
 /* --- electionworld_store.c --- */
+
+/* What answers behind an endpoint. */
+struct store *world_store(struct world *w, size_t endpoint);
 
 /* As the node sees things now; the caller fills in what it asks for. Valid until the next one. */
 struct message *world_send(struct node *n, enum message_kind kind);

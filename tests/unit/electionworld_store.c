@@ -34,10 +34,16 @@ struct message *world_send(struct node *n, enum message_kind kind)
 	m->mark = facts_mark(&n->facts);
 	m->owner_text = n->facts.owner_text;
 	m->beat_text = n->facts.beat_text;
+	m->endpoint = chance(w, 70) ? n->primary : (size_t) random_below(w, NODES);
 	/* The swap, whose guards matter most, is often very late. */
 	m->at_us = w->now_us + random_delay(w, kind == MESSAGE_TAKE ? 50 : 90, 6 * US_PER_S);
 	m->give_up_us = w->now_us + US_PER_S;
 	return m;
+}
+
+struct store *world_store(struct world *w, size_t endpoint)
+{
+	return w->has_strange && endpoint == w->strange_endpoint ? &w->strange : &w->store;
 }
 
 /* As add_guards() in ledger.c: the value counts where it is known. */
@@ -63,12 +69,11 @@ static void check_covered(struct world *w, const struct message *m)
 	}
 }
 
-static void write_owner(struct world *w, struct message *m)
+static void write_owner(struct world *w, struct store *s, struct message *m)
 {
-	struct store *s = &w->store;
 	AUTO(free) char *text = NULL;
 
-	if (m->kind == MESSAGE_TAKE)
+	if (m->kind == MESSAGE_TAKE && s == &w->store)
 		check_covered(w, m);
 	s->owner = m->claim.record;
 	if (w->mutation == MUTATION_SHORT_WORD && m->kind == MESSAGE_TAKE)
@@ -79,12 +84,26 @@ static void write_owner(struct world *w, struct message *m)
 	m->verdict = ELECTION_DONE;
 }
 
-static void write_beat(struct world *w, struct message *m)
+static void put_beat(struct store *s, const char *text)
 {
-	struct store *s = &w->store;
-
-	(void) strcpy(s->beat_text, m->beat);
+	(void) strcpy(s->beat_text, text);
 	s->beat_rev = ++s->revision;
+}
+
+static void delete_beat(struct store *s)
+{
+	if (s->beat_rev == 0)
+		return;
+	s->beat_rev = 0;
+	s->beat_gone_rev = ++s->revision;
+}
+
+static void confirm(struct world *w, struct store *s, struct message *m)
+{
+	if (!m->deletes)
+		put_beat(s, m->beat);
+	else if (w->mutation != MUTATION_SIGNLESS)
+		delete_beat(s);
 	/* It reads the record, too, and would notice a short word. */
 	if (w->mutation == MUTATION_TRUSTING || w->mutation == MUTATION_SHORT_WORD ||
 	    (strcmp(s->owner.instance, m->claim.record.instance) == 0 &&
@@ -96,8 +115,14 @@ static void write_beat(struct world *w, struct message *m)
 
 static void carry_out(struct world *w, struct message *m)
 {
-	struct store *s = &w->store;
+	struct store *s = world_store(w, m->endpoint);
 
+	w->n_strange += s == &w->strange;
+	bool is_refused = w->is_full && m->kind != MESSAGE_READ && !m->deletes;
+
+	/* The put that is one too many lands, and is refused in words. */
+	if (is_refused && chance(w, 90))
+		return;
 	m->verdict = ELECTION_LOST;
 	switch (m->kind) {
 	case MESSAGE_READ:
@@ -106,19 +131,23 @@ static void carry_out(struct world *w, struct message *m)
 		if (guard_holds(w, s->owner_rev, s->owner_text, m->claim.owner_rev, &m->owner_text) &&
 		    (w->mutation == MUTATION_NO_GUARD ||
 		     guard_holds(w, s->beat_rev, s->beat_text, m->claim.beat_rev, &m->beat_text)))
-			write_owner(w, m);
+			write_owner(w, s, m);
 		break;
 	case MESSAGE_CONFIRM:
 		/* By the revision alone: an adopted record's text is not known. */
 		if (s->owner_rev == m->rev)
-			write_beat(w, m);
+			confirm(w, s, m);
+		break;
+	case MESSAGE_BEAT:
+		if (guard_holds(w, s->owner_rev, s->owner_text, m->rev, &m->owner_text) && s->beat_rev == 0)
+			put_beat(s, m->beat);
 		break;
 	case MESSAGE_RELEASE:
 		if (guard_holds(w, s->owner_rev, s->owner_text, m->rev, &m->owner_text))
-			write_owner(w, m);
+			write_owner(w, s, m);
 		break;
 	}
-	m->ok = true;
+	m->ok = !is_refused;
 	m->snapshot = *s;
 	m->answer_rev = s->owner_rev;
 }
@@ -185,8 +214,8 @@ static bool tell_read(struct node *n, const struct message *m)
 		}
 		n->facts.owner_text.len = n->facts.beat_text.len = 0;
 	}
-	answer = facts_on_read(&n->facts, mark, 1, m->snapshot.revision, k->keys, k->count,
-	                       m->sent_local_us, local_now(n));
+	answer = facts_on_read(&n->facts, mark, m->snapshot.cluster_id, m->snapshot.revision, k->keys,
+	                       k->count, m->sent_local_us, local_now(n));
 	if (answer == FACTS_STALE)
 		return false;
 	if (n->watched_timeline != n->facts.timeline || n->watched_rev == 0) {
@@ -202,7 +231,11 @@ static bool tell_read(struct node *n, const struct message *m)
 void world_tell_watch(struct node *n)
 {
 	const struct store *s = &n->world->store;
+	struct facts_key gone = {.name = "beat", .name_len = strlen("beat")};
 	AUTO(keys_free) struct keys *k = NULL;
+
+	if (n->world->has_strange && n->facts.cluster_id == n->world->strange.cluster_id)
+		s = &n->world->strange;
 
 	if (n->watched_timeline != n->facts.timeline || s->revision <= n->watched_rev)
 		return;
@@ -211,6 +244,9 @@ void world_tell_watch(struct node *n)
 		if (k->keys[i].mod_revision > n->watched_rev)
 			facts_on_event(&n->facts, &k->keys[i], local_now(n));
 	}
+	gone.mod_revision = s->beat_gone_rev;
+	if (s->beat_rev == 0 && s->beat_gone_rev > n->watched_rev)
+		facts_on_event(&n->facts, &gone, local_now(n));
 	n->watched_rev = s->revision;
 	election_run(n->election);
 }
@@ -223,7 +259,7 @@ static enum election_verdict judge(struct node *n, const struct message *m)
 		return ELECTION_UNKNOWN;
 	if (n->world->mutation == MUTATION_TRUSTING)
 		mark.revision = 0;
-	switch (facts_judge(&n->facts, mark, 1, m->snapshot.revision)) {
+	switch (facts_judge(&n->facts, mark, m->snapshot.cluster_id, m->snapshot.revision)) {
 	case FACTS_CURRENT:
 		return m->verdict;
 	case FACTS_STALE:
@@ -243,6 +279,8 @@ static void deliver(struct world *w, struct message *m)
 	enum election_verdict verdict;
 	bool ok;
 
+	if (m->kind == MESSAGE_BEAT)
+		return;
 	if (m->kind == MESSAGE_READ) {
 		ok = m->ok && tell_read(n, m);
 		if (!ok)
@@ -283,10 +321,16 @@ void world_step_messages(struct world *w)
 			}
 			continue;
 		}
-		if (!m->answer && m->at_us <= w->now_us &&
+		if (!m->answer && m->at_us <= w->now_us && n->cluster.id != 0 &&
 		    MAX(n->cut_until_us, n->mute_until_us) <= w->now_us &&
 		    w->store_silent_until_us <= w->now_us) {
 			carry_out(w, m);
+			if (m->snapshot.cluster_id != n->cluster.id && w->mutation != MUTATION_ANY_CLUSTER) {
+				/* The client does not believe it, and goes on to the next endpoint. */
+				m->endpoint = (m->endpoint + 1) % NODES;
+				m->at_us = w->now_us + random_below(w, 5 * US_PER_MS);
+				continue;
+			}
 			m->answer = true;
 			m->lost = !w->calm && chance(w, 3);
 			/* Where the time of a confirmation's answer counts, these dawdle. */
@@ -303,6 +347,7 @@ void world_step_messages(struct world *w)
 
 			/* While it is delivered its place may be taken, and all may move. */
 			m->used = false;
+			n->primary = m->endpoint;
 			deliver(w, &answer);
 		} else if (w->now_us >= m->give_up_us) {
 			struct message request = *m;

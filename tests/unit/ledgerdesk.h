@@ -203,9 +203,9 @@ static inline UNUSED void prepare(void)
 }
 
 /* Of which both clients wait for as long as a busy machine may take. */
-static inline UNUSED struct cluster *one_member(void)
+static inline UNUSED struct cluster *one_member(unsigned flags)
 {
-	struct cluster *cluster = cluster_new(1, 0);
+	struct cluster *cluster = cluster_new(1, flags);
 	struct etcd_options sure = {
 	    .endpoints = cluster_urls(cluster), .n_endpoints = 1, .call_timeout_ms = SURE_MS};
 	char error[ETCD_ERROR_TEXT_MAX];

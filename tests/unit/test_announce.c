@@ -68,7 +68,7 @@ static bool entitled_cb(void *userdata)
 	return s->entitled;
 }
 
-static void claimed_cb(const struct mac *from, void *userdata)
+static void claimed_cb(const struct addr *addr UNUSED, const struct mac *from, void *userdata)
 {
 	struct stage *s = userdata;
 

@@ -399,6 +399,38 @@ static void test_announcing(void)
 	}
 }
 
+/* The other kernel answers for what it has, whoever has it there, and for nothing else; and it
+ * learns nothing of us. */
+static void test_probing(void)
+{
+	struct heard h = {0};
+	AUTO(arpnd_free) struct arpnd *a = open_on(ns_a, "va", MAC_A, &h);
+	const struct addr addrs[] = {addr_of(VIP4), addr_of(VIP6)};
+	const struct mac mac_b = mac_of(MAC_B);
+
+	netns_switch(ns_b);
+	netns_run("ip neigh flush dev vb");
+	netns_switch(ns_a);
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		CHECK_EQ_INT(arpnd_watch(a, &addrs[i]), 0);
+		CHECK_EQ_INT(arpnd_probe(a, &addrs[i]), 0);
+		listen_a_while();
+		CHECK_EQ_INT(h.claims, 0);
+		netns_switch(ns_b);
+		netns_run("ip address add %s dev vb nodad", i == 0 ? VIP4 : VIP6);
+		netns_switch(ns_a);
+		CHECK_EQ_INT(arpnd_probe(a, &addrs[i]), 0);
+		listen_a_while();
+		CHECK_EQ_INT(h.claims, 1);
+		CHECK(addr_equal(&h.addr, &addrs[i]) && mac_equal(&h.from, &mac_b));
+		h = (struct heard){0};
+		netns_switch(ns_b);
+		netns_run("ip address del %s dev vb; ! ip neigh show dev vb | grep " MAC_A,
+		          i == 0 ? VIP4 "/32" : VIP6 "/128");
+		netns_switch(ns_a);
+	}
+}
+
 /* A link that is down, comes up, and goes away. */
 static void test_link_down(void)
 {
@@ -481,6 +513,7 @@ int main(void)
 	netns_run("ip addr add 10.9.0.2/24 dev vb; ip addr add fd00::2/64 dev vb nodad");
 	netns_switch(ns_a);
 	test_hearing();
+	test_probing();
 	test_announcing();
 	test_link_down();
 	test_many_watched();

@@ -330,6 +330,18 @@ static const struct {
      BOARD_WARNED, "v: this node takes no part: no link"},
     {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"health\":\"bad\",\"health_reason\":\"x\"}\n",
      BOARD_WARNED, "v: the API server of this node is not healthy: x"},
+    {NODE_VIP,
+     "{\"vip\":\"v\",\"owner\":\"n2\",\"in_use\":true,\"foreign_mac\":\"02::1\","
+     "\"foreign_node\":\"n3\"}\n",
+     BOARD_FAILED, "v: a host that is not the owner has claimed it: 02::1, node n3"},
+    {NODE_VIP,
+     "{\"vip\":\"v\",\"state\":\"down\",\"reason\":\"no link\",\"owner\":null,\"etcd_ok\":false,"
+     "\"link_problem\":\"link e9 does not exist\"}\n",
+     BOARD_FAILED, "v: link e9 does not exist"},
+    {NODE_VIP,
+     "{\"vip\":\"v\",\"owner\":\"n2\",\"etcd_ok\":true,\"link_problem\":\"outside\","
+     "\"warnings\":[\"outside\"]}\n",
+     BOARD_WARNED, "v: outside"},
     {NODE_VIP, "{\"vip\":\"v\",\"owner\":\"n2\",\"foreign_mac\":\"02::1\"}\n", BOARD_WARNED,
      "v: a host that is not the owner has claimed it: 02::1"},
     {NODE_PRISM, "{\"usable\":0}\n", BOARD_FAILED,

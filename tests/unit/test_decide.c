@@ -209,9 +209,10 @@ static const struct decide_case silent_cases[] = {
 
 CHANGE(released, s->facts.owner.released = true; s->facts.life.us = NOW;)
 CHANGE(named_me, (void) strcpy(s->facts.owner.successor, "b"); add_node(s, "0", 500);)
-CHANGE(named_other, (void) strcpy(s->facts.owner.successor, "c");)
-CHANGE(named_other_gone, (void) strcpy(s->facts.owner.successor, "c");
-       s->facts.life.us = AGO(1000);)
+/* The former owner, "a", is as good as this node, and its name comes first. */
+CHANGE(named_other, (void) strcpy(s->facts.owner.successor, "c"); add_node(s, "c", 500);)
+CHANGE(named_other_unwell, named_other(s); s->facts.nodes[0].health = HEALTH_BAD;)
+CHANGE(named_other_gone, named_other_unwell(s); s->facts.life.us = AGO(1000);)
 CHANGE(released_second, add_node(s, "0", 500);)
 CHANGE(released_third, add_node(s, "0", 500); add_node(s, "1", 500);)
 CHANGE(named_me_resting, (void) strcpy(s->facts.owner.successor, "b");
@@ -219,17 +220,24 @@ CHANGE(named_me_resting, (void) strcpy(s->facts.owner.successor, "b");
 CHANGE(released_stale_streak, s->facts.quorum_since_us = NEVER;)
 CHANGE(released_by_me, (void) strcpy(s->facts.owner.node, "b");
        (void) strcpy(s->facts.owner.instance, "i-b"); s->in.campaign_after_us = IN(3000);)
+CHANGE(named_by_me, named_other(s); (void) strcpy(s->facts.owner.node, "b");
+       (void) strcpy(s->facts.owner.instance, "i-b"); s->me.health = HEALTH_BAD;)
+CHANGE(named_by_me_gone, named_by_me(s); s->facts.life.us = AGO(1300);)
 
 static const struct decide_case released_cases[] = {
     {"at once", NULL, ELECTION_TAKE, 0},
     {"named: at once, whatever the rank", named_me, ELECTION_TAKE, 0},
-    {"another is named", named_other, ELECTION_WAIT, IN(1000)},
+    {"another is named", named_other, ELECTION_WAIT, IN(1300)},
+    {"another is named, by one that is worse than this", named_other_unwell, ELECTION_WAIT,
+     IN(1000)},
     {"another is named, but does not come", named_other_gone, ELECTION_TAKE, 0},
     {"second in rank", released_second, ELECTION_WAIT, IN(300)},
     {"third in rank", released_third, ELECTION_WAIT, IN(600)},
     {"named, and has just given it away itself", named_me_resting, ELECTION_TAKE, 0},
     {"needs no streak: the word is final", released_stale_streak, ELECTION_TAKE, 0},
     {"by this node itself", released_by_me, ELECTION_WAIT, IN(3000)},
+    {"by this node, to another", named_by_me, ELECTION_WAIT, IN(1300)},
+    {"by this node, to another that does not come", named_by_me_gone, ELECTION_TAKE, 0},
     {"not eligible", not_eligible, ELECTION_WAIT, NEVER},
 };
 

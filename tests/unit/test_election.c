@@ -24,15 +24,14 @@
  */
 
 static const char *const fates[] = {
-    [FATE_ORDINARY] = "ordinary",
-    [FATE_BACKUPS] = "backups",
-    [FATE_QUICK_BACKUPS] = "quick backups",
-    [FATE_UNEVEN] = "uneven windows",
+    [FATE_ORDINARY] = "ordinary",           [FATE_BACKUPS] = "backups",
+    [FATE_QUICK_BACKUPS] = "quick backups", [FATE_UNEVEN] = "uneven windows",
+    [FATE_CLUSTERS] = "clusters",           [FATE_FULL] = "a store that is full",
 };
 
 static void test_never_two(enum fate fate, uint64_t first_seed, uint64_t n_seeds)
 {
-	unsigned moves = 0, restores = 0;
+	unsigned moves = 0, restores = 0, strange = 0;
 
 	for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) {
 		struct electionworld_result r =
@@ -48,12 +47,14 @@ static void test_never_two(enum fate fate, uint64_t first_seed, uint64_t n_seeds
 			printf("that was %s, seed %" PRIu64 "\n", fates[fate], seed);
 		moves += r.moves;
 		restores += r.restores;
+		strange += r.strange;
 	}
 	/* A world in which nothing happens proves nothing. */
 	CHECK(moves > n_seeds * 5);
 	CHECK(!electionworld_has_backups(fate) || restores > n_seeds);
-	printf("%s: %" PRIu64 " worlds, %u moves, %u restores\n", fates[fate], n_seeds, moves,
-	       restores);
+	CHECK(fate != FATE_CLUSTERS || strange > n_seeds * 100);
+	printf("%s: %" PRIu64 " worlds, %u moves, %u restores, %u requests to another cluster\n",
+	       fates[fate], n_seeds, moves, restores, strange);
 }
 
 static void test_mutations_are_caught(void)
@@ -70,6 +71,8 @@ static void test_mutations_are_caught(void)
 	    {MUTATION_NO_FENCE, FATE_ORDINARY, "no fence"},
 	    {MUTATION_DEAF, FATE_ORDINARY, "deaf"},
 	    {MUTATION_SLEWED, FATE_ORDINARY, "slewed"},
+	    {MUTATION_ANY_CLUSTER, FATE_CLUSTERS, "any cluster"},
+	    {MUTATION_SIGNLESS, FATE_FULL, "signless"},
 	    {MUTATION_TRUSTING, FATE_BACKUPS, "trusting"},
 	    {MUTATION_TRUSTING, FATE_QUICK_BACKUPS, "trusting, quick"},
 	};
@@ -110,6 +113,8 @@ int main(int argc, char **argv)
 	test_never_two(FATE_BACKUPS, 1, 40);
 	test_never_two(FATE_QUICK_BACKUPS, 1, 40);
 	test_never_two(FATE_UNEVEN, 1, 100);
+	test_never_two(FATE_CLUSTERS, 1, 60);
+	test_never_two(FATE_FULL, 1, 60);
 	test_mutations_are_caught();
 	test_trust_ends_in_silence();
 	return check_result();

@@ -210,6 +210,98 @@ static void test_discovery(void)
 	free(second_urls[0]);
 }
 
+/* Endpoints of two clusters: only one is meant, and no answer of the other is believed. */
+static void test_cluster_that_is_meant(void)
+{
+	struct etcd_heard heard[ETCD_ENDPOINTS_MAX];
+	struct etcd_range range = {.key = ETCD_STR("k")};
+	struct answer a;
+
+	begin(3);
+	(void) server_cluster_id(servers[0], 2);
+	etcd_expect_cluster(etcd, 1);
+	/* It was carried out there, which is known afterwards. */
+	a = sync_put(ev, etcd, "k", "v", 0);
+	CHECK_EQ_INT(a.r, 0);
+	CHECK(!a.ambiguous);
+	CHECK_EQ_STR(a.endpoint, server_url(servers[1]));
+	CHECK_EQ_INT(server_calls(servers[0], SERVER_PUT), 1);
+	server_set(servers[1], SERVER_PUT, no_leader);
+	a = sync_put(ev, etcd, "k", "v", 0);
+	CHECK_EQ_STR(a.endpoint, server_url(servers[2]));
+	CHECK_EQ_INT(server_calls(servers[0], SERVER_PUT), 1);
+	CHECK_EQ_INT(etcd_endpoints_heard(etcd, heard), 3);
+	CHECK_EQ_STR(heard[0].endpoint, server_url(servers[0]));
+	CHECK_EQ_INT(heard[0].cluster_id, 2);
+	CHECK_EQ_INT(heard[0].member_id, SERVER_MEMBER_ID(0));
+	CHECK(heard[0].heard_us > 0);
+	CHECK_EQ_INT(heard[2].cluster_id, 1);
+	/* A call that names the endpoint is answered, and sees it come back to the right cluster. */
+	a = sync_status(ev, etcd, server_url(servers[0]));
+	CHECK_EQ_INT(a.r, 0);
+	CHECK_EQ_INT(a.member_id, SERVER_MEMBER_ID(0));
+	for (size_t i = 1; i < 3; i++)
+		(void) server_cluster_id(servers[i], 2);
+	for (int i = 0; i < 2; i++) {
+		a = sync_get(ev, etcd, "k");
+		CHECK_EQ_INT(a.r, -EHOSTUNREACH);
+		CHECK(strstr(a.text, "is in another cluster") != NULL);
+	}
+	(void) server_cluster_id(servers[0], 1);
+	(void) sync_status(ev, etcd, server_url(servers[0]));
+	a = sync_get(ev, etcd, "k");
+	CHECK_EQ_STR(a.endpoint, server_url(servers[0]));
+	etcd_expect_cluster(etcd, 2);
+	a = sync_get(ev, etcd, "k");
+	CHECK_EQ_INT(a.r, 0);
+
+	/* Until one is chosen, calls wait, but those that name their endpoint. */
+	etcd_expect_cluster(etcd, 0);
+	a = (struct answer){0};
+	CHECK_EQ_INT(etcd_range(etcd, &range, answer_on_range, &a, NULL), 0);
+	CHECK_EQ_INT(sync_status(ev, etcd, server_url(servers[0])).r, 0);
+	CHECK_EQ_INT(a.n_callbacks, 0);
+	etcd_expect_cluster(etcd, 2);
+	CHECK_EQ_INT(a.n_callbacks, 0);
+	CHECK(sync_until(ev, &a.n_callbacks, 1));
+	CHECK_EQ_INT(a.r, 0);
+	end();
+}
+
+/* A member may want a token before it says of which cluster it is. */
+static void test_token_before_a_cluster(void)
+{
+	const char *url;
+	struct etcd_options options = {
+	    .endpoints = &url, .n_endpoints = 1, .user = "root", .password = "secret"};
+	char error[ETCD_ERROR_TEXT_MAX];
+
+	servers[0] = server_new(ev, 0, 0);
+	server_set_token(servers[0], "first");
+	url = server_url(servers[0]);
+	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
+	etcd_expect_cluster(etcd, 0);
+	CHECK_EQ_INT(sync_status(ev, etcd, url).r, 0);
+	end();
+}
+
+static void test_endpoints_that_were_known(void)
+{
+	const char *const *in_use;
+	const char *further;
+	struct answer a;
+
+	begin(1);
+	servers[1] = server_new(ev, 1, 0);
+	further = server_url(servers[1]);
+	etcd_add_endpoints(etcd, &further, 1);
+	CHECK_EQ_INT(etcd_endpoints(etcd, &in_use), 2);
+	server_set(servers[0], SERVER_RANGE, silent);
+	a = sync_get(ev, etcd, "k");
+	CHECK_EQ_STR(a.endpoint, further);
+	end();
+}
+
 static void test_tokens(void)
 {
 	const char *urls[2];
@@ -313,6 +405,9 @@ int main(void)
 	    test_status,
 	    test_comes_back,
 	    test_discovery,
+	    test_cluster_that_is_meant,
+	    test_token_before_a_cluster,
+	    test_endpoints_that_were_known,
 	    test_tokens,
 	    test_tokens_that_are_none,
 	    test_wrong_password,

@@ -286,6 +286,24 @@ static void test_cancelled_for_another_reason(void)
 	end();
 }
 
+/* A member of a cluster that is not meant says nothing of ours: another one is watched. */
+static void test_a_cluster_that_is_not_meant(void)
+{
+	begin(2);
+	etcd_expect_cluster(etcd, 1);
+	(void) server_cluster_id(servers[0], 2);
+	server_send_events(servers[0], "P12:a/1=x", false);
+	CHECK(sync_until(ev, &w.n_live, 2));
+	CHECK_EQ_INT(server_watch(servers[1])->n_open, 1);
+	server_send_events(servers[1], "P12:a/1=y", false);
+	CHECK_LOG("+-+P12:a/1=y |");
+	/* It is not tried while the other one is there, broken as that may be. */
+	server_end_stream(servers[1], GRPC_STATUS_UNAVAILABLE, "bye");
+	CHECK(sync_until(ev, &w.n_live, 3));
+	CHECK_EQ_INT(server_watch(servers[0])->n_creates, 1);
+	end();
+}
+
 /* Restored from a snapshot under our feet: the revisions of two clusters cannot be compared. */
 static void test_another_cluster(void)
 {
@@ -449,6 +467,7 @@ int main(void)
 	    test_flapping,
 	    test_compacted,
 	    test_cancelled_for_another_reason,
+	    test_a_cluster_that_is_not_meant,
 	    test_another_cluster,
 	    test_backwards,
 	    test_token_runs_out,

@@ -278,6 +278,32 @@ static void test_other_cluster(void)
 	check_keys(&f, "and goes on from there", "n2", 21, 0, 3000);
 }
 
+/* A record that another cluster wrote came by a restore: even `released` is waited for. */
+static void test_record_of_another_cluster(void)
+{
+	static const uint64_t written_in[] = {0, CLUSTER, CLUSTER + 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(written_in); i++) {
+		struct mono_moment until = {0};
+		struct record_owner o = owner_of("n1", 3);
+		AUTO(free) char *value = NULL;
+		struct facts f;
+
+		o.released = true;
+		o.cluster_id = written_in[i];
+		value = record_owner_format(&o);
+		if (o.cluster_id == CLUSTER + 1)
+			until = timing_take_at(AT(1000), 3 * US_PER_S, 100 * US_PER_MS);
+		facts_init(&f);
+		(void) read_all(&f, 50, 1000, 1, key("owner", value, 40));
+		CHECK_EQ_INT(f.former_until.us, until.us);
+		CHECK_EQ_INT(f.former_until.raw_us, until.raw_us);
+		/* It is the same record. */
+		(void) read_all(&f, 51, 2000, 1, key("owner", value, 40));
+		CHECK_EQ_INT(f.former_until.us, until.us);
+	}
+}
+
 /* Etcd was restored from a backup: revisions go back, and come again. */
 static void test_rewound(void)
 {
@@ -397,6 +423,57 @@ static void test_nodes(void)
 	check_nodes(&f, "an older one does not", "n5 ");
 }
 
+#define NODE_OF(mac)                                                            \
+	"{\"instance\":\"i\",\"priority\":1,\"health\":\"good\",\"eligible\":true," \
+	"\"etcdLeader\":false,\"mac\":\"" mac "\"}"
+
+/* An answer is foreign only where it can be no node's that may hold the address. */
+static void test_macs(void)
+{
+	static const struct mac n1 = {{2, 0, 0, 0, 0, 1}}, other = {{2, 0, 0, 0, 0, 9}};
+	static const char of_n1[] = NODE_OF("02:00:00:00:00:01"),
+	                  of_n2[] = NODE_OF("02:00:00:00:00:02");
+	struct facts f;
+
+	facts_init(&f);
+	CHECK(!facts_is_foreign_mac(&f, &other));
+	(void) read_all(&f, 50, 1000, 1, key("node/n1", of_n1, 30));
+	CHECK_EQ_STR(facts_node_of_mac(&f, &n1), "n1");
+	CHECK(facts_node_of_mac(&f, &other) == NULL);
+	CHECK(facts_is_foreign_mac(&f, &other) && !facts_is_foreign_mac(&f, &n1));
+	/* One of a version that does not say its MAC. */
+	event(&f, key("node/n2", NODE_VALUE, 51), 2000);
+	CHECK(!facts_is_foreign_mac(&f, &other));
+	event(&f, key("node/n2", of_n2, 52), 2000);
+	CHECK(facts_is_foreign_mac(&f, &other));
+	/* The owner by the record is not in the race: nobody knows its MAC. */
+	event(&f, owner_key("n3", 1, 53), 2000);
+	CHECK(!facts_is_foreign_mac(&f, &other));
+	event(&f, owner_key("n2", 2, 54), 2000);
+	CHECK(facts_is_foreign_mac(&f, &other));
+}
+
+static void test_ask(void)
+{
+	struct facts f;
+
+	facts_init(&f);
+	f.turn = 3;
+	(void) read_all(&f, 50, 1000, 0);
+	CHECK_EQ_INT(f.ask_rev, 0);
+	(void) read_all(&f, 55, 1000, 1, key("ask", "{}", 52));
+	CHECK_EQ_INT(f.ask_rev, 52);
+	event(&f, key("ask", "{}", 57), 2000);
+	CHECK_EQ_INT(f.ask_rev, 57);
+	CHECK_EQ_INT(f.revision, 57);
+	event(&f, key("ask", "{}", 56), 2000);
+	CHECK_EQ_INT(f.ask_rev, 57);
+	/* Revisions come again in another timeline; the turn is the caller's. */
+	facts_rewind(&f, (struct mono_moment){0});
+	CHECK_EQ_INT(f.ask_rev, 0);
+	CHECK_EQ_INT(f.turn, 3);
+}
+
 static void test_too_many_nodes(void)
 {
 	struct facts f;
@@ -425,9 +502,12 @@ int main(void)
 	test_own_write();
 	test_quorum_streak();
 	test_other_cluster();
+	test_record_of_another_cluster();
 	test_rewound();
 	test_rewound_and_grown();
 	test_nodes();
+	test_macs();
+	test_ask();
 	test_too_many_nodes();
 	return check_result();
 }

@@ -33,6 +33,10 @@ static struct keep sample(void)
 	struct keep k = {.lease = INT64_C(7587868061234567890), .on_hold = true, .n_vips = 2};
 
 	(void) strcpy(k.instance, INSTANCE);
+	k.cluster_id = UINT64_C(0xd411b112bfface22);
+	k.n_endpoints = 2;
+	(void) strcpy(k.endpoints[0], "https://127.0.0.1:2379");
+	(void) strcpy(k.endpoints[1], "https://[fd00::1]:2379");
 	k.vips[0] = (struct keep_vip){.vip = addr_of("10.0.0.5"),
 	                              .ifindex = 3,
 	                              .epoch = 7,
@@ -54,6 +58,10 @@ static void check_equal(const struct keep *got, const struct keep *want)
 	CHECK_EQ_INT(got->lease, want->lease);
 	CHECK_EQ_INT(got->on_hold, want->on_hold);
 	CHECK_EQ_INT(got->n_vips, want->n_vips);
+	CHECK_EQ_INT(got->cluster_id, want->cluster_id);
+	CHECK_EQ_INT(got->n_endpoints, want->n_endpoints);
+	for (size_t i = 0; i < want->n_endpoints; i++)
+		CHECK_EQ_STR(got->endpoints[i], want->endpoints[i]);
 	for (size_t i = 0; i < want->n_vips; i++) {
 		const struct keep_vip *w = &want->vips[i];
 		const struct keep_vip *g = keep_find(got, &w->vip);
@@ -122,6 +130,13 @@ static void test_damaged(void)
 	    {"an address that is none", "sed -i 's/10.0.0.5/10.0.0.555/' $f", -EINVAL},
 	    {"no deadline", "sed -i '0,/deadlineUs/s/deadlineUs/other/' $f", -EINVAL},
 	    {"a revision with a fraction", "sed -i '0,/\"rev\": /s/\"rev\": /&1.5e-/' $f", -EINVAL},
+	    {"from before the cluster was remembered", "sed -i 's/\"cluster\"/\"other\"/' $f", 0},
+	    {"a cluster that is none", "sed -i 's/d411b112bfface22/D411/' $f", -EINVAL},
+	    {"endpoints that are none", "sed -i 's,\"https://127.0.0.1:2379\",7,' $f", -EINVAL},
+	    {"an endpoint too long", "sed -i \"s,127.0.0.1,$(printf %0400d 1),\" $f", -EINVAL},
+	    {"endpoints too many",
+	     "sed -i \"s;\\\"https://127.0.0.1:2379\\\";$(yes '\"u\"' | head -16 | paste -sd,);\" $f",
+	     -EINVAL},
 	    {"too large", "head -c 70000 /dev/zero | tr '\\0' ' ' >>$f", -EFBIG},
 	};
 	const struct keep k = sample();

@@ -163,7 +163,7 @@ static void test_watch(void)
 {
 	struct record_owner o = record("n9", 5);
 	AUTO(free) char *value = record_owner_format(&o);
-	int64_t owner_rev, beat_rev, before_us;
+	int64_t owner_rev, beat_rev, asked_rev, before_us;
 	struct desk d;
 
 	set_desk(&d);
@@ -188,6 +188,12 @@ static void test_watch(void)
 	                 .r,
 	             0);
 	CHECK(TURN_UNTIL(ev, facts_node(&d.facts, "n9") != NULL));
+	CHECK_EQ_INT(d.facts.ask_rev, 0);
+	ledger_ask(d.ledger);
+	CHECK(TURN_UNTIL(ev, d.facts.ask_rev > beat_rev));
+	asked_rev = d.facts.ask_rev;
+	ledger_ask(d.ledger);
+	CHECK(TURN_UNTIL(ev, d.facts.ask_rev > asked_rev));
 	/* An empty value is no deletion. */
 	beat_rev = sync_put(ev, other, BEAT, "", 0).revision;
 	CHECK(sees(&d, owner_rev, beat_rev));
@@ -368,7 +374,7 @@ static void test_compaction(void)
 /* All that one member is enough for. */
 static void test_one_member(void)
 {
-	struct cluster *cluster = one_member();
+	struct cluster *cluster = one_member(0);
 	struct etcd_options usual = {.endpoints = cluster_urls(cluster), .n_endpoints = 1};
 	char error[ETCD_ERROR_TEXT_MAX];
 
@@ -389,9 +395,51 @@ static void test_one_member(void)
 	cluster_free(cluster);
 }
 
+/* Without a beat, and under the alarm NOSPACE. */
+static void test_full(void)
+{
+	struct cluster *cluster = one_member(CLUSTER_SMALL);
+	AUTO(free) char *large = xcalloc(1, 400001);
+	struct desk d;
+	int64_t rev;
+
+	memset(large, 'x', 400000);
+	set_desk(&d);
+	ledger_follow(d.ledger);
+	CHECK_EQ_INT(take(&d, "n1", 9, 0, 0), ELECTION_DONE);
+	rev = d.said.takes.rev;
+	/* A standby puts one where there is none, and no second one. */
+	for (int i = 0; i < 2; i++) {
+		CHECK(TURN_UNTIL(ev, d.facts.owner_rev == rev));
+		ledger_beat(d.ledger);
+		CHECK(TURN_UNTIL(ev, d.facts.beat_rev > rev));
+	}
+	CHECK_EQ_INT(release(&d, &(struct record_owner){.epoch = 9}, rev + 1), ELECTION_LOST);
+	CHECK_EQ_INT(sync_get(ev, other, BEAT).version, 1);
+	CHECK_EQ_INT(confirm(&d, rev, 9), ELECTION_DONE);
+	CHECK(TURN_UNTIL(ev, sync_put(ev, other, "large", large, 0).r == -ENOSPC));
+	/* Refused as a put and carried out as a deletion, which has nothing to delete the second time.
+	 */
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ_INT(confirm(&d, rev, 9), ELECTION_DONE);
+		CHECK_EQ_INT(sync_get(ev, other, BEAT).n_kvs, 0);
+		CHECK(TURN_UNTIL(ev, d.facts.beat_rev == 0));
+		CHECK(ledger_trouble(d.ledger) != NULL && ledger_trouble(d.ledger)->r == -ENOSPC);
+	}
+	ledger_beat(d.ledger);
+	CHECK_EQ_INT(take(&d, "n1", 10, rev, 0), ELECTION_UNKNOWN);
+	CHECK_EQ_INT(confirm(&d, rev, 8), ELECTION_LOST);
+	CHECK_EQ_INT(confirm(&d, rev + 1, 9), ELECTION_LOST);
+	CHECK_EQ_INT(sync_get(ev, other, BEAT).n_kvs, 0);
+	ledger_free(d.ledger);
+	etcd_free(etcd);
+	etcd_free(other);
+	cluster_free(cluster);
+}
+
 int main(void)
 {
-	static const patient_fn tests[] = {test_one_member, test_compaction};
+	static const patient_fn tests[] = {test_one_member, test_compaction, test_full};
 
 	patiently(&(struct patient){.prepare = prepare}, 2, tests, ARRAY_SIZE(tests));
 	return check_result();

@@ -181,12 +181,14 @@ static void test_trouble(void)
 	CHECK_EQ_INT(ledger_trouble(d.ledger)->since_us, since_us);
 	/* Another one could write. */
 	d.facts.life = mono_moment_now();
+	d.facts.beat_rev = 1;
+	d.facts.beat_as_of = 0;
 	read_keys(&d);
 	CHECK(ledger_trouble(d.ledger) == NULL);
-	CHECK_EQ_INT(confirm(&d, 7, 1), ELECTION_UNKNOWN);
+	CHECK(TURN_UNTIL(ev, confirm(&d, 7, 1) == ELECTION_UNKNOWN && ledger_trouble(d.ledger) != NULL));
+	/* That a deletion is carried out does not mean that it takes puts: the next put tells. */
 	server_set(server, SERVER_TXN, (struct server_rule){0});
-	CHECK_EQ_INT(confirm(&d, 7, 1), ELECTION_LOST);
-	CHECK(ledger_trouble(d.ledger) == NULL);
+	CHECK(TURN_UNTIL(ev, confirm(&d, 7, 1) == ELECTION_LOST && ledger_trouble(d.ledger) == NULL));
 
 	server_set(server, SERVER_RANGE, odd);
 	read_keys(&d);
@@ -231,7 +233,7 @@ static void test_follow_retries(void)
 /* All that one member is enough for. */
 static void test_one_member(void)
 {
-	struct cluster *cluster = one_member();
+	struct cluster *cluster = one_member(0);
 
 	test_confirm_of_what();
 	test_values_guard();

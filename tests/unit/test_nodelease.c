@@ -23,6 +23,7 @@ struct told {
 	unsigned n_alive; /* of those, with a lease */
 	int64_t id;       /* the last */
 	unsigned n_min_ttl;
+	int grant_error;
 	int64_t min_ttl_s;
 	unsigned n_changed_before_min_ttl;
 	unsigned n_ended;
@@ -51,7 +52,13 @@ static void ended_cb(void *userdata)
 	((struct told *) userdata)->n_ended++;
 }
 
-static const struct nodelease_callbacks callbacks = {.changed = changed_cb, .min_ttl = min_ttl_cb};
+static void granted_cb(int r, void *userdata)
+{
+	((struct told *) userdata)->grant_error = r;
+}
+
+static const struct nodelease_callbacks callbacks = {
+    .changed = changed_cb, .min_ttl = min_ttl_cb, .granted = granted_cb};
 
 static struct etcd *client_new(const struct cluster *cluster, unsigned call_timeout_ms)
 {

@@ -25,6 +25,7 @@ static const struct record_owner sample = {
     .reason = "preempted by priority",
     .wall_us = INT64_C(1767225600) * US_PER_S,
     .stamp_us = 1234567890123,
+    .cluster_id = UINT64_C(0x2870320269150f65),
 };
 
 static void test_owner_text(void)
@@ -34,7 +35,8 @@ static void test_owner_text(void)
 	CHECK_EQ_STR(text, "{\"node\":\"cp-1.example\",\"instance\":\"" INSTANCE
 	                   "\",\"epoch\":7,\"windowMs\":3000,\"lateMs\":100,\"released\":true,"
 	                   "\"successor\":\"cp-2\",\"reason\":\"preempted by priority\","
-	                   "\"time\":\"2026-01-01T00:00:00Z\",\"stampUs\":1234567890123}");
+	                   "\"time\":\"2026-01-01T00:00:00Z\",\"stampUs\":1234567890123,\"cluster\":"
+	                   "\"2870320269150f65\"}");
 }
 
 static void test_owner_round_trip(void)
@@ -49,6 +51,8 @@ static void test_owner_round_trip(void)
 	owners[2].successor[0] = '\0';
 	owners[2].reason[0] = '\0';
 	owners[2].late_us = 0;
+	owners[1].cluster_id = UINT64_MAX;
+	owners[2].cluster_id = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
 		AUTO(free) char *text = record_owner_format(&owners[i]);
 		struct record_owner o;
@@ -66,6 +70,7 @@ static void test_owner_round_trip(void)
 		CHECK_EQ_STR(o.successor, owners[i].successor);
 		CHECK_EQ_STR(o.reason, owners[i].reason);
 		CHECK_EQ_INT(o.wall_us, owners[i].wall_us);
+		CHECK_EQ_INT(o.cluster_id, owners[i].cluster_id);
 	}
 }
 
@@ -87,6 +92,11 @@ static void test_owner_parse(void)
 	    {"the least", PLAIN, 0},
 	    {"members that are not known", WITH("\"colour\":{\"a\":[1]}"), 0},
 	    {"a time that is none", WITH("\"time\":\"yesterday\""), 0},
+	    {"a cluster", WITH("\"cluster\":\"ffffffffffffffff\""), 0},
+	    {"a cluster of 17 digits", WITH("\"cluster\":\"10000000000000000\""), -EINVAL},
+	    {"a cluster that is no number", WITH("\"cluster\":\"0x12\""), -EINVAL},
+	    {"an empty cluster", WITH("\"cluster\":\"\""), -EINVAL},
+	    {"a cluster that is no text", WITH("\"cluster\":12"), -EINVAL},
 	    {"largest window", OWNER("\"n\"", "\"i\"", "1", "600000", "600000", "true"), 0},
 	    {"smallest window", OWNER("\"n\"", "\"i\"", "1", "1", "0", "true"), 0},
 	    {"nothing", "", -EINVAL},
@@ -176,15 +186,35 @@ static void test_owner_size(void)
 static void test_node_round_trip(void)
 {
 	static const struct record_node nodes[] = {
-	    {"cp-1", INSTANCE, 100, HEALTH_GOOD, true, false},
-	    {"cp-1", INSTANCE, 0, HEALTH_BAD, false, true},
-	    {"cp-1", INSTANCE, 1000, HEALTH_UNKNOWN, true, true},
-	    {"cp-1", "i", 1, HEALTH_UNCHECKED, false, false},
+	    {.instance = INSTANCE,
+	     .priority = 100,
+	     .health = HEALTH_GOOD,
+	     .eligible = true,
+	     .has_mac = true,
+	     .mac = {{2, 0, 0, 0, 0, 0xa}}},
+	    {.instance = INSTANCE,
+	     .health = HEALTH_BAD,
+	     .etcd_leader = true,
+	     .has_mac = true,
+	     .owned = 64,
+	     .answered = -1},
+	    {.instance = INSTANCE,
+	     .priority = 1000,
+	     .health = HEALTH_UNKNOWN,
+	     .eligible = true,
+	     .etcd_leader = true,
+	     .owned = 3,
+	     .answered = INT64_C(1) << 60},
+	    {.instance = "i", .priority = 1, .health = HEALTH_UNCHECKED},
 	};
 	AUTO(free) char *first = record_node_format(&nodes[0]);
+	AUTO(free) char *older = record_node_format(&nodes[3]);
 
 	CHECK_EQ_STR(first, "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
-	                    "\"eligible\":true,\"etcdLeader\":false}");
+	                    "\"eligible\":true,\"etcdLeader\":false,\"owned\":0,\"answered\":0,"
+	                    "\"mac\":\"02:00:00:00:00:0a\"}");
+	CHECK_EQ_STR(older, "{\"instance\":\"i\",\"priority\":1,\"health\":\"unchecked\","
+	                    "\"eligible\":false,\"etcdLeader\":false,\"owned\":0,\"answered\":0}");
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		AUTO(free) char *text = record_node_format(&nodes[i]);
 		struct record_node n = {.node = "from the key"};
@@ -196,12 +226,31 @@ static void test_node_round_trip(void)
 		CHECK_EQ_INT(n.health, nodes[i].health);
 		CHECK_EQ_INT(n.eligible, nodes[i].eligible);
 		CHECK_EQ_INT(n.etcd_leader, nodes[i].etcd_leader);
+		CHECK_EQ_INT(n.has_mac, nodes[i].has_mac);
+		CHECK(!n.has_mac || mac_equal(&n.mac, &nodes[i].mac));
+		CHECK_EQ_INT(n.owned, nodes[i].owned);
+		CHECK_EQ_INT(n.answered, nodes[i].answered);
 	}
 }
 
 #define NODE(instance, priority, health, eligible)                            \
 	"{\"instance\":" instance ",\"priority\":" priority ",\"health\":" health \
 	",\"eligible\":" eligible ",\"etcdLeader\":false}"
+
+#define NODE_WITH(member)                                                       \
+	"{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false," \
+	"\"etcdLeader\":true," member "}"
+
+/* What a version wrote that counts no VIPs and answers no `ask`. */
+static void test_node_of_before(void)
+{
+	static const char text[] = NODE("\"i\"", "100", "\"good\"", "true");
+	struct record_node n = {.owned = 7, .answered = 7};
+
+	CHECK_EQ_INT(record_node_parse(text, strlen(text), &n), 0);
+	CHECK_EQ_INT(n.owned, 0);
+	CHECK_EQ_INT(n.answered, -1);
+}
 
 static void test_node_parse(void)
 {
@@ -226,8 +275,21 @@ static void test_node_parse(void)
 	    {"health of no kind", NODE("\"i\"", "100", "\"excellent\"", "true"), -EINVAL},
 	    {"health empty", NODE("\"i\"", "100", "\"\"", "true"), -EINVAL},
 	    {"eligible a string", NODE("\"i\"", "100", "\"good\"", "\"true\""), -EINVAL},
+	    {"mac that is none",
+	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false,"
+	     "\"etcdLeader\":true,\"mac\":\"02:00\"}",
+	     -EINVAL},
+	    {"mac a number",
+	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false,"
+	     "\"etcdLeader\":true,\"mac\":2}",
+	     -EINVAL},
 	    {"etcdLeader missing",
 	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false}", -EINVAL},
+	    {"most VIPs", NODE_WITH("\"owned\":64"), 0},
+	    {"more than there may be", NODE_WITH("\"owned\":65"), -EINVAL},
+	    {"fewer than none", NODE_WITH("\"owned\":-1"), -EINVAL},
+	    {"an answer to no ask", NODE_WITH("\"answered\":-2"), -EINVAL},
+	    {"an answer that is text", NODE_WITH("\"answered\":\"1\""), -EINVAL},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -290,6 +352,7 @@ int main(void)
 	test_owner_parse();
 	test_owner_size();
 	test_node_round_trip();
+	test_node_of_before();
 	test_node_parse();
 	test_node_name();
 	test_beat();

@@ -48,7 +48,9 @@ static const struct vip_report owner = {
     .moves = moves,
     .n_moves = ARRAY_SIZE(moves),
     .conflicts = 4,
+    .in_use = true,
     .foreign_mac = "02:00:00:00:00:01",
+    .foreign_node = "n2",
     .readds = 5,
     .candidates = candidates,
     .n_candidates = ARRAY_SIZE(candidates),
@@ -60,6 +62,7 @@ static const struct vip_report owner = {
 static const struct vip_report unknown = {
     .vip = "fd00::5",
     .link = "bond0.100",
+    .link_problem = "no",
     .announce = "hcloud",
     .cloud = "failed",
     .cloud_requests = 7,
@@ -87,7 +90,7 @@ static void check_json(const struct vip_report *report, const char *want)
 static void test_json(void)
 {
 	check_json(&owner,
-	           "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"announce\":\"layer2\",\"cloud\":null,"
+	           "{\"vip\":\"10.0.0.5\",\"link\":\"eth0\",\"link_problem\":null,\"announce\":\"layer2\",\"cloud\":null,"
 	           "\"node\":\"n1\",\"state\":\"owner\","
 	           "\"reason\":\"owner silent\",\"since_s\":12.3,\"owner\":\"n1\",\"epoch\":7,"
 	           "\"owner_revision\":1234,\"fence\":\"nftables\",\"fence_window_ms\":3000,"
@@ -97,13 +100,14 @@ static void test_json(void)
 	           "\"etcd_endpoint\":\"https://127.0.0.1:2379\",\"etcd_ok\":true,"
 	           "\"last_move\":{\"from\":\"n2\",\"to\":\"n1\",\"reason\":\"owner silent\","
 	           "\"time\":\"2026-01-01T00:00:00Z\",\"duration_ms\":3204},\"moves\":3,"
-	           "\"conflicts\":4,\"foreign_mac\":\"02:00:00:00:00:01\",\"readds\":5,"
+	           "\"conflicts\":4,\"in_use\":true,\"foreign_mac\":\"02:00:00:00:00:01\","
+	           "\"foreign_node\":\"n2\",\"readds\":5,"
 	           "\"candidates\":[{\"node\":\"n1\",\"priority\":100,\"health\":\"good\"},"
 	           "{\"node\":\"n2\",\"priority\":90,\"health\":\"bad\"}],"
 	           "\"warnings\":[\"the lease's TTL was raised to 15 s\",\"odd ? byte\"]}");
 	check_json(
 	    &unknown,
-	    "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"announce\":\"hcloud\",\"cloud\":\"failed\","
+	    "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"link_problem\":\"no\",\"announce\":\"hcloud\",\"cloud\":\"failed\","
 	    "\"node\":\"n1\",\"state\":\"down\","
 	    "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
 	    "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
@@ -111,7 +115,8 @@ static void test_json(void)
 	    "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
 	    "\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
 	    "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
-	    "\"conflicts\":0,\"foreign_mac\":null,\"readds\":0,\"candidates\":[],"
+	    "\"conflicts\":0,\"in_use\":false,\"foreign_mac\":null,"
+	    "\"foreign_node\":null,\"readds\":0,\"candidates\":[],"
 	    "\"warnings\":[]}");
 }
 
@@ -140,6 +145,8 @@ static void test_metrics(void)
 	    "fairlead_vipd_moves_total{vip=\"10.0.0.5\",reason=\"owner silent\"} 2\n",
 	    "fairlead_vipd_moves_total{vip=\"10.0.0.5\",reason=\"handover\"} 1\n",
 	    "fairlead_vipd_conflicts_total{vip=\"10.0.0.5\"} 4\n",
+	    "fairlead_vipd_in_use{vip=\"10.0.0.5\"} 1\n",
+	    "fairlead_vipd_in_use{vip=\"fd00::5\"} 0\n",
 	    "fairlead_vipd_readds_total{vip=\"10.0.0.5\"} 5\n",
 	    "fairlead_vipd_candidates{vip=\"10.0.0.5\"} 2\n",
 	    "fairlead_vipd_priority{vip=\"10.0.0.5\"} 100\n",

@@ -31,6 +31,7 @@ static struct ev_loop *ev;
 static struct rtnl *rtnl;
 static struct nftgate *gate;
 static struct etcd *etcd;
+static struct clusterid *cluster;
 
 static bool refuse_removal; /* of addresses */
 
@@ -52,6 +53,11 @@ CURLM *curl_multi_init(void)
 	return NULL;
 }
 
+static unsigned owned_cb(void *ctx UNUSED)
+{
+	return 0;
+}
+
 static void kept_changed_cb(void *ctx UNUSED)
 {
 }
@@ -65,6 +71,20 @@ static void stopped_cb(void *ctx)
 	++*(unsigned *) ctx;
 }
 
+static void cluster_changed_cb(void *userdata UNUSED)
+{
+}
+
+static int64_t cluster_fence_us(void *userdata UNUSED)
+{
+	return 0;
+}
+
+static const struct clusterid_callbacks cluster_callbacks = {
+    .changed = cluster_changed_cb,
+    .fence_us = cluster_fence_us,
+};
+
 struct stage {
 	struct vip_env env;
 	struct config_vip config;
@@ -76,6 +96,7 @@ struct stage {
 static enum config_announce announce;
 static struct config_hcloud *hcloud;
 static enum config_fence fence_wanted;
+static int64_t fence_window_us;
 static int gate_error;
 
 static void set_stage(struct stage *s, const char *link, const struct keep_vip *kept)
@@ -84,6 +105,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	s->env = (struct vip_env){
 	    .ev = ev,
 	    .etcd = etcd,
+	    .cluster = cluster,
 	    .rtnl = rtnl,
 	    .gate = gate,
 	    .gate_error = gate_error,
@@ -91,6 +113,7 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	    .instance = "0123456789abcdef0123456789abcdef",
 	    .key_prefix = "fairlead/v1/",
 	    .lease_ttl_us = 10 * US_PER_S,
+	    .owned = owned_cb,
 	    .kept_changed = kept_changed_cb,
 	    .name_taken = name_taken_cb,
 	    .stopped = stopped_cb,
@@ -101,8 +124,9 @@ static void set_stage(struct stage *s, const char *link, const struct keep_vip *
 	s->config.policy.priority = 100;
 	s->config.policy.announce = announce;
 	s->config.policy.fence = fence_wanted;
+	s->config.policy.fence_window_us = fence_window_us;
 	s->config.hcloud = hcloud;
-	s->vip = vip_new(&s->env, &s->config, kept);
+	s->vip = vip_new(&s->env, &s->config, 0, kept);
 }
 
 /* As the process before us would have left it. */
@@ -182,6 +206,25 @@ static void test_adopted(void)
 	CHECK(!vip_is_off(s.vip));
 	vip_stop(s.vip, "stopping");
 	CHECK(vip_is_off(s.vip));
+	vip_free(s.vip);
+}
+
+/* Until etcd has answered; but not for ever. */
+static void test_settling(void)
+{
+	struct keep_vip kept = leave_behind("v0");
+	struct stage s;
+
+	set_stage(&s, "v0", &kept);
+	CHECK(vip_is_settling(s.vip));
+	vip_stop(s.vip, "stopping");
+	CHECK(!vip_is_settling(s.vip));
+	vip_free(s.vip);
+	fence_window_us = MS(100);
+	set_stage(&s, "v0", NULL);
+	fence_window_us = 0;
+	CHECK(vip_is_settling(s.vip));
+	CHECK(TURN_UNTIL(ev, !vip_is_settling(s.vip)));
 	vip_free(s.vip);
 }
 
@@ -433,7 +476,9 @@ int main(void)
 	test_no_cloud_client();
 	if (!open_world())
 		return check_result();
+	cluster = clusterid_new(ev, etcd, 1, &cluster_callbacks, NULL);
 	test_adopted();
+	test_settling();
 	test_not_removed();
 	test_removed_at_last();
 	test_cannot_announce();
@@ -442,6 +487,7 @@ int main(void)
 	test_gate_refused();
 	test_gate_refused_later();
 	test_not_fenced();
+	clusterid_free(cluster);
 	etcd_free(etcd);
 	nftgate_free(gate);
 	rtnl_free(rtnl);

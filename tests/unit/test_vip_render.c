@@ -71,6 +71,23 @@ static void test_troubled(void)
 	    "warning: 10.0.0.5: two?[31m\n");
 }
 
+/* What is configured wrongly comes first, and once; etcd was not asked yet. */
+static void test_link_problem(void)
+{
+	check_status("[{\"vip\":\"10.0.0.5\",\"link\":\"e9\",\"node\":\"n1\",\"state\":\"standby\","
+	             "\"link_problem\":\"no subnet\",\"etcd_ok\":false,\"etcd_endpoint\":null,"
+	             "\"foreign_mac\":\"02:00:00:00:00:01\",\"foreign_node\":\"n2\","
+	             "\"warnings\":[\"takes no part\",\"no subnet\"]}]",
+	             "node n1\n"
+	             "VIP       LINK  STATE    OWNER  EPOCH  FENCE  BOUND  RTT  HEALTH\n"
+	             "10.0.0.5  e9    standby  -          -      -      -    -  -\n"
+	             "warning: 10.0.0.5: no subnet\n"
+	             "warning: 10.0.0.5: a host that is not the owner has claimed it: "
+	             "02:00:00:00:00:01\n"
+	             "warning: 10.0.0.5: that is node n2\n"
+	             "warning: 10.0.0.5: takes no part\n");
+}
+
 /* Nothing is taken for granted of what another version sends. */
 static void test_strange(void)
 {
@@ -177,6 +194,7 @@ int main(void)
 {
 	test_healthy();
 	test_troubled();
+	test_link_problem();
 	test_strange();
 	test_ages();
 	test_width();

@@ -155,7 +155,7 @@ static const struct scene scenes[] = {
         .owners = 2,
     },
     {
-        .name = "a former owner sends a TCP segment, answering nobody who asks for a MAC",
+        .name = "a former owner sends a TCP segment and answers no request for a MAC",
         .speeches = {{"answer", A, 0, 1 S, 5 MS},
                      {"answer", B, 1500 MS, 9 S, 5 MS},
                      {"serve", A, 5002 MS, 5002 MS, 1}},

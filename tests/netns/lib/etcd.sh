@@ -32,6 +32,29 @@ etcd_start() { # NODE
 		"${ETCD_OPTIONS[@]}"
 }
 
+# The cluster that NODE's member is of, as etcd writes it. It has more digits than jq can tell apart.
+etcd_cluster_id() { # NODE
+	local id
+	id=$(ETCD_AT=$1 etcd_ctl get nothing --write-out json | grep -o '"cluster_id":[0-9]*')
+	printf '%x' "${id#*:}"
+}
+
+# NODE's data, made of the backup: of the cluster that the token and the members make.
+etcd_restore() { # NODE TOKEN MEMBER...
+	local node=$1 token=$2 program=$ETCD_BIN/etcdctl member cluster=()
+	shift 2
+	[[ ! -x $ETCD_BIN/etcdutl ]] || program=$ETCD_BIN/etcdutl
+	for member in "$@"; do
+		cluster+=("$member=https://$(mgmt_ip "$member"):2380")
+	done
+	rm -rf "${T:?}/etcd-$node"
+	ETCDCTL_API=3 "$program" snapshot restore "$T/backup.db" --name "$node" \
+		--data-dir "$T/etcd-$node" --initial-cluster "$(IFS=,; echo "${cluster[*]}")" \
+		--initial-cluster-token "$token" \
+		--initial-advertise-peer-urls "https://$(mgmt_ip "$node"):2380" \
+		>>"$LOG_DIR/restore.log" 2>&1
+}
+
 etcd_up() {
 	local node
 	etcd_binaries

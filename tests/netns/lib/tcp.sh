@@ -152,20 +152,21 @@ observe_tcp() { # [ADDRESS [PATH...]]
 	wait_until 5 grep -q asking "$(tcp_log "$address")"
 }
 
-# Each of these paths is answered by that node, on new connections and on established ones, to an ordinary
-# client and to one that knows that node only; so the silence of others proves something.
+# In the last second that node answered on each of these paths, on new connections and on established ones,
+# to an ordinary client and to one that knows that node only; so the silence of others proves something.
 tcp_answers() { # NODE ADDRESS PATH...
 	local node=$1 address=$2
 	shift 2
 	tail -n 4000 "$(tcp_log "$address")" | awk -v mac="$(node_mac "$node")" -v node="$node" -v paths="$*" '
-		$2 == "serve" && $3 == mac && ($6 == "eth0" || $6 == node) { seen[$4, $5, $6] = 1 }
+		{ now = $1 > now ? $1 : now }
+		$2 == "serve" && $3 == mac && ($6 == "eth0" || $6 == node) { seen[$4, $5, $6] = $1 }
 		END {
 			n = split(paths, path, " ")
 			for (i = 1; i <= n; i++) {
 				sub("=.*", "", path[i])
 				split("new held", kind, " ")
 				for (k in kind)
-					if (!seen[path[i], kind[k], "eth0"] || !seen[path[i], kind[k], node])
+					if (seen[path[i], kind[k], "eth0"] < now - 1e6 || seen[path[i], kind[k], node] < now - 1e6)
 						exit 1
 			}
 		}'

@@ -49,7 +49,7 @@ void scribe_note(struct scribe *s, int64_t at_us, const char *fmt, ...)
 }
 
 /* The kernel stamps frames and the story stamps marks with the wall clock. The difference of the
- * two clocks is taken anew each time, so a step of the wall clock spoils at most one stamp. */
+ * two clocks is read each time, so a step of the wall clock spoils at most one stamp. */
 static int64_t boottime_of_wall(int64_t wall_us)
 {
 	return wall_us - wall_now_us() + mono_now_us();

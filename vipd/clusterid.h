@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Asks all endpoints again and again of which etcd cluster they are, lets clusterchoice.h choose,
+ * and tells the etcd client, which believes no other cluster and holds all calls back until one is
+ * chosen. A node that has lost its own cluster therefore confirms nothing and takes nothing.
+ *
+ * An id tells clusters apart that were made with different tokens or peer URLs, and no others:
+ * `etcd --force-new-cluster` keeps it.
+ */
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcd/etcd.h"
+
+struct clusterid;
+
+struct clusterid_callbacks {
+	/* One was chosen, or another one. */
+	void (*changed)(void *userdata);
+	/* How long an owner may still answer that was confirmed just now. */
+	int64_t (*fence_us)(void *userdata);
+};
+
+/* remembered: what the process before worked with, or 0. All pointers are borrowed until
+ * clusterid_free(). */
+struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, uint64_t remembered,
+                                const struct clusterid_callbacks *callbacks, void *userdata);
+void clusterid_free(struct clusterid *cluster);
+DEFINE_AUTO(struct clusterid, clusterid_free);
+
+/* 0: none is chosen yet. */
+uint64_t clusterid_get(const struct clusterid *cluster);
+
+/* Which endpoint is of another cluster, and what to do. False: none is, as far as is known. */
+bool clusterid_warning(const struct clusterid *cluster, char *buf, size_t size);
