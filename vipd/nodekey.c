@@ -6,7 +6,7 @@
  * it.
  *
  * The key of another instance is this node's own of before, or that of a machine with its name. The
- * lease tells: one that is renewed has a process behind it, any other ends, whatever time it was
+ * lease tells: one that is renewed has a process behind it, any other ends, however long it was
  * granted. vipd never puts a key without a lease: one on no lease was copied, and never goes.
  */
 #include "vipd/nodekey.h"

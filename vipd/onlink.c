@@ -85,7 +85,7 @@ int onlink_look(struct rtnl *rtnl, const struct config_vip *vip, struct onlink *
 		const struct rtnl_link *at = rtnl_link_by_index(rtnl, o.found.ifindex);
 
 		(void) snprintf(o.ifname, sizeof(o.ifname), "%s", at != NULL ? at->name : "?");
-		/* A /32 beside other addresses is what keepalived, kube-vip or a hand has left there: the
+		/* A /32 among other addresses is what keepalived, kube-vip or a hand has left there: the
 		 * node does without it. */
 		o.is_own = !is_host_route(&o.found.prefix) || l.found_alone;
 		o.is_put = !o.is_own;

@@ -3,7 +3,7 @@
 
 /*
  * What takes packets of a link before the hooks that a gate (nftgate.h) stands in, so that it may
- * answer for an address whatever the gate says: XDP programs, eBPF programs of tc at ingress
+ * answer for an address that the gate silences: XDP programs, eBPF programs of tc at ingress
  * (cls_bpf and, from kernel 6.6, tcx), and flowtables, which forward established connections by
  * themselves. Looked for on the link, on its ports (bond, bridge) and on the links below it (VLAN).
  *

@@ -74,7 +74,7 @@ int nftgate_destroy(struct nftgate *gate);
 int nftgate_guard(struct nftgate *gate, const struct addr *addr);
 int nftgate_unguard(struct nftgate *gate, const struct addr *addr);
 
-/* Translated flows for guarded addresses come in by this link, whatever its kind. Adding twice is
+/* Translated flows for guarded addresses come in by this link, of any kind. Adding twice is
  * fine. A deleted link's number is not used again by the kernel, so there is no removal. */
 int nftgate_add_link(struct nftgate *gate, int ifindex);
 
