@@ -19,6 +19,7 @@
 #define SILENT_FOR (WINDOW + TIMING_LATE_US)
 
 struct stage {
+	struct facts_key beat;
 	int64_t now_us;
 	int64_t jump_us; /* by how much the clock jumps whenever it is read */
 	int64_t wake_us;
@@ -91,6 +92,11 @@ static void op_release(const struct record_owner *record, int64_t rev, void *ctx
 	s->rev = rev;
 }
 
+static void op_beat(void *ctx UNUSED)
+{
+	CHECK(false); /* there is one */
+}
+
 static int op_hold(int64_t deadline_us, void *ctx)
 {
 	struct stage *s = ctx;
@@ -129,6 +135,7 @@ static const struct election_ops ops = {
     .read = op_read,
     .take = op_take,
     .confirm = op_confirm,
+    .beat = op_beat,
     .release = op_release,
     .hold = op_hold,
     .drop = op_drop,
@@ -164,19 +171,26 @@ static void set_stage(struct stage *s, bool released)
 	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, NULL, 0, s->now_us,
 	                     moment(s->now_us));
 	facts_on_owner_written(&s->facts, &owner, ++s->revision, moment(s->now_us));
+	s->beat = (struct facts_key){.name = "beat",
+	                             .name_len = 4,
+	                             .value = "{}",
+	                             .value_len = 2,
+	                             .mod_revision = ++s->revision};
+	facts_on_event(&s->facts, &s->beat, moment(s->now_us));
 }
 
 static void answer_read_with(struct stage *s, const struct record_owner *o, int64_t rev)
 {
 	AUTO(free) char *owner = record_owner_format(o);
-	const struct facts_key key = {.name = "owner",
-	                              .name_len = 5,
-	                              .value = owner,
-	                              .value_len = strlen(owner),
-	                              .mod_revision = rev};
+	const struct facts_key keys[] = {{.name = "owner",
+	                                  .name_len = 5,
+	                                  .value = owner,
+	                                  .value_len = strlen(owner),
+	                                  .mod_revision = rev},
+	                                 s->beat};
 
-	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, &key, 1, s->now_us,
-	                     moment(s->now_us));
+	(void) facts_on_read(&s->facts, facts_mark(&s->facts), 1, s->revision, keys, ARRAY_SIZE(keys),
+	                     s->now_us, moment(s->now_us));
 	election_on_read(s->election, true);
 }
 
