@@ -6,6 +6,7 @@
 #include "vipd/clusterid.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,17 +23,20 @@
 #define UNCHOSEN_US (250 * US_PER_MS)
 #define DOUBT_US US_PER_S
 #define CALM_US (5 * US_PER_S)
+#define RANGE_MS 1000
 /* What was heard last is reported for so long. */
 #define REPORTED_US (2 * CALM_US)
 
 struct question {
 	struct clusterid *cluster;
+	const char *endpoint; /* borrowed from the client */
 	struct etcd_call *call;
 };
 
 struct clusterid {
 	struct ev_loop *ev;
 	struct etcd *etcd;
+	const char *key_prefix;
 	const struct clusterid_callbacks *callbacks;
 	void *userdata;
 	struct clusterchoice choice;
@@ -48,9 +52,11 @@ static void weigh(struct clusterid *c)
 	struct etcd_heard heard[ETCD_ENDPOINTS_MAX];
 	size_t n = etcd_endpoints_heard(c->etcd, heard);
 	uint64_t before = c->choice.id;
+	int64_t now_us = mono_now_us();
+	/* A round may take longer where callTimeout is long, and all of its answers count. */
+	int64_t fence_us = MAX(c->callbacks->fence_us(c->userdata), now_us - c->round_us);
 
-	if (!clusterchoice_weigh(&c->choice, heard, n, c->n_open == 0, mono_now_us(),
-	                         c->callbacks->fence_us(c->userdata)))
+	if (!clusterchoice_weigh(&c->choice, heard, n, c->n_open == 0, now_us, fence_us))
 		return;
 	log_notice("etcd_cluster", "old=%" PRIx64 " new=%" PRIx64 " reason=\"%s\"", before,
 	           c->choice.id,
@@ -86,18 +92,38 @@ static void end_round(struct clusterid *c)
 	ev_timer_start(c->ev, &c->timer);
 }
 
-static void status_cb(const struct etcd_outcome *outcome UNUSED,
-                      const struct etcd_status *status UNUSED, void *userdata)
+/* Who answered, and for which cluster, the client has noted. */
+static void on_answered(struct question *q)
 {
-	struct question *q = userdata;
 	struct clusterid *c = q->cluster;
 
-	/* Who answered, and for which cluster, the client has noted. */
 	q->call = NULL;
 	c->n_open--;
 	weigh(c);
 	if (c->n_open == 0)
 		end_round(c);
+}
+
+static void range_cb(const struct etcd_outcome *outcome UNUSED,
+                     const struct etcd_range_result *result UNUSED, void *userdata)
+{
+	on_answered(userdata);
+}
+
+static void status_cb(const struct etcd_outcome *outcome, const struct etcd_status *status UNUSED,
+                      void *userdata)
+{
+	struct question *q = userdata;
+	struct clusterid *c = q->cluster;
+	const struct etcd_range range = {
+	    .key = ETCD_STR(c->key_prefix), .serializable = true, .count_only = true};
+
+	/* From 3.5.28 and 3.6.0 on etcd wants the role root for a status, where it has users. A refusal
+	 * names no cluster. */
+	if (outcome->r == -EACCES &&
+	    etcd_endpoint_range(c->etcd, q->endpoint, &range, RANGE_MS, range_cb, q, &q->call) >= 0)
+		return;
+	on_answered(q);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -108,21 +134,25 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 	c->round_us = mono_now_us();
 	for (size_t i = 0; i < n; i++) {
-		int r = etcd_endpoint_status(c->etcd, endpoints[i], status_cb, &c->questions[i],
-		                             &c->questions[i].call);
+		int r;
 
+		c->questions[i].endpoint = endpoints[i];
+		r = etcd_endpoint_status(c->etcd, endpoints[i], status_cb, &c->questions[i],
+		                         &c->questions[i].call);
 		assert(r >= 0);
 		c->n_open++;
 	}
 }
 
-struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, uint64_t remembered,
-                                const struct clusterid_callbacks *callbacks, void *userdata)
+struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, const char *key_prefix,
+                                uint64_t remembered, const struct clusterid_callbacks *callbacks,
+                                void *userdata)
 {
 	struct clusterid *c = NEW0(struct clusterid);
 
 	c->ev = ev;
 	c->etcd = etcd;
+	c->key_prefix = key_prefix;
 	c->callbacks = callbacks;
 	c->userdata = userdata;
 	c->choice.id = remembered;
@@ -166,7 +196,7 @@ bool clusterid_warning(const struct clusterid *c, char *buf, size_t size)
 	struct etcd_heard heard[ETCD_ENDPOINTS_MAX];
 	size_t n = etcd_endpoints_heard(c->etcd, heard);
 	uint64_t first = c->choice.id;
-	bool differs = false;
+	bool differs = false, is_heard = false;
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < n; i++) {
@@ -174,13 +204,19 @@ bool clusterid_warning(const struct clusterid *c, char *buf, size_t size)
 
 		first = first != 0 ? first : id;
 		differs |= id != 0 && id != first;
+		is_heard |= id != 0 && id == c->choice.id;
 		if (id != 0 && id != c->choice.id)
 			append(buf, size, "%s%.80s (%" PRIx64 ")", buf[0] != '\0' ? ", " : "",
 			       heard[i].endpoint, id);
 	}
 	if (!differs)
 		return false;
-	if (c->choice.id != 0)
+	if (c->choice.id != 0 && !is_heard)
+		append(buf, size,
+		       ": of another etcd cluster; none answers for %" PRIx64
+		       " any more: this node goes along with the other after a fence window",
+		       c->choice.id);
+	else if (c->choice.id != 0)
 		append(buf, size,
 		       ": of another etcd cluster, and not used; this node works with %" PRIx64
 		       ": stop that etcd, or make it a member again",

@@ -27,10 +27,12 @@ struct clusterid_callbacks {
 	int64_t (*fence_us)(void *userdata);
 };
 
-/* remembered: what the process before worked with, or 0. All pointers are borrowed until
+/* key_prefix: below it this node may read, if nothing else. remembered: what the process before
+ * worked with, or 0. All pointers are borrowed until
  * clusterid_free(). */
-struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, uint64_t remembered,
-                                const struct clusterid_callbacks *callbacks, void *userdata);
+struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, const char *key_prefix,
+                                uint64_t remembered, const struct clusterid_callbacks *callbacks,
+                                void *userdata);
 void clusterid_free(struct clusterid *cluster);
 DEFINE_AUTO(struct clusterid, clusterid_free);
 

@@ -242,12 +242,23 @@ int daemon_netlink_failed(int r, const char *reason)
 static void remember_cluster(struct daemon *d)
 {
 	const char *endpoints[ETCD_ENDPOINTS_MAX];
+	const char *const *configured;
+	size_t n_configured = etcd_endpoints(d->etcd, &configured);
+	bool is_meant = false;
 
-	for (size_t i = 0; i < d->keep.n_endpoints; i++)
+	for (size_t i = 0; i < d->keep.n_endpoints; i++) {
 		endpoints[i] = d->keep.endpoints[i];
+		for (size_t k = 0; k < n_configured; k++)
+			is_meant = is_meant || strcmp(configured[k], endpoints[i]) == 0;
+	}
+	/* None of them is configured any more: another cluster is meant. */
+	if (!is_meant) {
+		d->keep.cluster_id = 0;
+		d->keep.n_endpoints = 0;
+	}
 	etcd_add_endpoints(d->etcd, endpoints, d->keep.n_endpoints);
-	d->cluster =
-	    clusterid_new(loop_ev(d->loop), d->etcd, d->keep.cluster_id, &cluster_callbacks, d);
+	d->cluster = clusterid_new(loop_ev(d->loop), d->etcd, d->config->etcd.prefix,
+	                           d->keep.cluster_id, &cluster_callbacks, d);
 }
 
 static int open_etcd(struct daemon *d)

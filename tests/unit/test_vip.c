@@ -476,7 +476,7 @@ int main(void)
 	test_no_cloud_client();
 	if (!open_world())
 		return check_result();
-	cluster = clusterid_new(ev, etcd, 1, &cluster_callbacks, NULL);
+	cluster = clusterid_new(ev, etcd, "fairlead/v1/", 1, &cluster_callbacks, NULL);
 	test_adopted();
 	test_settling();
 	test_not_removed();
