@@ -15,7 +15,7 @@
 struct netlink;
 struct nlmsghdr;
 
-#define NFT_BATCH_MAX_BYTES 32768
+#define NFT_BATCH_MAX_BYTES 65536
 /* What must be free before a message is begun: more than the largest that is ever added here. */
 #define NFT_BATCH_MESSAGE_MAX_BYTES 2048
 

@@ -414,6 +414,12 @@ int nftgate_new(struct ev_loop *ev, const char *table_name, struct nftgate **ret
 	if (r < 0)
 		return say_unsupported(r);
 	r = settle(gate);
+	if (r == -EOPNOTSUPP) {
+		/* Tables of an earlier version, which asked less of the kernel, would stay shut for ever.
+		 */
+		nftgate_rules_remove(&gate->batch, gate->table);
+		(void) commit(gate);
+	}
 	if (r < 0)
 		return r;
 	*ret_gate = TAKE_PTR(gate);

@@ -75,7 +75,8 @@ int nftgate_guard(struct nftgate *gate, const struct addr *addr);
 int nftgate_unguard(struct nftgate *gate, const struct addr *addr);
 
 /* Translated flows for guarded addresses come in by this link, of any kind. Adding twice is
- * fine. A deleted link's number is not used again by the kernel, so there is no removal. */
+ * fine. There is no removal: the kernel numbers links in order, so another one does not soon get
+ * the number of one that was deleted. */
 int nftgate_add_link(struct nftgate *gate, int ifindex);
 
 /* What is guarded, also by an earlier process. Returns how many. */

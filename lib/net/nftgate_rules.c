@@ -75,6 +75,7 @@ struct match {
 	enum source source;
 	uint32_t what; /* a key of meta or ct, or the offset in the header */
 	uint32_t len;
+	uint8_t direction; /* of a tuple of ct */
 	enum test test;
 	uint32_t mask;    /* 0: all bits */
 	uint32_t value;   /* in the byte order of this machine, unless `text` */
@@ -86,6 +87,8 @@ struct match {
 #define NET(offset, n) .source = SOURCE_NET, .what = (offset), .len = (n)
 #define TRANSPORT(offset, n) .source = SOURCE_TRANSPORT, .what = (offset), .len = (n)
 #define CT(key, n) .source = SOURCE_CT, .what = (key), .len = (n)
+#define CT_DST4(dir) CT(NFT_CT_DST_IP, 4), .direction = (dir)
+#define CT_DST6(dir) CT(NFT_CT_DST_IP6, 16), .direction = (dir)
 #define IS(load, v)        \
 	{                      \
 		load, .value = (v) \
@@ -121,6 +124,11 @@ struct match {
 	NOT_IN(META((index), NFTGATE_LINK_BYTES), NFTGATE_SET_LINKS), IS_NOT_KIND(kind, "bond"), \
 	    IS_NOT_KIND(kind, "team"), IS_NOT_KIND(kind, "vlan"), IS_NOT_KIND(kind, "macvlan"),  \
 	    IS_NOT_KIND(kind, "ipvlan"), IS_NOT_KIND(kind, "vrf")
+
+/* Packets of this direction, of flows that were begun to a VIP and translated, or that leave with a
+ * VIP as their translated source. The VIP is the destination of one of the flow's two tuples. */
+#define TO_VIP(dir) HAS(CT(NFT_CT_STATUS, 4), IPS_DST_NAT), IS(CT(NFT_CT_DIRECTION, 1), (dir))
+#define FROM_VIP(dir) HAS(CT(NFT_CT_STATUS, 4), IPS_SRC_NAT), IS(CT(NFT_CT_DIRECTION, 1), (dir))
 #define MATCHES_MAX 8
 
 /*
@@ -134,10 +142,10 @@ struct match {
  *   connection that this node has lost hear of it (sockdestroy.h).
  * - Neighbour discovery has the address in its target, 8 bytes into the message (RFC 4861
  *   section 4.3 and 4.4).
- * - A translated packet carries the address in its tracked flow only: in the destination that the
- *   first packet had before translation. `translated` stops what comes in, `replies` what goes out.
- *   Flows of this machine and of its pods pass, as kube-proxy translates a Service's externalIPs on
- *   every node.
+ * - A translated packet carries the address in its tracked flow only: where the destination was
+ *   translated, in that of the first packet; where the source was, in that of the replies.
+ *   `translated` stops what comes in, `replies` what goes out. Flows of this machine and of its
+ * pods to the address pass, as kube-proxy translates a Service's externalIPs on every node.
  */
 static const struct gate_rule {
 	uint8_t family;
@@ -169,19 +177,45 @@ static const struct gate_rule {
      {IS_PROTO(NFPROTO_IPV6), IS_L4PROTO(IPPROTO_ICMPV6), IS(TRANSPORT(0, 1), ND_NEIGHBOR_ADVERT),
       SILENT(TRANSPORT(8, 16), 6)}},
 
-    {NFPROTO_INET, CHAIN_TRANSLATED, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_DST_NAT)}},
-    {NFPROTO_INET, CHAIN_TRANSLATED, true, {IS(CT(NFT_CT_DIRECTION, 1), IP_CT_DIR_REPLY)}},
+    {NFPROTO_INET, CHAIN_TRANSLATED, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_NAT_MASK)}},
     {NFPROTO_INET, CHAIN_TRANSLATED, true, {IS_LOOPBACK(NFT_META_IIFTYPE)}},
     {NFPROTO_INET, CHAIN_TRANSLATED, true, {LEADS_INSIDE(NFT_META_IIF, NFT_META_IIFKIND)}},
-    {NFPROTO_INET, CHAIN_TRANSLATED, false, {SILENT(CT(NFT_CT_DST_IP, 4), 4)}},
-    {NFPROTO_INET, CHAIN_TRANSLATED, false, {SILENT(CT(NFT_CT_DST_IP6, 16), 6)}},
+    {NFPROTO_INET,
+     CHAIN_TRANSLATED,
+     false,
+     {TO_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST4(IP_CT_DIR_ORIGINAL), 4)}},
+    {NFPROTO_INET,
+     CHAIN_TRANSLATED,
+     false,
+     {TO_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST6(IP_CT_DIR_ORIGINAL), 6)}},
+    {NFPROTO_INET,
+     CHAIN_TRANSLATED,
+     false,
+     {FROM_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST4(IP_CT_DIR_REPLY), 4)}},
+    {NFPROTO_INET,
+     CHAIN_TRANSLATED,
+     false,
+     {FROM_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST6(IP_CT_DIR_REPLY), 6)}},
 
-    {NFPROTO_INET, CHAIN_REPLIES, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_DST_NAT)}},
-    {NFPROTO_INET, CHAIN_REPLIES, true, {IS(CT(NFT_CT_DIRECTION, 1), IP_CT_DIR_ORIGINAL)}},
+    {NFPROTO_INET, CHAIN_REPLIES, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_NAT_MASK)}},
     {NFPROTO_INET, CHAIN_REPLIES, true, {IS_LOOPBACK(NFT_META_OIFTYPE)}},
     {NFPROTO_INET, CHAIN_REPLIES, true, {LEADS_INSIDE(NFT_META_OIF, NFT_META_OIFKIND)}},
-    {NFPROTO_INET, CHAIN_REPLIES, false, {SILENT(CT(NFT_CT_DST_IP, 4), 4)}},
-    {NFPROTO_INET, CHAIN_REPLIES, false, {SILENT(CT(NFT_CT_DST_IP6, 16), 6)}},
+    {NFPROTO_INET,
+     CHAIN_REPLIES,
+     false,
+     {TO_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST4(IP_CT_DIR_ORIGINAL), 4)}},
+    {NFPROTO_INET,
+     CHAIN_REPLIES,
+     false,
+     {TO_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST6(IP_CT_DIR_ORIGINAL), 6)}},
+    {NFPROTO_INET,
+     CHAIN_REPLIES,
+     false,
+     {FROM_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST4(IP_CT_DIR_REPLY), 4)}},
+    {NFPROTO_INET,
+     CHAIN_REPLIES,
+     false,
+     {FROM_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST6(IP_CT_DIR_REPLY), 6)}},
 };
 
 /* --- writing --- */
@@ -210,7 +244,7 @@ static void add_load(struct nftnl_rule *rule, const struct match *m)
 		nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, NFT_REG_1);
 		/* The kernel refuses a direction with keys that have none. */
 		if (m->what == NFT_CT_DST_IP || m->what == NFT_CT_DST_IP6)
-			nftnl_expr_set_u8(e, NFTNL_EXPR_CT_DIR, IP_CT_DIR_ORIGINAL);
+			nftnl_expr_set_u8(e, NFTNL_EXPR_CT_DIR, m->direction);
 		return;
 	case SOURCE_NET:
 	case SOURCE_TRANSPORT:

@@ -145,6 +145,39 @@ static void test_path(const struct path *p)
 	CHECK_EQ_INT(nftgate_destroy(gate), 0);
 }
 
+/* A pod whose connections leave with the address as their source. */
+static void test_source(const char *vip, const char *client)
+{
+	AUTO(nftgate_free) struct nftgate *gate = NULL;
+	const struct addr addr = addr_of(vip);
+	struct endpoint at;
+	int on_client, pod, client_end;
+	bool ok;
+
+	netns_switch(ns_b);
+	on_client = sockets_listen(client, 8447, 16, &at);
+	netns_switch(ns_a);
+	CHECK_EQ_INT(nftgate_new(ev, TABLE, &gate), 0);
+	CHECK_EQ_INT(nftgate_guard(gate, &addr), 0);
+	CHECK_EQ_INT(nftgate_add_link(gate, (int) if_nametoindex("va")), 0);
+	CHECK(reach(ns_pod, client, 8447, SILENCE_MS) < 0);
+	CHECK_EQ_INT(nftgate_open(gate, &addr, 60 * US_PER_S), 0);
+	pod = reach(ns_pod, client, 8447, SOCKETS_WAIT_MS);
+	CHECK(pod >= 0 && is_ready(on_client, POLLIN, SOCKETS_WAIT_MS));
+	client_end = accept4(on_client, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	ok = CHECK(carries(pod, client_end, SOCKETS_WAIT_MS));
+	ok = CHECK(carries(client_end, pod, SOCKETS_WAIT_MS)) && ok;
+	CHECK_EQ_INT(nftgate_shut(gate, &addr), 0);
+	ok = CHECK(!carries(pod, client_end, SILENCE_MS)) && ok;
+	ok = CHECK(!carries(client_end, pod, SILENCE_MS)) && ok;
+	if (!ok)
+		(void) fprintf(stderr, "source %s\n", vip);
+	(void) close(pod);
+	(void) close(client_end);
+	(void) close(on_client);
+	CHECK_EQ_INT(nftgate_destroy(gate), 0);
+}
+
 /* By another link than the VIP's: one that leads to the LAN as well is shut, one that leads to this
  * machine's pods is not. */
 static void test_other_links(void)
@@ -231,6 +264,7 @@ static void build_network(void)
 	          "  ip daddr " VIP4 " tcp dport 443 redirect to :6443\n"
 	          "  ip daddr " VIP4 " tcp dport 8443 dnat to 10.9.9.5:6443; }\n"
 	          " chain post { type nat hook postrouting priority srcnat;\n"
+	          "  tcp dport 8447 snat to " VIP4 "\n"
 	          "  meta l4proto tcp ct original proto-dst 8444 masquerade; }\n"
 	          "}\n"
 	          "END");
@@ -240,6 +274,7 @@ static void build_network(void)
 	          "  ip6 daddr " VIP6 " tcp dport 443 redirect to :6443\n"
 	          "  ip6 daddr " VIP6 " tcp dport { 8443, 8444 } dnat to [fd09::5]:6443; }\n"
 	          " chain post { type nat hook postrouting priority srcnat;\n"
+	          "  tcp dport 8447 snat to " VIP6 "\n"
 	          "  meta l4proto tcp ct original proto-dst 8444 masquerade; }\n"
 	          "}\n"
 	          "END");
@@ -258,6 +293,8 @@ int main(void)
 	build_network();
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		test_path(&paths[i]);
+	test_source(VIP4, "10.9.0.2");
+	test_source(VIP6, "fd00::2");
 	test_other_links();
 	return check_result();
 }
