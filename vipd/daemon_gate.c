@@ -244,7 +244,7 @@ static int ungate(struct nftgate *gate, struct rtnl *rtnl, bool yes)
 		    "(systemctl stop fairlead-vipd).");
 	}
 	if (u.n_guarded > 0 && !yes) {
-		(void) puts("Nothing was changed: 'fairlead vip ungate --yes' removes the gate.");
+		(void) puts("The gate stands: 'fairlead vip ungate --yes' removes it.");
 		return EXIT_FAILURE;
 	}
 	r = remove_left(rtnl, &u);

@@ -116,6 +116,7 @@ static void set_node(struct facts *f, const struct facts_key *k)
 		f->n_nodes++;
 	}
 	f->nodes[i] = n;
+	f->older_seen = f->older_seen || n.answered < 0;
 }
 
 static bool key_is_node(const struct facts_key *k)
@@ -169,12 +170,14 @@ void facts_rewind(struct facts *f, struct mono_moment now)
 	struct mono_moment until = f->former_until;
 	unsigned timeline = f->timeline;
 	size_t turn = f->turn;
+	bool older_seen = f->older_seen;
 
 	if (f->owner.window_us != 0)
 		until = timing_later(until, timing_take_at(now, f->owner.window_us, f->owner.late_us));
 	facts_init(f);
 	f->timeline = timeline + 1;
 	f->turn = turn;
+	f->older_seen = older_seen;
 	f->former_until = until;
 }
 
@@ -302,5 +305,5 @@ bool facts_is_foreign_mac(const struct facts *f, const struct mac *mac)
 		if (!f->nodes[i].has_mac)
 			return false;
 	}
-	return !f->has_owner || f->owner.released || facts_node(f, f->owner.node) != NULL;
+	return !f->has_owner || facts_node(f, f->owner.node) != NULL;
 }

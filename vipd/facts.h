@@ -68,6 +68,9 @@ struct facts {
 	int64_t nodes_as_of;
 	int64_t ask_rev; /* ModRevision of `ask`, 0 if there is no such key */
 	size_t turn;     /* the number of this VIP among all; set by the caller (policy.h) */
+	/* A node whose version answers no `ask` has been in the race. Its key may end before it does:
+	 * under the alarm NOSPACE etcd grants no lease. */
+	bool older_seen;
 };
 
 /* One key below the VIP's prefix; name is what follows the prefix: "owner", "beat", "node/n1". */

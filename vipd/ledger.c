@@ -364,14 +364,10 @@ static bool is_our_record(const struct record_owner *ours, const struct etcd_txn
 	       found.window_us / US_PER_MS == ours->window_us / US_PER_MS && !found.released;
 }
 
-/* A standby of an older version takes where there is no beat. It answers no `ask` either. */
+/* A standby of an older version takes where there is no beat. */
 static bool may_confirm_by_deletion(const struct facts *f)
 {
-	for (size_t i = 0; i < f->n_nodes; i++) {
-		if (f->nodes[i].answered < 0)
-			return false;
-	}
-	return true;
+	return f->known && !f->older_seen;
 }
 
 static void confirm_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,

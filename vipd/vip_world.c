@@ -20,8 +20,13 @@ static void on_facts(struct vip *v)
 	/* The first read only says who owned it some time; what changes from then on is alive. */
 	if (v->facts.known && v->first_life_us == 0)
 		v->first_life_us = v->facts.life.us;
-	else if (v->facts.has_owner && v->facts.life.us != v->first_life_us)
-		v->owner_seen = v->facts.known;
+	else if (v->facts.known && v->facts.has_owner && v->facts.life.us != v->first_life_us &&
+	         !v->owner_seen) {
+		v->owner_seen = true;
+		/* What has answered before may have been the owner. */
+		if (!v->was_in_use)
+			v->foreign_us = 0;
+	}
 	history_on_facts(&v->history, &v->facts, mono_now_us());
 	if (v->facts.known && facts_node(&v->facts, v->me.node) == NULL)
 		nodekey_on_gone(v->nodekey);

@@ -39,7 +39,7 @@ cluster_watched
 say "a program on $REFUSED owns a table $TABLE"
 own_table
 
-VIPD_ENV+=(LD_PRELOAD="$BUILD/tests/netns/oldnft.so")
+nft_is_old
 say "vipd starts on all three: $REFUSED takes no part"
 vipd_start "${NODES[@]}"
 wait_until 15 says_why

@@ -468,10 +468,16 @@ static void test_ask(void)
 	CHECK_EQ_INT(f.revision, 57);
 	event(&f, key("ask", "{}", 56), 2000);
 	CHECK_EQ_INT(f.ask_rev, 57);
+	/* A version that answers none is remembered when its key is gone. */
+	CHECK(!f.older_seen);
+	event(&f, key("node/n9", NODE_VALUE, 58), 2000);
+	event(&f, key("node/n9", NULL, 59), 2000);
+	CHECK(f.older_seen && facts_node(&f, "n9") == NULL);
 	/* Revisions come again in another timeline; the turn is the caller's. */
 	facts_rewind(&f, (struct mono_moment){0});
 	CHECK_EQ_INT(f.ask_rev, 0);
 	CHECK_EQ_INT(f.turn, 3);
+	CHECK(f.older_seen);
 }
 
 static void test_too_many_nodes(void)

@@ -76,6 +76,12 @@ clock_preload() {
 	CLOCK_PRELOAD=$T/bin/true_timers.so:$library
 }
 
+# The next vipds make their gate as before kernel 6.9, without an owner (tests/unit/oldnft.h).
+nft_is_old() {
+	install -D -m 755 "$BUILD/tests/netns/oldnft.so" "$T/bin/oldnft.so"
+	VIPD_ENV+=(LD_PRELOAD="$T/bin/oldnft.so")
+}
+
 # As a service manager would: nobody's user, with two capabilities and no more. Its program is
 # copied to where that user can read it.
 VIPD_CAPABILITIES=+net_admin,+net_raw
