@@ -170,7 +170,7 @@ static void test_rules(void)
 	    {NULL,
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n4', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': true}]}",
-	     NULL, "'n4' was a member, a learner,", "says that it is healthy"},
+	     NULL, "'n4' is a learner in the snapshot", "finds all 2 of them healthy"},
 	    {NULL,
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n4', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': false}]}",
@@ -184,18 +184,20 @@ static void test_rules(void)
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n9', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false}]}",
 	     "is there twice: name the members yourself", NULL, NULL},
-	    /* etcd 3.5 has no names of those that joined later; 3.4 has, so it was never started. */
+	    /* etcd 3.5 has no names of those that joined later; 3.4 has, so it was never started. Nor
+	     * does 3.5.16 know that they were promoted. */
 	    {"{'self': {'addresses': ['10.0.0.2']}}",
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false},"
 	     " {'name': '', 'peer_urls': ['https://10.0.0.3:2380'], 'learner': false},"
 	     " {'name': '', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': true}]}",
-	     NULL, "at 10.0.0.2 has no name in the snapshot", "finds all 3 of them healthy"},
+	     NULL, "at 10.0.0.2 has no name in the snapshot", "finds all 4 of them healthy"},
 	    {NULL,
 	     "{'cluster_version': '3.4.0', 'members': ["
 	     "  {'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     "  {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false}]}",
-	     NULL, "is for etcd 3.5, on all nodes", "says that it is healthy"},
+	     NULL, "the member at https://10.0.0.2:2380 has no name in the snapshot, and is left out",
+	     "says that it is healthy"},
 	    {"{'self': {'addresses': ['10.0.0.1', '10.0.0.3']}}", NULL, "--name, one of n1, n2, n3",
 	     NULL, NULL},
 	    {"{'self': {'addresses': [], 'host': 'x'}}", NULL, "--name, one of n1, n2, n3", NULL, NULL},
@@ -217,6 +219,31 @@ static void test_rules(void)
 			print_all("then", &plan->then);
 		}
 	}
+}
+
+/* What 3.5.16 writes of a cluster whose second and third member joined as learners, as kubeadm's
+ * do, and were promoted. */
+static void test_joined_by_learner(void)
+{
+	static const char joined[] =
+	    "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
+	    " {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': true},"
+	    " {'name': 'n3', 'peer_urls': ['https://10.0.0.3:2380'], 'learner': true}]}";
+	struct restoreplan_wish wish = plain_wish();
+	AUTO(restoreplan_free) struct restoreplan *plan = make(&wish, NULL, joined);
+	AUTO(restoreplan_free) struct restoreplan *named = NULL;
+
+	CHECK_EQ_INT(plan->against.n, 0);
+	CHECK_EQ_STR(plan->initial_cluster, "n1=https://10.0.0.1:2380,10.0.0.2=https://10.0.0.2:2380,"
+	                                    "n3=https://10.0.0.3:2380");
+	CHECK(has(&plan->mind, "'10.0.0.2' is a learner in the snapshot"));
+	CHECK(has(&plan->mind, "'n3' is a learner in the snapshot"));
+	/* With a name that the operator gives. */
+	wish.initial_cluster = THREE;
+	named = make(&wish, NULL, joined);
+	CHECK_EQ_INT(named->against.n, 0);
+	CHECK(has(&named->mind, "'n2' is a learner in the snapshot"));
+	CHECK(!has(&named->mind, "has no name") && !has(&named->mind, "is none any more"));
 }
 
 static void test_by_host_name(void)
@@ -300,6 +327,7 @@ int main(void)
 {
 	test_plain();
 	test_rules();
+	test_joined_by_learner();
 	test_by_host_name();
 	test_wishes();
 	test_alone();
