@@ -95,10 +95,33 @@ static void look_at_manifests(const struct subject *s)
 	}
 }
 
+/* Two nodes restored as one member are two clusters. Where the URL does not resolve, the host's
+ * name decides. */
+static void look_at_place(const struct subject *s, const json_t *peer, bool is_here)
+{
+	const char *url = text_of(peer, "url"), *name = s->plan->self->name;
+	const char *host = text_of(json_object_get(s->host, "self"), "host");
+	const json_t *local = json_object_get(peer, "local");
+
+	if (local == NULL && !is_here && strcmp(name, host) != 0)
+		texts_add(&s->plan->against, "%s does not resolve, and this machine is '%s', not '%s'", url,
+		          host, name);
+	else if (local == NULL)
+		texts_add(&s->plan->mind, "%s does not resolve", url);
+	else if (json_is_false(local) && !is_here)
+		texts_add(&s->plan->against, "%s is no address of this machine, so '%s' does not run here",
+		          url, name);
+	else if (json_is_false(local))
+		texts_add(&s->plan->mind, "%s is no address of this machine", url);
+}
+
 static void look_at_peers(const struct subject *s)
 {
 	const json_t *peers = json_object_get(s->host, "peers");
+	bool is_here = false;
 
+	for (size_t i = 0; i < json_array_size(peers); i++)
+		is_here |= is_true(json_array_get(peers, i), "local");
 	for (size_t i = 0; i < json_array_size(peers); i++) {
 		const json_t *peer = json_array_get(peers, i);
 
@@ -109,10 +132,7 @@ static void look_at_peers(const struct subject *s)
 			texts_add(&s->plan->against,
 			          "something listens on %s: etcd still runs here, elsewhere than in %s?",
 			          text_of(peer, "url"), text_of(s->dir, "path"));
-		if (json_is_false(json_object_get(peer, "local")))
-			texts_add(&s->plan->mind,
-			          "%s is no address of this machine: is '%s' the member that runs here?",
-			          text_of(peer, "url"), s->plan->self->name);
+		look_at_place(s, peer, is_here);
 	}
 }
 

@@ -146,8 +146,16 @@ static void test_rules(void)
 	    {"{'manifests': ['/m/etcd.yaml']}", NULL, "by /m/etcd.yaml", NULL, NULL},
 	    {"{'peers': [{'url': 'u', 'local': true, 'listening': true}]}", NULL,
 	     "something listens on u", NULL, NULL},
-	    {"{'peers': [{'url': 'u', 'local': false, 'listening': false}]}", NULL, NULL,
-	     "u is no address of this machine", NULL},
+	    {"{'peers': [{'url': 'u', 'local': false, 'listening': false}]}", NULL,
+	     "u is no address of this machine", NULL, NULL},
+	    {"{'peers': [{'url': 'u', 'local': false, 'listening': false},"
+	     " {'url': 'v', 'local': true, 'listening': false}]}",
+	     NULL, NULL, "u is no address of this machine", NULL},
+	    /* It does not resolve: only the host's name can tell. */
+	    {"{'peers': [{'url': 'u'}]}", NULL,
+	     "u does not resolve, and this machine is 'n2', not 'n1'", NULL, NULL},
+	    {"{'peers': [{'url': 'u'}], 'self': {'host': 'n1'}}", NULL, NULL, "u does not resolve",
+	     NULL},
 	    {"{'kubelet': true}", NULL, NULL, NULL, "put the manifest of etcd back"},
 	    /* The tool. */
 	    {"{'tool': {'problem': 'neither is there'}}", NULL, "neither is there (--tool)", NULL,
@@ -246,6 +254,23 @@ static void test_joined_by_learner(void)
 	CHECK(!has(&named->mind, "has no name") && !has(&named->mind, "is none any more"));
 }
 
+/* The only member of a plan is not this machine because there is no other. */
+static void test_single(void)
+{
+	static const char one[] =
+	    "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false}]}";
+	struct restoreplan_wish wish = plain_wish();
+	AUTO(restoreplan_free)
+	struct restoreplan *plan =
+	    make(&wish,
+	         "{'self': {'host': 'n2', 'addresses': ['10.0.0.2']},"
+	         " 'peers': [{'url': 'https://10.0.0.1:2380', 'local': false, 'listening': false}]}",
+	         one);
+
+	CHECK_EQ_INT(plan->against.n, 1);
+	CHECK(has(&plan->against, "https://10.0.0.1:2380 is no address of this machine"));
+}
+
 static void test_by_host_name(void)
 {
 	struct restoreplan_wish wish = plain_wish();
@@ -328,6 +353,7 @@ int main(void)
 	test_plain();
 	test_rules();
 	test_joined_by_learner();
+	test_single();
 	test_by_host_name();
 	test_wishes();
 	test_alone();
