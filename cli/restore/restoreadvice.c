@@ -95,10 +95,33 @@ static void look_at_manifests(const struct subject *s)
 	}
 }
 
+/* Two nodes restored as one member are two clusters. Where the URL does not resolve, the host's
+ * name decides. */
+static void look_at_place(const struct subject *s, const json_t *peer, bool is_here)
+{
+	const char *url = text_of(peer, "url"), *name = s->plan->self->name;
+	const char *host = text_of(json_object_get(s->host, "self"), "host");
+	const json_t *local = json_object_get(peer, "local");
+
+	if (local == NULL && !is_here && strcmp(name, host) != 0)
+		texts_add(&s->plan->against, "%s does not resolve, and this machine is '%s', not '%s'", url,
+		          host, name);
+	else if (local == NULL)
+		texts_add(&s->plan->mind, "%s does not resolve", url);
+	else if (json_is_false(local) && !is_here)
+		texts_add(&s->plan->against, "%s is no address of this machine, so '%s' does not run here",
+		          url, name);
+	else if (json_is_false(local))
+		texts_add(&s->plan->mind, "%s is no address of this machine", url);
+}
+
 static void look_at_peers(const struct subject *s)
 {
 	const json_t *peers = json_object_get(s->host, "peers");
+	bool is_here = false;
 
+	for (size_t i = 0; i < json_array_size(peers); i++)
+		is_here |= is_true(json_array_get(peers, i), "local");
 	for (size_t i = 0; i < json_array_size(peers); i++) {
 		const json_t *peer = json_array_get(peers, i);
 
@@ -109,10 +132,7 @@ static void look_at_peers(const struct subject *s)
 			texts_add(&s->plan->against,
 			          "something listens on %s: etcd still runs here, elsewhere than in %s?",
 			          text_of(peer, "url"), text_of(s->dir, "path"));
-		if (json_is_false(json_object_get(peer, "local")))
-			texts_add(&s->plan->mind,
-			          "%s is no address of this machine: is '%s' the member that runs here?",
-			          text_of(peer, "url"), s->plan->self->name);
+		look_at_place(s, peer, is_here);
 	}
 }
 
@@ -222,28 +242,46 @@ static void look_at_extra(const struct subject *s)
 		          json_string_value(json_array_get(extra, i)));
 }
 
-/* Those of the snapshot that the new cluster has not. */
+static void look_at_member(const struct subject *s, const json_t *member)
+{
+	AUTO(free) char *nameless = restoreplan_name_nameless(s->source, member);
+	const char *name = nameless != NULL ? nameless : text_of(member, "name");
+	const char *url = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
+	const struct newcluster_member *now =
+	    newcluster_find_url(s->plan->cluster, url != NULL ? url : "");
+	struct texts *mind = &s->plan->mind;
+
+	if (now == NULL)
+		now = newcluster_find(s->plan->cluster, name);
+	if (nameless != NULL && now != NULL && strcmp(now->name, nameless) == 0)
+		texts_add(mind,
+		          "the member at %s has no name in the snapshot, as etcd 3.5 keeps none of "
+		          "those that joined later, and is called '%s' here, whatever its --name "
+		          "is; if it was never started, name the others by --initial-cluster",
+		          name, name);
+	if (now != NULL && is_true(member, "learner"))
+		texts_add(mind,
+		          "'%s' is a learner in the snapshot (etcd 3.5.1 to 3.5.19 does not write a "
+		          "promotion), and is restored as a voter",
+		          now->name);
+	if (now == NULL && name[0] == '\0')
+		texts_add(mind,
+		          "the member at %s has no name in the snapshot, and is left out: if it was ever "
+		          "started, name all members by --initial-cluster",
+		          url != NULL ? url : "no peer URL");
+	else if (now == NULL)
+		texts_add(mind,
+		          "'%s' was a member and is none any more: it joins again "
+		          "with etcdctl member add and an empty data directory",
+		          name);
+}
+
 static void look_at_members(const struct subject *s)
 {
 	const json_t *members = json_object_get(s->source, "members");
 
-	for (size_t i = 0; i < json_array_size(members); i++) {
-		const json_t *member = json_array_get(members, i);
-		AUTO(free) char *nameless = restoreplan_name_nameless(s->source, member);
-		const char *name = nameless != NULL ? nameless : text_of(member, "name");
-
-		if (nameless != NULL && newcluster_find(s->plan->cluster, name) != NULL)
-			texts_add(&s->plan->mind,
-			          "the member at %s has no name in the snapshot, as etcd 3.5 keeps none of "
-			          "those that joined later, and is called '%s' here, whatever its --name "
-			          "is; if it was never started, name the others by --initial-cluster",
-			          name, name);
-		if (name[0] != '\0' && newcluster_find(s->plan->cluster, name) == NULL)
-			texts_add(&s->plan->mind,
-			          "'%s' was a member%s and is none any more: it joins again "
-			          "with etcdctl member add and an empty data directory",
-			          name, is_true(member, "learner") ? ", a learner," : "");
-	}
+	for (size_t i = 0; i < json_array_size(members); i++)
+		look_at_member(s, json_array_get(members, i));
 	if (s->plan->cluster->n_members % 2 == 0)
 		texts_add(&s->plan->mind, "%zu members bear the loss of %zu, as many as %zu would",
 		          s->plan->cluster->n_members, s->plan->cluster->n_members / 2 - 1,

@@ -74,14 +74,18 @@ char *restoreplan_name_nameless(const json_t *source, const json_t *member)
 
 	if (version[0] == '\0')
 		version = text_of(source, "cluster_version");
-	if (strncmp(version, "3.5.", 4) != 0 || text_of(member, "name")[0] != '\0' ||
-	    json_is_true(json_object_get(member, "learner")) || text == NULL ||
+	if (strncmp(version, "3.5.", 4) != 0 || text_of(member, "name")[0] != '\0' || text == NULL ||
 	    conf_parse_url(text, &url) != NULL)
 		return NULL;
 	return xstrdup(url.host);
 }
 
-/* The voters, as the snapshot has them, save those that were never started; to be freed. */
+/*
+ * The members of the snapshot, save those that were never started; to be freed. Each restored
+ * member is a voter, so learners are not left out: etcd 3.5.1 to 3.5.19 does not write a promotion
+ * into its database (etcd-io/etcd#19557), and without the members that kubeadm joined the rest
+ * would be a second cluster.
+ */
 static char *members_of_snapshot(const json_t *source)
 {
 	const json_t *members = json_object_get(source, "members");
@@ -92,11 +96,8 @@ static char *members_of_snapshot(const json_t *source)
 		const json_t *member = json_array_get(members, i);
 		AUTO(free) char *name = restoreplan_name_nameless(source, member);
 
-		if (name != NULL)
-			add_member(&parts, member, name);
-		else if (!json_is_true(json_object_get(member, "learner")) &&
-		         text_of(member, "name")[0] != '\0')
-			add_member(&parts, member, text_of(member, "name"));
+		if (name != NULL || text_of(member, "name")[0] != '\0')
+			add_member(&parts, member, name != NULL ? name : text_of(member, "name"));
 	}
 	text = join(&parts);
 	texts_fini(&parts);

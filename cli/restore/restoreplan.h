@@ -55,10 +55,10 @@ struct restoreplan {
 };
 
 /*
- * What a voter that has no name in the snapshot is called in the new cluster: the host of its first
- * peer URL; to be freed. NULL: it has a name, or it is a learner, or it was never started. etcd 3.5
- * (seen with 3.5.16) writes names of those alone into its database that the cluster began with, so
- * there a member that joined later cannot be told from one that was never started.
+ * What a member that has no name in the snapshot is called in the new cluster: the host of its
+ * first peer URL; to be freed. NULL: it has a name, or it was never started. etcd 3.5 (seen with
+ * 3.5.16) writes names of those alone into its database that the cluster began with, so there a
+ * member that joined later cannot be told from one that was never started.
  */
 char *restoreplan_name_nameless(const json_t *source, const json_t *member);
 

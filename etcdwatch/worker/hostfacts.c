@@ -54,7 +54,26 @@ json_t *hostfacts_self(void)
 
 /* --- peer URLs -------------------------------------------------------------------------------- */
 
-/* EADDRNOTAVAIL: it is not ours. EADDRINUSE: somebody listens there. */
+/* Not by bind(2), which takes any address where ip_nonlocal_bind is set, as keepalived needs it. */
+static bool is_own(const struct sockaddr *where)
+{
+	struct ifaddrs *list = NULL;
+	struct endpoint wanted, own;
+	bool found;
+
+	if (endpoint_from_sockaddr(where, &wanted) < 0)
+		return false;
+	found = addr_is_loopback(&wanted.addr);
+	if (getifaddrs(&list) < 0)
+		return found;
+	for (const struct ifaddrs *i = list; i != NULL && !found; i = i->ifa_next)
+		found = i->ifa_addr != NULL && endpoint_from_sockaddr(i->ifa_addr, &own) == 0 &&
+		        addr_equal(&own.addr, &wanted.addr);
+	freeifaddrs(list);
+	return found;
+}
+
+/* EADDRINUSE: it is taken. */
 static int try_to_bind(const struct addrinfo *where)
 {
 	AUTO(close) int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -86,10 +105,8 @@ static json_t *look_at_peer(const char *url)
 	    getaddrinfo(parsed.host, port_of(url), &hints, &list) != 0)
 		return object;
 	for (const struct addrinfo *i = list; i != NULL; i = i->ai_next) {
-		int r = try_to_bind(i);
-
-		local |= r == 0 || r == -EADDRINUSE;
-		listening |= r == -EADDRINUSE;
+		local |= is_own(i->ai_addr);
+		listening |= try_to_bind(i) == -EADDRINUSE;
 	}
 	freeaddrinfo(list);
 	(void) json_object_set_new(object, "local", json_boolean(local));

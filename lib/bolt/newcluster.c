@@ -35,6 +35,18 @@ const struct newcluster_member *newcluster_find(const struct newcluster *cluster
 	return NULL;
 }
 
+const struct newcluster_member *newcluster_find_url(const struct newcluster *cluster,
+                                                    const char *peer_url)
+{
+	for (size_t i = 0; i < cluster->n_members; i++) {
+		for (size_t k = 0; k < cluster->members[i].n_peer_urls; k++) {
+			if (strcmp(cluster->members[i].peer_urls[k], peer_url) == 0)
+				return &cluster->members[i];
+		}
+	}
+	return NULL;
+}
+
 char *newcluster_urls(const struct newcluster_member *member)
 {
 	char *text = xstrdup("");

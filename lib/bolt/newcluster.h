@@ -32,8 +32,10 @@ char *newcluster_parse(const char *text, const char *token, struct newcluster **
 void newcluster_free(struct newcluster *cluster);
 DEFINE_AUTO(struct newcluster, newcluster_free);
 
-/* NULL: there is none of that name. */
+/* NULL: no member has that name, or that peer URL. */
 const struct newcluster_member *newcluster_find(const struct newcluster *cluster, const char *name);
+const struct newcluster_member *newcluster_find_url(const struct newcluster *cluster,
+                                                    const char *peer_url);
 
 /* With commas; to be freed. */
 char *newcluster_urls(const struct newcluster_member *member);

@@ -50,6 +50,19 @@ all_have_keys() {
 	done
 }
 
+# The ids of the members of that peer URL, which has a name only when it has started.
+member_id() { # NODE
+	printf 'etcdctl member list | awk -F ", " -v url=https://%s:2380 '\''$4 == url { print $1 }'\' "$(mgmt_ip "$1")"
+}
+
+promoted() { # NODE
+	on cp-1 <<<"etcdctl member promote \$($(member_id "$1"))"
+}
+
+announced_as_learner() { # NODE
+	on cp-1 <<<"etcdctl member add $1 --learner --peer-urls=https://$(mgmt_ip "$1"):2380"
+}
+
 EXPORTED=$(awk '/^export ETCDCTL/ { is = 1 } is { print } is && !/\\$/ { exit }' "$ROOT/docs/$PAGE")
 [[ $EXPORTED == *ETCDCTL_KEY* ]] || fail "docs/$PAGE does not say how etcdctl finds etcd"
 lan_up
@@ -68,6 +81,14 @@ node_lost cp-3
 DOCS_AGAIN='remove-member|etcdctl member' docs_run "$PAGE" "## Replace a node"
 wait_until 30 all_have_keys
 expect "three members" on cp-1 <<<'[[ $(etcdctl member list | grep -c started) -eq 3 ]]'
+
+say "and once more, by a learner that is promoted, as kubeadm does it"
+node_lost cp-3
+on cp-1 <<<"etcdctl member remove \$($(member_id cp-3))"
+wait_until 10 announced_as_learner cp-3
+on cp-3 <<<"systemctl start etcd; systemctl start fairlead-etcdwatch"
+wait_until 30 promoted cp-3
+wait_until 30 all_have_keys
 
 say "two of three are lost"
 on cp-1 <<<"etcdctl snapshot save /root/snapshot.db"

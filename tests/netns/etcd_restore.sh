@@ -99,6 +99,11 @@ refused "pages|file" --skip-hash-check "$T/bad.db"
 refused "another snapshot: its SHA-256" --sha256 "$(printf 'a%.0s' {1..64})" "$T/etcd.db"
 refused "No such file" "$T/none.db"
 refused "no member 'n9' among" --name n9 "$T/etcd.db"
+# n2's command on n1, where bind(2) takes any address.
+inside n1 sysctl -qw net.ipv4.ip_nonlocal_bind=1
+refused "https://$(mgmt_ip n2):2380 is no address of this machine, so 'n2' does not run here" --name n2 "$T/etcd.db"
+refused "https://$(mgmt_ip n2):2380 is no address of this machine" --initial-cluster "n2=https://$(mgmt_ip n2):2380" "$T/etcd.db"
+inside n1 sysctl -qw net.ipv4.ip_nonlocal_bind=0
 refused "has no port" --name n1 --initial-cluster n1=https://10.0.0.1 "$T/etcd.db"
 refused "No such file|not etcdutl or etcdctl|cannot run" --tool "$T/no-tool" "$T/etcd.db"
 [[ -n $can_bump ]] || refused "cannot raise the revision" --bump-revision 1000 "$T/etcd.db"
@@ -249,7 +254,7 @@ WORKER
 chmod +x "$T/odd/etcdwatch-worker"
 before=$(tree_of "$T/etcd-n2")
 for dir in etcd-n2 none; do
-	! PATH=$ETCD_BIN:$PATH "$T/odd/fairlead" etcd restore --yes --name n2 --data-dir "$T/$dir" \
+	! inside n2 env PATH="$ETCD_BIN:$PATH" "$T/odd/fairlead" etcd restore --yes --name n2 --data-dir "$T/$dir" \
 		--manifests "$T/manifests" "$T/etcd.db" >"$T/out-$dir" 2>&1 || fail "it says that all is well"
 	expect "there is a new one" test -e "$T/$dir/member/snap/db"
 done

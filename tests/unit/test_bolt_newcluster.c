@@ -26,6 +26,8 @@ static void test_good(void)
 	urls = newcluster_urls(m);
 	CHECK_EQ_STR(urls, "http://127.0.0.2:32380,http://127.0.0.1:32380");
 	CHECK(newcluster_find(cluster, "n3") == NULL);
+	CHECK(newcluster_find_url(cluster, "http://127.0.0.1:32380") == m);
+	CHECK(newcluster_find_url(cluster, "http://127.0.0.1:3238") == NULL);
 	CHECK_EQ_STR(cluster->members[1].peer_urls[0], "https://[fd00::2]:2380");
 }
 

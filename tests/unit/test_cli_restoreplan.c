@@ -146,8 +146,16 @@ static void test_rules(void)
 	    {"{'manifests': ['/m/etcd.yaml']}", NULL, "by /m/etcd.yaml", NULL, NULL},
 	    {"{'peers': [{'url': 'u', 'local': true, 'listening': true}]}", NULL,
 	     "something listens on u", NULL, NULL},
-	    {"{'peers': [{'url': 'u', 'local': false, 'listening': false}]}", NULL, NULL,
-	     "u is no address of this machine", NULL},
+	    {"{'peers': [{'url': 'u', 'local': false, 'listening': false}]}", NULL,
+	     "u is no address of this machine", NULL, NULL},
+	    {"{'peers': [{'url': 'u', 'local': false, 'listening': false},"
+	     " {'url': 'v', 'local': true, 'listening': false}]}",
+	     NULL, NULL, "u is no address of this machine", NULL},
+	    /* It does not resolve: only the host's name can tell. */
+	    {"{'peers': [{'url': 'u'}]}", NULL,
+	     "u does not resolve, and this machine is 'n2', not 'n1'", NULL, NULL},
+	    {"{'peers': [{'url': 'u'}], 'self': {'host': 'n1'}}", NULL, NULL, "u does not resolve",
+	     NULL},
 	    {"{'kubelet': true}", NULL, NULL, NULL, "put the manifest of etcd back"},
 	    /* The tool. */
 	    {"{'tool': {'problem': 'neither is there'}}", NULL, "neither is there (--tool)", NULL,
@@ -170,7 +178,7 @@ static void test_rules(void)
 	    {NULL,
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n4', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': true}]}",
-	     NULL, "'n4' was a member, a learner,", "says that it is healthy"},
+	     NULL, "'n4' is a learner in the snapshot", "finds all 2 of them healthy"},
 	    {NULL,
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n4', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': false}]}",
@@ -184,18 +192,20 @@ static void test_rules(void)
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': 'n9', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false}]}",
 	     "is there twice: name the members yourself", NULL, NULL},
-	    /* etcd 3.5 has no names of those that joined later; 3.4 has, so it was never started. */
+	    /* etcd 3.5 has no names of those that joined later; 3.4 has, so it was never started. Nor
+	     * does 3.5.16 know that they were promoted. */
 	    {"{'self': {'addresses': ['10.0.0.2']}}",
 	     "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     " {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false},"
 	     " {'name': '', 'peer_urls': ['https://10.0.0.3:2380'], 'learner': false},"
 	     " {'name': '', 'peer_urls': ['https://10.0.0.4:2380'], 'learner': true}]}",
-	     NULL, "at 10.0.0.2 has no name in the snapshot", "finds all 3 of them healthy"},
+	     NULL, "at 10.0.0.2 has no name in the snapshot", "finds all 4 of them healthy"},
 	    {NULL,
 	     "{'cluster_version': '3.4.0', 'members': ["
 	     "  {'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
 	     "  {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false}]}",
-	     NULL, "is for etcd 3.5, on all nodes", "says that it is healthy"},
+	     NULL, "the member at https://10.0.0.2:2380 has no name in the snapshot, and is left out",
+	     "says that it is healthy"},
 	    {"{'self': {'addresses': ['10.0.0.1', '10.0.0.3']}}", NULL, "--name, one of n1, n2, n3",
 	     NULL, NULL},
 	    {"{'self': {'addresses': [], 'host': 'x'}}", NULL, "--name, one of n1, n2, n3", NULL, NULL},
@@ -217,6 +227,48 @@ static void test_rules(void)
 			print_all("then", &plan->then);
 		}
 	}
+}
+
+/* What 3.5.16 writes of a cluster whose second and third member joined as learners, as kubeadm's
+ * do, and were promoted. */
+static void test_joined_by_learner(void)
+{
+	static const char joined[] =
+	    "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
+	    " {'name': '', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': true},"
+	    " {'name': 'n3', 'peer_urls': ['https://10.0.0.3:2380'], 'learner': true}]}";
+	struct restoreplan_wish wish = plain_wish();
+	AUTO(restoreplan_free) struct restoreplan *plan = make(&wish, NULL, joined);
+	AUTO(restoreplan_free) struct restoreplan *named = NULL;
+
+	CHECK_EQ_INT(plan->against.n, 0);
+	CHECK_EQ_STR(plan->initial_cluster, "n1=https://10.0.0.1:2380,10.0.0.2=https://10.0.0.2:2380,"
+	                                    "n3=https://10.0.0.3:2380");
+	CHECK(has(&plan->mind, "'10.0.0.2' is a learner in the snapshot"));
+	CHECK(has(&plan->mind, "'n3' is a learner in the snapshot"));
+	/* With a name that the operator gives. */
+	wish.initial_cluster = THREE;
+	named = make(&wish, NULL, joined);
+	CHECK_EQ_INT(named->against.n, 0);
+	CHECK(has(&named->mind, "'n2' is a learner in the snapshot"));
+	CHECK(!has(&named->mind, "has no name") && !has(&named->mind, "is none any more"));
+}
+
+/* The only member of a plan is not this machine because there is no other. */
+static void test_single(void)
+{
+	static const char one[] =
+	    "{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false}]}";
+	struct restoreplan_wish wish = plain_wish();
+	AUTO(restoreplan_free)
+	struct restoreplan *plan =
+	    make(&wish,
+	         "{'self': {'host': 'n2', 'addresses': ['10.0.0.2']},"
+	         " 'peers': [{'url': 'https://10.0.0.1:2380', 'local': false, 'listening': false}]}",
+	         one);
+
+	CHECK_EQ_INT(plan->against.n, 1);
+	CHECK(has(&plan->against, "https://10.0.0.1:2380 is no address of this machine"));
 }
 
 static void test_by_host_name(void)
@@ -300,6 +352,8 @@ int main(void)
 {
 	test_plain();
 	test_rules();
+	test_joined_by_learner();
+	test_single();
 	test_by_host_name();
 	test_wishes();
 	test_alone();
