@@ -76,10 +76,11 @@ void record_render(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 		table_print_safe(out, error);
 		(void) fputc('\n', out);
 	}
-	if (field_is_true(status, "more_than_max_size"))
+	if (field_is_true(status, "more_than_max_size")) {
 		color_print_state(out, "warning: ");
-	(void) fputs("more than maxSize is kept, because the newest snapshot needs it: take "
-	             "snapshots more often, or give it more room\n",
-	             out);
+		(void) fputs("more than maxSize is kept, because the newest snapshot needs it: take "
+		             "snapshots more often, or give it more room\n",
+		             out);
+	}
 	render_gaps(out, status);
 }

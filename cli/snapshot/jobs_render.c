@@ -192,14 +192,18 @@ static void where_cell(struct table *table, const json_t *snapshot)
 
 static void add_snapshot(struct table *table, const json_t *snapshot)
 {
-	const json_t *verified = json_object_get(snapshot, "verified");
+	const char *agreed = field_text_or_dash(json_object_get(snapshot, "verified"), "hashkv");
+	const char *source = field_text(json_object_get(snapshot, "member"), "name");
 	char size[SIZE_TEXT_MAX];
 
 	table_cell(table, "%s", field_text_or_dash(snapshot, "id"));
 	table_cell(table, "%lld", (long long) field_integer(snapshot, "revision"));
 	table_cell(table, "%lld", (long long) field_integer(snapshot, "live_keys"));
 	table_cell(table, "%s", size_text(field_integer(snapshot, "file_bytes"), size));
-	table_cell(table, "%s", field_text_or_dash(verified, "hashkv"));
+	/* A member confirms its own snapshot only where it is the only one. */
+	table_cell(table, "%s",
+	           source != NULL && source[0] != '\0' && strcmp(source, agreed) == 0 ? "alone"
+	                                                                              : agreed);
 	where_cell(table, snapshot);
 }
 

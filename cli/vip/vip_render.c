@@ -121,7 +121,10 @@ static void add_notes(FILE *out, const json_t *object)
 		note(out, object, "etcd does not answer; the last endpoint tried is ",
 		     field_text_or_dash(object, "etcd_endpoint"));
 	if (foreign_mac != NULL)
-		note(out, object, "a host that is not the owner has claimed it: ", foreign_mac);
+		note(out, object,
+		     field_is_true(object, "in_use") ? "a host that is not the owner answers for it: "
+		                                     : "a host that is not the owner has claimed it: ",
+		     foreign_mac);
 	if (foreign_mac != NULL && foreign_node != NULL)
 		note(out, object, "that is node ", foreign_node);
 	json_array_foreach(json_object_get(object, "warnings"), i, warning)

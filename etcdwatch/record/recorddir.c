@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names order the files: the sequence in them grows. The last file is the one that a crash may
- * have left in the middle of a frame, or even of its header; whatever is cut from it etcd still
- * has, unless it was compacted, and then that is told as a gap.
+ * have left in the middle of a frame; whatever is cut from it etcd still has, unless it was
+ * compacted, and then that is told as a gap. A file without a whole header is not what a crash
+ * leaves: recordfile.c gives a segment its name when its header is synced.
  */
 #include "etcdwatch/record/recorddir.h"
 
@@ -193,7 +194,7 @@ static int read_all(struct recorddir *dir, struct record_segment *s, struct reco
 	return r;
 }
 
-/* 0: it is there, and closed; -ENODATA: there is nothing in it. */
+/* 0: it is there, and closed; -ENODATA, -EBADMSG: it has no header that can be used. */
 static int mend(struct recorddir *dir, struct record_segment *s, const char *path, char *reason)
 {
 	AUTO(record_reader_free) struct record_reader *reader = NULL;
@@ -221,13 +222,12 @@ static int mend(struct recorddir *dir, struct record_segment *s, const char *pat
 }
 
 /* Removes it from the list; the file is out of the way. */
-static int put_aside(struct recorddir *dir, const char *path, int why, char *reason)
+static int put_aside(struct recorddir *dir, const char *path, char *reason)
 {
 	AUTO(free) char *aside = xasprintf("%s" DAMAGED_SUFFIX, path);
 
-	if (why != -ENODATA)
-		(void) snprintf(dir->damage, sizeof(dir->damage), "%s", reason);
-	if ((why == -ENODATA ? unlink(path) : rename(path, aside)) < 0)
+	(void) snprintf(dir->damage, sizeof(dir->damage), "%s", reason);
+	if (rename(path, aside) < 0)
 		return fail(reason, -errno, "cannot put aside", path);
 	dir->n--;
 	return 0;
@@ -249,10 +249,35 @@ static int open_last(struct recorddir *dir, const char *directory,
 			return 0;
 		if (r != -ENODATA && r != -EBADMSG)
 			return r;
-		r = put_aside(dir, path, r, reason);
+		r = put_aside(dir, path, reason);
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+/* Also one that an earlier start has set aside, which ended before it could tell. */
+static int find_lost(struct recorddir *dir, const char *directory, char *reason)
+{
+	uint64_t last = dir->n > 0 ? dir->segments[dir->n - 1].header.sequence : 0;
+	DIR *stream = opendir(directory);
+	const struct dirent *entry;
+
+	if (stream == NULL)
+		return fail(reason, -errno, "cannot look into", directory);
+	while ((entry = readdir(stream)) != NULL) {
+		AUTO(free) char *name = xstrdup(entry->d_name);
+		char *suffix = strstr(name, DAMAGED_SUFFIX);
+		struct record_header lost;
+
+		if (suffix == NULL || suffix[strlen(DAMAGED_SUFFIX)] != '\0')
+			continue;
+		*suffix = '\0';
+		if (record_name_parse(name, &lost) && lost.first_revision > 0 &&
+		    lost.sequence > MAX(last, dir->lost.sequence))
+			dir->lost = lost;
+	}
+	(void) closedir(stream);
 	return 0;
 }
 
@@ -292,6 +317,8 @@ int recorddir_open(const char *directory, const struct recorddir_certain *certai
 	r = list(&dir, directory, ret_reason);
 	if (r == 0)
 		r = open_last(&dir, directory, certain, ret_reason);
+	if (r == 0)
+		r = find_lost(&dir, directory, ret_reason);
 	for (size_t i = 0; r == 0 && i + 1 < dir.n; i++)
 		peek(&dir, directory, &dir.segments[i]);
 	if (r == 0)

@@ -24,6 +24,9 @@ struct recorddir {
 	int64_t reached_us;         /* when all up to its last revision had been seen */
 	bool has_gap;               /* it ends its chain */
 	uint64_t n_cut;             /* bytes that did not count */
+	/* The newest file that was set aside, by its name, unless a later segment follows it: its
+	 * changes are lost, and no GAP says so yet. A sequence of 0: there is none. */
+	struct record_header lost;
 	/* A sentence, when the last segment was damaged before its end: what was behind that is among
 	 * the bytes that are cut; or a file is passed over because it cannot be read. "" else. */
 	char damage[RECORD_FAULT_MAX];

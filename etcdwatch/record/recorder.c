@@ -324,6 +324,21 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 /* --- the disk -----------------------------------------------------------------------------------
  */
 
+/* Where no chain goes on, the GAP has a segment that begins where the lost one did. */
+static void lose_segment(struct recorder *r, const struct record_header *lost)
+{
+	char name[RECORD_NAME_MAX];
+
+	if (!r->has_chain) {
+		r->has_chain = true;
+		r->cluster_id = lost->cluster_id;
+		r->last = lost->first_revision - 1;
+		begin_writing(r, true);
+	}
+	recorder_break_chain(r, "the segment %s was damaged, and is set aside",
+	                     record_name(lost, name));
+}
+
 static void opened_cb(const struct recordwriter_found *found, void *userdata)
 {
 	struct recorder *r = userdata;
@@ -342,6 +357,8 @@ static void opened_cb(const struct recordwriter_found *found, void *userdata)
 		recordbase_go_on(&r->base, recordwriter_figures(r->writer).first_revision - 1);
 		log_info("record_found", "rev=%" PRId64 " directory=%s", r->last, r->options.directory);
 	}
+	if (found->lost.sequence > 0)
+		lose_segment(r, &found->lost);
 	recorder_change_state(r, RECORDER_ASKING, "opened");
 }
 

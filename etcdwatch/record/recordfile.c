@@ -20,6 +20,8 @@
 #include "base/mono.h"
 #include "etcdwatch/record/recorddir.h"
 
+#define NAMELESS "new" /* until its header is synced */
+
 struct recordfile {
 	struct recordwriter_options options;
 	struct recorddir dir; /* the segments that are closed */
@@ -78,6 +80,8 @@ int recordfile_open(struct recordfile *f, char ret_reason[static RECORDWRITER_RE
 	f->dir = dir;
 	f->can_go_on = dir.n > 0 && dir.segments[dir.n - 1].closed && !dir.has_gap;
 	f->sequence = dir.n > 0 ? dir.segments[dir.n - 1].header.sequence + 1 : 1;
+	/* What is written next follows the file that is lost. */
+	f->sequence = MAX(f->sequence, dir.lost.sequence);
 	return 0;
 }
 
@@ -100,7 +104,8 @@ void recordfile_found(const struct recordfile *f, struct recordwriter_found *ret
 	    .bytes = closed_bytes(f),
 	};
 
-	*ret_found = (struct recordwriter_found){.n_cut = dir->n_cut, .damage = dir->damage};
+	*ret_found =
+	    (struct recordwriter_found){.n_cut = dir->n_cut, .damage = dir->damage, .lost = dir->lost};
 	if (f->can_go_on) {
 		const struct record_segment *last = &dir->segments[dir->n - 1];
 		const struct record_segment *first =
@@ -149,32 +154,6 @@ static void check_room(struct recordfile *f, struct recordfile_work *work)
 	                (unsigned long long) (f->options.reserve_bytes >> 20));
 }
 
-static void begin_segment(struct recordfile *f, struct recordfile_work *work)
-{
-	char name[RECORD_NAME_MAX];
-	int r;
-
-	f->header = work->header;
-	f->header.sequence = f->sequence;
-	memset(f->header.previous, 0, sizeof(f->header.previous));
-	if (!work->begins_chain && f->can_go_on)
-		memcpy(f->header.previous, f->dir.segments[f->dir.n - 1].digest,
-		       sizeof(f->header.previous));
-	free(f->path);
-	f->path = xasprintf("%s/%s", f->options.directory, record_name(&f->header, name));
-	f->written = f->synced = 0;
-	f->fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (f->fd < 0) {
-		fail(f, work, -errno, "cannot make");
-		return;
-	}
-	f->sequence++;
-	f->segment = record_writer_new(&f->header);
-	r = recorddir_sync(f->options.directory);
-	if (r < 0)
-		fail(f, work, r, "cannot sync the directory of");
-}
-
 static void write_pending(struct recordfile *f, struct recordfile_work *work)
 {
 	struct bytes pending = record_writer_pending(f->segment);
@@ -193,6 +172,52 @@ static void write_pending(struct recordfile *f, struct recordfile_work *work)
 		f->written += (uint64_t) n;
 	}
 	record_writer_written(f->segment);
+}
+
+/* The header is synced before the file has its name: one that has its name and no header was
+ * damaged. */
+static void make_segment(struct recordfile *f, struct recordfile_work *work)
+{
+	AUTO(free) char *nameless = xasprintf("%s/" NAMELESS, f->options.directory);
+	int r;
+
+	if (unlink(nameless) < 0 && errno != ENOENT) {
+		fail(f, work, -errno, "cannot make");
+		return;
+	}
+	f->fd = open(nameless, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (f->fd < 0) {
+		fail(f, work, -errno, "cannot make");
+		return;
+	}
+	write_pending(f, work);
+	if (work->r == 0 && (fsync(f->fd) < 0 || link(nameless, f->path) < 0))
+		fail(f, work, -errno, "cannot make");
+	(void) unlink(nameless);
+	if (work->r < 0)
+		return;
+	f->synced = f->written;
+	f->sequence++;
+	r = recorddir_sync(f->options.directory);
+	if (r < 0)
+		fail(f, work, r, "cannot sync the directory of");
+}
+
+static void begin_segment(struct recordfile *f, struct recordfile_work *work)
+{
+	char name[RECORD_NAME_MAX];
+
+	f->header = work->header;
+	f->header.sequence = f->sequence;
+	memset(f->header.previous, 0, sizeof(f->header.previous));
+	if (!work->begins_chain && f->can_go_on)
+		memcpy(f->header.previous, f->dir.segments[f->dir.n - 1].digest,
+		       sizeof(f->header.previous));
+	free(f->path);
+	f->path = xasprintf("%s/%s", f->options.directory, record_name(&f->header, name));
+	f->written = f->synced = 0;
+	f->segment = record_writer_new(&f->header);
+	make_segment(f, work);
 }
 
 static void sync_segment(struct recordfile *f, struct recordfile_work *work)

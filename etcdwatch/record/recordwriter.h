@@ -43,7 +43,8 @@ struct recordwriter_found {
 	int64_t last_revision;
 	struct record_sum last_sum; /* of that revision */
 	uint64_t n_cut;
-	const char *damage; /* a sentence, or "" */
+	const char *damage;        /* a sentence, or "" */
+	struct record_header lost; /* recorddir.h */
 };
 
 /* As of the last batch that is written. */

@@ -10,7 +10,8 @@
  *
  * Header: "FLRECORD", version (4 bytes, 1), length of the name (2), sequence (8), cluster id (8),
  *   member id (8), first revision (8), wall time (8), digest of the segment before it (32), name,
- *   checksum (4).
+ *   checksum (4). A later version has the same layout, so that its checksum tells a later version
+ *   from a damaged one.
  * Frame: length of the payload (4), type (1), payload, checksum (4).
  *
  * A checksum is the CRC-32C of all bytes of the file before it but for the other checksums, so that
@@ -174,10 +175,9 @@ enum record_tail {
 };
 
 /*
- * Opens a file and reads its header. 0; -ENODATA if there is less than a header, as when a crash
- * came as it was made; -EBADMSG if it is damaged or none of ours; -EPROTONOSUPPORT if a later
- * version wrote it; or -errno. ret_fault is then a sentence with the path and, for damage, the
- * offset.
+ * Opens a file and reads its header. 0; -ENODATA if there is less than a header; -EBADMSG if it is
+ * damaged or none of ours; -EPROTONOSUPPORT if a later version wrote it; or -errno. ret_fault is
+ * then a sentence with the path and, for damage, the offset.
  */
 int record_reader_open(const char *path, struct record_reader **ret_reader,
                        char ret_fault[static RECORD_FAULT_MAX]);

@@ -246,10 +246,13 @@ int record_reader_next(struct record_reader *rd, struct record_frame *ret_frame)
 static int parse_header(struct record_reader *rd, size_t name_len)
 {
 	struct record_header *h = &rd->header;
+	uint32_t version = bytes_le32(rd->buf + MAGIC_BYTES);
 	size_t len = HEADER_BYTES + name_len;
 
 	if (crc32c_update(0, rd->buf, len) != bytes_le32(rd->buf + len))
 		return fail(rd, -EBADMSG, "its header is damaged");
+	if (version != FORMAT_VERSION)
+		return fail(rd, -EPROTONOSUPPORT, "its format has the version %" PRIu32, version);
 	record_parse_header((struct bytes){.data = rd->buf, .len = len}, h);
 	if (h->first_revision < 1)
 		return fail(rd, -EBADMSG, "it begins with revision %" PRId64, h->first_revision);
@@ -263,7 +266,6 @@ static int parse_header(struct record_reader *rd, size_t name_len)
 
 static int read_header(struct record_reader *rd)
 {
-	uint32_t version;
 	size_t name_len;
 	int r;
 
@@ -274,9 +276,6 @@ static int read_header(struct record_reader *rd)
 		return r;
 	if (memcmp(rd->buf, MAGIC, MAGIC_BYTES) != 0)
 		return fail(rd, -EBADMSG, "it is no segment of a record");
-	version = bytes_le32(rd->buf + MAGIC_BYTES);
-	if (version != FORMAT_VERSION)
-		return fail(rd, -EPROTONOSUPPORT, "its format has the version %" PRIu32, version);
 	name_len = bytes_le16(rd->buf + MAGIC_BYTES + 4);
 	if (name_len >= RECORD_MEMBER_NAME_MAX)
 		return fail(rd, -EBADMSG, "its header is damaged");

@@ -87,14 +87,13 @@ static int compare_segments(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* One without a whole header was about to be made when a crash came: nothing is in it. */
 static int add_segment(struct chains *chains, const char *path, struct problem *problem)
 {
 	AUTO(record_reader_free) struct record_reader *reader = NULL;
 	char fault[RECORD_FAULT_MAX];
 	int r = record_reader_open(path, &reader, fault);
 
-	if (r == -EBADMSG)
+	if (r == -ENODATA || r == -EBADMSG)
 		note_damage(chains, fault);
 	if (r == -ENODATA || r == -ENOENT || r == -EBADMSG)
 		return 0;

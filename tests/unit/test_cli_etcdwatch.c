@@ -82,10 +82,13 @@ static void test_list(void)
 	           "\"where\":[\"local\",\"site\"]},"
 	           "{\"id\":\"x\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
 	           "\"verified\":{\"hashkv\":null}},"
+	           "{\"id\":\"y\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
+	           "\"member\":{\"name\":\"n2\"},\"verified\":{\"hashkv\":\"n2\"}},"
 	           "{\"job\":\"hourly\",\"target\":\"far\",\"error\":\"no route\"}]",
 	           "SNAPSHOT                          REVISION  KEYS    SIZE  AGREED  WHERE\n"
 	           "20261121T203000Z-hourly-n1-r8123      8123   700  1.5 MB  n2      local site\n"
 	           "x                                        1     2   999 B  -       -\n"
+	           "y                                        1     2   999 B  alone   -\n"
 	           "warning: hourly: cannot ask far: no route\n");
 }
 

@@ -477,6 +477,78 @@ static void test_renews_base_when_full(void)
 	reserve_bytes = 0;
 }
 
+/* --- a segment that is lost ----------------------------------------------------------------------
+ */
+
+static bool is_open(void)
+{
+	recorder_fill_report(recorder, &report);
+	return strcmp(report.state, "opening") != 0;
+}
+
+/* What the last segment had is lost with its header, whatever etcd still has of it. */
+static void lose_last(const char *how, bool has_chain)
+{
+	int64_t last = has_chain ? 45 : 44;
+
+	begin();
+	stop();
+	if (has_chain) {
+		start();
+		WAIT_FOR_WATCH(2, 44);
+		server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+		server_set_revision(server, 45);
+		WAIT_FOR_REVISION(45);
+		stop();
+	}
+	(void) scratch_shell("f=$(ls %s/*.rec | tail -n 1); %s", directory, how);
+	/* An end before etcd was asked forgets nothing. */
+	start();
+	CHECK(TURN_UNTIL(ev, is_open()));
+	CHECK_EQ_STR(report.state, "asking");
+	stop();
+	start();
+	WAIT_FOR_WATCH(has_chain ? 3 : 2, last + 1);
+	CHECK_EQ_INT(needed, last);
+	server_send_events(server, has_chain ? "P46:d=1" : "P45:d=1", false);
+	WAIT_FOR_REVISION(last + 1);
+	CHECK_EQ_INT(report.gap.first, has_chain ? 45 : 43);
+	CHECK_EQ_INT(report.gap.last, 0);
+	CHECK(scratch_shell("[ $(ls %s/*.rec.damaged | wc -l) = 1 ]", directory));
+	end(has_chain ? "*43-44. 45-44!. *46-46 " : "*43-42!. *45-45 ", 1, "is set aside");
+}
+
+static void test_last_is_lost(void)
+{
+	static const char *const hows[] = {
+	    "truncate -s 0 $f",
+	    "truncate -s 40 $f",
+	    "printf x | dd of=$f bs=1 seek=8 conv=notrunc status=none", /* its version */
+	    "printf x | dd of=$f bs=1 seek=20 conv=notrunc status=none",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hows); i++) {
+		lose_last(hows[i], false);
+		lose_last(hows[i], true);
+	}
+	/* It is said once. */
+	begin();
+	stop();
+	(void) scratch_shell("truncate -s 0 %s/*.rec", directory);
+	start();
+	WAIT_FOR_WATCH(2, 45);
+	server_send_events(server, "P45:d=1", false);
+	server_set_revision(server, 45);
+	WAIT_FOR_REVISION(45);
+	stop();
+	start();
+	WAIT_FOR_WATCH(3, 45);
+	server_send_events(server, "P45:d=1 P46:e=1", false);
+	server_set_revision(server, 46);
+	WAIT_FOR_REVISION(46);
+	end("*43-42!. *45-45. 46-46 ", 0, "");
+}
+
 int main(void)
 {
 	ev = ev_default_loop(0);
@@ -501,6 +573,7 @@ int main(void)
 	test_without_base();
 	test_renews_base();
 	test_renews_base_when_full();
+	test_last_is_lost();
 	scratch_leave();
 	return check_result();
 }

@@ -420,6 +420,12 @@ static void test_damage(void)
 	CHECK(strstr(problem.reason, "-0000000002.rec") != NULL);
 	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
 	(void) unlink("out.db");
+	/* So is one that was emptied. */
+	make_record();
+	CHECK(scratch_shell("truncate -s 0 record/*-0000000002.rec"));
+	refused("./base.db", 28, "UNREACHABLE", "the nearest that can be had is 20;");
+	CHECK(strstr(problem.reason, "-0000000002.rec") != NULL);
+	(void) unlink("out.db");
 	/* In a segment that others follow it is found out as it is read. */
 	make_record();
 	CHECK(scratch_shell("f=$(ls record/*-0000000001.rec) && "
