@@ -3,6 +3,8 @@
  * do. */
 #include "cli/etcd/health_render.h"
 
+#include <string.h>
+
 #include "base/civil.h"
 #include "base/mono.h"
 #include "cli/common/color.h"
@@ -23,6 +25,39 @@ static void render_summary(FILE *out, const json_t *summary)
 		               field_integer(summary, "critical"), field_integer(summary, "warning"),
 		               field_integer(summary, "answer"), field_integer(summary, "members"));
 	(void) fputc('\n', out);
+}
+
+static bool is_down(const json_t *objects, const char *member)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(objects, i, finding)
+	{
+		if (i > 0 && strcmp(field_text_or_dash(finding, "id"), "member-down") == 0 &&
+		    strcmp(field_text_or_dash(finding, "subject"), member) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The rule waits before it finds that a member is down, and says why then. */
+static void render_silent(FILE *out, const json_t *objects)
+{
+	const json_t *member;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_array_get(objects, 0), "silent"), i, member)
+	{
+		const char *name = field_text_or_dash(member, "member");
+
+		if (is_down(objects, name))
+			continue;
+		table_print_safe(out, name);
+		(void) fputs(" does not answer: ", out);
+		table_print_safe(out, field_text_or_dash(member, "error"));
+		(void) fputc('\n', out);
+	}
 }
 
 /* Nothing is known where data are not compared at all. */
@@ -76,6 +111,7 @@ void health_render(FILE *out, const json_t *objects, int64_t wall_now_us)
 			continue;
 		}
 		render_summary(out, object);
+		render_silent(out, objects);
 		render_data(out, object, wall_now_us);
 	}
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mono.h"
 
@@ -42,6 +43,22 @@ static const char *status(const struct healthreport *r)
 	return r->n_findings > 0 || count_answers(r->o) < r->o->n_members ? "warning" : "ok";
 }
 
+static json_t *silent_json(const struct observation *o)
+{
+	json_t *silent = json_array();
+	char name[VIEW_NAME_MAX];
+
+	for (size_t i = 0; i < o->n_members; i++) {
+		const struct observation_member *m = &o->members[i];
+
+		if (m->answer == OBSERVED_BAD)
+			(void) json_array_append_new(silent, json_pack("{s:o, s:o}", "member",
+			                                               jsonval_text(rules_name(m, name)),
+			                                               "error", jsonval_text(m->error)));
+	}
+	return silent;
+}
+
 json_t *healthreport_summary_json(const struct healthreport *r)
 {
 	json_t *json =
@@ -53,6 +70,7 @@ json_t *healthreport_summary_json(const struct healthreport *r)
 		return json;
 	(void) json_object_set_new(json, "members", json_integer((json_int_t) r->o->n_members));
 	(void) json_object_set_new(json, "answer", json_integer((json_int_t) count_answers(r->o)));
+	(void) json_object_set_new(json, "silent", silent_json(r->o));
 	(void) json_object_set_new(json, "looked_s", json_integer(r->o->wall_s));
 	if (r->compared.next_s > 0)
 		(void) json_object_set_new(json, "compare_next_s", json_integer(r->compared.next_s));

@@ -95,6 +95,8 @@ struct rules_rule {
 extern const struct rules_rule rules[RULES_N];
 
 const char *rules_severity_name(enum rules_severity severity); /* "warning", "critical" */
+/* Its name, or its id in hexadecimal. */
+const char *rules_name(const struct observation_member *member, char buf[static VIEW_NAME_MAX]);
 /* RULES_N: there is none of that name. */
 enum rules_id rules_find(const char *id);
 

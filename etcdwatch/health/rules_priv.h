@@ -27,8 +27,6 @@ void rules_unknown_cluster(const struct rules_asked *asked);
 void rules_unknown_member(const struct rules_asked *asked, const struct observation_member *member);
 void rules_unknown_name(const struct rules_asked *asked, const char *name);
 
-/* Its name, or its id in hexadecimal. */
-const char *rules_name(const struct observation_member *member, char buf[static VIEW_NAME_MAX]);
 bool rules_answers(const struct observation_member *member);
 size_t rules_count_voters(const struct observation *o);
 

@@ -243,7 +243,7 @@ static int run_check(struct s3run *run)
 		if (r < 0)
 			return r;
 	}
-	clock = s3_get_clock_ahead_s(run->s3, &ahead_s) ? json_integer(ahead_s) : json_null();
+	clock = s3_get_clock_ahead_s(run->s3, &ahead_s) ? json_integer(-ahead_s) : json_null();
 	run->fields =
 	    json_pack("{s:o, s:b}", "clock_ahead_s", clock, "written", (int) (run->value != NULL));
 	return 0;

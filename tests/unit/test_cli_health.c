@@ -61,6 +61,17 @@ static void test_render(void)
 	           "\"compared_s\":60,\"compared_same\":false}]",
 	           "etcd: ok, 0 critical, 0 warning, 3 of 3 members answer\n"
 	           "data: different at 1970-01-01T00:01:00Z\n");
+	/* Until the rule finds it, why a member does not answer stands below the first line. */
+	check_text("[{\"status\":\"warning\",\"critical\":0,\"warning\":1,\"members\":3,\"answer\":1,"
+	           "\"silent\":[{\"member\":\"n2\",\"error\":\"refused\"},"
+	           "{\"member\":\"n3\",\"error\":\"no \\u001b[31m route\"}]},"
+	           "{\"id\":\"member-down\",\"severity\":\"warning\",\"subject\":\"n2\","
+	           "\"since_s\":950,\"sentence\":\"n2: refused\"}]",
+	           "etcd: warning, 0 critical, 1 warning, 1 of 3 members answer\n"
+	           "n3 does not answer: no ?[31m route\n"
+	           "\n"
+	           "warning  50s  member-down: n2: refused\n"
+	           "  -\n");
 	check_text("[]", "");
 }
 

@@ -136,6 +136,29 @@ static void check_status(const struct healthreport *r, uint64_t member, const ch
 	CHECK_EQ_STR(text, want);
 }
 
+/* Why a member does not answer is told at once, though it is no finding yet. */
+static void test_silent(void)
+{
+	AUTO(free) struct observation *o = NEW0(struct observation);
+	struct healthreport r = {.o = o, .n_rounds = 1};
+	json_t *json;
+
+	o->n_members = 3;
+	o->members[0].answer = OBSERVED_GOOD;
+	o->members[1].answer = o->members[2].answer = OBSERVED_BAD;
+	o->members[2].id = 0xabc;
+	(void) snprintf(o->members[1].name, sizeof(o->members[1].name), "n2");
+	(void) snprintf(o->members[1].error, sizeof(o->members[1].error), "refused");
+	json = healthreport_summary_json(&r);
+	if (CHECK_EQ_INT(json_array_size(json_object_get(json, "silent")), 2)) {
+		AUTO(free) char *text = json_dumps(json_object_get(json, "silent"), JSON_COMPACT);
+
+		CHECK_EQ_STR(text, "[{\"member\":\"n2\",\"error\":\"refused\"},"
+		                   "{\"member\":\"abc\",\"error\":\"\"}]");
+	}
+	json_decref(json);
+}
+
 static void test_runway(void)
 {
 	AUTO(trend_free) struct trend *t = trend_new();
@@ -241,6 +264,7 @@ int main(void)
 	test_same_name();
 	test_compared();
 	test_two_of_a_name();
+	test_silent();
 	test_runway();
 	test_refill();
 	return check_result();
