@@ -50,6 +50,7 @@ struct dial {
 	void *userdata;
 	ev_timer hedge;  /* the next attempt */
 	ev_timer budget; /* the end; or at once, when all has failed already */
+	int64_t ends_us; /* when the budget does */
 	int error;       /* of the last failure */
 	size_t n;
 	struct attempt attempts[];
@@ -351,10 +352,22 @@ static void hedge_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		finish(d, -d->error, NULL);
 }
 
+static void start_budget(struct dial *d, int64_t us)
+{
+	d->ends_us = mono_now_us() + us;
+	ev_timer_set(&d->budget, mono_to_ev(us), 0.);
+	ev_timer_start(d->ev, &d->budget);
+}
+
 static void budget_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct dial *d = CONTAINER_OF(w, struct dial, budget);
 
+	/* It is this process that was late: what it could not try in time gets its time now. */
+	if (mono_now_us() > d->ends_us + PAUSE_US && any_under_way(d)) {
+		start_budget(d, d->config->budget_us);
+		return;
+	}
 	for (size_t i = 0; i < d->n; i++) {
 		struct attempt *a = &d->attempts[i];
 
@@ -430,7 +443,6 @@ bool dial_start(struct dial *d)
 		return false;
 	goes_on = go_on(d);
 	/* What has failed already is told from the loop, as everything is. */
-	ev_timer_set(&d->budget, goes_on ? mono_to_ev(d->config->budget_us) : 0., 0.);
-	ev_timer_start(d->ev, &d->budget);
+	start_budget(d, goes_on ? d->config->budget_us : 0);
 	return true;
 }

@@ -438,6 +438,22 @@ static void test_a_pause_is_no_evidence(void)
 
 /* Connected while the process did not run: that counts before the time that is up. The SYN is sent
  * again after a second. */
+
+/* It did not run until the time for all attempts was up: the next ones get theirs. */
+static void test_a_pause_costs_no_attempt(void)
+{
+	static const enum kind kinds[] = {BLACKHOLE, BLACKHOLE, ACCEPTS};
+	struct race r;
+
+	race_begin(&r, kinds, 3);
+	start(&r);
+	(void) poll(NULL, 0, BUDGET_MS + 300);
+	finish(&r);
+	CHECK(r.fd >= 0 && r.winner == nth(&r, 2));
+	CHECK_EQ_INT(nth(&r, 0)->counts.connect_failures, 0);
+	race_end(&r);
+}
+
 static void test_connected_during_a_pause(void)
 {
 	static const enum kind kinds[] = {BLACKHOLE, ACCEPTS};
@@ -481,6 +497,7 @@ int main(void)
 	    test_one_descriptor,
 	    test_meets_itself,
 	    test_a_pause_is_no_evidence,
+	    test_a_pause_costs_no_attempt,
 	    test_connected_during_a_pause,
 	};
 
