@@ -65,13 +65,14 @@ static size_t add_each(const char **argv, size_t n, const char *option,
 	return n;
 }
 
-int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *job,
-               const char *path, const char *sha256, int64_t limit_us, pack_done_fn done,
+int pack_start(struct ev_loop *ev, const struct pack_options *options, pack_done_fn done,
                void *userdata, struct pack **ret_pack)
 {
+	const struct config_job *job = options->job;
 	AUTO(pack_free) struct pack *p = NEW0(struct pack);
 	AUTO(free)
-	const char **argv = xcalloc(10 + 2 * (job->recipients.n + job->extra_files.n), sizeof(argv[0]));
+	const char **argv = xcalloc(12 + 2 * (job->recipients.n + job->extra_files.n), sizeof(argv[0]));
+	AUTO(free) char *name = xasprintf("%s.db", options->id);
 	char level[LEVEL_TEXT_MAX];
 	size_t n = 0;
 	int r;
@@ -81,20 +82,22 @@ int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *
 	p->userdata = userdata;
 	(void) snprintf(level, sizeof(level), "%d",
 	                job->compression == CONFIG_COMPRESSION_ZSTD ? job->compression_level : 0);
-	argv[n++] = worker;
+	argv[n++] = options->worker;
 	argv[n++] = "pack";
-	argv[n++] = path;
+	argv[n++] = options->path;
+	argv[n++] = "--name";
+	argv[n++] = name;
 	argv[n++] = "--level";
 	argv[n++] = level;
 	argv[n++] = "--sha256";
-	argv[n++] = sha256;
+	argv[n++] = options->sha256;
 	n = add_each(argv, n, "--recipient", &job->recipients);
 	n = add_each(argv, n, "--extra", &job->extra_files);
 	if (job->recipients_file != NULL) {
 		argv[n++] = "--recipients-file";
 		argv[n++] = job->recipients_file;
 	}
-	r = child_start(ev, argv, limit_us, done_cb, p, &p->child);
+	r = child_start(ev, argv, options->limit_us, done_cb, p, &p->child);
 	if (r < 0)
 		return r;
 	child_keep_doing(p->child, &p->doing);

@@ -32,10 +32,17 @@ typedef void (*pack_done_fn)(const struct pack_result *result, void *userdata);
 
 bool pack_is_wanted(const struct config_job *job);
 
-/* sha256: what the file at path was found to be when it was proven; another one is not packed. job
- * is borrowed until the end, the rest is copied. 0, or -errno: the worker cannot be started. */
-int pack_start(struct ev_loop *ev, const char *worker, const struct config_job *job,
-               const char *path, const char *sha256, int64_t limit_us, pack_done_fn done,
+struct pack_options {
+	const char *worker;           /* the program */
+	const struct config_job *job; /* borrowed until the end; the rest is copied */
+	const char *path;
+	const char *id;     /* names the database in a bundle */
+	const char *sha256; /* of the file when it was proven; another file is not packed */
+	int64_t limit_us;
+};
+
+/* 0, or -errno: the worker cannot be started. */
+int pack_start(struct ev_loop *ev, const struct pack_options *options, pack_done_fn done,
                void *userdata, struct pack **ret_pack);
 /* What the worker says that it is at; valid until the loop goes on. */
 const struct doing *pack_doing(const struct pack *pack);

@@ -188,22 +188,28 @@ static void begin_after(struct catalog_entry *e, const struct store *store)
 
 	if (newest_s >= e->started_s && newest_s - e->started_s < SECONDS_BEHIND_MAX)
 		e->started_s = newest_s + 1;
-	e->finished_s = MAX(e->finished_s, e->started_s);
 }
 
-/* Once nothing of it changes any more. */
+/* Before it is packed: a bundle has the id in it. */
 static void name_entry(struct run *run)
 {
 	struct catalog_entry *e = run->entry;
 
-	e->finished_s = wall_now_us() / US_PER_S;
-	e->took_ms = (mono_now_us() - run->began_us) / US_PER_MS;
 	begin_after(e, run->options.store);
 	free(e->id);
 	e->id = catalog_build_id(e->started_s, e->job, e->member_name, e->node, e->revision);
+	(void) snprintf(run->id, sizeof(run->id), "%s", e->id);
+}
+
+/* Once nothing else of it changes. */
+static void end_entry(struct run *run)
+{
+	struct catalog_entry *e = run->entry;
+
+	e->finished_s = MAX(wall_now_us() / US_PER_S, e->started_s);
+	e->took_ms = (mono_now_us() - run->began_us) / US_PER_MS;
 	free(e->file);
 	e->file = catalog_file_name(e);
-	(void) snprintf(run->id, sizeof(run->id), "%s", e->id);
 }
 
 static void kept_cb(int r, const char *reason, void *userdata)
@@ -219,7 +225,7 @@ static void kept_cb(int r, const char *reason, void *userdata)
 static void keep(struct run *run)
 {
 	change_state(run, RUN_KEEPING);
-	name_entry(run);
+	end_entry(run);
 	store_keep(run->options.store, run->path, TAKE_PTR(run->entry), kept_cb, run);
 }
 
@@ -238,7 +244,7 @@ static void reject(struct run *run)
 	change_state(run, RUN_REJECTING);
 	(void) snprintf(run->reason, sizeof(run->reason), "%s", run->to_reject);
 	run->entry->rejected = xstrndup(run->to_reject, CATALOG_TEXT_MAX);
-	name_entry(run);
+	end_entry(run);
 	store_reject(run->options.store, run->path, TAKE_PTR(run->entry), rejected_cb, run);
 }
 
@@ -295,8 +301,16 @@ static void pack(struct run *run)
 		keep(run);
 		return;
 	}
-	r = pack_start(run->options.ev, run->options.worker, run->options.job, run->path,
-	               run->entry->file_sha256, limit_us(run), packed_cb, run, &run->pack);
+	r = pack_start(run->options.ev,
+	               &(struct pack_options){
+	                   .worker = run->options.worker,
+	                   .job = run->options.job,
+	                   .path = run->path,
+	                   .id = run->id,
+	                   .sha256 = run->entry->file_sha256,
+	                   .limit_us = limit_us(run),
+	               },
+	               packed_cb, run, &run->pack);
 	if (r < 0)
 		fail(run, r, "cannot start '%s': %s", run->options.worker, strerror(-r));
 }
@@ -341,10 +355,9 @@ static void proved_cb(const struct proof_result *result, void *userdata)
 	(void) snprintf(run->agreed, sizeof(run->agreed), "%s", result->agreed);
 	(void) snprintf(run->disagreed, sizeof(run->disagreed), "%s", result->disagreed);
 	(void) snprintf(run->not_compared, sizeof(run->not_compared), "%s", result->not_compared);
+	name_entry(run);
 	if (result->verdict == PROOF_BAD) {
 		run->to_reject = xstrdup(result->reason);
-		/* It is told even if it cannot be put aside. */
-		name_entry(run);
 		/* It holds the secrets that the others do. */
 		if (run->options.job->encrypted)
 			pack(run);

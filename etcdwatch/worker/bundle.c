@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -118,12 +117,10 @@ static int put_file(struct bundle *b, int fd, const struct tar_entry *entry, con
 	return put_zeros(b, tar_padding(entry->n_bytes));
 }
 
-int bundle_add_snapshot(struct bundle *b, int fd, const char *path, uint64_t n_bytes,
-                        struct tap_result *ret_snapshot)
+int bundle_add_snapshot(struct bundle *b, int fd, const char *path, const char *name,
+                        uint64_t n_bytes, struct tap_result *ret_snapshot)
 {
-	AUTO(free) char *copy = xstrdup(path);
 	struct tar_entry entry = {.type = TAR_FILE, .mode = 0600, .n_bytes = n_bytes};
-	const char *name = basename(copy);
 	struct stat st;
 	int r;
 

@@ -25,6 +25,7 @@
 #define BUNDLE_FILES_MAX 10000u
 #define BUNDLE_EXTRA_BYTES_MAX ((uint64_t) 1 << 30)
 #define BUNDLE_DEPTH_MAX 32
+#define BUNDLE_NAME_MAX 255 /* NAME_MAX of file systems */
 
 struct bundle;
 
@@ -33,9 +34,10 @@ struct bundle *bundle_new(struct sink *next, struct problem *problem);
 void bundle_free(struct bundle *bundle);
 DEFINE_AUTO(struct bundle, bundle_free);
 
-/* The snapshot, from where `fd` stands: exactly n_bytes, or it is an error. */
-int bundle_add_snapshot(struct bundle *bundle, int fd, const char *path, uint64_t n_bytes,
-                        struct tap_result *ret_snapshot);
+/* The snapshot, from where `fd` stands: exactly n_bytes, or it is an error. `path` is for messages;
+ * `name` is what it is called in the archive. */
+int bundle_add_snapshot(struct bundle *bundle, int fd, const char *path, const char *name,
+                        uint64_t n_bytes, struct tap_result *ret_snapshot);
 
 /*
  * A file, or a directory with all that is in it, in the order of names. Links are kept as links,

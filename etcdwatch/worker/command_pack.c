@@ -2,7 +2,7 @@
 /*
  * pack FILE [--level N] [--recipient R]... [--recipients-file F]... [--extra PATH]... [--sha256
  * HEX]
- *      [--keep]
+ *      [--name NAME] [--keep]
  * unpack FILE [--to FILE] [--identity F]... [--extra-to DIRECTORY] [--sha256 HEX]
  *      [--plain-sha256 HEX]
  *
@@ -50,6 +50,7 @@ static int parse_pack(int argc, char **argv, struct options_list *lists, struct 
 	    {.name = "--recipients-file", .list = &lists[1]},
 	    {.name = "--extra", .list = &lists[2]},
 	    {.name = "--sha256", .text = &q->sha256},
+	    {.name = "--name", .text = &q->name},
 	    {.name = "--keep", .flag = &q->keep_plain},
 	};
 	unsigned long number = 0;

@@ -53,10 +53,19 @@ static int build(struct packing *p, struct sink **ret_sink)
 	return 0;
 }
 
+static const char *path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
 static int write_bundle(struct packing *p, struct sink *sink)
 {
 	AUTO(bundle_free) struct bundle *bundle = bundle_new(sink, p->problem);
-	int r = bundle_add_snapshot(bundle, p->fd, p->request->path, p->n_bytes, &p->plain);
+	const char *path = p->request->path;
+	const char *name = p->request->name != NULL ? p->request->name : path_name(path);
+	int r = bundle_add_snapshot(bundle, p->fd, path, name, p->n_bytes, &p->plain);
 
 	for (size_t i = 0; i < p->request->n_extra && r == 0; i++)
 		r = bundle_add_extra(bundle, p->request->extra[i]);
@@ -126,6 +135,11 @@ static int check_request(const struct pack_request *q, struct problem *problem)
 	if (q->n_extra > 0 && !encrypt)
 		return problem_set(problem, -EINVAL, "USAGE",
 		                   "other files are bundled only when they are encrypted");
+	if (q->name != NULL &&
+	    (q->name[0] == '\0' || strchr(q->name, '/') != NULL || strlen(q->name) > BUNDLE_NAME_MAX))
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "the name '%s' is not a file's: 1 to %d bytes without '/'", q->name,
+		                   BUNDLE_NAME_MAX);
 	if (q->level == 0 && !encrypt)
 		return problem_set(problem, -EINVAL, "USAGE", "neither a level nor a recipient is given");
 	return 0;

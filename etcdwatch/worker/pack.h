@@ -20,6 +20,7 @@
 
 struct pack_request {
 	const char *path;
+	const char *name;                 /* of the snapshot in a bundle; NULL: as the file is called */
 	int level;                        /* of zstd; 0: do not compress */
 	struct age_recipients recipients; /* none: do not encrypt */
 	const char *const *extra;

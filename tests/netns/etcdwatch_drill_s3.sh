@@ -26,6 +26,9 @@ wait_until 30 has_entries 1 n1
 wait_until 60 target_is n1 site .stored 1
 file=$(entries n1 | jq -r .file)
 [[ $file == *.db.tar.zst.age || $file == *.age ]] || fail "it is called $file"
+expect_equal "the database in the bundle" \
+	"$(age -d -i "$T/one.key" "$(etcdwatch_directory n1)/$file" | zstd -dqc | tar t | sed -n 1p)" \
+	"$(entries n1 | jq -r .id).db"
 
 say "and drilled from there: once it is there, and by command"
 wait_until 40 log_says etcdwatch-n1 'event=drill_passed '

@@ -90,6 +90,7 @@ static void write_worker(void)
 	    "#!/bin/sh\n"
 	    "[ $1 = pack ] && echo half >\"$(dirname $2)/.$(basename $2).zst.new\"\n"
 	    "cd %s\n"
+	    "[ $1 = pack ] && echo $4 >name\n"
 	    "while [ -e $1.hold ]; do sleep 0.02; done\n"
 	    "grep -q '\"ok\":true' $1 || { cat $1; exit 1; }\n"
 	    "[ $1 = pack ] && mv ${2%%/*}/.${2##*/}.zst.new $2.zst && rm $2\n"
@@ -265,8 +266,11 @@ static void test_kept(bool packs)
 		CHECK_EQ_STR(e->usage->parts[0].prefix, "/registry/pods");
 	(void) digest_hex(db + DB_BYTES, DIGEST_SHA256_BYTES, hex);
 	CHECK_EQ_STR(e->db_sha256, hex);
-	if (packs)
+	if (packs) {
 		CHECK_EQ_STR(e->file_sha256, SHA);
+		/* What is in a bundle is called by the id. */
+		CHECK(scratch_shell("test \"$(cat name)\" = %s.db", got.id));
+	}
 	(void) snprintf(want, sizeof(want), "%s.db%s %s.json", got.id, packs ? ".zst" : "", got.id);
 	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), want);
 	end();

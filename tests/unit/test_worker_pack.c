@@ -184,6 +184,38 @@ static void test_odd_blocks(void)
 	CHECK(unlink("x.db") == 0 && unlink("x.db.zst") == 0);
 }
 
+/* A bundle has the snapshot under the name that was given; else, as older ones do, under the name
+ * of the file. Both are unpacked. */
+static void test_bundle_name(void)
+{
+	static const char *const names[] = {"20261121T203000Z-j-m1-r40.db", NULL};
+	const struct unpack_request back = {.path = ".taking-j.tar.zst.age",
+	                                    .to = "back.db",
+	                                    .keys = {.files = key_file, .n_files = 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct pack_request request = request_of(&whole_way);
+		struct pack_result result = {0};
+		struct unpack_result unpacked = {0};
+		struct problem problem = {0};
+		char name[64];
+
+		scratch_make(".taking-j", DB_BYTES, 1);
+		(void) scratch_shell("cp .taking-j orig");
+		request.path = ".taking-j";
+		request.name = names[i];
+		CHECK_EQ_INT(pack_run(&request, &problem, &result), 0);
+		(void) scratch_shell("age -d -i key %s | zstd -dc | tar t | sed -n 1p >name", back.path);
+		read_line("name", name, sizeof(name));
+		CHECK_EQ_STR(name, names[i] != NULL ? names[i] : ".taking-j");
+		CHECK_EQ_INT(unpack_run(&back, &problem, &unpacked), 0);
+		(void) scratch_shell("cmp back.db orig");
+		(void) scratch_shell("rm -f back.db orig name %s", back.path);
+		free(result.path);
+		free(unpacked.path);
+	}
+}
+
 /* What anyone has: age, zstd, tar. */
 static void test_standard_tools(void)
 {
@@ -298,6 +330,12 @@ static void test_bad_requests(void)
 	fails(&request, "USAGE", "neither");
 	request.level = 20;
 	fails(&request, "USAGE", "20");
+	request = request_of(&whole_way);
+	request.name = "";
+	fails(&request, "USAGE", "''");
+	request.name = "up/x.db";
+	fails(&request, "USAGE", "'up/x.db'");
+	request.name = NULL;
 	request.level = 3;
 	request.sha256 = "00";
 	fails(&request, "MISMATCH", "has changed");
@@ -488,6 +526,7 @@ int main(void)
 	test_ways();
 	test_zeros();
 	test_odd_blocks();
+	test_bundle_name();
 	test_standard_tools();
 	test_recipients();
 	test_bad_requests();

@@ -226,7 +226,7 @@ static void make_bundle(struct archive *a)
 	struct tap_result snapshot;
 	AUTO(close) int fd = open("x.db", O_RDONLY | O_CLOEXEC);
 
-	CHECK_EQ_INT(bundle_add_snapshot(bundle, fd, "x.db", 3000, &snapshot), 0);
+	CHECK_EQ_INT(bundle_add_snapshot(bundle, fd, "x.db", "x.db", 3000, &snapshot), 0);
 	CHECK_EQ_INT(bundle_add_extra(bundle, tree), 0);
 	CHECK_EQ_INT(bundle_finish(bundle), 0);
 }
@@ -241,7 +241,7 @@ static void check_changed(struct archive *a, uint64_t n_bytes)
 	struct tap_result snapshot;
 
 	a->len = 0;
-	CHECK(bundle_add_snapshot(bundle, fd, "x.db", n_bytes, &snapshot) < 0);
+	CHECK(bundle_add_snapshot(bundle, fd, "x.db", "x.db", n_bytes, &snapshot) < 0);
 	CHECK_EQ_STR(problem.code, "CHANGED");
 }
 
