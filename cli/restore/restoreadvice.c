@@ -210,6 +210,16 @@ static void look_at_proof(const struct subject *s)
 		texts_add(mind, "no other member has agreed to its HashKV");
 }
 
+static void look_at_passed(const struct subject *s)
+{
+	json_int_t n_plain = number_of(json_object_get(s->source, "passed_over"), "plain");
+
+	if (n_plain > 0)
+		texts_add(&s->plan->mind,
+		          "%lld snapshots were passed over that are not encrypted, as others are",
+		          (long long) n_plain);
+}
+
 static void look_at_content(const struct subject *s)
 {
 	const json_t *alarms = json_object_get(s->source, "alarms");
@@ -342,6 +352,7 @@ void restoreadvice_give(const struct restoreplan_wish *wish, const json_t *host,
 	look_at_disk(&s);
 	look_at_tool(&s);
 	look_at_proof(&s);
+	look_at_passed(&s);
 	look_at_content(&s);
 	look_at_extra(&s);
 	if (plan->self != NULL) {

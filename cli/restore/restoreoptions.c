@@ -83,6 +83,8 @@ const struct cli_option cli_etcd_restore_options[] = {
      TEXT(rebuilt)},
     {"identity", FILE_VALUE, .help = "to decrypt it with (age); may be repeated", .set = set_list,
      AT(identities)},
+    {"plain", .help = "take the one that is named also where it is not encrypted and\nothers are",
+     FLAG(plain)},
     {"sha256", .value = "HEX", .help = "the SHA-256 that it has to have, without the digest",
      TEXT(sha256)},
     {"tool", .value = "PATH",

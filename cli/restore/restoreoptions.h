@@ -21,6 +21,7 @@ struct restoreoptions {
 	const char *sha256;
 	const char *s3_prefix;
 	bool skip_hash_check;
+	bool plain;
 	const char *to_revision; /* NULL: the snapshot as it is (restorerebuild.h) */
 	const char *to_time;
 	const char *record;

@@ -135,6 +135,8 @@ static void take_from_job(struct restoresource *source, const struct restoreopti
 
 	if (o->identities.n == 0 && file != NULL)
 		texts_add_option(&source->decrypt, "--identity", file);
+	if (json_is_true(json_object_get(job, "encrypted")))
+		texts_add(&source->find, "--encrypted");
 	source->tool = tool != NULL ? xstrdup(tool) : NULL;
 	source->record = record != NULL ? xstrdup(record) : NULL;
 }
@@ -211,6 +213,8 @@ int restoresource_find(const struct restoreoptions *o, struct restoresource *ret
 		texts_add_option(&ret->decrypt, "--identity", o->identities.items[i]);
 	if (o->skip_hash_check)
 		texts_add(&ret->decrypt, "--skip-hash-check");
+	if (o->plain)
+		texts_add(&ret->decrypt, "--plain");
 	if (o->job != NULL)
 		texts_add_option(&ret->find, "--job", o->job);
 	if (strncmp(o->source, S3_MARK, strlen(S3_MARK)) == 0)

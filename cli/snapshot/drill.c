@@ -101,7 +101,8 @@ static int set_of_worker(void *into, const struct cli_option *option, const char
 
 	d->has_directory = d->has_directory || strcmp(option->name, "directory") == 0;
 	texts_add(&d->words, "--%s", option->name);
-	texts_add(&d->words, "%s", value);
+	if (value != NULL)
+		texts_add(&d->words, "%s", value);
 	return CLI_OK;
 }
 
@@ -114,6 +115,7 @@ const struct cli_option cli_etcd_drill_options[] = {
      .completes = CLI_FILES, OF_WORKER},
     {"identity", .value = "FILE", .help = "to decrypt it with (age); may be repeated",
      .completes = CLI_FILES, OF_WORKER},
+    {"plain", .help = "it need not be encrypted, though an identity is given", OF_WORKER},
     {"directory", .value = "DIR", .help = "for what is restored; else one in /var/tmp",
      .completes = CLI_DIRECTORIES, OF_WORKER},
     {"etcd", .value = "PATH", .help = "the program; else the one in PATH", .completes = CLI_FILES,

@@ -29,9 +29,9 @@ static json_t *describe_job(const struct config_job *job, const char *record)
 
 	for (size_t i = 0; i < job->n_targets; i++)
 		(void) json_array_append_new(targets, describe_target(&job->targets[i]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name), "directory",
-	                 jsonval_text(job->directory), "identity_file",
-	                 jsonval_text(job->drill.identity_file), "etcdutl",
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name),
+	                 "directory", jsonval_text(job->directory), "encrypted", job->encrypted,
+	                 "identity_file", jsonval_text(job->drill.identity_file), "etcdutl",
 	                 jsonval_text(job->drill.etcdutl), "targets", targets, "record",
 	                 jsonval_text(record));
 }

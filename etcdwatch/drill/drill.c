@@ -109,11 +109,13 @@ static int64_t wall_now_s(void)
 
 /* --- which snapshot --------------------------------------------------------------------------- */
 
-static const struct catalog_entry *newest_of(const struct catalog_entry *const *entries, size_t n,
+/* Where the job encrypts, a snapshot that is not encrypted may be a stranger's. */
+static const struct catalog_entry *newest_of(const struct config_job *job,
+                                             const struct catalog_entry *const *entries, size_t n,
                                              const struct config_target *copied_to)
 {
 	for (size_t i = n; i-- > 0;) {
-		if (catalog_is_good(entries[i]) &&
+		if (catalog_is_good(entries[i]) && (entries[i]->age || !job->encrypted) &&
 		    (copied_to == NULL || catalog_find_copy(entries[i], copied_to->name) != NULL))
 			return entries[i];
 	}
@@ -126,7 +128,7 @@ static const struct catalog_entry *newest_here(const struct drill *d)
 {
 	const struct store *store = job_store(d->job);
 
-	return newest_of(store_entries(store), store_n(store), d->config->drill.source);
+	return newest_of(d->config, store_entries(store), store_n(store), d->config->drill.source);
 }
 
 /* --- the end of one --------------------------------------------------------------------------- */
@@ -245,7 +247,7 @@ static void looked_cb(struct inventory *inventory, const char *code, const char 
 		finish(d, code[0] != '\0' ? code : "SYSTEM", reason, NULL);
 		return;
 	}
-	entry = newest_of(inventory_entries(found), inventory_n(found), NULL);
+	entry = newest_of(d->config, inventory_entries(found), inventory_n(found), NULL);
 	if (entry != NULL)
 		run(d, entry);
 	else

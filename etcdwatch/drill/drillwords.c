@@ -45,6 +45,8 @@ void drillwords_init(struct drillwords *d, const char *worker, const struct conf
 	s3words_option(&d->words, "--timeout", d->timeout);
 	s3words_option(&d->words, "--reserve", d->reserve);
 	option_if_set(&d->words, "--identity", drill->identity_file);
+	if (job->encrypted)
+		s3words_option(&d->words, "--encrypted", NULL);
 	option_if_set(&d->words, "--etcd", drill->etcd);
 	option_if_set(&d->words, "--etcdutl", drill->etcdutl);
 	s3words_add(&d->words, d->file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drill FILE --directory DIRECTORY [--catalog ENTRY.json] [--identity F]... [--etcd PROGRAM]
- *      [--etcdutl PROGRAM] [--timeout S] [--reserve BYTES]
+ * drill FILE --directory DIRECTORY [--catalog ENTRY.json] [--identity F]... [--encrypted] [--plain]
+ *      [--etcd PROGRAM] [--etcdutl PROGRAM] [--timeout S] [--reserve BYTES]
  * drill KEY --endpoint URL ... [--entry JSON], and the same: the object of that key (s3target.h)
  * drill --clear --directory DIRECTORY
  *
@@ -46,6 +46,8 @@ struct words {
 	const char *timeout;
 	const char *reserve;
 	bool clear;
+	bool encrypted;
+	bool plain;
 	struct s3target target;
 	struct options_list identities;
 	struct options_list rest;
@@ -223,6 +225,8 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	    {.name = "--catalog", .text = &words->catalog},
 	    {.name = "--entry", .text = &words->entry},
 	    {.name = "--identity", .list = &words->identities},
+	    {.name = "--encrypted", .flag = &words->encrypted},
+	    {.name = "--plain", .flag = &words->plain},
 	    {.name = "--etcd", .text = &q->etcd},
 	    {.name = "--etcdutl", .text = &q->etcdutl},
 	    {.name = "--timeout", .text = &words->timeout},
@@ -246,6 +250,7 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	q->target = words->target.endpoint != NULL ? &words->target : NULL;
 	q->identities = words->identities.values;
 	q->n_identities = words->identities.n;
+	q->only_encrypted = (words->encrypted || words->identities.n > 0) && !words->plain;
 	q->reserve_bytes = reserve_bytes;
 	q->deadline_us = mono_now_us() + (int64_t) timeout_s * US_PER_S;
 	*ret_timeout_s = timeout_s;

@@ -35,6 +35,8 @@ struct words {
 	const char *base;
 	struct options_list identities;
 	bool skip_hash_check;
+	bool encrypted;
+	bool plain;
 	struct options_list rest;
 	struct s3target s3;
 };
@@ -81,6 +83,8 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	    {.name = "--identity", .list = &w->identities},
 	    {.name = "--s3-prefix", .text = &w->s3_prefix},
 	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
+	    {.name = "--encrypted", .flag = &w->encrypted},
+	    {.name = "--plain", .flag = &w->plain},
 	};
 	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
 	int r;
@@ -99,6 +103,8 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
 	    .identities = w->identities.values,
 	    .n_identities = w->identities.n,
+	    .encrypted = w->encrypted || w->identities.n > 0,
+	    .allow_plain = w->plain,
 	    .skip_digest = w->skip_hash_check,
 	};
 	return r;

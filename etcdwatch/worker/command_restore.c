@@ -2,8 +2,9 @@
 /*
  * restore host --data-dir DIR [--tool PATH] [--manifests DIR] [--peer-urls URLS]
  * restore source NAME --data-dir DIR [--directory DIR] [--job NAME] [--identity FILE]...
- *     [--sha256 HEX] [--skip-hash-check] [--s3-prefix TEXT and the options of s3target.h]
- * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT [--tool PATH]
+ *     [--sha256 HEX] [--skip-hash-check] [--encrypted] [--plain] [--s3-prefix TEXT and the options
+ * of s3target.h] restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT
+ * [--tool PATH]
  *     [--skip-hash-check] [--bump-revision N]
  * restore clean --data-dir DIR
  *
@@ -44,6 +45,8 @@ struct words {
 	struct options_list identities;
 	const char *sha256;
 	bool skip_hash_check;
+	bool encrypted;
+	bool plain;
 	const char *s3_prefix;
 	struct s3target s3;
 	const char *name;
@@ -153,9 +156,10 @@ static json_t *describe_source(const struct source *s)
 	const struct snapshot_content *c = &s->content;
 	const struct dbinfo *info = s->info;
 	json_t *object =
-	    json_pack("{s:o, s:o, s:o, s:b, s:s, s:b, s:o}", "origin", jsonval_text(s->origin), "id",
-	              jsonval_text(s->id), "file", jsonval_text(s->path), "unpacked", (int) s->is_ours,
-	              "sha256", s->sha256, "digest", (int) s->has_digest, "entry", describe_entry(s));
+	    json_pack("{s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:{s:I}}", "origin", jsonval_text(s->origin),
+	              "id", jsonval_text(s->id), "file", jsonval_text(s->path), "unpacked",
+	              (int) s->is_ours, "sha256", s->sha256, "digest", (int) s->has_digest, "entry",
+	              describe_entry(s), "passed_over", "plain", (json_int_t) s->passed.n_plain);
 	json_t *more = json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o, s:o, s:I, s:b, s:I, s:I}", "revision",
 	    (json_int_t) c->reach.current, "compact_revision", (json_int_t) c->reach.compacted,
@@ -182,6 +186,8 @@ static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
 	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
 	    .identities = w->identities.values,
 	    .n_identities = w->identities.n,
+	    .encrypted = w->encrypted || w->identities.n > 0,
+	    .allow_plain = w->plain,
 	    .sha256 = w->sha256,
 	    .skip_digest = w->skip_hash_check,
 	    .fetched = exchange_work_path(x),
@@ -359,6 +365,8 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	    {.name = "--identity", .list = &w->identities},
 	    {.name = "--sha256", .text = &w->sha256},
 	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
+	    {.name = "--encrypted", .flag = &w->encrypted},
+	    {.name = "--plain", .flag = &w->plain},
 	    {.name = "--s3-prefix", .text = &w->s3_prefix},
 	    {.name = "--name", .text = &w->name},
 	    {.name = "--initial-cluster", .text = &w->initial_cluster},

@@ -94,14 +94,27 @@ static int check_space(struct drill *d, uint64_t need_bytes)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
+/* `encrypted` is what is known of it so far. */
+static int check_encrypted(struct drill *d, bool encrypted)
+{
+	if (encrypted || !d->q->only_encrypted)
+		return 0;
+	return problem_set(d->problem, -EPERM, "PLAIN",
+	                   "'%s' is not encrypted, and snapshots are where the job encrypts or an "
+	                   "identity is given: it may be a stranger's",
+	                   d->q->file);
+}
+
 static int fetch(struct drill *d)
 {
 	const struct catalog_entry *entry = d->q->entry;
 	AUTO(s3_free) struct s3 *s3 = NULL;
 	struct s3get_request request = {.key = d->q->file};
 	struct s3get_result result;
-	int r = 0;
+	int r = entry != NULL ? check_encrypted(d, entry->age) : 0;
 
+	if (r < 0)
+		return r;
 	if (d->q->target == NULL) {
 		d->packed = xstrdup(d->q->file);
 		return 0;
@@ -153,7 +166,7 @@ static int unpack(struct drill *d)
 	if (r == 0)
 		r = unpack_run(&request, d->problem, &result);
 	d->path = TAKE_PTR(result.path);
-	return r;
+	return r == 0 ? check_encrypted(d, result.found.age) : r;
 }
 
 static int refuse_file(struct drill *d, int r, const char *code)

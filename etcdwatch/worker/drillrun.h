@@ -8,6 +8,7 @@
  * and in the directory: it is good for nothing but to end.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,8 @@ struct drillrun_request {
 	const struct catalog_entry *entry;
 	const char *const *identities; /* files; to decrypt */
 	size_t n_identities;
-	const char *etcd; /* programs; NULL: found in the PATH */
+	bool only_encrypted; /* one that is not is refused: PLAIN */
+	const char *etcd;    /* programs; NULL: found in the PATH */
 	const char *etcdutl;
 	const char *directory;  /* empty, and for this alone */
 	uint64_t reserve_bytes; /* that stay free on its disk */

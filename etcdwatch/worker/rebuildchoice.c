@@ -27,6 +27,7 @@ struct candidates {
 	char **ids;
 	size_t n;
 	bool is_elsewhere;
+	struct source_passed passed;
 };
 
 static void candidates_fini(struct candidates *c)
@@ -116,10 +117,13 @@ static int refuse_time(const struct rebuild_request *q, const struct chains *cha
 	                   format_us(q->us, when), q->record, reach);
 }
 
-static char *describe_nearest(const struct rebuildpick_nearest *nearest)
+static char *describe_nearest(const struct rebuildpick_nearest *nearest,
+                              const struct source_passed *passed)
 {
+	AUTO(free) char *others = sourcefind_describe_passed(passed);
+
 	if (nearest->below == 0 && nearest->above == 0)
-		return xstrdup("there is no snapshot to begin with");
+		return xasprintf("there is no snapshot to begin with%s", others);
 	if (nearest->above == 0)
 		return xasprintf("the nearest that can be had is %" PRId64, nearest->below);
 	if (nearest->below == 0)
@@ -130,10 +134,10 @@ static char *describe_nearest(const struct rebuildpick_nearest *nearest)
 
 static int refuse_revision(const struct rebuild_request *q, const struct chains *chains,
                            int64_t revision, const struct rebuildpick_nearest *nearest,
-                           struct problem *problem)
+                           const struct source_passed *passed, struct problem *problem)
 {
 	AUTO(free) char *reach = describe_reach(chains);
-	AUTO(free) char *instead = describe_nearest(nearest);
+	AUTO(free) char *instead = describe_nearest(nearest, passed);
 
 	return problem_set(problem, -ENOENT, "UNREACHABLE",
 	                   "no snapshot and what was recorded behind it lead to revision %" PRId64
@@ -199,7 +203,7 @@ static int pick(const struct rebuild_request *q, struct candidates *c, const str
 	                             choice->revision, &picked, &nearest);
 
 	if (r < 0)
-		return refuse_revision(q, choice->chains, choice->revision, &nearest, problem);
+		return refuse_revision(q, choice->chains, choice->revision, &nearest, &c->passed, problem);
 	choice->chain = picked.chain;
 	*ret_base = picked.base;
 	return 0;
@@ -241,7 +245,7 @@ int rebuildchoice_make(const struct rebuild_request *q, const struct source_requ
 	if (r == 0 && is_named)
 		r = source_take(base, problem, &choice->base);
 	else if (r == 0)
-		r = sourcefind_list(base, problem, add_candidate, &candidates);
+		r = sourcefind_list(base, problem, add_candidate, &candidates, &candidates.passed);
 	if (r == 0 && is_named)
 		add_named(&candidates, choice->base);
 	if (r == 0)

@@ -46,6 +46,19 @@ static int check_entry(const struct source *s, struct problem *problem)
 	return problem_set(problem, -EBADMSG, "REJECTED", "etcdwatch has not verified '%s'", e->id);
 }
 
+/* `encrypted` is what is known of it so far. */
+static int check_encrypted(const struct source_request *q, const struct source *s, bool encrypted,
+                           struct problem *problem)
+{
+	if (encrypted || q->allow_plain || !q->encrypted)
+		return 0;
+	return problem_set(problem, -EPERM, "PLAIN",
+	                   "'%s' is not encrypted, and snapshots are where the job encrypts or an "
+	                   "identity is given: it may be a stranger's. To take it all the same, name "
+	                   "it with --plain",
+	                   s->id != NULL ? s->id : s->origin);
+}
+
 static int find(const struct source_request *q, struct source *s, struct problem *problem)
 {
 	struct sourcefound found = {0};
@@ -58,8 +71,10 @@ static int find(const struct source_request *q, struct source *s, struct problem
 	}
 	s->origin = found.origin;
 	s->entry = found.entry;
+	s->passed = found.passed;
 	s->id = s->entry != NULL ? xstrdup(s->entry->id) : NULL;
-	return check_entry(s, problem);
+	r = check_entry(s, problem);
+	return r == 0 && s->entry != NULL ? check_encrypted(q, s, s->entry->age, problem) : r;
 }
 
 /* --- fetched and unpacked --------------------------------------------------------------------- */
@@ -143,7 +158,11 @@ static int unpack(const struct source_request *q, struct source *s, const char *
 		return r;
 	s->path = result.path;
 	s->is_ours = true;
-	return 0;
+	/* The entry may lie, the file cannot. */
+	r = check_encrypted(q, s, result.found.age, problem);
+	if (r < 0)
+		(void) unlink(s->path);
+	return r;
 }
 
 static int make_plain(const struct source_request *q, struct source *s, struct problem *problem)
@@ -162,6 +181,8 @@ static int make_plain(const struct source_request *q, struct source *s, struct p
 	r = is_packed(s->origin, problem);
 	if (r > 0)
 		return unpack(q, s, s->origin, problem);
+	if (r == 0)
+		r = check_encrypted(q, s, false, problem);
 	if (r < 0)
 		return r;
 	s->path = xstrdup(s->origin);

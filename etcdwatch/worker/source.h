@@ -11,9 +11,14 @@
  *
  * What a catalogue entry says of the sizes is the bound of what is fetched and unpacked.
  *
+ * Where snapshots are encrypted, one that is not proves nothing: a store can put any database in
+ * the place of another. It is never the "latest", and refused when it is named without
+ * `allow_plain`.
+ *
  * Codes of a refusal, besides those of what is used: NOT_FOUND; TOO_MANY, entries in S3; REJECTED,
- * the catalogue says it is no snapshot; MISMATCH; NO_SPACE; DIGEST, TREE; NO_DIGEST, it is a
- * database from a data directory and skip_digest was not said; IN_USE, etcd runs on it.
+ * the catalogue says it is no snapshot; PLAIN, it is not encrypted; MISMATCH; NO_SPACE; DIGEST,
+ * TREE; NO_DIGEST, it is a database from a data directory and skip_digest was not said; IN_USE,
+ * etcd runs on it.
  */
 
 #include <stdbool.h>
@@ -35,10 +40,17 @@ struct source_request {
 	const char *s3_prefix; /* "" or "cluster-a/" */
 	const char *const *identities;
 	size_t n_identities;
+	bool encrypted;     /* the job encrypts, or an identity was given */
+	bool allow_plain;   /* all the same, of one that is named */
 	const char *sha256; /* that the database in it has to have, or NULL */
 	bool skip_digest;
 	const char *fetched;  /* where what comes from S3 goes, ... */
 	const char *unpacked; /* ... and what had to be unpacked */
+};
+
+/* Verified snapshots that "latest" does not stand for. */
+struct source_passed {
+	size_t n_plain; /* not encrypted, where snapshots are */
 };
 
 struct source {
@@ -47,6 +59,7 @@ struct source {
 	char *path;                  /* of the plain file: the origin, or `unpacked` */
 	bool is_ours;                /* it was made here, and can go when it was restored */
 	struct catalog_entry *entry; /* NULL: there is none beside it */
+	struct source_passed passed; /* of "latest" */
 	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */
 	bool has_digest;
 	struct snapshot_content content;

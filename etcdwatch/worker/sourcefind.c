@@ -54,15 +54,33 @@ typedef void (*take_fn)(struct catalog_entry *entry, const char *at, void *userd
 /* --- the newest of entries -------------------------------------------------------------------- */
 
 struct newest {
+	const struct source_request *request;
 	struct catalog_entry *entry;
 	char *entry_at;
 	size_t n_seen;
-	const char *job; /* NULL: any */
+	struct source_passed passed;
 };
 
-static bool counts(const struct catalog_entry *entry, const char *job)
+/* Of the job, and nothing against it. One that is not encrypted where snapshots are is counted. */
+static bool counts(const struct source_request *q, const struct catalog_entry *entry,
+                   struct source_passed *passed)
 {
-	return catalog_is_good(entry) && (job == NULL || strcmp(entry->job, job) == 0);
+	if (!catalog_is_good(entry) || (q->job != NULL && strcmp(entry->job, q->job) != 0))
+		return false;
+	if (q->encrypted && !entry->age) {
+		passed->n_plain++;
+		return false;
+	}
+	return true;
+}
+
+char *sourcefind_describe_passed(const struct source_passed *passed)
+{
+	if (passed->n_plain == 0)
+		return xstrdup("");
+	return xasprintf(", of which %zu are not encrypted (name one, with --plain, to take it all the "
+	                 "same)",
+	                 passed->n_plain);
 }
 
 /* One of the line that was written to last is newer than one of any other. */
@@ -73,7 +91,7 @@ static void consider(struct catalog_entry *entry, const char *entry_at, void *us
 	bool newer;
 
 	newest->n_seen++;
-	if (!counts(entry, newest->job)) {
+	if (!counts(newest->request, entry, &newest->passed)) {
 		catalog_entry_free(entry);
 		return;
 	}
@@ -96,10 +114,14 @@ static void consider(struct catalog_entry *entry, const char *entry_at, void *us
 static int settle_newest(struct newest *newest, const char *where, struct problem *problem,
                          struct sourcefound *ret_found)
 {
-	if (newest->entry == NULL)
+	if (newest->entry == NULL) {
+		AUTO(free) char *passed = sourcefind_describe_passed(&newest->passed);
+
 		return problem_set(problem, -ENOENT, "NOT_FOUND",
-		                   "there is no verified snapshot in '%s', among %zu entries", where,
-		                   newest->n_seen);
+		                   "there is no verified snapshot in '%s', among %zu entries%s", where,
+		                   newest->n_seen, passed);
+	}
+	ret_found->passed = newest->passed;
 	ret_found->origin = beside(newest->entry_at, newest->entry->file);
 	ret_found->entry = TAKE_PTR(newest->entry);
 	free(newest->entry_at);
@@ -188,7 +210,7 @@ static int visit_directory(const struct source_request *q, struct problem *probl
 static int find_latest(const struct source_request *q, struct problem *problem,
                        struct sourcefound *ret_found)
 {
-	struct newest newest = {.job = q->job};
+	struct newest newest = {.request = q};
 	int r = visit_directory(q, problem, consider, &newest);
 
 	return r < 0 ? r : settle_newest(&newest, q->directory, problem, ret_found);
@@ -339,7 +361,7 @@ static int visit_objects(const struct source_request *q, struct keys *keys, stru
 static int newest_object(const struct source_request *q, struct keys *keys, struct problem *problem,
                          struct sourcefound *ret_found)
 {
-	struct newest newest = {.job = q->job};
+	struct newest newest = {.request = q};
 	int r = visit_objects(q, keys, problem, consider, &newest);
 
 	if (r < 0) {
@@ -389,24 +411,25 @@ int sourcefind_s3(const struct source_request *q, struct problem *problem,
 /* --- all of them ------------------------------------------------------------------------------ */
 
 struct listing {
-	const char *job;
+	const struct source_request *request;
+	struct source_passed passed;
 	sourcefind_entry_fn fn;
 	void *userdata;
 };
 
 static void list_one(struct catalog_entry *entry, const char *at UNUSED, void *userdata)
 {
-	const struct listing *listing = userdata;
+	struct listing *listing = userdata;
 
-	if (counts(entry, listing->job))
+	if (counts(listing->request, entry, &listing->passed))
 		listing->fn(entry, listing->userdata);
 	catalog_entry_free(entry);
 }
 
 int sourcefind_list(const struct source_request *q, struct problem *problem, sourcefind_entry_fn fn,
-                    void *userdata)
+                    void *userdata, struct source_passed *ret_passed)
 {
-	struct listing listing = {.job = q->job, .fn = fn, .userdata = userdata};
+	struct listing listing = {.request = q, .fn = fn, .userdata = userdata};
 	AUTO(free) char *pattern = catalog_entry_pattern(q->job);
 	struct keys keys = {.pattern = pattern};
 	int r;
@@ -414,11 +437,12 @@ int sourcefind_list(const struct source_request *q, struct problem *problem, sou
 	if (q->s3 == NULL && q->directory == NULL)
 		return problem_set(problem, -ENOENT, "NOT_FOUND",
 		                   "there is no directory to look for snapshots");
-	if (q->s3 == NULL)
-		return visit_directory(q, problem, list_one, &listing);
-	r = list_keys(q, &keys, problem);
-	if (r == 0)
+	r = q->s3 != NULL ? list_keys(q, &keys, problem)
+	                  : visit_directory(q, problem, list_one, &listing);
+	if (r == 0 && q->s3 != NULL)
 		r = visit_objects(q, &keys, problem, list_one, &listing);
 	keys_fini(&keys);
+	if (r == 0)
+		*ret_passed = listing.passed;
 	return r;
 }

@@ -8,9 +8,13 @@
 /* More are not kept of what a server lists: so many are no snapshots of one cluster. */
 #define SOURCEFIND_KEYS_MAX 100000
 
+/* ", of which 2 are not encrypted (...)", or ""; to be freed. */
+char *sourcefind_describe_passed(const struct source_passed *passed);
+
 struct sourcefound {
 	char *origin;                /* a path, or a key in S3 */
 	struct catalog_entry *entry; /* NULL: there is none */
+	struct source_passed passed;
 };
 
 void sourcefound_fini(struct sourcefound *found);
@@ -25,4 +29,4 @@ int sourcefind_s3(const struct source_request *request, struct problem *problem,
  * In S3 there are as many of them as are looked at for that. The name is not looked at. */
 typedef void (*sourcefind_entry_fn)(const struct catalog_entry *entry, void *userdata);
 int sourcefind_list(const struct source_request *request, struct problem *problem,
-                    sourcefind_entry_fn fn, void *userdata);
+                    sourcefind_entry_fn fn, void *userdata, struct source_passed *ret_passed);

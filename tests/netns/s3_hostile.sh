@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A store that lies, to whoever restores from it: of the length of a snapshot, by a longer one in its
-# place, by one that unpacks to more than the catalogue says. Each is refused before the disk is
-# filled, with what was expected and what came, and leaves nothing behind.
+# place, by one that unpacks to more than the catalogue says, by a stranger's database that is not
+# encrypted. Each is refused before the disk is filled, with what was expected and what came, and
+# leaves nothing behind.
 . "$(dirname "$0")/lib-s3.sh"
 
 s3_up
@@ -34,6 +35,9 @@ store() { # FILE [FILTER]
 	expect_ok "put its entry"
 }
 
+RESTORE_OPTIONS=()
+RESTORED=$ID
+
 # So many bytes may be in one file at most: who writes more gets an error that is another one.
 restore() { # BYTES
 	mkdir -p new
@@ -41,7 +45,7 @@ restore() { # BYTES
 	OUT=$( (
 		ulimit -f $((($1 + 1023) / 1024))
 		trap '' XFSZ
-		exec "$WORKER" restore source "$ID" --data-dir "$PWD/new/etcd" --s3-prefix cluster-a/ \
+		exec "$WORKER" restore source "$RESTORED" "${RESTORE_OPTIONS[@]}" --data-dir "$PWD/new/etcd" --s3-prefix cluster-a/ \
 			--endpoint "$ENDPOINT" --bucket bucket --backoff 20
 	) 2>>"$LOG_DIR/worker.log") || CODE=$?
 	LAST=$(tail -n 1 <<<"$OUT")
@@ -58,6 +62,37 @@ store good
 restore "$PLAIN"
 expect_ok "restore source"
 "$WORKER" restore clean --data-dir "$PWD/new/etcd" >/dev/null
+
+say "where snapshots are encrypted, one that is not is a stranger's"
+age-keygen -o age.key 2>/dev/null
+store good
+for how in "--identity age.key" "--encrypted"; do
+	read -ra RESTORE_OPTIONS <<<"$how"
+	s3_faults
+	refused "by its id, $how" PLAIN "$ID" "is not encrypted" "--plain"
+	expect_equal "fetched" "$(fault_count "^GET .*$ID.db.zst")" 0
+	RESTORED=latest
+	refused "the newest, $how" NOT_FOUND "1 entries, of which 1 are not encrypted"
+	RESTORE_OPTIONS+=(--plain)
+	refused "the newest with --plain, $how" NOT_FOUND "1 are not encrypted"
+	RESTORED=$ID
+	restore "$PLAIN"
+	expect_ok "by its id with --plain, $how"
+	"$WORKER" restore clean --data-dir "$PWD/new/etcd" >/dev/null
+done
+
+say "and its entry may say that it is encrypted"
+RESTORE_OPTIONS=(--identity age.key)
+KEY=$FOLDER/$ID.db.zst.age
+store good '.encryption = "age" | .recipients = 1 | .file += ".age"'
+refused "by its id" CORRUPT "$ID" "is not what its name says"
+RESTORED=latest
+refused "the newest" CORRUPT "$ID" "is not what its name says"
+RESTORED=$ID
+s3 rm "$KEY"
+KEY=$FOLDER/$ID.db.zst
+RESTORE_OPTIONS=()
+store good
 
 say "another object is in its place, a longer one"
 make_file long 3000000

@@ -171,6 +171,8 @@ static void test_rules(void)
 	    {NULL, "{'entry': null}", NULL, "the catalogue does not know it", NULL},
 	    {NULL, "{'entry': {'verified': {'hashkv': null}}}", NULL, "no other member", NULL},
 	    {NULL, "{'entry': {'extra': ['/etc/kubernetes/pki']}}", NULL, "/etc/kubernetes/pki", NULL},
+	    {NULL, "{'passed_over': {'plain': 2}}", NULL, "2 snapshots were passed over that are not",
+	     NULL},
 	    {NULL, "{'alarms': ['NOSPACE']}", NULL, "etcdctl alarm disarm", NULL},
 	    {NULL, "{'alarms': ['CORRUPT']}", NULL, "CORRUPT is in it", NULL},
 	    {NULL, "{'auth_enabled': true}", NULL, "authentication is on", NULL},

@@ -202,6 +202,52 @@ static void test_files(void)
 	(void) close(fd);
 }
 
+/* Where snapshots are encrypted, one that is not is passed over, and taken only when that is said.
+ */
+static void test_plain(void)
+{
+	const struct source_request named = {
+	    .directory = "snaps", .encrypted = true, .unpacked = "unpacked.db"};
+	struct source_request request = named;
+	struct catalog_entry *age = entries_new("a", 1, T0, 100);
+	AUTO(free) char *id = NULL;
+	struct sourcefound found = {0};
+	struct source *source = NULL;
+	struct problem problem = {0};
+	const char *const refused[] = {"a.db", "a.db.zst", NULL};
+
+	reset();
+	age->age = true;
+	age->recipients = 1;
+	free(age->file);
+	age->file = catalog_file_name(age);
+	free(put_entry(age, "snaps"));
+	id = put_entry(entries_new("a", 1, T0 + HOUR_S, 120), "snaps");
+	/* The stranger's is the newest. */
+	request.name = "latest";
+	CHECK_EQ_INT(sourcefind_local(&request, &problem, &found), 0);
+	CHECK(found.entry != NULL && found.entry->revision == 100 && found.passed.n_plain == 1);
+	sourcefound_fini(&found);
+	(void) scratch_shell("rm snaps/*r100.json");
+	CHECK(sourcefind_local(&request, &problem, &found) < 0);
+	CHECK(strstr(problem.reason, "among 1 entries, of which 1 are not encrypted") != NULL);
+	/* A file by its path, packed and as it is; and one by its id, of which the entry says enough.
+	 */
+	(void) scratch_shell("cp %s a.db && zstd -q a.db", real);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		problem = (struct problem){0};
+		request = named;
+		request.name = refused[i] != NULL ? refused[i] : id;
+		CHECK(source_take(&request, &problem, &source) < 0);
+		CHECK_EQ_STR(problem.code, "PLAIN");
+		CHECK(!scratch_exists("unpacked.db"));
+	}
+	request.name = "a.db.zst";
+	request.allow_plain = true;
+	CHECK_EQ_INT(source_take(&request, &problem, &source), 0);
+	source_free(source);
+}
+
 /* Takes the entry of a real file, after `change`. */
 static void expect_entry(void (*change)(struct catalog_entry *entry), const char *code)
 {
@@ -310,6 +356,7 @@ int main(void)
 	test_latest();
 	test_ids();
 	test_files();
+	test_plain();
 	test_entries();
 	test_manifests();
 	scratch_leave();
