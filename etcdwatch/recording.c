@@ -69,7 +69,7 @@ static bool needs_cb(int64_t revision, void *userdata)
 	struct daemon *d = userdata;
 
 	for (size_t i = 0; i < daemon_n_jobs(d); i++) {
-		if (job_save(daemon_job(d, i), false, saved_cb, d) < 0)
+		if (job_save(daemon_job(d, i), NULL, saved_cb, d) < 0)
 			continue;
 		log_info("record_asks_for_base", "job=%s rev=%" PRId64, job_config(daemon_job(d, i))->name,
 		         revision);

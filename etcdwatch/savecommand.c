@@ -2,8 +2,9 @@
 /*
  * `etcd snapshot save [JOB] [--plain] [--progress]`: answered when the snapshot is proven and kept,
  * or is not.
- * With --plain its descriptor comes with the answer, of the snapshot as the member has sent it: the
- * one who asked is root, and makes of it what he likes, under a name that he may write.
+ * With --plain a descriptor of the snapshot as its member sent it comes as soon as it is taken, so
+ * that the client copies it while it is proven. The answer ends when it is proven: packing and
+ * keeping it go on without the client, which has its own copy.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,39 @@ static json_t *tell(void *userdata)
 	return json;
 }
 
+/* What a packed file will be is not known yet. */
+static json_t *proven_json(const struct catalog_entry *entry)
+{
+	static const char *const unknown[] = {"file", "file_bytes", "file_sha256"};
+	json_t *json = report_snapshot_json(entry);
+
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
+		(void) json_object_set_new(json, unknown[i], json_null());
+	(void) json_object_set_new(json, "where", json_array());
+	return json;
+}
+
+static void step_cb(enum run_step step, int plain_fd, const struct catalog_entry *entry,
+                    void *userdata)
+{
+	struct save *s = userdata;
+	struct control_request *request = s->command.request;
+
+	switch (step) {
+	case RUN_TAKEN:
+		control_pass_fd(request, plain_fd);
+		control_reply(request, json_pack("{s:s, s:I}", "progress", "taken", "bytes",
+		                                 (json_int_t) entry->file_bytes));
+		break;
+	case RUN_PROVEN:
+		job_forget_save(s->job);
+		save_free(s);
+		control_reply(request, proven_json(entry));
+		control_ok(request);
+		break;
+	}
+}
+
 static void saved_cb(const struct job_saved *saved, void *userdata)
 {
 	struct save *s = userdata;
@@ -55,8 +89,6 @@ static void saved_cb(const struct job_saved *saved, void *userdata)
 		control_fail(request, CONTROL_FAILED, "%s", saved->reason);
 		return;
 	}
-	if (saved->plain_fd >= 0)
-		control_pass_fd(request, saved->plain_fd);
 	if (entry != NULL) {
 		json_t *json = report_snapshot_json(entry);
 
@@ -99,7 +131,7 @@ void savecommand_fn(struct control_request *request, int argc, char **argv, void
 		return;
 	}
 	s->job = commands_one_job(request, commands_daemon(c), name);
-	if (s->job != NULL && job_save(s->job, plain, saved_cb, s) == 0) {
+	if (s->job != NULL && job_save(s->job, plain ? step_cb : NULL, saved_cb, s) == 0) {
 		if (wants_progress)
 			telling_start(&s->telling, daemon_cluster(commands_daemon(c))->ev, request, tell, s);
 		return;

@@ -156,7 +156,7 @@ struct listener {
 };
 
 /* Lines that are no object are judged at the end. */
-static void tell(struct listener *listener, const char *text, size_t len)
+static void tell(struct listener *listener, const char *text, size_t len, int passed_fd)
 {
 	const char *newline;
 
@@ -166,7 +166,7 @@ static void tell(struct listener *listener, const char *text, size_t len)
 		json_t *object = json_loadb(text + listener->told, end - listener->told, 0, NULL);
 
 		if (json_is_object(object))
-			listener->each(object, listener->userdata);
+			listener->each(object, passed_fd, listener->userdata);
 		json_decref(object);
 		listener->told = end + 1;
 	}
@@ -233,7 +233,7 @@ static int receive_all(int fd, int64_t deadline_us, struct listener *listener, i
 			len += (size_t) n;
 			if (len > CLIENT_ANSWER_MAX)
 				return -EBADMSG;
-			tell(listener, text, len);
+			tell(listener, text, len, *passed_fd);
 			continue;
 		}
 		r = wait_for(fd, POLLIN, deadline_us);

@@ -34,8 +34,9 @@ DEFINE_AUTO(struct client_answer, client_answer_free);
 int client_ask(const char *socket_path, const char *const *words, size_t n_words,
                int64_t timeout_us, struct client_answer **ret_answer);
 
-/* The same, and each object is told as it comes; it is borrowed. */
-typedef void (*client_object_fn)(const json_t *object, void *userdata);
+/* The same, and each object is told as it comes, with the descriptor that has come by then (-1:
+ * none); both are borrowed. */
+typedef void (*client_object_fn)(const json_t *object, int fd, void *userdata);
 int client_ask_each(const char *socket_path, const char *const *words, size_t n_words,
                     int64_t timeout_us, client_object_fn each, void *userdata,
                     struct client_answer **ret_answer);

@@ -93,7 +93,7 @@ static void remember_shown(struct steering *s, const json_t *object)
 		(void) snprintf(s->shown, sizeof(s->shown), "%s", id);
 }
 
-static void told(const json_t *object, void *userdata)
+static void told(const json_t *object, int fd UNUSED, void *userdata)
 {
 	struct steering *s = userdata;
 	const char *state = field_text(object, "state");
@@ -123,7 +123,7 @@ static void show_progress(struct steering *s, const json_t *object)
 }
 
 /* What was planned has been shown. */
-static void told_again(const json_t *object, void *userdata)
+static void told_again(const json_t *object, int fd, void *userdata)
 {
 	const char *state = field_text(object, "state");
 	struct steering *s = userdata;
@@ -135,7 +135,7 @@ static void told_again(const json_t *object, void *userdata)
 	defragrate_take(&s->rate, object);
 	progress_clear();
 	progress_anew(s->progress);
-	told(object, userdata);
+	told(object, fd, userdata);
 }
 
 static int ask(struct steering *s, client_object_fn each)

@@ -156,7 +156,7 @@ static int follow(const struct cli *cli, const char *id, const char *wanted)
 
 /* --- the commands --- */
 
-static void each_line(const json_t *object, void *userdata)
+static void each_line(const json_t *object, int fd UNUSED, void *userdata)
 {
 	const struct cli *cli = userdata;
 

@@ -49,6 +49,11 @@ static void show(const json_t *object, void *userdata)
 	drill_render_result(stdout, object);
 }
 
+static void show_told(const json_t *object, int fd UNUSED, void *userdata)
+{
+	show(object, userdata);
+}
+
 /* --- the two ways ----------------------------------------------------------------------------- */
 
 static int ask_daemon(struct drilling *d)
@@ -61,7 +66,7 @@ static int ask_daemon(struct drilling *d)
 		words[n++] = d->job;
 	if (progress_is_seen(d->progress))
 		words[n++] = "--progress";
-	return cli_ask_each(&d->cli, DAEMON, words, n, TIMEOUT_US, show, d, &answer);
+	return cli_ask_each(&d->cli, DAEMON, words, n, TIMEOUT_US, show_told, d, &answer);
 }
 
 static int run_worker(struct drilling *d)

@@ -47,7 +47,7 @@ int cli_etcd_snapshot_jobs(const struct cli *cli, int argc UNUSED, char **argv U
 	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_jobs);
 }
 
-static void collect(const json_t *object, void *userdata)
+static void collect(const json_t *object, int fd UNUSED, void *userdata)
 {
 	(void) json_array_append_new(userdata, json_deep_copy(object));
 }
@@ -150,9 +150,23 @@ static bool take_words(int argc, char **argv, const char **ret_job, const char *
 	return true;
 }
 
-static void show_progress(const json_t *object, void *userdata)
+struct saving {
+	struct progress *progress;
+	const char *path; /* NULL: no file is wanted */
+	struct save_file file;
+};
+
+/* While it is copied, etcdwatch proves it. */
+static void watch_save(const json_t *object, int fd, void *userdata)
 {
-	progress_show_told(userdata, object);
+	struct saving *s = userdata;
+
+	if (fd >= 0 && s->path != NULL && s->file.temporary == NULL) {
+		progress_clear();
+		save_file_copy(&s->file, s->path, fd);
+	} else {
+		(void) progress_show_told(s->progress, object);
+	}
 }
 
 /* The snapshot, behind what was told of the way to it. */
@@ -165,30 +179,30 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 {
 	AUTO(client_answer_free) struct client_answer *answer = NULL;
 	AUTO(progress_free) struct progress *progress = progress_new(cli->output == CLI_TABLE);
-	const char *job = NULL, *file = NULL;
+	struct saving saving = {.progress = progress};
 	struct words words = begin("save");
+	const char *job = NULL;
 	int code;
 
-	if (!take_words(argc, argv, &job, &file)) {
+	if (!take_words(argc, argv, &job, &saving.path)) {
 		(void) fputs("fairlead: a job and then a file, which has a '/' or a '.' in its name\n",
 		             stderr);
 		return CLI_USAGE;
 	}
 	if (job != NULL)
 		add(&words, job);
-	if (file != NULL)
+	if (saving.path != NULL)
 		add(&words, "--plain");
 	if (progress_is_seen(progress))
 		add(&words, "--progress");
-	code = cli_ask_each(cli, DAEMON, words.items, words.n, SAVE_TIMEOUT_US, show_progress, progress,
+	code = cli_ask_each(cli, DAEMON, words.items, words.n, SAVE_TIMEOUT_US, watch_save, &saving,
 	                    &answer);
-	if (code != CLI_OK)
-		return code;
-	if (file != NULL)
-		code = etcd_save(cli, answer->fd, entry_of(answer), file);
-	else if (cli->output == CLI_TABLE)
+	if (code == CLI_OK && saving.path != NULL)
+		code = save_file_keep(&saving.file, cli, entry_of(answer));
+	else if (code == CLI_OK && cli->output == CLI_TABLE)
 		etcdwatch_render_list(stdout, answer->objects, wall_now_us());
+	save_file_fini(&saving.file);
 	if (code == CLI_OK && cli->output != CLI_TABLE)
-		cli_print_answer(cli, answer);
+		cli_print(cli, entry_of(answer));
 	return code;
 }

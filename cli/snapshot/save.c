@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Into a file beside the one that is wanted; what is checked is what has come to lie there. */
+/* The check reads the copy back while the disk writes it. */
 #include "cli/snapshot/save.h"
 
 #include <errno.h>
@@ -57,27 +57,15 @@ static int copy(int from, int to)
 		if (r < 0)
 			return r;
 		offset += n > 0 ? n : 0;
+		(void) sync_file_range(to, 0, 0, SYNC_FILE_RANGE_WRITE);
 	}
-	return fsync(to) < 0 ? -errno : 0;
+	return 0;
 }
 
-static int make(int from, const char *path)
-{
-	AUTO(close)
-	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	int r;
-
-	if (to < 0)
-		return explain("make", path, -errno);
-	r = copy(from, to);
-	return r < 0 ? explain("write", path, r) : CLI_OK;
-}
-
-/* Every byte is what the member has sent, and the database is of the length that was proven. */
-static int check(const char *path, const json_t *entry, off_t *ret_bytes)
+/* Every byte is what the member has sent. */
+static int check(const char *path)
 {
 	struct etcd_file file;
-	struct stat st;
 	int code, r;
 
 	code = etcd_file_open(&file, path);
@@ -89,14 +77,35 @@ static int check(const char *path, const json_t *entry, off_t *ret_bytes)
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
 	etcd_file_fini(&file);
+	return code;
+}
+
+static int make(int from, const char *path, off_t *ret_bytes)
+{
+	AUTO(close)
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	struct stat st;
+	int r, code;
+
+	if (to < 0)
+		return explain("make", path, -errno);
+	r = copy(from, to);
+	if (r < 0)
+		return explain("write", path, r);
+	code = check(path);
 	if (code != CLI_OK)
 		return code;
-	if (stat(path, &st) < 0)
-		return explain("read", path, -errno);
-	if (st.st_size != field_integer(entry, "db_bytes") + SNAPSHOT_DIGEST_BYTES)
-		return explain("use", path, -EBADMSG);
+	if (fsync(to) < 0 || fstat(to, &st) < 0)
+		return explain("write", path, -errno);
 	*ret_bytes = st.st_size;
 	return CLI_OK;
+}
+
+void save_file_copy(struct save_file *file, const char *path, int fd)
+{
+	*file = (struct save_file){.path = path};
+	file->temporary = xasprintf("%s.part-%d", path, (int) getpid());
+	file->code = make(fd, file->temporary, &file->bytes);
 }
 
 static int give_name(const char *from, const char *to)
@@ -126,26 +135,31 @@ static void print(const json_t *entry, const char *path, off_t bytes)
 	              (long long) field_integer(entry, "db_bytes"));
 }
 
-int etcd_save(const struct cli *cli, int fd, const json_t *entry, const char *path)
+int save_file_keep(struct save_file *file, const struct cli *cli, const json_t *entry)
 {
-	AUTO(free) char *temporary = xasprintf("%s.part-%d", path, (int) getpid());
-	off_t bytes = 0;
-	int code;
+	int code = file->code;
 
-	if (fd < 0 || entry == NULL) {
+	if (file->temporary == NULL || entry == NULL) {
 		(void) fputs("fairlead: the snapshot was taken and kept, but etcdwatch cannot hand it "
 		             "over: is it of another version?\n",
 		             stderr);
 		return CLI_FAILED;
 	}
-	code = make(fd, temporary);
+	if (code == CLI_OK && file->bytes != field_integer(entry, "db_bytes") + SNAPSHOT_DIGEST_BYTES)
+		code = explain("use", file->temporary, -EBADMSG);
 	if (code == CLI_OK)
-		code = check(temporary, entry, &bytes);
-	if (code == CLI_OK)
-		code = give_name(temporary, path);
+		code = give_name(file->temporary, file->path);
 	if (code != CLI_OK)
-		(void) unlink(temporary);
-	else if (cli->output == CLI_TABLE)
-		print(entry, path, bytes);
-	return code;
+		return code;
+	free(TAKE_PTR(file->temporary));
+	if (cli->output == CLI_TABLE)
+		print(entry, file->path, file->bytes);
+	return CLI_OK;
+}
+
+void save_file_fini(struct save_file *file)
+{
+	if (file->temporary != NULL)
+		(void) unlink(file->temporary);
+	free(file->temporary);
 }

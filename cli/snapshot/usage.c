@@ -102,7 +102,7 @@ static void print_parts(const struct cli *cli, const struct usage *usage)
 /* --- of the newest snapshot --------------------------------------------------------------------
  */
 
-static void collect(const json_t *object, void *userdata)
+static void collect(const json_t *object, int fd UNUSED, void *userdata)
 {
 	(void) json_array_append_new(userdata, json_deep_copy(object));
 }

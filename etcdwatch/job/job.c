@@ -75,13 +75,14 @@ void job_tell_saved(struct job *j, const struct job_saved *saved)
 	job_saved_fn tell = TAKE_PTR(j->saved);
 
 	j->is_manual = false;
+	j->step = NULL;
 	if (tell != NULL)
 		tell(saved, j->saved_userdata);
 }
 
 static void tell_not_saved(struct job *j, const char *reason)
 {
-	job_tell_saved(j, &(struct job_saved){.reason = reason, .plain_fd = -1});
+	job_tell_saved(j, &(struct job_saved){.reason = reason});
 }
 
 static bool stops(struct job *j)
@@ -332,7 +333,7 @@ bool job_stop(struct job *j, void (*stopped)(void *userdata), void *userdata)
 	return false;
 }
 
-int job_save(struct job *j, bool wants_plain, job_saved_fn done, void *userdata)
+int job_save(struct job *j, run_step_fn step, job_saved_fn done, void *userdata)
 {
 	if (j->stopped != NULL || j->is_manual || j->is_held)
 		return -EBUSY;
@@ -363,7 +364,7 @@ int job_save(struct job *j, bool wants_plain, job_saved_fn done, void *userdata)
 		return -EBUSY;
 	}
 	j->is_manual = true;
-	j->wants_plain = wants_plain;
+	j->step = step;
 	j->saved = done;
 	j->saved_userdata = userdata;
 	return 0;
@@ -372,6 +373,7 @@ int job_save(struct job *j, bool wants_plain, job_saved_fn done, void *userdata)
 void job_forget_save(struct job *j)
 {
 	j->saved = NULL;
+	j->step = NULL;
 }
 
 static bool is_resting(const struct job *j)

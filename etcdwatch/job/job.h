@@ -17,6 +17,7 @@
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/report.h"
+#include "etcdwatch/take/run.h"
 
 struct job;
 struct storing;
@@ -46,10 +47,10 @@ bool job_stop(struct job *job, void (*stopped)(void *userdata), void *userdata);
 struct job_saved {
 	const char *id;     /* NULL: there is none */
 	const char *reason; /* why there is none, or "" */
-	int plain_fd;       /* if it was wanted: of the snapshot as the member has sent it; else -1 */
 };
 typedef void (*job_saved_fn)(const struct job_saved *saved, void *userdata);
-int job_save(struct job *job, bool wants_plain, job_saved_fn done, void *userdata);
+/* `step` may be NULL; its userdata is done's. It may call job_forget_save(). */
+int job_save(struct job *job, run_step_fn step, job_saved_fn done, void *userdata);
 /* The answer is not wanted any more; the snapshot is. */
 void job_forget_save(struct job *job);
 

@@ -56,7 +56,7 @@ struct job {
 	char unrecorded_id[STORE_REASON_MAX];
 	char fenced_by[NOTES_TEXT_MAX]; /* RECORDING: why it goes */
 
-	bool wants_plain;
+	run_step_fn step;   /* of who asked for it; NULL: not wanted, or not any more */
 	job_saved_fn saved; /* of who asked for it; NULL: nobody waits */
 	void *saved_userdata;
 	void (*stopped)(void *userdata); /* it is to stop */

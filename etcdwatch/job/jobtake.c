@@ -120,8 +120,7 @@ static void kept(struct job *j, const struct run_result *result)
 
 	j->n_failures = 0;
 	notes_kept(&j->notes, j->config->name, result);
-	job_tell_saved(
-	    j, &(struct job_saved){.id = result->id, .reason = "", .plain_fd = result->plain_fd});
+	job_tell_saved(j, &(struct job_saved){.id = result->id, .reason = ""});
 	if (was_manual) {
 		job_prune(j);
 	} else if (j->config->taker == CONFIG_TAKER_EVERY_NODE) {
@@ -139,6 +138,15 @@ static void kept(struct job *j, const struct run_result *result)
 		warn_unrecorded(j, result->id, "the claim was lost while it was being kept");
 		job_prune(j);
 	}
+}
+
+static void run_step_cb(enum run_step step, int plain_fd, const struct catalog_entry *entry,
+                        void *userdata)
+{
+	struct job *j = userdata;
+
+	if (j->step != NULL)
+		j->step(step, plain_fd, entry, j->saved_userdata);
 }
 
 static void run_done_cb(const struct run_result *result, void *userdata)
@@ -221,7 +229,7 @@ void job_run(struct job *j)
 	        .job = j->config,
 	        .worker = j->env->worker,
 	        .node = j->env->node_name,
-	        .wants_plain = j->is_manual && j->wants_plain,
+	        .step = j->is_manual && j->step != NULL ? run_step_cb : NULL,
 	        .period_s = j->claim != NULL || j->is_unclaimed ? j->due.period_s : 0,
 	        .view = &j->view,
 	        .source = source->id,

@@ -65,7 +65,7 @@ struct run {
 	bool cancelled;
 	int64_t began_us;
 	char *path;   /* of the file that is under way */
-	int plain_fd; /* -1: it is not wanted */
+	int plain_fd; /* for options.step; -1: it is not wanted */
 	struct catalog_entry *entry;
 	struct take *take;
 	struct proof *proof;
@@ -115,7 +115,6 @@ static void finish(struct run *run, enum run_end end, int r)
 	    .agreed = run->agreed,
 	    .not_compared = run->not_compared,
 	    .disagreed = run->disagreed,
-	    .plain_fd = end == RUN_KEPT ? run->plain_fd : -1,
 	    .took_us = mono_now_us() - run->began_us,
 	};
 
@@ -294,9 +293,6 @@ static void pack(struct run *run)
 	int r;
 
 	change_state(run, RUN_PACKING);
-	/* It outlives the name, which the packed file makes superfluous. */
-	if (run->options.wants_plain)
-		run->plain_fd = open(run->path, O_RDONLY | O_CLOEXEC);
 	if (!pack_is_wanted(run->options.job)) {
 		keep(run);
 		return;
@@ -370,6 +366,10 @@ static void proved_cb(const struct proof_result *result, void *userdata)
 	e->hashkv_verified = run->agreed[0] != '\0' ? xstrdup(run->agreed) : NULL;
 	e->timeline = catalog_next_timeline(store_entries(run->options.store),
 	                                    store_n(run->options.store), e->cluster_id, e->revision);
+	if (run->plain_fd >= 0) {
+		name_entry(run);
+		run->options.step(RUN_PROVEN, run->plain_fd, e, run->userdata);
+	}
 	pack(run);
 }
 
@@ -411,8 +411,14 @@ static void taken_cb(const struct take_result *result, void *userdata)
 	(void) snprintf(e->file_sha256, sizeof(e->file_sha256), "%s", result->file_sha256);
 	log_info("snapshot_taken", "job=%s member=%s bytes=%llu dur_ms=%lld", e->job, e->member_name,
 	         (unsigned long long) result->db_bytes, (long long) (result->took_us / US_PER_MS));
-	if (!is_given_up(run))
-		prove(run);
+	if (is_given_up(run))
+		return;
+	/* It outlives the name, which goes when the file is packed. */
+	if (run->options.step != NULL)
+		run->plain_fd = open(run->path, O_RDONLY | O_CLOEXEC);
+	if (run->plain_fd >= 0)
+		run->options.step(RUN_TAKEN, run->plain_fd, e, run->userdata);
+	prove(run);
 }
 
 struct run *run_start(const struct run_options *options, run_done_fn done, void *userdata)

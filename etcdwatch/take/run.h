@@ -36,9 +36,20 @@ struct run_result {
 	const char *agreed;       /* kept: the member that has the same HashKV, or "" */
 	const char *not_compared; /* kept: why no member was found that has it, or "" */
 	const char *disagreed;    /* a member that has another HashKV, or "" */
-	int plain_fd;             /* kept, and it was wanted: borrowed; else -1 */
 	int64_t took_us;
 };
+
+/*
+ * How far the file has come, for a caller that copies it while the run goes on: RUN_TAKEN, it is as
+ * its member sent it, and synced, but not proven; then RUN_PROVEN, with its entry, which has no
+ * figures of a packed file yet. Descriptor and entry are borrowed until the call returns.
+ */
+enum run_step {
+	RUN_TAKEN,
+	RUN_PROVEN,
+};
+typedef void (*run_step_fn)(enum run_step step, int plain_fd, const struct catalog_entry *entry,
+                            void *userdata);
 
 /* The handle is gone when this returns. */
 typedef void (*run_done_fn)(const struct run_result *result, void *userdata);
@@ -51,7 +62,7 @@ struct run_options {
 	const struct config_job *job; /* all of these are borrowed until the end */
 	const char *worker;
 	const char *node;        /* this one */
-	bool wants_plain;        /* a descriptor of what the member has sent, once it is proven */
+	run_step_fn step;        /* called with done's userdata; NULL: not wanted */
 	int64_t period_s;        /* that has been claimed; 0: none has */
 	const struct view *view; /* copied */
 	uint64_t source;         /* which member of it */

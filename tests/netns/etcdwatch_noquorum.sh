@@ -45,6 +45,7 @@ before=$(cat "$T/mine/a.db" | sha256sum)
 fairlead n1 etcd snapshot save "$T/mine/a.db" >"$T/said" 2>&1 || fail "$(cat "$T/said")"
 [[ $(sha256sum <"$T/mine/a.db") != "$before" ]] || fail "it is the old file"
 fairlead n1 etcd snapshot verify "$T/mine/a.db" >/dev/null
+wait_until 30 has_entries 2 n1
 expect_equal "its revision" "$(status "$T/mine/a.db" | jq .revision)" \
 	"$(entries n1 | jq -s 'max_by(.started) | .revision')"
 expect_equal "what its entry says" \
@@ -73,4 +74,7 @@ expect_equal "files" "$(ls -A "$T/mine")" ""
 umount "$T/mine"
 expect_equal "the file" "$(sha256sum <"$T/mine/a.db")" "$before"
 for_save "$T/mine/b.db" minutely && fail "it went well"
-fairlead n1 etcd snapshot list --local | grep -c minutely | has_line -x 4 || fail "not listed"
+all_listed() {
+	fairlead n1 etcd snapshot list --local | grep -c minutely | has_line -x 4
+}
+wait_until 30 all_listed

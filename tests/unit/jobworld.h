@@ -392,7 +392,6 @@ static void run_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	    .agreed = run->node->alone ? "" : "another",
 	    .not_compared = "",
 	    .disagreed = run->node->disagrees ? "m3" : "",
-	    .plain_fd = -1,
 	};
 
 	if (run->node->hangs_us != 0) {

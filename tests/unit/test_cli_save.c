@@ -34,8 +34,13 @@ static int save(int fd, int64_t db_bytes)
 {
 	const struct cli cli = {.output = CLI_JSON};
 	json_t *entry = json_pack("{s:I}", "db_bytes", (json_int_t) db_bytes);
-	int code = etcd_save(&cli, fd, entry, "saved.db");
+	struct save_file file = {0};
+	int code;
 
+	if (fd >= 0)
+		save_file_copy(&file, "saved.db", fd);
+	code = save_file_keep(&file, &cli, entry);
+	save_file_fini(&file);
 	json_decref(entry);
 	if (fd >= 0)
 		(void) close(fd);

@@ -16,7 +16,6 @@ static void saved_cb(const struct job_saved *saved, void *userdata)
 
 	s->n++;
 	s->is_saved = saved->id != NULL;
-	CHECK_EQ_INT(saved->plain_fd, -1);
 	(void) snprintf(s->text, sizeof(s->text), "%s", s->is_saved ? saved->id : saved->reason);
 }
 
@@ -43,10 +42,10 @@ static void test_save(void)
 		if (strcmp(cases[i].state, "idle") == 0)
 			sim_for(30 * US_PER_S);
 		CHECK(comes_to(node, cases[i].state));
-		r = job_save(node->job, false, saved_cb, &saved);
+		r = job_save(node->job, NULL, saved_cb, &saved);
 		CHECK_EQ_INT(r, cases[i].r);
 		CHECK_EQ_INT(saved.n, 0);
-		CHECK(r < 0 || job_save(node->job, false, saved_cb, &saved) == -EBUSY);
+		CHECK(r < 0 || job_save(node->job, NULL, saved_cb, &saved) == -EBUSY);
 		sim_for(60 * US_PER_S);
 		CHECK_EQ_INT(saved.n, n);
 		CHECK_EQ_INT(saved.is_saved, n);
@@ -67,7 +66,7 @@ static void test_save_fails(void)
 	world_start(node);
 	sim_for(30 * US_PER_S);
 	node->rule.end = RUN_FAILED;
-	CHECK_EQ_INT(job_save(node->job, false, saved_cb, &saved), 0);
+	CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, &saved), 0);
 	sim_for(30 * US_PER_S);
 	CHECK_EQ_INT(saved.n, 1);
 	CHECK(!saved.is_saved);
@@ -82,7 +81,7 @@ static void test_save_fails(void)
 	world_start(node);
 	CHECK(comes_to(node, "retrying"));
 	node->etcd.cut = false;
-	CHECK_EQ_INT(job_save(node->job, false, saved_cb, &saved), 0);
+	CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, &saved), 0);
 	job_forget_save(node->job);
 	sim_for(2 * US_PER_S);
 	CHECK_EQ_INT(saved.n, 1);
@@ -101,7 +100,7 @@ static void test_save_waiting(void)
 	fake_set(key, "{\"node\":\"n3\"}");
 	world_start(node);
 	CHECK(comes_to(node, "waiting"));
-	CHECK_EQ_INT(job_save(node->job, false, saved_cb, &saved), 0);
+	CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, &saved), 0);
 	sim_for(10 * US_PER_S);
 	CHECK_EQ_INT(saved.n, 1);
 	CHECK(saved.is_saved);
@@ -122,13 +121,13 @@ static void test_save_unread(void)
 	node->scan_r = -EIO;
 	world_start(node);
 	CHECK(comes_to(node, "retrying"));
-	CHECK_EQ_INT(job_save(node->job, false, saved_cb, &saved), 0);
+	CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, &saved), 0);
 	sim_for(US_PER_S);
 	CHECK_EQ_INT(saved.n, 1);
 	CHECK(!saved.is_saved && says(saved.text, "the disk does not want to"));
 	node->scan_r = 0;
 	CHECK(comes_to(node, "retrying"));
-	CHECK_EQ_INT(job_save(node->job, false, saved_cb, &saved), 0);
+	CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, &saved), 0);
 	sim_for(3 * US_PER_S);
 	CHECK_EQ_INT(saved.n, 2);
 	CHECK(saved.is_saved);
@@ -167,10 +166,10 @@ static void test_stop(void)
 			sim_for(60 * US_PER_S);
 		CHECK(comes_to(node, state));
 		if (by_hand)
-			(void) job_save(node->job, false, saved_cb, &saved);
+			(void) job_save(node->job, NULL, saved_cb, &saved);
 		if (job_stop(node->job, stopped_cb, &n_stopped))
 			n_stopped++;
-		CHECK_EQ_INT(job_save(node->job, false, saved_cb, &saved), -EBUSY);
+		CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, &saved), -EBUSY);
 		sim_for(5 * US_PER_S);
 		n_calls = node->etcd.n_calls[FAKE_TXN];
 		sim_for(60 * US_PER_S);
@@ -198,7 +197,7 @@ static void test_hold(void)
 	sim_for(60 * US_PER_S);
 	CHECK(job_hold(node->job));
 	CHECK(!job_hold(node->job));
-	CHECK_EQ_INT(job_save(node->job, false, saved_cb, NULL), -EBUSY);
+	CHECK_EQ_INT(job_save(node->job, NULL, saved_cb, NULL), -EBUSY);
 	sim_for(HOUR_US);
 	CHECK_EQ_INT(node->n_runs, 1);
 	job_release(node->job);

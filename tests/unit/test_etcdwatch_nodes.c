@@ -123,7 +123,7 @@ static void trouble(struct world_node *n)
 		if (draw(4) == 0) {
 			fake.no_space = trial.no_space = true;
 		} else if (n->job != NULL && !n->ev.stopped) {
-			(void) job_save(n->job, false, saved_cb, NULL);
+			(void) job_save(n->job, NULL, saved_cb, NULL);
 		}
 		break;
 	}

@@ -41,7 +41,9 @@ static struct {
 	enum run_end end;
 	int r;
 	char reason[RUN_REASON_MAX], id[256], agreed[64];
-	char plain[4]; /* what can be read from plain_fd */
+	char plain[4]; /* what can be read of the plain file */
+	unsigned n_steps;
+	char proven_id[128];
 } got;
 
 static bool no_rejected; /* nothing can be put aside */
@@ -64,6 +66,20 @@ int malloc_trim(size_t pad UNUSED)
 	return 0;
 }
 
+/* A descriptor twice: taken, then proven, with the id that it will be kept under. */
+static void step_cb(enum run_step step, int plain_fd, const struct catalog_entry *entry,
+                    void *userdata)
+{
+	CHECK(userdata == &got);
+	CHECK_EQ_INT(got.n, 0);
+	CHECK_EQ_INT(step, got.n_steps);
+	got.n_steps++;
+	CHECK_EQ_INT(pread(plain_fd, got.plain, sizeof(got.plain), 1000), 4);
+	CHECK_EQ_INT(entry->db_bytes, DB_BYTES);
+	if (step == RUN_PROVEN)
+		(void) snprintf(got.proven_id, sizeof(got.proven_id), "%s", entry->id);
+}
+
 static void done_cb(const struct run_result *result, void *userdata)
 {
 	CHECK(userdata == &got);
@@ -74,8 +90,6 @@ static void done_cb(const struct run_result *result, void *userdata)
 	(void) snprintf(got.reason, sizeof(got.reason), "%s", result->reason);
 	(void) snprintf(got.id, sizeof(got.id), "%s", result->id);
 	(void) snprintf(got.agreed, sizeof(got.agreed), "%s", result->agreed);
-	if (result->plain_fd >= 0)
-		CHECK_EQ_INT(pread(result->plain_fd, got.plain, sizeof(got.plain), 1000), 4);
 }
 
 /* --- the world -------------------------------------------------------------------------------- */
@@ -166,7 +180,7 @@ static void end(void)
 	scratch_leave();
 }
 
-static void start(bool wants_plain)
+static void start(bool has_step)
 {
 	struct view v = {.cluster_id = 0xc1, .listed = true, .n_members = 2};
 	struct run_options options = {
@@ -177,7 +191,7 @@ static void start(bool wants_plain)
 	    .job = &job,
 	    .worker = worker,
 	    .node = "n0",
-	    .wants_plain = wants_plain,
+	    .step = has_step ? step_cb : NULL,
 	    .period_s = 1200,
 	    .view = &v,
 	    .source = SERVER_MEMBER_ID(0),
@@ -246,7 +260,9 @@ static void test_kept(bool packs)
 	CHECK_EQ_INT(got.end, RUN_KEPT);
 	CHECK_EQ_STR(got.reason, "");
 	CHECK_EQ_STR(got.agreed, "m1");
-	CHECK(memcmp(got.plain, db + 1000, 4) == 0); /* also when it is packed */
+	CHECK(memcmp(got.plain, db + 1000, 4) == 0);
+	CHECK_EQ_INT(got.n_steps, 2);
+	CHECK_EQ_STR(got.proven_id, got.id);
 	if (!CHECK_EQ_INT((long long) store_n(store), 1))
 		return;
 	e = store_get(store, 0);
@@ -324,7 +340,7 @@ static void test_rejected(void)
 	(void) ends();
 	CHECK_EQ_INT(got.end, RUN_REJECTED);
 	CHECK_EQ_STR(got.reason, "page 7");
-	CHECK_EQ_STR(got.plain, "");
+	CHECK_EQ_INT(got.n_steps, 1); /* never RUN_PROVEN */
 	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), "rejected");
 	CHECK(scratch_shell("grep -q '\"page 7\"' d/rejected/%s.json && "
 	                    "cmp -n 4 d/rejected/%s.db d/rejected/%s.db",
@@ -346,7 +362,7 @@ static void test_rejected_encrypted(void)
 	(void) ends();
 	CHECK_EQ_INT(got.end, RUN_REJECTED);
 	CHECK_EQ_STR(got.reason, "page 7");
-	CHECK_EQ_STR(got.plain, "");
+	CHECK_EQ_INT(got.n_steps, 1); /* never RUN_PROVEN */
 	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), "rejected");
 	(void) snprintf(want, sizeof(want), "%s.db.zst.age %s.json", got.id, got.id);
 	CHECK_EQ_STR(scratch_list("d/rejected", names, sizeof(names)), want);
