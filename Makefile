@@ -41,7 +41,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-CLI_ROOMS := common status init vip prism etcd snapshot restore net config completion node top support
+CLI_ROOMS := common nodes status init vip prism etcd snapshot restore net config completion node top support
 ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
