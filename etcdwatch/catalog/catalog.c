@@ -36,6 +36,13 @@ static void copy_fini(struct catalog_copy *copy)
 	free(copy->key);
 }
 
+static void member_fini(struct catalog_member *member)
+{
+	free(member->name);
+	free(member->peer_urls);
+	free(member->client_urls);
+}
+
 void catalog_usage_free(struct catalog_usage *usage)
 {
 	if (usage == NULL)
@@ -53,9 +60,12 @@ void catalog_entry_free(struct catalog_entry *entry)
 		free(entry->extra[i]);
 	for (size_t i = 0; i < entry->n_copies; i++)
 		copy_fini(&entry->copies[i]);
+	for (size_t i = 0; i < entry->n_members; i++)
+		member_fini(&entry->members[i]);
 	catalog_usage_free(entry->usage);
 	free(entry->extra);
 	free(entry->copies);
+	free(entry->members);
 	free(entry->id);
 	free(entry->job);
 	free(entry->member_name);

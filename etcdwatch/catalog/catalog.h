@@ -25,6 +25,10 @@
 #define CATALOG_EXTRA_MAX 64
 #define CATALOG_COPIES_MAX 16
 #define CATALOG_PARTS_MAX 10
+#define CATALOG_MEMBERS_MAX 16
+/* Of a member's URLs of one kind: how many, and bytes of all, joined by commas. */
+#define CATALOG_URLS_MAX 16
+#define CATALOG_URLS_TEXT_MAX 511
 #define CATALOG_SHA256_TEXT 65
 #define CATALOG_ERROR_MAX 768
 
@@ -51,6 +55,15 @@ struct catalog_usage {
 	size_t n_parts;
 };
 
+/* A member as MemberList had it. */
+struct catalog_member {
+	uint64_t id;
+	char *name;        /* NULL: it was not started yet */
+	char *peer_urls;   /* "https://10.0.0.1:2380,..." */
+	char *client_urls; /* "": none, as long as it was not started */
+	bool learner;
+};
+
 /* Texts are owned and never NULL, unless it says so. Times are seconds since 1970-01-01 UTC. */
 struct catalog_entry {
 	char *id;
@@ -59,7 +72,9 @@ struct catalog_entry {
 	int64_t timeline; /* from 1; goes up when the cluster's revision went back: it was restored */
 	uint64_t member_id;
 	char *member_name;
-	char *node; /* that took it; NULL: not told, as in old entries */
+	struct catalog_member *members; /* of the cluster, as the snapshot was begun */
+	size_t n_members;               /* 0: the list is not known, as in old entries */
+	char *node;                     /* that took it; NULL: not told, as in old entries */
 	char *server_version;
 	int64_t period_s; /* for which it was taken, claimed through etcd; 0: nobody was elected */
 	int64_t revision; /* read from the file */

@@ -36,6 +36,7 @@ enum sort {
 	SORT_MOMENT,         /* int64_t */
 	SORT_MOMENT_OR_NULL, /* int64_t; 0 is null, or not there */
 	SORT_BOOL,           /* bool */
+	SORT_URLS,           /* char *, joined by commas; a list of texts */
 	SORT_PACKING,        /* bool; true is the field's word, false is "none" */
 };
 
@@ -105,6 +106,16 @@ static const struct field copy_fields[] = {
     {0},
 };
 
+#define MEMBER(member) offsetof(struct catalog_member, member)
+static const struct field member_fields[] = {
+    {.key = "id", .sort = SORT_ID, .offset = MEMBER(id)},
+    {.key = "name", .sort = SORT_TEXT_OR_NULL, .offset = MEMBER(name)},
+    {.key = "peer_urls", .sort = SORT_URLS, .offset = MEMBER(peer_urls)},
+    {.key = "client_urls", .sort = SORT_URLS, .offset = MEMBER(client_urls)},
+    {.key = "learner", .sort = SORT_BOOL, .offset = MEMBER(learner)},
+    {0},
+};
+
 #define USAGE(member) offsetof(struct catalog_usage, member)
 static const struct field usage_fields[] = {
     {.key = "bytes", .sort = SORT_NUMBER, .offset = USAGE(bytes), .max = BYTES_MAX},
@@ -155,6 +166,31 @@ static const char *read_text(const json_t *value, size_t max, char **slot)
 		return "holds a control character";
 	free(*slot);
 	*slot = xstrdup(text);
+	return NULL;
+}
+
+static const char *read_urls(const json_t *list, char **slot)
+{
+	AUTO(free) char *joined = xstrdup("");
+
+	if (!json_is_array(list) || json_array_size(list) > CATALOG_URLS_MAX)
+		return "is no list, or too long";
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		AUTO(free) char *before = joined;
+		AUTO(free) char *url = NULL;
+		const char *wrong = read_text(json_array_get(list, i), CATALOG_URLS_TEXT_MAX, &url);
+
+		joined = NULL;
+		if (wrong == NULL && strchr(url, ',') != NULL)
+			wrong = "holds a comma";
+		if (wrong != NULL)
+			return wrong;
+		joined = xasprintf("%s%s%s", before, i > 0 ? "," : "", url);
+		if (strlen(joined) > CATALOG_URLS_TEXT_MAX)
+			return "is too long";
+	}
+	free(*slot);
+	*slot = TAKE_PTR(joined);
 	return NULL;
 }
 
@@ -242,6 +278,8 @@ static const char *read_value(const json_t *value, const struct field *f, void *
 	case SORT_BOOL:
 		*(bool *) slot = json_is_true(value);
 		return json_is_boolean(value) ? NULL : "is neither true nor false";
+	case SORT_URLS:
+		return read_urls(value, slot);
 	case SORT_PACKING:
 		return read_packing(value, f, slot);
 	}
@@ -301,6 +339,29 @@ static int read_copies(const json_t *list, struct catalog_entry *entry, char *er
 			return r;
 		if (catalog_find_copy(entry, copy->target) != copy)
 			return fail(error, "copies[%zu].target is there twice", i);
+	}
+	return 0;
+}
+
+static int read_members(const json_t *list, struct catalog_entry *entry, char *error)
+{
+	size_t n = json_array_size(list);
+	char path[32];
+	int r;
+
+	if (!json_is_array(list) || n == 0 || n > CATALOG_MEMBERS_MAX)
+		return fail(error, "members is no list of 1 to %d", CATALOG_MEMBERS_MAX);
+	entry->members = xcalloc(n, sizeof(*entry->members));
+	for (size_t i = 0; i < n; i++) {
+		entry->n_members++;
+		(void) snprintf(path, sizeof(path), "members[%zu].", i);
+		r = read_fields(json_array_get(list, i), member_fields, &entry->members[i], path, error);
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < i; k++) {
+			if (entry->members[k].id == entry->members[i].id)
+				return fail(error, "members[%zu].id is there twice", i);
+		}
 	}
 	return 0;
 }
@@ -366,6 +427,8 @@ static int read_entry(const json_t *root, struct catalog_entry *entry, char *err
 		r = read_extra(json_object_get(root, "extra"), entry, error);
 	if (r >= 0)
 		r = read_copies(json_object_get(root, "copies"), entry, error);
+	if (r >= 0 && json_object_get(root, "members") != NULL)
+		r = read_members(json_object_get(root, "members"), entry, error);
 	if (r >= 0 && json_object_get(root, "usage") != NULL)
 		r = catalog_read_usage(json_object_get(root, "usage"), &entry->usage, error);
 	return r < 0 ? r : check_names(entry, error);
@@ -420,6 +483,20 @@ static json_t *hex_json(uint64_t id)
 	return json_string(text);
 }
 
+static json_t *urls_json(const char *joined)
+{
+	json_t *list = json_array();
+
+	for (const char *at = joined; at[0] != '\0';) {
+		size_t len = strcspn(at, ",");
+		AUTO(free) char *url = xstrndup(at, len);
+
+		(void) json_array_append_new(list, jsonval_text(url));
+		at += len + (at[len] == ',' ? 1 : 0);
+	}
+	return list;
+}
+
 static json_t *value_json(const struct field *f, const void *slot)
 {
 	char text[CIVIL_TEXT_MAX];
@@ -446,6 +523,8 @@ static json_t *value_json(const struct field *f, const void *slot)
 		return json_string(civil_format(*(const int64_t *) slot, text));
 	case SORT_BOOL:
 		return json_boolean(*(const bool *) slot);
+	case SORT_URLS:
+		return urls_json(*(char *const *) slot);
 	case SORT_PACKING:
 		return json_string(*(const bool *) slot ? f->word : "none");
 	}
@@ -492,6 +571,19 @@ static json_t *usage_json(const struct catalog_usage *usage)
 	return object;
 }
 
+static json_t *members_json(const struct catalog_entry *entry)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < entry->n_members; i++) {
+		json_t *member = json_object();
+
+		print_fields(member, member_fields, &entry->members[i]);
+		(void) json_array_append_new(list, member);
+	}
+	return list;
+}
+
 char *catalog_print(const struct catalog_entry *entry)
 {
 	json_t *root = json_object(), *extra = json_array(), *copies = json_array();
@@ -499,6 +591,8 @@ char *catalog_print(const struct catalog_entry *entry)
 
 	(void) json_object_set_new(root, "version", json_integer(FORMAT_VERSION));
 	print_fields(root, entry_fields, entry);
+	if (entry->n_members > 0)
+		(void) json_object_set_new(root, "members", members_json(entry));
 	if (entry->usage != NULL)
 		(void) json_object_set_new(root, "usage", usage_json(entry->usage));
 	for (size_t i = 0; i < entry->n_extra; i++)

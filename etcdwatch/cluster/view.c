@@ -102,6 +102,43 @@ static void close_question(struct view_ask *ask)
 	free(r);
 }
 
+/* False: they are too long. */
+static bool join_urls(const char *const *urls, size_t n, char *text, size_t size)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n && len < size; i++)
+		len += (size_t) snprintf(text + len, size - len, "%s%s", i > 0 ? "," : "", urls[i]);
+	return len < size && n <= VIEW_LISTED_URLS_MAX;
+}
+
+static bool copy_listed(const struct etcd_member *from, struct view_listed *to)
+{
+	int len = snprintf(to->name, sizeof(to->name), "%s", from->name);
+
+	to->id = from->id;
+	to->learner = from->learner;
+	return len >= 0 && (size_t) len < sizeof(to->name) &&
+	       join_urls(from->peer_urls, from->n_peer_urls, to->peer_urls, sizeof(to->peer_urls)) &&
+	       join_urls(from->client_urls, from->n_client_urls, to->client_urls,
+	                 sizeof(to->client_urls));
+}
+
+/* A part of a list would be taken for the whole. */
+static void keep_list(struct view *v, const struct etcd_member *members, size_t n_members)
+{
+	v->n_list = 0;
+	for (size_t i = 0; i < n_members; i++) {
+		if (n_members > VIEW_MEMBERS_MAX || !copy_listed(&members[i], &v->list[i])) {
+			log_warning("member_list_too_long", "members=%zu name=\"%s\"", n_members,
+			            members[i].name);
+			return;
+		}
+	}
+	v->n_list = n_members;
+}
+
 static void members_cb(const struct etcd_outcome *outcome, const struct etcd_member *members,
                        size_t n_members, void *userdata)
 {
@@ -113,6 +150,7 @@ static void members_cb(const struct etcd_outcome *outcome, const struct etcd_mem
 		(void) snprintf(v->error, sizeof(v->error), "%s", outcome->text);
 	else
 		v->cluster_id = outcome->cluster_id;
+	keep_list(v, members, n_members);
 	for (size_t i = 0; i < n_members; i++) {
 		struct view_member *m = find_or_add(v, members[i].id);
 

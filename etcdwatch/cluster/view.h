@@ -19,6 +19,9 @@
 #define VIEW_URL_MAX 256
 #define VIEW_VERSION_MAX 32
 #define VIEW_ERROR_MAX 256
+#define VIEW_LISTED_NAME_MAX 256
+#define VIEW_LISTED_URLS_MAX 16
+#define VIEW_LISTED_URLS_TEXT_MAX 512
 
 struct view_member {
 	uint64_t id;
@@ -36,11 +39,23 @@ struct view_member {
 	uint64_t db_bytes;
 };
 
+/* A line of the member list, nothing of it cut. */
+struct view_listed {
+	uint64_t id;
+	char name[VIEW_LISTED_NAME_MAX];      /* "": not started yet */
+	char peer_urls[VIEW_LISTED_URLS_TEXT_MAX]; /* "https://10.0.0.1:2380,..." */
+	char client_urls[VIEW_LISTED_URLS_TEXT_MAX];
+	bool learner;
+};
+
 struct view {
 	uint64_t cluster_id; /* 0: nobody answers */
 	bool listed;         /* false: the list did not come, and the members are those that answer */
 	struct view_member members[VIEW_MEMBERS_MAX];
 	size_t n_members;
+	/* MemberList's answer; n_list 0: it did not come, or a part of it is longer than the limits. */
+	struct view_listed list[VIEW_MEMBERS_MAX];
+	size_t n_list;
 	bool alarms_known;
 	bool corrupt; /* an alarm stands */
 	bool no_space;

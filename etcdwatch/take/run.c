@@ -421,6 +421,28 @@ static void taken_cb(const struct take_result *result, void *userdata)
 	prove(run);
 }
 
+_Static_assert((int) VIEW_MEMBERS_MAX <= CATALOG_MEMBERS_MAX &&
+                   (int) VIEW_LISTED_NAME_MAX <= CATALOG_TEXT_MAX + 1 &&
+                   (int) VIEW_LISTED_URLS_MAX <= CATALOG_URLS_MAX &&
+                   (int) VIEW_LISTED_URLS_TEXT_MAX <= CATALOG_URLS_TEXT_MAX + 1,
+               "an entry holds what a view does");
+
+static void copy_members(struct catalog_entry *e, const struct view *view)
+{
+	e->members = xcalloc(view->n_list, sizeof(e->members[0]));
+	for (size_t i = 0; i < view->n_list; i++) {
+		const struct view_listed *m = &view->list[i];
+
+		e->members[e->n_members++] = (struct catalog_member){
+		    .id = m->id,
+		    .name = m->name[0] != '\0' ? xstrdup(m->name) : NULL,
+		    .peer_urls = xstrdup(m->peer_urls),
+		    .client_urls = xstrdup(m->client_urls),
+		    .learner = m->learner,
+		};
+	}
+}
+
 struct run *run_start(const struct run_options *options, run_done_fn done, void *userdata)
 {
 	struct run *run = NEW0(struct run);
@@ -443,6 +465,7 @@ struct run *run_start(const struct run_options *options, run_done_fn done, void 
 	set_text(&run->entry->member_name,
 	         run->member->name[0] != '\0' ? run->member->name : run->member->endpoint);
 	set_text(&run->entry->server_version, run->member->version);
+	copy_members(run->entry, &run->view);
 	take = (struct take_options){
 	    .directory = options->job->directory,
 	    .job = options->job->name,

@@ -64,6 +64,9 @@ entries n3 | jq -r .member.name >"$T/members"
 expect "there should be one" test -s "$T/members"
 ! grep -qx n3 "$T/members" || fail "it is the learner's"
 entries_are_sound n3
+expect_equal "the members as its entry has them" \
+	"$(entries n3 | jq -r '.members | map("\(.name) \(.peer_urls[0]) \(.learner)") | sort | join(", ")')" \
+	"n1 https://$(mgmt_ip n1):2380 false, n2 https://$(mgmt_ip n2):2380 false, n3 https://$(mgmt_ip n3):2380 true"
 
 begins "n1, none of whose endpoints it is, sees the certificate that it presents"
 clock_own DONT_FAKE_MONOTONIC=1

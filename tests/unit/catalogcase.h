@@ -16,6 +16,17 @@
 #define SHA_B "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID "20261121T203000Z-hourly-cp-1-r8123"
 
+#define MEMBER_2                                                            \
+	"    {\n      \"id\": \"00000000000000a2\",\n      \"name\": null,\n"   \
+	"      \"peer_urls\": [\n        \"https://10.0.0.2:2380\"\n      ],\n" \
+	"      \"client_urls\": [],\n      \"learner\": true\n    }"
+#define MEMBERS                                                                                 \
+	"  \"members\": [\n    {\n      \"id\": \"8e9e05c52164694d\",\n      \"name\": \"cp-1\",\n" \
+	"      \"peer_urls\": [\n        \"https://10.0.0.1:2380\",\n"                              \
+	"        \"https://[fd00::1]:2380\"\n      ],\n      \"client_urls\": [\n"                  \
+	"        \"https://10.0.0.1:2379\"\n      ],\n      \"learner\": false\n    },\n" MEMBER_2  \
+	"\n  ],\n"
+
 #define USAGE                                                                                  \
 	"  \"usage\": {\n    \"bytes\": 9000,\n    \"missing\": 3,\n    \"largest\": [\n      {\n" \
 	"        \"prefix\": \"/registry/events\",\n        \"bytes\": 8000\n      }\n    ]\n  },\n"
@@ -55,18 +66,7 @@ static const char UNUSED sample[] = "{\n"
                                     "    \"digest\": true,\n"
                                     "    \"tree\": true,\n"
                                     "    \"hashkv\": \"cp-2\"\n"
-                                    "  },\n"
-                                    "  \"usage\": {\n"
-                                    "    \"bytes\": 9000,\n"
-                                    "    \"missing\": 3,\n"
-                                    "    \"largest\": [\n"
-                                    "      {\n"
-                                    "        \"prefix\": \"/registry/events\",\n"
-                                    "        \"bytes\": 8000\n"
-                                    "      }\n"
-                                    "    ]\n"
-                                    "  },\n"
-                                    "  \"extra\": [\n"
+                                    "  },\n" MEMBERS USAGE "  \"extra\": [\n"
                                     "    \"/etc/kubernetes/pki\"\n"
                                     "  ],\n"
                                     "  \"copies\": [\n"

@@ -45,6 +45,13 @@ static void test_sample(void)
 	CHECK_EQ_INT(e->took_ms, 3900);
 	CHECK(e->digest_verified && e->tree_verified && e->rejected == NULL);
 	CHECK_EQ_STR(e->hashkv_verified, "cp-2");
+	CHECK_EQ_INT(e->n_members, 2);
+	CHECK(e->members[0].id == e->member_id && e->members[1].id == 0xa2);
+	CHECK_EQ_STR(e->members[0].name, "cp-1");
+	CHECK_EQ_STR(e->members[0].peer_urls, "https://10.0.0.1:2380,https://[fd00::1]:2380");
+	CHECK_EQ_STR(e->members[0].client_urls, "https://10.0.0.1:2379");
+	CHECK(e->members[1].name == NULL && e->members[1].learner && !e->members[0].learner);
+	CHECK_EQ_STR(e->members[1].client_urls, "");
 	CHECK_EQ_INT(e->usage->bytes, 9000);
 	CHECK_EQ_INT(e->usage->missing, 3);
 	CHECK_EQ_INT(e->usage->n_parts, 1);
@@ -71,6 +78,7 @@ static void test_accepted(void)
 	    {"\"period\": \"2026-11-21T20:00:00Z\"", "\"period\": null", true},
 	    /* As entries were before there were these. */
 	    {USAGE, "", true},
+	    {MEMBERS, "", true},
 	    {"[\n      {\n        \"prefix\": \"/registry/events\",\n        \"bytes\": 8000\n      }"
 	     "\n    ]",
 	     "[]", true},
@@ -100,7 +108,7 @@ static void test_accepted(void)
 		if (cases[i].same)
 			CHECK_EQ_STR(printed, text);
 		CHECK_EQ_INT(catalog_is_good(e),
-		             strstr(text, "false") == NULL && strstr(text, "two roots") == NULL);
+		             strstr(text, "\"digest\": false") == NULL && strstr(text, "two roots") == NULL);
 	}
 }
 
@@ -114,7 +122,7 @@ static void test_refused(void)
 	    {sample, "null", "is no JSON: line 1"},
 	    {sample, "[]", "is no JSON object"},
 	    {sample, "{}", "version is missing or no number from 1"},
-	    {"  ]\n}\n", "  ]\n}}\n", "is no JSON: line 59"},
+	    {"  ]\n}\n", "  ]\n}}\n", "is no JSON: line 82"},
 	    {"\"job\": \"hourly\"", "\"job\": \"a\", \"job\": \"b\"", "is no JSON: line 4"},
 	    {"hourly\",", "hou\xffrly\",", "is no JSON: line 4"},
 	    {"hourly\",", "hou\\u0000rly\",", "is no JSON: line 4"},
@@ -132,7 +140,7 @@ static void test_refused(void)
 	    {"[\n    \"/etc/kubernetes/pki\"\n  ]", "[]",
 	     "file is not the one that id, extra, compression and encryption make"},
 	    {"    \"id\": \"8e9e05c52164694d\",\n", "", "member.id is missing"},
-	    {"\"member\": {", "\"members\": {", "member.id is missing"},
+	    {"\"member\": {", "\"memory\": {", "member.id is missing"},
 	    {"\"member\": {\n    \"id\": \"8e9e05c52164694d\",\n    \"name\": \"cp-1\"\n  }",
 	     "\"member\": \"cp-1\"", "member.id is missing"},
 	    {"    \"digest\": true,\n", "", "verified.digest is missing"},
@@ -187,6 +195,19 @@ static void test_refused(void)
 	    {"\"job\": \"hourly\"", "\"job\": \"hou\\u009brly\"", "job holds a control character"},
 	    {"\"/etc/kubernetes/pki\"", "\"etc/kubernetes/pki\"", "extra[0] is no absolute path"},
 	    {"\"/etc/kubernetes/pki\"", "7", "extra[0] is no text"},
+	    {"\"members\": [", "\"members\": [], \"rest\": [", "members is no list of 1 to 16"},
+	    {"\"members\": [", "\"members\": [7], \"rest\": [", "members[0].id is missing"},
+	    {"\"name\": null,", "", "members[1].name is missing"},
+	    {"\"name\": null", "\"name\": \"\"", "members[1].name is empty or too long"},
+	    {"\"client_urls\": []", "\"client_urls\": {}",
+	     "members[1].client_urls is no list, or too long"},
+	    {"\"https://10.0.0.2:2380\"", "\"https://a:1,https://b:1\"",
+	     "members[1].peer_urls holds a comma"},
+	    {"\"https://10.0.0.2:2380\"", "\"https://a\\u001b:1\"",
+	     "members[1].peer_urls holds a control character"},
+	    {"\"https://10.0.0.2:2380\"", "7", "members[1].peer_urls is no text"},
+	    {"\"learner\": true", "\"learner\": 1", "members[1].learner is neither true nor false"},
+	    {"00000000000000a2", "8e9e05c52164694d", "members[1].id is there twice"},
 	    /* What would be deleted, sent or read. */
 	    {"\"file\": \"" ID ".db.tar.zst.age\"", "\"file\": \"../../../etc/shadow\"",
 	     "file is not the one that id, extra, compression and encryption make"},
@@ -213,7 +234,7 @@ static void test_refused(void)
 	}
 }
 
-/* So many of them, with a comma between; '#' becomes the number of each. */
+/* So many of them, with a comma between; '#' becomes the number of each, in two digits. */
 static char *repeat(const char *item, size_t n)
 {
 	char *text = NULL;
@@ -225,7 +246,7 @@ static char *repeat(const char *item, size_t n)
 			(void) fputc(',', out);
 		for (const char *p = item; *p != '\0'; p++) {
 			if (*p == '#')
-				(void) fprintf(out, "%zu", i);
+				(void) fprintf(out, "%02zu", i);
 			else
 				(void) fputc(*p, out);
 		}
@@ -247,6 +268,11 @@ static void test_limits(void)
 	     "{\"target\": \"t#\", \"key\": \"k\", \"bytes\": 1, \"sha256\": \"" SHA_A
 	     "\", \"at\": \"2026-11-21T20:31:00Z\"}",
 	     CATALOG_COPIES_MAX},
+	    {MEMBER_2,
+	     "{\"id\": \"00000000000001#\", \"name\": null, \"peer_urls\": [], \"client_urls\": [], "
+	     "\"learner\": false}",
+	     CATALOG_MEMBERS_MAX - 1},
+	    {"\"https://10.0.0.2:2380\"", "\"https://#\"", CATALOG_URLS_MAX},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases) * 2; i++) {

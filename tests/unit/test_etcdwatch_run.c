@@ -204,6 +204,15 @@ static void start(bool has_step)
 		                server_url(servers[i]));
 		(void) snprintf(v.members[i].version, sizeof(v.members[i].version), "3.5.16");
 	}
+	v.n_list = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		struct view_listed *m = &v.list[i];
+
+		m->id = SERVER_MEMBER_ID(i);
+		m->learner = i == 1;
+		(void) snprintf(m->name, sizeof(m->name), "%s", i == 0 ? "m0" : "");
+		(void) snprintf(m->peer_urls, sizeof(m->peer_urls), "https://10.0.0.%u:2380", i);
+	}
 	run = run_start(&options, done_cb, &got);
 	CHECK_EQ_INT(got.n, 0);
 	CHECK(sync_run(ev, WAIT_MS, &server_snapshot(servers[0])->n_open, 1));
@@ -271,6 +280,12 @@ static void test_kept(bool packs)
 	CHECK_EQ_STR(e->node, "n0");
 	CHECK_EQ_STR(e->member_name, "m0");
 	CHECK_EQ_STR(e->hashkv_verified, "m1");
+	if (CHECK_EQ_INT(e->n_members, 2)) {
+		CHECK(e->members[0].id == SERVER_MEMBER_ID(0) && e->members[1].id == SERVER_MEMBER_ID(1));
+		CHECK_EQ_STR(e->members[0].name, "m0");
+		CHECK_EQ_STR(e->members[1].peer_urls, "https://10.0.0.1:2380");
+		CHECK(e->members[1].name == NULL && e->members[1].learner && !e->members[0].learner);
+	}
 	CHECK_EQ_STR(e->server_version, "3.5.16");
 	CHECK_EQ_INT(e->period_s, 1200);
 	CHECK_EQ_INT(e->revision, 40);
