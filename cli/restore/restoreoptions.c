@@ -112,6 +112,8 @@ const struct cli_option cli_etcd_restore_options[] = {
     {"secret-key-file", FILE_VALUE, .help = "$AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN",
      .set = set_s3},
     {"session-token-file", FILE_VALUE, .help = "where they are lent for a while", .set = set_s3},
+    {"proxy", .value = "URL", .help = "by which it is reached", .set = set_s3},
+    {"customer-key-file", FILE_VALUE, .help = "that the store encrypts with", .set = set_s3},
     {0},
 };
 

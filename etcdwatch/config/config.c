@@ -28,6 +28,9 @@ static void target_fini(struct config_target *target)
 	free(target->secret_key_file);
 	free(target->session_token_file);
 	free(target->credentials_file);
+	free(target->proxy);
+	free(target->kms_key);
+	free(target->customer_key_file);
 }
 
 static void job_fini(struct config_job *job)

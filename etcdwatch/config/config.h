@@ -57,6 +57,9 @@ struct config_target {
 	char *secret_key_file;
 	char *session_token_file; /* NULL: none; only with access_key_file */
 	char *credentials_file;   /* as the AWS tools have it, profile `default` */
+	char *proxy;              /* "http://HOST:PORT"; NULL: none */
+	char *kms_key;            /* that the store encrypts with; NULL: the bucket's default */
+	char *customer_key_file;  /* the same with a key of ours; not both */
 	struct retain_rules retention;
 };
 

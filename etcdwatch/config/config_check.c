@@ -13,6 +13,7 @@
 #include "etcdwatch/config/bech32.h"
 
 #define REGION_BYTES_MAX 64
+#define KMS_KEY_BYTES_MAX 2048    /* of a key's id, alias or ARN: AWS's KMS API, KeyId */
 #define X25519_RECIPIENT_CHARS 62 /* "age1", 32 bytes in groups of five bits, the checksum */
 
 /* --- names --- */
@@ -117,6 +118,37 @@ const char *config_check_s3_endpoint(const char *text,
 	if (url.rest[0] != '\0') {
 		*ret_hint = "scheme, host and port are all; there are bucket and prefix";
 		return "has a path";
+	}
+	return NULL;
+}
+
+/* curl takes 1080 for a proxy's port where none is written, which is that of SOCKS. */
+const char *config_check_proxy(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                               const char **ret_hint)
+{
+	struct conf_url url;
+	const char *wrong;
+
+	*ret_hint = "such as http://proxy.example.org:3128";
+	wrong = conf_parse_url(text, &url);
+	if (wrong != NULL)
+		return wrong;
+	if (url.https)
+		return "is not http://: the proxy itself is reached without TLS";
+	if (!url.has_port)
+		return "has no port";
+	return url.rest[0] != '\0' ? "has a path" : NULL;
+}
+
+const char *config_check_kms(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                             const char **ret_hint)
+{
+	*ret_hint = "the id, the alias or the ARN of a key, such as alias/etcd";
+	if (strlen(text) > KMS_KEY_BYTES_MAX)
+		return "is longer than 2048 characters";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (!isalnum((unsigned char) *p) && strchr(":/_-", *p) == NULL)
+			return "is not the name of a key";
 	}
 	return NULL;
 }

@@ -136,6 +136,12 @@ static void check_address(struct conf *conf, const struct config_target *target,
 		place.keys[2] = "caFile";
 		report(conf, place, "did you mean https://?", "an http:// endpoint has no certificate");
 	}
+	if (target->customer_key_file != NULL && !url.https) {
+		place.keys[2] = "serverSideEncryption";
+		report(conf, place, "did you mean https://?",
+		       "customerKeyFile: the key goes to the store with each request, and may not go "
+		       "unencrypted");
+	}
 	if (target->path_style)
 		return;
 	place.keys[2] = "pathStyle";
@@ -145,6 +151,17 @@ static void check_address(struct conf *conf, const struct config_target *target,
 	else if (url.https && strchr(target->bucket, '.') != NULL)
 		report(conf, place, "write 'pathStyle: true'",
 		       "no certificate is good for a bucket with a '.' in its name");
+}
+
+static void check_server_encryption(struct conf *conf, const struct config_target *target,
+                                    const struct conf_node *written, struct place place)
+{
+	place.keys[2] = "serverSideEncryption";
+	if (target->kms_key != NULL && target->customer_key_file != NULL)
+		report(conf, place, "remove one of them", "kms and customerKeyFile exclude each other");
+	else if (conf_node_find(written, place.keys[2]) != NULL && target->kms_key == NULL &&
+	         target->customer_key_file == NULL)
+		report(conf, place, "kms or customerKeyFile", "names no key");
 }
 
 static bool same_place(const struct config_target *a, const struct config_target *b)
@@ -167,6 +184,8 @@ static void check_targets(struct conf *conf, const struct job_reading *reading)
 			report(conf, name, NULL, "is what the directory on this node is called");
 		check_credentials(conf, target, place);
 		check_address(conf, target, place);
+		check_server_encryption(conf, target,
+		                        conf_node_find(reading->document, "targets")->values[i], place);
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(target->name, job->targets[k].name) == 0)
 				report(conf, name, NULL, "is the name of two targets");

@@ -56,6 +56,11 @@ static void print_target(FILE *out, const struct config_target *target)
 	conf_print_string(out, "    secretKeyFile", target->secret_key_file);
 	conf_print_string(out, "    sessionTokenFile", target->session_token_file);
 	conf_print_string(out, "    credentialsFile", target->credentials_file);
+	conf_print_string(out, "    proxy", target->proxy);
+	if (target->kms_key != NULL || target->customer_key_file != NULL)
+		(void) fputs("    serverSideEncryption:\n", out);
+	conf_print_string(out, "      kms", target->kms_key);
+	conf_print_string(out, "      customerKeyFile", target->customer_key_file);
 	print_retention(out, "    ", &target->retention);
 }
 

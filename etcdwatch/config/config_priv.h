@@ -83,6 +83,10 @@ const char *config_check_s3_endpoint(const char *text, char scratch[static CONF_
                                      const char **ret_hint);
 const char *config_check_bucket(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                 const char **ret_hint);
+const char *config_check_proxy(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                               const char **ret_hint);
+const char *config_check_kms(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                             const char **ret_hint);
 const char *config_check_region(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                 const char **ret_hint);
 

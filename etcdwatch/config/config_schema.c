@@ -151,6 +151,20 @@ static const struct conf_field encryption_fields[] = {
 /* --- where else it goes --- */
 
 #define TARGET(member) offsetof(struct config_target, member)
+static const struct conf_field server_encryption_fields[] = {
+    {.key = "kms", .set = conf_set_string, .offset = TARGET(kms_key), .check = config_check_kms},
+    {.key = "customerKeyFile",
+     .set = conf_set_string,
+     .flags = CONF_SECRET,
+     .offset = TARGET(customer_key_file),
+     .check = conf_check_file},
+    {.key = "customerKey",
+     .flags = CONF_REFUSED,
+     .refusal = "a key does not belong here, write it into a file and name that in "
+                "customerKeyFile"},
+    {0},
+};
+
 static const struct conf_field target_fields[] = {
     {.key = "name",
      .set = conf_set_string,
@@ -208,6 +222,16 @@ static const struct conf_field target_fields[] = {
      .flags = CONF_REFUSED,
      .refusal = "a token does not belong here, write it into a file and name that in "
                 "sessionTokenFile"},
+    {.key = "proxy",
+     .set = conf_set_string,
+     .flags = CONF_SECRET,
+     .offset = TARGET(proxy),
+     .check = config_check_proxy},
+    {.key = "serverSideEncryption",
+     .set = conf_set_map,
+     .flags = CONF_SECRET,
+     .offset = 0,
+     .fields = server_encryption_fields},
     {.key = "retention",
      .set = set_retention,
      .offset = TARGET(retention),

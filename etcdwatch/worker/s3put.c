@@ -125,7 +125,7 @@ static int was_stored(struct putting *p)
 		return 0;
 	if (r < 0)
 		return s3target_fail(p->s3, r, p->problem);
-	if (object.n_bytes != p->result.n_bytes)
+	if (object.n_bytes != p->result.n_bytes || !object.encrypted)
 		return 0;
 	r = hash_file(p, &piece);
 	if (r == 0)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/awsfile.h"
@@ -31,6 +32,9 @@ void s3target_options(struct s3target *t, struct options_entry ret[static S3TARG
 	    {.name = "--secret-key-file", .text = &t->secret_key_file},
 	    {.name = "--session-token-file", .text = &t->session_token_file},
 	    {.name = "--credentials-file", .text = &t->credentials_file},
+	    {.name = "--proxy", .text = &t->proxy},
+	    {.name = "--kms-key", .text = &t->kms_key},
+	    {.name = "--customer-key-file", .text = &t->customer_key_file},
 	    {.name = "--attempts", .text = &t->attempts},
 	    {.name = "--backoff", .text = &t->backoff},
 	    {.name = "--stall-timeout", .text = &t->stall_timeout},
@@ -129,10 +133,39 @@ static int read_keys(const struct s3target *t, struct problem *problem, struct a
 	return single ? read_lines(t, problem, keys) : read_environment(problem, keys);
 }
 
+/* 32 bytes in base64. */
+static int read_customer_key(const struct s3target *t, struct problem *problem, char **ret_key)
+{
+	char *line = NULL, *key = NULL;
+	size_t len = 0;
+	int r;
+
+	if (strncmp(t->endpoint, "https:", 6) != 0)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--customer-key-file: the key goes to the server with each request, "
+		                   "and '%s' is not https",
+		                   t->endpoint);
+	r = read_line(t->customer_key_file, problem, &line);
+	if (r < 0)
+		return r;
+	r = base64_decode(line, &key, &len);
+	explicit_bzero(line, strlen(line));
+	free(line);
+	if (r < 0 || len != S3_CUSTOMER_KEY_BYTES) {
+		free(key);
+		return problem_set(problem, -EBADMSG, "CREDENTIALS",
+		                   "'%s' is not a key of 32 bytes in base64, such as `openssl rand "
+		                   "-base64 32` makes",
+		                   t->customer_key_file);
+	}
+	*ret_key = key;
+	return 0;
+}
+
 /* --- the client ------------------------------------------------------------------------------- */
 
 static int open_client(const struct s3target *t, const struct awsfile *keys,
-                       struct problem *problem, struct s3 **ret_s3)
+                       const char *customer_key, struct problem *problem, struct s3 **ret_s3)
 {
 	struct s3_config config = {
 	    .endpoint = t->endpoint,
@@ -143,6 +176,9 @@ static int open_client(const struct s3target *t, const struct awsfile *keys,
 	    .secret_key = keys->secret_key,
 	    .session_token = keys->session_token,
 	    .ca_file = t->ca_file,
+	    .proxy = t->proxy,
+	    .kms_key = t->kms_key,
+	    .customer_key = (const uint8_t *) customer_key,
 	    .is_cancelled = cancel_is_wanted,
 	};
 	unsigned long attempts = 0, stall_s = 0, backoff_ms = 0;
@@ -167,14 +203,20 @@ static int open_client(const struct s3target *t, const struct awsfile *keys,
 int s3target_open(const struct s3target *t, struct problem *problem, struct s3 **ret_s3)
 {
 	struct awsfile keys = {0};
+	char *customer_key = NULL;
 	int r;
 
 	if (t->endpoint == NULL || t->bucket == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "--endpoint and --bucket are needed");
 	r = read_keys(t, problem, &keys);
+	if (r == 0 && t->customer_key_file != NULL)
+		r = read_customer_key(t, problem, &customer_key);
 	if (r == 0)
-		r = open_client(t, &keys, problem, ret_s3);
+		r = open_client(t, &keys, customer_key, problem, ret_s3);
 	awsfile_fini(&keys);
+	if (customer_key != NULL)
+		explicit_bzero(customer_key, S3_CUSTOMER_KEY_BYTES);
+	free(customer_key);
 	return r;
 }
 

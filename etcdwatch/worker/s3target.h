@@ -6,11 +6,13 @@
  *
  *   --endpoint URL --bucket NAME [--region NAME] [--virtual-host] [--ca-file FILE]
  *   [--access-key-file FILE --secret-key-file FILE [--session-token-file FILE]]
- *   [--credentials-file FILE] [--attempts N] [--stall-timeout SECONDS] [--backoff MILLISECONDS]
+ *   [--credentials-file FILE] [--proxy URL] [--kms-key ID | --customer-key-file FILE]
+ *   [--attempts N] [--stall-timeout SECONDS] [--backoff MILLISECONDS]
  *
  * Secrets are never options. They are the first lines of their files, or the profile `default` of a
  * file of the AWS tools (awsfile.h), or, when no file is named, AWS_ACCESS_KEY_ID,
- * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN in the environment; never some of each.
+ * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN in the environment; never some of each. A customer's
+ * key for the server's encryption is 32 bytes in base64, the first line of its file.
  */
 
 #include "etcdwatch/worker/options.h"
@@ -27,12 +29,15 @@ struct s3target {
 	const char *secret_key_file;
 	const char *session_token_file;
 	const char *credentials_file;
+	const char *proxy;
+	const char *kms_key;
+	const char *customer_key_file;
 	const char *attempts; /* of each request; these three: texts of numbers, NULL: as s3.h has it */
 	const char *stall_timeout;
 	const char *backoff; /* the pause before the second attempt; then it doubles */
 };
 
-#define S3TARGET_OPTIONS 12
+#define S3TARGET_OPTIONS 15
 
 /* The entries for options_parse(), which fill the target. */
 void s3target_options(struct s3target *target, struct options_entry ret[static S3TARGET_OPTIONS]);

@@ -18,7 +18,7 @@
 
 int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
 {
-	const struct s3_call call = {.method = "HEAD", .key = key};
+	const struct s3_call call = {.method = "HEAD", .key = key, .crypt = S3_CRYPT_USES};
 	struct s3_answer answer;
 	int r;
 
@@ -26,6 +26,7 @@ int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
 	if (r < 0)
 		return r;
 	ret_object->n_bytes = answer.n_bytes;
+	ret_object->encrypted = answer.encrypted;
 	memcpy(ret_object->etag, answer.etag, sizeof(ret_object->etag));
 	s3_answer_fini(&answer);
 	return 0;
@@ -34,7 +35,8 @@ int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
 int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
            struct s3_object *ret_object)
 {
-	const struct s3_call call = {.method = "GET", .key = key, .data = data, .userdata = userdata};
+	const struct s3_call call = {
+	    .method = "GET", .key = key, .crypt = S3_CRYPT_USES, .data = data, .userdata = userdata};
 	struct s3_fetch fetch = {.offset = offset};
 	struct s3_answer answer;
 	int r;
@@ -52,7 +54,8 @@ int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, voi
 
 int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece)
 {
-	const struct s3_call call = {.method = "PUT", .key = key, .piece = piece};
+	const struct s3_call call = {
+	    .method = "PUT", .key = key, .crypt = S3_CRYPT_MAKES, .piece = piece};
 	struct s3_answer answer;
 	int r;
 

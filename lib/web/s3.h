@@ -10,7 +10,8 @@
  * Content-MD5. What may pass is tried again, with a growing and jittered pause: connections that
  * fail or stand still, 429, 500, 502, 503, 504, and the errors that S3 names as passing. The rest
  * is told at once. Proxies in the environment are ignored, redirects are not followed. Memory does
- * not grow with the objects.
+ * not grow with the objects. Where encryption by the server is asked for and its answer does not
+ * confirm it, the request has failed (S3_REFUSED).
  *
  * Functions return 0 or -errno: -ENOENT (no such key, bucket or upload), -EACCES (credentials,
  * rights, clock), -ETIMEDOUT, -EAGAIN (server overloaded), -ECANCELED, -EPROTO, -EIO, ..., or
@@ -29,6 +30,7 @@
 #define S3_ETAG_MAX 130
 /* "2026-11-21T20:30:00.000Z" */
 #define S3_TIME_MAX 40
+#define S3_CUSTOMER_KEY_BYTES 32 /* AES-256 */
 
 struct s3_config {
 	const char *endpoint; /* "https://s3.example.com:9000"; no path */
@@ -40,6 +42,11 @@ struct s3_config {
 	const char *secret_key;
 	const char *session_token; /* or NULL */
 	const char *ca_file;       /* verify the server against this; NULL: the system's store */
+	const char *proxy;         /* "http://HOST:PORT", with CONNECT for https; NULL: none */
+	/* The server encrypts each object: with a key of its KMS, or with this one, which it does not
+	 * keep. At most one of them; NULL: as the bucket's default is. */
+	const char *kms_key;
+	const uint8_t *customer_key; /* S3_CUSTOMER_KEY_BYTES; each request has it in clear */
 	/* Zero: the default. */
 	unsigned connect_timeout_ms; /* 10 s */
 	unsigned stall_timeout_ms;   /* nothing moves for so long: 60 s; looked at once a second */
@@ -101,6 +108,7 @@ void s3_on_sent(struct s3 *s3, s3_sent_fn fn, void *userdata);
 
 struct s3_object {
 	uint64_t n_bytes;
+	bool encrypted;         /* s3_head(): as the client asks for, or it asks for nothing */
 	char etag[S3_ETAG_MAX]; /* with its quotes */
 };
 

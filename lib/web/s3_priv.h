@@ -31,6 +31,10 @@ struct s3 {
 	char *region;
 	char *session_token; /* or NULL */
 	char *ca_file;       /* or NULL */
+	char *proxy;         /* or NULL */
+	char *kms_key;       /* or NULL */
+	char *customer_key;  /* in base64, or NULL; with its MD5 */
+	char *customer_key_md5;
 	unsigned connect_timeout_ms;
 	unsigned stall_timeout_ms;
 	unsigned attempts;
@@ -43,11 +47,20 @@ struct s3 {
 	int64_t clock_ahead_s;
 };
 
+/* Which headers of encryption a call has (Amazon S3 API reference): what makes an object says how
+ * it is encrypted, and a customer's key goes with all that reads or writes data. */
+enum s3_crypt {
+	S3_CRYPT_NONE,
+	S3_CRYPT_MAKES,
+	S3_CRYPT_USES,
+};
+
 struct s3_call {
 	const char *method;
 	const char *key; /* NULL: the bucket */
 	struct sigv4_pair query[S3_QUERY_MAX];
 	size_t n_query;
+	enum s3_crypt crypt;
 	/* What is sent: a text, or a piece of a file, or nothing. */
 	const char *text;
 	const struct s3_piece *piece;
@@ -70,6 +83,7 @@ struct s3_answer {
 	size_t body_len;
 	char etag[S3_ETAG_MAX]; /* "" without */
 	uint64_t n_bytes;       /* Content-Length */
+	bool encrypted;         /* as was asked */
 	unsigned retry_after_s; /* 0 without */
 };
 

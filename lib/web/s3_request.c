@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "web/s3_judge.h"
@@ -44,6 +45,10 @@ static const char *check_config(const struct s3_config *c)
 		return "the session token is empty, or not printable";
 	if (c->region != NULL && !is_visible(c->region))
 		return "the region is empty, or not printable";
+	if (c->kms_key != NULL && !is_visible(c->kms_key))
+		return "the name of the KMS key is empty, or not printable";
+	if (c->kms_key != NULL && c->customer_key != NULL)
+		return "the server encrypts with a key of its KMS or with the customer's, not with both";
 	if (!is_visible(c->bucket) || strpbrk(c->bucket, "/?#@:") != NULL)
 		return "the bucket's name is empty, or has characters that no bucket has";
 	return NULL;
@@ -93,6 +98,17 @@ static int parse_endpoint(const struct s3_config *c, struct s3 *s3)
 	return r;
 }
 
+static void copy_customer_key(struct s3 *s3, const uint8_t *key)
+{
+	AUTO(digest_free) struct digest *md5 = digest_new(DIGEST_MD5);
+	uint8_t hash[DIGEST_MD5_BYTES];
+
+	digest_update(md5, key, S3_CUSTOMER_KEY_BYTES);
+	digest_finish(md5, hash);
+	s3->customer_key = base64_encode(key, S3_CUSTOMER_KEY_BYTES);
+	s3->customer_key_md5 = base64_encode(hash, sizeof(hash));
+}
+
 static void copy_config(struct s3 *s3, const struct s3_config *c)
 {
 	s3->bucket = xstrdup(c->bucket);
@@ -102,6 +118,10 @@ static void copy_config(struct s3 *s3, const struct s3_config *c)
 	s3->key = (struct sigv4_key){s3->access_key, s3->secret_key, s3->region};
 	s3->session_token = c->session_token != NULL ? xstrdup(c->session_token) : NULL;
 	s3->ca_file = c->ca_file != NULL ? xstrdup(c->ca_file) : NULL;
+	s3->proxy = c->proxy != NULL ? xstrdup(c->proxy) : NULL;
+	s3->kms_key = c->kms_key != NULL ? xstrdup(c->kms_key) : NULL;
+	if (c->customer_key != NULL)
+		copy_customer_key(s3, c->customer_key);
 	s3->connect_timeout_ms = c->connect_timeout_ms > 0 ? c->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 	s3->stall_timeout_ms = c->stall_timeout_ms > 0 ? c->stall_timeout_ms : STALL_TIMEOUT_MS;
 	s3->attempts = c->attempts > 0 ? c->attempts : ATTEMPTS;
@@ -135,24 +155,32 @@ int s3_new(const struct s3_config *config, const char **ret_why, struct s3 **ret
 	return 0;
 }
 
+static void forget(char *secret)
+{
+	if (secret != NULL)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
 void s3_free(struct s3 *s3)
 {
 	if (s3 == NULL)
 		return;
 	curl_easy_cleanup(s3->easy);
 	curl_global_cleanup();
-	explicit_bzero(s3->secret_key, strlen(s3->secret_key));
-	if (s3->session_token != NULL)
-		explicit_bzero(s3->session_token, strlen(s3->session_token));
 	free(s3->url);
 	free(s3->host);
 	free(s3->root);
 	free(s3->bucket);
 	free(s3->access_key);
-	free(s3->secret_key);
+	forget(s3->secret_key);
 	free(s3->region);
-	free(s3->session_token);
+	forget(s3->session_token);
 	free(s3->ca_file);
+	free(s3->proxy);
+	free(s3->kms_key);
+	forget(s3->customer_key);
+	free(s3->customer_key_md5);
 	free(s3);
 }
 
@@ -241,6 +269,7 @@ static void describe(struct s3 *s3, const struct s3_call *call)
 	                e->code[0] != '\0' && said[0] != '\0' ? ": " : "", said, tries);
 	hide(e->reason, s3->secret_key);
 	hide(e->reason, s3->session_token);
+	hide(e->reason, s3->customer_key);
 	for (char *p = e->reason; *p != '\0'; p++) {
 		if (*p < ' ' || *p >= 0x7f)
 			*p = '?';

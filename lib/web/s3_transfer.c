@@ -21,7 +21,9 @@
 #include "web/s3_priv.h"
 #include "web/s3xml.h"
 
-#define HEADERS_MAX 8
+#define HEADERS_MAX 12
+#define CRYPT "x-amz-server-side-encryption"
+#define CRYPT_CUSTOMER CRYPT "-customer-"
 #define EXPECT_BYTES ((uint64_t) 1 << 20)
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -73,6 +75,24 @@ static void add_header(struct transfer *t, const char *name, const char *value)
 	t->headers = curl_slist_append(t->headers, line);
 }
 
+/* How many there are. */
+static size_t crypt_headers(const struct transfer *t, struct sigv4_pair *headers)
+{
+	const struct s3 *s3 = t->s3;
+	size_t n = 0;
+
+	if (s3->kms_key != NULL && t->call->crypt == S3_CRYPT_MAKES) {
+		headers[n++] = (struct sigv4_pair){CRYPT, "aws:kms"};
+		headers[n++] = (struct sigv4_pair){CRYPT "-aws-kms-key-id", s3->kms_key};
+	}
+	if (s3->customer_key != NULL && t->call->crypt != S3_CRYPT_NONE) {
+		headers[n++] = (struct sigv4_pair){CRYPT_CUSTOMER "algorithm", "AES256"};
+		headers[n++] = (struct sigv4_pair){CRYPT_CUSTOMER "key", s3->customer_key};
+		headers[n++] = (struct sigv4_pair){CRYPT_CUSTOMER "key-md5", s3->customer_key_md5};
+	}
+	return n;
+}
+
 /* Every header that we set is signed, in the order of the names; `rest` is the request without. */
 static void sign(struct transfer *t, const struct sigv4_request *rest)
 {
@@ -100,6 +120,7 @@ static void sign(struct transfer *t, const struct sigv4_request *rest)
 	headers[n++] = (struct sigv4_pair){"x-amz-date", request.date};
 	if (t->s3->session_token != NULL)
 		headers[n++] = (struct sigv4_pair){"x-amz-security-token", t->s3->session_token};
+	n += crypt_headers(t, headers + n);
 	assert(n <= HEADERS_MAX);
 	request.headers = headers;
 	request.n_headers = n;
@@ -354,6 +375,7 @@ static const struct {
 	enum s3_failure failure;
 } failures[] = {
     {CURLE_COULDNT_RESOLVE_HOST, S3_UNREACHABLE},
+    {CURLE_COULDNT_RESOLVE_PROXY, S3_UNREACHABLE},
     {CURLE_COULDNT_CONNECT, S3_UNREACHABLE},
     {CURLE_OPERATION_TIMEDOUT, S3_TIMEOUT},
     {CURLE_PEER_FAILED_VERIFICATION, S3_TLS},
@@ -397,6 +419,16 @@ static int fail_transfer(struct transfer *t, CURLcode code)
 	return t->result < 0 ? t->result : s3_judge_errno(e->failure);
 }
 
+/* A server that does not know the headers passes over them, and would store what it gets. */
+static bool is_encrypted_as_asked(struct transfer *t)
+{
+	const char *kms = header(t, CRYPT), *customer = header(t, CRYPT_CUSTOMER "algorithm");
+
+	if (t->s3->kms_key != NULL)
+		return kms != NULL && strcmp(kms, "aws:kms") == 0;
+	return t->s3->customer_key == NULL || (customer != NULL && strcmp(customer, "AES256") == 0);
+}
+
 /* There is one: good, or an error with a code and a message. */
 static int judge_answer(struct transfer *t, int status)
 {
@@ -409,6 +441,12 @@ static int judge_answer(struct transfer *t, int status)
 		(void) s3xml_parse_error(answer->body, answer->body_len, e->code, sizeof(e->code),
 		                         e->reason, sizeof(e->reason));
 	e->failure = s3_judge_status(status, e->code, ahead_s);
+	t->answer->encrypted = is_encrypted_as_asked(t);
+	if (e->failure == S3_OK && t->call->crypt == S3_CRYPT_MAKES && !answer->encrypted) {
+		e->failure = S3_REFUSED;
+		(void) snprintf(e->reason, sizeof(e->reason),
+		                "the server does not confirm the encryption that it was asked for");
+	}
 	return e->failure == S3_OK ? 0 : s3_judge_errno(e->failure);
 }
 
@@ -445,7 +483,10 @@ static void set_options(struct transfer *t)
 	(void) curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void) curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long) CURL_HTTP_VERSION_1_1);
 	(void) curl_easy_setopt(easy, CURLOPT_USERAGENT, "fairlead/" FAIRLEAD_VERSION);
-	(void) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	(void) curl_easy_setopt(easy, CURLOPT_PROXY, t->s3->proxy != NULL ? t->s3->proxy : "");
+	/* Or $no_proxy holds. */
+	(void) curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	(void) curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	(void) curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void) curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	/* Or "a/../b" would be asked for as "b", and signed as what it is. */

@@ -56,8 +56,12 @@ static int take_element(struct s3 *s3, const struct s3_call *call, struct s3_ans
 
 int s3_upload_create(struct s3 *s3, const char *key, char ret_id[static S3_UPLOAD_ID_MAX])
 {
-	const struct s3_call call = {
-	    .method = "POST", .key = key, .query = {{"uploads", ""}}, .n_query = 1, .text = ""};
+	const struct s3_call call = {.method = "POST",
+	                             .key = key,
+	                             .query = {{"uploads", ""}},
+	                             .n_query = 1,
+	                             .crypt = S3_CRYPT_MAKES,
+	                             .text = ""};
 	struct s3_answer answer;
 	int r;
 
@@ -76,6 +80,7 @@ int s3_upload_part(struct s3 *s3, const char *key, const char *id, unsigned numb
 	                             .key = key,
 	                             .query = {{"partNumber", text}, {"uploadId", id}},
 	                             .n_query = 2,
+	                             .crypt = S3_CRYPT_USES,
 	                             .piece = piece};
 	struct s3_answer answer;
 	int r;

@@ -214,6 +214,49 @@ expect_error "another name" S3_TLS
 S3_OPTIONS=()
 ENDPOINT=http://127.0.0.1:$S3_PORT
 
+say "through a proxy, which alone knows the host's address; and where it does not lead there"
+"$ROOT/tests/s3/proxy" 3128 far.test=127.0.0.1 >"$LOG_DIR/proxy.log" 2>&1 &
+PID[proxy]=$!
+wait_until 5 log_says proxy '^ready$'
+pki_issue far s3-ca far.test DNS:far.test
+sed -i "s|ssl_certificate .*|ssl_certificate $PKI/far.crt; ssl_certificate_key $PKI/far.key;|" \
+	"$T/nginx/nginx.conf"
+kill -HUP "${PID[nginx]}"
+wait_until 5 openssl s_client -connect 127.0.0.1:8443 -verify_hostname far.test -verify_return_error \
+	-CAfile "$PKI/s3-ca.crt" -brief </dev/null
+ENDPOINT=https://far.test:8443
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --proxy http://127.0.0.1:3128)
+s3 put file tls/proxied --part-size 5
+expect_ok "put" parts=2
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --attempts 1)
+s3 check
+expect_error "without the proxy" S3_UNREACHABLE far.test
+ENDPOINT=https://elsewhere.test:8443
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --proxy http://127.0.0.1:3128 --attempts 1)
+s3 check
+expect_error "a host that the proxy refuses" S3_CUT 403
+log_says proxy '^CONNECT far.test:8443 ' || fail "the proxy was not asked"
+
+say "a server that does not know of encryption is not taken for one that encrypts"
+openssl rand -base64 32 >customer.key
+ENDPOINT=https://far.test:8443
+S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --proxy http://127.0.0.1:3128)
+s3 put file tls/encrypted --customer-key-file customer.key
+expect_error "with our key" S3_REFUSED
+s3 put file tls/encrypted --kms-key alias/etcd
+expect_error "with its own" S3_REFUSED
+s3 put file tls/encrypted --kms-key alias/etcd --customer-key-file customer.key
+expect_error "with both" USAGE "not with both"
+head -c 31 customer.key >short.key
+s3 put file tls/encrypted --customer-key-file short.key
+expect_error "no key" CREDENTIALS "'short.key' is not a key of 32 bytes in base64"
+ENDPOINT=http://127.0.0.1:$S3_PORT
+S3_OPTIONS=(--customer-key-file customer.key)
+s3 check
+expect_error "in clear" USAGE "is not https"
+rm customer.key short.key
+S3_OPTIONS=()
+
 say "a snapshot, packed for two, goes there and comes back to one of them"
 age-keygen -o one 2>/dev/null
 age-keygen -o two 2>/dev/null

@@ -35,6 +35,9 @@ static pid_t server_pid;
 static struct s3 *s3;
 static int listener, port;
 static unsigned stall_ms = 10000;
+/* Of the next client, where a test sets them. */
+static const char *kms_key, *elsewhere, *proxy;
+static const uint8_t *customer_key;
 
 /* --- the server ------------------------------------------------------------------------------- */
 
@@ -99,7 +102,10 @@ static void start(bool (*is_cancelled)(void), const char *const *answers, size_t
 {
 	AUTO(free) char *endpoint = xasprintf("http://127.0.0.1:%d", port);
 	const struct s3_config config = {
-	    .endpoint = endpoint,
+	    .endpoint = elsewhere != NULL ? elsewhere : endpoint,
+	    .proxy = proxy,
+	    .kms_key = kms_key,
+	    .customer_key = customer_key,
 	    .bucket = "b",
 	    .access_key = "AK",
 	    .secret_key = "SECRET-KEY",

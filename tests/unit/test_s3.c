@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "tests/unit/s3fake.h"
+#include "web/s3_upload.h"
 
 static void test_put(void)
 {
@@ -31,6 +32,128 @@ static void test_put(void)
 	      strstr(heard->requests[0], "chunked") == NULL &&
 	      strstr(heard->requests[0], "SECRET") == NULL);
 	(void) close(piece.fd);
+}
+
+/* --- encryption by the server, and a proxy ---------------------------------------------------- */
+
+#define CRYPT "x-amz-server-side-encryption"
+#define KMS_SAYS CRYPT ": aws:kms\r\n"
+#define CUSTOMER_SAYS "X-Amz-Server-Side-Encryption-Customer-Algorithm: AES256\r\n"
+#define UPLOAD_ID \
+	"<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
+
+static int drop_data(const void *data UNUSED, size_t len UNUSED, void *userdata UNUSED)
+{
+	return 0;
+}
+
+static bool has_crypt(unsigned i)
+{
+	return strstr(heard->requests[i], CRYPT) != NULL;
+}
+
+static void test_kms(void)
+{
+	char id[S3_UPLOAD_ID_MAX];
+	struct s3_object object;
+	struct s3_piece piece;
+	struct s3_part part;
+
+	kms_key = "alias/etcd";
+	make_piece("abc", &piece);
+	START(ANSWER("200 OK", ETAG KMS_SAYS, ""), ANSWER("200 OK", KMS_SAYS, UPLOAD_ID),
+	      ANSWER("200 OK", ETAG, ""), ANSWER("200 OK", ETAG "Content-Length: 0\r\n", ""));
+	CHECK_EQ_INT(s3_put(s3, "k", &piece), 0);
+	CHECK_EQ_INT(s3_upload_create(s3, "k", id), 0);
+	CHECK_EQ_INT(s3_upload_part(s3, "k", id, 1, &piece, &part), 0);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		(void) asked(i, "\r\n" CRYPT ": aws:kms\r\n");
+		(void) asked(i, "\r\n" CRYPT "-aws-kms-key-id: alias/etcd\r\n");
+		(void) asked(i, ";x-amz-security-token;" CRYPT ";" CRYPT "-aws-kms-key-id, ");
+	}
+	CHECK(!has_crypt(2) && !has_crypt(3));
+	CHECK(!object.encrypted);
+	START(ANSWER("200 OK", ETAG KMS_SAYS "Content-Length: 0\r\n", ""));
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK(object.encrypted);
+	/* It passed over the headers: what was to be encrypted is not. */
+	START(ANSWER("200 OK", ETAG, ""));
+	fails(s3_put(s3, "k", &piece), -EINVAL, S3_REFUSED, "does not confirm the encryption");
+	START(ANSWER("200 OK", ETAG CRYPT ": AES256\r\n", ""));
+	fails(s3_put(s3, "k", &piece), -EINVAL, S3_REFUSED, "does not confirm the encryption");
+	START(ANSWER("200 OK", "", UPLOAD_ID));
+	fails(s3_upload_create(s3, "k", id), -EINVAL, S3_REFUSED, "does not confirm the encryption");
+	kms_key = NULL;
+	(void) close(piece.fd);
+}
+
+static void test_customer_key(void)
+{
+	static const uint8_t key[S3_CUSTOMER_KEY_BYTES] = "0123456789abcdef0123456789abcdef";
+	static const char in_base64[] = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+	char id[S3_UPLOAD_ID_MAX];
+	struct s3_object object;
+	struct s3_piece piece;
+	struct s3_part part;
+
+	customer_key = key;
+	make_piece("abc", &piece);
+	START(ANSWER("200 OK", ETAG CUSTOMER_SAYS, ""), ANSWER("200 OK", CUSTOMER_SAYS, UPLOAD_ID),
+	      ANSWER("200 OK", ETAG, ""), ANSWER("200 OK", ETAG "Content-Length: 0\r\n", ""),
+	      ANSWER("200 OK", ETAG "Content-Length: 0\r\n", ""), ANSWER("204 OK", "", ""));
+	CHECK_EQ_INT(s3_put(s3, "k", &piece), 0);
+	CHECK_EQ_INT(s3_upload_create(s3, "k", id), 0);
+	CHECK_EQ_INT(s3_upload_part(s3, "k", id, 1, &piece, &part), 0);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK_EQ_INT(s3_get(s3, "k", 0, drop_data, NULL, &object), 0);
+	CHECK_EQ_INT(s3_delete(s3, "k"), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		(void) asked(i, "\r\n" CRYPT "-customer-algorithm: AES256\r\n");
+		(void) asked(i, "\r\n" CRYPT "-customer-key: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+		                "\r\n");
+		(void) asked(i, "\r\n" CRYPT "-customer-key-md5: hRasmdxgYDKV3nvbahU1MA==\r\n");
+		(void) asked(i, ";x-amz-security-token;" CRYPT "-customer-algorithm;" CRYPT
+		                "-customer-key;" CRYPT "-customer-key-md5, ");
+	}
+	CHECK(!has_crypt(5));
+	START(ANSWER("200 OK", ETAG, ""));
+	fails(s3_put(s3, "k", &piece), -EINVAL, S3_REFUSED, "does not confirm the encryption");
+	/* A server may repeat what it was sent. */
+	START(ANSWER("403 Forbidden", "",
+	             "<Error><Code>AccessDenied</Code><Message>"
+	             "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=</Message></Error>"));
+	fails(s3_put(s3, "k", &piece), -EACCES, S3_DENIED, "********");
+	CHECK(strstr(s3_get_error(s3)->reason, in_base64) == NULL);
+	customer_key = NULL;
+	(void) close(piece.fd);
+}
+
+static void test_proxy(void)
+{
+	AUTO(free) char *here = xasprintf("http://127.0.0.1:%d", port);
+	struct s3_object object;
+
+	/* Those of the environment are not used, and exceptions from them do not count. */
+	CHECK(setenv("no_proxy", "*", 1) == 0);
+	CHECK(setenv("http_proxy", "http://127.0.0.1:1", 1) == 0);
+	START(ANSWER("200 OK", ETAG "Content-Length: 0\r\n", ""));
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	(void) asked(0, "HEAD /b/k HTTP/1.1\r\n");
+	proxy = here;
+	elsewhere = "http://store.test";
+	START(ANSWER("200 OK", ETAG "Content-Length: 0\r\n", ""));
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	(void) asked(0, "HEAD http://store.test/b/k HTTP/1.1\r\n");
+	(void) asked(0, "\r\nHost: store.test\r\n");
+	elsewhere = "https://store.test:9000";
+	START(
+	    ANSWER("407 Proxy Authentication Required", "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n", ""));
+	fails(s3_head(s3, "k", &object), -ECONNRESET, S3_CUT, "407");
+	(void) asked(0, "CONNECT store.test:9000 HTTP/1.1\r\n");
+	CHECK(strstr(heard->requests[0], "AWS4") == NULL);
+	proxy = elsewhere = NULL;
+	CHECK(unsetenv("no_proxy") == 0 && unsetenv("http_proxy") == 0);
 }
 
 /* The file changed after it was hashed: it is cut short, and then another. */
@@ -322,6 +445,9 @@ int main(void)
 {
 	fake_up();
 	test_put();
+	test_kms();
+	test_customer_key();
+	test_proxy();
 	test_put_changed();
 	test_get();
 	test_get_wrong();
