@@ -101,6 +101,7 @@ extern const struct cli_option cli_support_options[];
 extern const struct cli_option cli_health_options[];
 extern const struct cli_option cli_etcd_drill_options[];
 extern const struct cli_option cli_etcd_restore_options[];
+extern const struct cli_option cli_etcd_snapshot_options[]; /* of struct restoreoptions too */
 
 int cli_status(const struct cli *cli, int argc, char **argv);
 int cli_top(const struct cli *cli, int argc, char **argv);

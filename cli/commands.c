@@ -12,6 +12,11 @@
 #define CONFIG_FILES                                                       \
 	"Without a FILE it is /etc/fairlead/config.yaml and the *.yaml files " \
 	"in\n/etc/fairlead/conf.d."
+/* The designators of what reads any snapshot. */
+#define READS                                                                                      \
+	.more = "SNAPSHOT is a file, packed or not, an id, 'latest' or s3:TARGET/ID. What has to be\n" \
+	        "unpacked goes into a file without a name in $TMPDIR, else /var/tmp.",                 \
+	.own = cli_etcd_snapshot_options, .completes = CLI_FILES
 #define STEERED                                                                          \
 	"It shows what would be done and asks; where nobody can be asked, it takes --yes.\n" \
 	"For root. What would leave etcd without a majority is refused."
@@ -198,24 +203,24 @@ const struct cli_command cli_commands[] = {
     {"etcd snapshot accept", "[JOB]",
      "Say that the data may be as small as it has become, so that retention goes on.",
      .more = "For root.", .max_words = 1, .fn = cli_etcd_snapshot_accept},
-    {"etcd snapshot verify", "[--no-digest] [--revision N] FILE",
-     "Whether a snapshot of etcd is sound: digest, tree, keys; and its HashKV.",
+    {"etcd snapshot verify", "[--no-digest] [--revision N] [OPTION]... SNAPSHOT",
+     "Whether a snapshot of etcd is sound: digest, tree, keys; and its HashKV.", READS,
      .exits = "  1  it is damaged", .min_words = 1, .max_words = 1,
-     .takes = T(NO_DIGEST) | T(REVISION), .completes = CLI_FILES, .fn = cli_etcd_snapshot_verify},
-    {"etcd snapshot status", "FILE",
-     "The hash, revision, keys and size of a snapshot, as etcdctl prints them.", .min_words = 1,
-     .max_words = 1, .completes = CLI_FILES, .fn = cli_etcd_snapshot_status},
-    {"etcd snapshot get", "[--revision N] [--prefix] KEY FILE",
-     "Read keys from a snapshot of etcd.",
+     .takes = T(NO_DIGEST) | T(REVISION), .fn = cli_etcd_snapshot_verify},
+    {"etcd snapshot status", "[OPTION]... SNAPSHOT",
+     "The hash, revision, keys and size of a snapshot, as etcdctl prints them.", READS,
+     .min_words = 1, .max_words = 1, .fn = cli_etcd_snapshot_status},
+    {"etcd snapshot get", "[--revision N] [--prefix] [OPTION]... KEY SNAPSHOT",
+     "Read keys from a snapshot of etcd.", READS,
      .exits = "  1  there is no such key, or the file is damaged", .min_words = 2, .max_words = 2,
-     .takes = T(REVISION) | T(PREFIX), .completes = CLI_FILES, .fn = cli_etcd_snapshot_get},
-    {"etcd snapshot usage", "[--depth N] FILE | [--local] latest",
-     "What fills a snapshot of etcd: keys by their beginning, the largest first.", .min_words = 1,
-     .max_words = 1, .takes = T(DEPTH) | T(LOCAL), .completes = CLI_FILES,
-     .fn = cli_etcd_snapshot_usage},
-    {"etcd snapshot diff", "FILE FILE", "The keys that two snapshots have different.",
+     .takes = T(REVISION) | T(PREFIX), .fn = cli_etcd_snapshot_get},
+    {"etcd snapshot usage", "[--depth N] [OPTION]... SNAPSHOT | [--local] latest",
+     "What fills a snapshot of etcd: keys by their beginning, the largest first.", READS,
+     .min_words = 1, .max_words = 1, .takes = T(DEPTH) | T(LOCAL), .fn = cli_etcd_snapshot_usage},
+    {"etcd snapshot diff", "[OPTION]... SNAPSHOT SNAPSHOT",
+     "The keys that two snapshots have different.", READS,
      .exits = "  1  they are different, or one is damaged", .min_words = 2, .max_words = 2,
-     .completes = CLI_FILES, .fn = cli_etcd_snapshot_diff},
+     .fn = cli_etcd_snapshot_diff},
     {"etcd restore", "[--yes] [OPTION]... [SNAPSHOT]",
      "Make this node's etcd anew from a snapshot; without --yes, say how.",
      .more =

@@ -56,6 +56,35 @@ static int set_bump(void *into, const struct cli_option *option UNUSED, const ch
 #define FILE_VALUE .value = "FILE", .completes = CLI_FILES
 #define DIR_VALUE .value = "DIR", .completes = CLI_DIRECTORIES
 
+/* What finds a snapshot and decrypts it. */
+/* clang-format off */
+#define SOURCE_ROWS                                                                                \
+	{"identity", FILE_VALUE, .help = "to decrypt it with (age); may be repeated", .set = set_list, \
+	 AT(identities)},                                                                              \
+	{"plain", .help = "take the one that is named also where it is not encrypted and\nothers are", \
+	 FLAG(plain)},                                                                                 \
+	{"directory", DIR_VALUE, .help = "where the snapshots are; else as etcdwatch is configured",   \
+	 TEXT(directory)},                                                                             \
+	{"job", .value = "NAME", .help = "which of the jobs, if there are several", TEXT(job)},        \
+	{"config", .value = "PATH", .help = "of etcdwatch; else the default places",                   \
+	 .completes = CLI_FILES, TEXT(config)},                                                        \
+	{"endpoint", .value = "URL", .help = "of an S3 store that etcdwatch is not configured for",    \
+	 .set = set_s3},                                                                               \
+	{"bucket", .value = "NAME", .help = "in it", .set = set_s3},                                   \
+	{"s3-prefix", .value = "TEXT", .help = "what the names of its objects begin with",             \
+	 TEXT(s3_prefix)},                                                                             \
+	{"region", .value = "NAME", .help = "of it", .set = set_s3},                                   \
+	{"virtual-host", .help = "the bucket is a part of the host's name", .set = set_s3},            \
+	{"ca-file", FILE_VALUE, .help = "which signs its certificate", .set = set_s3},                 \
+	{"access-key-file", FILE_VALUE, .help = "its keys; else they are in $AWS_ACCESS_KEY_ID,",      \
+	 .set = set_s3},                                                                               \
+	{"secret-key-file", FILE_VALUE, .help = "$AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN",       \
+	 .set = set_s3},                                                                               \
+	{"session-token-file", FILE_VALUE, .help = "where they are lent for a while", .set = set_s3},  \
+	{"proxy", .value = "URL", .help = "by which it is reached", .set = set_s3},                    \
+	{"customer-key-file", FILE_VALUE, .help = "that the store encrypts with", .set = set_s3}
+/* clang-format on */
+
 const struct cli_option cli_etcd_restore_options[] = {
     {"dry-run", .help = "only say what would be done (the default), even with --yes",
      FLAG(dry_run)},
@@ -81,10 +110,6 @@ const struct cli_option cli_etcd_restore_options[] = {
     {"rebuilt", FILE_VALUE,
      .help = "the snapshot that is made of it, which stays; else\nDATA-DIR.rebuilt.db",
      TEXT(rebuilt)},
-    {"identity", FILE_VALUE, .help = "to decrypt it with (age); may be repeated", .set = set_list,
-     AT(identities)},
-    {"plain", .help = "take the one that is named also where it is not encrypted and\nothers are",
-     FLAG(plain)},
     {"sha256", .value = "HEX", .help = "the SHA-256 that it has to have, without the digest",
      TEXT(sha256)},
     {"tool", .value = "PATH",
@@ -94,28 +119,11 @@ const struct cli_option cli_etcd_restore_options[] = {
      TEXT(wish.wal_dir)},
     {"manifests", DIR_VALUE, .help = "of static pods; else /etc/kubernetes/manifests",
      TEXT(manifests)},
-    {"directory", DIR_VALUE, .help = "where the snapshots are; else as etcdwatch is configured",
-     TEXT(directory)},
-    {"job", .value = "NAME", .help = "which of the jobs, if there are several", TEXT(job)},
-    {"config", .value = "PATH", .help = "of etcdwatch; else the default places",
-     .completes = CLI_FILES, TEXT(config)},
-    {"endpoint", .value = "URL", .help = "of an S3 store that etcdwatch is not configured for",
-     .set = set_s3},
-    {"bucket", .value = "NAME", .help = "in it", .set = set_s3},
-    {"s3-prefix", .value = "TEXT", .help = "what the names of its objects begin with",
-     TEXT(s3_prefix)},
-    {"region", .value = "NAME", .help = "of it", .set = set_s3},
-    {"virtual-host", .help = "the bucket is a part of the host's name", .set = set_s3},
-    {"ca-file", FILE_VALUE, .help = "which signs its certificate", .set = set_s3},
-    {"access-key-file", FILE_VALUE, .help = "its keys; else they are in $AWS_ACCESS_KEY_ID,",
-     .set = set_s3},
-    {"secret-key-file", FILE_VALUE, .help = "$AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN",
-     .set = set_s3},
-    {"session-token-file", FILE_VALUE, .help = "where they are lent for a while", .set = set_s3},
-    {"proxy", .value = "URL", .help = "by which it is reached", .set = set_s3},
-    {"customer-key-file", FILE_VALUE, .help = "that the store encrypts with", .set = set_s3},
+    SOURCE_ROWS,
     {0},
 };
+
+const struct cli_option cli_etcd_snapshot_options[] = {SOURCE_ROWS, {0}};
 
 int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct restoreoptions *ret)
 {

@@ -206,6 +206,11 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 	return code;
 }
 
+bool restoresource_is_s3(const char *name)
+{
+	return strncmp(name, S3_MARK, strlen(S3_MARK)) == 0;
+}
+
 int restoresource_find(const struct restoreoptions *o, struct restoresource *ret)
 {
 	*ret = (struct restoresource){0};
@@ -217,7 +222,7 @@ int restoresource_find(const struct restoreoptions *o, struct restoresource *ret
 		texts_add(&ret->decrypt, "--plain");
 	if (o->job != NULL)
 		texts_add_option(&ret->find, "--job", o->job);
-	if (strncmp(o->source, S3_MARK, strlen(S3_MARK)) == 0)
+	if (restoresource_is_s3(o->source))
 		return find_in_target(o, o->source + strlen(S3_MARK), ret);
 	return find_in_directory(o, ret);
 }

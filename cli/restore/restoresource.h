@@ -18,6 +18,9 @@ struct restoresource {
 	char *record;         /* the directory where changes are recorded; NULL: not known */
 };
 
+/* Whether the name means one in S3. */
+bool restoresource_is_s3(const char *name);
+
 /* CLI_OK; or it has said what is wrong. */
 int restoresource_find(const struct restoreoptions *options, struct restoresource *ret);
 void restoresource_fini(struct restoresource *source);

@@ -15,6 +15,7 @@
 #include "base/macro.h"
 #include "bolt/view.h"
 #include "cli/snapshot/file.h"
+#include "cli/snapshot/find.h"
 
 enum change {
 	CHANGE_REMOVED,
@@ -138,10 +139,10 @@ static int diff_files(const struct cli *cli, struct etcd_file *a, struct etcd_fi
 int cli_etcd_snapshot_diff(const struct cli *cli, int argc UNUSED, char **argv)
 {
 	struct etcd_file a = {0}, b = {0};
-	int code = etcd_file_open(&a, argv[0]);
+	int code = etcd_file_find(cli, argv[0], &a);
 
 	if (code == CLI_OK)
-		code = etcd_file_open(&b, argv[1]);
+		code = etcd_file_find(cli, argv[1], &b);
 	if (code == CLI_OK)
 		code = diff_files(cli, &a, &b);
 	etcd_file_fini(&a);

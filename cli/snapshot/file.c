@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/common/table.h"
 
-#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define SHOWN_FROM_BYTES ((uint64_t) 16 << 20)
-#define AGE_MAGIC "age-encryption.org/v1\n"
+#define TAR_MAGIC_AT 257
 
 int etcd_file_explain(const struct etcd_file *file, int r)
 {
@@ -25,43 +25,39 @@ int etcd_file_explain(const struct etcd_file *file, int r)
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
 }
 
-static bool begins_with(const char *path, const char *magic, size_t len)
+bool etcd_file_is_packed(const char *path)
 {
-	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char found[32];
+	static const struct {
+		size_t at;
+		const char *magic;
+		const char *suffix;
+	} layers[] = {
+	    {0, "age-encryption.org/v1\n", ".age"},
+	    {0, "\x28\xb5\x2f\xfd", ".zst"},
+	    {TAR_MAGIC_AT, "ustar", ".tar"},
+	};
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char found[TAR_MAGIC_AT + 5] = "";
+	size_t len = strlen(path);
 
-	return fd >= 0 && read(fd, found, sizeof(found)) >= (ssize_t) len &&
-	       memcmp(found, magic, len) == 0;
+	if (fd < 0 || pread(fd, found, sizeof(found), 0) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(layers); i++) {
+		size_t n = strlen(layers[i].suffix);
+
+		if (memcmp(found + layers[i].at, layers[i].magic, strlen(layers[i].magic)) == 0 ||
+		    (len > n && strcmp(path + len - n, layers[i].suffix) == 0))
+			return true;
+	}
+	return false;
 }
 
-/* As most of them are that lie in the directory of a job. */
-static void explain_packing(struct etcd_file *file)
-{
-	bool age = begins_with(file->path, AGE_MAGIC, strlen(AGE_MAGIC));
-
-	if (!age && !begins_with(file->path, ZSTD_MAGIC, strlen(ZSTD_MAGIC)))
-		return;
-	file->fault.page = BOLT_NO_PAGE;
-	(void) snprintf(file->fault.what, sizeof(file->fault.what),
-	                "it is %s: etcdwatch-worker unpack FILE --to PLAIN.db%s makes a plain copy",
-	                age ? "encrypted" : "compressed", age ? " --identity KEY" : "");
-}
-
-int etcd_file_try(struct etcd_file *file, const char *path)
+int etcd_file_open(struct etcd_file *file, const char *path)
 {
 	int r;
 
 	*file = (struct etcd_file){.path = path};
 	r = snapshot_open(path, &file->fault, &file->snapshot);
-	if (r == -EBADMSG)
-		explain_packing(file);
-	return r;
-}
-
-int etcd_file_open(struct etcd_file *file, const char *path)
-{
-	int r = etcd_file_try(file, path);
-
 	return r < 0 ? etcd_file_explain(file, r) : CLI_OK;
 }
 
@@ -69,7 +65,9 @@ void etcd_file_fini(struct etcd_file *file)
 {
 	snapshot_close(file->snapshot);
 	progress_free(file->progress);
-	*file = (struct etcd_file){.path = file->path};
+	free(file->owned_path);
+	free(file->id);
+	*file = (struct etcd_file){0};
 }
 
 static void pass_cb(const char *pass, uint64_t bytes, uint64_t of_bytes, void *userdata)

@@ -13,18 +13,19 @@
 #include "cli/common/progress.h"
 
 struct etcd_file {
-	const char *path; /* borrowed */
+	const char *path; /* borrowed; for sentences */
+	char *owned_path; /* is `path` then; or NULL */
+	char *id;         /* in the catalogue; NULL: it has none */
 	struct bolt_fault fault;
 	struct snapshot *snapshot;
-	struct progress *progress; /* NULL: nobody is shown any */
+	struct progress *progress; /* NULL: none is shown */
 };
 
-/* 0 or -errno, and the fault is set: also that it is packed, and how it is unpacked. `file` must
- * stay where it is until etcd_file_fini(). */
-int etcd_file_try(struct etcd_file *file, const char *path);
+/* By its name or its first bytes: compressed, encrypted or a bundle. */
+bool etcd_file_is_packed(const char *path);
 
-/* CLI_OK, or what etcd_file_explain() returns. `file` must stay where it is until etcd_file_fini().
- */
+/* A plain file: CLI_OK, or what etcd_file_explain() returns. `file` must stay where it is until
+ * etcd_file_fini(). */
 int etcd_file_open(struct etcd_file *file, const char *path);
 void etcd_file_fini(struct etcd_file *file);
 

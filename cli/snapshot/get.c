@@ -16,6 +16,7 @@
 #include "base/macro.h"
 #include "bolt/view.h"
 #include "cli/snapshot/file.h"
+#include "cli/snapshot/find.h"
 #include "cli/common/table.h"
 
 static void print_line(struct bytes text)
@@ -79,9 +80,11 @@ int cli_etcd_snapshot_get(const struct cli *cli, int argc UNUSED, char **argv)
 	struct etcd_file file;
 	int r, code;
 
-	code = etcd_file_open(&file, argv[1]);
-	if (code != CLI_OK)
+	code = etcd_file_find(cli, argv[1], &file);
+	if (code != CLI_OK) {
+		etcd_file_fini(&file);
 		return code;
+	}
 	r = view_new(snapshot_db(file.snapshot), cli->revision, &match, &view);
 	if (r >= 0 && view_count(view) == 0)
 		code = say_none(cli, argv[0], &file, view);

@@ -17,6 +17,7 @@
 #include "base/macro.h"
 #include "bolt/dbinfo.h"
 #include "cli/snapshot/file.h"
+#include "cli/snapshot/find.h"
 #include "cli/common/table.h"
 
 struct report {
@@ -206,16 +207,24 @@ static void print_new(const struct cli *cli, json_t *object)
 
 /* --- the commands ----------------------------------------------------------------------------- */
 
-static int refuse(const struct cli *cli, const struct etcd_file *file, int r)
+/* For a program; only what is about the snapshot. */
+static void print_refused(const struct cli *cli, const struct etcd_file *file)
 {
-	if (cli->output != CLI_TABLE)
+	if (cli->output != CLI_TABLE && file->fault.what[0] != '\0')
 		print_new(cli, json_pack("{s:o, s:b, s:o, s:s}", "file", jsonval_text(file->path),
 		                         "verified", 0, "page",
 		                         file->fault.page == BOLT_NO_PAGE
 		                             ? json_null()
 		                             : json_integer((json_int_t) file->fault.page),
 		                         "reason", file->fault.what));
-	return etcd_file_explain(file, r);
+}
+
+/* With its id in the catalogue, if it has one. Takes the object. */
+static void print_of(const struct cli *cli, const struct etcd_file *file, json_t *object)
+{
+	if (file->id != NULL)
+		(void) json_object_set_new(object, "id", jsonval_text(file->id));
+	print_new(cli, object);
 }
 
 static int check_digest(const struct cli *cli, struct etcd_file *file, struct report *report)
@@ -239,23 +248,24 @@ int cli_etcd_snapshot_verify(const struct cli *cli, int argc UNUSED, char **argv
 {
 	struct report report = {0};
 	struct etcd_file file;
-	int r, code = CLI_OK;
+	int r = 0, code = etcd_file_find(cli, argv[0], &file);
 
-	r = etcd_file_try(&file, argv[0]);
-	if (r >= 0)
+	if (code == CLI_OK) {
 		etcd_file_show_progress(&file);
-	if (r >= 0)
 		r = check_digest(cli, &file, &report);
-	if (r >= 0)
-		r = read_report(&file, cli->revision, &report);
-	if (r < 0) {
-		code = refuse(cli, &file, r);
+		if (r >= 0)
+			r = read_report(&file, cli->revision, &report);
+		if (r < 0)
+			code = etcd_file_explain(&file, r);
+	}
+	if (code != CLI_OK) {
+		print_refused(cli, &file);
 	} else if (cli->output != CLI_TABLE) {
 		json_t *object = json_pack("{s:o, s:b, s:s}", "file", jsonval_text(file.path), "verified",
 		                           1, "digest", report.digest);
 
 		(void) json_object_update_new(object, describe(&report));
-		print_new(cli, object);
+		print_of(cli, &file, object);
 	} else {
 		print_verified(stdout, file.path, &report);
 	}
@@ -270,16 +280,18 @@ int cli_etcd_snapshot_status(const struct cli *cli, int argc UNUSED, char **argv
 	struct etcd_file file;
 	int r, code;
 
-	code = etcd_file_open(&file, argv[0]);
-	if (code != CLI_OK)
+	code = etcd_file_find(cli, argv[0], &file);
+	if (code != CLI_OK) {
+		etcd_file_fini(&file);
 		return code;
+	}
 	etcd_file_show_progress(&file);
 	/* Its one line needs no HashKV. */
 	r = read_report(&file, cli->output != CLI_TABLE ? 0 : SNAPSHOT_NO_HASHKV, &report);
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
 	else if (cli->output != CLI_TABLE)
-		print_new(cli, describe(&report));
+		print_of(cli, &file, describe(&report));
 	else
 		print_status(stdout, &report);
 	dbinfo_free(report.info);

@@ -17,6 +17,7 @@
 #include "base/mono.h"
 #include "bolt/usage.h"
 #include "cli/snapshot/file.h"
+#include "cli/snapshot/find.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"
 #include "cli/snapshot/usage_render.h"
@@ -142,13 +143,6 @@ static int ask_newest(const struct cli *cli)
 	json_t *snapshots = json_array();
 	int code;
 
-	if (cli->depth != 0) {
-		(void) fprintf(
-		    stderr, "fairlead: the newest one is counted by %d components: --depth is for a FILE\n",
-		    DEPTH);
-		json_decref(snapshots);
-		return CLI_USAGE;
-	}
 	code = cli_ask_each(cli, "etcdwatch", words, ARRAY_SIZE(words) - (cli->local ? 0 : 1),
 	                    LIST_TIMEOUT_US, collect, snapshots, &answer);
 	if (code == CLI_OK)
@@ -160,15 +154,17 @@ static int ask_newest(const struct cli *cli)
 /* --- of a file ---------------------------------------------------------------------------------
  */
 
-static int show_file(const struct cli *cli, const char *path)
+static int show_file(const struct cli *cli, const char *name)
 {
 	AUTO(usage_free) struct usage *usage = NULL;
 	struct etcd_file file;
 	int r, code;
 
-	code = etcd_file_open(&file, path);
-	if (code != CLI_OK)
+	code = etcd_file_find(cli, name, &file);
+	if (code != CLI_OK) {
+		etcd_file_fini(&file);
 		return code;
+	}
 	r = usage_new(snapshot_db(file.snapshot), cli->depth != 0 ? cli->depth : DEPTH, &usage);
 	if (r < 0)
 		code = etcd_file_explain(&file, r);
@@ -182,10 +178,14 @@ static int show_file(const struct cli *cli, const char *path)
 
 int cli_etcd_snapshot_usage(const struct cli *cli, int argc UNUSED, char **argv)
 {
-	if (strcmp(argv[0], "latest") == 0)
+	/* It was counted when it was proven, by two components. */
+	if (strcmp(argv[0], "latest") == 0 && cli->depth == 0 && cli->n_given == 0)
 		return ask_newest(cli);
 	if (cli->local) {
-		(void) fputs("fairlead: --local is for 'latest': a FILE is here\n", stderr);
+		(void) fputs(
+		    "fairlead: --local is about what etcdwatch says of 'latest': leave it out where "
+		    "a snapshot is read\n",
+		    stderr);
 		return CLI_USAGE;
 	}
 	return show_file(cli, argv[0]);

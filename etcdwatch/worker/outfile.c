@@ -20,7 +20,7 @@
 
 struct outfile {
 	struct sink sink;
-	char *path;
+	char *path; /* NULL: it has no name, and `temporary` is for sentences */
 	char *temporary;
 	int fd;
 	bool settled; /* committed, or to be kept as it is */
@@ -52,6 +52,9 @@ static int outfile_finish(struct sink *sink)
 {
 	struct outfile *file = CONTAINER_OF(sink, struct outfile, sink);
 
+	/* A file without a name does not outlive this machine's next start. */
+	if (file->path == NULL)
+		return 0;
 	if (fsync(file->fd) < 0)
 		return problem_set_errno(file->problem, -errno, "cannot sync '%s'", file->temporary);
 	return 0;
@@ -163,6 +166,21 @@ int outfile_new_behind(const char *path, mode_t mode, struct digest *digest,
 	return 0;
 }
 
+int outfile_new_at(int fd, const char *name, struct problem *problem, struct outfile **ret_file)
+{
+	AUTO(outfile_free) struct outfile *file = file_new(name, problem);
+
+	free(TAKE_PTR(file->path));
+	free(file->temporary);
+	file->temporary = xstrdup(name);
+	file->settled = true;
+	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (file->fd < 0)
+		return problem_set_errno(problem, -errno, "cannot write '%s'", name);
+	*ret_file = TAKE_PTR(file);
+	return 0;
+}
+
 int outfile_restart(struct outfile *file)
 {
 	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
@@ -217,6 +235,8 @@ int outfile_commit(struct outfile *file)
 
 	if (close(TAKE_FD(file->fd)) < 0)
 		return problem_set_errno(file->problem, -errno, "cannot close '%s'", file->temporary);
+	if (file->path == NULL)
+		return 0;
 	if (rename(file->temporary, file->path) < 0)
 		return problem_set_errno(file->problem, -errno, "cannot rename '%s' to '%s'",
 		                         file->temporary, file->path);

@@ -27,6 +27,10 @@ int outfile_new(const char *path, mode_t mode, struct problem *problem, struct o
 int outfile_new_behind(const char *path, mode_t mode, struct digest *digest,
                        struct problem *problem, struct outfile **ret_file, uint64_t *ret_bytes);
 
+/* One that the caller has open and that has no name: it is written from where it stands, and not
+ * synced. `name` is for sentences. A copy of `fd` is kept. */
+int outfile_new_at(int fd, const char *name, struct problem *problem, struct outfile **ret_file);
+
 /* Drops what was written so far. */
 int outfile_restart(struct outfile *file);
 

@@ -73,7 +73,7 @@ static int find(const struct source_request *q, struct source *s, struct problem
 	s->entry = found.entry;
 	s->passed = found.passed;
 	s->id = s->entry != NULL ? xstrdup(s->entry->id) : NULL;
-	r = check_entry(s, problem);
+	r = q->rejected_too ? 0 : check_entry(s, problem);
 	return r == 0 && s->entry != NULL ? check_encrypted(q, s, s->entry->age, problem) : r;
 }
 
@@ -145,6 +145,7 @@ static int unpack(const struct source_request *q, struct source *s, const char *
 	const struct unpack_request request = {
 	    .path = path,
 	    .to = q->unpacked,
+	    .to_fd = q->unpacked_fd,
 	    .keys = {.files = q->identities, .n_files = q->n_identities},
 	    .packed_sha256 = s->entry != NULL ? s->entry->file_sha256 : NULL,
 	    .plain_bytes = s->entry != NULL ? plain_bytes(s->entry) : 0,
@@ -322,6 +323,24 @@ static int prove(const struct source_request *q, struct source *s, struct proble
 	if (r >= 0)
 		r = dbinfo_read(snapshot_db(snapshot), &s->info);
 	return r < 0 ? blame(s, "TREE", r, &fault, problem) : compare_content(s, problem);
+}
+
+int source_open(const struct source_request *q, struct problem *problem, struct source **ret_source)
+{
+	AUTO(source_free) struct source *s = NEW0(struct source);
+	int r = find(q, s, problem);
+
+	if (r == 0)
+		r = make_plain(q, s, problem);
+	/* The SHA-256 of a packed file has been compared. */
+	if (r == 0 && !s->is_ours && s->entry != NULL)
+		r = read_digest(s, problem);
+	if (r == 0 && !s->is_ours && s->entry != NULL)
+		r = compare_sha256("the catalogue's", s->entry->db_sha256, s, problem);
+	if (r < 0)
+		return r;
+	*ret_source = TAKE_PTR(s);
+	return 0;
 }
 
 int source_take(const struct source_request *q, struct problem *problem, struct source **ret_source)

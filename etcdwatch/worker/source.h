@@ -44,8 +44,10 @@ struct source_request {
 	bool allow_plain;   /* all the same, of one that is named */
 	const char *sha256; /* that the database in it has to have, or NULL */
 	bool skip_digest;
-	const char *fetched;  /* where what comes from S3 goes, ... */
-	const char *unpacked; /* ... and what had to be unpacked */
+	const char *fetched;    /* where what comes from S3 goes, ... */
+	const char *unpacked;   /* ... and what had to be unpacked, */
+	const int *unpacked_fd; /* or an open file without a name for that (unpack.h); NULL */
+	bool rejected_too;      /* the catalogue may call it no snapshot */
 };
 
 /* Verified snapshots that "latest" does not stand for. */
@@ -66,6 +68,10 @@ struct source {
 	struct dbinfo *info;
 };
 
+/* Finds it and makes it plain. It is what the catalogue says as far as a packed file's SHA-256, or
+ * the digest at the end of a plain file, tells; it is not proven. */
+int source_open(const struct source_request *request, struct problem *problem,
+                struct source **ret_source);
 int source_take(const struct source_request *request, struct problem *problem,
                 struct source **ret_source);
 void source_free(struct source *source);

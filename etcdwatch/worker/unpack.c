@@ -88,6 +88,16 @@ static int open_up(const struct unpack_request *q, int fd, struct outfile *file,
 	return r < 0 ? r : sink_finish(sink);
 }
 
+static int open_output(const struct unpack_request *q, const char *to, struct problem *problem,
+                       struct outfile **ret_file)
+{
+	if (q->to_fd != NULL)
+		return outfile_new_at(*q->to_fd, to, problem, ret_file);
+	if (access(to, F_OK) == 0)
+		return problem_set(problem, -EEXIST, "EXISTS", "'%s' is there already", to);
+	return outfile_new(to, PLAIN_MODE, problem, ret_file);
+}
+
 int unpack_run(const struct unpack_request *request, struct problem *problem,
                struct unpack_result *ret_result)
 {
@@ -105,11 +115,9 @@ int unpack_run(const struct unpack_request *request, struct problem *problem,
 	r = infile_open(request->path, problem, &fd, &mode, &n_bytes);
 	if (r < 0)
 		return r;
-	if (access(to, F_OK) == 0)
-		return problem_set(problem, -EEXIST, "EXISTS", "'%s' is there already", to);
 	r = room_check(to, request->plain_bytes, problem, "the snapshot in '%s'", request->path);
 	if (r == 0)
-		r = outfile_new(to, PLAIN_MODE, problem, &file);
+		r = open_output(request, to, problem, &file);
 	if (r == 0 && request->extra_dir != NULL)
 		r = extract_new(request->extra_dir, problem, &extract);
 	if (r == 0)

@@ -13,6 +13,8 @@
 struct unpack_request {
 	const char *path;
 	const char *to; /* NULL: the same without .age, .zst, .tar */
+	/* An open file without a name to write into; then `to` is only for sentences. NULL: none. */
+	const int *to_fd;
 	struct opener_keys keys;
 	const char *extra_dir;     /* for the other files of a bundle, or NULL */
 	const char *packed_sha256; /* what is known of them, or NULL */

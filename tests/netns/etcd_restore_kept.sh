@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What etcdwatch keeps comes back: the newest of its directory, one by its id, and the copies in S3, by
 # the configuration or by options alone; compressed and encrypted. Without the key, with another one,
-# and when a byte or the catalogue is wrong it is refused, and nothing plain is left on the disk.
+# and when a byte or the catalogue is wrong it is refused, and nothing plain is left on the disk. The
+# commands that read snapshots take all of these too.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
@@ -91,6 +92,54 @@ restored "by options" "${revisions[0]}" --identity "$T/one.key" --endpoint "http
 	--bucket bucket --s3-prefix cluster-a/ --access-key-file "$T/s3.access" \
 	--secret-key-file "$T/s3.secret" "s3:${ids[0]}"
 
+# A command that reads one; what it unpacks is gone when it ends.
+mkdir "$T/scratch"
+reads() { # COMMAND ARGUMENT...
+	local code=0
+	inside n1 env TMPDIR="$T/scratch" "$T/usr/bin/fairlead" -o json etcd snapshot "$1" \
+		--config "$T/etcdwatch-n1.yaml" "${@:2}" 2>"$T/err" || code=$?
+	expect_equal "what '$*' leaves" "$(ls -A "$T/scratch")" ""
+	return "$code"
+}
+file=$dir/${ids[0]}.db.zst.age
+zstd -qdc <(age -d -i "$T/one.key" "$file") >"$T/first.db"
+
+say "read, whatever it is: packed, by its id, the newest, from S3"
+for name in "$file" "${ids[0]}" "s3:site/${ids[0]}"; do
+	reads verify --identity "$T/one.key" "$name" >"$T/out" || fail "verify $name: $(cat "$T/err")"
+	expect_equal "$name" "$(jq -r '[.verified, .id, .hashkv] | join(" ")' "$T/out")" \
+		"true ${ids[0]} $(jq .hashkv "$dir/${ids[0]}.json")"
+done
+expect_equal "its name" "$(jq -r .file "$T/out")" "s3:site/${ids[0]}"
+for name in latest s3:site/latest; do
+	reads status --identity "$T/one.key" "$name" >"$T/out" || fail "status $name: $(cat "$T/err")"
+	expect_equal "$name" "$(jq -r '[.id, .current_revision] | join(" ")' "$T/out")" "${ids[1]} ${revisions[1]}"
+done
+expect_equal "its key" "$(reads get --identity "$T/one.key" after latest | jq -r '.value | @base64d')" the-first
+expect_equal "usage" "$(reads usage --identity "$T/one.key" --depth 1 latest | jq -s 'map(.keys) | add')" \
+	"$(jq .live_keys "$dir/${ids[1]}.json")"
+! reads diff --identity "$T/one.key" "$T/first.db" s3:site/latest >"$T/out" || fail "no difference"
+jq -r '[.change, (.key | @base64d)] | join(" ")' "$T/out" | has_line -x "added after" || fail "no 'after': $(cat "$T/out")"
+reads diff --identity "$T/one.key" "$file" "s3:site/${ids[0]}" || fail "the copies differ: $(cat "$T/err")"
+! reads verify "$file" >"$T/out" || fail "verified without an identity"
+expect_equal "why not" "$(jq -r '.reason' "$T/out")" "it is encrypted, and no identity to decrypt it with was given"
+
+say "nothing of it stays, however it ends"
+mkfifo "$T/slow.key" # age waits for it
+for how in "INT worker" "TERM cli" "KILL cli"; do
+	spawn reading n1 env TMPDIR="$T/scratch" "$T/usr/bin/fairlead" etcd snapshot verify \
+		--config "$T/etcdwatch-n1.yaml" --identity "$T/slow.key" "$file"
+	wait_until 10 pgrep -f "age .*-i $T/slow.key"
+	worker=$(pgrep -P "${PID[reading]}" -x etcdwatch-worke)
+	[[ $(ls -A "$T/scratch") ]] || fail "there is no scratch directory"
+	expect_equal "plain files" "$(find "$T/scratch" -type f | wc -l)" 0
+	[[ $how == *cli ]] || kill -INT "$worker"
+	[[ $how == *worker ]] || kill -"${how% *}" "${PID[reading]}"
+	wait_until 10 gone reading
+	wait_until 10 eval "! kill -0 $worker"
+	expect_equal "what $how leaves" "$(ls -A "$T/scratch")" ""
+done
+
 say "refused"
 ! "$T/alone/fairlead" etcd restore "$T/none.db" 2>"$T/out" || fail "restored without a worker"
 expect "it says what is missing" grep -q "'etcdwatch-worker' is not installed" "$T/out"
@@ -101,10 +150,11 @@ refused "no job of etcdwatch has a target 'nix'" s3:nix/latest
 refused "there are 0 snapshots '1-nix'" --identity "$T/one.key" s3:site/1-nix
 store_shut site
 refused "." --identity "$T/one.key" s3:site/latest
-file=$dir/${ids[0]}.db.zst.age
 cp -p "$file" "$T/good"
 printf X | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc status=none
 refused "age|SHA-256" --identity "$T/one.key" "${ids[0]}"
+! reads verify --identity "$T/one.key" "${ids[0]}" >"$T/out" || fail "verified what is damaged"
+expect_equal "damaged" "$(jq .verified "$T/out")" false
 cp -p "$T/good" "$file"
 entry=$dir/${ids[0]}.json
 cp -p "$entry" "$T/good.json"
@@ -118,3 +168,5 @@ jq '.rejected = "n2 disagrees"' "$T/good.json" >"$dir/rejected/${ids[0]}.json"
 rm "$entry"
 refused "as no snapshot: n2 disagrees" --identity "$T/one.key" "${ids[0]}"
 refused "as no snapshot: n2 disagrees" --identity "$T/one.key" "$dir/rejected/${ids[0]}.db.zst.age"
+reads status --identity "$T/one.key" "${ids[0]}" >"$T/out" || fail "what is put aside cannot be read"
+expect "it is said" grep -q "has put ${ids[0]} aside: n2 disagrees" "$T/err"

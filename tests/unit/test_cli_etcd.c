@@ -10,6 +10,8 @@
 #include "tests/unit/check.h"
 #include "tests/unit/clirun.h"
 
+/* The worker finds and unpacks what is no plain file; beside a unit test there is none. */
+#define NO_WORKER "fairlead: the program 'etcdwatch-worker' is not installed beside this one\n"
 #define OLD "tests/bolt/etcd-3.4.db"
 #define NEW "tests/bolt/etcd-3.5.db"
 
@@ -31,6 +33,13 @@ static void check_line(const char *line, const char *arguments, int want_code, c
 	    want_err[0] == '\0' ? xstrdup("") : xasprintf("fairlead: %s%s", clirun_dir, want_err);
 
 	clirun_check(text, want_code, want_out, err);
+}
+
+static void check_needs_worker(const char *line, const char *arguments)
+{
+	AUTO(free) char *text = xasprintf("etcd snapshot %s %s%s", line, clirun_dir, arguments);
+
+	clirun_check(text, CLI_FAILED, "", NO_WORKER);
 }
 
 /* It works, and prints this and no more. */
@@ -120,14 +129,14 @@ static void test_damaged(void)
 	check_line("verify", "/short.db", CLI_FAILED, "",
 	           "/short.db: the file is cut off: it has 20496 bytes, and 10 pages of 4096 bytes\n");
 	write_file("packed.zst", (const unsigned char *) "\x28\xb5\x2f\xfd and more", 13);
-	check_line("status", "/packed.zst", CLI_FAILED, "",
-	           "/packed.zst: it is compressed: etcdwatch-worker unpack FILE --to PLAIN.db makes a "
-	           "plain copy\n");
+	/* By its beginning, by its name, or as there is no such file. */
+	check_needs_worker("status", "/packed.zst");
 	write_file("packed.age", (const unsigned char *) "age-encryption.org/v1\n-> X", 26);
-	check_line(
-	    "verify", "/packed.age", CLI_FAILED, "",
-	    "/packed.age: it is encrypted: etcdwatch-worker unpack FILE --to PLAIN.db --identity "
-	    "KEY makes a plain copy\n");
+	check_needs_worker("verify", "/packed.age");
+	write_file("damaged.zst", bytes, len);
+	check_needs_worker("verify", "/damaged.zst");
+	clirun_check("etcd snapshot status --directory /d 20261121T203000Z-j-m0-r40", CLI_FAILED, "",
+	             NO_WORKER);
 	write_file("empty.db", bytes, 0);
 	check_line("verify", "/empty.db", CLI_FAILED, "",
 	           "/empty.db: page 0: no good meta page: the file ends before it\n");
@@ -212,10 +221,13 @@ static void test_filling(void)
 	            "{\"prefix\":\"/flat\",\"bytes\":6,\"changes\":1,\"live_bytes\":6,\"keys\":1}\n");
 	clirun_check("etcd snapshot usage --depth 0 a", CLI_USAGE, "",
 	             "fairlead: no depth: '0': 1 to 16\n");
-	clirun_check("etcd snapshot usage --depth 3 latest", CLI_USAGE, "",
-	             "fairlead: the newest one is counted by 2 components: --depth is for a FILE\n");
+	/* It is counted by two components: for others it is read. */
+	clirun_check("etcd snapshot usage --depth 3 --directory /d latest", CLI_FAILED, "", NO_WORKER);
 	clirun_check("etcd snapshot usage --local a", CLI_USAGE, "",
-	             "fairlead: --local is for 'latest': a FILE is here\n");
+	             "fairlead: --local is about what etcdwatch says of 'latest': leave it out where a "
+	             "snapshot is read\n");
+	clirun_check("etcd snapshot usage s3:a", CLI_USAGE, "",
+	             "fairlead: s3:TARGET/ID, or s3:ID with --endpoint and --bucket, not 's3:a'\n");
 	boltfile_free(&f);
 }
 
@@ -257,14 +269,15 @@ static void test_diff(void)
 
 static void test_usage(void)
 {
-	clirun_check("etcd snapshot verify", CLI_USAGE, "",
-	             "fairlead: too few arguments for 'etcd snapshot verify'\n"
-	             "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] FILE\n");
+	clirun_check(
+	    "etcd snapshot verify", CLI_USAGE, "",
+	    "fairlead: too few arguments for 'etcd snapshot verify'\n"
+	    "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] [OPTION]... SNAPSHOT\n");
 	clirun_check("etcd snapshot get a", CLI_USAGE, "",
 	             "fairlead: too few arguments for 'etcd snapshot get'\n");
 	clirun_check("etcd snapshot status --prefix x", CLI_USAGE, "",
 	             "fairlead: 'etcd snapshot status' has no option --prefix\n"
-	             "Usage: fairlead etcd snapshot status FILE\n");
+	             "Usage: fairlead etcd snapshot status [OPTION]... SNAPSHOT\n");
 	clirun_check("etcd snapshot status --no-digest x", CLI_USAGE, "",
 	             "fairlead: 'etcd snapshot status' has no option --no-digest\n");
 	clirun_check("vip status --revision 5", CLI_USAGE, "",
@@ -282,10 +295,11 @@ static void test_usage(void)
 	             "Usage: fairlead etcd COMMAND\n"
 	             "etcd: its members, ",
 	             "");
-	clirun_check("etcd snapshot verify --help", CLI_OK,
-	             "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] FILE\n"
-	             "Whether a snapshot of etcd is sound",
-	             "");
+	clirun_check(
+	    "etcd snapshot verify --help", CLI_OK,
+	    "Usage: fairlead etcd snapshot verify [--no-digest] [--revision N] [OPTION]... SNAPSHOT\n"
+	    "Whether a snapshot of etcd is sound",
+	    "");
 }
 
 static void test_yaml(void)

@@ -298,6 +298,77 @@ static void set_rejected(struct catalog_entry *e)
 	e->rejected = xstrdup("n2 disagrees");
 }
 
+/* --- opened, and not proven ------------------------------------------------------------------- */
+
+/* A file without a name, as a program that reads the snapshot makes it. */
+static int make_nameless(void)
+{
+	int fd = open("nameless", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && unlink("nameless") == 0);
+	return fd;
+}
+
+/* The code of the refusal, or "". */
+static const char *open_one(const char *name, int fd, struct source **ret_source)
+{
+	static struct problem problem;
+	const struct source_request request = {
+	    .name = name,
+	    .directory = "snaps",
+	    .unpacked = "scratch",
+	    .unpacked_fd = &fd,
+	    .rejected_too = true,
+	};
+
+	int r;
+
+	problem = (struct problem){0};
+	r = source_open(&request, &problem, ret_source);
+	CHECK_EQ_INT(r < 0, problem.code[0] != '\0');
+	return problem.code;
+}
+
+static void test_open_packed(void)
+{
+	AUTO(source_free) struct source *source = NULL;
+	AUTO(close) int fd = -1;
+	char names[256];
+
+	reset();
+	fd = make_nameless();
+	(void) scratch_shell("cp %s a.db && zstd -q --rm a.db", real);
+	CHECK_EQ_STR(open_one("a.db.zst", fd, &source), "");
+	CHECK(source != NULL && source->is_ours);
+	(void) scratch_shell("cmp %s /proc/%d/fd/%d", real, (int) getpid(), fd);
+	CHECK_EQ_STR(scratch_list(".", names, sizeof(names)), "a.db.zst snaps");
+}
+
+static void test_open_plain(void)
+{
+	struct catalog_entry *right = entries_new("a", 1, T0, 100);
+	struct catalog_entry *wrong = entries_new("a", 1, T0, 120);
+	AUTO(source_free) struct source *source = NULL, *none = NULL;
+	AUTO(free) char *right_id = NULL, *wrong_id = NULL;
+	AUTO(close) int fd = -1;
+
+	reset();
+	fd = make_nameless();
+	(void) scratch_shell("cp %s snaps/%s && cp %s snaps/rejected/%s", real, wrong->file, real,
+	                     right->file);
+	wrong_id = put_entry(wrong, "snaps");
+	/* The digest at the end is another than the catalogue's. */
+	CHECK_EQ_STR(open_one(wrong_id, fd, &none), "MISMATCH");
+	set_rejected(right);
+	right_id = put_entry(right, "snaps/rejected");
+	CHECK_EQ_STR(open_one(right_id, fd, &source), "");
+	if (!CHECK(source != NULL))
+		return;
+	CHECK(!source->is_ours && strstr(source->path, "snaps/rejected/") != NULL);
+	CHECK_EQ_STR(source->id, right_id);
+	CHECK_EQ_INT(lseek(fd, 0, SEEK_END), 0);
+}
+
 static void test_entries(void)
 {
 	const struct wish wish = {0};
@@ -313,6 +384,7 @@ static void test_entries(void)
 	expect_entry(set_other_hashkv, "MISMATCH");
 	expect_entry(set_unverified, "REJECTED");
 	expect_entry(set_rejected, "REJECTED");
+	test_open_plain();
 	source_free(known);
 }
 
@@ -357,6 +429,7 @@ int main(void)
 	test_ids();
 	test_files();
 	test_plain();
+	test_open_packed();
 	test_entries();
 	test_manifests();
 	scratch_leave();
