@@ -6,14 +6,18 @@
  * of s3target.h] restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT
  * [--tool PATH]
  *     [--skip-hash-check] [--bump-revision N]
+ * restore make, as run
+ * restore put|back --data-dir DIR --inode N --aside PATH
  * restore clean --data-dir DIR
  *
  * `host` says what there is on this machine; `source` finds, unpacks and proves a snapshot, and
- * leaves it plain; `run` restores from such a one; `clean` removes what `source` left when it was
+ * leaves it plain; `run` restores from such a one: `make` and then `put`, which exchanges the data
+ * directories, as `back` does the other way; `clean` removes what `source` left when it was
  * not used. Each prints lines of {"doing":...,"name":...} as it goes.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +57,8 @@ struct words {
 	const char *initial_cluster;
 	const char *token;
 	const char *bump;
+	const char *inode; /* of the new data directory */
+	const char *aside;
 	struct options_list rest;
 };
 
@@ -231,13 +237,14 @@ static int run_source(const struct words *w, struct problem *problem, json_t **r
 
 static json_t *describe_result(const struct restore_result *result, const struct datadir *dir)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "data_dir",
+	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "data_dir",
 	                 jsonval_text(dir->path), "set_aside", jsonval_text(result->set_aside),
 	                 "member_id", hex_id(result->member_id), "cluster_id",
 	                 hex_id(result->cluster_id), "revision", (json_int_t) result->revision,
 	                 "hashkv", (json_int_t) result->hashkv, "hashkv_revision",
 	                 (json_int_t) result->hashkv_revision, "live_keys",
-	                 (json_int_t) result->live_keys, "db_bytes", (json_int_t) result->db_bytes);
+	                 (json_int_t) result->live_keys, "db_bytes", (json_int_t) result->db_bytes,
+	                 "inode", (json_int_t) result->inode);
 }
 
 static int check_run_words(const struct words *w, struct problem *problem, unsigned long *ret_bump)
@@ -250,8 +257,12 @@ static int check_run_words(const struct words *w, struct problem *problem, unsig
 	           : options_number("--bump-revision", w->bump, 0, BUMP_MAX, ret_bump, problem);
 }
 
+typedef int (*restore_fn)(const struct restore_request *request, struct problem *problem,
+                          struct restore_result *ret_result);
+
 static int restore_in(const struct words *w, const struct datadir *dir, struct exchange *x,
-                      unsigned long bump, struct problem *problem, json_t **ret_fields)
+                      unsigned long bump, restore_fn restore, struct problem *problem,
+                      json_t **ret_fields)
 {
 	AUTO(newcluster_free) struct newcluster *cluster = NULL;
 	AUTO(etcdtool_free) struct etcdtool *tool = NULL;
@@ -283,7 +294,7 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 		    .now_s = wall_now_us() / US_PER_S,
 		};
 
-		r = restore_run(&request, problem, &result);
+		r = restore(&request, problem, &result);
 	}
 	if (r != 0)
 		return r;
@@ -318,10 +329,72 @@ static int run_run(const struct words *w, struct problem *problem, json_t **ret_
 		return r;
 	r = exchange_clear(x, true, problem);
 	if (r == 0)
-		r = restore_in(w, dir, x, bump, problem, ret_fields);
+		r = restore_in(w, dir, x, bump, restore_run, problem, ret_fields);
 	/* What is left over is in nobody's way. */
 	(void) exchange_remove(x, &more);
 	return r;
+}
+
+/* etcd may run meanwhile. */
+static int run_make(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	struct problem more = {0};
+	unsigned long bump = 0;
+	int r = check_run_words(w, problem, &bump);
+
+	if (r == 0)
+		r = datadir_look(w->data_dir, problem, &dir);
+	if (r == 0)
+		r = exchange_open(dir, problem, &x);
+	if (r != 0)
+		return r;
+	r = exchange_clear(x, true, problem);
+	if (r == 0)
+		r = restore_in(w, dir, x, bump, restore_make, problem, ret_fields);
+	if (r != 0)
+		(void) exchange_remove(x, &more);
+	else if (unlink(exchange_snapshot_path(x)) < 0 && errno != ENOENT)
+		r = problem_set_errno(problem, -errno, "cannot remove '%s'", exchange_snapshot_path(x));
+	return r;
+}
+
+typedef int (*exchange_fn)(struct exchange *x, uint64_t inode, const char *aside,
+                           struct problem *problem);
+
+static int exchange_in(const struct words *w, exchange_fn exchange, struct problem *problem,
+                       json_t **ret_fields)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	unsigned long inode = 0;
+	int r = 0;
+
+	if (w->inode == NULL || w->aside == NULL)
+		return problem_set(problem, -EINVAL, "USAGE", "--inode and --aside are needed");
+	r = options_number("--inode", w->inode, 1, LONG_MAX, &inode, problem);
+	if (r == 0)
+		r = datadir_look(w->data_dir, problem, &dir);
+	if (r == 0)
+		r = check_dir(dir, problem);
+	if (r == 0)
+		r = exchange_open(dir, problem, &x);
+	if (r == 0)
+		r = exchange(x, inode, w->aside, problem);
+	if (r == 0)
+		*ret_fields = json_object();
+	return r;
+}
+
+static int run_put(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	return exchange_in(w, exchange_put, problem, ret_fields);
+}
+
+static int run_back(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	return exchange_in(w, exchange_back, problem, ret_fields);
 }
 
 static int run_clean(const struct words *w, struct problem *problem, json_t **ret_fields)
@@ -349,6 +422,9 @@ static const struct subcommand {
     {"host", 0, run_host},
     {"source", 1, run_source},
     {"run", 1, run_run},
+    {"make", 1, run_make},
+    {"put", 0, run_put},
+    {"back", 0, run_back},
     {"clean", 0, run_clean},
 };
 
@@ -372,6 +448,8 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	    {.name = "--initial-cluster", .text = &w->initial_cluster},
 	    {.name = "--token", .text = &w->token},
 	    {.name = "--bump-revision", .text = &w->bump},
+	    {.name = "--inode", .text = &w->inode},
+	    {.name = "--aside", .text = &w->aside},
 	};
 	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
 	int r;
@@ -398,7 +476,8 @@ int command_restore(int argc, char **argv)
 			sub = &subcommands[i];
 	}
 	if (sub == NULL) {
-		(void) problem_set(&problem, -EINVAL, "USAGE", "restore takes host, source, run or clean");
+		(void) problem_set(&problem, -EINVAL, "USAGE", 
+		                   "restore takes host, source, run, make, put, back or clean");
 		return result_fail(&problem);
 	}
 	r = parse(sub, argc - 1, argv + 1, words, &problem);

@@ -253,25 +253,83 @@ static int check_unused(struct exchange *x, const char *aside, struct problem *p
 	                   x->dir->path);
 }
 
-int exchange_commit(struct exchange *x, const char *aside, struct problem *problem)
+int exchange_seal(struct exchange *x, struct problem *problem, uint64_t *ret_inode)
 {
+	struct stat st;
 	int r = own_tree(x, problem);
 
 	if (r < 0)
 		return r;
-	/* All of it: files and directories of a tree that somebody else wrote. */
+	/* All of it: files and directories of a tree that another program wrote. */
 	if (syncfs(x->fd) < 0)
 		return problem_set_errno(problem, -errno, "cannot sync '%s'", x->work);
-	r = put_in_place(x, aside, problem);
+	if (stat(x->unit, &st) < 0)
+		return problem_set_errno(problem, -errno, "cannot look at '%s'", x->unit);
+	*ret_inode = st.st_ino;
+	return 0;
+}
+
+static int sync_parent(struct exchange *x, struct problem *problem)
+{
+	int r = outfile_sync_directory(x->dir->unit);
+
+	return r < 0 ? problem_set_errno(problem, r, "cannot sync the directory of '%s'", x->dir->unit)
+	             : 0;
+}
+
+int exchange_commit(struct exchange *x, const char *aside, struct problem *problem)
+{
+	int r = put_in_place(x, aside, problem);
+
 	if (r < 0)
 		return r;
 	r = check_unused(x, aside, problem);
-	if (r == 0) {
-		r = outfile_sync_directory(x->dir->unit);
-		if (r < 0)
-			(void) problem_set_errno(problem, r, "cannot sync the directory of '%s'", x->dir->unit);
-	}
+	if (r == 0)
+		r = sync_parent(x, problem);
 	if (r < 0)
 		put_back(x, aside, problem);
 	return r;
+}
+
+/* --- after an interruption -------------------------------------------------------------------- */
+
+/* 0: there is nothing. */
+static uint64_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+int exchange_put(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem)
+{
+	int r = 0;
+
+	if (inode_of(x->dir->unit) == inode)
+		return sync_parent(x, problem);
+	/* Killed between the two renames of put_in_place(). */
+	if (inode_of(aside) == inode)
+		r = move(aside, x->unit, RENAME_NOREPLACE, problem);
+	if (r == 0 && inode_of(x->unit) != inode)
+		r = problem_set(problem, -ENOENT, "NOT_FOUND",
+		                "the prepared data directory '%s' is no longer there", x->unit);
+	return r < 0 ? r : exchange_commit(x, aside, problem);
+}
+
+int exchange_back(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem)
+{
+	int r = 0;
+
+	if (inode_of(x->dir->unit) == inode && inode_of(aside) != 0 &&
+	    renameat2(AT_FDCWD, aside, AT_FDCWD, x->dir->unit, RENAME_EXCHANGE) < 0 &&
+	    errno != EINVAL && errno != ENOSYS)
+		r = problem_set_errno(problem, -errno, "cannot put '%s' in the place of '%s'", aside,
+		                      x->dir->unit);
+	if (r == 0 && inode_of(x->dir->unit) == inode)
+		r = move(x->dir->unit, x->unit, RENAME_NOREPLACE, problem);
+	if (r == 0 && inode_of(aside) == inode)
+		r = move(aside, x->unit, RENAME_NOREPLACE, problem);
+	if (r == 0 && inode_of(aside) != 0 && inode_of(x->dir->unit) == 0)
+		r = move(aside, x->dir->unit, RENAME_NOREPLACE, problem);
+	return r < 0 ? r : sync_parent(x, problem);
 }

@@ -38,9 +38,17 @@ int exchange_clear(struct exchange *x, bool keep_snapshot, struct problem *probl
 /* Removes it, with all that is in it. */
 int exchange_remove(struct exchange *x, struct problem *problem);
 
+/* Gives what the tool made the old one's owner and mode, and syncs it. Its inode tells it from the
+ * old one from here on. */
+int exchange_seal(struct exchange *x, struct problem *problem, uint64_t *ret_inode);
+
 /*
- * Gives what the tool made the old one's owner and mode, syncs it, and puts it in place; what was
- * there gets the name `aside`, which must be free. When this fails, all is as it was. -EBUSY when
- * etcd has meanwhile been started on the old one.
+ * Puts what was sealed in place; what was there gets the name `aside`, which must be free. When
+ * this fails, all is as it was. -EBUSY when etcd has meanwhile been started on the old one.
  */
 int exchange_commit(struct exchange *x, const char *aside, struct problem *problem);
+
+/* The same, and the way back, for a restore that another process began: `inode` is of the new
+ * directory. Both may be repeated, also after one that was killed. etcd must not run. */
+int exchange_put(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem);
+int exchange_back(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem);

@@ -229,14 +229,28 @@ static int put_in_place(const struct restore_request *q, struct restore_result *
 	return r;
 }
 
-int restore_run(const struct restore_request *q, struct problem *problem,
-                struct restore_result *ret_result)
+int restore_make(const struct restore_request *q, struct problem *problem,
+                 struct restore_result *ret_result)
 {
 	struct restore_result result = {.member_id = q->self->id, .cluster_id = q->cluster->id};
 	int r = run_tool(q, problem);
 
 	if (r == 0)
 		r = verify(q, &result, problem);
+	if (r == 0)
+		r = exchange_seal(q->exchange, problem, &result.inode);
+	if (r < 0)
+		return r;
+	*ret_result = result;
+	return 0;
+}
+
+int restore_run(const struct restore_request *q, struct problem *problem,
+                struct restore_result *ret_result)
+{
+	struct restore_result result;
+	int r = restore_make(q, problem, &result);
+
 	if (r == 0)
 		r = put_in_place(q, &result, problem);
 	if (r < 0)

@@ -40,7 +40,12 @@ struct restore_result {
 	int64_t hashkv_revision;
 	uint64_t live_keys;
 	uint64_t db_bytes;
+	uint64_t inode; /* of the new data directory (exchange.h) */
 };
+
+/* Only makes it, so that another process can exchange the two later. */
+int restore_make(const struct restore_request *request, struct problem *problem,
+                 struct restore_result *ret_result);
 
 int restore_run(const struct restore_request *request, struct problem *problem,
                 struct restore_result *ret_result);

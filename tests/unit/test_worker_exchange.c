@@ -99,6 +99,7 @@ static int restore(struct problem *problem)
 	AUTO(exchange_close) struct exchange *x = NULL;
 	AUTO(free) char *aside = NULL;
 	struct problem more = {0};
+	uint64_t inode = 0;
 	int r;
 
 	*problem = (struct problem){0};
@@ -108,7 +109,9 @@ static int restore(struct problem *problem)
 		return -EINVAL;
 	make_tree(exchange_new_path(x), "new");
 	aside = datadir_aside_name(dir, ASIDE_S);
-	r = exchange_commit(x, aside, problem);
+	r = exchange_seal(x, problem, &inode);
+	if (r == 0)
+		r = exchange_commit(x, aside, problem);
 	CHECK_EQ_INT(exchange_remove(x, &more), 0);
 	return r;
 }
@@ -248,6 +251,84 @@ static void test_two_at_once(void)
 	CHECK(second == NULL);
 }
 
+/* The new directory and the old one, by the inode of the new one. */
+static int put_or_back(bool is_put, uint64_t inode)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	struct problem problem = {0};
+	AUTO(free) char *aside = xasprintf("%s/" ASIDE, scratch_dir);
+	int r = datadir_look("etcd", &problem, &dir);
+
+	if (r == 0)
+		r = exchange_open(dir, &problem, &x);
+	if (r == 0)
+		r = is_put ? exchange_put(x, inode, aside, &problem)
+		           : exchange_back(x, inode, aside, &problem);
+	return r;
+}
+
+static uint64_t prepare(void)
+{
+	AUTO(datadir_free) struct datadir *dir = NULL;
+	AUTO(exchange_close) struct exchange *x = NULL;
+	struct problem problem = {0};
+	uint64_t inode = 0;
+
+	CHECK_EQ_INT(datadir_look("etcd", &problem, &dir), 0);
+	CHECK_EQ_INT(exchange_open(dir, &problem, &x), 0);
+	make_tree(exchange_new_path(x), "new");
+	CHECK_EQ_INT(exchange_seal(x, &problem, &inode), 0);
+	return inode;
+}
+
+/* In a process that is killed behind the rename of that number; 0: in none. */
+static void put_or_back_killed(bool is_put, uint64_t inode, unsigned at)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		n_renames = 0;
+		kill_behind = at;
+		_exit(put_or_back(is_put, inode) == 0 ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == KILLED);
+}
+
+/* Killed anywhere on the way there and on the way back, both can be repeated, in any order. */
+static void test_there_and_back(void)
+{
+	for (unsigned i = 0; i < 4 * RENAMES_MAX * RENAMES_MAX; i++) {
+		bool has_old = i % 4 < 2;
+		unsigned at_put = i / 4 % RENAMES_MAX, at_back = i / 4 / RENAMES_MAX;
+		uint64_t inode;
+
+		reset();
+		cannot_exchange = i % 2 == 1;
+		if (has_old)
+			make_tree("etcd", "old");
+		inode = prepare();
+		put_or_back_killed(true, inode, at_put);
+		CHECK(!has_old || holds("etcd", "old") || holds(ASIDE, "old"));
+		put_or_back_killed(false, inode, at_back);
+		CHECK(!has_old || holds("etcd", "old") || holds(ASIDE, "old"));
+		CHECK_EQ_INT(put_or_back(false, inode), 0);
+		CHECK(has_old ? holds("etcd", "old") : !scratch_exists("etcd"));
+		CHECK(!scratch_exists(ASIDE) && holds("etcd.restoring/new", "new"));
+		put_or_back_killed(true, inode, at_put);
+		CHECK_EQ_INT(put_or_back(true, inode), 0);
+		CHECK_EQ_INT(put_or_back(true, inode), 0);
+		CHECK(holds("etcd", "new") && (has_old ? holds(ASIDE, "old") : !scratch_exists(ASIDE)));
+	}
+	reset();
+	make_tree("etcd", "old");
+	(void) prepare();
+	CHECK_EQ_INT(put_or_back(true, 1), -ENOENT);
+	CHECK(holds("etcd", "old"));
+}
+
 /* What a killed process left; the snapshot may be wanted. */
 static void test_clear(void)
 {
@@ -327,6 +408,7 @@ int main(void)
 	test_killed();
 	test_etcd_starts();
 	test_two_at_once();
+	test_there_and_back();
 	test_clear();
 	test_look();
 	test_in_use();
