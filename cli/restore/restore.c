@@ -154,6 +154,9 @@ static int look_at_source(struct restoring *r)
 	texts_add(&words, "source");
 	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
 	texts_add_option(&words, "--sha256", r->options.sha256);
+	/* The restore proves it, while etcd's tool works. */
+	if (r->options.yes)
+		texts_add(&words, "--unproven");
 	texts_add_all(&words, &r->source.find);
 	texts_add_all(&words, &r->source.decrypt);
 	texts_add(&words, "--");

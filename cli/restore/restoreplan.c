@@ -268,6 +268,20 @@ static void make_commands(const struct restoreplan_wish *wish, const json_t *hos
 	}
 }
 
+/* What the catalogue says of the snapshot: it is compared where the restore proves it. */
+static void add_expected(struct texts *words, const json_t *entry)
+{
+	static const struct {
+		const char *option, *key;
+	} numbers[] = {{"--hashkv", "hashkv"}, {"--hashkv-revision", "hashkv_revision"}};
+
+	for (size_t i = 0; json_is_object(entry) && i < ARRAY_SIZE(numbers); i++) {
+		texts_add(words, "%s", numbers[i].option);
+		texts_add(words, "%" JSON_INTEGER_FORMAT,
+		          json_integer_value(json_object_get(entry, numbers[i].key)));
+	}
+}
+
 static void make_words(const struct restoreplan_wish *wish, const json_t *host,
                        const json_t *source, struct restoreplan *plan)
 {
@@ -277,6 +291,7 @@ static void make_words(const struct restoreplan_wish *wish, const json_t *host,
 	texts_add_option(words, "--name", plan->self->name);
 	texts_add_option(words, "--initial-cluster", plan->initial_cluster);
 	texts_add_option(words, "--token", wish->token);
+	add_expected(words, json_object_get(source, "entry"));
 	texts_add_option(words, "--tool", text_of(json_object_get(host, "tool"), "path"));
 	if (!json_is_true(json_object_get(source, "digest")))
 		texts_add(words, "--skip-hash-check");

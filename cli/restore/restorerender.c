@@ -76,17 +76,24 @@ static void print_source(FILE *out, const json_t *source, int64_t now_s)
 {
 	const json_t *entry = json_object_get(source, "entry");
 	const char *version = text_of(source, "cluster_version");
+	bool is_proven = json_is_integer(json_object_get(source, "hashkv"));
 
 	line(out, "snapshot", text_of(source, "origin"));
 	print_entry(out, entry, now_s);
 	label(out, "content");
-	(void) fprintf(out, "revision %lld, %lld keys, %lld leases, %.1f MiB, HashKV %lld; etcd ",
-	               number_of(source, "revision"), number_of(source, "live_keys"),
-	               number_of(source, "leases"), (double) number_of(source, "db_bytes") / MIB,
-	               number_of(source, "hashkv"));
+	(void) fprintf(out, "revision %lld, ", number_of(source, "revision"));
+	if (is_proven)
+		(void) fprintf(out, "%lld keys, HashKV %lld, ", number_of(source, "live_keys"),
+		               number_of(source, "hashkv"));
+	(void) fprintf(out, "%lld leases, %.1f MiB; etcd ", number_of(source, "leases"),
+	               (double) number_of(source, "db_bytes") / MIB);
 	table_print_safe(out, version[0] != '\0' ? version : "of no version");
 	(void) fputc('\n', out);
 	label(out, "proven");
+	if (!is_proven) {
+		(void) fputs("while etcd's tool restores from it, before anything is put in place\n", out);
+		return;
+	}
 	(void) fprintf(out, "%stree and keys%s\n",
 	               json_is_true(json_object_get(source, "digest")) ? "digest, " : "",
 	               json_is_object(entry) ? ", and it is what the catalogue says" : "");

@@ -2,10 +2,10 @@
 /*
  * restore host --data-dir DIR [--tool PATH] [--manifests DIR] [--peer-urls URLS]
  * restore source NAME --data-dir DIR [--directory DIR] [--job NAME] [--identity FILE]...
- *     [--sha256 HEX] [--skip-hash-check] [--encrypted] [--plain] [--s3-prefix TEXT and the options
- * of s3target.h] restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT
- * [--tool PATH]
- *     [--skip-hash-check] [--bump-revision N]
+ *     [--sha256 HEX] [--skip-hash-check] [--encrypted] [--plain] [--unproven] [--s3-prefix TEXT
+ *     and the options of s3target.h]
+ * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT [--tool PATH]
+ *     [--skip-hash-check] [--bump-revision N] [--hashkv N --hashkv-revision N]
  * restore make, as run
  * restore put|back --data-dir DIR --inode N --aside PATH
  * restore clean --data-dir DIR
@@ -51,12 +51,15 @@ struct words {
 	bool skip_hash_check;
 	bool encrypted;
 	bool plain;
+	bool unproven;
 	const char *s3_prefix;
 	struct s3target s3;
 	const char *name;
 	const char *initial_cluster;
 	const char *token;
 	const char *bump;
+	const char *hashkv;
+	const char *hashkv_revision;
 	const char *inode; /* of the new data directory */
 	const char *aside;
 	struct options_list rest;
@@ -180,6 +183,15 @@ static json_t *describe_source(const struct source *s)
 	return object;
 }
 
+/* What only the reading of all of it tells. */
+static void mark_unproven(json_t *source)
+{
+	static const char *const unknown[] = {"hashkv", "hashkv_revision", "live_keys"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
+		(void) json_object_set_new(source, unknown[i], json_null());
+}
+
 static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
                        struct problem *problem, json_t **ret_fields)
 {
@@ -196,6 +208,7 @@ static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
 	    .allow_plain = w->plain,
 	    .sha256 = w->sha256,
 	    .skip_digest = w->skip_hash_check,
+	    .unproven = w->unproven,
 	    .fetched = exchange_work_path(x),
 	    .unpacked = exchange_snapshot_path(x),
 	};
@@ -203,6 +216,8 @@ static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
 
 	if (r == 0)
 		*ret_fields = describe_source(source);
+	if (r == 0 && w->unproven)
+		mark_unproven(*ret_fields);
 	return r;
 }
 
@@ -237,14 +252,13 @@ static int run_source(const struct words *w, struct problem *problem, json_t **r
 
 static json_t *describe_result(const struct restore_result *result, const struct datadir *dir)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "data_dir",
-	                 jsonval_text(dir->path), "set_aside", jsonval_text(result->set_aside),
-	                 "member_id", hex_id(result->member_id), "cluster_id",
-	                 hex_id(result->cluster_id), "revision", (json_int_t) result->revision,
-	                 "hashkv", (json_int_t) result->hashkv, "hashkv_revision",
-	                 (json_int_t) result->hashkv_revision, "live_keys",
-	                 (json_int_t) result->live_keys, "db_bytes", (json_int_t) result->db_bytes,
-	                 "inode", (json_int_t) result->inode);
+	return json_pack(
+	    "{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "data_dir", jsonval_text(dir->path),
+	    "set_aside", jsonval_text(result->set_aside), "member_id", hex_id(result->member_id),
+	    "cluster_id", hex_id(result->cluster_id), "revision", (json_int_t) result->revision,
+	    "hashkv", (json_int_t) result->hashkv, "hashkv_revision",
+	    (json_int_t) result->hashkv_revision, "live_keys", (json_int_t) result->live_keys,
+	    "db_bytes", (json_int_t) result->db_bytes, "inode", (json_int_t) result->inode);
 }
 
 static int check_run_words(const struct words *w, struct problem *problem, unsigned long *ret_bump)
@@ -255,6 +269,25 @@ static int check_run_words(const struct words *w, struct problem *problem, unsig
 	return w->bump == NULL
 	           ? 0
 	           : options_number("--bump-revision", w->bump, 0, BUMP_MAX, ret_bump, problem);
+}
+
+/* What the catalogue says of the snapshot: 0 without a word of it, 1, or an error. */
+static int read_expected(const struct words *w, struct problem *problem,
+                         struct hashkv_result *ret_expected)
+{
+	unsigned long hash, revision;
+	int r;
+
+	if (w->hashkv == NULL || w->hashkv_revision == NULL)
+		return 0;
+	r = options_number("--hashkv", w->hashkv, 0, UINT32_MAX, &hash, problem);
+	if (r == 0)
+		r = options_number("--hashkv-revision", w->hashkv_revision, 1, LONG_MAX, &revision,
+		                   problem);
+	if (r < 0)
+		return r;
+	*ret_expected = (struct hashkv_result){.hash = (uint32_t) hash, .revision = (int64_t) revision};
+	return 1;
 }
 
 typedef int (*restore_fn)(const struct restore_request *request, struct problem *problem,
@@ -269,13 +302,17 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 	AUTO(free) char *why = newcluster_parse(w->initial_cluster, w->token, &cluster);
 	AUTO(free) char *urls = NULL;
 	const struct newcluster_member *self;
+	struct hashkv_result expected;
 	struct restore_result result;
-	int r;
+	int r, has_expected;
 
 	self = cluster != NULL ? newcluster_find(cluster, w->name) : NULL;
 	if (self == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "%s",
 		                   why != NULL ? why : "the member is not in the cluster");
+	has_expected = read_expected(w, problem, &expected);
+	if (has_expected < 0)
+		return has_expected;
 	urls = newcluster_urls(self);
 	r = etcdtool_find(w->tool, problem, &tool);
 	if (r == 0) {
@@ -284,6 +321,7 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 		    .exchange = x,
 		    .tool = tool,
 		    .snapshot = w->rest.values[0],
+		    .expected = has_expected > 0 ? &expected : NULL,
 		    .cluster = cluster,
 		    .self = self,
 		    .peer_urls = urls,
@@ -419,12 +457,8 @@ static const struct subcommand {
 	size_t n_words;
 	int (*run)(const struct words *w, struct problem *problem, json_t **ret_fields);
 } subcommands[] = {
-    {"host", 0, run_host},
-    {"source", 1, run_source},
-    {"run", 1, run_run},
-    {"make", 1, run_make},
-    {"put", 0, run_put},
-    {"back", 0, run_back},
+    {"host", 0, run_host},   {"source", 1, run_source}, {"run", 1, run_run},
+    {"make", 1, run_make},   {"put", 0, run_put},       {"back", 0, run_back},
     {"clean", 0, run_clean},
 };
 
@@ -443,11 +477,14 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
 	    {.name = "--encrypted", .flag = &w->encrypted},
 	    {.name = "--plain", .flag = &w->plain},
+	    {.name = "--unproven", .flag = &w->unproven},
 	    {.name = "--s3-prefix", .text = &w->s3_prefix},
 	    {.name = "--name", .text = &w->name},
 	    {.name = "--initial-cluster", .text = &w->initial_cluster},
 	    {.name = "--token", .text = &w->token},
 	    {.name = "--bump-revision", .text = &w->bump},
+	    {.name = "--hashkv", .text = &w->hashkv},
+	    {.name = "--hashkv-revision", .text = &w->hashkv_revision},
 	    {.name = "--inode", .text = &w->inode},
 	    {.name = "--aside", .text = &w->aside},
 	};
@@ -476,7 +513,7 @@ int command_restore(int argc, char **argv)
 			sub = &subcommands[i];
 	}
 	if (sub == NULL) {
-		(void) problem_set(&problem, -EINVAL, "USAGE", 
+		(void) problem_set(&problem, -EINVAL, "USAGE",
 		                   "restore takes host, source, run, make, put, back or clean");
 		return result_fail(&problem);
 	}

@@ -16,38 +16,11 @@
 #include "bolt/snapshot.h"
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/pace.h"
+#include "etcdwatch/worker/restoreproof.h"
 #include "etcdwatch/worker/result.h"
 
 #define SNAP_BYTES_MAX ((size_t) 1 << 20)
 #define SNAP_MEMBER_MARK "/0/members/"
-
-/* A database, and what of it has to come through a restore as it is. */
-struct content {
-	struct bolt_fault fault;
-	struct pace pace;
-	struct snapshot *snapshot;
-	struct mvcc_reach reach;
-	struct dbinfo *info;
-};
-
-static void content_fini(struct content *c)
-{
-	dbinfo_free(c->info);
-	snapshot_close(c->snapshot);
-}
-
-static int read_content(const char *path, struct content *c, struct problem *problem)
-{
-	int r = snapshot_open(path, &c->fault, &c->snapshot);
-
-	if (r >= 0)
-		bolt_on_pass(snapshot_db(c->snapshot), pace_pass_cb, &c->pace);
-	if (r >= 0)
-		r = mvcc_read_reach(snapshot_db(c->snapshot), &c->reach);
-	if (r >= 0)
-		r = dbinfo_read(snapshot_db(c->snapshot), &c->info);
-	return r < 0 ? problem_set(problem, r, "TREE", "'%s': %s", path, c->fault.what) : 0;
-}
 
 /* --- the members ------------------------------------------------------------------------------ */
 
@@ -123,40 +96,29 @@ static int64_t planned_revision(const struct restore_request *q, const struct mv
 	return q->bump_revision > 0 ? before->last + (int64_t) q->bump_revision : before->current;
 }
 
-static int check_keys(const struct restore_request *q, struct content *before,
-                      struct content *after, struct restore_result *result, struct problem *problem)
+static int check_keys(const struct restore_request *q, const struct snapshot_content *before,
+                      const struct snapshot_content *after, struct restore_result *result,
+                      struct problem *problem)
 {
+	const struct hashkv_result *want = &before->hashkv, *got = &after->hashkv;
 	int64_t revision = planned_revision(q, &before->reach);
-	struct snapshot_content content;
-	struct hashkv_result want, got;
-	int r = snapshot_check_content(after->snapshot, SNAPSHOT_NO_HASHKV, &content);
 
-	if (r >= 0)
-		r = hashkv_compute_before(snapshot_db(after->snapshot), &before->reach,
-		                          before->reach.current, &got);
-	if (r < 0)
-		return problem_set(problem, r, "RESULT", "what the tool made is damaged: %s",
-		                   after->fault.what);
-	result_doing("verify", q->snapshot);
-	r = hashkv_compute(snapshot_db(before->snapshot), 0, &want);
-	if (r < 0)
-		return problem_set(problem, r, "TREE", "'%s': %s", q->snapshot, before->fault.what);
-	if (got.hash != want.hash || got.n_live != want.n_live)
+	if (got->hash != want->hash || got->n_live != want->n_live)
 		return problem_set(problem, -EBADMSG, "RESULT",
 		                   "what the tool made does not hold the keys of the snapshot: HashKV "
 		                   "%" PRIu32 " and %" PRIu64 " keys, and not %" PRIu32 " and %" PRIu64,
-		                   got.hash, got.n_live, want.hash, want.n_live);
+		                   got->hash, got->n_live, want->hash, want->n_live);
 	if (after->reach.current != revision ||
 	    (q->bump_revision > 0 && after->reach.compacted != revision))
 		return problem_set(problem, -EBADMSG, "RESULT",
 		                   "what the tool made has the revision %" PRId64 ", compacted at %" PRId64
 		                   ", and not %" PRId64,
 		                   after->reach.current, after->reach.compacted, revision);
-	result->hashkv = got.hash;
-	result->hashkv_revision = got.revision;
-	result->live_keys = got.n_live;
+	result->hashkv = got->hash;
+	result->hashkv_revision = got->revision;
+	result->live_keys = got->n_live;
 	result->revision = revision;
-	result->db_bytes = content.n_bytes;
+	result->db_bytes = after->n_bytes;
 	return 0;
 }
 
@@ -171,27 +133,76 @@ static int check_rest(const struct dbinfo *before, const struct dbinfo *after,
 	return 0;
 }
 
-/* Reads back what the tool made. */
-static int verify(const struct restore_request *q, struct restore_result *result,
-                  struct problem *problem)
+/* What the catalogue says is in the snapshot, is in it. */
+static int check_entry(const struct restore_request *q, const struct snapshot_content *content,
+                       struct problem *problem)
+{
+	const struct hashkv_result *h = &content->hashkv;
+
+	if (q->expected == NULL || q->expected->revision != h->revision || q->expected->hash == h->hash)
+		return 0;
+	return problem_set(problem, -EBADMSG, "MISMATCH",
+	                   "'%s' has the HashKV %" PRIu32 ", and the catalogue says %" PRIu32,
+	                   q->snapshot, h->hash, q->expected->hash);
+}
+
+/* Reads back what the tool made, in one pass. */
+static int read_back(const char *db, const struct mvcc_reach *before,
+                     struct snapshot_content *ret_content, struct dbinfo **ret_info,
+                     struct problem *problem)
+{
+	AUTO(snapshot_close) struct snapshot *snapshot = NULL;
+	struct bolt_fault fault;
+	struct pace pace;
+	int r = snapshot_open(db, &fault, &snapshot);
+
+	if (r >= 0) {
+		bolt_on_pass(snapshot_db(snapshot), pace_pass_cb, &pace);
+		r = snapshot_check_restored(snapshot, before, ret_content);
+	}
+	if (r >= 0)
+		r = dbinfo_read(snapshot_db(snapshot), ret_info);
+	if (r < 0)
+		return problem_set(problem, r, "RESULT", "what the tool made is damaged: %s", fault.what);
+	return 0;
+}
+
+/* Where the snapshot is damaged that says more than what the tool says of it. */
+static void blame_snapshot(struct restoreproof *proof, struct problem *problem)
+{
+	const struct snapshot_content *content;
+	const struct dbinfo *info;
+	struct problem own = {0};
+
+	if (restoreproof_wait(proof, &own, &content, &info) < 0)
+		*problem = own;
+}
+
+static int verify(const struct restore_request *q, struct restoreproof *proof,
+                  struct restore_result *result, struct problem *problem)
 {
 	AUTO(free) char *db = xasprintf("%s/member/snap/db", exchange_new_path(q->exchange));
-	struct content before = {0}, after = {0};
+	AUTO(dbinfo_free) struct dbinfo *info = NULL;
+	const struct snapshot_content *before;
+	const struct dbinfo *info_before;
+	struct snapshot_content after;
 	int r;
 
+	result_doing("prove", q->snapshot);
+	r = restoreproof_wait(proof, problem, &before, &info_before);
+	if (r == 0)
+		r = check_entry(q, before, problem);
+	if (r < 0)
+		return r;
 	result_doing("verify", db);
-	r = read_content(q->snapshot, &before, problem);
+	r = read_back(db, &before->reach, &after, &info, problem);
 	if (r == 0)
-		r = read_content(db, &after, problem);
+		r = check_keys(q, before, &after, result, problem);
 	if (r == 0)
-		r = check_keys(q, &before, &after, result, problem);
+		r = check_rest(info_before, info, problem);
 	if (r == 0)
-		r = check_rest(before.info, after.info, problem);
-	if (r == 0)
-		r = etcdtool_info(q->tool)->minor > 4 ? check_members(after.info, q->cluster, problem)
+		r = etcdtool_info(q->tool)->minor > 4 ? check_members(info, q->cluster, problem)
 		                                      : check_snap(q, problem);
-	content_fini(&before);
-	content_fini(&after);
 	return r;
 }
 
@@ -233,10 +244,14 @@ int restore_make(const struct restore_request *q, struct problem *problem,
                  struct restore_result *ret_result)
 {
 	struct restore_result result = {.member_id = q->self->id, .cluster_id = q->cluster->id};
+	AUTO(restoreproof_free)
+	struct restoreproof *proof = restoreproof_start(q->snapshot, q->skip_hash_check);
 	int r = run_tool(q, problem);
 
 	if (r == 0)
-		r = verify(q, &result, problem);
+		r = verify(q, proof, &result, problem);
+	else if (r != -ECANCELED)
+		blame_snapshot(proof, problem);
 	if (r == 0)
 		r = exchange_seal(q->exchange, problem, &result.inode);
 	if (r < 0)

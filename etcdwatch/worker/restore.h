@@ -20,7 +20,8 @@ struct restore_request {
 	const struct datadir *dir;
 	struct exchange *exchange;
 	const struct etcdtool *tool;
-	const char *snapshot; /* plain and proven */
+	const char *snapshot;                 /* plain; it is proven while the tool works */
+	const struct hashkv_result *expected; /* by the catalogue; NULL: it says nothing */
 	const struct newcluster *cluster;
 	const struct newcluster_member *self; /* which of its members is made */
 	const char *peer_urls;                /* of that one */

@@ -44,6 +44,7 @@ struct source_request {
 	bool allow_plain;   /* all the same, of one that is named */
 	const char *sha256; /* that the database in it has to have, or NULL */
 	bool skip_digest;
+	bool unproven;          /* its content is not read: the restore proves it (restoreproof.h) */
 	const char *fetched;    /* where what comes from S3 goes, ... */
 	const char *unpacked;   /* ... and what had to be unpacked, */
 	const int *unpacked_fd; /* or an open file without a name for that (unpack.h); NULL */
@@ -64,7 +65,7 @@ struct source {
 	struct source_passed passed; /* of "latest" */
 	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */
 	bool has_digest;
-	struct snapshot_content content;
+	struct snapshot_content content; /* unproven: only `reach` and `n_bytes` */
 	struct dbinfo *info;
 };
 

@@ -274,8 +274,9 @@ static int start_hashkv(struct snapshot *s, const struct mvcc_reach *reach, int6
 	return r < 0 ? r : hashkv_new(s->db, reach, revision, HASHKV_KEYS_MAX, ret_hashkv);
 }
 
-int snapshot_check_content(struct snapshot *s, int64_t revision,
-                           struct snapshot_content *ret_content)
+/* `before` is what HashKV goes by; NULL: the file's own reach. */
+static int check_content(struct snapshot *s, const struct mvcc_reach *before, int64_t revision,
+                         struct snapshot_content *ret_content)
 {
 	const struct bolt_meta *meta = bolt_get_meta(s->db);
 	AUTO(hashkv_free) struct hashkv *hashkv = NULL;
@@ -290,7 +291,7 @@ int snapshot_check_content(struct snapshot *s, int64_t revision,
 	if (r >= 0)
 		r = mvcc_read_reach(s->db, &content.reach);
 	if (r >= 0 && revision != SNAPSHOT_NO_HASHKV)
-		r = start_hashkv(s, &content.reach, revision, &hashkv);
+		r = start_hashkv(s, before != NULL ? before : &content.reach, revision, &hashkv);
 	check.hashkv = hashkv;
 	if (r >= 0)
 		r = walk_all(s->db, &visitor, &content.pages);
@@ -303,4 +304,16 @@ int snapshot_check_content(struct snapshot *s, int64_t revision,
 	content.n_entries = check.n_entries;
 	*ret_content = content;
 	return 0;
+}
+
+int snapshot_check_content(struct snapshot *s, int64_t revision,
+                           struct snapshot_content *ret_content)
+{
+	return check_content(s, NULL, revision, ret_content);
+}
+
+int snapshot_check_restored(struct snapshot *s, const struct mvcc_reach *before,
+                            struct snapshot_content *ret_content)
+{
+	return check_content(s, before, before->current, ret_content);
 }

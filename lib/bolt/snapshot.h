@@ -78,3 +78,8 @@ void snapshot_count_usage(struct snapshot *s, struct usagetop *usage);
 #define SNAPSHOT_NO_HASHKV (-1)
 int snapshot_check_content(struct snapshot *s, int64_t revision,
                            struct snapshot_content *ret_content);
+
+/* The same for a database that was restored from a file of the reach `before`: HashKV is that of
+ * hashkv_compute_before(), at the revision that the file had. */
+int snapshot_check_restored(struct snapshot *s, const struct mvcc_reach *before,
+                            struct snapshot_content *ret_content);

@@ -91,7 +91,7 @@ stop_all
 say "and when the snapshot or the place is not right"
 cp "$T/etcd.db" "$T/bad.db"
 printf X | dd of="$T/bad.db" bs=1 seek=8200 conv=notrunc status=none
-refused "digest" "$T/bad.db"
+refused "digest|page 2" "$T/bad.db" # which is read first
 head -c -32 "$T/etcd.db" >"$T/bad.db"
 refused "does not end with a digest.*--skip-hash-check" "$T/bad.db"
 head -c 8192 "$T/etcd.db" >"$T/bad.db"
@@ -107,6 +107,11 @@ inside n1 sysctl -qw net.ipv4.ip_nonlocal_bind=0
 refused "has no port" --name n1 --initial-cluster n1=https://10.0.0.1 "$T/etcd.db"
 refused "No such file|not etcdutl or etcdctl|cannot run" --tool "$T/no-tool" "$T/etcd.db"
 [[ -n $can_bump ]] || refused "cannot raise the revision" --bump-revision 1000 "$T/etcd.db"
+revision=$(restore n1 -o json "$T/etcd.db" | jq .plan.snapshot.hashkv_revision)
+! inside n1 "$BUILD/bin/etcdwatch-worker" restore run "$T/etcd.db" --data-dir "$T/etcd-n1" --tool "$TOOL" --name n1 \
+	--initial-cluster "n1=https://$(mgmt_ip n1):2380" --token t --hashkv 1 --hashkv-revision "$revision" >"$T/out" ||
+	fail "restored what is not what the catalogue says"
+expect "it is said: $(cat "$T/out")" grep -q "HashKV.*and the catalogue says 1" "$T/out"
 echo "volume: $T/etcd-n1" >"$T/manifests/etcd.yaml"
 refused "kubelet starts etcd" "$T/etcd.db"
 rm "$T/manifests/etcd.yaml"
@@ -232,6 +237,13 @@ stop_all
 say "one member alone, from a database of a data directory that is a mount point"
 mount -t tmpfs -o size=400m tmpfs "$T/small"
 cp -r "$T/etcd-n2" "$T/copy-n2"
+# Keys that are no revisions any more, which etcd's tool does not look for.
+cp -r "$T/copy-n2" "$T/odd-n2"
+perl -0777 -pi -e 's/(\0{5}[^\0]?..)_(\0{8})/$1X$2/gs' "$T/odd-n2/member/snap/db"
+before=$(tree_of "$T/etcd-n1")
+! restore n1 --yes --alone --skip-hash-check "$T/odd-n2" >"$T/out" 2>&1 || fail "restored a damaged database"
+expect "it is said: $(cat "$T/out")" grep -q "odd-n2.*page" "$T/out"
+expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
 before=$(tree_of "$T/etcd-n1/member")
 mount --bind "$T/etcd-n1" "$T/etcd-n1"
 restore n1 --yes --alone --skip-hash-check "$T/copy-n2" >"$T/done" 2>&1 || fail "not restored: $(cat "$T/done")"

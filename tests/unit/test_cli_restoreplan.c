@@ -22,7 +22,8 @@ static const char host_text[] =
 static const char source_text[] =
     "{'origin': '/snap/a.db', 'digest': true, 'sha256': '" SHA "', 'revision': 80,"
     " 'last_revision': 80, 'db_bytes': 20480, 'cluster_version': '3.5.0', 'storage_version': '',"
-    " 'entry': {'verified': {'hashkv': 'n3'}, 'extra': []}, 'alarms': [], 'auth_enabled': false,"
+    " 'entry': {'verified': {'hashkv': 'n3'}, 'extra': [], 'hashkv': 7, 'hashkv_revision': 80},"
+    " 'alarms': [], 'auth_enabled': false,"
     " 'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380'], 'learner': false},"
     "             {'name': 'n2', 'peer_urls': ['https://10.0.0.2:2380'], 'learner': false},"
     "             {'name': 'n3', 'peer_urls': ['https://10.0.0.3:2380'], 'learner': false}]}";
@@ -119,7 +120,8 @@ static void test_plain(void)
 	             " --data-dir /var/lib/etcd --name n3 --initial-cluster " THREE
 	             " --token tok --bump-revision 1000000000 --yes");
 	CHECK_EQ_STR(words, "--data-dir /var/lib/etcd --name n1 --initial-cluster " THREE
-	                    " --token tok --tool /usr/bin/etcdutl --bump-revision 1000000000");
+	                    " --token tok --hashkv 7 --hashkv-revision 80 --tool /usr/bin/etcdutl"
+	                    " --bump-revision 1000000000");
 	/* What people forget is always said. */
 	CHECK(has(&plan->mind, "--encryption-provider-config"));
 	CHECK(has(&plan->then, "restore the other members"));
