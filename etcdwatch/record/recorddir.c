@@ -21,6 +21,8 @@
 #include "base/mono.h"
 
 #define DAMAGED_SUFFIX ".damaged"
+/* So much of the newest chain is read for its history, by whole segments. */
+#define HISTORY_BYTES_MAX ((uint64_t) 64 << 20)
 
 static int fail(char *reason, int r, const char *what, const char *path)
 {
@@ -38,6 +40,7 @@ static char *path_of(const char *directory, const struct record_header *header)
 void recorddir_fini(struct recorddir *dir)
 {
 	free(dir->segments);
+	recordhistory_free(dir->history);
 	*dir = (struct recorddir){0};
 }
 
@@ -181,8 +184,6 @@ static int read_all(struct recorddir *dir, struct record_segment *s, struct reco
 	while ((r = record_reader_next(reader, &frame)) > 0) {
 		if (record_tells_time(&frame))
 			dir->reached_us = frame.wall_us;
-		if (frame.type == RECORD_EVENTS)
-			dir->last_sum = record_event_sum(frame.events, frame.n_events);
 		dir->has_gap |= frame.type == RECORD_GAP;
 		if (frame.type == RECORD_END) {
 			s->end_us = frame.wall_us;
@@ -281,29 +282,47 @@ static int find_lost(struct recorddir *dir, const char *directory, char *reason)
 	return 0;
 }
 
-/* Nothing has changed since the last segment was begun: the last change is in an earlier one. What
- * cannot be read of that is not known. */
-static void find_last_sum(struct recorddir *dir, const char *directory)
+static void read_segment(struct recordhistory *history, const char *path)
 {
-	size_t i = dir->n, first = recordchain_newest(dir->segments, dir->n);
+	AUTO(record_reader_free) struct record_reader *reader = NULL;
+	char fault[RECORD_FAULT_MAX];
+	struct record_frame frame;
 
-	while (i-- > first && record_sum_is_none(dir->last_sum)) {
-		const struct record_segment *s = &dir->segments[i];
-		AUTO(free) char *path = path_of(directory, &s->header);
-		AUTO(record_reader_free) struct record_reader *reader = NULL;
-		char fault[RECORD_FAULT_MAX];
-		struct record_frame frame;
-
-		if (s->last_revision < s->header.first_revision)
-			continue;
-		if (record_reader_open(path, &reader, fault) < 0)
-			return;
-		while (record_reader_next(reader, &frame) > 0) {
-			if (frame.type == RECORD_EVENTS && frame.revision == s->last_revision)
-				dir->last_sum = record_event_sum(frame.events, frame.n_events);
-		}
+	if (record_reader_open(path, &reader, fault) < 0)
 		return;
+	while (record_reader_next(reader, &frame) > 0) {
+		if (frame.type == RECORD_EVENTS)
+			recordhistory_add(history, frame.revision, frame.events, frame.n_events);
+		else if (frame.type == RECORD_HASH)
+			recordhistory_set_hash(
+			    history, &(struct recordhistory_hash){.revision = frame.revision,
+			                                          .compact_revision = frame.compact_revision,
+			                                          .hash = frame.hash});
 	}
+}
+
+/* At least back to the last change. */
+static struct recordhistory *read_history(const struct recorddir *dir, const char *directory)
+{
+	AUTO(recordhistory_free) struct recordhistory *history = recordhistory_new();
+	size_t i = dir->n, first = recordchain_newest(dir->segments, dir->n);
+	bool has_change = false;
+	uint64_t bytes = 0;
+
+	while (i > first && (!has_change || bytes + dir->segments[i - 1].bytes <= HISTORY_BYTES_MAX)) {
+		const struct record_segment *s = &dir->segments[--i];
+
+		bytes += s->bytes;
+		has_change |= s->last_revision >= s->header.first_revision;
+	}
+	for (; i < dir->n; i++) {
+		AUTO(free) char *path = path_of(directory, &dir->segments[i].header);
+
+		read_segment(history, path);
+	}
+	if (dir->n == 0 || recordhistory_last(history) != dir->segments[dir->n - 1].last_revision)
+		return NULL;
+	return TAKE_PTR(history);
 }
 
 int recorddir_open(const char *directory, const struct recorddir_certain *certain,
@@ -322,7 +341,7 @@ int recorddir_open(const char *directory, const struct recorddir_certain *certai
 	for (size_t i = 0; r == 0 && i + 1 < dir.n; i++)
 		peek(&dir, directory, &dir.segments[i]);
 	if (r == 0)
-		find_last_sum(&dir, directory);
+		dir.history = read_history(&dir, directory);
 	if (r == 0) {
 		r = recorddir_sync(directory);
 		if (r < 0)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "etcdwatch/record/recordchain.h"
+#include "etcdwatch/record/recordhistory.h"
 
 #define RECORDDIR_SEGMENTS_MAX 10000
 #define RECORDDIR_REASON_MAX 512
@@ -20,10 +21,11 @@ struct recorddir {
 	struct record_segment *segments; /* in the order of their sequence */
 	size_t n;
 	/* What the last segment, which may have had to be closed, says besides: */
-	struct record_sum last_sum; /* of the last revision, though it may be in an earlier segment */
-	int64_t reached_us;         /* when all up to its last revision had been seen */
-	bool has_gap;               /* it ends its chain */
-	uint64_t n_cut;             /* bytes that did not count */
+	int64_t reached_us; /* when all up to its last revision had been seen */
+	bool has_gap;       /* it ends its chain */
+	uint64_t n_cut;     /* bytes that did not count */
+	/* Of the newest chain, up to its last revision; NULL: it cannot be read. Owned. */
+	struct recordhistory *history;
 	/* The newest file that was set aside, by its name, unless a later segment follows it: its
 	 * changes are lost, and no GAP says so yet. A sequence of 0: there is none. */
 	struct record_header lost;

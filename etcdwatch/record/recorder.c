@@ -10,9 +10,9 @@
  * whether the chain can go on. Whatever is wrong with a watch ends it and leads back there: that it
  * was compacted, that a revision is missing, that etcd went back, that the disk does not keep up.
  *
- * A watch begins with the last revision that the record has, not behind it: that it is still the
- * same shows that it is still the same history. It begins behind it only where there is nothing to
- * compare with, as the chain has just begun there: it may be one that no watch can hold.
+ * A watch begins with the last revisions that are recorded, not behind them: if they are the same,
+ * the history is the same (recorder_compare.c). It begins behind them only where nothing can be
+ * compared, as the chain has just begun there.
  */
 #include "etcdwatch/record/recorder_priv.h"
 
@@ -149,6 +149,10 @@ static void hash_cb(const struct recordhash_answer *answer, void *userdata)
 	                                       .wall_us = wall_now_us(),
 	                                       .member_id = answer->member_id,
 	                                       .hash = answer->hash});
+	recordhistory_set_hash(
+	    r->history, &(struct recordhistory_hash){.revision = answer->revision,
+	                                             .compact_revision = answer->compact_revision,
+	                                             .hash = answer->hash});
 	r->n_hashes++;
 	r->hash_revision = answer->revision;
 }
@@ -222,7 +226,9 @@ static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revisio
 {
 	r->cluster_id = cluster_id;
 	r->last = revision;
-	r->last_sum = (struct record_sum){0};
+	recordhistory_free(r->history);
+	r->history = recordhistory_new();
+	r->compare_from = 0;
 	r->has_chain = true;
 	begin_writing(r, true);
 	log_notice("record_begins", "rev=%" PRId64 " cluster_id=%016" PRIx64 " directory=%s",
@@ -238,10 +244,10 @@ static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revisio
 /* --- asking -------------------------------------------------------------------------------------
  */
 
-/* Whether the chain goes on, now that it is known who answers, and how far he is. */
-static void settle(struct recorder *r, uint64_t cluster_id, int64_t revision)
+void recorder_settle(struct recorder *r)
 {
-	int64_t start = revision;
+	uint64_t cluster_id = r->seen_cluster;
+	int64_t revision = r->seen_revision, start = revision;
 
 	if (r->has_chain && !r->is_begun)
 		begin_writing(r, false);
@@ -265,6 +271,12 @@ static void settle(struct recorder *r, uint64_t cluster_id, int64_t revision)
 	recorder_start_watch(r);
 }
 
+void recorder_ask_again(struct recorder *r, const char *reason)
+{
+	recorder_complain(r, "record_waits", reason);
+	arm(r, RETRY_ASK_US);
+}
+
 static void read_cb(const struct etcd_outcome *outcome,
                     const struct etcd_range_result *result UNUSED, void *userdata)
 {
@@ -272,11 +284,12 @@ static void read_cb(const struct etcd_outcome *outcome,
 
 	r->reading = NULL;
 	if (outcome->r < 0) {
-		recorder_complain(r, "record_waits", outcome->text);
-		arm(r, RETRY_ASK_US);
+		recorder_ask_again(r, outcome->text);
 		return;
 	}
-	settle(r, outcome->cluster_id, outcome->revision);
+	r->seen_cluster = outcome->cluster_id;
+	r->seen_revision = outcome->revision;
+	recorder_compare(r);
 }
 
 static void looked_cb(const struct view *view, void *userdata)
@@ -339,7 +352,7 @@ static void lose_segment(struct recorder *r, const struct record_header *lost)
 	                     record_name(lost, name));
 }
 
-static void opened_cb(const struct recordwriter_found *found, void *userdata)
+static void opened_cb(struct recordwriter_found *found, void *userdata)
 {
 	struct recorder *r = userdata;
 
@@ -350,9 +363,10 @@ static void opened_cb(const struct recordwriter_found *found, void *userdata)
 	r->has_chain = found->has_chain;
 	r->cluster_id = found->cluster_id;
 	r->last = found->last_revision;
-	r->last_sum = found->last_sum;
+	recordhistory_free(r->history);
+	r->history = found->history != NULL ? TAKE_PTR(found->history) : recordhistory_new();
 	r->broken[0] = '\0';
-	r->lost_to = r->compacted = r->missing = 0;
+	r->lost_to = r->compacted = r->missing = r->compare_from = 0;
 	if (r->has_chain) {
 		recordbase_go_on(&r->base, recordwriter_figures(r->writer).first_revision - 1);
 		log_info("record_found", "rev=%" PRId64 " directory=%s", r->last, r->options.directory);
@@ -422,11 +436,13 @@ int recorder_new(const struct recorder_options *options, const struct recorder_c
 	r->options = *options;
 	r->callbacks = callbacks;
 	r->userdata = userdata;
+	r->history = recordhistory_new();
 	r->told_us = mono_now_us();
 	r->complaints = (struct log_ratelimit){.interval_us = 60 * US_PER_S, .burst = 1};
 	ev_init(&r->timer, timer_cb);
 	code = make_writer(r);
 	if (code < 0) {
+		recordhistory_free(r->history);
 		free(r);
 		return code;
 	}
@@ -447,6 +463,7 @@ void recorder_free(struct recorder *r)
 	etcd_watch_free(r->watch);
 	recordhash_free(r->hash);
 	recordleases_free(r->leases);
+	recordhistory_free(r->history);
 	recordwriter_free(r->writer);
 	free(r);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What recorder.c (the states, the chains, the disk) and recorder_watch.c (what a watch brings)
- * share. Nobody else includes this.
+ * What recorder.c (the states, the chains, the disk), recorder_compare.c (whether the history is
+ * still the same) and recorder_watch.c (what a watch brings) share. Nobody else includes this.
  */
 
 #include "base/log.h"
@@ -12,6 +12,7 @@
 #include "etcdwatch/record/recordbase.h"
 #include "etcdwatch/record/recorder.h"
 #include "etcdwatch/record/recordhash.h"
+#include "etcdwatch/record/recordhistory.h"
 #include "etcdwatch/record/recordleases.h"
 
 enum recorder_state {
@@ -41,9 +42,14 @@ struct recorder {
 	bool is_begun;  /* with the writer */
 	uint64_t cluster_id;
 	uint64_t member_id;
-	int64_t last;               /* revision */
-	struct record_sum last_sum; /* or none, if it is not known */
-	bool waits_for_last;
+	int64_t last;                  /* revision */
+	struct recordhistory *history; /* up to that one, or empty */
+	/* As of the last look. */
+	uint64_t seen_cluster;
+	int64_t seen_revision;
+	size_t n_compared; /* of the history's keys */
+	/* The watch compares from the first to r->last; before compare_from etcd has compacted. */
+	int64_t compare_from, compare_first, compare_next;
 	/* What keeps the chain from going on: up to there is lost (0: not known), and why; "": nothing
 	 * does. */
 	int64_t lost_to;
@@ -70,10 +76,26 @@ void recorder_change_state(struct recorder *r, enum recorder_state state, const 
 void recorder_break_chain(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void recorder_put(struct recorder *r, const struct record_frame *frame);
 void recorder_ask_for_base(struct recorder *r);
+/* Everything about etcd is known: the chain goes on, or ends and another one begins. */
+void recorder_settle(struct recorder *r);
+/* etcd gave no answer: asks all again in a second. */
+void recorder_ask_again(struct recorder *r, const char *reason);
 /* Why nothing is recorded at the moment. */
 void recorder_complain(struct recorder *r, const char *event, const char *reason);
 /* "": it is not known. */
 const char *recorder_member_name(const struct recorder *r, uint64_t id);
+
+/* --- recorder_compare.c --- */
+
+/* Asks etcd for what is recorded, then settles. */
+void recorder_compare(struct recorder *r);
+/* The revision with which a watch must begin. */
+int64_t recorder_compare_start(struct recorder *r);
+/* The watch has not sent all recorded revisions again yet. */
+bool recorder_is_comparing(const struct recorder *r);
+/* False: etcd has another history, and the watch has ended. */
+bool recorder_compare_revision(struct recorder *r, int64_t revision,
+                               const struct record_event *events, size_t n);
 
 /* --- recorder_watch.c --- */
 

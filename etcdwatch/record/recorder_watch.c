@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Revisions come in their order, each whole: one that is missing, or a first one that is not what
- * was recorded, ends the watch. That a member has gone on without telling shows in its progress.
+ * Revisions come in their order, each whole: one that is missing, or that is not what was recorded
+ * (recorder_compare.c), ends the watch. That a member has gone on without telling shows in its
+ * progress.
  */
 #include "etcdwatch/record/recorder_priv.h"
 
@@ -30,23 +31,10 @@ static void miss(struct recorder *r, int64_t first, int64_t last)
 	recorder_change_state(r, RECORDER_ASKING, "revisions are missing");
 }
 
-static void check_last(struct recorder *r, struct record_sum sum)
-{
-	r->waits_for_last = false;
-	if (record_sum_fits(r->last_sum, sum))
-		return;
-	recorder_break_chain(r, "etcd has another history: it was restored");
-	recorder_change_state(r, RECORDER_ASKING, "another history");
-}
-
 static void take_revision(struct recorder *r, const struct record_event *events, size_t n,
                           int64_t revision)
 {
-	struct record_sum sum = record_event_sum(events, n), none = {0};
-
-	if (r->waits_for_last && revision >= r->last)
-		check_last(r, revision == r->last ? sum : none);
-	if (r->state != RECORDER_WATCHING || revision <= r->last)
+	if (!recorder_compare_revision(r, revision, events, n) || revision <= r->last)
 		return;
 	if (revision > r->last + 1) {
 		miss(r, r->last + 1, revision - 1);
@@ -59,7 +47,8 @@ static void take_revision(struct recorder *r, const struct record_event *events,
 	                                       .n_events = n});
 	r->told_us = mono_now_us();
 	r->last = revision;
-	r->last_sum = sum;
+	recordhistory_add(r->history, revision, events, n);
+	r->compare_next = revision + 1;
 	for (size_t i = 0; i < n; i++) {
 		if (events[i].lease != 0)
 			recordleases_see(r->leases, events[i].lease);
@@ -121,14 +110,15 @@ static void progress_cb(int64_t revision, void *userdata)
 	r->n_vain = 0;
 	recorder_ask_for_base(r);
 	/* What was recorded last must still come, from a member that has got so far. */
-	r->n_ahead =
-	    revision > r->last || (r->waits_for_last && revision == r->last) ? r->n_ahead + 1 : 0;
+	r->n_ahead = revision > r->last || (recorder_is_comparing(r) && revision == r->last)
+	                 ? r->n_ahead + 1
+	                 : 0;
 	r->n_behind = revision < r->last ? r->n_behind + 1 : 0;
 	if (r->n_behind > BEHIND_MAX) {
 		leave_behind(r);
-	} else if (r->waits_for_last) {
+	} else if (recorder_is_comparing(r)) {
 		if (r->n_ahead > AHEAD_MAX)
-			check_last(r, (struct record_sum){0});
+			(void) recorder_compare_revision(r, r->last + 1, NULL, 0);
 	} else if (r->n_ahead > AHEAD_MAX) {
 		miss(r, r->last + 1, revision);
 	} else if (revision == r->last) {
@@ -143,6 +133,13 @@ static void compacted_cb(int64_t revision, void *userdata)
 {
 	struct recorder *r = userdata;
 
+	/* What is left of the recorded revisions can still be compared. */
+	if (revision <= r->last && revision > r->compare_first) {
+		r->compare_from = revision;
+		r->n_vain = 0;
+		recorder_change_state(r, RECORDER_ASKING, "some recorded revisions are compacted");
+		return;
+	}
 	r->compacted = MAX(revision, r->last + 1);
 	r->lost_to = r->compacted;
 	recorder_break_chain(r, "etcd has compacted them before they were seen");
@@ -202,9 +199,8 @@ void recorder_start_watch(struct recorder *r)
 	};
 	const struct view_member *local = local_member(r);
 	const struct view_member *behind = view_find(&r->view, r->behind_member);
-	int64_t start = record_sum_is_none(r->last_sum) ? r->last + 1 : r->last;
+	int64_t start = recorder_compare_start(r);
 
-	r->waits_for_last = !record_sum_is_none(r->last_sum);
 	r->n_ahead = r->n_behind = 0;
 	r->n_vain++;
 	recorder_change_state(r, RECORDER_WATCHING, "");

@@ -94,10 +94,10 @@ static uint64_t closed_bytes(const struct recordfile *f)
 	return bytes;
 }
 
-void recordfile_found(const struct recordfile *f, struct recordwriter_found *ret_found,
+void recordfile_found(struct recordfile *f, struct recordwriter_found *ret_found,
                       struct recordwriter_figures *ret_figures)
 {
-	const struct recorddir *dir = &f->dir;
+	struct recorddir *dir = &f->dir;
 	struct recordwriter_figures figures = {
 	    .n_segments = dir->n,
 	    .n_chains = recordchain_count(dir->segments, dir->n),
@@ -114,7 +114,7 @@ void recordfile_found(const struct recordfile *f, struct recordwriter_found *ret
 		ret_found->has_chain = true;
 		ret_found->cluster_id = last->header.cluster_id;
 		ret_found->last_revision = last->last_revision;
-		ret_found->last_sum = dir->last_sum;
+		ret_found->history = TAKE_PTR(dir->history);
 		figures.first_revision = first->header.first_revision;
 		figures.first_us = first->header.wall_us;
 		figures.last_revision = last->last_revision;

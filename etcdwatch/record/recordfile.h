@@ -22,8 +22,9 @@ DEFINE_AUTO(struct recordfile, recordfile_free);
 /* Reads the directory; whatever was open is left as it is, for this to mend. 0, or -errno with a
  * sentence. */
 int recordfile_open(struct recordfile *file, char ret_reason[static RECORDWRITER_REASON_MAX]);
-/* After that: what it has. The strings are borrowed until the next one. */
-void recordfile_found(const struct recordfile *file, struct recordwriter_found *ret_found,
+/* After that: what it has. The strings are borrowed until the next one, the history is handed over.
+ */
+void recordfile_found(struct recordfile *file, struct recordwriter_found *ret_found,
                       struct recordwriter_figures *ret_figures);
 
 struct recordfile_work {

@@ -11,13 +11,17 @@
 #include "etcdwatch/cluster/view.h"
 
 #define LIMIT_MS 60000u
+/* Nothing is recorded while a check is waited for. */
+#define CHECK_LIMIT_MS 10000u
+#define CHECK_AGAIN_US (300 * US_PER_S)
 
 struct recordhash {
 	struct etcd *etcd;
 	int64_t every_us;
 	recordhash_fn fn;
 	void *userdata;
-	int64_t next_us;
+	int64_t next_us, next_check_us;
+	recordhash_fn check; /* NULL: what is under way is to be recorded */
 	struct view_request *looking;
 	struct etcd_call *asking;
 	int64_t revision;
@@ -44,6 +48,15 @@ static const struct view_member *choose(const struct recordhash *h, const struct
 }
 
 /* Calls out: last act. */
+static void fail(struct recordhash *h, const char *endpoint, const char *reason)
+{
+	log_info("record_hash_failed", "rev=%lld endpoint=%s reason=\"%s\"", (long long) h->revision,
+	         endpoint, reason);
+	if (h->check != NULL)
+		h->check(NULL, h->userdata);
+}
+
+/* Calls out: last act. */
 static void answered(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
                      void *userdata)
 {
@@ -52,14 +65,20 @@ static void answered(const struct etcd_outcome *outcome, const struct etcd_hashk
 
 	h->asking = NULL;
 	if (outcome->r < 0) {
-		log_info("record_hash_failed", "rev=%lld endpoint=%s reason=\"%s\"",
-		         (long long) h->revision, outcome->endpoint, outcome->text);
+		fail(h, outcome->endpoint, outcome->text);
+		return;
+	}
+	if (hashkv->hash_revision != 0 && hashkv->hash_revision != h->revision) {
+		fail(h, outcome->endpoint, "it is of another revision");
 		return;
 	}
 	answer.member_id = outcome->member_id;
 	answer.compact_revision = hashkv->compact_revision;
 	answer.hash = hashkv->hash;
-	h->fn(&answer, h->userdata);
+	if (h->check != NULL)
+		h->check(&answer, h->userdata);
+	else
+		h->fn(&answer, h->userdata);
 }
 
 static void looked(const struct view *view, void *userdata)
@@ -68,10 +87,19 @@ static void looked(const struct view *view, void *userdata)
 	const struct view_member *member = choose(h, view);
 
 	h->looking = NULL;
-	if (member == NULL || etcd_endpoint_hashkv(h->etcd, member->endpoint, h->revision, LIMIT_MS,
+	if (member == NULL || etcd_endpoint_hashkv(h->etcd, member->endpoint, h->revision,
+	                                           h->check != NULL ? CHECK_LIMIT_MS : LIMIT_MS,
 	                                           answered, h, &h->asking) < 0)
-		log_info("record_hash_failed", "rev=%lld reason=\"no member can be asked\"",
-		         (long long) h->revision);
+		fail(h, "", "no member can be asked");
+}
+
+static void ask(struct recordhash *h, int64_t revision, uint64_t recorded_member_id,
+                recordhash_fn check)
+{
+	h->revision = revision;
+	h->recorded_member_id = recorded_member_id;
+	h->check = check;
+	h->looking = view_start(h->etcd, looked, h);
 }
 
 void recordhash_offer(struct recordhash *h, int64_t revision, uint64_t recorded_member_id)
@@ -81,9 +109,20 @@ void recordhash_offer(struct recordhash *h, int64_t revision, uint64_t recorded_
 	if (h->every_us == 0 || now_us < h->next_us || h->looking != NULL || h->asking != NULL)
 		return;
 	h->next_us = now_us + h->every_us;
-	h->revision = revision;
-	h->recorded_member_id = recorded_member_id;
-	h->looking = view_start(h->etcd, looked, h);
+	ask(h, revision, recorded_member_id, NULL);
+}
+
+bool recordhash_check(struct recordhash *h, int64_t revision, uint64_t recorded_member_id,
+                      recordhash_fn fn)
+{
+	int64_t now_us = mono_now_us();
+
+	if (h->every_us == 0 || now_us < h->next_check_us)
+		return false;
+	h->next_check_us = now_us + CHECK_AGAIN_US;
+	recordhash_forget(h);
+	ask(h, revision, recorded_member_id, fn);
+	return true;
 }
 
 void recordhash_forget(struct recordhash *h)

@@ -34,5 +34,10 @@ DEFINE_AUTO(struct recordhash, recordhash_free);
 
 /* This is a good moment to ask, if it is due. */
 void recordhash_offer(struct recordhash *hash, int64_t revision, uint64_t recorded_member_id);
+/* What a member says now of a revision whose hash is recorded: fn is called once, with NULL if no
+ * member can tell. False: it is not asked, as hashes are not wanted or one was asked a short while
+ * ago. */
+bool recordhash_check(struct recordhash *hash, int64_t revision, uint64_t recorded_member_id,
+                      recordhash_fn fn);
 /* What is under way is of no use any more: the record goes on as another chain. */
 void recordhash_forget(struct recordhash *hash);

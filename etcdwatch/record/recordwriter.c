@@ -214,6 +214,7 @@ static void open_done(struct disk_task *task)
 	w->is_open = true;
 	recordfile_found(w->file, &found, &w->figures);
 	w->callbacks->opened(&found, w->userdata);
+	recordhistory_free(found.history);
 }
 
 void recordwriter_open(struct recordwriter *w)

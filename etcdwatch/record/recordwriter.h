@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/mono.h"
+#include "etcdwatch/record/recordhistory.h"
 #include "etcdwatch/record/segment.h"
 
 #define RECORDWRITER_SYNC_US (400 * US_PER_MS)
@@ -41,7 +42,8 @@ struct recordwriter_found {
 	bool has_chain; /* the newest segment can be gone on from */
 	uint64_t cluster_id;
 	int64_t last_revision;
-	struct record_sum last_sum; /* of that revision */
+	/* Up to that revision; NULL: not known. Freed after opened(), which may take it. */
+	struct recordhistory *history;
 	uint64_t n_cut;
 	const char *damage;        /* a sentence, or "" */
 	struct record_header lost; /* recorddir.h */
@@ -62,7 +64,7 @@ struct recordwriter_figures {
 };
 
 struct recordwriter_callbacks {
-	void (*opened)(const struct recordwriter_found *found, void *userdata);
+	void (*opened)(struct recordwriter_found *found, void *userdata);
 	/* Opening, or writing, has failed; what was put and not yet written is gone. */
 	void (*failed)(int r, const char *reason, void *userdata);
 	/* There is room again after recordwriter_is_full(). */

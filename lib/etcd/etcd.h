@@ -175,6 +175,7 @@ struct etcd_op {
 	enum etcd_op_kind kind;
 	struct etcd_bytes key;
 	bool prefix;             /* DELETE, RANGE */
+	int64_t revision;        /* RANGE: as in struct etcd_range */
 	struct etcd_bytes value; /* PUT */
 	int64_t lease;           /* PUT: 0 for none */
 };

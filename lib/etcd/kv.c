@@ -187,6 +187,7 @@ static void fill_op(struct txn_op *to, const struct etcd_op *from)
 	case ETCD_OP_RANGE:
 		pb__range_request__init(&to->range);
 		keys_fill(from->key, from->prefix, &to->range.key, &to->range.range_end, &to->end);
+		to->range.revision = from->revision;
 		to->op.request_case = PB__REQUEST_OP__REQUEST_RANGE;
 		to->op.range = &to->range;
 		return;

@@ -25,8 +25,12 @@ static int64_t needed; /* the last snapshot that was asked for */
 static bool is_busy;   /* it could not be taken */
 static int64_t newest; /* the newest that is there */
 
+/* What begin() records, as etcd sends it again. */
+#define BEGUN "P43:a=1 P43:b=2 P44:a=2 D44:b "
+
 static int64_t keep_us = 86400 * US_PER_S;
 static uint64_t reserve_bytes;
+static int64_t hash_every_us;
 
 static int64_t base_cb(uint64_t cluster_id UNUSED, void *userdata UNUSED)
 {
@@ -51,6 +55,7 @@ static void start(void)
 	    .keep_us = keep_us,
 	    .max_bytes = UINT64_C(1) << 30,
 	    .reserve_bytes = reserve_bytes,
+	    .hash_every_us = hash_every_us,
 	};
 
 	CHECK_EQ_INT(recorder_new(&options, &callbacks, NULL, &recorder), 0);
@@ -77,6 +82,19 @@ static bool is_synced(int64_t revision)
 }
 #define WAIT_FOR_REVISION(revision) CHECK(TURN_UNTIL(ev, is_synced(revision)))
 
+/* What comes before it is compacted; the n-th watch begins with it. */
+static void compact_at(int line, int64_t revision, unsigned n)
+{
+	Pb__WatchResponse response;
+
+	pb__watch_response__init(&response);
+	response.canceled = true;
+	response.compact_revision = revision;
+	server_send(server, &response);
+	wait_for_watch(line, n, revision);
+}
+#define COMPACT_AT(revision, n) compact_at(__LINE__, revision, n)
+
 /* A directory of its own, with 43 and 44 recorded. */
 static void begin(void)
 {
@@ -92,7 +110,7 @@ static void begin(void)
 	start();
 	WAIT_FOR_WATCH(1, 43);
 	CHECK_EQ_INT(needed, 42);
-	server_send_events(server, "P43:a=1 P43:b=2 P44:a=2 D44:b", false);
+	server_send_events(server, BEGUN, false);
 	server_set_revision(server, 44);
 	WAIT_FOR_REVISION(44);
 	needed = -1;
@@ -119,13 +137,13 @@ static void test_goes_on(void)
 	begin();
 	stop();
 	start();
-	WAIT_FOR_WATCH(2, 44);
-	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	WAIT_FOR_WATCH(2, 43);
+	server_send_events(server, BEGUN "P45:c=1", false);
 	server_set_revision(server, 45);
 	WAIT_FOR_REVISION(45);
 	server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
-	WAIT_FOR_WATCH(3, 45);
-	server_send_events(server, "P45:c=1 P46:c=2", false);
+	WAIT_FOR_WATCH(3, 43);
+	server_send_events(server, BEGUN "P45:c=1 P46:c=2", false);
 	server_set_revision(server, 46);
 	WAIT_FOR_REVISION(46);
 	CHECK_EQ_INT(needed, -1);
@@ -138,11 +156,44 @@ static void test_last_without_its_deletions(void)
 	begin();
 	stop();
 	start();
-	WAIT_FOR_WATCH(2, 44);
+	WAIT_FOR_WATCH(2, 43);
+	COMPACT_AT(44, 3);
 	server_send_events(server, "P44:a=2 P45:c=1", false);
 	server_set_revision(server, 45);
 	WAIT_FOR_REVISION(45);
 	end("*43-44. 45-45 ", 0, "");
+}
+
+/* After a rollback: the last revision is the same, and one before it is not. */
+static void test_history_changed_earlier(void)
+{
+	static const char *const histories[] = {
+	    "P43:a=1 P43:b=2 P44:a=3 D44:b ",   /* a value */
+	    "P43:a=1 P43:b=2 P44:x=2 D44:b ",   /* a key */
+	    "P43:a=1 P43:b=2 P44:a=2@7 D44:b ", /* a lease */
+	    "P43:a=1 P43:b=2 P44:a=2 ",         /* a deletion is missing */
+	    "P43:a=1 P43:b=2 ",                 /* a revision is missing */
+	    "P43:a=1 P44:a=2 D44:b ",           /* a change is missing in the first */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(histories); i++) {
+		AUTO(free) char *events = xasprintf("%sP45:c=1 P46:e=1", histories[i]);
+
+		begin();
+		server_send_events(server, "P45:c=1", false);
+		server_set_revision(server, 45);
+		WAIT_FOR_REVISION(45);
+		server_set_revision(server, 46);
+		server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+		WAIT_FOR_WATCH(2, 43);
+		server_send_events(server, events, false);
+		WAIT_FOR_WATCH(3, 47);
+		CHECK_EQ_INT(needed, 46);
+		server_send_events(server, "P47:f=1", false);
+		WAIT_FOR_REVISION(47);
+		CHECK_EQ_INT(report.gap.first, 46);
+		end("*43-45!. *47-47 ", 1, "history changed");
+	}
 }
 
 static void test_another_history(void)
@@ -151,13 +202,160 @@ static void test_another_history(void)
 	stop();
 	server_set_revision(server, 50);
 	start();
-	WAIT_FOR_WATCH(2, 44);
+	WAIT_FOR_WATCH(2, 43);
 	server_send_events(server, "P44:a=3 P45:c=1", false);
 	WAIT_FOR_WATCH(3, 51);
 	CHECK_EQ_INT(needed, 50);
 	server_send_events(server, "P50:x=1 P51:c=1", false);
 	WAIT_FOR_REVISION(51);
-	end("*43-44. 45-44!. *51-51 ", 1, "another history");
+	end("*43-44. 45-44!. *51-51 ", 1, "history changed");
+}
+
+/* What etcd says of the keys c and d, which are the recorded ones. */
+static void answer_keys(int64_t revision, char *value, int64_t lease, bool has_d)
+{
+	char name_c[] = "c", name_d[] = "d", one[] = "1";
+	Pb__KeyValue c = PB__KEY_VALUE__INIT, d = PB__KEY_VALUE__INIT;
+	Pb__KeyValue *kvs[] = {&c, &d};
+	Pb__RangeResponse ranges[] = {PB__RANGE_RESPONSE__INIT, PB__RANGE_RESPONSE__INIT};
+	Pb__ResponseOp ops[] = {PB__RESPONSE_OP__INIT, PB__RESPONSE_OP__INIT};
+	Pb__ResponseOp *list[] = {&ops[0], &ops[1]};
+	Pb__TxnResponse txn = PB__TXN_RESPONSE__INIT;
+
+	c.key.data = (uint8_t *) name_c;
+	d.key.data = (uint8_t *) name_d;
+	d.value.data = (uint8_t *) one;
+	c.key.len = d.key.len = d.value.len = 1;
+	c.value.data = (uint8_t *) value;
+	c.value.len = strlen(value);
+	c.mod_revision = revision;
+	c.lease = lease;
+	d.mod_revision = 46;
+	for (size_t i = 0; i < 2; i++) {
+		ranges[i].kvs = &kvs[i];
+		ranges[i].n_kvs = i == 0 || has_d;
+		ops[i].response_case = PB__RESPONSE_OP__RESPONSE_RANGE;
+		ops[i].range = &ranges[i];
+	}
+	txn.succeeded = true;
+	txn.responses = list;
+	txn.n_responses = 2;
+	server_set_answer(server, SERVER_TXN, &txn.base);
+}
+
+/* The revisions that etcd still has are the same; what was written earlier is not. */
+static void test_keys_changed(void)
+{
+	char one[] = "1", two[] = "2";
+	const struct {
+		int64_t revision;
+		char *value;
+		int64_t lease;
+		bool has_d, is_same;
+	} cases[] = {
+	    {45, one, 0, true, true},  {44, one, 0, true, false},  {45, two, 0, true, false},
+	    {45, one, 7, true, false}, {45, one, 0, false, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin();
+		server_send_events(server, "P45:c=1 P46:d=1 D47:x", false);
+		server_set_revision(server, 47);
+		WAIT_FOR_REVISION(47);
+		answer_keys(cases[i].revision, cases[i].value, cases[i].lease, cases[i].has_d);
+		server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+		if (cases[i].is_same) {
+			WAIT_FOR_WATCH(2, 43);
+			end("*43-47 ", 0, "");
+			continue;
+		}
+		WAIT_FOR_WATCH(2, 48);
+		server_send_events(server, "P48:c=1", false);
+		WAIT_FOR_REVISION(48);
+		end("*43-47!. *48-48 ", 1, "history changed: a key that was written at revision 4");
+	}
+}
+
+/* An answer that proves nothing stops nothing. */
+static void test_keys_not_compared(void)
+{
+	static const struct server_rule rules[] = {
+	    {.code = GRPC_STATUS_OUT_OF_RANGE,
+	     .text = "etcdserver: mvcc: required revision has been compacted",
+	     .times = 1},
+	    {.code = GRPC_STATUS_RESOURCE_EXHAUSTED, .text = "larger than max", .times = 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		begin();
+		server_send_events(server, "P45:c=1 P46:d=1", false);
+		server_set_revision(server, 46);
+		WAIT_FOR_REVISION(46);
+		server_set(server, SERVER_TXN, rules[i]);
+		server_end_stream(server, GRPC_STATUS_UNAVAILABLE, "bye");
+		WAIT_FOR_WATCH(2, 43);
+		CHECK_EQ_INT(server_calls(server, SERVER_TXN), 1);
+		end("*43-46 ", 0, "");
+	}
+}
+
+static void answer_hash(uint32_t hash, int64_t compact_revision)
+{
+	Pb__HashKVResponse answer = PB__HASH_KVRESPONSE__INIT;
+
+	answer.hash = hash;
+	answer.compact_revision = compact_revision;
+	server_set_answer(server, SERVER_HASHKV, &answer.base);
+}
+
+static bool has_hash(void)
+{
+	recorder_fill_report(recorder, &report);
+	return report.hash_revision == 44;
+}
+
+/* The HashKV that is recorded, which the same member gives at the next start. */
+static void test_hash_changed(void)
+{
+	static const struct {
+		uint32_t hash;
+		int64_t compact_revision;
+		bool is_same;
+	} cases[] = {{7, 5, true}, {8, 6, true}, {8, 5, false}};
+	char *urls[1], *url;
+	char name[] = "m0";
+	Pb__Member member, *list[] = {&member};
+
+	hash_every_us = 1;
+	keep_us = 24 * US_PER_S;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin();
+		pb__member__init(&member);
+		urls[0] = url = xstrdup(server_url(server));
+		member.id = SERVER_MEMBER_ID(0);
+		member.name = name;
+		member.client_urls = urls;
+		member.n_client_urls = 1;
+		server_set_members(server, list, 1);
+		answer_hash(7, 5);
+		CHECK(TURN_UNTIL(ev, has_hash()));
+		stop();
+		answer_hash(cases[i].hash, cases[i].compact_revision);
+		start();
+		if (cases[i].is_same)
+			WAIT_FOR_WATCH(2, 43);
+		else
+			WAIT_FOR_WATCH(2, 45);
+		recorder_fill_report(recorder, &report);
+		CHECK_EQ_INT(report.n_gaps, !cases[i].is_same);
+		CHECK(cases[i].is_same || strstr(report.gap.reason, "has the HashKV 8, and 7") != NULL);
+		stop();
+		etcd_free(TAKE_PTR(etcd));
+		server_free(TAKE_PTR(server));
+		free(url);
+	}
+	hash_every_us = 0;
+	keep_us = 86400 * US_PER_S;
 }
 
 /* Of a revision that only deletes, the keys are what can be compared. */
@@ -170,7 +368,8 @@ static void deletes_only(const char *then)
 	stop();
 	server_set_revision(server, 50);
 	start();
-	WAIT_FOR_WATCH(2, 45);
+	WAIT_FOR_WATCH(2, 43);
+	COMPACT_AT(45, 3);
 	server_send_events(server, then, false);
 }
 
@@ -180,10 +379,10 @@ static void test_another_history_of_deletions(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(histories); i++) {
 		deletes_only(histories[i]);
-		WAIT_FOR_WATCH(3, 51);
+		WAIT_FOR_WATCH(4, 51);
 		server_send_events(server, "P51:c=1", false);
 		WAIT_FOR_REVISION(51);
-		end("*43-45. 46-45!. *51-51 ", 1, "another history");
+		end("*43-45. 46-45!. *51-51 ", 1, "history changed");
 	}
 }
 
@@ -207,12 +406,12 @@ static void test_last_is_missing(void)
 	stop();
 	server_set_revision(server, 50);
 	start();
-	WAIT_FOR_WATCH(2, 44);
+	WAIT_FOR_WATCH(2, 43);
 	server_send_events(server, "P45:c=1", false);
 	WAIT_FOR_WATCH(3, 51);
 	server_send_events(server, "P51:c=1", false);
 	WAIT_FOR_REVISION(51);
-	end("*43-44. 45-44!. *51-51 ", 1, "another history");
+	end("*43-44. 45-44!. *51-51 ", 1, "history changed");
 }
 
 static bool has_error(void)
@@ -235,7 +434,7 @@ static void test_stalled(void)
 	n_creates = server_watch(server)->n_creates;
 	server_watch(server)->mute_create = false;
 	CHECK(TURN_UNTIL(ev, server_watch(server)->n_creates > n_creates));
-	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_send_events(server, BEGUN "P45:c=1", false);
 	server_set_revision(server, 45);
 	WAIT_FOR_REVISION(45);
 	CHECK(!has_error());
@@ -250,12 +449,12 @@ static void test_behind(void)
 	server_set_revision(server, 50);
 	server_watch(server)->progress_revision = 40;
 	start();
-	WAIT_FOR_WATCH(3, 44);
+	WAIT_FOR_WATCH(3, 43);
 	recorder_fill_report(recorder, &report);
 	CHECK_EQ_INT(report.n_gaps, 0);
 	server_watch(server)->progress_revision = 0;
 	server_set_revision(server, 45);
-	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_send_events(server, BEGUN "P45:c=1", false);
 	WAIT_FOR_REVISION(45);
 	end("*43-44. 45-45 ", 0, "");
 }
@@ -338,9 +537,9 @@ static void test_in_vain(void)
 	CHECK(TURN_UNTIL(ev, server_watch(server)->n_creates >= 3));
 	server_watch(server)->end_at_once = false;
 	before_us = mono_now_us();
-	WAIT_FOR_WATCH(4, 44);
+	WAIT_FOR_WATCH(4, 43);
 	CHECK(mono_now_us() - before_us >= 900 * US_PER_MS);
-	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	server_send_events(server, BEGUN "P45:c=1", false);
 	server_set_revision(server, 45);
 	WAIT_FOR_REVISION(45);
 	end("*43-45 ", 0, "");
@@ -352,8 +551,8 @@ static void test_missing_once(void)
 	begin();
 	server_set_revision(server, 46);
 	server_send_events(server, "P46:c=1", false);
-	WAIT_FOR_WATCH(2, 44);
-	server_send_events(server, "P44:a=2 P45:b=1 P46:c=1", false);
+	WAIT_FOR_WATCH(2, 43);
+	server_send_events(server, BEGUN "P45:b=1 P46:c=1", false);
 	WAIT_FOR_REVISION(46);
 	end("*43-46 ", 0, "");
 }
@@ -363,8 +562,8 @@ static void test_missing_twice(void)
 	begin();
 	server_set_revision(server, 46);
 	server_send_events(server, "P46:c=1", false);
-	WAIT_FOR_WATCH(2, 44);
-	server_send_events(server, "P44:a=2 P46:c=1", false);
+	WAIT_FOR_WATCH(2, 43);
+	server_send_events(server, BEGUN "P46:c=1", false);
 	WAIT_FOR_WATCH(3, 46);
 	server_send_events(server, "P46:c=1", false);
 	WAIT_FOR_REVISION(46);
@@ -444,8 +643,8 @@ static void test_renews_base(void)
 	newest = 43;
 	keep_us = 1;
 	start();
-	WAIT_FOR_WATCH(2, 44);
-	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	WAIT_FOR_WATCH(2, 43);
+	server_send_events(server, BEGUN "P45:c=1", false);
 	server_set_revision(server, 45);
 	CHECK(TURN_UNTIL(ev, needed == 45));
 	end("*43-44. 45-45. ", 0, "");
@@ -458,8 +657,8 @@ static void test_renews_base_when_full(void)
 	begin();
 	stop();
 	start();
-	WAIT_FOR_WATCH(2, 44);
-	server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+	WAIT_FOR_WATCH(2, 43);
+	server_send_events(server, BEGUN "P45:c=1", false);
 	server_set_revision(server, 45);
 	WAIT_FOR_REVISION(45);
 	stop();
@@ -467,8 +666,8 @@ static void test_renews_base_when_full(void)
 	keep_us = 1;
 	reserve_bytes = UINT64_C(1) << 60;
 	start();
-	WAIT_FOR_WATCH(3, 45);
-	server_send_events(server, "P45:c=1 P46:d=1", false);
+	WAIT_FOR_WATCH(3, 43);
+	server_send_events(server, BEGUN "P45:c=1 P46:d=1", false);
 	CHECK(TURN_UNTIL(ev, needed == 46));
 	recorder_fill_report(recorder, &report);
 	CHECK_EQ_STR(report.state, "failed");
@@ -495,8 +694,8 @@ static void lose_last(const char *how, bool has_chain)
 	stop();
 	if (has_chain) {
 		start();
-		WAIT_FOR_WATCH(2, 44);
-		server_send_events(server, "P44:a=2 D44:b P45:c=1", false);
+		WAIT_FOR_WATCH(2, 43);
+		server_send_events(server, BEGUN "P45:c=1", false);
 		server_set_revision(server, 45);
 		WAIT_FOR_REVISION(45);
 		stop();
@@ -557,6 +756,10 @@ int main(void)
 	scratch_enter();
 	test_goes_on();
 	test_last_without_its_deletions();
+	test_history_changed_earlier();
+	test_keys_changed();
+	test_keys_not_compared();
+	test_hash_changed();
 	test_another_history();
 	test_another_history_of_deletions();
 	test_last_only_deletes();

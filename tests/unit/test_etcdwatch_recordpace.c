@@ -67,7 +67,7 @@ static int64_t put_us[PUTS + 1]; /* by revision */
 static int64_t n_put, n_synced;
 static int64_t worst_us;
 
-static void opened_cb(const struct recordwriter_found *found UNUSED, void *userdata UNUSED)
+static void opened_cb(struct recordwriter_found *found UNUSED, void *userdata UNUSED)
 {
 	is_open = true;
 }
