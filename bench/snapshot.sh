@@ -7,6 +7,9 @@
 #           takes (and checks the digest, which etcdctl does not), its worker proves
 #   status  `fairlead etcd snapshot status` against `etcdctl snapshot status` (3.4) and `etcdutl snapshot
 #           status` (3.5 and later), of the same file; and `verify`, which has no equal there
+#   save_file  `fairlead etcd snapshot save FILE`, until the file is there, synced and proven
+#   restore `fairlead etcd restore --yes` against `etcdutl snapshot restore` (3.5) and one reading of what that
+#           made, which is the least that a restore with a proof can take; on both processors, etcd being idle
 #   proven  from the minute that the schedule names until the snapshot is proven and catalogued
 #   drill   `fairlead etcd drill --file`
 # The last two at 500 MB only.
@@ -34,9 +37,10 @@ world_enter "$@"
 SAMPLES=$T/samples
 PKI=$T/pki
 URL=https://127.0.0.1:2379
-# Two processors: etcd's, and that of whoever is measured.
+# Two processors: etcd's, and that of the program that is measured.
 mapfile -t CPUS < <(taskset -pc $$ | sed 's/.*: //; s/,/\n/g' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }')
 SERVER_CPU=${CPUS[-1]} OWN_CPU=${CPUS[0]}
+ON=$OWN_CPU # where what is measured runs
 
 tidy() {
 	rm -rf "$WORK"
@@ -136,7 +140,7 @@ cost() { # [--daemon PID] COMMAND...
 		daemon=("$1" "$2")
 		shift 2
 	}
-	"$BUILD/bench/cost" "${daemon[@]}" taskset -c "$OWN_CPU" "$@" >"$T/out" 2>"$T/err" ||
+	"$BUILD/bench/cost" "${daemon[@]}" taskset -c "$ON" "$@" >"$T/out" 2>"$T/err" ||
 		fail "$* failed: $(tail -n 3 "$T/err")"
 	read -ra words < <(tail -n 1 "$T/err")
 	for word in "${words[@]}"; do
@@ -177,6 +181,47 @@ save_fairlead() {
 	rm -f "$WORK"/manual/*.db "$WORK"/manual/*.json
 }
 
+# The client copies while the daemon's worker proves. The daemon keeps its own copy behind that.
+save_file() {
+	local ON=$OWN_CPU,$SERVER_CPU
+	rm -f "$WORK/copy.db"
+	cost "$FAIRLEAD" --runtime-dir "$T/run-manual" etcd snapshot save "$WORK/copy.db"
+	sample "fairlead_save_file_wall_ms_at_$SIZE" ms "${COST[wall_ms]}"
+	LAST[fairlead_save_file_wall_ms]=${COST[wall_ms]}
+	wait_until 60 kept_all
+	rm -f "$WORK/copy.db" "$WORK"/manual/*.db "$WORK"/manual/*.json
+}
+
+kept_all() {
+	[[ $(fairlead manual -o json etcd snapshot jobs | jq -r .state) == idle ]]
+}
+
+cluster_words() { # NAME: of a cluster of one, on this machine
+	echo --name "$1" --initial-cluster "$1=https://127.0.0.1:12380"
+}
+
+restore_fairlead() {
+	local ON=$OWN_CPU,$SERVER_CPU
+	rm -rf "$WORK"/restored*
+	# shellcheck disable=SC2046
+	cost "$FAIRLEAD" etcd restore --tool "$NEWER/etcdutl" --data-dir "$WORK/restored" $(cluster_words r1) \
+		--yes "$WORK/snapshot.db"
+	note fairlead restore "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}" "${COST[anon_kib]}"
+}
+
+restore_etcd() {
+	local ON=$OWN_CPU,$SERVER_CPU
+	rm -rf "$WORK"/restored*
+	# shellcheck disable=SC2046
+	cost "$NEWER/etcdutl" snapshot restore --data-dir "$WORK/restored" $(cluster_words r1) \
+		--initial-advertise-peer-urls https://127.0.0.1:12380 --bump-revision 1000000000 --mark-compacted \
+		"$WORK/snapshot.db"
+	note etcd_3.5 restore "${COST[wall_ms]}" "${COST[cpu_ms]}" "${COST[rss_kib]}" "${COST[anon_kib]}"
+	cost "$FAIRLEAD" etcd snapshot verify --no-digest "$WORK/restored/member/snap/db"
+	sample "fairlead_read_back_wall_ms_at_$SIZE" ms "${COST[wall_ms]}"
+	LAST[floor_restore_wall_ms]=$(calculate "${LAST[etcd_3.5_restore_wall_ms]} + ${COST[wall_ms]}")
+}
+
 save_etcd() { # SUBJECT PROGRAM
 	rm -f "$WORK/$1.db"
 	cost "$2" --endpoints "$URL" --cacert "$PKI/etcd-ca.crt" --cert "$PKI/client.crt" \
@@ -213,15 +258,23 @@ ratios() { # FIGURE NAME NUMERATOR DENOMINATOR QUANTITY...
 }
 
 round() { # ROUND
-	local file=$WORK/snapshot.db
+	local other file=$WORK/snapshot.db
 	say "$SIZE MB, round $1"
-	in_turn "$1" save_fairlead "save_etcd etcd_3.4 /usr/bin/etcdctl" "save_etcd etcd_3.5 $NEWER/etcdctl"
+	in_turn "$1" save_fairlead "save_etcd etcd_3.4 /usr/bin/etcdctl" "save_etcd etcd_3.5 $NEWER/etcdctl" save_file
 	ratios save to fairlead other wall_ms cpu_ms rss_kib anon_kib
+	for other in etcd_3.4 etcd_3.5; do
+		sample "fairlead_save_file_wall_to_${other}_at_$SIZE" x \
+			"$(calculate "${LAST[fairlead_save_file_wall_ms]} / ${LAST[${other}_save_wall_ms]}")"
+	done
 	in_turn "$1" "measure fairlead status $FAIRLEAD etcd snapshot status $file" \
 		"measure etcd_3.4 status /usr/bin/etcdctl snapshot status $file" \
 		"measure etcd_3.5 status $NEWER/etcdutl snapshot status $file"
 	ratios status faster_than other fairlead wall_ms cpu_ms
 	measure fairlead verify "$FAIRLEAD" etcd snapshot verify "$file"
+	in_turn "$1" restore_fairlead restore_etcd
+	sample "fairlead_restore_wall_to_floor_at_$SIZE" x \
+		"$(calculate "${LAST[fairlead_restore_wall_ms]} / ${LAST[floor_restore_wall_ms]}")"
+	rm -rf "$WORK"/restored*
 }
 
 # The database, the tools' files, and what etcd logs.
@@ -286,8 +339,11 @@ goals() {
 				fairlead_save_anon_to_${other}_at_$size goal median <= 1.0
 				fairlead_status_wall_faster_than_${other}_at_$size goal median >= 3
 				fairlead_status_cpu_faster_than_${other}_at_$size goal median >= 3
+				fairlead_save_file_wall_to_${other}_at_$size goal median <= 1.2
 			GOALS
 		done
+		# Of a small one most is the start of etcd's tool, which is asked for its version first.
+		[[ $size -lt 500 ]] || echo "fairlead_restore_wall_to_floor_at_$size goal median <= 1.2"
 		echo "fairlead_above_idle_rss_kib_at_$size goal max <= 16384"
 	done
 	echo "fairlead_status_rss_growth_kib goal max <= 1024"
