@@ -66,6 +66,8 @@ struct cli {
 	const char *runtime_dir;
 	enum cli_output output;
 	enum color_when color;
+	const char *nodes; /* NULL or "": this node */
+	const char *via;   /* NULL or "": ssh */
 	bool watch;
 	bool no_digest;
 	int64_t revision; /* 0: not given */
@@ -116,6 +118,7 @@ int cli_vip_ungate(const struct cli *cli, int argc, char **argv);
 int cli_prism_status(const struct cli *cli, int argc, char **argv);
 int cli_prism_drain(const struct cli *cli, int argc, char **argv);
 int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
+int cli_version(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
 int cli_etcd_members(const struct cli *cli, int argc, char **argv);
 int cli_etcd_status(const struct cli *cli, int argc, char **argv);

@@ -33,7 +33,7 @@ const struct cli_command cli_commands[] = {
      .more = "All daemons are asked at the same time. The worst stands first.",
      .exits = "  0  all is well\n  1  something has failed\n  3  no daemon runs here\n"
               "  4  none may be asked by this user\n  5  something wants attention",
-     .takes = T(WATCH), .fn = cli_status},
+     .takes = CLI_READS | T(WATCH), .fn = cli_status},
     {"top", "", "The whole node, live, on the whole terminal.",
      .more = "q quits, ? tells the keys. A daemon that does not answer leaves its panel as it\n"
              "was, with its age.",
@@ -55,7 +55,7 @@ const struct cli_command cli_commands[] = {
      .takes = CLI_OWN_FORMAT, .own = cli_support_options, .fn = cli_support},
 
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.",
-     .max_words = 1, .takes = T(WATCH), .fn = cli_vip_status},
+     .max_words = 1, .takes = CLI_READS | T(WATCH), .fn = cli_vip_status},
     {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.",
      .more = "It goes to NODE, or to the best other candidate. For root.",
      .exits = "  1  refused, or another node than NODE owns it in the end", .min_words = 1,
@@ -70,8 +70,8 @@ const struct cli_command cli_commands[] = {
      .exits = "  1  refused, or --yes was not given", .takes = T(YES) | CLI_OWN_FORMAT,
      .fn = cli_vip_ungate},
 
-    {"prism status", "[-w]", "The API servers behind prism, and how they are.", .takes = T(WATCH),
-     .fn = cli_prism_status},
+    {"prism status", "[-w]", "The API servers behind prism, and how they are.",
+     .takes = CLI_READS | T(WATCH), .fn = cli_prism_status},
     {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.",
      .more = "New connections go elsewhere while another can take them. Until\n"
              "'fairlead prism undrain', or a restart of prism. For root.",
@@ -80,10 +80,10 @@ const struct cli_command cli_commands[] = {
      .min_words = 1, .max_words = 1, .fn = cli_prism_undrain},
 
     {"net status", "[-w]",
-     "The change of the network that is under way, and how the last one ended.", .takes = T(WATCH),
-     .fn = cli_net_status},
+     "The change of the network that is under way, and how the last one ended.",
+     .takes = CLI_READS | T(WATCH), .fn = cli_net_status},
     {"net diff", "", "The steps that would make the network what was confirmed.",
-     .fn = cli_net_diff},
+     .takes = CLI_READS, .fn = cli_net_diff},
     {"net apply", "[--confirm-within TIME] [--even-without-quorum] [FILE]...",
      "Change the network, and back again unless it is confirmed.",
      .more = "Without a FILE it is the configuration in /etc/fairlead. The plan is shown before\n"
@@ -118,14 +118,15 @@ const struct cli_command cli_commands[] = {
                       "Each daemon reads it as it would when it is started. No daemon need run.",
      .exits = "  0  it is right\n  1  it has errors\n"
               "  5  some of it is a program's that is not installed here",
-     .max_words = MANY, .completes = CLI_FILES, .fn = cli_config_validate},
+     .max_words = MANY, .completes = CLI_FILES, .takes = CLI_READS, .fn = cli_config_validate},
     {"config print", "[FILE|DIRECTORY]...",
      "Print the configuration as the daemons read it, with their defaults.",
      .more = CONFIG_FILES
      "\n"
      "What is printed can be read, and prints the same. Secrets are not in it; those that\n"
      "are in files are named.",
-     .max_words = MANY, .takes = CLI_OWN_FORMAT, .completes = CLI_FILES, .fn = cli_config_print},
+     .max_words = MANY, .takes = CLI_READS | CLI_OWN_FORMAT, .completes = CLI_FILES,
+     .fn = cli_config_print},
 
     {"config convert", "[FILE|DIRECTORY]...",
      "Print a machine configuration in the older style as documents of their kinds.",
@@ -139,22 +140,23 @@ const struct cli_command cli_commands[] = {
      .more = "It is installed with fairlead. Elsewhere: source <(fairlead completion bash).",
      .min_words = 1, .max_words = 1, .takes = CLI_OWN_FORMAT, .completes = "bash zsh",
      .fn = cli_completion},
+    {"version", "", "Print the version of fairlead.", .takes = CLI_READS, .fn = cli_version},
     {"metrics", "DAEMON", "The metrics of a daemon, as Prometheus reads them.",
      .more = "The daemons are vipd, prism, etcdwatch and netconf.", .min_words = 1, .max_words = 1,
-     .completes = CLI_DAEMONS, .fn = cli_metrics},
+     .completes = CLI_DAEMONS, .takes = CLI_READS, .fn = cli_metrics},
 
-    {"etcd members", "[-w]", "The members of etcd, as each of them knows them.", .takes = T(WATCH),
-     .fn = cli_etcd_members},
-    {"etcd status", "[-w]", "What each member of etcd says of itself.", .takes = T(WATCH),
-     .fn = cli_etcd_status},
+    {"etcd members", "[-w]", "The members of etcd, as each of them knows them.",
+     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_members},
+    {"etcd status", "[-w]", "What each member of etcd says of itself.",
+     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_status},
     {"etcd health", "[-w]", "What is wrong with etcd, since when, and what to do.",
      .exits = "  0  nothing is wrong\n  1  something is critical, or nobody has been asked yet\n"
               "  5  there are only warnings",
-     .takes = T(WATCH), .fn = cli_etcd_health},
-    {"etcd alarms", "[-w]", "The alarms of etcd that stand.", .takes = T(WATCH),
+     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_health},
+    {"etcd alarms", "[-w]", "The alarms of etcd that stand.", .takes = CLI_READS | T(WATCH),
      .fn = cli_etcd_alarms},
-    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.", .takes = T(WATCH),
-     .fn = cli_etcd_notify_status},
+    {"etcd notify status", "[-w]", "How telling the webhook of findings goes.",
+     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_notify_status},
     {"etcd notify test", "", "Send the webhook a message, and wait until it has answered.",
      .more = "For root.", .fn = cli_etcd_notify_test},
     {"etcd forfeit-leadership", "[--yes] [--dry-run]",
@@ -176,7 +178,7 @@ const struct cli_command cli_commands[] = {
      "From the alarm NOSPACE back: compact, defragment all, disarm.", .more = STEERED,
      .takes = STEERS, .fn = cli_etcd_recover_space},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.",
-     .takes = T(WATCH), .fn = cli_etcd_snapshot_jobs},
+     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_snapshot_jobs},
     {"etcd drill", "[JOB] | --file FILE [OPTION]...",
      "Rehearse coming back with the newest snapshot of etcd, or with a file.",
      .more = "A snapshot is restored, a real etcd started on it where nobody can reach it, and\n"
@@ -186,10 +188,11 @@ const struct cli_command cli_commands[] = {
      .own = cli_etcd_drill_options, .fn = cli_etcd_drill},
     {"etcd record status", "[-w]",
      "How far what happens in etcd is recorded on this node, and what of it is lost.",
-     .exits = "  1  nothing is recorded", .takes = T(WATCH), .fn = cli_etcd_record_status},
+     .exits = "  1  nothing is recorded", .takes = CLI_READS | T(WATCH),
+     .fn = cli_etcd_record_status},
     {"etcd snapshot list", "[--local] [JOB]",
      "The snapshots of etcd on this node and in the targets, oldest first.", .max_words = 1,
-     .takes = T(LOCAL), .fn = cli_etcd_snapshot_list},
+     .takes = CLI_READS | T(LOCAL), .fn = cli_etcd_snapshot_list},
     {"etcd snapshot save", "[JOB] [FILE]",
      "Take a snapshot of etcd now, wait until it is proven, and copy it to a file.",
      .more = "FILE has a '/' or a '.' in its name. Works without a quorum too. For root.",
@@ -236,6 +239,17 @@ const struct cli_command cli_commands[] = {
      .completes = CLI_FILES, .fn = cli_etcd_rescue},
 };
 const size_t cli_commands_n = ARRAY_SIZE(cli_commands);
+
+bool cli_command_takes(const struct cli_command *command, size_t common)
+{
+	if (common >= CLI_N_GLOBAL)
+		return (command->takes & (UINT64_C(1) << common)) != 0;
+	if (common == CLI_OPTION_OUTPUT)
+		return (command->takes & CLI_OWN_FORMAT) == 0;
+	if (common == CLI_OPTION_NODES || common == CLI_OPTION_VIA)
+		return (command->takes & (CLI_READS | CLI_OWN_NODES)) != 0;
+	return true;
+}
 
 const struct cli_group cli_groups[] = {
     {"vip", "The addresses that vipd shares among nodes."},

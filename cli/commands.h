@@ -6,6 +6,7 @@
  * and nothing else says what there is. Pure.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,13 @@ struct cli_command {
 
 /* For `takes`: what it prints is a format of its own, so it has no -o. */
 #define CLI_OWN_FORMAT (UINT64_C(1) << 63)
+/* The same: it only reads, so --nodes may run it on several nodes at the same time; or it does with
+ * --nodes what it does on several nodes, by itself. */
+#define CLI_READS (UINT64_C(1) << 62)
+#define CLI_OWN_NODES (UINT64_C(1) << 61)
+
+/* Whether it takes the common option with this index. */
+bool cli_command_takes(const struct cli_command *command, size_t common);
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_commands_n;

@@ -64,14 +64,15 @@ void help_command(FILE *out, const struct cli_command *command)
 	for (const struct cli_option *o = command->own; o != NULL && o->name != NULL; o++)
 		print_option(out, o);
 	for (size_t i = CLI_N_GLOBAL; i < CLI_N_COMMON; i++) {
-		if ((command->takes & (UINT64_C(1) << i)) != 0 &&
-		    !is_own(command, cli_common_options[i].name))
+		if (cli_command_takes(command, i) && !is_own(command, cli_common_options[i].name))
 			print_option(out, &cli_common_options[i]);
 	}
-	if ((command->takes & CLI_OWN_FORMAT) == 0)
+	if (cli_command_takes(command, CLI_OPTION_OUTPUT))
 		print_option(out, &cli_common_options[CLI_OPTION_OUTPUT]);
-	for (size_t i = CLI_OPTION_RUNTIME_DIR; i < CLI_OPTION_HELP; i++)
-		print_option(out, &cli_common_options[i]);
+	for (size_t i = CLI_OPTION_RUNTIME_DIR; i < CLI_OPTION_HELP; i++) {
+		if (cli_command_takes(command, i))
+			print_option(out, &cli_common_options[i]);
+	}
 	if (command->exits != NULL)
 		(void) fprintf(out, "\nExit codes:\n%s\n", command->exits);
 }

@@ -128,6 +128,13 @@ const struct cli_option cli_common_options[CLI_N_COMMON] = {
                           .help = "auto: on a terminal, unless $NO_COLOR is set (the default);\n"
                                   "always, or never",
                           .completes = "auto always never", .set = set_color},
+    [CLI_OPTION_NODES] = {"nodes", .value = "LIST",
+                          .help = "on these nodes, by ssh: names and groups with commas between,\n"
+                                  "or all; $FAIRLEAD_NODES",
+                          TEXT(nodes)},
+    [CLI_OPTION_VIA] = {"via", .value = "TEMPLATE",
+                        .help = "with this program instead of ssh; {} is the node;\n$FAIRLEAD_VIA",
+                        TEXT(via)},
     [CLI_OPTION_HELP] = {"help", 'h', .help = "help; behind a command, on that command"},
     [CLI_OPTION_VERSION] = {"version", 'V', .help = "the version"},
     [CLI_OPTION_WATCH] = {"watch", 'w', .help = "show it again every second", FLAG(watch)},

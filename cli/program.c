@@ -14,11 +14,16 @@
 #include "base/cmdname.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "cli/commands.h"
+#include "cli/common/texts.h"
 #include "cli/help.h"
+#include "cli/nodes/fanout.h"
 
 #define DEFAULT_RUNTIME_DIR "/run/fairlead"
 #define FIRST_OPTION 256 /* no letter has this number */
+/* For a node: to connect, and for daemons that take their time. */
+#define NODE_TIMEOUT_US (30 * US_PER_S)
 
 /* --- options ---------------------------------------------------------------------------------- */
 
@@ -229,6 +234,63 @@ static int refuse_unknown(int argc, char **argv)
 	return CLI_USAGE;
 }
 
+/* --- on several nodes ------------------------------------------------------------------------- */
+
+/* The command line again, without what is done here: the format, the colours, and the nodes. */
+static void command_words(const struct parsing *p, const struct cli_command *command, int argc,
+                          char **argv, struct texts *ret)
+{
+	static const enum cli_common ours[] = {CLI_OPTION_OUTPUT, CLI_OPTION_COLOR, CLI_OPTION_NODES,
+	                                       CLI_OPTION_VIA};
+	AUTO(free) char *name = xstrdup(command->name);
+	char *rest = name, *word;
+
+	while ((word = strsep(&rest, " ")) != NULL)
+		texts_add(ret, "%s", word);
+	for (size_t i = 0; i < p->n_given; i++) {
+		bool is_ours = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(ours); k++)
+			is_ours = is_ours || p->given[i].option == &cli_common_options[ours[k]];
+		if (is_ours)
+			continue;
+		texts_add(ret, "--%s", p->given[i].option->name);
+		if (p->given[i].value != NULL)
+			texts_add(ret, "%s", p->given[i].value);
+	}
+	if (argc > 0)
+		texts_add(ret, "--");
+	for (int i = 0; i < argc; i++)
+		texts_add(ret, "%s", argv[i]);
+}
+
+static int run_on_nodes(const struct parsing *p, const struct cli_command *command,
+                        const struct cli *cli, int argc, char **argv)
+{
+	struct texts words = {0};
+	int code;
+
+	if ((command->takes & CLI_OWN_NODES) != 0)
+		return command->fn(cli, argc, argv);
+	if ((command->takes & CLI_READS) == 0) {
+		(void) fprintf(
+		    stderr,
+		    "fairlead: '%s' runs on this node only, and not with %s: fairlead --nodes '' "
+		    "%s runs it here\n",
+		    command->name, is_given(p, CLI_OPTION_NODES) ? "--nodes" : "$FAIRLEAD_NODES",
+		    command->name);
+		return CLI_USAGE;
+	}
+	if (cli->watch) {
+		(void) fprintf(stderr, "fairlead: --watch shows one node: leave it out, or --nodes\n");
+		return CLI_USAGE;
+	}
+	command_words(p, command, argc, argv, &words);
+	code = fanout_run(cli, &words, NODE_TIMEOUT_US);
+	texts_fini(&words);
+	return code;
+}
+
 /* --- all together ----------------------------------------------------------------------------- */
 
 static int show_help(const struct cli_command *command, bool is_whole, int argc, char **argv)
@@ -272,13 +334,33 @@ static int run(struct parsing *p, struct cli *cli, int argc, char **argv)
 		return CLI_USAGE;
 	}
 	code = set_options(p, command, cli);
-	return code == CLI_OK ? command->fn(cli, argc, argv + n_words) : code;
+	if (code != CLI_OK)
+		return code;
+	if (cli->nodes != NULL && cli->nodes[0] != '\0')
+		return run_on_nodes(p, command, cli, argc, argv + n_words);
+	if (is_given(p, CLI_OPTION_VIA)) {
+		(void) fprintf(stderr, "fairlead: --via says how nodes are reached: it needs --nodes\n");
+		return CLI_USAGE;
+	}
+	return command->fn(cli, argc, argv + n_words);
+}
+
+/* To be freed; NULL: not set. Programs that this one starts are not to see it. */
+static char *take_environment(const char *name)
+{
+	const char *value = getenv(name);
+	char *copy = value != NULL ? xstrdup(value) : NULL;
+
+	(void) unsetenv(name);
+	return copy;
 }
 
 int cli_main(int argc, char **argv)
 {
 	const char *from_environment = getenv("FAIRLEAD_RUNTIME_DIR");
-	struct cli cli = {.runtime_dir = DEFAULT_RUNTIME_DIR};
+	AUTO(free) char *nodes = take_environment("FAIRLEAD_NODES");
+	AUTO(free) char *via = take_environment("FAIRLEAD_VIA");
+	struct cli cli = {.runtime_dir = DEFAULT_RUNTIME_DIR, .nodes = nodes, .via = via};
 	struct parsing p = {0};
 	int code = CLI_OK;
 

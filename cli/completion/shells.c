@@ -64,11 +64,7 @@ bool shells_has(const struct cli_command *command, size_t common)
 {
 	if (is_own(command, cli_common_options[common].name))
 		return false;
-	if (common >= CLI_N_GLOBAL)
-		return (command->takes & (UINT64_C(1) << common)) != 0;
-	if (common == CLI_OPTION_OUTPUT)
-		return (command->takes & CLI_OWN_FORMAT) == 0;
-	return common != CLI_OPTION_VERSION;
+	return common != CLI_OPTION_VERSION && cli_command_takes(command, common);
 }
 
 /* command: "*" for any. */

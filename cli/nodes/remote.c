@@ -447,9 +447,6 @@ static int run_nodes(struct run *run, const char *const *nodes, const struct tex
 {
 	AUTO(free) struct job *jobs = xcalloc(run->n + 1, sizeof(*jobs));
 
-	/* A command that runs here is one for this node. */
-	(void) unsetenv("FAIRLEAD_NODES");
-	(void) unsetenv("FAIRLEAD_VIA");
 	run->jobs = jobs;
 	for (size_t i = 0; i < run->n; i++) {
 		ret_answers[i] = (struct remote_answer){.node = xstrdup(nodes[i])};
