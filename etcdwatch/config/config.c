@@ -18,6 +18,9 @@
 
 static void target_fini(struct config_target *target)
 {
+	for (size_t i = 0; i < CONFIG_VERBS; i++)
+		conf_strings_fini(&target->command[i]);
+	free(target->command_json);
 	free(target->name);
 	free(target->endpoint);
 	free(target->bucket);

@@ -41,15 +41,29 @@ enum config_compression {
 
 enum config_target_type {
 	CONFIG_TARGET_S3,
+	CONFIG_TARGET_COMMAND,
+};
+
+/* What a target of programs is asked for (worker/storeprogram.h). */
+enum config_verb {
+	CONFIG_VERB_UPLOAD,
+	CONFIG_VERB_DOWNLOAD,
+	CONFIG_VERB_LIST,
+	CONFIG_VERB_DELETE,
+	CONFIG_VERBS,
 };
 
 /* Somewhere else to keep copies. */
 struct config_target {
 	char *name;
 	enum config_target_type type;
+	char *prefix; /* of all keys: "" or "cluster-a/" */
+	/* CONFIG_TARGET_COMMAND; empty else. And the same as JSON, for the worker; NULL else. */
+	struct conf_strings command[CONFIG_VERBS];
+	char *command_json;
+	/* CONFIG_TARGET_S3; NULL else. */
 	char *endpoint; /* "https://s3.example.org", perhaps a port, no path */
 	char *bucket;
-	char *prefix; /* of all keys: "" or "cluster-a/" */
 	char *region;
 	bool path_style;       /* endpoint/bucket/key; else bucket.endpoint/key */
 	char *ca_file;         /* NULL: those of the system */

@@ -17,7 +17,7 @@
 /* A place in a job's document: its keys from the top, as far as they are written. */
 struct place {
 	const struct job_reading *job;
-	const char *keys[3]; /* "[1]" is an item of a list */
+	const char *keys[4]; /* "[1]" is an item of a list */
 };
 
 static const struct conf_node *find(const struct conf_node *node, const char *key)
@@ -164,8 +164,80 @@ static void check_server_encryption(struct conf *conf, const struct config_targe
 		report(conf, place, "kms or customerKeyFile", "names no key");
 }
 
+static bool has_word(const struct conf_strings *words, const char *mark)
+{
+	for (size_t i = 0; i < words->n; i++) {
+		if (strstr(words->items[i], mark) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void check_program(struct conf *conf, const struct config_target *target,
+                          enum config_verb verb, struct place place)
+{
+	const struct conf_strings *words = &target->command[verb];
+
+	place.keys[2] = "command";
+	place.keys[3] = config_verb_names[verb];
+	if (words->n == 0)
+		report(conf, place, "the four are upload, download, list and delete", "is missing");
+	else if (words->items[0][0] != '/')
+		report(conf, place, "write the whole path",
+		       "its first word is not the absolute path of a program");
+	else if (verb != CONFIG_VERB_LIST && !has_word(words, "{key}"))
+		report(conf, place, "such as {key} in one of the words",
+		       "has no {key}: it would be the same object each time");
+	else if (verb != CONFIG_VERB_UPLOAD && has_word(words, "{file}"))
+		report(conf, place, verb == CONFIG_VERB_DOWNLOAD ? "it prints the object" : NULL,
+		       "{file} is for upload alone");
+}
+
+static void check_command(struct conf *conf, const struct config_target *target,
+                          const struct conf_node *written, struct place place)
+{
+	static const char *const others[] = {
+	    "endpoint",
+	    "bucket",
+	    "region",
+	    "pathStyle",
+	    "caFile",
+	    "accessKeyFile",
+	    "secretKeyFile",
+	    "sessionTokenFile",
+	    "proxy",
+	    "credentialsFile",
+	    "serverSideEncryption",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		place.keys[2] = others[i];
+		if (conf_node_find(written, others[i]) != NULL)
+			report(conf, place, "its programs know where to", "goes with the type s3 alone");
+	}
+	for (unsigned verb = 0; verb < CONFIG_VERBS; verb++)
+		check_program(conf, target, (enum config_verb) verb, place);
+}
+
+static void check_s3(struct conf *conf, const struct config_target *target,
+                     const struct conf_node *written, struct place place)
+{
+	struct place command = place;
+
+	command.keys[2] = "command";
+	if (conf_node_find(written, "command") != NULL)
+		report(conf, command, "write 'type: command'", "goes with the type command alone");
+	check_credentials(conf, target, place);
+	check_address(conf, target, place);
+	check_server_encryption(conf, target, written, place);
+}
+
 static bool same_place(const struct config_target *a, const struct config_target *b)
 {
+	if (a->type != b->type)
+		return false;
+	if (a->type == CONFIG_TARGET_COMMAND)
+		return strcmp(a->command_json, b->command_json) == 0 && strcmp(a->prefix, b->prefix) == 0;
 	return strcmp(a->endpoint, b->endpoint) == 0 && strcmp(a->bucket, b->bucket) == 0 &&
 	       strcmp(a->prefix, b->prefix) == 0;
 }
@@ -179,18 +251,22 @@ static void check_targets(struct conf *conf, const struct job_reading *reading)
 		AUTO(free) char *item = xasprintf("[%zu]", i);
 		const struct place place = {reading, {"targets", item}};
 		const struct place name = {reading, {"targets", item, "name"}};
+		const struct conf_node *written = conf_node_find(reading->document, "targets")->values[i];
 
 		if (strcmp(target->name, "local") == 0)
 			report(conf, name, NULL, "is what the directory on this node is called");
-		check_credentials(conf, target, place);
-		check_address(conf, target, place);
-		check_server_encryption(conf, target,
-		                        conf_node_find(reading->document, "targets")->values[i], place);
+		if (target->type == CONFIG_TARGET_COMMAND)
+			check_command(conf, target, written, place);
+		else
+			check_s3(conf, target, written, place);
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(target->name, job->targets[k].name) == 0)
 				report(conf, name, NULL, "is the name of two targets");
 			else if (same_place(target, &job->targets[k]))
-				report(conf, place, "endpoint, bucket and prefix are the same",
+				report(conf, place,
+				       target->type == CONFIG_TARGET_COMMAND
+				           ? "command and prefix are the same"
+				           : "endpoint, bucket and prefix are the same",
 				       "is the same place as the target before");
 		}
 	}

@@ -5,10 +5,12 @@
  */
 #include "etcdwatch/config/config_priv.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/conf_url.h"
+#include "base/jsonval.h"
 #include "base/mem.h"
 #include "base/mono.h"
 
@@ -56,12 +58,31 @@ static void resolve_address(struct config_target *target, bool style_is_written)
 	target->region = xstrdup(is_amazon && region != NULL ? region + 1 : "us-east-1");
 }
 
+static char *command_json(const struct config_target *target)
+{
+	json_t *programs = json_object();
+	char *text;
+
+	for (size_t i = 0; i < CONFIG_VERBS; i++) {
+		json_t *words = json_array();
+
+		for (size_t k = 0; k < target->command[i].n; k++)
+			(void) json_array_append_new(words, jsonval_text(target->command[i].items[k]));
+		(void) json_object_set_new(programs, config_verb_names[i], words);
+	}
+	text = json_dumps(programs, JSON_COMPACT);
+	json_decref(programs);
+	return text;
+}
+
 static void resolve_target(struct config_target *target, const struct conf_node *written,
                            const struct retain_rules *retention)
 {
 	if (target->prefix == NULL)
 		target->prefix = xstrdup("");
-	if (target->endpoint != NULL)
+	if (target->type == CONFIG_TARGET_COMMAND)
+		target->command_json = command_json(target);
+	else if (target->endpoint != NULL)
 		resolve_address(target, conf_node_find(written, "pathStyle") != NULL);
 	if (conf_node_find(written, "retention") == NULL)
 		target->retention = *retention;

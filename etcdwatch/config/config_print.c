@@ -41,10 +41,8 @@ static void print_packing(FILE *out, const struct config_job *job)
 	}
 }
 
-static void print_target(FILE *out, const struct config_target *target)
+static void print_s3(FILE *out, const struct config_target *target)
 {
-	conf_print_string(out, "  - name", target->name);
-	conf_print_string(out, "    type", config_target_type_names[target->type]);
 	conf_print_string(out, "    endpoint", target->endpoint);
 	conf_print_string(out, "    bucket", target->bucket);
 	if (target->prefix[0] != '\0')
@@ -61,6 +59,25 @@ static void print_target(FILE *out, const struct config_target *target)
 		(void) fputs("    serverSideEncryption:\n", out);
 	conf_print_string(out, "      kms", target->kms_key);
 	conf_print_string(out, "      customerKeyFile", target->customer_key_file);
+}
+
+static void print_command(FILE *out, const struct config_target *target)
+{
+	if (target->prefix[0] != '\0')
+		conf_print_string(out, "    prefix", target->prefix);
+	(void) fputs("    command:\n", out);
+	for (size_t i = 0; i < CONFIG_VERBS; i++)
+		config_print_strings(out, config_verb_names[i], "      ", &target->command[i]);
+}
+
+static void print_target(FILE *out, const struct config_target *target)
+{
+	conf_print_string(out, "  - name", target->name);
+	conf_print_string(out, "    type", config_target_type_names[target->type]);
+	if (target->type == CONFIG_TARGET_COMMAND)
+		print_command(out, target);
+	else
+		print_s3(out, target);
 	print_retention(out, "    ", &target->retention);
 }
 

@@ -35,6 +35,7 @@ extern const struct conf_kind config_kinds[];
 extern const char *const config_taker_names[];       /* by enum config_taker */
 extern const char *const config_compression_names[]; /* by enum config_compression */
 extern const char *const config_target_type_names[]; /* by enum config_target_type */
+extern const char *const config_verb_names[];        /* by enum config_verb */
 
 /* A schedule of five fields, into a struct schedule. */
 void config_set_schedule(struct conf *conf, const struct conf_field *field,

@@ -33,6 +33,15 @@ const char *const config_compression_names[] = {
 
 const char *const config_target_type_names[] = {
     [CONFIG_TARGET_S3] = "s3",
+    [CONFIG_TARGET_COMMAND] = "command",
+    NULL,
+};
+
+const char *const config_verb_names[] = {
+    [CONFIG_VERB_UPLOAD] = "upload",
+    [CONFIG_VERB_DOWNLOAD] = "download",
+    [CONFIG_VERB_LIST] = "list",
+    [CONFIG_VERB_DELETE] = "delete",
     NULL,
 };
 
@@ -165,6 +174,20 @@ static const struct conf_field server_encryption_fields[] = {
     {0},
 };
 
+#define COMMAND_WORDS_MAX 32
+#define VERB(name, verb)                                                                   \
+	{                                                                                      \
+		.key = (name), .set = conf_set_strings, .offset = TARGET(command[verb]), .min = 1, \
+		.max = COMMAND_WORDS_MAX                                                           \
+	}
+static const struct conf_field command_fields[] = {
+    VERB("upload", CONFIG_VERB_UPLOAD),
+    VERB("download", CONFIG_VERB_DOWNLOAD),
+    VERB("list", CONFIG_VERB_LIST),
+    VERB("delete", CONFIG_VERB_DELETE),
+    {0},
+};
+
 static const struct conf_field target_fields[] = {
     {.key = "name",
      .set = conf_set_string,
@@ -178,12 +201,10 @@ static const struct conf_field target_fields[] = {
     {.key = "endpoint",
      .set = conf_set_string,
      .offset = TARGET(endpoint),
-     .flags = CONF_REQUIRED,
      .check = config_check_s3_endpoint},
     {.key = "bucket",
      .set = conf_set_string,
      .offset = TARGET(bucket),
-     .flags = CONF_REQUIRED,
      .check = config_check_bucket},
     {.key = "prefix", .set = conf_set_string, .offset = TARGET(prefix), .check = conf_check_prefix},
     {.key = "region",
@@ -232,12 +253,38 @@ static const struct conf_field target_fields[] = {
      .flags = CONF_SECRET,
      .offset = 0,
      .fields = server_encryption_fields},
+    {.key = "command", .set = conf_set_map, .offset = 0, .fields = command_fields},
     {.key = "retention",
      .set = set_retention,
      .offset = TARGET(retention),
      .fields = retention_fields},
     {0},
 };
+
+/* What a target must have depends on its type. */
+static void need(struct conf *conf, const struct conf_node *target, const char *key)
+{
+	size_t before;
+
+	if (conf_node_find(target, key) != NULL || target->shape == CONF_LIST ||
+	    (target->shape == CONF_SCALAR && !conf_node_is_null(target)))
+		return;
+	before = conf_enter(conf, "%s", key);
+	conf_error(conf, target, NULL, "is missing");
+	conf_leave(conf, before);
+}
+
+static void read_target(struct conf *conf, const struct conf_node *value,
+                        const struct conf_field *fields, struct config_target *target)
+{
+	conf_read_map(conf, value, fields, target);
+	if (target->type == CONFIG_TARGET_COMMAND) {
+		need(conf, value, "command");
+		return;
+	}
+	need(conf, value, "endpoint");
+	need(conf, value, "bucket");
+}
 
 static void set_targets(struct conf *conf, const struct conf_field *field,
                         const struct conf_node *value, void *slot)
@@ -255,7 +302,7 @@ static void set_targets(struct conf *conf, const struct conf_field *field,
 	for (size_t i = 0; i < value->n; i++) {
 		size_t before = conf_enter(conf, "[%zu]", i);
 
-		conf_read_map(conf, value->values[i], field->fields, &job->targets[job->n_targets++]);
+		read_target(conf, value->values[i], field->fields, &job->targets[job->n_targets++]);
 		conf_leave(conf, before);
 	}
 }

@@ -37,6 +37,10 @@ void s3words_start(struct s3words *w, const char *worker, const char *command)
 
 void s3words_target(struct s3words *w, const struct config_target *t)
 {
+	if (t->type == CONFIG_TARGET_COMMAND) {
+		s3words_option(w, "--command", t->command_json);
+		return;
+	}
 	s3words_option(w, "--endpoint", t->endpoint);
 	s3words_option(w, "--bucket", t->bucket);
 	s3words_option(w, "--region", t->region);

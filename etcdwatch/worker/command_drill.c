@@ -247,7 +247,7 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	if (r == 0 && words->reserve != NULL)
 		r = options_number("--reserve", words->reserve, 0, LONG_MAX, &reserve_bytes, problem);
 	q->file = words->rest.values[0];
-	q->target = words->target.endpoint != NULL ? &words->target : NULL;
+	q->target = s3target_is_named(&words->target) ? &words->target : NULL;
 	q->identities = words->identities.values;
 	q->n_identities = words->identities.n;
 	q->only_encrypted = (words->encrypted || words->identities.n > 0) && !words->plain;

@@ -172,7 +172,7 @@ int command_rebuild(int argc, char **argv)
 	struct problem problem = {0};
 	int r = parse(argc, argv, words, &request, &problem), code;
 
-	if (r == 0 && (words->s3.endpoint != NULL || words->s3.bucket != NULL))
+	if (r == 0 && s3target_is_named(&words->s3))
 		r = s3target_open(&words->s3, &problem, &s3);
 	request.base.s3 = s3;
 	if (r == 0)

@@ -229,7 +229,7 @@ static int run_source(const struct words *w, struct problem *problem, json_t **r
 	AUTO(s3_free) struct s3 *s3 = NULL;
 	int r = 0;
 
-	if (w->s3.endpoint != NULL || w->s3.bucket != NULL)
+	if (s3target_is_named(&w->s3))
 		r = s3target_open(&w->s3, problem, &s3);
 	if (r == 0)
 		r = datadir_look(w->data_dir, problem, &dir);

@@ -11,9 +11,9 @@
  * and the options of s3target.h.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/jsonval.h"
@@ -195,17 +195,18 @@ static int compare_data(const void *data, size_t len, void *userdata)
 }
 
 /* Writes a small object, reads it, removes it. */
-static int probe(struct s3run *run, int fd)
+static int probe(struct s3run *run, int fd, const char *path)
 {
 	struct expected expected = {.text = PROBE_TEXT, .same = true};
 	struct s3_piece piece;
 	int r;
 
 	if (write(fd, PROBE_TEXT, strlen(PROBE_TEXT)) != (ssize_t) strlen(PROBE_TEXT))
-		return problem_set_errno(&run->problem, -EIO, "cannot write into memory");
+		return problem_set_errno(&run->problem, -EIO, "cannot write to '%s'", path);
 	r = s3_piece_hash(fd, 0, strlen(PROBE_TEXT), NULL, &piece);
 	if (r < 0)
-		return problem_set_errno(&run->problem, r, "cannot read from memory");
+		return problem_set_errno(&run->problem, r, "cannot read from '%s'", path);
+	piece.path = path;
 	r = s3_put(run->s3, run->value, &piece);
 	if (r == 0)
 		r = s3_get(run->s3, run->value, 0, compare_data, &expected, NULL);
@@ -217,6 +218,20 @@ static int probe(struct s3run *run, int fd)
 		return problem_set(&run->problem, -EBADMSG, "S3_MISMATCH",
 		                   "the server returns something else than was written");
 	return 0;
+}
+
+/* A program that stores it may want a file with a name. */
+static int run_probe(struct s3run *run)
+{
+	char path[] = "/tmp/fairlead-probe-XXXXXX";
+	AUTO(close) int fd = mkostemp(path, O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return problem_set_errno(&run->problem, -errno, "cannot make a file in /tmp");
+	r = probe(run, fd, path);
+	(void) unlink(path);
+	return r;
 }
 
 static int ignore_listed(const struct s3_listed *listed UNUSED, void *userdata UNUSED)
@@ -235,11 +250,7 @@ static int run_check(struct s3run *run)
 	if (r < 0)
 		return fail(run, r);
 	if (run->value != NULL) {
-		AUTO(close) int fd = memfd_create("probe", MFD_CLOEXEC);
-
-		if (fd < 0)
-			return problem_set_errno(&run->problem, -errno, "cannot get memory");
-		r = probe(run, fd);
+		r = run_probe(run);
 		if (r < 0)
 			return r;
 	}

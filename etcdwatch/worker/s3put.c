@@ -144,6 +144,7 @@ static int send_whole(struct putting *p)
 
 	if (r < 0)
 		return r;
+	piece.path = p->request->path;
 	pace_begin(&pace, "send", p->result.n_bytes);
 	s3_on_sent(p->s3, pace_sent_cb, &pace);
 	r = s3_put(p->s3, p->request->key, &piece);
@@ -186,7 +187,8 @@ static int store(struct putting *p)
 		p->result.was_there = true;
 		return 0;
 	}
-	r = p->result.n_bytes <= part_bytes ? send_whole(p) : send_in_parts(p, part_bytes);
+	r = p->result.n_bytes <= part_bytes || !s3_has_uploads(p->s3) ? send_whole(p)
+	                                                              : send_in_parts(p, part_bytes);
 	return r < 0 ? r : read_back(p);
 }
 

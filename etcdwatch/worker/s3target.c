@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "etcdwatch/worker/awsfile.h"
 #include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/worker/storeprogram.h"
 
 /* A session token has one or two thousand; files of the AWS tools may have many profiles. */
 #define SECRET_BYTES_MAX (64 << 10)
@@ -23,6 +24,7 @@
 void s3target_options(struct s3target *t, struct options_entry ret[static S3TARGET_OPTIONS])
 {
 	const struct options_entry entries[S3TARGET_OPTIONS] = {
+	    {.name = "--command", .text = &t->command},
 	    {.name = "--endpoint", .text = &t->endpoint},
 	    {.name = "--bucket", .text = &t->bucket},
 	    {.name = "--region", .text = &t->region},
@@ -200,12 +202,22 @@ static int open_client(const struct s3target *t, const struct awsfile *keys,
 	return r < 0 ? problem_set(problem, r, "USAGE", "%s", why) : 0;
 }
 
+bool s3target_is_named(const struct s3target *t)
+{
+	return t->command != NULL || t->endpoint != NULL || t->bucket != NULL;
+}
+
 int s3target_open(const struct s3target *t, struct problem *problem, struct s3 **ret_s3)
 {
 	struct awsfile keys = {0};
 	char *customer_key = NULL;
 	int r;
 
+	if (t->command != NULL && (t->endpoint != NULL || t->bucket != NULL))
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--command is in place of --endpoint and --bucket");
+	if (t->command != NULL)
+		return storeprogram_open(t->command, problem, ret_s3);
 	if (t->endpoint == NULL || t->bucket == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "--endpoint and --bucket are needed");
 	r = read_keys(t, problem, &keys);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The S3 server and bucket that a command is about, as its options say:
+ * The store that a command is about, as its options say: programs, by --command JSON
+ * (storeprogram.h), or an S3 server and bucket:
  *
  *   --endpoint URL --bucket NAME [--region NAME] [--virtual-host] [--ca-file FILE]
  *   [--access-key-file FILE --secret-key-file FILE [--session-token-file FILE]]
@@ -20,6 +21,7 @@
 #include "web/s3.h"
 
 struct s3target {
+	const char *command; /* of programs; then all others are NULL */
 	const char *endpoint;
 	const char *bucket;
 	const char *region;
@@ -37,10 +39,13 @@ struct s3target {
 	const char *backoff; /* the pause before the second attempt; then it doubles */
 };
 
-#define S3TARGET_OPTIONS 15
+#define S3TARGET_OPTIONS 16
 
 /* The entries for options_parse(), which fill the target. */
 void s3target_options(struct s3target *target, struct options_entry ret[static S3TARGET_OPTIONS]);
+
+/* Whether the options name a store. */
+bool s3target_is_named(const struct s3target *target);
 
 int s3target_open(const struct s3target *target, struct problem *problem, struct s3 **ret_s3);
 

@@ -16,7 +16,7 @@
 /* A token for the next page; those that are in use have some 100 bytes. */
 #define TOKEN_MAX 2048
 
-int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
+static int own_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
 {
 	const struct s3_call call = {.method = "HEAD", .key = key, .crypt = S3_CRYPT_USES};
 	struct s3_answer answer;
@@ -32,8 +32,8 @@ int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
 	return 0;
 }
 
-int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
-           struct s3_object *ret_object)
+static int own_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
+                   struct s3_object *ret_object)
 {
 	const struct s3_call call = {
 	    .method = "GET", .key = key, .crypt = S3_CRYPT_USES, .data = data, .userdata = userdata};
@@ -52,7 +52,7 @@ int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, voi
 	return 0;
 }
 
-int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece)
+static int own_put(struct s3 *s3, const char *key, const struct s3_piece *piece)
 {
 	const struct s3_call call = {
 	    .method = "PUT", .key = key, .crypt = S3_CRYPT_MAKES, .piece = piece};
@@ -65,7 +65,7 @@ int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece)
 	return r;
 }
 
-int s3_delete(struct s3 *s3, const char *key)
+static int own_delete(struct s3 *s3, const char *key)
 {
 	const struct s3_call call = {.method = "DELETE", .key = key};
 	struct s3_answer answer;
@@ -218,7 +218,8 @@ static int list_page(struct s3 *s3, const char *prefix, const char *max_keys, st
 	return page->nameless ? s3_fail_protocol(s3, &call, "its list of objects lacks a key") : r;
 }
 
-int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed, void *userdata)
+static int own_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed,
+                    void *userdata)
 {
 	AUTO(free) struct page *page = NEW0(struct page);
 	char max_keys[8];
@@ -235,4 +236,40 @@ int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed
 			return r;
 	} while (page->truncated && page->left > 0);
 	return 0;
+}
+
+/* --- in any store ----------------------------------------------------------------------------- */
+
+const struct s3_ops s3_own_ops = {
+    .head = own_head,
+    .get = own_get,
+    .put = own_put,
+    .delete = own_delete,
+    .list = own_list,
+};
+
+int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
+{
+	return s3->ops->head(s3, key, ret_object);
+}
+
+int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
+           struct s3_object *ret_object)
+{
+	return s3->ops->get(s3, key, offset, data, userdata, ret_object);
+}
+
+int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece)
+{
+	return s3->ops->put(s3, key, piece);
+}
+
+int s3_delete(struct s3 *s3, const char *key)
+{
+	return s3->ops->delete (s3, key);
+}
+
+int s3_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed, void *userdata)
+{
+	return s3->ops->list(s3, prefix, max, listed, userdata);
 }

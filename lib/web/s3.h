@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Objects in one bucket of an S3-compatible server: put, get, head, list, delete, and uploads in
+ * Objects in one store: a bucket of an S3-compatible server (s3_new()), or what other functions
+ * reach (s3_new_of()). For an S3-compatible server: put, get, head, list, delete, and uploads in
  * parts (s3_upload.h). Blocking, by libcurl's easy interface: for workers and the CLI, not for a
  * loop.
  *
@@ -70,6 +71,7 @@ enum s3_failure {
 	S3_REFUSED,  /* any other 4xx or 3xx, or not implemented */
 	S3_PROTOCOL, /* not what an S3 server answers */
 	S3_CHANGED,  /* the object was replaced while it was read */
+	S3_PROGRAM,  /* the program that reaches the store failed (s3_new_of()) */
 	S3_LOCAL,    /* our own file: the function's result says what */
 	S3_CANCELLED,
 };
@@ -104,6 +106,35 @@ bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s);
 typedef void (*s3_sent_fn)(uint64_t n_bytes, void *userdata);
 void s3_on_sent(struct s3 *s3, s3_sent_fn fn, void *userdata);
 
+/* --- another store ---------------------------------------------------------------------------- */
+
+struct s3_object;
+struct s3_listed;
+typedef int (*s3_data_fn)(const void *data, size_t len, void *userdata);
+typedef int (*s3_listed_fn)(const struct s3_listed *listed, void *userdata);
+
+/* What each of the functions below does in that store, with their contracts. What fails returns
+ * s3_fail(). */
+struct s3_ops {
+	int (*head)(struct s3 *s3, const char *key, struct s3_object *ret_object);
+	int (*get)(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
+	           struct s3_object *ret_object);
+	int (*put)(struct s3 *s3, const char *key, const struct s3_piece *piece);
+	int (*delete)(struct s3 *s3, const char *key);
+	int (*list)(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_fn listed,
+	            void *userdata);
+	void (*free)(void *store);
+};
+
+/* Takes `store`, which s3_store() gives back. It has no uploads in parts. */
+struct s3 *s3_new_of(const struct s3_ops *ops, void *store);
+void *s3_store(const struct s3 *s3);
+bool s3_has_uploads(const struct s3 *s3);
+/* For a store's own functions: sets the error; returns r. */
+int s3_fail(struct s3 *s3, int r, enum s3_failure failure, const char *reason);
+/* So much of the piece was sent. */
+void s3_tell_sent(const struct s3 *s3, uint64_t n_bytes);
+
 /* --- objects ---------------------------------------------------------------------------------- */
 
 struct s3_object {
@@ -114,13 +145,11 @@ struct s3_object {
 
 int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object);
 
-/* Negative ends the transfer, and is what the function then returns. */
-typedef int (*s3_data_fn)(const void *data, size_t len, void *userdata);
-
 /*
- * All from `offset` on, in order; a connection that breaks off is taken up again where it was.
- * `ret_object` may be NULL. -ESTALE when the object was replaced meanwhile; -ERANGE when the offset
- * is behind its end.
+ * `data`: what is negative ends the transfer, and is what the function then returns. All from
+ * `offset` on, in order; a connection that breaks off is taken up again where it was. `ret_object`
+ * may be NULL. -ESTALE when the object was replaced meanwhile; -ERANGE when the offset is behind
+ * its end.
  */
 int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
            struct s3_object *ret_object);
@@ -137,8 +166,6 @@ struct s3_listed {
 	const char *etag;
 	const char *modified; /* as the server writes it */
 };
-
-typedef int (*s3_listed_fn)(const struct s3_listed *listed, void *userdata);
 
 /* All keys that begin with `prefix`, in the server's order; at most `max` (0: all). The callback
  * may use the client. */

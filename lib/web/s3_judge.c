@@ -75,6 +75,7 @@ bool s3_judge_is_passing(enum s3_failure failure, const char *code)
 	case S3_NOT_FOUND:
 	case S3_PROTOCOL:
 	case S3_CHANGED:
+	case S3_PROGRAM:
 	case S3_LOCAL:
 	case S3_CANCELLED:
 		break;
@@ -122,6 +123,7 @@ int s3_judge_errno(enum s3_failure failure)
 		return -ECANCELED;
 	case S3_OK:
 	case S3_SERVER:
+	case S3_PROGRAM:
 	case S3_LOCAL:
 		break;
 	}
@@ -157,6 +159,8 @@ const char *s3_failure_name(enum s3_failure failure)
 		return "protocol";
 	case S3_CHANGED:
 		return "changed";
+	case S3_PROGRAM:
+		return "program";
 	case S3_LOCAL:
 		return "local";
 	case S3_CANCELLED:

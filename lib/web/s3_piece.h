@@ -13,7 +13,8 @@
 #include "web/digest.h"
 
 struct s3_piece {
-	int fd; /* borrowed */
+	int fd;           /* borrowed */
+	const char *path; /* of the file, borrowed; NULL: not told */
 	uint64_t offset;
 	uint64_t n_bytes;
 	uint8_t sha256[DIGEST_SHA256_BYTES];

@@ -20,6 +20,8 @@
 #define S3_PAGES_MAX 10000
 
 struct s3 {
+	const struct s3_ops *ops;
+	void *store; /* of other ops than S3's own; all that follows is then unset, but for the error */
 	CURL *easy;
 	char *url;  /* scheme, host and port */
 	char *host; /* the Host header */
@@ -77,6 +79,8 @@ struct s3_fetch {
 	bool known;      /* since the first answer */
 	struct s3_object object;
 };
+
+extern const struct s3_ops s3_own_ops; /* s3.c */
 
 struct s3_answer {
 	char *body; /* with a NUL behind; NULL when there was none */

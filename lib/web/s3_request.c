@@ -144,6 +144,7 @@ int s3_new(const struct s3_config *config, const char **ret_why, struct s3 **ret
 		return -ENOMEM;
 	}
 	s3 = NEW0(struct s3);
+	s3->ops = &s3_own_ops;
 	copy_config(s3, config);
 	s3->easy = curl_easy_init();
 	if (s3->easy == NULL || parse_endpoint(config, s3) < 0) {
@@ -166,8 +167,11 @@ void s3_free(struct s3 *s3)
 {
 	if (s3 == NULL)
 		return;
+	if (s3->ops->free != NULL)
+		s3->ops->free(s3->store);
 	curl_easy_cleanup(s3->easy);
-	curl_global_cleanup();
+	if (s3->ops == &s3_own_ops)
+		curl_global_cleanup();
 	free(s3->url);
 	free(s3->host);
 	free(s3->root);
@@ -184,6 +188,25 @@ void s3_free(struct s3 *s3)
 	free(s3);
 }
 
+struct s3 *s3_new_of(const struct s3_ops *ops, void *store)
+{
+	struct s3 *s3 = NEW0(struct s3);
+
+	s3->ops = ops;
+	s3->store = store;
+	return s3;
+}
+
+void *s3_store(const struct s3 *s3)
+{
+	return s3->store;
+}
+
+bool s3_has_uploads(const struct s3 *s3)
+{
+	return s3->ops == &s3_own_ops;
+}
+
 const struct s3_error *s3_get_error(const struct s3 *s3)
 {
 	return &s3->error;
@@ -193,6 +216,12 @@ void s3_on_sent(struct s3 *s3, s3_sent_fn fn, void *userdata)
 {
 	s3->sent = fn;
 	s3->sent_userdata = userdata;
+}
+
+void s3_tell_sent(const struct s3 *s3, uint64_t n_bytes)
+{
+	if (s3->sent != NULL)
+		s3->sent(n_bytes, s3->sent_userdata);
 }
 
 bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s)
@@ -274,6 +303,13 @@ static void describe(struct s3 *s3, const struct s3_call *call)
 		if (*p < ' ' || *p >= 0x7f)
 			*p = '?';
 	}
+}
+
+int s3_fail(struct s3 *s3, int r, enum s3_failure failure, const char *reason)
+{
+	s3->error = (struct s3_error){.failure = failure, .attempts = 1};
+	(void) snprintf(s3->error.reason, sizeof(s3->error.reason), "%s", reason);
+	return r;
 }
 
 int s3_fail_protocol(struct s3 *s3, const struct s3_call *call, const char *what)

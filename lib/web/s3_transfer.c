@@ -363,8 +363,8 @@ static int progress_cb(void *userdata, curl_off_t to_come UNUSED, curl_off_t cam
 		give_up(t, S3_CANCELLED, -ECANCELED, "cancelled");
 	else if (is_stalled(t, came + sent))
 		give_up(t, S3_TIMEOUT, -ETIMEDOUT, "the server is silent, or takes nothing");
-	else if (t->call->piece != NULL && t->s3->sent != NULL)
-		t->s3->sent((uint64_t) sent, t->s3->sent_userdata);
+	else if (t->call->piece != NULL)
+		s3_tell_sent(t->s3, (uint64_t) sent);
 	return t->result < 0 ? 1 : 0;
 }
 

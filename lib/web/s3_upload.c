@@ -296,6 +296,8 @@ int s3_upload_list(struct s3 *s3, const char *prefix, s3_upload_fn upload, void 
 {
 	AUTO(free) struct list *list = NEW0(struct list);
 
+	if (!s3_has_uploads(s3))
+		return 0;
 	list->root = "ListMultipartUploadsResult";
 	list->tell = tell_upload;
 	list->upload_fn = upload;
