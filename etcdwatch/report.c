@@ -51,6 +51,7 @@ static void put_counts(json_t *json, const struct job_counts *c)
 	(void) json_object_set_new(json, "failures", count_json(c->failures));
 	(void) json_object_set_new(json, "missed", count_json(c->missed));
 	(void) json_object_set_new(json, "pruned", count_json(c->pruned));
+	(void) json_object_set_new(json, "unsent", count_json(c->unsent));
 	(void) json_object_set_new(json, "not_compared", count_json(c->not_compared));
 }
 
@@ -110,6 +111,7 @@ json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "snapshots", count_json(r->n_snapshots));
 	(void) json_object_set_new(json, "bytes", count_json(r->total_bytes));
 	(void) json_object_set_new(json, "set_aside", count_json(r->n_rejected));
+	(void) json_object_set_new(json, "waiting", count_json(r->n_waiting));
 	(void) json_object_set_new(json, "error", text_or_null(r->error));
 	(void) json_object_set_new(json, "error_at",
 	                           r->error[0] != '\0' ? moment_json(r->error_s) : json_null());
@@ -171,6 +173,11 @@ static double set_aside(const struct job_report *r)
 	return (double) r->n_rejected;
 }
 
+static double waiting(const struct job_report *r)
+{
+	return (double) r->n_waiting;
+}
+
 static double failing(const struct job_report *r)
 {
 	return r->error[0] != '\0';
@@ -216,6 +223,9 @@ static const struct {
     {"fairlead_etcdwatch_snapshots_bytes{job}", "What they take on disk.", total_bytes},
     {"fairlead_etcdwatch_set_aside{job}", "Files that did not pass their proof, put aside.",
      set_aside},
+    {"fairlead_etcdwatch_waiting{job}",
+     "Snapshots that retention keeps on this node only because a target has no copy of them yet.",
+     waiting},
     {"fairlead_etcdwatch_failing{job}", "1 while the last thing that the job did went wrong.",
      failing},
     {"fairlead_etcdwatch_frozen{job}",
@@ -329,6 +339,9 @@ static const struct {
      offsetof(struct job_counts, missed)},
     {"fairlead_etcdwatch_pruned_total{job}", "Snapshots that retention has removed.",
      offsetof(struct job_counts, pruned)},
+    {"fairlead_etcdwatch_unsent_total{job}",
+     "Snapshots that retention has removed although a target had no copy of them.",
+     offsetof(struct job_counts, unsent)},
     {"fairlead_etcdwatch_not_compared_total{job}",
      "Snapshots that were kept although no other member could be asked for its HashKV.",
      offsetof(struct job_counts, not_compared)},

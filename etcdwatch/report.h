@@ -24,6 +24,7 @@ struct job_counts {
 	uint64_t failures;
 	uint64_t missed; /* periods that went by without a snapshot of anybody */
 	uint64_t pruned;
+	uint64_t unsent; /* of these, that some target had no copy of */
 	uint64_t not_compared;
 };
 
@@ -79,7 +80,8 @@ struct job_report {
 	uint64_t n_snapshots;                  /* on this node */
 	uint64_t total_bytes;                  /* of them, as they are stored */
 	uint64_t n_rejected;
-	const char *error; /* the last one, "" when all has gone well since */
+	uint64_t n_waiting; /* on this node only because a target has no copy yet */
+	const char *error;  /* the last one, "" when all has gone well since */
 	int64_t error_s;
 	const char *frozen; /* why nothing is removed; "" */
 	uint64_t bytes;     /* of what is being taken */

@@ -117,6 +117,15 @@ static void note(FILE *out, const json_t *job, const char *what, const char *tex
 	(void) fputc('\n', out);
 }
 
+/* Nothing for none. */
+static void count_note(FILE *out, const json_t *job, const char *key, const char *what)
+{
+	AUTO(free) char *text = xasprintf(": %lld", (long long) field_integer(job, key));
+
+	if (field_integer(job, key) > 0)
+		note(out, job, what, text);
+}
+
 static void add_target_notes(FILE *out, const json_t *job)
 {
 	const json_t *target;
@@ -147,6 +156,9 @@ static void add_notes(FILE *out, const json_t *job)
 		note(out, job, "", frozen);
 	if (field_integer(job, "set_aside") > 0)
 		note(out, job, "snapshots that did not pass their proof are in 'rejected'", "");
+	count_note(out, job, "waiting", "kept beyond retention until each target has a copy");
+	count_note(out, job, "unsent",
+	           "removed since etcdwatch was started though a target had no copy");
 	if (odd != NULL)
 		note(out, job, "", odd);
 	add_target_notes(out, job);

@@ -68,6 +68,15 @@ static void say_targets(struct board *board, const json_t *job)
 	}
 }
 
+/* Beyond retention, as a target lacks them; and those that could not stay for that. */
+static void say_waiting(struct board *board, const json_t *job)
+{
+	if (field_integer(job, "waiting") > 0)
+		board_say(board, "%lld wait for a target", (long long) field_integer(job, "waiting"));
+	if (field_integer(job, "unsent") > 0)
+		board_say(board, "%lld removed unsent", (long long) field_integer(job, "unsent"));
+}
+
 static bool has_finding(const json_t *health, const char *id)
 {
 	const json_t *finding;
@@ -135,6 +144,7 @@ void board_snapshots(struct board *board, const json_t *jobs, const json_t *heal
 		board_begin(board, "snapshot");
 		say_schedule(board, job);
 		say_targets(board, job);
+		say_waiting(board, job);
 		say_drill(board, job, health);
 		judge_job(board, job);
 	}

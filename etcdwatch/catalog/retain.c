@@ -217,7 +217,7 @@ void retain_decide(const struct retain_rules *rules, const struct zone *zone,
 const char *retain_describe(unsigned kept, char buf[static RETAIN_TEXT_MAX])
 {
 	static const char *const names[] = {"last",   "hourly", "daily",    "weekly", "monthly",
-	                                    "newest", "in-use", "not-good", "frozen"};
+	                                    "newest", "in-use", "not-good", "frozen", "waiting"};
 	size_t len = 0;
 
 	buf[0] = '\0';

@@ -58,6 +58,7 @@ enum {
 	RETAIN_PINNED = 1 << 6,
 	RETAIN_NOT_GOOD = 1 << 7,
 	RETAIN_FROZEN = 1 << 8,
+	RETAIN_WAITING = 1 << 9, /* set by prune_plan() */
 };
 
 struct retain_item {

@@ -3,7 +3,9 @@
 
 /*
  * Clears out of a job's directory what need not be kept, as retention says, once it is known what
- * the operator has accepted. Or only finds out what would go, and why nothing does.
+ * the operator has accepted. Or only finds out what would go, and why nothing does. What a target
+ * has no copy of waits for it (prune.h), but for the room that the next snapshot and the job's
+ * reserve need.
  */
 
 #include <stdbool.h>
@@ -22,6 +24,7 @@ struct clearing_options {
 	const struct config_job *job; /* borrowed until the end, like all of it */
 	bool corrupt;                 /* the alarm stands, or nobody could be asked */
 	bool only_look;
+	bool one_more; /* there was no room for a snapshot: of what waits at least one goes */
 };
 
 struct clearing_result {

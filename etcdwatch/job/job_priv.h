@@ -66,6 +66,8 @@ struct job {
 	struct clearing *clearing;    /* PRUNING; or at the start, a look at what is frozen */
 	char frozen[RETAIN_TEXT_MAX]; /* why nothing was removed, as it was logged */
 	char shrunk[RETAIN_TEXT_MAX]; /* what of that lasts; a doubt ends without a word to a job */
+	size_t n_waiting;             /* stay only as a target has no copy */
+	bool needs_room;              /* PRUNING: there was none for a snapshot */
 	bool shrank;                  /* that is why, and the word that would thaw it: */
 	struct retain_accepted word;
 };
@@ -95,6 +97,9 @@ void job_watch(struct job *job);
 
 /* RUNNING, RECORDING: a snapshot is kept, and others may go. */
 void job_prune(struct job *job);
+/* RUNNING: there was no room for a snapshot. What waits for a target makes room, and it is tried
+ * again at once. False: nothing waits. */
+bool job_make_room(struct job *job, const char *reason);
 /* Of the last look. Nothing may go then, since nobody knows whose data are the good ones. */
 bool job_may_be_corrupt(const struct job *job);
 /* Why nothing would go, as far as can be said without asking for alarms. */

@@ -22,6 +22,10 @@ static void take_plan(struct job *j, const struct prune_plan *plan)
 		log_error("retention_frozen", "job=%s reason=\"%s\"", j->config->name, plan->frozen);
 	(void) snprintf(j->frozen, sizeof(j->frozen), "%s", plan->frozen);
 	(void) snprintf(j->shrunk, sizeof(j->shrunk), "%s", plan->shrunk);
+	if ((plan->n_waiting > 0) != (j->n_waiting > 0))
+		log_notice("snapshots_wait", "job=%s waiting=%zu limit=%d", j->config->name,
+		           plan->n_waiting, PRUNE_WAITING_MAX);
+	j->n_waiting = plan->n_waiting;
 	j->shrank = plan->shrank;
 	j->word = plan->word;
 }
@@ -37,6 +41,7 @@ static void cleared_cb(const struct clearing_result *result, void *userdata)
 		notes_error(&j->notes, result->reason);
 	} else {
 		j->notes.counts.pruned += result->plan->n_going;
+		j->notes.counts.unsent += result->plan->n_unsent;
 	}
 	job_rest(j, "pruned");
 }
@@ -50,7 +55,10 @@ static void clear(struct job *j, bool only_look, clearing_done_fn done)
 	    /* Who only looks has not asked for alarms yet. */
 	    .corrupt = !only_look && job_may_be_corrupt(j),
 	    .only_look = only_look,
+	    .one_more = j->needs_room,
 	};
+
+	j->needs_room = false;
 
 	clearing_abandon(j->clearing);
 	j->clearing = clearing_start(&options, done, j);
@@ -72,6 +80,21 @@ void job_prune(struct job *j)
 	claim_free(TAKE_PTR(j->claim));
 	storing_visit(j->storing);
 	j->asking = view_start(j->env->etcd, alarms_cb, j);
+}
+
+bool job_make_room(struct job *j, const char *reason)
+{
+	if (j->n_waiting == 0)
+		return false;
+	notes_error(&j->notes, reason);
+	j->notes.counts.failures++;
+	log_warning("room_is_made", "job=%s period=%lld waiting=%zu reason=\"%s\"", j->config->name,
+	            (long long) j->due.period_s, j->n_waiting, reason);
+	job_tell_saved(j, &(struct job_saved){.reason = reason});
+	j->is_unclaimed = false;
+	j->needs_room = true;
+	job_prune(j);
+	return true;
 }
 
 bool job_may_be_corrupt(const struct job *j)

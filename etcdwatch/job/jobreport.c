@@ -2,9 +2,21 @@
 /* What a job tells of itself. */
 #include "etcdwatch/job/job_priv.h"
 
+#include "base/macro.h"
+
 static const char *state_name(const struct job *j)
 {
 	return j->run != NULL ? run_state_name(j->run) : job_state_name(j);
+}
+
+/* The plan is of the last clearing; copies may have been made since. */
+static uint64_t count_waiting(const struct job *j, const struct job_report *report)
+{
+	uint64_t n_pending = 0;
+
+	for (size_t i = 0; i < report->n_targets; i++)
+		n_pending = MAX(n_pending, report->targets[i].n_pending);
+	return MIN(j->n_waiting, n_pending);
 }
 
 void job_fill_report(const struct job *j, struct job_report *ret)
@@ -38,6 +50,7 @@ void job_fill_report(const struct job *j, struct job_report *ret)
 	if (ret->n_odd > 0)
 		ret->odd = store_odd(j->store, 0);
 	storing_fill_reports(j->storing, ret->targets, &ret->n_targets);
+	ret->n_waiting = count_waiting(j, ret);
 	if (j->run == NULL)
 		return;
 	run_progress(j->run, &ret->bytes, &ret->of_bytes);

@@ -6,6 +6,7 @@
 #include "etcdwatch/job/job_priv.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -169,7 +170,8 @@ static void run_done_cb(const struct run_result *result, void *userdata)
 		job_fail(j, reason);
 		return;
 	case RUN_FAILED:
-		job_fail(j, result->reason);
+		if (result->r != -ENOSPC || !job_make_room(j, result->reason))
+			job_fail(j, result->reason);
 		return;
 	}
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -48,6 +49,7 @@ struct request {
 	struct names odd; /* what a scan could not adopt */
 	struct listing fresh;
 	bool is_read;
+	int64_t free_bytes;
 	int r;
 	char reason[STORE_REASON_MAX];
 };
@@ -57,6 +59,7 @@ struct store {
 	char *directory, *job;
 	struct listing now;
 	bool is_read; /* once */
+	int64_t free_bytes;
 	struct names adopted;
 	LIST_HEAD(, request) requests;
 };
@@ -283,6 +286,13 @@ static void request_free(struct request *q)
 	free(q);
 }
 
+static int64_t find_free_bytes(const char *directory)
+{
+	struct statvfs fs;
+
+	return statvfs(directory, &fs) == 0 ? (int64_t) (fs.f_bavail * fs.f_frsize) : -1;
+}
+
 static void task_work(struct disk_task *task)
 {
 	struct request *q = CONTAINER_OF(task, struct request, task);
@@ -292,6 +302,7 @@ static void task_work(struct disk_task *task)
 	q->r = q->work(q);
 	r = listing_read(q->directory, q->job, &q->fresh, reason);
 	q->is_read = r == 0;
+	q->free_bytes = find_free_bytes(q->directory);
 	for (size_t i = 0; i < q->odd.n && r == 0; i++)
 		listing_add_odd(&q->fresh, xstrdup(q->odd.items[i]));
 	if (r < 0 && q->r == 0 && q->work == scan_work) {
@@ -323,6 +334,7 @@ static void task_done(struct disk_task *task)
 		q->fresh = before;
 		s->is_read = true;
 	}
+	s->free_bytes = q->free_bytes;
 	count_kept(s, q);
 	if (q->work == scan_work) {
 		struct names adopted = s->adopted;
@@ -424,6 +436,7 @@ struct store *store_new(struct disk *disk, const char *directory, const char *jo
 	s->disk = disk;
 	s->directory = xstrdup(directory);
 	s->job = xstrdup(job);
+	s->free_bytes = -1;
 	LIST_INIT(&s->requests);
 	return s;
 }
@@ -488,6 +501,11 @@ size_t store_n_adopted(const struct store *s)
 const char *store_adopted(const struct store *s, size_t i)
 {
 	return s->adopted.items[i];
+}
+
+int64_t store_free_bytes(const struct store *s)
+{
+	return s->free_bytes;
 }
 
 size_t store_n_rejected(const struct store *s)

@@ -72,3 +72,5 @@ const char *store_odd(const struct store *store, size_t i);
 size_t store_n_adopted(const struct store *store);
 const char *store_adopted(const struct store *store, size_t i);
 size_t store_n_rejected(const struct store *store);
+/* That anybody may still write where the directory is, as of the last call; -1: not known. */
+int64_t store_free_bytes(const struct store *store);

@@ -3,7 +3,8 @@
 # One store is down for a while: the other gets each snapshot all the same, and none is late. When it is
 # back it gets what it lacks, the newest first, also from a process that was started meanwhile. Between a
 # snapshot and its entry a store fails: nothing there counts, and when the snapshot goes from the node,
-# what is left of it goes from the store. A file that the disk has changed is stored nowhere.
+# what is left of it goes from the store. What retention would remove waits until each store has it. A file
+# that the disk has changed is stored nowhere.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="0 0 1 1 *"
@@ -14,11 +15,11 @@ EW_MORE="$(store_targets site far)
 retention: {last: 3}"
 dir=$(etcdwatch_directory n1)
 
-site_has_all() { # what n1 has, and nothing of the half
+site_has_all() { # what its retention keeps, and nothing of the half
 	local id
 	store_keys site >"$T/keys"
 	! grep -q "$half" "$T/keys" || return 1
-	for id in $(entries n1 | jq -r .id); do
+	for id in $(entries n1 | jq -r .id | sort | tail -n 3); do
 		grep -q "$id.db$" "$T/keys" && grep -q "$id.json$" "$T/keys" || return 1
 	done
 }
@@ -64,20 +65,30 @@ wait_until 60 target_is n1 site .state retrying
 store_keys site | has_line "$half.db$" || fail "the snapshot should be there"
 expect_equal "pending for site" "$(target n1 site .pending)" 1
 
-say "it goes from n1 before it is whole there: then it goes from site too"
-for _ in 1 2 3; do
+say "what site lacks stays beyond retention"
+for _ in 1 2 3 4; do
 	nap 1.1
-	fairlead n1 etcd snapshot save >/dev/null
+	fairlead n1 -o json etcd snapshot save >"$T/saved.json"
+	: "${waits:=$(jq -r .id "$T/saved.json")}"
 done
-wait_until 10 has_entries 3 n1
-! entries n1 | has_line "$half" || fail "it should be gone"
+wait_until 10 has_entries 5 n1
+wait_until 10 job_is n1 .waiting 2
+fairlead n1 etcd snapshot jobs | has_line "^warning: minutely: kept beyond retention.*: 2" || fail "it is not said"
+fairlead n1 metrics etcdwatch | has_line -F 'fairlead_etcdwatch_waiting{job="minutely"} 2' || fail "no metric"
+fairlead n1 etcd snapshot prune --dry-run | has_line " local .*$waits *waiting" || fail "prune would not keep it"
+
+say "an operator deletes one before it is whole there: then it goes from site too"
+wait_until 10 fairlead n1 etcd snapshot delete "$half" --local # when nothing else is at work
+wait_until 10 has_entries 4 n1
 store_shut site
 store_open site
 wait_until 60 target_is n1 site .state idle
 wait_until 10 target_is n1 site .pending 0
-wait_until 60 site_has_all # and perhaps the two from before: that depends on who did the period
+wait_until 60 site_has_all # and perhaps older ones: that depends on who did the period
 store_is_sound site
 expect "the log should say so" log_says etcdwatch-n1 "event=leftover_removed .*$half"
+expect "site should have got it" log_says etcdwatch-n1 "event=snapshot_copied .*target=site id=$waits"
+expect_equal "waiting" "$(job n1 .waiting)" 0
 
 say "the disk has changed a file that was not stored yet"
 store_shut site
@@ -86,6 +97,7 @@ nap 1.1
 fairlead n1 -o json etcd snapshot save >"$T/saved.json"
 bad=$(jq -r .file "$T/saved.json")
 wait_until 30 target_is n1 site .state retrying
+wait_until 10 has_entries 3 n1 # what waited is gone
 printf X | dd of="$dir/$bad" bs=1 seek=5000 conv=notrunc 2>/dev/null
 store_open site
 store_open far

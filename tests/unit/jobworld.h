@@ -46,6 +46,7 @@ struct world_node {
 
 	struct world_rule rule;
 	int scan_r, remove_r; /* as long as they are set */
+	int run_r;            /* of runs that fail */
 	int64_t hangs_us;     /* since when its disk has, and no run ends; 0: it does not */
 	bool away;            /* no member of etcd answers it */
 	bool learner;         /* its own member is one */
@@ -57,6 +58,7 @@ struct world_node {
 	unsigned n_scans, n_runs, n_cancelled, n_abandoned, n_clearings, n_removed;
 	int64_t run_period_s; /* of the last run */
 	bool cleared_corrupt; /* as the last clearing was told */
+	size_t n_waiting;     /* for a target; one less with each clearing that needs room */
 };
 
 static struct world_node world[WORLD_NODES];
@@ -305,6 +307,7 @@ static void clearing_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUS
 	if (c->node->shrank)
 		(void) snprintf(plan.shrunk, sizeof(plan.shrunk), "fewer keys");
 	(void) snprintf(plan.frozen, sizeof(plan.frozen), "%s", c->corrupt ? "in doubt" : plan.shrunk);
+	plan.n_waiting = c->node->n_waiting;
 	c->done(&result, c->userdata);
 	clearing_abandon(c);
 }
@@ -321,6 +324,7 @@ struct clearing *clearing_start(const struct clearing_options *options, clearing
 	if (!options->only_look) {
 		c->node->n_clearings++;
 		c->node->cleared_corrupt = options->corrupt;
+		c->node->n_waiting -= options->one_more ? 1 : 0;
 	}
 	ev_timer_init(&c->timer, clearing_cb, 0.003, 0.);
 	ev_timer_start(&c->node->ev, &c->timer);
@@ -387,6 +391,7 @@ static void run_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	struct run *run = CONTAINER_OF(w, struct run, timer);
 	struct run_result result = {
 	    .end = run->node->rule.end,
+	    .r = run->node->run_r,
 	    .reason = "it was not to be",
 	    .id = "bad-id",
 	    .agreed = run->node->alone ? "" : "another",

@@ -93,6 +93,30 @@ static void test_well(void)
 	            "ok       network    as it was confirmed\n");
 }
 
+/* Not a matter by itself: what is wrong with the target is. */
+static void test_waiting(void)
+{
+	static const char jobs[] = "{\"job\":\"hourly\",\"last_good_age_s\":750,\"next_due_s\":2850,"
+	                           "\"waiting\":3,\"unsent\":2,\"targets\":[{\"target\":\"far\","
+	                           "\"pending\":5}]}\n";
+	static const struct said said[NODE_QUESTIONS] = {
+	    {0, VIP},  {0, PRISM}, {0, HEALTH}, {0, MEMBERS},
+	    {0, NULL}, {0, jobs},  {0, RECORD}, {0, NET},
+	};
+
+	check_board(said, CLI_OK,
+	            "node n1: all is well\n"
+	            "\n"
+	            "ok       vip        10.0.0.5 on eth0: n1 (this node); fence in 2.5s; bound 3.1s\n"
+	            "ok       prism      1 of 1 upstreams good; 5 of 30000 connections\n"
+	            "ok       etcd       3 of 3 members answer; n1 leads; n2 at 21% of its 2.0 GB; no\n"
+	            "                    alarm\n"
+	            "ok       snapshot   hourly: last verified 12m ago; next in 47m; far lacks 5; 3\n"
+	            "                    wait for a target; 2 removed unsent\n"
+	            "ok       record     recording; whole until 0.8 s ago; 12 MB\n"
+	            "ok       network    as it was confirmed\n");
+}
+
 static void test_troubled(void)
 {
 	static const struct said said[NODE_QUESTIONS] = {
@@ -483,6 +507,7 @@ static void test_rows(void)
 int main(void)
 {
 	test_well();
+	test_waiting();
 	test_troubled();
 	test_vip_without_etcd();
 	test_silent_member();

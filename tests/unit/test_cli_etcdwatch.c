@@ -30,13 +30,16 @@ static void test_status(void)
 	    etcdwatch_render_jobs,
 	    "[{\"job\":\"hourly\",\"state\":\"idle\",\"done_by\":\"n2\",\"last_good_age_s\":7300,"
 	    "\"snapshots\":12,\"bytes\":123456789,\"next_due_s\":1800,\"period_done\":true,"
-	    "\"error\":null,\"frozen\":null,\"set_aside\":0,\"odd_first\":null},"
+	    "\"error\":null,\"frozen\":null,\"set_aside\":0,\"waiting\":2,\"unsent\":1,"
+	    "\"odd_first\":null},"
 	    "{\"job\":\"daily\",\"state\":\"taking\",\"done_by\":null,\"snapshots\":0,\"bytes\":0,"
 	    "\"next_due_s\":-20,\"period_done\":false,\"taken_bytes\":250,"
 	    "\"taken_of_bytes\":1000,\"error\":\"disk \\u001b[31m full\",\"set_aside\":1}]",
 	    "JOB     STATE       DONE BY  LAST HERE  HERE    SIZE     DUE\n"
 	    "hourly  idle        n2              2h    12  123 MB  in 30m\n"
 	    "daily   taking 25%  -                -     0     0 B     now\n"
+	    "warning: hourly: kept beyond retention until each target has a copy: 2\n"
+	    "warning: hourly: removed since etcdwatch was started though a target had no copy: 1\n"
 	    "warning: daily: disk ?[31m full\n"
 	    "warning: daily: snapshots that did not pass their proof are in 'rejected'\n");
 }

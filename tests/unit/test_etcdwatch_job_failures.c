@@ -3,6 +3,8 @@
  * late, when its claim is lost, and of what a crash leaves. */
 #include "tests/unit/jobcase.h"
 
+#include <errno.h>
+
 /* --- failures --- */
 
 static void test_retries(void)
@@ -73,6 +75,34 @@ static void test_retry_is_capped(void)
 	node->rule.end = RUN_KEPT;
 	sim_for(15 * US_PER_S);
 	CHECK(report_of(node).period_done);
+	world_end();
+}
+
+/* There is no room for a snapshot: what waits for a target makes some, one clearing after the
+ * other, and each time it is tried again at once. */
+static void test_no_room(void)
+{
+	begin(CONFIG_TAKER_ELECTED);
+	node->rule.end = RUN_FAILED;
+	node->run_r = -ENOSPC;
+	node->n_waiting = 3;
+	world_start(node);
+	CHECK(comes_to(node, "retrying"));
+	CHECK_EQ_INT(node->n_waiting, 0);
+	CHECK_EQ_INT(node->n_clearings, 3);
+	CHECK_EQ_INT(node->n_runs, 4);
+	CHECK_EQ_INT(report_of(node).counts.failures, 4);
+	node->rule.end = RUN_KEPT;
+	sim_for(60 * US_PER_S);
+	CHECK(report_of(node).period_done);
+	world_end();
+	/* Other failures are no reason for it. */
+	begin(CONFIG_TAKER_ELECTED);
+	node->rule.end = RUN_FAILED;
+	node->n_waiting = 3;
+	world_start(node);
+	CHECK(comes_to(node, "retrying"));
+	CHECK_EQ_INT(node->n_waiting, 3);
 	world_end();
 }
 
@@ -437,6 +467,7 @@ int main(void)
 	test_retries();
 	test_retry_anew();
 	test_retry_is_capped();
+	test_no_room();
 	test_scan();
 	test_corrupt();
 	test_doubt_ends();

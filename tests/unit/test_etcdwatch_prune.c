@@ -64,6 +64,87 @@ static void test_whose(void)
 		catalog_entry_free(entries[i]);
 }
 
+static const char *const targets[] = {"site", "far"};
+
+static void copy_to(struct catalog_entry *entry, const char *target)
+{
+	const struct catalog_copy copy = {.target = (char *) (uintptr_t) target, .key = (char[]){"k"}};
+
+	CHECK_EQ_INT(catalog_set_copy(entry, &copy), 0);
+}
+
+/* What a target lacks stays, also if another target has it. */
+static void test_waiting(void)
+{
+	static const int64_t keys[N] = {100, 100, 100, 100};
+	struct catalog_entry *entries[N];
+	struct prune_question q = {.entries = (const struct catalog_entry *const *) entries,
+	                           .n = N,
+	                           .rules = &last_one,
+	                           .targets = targets,
+	                           .n_targets = 2};
+	struct prune_plan plan;
+
+	make(entries, keys);
+	check_going(&q, "++++");
+	copy_to(entries[0], "site");
+	check_going(&q, "++++");
+	copy_to(entries[0], "far");
+	check_going(&q, "-+++");
+	prune_plan(&q, &plan);
+	CHECK_EQ_INT(plan.items[1].kept, RETAIN_WAITING);
+	CHECK_EQ_INT(plan.n_waiting, 2);
+	CHECK_EQ_INT(plan.n_unsent, 0);
+	prune_plan_fini(&plan);
+	/* A disk without room: what goes anyway counts, then the oldest that wait. */
+	q.lacking_bytes = ENTRIES_BYTES;
+	check_going(&q, "-+++");
+	q.lacking_bytes = ENTRIES_BYTES + 1;
+	check_going(&q, "--++");
+	q.lacking_bytes = 1000 * ENTRIES_BYTES;
+	check_going(&q, "---+");
+	prune_plan(&q, &plan);
+	CHECK_EQ_INT(plan.n_waiting, 0);
+	CHECK_EQ_INT(plan.n_unsent, 2);
+	prune_plan_fini(&plan);
+	q.lacking_bytes = 0;
+	q.one_more = true;
+	check_going(&q, "--++");
+	/* What is kept for another reason does not wait. */
+	q.corrupt = true;
+	check_going(&q, "++++");
+	q.corrupt = q.one_more = false;
+	q.n_targets = 0;
+	check_going(&q, "---+");
+	for (size_t i = 0; i < N; i++)
+		catalog_entry_free(entries[i]);
+}
+
+/* Of more the newest. */
+static void test_waiting_limit(void)
+{
+	enum { MANY = PRUNE_WAITING_MAX + 10 };
+	struct catalog_entry *entries[MANY];
+	const struct prune_question q = {.entries = (const struct catalog_entry *const *) entries,
+	                                 .n = MANY,
+	                                 .rules = &last_one,
+	                                 .targets = targets,
+	                                 .n_targets = 1};
+	struct prune_plan plan;
+
+	for (size_t i = 0; i < MANY; i++)
+		entries[i] = entries_new("a", 7, 1000 * ((int64_t) i + 1), 10 * ((int64_t) i + 1));
+	prune_plan(&q, &plan);
+	CHECK_EQ_INT(plan.n_waiting, PRUNE_WAITING_MAX);
+	CHECK_EQ_INT(plan.n_unsent, 9);
+	CHECK_EQ_INT(plan.n_going, 9);
+	for (size_t i = 0; i < MANY; i++)
+		CHECK_EQ_INT(plan.items[i].kept == 0, i < 9);
+	prune_plan_fini(&plan);
+	for (size_t i = 0; i < MANY; i++)
+		catalog_entry_free(entries[i]);
+}
+
 static void test_word(void)
 {
 	static const int64_t keys[N] = {100, 100, 60, 60};
@@ -126,6 +207,8 @@ static void test_accepted(void)
 int main(void)
 {
 	test_whose();
+	test_waiting();
+	test_waiting_limit();
 	test_word();
 	test_accepted();
 	return check_result();

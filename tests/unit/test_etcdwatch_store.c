@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -140,6 +141,22 @@ static void test_keep(struct disk *disk)
 	CHECK_EQ_INT(scan(store), 0);
 	CHECK_EQ_INT(store_n(store), 2);
 	CHECK_EQ_INT(store_n_odd(store), 0);
+	store_free(store);
+}
+
+/* Where the directory is; that of the disk changes meanwhile, so only about. */
+static void test_free_bytes(struct disk *disk)
+{
+	struct store *store = store_new(disk, directory, "a");
+	struct statvfs fs;
+	int64_t free_bytes;
+
+	CHECK_EQ_INT(store_free_bytes(store), -1);
+	CHECK_EQ_INT(scan(store), 0);
+	CHECK_EQ_INT(statvfs(directory, &fs), 0);
+	free_bytes = (int64_t) (fs.f_bavail * fs.f_frsize);
+	CHECK(store_free_bytes(store) > 0 &&
+	      llabs(store_free_bytes(store) - free_bytes) < free_bytes / 10);
 	store_free(store);
 }
 
@@ -359,6 +376,7 @@ int main(void)
 	if (mkdtemp(directory) == NULL || disk_new(ev, &disk) < 0)
 		return 1;
 	test_keep(disk);
+	test_free_bytes(disk);
 	test_leftovers(disk);
 	test_odd(disk);
 	test_other_job(disk);
