@@ -84,7 +84,7 @@ $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 # The worker reads the catalogue too, and the record.
 $(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog/catalog.c etcdwatch/catalog/catalog_json.c \
-                      $(wildcard etcdwatch/record/segment*.c))
+                      etcdwatch/record/recordbase.c $(wildcard etcdwatch/record/segment*.c))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))
 $(BUILD)/libcli.a:  $(call objects,$(call sources,cli) $(foreach dir,$(CLI_ROOMS),$(call sources,cli/$(dir))))

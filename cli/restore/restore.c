@@ -66,7 +66,15 @@ static void choose_token(struct restoring *r)
 
 /* --- asking the worker ------------------------------------------------------------------------ */
 
-/* What it is at, for one who waits. */
+static void print_histories(const struct restoring *r, const json_t *object)
+{
+	if (r->cli.output != CLI_TABLE)
+		cli_print(&r->cli, object);
+	else
+		restorerebuild_print_histories(stdout, json_object_get(object, "histories"));
+}
+
+/* What the worker does now. */
 static void print_step(const json_t *object, void *userdata)
 {
 	static const struct {
@@ -81,6 +89,8 @@ static void print_step(const json_t *object, void *userdata)
 	const char *step = json_string_value(json_object_get(object, "doing"));
 	const char *name = json_string_value(json_object_get(object, "name"));
 
+	if (json_object_get(object, "histories") != NULL)
+		print_histories(r, object);
 	if (r->cli.output != CLI_TABLE || step == NULL)
 		return;
 	if (name == NULL) {

@@ -105,6 +105,8 @@ const struct cli_option cli_etcd_restore_options[] = {
     {"to-revision", .value = "N",
      .help = "as it was at that revision; 'end': all that was recorded", TEXT(to_revision)},
     {"to-time", .value = "TIME", .help = "as it was at 2026-11-21T20:30:00Z", TEXT(to_time)},
+    {"history", .value = "N", .help = "which of the histories that have that revision, or 'latest'",
+     TEXT(history)},
     {"record", DIR_VALUE, .help = "where it is recorded; else as etcdwatch is configured",
      TEXT(record)},
     {"rebuilt", FILE_VALUE,
@@ -134,6 +136,10 @@ int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct re
 	ret->yes = ret->yes && !ret->dry_run;
 	if (code != CLI_OK)
 		return code;
+	if (ret->history != NULL && ret->to_revision == NULL && ret->to_time == NULL) {
+		(void) fputs("fairlead: --history is for --to-revision and --to-time\n", stderr);
+		return CLI_USAGE;
+	}
 	/* Then the one that fits best is meant. */
 	if (argc == 0 && (ret->to_revision != NULL || ret->to_time != NULL)) {
 		ret->source = "latest";

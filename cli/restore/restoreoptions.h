@@ -24,6 +24,7 @@ struct restoreoptions {
 	bool plain;
 	const char *to_revision; /* NULL: the snapshot as it is (restorerebuild.h) */
 	const char *to_time;
+	const char *history; /* NULL: not named */
 	const char *record;
 	const char *rebuilt; /* the file that is made then */
 	struct texts identities;

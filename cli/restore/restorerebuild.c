@@ -52,6 +52,7 @@ int restorerebuild_run(const struct restoreoptions *o, const struct restoresourc
 	/* Also when both were given: the worker says what is wrong with that. */
 	if (o->to_revision != NULL && strcmp(o->to_revision, TO_END) != 0)
 		texts_add_option(&words, "--to-revision", o->to_revision);
+	texts_add_option(&words, "--history", o->history);
 	texts_add_all(&words, &base->find);
 	texts_add_all(&words, &base->decrypt);
 	code = worker_run(&words, line, userdata, ret_made);
@@ -87,6 +88,34 @@ static void print_record(FILE *out, const json_t *made)
 	               number_of(made, "same_events"), number_of(made, "hashes_agreed"));
 }
 
+/* "revisions 12 to 90, 2026-11-21T20:30:00Z to ..., recorded in FILE" */
+static void print_history(FILE *out, const json_t *history)
+{
+	const char *segment = text_of(history, "segment"), *base = text_of(history, "base");
+
+	(void) fprintf(out, "revisions %lld to %lld, %s to %s, ", number_of(history, "first"),
+	               number_of(history, "last"), text_of(history, "from"), text_of(history, "until"));
+	if (segment[0] != '\0')
+		(void) fprintf(out, "recorded from %s on", segment);
+	else
+		table_print_safe(out, base);
+	if (json_is_null(json_object_get(history, "base")))
+		(void) fputs("; there is no snapshot to begin with", out);
+}
+
+void restorerebuild_print_histories(FILE *out, const json_t *histories)
+{
+	const json_t *history;
+	size_t i;
+
+	json_array_foreach(histories, i, history)
+	{
+		(void) fprintf(out, "history   %lld: ", number_of(history, "history"));
+		print_history(out, history);
+		(void) fputc('\n', out);
+	}
+}
+
 void restorerebuild_print(FILE *out, const json_t *made)
 {
 	const json_t *base = json_object_get(made, "base");
@@ -101,6 +130,11 @@ void restorerebuild_print(FILE *out, const json_t *made)
 	table_print_safe(out, text_of(base, "origin"));
 	(void) fprintf(out, ", revision %lld\n", number_of(base, "revision"));
 	print_record(out, made);
+	(void) fprintf(out, "history   %lld of %lld that have it: ",
+	               number_of(json_object_get(made, "history"), "history"),
+	               number_of(made, "histories"));
+	print_history(out, json_object_get(made, "history"));
+	(void) fputc('\n', out);
 	if (n_unknown > 0)
 		(void) fprintf(out,
 		               "leases    %lld are not known: keys on them stay until they are deleted\n",

@@ -21,5 +21,8 @@ bool restorerebuild_is_wanted(const struct restoreoptions *options);
 int restorerebuild_run(const struct restoreoptions *options, const struct restoresource *base,
                        worker_line_fn line, void *userdata, json_t **ret_made);
 
+/* For people: the histories of which one must be named. */
+void restorerebuild_print_histories(FILE *out, const json_t *histories);
+
 /* For people: what it was made from, and how far the record reaches. */
 void restorerebuild_print(FILE *out, const json_t *made);

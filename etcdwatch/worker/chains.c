@@ -51,6 +51,11 @@ const struct chain *chains_at(const struct chains *chains, size_t i)
 	return &chains->chains[i];
 }
 
+const char *chains_segment(const struct chains *chains, const struct chain *chain)
+{
+	return strrchr(chains->segments[chain->first_segment].path, '/') + 1;
+}
+
 const char *chains_damage(const struct chains *chains)
 {
 	return chains->damage;
@@ -181,6 +186,7 @@ static int find_chains(struct chains *chains, struct problem *problem)
 		    .cluster_id = s->header.cluster_id,
 		    .first = s->header.first_revision,
 		    .first_us = s->header.wall_us,
+		    .begins = record_begins_chain(&s->header),
 		    .first_segment = i,
 		    .n_segments = 1,
 		};

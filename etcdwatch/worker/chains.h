@@ -29,6 +29,7 @@ struct chain {
 	int64_t last;  /* and the last; first - 1 when there is none yet */
 	int64_t first_us;
 	int64_t last_us; /* by the clock as it was set last: until then everything is in it */
+	bool begins;     /* recording began with its first segment; else older ones were dropped */
 	size_t first_segment, n_segments;
 };
 
@@ -43,6 +44,9 @@ DEFINE_AUTO(struct chains, chains_free);
 /* In the order in which they were recorded. */
 size_t chains_count(const struct chains *chains);
 const struct chain *chains_at(const struct chains *chains, size_t i);
+
+/* The name of its first file. */
+const char *chains_segment(const struct chains *chains, const struct chain *chain);
 
 /* What was found to be damaged, first: a sentence with the file and the offset; NULL: nothing. What
  * is between the first segment of a chain and its last was not looked at yet. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rebuild --record DIR --output FILE [--to-revision N | --to-time RFC3339] [--base NAME]
- *     [--directory DIR] [--job NAME] [--identity FILE]... [--skip-hash-check] [--s3-prefix TEXT and
- *     the options of s3target.h]
+ *     [--history N|latest] [--directory DIR] [--job NAME] [--identity FILE]... [--skip-hash-check]
+ *     [--s3-prefix TEXT and the options of s3target.h]
  *
  * Without a revision or a time: as far as the record goes. The base is a file, an id or "latest",
- * which means the one that fits best. While it works: {"doing":...}, see result.h, and once a
- * second
- * {"doing":"merge","revision":N,"of":N}.
+ * which means the one that fits best. Of several histories that have the revision one must be
+ * named: {"histories":[...]} lists them. While it works: {"doing":...}, see result.h, and once a
+ * second {"doing":"merge","revision":N,"of":N}.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,12 +23,14 @@
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/rebuild.h"
+#include "etcdwatch/worker/rebuildhistory.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3target.h"
 
 struct words {
 	const char *revision;
 	const char *time;
+	const char *history;
 	const char *directory;
 	const char *job;
 	const char *s3_prefix;
@@ -69,6 +71,14 @@ static int parse_target(const struct words *w, struct rebuild_request *q, struct
 	return 0;
 }
 
+static int parse_history(const char *text, struct rebuild_request *q, struct problem *problem)
+{
+	q->history = REBUILDHISTORY_LATEST;
+	if (strcmp(text, "latest") == 0)
+		return 0;
+	return options_number("--history", text, 1, REBUILDPICK_HISTORIES_MAX, &q->history, problem);
+}
+
 static int parse(int argc, char **argv, struct words *w, struct rebuild_request *q,
                  struct problem *problem)
 {
@@ -77,6 +87,7 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	    {.name = "--output", .text = &q->output},
 	    {.name = "--to-revision", .text = &w->revision},
 	    {.name = "--to-time", .text = &w->time},
+	    {.name = "--history", .text = &w->history},
 	    {.name = "--base", .text = &w->base},
 	    {.name = "--directory", .text = &w->directory},
 	    {.name = "--job", .text = &w->job},
@@ -96,6 +107,8 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 		r = problem_set(problem, -EINVAL, "USAGE", "--record and --output are needed");
 	if (r == 0)
 		r = parse_target(w, q, problem);
+	if (r == 0 && w->history != NULL)
+		r = parse_history(w->history, q, problem);
 	q->base = (struct source_request){
 	    .name = w->base != NULL ? w->base : "latest",
 	    .directory = w->directory,
@@ -159,6 +172,8 @@ static json_t *describe(const struct rebuild_request *q, const struct rebuild_re
 	    (json_int_t) (took_us / US_PER_MS));
 
 	(void) json_object_update_new(fields, more);
+	(void) json_object_set(fields, "history", result->history);
+	(void) json_object_set_new(fields, "histories", json_integer((json_int_t) result->n_histories));
 	return fields;
 }
 
@@ -181,5 +196,6 @@ int command_rebuild(int argc, char **argv)
 		return result_fail(&problem);
 	code = result_ok(describe(&request, &result, mono_now_us() - began_us));
 	source_free(result.base);
+	json_decref(result.history);
 	return code;
 }

@@ -263,6 +263,8 @@ int rebuild_run(const struct rebuild_request *q, struct problem *problem,
 		if (result.has_record)
 			result.record = *choice.chain;
 		result.base = TAKE_PTR(choice.base);
+		result.history = TAKE_PTR(choice.history);
+		result.n_histories = choice.n_histories;
 		*ret_result = result;
 	}
 	rebuildchoice_fini(&choice);

@@ -7,9 +7,11 @@
  * anything fails, nothing is left.
  *
  * Codes besides those of source.h and rebuildmerge.h: UNREACHABLE, that revision cannot be had,
- * with the nearest ones that can; DIFFERS, the result is not what a member said of its keys.
+ * with the nearest ones that can; HISTORY, several histories have it; DIFFERS, the result is not
+ * what a member said of its keys.
  */
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "bolt/snapshot.h"
@@ -31,7 +33,8 @@ struct rebuild_request {
 	const char *record; /* the directory */
 	enum rebuild_to to;
 	int64_t revision;
-	int64_t us; /* wall clock, since the epoch */
+	int64_t us;            /* wall clock, since the epoch */
+	unsigned long history; /* rebuildhistory.h; 0: not named */
 	const char *output;
 };
 
@@ -43,6 +46,8 @@ struct rebuild_result {
 	struct snapshot_content content;
 	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */
 	size_t n_proven;             /* hashes that members had told, and that fit */
+	json_t *history;             /* rebuildhistory.h; the caller frees it */
+	size_t n_histories;          /* that have the revision */
 };
 
 int rebuild_run(const struct rebuild_request *request, struct problem *problem,

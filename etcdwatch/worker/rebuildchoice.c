@@ -13,7 +13,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/rebuildpick.h"
+#include "etcdwatch/worker/rebuildhistory.h"
 #include "etcdwatch/worker/rebuildroom.h"
 #include "etcdwatch/worker/sourcefind.h"
 
@@ -67,7 +67,8 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 	c->ids = xreallocarray(c->ids, c->n + 1, sizeof(*c->ids));
 	c->bases[c->n] = (struct rebuildpick_base){.cluster_id = entry->cluster_id,
 	                                           .timeline = entry->timeline,
-	                                           .revision = current_of(entry)};
+	                                           .revision = current_of(entry),
+	                                           .started_s = entry->started_s};
 	c->rooms = xreallocarray(c->rooms, c->n + 1, sizeof(*c->rooms));
 	c->rooms[c->n] = room_of(entry, c->is_elsewhere);
 	c->ids[c->n++] = xstrdup(entry->id);
@@ -132,12 +133,13 @@ static char *describe_nearest(const struct rebuildpick_nearest *nearest,
 	                 nearest->above);
 }
 
-static int refuse_revision(const struct rebuild_request *q, const struct chains *chains,
-                           int64_t revision, const struct rebuildpick_nearest *nearest,
-                           const struct source_passed *passed, struct problem *problem)
+static int refuse_revision(const struct rebuild_request *q, const struct rebuildhistory_list *list,
+                           const struct source_passed *passed, int64_t revision,
+                           struct problem *problem)
 {
-	AUTO(free) char *reach = describe_reach(chains);
-	AUTO(free) char *instead = describe_nearest(nearest, passed);
+	struct rebuildpick_nearest nearest = rebuildpick_nearest(list->world, revision);
+	AUTO(free) char *reach = describe_reach(list->chains);
+	AUTO(free) char *instead = describe_nearest(&nearest, passed);
 
 	return problem_set(problem, -ENOENT, "UNREACHABLE",
 	                   "no snapshot and what was recorded behind it lead to revision %" PRId64
@@ -148,33 +150,67 @@ static int refuse_revision(const struct rebuild_request *q, const struct chains 
 /* --- the choice --------------------------------------------------------------------------------
  */
 
-/* Which chains may be used, and up to which revision. */
-static int find_revision(const struct rebuild_request *q, const struct chains *chains,
+/* As histories, for one of them to be chosen. */
+static void list_chains(struct rebuildhistory_list *list, const struct chain *const *chains,
+                        size_t n)
+{
+	list->n = n;
+	for (size_t i = 0; i < n; i++)
+		list->picks[i] = (struct rebuildpick){.chain = chains[i]};
+}
+
+static int find_end(const struct rebuild_request *q, struct rebuildhistory_list *list,
+                    struct problem *problem, const struct chain **ret_chain, int64_t *ret_revision)
+{
+	size_t n = MIN(list->world->n_chains, (size_t) REBUILDPICK_HISTORIES_MAX), i;
+	const struct chain *chains[REBUILDPICK_HISTORIES_MAX];
+	int r;
+
+	if (n == 0)
+		return problem_set(problem, -ENOENT, "UNREACHABLE", "nothing is recorded in '%s'",
+		                   q->record);
+	for (i = 0; i < n; i++)
+		chains[i] = &list->world->chains[list->world->n_chains - 1 - i];
+	list_chains(list, chains, n);
+	r = rebuildhistory_choose(list, q->history > 0 ? q->history : REBUILDHISTORY_LATEST, "an end",
+	                          problem, &i);
+	if (r < 0)
+		return r;
+	*ret_chain = chains[i];
+	*ret_revision = chains[i]->last;
+	return 0;
+}
+
+static int find_time(const struct rebuild_request *q, struct rebuildhistory_list *list,
+                     struct problem *problem, const struct chain **ret_chain, int64_t *ret_revision)
+{
+	const struct chain *chains[REBUILDPICK_HISTORIES_MAX];
+	size_t n = rebuildpick_time(list->world, q->us, chains), i;
+	int r;
+
+	if (n == 0)
+		return refuse_time(q, list->chains, problem);
+	list_chains(list, chains, n);
+	r = rebuildhistory_choose(list, q->history, "that time", problem, &i);
+	if (r < 0)
+		return r;
+	*ret_chain = chains[i];
+	return chains_revision_at(list->chains, chains[i], q->us, problem, ret_revision);
+}
+
+/* Up to which revision; and of which chain, unless any may be used. */
+static int find_revision(const struct rebuild_request *q, struct rebuildhistory_list *list,
                          struct problem *problem, const struct chain **ret_chain,
                          int64_t *ret_revision)
 {
-	size_t n = chains_count(chains);
-	const struct chain *chain = NULL;
-
 	switch (q->to) {
 	case REBUILD_TO_REVISION:
 		*ret_revision = q->revision;
 		return 0;
 	case REBUILD_TO_END:
-		if (n == 0)
-			return problem_set(problem, -ENOENT, "UNREACHABLE", "nothing is recorded in '%s'",
-			                   q->record);
-		chain = chains_at(chains, n - 1);
-		*ret_chain = chain;
-		*ret_revision = chain->last;
-		return 0;
+		return find_end(q, list, problem, ret_chain, ret_revision);
 	case REBUILD_TO_TIME:
-		if (n > 0)
-			chain = rebuildpick_time(chains_at(chains, 0), n, q->us);
-		if (chain == NULL)
-			return refuse_time(q, chains, problem);
-		*ret_chain = chain;
-		return chains_revision_at(chains, chain, q->us, problem, ret_revision);
+		return find_time(q, list, problem, ret_chain, ret_revision);
 	}
 	return -EINVAL;
 }
@@ -187,25 +223,70 @@ static void add_named(struct candidates *c, const struct source *base)
 	c->bases = xreallocarray(c->bases, 1, sizeof(*c->bases));
 	c->ids = xreallocarray(c->ids, 1, sizeof(*c->ids));
 	c->bases[0] = (struct rebuildpick_base){.cluster_id = entry != NULL ? entry->cluster_id : 0,
-	                                        .revision = base->content.reach.current};
-	c->ids[0] = NULL;
+	                                        .revision = base->content.reach.current,
+	                                        .started_s = entry != NULL ? entry->started_s : 0};
+	c->ids[0] = xstrdup(base->origin);
 	c->n = 1;
 }
 
-static int pick(const struct rebuild_request *q, struct candidates *c, const struct chain *only,
+/* A snapshot that is named leads to the histories that go on from it, and no others. */
+static void keep_of_named(struct rebuildhistory_list *list)
+{
+	bool any_fits = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		any_fits |= list->picks[i].has_base && list->picks[i].fits_by_time;
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->picks[i].has_base && (list->picks[i].fits_by_time || !any_fits))
+			list->picks[n++] = list->picks[i];
+	}
+	list->n = n;
+}
+
+/* The index of this chain among those that have the revision; n if it is none of them. */
+static size_t index_of(const struct rebuildhistory_list *list, const struct chain *chain)
+{
+	size_t i = 0;
+
+	while (i < list->n && list->picks[i].chain != chain)
+		i++;
+	return i;
+}
+
+/* Which history; `only`: it must be of this chain. */
+static int choose(const struct rebuild_request *q, const struct rebuildhistory_list *list,
+                  const struct chain *only, int64_t revision, struct problem *problem,
+                  size_t *ret_i)
+{
+	AUTO(free) char *what = xasprintf("revision %" PRId64, revision);
+
+	if (only != NULL)
+		*ret_i = index_of(list, only);
+	else if (list->n > 0)
+		return rebuildhistory_choose(list, q->history, what, problem, ret_i);
+	return 0;
+}
+
+static int pick(const struct rebuild_request *q, const struct candidates *c,
+                struct rebuildhistory_list *list, const struct chain *only,
                 struct rebuildchoice *choice, struct problem *problem, size_t *ret_base)
 {
-	size_t n = chains_count(choice->chains);
-	const struct chain *all = n > 0 ? chains_at(choice->chains, 0) : NULL;
-	struct rebuildpick_nearest nearest;
-	struct rebuildpick picked;
-	int r = rebuildpick_revision(c->bases, c->n, only != NULL ? only : all, only != NULL ? 1 : n,
-	                             choice->revision, &picked, &nearest);
+	size_t i = 0;
+	int r;
 
+	list->n = rebuildpick_revision(list->world, choice->revision, list->picks);
+	if (choice->base != NULL)
+		keep_of_named(list);
+	r = choose(q, list, only, choice->revision, problem, &i);
 	if (r < 0)
-		return refuse_revision(q, choice->chains, choice->revision, &nearest, &c->passed, problem);
-	choice->chain = picked.chain;
-	*ret_base = picked.base;
+		return r;
+	if (i >= list->n || !list->picks[i].has_base)
+		return refuse_revision(q, list, &c->passed, choice->revision, problem);
+	choice->chain = list->picks[i].chain;
+	choice->history = rebuildhistory_json(list, i);
+	choice->n_histories = list->n;
+	*ret_base = list->picks[i].base;
 	return 0;
 }
 
@@ -236,20 +317,29 @@ int rebuildchoice_make(const struct rebuild_request *q, const struct source_requ
 {
 	bool is_named = strcmp(base->name, LATEST) != 0;
 	struct candidates candidates = {.is_elsewhere = base->s3 != NULL};
+	struct rebuildpick_world world = {0};
+	struct rebuildhistory_list list = {.world = &world};
 	const struct chain *only = NULL;
 	size_t i = 0;
 	int r = chains_read(q->record, problem, &choice->chains);
 
-	if (r == 0)
-		r = find_revision(q, choice->chains, problem, &only, &choice->revision);
+	if (r == 0) {
+		list.chains = choice->chains;
+		world.n_chains = chains_count(choice->chains);
+		world.chains = world.n_chains > 0 ? chains_at(choice->chains, 0) : NULL;
+		r = find_revision(q, &list, problem, &only, &choice->revision);
+	}
 	if (r == 0 && is_named)
 		r = source_take(base, problem, &choice->base);
 	else if (r == 0)
 		r = sourcefind_list(base, problem, add_candidate, &candidates, &candidates.passed);
 	if (r == 0 && is_named)
 		add_named(&candidates, choice->base);
+	world.bases = candidates.bases;
+	world.n_bases = candidates.n;
+	list.names = candidates.ids;
 	if (r == 0)
-		r = pick(q, &candidates, only, choice, problem, &i);
+		r = pick(q, &candidates, &list, only, choice, problem, &i);
 	if (r == 0 && !is_named)
 		r = take_picked(q, base, &candidates, i, choice, problem);
 	candidates_fini(&candidates);
@@ -260,4 +350,5 @@ void rebuildchoice_fini(struct rebuildchoice *choice)
 {
 	source_free(choice->base);
 	chains_free(choice->chains);
+	json_decref(choice->history);
 }

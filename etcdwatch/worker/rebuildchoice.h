@@ -2,9 +2,11 @@
 #pragma once
 
 /*
- * What a rebuild (rebuild.h) begins with: which revision is meant, which snapshot, and which chain
- * of the record; or a refusal that says what can be had instead.
+ * What a rebuild (rebuild.h) begins with: which revision is meant, in which history, which
+ * snapshot, and which chain of the record; or a refusal that says what can be had instead.
  */
+
+#include <jansson.h>
 
 #include "etcdwatch/worker/chains.h"
 #include "etcdwatch/worker/rebuild.h"
@@ -14,6 +16,8 @@ struct rebuildchoice {
 	const struct chain *chain; /* NULL: the snapshot is all that it takes */
 	int64_t revision;
 	struct source *base; /* proven */
+	json_t *history;     /* rebuildhistory.h */
+	size_t n_histories;  /* that have the revision */
 };
 
 /* `base` says also where to unpack. What it returns is the caller's to free, also on failure. */

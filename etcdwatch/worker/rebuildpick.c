@@ -2,40 +2,142 @@
 /* There are few of either, so each is held against each. */
 #include "etcdwatch/worker/rebuildpick.h"
 
-#include <errno.h>
-#include <stdbool.h>
+#include <string.h>
 
 #include "base/macro.h"
+#include "base/mono.h"
+#include "etcdwatch/record/recordbase.h"
 
-/* The chain has whatever follows the snapshot. */
+/* The snapshot was begun before the chain. It has the second alone in which it was begun. */
+static bool is_before(const struct chain *chain, const struct rebuildpick_base *base)
+{
+	return base->started_s > 0 && (base->started_s + 1) * US_PER_S <= chain->first_us;
+}
+
+/*
+ * The chain has all that follows the snapshot. What both have is compared as they are merged; where
+ * they have nothing in common, a snapshot from before the chain may be of an etcd that was rolled
+ * back since.
+ */
 static bool goes_on_from(const struct chain *chain, const struct rebuildpick_base *base)
 {
-	return (base->cluster_id == 0 || base->cluster_id == chain->cluster_id) &&
-	       chain->first <= base->revision + 1 && chain->last >= base->revision;
+	if (base->cluster_id != 0 && base->cluster_id != chain->cluster_id)
+		return false;
+	if (chain->begins && base->revision + 1 == chain->first && is_before(chain, base))
+		return false;
+	return chain->first <= base->revision + 1 && chain->last >= base->revision;
 }
 
-/* What was recorded last counts, then the line that was written to last. Chains are of one array.
+/* By their times they are of one history. Clocks of several nodes differ, and are set. */
+static bool fits_by_time(const struct chain *chain, const struct rebuildpick_base *base)
+{
+	if (base->started_s == 0)
+		return true;
+	return recordbase_fits(base->started_s, base->revision, chain->first_us, chain->first) &&
+	       (base->revision >= chain->last ||
+	        base->started_s * US_PER_S <= chain->last_us + CHAINS_BLIND_US);
+}
+
+static bool is_better(const struct chain *chain, const struct rebuildpick_base *a,
+                      const struct rebuildpick_base *b)
+{
+	if (fits_by_time(chain, a) != fits_by_time(chain, b))
+		return fits_by_time(chain, a);
+	return a->timeline != b->timeline ? a->timeline > b->timeline : a->revision > b->revision;
+}
+
+static void use_base(const struct rebuildpick_world *w, size_t i, struct rebuildpick *pick)
+{
+	if (pick->has_base && !is_better(pick->chain, &w->bases[i], &w->bases[pick->base]))
+		return;
+	pick->has_base = true;
+	pick->fits_by_time = fits_by_time(pick->chain, &w->bases[i]);
+	pick->base = i;
+}
+
+/* --- histories ---------------------------------------------------------------------------------
  */
-static bool is_better(const struct rebuildpick *a, const struct rebuildpick *b,
-                      const struct rebuildpick_base *bases)
-{
-	const struct rebuildpick_base *x = &bases[a->base], *y = &bases[b->base];
 
-	if (a->chain != b->chain)
-		return a->chain != NULL && (b->chain == NULL || a->chain > b->chain);
-	return x->timeline != y->timeline ? x->timeline > y->timeline : x->revision > y->revision;
-}
-
-/* The last chain by which the revision can be had from this one; NULL: none. */
-static const struct chain *find_chain(const struct rebuildpick_base *base,
-                                      const struct chain *chains, size_t n_chains, int64_t revision)
+static bool find_chain(const struct rebuildpick_world *w, const struct chain *chain,
+                       int64_t revision, struct rebuildpick *ret_pick)
 {
-	for (size_t i = n_chains; i-- > 0;) {
-		if (goes_on_from(&chains[i], base) && chains[i].last >= revision)
-			return &chains[i];
+	struct rebuildpick pick = {.chain = chain};
+
+	for (size_t i = 0; i < w->n_bases && revision <= chain->last; i++) {
+		if (w->bases[i].revision <= revision && goes_on_from(chain, &w->bases[i]))
+			use_base(w, i, &pick);
 	}
-	return NULL;
+	*ret_pick = pick;
+	return pick.has_base || (chain->first <= revision && revision <= chain->last);
 }
+
+static int64_t time_of(const struct rebuildpick_world *w, const struct rebuildpick *pick)
+{
+	return pick->chain != NULL ? pick->chain->first_us : w->bases[pick->base].started_s * US_PER_S;
+}
+
+/* The newest first; of as many as there is room for. */
+static size_t insert(const struct rebuildpick_world *w, struct rebuildpick *picks, size_t n,
+                     const struct rebuildpick *pick)
+{
+	size_t at = n;
+
+	while (at > 0 && time_of(w, &picks[at - 1]) < time_of(w, pick))
+		at--;
+	if (at == REBUILDPICK_HISTORIES_MAX)
+		return n;
+	n = MIN(n + 1, (size_t) REBUILDPICK_HISTORIES_MAX);
+	memmove(&picks[at + 1], &picks[at], (n - at - 1) * sizeof(*picks));
+	picks[at] = *pick;
+	return n;
+}
+
+static bool is_of_a_chain(const struct rebuildpick_world *w, const struct rebuildpick_base *base)
+{
+	for (size_t i = 0; i < w->n_chains; i++) {
+		if (goes_on_from(&w->chains[i], base) && fits_by_time(&w->chains[i], base))
+			return true;
+	}
+	return false;
+}
+
+/* Snapshots of one cluster and line are of one history. */
+static size_t insert_alone(const struct rebuildpick_world *w, size_t base,
+                           struct rebuildpick *picks, size_t n)
+{
+	const struct rebuildpick pick = {.has_base = true, .fits_by_time = true, .base = base};
+	const struct rebuildpick_base *b = &w->bases[base];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rebuildpick_base *other = &w->bases[picks[i].base];
+
+		if (picks[i].chain == NULL && other->cluster_id == b->cluster_id &&
+		    other->timeline == b->timeline)
+			return n;
+	}
+	return insert(w, picks, n, &pick);
+}
+
+size_t rebuildpick_revision(const struct rebuildpick_world *w, int64_t revision,
+                            struct rebuildpick ret_picks[static REBUILDPICK_HISTORIES_MAX])
+{
+	struct rebuildpick pick;
+	size_t n = 0;
+
+	/* The order of the record counts, whatever the clock says. */
+	for (size_t i = w->n_chains; i-- > 0 && n < REBUILDPICK_HISTORIES_MAX;) {
+		if (find_chain(w, &w->chains[i], revision, &pick))
+			ret_picks[n++] = pick;
+	}
+	for (size_t i = 0; i < w->n_bases; i++) {
+		if (w->bases[i].revision == revision && !is_of_a_chain(w, &w->bases[i]))
+			n = insert_alone(w, i, ret_picks, n);
+	}
+	return n;
+}
+
+/* --- what can be had instead -------------------------------------------------------------------
+ */
 
 static void keep_nearest(struct rebuildpick_nearest *nearest, int64_t wanted, int64_t revision)
 {
@@ -45,52 +147,31 @@ static void keep_nearest(struct rebuildpick_nearest *nearest, int64_t wanted, in
 		nearest->above = revision;
 }
 
-static struct rebuildpick_nearest find_nearest(const struct rebuildpick_base *bases, size_t n_bases,
-                                               const struct chain *chains, size_t n_chains,
-                                               int64_t revision)
+struct rebuildpick_nearest rebuildpick_nearest(const struct rebuildpick_world *w, int64_t revision)
 {
 	struct rebuildpick_nearest nearest = {0};
 
-	for (size_t i = 0; i < n_bases; i++) {
-		keep_nearest(&nearest, revision, bases[i].revision);
-		for (size_t k = 0; k < n_chains; k++) {
-			if (goes_on_from(&chains[k], &bases[i]) && chains[k].last < revision)
-				keep_nearest(&nearest, revision, chains[k].last);
+	for (size_t i = 0; i < w->n_bases; i++) {
+		keep_nearest(&nearest, revision, w->bases[i].revision);
+		for (size_t k = 0; k < w->n_chains; k++) {
+			if (goes_on_from(&w->chains[k], &w->bases[i]) && w->chains[k].last < revision)
+				keep_nearest(&nearest, revision, w->chains[k].last);
 		}
 	}
 	return nearest;
 }
 
-int rebuildpick_revision(const struct rebuildpick_base *bases, size_t n_bases,
-                         const struct chain *chains, size_t n_chains, int64_t revision,
-                         struct rebuildpick *ret_pick, struct rebuildpick_nearest *ret_nearest)
+/* --- times -------------------------------------------------------------------------------------
+ */
+
+size_t rebuildpick_time(const struct rebuildpick_world *w, int64_t us,
+                        const struct chain *ret_chains[static REBUILDPICK_HISTORIES_MAX])
 {
-	struct rebuildpick best = {0};
-	bool is_found = false;
+	size_t n = 0;
 
-	for (size_t i = 0; i < n_bases; i++) {
-		const struct rebuildpick pick = {
-		    .base = i, .chain = find_chain(&bases[i], chains, n_chains, revision)};
-
-		if (bases[i].revision > revision || (bases[i].revision < revision && pick.chain == NULL) ||
-		    (is_found && !is_better(&pick, &best, bases)))
-			continue;
-		best = pick;
-		is_found = true;
+	for (size_t i = w->n_chains; i-- > 0 && n < REBUILDPICK_HISTORIES_MAX;) {
+		if (w->chains[i].first_us <= us && us <= w->chains[i].last_us)
+			ret_chains[n++] = &w->chains[i];
 	}
-	if (!is_found) {
-		*ret_nearest = find_nearest(bases, n_bases, chains, n_chains, revision);
-		return -ENOENT;
-	}
-	*ret_pick = best;
-	return 0;
-}
-
-const struct chain *rebuildpick_time(const struct chain *chains, size_t n_chains, int64_t us)
-{
-	for (size_t i = n_chains; i-- > 0;) {
-		if (chains[i].first_us <= us && us <= chains[i].last_us)
-			return &chains[i];
-	}
-	return NULL;
+	return n;
 }

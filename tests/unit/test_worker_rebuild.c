@@ -167,6 +167,7 @@ static void make_record(void)
 
 static struct rebuild_result result;
 static struct problem problem;
+static unsigned long wanted_history;
 
 static int rebuild_into(const char *output, const char *base, enum rebuild_to to, int64_t value)
 {
@@ -176,10 +177,12 @@ static int rebuild_into(const char *output, const char *base, enum rebuild_to to
 	    .to = to,
 	    .revision = value,
 	    .us = value,
+	    .history = wanted_history,
 	    .output = output,
 	};
 
 	source_free(TAKE_PTR(result.base));
+	json_decref(result.history);
 	result = (struct rebuild_result){0};
 	problem = (struct problem){0};
 	return rebuild_run(&request, &problem, &result);
@@ -401,6 +404,67 @@ static void test_hashes(void)
 	make_record();
 }
 
+static int64_t history_number(const char *key)
+{
+	return json_integer_value(json_object_get(result.history, key));
+}
+
+/* etcd was rolled back to 15, and then 18 was another change. One of the two must be named. */
+static void test_histories(void)
+{
+	struct recordfile file;
+	struct change *other = &changes[change_at(18) - changes];
+	uint32_t hash;
+
+	(void) scratch_shell("rm -rf record && mkdir record");
+	recordfile_begin(&file, 11, 1, NULL);
+	for (int64_t rev = 11; rev <= 25; rev++)
+		record_revision(&file, rev);
+	recordfile_gap(&file, 26, 0);
+	save_segment(&file, 11, 1);
+	other->version++;
+	recordfile_begin(&file, 16, 2, NULL);
+	for (int64_t rev = 16; rev <= 22; rev++)
+		record_revision(&file, rev);
+	save_segment(&file, 16, 2);
+	other->version--;
+
+	refused("./base.db", 20, "HISTORY", "2 histories of etcd have revision 20: name one of them");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 20000000), -ENOTUNIQ);
+	CHECK(strstr(problem.reason, "2 histories of etcd have that time") != NULL);
+	wanted_history = 3;
+	refused("./base.db", 20, "USAGE", "--history 3: 2 histories have revision 20");
+	refused("./base.db", 24, "USAGE", "--history 3: 1 history has revision 24");
+	wanted_history = 2;
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
+	check_made(20);
+	hash = result.content.hashkv.hash;
+	CHECK_EQ_INT(history_number("history"), 2);
+	CHECK_EQ_INT(history_number("first"), 11);
+	CHECK_EQ_INT(history_number("last"), 25);
+	CHECK_EQ_INT((int) result.n_histories, 2);
+	CHECK_EQ_STR(json_string_value(json_object_get(result.history, "segment")),
+	             "00000000000000c1-00000000000000000011-0000000001.rec");
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_TIME, 20000000), 0);
+	check_made(20);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_END, 0), 0);
+	check_made(25);
+	/* The newest one. */
+	wanted_history = 1;
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 20), 0);
+	CHECK_EQ_INT(history_number("first"), 16);
+	CHECK(result.content.hashkv.hash != hash);
+	/* At the end it is the default, and one alone need not be named. */
+	wanted_history = 0;
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_END, 0), 0);
+	CHECK_EQ_INT(result.content.reach.current, 22);
+	CHECK_EQ_INT(rebuild("./base.db", REBUILD_TO_REVISION, 24), 0);
+	check_made(24);
+	CHECK_EQ_INT((int) result.n_histories, 1);
+	(void) unlink("out.db");
+	make_record();
+}
+
 /* A wrong byte in the middle: all before it can be had, nothing behind it. */
 static void test_damage(void)
 {
@@ -551,11 +615,13 @@ int main(void)
 	test_refused();
 	test_there();
 	test_hashes();
+	test_histories();
 	test_damage();
 	test_room();
 	test_record_bytes();
 	test_given_up();
 	source_free(result.base);
+	json_decref(result.history);
 	scratch_leave();
 	return check_result();
 }
