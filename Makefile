@@ -83,7 +83,7 @@ $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 # The worker reads the catalogue too, and the record.
-$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) etcdwatch/catalog/catalog.c etcdwatch/catalog/catalog_json.c \
+$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) $(addprefix etcdwatch/catalog/,catalog.c catalog_json.c trust.c) \
                       etcdwatch/record/recordbase.c $(wildcard etcdwatch/record/segment*.c))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))

@@ -125,6 +125,7 @@ int cli_etcd_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_health(const struct cli *cli, int argc, char **argv);
 int cli_etcd_notify_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_notify_test(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_key(const struct cli *cli, int argc, char **argv);
 int cli_etcd_record_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_alarms(const struct cli *cli, int argc, char **argv);
 int cli_etcd_forfeit_leadership(const struct cli *cli, int argc, char **argv);

@@ -179,6 +179,10 @@ const struct cli_command cli_commands[] = {
      .takes = STEERS, .fn = cli_etcd_recover_space},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.",
      .takes = CLI_READS | T(WATCH), .fn = cli_etcd_snapshot_jobs},
+    {"etcd snapshot key", "", "The public key by which this node signs its snapshots.",
+     .more = "Ends with the lines for the configuration of all nodes, with the keys that are\n"
+             "trusted already.",
+     .takes = CLI_READS, .fn = cli_etcd_snapshot_key},
     {"etcd drill", "[JOB] | --file FILE [OPTION]...",
      "Rehearse coming back with the newest snapshot of etcd, or with a file.",
      .more = "A snapshot is restored, a real etcd started on it where nobody can reach it, and\n"

@@ -21,6 +21,7 @@
 #include "etcdwatch/notify/notifycommand.h"
 #include "etcdwatch/recordcommand.h"
 #include "etcdwatch/report.h"
+#include "etcdwatch/signing.h"
 
 #define CONTROL_GROUP "fairlead"
 
@@ -165,6 +166,13 @@ static void record_fn(struct control_request *request, int argc, char **argv UNU
 	recordcommand_run(request, argc, c->daemon);
 }
 
+static void key_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+{
+	const struct commands *c = userdata;
+
+	signing_command(request, argc, c->daemon);
+}
+
 static void drill_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	const struct commands *c = userdata;
@@ -208,6 +216,7 @@ static const struct control_command table[] = {
      "Delete one, everywhere or in one place."},
     {"etcd snapshot prune", true, prunecommand_fn, "[JOB] [--dry-run]",
      "Remove what need not be kept, here and in the targets."},
+    {"etcd snapshot key", false, key_fn, "", "The public key by which this node signs snapshots."},
     {"etcd snapshot accept", true, acceptcommand_fn, "[JOB]",
      "The data may be as small as it has become: retention goes on."},
     {"etcd drill", true, drill_fn, "[JOB] [--progress]",

@@ -20,6 +20,7 @@
 #include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands.h"
 #include "etcdwatch/recording.h"
+#include "etcdwatch/signing.h"
 
 /* Whatever has not ended by then ends with the process; the next start clears it away. */
 #define STOP_LIMIT_US (8 * US_PER_S)
@@ -38,6 +39,7 @@ struct daemon {
 	enum daemon_phase phase;
 	bool wants_exec;
 	char instance[INSTANCE_TEXT_MAX];
+	struct signature_key *key; /* NULL: nothing is signed */
 	struct etcd *etcd;
 	struct doubt doubt;
 	struct job_env env;
@@ -204,6 +206,7 @@ static int make_jobs(struct daemon *d, const char *worker)
 	    .prefix = d->config->etcd.prefix,
 	    .worker = worker,
 	    .doubt = &d->doubt,
+	    .key = d->key,
 	};
 	for (size_t i = 0; i < d->config->n_jobs; i++) {
 		int r;
@@ -270,6 +273,7 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	d->config = config;
 	ev_init(&d->end, end_cb);
 	new_instance(d);
+	d->key = signing_start(&config->watch.trusted_keys);
 	r = open_etcd(d);
 	if (r == 0)
 		r = make_jobs(d, start->worker);
@@ -306,6 +310,7 @@ void daemon_free(struct daemon *d)
 		job_free(d->jobs[i]);
 	}
 	etcd_free(d->etcd);
+	signature_key_free(d->key);
 	config_free(d->config);
 	free(d);
 }
@@ -351,4 +356,19 @@ struct notify *daemon_notify(const struct daemon *d)
 struct recorder *daemon_recorder(const struct daemon *d)
 {
 	return d->recorder;
+}
+
+const char *daemon_node(const struct daemon *d)
+{
+	return d->config->node_name;
+}
+
+const char *daemon_own_key(const struct daemon *d)
+{
+	return d->key != NULL ? signature_key_public(d->key) : NULL;
+}
+
+const struct conf_strings *daemon_trusted_keys(const struct daemon *d)
+{
+	return &d->config->watch.trusted_keys;
 }

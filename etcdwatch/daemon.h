@@ -45,5 +45,8 @@ size_t daemon_n_jobs(const struct daemon *daemon);
 struct job *daemon_job(const struct daemon *daemon, size_t i);
 struct drill *daemon_drill(const struct daemon *daemon, size_t i); /* NULL: that job has none */
 const struct health *daemon_health(const struct daemon *daemon);
-struct notify *daemon_notify(const struct daemon *daemon);     /* NULL: nobody is told */
+struct notify *daemon_notify(const struct daemon *daemon); /* NULL: nobody is told */
+const char *daemon_node(const struct daemon *daemon);
+const char *daemon_own_key(const struct daemon *daemon); /* public; NULL: it has none */
+const struct conf_strings *daemon_trusted_keys(const struct daemon *daemon);
 struct recorder *daemon_recorder(const struct daemon *daemon); /* NULL: nothing is recorded */

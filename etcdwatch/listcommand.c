@@ -11,6 +11,7 @@
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/looks.h"
 #include "etcdwatch/report.h"
+#include "etcdwatch/signing.h"
 #include "etcdwatch/target/storing.h"
 
 struct list {
@@ -59,7 +60,8 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-static void reply_rows(struct control_request *request, struct rows *rows)
+static void reply_rows(struct control_request *request, struct rows *rows,
+                       const struct trust *trust)
 {
 	if (rows->n > 0)
 		qsort(rows->items, rows->n, sizeof(rows->items[0]), compare);
@@ -67,12 +69,15 @@ static void reply_rows(struct control_request *request, struct rows *rows)
 		json_t *json = report_snapshot_json(rows->items[i].entry);
 
 		(void) json_object_set_new(json, "where", rows->items[i].where);
+		(void) json_object_set_new(
+		    json, "signed",
+		    json_string(trust_verdict_words[trust_judge(rows->items[i].entry, trust)]));
 		control_reply(request, json);
 	}
 	free(rows->items);
 }
 
-static void reply_job(struct control_request *request, struct job *job,
+static void reply_job(struct control_request *request, struct job *job, const struct trust *trust,
                       const struct looks_item *items, size_t n)
 {
 	const struct store *store = job_store(job);
@@ -87,7 +92,7 @@ static void reply_job(struct control_request *request, struct job *job,
 			add(&rows, inventory_entries(items[i].there)[k],
 			    target_options(items[i].target)->target->name);
 	}
-	reply_rows(request, &rows);
+	reply_rows(request, &rows, trust);
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].job == job && items[i].there == NULL)
 			control_reply(request,
@@ -97,11 +102,15 @@ static void reply_job(struct control_request *request, struct job *job,
 	}
 }
 
-static void reply(struct control_request *request, struct job *const *jobs, size_t n_jobs,
-                  const struct looks_item *items, size_t n)
+static void reply(const struct list *l, const struct looks_item *items, size_t n)
 {
-	for (size_t i = 0; i < n_jobs; i++)
-		reply_job(request, jobs[i], items, n);
+	const struct daemon *daemon = commands_daemon(l->command.commands);
+	const char *own = daemon_own_key(daemon);
+	const struct trust trust = signing_trust(daemon_trusted_keys(daemon), &own);
+	struct control_request *request = l->command.request;
+
+	for (size_t i = 0; i < l->n_jobs; i++)
+		reply_job(request, l->jobs[i], &trust, items, n);
 	control_ok(request);
 }
 
@@ -112,7 +121,7 @@ static void looked_cb(const struct looks_item *items, size_t n, void *userdata)
 {
 	struct list *l = userdata;
 
-	reply(l->command.request, l->jobs, l->n_jobs, items, n);
+	reply(l, items, n);
 	command_end(&l->command);
 	free(l);
 }
@@ -154,7 +163,7 @@ void listcommand_fn(struct control_request *request, int argc, char **argv, void
 	if (l->looks != NULL)
 		return;
 	if (l->n_jobs > 0)
-		reply(request, l->jobs, l->n_jobs, NULL, 0);
+		reply(l, NULL, 0);
 	command_end(&l->command);
 	free(l);
 }

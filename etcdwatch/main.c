@@ -21,6 +21,7 @@
 #include "etcd/connect.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/daemon.h"
+#include "etcdwatch/signing.h"
 
 #define RUNTIME_DIR "/run/fairlead/etcdwatch"
 #define WORKER_PROGRAM "etcdwatch-worker" /* beside our own */
@@ -125,10 +126,13 @@ static int check_config(const struct settings *s)
 static int print_jobs(const struct settings *s)
 {
 	AUTO(config_free) struct config *config = NULL;
+	AUTO(signature_key_free) struct signature_key *key = NULL;
+	AUTO(free) char *path = signing_path();
 
 	if (load_config(s, conf_message_print, &config) < 0)
 		return EXIT_FAILURE;
-	config_print_jobs(config, stdout);
+	(void) signature_key_load(path, &key);
+	config_print_jobs(config, key != NULL ? signature_key_public(key) : NULL, stdout);
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

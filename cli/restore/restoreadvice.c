@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
 
 /* What the tool makes beside the database: a WAL takes 64 MB from the first byte on. */
@@ -212,12 +213,45 @@ static void look_at_proof(const struct subject *s)
 
 static void look_at_passed(const struct subject *s)
 {
-	json_int_t n_plain = number_of(json_object_get(s->source, "passed_over"), "plain");
+	static const struct {
+		const char *key, *what;
+	} kinds[] = {
+	    {"plain", "are not encrypted, as others are"},
+	    {"unsigned", "are not signed"},
+	    {"unknown_key", "are signed by keys that are not trusted"},
+	    {"wrong_signature", "have a wrong signature"},
+	};
 
-	if (n_plain > 0)
-		texts_add(&s->plan->mind,
-		          "%lld snapshots were passed over that are not encrypted, as others are",
-		          (long long) n_plain);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		json_int_t n = number_of(json_object_get(s->source, "passed_over"), kinds[i].key);
+
+		if (n > 0)
+			texts_add(&s->plan->mind, "%lld snapshots were passed over that %s", (long long) n,
+			          kinds[i].what);
+	}
+}
+
+/* What comes from a store is only as good as its signature; a store that hides the newest one shows
+ * in what this node knows. */
+static void look_at_signature(const struct subject *s)
+{
+	const char *verdict = text_of(s->source, "signed");
+	const json_t *newer = json_object_get(s->source, "newer_known");
+
+	if (strcmp(verdict, "unknown-key") == 0)
+		texts_add(
+		    &s->plan->mind,
+		    "it is signed by a key that is not known here, %s: compare it with 'fairlead etcd "
+		    "snapshot key' of the node that took it",
+		    text_of(json_object_get(s->source, "entry"), "key"));
+	else if (strcmp(verdict, "none") == 0 && !s->wish->source_is_local)
+		texts_add(&s->plan->mind, "it is not signed, as those of older versions are not: nothing "
+		                          "shows that it is of this cluster");
+	if (json_is_object(newer))
+		texts_add(is_true(newer, "named") ? &s->plan->mind : &s->plan->against,
+		          "this node knows a newer one, %s of %s, which the store did not show: name the "
+		          "one that is meant by its id",
+		          text_of(newer, "id"), text_of(newer, "started"));
 }
 
 static void look_at_content(const struct subject *s)
@@ -353,6 +387,7 @@ void restoreadvice_give(const struct restoreplan_wish *wish, const json_t *host,
 	look_at_tool(&s);
 	look_at_proof(&s);
 	look_at_passed(&s);
+	look_at_signature(&s);
 	look_at_content(&s);
 	look_at_extra(&s);
 	if (plan->self != NULL) {

@@ -13,6 +13,7 @@
 void restoreoptions_fini(struct restoreoptions *options)
 {
 	texts_fini(&options->identities);
+	texts_fini(&options->trusted);
 	texts_fini(&options->s3);
 }
 
@@ -63,6 +64,9 @@ static int set_bump(void *into, const struct cli_option *option UNUSED, const ch
 	 AT(identities)},                                                                              \
 	{"plain", .help = "take the one that is named also where it is not encrypted and\nothers are", \
 	 FLAG(plain)},                                                                                 \
+	{"trust", .value = "KEY",                                                                      \
+	 .help = "a public key that may have signed it, besides trustedKeys; may\nbe repeated",        \
+	 .set = set_list, AT(trusted)},                                                                \
 	{"directory", DIR_VALUE, .help = "where the snapshots are; else as etcdwatch is configured",   \
 	 TEXT(directory)},                                                                             \
 	{"job", .value = "NAME", .help = "which of the jobs, if there are several", TEXT(job)},        \

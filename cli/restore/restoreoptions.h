@@ -28,7 +28,8 @@ struct restoreoptions {
 	const char *record;
 	const char *rebuilt; /* the file that is made then */
 	struct texts identities;
-	struct texts s3; /* options of the worker and their values, as they were given */
+	struct texts trusted; /* public keys */
+	struct texts s3;      /* options of the worker and their values, as they were given */
 };
 
 /* argv are the words behind the command's name. CLI_OK; or CLI_USAGE when it has said what is

@@ -72,6 +72,18 @@ static void print_entry(FILE *out, const json_t *entry, int64_t now_s)
 	(void) fputc('\n', out);
 }
 
+static void print_signature(FILE *out, const char *verdict, const char *key)
+{
+	if (strcmp(verdict, "none") == 0) {
+		(void) fputs("no\n", out);
+		return;
+	}
+	(void) fputs(strcmp(verdict, "trusted") == 0 ? "by a trusted key, " : "by an unknown key, ",
+	             out);
+	table_print_safe(out, key);
+	(void) fputc('\n', out);
+}
+
 static void print_source(FILE *out, const json_t *source, int64_t now_s)
 {
 	const json_t *entry = json_object_get(source, "entry");
@@ -80,6 +92,10 @@ static void print_source(FILE *out, const json_t *source, int64_t now_s)
 
 	line(out, "snapshot", text_of(source, "origin"));
 	print_entry(out, entry, now_s);
+	if (text_of(source, "signed")[0] != '\0') {
+		label(out, "signed");
+		print_signature(out, text_of(source, "signed"), text_of(entry, "key"));
+	}
 	label(out, "content");
 	(void) fprintf(out, "revision %lld, ", number_of(source, "revision"));
 	if (is_proven)

@@ -137,8 +137,19 @@ static void take_from_job(struct restoresource *source, const struct restoreopti
 		texts_add_option(&source->decrypt, "--identity", file);
 	if (json_is_true(json_object_get(job, "encrypted")))
 		texts_add(&source->find, "--encrypted");
+	texts_add_option(&source->find, "--own-key", text_of(job, "own_key"));
 	source->tool = tool != NULL ? xstrdup(tool) : NULL;
 	source->record = record != NULL ? xstrdup(record) : NULL;
+}
+
+/* Of a store: by whom its entries may be signed, and what this node knows of them. */
+static void take_trust(struct restoresource *source, const json_t *job)
+{
+	const json_t *keys = json_object_get(job, "trusted_keys");
+
+	for (size_t i = 0; i < json_array_size(keys); i++)
+		texts_add_option(&source->find, "--trust", json_string_value(json_array_get(keys, i)));
+	texts_add_option(&source->find, "--known", text_of(job, "directory"));
 }
 
 /* --- the snapshot ----------------------------------------------------------------------------- */
@@ -173,6 +184,7 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		source->target = xstrndup(name, (size_t) (slash + 1 - name));
 		source->name = xstrdup(slash + 1);
 		add_target(&source->find, target);
+		take_trust(source, job);
 		take_from_job(source, o, job);
 	}
 	json_decref(jobs);
@@ -216,6 +228,8 @@ int restoresource_find(const struct restoreoptions *o, struct restoresource *ret
 	*ret = (struct restoresource){0};
 	for (size_t i = 0; i < o->identities.n; i++)
 		texts_add_option(&ret->decrypt, "--identity", o->identities.items[i]);
+	for (size_t i = 0; i < o->trusted.n; i++)
+		texts_add_option(&ret->decrypt, "--trust", o->trusted.items[i]);
 	if (o->skip_hash_check)
 		texts_add(&ret->decrypt, "--skip-hash-check");
 	if (o->plain)

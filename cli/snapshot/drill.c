@@ -121,6 +121,8 @@ const struct cli_option cli_etcd_drill_options[] = {
     {"identity", .value = "FILE", .help = "to decrypt it with (age); may be repeated",
      .completes = CLI_FILES, OF_WORKER},
     {"plain", .help = "it need not be encrypted, though an identity is given", OF_WORKER},
+    {"trust", .value = "KEY",
+     .help = "a public key that its entry must be signed by; may be repeated", OF_WORKER},
     {"directory", .value = "DIR", .help = "for what is restored; else one in /var/tmp",
      .completes = CLI_DIRECTORIES, OF_WORKER},
     {"etcd", .value = "PATH", .help = "the program; else the one in PATH", .completes = CLI_FILES,

@@ -206,3 +206,10 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 		cli_print(cli, entry_of(answer));
 	return code;
 }
+
+int cli_etcd_snapshot_key(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	const char *words[] = {"etcd", "snapshot", "key"};
+
+	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_key);
+}

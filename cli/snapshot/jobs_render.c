@@ -216,6 +216,7 @@ static void add_snapshot(struct table *table, const json_t *snapshot)
 	table_cell(table, "%s",
 	           source != NULL && source[0] != '\0' && strcmp(source, agreed) == 0 ? "alone"
 	                                                                              : agreed);
+	table_cell(table, "%s", field_text_or_dash(snapshot, "signed"));
 	where_cell(table, snapshot);
 }
 
@@ -223,7 +224,8 @@ void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us
 {
 	static const struct table_column columns[] = {
 	    {"SNAPSHOT", TABLE_LEFT}, {"REVISION", TABLE_RIGHT}, {"KEYS", TABLE_RIGHT},
-	    {"SIZE", TABLE_RIGHT},    {"AGREED", TABLE_LEFT},    {"WHERE", TABLE_LEFT},
+	    {"SIZE", TABLE_RIGHT},    {"AGREED", TABLE_LEFT},    {"SIGNED", TABLE_LEFT},
+	    {"WHERE", TABLE_LEFT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
 	const json_t *snapshot;
@@ -308,4 +310,40 @@ void etcdwatch_render_accepted(FILE *out, const json_t *objects, int64_t wall_no
 		(void) fprintf(out, ": accepted as it is from revision %lld on\n",
 		               (long long) field_integer(row, "revision"));
 	}
+}
+
+/* --- the key ------------------------------------------------------------------------------------
+ */
+
+static void print_key(FILE *out, const char *key)
+{
+	(void) fputs("  - ", out);
+	table_print_safe(out, key);
+	(void) fputc('\n', out);
+}
+
+void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *answer = json_array_get(objects, 0);
+	const json_t *keys = json_object_get(answer, "trusted_keys"), *key;
+	const char *own = field_text(answer, "key");
+	bool is_listed = false;
+	size_t i;
+
+	table_print_safe(out, field_text_or_dash(answer, "node"));
+	(void) fputs(own != NULL ? " signs by " : " signs nothing: the log has the reason", out);
+	table_print_safe(out, own != NULL ? own : "");
+	if (own != NULL && !field_is_true(answer, "trusted"))
+		(void) fputs(", WHICH IS NOT TRUSTED", out);
+	(void) fputs("\n\nOn all nodes, with the key of each:\nkind: EtcdWatchConfig\ntrustedKeys:\n",
+	             out);
+	json_array_foreach(keys, i, key)
+	{
+		const char *text = json_is_string(key) ? json_string_value(key) : "?";
+
+		print_key(out, text);
+		is_listed |= own != NULL && strcmp(text, own) == 0;
+	}
+	if (own != NULL && !is_listed)
+		print_key(out, own);
 }

@@ -74,6 +74,8 @@ void catalog_entry_free(struct catalog_entry *entry)
 	free(entry->file);
 	free(entry->hashkv_verified);
 	free(entry->rejected);
+	free(entry->signature);
+	free(entry->key);
 	free(entry);
 }
 

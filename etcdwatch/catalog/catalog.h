@@ -104,7 +104,9 @@ struct catalog_entry {
 	size_t n_extra;
 	struct catalog_copy *copies;
 	size_t n_copies;
-	char *rejected; /* why it is no snapshot; NULL: it is one */
+	char *rejected;  /* why it is no snapshot; NULL: it is one */
+	char *signature; /* over catalog_signed_text(), and the public key that it is by (trust.h) */
+	char *key;       /* NULL: it is not signed, as old entries are not */
 };
 
 struct catalog_entry *catalog_entry_new(void); /* texts empty, timeline 1 */
@@ -132,6 +134,9 @@ int catalog_parse(const char *text, size_t len, struct catalog_entry **ret_entry
                   char ret_error[static CATALOG_ERROR_MAX]);
 /* The caller frees the text. */
 char *catalog_print(const struct catalog_entry *entry);
+/* The bytes that a signature of version 1 is over: the fields that do not change any more, in one
+ * fixed form. The caller frees the text. */
+char *catalog_signed_text(const struct catalog_entry *entry);
 /* The same from a file, whose path begins the sentence; or -errno of reading it. Blocking. */
 int catalog_read(const char *path, struct catalog_entry **ret_entry,
                  char ret_error[static CATALOG_ERROR_MAX]);

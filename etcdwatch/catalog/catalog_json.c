@@ -47,6 +47,7 @@ struct field {
 	size_t offset;
 	int64_t min, max; /* SORT_NUMBER, SORT_U32; max 0: none */
 	const char *word; /* SORT_PACKING */
+	bool is_late;     /* it may change after the entry was signed, so it is not signed */
 };
 
 #define ENTRY(member) offsetof(struct catalog_entry, member)
@@ -92,7 +93,9 @@ static const struct field entry_fields[] = {
      .in = "verified",
      .sort = SORT_TEXT_OR_NULL,
      .offset = ENTRY(hashkv_verified)},
-    {.key = "rejected", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(rejected)},
+    {.key = "rejected", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(rejected), .is_late = true},
+    {.key = "signature", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(signature), .is_late = true},
+    {.key = "key", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(key), .is_late = true},
     {0},
 };
 
@@ -545,12 +548,19 @@ static json_t *map_of(json_t *object, const char *key)
 	return map;
 }
 
-static void print_fields(json_t *object, const struct field *fields, const void *target)
+enum print {
+	PRINT_ALL,
+	PRINT_SIGNED,
+};
+
+static void print_fields(json_t *object, const struct field *fields, const void *target,
+                         enum print print)
 {
 	for (const struct field *f = fields; f->key != NULL; f++) {
 		const void *slot = (const char *) target + f->offset;
 
-		if (f->sort == SORT_TEXT_OR_NONE && *(char *const *) slot == NULL)
+		if ((f->sort == SORT_TEXT_OR_NONE && *(char *const *) slot == NULL) ||
+		    (f->is_late && print == PRINT_SIGNED))
 			continue;
 		(void) json_object_set_new(map_of(object, f->in), f->key, value_json(f, slot));
 	}
@@ -560,11 +570,11 @@ static json_t *usage_json(const struct catalog_usage *usage)
 {
 	json_t *object = json_object(), *list = json_array();
 
-	print_fields(object, usage_fields, usage);
+	print_fields(object, usage_fields, usage, PRINT_ALL);
 	for (size_t i = 0; i < usage->n_parts; i++) {
 		json_t *part = json_object();
 
-		print_fields(part, part_fields, &usage->parts[i]);
+		print_fields(part, part_fields, &usage->parts[i], PRINT_ALL);
 		(void) json_array_append_new(list, part);
 	}
 	(void) json_object_set_new(object, "largest", list);
@@ -578,34 +588,57 @@ static json_t *members_json(const struct catalog_entry *entry)
 	for (size_t i = 0; i < entry->n_members; i++) {
 		json_t *member = json_object();
 
-		print_fields(member, member_fields, &entry->members[i]);
+		print_fields(member, member_fields, &entry->members[i], PRINT_ALL);
 		(void) json_array_append_new(list, member);
 	}
 	return list;
 }
 
+static json_t *extra_json(const struct catalog_entry *entry)
+{
+	json_t *extra = json_array();
+
+	for (size_t i = 0; i < entry->n_extra; i++)
+		(void) json_array_append_new(extra, jsonval_text(entry->extra[i]));
+	return extra;
+}
+
 char *catalog_print(const struct catalog_entry *entry)
 {
-	json_t *root = json_object(), *extra = json_array(), *copies = json_array();
+	json_t *root = json_object(), *copies = json_array();
 	AUTO(free) char *text = NULL;
 
 	(void) json_object_set_new(root, "version", json_integer(FORMAT_VERSION));
-	print_fields(root, entry_fields, entry);
+	print_fields(root, entry_fields, entry, PRINT_ALL);
 	if (entry->n_members > 0)
 		(void) json_object_set_new(root, "members", members_json(entry));
 	if (entry->usage != NULL)
 		(void) json_object_set_new(root, "usage", usage_json(entry->usage));
-	for (size_t i = 0; i < entry->n_extra; i++)
-		(void) json_array_append_new(extra, jsonval_text(entry->extra[i]));
 	for (size_t i = 0; i < entry->n_copies; i++) {
 		json_t *copy = json_object();
 
-		print_fields(copy, copy_fields, &entry->copies[i]);
+		print_fields(copy, copy_fields, &entry->copies[i], PRINT_ALL);
 		(void) json_array_append_new(copies, copy);
 	}
-	(void) json_object_set_new(root, "extra", extra);
+	(void) json_object_set_new(root, "extra", extra_json(entry));
 	(void) json_object_set_new(root, "copies", copies);
 	text = json_dumps(root, JSON_INDENT(2));
 	json_decref(root);
 	return xasprintf("%s\n", text);
+}
+
+/* A field that is added to entries and signed needs the next version of the mark, or programs that
+ * do not know it find the signature wrong. */
+char *catalog_signed_text(const struct catalog_entry *entry)
+{
+	json_t *root = json_object();
+	AUTO(free) char *text = NULL;
+
+	print_fields(root, entry_fields, entry, PRINT_SIGNED);
+	if (entry->n_members > 0)
+		(void) json_object_set_new(root, "members", members_json(entry));
+	(void) json_object_set_new(root, "extra", extra_json(entry));
+	text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+	json_decref(root);
+	return xasprintf("fairlead snapshot v1\n%s\n", text);
 }

@@ -120,6 +120,7 @@ static void take(struct config_reading *reading, struct config *config)
 	reading->watch = (struct config_watch){0};
 	for (size_t i = 0; i < reading->n_jobs; i++) {
 		config->jobs[i] = reading->jobs[i].job;
+		config->jobs[i].trusted_keys = &config->watch.trusted_keys;
 		reading->jobs[i].job = (struct config_job){0};
 	}
 }

@@ -26,8 +26,9 @@
 #define CONFIG_JOB_NAME_MAX 32
 #define CONFIG_TARGETS_MAX 8 /* of a job */
 #define CONFIG_RECIPIENTS_MAX 32
-#define CONFIG_CERTIFICATES_MAX 8 /* to be watched besides those that are known */
-#define CONFIG_DIRECTORY_MAX 200  /* bytes; an id and its endings must fit behind it */
+#define CONFIG_TRUSTED_KEYS_MAX 64 /* two of each of many nodes */
+#define CONFIG_CERTIFICATES_MAX 8  /* to be watched besides those that are known */
+#define CONFIG_DIRECTORY_MAX 200   /* bytes; an id and its endings must fit behind it */
 
 enum config_taker {
 	CONFIG_TAKER_ELECTED,    /* one member in each period */
@@ -109,6 +110,7 @@ struct config_job {
 	size_t n_targets;
 	bool verify_hashkv;
 	struct config_drill drill;
+	const struct conf_strings *trusted_keys; /* those of EtcdWatchConfig; it may have none */
 	int64_t no_progress_us; /* a stream or a disk that stands still so long is given up */
 	char *origin;           /* where it was configured: "/etc/fairlead/config.yaml:12" */
 };
@@ -163,6 +165,7 @@ struct config_watch {
 	struct hours compare_between; /* in that time zone */
 	bool recover_space;           /* by itself, when the alarm NOSPACE stands */
 	struct config_record record;
+	struct conf_strings trusted_keys; /* public keys of the nodes; none: not configured */
 	struct config_watch_rule *rules;
 	size_t n_rules;
 	struct config_notify notify;
@@ -219,5 +222,6 @@ bool config_notify_is_on(const struct config_notify *notify);
 void config_print(const struct config *config, FILE *out);
 
 /* What other programs need to find a job's snapshots, as JSON: an object a line for each job. Names
- * of files instead of secrets, here too. */
-void config_print_jobs(const struct config *config, FILE *out);
+ * of files instead of secrets, here too. own_key: this node's public one; NULL: it has none that
+ * can be read. */
+void config_print_jobs(const struct config *config, const char *own_key, FILE *out);

@@ -11,6 +11,7 @@
 
 #include "base/conf_url.h"
 #include "etcdwatch/config/bech32.h"
+#include "web/signature.h"
 
 #define REGION_BYTES_MAX 64
 #define KMS_KEY_BYTES_MAX 2048    /* of a key's id, alias or ARN: AWS's KMS API, KeyId */
@@ -75,7 +76,17 @@ const char *config_check_path(const char *text, char scratch[static CONF_SCRATCH
 	return check_path(text, CATALOG_TEXT_MAX, scratch, ret_hint);
 }
 
-/* --- encryption --- */
+/* --- encryption and signatures --- */
+
+const char *config_check_public_key(const char *text,
+                                    char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                    const char **ret_hint)
+{
+	if (signature_is_public_key(text))
+		return NULL;
+	*ret_hint = "as 'fairlead etcd snapshot key' prints it on each node";
+	return "is not a public key";
+}
 
 const char *config_check_recipient(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
                                    const char **ret_hint)

@@ -23,23 +23,26 @@ static json_t *describe_target(const struct config_target *target)
 }
 
 /* `record` is where all changes are recorded, or were once. */
-static json_t *describe_job(const struct config_job *job, const char *record)
+static json_t *describe_job(const struct config_job *job, const char *record, const char *own_key)
 {
-	json_t *targets = json_array();
+	json_t *targets = json_array(), *keys = json_array();
 
 	for (size_t i = 0; i < job->n_targets; i++)
 		(void) json_array_append_new(targets, describe_target(&job->targets[i]));
-	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name),
-	                 "directory", jsonval_text(job->directory), "encrypted", job->encrypted,
-	                 "identity_file", jsonval_text(job->drill.identity_file), "etcdutl",
+	for (size_t i = 0; i < job->trusted_keys->n; i++)
+		(void) json_array_append_new(keys, jsonval_text(job->trusted_keys->items[i]));
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+	                 jsonval_text(job->name), "directory", jsonval_text(job->directory),
+	                 "encrypted", job->encrypted, "identity_file",
+	                 jsonval_text(job->drill.identity_file), "etcdutl",
 	                 jsonval_text(job->drill.etcdutl), "targets", targets, "record",
-	                 jsonval_text(record));
+	                 jsonval_text(record), "trusted_keys", keys, "own_key", jsonval_text(own_key));
 }
 
-void config_print_jobs(const struct config *config, FILE *out)
+void config_print_jobs(const struct config *config, const char *own_key, FILE *out)
 {
 	for (size_t i = 0; i < config->n_jobs; i++) {
-		json_t *job = describe_job(&config->jobs[i], config->watch.record.directory);
+		json_t *job = describe_job(&config->jobs[i], config->watch.record.directory, own_key);
 
 		(void) json_dumpf(job, out, JSON_COMPACT);
 		(void) fputc('\n', out);

@@ -80,6 +80,8 @@ const char *config_check_path(const char *text, char scratch[static CONF_SCRATCH
                               const char **ret_hint);
 const char *config_check_recipient(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                    const char **ret_hint);
+const char *config_check_public_key(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                    const char **ret_hint);
 const char *config_check_s3_endpoint(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                      const char **ret_hint);
 const char *config_check_bucket(const char *text, char scratch[static CONF_SCRATCH_BYTES],

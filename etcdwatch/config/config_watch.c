@@ -47,6 +47,7 @@ void config_watch_fini(struct config_watch *watch)
 	free(watch->time_zone);
 	zone_free(watch->zone);
 	config_record_fini(&watch->record);
+	conf_strings_fini(&watch->trusted_keys);
 	for (size_t i = 0; i < watch->n_rules; i++)
 		free(watch->rules[i].id);
 	free(watch->rules);
@@ -205,6 +206,12 @@ const struct conf_field config_watch_fields[] = {
      .set = config_set_record,
      .offset = WATCH(record),
      .fields = config_record_fields},
+    {.key = "trustedKeys",
+     .set = conf_set_strings,
+     .offset = WATCH(trusted_keys),
+     .min = 1,
+     .max = CONFIG_TRUSTED_KEYS_MAX,
+     .check = config_check_public_key},
     {.key = "rules", .set = set_rules, .offset = 0, .fields = rule_fields},
     {0},
 };
@@ -256,6 +263,7 @@ void config_print_watch(FILE *out, const struct config_watch *watch)
 	conf_print_bool(out, "recoverSpace", watch->recover_space);
 	if (watch->record.enabled)
 		config_print_record(out, &watch->record);
+	config_print_strings(out, "trustedKeys", "", &watch->trusted_keys);
 	if (watch->n_rules > 0)
 		(void) fputs("rules:\n", out);
 	for (size_t i = 0; i < watch->n_rules; i++)

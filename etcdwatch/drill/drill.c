@@ -240,7 +240,7 @@ static void looked_cb(struct inventory *inventory, const char *code, const char 
 {
 	AUTO(inventory_free) struct inventory *found = inventory;
 	struct drill *d = userdata;
-	const struct catalog_entry *entry = NULL;
+	const struct catalog_entry *entry = NULL, *known;
 
 	d->look = NULL;
 	if (found == NULL) {
@@ -248,7 +248,11 @@ static void looked_cb(struct inventory *inventory, const char *code, const char 
 		return;
 	}
 	entry = newest_of(d->config, inventory_entries(found), inventory_n(found), NULL);
-	if (entry != NULL)
+	known = entry != NULL ? store_find(job_store(d->job), entry->id) : NULL;
+	if (known != NULL && strcmp(known->file_sha256, entry->file_sha256) != 0) {
+		(void) snprintf(d->id, sizeof(d->id), "%s", entry->id);
+		finish(d, "MISMATCH", "the target has another snapshot of that id than this node", NULL);
+	} else if (entry != NULL)
 		run(d, entry);
 	else
 		finish(d, "NOT_FOUND", "the target has no good snapshot of this cluster", NULL);

@@ -45,6 +45,10 @@ void drillwords_init(struct drillwords *d, const char *worker, const struct conf
 	s3words_option(&d->words, "--timeout", d->timeout);
 	s3words_option(&d->words, "--reserve", d->reserve);
 	option_if_set(&d->words, "--identity", drill->identity_file);
+	/* What lies here is this node's own, perhaps from before keys were configured. */
+	for (size_t i = 0;
+	     drill->source != NULL && job->trusted_keys != NULL && i < job->trusted_keys->n; i++)
+		s3words_option(&d->words, "--trust", job->trusted_keys->items[i]);
 	if (job->encrypted)
 		s3words_option(&d->words, "--encrypted", NULL);
 	option_if_set(&d->words, "--etcd", drill->etcd);

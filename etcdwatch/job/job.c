@@ -266,7 +266,7 @@ int job_new(const struct job_env *env, const struct config_job *config, struct j
 	r = disk_new(env->ev, &j->disk);
 	if (r < 0)
 		return r;
-	j->store = store_new(j->disk, config->directory, config->name);
+	j->store = store_new(j->disk, config->directory, config->name, env->key);
 	j->storing = storing_new(&(struct storing_options){
 	    .ev = env->ev,
 	    .accepted = job_accepted_of(j),

@@ -17,6 +17,7 @@
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/report.h"
+#include "web/signature.h"
 #include "etcdwatch/take/run.h"
 
 struct job;
@@ -27,9 +28,10 @@ struct job_env {
 	struct etcd *etcd;
 	const char *node_name;
 	const char *instance;
-	const char *prefix;  /* of keys; ends in '/' */
-	const char *worker;  /* the program */
-	struct doubt *doubt; /* also noted in */
+	const char *prefix;              /* of keys; ends in '/' */
+	const char *worker;              /* the program */
+	struct doubt *doubt;             /* also noted in */
+	const struct signature_key *key; /* that signs; NULL: none */
 };
 
 /* env and config are borrowed until job_free(). 0, or -errno: its thread cannot be started. */

@@ -21,6 +21,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/catalog/listing.h"
+#include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/store/adopt.h"
 #include "etcdwatch/store/leftover.h"
 
@@ -39,6 +40,7 @@ struct request {
 	/* The thread's. */
 	int (*work)(struct request *q);
 	const char *directory, *job; /* the store's, which do not change */
+	const struct signature_key *key;
 	char *path;
 	char *id; /* whose copy is recorded, or which is put aside */
 	struct catalog_entry *entry;
@@ -57,6 +59,7 @@ struct request {
 struct store {
 	struct disk *disk;
 	char *directory, *job;
+	const struct signature_key *key;
 	struct listing now;
 	bool is_read; /* once */
 	int64_t free_bytes;
@@ -145,6 +148,8 @@ static int put(struct request *q, const char *directory)
 
 static int keep_work(struct request *q)
 {
+	if (q->key != NULL)
+		trust_sign(q->entry, q->key);
 	return put(q, q->directory);
 }
 
@@ -236,7 +241,11 @@ static int set_timeline_work(struct request *q)
 	r = read_entry(q, q->id, &e);
 	if (r < 0)
 		return r;
+	if (e->key != NULL && (q->key == NULL || strcmp(e->key, signature_key_public(q->key)) != 0))
+		return 0;
 	e->timeline = q->timeline;
+	if (e->key != NULL)
+		trust_sign(e, q->key);
 	return rewrite(q, e);
 }
 
@@ -354,6 +363,7 @@ static struct request *new_request(struct store *s, int (*work)(struct request *
 	q->store = s;
 	q->directory = s->directory;
 	q->job = s->job;
+	q->key = s->key;
 	q->work = work;
 	q->done = done;
 	q->userdata = userdata;
@@ -429,7 +439,8 @@ void store_set_aside(struct store *s, const char *id, const char *reason, store_
 	disk_do(s->disk, &q->task);
 }
 
-struct store *store_new(struct disk *disk, const char *directory, const char *job)
+struct store *store_new(struct disk *disk, const char *directory, const char *job,
+                        const struct signature_key *key)
 {
 	struct store *s = NEW0(struct store);
 
@@ -437,6 +448,7 @@ struct store *store_new(struct disk *disk, const char *directory, const char *jo
 	s->directory = xstrdup(directory);
 	s->job = xstrdup(job);
 	s->free_bytes = -1;
+	s->key = key;
 	LIST_INIT(&s->requests);
 	return s;
 }

@@ -18,13 +18,16 @@
 #include "base/cleanup.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/work/disk.h"
+#include "web/signature.h"
 
 #define STORE_REJECTED_MAX 3
 #define STORE_REASON_MAX 512
 
 struct store;
 
-struct store *store_new(struct disk *disk, const char *directory, const char *job);
+/* What is kept is signed by the key (catalog/trust.h), which is borrowed; NULL: by none. */
+struct store *store_new(struct disk *disk, const char *directory, const char *job,
+                        const struct signature_key *key);
 /* When the disk is gone. */
 void store_free(struct store *store);
 DEFINE_AUTO(struct store, store_free);
@@ -50,7 +53,8 @@ void store_remove(struct store *store, const char *const *ids, size_t n_ids, sto
 void store_record_copy(struct store *store, const char *id, const struct catalog_copy *copy,
                        store_done_fn done, void *userdata);
 
-/* That the cluster was in a later timeline than its entry says. */
+/* That the cluster was in a later timeline than its entry says, which is signed again. An entry
+ * that another node has signed stays as it is. */
 void store_set_timeline(struct store *store, const char *id, int64_t timeline, store_done_fn done,
                         void *userdata);
 /* What was good when it was taken and is no more goes into rejected/, with the reason. */

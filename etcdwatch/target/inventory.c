@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "etcdwatch/catalog/trust.h"
 
 #define ODD_MAX 20
 /* Beyond them nothing is remembered, and the entries that they belong to do not count. */
@@ -117,6 +118,8 @@ static char *read_entry(const struct inventory *inv, const char *key, const json
 	right_key = inventory_entry_key(inv->target, e);
 	if (strcmp(key, right_key) != 0)
 		return xstrdup("is the entry of another snapshot");
+	if (trust_judge(e, NULL) == TRUST_WRONG)
+		return xstrdup("its signature is wrong");
 	*ret_entry = TAKE_PTR(e);
 	return NULL;
 }

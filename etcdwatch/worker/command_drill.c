@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * drill FILE --directory DIRECTORY [--catalog ENTRY.json] [--identity F]... [--encrypted] [--plain]
+ *      [--trust KEY]...
  *      [--etcd PROGRAM] [--etcdutl PROGRAM] [--timeout S] [--reserve BYTES]
  * drill KEY --endpoint URL ... [--entry JSON], and the same: the object of that key (s3target.h)
  * drill --clear --directory DIRECTORY
@@ -32,6 +33,7 @@
 #include "etcdwatch/worker/lines.h"
 #include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/result.h"
+#include "etcdwatch/worker/sourcewords.h"
 #include "etcdwatch/worker/workroom.h"
 
 #define TIMEOUT_S 600
@@ -48,6 +50,7 @@ struct words {
 	bool clear;
 	bool encrypted;
 	bool plain;
+	struct options_list trusted;
 	struct s3target target;
 	struct options_list identities;
 	struct options_list rest;
@@ -227,6 +230,7 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	    {.name = "--identity", .list = &words->identities},
 	    {.name = "--encrypted", .flag = &words->encrypted},
 	    {.name = "--plain", .flag = &words->plain},
+	    {.name = "--trust", .list = &words->trusted},
 	    {.name = "--etcd", .text = &q->etcd},
 	    {.name = "--etcdutl", .text = &q->etcdutl},
 	    {.name = "--timeout", .text = &words->timeout},
@@ -242,6 +246,8 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 1, &words->rest, problem);
 	if (r == 0)
 		r = check_words(words, problem);
+	if (r == 0)
+		r = sourcewords_check_keys(&words->trusted, problem);
 	if (r == 0 && words->timeout != NULL)
 		r = options_number("--timeout", words->timeout, 1, TIMEOUT_S_MAX, &timeout_s, problem);
 	if (r == 0 && words->reserve != NULL)
@@ -251,6 +257,9 @@ static int parse(int argc, char **argv, struct words *words, struct drillrun_req
 	q->identities = words->identities.values;
 	q->n_identities = words->identities.n;
 	q->only_encrypted = (words->encrypted || words->identities.n > 0) && !words->plain;
+	q->trust = (struct trust){.keys = words->trusted.values,
+	                          .n = words->trusted.n,
+	                          .is_configured = words->trusted.n > 0};
 	q->reserve_bytes = reserve_bytes;
 	q->deadline_us = mono_now_us() + (int64_t) timeout_s * US_PER_S;
 	*ret_timeout_s = timeout_s;

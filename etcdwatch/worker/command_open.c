@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open NAME --to-fd N --scratch DIR [--directory DIR] [--job NAME] [--identity FILE]...
- *     [--encrypted] [--plain] [--s3-prefix TEXT and the options of s3target.h]
+ * open NAME --to-fd N --scratch DIR [the options of sourcewords.h and s3target.h]
  *
  * Finds a snapshot for a program that reads it (source.h). A plain file is left where it is. All
  * others are unpacked into the open file N, which the caller has made without a name below DIR, so
@@ -20,18 +19,13 @@
 #include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3target.h"
-#include "etcdwatch/worker/source.h"
+#include "etcdwatch/worker/sourcewords.h"
 #include "etcdwatch/worker/workroom.h"
 
 struct words {
 	const char *to_fd;
 	const char *scratch;
-	const char *directory;
-	const char *job;
-	const char *s3_prefix;
-	struct options_list identities;
-	bool encrypted;
-	bool plain;
+	struct sourcewords source;
 	struct s3target s3;
 	struct options_list rest;
 };
@@ -41,19 +35,14 @@ static int parse(int argc, char **argv, struct words *w, int *ret_fd, struct pro
 	const struct options_entry own[] = {
 	    {.name = "--to-fd", .text = &w->to_fd},
 	    {.name = "--scratch", .text = &w->scratch},
-	    {.name = "--directory", .text = &w->directory},
-	    {.name = "--job", .text = &w->job},
-	    {.name = "--identity", .list = &w->identities},
-	    {.name = "--encrypted", .flag = &w->encrypted},
-	    {.name = "--plain", .flag = &w->plain},
-	    {.name = "--s3-prefix", .text = &w->s3_prefix},
 	};
-	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
+	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS + SOURCEWORDS_OPTIONS];
 	unsigned long fd = 0;
 	int r;
 
 	memcpy(entries, own, sizeof(own));
 	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
+	sourcewords_options(&w->source, entries + ARRAY_SIZE(own) + S3TARGET_OPTIONS);
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &w->rest, problem);
 	if (r == 0 && (w->to_fd == NULL || w->scratch == NULL))
 		r = problem_set(problem, -EINVAL, "USAGE", "--to-fd and --scratch are needed");
@@ -79,26 +68,19 @@ static int run(const struct words *w, int fd, struct problem *problem, json_t **
 	AUTO(source_free) struct source *source = NULL;
 	AUTO(workroom_free) struct workroom *room = NULL;
 	AUTO(s3_free) struct s3 *s3 = NULL;
-	struct source_request request = {
-	    .name = w->rest.values[0],
-	    .directory = w->directory,
-	    .job = w->job,
-	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
-	    .identities = w->identities.values,
-	    .n_identities = w->identities.n,
-	    .encrypted = w->encrypted || w->identities.n > 0,
-	    .allow_plain = w->plain,
-	    .unpacked = w->scratch,
-	    .unpacked_fd = &fd,
-	    .rejected_too = true,
-	};
-	int r = workroom_open(w->scratch, problem, &room);
+	struct source_request request;
+	int r = sourcewords_request(&w->source, w->rest.values[0], problem, &request);
 
+	if (r == 0)
+		r = workroom_open(w->scratch, problem, &room);
 	if (r == 0 && (w->s3.endpoint != NULL || w->s3.bucket != NULL))
 		r = s3target_open(&w->s3, problem, &s3);
 	if (r < 0)
 		return r;
 	request.s3 = s3;
+	request.unpacked = w->scratch;
+	request.unpacked_fd = &fd;
+	request.rejected_too = true;
 	request.fetched = workroom_path(room);
 	r = source_open(&request, problem, &source);
 	if (r == 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rebuild --record DIR --output FILE [--to-revision N | --to-time RFC3339] [--base NAME]
- *     [--history N|latest] [--directory DIR] [--job NAME] [--identity FILE]... [--skip-hash-check]
- *     [--s3-prefix TEXT and the options of s3target.h]
+ *     [--history N|latest] [the options of sourcewords.h and s3target.h]
  *
  * Without a revision or a time: as far as the record goes. The base is a file, an id or "latest",
  * which means the one that fits best. Of several histories that have the revision one must be
@@ -26,19 +25,14 @@
 #include "etcdwatch/worker/rebuildhistory.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3target.h"
+#include "etcdwatch/worker/sourcewords.h"
 
 struct words {
 	const char *revision;
 	const char *time;
 	const char *history;
-	const char *directory;
-	const char *job;
-	const char *s3_prefix;
 	const char *base;
-	struct options_list identities;
-	bool skip_hash_check;
-	bool encrypted;
-	bool plain;
+	struct sourcewords source;
 	struct options_list rest;
 	struct s3target s3;
 };
@@ -89,19 +83,13 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	    {.name = "--to-time", .text = &w->time},
 	    {.name = "--history", .text = &w->history},
 	    {.name = "--base", .text = &w->base},
-	    {.name = "--directory", .text = &w->directory},
-	    {.name = "--job", .text = &w->job},
-	    {.name = "--identity", .list = &w->identities},
-	    {.name = "--s3-prefix", .text = &w->s3_prefix},
-	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
-	    {.name = "--encrypted", .flag = &w->encrypted},
-	    {.name = "--plain", .flag = &w->plain},
 	};
-	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
+	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS + SOURCEWORDS_OPTIONS];
 	int r;
 
 	memcpy(entries, own, sizeof(own));
 	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
+	sourcewords_options(&w->source, entries + ARRAY_SIZE(own) + S3TARGET_OPTIONS);
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 0, &w->rest, problem);
 	if (r == 0 && (q->record == NULL || q->output == NULL))
 		r = problem_set(problem, -EINVAL, "USAGE", "--record and --output are needed");
@@ -109,17 +97,9 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 		r = parse_target(w, q, problem);
 	if (r == 0 && w->history != NULL)
 		r = parse_history(w->history, q, problem);
-	q->base = (struct source_request){
-	    .name = w->base != NULL ? w->base : "latest",
-	    .directory = w->directory,
-	    .job = w->job,
-	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
-	    .identities = w->identities.values,
-	    .n_identities = w->identities.n,
-	    .encrypted = w->encrypted || w->identities.n > 0,
-	    .allow_plain = w->plain,
-	    .skip_digest = w->skip_hash_check,
-	};
+	if (r == 0)
+		r = sourcewords_request(&w->source, w->base != NULL ? w->base : "latest", problem,
+		                        &q->base);
 	return r;
 }
 

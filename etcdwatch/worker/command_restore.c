@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * restore host --data-dir DIR [--tool PATH] [--manifests DIR] [--peer-urls URLS]
- * restore source NAME --data-dir DIR [--directory DIR] [--job NAME] [--identity FILE]...
- *     [--sha256 HEX] [--skip-hash-check] [--encrypted] [--plain] [--unproven] [--s3-prefix TEXT
- *     and the options of s3target.h]
+ * restore source NAME --data-dir DIR [--sha256 HEX] [--unproven]
+ *     [the options of sourcewords.h, s3target.h]
  * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT [--tool PATH]
  *     [--skip-hash-check] [--bump-revision N] [--hashkv N --hashkv-revision N]
  * restore make, as run
@@ -23,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/civil.h"
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
@@ -33,7 +33,7 @@
 #include "etcdwatch/worker/restore.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3target.h"
-#include "etcdwatch/worker/source.h"
+#include "etcdwatch/worker/sourcewords.h"
 
 #define MANIFESTS "/etc/kubernetes/manifests"
 #define BUMP_MAX 1000000000000000ul
@@ -44,15 +44,9 @@ struct words {
 	const char *tool;
 	const char *manifests;
 	const char *peer_urls;
-	const char *directory;
-	const char *job;
-	struct options_list identities;
+	struct sourcewords source;
 	const char *sha256;
-	bool skip_hash_check;
-	bool encrypted;
-	bool plain;
 	bool unproven;
-	const char *s3_prefix;
 	struct s3target s3;
 	const char *name;
 	const char *initial_cluster;
@@ -160,15 +154,34 @@ static json_t *describe_entry(const struct source *s)
 	return entry != NULL ? entry : json_null();
 }
 
+static json_t *describe_passed(const struct source_passed *passed)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "plain", (json_int_t) passed->n_plain, "unsigned",
+	                 (json_int_t) passed->n_unsigned, "unknown_key", (json_int_t) passed->n_unknown,
+	                 "wrong_signature", (json_int_t) passed->n_wrong);
+}
+
+static json_t *describe_newer(const struct source *s)
+{
+	char text[CIVIL_TEXT_MAX];
+
+	if (s->newer == NULL)
+		return json_null();
+	return json_pack("{s:o, s:I, s:s, s:b}", "id", jsonval_text(s->newer->id), "revision",
+	                 (json_int_t) s->newer->revision, "started",
+	                 civil_format(s->newer->started_s, text), "named", (int) s->is_named);
+}
+
 static json_t *describe_source(const struct source *s)
 {
 	const struct snapshot_content *c = &s->content;
 	const struct dbinfo *info = s->info;
-	json_t *object =
-	    json_pack("{s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:{s:I}}", "origin", jsonval_text(s->origin),
-	              "id", jsonval_text(s->id), "file", jsonval_text(s->path), "unpacked",
-	              (int) s->is_ours, "sha256", s->sha256, "digest", (int) s->has_digest, "entry",
-	              describe_entry(s), "passed_over", "plain", (json_int_t) s->passed.n_plain);
+	json_t *object = json_pack(
+	    "{s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o}", "origin", jsonval_text(s->origin),
+	    "id", jsonval_text(s->id), "file", jsonval_text(s->path), "unpacked", (int) s->is_ours,
+	    "sha256", s->sha256, "digest", (int) s->has_digest, "entry", describe_entry(s), "signed",
+	    s->entry != NULL ? json_string(trust_verdict_words[s->verdict]) : json_null(),
+	    "passed_over", describe_passed(&s->passed), "newer_known", describe_newer(s));
 	json_t *more = json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:o, s:o, s:I, s:b, s:I, s:I}", "revision",
 	    (json_int_t) c->reach.current, "compact_revision", (json_int_t) c->reach.compacted,
@@ -196,24 +209,17 @@ static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
                        struct problem *problem, json_t **ret_fields)
 {
 	AUTO(source_free) struct source *source = NULL;
-	const struct source_request request = {
-	    .name = w->rest.values[0],
-	    .directory = w->directory,
-	    .job = w->job,
-	    .s3 = s3,
-	    .s3_prefix = w->s3_prefix != NULL ? w->s3_prefix : "",
-	    .identities = w->identities.values,
-	    .n_identities = w->identities.n,
-	    .encrypted = w->encrypted || w->identities.n > 0,
-	    .allow_plain = w->plain,
-	    .sha256 = w->sha256,
-	    .skip_digest = w->skip_hash_check,
-	    .unproven = w->unproven,
-	    .fetched = exchange_work_path(x),
-	    .unpacked = exchange_snapshot_path(x),
-	};
-	int r = source_take(&request, problem, &source);
+	struct source_request request;
+	int r = sourcewords_request(&w->source, w->rest.values[0], problem, &request);
 
+	if (r < 0)
+		return r;
+	request.s3 = s3;
+	request.sha256 = w->sha256;
+	request.unproven = w->unproven;
+	request.fetched = exchange_work_path(x);
+	request.unpacked = exchange_snapshot_path(x);
+	r = source_take(&request, problem, &source);
 	if (r == 0)
 		*ret_fields = describe_source(source);
 	if (r == 0 && w->unproven)
@@ -327,7 +333,7 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 		    .peer_urls = urls,
 		    .initial_cluster = w->initial_cluster,
 		    .token = w->token,
-		    .skip_hash_check = w->skip_hash_check,
+		    .skip_hash_check = w->source.skip_hash_check,
 		    .bump_revision = bump,
 		    .now_s = wall_now_us() / US_PER_S,
 		};
@@ -470,15 +476,8 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	    {.name = "--tool", .text = &w->tool},
 	    {.name = "--manifests", .text = &w->manifests},
 	    {.name = "--peer-urls", .text = &w->peer_urls},
-	    {.name = "--directory", .text = &w->directory},
-	    {.name = "--job", .text = &w->job},
-	    {.name = "--identity", .list = &w->identities},
 	    {.name = "--sha256", .text = &w->sha256},
-	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
-	    {.name = "--encrypted", .flag = &w->encrypted},
-	    {.name = "--plain", .flag = &w->plain},
 	    {.name = "--unproven", .flag = &w->unproven},
-	    {.name = "--s3-prefix", .text = &w->s3_prefix},
 	    {.name = "--name", .text = &w->name},
 	    {.name = "--initial-cluster", .text = &w->initial_cluster},
 	    {.name = "--token", .text = &w->token},
@@ -488,11 +487,12 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	    {.name = "--inode", .text = &w->inode},
 	    {.name = "--aside", .text = &w->aside},
 	};
-	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS];
+	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS + SOURCEWORDS_OPTIONS];
 	int r;
 
 	memcpy(entries, own, sizeof(own));
 	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
+	sourcewords_options(&w->source, entries + ARRAY_SIZE(own) + S3TARGET_OPTIONS);
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), sub->n_words, sub->n_words,
 	                  &w->rest, problem);
 	if (r == 0 && w->data_dir == NULL)

@@ -105,13 +105,30 @@ static int check_encrypted(struct drill *d, bool encrypted)
 	                   d->q->file);
 }
 
+static int check_entry(struct drill *d)
+{
+	const struct catalog_entry *entry = d->q->entry;
+	enum trust_verdict verdict;
+
+	if (entry == NULL)
+		return 0;
+	verdict = trust_judge(entry, &d->q->trust);
+	if (verdict == TRUST_WRONG ||
+	    (d->q->trust.is_configured && !trust_allows_chosen(&d->q->trust, verdict)))
+		return problem_set(d->problem, -EPERM, "UNTRUSTED", "%s '%s' %s", "the entry of", entry->id,
+		                   verdict == TRUST_WRONG  ? "has a wrong signature"
+		                   : verdict == TRUST_NONE ? "is not signed"
+		                                           : "is signed by a key that is not trusted");
+	return check_encrypted(d, entry->age);
+}
+
 static int fetch(struct drill *d)
 {
 	const struct catalog_entry *entry = d->q->entry;
 	AUTO(s3_free) struct s3 *s3 = NULL;
 	struct s3get_request request = {.key = d->q->file};
 	struct s3get_result result;
-	int r = entry != NULL ? check_encrypted(d, entry->age) : 0;
+	int r = check_entry(d);
 
 	if (r < 0)
 		return r;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/worker/drillreport.h"
 #include "etcdwatch/worker/problem.h"
 #include "etcdwatch/worker/s3target.h"
@@ -24,6 +24,7 @@ struct drillrun_request {
 	const struct catalog_entry *entry;
 	const char *const *identities; /* files; to decrypt */
 	size_t n_identities;
+	struct trust trust;  /* where keys are configured, the entry must be signed by one of them */
 	bool only_encrypted; /* one that is not is refused: PLAIN */
 	const char *etcd;    /* programs; NULL: found in the PATH */
 	const char *etcdutl;
@@ -34,8 +35,9 @@ struct drillrun_request {
 
 /*
  * 0 if all held. Codes of a problem: DIFFERS, the restored data are not what they should be; DIGEST
- * and TREE, the file is damaged; START and ASK, the restored etcd does not serve; NO_SPACE;
- * NAMESPACE; and those of s3target.h, unpack.h, etcdtool.h.
+ * and TREE, the file is damaged; PLAIN, it is not encrypted; UNTRUSTED, its signature; START and
+ * ASK, the restored etcd does not serve; NO_SPACE; NAMESPACE; and those of s3target.h, unpack.h,
+ * etcdtool.h.
  */
 int drillrun(const struct drillrun_request *request, struct drillreport *report,
              struct problem *problem);

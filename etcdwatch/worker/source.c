@@ -27,6 +27,7 @@ void source_free(struct source *s)
 	free(s->id);
 	free(s->path);
 	catalog_entry_free(s->entry);
+	catalog_entry_free(s->newer);
 	dbinfo_free(s->info);
 	free(s);
 }
@@ -59,6 +60,39 @@ static int check_encrypted(const struct source_request *q, const struct source *
 	                   s->id != NULL ? s->id : s->origin);
 }
 
+static int check_signature(const struct source_request *q, struct source *s,
+                           struct problem *problem)
+{
+	s->verdict = trust_judge(s->entry, &q->trust);
+	if (trust_allows_named(&q->trust, s->verdict))
+		return 0;
+	if (s->verdict == TRUST_WRONG)
+		return problem_set(problem, -EPERM, "UNTRUSTED",
+		                   "the signature of the entry of '%s' is wrong: it was changed after it "
+		                   "was signed, or is a forgery",
+		                   s->id);
+	return problem_set(problem, -EPERM, "UNTRUSTED",
+	                   "the entry of '%s' is signed by %s, which is none of the trusted keys: if a "
+	                   "node of this cluster has that key, add it to trustedKeys, or --trust it",
+	                   s->id, s->entry->key);
+}
+
+/* What this node's own catalogue has of it. */
+static int check_known(const struct source_request *q, struct source *s, struct problem *problem)
+{
+	struct catalog_entry *known = NULL;
+	int r = sourcefind_known(q, s->entry, problem, &known, &s->newer);
+
+	if (r == 0 && known != NULL &&
+	    (strcmp(known->file_sha256, s->entry->file_sha256) != 0 ||
+	     strcmp(known->db_sha256, s->entry->db_sha256) != 0))
+		r = problem_set(problem, -EBADMSG, "MISMATCH",
+		                "the store has another '%s' than this node's catalogue in '%s'", s->id,
+		                q->known);
+	catalog_entry_free(known);
+	return r;
+}
+
 static int find(const struct source_request *q, struct source *s, struct problem *problem)
 {
 	struct sourcefound found = {0};
@@ -72,9 +106,17 @@ static int find(const struct source_request *q, struct source *s, struct problem
 	s->origin = found.origin;
 	s->entry = found.entry;
 	s->passed = found.passed;
+	s->is_named = !sourcefind_is_latest(q);
 	s->id = s->entry != NULL ? xstrdup(s->entry->id) : NULL;
 	r = q->rejected_too ? 0 : check_entry(s, problem);
-	return r == 0 && s->entry != NULL ? check_encrypted(q, s, s->entry->age, problem) : r;
+	if (r < 0 || s->entry == NULL)
+		return r;
+	r = check_encrypted(q, s, s->entry->age, problem);
+	if (r == 0)
+		r = check_signature(q, s, problem);
+	if (r == 0 && q->s3 != NULL && q->known != NULL)
+		r = check_known(q, s, problem);
+	return r;
 }
 
 /* --- fetched and unpacked --------------------------------------------------------------------- */

@@ -15,10 +15,14 @@
  * the place of another. It is never the "latest", and refused when it is named without
  * `allow_plain`.
  *
+ * What comes from a store must be signed (catalog/trust.h): "latest" is one by a key that is
+ * trusted, and of what is named a wrong signature is refused, and one by a strange key where keys
+ * are configured. What this node's own catalogue knows of the id must agree.
+ *
  * Codes of a refusal, besides those of what is used: NOT_FOUND; TOO_MANY, entries in S3; REJECTED,
- * the catalogue says it is no snapshot; PLAIN, it is not encrypted; MISMATCH; NO_SPACE; DIGEST,
- * TREE; NO_DIGEST, it is a database from a data directory and skip_digest was not said; IN_USE,
- * etcd runs on it.
+ * the catalogue says it is no snapshot; PLAIN, it is not encrypted; UNTRUSTED, its signature;
+ * MISMATCH; NO_SPACE; DIGEST, TREE; NO_DIGEST, it is a database from a data directory and
+ * skip_digest was not said; IN_USE, etcd runs on it.
  */
 
 #include <stdbool.h>
@@ -26,7 +30,7 @@
 #include "base/cleanup.h"
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
-#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/worker/problem.h"
 #include "web/digest.h"
 #include "web/s3.h"
@@ -44,16 +48,21 @@ struct source_request {
 	bool allow_plain;   /* all the same, of one that is named */
 	const char *sha256; /* that the database in it has to have, or NULL */
 	bool skip_digest;
-	bool unproven;          /* its content is not read: the restore proves it (restoreproof.h) */
-	const char *fetched;    /* where what comes from S3 goes, ... */
-	const char *unpacked;   /* ... and what had to be unpacked, */
+	struct trust trust;
+	const char *known;    /* the directory of the job on this node, with S3; NULL: there is none */
+	bool unproven;        /* its content is not read: the restore proves it (restoreproof.h) */
+	const char *fetched;  /* where what comes from S3 goes, ... */
+	const char *unpacked; /* ... and what had to be unpacked, */
 	const int *unpacked_fd; /* or an open file without a name for that (unpack.h); NULL */
 	bool rejected_too;      /* the catalogue may call it no snapshot */
 };
 
 /* Verified snapshots that "latest" does not stand for. */
 struct source_passed {
-	size_t n_plain; /* not encrypted, where snapshots are */
+	size_t n_plain;    /* not encrypted, where snapshots are */
+	size_t n_unsigned; /* these three: by their signature (catalog/trust.h) */
+	size_t n_unknown;
+	size_t n_wrong;
 };
 
 struct source {
@@ -63,6 +72,9 @@ struct source {
 	bool is_ours;                /* it was made here, and can go when it was restored */
 	struct catalog_entry *entry; /* NULL: there is none beside it */
 	struct source_passed passed; /* of "latest" */
+	enum trust_verdict verdict;  /* on the entry, if there is one */
+	bool is_named;               /* else it was the latest */
+	struct catalog_entry *newer; /* that this node knows, of the same job; NULL: none */
 	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */
 	bool has_digest;
 	struct snapshot_content content; /* unproven: only `reach` and `n_bytes` */

@@ -61,7 +61,34 @@ struct newest {
 	struct source_passed passed;
 };
 
-/* Of the job, and nothing against it. One that is not encrypted where snapshots are is counted. */
+/* By its signature; what is not chosen is counted. A directory of this machine is not a store:
+ * there an entry without a signature is let pass where no keys are configured. */
+static bool is_signed_well(const struct source_request *q, const struct catalog_entry *entry,
+                           struct source_passed *passed)
+{
+	enum trust_verdict verdict = trust_judge(entry, &q->trust);
+
+	if (trust_allows_chosen(&q->trust, verdict))
+		return true;
+	switch (verdict) {
+	case TRUST_GOOD:
+		return true;
+	case TRUST_NONE:
+		if (q->s3 == NULL && !q->trust.is_configured)
+			return true;
+		passed->n_unsigned++;
+		return false;
+	case TRUST_UNKNOWN:
+		passed->n_unknown++;
+		return false;
+	case TRUST_WRONG:
+		passed->n_wrong++;
+		return false;
+	}
+	return false;
+}
+
+/* Of the job, and nothing against it. */
 static bool counts(const struct source_request *q, const struct catalog_entry *entry,
                    struct source_passed *passed)
 {
@@ -71,37 +98,54 @@ static bool counts(const struct source_request *q, const struct catalog_entry *e
 		passed->n_plain++;
 		return false;
 	}
-	return true;
+	return is_signed_well(q, entry, passed);
 }
 
 char *sourcefind_describe_passed(const struct source_passed *passed)
 {
-	if (passed->n_plain == 0)
-		return xstrdup("");
-	return xasprintf(", of which %zu are not encrypted (name one, with --plain, to take it all the "
-	                 "same)",
-	                 passed->n_plain);
+	const struct {
+		size_t n;
+		const char *what;
+	} kinds[] = {
+	    {passed->n_plain, "not encrypted (to take one, name it, with --plain)"},
+	    {passed->n_unsigned, "not signed (to take one, name it)"},
+	    {passed->n_unknown, "signed by keys that are not trusted"},
+	    {passed->n_wrong, "with a wrong signature"},
+	};
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		AUTO(free) char *before = NULL;
+
+		if (kinds[i].n == 0)
+			continue;
+		before = text;
+		text = xasprintf("%s%s%zu %s", before,
+		                 before[0] == '\0' ? ", of which these are passed over: " : ", ",
+		                 kinds[i].n, kinds[i].what);
+	}
+	return text;
 }
 
 /* One of the line that was written to last is newer than one of any other. */
+static bool is_newer(const struct catalog_entry *entry, const struct catalog_entry *than)
+{
+	if (catalog_same_line(than, entry))
+		return catalog_compare(than, entry) < 0;
+	return than->finished_s < entry->finished_s;
+}
+
 static void consider(struct catalog_entry *entry, const char *entry_at, void *userdata)
 {
 	struct newest *newest = userdata;
 	const struct catalog_entry *before = newest->entry;
-	bool newer;
 
 	newest->n_seen++;
 	if (!counts(newest->request, entry, &newest->passed)) {
 		catalog_entry_free(entry);
 		return;
 	}
-	if (before == NULL)
-		newer = true;
-	else if (catalog_same_line(before, entry))
-		newer = catalog_compare(before, entry) < 0;
-	else
-		newer = before->finished_s < entry->finished_s;
-	if (!newer) {
+	if (before != NULL && !is_newer(entry, before)) {
 		catalog_entry_free(entry);
 		return;
 	}
@@ -239,6 +283,34 @@ static int find_id(const struct source_request *q, struct problem *problem,
 	                   q->directory);
 }
 
+bool sourcefind_is_latest(const struct source_request *q)
+{
+	return strcmp(q->name, LATEST) == 0;
+}
+
+int sourcefind_known(const struct source_request *q, const struct catalog_entry *entry,
+                     struct problem *problem, struct catalog_entry **ret_known,
+                     struct catalog_entry **ret_newer)
+{
+	const struct source_request here = {.directory = q->known, .job = entry->job};
+	AUTO(free) char *path = xasprintf("%s/%s" ENTRY_SUFFIX, q->known, entry->id);
+	struct newest newest = {.request = &here};
+	int r;
+
+	/* A new machine has no directory yet. */
+	if (access(q->known, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	r = read_entry(path, problem, ret_known);
+	if (r == 0)
+		r = visit_directory(&here, problem, consider, &newest);
+	free(newest.entry_at);
+	if (newest.entry != NULL && newest.entry->cluster_id == entry->cluster_id &&
+	    is_newer(newest.entry, entry))
+		*ret_newer = TAKE_PTR(newest.entry);
+	catalog_entry_free(newest.entry);
+	return r;
+}
+
 int sourcefind_local(const struct source_request *q, struct problem *problem,
                      struct sourcefound *ret_found)
 {
@@ -248,7 +320,7 @@ int sourcefind_local(const struct source_request *q, struct problem *problem,
 		return problem_set(problem, -ENOENT, "NOT_FOUND",
 		                   "there is no file '%s', and no directory to look for such a snapshot",
 		                   q->name);
-	if (strcmp(q->name, LATEST) == 0)
+	if (sourcefind_is_latest(q))
 		return find_latest(q, problem, ret_found);
 	if (!catalog_id_is_good(q->name))
 		return problem_set(problem, -EINVAL, "NOT_FOUND",
@@ -390,7 +462,7 @@ static int one_object(const struct source_request *q, const struct keys *keys,
 int sourcefind_s3(const struct source_request *q, struct problem *problem,
                   struct sourcefound *ret_found)
 {
-	bool latest = strcmp(q->name, LATEST) == 0;
+	bool latest = sourcefind_is_latest(q);
 	/* An id has no letter that means something in a pattern. */
 	AUTO(free)
 	char *pattern = latest ? catalog_entry_pattern(q->job) : xasprintf("%s" ENTRY_SUFFIX, q->name);

@@ -3,6 +3,8 @@
 
 /* Which file or object a name means (source.h), and the catalogue's entry beside it. */
 
+#include <stdbool.h>
+
 #include "etcdwatch/worker/source.h"
 
 /* More are not kept of what a server lists: so many are no snapshots of one cluster. */
@@ -24,6 +26,15 @@ int sourcefind_local(const struct source_request *request, struct problem *probl
                      struct sourcefound *ret_found);
 int sourcefind_s3(const struct source_request *request, struct problem *problem,
                   struct sourcefound *ret_found);
+
+/* False: the request names one snapshot. */
+bool sourcefind_is_latest(const struct source_request *request);
+
+/* What the job's directory on this node has of the same id, and the newest good snapshot there that
+ * is newer, of the same job; NULL: none. Both are the caller's to free. */
+int sourcefind_known(const struct source_request *request, const struct catalog_entry *entry,
+                     struct problem *problem, struct catalog_entry **ret_known,
+                     struct catalog_entry **ret_newer);
 
 /* Every entry that "latest" would be chosen from, of the job that the request names, in no order.
  * In S3 there are as many of them as are looked at for that. The name is not looked at. */

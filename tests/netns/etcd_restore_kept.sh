@@ -63,6 +63,10 @@ dir=$(etcdwatch_directory n1)
 mkdir "$T/new"
 mapfile -t ids < <(entries n1 | jq -rs 'sort_by(.revision)[].id')
 mapfile -t revisions < <(entries n1 | jq -rs 'sort_by(.revision)[].revision')
+key=$(fairlead n1 -o json etcd snapshot key | jq -r .key)
+fairlead n1 etcd snapshot key | has_line "^  - $key" || fail "no line for the configuration"
+expect_equal "what is signed" "$(fairlead n1 -o json etcd snapshot list | jq -r .signed | sort -u)" trusted
+expect_equal "by which key" "$(entries n1 | jq -r .key | sort -u)" "$key"
 kill_hard etcd-n1 etcd-n2 etcd-n3 etcdwatch-n1
 
 say "from its directory"
@@ -140,6 +144,29 @@ for how in "INT worker" "TERM cli" "KILL cli"; do
 	expect_equal "what $how leaves" "$(ls -A "$T/scratch")" ""
 done
 
+say "on a new machine, by the keys of its configuration"
+with_keys() { # KEY
+	cp "$T/etcdwatch-n1.yaml" "$T/with-keys.yaml"
+	printf '%s\n' --- "apiVersion: fairlead/v1" "kind: EtcdWatchConfig" "trustedKeys: [$1]" >>"$T/with-keys.yaml"
+	sed -i "s|^directory: .*|directory: $T/empty|" "$T/with-keys.yaml"
+}
+with_keys "$key"
+restored "the newest" "${revisions[1]}" --config "$T/with-keys.yaml" --identity "$T/one.key" s3:site/latest
+restore --config "$T/with-keys.yaml" --identity "$T/one.key" s3:site/latest | has_line "^signed  *by a trusted key, $key" ||
+	fail "the plan does not say who has signed it"
+with_keys ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=
+refused "2 signed by keys that are not trusted" --config "$T/with-keys.yaml" --identity "$T/one.key" s3:site/latest
+refused "which is none of the trusted keys" --config "$T/with-keys.yaml" \
+	--identity "$T/one.key" "s3:site/${ids[1]}"
+restored "a key that is named besides" "${revisions[1]}" --config "$T/with-keys.yaml" --trust "$key" \
+	--identity "$T/one.key" s3:site/latest
+
+say "the store hides the newest, which this node knows"
+store_keys site >"$T/keys"
+for name in $(grep "${ids[1]}" "$T/keys"); do store site rm "$name" >/dev/null; done
+refused "knows a newer one, ${ids[1]}" --identity "$T/one.key" s3:site/latest
+restored "the other one by its id" "${revisions[0]}" --identity "$T/one.key" "s3:site/${ids[0]}"
+
 say "refused"
 ! "$T/alone/fairlead" etcd restore "$T/none.db" 2>"$T/out" || fail "restored without a worker"
 expect "it says what is missing" grep -q "'etcdwatch-worker' is not installed" "$T/out"
@@ -159,6 +186,8 @@ cp -p "$T/good" "$file"
 entry=$dir/${ids[0]}.json
 cp -p "$entry" "$T/good.json"
 jq '.hashkv += 1' "$T/good.json" >"$entry"
+refused "the signature of the entry of '${ids[0]}' is wrong" --identity "$T/one.key" "${ids[0]}"
+jq 'del(.signature, .key) | .hashkv += 1' "$T/good.json" >"$entry"
 refused "and the catalogue says" --identity "$T/one.key" "${ids[0]}"
 jq '.verified.tree = false' "$T/good.json" >"$entry"
 refused "has not verified" --identity "$T/one.key" "${ids[0]}"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A store that lies, to whoever restores from it: of the length of a snapshot, by a longer one in its
 # place, by one that unpacks to more than the catalogue says, by a stranger's database that is not
-# encrypted. Each is refused before the disk is filled, with what was expected and what came, and
+# encrypted, or not signed by a node. Each is refused before the disk is filled, with what was expected and what came, and
 # leaves nothing behind.
 . "$(dirname "$0")/lib-s3.sh"
 
@@ -72,9 +72,9 @@ for how in "--identity age.key" "--encrypted"; do
 	refused "by its id, $how" PLAIN "$ID" "is not encrypted" "--plain"
 	expect_equal "fetched" "$(fault_count "^GET .*$ID.db.zst")" 0
 	RESTORED=latest
-	refused "the newest, $how" NOT_FOUND "1 entries, of which 1 are not encrypted"
+	refused "the newest, $how" NOT_FOUND "among 1 entries" "1 not encrypted"
 	RESTORE_OPTIONS+=(--plain)
-	refused "the newest with --plain, $how" NOT_FOUND "1 are not encrypted"
+	refused "the newest with --plain, $how" NOT_FOUND "1 not encrypted"
 	RESTORED=$ID
 	restore "$PLAIN"
 	expect_ok "by its id with --plain, $how"
@@ -86,11 +86,95 @@ RESTORE_OPTIONS=(--identity age.key)
 KEY=$FOLDER/$ID.db.zst.age
 store good '.encryption = "age" | .recipients = 1 | .file += ".age"'
 refused "by its id" CORRUPT "$ID" "is not what its name says"
-RESTORED=latest
-refused "the newest" CORRUPT "$ID" "is not what its name says"
-RESTORED=$ID
 s3 rm "$KEY"
 KEY=$FOLDER/$ID.db.zst
+RESTORE_OPTIONS=()
+
+# "ed25519:BASE64" of a private key that openssl has made.
+new_key() { # NAME
+	openssl genpkey -algorithm ed25519 -out "$1.key"
+	PUBLIC[$1]=ed25519:$(openssl pkey -in "$1.key" -pubout -outform DER | tail -c 32 | base64)
+}
+
+# The entry in the bucket gets the signature that its bytes deserve, by openssl.
+sign() { # KEY
+	{
+		echo "fairlead snapshot v1"
+		jq -cS '.period = .period | del(.version, .usage, .rejected, .copies, .signature, .key)' entry.json
+	} >signed
+	jq --arg key "${PUBLIC[$1]}" --arg signature \
+		"v1:$(openssl pkeyutl -sign -rawin -inkey "$1.key" -in signed | base64 -w 0)" \
+		'. + {key: $key, signature: $signature}' entry.json >entry.signed
+	s3 put entry.signed "$FOLDER/$ID.json"
+	expect_ok "put the signed entry"
+}
+
+# The last restore went well, and the signature was found to be this.
+restored() { # WHAT VERDICT
+	restore "$PLAIN"
+	expect_ok "$1" "signed=$2"
+	"$WORKER" restore clean --data-dir "$PWD/new/etcd" >/dev/null
+}
+
+declare -A PUBLIC=()
+new_key node
+new_key old
+new_key stranger
+
+say "an entry that no node has signed is taken by its id alone"
+store good
+for how in "--own-key ${PUBLIC[node]}" "--trust ${PUBLIC[node]}"; do
+	read -ra RESTORE_OPTIONS <<<"$how"
+	RESTORED=latest
+	refused "the newest, $how" NOT_FOUND "1 not signed"
+	RESTORED=$ID
+	restored "by its id, $how" none
+done
+
+say "one that a node has signed is the newest, by each of the keys that are trusted"
+sign node
+RESTORED=latest
+RESTORE_OPTIONS=(--own-key "${PUBLIC[node]}")
+restored "its own key" trusted
+RESTORE_OPTIONS=(--trust "${PUBLIC[old]}" --trust "${PUBLIC[node]}")
+restored "one of two" trusted
+RESTORE_OPTIONS=(--trust "${PUBLIC[old]}")
+refused "its key was dropped" NOT_FOUND "1 signed by keys that are not trusted"
+
+say "a stranger signs as well, with another key"
+sign stranger
+RESTORE_OPTIONS=(--trust "${PUBLIC[node]}" --own-key "${PUBLIC[stranger]}")
+refused "the newest" NOT_FOUND "1 signed by keys that are not trusted"
+RESTORED=$ID
+refused "by its id" UNTRUSTED "$ID" "${PUBLIC[stranger]}, which is none of the trusted keys"
+RESTORE_OPTIONS=(--own-key "${PUBLIC[node]}")
+restored "where no keys are configured" unknown-key
+
+say "or changes what was signed"
+sign node
+jq '.revision = 9000' entry.signed >entry.changed
+s3 put entry.changed "$FOLDER/$ID.json"
+refused "by its id" UNTRUSTED "$ID" "signature of the entry" "is wrong"
+RESTORED=latest
+refused "the newest" NOT_FOUND "1 with a wrong signature"
+RESTORED=$ID
+
+say "what this node knows is another snapshot, or a newer one"
+mkdir -p known
+RESTORE_OPTIONS=(--own-key "${PUBLIC[node]}" --known "$PWD/known")
+sign node
+jq '.db_sha256 = "'"$(sha256 entry.json)"'"' entry.json >"known/$ID.json"
+refused "by its id" MISMATCH "the store has another '$ID' than this node's catalogue in"
+cp entry.json "known/$ID.json"
+jq '.id = "20261121T213000Z-hourly-cp-1-r9" | .revision = 9 | .started = "2026-11-21T21:30:00Z" |
+	.file = .id + ".db.zst"' entry.json >known/20261121T213000Z-hourly-cp-1-r9.json
+RESTORED=latest
+restore "$PLAIN"
+expect_ok "the newest"
+expect_equal "what this node knows" "$(jq -c '.newer_known | [.id, .named]' <<<"$LAST")" \
+	'["20261121T213000Z-hourly-cp-1-r9",false]'
+"$WORKER" restore clean --data-dir "$PWD/new/etcd" >/dev/null
+RESTORED=$ID
 RESTORE_OPTIONS=()
 store good
 

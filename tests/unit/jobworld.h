@@ -163,7 +163,8 @@ struct store_call {
 	char *id; /* to remove; NULL: it is a scan */
 };
 
-struct store *store_new(struct disk *disk, const char *directory UNUSED, const char *job UNUSED)
+struct store *store_new(struct disk *disk, const char *directory UNUSED, const char *job UNUSED,
+                        const struct signature_key *key UNUSED)
 {
 	struct store *s = NEW0(struct store);
 

@@ -176,6 +176,10 @@ static void board_of_net(FILE *out, const json_t *objects, int64_t now_us UNUSED
 	"\"foreign_mac\":\"02:00:00:00:00:01\",\"foreign_node\":\"n3\","                           \
 	"\"last_move\":{\"from\":\"n3\",\"reason\":\"silent\",\"time\":\"2025-12-31T23:00:00Z\"}}]"
 
+#define KEYS                                                        \
+	"[{\"node\":\"n1\",\"key\":\"ed25519:AAAA\",\"trusted\":false," \
+	"\"trusted_keys\":[\"ed25519:BBBB\"]}]"
+
 static const struct sample {
 	const char *name;
 	void (*render)(FILE *out, const json_t *objects, int64_t wall_now_us);
@@ -192,6 +196,7 @@ static const struct sample {
     {"etcd snapshot jobs", etcdwatch_render_jobs, JOBS, " alarm "},
     /* Without both of these there is no entry. */
     {"etcd snapshot list", etcdwatch_render_list, SNAPSHOTS, " digest tree "},
+    {"etcd snapshot key", etcdwatch_render_key, KEYS, ""},
     {"etcd snapshot prune", etcdwatch_render_prune, PRUNED, ""},
     {"etcd drill", render_drill, DRILL, ""},
     {"net status", net_render_status, NET, ""},

@@ -162,7 +162,7 @@ static void begin(bool packs)
 	server_set_answer(servers[1], SERVER_HASHKV, &agrees.base);
 	CHECK_EQ_INT(etcd_new(ev, &options, error, &etcd), 0);
 	CHECK_EQ_INT(disk_new(ev, &disk), 0);
-	store = store_new(disk, directory, name);
+	store = store_new(disk, directory, name, NULL);
 	CHECK(scratch_shell("mkdir d"));
 	scan();
 }
@@ -496,7 +496,7 @@ static void test_abandon(void)
 	(void) sync_run(ev, 50, NULL, 0);
 	CHECK_EQ_INT(got.n, 0);
 	CHECK_EQ_INT(disk_new(ev, &disk), 0);
-	store = store_new(disk, job.directory, job.name);
+	store = store_new(disk, job.directory, job.name, NULL);
 	scan();
 	CHECK_NOTHING_LEFT();
 	end();

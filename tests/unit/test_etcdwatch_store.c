@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory of snapshots: what is kept is found again, what is odd is told and left alone. */
 #include "etcdwatch/store/store.h"
+#include "etcdwatch/catalog/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,7 +123,7 @@ static int reject(struct store *store, int64_t started_s)
 
 static void test_keep(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 
 	CHECK_EQ_INT(scan(store), 0);
 	CHECK_EQ_INT(store_n(store), 0);
@@ -137,7 +138,7 @@ static void test_keep(struct disk *disk)
 	store_free(store);
 
 	/* And so the next process finds it. */
-	store = store_new(disk, directory, "a");
+	store = store_new(disk, directory, "a", NULL);
 	CHECK_EQ_INT(scan(store), 0);
 	CHECK_EQ_INT(store_n(store), 2);
 	CHECK_EQ_INT(store_n_odd(store), 0);
@@ -147,7 +148,7 @@ static void test_keep(struct disk *disk)
 /* Where the directory is; that of the disk changes meanwhile, so only about. */
 static void test_free_bytes(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 	struct statvfs fs;
 	int64_t free_bytes;
 
@@ -160,9 +161,48 @@ static void test_free_bytes(struct disk *disk)
 	store_free(store);
 }
 
+/* What is kept is signed, again when its timeline changes; what another node has signed stays. */
+static void test_signed(struct disk *disk)
+{
+	AUTO(free) char *key_path = path_of(".signing.key");
+	AUTO(free) char *other_path = path_of(".other.key");
+	AUTO(signature_key_free) struct signature_key *key = NULL, *other = NULL;
+	const char *id = "19700101T013320Z-a-m1-r50";
+	struct answer a = {0};
+	struct store *store;
+
+	CHECK_EQ_INT(signature_key_load_or_make(key_path, &key), 0);
+	CHECK_EQ_INT(signature_key_load_or_make(other_path, &other), 0);
+	store = store_new(disk, directory, "a", key);
+	CHECK_EQ_INT(keep(store, "a", 5600, 50), 0);
+	store_set_timeline(store, id, 2, done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), 0);
+	if (CHECK(store_find(store, id) != NULL)) {
+		const struct catalog_entry *e = store_find(store, id);
+		const char *const keys[] = {signature_key_public(key)};
+		const struct trust trust = {.keys = keys, .n = 1};
+
+		CHECK_EQ_INT(e->timeline, 2);
+		CHECK_EQ_INT(trust_judge(e, &trust), TRUST_GOOD);
+	}
+	store_free(store);
+	store = store_new(disk, directory, "a", other);
+	a = (struct answer){0};
+	store_set_timeline(store, id, 3, done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), 0);
+	CHECK(store_find(store, id) != NULL && store_find(store, id)->timeline == 2 &&
+	      trust_judge(store_find(store, id), NULL) == TRUST_UNKNOWN);
+	a = (struct answer){0};
+	store_remove(store, &id, 1, done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), 0);
+	store_free(store);
+	(void) unlink(key_path);
+	(void) unlink(other_path);
+}
+
 static void test_leftovers(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 
 	write_file(".taking-a-4711.db", "half");
 	write_file(".taking-a-4711.db.zst", "half packed");
@@ -187,7 +227,7 @@ static void test_odd(struct disk *disk)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct store *store = store_new(disk, directory, "a");
+		struct store *store = store_new(disk, directory, "a", NULL);
 
 		write_file(cases[i].name, cases[i].text);
 		CHECK_EQ_INT(scan(store), 0);
@@ -208,12 +248,12 @@ static void test_odd(struct disk *disk)
 
 static void test_other_job(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a-b");
+	struct store *store = store_new(disk, directory, "a-b", NULL);
 
 	CHECK_EQ_INT(keep(store, "a-b", 3000, 30), 0);
 	CHECK_EQ_INT(store_n(store), 1);
 	store_free(store);
-	store = store_new(disk, directory, "a");
+	store = store_new(disk, directory, "a", NULL);
 	CHECK_EQ_INT(scan(store), 0);
 	CHECK_EQ_INT(store_n(store), 2);
 	CHECK_EQ_INT(store_n_odd(store), 0);
@@ -222,7 +262,7 @@ static void test_other_job(struct disk *disk)
 
 static void test_remove(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 	const char *id = "19700101T001640Z-a-m1-r10";
 	struct answer a = {0};
 
@@ -236,7 +276,7 @@ static void test_remove(struct disk *disk)
 
 static void test_reject(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 
 	CHECK_EQ_INT(scan(store), 0);
 	for (int64_t s = 5000; s < 5005; s++)
@@ -277,7 +317,7 @@ static void test_adopted(struct disk *disk)
 {
 	static const char body_sha256[] =
 	    "4fd24382e6a60f42a9b4a85f8135fd29c109de63d8c604138b6817cdec77d3c0";
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 	size_t before;
 
 	CHECK_EQ_INT(scan(store), 0);
@@ -320,7 +360,7 @@ static void test_adopted(struct disk *disk)
 /* Calls that come at once are done one after the other. */
 static void test_many(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 	AUTO(free) char *path = path_of(".taking-a-1.db");
 	char target[] = "site", key[] = "k/x.db";
 	const struct catalog_copy copy = {
@@ -352,7 +392,7 @@ static void test_many(struct disk *disk)
 
 static void test_no_entry_no_file(struct disk *disk)
 {
-	struct store *store = store_new(disk, directory, "a");
+	struct store *store = store_new(disk, directory, "a", NULL);
 	const char *entry = "19700101T015000Z-a-m1-r60.json";
 	AUTO(free) char *in_the_way = path_of(entry);
 
@@ -377,6 +417,7 @@ int main(void)
 		return 1;
 	test_keep(disk);
 	test_free_bytes(disk);
+	test_signed(disk);
 	test_leftovers(disk);
 	test_odd(disk);
 	test_other_job(disk);

@@ -230,7 +230,8 @@ static void test_plain(void)
 	sourcefound_fini(&found);
 	(void) scratch_shell("rm snaps/*r100.json");
 	CHECK(sourcefind_local(&request, &problem, &found) < 0);
-	CHECK(strstr(problem.reason, "among 1 entries, of which 1 are not encrypted") != NULL);
+	CHECK(strstr(problem.reason,
+	             "among 1 entries, of which these are passed over: 1 not encrypted") != NULL);
 	/* A file by its path, packed and as it is; and one by its id, of which the entry says enough.
 	 */
 	(void) scratch_shell("cp %s a.db && zstd -q a.db", real);

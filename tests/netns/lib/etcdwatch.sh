@@ -58,13 +58,13 @@ etcdwatch_start() { # NODE...
 		[[ -x $T/bin/$program ]] || install -D -m 755 "$(dirname "$ETCDWATCH")/$program" "$T/bin/$program"
 	done
 	for node in "$@"; do
-		install -d -o nobody "$T/run-$node"
+		install -d -o nobody "$T/run-$node" "$T/state-$node"
 		[[ -d $(etcdwatch_directory "$node") ]] || install -d -o nobody -m 700 "$(etcdwatch_directory "$node")"
 		etcdwatch_config "$node" >"$T/etcdwatch-$node.yaml"
 		# shellcheck disable=SC2086
 		spawn "etcdwatch-$node" "$node" setpriv --reuid nobody --regid nogroup --clear-groups \
 			--inh-caps -all --bounding-set -all --no-new-privs \
-			env "${EW_ENV[@]}" $WRAP "$T/bin/etcdwatch" \
+			env STATE_DIRECTORY="$T/state-$node" "${EW_ENV[@]}" $WRAP "$T/bin/etcdwatch" \
 			--config "$T/etcdwatch-$node.yaml" --runtime-dir "$T/run-$node" \
 			--log-level "${EW_LOG_LEVEL:-info}"
 		EW_SEEN+=("$node")
