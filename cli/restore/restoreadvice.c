@@ -286,43 +286,70 @@ static void look_at_extra(const struct subject *s)
 		          json_string_value(json_array_get(extra, i)));
 }
 
+static void look_at_learner(const struct subject *s, const json_t *member, const char *name)
+{
+	if (is_true(member, "demoted"))
+		texts_add(
+		    &s->plan->mind,
+		    "'%s' is a learner in the database and a voter in etcd's member list of that "
+		    "time (etcd 3.5.1 to 3.5.19 does not write a promotion); it is restored as a voter",
+		    name);
+	else if (is_true(member, "learner") && is_true(member, "listed"))
+		texts_add(&s->plan->mind,
+		          "'%s' was a learner when the snapshot was taken, and is restored as a voter",
+		          name);
+	else if (is_true(member, "learner"))
+		texts_add(&s->plan->mind,
+		          "'%s' is a learner in the snapshot (etcd 3.5.1 to 3.5.19 does not write a "
+		          "promotion), and is restored as a voter",
+		          name);
+}
+
+static void look_at_left_out(const struct subject *s, const json_t *member, const char *url)
+{
+	const char *name = text_of(member, "name");
+
+	if (name[0] != '\0')
+		texts_add(&s->plan->mind,
+		          "'%s' was a member and is none any more: it joins again "
+		          "with etcdctl member add and an empty data directory",
+		          name);
+	else if (is_true(member, "listed"))
+		texts_add(&s->plan->mind,
+		          "the member at %s was not started when the snapshot was taken, and is left out",
+		          url);
+	else
+		texts_add(&s->plan->mind,
+		          "the member at %s has no name in the snapshot, and is left out: if it was ever "
+		          "started, name all members by --initial-cluster",
+		          url);
+}
+
 static void look_at_member(const struct subject *s, const json_t *member)
 {
-	AUTO(free) char *nameless = restoreplan_name_nameless(s->source, member);
-	const char *name = nameless != NULL ? nameless : text_of(member, "name");
+	const char *name = text_of(member, "name");
 	const char *url = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
 	const struct newcluster_member *now =
 	    newcluster_find_url(s->plan->cluster, url != NULL ? url : "");
-	struct texts *mind = &s->plan->mind;
 
 	if (now == NULL)
 		now = newcluster_find(s->plan->cluster, name);
-	if (nameless != NULL && now != NULL && strcmp(now->name, nameless) == 0)
-		texts_add(mind,
+	if (now == NULL) {
+		look_at_left_out(s, member, url != NULL ? url : "no peer URL");
+		return;
+	}
+	if (is_true(member, "called") && strcmp(now->name, name) == 0)
+		texts_add(&s->plan->mind,
 		          "the member at %s has no name in the snapshot, as etcd 3.5 keeps none of "
 		          "those that joined later, and is called '%s' here, whatever its --name "
 		          "is; if it was never started, name the others by --initial-cluster",
 		          name, name);
-	if (now != NULL && is_true(member, "learner"))
-		texts_add(mind,
-		          "'%s' is a learner in the snapshot (etcd 3.5.1 to 3.5.19 does not write a "
-		          "promotion), and is restored as a voter",
-		          now->name);
-	if (now == NULL && name[0] == '\0')
-		texts_add(mind,
-		          "the member at %s has no name in the snapshot, and is left out: if it was ever "
-		          "started, name all members by --initial-cluster",
-		          url != NULL ? url : "no peer URL");
-	else if (now == NULL)
-		texts_add(mind,
-		          "'%s' was a member and is none any more: it joins again "
-		          "with etcdctl member add and an empty data directory",
-		          name);
+	look_at_learner(s, member, now->name);
 }
 
 static void look_at_members(const struct subject *s)
 {
-	const json_t *members = json_object_get(s->source, "members");
+	const json_t *members = s->plan->members;
 
 	for (size_t i = 0; i < json_array_size(members); i++)
 		look_at_member(s, json_array_get(members, i));
@@ -330,6 +357,21 @@ static void look_at_members(const struct subject *s)
 		texts_add(&s->plan->mind, "%zu members bear the loss of %zu, as many as %zu would",
 		          s->plan->cluster->n_members, s->plan->cluster->n_members / 2 - 1,
 		          s->plan->cluster->n_members - 1);
+}
+
+/* A member too few lives on in a second cluster; --initial-cluster says which there are. */
+static void look_at_differences(const struct subject *s)
+{
+	bool decided = s->wish->initial_cluster != NULL;
+	const struct texts *differ = &s->plan->differ;
+
+	for (size_t i = 0; i < differ->n; i++)
+		texts_add(decided ? &s->plan->mind : &s->plan->against,
+		          "etcd's member list of that time, in the catalogue, and the one in the database "
+		          "differ: %s%s",
+		          differ->items[i],
+		          decided ? ""
+		                  : "; name the members yourself, --initial-cluster NAME=PEER-URL,...");
 }
 
 /* --- afterwards ------------------------------------------------------------------------------- */
@@ -390,6 +432,7 @@ void restoreadvice_give(const struct restoreplan_wish *wish, const json_t *host,
 	look_at_signature(&s);
 	look_at_content(&s);
 	look_at_extra(&s);
+	look_at_differences(&s);
 	if (plan->self != NULL) {
 		look_at_peers(&s);
 		look_at_members(&s);

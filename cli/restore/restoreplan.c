@@ -9,6 +9,7 @@
 #include "base/conf_url.h"
 #include "base/mem.h"
 #include "cli/restore/restoreadvice.h"
+#include "cli/restore/restoremembers.h"
 
 void restoreplan_free(struct restoreplan *plan)
 {
@@ -21,6 +22,8 @@ void restoreplan_free(struct restoreplan *plan)
 	free(plan->initial_cluster);
 	free(plan->peer_urls);
 	free(plan->command);
+	json_decref(plan->members);
+	texts_fini(&plan->differ);
 	texts_fini(&plan->words);
 	texts_fini(&plan->against);
 	texts_fini(&plan->mind);
@@ -66,38 +69,20 @@ static char *join(const struct texts *parts)
 	return text;
 }
 
-char *restoreplan_name_nameless(const json_t *source, const json_t *member)
-{
-	const char *text = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
-	const char *version = text_of(source, "storage_version");
-	struct conf_url url;
-
-	if (version[0] == '\0')
-		version = text_of(source, "cluster_version");
-	if (strncmp(version, "3.5.", 4) != 0 || text_of(member, "name")[0] != '\0' || text == NULL ||
-	    conf_parse_url(text, &url) != NULL)
-		return NULL;
-	return xstrdup(url.host);
-}
-
 /*
- * The members of the snapshot, save those that were never started; to be freed. Each restored
- * member is a voter, so learners are not left out: etcd 3.5.1 to 3.5.19 does not write a promotion
- * into its database (etcd-io/etcd#19557), and without the members that kubeadm joined the rest
- * would be a second cluster.
+ * Those that have a name; to be freed. Each restored member is a voter, so learners are not left
+ * out: without the members that kubeadm joined the rest would be a second cluster.
  */
-static char *members_of_snapshot(const json_t *source)
+static char *named_members(const json_t *members)
 {
-	const json_t *members = json_object_get(source, "members");
 	struct texts parts = {0};
 	char *text;
 
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
-		AUTO(free) char *name = restoreplan_name_nameless(source, member);
 
-		if (name != NULL || text_of(member, "name")[0] != '\0')
-			add_member(&parts, member, name != NULL ? name : text_of(member, "name"));
+		if (text_of(member, "name")[0] != '\0')
+			add_member(&parts, member, text_of(member, "name"));
 	}
 	text = join(&parts);
 	texts_fini(&parts);
@@ -316,11 +301,12 @@ struct restoreplan *restoreplan_make(const struct restoreplan_wish *wish, const 
                                      const json_t *source)
 {
 	struct restoreplan *plan = NEW0(struct restoreplan);
-	AUTO(free)
-	char *members = wish->initial_cluster != NULL ? xstrdup(wish->initial_cluster)
-	                                              : members_of_snapshot(source);
+	AUTO(free) char *members = NULL;
 
 	plan->bump_revision = choose_bump(wish, host);
+	plan->members = restoremembers_read(source, &plan->differ);
+	members = wish->initial_cluster != NULL ? xstrdup(wish->initial_cluster)
+	                                        : named_members(plan->members);
 	make_cluster(wish, members, plan);
 	choose_self(wish, host, plan);
 	if (plan->self != NULL && wish->alone)

@@ -40,6 +40,8 @@ struct restoreplan_node {
 };
 
 struct restoreplan {
+	json_t *members;                      /* that the snapshot names, see restoremembers.h */
+	struct texts differ;                  /* why it is not certain that these were all */
 	struct newcluster *cluster;           /* NULL: none could be made, see `against` */
 	char *initial_cluster;                /* its text */
 	const struct newcluster_member *self; /* NULL: not known */
@@ -53,14 +55,6 @@ struct restoreplan {
 	struct texts mind;
 	struct texts then;
 };
-
-/*
- * What a member that has no name in the snapshot is called in the new cluster: the host of its
- * first peer URL; to be freed. NULL: it has a name, or it was never started. etcd 3.5 (seen with
- * 3.5.16) writes names of those alone into its database that the cluster began with, so there a
- * member that joined later cannot be told from one that was never started.
- */
-char *restoreplan_name_nameless(const json_t *source, const json_t *member);
 
 /* `host` and `source` are the last lines of the worker's commands of these names. */
 struct restoreplan *restoreplan_make(const struct restoreplan_wish *wish, const json_t *host,

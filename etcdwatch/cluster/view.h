@@ -42,7 +42,7 @@ struct view_member {
 /* A line of the member list, nothing of it cut. */
 struct view_listed {
 	uint64_t id;
-	char name[VIEW_LISTED_NAME_MAX];      /* "": not started yet */
+	char name[VIEW_LISTED_NAME_MAX];           /* "": not started yet */
 	char peer_urls[VIEW_LISTED_URLS_TEXT_MAX]; /* "https://10.0.0.1:2380,..." */
 	char client_urls[VIEW_LISTED_URLS_TEXT_MAX];
 	bool learner;

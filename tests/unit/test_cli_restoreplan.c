@@ -266,6 +266,73 @@ static void test_joined_by_learner(void)
 	CHECK(!has(&named->mind, "has no name") && !has(&named->mind, "is none any more"));
 }
 
+#define M(id, name, url, learner)                                           \
+	"{'id': '" id "', 'name': " name ", 'peer_urls': ['https://10.0.0." url \
+	":2380'], 'learner': " learner "}"
+#define N1 M("a1", "'n1'", "1", "false")
+#define N2 M("a2", "'n2'", "2", "false")
+#define N3 M("a3", "'n3'", "3", "false")
+#define LISTED(list) "{'entry': {'members': [" list "]}, 'members': ["
+
+/* The database's member list, and the one that the entry has from etcd itself. */
+static void test_member_lists(void)
+{
+	static const struct {
+		const char *source;
+		const char *against, *mind; /* a part of one; NULL: there is none */
+		size_t n_mind;              /* besides the one that is always said */
+	} cases[] = {
+	    {LISTED(N1 "," N2 "," N3) N3 "," N1 "," N2 "]}", NULL, NULL, 0},
+	    /* Joined by learners, as 3.5.16 has them. */
+	    {LISTED(N1 "," N2 "," N3) N1
+	     "," M("a2", "''", "2", "true") "," M("a3", "''", "3", "true") "]}",
+	     NULL, "'n3' is a learner in the database and a voter in etcd's member list", 2},
+	    {LISTED(N1 "," M("a2", "'n2'", "2", "true") "," N3) N1 "," N2 "," N3 "]}", NULL,
+	     "'n2' was a learner when the snapshot was taken, and is restored as a voter", 1},
+	    {LISTED(N1 "," N2 "," N3 "," M("a4", "null", "4", "true")) N1
+	     "," N2 "," N3 "," M("a4", "''", "4", "true") "]}",
+	     NULL, "the member at https://10.0.0.4:2380 was not started", 1},
+	    /* The list comes from a member that has not heard the name yet. */
+	    {LISTED(N1 "," M("a2", "null", "2", "false") "," N3) N1 "," N2 "," N3 "]}", NULL, NULL, 0},
+	    /* Of before a restore by etcd 3.4: the URLs and names are the same, the ids are not. */
+	    {LISTED(N1 "," N2 "," N3) M("b1", "'n1'", "1", "false") "," N1 "," N2 "," N3 "]}", NULL,
+	     NULL, 0},
+	    {LISTED(N1 "," N2 "," N3) N1 "," N2 "]}",
+	     "the member 'n3' at https://10.0.0.3:2380 is in the member list alone", NULL, 0},
+	    {LISTED(N1 "," N2 "," N3) N1 "," N2 "," N3 "," M("a4", "'n4'", "4", "false") "]}",
+	     "the member 'n4' at https://10.0.0.4:2380 is in the database alone", NULL, 0},
+	    {LISTED(N1 "," N2 "," N3) N1 "," N2 "," M("a3", "'n3'", "9", "false") "]}",
+	     "'n3' has the peer URL https://10.0.0.3:2380 in the member list and "
+	     "https://10.0.0.9:2380 in the database",
+	     NULL, 0},
+	    {LISTED(N1 "," N2 "," N3) N1 "," N2 "," M("a3", "'n9'", "3", "false") "]}",
+	     "the member at https://10.0.0.3:2380 is 'n3' in the member list and 'n9' in the database",
+	     NULL, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct restoreplan_wish wish = plain_wish();
+		AUTO(restoreplan_free) struct restoreplan *plan = make(&wish, NULL, cases[i].source);
+		AUTO(restoreplan_free) struct restoreplan *decided = NULL;
+		bool good = CHECK_EQ_INT(plan->against.n, cases[i].against != NULL);
+
+		good &= cases[i].against == NULL || CHECK(has(&plan->against, cases[i].against));
+		good &= cases[i].mind == NULL || CHECK(has(&plan->mind, cases[i].mind));
+		good &= cases[i].against != NULL || CHECK_EQ_INT(plan->mind.n, 1 + cases[i].n_mind);
+		good &= CHECK_EQ_STR(plan->initial_cluster, THREE);
+		/* The operator's word is what counts. */
+		wish.initial_cluster = THREE;
+		decided = make(&wish, NULL, cases[i].source);
+		good &= CHECK_EQ_INT(decided->against.n, 0);
+		good &= cases[i].against == NULL || CHECK(has(&decided->mind, cases[i].against));
+		if (!good) {
+			(void) fprintf(stderr, "  case %zu: %s\n", i, cases[i].source);
+			print_all("against", &plan->against);
+			print_all("mind", &plan->mind);
+		}
+	}
+}
+
 /* The only member of a plan is not this machine because there is no other. */
 static void test_single(void)
 {
@@ -365,6 +432,7 @@ int main(void)
 	test_plain();
 	test_rules();
 	test_joined_by_learner();
+	test_member_lists();
 	test_single();
 	test_by_host_name();
 	test_wishes();

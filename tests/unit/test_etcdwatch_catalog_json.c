@@ -107,8 +107,8 @@ static void test_accepted(void)
 		CHECK_EQ_STR(twice, printed);
 		if (cases[i].same)
 			CHECK_EQ_STR(printed, text);
-		CHECK_EQ_INT(catalog_is_good(e),
-		             strstr(text, "\"digest\": false") == NULL && strstr(text, "two roots") == NULL);
+		CHECK_EQ_INT(catalog_is_good(e), strstr(text, "\"digest\": false") == NULL &&
+		                                     strstr(text, "two roots") == NULL);
 	}
 }
 
