@@ -66,6 +66,7 @@ void catalog_entry_free(struct catalog_entry *entry)
 	free(entry->extra);
 	free(entry->copies);
 	free(entry->members);
+	free(entry->members_differ);
 	free(entry->id);
 	free(entry->job);
 	free(entry->member_name);

@@ -74,7 +74,8 @@ struct catalog_entry {
 	char *member_name;
 	struct catalog_member *members; /* of the cluster, as the snapshot was begun */
 	size_t n_members;               /* 0: the list is not known, as in old entries */
-	char *node;                     /* that took it; NULL: not told, as in old entries */
+	char *members_differ; /* the database's list from it (listdiff.h); NULL: it does not */
+	char *node;           /* that took it; NULL: not told, as in old entries */
 	char *server_version;
 	int64_t period_s; /* for which it was taken, claimed through etcd; 0: nobody was elected */
 	int64_t revision; /* read from the file */
@@ -126,6 +127,9 @@ bool catalog_id_is_good(const char *id);
 char *catalog_entry_pattern(const char *job);
 /* "<id>.db[.tar][.zst][.age]", .tar when other files are in it; the caller frees it. */
 char *catalog_file_name(const struct catalog_entry *entry);
+
+/* Has no control characters, with which an entry cannot be read. */
+bool catalog_text_is_clean(const char *text);
 
 /* --- JSON --- */
 

@@ -47,7 +47,7 @@ struct field {
 	size_t offset;
 	int64_t min, max; /* SORT_NUMBER, SORT_U32; max 0: none */
 	const char *word; /* SORT_PACKING */
-	bool is_late;     /* it may change after the entry was signed, so it is not signed */
+	bool is_late;     /* not signed: it may change later, or follows from what is */
 };
 
 #define ENTRY(member) offsetof(struct catalog_entry, member)
@@ -93,6 +93,10 @@ static const struct field entry_fields[] = {
      .in = "verified",
      .sort = SORT_TEXT_OR_NULL,
      .offset = ENTRY(hashkv_verified)},
+    {.key = "members_differ",
+     .sort = SORT_TEXT_OR_NONE,
+     .offset = ENTRY(members_differ),
+     .is_late = true},
     {.key = "rejected", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(rejected), .is_late = true},
     {.key = "signature", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(signature), .is_late = true},
     {.key = "key", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(key), .is_late = true},
@@ -148,7 +152,7 @@ static int PRINTF_LIKE(2, 3) fail(char *error, const char *fmt, ...)
 }
 
 /* It will be shown on terminals. Of C1 controls, which UTF-8 spells C2 80 to C2 9F, the same. */
-static bool text_is_clean(const char *text)
+bool catalog_text_is_clean(const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *) text; *p != '\0'; p++) {
 		if (*p < 0x20 || *p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0))
@@ -165,7 +169,7 @@ static const char *read_text(const json_t *value, size_t max, char **slot)
 		return "is no text";
 	if (text[0] == '\0' || json_string_length(value) > max)
 		return "is empty or too long";
-	if (!text_is_clean(text))
+	if (!catalog_text_is_clean(text))
 		return "holds a control character";
 	free(*slot);
 	*slot = xstrdup(text);

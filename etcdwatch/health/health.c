@@ -53,8 +53,19 @@ struct health {
 /* --- what is known without asking --------------------------------------------------------------
  */
 
-/* What fills etcd, by the newest snapshot of any job. */
-static void look_at_usage(struct health *h)
+static bool says_usage(const struct catalog_entry *e)
+{
+	return e->usage != NULL && e->usage->bytes > 0;
+}
+
+static bool says_members(const struct catalog_entry *e)
+{
+	return e->n_members > 0;
+}
+
+/* The newest snapshot of any job that says it; NULL: none does. */
+static const struct catalog_entry *newest_snapshot(const struct health *h,
+                                                   bool (*says)(const struct catalog_entry *entry))
 {
 	const struct catalog_entry *newest = NULL;
 	struct job_report report;
@@ -64,10 +75,17 @@ static void look_at_usage(struct health *h)
 
 		job_fill_report(h->options.jobs[i], &report);
 		e = report.last_good;
-		if (e != NULL && e->usage != NULL && e->usage->bytes > 0 &&
-		    (newest == NULL || e->started_s > newest->started_s))
+		if (e != NULL && says(e) && (newest == NULL || e->started_s > newest->started_s))
 			newest = e;
 	}
+	return newest;
+}
+
+/* What fills etcd. */
+static void look_at_usage(struct health *h)
+{
+	const struct catalog_entry *newest = newest_snapshot(h, says_usage);
+
 	h->o.n_parts = newest != NULL ? MIN(newest->usage->n_parts, ARRAY_SIZE(h->o.parts)) : 0;
 	for (size_t i = 0; i < h->o.n_parts; i++) {
 		const struct catalog_part *part = &newest->usage->parts[i];
@@ -76,6 +94,14 @@ static void look_at_usage(struct health *h)
 		(void) snprintf(seen->prefix, sizeof(seen->prefix), "%s", part->prefix);
 		seen->percent = (int) (100. * (double) part->bytes / (double) newest->usage->bytes);
 	}
+}
+
+static void look_at_stored_members(struct health *h)
+{
+	const struct catalog_entry *newest = newest_snapshot(h, says_members);
+
+	h->o.members_differ = newest != NULL ? newest->members_differ : NULL;
+	h->o.members_differ_in = newest != NULL ? newest->id : NULL;
 }
 
 /* Another node's snapshot is known by its record: its period is done. */
@@ -147,6 +173,7 @@ static void round_cb(void *userdata)
 	for (size_t i = 0; i < h->o.n_jobs; i++)
 		look_at_job(h, i);
 	look_at_usage(h);
+	look_at_stored_members(h);
 	look_at_record(h);
 	compare_look(h->compare, &h->o);
 	compare_fill(h->compare, &h->o);

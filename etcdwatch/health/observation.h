@@ -140,5 +140,9 @@ struct observation {
 	struct observation_part parts[OBSERVATION_PARTS_MAX];
 	size_t n_parts;
 
+	/* In which the database's member list differs from etcd's, by the newest snapshot on this node;
+	 * NULL: in nothing. Borrowed, as the snapshot's id. */
+	const char *members_differ, *members_differ_in;
+
 	struct observation_record record;
 };

@@ -67,6 +67,12 @@ const struct rules_rule rules[RULES_N] = {
          "a member has another list of members than most",
          "It has missed a change, or belongs to another cluster: look at its log. If that stays, "
          "remove it and add it anew with an empty data directory."},
+    [RULE_STORED_MEMBERS_DIFFER] =
+        {"stored-members-differ", RULES_WARNING, 0, 0, rules_stored_members, -1,
+         "the member list in etcd's database, as the newest snapshot has it, is not etcd's own",
+         "Before you upgrade to etcd 3.6, which goes by the database: upgrade every member to the "
+         "newest release of 3.5 (3.5.26 or later), which mends the database, see that all are "
+         "healthy, and take a snapshot (etcd#19557, #20793)."},
     [RULE_CLUSTER_IDS_DIFFER] =
         {"cluster-ids-differ", RULES_CRITICAL, 0, 60, rules_cluster_ids, -1,
          "endpoints belong to different clusters",

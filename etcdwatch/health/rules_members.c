@@ -173,3 +173,11 @@ void rules_missing(const struct rules_asked *a)
 			rules_unknown_name(a, name);
 	}
 }
+
+void rules_stored_members(const struct rules_asked *a)
+{
+	if (a->o->members_differ != NULL)
+		rules_hit_cluster(a,
+		                  "the member list in the database differs from etcd's (snapshot %s): %s",
+		                  a->o->members_differ_in, a->o->members_differ);
+}

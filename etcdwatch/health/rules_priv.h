@@ -35,7 +35,7 @@ rules_look_fn rules_no_leader, rules_quorum_lost, rules_reads_fail, rules_member
     rules_member_cut_off, rules_leaders_differ, rules_applied_lag, rules_elections;
 /* rules_members.c: who belongs to it. */
 rules_look_fn rules_not_started, rules_learner, rules_even, rules_versions, rules_lists,
-    rules_cluster_ids, rules_unexpected, rules_missing;
+    rules_stored_members, rules_cluster_ids, rules_unexpected, rules_missing;
 /* rules_data.c: what is in the databases, and how they keep up. */
 rules_look_fn rules_no_space, rules_corrupt, rules_data, rules_quota, rules_runway,
     rules_fragmented, rules_fsync, rules_commit, rules_proposals;

@@ -73,7 +73,7 @@ struct proof {
 	unsigned n_tries;
 	uint32_t theirs; /* READING_AGAIN: what it is to be */
 	struct proof_facts facts;
-	json_t *usage;
+	json_t *usage, *members;
 	char agreed[VIEW_NAME_MAX];
 	char disagreed[VIEW_NAME_MAX];
 	char not_compared[PROOF_TEXT_MAX];
@@ -102,6 +102,7 @@ void proof_free(struct proof *p)
 	view_cancel(p->look);
 	child_free(p->child);
 	json_decref(p->usage);
+	json_decref(p->members);
 	free(p->worker);
 	free(p->path);
 	free(p);
@@ -115,6 +116,7 @@ static void finish(struct proof *p, enum proof_verdict verdict, const char *reas
 	    .reason = reason,
 	    .facts = p->facts,
 	    .usage = p->usage,
+	    .members = p->members,
 	    .agreed = p->agreed,
 	    .not_compared = p->agreed[0] == '\0' ? p->not_compared : "",
 	    .disagreed = p->disagreed,
@@ -349,6 +351,7 @@ static void read_cb(const struct child_result *result, void *userdata)
 	    .db_bytes = (uint64_t) number_of(said, "db_bytes"),
 	};
 	p->usage = json_incref(json_object_get(said, "usage"));
+	p->members = json_incref(json_object_get(said, "members"));
 	if (p->compare && p->n_witnesses == 0) {
 		look(p);
 		return;

@@ -47,6 +47,7 @@ struct proof_result {
 	const char *reason;       /* "" if good */
 	struct proof_facts facts; /* if good, or if only HashKV differs */
 	const json_t *usage;      /* the same, as the catalogue has it; NULL: the worker did not say */
+	const json_t *members;    /* as the database lists them (listdiff.h); NULL: it did not say */
 	const char *agreed;       /* the member that has the same HashKV; "": nobody was found */
 	const char *not_compared; /* then: why; "" else */
 	const char *disagreed;    /* a member that has another one; "" if none has */

@@ -26,6 +26,7 @@
 #include "base/mono.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/store/leftover.h"
+#include "etcdwatch/take/listdiff.h"
 #include "etcdwatch/take/pack.h"
 #include "etcdwatch/take/proof.h"
 #include "etcdwatch/take/take.h"
@@ -348,6 +349,7 @@ static void proved_cb(const struct proof_result *result, void *userdata)
 	}
 	fill_facts(e, &result->facts);
 	fill_usage(e, result->usage);
+	e->members_differ = listdiff_text(result->members, e);
 	(void) snprintf(run->agreed, sizeof(run->agreed), "%s", result->agreed);
 	(void) snprintf(run->disagreed, sizeof(run->disagreed), "%s", result->disagreed);
 	(void) snprintf(run->not_compared, sizeof(run->not_compared), "%s", result->not_compared);
@@ -427,8 +429,22 @@ _Static_assert((int) VIEW_MEMBERS_MAX <= CATALOG_MEMBERS_MAX &&
                    (int) VIEW_LISTED_URLS_TEXT_MAX <= CATALOG_URLS_TEXT_MAX + 1,
                "an entry holds what a view does");
 
+static bool is_clean(const struct view_listed *m)
+{
+	return catalog_text_is_clean(m->name) && catalog_text_is_clean(m->peer_urls) &&
+	       catalog_text_is_clean(m->client_urls);
+}
+
+/* A part of a list would be taken for the whole. */
 static void copy_members(struct catalog_entry *e, const struct view *view)
 {
+	for (size_t i = 0; i < view->n_list; i++) {
+		if (!is_clean(&view->list[i])) {
+			log_warning("member_list_not_clean", "member=%llx",
+			            (unsigned long long) view->list[i].id);
+			return;
+		}
+	}
 	e->members = xcalloc(view->n_list, sizeof(e->members[0]));
 	for (size_t i = 0; i < view->n_list; i++) {
 		const struct view_listed *m = &view->list[i];

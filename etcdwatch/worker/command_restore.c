@@ -29,6 +29,7 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/hostfacts.h"
+#include "etcdwatch/worker/membersjson.h"
 #include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/restore.h"
 #include "etcdwatch/worker/result.h"
@@ -115,23 +116,6 @@ static int run_host(const struct words *w, struct problem *problem, json_t **ret
 
 /* --- source ----------------------------------------------------------------------------------- */
 
-static json_t *describe_members(const struct dbinfo *info)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < info->n_members; i++) {
-		const struct dbinfo_member *m = &info->members[i];
-		json_t *urls = json_array();
-
-		for (size_t k = 0; k < m->n_peer_urls; k++)
-			(void) json_array_append_new(urls, jsonval_text(m->peer_urls[k]));
-		(void) json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:b}", "id", hex_id(m->id),
-		                                              "name", jsonval_text(m->name), "peer_urls",
-		                                              urls, "learner", (int) m->is_learner));
-	}
-	return array;
-}
-
 static json_t *describe_alarms(const struct dbinfo *info)
 {
 	json_t *array = json_array();
@@ -188,7 +172,7 @@ static json_t *describe_source(const struct source *s)
 	    "hashkv", (json_int_t) c->hashkv.hash, "hashkv_revision", (json_int_t) c->hashkv.revision,
 	    "live_keys", (json_int_t) c->hashkv.n_live, "db_bytes", (json_int_t) c->n_bytes,
 	    "cluster_version", info->cluster_version, "storage_version", info->storage_version,
-	    "members", describe_members(info), "alarms", describe_alarms(info), "leases",
+	    "members", membersjson_make(info), "alarms", describe_alarms(info), "leases",
 	    (json_int_t) info->n_leases, "auth_enabled", (int) info->auth_is_enabled, "last_revision",
 	    (json_int_t) c->reach.last, "consistent_index", (json_int_t) info->consistent_index);
 

@@ -9,9 +9,11 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "bolt/dbinfo.h"
 #include "bolt/hashkv.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/worker/membersjson.h"
 #include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/result.h"
@@ -63,6 +65,14 @@ static json_t *describe_usage(const struct usagetop *usage)
 	                 (json_int_t) usagetop_missing(usage), "largest", list);
 }
 
+/* They are good to know, and no reason to refuse a snapshot. */
+static json_t *describe_members(struct snapshot *s)
+{
+	AUTO(dbinfo_free) struct dbinfo *info = NULL;
+
+	return dbinfo_read(snapshot_db(s), &info) < 0 ? json_null() : membersjson_make(info);
+}
+
 static int check_all(struct snapshot *s, const struct bolt_fault *fault)
 {
 	AUTO(usagetop_free) struct usagetop *usage = usagetop_new(DEPTH);
@@ -77,13 +87,13 @@ static int check_all(struct snapshot *s, const struct bolt_fault *fault)
 	snapshot_count_usage(s, NULL);
 	if (r < 0)
 		return refuse(r, "TREE", fault);
-	return result_ok(
-	    json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "digest", 1, "tree", 1,
-	              "hash", (json_int_t) c.hash, "revision", (json_int_t) c.revision,
-	              "compact_revision", (json_int_t) c.hashkv.compact_revision, "hashkv",
-	              (json_int_t) c.hashkv.hash, "hashkv_revision", (json_int_t) c.hashkv.revision,
-	              "total_key", (json_int_t) c.n_entries, "live_keys", (json_int_t) c.hashkv.n_live,
-	              "db_bytes", (json_int_t) c.n_bytes, "usage", describe_usage(usage)));
+	return result_ok(json_pack(
+	    "{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "digest", 1, "tree", 1,
+	    "hash", (json_int_t) c.hash, "revision", (json_int_t) c.revision, "compact_revision",
+	    (json_int_t) c.hashkv.compact_revision, "hashkv", (json_int_t) c.hashkv.hash,
+	    "hashkv_revision", (json_int_t) c.hashkv.revision, "total_key", (json_int_t) c.n_entries,
+	    "live_keys", (json_int_t) c.hashkv.n_live, "db_bytes", (json_int_t) c.n_bytes, "usage",
+	    describe_usage(usage), "members", describe_members(s)));
 }
 
 static int compute_hashkv(struct snapshot *s, unsigned long revision, unsigned long compacted,

@@ -198,6 +198,12 @@ static void other_list(struct world *w, int64_t s UNUSED)
 	w->o.members[1].list_digest = 4321;
 }
 
+static void stored_members(struct world *w, int64_t s UNUSED)
+{
+	w->o.members_differ = "'n3' is a learner in the database and a voter in the member list";
+	w->o.members_differ_in = "20261121T203000Z-hourly-n1-r80";
+}
+
 static void other_cluster(struct world *w, int64_t s UNUSED)
 {
 	w->o.members[1].cluster_id = 78;
@@ -405,6 +411,7 @@ const struct row rows[N_ROWS] = {
     {RULE_EVEN_MEMBERS, two_voters, "", 0, 0},
     {RULE_VERSIONS_DIFFER, other_version, "", 0, 0},
     {RULE_LISTS_DIFFER, other_list, "n2", 0, 0},
+    {RULE_STORED_MEMBERS_DIFFER, stored_members, "", 0, 0},
     {RULE_CLUSTER_IDS_DIFFER, other_cluster, "", 0, 0},
     {RULE_MEMBER_UNEXPECTED, unexpected, "n3", 0, 0},
     {RULE_MEMBER_MISSING, missing, "n4", 0, 0},

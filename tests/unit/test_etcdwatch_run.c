@@ -19,11 +19,14 @@
 
 #define WAIT_MS 60000
 #define DB_BYTES ((size_t) 40960)
-#define SOUND                                                                        \
-	"{\"ok\":true,\"hash\":5,\"hashkv\":111,\"hashkv_revision\":40,\"revision\":40," \
-	"\"compact_revision\":30,\"total_key\":9,\"live_keys\":7,\"db_bytes\":40960,"    \
-	"\"usage\":{\"bytes\":80,\"missing\":0,\"largest\":[{\"prefix\":"                \
-	"\"/registry/pods\",\"bytes\":70}]}}"
+#define SOUND                                                                                    \
+	"{\"ok\":true,\"hash\":5,\"hashkv\":111,\"hashkv_revision\":40,\"revision\":40,"             \
+	"\"compact_revision\":30,\"total_key\":9,\"live_keys\":7,\"db_bytes\":40960,"                \
+	"\"usage\":{\"bytes\":80,\"missing\":0,\"largest\":[{\"prefix\":"                            \
+	"\"/registry/pods\",\"bytes\":70}]},"                                                        \
+	"\"members\":[{\"id\":\"64\",\"name\":\"m0\",\"peer_urls\":[\"https://10.0.0.0:2380\"],"     \
+	"\"learner\":false},{\"id\":\"65\",\"name\":\"\",\"peer_urls\":[\"https://10.0.0.1:2380\"]," \
+	"\"learner\":false}]}"
 #define SHA "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 static struct ev_loop *ev;
@@ -46,7 +49,8 @@ static struct {
 	char proven_id[128];
 } got;
 
-static bool no_rejected; /* nothing can be put aside */
+static const char *first_name = "m0"; /* in the member list */
+static bool no_rejected;              /* nothing can be put aside */
 
 /* Stands before the library's. */
 int mkdir(const char *path, mode_t mode)
@@ -210,7 +214,7 @@ static void start(bool has_step)
 
 		m->id = SERVER_MEMBER_ID(i);
 		m->learner = i == 1;
-		(void) snprintf(m->name, sizeof(m->name), "%s", i == 0 ? "m0" : "");
+		(void) snprintf(m->name, sizeof(m->name), "%s", i == 0 ? first_name : "");
 		(void) snprintf(m->peer_urls, sizeof(m->peer_urls), "https://10.0.0.%u:2380", i);
 	}
 	run = run_start(&options, done_cb, &got);
@@ -285,6 +289,8 @@ static void test_kept(bool packs)
 		CHECK_EQ_STR(e->members[0].name, "m0");
 		CHECK_EQ_STR(e->members[1].peer_urls, "https://10.0.0.1:2380");
 		CHECK(e->members[1].name == NULL && e->members[1].learner && !e->members[0].learner);
+		CHECK_EQ_STR(e->members_differ, "'https://10.0.0.1:2380' is a voter in the database and a "
+		                                "learner in the member list");
 	}
 	CHECK_EQ_STR(e->server_version, "3.5.16");
 	CHECK_EQ_INT(e->period_s, 1200);
@@ -337,6 +343,23 @@ static void test_kept_uncounted(void)
 	CHECK_EQ_INT(got.end, RUN_KEPT);
 	if (CHECK_EQ_INT((long long) store_n(store), 1))
 		CHECK(store_get(store, 0)->usage == NULL);
+	end();
+}
+
+/* An entry with a control character in it could not be read. */
+static void test_kept_without_members(void)
+{
+	begin(false);
+	first_name = "m\001";
+	start(false);
+	first_name = "m0";
+	send_all();
+	(void) ends();
+	CHECK_EQ_INT(got.end, RUN_KEPT);
+	if (CHECK_EQ_INT((long long) store_n(store), 1)) {
+		CHECK_EQ_INT(store_get(store, 0)->n_members, 0);
+		CHECK(store_get(store, 0)->members_differ == NULL);
+	}
 	end();
 }
 
@@ -513,6 +536,7 @@ int main(void)
 	test_kept(true);
 	test_kept_at_once();
 	test_kept_uncounted();
+	test_kept_without_members();
 	test_rejected();
 	test_rejected_encrypted();
 	test_not_put_aside();
