@@ -85,6 +85,7 @@ static int set_bump(void *into, const struct cli_option *option UNUSED, const ch
 	{"secret-key-file", FILE_VALUE, .help = "$AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN",       \
 	 .set = set_s3},                                                                               \
 	{"session-token-file", FILE_VALUE, .help = "where they are lent for a while", .set = set_s3},  \
+	{"credentials", .value = "JSON", .help = "the source of temporary keys, as JSON", .set = set_s3}, \
 	{"proxy", .value = "URL", .help = "by which it is reached", .set = set_s3},                    \
 	{"customer-key-file", FILE_VALUE, .help = "that the store encrypts with", .set = set_s3}
 /* clang-format on */

@@ -31,6 +31,12 @@ static void target_fini(struct config_target *target)
 	free(target->secret_key_file);
 	free(target->session_token_file);
 	free(target->credentials_file);
+	free(target->role_arn);
+	free(target->web_token_file);
+	free(target->session_name);
+	free(target->sts_endpoint);
+	conf_strings_fini(&target->process);
+	free(target->credentials_json);
 	free(target->proxy);
 	free(target->kms_key);
 	free(target->customer_key_file);

@@ -72,9 +72,18 @@ struct config_target {
 	char *secret_key_file;
 	char *session_token_file; /* NULL: none; only with access_key_file */
 	char *credentials_file;   /* as the AWS tools have it, profile `default` */
-	char *proxy;              /* "http://HOST:PORT"; NULL: none */
-	char *kms_key;            /* that the store encrypts with; NULL: the bucket's default */
-	char *customer_key_file;  /* the same with a key of ours; not both */
+	/* Or where temporary ones come from (worker/awsrole.h): one of four; as JSON for the worker. */
+	bool instance_role;
+	bool container_role;
+	char *role_arn; /* of a web identity; then the next three are set as well */
+	char *web_token_file;
+	char *session_name;
+	char *sts_endpoint;
+	struct conf_strings process;
+	char *credentials_json;
+	char *proxy;             /* "http://HOST:PORT"; NULL: none */
+	char *kms_key;           /* that the store encrypts with; NULL: the bucket's default */
+	char *customer_key_file; /* the same with a key of ours; not both */
 	struct retain_rules retention;
 };
 

@@ -164,6 +164,36 @@ const char *config_check_kms(const char *text, char scratch[static CONF_SCRATCH_
 	return NULL;
 }
 
+/* AWS's STS API, RoleArn; other stores want the same form. */
+const char *config_check_arn(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                             const char **ret_hint)
+{
+	*ret_hint = "such as arn:aws:iam::123456789012:role/etcd-backups";
+	if (strncmp(text, "arn:", 4) != 0 || strlen(text) > KMS_KEY_BYTES_MAX)
+		return "is not the ARN of a role";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p <= ' ' || *p >= 0x7f)
+			return "has characters that no ARN has";
+	}
+	return NULL;
+}
+
+/* The same, RoleSessionName. */
+const char *config_check_session(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                 const char **ret_hint)
+{
+	size_t len = strlen(text);
+
+	*ret_hint = "2 to 64 letters, digits and '=,.@_-'";
+	if (len < 2 || len > 64)
+		return "is too short or too long";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (!isalnum((unsigned char) *p) && strchr("=,.@_-", *p) == NULL)
+			return "is not the name of a session";
+	}
+	return NULL;
+}
+
 /* As Amazon has it; others allow more, and nobody allows less. */
 const char *config_check_bucket(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
                                 const char **ret_hint)

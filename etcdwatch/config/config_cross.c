@@ -105,13 +105,39 @@ static void check_compression(struct conf *conf, const struct job_reading *readi
 
 /* --- targets --- */
 
+/* One source of keys, and no files with keys. */
+static void check_provider(struct conf *conf, const struct config_target *target,
+                           struct place place)
+{
+	int n = target->instance_role + target->container_role + (target->role_arn != NULL) +
+	        (target->process.n > 0);
+
+	place.keys[2] = "credentials";
+	if (n != 1)
+		report(conf, place, "instanceRole: true, container: true, webIdentity or process",
+		       n == 0 ? "names no source of keys" : "names more than one source of keys");
+	if (target->access_key_file != NULL || target->secret_key_file != NULL ||
+	    target->credentials_file != NULL || target->session_token_file != NULL)
+		report(conf, place, NULL, "excludes files with keys");
+	if (target->process.n == 0 || target->process.items[0][0] == '/')
+		return;
+	place.keys[3] = "process";
+	report(conf, place, "write the whole path",
+	       "its first word is not the absolute path of a program");
+}
+
 static void check_credentials(struct conf *conf, const struct config_target *target,
-                              struct place place)
+                              const struct conf_node *written, struct place place)
 {
 	bool has_keys = target->access_key_file != NULL || target->secret_key_file != NULL;
 
+	if (conf_node_find(written, "credentials") != NULL) {
+		check_provider(conf, target, place);
+		return;
+	}
 	if (target->credentials_file == NULL && !has_keys) {
-		report(conf, place, "accessKeyFile and secretKeyFile, or credentialsFile",
+		report(conf, place,
+		       "accessKeyFile and secretKeyFile, credentialsFile, or a credentials section",
 		       "has no credentials");
 	} else if (target->credentials_file != NULL && has_keys) {
 		place.keys[2] = "credentialsFile";
@@ -197,17 +223,9 @@ static void check_command(struct conf *conf, const struct config_target *target,
                           const struct conf_node *written, struct place place)
 {
 	static const char *const others[] = {
-	    "endpoint",
-	    "bucket",
-	    "region",
-	    "pathStyle",
-	    "caFile",
-	    "accessKeyFile",
-	    "secretKeyFile",
-	    "sessionTokenFile",
-	    "proxy",
-	    "credentialsFile",
-	    "serverSideEncryption",
+	    "endpoint",         "bucket", "region",          "pathStyle",
+	    "credentials",      "caFile", "accessKeyFile",   "secretKeyFile",
+	    "sessionTokenFile", "proxy",  "credentialsFile", "serverSideEncryption",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -227,7 +245,7 @@ static void check_s3(struct conf *conf, const struct config_target *target,
 	command.keys[2] = "command";
 	if (conf_node_find(written, "command") != NULL)
 		report(conf, command, "write 'type: command'", "goes with the type command alone");
-	check_credentials(conf, target, place);
+	check_credentials(conf, target, written, place);
 	check_address(conf, target, place);
 	check_server_encryption(conf, target, written, place);
 }

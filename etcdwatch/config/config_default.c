@@ -58,20 +58,56 @@ static void resolve_address(struct config_target *target, bool style_is_written)
 	target->region = xstrdup(is_amazon && region != NULL ? region + 1 : "us-east-1");
 }
 
+static json_t *words_json(const struct conf_strings *words)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < words->n; i++)
+		(void) json_array_append_new(list, jsonval_text(words->items[i]));
+	return list;
+}
+
 static char *command_json(const struct config_target *target)
 {
 	json_t *programs = json_object();
 	char *text;
 
-	for (size_t i = 0; i < CONFIG_VERBS; i++) {
-		json_t *words = json_array();
-
-		for (size_t k = 0; k < target->command[i].n; k++)
-			(void) json_array_append_new(words, jsonval_text(target->command[i].items[k]));
-		(void) json_object_set_new(programs, config_verb_names[i], words);
-	}
+	for (size_t i = 0; i < CONFIG_VERBS; i++)
+		(void) json_object_set_new(programs, config_verb_names[i], words_json(&target->command[i]));
 	text = json_dumps(programs, JSON_COMPACT);
 	json_decref(programs);
+	return text;
+}
+
+static json_t *web_identity(struct config_target *target)
+{
+	if (target->session_name == NULL)
+		target->session_name = xstrdup("fairlead");
+	if (target->sts_endpoint == NULL)
+		target->sts_endpoint = xasprintf("https://sts.%s" AMAZON, target->region);
+	return json_pack("{s:o, s:o, s:o, s:o}", "roleARN", jsonval_text(target->role_arn), "tokenFile",
+	                 jsonval_text(target->web_token_file), "sessionName",
+	                 jsonval_text(target->session_name), "endpoint",
+	                 jsonval_text(target->sts_endpoint));
+}
+
+/* NULL: none is written, or not a whole one. Where it is several, config_cross.c says so. */
+static char *provider_json(struct config_target *target)
+{
+	json_t *provider = json_object();
+	char *text = NULL;
+
+	if (target->instance_role)
+		(void) json_object_set_new(provider, "instanceRole", json_true());
+	if (target->container_role)
+		(void) json_object_set_new(provider, "container", json_true());
+	if (target->role_arn != NULL && target->web_token_file != NULL && target->region != NULL)
+		(void) json_object_set_new(provider, "webIdentity", web_identity(target));
+	if (target->process.n > 0)
+		(void) json_object_set_new(provider, "process", words_json(&target->process));
+	if (json_object_size(provider) > 0)
+		text = json_dumps(provider, JSON_COMPACT);
+	json_decref(provider);
 	return text;
 }
 
@@ -84,6 +120,7 @@ static void resolve_target(struct config_target *target, const struct conf_node 
 		target->command_json = command_json(target);
 	else if (target->endpoint != NULL)
 		resolve_address(target, conf_node_find(written, "pathStyle") != NULL);
+	target->credentials_json = provider_json(target);
 	if (conf_node_find(written, "retention") == NULL)
 		target->retention = *retention;
 }

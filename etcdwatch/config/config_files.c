@@ -59,6 +59,7 @@ static void look_at_target(const struct look *look, const char *job, const struc
 	look_at(look, whose, "secretKeyFile", t->secret_key_file);
 	look_at(look, whose, "sessionTokenFile", t->session_token_file);
 	look_at(look, whose, "credentialsFile", t->credentials_file);
+	look_at(look, whose, "credentials.webIdentity.tokenFile", t->web_token_file);
 	look_at(look, whose, "serverSideEncryption.customerKeyFile", t->customer_key_file);
 }
 

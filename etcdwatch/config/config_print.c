@@ -41,6 +41,24 @@ static void print_packing(FILE *out, const struct config_job *job)
 	}
 }
 
+static void print_provider(FILE *out, const struct config_target *target)
+{
+	if (target->credentials_json == NULL)
+		return;
+	(void) fputs("    credentials:\n", out);
+	if (target->instance_role)
+		conf_print_bool(out, "      instanceRole", true);
+	if (target->container_role)
+		conf_print_bool(out, "      container", true);
+	if (target->role_arn != NULL)
+		(void) fputs("      webIdentity:\n", out);
+	conf_print_string(out, "        roleARN", target->role_arn);
+	conf_print_string(out, "        tokenFile", target->web_token_file);
+	conf_print_string(out, "        sessionName", target->session_name);
+	conf_print_string(out, "        endpoint", target->sts_endpoint);
+	config_print_strings(out, "process", "      ", &target->process);
+}
+
 static void print_s3(FILE *out, const struct config_target *target)
 {
 	conf_print_string(out, "    endpoint", target->endpoint);
@@ -54,6 +72,7 @@ static void print_s3(FILE *out, const struct config_target *target)
 	conf_print_string(out, "    secretKeyFile", target->secret_key_file);
 	conf_print_string(out, "    sessionTokenFile", target->session_token_file);
 	conf_print_string(out, "    credentialsFile", target->credentials_file);
+	print_provider(out, target);
 	conf_print_string(out, "    proxy", target->proxy);
 	if (target->kms_key != NULL || target->customer_key_file != NULL)
 		(void) fputs("    serverSideEncryption:\n", out);

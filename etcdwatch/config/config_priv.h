@@ -90,6 +90,10 @@ const char *config_check_proxy(const char *text, char scratch[static CONF_SCRATC
                                const char **ret_hint);
 const char *config_check_kms(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                              const char **ret_hint);
+const char *config_check_arn(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                             const char **ret_hint);
+const char *config_check_session(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                 const char **ret_hint);
 const char *config_check_region(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                 const char **ret_hint);
 

@@ -174,7 +174,44 @@ static const struct conf_field server_encryption_fields[] = {
     {0},
 };
 
+static const struct conf_field web_identity_fields[] = {
+    {.key = "roleARN",
+     .set = conf_set_string,
+     .offset = TARGET(role_arn),
+     .flags = CONF_REQUIRED,
+     .check = config_check_arn},
+    {.key = "tokenFile",
+     .set = conf_set_string,
+     .flags = CONF_SECRET | CONF_REQUIRED,
+     .offset = TARGET(web_token_file),
+     .check = conf_check_file},
+    {.key = "sessionName",
+     .set = conf_set_string,
+     .offset = TARGET(session_name),
+     .check = config_check_session},
+    {.key = "endpoint",
+     .set = conf_set_string,
+     .offset = TARGET(sts_endpoint),
+     .check = config_check_s3_endpoint},
+    {.key = "token",
+     .flags = CONF_REFUSED,
+     .refusal = "a token does not belong here, write it into a file and name that in tokenFile"},
+    {0},
+};
+
 #define COMMAND_WORDS_MAX 32
+static const struct conf_field provider_fields[] = {
+    {.key = "instanceRole", .set = conf_set_bool, .offset = TARGET(instance_role)},
+    {.key = "container", .set = conf_set_bool, .offset = TARGET(container_role)},
+    {.key = "webIdentity", .set = conf_set_map, .offset = 0, .fields = web_identity_fields},
+    {.key = "process",
+     .set = conf_set_strings,
+     .offset = TARGET(process),
+     .min = 1,
+     .max = COMMAND_WORDS_MAX},
+    {0},
+};
+
 #define VERB(name, verb)                                                                   \
 	{                                                                                      \
 		.key = (name), .set = conf_set_strings, .offset = TARGET(command[verb]), .min = 1, \
@@ -233,6 +270,7 @@ static const struct conf_field target_fields[] = {
      .flags = CONF_SECRET,
      .offset = TARGET(credentials_file),
      .check = conf_check_file},
+    {.key = "credentials", .set = conf_set_map, .offset = 0, .fields = provider_fields},
     {.key = "accessKey",
      .flags = CONF_REFUSED,
      .refusal = "a key does not belong here, write it into a file and name that in accessKeyFile"},

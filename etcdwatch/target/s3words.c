@@ -51,6 +51,7 @@ void s3words_target(struct s3words *w, const struct config_target *t)
 	option_if_set(w, "--secret-key-file", t->secret_key_file);
 	option_if_set(w, "--session-token-file", t->session_token_file);
 	option_if_set(w, "--credentials-file", t->credentials_file);
+	option_if_set(w, "--credentials", t->credentials_json);
 	option_if_set(w, "--proxy", t->proxy);
 	option_if_set(w, "--kms-key", t->kms_key);
 	option_if_set(w, "--customer-key-file", t->customer_key_file);

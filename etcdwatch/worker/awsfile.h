@@ -9,11 +9,13 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct awsfile {
 	char *access_key;
 	char *secret_key;
 	char *session_token; /* or NULL */
+	int64_t expires_s;   /* since 1970; 0: it is not told. A file does not tell it */
 };
 
 /*

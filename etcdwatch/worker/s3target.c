@@ -12,6 +12,7 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/awsfile.h"
+#include "etcdwatch/worker/awsrole.h"
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/storeprogram.h"
 
@@ -34,6 +35,7 @@ void s3target_options(struct s3target *t, struct options_entry ret[static S3TARG
 	    {.name = "--secret-key-file", .text = &t->secret_key_file},
 	    {.name = "--session-token-file", .text = &t->session_token_file},
 	    {.name = "--credentials-file", .text = &t->credentials_file},
+	    {.name = "--credentials", .text = &t->credentials},
 	    {.name = "--proxy", .text = &t->proxy},
 	    {.name = "--kms-key", .text = &t->kms_key},
 	    {.name = "--customer-key-file", .text = &t->customer_key_file},
@@ -122,11 +124,17 @@ static int read_environment(struct problem *problem, struct awsfile *keys)
 	return 0;
 }
 
-static int read_keys(const struct s3target *t, struct problem *problem, struct awsfile *keys)
+static int read_keys(const struct s3target *t, const struct awsrole *role, struct problem *problem,
+                     struct awsfile *keys)
 {
 	bool single =
 	    t->access_key_file != NULL || t->secret_key_file != NULL || t->session_token_file != NULL;
 
+	if (role != NULL && (t->credentials_file != NULL || single))
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--credentials is in place of files with keys");
+	if (role != NULL)
+		return awsrole_fetch(role, problem, keys);
 	if (t->credentials_file != NULL && single)
 		return problem_set(problem, -EINVAL, "USAGE",
 		                   "--credentials-file is in place of the files of single keys");
@@ -164,9 +172,37 @@ static int read_customer_key(const struct s3target *t, struct problem *problem, 
 	return 0;
 }
 
+static struct s3_keys keys_of(const struct awsfile *keys)
+{
+	return (struct s3_keys){keys->access_key, keys->secret_key, keys->session_token,
+	                        keys->expires_s};
+}
+
+static int renew(struct s3 *s3, char ret_reason[static S3_REASON_MAX], void *userdata)
+{
+	struct problem problem = {0};
+	struct awsfile file = {0};
+	struct s3_keys keys;
+	int r = awsrole_fetch(userdata, &problem, &file);
+
+	if (r == 0) {
+		keys = keys_of(&file);
+		r = s3_set_keys(s3, &keys);
+	}
+	awsfile_fini(&file);
+	(void) snprintf(ret_reason, S3_REASON_MAX, "%.*s", S3_REASON_MAX - 1, problem.reason);
+	return r;
+}
+
+static void free_role(void *userdata)
+{
+	awsrole_free(userdata);
+}
+
 /* --- the client ------------------------------------------------------------------------------- */
 
-static int open_client(const struct s3target *t, const struct awsfile *keys,
+/* Takes *role when it succeeds. */
+static int open_client(const struct s3target *t, const struct awsfile *keys, struct awsrole **role,
                        const char *customer_key, struct problem *problem, struct s3 **ret_s3)
 {
 	struct s3_config config = {
@@ -174,9 +210,10 @@ static int open_client(const struct s3target *t, const struct awsfile *keys,
 	    .bucket = t->bucket,
 	    .region = t->region,
 	    .virtual_host = t->virtual_host,
-	    .access_key = keys->access_key,
-	    .secret_key = keys->secret_key,
-	    .session_token = keys->session_token,
+	    .keys = keys_of(keys),
+	    .renew = *role != NULL ? renew : NULL,
+	    .renew_userdata = *role,
+	    .renew_free = free_role,
 	    .ca_file = t->ca_file,
 	    .proxy = t->proxy,
 	    .kms_key = t->kms_key,
@@ -199,7 +236,10 @@ static int open_client(const struct s3target *t, const struct awsfile *keys,
 	config.stall_timeout_ms = (unsigned) stall_s * 1000;
 	config.backoff_ms = (unsigned) backoff_ms;
 	r = s3_new(&config, &why, ret_s3);
-	return r < 0 ? problem_set(problem, r, "USAGE", "%s", why) : 0;
+	if (r < 0)
+		return problem_set(problem, r, "USAGE", "%s", why);
+	*role = NULL;
+	return 0;
 }
 
 bool s3target_is_named(const struct s3target *t)
@@ -209,9 +249,10 @@ bool s3target_is_named(const struct s3target *t)
 
 int s3target_open(const struct s3target *t, struct problem *problem, struct s3 **ret_s3)
 {
+	AUTO(awsrole_free) struct awsrole *role = NULL;
 	struct awsfile keys = {0};
 	char *customer_key = NULL;
-	int r;
+	int r = 0;
 
 	if (t->command != NULL && (t->endpoint != NULL || t->bucket != NULL))
 		return problem_set(problem, -EINVAL, "USAGE",
@@ -220,11 +261,14 @@ int s3target_open(const struct s3target *t, struct problem *problem, struct s3 *
 		return storeprogram_open(t->command, problem, ret_s3);
 	if (t->endpoint == NULL || t->bucket == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "--endpoint and --bucket are needed");
-	r = read_keys(t, problem, &keys);
+	if (t->credentials != NULL)
+		r = awsrole_new(t->credentials, t->ca_file, t->proxy, problem, &role);
+	if (r == 0)
+		r = read_keys(t, role, problem, &keys);
 	if (r == 0 && t->customer_key_file != NULL)
 		r = read_customer_key(t, problem, &customer_key);
 	if (r == 0)
-		r = open_client(t, &keys, customer_key, problem, ret_s3);
+		r = open_client(t, &keys, &role, customer_key, problem, ret_s3);
 	awsfile_fini(&keys);
 	if (customer_key != NULL)
 		explicit_bzero(customer_key, S3_CUSTOMER_KEY_BYTES);

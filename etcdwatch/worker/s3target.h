@@ -10,6 +10,9 @@
  *   [--credentials-file FILE] [--proxy URL] [--kms-key ID | --customer-key-file FILE]
  *   [--attempts N] [--stall-timeout SECONDS] [--backoff MILLISECONDS]
  *
+ * --credentials JSON, in place of files: where temporary keys come from (awsrole.h). Others are
+ * fetched before they expire.
+ *
  * Secrets are never options. They are the first lines of their files, or the profile `default` of a
  * file of the AWS tools (awsfile.h), or, when no file is named, AWS_ACCESS_KEY_ID,
  * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN in the environment; never some of each. A customer's
@@ -31,6 +34,7 @@ struct s3target {
 	const char *secret_key_file;
 	const char *session_token_file;
 	const char *credentials_file;
+	const char *credentials; /* JSON */
 	const char *proxy;
 	const char *kms_key;
 	const char *customer_key_file;
@@ -39,7 +43,7 @@ struct s3target {
 	const char *backoff; /* the pause before the second attempt; then it doubles */
 };
 
-#define S3TARGET_OPTIONS 16
+#define S3TARGET_OPTIONS 17
 
 /* The entries for options_parse(), which fill the target. */
 void s3target_options(struct s3target *target, struct options_entry ret[static S3TARGET_OPTIONS]);

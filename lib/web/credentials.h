@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How one request proves who it is, and knows the peer: the part that reads files. Only http.c and
- * s3_transfer.c include this.
+ * How one request proves who it is, and knows the peer: the part that reads files. Only http.c,
+ * s3_transfer.c and webask.c include this.
  */
 
 #include <curl/curl.h>

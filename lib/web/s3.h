@@ -33,17 +33,31 @@
 #define S3_TIME_MAX 40
 #define S3_CUSTOMER_KEY_BYTES 32 /* AES-256 */
 
+/* Copied, and overwritten when others take their place. */
+struct s3_keys {
+	const char *access_key;
+	const char *secret_key;
+	const char *session_token; /* or NULL */
+	int64_t expires_s;         /* since 1970; 0: never */
+};
+
+struct s3;
+/* Sets other keys by s3_set_keys(), before those of now expire; blocking. 0, or -errno and a
+ * sentence. Those of now go on as long as they are good. */
+typedef int (*s3_renew_fn)(struct s3 *s3, char ret_reason[static S3_REASON_MAX], void *userdata);
+
 struct s3_config {
 	const char *endpoint; /* "https://s3.example.com:9000"; no path */
 	const char *bucket;
 	const char *region; /* NULL: us-east-1 */
 	/* https://bucket.s3.example.com/key instead of https://s3.example.com/bucket/key */
 	bool virtual_host;
-	const char *access_key;
-	const char *secret_key;
-	const char *session_token; /* or NULL */
-	const char *ca_file;       /* verify the server against this; NULL: the system's store */
-	const char *proxy;         /* "http://HOST:PORT", with CONNECT for https; NULL: none */
+	struct s3_keys keys;
+	s3_renew_fn renew;    /* NULL: nobody can */
+	void *renew_userdata; /* s3_free() frees it by this, or nothing */
+	void (*renew_free)(void *userdata);
+	const char *ca_file; /* verify the server against this; NULL: the system's store */
+	const char *proxy;   /* "http://HOST:PORT", with CONNECT for https; NULL: none */
 	/* The server encrypts each object: with a key of its KMS, or with this one, which it does not
 	 * keep. At most one of them; NULL: as the bucket's default is. */
 	const char *kms_key;
@@ -84,13 +98,14 @@ struct s3_error {
 	unsigned attempts;          /* that were made */
 };
 
-struct s3;
-
 /* Copies the configuration. -EINVAL when the endpoint or a credential cannot be one, and `ret_why`
  * says why in a constant sentence. */
 int s3_new(const struct s3_config *config, const char **ret_why, struct s3 **ret_s3);
 void s3_free(struct s3 *s3);
 DEFINE_AUTO(struct s3, s3_free);
+
+/* -EINVAL: they cannot stand in a header; then those before stay. */
+int s3_set_keys(struct s3 *s3, const struct s3_keys *keys);
 
 /* Of the last call that failed; valid until the next one. */
 const struct s3_error *s3_get_error(const struct s3 *s3);

@@ -32,10 +32,15 @@ struct s3 {
 	char *secret_key;
 	char *region;
 	char *session_token; /* or NULL */
-	char *ca_file;       /* or NULL */
-	char *proxy;         /* or NULL */
-	char *kms_key;       /* or NULL */
-	char *customer_key;  /* in base64, or NULL; with its MD5 */
+	int64_t expires_s;   /* of the keys; 0: never */
+	s3_renew_fn renew;   /* or NULL */
+	void *renew_userdata;
+	void (*renew_free)(void *userdata);
+	int64_t renewed_us; /* when it was tried last; 0: never */
+	char *ca_file;      /* or NULL */
+	char *proxy;        /* or NULL */
+	char *kms_key;      /* or NULL */
+	char *customer_key; /* in base64, or NULL; with its MD5 */
 	char *customer_key_md5;
 	unsigned connect_timeout_ms;
 	unsigned stall_timeout_ms;

@@ -24,6 +24,10 @@
 #define PAUSE_STEP_MS 100
 /* As much data makes up for the attempts before. */
 #define PROGRESS_BYTES ((uint64_t) 1 << 20)
+/* An instance's role has new keys at least five minutes before the old ones expire ("IAM roles for
+ * Amazon EC2"). Who has none then is asked again after a while. */
+#define RENEW_BEFORE_S 240
+#define RENEW_AGAIN_US (30 * US_PER_S)
 
 /* --- the client ------------------------------------------------------------------------------- */
 
@@ -37,12 +41,21 @@ static bool is_visible(const char *text)
 	return text[0] != '\0';
 }
 
+static const char *check_keys(const struct s3_keys *k)
+{
+	if (!is_visible(k->access_key) || !is_visible(k->secret_key))
+		return "the access key or the secret key is empty, or not printable";
+	if (k->session_token != NULL && !is_visible(k->session_token))
+		return "the session token is empty, or not printable";
+	return NULL;
+}
+
 static const char *check_config(const struct s3_config *c)
 {
-	if (!is_visible(c->access_key) || !is_visible(c->secret_key))
-		return "the access key or the secret key is empty, or not printable";
-	if (c->session_token != NULL && !is_visible(c->session_token))
-		return "the session token is empty, or not printable";
+	const char *why = check_keys(&c->keys);
+
+	if (why != NULL)
+		return why;
 	if (c->region != NULL && !is_visible(c->region))
 		return "the region is empty, or not printable";
 	if (c->kms_key != NULL && !is_visible(c->kms_key))
@@ -98,6 +111,28 @@ static int parse_endpoint(const struct s3_config *c, struct s3 *s3)
 	return r;
 }
 
+static void forget(char *secret)
+{
+	if (secret != NULL)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+int s3_set_keys(struct s3 *s3, const struct s3_keys *keys)
+{
+	if (check_keys(keys) != NULL)
+		return -EINVAL;
+	free(s3->access_key);
+	forget(s3->secret_key);
+	forget(s3->session_token);
+	s3->access_key = xstrdup(keys->access_key);
+	s3->secret_key = xstrdup(keys->secret_key);
+	s3->session_token = keys->session_token != NULL ? xstrdup(keys->session_token) : NULL;
+	s3->expires_s = keys->expires_s;
+	s3->key = (struct sigv4_key){s3->access_key, s3->secret_key, s3->region};
+	return 0;
+}
+
 static void copy_customer_key(struct s3 *s3, const uint8_t *key)
 {
 	AUTO(digest_free) struct digest *md5 = digest_new(DIGEST_MD5);
@@ -112,11 +147,11 @@ static void copy_customer_key(struct s3 *s3, const uint8_t *key)
 static void copy_config(struct s3 *s3, const struct s3_config *c)
 {
 	s3->bucket = xstrdup(c->bucket);
-	s3->access_key = xstrdup(c->access_key);
-	s3->secret_key = xstrdup(c->secret_key);
 	s3->region = xstrdup(c->region != NULL ? c->region : "us-east-1");
-	s3->key = (struct sigv4_key){s3->access_key, s3->secret_key, s3->region};
-	s3->session_token = c->session_token != NULL ? xstrdup(c->session_token) : NULL;
+	(void) s3_set_keys(s3, &c->keys);
+	s3->renew = c->renew;
+	s3->renew_userdata = c->renew_userdata;
+	s3->renew_free = c->renew_free;
 	s3->ca_file = c->ca_file != NULL ? xstrdup(c->ca_file) : NULL;
 	s3->proxy = c->proxy != NULL ? xstrdup(c->proxy) : NULL;
 	s3->kms_key = c->kms_key != NULL ? xstrdup(c->kms_key) : NULL;
@@ -156,13 +191,6 @@ int s3_new(const struct s3_config *config, const char **ret_why, struct s3 **ret
 	return 0;
 }
 
-static void forget(char *secret)
-{
-	if (secret != NULL)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
-}
-
 void s3_free(struct s3 *s3)
 {
 	if (s3 == NULL)
@@ -185,6 +213,8 @@ void s3_free(struct s3 *s3)
 	free(s3->kms_key);
 	forget(s3->customer_key);
 	free(s3->customer_key_md5);
+	if (s3->renew_free != NULL)
+		s3->renew_free(s3->renew_userdata);
 	free(s3);
 }
 
@@ -349,6 +379,38 @@ static uint32_t random_number(void)
 	return number;
 }
 
+/* 0: the keys are good, or may be. Else an attempt with them makes no sense. */
+static int renew_keys(struct s3 *s3, bool were_refused)
+{
+	int64_t now_s = time(NULL), now_us = mono_now_us();
+	struct s3_error *e = &s3->error;
+	char reason[S3_REASON_MAX] = "";
+	int r;
+
+	if (s3->renew == NULL ||
+	    (!were_refused && (s3->expires_s == 0 || now_s < s3->expires_s - RENEW_BEFORE_S)))
+		return 0;
+	if (!were_refused && now_s < s3->expires_s && s3->renewed_us > 0 &&
+	    now_us - s3->renewed_us < RENEW_AGAIN_US)
+		return 0;
+	s3->renewed_us = now_us;
+	r = s3->renew(s3, reason, s3->renew_userdata);
+	if (r == 0 || (!were_refused && now_s < s3->expires_s))
+		return 0;
+	*e = (struct s3_error){.failure = S3_DENIED, .attempts = e->attempts};
+	(void) snprintf(e->reason, sizeof(e->reason),
+	                "the credentials expired, and new ones cannot be had: %.500s", reason);
+	return r;
+}
+
+/* By the server's word. */
+static bool keys_expired(const struct s3 *s3)
+{
+	return s3->renew != NULL && s3->error.failure == S3_DENIED &&
+	       (strcmp(s3->error.code, "ExpiredToken") == 0 ||
+	        strcmp(s3->error.code, "TokenRefreshRequired") == 0);
+}
+
 static int attempt(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch,
                    struct s3_answer *ret_answer, unsigned *ret_retry_after_s)
 {
@@ -370,14 +432,22 @@ int s3_request(struct s3 *s3, const struct s3_call *call, struct s3_fetch *fetch
                struct s3_answer *ret_answer)
 {
 	unsigned failed = 0, retry_after_s = 0;
+	bool were_refused = false, must_renew = false;
 
 	s3->error = (struct s3_error){0};
 	for (;;) {
 		uint64_t before = fetch != NULL ? fetch->offset : 0;
-		int r = attempt(s3, call, fetch, ret_answer, &retry_after_s);
+		int r = renew_keys(s3, must_renew);
 
+		must_renew = false;
+		if (r == 0)
+			r = attempt(s3, call, fetch, ret_answer, &retry_after_s);
 		if (r == 0)
 			return 0;
+		if (keys_expired(s3) && !were_refused) {
+			were_refused = must_renew = true;
+			continue;
+		}
 		if (fetch != NULL && fetch->offset - before >= PROGRESS_BYTES)
 			failed = 0;
 		failed++;

@@ -11,6 +11,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "web/credentials.h"
 
 struct body {
 	char *data;
@@ -38,9 +39,13 @@ static size_t body_cb(char *data, size_t size, size_t n, void *userdata)
 static void set_options(CURL *easy, const struct webask_request *q, struct curl_slist *headers,
                         char error[static CURL_ERROR_SIZE], struct body *body)
 {
+	const struct http_request tls = {.ca_file = q->ca_file};
+
 	(void) curl_easy_setopt(easy, CURLOPT_URL, q->url);
-	(void) curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
-	(void) curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	(void) curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, q->https ? "http,https" : "http");
+	(void) curl_easy_setopt(easy, CURLOPT_PROXY, q->proxy != NULL ? q->proxy : "");
+	(void) curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	credentials_set_tls(easy, &tls);
 	(void) curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	(void) curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long) q->timeout_ms);
 	(void) curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
@@ -79,8 +84,16 @@ int webask(const struct webask_request *request, char ret_error[static WEBASK_ER
 	CURLcode code;
 	int r;
 
-	if (request->body != NULL)
-		headers = curl_slist_append(headers, "Content-Type: application/json");
+	if (request->body != NULL) {
+		AUTO(free)
+		char *line =
+		    xasprintf("Content-Type: %s",
+		              request->content_type != NULL ? request->content_type : "application/json");
+
+		headers = curl_slist_append(headers, line);
+	}
+	if (request->header != NULL)
+		headers = curl_slist_append(headers, request->header);
 	if (request->authorization != NULL) {
 		AUTO(free) char *line = xasprintf("Authorization: %s", request->authorization);
 

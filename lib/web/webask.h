@@ -3,9 +3,10 @@
 
 /*
  * One HTTP request, for a process that has nothing else to do meanwhile (the daemons have http.h).
- * Blocking. Plain HTTP to this machine alone: no name service, no TLS, no redirects, no proxy.
+ * Blocking. No redirects, and no proxy but the one that is named.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -13,9 +14,14 @@
 #define WEBASK_ERROR_MAX 256
 
 struct webask_request {
-	const char *method;        /* "GET", "POST" */
-	const char *url;           /* http://127.0.0.1:2379/health */
-	const char *body;          /* JSON; NULL: none */
+	const char *method;       /* "GET", "POST" */
+	const char *url;          /* http://127.0.0.1:2379/health */
+	const char *body;         /* NULL: none */
+	const char *content_type; /* of the body; NULL: application/json */
+	const char *header;       /* one more, "Name: value"; NULL: none */
+	bool https;               /* the URL may be one; then `ca_file`, or NULL: the system's */
+	const char *ca_file;
+	const char *proxy;         /* "http://HOST:PORT"; NULL: none */
 	const char *authorization; /* that header as it is; NULL: none */
 	unsigned timeout_ms;       /* for all of it; not 0 */
 	size_t max_body_bytes;     /* of the answer; more is an error */

@@ -168,6 +168,28 @@ printf 'testing\n' >secret
 )
 rm access secret aws
 
+say "credentials from a program"
+cat >keys.json <<-JSON
+	{"Version": 1, "AccessKeyId": "test:tester", "SecretAccessKey": "testing",
+	 "Expiration": "$(date -u -d '+1 minute' +%Y-%m-%dT%H:%M:%SZ)"}
+JSON
+printf '#!/bin/sh\necho asked >>%s/asked\nexec cat %s/keys.json\n' "$PWD" "$PWD" >keys
+chmod +x keys
+(
+	unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+	s3 check --write probe/keys --credentials "{\"process\": [\"$PWD/keys\"]}"
+	expect_ok "check"
+	# They expire soon: others are fetched at once, and then not with each request.
+	expect_equal "how often it was asked" "$(wc -l <asked)" 2
+	s3 check --credentials "{\"process\": [\"$PWD/nix\"]}"
+	expect_error "no program" CREDENTIALS "/nix'"
+	s3 check --credentials '{"process": []}'
+	expect_error "no words" USAGE "--credentials takes JSON"
+	s3 check --credentials "{\"process\": [\"$PWD/keys\"]}" --credentials-file aws
+	expect_error "both" USAGE "in place of"
+)
+rm keys keys.json asked
+
 say "TLS: only with the authority that signed the server's certificate"
 pki_authority s3-ca
 pki_authority other-ca

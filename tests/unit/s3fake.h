@@ -38,6 +38,8 @@ static unsigned stall_ms = 10000;
 /* Of the next client, where a test sets them. */
 static const char *kms_key, *elsewhere, *proxy;
 static const uint8_t *customer_key;
+static int64_t expires_s;
+static s3_renew_fn renew;
 
 /* --- the server ------------------------------------------------------------------------------- */
 
@@ -107,9 +109,8 @@ static void start(bool (*is_cancelled)(void), const char *const *answers, size_t
 	    .kms_key = kms_key,
 	    .customer_key = customer_key,
 	    .bucket = "b",
-	    .access_key = "AK",
-	    .secret_key = "SECRET-KEY",
-	    .session_token = "THE-TOKEN-OF-THIS-SESSION",
+	    .keys = {"AK", "SECRET-KEY", "THE-TOKEN-OF-THIS-SESSION", expires_s},
+	    .renew = renew,
 	    .attempts = 3,
 	    .backoff_ms = 1,
 	    .stall_timeout_ms = stall_ms,

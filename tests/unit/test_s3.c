@@ -7,6 +7,7 @@
 #include "web/s3.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "tests/unit/s3fake.h"
 #include "web/s3_upload.h"
@@ -31,6 +32,81 @@ static void test_put(void)
 	CHECK(strcasestr(heard->requests[0], "\r\nexpect") == NULL &&
 	      strstr(heard->requests[0], "chunked") == NULL &&
 	      strstr(heard->requests[0], "SECRET") == NULL);
+	(void) close(piece.fd);
+}
+
+/* --- keys that expire ------------------------------------------------------------------------- */
+
+static unsigned n_renewed;
+static int renew_result;
+
+static int renew_keys(struct s3 *client, char ret_reason[static S3_REASON_MAX],
+                      void *userdata UNUSED)
+{
+	const struct s3_keys keys = {"AK2", "SECRET-2", "THE-SECOND-TOKEN", time(NULL) + 3600};
+
+	n_renewed++;
+	if (renew_result < 0)
+		(void) snprintf(ret_reason, S3_REASON_MAX, "no role any more");
+	else
+		CHECK_EQ_INT(s3_set_keys(client, &keys), 0);
+	return renew_result;
+}
+
+#define HEAD_OK ANSWER("200 OK", ETAG "Content-Length: 0\r\n", "")
+
+static void test_expiry(void)
+{
+	static const struct s3_keys unfit = {"AK", "a\r\nb", NULL, 0};
+	struct s3_object object;
+	struct s3_piece piece;
+
+	renew = renew_keys;
+	/* Far off, or never: they are not asked for. */
+	expires_s = time(NULL) + 3600;
+	START(HEAD_OK, HEAD_OK);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	expires_s = 0;
+	START(HEAD_OK);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK_EQ_INT(n_renewed, 0);
+	/* Near: the very next request has the new ones, and no further one asks. */
+	expires_s = time(NULL) + 60;
+	START(HEAD_OK, HEAD_OK);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK_EQ_INT(n_renewed, 1);
+	(void) asked(0, "Credential=AK2/");
+	(void) asked(0, "x-amz-security-token: THE-SECOND-TOKEN\r\n");
+	/* None are to be had: those of now are good still, and it is not tried with each request. */
+	renew_result = -EIO;
+	START(HEAD_OK, HEAD_OK);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK_EQ_INT(s3_head(s3, "k", &object), 0);
+	CHECK_EQ_INT(n_renewed, 2);
+	(void) asked(1, "Credential=AK/");
+	expires_s = time(NULL) - 1;
+	START(HEAD_OK);
+	fails(s3_head(s3, "k", &object), -EIO, S3_DENIED,
+	      "credentials expired, and new ones cannot be had: no role any more");
+	CHECK_EQ_INT(heard->n, 0);
+	/* The server says so, in the middle of an upload: once more, with new ones, and only once. */
+	renew_result = 0;
+	n_renewed = 0;
+	expires_s = 0;
+	make_piece("abc", &piece);
+	START(ANSWER("403 Forbidden", "", "<Error><Code>ExpiredToken</Code></Error>"),
+	      ANSWER("200 OK", ETAG, ""));
+	CHECK_EQ_INT(s3_put(s3, "k", &piece), 0);
+	CHECK_EQ_INT(n_renewed, 1);
+	(void) asked(1, "Credential=AK2/");
+	(void) asked(1, "\r\n\r\nabc");
+	START(ANSWER("403 Forbidden", "", "<Error><Code>ExpiredToken</Code></Error>"));
+	fails(s3_put(s3, "k", &piece), -EACCES, S3_DENIED, "ExpiredToken");
+	CHECK_EQ_INT(n_renewed, 2);
+	CHECK_EQ_INT(heard->n, 2);
+	CHECK_EQ_INT(s3_set_keys(s3, &unfit), -EINVAL);
+	renew = NULL;
 	(void) close(piece.fd);
 }
 
@@ -416,19 +492,18 @@ static void test_config(void)
 		struct s3_config config;
 		const char *why;
 	} cases[] = {
-	    {{"ftp://h", "b", .access_key = "a", .secret_key = "s"}, "endpoint"},
-	    {{"h", "b", .access_key = "a", .secret_key = "s"}, "endpoint"},
-	    {{"https://h/p", "b", .access_key = "a", .secret_key = "s"}, "endpoint"},
-	    {{"https://u:p@h", "b", .access_key = "a", .secret_key = "s"}, "endpoint"},
-	    {{"https://h?q", "b", .access_key = "a", .secret_key = "s"}, "endpoint"},
-	    {{"https://h", "", .access_key = "a", .secret_key = "s"}, "bucket"},
-	    {{"https://h", "b/c", .access_key = "a", .secret_key = "s"}, "bucket"},
-	    {{"https://h", "b@c", .access_key = "a", .secret_key = "s", .virtual_host = true},
-	     "bucket"},
-	    {{"https://h", "b", .access_key = "", .secret_key = "s"}, "access key"},
-	    {{"https://h", "b", .access_key = "a", .secret_key = "s\r\nx: y"}, "secret key"},
-	    {{"https://h", "b", "r r", .access_key = "a", .secret_key = "s"}, "region"},
-	    {{"https://h", "b", .access_key = "a", .secret_key = "s", .session_token = ""}, "token"},
+	    {{"ftp://h", "b", .keys = {"a", "s"}}, "endpoint"},
+	    {{"h", "b", .keys = {"a", "s"}}, "endpoint"},
+	    {{"https://h/p", "b", .keys = {"a", "s"}}, "endpoint"},
+	    {{"https://u:p@h", "b", .keys = {"a", "s"}}, "endpoint"},
+	    {{"https://h?q", "b", .keys = {"a", "s"}}, "endpoint"},
+	    {{"https://h", "", .keys = {"a", "s"}}, "bucket"},
+	    {{"https://h", "b/c", .keys = {"a", "s"}}, "bucket"},
+	    {{"https://h", "b@c", .keys = {"a", "s"}, .virtual_host = true}, "bucket"},
+	    {{"https://h", "b", .keys = {"", "s"}}, "access key"},
+	    {{"https://h", "b", .keys = {"a", "s\r\nx: y"}}, "secret key"},
+	    {{"https://h", "b", "r r", .keys = {"a", "s"}}, "region"},
+	    {{"https://h", "b", .keys = {"a", "s", .session_token = ""}}, "token"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -445,6 +520,7 @@ int main(void)
 {
 	fake_up();
 	test_put();
+	test_expiry();
 	test_kms();
 	test_customer_key();
 	test_proxy();
