@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `etcd snapshot list [JOB] [--local]`: what is here and what the targets hold, one row a snapshot.
+ * `etcd snapshot list [JOB] [--local]`: what is here and what the targets hold, one row a snapshot;
+ * and what each other node has that is newest (others.h). Etcd is asked first, then the targets.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +9,29 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/looks.h"
+#include "etcdwatch/others.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/signing.h"
 #include "etcdwatch/target/storing.h"
+
+/* Of one job. */
+struct asked {
+	struct list *list;
+	size_t at;
+};
 
 struct list {
 	struct command command;
 	struct job *jobs[CONFIG_JOBS_MAX];
 	size_t n_jobs;
+	struct others_request *asking[CONFIG_JOBS_MAX]; /* of each job */
+	struct others others[CONFIG_JOBS_MAX];          /* what etcd's keys say */
+	char *unknown[CONFIG_JOBS_MAX];                 /* why they say nothing; or NULL */
+	struct asked asked[CONFIG_JOBS_MAX];
+	size_t n_asking;
 	struct looks *looks;
 };
 
@@ -77,6 +91,42 @@ static void reply_rows(struct control_request *request, struct rows *rows,
 	free(rows->items);
 }
 
+/* The targets that have it. */
+static json_t *find_places(const struct job *job, const char *id, const struct looks_item *items,
+                           size_t n)
+{
+	json_t *places = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].job == job && items[i].there != NULL &&
+		    inventory_find(items[i].there, id) != NULL)
+			(void) json_array_append_new(
+			    places, jsonval_text(target_options(items[i].target)->target->name));
+	}
+	return places;
+}
+
+static void reply_others(const struct list *l, size_t at, const struct looks_item *items, size_t n)
+{
+	const struct job *job = l->jobs[at];
+	const char *name = job_config(job)->name;
+	struct others others = l->others[at];
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0;
+		     items[i].job == job && items[i].there != NULL && k < inventory_n(items[i].there); k++)
+			others_add_entry(&others, job_env(job)->node_name,
+			                 inventory_entries(items[i].there)[k]);
+	}
+	for (size_t i = 0; i < others.n; i++)
+		control_reply(l->command.request,
+		              report_other_json(name, &others.items[i], wall_now_us() / US_PER_S,
+		                                find_places(job, others.items[i].id, items, n)));
+	if (l->unknown[at] != NULL)
+		control_reply(l->command.request, json_pack("{s:s, s:s, s:o}", "job", name, "target",
+		                                            "etcd", "error", jsonval_text(l->unknown[at])));
+}
+
 static void reply_job(struct control_request *request, struct job *job, const struct trust *trust,
                       const struct looks_item *items, size_t n)
 {
@@ -111,28 +161,58 @@ static void reply(const struct list *l, const struct looks_item *items, size_t n
 
 	for (size_t i = 0; i < l->n_jobs; i++)
 		reply_job(request, l->jobs[i], &trust, items, n);
+	for (size_t i = 0; i < l->n_jobs; i++)
+		reply_others(l, i, items, n);
 	control_ok(request);
 }
 
 /* --- the command -------------------------------------------------------------------------------
  */
 
-static void looked_cb(const struct looks_item *items, size_t n, void *userdata)
+static void free_list(struct list *l)
 {
-	struct list *l = userdata;
-
-	reply(l, items, n);
+	looks_free(l->looks);
+	for (size_t i = 0; i < l->n_jobs; i++) {
+		others_free(l->asking[i]);
+		free(l->unknown[i]);
+	}
 	command_end(&l->command);
 	free(l);
 }
 
 static void give_up(struct command *command)
 {
-	struct list *l = CONTAINER_OF(command, struct list, command);
+	free_list(CONTAINER_OF(command, struct list, command));
+}
 
-	looks_free(l->looks);
-	command_end(command);
-	free(l);
+static void looked_cb(const struct looks_item *items, size_t n, void *userdata)
+{
+	struct list *l = userdata;
+
+	l->looks = NULL;
+	reply(l, items, n);
+	free_list(l);
+}
+
+static void look(struct list *l)
+{
+	l->looks = looks_start(l->jobs, l->n_jobs, looked_cb, l);
+	if (l->looks != NULL)
+		return;
+	reply(l, NULL, 0);
+	free_list(l);
+}
+
+static void others_cb(const struct others *others, const char *reason, void *userdata)
+{
+	struct asked *asked = userdata;
+	struct list *l = asked->list;
+
+	l->asking[asked->at] = NULL;
+	l->others[asked->at] = *others;
+	l->unknown[asked->at] = reason[0] != '\0' ? xstrdup(reason) : NULL;
+	if (--l->n_asking == 0)
+		look(l);
 }
 
 void listcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
@@ -158,12 +238,14 @@ void listcommand_fn(struct control_request *request, int argc, char **argv, void
 		return;
 	}
 	l->n_jobs = commands_jobs(request, commands_daemon(c), name, l->jobs);
-	if (l->n_jobs > 0 && !only_local)
-		l->looks = looks_start(l->jobs, l->n_jobs, looked_cb, l);
-	if (l->looks != NULL)
+	for (size_t i = 0; i < l->n_jobs && !only_local; i++) {
+		l->asked[i] = (struct asked){.list = l, .at = i};
+		l->n_asking++;
+		l->asking[i] = others_ask(l->jobs[i], others_cb, &l->asked[i]);
+	}
+	if (l->n_asking > 0)
 		return;
 	if (l->n_jobs > 0)
 		reply(l, NULL, 0);
-	command_end(&l->command);
-	free(l);
+	free_list(l);
 }

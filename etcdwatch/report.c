@@ -10,6 +10,7 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mono.h"
+#include "etcdwatch/others.h"
 
 static json_t *moment_json(int64_t s)
 {
@@ -122,6 +123,26 @@ json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "odd_first", jsonval_text(r->odd));
 	put_counts(json, &r->counts);
 	put_targets(json, r, wall_now_s);
+	return json;
+}
+
+json_t *report_other_json(const char *job, const struct others_one *one, int64_t wall_now_s,
+                          json_t *places)
+{
+	json_t *json =
+	    json_pack("{s:o, s:o, s:o, s:o}", "job", jsonval_text(job), "node", jsonval_text(one->node),
+	              "newest", jsonval_text(one->id), "finished", moment_json(one->finished_s));
+
+	(void) json_object_set_new(
+	    json, "age_s",
+	    one->finished_s > 0 ? json_integer(MAX(wall_now_s - one->finished_s, 0)) : json_null());
+	(void) json_object_set_new(json, "revision",
+	                           one->revision > 0 ? json_integer(one->revision) : json_null());
+	(void) json_object_set_new(json, "agreed", text_or_null(one->agreed));
+	(void) json_object_set_new(json, "compared",
+	                           one->agreed_is_known ? json_boolean(one->agreed[0] != '\0')
+	                                                : json_null());
+	(void) json_object_set_new(json, "targets", places);
 	return json;
 }
 

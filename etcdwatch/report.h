@@ -67,6 +67,8 @@ struct target_report {
 	const struct target_found *found;
 };
 
+struct others_one;
+
 struct job_report {
 	const char *job;
 	const char *state;
@@ -98,5 +100,9 @@ struct job_report {
 /* New objects: the caller owns them. */
 json_t *report_job_json(const struct job_report *report, int64_t wall_now_s);
 json_t *report_snapshot_json(const struct catalog_entry *entry);
+
+/* Takes `places`: names of targets. */
+json_t *report_other_json(const char *job, const struct others_one *one, int64_t wall_now_s,
+                          json_t *places);
 
 void report_metrics(struct metrics *m, const struct job_report *reports, size_t n);

@@ -186,9 +186,9 @@ void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us
  */
 
 /* "local site far" */
-static void where_cell(struct table *table, const json_t *snapshot)
+static void places_cell(struct table *table, const json_t *places)
 {
-	const json_t *places = json_object_get(snapshot, "where"), *place;
+	const json_t *place;
 	AUTO(free) char *text = xstrdup("");
 	size_t i;
 
@@ -217,7 +217,48 @@ static void add_snapshot(struct table *table, const json_t *snapshot)
 	           source != NULL && source[0] != '\0' && strcmp(source, agreed) == 0 ? "alone"
 	                                                                              : agreed);
 	table_cell(table, "%s", field_text_or_dash(snapshot, "signed"));
-	where_cell(table, snapshot);
+	places_cell(table, json_object_get(snapshot, "where"));
+}
+
+static void add_node(struct table *table, const json_t *node)
+{
+	table_cell(table, "%s", field_text_or_dash(node, "job"));
+	table_cell(table, "%s", field_text_or_dash(node, "node"));
+	table_cell(table, "%s", field_text_or_dash(node, "newest"));
+	age_cell(table, node, "age_s", "");
+	if (json_is_integer(json_object_get(node, "revision")))
+		table_cell(table, "%lld", (long long) field_integer(node, "revision"));
+	else
+		table_cell(table, "?");
+	table_cell(
+	    table, "%s",
+	    json_is_null(json_object_get(node, "compared")) ? "?" : field_text_or_dash(node, "agreed"));
+	places_cell(table, json_object_get(node, "targets"));
+}
+
+/* What other nodes have on their disks; nothing if nothing is known of any. */
+static void print_nodes(FILE *out, const json_t *objects)
+{
+	static const struct table_column columns[] = {
+	    {"JOB", TABLE_LEFT},     {"NODE", TABLE_LEFT},      {"NEWEST THERE", TABLE_LEFT},
+	    {"AGE", TABLE_RIGHT},    {"REVISION", TABLE_RIGHT}, {"AGREED", TABLE_LEFT},
+	    {"TARGETS", TABLE_LEFT},
+	};
+	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
+	const json_t *object;
+	size_t n = 0, i;
+
+	json_array_foreach(objects, i, object)
+	{
+		if (field_text(object, "newest") == NULL)
+			continue;
+		add_node(table, object);
+		n++;
+	}
+	if (n == 0)
+		return;
+	(void) fputc('\n', out);
+	table_print(table, out);
 }
 
 void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
@@ -237,6 +278,7 @@ void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us
 			add_snapshot(table, snapshot);
 	}
 	table_print(table, out);
+	print_nodes(out, objects);
 	json_array_foreach(objects, i, snapshot)
 	{
 		const char *error = field_text(snapshot, "error");

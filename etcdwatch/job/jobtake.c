@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/jsonval.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -97,12 +98,25 @@ static void record_ended_cb(enum claim_end end, const char *text, void *userdata
 	}
 }
 
+/* Other nodes read it: which period has a snapshot, and what this node has (others.h). */
+static json_t *describe_done(const struct job *j, const char *id)
+{
+	const struct catalog_entry *e = store_find(j->store, id);
+	json_t *done = json_pack("{s:s, s:s, s:I}", "node", j->env->node_name, "id", id, "finished",
+	                         (json_int_t) job_wall_now_s());
+
+	if (e != NULL) {
+		(void) json_object_set_new(done, "revision", json_integer(e->revision));
+		(void) json_object_set_new(done, "agreed", jsonval_text(e->hashkv_verified));
+	}
+	return done;
+}
+
 static void record(struct job *j, const char *id)
 {
 	job_change_state(j, JOB_RECORDING, "kept");
 	(void) snprintf(j->kept_id, sizeof(j->kept_id), "%s", id);
-	claim_record(j->claim, json_pack("{s:s, s:s, s:I}", "node", j->env->node_name, "id", id,
-	                                 "finished", (json_int_t) job_wall_now_s()));
+	claim_record(j->claim, describe_done(j, id));
 }
 
 /* --- running ------------------------------------------------------------------------------------

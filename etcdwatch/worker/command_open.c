@@ -73,7 +73,7 @@ static int run(const struct words *w, int fd, struct problem *problem, json_t **
 
 	if (r == 0)
 		r = workroom_open(w->scratch, problem, &room);
-	if (r == 0 && (w->s3.endpoint != NULL || w->s3.bucket != NULL))
+	if (r == 0 && s3target_is_named(&w->s3))
 		r = s3target_open(&w->s3, problem, &s3);
 	if (r < 0)
 		return r;

@@ -30,7 +30,12 @@ fairlead "$other" -o json etcd snapshot save >"$T/saved.json"
 expect_equal "who confirmed it, unless it is its own member" \
 	"$(jq -r '.verified.hashkv != null and .verified.hashkv != .member.name' "$T/saved.json")" true
 expect_equal "snapshots on $other" "$(n_entries "$other")" 1
-fairlead "$other" etcd snapshot list | has_line "$(jq -r .id "$T/saved.json")" || fail "it is not listed"
+fairlead "$other" -o json etcd snapshot list >"$T/list.json"
+expect_equal "what it lists" "$(jq -r 'select(.id).id' "$T/list.json")" "$(jq -r .id "$T/saved.json")"
+taker=$(job n1 .done_by)
+expect_equal "what it knows of the taker" "$(jq -r 'select(.newest) | [.node, .newest, .revision, .compared] | join(" ")' "$T/list.json")" \
+	"$taker $(entries "$taker" | jq -r '[.id, .revision] | join(" ")') true"
+expect_equal "with --local" "$(fairlead "$other" -o json etcd snapshot list --local | jq -s 'map(select(.newest)) | length')" 0
 
 say "the next period, after etcd was compacted: one more, and no second"
 fill_etcd 30

@@ -250,6 +250,15 @@ const struct catalog_entry *store_get(const struct store *s, size_t i)
 	return s->node->entries[i];
 }
 
+const struct catalog_entry *store_find(const struct store *s, const char *id)
+{
+	for (size_t i = 0; i < store_n(s); i++) {
+		if (strcmp(store_get(s, i)->id, id) == 0)
+			return store_get(s, i);
+	}
+	return NULL;
+}
+
 size_t store_n_odd(const struct store *s UNUSED)
 {
 	return 0;

@@ -74,25 +74,38 @@ static void test_strange(void)
 	           "JOB  STATE  DONE BY  LAST HERE  HERE  SIZE  DUE\n"
 	           "-    -      -                -     0   0 B  now\n"
 	           "-    -      -                -     0   0 B  now\n");
-	check_text(etcdwatch_render_list, "[]", "SNAPSHOT  REVISION  KEYS  SIZE  AGREED  WHERE\n");
+	check_text(etcdwatch_render_list, "[]",
+	           "SNAPSHOT  REVISION  KEYS  SIZE  AGREED  SIGNED  WHERE\n");
 }
 
 static void test_list(void)
 {
-	check_text(etcdwatch_render_list,
-	           "[{\"id\":\"20261121T203000Z-hourly-n1-r8123\",\"revision\":8123,\"live_keys\":700,"
-	           "\"file_bytes\":1536000,\"verified\":{\"hashkv\":\"n2\"},"
-	           "\"where\":[\"local\",\"site\"]},"
-	           "{\"id\":\"x\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
-	           "\"verified\":{\"hashkv\":null}},"
-	           "{\"id\":\"y\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
-	           "\"member\":{\"name\":\"n2\"},\"verified\":{\"hashkv\":\"n2\"}},"
-	           "{\"job\":\"hourly\",\"target\":\"far\",\"error\":\"no route\"}]",
-	           "SNAPSHOT                          REVISION  KEYS    SIZE  AGREED  WHERE\n"
-	           "20261121T203000Z-hourly-n1-r8123      8123   700  1.5 MB  n2      local site\n"
-	           "x                                        1     2   999 B  -       -\n"
-	           "y                                        1     2   999 B  alone   -\n"
-	           "warning: hourly: cannot ask far: no route\n");
+	check_text(
+	    etcdwatch_render_list,
+	    "[{\"id\":\"20261121T203000Z-hourly-n1-r8123\",\"revision\":8123,\"live_keys\":700,"
+	    "\"file_bytes\":1536000,\"verified\":{\"hashkv\":\"n2\"},\"signed\":\"yes\","
+	    "\"where\":[\"local\",\"site\"]},"
+	    "{\"id\":\"x\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
+	    "\"verified\":{\"hashkv\":null}},"
+	    "{\"id\":\"y\",\"revision\":1,\"live_keys\":2,\"file_bytes\":999,"
+	    "\"member\":{\"name\":\"n2\"},\"verified\":{\"hashkv\":\"n2\"}},"
+	    "{\"job\":\"hourly\",\"node\":\"n2\",\"newest\":\"z\",\"age_s\":7300,\"revision\":9,"
+	    "\"agreed\":\"n3\",\"compared\":true,\"targets\":[\"site\"]},"
+	    "{\"job\":\"hourly\",\"node\":\"n3\",\"newest\":\"w\",\"age_s\":60,\"revision\":8,"
+	    "\"agreed\":null,\"compared\":false,\"targets\":[]},"
+	    "{\"job\":\"hourly\",\"node\":\"n4\",\"newest\":\"v\",\"age_s\":60,\"revision\":null,"
+	    "\"agreed\":null,\"compared\":null,\"targets\":[]},"
+	    "{\"job\":\"hourly\",\"target\":\"far\",\"error\":\"no route\"}]",
+	    "SNAPSHOT                          REVISION  KEYS    SIZE  AGREED  SIGNED  WHERE\n"
+	    "20261121T203000Z-hourly-n1-r8123      8123   700  1.5 MB  n2      yes     local site\n"
+	    "x                                        1     2   999 B  -       -       -\n"
+	    "y                                        1     2   999 B  alone   -       -\n"
+	    "\n"
+	    "JOB     NODE  NEWEST THERE  AGE  REVISION  AGREED  TARGETS\n"
+	    "hourly  n2    z              2h         9  n3      site\n"
+	    "hourly  n3    w              1m         8  -       -\n"
+	    "hourly  n4    v              1m         ?  ?       -\n"
+	    "warning: hourly: cannot ask far: no route\n");
 }
 
 static void test_prune(void)
