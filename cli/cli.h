@@ -97,6 +97,10 @@ int cli_main(int argc, char **argv);
 /* argv[0..argc) are the words behind the command's name. */
 typedef int (*cli_command_fn)(const struct cli *cli, int argc, char **argv);
 
+/* How long the command may wait before it answers, by its options; -1: one of them is wrong, which
+ * it has said. */
+typedef int64_t (*cli_waits_fn)(const struct cli *cli);
+
 /* The tables of commands' own options. */
 extern const struct cli_option cli_init_options[];
 extern const struct cli_option cli_support_options[];
@@ -110,6 +114,7 @@ int cli_top(const struct cli *cli, int argc, char **argv);
 int cli_init(const struct cli *cli, int argc, char **argv);
 int cli_support(const struct cli *cli, int argc, char **argv);
 int cli_health(const struct cli *cli, int argc, char **argv);
+int64_t cli_health_waits(const struct cli *cli);
 int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);
 int cli_vip_hold(const struct cli *cli, int argc, char **argv);

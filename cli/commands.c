@@ -44,7 +44,7 @@ const struct cli_command cli_commands[] = {
              "unit is enabled, its checks fail until it runs.",
      .exits = "  0  all is well\n  1  not in time\n  3  no daemon runs here\n"
               "  4  this user may not ask",
-     .own = cli_health_options, .fn = cli_health},
+     .takes = CLI_READS, .own = cli_health_options, .fn = cli_health, .waits = cli_health_waits},
 
     {"support", "[OPTION]...",
      "One archive of what somebody needs who is to say from afar what is wrong here.",
@@ -102,11 +102,12 @@ const struct cli_command cli_commands[] = {
     {"net discard", "ID", "Give up what could not be undone; the network stays as it is.",
      .more = "For root.", .min_words = 1, .max_words = 1, .fn = cli_net_discard},
     {"net validate", "[FILE]...", "Whether a configuration of the network is right: every error.",
-     .more = NET_FILES, .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_validate},
+     .more = NET_FILES, .max_words = MANY, .completes = CLI_FILES, .takes = CLI_READS,
+     .fn = cli_net_validate},
     {"net plan", "[FILE]...",
      "What a configuration of the network would do, step by step, and what each step costs.",
      .more = NET_FILES, .exits = "  1  something is refused", .max_words = MANY,
-     .completes = CLI_FILES, .fn = cli_net_plan},
+     .completes = CLI_FILES, .takes = CLI_READS, .fn = cli_net_plan},
     {"net convert", "[FILE]...",
      "Print a configuration of the network in the style of many documents.", .more = NET_FILES,
      .takes = CLI_OWN_FORMAT, .max_words = MANY, .completes = CLI_FILES, .fn = cli_net_convert},

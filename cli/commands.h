@@ -24,6 +24,7 @@ struct cli_command {
 	const struct cli_option *own; /* its own options, up to one without a name; or NULL */
 	const char *completes;        /* what its words are: as for an option's value */
 	cli_command_fn fn;
+	cli_waits_fn waits; /* NULL: it answers at once */
 };
 
 /* For `takes`: what it prints is a format of its own, so it has no -o. */

@@ -268,6 +268,7 @@ static int run_on_nodes(const struct parsing *p, const struct cli_command *comma
                         const struct cli *cli, int argc, char **argv)
 {
 	struct texts words = {0};
+	int64_t wait_us;
 	int code;
 
 	if ((command->takes & CLI_OWN_NODES) != 0)
@@ -285,8 +286,11 @@ static int run_on_nodes(const struct parsing *p, const struct cli_command *comma
 		(void) fprintf(stderr, "fairlead: --watch shows one node: leave it out, or --nodes\n");
 		return CLI_USAGE;
 	}
+	wait_us = command->waits != NULL ? command->waits(cli) : 0;
+	if (wait_us < 0)
+		return CLI_USAGE;
 	command_words(p, command, argc, argv, &words);
-	code = fanout_run(cli, &words, NODE_TIMEOUT_US);
+	code = fanout_run(cli, &words, wait_us + NODE_TIMEOUT_US);
 	texts_fini(&words);
 	return code;
 }

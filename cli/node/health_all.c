@@ -193,6 +193,13 @@ const struct cli_option cli_health_options[] = {
     {0},
 };
 
+int64_t cli_health_waits(const struct cli *cli)
+{
+	struct health h = {.wait_us = WAIT_US};
+
+	return cli_set_own(cli, &h) == CLI_OK ? h.wait_us : -1;
+}
+
 int cli_health(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 {
 	struct health h = {.cli = *cli, .is_live = isatty(STDOUT_FILENO) != 0, .wait_us = WAIT_US};

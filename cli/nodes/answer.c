@@ -89,9 +89,8 @@ static json_t *parse_line(const char *line, size_t len, bool is_text)
 	return NULL;
 }
 
-/* The last line of a command that was cut may be incomplete: it is dropped. */
 static enum remote_outcome parse(json_t *objects, const struct answer_output *o, bool is_text,
-                                 bool is_cut, char **ret_wrong)
+                                 char **ret_wrong)
 {
 	size_t len, n = 0;
 
@@ -100,8 +99,6 @@ static enum remote_outcome parse(json_t *objects, const struct answer_output *o,
 		json_t *object;
 
 		len = newline != NULL ? (size_t) (newline - p) : (size_t) (end - p);
-		if (newline == NULL && is_cut)
-			return REMOTE_DONE;
 		if (n++ == REMOTE_LINES_MAX) {
 			*ret_wrong = xasprintf("it prints more than %d lines", REMOTE_LINES_MAX);
 			return REMOTE_TOO_MUCH;
@@ -168,7 +165,7 @@ void answer_judge(struct remote_answer *a, enum transport_kind kind, bool is_tex
 
 	a->exit_code = o->exit_code;
 	a->objects = json_array();
-	parsed = parse(a->objects, o, is_text, cut != REMOTE_DONE || is_ssh_error, &wrong);
+	parsed = parse(a->objects, o, is_text, &wrong);
 	if (cut != REMOTE_DONE) {
 		a->outcome = cut;
 		a->error = explain_cut(cut, timeout_us);

@@ -215,6 +215,22 @@ static void test_words(void)
 	             "fairlead: --via says how nodes are reached: it needs --nodes\n");
 }
 
+/* A command that waits has so much longer. */
+static void test_waits(void)
+{
+	const struct cli_given given = {&cli_health_options[0], "90s"};
+	const struct cli cli = {.given = &given, .n_given = 1};
+	const struct cli plain = {0};
+
+	CHECK_EQ_INT(cli_health_waits(&cli), 90 * US_PER_S);
+	CHECK_EQ_INT(cli_health_waits(&plain), 300 * US_PER_S);
+	check_out("health --nodes n6 --wait-timeout 90s", CLI_OK, "== n6 ==\nA  B\n1  2\n");
+	check_asked("n6", "n6: <health> <--wait-timeout> <90s>");
+	clirun_check("health --nodes n6 --wait-timeout soon", CLI_USAGE, "",
+	             "fairlead: --wait-timeout must be");
+	check_asked("n6", "<nothing>");
+}
+
 /* Every command either takes it or refuses it, and says so before anything is done. */
 static void test_which_commands(void)
 {
@@ -364,6 +380,7 @@ int main(int argc, char **argv)
 	test_table();
 	test_json();
 	test_words();
+	test_waits();
 	test_which_commands();
 	test_all();
 	test_list();

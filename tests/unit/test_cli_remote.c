@@ -294,22 +294,31 @@ static const char fake_ssh[] =
     "host=$2 remote=$3\n"
     "case $host in\n"
     "dead) echo 'ssh: connect to host dead port 22: No route to host' >&2; exit 255 ;;\n"
-    "hangs) echo '{\"begins\":true}'; sleep 60 & echo $! >\"$DIR/hangs.pid\"; wait ;;\n"
-    "stubborn) trap '' TERM; while :; do sleep 60; done ;;\n"
+    "hangs) echo '{\"begins\":true}'; (trap '' TERM; exec sleep 60) & echo $! >\"$DIR/hangs.pid\"; "
+    "wait ;;\n"
+    "stubborn) echo $$ >\"$DIR/stubborn.pid\"; trap '' TERM; while :; do sleep 60; done ;;\n"
     "floods) exec yes '{}' ;;\n"
     "greets) echo Welcome ;;\n"
     "bare) PATH=/nowhere; exec /bin/sh -c \"$remote\" ;;\n"
     "leaves) sleep 60 & echo $! >\"$DIR/leaves.pid\"; echo '{\"left\":1}' ;;\n"
     "count*) echo \"$host\" >>\"$DIR/running\"; until [ -e \"$DIR/go\" ]; do sleep 0.01; done\n"
     "    echo \"{\\\"host\\\":\\\"$host\\\"}\" ;;\n"
-    "*) export FAIRLEAD_NODES=good; PATH=$DIR/there:$PATH; exec sh -c \"$remote\" ;;\n"
+    "*) export host FAIRLEAD_NODES=good; PATH=$DIR/there:$PATH; exec sh -c \"$remote\" ;;\n"
     "esac\n";
 
 static const char fake_fairlead[] =
     "#!/bin/sh\n"
     "[ \"$1\" != input ] || { n=$(wc -c); echo \"{\\\"input\\\":$n}\"; exit 0; }\n"
     "[ \"$1\" != early ] || exit 5\n"
-    "printf '{\"nodes\":\"%s\",\"n\":%d,\"last\":\"%s\"}\\n' \"$FAIRLEAD_NODES\" $# \"$2\"\n";
+    "printf '{\"nodes\":\"%s\",\"sudo\":\"%s\",\"n\":%d,\"last\":\"%s\"}\\n' \\\n"
+    "    \"$FAIRLEAD_NODES\" \"$SUDO\" $# \"$2\"\n";
+
+static const char fake_sudo[] =
+    "#!/bin/sh\n"
+    "[ \"$1 $2\" = '-n --' ] || exit 9\n"
+    "[ \"$host\" != asks ] || { echo 'sudo: a password is required' >&2; exit 1; }\n"
+    "shift 2\n"
+    "SUDO=yes exec \"$@\"\n";
 
 static void write_script(const char *name, const char *text)
 {
@@ -328,8 +337,9 @@ static void make_world(void)
 	CHECK_EQ_INT(mkdir(there, 0755), 0);
 	write_script("bin/ssh", fake_ssh);
 	write_script("there/fairlead", fake_fairlead);
-	/* Where the test is not root, it is root there by this. */
-	write_script("there/sudo", "#!/bin/sh\nshift 2\nexec \"$@\"\n");
+	/* The login is not root there, and becomes it by this. */
+	write_script("there/id", "#!/bin/sh\necho 1000\n");
+	write_script("there/sudo", fake_sudo);
 	(void) setenv("PATH", path, 1);
 	(void) setenv("DIR", clirun_dir, 1);
 }
@@ -356,8 +366,8 @@ static void check_answer(const struct remote_answer *a, const char *node,
 
 static void test_outcomes(void)
 {
-	static const char *const nodes[] = {"good",      "dead", "greets",    "bare",
-	                                    "-oEvil=id", "good", "localhost", "leaves"};
+	static const char *const nodes[] = {"good", "dead",      "greets", "bare", "-oEvil=id",
+	                                    "good", "localhost", "leaves", "asks"};
 	struct remote_answer answers[ARRAY_SIZE(nodes)];
 	struct texts words = {0};
 	int64_t began_us = mono_now_us();
@@ -366,7 +376,7 @@ static void test_outcomes(void)
 	texts_add(&words, "it's $(echo x); `id`");
 	ask(NULL, nodes, ARRAY_SIZE(nodes), &words, LONG_US, answers);
 	check_answer(&answers[0], "good", REMOTE_DONE,
-	             "[{\"nodes\":\"\",\"n\":2,\"last\":\"it's $(echo x); `id`\"}]");
+	             "[{\"nodes\":\"\",\"sudo\":\"yes\",\"n\":2,\"last\":\"it's $(echo x); `id`\"}]");
 	check_answer(&answers[1], "dead", REMOTE_UNREACHABLE, "[]");
 	check_answer(&answers[2], "greets", REMOTE_GARBLED, "[]");
 	check_answer(&answers[3], "bare", REMOTE_NO_PROGRAM, "[]");
@@ -376,6 +386,7 @@ static void test_outcomes(void)
 	/* What it left behind holds its output open, and is not waited for. */
 	check_answer(&answers[7], "leaves", REMOTE_DONE, "[{\"left\":1}]");
 	CHECK(mono_now_us() - began_us < LONG_US / 2);
+	check_answer(&answers[8], "asks", REMOTE_DENIED, "[]");
 	remote_answers_fini(answers, ARRAY_SIZE(nodes));
 	(void) scratch_shell("kill $(cat %s/leaves.pid)", clirun_dir);
 	ask("no-such-program-here {}", nodes, 1, &words, LONG_US, answers);
@@ -385,12 +396,17 @@ static void test_outcomes(void)
 	texts_fini(&words);
 }
 
-static bool is_running(const char *file)
+/* Soon: who has inherited a killed process has to reap it. */
+static void check_gone(const char *file)
 {
 	AUTO(free) char *text = clirun_contents(file);
 	int pid = atoi(text);
 
-	return pid > 0 && kill(pid, 0) == 0;
+	CHECK(pid > 0);
+	for (int i = 0; i < 1000 && kill(pid, 0) == 0; i++)
+		(void) usleep(10 * 1000);
+	if (!CHECK(kill(pid, 0) < 0))
+		(void) fprintf(stderr, "  %s: %d\n", file, pid);
 }
 
 static void test_deadline(void)
@@ -404,12 +420,11 @@ static void test_deadline(void)
 	ask(NULL, nodes, ARRAY_SIZE(nodes), &words, 2 * US_PER_S, answers);
 	check_answer(&answers[0], "hangs", REMOTE_TIMEOUT, "[{\"begins\":true}]");
 	check_answer(&answers[1], "stubborn", REMOTE_TIMEOUT, "[]");
-	check_answer(&answers[2], "good", REMOTE_DONE, "[{\"nodes\":\"\",\"n\":1,\"last\":\"\"}]");
+	check_answer(&answers[2], "good", REMOTE_DONE,
+	             "[{\"nodes\":\"\",\"sudo\":\"yes\",\"n\":1,\"last\":\"\"}]");
 	CHECK(mono_now_us() - began_us < LONG_US / 2);
-	/* What it had started is gone with it, once init or we have reaped it. */
-	for (int i = 0; i < 1000 && is_running("hangs.pid"); i++)
-		(void) usleep(10 * 1000);
-	CHECK(!is_running("hangs.pid"));
+	check_gone("hangs.pid");
+	check_gone("stubborn.pid");
 	remote_answers_fini(answers, ARRAY_SIZE(nodes));
 	texts_fini(&words);
 }
