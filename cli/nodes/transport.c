@@ -71,8 +71,8 @@ bool transport_is_here(const char *name)
 
 /* --- how a node is reached -------------------------------------------------------------------- */
 
-/* Only a folder that belongs to this user alone will do: who can write there takes the connection
- * over. */
+/* Only a folder that belongs to this user alone will do, as who can write there can take the
+ * connection over; and only a name in which ssh expands nothing. */
 static char *make_control_dir(void)
 {
 	const char *base = getenv("XDG_RUNTIME_DIR");
@@ -82,7 +82,9 @@ static char *make_control_dir(void)
 	if (base == NULL || base[0] != '/')
 		base = geteuid() == 0 ? "/run" : "/tmp";
 	dir = xasprintf("%s/fairlead-ssh-%u", base, (unsigned) geteuid());
-	if (strlen(dir) > CONTROL_DIR_MAX || (mkdir(dir, 0700) < 0 && errno != EEXIST))
+	if (strlen(dir) > CONTROL_DIR_MAX || strpbrk(dir, "%$\"'\\ \t") != NULL)
+		return NULL;
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return NULL;
 	if (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & 0077) != 0)

@@ -142,6 +142,7 @@ static void test_ssh_command(void)
 {
 	AUTO(free) char *dir = xasprintf("%s/run", clirun_dir);
 	AUTO(free) char *control = xasprintf("-oControlPath=%s/fairlead-ssh-%u/%%C", dir, geteuid());
+	AUTO(free) char *expanded = xasprintf("%s/%%h", clirun_dir);
 	AUTO(free) char *made = xasprintf("%s/fairlead-ssh-%u", dir, geteuid());
 	struct transport transport;
 	struct texts words = {0};
@@ -174,6 +175,14 @@ static void test_ssh_command(void)
 	CHECK(transport.control_dir == NULL);
 	transport_fini(&transport);
 	CHECK_EQ_INT(chmod(made, 0700), 0);
+
+	/* ssh would expand it. */
+	CHECK_EQ_INT(mkdir(expanded, 0755), 0);
+	CHECK_EQ_INT(setenv("XDG_RUNTIME_DIR", expanded, 1), 0);
+	CHECK_EQ_INT(transport_init(&transport, "", &error), 0);
+	CHECK(transport.control_dir == NULL);
+	transport_fini(&transport);
+	CHECK_EQ_INT(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
 	texts_fini(&words);
 }
 
