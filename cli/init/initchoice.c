@@ -348,6 +348,10 @@ static void note_rest(const struct initfacts *f, const struct initwish *wish, st
 	if (c->role == INIT_CONTROL_PLANE && f->kind == INIT_NOTHING)
 		texts_add(&c->notes, "no Kubernetes and no etcd was found: this is for a node that kubeadm "
 		                     "is still to make");
+	if (c->role == INIT_CONTROL_PLANE)
+		texts_add(&c->notes,
+		          "snapshots of etcd are on the nodes' disks alone: configure a target (targets of "
+		          "EtcdSnapshotConfig) before you rely on them");
 }
 
 void initchoice_make(const struct initfacts *f, const struct initwish *wish, int64_t now_s,

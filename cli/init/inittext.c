@@ -188,12 +188,15 @@ static void write_watch(struct text *t)
 	           "# /var/lib/fairlead/etcdwatch. It holds all secrets of the cluster; before it goes "
 	           "elsewhere (targets),\n# encrypt it (encryption).\n");
 	document(t, CONF_API_FAIRLEAD, "EtcdSnapshotConfig");
-	(void) fputs("name: hourly\nschedule: \"@hourly\"\n"
-	             "#encryption:\n#  recipients: [age1...]\n"
-	             "#targets:\n#  - name: site\n#    endpoint: https://s3.example.org\n"
-	             "#    bucket: etcd-backups\n#    accessKeyFile: /etc/fairlead/s3.access\n"
-	             "#    secretKeyFile: /etc/fairlead/s3.secret\n",
-	             t->out);
+	(void) fputs(
+	    "name: hourly\nschedule: \"@hourly\"\n"
+	    "#encryption:\n#  recipients: [age1...]\n"
+	    "# Each snapshot is on the disk of one node. Configure a target: without one they are "
+	    "lost with the\n# nodes.\n"
+	    "#targets:\n#  - name: site\n#    endpoint: https://s3.example.org\n"
+	    "#    bucket: etcd-backups\n#    accessKeyFile: /etc/fairlead/s3.access\n"
+	    "#    secretKeyFile: /etc/fairlead/s3.secret\n",
+	    t->out);
 	if (!has_directory && !has_certificates)
 		return;
 	heading(t, "# Where this node's etcd has its data and certificates, whose room and ends are "
