@@ -14,6 +14,7 @@
 #include "base/mono.h"
 #include "cli/cli.h"
 #include "cli/snapshot/file.h"
+#include "cli/restore/restoreelsewhere.h"
 #include "cli/restore/restoreoptions.h"
 #include "cli/restore/restoreplan.h"
 #include "cli/restore/restorerebuild.h"
@@ -32,6 +33,7 @@ struct restoring {
 	json_t *host;
 	json_t *made; /* NULL: the snapshot is there already */
 	json_t *found;
+	struct texts elsewhere; /* what is known of newer ones */
 	struct restoreplan *plan;
 	bool acted;
 	json_t *result;
@@ -43,6 +45,7 @@ static void restoring_fini(struct restoring *r)
 	restoreoptions_fini(&r->options);
 	restoresource_fini(&r->source);
 	texts_fini(&r->source_words);
+	texts_fini(&r->elsewhere);
 	json_decref(r->host);
 	json_decref(r->made);
 	json_decref(r->found);
@@ -174,6 +177,7 @@ static int look_at_source(struct restoring *r)
 	code = ask(r, &words, &r->found);
 	if (code != CLI_OK)
 		return code;
+	restoreelsewhere_look(&r->source, r->found, &r->elsewhere);
 	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
 	r->options.wish.source = &r->source_words;
 	r->options.wish.source_is_local = r->source.target == NULL;
@@ -203,6 +207,7 @@ static void make_plan(struct restoring *r)
 {
 	restoreplan_free(r->plan);
 	r->plan = restoreplan_make(&r->options.wish, r->host, r->found);
+	texts_add_all(&r->plan->mind, &r->elsewhere);
 }
 
 /* What needs no snapshot to be seen is seen before it is fetched. */

@@ -19,6 +19,12 @@ void restoresource_fini(struct restoresource *source)
 	free(source->record);
 	texts_fini(&source->find);
 	texts_fini(&source->decrypt);
+	texts_fini(&source->everywhere);
+	for (size_t i = 0; i < source->n_places; i++) {
+		free(source->places[i].name);
+		texts_fini(&source->places[i].words);
+	}
+	free(source->places);
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -143,13 +149,47 @@ static void take_from_job(struct restoresource *source, const struct restoreopti
 }
 
 /* Of a store: by whom its entries may be signed, and what this node knows of them. */
-static void take_trust(struct restoresource *source, const json_t *job)
+static void add_trust(struct texts *words, const json_t *job)
 {
 	const json_t *keys = json_object_get(job, "trusted_keys");
 
 	for (size_t i = 0; i < json_array_size(keys); i++)
-		texts_add_option(&source->find, "--trust", json_string_value(json_array_get(keys, i)));
-	texts_add_option(&source->find, "--known", text_of(job, "directory"));
+		texts_add_option(words, "--trust", json_string_value(json_array_get(keys, i)));
+	texts_add_option(words, "--known", text_of(job, "directory"));
+}
+
+static struct texts *add_place(struct restoresource *source, char *name)
+{
+	struct restoresource_place *place;
+
+	source->places = xreallocarray(source->places, source->n_places + 1, sizeof(source->places[0]));
+	place = &source->places[source->n_places++];
+	*place = (struct restoresource_place){.name = name};
+	return &place->words;
+}
+
+/* All but the one that was named. */
+static void take_places(struct restoresource *source, const json_t *job)
+{
+	const json_t *targets = json_object_get(job, "targets");
+
+	texts_add_option(&source->everywhere, "--job", text_of(job, "name"));
+	texts_add_option(&source->everywhere, "--own-key", text_of(job, "own_key"));
+	if (json_is_true(json_object_get(job, "encrypted")))
+		texts_add(&source->everywhere, "--encrypted");
+	if (source->target != NULL)
+		texts_add_option(add_place(source, xstrdup("")), "--directory", text_of(job, "directory"));
+	for (size_t i = 0; i < json_array_size(targets); i++) {
+		const json_t *target = json_array_get(targets, i);
+		AUTO(free) char *name = xasprintf("%s/", text_of(target, "name"));
+		struct texts *words;
+
+		if (source->target != NULL && strcmp(source->target, name) == 0)
+			continue;
+		words = add_place(source, xasprintf(S3_MARK "%s", name));
+		add_target(words, target);
+		add_trust(words, job);
+	}
 }
 
 /* --- the snapshot ----------------------------------------------------------------------------- */
@@ -184,8 +224,9 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		source->target = xstrndup(name, (size_t) (slash + 1 - name));
 		source->name = xstrdup(slash + 1);
 		add_target(&source->find, target);
-		take_trust(source, job);
+		add_trust(&source->find, job);
 		take_from_job(source, o, job);
+		take_places(source, job);
 	}
 	json_decref(jobs);
 	return code;
@@ -213,6 +254,7 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 
 		texts_add_option(&source->find, "--directory", directory != NULL ? directory : "");
 		take_from_job(source, o, job);
+		take_places(source, job);
 	}
 	json_decref(jobs);
 	return code;

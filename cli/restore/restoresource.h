@@ -9,6 +9,12 @@
 
 #include "cli/restore/restoreoptions.h"
 
+/* Where else a job has snapshots. */
+struct restoresource_place {
+	char *name;         /* "s3:TARGET/"; "" is the directory */
+	struct texts words; /* options for the worker */
+};
+
 struct restoresource {
 	char *name;           /* for the worker: a path, an id, "latest" */
 	char *target;         /* in S3, as it was named, with its slash; NULL: a local one; "": s3:ID */
@@ -16,6 +22,9 @@ struct restoresource {
 	struct texts decrypt; /* and to read it by */
 	char *tool;           /* that the job's drills restore with; NULL: it names none */
 	char *record;         /* the directory where changes are recorded; NULL: not known */
+	struct texts everywhere; /* options for the worker in each of the other places */
+	struct restoresource_place *places;
+	size_t n_places;
 };
 
 /* Whether the name means one in S3. */

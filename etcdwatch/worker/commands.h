@@ -9,6 +9,7 @@
 int command_pack(int argc, char **argv);
 int command_unpack(int argc, char **argv);
 int command_open(int argc, char **argv);
+int command_newest(int argc, char **argv);
 int command_s3(int argc, char **argv);
 int command_drill(int argc, char **argv);
 int command_notify(int argc, char **argv);

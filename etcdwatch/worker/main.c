@@ -31,11 +31,11 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	bool is_urgent; /* somebody waits for etcd itself, or is to hear what is wrong with it */
 } commands[] = {
-    {"prove", command_prove, false},    {"pack", command_pack, false},
-    {"unpack", command_unpack, false},  {"open", command_open, true},
-    {"s3", command_s3, false},          {"drill", command_drill, false},
-    {"restore", command_restore, true}, {"notify", command_notify, true},
-    {"rebuild", command_rebuild, true},
+    {"prove", command_prove, false},   {"pack", command_pack, false},
+    {"unpack", command_unpack, false}, {"open", command_open, true},
+    {"newest", command_newest, true},  {"s3", command_s3, false},
+    {"drill", command_drill, false},   {"restore", command_restore, true},
+    {"notify", command_notify, true},  {"rebuild", command_rebuild, true},
 };
 
 static void give_way(void)
@@ -63,6 +63,6 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack, open, s3, drill, restore, notify, rebuild");
+	                   "prove, pack, unpack, open, newest, s3, drill, restore, notify, rebuild");
 	return result_fail(&problem);
 }

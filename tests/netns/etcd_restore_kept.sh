@@ -96,6 +96,18 @@ restored "by options" "${revisions[0]}" --identity "$T/one.key" --endpoint "http
 	--bucket bucket --s3-prefix cluster-a/ --access-key-file "$T/s3.access" \
 	--secret-key-file "$T/s3.secret" "s3:${ids[0]}"
 
+say "what is newer elsewhere is named"
+minds() { # ARGUMENT...: what a plan has under Mind
+	restore -o json --identity "$T/one.key" "$@" 2>/dev/null | jq -r '.plan.mind[]'
+}
+! minds latest | has_line "a newer one" || fail "the newest has a newer one"
+mkdir "$T/away"
+mv "$dir/${ids[1]}."* "$T/away/"
+minds latest >"$T/out"
+has_line "a newer one is known: s3:site/${ids[1]}, revision .*, taken by n1, confirmed by " <"$T/out" ||
+	fail "it is not named: $(cat "$T/out")"
+mv "$T/away/"* "$dir/"
+
 # A command that reads one; what it unpacks is gone when it ends.
 mkdir "$T/scratch"
 reads() { # COMMAND ARGUMENT...
@@ -177,6 +189,7 @@ refused "no job of etcdwatch has a target 'nix'" s3:nix/latest
 refused "there are 0 snapshots '1-nix'" --identity "$T/one.key" s3:site/1-nix
 store_shut site
 refused "." --identity "$T/one.key" s3:site/latest
+minds latest | has_line "^s3:site/latest could not be asked whether it is newer: " || fail "it was not said"
 cp -p "$file" "$T/good"
 printf X | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc status=none
 refused "age|SHA-256" --identity "$T/one.key" "${ids[0]}"
