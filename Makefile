@@ -476,7 +476,7 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps docs check check-sanitized check-vm check-units check-vm-units check-package check-layers asan tsan lint demo bench format install deb clean
+.PHONY: help deps docs check check-etcd check-sanitized check-vm check-units check-vm-units check-package check-layers asan tsan lint demo bench format install deb clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -492,6 +492,12 @@ check: deps ## build with -Werror and run all tests
 
 check-sanitized: deps ## all stories under ASan and UBSan, those with threads under TSan, a few under valgrind; by hand
 	tests/sanitizers/run
+
+check-etcd: deps ## snapshots, restores, drills, rebuilds and the record with etcd 3.4 to 3.7, which Go builds; and damaged snapshots of each
+	@$(MAKE) --no-print-directory all test-tools
+	tests/bolt/corpus
+	tests/netns/run --jobs 2 --again --etcd 3.4 --etcd 3.5 --etcd 3.6 --etcd 3.7 \
+	    'etcd_*' etcdwatch_drill etcdwatch_record
 
 # What it runs of the unit tests it says itself.
 check-vm: deps ## bonds, VLANs, VRFs: on this kernel, or on Debian's in QEMU where it lacks them

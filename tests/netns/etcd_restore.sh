@@ -119,7 +119,7 @@ mv "$T/etcd-n1/member/wal" "$T/wal-n1"
 refused "no WAL" "$T/etcd.db"
 mv "$T/wal-n1" "$T/etcd-n1/member/wal"
 if [[ $ETCD_BIN != /usr/bin && $(/usr/bin/etcdctl version) == *3.4.* ]]; then
-	refused "is of etcd 3.5, and /usr/bin/etcdctl is of 3.4" --tool /usr/bin/etcdctl "$T/etcd.db"
+	refused "is of etcd 3\.[0-9], and /usr/bin/etcdctl is of 3\.4" --tool /usr/bin/etcdctl "$T/etcd.db"
 fi
 mkdir "$T/small"
 mount -t tmpfs -o size=40m tmpfs "$T/small"

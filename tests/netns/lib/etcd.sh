@@ -83,7 +83,8 @@ etcd_is_healthy() {
 # The node whose member leads, or nothing.
 etcd_leader() {
 	local endpoint node
-	endpoint=$(etcd_ctl endpoint status | awk -F ', ' '$5 == "true" { print $1 }') || true
+	endpoint=$(etcd_ctl endpoint status --write-out json |
+		jq -r '.[] | select(.Status.leader == .Status.header.member_id) | .Endpoint') || true
 	for node in "${NODES[@]}"; do
 		[[ $endpoint != "https://$(mgmt_ip "$node"):2379" ]] || echo "$node"
 	done
