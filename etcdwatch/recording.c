@@ -25,10 +25,12 @@ static const struct catalog_entry *newest_snapshot(const struct daemon *d, uint6
 {
 	const struct catalog_entry *newest = NULL;
 	struct recorder_report report;
-	const struct recordwriter_figures *f = &report.figures;
+	struct recordbase_chain chain;
 
 	recorder_fill_report(daemon_recorder(d), &report);
-
+	chain = (struct recordbase_chain){.first_revision = report.figures.first_revision,
+	                                  .first_us = report.figures.first_us,
+	                                  .begins = report.figures.begins};
 	for (size_t i = 0; i < daemon_n_jobs(d); i++) {
 		const struct store *store = job_store(daemon_job(d, i));
 
@@ -36,8 +38,7 @@ static const struct catalog_entry *newest_snapshot(const struct daemon *d, uint6
 			const struct catalog_entry *entry = store_get(store, k);
 
 			if (entry->cluster_id == cluster_id && catalog_is_good(entry) &&
-			    recordbase_fits(entry->started_s, revision_of(entry), f->first_us,
-			                    f->first_revision) &&
+			    recordbase_fits(entry->started_s, revision_of(entry), &chain) &&
 			    (newest == NULL || entry->started_s >= newest->started_s))
 				newest = entry;
 		}

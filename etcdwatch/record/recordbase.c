@@ -6,9 +6,10 @@
 #include "base/mono.h"
 
 /* It has the second alone in which it was begun. */
-bool recordbase_fits(int64_t started_s, int64_t revision, int64_t first_us, int64_t first_revision)
+bool recordbase_fits(int64_t started_s, int64_t revision, const struct recordbase_chain *chain)
 {
-	return (started_s + 1) * US_PER_S > first_us || revision < first_revision;
+	return (started_s + 1) * US_PER_S > chain->first_us ||
+	       revision + chain->begins < chain->first_revision;
 }
 
 static void start(struct recordbase *b, enum recordbase_state state, int64_t revision)

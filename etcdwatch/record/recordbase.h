@@ -30,13 +30,20 @@ struct recordbase {
 	int64_t renew_due_us;
 };
 
+/* A chain, or what is left of it. */
+struct recordbase_chain {
+	int64_t first_revision;
+	int64_t first_us; /* wall clock */
+	bool begins;      /* recording began there; else older segments were dropped */
+};
+
 /*
- * Whether a snapshot that was begun in that second, of that revision, may be of the history of a
- * chain that begins at that time with that revision. One from before the chain that has what comes
- * later in it was taken of an etcd that has gone back since, or of one whose history the chain has
- * missed: that the chain goes on from it cannot be told.
+ * Whether a snapshot that was begun in that second, of that revision, may be of the history of the
+ * chain. One from before the chain that has what comes later in it was taken of an etcd that was
+ * rolled back since, or of one whose history the chain has missed. One from before, of the revision
+ * behind which recording began, may be so too: nothing of it is recorded, to compare.
  */
-bool recordbase_fits(int64_t started_s, int64_t revision, int64_t first_us, int64_t first_revision);
+bool recordbase_fits(int64_t started_s, int64_t revision, const struct recordbase_chain *chain);
 
 /* A chain begins behind this revision: whatever snapshots there are may be of another history. */
 void recordbase_begin(struct recordbase *base, int64_t revision);

@@ -117,6 +117,7 @@ void recordfile_found(struct recordfile *f, struct recordwriter_found *ret_found
 		ret_found->history = TAKE_PTR(dir->history);
 		figures.first_revision = first->header.first_revision;
 		figures.first_us = first->header.wall_us;
+		figures.begins = record_begins_chain(&first->header);
 		figures.last_revision = last->last_revision;
 		figures.reached_us = dir->reached_us;
 	}

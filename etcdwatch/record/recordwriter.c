@@ -151,6 +151,7 @@ static void take_figures(struct recordwriter *w, const struct recordfile_work *w
 	if (work->begins_chain) {
 		f->first_revision = work->header.first_revision;
 		f->first_us = work->header.wall_us;
+		f->begins = true;
 	}
 	w->has_unsynced = work->synced_us < 0 || !TAILQ_EMPTY(&w->batches);
 	if (work->synced_us < 0)

@@ -57,6 +57,7 @@ struct recordwriter_figures {
 	bool is_held;     /* so it is, or they are older than is wanted: a newer one would help */
 	/* The chain that is being written; last_revision and reached_us are synced. */
 	int64_t first_revision, first_us;
+	bool begins; /* recording began there; else older segments were dropped */
 	int64_t last_revision;
 	int64_t reached_us; /* wall clock; until then all is on the disk; 0: nothing is */
 	int64_t sync_us;    /* how long the last sync took */

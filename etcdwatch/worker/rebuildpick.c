@@ -8,22 +8,21 @@
 #include "base/mono.h"
 #include "etcdwatch/record/recordbase.h"
 
-/* The snapshot was begun before the chain. It has the second alone in which it was begun. */
-static bool is_before(const struct chain *chain, const struct rebuildpick_base *base)
+static bool is_of_chain(const struct chain *chain, const struct rebuildpick_base *base)
 {
-	return base->started_s > 0 && (base->started_s + 1) * US_PER_S <= chain->first_us;
+	const struct recordbase_chain c = {
+	    .first_revision = chain->first, .first_us = chain->first_us, .begins = chain->begins};
+
+	return base->started_s == 0 || recordbase_fits(base->started_s, base->revision, &c);
 }
 
-/*
- * The chain has all that follows the snapshot. What both have is compared as they are merged; where
- * they have nothing in common, a snapshot from before the chain may be of an etcd that was rolled
- * back since.
- */
+/* The chain has all that follows the snapshot. What both have is compared as they are merged; where
+ * they have nothing in common, their times must fit. */
 static bool goes_on_from(const struct chain *chain, const struct rebuildpick_base *base)
 {
 	if (base->cluster_id != 0 && base->cluster_id != chain->cluster_id)
 		return false;
-	if (chain->begins && base->revision + 1 == chain->first && is_before(chain, base))
+	if (base->revision + 1 == chain->first && !is_of_chain(chain, base))
 		return false;
 	return chain->first <= base->revision + 1 && chain->last >= base->revision;
 }
@@ -31,10 +30,8 @@ static bool goes_on_from(const struct chain *chain, const struct rebuildpick_bas
 /* By their times they are of one history. Clocks of several nodes differ, and are set. */
 static bool fits_by_time(const struct chain *chain, const struct rebuildpick_base *base)
 {
-	if (base->started_s == 0)
-		return true;
-	return recordbase_fits(base->started_s, base->revision, chain->first_us, chain->first) &&
-	       (base->revision >= chain->last ||
+	return is_of_chain(chain, base) &&
+	       (base->started_s == 0 || base->revision >= chain->last ||
 	        base->started_s * US_PER_S <= chain->last_us + CHAINS_BLIND_US);
 }
 

@@ -20,6 +20,7 @@
 #include "cli/etcd/record_render.h"
 #include "cli/net/net_render.h"
 #include "cli/prism/prism_render.h"
+#include "cli/restore/restorerebuild.h"
 #include "cli/snapshot/drill_render.h"
 #include "cli/snapshot/jobs_render.h"
 #include "cli/status/board_render.h"
@@ -35,6 +36,16 @@
 static void render_drill(FILE *out, const json_t *objects, int64_t now_us UNUSED)
 {
 	drill_render_result(out, json_array_get(objects, 0));
+}
+
+static void render_rebuilt(FILE *out, const json_t *objects, int64_t now_us UNUSED)
+{
+	restorerebuild_print(out, json_array_get(objects, 0));
+}
+
+static void render_histories(FILE *out, const json_t *objects, int64_t now_us UNUSED)
+{
+	restorerebuild_print_histories(out, objects);
 }
 
 static void render_steps(FILE *out, const json_t *objects, int64_t now_us UNUSED)
@@ -152,6 +163,16 @@ static void board_of_net(FILE *out, const json_t *objects, int64_t now_us UNUSED
 	"\"leases\":[{\"link\":\"eth0\",\"family\":4,\"running\":true,\"server\":\"10.0.0.1\"}]," \
 	"\"last\":{\"how\":\"rolled-back\",\"reason\":\"no gateway\",\"left_undone\":\"mtu\"}}]"
 
+#define HISTORY                                                                                   \
+	"{\"history\":2,\"cluster_id\":\"c1\",\"first\":101,\"last\":300,"                            \
+	"\"from\":\"2025-12-31T22:00:00Z\",\"until\":\"2025-12-31T23:00:00Z\",\"segment\":\"a.rec\"," \
+	"\"base\":\"20251231T220000Z-hourly-n1-r120\"}"
+
+#define REBUILT                                                                                   \
+	"[{\"file\":\"/var/lib/etcd.rebuilt.db\",\"revision\":170,\"time\":\"2025-12-31T22:30:00Z\"," \
+	"\"base\":{\"origin\":\"a.db\",\"revision\":120},\"history\":" HISTORY ",\"histories\":2,"    \
+	"\"record\":{\"last\":300,\"until\":\"2025-12-31T23:00:00Z\"},\"events\":50}]"
+
 #define STEPS                                                                                \
 	"[{\"op\":\"address add\",\"class\":\"add\"},{\"note\":\"slow\"},{\"error\":\"wrong\"}," \
 	"{\"obstacle\":\"eth9\",\"at\":\"a.yaml:1\",\"reason\":\"no link\"}]"
@@ -198,6 +219,8 @@ static const struct sample {
     {"etcd snapshot list", etcdwatch_render_list, SNAPSHOTS, " digest tree "},
     {"etcd snapshot key", etcdwatch_render_key, KEYS, ""},
     {"etcd snapshot prune", etcdwatch_render_prune, PRUNED, ""},
+    {"etcd restore, rebuilt", render_rebuilt, REBUILT, " cluster_id "},
+    {"etcd restore, histories", render_histories, "[" HISTORY "]", " cluster_id "},
     {"etcd drill", render_drill, DRILL, ""},
     {"net status", net_render_status, NET, ""},
     {"net diff", render_steps, STEPS, ""},

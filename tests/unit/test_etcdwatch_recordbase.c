@@ -101,24 +101,31 @@ static void test_fits(void)
 {
 	static const struct {
 		int64_t started_s, revision;
-		bool want;
+		bool begins, want;
 	} cases[] = {
-	    {900, 500, true},
-	    {900, 400, true},
+	    {900, 499, true, true},
+	    {900, 400, true, true},
+	    /* The record goes on from it; where it begins there, nothing shows that. */
+	    {900, 500, false, true},
+	    {900, 500, true, false},
 	    /* Of an etcd that went back since, or has another history there. */
-	    {900, 501, false},
-	    {999, 2000, false},
+	    {900, 501, false, false},
+	    {999, 2000, true, false},
 	    /* Asked for by the chain, in the second in which it began. */
-	    {1000, 501, true},
-	    {1001, 2000, true},
+	    {1000, 501, true, true},
+	    {1000, 500, true, true},
+	    {1001, 2000, true, true},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_EQ_INT(recordbase_fits(cases[i].started_s, cases[i].revision,
-		                             1000 * US_PER_S + US_PER_S / 2, 501),
-		             cases[i].want);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct recordbase_chain chain = {.first_revision = 501,
+		                                       .first_us = 1000 * US_PER_S + US_PER_S / 2,
+		                                       .begins = cases[i].begins};
+
+		CHECK_EQ_INT(recordbase_fits(cases[i].started_s, cases[i].revision, &chain), cases[i].want);
+	}
 	/* There is no chain. */
-	CHECK(recordbase_fits(0, 5, 0, 0));
+	CHECK(recordbase_fits(0, 5, &(struct recordbase_chain){0}));
 }
 
 int main(void)

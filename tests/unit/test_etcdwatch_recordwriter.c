@@ -430,6 +430,7 @@ static void test_drops_when_full(void)
 	base_revision = 2;
 	begin();
 	CHECK(!recordwriter_figures(writer).is_held);
+	CHECK(recordwriter_figures(writer).begins);
 	go_on(4);
 	put(5, 10);
 	CHECK(TURN_UNTIL(ev, n_failed == 1));
@@ -439,6 +440,8 @@ static void test_drops_when_full(void)
 	base_revision = 4;
 	recordwriter_open(writer);
 	CHECK(TURN_UNTIL(ev, n_opened == 2));
+	/* The segment with which it began is gone. */
+	CHECK(!recordwriter_figures(writer).begins);
 	go_on(4);
 	put(5, 10);
 	CHECK(TURN_UNTIL(ev, n_failed == 2));
