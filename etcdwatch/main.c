@@ -33,6 +33,7 @@ struct settings {
 	bool check;
 	bool print;
 	bool print_jobs;
+	bool print_etcd;
 };
 
 /* 0 to go on; 1 when all is said; -EINVAL on bad usage, which is reported. */
@@ -46,6 +47,8 @@ static int parse_options(int argc, char **argv, struct settings *s)
 	    {"print", NULL, "print it with all that it leaves to defaults, and exit", NULL, &s->print},
 	    {"print-jobs", NULL, "print where each job has its snapshots, as JSON, and exit", NULL,
 	     &s->print_jobs},
+	    {"print-etcd", NULL, "print how etcd is reached, as options in JSON, and exit", NULL,
+	     &s->print_etcd},
 	    {0},
 	};
 	const struct options_about about = {
@@ -136,6 +139,16 @@ static int print_jobs(const struct settings *s)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int print_etcd(const struct settings *s)
+{
+	AUTO(config_free) struct config *config = NULL;
+
+	if (load_config(s, conf_message_print, &config) < 0)
+		return EXIT_FAILURE;
+	config_print_etcd(config, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 struct etcdwatch {
 	struct settings settings;
 	struct daemon *daemon;
@@ -220,6 +233,8 @@ int main(int argc, char **argv)
 		return print_config(&e.settings);
 	if (e.settings.print_jobs)
 		return print_jobs(&e.settings);
+	if (e.settings.print_etcd)
+		return print_etcd(&e.settings);
 	if (mkdir(e.settings.runtime_dir, 0755) < 0 && errno != EEXIST) {
 		(void) log_error_errno(-errno, "runtime_dir_failed", "dir=%s", e.settings.runtime_dir);
 		return EXIT_FAILURE;

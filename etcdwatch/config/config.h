@@ -234,3 +234,5 @@ void config_print(const struct config *config, FILE *out);
  * of files instead of secrets, here too. own_key: this node's public one; NULL: it has none that
  * can be read. */
 void config_print_jobs(const struct config *config, const char *own_key, FILE *out);
+/* How etcd is reached: the options of `etcdwatch-worker health` as a JSON array. */
+void config_print_etcd(const struct config *config, FILE *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The jobs as JSON lines, for `fairlead etcd restore`, which works where no daemon does. A target
- * has the options by which the worker reaches it. */
+/* The jobs and the access to etcd as JSON lines, for `fairlead etcd restore`, which works where no
+ * daemon does. A target has the options by which the worker reaches it. */
 #include <jansson.h>
 
 #include "base/jsonval.h"
@@ -48,4 +48,28 @@ void config_print_jobs(const struct config *config, const char *own_key, FILE *o
 		(void) fputc('\n', out);
 		json_decref(job);
 	}
+}
+
+static void add_option(json_t *words, const char *option, const char *value)
+{
+	if (value == NULL)
+		return;
+	(void) json_array_append_new(words, json_string(option));
+	(void) json_array_append_new(words, jsonval_text(value));
+}
+
+/* The words by which `etcdwatch-worker health` reaches etcd. */
+void config_print_etcd(const struct config *config, FILE *out)
+{
+	const struct etcdconf *etcd = &config->etcd;
+	json_t *words = json_array();
+
+	for (size_t i = 0; i < etcd->n_endpoints; i++)
+		add_option(words, "--endpoint", etcd->endpoints[i]);
+	add_option(words, "--ca-file", etcd->ca_file);
+	add_option(words, "--cert-file", etcd->cert_file);
+	add_option(words, "--key-file", etcd->key_file);
+	(void) json_dumpf(words, out, JSON_COMPACT);
+	(void) fputc('\n', out);
+	json_decref(words);
 }

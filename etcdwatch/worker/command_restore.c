@@ -368,6 +368,7 @@ static int run_make(const struct words *w, struct problem *problem, json_t **ret
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
+	AUTO(free) char *aside = NULL;
 	struct problem more = {0};
 	unsigned long bump = 0;
 	int r = check_run_words(w, problem, &bump);
@@ -381,9 +382,13 @@ static int run_make(const struct words *w, struct problem *problem, json_t **ret
 	r = exchange_clear(x, true, problem);
 	if (r == 0)
 		r = restore_in(w, dir, x, bump, restore_make, problem, ret_fields);
-	if (r != 0)
+	if (r != 0) {
 		(void) exchange_remove(x, &more);
-	else if (unlink(exchange_snapshot_path(x)) < 0 && errno != ENOENT)
+		return r;
+	}
+	aside = datadir_aside_name(dir, wall_now_us() / US_PER_S);
+	(void) json_object_set_new(*ret_fields, "aside", jsonval_text(aside));
+	if (unlink(exchange_snapshot_path(x)) < 0 && errno != ENOENT)
 		r = problem_set_errno(problem, -errno, "cannot remove '%s'", exchange_snapshot_path(x));
 	return r;
 }

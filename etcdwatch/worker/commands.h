@@ -14,4 +14,5 @@ int command_s3(int argc, char **argv);
 int command_drill(int argc, char **argv);
 int command_notify(int argc, char **argv);
 int command_restore(int argc, char **argv);
+int command_health(int argc, char **argv);
 int command_rebuild(int argc, char **argv);

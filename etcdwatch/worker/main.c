@@ -36,6 +36,7 @@ static const struct {
     {"newest", command_newest, true},  {"s3", command_s3, false},
     {"drill", command_drill, false},   {"restore", command_restore, true},
     {"notify", command_notify, true},  {"rebuild", command_rebuild, true},
+    {"health", command_health, true},
 };
 
 static void give_way(void)
@@ -63,6 +64,7 @@ int main(int argc, char **argv)
 	}
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
-	                   "prove, pack, unpack, open, newest, s3, drill, restore, notify, rebuild");
+	                   "prove, pack, unpack, open, newest, s3, drill, restore, notify, rebuild, "
+	                   "health");
 	return result_fail(&problem);
 }
