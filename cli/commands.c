@@ -229,14 +229,18 @@ const struct cli_command cli_commands[] = {
      "The keys that two snapshots have different.", READS,
      .exits = "  1  they are different, or one is damaged", .min_words = 2, .max_words = 2,
      .fn = cli_etcd_snapshot_diff},
-    {"etcd restore", "[--yes] [OPTION]... [SNAPSHOT]",
-     "Make this node's etcd anew from a snapshot; without --yes, say how.",
+    {"etcd restore", "[--yes] [OPTION]... [SNAPSHOT] | status | step NAME [SNAPSHOT]",
+     "Make this node's etcd anew from a snapshot, or that of all nodes; without --yes, say how.",
      .more =
          "SNAPSHOT is a file, an id, 'latest' or s3:TARGET/ID; with --to-revision or --to-time\n"
          "it may be left out, and is then the one that fits best. The old data is set aside\n"
-         "and never deleted.",
-     .exits = "  1  it cannot be restored, and it is said why", .max_words = 1,
-     .own = cli_etcd_restore_options, .completes = CLI_FILES, .fn = cli_etcd_restore},
+         "and never deleted.\n"
+         "'status' says how far a restore with --nodes has come, on this node or those of\n"
+         "--nodes; 'step' is what --nodes runs on each: survey, prepare, stop, exchange, start,\n"
+         "health, finish, return or revive.",
+     .exits = "  1  it cannot be restored, and it is said why\n  3  a node was not reached",
+     .max_words = 3, .takes = CLI_OWN_NODES, .own = cli_etcd_restore_options,
+     .completes = CLI_FILES, .fn = cli_etcd_restore},
     {"etcd rescue", "DIRECTORY|FILE...",
      "Which of the databases that members of etcd left is the best.",
      .more = "For when the quorum is lost for good. Nothing is changed.",

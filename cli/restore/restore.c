@@ -5,267 +5,16 @@
  * out. No daemon is needed, and no etcd.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "base/mem.h"
-#include "base/mono.h"
-#include "cli/cli.h"
 #include "cli/snapshot/file.h"
-#include "cli/restore/restoreelsewhere.h"
-#include "cli/restore/restoreoptions.h"
-#include "cli/restore/restoreplan.h"
-#include "cli/restore/restorerebuild.h"
+#include "cli/restore/restorecluster.h"
 #include "cli/restore/restorerender.h"
-#include "cli/restore/restoresource.h"
-#include "cli/common/progress.h"
-#include "cli/common/table.h"
-#include "cli/common/worker.h"
-
-struct restoring {
-	struct cli cli;
-	struct restoreoptions options;
-	struct restoresource source;
-	struct texts source_words;
-	char token[32]; /* when none was given */
-	json_t *host;
-	json_t *made; /* NULL: the snapshot is there already */
-	json_t *found;
-	struct texts elsewhere; /* what is known of newer ones */
-	struct restoreplan *plan;
-	bool acted;
-	json_t *result;
-	struct progress *progress;
-};
-
-static void restoring_fini(struct restoring *r)
-{
-	restoreoptions_fini(&r->options);
-	restoresource_fini(&r->source);
-	texts_fini(&r->source_words);
-	texts_fini(&r->elsewhere);
-	json_decref(r->host);
-	json_decref(r->made);
-	json_decref(r->found);
-	json_decref(r->result);
-	progress_free(r->progress);
-	restoreplan_free(r->plan);
-}
-
-/* So that no two restores make the same cluster. */
-static void choose_token(struct restoring *r)
-{
-	uint64_t random;
-
-	if (r->options.wish.token != NULL)
-		return;
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t) sizeof(random))
-		abort();
-	(void) snprintf(r->token, sizeof(r->token), "restore-%016" PRIx64, random);
-	r->options.wish.token = r->token;
-}
-
-/* --- asking the worker ------------------------------------------------------------------------ */
-
-static void print_histories(const struct restoring *r, const json_t *object)
-{
-	if (r->cli.output != CLI_TABLE)
-		cli_print(&r->cli, object);
-	else
-		restorerebuild_print_histories(stdout, json_object_get(object, "histories"));
-}
-
-/* What the worker does now. */
-static void print_step(const json_t *object, void *userdata)
-{
-	static const struct {
-		const char *step;
-		const char *text;
-	} steps[] = {
-	    {"fetch", "fetching"},         {"unpack", "unpacking"},    {"prove", "proving"},
-	    {"restore", "restoring with"}, {"verify", "reading back"}, {"exchange", "putting in place"},
-	    {"merge", "rebuilding"},
-	};
-	const struct restoring *r = userdata;
-	const char *step = json_string_value(json_object_get(object, "doing"));
-	const char *name = json_string_value(json_object_get(object, "name"));
-
-	if (json_object_get(object, "histories") != NULL)
-		print_histories(r, object);
-	if (r->cli.output != CLI_TABLE || step == NULL)
-		return;
-	if (name == NULL) {
-		(void) progress_show_told(r->progress, object);
-		return;
-	}
-	progress_clear();
-	progress_anew(r->progress);
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		if (strcmp(step, steps[i].step) != 0)
-			continue;
-		(void) fprintf(stderr, "%s ", steps[i].text);
-		table_print_safe(stderr, name);
-		(void) fputc('\n', stderr);
-	}
-}
-
-static int ask(struct restoring *r, struct texts *words, json_t **ret_last)
-{
-	int code = worker_run(words, print_step, r, ret_last);
-
-	texts_fini(words);
-	return code;
-}
-
-static int look_at_host(struct restoring *r, const char *peer_urls)
-{
-	struct texts words = {0};
-	json_t *host = NULL;
-	int code;
-
-	texts_add(&words, "restore");
-	texts_add(&words, "host");
-	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
-	texts_add_option(&words, "--tool", r->options.tool);
-	texts_add_option(&words, "--manifests", r->options.manifests);
-	texts_add_option(&words, "--peer-urls", peer_urls);
-	code = ask(r, &words, &host);
-	if (code != CLI_OK)
-		return code;
-	json_decref(r->host);
-	r->host = host;
-	return CLI_OK;
-}
-
-/* What was made is a file like any other from here on. */
-static int rebuild(struct restoring *r)
-{
-	struct restoresource made = {0};
-	int code = restorerebuild_run(&r->options, &r->source, print_step, r, &r->made);
-
-	if (code != CLI_OK)
-		return code;
-	made.name = xstrdup(json_string_value(json_object_get(r->made, "file")));
-	made.tool = TAKE_PTR(r->source.tool);
-	restoresource_fini(&r->source);
-	r->source = made;
-	return CLI_OK;
-}
-
-static int look_at_source(struct restoring *r)
-{
-	struct texts words = {0};
-	int code = restoresource_find(&r->options, &r->source);
-
-	if (code == CLI_OK && restorerebuild_is_wanted(&r->options))
-		code = rebuild(r);
-	if (code != CLI_OK)
-		return code;
-	texts_add(&words, "restore");
-	texts_add(&words, "source");
-	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
-	texts_add_option(&words, "--sha256", r->options.sha256);
-	/* The restore proves it, while etcd's tool works. */
-	if (r->options.yes)
-		texts_add(&words, "--unproven");
-	texts_add_all(&words, &r->source.find);
-	texts_add_all(&words, &r->source.decrypt);
-	texts_add(&words, "--");
-	texts_add(&words, "%s", r->source.name);
-	code = ask(r, &words, &r->found);
-	if (code != CLI_OK)
-		return code;
-	restoreelsewhere_look(&r->source, r->found, &r->elsewhere);
-	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
-	r->options.wish.source = &r->source_words;
-	r->options.wish.source_is_local = r->source.target == NULL;
-	if (r->options.tool == NULL)
-		r->options.tool = r->source.tool;
-	return CLI_OK;
-}
-
-/* What was unpacked, or half made, is removed; a restore that went well has done that itself. */
-static void clean_up(struct restoring *r)
-{
-	struct texts words = {0};
-	json_t *last = NULL;
-
-	if (r->result != NULL || (!r->acted && !json_is_true(json_object_get(r->found, "unpacked"))))
-		return;
-	texts_add(&words, "restore");
-	texts_add(&words, "clean");
-	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
-	(void) ask(r, &words, &last);
-	json_decref(last);
-}
-
-/* --- the plan --------------------------------------------------------------------------------- */
-
-static void make_plan(struct restoring *r)
-{
-	restoreplan_free(r->plan);
-	r->plan = restoreplan_make(&r->options.wish, r->host, r->found);
-	texts_add_all(&r->plan->mind, &r->elsewhere);
-}
-
-/* What needs no snapshot to be seen is seen before it is fetched. */
-static int refuse_early(const struct restoring *r)
-{
-	const json_t *dir = json_object_get(r->host, "data_dir");
-	const char *path = json_string_value(json_object_get(dir, "path"));
-
-	if (!r->options.yes || !json_is_true(json_object_get(dir, "in_use")))
-		return CLI_OK;
-	(void) fputs("fairlead: etcd runs on ", stderr);
-	table_print_safe(stderr, path != NULL ? path : "");
-	(void) fputs(": stop it, on this node and on all others\n", stderr);
-	return CLI_FAILED;
-}
-
-static int plan(struct restoring *r)
-{
-	int code = look_at_host(r, NULL);
-
-	if (code == CLI_OK)
-		code = refuse_early(r);
-	if (code == CLI_OK)
-		code = look_at_source(r);
-	if (code != CLI_OK)
-		return code;
-	make_plan(r);
-	/* Again, as now it is known where this member would listen, and which tool the job has; and
-	 * time has passed. */
-	code = look_at_host(r, r->plan->peer_urls);
-	if (code == CLI_OK)
-		make_plan(r);
-	return code;
-}
-
-/* Takes the object. */
-static void print_new(const struct restoring *r, json_t *object)
-{
-	cli_print(&r->cli, object);
-	json_decref(object);
-}
-
-static void print_plan(const struct restoring *r)
-{
-	if (r->made != NULL && r->cli.output != CLI_TABLE)
-		print_new(r, json_pack("{s:O}", "rebuilt", r->made));
-	else if (r->made != NULL)
-		restorerebuild_print(stdout, r->made);
-	if (r->cli.output != CLI_TABLE)
-		print_new(r,
-		          json_pack("{s:o}", "plan",
-		                    restorerender_plan_json(&r->options.wish, r->plan, r->host, r->found)));
-	else
-		restorerender_plan(stdout, &r->options.wish, r->plan, r->host, r->found,
-		                   wall_now_us() / US_PER_S);
-}
-
-/* --- carrying it out -------------------------------------------------------------------------- */
+#include "cli/restore/restorestate.h"
+#include "cli/restore/restorestatus.h"
+#include "cli/restore/restorestep.h"
+#include "cli/restore/restoring.h"
 
 /* There is another directory than before, or none. */
 static void say_exchanged(const json_t *dir, const char *set_aside)
@@ -289,7 +38,7 @@ static void say_where_it_is(struct restoring *r)
 	const char *set_aside;
 	bool same_aside;
 
-	if (look_at_host(r, NULL) != CLI_OK) {
+	if (restoring_look_at_host(r, NULL) != CLI_OK) {
 		json_decref(before);
 		return;
 	}
@@ -321,13 +70,13 @@ static int act(struct restoring *r)
 	if (r->cli.output == CLI_TABLE)
 		(void) putchar('\n');
 	r->acted = true;
-	code = ask(r, &words, &r->result);
+	code = restoring_ask(r, &words, &r->result);
 	if (code != CLI_OK) {
 		say_where_it_is(r);
 		return code;
 	}
 	if (r->cli.output != CLI_TABLE)
-		print_new(r, json_pack("{s:O}", "result", r->result));
+		restoring_print_new(r, json_pack("{s:O}", "result", r->result));
 	else
 		restorerender_result(stdout, r->plan, r->result);
 	return CLI_OK;
@@ -335,11 +84,11 @@ static int act(struct restoring *r)
 
 static int run(struct restoring *r)
 {
-	int code = plan(r);
+	int code = restoring_plan(r);
 
 	if (code != CLI_OK)
 		return code;
-	print_plan(r);
+	restoring_print_plan(r);
 	if (r->plan->against.n > 0)
 		return CLI_FAILED;
 	if (r->options.yes)
@@ -347,6 +96,39 @@ static int run(struct restoring *r)
 	if (r->cli.output == CLI_TABLE)
 		restorerender_dry(stdout, r->plan);
 	return CLI_OK;
+}
+
+/* Looking at a snapshot would remove what the restore of the whole cluster has prepared here. */
+static int check_no_other(void)
+{
+	AUTO(restorestate_free) struct restorestate *state = NULL;
+	int code = restorestate_open(RESTORESTATE_DIR, false, &state);
+
+	/* Who may not read it may not restore either, which is said in time. */
+	if (code == CLI_DENIED ||
+	    (code == CLI_OK && (state->phase == RESTORE_NONE || state->phase == RESTORE_DONE)))
+		return CLI_OK;
+	if (code == CLI_OK)
+		(void) fprintf(stderr,
+		               "fairlead: the restore '%s' of the whole cluster is under way on this node "
+		               "('%s'): fairlead etcd restore status\n",
+		               restorestate_text(state, "token"), restorephase_name(state->phase));
+	return CLI_FAILED;
+}
+
+static int restore(struct restoring *r)
+{
+	int code;
+
+	restoring_choose_token(r);
+	r->progress = progress_new(r->cli.output == CLI_TABLE);
+	if (r->options.nodes != NULL)
+		return restorecluster_run(r);
+	code = check_no_other();
+	if (code == CLI_OK)
+		code = run(r);
+	restoring_clean_up(r);
+	return code;
 }
 
 int cli_etcd_restore(const struct cli *cli, int argc, char **argv)
@@ -359,10 +141,12 @@ int cli_etcd_restore(const struct cli *cli, int argc, char **argv)
 		restoreoptions_fini(&r.options);
 		return code;
 	}
-	choose_token(&r);
-	r.progress = progress_new(r.cli.output == CLI_TABLE);
-	code = run(&r);
-	clean_up(&r);
+	if (argc > 0 && strcmp(argv[0], "status") == 0)
+		code = restorestatus_show(&r.cli, &r.options);
+	else if (argc > 0 && strcmp(argv[0], "step") == 0)
+		code = restorestep_run(&r, argc - 1, argv + 1);
+	else
+		code = restore(&r);
 	restoring_fini(&r);
 	return code != CLI_OK ? code : etcd_flush();
 }

@@ -50,7 +50,7 @@ static void look_at_dir(const struct subject *s)
 	const char *path = text_of(s->dir, "path"), *inner = text_of(s->dir, "inner");
 	const char *set_aside = text_of(s->dir, "set_aside");
 
-	if (is_true(s->dir, "in_use"))
+	if (is_true(s->dir, "in_use") && !s->wish->while_running)
 		texts_add(against, "etcd runs on %s: stop it, on this node and on all others", path);
 	if (inner[0] != '\0')
 		texts_add(against, "there is no data of etcd in %s, but in %s: --data-dir %s", path, inner,
@@ -86,7 +86,7 @@ static void look_at_manifests(const struct subject *s)
 {
 	const json_t *manifests = json_object_get(s->host, "manifests");
 
-	for (size_t i = 0; i < json_array_size(manifests); i++) {
+	for (size_t i = 0; !s->wish->while_running && i < json_array_size(manifests); i++) {
 		const char *path = json_string_value(json_array_get(manifests, i));
 
 		texts_add(&s->plan->against,
@@ -126,7 +126,9 @@ static void look_at_peers(const struct subject *s)
 	for (size_t i = 0; i < json_array_size(peers); i++) {
 		const json_t *peer = json_array_get(peers, i);
 
-		if (is_true(peer, "listening") && is_true(s->dir, "in_use"))
+		if (s->wish->while_running)
+			;
+		else if (is_true(peer, "listening") && is_true(s->dir, "in_use"))
 			texts_add(&s->plan->against, "something listens on %s, most likely that etcd",
 			          text_of(peer, "url"));
 		else if (is_true(peer, "listening"))
@@ -376,6 +378,15 @@ static void look_at_differences(const struct subject *s)
 
 /* --- afterwards ------------------------------------------------------------------------------- */
 
+static void say_what_comes_after(const struct subject *s)
+{
+	struct texts *then = &s->plan->then;
+
+	texts_add(then, "what was made since the snapshot is gone from etcd but may be in the world: "
+	                "nodes, volumes, load balancers, pods that still run");
+	texts_add(then, "take a snapshot, and when all is well remove what was moved aside");
+}
+
 static void say_how_to_start(const struct subject *s)
 {
 	struct texts *then = &s->plan->then;
@@ -406,9 +417,7 @@ static void say_how_to_start(const struct subject *s)
 		texts_add(then,
 		          "then let the others join, one by one: etcdctl member add, and etcd with an "
 		          "empty data directory and --initial-cluster-state existing");
-	texts_add(then, "what was made since the snapshot is gone from etcd but may be in the world: "
-	                "nodes, volumes, load balancers, pods that still run");
-	texts_add(then, "take a snapshot, and when all is well remove what was moved aside");
+	say_what_comes_after(s);
 }
 
 void restoreadvice_give(const struct restoreplan_wish *wish, const json_t *host,
@@ -423,19 +432,24 @@ void restoreadvice_give(const struct restoreplan_wish *wish, const json_t *host,
 	    .plan = plan,
 	};
 
-	look_at_dir(&s);
-	look_at_manifests(&s);
-	look_at_disk(&s);
-	look_at_tool(&s);
+	if (!wish->of_cluster) {
+		look_at_dir(&s);
+		look_at_manifests(&s);
+		look_at_disk(&s);
+		look_at_tool(&s);
+	}
 	look_at_proof(&s);
 	look_at_passed(&s);
 	look_at_signature(&s);
 	look_at_content(&s);
 	look_at_extra(&s);
 	look_at_differences(&s);
-	if (plan->self != NULL) {
+	if (plan->self != NULL)
 		look_at_peers(&s);
+	if (plan->self != NULL || (wish->of_cluster && plan->cluster != NULL))
 		look_at_members(&s);
+	if (plan->self != NULL)
 		say_how_to_start(&s);
-	}
+	if (wish->of_cluster)
+		say_what_comes_after(&s);
 }

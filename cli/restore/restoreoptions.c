@@ -12,6 +12,7 @@
 
 void restoreoptions_fini(struct restoreoptions *options)
 {
+	texts_fini(&options->without);
 	texts_fini(&options->identities);
 	texts_fini(&options->trusted);
 	texts_fini(&options->s3);
@@ -94,6 +95,12 @@ const struct cli_option cli_etcd_restore_options[] = {
     {"dry-run", .help = "only say what would be done (the default), even with --yes",
      FLAG(dry_run)},
     {"yes", .help = "do it", FLAG(yes)},
+    {"without", .value = "MEMBER",
+     .help = "with --nodes: it cannot be reached, and takes no part; may be\nrepeated",
+     .set = set_list, AT(without)},
+    {"resume", .help = "with --nodes: continue the restore that was interrupted", FLAG(resume)},
+    {"back", .help = "with --nodes: put the old data back, and start the old etcd", FLAG(back)},
+    {"unit", .value = "NAME", .help = "that runs etcd; else " RESTOREOPTIONS_UNIT, TEXT(unit)},
     {"data-dir", DIR_VALUE, .help = "etcd's data directory; else " DEFAULT_DATA_DIR,
      TEXT(wish.data_dir)},
     {"name", .value = "NAME", .help = "which member this node is; else by its address or host name",
@@ -124,23 +131,77 @@ const struct cli_option cli_etcd_restore_options[] = {
      .completes = CLI_FILES, TEXT(tool)},
     {"wal-dir", DIR_VALUE, .help = "where etcd has its WAL, if not in the data directory",
      TEXT(wish.wal_dir)},
-    {"manifests", DIR_VALUE, .help = "of static pods; else /etc/kubernetes/manifests",
+    {"manifests", DIR_VALUE, .help = "of static pods; else " RESTOREOPTIONS_MANIFESTS,
      TEXT(manifests)},
     SOURCE_ROWS,
+    {"from-stdin", .help = "the snapshot comes on standard input (a step of --nodes)",
+     FLAG(from_stdin)},
     {0},
 };
 
 const struct cli_option cli_etcd_snapshot_options[] = {SOURCE_ROWS, {0}};
 
-int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct restoreoptions *ret)
+static int parse(const struct cli *cli, struct restoreoptions *ret)
 {
 	int code;
 
-	*ret = (struct restoreoptions){.wish = {.data_dir = DEFAULT_DATA_DIR}};
+	*ret = (struct restoreoptions){
+	    .wish = {.data_dir = DEFAULT_DATA_DIR},
+	    .unit = RESTOREOPTIONS_UNIT,
+	};
 	code = cli_set_own(cli, ret);
+	if (cli->nodes != NULL && cli->nodes[0] != '\0')
+		ret->nodes = cli->nodes;
 	ret->yes = ret->yes && !ret->dry_run;
+	return code;
+}
+
+static int refuse_words(void)
+{
+	(void) fputs("fairlead: 'status' stands alone, and 'step' is followed by its name and is for "
+	             "this node; a file of that name is ./status or ./step\n",
+	             stderr);
+	return CLI_USAGE;
+}
+
+/* What only means something with another option. */
+static int check_together(const struct restoreoptions *o)
+{
+	const char *wrong = NULL;
+
+	if (o->nodes == NULL && (o->resume || o->back || o->without.n > 0))
+		wrong = "--resume, --back and --without are for --nodes";
+	else if (o->resume && o->back)
+		wrong = "--resume goes on and --back goes back: which one?";
+	else if (o->back && o->without.n > 0)
+		wrong = "--back needs every node that took part, so it takes no --without";
+	else if (o->nodes != NULL && o->wish.alone)
+		wrong = "--alone is for one node, --nodes for all";
+	else if (o->nodes != NULL && o->wish.name != NULL)
+		wrong = "--name is for one node: with --nodes each finds which member it is";
+	else if (o->nodes != NULL && o->wish.wal_dir != NULL)
+		wrong = "--nodes does not restore members that have their WAL elsewhere: run the commands "
+		        "of the plan on each node";
+	if (wrong != NULL)
+		(void) fprintf(stderr, "fairlead: %s\n", wrong);
+	return wrong != NULL ? CLI_USAGE : CLI_OK;
+}
+
+int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct restoreoptions *ret)
+{
+	int code = parse(cli, ret);
+
+	if (code == CLI_OK && argc > 0 && strcmp(argv[0], "status") == 0)
+		return argc == 1 ? CLI_OK : refuse_words();
+	if (code == CLI_OK && argc > 0 && strcmp(argv[0], "step") == 0)
+		return argc > 1 && ret->nodes == NULL ? CLI_OK : refuse_words();
+	if (code == CLI_OK)
+		code = check_together(ret);
 	if (code != CLI_OK)
 		return code;
+	/* The nodes know the rest. */
+	if (argc == 0 && (ret->resume || ret->back))
+		return CLI_OK;
 	if (ret->history != NULL && ret->to_revision == NULL && ret->to_time == NULL) {
 		(void) fputs("fairlead: --history is for --to-revision and --to-time\n", stderr);
 		return CLI_USAGE;

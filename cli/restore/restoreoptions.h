@@ -27,12 +27,22 @@ struct restoreoptions {
 	const char *history; /* NULL: not named */
 	const char *record;
 	const char *rebuilt; /* the file that is made then */
+	const char *nodes;   /* NULL: this node alone */
+	const char *via;     /* how they are reached; NULL: by ssh */
+	struct texts without;
+	bool resume;
+	bool back;
+	const char *unit; /* that runs etcd, where it is no static pod */
+	bool from_stdin;  /* of a step: the snapshot comes so */
 	struct texts identities;
 	struct texts trusted; /* public keys */
 	struct texts s3;      /* options of the worker and their values, as they were given */
 };
 
-/* argv are the words behind the command's name. CLI_OK; or CLI_USAGE when it has said what is
- * wrong. In either case *ret is to be ended. */
+#define RESTOREOPTIONS_MANIFESTS "/etc/kubernetes/manifests"
+#define RESTOREOPTIONS_UNIT "etcd.service"
+
+/* argv are the words behind the command's name; 'status' and 'step' are left to the caller. CLI_OK;
+ * or CLI_USAGE when it has said what is wrong. In either case *ret is to be ended. */
 int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct restoreoptions *ret);
 void restoreoptions_fini(struct restoreoptions *options);

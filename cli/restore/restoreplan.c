@@ -138,8 +138,8 @@ static bool lives_here(const struct newcluster_member *member, const json_t *hos
 }
 
 /* By its address, and else by its name. NULL: neither tells, or several do. */
-static const struct newcluster_member *find_self(const struct newcluster *cluster,
-                                                 const json_t *host)
+const struct newcluster_member *restoreplan_find_self(const struct newcluster *cluster,
+                                                      const json_t *host)
 {
 	const struct newcluster_member *found = NULL;
 	size_t n = 0;
@@ -172,10 +172,10 @@ static void choose_self(const struct restoreplan_wish *wish, const json_t *host,
 {
 	AUTO(free) char *names = NULL;
 
-	if (plan->cluster == NULL)
+	if (plan->cluster == NULL || wish->of_cluster)
 		return;
 	plan->self = wish->name != NULL ? newcluster_find(plan->cluster, wish->name)
-	                                : find_self(plan->cluster, host);
+	                                : restoreplan_find_self(plan->cluster, host);
 	if (plan->self == NULL && wish->name == NULL && plan->cluster->n_members == 1)
 		plan->self = &plan->cluster->members[0];
 	if (plan->self != NULL) {
@@ -292,6 +292,8 @@ static uint64_t choose_bump(const struct restoreplan_wish *wish, const json_t *h
 {
 	if (wish->bump_is_given)
 		return wish->bump_revision;
+	if (wish->of_cluster && json_object_get(json_object_get(host, "tool"), "path") == NULL)
+		return RESTOREPLAN_BUMP; /* where there is no tool, the nodes judge theirs */
 	return json_is_true(json_object_get(json_object_get(host, "tool"), "can_bump"))
 	           ? RESTOREPLAN_BUMP
 	           : 0;

@@ -25,6 +25,8 @@ struct restoreplan_wish {
 	const char *name;            /* NULL: found out */
 	const char *initial_cluster; /* NULL: the members of the snapshot */
 	bool alone;                  /* of them, this one only */
+	bool while_running;          /* it is only prepared: etcd may run on */
+	bool of_cluster;             /* for all nodes: which member this one is does not matter */
 	const char *token;
 	bool bump_is_given;
 	uint64_t bump_revision; /* 0: the revision stays */
@@ -55,6 +57,10 @@ struct restoreplan {
 	struct texts mind;
 	struct texts then;
 };
+
+/* Which member this node is, by its addresses, else by its name. NULL: not known, or several. */
+const struct newcluster_member *restoreplan_find_self(const struct newcluster *cluster,
+                                                      const json_t *host);
 
 /* `host` and `source` are the last lines of the worker's commands of these names. */
 struct restoreplan *restoreplan_make(const struct restoreplan_wish *wish, const json_t *host,

@@ -221,6 +221,19 @@ void restorerender_plan(FILE *out, const struct restoreplan_wish *wish,
 	}
 }
 
+void restorerender_plan_of_cluster(FILE *out, const struct restoreplan *plan, const json_t *source,
+                                   int64_t now_s)
+{
+	print_source(out, source, now_s);
+	print_revision(out, plan, source);
+}
+
+void restorerender_lists(FILE *out, const struct restoreplan *plan)
+{
+	print_list(out, "Mind:", &plan->mind);
+	print_list(out, "Then:", &plan->then);
+}
+
 void restorerender_dry(FILE *out, const struct restoreplan *plan)
 {
 	(void) fputs("\nNothing was done. To do it here:\n", out);

@@ -14,6 +14,12 @@ void restorerender_plan(FILE *out, const struct restoreplan_wish *wish,
 json_t *restorerender_plan_json(const struct restoreplan_wish *wish, const struct restoreplan *plan,
                                 const json_t *host, const json_t *source);
 
+/* Parts of it, for a plan of the whole cluster: the snapshot and the revision; what has to be
+ * minded and what comes afterwards. */
+void restorerender_plan_of_cluster(FILE *out, const struct restoreplan *plan, const json_t *source,
+                                   int64_t now_s);
+void restorerender_lists(FILE *out, const struct restoreplan *plan);
+
 /* What comes when it was not done. */
 void restorerender_dry(FILE *out, const struct restoreplan *plan);
 

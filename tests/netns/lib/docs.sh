@@ -18,6 +18,9 @@ docs_nodes_up() {
 	local node folder daemon
 	mkdir -p "$T/bin"
 	install -m 755 "$NETNS_DIR/lib/docs-systemctl" "$T/bin/systemctl"
+	install -m 755 "$NETNS_DIR/lib/docs-ssh" "$T/bin/ssh"
+	install -m 755 "$NETNS_DIR/lib/docs-node" "$T/bin/docs-node"
+	export T ETCD_BIN FOLDERS="${DOCS_FOLDERS[*]}" PATH="$T/bin:$BUILD/bin:$ETCD_BIN:$PATH"
 	printf '%s\n' '#!/bin/bash' '# scp -q FILE... NODE:FOLDER' 'to=${*: -1}' \
 		'exec cp "${@:2:$#-2}" "${DISK%/*}/disk-${to%%:*}/${to#*:}"' >"$T/bin/scp"
 	chmod 755 "$T/bin/scp"
@@ -28,6 +31,7 @@ docs_nodes_up() {
 		cp -a /etc/. "$T/disk-$node/etc/"
 		rm -rf "$T/disk-$node/etc/fairlead" "$T/disk-$node/etc/kubernetes"
 		mkdir -p "$T/disk-$node/etc/fairlead"
+		mgmt_ip "$node" >"$T/disk-$node/address"
 		# As tmpfiles.d has them.
 		for daemon in vipd prism etcdwatch netconf; do
 			ln -s "$daemon/$daemon.sock" "$T/disk-$node/run/fairlead/$daemon.sock"
@@ -91,13 +95,7 @@ on() { # NODE
 		echo 'set -euo pipefail'
 		docs_text
 	} >"$script"
-	inside "$node" unshare --mount --uts --propagation private env NODE="$node" DISK="$T/disk-$node" \
-		FOLDERS="${DOCS_FOLDERS[*]}" PATH="$T/bin:$BUILD/bin:$ETCD_BIN:$PATH" bash -c '
-			hostname "$NODE"
-			mkdir -p /run/fairlead
-			for folder in $FOLDERS; do mount --bind "$DISK/$folder" "/$folder"; done
-			[[ ! -e /root/environment ]] || . /root/environment
-			exec bash "$1"' bash "$script" >>"$LOG_DIR/docs.log" 2>&1
+	"$T/bin/docs-node" "$node" bash "$script" >>"$LOG_DIR/docs.log" 2>&1
 }
 
 # Runs them all, each on its nodes. A block may need more than one try where the page says so: then
@@ -129,4 +127,12 @@ docs_block() { # PLACE NODES TEXT
 			nap 0.5
 		done
 	done
+}
+
+# Starts and stops etcd on a node as kubelet does with a static pod: as long as its manifest is there.
+docs_kubelet() { # NODE
+	docs-node "$1" bash -c 'while sleep 0.2; do
+			if [[ -e /etc/kubernetes/manifests/etcd.yaml ]]; then systemctl start etcd; else systemctl stop etcd; fi
+		done' >>"$LOG_DIR/kubelet-$1.log" 2>&1 </dev/null &
+	PID[kubelet-$1]=$!
 }

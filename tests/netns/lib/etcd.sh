@@ -64,13 +64,13 @@ etcd_up() {
 	wait_until 30 etcd_is_healthy
 }
 
-# As the administrator, from the switch. ETCD_AT limits it to the members named there.
+# As the administrator, from the switch or the host ETCD_FROM. ETCD_AT limits it to the members named there.
 etcd_ctl() { # ARGUMENT...
 	local node endpoints=()
 	for node in ${ETCD_AT:-"${NODES[@]}"}; do
 		endpoints+=("https://$(mgmt_ip "$node"):2379")
 	done
-	inside sw env ETCDCTL_API=3 "$ETCD_BIN/etcdctl" "${ETCDCTL_WAITS[@]}" \
+	inside "${ETCD_FROM:-sw}" env ETCDCTL_API=3 "$ETCD_BIN/etcdctl" "${ETCDCTL_WAITS[@]}" \
 		--endpoints "$(IFS=,; echo "${endpoints[*]}")" --cacert "$PKI/etcd-trust.crt" \
 		--cert "$PKI/client-admin.crt" --key "$PKI/client-admin.key" "$@" 2>>"$LOG_DIR/etcdctl.log"
 }

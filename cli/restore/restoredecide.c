@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes that are furthest behind go on; all others wait for them. */
+#include "cli/restore/restoredecide.h"
+
+#include <string.h>
+
+#include "base/fsm.h"
+#include "base/macro.h"
+
+/* A step is repeated on a node that was interrupted, so each phase may follow itself. */
+#define TO(phase) FSM_TO(RESTORE_##phase)
+
+static const struct fsm_state phases[RESTORE_N_PHASES] = {
+    [RESTORE_NONE] = {"none", TO(PREPARED)},
+    [RESTORE_PREPARED] = {"prepared", TO(PREPARED) | TO(STOPPING) | TO(RETURNING)},
+    [RESTORE_STOPPING] = {"stopping", TO(STOPPING) | TO(STOPPED) | TO(RETURNING)},
+    [RESTORE_STOPPED] = {"stopped", TO(STOPPED) | TO(EXCHANGED) | TO(RETURNING)},
+    [RESTORE_EXCHANGED] = {"exchanged", TO(EXCHANGED) | TO(STARTED) | TO(RETURNING)},
+    [RESTORE_STARTED] = {"started", TO(STARTED) | TO(DONE)},
+    [RESTORE_DONE] = {"done", TO(DONE) | TO(PREPARED)},
+    [RESTORE_RETURNING] = {"returning", TO(RETURNING) | TO(RETURNED)},
+    [RESTORE_RETURNED] = {"returned", TO(RETURNED) | TO(NONE)},
+};
+
+const char *restorephase_name(enum restore_phase phase)
+{
+	return phases[phase].name;
+}
+
+bool restorephase_parse(const char *name, enum restore_phase *ret_phase)
+{
+	for (size_t i = 0; name != NULL && i < ARRAY_SIZE(phases); i++) {
+		if (strcmp(name, phases[i].name) == 0) {
+			*ret_phase = (enum restore_phase) i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool restorephase_allows(enum restore_phase from, enum restore_phase to)
+{
+	return fsm_allows(phases, ARRAY_SIZE(phases), from, to);
+}
+
+/* Those that take part and are in one of these phases. */
+static uint64_t those_in(const struct restoredecide_node *nodes, size_t n, uint32_t mask)
+{
+	uint64_t who = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!nodes[i].excused && nodes[i].reached && (FSM_TO(nodes[i].phase) & mask) != 0)
+			who |= UINT64_C(1) << i;
+	}
+	return who;
+}
+
+static const struct rule {
+	uint32_t phases;
+	enum restore_step step;
+} forward[] =
+    {
+        {TO(RETURNING) | TO(RETURNED), RESTORE_GOING_BACK},
+        {TO(NONE), RESTORE_PREPARE},
+        {TO(PREPARED) | TO(STOPPING), RESTORE_STOP},
+        {TO(STOPPED), RESTORE_EXCHANGE},
+        {TO(EXCHANGED), RESTORE_START},
+        {TO(STARTED), RESTORE_FINISH},
+},
+  backward[] = {
+      {TO(STARTED) | TO(DONE), RESTORE_TOO_LATE},
+      {TO(PREPARED) | TO(STOPPING) | TO(STOPPED) | TO(EXCHANGED) | TO(RETURNING), RESTORE_RETURN},
+      {TO(RETURNED), RESTORE_REVIVE},
+};
+
+/* The first rule that is for any node. */
+static struct restoredecide first_of(const struct rule *rules, size_t n_rules,
+                                     const struct restoredecide_node *nodes, size_t n)
+{
+	for (size_t i = 0; i < n_rules; i++) {
+		uint64_t who = those_in(nodes, n, rules[i].phases);
+
+		if (who != 0)
+			return (struct restoredecide){.step = rules[i].step, .who = who};
+	}
+	return (struct restoredecide){.step = RESTORE_NOTHING};
+}
+
+struct restoredecide restoredecide_next(const struct restoredecide_node *nodes, size_t n,
+                                        bool go_back)
+{
+	uint64_t unreached = 0, excused = 0;
+	size_t n_excused = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		n_excused += nodes[i].excused;
+		if (nodes[i].excused)
+			excused |= UINT64_C(1) << i;
+		else if (!nodes[i].reached)
+			unreached |= UINT64_C(1) << i;
+	}
+	/* Else those that are left out might be a majority of the old cluster, and go on. */
+	if (n_excused * 2 >= n)
+		return (struct restoredecide){.step = RESTORE_NO_MAJORITY, .who = excused};
+	if (unreached != 0)
+		return (struct restoredecide){.step = RESTORE_UNREACHED, .who = unreached};
+	return go_back ? first_of(backward, ARRAY_SIZE(backward), nodes, n)
+	               : first_of(forward, ARRAY_SIZE(forward), nodes, n);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node is known by the name by which it is reached until it has said which member it is. */
+#include "cli/restore/restorenodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf_url.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/cli.h"
+#include "cli/common/table.h"
+#include "cli/nodes/nodelist.h"
+
+#define SURVEY_TIMEOUT_US (60 * US_PER_S)
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static void say(const char *node, const char *what)
+{
+	(void) fputs("fairlead: ", stderr);
+	table_print_safe(stderr, node);
+	(void) fputs(": ", stderr);
+	table_print_safe(stderr, what);
+	(void) fputc('\n', stderr);
+}
+
+/* --- which nodes ------------------------------------------------------------------------------ */
+
+void restorenodes_fini(struct restorenodes *nodes)
+{
+	for (size_t i = 0; i < nodes->n; i++) {
+		free(nodes->nodes[i].name);
+		free(nodes->nodes[i].why);
+		json_decref(nodes->nodes[i].survey);
+	}
+	free(nodes->nodes);
+}
+
+static void add(struct restorenodes *nodes, const char *name)
+{
+	nodes->nodes = xreallocarray(nodes->nodes, nodes->n + 1, sizeof(*nodes->nodes));
+	nodes->nodes[nodes->n++] = (struct restorenode){.name = xstrdup(name), .member = SIZE_MAX};
+}
+
+static int add_all_members(struct restorenodes *nodes)
+{
+	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
+		struct conf_url url;
+
+		if (nodes->excused[i])
+			continue;
+		if (conf_parse_url(nodes->cluster->members[i].peer_urls[0], &url) != NULL) {
+			say(nodes->cluster->members[i].name, "its peer URL names no host: --nodes NODE,...");
+			return CLI_USAGE;
+		}
+		add(nodes, url.host);
+	}
+	return CLI_OK;
+}
+
+static int excuse(struct restorenodes *nodes, const struct texts *without)
+{
+	for (size_t i = 0; i < without->n; i++) {
+		const struct newcluster_member *member = newcluster_find(nodes->cluster, without->items[i]);
+
+		if (member == NULL) {
+			(void) fprintf(stderr, "fairlead: --without: there is no member '%s' in %s\n",
+			               without->items[i], nodes->initial_cluster);
+			return CLI_USAGE;
+		}
+		nodes->excused[member - nodes->cluster->members] = true;
+	}
+	return CLI_OK;
+}
+
+static int add_list(struct restorenodes *nodes, const struct cli *cli)
+{
+	struct texts names = {0};
+	int code = nodelist_resolve(cli, &names);
+
+	for (size_t i = 0; code == CLI_OK && i < names.n; i++)
+		add(nodes, names.items[i]);
+	texts_fini(&names);
+	return code;
+}
+
+int restorenodes_name_all(struct restorenodes *nodes, const struct cli *cli)
+{
+	int code = add_list(nodes, cli);
+
+	for (size_t i = 0; i < nodes->n; i++)
+		nodes->nodes[i].reached = true;
+	return code;
+}
+
+int restorenodes_init(struct restorenodes *nodes, const struct cli *cli,
+                      const struct texts *without)
+{
+	int code;
+
+	if (nodes->cluster->n_members > RESTORE_NODES_MAX) {
+		(void) fprintf(stderr, "fairlead: --nodes is for at most %d members\n", RESTORE_NODES_MAX);
+		return CLI_USAGE;
+	}
+	code = excuse(nodes, without);
+	if (code != CLI_OK)
+		return code;
+	return strcmp(cli->nodes, "all") == 0 ? add_all_members(nodes) : add_list(nodes, cli);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static const char *const step[] = {"-o", "json", "etcd", "restore", "step", NULL};
+
+static void add_words(struct texts *words, const char *const *more)
+{
+	for (; *more != NULL; more++)
+		texts_add(words, "%s", *more);
+}
+
+static const struct restorenode *node_of(const struct restorenodes *nodes, size_t member)
+{
+	for (size_t i = 0; i < nodes->n; i++) {
+		if (nodes->nodes[i].member == member)
+			return &nodes->nodes[i];
+	}
+	return NULL;
+}
+
+const char *restorenodes_name(const struct restorenodes *nodes, size_t member)
+{
+	const struct restorenode *node = node_of(nodes, member);
+
+	return node != NULL ? node->name : nodes->cluster->members[member].name;
+}
+
+char *restorenodes_names(const struct restorenodes *nodes, uint64_t who)
+{
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
+		AUTO(free) char *before = NULL;
+
+		if ((who >> i & 1) == 0)
+			continue;
+		before = text;
+		text =
+		    xasprintf("%s%s%s", before, before[0] != '\0' ? ", " : "", restorenodes_name(nodes, i));
+	}
+	return text;
+}
+
+/* Why it is no good answer; NULL: it is one. */
+static const char *reason_of(const struct remote_answer *answer)
+{
+	if (answer->outcome == REMOTE_DONE && answer->exit_code == CLI_OK)
+		return NULL;
+	return answer->error != NULL ? answer->error : remote_outcome_name(answer->outcome);
+}
+
+int restorenodes_step(const struct restorenodes *nodes, uint64_t who, const struct texts *words,
+                      const char *input, size_t input_len, int64_t timeout_us,
+                      remote_answer_fn each, void *userdata)
+{
+	AUTO(free) const char **names = xcalloc(nodes->n + 1, sizeof(*names));
+	AUTO(free) struct remote_answer *answers = xcalloc(nodes->n + 1, sizeof(*answers));
+	struct texts all = {0};
+	int code = CLI_OK;
+	size_t n = 0;
+
+	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
+		const struct restorenode *node = node_of(nodes, i);
+
+		if ((who >> i & 1) != 0 && node != NULL)
+			names[n++] = node->name;
+	}
+	add_words(&all, step);
+	texts_add_all(&all, words);
+	texts_add_all(&all, nodes->options);
+	if (remote_run(nodes->remote, names, n, &all, input, input_len, timeout_us, each, userdata,
+	               answers) < 0)
+		code = CLI_FAILED;
+	for (size_t i = 0; i < n; i++) {
+		const char *why = reason_of(&answers[i]);
+
+		if (why == NULL)
+			continue;
+		say(answers[i].node, why);
+		code = answers[i].outcome == REMOTE_DONE ? answers[i].exit_code : CLI_UNREACHABLE;
+	}
+	remote_answers_fini(answers, n);
+	texts_fini(&all);
+	return code;
+}
+
+void restorenodes_ask(const struct restorenodes *nodes, const struct texts *words,
+                      int64_t timeout_us, remote_answer_fn each, void *userdata)
+{
+	AUTO(free) const char **names = xcalloc(nodes->n + 1, sizeof(*names));
+	AUTO(free) struct remote_answer *answers = xcalloc(nodes->n + 1, sizeof(*answers));
+	size_t n = 0;
+
+	for (size_t i = 0; i < nodes->n; i++) {
+		if (nodes->nodes[i].reached)
+			names[n++] = nodes->nodes[i].name;
+	}
+	(void) remote_run(nodes->remote, names, n, words, NULL, 0, timeout_us, NULL, NULL, answers);
+	/* In the order of the nodes. */
+	for (size_t i = 0; i < n; i++)
+		each(&answers[i], userdata);
+	remote_answers_fini(answers, n);
+}
+
+void restorenodes_ask_state(const struct restorenodes *nodes, int64_t timeout_us,
+                            remote_answer_fn each, void *userdata)
+{
+	static const char *const status[] = {"-o", "json", "etcd", "restore", "status", NULL};
+	struct texts words = {0};
+
+	add_words(&words, status);
+	restorenodes_ask(nodes, &words, timeout_us, each, userdata);
+	texts_fini(&words);
+}
+
+/* --- the survey ------------------------------------------------------------------------------- */
+
+static int refuse_other(const struct restorenode *node, const json_t *state)
+{
+	AUTO(free)
+	char *why = xasprintf("the restore '%s' is under way there ('%s'): continue it with --resume, "
+	                      "or go back with --back",
+	                      text_of(state, "token"), text_of(state, "phase"));
+
+	say(node->name, why);
+	return CLI_FAILED;
+}
+
+/* A restore that is done is none that concerns this one. */
+static int read_state(const struct restorenodes *nodes, struct restorenode *node)
+{
+	const json_t *state = json_object_get(node->survey, "state");
+	enum restore_phase phase;
+
+	node->phase = RESTORE_NONE;
+	if (!restorephase_parse(text_of(state, "phase"), &phase)) {
+		say(node->name, "its answer has no phase: is fairlead of the same version there?");
+		return CLI_FAILED;
+	}
+	if (phase != RESTORE_NONE && strcmp(text_of(state, "token"), nodes->token) == 0)
+		node->phase = phase;
+	else if (phase != RESTORE_NONE && phase != RESTORE_DONE)
+		return refuse_other(node, state);
+	return CLI_OK;
+}
+
+static int read_member(struct restorenodes *nodes, struct restorenode *node)
+{
+	const char *name = text_of(node->survey, "member");
+	const struct newcluster_member *member = newcluster_find(nodes->cluster, name);
+	const struct restorenode *other;
+	size_t index;
+
+	if (member == NULL) {
+		AUTO(free)
+		char *why =
+		    xasprintf("none of its addresses is that of a member (%s)", nodes->initial_cluster);
+
+		say(node->name, why);
+		return CLI_FAILED;
+	}
+	index = (size_t) (member - nodes->cluster->members);
+	other = node_of(nodes, index);
+	if (other != NULL && other != node) {
+		AUTO(free) char *why = xasprintf("it is member '%s', as is %s", name, other->name);
+
+		say(node->name, why);
+		return CLI_FAILED;
+	}
+	node->member = index;
+	return CLI_OK;
+}
+
+static int read_answer(struct restorenodes *nodes, struct restorenode *node,
+                       const struct remote_answer *answer)
+{
+	const char *why = reason_of(answer);
+	int code;
+
+	free(node->why);
+	node->why = why != NULL ? xstrdup(why) : NULL;
+	node->reached = why == NULL;
+	if (answer->outcome == REMOTE_DONE && why != NULL) {
+		say(node->name, why);
+		return CLI_FAILED;
+	}
+	if (why != NULL)
+		return CLI_OK;
+	json_decref(node->survey);
+	node->survey = json_incref(json_array_get(answer->objects, 0));
+	code = read_member(nodes, node);
+	return code == CLI_OK ? read_state(nodes, node) : code;
+}
+
+/* --nodes with names, of which one is missing or is not reached. */
+static int check_members(const struct restorenodes *nodes)
+{
+	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
+		const char *name = nodes->cluster->members[i].name;
+
+		if (nodes->excused[i] && node_of(nodes, i) != NULL) {
+			say(name, "it is reached, and so takes part: leave --without away");
+			return CLI_USAGE;
+		}
+		if (nodes->excused[i] || node_of(nodes, i) != NULL)
+			continue;
+		for (size_t k = 0; k < nodes->n; k++) {
+			if (!nodes->nodes[k].reached)
+				say(nodes->nodes[k].name, nodes->nodes[k].why);
+		}
+		(void) fprintf(stderr,
+		               "fairlead: no node was reached that is member '%s': name its node in "
+		               "--nodes, or, if it cannot be reached, --without %s\n",
+		               name, name);
+		return CLI_UNREACHABLE;
+	}
+	return CLI_OK;
+}
+
+int restorenodes_survey(struct restorenodes *nodes)
+{
+	AUTO(free) const char **names = xcalloc(nodes->n + 1, sizeof(*names));
+	AUTO(free) struct remote_answer *answers = xcalloc(nodes->n + 1, sizeof(*answers));
+	struct texts words = {0};
+	int code = CLI_OK;
+
+	for (size_t i = 0; i < nodes->n; i++)
+		names[i] = nodes->nodes[i].name;
+	add_words(&words, step);
+	texts_add(&words, "survey");
+	texts_add_option(&words, "--initial-cluster", nodes->initial_cluster);
+	texts_add_option(&words, "--token", nodes->token);
+	texts_add_all(&words, nodes->options);
+	if (remote_run(nodes->remote, names, nodes->n, &words, NULL, 0, SURVEY_TIMEOUT_US, NULL, NULL,
+	               answers) < 0)
+		code = CLI_FAILED;
+	for (size_t i = 0; i < nodes->n; i++) {
+		int here = read_answer(nodes, &nodes->nodes[i], &answers[i]);
+
+		code = code == CLI_OK ? here : code;
+	}
+	remote_answers_fini(answers, nodes->n);
+	texts_fini(&words);
+	return code == CLI_OK ? check_members(nodes) : code;
+}
+
+struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go_back)
+{
+	struct restoredecide_node by_member[RESTORE_NODES_MAX];
+
+	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
+		const struct restorenode *node = node_of(nodes, i);
+
+		by_member[i] = (struct restoredecide_node){
+		    .excused = nodes->excused[i],
+		    .reached = node != NULL && node->reached,
+		    .phase = node != NULL ? node->phase : RESTORE_NONE,
+		};
+	}
+	return restoredecide_next(by_member, nodes->cluster->n_members, go_back);
+}

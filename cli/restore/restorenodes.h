@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The nodes of a restore of the whole cluster: how each is reached, which member it is, and its
+ * state as it said last. Functions that return int return an exit code, and have said what is
+ * wrong.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "bolt/newcluster.h"
+#include "cli/cli.h"
+#include "cli/common/texts.h"
+#include "cli/nodes/remote.h"
+#include "cli/restore/restoredecide.h"
+
+struct restorenode {
+	char *name;    /* as it is reached */
+	size_t member; /* of the cluster; SIZE_MAX: not known yet */
+	bool reached;
+	enum restore_phase phase; /* in this restore */
+	json_t *survey;           /* the last answer; NULL: none */
+	char *why;                /* it was not reached; NULL */
+};
+
+/* Borrowed, but for the nodes. */
+struct restorenodes {
+	const struct remote *remote;
+	const struct newcluster *cluster;
+	const char *initial_cluster;
+	const char *token;
+	const struct texts *options; /* for each step: where etcd is on a node */
+	struct restorenode *nodes;
+	size_t n;
+	bool excused[RESTORE_NODES_MAX]; /* by member */
+};
+
+/*
+ * The nodes of --nodes. "all" are the hosts of the members' peer URLs, but for the members of
+ * `without`. A name in `without` that is no member is refused.
+ */
+int restorenodes_init(struct restorenodes *nodes, const struct cli *cli,
+                      const struct texts *without);
+void restorenodes_fini(struct restorenodes *nodes);
+
+/* Asks all. Refused where two are the same member, one is of another restore, or a member has no
+ * node and is not excused. One that is not reached is no error. */
+int restorenodes_survey(struct restorenodes *nodes);
+
+struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go_back);
+
+/* The name of the node that is this member, else the member's. */
+const char *restorenodes_name(const struct restorenodes *nodes, size_t member);
+
+/* "cp-1, cp-2", to be freed. */
+char *restorenodes_names(const struct restorenodes *nodes, uint64_t who);
+
+/*
+ * Runs `fairlead -o json etcd restore step WORDS` on the members of `who`, and says of each that
+ * failed why. CLI_OK if all succeeded. `each` may be NULL.
+ */
+int restorenodes_step(const struct restorenodes *nodes, uint64_t who, const struct texts *words,
+                      const char *input, size_t input_len, int64_t timeout_us,
+                      remote_answer_fn each, void *userdata);
+
+/* The same, before it is known which members they are. */
+int restorenodes_name_all(struct restorenodes *nodes, const struct cli *cli);
+
+/* Runs `restore status` on all. */
+void restorenodes_ask_state(const struct restorenodes *nodes, int64_t timeout_us,
+                            remote_answer_fn each, void *userdata);
+
+/* Runs any command on those that were reached. */
+void restorenodes_ask(const struct restorenodes *nodes, const struct texts *words,
+                      int64_t timeout_us, remote_answer_fn each, void *userdata);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A snapshot from standard input goes into a file next to the data directory, as there is room for
+ * what is made of it, and is compared with its SHA-256 like any other. */
+#include "cli/restore/restoreprepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/common/table.h"
+#include "cli/restore/restoreservice.h"
+
+#define BUFFER_BYTES ((size_t) 1 << 20)
+
+char *restoreprepare_plan(const char *sha256, uint64_t bump_revision, const char *initial_cluster)
+{
+	return xasprintf("%s %" PRIu64 " %s", sha256, bump_revision, initial_cluster);
+}
+
+char *restoreprepare_incoming(const char *data_dir)
+{
+	return xasprintf("%s.incoming.db", data_dir);
+}
+
+/* --- what runs here --------------------------------------------------------------------------- */
+
+static const char *manifests_of(const struct restoring *r)
+{
+	return r->options.manifests != NULL ? r->options.manifests : RESTOREOPTIONS_MANIFESTS;
+}
+
+json_t *restoreprepare_services(struct restoring *r)
+{
+	AUTO(free) char *stopped_dir = restoreservice_stopped_dir(manifests_of(r));
+	const char *given = r->options.manifests;
+	json_t *stopped, *services;
+	int code;
+
+	r->options.manifests = stopped_dir;
+	code = restoring_look_at_host(r, NULL);
+	r->options.manifests = given;
+	if (code != CLI_OK)
+		return NULL;
+	stopped = json_incref(json_object_get(r->host, "manifests"));
+	services = restoring_look_at_host(r, NULL) == CLI_OK
+	               ? restoreservice_find(manifests_of(r), json_object_get(r->host, "manifests"),
+	                                     stopped, r->options.unit)
+	               : NULL;
+	json_decref(stopped);
+	return services;
+}
+
+/* --- the snapshot ----------------------------------------------------------------------------- */
+
+static int receive(const char *path)
+{
+	AUTO(close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO(free) char *buffer = xcalloc(BUFFER_BYTES, 1);
+	ssize_t len = 0;
+	int r = fd < 0 ? -errno : 0;
+
+	while (r == 0 && (len = read(STDIN_FILENO, buffer, BUFFER_BYTES)) != 0) {
+		const char *p = buffer;
+
+		if (len < 0 && errno != EINTR)
+			r = -errno;
+		for (ssize_t n; r == 0 && len > 0; p += n, len -= n) {
+			n = write(fd, p, (size_t) len);
+			if (n < 0)
+				r = -errno;
+			n = n > 0 ? n : 0;
+		}
+	}
+	if (r == 0)
+		return CLI_OK;
+	(void) fprintf(stderr, "fairlead: cannot write the snapshot from standard input to '%s': %s\n",
+	               path, strerror(-r));
+	return CLI_FAILED;
+}
+
+/* --- the state -------------------------------------------------------------------------------- */
+
+/* Takes the services. */
+static int note(struct restoring *r, struct restorestate *state, json_t *services,
+                const json_t *made)
+{
+	const struct restoreplan *plan = r->plan;
+	const json_t *dir = json_object_get(r->host, "data_dir");
+	AUTO(free)
+	char *text = restoreprepare_plan(json_string_value(json_object_get(r->found, "sha256")),
+	                                 plan->bump_revision, plan->initial_cluster);
+	json_t *fields = json_pack(
+	    "{s:s, s:s, s:s, s:s, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:O, s:o}", "token",
+	    r->options.wish.token, "plan", text, "member", plan->self->name, "initial_cluster",
+	    plan->initial_cluster, "peer_urls", plan->peer_urls, "data_dir",
+	    json_object_get(dir, "path"), "manifests", manifests_of(r), "aside",
+	    json_object_get(made, "aside"), "inode", json_object_get(made, "inode"), "cluster_id",
+	    json_object_get(made, "cluster_id"), "member_id", json_object_get(made, "member_id"),
+	    "revision", json_object_get(made, "revision"), "services", services);
+	json_t *without = json_array();
+
+	if (fields == NULL) {
+		json_decref(without);
+		(void) fputs("fairlead: the worker does not say what it made: is it of another version?\n",
+		             stderr);
+		return CLI_FAILED;
+	}
+	for (size_t i = 0; i < r->options.without.n; i++)
+		(void) json_array_append_new(without, json_string(r->options.without.items[i]));
+	(void) json_object_set_new(fields, "without", without);
+	json_decref(state->fields);
+	state->fields = fields;
+	return restorestate_advance(state, RESTORE_PREPARED);
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static int refuse(const struct restoreplan *plan)
+{
+	for (size_t i = 0; i < plan->against.n; i++) {
+		(void) fputs("fairlead: ", stderr);
+		table_print_safe(stderr, plan->against.items[i]);
+		(void) fputc('\n', stderr);
+	}
+	return CLI_FAILED;
+}
+
+static int make(struct restoring *r, json_t **ret_made)
+{
+	struct texts words = {0};
+
+	texts_add(&words, "restore");
+	texts_add(&words, "make");
+	texts_add_all(&words, &r->plan->words);
+	texts_add(&words, "--");
+	texts_add(&words, "%s", json_string_value(json_object_get(r->found, "file")));
+	r->acted = true;
+	return restoring_ask(r, &words, ret_made);
+}
+
+static int prepare(struct restoring *r, struct restorestate *state)
+{
+	json_t *services = restoreprepare_services(r);
+	int code = services != NULL ? restoring_plan(r) : CLI_FAILED;
+
+	if (code == CLI_OK && r->plan->against.n > 0)
+		code = refuse(r->plan);
+	if (code == CLI_OK)
+		code = make(r, &r->result);
+	if (code == CLI_OK)
+		return note(r, state, services, r->result);
+	json_decref(services);
+	return code;
+}
+
+int restoreprepare_run(struct restoring *r, struct restorestate *state, const char *source)
+{
+	AUTO(free) char *incoming = restoreprepare_incoming(r->options.wish.data_dir);
+	int code = CLI_OK;
+
+	r->options.wish.while_running = true;
+	r->options.source = source != NULL ? source : incoming;
+	if (source == NULL)
+		code = receive(incoming);
+	if (code == CLI_OK)
+		code = prepare(r, state);
+	if (source == NULL)
+		(void) unlink(incoming);
+	return code;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What runs etcd and the API server on this node, so that a restore can stop it, keep it stopped
+ * over a reboot, and start it again. A service is a JSON object, as the state file keeps it:
+ *
+ *   {"name": "etcd", "manifest": PATH, "held": PATH, "etcd": true}   a static pod of kubelet
+ *   {"name": "etcd.service", "unit": true, "etcd": true}             a unit of systemd
+ *
+ * A manifest is held in the directory `stopped` next to the manifests. A unit is held by a drop-in
+ * with ConditionPathExists=!HOLD. Each function may be repeated.
+ */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/*
+ * The services, API servers first. `manifests` and `stopped` are the manifests of etcd in their
+ * directories, as the worker's `restore host` has them. NULL: etcd runs in no way that is known
+ * here, which is said.
+ */
+json_t *restoreservice_find(const char *directory, const json_t *manifests, const json_t *stopped,
+                            const char *unit);
+
+/* The directory where manifests are held; to be freed. */
+char *restoreservice_stopped_dir(const char *directory);
+
+/* Stops them and keeps them stopped; starts those that are etcd's, or all others. CLI_OK; or it is
+ * said what is wrong. */
+int restoreservice_hold_all(const json_t *services);
+int restoreservice_release_all(const json_t *services, bool is_etcd);

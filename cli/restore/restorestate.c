@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file is replaced by rename and synced with its directory, so after a loss of power it is the
+ * old one or the new one. */
+#include "cli/restore/restorestate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/civil.h"
+#include "base/fileio.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
+#include "cli/cli.h"
+
+#define FILE_NAME "state.json"
+#define LOCK_NAME "lock"
+#define BYTES_MAX ((size_t) 1 << 20)
+#define TIMES "times"
+
+void restorestate_free(struct restorestate *state)
+{
+	if (state == NULL)
+		return;
+	if (state->lock >= 0)
+		(void) close(state->lock);
+	json_decref(state->fields);
+	free(state->path);
+	free(state);
+}
+
+const char *restorestate_text(const struct restorestate *state, const char *field)
+{
+	const char *text = json_string_value(json_object_get(state->fields, field));
+
+	return text != NULL ? text : "";
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Fields without which no step can be done. */
+static const char *lacks(const json_t *object)
+{
+	static const char *const texts[] = {"token",     "plan",     "member",
+	                                    "peer_urls", "data_dir", "aside"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (!json_is_string(json_object_get(object, texts[i])))
+			return texts[i];
+	}
+	return json_is_integer(json_object_get(object, "inode")) ? NULL : "inode";
+}
+
+static int refuse_damaged(const struct restorestate *state, const char *what)
+{
+	(void) fprintf(stderr,
+	               "fairlead: %s is damaged (%s), so the phase of the restore on this node is not "
+	               "known: see whether etcd runs and which data directory it has, then remove "
+	               "the file\n",
+	               state->path, what);
+	return CLI_FAILED;
+}
+
+static int explain(const char *what, const char *path, int r)
+{
+	(void) fprintf(stderr, "fairlead: cannot %s '%s': %s\n", what, path, strerror(-r));
+	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
+}
+
+static int read_file(struct restorestate *state)
+{
+	AUTO(free) char *text = NULL;
+	const char *name;
+	json_t *object;
+	size_t len;
+	int r = file_read(state->path, BYTES_MAX, &text, &len);
+
+	if (r == -ENOENT)
+		return CLI_OK;
+	if (r < 0)
+		return explain("read", state->path, r);
+	object = json_loadb(text, len, 0, NULL);
+	if (!json_is_object(object)) {
+		json_decref(object);
+		return refuse_damaged(state, "not a JSON object");
+	}
+	json_decref(state->fields);
+	state->fields = object;
+	name = restorestate_text(state, "phase");
+	if (!restorephase_parse(name, &state->phase))
+		return refuse_damaged(state, "phase");
+	name = lacks(object);
+	return name != NULL ? refuse_damaged(state, name) : CLI_OK;
+}
+
+/* Both parents too: on a new machine no daemon has made them. */
+static int make_dirs(const char *dir)
+{
+	AUTO(free) char *path = xstrdup(dir);
+
+	for (char *p = path + 1; *p != '\0'; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int lock(struct restorestate *state, const char *dir)
+{
+	AUTO(free) char *path = xasprintf("%s/" LOCK_NAME, dir);
+	int r = make_dirs(dir);
+
+	if (r < 0)
+		return explain("make", dir, r);
+	state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (state->lock < 0)
+		return explain("open", path, -errno);
+	if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+		return CLI_OK;
+	(void) fputs("fairlead: another command of this restore is at work on this node: wait until "
+	             "it ends\n",
+	             stderr);
+	return CLI_FAILED;
+}
+
+int restorestate_open(const char *dir, bool to_write, struct restorestate **ret_state)
+{
+	AUTO(restorestate_free) struct restorestate *state = NEW0(struct restorestate);
+	int code = CLI_OK;
+
+	state->lock = -1;
+	state->fields = json_object();
+	state->path = xasprintf("%s/" FILE_NAME, dir);
+	if (to_write)
+		code = lock(state, dir);
+	if (code == CLI_OK)
+		code = read_file(state);
+	if (code == CLI_OK)
+		*ret_state = TAKE_PTR(state);
+	return code;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void note_time(struct restorestate *state)
+{
+	json_t *times = json_object_get(state->fields, TIMES);
+	char text[CIVIL_TEXT_MAX];
+
+	if (times == NULL) {
+		times = json_object();
+		(void) json_object_set_new(state->fields, TIMES, times);
+	}
+	(void) civil_format(wall_now_us() / US_PER_S, text);
+	(void) json_object_set_new(times, restorephase_name(state->phase), json_string(text));
+}
+
+/* A removal that a loss of power takes back is repeated, so the directory need not be synced. */
+static int remove_file(struct restorestate *state)
+{
+	if (unlink(state->path) < 0 && errno != ENOENT)
+		return explain("remove", state->path, -errno);
+	json_object_clear(state->fields);
+	state->phase = RESTORE_NONE;
+	return CLI_OK;
+}
+
+int restorestate_advance(struct restorestate *state, enum restore_phase phase)
+{
+	AUTO(free) char *text = NULL;
+	int r;
+
+	if (!restorephase_allows(state->phase, phase)) {
+		(void) fprintf(stderr,
+		               "fairlead: the restore on this node is in the phase '%s', which '%s' does "
+		               "not follow: fairlead etcd restore status\n",
+		               restorephase_name(state->phase), restorephase_name(phase));
+		return CLI_FAILED;
+	}
+	if (phase == RESTORE_NONE)
+		return remove_file(state);
+	state->phase = phase;
+	(void) json_object_set_new(state->fields, "phase", json_string(restorephase_name(phase)));
+	note_time(state);
+	text = json_dumps(state->fields, JSON_INDENT(1));
+	r = file_write_atomic(state->path, text, strlen(text), 0600, FILE_DURABLE);
+	return r < 0 ? explain("write", state->path, r) : CLI_OK;
+}
+
+bool restorestate_was(const struct restorestate *state, enum restore_phase phase)
+{
+	return json_object_get(json_object_get(state->fields, TIMES), restorephase_name(phase)) != NULL;
+}
+
+json_t *restorestate_json(const struct restorestate *state)
+{
+	json_t *object = json_pack("{s:s}", "phase", restorephase_name(state->phase));
+
+	(void) json_object_update_missing(object, state->fields);
+	return object;
+}

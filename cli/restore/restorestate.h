@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A node's part in a restore of the whole cluster, in a file that outlives a loss of power:
+ *
+ *   DIR/state.json   the phase (restoredecide.h), and what the next step has to know
+ *   DIR/hold         while it is there, systemd does not start etcd (restoreservice.h)
+ *
+ * This module alone writes the first one. DIR is for root; it is locked while a state is open.
+ */
+
+#include <jansson.h>
+
+#include "base/cleanup.h"
+#include "cli/restore/restoredecide.h"
+
+#define RESTORESTATE_DIR "/var/lib/fairlead/restore"
+#define RESTORESTATE_HOLD RESTORESTATE_DIR "/hold"
+
+struct restorestate {
+	enum restore_phase phase;
+	json_t *fields; /* an object, never NULL; may be changed, and is written with the next phase */
+	char *path;
+	int lock; /* -1: opened to be read */
+};
+
+/*
+ * The state there, or an empty one of RESTORE_NONE. To write, the directory is made and locked.
+ * CLI_OK; or it says what is wrong: CLI_DENIED, or CLI_FAILED where another command is at work or
+ * the file is damaged.
+ */
+int restorestate_open(const char *dir, bool to_write, struct restorestate **ret_state);
+void restorestate_free(struct restorestate *state);
+DEFINE_AUTO(struct restorestate, restorestate_free);
+
+/* "" where there is no such field. */
+const char *restorestate_text(const struct restorestate *state, const char *field);
+
+/* The phase follows, with its time, and is on the disk when this returns CLI_OK; else it says why
+ * not. RESTORE_NONE removes the file. A move that is not allowed is refused. */
+int restorestate_advance(struct restorestate *state, enum restore_phase phase);
+/* Whether the node was in that phase in this restore. */
+bool restorestate_was(const struct restorestate *state, enum restore_phase phase);
+
+/* What `restore status` prints: the fields, and the phase. To be freed. */
+json_t *restorestate_json(const struct restorestate *state);

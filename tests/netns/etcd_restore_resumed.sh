@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# etcd: 3.5
+# waits: for etcd to stop and to start
+# The restore of a whole cluster, with etcd as a service, is killed at each step, when one node has done it
+# and another has not, and a node is switched off and on in between: etcd never comes up by itself while
+# its data is not settled, and --resume goes on to one new cluster. Before a member is started --back returns
+# to the old one, with all its keys; afterwards it is refused.
+. "$(dirname "$0")/lib/begin.sh"
+FAIRLEAD_ETCD=3.5
+VIP=
+use world topology pki etcd docs
+world_enter "$@"
+
+ETCD_FROM=cl
+
+node_prepare() { # NODE
+	docs_etcd "$1" /etc/etcd/pki client
+	cat >"$T/disk-$1/etc/fairlead/config.yaml" <<-YAML
+		apiVersion: fairlead/v1
+		kind: EtcdClientConfig
+		endpoints: [https://127.0.0.1:2379]
+		caFile: /etc/etcd/pki/ca.crt
+		certFile: /etc/etcd/pki/client.crt
+		keyFile: /etc/etcd/pki/client.key
+	YAML
+}
+
+restore() { # ARGUMENT...
+	docs-node cp-1 fairlead -o json etcd restore --nodes cp-1,cp-2,cp-3 --yes "$@" >"$T/done" 2>"$T/steps"
+}
+
+# Kills the command at that step, when cp-3 has done it: cp-2 has not begun with it, or goes on with it.
+killed_at() { # before|after STEP ARGUMENT...
+	local when=$1 step=$2
+	shift 2
+	rm -f "$T/hook-done"
+	cat >"$T/hook" <<-HOOK
+		#!/bin/bash
+		# before|after NODE COMMAND PID
+		[[ \$3 == *"restore step $step "* ]] || exit 0
+		if [[ "\$1 \$2" == "after cp-3" ]]; then
+			touch "$T/hook-done"
+			[[ $when == before ]] || kill -KILL "\$4"
+		elif [[ "\$1 \$2 $when" == "before cp-2 before" ]]; then
+			for ((i = 0; i < 600; i++)); do [[ ! -e $T/hook-done ]] || break; sleep 0.1; done
+			kill -KILL "\$4"
+			exit 1
+		fi
+	HOOK
+	chmod +x "$T/hook"
+	! SSH_HOOK=$T/hook restore "$@" || fail "it was not killed at '$step'"
+	wait_until 60 no_step_runs
+}
+
+# What was begun on the nodes ends by itself.
+no_step_runs() {
+	! pgrep -f 'etcd restore step' >/dev/null
+}
+
+phases() {
+	local node
+	for node in "${NODES[@]}"; do
+		docs-node "$node" fairlead -o json etcd restore status | jq -r .phase
+	done | paste -sd' '
+}
+
+etcd_runs() { # NODE
+	[[ -e $T/disk-$1/etcd.pid ]] && kill -0 "$(<"$T/disk-$1/etcd.pid")" 2>/dev/null
+}
+
+# Power is lost and comes back: what is enabled is started.
+rebooted() { # NODE
+	! etcd_runs "$1" || kill -KILL "$(<"$T/disk-$1/etcd.pid")"
+	rm -f "$T/disk-$1/etcd.pid"
+	docs-node "$1" systemctl start etcd
+}
+
+keys() {
+	ETCD_AT=cp-2 etcd_ctl get /registry/ --prefix --keys-only | grep -c .
+}
+
+put() { # FIRST LAST
+	local i
+	for ((i = $1; i <= $2; i++)); do
+		ETCD_AT=cp-1 etcd_ctl put "/registry/$i" "value $i" >/dev/null
+	done
+}
+
+lan_up
+pki_up
+etcd_binaries
+docs_nodes_up
+for node in "${NODES[@]}"; do
+	node_prepare "$node"
+	docs-node "$node" systemctl start etcd
+done
+wait_until 30 etcd_is_healthy
+put 1 20
+ETCD_AT=cp-1 etcd_ctl snapshot save "$T/disk-cp-1/root/snapshot.db" >/dev/null
+put 21 25
+old=$(etcd_cluster_id cp-1)
+
+say "killed while it prepares: etcd runs on, and another restore is refused"
+killed_at before prepare /root/snapshot.db
+expect "the old cluster is healthy" etcd_is_healthy
+! restore /root/snapshot.db || fail "another restore was not refused"
+expect "it says of which" grep -q "the restore 'restore-.*' is under way there ('prepared')" "$T/steps"
+! docs-node cp-3 fairlead etcd restore /root/snapshot.db >"$T/out" 2>&1 || fail "another one of cp-3 alone was not refused"
+expect "nor of one node" grep -q "is under way on this node" "$T/out"
+! docs-node cp-3 fairlead etcd restore step stop --token other >"$T/out" 2>&1 || fail "another token was not refused"
+expect "its token counts" grep -q "not of 'other'" "$T/out"
+! restore --resume || fail "resumed without the snapshot"
+expect "it says what it needs" grep -q "repeat the command with the snapshot and --resume" "$T/steps"
+
+say "back, from where some are stopped and some are not"
+killed_at before stop --resume /root/snapshot.db
+expect "cp-3 is stopped" eval '! etcd_runs cp-3'
+restore --back || fail "no way back: $(cat "$T/steps")"
+wait_until 30 etcd_is_healthy
+expect_equal "phases" "$(phases)" "none none none"
+expect_equal "the cluster" "$(etcd_cluster_id cp-1)" "$old"
+expect_equal "keys" "$(keys)" 25
+expect_equal "what is left on cp-3" "$(ls "$T/disk-cp-3/var/lib")" "$(printf 'etcd\nfairlead')"
+
+say "back, from where all are exchanged"
+killed_at after exchange /root/snapshot.db
+expect "cp-3 is exchanged" eval '[[ $(phases) == *" exchanged" ]]'
+expect "old etcd is held" eval 'rebooted cp-2; ! etcd_runs cp-2'
+! restore --resume --back || fail "both ways at once"
+killed_at before return --back
+! restore --resume || fail "resumed a restore that goes back"
+expect "it says so" grep -q "already going back" "$T/steps"
+killed_at after revive --back
+restore --back || fail "no way back: $(cat "$T/steps")"
+wait_until 30 etcd_is_healthy
+expect_equal "phases" "$(phases)" "none none none"
+expect_equal "the cluster" "$(etcd_cluster_id cp-1)" "$old"
+expect_equal "keys" "$(keys)" 25
+
+say "killed at each step, and a node loses its power"
+killed_at after prepare /root/snapshot.db
+killed_at after stop --resume
+expect "no etcd runs" eval '! etcd_runs cp-1 && ! etcd_runs cp-2 && ! etcd_runs cp-3'
+rebooted cp-3
+expect "cp-3 is held" eval '! etcd_runs cp-3'
+killed_at before exchange --resume
+rebooted cp-2
+expect "cp-2 is held" eval '! etcd_runs cp-2'
+killed_at before start --resume
+expect "cp-3 is started, cp-2 is not" eval '[[ $(phases) == *" exchanged started" ]]'
+rebooted cp-2
+expect "cp-2 is held" eval '! etcd_runs cp-2'
+! restore --back || fail "went back, although cp-3 has started"
+expect "it says why" grep -q "there is no way back" "$T/steps"
+killed_at before finish --resume
+rebooted cp-2
+expect "the new etcd comes up by itself" etcd_runs cp-2
+restore --resume || fail "not resumed: $(cat "$T/steps")"
+expect_equal "phases" "$(phases)" "done done done"
+wait_until 30 etcd_is_healthy
+for node in "${NODES[@]}"; do
+	expect_equal "the cluster of $node" "$(etcd_cluster_id "$node")" "$(jq -r 'select(.result).result.cluster_id' "$T/done")"
+	expect "nothing holds etcd on $node" eval '[[ ! -e $T/disk-$node/etc/systemd/system/etcd.service.d && ! -e $T/disk-$node/var/lib/fairlead/restore/hold ]]'
+done
+expect_equal "keys" "$(keys)" 20
+restore --resume || fail "not repeated: $(cat "$T/steps")"
