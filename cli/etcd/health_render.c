@@ -54,7 +54,8 @@ static void render_silent(FILE *out, const json_t *objects)
 		if (is_down(objects, name))
 			continue;
 		table_print_safe(out, name);
-		(void) fputs(" does not answer: ", out);
+		(void) fputs(json_is_true(json_object_get(member, "denied")) ? " " : " does not answer: ",
+		             out);
 		table_print_safe(out, field_text_or_dash(member, "error"));
 		(void) fputc('\n', out);
 	}

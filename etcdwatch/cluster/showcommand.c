@@ -47,13 +47,27 @@ static void reply_status(struct control_request *request, const struct survey *s
 	control_ok(request);
 }
 
+/* Nothing is known of any member. */
+static void fail_silent(struct control_request *request, const struct survey *survey)
+{
+	for (size_t i = 0; i < survey->n_answers; i++) {
+		if (survey->answers[i].denied) {
+			AUTO(free) char *text = xasprintf("etcd %s", survey->answers[i].error);
+
+			control_fail(request, CONTROL_FAILED, "%s", text);
+			return;
+		}
+	}
+	control_fail(request, CONTROL_FAILED, "no member of etcd answers");
+}
+
 static void reply_alarms(struct control_request *request, const struct survey *survey,
                          const struct daemon *daemon UNUSED)
 {
 	for (size_t i = 0; i < survey->n_alarms; i++)
 		control_reply(request, surveyjson_alarm(survey, &survey->alarms[i]));
 	if (survey->cluster_id == 0)
-		control_fail(request, CONTROL_FAILED, "no member of etcd answers");
+		fail_silent(request, survey);
 	else
 		control_ok(request);
 }

@@ -13,6 +13,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/cluster/denied.h"
 #include "etcdwatch/cluster/view.h"
 
 enum question {
@@ -58,10 +59,12 @@ static void close_question(struct survey_request *r, struct etcd_call **call)
 /* False if it is none; then why not is in `error`. */
 static bool is_answer(const struct etcd_outcome *outcome, char error[static SURVEY_TEXT_MAX])
 {
+	const char *text = outcome->text[0] != '\0' ? outcome->text : strerror(-outcome->r);
+	AUTO(free) char *denied = outcome->r == -EACCES ? denied_text(text) : NULL;
+
 	if (outcome->r == 0)
 		return true;
-	(void) snprintf(error, SURVEY_TEXT_MAX, "%s",
-	                outcome->text[0] != '\0' ? outcome->text : strerror(-outcome->r));
+	(void) snprintf(error, SURVEY_TEXT_MAX, "%s", denied != NULL ? denied : text);
 	return false;
 }
 
@@ -95,6 +98,7 @@ static void status_cb(const struct etcd_outcome *outcome, const struct etcd_stat
 	struct survey_answer *a = one->answer;
 
 	a->answers = is_answer(outcome, a->error);
+	a->denied = outcome->r == -EACCES;
 	if (a->answers) {
 		a->member_id = outcome->member_id;
 		a->cluster_id = outcome->cluster_id;

@@ -52,6 +52,7 @@ struct survey_answer {
 	bool local; /* an address of this machine */
 	/* The status. */
 	bool answers;
+	bool denied;                 /* it does, and refuses our user (denied.h) */
 	char error[SURVEY_TEXT_MAX]; /* why not */
 	uint64_t member_id, cluster_id;
 	int64_t revision;

@@ -5,6 +5,7 @@
  */
 #include "etcdwatch/cluster/view.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/cluster/denied.h"
 
 struct view_ask {
 	struct view_request *request;
@@ -90,6 +92,16 @@ const struct view_member *view_find(const struct view *v, uint64_t id)
 	return NULL;
 }
 
+static void note_denied(struct view *v, const struct etcd_outcome *outcome)
+{
+	AUTO(free) char *text = NULL;
+
+	if (outcome->r != -EACCES)
+		return;
+	text = denied_text(outcome->text);
+	(void) snprintf(v->denied, sizeof(v->denied), "%s", text);
+}
+
 /* Calls out: last act. */
 static void close_question(struct view_ask *ask)
 {
@@ -146,6 +158,7 @@ static void members_cb(const struct etcd_outcome *outcome, const struct etcd_mem
 	struct view *v = &ask->request->view;
 
 	v->listed = outcome->r == 0;
+	note_denied(v, outcome);
 	if (outcome->r < 0)
 		(void) snprintf(v->error, sizeof(v->error), "%s", outcome->text);
 	else
@@ -191,6 +204,7 @@ static void status_cb(const struct etcd_outcome *outcome, const struct etcd_stat
 
 	if (outcome->r < 0)
 		log_debug("member_silent", "endpoint=%s err=\"%s\"", ask->endpoint, outcome->text);
+	note_denied(v, outcome);
 	if (m != NULL && (!m->answers || view_is_local_url(ask->endpoint))) {
 		m->answers = true;
 		m->local |= view_is_local_url(ask->endpoint);

@@ -59,7 +59,9 @@ struct view {
 	bool alarms_known;
 	bool corrupt; /* an alarm stands */
 	bool no_space;
-	char error[VIEW_ERROR_MAX]; /* why the list did not come */
+	char error[VIEW_ERROR_MAX];  /* why the list did not come */
+	char denied[VIEW_ERROR_MAX]; /* a member answers, and lets us see nothing: denied.h; or ""
+	                              */
 };
 
 struct view_request;

@@ -52,9 +52,9 @@ static json_t *silent_json(const struct observation *o)
 		const struct observation_member *m = &o->members[i];
 
 		if (m->answer == OBSERVED_BAD)
-			(void) json_array_append_new(silent, json_pack("{s:o, s:o}", "member",
-			                                               jsonval_text(rules_name(m, name)),
-			                                               "error", jsonval_text(m->error)));
+			(void) json_array_append_new(
+			    silent, json_pack("{s:o, s:b, s:o}", "member", jsonval_text(rules_name(m, name)),
+			                      "denied", (int) m->denied, "error", jsonval_text(m->error)));
 	}
 	return silent;
 }

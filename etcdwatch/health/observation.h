@@ -33,6 +33,7 @@ struct observation_member {
 
 	/* Its status. */
 	enum observed answer;
+	bool denied;                      /* with OBSERVED_BAD: it answers, and refuses our user */
 	char error[OBSERVATION_TEXT_MAX]; /* with OBSERVED_BAD */
 	/* What follows only with OBSERVED_GOOD. */
 	char endpoint[VIEW_URL_MAX]; /* by which it was asked */

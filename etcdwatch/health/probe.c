@@ -160,6 +160,7 @@ static void fill_answer(const struct probe *p, struct observation_member *m,
 	if (extra != NULL)
 		m->not_after_s = extra->page.not_after_s;
 	m->answer = a->answers ? OBSERVED_GOOD : OBSERVED_BAD;
+	m->denied = a->denied;
 	if (!a->answers)
 		(void) snprintf(m->error, sizeof(m->error), "%s", a->error);
 	else

@@ -79,7 +79,8 @@ void rules_member_down(const struct rules_asked *a)
 		if (m->answer == OBSERVED_NOTHING)
 			rules_unknown_member(a, m);
 		else if (m->answer == OBSERVED_BAD)
-			rules_hit_member(a, m, "%s does not answer: %s", rules_name(m, name), m->error);
+			rules_hit_member(a, m, m->denied ? "%s %s" : "%s does not answer: %s",
+			                 rules_name(m, name), m->error);
 	}
 }
 

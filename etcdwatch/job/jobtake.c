@@ -213,13 +213,15 @@ void job_watch(struct job *j)
 	run_cancel(j->run);
 }
 
-static const char *why_no_source(const struct view *view)
+static char *why_no_source(const struct view *view)
 {
 	for (size_t i = 0; i < view->n_members; i++) {
 		if (view->members[i].answers && view->members[i].learner)
-			return "of etcd only a learner answers, and what it has may be old";
+			return xstrdup("of etcd only a learner answers, and what it has may be old");
 	}
-	return "no member of etcd that a snapshot could be taken from answers";
+	return view->denied[0] != '\0'
+	           ? xasprintf("etcd %s", view->denied)
+	           : xstrdup("no member of etcd that a snapshot could be taken from answers");
 }
 
 void job_run(struct job *j)
@@ -230,7 +232,9 @@ void job_run(struct job *j)
 	place_find(&j->view, j->config->name, j->due.period_s, &place);
 	source = place.source;
 	if (source == NULL) {
-		job_fail(j, why_no_source(&j->view));
+		AUTO(free) char *why = why_no_source(&j->view);
+
+		job_fail(j, why);
 		return;
 	}
 	job_change_state(j, JOB_RUNNING, source->endpoint);

@@ -20,6 +20,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/cluster/denied.h"
 
 #define RETRY_US US_PER_S
 /* Of the periods that are done, so many stay to be seen. */
@@ -265,13 +266,15 @@ static void answer_for(struct claim *c, enum claim_answer a, const struct etcd_k
 
 static void answer_failure(struct claim *c, const struct etcd_outcome *outcome)
 {
+	AUTO(free) char *denied = outcome->r == -EACCES ? denied_text(outcome->text) : NULL;
+	AUTO(free) char *text = denied != NULL ? xasprintf("etcd %s", denied) : xstrdup(outcome->text);
 	enum claim_answer a = CLAIM_FAILED;
 
 	if (outcome->r == -ENOSPC)
 		a = CLAIM_NO_SPACE;
 	else if (outcome->r == -EUCLEAN)
 		a = CLAIM_CORRUPT;
-	answer(c, a, outcome->text);
+	answer(c, a, text);
 }
 
 static void claimed_cb(const struct etcd_outcome *outcome, const struct etcd_txn_result *result,

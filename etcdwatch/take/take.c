@@ -30,6 +30,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/cluster/denied.h"
 #include "etcdwatch/store/leftover.h"
 #include "web/digest.h"
 
@@ -407,8 +408,13 @@ static void stream_done_cb(const struct etcd_outcome *outcome, void *userdata)
 
 	t->stream = NULL;
 	if (outcome->r < 0) {
-		(void) snprintf(reason, sizeof(reason), "the stream from %s broke off: %s",
-		                outcome->endpoint, outcome->text);
+		AUTO(free) char *denied = outcome->r == -EACCES ? denied_text(outcome->text) : NULL;
+
+		if (denied != NULL)
+			(void) snprintf(reason, sizeof(reason), "%s %s", outcome->endpoint, denied);
+		else
+			(void) snprintf(reason, sizeof(reason), "the stream from %s broke off: %s",
+			                outcome->endpoint, outcome->text);
 		fail(t, outcome->r, reason);
 		return;
 	}

@@ -177,3 +177,7 @@ setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps -all --bounding
 expect_equal "it went well" "$(jq .ok "$T/auth.out")" true
 [[ $(jq '.checks[] | select(.check == "sample") | .found' "$T/auth.out") -ge 16 ]] || fail "no sample"
 grep -q -- --auth-token= "$T/seen/words" || fail "authentication was off"
+
+say "etcdwatch's user has no role there: that is said, and not that nothing answers"
+! fairlead n1 etcd snapshot save >"$T/said" 2>&1 || fail "a snapshot was taken without a role"
+grep -q "refuses this node's user (.*: give the user of EtcdClientConfig" "$T/said" || fail "not said: $(cat "$T/said")"

@@ -72,6 +72,10 @@ static void test_render(void)
 	           "\n"
 	           "warning  50s  member-down: n2: refused\n"
 	           "  -\n");
+	check_text("[{\"status\":\"warning\",\"critical\":0,\"warning\":0,\"members\":3,\"answer\":2,"
+	           "\"silent\":[{\"member\":\"n2\",\"denied\":true,\"error\":\"refuses this\"}]}]",
+	           "etcd: warning, 0 critical, 0 warning, 2 of 3 members answer\n"
+	           "n2 refuses this\n");
 	check_text("[]", "");
 }
 

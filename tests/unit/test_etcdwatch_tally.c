@@ -149,12 +149,13 @@ static void test_silent(void)
 	o->members[2].id = 0xabc;
 	(void) snprintf(o->members[1].name, sizeof(o->members[1].name), "n2");
 	(void) snprintf(o->members[1].error, sizeof(o->members[1].error), "refused");
+	o->members[1].denied = true;
 	json = healthreport_summary_json(&r);
 	if (CHECK_EQ_INT(json_array_size(json_object_get(json, "silent")), 2)) {
 		AUTO(free) char *text = json_dumps(json_object_get(json, "silent"), JSON_COMPACT);
 
-		CHECK_EQ_STR(text, "[{\"member\":\"n2\",\"error\":\"refused\"},"
-		                   "{\"member\":\"abc\",\"error\":\"\"}]");
+		CHECK_EQ_STR(text, "[{\"member\":\"n2\",\"denied\":true,\"error\":\"refused\"},"
+		                   "{\"member\":\"abc\",\"denied\":false,\"error\":\"\"}]");
 	}
 	json_decref(json);
 }

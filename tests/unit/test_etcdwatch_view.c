@@ -68,7 +68,8 @@ static void done_cb(const struct view *view, void *userdata UNUSED)
 
 static void look(void)
 {
-	const struct etcd_outcome outcome = {.r = list_r, .text = "", .cluster_id = 7};
+	const struct etcd_outcome outcome = {
+	    .r = list_r, .text = list_r < 0 ? "permission denied" : "", .cluster_id = 7};
 
 	memset(&got, 0, sizeof(got));
 	(void) view_start(NULL, done_cb, NULL);
@@ -100,10 +101,17 @@ static void test_list(void)
 		CHECK_EQ_STR(got.list[1].name, "");
 		CHECK_EQ_STR(got.list[1].client_urls, "");
 	}
+	CHECK_EQ_STR(got.denied, "");
 	list_r = -EHOSTUNREACH;
 	look();
+	CHECK_EQ_STR(got.denied, "");
 	CHECK_EQ_INT(got.n_list, 0);
 	CHECK(!got.listed);
+	list_r = -EACCES;
+	look();
+	CHECK_EQ_STR(got.denied, "refuses this node's user (permission denied): give the user of "
+	                         "EtcdClientConfig, or else the CN of its certificate, the role root "
+	                         "in etcd");
 	list_r = 0;
 }
 
