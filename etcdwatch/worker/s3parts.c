@@ -107,6 +107,9 @@ static int find_upload(struct run *run)
 		/* Gone meanwhile, or not to be looked into: a new one then. */
 		if (r < 0 && r != -ENOENT && !is_about_listing(run->s3))
 			return fail(run, r);
+		/* Nothing would go on with it, and its parts cost space. */
+		if (r < 0 && r != -ENOENT)
+			add_leftover(run, run->id);
 		if (r < 0)
 			run->id[0] = '\0';
 	}
