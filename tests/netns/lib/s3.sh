@@ -28,7 +28,7 @@ s3_directory() {
 s3_up() {
 	mkdir -p "$T/work"
 	cd "$T/work"
-	"$ROOT/tests/s3/server" "${S3_SERVER_OPTIONS[@]}" "$(s3_directory)" "$S3_PORT" bucket other \
+	"${S3_SERVER:-$ROOT/tests/s3/server}" "${S3_SERVER_OPTIONS[@]}" "$(s3_directory)" "$S3_PORT" bucket other \
 		>"$LOG_DIR/s3.log" 2>&1 &
 	PID[s3]=$!
 	wait_until 30 log_says s3 '^ready$'

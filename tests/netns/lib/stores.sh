@@ -13,7 +13,7 @@ stores_up() {
 	chmod 644 "$T/s3.access" "$T/s3.secret"
 	ip -n sw link set lo up
 	# Its objects have extended attributes, which a file system in memory may lack.
-	spawn s3 sw "$ROOT/tests/s3/server" "$LOG_DIR/swift" "$STORE_SERVER_PORT" bucket other
+	spawn s3 sw "${S3_SERVER:-$ROOT/tests/s3/server}" "$LOG_DIR/swift" "$STORE_SERVER_PORT" bucket other
 	wait_until 60 log_says s3 '^ready$'
 	store_open site
 	store_open far
