@@ -47,7 +47,8 @@ struct recordchain_drop recordchain_drop(const struct record_segment *segments, 
 		bytes += segments[i].bytes;
 	while (drop.n + 1 < n) {
 		const struct record_segment *s = &segments[drop.n];
-		bool is_old = s->closed && s->end_us < rules->now_us - rules->keep_us;
+		bool is_sent = rules->unsent_sequence == 0 || s->header.sequence < rules->unsent_sequence;
+		bool is_old = s->closed && is_sent && s->end_us < rules->now_us - rules->keep_us;
 
 		if (!is_old && bytes <= rules->max_bytes)
 			return drop;
@@ -56,6 +57,7 @@ struct recordchain_drop recordchain_drop(const struct record_segment *segments, 
 			break;
 		bytes -= s->bytes;
 		drop.n++;
+		drop.n_unsent += !is_sent;
 	}
 	drop.is_too_much = bytes > rules->max_bytes;
 	return drop;

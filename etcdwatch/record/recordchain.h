@@ -40,10 +40,14 @@ struct recordchain_rules {
 	 */
 	int64_t base_revision;
 	uint64_t base_cluster_id;
+	/* Segments from this sequence on are not in every target yet: age alone removes none of them.
+	 * 0: all are. */
+	uint64_t unsent_sequence;
 };
 
 struct recordchain_drop {
 	size_t n;         /* so many, the oldest, go */
+	size_t n_unsent;  /* of them, because of max_bytes and before they were in every target */
 	bool is_too_much; /* more than max_bytes stay, because the snapshot needs them */
 	bool is_held;     /* for that, or for its age, one should go that the snapshot needs */
 };

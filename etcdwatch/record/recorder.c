@@ -385,12 +385,26 @@ static void failed_cb(int code UNUSED, const char *reason, void *userdata)
 	renew_base(r);
 }
 
+static void tell_unsent(struct recorder *r)
+{
+	uint64_t n = recordwriter_figures(r->writer).n_unsent;
+
+	if (n > r->n_unsent)
+		log_error(
+		    "record_removed_unsent",
+		    "directory=%s segments=%" PRIu64
+		    " reason=\"all of the record is more than maxSize, and a target has not got them\"",
+		    r->options.directory, n - r->n_unsent);
+	r->n_unsent = n;
+}
+
 static void closed_cb(void *userdata)
 {
 	struct recorder *r = userdata;
 
 	if (r->state == RECORDER_WATCHING)
 		recordhash_offer(r->hash, r->last, r->member_id);
+	tell_unsent(r);
 	renew_base(r);
 }
 
@@ -399,6 +413,13 @@ static int64_t base_cb(uint64_t cluster_id, void *userdata)
 	struct recorder *r = userdata;
 
 	return r->callbacks->base_revision(cluster_id, r->userdata);
+}
+
+static uint64_t unsent_cb(void *userdata)
+{
+	struct recorder *r = userdata;
+
+	return r->callbacks->unsent_sequence != NULL ? r->callbacks->unsent_sequence(r->userdata) : 0;
 }
 
 /* --- beginning and end --------------------------------------------------------------------------
@@ -412,6 +433,7 @@ static int make_writer(struct recorder *r)
 	    .room = room_cb,
 	    .closed = closed_cb,
 	    .base_revision = base_cb,
+	    .unsent_sequence = unsent_cb,
 	};
 	const struct recorder_options *o = &r->options;
 	const struct recordwriter_options options = {

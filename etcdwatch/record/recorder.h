@@ -41,6 +41,8 @@ struct recorder_callbacks {
 	 * being taken, recorder_snapshot_failed() tells if it comes to nothing, and then it is asked
 	 * for again; false: nobody can just now, which is asked again a little later. */
 	bool (*needs_snapshot)(int64_t revision, void *userdata);
+	/* From which sequence on a target lacks segments; 0: none does. NULL: there are no targets. */
+	uint64_t (*unsent_sequence)(void *userdata);
 };
 
 /* Strings and callbacks are borrowed until recorder_free(). 0, or -errno: its thread cannot be

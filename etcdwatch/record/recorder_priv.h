@@ -66,6 +66,7 @@ struct recorder {
 	char error[RECORDER_REASON_MAX];
 	struct log_ratelimit complaints;
 	uint64_t n_gaps, n_hashes;
+	uint64_t n_unsent; /* that the log has told of */
 	struct recorder_gap gap;
 	int64_t hash_revision;
 };

@@ -33,6 +33,7 @@ struct recordfile {
 	uint64_t sequence;        /* of the next one */
 	bool can_go_on;           /* the last closed one does not end its chain */
 	struct recordchain_drop dropped;
+	uint64_t n_unsent;
 };
 
 struct recordfile *recordfile_new(const struct recordwriter_options *options)
@@ -243,10 +244,12 @@ static void drop_old(struct recordfile *f, const struct recordfile_work *work)
 	    .max_bytes = f->options.max_bytes,
 	    .base_revision = work->base_revision,
 	    .base_cluster_id = work->header.cluster_id,
+	    .unsent_sequence = work->unsent_sequence,
 	};
 	char reason[RECORDDIR_REASON_MAX];
 
 	f->dropped = recordchain_drop(f->dir.segments, f->dir.n, &rules);
+	f->n_unsent += f->dropped.n_unsent;
 	/* What cannot be removed takes room, of which there may be enough. */
 	(void) recorddir_drop(&f->dir, f->options.directory, f->dropped.n, reason);
 }
@@ -306,9 +309,14 @@ static void count(const struct recordfile *f, struct recordfile_work *work)
 	bool is_open = f->fd >= 0;
 
 	work->segment_bytes = is_open ? f->written : 0;
+	work->open_segment[0] = '\0';
+	if (is_open)
+		(void) record_name(&f->header, work->open_segment);
+	work->open_bytes = is_open ? f->synced : 0;
 	work->bytes = closed_bytes(f) + work->segment_bytes;
 	work->is_too_much = f->dropped.is_too_much;
 	work->is_held = f->dropped.is_held;
+	work->n_unsent = f->n_unsent;
 	work->n_segments = f->dir.n + is_open;
 	work->n_chains = recordchain_count(f->dir.segments, f->dir.n);
 	/* The open one goes on from the last, or begins another. */

@@ -34,15 +34,20 @@ struct recordfile_work {
 	bool syncs;
 	bool closes; /* the segment, behind the frames; syncs too */
 	int64_t last_revision, reached_us;
-	int64_t base_revision; /* if a segment is begun or closed: for what may be removed */
+	/* If a segment is begun or closed: for what may be removed. */
+	int64_t base_revision;
+	uint64_t unsent_sequence;
 	/* What comes of it: */
 	int r; /* 0, or -errno: -ENOSPC for the reserve too */
 	char reason[RECORDWRITER_REASON_MAX];
 	int64_t synced_us; /* how long that took; -1: it was not synced */
 	uint64_t segment_bytes;
+	char open_segment[RECORD_NAME_MAX]; /* recordwriter.h */
+	uint64_t open_bytes;
 	size_t n_segments, n_chains;
 	uint64_t bytes;
 	bool is_too_much, is_held; /* recordchain.h; as of the last time that some might go */
+	uint64_t n_unsent;         /* that went; of all times */
 };
 
 void recordfile_do(struct recordfile *file, struct recordfile_work *work);

@@ -118,8 +118,11 @@ static void send_next(struct recordwriter *w)
 	b->work.syncs |= now_us - w->synced_at_us >= RECORDWRITER_SYNC_US;
 	if (b->work.syncs || b->work.closes)
 		w->synced_at_us = now_us;
-	if (b->work.closes || w->segment_since_us == 0)
+	if (b->work.closes || w->segment_since_us == 0) {
 		b->work.base_revision = w->callbacks->base_revision(b->work.header.cluster_id, w->userdata);
+		if (w->callbacks->unsent_sequence != NULL)
+			b->work.unsent_sequence = w->callbacks->unsent_sequence(w->userdata);
+	}
 	w->is_away = true;
 	b->task = (struct disk_task){.work = work_cb, .done = done_cb};
 	disk_do(w->disk, &b->task);
@@ -143,6 +146,7 @@ static void take_figures(struct recordwriter *w, const struct recordfile_work *w
 	f->bytes = work->bytes;
 	f->is_too_much = work->is_too_much;
 	f->is_held = work->is_held;
+	f->n_unsent = work->n_unsent;
 	w->segment_bytes = work->segment_bytes;
 	if (work->closes)
 		w->segment_since_us = 0;
@@ -160,6 +164,8 @@ static void take_figures(struct recordwriter *w, const struct recordfile_work *w
 	f->n_syncs++;
 	f->last_revision = work->last_revision;
 	f->reached_us = work->reached_us;
+	memcpy(f->open_segment, work->open_segment, sizeof(f->open_segment));
+	f->open_bytes = work->open_bytes;
 }
 
 /* Calls out: last act. */

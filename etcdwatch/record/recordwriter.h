@@ -53,14 +53,18 @@ struct recordwriter_found {
 struct recordwriter_figures {
 	size_t n_segments, n_chains; /* on the disk; the open one too */
 	uint64_t bytes;
-	bool is_too_much; /* more than max_bytes: the snapshot needs them */
-	bool is_held;     /* so it is, or they are older than is wanted: a newer one would help */
+	bool is_too_much;  /* more than max_bytes: the snapshot needs them */
+	bool is_held;      /* so it is, or they are older than is wanted: a newer one would help */
+	uint64_t n_unsent; /* segments that were removed before every target had them */
 	/* The chain that is being written; last_revision and reached_us are synced. */
 	int64_t first_revision, first_us;
 	bool begins; /* recording began there; else older segments were dropped */
 	int64_t last_revision;
 	int64_t reached_us; /* wall clock; until then all is on the disk; 0: nothing is */
-	int64_t sync_us;    /* how long the last sync took */
+	/* As of that: the file of the open segment, "" when all are closed, and its synced bytes. */
+	char open_segment[RECORD_NAME_MAX];
+	uint64_t open_bytes;
+	int64_t sync_us; /* how long the last sync took */
 	uint64_t n_syncs;
 };
 
@@ -74,6 +78,8 @@ struct recordwriter_callbacks {
 	void (*closed)(void *userdata);
 	/* The newest proven snapshot of this cluster on this node; 0: there is none. */
 	int64_t (*base_revision)(uint64_t cluster_id, void *userdata);
+	/* From which sequence on a target lacks segments; 0: none does. NULL: there are no targets. */
+	uint64_t (*unsent_sequence)(void *userdata);
 };
 
 /* Strings and callbacks are borrowed. 0, or -errno: the thread cannot be started. */

@@ -145,9 +145,40 @@ static void test_drop(void)
 	CHECK_EQ_INT(recordchain_drop(segments, 0, &(struct recordchain_rules){0}).n, 0);
 }
 
+/* What a target lacks is not too old, but may be too much. */
+static void test_unsent(void)
+{
+	static const struct {
+		uint64_t max_bytes, unsent;
+		int64_t base;
+		size_t n, n_unsent;
+	} cases[] = {
+	    {1000, 1, 0, 0, 0}, {1000, 3, 0, 2, 0}, {350, 3, 0, 3, 1},
+	    {350, 1, 0, 3, 3},  {350, 1, 25, 2, 2}, {1000, 0, 0, 5, 0},
+	};
+	struct record_segment segments[N_MAX];
+
+	make(segments, 6);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct recordchain_rules rules = {
+		    .now_us = 100 * HOUR,
+		    .keep_us = 3 * HOUR,
+		    .max_bytes = cases[i].max_bytes,
+		    .base_revision = cases[i].base,
+		    .base_cluster_id = 7,
+		    .unsent_sequence = cases[i].unsent,
+		};
+		struct recordchain_drop drop = recordchain_drop(segments, 6, &rules);
+
+		if (!CHECK_EQ_INT(drop.n, cases[i].n) || !CHECK_EQ_INT(drop.n_unsent, cases[i].n_unsent))
+			(void) fprintf(stderr, "  case %zu\n", i);
+	}
+}
+
 int main(void)
 {
 	test_chains();
 	test_drop();
+	test_unsent();
 	return check_result();
 }

@@ -47,7 +47,7 @@ static bool needs_cb(int64_t revision, void *userdata UNUSED)
 
 static void start(void)
 {
-	static const struct recorder_callbacks callbacks = {base_cb, needs_cb};
+	static const struct recorder_callbacks callbacks = {base_cb, needs_cb, NULL};
 	const struct recorder_options options = {
 	    .ev = ev,
 	    .etcd = etcd,
