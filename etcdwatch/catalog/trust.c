@@ -37,6 +37,13 @@ static bool is_trusted(const struct trust *trust, const char *key)
 	return false;
 }
 
+enum trust_verdict trust_judge_key(const char *key, const struct trust *trust)
+{
+	if (key[0] == '\0')
+		return TRUST_NONE;
+	return is_trusted(trust, key) ? TRUST_GOOD : TRUST_UNKNOWN;
+}
+
 /* A signature of half the fields is none that can be checked. */
 enum trust_verdict trust_judge(const struct catalog_entry *entry, const struct trust *trust)
 {
@@ -51,7 +58,7 @@ enum trust_verdict trust_judge(const struct catalog_entry *entry, const struct t
 	text = catalog_signed_text(entry);
 	if (!signature_is_of(entry->key, text, strlen(text), entry->signature + strlen(VERSION_1)))
 		return TRUST_WRONG;
-	return is_trusted(trust, entry->key) ? TRUST_GOOD : TRUST_UNKNOWN;
+	return trust_judge_key(entry->key, trust);
 }
 
 bool trust_allows_chosen(const struct trust *trust, enum trust_verdict verdict)

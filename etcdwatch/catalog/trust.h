@@ -35,6 +35,9 @@ void trust_sign(struct catalog_entry *entry, const struct signature_key *key);
 /* Where `trust` is NULL no key is trusted. */
 enum trust_verdict trust_judge(const struct catalog_entry *entry, const struct trust *trust);
 
+/* Of what has a right signature by that key; "": it has none. */
+enum trust_verdict trust_judge_key(const char *key, const struct trust *trust);
+
 /* It may be taken when it was named; and when it was chosen by a program, out of a store. */
 bool trust_allows_named(const struct trust *trust, enum trust_verdict verdict);
 bool trust_allows_chosen(const struct trust *trust, enum trust_verdict verdict);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rebuild --record DIR --output FILE [--to-revision N | --to-time RFC3339] [--base NAME]
- *     [--history N|latest] [the options of sourcewords.h and s3target.h]
+ * rebuild --record DIR | --record-stored --output FILE [--to-revision N | --to-time RFC3339]
+ *     [--base NAME] [--history N|latest] [the options of sourcewords.h and s3target.h]
  *
  * Without a revision or a time: as far as the record goes. The base is a file, an id or "latest",
  * which means the one that fits best. Of several histories that have the revision one must be
@@ -32,6 +32,7 @@ struct words {
 	const char *time;
 	const char *history;
 	const char *base;
+	bool record_stored;
 	struct sourcewords source;
 	struct options_list rest;
 	struct s3target s3;
@@ -78,6 +79,7 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 {
 	const struct options_entry own[] = {
 	    {.name = "--record", .text = &q->record},
+	    {.name = "--record-stored", .flag = &w->record_stored},
 	    {.name = "--output", .text = &q->output},
 	    {.name = "--to-revision", .text = &w->revision},
 	    {.name = "--to-time", .text = &w->time},
@@ -91,8 +93,9 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
 	sourcewords_options(&w->source, entries + ARRAY_SIZE(own) + S3TARGET_OPTIONS);
 	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 0, &w->rest, problem);
-	if (r == 0 && (q->record == NULL || q->output == NULL))
-		r = problem_set(problem, -EINVAL, "USAGE", "--record and --output are needed");
+	if (r == 0 && ((q->record == NULL) != w->record_stored || q->output == NULL))
+		r = problem_set(problem, -EINVAL, "USAGE",
+		                "--record or --record-stored, and --output are needed");
 	if (r == 0)
 		r = parse_target(w, q, problem);
 	if (r == 0 && w->history != NULL)
@@ -126,6 +129,16 @@ static json_t *describe_record(const struct rebuild_result *result)
 	                 time_of(c->first_us), "until", time_of(c->last_us));
 }
 
+static json_t *describe_fetched(const struct recordfetched *fetched)
+{
+	if (fetched->node[0] == '\0')
+		return json_null();
+	return json_pack("{s:o, s:I, s:I, s:o}", "node", jsonval_text(fetched->node), "segments",
+	                 (json_int_t) fetched->n_segments, "bytes", (json_int_t) fetched->n_bytes,
+	                 "passed",
+	                 fetched->passed[0] != '\0' ? jsonval_text(fetched->passed) : json_null());
+}
+
 static json_t *describe_base(const struct source *base)
 {
 	return json_pack("{s:o, s:o, s:I}", "origin", jsonval_text(base->origin), "id",
@@ -154,6 +167,7 @@ static json_t *describe(const struct rebuild_request *q, const struct rebuild_re
 	(void) json_object_update_new(fields, more);
 	(void) json_object_set(fields, "history", result->history);
 	(void) json_object_set_new(fields, "histories", json_integer((json_int_t) result->n_histories));
+	(void) json_object_set_new(fields, "fetched", describe_fetched(&result->fetched));
 	return fields;
 }
 
@@ -170,6 +184,8 @@ int command_rebuild(int argc, char **argv)
 	if (r == 0 && s3target_is_named(&words->s3))
 		r = s3target_open(&words->s3, &problem, &s3);
 	request.base.s3 = s3;
+	if (r == 0 && words->record_stored && s3 == NULL)
+		r = problem_set(&problem, -EINVAL, "USAGE", "--record-stored is for snapshots in a target");
 	if (r == 0)
 		r = rebuild_run(&request, &problem, &result);
 	if (r != 0)

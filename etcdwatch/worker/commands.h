@@ -16,3 +16,4 @@ int command_notify(int argc, char **argv);
 int command_restore(int argc, char **argv);
 int command_health(int argc, char **argv);
 int command_rebuild(int argc, char **argv);
+int command_record(int argc, char **argv);

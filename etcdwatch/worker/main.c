@@ -36,7 +36,7 @@ static const struct {
     {"newest", command_newest, true},  {"s3", command_s3, false},
     {"drill", command_drill, false},   {"restore", command_restore, true},
     {"notify", command_notify, true},  {"rebuild", command_rebuild, true},
-    {"health", command_health, true},
+    {"health", command_health, true},  {"record", command_record, false},
 };
 
 static void give_way(void)
@@ -65,6 +65,6 @@ int main(int argc, char **argv)
 	(void) problem_set(&problem, -EINVAL, "USAGE", "%s",
 	                   "etcdwatch-worker is started by etcdwatch(8) and fairlead(1) with one of: "
 	                   "prove, pack, unpack, open, newest, s3, drill, restore, notify, rebuild, "
-	                   "health");
+	                   "health, record");
 	return result_fail(&problem);
 }

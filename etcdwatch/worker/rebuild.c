@@ -19,6 +19,7 @@
 #include "etcdwatch/worker/pace.h"
 #include "etcdwatch/worker/rebuildchoice.h"
 #include "etcdwatch/worker/rebuildroom.h"
+#include "etcdwatch/worker/recordfetch.h"
 #include "etcdwatch/worker/result.h"
 
 #define MODE 0600
@@ -247,6 +248,7 @@ int rebuild_run(const struct rebuild_request *q, struct problem *problem,
 {
 	AUTO(free) char *room = room_name(q->output);
 	AUTO(free) char *unpacked = xasprintf("%s/snapshot.db", room);
+	struct rebuild_request request = *q;
 	struct source_request base = q->base;
 	struct rebuildchoice choice = {0};
 	struct rebuild_result result = {0};
@@ -256,7 +258,12 @@ int rebuild_run(const struct rebuild_request *q, struct problem *problem,
 		return r;
 	base.fetched = room;
 	base.unpacked = unpacked;
-	r = make(q, &base, problem, &choice, &result);
+	if (q->record == NULL) {
+		request.record = room;
+		r = recordfetch_run(q, room, problem, &result.fetched);
+	}
+	if (r == 0)
+		r = make(&request, &base, problem, &choice, &result);
 	remove_room(room);
 	if (r == 0) {
 		result.has_record = choice.chain != NULL;

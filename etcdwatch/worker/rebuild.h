@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "base/nodeconf.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/worker/problem.h"
 #include "etcdwatch/worker/rebuildmerge.h"
@@ -30,12 +31,20 @@ enum rebuild_to {
 struct rebuild_request {
 	/* Which snapshot; "latest" is the one that fits best. Not where it is unpacked. */
 	struct source_request base;
-	const char *record; /* the directory */
+	const char *record; /* the directory; NULL: in the target that has the snapshots */
 	enum rebuild_to to;
 	int64_t revision;
 	int64_t us;            /* wall clock, since the epoch */
 	unsigned long history; /* rebuildhistory.h; 0: not named */
 	const char *output;
+};
+
+/* What of the record came from a target. */
+struct recordfetched {
+	char node[NODECONF_NAME_MAX + 1]; /* whose record it is; "": none was fetched */
+	uint64_t n_segments, n_bytes;     /* bytes as they were fetched */
+	/* Why what would have been better was passed over; "" */
+	char passed[PROBLEM_REASON_MAX];
 };
 
 struct rebuild_result {
@@ -48,6 +57,7 @@ struct rebuild_result {
 	size_t n_proven;             /* hashes that members had told, and that fit */
 	json_t *history;             /* rebuildhistory.h; the caller frees it */
 	size_t n_histories;          /* that have the revision */
+	struct recordfetched fetched;
 };
 
 int rebuild_run(const struct rebuild_request *request, struct problem *problem,

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is to be done with one segment of this node in a target, from what is on the disk and what
+ * the target lists. Pure.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "etcdwatch/worker/recordpiece.h"
+
+/* The objects of one segment in a target. {0} is none. */
+struct recordstored {
+	char segment[RECORD_NAME_MAX];
+	struct record_header named;
+	bool begins; /* a chain */
+	struct recordstored_range {
+		uint64_t from, to;
+	} * ranges; /* of manifests, as they were listed */
+	size_t n_ranges;
+	size_t n_objects; /* but "whole.json" and its object */
+	bool is_whole;    /* its manifest is there */
+};
+
+/* All segments of one node in a target, in the order of their sequence. {0} is none. */
+struct recordlisting {
+	struct recordstored *items;
+	size_t n;
+};
+
+void recordlisting_fini(struct recordlisting *listing);
+/* What was listed, in any order. */
+void recordlisting_add(struct recordlisting *listing, const struct recordkey *key);
+void recordlisting_finish(struct recordlisting *listing);
+/* NULL: nothing of it is there. */
+const struct recordstored *recordlisting_find(const struct recordlisting *listing,
+                                              const char *segment);
+
+/* Up to there pieces follow each other from the first byte on; NULL: 0. */
+uint64_t recordstored_reach(const struct recordstored *stored);
+
+/* The pieces that lead there, in order; each is taken that reaches furthest. To be freed; NULL:
+ * none. */
+struct recordstored_range *recordstored_row(const struct recordstored *stored, size_t *ret_n);
+
+/* What a segment has on the disk: bytes that are synced. */
+struct recordplan_local {
+	uint64_t bytes;
+	bool is_closed;
+};
+
+enum recordplan_step {
+	RECORDPLAN_NOTHING,
+	RECORDPLAN_PIECE, /* the bytes from recordstored_reach() on */
+	RECORDPLAN_WHOLE, /* all of it, as one object */
+	RECORDPLAN_CLEAR, /* the pieces, which that object replaces, are removed */
+};
+
+/* First, what is not in the target in any form; only when no segment lacks that, what makes its
+ * objects fewer (`tidies`), so that this does not delay new changes. */
+enum recordplan_step recordplan_next(const struct recordplan_local *local,
+                                     const struct recordstored *stored, bool tidies);

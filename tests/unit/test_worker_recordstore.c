@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record in a target, from end to end, with a server in memory: what is uploaded, what becomes
+ * of it when the segment is closed, what is fetched, what is refused and what is removed. */
+#include "etcdwatch/worker/recordsend.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "etcdwatch/worker/recordfetch.h"
+#include "etcdwatch/worker/recordobjects.h"
+#include "etcdwatch/worker/recordprune.h"
+#include "tests/unit/catalogcase.h"
+#include "tests/unit/recordfile.h"
+#include "tests/unit/s3memory.h"
+
+#define FOLDER "a/record/cp-1/"
+#define FIRST_NAME "00000000000000c1-00000000000000000101-0000000001"
+#define FIRST FIRST_NAME "-begins"
+#define THIRD_NAME "00000000000000c1-00000000000000000103-0000000002"
+#define SECOND "00000000000000c1-00000000000000000105-0000000002"
+
+static struct s3 *s3;
+static char directory[] = "/tmp/test-recordstore-XXXXXX";
+static char *records, *room, *scratch;
+static unsigned n_reached;
+static struct problem problem;
+
+static void reached_cb(void *userdata UNUSED)
+{
+	n_reached++;
+}
+
+/* --- the record here ---------------------------------------------------------------------------
+ */
+
+static struct recordfile first, second;
+
+static void save(const struct recordfile *file, const char *segment)
+{
+	AUTO(free) char *path = xasprintf("%s/%s.rec", records, segment);
+
+	recordfile_save(file, file->len, path);
+}
+
+static void remove_all(const char *path)
+{
+	struct dirent **names = NULL;
+	int n = scandir(path, &names, NULL, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		AUTO(free) char *file = xasprintf("%s/%s", path, names[i]->d_name);
+
+		(void) unlink(file);
+		free(names[i]);
+	}
+	free(names);
+}
+
+static void begin(void)
+{
+	s3memory_clear();
+	remove_all(records);
+	remove_all(room);
+	record_writer_free(TAKE_PTR(first.writer));
+	record_writer_free(TAKE_PTR(second.writer));
+	recordfile_begin(&first, 101, 1, NULL);
+	recordfile_put(&first, 101);
+	recordfile_put(&first, 102);
+	save(&first, FIRST_NAME);
+}
+
+/* The header of the second one says when the first one was complete. */
+static void close_first(void)
+{
+	uint8_t digest[DIGEST_SHA256_BYTES];
+
+	recordfile_put(&first, 103);
+	recordfile_put(&first, 104);
+	recordfile_progress(&first, 104, INT64_C(105) * 1000000);
+	recordfile_end(&first, 104, digest);
+	save(&first, FIRST_NAME);
+	recordfile_begin(&second, 105, 2, digest);
+	recordfile_put(&second, 105);
+	save(&second, SECOND);
+}
+
+/* --- rounds ------------------------------------------------------------------------------------
+ */
+
+static struct recordsend_result result;
+static const char *node = "cp-1";
+static uint64_t known;
+static struct age_recipients recipients;
+static struct signature_key *signer;
+
+static int round_of(const char *open, uint64_t bytes, int64_t revision)
+{
+	AUTO(free) char *open_file = open != NULL ? xasprintf("%s.rec", open) : xstrdup("");
+	const struct recordsend_request request = {
+	    .s3 = s3,
+	    .prefix = "a/",
+	    .node = node,
+	    .directory = records,
+	    .scratch = scratch,
+	    .open_segment = open_file,
+	    .open_bytes = bytes,
+	    .revision = revision,
+	    .until_us = revision * 1000000,
+	    .known_sequence = known,
+	    .level = 3,
+	    .recipients = recipients,
+	    .key = signer,
+	    .reached = reached_cb,
+	};
+
+	n_reached = 0;
+	s3memory.n_puts = s3memory.n_lists = 0;
+	problem = (struct problem){0};
+	result = (struct recordsend_result){0};
+	return recordsend_run(&request, &problem, &result);
+}
+
+static void succeeds(int r)
+{
+	if (!CHECK(r == 0))
+		(void) fprintf(stderr, "  %s: %s\n", problem.code, problem.reason);
+}
+
+static void test_pieces(void)
+{
+	AUTO(free) char *one = NULL, *two = NULL;
+	size_t bytes;
+
+	begin();
+	bytes = first.len;
+	succeeds(round_of(FIRST_NAME, bytes, 102));
+	one = xasprintf(FIRST "/%016d-%016zu.json " FIRST "/%016d-%016zu.zst ", 0, bytes, 0, bytes);
+	CHECK_EQ_STR(s3memory_keys(strlen(FOLDER)), one);
+	CHECK(n_reached == 1 && result.n_objects == 1 && result.sent_sequence == 0);
+	/* Nothing is new. */
+	succeeds(round_of(FIRST_NAME, bytes, 102));
+	CHECK(n_reached == 1 && result.n_objects == 0 && s3memory.n_puts == 0);
+	/* What is not synced is not uploaded. */
+	recordfile_put(&first, 103);
+	recordfile_put(&first, 104);
+	save(&first, FIRST_NAME);
+	succeeds(round_of(FIRST_NAME, first.ends[3], 103));
+	two = xasprintf("%s" FIRST "/%016zu-%016zu.json " FIRST "/%016zu-%016zu.zst ", one, bytes,
+	                first.ends[3], bytes, first.ends[3]);
+	CHECK_EQ_STR(s3memory_keys(strlen(FOLDER)), two);
+	CHECK(access(scratch, F_OK) < 0);
+}
+
+/* The process ends between an object and its manifest, and before the object. */
+static void test_cut_off(void)
+{
+	AUTO(free) char *keys = NULL;
+
+	begin();
+	s3memory.puts_left = 0;
+	CHECK(round_of(FIRST_NAME, first.len, 102) < 0);
+	CHECK_EQ_STR(problem.code, "S3_DENIED");
+	CHECK(n_reached == 0 && s3memory.n == 0);
+	s3memory.puts_left = 1;
+	CHECK(round_of(FIRST_NAME, first.len, 102) < 0);
+	CHECK(n_reached == 0 && s3memory.n == 1);
+	s3memory.puts_left = UINT_MAX;
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	CHECK(n_reached == 1 && s3memory.n == 2);
+}
+
+static void test_closed(void)
+{
+	begin();
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	close_first();
+	/* First what is new, the end of the closed one before the next one. */
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK_EQ_INT(result.n_objects, 2);
+	CHECK_EQ_INT(result.sent_sequence, 1);
+	CHECK_EQ_INT(result.known_sequence, 0);
+	CHECK_EQ_INT(s3memory.n, 6);
+	/* Then it becomes one object, and then its pieces go. */
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK_EQ_INT(result.n_objects, 1);
+	CHECK_EQ_INT(s3memory.n, 8);
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK_EQ_INT(s3memory.n, 4);
+	CHECK(strstr(s3memory_keys(strlen(FOLDER)), FIRST "/whole.json " FIRST "/whole.zst " SECOND) !=
+	      NULL);
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.known_sequence == 1 && result.n_objects == 0);
+	/* Now the first one is not even listed. */
+	known = 1;
+	succeeds(round_of(SECOND, second.len, 105));
+	known = 0;
+	CHECK(result.known_sequence == 1 && result.sent_sequence == 1 && s3memory.n_lists == 1);
+}
+
+/* Without any piece it is one object at once; damaged, it stays here. */
+static void test_whole(void)
+{
+	begin();
+	close_first();
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK_EQ_INT(s3memory.n, 4);
+	CHECK(s3memory_find(FOLDER FIRST "/whole.json") != NULL);
+	begin();
+	close_first();
+	first.bytes[first.len / 2] ^= 1;
+	save(&first, FIRST_NAME);
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.n_passed == 1 && strstr(result.passed, FIRST_NAME) != NULL);
+	CHECK_EQ_INT(s3memory.n, 2);
+}
+
+/* The disk was put back to an earlier time, and another history follows. */
+static void test_other_pieces(void)
+{
+	begin();
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	{
+		const size_t len = first.len;
+
+		close_first();
+		succeeds(round_of(SECOND, second.len, 105));
+		record_writer_free(TAKE_PTR(first.writer));
+		record_writer_free(TAKE_PTR(second.writer));
+		recordfile_begin(&first, 101, 1, NULL);
+		recordfile_put(&first, 101);
+		recordfile_put(&first, 102);
+		recordfile_put(&first, 103);
+		recordfile_put(&first, 104);
+		recordfile_progress(&first, 104, INT64_C(106) * 1000000);
+		CHECK(first.len > len);
+	}
+	{
+		uint8_t digest[DIGEST_SHA256_BYTES];
+
+		recordfile_end(&first, 104, digest);
+		save(&first, FIRST_NAME);
+	}
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.n_passed == 1 && strstr(result.passed, "are not those of") != NULL);
+	CHECK(s3memory_find(FOLDER FIRST "/whole.json") == NULL);
+}
+
+/* --- fetching ----------------------------------------------------------------------------------
+ */
+
+static void put_entry(int64_t revision)
+{
+	char error[CATALOG_ERROR_MAX];
+	struct catalog_entry *entry = NULL;
+	AUTO(free) char *text = NULL, *key = NULL;
+
+	CHECK_EQ_INT(catalog_parse(sample, strlen(sample), &entry, error), 0);
+	free(entry->id);
+	free(entry->file);
+	entry->id = xasprintf("20261121T203000Z-hourly-cp-1-r%lld", (long long) revision);
+	entry->file = catalog_file_name(entry);
+	entry->cluster_id = 0xc1;
+	entry->revision = revision;
+	entry->compact_revision = -1;
+	entry->started_s = entry->finished_s = revision;
+	if (signer != NULL)
+		trust_sign(entry, signer);
+	text = catalog_print(entry);
+	key = xasprintf("a/00000000000000c1/%s.json", entry->id);
+	s3memory_put(key, text, strlen(text));
+	catalog_entry_free(entry);
+}
+
+static struct recordfetched fetched;
+static struct trust trust = {.is_configured = false};
+static const char *snapshot = "latest";
+
+static int fetch(enum rebuild_to to, int64_t at, bool encrypted, const char *identity)
+{
+	const struct rebuild_request request = {
+	    .base = {.name = snapshot,
+	             .trust = trust,
+	             .s3 = s3,
+	             .s3_prefix = "a/",
+	             .encrypted = encrypted,
+	             .identities = &identity,
+	             .n_identities = identity != NULL},
+	    .to = to,
+	    .revision = at,
+	    .us = at * 1000000,
+	};
+
+	remove_all(room);
+	problem = (struct problem){0};
+	fetched = (struct recordfetched){0};
+	return recordfetch_run(&request, room, &problem, &fetched);
+}
+
+static void is_same(const struct recordfile *file, const char *segment)
+{
+	AUTO(free) char *path = xasprintf("%s/%s.rec", room, segment);
+	AUTO(free) char *text = NULL;
+	size_t len = 0;
+
+	if (CHECK(file_read(path, RECORDFILE_MAX, &text, &len) == 0))
+		CHECK(len == file->len && memcmp(text, file->bytes, len) == 0);
+}
+
+static void is_not_there(const char *segment)
+{
+	AUTO(free) char *path = xasprintf("%s/%s.rec", room, segment);
+
+	CHECK(access(path, F_OK) < 0);
+}
+
+/* Of an open segment in two pieces, and a closed one. */
+static void upload_both(void)
+{
+	begin();
+	close_first();
+	succeeds(round_of(SECOND, second.ends[0], 104));
+	succeeds(round_of(SECOND, second.len, 105));
+}
+
+static void test_fetch(void)
+{
+	upload_both();
+	put_entry(100);
+	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
+	is_same(&first, FIRST_NAME);
+	is_same(&second, SECOND);
+	CHECK_EQ_STR(fetched.node, "cp-1");
+	CHECK_EQ_INT(fetched.n_segments, 2);
+	succeeds(fetch(REBUILD_TO_TIME, 103, false, NULL));
+	is_same(&first, FIRST_NAME);
+	succeeds(fetch(REBUILD_TO_REVISION, 105, false, NULL));
+	is_same(&second, SECOND);
+	/* What is not in it. */
+	CHECK(fetch(REBUILD_TO_REVISION, 106, false, NULL) < 0);
+	CHECK_EQ_STR(problem.code, "UNREACHABLE");
+	CHECK(strstr(problem.reason, "revisions 101 to 105 of 'cp-1'") != NULL);
+	CHECK(fetch(REBUILD_TO_TIME, 99, false, NULL) < 0);
+	CHECK_EQ_STR(problem.code, "UNREACHABLE");
+	/* A snapshot of that revision needs no record. */
+	succeeds(fetch(REBUILD_TO_REVISION, 100, false, NULL));
+	CHECK_EQ_STR(fetched.node, "");
+	/* From a later one on, the first segment is not needed, and not even looked at. */
+	put_entry(105);
+	s3memory_remove(FOLDER FIRST "/whole.json");
+	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
+	is_not_there(FIRST_NAME);
+	is_same(&second, SECOND);
+}
+
+/* etcd went back, and both histories have a revision: all of both is fetched, for the rebuild asks
+ * which one is meant. */
+static void test_fetch_histories(void)
+{
+	begin();
+	close_first();
+	record_writer_free(TAKE_PTR(second.writer));
+	recordfile_begin(&second, 103, 2, NULL);
+	recordfile_put(&second, 103);
+	recordfile_put(&second, 104);
+	remove_all(records);
+	save(&first, FIRST_NAME);
+	save(&second, THIRD_NAME);
+	succeeds(round_of(THIRD_NAME, second.len, 104));
+	put_entry(100);
+	put_entry(102);
+	succeeds(fetch(REBUILD_TO_REVISION, 104, false, NULL));
+	is_same(&first, FIRST_NAME);
+	is_same(&second, THIRD_NAME);
+	/* Also where a snapshot has just that revision. */
+	put_entry(103);
+	succeeds(fetch(REBUILD_TO_REVISION, 103, false, NULL));
+	is_same(&first, FIRST_NAME);
+	is_same(&second, THIRD_NAME);
+}
+
+static void damage(const char *key, size_t at)
+{
+	struct s3memory_object *o = s3memory_find(key);
+
+	if (CHECK(o != NULL))
+		o->data[MIN(at, o->len - 1)] ^= 1;
+}
+
+static void test_fetch_damaged(void)
+{
+	AUTO(free) char *last = NULL;
+
+	upload_both();
+	put_entry(100);
+	last = xasprintf("a/record/cp-1/" SECOND "/%016zu-%016zu", second.ends[0], second.len);
+	/* An object; with its manifest made to fit; a manifest; each is missing. */
+	{
+		AUTO(free) char *key = xasprintf("%s.zst", last);
+
+		damage(key, 20);
+		CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+		CHECK_EQ_STR(problem.code, "MISMATCH");
+		damage(key, 20);
+	}
+	{
+		AUTO(free)
+		char *key = xasprintf("a/record/cp-1/" SECOND "/%016d-%016zu.zst", 0, second.ends[0]);
+
+		s3memory_remove(key);
+		CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+		CHECK_EQ_STR(problem.code, "S3_NOT_FOUND");
+	}
+	/* Another node has it. */
+	node = "cp-2";
+	succeeds(round_of(SECOND, second.len, 105));
+	node = "cp-1";
+	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
+	is_same(&first, FIRST_NAME);
+	is_same(&second, SECOND);
+	CHECK_EQ_STR(fetched.node, "cp-2");
+	/* That one is better anyway, as the other's last piece counts for nothing without its first. */
+	damage("a/record/cp-2/" FIRST "/whole.zst", 30);
+	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+}
+
+/* One node's is damaged in its middle, the other one's is whole. */
+static void test_fetch_other(void)
+{
+	upload_both();
+	put_entry(100);
+	node = "cp-2";
+	succeeds(round_of(SECOND, second.len, 105));
+	node = "cp-1";
+	damage("a/record/cp-2/" FIRST "/whole.zst", 30);
+	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
+	CHECK_EQ_STR(fetched.node, "cp-1");
+	CHECK(strstr(fetched.passed, "cp-2") != NULL);
+	is_same(&first, FIRST_NAME);
+}
+
+static void test_encrypted(void)
+{
+	AUTO(free) char *identity = xasprintf("%s/identity", directory);
+	AUTO(free) char *command = xasprintf("age-keygen -o %s 2>/dev/null", identity);
+	AUTO(free) char *print = xasprintf("age-keygen -y %s", identity);
+	char recipient[AGE_KEY_MAX] = "";
+	const char *name = recipient;
+	FILE *pipe;
+
+	CHECK_EQ_INT(system(command), 0);
+	pipe = popen(print, "r");
+	if (!CHECK(pipe != NULL && fgets(recipient, sizeof(recipient), pipe) != NULL))
+		return;
+	(void) pclose(pipe);
+	recipient[strcspn(recipient, "\n")] = '\0';
+	/* Plain pieces of a stranger, where snapshots are encrypted. */
+	upload_both();
+	put_entry(100);
+	CHECK(fetch(REBUILD_TO_END, 0, true, identity) < 0);
+	CHECK_EQ_STR(problem.code, "PLAIN");
+	recipients = (struct age_recipients){.names = &name, .n_names = 1};
+	upload_both();
+	recipients = (struct age_recipients){0};
+	put_entry(100);
+	CHECK(strstr(s3memory_keys(0), "whole.zst.age ") != NULL);
+	succeeds(fetch(REBUILD_TO_END, 0, true, identity));
+	is_same(&first, FIRST_NAME);
+	is_same(&second, SECOND);
+	(void) unlink(identity);
+}
+
+static void test_signed(void)
+{
+	AUTO(free) char *path = xasprintf("%s/other.key", directory);
+	AUTO(signature_key_free) struct signature_key *other = NULL;
+	struct signature_key *own = signer;
+	const char *keys[1] = {signature_key_public(own)};
+
+	CHECK_EQ_INT(signature_key_load_or_make(path, &other), 0);
+	(void) unlink(path);
+	upload_both();
+	put_entry(100);
+	trust = (struct trust){.keys = keys, .n = 1, .is_configured = true};
+	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
+	is_same(&first, FIRST_NAME);
+	/* A stranger's pieces, behind a snapshot that is ours. */
+	signer = other;
+	upload_both();
+	signer = own;
+	put_entry(100);
+	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+	CHECK_EQ_STR(problem.code, "UNREACHABLE");
+	CHECK(strstr(problem.reason, "is signed by a key that is not trusted") != NULL);
+	/* The first piece of two is a stranger's. */
+	begin();
+	close_first();
+	signer = other;
+	succeeds(round_of(SECOND, second.ends[0], 104));
+	signer = own;
+	s3memory_remove(FOLDER FIRST "/whole.json");
+	succeeds(round_of(SECOND, second.len, 105));
+	put_entry(100);
+	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+	CHECK_EQ_STR(problem.code, "UNTRUSTED");
+	/* Without any signature: only behind a snapshot that is named. */
+	signer = NULL;
+	upload_both();
+	signer = own;
+	put_entry(100);
+	trust.is_configured = false;
+	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+	CHECK(strstr(problem.reason, "is not signed") != NULL);
+	snapshot = "20261121T203000Z-hourly-cp-1-r100";
+	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
+	is_same(&first, FIRST_NAME);
+	snapshot = "latest";
+	trust = (struct trust){.is_configured = false};
+}
+
+/* --- removing ----------------------------------------------------------------------------------
+ */
+
+static void test_prune(void)
+{
+	struct recordprune_rules rules = {
+	    .cluster_id = 0xc1, .oldest_revision = 103, .now_us = INT64_C(106) * 1000000};
+	uint64_t n = 0;
+
+	upload_both();
+	node = "cp-2";
+	succeeds(round_of(SECOND, second.len, 105));
+	node = "cp-1";
+	put_entry(103);
+	CHECK_EQ_INT(s3memory.n, 6 + 4 + 1);
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
+	CHECK(n == 0 && s3memory.n == 11);
+	rules.oldest_revision = 104;
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
+	CHECK(n == 4 && s3memory.n == 7);
+	CHECK(strstr(s3memory_keys(0), FIRST) == NULL);
+	/* What a dead node left open goes later. */
+	rules.oldest_revision = 105;
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
+	CHECK_EQ_INT(n, 0);
+	rules.now_us += RECORDPRUNE_OPEN_US;
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
+	CHECK(n == 6 && s3memory.n == 1);
+}
+
+int main(void)
+{
+	CHECK(mkdtemp(directory) != NULL);
+	records = xasprintf("%s/record", directory);
+	room = xasprintf("%s/room", directory);
+	scratch = xasprintf("%s/scratch", directory);
+	CHECK(mkdir(records, 0700) == 0 && mkdir(room, 0700) == 0);
+	s3 = s3memory_start();
+	{
+		AUTO(free) char *path = xasprintf("%s/key", directory);
+
+		CHECK_EQ_INT(signature_key_load_or_make(path, &signer), 0);
+		(void) unlink(path);
+	}
+	test_pieces();
+	test_cut_off();
+	test_closed();
+	test_whole();
+	test_other_pieces();
+	test_fetch();
+	test_fetch_histories();
+	test_fetch_damaged();
+	test_fetch_other();
+	test_encrypted();
+	test_signed();
+	test_prune();
+	begin();
+	record_writer_free(first.writer);
+	s3memory_clear();
+	s3_free(s3);
+	signature_key_free(signer);
+	remove_all(records);
+	(void) rmdir(records);
+	(void) rmdir(room);
+	(void) rmdir(directory);
+	free(records);
+	free(room);
+	free(scratch);
+	return check_result();
+}
