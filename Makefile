@@ -42,7 +42,8 @@ LIBS     := base net etcd web bolt
 # The rooms of netconf, from the values up to the change.
 NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
 CLI_ROOMS := common nodes status init vip prism etcd snapshot restore net config completion node top support
-ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record
+ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record \
+                   recordstore
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))

@@ -53,6 +53,8 @@ struct daemon {
 	struct health *health;
 	struct upkeep *upkeep;
 	struct recorder *recorder; /* NULL: nothing is recorded */
+	struct recordstore *recordstores[CONFIG_RECORD_TARGETS_MAX];
+	size_t n_recordstores;
 	struct commands *commands;
 	ev_timer end;
 };
@@ -288,6 +290,8 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	if (r < 0)
 		return log_error_errno(r, "record_failed", "directory=%s",
 		                       d->config->watch.record.directory);
+	recording_start_stores(d, &d->cluster, &d->config->watch.record, start->worker, d->recordstores,
+	                       &d->n_recordstores);
 	r = commands_new(loop_ev(loop), start->runtime_dir, &d->config->metrics_at, d, &d->commands);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
@@ -301,6 +305,9 @@ void daemon_free(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->end);
 	commands_free(d->commands);
+	for (size_t i = 0; i < d->n_recordstores; i++)
+		recordstore_free(d->recordstores[i]);
+	d->n_recordstores = 0;
 	recorder_free(d->recorder);
 	upkeep_free(d->upkeep);
 	health_free(d->health);
@@ -371,4 +378,14 @@ const char *daemon_own_key(const struct daemon *d)
 const struct conf_strings *daemon_trusted_keys(const struct daemon *d)
 {
 	return &d->config->watch.trusted_keys;
+}
+
+size_t daemon_n_recordstores(const struct daemon *d)
+{
+	return d->n_recordstores;
+}
+
+struct recordstore *daemon_recordstore(const struct daemon *d, size_t i)
+{
+	return d->recordstores[i];
 }

@@ -17,6 +17,7 @@
 #include "etcdwatch/health/health.h"
 #include "etcdwatch/job/job.h"
 #include "etcdwatch/record/recorder.h"
+#include "etcdwatch/recordstore/recordstore.h"
 
 struct daemon;
 
@@ -50,3 +51,5 @@ const char *daemon_node(const struct daemon *daemon);
 const char *daemon_own_key(const struct daemon *daemon); /* public; NULL: it has none */
 const struct conf_strings *daemon_trusted_keys(const struct daemon *daemon);
 struct recorder *daemon_recorder(const struct daemon *daemon); /* NULL: nothing is recorded */
+size_t daemon_n_recordstores(const struct daemon *daemon);
+struct recordstore *daemon_recordstore(const struct daemon *daemon, size_t i);

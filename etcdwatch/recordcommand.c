@@ -57,8 +57,45 @@ static void put_figures(json_t *json, const struct recordwriter_figures *f)
 	(void) json_object_set_new(json, "chains", json_integer((json_int_t) f->n_chains));
 	(void) json_object_set_new(json, "bytes", json_integer((json_int_t) f->bytes));
 	(void) json_object_set_new(json, "more_than_max_size", json_boolean(f->is_too_much));
+	(void) json_object_set_new(json, "removed_unsent", json_integer((json_int_t) f->n_unsent));
 	(void) json_object_set_new(json, "sync_ms",
 	                           json_real((double) f->sync_us / (double) US_PER_MS));
+}
+
+static json_t *target_json(const struct recordstore_report *r)
+{
+	int64_t age_us = wall_now_us() - r->until_us;
+	json_t *json = json_object();
+
+	(void) json_object_set_new(json, "job", jsonval_text(r->job));
+	(void) json_object_set_new(json, "target", jsonval_text(r->target));
+	(void) json_object_set_new(json, "state", json_string(r->state));
+	(void) json_object_set_new(json, "last_revision", revision_json(r->revision));
+	(void) json_object_set_new(json, "recoverable_until", moment_json(r->until_us));
+	(void) json_object_set_new(json, "recoverable_age_ms",
+	                           r->until_us > 0 ? json_integer(MAX(age_us / US_PER_MS, INT64_C(0)))
+	                                           : json_null());
+	(void) json_object_set_new(json, "uploaded_bytes", json_integer((json_int_t) r->bytes));
+	(void) json_object_set_new(json, "uploaded_objects", json_integer((json_int_t) r->objects));
+	(void) json_object_set_new(json, "removed_objects", json_integer((json_int_t) r->removed));
+	(void) json_object_set_new(json, "error", text_or_null(r->error));
+	(void) json_object_set_new(
+	    json, "error_at", r->error[0] != '\0' ? moment_json(r->error_s * US_PER_S) : json_null());
+	(void) json_object_set_new(json, "not_uploaded", text_or_null(r->passed));
+	return json;
+}
+
+static json_t *targets_json(const struct daemon *daemon)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < daemon_n_recordstores(daemon); i++) {
+		struct recordstore_report report;
+
+		recordstore_fill_report(daemon_recordstore(daemon, i), &report);
+		(void) json_array_append_new(list, target_json(&report));
+	}
+	return list;
 }
 
 static json_t *status_json(const struct recorder_report *r)
@@ -84,6 +121,7 @@ static json_t *status_json(const struct recorder_report *r)
 void recordcommand_run(struct control_request *request, int argc, const struct daemon *daemon)
 {
 	struct recorder_report report;
+	json_t *status;
 
 	if (argc != 0) {
 		control_fail(request, CONTROL_USAGE, "etcd record status");
@@ -95,7 +133,9 @@ void recordcommand_run(struct control_request *request, int argc, const struct d
 		return;
 	}
 	recorder_fill_report(daemon_recorder(daemon), &report);
-	control_reply(request, status_json(&report));
+	status = status_json(&report);
+	(void) json_object_set_new(status, "targets", targets_json(daemon));
+	control_reply(request, status);
 	control_ok(request);
 }
 
@@ -152,6 +192,11 @@ static double gaps(const struct recorder_report *r)
 	return (double) r->n_gaps;
 }
 
+static double removed_unsent(const struct recorder_report *r)
+{
+	return (double) r->figures.n_unsent;
+}
+
 static const struct {
 	const char *name;
 	const char *help;
@@ -176,7 +221,88 @@ static const struct {
     {"fairlead_etcdwatch_record_fsyncs_total", "Syncs.", METRICS_COUNTER, syncs},
     {"fairlead_etcdwatch_record_gaps_total",
      "How often something was lost since etcdwatch was started.", METRICS_COUNTER, gaps},
+    {"fairlead_etcdwatch_record_removed_unsent_total",
+     "Segments that were removed for maxSize before each target had them.", METRICS_COUNTER,
+     removed_unsent},
 };
+
+/* --- of its targets --- */
+
+static double target_until(const struct recordstore_report *r)
+{
+	return (double) r->until_us / (double) US_PER_S;
+}
+
+static double target_lag(const struct recordstore_report *r)
+{
+	return (double) MAX(wall_now_us() - r->until_us, INT64_C(0)) / (double) US_PER_S;
+}
+
+static double target_revision(const struct recordstore_report *r)
+{
+	return (double) r->revision;
+}
+
+static double target_bytes(const struct recordstore_report *r)
+{
+	return (double) r->bytes;
+}
+
+static double target_objects(const struct recordstore_report *r)
+{
+	return (double) r->objects;
+}
+
+static double target_failing(const struct recordstore_report *r)
+{
+	return r->error[0] != '\0';
+}
+
+static double target_failures(const struct recordstore_report *r)
+{
+	return (double) r->failures;
+}
+
+static const struct {
+	const char *name;
+	const char *help;
+	enum metrics_type type;
+	double (*value)(const struct recordstore_report *r);
+	bool needs_reach; /* there is no sample before the first upload */
+} target_families[] = {
+    {"fairlead_etcdwatch_record_target_recoverable_until_seconds{job,target}",
+     "Until when, in seconds since the epoch, the target has all changes.", METRICS_GAUGE,
+     target_until, true},
+    {"fairlead_etcdwatch_record_target_lag_seconds{job,target}",
+     "How long ago that is: what would be lost with all nodes.", METRICS_GAUGE, target_lag, true},
+    {"fairlead_etcdwatch_record_target_last_revision{job,target}",
+     "The last revision that the target has.", METRICS_GAUGE, target_revision, true},
+    {"fairlead_etcdwatch_record_target_uploaded_bytes_total{job,target}",
+     "Bytes of the record that were uploaded, compressed and encrypted.", METRICS_COUNTER,
+     target_bytes, false},
+    {"fairlead_etcdwatch_record_target_uploaded_objects_total{job,target}",
+     "Pieces of the record that were uploaded.", METRICS_COUNTER, target_objects, false},
+    {"fairlead_etcdwatch_record_target_failing{job,target}",
+     "1 while the last upload of the record has failed.", METRICS_GAUGE, target_failing, false},
+    {"fairlead_etcdwatch_record_target_failures_total{job,target}",
+     "Uploads of the record that failed.", METRICS_COUNTER, target_failures, false},
+};
+
+static void put_target_metrics(struct metrics *m, const struct daemon *daemon)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(target_families); i++) {
+		metrics_family(m, target_families[i].name, target_families[i].type,
+		               target_families[i].help);
+		for (size_t k = 0; k < daemon_n_recordstores(daemon); k++) {
+			struct recordstore_report r;
+
+			recordstore_fill_report(daemon_recordstore(daemon, k), &r);
+			if (r.until_us > 0 || !target_families[i].needs_reach)
+				metrics_sample(m, target_families[i].value(&r),
+				               (struct metrics_label[]){{"job", r.job}, {"target", r.target}}, 2);
+		}
+	}
+}
 
 void recordcommand_metrics(struct metrics *m, const struct daemon *daemon)
 {
@@ -189,4 +315,5 @@ void recordcommand_metrics(struct metrics *m, const struct daemon *daemon)
 		metrics_family(m, families[i].name, families[i].type, families[i].help);
 		metrics_sample(m, families[i].value(&report), NULL, 0);
 	}
+	put_target_metrics(m, daemon);
 }

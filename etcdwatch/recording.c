@@ -5,13 +5,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mono.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/record/recordbase.h"
+#include "etcdwatch/signing.h"
 #include "etcdwatch/store/store.h"
+#include "etcdwatch/target/storing.h"
 
 /* The entry has the revision of the last change; etcd, which of an empty database says 1, may have
  * compacted behind it. */
@@ -85,12 +88,103 @@ static bool needs_cb(int64_t revision, void *userdata)
 	return true;
 }
 
+/* --- the targets -------------------------------------------------------------------------------
+ */
+
+static uint64_t unsent_cb(void *userdata)
+{
+	const struct daemon *d = userdata;
+	uint64_t unsent = 0;
+
+	for (size_t i = 0; i < daemon_n_recordstores(d); i++) {
+		struct recordstore_report report;
+
+		recordstore_fill_report(daemon_recordstore(d, i), &report);
+		if (unsent == 0 || report.sent_sequence + 1 < unsent)
+			unsent = report.sent_sequence + 1;
+	}
+	return unsent;
+}
+
+static struct recordwriter_figures figures_cb(void *userdata)
+{
+	const struct daemon *d = userdata;
+	struct recorder_report report;
+
+	recorder_fill_report(daemon_recorder(d), &report);
+	return report.figures;
+}
+
+static bool oldest_cb(const struct config_job *config, const struct config_target *target,
+                      uint64_t *ret_cluster_id, int64_t *ret_revision, void *userdata)
+{
+	const struct daemon *d = userdata;
+
+	for (size_t i = 0; i < daemon_n_jobs(d); i++) {
+		const struct storing *storing = job_storing(daemon_job(d, i));
+
+		for (size_t k = 0; job_config(daemon_job(d, i)) == config && k < storing_n(storing); k++) {
+			struct target_report report;
+
+			target_fill_report(storing_target(storing, k), &report);
+			if (target_options(storing_target(storing, k))->target != target ||
+			    report.found->oldest_revision == 0)
+				continue;
+			*ret_cluster_id = report.found->oldest_cluster_id;
+			*ret_revision = report.found->oldest_revision;
+			return true;
+		}
+	}
+	return false;
+}
+
+void recording_start_stores(struct daemon *daemon, const struct cluster_env *env,
+                            const struct config_record *config, const char *worker,
+                            struct recordstore *ret_stores[static CONFIG_RECORD_TARGETS_MAX],
+                            size_t *ret_n)
+{
+	static const struct recordstore_callbacks callbacks = {
+	    .figures = figures_cb,
+	    .oldest = oldest_cb,
+	};
+	AUTO(free) char *key = daemon_own_key(daemon) != NULL ? signing_path() : NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; config->enabled && i < config->n_targets; i++) {
+		const struct config_job *job = NULL;
+
+		for (size_t k = 0; k < daemon_n_jobs(daemon); k++) {
+			if (strcmp(job_config(daemon_job(daemon, k))->name, config->targets[i].job) == 0)
+				job = job_config(daemon_job(daemon, k));
+		}
+		if (job == NULL)
+			continue;
+		ret_stores[n++] = recordstore_new(&(struct recordstore_options){
+		    .ev = env->ev,
+		    .job = job,
+		    .target = config_find_target(job, config->targets[i].target),
+		    .worker = worker,
+		    .node = env->node_name,
+		    .directory = config->directory,
+		    .signing_key = key,
+		    .every_us = config->upload_every_us,
+		    .callbacks = &callbacks,
+		    .userdata = daemon,
+		});
+	}
+	*ret_n = n;
+}
+
+/* --- beginning ---------------------------------------------------------------------------------
+ */
+
 int recording_start(struct daemon *daemon, const struct cluster_env *env,
                     const struct config_record *config, struct recorder **ret_recorder)
 {
 	static const struct recorder_callbacks callbacks = {
 	    .base_revision = base_cb,
 	    .needs_snapshot = needs_cb,
+	    .unsent_sequence = unsent_cb,
 	};
 	const struct recorder_options options = {
 	    .ev = env->ev,

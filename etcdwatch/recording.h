@@ -12,10 +12,17 @@
 #include "etcdwatch/daemon.h"
 #include "etcdwatch/health/observation.h"
 #include "etcdwatch/record/recorder.h"
+#include "etcdwatch/recordstore/recordstore.h"
 
 /* Borrows all until recorder_free(). 0, and NULL if nothing is to be recorded; or -errno. */
 int recording_start(struct daemon *daemon, const struct cluster_env *env,
                     const struct config_record *config, struct recorder **ret_recorder);
+
+/* Its copies in targets; behind recording_start(), borrows the same. */
+void recording_start_stores(struct daemon *daemon, const struct cluster_env *env,
+                            const struct config_record *config, const char *worker,
+                            struct recordstore *ret_stores[static CONFIG_RECORD_TARGETS_MAX],
+                            size_t *ret_n);
 
 /* All of it but `behind_s`; nothing while nothing is to be recorded. Strings are borrowed until the
  * next turn of the loop. */

@@ -46,6 +46,10 @@ struct target_found {
 	char frozen[RETAIN_TEXT_MAX]; /* why nothing is removed; "" */
 	bool shrank;                  /* that is why, and the word that would thaw it: */
 	struct retain_accepted word;
+	/* The oldest revision of the snapshots that are kept there, when this node was the one to
+	 * remove, and nothing is frozen; 0: not so. */
+	uint64_t oldest_cluster_id;
+	int64_t oldest_revision;
 };
 
 struct target_sent {

@@ -55,6 +55,58 @@ static void render_gaps(FILE *out, const json_t *status)
 	(void) fputc('\n', out);
 }
 
+static void render_target(FILE *out, const json_t *target)
+{
+	const char *until = field_text(target, "recoverable_until");
+	const char *error = field_text(target, "error"), *passed = field_text(target, "not_uploaded");
+	char size[SIZE_TEXT_MAX];
+
+	(void) fprintf(out, "%-18s ", "target");
+	table_print_safe(out, field_text_or_dash(target, "target"));
+	(void) fputs(" of ", out);
+	table_print_safe(out, field_text_or_dash(target, "job"));
+	(void) fputs(": until ", out);
+	table_print_safe(out, until != NULL ? until : "-");
+	if (until != NULL)
+		(void) fprintf(out, " (%.1f s ago), revision %" JSON_INTEGER_FORMAT,
+		               (double) field_integer(target, "recoverable_age_ms") / 1000,
+		               field_integer(target, "last_revision"));
+	(void) fprintf(out, ", %s uploaded, ",
+	               size_text(field_integer(target, "uploaded_bytes"), size));
+	table_print_safe(out, field_text_or_dash(target, "state"));
+	(void) fputc('\n', out);
+	if (error != NULL) {
+		color_print_state(out, "warning: ");
+		(void) fputs("the last upload failed at ", out);
+		table_print_safe(out, field_text_or_dash(target, "error_at"));
+		(void) fputs(": ", out);
+		table_print_safe(out, error);
+		(void) fputc('\n', out);
+	}
+	if (passed != NULL) {
+		color_print_state(out, "warning: ");
+		(void) fputs("a segment is not uploaded: ", out);
+		table_print_safe(out, passed);
+		(void) fputc('\n', out);
+	}
+}
+
+static void render_targets(FILE *out, const json_t *status)
+{
+	const json_t *targets = json_object_get(status, "targets");
+	json_int_t unsent = field_integer(status, "removed_unsent");
+
+	for (size_t i = 0; i < json_array_size(targets); i++)
+		render_target(out, json_array_get(targets, i));
+	if (unsent == 0)
+		return;
+	color_print_state(out, "warning: ");
+	(void) fprintf(out,
+	               "%" JSON_INTEGER_FORMAT
+	               " segments were removed for maxSize before each target had them\n",
+	               unsent);
+}
+
 void record_render(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
 	const json_t *status = json_array_get(objects, 0);
@@ -82,5 +134,6 @@ void record_render(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 		             "snapshots more often, or give it more room\n",
 		             out);
 	}
+	render_targets(out, status);
 	render_gaps(out, status);
 }

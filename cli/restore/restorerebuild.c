@@ -4,6 +4,7 @@
 #include "cli/restore/restorerebuild.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/common/table.h"
@@ -17,11 +18,16 @@ bool restorerebuild_is_wanted(const struct restoreoptions *o)
 	return o->to_revision != NULL || o->to_time != NULL;
 }
 
+/* NULL: the one in the target. */
 static const char *choose_record(const struct restoreoptions *o, const struct restoresource *base)
 {
+	const char *here = base->record != NULL ? base->record : DEFAULT_RECORD;
+
 	if (o->record != NULL)
 		return o->record;
-	return base->record != NULL ? base->record : DEFAULT_RECORD;
+	if (base->target != NULL && (base->has_record || access(here, F_OK) < 0))
+		return NULL;
+	return here;
 }
 
 /* To be freed. */
@@ -39,12 +45,16 @@ static char *choose_file(const struct restoreoptions *o)
 int restorerebuild_run(const struct restoreoptions *o, const struct restoresource *base,
                        worker_line_fn line, void *userdata, json_t **ret_made)
 {
+	const char *record = choose_record(o, base);
 	AUTO(free) char *file = choose_file(o);
 	struct texts words = {0};
 	int code;
 
 	texts_add(&words, "rebuild");
-	texts_add_option(&words, "--record", choose_record(o, base));
+	if (record != NULL)
+		texts_add_option(&words, "--record", record);
+	else
+		texts_add(&words, "--record-stored");
 	texts_add_option(&words, "--output", file);
 	texts_add_option(&words, "--base", base->name);
 	if (o->to_time != NULL)
@@ -72,6 +82,21 @@ static const char *text_of(const json_t *object, const char *key)
 static long long number_of(const json_t *object, const char *key)
 {
 	return json_integer_value(json_object_get(object, key));
+}
+
+static void print_fetched(FILE *out, const json_t *fetched)
+{
+	if (!json_is_object(fetched))
+		return;
+	(void) fprintf(out, "fetched   the record of ");
+	table_print_safe(out, text_of(fetched, "node"));
+	(void) fprintf(out, ": %lld segments, %lld bytes\n", number_of(fetched, "segments"),
+	               number_of(fetched, "bytes"));
+	if (text_of(fetched, "passed")[0] == '\0')
+		return;
+	(void) fputs("passed    another record was passed over: ", out);
+	table_print_safe(out, text_of(fetched, "passed"));
+	(void) fputc('\n', out);
 }
 
 static void print_record(FILE *out, const json_t *made)
@@ -129,6 +154,7 @@ void restorerebuild_print(FILE *out, const json_t *made)
 	(void) fputs(", which stays\nbase      ", out);
 	table_print_safe(out, text_of(base, "origin"));
 	(void) fprintf(out, ", revision %lld\n", number_of(base, "revision"));
+	print_fetched(out, json_object_get(made, "fetched"));
 	print_record(out, made);
 	(void) fprintf(out, "history   %lld of %lld that have it: ",
 	               number_of(json_object_get(made, "history"), "history"),

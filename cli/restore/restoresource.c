@@ -225,6 +225,7 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		source->name = xstrdup(slash + 1);
 		add_target(&source->find, target);
 		add_trust(&source->find, job);
+		source->has_record = json_is_true(json_object_get(target, "record"));
 		take_from_job(source, o, job);
 		take_places(source, job);
 	}

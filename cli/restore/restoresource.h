@@ -25,6 +25,7 @@ struct restoresource {
 	struct texts everywhere; /* options for the worker in each of the other places */
 	struct restoresource_place *places;
 	size_t n_places;
+	bool has_record; /* by the configuration, the target has the record as well */
 };
 
 /* Whether the name means one in S3. */

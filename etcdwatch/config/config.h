@@ -152,6 +152,14 @@ struct config_notify {
 	int64_t give_up_after_us;
 };
 
+#define CONFIG_RECORD_TARGETS_MAX 8
+
+/* A target of a job that gets the record as well, encrypted as that job says. */
+struct config_record_target {
+	char *job;
+	char *target;
+};
+
 /* What happens in etcd is recorded, on this node (record/recorder.h). */
 struct config_record {
 	bool enabled;
@@ -160,6 +168,9 @@ struct config_record {
 	int64_t max_bytes;
 	int64_t reserve_bytes; /* that stay free on the disk */
 	int64_t hash_every_us; /* at most so often a member is asked for HashKV; 0: never */
+	struct config_record_target *targets; /* of which each is there; no two are the same place */
+	size_t n_targets;
+	int64_t upload_every_us;
 };
 
 struct config_watch {

@@ -390,6 +390,83 @@ static void check_pair(struct conf *conf, const struct job_reading *reading,
 
 /* --- the record --- */
 
+static const struct job_reading *find_job(const struct config_reading *reading, const char *name)
+{
+	for (size_t i = 0; i < reading->n_jobs; i++) {
+		if (reading->jobs[i].job.name != NULL && strcmp(reading->jobs[i].job.name, name) == 0)
+			return &reading->jobs[i];
+	}
+	return NULL;
+}
+
+static const struct config_target *find_target(const struct config_job *job, const char *name)
+{
+	for (size_t i = 0; i < job->n_targets; i++) {
+		if (strcmp(job->targets[i].name, name) == 0)
+			return &job->targets[i];
+	}
+	return NULL;
+}
+
+/* NULL: not known here. */
+static const struct config_target *resolve(const struct config_reading *reading,
+                                           const struct config_record_target *t)
+{
+	const struct job_reading *job = find_job(reading, t->job);
+
+	return job != NULL && job->is_whole ? find_target(&job->job, t->target) : NULL;
+}
+
+static void check_record_target(struct conf *conf, const struct config_reading *reading, size_t i,
+                                const struct conf_node *item)
+{
+	const struct config_record *record = &reading->watch.record;
+	const struct config_record_target *t = &record->targets[i];
+	const struct config_target *target;
+	const struct job_reading *job;
+
+	/* A key that is missing is reported already. */
+	if (t->job == NULL || t->target == NULL)
+		return;
+	job = find_job(reading, t->job);
+	if (job == NULL) {
+		conf_error(conf, conf_node_find(item, "job"), "name an EtcdSnapshotConfig",
+		           "is not the name of a job");
+		return;
+	}
+	if (!job->is_whole)
+		return;
+	target = find_target(&job->job, t->target);
+	if (target == NULL) {
+		conf_error(conf, conf_node_find(item, "target"), "name one of its targets",
+		           "is not the name of a target of the job '%s'", t->job);
+		return;
+	}
+	for (size_t k = 0; k < i; k++) {
+		const struct config_target *other =
+		    record->targets[k].job != NULL && record->targets[k].target != NULL
+		        ? resolve(reading, &record->targets[k])
+		        : NULL;
+
+		if (other != NULL && same_place(target, other))
+			conf_error(conf, item, "endpoint, bucket and prefix are the same",
+			           "is the same place as the target before");
+	}
+}
+
+static void check_record_targets(struct conf *conf, const struct config_reading *reading,
+                                 const struct conf_node *record)
+{
+	const struct conf_node *list = conf_node_find(record, "targets");
+
+	for (size_t i = 0; list != NULL && i < reading->watch.record.n_targets; i++) {
+		size_t before = conf_enter(conf, "targets[%zu]", i);
+
+		check_record_target(conf, reading, i, list->values[i]);
+		conf_leave(conf, before);
+	}
+}
+
 /* The directories of the jobs are swept, and so is that of the record. */
 static void check_record(struct conf *conf, const struct config_reading *reading)
 {
@@ -401,6 +478,7 @@ static void check_record(struct conf *conf, const struct config_reading *reading
 		return;
 	before = conf_enter(conf, "EtcdWatchConfig");
 	(void) conf_enter(conf, "record");
+	check_record_targets(conf, reading, conf_node_find(document, "record"));
 	for (size_t i = 0; i < reading->n_jobs; i++) {
 		const struct config_job *job = &reading->jobs[i].job;
 

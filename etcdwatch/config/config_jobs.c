@@ -2,6 +2,7 @@
 /* The jobs and the access to etcd as JSON lines, for `fairlead etcd restore`, which works where no
  * daemon does. A target has the options by which the worker reaches it. */
 #include <jansson.h>
+#include <string.h>
 
 #include "base/jsonval.h"
 #include "etcdwatch/config/config.h"
@@ -10,7 +11,21 @@
 /* Behind the names of program, command and subcommand. */
 #define FIRST_OPTION 3
 
-static json_t *describe_target(const struct config_target *target)
+static bool has_record(const struct config *config, const struct config_job *job,
+                       const struct config_target *target)
+{
+	const struct config_record *record = &config->watch.record;
+
+	for (size_t i = 0; i < record->n_targets; i++) {
+		if (strcmp(record->targets[i].job, job->name) == 0 &&
+		    strcmp(record->targets[i].target, target->name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* `has_record`: the record is uploaded to it as well. */
+static json_t *describe_target(const struct config_target *target, bool has_record)
 {
 	json_t *options = json_array();
 	struct s3words words;
@@ -18,31 +33,33 @@ static json_t *describe_target(const struct config_target *target)
 	s3words_begin(&words, "", "", target);
 	for (size_t i = FIRST_OPTION; i < words.n; i++)
 		(void) json_array_append_new(options, jsonval_text(words.argv[i]));
-	return json_pack("{s:o, s:o, s:o}", "name", jsonval_text(target->name), "prefix",
-	                 jsonval_text(target->prefix), "options", options);
+	return json_pack("{s:o, s:o, s:b, s:o}", "name", jsonval_text(target->name), "prefix",
+	                 jsonval_text(target->prefix), "record", (int) has_record, "options", options);
 }
 
 /* `record` is where all changes are recorded, or were once. */
-static json_t *describe_job(const struct config_job *job, const char *record, const char *own_key)
+static json_t *describe_job(const struct config *config, const struct config_job *job,
+                            const char *own_key)
 {
 	json_t *targets = json_array(), *keys = json_array();
 
 	for (size_t i = 0; i < job->n_targets; i++)
-		(void) json_array_append_new(targets, describe_target(&job->targets[i]));
+		(void) json_array_append_new(
+		    targets, describe_target(&job->targets[i], has_record(config, job, &job->targets[i])));
 	for (size_t i = 0; i < job->trusted_keys->n; i++)
 		(void) json_array_append_new(keys, jsonval_text(job->trusted_keys->items[i]));
-	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-	                 jsonval_text(job->name), "directory", jsonval_text(job->directory),
-	                 "encrypted", job->encrypted, "identity_file",
-	                 jsonval_text(job->drill.identity_file), "etcdutl",
-	                 jsonval_text(job->drill.etcdutl), "targets", targets, "record",
-	                 jsonval_text(record), "trusted_keys", keys, "own_key", jsonval_text(own_key));
+	return json_pack(
+	    "{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "name", jsonval_text(job->name),
+	    "directory", jsonval_text(job->directory), "encrypted", job->encrypted, "identity_file",
+	    jsonval_text(job->drill.identity_file), "etcdutl", jsonval_text(job->drill.etcdutl),
+	    "targets", targets, "record", jsonval_text(config->watch.record.directory), "trusted_keys",
+	    keys, "own_key", jsonval_text(own_key));
 }
 
 void config_print_jobs(const struct config *config, const char *own_key, FILE *out)
 {
 	for (size_t i = 0; i < config->n_jobs; i++) {
-		json_t *job = describe_job(&config->jobs[i], config->watch.record.directory, own_key);
+		json_t *job = describe_job(config, &config->jobs[i], own_key);
 
 		(void) json_dumpf(job, out, JSON_COMPACT);
 		(void) fputc('\n', out);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 
@@ -12,6 +13,8 @@
 #define HOURS (INT64_C(3600) * US_PER_S)
 #define KEEP_MIN_US (60 * US_PER_S)
 #define KEEP_MAX_US (90 * 24 * HOURS)
+#define UPLOAD_MIN_US US_PER_S
+#define UPLOAD_MAX_US (3600 * US_PER_S)
 #define SIZE_MIN_BYTES (INT64_C(1) << 20)
 #define SIZE_MAX_BYTES (INT64_C(1) << 40)
 
@@ -23,12 +26,43 @@ void config_set_record_defaults(struct config_record *record)
 	    .max_bytes = INT64_C(4) << 30,
 	    .reserve_bytes = INT64_C(1) << 30,
 	    .hash_every_us = 1 * HOURS,
+	    .upload_every_us = 20 * US_PER_S,
 	};
 }
 
 void config_record_fini(struct config_record *record)
 {
+	for (size_t i = 0; i < record->n_targets; i++) {
+		free(record->targets[i].job);
+		free(record->targets[i].target);
+	}
+	free(record->targets);
 	free(record->directory);
+}
+
+#define TARGET(member) offsetof(struct config_record_target, member)
+static const struct conf_field target_fields[] = {
+    {.key = "job", .set = conf_set_string, .offset = TARGET(job), .flags = CONF_REQUIRED},
+    {.key = "target", .set = conf_set_string, .offset = TARGET(target), .flags = CONF_REQUIRED},
+    {0},
+};
+
+static void add_target(struct conf *conf, const struct conf_node *item, void *userdata)
+{
+	struct config_record *record = userdata;
+
+	record->targets =
+	    xreallocarray(record->targets, record->n_targets + 1, sizeof(*record->targets));
+	record->targets[record->n_targets] = (struct config_record_target){0};
+	conf_read_map(conf, item, target_fields, &record->targets[record->n_targets++]);
+}
+
+/* The slot is the whole struct config_record. */
+static void set_targets(struct conf *conf, const struct conf_field *field UNUSED,
+                        const struct conf_node *value, void *slot)
+{
+	if (conf_expect(conf, value, CONF_LIST))
+		conf_read_list(conf, value, CONFIG_RECORD_TARGETS_MAX, add_target, slot);
 }
 
 #define RECORD(member) offsetof(struct config_record, member)
@@ -59,6 +93,12 @@ const struct conf_field config_record_fields[] = {
      .flags = CONF_OR_ZERO,
      .min = US_PER_S,
      .max = 24 * HOURS},
+    {.key = "targets", .set = set_targets, .offset = 0, .fields = target_fields},
+    {.key = "uploadEvery",
+     .set = conf_set_duration,
+     .offset = RECORD(upload_every_us),
+     .min = UPLOAD_MIN_US,
+     .max = UPLOAD_MAX_US},
     {0},
 };
 
@@ -81,4 +121,11 @@ void config_print_record(FILE *out, const struct config_record *record)
 	conf_print_bytes(out, "  maxSize", record->max_bytes);
 	conf_print_bytes(out, "  reserve", record->reserve_bytes);
 	conf_print_duration(out, "  hashEvery", record->hash_every_us);
+	conf_print_duration(out, "  uploadEvery", record->upload_every_us);
+	if (record->n_targets > 0)
+		(void) fputs("  targets:\n", out);
+	for (size_t i = 0; i < record->n_targets; i++) {
+		conf_print_string(out, "    - job", record->targets[i].job);
+		conf_print_string(out, "      target", record->targets[i].target);
+	}
 }

@@ -74,6 +74,7 @@ struct target {
 	struct tidy *tidy;
 	struct copy *copy;
 	struct shed *shed;
+	bool removes; /* the shed that is under way, or was last, is no mere look */
 	struct unfinished *unfinished;
 
 	unsigned n_failures; /* in a row */
@@ -295,6 +296,20 @@ static void look(struct target *t, uint64_t cluster_id)
 /* --- shedding ----------------------------------------------------------------------------------
  */
 
+/* All that is kept is of one cluster here. */
+static void find_oldest(struct target_found *found, const struct prune_plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct catalog_entry *e = plan->items[i].entry;
+
+		if (plan->items[i].kept == 0 ||
+		    (found->oldest_revision != 0 && found->oldest_revision <= e->revision))
+			continue;
+		found->oldest_cluster_id = e->cluster_id;
+		found->oldest_revision = e->revision;
+	}
+}
+
 static void take_found(struct target *t, const struct shed_result *result)
 {
 	struct target_found found = {
@@ -313,6 +328,8 @@ static void take_found(struct target *t, const struct shed_result *result)
 	for (size_t i = 0; i < found.n_odd && found.n_odd != t->found.n_odd; i++)
 		log_warning("target_odd", "job=%s target=%s reason=\"%s\"", t->options.job->name,
 		            t->options.target->name, inventory_odd(result->there)->items[i]);
+	if (result->r == 0 && t->removes && found.frozen[0] == '\0')
+		find_oldest(&found, result->plan);
 	t->found = found;
 	t->counts.pruned += result->n_removed;
 }
@@ -338,6 +355,7 @@ static void shed(struct target *t, bool only_look)
 	int r;
 
 	options.cluster_id = find_newest(t)->cluster_id;
+	t->removes = !only_look;
 	change_state(t, TARGET_SHEDDING);
 	r = shed_start(&options, shed_cb, t, &t->shed);
 	if (r < 0)

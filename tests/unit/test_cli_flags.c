@@ -134,7 +134,12 @@ static void board_of_net(FILE *out, const json_t *objects, int64_t now_us UNUSED
 	"[{\"state\":\"recording\",\"directory\":\"/r\",\"error\":\"disk full\",\"member\":\"cp1\"," \
 	"\"recoverable_until\":\"2026-01-01T00:00:00Z\",\"since\":\"2025-12-31T00:00:00Z\","         \
 	"\"more_than_max_size\":false,\"gaps\":1,\"last_gap\":{\"first_revision\":7,"                \
-	"\"at\":\"2025-12-31T12:00:00Z\",\"reason\":\"compacted\"}}]"
+	"\"at\":\"2025-12-31T12:00:00Z\",\"reason\":\"compacted\"},"                                 \
+	"\"removed_unsent\":2,\"targets\":[{\"job\":\"hourly\",\"target\":\"s3\","                   \
+	"\"state\":\"idle\",\"last_revision\":9,"                                                    \
+	"\"recoverable_until\":\"2026-01-01T00:00:00Z\",\"recoverable_age_ms\":9000,"                \
+	"\"uploaded_bytes\":9000,\"error\":\"timeout\",\"error_at\":\"2026-01-01T00:00:00Z\","       \
+	"\"not_uploaded\":\"'x.rec' has no end\"}]}]"
 
 #define NOTIFY                                                                                   \
 	"[{\"to\":\"https://hook\",\"state\":\"waiting\",\"delivered_at\":\"2026-01-01T00:00:00Z\"," \
@@ -235,7 +240,7 @@ static const struct sample {
     {"status, snapshots", board_of_jobs, JOBS,
      " alarm overdue period_done done_by odd_first state "},
     {"status, record", board_of_record, RECORD,
-     " directory member recoverable_until since last_gap "},
+     " directory member recoverable_until since last_gap targets "},
     {"status, network", board_of_net, NET, " server last "},
 };
 

@@ -14,5 +14,5 @@ int main(int argc, char **argv)
 {
 	const struct config_env env = {.hostname = "golden", .file_exists = file_exists};
 
-	return goldens_main(argc, argv, "tests/config/etcdwatch", &env, 46);
+	return goldens_main(argc, argv, "tests/config/etcdwatch", &env, 47);
 }
