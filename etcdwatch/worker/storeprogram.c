@@ -22,7 +22,7 @@
 #define WORDS_MAX 32
 #define BUFFER_BYTES (64 * 1024)
 #define LINE_BYTES_MAX (STOREPROGRAM_KEY_MAX + 128)
-#define OBJECTS_MAX 1000000u
+#define OBJECTS_MAX 1000000
 /* A program may read or write ahead, and be silent while it talks to the store. */
 #define LIST_MS (10 * 60 * 1000u)
 #define SLOWEST_BYTES_PER_MS 20
