@@ -59,9 +59,12 @@ say "local and remote are one list"
 fairlead "$taker" -o json etcd snapshot list >"$T/list"
 expect_equal "where the newest is" "$(jq -r "select(.revision == $newest) | .where | join(\" \")" "$T/list")" \
 	"local site"
-expect_equal "where another node's is" "$(jq -r 'select(.node == "'"${others[1]}"'") | .where | join(" ")' "$T/list")" \
+expect_equal "where another node's is" "$(jq -r 'select(.id and .node == "'"${others[1]}"'") | .where | join(" ")' "$T/list")" \
 	"site"
-expect_equal "rows" "$(wc -l <"$T/list")" 3
+expect_equal "rows of snapshots" "$(jq -s 'map(select(.id)) | length' "$T/list")" 3
+expect_equal "what it knows of another node" \
+	"$(jq -r 'select(.newest and .node == "'"${others[1]}"'") | [.newest, .targets[]] | join(" ")' "$T/list")" \
+	"$(jq -r 'select(.id and .node == "'"${others[1]}"'").id' "$T/list") site"
 expect_equal "rows of this node alone" "$(fairlead "$taker" -o json etcd snapshot list --local | wc -l)" 2
 
 say "what etcd holds shrinks: nothing goes in the bucket, and it is said, until an operator accepts it"
