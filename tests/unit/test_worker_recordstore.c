@@ -424,6 +424,53 @@ static void test_fetch_damaged(void)
 	CHECK_EQ_STR(problem.code, "MISMATCH");
 }
 
+/* A manifest with a right signature that says something else of its object. */
+static void rewrite(const char *at, void (*change)(struct recordpiece *piece))
+{
+	struct s3memory_object *o = s3memory_find(at);
+	char error[RECORDPIECE_ERROR_MAX];
+	struct recordpiece piece;
+	struct recordkey parsed;
+	AUTO(free) char *text = NULL;
+
+	if (!CHECK(o != NULL && recordkey_parse(at, "a/", &parsed)))
+		return;
+	CHECK_EQ_INT(recordpiece_parse((const char *) o->data, o->len, &parsed, &piece, error), 0);
+	change(&piece);
+	text = recordpiece_print(&piece, signer);
+	s3memory_put(at, text, strlen(text));
+}
+
+static void other_bytes(struct recordpiece *piece)
+{
+	piece->sha256[0] = piece->sha256[0] == '0' ? '1' : '0';
+}
+
+static void other_bytes_before(struct recordpiece *piece)
+{
+	piece->through_sha256[0] = piece->through_sha256[0] == '0' ? '1' : '0';
+}
+
+static void fewer_bytes(struct recordpiece *piece)
+{
+	piece->to--;
+}
+
+static void test_fetch_rewritten(void)
+{
+	static void (*const changes[])(struct recordpiece *) = {other_bytes, other_bytes_before,
+	                                                        fewer_bytes};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		upload_both();
+		put_entry(100);
+		rewrite(FOLDER FIRST "/whole.json", changes[i]);
+		CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+		if (!CHECK(strcmp(problem.code, "MISMATCH") == 0))
+			(void) fprintf(stderr, "  %zu: %s\n", i, problem.code);
+	}
+}
+
 /* One node's is damaged in its middle, the other one's is whole. */
 static void test_fetch_other(void)
 {
@@ -570,6 +617,7 @@ int main(void)
 	test_fetch();
 	test_fetch_histories();
 	test_fetch_damaged();
+	test_fetch_rewritten();
 	test_fetch_other();
 	test_encrypted();
 	test_signed();
