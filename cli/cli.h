@@ -130,6 +130,7 @@ int cli_etcd_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_health(const struct cli *cli, int argc, char **argv);
 int cli_etcd_notify_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_notify_test(const struct cli *cli, int argc, char **argv);
+int cli_etcd_snapshot_take_over(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_key(const struct cli *cli, int argc, char **argv);
 int cli_etcd_record_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_alarms(const struct cli *cli, int argc, char **argv);

@@ -217,6 +217,8 @@ static const struct control_command table[] = {
     {"etcd snapshot prune", true, prunecommand_fn, "[JOB] [--dry-run]",
      "Remove what need not be kept, here and in the targets."},
     {"etcd snapshot key", false, key_fn, "", "The public key by which this node signs snapshots."},
+    {"etcd snapshot take-over", true, takeovercommand_fn, "TARGET [JOB]",
+     "The prefix of a target is this cluster's from now on, whose ever it was."},
     {"etcd snapshot accept", true, acceptcommand_fn, "[JOB]",
      "The data may be as small as it has become: retention goes on."},
     {"etcd drill", true, drill_fn, "[JOB] [--progress]",

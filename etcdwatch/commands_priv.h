@@ -48,4 +48,5 @@ void listcommand_fn(struct control_request *request, int argc, char **argv, void
 void savecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void deletecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void prunecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void takeovercommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void acceptcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);

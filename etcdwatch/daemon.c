@@ -19,8 +19,10 @@
 #include "etcdwatch/cluster/tally.h"
 #include "etcdwatch/cluster/upkeep.h"
 #include "etcdwatch/commands.h"
+#include "etcdwatch/owner.h"
 #include "etcdwatch/recording.h"
 #include "etcdwatch/signing.h"
+#include "etcdwatch/target/storing.h"
 
 /* Whatever has not ended by then ends with the process; the next start clears it away. */
 #define STOP_LIMIT_US (8 * US_PER_S)
@@ -41,6 +43,7 @@ struct daemon {
 	char instance[INSTANCE_TEXT_MAX];
 	struct signature_key *key; /* NULL: nothing is signed */
 	struct etcd *etcd;
+	struct owner *owner;
 	struct doubt doubt;
 	struct job_env env;
 	struct cluster_env cluster;
@@ -196,6 +199,40 @@ static bool alarm_may_stand(const void *daemon)
 	return d->health != NULL && health_may_be_corrupt(d->health);
 }
 
+/* What waits for that goes to the targets. */
+static void owner_known_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+
+	for (size_t i = 0; i < d->n_jobs; i++)
+		storing_visit(job_storing(d->jobs[i]));
+}
+
+/* Without a target no store asks for it. The targets are told before the jobs are made, which
+ * borrow them. */
+static void find_owner(struct daemon *d)
+{
+	AUTO(free) char *path = signing_state_path("owner");
+	const struct owner_options options = {
+	    .ev = loop_ev(d->loop),
+	    .etcd = d->etcd,
+	    .prefix = d->config->etcd.prefix,
+	    .node = d->config->node_name,
+	    .path = path,
+	    .known = owner_known_cb,
+	    .userdata = d,
+	};
+
+	for (size_t i = 0; i < d->config->n_jobs; i++) {
+		struct config_job *job = &d->config->jobs[i];
+
+		if (job->n_targets > 0 && d->owner == NULL)
+			d->owner = owner_new(&options);
+		for (size_t k = 0; k < job->n_targets; k++)
+			job->targets[k].owner = owner_get(d->owner);
+	}
+}
+
 static int make_jobs(struct daemon *d, const char *worker)
 {
 	d->doubt = (struct doubt){
@@ -278,6 +315,8 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	d->key = signing_start(&config->watch.trusted_keys);
 	r = open_etcd(d);
 	if (r == 0)
+		find_owner(d);
+	if (r == 0)
 		r = make_jobs(d, start->worker);
 	if (r < 0)
 		return r;
@@ -316,6 +355,7 @@ void daemon_free(struct daemon *d)
 		drill_free(d->drills[i]);
 		job_free(d->jobs[i]);
 	}
+	owner_free(d->owner);
 	etcd_free(d->etcd);
 	signature_key_free(d->key);
 	config_free(d->config);

@@ -282,6 +282,11 @@ static double target_frozen(const struct target_report *r)
 	return r->found->frozen[0] != '\0';
 }
 
+static double target_foreign(const struct target_report *r)
+{
+	return r->is_foreign;
+}
+
 static double target_strays(const struct target_report *r)
 {
 	return (double) (r->found->n_strays + r->found->n_odd);
@@ -318,6 +323,9 @@ static const struct {
     {"fairlead_etcdwatch_target_frozen{job,target}",
      "1 while nothing is removed there, because something is suspicious.", METRICS_GAUGE,
      target_frozen},
+    {"fairlead_etcdwatch_target_foreign{job,target}",
+     "1 while the prefix belongs to another cluster, so that nothing is done there.", METRICS_GAUGE,
+     target_foreign},
     {"fairlead_etcdwatch_target_odd_objects{job,target}",
      "Snapshots without an entry, and entries without a whole snapshot.", METRICS_GAUGE,
      target_strays},

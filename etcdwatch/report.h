@@ -68,6 +68,7 @@ struct target_report {
 	const char *error;       /* the last one, "" when all has gone well since */
 	int64_t error_s;
 	struct target_counts counts;
+	bool is_foreign; /* it belongs to another cluster: nothing is done there */
 	const struct target_found *found;
 };
 

@@ -12,13 +12,18 @@
 #define STATE_DIRECTORY "/var/lib/fairlead/etcdwatch"
 #define KEY_FILE "signing.key"
 
-char *signing_path(void)
+char *signing_state_path(const char *name)
 {
 	const char *directory = getenv("STATE_DIRECTORY");
 
 	if (directory == NULL || directory[0] == '\0')
 		directory = STATE_DIRECTORY;
-	return xasprintf("%.*s/" KEY_FILE, (int) strcspn(directory, ":"), directory);
+	return xasprintf("%.*s/%s", (int) strcspn(directory, ":"), directory, name);
+}
+
+char *signing_path(void)
+{
+	return signing_state_path(KEY_FILE);
 }
 
 struct trust signing_trust(const struct conf_strings *trusted, const char *const *own_key)

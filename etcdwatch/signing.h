@@ -11,7 +11,8 @@
 #include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/daemon.h"
 
-/* Of the file; to be freed. */
+/* A file in the state directory, and the key there; to be freed. */
+char *signing_state_path(const char *name);
 char *signing_path(void);
 /* The key that is there, or a new one; NULL, which is logged: snapshots are not signed. Also logs
  * that the configuration does not trust it. Blocking. */

@@ -6,12 +6,14 @@
  */
 #include "cli/init/initcluster.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "bolt/siphash.h"
 #include "cli/init/initcertificate.h"
 #include "cli/init/initetcd.h"
 #include "cli/init/initfiles.h"
@@ -201,6 +203,19 @@ static void look_for_service(const char *root, struct initfacts *f)
 	initetcd_fini(&etcd);
 }
 
+/* Two sites may have the same names and addresses, but each has made its own CA; to be freed. */
+static char *name_cluster(const char *root, const char *ca)
+{
+	static const struct siphash sum = {0};
+	AUTO(free) char *text = ca != NULL ? initfiles_text(root, ca) : NULL;
+
+	if (text == NULL)
+		return NULL;
+	return xasprintf(
+	    "etcd-%016" PRIx64,
+	    siphash_of(&sum, (struct bytes){.data = (const uint8_t *) text, .len = strlen(text)}));
+}
+
 void initcluster_look(const char *root, struct initfacts *f)
 {
 	note_hidden(root, API_POD, f);
@@ -218,6 +233,7 @@ void initcluster_look(const char *root, struct initfacts *f)
 	}
 	if (f->etcd_ca != NULL)
 		initcertificate_look(root, f->etcd_ca, f);
+	f->cluster = name_cluster(root, f->etcd_ca);
 	if (f->etcd_cert != NULL)
 		initcertificate_look(root, f->etcd_cert, f);
 }

@@ -21,6 +21,7 @@ void initfacts_fini(struct initfacts *f)
 	free(f->hidden);
 	free(f->etcd_endpoint);
 	free(f->etcd_ca);
+	free(f->cluster);
 	free(f->etcd_cert);
 	free(f->etcd_key);
 	free(f->etcd_data);

@@ -55,6 +55,8 @@ struct initfacts {
 	bool etcd_is_default;     /* as the daemons find it by themselves */
 	bool etcd_is_external;    /* no member runs here */
 	char *etcd_data;
+	char *
+	    cluster; /* "etcd-" and a sum of etcd_ca, the same on all nodes and on no other cluster's */
 	struct texts members; /* hosts of the members that this one was begun with */
 
 	char *api_ca, *api_client_cert, *api_client_key; /* NULL: as the daemons find them */

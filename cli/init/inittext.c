@@ -194,9 +194,13 @@ static void write_watch(struct text *t)
 	    "# Each snapshot is on the disk of one node. Configure a target: without one they are "
 	    "lost with the\n# nodes.\n"
 	    "#targets:\n#  - name: site\n#    endpoint: https://s3.example.org\n"
-	    "#    bucket: etcd-backups\n#    accessKeyFile: /etc/fairlead/s3.access\n"
-	    "#    secretKeyFile: /etc/fairlead/s3.secret\n",
+	    "#    bucket: etcd-backups\n",
 	    t->out);
+	(void) fprintf(t->out,
+	               "#    prefix: %s/ # of this cluster alone\n"
+	               "#    accessKeyFile: /etc/fairlead/s3.access\n"
+	               "#    secretKeyFile: /etc/fairlead/s3.secret\n",
+	               f->cluster != NULL ? f->cluster : "NAME-OF-THIS-CLUSTER");
 	if (!has_directory && !has_certificates)
 		return;
 	heading(t, "# Where this node's etcd has its data and certificates, whose room and ends are "

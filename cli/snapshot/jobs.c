@@ -128,6 +128,15 @@ int cli_etcd_snapshot_accept(const struct cli *cli, int argc, char **argv)
 	return ask_and_render(cli, &words, LIST_TIMEOUT_US, etcdwatch_render_accepted);
 }
 
+int cli_etcd_snapshot_take_over(const struct cli *cli, int argc, char **argv)
+{
+	struct words words = begin("take-over");
+
+	for (int i = 0; i < argc; i++)
+		add(&words, argv[i]);
+	return ask_and_render(cli, &words, TARGETS_TIMEOUT_US, etcdwatch_render_taken_over);
+}
+
 /* --- saving ------------------------------------------------------------------------------------
  */
 

@@ -389,3 +389,17 @@ void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us 
 	if (own != NULL && !is_listed)
 		print_key(out, own);
 }
+
+void etcdwatch_render_taken_over(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+{
+	const json_t *answer = json_array_get(objects, 0);
+
+	table_print_safe(out, field_text_or_dash(answer, "job"));
+	(void) fputs(": ", out);
+	table_print_safe(out, field_text_or_dash(answer, "target"));
+	(void) fputs(" belongs to this cluster, ", out);
+	table_print_safe(out, field_text_or_dash(answer, "owner"));
+	(void) fputs("; before: ", out);
+	table_print_safe(out, field_text_or_dash(answer, "before"));
+	(void) fputc('\n', out);
+}

@@ -54,8 +54,15 @@ enum config_verb {
 	CONFIG_VERBS,
 };
 
+/* Which cluster this is (owner.h). */
+struct config_owner {
+	char id[33];      /* "": not known yet */
+	const char *node; /* this one */
+};
+
 /* Somewhere else to keep copies. */
 struct config_target {
+	const struct config_owner *owner; /* set by the daemon; NULL: the store is not asked for it */
 	char *name;
 	enum config_target_type type;
 	char *prefix; /* of all keys: "" or "cluster-a/" */

@@ -64,6 +64,11 @@ void s3words_begin(struct s3words *w, const char *worker, const char *subcommand
 	s3words_start(w, worker, "s3");
 	push(w, subcommand);
 	s3words_target(w, t);
+	if (t->owner == NULL)
+		return;
+	s3words_option(w, "--owner", t->owner->id);
+	s3words_option(w, "--owner-node", t->owner->node);
+	s3words_option(w, "--owner-prefix", t->prefix);
 }
 
 void s3words_add(struct s3words *w, const char *word)

@@ -78,6 +78,7 @@ struct target {
 	struct unfinished *unfinished;
 
 	unsigned n_failures; /* in a row */
+	bool is_foreign;     /* another cluster's, by the last look */
 	char error[TARGET_TEXT_MAX];
 	int64_t error_s;
 	char last_id[CATALOG_ID_MAX + 1];
@@ -94,6 +95,13 @@ static void change_state(struct target *t, enum target_state state)
 	          t->options.target->name, states[t->state].name, states[state].name);
 	ev_timer_stop(t->options.ev, &t->timer);
 	t->state = state;
+}
+
+/* Before it is known which cluster this is, nothing can be done in a store (worker/storeowner.h).
+ */
+static bool may_visit(const struct target *t)
+{
+	return t->options.target->owner == NULL || t->options.target->owner->id[0] != '\0';
 }
 
 /* --- the end of a visit ------------------------------------------------------------------------
@@ -150,7 +158,7 @@ static void rest(struct target *t)
 	end_visit(t);
 	t->n_failures = 0;
 	t->error[0] = '\0';
-	if (t->again)
+	if (t->again && may_visit(t))
 		begin_visit(t);
 }
 
@@ -254,6 +262,15 @@ static void tidy(struct target *t)
 		go_on(t);
 }
 
+/* Said once, and again when it has changed. */
+static void take_ownership(struct target *t, bool is_foreign, const char *reason)
+{
+	if (is_foreign && !t->is_foreign)
+		log_error("target_foreign", "job=%s target=%s reason=\"%s\"", t->options.job->name,
+		          t->options.target->name, reason);
+	t->is_foreign = is_foreign;
+}
+
 static void looked_cb(struct inventory *inventory, const char *code, const char *reason,
                       void *userdata)
 {
@@ -262,6 +279,7 @@ static void looked_cb(struct inventory *inventory, const char *code, const char 
 	t->look = NULL;
 	inventory_free(t->there);
 	t->there = inventory;
+	take_ownership(t, strcmp(code, "FOREIGN") == 0, reason);
 	if (inventory != NULL) {
 		tidy(t);
 	} else if (strcmp(code, "S3_DENIED") == 0) {
@@ -432,7 +450,7 @@ static void begin_visit(struct target *t)
 void target_visit(struct target *t)
 {
 	t->again = true;
-	if (t->state == TARGET_IDLE || t->state == TARGET_RETRYING)
+	if (may_visit(t) && (t->state == TARGET_IDLE || t->state == TARGET_RETRYING))
 		begin_visit(t);
 }
 
@@ -490,7 +508,8 @@ void target_fill_report(const struct target *t, struct target_report *ret)
 	    .n_pending = copies_count_lacking(&q),
 	    .last_id = t->last_id,
 	    .last_s = t->last_s,
-	    .error = t->error,
+	    .error = may_visit(t) ? t->error : "etcd has not said yet which cluster this is",
+	    .is_foreign = t->is_foreign,
 	    .error_s = t->error_s,
 	    .counts = t->counts,
 	    .found = &t->found,

@@ -7,8 +7,10 @@
  * s3 rm KEY... [--uploads]          the objects, or the uploads of those keys that are under way
  * s3 sweep PREFIX [--older-than HOURS]   aborts uploads that nobody has gone on with
  * s3 check [PREFIX] [--write KEY]   whether bucket, credentials and clock are right
+ * s3 own                            the prefix is this cluster's from now on
  *
- * and the options of s3target.h.
+ * and the options of s3target.h. With --owner ID --owner-node NAME --owner-prefix PREFIX nothing is
+ * done where another cluster's objects are (storeowner.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +30,10 @@
 #include "etcdwatch/worker/s3put.h"
 #include "etcdwatch/worker/s3sweep.h"
 #include "etcdwatch/worker/s3target.h"
+#include "etcdwatch/worker/storeowner.h"
 #include "web/s3_upload.h"
 
-#define OWN_OPTIONS 2
+#define OWN_OPTIONS 6
 #define MIB ((uint64_t) 1 << 20)
 #define PART_MIB_MAX 5120
 /* The slowest upload has ended by then. */
@@ -43,6 +46,7 @@ struct s3run {
 	struct s3 *s3;
 	const struct options_list *words;
 	const char *sha256;
+	struct storeowner owner;
 	const char *value; /* of the subcommand's own option, or NULL */
 	bool uploads;
 	json_t *fields;
@@ -260,6 +264,23 @@ static int run_check(struct s3run *run)
 	return 0;
 }
 
+/* --- own -------------------------------------------------------------------------------------- */
+
+static int run_own(struct s3run *run)
+{
+	AUTO(free) char *before = NULL;
+	int r;
+
+	if (run->owner.id == NULL || run->owner.prefix == NULL || run->owner.node == NULL)
+		return problem_set(&run->problem, -EINVAL, "USAGE",
+		                   "--owner, --owner-node and --owner-prefix are needed");
+	r = storeowner_take_over(run->s3, &run->owner, &run->problem, &before);
+	if (r == 0)
+		run->fields =
+		    json_pack("{s:s, s:o}", "owner", run->owner.id, "before", jsonval_text(before));
+	return r;
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 static const struct subcommand {
@@ -269,14 +290,16 @@ static const struct subcommand {
 	const char *option; /* of its own, with a value */
 	bool takes_sha256;
 	bool takes_uploads;
+	bool removes;
 	int (*run)(struct s3run *run);
 } subcommands[] = {
-    {"put", 2, 2, "--part-size", true, false, run_put},
-    {"get", 2, 2, NULL, true, false, run_get},
-    {"list", 0, 1, "--read", false, true, run_list},
-    {"rm", 1, OPTIONS_LIST_MAX, NULL, false, true, run_rm},
-    {"sweep", 1, 1, "--older-than", false, false, run_sweep},
-    {"check", 0, 1, "--write", false, false, run_check},
+    {"put", 2, 2, "--part-size", true, false, false, run_put},
+    {"get", 2, 2, NULL, true, false, false, run_get},
+    {"list", 0, 1, "--read", false, true, false, run_list},
+    {"rm", 1, OPTIONS_LIST_MAX, NULL, false, true, true, run_rm},
+    {"sweep", 1, 1, "--older-than", false, false, true, run_sweep},
+    {"check", 0, 1, "--write", false, false, false, run_check},
+    {"own", 0, 0, NULL, false, false, false, run_own},
 };
 
 static const struct subcommand *find_subcommand(const char *name)
@@ -295,6 +318,9 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct s3t
 	size_t n = S3TARGET_OPTIONS;
 
 	s3target_options(target, entries);
+	entries[n++] = (struct options_entry){.name = "--owner", .text = &run->owner.id};
+	entries[n++] = (struct options_entry){.name = "--owner-node", .text = &run->owner.node};
+	entries[n++] = (struct options_entry){.name = "--owner-prefix", .text = &run->owner.prefix};
 	if (sub->option != NULL)
 		entries[n++] = (struct options_entry){.name = sub->option, .text = &run->value};
 	if (sub->takes_sha256)
@@ -316,12 +342,14 @@ int command_s3(int argc, char **argv)
 
 	if (sub == NULL) {
 		(void) problem_set(&run.problem, -EINVAL, "USAGE",
-		                   "s3 takes put, get, list, rm, sweep or check");
+		                   "s3 takes put, get, list, rm, sweep, check or own");
 		return result_fail(&run.problem);
 	}
 	r = parse(sub, argc - 1, argv + 1, &target, &words, &run);
 	if (r == 0)
 		r = s3target_open(&target, &run.problem, &run.s3);
+	if (r == 0 && sub->run != run_own)
+		r = storeowner_check(run.s3, &run.owner, sub->removes, &run.problem);
 	if (r == 0)
 		r = sub->run(&run);
 	s3_free(run.s3);

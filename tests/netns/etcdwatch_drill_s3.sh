@@ -36,7 +36,8 @@ drill_now
 [[ $CODE -eq 0 ]] || fail "it failed: $(cat "$T/drill.err")"
 expect_equal "first phases" "$(sed -n '/^fetch/,$p' "$T/drill.err" | head -n 2 | tr '\n' ' ')" \
 	"fetch ... unpack ... "
-grep -q '^readable_keys  *20  *20  *ok$' "$T/drill.out" || fail "no checks: $(cat "$T/drill.out")"
+# The keys and the id of the cluster.
+grep -q '^readable_keys  *21  *21  *ok$' "$T/drill.out" || fail "no checks: $(cat "$T/drill.out")"
 expect_equal "drilled" "$(drill_field .last_good_id)" "$(entries n1 | jq -r .id)"
 log_says etcdwatch-n1 'event=drill_begins .* source=site' || fail "the log does not say from where"
 expect "scratch files" nothing_is_left

@@ -14,7 +14,7 @@ EW_MORE="retention: {last: 10}
 $(store_targets "site={last: 2}")"
 
 remote_revisions() {
-	store site list cluster-a/ --read '*.json' | jq -r 'select(.content) | .content.revision' | sort -n | xargs
+	store site list cluster-a/ --read '2*.json' | jq -r 'select(.content) | .content.revision' | sort -n | xargs
 }
 
 store_has_entries() { # COUNT
@@ -147,3 +147,37 @@ fairlead "$taker" etcd snapshot save >/dev/null
 wait_until 60 log_says "etcdwatch-$taker" "event=leftover_removed .*$last"
 wait_until 30 store_has_entries 2
 expect_equal "objects" "$(store_keys site | wc -l)" 5
+
+# The same etcd, so the same id of a cluster, under another prefix of keys: to the store it is another
+# cluster, as a second site with the same addresses is.
+say "another cluster with the same id and the same prefix does nothing there, and says whose it is"
+own=$(cat "$T/state-$taker/owner")
+keys=$(store_keys site)
+node=${others[0]}
+kill_hard "etcdwatch-$node"
+rm -rf "$T/state-$node" "$(etcdwatch_directory "$node")"
+EW_PREFIX=other/v1/
+EW_MORE="retention: {last: 1}
+$(store_targets "site={last: 1}")"
+etcdwatch_start "$node"
+wait_until 30 job_is "$node" .period_done true
+fairlead "$node" etcd snapshot save >/dev/null 2>&1 || true
+wait_until 60 log_says "etcdwatch-$node" "event=target_foreign .*belongs to another cluster, $own, since .* by its node"
+other=$(cat "$T/state-$node/owner")
+[[ $other != "$own" ]] || fail "both are $own"
+target "$node" site .error | has_line "this one is $other" || fail "it does not name itself: $(target "$node" site .error)"
+expect_equal "what it has stored" "$(target "$node" site .stored)" 0
+fairlead "$node" metrics etcdwatch | has_line '^fairlead_etcdwatch_target_foreign{job="minutely",target="site"} 1' ||
+	fail "no metric"
+! fairlead "$node" etcd snapshot prune >"$T/said" 2>&1 || fail "it could prune there"
+fairlead "$node" etcd snapshot list >"$T/said"
+has_line "cannot ask site: .*another cluster, $own" <"$T/said" || fail "$(cat "$T/said")"
+expect_equal "what is there" "$(store_keys site)" "$keys"
+
+say "until an operator says that it takes the prefix over; then the other one does nothing there"
+fairlead "$node" -o json etcd snapshot take-over site >"$T/said"
+expect_equal "whose it was" "$(jq -r '"\(.before) \(.owner)"' "$T/said")" "$own $other"
+wait_until 60 target_is "$node" site .stored 1
+nap 1.1
+fairlead "$taker" etcd snapshot save >/dev/null
+wait_until 60 log_says "etcdwatch-$taker" "event=target_foreign .*belongs to another cluster, $other"

@@ -7,6 +7,7 @@ EW_TAKER=elected
 EW_PACKING="compression: {algorithm: none}"
 EW_MORE= # further lines of the job
 EW_NO_PROGRESS=5s
+EW_PREFIX=fairlead/v1/ # of its keys in etcd
 EW_ENV=()     # NAME=VALUE...: of its environment
 EW_ENDPOINTS= # NODE...: whose members it may ask; default: all, its own first
 
@@ -36,6 +37,7 @@ etcdwatch_config() { # NODE
 		caFile: $PKI/etcd-trust.crt
 		certFile: $PKI/client-$node.crt
 		keyFile: $PKI/client-$node.key
+		prefix: $EW_PREFIX
 		---
 		apiVersion: fairlead/v1
 		kind: EtcdSnapshotConfig

@@ -65,9 +65,9 @@ store() { # TARGET SUBCOMMAND WORD...
 		--secret-key-file "$T/s3.secret" "$@"
 }
 
-# Keys in a store, one a line.
+# Keys in a store, one a line, without the owner's mark.
 store_keys() { # TARGET
-	store "$1" list cluster-a/ | jq -r 'select(.key) | .key'
+	store "$1" list cluster-a/ | jq -r 'select(.key) | .key | select(endswith("/fairlead-owner.json") | not)'
 }
 
 store_has() { # TARGET COUNT: snapshots with their entries
