@@ -85,14 +85,14 @@ static void test_differences(void)
 /* The entry holds no more. */
 static void test_cut(void)
 {
+	static char name[] = "a-name-that-is-long", urls[] = "";
 	struct catalog_member members[16];
 	struct catalog_entry entry = {.members = members, .n_members = ARRAY_SIZE(members)};
 	json_t *database = parse("[" N1 "]");
 	AUTO(free) char *text = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-		members[i] = (struct catalog_member){
-		    .id = i, .name = (char[]){"a-name-that-is-long"}, .peer_urls = (char[]){""}};
+		members[i] = (struct catalog_member){.id = i, .name = name, .peer_urls = urls};
 	text = listdiff_text(database, &entry);
 	CHECK(text != NULL && strlen(text) == CATALOG_TEXT_MAX);
 	json_decref(database);
