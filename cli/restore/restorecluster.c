@@ -139,6 +139,7 @@ static int learn(struct acting *a)
 	for (size_t i = 0; i < json_array_size(without); i++)
 		texts_add(&a->without, "%s", json_string_value(json_array_get(without, i)));
 	o->wish.token = text_of(a->state, "token");
+	o->wish.token_is_new = false;
 	o->wish.initial_cluster = text_of(a->state, "initial_cluster");
 	a->data_dir = text_of(a->state, "data_dir");
 	if (o->manifests == NULL)

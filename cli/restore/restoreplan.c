@@ -8,6 +8,7 @@
 
 #include "base/conf_url.h"
 #include "base/mem.h"
+#include "bolt/crc32c.h"
 #include "cli/restore/restoreadvice.h"
 #include "cli/restore/restoremembers.h"
 
@@ -286,6 +287,41 @@ static void make_words(const struct restoreplan_wish *wish, const json_t *host,
 	}
 }
 
+/* --- the token -------------------------------------------------------------------------------- */
+
+#define TOKEN_FORM "restore-%016" PRIx64 "-%08" PRIx32
+
+static uint32_t sum_of(const char *sha256, const struct restoreplan *plan)
+{
+	AUTO(free)
+	char *text = xasprintf("%s %" PRIu64 " %s", sha256, plan->bump_revision, plan->initial_cluster);
+
+	return crc32c_update(0, text, strlen(text));
+}
+
+char *restoreplan_token(uint64_t random, const char *sha256, const struct restoreplan *plan)
+{
+	return xasprintf(TOKEN_FORM, random, sum_of(sha256, plan));
+}
+
+/* One that was given in another form says nothing. */
+static void check_token(const struct restoreplan_wish *wish, const json_t *source,
+                        struct restoreplan *plan)
+{
+	uint64_t random;
+	uint32_t sum;
+	int end = 0;
+
+	if (plan->cluster == NULL || wish->token_is_new ||
+	    sscanf(wish->token, "restore-%16" SCNx64 "-%8" SCNx32 "%n", &random, &sum, &end) != 2 ||
+	    wish->token[end] != '\0' || sum == sum_of(text_of(source, "sha256"), plan))
+		return;
+	texts_add(&plan->against,
+	          "the token %s is of another plan: the snapshot, the members or --bump-revision are "
+	          "others than there; restore all nodes by the commands of one plan",
+	          wish->token);
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 static uint64_t choose_bump(const struct restoreplan_wish *wish, const json_t *host)
@@ -317,6 +353,7 @@ struct restoreplan *restoreplan_make(const struct restoreplan_wish *wish, const 
 		make_commands(wish, host, source, plan);
 		make_words(wish, host, source, plan);
 	}
+	check_token(wish, source, plan);
 	restoreadvice_give(wish, host, source, plan);
 	return plan;
 }

@@ -28,6 +28,7 @@ struct restoreplan_wish {
 	bool while_running;          /* it is only prepared: etcd may run on */
 	bool of_cluster;             /* for all nodes: which member this one is does not matter */
 	const char *token;
+	bool token_is_new; /* none was given */
 	bool bump_is_given;
 	uint64_t bump_revision; /* 0: the revision stays */
 	const char *wal_dir;    /* where etcd has its WAL; NULL: in the data directory */
@@ -57,6 +58,13 @@ struct restoreplan {
 	struct texts mind;
 	struct texts then;
 };
+
+/*
+ * A token that says which plan it is of: "restore-RANDOM-SUM", where SUM is of the snapshot's
+ * SHA-256, the bump and the members; to be freed. So a node that is given another snapshot or
+ * other members under the same token refuses, though it knows nothing of the other nodes.
+ */
+char *restoreplan_token(uint64_t random, const char *sha256, const struct restoreplan *plan);
 
 /* Which member this node is, by its addresses, else by its name. NULL: not known, or several. */
 const struct newcluster_member *restoreplan_find_self(const struct newcluster *cluster,

@@ -128,6 +128,52 @@ static int refuse(const struct restoreplan *plan)
 	return CLI_FAILED;
 }
 
+static bool is_in_plan(const struct restoreplan *plan, const json_t *member)
+{
+	const json_t *urls = json_object_get(member, "peerURLs");
+
+	for (size_t i = 0; i < json_array_size(urls); i++) {
+		const char *url = json_string_value(json_array_get(urls, i));
+
+		if (url != NULL && newcluster_find_url(plan->cluster, url) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* A member that is not in the plan is stopped on no node: with enough of them the old cluster would
+ * go on. Where etcd has no quorum it has no list, and does not go on. */
+static int check_living(struct restoring *r)
+{
+	struct texts words = {0};
+	const json_t *members;
+	json_t *last = NULL;
+	int code;
+
+	texts_add(&words, "health");
+	texts_add(&words, "--list");
+	code = restoring_add_access(r, &words);
+	if (code == CLI_OK)
+		code = restoring_ask(r, &words, &last);
+	members = json_object_get(last, "members");
+	for (size_t i = 0; code == CLI_OK && i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i);
+		const char *name = json_string_value(json_object_get(member, "name"));
+
+		if (is_in_plan(r->plan, member))
+			continue;
+		(void) fputs("fairlead: etcd runs with the member '", stderr);
+		table_print_safe(stderr, name != NULL ? name : "");
+		(void) fputs("', which is not in the plan and would go on in the old cluster: name all "
+		             "members (--initial-cluster), or remove it first (fairlead etcd "
+		             "remove-member)\n",
+		             stderr);
+		code = CLI_FAILED;
+	}
+	json_decref(last);
+	return code;
+}
+
 static int make(struct restoring *r, json_t **ret_made)
 {
 	struct texts words = {0};
@@ -148,6 +194,8 @@ static int prepare(struct restoring *r, struct restorestate *state)
 
 	if (code == CLI_OK && r->plan->against.n > 0)
 		code = refuse(r->plan);
+	if (code == CLI_OK)
+		code = check_living(r);
 	if (code == CLI_OK)
 		code = make(r, &r->result);
 	if (code == CLI_OK)

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/cli.h"
-#include "cli/common/worker.h"
 #include "cli/restore/restoreprepare.h"
 #include "cli/restore/restoreservice.h"
 #include "cli/restore/restorestate.h"
@@ -257,21 +256,14 @@ static int step_survey(struct stepping *s)
 static int step_health(struct stepping *s)
 {
 	struct texts words = {0};
-	json_t *access = NULL, *last = NULL;
+	json_t *last = NULL;
 	int code;
 
-	texts_add(&words, "--print-etcd");
-	if (s->r->options.config != NULL)
-		texts_add_option(&words, "--config", s->r->options.config);
-	code = worker_lines("etcdwatch", &words, &access);
-	texts_fini(&words);
-	if (code != CLI_OK)
-		return code;
 	texts_add(&words, "health");
 	texts_add_option(&words, "--member-id", text_of(s, "member_id"));
-	for (size_t i = 0; i < json_array_size(json_array_get(access, 0)); i++)
-		texts_add(&words, "%s", json_string_value(json_array_get(json_array_get(access, 0), i)));
-	json_decref(access);
+	code = restoring_add_access(s->r, &words);
+	if (code != CLI_OK)
+		return code;
 	code = restoring_ask(s->r, &words, &last);
 	if (code == CLI_OK)
 		print(s, json_incref(last));

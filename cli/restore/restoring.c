@@ -20,6 +20,7 @@ void restoring_fini(struct restoring *r)
 	restoresource_fini(&r->source);
 	texts_fini(&r->source_words);
 	texts_fini(&r->elsewhere);
+	free(r->token);
 	json_decref(r->host);
 	json_decref(r->made);
 	json_decref(r->found);
@@ -31,14 +32,13 @@ void restoring_fini(struct restoring *r)
 /* So that no two restores make the same cluster. */
 void restoring_choose_token(struct restoring *r)
 {
-	uint64_t random;
-
 	if (r->options.wish.token != NULL)
 		return;
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t) sizeof(random))
+	if (getrandom(&r->random, sizeof(r->random), 0) != (ssize_t) sizeof(r->random))
 		abort();
-	(void) snprintf(r->token, sizeof(r->token), "restore-%016" PRIx64, random);
+	r->token = xasprintf("restore-%016" PRIx64, r->random);
 	r->options.wish.token = r->token;
+	r->options.wish.token_is_new = true;
 }
 
 /* --- asking the worker ------------------------------------------------------------------------ */
@@ -91,6 +91,28 @@ int restoring_ask(struct restoring *r, struct texts *words, json_t **ret_last)
 
 	texts_fini(words);
 	return code;
+}
+
+int restoring_add_access(const struct restoring *r, struct texts *words)
+{
+	struct texts print = {0};
+	json_t *lines = NULL;
+	const json_t *access;
+	int code;
+
+	texts_add(&print, "--print-etcd");
+	texts_add_option(&print, "--config", r->options.config);
+	code = worker_lines("etcdwatch", &print, &lines);
+	texts_fini(&print);
+	if (code != CLI_OK) {
+		texts_fini(words);
+		return code;
+	}
+	access = json_array_get(lines, 0);
+	for (size_t i = 0; i < json_array_size(access); i++)
+		texts_add(words, "%s", json_string_value(json_array_get(access, i)));
+	json_decref(lines);
+	return CLI_OK;
 }
 
 int restoring_look_at_host(struct restoring *r, const char *peer_urls)
@@ -177,10 +199,27 @@ void restoring_clean_up(struct restoring *r)
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
+/* The plan again, as its ids follow from the token, and the token from its members. */
+static void seal_token(struct restoring *r)
+{
+	const char *sha256 = json_string_value(json_object_get(r->found, "sha256"));
+	char *token;
+
+	if (!r->options.wish.token_is_new || r->plan->cluster == NULL || sha256 == NULL)
+		return;
+	token = restoreplan_token(r->random, sha256, r->plan);
+	restoreplan_free(r->plan);
+	free(r->token);
+	r->token = token;
+	r->options.wish.token = token;
+	r->plan = restoreplan_make(&r->options.wish, r->host, r->found);
+}
+
 void restoring_make_plan(struct restoring *r)
 {
 	restoreplan_free(r->plan);
 	r->plan = restoreplan_make(&r->options.wish, r->host, r->found);
+	seal_token(r);
 	texts_add_all(&r->plan->mind, &r->elsewhere);
 }
 

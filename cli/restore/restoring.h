@@ -18,7 +18,8 @@ struct restoring {
 	struct restoreoptions options;
 	struct restoresource source;
 	struct texts source_words;
-	char token[32]; /* when none was given */
+	uint64_t random; /* of the token, when none was given */
+	char *token;
 	json_t *host;
 	json_t *made; /* NULL: the snapshot is there already */
 	json_t *found;
@@ -35,6 +36,10 @@ void restoring_choose_token(struct restoring *r);
 
 /* Runs the worker with these words, which are freed, and shows its steps. */
 int restoring_ask(struct restoring *r, struct texts *words, json_t **ret_last);
+
+/* Adds the options by which the worker reaches etcd, as etcdwatch is configured; on failure the
+ * words are freed. */
+int restoring_add_access(const struct restoring *r, struct texts *words);
 
 /* Sets `host`; `peer_urls` may be NULL. */
 int restoring_look_at_host(struct restoring *r, const char *peer_urls);

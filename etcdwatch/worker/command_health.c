@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * health --member-id HEX --endpoint URL... [--ca-file FILE] [--cert-file FILE --key-file FILE]
+ * health --list, and the same without a member
  *
- * Looks for the endpoint that leads to that member, and asks it whether it serves reads that need a
- * quorum: {"member_id", "cluster_id", "revision", "healthy", "reason"}. It needs no user of etcd:
- * neither the status nor /health asks for one (3.4 to 3.6).
+ * --list asks for the members: {"members": [{"name", "peerURLs"}]}, or null where no endpoint that
+ * has a quorum answers (etcd 3.4 lists them without one). Else it looks for the endpoint that leads
+ * to that member, and asks whether it serves reads that need a quorum: {"member_id", "cluster_id",
+ * "revision", "healthy", "reason"}. It needs no user of etcd: neither the status nor /health asks
+ * for one (3.4, 3.5).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +24,7 @@
 
 #define TIMEOUT_MS 5000
 #define BODY_BYTES_MAX ((size_t) 64 << 10)
+#define LIST_PATH "/v3/cluster/member/list"
 #define STATUS_PATH "/v3/maintenance/status"
 /* What an alarm says is for etcd health; 3.4 passes over words that it does not know. */
 #define HEALTH_PATH "/health?exclude=NOSPACE&exclude=CORRUPT"
@@ -30,6 +34,7 @@ struct words {
 	const char *ca_file;
 	const char *cert_file;
 	const char *key_file;
+	bool list;
 	struct options_list endpoints;
 	struct options_list rest;
 };
@@ -160,11 +165,34 @@ static json_t *look(const struct words *w, uint64_t id)
 	return fields;
 }
 
+static json_t *list(const struct words *w)
+{
+	AUTO(free) char *why = NULL;
+	json_t *members = NULL;
+
+	for (size_t i = 0; members == NULL && i < w->endpoints.n; i++) {
+		AUTO(free) char *url = xasprintf("%s" LIST_PATH, w->endpoints.values[i]);
+		struct answer answer;
+		json_t *object = NULL;
+
+		if (!is_healthy(w, w->endpoints.values[i], &why))
+			continue;
+		ask(w, "POST", url, &answer);
+		if (answer.status == 200)
+			object = json_loads(answer.body, 0, NULL);
+		members = json_incref(json_object_get(object, "members"));
+		json_decref(object);
+		answer_fini(&answer);
+	}
+	return json_pack("{s:o}", "members", members != NULL ? members : json_null());
+}
+
 int command_health(int argc, char **argv)
 {
 	AUTO(free) struct words *w = NEW0(struct words);
 	const struct options_entry entries[] = {
 	    {.name = "--member-id", .text = &w->member_id},
+	    {.name = "--list", .flag = &w->list},
 	    {.name = "--endpoint", .list = &w->endpoints},
 	    {.name = "--ca-file", .text = &w->ca_file},
 	    {.name = "--cert-file", .text = &w->cert_file},
@@ -173,7 +201,10 @@ int command_health(int argc, char **argv)
 	struct problem problem = {0};
 	int r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 0, &w->rest, &problem);
 
-	if (r == 0 && (w->member_id == NULL || w->endpoints.n == 0))
-		r = problem_set(&problem, -EINVAL, "USAGE", "--member-id and --endpoint are needed");
-	return r < 0 ? result_fail(&problem) : result_ok(look(w, strtoull(w->member_id, NULL, 16)));
+	if (r == 0 && ((w->member_id == NULL && !w->list) || w->endpoints.n == 0))
+		r = problem_set(&problem, -EINVAL, "USAGE",
+		                "--endpoint and one of --member-id and --list are needed");
+	if (r < 0)
+		return result_fail(&problem);
+	return result_ok(w->list ? list(w) : look(w, strtoull(w->member_id, NULL, 16)));
 }

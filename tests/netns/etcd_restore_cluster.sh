@@ -131,6 +131,12 @@ cat "$T/plan" >"$LOG_DIR/plan.log"
 expect_equal "members in the plan" "$(grep -c "etcd.yaml" "$T/plan")" 3
 expect_equal "the cluster" "$(etcd_cluster_id cp-2)" "$before"
 
+say "a plan that would leave a member in the old cluster is refused, and nothing is stopped"
+! docs-node cp-1 fairlead etcd restore --nodes all --yes --initial-cluster \
+	cp-1=https://10.86.0.11:2380,cp-2=https://10.86.0.12:2380 /root/snapshot.db >"$T/out" 2>&1 || fail "restored without cp-3"
+expect "it says of which member" grep -q "runs with the member 'cp-3', which is not in the plan" "$T/out"
+expect_equal "the cluster" "$(etcd_cluster_id cp-2)" "$before"
+
 say "all three nodes are restored by one command"
 restoring=$STEP
 began=$(now_cs)

@@ -30,9 +30,15 @@ restore() { # ARGUMENT...
 	docs-node cp-1 fairlead -o json etcd restore --nodes cp-1,cp-2,cp-3 --yes "$@" >"$T/done" 2>"$T/steps"
 }
 
+show_steps() {
+	echo "--- what the last command said"
+	tail -n 20 "$T/steps"
+}
+ON_FAILURE+=(show_steps)
+
 # Kills the command at that step, when cp-3 has done it: cp-2 has not begun with it, or goes on with it.
 killed_at() { # before|after STEP ARGUMENT...
-	local when=$1 step=$2
+	local when=$1 step=$2 code
 	shift 2
 	rm -f "$T/hook-done"
 	cat >"$T/hook" <<-HOOK
@@ -49,7 +55,9 @@ killed_at() { # before|after STEP ARGUMENT...
 		fi
 	HOOK
 	chmod +x "$T/hook"
-	! SSH_HOOK=$T/hook restore "$@" || fail "it was not killed at '$step'"
+	code=0
+	SSH_HOOK=$T/hook restore "$@" || code=$?
+	expect_equal "its end at '$step', which is to be by SIGKILL" "$code" 137
 	wait_until 60 no_step_runs
 }
 

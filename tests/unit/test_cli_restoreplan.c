@@ -129,6 +129,43 @@ static void test_plain(void)
 	CHECK_EQ_INT(plan->mind.n, 1);
 }
 
+/* A token tells of which plan it is, and another plan refuses it. */
+static void test_token(void)
+{
+	static const struct {
+		const char *source;
+		uint64_t bump;
+		bool fits;
+	} cases[] = {
+	    {NULL, 1000000000, true},
+	    {NULL, 5, false},
+	    {"{'sha256': '2222222222222222222222222222222222222222222222222222222222222222'}",
+	     1000000000, false},
+	    {"{'members': [{'name': 'n1', 'peer_urls': ['https://10.0.0.1:2380']}]}", 1000000000,
+	     false},
+	};
+	struct restoreplan_wish wish = plain_wish();
+	AUTO(restoreplan_free) struct restoreplan *first = make(&wish, NULL, NULL);
+	AUTO(free) char *token = restoreplan_token(UINT64_C(0x1234), SHA, first);
+
+	CHECK(strncmp(token, "restore-0000000000001234-", 25) == 0 && strlen(token) == 33);
+	wish.token = token;
+	wish.bump_is_given = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(restoreplan_free) struct restoreplan *plan = NULL;
+
+		wish.bump_revision = cases[i].bump;
+		plan = make(&wish, NULL, cases[i].source);
+		CHECK_EQ_INT(has(&plan->against, "is of another plan"), !cases[i].fits);
+	}
+	wish.token = "restore-0000000000001234-0000000g";
+	{
+		AUTO(restoreplan_free) struct restoreplan *plan = make(&wish, NULL, NULL);
+
+		CHECK(!has(&plan->against, "is of another plan"));
+	}
+}
+
 static void test_rules(void)
 {
 	static const struct {
@@ -430,6 +467,7 @@ static void test_words(void)
 int main(void)
 {
 	test_plain();
+	test_token();
 	test_rules();
 	test_joined_by_learner();
 	test_member_lists();
