@@ -131,6 +131,7 @@ static void begin_words(struct recordstore *s, struct s3words *words, const char
 	s3words_start(words, s->options.worker, "record");
 	s3words_option(words, subcommand, NULL);
 	s3words_target(words, s->options.target);
+	s3words_owner(words, s->options.target);
 	s3words_option(words, "--s3-prefix", s->options.target->prefix);
 }
 

@@ -58,17 +58,22 @@ void s3words_target(struct s3words *w, const struct config_target *t)
 	s3words_option(w, "--attempts", ATTEMPTS);
 }
 
+void s3words_owner(struct s3words *w, const struct config_target *t)
+{
+	if (t->owner == NULL)
+		return;
+	s3words_option(w, "--owner", t->owner->id);
+	s3words_option(w, "--owner-node", t->owner->node);
+	s3words_option(w, "--owner-prefix", t->prefix);
+}
+
 void s3words_begin(struct s3words *w, const char *worker, const char *subcommand,
                    const struct config_target *t)
 {
 	s3words_start(w, worker, "s3");
 	push(w, subcommand);
 	s3words_target(w, t);
-	if (t->owner == NULL)
-		return;
-	s3words_option(w, "--owner", t->owner->id);
-	s3words_option(w, "--owner-node", t->owner->node);
-	s3words_option(w, "--owner-prefix", t->prefix);
+	s3words_owner(w, t);
 }
 
 void s3words_add(struct s3words *w, const char *word)

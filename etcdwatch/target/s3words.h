@@ -21,7 +21,10 @@ struct s3words {
 void s3words_start(struct s3words *words, const char *worker, const char *command);
 void s3words_target(struct s3words *words, const struct config_target *target);
 
-/* "put", "list", "rm", with all options of the target; then its own options with s3words_option(),
+/* That nothing is done where another cluster's objects are (worker/storeowner.h). */
+void s3words_owner(struct s3words *words, const struct config_target *target);
+
+/* "put", "list", "rm", with both; then its own options with s3words_option(),
  * and then its words with s3words_add(), of which none is taken for an option. */
 void s3words_begin(struct s3words *words, const char *worker, const char *subcommand,
                    const struct config_target *target);

@@ -5,8 +5,9 @@
  *     [--signing-key FILE]
  * record prune --cluster-id HEX --oldest-revision N
  *
- * and --s3-prefix and the options of s3target.h. While `send` works: {"reached":true} when the
- * target has all that the words say; `prune`: {"removed":SEGMENT,"node":NAME}.
+ * and --s3-prefix and the options of s3target.h and storeowner.h. While `send` works:
+ * {"reached":true} when the target has all that the words say; `prune`:
+ * {"removed":SEGMENT,"node":NAME}.
  */
 #include <errno.h>
 #include <limits.h>
@@ -23,12 +24,14 @@
 #include "etcdwatch/worker/recordsend.h"
 #include "etcdwatch/worker/result.h"
 #include "etcdwatch/worker/s3target.h"
+#include "etcdwatch/worker/storeowner.h"
 #include "etcdwatch/worker/zstdflow.h"
 
 #define LEVEL 3
 
 struct words {
 	struct s3target s3;
+	struct storeowner owner;
 	const char *prefix;
 	const char *bytes, *revision, *until_us, *known_sequence, *level, *signing_key;
 	const char *cluster_id, *oldest_revision;
@@ -50,17 +53,26 @@ static int number(const char *option, const char *text, unsigned long max, struc
 static int parse_words(struct words *w, int argc, char **argv, const struct options_entry *own,
                        size_t n_own, struct problem *problem)
 {
-	AUTO(free)
-	struct options_entry *entries = xcalloc(n_own + S3TARGET_OPTIONS + 1, sizeof(entries[0]));
+	size_t n = n_own + 1 + S3TARGET_OPTIONS + STOREOWNER_OPTIONS;
+	AUTO(free) struct options_entry *entries = xcalloc(n, sizeof(entries[0]));
 	int r;
 
 	memcpy(entries, own, n_own * sizeof(own[0]));
 	entries[n_own] = (struct options_entry){.name = "--s3-prefix", .text = &w->prefix};
 	s3target_options(&w->s3, entries + n_own + 1);
-	r = options_parse(argc, argv, entries, n_own + S3TARGET_OPTIONS + 1, 0, 0, &w->rest, problem);
+	storeowner_options(&w->owner, entries + n_own + 1 + S3TARGET_OPTIONS);
+	r = options_parse(argc, argv, entries, n, 0, 0, &w->rest, problem);
 	if (w->prefix == NULL)
 		w->prefix = "";
 	return r;
+}
+
+static int open_store(const struct words *w, bool removes, struct problem *problem,
+                      struct s3 **ret_s3)
+{
+	int r = s3target_open(&w->s3, problem, ret_s3);
+
+	return r == 0 ? storeowner_check(*ret_s3, &w->owner, removes, problem) : r;
 }
 
 /* --- send ------------------------------------------------------------------------------------- */
@@ -140,7 +152,7 @@ static int run_send(int argc, char **argv, struct words *w, struct problem *prob
 	if (r == 0)
 		r = load_key(w->signing_key, problem, &key);
 	if (r == 0)
-		r = s3target_open(&w->s3, problem, &s3);
+		r = open_store(w, false, problem, &s3);
 	w->send.s3 = s3;
 	w->send.key = key;
 	if (r == 0)
@@ -190,7 +202,7 @@ static int run_prune(int argc, char **argv, struct words *w, struct problem *pro
 		r = number("--oldest-revision", w->oldest_revision, LONG_MAX, problem, &revision);
 	rules.oldest_revision = (int64_t) revision;
 	if (r == 0)
-		r = s3target_open(&w->s3, problem, &s3);
+		r = open_store(w, true, problem, &s3);
 	if (r == 0)
 		r = recordprune_run(s3, w->prefix, &rules, problem, &n_removed);
 	if (r == 0)

@@ -33,7 +33,7 @@
 #include "etcdwatch/worker/storeowner.h"
 #include "web/s3_upload.h"
 
-#define OWN_OPTIONS 6
+#define OWN_OPTIONS 3
 #define MIB ((uint64_t) 1 << 20)
 #define PART_MIB_MAX 5120
 /* The slowest upload has ended by then. */
@@ -271,9 +271,8 @@ static int run_own(struct s3run *run)
 	AUTO(free) char *before = NULL;
 	int r;
 
-	if (run->owner.id == NULL || run->owner.prefix == NULL || run->owner.node == NULL)
-		return problem_set(&run->problem, -EINVAL, "USAGE",
-		                   "--owner, --owner-node and --owner-prefix are needed");
+	if (run->owner.id == NULL)
+		return problem_set(&run->problem, -EINVAL, "USAGE", "--owner is needed");
 	r = storeowner_take_over(run->s3, &run->owner, &run->problem, &before);
 	if (r == 0)
 		run->fields =
@@ -314,13 +313,12 @@ static const struct subcommand *find_subcommand(const char *name)
 static int parse(const struct subcommand *sub, int argc, char **argv, struct s3target *target,
                  struct options_list *words, struct s3run *run)
 {
-	struct options_entry entries[S3TARGET_OPTIONS + OWN_OPTIONS];
+	struct options_entry entries[S3TARGET_OPTIONS + STOREOWNER_OPTIONS + OWN_OPTIONS];
 	size_t n = S3TARGET_OPTIONS;
 
 	s3target_options(target, entries);
-	entries[n++] = (struct options_entry){.name = "--owner", .text = &run->owner.id};
-	entries[n++] = (struct options_entry){.name = "--owner-node", .text = &run->owner.node};
-	entries[n++] = (struct options_entry){.name = "--owner-prefix", .text = &run->owner.prefix};
+	storeowner_options(&run->owner, entries + n);
+	n += STOREOWNER_OPTIONS;
 	if (sub->option != NULL)
 		entries[n++] = (struct options_entry){.name = sub->option, .text = &run->value};
 	if (sub->takes_sha256)

@@ -22,6 +22,13 @@
 #define BYTES_MAX 4096
 #define ID_CHARS 32
 
+void storeowner_options(struct storeowner *o, struct options_entry ret[static STOREOWNER_OPTIONS])
+{
+	ret[0] = (struct options_entry){.name = "--owner", .text = &o->id};
+	ret[1] = (struct options_entry){.name = "--owner-node", .text = &o->node};
+	ret[2] = (struct options_entry){.name = "--owner-prefix", .text = &o->prefix};
+}
+
 static char *key_of(const struct storeowner *owner)
 {
 	return xasprintf("%s" NAME, owner->prefix);
@@ -156,6 +163,9 @@ static int write_and_compare(struct s3 *s3, const struct storeowner *owner, cons
 
 static int check_id(const struct storeowner *owner, struct problem *problem)
 {
+	if (owner->node == NULL || owner->prefix == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--owner goes with --owner-node and --owner-prefix");
 	if (is_id(owner->id))
 		return 0;
 	return problem_set(problem, -EAGAIN, "OWNER_UNKNOWN",

@@ -14,6 +14,7 @@
  * and those of s3target.h.
  */
 
+#include "etcdwatch/worker/options.h"
 #include "etcdwatch/worker/problem.h"
 #include "web/s3.h"
 
@@ -22,6 +23,12 @@ struct storeowner {
 	const char *node;
 	const char *prefix;
 };
+
+#define STOREOWNER_OPTIONS 3
+
+/* --owner ID --owner-node NAME --owner-prefix PREFIX, for options_parse(). */
+void storeowner_options(struct storeowner *owner,
+                        struct options_entry ret[static STOREOWNER_OPTIONS]);
 
 /* Writes the marker where there is none, and reads it back. Without the right to read it, only what
  * removes something is refused. */
