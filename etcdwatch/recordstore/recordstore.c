@@ -275,6 +275,14 @@ static void upload(struct recordstore *s)
 		child_each_line(s->child, line_cb);
 }
 
+/* Before it is known which cluster this is, nothing can be done in a store. */
+static bool may_upload(const struct recordstore *s)
+{
+	const struct config_owner *owner = s->options.target->owner;
+
+	return owner == NULL || owner->id[0] != '\0';
+}
+
 static bool is_new(const struct recordwriter_figures *f, const struct recordwriter_figures *sent)
 {
 	return f->n_segments > 0 &&
@@ -288,7 +296,9 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 	s->began_us = mono_now_us();
 	s->asked = s->options.callbacks->figures(s->options.userdata);
-	if (is_new(&s->asked, &s->sent) || s->error[0] != '\0')
+	if (!may_upload(s))
+		change_state(s, RECORDSTORE_IDLE);
+	else if (is_new(&s->asked, &s->sent) || s->error[0] != '\0')
 		upload(s);
 	else
 		prune(s);

@@ -103,3 +103,12 @@ restore --to-revision "$good" "${trust[@]}" || fail "not restored: $(cat "$T/out
 expect_equal "its revision" "$(jq -c 'select(.result) | .result.revision' "$T/out")" "$good"
 expect_equal "its HashKV" "$(jq -c 'select(.result) | .result.hashkv' "$T/out")" "$hash"
 expect_equal "the record is of" "$(jq -r 'select(.rebuilt) | .rebuilt.fetched.node' "$T/out" | tr -d 12)" n
+
+say "another cluster that shares the prefix removes nothing of it"
+before=$(store_keys site)
+! inside sw "$T/bin/etcdwatch-worker" record prune --cluster-id "$(jq -r 'select(.rebuilt) | .rebuilt.record.cluster_id' "$T/out")" \
+	--oldest-revision 999999 --endpoint "http://127.0.0.1:$STORE_SERVER_PORT" --bucket "${STORE_BUCKET[site]}" \
+	--access-key-file "$T/s3.access" --secret-key-file "$T/s3.secret" --s3-prefix cluster-a/ \
+	--owner "$(printf %032d 1)" --owner-node n9 --owner-prefix cluster-a/ >"$T/said" || fail "it was not refused"
+has_line '"error":"FOREIGN"' "$T/said" || fail "another reason: $(cat "$T/said")"
+expect_equal "what is there" "$(store_keys site)" "$before"

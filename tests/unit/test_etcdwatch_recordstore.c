@@ -66,11 +66,12 @@ static const struct config_job job = {.name = (char[]){"hourly"},
                                       .compression_level = 5,
                                       .encrypted = true,
                                       .recipients = {.items = recipients, .n = 1}};
-static const struct config_target target = {.name = (char[]){"s3"},
-                                            .endpoint = (char[]){"http://127.0.0.1:1"},
-                                            .bucket = (char[]){"b"},
-                                            .prefix = (char[]){"a/"},
-                                            .region = (char[]){"r"}};
+static struct config_owner owner = {.node = "cp-1"};
+static struct config_target target = {.name = (char[]){"s3"},
+                                      .endpoint = (char[]){"http://127.0.0.1:1"},
+                                      .bucket = (char[]){"b"},
+                                      .prefix = (char[]){"a/"},
+                                      .region = (char[]){"r"}};
 
 static struct recordstore *make(void)
 {
@@ -159,6 +160,26 @@ static void test_failure(void)
 	CHECK_EQ_INT(n_told("record send"), 1);
 }
 
+/* Nothing is done in a store before it is known whose it must be. */
+static void test_owner(void)
+{
+	AUTO(recordstore_free) struct recordstore *store = NULL;
+
+	(void) unlink(told);
+	reach(25, 350);
+	worker_says("{\"reached\":true}\n" SENT, 0);
+	target.owner = &owner;
+	store = make();
+	turn_for(EV_DEFAULT, 1300 * US_PER_MS);
+	CHECK_EQ_INT(n_told("record"), 0);
+	(void) snprintf(owner.id, sizeof(owner.id), "%032d", 7);
+	CHECK(TURN_UNTIL(EV_DEFAULT, report_of(store).objects == 1));
+	CHECK_EQ_INT(n_told("--owner 00000000000000000000000000000007 --owner-node cp-1 "
+	                    "--owner-prefix a/ --s3-prefix a/"),
+	             1);
+	target.owner = NULL;
+}
+
 static void test_pruning(void)
 {
 	AUTO(recordstore_free) struct recordstore *store = NULL;
@@ -188,6 +209,7 @@ int main(void)
 	told = xasprintf("%s/told", scratch_dir);
 	test_sending();
 	test_failure();
+	test_owner();
 	test_pruning();
 	free(worker);
 	free(told);
