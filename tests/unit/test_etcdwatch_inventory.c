@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "etcdwatch/catalog/trust.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
+#include "tests/unit/scratch.h"
 
 #define CLUSTER UINT64_C(0xcdf818194e3a8c32)
 #define FOLDER "p/cdf818194e3a8c32/"
@@ -122,11 +124,36 @@ static void test_passed_over(void)
 	CHECK_EQ_INT(inventory_odd(inv)->n, 0);
 }
 
+/* An entry that was changed after it was signed stands for nothing. */
+static void test_signature(void)
+{
+	AUTO(inventory_free) struct inventory *inv = inventory_new(&target, "a");
+	AUTO(catalog_entry_free) struct catalog_entry *good = entries_new("a", CLUSTER, 1000, 7);
+	AUTO(catalog_entry_free) struct catalog_entry *changed = entries_new("a", CLUSTER, 2000, 9);
+	AUTO(signature_key_free) struct signature_key *key = NULL;
+
+	scratch_enter();
+	CHECK_EQ_INT(signature_key_load_or_make("key", &key), 0);
+	scratch_leave();
+	trust_sign(good, key);
+	trust_sign(changed, key);
+	changed->live_keys++;
+	entries_store(inv, &target, good);
+	entries_store(inv, &target, changed);
+	inventory_finish(inv);
+	CHECK_EQ_INT(inventory_n(inv), 1);
+	CHECK(inventory_find(inv, good->id) != NULL);
+	if (CHECK_EQ_INT(inventory_odd(inv)->n, 1))
+		CHECK(strstr(inventory_odd(inv)->items[0], "its signature is wrong") != NULL);
+	CHECK_EQ_INT(inventory_strays(inv)->n, 0);
+}
+
 int main(void)
 {
 	test_keys();
 	test_whole();
 	test_halves();
 	test_passed_over();
+	test_signature();
 	return check_result();
 }
