@@ -8,8 +8,8 @@
  *   {"name": "etcd", "manifest": PATH, "held": PATH, "etcd": true}   a static pod of kubelet
  *   {"name": "etcd.service", "unit": true, "etcd": true}             a unit of systemd
  *
- * A manifest is held in the directory `stopped` next to the manifests. A unit is held by a drop-in
- * with ConditionPathExists=!HOLD. Each function may be repeated.
+ * A manifest is held in the directory `stopped` next to the manifests. restoreunit.h holds a unit.
+ * Each function may be repeated.
  */
 
 #include <jansson.h>

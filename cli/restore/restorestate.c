@@ -65,7 +65,7 @@ static int refuse_damaged(const struct restorestate *state, const char *what)
 	return CLI_FAILED;
 }
 
-static int explain(const char *what, const char *path, int r)
+int restorestate_explain(const char *what, const char *path, int r)
 {
 	(void) fprintf(stderr, "fairlead: cannot %s '%s': %s\n", what, path, strerror(-r));
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
@@ -82,7 +82,7 @@ static int read_file(struct restorestate *state)
 	if (r == -ENOENT)
 		return CLI_OK;
 	if (r < 0)
-		return explain("read", state->path, r);
+		return restorestate_explain("read", state->path, r);
 	object = json_loadb(text, len, 0, NULL);
 	if (!json_is_object(object)) {
 		json_decref(object);
@@ -119,10 +119,10 @@ static int lock(struct restorestate *state, const char *dir)
 	int r = make_dirs(dir);
 
 	if (r < 0)
-		return explain("make", dir, r);
+		return restorestate_explain("make", dir, r);
 	state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (state->lock < 0)
-		return explain("open", path, -errno);
+		return restorestate_explain("open", path, -errno);
 	if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
 		return CLI_OK;
 	(void) fputs("fairlead: another command of this restore is at work on this node: wait until "
@@ -167,7 +167,7 @@ static void note_time(struct restorestate *state)
 static int remove_file(struct restorestate *state)
 {
 	if (unlink(state->path) < 0 && errno != ENOENT)
-		return explain("remove", state->path, -errno);
+		return restorestate_explain("remove", state->path, -errno);
 	json_object_clear(state->fields);
 	state->phase = RESTORE_NONE;
 	return CLI_OK;
@@ -192,7 +192,7 @@ int restorestate_advance(struct restorestate *state, enum restore_phase phase)
 	note_time(state);
 	text = json_dumps(state->fields, JSON_INDENT(1));
 	r = file_write_atomic(state->path, text, strlen(text), 0600, FILE_DURABLE);
-	return r < 0 ? explain("write", state->path, r) : CLI_OK;
+	return r < 0 ? restorestate_explain("write", state->path, r) : CLI_OK;
 }
 
 bool restorestate_was(const struct restorestate *state, enum restore_phase phase)

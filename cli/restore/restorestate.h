@@ -5,7 +5,7 @@
  * A node's part in a restore of the whole cluster, in a file that outlives a loss of power:
  *
  *   DIR/state.json   the phase (restoredecide.h), and what the next step has to know
- *   DIR/hold         while it is there, systemd does not start etcd (restoreservice.h)
+ *   DIR/hold-UNIT    while it is there, systemd does not start that unit (restoreunit.h)
  *
  * This module alone writes the first one. DIR is for root; it is locked while a state is open.
  */
@@ -16,7 +16,6 @@
 #include "cli/restore/restoredecide.h"
 
 #define RESTORESTATE_DIR "/var/lib/fairlead/restore"
-#define RESTORESTATE_HOLD RESTORESTATE_DIR "/hold"
 
 struct restorestate {
 	enum restore_phase phase;
@@ -45,3 +44,6 @@ bool restorestate_was(const struct restorestate *state, enum restore_phase phase
 
 /* What `restore status` prints: the fields, and the phase. To be freed. */
 json_t *restorestate_json(const struct restorestate *state);
+
+/* Prints "cannot WHAT 'PATH'" with the error; the exit code for it. */
+int restorestate_explain(const char *what, const char *path, int r);

@@ -78,7 +78,7 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-static int sync_directory_of(const char *path)
+int file_sync_directory_of(const char *path)
 {
 	AUTO(free) char *copy = xstrdup(path);
 	AUTO(close) int fd = -1;
@@ -127,5 +127,5 @@ int file_write_atomic(const char *path, const void *data, size_t len, mode_t mod
 		(void) unlink(temporary);
 		return r;
 	}
-	return durability == FILE_DURABLE ? sync_directory_of(path) : 0;
+	return durability == FILE_DURABLE ? file_sync_directory_of(path) : 0;
 }

@@ -27,3 +27,6 @@ enum file_durability {
  * it was. */
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
                       enum file_durability durability);
+
+/* fsync(2) of the directory that the path is in, so that a rename or a removal there lasts. */
+int file_sync_directory_of(const char *path);

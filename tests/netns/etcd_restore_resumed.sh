@@ -26,8 +26,9 @@ node_prepare() { # NODE
 	YAML
 }
 
+# The unit without its suffix, as systemctl takes it.
 restore() { # ARGUMENT...
-	docs-node cp-1 fairlead -o json etcd restore --nodes cp-1,cp-2,cp-3 --yes "$@" >"$T/done" 2>"$T/steps"
+	docs-node cp-1 fairlead -o json etcd restore --nodes cp-1,cp-2,cp-3 --unit etcd --yes "$@" >"$T/done" 2>"$T/steps"
 }
 
 show_steps() {
@@ -74,14 +75,26 @@ phases() {
 }
 
 etcd_runs() { # NODE
-	[[ -e $T/disk-$1/etcd.pid ]] && kill -0 "$(<"$T/disk-$1/etcd.pid")" 2>/dev/null
+	service_runs "$1" etcd
+}
+
+service_runs() { # NODE SERVICE
+	[[ -e $T/disk-$1/$2.pid ]] && kill -0 "$(<"$T/disk-$1/$2.pid")" 2>/dev/null
+}
+
+# Enabled, and not running: it has failed, or waits for its next start.
+api_server_prepare() { # NODE
+	local units=$T/disk-$1/etc/systemd/system
+	mkdir -p "$units/multi-user.target.wants"
+	printf '[Service]\nExecStart=sleep infinity\n' >"$units/kube-apiserver.service"
+	ln -s ../kube-apiserver.service "$units/multi-user.target.wants/"
 }
 
 # Power is lost and comes back: what is enabled is started.
 rebooted() { # NODE
 	! etcd_runs "$1" || kill -KILL "$(<"$T/disk-$1/etcd.pid")"
 	rm -f "$T/disk-$1/etcd.pid"
-	docs-node "$1" systemctl start etcd
+	docs-node "$1" systemctl start etcd kube-apiserver
 }
 
 keys() {
@@ -101,6 +114,7 @@ etcd_binaries
 docs_nodes_up
 for node in "${NODES[@]}"; do
 	node_prepare "$node"
+	api_server_prepare "$node"
 	docs-node "$node" systemctl start etcd
 done
 wait_until 30 etcd_is_healthy
@@ -124,6 +138,11 @@ expect "it says what it needs" grep -q "repeat the command with the snapshot and
 say "back, from where some are stopped and some are not"
 killed_at before stop --resume /root/snapshot.db
 expect "cp-3 is stopped" eval '! etcd_runs cp-3'
+touch "$T/disk-cp-2/drop-ins-unread"
+! restore --resume || fail "cp-2 was stopped, and cannot be held"
+expect "it says why" grep -q "systemd does not read '.*kube-apiserver.service.d/.*'" "$T/steps"
+expect "cp-2 is not stopped" etcd_runs cp-2
+rm "$T/disk-cp-2/drop-ins-unread"
 restore --back || fail "no way back: $(cat "$T/steps")"
 wait_until 30 etcd_is_healthy
 expect_equal "phases" "$(phases)" "none none none"
@@ -151,7 +170,7 @@ killed_at after prepare /root/snapshot.db
 killed_at after stop --resume
 expect "no etcd runs" eval '! etcd_runs cp-1 && ! etcd_runs cp-2 && ! etcd_runs cp-3'
 rebooted cp-3
-expect "cp-3 is held" eval '! etcd_runs cp-3'
+expect "cp-3 is held" eval '! etcd_runs cp-3 && ! service_runs cp-3 kube-apiserver'
 killed_at before exchange --resume
 rebooted cp-2
 expect "cp-2 is held" eval '! etcd_runs cp-2'
@@ -164,12 +183,14 @@ expect "it says why" grep -q "there is no way back" "$T/steps"
 killed_at before finish --resume
 rebooted cp-2
 expect "the new etcd comes up by itself" etcd_runs cp-2
+expect "its API server is held until all members are healthy" eval '! service_runs cp-2 kube-apiserver'
 restore --resume || fail "not resumed: $(cat "$T/steps")"
 expect_equal "phases" "$(phases)" "done done done"
 wait_until 30 etcd_is_healthy
 for node in "${NODES[@]}"; do
 	expect_equal "the cluster of $node" "$(etcd_cluster_id "$node")" "$(jq -r 'select(.result).result.cluster_id' "$T/done")"
-	expect "nothing holds etcd on $node" eval '[[ ! -e $T/disk-$node/etc/systemd/system/etcd.service.d && ! -e $T/disk-$node/var/lib/fairlead/restore/hold ]]'
+	expect "the API server of $node runs" service_runs "$node" kube-apiserver
+	expect "nothing holds a service of $node" eval '! compgen -G "$T/disk-$node/etc/systemd/system/*.d/90-fairlead*" && ! compgen -G "$T/disk-$node/var/lib/fairlead/restore/hold*"'
 done
 expect_equal "keys" "$(keys)" 20
 restore --resume || fail "not repeated: $(cat "$T/steps")"
