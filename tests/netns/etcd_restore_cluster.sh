@@ -87,6 +87,14 @@ restore() { # ARGUMENT...
 	cat "$T/steps" >>"$LOG_DIR/steps.log"
 }
 
+# In whole seconds, from the last stop of an old member to the first start of a new one.
+pause_s() { # NODE...
+	local node
+	for node in "$@"; do
+		jq -r '.times | .stopped, .started | sub("Z?$"; "Z") | fromdate' "$T/disk-$node/var/lib/fairlead/restore/state.json"
+	done | awk 'NR % 2 { if ($1 > stop) stop = $1; next } !start || $1 < start { start = $1 } END { print start - stop }'
+}
+
 owner_is_seen() {
 	held_by_one && inside cl ping -c 1 -W 1 "$VIP"
 }
@@ -168,6 +176,8 @@ expect "it says what to do" grep -q -- "--without" "$T/out"
 expect_equal "keys" "$(keys_of cp-2)" 30
 restoring=$STEP
 restore --nodes all --without 10.86.0.13 /root/snapshot.db
+# 2.86 s with the default window, between moments that are written in whole seconds.
+expect "the fence of cp-3 was waited for" test "$(pause_s cp-1 cp-2)" -ge 2
 is_one_cluster cp-1 cp-2 || fail "they are not the cluster of the plan: $(cat "$T/done")"
 for node in cp-1 cp-2; do
 	expect_equal "keys of $node" "$(keys_of "$node")" 20
