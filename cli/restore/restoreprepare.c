@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "cli/common/table.h"
+#include "cli/restore/restorepresent.h"
 #include "cli/restore/restoreservice.h"
 
 #define BUFFER_BYTES ((size_t) 1 << 20)
@@ -174,6 +175,14 @@ static int check_living(struct restoring *r)
 	return code;
 }
 
+/* Of a node without an old database there is nothing to compare. */
+static void compare_with_present(struct restoring *r)
+{
+	if (r->plan->cluster != NULL)
+		restorepresent_check(json_object_get(r->host, "members"), r->plan->cluster,
+		                     &r->options.without, &r->plan->against);
+}
+
 static int make(struct restoring *r, json_t **ret_made)
 {
 	struct texts words = {0};
@@ -192,6 +201,8 @@ static int prepare(struct restoring *r, struct restorestate *state)
 	json_t *services = restoreprepare_services(r);
 	int code = services != NULL ? restoring_plan(r) : CLI_FAILED;
 
+	if (code == CLI_OK)
+		compare_with_present(r);
 	if (code == CLI_OK && r->plan->against.n > 0)
 		code = refuse(r->plan);
 	if (code == CLI_OK)

@@ -17,6 +17,7 @@
 #include "base/mono.h"
 #include "cli/cli.h"
 #include "cli/restore/restoreprepare.h"
+#include "cli/restore/restorepresent.h"
 #include "cli/restore/restoreservice.h"
 #include "cli/restore/restorestate.h"
 
@@ -150,6 +151,33 @@ static int step_stop(struct stepping *s)
 	return code == CLI_OK ? advance(s, RESTORE_STOPPED) : code;
 }
 
+/* Again, once the old database is settled: a member may have joined since `prepare`. */
+static int check_present(const struct stepping *s)
+{
+	AUTO(newcluster_free) struct newcluster *cluster = NULL;
+	AUTO(free)
+	char *why = newcluster_parse(text_of(s, "initial_cluster"), text_of(s, "token"), &cluster);
+	const json_t *left_out = json_object_get(s->state->fields, "without");
+	struct texts without = {0}, against = {0};
+	bool is_good;
+
+	for (size_t i = 0; i < json_array_size(left_out); i++)
+		texts_add(&without, "%s", json_string_value(json_array_get(left_out, i)));
+	if (cluster != NULL)
+		restorepresent_check(json_object_get(s->r->host, "members"), cluster, &without, &against);
+	else
+		texts_add(&against, "%s", why);
+	for (size_t i = 0; i < against.n; i++) {
+		(void) fputs("fairlead: ", stderr);
+		table_print_safe(stderr, against.items[i]);
+		(void) fputs("; --back returns to the old cluster\n", stderr);
+	}
+	is_good = against.n == 0;
+	texts_fini(&without);
+	texts_fini(&against);
+	return is_good ? CLI_OK : CLI_FAILED;
+}
+
 static int step_exchange(struct stepping *s)
 {
 	int code = CLI_OK;
@@ -163,6 +191,8 @@ static int step_exchange(struct stepping *s)
 		               runs_still(s));
 		code = CLI_FAILED;
 	}
+	if (code == CLI_OK)
+		code = check_present(s);
 	if (code == CLI_OK)
 		code = exchange(s, "put");
 	return code == CLI_OK ? advance(s, RESTORE_EXCHANGED) : code;

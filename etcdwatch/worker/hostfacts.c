@@ -5,12 +5,14 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -20,9 +22,12 @@
 #include "base/fileio.h"
 #include "base/jsonval.h"
 #include "base/mem.h"
+#include "bolt/dbinfo.h"
+#include "etcdwatch/worker/membersjson.h"
 
 #define MANIFEST_BYTES_MAX ((size_t) 1 << 20)
 #define HOST_MAX 256
+#define READ_TRIES 10
 
 /* --- who it is -------------------------------------------------------------------------------- */
 
@@ -159,4 +164,36 @@ json_t *hostfacts_manifests(const char *directory, const char *data_dir)
 	}
 	(void) closedir(stream);
 	return array;
+}
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+static int read_members(const char *db, json_t **ret_members)
+{
+	AUTO(dbinfo_free) struct dbinfo *info = NULL;
+	AUTO(bolt_close) struct bolt *bolt = NULL;
+	AUTO(close) int fd = open(db, O_RDONLY | O_CLOEXEC);
+	struct bolt_fault fault;
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	r = bolt_open(fd, (uint64_t) st.st_size, &fault, &bolt);
+	if (r == 0)
+		r = dbinfo_read(bolt, &info);
+	if (r == 0)
+		*ret_members = membersjson_make(info);
+	return r;
+}
+
+/* A transaction that ends meanwhile may reuse pages that were just read, which shows as damage. */
+json_t *hostfacts_members(const char *db)
+{
+	json_t *members = NULL;
+	int r = -EBADMSG;
+
+	for (unsigned i = 0; r == -EBADMSG && i < READ_TRIES; i++)
+		r = read_members(db, &members);
+	return r == 0 ? members : json_null();
 }

@@ -19,3 +19,7 @@ json_t *hostfacts_peers(const char *urls);
 /* The paths of those files in a directory of static pods that name the data directory. An empty
  * array when there is no such directory. */
 json_t *hostfacts_manifests(const char *directory, const char *data_dir);
+
+/* The members in a database of etcd, as membersjson.h has them; null: it cannot be read. etcd may
+ * be writing to it. */
+json_t *hostfacts_members(const char *db);

@@ -123,6 +123,12 @@ ETCD_AT=cp-1 etcd_ctl snapshot save "$T/disk-cp-1/root/snapshot.db" >/dev/null
 put 21 25
 old=$(etcd_cluster_id cp-1)
 
+say "the plan is of cp-1 alone, and the cluster has two members more"
+! docs-node cp-1 fairlead etcd restore --nodes cp-1 --yes --initial-cluster cp-1=https://10.86.0.11:2380 \
+	/root/snapshot.db >"$T/out" 2>&1 || fail "cp-1 was restored as a second cluster"
+expect "it says who would go on" grep -q "'cp-3' at https://10.86.0.13:2380 is in the present cluster and not in the plan" "$T/out"
+expect "nothing was stopped" etcd_is_healthy
+
 say "killed while it prepares: etcd runs on, and another restore is refused"
 killed_at before prepare /root/snapshot.db
 expect "the old cluster is healthy" etcd_is_healthy
