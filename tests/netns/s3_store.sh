@@ -194,6 +194,7 @@ say "TLS: only with the authority that signed the server's certificate"
 pki_authority s3-ca
 pki_authority other-ca
 pki_issue s3 s3-ca s3.test DNS:s3.test,DNS:bucket.s3.test
+pki_issue far s3-ca far.test DNS:far.test
 mkdir -p "$T/nginx"
 cat >"$T/nginx/nginx.conf" <<-CONF
 	daemon off; user root; worker_processes 1; pid $T/nginx/pid; error_log stderr warn;
@@ -205,6 +206,11 @@ cat >"$T/nginx/nginx.conf" <<-CONF
 		server {
 			listen 127.0.0.1:8443 ssl;
 			ssl_certificate $PKI/s3.crt; ssl_certificate_key $PKI/s3.key;
+			location / { proxy_pass http://127.0.0.1:$S3_PORT; proxy_set_header Host \$http_host; }
+		}
+		server {
+			listen 127.0.0.1:8444 ssl;
+			ssl_certificate $PKI/far.crt; ssl_certificate_key $PKI/far.key;
 			location / { proxy_pass http://127.0.0.1:$S3_PORT; proxy_set_header Host \$http_host; }
 		}
 	}
@@ -240,28 +246,22 @@ say "through a proxy, which alone knows the host's address; and where it does no
 "$ROOT/tests/s3/proxy" 3128 far.test=127.0.0.1 >"$LOG_DIR/proxy.log" 2>&1 &
 PID[proxy]=$!
 wait_until 5 log_says proxy '^ready$'
-pki_issue far s3-ca far.test DNS:far.test
-sed -i "s|ssl_certificate .*|ssl_certificate $PKI/far.crt; ssl_certificate_key $PKI/far.key;|" \
-	"$T/nginx/nginx.conf"
-kill -HUP "${PID[nginx]}"
-wait_until 5 openssl s_client -connect 127.0.0.1:8443 -verify_hostname far.test -verify_return_error \
-	-CAfile "$PKI/s3-ca.crt" -brief </dev/null
-ENDPOINT=https://far.test:8443
+ENDPOINT=https://far.test:8444
 S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --proxy http://127.0.0.1:3128)
 s3 put file tls/proxied --part-size 5
 expect_ok "put" parts=2
 S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --attempts 1)
 s3 check
 expect_error "without the proxy" S3_UNREACHABLE far.test
-ENDPOINT=https://elsewhere.test:8443
+ENDPOINT=https://elsewhere.test:8444
 S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --proxy http://127.0.0.1:3128 --attempts 1)
 s3 check
 expect_error "a host that the proxy refuses" S3_CUT 403
-log_says proxy '^CONNECT far.test:8443 ' || fail "the proxy was not asked"
+log_says proxy '^CONNECT far.test:8444 ' || fail "the proxy was not asked"
 
 say "a server that does not know of encryption is not taken for one that encrypts"
 openssl rand -base64 32 >customer.key
-ENDPOINT=https://far.test:8443
+ENDPOINT=https://far.test:8444
 S3_OPTIONS=(--ca-file "$PKI/s3-ca.crt" --proxy http://127.0.0.1:3128)
 s3 put file tls/encrypted --customer-key-file customer.key
 expect_error "with our key" S3_REFUSED
