@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/cli.h"
+#include "cli/common/table.h"
 #include "cli/restore/restoreprepare.h"
 #include "cli/restore/restorepresent.h"
 #include "cli/restore/restoreservice.h"
