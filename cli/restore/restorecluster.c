@@ -48,6 +48,7 @@ struct acting {
 	struct texts options;
 	struct texts without;
 	const char *data_dir;
+	char *plan;   /* of this command (restoreprepare_plan()); NULL: without a snapshot */
 	int64_t stopped_us; /* when all were first seen stopped; 0: not yet */
 	json_t *health;     /* by node: what its member said last */
 };
@@ -205,12 +206,17 @@ static int begin(struct acting *a)
 		return code;
 	make_options(a);
 	texts_add_all(&a->without, &o->without);
+	if (a->r->plan != NULL)
+		a->plan = restoreprepare_plan(text_of(a->r->found, "sha256"), a->r->plan->bump_revision,
+		                              a->r->plan->initial_cluster);
 	a->nodes = (struct restorenodes){
 	    .remote = a->remote,
 	    .cluster = a->cluster,
 	    .initial_cluster =
 	        a->r->plan != NULL ? a->r->plan->initial_cluster : o->wish.initial_cluster,
 	    .token = o->wish.token,
+	    .plan = a->plan,
+	    .go_back = o->back,
 	    .options = &a->options,
 	};
 	return restorenodes_init(&a->nodes, &a->r->cli, &a->without);
@@ -396,10 +402,11 @@ static int wait_for_health(struct acting *a, uint64_t who)
 			break;
 		nap();
 	}
-	(void) fprintf(stderr,
-	               "fairlead: %s is not healthy: %s; see the log of etcd there, then "
-	               "repeat the command with --resume\n",
-	               restorenodes_name(&a->nodes, member), why);
+	(void) fputs("fairlead: ", stderr);
+	table_print_safe(stderr, restorenodes_name(&a->nodes, member));
+	(void) fputs(" is not healthy: ", stderr);
+	table_print_safe(stderr, why);
+	(void) fputs("; see the log of etcd there, then repeat the command with --resume\n", stderr);
 	return CLI_FAILED;
 }
 
@@ -435,7 +442,10 @@ static int act(struct acting *a, const struct restoredecide *next)
 		return prepare(a, next->who);
 	if (next->step == RESTORE_START)
 		code = wait_for_vips(a);
+	/* A start may have been interrupted when its phase was written. */
 	if (next->step == RESTORE_FINISH)
+		code = step(a, next->who, steps[RESTORE_START].words);
+	if (next->step == RESTORE_FINISH && code == CLI_OK)
 		code = wait_for_health(a, next->who);
 	return code == CLI_OK ? step(a, next->who, steps[next->step].words) : code;
 }
@@ -461,6 +471,11 @@ static int refuse(const struct acting *a, const struct restoredecide *next)
 		why = "has started etcd with the new data, so there is no way back: a client may have "
 		      "written to it. Continue with --resume; the old data stays in "
 		      "*.before-restore-*";
+		break;
+	case RESTORE_FORGOTTEN:
+		why = "knows of no restore, and another node has started etcd with the new data: restored "
+		      "once more, this member would forget what it acknowledged. Replace it: etcdctl "
+		      "member remove, member add";
 		break;
 	case RESTORE_PREPARE:
 	case RESTORE_STOP:
@@ -542,6 +557,12 @@ static int run(struct acting *a)
 	if (code != CLI_OK || a->is_over)
 		return code;
 	next = restorenodes_next(&a->nodes, o->back);
+	if (next.step == RESTORE_NOTHING && !o->resume && !o->back) {
+		(void) fputs("fairlead: the restore of this token is done already on all nodes: leave "
+		             "--token away, or choose another one\n",
+		             stderr);
+		return CLI_FAILED;
+	}
 	restorecluster_print_plan(a->r, &a->nodes, &a->without);
 	if (next.step > RESTORE_NOTHING)
 		return refuse(a, &next);
@@ -567,6 +588,7 @@ int restorecluster_run(struct restoring *r)
 	json_decref(a.health);
 	texts_fini(&a.options);
 	texts_fini(&a.without);
+	free(a.plan);
 	/* The options borrow from it. */
 	restoring_clean_up(r);
 	json_decref(a.state);

@@ -73,6 +73,13 @@ static const struct rule {
       {TO(RETURNED), RESTORE_REVIVE},
 };
 
+/* A member that is restored once more forgets what it has acknowledged since, and may vote twice. */
+static bool may_have_forgotten(const struct restoredecide_node *nodes, size_t n, uint64_t *ret_who)
+{
+	*ret_who = those_in(nodes, n, TO(NONE));
+	return *ret_who != 0 && those_in(nodes, n, TO(STARTED) | TO(DONE)) != 0;
+}
+
 /* The first rule that is for any node. */
 static struct restoredecide first_of(const struct rule *rules, size_t n_rules,
                                      const struct restoredecide_node *nodes, size_t n)
@@ -89,7 +96,7 @@ static struct restoredecide first_of(const struct rule *rules, size_t n_rules,
 struct restoredecide restoredecide_next(const struct restoredecide_node *nodes, size_t n,
                                         bool go_back)
 {
-	uint64_t unreached = 0, excused = 0;
+	uint64_t unreached = 0, excused = 0, forgotten;
 	size_t n_excused = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -104,6 +111,8 @@ struct restoredecide restoredecide_next(const struct restoredecide_node *nodes, 
 		return (struct restoredecide){.step = RESTORE_NO_MAJORITY, .who = excused};
 	if (unreached != 0)
 		return (struct restoredecide){.step = RESTORE_UNREACHED, .who = unreached};
+	if (!go_back && may_have_forgotten(nodes, n, &forgotten))
+		return (struct restoredecide){.step = RESTORE_FORGOTTEN, .who = forgotten};
 	return go_back ? first_of(backward, ARRAY_SIZE(backward), nodes, n)
 	               : first_of(forward, ARRAY_SIZE(forward), nodes, n);
 }

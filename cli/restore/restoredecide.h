@@ -52,6 +52,7 @@ enum restore_step {
 	RESTORE_NO_MAJORITY, /* too few members take part */
 	RESTORE_GOING_BACK,  /* they are on the way back */
 	RESTORE_TOO_LATE,    /* they may have run the new etcd: there is no way back */
+	RESTORE_FORGOTTEN,   /* they know of no restore, and others may have run the new etcd */
 };
 
 #define RESTORE_NODES_MAX 64

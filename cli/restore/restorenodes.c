@@ -242,6 +242,49 @@ static int refuse_other(const struct restorenode *node, const json_t *state)
 	return CLI_FAILED;
 }
 
+/* Members of one token and different snapshots are one cluster to etcd, with different data. */
+static int check_plans(const struct restorenodes *nodes)
+{
+	const char *plan = nodes->plan;
+
+	for (size_t i = 0; i < nodes->n; i++) {
+		const struct restorenode *node = &nodes->nodes[i];
+		const char *own = text_of(json_object_get(node->survey, "state"), "plan");
+
+		if (!node->reached || node->phase == RESTORE_NONE)
+			continue;
+		plan = plan != NULL ? plan : own;
+		if (strcmp(own, plan) == 0)
+			continue;
+		say(node->name, "this restore was prepared there from another snapshot, or with other "
+		                "members or another revision: name that snapshot, or go back with --back");
+		return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
+static bool is_beyond_prepared(const struct restorenode *node)
+{
+	return node->reached && node->phase > RESTORE_PREPARED && node->phase != RESTORE_DONE;
+}
+
+/* One that missed a restore must not bring the old cluster back next to what came of it. */
+static int check_way_back(const struct restorenodes *nodes)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < nodes->n; i++)
+		any |= is_beyond_prepared(&nodes->nodes[i]);
+	for (size_t i = 0; nodes->go_back && any && i < nodes->n; i++) {
+		if (!nodes->nodes[i].reached || !nodes->nodes[i].did_another)
+			continue;
+		say(nodes->nodes[i].name, "another restore was completed there: going back would start the "
+		                          "old cluster next to the new one");
+		return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
 /* A restore that is done is none that concerns this one. */
 static int read_state(const struct restorenodes *nodes, struct restorenode *node)
 {
@@ -253,10 +296,13 @@ static int read_state(const struct restorenodes *nodes, struct restorenode *node
 		say(node->name, "its answer has no phase: is fairlead of the same version there?");
 		return CLI_FAILED;
 	}
+	node->did_another = false;
 	if (phase != RESTORE_NONE && strcmp(text_of(state, "token"), nodes->token) == 0)
 		node->phase = phase;
 	else if (phase != RESTORE_NONE && phase != RESTORE_DONE)
 		return refuse_other(node, state);
+	else
+		node->did_another = phase == RESTORE_DONE;
 	return CLI_OK;
 }
 
@@ -357,7 +403,11 @@ int restorenodes_survey(struct restorenodes *nodes)
 	}
 	remote_answers_fini(answers, nodes->n);
 	texts_fini(&words);
-	return code == CLI_OK ? check_members(nodes) : code;
+	if (code == CLI_OK)
+		code = check_members(nodes);
+	if (code == CLI_OK)
+		code = check_plans(nodes);
+	return code == CLI_OK ? check_way_back(nodes) : code;
 }
 
 struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go_back)

@@ -21,6 +21,7 @@ struct restorenode {
 	size_t member; /* of the cluster; SIZE_MAX: not known yet */
 	bool reached;
 	enum restore_phase phase; /* in this restore */
+	bool did_another;         /* its state is of another restore, which is done */
 	json_t *survey;           /* the last answer; NULL: none */
 	char *why;                /* it was not reached; NULL */
 };
@@ -31,6 +32,8 @@ struct restorenodes {
 	const struct newcluster *cluster;
 	const char *initial_cluster;
 	const char *token;
+	const char *plan; /* of this command, as the states have it; NULL: whatever they have */
+	bool go_back;
 	const struct texts *options; /* for each step: where etcd is on a node */
 	struct restorenode *nodes;
 	size_t n;
@@ -45,8 +48,8 @@ int restorenodes_init(struct restorenodes *nodes, const struct cli *cli,
                       const struct texts *without);
 void restorenodes_fini(struct restorenodes *nodes);
 
-/* Asks all. Refused where two are the same member, one is of another restore, or a member has no
- * node and is not excused. One that is not reached is no error. */
+/* Asks all. Refused where two are the same member, one is of another restore or was prepared by
+ * another plan, or a member has no node and is not excused. One that is not reached is no error. */
 int restorenodes_survey(struct restorenodes *nodes);
 
 struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go_back);

@@ -121,6 +121,7 @@ wait_until 30 etcd_is_healthy
 put 1 20
 ETCD_AT=cp-1 etcd_ctl snapshot save "$T/disk-cp-1/root/snapshot.db" >/dev/null
 put 21 25
+ETCD_AT=cp-1 etcd_ctl snapshot save "$T/disk-cp-1/root/later.db" >/dev/null
 old=$(etcd_cluster_id cp-1)
 
 say "the plan is of cp-1 alone, and the cluster has two members more"
@@ -130,14 +131,21 @@ expect "it says who would go on" grep -q "'cp-3' at https://10.86.0.13:2380 is i
 expect "nothing was stopped" etcd_is_healthy
 
 say "killed while it prepares: etcd runs on, and another restore is refused"
-killed_at before prepare /root/snapshot.db
+# A token of an operator says nothing of the plan that it is of.
+killed_at before prepare --token mine /root/snapshot.db
 expect "the old cluster is healthy" etcd_is_healthy
 ! restore /root/snapshot.db || fail "another restore was not refused"
-expect "it says of which" grep -q "the restore 'restore-.*' is under way there ('prepared')" "$T/steps"
+expect "it says of which" grep -q "the restore 'mine' is under way there ('prepared')" "$T/steps"
 ! docs-node cp-3 fairlead etcd restore /root/snapshot.db >"$T/out" 2>&1 || fail "another one of cp-3 alone was not refused"
 expect "nor of one node" grep -q "is under way on this node" "$T/out"
 ! docs-node cp-3 fairlead etcd restore step stop --token other >"$T/out" 2>&1 || fail "another token was not refused"
 expect "its token counts" grep -q "not of 'other'" "$T/out"
+before=$(phases)
+! restore --resume /root/later.db || fail "resumed with another snapshot"
+expect "it says so" grep -q "prepared there from another snapshot" "$T/steps"
+! restore --token mine /root/later.db || fail "prepared from two snapshots"
+expect "it says where" grep -q "prepared there from another snapshot" "$T/steps"
+expect_equal "phases" "$(phases)" "$before"
 ! restore --resume || fail "resumed without the snapshot"
 expect "it says what it needs" grep -q "repeat the command with the snapshot and --resume" "$T/steps"
 
@@ -190,6 +198,8 @@ killed_at before finish --resume
 rebooted cp-2
 expect "the new etcd comes up by itself" etcd_runs cp-2
 expect "its API server is held until all members are healthy" eval '! service_runs cp-2 kube-apiserver'
+# As if its start had been interrupted when the phase was written.
+kill -KILL "$(<"$T/disk-cp-2/etcd.pid")"
 restore --resume || fail "not resumed: $(cat "$T/steps")"
 expect_equal "phases" "$(phases)" "done done done"
 wait_until 30 etcd_is_healthy
@@ -200,3 +210,6 @@ for node in "${NODES[@]}"; do
 done
 expect_equal "keys" "$(keys)" 20
 restore --resume || fail "not repeated: $(cat "$T/steps")"
+token=$(docs-node cp-3 fairlead -o json etcd restore status | jq -r .token)
+! restore --token "$token" /root/snapshot.db || fail "a token was used again"
+expect "it says so" grep -q "done already on all nodes" "$T/steps"

@@ -80,6 +80,7 @@ static enum restore_phase after(enum restore_step step)
 	case RESTORE_NO_MAJORITY:
 	case RESTORE_GOING_BACK:
 	case RESTORE_TOO_LATE:
+	case RESTORE_FORGOTTEN:
 		break;
 	}
 	return RESTORE_N_PHASES;
@@ -102,6 +103,8 @@ static void test_all_combinations(void)
 			CHECK_EQ_INT(count(nodes, new_may_run), 0);
 		if (next.step == RESTORE_REVIVE)
 			CHECK_EQ_INT(count(nodes, is_back), N);
+		if (next.step == RESTORE_PREPARE)
+			CHECK_EQ_INT(count(nodes, new_may_run), 0);
 		/* A step of one direction is none of the other. */
 		if (k % 2 == 1)
 			CHECK(next.step > RESTORE_FINISH);
