@@ -48,7 +48,7 @@ struct acting {
 	struct texts options;
 	struct texts without;
 	const char *data_dir;
-	char *plan;   /* of this command (restoreprepare_plan()); NULL: without a snapshot */
+	char *plan;         /* of this command (restoreprepare_plan()); NULL: without a snapshot */
 	int64_t stopped_us; /* when all were first seen stopped; 0: not yet */
 	json_t *health;     /* by node: what its member said last */
 };

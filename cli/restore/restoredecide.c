@@ -73,7 +73,8 @@ static const struct rule {
       {TO(RETURNED), RESTORE_REVIVE},
 };
 
-/* A member that is restored once more forgets what it has acknowledged since, and may vote twice. */
+/* A member that is restored once more forgets what it has acknowledged since, and may vote twice.
+ */
 static bool may_have_forgotten(const struct restoredecide_node *nodes, size_t n, uint64_t *ret_who)
 {
 	*ret_who = those_in(nodes, n, TO(NONE));

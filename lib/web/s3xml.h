@@ -11,8 +11,8 @@
 
 #define S3XML_DEPTH_MAX 8
 #define S3XML_PATH_MAX 128
-/* A key has at most 1024 bytes, of which each may be written as "%XX"; STS sets no bound for a session
- * token, and those that are in use have up to some thousand bytes. */
+/* A key has at most 1024 bytes, of which each may be written as "%XX"; STS sets no bound for a
+ * session token, and those that are in use have up to some thousand bytes. */
 #define S3XML_TEXT_MAX 16384
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer's entry point for the answers of those that give temporary keys: keys that can stand in a
- * header, or a phrase and no keys. The first byte says which form it is. */
+/* libFuzzer's entry point for the answers of those that give temporary keys: keys that can stand in
+ * a header, or a phrase and no keys. The first byte says which form it is. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
