@@ -19,7 +19,7 @@ bool recordprune_is_candidate(const struct recordprune_rules *rules,
                               const struct recordstored *stored)
 {
 	return rules->oldest_revision > 0 && stored->named.cluster_id == rules->cluster_id &&
-	       stored->named.first_revision <= rules->oldest_revision;
+	       stored->named.first_revision <= rules->oldest_revision + 1;
 }
 
 bool recordprune_goes(const struct recordprune_rules *rules, const struct recordpiece *last)

@@ -173,7 +173,7 @@ static int read_closed(const struct local *l, struct recordpiece *piece,
 		(void) snprintf(fault, RECORD_FAULT_MAX, "%s", record_reader_fault(reader));
 	else if (!cancel_is_wanted() && record_reader_tail(reader) != RECORD_TAIL_CLOSED) {
 		(void) snprintf(fault, RECORD_FAULT_MAX, "'%s' has no end", l->path);
-		r = -EBADMSG;
+		r = -ENODATA;
 	}
 	return r;
 }
@@ -194,6 +194,12 @@ static int describe(struct sending *s, struct local *l, struct recordpiece *piec
 		return problem_set(s->problem, -ECANCELED, "CANCELLED", "cancelled");
 	if (r >= 0)
 		return 0;
+	/* It was begun since the request was made, which says that all are closed. */
+	if (r == -ENODATA && s->request->open_segment[0] == '\0' && l == &s->locals[s->n - 1]) {
+		l->has.is_closed = false;
+		l->is_passed = true;
+		return 1;
+	}
 	pass_over(s, l, fault);
 	return 1;
 }
@@ -439,7 +445,7 @@ static void count(struct sending *s)
 		if (!l->has.is_closed)
 			break;
 		s->result.sent_sequence = l->named.sequence;
-		is_row = is_row && (is_done || l->is_passed);
+		is_row = is_row && is_done;
 		if (is_row)
 			s->result.known_sequence = l->named.sequence;
 	}

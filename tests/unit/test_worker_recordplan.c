@@ -97,6 +97,7 @@ static void test_prune(void)
 	    {0xc1, 1, 99, 0, true, true},
 	    {0xc1, 90, 101, 0, true, false}, /* what follows the snapshot is in it */
 	    {0xc1, 101, 150, 0, true, false},
+	    {0xc1, 101, 100, 0, true, true}, /* nothing happened */
 	    {0xc1, 1, 100, RECORDPRUNE_OPEN_US, false, false},
 	    {0xc1, 1, 100, RECORDPRUNE_OPEN_US + 1, false, true},
 	    {0xc2, 1, 100, 0, true, false},

@@ -214,6 +214,32 @@ static void test_whole(void)
 	CHECK_EQ_INT(s3memory.n, 2);
 }
 
+/* It is begun after the loop has said that all are closed: it is not damaged, and the next round
+ * uploads it. */
+static void test_begun_since(void)
+{
+	begin();
+	close_first();
+	succeeds(round_of(NULL, 0, 104));
+	CHECK_EQ_INT(result.n_passed, 0);
+	CHECK_EQ_INT(result.sent_sequence, 1);
+	CHECK_EQ_INT(s3memory.n, 2);
+	succeeds(round_of(NULL, 0, 104));
+	CHECK_EQ_INT(result.known_sequence, 1);
+	known = 1;
+	succeeds(round_of(SECOND, second.len, 105));
+	known = 0;
+	CHECK_EQ_INT(s3memory.n, 4);
+	/* A damaged one is never taken for uploaded. */
+	begin();
+	close_first();
+	first.bytes[first.len / 2] ^= 1;
+	save(&first, FIRST_NAME);
+	succeeds(round_of(SECOND, second.len, 105));
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.n_passed == 1 && result.known_sequence == 0 && result.sent_sequence == 1);
+}
+
 /* The disk was put back to an earlier time, and another history follows. */
 static void test_other_pieces(void)
 {
@@ -613,6 +639,7 @@ int main(void)
 	test_cut_off();
 	test_closed();
 	test_whole();
+	test_begun_since();
 	test_other_pieces();
 	test_fetch();
 	test_fetch_histories();
