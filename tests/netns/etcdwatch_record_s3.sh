@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # waits: for etcd, for what it is told to be uploaded, and for a store that is down
 # Two nodes upload their records, encrypted, to a store in S3. It is down for a while, and gets the rest
-# when it is back. Then keys are deleted by mistake, and all nodes are lost with their disks. A new machine
-# with only the configuration, the nodes' public keys and the identity restores the moment before the mistake
-# from the store; the HashKV is what the members had.
+# when it is back; what no snapshot there needs is removed there. Then keys are deleted by mistake, and all
+# nodes are lost with their disks. A new machine with only the configuration, the nodes' public keys and the
+# identity restores the moment before the mistake from the store; the HashKV is what the members had.
 . "$(dirname "$0")/lib-etcdwatch.sh"
 
 EW_SCHEDULE="@yearly"
@@ -32,11 +32,12 @@ revision() {
 
 start() { # NODE
 	install -d -o nobody -m 700 "$T/record-$1"
-	EW_MORE="$(store_targets site)
+	EW_MORE="$(store_targets "site={last: 1}")
 ---
 apiVersion: fairlead/v1
 kind: EtcdWatchConfig
-record: {directory: $T/record-$1, reserve: 1MiB, targets: [{job: minutely, target: site}], uploadEvery: 1s}"
+record: {directory: $T/record-$1, keep: 60s, reserve: 1MiB, targets: [{job: minutely, target: site}],
+  uploadEvery: 1s}"
 	etcdwatch_start "$1"
 }
 
@@ -60,7 +61,7 @@ start n2
 for node in n1 n2; do
 	wait_until 60 target_is "$node" site .stored 1
 done
-fill_etcd 20 100
+fill_etcd 10 100
 good=$(revision)
 for node in n1 n2; do
 	wait_until 20 target_has "$node" "$good"
@@ -75,14 +76,32 @@ fairlead n1 metrics etcdwatch |
 say "the store is down: recording goes on, and it gets the rest afterwards"
 store_shut site
 wait_until 20 target_fails n1
-fill_etcd 20 100
+fill_etcd 10 100
 good=$(revision)
 wait_until 20 eval '[[ $(record n1 .last_revision) -ge $good ]]'
 store_open site
 for node in n1 n2; do
 	wait_until 40 target_has "$node" "$good"
 done
+
+say "what no snapshot in the store needs goes from there, of both nodes"
+first=$(store_keys site | sed -n 's|/whole.json$||p' | sort -t / -k 4 | sed -n 1p)
+[[ -n $first ]] || fail "no segment was closed and uploaded"
+fill_etcd 5 100
+for node in n1 n2; do
+	fairlead "$node" etcd snapshot save >/dev/null
+done
+wait_until 20 eval '! store_keys site | has_line "^$first/"'
+wait_until 20 eval '[[ $(record n1 .targets[0].removed_objects) -gt 0 || $(record n2 .targets[0].removed_objects) -gt 0 ]]'
+fill_etcd 5 100
+good=$(revision)
+for node in n1 n2; do
+	wait_until 20 target_has "$node" "$good"
+done
 hash=$(etcd_ctl endpoint hashkv --rev "$good" --write-out json | jq '.[0].HashKV.hash')
+
+at=$(date -u +%FT%TZ)
+wait_until 3 eval '[[ $(date -u +%FT%TZ) != "$at" ]]'
 
 say "a mistake, and then all nodes are lost"
 etcd_ctl del fill/ --prefix >/dev/null
@@ -93,13 +112,14 @@ done
 for node in n1 n2; do
 	trust+=(--trust "$(fairlead "$node" -o json etcd snapshot key | jq -r .key)")
 done
+! grep -h event=record_segment_not_uploaded "$LOG_DIR"/etcdwatch-n?.log || fail "a segment was passed over"
 kill_hard etcdwatch-n1 etcdwatch-n2 etcd-n1 etcd-n2 etcd-n3
 rm -rf "$T"/record-* "$T"/snapshots-* "$T"/etcd-n*
 expect_equal "objects of the record that are not encrypted" \
 	"$(store_keys site | grep '^cluster-a/record/' | grep -cv -e '\.age$' -e '\.json$')" 0
 
 say "the moment before is restored from the store alone"
-restore --to-revision "$good" "${trust[@]}" || fail "not restored: $(cat "$T/out")"
+restore --to-time "$at" "${trust[@]}" || fail "not restored: $(cat "$T/out")"
 expect_equal "its revision" "$(jq -c 'select(.result) | .result.revision' "$T/out")" "$good"
 expect_equal "its HashKV" "$(jq -c 'select(.result) | .result.hashkv' "$T/out")" "$hash"
 expect_equal "the record is of" "$(jq -r 'select(.rebuilt) | .rebuilt.fetched.node' "$T/out" | tr -d 12)" n
