@@ -7,6 +7,7 @@
  * them, and make it fail.
  */
 
+#include <assert.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static struct s3memory {
 	size_t n;
 	unsigned n_puts, n_lists, n_gets;
 	unsigned puts_left; /* before each PUT is refused; UINT_MAX: never */
-} s3memory = {.lock = PTHREAD_MUTEX_INITIALIZER, .puts_left = UINT_MAX};
+} s3memory = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .puts_left = UINT_MAX};
 
 /* --- the bucket --------------------------------------------------------------------------------
  */
@@ -50,23 +51,27 @@ static struct s3memory_object *s3memory_find(const char *key)
 
 static void s3memory_remove(const char *key)
 {
-	struct s3memory_object *o = s3memory_find(key);
+	struct s3memory_object *o;
 
-	if (o == NULL)
-		return;
-	free(o->key);
-	free(o->data);
-	s3memory.n--;
-	memmove(o, o + 1, (size_t) (s3memory.objects + s3memory.n - o) * sizeof(*o));
+	/* The server may still be sending it, also when the client has all of it. */
+	(void) pthread_mutex_lock(&s3memory.lock);
+	o = s3memory_find(key);
+	if (o != NULL) {
+		free(o->key);
+		free(o->data);
+		s3memory.n--;
+		memmove(o, o + 1, (size_t) (s3memory.objects + s3memory.n - o) * sizeof(*o));
+	}
+	(void) pthread_mutex_unlock(&s3memory.lock);
 }
 
 static void s3memory_put(const char *key, const void *data, size_t len)
 {
 	size_t i = 0;
 
+	(void) pthread_mutex_lock(&s3memory.lock);
 	s3memory_remove(key);
-	if (!CHECK(s3memory.n < S3MEMORY_OBJECTS_MAX))
-		return;
+	assert(s3memory.n < S3MEMORY_OBJECTS_MAX);
 	while (i < s3memory.n && strcmp(s3memory.objects[i].key, key) < 0)
 		i++;
 	memmove(&s3memory.objects[i + 1], &s3memory.objects[i],
@@ -75,6 +80,7 @@ static void s3memory_put(const char *key, const void *data, size_t len)
 	    (struct s3memory_object){.key = xstrdup(key), .data = xcalloc(1, len + 1), .len = len};
 	memcpy(s3memory.objects[i].data, data, len);
 	s3memory.n++;
+	(void) pthread_mutex_unlock(&s3memory.lock);
 }
 
 static void s3memory_clear(void)
