@@ -94,13 +94,14 @@ static int note(struct restoring *r, struct restorestate *state, json_t *service
 	char *text = restoreprepare_plan(json_string_value(json_object_get(r->found, "sha256")),
 	                                 plan->bump_revision, plan->initial_cluster);
 	json_t *fields = json_pack(
-	    "{s:s, s:s, s:s, s:s, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:O, s:o}", "token",
+	    "{s:s, s:s, s:s, s:s, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:O, s:O, s:o}", "token",
 	    r->options.wish.token, "plan", text, "member", plan->self->name, "initial_cluster",
 	    plan->initial_cluster, "peer_urls", plan->peer_urls, "data_dir",
 	    json_object_get(dir, "path"), "manifests", manifests_of(r), "aside",
-	    json_object_get(made, "aside"), "inode", json_object_get(made, "inode"), "cluster_id",
-	    json_object_get(made, "cluster_id"), "member_id", json_object_get(made, "member_id"),
-	    "revision", json_object_get(made, "revision"), "services", services);
+	    json_object_get(made, "aside"), "inode", json_object_get(made, "inode"), "old_inode",
+	    json_object_get(dir, "inode"), "cluster_id", json_object_get(made, "cluster_id"),
+	    "member_id", json_object_get(made, "member_id"), "revision",
+	    json_object_get(made, "revision"), "services", services);
 	json_t *without = json_array();
 
 	if (fields == NULL) {
@@ -175,12 +176,12 @@ static int check_living(struct restoring *r)
 	return code;
 }
 
-/* Of a node without an old database there is nothing to compare. */
-static void compare_with_present(struct restoring *r)
+/* Also without a quorum now: members that do not run may start again. */
+static int check_present(struct restoring *r)
 {
-	if (r->plan->cluster != NULL)
-		restorepresent_check(json_object_get(r->host, "members"), r->plan->cluster,
-		                     &r->options.without, &r->plan->against);
+	restorepresent_check(json_object_get(r->host, "members"), r->plan->cluster, &r->options.without,
+	                     &r->plan->against);
+	return r->plan->against.n > 0 ? refuse(r->plan) : CLI_OK;
 }
 
 static int make(struct restoring *r, json_t **ret_made)
@@ -201,12 +202,12 @@ static int prepare(struct restoring *r, struct restorestate *state)
 	json_t *services = restoreprepare_services(r);
 	int code = services != NULL ? restoring_plan(r) : CLI_FAILED;
 
-	if (code == CLI_OK)
-		compare_with_present(r);
 	if (code == CLI_OK && r->plan->against.n > 0)
 		code = refuse(r->plan);
 	if (code == CLI_OK)
 		code = check_living(r);
+	if (code == CLI_OK)
+		code = check_present(r);
 	if (code == CLI_OK)
 		code = make(r, &r->result);
 	if (code == CLI_OK)

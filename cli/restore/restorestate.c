@@ -52,7 +52,9 @@ static const char *lacks(const json_t *object)
 		if (!json_is_string(json_object_get(object, texts[i])))
 			return texts[i];
 	}
-	return json_is_integer(json_object_get(object, "inode")) ? NULL : "inode";
+	if (!json_is_integer(json_object_get(object, "inode")))
+		return "inode";
+	return json_is_integer(json_object_get(object, "old_inode")) ? NULL : "old_inode";
 }
 
 static int refuse_damaged(const struct restorestate *state, const char *what)

@@ -64,6 +64,9 @@ static int exchange(struct stepping *s, const char *name)
 	texts_add(&words, "--inode");
 	texts_add(&words, "%" JSON_INTEGER_FORMAT,
 	          json_integer_value(json_object_get(s->state->fields, "inode")));
+	texts_add(&words, "--old-inode");
+	texts_add(&words, "%" JSON_INTEGER_FORMAT,
+	          json_integer_value(json_object_get(s->state->fields, "old_inode")));
 	texts_add_option(&words, "--aside", text_of(s, "aside"));
 	code = restoring_ask(s->r, &words, &last);
 	json_decref(last);

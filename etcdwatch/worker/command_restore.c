@@ -6,7 +6,7 @@
  * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT [--tool PATH]
  *     [--skip-hash-check] [--bump-revision N] [--hashkv N --hashkv-revision N]
  * restore make, as run
- * restore put|back --data-dir DIR --inode N --aside PATH
+ * restore put|back --data-dir DIR --inode N --old-inode N --aside PATH
  * restore clean --data-dir DIR
  *
  * `host` says what there is on this machine; `source` finds, unpacks and proves a snapshot, and
@@ -55,7 +55,8 @@ struct words {
 	const char *bump;
 	const char *hashkv;
 	const char *hashkv_revision;
-	const char *inode; /* of the new data directory */
+	const char *inode;     /* of the new data directory */
+	const char *old_inode; /* 0: there was none */
 	const char *aside;
 	struct options_list rest;
 };
@@ -393,28 +394,45 @@ static int run_make(const struct words *w, struct problem *problem, json_t **ret
 	return r;
 }
 
-typedef int (*exchange_fn)(struct exchange *x, uint64_t inode, const char *aside,
-                           struct problem *problem);
+/* A file system that is not mounted makes another unit of the same path. */
+static int check_unit(const struct datadir *dir, const char *aside, struct problem *problem)
+{
+	size_t len = strlen(dir->unit);
 
-static int exchange_in(const struct words *w, exchange_fn exchange, struct problem *problem,
+	if (strncmp(aside, dir->unit, len) == 0 &&
+	    strncmp(aside + len, DATADIR_ASIDE, strlen(DATADIR_ASIDE)) == 0)
+		return 0;
+	return problem_set(problem, -ENOENT, "NOT_FOUND",
+	                   "'%s' is not what was prepared, as '%s' is not next to it: mount the file "
+	                   "system of the data directory",
+	                   dir->unit, aside);
+}
+
+static int exchange_in(const struct words *w, bool is_put, struct problem *problem,
                        json_t **ret_fields)
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
-	unsigned long inode = 0;
+	unsigned long inode = 0, old = 0;
 	int r = 0;
 
-	if (w->inode == NULL || w->aside == NULL)
-		return problem_set(problem, -EINVAL, "USAGE", "--inode and --aside are needed");
+	if (w->inode == NULL || w->old_inode == NULL || w->aside == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--inode, --old-inode and --aside are needed");
 	r = options_number("--inode", w->inode, 1, LONG_MAX, &inode, problem);
+	if (r == 0)
+		r = options_number("--old-inode", w->old_inode, 0, LONG_MAX, &old, problem);
 	if (r == 0)
 		r = datadir_look(w->data_dir, problem, &dir);
 	if (r == 0)
 		r = check_dir(dir, problem);
 	if (r == 0)
+		r = check_unit(dir, w->aside, problem);
+	if (r == 0)
 		r = exchange_open(dir, problem, &x);
 	if (r == 0)
-		r = exchange(x, inode, w->aside, problem);
+		r = is_put ? exchange_put(x, inode, w->aside, problem)
+		           : exchange_back(x, inode, old, w->aside, problem);
 	if (r == 0)
 		*ret_fields = json_object();
 	return r;
@@ -422,12 +440,12 @@ static int exchange_in(const struct words *w, exchange_fn exchange, struct probl
 
 static int run_put(const struct words *w, struct problem *problem, json_t **ret_fields)
 {
-	return exchange_in(w, exchange_put, problem, ret_fields);
+	return exchange_in(w, true, problem, ret_fields);
 }
 
 static int run_back(const struct words *w, struct problem *problem, json_t **ret_fields)
 {
-	return exchange_in(w, exchange_back, problem, ret_fields);
+	return exchange_in(w, false, problem, ret_fields);
 }
 
 static int run_clean(const struct words *w, struct problem *problem, json_t **ret_fields)
@@ -474,6 +492,7 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	    {.name = "--hashkv", .text = &w->hashkv},
 	    {.name = "--hashkv-revision", .text = &w->hashkv_revision},
 	    {.name = "--inode", .text = &w->inode},
+	    {.name = "--old-inode", .text = &w->old_inode},
 	    {.name = "--aside", .text = &w->aside},
 	};
 	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS + SOURCEWORDS_OPTIONS];

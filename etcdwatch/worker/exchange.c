@@ -316,11 +316,25 @@ int exchange_put(struct exchange *x, uint64_t inode, const char *aside, struct p
 	return r < 0 ? r : exchange_commit(x, aside, problem);
 }
 
-int exchange_back(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem)
+static int refuse_back(struct exchange *x, const char *aside, struct problem *problem)
+{
+	return problem_set(
+	    problem, -ENOENT, "NOT_FOUND",
+	    "the old data directory is neither at '%s' nor at '%s': mount or move it there, "
+	    "then go back again",
+	    x->dir->unit, aside);
+}
+
+int exchange_back(struct exchange *x, uint64_t inode, uint64_t old, const char *aside,
+                  struct problem *problem)
 {
 	int r = 0;
 
-	if (inode_of(x->dir->unit) == inode && inode_of(aside) != 0 &&
+	/* Before any move, as what is at the unit may be the only data there is. */
+	if (inode_of(x->dir->unit) != old &&
+	    (old != 0 ? inode_of(aside) != old : inode_of(x->dir->unit) != inode))
+		return refuse_back(x, aside, problem);
+	if (inode_of(x->dir->unit) == inode && old != 0 &&
 	    renameat2(AT_FDCWD, aside, AT_FDCWD, x->dir->unit, RENAME_EXCHANGE) < 0 &&
 	    errno != EINVAL && errno != ENOSYS)
 		r = problem_set_errno(problem, -errno, "cannot put '%s' in the place of '%s'", aside,
@@ -329,7 +343,9 @@ int exchange_back(struct exchange *x, uint64_t inode, const char *aside, struct 
 		r = move(x->dir->unit, x->unit, RENAME_NOREPLACE, problem);
 	if (r == 0 && inode_of(aside) == inode)
 		r = move(aside, x->unit, RENAME_NOREPLACE, problem);
-	if (r == 0 && inode_of(aside) != 0 && inode_of(x->dir->unit) == 0)
+	if (r == 0 && old != 0 && inode_of(aside) == old)
 		r = move(aside, x->dir->unit, RENAME_NOREPLACE, problem);
+	if (r == 0 && inode_of(x->dir->unit) != old)
+		r = refuse_back(x, aside, problem);
 	return r < 0 ? r : sync_parent(x, problem);
 }

@@ -48,7 +48,11 @@ int exchange_seal(struct exchange *x, struct problem *problem, uint64_t *ret_ino
  */
 int exchange_commit(struct exchange *x, const char *aside, struct problem *problem);
 
-/* The same, and the way back, for a restore that another process began: `inode` is of the new
- * directory. Both may be repeated, also after one that was killed. etcd must not run. */
+/* The same for a restore that another process began; `inode` is the new directory's. May be
+ * repeated, also after a process that was killed. etcd must not run. */
 int exchange_put(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem);
-int exchange_back(struct exchange *x, uint64_t inode, const char *aside, struct problem *problem);
+
+/* The way back, likewise; `old` is the inode of the old directory, 0: there was none. Returns 0
+ * only when that one is in place again, and -ENOENT before any move where it is not found. */
+int exchange_back(struct exchange *x, uint64_t inode, uint64_t old, const char *aside,
+                  struct problem *problem);

@@ -18,9 +18,9 @@ static char *dir;
 
 static json_t *fields(void)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "token", "tok", "plan", "p", "member",
-	                 "n1", "peer_urls", "https://10.0.0.1:2380", "data_dir", "/var/lib/etcd",
-	                 "aside", "/var/lib/etcd.before", "inode", 7);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "token", "tok", "plan", "p",
+	                 "member", "n1", "peer_urls", "https://10.0.0.1:2380", "data_dir",
+	                 "/var/lib/etcd", "aside", "/var/lib/etcd.before", "inode", 7, "old_inode", 8);
 }
 
 static struct restorestate *open_state(bool to_write, int want)
@@ -78,6 +78,8 @@ static void test_damaged(void)
 	    "{\"phase\": \"stopped\"}",
 	    "{\"phase\": \"stopped\", \"token\": \"t\", \"plan\": \"p\", \"member\": \"m\", "
 	    "\"peer_urls\": \"u\", \"data_dir\": \"d\", \"aside\": \"a\", \"inode\": \"7\"}",
+	    "{\"phase\": \"stopped\", \"token\": \"t\", \"plan\": \"p\", \"member\": \"m\", "
+	    "\"peer_urls\": \"u\", \"data_dir\": \"d\", \"aside\": \"a\", \"inode\": 7}",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

@@ -251,7 +251,9 @@ static void test_two_at_once(void)
 	CHECK(second == NULL);
 }
 
-/* The new directory and the old one, by the inode of the new one. */
+static uint64_t old_inode; /* as prepare() found it */
+
+/* The new directory and the old one, by their inodes. */
 static int put_or_back(bool is_put, uint64_t inode)
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
@@ -264,7 +266,7 @@ static int put_or_back(bool is_put, uint64_t inode)
 		r = exchange_open(dir, &problem, &x);
 	if (r == 0)
 		r = is_put ? exchange_put(x, inode, aside, &problem)
-		           : exchange_back(x, inode, aside, &problem);
+		           : exchange_back(x, inode, old_inode, aside, &problem);
 	return r;
 }
 
@@ -277,6 +279,7 @@ static uint64_t prepare(void)
 
 	CHECK_EQ_INT(datadir_look("etcd", &problem, &dir), 0);
 	CHECK_EQ_INT(exchange_open(dir, &problem, &x), 0);
+	old_inode = dir->inode;
 	make_tree(exchange_new_path(x), "new");
 	CHECK_EQ_INT(exchange_seal(x, &problem, &inode), 0);
 	return inode;
@@ -327,6 +330,34 @@ static void test_there_and_back(void)
 	(void) prepare();
 	CHECK_EQ_INT(put_or_back(true, 1), -ENOENT);
 	CHECK(holds("etcd", "old"));
+}
+
+/* Success means that the old one is in place; else nothing is moved. */
+static void test_back_without_old(void)
+{
+	uint64_t inode;
+
+	reset();
+	make_tree("etcd", "old");
+	inode = prepare();
+	CHECK_EQ_INT(put_or_back(true, inode), 0);
+	(void) scratch_shell("mv " ASIDE " etcd-elsewhere");
+	CHECK_EQ_INT(put_or_back(false, inode), -ENOENT);
+	CHECK(holds("etcd", "new") && !scratch_exists("etcd.restoring/new"));
+	/* Another directory of that name. */
+	(void) scratch_shell("mkdir " ASIDE);
+	CHECK_EQ_INT(put_or_back(false, inode), -ENOENT);
+	CHECK(holds("etcd", "new"));
+	(void) scratch_shell("rmdir " ASIDE " && mv etcd-elsewhere " ASIDE);
+	CHECK_EQ_INT(put_or_back(false, inode), 0);
+	CHECK(holds("etcd", "old"));
+	/* Its file system is not mounted: there is an empty directory. */
+	(void) scratch_shell("mv etcd etcd-elsewhere && mkdir etcd");
+	CHECK_EQ_INT(put_or_back(false, inode), -ENOENT);
+	reset();
+	inode = prepare();
+	(void) scratch_shell("mkdir etcd");
+	CHECK_EQ_INT(put_or_back(false, inode), -ENOENT);
 }
 
 /* What a killed process left; the snapshot may be wanted. */
@@ -409,6 +440,7 @@ int main(void)
 	test_etcd_starts();
 	test_two_at_once();
 	test_there_and_back();
+	test_back_without_old();
 	test_clear();
 	test_look();
 	test_in_use();
