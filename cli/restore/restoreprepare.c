@@ -184,6 +184,55 @@ static int check_present(struct restoring *r)
 	return r->plan->against.n > 0 ? refuse(r->plan) : CLI_OK;
 }
 
+/* The member that runs here, asked for by the id in its database. */
+static int ask_own_member(struct restoring *r, const char *id, bool *ret_found)
+{
+	struct texts words = {0};
+	json_t *last = NULL;
+	const char *found;
+	int code;
+
+	texts_add(&words, "health");
+	texts_add_option(&words, "--member-id", id);
+	code = restoring_add_access(r, &words);
+	if (code == CLI_OK)
+		code = restoring_ask(r, &words, &last);
+	found = json_string_value(json_object_get(last, "member_id"));
+	*ret_found |= found != NULL && strcmp(found, id) == 0;
+	json_decref(last);
+	return code;
+}
+
+/* `health` needs an endpoint that is this member, and is first run when there is no way back. etcd
+ * 3.4 may list this member with several ids (restoremembers.h). */
+static int check_access(struct restoring *r)
+{
+	const json_t *members = json_object_get(r->host, "members");
+	bool is_found = false, is_asked = false;
+	int code = CLI_OK;
+
+	if (!json_is_true(json_object_get(json_object_get(r->host, "data_dir"), "in_use")))
+		return CLI_OK;
+	for (size_t i = 0; code == CLI_OK && !is_found && i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i), *urls;
+		const char *url, *id = json_string_value(json_object_get(member, "id"));
+
+		urls = json_object_get(member, "peer_urls");
+		url = json_string_value(json_array_get(urls, 0));
+		if (url == NULL || newcluster_find_url(r->plan->cluster, url) != r->plan->self)
+			continue;
+		is_asked = true;
+		code = ask_own_member(r, id, &is_found);
+	}
+	if (code != CLI_OK || is_found || !is_asked)
+		return code;
+	(void) fputs("fairlead: no endpoint of EtcdClientConfig leads to the member on this node, so "
+	             "the restored one could not be checked: add this node's own endpoint, "
+	             "https://127.0.0.1:2379\n",
+	             stderr);
+	return CLI_FAILED;
+}
+
 static int make(struct restoring *r, json_t **ret_made)
 {
 	struct texts words = {0};
@@ -208,6 +257,8 @@ static int prepare(struct restoring *r, struct restorestate *state)
 		code = check_living(r);
 	if (code == CLI_OK)
 		code = check_present(r);
+	if (code == CLI_OK)
+		code = check_access(r);
 	if (code == CLI_OK)
 		code = make(r, &r->result);
 	if (code == CLI_OK)

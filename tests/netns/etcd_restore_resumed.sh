@@ -135,6 +135,13 @@ docs-node cp-2 systemctl start etcd
 docs-node cp-3 systemctl start etcd
 wait_until 30 etcd_is_healthy
 
+say "cp-2 knows no endpoint that is its own member"
+sed -i 's/127.0.0.1:2379/10.86.0.11:2379/' "$T/disk-cp-2/etc/fairlead/config.yaml"
+! restore /root/snapshot.db || fail "cp-2 was prepared, and its member cannot be checked"
+expect "it says what to do" grep -q "add this node's own endpoint" "$T/steps"
+sed -i 's/10.86.0.11:2379/127.0.0.1:2379/' "$T/disk-cp-2/etc/fairlead/config.yaml"
+restore --back || fail "no way back: $(cat "$T/steps")"
+
 say "killed while it prepares: etcd runs on, and another restore is refused"
 # A token of an operator says nothing of the plan that it is of.
 killed_at before prepare --token mine /root/snapshot.db
