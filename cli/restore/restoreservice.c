@@ -12,12 +12,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/conf.h"
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "cli/cli.h"
 #include "cli/restore/restorestate.h"
 #include "cli/restore/restoreunit.h"
+
+#define KUBELET_CONFIG "/var/lib/kubelet/config.yaml"
+#define KUBELET_CONFIG_BYTES_MAX ((size_t) 1 << 20)
+#define KUBELET_CHECK_US (20 * US_PER_S) /* the default of fileCheckFrequency */
+#define KUBELET_START_US (3 * US_PER_S)  /* for a container that it was starting */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -38,17 +45,24 @@ char *restoreservice_stopped_dir(const char *directory)
 	                     : xasprintf("%.*s/stopped", (int) (slash - directory), directory);
 }
 
-static void add_manifest(json_t *services, const char *directory, const char *file, bool is_etcd)
+static int add_manifest(json_t *services, const char *directory, const char *file, bool is_etcd)
 {
 	AUTO(free) char *stopped = restoreservice_stopped_dir(directory);
 	AUTO(free) char *manifest = xasprintf("%s/%s", directory, file);
 	AUTO(free) char *held = xasprintf("%s/%s", stopped, file);
 
 	if (access(manifest, F_OK) != 0 && access(held, F_OK) != 0)
-		return;
+		return CLI_OK;
+	if (access(manifest, F_OK) == 0 && access(held, F_OK) == 0) {
+		(void) fprintf(stderr,
+		               "fairlead: both '%s' and '%s' exist: remove the one that is out of date\n",
+		               manifest, held);
+		return CLI_FAILED;
+	}
 	(void) json_array_append_new(services,
 	                             json_pack("{s:s, s:s, s:s, s:b}", "name", file, "manifest",
 	                                       manifest, "held", held, "etcd", (int) is_etcd));
+	return CLI_OK;
 }
 
 static void add_unit(json_t *services, const char *name, bool is_etcd)
@@ -60,18 +74,22 @@ static void add_unit(json_t *services, const char *name, bool is_etcd)
 static json_t *find_manifests(const char *directory, const json_t *manifests)
 {
 	json_t *services = json_array();
+	int code = CLI_OK;
 
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+	for (size_t i = 0; code == CLI_OK && i < ARRAY_SIZE(others); i++) {
 		AUTO(free) char *file = xasprintf("%s.yaml", others[i]);
 
-		add_manifest(services, directory, file, false);
+		code = add_manifest(services, directory, file, false);
 	}
-	for (size_t i = 0; i < json_array_size(manifests); i++) {
+	for (size_t i = 0; code == CLI_OK && i < json_array_size(manifests); i++) {
 		const char *path = json_string_value(json_array_get(manifests, i));
 
-		add_manifest(services, directory, strrchr(path, '/') + 1, true);
+		code = add_manifest(services, directory, strrchr(path, '/') + 1, true);
 	}
-	return services;
+	if (code == CLI_OK)
+		return services;
+	json_decref(services);
+	return NULL;
 }
 
 static json_t *find_units(const char *unit)
@@ -114,6 +132,9 @@ static int move_manifest(const char *from, const char *to)
 
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return restorestate_explain("make", dir, -errno);
+	r = file_sync_directory_of(dir);
+	if (r < 0)
+		return restorestate_explain("sync the directory of", dir, r);
 	/* It was moved before an interruption. */
 	if (access(from, F_OK) != 0 && access(to, F_OK) == 0)
 		return CLI_OK;
@@ -158,4 +179,33 @@ int restoreservice_release_all(const json_t *services, bool is_etcd)
 		           : move_manifest(text_of(service, "held"), text_of(service, "manifest"));
 	}
 	return code;
+}
+
+/* --- kubelet ---------------------------------------------------------------------------------- */
+
+static int64_t kubelet_check_us(void)
+{
+	AUTO(free) char *text = NULL;
+	char value[32];
+	const char *line;
+	int64_t us;
+	size_t len;
+
+	if (file_read(KUBELET_CONFIG, KUBELET_CONFIG_BYTES_MAX, &text, &len) < 0)
+		return KUBELET_CHECK_US;
+	line = strstr(text, "fileCheckFrequency:");
+	/* kubeadm writes 0s, which means the default. */
+	if (line == NULL || sscanf(line, "fileCheckFrequency: %31s", value) != 1 ||
+	    conf_parse_duration(value, &us) < 0 || us <= 0)
+		return KUBELET_CHECK_US;
+	return us;
+}
+
+int64_t restoreservice_settle_us(const json_t *services)
+{
+	for (size_t i = 0; i < json_array_size(services); i++) {
+		if (!json_is_true(json_object_get(json_array_get(services, i), "unit")))
+			return kubelet_check_us() + KUBELET_START_US;
+	}
+	return 0;
 }

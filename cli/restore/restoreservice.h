@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * The services, API servers first. `manifests` and `stopped` are the manifests of etcd in their
@@ -30,3 +31,10 @@ char *restoreservice_stopped_dir(const char *directory);
  * said what is wrong. */
 int restoreservice_hold_all(const json_t *services);
 int restoreservice_release_all(const json_t *services, bool is_etcd);
+
+/*
+ * How long no sign of etcd must have been seen before it counts as stopped. Between two starts of a
+ * static pod that fails there is none, and kubelet may start it once more until it notices that the
+ * manifest is gone, fileCheckFrequency later. 0 for units, which systemd stops at once.
+ */
+int64_t restoreservice_settle_us(const json_t *services);

@@ -99,20 +99,29 @@ static int read_file(struct restorestate *state)
 	return name != NULL ? refuse_damaged(state, name) : CLI_OK;
 }
 
+static int make_dir(const char *path, mode_t mode)
+{
+	if (mkdir(path, mode) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return file_sync_directory_of(path);
+}
+
 /* Both parents too: on a new machine no daemon has made them. */
 static int make_dirs(const char *dir)
 {
 	AUTO(free) char *path = xstrdup(dir);
+	int r;
 
 	for (char *p = path + 1; *p != '\0'; p++) {
 		if (*p != '/')
 			continue;
 		*p = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return -errno;
+		r = make_dir(path, 0755);
+		if (r < 0)
+			return r;
 		*p = '/';
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	return make_dir(path, 0700);
 }
 
 static int lock(struct restorestate *state, const char *dir)
@@ -165,11 +174,16 @@ static void note_time(struct restorestate *state)
 	(void) json_object_set_new(times, restorephase_name(state->phase), json_string(text));
 }
 
-/* A removal that a loss of power takes back is repeated, so the directory need not be synced. */
+/* Synced, as are the hold files that were removed before: etcd runs from here on. */
 static int remove_file(struct restorestate *state)
 {
+	int r;
+
 	if (unlink(state->path) < 0 && errno != ENOENT)
 		return restorestate_explain("remove", state->path, -errno);
+	r = file_sync_directory_of(state->path);
+	if (r < 0)
+		return restorestate_explain("sync the directory of", state->path, r);
 	json_object_clear(state->fields);
 	state->phase = RESTORE_NONE;
 	return CLI_OK;

@@ -115,16 +115,21 @@ static const char *runs_still(const struct stepping *s)
 static int wait_until_stopped(struct stepping *s)
 {
 	const struct timespec nap = {.tv_nsec = STOP_POLL_MS * 1000000L};
-	int64_t deadline_us = mono_now_us() + STOP_TIMEOUT_US;
+	int64_t settle_us = restoreservice_settle_us(services_of(s));
+	int64_t quiet_us = mono_now_us(), deadline_us = quiet_us + STOP_TIMEOUT_US + settle_us;
 	const char *sign = NULL;
+	bool is_settled;
 	int code;
 
 	do {
 		code = look(s);
 		sign = code == CLI_OK ? runs_still(s) : NULL;
 		if (sign != NULL)
+			quiet_us = mono_now_us();
+		is_settled = sign == NULL && mono_now_us() - quiet_us >= settle_us;
+		if (code == CLI_OK && !is_settled)
 			(void) nanosleep(&nap, NULL);
-	} while (sign != NULL && mono_now_us() < deadline_us);
+	} while (code == CLI_OK && !is_settled && mono_now_us() < deadline_us);
 	if (sign == NULL)
 		return code;
 	(void) fprintf(stderr,

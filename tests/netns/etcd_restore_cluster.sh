@@ -20,7 +20,8 @@ MANIFEST=/etc/kubernetes/manifests/etcd.yaml
 node_prepare() { # NODE
 	local etc=$T/disk-$1/etc
 	docs_etcd "$1" /etc/etcd/pki client
-	mkdir -p "$etc/kubernetes/manifests"
+	mkdir -p "$etc/kubernetes/manifests" "$T/disk-$1/var/lib/kubelet"
+	echo "fileCheckFrequency: 2s" >"$T/disk-$1/var/lib/kubelet/config.yaml"
 	echo "command: [etcd, --data-dir=/var/lib/etcd]" >"$T/disk-$1$MANIFEST"
 	echo "command: [kube-apiserver]" >"$etc/kubernetes/manifests/kube-apiserver.yaml"
 	cat >"$etc/fairlead/config.yaml" <<-YAML
@@ -145,6 +146,13 @@ say "a plan that would leave a member in the old cluster is refused, and nothing
 expect "it says of which member" grep -q "runs with the member 'cp-3', which is not in the plan" "$T/out"
 expect_equal "the cluster" "$(etcd_cluster_id cp-2)" "$before"
 
+say "a manifest that was set aside before is not taken for the one that kubelet has"
+mkdir "$T/disk-cp-2/etc/kubernetes/stopped"
+cp "$T/disk-cp-2$MANIFEST" "$T/disk-cp-2/etc/kubernetes/stopped/"
+! docs-node cp-1 fairlead etcd restore --nodes all --yes /root/snapshot.db >"$T/out" 2>&1 || fail "restored with two manifests"
+expect "it says which" grep -q "both '.*/manifests/etcd.yaml' and '.*/stopped/etcd.yaml' exist" "$T/out"
+rm -r "$T/disk-cp-2/etc/kubernetes/stopped"
+
 say "all three nodes are restored by one command"
 restoring=$STEP
 began=$(now_cs)
@@ -156,7 +164,9 @@ expect_equal "members" "$(etcdctl member list | grep -c started)" 3
 for node in "${NODES[@]}"; do
 	expect_equal "keys of $node" "$(keys_of "$node")" 20
 	expect "the manifests are back on $node" test -e "$T/disk-$node/etc/kubernetes/manifests/kube-apiserver.yaml"
-	expect_equal "its phase" "$(docs-node "$node" fairlead -o json etcd restore status | jq -r .phase)" done
+	docs-node "$node" fairlead -o json etcd restore status >"$T/status"
+	expect_equal "its phase" "$(jq -r .phase "$T/status")" done
+	expect "kubelet had the time to notice" eval '(($(jq ".times | (.stopped | fromdate) - (.stopping | fromdate)" "$T/status") >= 4))'
 	expect "its old data is there" eval '[[ -d $(echo "$T/disk-$node"/var/lib/etcd.before-restore-*) ]]'
 	expect "nothing is left over" test ! -e "$T/disk-$node/var/lib/etcd.restoring"
 done
