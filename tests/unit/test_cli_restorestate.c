@@ -76,10 +76,10 @@ static void test_damaged(void)
 	    "[]",
 	    "{\"phase\": \"halfway\"}",
 	    "{\"phase\": \"stopped\"}",
-	    "{\"phase\": \"stopped\", \"token\": \"t\", \"plan\": \"p\", \"member\": \"m\", "
-	    "\"peer_urls\": \"u\", \"data_dir\": \"d\", \"aside\": \"a\", \"inode\": \"7\"}",
-	    "{\"phase\": \"stopped\", \"token\": \"t\", \"plan\": \"p\", \"member\": \"m\", "
-	    "\"peer_urls\": \"u\", \"data_dir\": \"d\", \"aside\": \"a\", \"inode\": 7}",
+	    ("{\"phase\": \"stopped\", \"token\": \"t\", \"plan\": \"p\", \"member\": \"m\", "
+	     "\"peer_urls\": \"u\", \"data_dir\": \"d\", \"aside\": \"a\", \"inode\": \"7\"}"),
+	    ("{\"phase\": \"stopped\", \"token\": \"t\", \"plan\": \"p\", \"member\": \"m\", "
+	     "\"peer_urls\": \"u\", \"data_dir\": \"d\", \"aside\": \"a\", \"inode\": 7}"),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

@@ -492,18 +492,20 @@ static void test_config(void)
 		struct s3_config config;
 		const char *why;
 	} cases[] = {
-	    {{"ftp://h", "b", .keys = {"a", "s"}}, "endpoint"},
-	    {{"h", "b", .keys = {"a", "s"}}, "endpoint"},
-	    {{"https://h/p", "b", .keys = {"a", "s"}}, "endpoint"},
-	    {{"https://u:p@h", "b", .keys = {"a", "s"}}, "endpoint"},
-	    {{"https://h?q", "b", .keys = {"a", "s"}}, "endpoint"},
-	    {{"https://h", "", .keys = {"a", "s"}}, "bucket"},
-	    {{"https://h", "b/c", .keys = {"a", "s"}}, "bucket"},
-	    {{"https://h", "b@c", .keys = {"a", "s"}, .virtual_host = true}, "bucket"},
-	    {{"https://h", "b", .keys = {"", "s"}}, "access key"},
-	    {{"https://h", "b", .keys = {"a", "s\r\nx: y"}}, "secret key"},
-	    {{"https://h", "b", "r r", .keys = {"a", "s"}}, "region"},
-	    {{"https://h", "b", .keys = {"a", "s", .session_token = ""}}, "token"},
+	    {{"ftp://h", "b", .keys = {.access_key = "a", .secret_key = "s"}}, "endpoint"},
+	    {{"h", "b", .keys = {.access_key = "a", .secret_key = "s"}}, "endpoint"},
+	    {{"https://h/p", "b", .keys = {.access_key = "a", .secret_key = "s"}}, "endpoint"},
+	    {{"https://u:p@h", "b", .keys = {.access_key = "a", .secret_key = "s"}}, "endpoint"},
+	    {{"https://h?q", "b", .keys = {.access_key = "a", .secret_key = "s"}}, "endpoint"},
+	    {{"https://h", "", .keys = {.access_key = "a", .secret_key = "s"}}, "bucket"},
+	    {{"https://h", "b/c", .keys = {.access_key = "a", .secret_key = "s"}}, "bucket"},
+	    {{"https://h", "b@c", .keys = {.access_key = "a", .secret_key = "s"}, .virtual_host = true},
+	     "bucket"},
+	    {{"https://h", "b", .keys = {.access_key = "", .secret_key = "s"}}, "access key"},
+	    {{"https://h", "b", .keys = {.access_key = "a", .secret_key = "s\r\nx: y"}}, "secret key"},
+	    {{"https://h", "b", "r r", .keys = {.access_key = "a", .secret_key = "s"}}, "region"},
+	    {{"https://h", "b", .keys = {.access_key = "a", .secret_key = "s", .session_token = ""}},
+	     "token"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

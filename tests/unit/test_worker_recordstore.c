@@ -154,8 +154,6 @@ static void test_pieces(void)
 /* The process ends between an object and its manifest, and before the object. */
 static void test_cut_off(void)
 {
-	AUTO(free) char *keys = NULL;
-
 	begin();
 	s3memory.puts_left = 0;
 	CHECK(round_of(FIRST_NAME, first.len, 102) < 0);
