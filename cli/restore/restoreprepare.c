@@ -13,6 +13,7 @@
 #include "cli/common/table.h"
 #include "cli/restore/restorepresent.h"
 #include "cli/restore/restoreservice.h"
+#include "cli/restore/restoreunit.h"
 
 #define BUFFER_BYTES ((size_t) 1 << 20)
 
@@ -184,6 +185,27 @@ static int check_present(struct restoring *r)
 	return r->plan->against.n > 0 ? refuse(r->plan) : CLI_OK;
 }
 
+/* Else the unit would be held, and etcd would run on. */
+static int check_runner(const struct restoring *r, const json_t *services)
+{
+	if (!json_is_true(json_object_get(json_object_get(r->host, "data_dir"), "in_use")))
+		return CLI_OK;
+	for (size_t i = 0; i < json_array_size(services); i++) {
+		const json_t *service = json_array_get(services, i);
+		const char *name = json_string_value(json_object_get(service, "name"));
+
+		if (!json_is_true(json_object_get(service, "unit")) ||
+		    !json_is_true(json_object_get(service, "etcd")) || !restoreunit_is_stopped(name))
+			continue;
+		(void) fprintf(stderr,
+		               "fairlead: etcd runs, and the unit '%s' does not run it: name the unit that "
+		               "does (--unit), or stop etcd on this node\n",
+		               name);
+		return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
 /* The member that runs here, asked for by the id in its database. */
 static int ask_own_member(struct restoring *r, const char *id, bool *ret_found)
 {
@@ -257,6 +279,8 @@ static int prepare(struct restoring *r, struct restorestate *state)
 		code = check_living(r);
 	if (code == CLI_OK)
 		code = check_present(r);
+	if (code == CLI_OK)
+		code = check_runner(r, services);
 	if (code == CLI_OK)
 		code = check_access(r);
 	if (code == CLI_OK)

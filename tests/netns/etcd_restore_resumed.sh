@@ -101,6 +101,11 @@ keys() {
 	ETCD_AT=cp-2 etcd_ctl get /registry/ --prefix --keys-only | grep -c .
 }
 
+# Refused until all members have been connected for five seconds.
+add_member() {
+	ETCD_AT=cp-1 etcd_ctl member add cp-4 --learner --peer-urls=https://10.86.0.14:2380 >"$T/added"
+}
+
 put() { # FIRST LAST
 	local i
 	for ((i = $1; i <= $2; i++)); do
@@ -141,6 +146,11 @@ sed -i 's/127.0.0.1:2379/10.86.0.11:2379/' "$T/disk-cp-2/etc/fairlead/config.yam
 expect "it says what to do" grep -q "add this node's own endpoint" "$T/steps"
 sed -i 's/10.86.0.11:2379/127.0.0.1:2379/' "$T/disk-cp-2/etc/fairlead/config.yaml"
 restore --back || fail "no way back: $(cat "$T/steps")"
+mv "$T/disk-cp-2/etcd.pid" "$T/etcd.pid"
+! restore /root/snapshot.db || fail "cp-2 was prepared, and systemd cannot stop its etcd"
+expect "it says of which unit" grep -q "the unit 'etcd.service' does not run it" "$T/steps"
+mv "$T/etcd.pid" "$T/disk-cp-2/etcd.pid"
+restore --back || fail "no way back: $(cat "$T/steps")"
 
 say "killed while it prepares: etcd runs on, and another restore is refused"
 # A token of an operator says nothing of the plan that it is of.
@@ -175,6 +185,15 @@ expect_equal "phases" "$(phases)" "none none none"
 expect_equal "the cluster" "$(etcd_cluster_id cp-1)" "$old"
 expect_equal "keys" "$(keys)" 25
 expect_equal "what is left on cp-3" "$(ls "$T/disk-cp-3/var/lib")" "$(printf 'etcd\nfairlead')"
+
+say "back, from where a member has joined since all were prepared"
+killed_at after prepare /root/snapshot.db
+wait_until 20 add_member
+! restore --resume || fail "exchanged, although a member has joined"
+expect "it says of which" grep -q "at https://10.86.0.14:2380 is in the present cluster.*--back returns" "$T/steps"
+restore --back || fail "no way back: $(cat "$T/steps")"
+wait_until 30 etcd_is_healthy
+ETCD_AT=cp-1 etcd_ctl member remove "$(sed -n 's/^Member *\([0-9a-f]*\) added.*/\1/p' "$T/added")" >/dev/null
 
 say "back, from where all are exchanged"
 killed_at after exchange /root/snapshot.db
