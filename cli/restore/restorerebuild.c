@@ -86,12 +86,21 @@ static long long number_of(const json_t *object, const char *key)
 
 static void print_fetched(FILE *out, const json_t *fetched)
 {
+	const json_t *keys = json_object_get(fetched, "keys");
+
 	if (!json_is_object(fetched))
 		return;
 	(void) fprintf(out, "fetched   the record of ");
 	table_print_safe(out, text_of(fetched, "node"));
 	(void) fprintf(out, ": %lld segments, %lld bytes\n", number_of(fetched, "segments"),
 	               number_of(fetched, "bytes"));
+	for (size_t i = 0; i < json_array_size(keys); i++) {
+		const char *key = json_string_value(json_array_get(keys, i));
+
+		(void) fputs("signed    by ", out);
+		table_print_safe(out, key != NULL ? key : "?");
+		(void) fputc('\n', out);
+	}
 	if (text_of(fetched, "passed")[0] == '\0')
 		return;
 	(void) fputs("passed    another record was passed over: ", out);

@@ -131,11 +131,17 @@ static json_t *describe_record(const struct rebuild_result *result)
 
 static json_t *describe_fetched(const struct recordfetched *fetched)
 {
+	const struct recordjoined *joined = &fetched->joined;
+	json_t *keys;
+
 	if (fetched->node[0] == '\0')
 		return json_null();
-	return json_pack("{s:o, s:I, s:I, s:o}", "node", jsonval_text(fetched->node), "segments",
-	                 (json_int_t) fetched->n_segments, "bytes", (json_int_t) fetched->n_bytes,
-	                 "passed",
+	keys = json_array();
+	for (size_t i = 0; i < joined->n_signers; i++)
+		(void) json_array_append_new(keys, jsonval_text(joined->signers[i]));
+	return json_pack("{s:o, s:I, s:I, s:o, s:o}", "node", jsonval_text(fetched->node), "segments",
+	                 (json_int_t) fetched->n_segments, "bytes", (json_int_t) joined->n_bytes,
+	                 "keys", keys, "passed",
 	                 fetched->passed[0] != '\0' ? jsonval_text(fetched->passed) : json_null());
 }
 

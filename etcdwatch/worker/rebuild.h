@@ -18,6 +18,7 @@
 #include "bolt/snapshot.h"
 #include "etcdwatch/worker/problem.h"
 #include "etcdwatch/worker/rebuildmerge.h"
+#include "etcdwatch/worker/recordjoin.h"
 #include "etcdwatch/worker/source.h"
 #include "web/digest.h"
 
@@ -42,7 +43,8 @@ struct rebuild_request {
 /* What of the record came from a target. */
 struct recordfetched {
 	char node[NODECONF_NAME_MAX + 1]; /* whose record it is; "": none was fetched */
-	uint64_t n_segments, n_bytes;     /* bytes as they were fetched */
+	uint64_t n_segments;
+	struct recordjoined joined;
 	/* Why what would have been better was passed over; "" */
 	char passed[PROBLEM_REASON_MAX];
 };

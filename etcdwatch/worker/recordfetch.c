@@ -246,7 +246,7 @@ static int join(struct fetching *f, const struct recordreach_segment *segment)
 {
 	result_doing("fetch", segment->last.segment);
 	return recordjoin_run(&f->joining, &segment->last, f->stored[segment->index], f->problem,
-	                      &f->result.n_bytes);
+	                      &f->result.joined);
 }
 
 static void remove_segments(const struct fetching *f)
@@ -281,7 +281,8 @@ static int fetch(struct fetching *f, const struct chain *chain)
 	int64_t floor = find_floor(f, first->series);
 	int r = 0;
 
-	f->result.n_segments = f->result.n_bytes = 0;
+	f->result.n_segments = 0;
+	f->result.joined = (struct recordjoined){0};
 	(void) snprintf(f->result.node, sizeof(f->result.node), "%s", first->last.node);
 	for (size_t i = 0; i < f->n && r == 0; i++) {
 		const struct recordreach_segment *s = &f->segments[i];
@@ -379,8 +380,7 @@ int recordfetch_run(const struct rebuild_request *request, const char *room,
 	                .room = room,
 	                .keys = {.files = base->identities, .n_files = base->n_identities},
 	                .encrypted = base->encrypted && !base->allow_plain,
-	                .trust = base->trust,
-	                .is_named = strcmp(base->name, LATEST) != 0},
+	                .trust = base->trust},
 	};
 	int r = run(&f);
 

@@ -7,7 +7,8 @@
  * the segments are put together byte for byte, as files of a record in a directory. Where one
  * node's pieces are damaged, another node's are fetched.
  *
- * A piece must be signed as a snapshot that is chosen, or named, must be (source.h).
+ * A piece must be signed as a snapshot that is chosen must be (source.h), also behind one that is
+ * named.
  *
  * Codes: UNREACHABLE, no node's record leads there; UNTRUSTED, a piece's signature; PLAIN, a piece
  * is not encrypted where snapshots are; MISMATCH and CORRUPT, a piece is not what its manifest

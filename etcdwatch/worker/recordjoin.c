@@ -68,13 +68,12 @@ bool recordjoin_allows(const struct recordjoin_request *q, const struct recordpi
 {
 	enum trust_verdict verdict = trust_judge_key(piece->signer, &q->trust);
 
-	if (q->is_named ? trust_allows_named(&q->trust, verdict)
-	                : trust_allows_chosen(&q->trust, verdict))
+	if (trust_allows_chosen(&q->trust, verdict))
 		return true;
 	if (verdict == TRUST_NONE)
 		(void) snprintf(ret_reason, PROBLEM_REASON_MAX,
-		                "a piece of '%s' of '%s' is not signed: name the snapshot, to take it all "
-		                "the same",
+		                "a piece of '%s' of '%s' is not signed, and is not taken: --record DIR "
+		                "takes a copy of what a node recorded",
 		                piece->segment, piece->node);
 	else
 		(void) snprintf(
@@ -148,7 +147,18 @@ static int open_up(struct joining *j, const struct recordpiece *piece, const cha
 	return r < 0 ? r : check(j, piece, key, &plain, &found);
 }
 
-static int join_piece(struct joining *j, const struct recordpiece *piece, uint64_t *n_bytes)
+static void note_signer(struct recordjoined *joined, const char *signer)
+{
+	for (size_t i = 0; i < joined->n_signers; i++) {
+		if (strcmp(joined->signers[i], signer) == 0)
+			return;
+	}
+	if (joined->n_signers < RECORDJOIN_SIGNERS_MAX)
+		(void) snprintf(joined->signers[joined->n_signers++], SIGNATURE_PUBLIC_MAX, "%s", signer);
+}
+
+static int join_piece(struct joining *j, const struct recordpiece *piece,
+                      struct recordjoined *joined)
 {
 	AUTO(free) char *key = recordpiece_file_key(j->request->prefix, piece);
 	int r = fetch(j, piece, key);
@@ -156,12 +166,13 @@ static int join_piece(struct joining *j, const struct recordpiece *piece, uint64
 	if (r == 0)
 		r = open_up(j, piece, key);
 	(void) unlink(j->fetched);
-	*n_bytes += piece->file_bytes;
+	joined->n_bytes += piece->file_bytes;
+	note_signer(joined, piece->signer);
 	return r;
 }
 
 static int join_row(struct joining *j, const struct recordpiece *last,
-                    const struct recordstored *stored, uint64_t *n_bytes)
+                    const struct recordstored *stored, struct recordjoined *joined)
 {
 	size_t n;
 	AUTO(free) struct recordstored_range *row = recordstored_row(stored, &n);
@@ -180,7 +191,7 @@ static int join_row(struct joining *j, const struct recordpiece *last,
 		if (r == 0 && !recordjoin_allows(j->request, i + 1 < n ? &piece : last, reason))
 			r = problem_set(j->problem, -EACCES, "UNTRUSTED", "%s", reason);
 		if (r == 0)
-			r = join_piece(j, i + 1 < n ? &piece : last, n_bytes);
+			r = join_piece(j, i + 1 < n ? &piece : last, joined);
 	}
 	return r;
 }
@@ -189,7 +200,8 @@ static int join_row(struct joining *j, const struct recordpiece *last,
  */
 
 int recordjoin_run(const struct recordjoin_request *request, const struct recordpiece *last,
-                   const struct recordstored *stored, struct problem *problem, uint64_t *n_bytes)
+                   const struct recordstored *stored, struct problem *problem,
+                   struct recordjoined *joined)
 {
 	AUTO(digest_free) struct digest *through = digest_new(DIGEST_SHA256);
 	AUTO(free) char *file = recordpiece_record_file(last->segment);
@@ -208,5 +220,5 @@ int recordjoin_run(const struct recordjoin_request *request, const struct record
 
 	if (fd < 0)
 		return problem_set_errno(problem, -errno, "cannot make '%s'", path);
-	return last->is_whole ? join_piece(&j, last, n_bytes) : join_row(&j, last, stored, n_bytes);
+	return last->is_whole ? join_piece(&j, last, joined) : join_row(&j, last, stored, joined);
 }

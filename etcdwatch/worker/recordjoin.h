@@ -24,14 +24,25 @@ struct recordjoin_request {
 	struct opener_keys keys;
 	bool encrypted; /* a piece that is not is refused */
 	struct trust trust;
-	bool is_named; /* the snapshot was, so that an unsigned piece is let pass as well */
 };
 
-/* By the signature of its manifest; else a sentence. */
+#define RECORDJOIN_SIGNERS_MAX 8
+
+/* {0} is nothing. */
+struct recordjoined {
+	uint64_t n_bytes; /* as they were fetched */
+	/* The keys by which the pieces are signed, each once; the first of them. */
+	char signers[RECORDJOIN_SIGNERS_MAX][SIGNATURE_PUBLIC_MAX];
+	size_t n_signers;
+};
+
+/* By the signature of its manifest; else a sentence. An unsigned piece is never taken, also where
+ * the snapshot was named: the name says nothing about the record. */
 bool recordjoin_allows(const struct recordjoin_request *request, const struct recordpiece *piece,
                        char ret_reason[static PROBLEM_REASON_MAX]);
 
 /* `last` is the manifest of the whole segment, or of the last piece in a row. Adds what it has
- * fetched to `n_bytes`. */
+ * fetched to `joined`. */
 int recordjoin_run(const struct recordjoin_request *request, const struct recordpiece *last,
-                   const struct recordstored *stored, struct problem *problem, uint64_t *n_bytes);
+                   const struct recordstored *stored, struct problem *problem,
+                   struct recordjoined *joined);

@@ -555,6 +555,8 @@ static void test_signed(void)
 	trust = (struct trust){.keys = keys, .n = 1, .is_configured = true};
 	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
 	is_same(&first, FIRST_NAME);
+	CHECK_EQ_INT(fetched.joined.n_signers, 1);
+	CHECK_EQ_STR(fetched.joined.signers[0], signature_key_public(own));
 	/* A stranger's pieces, behind a snapshot that is ours. */
 	signer = other;
 	upload_both();
@@ -574,17 +576,18 @@ static void test_signed(void)
 	put_entry(100);
 	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
 	CHECK_EQ_STR(problem.code, "UNTRUSTED");
-	/* Without any signature: only behind a snapshot that is named. */
+	/* Without any signature: never, also behind a snapshot that is named. */
 	signer = NULL;
 	upload_both();
 	signer = own;
 	put_entry(100);
-	trust.is_configured = false;
-	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
-	CHECK(strstr(problem.reason, "is not signed") != NULL);
-	snapshot = "20261121T203000Z-hourly-cp-1-r100";
-	succeeds(fetch(REBUILD_TO_END, 0, false, NULL));
-	is_same(&first, FIRST_NAME);
+	for (size_t i = 0; i < 4; i++) {
+		trust.is_configured = i % 2 == 0;
+		snapshot = i < 2 ? "latest" : "20261121T203000Z-hourly-cp-1-r100";
+		CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
+		CHECK(strstr(problem.reason, "is not signed") != NULL);
+		is_not_there(FIRST_NAME);
+	}
 	snapshot = "latest";
 	trust = (struct trust){.is_configured = false};
 }
