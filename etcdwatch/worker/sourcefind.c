@@ -260,6 +260,17 @@ static int find_latest(const struct source_request *q, struct problem *problem,
 	return r < 0 ? r : settle_newest(&newest, q->directory, problem, ret_found);
 }
 
+/* A signature is right under any name: a store may show an old entry under a newer one's. */
+static int check_id(const struct source_request *q, const struct catalog_entry *entry,
+                    const char *at, struct problem *problem)
+{
+	if (strcmp(entry->id, q->name) == 0)
+		return 0;
+	return problem_set(problem, -EBADMSG, "MISMATCH",
+	                   "'%s' is the entry of another snapshot, '%s': name the one that is meant",
+	                   at, entry->id);
+}
+
 static int find_id(const struct source_request *q, struct problem *problem,
                    struct sourcefound *ret_found)
 {
@@ -275,12 +286,11 @@ static int find_id(const struct source_request *q, struct problem *problem,
 	}
 	if (r < 0)
 		return r;
-	if (ret_found->entry != NULL) {
-		ret_found->origin = beside(at, ret_found->entry->file);
-		return 0;
-	}
-	return problem_set(problem, -ENOENT, "NOT_FOUND", "there is no snapshot '%s' in '%s'", q->name,
-	                   q->directory);
+	if (ret_found->entry == NULL)
+		return problem_set(problem, -ENOENT, "NOT_FOUND", "there is no snapshot '%s' in '%s'",
+		                   q->name, q->directory);
+	ret_found->origin = beside(at, ret_found->entry->file);
+	return check_id(q, ret_found->entry, at, problem);
 }
 
 bool sourcefind_is_latest(const struct source_request *q)
@@ -444,6 +454,23 @@ static int newest_object(const struct source_request *q, struct keys *keys, stru
 	return settle_newest(&newest, q->s3_prefix, problem, ret_found);
 }
 
+/* The folder is the cluster's (target/inventory.h); what is before it is the prefix, or a part. */
+static int check_folder(const struct catalog_entry *entry, const char *key, struct problem *problem)
+{
+	AUTO(free)
+	char *end =
+	    xasprintf("%016llx/%s" ENTRY_SUFFIX, (unsigned long long) entry->cluster_id, entry->id);
+	size_t len = strlen(key), n = strlen(end);
+
+	if (len >= n && strcmp(key + len - n, end) == 0 && (len == n || key[len - n - 1] == '/'))
+		return 0;
+	return problem_set(
+	    problem, -EBADMSG, "MISMATCH",
+	    "'%s' is an entry of the cluster %016llx, and not in its folder: its key would "
+	    "end with '%s'",
+	    key, (unsigned long long) entry->cluster_id, end);
+}
+
 static int one_object(const struct source_request *q, const struct keys *keys,
                       struct problem *problem, struct sourcefound *ret_found)
 {
@@ -454,6 +481,10 @@ static int one_object(const struct source_request *q, const struct keys *keys,
 		                   "there are %zu snapshots '%s' below '%s' in the bucket", keys->n,
 		                   q->name, q->s3_prefix);
 	r = read_object(q, keys->items[0], problem, &ret_found->entry);
+	if (r == 0)
+		r = check_id(q, ret_found->entry, keys->items[0], problem);
+	if (r == 0)
+		r = check_folder(ret_found->entry, keys->items[0], problem);
 	if (r == 0)
 		ret_found->origin = beside(keys->items[0], ret_found->entry->file);
 	return r;

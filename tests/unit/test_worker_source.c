@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "etcdwatch/worker/hostfacts.h"
 #include "etcdwatch/worker/sourcefind.h"
+#include "etcdwatch/worker/storeprogram.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 #include "tests/unit/scratch.h"
@@ -128,6 +129,71 @@ static void test_ids(void)
 	CHECK_EQ_INT(find("etcd", NULL, &problem), 0);
 	CHECK_EQ_INT(find("./none", NULL, &problem), -1);
 	CHECK_EQ_STR(problem.code, "NOT_FOUND");
+}
+
+/* An older entry, signed as it may be, that lies under the name of a newer one. */
+static void test_moved(void)
+{
+	AUTO(free) char *id = NULL, *older = NULL;
+	struct problem problem;
+
+	reset();
+	id = put_entry(entries_new("a", 1, T0, 100), "snaps");
+	older = put_entry(entries_new("a", 1, T0 - HOUR_S, 50), "snaps");
+	(void) scratch_shell("cp snaps/%s.json snaps/%s.json", older, id);
+	CHECK_EQ_INT(find(id, NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+	CHECK_EQ_INT(find(older, NULL, &problem), 50);
+	(void) scratch_shell("mv snaps/%s.json snaps/rejected", id);
+	CHECK_EQ_INT(find(id, NULL, &problem), -1);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+}
+
+/* The revision of the entry that is found by its id in the store below s/. */
+static int64_t find_stored(struct s3 *s3, const char *prefix, const char *name,
+                           struct problem *problem)
+{
+	const struct source_request request = {.name = name, .s3 = s3, .s3_prefix = prefix};
+	struct sourcefound found = {0};
+	int64_t revision = -1;
+
+	*problem = (struct problem){0};
+	if (sourcefind_s3(&request, problem, &found) == 0)
+		revision = found.entry->revision;
+	sourcefound_fini(&found);
+	return revision;
+}
+
+#define STORED "s/p/0000000000000001"
+
+static void test_moved_in_store(void)
+{
+	static const char programs[] =
+	    "{\"upload\": [\"/bin/false\", \"{key}\"], \"delete\": [\"/bin/false\", \"{key}\"],"
+	    "\"download\": [\"/bin/sh\", \"-c\", \"cat s/$1\", \"sh\", \"{key}\"],"
+	    "\"list\": [\"/bin/sh\", \"-c\", \"cd s && find . -type f -printf '%s %P\\n'\", "
+	    "\"sh\", \"{prefix}\"]}";
+	AUTO(free) char *id = NULL, *older = NULL;
+	struct problem problem = {0};
+	struct s3 *s3 = NULL;
+
+	reset();
+	(void) scratch_shell("mkdir -p " STORED " s/p/0000000000000002");
+	CHECK_EQ_INT(storeprogram_open(programs, &problem, &s3), 0);
+	id = put_entry(entries_new("a", 1, T0, 100), STORED);
+	older = put_entry(entries_new("a", 1, T0 - HOUR_S, 50), STORED);
+	CHECK_EQ_INT(find_stored(s3, "p/", id, &problem), 100);
+	CHECK_EQ_INT(find_stored(s3, "p/0000000000000001/", id, &problem), 100);
+	(void) scratch_shell("cp " STORED "/%s.json " STORED "/%s.json", older, id);
+	CHECK_EQ_INT(find_stored(s3, "p/", id, &problem), -1);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+	CHECK(strstr(problem.reason, older) != NULL);
+	/* The entry of one cluster in the folder of another. */
+	(void) scratch_shell("mv " STORED "/%s.json s/p/0000000000000002", older);
+	CHECK_EQ_INT(find_stored(s3, "p/", older, &problem), -1);
+	CHECK_EQ_STR(problem.code, "MISMATCH");
+	CHECK(strstr(problem.reason, "not in its folder") != NULL);
+	s3_free(s3);
 }
 
 /* --- what is refused -------------------------------------------------------------------------- */
@@ -428,6 +494,8 @@ int main(void)
 	scratch_enter();
 	test_latest();
 	test_ids();
+	test_moved();
+	test_moved_in_store();
 	test_files();
 	test_plain();
 	test_open_packed();
