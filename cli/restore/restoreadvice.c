@@ -222,6 +222,7 @@ static void look_at_passed(const struct subject *s)
 	    {"unsigned", "are not signed"},
 	    {"unknown_key", "are signed by keys that are not trusted"},
 	    {"wrong_signature", "have a wrong signature"},
+	    {"newer_format", "are signed in a format of a newer version: use that version"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {

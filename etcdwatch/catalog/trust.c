@@ -10,10 +10,8 @@
 #define VERSION_1 "v1:"
 
 const char *const trust_verdict_words[] = {
-    [TRUST_GOOD] = "trusted",
-    [TRUST_NONE] = "none",
-    [TRUST_UNKNOWN] = "unknown-key",
-    [TRUST_WRONG] = "wrong",
+    [TRUST_GOOD] = "trusted", [TRUST_NONE] = "none",          [TRUST_UNKNOWN] = "unknown-key",
+    [TRUST_WRONG] = "wrong",  [TRUST_NEWER] = "newer-format",
 };
 
 void trust_sign(struct catalog_entry *entry, const struct signature_key *key)
@@ -54,7 +52,7 @@ enum trust_verdict trust_judge(const struct catalog_entry *entry, const struct t
 	if (entry->signature == NULL || entry->key == NULL)
 		return TRUST_WRONG;
 	if (strncmp(entry->signature, VERSION_1, strlen(VERSION_1)) != 0)
-		return TRUST_UNKNOWN;
+		return TRUST_NEWER;
 	text = catalog_signed_text(entry);
 	if (!signature_is_of(entry->key, text, strlen(text), entry->signature + strlen(VERSION_1)))
 		return TRUST_WRONG;

@@ -23,11 +23,12 @@ struct trust {
 enum trust_verdict {
 	TRUST_GOOD,    /* signed by a key that is trusted */
 	TRUST_NONE,    /* not signed, as by older versions */
-	TRUST_UNKNOWN, /* signed by another key, or in a format of a newer version */
+	TRUST_UNKNOWN, /* signed by another key */
 	TRUST_WRONG,   /* signed, but not this */
+	TRUST_NEWER,   /* in a format of a newer version: it cannot be checked, so it proves nothing */
 };
 
-/* "trusted", "none", "unknown-key", "wrong". */
+/* "trusted", "none", "unknown-key", "wrong", "newer-format". */
 extern const char *const trust_verdict_words[];
 
 /* Replaces the signature that is there. */

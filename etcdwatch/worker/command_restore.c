@@ -141,9 +141,10 @@ static json_t *describe_entry(const struct source *s)
 
 static json_t *describe_passed(const struct source_passed *passed)
 {
-	return json_pack("{s:I, s:I, s:I, s:I}", "plain", (json_int_t) passed->n_plain, "unsigned",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "plain", (json_int_t) passed->n_plain, "unsigned",
 	                 (json_int_t) passed->n_unsigned, "unknown_key", (json_int_t) passed->n_unknown,
-	                 "wrong_signature", (json_int_t) passed->n_wrong);
+	                 "wrong_signature", (json_int_t) passed->n_wrong, "newer_format",
+	                 (json_int_t) passed->n_newer);
 }
 
 static json_t *describe_newer(const struct source *s)

@@ -113,12 +113,14 @@ static int check_entry(struct drill *d)
 	if (entry == NULL)
 		return 0;
 	verdict = trust_judge(entry, &d->q->trust);
-	if (verdict == TRUST_WRONG ||
+	if (verdict == TRUST_WRONG || verdict == TRUST_NEWER ||
 	    (d->q->trust.is_configured && !trust_allows_chosen(&d->q->trust, verdict)))
 		return problem_set(d->problem, -EPERM, "UNTRUSTED", "%s '%s' %s", "the entry of", entry->id,
 		                   verdict == TRUST_WRONG  ? "has a wrong signature"
 		                   : verdict == TRUST_NONE ? "is not signed"
-		                                           : "is signed by a key that is not trusted");
+		                   : verdict == TRUST_NEWER
+		                       ? "is signed in a format of a newer version: use that version"
+		                       : "is signed by a key that is not trusted");
 	return check_encrypted(d, entry->age);
 }
 

@@ -71,6 +71,11 @@ static int check_signature(const struct source_request *q, struct source *s,
 		                   "the signature of the entry of '%s' is wrong: it was changed after it "
 		                   "was signed, or is a forgery",
 		                   s->id);
+	if (s->verdict == TRUST_NEWER)
+		return problem_set(problem, -EPERM, "UNTRUSTED",
+		                   "the entry of '%s' is signed in a format of a newer version: use that "
+		                   "version",
+		                   s->id);
 	return problem_set(problem, -EPERM, "UNTRUSTED",
 	                   "the entry of '%s' is signed by %s, which is none of the trusted keys: if a "
 	                   "node of this cluster has that key, add it to trustedKeys, or --trust it",

@@ -60,9 +60,10 @@ struct source_request {
 /* Verified snapshots that "latest" does not stand for. */
 struct source_passed {
 	size_t n_plain;    /* not encrypted, where snapshots are */
-	size_t n_unsigned; /* these three: by their signature (catalog/trust.h) */
+	size_t n_unsigned; /* from here on: by their signature (catalog/trust.h) */
 	size_t n_unknown;
 	size_t n_wrong;
+	size_t n_newer;
 };
 
 struct source {

@@ -84,6 +84,9 @@ static bool is_signed_well(const struct source_request *q, const struct catalog_
 	case TRUST_WRONG:
 		passed->n_wrong++;
 		return false;
+	case TRUST_NEWER:
+		passed->n_newer++;
+		return false;
 	}
 	return false;
 }
@@ -111,6 +114,7 @@ char *sourcefind_describe_passed(const struct source_passed *passed)
 	    {passed->n_unsigned, "not signed (to take one, name it)"},
 	    {passed->n_unknown, "signed by keys that are not trusted"},
 	    {passed->n_wrong, "with a wrong signature"},
+	    {passed->n_newer, "signed in a format of a newer version (use that version)"},
 	};
 	char *text = xstrdup("");
 

@@ -218,6 +218,8 @@ static void test_rules(void)
 	     "knows a newer one, 2-x of noon", NULL},
 	    {NULL, "{'passed_over': {'wrong_signature': 1}}", NULL, "that have a wrong signature",
 	     NULL},
+	    {NULL, "{'passed_over': {'newer_format': 1}}", NULL, "newer version: use that version",
+	     NULL},
 	    {NULL, "{'passed_over': {'plain': 2}}", NULL, "2 snapshots were passed over that are not",
 	     NULL},
 	    {NULL, "{'alarms': ['NOSPACE']}", NULL, "etcdctl alarm disarm", NULL},

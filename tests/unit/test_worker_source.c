@@ -268,6 +268,29 @@ static void test_files(void)
 	(void) close(fd);
 }
 
+/* A signature that cannot be checked is none that a key is known by. */
+static void test_newer_format(void)
+{
+	struct catalog_entry *entry = entries_new("a", 1, T0, 100);
+	const struct source_request latest = {.name = "latest", .directory = "snaps"};
+	AUTO(source_free) struct source *source = NULL;
+	struct sourcefound found = {0};
+	AUTO(free) char *id = NULL;
+	struct problem problem;
+
+	reset();
+	entry->signature = xstrdup("v2:AAAA");
+	entry->key = xstrdup("ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=");
+	id = put_entry(entry, "snaps");
+	CHECK_EQ_INT(take(id, &(struct wish){0}, &problem, &source), -EPERM);
+	CHECK_EQ_STR(problem.code, "UNTRUSTED");
+	CHECK(strstr(problem.reason, "newer version: use that version") != NULL);
+	problem = (struct problem){0};
+	CHECK_EQ_INT(sourcefind_local(&latest, &problem, &found), -ENOENT);
+	CHECK(strstr(problem.reason, "1 signed in a format of a newer version") != NULL);
+	sourcefound_fini(&found);
+}
+
 /* Where snapshots are encrypted, one that is not is passed over, and taken only when that is said.
  */
 static void test_plain(void)
@@ -497,6 +520,7 @@ int main(void)
 	test_moved();
 	test_moved_in_store();
 	test_files();
+	test_newer_format();
 	test_plain();
 	test_open_packed();
 	test_entries();
