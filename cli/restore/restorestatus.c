@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `fairlead etcd restore status`: the state of a restore of the whole cluster on this node, or on
- * several, as their state files have it. */
+ * several, as their state files have it; and which cluster the data directory is of, as its WAL has
+ * it, so that members that were restored one by one can be compared too. */
 #include "cli/restore/restorestatus.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "bolt/wal.h"
 #include "cli/cli.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorenodes.h"
@@ -56,6 +59,7 @@ static void add_row(struct table *table, const char *node, const json_t *state)
 	(void) restorephase_parse(name, &phase);
 	table_cell(table, "%s", node);
 	table_cell(table, "%s", text_of(state, "member"));
+	table_cell(table, "%s", text_of(json_object_get(state, "data"), "cluster_id"));
 	table_cell(table, "%s", name);
 	table_cell(table, "%s", text_of(json_object_get(state, "times"), name));
 	table_cell(table, "%s", text_of(state, "token"));
@@ -116,7 +120,21 @@ static int ask_nodes(struct showing *s)
 	return code == CLI_OK ? s->code : code;
 }
 
-static int show_own(struct showing *s)
+/* {"member_id", "cluster_id"}; NULL: there is no WAL that tells. */
+static json_t *look_at_data(const char *data_dir)
+{
+	AUTO(free) char *path = xasprintf("%s/member/wal", data_dir);
+	struct wal_reach reach;
+	char member[17], cluster[17];
+
+	if (wal_read(path, UINT64_MAX, &reach) < 0 || reach.cluster_id == 0)
+		return json_null();
+	(void) snprintf(member, sizeof(member), "%" PRIx64, reach.member_id);
+	(void) snprintf(cluster, sizeof(cluster), "%" PRIx64, reach.cluster_id);
+	return json_pack("{s:s, s:s}", "member_id", member, "cluster_id", cluster);
+}
+
+static int show_own(struct showing *s, const char *data_dir)
 {
 	AUTO(restorestate_free) struct restorestate *state = NULL;
 	int code = restorestate_open(RESTORESTATE_DIR, false, &state);
@@ -125,6 +143,9 @@ static int show_own(struct showing *s)
 	if (code != CLI_OK)
 		return code;
 	object = restorestate_json(state);
+	if (text_of(object, "data_dir")[0] != '\0')
+		data_dir = text_of(object, "data_dir");
+	(void) json_object_set_new(object, "data", look_at_data(data_dir));
 	show(s, "this node", object);
 	json_decref(object);
 	return CLI_OK;
@@ -133,12 +154,13 @@ static int show_own(struct showing *s)
 int restorestatus_show(const struct cli *cli, const struct restoreoptions *options)
 {
 	static const struct table_column columns[] = {
-	    {"NODE", TABLE_LEFT},  {"MEMBER", TABLE_LEFT}, {"PHASE", TABLE_STATE},
-	    {"SINCE", TABLE_LEFT}, {"TOKEN", TABLE_LEFT},  {"NEXT", TABLE_LEFT},
+	    {"NODE", TABLE_LEFT},   {"MEMBER", TABLE_LEFT}, {"CLUSTER", TABLE_LEFT},
+	    {"PHASE", TABLE_STATE}, {"SINCE", TABLE_LEFT},  {"TOKEN", TABLE_LEFT},
+	    {"NEXT", TABLE_LEFT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
 	struct showing s = {.cli = cli, .table = table};
-	int code = options->nodes != NULL ? ask_nodes(&s) : show_own(&s);
+	int code = options->nodes != NULL ? ask_nodes(&s) : show_own(&s, options->wish.data_dir);
 
 	if (cli->output == CLI_TABLE)
 		table_print(table, stdout);

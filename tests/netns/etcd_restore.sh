@@ -195,6 +195,12 @@ for node in n2 n3; do
 	inside "$node" env PATH="$ETCD_BIN:$(dirname "$FAIRLEAD"):$PATH" "$@" >"$T/done-$node" ||
 		fail "not restored on $node: $(cat "$T/done-$node")"
 done
+# Nothing but the data directories says so: there is no state of a restore of this node alone.
+for node in "${NODES[@]}"; do
+	expect_equal "the cluster of $node by its WAL" \
+		"$(inside "$node" "$FAIRLEAD" -o json etcd restore status --data-dir "$T/etcd-$node" | jq -r .data.cluster_id)" \
+		"$(jq -r 'select(.plan).plan.cluster_id' "$T/done-n3")"
+done
 
 say "the cluster is up, and is the one that was planned"
 for node in "${NODES[@]}"; do
