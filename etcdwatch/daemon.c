@@ -42,6 +42,8 @@ struct daemon {
 	bool wants_exec;
 	char instance[INSTANCE_TEXT_MAX];
 	struct signature_key *key; /* NULL: nothing is signed */
+	const char *own_key;       /* its public half, or NULL */
+	struct trust trust;
 	struct etcd *etcd;
 	struct owner *owner;
 	struct doubt doubt;
@@ -230,6 +232,8 @@ static void find_owner(struct daemon *d)
 			d->owner = owner_new(&options);
 		for (size_t k = 0; k < job->n_targets; k++)
 			job->targets[k].owner = owner_get(d->owner);
+		for (size_t k = 0; k < job->n_targets; k++)
+			job->targets[k].trust = &d->trust;
 	}
 }
 
@@ -313,6 +317,8 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	ev_init(&d->end, end_cb);
 	new_instance(d);
 	d->key = signing_start(&config->watch.trusted_keys);
+	d->own_key = daemon_own_key(d);
+	d->trust = signing_trust(&config->watch.trusted_keys, &d->own_key);
 	r = open_etcd(d);
 	if (r == 0)
 		find_owner(d);

@@ -175,14 +175,18 @@ static void find(struct delete *d, const struct looks_item *items, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		const char *name = target_options(items[i].target)->target->name;
 		const struct inventory *there = items[i].there;
+		const struct catalog_entry *const *trusted;
+		size_t n_trusted;
 
 		if (d->only_target != NULL && strcmp(d->only_target, name) != 0)
 			continue;
-		if (there == NULL)
+		if (there == NULL) {
 			refuse(d, "cannot ask %s, so nothing is deleted: %s", name, items[i].reason);
-		else
-			add(d, items[i].job, items[i].target, ret_found, inventory_find(there, d->id),
-			    inventory_entries(there), inventory_n(there));
+			continue;
+		}
+		trusted = inventory_trusted(there, &n_trusted);
+		add(d, items[i].job, items[i].target, ret_found, inventory_find(there, d->id), trusted,
+		    n_trusted);
 	}
 	if (d->n_places == 0)
 		refuse(d, "there is no snapshot '%s'", d->id);

@@ -71,8 +71,11 @@ void prune_plan(const struct prune_question *q, struct prune_plan *ret_plan)
 	struct retain_result result;
 
 	for (size_t i = 0; i < q->n; i++)
-		plan.items[i] =
-		    (struct retain_item){.entry = q->entries[i], .pinned = is_others(q, q->entries[i])};
+		plan.items[i] = (struct retain_item){
+		    .entry = q->entries[i],
+		    .untrusted = q->untrusted != NULL && q->untrusted[i],
+		    .pinned = is_others(q, q->entries[i]),
+		};
 	retain_decide(q->rules, q->zone, &facts, plan.items, q->n, &result);
 	(void) retain_explain(&result, plan.frozen);
 	result.corrupt = false;

@@ -20,6 +20,7 @@
 struct prune_question {
 	const struct catalog_entry *const *entries;
 	size_t n;
+	const bool *untrusted; /* one for each entry: it neither counts nor goes; NULL: none is */
 	const struct retain_rules *rules;
 	const struct zone *zone;
 	bool corrupt; /* the alarm stands, or nobody could be asked */

@@ -57,7 +57,7 @@ struct line {
 
 static bool counts(const struct retain_item *item)
 {
-	return catalog_is_good(item->entry);
+	return catalog_is_good(item->entry) && !item->untrusted;
 }
 
 static void keep_last(struct line *line, unsigned count)

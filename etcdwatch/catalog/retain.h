@@ -63,6 +63,7 @@ enum {
 
 struct retain_item {
 	const struct catalog_entry *entry; /* borrowed */
+	bool untrusted;                    /* it counts as one that is not good */
 	bool pinned;                       /* in use just now: it counts, and does not go */
 	unsigned kept;                     /* set by retain_decide(): for all of what; 0: it goes */
 };

@@ -60,9 +60,12 @@ struct config_owner {
 	const char *node; /* this one */
 };
 
+struct trust;
+
 /* Somewhere else to keep copies. */
 struct config_target {
 	const struct config_owner *owner; /* set by the daemon; NULL: the store is not asked for it */
+	const struct trust *trust;        /* set by the daemon; NULL: what is there is not judged */
 	char *name;
 	enum config_target_type type;
 	char *prefix; /* of all keys: "" or "cluster-a/" */

@@ -3,18 +3,27 @@
 #include "etcdwatch/target/copies.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
 
-/* Recorded, but the target has neither it nor what could stand for it. */
+/* Recorded, but the target has neither it nor what could stand for it. One that is not trusted, as
+ * what older versions stored, stands only for itself. */
 static bool is_lost(const struct copies_question *q, const struct catalog_entry *entry)
 {
+	const struct catalog_entry *const *trusted, *same;
+	size_t n;
+
 	if (q->there == NULL || q->there_of != entry->cluster_id ||
 	    !catalog_is_newest(q->entries, q->n, entry))
 		return false;
-	for (size_t i = 0; i < inventory_n(q->there); i++) {
-		const struct catalog_entry *e = inventory_entries(q->there)[i];
+	same = inventory_find(q->there, entry->id);
+	if (same != NULL && strcmp(same->file_sha256, entry->file_sha256) == 0)
+		return false;
+	trusted = inventory_trusted(q->there, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct catalog_entry *e = trusted[i];
 
 		/* Its timeline may be a later one there. */
 		if (catalog_is_good(e) &&
@@ -56,11 +65,12 @@ size_t copies_count_lacking(const struct copies_question *q)
 
 int64_t copies_timeline(const struct inventory *there, const struct catalog_entry *entry)
 {
-	size_t n = inventory_n(there), n_before = 0;
+	size_t n, n_before = 0;
+	const struct catalog_entry *const *trusted = inventory_trusted(there, &n);
 	AUTO(free) const struct catalog_entry **before = xcalloc(n + 1, sizeof(before[0]));
 
 	for (size_t i = 0; i < n; i++) {
-		const struct catalog_entry *e = inventory_entries(there)[i];
+		const struct catalog_entry *e = trusted[i];
 
 		if (e->started_s < entry->started_s)
 			before[n_before++] = e;

@@ -20,11 +20,20 @@ struct object {
 	int64_t bytes;
 };
 
+struct item {
+	struct catalog_entry *entry;
+	bool is_trusted;
+};
+
 struct inventory {
 	const struct config_target *target;
 	char *job;
-	struct catalog_entry **entries;
+	struct item *items;
 	size_t n;
+	/* Of the items, after the last line. */
+	const struct catalog_entry **entries, **trusted;
+	bool *untrusted;
+	size_t n_trusted;
 	struct object *objects; /* but entries */
 	size_t n_objects;
 	struct names unread; /* keys of entries, without their ending */
@@ -68,10 +77,13 @@ void inventory_free(struct inventory *inv)
 	if (inv == NULL)
 		return;
 	for (size_t i = 0; i < inv->n; i++)
-		catalog_entry_free(inv->entries[i]);
+		catalog_entry_free(inv->items[i].entry);
 	for (size_t i = 0; i < inv->n_objects; i++)
 		free(inv->objects[i].key);
+	free(inv->items);
 	free(inv->entries);
+	free(inv->trusted);
+	free(inv->untrusted);
 	free(inv->objects);
 	names_fini(&inv->unread);
 	names_fini(&inv->strays);
@@ -104,8 +116,10 @@ static bool is_entry_key(const char *key)
 
 /* NULL, or what is wrong with it. The entry is the caller's. */
 static char *read_entry(const struct inventory *inv, const char *key, const json_t *content,
-                        struct catalog_entry **ret_entry)
+                        struct item *ret_item)
 {
+	const struct trust *trust = inv->target->trust;
+	enum trust_verdict verdict;
 	AUTO(free) char *text = json_dumps(content, JSON_COMPACT);
 	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
 	AUTO(free) char *right_key = NULL;
@@ -118,27 +132,31 @@ static char *read_entry(const struct inventory *inv, const char *key, const json
 	right_key = inventory_entry_key(inv->target, e);
 	if (strcmp(key, right_key) != 0)
 		return xstrdup("is the entry of another snapshot");
-	if (trust_judge(e, NULL) == TRUST_WRONG)
+	verdict = trust_judge(e, trust);
+	if (verdict == TRUST_WRONG)
 		return xstrdup("its signature is wrong");
-	*ret_entry = TAKE_PTR(e);
+	ret_item->is_trusted = trust == NULL || trust_allows_chosen(trust, verdict);
+	ret_item->entry = TAKE_PTR(e);
 	return NULL;
 }
 
 static void add_entry(struct inventory *inv, const char *key, const json_t *content)
 {
-	AUTO(catalog_entry_free) struct catalog_entry *e = NULL;
-	AUTO(free) char *wrong = read_entry(inv, key, content, &e);
+	struct item item = {.entry = NULL};
+	AUTO(free) char *wrong = read_entry(inv, key, content, &item);
 
-	if (e == NULL) {
+	if (item.entry == NULL) {
 		add_odd(inv, xasprintf("%s: %s", key, wrong));
 		names_add(&inv->unread, xstrndup(key, strlen(key) - strlen(LISTING_ENTRY_SUFFIX)));
 		return;
 	}
 	/* Of a job whose name begins with this one's. */
-	if (strcmp(e->job, inv->job) != 0)
+	if (strcmp(item.entry->job, inv->job) != 0) {
+		catalog_entry_free(item.entry);
 		return;
-	inv->entries = xreallocarray(inv->entries, inv->n + 1, sizeof(inv->entries[0]));
-	inv->entries[inv->n++] = TAKE_PTR(e);
+	}
+	inv->items = xreallocarray(inv->items, inv->n + 1, sizeof(inv->items[0]));
+	inv->items[inv->n++] = item;
 }
 
 static void add_object(struct inventory *inv, const char *key, int64_t bytes)
@@ -170,10 +188,10 @@ static int compare_objects(const void *a, const void *b)
 	return strcmp(((const struct object *) a)->key, ((const struct object *) b)->key);
 }
 
-static int compare_entries(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
-	const struct catalog_entry *x = *(struct catalog_entry *const *) a;
-	const struct catalog_entry *y = *(struct catalog_entry *const *) b;
+	const struct catalog_entry *x = ((const struct item *) a)->entry;
+	const struct catalog_entry *y = ((const struct item *) b)->entry;
 
 	if (x->started_s != y->started_s)
 		return x->started_s < y->started_s ? -1 : 1;
@@ -195,14 +213,14 @@ static void match(struct inventory *inv, bool *is_taken)
 	size_t n = 0;
 
 	for (size_t i = 0; i < inv->n; i++) {
-		struct catalog_entry *e = inv->entries[i];
+		struct catalog_entry *e = inv->items[i].entry;
 		AUTO(free) char *key = inventory_file_key(inv->target, e);
 		const struct object *object = find_object(inv, key);
 
 		if (object != NULL)
 			is_taken[object - inv->objects] = true;
 		if (object != NULL && object->bytes == e->file_bytes) {
-			inv->entries[n++] = e;
+			inv->items[n++] = inv->items[i];
 			continue;
 		}
 		if (object == NULL)
@@ -227,6 +245,21 @@ static bool has_unread_entry(const struct inventory *inv, const char *key)
 	return false;
 }
 
+static void sort_out(struct inventory *inv)
+{
+	if (inv->n > 0)
+		qsort(inv->items, inv->n, sizeof(inv->items[0]), compare_items);
+	inv->entries = xcalloc(inv->n + 1, sizeof(inv->entries[0]));
+	inv->trusted = xcalloc(inv->n + 1, sizeof(inv->trusted[0]));
+	inv->untrusted = xcalloc(inv->n + 1, sizeof(inv->untrusted[0]));
+	for (size_t i = 0; i < inv->n; i++) {
+		inv->entries[i] = inv->items[i].entry;
+		inv->untrusted[i] = !inv->items[i].is_trusted;
+		if (inv->items[i].is_trusted)
+			inv->trusted[inv->n_trusted++] = inv->items[i].entry;
+	}
+}
+
 void inventory_finish(struct inventory *inv)
 {
 	AUTO(free) bool *is_taken = xcalloc(inv->n_objects + 1, sizeof(is_taken[0]));
@@ -238,8 +271,7 @@ void inventory_finish(struct inventory *inv)
 		if (!is_taken[i] && !has_unread_entry(inv, inv->objects[i].key))
 			names_add(&inv->strays, xstrdup(inv->objects[i].key));
 	}
-	if (inv->n > 0)
-		qsort(inv->entries, inv->n, sizeof(inv->entries[0]), compare_entries);
+	sort_out(inv);
 }
 
 /* --- what is there --- */
@@ -251,14 +283,25 @@ size_t inventory_n(const struct inventory *inv)
 
 const struct catalog_entry *const *inventory_entries(const struct inventory *inv)
 {
-	return (const struct catalog_entry *const *) inv->entries;
+	return inv->entries;
+}
+
+const struct catalog_entry *const *inventory_trusted(const struct inventory *inv, size_t *ret_n)
+{
+	*ret_n = inv->n_trusted;
+	return inv->trusted;
+}
+
+const bool *inventory_untrusted(const struct inventory *inv)
+{
+	return inv->untrusted;
 }
 
 const struct catalog_entry *inventory_find(const struct inventory *inv, const char *id)
 {
 	for (size_t i = 0; i < inv->n; i++) {
-		if (strcmp(inv->entries[i]->id, id) == 0)
-			return inv->entries[i];
+		if (strcmp(inv->items[i].entry->id, id) == 0)
+			return inv->items[i].entry;
 	}
 	return NULL;
 }

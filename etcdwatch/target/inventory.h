@@ -43,6 +43,11 @@ void inventory_finish(struct inventory *inventory);
 /* Whole snapshots, the oldest first. */
 size_t inventory_n(const struct inventory *inventory);
 const struct catalog_entry *const *inventory_entries(const struct inventory *inventory);
+/* Those that a program may choose by the target's trust (catalog/trust.h): the only ones that
+ * anything is decided by. */
+const struct catalog_entry *const *inventory_trusted(const struct inventory *inventory,
+                                                     size_t *ret_n);
+const bool *inventory_untrusted(const struct inventory *inventory); /* one for each entry */
 const struct catalog_entry *inventory_find(const struct inventory *inventory, const char *id);
 
 /* Keys of snapshots that no entry stands for. */

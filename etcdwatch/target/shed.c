@@ -121,6 +121,7 @@ static void accepted_cb(const struct retain_accepted *list, size_t n, void *user
 	const struct prune_question question = {
 	    .entries = inventory_entries(s->there),
 	    .n = inventory_n(s->there),
+	    .untrusted = inventory_untrusted(s->there),
 	    .rules = &s->options.target->retention,
 	    .zone = s->options.job->zone,
 	    .corrupt = s->corrupt,

@@ -320,7 +320,8 @@ static void find_oldest(struct target_found *found, const struct prune_plan *pla
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct catalog_entry *e = plan->items[i].entry;
 
-		if (plan->items[i].kept == 0 ||
+		/* A snapshot that is not good, or not trusted, says nothing of what the record is for. */
+		if (plan->items[i].kept == 0 || (plan->items[i].kept & RETAIN_NOT_GOOD) != 0 ||
 		    (found->oldest_revision != 0 && found->oldest_revision <= e->revision))
 			continue;
 		found->oldest_cluster_id = e->cluster_id;

@@ -3,6 +3,7 @@
 #include "etcdwatch/target/copies.h"
 
 #include "base/macro.h"
+#include "etcdwatch/catalog/trust.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 
@@ -140,10 +141,35 @@ static void test_timeline(void)
 	}
 }
 
+/* An entry that is not signed stands for no copy but its own, and makes no timeline. */
+static void test_untrusted(void)
+{
+	const struct trust trust = {.n = 0};
+	const struct config_target judged = {.prefix = prefix, .name = target_name, .trust = &trust};
+	AUTO(catalog_entry_free) struct catalog_entry *liar = entries_new("a", CLUSTER, 1500, 900);
+	struct world w = {.there = inventory_new(&judged, "a")};
+
+	(void) add(&w, 1000, 10, true);
+	(void) add(&w, 2000, 20, true);
+	liar->timeline = 1000000000;
+	entries_store(w.there, &judged, liar);
+	inventory_finish(w.there);
+	CHECK_EQ_INT(next(&w), 20);
+	CHECK_EQ_INT(copies_timeline(w.there, w.here[1]), 1);
+	inventory_free(w.there);
+	/* Older versions did not sign. */
+	w.there = inventory_new(&judged, "a");
+	entries_store(w.there, &judged, w.here[1]);
+	inventory_finish(w.there);
+	CHECK_EQ_INT(next(&w), 0);
+	end(&w);
+}
+
 int main(void)
 {
 	test_newest_first();
 	test_lost();
 	test_timeline();
+	test_untrusted();
 	return check_result();
 }

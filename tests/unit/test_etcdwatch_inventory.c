@@ -148,6 +148,68 @@ static void test_signature(void)
 	CHECK_EQ_INT(inventory_strays(inv)->n, 0);
 }
 
+enum sign {
+	SIGN_NONE,
+	SIGN_KNOWN,
+	SIGN_STRANGE,
+	SIGN_NEWER,
+};
+
+/* Those that are trusted, as the sum of their revisions. */
+static int64_t sum_trusted(const struct inventory *inv)
+{
+	size_t n;
+	const struct catalog_entry *const *trusted = inventory_trusted(inv, &n);
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += trusted[i]->revision;
+	return sum;
+}
+
+/* What may not be chosen is there, and nothing is decided by it. */
+static void test_trust(void)
+{
+	AUTO(signature_key_free) struct signature_key *known = NULL, *strange = NULL;
+	const char *key;
+	struct trust trust = {.keys = &key, .n = 1};
+	struct config_target judged = {.prefix = prefix, .trust = &trust};
+
+	scratch_enter();
+	CHECK_EQ_INT(signature_key_load_or_make("known", &known), 0);
+	CHECK_EQ_INT(signature_key_load_or_make("strange", &strange), 0);
+	scratch_leave();
+	key = signature_key_public(known);
+	for (int configured = 0; configured <= 1; configured++) {
+		AUTO(inventory_free) struct inventory *inv = NULL;
+		int64_t revision = 1;
+
+		trust.is_configured = configured == 1;
+		inv = inventory_new(&judged, "a");
+		for (int i = SIGN_NONE; i <= SIGN_NEWER; i++, revision *= 10) {
+			AUTO(catalog_entry_free)
+			struct catalog_entry *e = entries_new("a", CLUSTER, 9000 - revision, revision);
+
+			if (i != SIGN_NONE)
+				trust_sign(e, i == SIGN_STRANGE ? strange : known);
+			if (i == SIGN_NEWER)
+				e->signature[1] = '2';
+			entries_store(inv, &judged, e);
+		}
+		inventory_finish(inv);
+		CHECK_EQ_INT(inventory_n(inv), 4);
+		CHECK_EQ_INT(inventory_odd(inv)->n, 0);
+		CHECK_EQ_INT(inventory_strays(inv)->n, 0);
+		CHECK_EQ_INT(sum_trusted(inv), configured ? 10 : 110);
+		for (size_t i = 0; i < inventory_n(inv); i++) {
+			int64_t r = inventory_entries(inv)[i]->revision;
+
+			CHECK_EQ_INT(inventory_untrusted(inv)[i],
+			             r == 1 || r == 1000 || (r == 100 && configured));
+		}
+	}
+}
+
 int main(void)
 {
 	test_keys();
@@ -155,5 +217,6 @@ int main(void)
 	test_halves();
 	test_passed_over();
 	test_signature();
+	test_trust();
 	return check_result();
 }

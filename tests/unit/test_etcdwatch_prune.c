@@ -53,6 +53,11 @@ static void test_whose(void)
 	check_going(&q, "-+-+");
 	q.only_node = "n2";
 	check_going(&q, "+-++");
+	q.only_node = NULL;
+	q.untrusted = (const bool[N]){false, false, false, true};
+	check_going(&q, "--++");
+	q.untrusted = NULL;
+	q.only_node = "n2";
 	/* Of old entries nobody knows whose they are. */
 	free(entries[1]->node);
 	entries[1]->node = NULL;

@@ -275,7 +275,8 @@ static void run_table(const struct table *t)
 	CHECK_EQ_INT(zone_load(NULL, t->zone != NULL ? t->zone : "UTC", &zone), 0);
 	for (; t->rows[n].started != NULL; n++) {
 		entries[n] = make_entry(&t->rows[n], n);
-		items[n] = (struct retain_item){entries[n], t->rows[n].note == PINNED, ~0u};
+		items[n] = (struct retain_item){
+		    .entry = entries[n], .pinned = t->rows[n].note == PINNED, .kept = ~0u};
 	}
 	retain_decide(&t->rules, zone, &facts, items, n, &result);
 	for (size_t i = 0; i < n; i++) {

@@ -26,6 +26,7 @@ static removal_done_fn removed;
 static void *of_look, *of_view, *of_accepted, *of_removal;
 static size_t n_going, n_over;
 static bool was_frozen;
+static bool untrusted[N_ENTRIES];
 
 /* --- the world ---------------------------------------------------------------------------------
  */
@@ -87,6 +88,11 @@ size_t inventory_n(const struct inventory *inventory UNUSED)
 const struct catalog_entry *const *inventory_entries(const struct inventory *inventory UNUSED)
 {
 	return (const struct catalog_entry *const *) entries;
+}
+
+const bool *inventory_untrusted(const struct inventory *inventory UNUSED)
+{
+	return untrusted;
 }
 
 void inventory_free(struct inventory *inventory)
@@ -163,6 +169,11 @@ int main(void)
 		    !CHECK_EQ_INT(was_frozen, !cases[i].goes))
 			(void) fprintf(stderr, "  where %s\n", cases[i].what);
 	}
+	/* The newest one is not trusted: it neither counts nor goes. */
+	untrusted[N_ENTRIES - 1] = true;
+	view = cases[0].view;
+	shed(&cases[0].doubt, zone);
+	CHECK_EQ_INT(n_going, N_ENTRIES - 2);
 	for (size_t i = 0; i < N_ENTRIES; i++)
 		catalog_entry_free(entries[i]);
 	zone_free(zone);
