@@ -56,6 +56,7 @@ struct recordstore {
 	struct recordwriter_figures asked; /* SENDING: that the target is to have */
 	struct recordwriter_figures sent;  /* that it has */
 	uint64_t known_sequence;           /* recordsend.h; 0: all of it is to be listed */
+	uint64_t compared_sequence;        /* recordsend.h; since the start, so that it only grows */
 	int64_t listed_us;                 /* mono; when it was */
 	uint64_t prune_cluster_id;         /* what was removed last */
 	int64_t prune_revision;
@@ -65,6 +66,7 @@ struct recordstore {
 	char error[RECORDSTORE_TEXT_MAX];
 	int64_t error_s;
 	char passed[RECORDSTORE_TEXT_MAX];
+	char foreign[RECORDSTORE_TEXT_MAX]; /* what was logged last */
 };
 
 static void arm(struct recordstore *s, int64_t after_us)
@@ -204,10 +206,19 @@ static void note_passed(struct recordstore *s, const char *reason)
 	(void) snprintf(s->passed, sizeof(s->passed), "%s", reason);
 }
 
+static void note_foreign(struct recordstore *s, const char *reason)
+{
+	if (strncmp(reason, s->foreign, sizeof(s->foreign) - 1) == 0)
+		return;
+	log_warning("record_object_foreign", "job=%s target=%s reason=\"%s\"", s->options.job->name,
+	            s->options.target->name, reason);
+	(void) snprintf(s->foreign, sizeof(s->foreign), "%s", reason);
+}
+
 static void sent_cb(const struct child_result *said, void *userdata)
 {
 	struct recordstore *s = userdata;
-	const char *passed;
+	const char *passed, *foreign;
 
 	s->child = NULL;
 	if (said->r < 0) {
@@ -217,10 +228,14 @@ static void sent_cb(const struct child_result *said, void *userdata)
 	passed = json_string_value(json_object_get(said->last, "passed_reason"));
 	if (s->known_sequence == 0 || passed != NULL)
 		note_passed(s, passed != NULL ? passed : "");
+	foreign = json_string_value(json_object_get(said->last, "foreign_reason"));
+	if (foreign != NULL)
+		note_foreign(s, foreign);
 	s->bytes += number_of(said, "bytes");
 	s->objects += number_of(said, "objects");
 	s->sent_sequence = number_of(said, "sent_sequence");
 	s->known_sequence = number_of(said, "known_sequence");
+	s->compared_sequence = MAX(s->compared_sequence, s->known_sequence);
 	s->n_failures = 0;
 	s->error[0] = '\0';
 	prune(s);
@@ -244,7 +259,7 @@ static void upload(struct recordstore *s)
 {
 	const struct recordwriter_figures *f = &s->asked;
 	char bytes[NUMBER_MAX], revision[NUMBER_MAX], until[NUMBER_MAX], known[NUMBER_MAX];
-	char level[NUMBER_MAX];
+	char compared[NUMBER_MAX], level[NUMBER_MAX];
 	struct s3words words;
 
 	change_state(s, RECORDSTORE_SENDING);
@@ -256,6 +271,7 @@ static void upload(struct recordstore *s)
 	(void) snprintf(revision, sizeof(revision), "%" PRId64, f->last_revision);
 	(void) snprintf(until, sizeof(until), "%" PRId64, f->reached_us);
 	(void) snprintf(known, sizeof(known), "%" PRIu64, s->known_sequence);
+	(void) snprintf(compared, sizeof(compared), "%" PRIu64, s->compared_sequence);
 	begin_words(s, &words, "send");
 	s3words_option(&words, "--directory", s->options.directory);
 	s3words_option(&words, "--scratch", s->scratch);
@@ -270,6 +286,7 @@ static void upload(struct recordstore *s)
 	if (s->signing_key != NULL)
 		s3words_option(&words, "--signing-key", s->signing_key);
 	add_packing(s, &words, level);
+	s3words_option(&words, "--compared-sequence", compared);
 	start(s, &words, sent_cb);
 	if (s->child != NULL)
 		child_each_line(s->child, line_cb);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record send --directory DIR --scratch DIR --node NAME [--open SEGMENT --bytes N --revision N
- *     --until-us N] [--known-sequence N] [--level N] [--recipient R]... [--recipients-file F]...
+ *     --until-us N] [--known-sequence N] [--compared-sequence N] [--level N] [--recipient R]...
+ * [--recipients-file F]...
  *     [--signing-key FILE]
  * record prune --cluster-id HEX --oldest-revision N
  *
@@ -33,7 +34,8 @@ struct words {
 	struct s3target s3;
 	struct storeowner owner;
 	const char *prefix;
-	const char *bytes, *revision, *until_us, *known_sequence, *level, *signing_key;
+	const char *bytes, *revision, *until_us, *known_sequence, *compared_sequence, *level,
+	    *signing_key;
 	const char *cluster_id, *oldest_revision;
 	struct options_list recipients, recipient_files, rest;
 	struct recordsend_request send;
@@ -95,6 +97,9 @@ static int parse_numbers(struct words *w, struct problem *problem)
 	if (r == 0)
 		r = number("--known-sequence", w->known_sequence, LONG_MAX, problem, &q->known_sequence);
 	if (r == 0)
+		r = number("--compared-sequence", w->compared_sequence, LONG_MAX, problem,
+		           &q->compared_sequence);
+	if (r == 0)
 		r = number("--level", w->level, ZSTDFLOW_LEVEL_MAX, problem, &level);
 	q->revision = (int64_t) revision;
 	q->until_us = (int64_t) until_us;
@@ -114,6 +119,7 @@ static int parse_send(struct words *w, int argc, char **argv, struct problem *pr
 	    {.name = "--revision", .text = &w->revision},
 	    {.name = "--until-us", .text = &w->until_us},
 	    {.name = "--known-sequence", .text = &w->known_sequence},
+	    {.name = "--compared-sequence", .text = &w->compared_sequence},
 	    {.name = "--level", .text = &w->level},
 	    {.name = "--recipient", .list = &w->recipients},
 	    {.name = "--recipients-file", .list = &w->recipient_files},
@@ -159,12 +165,13 @@ static int run_send(int argc, char **argv, struct words *w, struct problem *prob
 		r = recordsend_run(&w->send, problem, &result);
 	if (r < 0)
 		return r;
-	*ret_fields =
-	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "bytes", (json_int_t) result.n_bytes, "objects",
-	              (json_int_t) result.n_objects, "sent_sequence", (json_int_t) result.sent_sequence,
-	              "known_sequence", (json_int_t) result.known_sequence, "passed",
-	              (json_int_t) result.n_passed, "passed_reason",
-	              result.passed[0] != '\0' ? jsonval_text(result.passed) : json_null());
+	*ret_fields = json_pack(
+	    "{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "bytes", (json_int_t) result.n_bytes, "objects",
+	    (json_int_t) result.n_objects, "sent_sequence", (json_int_t) result.sent_sequence,
+	    "known_sequence", (json_int_t) result.known_sequence, "passed",
+	    (json_int_t) result.n_passed, "passed_reason",
+	    result.passed[0] != '\0' ? jsonval_text(result.passed) : json_null(), "foreign_reason",
+	    result.foreign[0] != '\0' ? jsonval_text(result.foreign) : json_null());
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listing is the only memory of what was uploaded: an object without a manifest was cut off,
- * and is uploaded again. */
+ * and is uploaded again. Whose the manifests are is for recordheld.h. */
 #include "etcdwatch/worker/recordplan.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct recordstored *find(const struct recordlisting *l, const char *segm
 	return NULL;
 }
 
-const struct recordstored *recordlisting_find(const struct recordlisting *l, const char *segment)
+struct recordstored *recordlisting_find(const struct recordlisting *l, const char *segment)
 {
 	return find(l, segment);
 }
@@ -95,6 +95,17 @@ struct recordstored_range *recordstored_row(const struct recordstored *s, size_t
 	}
 	*ret_n = n;
 	return row;
+}
+
+void recordstored_drop(struct recordstored *s, const struct recordstored_range *range)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_ranges; i++) {
+		if (s->ranges[i].from != range->from || s->ranges[i].to != range->to)
+			s->ranges[n++] = s->ranges[i];
+	}
+	s->n_ranges = n;
 }
 
 uint64_t recordstored_reach(const struct recordstored *s)

@@ -37,8 +37,7 @@ void recordlisting_fini(struct recordlisting *listing);
 void recordlisting_add(struct recordlisting *listing, const struct recordkey *key);
 void recordlisting_finish(struct recordlisting *listing);
 /* NULL: nothing of it is there. */
-const struct recordstored *recordlisting_find(const struct recordlisting *listing,
-                                              const char *segment);
+struct recordstored *recordlisting_find(const struct recordlisting *listing, const char *segment);
 
 /* Up to there pieces follow each other from the first byte on; NULL: 0. */
 uint64_t recordstored_reach(const struct recordstored *stored);
@@ -46,6 +45,9 @@ uint64_t recordstored_reach(const struct recordstored *stored);
 /* The pieces that lead there, in order; each is taken that reaches furthest. To be freed; NULL:
  * none. */
 struct recordstored_range *recordstored_row(const struct recordstored *stored, size_t *ret_n);
+
+/* That manifest counts for nothing. */
+void recordstored_drop(struct recordstored *stored, const struct recordstored_range *range);
 
 /* What a segment has on the disk: bytes that are synced. */
 struct recordplan_local {

@@ -20,6 +20,7 @@
 #include "etcdwatch/record/segment.h"
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/pack.h"
+#include "etcdwatch/worker/recordheld.h"
 #include "etcdwatch/worker/recordobjects.h"
 #include "etcdwatch/worker/recordplan.h"
 #include "etcdwatch/worker/room.h"
@@ -329,29 +330,33 @@ static int put_piece(struct sending *s, struct recordpiece *piece)
 /* --- steps -------------------------------------------------------------------------------------
  */
 
-/* Whether the pieces there are the beginning of the file here. 1: they are not. */
-static int compare(struct sending *s, const struct recordstored *stored,
-                   const struct recordpiece *piece)
+/* Only what is this node's, and of these bytes, counts as uploaded. */
+static int check_held(struct sending *s, struct local *l)
 {
-	size_t n;
-	AUTO(free) struct recordstored_range *row = recordstored_row(stored, &n);
-	struct recordpiece last = *piece;
-	struct problem unread = {0};
-	AUTO(free) char *key = NULL;
+	const struct recordsend_request *q = s->request;
+	struct recordstored *stored = recordlisting_find(&s->there, l->segment);
+	const struct recordheld_request request = {
+	    .s3 = q->s3,
+	    .prefix = q->prefix,
+	    .node = q->node,
+	    .key = q->key,
+	    .path = l->path,
+	    .begin_us = l->begin_us,
+	    .has = l->has,
+	    .checks_all = q->known_sequence == 0,
+	    .is_compared = l->named.sequence <= q->compared_sequence,
+	};
+	struct recordheld_result held;
 	int r;
 
-	if (n == 0)
+	if (stored == NULL || l->is_passed)
 		return 0;
-	last.is_whole = false;
-	last.from = row[n - 1].from;
-	last.to = row[n - 1].to;
-	key = recordpiece_manifest_key(s->request->prefix, &last);
-	r = recordobjects_read(s->request->s3, s->request->prefix, key, &last, &unread);
-	if (r < 0 && strcmp(unread.code, "MANIFEST") == 0)
-		return 1;
-	if (r < 0)
-		*s->problem = unread;
-	return r < 0 ? r : strcmp(last.through_sha256, piece->through_sha256) != 0;
+	r = recordheld_check(&request, stored, s->problem, &held);
+	if (r == 0 && held.foreign[0] != '\0' && s->result.foreign[0] == '\0')
+		memcpy(s->result.foreign, held.foreign, sizeof(s->result.foreign));
+	if (r == 0 && held.other[0] != '\0')
+		pass_over(s, l, held.other);
+	return r;
 }
 
 static int upload(struct sending *s, struct local *l, const struct recordstored *stored,
@@ -367,17 +372,6 @@ static int upload(struct sending *s, struct local *l, const struct recordstored 
 	if (r != 0)
 		return MIN(r, 0);
 	r = cut_out(s, l, &piece);
-	if (r == 0 && is_whole && stored != NULL)
-		r = compare(s, stored, &piece);
-	if (r > 0) {
-		AUTO(free)
-		char *reason =
-		    xasprintf("the pieces of '%s' in the target are not those of '%s': they stay",
-		              l->segment, l->path);
-
-		pass_over(s, l, reason);
-		return 0;
-	}
 	return r == 0 ? put_piece(s, &piece) : r;
 }
 
@@ -407,8 +401,11 @@ static int send_all(struct sending *s)
 	enum recordplan_step step;
 	int r = 0;
 
-	for (size_t i = 0; i < s->n && r == 0; i++)
-		r = take_step(s, &s->locals[i], false, &step);
+	for (size_t i = 0; i < s->n && r == 0; i++) {
+		r = check_held(s, &s->locals[i]);
+		if (r == 0)
+			r = take_step(s, &s->locals[i], false, &step);
+	}
 	return r;
 }
 
@@ -440,7 +437,8 @@ static void count(struct sending *s)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct local *l = &s->locals[i];
 		const struct recordstored *stored = recordlisting_find(&s->there, l->segment);
-		bool is_done = stored != NULL && stored->is_whole && stored->n_objects == 0;
+		bool is_done =
+		    !l->is_passed && stored != NULL && stored->is_whole && stored->n_objects == 0;
 
 		if (!l->has.is_closed)
 			break;

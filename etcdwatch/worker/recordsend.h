@@ -4,7 +4,8 @@
 /*
  * One round of uploading the record of this node to a target: what is synced on the disk and not in
  * the target goes there, packed, and is read back (s3put.h). What was uploaded is known from the
- * target's listing alone. Nothing of the record's directory is changed.
+ * target's listing, where the manifest is this node's (recordheld.h); what others wrote there is
+ * uploaded over. Nothing of the record's directory is changed.
  *
  * First all that is not in the target in any form, the oldest first: then the target has everything
  * up to the revision and the time of the request, and `reached` is called. Then at most one closed
@@ -34,6 +35,8 @@ struct recordsend_request {
 	/* Of segments up to this sequence is known that they are in the target as one object each: the
 	 * target is listed only for those behind it. 0: the target is listed. */
 	uint64_t known_sequence;
+	/* Of those up to this one that object was compared with the bytes here before. */
+	uint64_t compared_sequence;
 	int level;
 	struct age_recipients recipients;
 	const struct signature_key *key; /* NULL: manifests are not signed */
@@ -47,6 +50,8 @@ struct recordsend_result {
 	uint64_t known_sequence;         /* up to it, as one object each, and nothing else */
 	uint64_t n_passed;               /* segments that are not uploaded */
 	char passed[PROBLEM_REASON_MAX]; /* the first of them, and why; "" */
+	/* A manifest in this node's folder that is not this node's, and why; "" */
+	char foreign[PROBLEM_REASON_MAX];
 };
 
 int recordsend_run(const struct recordsend_request *request, struct problem *problem,

@@ -128,7 +128,7 @@ static void test_sending(void)
 	CHECK_EQ_INT(n_told("record send --endpoint http://127.0.0.1:1 --bucket b"), 1);
 	CHECK_EQ_INT(n_told("--s3-prefix a/ --directory /r --scratch /r/.hourly-s3 --node cp-1 "
 	                    "--revision 9 --until-us 90 --known-sequence 0 --open x.rec --bytes 100 "
-	                    "--signing-key /k --level 5 --recipient age1x"),
+	                    "--signing-key /k --level 5 --recipient age1x --compared-sequence 0"),
 	             1);
 	/* Once; and from then on only what is behind what is known is listed. */
 	turn_for(EV_DEFAULT, 300 * US_PER_MS);
@@ -136,6 +136,7 @@ static void test_sending(void)
 	reach(10, 200);
 	CHECK(TURN_UNTIL(EV_DEFAULT, report_of(store).objects == 2));
 	CHECK_EQ_INT(n_told("--known-sequence 3 --open x.rec --bytes 200"), 1);
+	CHECK_EQ_INT(n_told("--compared-sequence 3"), 1);
 	CHECK_EQ_INT(n_told("prune"), 0);
 }
 

@@ -89,7 +89,7 @@ static void close_first(void)
 
 static struct recordsend_result result;
 static const char *node = "cp-1";
-static uint64_t known;
+static uint64_t known, compared;
 static struct age_recipients recipients;
 static struct signature_key *signer;
 
@@ -107,6 +107,7 @@ static int round_of(const char *open, uint64_t bytes, int64_t revision)
 	    .revision = revision,
 	    .until_us = revision * 1000000,
 	    .known_sequence = known,
+	    .compared_sequence = compared,
 	    .level = 3,
 	    .recipients = recipients,
 	    .key = signer,
@@ -265,8 +266,143 @@ static void test_other_pieces(void)
 		save(&first, FIRST_NAME);
 	}
 	succeeds(round_of(SECOND, second.len, 105));
-	CHECK(result.n_passed == 1 && strstr(result.passed, "are not those of") != NULL);
+	CHECK(result.n_passed == 1 && strstr(result.passed, "is not the beginning of") != NULL);
 	CHECK(s3memory_find(FOLDER FIRST "/whole.json") == NULL);
+}
+
+/* --- what others write --------------------------------------------------------------------------
+ */
+
+/* A manifest with a right signature that says something else of its object. */
+static void rewrite(const char *at, void (*change)(struct recordpiece *piece))
+{
+	struct s3memory_object *o = s3memory_find(at);
+	char error[RECORDPIECE_ERROR_MAX];
+	struct recordpiece piece;
+	struct recordkey parsed;
+	AUTO(free) char *text = NULL;
+
+	if (!CHECK(o != NULL && recordkey_parse(at, "a/", &parsed)))
+		return;
+	CHECK_EQ_INT(recordpiece_parse((const char *) o->data, o->len, &parsed, &piece, error), 0);
+	change(&piece);
+	text = recordpiece_print(&piece, signer);
+	s3memory_put(at, text, strlen(text));
+}
+
+static void same(struct recordpiece *piece UNUSED)
+{
+}
+
+static void other_bytes(struct recordpiece *piece)
+{
+	piece->sha256[0] = piece->sha256[0] == '0' ? '1' : '0';
+}
+
+static void other_bytes_before(struct recordpiece *piece)
+{
+	piece->through_sha256[0] = piece->through_sha256[0] == '0' ? '1' : '0';
+}
+
+static void fewer_bytes(struct recordpiece *piece)
+{
+	piece->to--;
+}
+
+/* What is there then of the first segment, which is closed; one round, and the next ones. */
+static void is_healed(const char *what)
+{
+	struct s3memory_object *o;
+	struct recordkey key;
+	struct recordpiece piece;
+	char error[RECORDPIECE_ERROR_MAX];
+
+	succeeds(round_of(SECOND, second.len, 105));
+	if (!CHECK(strstr(result.foreign, what) != NULL))
+		(void) fprintf(stderr, "  '%s'\n", result.foreign);
+	CHECK(result.known_sequence == 0 && result.n_passed == 0);
+	for (int i = 0; i < 3; i++)
+		succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.known_sequence == 1 && result.foreign[0] == '\0');
+	o = s3memory_find(FOLDER FIRST "/whole.json");
+	CHECK(recordkey_parse(FOLDER FIRST "/whole.json", "a/", &key));
+	if (CHECK(o != NULL) &&
+	    CHECK(recordpiece_parse((const char *) o->data, o->len, &key, &piece, error) == 0))
+		CHECK(piece.to == first.len && strcmp(piece.signer, signature_key_public(signer)) == 0);
+}
+
+/* Who may write to the bucket makes this node take its record for uploaded. */
+static void test_foreign(void)
+{
+	AUTO(free) char *path = xasprintf("%s/other.key", directory);
+	AUTO(signature_key_free) struct signature_key *other = NULL;
+	struct signature_key *own = signer;
+	const char *whole = FOLDER FIRST "/whole.json";
+
+	CHECK_EQ_INT(signature_key_load_or_make(path, &other), 0);
+	(void) unlink(path);
+	/* A closed segment: a manifest of any content, beside its pieces, which stay. */
+	begin();
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	close_first();
+	s3memory_put(whole, "{}", 2);
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK(strstr(result.foreign, "whole.json' is of a format") != NULL);
+	CHECK_EQ_INT(s3memory.n, 2 + 1 + 2 + 2);
+	is_healed("whole.json' is of a format");
+	/* Signed by another key, and not signed. */
+	for (int i = 0; i < 2; i++) {
+		signer = i == 0 ? other : NULL;
+		rewrite(whole, same);
+		signer = own;
+		is_healed("is not signed with this node's key");
+	}
+	/* Ours, but of other bytes: it stays, and so does what is here. */
+	rewrite(whole, other_bytes_before);
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.n_passed == 1 && result.known_sequence == 0);
+	CHECK(strstr(result.passed, "is not the beginning of") != NULL);
+	/* It was compared before: its manifest is enough. */
+	compared = 1;
+	succeeds(round_of(SECOND, second.len, 105));
+	compared = 0;
+	CHECK(result.n_passed == 0 && result.known_sequence == 1);
+	rewrite(whole, fewer_bytes);
+	compared = 1;
+	succeeds(round_of(SECOND, second.len, 105));
+	compared = 0;
+	CHECK_EQ_INT(result.n_passed, 1);
+}
+
+/* The same with pieces of an open one. */
+static void test_foreign_pieces(void)
+{
+	AUTO(free) char *one = NULL, *two = NULL;
+	struct signature_key *own = signer;
+
+	begin();
+	recordfile_put(&first, 103);
+	save(&first, FIRST_NAME);
+	one = xasprintf(FOLDER FIRST "/%016d-%016zu.json", 0, first.ends[1]);
+	two = xasprintf(FOLDER FIRST "/%016zu-%016zu.json", first.ends[1], first.len);
+	succeeds(round_of(FIRST_NAME, first.ends[1], 102));
+	succeeds(round_of(FIRST_NAME, first.len, 103));
+	CHECK_EQ_INT(result.n_objects, 1);
+	CHECK_EQ_STR(result.foreign, "");
+	for (int i = 0; i < 2; i++) {
+		signer = NULL;
+		rewrite(i == 0 ? two : one, same);
+		signer = own;
+		succeeds(round_of(FIRST_NAME, first.len, 103));
+		CHECK(result.n_objects == 1 && strstr(result.foreign, "it has no signature") != NULL);
+		succeeds(round_of(FIRST_NAME, first.len, 103));
+		CHECK(result.n_objects == 0);
+	}
+	/* One that reaches further than anything here. */
+	begin();
+	s3memory_put(FOLDER FIRST "/0000000000000000-0000000009999999.json", "{}", 2);
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	CHECK(result.n_objects == 1 && result.foreign[0] != '\0');
 }
 
 /* --- fetching ----------------------------------------------------------------------------------
@@ -448,38 +584,6 @@ static void test_fetch_damaged(void)
 	CHECK_EQ_STR(problem.code, "MISMATCH");
 }
 
-/* A manifest with a right signature that says something else of its object. */
-static void rewrite(const char *at, void (*change)(struct recordpiece *piece))
-{
-	struct s3memory_object *o = s3memory_find(at);
-	char error[RECORDPIECE_ERROR_MAX];
-	struct recordpiece piece;
-	struct recordkey parsed;
-	AUTO(free) char *text = NULL;
-
-	if (!CHECK(o != NULL && recordkey_parse(at, "a/", &parsed)))
-		return;
-	CHECK_EQ_INT(recordpiece_parse((const char *) o->data, o->len, &parsed, &piece, error), 0);
-	change(&piece);
-	text = recordpiece_print(&piece, signer);
-	s3memory_put(at, text, strlen(text));
-}
-
-static void other_bytes(struct recordpiece *piece)
-{
-	piece->sha256[0] = piece->sha256[0] == '0' ? '1' : '0';
-}
-
-static void other_bytes_before(struct recordpiece *piece)
-{
-	piece->through_sha256[0] = piece->through_sha256[0] == '0' ? '1' : '0';
-}
-
-static void fewer_bytes(struct recordpiece *piece)
-{
-	piece->to--;
-}
-
 static void test_fetch_rewritten(void)
 {
 	static void (*const changes[])(struct recordpiece *) = {other_bytes, other_bytes_before,
@@ -544,6 +648,7 @@ static void test_encrypted(void)
 static void test_signed(void)
 {
 	AUTO(free) char *path = xasprintf("%s/other.key", directory);
+	AUTO(free) char *piece = NULL;
 	AUTO(signature_key_free) struct signature_key *other = NULL;
 	struct signature_key *own = signer;
 	const char *keys[1] = {signature_key_public(own)};
@@ -566,13 +671,11 @@ static void test_signed(void)
 	CHECK_EQ_STR(problem.code, "UNREACHABLE");
 	CHECK(strstr(problem.reason, "is signed by a key that is not trusted") != NULL);
 	/* The first piece of two is a stranger's. */
-	begin();
-	close_first();
+	upload_both();
+	piece = xasprintf(FOLDER SECOND "/%016d-%016zu.json", 0, second.ends[0]);
 	signer = other;
-	succeeds(round_of(SECOND, second.ends[0], 104));
+	rewrite(piece, same);
 	signer = own;
-	s3memory_remove(FOLDER FIRST "/whole.json");
-	succeeds(round_of(SECOND, second.len, 105));
 	put_entry(100);
 	CHECK(fetch(REBUILD_TO_END, 0, false, NULL) < 0);
 	CHECK_EQ_STR(problem.code, "UNTRUSTED");
@@ -642,6 +745,8 @@ int main(void)
 	test_whole();
 	test_begun_since();
 	test_other_pieces();
+	test_foreign();
+	test_foreign_pieces();
 	test_fetch();
 	test_fetch_histories();
 	test_fetch_damaged();
