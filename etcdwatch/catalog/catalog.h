@@ -29,6 +29,7 @@
 /* Of a member's URLs of one kind: how many, and bytes of all, joined by commas. */
 #define CATALOG_URLS_MAX 16
 #define CATALOG_URLS_TEXT_MAX 511
+#define CATALOG_TIMELINE_MAX 1000000000
 #define CATALOG_SHA256_TEXT 65
 #define CATALOG_ERROR_MAX 768
 

@@ -19,7 +19,6 @@
 #include "base/mem.h"
 
 #define FORMAT_VERSION 1
-#define TIMELINE_MAX 1000000000
 #define RECIPIENTS_MAX 1000
 /* A thousand times what etcd is made for; sums of some of these are numbers still. */
 #define BYTES_MAX (INT64_C(1) << 50)
@@ -59,7 +58,7 @@ static const struct field entry_fields[] = {
      .sort = SORT_NUMBER,
      .offset = ENTRY(timeline),
      .min = 1,
-     .max = TIMELINE_MAX},
+     .max = CATALOG_TIMELINE_MAX},
     {.key = "id", .in = "member", .sort = SORT_ID, .offset = ENTRY(member_id)},
     {.key = "name", .in = "member", .sort = SORT_TEXT, .offset = ENTRY(member_name)},
     {.key = "node", .sort = SORT_TEXT_OR_NONE, .offset = ENTRY(node)},

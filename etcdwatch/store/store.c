@@ -109,12 +109,21 @@ static int move(struct request *q, const char *from, const char *to)
 	return fail(q, -errno, "cannot give a name to", to);
 }
 
-/* The entry under the name that does not count yet. */
-static int promise(struct request *q, const char *path)
+/* Reading is stricter than printing: what could not be read back is not written. */
+static int write_entry(struct request *q, const struct catalog_entry *entry, const char *path)
 {
-	AUTO(free) char *text = catalog_print(q->entry);
-	int r;
+	AUTO(free) char *text = catalog_print(entry);
+	AUTO(catalog_entry_free) struct catalog_entry *parsed = NULL;
+	char error[CATALOG_ERROR_MAX];
+	int r = catalog_parse(text, strlen(text), &parsed, error);
 
+	if (r < 0) {
+		(void) snprintf(q->reason, sizeof(q->reason),
+		                "cannot write '%s', which could not be read: "
+		                "%.*s",
+		                path, STORE_REASON_MAX / 2, error);
+		return r;
+	}
 	r = file_write_atomic(path, text, strlen(text), ENTRY_MODE, FILE_DURABLE);
 	return r < 0 ? fail(q, r, "cannot write", path) : 0;
 }
@@ -128,7 +137,8 @@ static int put(struct request *q, const char *directory)
 	const char *file_now = q->path, *entry_now = promised;
 	int r;
 
-	r = promise(q, promised);
+	/* Under the name that does not count yet. */
+	r = write_entry(q, q->entry, promised);
 	if (r == 0)
 		r = move(q, q->path, file);
 	if (r == 0) {
@@ -214,11 +224,8 @@ static int remove_work(struct request *q)
 static int rewrite(struct request *q, const struct catalog_entry *e)
 {
 	AUTO(free) char *path = xasprintf("%s/%s" ENTRY_SUFFIX, q->directory, e->id);
-	AUTO(free) char *text = catalog_print(e);
-	int r;
 
-	r = file_write_atomic(path, text, strlen(text), ENTRY_MODE, FILE_DURABLE);
-	return r < 0 ? fail(q, r, "cannot write", path) : 0;
+	return write_entry(q, e, path);
 }
 
 static int record_copy_work(struct request *q)
@@ -241,6 +248,14 @@ static int set_timeline_work(struct request *q)
 	r = read_entry(q, q->id, &e);
 	if (r < 0)
 		return r;
+	if (q->timeline > CATALOG_TIMELINE_MAX) {
+		(void) snprintf(
+		    q->reason, sizeof(q->reason),
+		    "'%s' would be of the timeline %lld, and there are no more than %d: an entry "
+		    "in the target has one that cannot be right",
+		    q->id, (long long) q->timeline, CATALOG_TIMELINE_MAX);
+		return -ERANGE;
+	}
 	if (e->key != NULL && (q->key == NULL || strcmp(e->key, signature_key_public(q->key)) != 0))
 		return 0;
 	e->timeline = q->timeline;

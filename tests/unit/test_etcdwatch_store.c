@@ -200,6 +200,36 @@ static void test_signed(struct disk *disk)
 	(void) unlink(other_path);
 }
 
+/* An entry that could not be read any more does not take the place of one that can. */
+static void test_unreadable(struct disk *disk)
+{
+	struct store *store = store_new(disk, directory, "a", NULL);
+	const char *id = "19700101T013320Z-a-m1-r50";
+	struct catalog_copy copy = {.target = (char[]){"far"}, .key = (char[]){"k"}, .at_s = 1};
+	struct answer a = {0};
+
+	CHECK_EQ_INT(keep(store, "a", 5600, 50), 0);
+	store_set_timeline(store, id, INT64_C(1000000001), done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), -ERANGE);
+	CHECK(strstr(a.reason, "1000000001") != NULL);
+	a = (struct answer){0};
+	store_set_timeline(store, id, 0, done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), -EINVAL);
+	a = (struct answer){0};
+	/* Without a digest. */
+	store_record_copy(store, id, &copy, done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), -EINVAL);
+	store_free(store);
+	store = store_new(disk, directory, "a", NULL);
+	CHECK_EQ_INT(scan(store), 0);
+	CHECK_EQ_INT(store_n_odd(store), 0);
+	CHECK(store_find(store, id) != NULL && store_find(store, id)->timeline == 1);
+	a = (struct answer){0};
+	store_remove(store, &id, 1, done_cb, &a);
+	CHECK_EQ_INT(wait_for(&a), 0);
+	store_free(store);
+}
+
 static void test_leftovers(struct disk *disk)
 {
 	struct store *store = store_new(disk, directory, "a", NULL);
@@ -418,6 +448,7 @@ int main(void)
 	test_keep(disk);
 	test_free_bytes(disk);
 	test_signed(disk);
+	test_unreadable(disk);
 	test_leftovers(disk);
 	test_odd(disk);
 	test_other_job(disk);
