@@ -18,6 +18,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/take/due.h"
 #include "etcdwatch/target/s3words.h"
 #include "etcdwatch/work/child.h"
@@ -66,7 +67,7 @@ struct recordstore {
 	char error[RECORDSTORE_TEXT_MAX];
 	int64_t error_s;
 	char passed[RECORDSTORE_TEXT_MAX];
-	char foreign[RECORDSTORE_TEXT_MAX]; /* what was logged last */
+	char foreign[RECORDSTORE_TEXT_MAX], untrusted[RECORDSTORE_TEXT_MAX]; /* logged last */
 };
 
 static void arm(struct recordstore *s, int64_t after_us)
@@ -145,9 +146,25 @@ static uint64_t number_of(const struct child_result *said, const char *key)
 /* --- pruning -----------------------------------------------------------------------------------
  */
 
+static void note_untrusted(struct recordstore *s, const char *reason)
+{
+	if (strncmp(reason, s->untrusted, sizeof(s->untrusted) - 1) == 0)
+		return;
+	log_warning("record_prune_untrusted", "job=%s target=%s reason=\"%s\"", s->options.job->name,
+	            s->options.target->name, reason);
+	(void) snprintf(s->untrusted, sizeof(s->untrusted), "%s", reason);
+}
+
+static void add_trust(struct s3words *words, const struct trust *trust)
+{
+	for (size_t i = 0; trust != NULL && trust->is_configured && i < trust->n; i++)
+		s3words_option(words, "--trust", trust->keys[i]);
+}
+
 static void pruned_cb(const struct child_result *said, void *userdata)
 {
 	struct recordstore *s = userdata;
+	const char *untrusted;
 
 	s->child = NULL;
 	if (said->r < 0) {
@@ -155,6 +172,9 @@ static void pruned_cb(const struct child_result *said, void *userdata)
 		fail(s, said->reason);
 		return;
 	}
+	untrusted = json_string_value(json_object_get(said->last, "untrusted_reason"));
+	if (untrusted != NULL)
+		note_untrusted(s, untrusted);
 	s->removed += number_of(said, "objects");
 	if (number_of(said, "objects") > 0)
 		log_info("record_pruned", "job=%s target=%s objects=%" PRIu64 " rev=%" PRId64,
@@ -184,6 +204,7 @@ static void prune(struct recordstore *s)
 	begin_words(s, &words, "prune");
 	s3words_option(&words, "--cluster-id", cluster_id);
 	s3words_option(&words, "--oldest-revision", revision);
+	add_trust(&words, o->target->trust);
 	start(s, &words, pruned_cb);
 }
 

@@ -4,7 +4,7 @@
  *     --until-us N] [--known-sequence N] [--compared-sequence N] [--level N] [--recipient R]...
  * [--recipients-file F]...
  *     [--signing-key FILE]
- * record prune --cluster-id HEX --oldest-revision N
+ * record prune --cluster-id HEX --oldest-revision N [--trust KEY]...
  *
  * and --s3-prefix and the options of s3target.h and storeowner.h. While `send` works:
  * {"reached":true} when the target has all that the words say; `prune`:
@@ -37,7 +37,7 @@ struct words {
 	const char *bytes, *revision, *until_us, *known_sequence, *compared_sequence, *level,
 	    *signing_key;
 	const char *cluster_id, *oldest_revision;
-	struct options_list recipients, recipient_files, rest;
+	struct options_list recipients, recipient_files, trusted, rest;
 	struct recordsend_request send;
 };
 
@@ -195,10 +195,12 @@ static int run_prune(int argc, char **argv, struct words *w, struct problem *pro
 	const struct options_entry own[] = {
 	    {.name = "--cluster-id", .text = &w->cluster_id},
 	    {.name = "--oldest-revision", .text = &w->oldest_revision},
+	    {.name = "--trust", .list = &w->trusted},
 	};
 	struct recordprune_rules rules = {.now_us = wall_now_us()};
 	AUTO(s3_free) struct s3 *s3 = NULL;
-	uint64_t revision = 0, n_removed = 0;
+	struct recordprune_result result = {0};
+	uint64_t revision = 0;
 	int r = parse_words(w, argc, argv, own, ARRAY_SIZE(own), problem);
 
 	if (r == 0 && (w->cluster_id == NULL || w->oldest_revision == NULL))
@@ -208,12 +210,16 @@ static int run_prune(int argc, char **argv, struct words *w, struct problem *pro
 	if (r == 0)
 		r = number("--oldest-revision", w->oldest_revision, LONG_MAX, problem, &revision);
 	rules.oldest_revision = (int64_t) revision;
+	rules.trust = (struct trust){
+	    .keys = w->trusted.values, .n = w->trusted.n, .is_configured = w->trusted.n > 0};
 	if (r == 0)
 		r = open_store(w, true, problem, &s3);
 	if (r == 0)
-		r = recordprune_run(s3, w->prefix, &rules, problem, &n_removed);
+		r = recordprune_run(s3, w->prefix, &rules, problem, &result);
 	if (r == 0)
-		*ret_fields = json_pack("{s:I}", "objects", (json_int_t) n_removed);
+		*ret_fields =
+		    json_pack("{s:I, s:o}", "objects", (json_int_t) result.n_removed, "untrusted_reason",
+		              result.untrusted[0] != '\0' ? jsonval_text(result.untrusted) : json_null());
 	return r;
 }
 

@@ -2,6 +2,7 @@
 #include "etcdwatch/worker/recordprune.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/recordobjects.h"
@@ -12,7 +13,7 @@ struct pruning {
 	const char *prefix;
 	const struct recordprune_rules *rules;
 	struct problem *problem;
-	uint64_t n_removed;
+	struct recordprune_result result;
 };
 
 bool recordprune_is_candidate(const struct recordprune_rules *rules,
@@ -22,15 +23,21 @@ bool recordprune_is_candidate(const struct recordprune_rules *rules,
 	       stored->named.first_revision <= rules->oldest_revision + 1;
 }
 
+static bool is_trusted(const struct recordprune_rules *rules, const struct recordpiece *last)
+{
+	return trust_allows_chosen(&rules->trust, trust_judge_key(last->signer, &rules->trust));
+}
+
 bool recordprune_goes(const struct recordprune_rules *rules, const struct recordpiece *last)
 {
-	return last->last_revision <= rules->oldest_revision &&
+	return is_trusted(rules, last) && last->last_revision <= rules->oldest_revision &&
 	       (last->is_whole || last->until_us < rules->now_us - RECORDPRUNE_OPEN_US);
 }
 
 static int remove_segment(struct pruning *p, const char *node, const char *segment)
 {
-	int r = recordobjects_remove(p->s3, p->prefix, node, segment, false, &p->n_removed, p->problem);
+	int r = recordobjects_remove(p->s3, p->prefix, node, segment, false, &p->result.n_removed,
+	                             p->problem);
 
 	if (r == 0)
 		result_line(json_pack("{s:s, s:s}", "removed", segment, "node", node));
@@ -51,6 +58,10 @@ static int prune_folder(struct pruning *p, const struct recordfolder *f)
 		if (!recordprune_is_candidate(p->rules, stored))
 			continue;
 		r = recordobjects_read_last(p->s3, p->prefix, f->node, stored, &last, unread, p->problem);
+		if (r == 0 && !is_trusted(p->rules, &last))
+			(void) snprintf(p->result.untrusted, sizeof(p->result.untrusted),
+			                "'%s' of '%s' is not signed by a key that is trusted: it stays",
+			                stored->segment, f->node);
 		if (r == 0 && recordprune_goes(p->rules, &last))
 			r = remove_segment(p, f->node, stored->segment);
 	}
@@ -58,7 +69,7 @@ static int prune_folder(struct pruning *p, const struct recordfolder *f)
 }
 
 int recordprune_run(struct s3 *s3, const char *prefix, const struct recordprune_rules *rules,
-                    struct problem *problem, uint64_t *ret_removed)
+                    struct problem *problem, struct recordprune_result *ret_result)
 {
 	struct pruning p = {.s3 = s3, .prefix = prefix, .rules = rules, .problem = problem};
 	struct recordfolders folders = {0};
@@ -67,6 +78,6 @@ int recordprune_run(struct s3 *s3, const char *prefix, const struct recordprune_
 	for (size_t i = 0; i < folders.n && r == 0; i++)
 		r = prune_folder(&p, &folders.items[i]);
 	recordfolders_fini(&folders);
-	*ret_removed = p.n_removed;
+	*ret_result = p.result;
 	return r;
 }

@@ -12,6 +12,7 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcdwatch/catalog/trust.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/turn.h"
@@ -183,16 +184,21 @@ static void test_owner(void)
 
 static void test_pruning(void)
 {
+	static const char *const keys[] = {"ed25519:a", "ed25519:b"};
+	static const struct trust trust = {.keys = keys, .n = 2, .is_configured = true};
 	AUTO(recordstore_free) struct recordstore *store = NULL;
 
 	(void) unlink(told);
 	reach(30, 400);
 	oldest = 25;
+	target.trust = &trust;
 	worker_says("{\"reached\":true}\n{\"ok\":true,\"objects\":6,\"passed_reason\":\"x\"}", 0);
 	store = make();
 	CHECK(TURN_UNTIL(EV_DEFAULT, report_of(store).removed == 6));
 	CHECK_EQ_INT(n_told("record prune"), 1);
-	CHECK_EQ_INT(n_told("--s3-prefix a/ --cluster-id 00000000000000c1 --oldest-revision 25"), 1);
+	CHECK_EQ_INT(n_told("--s3-prefix a/ --cluster-id 00000000000000c1 --oldest-revision 25 "
+	                    "--trust ed25519:a --trust ed25519:b"),
+	             1);
 	CHECK_EQ_STR(report_of(store).passed, "x");
 	/* Not again for the same. */
 	turn_for(EV_DEFAULT, 300 * US_PER_MS);
@@ -200,6 +206,7 @@ static void test_pruning(void)
 	oldest = 26;
 	CHECK(TURN_UNTIL(EV_DEFAULT, report_of(store).removed == 12));
 	oldest = 0;
+	target.trust = NULL;
 }
 
 int main(void)

@@ -113,12 +113,38 @@ static void test_prune(void)
 		};
 		const struct recordpiece last = {.is_whole = cases[i].is_whole,
 		                                 .last_revision = cases[i].last,
-		                                 .until_us = rules.now_us - cases[i].age_us};
+		                                 .until_us = rules.now_us - cases[i].age_us,
+		                                 .signer = "ed25519:x"};
 
 		if (!CHECK((recordprune_is_candidate(&rules, &stored) && recordprune_goes(&rules, &last)) ==
 		           cases[i].goes))
 			(void) fprintf(stderr, "  case %zu\n", i);
 		CHECK(!recordprune_is_candidate(&none, &stored));
+	}
+}
+
+/* What is not trusted is never a reason to remove anything. */
+static void test_prune_trust(void)
+{
+	static const char *const keys[] = {"ed25519:a"};
+	static const struct {
+		const char *signer;
+		bool is_configured, goes;
+	} cases[] = {
+	    {"ed25519:a", true, true},  {"ed25519:b", true, false}, {"", true, false},
+	    {"ed25519:b", false, true}, {"", false, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct recordprune_rules rules = {
+		    .cluster_id = 0xc1,
+		    .oldest_revision = 100,
+		    .trust = {.keys = keys, .n = 1, .is_configured = cases[i].is_configured}};
+		struct recordpiece last = {.is_whole = true};
+
+		(void) snprintf(last.signer, sizeof(last.signer), "%s", cases[i].signer);
+		if (!CHECK(recordprune_goes(&rules, &last) == cases[i].goes))
+			(void) fprintf(stderr, "  case %zu\n", i);
 	}
 }
 
@@ -220,6 +246,7 @@ int main(void)
 {
 	test_steps();
 	test_prune();
+	test_prune_trust();
 	test_reach();
 	test_passed();
 	return check_result();

@@ -698,11 +698,17 @@ static void test_signed(void)
 /* --- removing ----------------------------------------------------------------------------------
  */
 
+static void less(struct recordpiece *piece)
+{
+	piece->last_revision = 0;
+}
+
 static void test_prune(void)
 {
+	struct signature_key *own = signer;
 	struct recordprune_rules rules = {
 	    .cluster_id = 0xc1, .oldest_revision = 103, .now_us = INT64_C(106) * 1000000};
-	uint64_t n = 0;
+	struct recordprune_result pruned;
 
 	upload_both();
 	node = "cp-2";
@@ -710,19 +716,26 @@ static void test_prune(void)
 	node = "cp-1";
 	put_entry(103);
 	CHECK_EQ_INT(s3memory.n, 6 + 4 + 1);
-	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
-	CHECK(n == 0 && s3memory.n == 11);
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &pruned));
+	CHECK(pruned.n_removed == 0 && s3memory.n == 11);
+	/* Its manifest says that it has less than it has. */
+	signer = NULL;
+	rewrite(FOLDER FIRST "/whole.json", less);
+	signer = own;
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &pruned));
+	CHECK(pruned.n_removed == 0 && strstr(pruned.untrusted, FIRST) != NULL);
+	succeeds(round_of(SECOND, second.len, 105));
 	rules.oldest_revision = 104;
-	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
-	CHECK(n == 4 && s3memory.n == 7);
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &pruned));
+	CHECK(pruned.n_removed == 4 && s3memory.n == 7);
 	CHECK(strstr(s3memory_keys(0), FIRST) == NULL);
 	/* What a dead node left open goes later. */
 	rules.oldest_revision = 105;
-	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
-	CHECK_EQ_INT(n, 0);
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &pruned));
+	CHECK_EQ_INT(pruned.n_removed, 0);
 	rules.now_us += RECORDPRUNE_OPEN_US;
-	succeeds(recordprune_run(s3, "a/", &rules, &problem, &n));
-	CHECK(n == 6 && s3memory.n == 1);
+	succeeds(recordprune_run(s3, "a/", &rules, &problem, &pruned));
+	CHECK(pruned.n_removed == 6 && s3memory.n == 1);
 }
 
 int main(void)
