@@ -35,7 +35,8 @@ struct local {
 	char *path;
 	int64_t begin_us;
 	struct recordplan_local has;
-	bool is_passed; /* it cannot be read, and is not uploaded */
+	bool is_passed; /* it cannot be read, or is another than the one there, and is not uploaded */
+	bool is_sent;   /* all of it is in the target */
 };
 
 struct sending {
@@ -372,7 +373,10 @@ static int upload(struct sending *s, struct local *l, const struct recordstored 
 	if (r != 0)
 		return MIN(r, 0);
 	r = cut_out(s, l, &piece);
-	return r == 0 ? put_piece(s, &piece) : r;
+	if (r == 0)
+		r = put_piece(s, &piece);
+	l->is_sent |= r == 0;
+	return r;
 }
 
 static int take_step(struct sending *s, struct local *l, bool tidies,
@@ -384,6 +388,7 @@ static int take_step(struct sending *s, struct local *l, bool tidies,
 	*ret_step = l->is_passed ? RECORDPLAN_NOTHING : recordplan_next(&l->has, stored, tidies);
 	switch (*ret_step) {
 	case RECORDPLAN_NOTHING:
+		l->is_sent |= !l->is_passed;
 		return 0;
 	case RECORDPLAN_PIECE:
 		return upload(s, l, stored, false);
@@ -428,7 +433,7 @@ static int tidy_one(struct sending *s)
 /* --- the round ---------------------------------------------------------------------------------
  */
 
-/* By the listing, which is of before. */
+/* What is known is so by the listing, which is of before. What is sent may be removed here. */
 static void count(struct sending *s)
 {
 	bool is_row = true;
@@ -440,7 +445,7 @@ static void count(struct sending *s)
 		bool is_done =
 		    !l->is_passed && stored != NULL && stored->is_whole && stored->n_objects == 0;
 
-		if (!l->has.is_closed)
+		if (!l->has.is_closed || !l->is_sent)
 			break;
 		s->result.sent_sequence = l->named.sequence;
 		is_row = is_row && is_done;

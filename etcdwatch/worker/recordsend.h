@@ -46,7 +46,7 @@ struct recordsend_request {
 
 struct recordsend_result {
 	uint64_t n_bytes, n_objects;     /* that were put, without manifests */
-	uint64_t sent_sequence;          /* up to it, closed segments are in the target */
+	uint64_t sent_sequence;          /* up to it, all bytes of closed segments are in the target */
 	uint64_t known_sequence;         /* up to it, as one object each, and nothing else */
 	uint64_t n_passed;               /* segments that are not uploaded */
 	char passed[PROBLEM_REASON_MAX]; /* the first of them, and why; "" */
