@@ -23,7 +23,8 @@
 
 struct candidates {
 	struct rebuildpick_base *bases;
-	struct rebuildroom *rooms; /* that each takes */
+	struct rebuildroom *rooms;    /* that each takes */
+	struct source_chosen *chosen; /* by these digests */
 	char **ids;
 	size_t n;
 	bool is_elsewhere;
@@ -35,6 +36,7 @@ static void candidates_fini(struct candidates *c)
 	for (size_t i = 0; i < c->n; i++)
 		free(c->ids[i]);
 	free(c->ids);
+	free(c->chosen);
 	free(c->rooms);
 	free(c->bases);
 }
@@ -71,6 +73,9 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 	                                           .started_s = entry->started_s};
 	c->rooms = xreallocarray(c->rooms, c->n + 1, sizeof(*c->rooms));
 	c->rooms[c->n] = room_of(entry, c->is_elsewhere);
+	c->chosen = xreallocarray(c->chosen, c->n + 1, sizeof(*c->chosen));
+	memcpy(c->chosen[c->n].file_sha256, entry->file_sha256, CATALOG_SHA256_TEXT);
+	memcpy(c->chosen[c->n].db_sha256, entry->db_sha256, CATALOG_SHA256_TEXT);
 	c->ids[c->n++] = xstrdup(entry->id);
 }
 
@@ -297,7 +302,8 @@ uint64_t rebuildchoice_record_bytes(const struct rebuildchoice *choice, int64_t 
 	           : 0;
 }
 
-/* The file says what the catalogue says, or it would not have been taken. */
+/* It is asked for by its id, and must be the one that was listed. The file says what the catalogue
+ * says, or it would not be taken. */
 static int take_picked(const struct rebuild_request *q, const struct source_request *base,
                        const struct candidates *c, size_t i, struct rebuildchoice *choice,
                        struct problem *problem)
@@ -309,6 +315,7 @@ static int take_picked(const struct rebuild_request *q, const struct source_requ
 	room.record_bytes = rebuildchoice_record_bytes(choice, c->bases[i].revision);
 	r = rebuildroom_check(&room, q->output, problem);
 	request.name = c->ids[i];
+	request.chosen = &c->chosen[i];
 	return r == 0 ? source_take(&request, problem, &choice->base) : r;
 }
 

@@ -82,6 +82,24 @@ static int check_signature(const struct source_request *q, struct source *s,
 	                   s->id, s->entry->key);
 }
 
+/* A store may show one entry when it is listed, and another when it is asked for by its id. */
+static int check_chosen(const struct source_request *q, const struct source *s,
+                        struct problem *problem)
+{
+	if (s->entry == NULL || strcmp(s->entry->file_sha256, q->chosen->file_sha256) != 0 ||
+	    strcmp(s->entry->db_sha256, q->chosen->db_sha256) != 0)
+		return problem_set(problem, -EBADMSG, "MISMATCH",
+		                   "'%s' is another snapshot than the one that was listed: the store shows "
+		                   "two under one name",
+		                   q->name);
+	if (sourcefind_may_choose(q, s->entry))
+		return 0;
+	return problem_set(problem, -EPERM, "UNTRUSTED",
+	                   "the entry of '%s' was signed when it was listed, and now is not: the store "
+	                   "shows two under one name",
+	                   q->name);
+}
+
 /* What this node's own catalogue has of it. */
 static int check_known(const struct source_request *q, struct source *s, struct problem *problem)
 {
@@ -114,6 +132,8 @@ static int find(const struct source_request *q, struct source *s, struct problem
 	s->is_named = !sourcefind_is_latest(q);
 	s->id = s->entry != NULL ? xstrdup(s->entry->id) : NULL;
 	r = q->rejected_too ? 0 : check_entry(s, problem);
+	if (r == 0 && q->chosen != NULL)
+		r = check_chosen(q, s, problem);
 	if (r < 0 || s->entry == NULL)
 		return r;
 	r = check_encrypted(q, s, s->entry->age, problem);

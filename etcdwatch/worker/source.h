@@ -35,6 +35,12 @@
 #include "web/digest.h"
 #include "web/s3.h"
 
+/* Digests of an entry that was chosen from a list (sourcefind_list()). */
+struct source_chosen {
+	char file_sha256[CATALOG_SHA256_TEXT];
+	char db_sha256[CATALOG_SHA256_TEXT];
+};
+
 /* All borrowed. */
 struct source_request {
 	const char *name;
@@ -54,7 +60,9 @@ struct source_request {
 	const char *fetched;  /* where what comes from S3 goes, ... */
 	const char *unpacked; /* ... and what had to be unpacked, */
 	const int *unpacked_fd; /* or an open file without a name for that (unpack.h); NULL */
-	bool rejected_too;      /* the catalogue may call it no snapshot */
+	/* The name was chosen by these: what is taken must be allowed like that; NULL: it was named. */
+	const struct source_chosen *chosen;
+	bool rejected_too; /* the catalogue may call it no snapshot */
 };
 
 /* Verified snapshots that "latest" does not stand for. */

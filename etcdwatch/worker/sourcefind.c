@@ -61,8 +61,7 @@ struct newest {
 	struct source_passed passed;
 };
 
-/* By its signature; what is not chosen is counted. A directory of this machine is not a store:
- * there an entry without a signature is let pass where no keys are configured. */
+/* By its signature; what is not chosen is counted. */
 static bool is_signed_well(const struct source_request *q, const struct catalog_entry *entry,
                            struct source_passed *passed)
 {
@@ -89,6 +88,13 @@ static bool is_signed_well(const struct source_request *q, const struct catalog_
 		return false;
 	}
 	return false;
+}
+
+bool sourcefind_may_choose(const struct source_request *q, const struct catalog_entry *entry)
+{
+	struct source_passed passed = {0};
+
+	return is_signed_well(q, entry, &passed);
 }
 
 /* Of the job, and nothing against it. */

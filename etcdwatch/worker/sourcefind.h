@@ -30,6 +30,10 @@ int sourcefind_s3(const struct source_request *request, struct problem *problem,
 /* False: the request names one snapshot. */
 bool sourcefind_is_latest(const struct source_request *request);
 
+/* By its signature, a program may choose it. A directory of this machine is not a store: there an
+ * entry without a signature is let pass where no keys are configured. */
+bool sourcefind_may_choose(const struct source_request *request, const struct catalog_entry *entry);
+
 /* What the job's directory on this node has of the same id, and the newest good snapshot there that
  * is newer, of the same job; NULL: none. Both are the caller's to free. */
 int sourcefind_known(const struct source_request *request, const struct catalog_entry *entry,

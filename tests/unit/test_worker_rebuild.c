@@ -13,12 +13,17 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "base/fileio.h"
 #include "base/mono.h"
 #include "bolt/bulk.h"
 #include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/worker/rebuildchoice.h"
 #include "etcdwatch/worker/rebuildroom.h"
+#include "etcdwatch/worker/storeprogram.h"
 #include "tests/unit/boltkv.h"
 #include "tests/unit/check.h"
+#include "tests/unit/entries.h"
 #include "tests/unit/leasebucket.h"
 #include "tests/unit/recordfile.h"
 #include "tests/unit/scratch.h"
@@ -598,6 +603,62 @@ static void test_given_up(void)
 	refused("./base.db", 25, "CANCELLED", "cancelled");
 }
 
+/* --- a store that shows two entries under one name -------------------------------------------- */
+
+static void save_entry(const struct catalog_entry *entry, const char *path)
+{
+	AUTO(free) char *text = catalog_print(entry);
+
+	CHECK_EQ_INT(file_write_atomic(path, text, strlen(text), 0600, FILE_VOLATILE), 0);
+}
+
+/* The code of the refusal, where the store shows `first` in its list and `second` by the id. */
+static const char *choose_from(const char *first, const char *second, const char *id)
+{
+	AUTO(free)
+	char *programs = xasprintf(
+	    "{\"upload\": [\"/bin/false\", \"{key}\"], \"delete\": [\"/bin/false\", \"{key}\"],"
+	    "\"download\": [\"/bin/sh\", \"-c\", \"case $1 in *.json) ;; *) exit 1;; esac; "
+	    "if test -e seen; then cat %s; else touch seen; cat %s; fi\", \"sh\", \"{key}\"],"
+	    "\"list\": [\"/bin/sh\", \"-c\", \"echo 900 %016x/%s.json\", \"sh\", \"{prefix}\"]}",
+	    second, first, CLUSTER, id);
+	struct s3 *s3 = NULL;
+	const struct rebuild_request request = {
+	    .record = "record", .to = REBUILD_TO_REVISION, .revision = 20, .output = "out.db"};
+	struct source_request base = {
+	    .name = "latest", .s3_prefix = "", .fetched = ".", .unpacked = "unpacked.db"};
+	struct rebuildchoice choice = {0};
+
+	problem = (struct problem){0};
+	(void) unlink("seen");
+	CHECK_EQ_INT(storeprogram_open(programs, &problem, &s3), 0);
+	base.s3 = s3;
+	CHECK(rebuildchoice_make(&request, &base, &problem, &choice) < 0);
+	rebuildchoice_fini(&choice);
+	s3_free(s3);
+	return problem.code;
+}
+
+static void test_two_entries(void)
+{
+	AUTO(catalog_entry_free) struct catalog_entry *entry = entries_new("a", CLUSTER, 15, 15);
+	AUTO(signature_key_free) struct signature_key *key = NULL;
+
+	make_record();
+	CHECK_EQ_INT(signature_key_load_or_make("key", &key), 0);
+	save_entry(entry, "unsigned");
+	trust_sign(entry, key);
+	save_entry(entry, "listed");
+	entry->file_sha256[0] = '1';
+	trust_sign(entry, key);
+	save_entry(entry, "other");
+	/* The one that was listed is fetched; there is none. */
+	CHECK_EQ_STR(choose_from("listed", "listed", entry->id), "S3_NOT_FOUND");
+	CHECK_EQ_STR(choose_from("listed", "unsigned", entry->id), "UNTRUSTED");
+	CHECK_EQ_STR(choose_from("listed", "other", entry->id), "MISMATCH");
+	(void) scratch_shell("rm -f seen listed unsigned other key .1970*");
+}
+
 int main(void)
 {
 	scratch_enter();
@@ -617,6 +678,7 @@ int main(void)
 	test_hashes();
 	test_histories();
 	test_damage();
+	test_two_entries();
 	test_room();
 	test_record_bytes();
 	test_given_up();
