@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/drill/drillmemory.h"
+#include "etcdwatch/drill/drillpick.h"
 #include "etcdwatch/drill/drillwords.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/target/look.h"
@@ -109,26 +110,13 @@ static int64_t wall_now_s(void)
 
 /* --- which snapshot --------------------------------------------------------------------------- */
 
-/* Where the job encrypts, a snapshot that is not encrypted may be a stranger's. */
-static const struct catalog_entry *newest_of(const struct config_job *job,
-                                             const struct catalog_entry *const *entries, size_t n,
-                                             const struct config_target *copied_to)
-{
-	for (size_t i = n; i-- > 0;) {
-		if (catalog_is_good(entries[i]) && (entries[i]->age || !job->encrypted) &&
-		    (copied_to == NULL || catalog_find_copy(entries[i], copied_to->name) != NULL))
-			return entries[i];
-	}
-	return NULL;
-}
-
 /* Of this node; NULL: there is nothing to drill. A target has something as soon as we have stored
  * something there; what it has now, it is asked. */
 static const struct catalog_entry *newest_here(const struct drill *d)
 {
 	const struct store *store = job_store(d->job);
 
-	return newest_of(d->config, store_entries(store), store_n(store), d->config->drill.source);
+	return drillpick_here(d->config, store_entries(store), store_n(store), d->config->drill.source);
 }
 
 /* --- the end of one --------------------------------------------------------------------------- */
@@ -247,7 +235,7 @@ static void looked_cb(struct inventory *inventory, const char *code, const char 
 		finish(d, code[0] != '\0' ? code : "SYSTEM", reason, NULL);
 		return;
 	}
-	entry = newest_of(d->config, inventory_entries(found), inventory_n(found), NULL);
+	entry = drillpick_there(d->config, found);
 	known = entry != NULL ? store_find(job_store(d->job), entry->id) : NULL;
 	if (known != NULL && strcmp(known->file_sha256, entry->file_sha256) != 0) {
 		(void) snprintf(d->id, sizeof(d->id), "%s", entry->id);
@@ -255,7 +243,10 @@ static void looked_cb(struct inventory *inventory, const char *code, const char 
 	} else if (entry != NULL)
 		run(d, entry);
 	else
-		finish(d, "NOT_FOUND", "the target has no good snapshot of this cluster", NULL);
+		finish(d, "NOT_FOUND",
+		       "the target has no good snapshot of this cluster whose signature is trusted: see "
+		       "'fairlead etcd snapshot list'",
+		       NULL);
 }
 
 static void look(struct drill *d)

@@ -8,10 +8,14 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/drill/drilldue.h"
+#include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/drill/drillinfo.h"
+#include "etcdwatch/drill/drillpick.h"
 #include "etcdwatch/drill/drillstate.h"
 #include "etcdwatch/drill/drillwords.h"
 #include "tests/unit/check.h"
+#include "tests/unit/entries.h"
+#include "tests/unit/scratch.h"
 
 #define TIMEOUT_S 600
 #define GRACE_S (TIMEOUT_S + 900)
@@ -100,6 +104,35 @@ static void test_due(void)
 		    !CHECK_EQ_INT(due.is_overdue, cases[i].is_overdue))
 			(void) fprintf(stderr, "  %s\n", cases[i].what);
 	}
+}
+
+/* --- which snapshot --------------------------------------------------------------------------- */
+
+/* The newest in a target that is signed; what anyone may have put there is passed over. */
+static void test_pick(void)
+{
+	const struct trust trust = {.n = 0};
+	const struct config_target target = {.prefix = (char[]){""}, .trust = &trust};
+	const struct config_job job = {.name = (char[]){"a"}};
+	AUTO(inventory_free) struct inventory *there = inventory_new(&target, "a");
+	AUTO(signature_key_free) struct signature_key *key = NULL;
+
+	scratch_enter();
+	CHECK_EQ_INT(signature_key_load_or_make("key", &key), 0);
+	scratch_leave();
+	for (int64_t revision = 1; revision <= 3; revision++) {
+		AUTO(catalog_entry_free)
+		struct catalog_entry *e = entries_new("a", 7, 1000 * revision, revision);
+
+		if (revision < 3)
+			trust_sign(e, key);
+		entries_store(there, &target, e);
+	}
+	inventory_finish(there);
+	if (CHECK(drillpick_there(&job, there) != NULL))
+		CHECK_EQ_INT(drillpick_there(&job, there)->revision, 2);
+	CHECK(drillpick_there(&(struct config_job){.encrypted = true}, there) == NULL);
+	CHECK_EQ_INT(drillpick_here(&job, inventory_entries(there), 3, NULL)->revision, 3);
 }
 
 /* --- remembered ------------------------------------------------------------------------------- */
@@ -278,6 +311,7 @@ int main(void)
 {
 	CHECK_EQ_INT(zone_load(NULL, "UTC", &utc), 0);
 	test_due();
+	test_pick();
 	test_state();
 	test_state_hostile();
 	test_info();
