@@ -8,6 +8,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/worker/cancel.h"
 #include "etcdwatch/worker/memsink.h"
 #include "etcdwatch/worker/s3target.h"
 
@@ -25,6 +26,8 @@ static int on_listed(const struct s3_listed *listed, void *userdata)
 
 	if (++l->n > RECORDOBJECTS_MAX)
 		return -E2BIG;
+	if (cancel_is_wanted())
+		return -ECANCELED;
 	if (recordkey_parse(listed->key, l->prefix, &key))
 		l->fn(&key, listed->key, l->userdata);
 	return 0;
@@ -39,6 +42,8 @@ int recordobjects_list(struct s3 *s3, const char *prefix, const char *below, rec
 	if (r == -E2BIG)
 		return problem_set(problem, r, "TOO_MANY", "below '%s' there are more than %d objects",
 		                   below, RECORDOBJECTS_MAX);
+	if (r == -ECANCELED)
+		return problem_set(problem, r, "CANCELLED", "cancelled");
 	return r < 0 ? s3target_fail(s3, r, problem) : 0;
 }
 
@@ -173,7 +178,6 @@ static void add_to_folder(const struct recordkey *key, const char *text UNUSED, 
 	struct recordfolders *folders = userdata;
 	struct recordfolder *f = folders->n > 0 ? &folders->items[folders->n - 1] : NULL;
 
-	/* Keys are listed in order. */
 	if (f == NULL || strcmp(f->node, key->node) != 0) {
 		folders->items = xreallocarray(folders->items, folders->n + 1, sizeof(*folders->items));
 		f = &folders->items[folders->n++];
@@ -181,6 +185,31 @@ static void add_to_folder(const struct recordkey *key, const char *text UNUSED, 
 		memcpy(f->node, key->node, sizeof(f->node));
 	}
 	recordlisting_add(&f->listing, key);
+}
+
+static int compare_folders(const void *a, const void *b)
+{
+	const struct recordfolder *x = a, *y = b;
+
+	return strcmp(x->node, y->node);
+}
+
+/* A node is there several times where the store lists in another order than S3. */
+static void finish_folders(struct recordfolders *f)
+{
+	size_t n = 0;
+
+	if (f->n > 0)
+		qsort(f->items, f->n, sizeof(*f->items), compare_folders);
+	for (size_t i = 0; i < f->n; i++) {
+		if (n > 0 && compare_folders(&f->items[n - 1], &f->items[i]) == 0)
+			recordlisting_move(&f->items[n - 1].listing, &f->items[i].listing);
+		else
+			f->items[n++] = f->items[i];
+	}
+	f->n = n;
+	for (size_t i = 0; i < n; i++)
+		recordlisting_finish(&f->items[i].listing);
 }
 
 int recordfolders_list(struct s3 *s3, const char *prefix, struct recordfolders *ret_folders,
@@ -194,8 +223,7 @@ int recordfolders_list(struct s3 *s3, const char *prefix, struct recordfolders *
 		recordfolders_fini(&folders);
 		return r;
 	}
-	for (size_t i = 0; i < folders.n; i++)
-		recordlisting_finish(&folders.items[i].listing);
+	finish_folders(&folders);
 	*ret_folders = folders;
 	return 0;
 }

@@ -7,8 +7,8 @@
 #include "etcdwatch/worker/recordplan.h"
 #include "web/s3.h"
 
-/* A server that lists more below one prefix does not list records of ours. */
-#define RECORDOBJECTS_MAX 1000000
+/* More than a year of five nodes takes, with a segment each half an hour. */
+#define RECORDOBJECTS_MAX 300000
 #define RECORDOBJECTS_MANIFEST_MAX 4096
 
 /* Calls fn with each object of a record whose key begins so; `prefix` is the target's. */

@@ -3,6 +3,7 @@
  * and is uploaded again. Whose the manifests are is for recordheld.h. */
 #include "etcdwatch/worker/recordplan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,26 +18,11 @@ void recordlisting_fini(struct recordlisting *l)
 	*l = (struct recordlisting){0};
 }
 
-static struct recordstored *find(const struct recordlisting *l, const char *segment)
-{
-	/* A listing is in the order of its keys, so it is mostly the last. */
-	for (size_t i = l->n; i-- > 0;) {
-		if (strcmp(l->items[i].segment, segment) == 0)
-			return &l->items[i];
-	}
-	return NULL;
-}
-
-struct recordstored *recordlisting_find(const struct recordlisting *l, const char *segment)
-{
-	return find(l, segment);
-}
-
 void recordlisting_add(struct recordlisting *l, const struct recordkey *key)
 {
-	struct recordstored *s = find(l, key->segment);
+	struct recordstored *s = l->n > 0 ? &l->items[l->n - 1] : NULL;
 
-	if (s == NULL) {
+	if (s == NULL || strcmp(s->segment, key->segment) != 0) {
 		l->items = xreallocarray(l->items, l->n + 1, sizeof(*l->items));
 		s = &l->items[l->n++];
 		*s = (struct recordstored){.named = key->named, .begins = key->begins};
@@ -53,33 +39,95 @@ void recordlisting_add(struct recordlisting *l, const struct recordkey *key)
 	s->ranges[s->n_ranges++] = (struct recordstored_range){.from = key->from, .to = key->to};
 }
 
+void recordlisting_move(struct recordlisting *l, struct recordlisting *from)
+{
+	l->items = xreallocarray(l->items, l->n + from->n + 1, sizeof(*l->items));
+	if (from->n > 0)
+		memcpy(l->items + l->n, from->items, from->n * sizeof(*l->items));
+	l->n += from->n;
+	free(from->items);
+	*from = (struct recordlisting){0};
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
 static int compare_segments(const void *a, const void *b)
 {
 	const struct recordstored *x = a, *y = b;
+	int r = compare_numbers(x->named.sequence, y->named.sequence);
 
-	if (x->named.sequence != y->named.sequence)
-		return x->named.sequence < y->named.sequence ? -1 : 1;
-	return strcmp(x->segment, y->segment);
+	return r != 0 ? r : strcmp(x->segment, y->segment);
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct recordstored_range *x = a, *y = b;
+	int r = compare_numbers(x->from, y->from);
+
+	return r != 0 ? r : compare_numbers(y->to, x->to);
+}
+
+/* Of the same segment; frees `from`'s. */
+static void merge(struct recordstored *s, struct recordstored *from)
+{
+	s->is_whole |= from->is_whole;
+	s->n_objects += from->n_objects;
+	if (from->n_ranges > 0) {
+		s->ranges = xreallocarray(s->ranges, s->n_ranges + from->n_ranges, sizeof(*s->ranges));
+		memcpy(s->ranges + s->n_ranges, from->ranges, from->n_ranges * sizeof(*s->ranges));
+		s->n_ranges += from->n_ranges;
+	}
+	free(from->ranges);
+}
+
+/* Other stores than S3 list in an order of theirs, so a segment may be there several times. */
 void recordlisting_finish(struct recordlisting *l)
 {
+	size_t n = 0;
+
 	if (l->n > 0)
 		qsort(l->items, l->n, sizeof(*l->items), compare_segments);
+	for (size_t i = 0; i < l->n; i++) {
+		if (n > 0 && compare_segments(&l->items[n - 1], &l->items[i]) == 0)
+			merge(&l->items[n - 1], &l->items[i]);
+		else
+			l->items[n++] = l->items[i];
+	}
+	l->n = n;
+	for (size_t i = 0; i < n; i++) {
+		if (l->items[i].n_ranges > 0)
+			qsort(l->items[i].ranges, l->items[i].n_ranges, sizeof(*l->items[i].ranges),
+			      compare_ranges);
+	}
+}
+
+struct recordstored *recordlisting_find(const struct recordlisting *l, uint64_t sequence,
+                                        const char *segment)
+{
+	struct recordstored wanted = {.named.sequence = sequence};
+
+	(void) snprintf(wanted.segment, sizeof(wanted.segment), "%s", segment);
+	return l->n > 0 ? bsearch(&wanted, l->items, l->n, sizeof(*l->items), compare_segments) : NULL;
 }
 
 /* The longest that begins there; NULL: none does. */
 static const struct recordstored_range *find_from(const struct recordstored *s, uint64_t from)
 {
-	const struct recordstored_range *longest = NULL;
+	const struct recordstored_range wanted = {.from = from, .to = UINT64_MAX};
+	size_t low = 0, high = s->n_ranges;
 
-	for (size_t i = 0; i < s->n_ranges; i++) {
-		const struct recordstored_range *range = &s->ranges[i];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
 
-		if (range->from == from && (longest == NULL || range->to > longest->to))
-			longest = range;
+		if (compare_ranges(&s->ranges[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return longest;
+	return low < s->n_ranges && s->ranges[low].from == from ? &s->ranges[low] : NULL;
 }
 
 struct recordstored_range *recordstored_row(const struct recordstored *s, size_t *ret_n)

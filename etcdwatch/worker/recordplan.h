@@ -20,7 +20,7 @@ struct recordstored {
 	bool begins; /* a chain */
 	struct recordstored_range {
 		uint64_t from, to;
-	} * ranges; /* of manifests, as they were listed */
+	} * ranges; /* of manifests; by where they begin, the longest first */
 	size_t n_ranges;
 	size_t n_objects; /* but "whole.json" and its object */
 	bool is_whole;    /* its manifest is there */
@@ -33,11 +33,14 @@ struct recordlisting {
 };
 
 void recordlisting_fini(struct recordlisting *listing);
-/* What was listed, in any order. */
+/* What was listed, in any order; in that of the keys it takes the least memory. */
 void recordlisting_add(struct recordlisting *listing, const struct recordkey *key);
 void recordlisting_finish(struct recordlisting *listing);
+/* Takes all of `from`, which is {0} then; before recordlisting_finish(). */
+void recordlisting_move(struct recordlisting *listing, struct recordlisting *from);
 /* NULL: nothing of it is there. */
-struct recordstored *recordlisting_find(const struct recordlisting *listing, const char *segment);
+struct recordstored *recordlisting_find(const struct recordlisting *listing, uint64_t sequence,
+                                        const char *segment);
 
 /* Up to there pieces follow each other from the first byte on; NULL: 0. */
 uint64_t recordstored_reach(const struct recordstored *stored);

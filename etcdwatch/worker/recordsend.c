@@ -150,6 +150,11 @@ static int list_objects(struct sending *s)
 	return r;
 }
 
+static struct recordstored *find_stored(const struct sending *s, const struct local *l)
+{
+	return recordlisting_find(&s->there, l->named.sequence, l->segment);
+}
+
 /* --- a piece -----------------------------------------------------------------------------------
  */
 
@@ -335,7 +340,7 @@ static int put_piece(struct sending *s, struct recordpiece *piece)
 static int check_held(struct sending *s, struct local *l)
 {
 	const struct recordsend_request *q = s->request;
-	struct recordstored *stored = recordlisting_find(&s->there, l->segment);
+	struct recordstored *stored = find_stored(s, l);
 	const struct recordheld_request request = {
 	    .s3 = q->s3,
 	    .prefix = q->prefix,
@@ -382,7 +387,7 @@ static int upload(struct sending *s, struct local *l, const struct recordstored 
 static int take_step(struct sending *s, struct local *l, bool tidies,
                      enum recordplan_step *ret_step)
 {
-	const struct recordstored *stored = recordlisting_find(&s->there, l->segment);
+	const struct recordstored *stored = find_stored(s, l);
 	uint64_t n_removed = 0;
 
 	*ret_step = l->is_passed ? RECORDPLAN_NOTHING : recordplan_next(&l->has, stored, tidies);
@@ -421,7 +426,7 @@ static int tidy_one(struct sending *s)
 	int r = 0;
 
 	for (size_t i = 0; i < s->n && r == 0 && step != RECORDPLAN_WHOLE; i++) {
-		const struct recordstored *stored = recordlisting_find(&s->there, s->locals[i].segment);
+		const struct recordstored *stored = find_stored(s, &s->locals[i]);
 
 		if (stored != NULL &&
 		    (stored->is_whole || recordstored_reach(stored) == s->locals[i].has.bytes))
@@ -441,7 +446,7 @@ static void count(struct sending *s)
 	s->result.sent_sequence = s->result.known_sequence = s->request->known_sequence;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct local *l = &s->locals[i];
-		const struct recordstored *stored = recordlisting_find(&s->there, l->segment);
+		const struct recordstored *stored = find_stored(s, l);
 		bool is_done =
 		    !l->is_passed && stored != NULL && stored->is_whole && stored->n_objects == 0;
 

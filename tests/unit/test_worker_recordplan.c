@@ -9,6 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "etcdwatch/worker/recordprune.h"
 #include "etcdwatch/worker/recordreach.h"
 #include "tests/unit/check.h"
@@ -74,13 +75,72 @@ static void test_steps(void)
 		const struct recordstored *stored;
 
 		list(&l, cases[i].there);
-		stored = recordlisting_find(&l, SEGMENT);
+		stored = recordlisting_find(&l, 3, SEGMENT);
 		CHECK_EQ_INT(recordstored_reach(stored), cases[i].reach);
 		CHECK_EQ_INT(recordplan_next(&local, stored, false), cases[i].first);
 		if (!CHECK(recordplan_next(&local, stored, true) == cases[i].tidy))
 			(void) fprintf(stderr, "  '%s'\n", cases[i].there);
 		recordlisting_fini(&l);
 	}
+}
+
+/* What a listing has is said by its keys, not by their order. */
+static void test_any_order(void)
+{
+	struct recordlisting l = {0};
+
+	for (unsigned i = 0; i < 12; i++) {
+		struct recordkey key = {.named.sequence = i % 3, .is_manifest = i > 2, .is_whole = i == 5};
+
+		(void) snprintf(key.segment, sizeof(key.segment), "s%u", i % 3);
+		key.from = 10 * (11 - i) / 3 * 3;
+		key.to = key.from + 10;
+		recordlisting_add(&l, &key);
+	}
+	recordlisting_finish(&l);
+	CHECK_EQ_INT(l.n, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct recordstored *s = &l.items[i];
+		char name[8];
+
+		(void) snprintf(name, sizeof(name), "s%u", i);
+		CHECK(recordlisting_find(&l, i, name) == s && s->named.sequence == i);
+		CHECK(s->is_whole == (i == 2) && s->n_objects == (i == 2 ? 3 : 4));
+		CHECK(s->n_ranges == (i == 2 ? 2 : 3));
+		for (size_t k = 1; k < s->n_ranges; k++)
+			CHECK(s->ranges[k - 1].from < s->ranges[k].from);
+	}
+	CHECK(recordlisting_find(&l, 0, "s1") == NULL);
+	recordlisting_fini(&l);
+}
+
+#define MANY 150000
+#define SOON_US (5 * US_PER_S)
+
+/* Of as many objects as are listed at most: minutes where each is compared with each. */
+static void test_many(void)
+{
+	int64_t began_us = mono_now_us();
+	struct recordlisting pieces = {0}, segments = {0};
+	struct recordkey key = {.is_manifest = true, .segment = SEGMENT, .named.sequence = 3};
+
+	for (uint64_t i = 0; i < MANY; i++) {
+		key.from = i;
+		key.to = i + 1;
+		recordlisting_add(&pieces, &key);
+	}
+	recordlisting_finish(&pieces);
+	CHECK_EQ_INT(recordstored_reach(recordlisting_find(&pieces, 3, SEGMENT)), MANY);
+	for (unsigned i = 0; i < MANY; i++) {
+		(void) snprintf(key.segment, sizeof(key.segment), "%u", i);
+		key.named.sequence = i;
+		recordlisting_add(&segments, &key);
+	}
+	recordlisting_finish(&segments);
+	CHECK(segments.n == MANY && recordlisting_find(&segments, 17, "17") == &segments.items[17]);
+	CHECK(mono_now_us() - began_us < SOON_US);
+	recordlisting_fini(&pieces);
+	recordlisting_fini(&segments);
 }
 
 /* --- what is removed ---------------------------------------------------------------------------
@@ -245,6 +305,8 @@ static void test_passed(void)
 int main(void)
 {
 	test_steps();
+	test_any_order();
+	test_many();
 	test_prune();
 	test_prune_trust();
 	test_reach();
