@@ -22,6 +22,8 @@
 #define RECIPIENTS_MAX 1000
 /* A thousand times what etcd is made for; sums of some of these are numbers still. */
 #define BYTES_MAX (INT64_C(1) << 50)
+/* Of revisions, and of all others without a bound of their own: one more is a number still. */
+#define NUMBER_MAX (INT64_C(1) << 62)
 
 enum sort {
 	SORT_TEXT,           /* char * */
@@ -44,7 +46,7 @@ struct field {
 	const char *in; /* the key of the map in which it is; NULL: at the top */
 	enum sort sort;
 	size_t offset;
-	int64_t min, max; /* SORT_NUMBER, SORT_U32; max 0: none */
+	int64_t min, max; /* SORT_NUMBER, SORT_U32; max 0: NUMBER_MAX */
 	const char *word; /* SORT_PACKING */
 	bool is_late;     /* not signed: it may change later, or follows from what is */
 };
@@ -223,7 +225,7 @@ static const char *read_hex(const json_t *value, const struct field *f, void *sl
 
 static const char *read_number(const json_t *value, const struct field *f, void *slot)
 {
-	int64_t top = f->sort == SORT_U32 ? UINT32_MAX : INT64_MAX;
+	int64_t top = f->sort == SORT_U32 ? UINT32_MAX : NUMBER_MAX;
 	json_int_t number = json_integer_value(value);
 
 	if (!json_is_integer(value))

@@ -14,6 +14,12 @@
 
 #define FORMAT 1
 #define OFFSET_DIGITS 16
+/* Sums of some of them are numbers still. */
+#define NUMBER_MAX (INT64_C(1) << 62)
+/* What zstd and age may add to bytes that cannot be compressed: frames, and a header that has a
+ * line of each recipient. */
+#define PACKED_MORE_MAX (UINT64_C(1) << 20)
+#define PACKED_MORE_PART 16
 #define WHOLE "whole"
 #define MANIFEST ".json"
 #define BEGINS "-begins"
@@ -110,6 +116,8 @@ bool recordkey_parse(const char *key, const char *prefix, struct recordkey *ret_
 	found.begins = segment_begins(found.segment);
 	if (!record_name_parse(file, &found.named) || !parse_range(&key, &found))
 		return false;
+	if (found.named.first_revision < 0 || found.named.first_revision > NUMBER_MAX)
+		return false;
 	found.is_manifest = strcmp(key, MANIFEST) == 0;
 	if (!found.is_manifest && strcmp(key, ".zst") != 0 && strcmp(key, ".zst.age") != 0)
 		return false;
@@ -164,7 +172,7 @@ char *recordpiece_file_key(const char *prefix, const struct recordpiece *p)
 enum sort {
 	SORT_TEXT,   /* char[] */
 	SORT_SHA256, /* char[DIGEST_HEX_MAX] */
-	SORT_NUMBER, /* uint64_t or int64_t, 0 or more */
+	SORT_NUMBER, /* uint64_t or int64_t, 0 to NUMBER_MAX */
 	SORT_BOOL,
 };
 
@@ -269,7 +277,8 @@ static const char *parse_field(const json_t *value, const struct field *f, struc
 		memcpy(slot, text, strlen(text) + 1);
 		return NULL;
 	case SORT_NUMBER:
-		if (!json_is_integer(value) || json_integer_value(value) < 0)
+		if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+		    json_integer_value(value) > NUMBER_MAX)
 			return "a number";
 		*(int64_t *) slot = json_integer_value(value);
 		return NULL;
@@ -294,6 +303,15 @@ static bool is_of_key(const struct recordpiece *p, const struct recordkey *key)
 	       (p->is_whole ? p->from == 0 : p->from == key->from && p->to == key->to) &&
 	       p->to <= RECORDPIECE_BYTES_MAX &&
 	       (strcmp(p->file, file) == 0 || strcmp(p->file, encrypted) == 0);
+}
+
+/* Else whoever fetches it does not know how much may come. */
+static bool is_size_likely(const struct recordpiece *p)
+{
+	uint64_t n_bytes = p->to - p->from;
+
+	return p->file_bytes > 0 &&
+	       p->file_bytes <= n_bytes + n_bytes / PACKED_MORE_PART + PACKED_MORE_MAX;
 }
 
 /* Takes the signature off. */
@@ -335,6 +353,8 @@ static int parse_manifest(json_t *manifest, const struct recordkey *key,
 	}
 	if (!is_of_key(&piece, key))
 		return fail(error, "describes another piece");
+	if (!is_size_likely(&piece))
+		return fail(error, "file_bytes cannot be the size of these bytes, packed");
 	r = check_signature(manifest, &piece, error);
 	if (r == 0)
 		*ret_piece = piece;

@@ -177,6 +177,7 @@ static void test_refused(void)
 	    {"\"timeline\": 2", "\"timeline\": 0", "timeline is out of bounds"},
 	    {"\"timeline\": 2", "\"timeline\": 1000000001", "timeline is out of bounds"},
 	    {"\"revision\": 8123", "\"revision\": -1", "revision is out of bounds"},
+	    {"\"revision\": 8123", "\"revision\": 4611686018427387905", "revision is out of bounds"},
 	    {"\"revision\": 8123", "\"revision\": 9223372036854775808", "is no JSON: line 14"},
 	    {"\"hash\": 4294967295", "\"hash\": 4294967296", "hash is out of bounds"},
 	    {"25165824", "1125899906842625", "db_bytes is out of bounds"},
