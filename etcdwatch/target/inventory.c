@@ -15,6 +15,9 @@
 /* Beyond them nothing is remembered, and the entries that they belong to do not count. */
 #define OBJECTS_MAX 100000
 
+/* Entries, read or not, and bytes of those that are kept: a store must not fill the memory. */
+#define ENTRIES_BYTES_MAX (32u << 20)
+
 struct object {
 	char *key;
 	int64_t bytes;
@@ -23,13 +26,15 @@ struct object {
 struct item {
 	struct catalog_entry *entry;
 	bool is_trusted;
+	size_t n_bytes; /* of its text */
 };
 
 struct inventory {
 	const struct config_target *target;
 	char *job;
 	struct item *items;
-	size_t n;
+	size_t n, n_bytes;
+	char *overfull; /* NULL, or the sentence */
 	/* Of the items, after the last line. */
 	const struct catalog_entry **entries, **trusted;
 	bool *untrusted;
@@ -80,6 +85,7 @@ void inventory_free(struct inventory *inv)
 		catalog_entry_free(inv->items[i].entry);
 	for (size_t i = 0; i < inv->n_objects; i++)
 		free(inv->objects[i].key);
+	free(inv->overfull);
 	free(inv->items);
 	free(inv->entries);
 	free(inv->trusted);
@@ -135,16 +141,31 @@ static char *read_entry(const struct inventory *inv, const char *key, const json
 	verdict = trust_judge(e, trust);
 	if (verdict == TRUST_WRONG)
 		return xstrdup("its signature is wrong");
+	ret_item->n_bytes = strlen(text);
 	ret_item->is_trusted = trust == NULL || trust_allows_chosen(trust, verdict);
 	ret_item->entry = TAKE_PTR(e);
 	return NULL;
 }
 
+static bool is_full(struct inventory *inv)
+{
+	if (inv->overfull == NULL &&
+	    (inv->n + inv->unread.n == INVENTORY_ENTRIES_MAX || inv->n_bytes > ENTRIES_BYTES_MAX))
+		inv->overfull = xasprintf("below '%s' there are more than %d entries of job '%s', or more "
+		                          "than %u MiB of them: remove there what is not of this cluster",
+		                          inv->target->prefix, INVENTORY_ENTRIES_MAX, inv->job,
+		                          ENTRIES_BYTES_MAX >> 20);
+	return inv->overfull != NULL;
+}
+
 static void add_entry(struct inventory *inv, const char *key, const json_t *content)
 {
 	struct item item = {.entry = NULL};
-	AUTO(free) char *wrong = read_entry(inv, key, content, &item);
+	AUTO(free) char *wrong = NULL;
 
+	if (is_full(inv))
+		return;
+	wrong = read_entry(inv, key, content, &item);
 	if (item.entry == NULL) {
 		add_odd(inv, xasprintf("%s: %s", key, wrong));
 		names_add(&inv->unread, xstrndup(key, strlen(key) - strlen(LISTING_ENTRY_SUFFIX)));
@@ -157,6 +178,7 @@ static void add_entry(struct inventory *inv, const char *key, const json_t *cont
 	}
 	inv->items = xreallocarray(inv->items, inv->n + 1, sizeof(inv->items[0]));
 	inv->items[inv->n++] = item;
+	inv->n_bytes += item.n_bytes;
 }
 
 static void add_object(struct inventory *inv, const char *key, int64_t bytes)
@@ -233,13 +255,20 @@ static void match(struct inventory *inv, bool *is_taken)
 	inv->n = n;
 }
 
-/* The entry that could not be read may be its. */
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* The entry that could not be read may be its. The name of a node may have ".db" in it too. */
 static bool has_unread_entry(const struct inventory *inv, const char *key)
 {
-	for (size_t i = 0; i < inv->unread.n; i++) {
-		size_t len = strlen(inv->unread.items[i]);
+	for (const char *end = strstr(key, ".db"); end != NULL && inv->unread.n > 0;
+	     end = strstr(end + 1, ".db")) {
+		AUTO(free) char *wanted = xstrndup(key, (size_t) (end - key));
 
-		if (strncmp(key, inv->unread.items[i], len) == 0 && strncmp(key + len, ".db", 3) == 0)
+		if (bsearch(&wanted, inv->unread.items, inv->unread.n, sizeof(wanted), compare_texts) !=
+		    NULL)
 			return true;
 	}
 	return false;
@@ -266,6 +295,8 @@ void inventory_finish(struct inventory *inv)
 
 	if (inv->n_objects > 0)
 		qsort(inv->objects, inv->n_objects, sizeof(inv->objects[0]), compare_objects);
+	if (inv->unread.n > 0)
+		qsort(inv->unread.items, inv->unread.n, sizeof(inv->unread.items[0]), compare_texts);
 	match(inv, is_taken);
 	for (size_t i = 0; i < inv->n_objects; i++) {
 		if (!is_taken[i] && !has_unread_entry(inv, inv->objects[i].key))
@@ -275,6 +306,11 @@ void inventory_finish(struct inventory *inv)
 }
 
 /* --- what is there --- */
+
+const char *inventory_overfull(const struct inventory *inv)
+{
+	return inv->overfull;
+}
 
 size_t inventory_n(const struct inventory *inv)
 {

@@ -22,6 +22,9 @@
 #include "etcdwatch/catalog/listing.h"
 #include "etcdwatch/config/config.h"
 
+/* Of a job, whether they can be read or not: more are no snapshots of one cluster. */
+#define INVENTORY_ENTRIES_MAX 10000
+
 struct inventory;
 
 /* The prefix of all keys of a cluster's snapshots, or of a snapshot or its entry; the caller frees
@@ -39,6 +42,8 @@ DEFINE_AUTO(struct inventory, inventory_free);
 void inventory_add(struct inventory *inventory, const json_t *line);
 /* After the last line. */
 void inventory_finish(struct inventory *inventory);
+/* NULL, or why what was added is not all: nothing may be decided by it. */
+const char *inventory_overfull(const struct inventory *inventory);
 
 /* Whole snapshots, the oldest first. */
 size_t inventory_n(const struct inventory *inventory);

@@ -26,6 +26,11 @@ static void done_cb(const struct child_result *said, void *userdata)
 	struct look *l = userdata;
 
 	l->child = NULL;
+	if (said->r == 0 && inventory_overfull(l->inventory) != NULL) {
+		l->done(NULL, "TOO_MANY", inventory_overfull(l->inventory), l->userdata);
+		look_free(l);
+		return;
+	}
 	if (said->r == 0)
 		inventory_finish(l->inventory);
 	l->done(said->r == 0 ? TAKE_PTR(l->inventory) : NULL, child_error_code(said), said->reason,

@@ -210,6 +210,49 @@ static void test_trust(void)
 	}
 }
 
+/* So many that they are no snapshots of one cluster, whether they can be read or not. */
+static void test_overfull(void)
+{
+	AUTO(inventory_free) struct inventory *inv = inventory_new(&target, "a");
+
+	for (int64_t i = 0; i <= INVENTORY_ENTRIES_MAX; i++) {
+		AUTO(catalog_entry_free) struct catalog_entry *e = entries_new("a", CLUSTER, 1000 + i, 7);
+		AUTO(free) char *key = inventory_entry_key(&target, e);
+
+		CHECK(inventory_overfull(inv) == NULL);
+		entries_list(inv, key, 1, i % 2 == 0 ? json_null() : entries_json(e));
+	}
+	if (CHECK(inventory_overfull(inv) != NULL))
+		CHECK(strstr(inventory_overfull(inv), "more than 10000 entries of job 'a'") != NULL);
+	inventory_finish(inv);
+}
+
+/* Fewer, which would fill the memory all the same. */
+static void test_overfull_bytes(void)
+{
+	AUTO(inventory_free) struct inventory *inv = inventory_new(&target, "a");
+	AUTO(catalog_entry_free) struct catalog_entry *big = entries_new("a", CLUSTER, 1000, 7);
+	size_t n = 0;
+	json_t *json;
+
+	big->extra = xcalloc(CATALOG_EXTRA_MAX, sizeof(big->extra[0]));
+	for (; big->n_extra < CATALOG_EXTRA_MAX; big->n_extra++)
+		big->extra[big->n_extra] = xasprintf("/%0250zu", big->n_extra);
+	entries_set(&big->file, "f");
+	json = entries_json(big);
+	for (; n < INVENTORY_ENTRIES_MAX && inventory_overfull(inv) == NULL; n++) {
+		AUTO(free) char *id = catalog_build_id(1000 + (int64_t) n, "a", "n1", "n1", 7);
+		AUTO(free) char *key = xasprintf(FOLDER "%s.json", id);
+
+		(void) json_object_set_new(json, "id", json_string(id));
+		(void) json_object_set_new(json, "file", json_sprintf("%s.db.tar", id));
+		entries_list(inv, key, 1, json_incref(json));
+	}
+	json_decref(json);
+	CHECK(n > 1500 && n < 3000);
+	inventory_finish(inv);
+}
+
 int main(void)
 {
 	test_keys();
@@ -218,5 +261,7 @@ int main(void)
 	test_passed_over();
 	test_signature();
 	test_trust();
+	test_overfull();
+	test_overfull_bytes();
 	return check_result();
 }
