@@ -53,32 +53,31 @@ static int compare(const struct recordheld_request *q, const struct recordpiece 
                    struct problem *problem, struct recordheld_result *result,
                    enum verdict *ret_verdict)
 {
+	bool is_short = piece->is_whole && piece->to < q->has.bytes;
+	bool is_likely = piece->begin_us == q->begin_us && (!piece->is_whole || q->has.is_closed);
 	char sha256[DIGEST_HEX_MAX];
-	int r;
+	int r = 0;
 
-	*ret_verdict = OTHER;
-	(void) snprintf(result->other, sizeof(result->other),
-	                "what the target has of '%s' is not the beginning of '%s': it stays",
-	                piece->segment, q->path);
-	if (piece->begin_us != q->begin_us ||
-	    (piece->is_whole && (!q->has.is_closed || piece->to < q->has.bytes)))
-		return 0;
 	/* What is longer there than here was cut here after damage: what is there is the better one. */
-	if (piece->to > q->has.bytes || (piece->is_whole && q->is_compared)) {
-		*ret_verdict = OURS;
-		result->other[0] = '\0';
+	*ret_verdict = OURS;
+	if (is_likely && !is_short && (piece->to > q->has.bytes || (piece->is_whole && q->is_compared)))
 		return 0;
-	}
-	r = hash_file(q->path, piece->to, sha256);
+	if (is_likely)
+		r = hash_file(q->path, piece->to, sha256);
 	if (r == -ECANCELED)
 		return problem_set(problem, r, "CANCELLED", "cancelled");
-	if (r < 0)
-		(void) snprintf(result->other, sizeof(result->other), "cannot read '%s': %s", q->path,
-		                strerror(-r));
-	if (r == 0 && strcmp(sha256, piece->through_sha256) == 0) {
-		*ret_verdict = OURS;
-		result->other[0] = '\0';
+	if (is_likely && r == 0 && strcmp(sha256, piece->through_sha256) == 0) {
+		*ret_verdict = is_short ? FOREIGN : OURS;
+		if (is_short)
+			(void) snprintf(result->foreign, sizeof(result->foreign),
+			                "the object that is all of '%s' lacks its end", piece->segment);
+		return 0;
 	}
+	*ret_verdict = OTHER;
+	(void) snprintf(result->other, sizeof(result->other),
+	                r < 0 ? "'%s' cannot be compared with '%s', which cannot be read"
+	                      : "what the target has of '%s' is not the beginning of '%s': it stays",
+	                piece->segment, q->path);
 	return 0;
 }
 

@@ -185,6 +185,13 @@ static int read_closed(const struct local *l, struct recordpiece *piece,
 	return r;
 }
 
+static bool has_grown(const struct local *l)
+{
+	struct stat st;
+
+	return stat(l->path, &st) == 0 && (uint64_t) st.st_size != l->has.bytes;
+}
+
 static int describe(struct sending *s, struct local *l, struct recordpiece *piece)
 {
 	const struct recordsend_request *q = s->request;
@@ -199,10 +206,12 @@ static int describe(struct sending *s, struct local *l, struct recordpiece *piec
 	r = l->has.is_closed ? read_closed(l, piece, fault) : 0;
 	if (cancel_is_wanted())
 		return problem_set(s->problem, -ECANCELED, "CANCELLED", "cancelled");
-	if (r >= 0)
+	if (r >= 0 && !(l->has.is_closed && has_grown(l)))
 		return 0;
-	/* It was begun since the request was made, which says that all are closed. */
-	if (r == -ENODATA && s->request->open_segment[0] == '\0' && l == &s->locals[s->n - 1]) {
+	/* It was begun since the request was made, which says that all are closed; its end may have
+	 * been written since it was listed. */
+	if (r >= 0 ||
+	    (r == -ENODATA && s->request->open_segment[0] == '\0' && l == &s->locals[s->n - 1])) {
 		l->has.is_closed = false;
 		l->is_passed = true;
 		return 1;

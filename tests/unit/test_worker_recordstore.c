@@ -25,9 +25,13 @@ static char *records, *room, *scratch;
 static unsigned n_reached;
 static struct problem problem;
 
+static void (*when_reached)(void);
+
 static void reached_cb(void *userdata UNUSED)
 {
 	n_reached++;
+	if (when_reached != NULL)
+		when_reached();
 }
 
 /* --- the record here ---------------------------------------------------------------------------
@@ -239,6 +243,22 @@ static void test_begun_since(void)
 	CHECK(result.n_passed == 1 && result.known_sequence == 0 && result.sent_sequence == 0);
 }
 
+/* Its end is written after it was listed: what was listed is never taken for all of it. */
+static void test_closed_since(void)
+{
+	const char *whole = FOLDER FIRST "/whole.json";
+
+	begin();
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	when_reached = close_first;
+	succeeds(round_of(NULL, 0, 102));
+	when_reached = NULL;
+	CHECK(result.n_passed == 0 && s3memory_find(whole) == NULL);
+	for (int i = 0; i < 4; i++)
+		succeeds(round_of(SECOND, second.len, 105));
+	CHECK(result.known_sequence == 1 && s3memory_find(whole) != NULL);
+}
+
 /* The disk was put back to an earlier time, and another history follows. */
 static void test_other_pieces(void)
 {
@@ -310,6 +330,15 @@ static void fewer_bytes(struct recordpiece *piece)
 	piece->to--;
 }
 
+static void as_before_the_end(struct recordpiece *piece)
+{
+	AUTO(digest_free) struct digest *digest = digest_new(DIGEST_SHA256);
+
+	piece->to = first.ends[1];
+	digest_update(digest, first.bytes, piece->to);
+	(void) digest_finish_hex(digest, piece->through_sha256);
+}
+
 /* What is there then of the first segment, which is closed; one round, and the next ones. */
 static void is_healed(const char *what)
 {
@@ -358,6 +387,9 @@ static void test_foreign(void)
 		signer = own;
 		is_healed("is not signed with this node's key");
 	}
+	/* It is ours, and is not all of the segment. */
+	rewrite(whole, as_before_the_end);
+	is_healed("lacks its end");
 	/* Ours, but of other bytes: it stays, and so does what is here. */
 	rewrite(whole, other_bytes_before);
 	succeeds(round_of(SECOND, second.len, 105));
@@ -758,6 +790,7 @@ int main(void)
 	test_closed();
 	test_whole();
 	test_begun_since();
+	test_closed_since();
 	test_other_pieces();
 	test_foreign();
 	test_foreign_pieces();
