@@ -88,8 +88,9 @@ say "what no snapshot in the store needs goes from there, of both nodes"
 first=$(store_keys site | sed -n 's|/whole.json$||p' | sort -t / -k 4 | sed -n 1p)
 [[ -n $first ]] || fail "no segment was closed and uploaded"
 fill_etcd 5 100
-for node in n1 n2; do
-	fairlead "$node" etcd snapshot save >/dev/null
+# Twice, as the node that removes has to see that the other one's old snapshot has gone.
+for node in n1 n2 n1 n2; do
+	wait_until 20 fairlead "$node" etcd snapshot save >/dev/null
 done
 wait_until 20 eval '! store_keys site | has_line "^$first/"'
 wait_until 20 eval '[[ $(record n1 .targets[0].removed_objects) -gt 0 || $(record n2 .targets[0].removed_objects) -gt 0 ]]'
