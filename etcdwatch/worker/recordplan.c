@@ -18,12 +18,21 @@ void recordlisting_fini(struct recordlisting *l)
 	*l = (struct recordlisting){0};
 }
 
+/* Room for one more. Not one at a time: an allocator may copy all that is there each time. */
+static void *grow(void *items, size_t n, size_t *room, size_t size)
+{
+	if (n < *room)
+		return items;
+	*room = MAX(2 * n, 16);
+	return xreallocarray(items, *room, size);
+}
+
 void recordlisting_add(struct recordlisting *l, const struct recordkey *key)
 {
 	struct recordstored *s = l->n > 0 ? &l->items[l->n - 1] : NULL;
 
 	if (s == NULL || strcmp(s->segment, key->segment) != 0) {
-		l->items = xreallocarray(l->items, l->n + 1, sizeof(*l->items));
+		l->items = grow(l->items, l->n, &l->room, sizeof(*l->items));
 		s = &l->items[l->n++];
 		*s = (struct recordstored){.named = key->named, .begins = key->begins};
 		memcpy(s->segment, key->segment, sizeof(s->segment));
@@ -35,13 +44,14 @@ void recordlisting_add(struct recordlisting *l, const struct recordkey *key)
 	s->n_objects++;
 	if (!key->is_manifest)
 		return;
-	s->ranges = xreallocarray(s->ranges, s->n_ranges + 1, sizeof(*s->ranges));
+	s->ranges = grow(s->ranges, s->n_ranges, &s->ranges_room, sizeof(*s->ranges));
 	s->ranges[s->n_ranges++] = (struct recordstored_range){.from = key->from, .to = key->to};
 }
 
 void recordlisting_move(struct recordlisting *l, struct recordlisting *from)
 {
-	l->items = xreallocarray(l->items, l->n + from->n + 1, sizeof(*l->items));
+	l->room = l->n + from->n + 1;
+	l->items = xreallocarray(l->items, l->room, sizeof(*l->items));
 	if (from->n > 0)
 		memcpy(l->items + l->n, from->items, from->n * sizeof(*l->items));
 	l->n += from->n;
@@ -76,7 +86,8 @@ static void merge(struct recordstored *s, struct recordstored *from)
 	s->is_whole |= from->is_whole;
 	s->n_objects += from->n_objects;
 	if (from->n_ranges > 0) {
-		s->ranges = xreallocarray(s->ranges, s->n_ranges + from->n_ranges, sizeof(*s->ranges));
+		s->ranges_room = s->n_ranges + from->n_ranges;
+		s->ranges = xreallocarray(s->ranges, s->ranges_room, sizeof(*s->ranges));
 		memcpy(s->ranges + s->n_ranges, from->ranges, from->n_ranges * sizeof(*s->ranges));
 		s->n_ranges += from->n_ranges;
 	}
@@ -134,10 +145,10 @@ struct recordstored_range *recordstored_row(const struct recordstored *s, size_t
 {
 	struct recordstored_range *row = NULL;
 	const struct recordstored_range *next = s != NULL ? find_from(s, 0) : NULL;
-	size_t n = 0;
+	size_t n = 0, room = 0;
 
 	while (next != NULL) {
-		row = xreallocarray(row, n + 1, sizeof(*row));
+		row = grow(row, n, &room, sizeof(*row));
 		row[n++] = *next;
 		next = find_from(s, next->to);
 	}

@@ -21,7 +21,7 @@ struct recordstored {
 	struct recordstored_range {
 		uint64_t from, to;
 	} * ranges; /* of manifests; by where they begin, the longest first */
-	size_t n_ranges;
+	size_t n_ranges, ranges_room;
 	size_t n_objects; /* but "whole.json" and its object */
 	bool is_whole;    /* its manifest is there */
 };
@@ -29,7 +29,7 @@ struct recordstored {
 /* All segments of one node in a target, in the order of their sequence. {0} is none. */
 struct recordlisting {
 	struct recordstored *items;
-	size_t n;
+	size_t n, room;
 };
 
 void recordlisting_fini(struct recordlisting *listing);
