@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ssh joins the words of a command with spaces and gives them to the login shell of the remote
- * user, so each is quoted, and a POSIX shell does the rest whatever the login shell is. Names of
- * nodes may come from etcd and are never trusted.
+ * user, so each is quoted, and a POSIX shell does the rest, as the login shell may be another.
+ * Names of nodes may come from etcd and are never trusted.
  */
 #include "cli/nodes/transport.h"
 

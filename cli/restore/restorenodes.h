@@ -32,7 +32,7 @@ struct restorenodes {
 	const struct newcluster *cluster;
 	const char *initial_cluster;
 	const char *token;
-	const char *plan; /* of this command, as the states have it; NULL: whatever they have */
+	const char *plan; /* of this command, as the states have it; NULL: any */
 	bool go_back;
 	const struct texts *options; /* for each step: where etcd is on a node */
 	struct restorenode *nodes;

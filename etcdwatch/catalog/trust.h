@@ -4,7 +4,7 @@
 /*
  * Signatures of entries: which node vouches for a snapshot, and whether that node is trusted. The
  * signature is over catalog_signed_text(), which has the digests of the stored file and of the
- * database, so whoever has the key of no node can neither make an entry nor pass another file off
+ * database, so without the key of a node an attacker can neither make an entry nor pass a file off
  * as the one of an entry. What it cannot show is that an entry is missing. Pure.
  *
  * In an entry: "signature": "v1:<base64>", "key": "ed25519:<base64>".

@@ -3,7 +3,7 @@
 
 /*
  * What recorder.c (the states, the chains, the disk), recorder_compare.c (whether the history is
- * still the same) and recorder_watch.c (what a watch brings) share. Nobody else includes this.
+ * still the same) and recorder_watch.c (what a watch brings) share. No other file includes this.
  */
 
 #include "base/log.h"

@@ -305,7 +305,7 @@ static bool is_of_key(const struct recordpiece *p, const struct recordkey *key)
 	       (strcmp(p->file, file) == 0 || strcmp(p->file, encrypted) == 0);
 }
 
-/* Else whoever fetches it does not know how much may come. */
+/* Else a restore does not know how much may come. */
 static bool is_size_likely(const struct recordpiece *p)
 {
 	uint64_t n_bytes = p->to - p->from;

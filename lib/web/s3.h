@@ -53,7 +53,7 @@ struct s3_config {
 	/* https://bucket.s3.example.com/key instead of https://s3.example.com/bucket/key */
 	bool virtual_host;
 	struct s3_keys keys;
-	s3_renew_fn renew;    /* NULL: nobody can */
+	s3_renew_fn renew;    /* NULL: they stay */
 	void *renew_userdata; /* s3_free() frees it by this, or nothing */
 	void (*renew_free)(void *userdata);
 	const char *ca_file; /* verify the server against this; NULL: the system's store */
