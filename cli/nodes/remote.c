@@ -464,9 +464,10 @@ static int run_nodes(struct run *run, const char *const *nodes, const struct tex
 	return run->is_interrupted ? -EINTR : 0;
 }
 
-int remote_run(const struct remote *remote, const char *const *nodes, size_t n,
-               const struct texts *words, const char *input, size_t input_len, int64_t timeout_us,
-               remote_answer_fn each, void *userdata, struct remote_answer *ret_answers)
+static int run_words(const struct remote *remote, const char *const *nodes, size_t n,
+                     const struct texts *words, size_t words_step, const char *input,
+                     size_t input_len, int64_t timeout_us, remote_answer_fn each, void *userdata,
+                     struct remote_answer *ret_answers)
 {
 	struct run run = {
 	    .remote = remote,
@@ -478,7 +479,15 @@ int remote_run(const struct remote *remote, const char *const *nodes, size_t n,
 	    .n = n,
 	};
 
-	return run_nodes(&run, nodes, words, 0, ret_answers);
+	return run_nodes(&run, nodes, words, words_step, ret_answers);
+}
+
+int remote_run(const struct remote *remote, const char *const *nodes, size_t n,
+               const struct texts *words, const char *input, size_t input_len, int64_t timeout_us,
+               remote_answer_fn each, void *userdata, struct remote_answer *ret_answers)
+{
+	return run_words(remote, nodes, n, words, 0, input, input_len, timeout_us, each, userdata,
+	                 ret_answers);
 }
 
 int remote_run_each(const struct remote *remote, const char *const *nodes, size_t n,
@@ -486,15 +495,6 @@ int remote_run_each(const struct remote *remote, const char *const *nodes, size_
                     int64_t timeout_us, remote_answer_fn each, void *userdata,
                     struct remote_answer *ret_answers)
 {
-	struct run run = {
-	    .remote = remote,
-	    .input = input,
-	    .input_len = input_len,
-	    .timeout_us = timeout_us,
-	    .each = each,
-	    .userdata = userdata,
-	    .n = n,
-	};
-
-	return run_nodes(&run, nodes, words, 1, ret_answers);
+	return run_words(remote, nodes, n, words, 1, input, input_len, timeout_us, each, userdata,
+	                 ret_answers);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fileio.h"
 #include "base/mem.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorepresent.h"
@@ -65,16 +66,10 @@ static int receive(const char *path)
 	int r = fd < 0 ? -errno : 0;
 
 	while (r == 0 && (len = read(STDIN_FILENO, buffer, BUFFER_BYTES)) != 0) {
-		const char *p = buffer;
-
 		if (len < 0 && errno != EINTR)
 			r = -errno;
-		for (ssize_t n; r == 0 && len > 0; p += n, len -= n) {
-			n = write(fd, p, (size_t) len);
-			if (n < 0)
-				r = -errno;
-			n = n > 0 ? n : 0;
-		}
+		if (len > 0)
+			r = file_write_all(fd, buffer, (size_t) len);
 	}
 	if (r == 0)
 		return CLI_OK;

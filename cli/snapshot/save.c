@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
 #include "base/mem.h"
 #include "cli/snapshot/file.h"
 #include "cli/common/fields.h"
@@ -27,19 +28,6 @@ static int explain(const char *what, const char *path, int r)
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		data += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t) n : 0;
-	}
-	return 0;
-}
-
 /* The descriptor's offset is the daemon's too. */
 static int copy(int from, int to)
 {
@@ -53,7 +41,7 @@ static int copy(int from, int to)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)
-			r = write_all(to, buffer, (size_t) n);
+			r = file_write_all(to, buffer, (size_t) n);
 		if (r < 0)
 			return r;
 		offset += n > 0 ? n : 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/filter.h"
@@ -114,21 +115,6 @@ int age_encrypt_new(const struct age_recipients *recipients, const struct age_id
 	return filter_new(&program, next, problem, ret_sink);
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t) n;
-	}
-	return 0;
-}
-
 /* A pipe that has the secret in it and nothing behind: as much as a key fits into any pipe. */
 static int secret_pipe(const struct age_identity *identity, int *ret_fd)
 {
@@ -136,7 +122,7 @@ static int secret_pipe(const struct age_identity *identity, int *ret_fd)
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
-	r = write_all(pair[1], identity->secret, strlen(identity->secret));
+	r = file_write_all(pair[1], identity->secret, strlen(identity->secret));
 	(void) close(pair[1]);
 	if (r < 0)
 		(void) close(pair[0]);

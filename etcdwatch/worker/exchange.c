@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "bolt/bolt.h"
@@ -271,7 +272,7 @@ int exchange_seal(struct exchange *x, struct problem *problem, uint64_t *ret_ino
 
 static int sync_parent(struct exchange *x, struct problem *problem)
 {
-	int r = outfile_sync_directory(x->dir->unit);
+	int r = file_sync_directory_of(x->dir->unit);
 
 	return r < 0 ? problem_set_errno(problem, r, "cannot sync the directory of '%s'", x->dir->unit)
 	             : 0;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/cancel.h"
@@ -241,19 +242,8 @@ int outfile_commit(struct outfile *file)
 		return problem_set_errno(file->problem, -errno, "cannot rename '%s' to '%s'",
 		                         file->temporary, file->path);
 	file->settled = true;
-	r = outfile_sync_directory(file->path);
+	r = file_sync_directory_of(file->path);
 	if (r < 0)
 		return problem_set_errno(file->problem, r, "cannot sync the directory of '%s'", file->path);
-	return 0;
-}
-
-int outfile_sync_directory(const char *path)
-{
-	AUTO(free) char *copy = xstrdup(path);
-	AUTO(close) int fd = -1;
-
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) < 0)
-		return -errno;
 	return 0;
 }

@@ -52,6 +52,3 @@ int outfile_open_again(struct outfile *file, int *ret_fd);
 
 /* Gives it its name; a file that has it is replaced. When this returns 0, it is durable. */
 int outfile_commit(struct outfile *file);
-
-/* Of the directory in which `path` is. */
-int outfile_sync_directory(const char *path);

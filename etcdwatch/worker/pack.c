@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/bundle.h"
@@ -165,7 +166,7 @@ static bool remove_plain(const char *path)
 		(void) log_warning_errno(-errno, "plain_not_removed", "path=\"%s\"", path);
 		return false;
 	}
-	r = outfile_sync_directory(path);
+	r = file_sync_directory_of(path);
 	if (r < 0)
 		(void) log_warning_errno(r, "directory_not_synced", "path=\"%s\"", path);
 	return true;

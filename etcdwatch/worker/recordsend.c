@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/record/segment.h"
@@ -220,21 +221,6 @@ static int describe(struct sending *s, struct local *l, struct recordpiece *piec
 	return 1;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t) n;
-	}
-	return 0;
-}
-
 /* Into the scratch file, and both digests. */
 static int copy_range(int from, int to, struct recordpiece *piece)
 {
@@ -255,7 +241,7 @@ static int copy_range(int from, int to, struct recordpiece *piece)
 		digest_update(through, buffer, (size_t) n);
 		if (at >= piece->from) {
 			digest_update(of_piece, buffer, (size_t) n);
-			r = write_all(to, buffer, (size_t) n);
+			r = file_write_all(to, buffer, (size_t) n);
 		}
 		at += (uint64_t) n;
 	}
@@ -296,7 +282,7 @@ static int put_manifest(struct sending *s, const struct recordpiece *piece)
 	AUTO(free) char *text = recordpiece_print(piece, s->request->key);
 	AUTO(free) char *key = recordpiece_manifest_key(s->request->prefix, piece);
 	AUTO(close) int fd = open(s->manifest, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, SCRATCH_MODE);
-	int r = fd < 0 ? -errno : write_all(fd, (const uint8_t *) text, strlen(text));
+	int r = fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
 
 	return r < 0 ? problem_set_errno(s->problem, r, "cannot write '%s'", s->manifest)
 	             : put(s, s->manifest, key, NULL);

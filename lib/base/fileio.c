@@ -62,8 +62,10 @@ int file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_l
 	return 0;
 }
 
-static int write_all(int fd, const char *data, size_t len)
+int file_write_all(int fd, const void *bytes, size_t len)
 {
+	const char *data = bytes;
+
 	while (len > 0) {
 		ssize_t n = write(fd, data, len);
 
@@ -101,7 +103,7 @@ static int write_temporary(const char *path, const void *data, size_t len, mode_
 	/* The umask must not decide who may read the file. */
 	if (fchmod(fd, mode) < 0)
 		return -errno;
-	r = write_all(fd, data, len);
+	r = file_write_all(fd, data, len);
 	if (r < 0)
 		return r;
 	if (durability != FILE_VOLATILE && fsync(fd) < 0)

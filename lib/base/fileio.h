@@ -28,5 +28,8 @@ enum file_durability {
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
                       enum file_durability durability);
 
+/* write(2) until all is written: 0 or -errno. Blocking. */
+int file_write_all(int fd, const void *data, size_t len);
+
 /* fsync(2) of the directory that the path is in, so that a rename or a removal there lasts. */
 int file_sync_directory_of(const char *path);
