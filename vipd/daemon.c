@@ -206,8 +206,6 @@ static void health_changed_cb(size_t vip, enum health_state state, const char *r
 {
 	struct daemon *d = userdata;
 
-	log_info("health", "vip_index=%zu state=%s reason=\"%s\"", vip, health_state_name(state),
-	         reason);
 	vip_set_health(d->vips[vip], state, reason);
 }
 

@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "net/nftgate.h"
 #include "vipd/nodelease.h"
+#include "vipd/policy.h"
 
 /* Whoever cannot write `released` by then leaves it to the others' patience. */
 #define STOP_LIMIT_US (8 * US_PER_S)
@@ -136,7 +137,7 @@ void daemon_stop(struct daemon *d)
 	d->phase = DAEMON_STOPPING;
 	d->wants_exec = false;
 	loop_notify(d->loop, "STOPPING=1");
-	hand_over(d, NULL, "stopping");
+	hand_over(d, NULL, POLICY_REASON_STOPPING);
 }
 
 void daemon_leave(struct daemon *d)
@@ -165,7 +166,7 @@ void daemon_reload(struct daemon *d, const struct config *next)
 	/* Its time cannot be changed. */
 	d->leave_lease = next->lease_ttl_us != d->config->lease_ttl_us;
 	loop_notify_reloading(d->loop);
-	hand_over(d, next, "configured away");
+	hand_over(d, next, POLICY_REASON_RECONFIGURED);
 }
 
 bool daemon_wants_exec(const struct daemon *d)

@@ -19,6 +19,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "vipd/policy.h"
 #include "vipd/timing.h"
 
 /* After handing over to no node in particular, leave the address to others for so long. */
@@ -165,9 +166,9 @@ static const char *why_take(const struct election *e)
 	bool ours = strcmp(f->owner.instance, e->me->instance) == 0;
 
 	if (!f->has_owner)
-		return "no owner";
+		return POLICY_REASON_NO_OWNER;
 	if (ours && !f->owner.released)
-		return "own record found";
+		return POLICY_REASON_OWN_RECORD;
 	if (ours && f->owner.successor[0] != '\0')
 		return ELECTION_REASON_TAKEN_BACK;
 	return f->owner.released ? f->owner.reason : "owner silent";
@@ -467,7 +468,7 @@ void election_adopt(struct election *e, int64_t epoch, int64_t rev, int64_t wind
 	e->window_us = window_us;
 	e->take_at = (struct mono_moment){0};
 	e->deadline_us = deadline_us;
-	set_state(e, ELECTION_TAKING, "kept over a restart");
+	set_state(e, ELECTION_TAKING, POLICY_REASON_KEPT);
 	set_state(e, ELECTION_OWNER, e->reason);
 }
 

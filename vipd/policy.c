@@ -110,6 +110,21 @@ const struct record_node *policy_successor(const struct facts *facts, const stru
 	return best;
 }
 
+bool policy_is_planned(const char *reason)
+{
+	static const char *const planned[] = {
+	    POLICY_REASON_HOLD,     POLICY_REASON_UNCHECKED,  POLICY_REASON_PREEMPT,
+	    POLICY_REASON_BY_HAND,  POLICY_REASON_STOPPING,   POLICY_REASON_RECONFIGURED,
+	    POLICY_REASON_NO_OWNER, POLICY_REASON_OWN_RECORD, POLICY_REASON_KEPT,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(planned); i++) {
+		if (strcmp(reason, planned[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static const char *reason_to_yield(const struct policy_input *in, const struct record_node *best)
 {
 	bool settled = in->owned_for_us >= in->policy->hold_down_us;

@@ -80,6 +80,18 @@ struct policy_advice {
 #define POLICY_REASON_UNCHECKED "health unknown"
 #define POLICY_REASON_PREEMPT "preempted by priority"
 
+/* Reasons that others give; they stand in the owner's record, so other versions know them. */
+#define POLICY_REASON_BY_HAND "moved by hand"
+#define POLICY_REASON_STOPPING "stopping"
+#define POLICY_REASON_RECONFIGURED "configured away"
+#define POLICY_REASON_NO_OWNER "no owner"
+#define POLICY_REASON_OWN_RECORD "own record found"
+#define POLICY_REASON_KEPT "kept over a restart"
+
+/* A move for this reason is wanted by an operator or the configuration, or is a first one. All
+ * other moves follow a failure. */
+bool policy_is_planned(const char *reason);
+
 /* Should the owner hand over? It does so only to a node that is better off than itself and has
  * answered: the keys of dead ones stand until their leases end. */
 struct policy_advice policy_advise(const struct policy_input *input);

@@ -164,6 +164,10 @@ void vip_set_etcd_leader(struct vip *v, bool leads)
 
 void vip_set_health(struct vip *v, enum health_state state, const char *reason)
 {
+	log_line(state == HEALTH_BAD       ? LOG_LEVEL_WARNING
+	         : v->health == HEALTH_BAD ? LOG_LEVEL_NOTICE
+	                                   : LOG_LEVEL_INFO,
+	         "health", "vip=%s state=%s reason=\"%s\"", v->text, health_state_name(state), reason);
 	v->health = state;
 	/* What is off by configuration counts as fit; of what waits for its CA nothing is known. */
 	v->me.health = state == HEALTH_UNCHECKED ? HEALTH_UNKNOWN : state;
@@ -504,7 +508,7 @@ enum vip_move_result vip_move(struct vip *v, const char *successor)
 	/* It would hand it over again at once. */
 	if (to->health == HEALTH_BAD && v->me.health != HEALTH_BAD)
 		return VIP_MOVE_NO_CANDIDATE;
-	election_yield(v->election, to->node, "moved by hand");
+	election_yield(v->election, to->node, POLICY_REASON_BY_HAND);
 	return VIP_MOVE_STARTED;
 }
 

@@ -213,8 +213,10 @@ static void op_changed(enum election_state from, enum election_state to, const c
 	int64_t epoch = ours ? election_epoch(v->election) : v->facts.owner.epoch;
 	int64_t rev = ours ? election_rev(v->election) : v->facts.owner_rev;
 
-	log_line(owned ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "vip_state",
-	         "vip=%s old=%s new=%s reason=\"%s\" epoch=%lld rev=%lld", v->text,
+	log_line(!owned                      ? LOG_LEVEL_INFO
+	         : policy_is_planned(reason) ? LOG_LEVEL_NOTICE
+	                                     : LOG_LEVEL_WARNING,
+	         "vip_state", "vip=%s old=%s new=%s reason=\"%s\" epoch=%lld rev=%lld", v->text,
 	         election_state_name(from), election_state_name(to), reason, (long long) epoch,
 	         (long long) rev);
 	if (owned)

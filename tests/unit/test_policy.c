@@ -397,8 +397,41 @@ static void test_answers(void)
 	}
 }
 
+static void test_planned(void)
+{
+	static const struct {
+		const char *reason;
+		bool planned;
+	} cases[] = {
+	    {POLICY_REASON_HOLD, true},
+	    {POLICY_REASON_UNCHECKED, true},
+	    {POLICY_REASON_PREEMPT, true},
+	    {POLICY_REASON_BY_HAND, true},
+	    {POLICY_REASON_STOPPING, true},
+	    {POLICY_REASON_RECONFIGURED, true},
+	    {POLICY_REASON_NO_OWNER, true},
+	    {POLICY_REASON_OWN_RECORD, true},
+	    {POLICY_REASON_KEPT, true},
+	    {POLICY_REASON_HEALTH, false},
+	    {POLICY_REASON_CARRIER, false},
+	    {"owner silent", false},
+	    {"record taken by another", false},
+	    {"not confirmed within the window", false},
+	    {"taken back", false},
+	    /* What no version of today gives is to be seen. */
+	    {"", false},
+	    {"another reason", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (!CHECK_EQ_INT(policy_is_planned(cases[i].reason), cases[i].planned))
+			(void) fprintf(stderr, "reason '%s'\n", cases[i].reason);
+	}
+}
+
 int main(void)
 {
+	test_planned();
 	test_compare();
 	test_turns();
 	test_order();

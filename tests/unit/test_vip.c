@@ -200,12 +200,37 @@ static void test_adopted(void)
 
 	log_begin();
 	set_stage(&s, "v0", &kept);
-	CHECK(log_had("new=owner", "epoch=7 rev=1234"));
+	CHECK(log_had("<5>event=vip_state vip=" VIP " old=taking new=owner", "epoch=7 rev=1234"));
 	CHECK(vip_keep(s.vip, &again));
 	CHECK_EQ_INT(again.deadline_us, kept.deadline_us);
 	CHECK(!vip_is_off(s.vip));
+	log_begin();
 	vip_stop(s.vip, "stopping");
+	CHECK(log_had("<5>event=vip_state", "new=yielding reason=\"stopping\""));
 	CHECK(vip_is_off(s.vip));
+	vip_free(s.vip);
+}
+
+/* `journalctl -p warning` shows the failures, and no move that was planned. */
+static void test_failures_are_warnings(void)
+{
+	struct keep_vip kept = leave_behind("v0");
+	struct stage s;
+
+	set_stage(&s, "v0", &kept);
+	log_begin();
+	vip_set_health(s.vip, HEALTH_GOOD, "readyz 200");
+	CHECK(log_had("<6>event=health vip=" VIP " state=good", "readyz 200"));
+	log_begin();
+	vip_set_health(s.vip, HEALTH_BAD, "connection refused");
+	CHECK(log_had("<4>event=health vip=" VIP " state=bad", "connection refused"));
+	log_begin();
+	vip_set_health(s.vip, HEALTH_GOOD, "readyz 200");
+	CHECK(log_had("<5>event=health vip=" VIP " state=good", "readyz 200"));
+	log_begin();
+	s.env.gate_error = -EPERM;
+	vip_on_gate_refused(s.vip);
+	CHECK(log_had("<4>event=vip_state", "old=owner new=yielding reason=\"nftables refuses"));
 	vip_free(s.vip);
 }
 
@@ -478,6 +503,7 @@ int main(void)
 		return check_result();
 	cluster = clusterid_new(ev, etcd, "fairlead/v1/", 1, &cluster_callbacks, NULL);
 	test_adopted();
+	test_failures_are_warnings();
 	test_settling();
 	test_not_removed();
 	test_removed_at_last();
