@@ -24,6 +24,7 @@
 #include "cli/common/table.h"
 #include "cli/restore/restoreclusterrender.h"
 #include "cli/restore/restorefence.h"
+#include "cli/restore/restorehealth.h"
 #include "cli/restore/restorenodes.h"
 #include "cli/restore/restoreprepare.h"
 #include "cli/restore/restorestate.h"
@@ -33,7 +34,6 @@
 #define PREPARE_TIMEOUT_US (3600 * US_PER_S)
 #define STEP_TIMEOUT_US (180 * US_PER_S)
 #define ASK_TIMEOUT_US (20 * US_PER_S)
-#define HEALTH_TIMEOUT_US (180 * US_PER_S)
 #define GIVE_UP_TIMEOUT_US (30 * US_PER_S)
 #define POLL_MS 500
 
@@ -50,7 +50,7 @@ struct acting {
 	const char *data_dir;
 	char *plan;         /* of this command (restoreprepare_plan()); NULL: without a snapshot */
 	int64_t stopped_us; /* when all were first seen stopped; 0: not yet */
-	json_t *health;     /* by node: what its member said last */
+	struct restorehealth health;
 };
 
 static const char *text_of(const json_t *object, const char *key)
@@ -348,68 +348,6 @@ static int wait_for_vips(struct acting *a)
 	return code;
 }
 
-/* --- health ----------------------------------------------------------------------------------- */
-
-static void on_health(const struct remote_answer *answer, void *userdata)
-{
-	struct acting *a = userdata;
-
-	(void) json_object_set(a->health, answer->node, json_array_get(answer->objects, 0));
-}
-
-/* The first that is not; NULL: all are healthy members of the new cluster. */
-static const char *find_unhealthy(const struct acting *a, uint64_t who, size_t *ret_member)
-{
-	AUTO(free) char *id = xasprintf("%" PRIx64, a->cluster->id);
-
-	for (size_t i = 0; i < a->cluster->n_members; i++) {
-		const json_t *health = json_object_get(a->health, restorenodes_name(&a->nodes, i));
-
-		*ret_member = i;
-		if ((who >> i & 1) == 0)
-			continue;
-		if (health == NULL)
-			return "it does not say";
-		if (!json_is_true(json_object_get(health, "healthy")))
-			return text_of(health, "reason");
-		if (strcmp(text_of(health, "cluster_id"), id) != 0)
-			return "it is in another cluster";
-	}
-	return NULL;
-}
-
-static int wait_for_health(struct acting *a, uint64_t who)
-{
-	int64_t give_up_us = mono_now_us() + HEALTH_TIMEOUT_US;
-	const char *why;
-	size_t member;
-
-	for (;;) {
-		int code = CLI_OK;
-		struct texts words = {0};
-
-		json_object_clear(a->health);
-		texts_add(&words, "health");
-		texts_add_option(&words, "--token", a->nodes.token);
-		code = restorenodes_step(&a->nodes, who, &words, NULL, 0, STEP_TIMEOUT_US, on_health, a);
-		texts_fini(&words);
-		if (code != CLI_OK)
-			return code;
-		why = find_unhealthy(a, who, &member);
-		if (why == NULL)
-			return CLI_OK;
-		if (mono_now_us() >= give_up_us)
-			break;
-		nap();
-	}
-	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, restorenodes_name(&a->nodes, member));
-	(void) fputs(" is not healthy: ", stderr);
-	table_print_safe(stderr, why);
-	(void) fputs("; see the log of etcd there, then repeat the command with --resume\n", stderr);
-	return CLI_FAILED;
-}
-
 /* --- the loop --------------------------------------------------------------------------------- */
 
 /* What is printed while it is done; the words of the step. */
@@ -446,7 +384,7 @@ static int act(struct acting *a, const struct restoredecide *next)
 	if (next->step == RESTORE_FINISH)
 		code = step(a, next->who, steps[RESTORE_START].words);
 	if (next->step == RESTORE_FINISH && code == CLI_OK)
-		code = wait_for_health(a, next->who);
+		code = restorehealth_wait(&a->nodes, &a->health);
 	return code == CLI_OK ? step(a, next->who, steps[next->step].words) : code;
 }
 
@@ -573,19 +511,19 @@ static int run(struct acting *a)
 	}
 	code = carry_out(a);
 	if (code == CLI_OK)
-		restorecluster_print_result(a->r, &a->nodes, a->health, &a->without);
+		restorecluster_print_result(a->r, &a->nodes, &a->health, &a->without);
 	return code;
 }
 
 int restorecluster_run(struct restoring *r)
 {
-	struct acting a = {.r = r, .health = json_object()};
+	struct acting a = {.r = r, .health.said = json_object()};
 	int code = run(&a);
 
 	restorenodes_fini(&a.nodes);
 	remote_free(a.remote);
 	newcluster_free(a.cluster);
-	json_decref(a.health);
+	json_decref(a.health.said);
 	texts_fini(&a.options);
 	texts_fini(&a.without);
 	free(a.plan);

@@ -150,36 +150,23 @@ void restorecluster_print_plan(const struct restoring *r, const struct restoreno
 
 /* --- what came of it -------------------------------------------------------------------------- */
 
-static void print_health(const struct restorenodes *nodes, const json_t *health)
-{
-	long long lowest = INT64_MAX, highest = 0;
-	const char *node;
-	json_t *said;
-
-	json_object_foreach((json_t *) (uintptr_t) health, node, said)
-	{
-		long long revision = json_integer_value(json_object_get(said, "revision"));
-
-		lowest = MIN(lowest, revision);
-		highest = MAX(highest, revision);
-	}
-	(void) printf("\nRestored: cluster %" PRIx64 ", %zu of %zu members, all healthy, at revision ",
-	              nodes->cluster->id, json_object_size(health), nodes->cluster->n_members);
-	if (lowest == highest)
-		(void) printf("%lld.\n", highest);
-	else
-		(void) printf("%lld to %lld: it is written to.\n", lowest, highest);
-}
-
 void restorecluster_print_result(const struct restoring *r, const struct restorenodes *nodes,
-                                 const json_t *health, const struct texts *without)
+                                 const struct restorehealth *health, const struct texts *without)
 {
+	size_t n = json_object_size(health->said);
+
 	if (r->cli.output != CLI_TABLE) {
-		restoring_print_new(r, json_pack("{s:o}", "result", describe(nodes, health)));
+		json_t *object = describe(nodes, health->said);
+
+		(void) json_object_set_new(object, "revision",
+		                           n > 0 ? json_integer(health->revision) : json_null());
+		restoring_print_new(r, json_pack("{s:o}", "result", object));
 		return;
 	}
-	if (json_object_size(health) > 0)
-		print_health(nodes, health);
+	if (n > 0)
+		(void) printf("\nRestored: cluster %" PRIx64 ", %zu of %zu members, all healthy, all with "
+		              "revision %" PRId64 ".\n",
+		              nodes->cluster->id, n, nodes->cluster->n_members, health->revision);
 	else if (r->options.back)
 		(void) puts("\nThe old data is in place on all nodes, and the old etcd was started.");
 	else

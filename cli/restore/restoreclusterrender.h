@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "cli/restore/restorehealth.h"
 #include "cli/restore/restorenodes.h"
 #include "cli/restore/restoring.h"
 
@@ -15,6 +16,6 @@ void restorecluster_print_against(FILE *out, const struct restoreplan *plan);
 void restorecluster_print_plan(const struct restoring *r, const struct restorenodes *nodes,
                                const struct texts *without);
 
-/* `health` is by node, what its member said last; empty: it went back. */
+/* `health` has no answers where it went back. */
 void restorecluster_print_result(const struct restoring *r, const struct restorenodes *nodes,
-                                 const json_t *health, const struct texts *without);
+                                 const struct restorehealth *health, const struct texts *without);

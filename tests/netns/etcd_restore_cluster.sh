@@ -161,6 +161,9 @@ took=$(($(now_cs) - began))
 say "it took $(seconds_text "$took") s"
 is_one_cluster "${NODES[@]}" || fail "they are not the cluster of the plan: $(cat "$T/done")"
 expect_equal "members" "$(etcdctl member list | grep -c started)" 3
+# vipd writes at the same time.
+expect "all have the one revision that it tells" jq -es 'map(.result // empty)[0] | .revision as $r |
+	$r > 1000000000 and (.nodes | length == 3 and all(.health.revision >= $r))' "$T/done"
 for node in "${NODES[@]}"; do
 	expect_equal "keys of $node" "$(keys_of "$node")" 20
 	expect "the manifests are back on $node" test -e "$T/disk-$node/etc/kubernetes/manifests/kube-apiserver.yaml"
