@@ -182,10 +182,12 @@ static const struct field {
 	const char *key;
 	enum sort sort;
 	size_t offset, size;
+	bool is_optional;
 } fields[] = {
     {"node", SORT_TEXT, TEXT(node)},
     {"segment", SORT_TEXT, TEXT(segment)},
     {"whole", SORT_BOOL, PIECE(is_whole)},
+    {"closed", SORT_BOOL, PIECE(is_closed), .is_optional = true},
     {"from", SORT_NUMBER, PIECE(from)},
     {"to", SORT_NUMBER, PIECE(to)},
     {"sha256", SORT_SHA256, PIECE(sha256)},
@@ -346,11 +348,14 @@ static int parse_manifest(json_t *manifest, const struct recordkey *key,
 		return fail(error, "is of a format that this version does not know");
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		const json_t *value = json_object_get(manifest, fields[i].key);
-		const char *wanted = parse_field(value, &fields[i], &piece);
+		const char *wanted = NULL;
 
+		if (value != NULL || !fields[i].is_optional)
+			wanted = parse_field(value, &fields[i], &piece);
 		if (wanted != NULL)
 			return fail(error, "%s must be %s", fields[i].key, wanted);
 	}
+	piece.is_closed |= piece.is_whole;
 	if (!is_of_key(&piece, key))
 		return fail(error, "describes another piece");
 	if (!is_size_likely(&piece))

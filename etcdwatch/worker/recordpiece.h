@@ -55,7 +55,8 @@ bool recordkey_parse(const char *key, const char *prefix, struct recordkey *ret_
 struct recordpiece {
 	char node[NODECONF_NAME_MAX + 1];
 	char segment[RECORD_NAME_MAX];
-	bool is_whole; /* the segment is closed, and this is all of it */
+	bool is_whole;  /* the segment is closed, and this is all of it */
+	bool is_closed; /* and these are its last bytes; a piece of an older version does not say so */
 	uint64_t from, to;
 	char sha256[DIGEST_HEX_MAX];         /* of these bytes */
 	char through_sha256[DIGEST_HEX_MAX]; /* of all bytes of the segment up to `to` */

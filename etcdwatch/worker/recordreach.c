@@ -31,11 +31,11 @@ static bool is_same_series(const struct recordreach_segment *before,
 	       before->named.sequence < next->named.sequence;
 }
 
-/* A header repeats when the segment before it was complete. */
+/* A header repeats when the segment before it was complete. A missing END ends the chain. */
 static bool goes_on(const struct recordreach_segment *before,
                     const struct recordreach_segment *next)
 {
-	return before->series == next->series && before->last.is_whole && !next->begins &&
+	return before->series == next->series && before->last.is_closed && !next->begins &&
 	       before->named.sequence + 1 == next->named.sequence &&
 	       before->named.cluster_id == next->named.cluster_id &&
 	       before->last.last_revision + 1 == next->named.first_revision &&

@@ -204,6 +204,7 @@ static int describe(struct sending *s, struct local *l, struct recordpiece *piec
 	piece->last_revision = q->revision;
 	piece->until_us = q->until_us;
 	piece->begin_us = l->begin_us;
+	piece->is_closed = l->has.is_closed;
 	r = l->has.is_closed ? read_closed(l, piece, fault) : 0;
 	if (cancel_is_wanted())
 		return problem_set(s->problem, -ECANCELED, "CANCELLED", "cancelled");

@@ -83,6 +83,7 @@ static struct recordpiece make(void)
 	struct recordpiece piece = {
 	    .node = "cp-1",
 	    .segment = SEGMENT,
+	    .is_closed = true,
 	    .from = 117,
 	    .to = 300,
 	    .sha256 = SHA,
@@ -139,6 +140,7 @@ static void test_manifest(const struct signature_key *key)
 	CHECK_EQ_STR(again.file, piece.file);
 	CHECK_EQ_STR(again.sha256, piece.sha256);
 	CHECK(again.from == 117 && again.to == 300 && again.file_bytes == 99 && !again.is_whole);
+	CHECK(again.is_closed);
 	CHECK(again.begin_us == 5 && again.last_revision == 44 && again.until_us == 7);
 	/* The same words at another place. */
 	CHECK(parse(text, FOLDER "0000000000000117-0000000000000301.json", &again, error) < 0);
@@ -173,11 +175,13 @@ static void test_refused(const struct signature_key *key)
 	    {"\"file_bytes\": 99", "\"file_bytes\": 1048771",
 	     "file_bytes cannot be the size of these bytes, packed", false},
 	    {"\"whole\": false", "\"whole\": 0", "whole must be true or false", false},
+	    {"\"closed\": true", "\"closed\": 1", "closed must be true or false", false},
 	    {"\"file_sha256\": \"e3", "\"file_sha256\": \"E3", "file_sha256 must be a SHA-256", false},
 	    {".zst.age\"", ".zst/../x\"", "describes another piece", false},
 	    {"{", "[", "is not JSON", false},
 	    {"\"last_revision\": 44", "\"last_revision\": 45", "has a wrong signature", true},
 	    {"\"until_us\": 7", "\"until_us\": 8", "has a wrong signature", true},
+	    {"\"closed\": true", "\"closed\": false", "has a wrong signature", true},
 	    {"\"file_bytes\": 99", "\"file_bytes\": 99,\"more\": 1", "has a wrong signature", true},
 	    {"\"signature\": \"", "\"signature\": \"A", "has a wrong signature", true},
 	    {"\"signature\"", "\"signed\"", "has no key or no signature", true},
@@ -195,6 +199,27 @@ static void test_refused(const struct signature_key *key)
 	}
 }
 
+/* Older versions do not say whether a piece ends its segment, but that an object is all of it. */
+static void test_older(void)
+{
+	struct recordpiece piece = make(), again;
+	AUTO(free) char *at = recordpiece_manifest_key("a/", &piece);
+	AUTO(free) char *text = recordpiece_print(&piece, NULL);
+	AUTO(free) char *older = replace(text, "\"closed\": true,", "");
+	AUTO(free) char *older_whole = NULL, *whole = NULL;
+	char error[RECORDPIECE_ERROR_MAX] = "";
+
+	CHECK_EQ_INT(parse(older, at, &again, error), 0);
+	CHECK(!again.is_closed);
+	piece.is_whole = true;
+	piece.from = 0;
+	recordpiece_set_file(&piece, ".zst");
+	whole = recordpiece_print(&piece, NULL);
+	older_whole = replace(whole, "\"closed\": true,", "");
+	CHECK_EQ_INT(parse(older_whole, FOLDER "whole.json", &again, error), 0);
+	CHECK(again.is_whole && again.is_closed);
+}
+
 int main(void)
 {
 	AUTO(signature_key_free) struct signature_key *key = make_key();
@@ -204,5 +229,6 @@ int main(void)
 	test_manifest(NULL);
 	test_manifest(key);
 	test_refused(key);
+	test_older();
 	return check_result();
 }

@@ -249,7 +249,7 @@ static void reach_is(const struct sample *samples, size_t n, const char *want)
 		                                  .sequence = samples[i].sequence,
 		                                  .first_revision = samples[i].first};
 		(void) snprintf(s->last.node, sizeof(s->last.node), "%s", samples[i].node);
-		s->last.is_whole = !samples[i].is_open;
+		s->last.is_closed = !samples[i].is_open;
 		s->last.last_revision = samples[i].last;
 		s->last.begin_us = samples[i].begin_us;
 		s->last.until_us = samples[i].until_us;

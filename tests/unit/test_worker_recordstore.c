@@ -545,6 +545,50 @@ static void test_fetch(void)
 	is_same(&second, SECOND);
 }
 
+static void until_the_end(struct recordpiece *piece)
+{
+	piece->until_us = INT64_C(105) * 1000000;
+}
+
+static void until_later(struct recordpiece *piece)
+{
+	piece->until_us = INT64_C(107) * 1000000;
+}
+
+/* A closed segment in pieces joins the next one, but not without its end. */
+static void test_fetch_pieces(void)
+{
+	AUTO(free) char *next = NULL, *most = NULL, *end = NULL;
+
+	begin();
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	close_first();
+	recordfile_progress(&second, 105, INT64_C(107) * 1000000);
+	save(&second, SECOND);
+	succeeds(round_of(SECOND, second.len, 105));
+	next = xasprintf(FOLDER SECOND "/%016d-%016zu.json", 0, second.len);
+	rewrite(next, until_later);
+	CHECK(s3memory_find(FOLDER FIRST "/whole.json") == NULL);
+	put_entry(100);
+	succeeds(fetch(REBUILD_TO_REVISION, 105, false, NULL));
+	succeeds(fetch(REBUILD_TO_TIME, 106, false, NULL));
+	is_same(&first, FIRST_NAME);
+	is_same(&second, SECOND);
+	/* All but END, which may have the same time as what is before it. */
+	begin();
+	close_first();
+	succeeds(round_of(FIRST_NAME, first.ends[5], 104));
+	most = xasprintf(FOLDER FIRST "/%016d-%016zu.json", 0, first.ends[5]);
+	rewrite(most, until_the_end);
+	end = xasprintf(FOLDER FIRST "/%016zu-%016zu.json", first.ends[5], first.len);
+	succeeds(round_of(SECOND, second.len, 105));
+	s3memory_remove(end);
+	put_entry(100);
+	CHECK(fetch(REBUILD_TO_REVISION, 105, false, NULL) < 0);
+	CHECK_EQ_STR(problem.code, "UNREACHABLE");
+	succeeds(fetch(REBUILD_TO_REVISION, 104, false, NULL));
+}
+
 /* etcd went back, and both histories have a revision: all of both is fetched, for the rebuild asks
  * which one is meant. */
 static void test_fetch_histories(void)
@@ -795,6 +839,7 @@ int main(void)
 	test_foreign();
 	test_foreign_pieces();
 	test_fetch();
+	test_fetch_pieces();
 	test_fetch_histories();
 	test_fetch_damaged();
 	test_fetch_rewritten();
