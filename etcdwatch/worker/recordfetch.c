@@ -3,6 +3,9 @@
  * entries and listing -> manifests -> chains (recordreach.h) -> the best of them with a snapshot to
  * begin with (rebuildpick.h) -> its pieces.
  *
+ * All who may write to a target can make manifests. Of a segment the one that reaches furthest is
+ * taken that is read and signed well; what is refused is dropped from what was listed.
+ *
  * To read few manifests, only those of segments that reach behind the likely base are read at
  * first; when that base will not do, all are.
  */
@@ -45,7 +48,7 @@ struct fetching {
 	struct recordfolders folders;
 	struct recordreach_segment *segments; /* whose manifests were read */
 	size_t n;
-	const struct recordstored **stored; /* by recordreach_segment.index */
+	struct recordstored **stored; /* by recordreach_segment.index */
 	struct recordreach reach;
 	char unread[PROBLEM_REASON_MAX]; /* why one of them was passed over; "" */
 	struct recordfetched result;
@@ -119,18 +122,39 @@ static const struct base *find_base(const struct fetching *f, const struct chain
 /* --- manifests ---------------------------------------------------------------------------------
  */
 
-static int read_manifest(struct fetching *f, const char *node, const struct recordstored *stored)
+/* 1: none of the segment's counts. */
+static int find_last(struct fetching *f, const char *node, struct recordstored *stored,
+                     struct recordpiece *ret_last)
 {
 	const struct source_request *base = &f->request->base;
 	char reason[PROBLEM_REASON_MAX];
-	struct recordpiece last;
-	int r =
-	    recordobjects_read_last(base->s3, base->s3_prefix, node, stored, &last, reason, f->problem);
 
-	if (r == 0 && !recordjoin_allows(&f->joining, &last, reason))
-		r = 1;
-	if (r > 0 && f->unread[0] == '\0')
-		memcpy(f->unread, reason, sizeof(f->unread));
+	for (size_t i = 0; i < RECORDSTORED_REFUSED_MAX; i++) {
+		int r = recordobjects_read_last(base->s3, base->s3_prefix, node, stored, ret_last, reason,
+		                                f->problem);
+
+		if (r == 0 && !recordjoin_allows(&f->joining, ret_last, reason))
+			r = 1;
+		if (r <= 0)
+			return r;
+		if (f->unread[0] == '\0')
+			memcpy(f->unread, reason, sizeof(f->unread));
+		if (!recordstored_drop_last(stored))
+			return 1;
+	}
+	(void) snprintf(f->unread, sizeof(f->unread),
+	                "more than %d manifests of '%s' of '%s' are refused: remove those that are not "
+	                "of this node",
+	                RECORDSTORED_REFUSED_MAX, stored->segment, node);
+	stored->n_ranges = 0;
+	return 1;
+}
+
+static int read_manifest(struct fetching *f, const char *node, struct recordstored *stored)
+{
+	struct recordpiece last;
+	int r = find_last(f, node, stored, &last);
+
 	if (r != 0)
 		return MIN(r, 0);
 	f->segments = xreallocarray(f->segments, f->n + 1, sizeof(*f->segments));
@@ -149,7 +173,7 @@ static int read_manifests(struct fetching *f, int64_t revision)
 
 	f->n = 0;
 	for (size_t i = 0; i < f->folders.n; i++) {
-		const struct recordlisting *l = &f->folders.items[i].listing;
+		struct recordlisting *l = &f->folders.items[i].listing;
 
 		for (size_t k = 0; k < l->n && r == 0; k++) {
 			const struct recordstored *next = k + 1 < l->n ? &l->items[k + 1] : NULL;

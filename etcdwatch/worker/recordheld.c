@@ -16,8 +16,6 @@
 #include "etcdwatch/worker/recordobjects.h"
 
 #define READ_BYTES ((size_t) 1 << 17)
-/* Of a segment with more manifests that are not this node's, none of a piece counts. */
-#define FOREIGN_MAX 100
 
 enum verdict {
 	OURS,
@@ -162,7 +160,7 @@ static int check_pieces(const struct recordheld_request *q, struct recordpiece *
 	int r = 1;
 
 	named->is_whole = false;
-	for (size_t i = 0; i < FOREIGN_MAX && r > 0; i++)
+	for (size_t i = 0; i < RECORDSTORED_REFUSED_MAX && r > 0; i++)
 		r = check_row(q, named, stored, problem, result);
 	if (r > 0)
 		stored->n_ranges = 0;

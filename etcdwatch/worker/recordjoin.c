@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,28 +172,82 @@ static int join_piece(struct joining *j, const struct recordpiece *piece,
 	return r;
 }
 
-static int join_row(struct joining *j, const struct recordpiece *last,
-                    const struct recordstored *stored, struct recordjoined *joined)
+/* 1 and the problem: it is refused. */
+static int read_piece(struct joining *j, const struct recordpiece *last,
+                      const struct recordstored_range *range, struct problem *refused,
+                      struct recordpiece *ret_piece)
 {
-	size_t n;
-	AUTO(free) struct recordstored_range *row = recordstored_row(stored, &n);
-	int r = 0;
+	struct recordpiece named = *last;
+	char reason[PROBLEM_REASON_MAX];
+	AUTO(free) char *key = NULL;
+	int r;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct recordpiece piece = *last;
-		char reason[PROBLEM_REASON_MAX];
-		AUTO(free) char *key = NULL;
-
-		piece.from = row[i].from;
-		piece.to = row[i].to;
-		key = recordpiece_manifest_key(j->request->prefix, &piece);
-		if (i + 1 < n)
-			r = recordobjects_read(j->request->s3, j->request->prefix, key, &piece, j->problem);
-		if (r == 0 && !recordjoin_allows(j->request, i + 1 < n ? &piece : last, reason))
-			r = problem_set(j->problem, -EACCES, "UNTRUSTED", "%s", reason);
-		if (r == 0)
-			r = join_piece(j, i + 1 < n ? &piece : last, joined);
+	named.from = range->from;
+	named.to = range->to;
+	key = recordpiece_manifest_key(j->request->prefix, &named);
+	r = recordobjects_read(j->request->s3, j->request->prefix, key, ret_piece, refused);
+	if (r == 0 && !recordjoin_allows(j->request, ret_piece, reason))
+		r = problem_set(refused, -EACCES, "UNTRUSTED", "%s", reason);
+	else if (r < 0 && !recordobjects_is_refused(refused)) {
+		*j->problem = *refused;
+		return r;
 	}
+	return r < 0 ? 1 : 0;
+}
+
+/* The pieces up to `last`, whose manifests count; each that is refused makes another row. To be
+ * freed. */
+static int read_row(struct joining *j, const struct recordpiece *last, struct recordstored *stored,
+                    struct recordpiece **ret_pieces, size_t *ret_n)
+{
+	AUTO(free) struct recordpiece *pieces = NULL;
+	struct problem first = {0};
+	size_t n_read = 0;
+
+	for (size_t n_refused = 0; n_refused < RECORDSTORED_REFUSED_MAX; n_refused++) {
+		size_t n;
+		AUTO(free) struct recordstored_range *row = recordstored_row(stored, &n);
+		int r = 0;
+
+		if (n == 0 || row[n - 1].from != last->from || row[n - 1].to != last->to)
+			break;
+		pieces = xreallocarray(pieces, n, sizeof(*pieces));
+		while (n_read + 1 < n && r == 0) {
+			struct problem refused = {0};
+
+			r = read_piece(j, last, &row[n_read], &refused, &pieces[n_read]);
+			if (r == 0)
+				n_read++;
+			else if (r > 0 && first.code[0] == '\0')
+				first = refused;
+		}
+		if (r < 0)
+			return r;
+		if (r == 0) {
+			pieces[n - 1] = *last;
+			*ret_pieces = TAKE_PTR(pieces);
+			*ret_n = n;
+			return 0;
+		}
+		recordstored_drop(stored, &row[n_read]);
+	}
+	if (first.code[0] == '\0')
+		return problem_set(j->problem, -EBADMSG, "MISMATCH",
+		                   "pieces of '%s' of '%s' are missing before byte %" PRIu64, last->segment,
+		                   last->node, last->from);
+	*j->problem = first;
+	return -EBADMSG;
+}
+
+static int join_row(struct joining *j, const struct recordpiece *last, struct recordstored *stored,
+                    struct recordjoined *joined)
+{
+	AUTO(free) struct recordpiece *pieces = NULL;
+	size_t n = 0;
+	int r = read_row(j, last, stored, &pieces, &n);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = join_piece(j, &pieces[i], joined);
 	return r;
 }
 
@@ -200,7 +255,7 @@ static int join_row(struct joining *j, const struct recordpiece *last,
  */
 
 int recordjoin_run(const struct recordjoin_request *request, const struct recordpiece *last,
-                   const struct recordstored *stored, struct problem *problem,
+                   struct recordstored *stored, struct problem *problem,
                    struct recordjoined *joined)
 {
 	AUTO(digest_free) struct digest *through = digest_new(DIGEST_SHA256);

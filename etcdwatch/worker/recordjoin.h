@@ -41,8 +41,8 @@ struct recordjoined {
 bool recordjoin_allows(const struct recordjoin_request *request, const struct recordpiece *piece,
                        char ret_reason[static PROBLEM_REASON_MAX]);
 
-/* `last` is the manifest of the whole segment, or of the last piece in a row. Adds what it has
- * fetched to `joined`. */
+/* `last` is the manifest of the whole segment, or of the last piece in a row. Manifests before it
+ * that are refused are dropped from `stored`. Adds what it has fetched to `joined`. */
 int recordjoin_run(const struct recordjoin_request *request, const struct recordpiece *last,
-                   const struct recordstored *stored, struct problem *problem,
+                   struct recordstored *stored, struct problem *problem,
                    struct recordjoined *joined);

@@ -74,6 +74,11 @@ int recordobjects_read(struct s3 *s3, const char *prefix, const char *key,
 	return r < 0 ? problem_set(problem, -EBADMSG, "MANIFEST", "'%s' %s", key, error) : 0;
 }
 
+bool recordobjects_is_refused(const struct problem *problem)
+{
+	return strcmp(problem->code, "MANIFEST") == 0 || strcmp(problem->code, "S3_NOT_FOUND") == 0;
+}
+
 int recordobjects_read_last(struct s3 *s3, const char *prefix, const char *node,
                             const struct recordstored *stored, struct recordpiece *ret_piece,
                             char ret_reason[static PROBLEM_REASON_MAX], struct problem *problem)
@@ -98,8 +103,7 @@ int recordobjects_read_last(struct s3 *s3, const char *prefix, const char *node,
 	}
 	key = recordpiece_manifest_key(prefix, &piece);
 	r = recordobjects_read(s3, prefix, key, ret_piece, &unread);
-	if (r < 0 &&
-	    (strcmp(unread.code, "MANIFEST") == 0 || strcmp(unread.code, "S3_NOT_FOUND") == 0)) {
+	if (r < 0 && recordobjects_is_refused(&unread)) {
 		(void) snprintf(ret_reason, PROBLEM_REASON_MAX, "%s", unread.reason);
 		return 1;
 	}

@@ -32,6 +32,8 @@ int recordfolders_list(struct s3 *s3, const char *prefix, struct recordfolders *
 /* Reads the manifest at that key. MANIFEST: it is none, or of another piece. */
 int recordobjects_read(struct s3 *s3, const char *prefix, const char *key,
                        struct recordpiece *ret_piece, struct problem *problem);
+/* That problem of reading is one of the manifest, as opposed to a store that does not answer. */
+bool recordobjects_is_refused(const struct problem *problem);
 /* The same of the whole segment, or of the last of its pieces in a row. 1 and a sentence: there is
  * none that can be read. */
 int recordobjects_read_last(struct s3 *s3, const char *prefix, const char *node,

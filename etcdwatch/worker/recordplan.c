@@ -167,6 +167,18 @@ void recordstored_drop(struct recordstored *s, const struct recordstored_range *
 	s->n_ranges = n;
 }
 
+bool recordstored_drop_last(struct recordstored *s)
+{
+	size_t n;
+	AUTO(free) struct recordstored_range *row = recordstored_row(s, &n);
+	bool has_one = s->is_whole || n > 0;
+
+	if (!s->is_whole && n > 0)
+		recordstored_drop(s, &row[n - 1]);
+	s->is_whole = false;
+	return has_one;
+}
+
 uint64_t recordstored_reach(const struct recordstored *s)
 {
 	size_t n;

@@ -51,6 +51,11 @@ struct recordstored_range *recordstored_row(const struct recordstored *stored, s
 
 /* That manifest counts for nothing. */
 void recordstored_drop(struct recordstored *stored, const struct recordstored_range *range);
+/* The same of the one that is whole, or else of the last in the row; false: there is none. */
+bool recordstored_drop_last(struct recordstored *stored);
+
+/* Of a segment with more manifests that are refused, none counts. */
+#define RECORDSTORED_REFUSED_MAX 100
 
 /* What a segment has on the disk: bytes that are synced. */
 struct recordplan_local {

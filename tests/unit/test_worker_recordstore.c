@@ -772,6 +772,67 @@ static void test_signed(void)
 	trust = (struct trust){.is_configured = false};
 }
 
+/* A manifest of the first segment under another name, as one who may write to the bucket makes it;
+ * NULL: it is none at all. */
+static void forge(uint64_t from, uint64_t to, const struct signature_key *by)
+{
+	struct recordpiece piece = {.node = "cp-1", .segment = FIRST, .from = from, .to = to};
+	AUTO(free) char *at = NULL, *text = NULL;
+
+	memset(piece.sha256, 'a', DIGEST_HEX_MAX - 1);
+	memset(piece.through_sha256, 'a', DIGEST_HEX_MAX - 1);
+	memset(piece.file_sha256, 'a', DIGEST_HEX_MAX - 1);
+	piece.is_whole = to == 0;
+	piece.to = to > 0 ? to : 1;
+	piece.file_bytes = 1;
+	piece.last_revision = 900;
+	piece.until_us = INT64_C(900) * 1000000;
+	recordpiece_set_file(&piece, ".zst");
+	at = recordpiece_manifest_key("a/", &piece);
+	text = by != NULL ? recordpiece_print(&piece, by) : xstrdup("{}");
+	s3memory_put(at, text, strlen(text));
+}
+
+/* Names that reach further than this node's pieces, or over several of them, hide none of them. */
+static void test_forged(void)
+{
+	AUTO(free) char *path = xasprintf("%s/other.key", directory);
+	AUTO(signature_key_free) struct signature_key *other = NULL;
+	const char *keys[1] = {signature_key_public(signer)};
+
+	CHECK_EQ_INT(signature_key_load_or_make(path, &other), 0);
+	(void) unlink(path);
+	trust = (struct trust){.keys = keys, .n = 1, .is_configured = true};
+	for (int i = 0; i < 2; i++) {
+		const struct signature_key *by = i == 0 ? NULL : other;
+
+		begin();
+		succeeds(round_of(FIRST_NAME, first.ends[1], 101));
+		succeeds(round_of(FIRST_NAME, first.ends[2], 102));
+		recordfile_put(&first, 103);
+		save(&first, FIRST_NAME);
+		succeeds(round_of(FIRST_NAME, first.len, 103));
+		put_entry(100);
+		forge(0, 9999999, by);
+		forge(first.ends[2], 9999999, by);
+		forge(first.len, 9999999, by);
+		succeeds(fetch(REBUILD_TO_REVISION, 103, false, NULL));
+		is_same(&first, FIRST_NAME);
+		/* Before the last one, which is ours. */
+		forge(0, first.ends[2], by);
+		succeeds(fetch(REBUILD_TO_REVISION, 103, false, NULL));
+		is_same(&first, FIRST_NAME);
+		forge(0, 0, by);
+		succeeds(fetch(REBUILD_TO_REVISION, 103, false, NULL));
+		is_same(&first, FIRST_NAME);
+	}
+	for (uint64_t i = 0; i < RECORDSTORED_REFUSED_MAX; i++)
+		forge(0, 9999999 - i, NULL);
+	CHECK(fetch(REBUILD_TO_REVISION, 103, false, NULL) < 0);
+	CHECK(strstr(problem.reason, "more than 100 manifests of '" FIRST "'") != NULL);
+	trust = (struct trust){.is_configured = false};
+}
+
 /* --- removing ----------------------------------------------------------------------------------
  */
 
@@ -846,6 +907,7 @@ int main(void)
 	test_fetch_other();
 	test_encrypted();
 	test_signed();
+	test_forged();
 	test_prune();
 	begin();
 	record_writer_free(first.writer);
