@@ -268,6 +268,12 @@ static void add_expected(struct texts *words, const json_t *entry)
 	}
 }
 
+void restoreplan_add_tool(const json_t *tool, struct texts *words)
+{
+	texts_add_option(words, "--tool", json_string_value(json_object_get(tool, "path")));
+	texts_add_option(words, "--tool-says", json_string_value(json_object_get(tool, "says")));
+}
+
 static void make_words(const struct restoreplan_wish *wish, const json_t *host,
                        const json_t *source, struct restoreplan *plan)
 {
@@ -278,7 +284,7 @@ static void make_words(const struct restoreplan_wish *wish, const json_t *host,
 	texts_add_option(words, "--initial-cluster", plan->initial_cluster);
 	texts_add_option(words, "--token", wish->token);
 	add_expected(words, json_object_get(source, "entry"));
-	texts_add_option(words, "--tool", text_of(json_object_get(host, "tool"), "path"));
+	restoreplan_add_tool(json_object_get(host, "tool"), words);
 	if (!json_is_true(json_object_get(source, "digest")))
 		texts_add(words, "--skip-hash-check");
 	if (plan->bump_revision > 0) {

@@ -70,6 +70,10 @@ char *restoreplan_token(uint64_t random, const char *sha256, const struct restor
 const struct newcluster_member *restoreplan_find_self(const struct newcluster *cluster,
                                                       const json_t *host);
 
+/* Adds the worker's options for etcd's tool as `host` found it, so that it is asked for its version
+ * once. Nothing where there is no tool. */
+void restoreplan_add_tool(const json_t *tool, struct texts *words);
+
 /* `host` and `source` are the last lines of the worker's commands of these names. */
 struct restoreplan *restoreplan_make(const struct restoreplan_wish *wish, const json_t *host,
                                      const json_t *source);

@@ -115,6 +115,18 @@ int restoring_add_access(const struct restoring *r, struct texts *words)
 	return CLI_OK;
 }
 
+/* As it was found before, unless another one is named by now. */
+static void add_tool(const struct restoring *r, struct texts *words)
+{
+	const json_t *tool = json_object_get(r->host, "tool");
+	const char *path = json_string_value(json_object_get(tool, "path"));
+
+	if (path != NULL && (r->options.tool == NULL || strcmp(r->options.tool, path) == 0))
+		restoreplan_add_tool(tool, words);
+	else
+		texts_add_option(words, "--tool", r->options.tool);
+}
+
 int restoring_look_at_host(struct restoring *r, const char *peer_urls)
 {
 	struct texts words = {0};
@@ -124,7 +136,7 @@ int restoring_look_at_host(struct restoring *r, const char *peer_urls)
 	texts_add(&words, "restore");
 	texts_add(&words, "host");
 	texts_add_option(&words, "--data-dir", r->options.wish.data_dir);
-	texts_add_option(&words, "--tool", r->options.tool);
+	add_tool(r, &words);
 	texts_add_option(&words, "--manifests", r->options.manifests);
 	texts_add_option(&words, "--peer-urls", peer_urls);
 	code = restoring_ask(r, &words, &host);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restore host --data-dir DIR [--tool PATH] [--manifests DIR] [--peer-urls URLS]
+ * restore host --data-dir DIR [--tool PATH [--tool-says TEXT]] [--manifests DIR] [--peer-urls URLS]
  * restore source NAME --data-dir DIR [--sha256 HEX] [--unproven]
  *     [the options of sourcewords.h, s3target.h]
- * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT [--tool PATH]
- *     [--skip-hash-check] [--bump-revision N] [--hashkv N --hashkv-revision N]
+ * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT
+ *     [--tool PATH [--tool-says TEXT]] [--skip-hash-check] [--bump-revision N]
+ *     [--hashkv N --hashkv-revision N]
  * restore make, as run
  * restore put|back --data-dir DIR --inode N --old-inode N --aside PATH
  * restore clean --data-dir DIR
@@ -43,6 +44,7 @@
 struct words {
 	const char *data_dir;
 	const char *tool;
+	const char *tool_says;
 	const char *manifests;
 	const char *peer_urls;
 	struct sourcewords source;
@@ -83,20 +85,20 @@ static json_t *describe_dir(const struct datadir *dir)
 	    (json_int_t) dir->db_bytes, "inode", (json_int_t) dir->inode);
 }
 
-static json_t *describe_tool(const char *path)
+static json_t *describe_tool(const char *path, const char *says)
 {
 	AUTO(etcdtool_free) struct etcdtool *tool = NULL;
 	struct problem problem = {0};
 	const struct etcdtool_info *info;
 	AUTO(free) char *version = NULL;
 
-	if (etcdtool_find(path, &problem, &tool) < 0)
+	if (etcdtool_find(path, says, &problem, &tool) < 0)
 		return json_pack("{s:o}", "problem", jsonval_text(problem.reason));
 	info = etcdtool_info(tool);
 	version = xasprintf("%u.%u.%u", info->major, info->minor, info->patch);
-	return json_pack("{s:o, s:s, s:i, s:i, s:b}", "path", jsonval_text(etcdtool_path(tool)),
-	                 "version", version, "major", (int) info->major, "minor", (int) info->minor,
-	                 "can_bump", (int) info->can_bump);
+	return json_pack("{s:o, s:s, s:s, s:i, s:i, s:b}", "path", jsonval_text(etcdtool_path(tool)),
+	                 "says", etcdtool_says(tool), "version", version, "major", (int) info->major,
+	                 "minor", (int) info->minor, "can_bump", (int) info->can_bump);
 }
 
 static int run_host(const struct words *w, struct problem *problem, json_t **ret_fields)
@@ -107,11 +109,12 @@ static int run_host(const struct words *w, struct problem *problem, json_t **ret
 
 	if (r < 0)
 		return r;
-	*ret_fields = json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "data_dir", describe_dir(dir),
-	                        "members", hostfacts_members(dir->db), "tool", describe_tool(w->tool),
-	                        "self", hostfacts_self(), "kubelet", access(manifests, F_OK) == 0,
-	                        "manifests", hostfacts_manifests(manifests, dir->path), "peers",
-	                        w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
+	*ret_fields =
+	    json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "data_dir", describe_dir(dir), "members",
+	              hostfacts_members(dir->db), "tool", describe_tool(w->tool, w->tool_says), "self",
+	              hostfacts_self(), "kubelet", access(manifests, F_OK) == 0, "manifests",
+	              hostfacts_manifests(manifests, dir->path), "peers",
+	              w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
 	return 0;
 }
 
@@ -306,7 +309,7 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 	if (has_expected < 0)
 		return has_expected;
 	urls = newcluster_urls(self);
-	r = etcdtool_find(w->tool, problem, &tool);
+	r = etcdtool_find(w->tool, w->tool_says, problem, &tool);
 	if (r == 0) {
 		const struct restore_request request = {
 		    .dir = dir,
@@ -482,6 +485,7 @@ static int parse(const struct subcommand *sub, int argc, char **argv, struct wor
 	const struct options_entry own[] = {
 	    {.name = "--data-dir", .text = &w->data_dir},
 	    {.name = "--tool", .text = &w->tool},
+	    {.name = "--tool-says", .text = &w->tool_says},
 	    {.name = "--manifests", .text = &w->manifests},
 	    {.name = "--peer-urls", .text = &w->peer_urls},
 	    {.name = "--sha256", .text = &w->sha256},

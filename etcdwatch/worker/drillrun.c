@@ -270,7 +270,7 @@ static int restore(struct drill *d)
 	drillreport_begin(d->report, DRILLREPORT_RESTORE);
 	r = check_space(d, d->content.n_bytes + WAL_BYTES);
 	if (r == 0)
-		r = etcdtool_find(d->q->etcdutl, d->problem, &tool);
+		r = etcdtool_find(d->q->etcdutl, NULL, d->problem, &tool);
 	if (r < 0)
 		return r;
 	info = etcdtool_info(tool);

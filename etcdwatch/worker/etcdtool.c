@@ -28,6 +28,7 @@
 
 struct etcdtool {
 	char *path;
+	char *says; /* the first line of its answer */
 	struct etcdtool_info info;
 };
 
@@ -126,11 +127,18 @@ static int ask_version(struct etcdtool *tool, struct problem *problem)
 	r = run(argv, VERSION_LIMIT_MS, NULL, &memory.sink, problem);
 	if (r < 0)
 		return problem_set_errno(problem, r, "cannot ask '%s' for its version", tool->path);
-	r = etcdtool_parse_version(text, &tool->info);
+	tool->says = xstrndup(text, strcspn(text, "\n"));
+	return 0;
+}
+
+static int read_version(struct etcdtool *tool, struct problem *problem)
+{
+	int r = etcdtool_parse_version(tool->says, &tool->info);
+
 	if (r < 0)
 		return problem_set(problem, r, CODE,
 		                   "'%s' is not etcdutl or etcdctl: asked for its version it says '%.60s'",
-		                   tool->path, text);
+		                   tool->path, tool->says);
 	if (!tool->info.can_restore)
 		return problem_set(problem, -ENOTSUP, CODE,
 		                   "'%s' of etcd %u.%u cannot restore any more: that is etcdutl's work now",
@@ -158,30 +166,37 @@ char *etcdtool_look_up(const char *name)
 }
 
 /* Takes the path. */
-static int open_tool(char *path, struct problem *problem, struct etcdtool **ret_tool)
+static int open_tool(char *path, const char *says, struct problem *problem,
+                     struct etcdtool **ret_tool)
 {
 	AUTO(etcdtool_free) struct etcdtool *tool = NEW0(struct etcdtool);
-	int r;
+	int r = 0;
 
 	tool->path = path;
-	r = ask_version(tool, problem);
+	if (says != NULL)
+		tool->says = xstrdup(says);
+	else
+		r = ask_version(tool, problem);
+	if (r == 0)
+		r = read_version(tool, problem);
 	if (r < 0)
 		return r;
 	*ret_tool = TAKE_PTR(tool);
 	return 0;
 }
 
-int etcdtool_find(const char *path, struct problem *problem, struct etcdtool **ret_tool)
+int etcdtool_find(const char *path, const char *says, struct problem *problem,
+                  struct etcdtool **ret_tool)
 {
 	static const char *const names[] = {"etcdutl", "etcdctl"};
 
 	if (path != NULL)
-		return open_tool(xstrdup(path), problem, ret_tool);
+		return open_tool(xstrdup(path), says, problem, ret_tool);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char *found = etcdtool_look_up(names[i]);
 
 		if (found != NULL)
-			return open_tool(found, problem, ret_tool);
+			return open_tool(found, NULL, problem, ret_tool);
 	}
 	return problem_set(problem, -ENOENT, MISSING_CODE,
 	                   "neither etcdutl nor etcdctl is in the PATH: install the one that belongs "
@@ -193,12 +208,18 @@ void etcdtool_free(struct etcdtool *tool)
 	if (tool == NULL)
 		return;
 	free(tool->path);
+	free(tool->says);
 	free(tool);
 }
 
 const char *etcdtool_path(const struct etcdtool *tool)
 {
 	return tool->path;
+}
+
+const char *etcdtool_says(const struct etcdtool *tool)
+{
+	return tool->says;
 }
 
 const struct etcdtool_info *etcdtool_info(const struct etcdtool *tool)

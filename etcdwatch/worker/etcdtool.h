@@ -37,13 +37,17 @@ struct etcdtool;
 
 /*
  * `path` names the program; NULL: etcdutl, else etcdctl, whichever the PATH has and can restore.
- * It is asked for its version. Codes: ETCDTOOL_MISSING, there is none; ETCDTOOL, it does not work.
+ * It is asked for its version, unless `says` has the answer that it gave before (etcdtool_says);
+ * to ask takes as long as to copy 10 MB. `says` needs a path.
+ * Codes: ETCDTOOL_MISSING, there is none; ETCDTOOL, it does not work.
  */
-int etcdtool_find(const char *path, struct problem *problem, struct etcdtool **ret_tool);
+int etcdtool_find(const char *path, const char *says, struct problem *problem,
+                  struct etcdtool **ret_tool);
 void etcdtool_free(struct etcdtool *tool);
 DEFINE_AUTO(struct etcdtool, etcdtool_free);
 
 const char *etcdtool_path(const struct etcdtool *tool);
+const char *etcdtool_says(const struct etcdtool *tool); /* "etcdutl version: 3.5.16" */
 const struct etcdtool_info *etcdtool_info(const struct etcdtool *tool);
 
 /* The first executable of that name in the PATH, to be freed; NULL: there is none. */

@@ -131,7 +131,7 @@ expect_equal "what is on it" "$(ls -A "$T/small")" ""
 say "kill -9 in the middle: the old data is where it was"
 cat >"$T/slow-tool" <<TOOL
 #!/bin/sh
-[ "\$1" != version ] || exec $TOOL version
+[ "\$1" != version ] || { echo asked >>$T/asked; exec $TOOL version; }
 $TOOL "\$@" || exit
 echo \$\$ >$T/tool-pid.new
 mv $T/tool-pid.new $T/tool-pid
@@ -140,7 +140,7 @@ TOOL
 chmod +x "$T/slow-tool"
 before=$(tree_of "$T/etcd-n1")
 for victim in KILL/etcdwatch-worker KILL/fairlead INT/etcdwatch-worker; do
-	rm -f "$T/tool-pid"
+	rm -f "$T/tool-pid" "$T/asked"
 	restore n1 --yes --tool "$T/slow-tool" "$T/etcd.db" >"$T/out" 2>&1 &
 	PID[restore]=$!
 	wait_until 60 eval '[[ -e $T/tool-pid ]] || gone restore'
@@ -151,6 +151,7 @@ for victim in KILL/etcdwatch-worker KILL/fairlead INT/etcdwatch-worker; do
 	[[ $EXIT_CODE -ne 0 ]] || fail "restored, although $victim was killed"
 	expect_equal "the data directory" "$(tree_of "$T/etcd-n1")" "$before"
 	wait_until 10 eval '! kill -0 "$(<"$T/tool-pid")"'
+	expect_equal "how often the tool was asked for its version" "$(wc -l <"$T/asked")" 1
 	[[ $victim == */fairlead ]] || expect "it says so" grep -q "nothing was changed" "$T/out"
 	[[ $victim != INT/* ]] || expect_equal "what is beside it" "$(echo "$T"/etcd-n1*)" "$T/etcd-n1"
 done

@@ -15,7 +15,8 @@ static const char host_text[] =
     "{'data_dir': {'path': '/var/lib/etcd', 'unit': '/var/lib/etcd', 'exists': true,"
     "  'has_unit': true, 'has_db': true, 'has_wal': true, 'in_use': false, 'uid': 104,"
     "  'inner': null, 'set_aside': null, 'free_bytes': 1000000000},"
-    " 'tool': {'path': '/usr/bin/etcdutl', 'version': '3.5.16', 'can_bump': true},"
+    " 'tool': {'path': '/usr/bin/etcdutl', 'says': 'etcdutl version: 3.5.16',"
+    "  'version': '3.5.16', 'can_bump': true},"
     " 'self': {'host': 'n2', 'addresses': ['10.0.0.1', '192.0.2.7']},"
     " 'kubelet': false, 'manifests': [],"
     " 'peers': [{'url': 'https://10.0.0.1:2380', 'local': true, 'listening': false}]}";
@@ -121,7 +122,7 @@ static void test_plain(void)
 	             " --token tok --bump-revision 1000000000 --yes");
 	CHECK_EQ_STR(words, "--data-dir /var/lib/etcd --name n1 --initial-cluster " THREE
 	                    " --token tok --hashkv 7 --hashkv-revision 80 --tool /usr/bin/etcdutl"
-	                    " --bump-revision 1000000000");
+	                    " --tool-says 'etcdutl version: 3.5.16' --bump-revision 1000000000");
 	/* What people forget is always said. */
 	CHECK(has(&plan->mind, "--encryption-provider-config"));
 	CHECK(has(&plan->then, "restore the other members"));

@@ -76,7 +76,7 @@ static void test_find(const char *dir)
 	AUTO(free) char *both = xasprintf(":%s:%s:%s", none, one, two);
 	AUTO(free) char *before = xstrdup(getenv("PATH"));
 	AUTO(free) char *ctl = NULL, *utl = NULL;
-	AUTO(etcdtool_free) struct etcdtool *found = NULL, *named = NULL;
+	AUTO(etcdtool_free) struct etcdtool *found = NULL, *named = NULL, *known = NULL;
 	struct etcdtool *tool = NULL;
 	struct problem problem = {0};
 
@@ -84,21 +84,29 @@ static void test_find(const char *dir)
 	ctl = make_tool(one, "etcdctl", "etcdctl version: 3.4.23", "");
 	utl = make_tool(two, "etcdutl", "etcdutl version: 3.5.16", "");
 	(void) setenv("PATH", none, 1);
-	CHECK_EQ_INT(etcdtool_find(NULL, &problem, &tool), -ENOENT);
+	CHECK_EQ_INT(etcdtool_find(NULL, NULL, &problem, &tool), -ENOENT);
 	CHECK_EQ_STR(problem.code, "ETCDTOOL_MISSING");
 	problem = (struct problem){0};
-	CHECK_EQ_INT(etcdtool_find("/nowhere/etcdutl", &problem, &tool), -ENOENT);
+	CHECK_EQ_INT(etcdtool_find("/nowhere/etcdutl", NULL, &problem, &tool), -ENOENT);
 	CHECK_EQ_STR(problem.code, "ETCDTOOL_MISSING");
 	problem = (struct problem){0};
 	/* etcdutl comes first, wherever it is. */
 	(void) setenv("PATH", both, 1);
-	CHECK_EQ_INT(etcdtool_find(NULL, &problem, &found), 0);
-	CHECK_EQ_INT(etcdtool_find(ctl, &problem, &named), 0);
+	CHECK_EQ_INT(etcdtool_find(NULL, NULL, &problem, &found), 0);
+	CHECK_EQ_INT(etcdtool_find(ctl, NULL, &problem, &named), 0);
 	(void) setenv("PATH", before, 1);
 	if (found != NULL)
 		CHECK_EQ_STR(etcdtool_path(found), utl);
 	if (named != NULL)
 		CHECK_EQ_INT(etcdtool_info(named)->patch, 23);
+	if (found == NULL)
+		return;
+	CHECK_EQ_STR(etcdtool_says(found), "etcdutl version: 3.5.16");
+	/* It is not asked again. */
+	CHECK_EQ_INT(unlink(utl), 0);
+	CHECK_EQ_INT(etcdtool_find(utl, etcdtool_says(found), &problem, &known), 0);
+	if (known != NULL)
+		CHECK(etcdtool_info(known)->minor == 5 && etcdtool_info(known)->can_bump);
 }
 
 static void test_no_tool(const char *dir)
@@ -116,7 +124,7 @@ static void test_no_tool(const char *dir)
 		struct etcdtool *tool = NULL;
 		struct problem problem = {0};
 
-		CHECK(etcdtool_find(path, &problem, &tool) < 0 && tool == NULL);
+		CHECK(etcdtool_find(path, NULL, &problem, &tool) < 0 && tool == NULL);
 		CHECK_EQ_STR(problem.code, "ETCDTOOL");
 		CHECK(strstr(problem.reason, cases[i].reason) != NULL);
 	}
@@ -139,7 +147,7 @@ static int restore(const char *dir, const char *said, const char *then,
 	AUTO(etcdtool_free) struct etcdtool *tool = NULL;
 
 	*problem = (struct problem){0};
-	if (!CHECK_EQ_INT(etcdtool_find(path, problem, &tool), 0))
+	if (!CHECK_EQ_INT(etcdtool_find(path, NULL, problem, &tool), 0))
 		return 0;
 	return etcdtool_restore(tool, request, problem);
 }
