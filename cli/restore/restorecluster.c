@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/table.h"
+#include "cli/restore/restoreclaim.h"
 #include "cli/restore/restoreclusterrender.h"
 #include "cli/restore/restorefence.h"
 #include "cli/restore/restorehealth.h"
@@ -48,6 +49,7 @@ struct acting {
 	struct texts options;
 	struct texts without;
 	const char *data_dir;
+	char *claim;        /* JSON (restoreclaim.h) */
 	char *plan;         /* of this command (restoreprepare_plan()); NULL: without a snapshot */
 	int64_t stopped_us; /* when all were first seen stopped; 0: not yet */
 	struct restorehealth health;
@@ -178,6 +180,7 @@ static void make_options(struct acting *a)
 	texts_add_option(&a->options, "--manifests", o->manifests);
 	texts_add_option(&a->options, "--unit", o->unit);
 	texts_add_option(&a->options, "--config", o->config);
+	texts_add_option(&a->options, "--claim", a->claim);
 }
 
 static int begin(struct acting *a)
@@ -348,6 +351,32 @@ static int wait_for_vips(struct acting *a)
 	return code;
 }
 
+/* --- the claim -------------------------------------------------------------------------------- */
+
+/* Those that may go: of commands that are known to have ended, or all. */
+static void add_replaced(const struct acting *a, struct texts *words)
+{
+	for (size_t i = 0; i < a->nodes.n; i++) {
+		const json_t *claim = json_object_get(a->nodes.nodes[i].survey, "claim");
+
+		if (claim != NULL && (a->r->options.take_over || restoreclaim_is_dead(claim)))
+			texts_add_option(words, "--replaces", text_of(claim, "id"));
+	}
+}
+
+static int claim_step(struct acting *a, const char *name)
+{
+	struct texts words = {0};
+	int code;
+
+	texts_add(&words, "%s", name);
+	add_replaced(a, &words);
+	code = restorenodes_step(&a->nodes, restorenodes_all(&a->nodes), &words, NULL, 0,
+	                         ASK_TIMEOUT_US, NULL, NULL);
+	texts_fini(&words);
+	return code;
+}
+
 /* --- the loop --------------------------------------------------------------------------------- */
 
 /* What is printed while it is done; the words of the step. */
@@ -454,8 +483,11 @@ static void say_how_to_go_on(const struct acting *a, enum restore_step step)
 static int carry_out(struct acting *a)
 {
 	struct restoredecide next = {.step = RESTORE_PREPARE}, before = {.step = RESTORE_NOTHING};
-	int code = CLI_OK;
+	/* Another command may have gone on before this one had its claims. */
+	int code = restorenodes_survey(&a->nodes);
 
+	if (code != CLI_OK)
+		return code;
 	for (;;) {
 		next = restorenodes_next(&a->nodes, a->r->options.back);
 		if (next.step == RESTORE_NOTHING)
@@ -509,7 +541,10 @@ static int run(struct acting *a)
 			(void) printf("\nNothing was done. The same command with --yes does it.\n");
 		return CLI_OK;
 	}
-	code = carry_out(a);
+	code = claim_step(a, "claim");
+	if (code == CLI_OK)
+		code = carry_out(a);
+	(void) claim_step(a, "unclaim");
 	if (code == CLI_OK)
 		restorecluster_print_result(a->r, &a->nodes, &a->health, &a->without);
 	return code;
@@ -518,7 +553,12 @@ static int run(struct acting *a)
 int restorecluster_run(struct restoring *r)
 {
 	struct acting a = {.r = r, .health.said = json_object()};
-	int code = run(&a);
+	json_t *claim = restoreclaim_new();
+	int code;
+
+	a.claim = json_dumps(claim, JSON_COMPACT);
+	json_decref(claim);
+	code = run(&a);
 
 	restorenodes_fini(&a.nodes);
 	remote_free(a.remote);
@@ -527,6 +567,7 @@ int restorecluster_run(struct restoring *r)
 	texts_fini(&a.options);
 	texts_fini(&a.without);
 	free(a.plan);
+	free(a.claim);
 	/* The options borrow from it. */
 	restoring_clean_up(r);
 	json_decref(a.state);

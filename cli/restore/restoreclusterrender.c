@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/table.h"
+#include "cli/restore/restoreclaim.h"
 #include "cli/restore/restorerender.h"
 
 static const char *text_of(const json_t *object, const char *key)
@@ -79,6 +80,24 @@ static void print_nodes(FILE *out, const struct restorenodes *nodes)
 	table_free(table);
 }
 
+/* Another command works on it. */
+static void print_claims(FILE *out, const struct restorenodes *nodes)
+{
+	for (size_t i = 0; i < nodes->n; i++) {
+		const json_t *claim = json_object_get(nodes->nodes[i].survey, "claim");
+
+		if (claim == NULL || restoreclaim_is_dead(claim))
+			continue;
+		(void) fputc('\n', out);
+		table_print_safe(out, text_of(claim, "by"));
+		(void) fputs(" works on the restore of ", out);
+		table_print_safe(out, nodes->nodes[i].name);
+		(void) fputs(" since ", out);
+		table_print_safe(out, text_of(claim, "since"));
+		(void) fputc('\n', out);
+	}
+}
+
 static json_t *nodes_json(const struct restorenodes *nodes, const json_t *health)
 {
 	json_t *array = json_array();
@@ -97,6 +116,8 @@ static json_t *nodes_json(const struct restorenodes *nodes, const json_t *health
 
 		if (said != NULL)
 			(void) json_object_set(object, "health", said);
+		if (reached)
+			(void) json_object_set(object, "claim", json_object_get(node->survey, "claim"));
 		(void) json_array_append_new(array, object);
 	}
 	return array;
@@ -142,6 +163,7 @@ void restorecluster_print_plan(const struct restoring *r, const struct restoreno
 	table_print_safe(stdout, nodes->token);
 	(void) fputs("\n\n", stdout);
 	print_nodes(stdout, nodes);
+	print_claims(stdout, nodes);
 	if (r->plan != NULL)
 		restorerender_lists(stdout, r->plan);
 	print_left_out(stdout, without);

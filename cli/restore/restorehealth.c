@@ -101,17 +101,6 @@ static int refuse(const char *node, const char *why)
 	return CLI_FAILED;
 }
 
-/* Also the members that an earlier command saw healthy, as they have to be one cluster with the
- * rest. */
-static uint64_t all_of(const struct restorenodes *nodes)
-{
-	uint64_t who = 0;
-
-	for (size_t i = 0; i < nodes->cluster->n_members; i++)
-		who |= nodes->excused[i] ? 0 : UINT64_C(1) << i;
-	return who;
-}
-
 int restorehealth_wait(const struct restorenodes *nodes, struct restorehealth *health)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
@@ -123,7 +112,8 @@ int restorehealth_wait(const struct restorenodes *nodes, struct restorehealth *h
 		const char *names[RESTORE_NODES_MAX];
 		AUTO(free) char *why = NULL;
 		size_t n = 0, first;
-		int code = ask(nodes, all_of(nodes), health->said);
+		/* Also members that an earlier command saw healthy: they and the rest are one cluster. */
+		int code = ask(nodes, restorenodes_all(nodes), health->said);
 
 		if (code != CLI_OK)
 			return code;

@@ -134,6 +134,15 @@ static const struct restorenode *node_of(const struct restorenodes *nodes, size_
 	return NULL;
 }
 
+uint64_t restorenodes_all(const struct restorenodes *nodes)
+{
+	uint64_t who = 0;
+
+	for (size_t i = 0; i < nodes->cluster->n_members; i++)
+		who |= nodes->excused[i] ? 0 : UINT64_C(1) << i;
+	return who;
+}
+
 const char *restorenodes_name(const struct restorenodes *nodes, size_t member)
 {
 	const struct restorenode *node = node_of(nodes, member);

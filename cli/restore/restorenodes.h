@@ -54,6 +54,9 @@ int restorenodes_survey(struct restorenodes *nodes);
 
 struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go_back);
 
+/* All members that take part. */
+uint64_t restorenodes_all(const struct restorenodes *nodes);
+
 /* The name of the node that is this member, else the member's. */
 const char *restorenodes_name(const struct restorenodes *nodes, size_t member);
 

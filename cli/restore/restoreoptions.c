@@ -13,6 +13,7 @@
 void restoreoptions_fini(struct restoreoptions *options)
 {
 	texts_fini(&options->without);
+	texts_fini(&options->replaces);
 	texts_fini(&options->identities);
 	texts_fini(&options->trusted);
 	texts_fini(&options->s3);
@@ -100,6 +101,8 @@ const struct cli_option cli_etcd_restore_options[] = {
      .set = set_list, AT(without)},
     {"resume", .help = "with --nodes: continue the restore that was interrupted", FLAG(resume)},
     {"back", .help = "with --nodes: put the old data back, and start the old etcd", FLAG(back)},
+    {"take-over", .help = "with --nodes: from a command that was lost while it worked on it",
+     FLAG(take_over)},
     {"unit", .value = "NAME", .help = "that runs etcd; else " RESTOREOPTIONS_UNIT, TEXT(unit)},
     {"data-dir", DIR_VALUE, .help = "etcd's data directory; else " DEFAULT_DATA_DIR,
      TEXT(wish.data_dir)},
@@ -136,6 +139,10 @@ const struct cli_option cli_etcd_restore_options[] = {
     SOURCE_ROWS,
     {"from-stdin", .help = "the snapshot comes on standard input (a step of --nodes)",
      FLAG(from_stdin)},
+    {"claim", .value = "JSON", .help = "of the command that takes it (a step of --nodes)",
+     TEXT(claim)},
+    {"replaces", .value = "ID", .help = "a claim that goes (a step of --nodes); may be repeated",
+     .set = set_list, AT(replaces)},
     {0},
 };
 
@@ -169,8 +176,8 @@ static int check_together(const struct restoreoptions *o)
 {
 	const char *wrong = NULL;
 
-	if (o->nodes == NULL && (o->resume || o->back || o->without.n > 0))
-		wrong = "--resume, --back and --without are for --nodes";
+	if (o->nodes == NULL && (o->resume || o->back || o->take_over || o->without.n > 0))
+		wrong = "--resume, --back, --take-over and --without are for --nodes";
 	else if (o->resume && o->back)
 		wrong = "--resume goes on and --back goes back: which one?";
 	else if (o->back && o->without.n > 0)

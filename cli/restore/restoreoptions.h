@@ -32,8 +32,11 @@ struct restoreoptions {
 	struct texts without;
 	bool resume;
 	bool back;
-	const char *unit; /* that runs etcd, where it is no static pod */
-	bool from_stdin;  /* of a step: the snapshot comes so */
+	const char *unit;      /* that runs etcd, where it is no static pod */
+	bool take_over;        /* from a command that works on it, or did */
+	bool from_stdin;       /* of a step: the snapshot comes so */
+	const char *claim;     /* of a step: JSON (restoreclaim.h) */
+	struct texts replaces; /* of the step that claims: ids */
 	struct texts identities;
 	struct texts trusted; /* public keys */
 	struct texts s3;      /* options of the worker and their values, as they were given */

@@ -14,6 +14,7 @@
 #include "bolt/wal.h"
 #include "cli/cli.h"
 #include "cli/common/table.h"
+#include "cli/restore/restoreclaim.h"
 #include "cli/restore/restorenodes.h"
 #include "cli/restore/restorestate.h"
 
@@ -63,6 +64,7 @@ static void add_row(struct table *table, const char *node, const json_t *state)
 	table_cell(table, "%s", name);
 	table_cell(table, "%s", text_of(json_object_get(state, "times"), name));
 	table_cell(table, "%s", text_of(state, "token"));
+	table_cell(table, "%s", text_of(json_object_get(state, "claim"), "by"));
 	table_cell(table, "%s", next_of(phase));
 }
 
@@ -138,14 +140,17 @@ static int show_own(struct showing *s, const char *data_dir)
 {
 	AUTO(restorestate_free) struct restorestate *state = NULL;
 	int code = restorestate_open(RESTORESTATE_DIR, false, &state);
-	json_t *object;
+	json_t *object, *claim = NULL;
 
+	if (code == CLI_OK)
+		code = restoreclaim_read(RESTORESTATE_DIR, &claim);
 	if (code != CLI_OK)
 		return code;
 	object = restorestate_json(state);
 	if (text_of(object, "data_dir")[0] != '\0')
 		data_dir = text_of(object, "data_dir");
 	(void) json_object_set_new(object, "data", look_at_data(data_dir));
+	(void) json_object_set_new(object, "claim", claim != NULL ? claim : json_null());
 	show(s, "this node", object);
 	json_decref(object);
 	return CLI_OK;
@@ -154,9 +159,9 @@ static int show_own(struct showing *s, const char *data_dir)
 int restorestatus_show(const struct cli *cli, const struct restoreoptions *options)
 {
 	static const struct table_column columns[] = {
-	    {"NODE", TABLE_LEFT},   {"MEMBER", TABLE_LEFT}, {"CLUSTER", TABLE_LEFT},
-	    {"PHASE", TABLE_STATE}, {"SINCE", TABLE_LEFT},  {"TOKEN", TABLE_LEFT},
-	    {"NEXT", TABLE_LEFT},
+	    {"NODE", TABLE_LEFT},       {"MEMBER", TABLE_LEFT}, {"CLUSTER", TABLE_LEFT},
+	    {"PHASE", TABLE_STATE},     {"SINCE", TABLE_LEFT},  {"TOKEN", TABLE_LEFT},
+	    {"CLAIMED BY", TABLE_LEFT}, {"NEXT", TABLE_LEFT},
 	};
 	AUTO(table_free) struct table *table = table_new(columns, ARRAY_SIZE(columns));
 	struct showing s = {.cli = cli, .table = table};

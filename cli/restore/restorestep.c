@@ -17,6 +17,7 @@
 #include "base/mono.h"
 #include "cli/cli.h"
 #include "cli/common/table.h"
+#include "cli/restore/restoreclaim.h"
 #include "cli/restore/restoreprepare.h"
 #include "cli/restore/restorepresent.h"
 #include "cli/restore/restoreservice.h"
@@ -29,6 +30,7 @@
 struct stepping {
 	struct restoring *r;
 	struct restorestate *state;
+	json_t *claim; /* of the command that takes the step; NULL: it has none */
 };
 
 static const char *text_of(const struct stepping *s, const char *field)
@@ -269,7 +271,7 @@ static int step_survey(struct stepping *s)
 	AUTO(newcluster_free) struct newcluster *cluster = NULL;
 	AUTO(free) char *why = NULL;
 	const struct newcluster_member *self;
-	json_t *services = NULL;
+	json_t *services = NULL, *claim = NULL;
 
 	if (wish->initial_cluster == NULL || wish->token == NULL)
 		return CLI_USAGE;
@@ -282,12 +284,15 @@ static int step_survey(struct stepping *s)
 		services = restoreprepare_services(s->r);
 	else if (look(s) == CLI_OK)
 		services = json_incref(json_object_get(s->state->fields, "services"));
-	if (services == NULL)
+	if (services == NULL || restoreclaim_read(RESTORESTATE_DIR, &claim) != CLI_OK) {
+		json_decref(services);
 		return CLI_FAILED;
+	}
 	self = restoreplan_find_self(cluster, s->r->host);
-	print(s, json_pack("{s:o, s:o, s:O, s:o}", "member",
+	print(s, json_pack("{s:o, s:o, s:O, s:o, s:o*}", "member",
 	                   jsonval_text(self != NULL ? self->name : NULL), "state",
-	                   restorestate_json(s->state), "host", s->r->host, "services", services));
+	                   restorestate_json(s->state), "host", s->r->host, "services", services,
+	                   "claim", claim));
 	return CLI_OK;
 }
 
@@ -310,15 +315,32 @@ static int step_health(struct stepping *s)
 	return code;
 }
 
+/* --- the claim -------------------------------------------------------------------------------- */
+
+static int step_claim(struct stepping *s)
+{
+	if (s->claim == NULL) {
+		(void) fputs("fairlead: the step 'claim' needs --claim JSON\n", stderr);
+		return CLI_USAGE;
+	}
+	return restoreclaim_take(RESTORESTATE_DIR, s->claim, &s->r->options.replaces);
+}
+
+static int step_unclaim(struct stepping *s)
+{
+	return restoreclaim_drop(RESTORESTATE_DIR, s->claim);
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 static const struct step {
 	const char *name;
-	bool of_this_restore; /* needs the token of the state file */
+	bool of_this_restore; /* needs the claim of this node and the token of the state file */
 	bool tells_state;
 	int (*run)(struct stepping *s);
 } steps[] = {
-    {"survey", false, false, step_survey},   {"stop", true, true, step_stop},
+    {"survey", false, false, step_survey},   {"claim", false, true, step_claim},
+    {"unclaim", false, true, step_unclaim},  {"stop", true, true, step_stop},
     {"exchange", true, true, step_exchange}, {"start", true, true, step_start},
     {"health", true, false, step_health},    {"finish", true, true, step_finish},
     {"return", true, true, step_return},     {"revive", true, true, step_revive},
@@ -369,7 +391,9 @@ static int run(struct stepping *s, int argc, char **argv)
 	int code = CLI_USAGE;
 
 	if (strcmp(argv[0], "prepare") == 0) {
-		code = step_prepare(s, argc > 1 ? argv[1] : NULL);
+		code = restoreclaim_check(RESTORESTATE_DIR, s->claim);
+		if (code == CLI_OK)
+			code = step_prepare(s, argc > 1 ? argv[1] : NULL);
 		if (code == CLI_OK)
 			print(s, restorestate_json(s->state));
 		return code;
@@ -378,6 +402,8 @@ static int run(struct stepping *s, int argc, char **argv)
 		if (argc > 1 || strcmp(argv[0], steps[i].name) != 0)
 			continue;
 		code = steps[i].of_this_restore ? check_token(s) : CLI_OK;
+		if (code == CLI_OK && steps[i].of_this_restore)
+			code = restoreclaim_check(RESTORESTATE_DIR, s->claim);
 		if (code == CLI_OK)
 			code = steps[i].run(s);
 		if (code == CLI_OK && steps[i].tells_state)
@@ -391,16 +417,19 @@ static int run(struct stepping *s, int argc, char **argv)
 int restorestep_run(struct restoring *r, int argc, char **argv)
 {
 	struct stepping s = {.r = r};
+	const char *claim = r->options.claim;
 	int code = restorestate_open(RESTORESTATE_DIR, true, &s.state);
 
 	/* It is made for programs. */
 	if (r->cli.output == CLI_TABLE)
 		r->cli.output = CLI_JSON;
+	s.claim = claim != NULL ? json_loads(claim, 0, NULL) : NULL;
 	if (code == CLI_OK) {
 		code = run(&s, argc, argv);
 		restoring_clean_up(r);
 	}
 	/* The options of what was run may borrow from it. */
 	restorestate_free(s.state);
+	json_decref(s.claim);
 	return code;
 }

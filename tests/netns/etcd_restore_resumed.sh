@@ -28,7 +28,7 @@ node_prepare() { # NODE
 
 # The unit without its suffix, as systemctl takes it.
 restore() { # ARGUMENT...
-	docs-node cp-1 fairlead -o json etcd restore --nodes cp-1,cp-2,cp-3 --unit etcd --yes "$@" >"$T/done" 2>"$T/steps"
+	docs-node "${ON:-cp-1}" fairlead -o json etcd restore --nodes cp-1,cp-2,cp-3 --unit etcd --yes "$@" >"$T/done" 2>"$T/steps"
 }
 
 show_steps() {
@@ -45,6 +45,10 @@ killed_at() { # before|after STEP ARGUMENT...
 	cat >"$T/hook" <<-HOOK
 		#!/bin/bash
 		# before|after NODE COMMAND PID
+		if [[ -e $T/second-wanted && "\$1 \$2" == "before cp-2" && \$3 == *"vip status"* ]]; then
+			rm "$T/second-wanted"
+			SSH_HOOK= docs-node cp-3 fairlead etcd restore --nodes cp-1,cp-2,cp-3 --back --yes &>"$T/second" || true
+		fi
 		[[ \$3 == *"restore step $step "* ]] || exit 0
 		if [[ "\$1 \$2" == "after cp-3" ]]; then
 			touch "$T/hook-done"
@@ -200,10 +204,13 @@ killed_at after exchange /root/snapshot.db
 expect "cp-3 is exchanged" eval '[[ $(phases) == *" exchanged" ]]'
 expect "old etcd is held" eval 'rebooted cp-2; ! etcd_runs cp-2'
 ! restore --resume --back || fail "both ways at once"
-killed_at before return --back
+! ON=cp-3 restore --back || fail "cp-3 went back with a claim of cp-1 on all nodes"
+expect "it says whose and what to do" grep -Eq "@cp-1 works on the restore of this node since 20.*--take-over" "$T/steps"
+ON=cp-3 killed_at before return --back --take-over
+! restore --back || fail "cp-1 went on after cp-3 took over"
 ! restore --resume || fail "resumed a restore that goes back"
 expect "it says so" grep -q "already going back" "$T/steps"
-killed_at after revive --back
+killed_at after revive --back --take-over
 restore --back || fail "no way back: $(cat "$T/steps")"
 wait_until 30 etcd_is_healthy
 expect_equal "phases" "$(phases)" "none none none"
@@ -219,7 +226,9 @@ expect "cp-3 is held" eval '! etcd_runs cp-3 && ! service_runs cp-3 kube-apiserv
 killed_at before exchange --resume
 rebooted cp-2
 expect "cp-2 is held" eval '! etcd_runs cp-2'
+touch "$T/second-wanted"
 killed_at before start --resume
+expect "another operator could not go back meanwhile" grep -q "@cp-1 works on the restore" "$T/second"
 expect "cp-3 is started, cp-2 is not" eval '[[ $(phases) == *" exchanged started" ]]'
 rebooted cp-2
 expect "cp-2 is held" eval '! etcd_runs cp-2'
@@ -241,6 +250,7 @@ for node in "${NODES[@]}"; do
 done
 expect_equal "keys" "$(keys)" 20
 restore --resume || fail "not repeated: $(cat "$T/steps")"
+expect "no claim is left" eval '! compgen -G "$T/disk-*/var/lib/fairlead/restore/claim.json"'
 token=$(docs-node cp-3 fairlead -o json etcd restore status | jq -r .token)
 ! restore --token "$token" /root/snapshot.db || fail "a token was used again"
 expect "it says so" grep -q "done already on all nodes" "$T/steps"
