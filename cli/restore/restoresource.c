@@ -226,6 +226,10 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		add_target(&source->find, target);
 		add_trust(&source->find, job);
 		source->has_record = json_is_true(json_object_get(target, "record"));
+		/* A rebuild may begin with a snapshot of any job. */
+		if (json_is_true(json_object_get(target, "shared")) && o->job == NULL &&
+		    o->to_revision == NULL && o->to_time == NULL)
+			texts_add_option(&source->find, "--job", text_of(job, "name"));
 		take_from_job(source, o, job);
 		take_places(source, job);
 	}

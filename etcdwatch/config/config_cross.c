@@ -250,7 +250,7 @@ static void check_s3(struct conf *conf, const struct config_target *target,
 	check_server_encryption(conf, target, written, place);
 }
 
-static bool same_place(const struct config_target *a, const struct config_target *b)
+bool config_is_same_place(const struct config_target *a, const struct config_target *b)
 {
 	if (a->type != b->type)
 		return false;
@@ -280,7 +280,7 @@ static void check_targets(struct conf *conf, const struct job_reading *reading)
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(target->name, job->targets[k].name) == 0)
 				report(conf, name, NULL, "is the name of two targets");
-			else if (same_place(target, &job->targets[k]))
+			else if (config_is_same_place(target, &job->targets[k]))
 				report(conf, place,
 				       target->type == CONFIG_TARGET_COMMAND
 				           ? "command and prefix are the same"
@@ -448,7 +448,7 @@ static void check_record_target(struct conf *conf, const struct config_reading *
 		        ? resolve(reading, &record->targets[k])
 		        : NULL;
 
-		if (other != NULL && same_place(target, other))
+		if (other != NULL && config_is_same_place(target, other))
 			conf_error(conf, item, "endpoint, bucket and prefix are the same",
 			           "is the same place as the target before");
 	}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/jsonval.h"
-#include "etcdwatch/config/config.h"
+#include "etcdwatch/config/config_priv.h"
 #include "etcdwatch/target/s3words.h"
 
 /* Behind the names of program, command and subcommand. */
@@ -24,8 +24,24 @@ static bool has_record(const struct config *config, const struct config_job *job
 	return false;
 }
 
-/* `has_record`: the record is uploaded to it as well. */
-static json_t *describe_target(const struct config_target *target, bool has_record)
+/* Another job copies to the same place. */
+static bool is_shared(const struct config *config, const struct config_job *job,
+                      const struct config_target *target)
+{
+	for (size_t i = 0; i < config->n_jobs; i++) {
+		const struct config_job *other = &config->jobs[i];
+
+		for (size_t k = 0; other != job && k < other->n_targets; k++) {
+			if (config_is_same_place(target, &other->targets[k]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* `record`: it is uploaded to the target as well. */
+static json_t *describe_target(const struct config *config, const struct config_job *job,
+                               const struct config_target *target)
 {
 	json_t *options = json_array();
 	struct s3words words;
@@ -33,8 +49,9 @@ static json_t *describe_target(const struct config_target *target, bool has_reco
 	s3words_begin(&words, "", "", target);
 	for (size_t i = FIRST_OPTION; i < words.n; i++)
 		(void) json_array_append_new(options, jsonval_text(words.argv[i]));
-	return json_pack("{s:o, s:o, s:b, s:o}", "name", jsonval_text(target->name), "prefix",
-	                 jsonval_text(target->prefix), "record", (int) has_record, "options", options);
+	return json_pack("{s:o, s:o, s:b, s:b, s:o}", "name", jsonval_text(target->name), "prefix",
+	                 jsonval_text(target->prefix), "record", has_record(config, job, target),
+	                 "shared", is_shared(config, job, target), "options", options);
 }
 
 /* `record` is where all changes are recorded, or were once. */
@@ -44,8 +61,7 @@ static json_t *describe_job(const struct config *config, const struct config_job
 	json_t *targets = json_array(), *keys = json_array();
 
 	for (size_t i = 0; i < job->n_targets; i++)
-		(void) json_array_append_new(
-		    targets, describe_target(&job->targets[i], has_record(config, job, &job->targets[i])));
+		(void) json_array_append_new(targets, describe_target(config, job, &job->targets[i]));
 	for (size_t i = 0; i < job->trusted_keys->n; i++)
 		(void) json_array_append_new(keys, jsonval_text(job->trusted_keys->items[i]));
 	return json_pack(

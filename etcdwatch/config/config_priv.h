@@ -44,6 +44,9 @@ void config_set_schedule(struct conf *conf, const struct conf_field *field,
 void config_read_zone(struct conf *conf, const struct conf_node *value, const char *directory,
                       char **name, struct zone **zone);
 
+/* config_cross.c */
+bool config_is_same_place(const struct config_target *a, const struct config_target *b);
+
 /* config_watch.c */
 extern const struct conf_field config_watch_fields[];
 void config_set_watch_defaults(struct config_watch *watch);

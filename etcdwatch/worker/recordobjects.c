@@ -24,12 +24,13 @@ static int on_listed(const struct s3_listed *listed, void *userdata)
 	struct listing *l = userdata;
 	struct recordkey key;
 
-	if (++l->n > RECORDOBJECTS_MAX)
-		return -E2BIG;
 	if (cancel_is_wanted())
 		return -ECANCELED;
-	if (recordkey_parse(listed->key, l->prefix, &key))
-		l->fn(&key, listed->key, l->userdata);
+	if (!recordkey_parse(listed->key, l->prefix, &key))
+		return 0;
+	if (++l->n > RECORDOBJECTS_MAX)
+		return -E2BIG;
+	l->fn(&key, listed->key, l->userdata);
 	return 0;
 }
 

@@ -23,8 +23,9 @@
 #define ENTRY_SUFFIX ".json"
 #define REJECTED "rejected"
 #define DB_IN_DIR "member/snap/db"
-/* More than that many entries are not read for the newest one; names begin with the time. */
+/* So many that count are enough for the newest one; names begin with the time. */
 #define LATEST_MAX 500
+#define FOLDER_LEN 16 /* of a cluster, in hexadecimal */
 #define KEYS_ROOM_MIN 64
 
 void sourcefound_fini(struct sourcefound *found)
@@ -48,8 +49,8 @@ static char *beside(const char *path, const char *name)
 	return xasprintf("%.*s%s", slash != NULL ? (int) (slash + 1 - path) : 0, path, name);
 }
 
-/* Takes an entry, which was at that path or key. */
-typedef void (*take_fn)(struct catalog_entry *entry, const char *at, void *userdata);
+/* Takes an entry, which was at that path or key. Whether it is one that may be chosen. */
+typedef bool (*take_fn)(struct catalog_entry *entry, const char *at, void *userdata);
 
 /* --- the newest of entries -------------------------------------------------------------------- */
 
@@ -145,24 +146,22 @@ static bool is_newer(const struct catalog_entry *entry, const struct catalog_ent
 	return than->finished_s < entry->finished_s;
 }
 
-static void consider(struct catalog_entry *entry, const char *entry_at, void *userdata)
+static bool consider(struct catalog_entry *entry, const char *entry_at, void *userdata)
 {
 	struct newest *newest = userdata;
 	const struct catalog_entry *before = newest->entry;
+	bool is_one = counts(newest->request, entry, &newest->passed);
 
 	newest->n_seen++;
-	if (!counts(newest->request, entry, &newest->passed)) {
+	if (!is_one || (before != NULL && !is_newer(entry, before))) {
 		catalog_entry_free(entry);
-		return;
-	}
-	if (before != NULL && !is_newer(entry, before)) {
-		catalog_entry_free(entry);
-		return;
+		return is_one;
 	}
 	catalog_entry_free(newest->entry);
 	free(newest->entry_at);
 	newest->entry = entry;
 	newest->entry_at = xstrdup(entry_at);
+	return true;
 }
 
 static int settle_newest(struct newest *newest, const char *where, struct problem *problem,
@@ -255,7 +254,7 @@ static int visit_directory(const struct source_request *q, struct problem *probl
 
 		/* What cannot be read is not the newest that counts. */
 		if (ends_with(listed->d_name, ENTRY_SUFFIX) && catalog_read(path, &entry, error) == 0)
-			take(entry, path, userdata);
+			(void) take(entry, path, userdata);
 	}
 	(void) closedir(stream);
 	return 0;
@@ -356,14 +355,38 @@ struct keys {
 	const char *pattern; /* of the names that are looked for */
 };
 
+static const char *name_of(const char *key)
+{
+	const char *slash = strrchr(key, '/');
+
+	return slash != NULL ? slash + 1 : key;
+}
+
+/* Of an entry, as etcdwatch writes it: in the folder of a cluster (target/inventory.h), and no
+ * larger. Others may write there what they like, which then takes no place. */
+static bool is_entry(const struct s3_listed *listed, const char *pattern)
+{
+	const char *name = name_of(listed->key);
+	size_t len = strlen(name), before = (size_t) (name - listed->key);
+	AUTO(free) char *id = NULL;
+
+	/* Longer keys S3 does not have. */
+	if (strlen(listed->key) > CATALOG_KEY_MAX || listed->n_bytes > CATALOG_ENTRY_BYTES_MAX ||
+	    fnmatch(pattern, name, 0) != 0)
+		return false;
+	if (before < FOLDER_LEN + 1 ||
+	    strspn(name - FOLDER_LEN - 1, "0123456789abcdef") != FOLDER_LEN ||
+	    (before > FOLDER_LEN + 1 && name[-FOLDER_LEN - 2] != '/'))
+		return false;
+	id = xstrndup(name, len - strlen(ENTRY_SUFFIX));
+	return catalog_id_is_good(id);
+}
+
 static int on_listed(const struct s3_listed *listed, void *userdata)
 {
 	struct keys *keys = userdata;
-	const char *slash = strrchr(listed->key, '/');
 
-	/* Longer ones S3 does not have. */
-	if (strlen(listed->key) > CATALOG_KEY_MAX ||
-	    fnmatch(keys->pattern, slash != NULL ? slash + 1 : listed->key, 0) != 0)
+	if (!is_entry(listed, keys->pattern))
 		return 0;
 	if (keys->n == SOURCEFIND_KEYS_MAX)
 		return -E2BIG;
@@ -398,9 +421,8 @@ static int list_keys(const struct source_request *q, struct keys *keys, struct p
 static int compare_keys(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
-	const char *i = strrchr(*x, '/'), *j = strrchr(*y, '/');
 
-	return strcmp(j != NULL ? j + 1 : *y, i != NULL ? i + 1 : *x);
+	return strcmp(name_of(*y), name_of(*x));
 }
 
 static int on_data(const void *data, size_t len, void *userdata)
@@ -428,42 +450,6 @@ static int read_object(const struct source_request *q, const char *key, struct p
 	return r < 0 ? problem_set(problem, r, "MISMATCH", "'%s': %s", key, error) : 0;
 }
 
-/* The newest of them. */
-static int visit_objects(const struct source_request *q, struct keys *keys, struct problem *problem,
-                         take_fn take, void *userdata)
-{
-	int r = 0;
-
-	qsort(keys->items, keys->n, sizeof(*keys->items), compare_keys);
-	for (size_t i = 0; i < MIN(keys->n, (size_t) LATEST_MAX) && r == 0; i++) {
-		struct catalog_entry *entry = NULL;
-		struct problem of_one = {0};
-
-		r = read_object(q, keys->items[i], &of_one, &entry);
-		if (entry != NULL)
-			take(entry, keys->items[i], userdata);
-		else if (strcmp(of_one.code, "MISMATCH") == 0 || strcmp(of_one.code, "S3_NOT_FOUND") == 0)
-			r = 0;
-		else
-			*problem = of_one;
-	}
-	return r;
-}
-
-static int newest_object(const struct source_request *q, struct keys *keys, struct problem *problem,
-                         struct sourcefound *ret_found)
-{
-	struct newest newest = {.request = q};
-	int r = visit_objects(q, keys, problem, consider, &newest);
-
-	if (r < 0) {
-		catalog_entry_free(newest.entry);
-		free(newest.entry_at);
-		return r;
-	}
-	return settle_newest(&newest, q->s3_prefix, problem, ret_found);
-}
-
 /* The folder is the cluster's (target/inventory.h); what is before it is the prefix, or a part. */
 static int check_folder(const struct catalog_entry *entry, const char *key, struct problem *problem)
 {
@@ -479,6 +465,74 @@ static int check_folder(const struct catalog_entry *entry, const char *key, stru
 	    "'%s' is an entry of the cluster %016llx, and not in its folder: its key would "
 	    "end with '%s'",
 	    key, (unsigned long long) entry->cluster_id, end);
+}
+
+/* 1: what is there is no entry that may be taken. */
+static int read_at(const struct source_request *q, const char *key, struct problem *problem,
+                   struct catalog_entry **ret_entry)
+{
+	struct catalog_entry *entry = NULL;
+	struct problem of_one = {0};
+	int r = read_object(q, key, &of_one, &entry);
+
+	if (r < 0 && strcmp(of_one.code, "MISMATCH") != 0 && strcmp(of_one.code, "S3_NOT_FOUND") != 0) {
+		*problem = of_one;
+		return r;
+	}
+	if (r == 0 && strncmp(name_of(key), entry->id, strlen(entry->id)) == 0 &&
+	    strcmp(name_of(key) + strlen(entry->id), ENTRY_SUFFIX) == 0)
+		r = check_folder(entry, key, &of_one);
+	else
+		r = -EBADMSG;
+	if (r < 0) {
+		catalog_entry_free(entry);
+		return 1;
+	}
+	*ret_entry = entry;
+	return 0;
+}
+
+/* The newest of them, until enough of those that may be chosen were seen. A copy of one in another
+ * place is not another one. */
+static int visit_objects(const struct source_request *q, struct keys *keys, struct problem *problem,
+                         take_fn take, void *userdata)
+{
+	const char *last = "";
+	size_t n_chosen = 0;
+	int r = 0;
+
+	qsort(keys->items, keys->n, sizeof(*keys->items), compare_keys);
+	for (size_t i = 0; i < keys->n && n_chosen < LATEST_MAX && r >= 0; i++) {
+		struct catalog_entry *entry = NULL;
+
+		if (i == SOURCEFIND_READS_MAX)
+			return problem_set(problem, -E2BIG, "TOO_MANY",
+			                   "of the newest %d entries below '%s' in the bucket only %zu may be "
+			                   "chosen: name a snapshot by its id, or remove what is not of this "
+			                   "cluster",
+			                   SOURCEFIND_READS_MAX, q->s3_prefix, n_chosen);
+		r = read_at(q, keys->items[i], problem, &entry);
+		if (r == 0 && take(entry, keys->items[i], userdata) &&
+		    strcmp(name_of(keys->items[i]), last) != 0) {
+			last = name_of(keys->items[i]);
+			n_chosen++;
+		}
+	}
+	return MIN(r, 0);
+}
+
+static int newest_object(const struct source_request *q, struct keys *keys, struct problem *problem,
+                         struct sourcefound *ret_found)
+{
+	struct newest newest = {.request = q};
+	int r = visit_objects(q, keys, problem, consider, &newest);
+
+	if (r < 0) {
+		catalog_entry_free(newest.entry);
+		free(newest.entry_at);
+		return r;
+	}
+	return settle_newest(&newest, q->s3_prefix, problem, ret_found);
 }
 
 static int one_object(const struct source_request *q, const struct keys *keys,
@@ -530,13 +584,15 @@ struct listing {
 	void *userdata;
 };
 
-static void list_one(struct catalog_entry *entry, const char *at UNUSED, void *userdata)
+static bool list_one(struct catalog_entry *entry, const char *at UNUSED, void *userdata)
 {
 	struct listing *listing = userdata;
+	bool is_one = counts(listing->request, entry, &listing->passed);
 
-	if (counts(listing->request, entry, &listing->passed))
+	if (is_one)
 		listing->fn(entry, listing->userdata);
 	catalog_entry_free(entry);
+	return is_one;
 }
 
 int sourcefind_list(const struct source_request *q, struct problem *problem, sourcefind_entry_fn fn,

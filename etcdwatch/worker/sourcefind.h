@@ -9,6 +9,9 @@
 
 /* More are not kept of what a server lists: so many are no snapshots of one cluster. */
 #define SOURCEFIND_KEYS_MAX 100000
+/* Nor more entries read for "latest" and for sourcefind_list(), which end when 500 that may be
+ * chosen were among them. */
+#define SOURCEFIND_READS_MAX 5000
 
 /* ", of which 2 are not encrypted (...)", or ""; to be freed. */
 char *sourcefind_describe_passed(const struct source_passed *passed);

@@ -208,10 +208,13 @@ static int list_page(struct s3 *s3, const char *prefix, const char *max_keys, st
 	page->token[0] = '\0';
 	r = s3xml_parse(answer.body != NULL ? answer.body : "", answer.body_len, head_element, page);
 	if (r < 0 || !page->found ||
-	    (page->truncated && (page->token[0] == '\0' || strcmp(page->token, token) == 0 ||
-	                         ++page->n == S3_PAGES_MAX))) {
+	    (page->truncated && (page->token[0] == '\0' || strcmp(page->token, token) == 0))) {
 		s3_answer_fini(&answer);
 		return s3_fail_protocol(s3, &call, "its list of objects makes no sense");
+	}
+	if (page->truncated && ++page->n == S3_PAGES_MAX) {
+		s3_answer_fini(&answer);
+		return s3_fail_protocol(s3, &call, "its list of objects has too many pages");
 	}
 	r = s3xml_parse(answer.body, answer.body_len, key_element, page);
 	s3_answer_fini(&answer);

@@ -89,6 +89,16 @@ expect_equal "the one for a file" "$(tool_of --identity "$T/one.key" "$dir/${ids
 
 say "from S3, by the configuration and without it"
 restored "the newest" "${revisions[1]}" --identity "$T/one.key" s3:site/latest
+{
+	cat "$T/etcdwatch-n1.yaml"
+	printf -- '---\napiVersion: fairlead/v1\nkind: EtcdSnapshotConfig\nname: daily\nschedule: "@daily"\n%s\n' \
+		"$EW_PACKING"
+	store_targets site | sed 's/name: site/name: daily/'
+} >"$T/two-jobs.yaml"
+restored "the newest, of a place that two jobs share" "${revisions[1]}" --identity "$T/one.key" \
+	--config "$T/two-jobs.yaml" s3:site/latest
+refused "there is no verified snapshot in 'cluster-a/', among 0 entries" --identity "$T/one.key" \
+	--config "$T/two-jobs.yaml" s3:daily/latest
 command=$(restore --identity "$T/one.key" "s3:site/${ids[0]}" 2>/dev/null | tail -n 1)
 [[ $command == "fairlead etcd restore s3:site/${ids[0]} "*" --yes" ]] || fail "the command: $command"
 expect_equal "what a plan leaves" "$(ls -A "$T/new")" ""

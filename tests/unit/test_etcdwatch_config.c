@@ -7,7 +7,9 @@
 #include "etcdwatch/config/config.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -326,6 +328,43 @@ static void test_files_named(void)
 	CHECK(unlink(good) == 0 && unlink(empty) == 0 && rmdir(d) == 0);
 }
 
+/* What `fairlead etcd restore` reads of the targets: a place that two jobs share, and others. */
+static void test_jobs(void)
+{
+	AUTO(config_free)
+	struct config *c =
+	    load_from(HOURLY
+	              "targets: [" STORE ", {name: b, endpoint: https://s3.example.org, bucket: other, "
+	              "credentialsFile: /c}]\n" JOB "name: daily\nschedule: '@daily'\n"
+	              "targets: [{name: c, endpoint: https://s3.example.org, bucket: etcd, prefix: x/, "
+	              "credentialsFile: /c}, {name: d, endpoint: https://s3.example.org, bucket: etcd, "
+	              "credentialsFile: /d}]\n",
+	              NULL);
+	AUTO(free) char *text = NULL, *said = xstrdup("");
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	json_error_t error;
+
+	CHECK(out != NULL);
+	config_print_jobs(c, NULL, out);
+	CHECK_EQ_INT(fclose(out), 0);
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+		json_t *job = json_loads(line, 0, &error);
+		const json_t *targets = json_object_get(job, "targets");
+
+		for (size_t i = 0; i < json_array_size(targets); i++) {
+			const json_t *target = json_array_get(targets, i);
+			AUTO(free) char *before = said;
+
+			said =
+			    xasprintf("%s%s %s, ", before, json_string_value(json_object_get(target, "name")),
+			              json_is_true(json_object_get(target, "shared")) ? "shared" : "alone");
+		}
+		json_decref(job);
+	}
+	CHECK_EQ_STR(said, "store shared, b alone, c alone, d shared, ");
+}
+
 int main(void)
 {
 	test_files_named();
@@ -335,6 +374,7 @@ int main(void)
 	test_notes();
 	test_files();
 	test_checksum();
+	test_jobs();
 	test_examples();
 	confdocs_check(config_kinds, 60);
 	return check_result();

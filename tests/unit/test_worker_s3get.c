@@ -140,9 +140,11 @@ static void expect_list(size_t n, size_t name_len, const char *code, const char 
 
 static void test_lists(void)
 {
-	expect_list(2, 1, "NOT_FOUND", "there are 2 snapshots '" ID "'");
-	expect_list(SOURCEFIND_KEYS_MAX, 6, "NOT_FOUND", "there are 100000 snapshots");
-	expect_list(SOURCEFIND_KEYS_MAX + 1, 6, "TOO_MANY", "below 'p/' in the bucket");
+	expect_list(2, 16, "NOT_FOUND", "there are 2 snapshots '" ID "'");
+	expect_list(SOURCEFIND_KEYS_MAX, 16, "NOT_FOUND", "there are 100000 snapshots");
+	expect_list(SOURCEFIND_KEYS_MAX + 1, 16, "TOO_MANY", "below 'p/' in the bucket");
+	/* Not the folder of a cluster. */
+	expect_list(SOURCEFIND_KEYS_MAX + 1, 15, "NOT_FOUND", "there are 0 snapshots");
 	/* Longer than a key can be. */
 	expect_list(2, CATALOG_KEY_MAX + 1, "NOT_FOUND", "there are 0 snapshots");
 }

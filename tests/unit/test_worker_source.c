@@ -196,6 +196,128 @@ static void test_moved_in_store(void)
 	s3_free(s3);
 }
 
+/* --- what others write into the store ----------------------------------------------------------
+ */
+
+/* Newer than the one entry that is ours, and then that. */
+struct junk {
+	size_t n;
+	const char *before, *after; /* of the keys, around their number */
+	const char *text;
+	uint64_t n_bytes;
+	char *key, *entry; /* ours */
+	size_t n_reads;
+};
+
+static int junk_get(struct s3 *s3, const char *key, uint64_t offset UNUSED, s3_data_fn data,
+                    void *userdata, struct s3_object *ret_object UNUSED)
+{
+	struct junk *junk = s3_store(s3);
+	const char *text = strcmp(key, junk->key) == 0 ? junk->entry : junk->text;
+
+	junk->n_reads++;
+	return data(text, strlen(text), userdata);
+}
+
+static int junk_list(struct s3 *s3, const char *prefix UNUSED, uint64_t max UNUSED,
+                     s3_listed_fn listed, void *userdata)
+{
+	const struct junk *junk = s3_store(s3);
+	struct s3_listed one = {.key = junk->key, .etag = "", .modified = ""};
+	int r = listed(&one, userdata);
+
+	for (size_t i = 0; i < junk->n && r == 0; i++) {
+		AUTO(free) char *key = xasprintf("%s%zu%s", junk->before, i, junk->after);
+
+		one.key = key;
+		one.n_bytes = junk->n_bytes;
+		r = listed(&one, userdata);
+	}
+	return r;
+}
+
+static const struct s3_ops junk_ops = {.get = junk_get, .list = junk_list};
+
+#define JUNK_FOLDER "p/0000000000000001/"
+#define JUNK_NAME "20991231T235959Z-a-n1-r"
+
+static void count_ours(const struct catalog_entry *entry, void *userdata)
+{
+	size_t *n = userdata;
+
+	*n += entry->revision == 100;
+}
+
+static void test_junk(void)
+{
+	static const struct {
+		size_t n;
+		const char *before;
+		uint64_t n_bytes;
+		bool is_copy;
+		int64_t revision;
+		size_t n_reads;
+	} cases[] = {
+	    /* No keys of entries. */
+	    {SOURCEFIND_KEYS_MAX, "p/" JUNK_NAME, 9, false, 100, 1},
+	    {SOURCEFIND_KEYS_MAX, "p/x/" JUNK_NAME, 9, false, 100, 1},
+	    {SOURCEFIND_KEYS_MAX, "p/x0000000000000001/" JUNK_NAME, 9, false, 100, 1},
+	    {SOURCEFIND_KEYS_MAX, JUNK_FOLDER "20991231T235959Z-a-n+-r", 9, false, 100, 1},
+	    {SOURCEFIND_KEYS_MAX, JUNK_FOLDER JUNK_NAME, CATALOG_ENTRY_BYTES_MAX + 1, false, 100, 1},
+	    /* Keys of entries, which they are not. */
+	    {1000, JUNK_FOLDER JUNK_NAME, 2, false, 100, 1001},
+	    {SOURCEFIND_READS_MAX, JUNK_FOLDER JUNK_NAME, 2, false, -1, SOURCEFIND_READS_MAX},
+	    /* Copies of an older one, which is signed as well. */
+	    {1000, JUNK_FOLDER JUNK_NAME, 2, true, 100, 1001},
+	};
+	struct catalog_entry *entry = entries_new("a", 1, T0, 100);
+	struct catalog_entry *older = entries_new("a", 1, T0 - HOUR_S, 50);
+	struct catalog_entry *newer = entries_new("a", 1, T0 + HOUR_S, 150);
+	AUTO(signature_key_free) struct signature_key *key = NULL;
+	AUTO(free) char *copy = NULL, *copy_of_newer = NULL, *name = NULL;
+	struct junk junk = {0};
+	struct s3 *s3 = s3_new_of(&junk_ops, &junk);
+	const struct source_request all = {.s3 = s3, .s3_prefix = "p/"};
+	struct source_passed passed;
+	struct problem problem = {0};
+	size_t n_ours = 0;
+
+	reset();
+	CHECK_EQ_INT(signature_key_load_or_make("key", &key), 0);
+	trust_sign(entry, key);
+	trust_sign(older, key);
+	trust_sign(newer, key);
+	junk.entry = catalog_print(entry);
+	junk.key = xasprintf(JUNK_FOLDER "%s.json", entry->id);
+	copy = catalog_print(older);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		junk.n = cases[i].n;
+		junk.before = cases[i].before;
+		junk.after = ".json";
+		junk.n_bytes = cases[i].n_bytes;
+		junk.text = cases[i].is_copy ? copy : "{}";
+		junk.n_reads = 0;
+		if (!CHECK_EQ_INT(find_stored(s3, "p/", "latest", &problem), cases[i].revision) ||
+		    !CHECK_EQ_INT(junk.n_reads, cases[i].n_reads))
+			(void) fprintf(stderr, "  %zu: %s\n", i, problem.reason);
+		CHECK_EQ_STR(problem.code, cases[i].revision < 0 ? "TOO_MANY" : "");
+	}
+	/* Copies of a newer one in many folders do not hide an older one to begin a rebuild with. */
+	junk.n = 1000;
+	junk.before = "p/";
+	name = xasprintf("/0000000000000001/%s.json", newer->id);
+	junk.after = name;
+	junk.text = copy_of_newer = catalog_print(newer);
+	CHECK_EQ_INT(sourcefind_list(&all, &problem, count_ours, &n_ours, &passed), 0);
+	CHECK_EQ_INT(n_ours, 1);
+	catalog_entry_free(entry);
+	catalog_entry_free(older);
+	catalog_entry_free(newer);
+	free(junk.entry);
+	free(junk.key);
+	s3_free(s3);
+}
+
 /* --- what is refused -------------------------------------------------------------------------- */
 
 struct wish {
@@ -519,6 +641,7 @@ int main(void)
 	test_ids();
 	test_moved();
 	test_moved_in_store();
+	test_junk();
 	test_files();
 	test_newer_format();
 	test_plain();
