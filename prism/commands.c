@@ -32,7 +32,7 @@ static void status_fn(struct control_request *request, int argc, char **argv UNU
 	daemon_report(c->daemon, &report);
 	control_reply(request, report_overview_json(&report));
 	for (size_t i = 0; i < report.n_upstreams; i++)
-		control_reply(request, report_upstream_json(report.upstreams[i], report.now_us));
+		control_reply(request, report_upstream_json(&report, report.upstreams[i]));
 	control_ok(request);
 }
 
@@ -43,7 +43,7 @@ static void reply_upstream(struct control_request *request, struct daemon *daemo
 	daemon_report(daemon, &report);
 	for (size_t i = 0; i < report.n_upstreams; i++) {
 		if (strcmp(report.upstreams[i]->name, name) == 0)
-			control_reply(request, report_upstream_json(report.upstreams[i], report.now_us));
+			control_reply(request, report_upstream_json(&report, report.upstreams[i]));
 	}
 }
 

@@ -38,6 +38,13 @@ static bool is_usable(const struct upstream *u)
 	return false;
 }
 
+/* Its probes are answered, and for long enough not with its readiness. */
+static bool is_unknown(const struct report *report, const struct upstream *u)
+{
+	return report->checks && u->judge.state == JUDGE_ALIVE &&
+	       report->now_us - u->judge.since_us >= READYZ_UNKNOWN_US;
+}
+
 static size_t count_usable(const struct report *report)
 {
 	size_t n = 0;
@@ -148,15 +155,17 @@ static void put_counts(json_t *json, const struct upstream_counts *c)
 	(void) json_object_set_new(json, "probe_failures", count_json(c->probe_failures));
 }
 
-json_t *report_upstream_json(const struct upstream *u, int64_t now_us)
+json_t *report_upstream_json(const struct report *report, const struct upstream *u)
 {
 	json_t *json = json_object();
+	int64_t now_us = report->now_us;
 
 	(void) json_object_set_new(json, "upstream", jsonval_text(u->name));
 	(void) json_object_set_new(json, "state", jsonval_text(judge_state_name(u->judge.state)));
 	(void) json_object_set_new(json, "reason", jsonval_text(u->judge.reason));
 	(void) json_object_set_new(json, "since_s",
 	                           jsonval_tenths(now_us - u->judge.since_us, US_PER_S));
+	(void) json_object_set_new(json, "readiness_unknown", json_boolean(is_unknown(report, u)));
 	(void) json_object_set_new(json, "usable", json_boolean(is_usable(u)));
 	(void) json_object_set_new(json, "drained", json_boolean(u->drained));
 	(void) json_object_set_new(json, "leaving_s",
@@ -326,6 +335,11 @@ static void put_states(struct metrics *m, const struct report *r)
 			metrics_sample(m, r->upstreams[i]->judge.state == s, labels, ARRAY_SIZE(labels));
 		}
 	}
+	metrics_family(m, "fairlead_prism_upstream_readiness_unknown{upstream}", METRICS_GAUGE,
+	               "1 while it answers health checks and does not tell whether it is ready.");
+	for (size_t i = 0; i < r->n_upstreams; i++)
+		metrics_sample(m, is_unknown(r, r->upstreams[i]),
+		               &(struct metrics_label){"upstream", r->upstreams[i]->name}, 1);
 	metrics_family(m, "fairlead_prism_upstream_source{upstream,source}", METRICS_GAUGE,
 	               "1 for each source that names the upstream.");
 	for (size_t i = 0; i < r->n_upstreams; i++) {

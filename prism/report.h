@@ -64,6 +64,6 @@ struct report {
 
 /* New objects: the caller owns them. The first line of `prism status`, then one an upstream. */
 json_t *report_overview_json(const struct report *report);
-json_t *report_upstream_json(const struct upstream *upstream, int64_t now_us);
+json_t *report_upstream_json(const struct report *report, const struct upstream *upstream);
 
 void report_metrics(struct metrics *m, const struct report *report);

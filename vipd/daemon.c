@@ -193,20 +193,20 @@ static const struct clusterid_callbacks cluster_callbacks = {
     .fence_us = cluster_fence_us,
 };
 
-static void member_changed_cb(bool leads, void *userdata)
+static void member_changed_cb(bool leads, bool is_silent, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	for (size_t i = 0; i < d->n_vips; i++)
-		vip_set_etcd_leader(d->vips[i], leads);
+		vip_set_member(d->vips[i], leads, is_silent);
 }
 
-static void health_changed_cb(size_t vip, enum health_state state, const char *reason,
-                              void *userdata)
+static void health_changed_cb(size_t vip, enum health_state state, bool is_unknown,
+                              const char *reason, void *userdata)
 {
 	struct daemon *d = userdata;
 
-	vip_set_health(d->vips[vip], state, reason);
+	vip_set_health(d->vips[vip], state, is_unknown, reason);
 }
 
 /* --- starting ----------------------------------------------------------------------------------

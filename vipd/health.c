@@ -38,6 +38,8 @@ struct health {
 	ev_timer timer; /* to the next probe; stopped while one is under way */
 	int64_t probe_start_us;
 	struct health_fold fold;
+	int64_t unknown_since_us; /* health_unknown_since() */
+	bool is_unknown;
 	int64_t since_us;
 	char reason[READYZ_REASON_MAX];
 };
@@ -60,6 +62,29 @@ bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fa
 	else if (fold->bad_row >= fall && !good)
 		fold->state = HEALTH_BAD;
 	return fold->state != state;
+}
+
+int64_t health_unknown_since(int64_t since_us, enum readyz_verdict verdict, int64_t now_us)
+{
+	switch (verdict) {
+	case READYZ_ALIVE:
+		return since_us != 0 ? since_us : now_us;
+	case READYZ_READY:
+	case READYZ_BUSY:
+	case READYZ_NOT_READY:
+		return 0;
+	case READYZ_DOWN:
+	case READYZ_SILENT:
+	case READYZ_UNTRUSTED:
+	case READYZ_BROKEN:
+		break;
+	}
+	return since_us;
+}
+
+enum health_state health_second_hand(enum health_state state, bool is_unknown, bool member_silent)
+{
+	return state == HEALTH_GOOD && is_unknown && member_silent ? HEALTH_BAD : state;
 }
 
 const char *health_state_name(enum health_state state)
@@ -99,20 +124,25 @@ static void schedule(struct health *h)
 }
 
 /* Counts one result and waits for the next. The callback may free the prober, so it comes last. */
-static void take_result(struct health *h, bool good, const char *reason)
+static void take_result(struct health *h, enum readyz_verdict verdict, const char *reason)
 {
+	bool good = health_accepts(verdict);
 	bool changed = health_fold(&h->fold, good, h->config->rise, h->config->fall);
+	int64_t now_us = mono_now_us();
+	bool was_unknown = h->is_unknown;
 
+	h->unknown_since_us = health_unknown_since(h->unknown_since_us, verdict, now_us);
+	h->is_unknown = h->unknown_since_us != 0 && now_us - h->unknown_since_us >= READYZ_UNKNOWN_US;
 	log_debug("health_probe", "good=%d state=%s reason=\"%s\"", good,
 	          health_state_name(h->fold.state), reason);
 	schedule(h);
 	/* One that disagrees with the state says nothing about why it is so. */
 	if (h->fold.state == HEALTH_UNKNOWN || (h->fold.state == HEALTH_GOOD) == good)
 		(void) snprintf(h->reason, sizeof(h->reason), "%s", reason);
-	if (!changed)
-		return;
-	h->since_us = mono_now_us();
-	h->changed(h->fold.state, h->reason, h->userdata);
+	if (changed)
+		h->since_us = now_us;
+	if (changed || h->is_unknown != was_unknown)
+		h->changed(h->fold.state, h->is_unknown, h->reason, h->userdata);
 }
 
 static void probe_done(const struct http_response *response, void *userdata)
@@ -121,7 +151,7 @@ static void probe_done(const struct http_response *response, void *userdata)
 	char reason[READYZ_REASON_MAX];
 
 	h->probe = NULL;
-	take_result(h, health_accepts(readyz_verdict(response->failure, response->status)),
+	take_result(h, readyz_verdict(response->failure, response->status),
 	            readyz_describe(response, reason));
 }
 
@@ -134,7 +164,7 @@ static void wait_for_ca(struct health *h)
 		return;
 	h->fold.state = HEALTH_UNCHECKED;
 	h->since_us = mono_now_us();
-	h->changed(h->fold.state, h->reason, h->userdata);
+	h->changed(h->fold.state, h->is_unknown, h->reason, h->userdata);
 }
 
 static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -163,7 +193,7 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		char reason[READYZ_REASON_MAX];
 
 		(void) snprintf(reason, sizeof(reason), "cannot probe: %s", strerror(-r));
-		take_result(h, false, reason);
+		take_result(h, READYZ_BROKEN, reason);
 	}
 }
 

@@ -28,6 +28,14 @@ enum health_state {
 /* Good is what lives and can take connections; whether it is ready may be unknown. */
 bool health_accepts(enum readyz_verdict verdict);
 
+/* When the answers began that leave readiness unknown; 0: the last one that told of it told it. An
+ * answer that does not come tells nothing of it. */
+int64_t health_unknown_since(int64_t since_us, enum readyz_verdict verdict, int64_t now_us);
+
+/* The state to show and to act on. Where readiness is unknown, an API server passes for good only
+ * while this node's etcd member answers: it is the one that it works with. */
+enum health_state health_second_hand(enum health_state state, bool is_unknown, bool member_silent);
+
 /* Good and bad answers in a row. Begins zeroed. */
 struct health_fold {
 	enum health_state state;
@@ -38,9 +46,10 @@ struct health_fold {
 /* Counts one answer; true when the state is another one now. */
 bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall);
 
-/* The state changed; once for each change, and never from inside health_new(). It may free the
- * prober. */
-typedef void (*health_changed_fn)(enum health_state state, const char *reason, void *userdata);
+/* The state changed, or whether readiness is unknown; once for each change, and never from inside
+ * health_new(). It may free the prober. */
+typedef void (*health_changed_fn)(enum health_state state, bool is_unknown, const char *reason,
+                                  void *userdata);
 
 /* config is borrowed until health_free(), and enabled. */
 int health_new(struct ev_loop *ev, const struct config_health *config, health_changed_fn changed,

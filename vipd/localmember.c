@@ -4,14 +4,13 @@
 #include "vipd/localmember.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/conf_url.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-
-#define INTERVAL_US (5 * US_PER_S)
 
 struct localmember {
 	struct ev_loop *ev;
@@ -21,6 +20,8 @@ struct localmember {
 	localmember_changed_fn changed;
 	void *userdata;
 	bool leads;
+	bool is_silent;
+	unsigned unanswered; /* questions in a row */
 	ev_timer timer;
 	struct etcd_call *call;
 };
@@ -58,12 +59,17 @@ static const char *find_local_endpoint(struct localmember *m)
 	return NULL;
 }
 
-static void set_leads(struct localmember *m, bool leads)
+static void set(struct localmember *m, bool leads, bool answered)
 {
-	if (m->leads == leads)
+	bool is_silent;
+
+	m->unanswered = answered ? 0 : MIN(m->unanswered + 1, LOCALMEMBER_FALL);
+	is_silent = m->unanswered == LOCALMEMBER_FALL;
+	if (m->leads == leads && m->is_silent == is_silent)
 		return;
 	m->leads = leads;
-	m->changed(leads, m->userdata);
+	m->is_silent = is_silent;
+	m->changed(leads, is_silent, m->userdata);
 }
 
 static void status_cb(const struct etcd_outcome *outcome, const struct etcd_status *status,
@@ -73,8 +79,10 @@ static void status_cb(const struct etcd_outcome *outcome, const struct etcd_stat
 	uint64_t ours = clusterid_get(m->cluster);
 
 	m->call = NULL;
-	set_leads(m, outcome->r == 0 && status->leader != 0 && status->leader == outcome->member_id &&
-	                 (ours == 0 || outcome->cluster_id == ours));
+	set(m,
+	    outcome->r == 0 && status->leader != 0 && status->leader == outcome->member_id &&
+	        (ours == 0 || outcome->cluster_id == ours),
+	    outcome->r != -ETIMEDOUT && outcome->r != -EHOSTUNREACH);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -87,7 +95,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		return;
 	endpoint = find_local_endpoint(m);
 	if (endpoint == NULL) {
-		set_leads(m, false);
+		set(m, false, true);
 		return;
 	}
 	r = etcd_endpoint_status(m->etcd, endpoint, status_cb, m, &m->call);
@@ -106,7 +114,7 @@ struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struc
 	m->cluster = cluster;
 	m->changed = changed;
 	m->userdata = userdata;
-	ev_timer_init(&m->timer, timer_cb, 0., mono_to_ev(INTERVAL_US));
+	ev_timer_init(&m->timer, timer_cb, 0., mono_to_ev(LOCALMEMBER_INTERVAL_US));
 	ev_timer_start(ev, &m->timer);
 	return m;
 }

@@ -5,21 +5,30 @@
  * Is the etcd member of this node the leader? When a node dies that was etcd's leader too, the
  * election of a new one delays the takeover, so vipd prefers owners that do not lead. The member of
  * this node is found among the endpoints by its address: a loopback address, or one that is on a
- * link here. It is asked every few seconds; where there is none, or it is of another cluster, the
- * answer stays no.
+ * link here. It is asked every LOCALMEMBER_INTERVAL_US; where there is none, or it is of another
+ * cluster, the answer stays no.
+ *
+ * Does it answer at all? The API server of this node works with it, so this stands in for an API
+ * server that does not tell whether it is ready (health.h). It is silent after LOCALMEMBER_FALL
+ * questions in a row without an answer; a refusal is an answer, and where there is no member, none
+ * is silent.
  */
 
 #include <ev.h>
 #include <stdbool.h>
 
 #include "base/cleanup.h"
+#include "base/mono.h"
 #include "etcd/etcd.h"
 #include "net/rtnl.h"
 #include "vipd/clusterid.h"
 
 struct localmember;
 
-typedef void (*localmember_changed_fn)(bool leads, void *userdata);
+#define LOCALMEMBER_INTERVAL_US (2 * US_PER_S)
+#define LOCALMEMBER_FALL 2u
+
+typedef void (*localmember_changed_fn)(bool leads, bool is_silent, void *userdata);
 
 struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,
                                     const struct clusterid *cluster, localmember_changed_fn changed,

@@ -38,14 +38,14 @@ static bool same_check(const struct config_health *a, const struct config_health
 	       a->timeout_us == b->timeout_us && a->rise == b->rise && a->fall == b->fall;
 }
 
-static void changed_cb(enum health_state state, const char *reason, void *userdata)
+static void changed_cb(enum health_state state, bool is_unknown, const char *reason, void *userdata)
 {
 	struct prober *p = userdata;
 	struct probers *all = p->owner;
 
 	for (size_t i = 0; i < all->config->n_vips; i++) {
 		if (all->of_vip[i] == (size_t) (p - all->list))
-			all->changed(i, state, reason, all->userdata);
+			all->changed(i, state, is_unknown, reason, all->userdata);
 	}
 }
 

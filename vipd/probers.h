@@ -14,9 +14,9 @@
 
 struct probers;
 
-/* Called for each VIP, by its index in config->vips, whose gate changed. */
-typedef void (*probers_changed_fn)(size_t vip, enum health_state state, const char *reason,
-                                   void *userdata);
+/* Called for each VIP, by its index in config->vips, whose gate changed; see health_changed_fn. */
+typedef void (*probers_changed_fn)(size_t vip, enum health_state state, bool is_unknown,
+                                   const char *reason, void *userdata);
 
 /* config is borrowed until probers_free(). 0 or -errno. */
 int probers_new(struct ev_loop *ev, const struct config *config, probers_changed_fn changed,

@@ -122,6 +122,7 @@ static void put_node(json_t *json, const struct vip_report *r)
 {
 	(void) json_object_set_new(json, "health", jsonval_text(health_state_name(r->health)));
 	(void) json_object_set_new(json, "health_reason", jsonval_text(r->health_reason));
+	(void) json_object_set_new(json, "readiness_unknown", json_boolean(r->readiness_unknown));
 	(void) json_object_set_new(json, "priority", json_integer(r->priority));
 	(void) json_object_set_new(json, "hold", json_boolean(r->hold));
 	(void) json_object_set_new(json, "etcd_leader", json_boolean(r->etcd_leader));
@@ -238,6 +239,11 @@ static double priority_of(const struct vip_report *r)
 	return r->priority;
 }
 
+static double readiness_unknown_of(const struct vip_report *r)
+{
+	return r->readiness_unknown;
+}
+
 static double hold_of(const struct vip_report *r)
 {
 	return r->hold;
@@ -316,6 +322,9 @@ static const struct {
      candidates_of},
     {"fairlead_vipd_priority{vip}", METRICS_GAUGE, "Priority of this node for the VIP.",
      priority_of},
+    {"fairlead_vipd_readiness_unknown{vip}", METRICS_GAUGE,
+     "1 while the API server of this node answers and does not tell whether it is ready.",
+     readiness_unknown_of},
     {"fairlead_vipd_hold{vip}", METRICS_GAUGE,
      "1 while an operator holds this node out of the race.", hold_of},
     {"fairlead_vipd_etcd_ok{vip}", METRICS_GAUGE, "1 while etcd answers.", etcd_ok_of},

@@ -67,6 +67,7 @@ struct vip_report {
 
 	enum health_state health;
 	const char *health_reason;
+	bool readiness_unknown; /* the API server answers, and not whether it is ready */
 	int priority;
 	bool hold;
 

@@ -156,23 +156,45 @@ void vip_set_lease(struct vip *v, int64_t lease, int64_t granted_s)
 	nodekey_set_lease(v->nodekey, lease);
 }
 
-void vip_set_etcd_leader(struct vip *v, bool leads)
+/* From what the probes and the member have told. */
+static void weigh_health(struct vip *v)
 {
-	v->me.etcd_leader = leads;
+	enum health_state before = v->health;
+	const char *reason = v->probed_reason;
+
+	v->health = health_second_hand(v->probed, v->readiness_unknown, v->member_silent);
+	if (v->health != v->probed)
+		reason = "readiness unknown, and this node's etcd member does not answer";
+	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
+	if (v->health != before)
+		log_line(v->health == HEALTH_BAD ? LOG_LEVEL_WARNING
+		         : before == HEALTH_BAD  ? LOG_LEVEL_NOTICE
+		                                 : LOG_LEVEL_INFO,
+		         "health", "vip=%s state=%s reason=\"%s\"", v->text, health_state_name(v->health),
+		         reason);
+	/* What is off by configuration counts as fit; of what waits for its CA nothing is known. */
+	v->me.health = v->health == HEALTH_UNCHECKED ? HEALTH_UNKNOWN : v->health;
 	vip_review(v);
 }
 
-void vip_set_health(struct vip *v, enum health_state state, const char *reason)
+void vip_set_member(struct vip *v, bool leads, bool is_silent)
 {
-	log_line(state == HEALTH_BAD       ? LOG_LEVEL_WARNING
-	         : v->health == HEALTH_BAD ? LOG_LEVEL_NOTICE
-	                                   : LOG_LEVEL_INFO,
-	         "health", "vip=%s state=%s reason=\"%s\"", v->text, health_state_name(state), reason);
-	v->health = state;
-	/* What is off by configuration counts as fit; of what waits for its CA nothing is known. */
-	v->me.health = state == HEALTH_UNCHECKED ? HEALTH_UNKNOWN : state;
-	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
-	vip_review(v);
+	v->me.etcd_leader = leads;
+	v->member_silent = is_silent;
+	if (v->config->policy.health.enabled)
+		weigh_health(v);
+	else
+		vip_review(v);
+}
+
+void vip_set_health(struct vip *v, enum health_state state, bool is_unknown, const char *reason)
+{
+	if (is_unknown && !v->readiness_unknown)
+		log_warning("readiness_unknown", "vip=%s reason=\"%s\"", v->text, reason);
+	v->probed = state;
+	v->readiness_unknown = is_unknown;
+	(void) snprintf(v->probed_reason, sizeof(v->probed_reason), "%s", reason);
+	weigh_health(v);
 }
 
 void vip_set_hold(struct vip *v, bool on_hold)
@@ -366,6 +388,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, 
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
 	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
+	v->probed = v->health;
 	v->me.health = v->health;
 	v->me.has_mac = true;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;

@@ -70,8 +70,9 @@ void vip_set_election_timeout(struct vip *vip, int64_t election_timeout_us);
 /* env->lease_error is another one. */
 void vip_on_lease_error(struct vip *vip);
 void vip_set_lease(struct vip *vip, int64_t lease, int64_t granted_s);
-void vip_set_etcd_leader(struct vip *vip, bool leads);
-void vip_set_health(struct vip *vip, enum health_state state, const char *reason);
+/* Of this node's etcd member: it leads; it does not answer. */
+void vip_set_member(struct vip *vip, bool leads, bool is_silent);
+void vip_set_health(struct vip *vip, enum health_state state, bool is_unknown, const char *reason);
 void vip_set_hold(struct vip *vip, bool on_hold);
 void vip_on_link_changed(struct vip *vip);
 /* An address like it, or any of its link, came or went. */

@@ -75,6 +75,10 @@ struct vip {
 	bool on_hold;
 	enum health_state health; /* as this node shows it; me.health is what others are told */
 	char health_reason[256];
+	enum health_state probed; /* health as the probes have it, and their reason */
+	char probed_reason[256];
+	bool readiness_unknown;
+	bool member_silent;
 	int64_t election_timeout_us;
 	int64_t granted_lease_s;
 	enum policy_tenure tenure;

@@ -115,6 +115,11 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            "the API server of this node is not checked: %s; where there is none, set "
 		            "healthCheck.enabled to false",
 		            v->health_reason);
+	if (v->readiness_unknown)
+		add_warning(room, report,
+		            "the API server of this node does not tell whether it is ready (%s): set "
+		            "healthCheck.clientCertFile, or allow anonymous requests to /readyz",
+		            v->probed_reason);
 	if (v->hcloud != NULL)
 		add_cloud_trouble(v, room, report);
 	if (announcer_error(v->announcer) < 0)
@@ -181,6 +186,7 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .confirmation_failures = v->confirmation_failures,
 	    .health = v->health,
 	    .health_reason = v->health_reason,
+	    .readiness_unknown = v->readiness_unknown,
 	    .priority = v->me.priority,
 	    .hold = v->on_hold,
 	    .etcd_leader = v->me.etcd_leader,

@@ -71,6 +71,8 @@ static const char *result_name(enum healthcheck_result result)
 	switch (result) {
 	case HEALTHCHECK_GOOD:
 		return "ok";
+	case HEALTHCHECK_WARNED:
+		return "warning";
 	case HEALTHCHECK_BAD:
 		return "failed";
 	case HEALTHCHECK_NOT_HERE:
@@ -101,9 +103,10 @@ static void show_end(const struct health *h, const struct healthcheck *check,
 	if (h->cli.output == CLI_TABLE) {
 		if (result == HEALTHCHECK_GOOD)
 			show_line(h, check, "", "OK");
+		if (result == HEALTHCHECK_WARNED)
+			show_line(h, check, "warning: ", reason);
 		if (h->is_live)
-			(void) fputs(result == HEALTHCHECK_GOOD || result == HEALTHCHECK_BAD ? "\n" : ANEW,
-			             stdout);
+			(void) fputs(result <= HEALTHCHECK_BAD ? "\n" : ANEW, stdout);
 		return;
 	}
 	json = json_pack("{s:s, s:s, s:s}", "check", check->name, "result", result_name(result),
@@ -136,9 +139,9 @@ static enum healthcheck_result wait_for(struct health *h, const struct healthche
 
 	for (;;) {
 		result = ask(h, check, reason);
-		if (result != HEALTHCHECK_BAD)
+		if (result != HEALTHCHECK_BAD && result != HEALTHCHECK_WARNED)
 			reason[0] = '\0';
-		else if (strcmp(reason, shown) != 0)
+		else if (result == HEALTHCHECK_BAD && strcmp(reason, shown) != 0)
 			show_line(h, check, "waiting for: ", reason);
 		(void) snprintf(shown, sizeof(shown), "%s", reason);
 		if (result != HEALTHCHECK_BAD || mono_now_us() + AGAIN_US > deadline_us)
@@ -166,6 +169,8 @@ static int run(struct health *h)
 			return CLI_DENIED;
 		if (result == HEALTHCHECK_BAD)
 			code = CLI_FAILED;
+		if (result == HEALTHCHECK_WARNED && code == CLI_OK)
+			code = CLI_WARNED;
 	}
 	if (h->n_asked > 0 && h->absent != NULL && h->cli.output == CLI_TABLE)
 		(void) printf("not running here: %s\n", h->absent);

@@ -123,6 +123,25 @@ static bool look_good(const json_t *objects, char reason[static HEALTHCHECKS_REA
 	return true;
 }
 
+static bool say_unknown(const char *unknown, char reason[static HEALTHCHECKS_REASON_MAX])
+{
+	if (unknown == NULL)
+		return true;
+	(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s%s. %s", UPSTREAM_UNKNOWN_TEXT, unknown,
+	                UPSTREAM_UNKNOWN_TO_DO);
+	return false;
+}
+
+static bool look_told(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
+{
+	return say_unknown(upstream_unknown(objects, "reason"), reason);
+}
+
+static bool look_vip_told(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
+{
+	return say_unknown(upstream_unknown(objects, "health_reason"), reason);
+}
+
 /* --- VIPs ---------------------------------------------------------------------------------------
  */
 
@@ -159,14 +178,31 @@ static bool look_candidates(const json_t *objects, char reason[static HEALTHCHEC
 }
 
 const struct healthcheck healthchecks[] = {
-    {"the network is not being changed", "netconf", {"net", "status"}, look_change, false},
-    {"the network is as it was confirmed", "netconf", {"net", "status"}, look_drift, false},
-    {"all members of etcd answer", "etcdwatch", {"etcd", "health"}, look_members, true},
-    {"nothing about etcd is critical", "etcdwatch", {"etcd", "health"}, look_findings, true},
-    {"an API server can be reached", "prism", {"prism", "status"}, look_reachable, false},
-    {"all API servers are good", "prism", {"prism", "status"}, look_good, false},
-    {"every VIP has an owner", "vipd", {"vip", "status"}, look_owned, false},
-    {"every VIP has somebody to take it over", "vipd", {"vip", "status"}, look_candidates, false},
+    {"the network is not being changed", "netconf", {"net", "status"}, look_change, false, false},
+    {"the network is as it was confirmed", "netconf", {"net", "status"}, look_drift, false, false},
+    {"all members of etcd answer", "etcdwatch", {"etcd", "health"}, look_members, true, false},
+    {"nothing about etcd is critical", "etcdwatch", {"etcd", "health"}, look_findings, true, false},
+    {"an API server can be reached", "prism", {"prism", "status"}, look_reachable, false, false},
+    {"all API servers are good", "prism", {"prism", "status"}, look_good, false, false},
+    {"prism is told whether API servers are ready",
+     "prism",
+     {"prism", "status"},
+     look_told,
+     false,
+     true},
+    {"vipd is told whether the API server is ready",
+     "vipd",
+     {"vip", "status"},
+     look_vip_told,
+     false,
+     true},
+    {"every VIP has an owner", "vipd", {"vip", "status"}, look_owned, false, false},
+    {"every VIP has somebody to take it over",
+     "vipd",
+     {"vip", "status"},
+     look_candidates,
+     false,
+     false},
 };
 const size_t healthchecks_n = ARRAY_SIZE(healthchecks);
 
@@ -192,5 +228,7 @@ enum healthcheck_result healthchecks_judge(const struct healthcheck *check, int 
 		(void) snprintf(reason, HEALTHCHECKS_REASON_MAX, "%s: %s", check->daemon, answer->sentence);
 	else if (check->look(answer->objects, reason))
 		return HEALTHCHECK_GOOD;
+	else if (check->warns)
+		return HEALTHCHECK_WARNED;
 	return HEALTHCHECK_BAD;
 }

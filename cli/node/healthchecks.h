@@ -23,10 +23,12 @@ struct healthcheck {
 	/* Whether all is well; else why not, in `reason`. */
 	bool (*look)(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX]);
 	bool is_of_rounds; /* the answer is what the daemon's last round of questions came to */
+	bool warns;        /* if not, things work all the same, and waiting does not help */
 };
 
 enum healthcheck_result {
 	HEALTHCHECK_GOOD,
+	HEALTHCHECK_WARNED,
 	HEALTHCHECK_BAD,
 	HEALTHCHECK_NOT_HERE, /* the daemon has no socket, and nobody has enabled it */
 	HEALTHCHECK_DENIED,   /* this user may not ask, and no waiting helps */

@@ -15,6 +15,7 @@
 #include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
+#include "cli/common/upstream.h"
 
 #define SCREEN_COLUMNS 80
 #define AGE_MAX_S 1e10 /* what is older is no age */
@@ -184,6 +185,16 @@ static void note_upstreams(FILE *out, const json_t *overview)
 		note(out, "no upstream is in good order: each connection tries all of them", "");
 }
 
+static void note_unknown(FILE *out, const json_t *objects)
+{
+	const char *unknown = upstream_unknown(objects, "reason");
+
+	if (unknown == NULL)
+		return;
+	note(out, UPSTREAM_UNKNOWN_TEXT, unknown);
+	(void) fputs(UPSTREAM_UNKNOWN_TO_DO "\n", out);
+}
+
 static void note_listeners(FILE *out, const json_t *overview)
 {
 	const json_t *listener;
@@ -243,4 +254,5 @@ void prism_render_status(FILE *out, const json_t *objects, int64_t wall_now_us U
 	print_upstreams(out, objects);
 	if (has_overview)
 		add_notes(out, overview);
+	note_unknown(out, objects);
 }

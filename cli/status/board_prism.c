@@ -63,6 +63,7 @@ static void judge_overview(struct board *board, const json_t *overview)
 void board_prism(struct board *board, const json_t *objects)
 {
 	const json_t *overview = json_array_get(objects, 0), *upstream;
+	const char *unknown = upstream_unknown(objects, "reason");
 	bool is_checked = upstream_is_checked(overview);
 	size_t n = 0, good = 0, drained = 0, i;
 
@@ -81,6 +82,9 @@ void board_prism(struct board *board, const json_t *objects)
 	board_say(board, "%lld of %lld connections", (long long) field_integer(overview, "connections"),
 	          (long long) field_integer(overview, "max_connections"));
 	judge_overview(board, overview);
+	if (unknown != NULL)
+		board_matter(board, BOARD_WARNED, UPSTREAM_UNKNOWN_TO_DO, UPSTREAM_UNKNOWN_TEXT "%s",
+		             unknown);
 	json_array_foreach(objects, i, upstream)
 	{
 		if (i > 0 && !upstream_is_good(upstream, is_checked) && !field_is_true(upstream, "drained"))

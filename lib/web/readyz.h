@@ -9,6 +9,7 @@
  * (https://kubernetes.io/docs/reference/using-api/health-checks/).
  */
 
+#include "base/mono.h"
 #include "web/http.h"
 
 enum readyz_verdict {
@@ -24,6 +25,10 @@ enum readyz_verdict {
 #define READYZ_N_VERDICTS (READYZ_BROKEN + 1)
 
 #define READYZ_REASON_MAX 192
+
+/* Readiness is unknown once a server has answered READYZ_ALIVE and nothing better for so long. An
+ * API server that starts answers 403 for some seconds, until it has read the roles. */
+#define READYZ_UNKNOWN_US (5 * US_PER_S)
 
 enum readyz_verdict readyz_verdict(enum http_failure failure, int status);
 const char *readyz_verdict_name(enum readyz_verdict verdict); /* "ready", "not_ready", ... */

@@ -15,6 +15,10 @@ n1_is_left() {
 	[[ $(upstream_of n1 .connections) -eq 0 ]]
 }
 
+readiness_is_unknown() { # NODE
+	[[ $(upstream_of "$1" .readiness_unknown) == true ]]
+}
+
 prism_before_servers
 client_start open open --rate 20 $ASK_VERSION
 client_start kept kept --connections 12 --every 1300 $ASK_VERSION
@@ -52,5 +56,8 @@ for node in "${NODES[@]}"; do
 	api_answer "$node" private
 done
 wait_until 5 states_are n1=alive n2=alive n3=alive
+wait_until 7 readiness_is_unknown n1
+expect "it is a warning" grep -q '^warning: an API server does not tell' \
+	<<<"$(fairlead cl prism status)"
 client_run open open --rate 20 --seconds 1 $ASK_VERSION
 expect_all_well open 20

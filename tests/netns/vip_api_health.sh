@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The address belongs where an API server works. The owner's refuses, hangs, answers 500: it moves,
-# without overlap. 401 means alive. Flapping must not carry it around, and when no API server works,
+# without overlap. 401 means alive; readiness is unknown then, and etcd of the same node decides. Flapping must not carry it around, and when no API server works,
 # moving helps nobody.
 POLICY='holdDown: 1s'
 HEALTH_TIMES='interval: 300ms
@@ -18,6 +18,13 @@ all_health_is() { # STATE
 	local node
 	for node in "${NODES[@]}"; do
 		health_is "$node" "$1" || return 1
+	done
+}
+
+readiness_is() { # true or false: unknown
+	local node
+	for node in "${NODES[@]}"; do
+		status_is "$node" .readiness_unknown "$1" || return 1
 	done
 }
 
@@ -48,12 +55,31 @@ done
 
 OWNER=$(holders)
 for_seconds 2 settled_on "$OWNER"
-say "the API server of $OWNER answers 401"
-api_answer "$OWNER" private
+say "the API servers answer 401"
+for node in "${NODES[@]}"; do
+	api_answer "$node" private
+done
 for_seconds 3 settled_on "$OWNER"
 expect "401 is alive" health_is "$OWNER" good
-api_answer "$OWNER" ok
+wait_until 7 readiness_is true
+expect "it is a warning" grep -q 'does not tell whether it is ready (readyz 401' \
+	<<<"$(status "$OWNER" '.warnings[]')"
 
+say "the etcd member of $OWNER hangs, and its API server answers 401 as before"
+former=$OWNER
+signal STOP "etcd-$former"
+wait_until 10 settled_on_other_than "$former"
+wire_check --from "$STEP" --max-overlap-ms 0 --expect-moves 1
+expect "the reason names etcd" grep -q etcd <<<"$(status "$former" .health_reason)"
+signal CONT "etcd-$former"
+for node in "${NODES[@]}"; do
+	api_answer "$node" ok
+done
+wait_until 7 readiness_is false
+wait_until 5 all_health_is good
+
+OWNER=$(holders)
+for_seconds 2 settled_on "$OWNER"
 say "the API server of $OWNER flaps"
 flapping=$STEP
 for _ in 1 2 3 4 5 6 7 8; do

@@ -385,6 +385,10 @@ static const struct {
      "{\"usable\":1,\"checks\":false}\n{\"upstream\":\"a\",\"state\":\"unknown\",\"usable\":true}"
      "\n",
      BOARD_OK, NULL},
+    {NODE_PRISM,
+     "{\"usable\":1}\n{\"upstream\":\"a\",\"state\":\"alive\",\"reason\":\"r\","
+     "\"readiness_unknown\":true}\n",
+     BOARD_WARNED, "an API server does not tell whether it is ready: r"},
     {NODE_JOBS, "{\"job\":\"j\",\"error\":\"no\"}\n", BOARD_WARNED, "job j: no"},
     {NODE_JOBS, "{\"job\":\"j\",\"frozen\":\"small\"}\n", BOARD_WARNED, "job j: small"},
     {NODE_JOBS, "{\"job\":\"j\",\"targets\":[{\"target\":\"t\",\"error\":\"no\"}]}\n", BOARD_WARNED,

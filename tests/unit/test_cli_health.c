@@ -85,6 +85,11 @@ static void test_render(void)
 #define CRITICAL "nothing about etcd is critical"
 #define REACHED "an API server can be reached"
 #define ALL_GOOD "all API servers are good"
+#define TOLD "prism is told whether API servers are ready"
+#define VIP_TOLD "vipd is told whether the API server is ready"
+#define UNKNOWN                                                         \
+	"an API server does not tell whether it is ready: readyz 401. Set " \
+	"healthCheck.clientCertFile, or allow anonymous requests to /readyz"
 #define OWNED "every VIP has an owner"
 #define TAKEN "every VIP has somebody to take it over"
 
@@ -122,6 +127,11 @@ static const struct {
     {ALL_GOOD, "[{\"checks\":true},{\"upstream\":\"a\",\"state\":\"unknown\",\"usable\":true}]",
      "a is unknown"},
     {ALL_GOOD, "[{}]", "prism knows none"},
+    {TOLD, "[{},{\"state\":\"alive\",\"readiness_unknown\":false}]", NULL},
+    {TOLD, "[{},{\"reason\":\"readyz 401\",\"readiness_unknown\":true}]", UNKNOWN},
+    {VIP_TOLD, "[{\"readiness_unknown\":false},{\"vip\":\"v\"}]", NULL},
+    {VIP_TOLD, "[{\"readiness_unknown\":true,\"health_reason\":\"readyz 401\",\"reason\":\"a\"}]",
+     UNKNOWN},
     {OWNED, "[]", NULL},
     {OWNED, "[{\"vip\":\"v\",\"owner\":\"n1\",\"etcd_ok\":true}]", NULL},
     {OWNED, "[{\"vip\":\"v\",\"owner\":null,\"etcd_ok\":true}]", "v has no owner"},
@@ -232,6 +242,28 @@ static void test_waits_for_news(void)
 	CHECK_EQ_INT(unlink(socket), 0);
 }
 
+/* A warning is not waited for. */
+static void test_warns(void)
+{
+	static const struct scripted_row unknown[] = {
+	    {"prism", NULL,
+	     "{\"usable\":1}\n{\"upstream\":\"a\",\"state\":\"alive\",\"reason\":\"readyz 401\","
+	     "\"readiness_unknown\":true}\nok\n"},
+	};
+	pid_t pid = scripted_start(clirun_dir, unknown, ARRAY_SIZE(unknown));
+	AUTO(free) char *line = xasprintf("-r %s health --wait-timeout 20s", clirun_dir);
+	AUTO(free) char *socket = xasprintf("%s/prism.sock", clirun_dir);
+
+	clirun_check(line, CLI_WARNED,
+	             "an API server can be reached: OK\n"
+	             "all API servers are good: OK\n"
+	             "warning: " TOLD ": " UNKNOWN "\n"
+	             "not running here: netconf, etcdwatch, vipd\n",
+	             "");
+	scripted_stop(pid);
+	CHECK_EQ_INT(unlink(socket), 0);
+}
+
 static void test_program(void)
 {
 	AUTO(free) char *line = NULL;
@@ -241,7 +273,7 @@ static void test_program(void)
 	line = xasprintf("-r %s health --wait-timeout 0s", clirun_dir);
 	clirun_check(line, CLI_FAILED,
 	             "an API server can be reached: OK\n"
-	             "waiting for: all API servers are good: b is down\n"
+	             "waiting for: all API servers are good: b is down\n" TOLD ": OK\n"
 	             "not running here: netconf, etcdwatch, vipd\n",
 	             "");
 	scripted_stop(pid);
@@ -255,6 +287,7 @@ int main(void)
 	test_judge();
 	clirun_begin();
 	test_waits_for_news();
+	test_warns();
 	test_program();
 	clirun_end();
 	return check_result();

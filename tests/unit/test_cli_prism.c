@@ -111,6 +111,22 @@ static void test_troubled(void)
 }
 
 /* Nothing is taken for granted of what another version sends. */
+static void test_unknown(void)
+{
+	check_status(
+	    "[" OVERVIEW ",{\"upstream\":\"10.0.0.5:6443\",\"state\":\"alive\","
+	    "\"reason\":\"readyz 401: alive, readiness unknown\",\"since_s\":5,"
+	    "\"readiness_unknown\":true,\"sources\":[\"file\"],\"rtt_ms\":2,"
+	    "\"connections\":3}]",
+	    "listening on 127.0.0.1:7445, [::1]:7445; 42 of 30000 connections; checks on\n"
+	    "UPSTREAM       STATE  SINCE    RTT  CONNS  SOURCES  REASON\n"
+	    "10.0.0.5:6443  alive     5s  2.0ms      3  file     readyz 401: alive, readin...\n"
+	    "10.0.0.5:6443: readyz 401: alive, readiness unknown\n"
+	    "warning: an API server does not tell whether it is ready: readyz 401: alive, "
+	    "readiness unknown\n"
+	    "Set healthCheck.clientCertFile, or allow anonymous requests to /readyz\n");
+}
+
 static void test_strange(void)
 {
 	check_status("[]", "UPSTREAM  STATE  SINCE  RTT  CONNS  SOURCES  REASON\n");
@@ -162,6 +178,7 @@ int main(void)
 	test_healthy();
 	test_reason();
 	test_troubled();
+	test_unknown();
 	test_strange();
 	test_cut();
 	return check_result();

@@ -49,6 +49,46 @@ static void test_accepts(void)
 		             cases[i].good);
 }
 
+/* Answers at seconds of a clock, and what is unknown since when. */
+static void test_unknown(void)
+{
+	static const struct {
+		int64_t since_s;
+		enum readyz_verdict verdict;
+		int64_t want_s; /* at second 9 */
+	} cases[] = {
+	    {0, READYZ_ALIVE, 9},  {4, READYZ_ALIVE, 4},     {4, READYZ_READY, 0},
+	    {4, READYZ_BUSY, 0},   {4, READYZ_NOT_READY, 0}, {0, READYZ_READY, 0},
+	    {4, READYZ_DOWN, 4},   {4, READYZ_SILENT, 4},    {4, READYZ_UNTRUSTED, 4},
+	    {4, READYZ_BROKEN, 4}, {0, READYZ_DOWN, 0},      {0, READYZ_BROKEN, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_EQ_INT(health_unknown_since(cases[i].since_s, cases[i].verdict, 9), cases[i].want_s);
+}
+
+static void test_second_hand(void)
+{
+	static const struct {
+		enum health_state state;
+		bool is_unknown, member_silent;
+		enum health_state want;
+	} cases[] = {
+	    {HEALTH_GOOD, false, false, HEALTH_GOOD},
+	    {HEALTH_GOOD, true, false, HEALTH_GOOD},
+	    {HEALTH_GOOD, false, true, HEALTH_GOOD},
+	    {HEALTH_GOOD, true, true, HEALTH_BAD},
+	    {HEALTH_BAD, true, false, HEALTH_BAD},
+	    {HEALTH_UNKNOWN, true, true, HEALTH_UNKNOWN},
+	    {HEALTH_UNCHECKED, true, true, HEALTH_UNCHECKED},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_EQ_INT(
+		    health_second_hand(cases[i].state, cases[i].is_unknown, cases[i].member_silent),
+		    cases[i].want);
+}
+
 /* A letter an answer: + good, - bad; and the state behind each: u, G, B. A capital C: it changed.
  */
 static void test_fold(void)
@@ -94,7 +134,8 @@ static struct nginx server;
 static char history[512]; /* "good(readyz 200) bad(...) " */
 static struct health *free_on_change;
 
-static void on_changed(enum health_state state, const char *reason, void *userdata)
+static void on_changed(enum health_state state, bool is_unknown UNUSED, const char *reason,
+                       void *userdata)
 {
 	size_t len = strlen(history);
 
@@ -306,6 +347,8 @@ static void test_late_ca(void)
 int main(void)
 {
 	test_accepts();
+	test_unknown();
+	test_second_hand();
 	test_fold();
 
 	(void) signal(SIGPIPE, SIG_IGN);

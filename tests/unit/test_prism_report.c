@@ -135,17 +135,19 @@ static void test_overview(void)
 
 static void test_upstream(void)
 {
-	check_json(report_upstream_json(&ready, NOW_US),
+	check_json(report_upstream_json(&report, &ready),
 	           "{\"upstream\":\"10.0.0.5:6443\",\"state\":\"ready\",\"reason\":\"readyz 200\","
-	           "\"since_s\":12.3,\"usable\":true,\"drained\":false,\"leaving_s\":null,"
+	           "\"since_s\":12.3,\"readiness_unknown\":false,\"usable\":true,\"drained\":false,"
+	           "\"leaving_s\":null,"
 	           "\"local\":true,\"sources\":[\"static\",\"local\",\"slices\"],\"rtt_ms\":0.84,"
 	           "\"rtt_class\":0,\"connections\":4,\"connects\":10,\"connect_failures\":1,"
 	           "\"hedges\":2,\"retries\":3,\"replays\":4,\"closed_leaving\":5,\"probes\":600,"
 	           "\"probe_failures\":7}");
-	check_json(report_upstream_json(&failing, NOW_US),
+	check_json(report_upstream_json(&report, &failing),
 	           "{\"upstream\":\"[fd00::6]:6443\",\"state\":\"not_ready\","
-	           "\"reason\":\"readyz 500: etcd failed\",\"since_s\":0.5,\"usable\":false,"
-	           "\"drained\":true,\"leaving_s\":2.0,\"local\":false,\"sources\":[],\"rtt_ms\":null,"
+	           "\"reason\":\"readyz 500: etcd failed\",\"since_s\":0.5,"
+	           "\"readiness_unknown\":false,\"usable\":false,\"drained\":true,\"leaving_s\":2.0,"
+	           "\"local\":false,\"sources\":[],\"rtt_ms\":null,"
 	           "\"rtt_class\":2,\"connections\":0,\"connects\":0,\"connect_failures\":0,"
 	           "\"hedges\":0,\"retries\":0,\"replays\":0,\"closed_leaving\":0,\"probes\":0,"
 	           "\"probe_failures\":0}");
@@ -164,20 +166,60 @@ static void test_usable(void)
 		for (size_t k = 0; k < ARRAY_SIZE(usable); k++)
 			want = want || strcmp(u.name, usable[k]) == 0;
 		u.from = ENDPOINTS_FROM(ENDPOINTS_FILE);
-		json = report_upstream_json(&u, NOW_US);
+		json = report_upstream_json(&report, &u);
 		if (!CHECK_EQ_INT(json_is_true(json_object_get(json, "usable")), want))
 			(void) fprintf(stderr, "  %s\n", u.name);
 		json_decref(json);
 
 		u.drained = true;
-		json = report_upstream_json(&u, NOW_US);
+		json = report_upstream_json(&report, &u);
 		CHECK(json_is_false(json_object_get(json, "usable")));
 		json_decref(json);
 
 		u.drained = false;
 		u.from = 0;
-		json = report_upstream_json(&u, NOW_US);
+		json = report_upstream_json(&report, &u);
 		CHECK(json_is_false(json_object_get(json, "usable")));
+		json_decref(json);
+	}
+}
+
+/* Once a server has answered for some time and not with its readiness, where it is asked for it. */
+static void test_unknown(void)
+{
+	static const struct {
+		enum judge_state state;
+		int64_t for_us;
+		bool checks, want;
+	} cases[] = {
+	    {JUDGE_ALIVE, READYZ_UNKNOWN_US, true, true},
+	    {JUDGE_ALIVE, READYZ_UNKNOWN_US - 1, true, false},
+	    {JUDGE_ALIVE, READYZ_UNKNOWN_US, false, false},
+	    {JUDGE_READY, READYZ_UNKNOWN_US, true, false},
+	    {JUDGE_BUSY, READYZ_UNKNOWN_US, true, false},
+	    {JUDGE_DOWN, READYZ_UNKNOWN_US, true, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct upstream u = {
+		    .name = "10.0.0.5:6443",
+		    .judge = {.state = cases[i].state, .since_us = NOW_US - cases[i].for_us},
+		    .leaving_since_us = MONO_NEVER,
+		};
+		struct upstream *list = &u;
+		const struct report r = {
+		    .upstreams = &list, .n_upstreams = 1, .checks = cases[i].checks, .now_us = NOW_US};
+		AUTO(metrics_free) struct metrics *m = metrics_new();
+		json_t *json = report_upstream_json(&r, &u);
+
+		report_metrics(m, &r);
+		CHECK_EQ_INT(json_is_true(json_object_get(json, "readiness_unknown")), cases[i].want);
+		CHECK(
+		    strstr(metrics_text(m, NULL),
+		           cases[i].want
+		               ? "fairlead_prism_upstream_readiness_unknown{upstream=\"10.0.0.5:6443\"} 1\n"
+		               : "fairlead_prism_upstream_readiness_unknown{upstream=\"10.0.0.5:6443\"} "
+		                 "0\n") != NULL);
 		json_decref(json);
 	}
 }
@@ -329,7 +371,7 @@ static void check_fields(const char *page, json_t *object, const char *prefix)
 static void test_documented(void)
 {
 	json_t *overview = report_overview_json(&report);
-	json_t *upstream = report_upstream_json(&ready, NOW_US);
+	json_t *upstream = report_upstream_json(&report, &ready);
 	AUTO(free) char *page = NULL;
 	size_t len;
 
@@ -348,6 +390,7 @@ int main(void)
 	test_overview();
 	test_upstream();
 	test_usable();
+	test_unknown();
 	test_metrics();
 	test_buckets();
 	check_promtool(&report);

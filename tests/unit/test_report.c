@@ -36,6 +36,7 @@ static const struct vip_report owner = {
     .confirmation_failures = 3,
     .health = HEALTH_GOOD,
     .health_reason = "readyz 200",
+    .readiness_unknown = true,
     .priority = 100,
     .etcd_leader = true,
     .etcd_endpoint = "https://127.0.0.1:2379",
@@ -97,7 +98,7 @@ static void test_json(void)
 	           "\"owner_revision\":1234,\"fence\":\"nftables\",\"fence_window_ms\":3000,"
 	           "\"fence_late_ms\":100,\"bound_ms\":3100,\"fence_left_ms\":2450,"
 	           "\"confirm_rtt_ms\":1.8,\"health\":\"good\",\"health_reason\":\"readyz 200\","
-	           "\"priority\":100,\"hold\":false,\"etcd_leader\":true,"
+	           "\"readiness_unknown\":true,\"priority\":100,\"hold\":false,\"etcd_leader\":true,"
 	           "\"etcd_endpoint\":\"https://127.0.0.1:2379\",\"etcd_ok\":true,"
 	           "\"last_move\":{\"from\":\"n2\",\"to\":\"n1\",\"reason\":\"owner silent\","
 	           "\"time\":\"2026-01-01T00:00:00Z\",\"duration_ms\":3204},\"moves\":3,"
@@ -106,18 +107,19 @@ static void test_json(void)
 	           "\"candidates\":[{\"node\":\"n1\",\"priority\":100,\"health\":\"good\"},"
 	           "{\"node\":\"n2\",\"priority\":90,\"health\":\"bad\"}],"
 	           "\"warnings\":[\"the lease's TTL was raised to 15 s\",\"odd ? byte\"]}");
-	check_json(&unknown, "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"link_problem\":\"no\","
-	                     "\"announce\":\"hcloud\",\"cloud\":\"failed\","
-	                     "\"node\":\"n1\",\"state\":\"down\","
-	                     "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
-	                     "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
-	                     "\"fence_late_ms\":0,\"bound_ms\":0,\"fence_left_ms\":null,"
-	                     "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
-	                     "\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
-	                     "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
-	                     "\"conflicts\":0,\"in_use\":false,\"foreign_mac\":null,"
-	                     "\"foreign_node\":null,\"readds\":0,\"candidates\":[],"
-	                     "\"warnings\":[]}");
+	check_json(&unknown,
+	           "{\"vip\":\"fd00::5\",\"link\":\"bond0.100\",\"link_problem\":\"no\","
+	           "\"announce\":\"hcloud\",\"cloud\":\"failed\","
+	           "\"node\":\"n1\",\"state\":\"down\","
+	           "\"reason\":\"link missing\",\"since_s\":0.0,\"owner\":null,\"epoch\":0,"
+	           "\"owner_revision\":0,\"fence\":\"lifetime\",\"fence_window_ms\":0,"
+	           "\"fence_late_ms\":0,\"bound_ms\":0,\"fence_left_ms\":null,"
+	           "\"confirm_rtt_ms\":null,\"health\":\"unchecked\",\"health_reason\":\"\","
+	           "\"readiness_unknown\":false,\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
+	           "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
+	           "\"conflicts\":0,\"in_use\":false,\"foreign_mac\":null,"
+	           "\"foreign_node\":null,\"readds\":0,\"candidates\":[],"
+	           "\"warnings\":[]}");
 }
 
 /* Every line that must be there; `absent` begins no line. */
@@ -134,6 +136,8 @@ static void test_metrics(void)
 	    "fairlead_vipd_owner{vip=\"10.0.0.5\"} 1\n",
 	    "fairlead_vipd_owner{vip=\"fd00::5\"} 0\n",
 	    "fairlead_vipd_epoch{vip=\"10.0.0.5\"} 7\n",
+	    "fairlead_vipd_readiness_unknown{vip=\"10.0.0.5\"} 1\n",
+	    "fairlead_vipd_readiness_unknown{vip=\"fd00::5\"} 0\n",
 	    "fairlead_vipd_fence_left_seconds{vip=\"10.0.0.5\"} 2.450999\n",
 	    "fairlead_vipd_fence_window_seconds{vip=\"10.0.0.5\"} 3\n",
 	    "fairlead_vipd_bound_seconds{vip=\"10.0.0.5\"} 3.1\n",

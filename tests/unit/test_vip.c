@@ -219,18 +219,45 @@ static void test_failures_are_warnings(void)
 
 	set_stage(&s, "v0", &kept);
 	log_begin();
-	vip_set_health(s.vip, HEALTH_GOOD, "readyz 200");
+	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 200");
 	CHECK(log_had("<6>event=health vip=" VIP " state=good", "readyz 200"));
 	log_begin();
-	vip_set_health(s.vip, HEALTH_BAD, "connection refused");
+	vip_set_health(s.vip, HEALTH_BAD, false, "connection refused");
 	CHECK(log_had("<4>event=health vip=" VIP " state=bad", "connection refused"));
 	log_begin();
-	vip_set_health(s.vip, HEALTH_GOOD, "readyz 200");
+	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 200");
 	CHECK(log_had("<5>event=health vip=" VIP " state=good", "readyz 200"));
 	log_begin();
 	s.env.gate_error = -EPERM;
 	vip_on_gate_refused(s.vip);
 	CHECK(log_had("<4>event=vip_state", "old=owner new=yielding reason=\"nftables refuses"));
+	vip_free(s.vip);
+}
+
+/* Where the API server does not tell whether it is ready, etcd of the same node does. */
+static void test_second_hand(void)
+{
+	struct vip_report_room room;
+	struct vip_report report;
+	struct stage s;
+
+	set_stage(&s, "v0", NULL);
+	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 401");
+	vip_set_member(s.vip, false, true);
+	vip_fill_report(s.vip, &room, &report);
+	CHECK_EQ_INT(report.health, HEALTH_GOOD);
+	vip_set_member(s.vip, false, false);
+	log_begin();
+	vip_set_health(s.vip, HEALTH_GOOD, true, "readyz 401");
+	CHECK(log_had("<4>event=readiness_unknown vip=" VIP, "readyz 401"));
+	log_begin();
+	vip_set_member(s.vip, false, true);
+	CHECK(log_had("<4>event=health vip=" VIP " state=bad", "etcd member does not answer"));
+	vip_fill_report(s.vip, &room, &report);
+	CHECK(report.health == HEALTH_BAD && report.readiness_unknown);
+	log_begin();
+	vip_set_member(s.vip, false, false);
+	CHECK(log_had("<5>event=health vip=" VIP " state=good", "readyz 401"));
 	vip_free(s.vip);
 }
 
@@ -504,6 +531,7 @@ int main(void)
 	cluster = clusterid_new(ev, etcd, "fairlead/v1/", 1, &cluster_callbacks, NULL);
 	test_adopted();
 	test_failures_are_warnings();
+	test_second_hand();
 	test_settling();
 	test_not_removed();
 	test_removed_at_last();
