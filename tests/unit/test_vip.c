@@ -242,6 +242,7 @@ static void test_second_hand(void)
 	struct stage s;
 
 	set_stage(&s, "v0", NULL);
+	s.config.policy.health.enabled = true;
 	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 401");
 	vip_set_member(s.vip, false, true);
 	vip_fill_report(s.vip, &room, &report);
