@@ -49,8 +49,9 @@ struct config_health {
 	char *client_key_file;
 	char *token_file;
 	int64_t interval_us; /* in steady state, 10 s */
+	int64_t quick_us;    /* the same for one that carries connections and is quiet, 2 s */
 	int64_t suspect_us;  /* while something is wrong or unknown, 1 s */
-	int64_t timeout_us;  /* 2 s */
+	int64_t timeout_us;  /* 1 s */
 	unsigned rise;       /* good answers in a row until it counts as good again: 2 */
 };
 

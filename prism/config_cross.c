@@ -304,6 +304,10 @@ static void check_health(struct config_reading *reading)
 		report(reading, "healthCheck",
 		       has_key(reading, "healthCheck", "suspectInterval") ? "suspectInterval" : "interval",
 		       NULL, "suspectInterval must not be longer than interval");
+	/* The default gives way to a shorter interval: judge_pause(). */
+	if (has_key(reading, "healthCheck", "quickInterval") && health->quick_us > health->interval_us)
+		report(reading, "healthCheck", "quickInterval", NULL,
+		       "quickInterval must not be longer than interval");
 }
 
 static void check_times(struct config_reading *reading)

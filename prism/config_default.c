@@ -31,8 +31,9 @@ void config_set_defaults(struct config *config)
 	    .path = xstrdup("/readyz"),
 	    .ca_file = xstrdup(config_default_ca_file),
 	    .interval_us = 10 * US_PER_S,
+	    .quick_us = 2 * US_PER_S,
 	    .suspect_us = US_PER_S,
-	    .timeout_us = 2 * US_PER_S,
+	    .timeout_us = US_PER_S,
 	    .rise = 2,
 	};
 	config->connect = (struct config_connect){

@@ -74,6 +74,7 @@ static void print_health(const struct config_health *health, FILE *out)
 	print_string(out, "  clientKeyFile", health->client_key_file);
 	print_string(out, "  tokenFile", health->token_file);
 	print_duration(out, "  interval", health->interval_us);
+	print_duration(out, "  quickInterval", health->quick_us);
 	print_duration(out, "  suspectInterval", health->suspect_us);
 	print_duration(out, "  timeout", health->timeout_us);
 	(void) fprintf(out, "  rise: %u\n", health->rise);

@@ -97,6 +97,8 @@ static void conclude(struct conn *c, size_t up, size_t down)
 		c->asks = down == 0;
 		conn_host_moved(c);
 	}
+	if (down > 0)
+		upstreams_hear(c->upstream, c->moved_us);
 	watch_both(c);
 }
 
@@ -237,7 +239,7 @@ struct conn *conn_new_relaying(struct conn_host *host, struct handover_conn *fro
 		return NULL;
 	}
 	c->upstream = upstream;
-	upstreams_take(upstream);
+	upstreams_take(host->upstreams, upstream);
 	c->born_us = from->born_us;
 	c->moved_us = from->moved_us;
 	c->place = from->place;
@@ -265,6 +267,18 @@ static bool is_gone(const struct tcp_info *info)
 	       (info->tcpi_probes >= PROBES_MAX || info->tcpi_retransmits > 0);
 }
 
+/* Once for each wait: many answers take their time. */
+static void doubt(const struct conn *c, int64_t now_us)
+{
+	struct upstreams *upstreams = c->host->upstreams;
+	int64_t waits_us = now_us - c->moved_us;
+
+	if (c->opening != NULL)
+		opening_doubt(c->opening, now_us);
+	else if (c->asks && waits_us >= CONN_DOUBT_US && waits_us < CONN_DOUBT_US + CONN_REVIEW_US)
+		upstreams_doubt(upstreams, c->upstream, c->moved_us);
+}
+
 /*
  * TCP_USER_TIMEOUT is for peers that are gone. But the kernel also ends a connection whose peer
  * lives and does not read for so long, or reads too slowly to open its window wide
@@ -278,6 +292,7 @@ bool conn_review(struct conn *c, int64_t now_us)
 	socklen_t len = sizeof(info);
 	unsigned never = 0;
 
+	doubt(c, now_us);
 	if (!may_be_stuck(c, now_us) ||
 	    getsockopt(c->server.fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
 		return true;

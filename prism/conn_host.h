@@ -10,6 +10,11 @@
 #include "prism/flow.h"
 #include "prism/upstream.h"
 
+/* Each connection is looked at once in this time. */
+#define CONN_REVIEW_US US_PER_S
+/* An upstream that has not answered for so long is doubted. */
+#define CONN_DOUBT_US US_PER_S
+
 struct conn_host {
 	struct ev_loop *ev;
 	const struct config *config;

@@ -17,7 +17,7 @@
 #include "prism/conn.h"
 #include "prism/drain.h"
 
-#define SWEEP_S 1.0
+#define SWEEP_S ((double) CONN_REVIEW_US / US_PER_S)
 /* Whoever spoke within this is not silent, and no room is made at its cost. */
 #define EVICT_SILENT_US US_PER_S
 
@@ -89,6 +89,7 @@ static enum drain_verdict judge(const struct conns *conns, const struct conn *c,
 	    .silent_us = now - c->moved_us,
 	    .age_us = now - c->born_us,
 	    .leaving_us = -1,
+	    .dead = c->upstream != NULL && c->upstream->dead,
 	    .half_closed = conn_is_half_closed(c),
 	    .place = c->place,
 	};
@@ -121,6 +122,7 @@ static void count_closed(struct conns *conns, const struct conn *c, enum drain_v
 		break;
 	case DRAIN_LEAVING:
 	case DRAIN_DEADLINE:
+	case DRAIN_DEAD:
 		if (c->upstream != NULL)
 			c->upstream->counts.drained++;
 		break;
@@ -150,6 +152,12 @@ static void sweep_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	pipes_trim(conns->host.room.pipes);
 	if (TAILQ_EMPTY(&conns->list))
 		ev_timer_stop(conns->host.ev, w);
+}
+
+void conns_review(struct conns *conns)
+{
+	if (ev_is_active(&conns->sweep))
+		ev_feed_event(conns->host.ev, &conns->sweep, EV_TIMER);
 }
 
 void conns_leave(struct conns *conns)

@@ -47,6 +47,8 @@ bool conns_have_room(const struct conns *conns);
 /* Takes fd, a nonblocking socket. */
 void conns_accept(struct conns *conns, int fd);
 
+/* In this turn of the loop each is asked whether it is to be closed. */
+void conns_review(struct conns *conns);
 /* From now on all are to go: the silent ones at once, the others when they fall silent. */
 void conns_leave(struct conns *conns);
 

@@ -125,9 +125,17 @@ static void verified_cb(const struct endpoint *endpoint, void *userdata)
 	sources_on_verified(d->sources, endpoint);
 }
 
+static void died_cb(void *userdata)
+{
+	struct daemon *d = userdata;
+
+	conns_review(d->conns);
+}
+
 static const struct upstreams_callbacks upstreams_callbacks = {
     .usable = usable_cb,
     .verified = verified_cb,
+    .died = died_cb,
 };
 
 static void sources_changed_cb(const struct endpoints_merged *merged, void *userdata)

@@ -182,7 +182,7 @@ static int begin(struct attempt *a)
 		return r;
 	}
 	a->took_us = r == 0 ? mono_now_us() - a->started_us : -1;
-	upstreams_take(a->upstream);
+	upstreams_take(d->upstreams, a->upstream);
 	ev_io_set(&a->io, fd, EV_WRITE);
 	ev_io_start(d->ev, &a->io);
 	/* In this turn of the loop still: it is never polled. */

@@ -20,6 +20,8 @@ enum drain_verdict drain_judge(const struct drain_facts *facts, const struct con
 {
 	bool silent_now = facts->silent_us >= drain->idle_us;
 
+	if (facts->dead)
+		return DRAIN_DEAD;
 	if (facts->leaving_us >= 0) {
 		int64_t turn_us = share_us(drain->spread_us, facts->place);
 
@@ -56,6 +58,8 @@ const char *drain_verdict_name(enum drain_verdict verdict)
 		return "leaving";
 	case DRAIN_DEADLINE:
 		return "deadline";
+	case DRAIN_DEAD:
+		return "dead";
 	}
 	return "keep";
 }

@@ -18,6 +18,8 @@
 
 /* A fall within this time after coming up is flapping. */
 #define FLAP_US (60 * US_PER_S)
+/* A hang is to be found within 4 s: 2 s and this part of it, and one and a half timeouts. */
+#define QUICK_SPREAD_DIVISOR 10
 /* Failed probes, and slow or cut connections, in a row until they count. */
 #define FALL_ROW 2
 
@@ -43,10 +45,14 @@ static const struct meaning meanings[] = {
     [JUDGE_PROBE_BUSY] = {JUDGE_BUSY, WEIGHT_ROW, true, true, "alive, overloaded"},
     [JUDGE_PROBE_NOT_READY] = {JUDGE_NOT_READY, WEIGHT_AT_ONCE, true, true, "not ready"},
     [JUDGE_PROBE_DOWN] = {JUDGE_DOWN, WEIGHT_AT_ONCE, true, false, "connection refused"},
-    [JUDGE_PROBE_SILENT] = {JUDGE_HUNG, WEIGHT_SECOND_PROBE, true, false, "no answer in time"},
+    [JUDGE_PROBE_SILENT] = {JUDGE_HUNG, WEIGHT_AT_ONCE, true, false, "no answer in time"},
     [JUDGE_PROBE_UNTRUSTED] = {JUDGE_UNTRUSTED, WEIGHT_AT_ONCE, true, false, "wrong certificate"},
     [JUDGE_PROBE_BROKEN] = {JUDGE_DOWN, WEIGHT_SECOND_PROBE, true, false, "not TLS, or not HTTP"},
     [JUDGE_PROBE_CONNECTED] = {JUDGE_ALIVE, WEIGHT_ROW, true, false, "connected, not checked"},
+    [JUDGE_PROBE_UNREACHED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, true, false,
+                               "no answer to a connection attempt"},
+    [JUDGE_PROBE_LATE] = {JUDGE_BUSY, WEIGHT_ROW, true, false,
+                          "no answer in time, but it sends to clients"},
     [JUDGE_CONNECT_FAILED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, false, false, "connect failed"},
     [JUDGE_CONNECT_SLOW] = {JUDGE_DOWN, WEIGHT_SECOND_CONNECTION, false, false,
                             "connect not answered in time"},
@@ -126,6 +132,11 @@ enum judge_evidence judge_evidence_of(enum readyz_verdict verdict)
 		return JUDGE_PROBE_BROKEN;
 	}
 	return JUDGE_PROBE_BROKEN;
+}
+
+bool judge_is_unanswered(enum judge_evidence evidence)
+{
+	return evidence == JUDGE_PROBE_SILENT || evidence == JUDGE_PROBE_UNREACHED;
 }
 
 static void put_reason(struct judge *j, const char *reason)
@@ -283,19 +294,22 @@ static int64_t alone_us(const struct judge *j, const struct judge_rules *rules)
 }
 
 struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,
-                               bool others_serve)
+                               struct judge_place place)
 {
 	int64_t soon_us = MIN(rules->suspect_us, rules->interval_us);
+	int64_t quick_us = MIN(rules->quick_us, rules->interval_us);
 	int64_t least_us;
 
 	if (j->suspect)
 		least_us = soon_us;
-	else if (is_good(j->state) || (others_serve && j->vain > JUDGE_QUICK + 1))
+	else if (is_good(j->state) && place.carries)
+		return (struct judge_pause){quick_us, quick_us / QUICK_SPREAD_DIVISOR, quick_us};
+	else if (is_good(j->state) || (place.others_serve && j->vain > JUDGE_QUICK + 1))
 		least_us = rules->interval_us;
-	else if (others_serve && j->vain == JUDGE_QUICK + 1)
+	else if (place.others_serve && j->vain == JUDGE_QUICK + 1)
 		return (struct judge_pause){soon_us,
-		                            rules->interval_us + spread(rules->interval_us) - soon_us};
+		                            rules->interval_us + spread(rules->interval_us) - soon_us, 0};
 	else
 		least_us = alone_us(j, rules);
-	return (struct judge_pause){least_us, spread(least_us)};
+	return (struct judge_pause){least_us, spread(least_us), 0};
 }

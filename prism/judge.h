@@ -15,7 +15,8 @@
  *	NOT_READY  5xx, at once
  *	DOWN       refused or no route, at once; a probe that got no TLS or no HTTP, and a client's
  *	           connection that was slow or cut, the second in a row
- *	HUNG       a client's connection that was silent, at once; a silent probe, the second in a row
+ *	HUNG       a client's connection or a probe that was silent, at once: a probe is silent when
+ *	           two requests on two connections are (probe/prober.c)
  *	UNTRUSTED  a wrong certificate, at once; only verified answers lead out, `rise` in a row
  *
  * What makes a row. Good answers that are on the same side of the present state (better, or worse)
@@ -33,6 +34,11 @@
  * What probing costs. A good one is asked each interval_us (10 s: 100 requests a second at each API
  * server of a cluster of 1,000 nodes, over kept connections). BUSY too, because asking more often
  * is no help for it. While anything is in doubt each suspect_us (1 s).
+ *
+ * A good one that carries connections is asked each quick_us (2 s), unless it sent a client
+ * something within that time: the kernel of a stopped process goes on to acknowledge, so on a quiet
+ * node only a probe finds that it hangs, and a controller that gets no answer for 10 s loses its
+ * lease.
  *
  * One that is down is asked by every node of the cluster, and each has to make its connection anew
  * when it comes back: 1,000 nodes that ask each second would make ten times as many handshakes as
@@ -77,6 +83,8 @@ enum judge_evidence {
 	JUDGE_PROBE_UNTRUSTED,
 	JUDGE_PROBE_BROKEN,
 	JUDGE_PROBE_CONNECTED, /* checks are off: a TCP connection was made; counts as ALIVE */
+	JUDGE_PROBE_UNREACHED, /* no answer to two connection attempts */
+	JUDGE_PROBE_LATE,      /* silent, but it sent clients something meanwhile: overloaded */
 	/* What a client's connection showed. */
 	JUDGE_CONNECT_FAILED, /* refused, no route */
 	JUDGE_CONNECT_SLOW,   /* no answer within the hedge delay, or none at all */
@@ -87,7 +95,8 @@ enum judge_evidence {
 
 struct judge_rules {
 	unsigned rise;
-	int64_t interval_us; /* between probes in steady state; > 0, as the next */
+	int64_t interval_us; /* between probes in steady state; > 0, as the next two */
+	int64_t quick_us;    /* the same to one that carries connections */
 	int64_t suspect_us;  /* and while anything is in doubt */
 };
 
@@ -124,13 +133,23 @@ void judge_miss(struct judge *j);
 struct judge_pause {
 	int64_t least_us;
 	int64_t spread_us;
+	/* While the upstream was heard within this time the probe may wait, up to rules.interval_us
+	 * after the last one. 0: it may not. */
+	int64_t heard_us;
 };
 
-/* others_serve: another upstream is READY or ALIVE. */
+/* What matters of an upstream besides its own state. */
+struct judge_place {
+	bool others_serve; /* another upstream is READY or ALIVE */
+	bool carries;      /* connections of clients */
+};
+
 struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,
-                               bool others_serve);
+                               struct judge_place place);
 
 enum judge_evidence judge_evidence_of(enum readyz_verdict verdict);
+/* A probe that got nothing from the upstream's machine or process. */
+bool judge_is_unanswered(enum judge_evidence evidence);
 const char *judge_state_name(enum judge_state state); /* "ready", "not_ready", ... */
 bool judge_state_parse(const char *name, enum judge_state *ret_state);
 bool judge_is_usable(enum judge_state state); /* not UNVERIFIED, not UNTRUSTED */

@@ -469,6 +469,14 @@ void opening_free(struct opening *o)
 /* --- for the others -----------------------------------------------------------------------------
  */
 
+void opening_doubt(struct opening *o, int64_t now_us)
+{
+	int64_t since_us = o->silent_at_us - o->host->config->connect.replay_us;
+
+	if (ev_is_active(&o->silence) && o->now.upstream != NULL && now_us - since_us >= CONN_DOUBT_US)
+		upstreams_doubt(o->host->upstreams, o->now.upstream, since_us);
+}
+
 bool opening_is_dialling(const struct opening *o)
 {
 	return o->state == OPENING_DIALLING;

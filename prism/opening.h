@@ -51,6 +51,8 @@ struct opening *opening_new(struct conn_host *host, int client_fd, const char *f
 void opening_free(struct opening *opening);
 DEFINE_AUTO(struct opening, opening_free);
 
+/* Once a second: one that has what it must answer and is silent is doubted. */
+void opening_doubt(struct opening *opening, int64_t now_us);
 bool opening_is_dialling(const struct opening *opening);
 bool opening_client_has_ended(const struct opening *opening);
 /* What the client has said; borrowed. */

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/mono.h"
 
+#define WAIT_SPREAD_DIVISOR 5
+
 struct probing {
 	struct ev_loop *ev;
 	struct checker *checker;
@@ -16,7 +18,8 @@ struct probing {
 	TAILQ_HEAD(, probing_slot) slots;
 	struct balance_random random;
 	uint64_t last_id;
-	int64_t retry_us; /* after one that could not be sent, or was lost */
+	int64_t retry_us;    /* after one that could not be sent, or was lost */
+	int64_t interval_us; /* how long what an upstream sends to clients may replace a probe */
 	ev_timer timer;
 };
 
@@ -50,6 +53,17 @@ static void send_probe(struct probing *p, struct probing_slot *slot, int64_t now
 	p->sent(slot, p->userdata);
 }
 
+/* It is due, but was heard lately: traffic shows that it lives. */
+static bool put_off(struct probing_slot *slot, int64_t now)
+{
+	int64_t until_us = MIN(*slot->heard_us + slot->wait_us, slot->latest_us);
+
+	if (slot->wait_us == 0 || until_us <= now)
+		return false;
+	slot->due_us = until_us;
+	return true;
+}
+
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct probing *p = CONTAINER_OF(w, struct probing, timer);
@@ -57,7 +71,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	struct probing_slot *slot;
 
 	TAILQ_FOREACH (slot, &p->slots, entry) {
-		if (slot->id == 0 && slot->due_us <= now)
+		if (slot->id == 0 && slot->due_us <= now && !put_off(slot, now))
 			send_probe(p, slot, now);
 	}
 	arm(p);
@@ -66,10 +80,11 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 /* --- outside ------------------------------------------------------------------------------------
  */
 
-void probing_add(struct probing *p, struct probing_slot *slot, const struct endpoint *endpoint)
+void probing_add(struct probing *p, struct probing_slot *slot, const struct endpoint *endpoint,
+                 const int64_t *heard_us)
 {
-	*slot =
-	    (struct probing_slot){.endpoint = endpoint, .sent_us = MONO_NEVER, .due_us = mono_now_us()};
+	*slot = (struct probing_slot){
+	    .endpoint = endpoint, .heard_us = heard_us, .sent_us = MONO_NEVER, .due_us = mono_now_us()};
 	TAILQ_INSERT_TAIL(&p->slots, slot, entry);
 	arm(p);
 }
@@ -92,6 +107,11 @@ int64_t probing_draw_us(struct balance_random *random, struct judge_pause pause)
 void probing_schedule(struct probing *p, struct probing_slot *slot, struct judge_pause pause)
 {
 	slot->due_us = slot->sent_us + probing_draw_us(&p->random, pause);
+	slot->wait_us = pause.heard_us;
+	/* Nodes that were heard all the time must not probe together either. */
+	pause.spread_us = p->interval_us / WAIT_SPREAD_DIVISOR;
+	pause.least_us = p->interval_us - pause.spread_us;
+	slot->latest_us = slot->sent_us + probing_draw_us(&p->random, pause);
 	arm(p);
 }
 
@@ -99,6 +119,8 @@ void probing_hasten(struct probing *p, struct probing_slot *slot, struct judge_p
 {
 	int64_t due_us = slot->sent_us + probing_draw_us(&p->random, pause);
 
+	if (pause.heard_us == 0)
+		slot->wait_us = 0;
 	if (due_us >= slot->due_us)
 		return;
 	slot->due_us = due_us;
@@ -157,6 +179,7 @@ struct probing *probing_new(struct ev_loop *ev, const struct config_health *conf
 	TAILQ_INIT(&p->slots);
 	p->random.state = seed;
 	p->retry_us = config->suspect_us;
+	p->interval_us = config->interval_us;
 	ev_init(&p->timer, timer_cb);
 	return p;
 }

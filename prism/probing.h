@@ -25,7 +25,10 @@ struct probing_slot {
 	uint64_t id;                     /* 0: none is under way */
 	int64_t sent_us; /* when the last one was, or was to be sent; MONO_NEVER: none yet */
 	int64_t due_us;
-	bool begins_anew; /* the next one makes a connection of its own */
+	const int64_t *heard_us; /* borrowed: when it last sent a client something */
+	int64_t wait_us;         /* since then, before it is due after all; 0: it is due */
+	int64_t latest_us;       /* the end of that waiting */
+	bool begins_anew;        /* the next one makes a connection of its own */
 };
 
 /* A probe was sent. */
@@ -40,8 +43,9 @@ DEFINE_AUTO(struct probing, probing_free);
 /* Whom to ask; NULL: nobody, and what was asked is forgotten. */
 void probing_set_checker(struct probing *probing, struct checker *checker);
 
+/* endpoint, heard_us: borrowed until probing_remove(). */
 void probing_add(struct probing *probing, struct probing_slot *slot,
-                 const struct endpoint *endpoint);
+                 const struct endpoint *endpoint, const int64_t *heard_us);
 void probing_remove(struct probing *probing, struct probing_slot *slot);
 
 /* The next one is to be sent so long after the last one. */

@@ -24,13 +24,18 @@ const int64_t upstream_bucket_us[UPSTREAM_BUCKETS] = {
 
 #define LOG_INTERVAL_US (60 * US_PER_S)
 #define LOG_BURST 10
+/* A verdict that comes so much later than it is due tells of this machine, not of an upstream. */
+#define LATE_US (500 * US_PER_MS)
 
 struct entry {
 	struct upstream upstream; /* first: a pointer to it is a pointer to the entry */
 	struct probing_slot slot;
-	bool probed;   /* the slot is in use */
-	bool listed;   /* as it was said last */
-	bool restored; /* waits for the first list, which may name it */
+	bool probed;           /* the slot is in use */
+	bool listed;           /* as it was said last */
+	bool restored;         /* waits for the first list, which may name it */
+	bool excused;          /* the last verdict came too late and did not count */
+	int64_t answered_us;   /* when a probe was last answered; 0: never */
+	int64_t unanswered_us; /* when the first of the unanswered ones was sent; MONO_NEVER: none */
 	struct log_ratelimit log_limit;
 };
 
@@ -44,6 +49,8 @@ struct upstreams {
 	struct balance_random random;
 	bool usable;
 	bool served; /* one of them did, when it was reviewed last */
+	int64_t timeout_us;
+	int64_t next_closing_us; /* before then no further upstream is found to be dead */
 };
 
 static struct entry *entry_of(struct upstream *upstream)
@@ -66,7 +73,48 @@ static bool is_bad(enum judge_state state)
 	       state == JUDGE_UNTRUSTED;
 }
 
-/* Connections leave an upstream when there is a better one to go to. */
+/* A probe has two requests, half a timeout apart. Where another upstream answered after the second
+ * one was sent, the network of this node was there when that found no answer. */
+static bool is_proof(const struct upstreams *set, const struct entry *of, const struct entry *e)
+{
+	return MAX(e->upstream.heard_us, e->answered_us) >= of->unanswered_us + set->timeout_us / 2;
+}
+
+static bool is_dead(const struct upstreams *set, const struct entry *e, int64_t now)
+{
+	const struct upstream *u = &e->upstream;
+
+	if (e->unanswered_us == MONO_NEVER || !is_bad(u->judge.state))
+		return false;
+	if (u->dead)
+		return true;
+	if (now < set->next_closing_us)
+		return false;
+	for (size_t i = 0; i < set->n; i++) {
+		const struct entry *other = set->entries[i];
+
+		if (other != e && is_good(&other->upstream) && is_proof(set, e, other))
+			return true;
+	}
+	return false;
+}
+
+static void review_dead(struct upstreams *set, struct entry *e, bool better, int64_t now)
+{
+	struct upstream *u = &e->upstream;
+	bool was = u->dead;
+
+	u->dead = better && is_dead(set, e, now);
+	if (!u->dead || was || u->connections == 0)
+		return;
+	set->next_closing_us = now + UPSTREAM_CLOSING_US;
+	log_warning("upstream_dead", "upstream=%s state=%s reason=\"%s\" connections=%u", u->name,
+	            judge_state_name(u->judge.state), u->judge.reason, u->connections);
+	set->callbacks->died(set->userdata);
+}
+
+/* Connections leave an upstream when there is a better one to go to. One that became silent may go
+ * on: it is left when it is found to be dead. */
 static void review_leaving(struct upstreams *set)
 {
 	int64_t now = mono_now_us();
@@ -76,8 +124,12 @@ static void review_leaving(struct upstreams *set)
 		better = better || is_good(&set->entries[i]->upstream);
 	for (size_t i = 0; i < set->n; i++) {
 		struct upstream *u = &set->entries[i]->upstream;
-		bool leave = better && (u->from == 0 || u->drained || is_bad(u->judge.state));
+		bool waits = u->judge.state == JUDGE_HUNG && u->leaving_since_us == MONO_NEVER;
+		bool leave;
 
+		review_dead(set, set->entries[i], better, now);
+		leave =
+		    better && (u->from == 0 || u->drained || u->dead || (is_bad(u->judge.state) && !waits));
 		if (leave && u->leaving_since_us == MONO_NEVER)
 			u->leaving_since_us = now;
 		else if (!leave)
@@ -97,7 +149,9 @@ static bool others_serve(const struct upstreams *set, const struct entry *e)
 
 static struct judge_pause pause_of(const struct upstreams *set, const struct entry *e)
 {
-	return judge_pause(&e->upstream.judge, &set->rules, others_serve(set, e));
+	return judge_pause(&e->upstream.judge, &set->rules,
+	                   (struct judge_place){.others_serve = others_serve(set, e),
+	                                        .carries = e->upstream.connections > 0});
 }
 
 /* Those that were asked seldom because others served: nobody does now. */
@@ -180,6 +234,18 @@ void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_eviden
 	probing_hasten(set->probing, &e->slot, pause_of(set, e));
 }
 
+void upstreams_hear(struct upstream *u, int64_t now_us)
+{
+	u->heard_us = now_us;
+}
+
+void upstreams_doubt(struct upstreams *set, struct upstream *u, int64_t since_us)
+{
+	if (u->from != 0 && u->heard_us <= since_us)
+		probing_hasten(set->probing, &entry_of(u)->slot,
+		               (struct judge_pause){.least_us = set->rules.suspect_us});
+}
+
 void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us,
                               int64_t rtt_us)
 {
@@ -193,6 +259,52 @@ void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, 
 	balance_rtt_add(&u->rtt, rtt_us);
 }
 
+static bool is_good_evidence(enum judge_evidence evidence)
+{
+	return evidence == JUDGE_PROBE_READY || evidence == JUDGE_PROBE_ALIVE ||
+	       evidence == JUDGE_PROBE_CONNECTED;
+}
+
+/* Those whose answer would show that the fault is not on this node. */
+static void ask_others(struct upstreams *set, const struct entry *e)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct entry *other = set->entries[i];
+
+		if (other != e && other->probed && is_good(&other->upstream) && !is_proof(set, e, other))
+			probing_hasten(set->probing, &other->slot, (struct judge_pause){.least_us = 0});
+	}
+}
+
+/* No answer while clients get some is not a hang. */
+static enum judge_evidence weigh(struct upstreams *set, struct entry *e,
+                                 enum judge_evidence evidence, const char **reason)
+{
+	if (is_good_evidence(evidence))
+		e->answered_us = mono_now_us();
+	if (judge_is_unanswered(evidence) && e->upstream.heard_us >= e->slot.sent_us) {
+		*reason = NULL;
+		evidence = JUDGE_PROBE_LATE;
+	}
+	if (!judge_is_unanswered(evidence)) {
+		e->unanswered_us = MONO_NEVER;
+	} else {
+		e->unanswered_us = MIN(e->unanswered_us, e->slot.sent_us);
+		ask_others(set, e);
+	}
+	return evidence;
+}
+
+/* The machine or the probe process stood still, and what was to answer meanwhile could not be
+ * heard. The same again is believed. */
+static bool is_excused(const struct upstreams *set, struct entry *e, enum judge_evidence evidence)
+{
+	int64_t due_us = e->slot.sent_us + set->timeout_us * 3 / 2;
+
+	e->excused = judge_is_unanswered(evidence) && !e->excused && mono_now_us() > due_us + LATE_US;
+	return e->excused;
+}
+
 void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
                           const char *reason, int64_t rtt_us)
 {
@@ -204,14 +316,19 @@ void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidenc
 		return;
 	e = CONTAINER_OF(slot, struct entry, slot);
 	u = &e->upstream;
-	if (evidence != JUDGE_PROBE_READY && evidence != JUDGE_PROBE_ALIVE &&
-	    evidence != JUDGE_PROBE_CONNECTED)
+	if (!is_good_evidence(evidence))
 		u->counts.probe_failures++;
+	if (is_excused(set, e, evidence)) {
+		probing_schedule(set->probing, slot, (struct judge_pause){.least_us = 0});
+		return;
+	}
 	if (rtt_us > 0)
 		balance_rtt_bound(&u->rtt, rtt_us);
 	/* What follows from it may change the list. */
 	u->refs++;
+	evidence = weigh(set, e, evidence, &reason);
 	fold(set, e, evidence, reason);
+	review_leaving(set);
 	if (u->from != 0)
 		probing_schedule(set->probing, slot, pause_of(set, e));
 	upstreams_unref(set, u);
@@ -252,6 +369,7 @@ static struct upstream *add(struct upstreams *set, const struct endpoints_entry 
 	e->upstream.endpoint = entry->endpoint;
 	(void) endpoint_format(&entry->endpoint, e->upstream.name);
 	e->upstream.leaving_since_us = MONO_NEVER;
+	e->unanswered_us = MONO_NEVER;
 	e->log_limit = (struct log_ratelimit){.interval_us = LOG_INTERVAL_US, .burst = LOG_BURST};
 	judge_init(&e->upstream.judge, endpoints_is_discovered(entry->from), mono_now_us());
 	set->entries[set->n++] = e;
@@ -283,7 +401,7 @@ static void review_listed(struct upstreams *set)
 		bool listed = e->upstream.from != 0;
 
 		if (listed && !e->probed)
-			probing_add(set->probing, &e->slot, &e->upstream.endpoint);
+			probing_add(set->probing, &e->slot, &e->upstream.endpoint, &e->upstream.heard_us);
 		if (!listed && e->probed)
 			probing_remove(set->probing, &e->slot);
 		e->probed = listed;
@@ -353,9 +471,13 @@ void upstreams_unref(struct upstreams *set, struct upstream *u)
 		remove_unheld(set);
 }
 
-void upstreams_take(struct upstream *u)
+void upstreams_take(struct upstreams *set, struct upstream *u)
 {
+	struct entry *e = entry_of(u);
+
 	u->connections++;
+	if (u->connections == 1 && e->probed && e->slot.sent_us != MONO_NEVER)
+		probing_hasten(set->probing, &e->slot, pause_of(set, e));
 }
 
 void upstreams_release(struct upstreams *set, struct upstream *u)
@@ -439,9 +561,11 @@ int upstreams_new(struct ev_loop *ev, const struct config *config,
 	set->rules = (struct judge_rules){
 	    .rise = config->health.rise,
 	    .interval_us = config->health.interval_us,
+	    .quick_us = config->health.quick_us,
 	    .suspect_us = config->health.suspect_us,
 	};
 	set->random.state = seed;
+	set->timeout_us = config->health.timeout_us;
 	set->probing = probing_new(ev, &config->health, balance_next(&set->random), probe_sent_cb, set);
 	*ret_upstreams = set;
 	return 0;

@@ -6,6 +6,12 @@
  * writer of an upstream's state: evidence of probes and of clients comes in here, is folded by
  * judge.h, logged when the state changes, and decides when the next probe is due. One that no
  * source names any more takes no new connections and goes with its last one.
+ *
+ * Connections leave an upstream that is worse than another one. One that is dead loses all of them
+ * at once: its probe was not answered, it sent nothing to any client since that probe was sent, and
+ * another upstream answered meanwhile. When none answers, the cause is on this node or shared, and
+ * nothing is closed. After one upstream's connections were closed, those of the next one stay for
+ * UPSTREAM_CLOSING_US: a wrong finding must not take all of them.
  */
 
 #include <ev.h>
@@ -25,13 +31,15 @@
 #define UPSTREAM_BUCKETS 10
 extern const int64_t upstream_bucket_us[UPSTREAM_BUCKETS];
 
+#define UPSTREAM_CLOSING_US (30 * US_PER_S)
+
 struct upstream_counts {
 	uint64_t connects;         /* made, losers of a race included */
 	uint64_t connect_failures; /* refused, no route, no answer */
 	uint64_t hedges;           /* another was tried as well, because this one did not answer */
 	uint64_t retries;          /* another was tried, because this one had failed */
 	uint64_t replays;          /* the first bytes went to another, because this one was silent */
-	uint64_t drained;          /* connections closed because it was leaving */
+	uint64_t drained;          /* connections closed because it was leaving, or dead */
 	uint64_t probes;
 	uint64_t probe_failures;
 	uint64_t connect_us_sum;
@@ -50,6 +58,8 @@ struct upstream {
 	unsigned connections;     /* and attempts to make one */
 	unsigned refs;            /* orders that name it */
 	int64_t leaving_since_us; /* connections are to go elsewhere since then; MONO_NEVER: are not */
+	bool dead;                /* they are to go at once */
+	int64_t heard_us;         /* when it last sent a client something; 0: never */
 	struct upstream_counts counts;
 };
 
@@ -60,6 +70,8 @@ struct upstreams_callbacks {
 	void (*usable)(bool usable, void *userdata);
 	/* A discovered upstream was verified: the list on disk may hold it. */
 	void (*verified)(const struct endpoint *endpoint, void *userdata);
+	/* An upstream is dead: its connections are to be closed, but not within this call. */
+	void (*died)(void *userdata);
 };
 
 /* config and callbacks are borrowed until upstreams_free(). */
@@ -80,12 +92,17 @@ size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static 
 void upstreams_unref(struct upstreams *set, struct upstream *upstream);
 
 /* A connection is carried by it, or ended. It is held meanwhile. */
-void upstreams_take(struct upstream *upstream);
+void upstreams_take(struct upstreams *set, struct upstream *upstream);
 void upstreams_release(struct upstreams *set, struct upstream *upstream);
 
 /* What a client's connection showed. */
 void upstreams_tell(struct upstreams *set, struct upstream *upstream, enum judge_evidence evidence,
                     const char *reason);
+/* It sent a client something. */
+void upstreams_hear(struct upstream *upstream, int64_t now_us);
+/* A client has waited for it since then: the next probe comes soon, unless another client was
+ * answered meanwhile. */
+void upstreams_doubt(struct upstreams *set, struct upstream *upstream, int64_t since_us);
 /* took_us: until it was connected; rtt_us: of that, the time between the two machines. */
 void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, int64_t took_us,
                               int64_t rtt_us);

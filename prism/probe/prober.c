@@ -5,8 +5,13 @@
  * its last probe is answered, or, when there are too many, when it is the one that has been asked
  * nothing for the longest.
  *
- * Every question is answered within the timeout, also the one that could not even be sent: that
- * answer waits for the next turn of the loop, as all others do.
+ * A probe has two requests. The second is sent when the first has had no answer for half a timeout;
+ * the kept connection is in use by then, so that it makes one of its own, and a connection that a
+ * firewall or a lost route took away does not speak for the server. The first answer is the
+ * verdict; without one it comes a timeout after the second request.
+ *
+ * Every question is answered by then, also the one that could not even be sent: that answer waits
+ * for the next turn of the loop, as all others do.
  */
 #include "prism/probe/prober.h"
 
@@ -26,6 +31,8 @@
 /* A body lists some forty checks; the failing ones are what we are after. */
 #define BODY_MAX_BYTES 16384
 
+#define PROBE_REQUESTS 2
+
 struct target {
 	struct prober *prober;
 	struct endpoint endpoint;
@@ -39,9 +46,11 @@ struct probe {
 	struct prober *prober;
 	struct target *target; /* NULL: it could not be sent */
 	uint64_t id;
-	struct http_req *req;
+	struct http_req *reqs[PROBE_REQUESTS];
 	struct tcpcheck *tcp;
-	ev_timer refused; /* tells `reason` */
+	ev_timer second;    /* sends the second request */
+	ev_timer refused;   /* tells `reason` */
+	bool was_connected; /* one of the requests had a connection, and no answer */
 	char reason[READYZ_REASON_MAX];
 	LIST_ENTRY(probe) entry;
 };
@@ -142,7 +151,9 @@ static void probe_free(struct probe *probe)
 	struct target *t = probe->target;
 
 	ev_timer_stop(probe->prober->ev, &probe->refused);
-	http_cancel(probe->req);
+	ev_timer_stop(probe->prober->ev, &probe->second);
+	for (size_t i = 0; i < PROBE_REQUESTS; i++)
+		http_cancel(probe->reqs[i]);
 	tcpcheck_free(probe->tcp);
 	LIST_REMOVE(probe, entry);
 	probe->prober->n_probes--;
@@ -164,15 +175,41 @@ static void answer(struct probe *probe, const char *verdict, const char *reason,
 	p->verdict(id, verdict, reason, rtt_us, p->userdata);
 }
 
-static void http_cb(const struct http_response *response, void *userdata)
+static bool has_open_request(struct probe *probe)
 {
-	struct probe *probe = userdata;
+	return probe->reqs[0] != NULL || probe->reqs[1] != NULL || ev_is_active(&probe->second);
+}
+
+static void on_response(struct probe *probe, const struct http_response *response)
+{
 	enum readyz_verdict verdict = readyz_verdict(response->failure, response->status);
+	const char *name = readyz_verdict_name(verdict);
 	char reason[READYZ_REASON_MAX];
 
-	probe->req = NULL;
-	answer(probe, readyz_verdict_name(verdict), readyz_describe(response, reason),
+	if (response->failure == HTTP_TIMEOUT || response->failure == HTTP_UNREACHED) {
+		probe->was_connected = probe->was_connected || response->failure == HTTP_TIMEOUT;
+		if (has_open_request(probe))
+			return;
+		name = probe->was_connected ? readyz_verdict_name(READYZ_SILENT) : PROBER_UNREACHED;
+	}
+	answer(probe, name, readyz_describe(response, reason),
 	       response->failure == HTTP_OK ? response->request_us : 0);
+}
+
+static void first_cb(const struct http_response *response, void *userdata)
+{
+	struct probe *probe = userdata;
+
+	probe->reqs[0] = NULL;
+	on_response(probe, response);
+}
+
+static void second_cb(const struct http_response *response, void *userdata)
+{
+	struct probe *probe = userdata;
+
+	probe->reqs[1] = NULL;
+	on_response(probe, response);
 }
 
 static void tcp_cb(int r, int64_t took_us, void *userdata)
@@ -182,7 +219,7 @@ static void tcp_cb(int r, int64_t took_us, void *userdata)
 	if (r == 0)
 		answer(probe, "connected", "TCP connection made", took_us);
 	else if (r == -ETIMEDOUT)
-		answer(probe, readyz_verdict_name(READYZ_DOWN), "no answer to a connection attempt", 0);
+		answer(probe, PROBER_UNREACHED, "no answer to a connection attempt", 0);
 	else
 		answer(probe, readyz_verdict_name(READYZ_DOWN), strerror(-r), 0);
 }
@@ -202,8 +239,10 @@ static int refuse(struct probe *probe, const char *why, int r)
 	return r;
 }
 
-static int send_http(struct probe *probe)
+static int send_http(struct probe *probe, size_t which, unsigned timeout_ms)
 {
+	static const http_done_fn done[PROBE_REQUESTS] = {first_cb, second_cb};
+
 	const struct settings *s = probe->prober->settings;
 	char text[ENDPOINT_TEXT_MAX];
 	AUTO(free)
@@ -215,30 +254,45 @@ static int send_http(struct probe *probe)
 	    .client_cert_file = s->client_cert_file,
 	    .client_key_file = s->client_key_file,
 	    .bearer_token_file = s->token_file,
-	    .timeout_ms = s->timeout_ms,
+	    .timeout_ms = timeout_ms,
 	    .max_body_bytes = BODY_MAX_BYTES,
 	};
 
 	int r;
 
-	r = http_send(probe->target->http, &request, http_cb, probe, &probe->req);
+	r = http_send(probe->target->http, &request, done[which], probe, &probe->reqs[which]);
 	if (r == 0 || r == -EINVAL || s->token_file == NULL)
 		return r < 0 ? refuse(probe, "cannot probe", r) : 0;
 	return refuse(probe, s->token_file, r);
 }
 
+/* What cannot be sent leaves the verdict to the first request. */
+static void send_second_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct probe *probe = CONTAINER_OF(w, struct probe, second);
+
+	(void) send_http(probe, 1, probe->prober->settings->timeout_ms);
+}
+
 static int begin(struct probe *probe, const struct endpoint *endpoint)
 {
 	struct prober *p = probe->prober;
+	unsigned timeout_ms = p->settings->timeout_ms, whole_ms = timeout_ms + timeout_ms / 2;
 	int r;
 
 	r = p->n_probes > PROBER_PROBES_MAX ? -EBUSY : target_get(p, endpoint, &probe->target);
 	if (r < 0)
 		return refuse(probe, "cannot probe", r);
 	probe->target->n_probes++;
-	if (p->settings->checks)
-		return send_http(probe);
-	probe->tcp = tcpcheck_new(p->ev, endpoint, p->settings->timeout_ms * US_PER_MS, tcp_cb, probe);
+	if (!p->settings->checks) {
+		probe->tcp = tcpcheck_new(p->ev, endpoint, whole_ms * US_PER_MS, tcp_cb, probe);
+		return 0;
+	}
+	r = send_http(probe, 0, whole_ms);
+	if (r < 0)
+		return r;
+	ev_timer_set(&probe->second, mono_to_ev(timeout_ms * US_PER_MS / 2), 0.);
+	ev_timer_start(p->ev, &probe->second);
 	return 0;
 }
 
@@ -250,6 +304,7 @@ void prober_probe(struct prober *p, uint64_t id, const struct endpoint *endpoint
 	probe->prober = p;
 	probe->id = id;
 	ev_timer_init(&probe->refused, refused_cb, 0., 0.);
+	ev_init(&probe->second, send_second_cb);
 	LIST_INSERT_HEAD(&p->probes, probe, entry);
 	p->n_probes++;
 	r = begin(probe, endpoint);

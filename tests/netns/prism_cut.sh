@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# All packets of an API server vanish, those of connections that are in use included. A client that
-# waits for an answer is told within 12 s, so that it can ask elsewhere; one that asks nothing within 20 s.
+# An API server vanishes or hangs while connections to it are in use. Where another server answers, all
+# clients of a hung one are told within 4 s, also those that ask nothing; those of one that still sends
+# something to a client stay. Where it is the only one, a client that waits for an answer is told within
+# 12 s, and one that asks nothing within 20 s.
 . "$(dirname "$0")/lib-prism.sh"
 
 ms_since() { # EPOCHREALTIME EPOCHREALTIME
@@ -21,9 +23,54 @@ all_closed() { # CLIENT WORD COUNT
 	[[ $(count "$1" "$2") -ge $3 ]]
 }
 
+# A worker with three API servers; each carries some of the connections.
+before_hang() {
+	lan_with_servers
+	api_up
+	prism_start
+	wait_until 5 all_ready
+	client_start quiet kept --connections 30 --every 0 $ASK_VERSION
+	carried=$(upstream_of n2 .connections)
+	expect_at_least "connections to n2" "$carried" 2
+}
+
+carries() { # NODE COUNT
+	[[ $(upstream_of "$1" .connections) -ge $2 ]]
+}
+
+before_hang
+say "n2 hangs while its connections are silent"
+cut_at=$EPOCHREALTIME
+api_hang n2
+wait_until 8 all_closed quiet closed_idle "$carried"
+hung_ms=$(last_after_cut quiet closed_idle)
+expect_within_ms "until all clients of a hung server were told" "$hung_ms" 4000
+expect_equal "clients of the other servers that were told" "$(count quiet closed_idle)" "$carried"
+expect "the log says it" log_says prism-cl "upstream_dead upstream=10.86.0.12:6443"
+api_resume n2
+client_stop quiet
+kill_hard prism-cl
+
+say "n3 answers no probe any more, but each client gets a byte now and then"
+api_stop n2
+api_stop n3
+PRISM_UPSTREAMS="10.86.0.12:6443 10.86.0.13:6443"
+PRISM_HEALTH="interval: 2s"
+odd_start n2 --mode drip --drip 100
+odd_start n3 --mode drip --drip 100
+prism_start
+wait_until 5 states_are n2=ready n3=ready
+client_spawn reader open --rate 20 --count 20 --echo 90 --timeout 60000
+wait_until 5 carries n3 2
+odd_control n3 "mode=drip readyz=0"
+wait_until 10 states_are n2=ready n3=busy
+client_wait 20 reader
+expect_all_well reader 20
+expect_equal "connections to n3 that were closed" "$(upstream_of n3 .closed_leaving)" 0
+kill_hard prism-cl odd-n2 odd-n3
+PRISM_HEALTH=
+
 PRISM_UPSTREAMS="10.86.0.11:6443"
-lan_with_servers
-api_start n1
 prism_start
 wait_until 5 states_are n1=ready
 client_start busy kept --connections 10 --every 200 --timeout 40000 $ASK_VERSION

@@ -57,7 +57,7 @@ static NORETURN void usage(int code)
 	    "  --mode MODE       what connections get: serve (HTTP over TLS), echo, silent,\n"
 	    "                    byte, drip, close, reset, first (default: serve)\n"
 	    "  --cert FILE --key FILE, --probe-name NAME  TLS for probes (kubernetes)\n"
-	    "  --readyz STATUS   how probes are answered (200)\n"
+	    "  --readyz STATUS   how probes are answered (200); 0: not at all\n"
 	    "  --control FILE    words mode=MODE readyz=STATUS, read whenever needed\n"
 	    "  --record FOLDER   what connection N sends goes into the file N\n"
 	    "  --body TEXT       of serve; --drip MS; --bytes N of first\n"

@@ -48,7 +48,7 @@ void checker_forget(struct checker *checker, const struct endpoint *endpoint UNU
 /* --- a table of upstreams ----------------------------------------------------------------------
  */
 
-static UNUSED unsigned n_fake_usable, n_fake_unusable, n_fake_verified;
+static UNUSED unsigned n_fake_usable, n_fake_unusable, n_fake_verified, n_fake_died;
 
 static inline void fake_usable_cb(bool usable, void *userdata UNUSED)
 {
@@ -61,9 +61,15 @@ static inline void fake_verified_cb(const struct endpoint *endpoint UNUSED, void
 	n_fake_verified++;
 }
 
+static inline void fake_died_cb(void *userdata UNUSED)
+{
+	n_fake_died++;
+}
+
 static const struct upstreams_callbacks fake_callbacks = {
     .usable = fake_usable_cb,
     .verified = fake_verified_cb,
+    .died = fake_died_cb,
 };
 
 static inline UNUSED struct config fake_config(void)
@@ -71,8 +77,9 @@ static inline UNUSED struct config fake_config(void)
 	return (struct config){
 	    .health = {.enabled = true,
 	               .interval_us = 10 * US_PER_S,
+	               .quick_us = 2 * US_PER_S,
 	               .suspect_us = US_PER_S,
-	               .timeout_us = 2 * US_PER_S,
+	               .timeout_us = US_PER_S,
 	               .rise = 1},
 	    .connect = {.hedge_us = 100 * US_PER_MS,
 	                .budget_us = US_PER_S,

@@ -102,7 +102,7 @@ static void test_defaults(void)
 	      c->health.token_file == NULL);
 	CHECK_EQ_INT(c->health.interval_us, 10 * US_PER_S);
 	CHECK_EQ_INT(c->health.suspect_us, US_PER_S);
-	CHECK_EQ_INT(c->health.timeout_us, 2 * US_PER_S);
+	CHECK_EQ_INT(c->health.timeout_us, US_PER_S);
 	CHECK_EQ_INT(c->health.rise, 2);
 	CHECK_EQ_INT(c->connect.hedge_us, 250 * US_PER_MS);
 	CHECK_EQ_INT(c->connect.budget_us, 3 * US_PER_S);

@@ -118,6 +118,14 @@ static void test_crowd(void)
 	}
 }
 
+/* Those of a dead upstream go whatever their turn is and however busy they look. */
+static void test_dead(void)
+{
+	struct drain_facts facts = {.leaving_us = -1, .dead = true, .place = LAST};
+
+	CHECK_EQ_STR(drain_verdict_name(drain_judge(&facts, &drain, &limits)), "dead");
+}
+
 /* Without a spread all go at once; the longest times that can be configured do not overflow. */
 static void test_extremes(void)
 {
@@ -140,6 +148,7 @@ int main(void)
 {
 	test_verdicts();
 	test_crowd();
+	test_dead();
 	test_extremes();
 	return check_result();
 }

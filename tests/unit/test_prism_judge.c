@@ -3,7 +3,7 @@
  * What a row of evidence makes of an upstream. A letter a piece of evidence, one second apart, and
  * a letter for the state behind each:
  *   probes       R 200  A 401  B 429  N 500  D refused  S silent  X wrong certificate  K broken
- *                T bare connection
+ *                T bare connection  U no connection  L late, while clients are sent something
  *   connections  f failed  w slow  s silent  c cut  a answered
  *   states       ? unknown  v unverified  R A B N D  H hung  X untrusted
  * A '.' lets ten seconds pass and has '.' for its state.
@@ -16,10 +16,11 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 
-static const char evidence_letters[] = "RABNDSXKTfwsca";
+static const char evidence_letters[] = "RABNDSXKTULfwsca";
 static const char state_letters[JUDGE_N_STATES + 1] = "?vRABNDHX";
 static const struct judge_rules rules = {
-    .rise = 2, .interval_us = 10 * US_PER_S, .suspect_us = US_PER_S};
+    .rise = 2, .interval_us = 10 * US_PER_S, .quick_us = 2 * US_PER_S, .suspect_us = US_PER_S};
+static const struct judge_place alone = {0}, others = {.others_serve = true};
 
 static enum judge_evidence evidence_of(char letter)
 {
@@ -33,7 +34,7 @@ static enum judge_evidence evidence_of(char letter)
 /* The pause where no other one serves, without its spread, a fifth. */
 static int64_t alone_us(const struct judge *j, const struct judge_rules *by)
 {
-	struct judge_pause pause = judge_pause(j, by, false);
+	struct judge_pause pause = judge_pause(j, by, alone);
 
 	CHECK_EQ_INT(pause.spread_us, pause.least_us / 5);
 	return pause.least_us;
@@ -89,8 +90,10 @@ static void test_stories(void)
 	    {false, 2, "f", "D"},
 	    {false, 2, "s", "H"},
 	    /* What needs a row needs one at the start too; what answered stays usable. */
-	    {false, 2, "SS", "?H"},
-	    {false, 2, "SR", "?R"},
+	    {false, 2, "S", "H"},
+	    {false, 2, "SRR", "HHR"},
+	    {false, 2, "U", "D"},
+	    {false, 2, "L", "B"},
 	    {false, 2, "KK", "?D"},
 	    {false, 2, "ww", "?D"},
 	    {false, 2, "cc", "?D"},
@@ -102,14 +105,19 @@ static void test_stories(void)
 	    {false, 2, "Rf", "RD"},
 	    {false, 2, "Rs", "RH"},
 	    {false, 2, "RX", "RX"},
+	    {false, 2, "RS", "RH"},
+	    {false, 2, "RU", "RD"},
+	    {false, 2, "RSa", "RHH"},
 	    /* Down: the second probe in a row, whatever clients see meanwhile. */
-	    {false, 2, "RSRS", "RRRR"},
-	    {false, 2, "RSS", "RRH"},
-	    {false, 2, "RSaS", "RRRH"},
 	    {false, 2, "RKRK", "RRRR"},
 	    {false, 2, "RKK", "RRD"},
-	    {false, 2, "RSK", "RRD"},
+	    {false, 2, "RKaK", "RRRD"},
 	    {false, 2, "RKS", "RRH"},
+	    /* Overloaded, and back: a row, as among all good answers. */
+	    {false, 2, "RLRL", "RRRR"},
+	    {false, 2, "RLLRR", "RRBBR"},
+	    {false, 2, "RSLLRR", "RHHBBR"},
+	    {false, 2, "RULL", "RDDB"},
 	    /* Down: the second connection in a row, whatever kept probe connections say meanwhile. */
 	    {false, 2, "Rww", "RRD"},
 	    {false, 2, "Rcc", "RRD"},
@@ -128,7 +136,7 @@ static void test_stories(void)
 	    {false, 20, "RDRRRRRRRRRRRRRRRRRRRRR", "RDDDDDDDDDDDDDDDDDDDDRR"},
 	    {false, 2, "RDRDRR", "RDDDDR"},
 	    {false, 2, "RDRfRR", "RDDDDR"},
-	    {false, 2, "RDRSRR", "RDDDDR"},
+	    {false, 2, "RDRSRR", "RDDHHR"},
 	    {false, 2, "RDRwRR", "RDDDDR"},
 	    {false, 2, "RDRcRR", "RDDDDR"},
 	    {false, 2, "RNRR", "RNNR"},
@@ -153,7 +161,7 @@ static void test_stories(void)
 	    {false, 2, "RAB", "RRA"},
 	    {false, 2, "RBA", "RRA"},
 	    {false, 2, "RARARA", "RRRRRR"},
-	    {false, 2, "RASAA", "RRRRA"},
+	    {false, 2, "RASAA", "RRHHA"},
 	    {false, 2, "ARR", "AAR"},
 	    {false, 2, "BRR", "BBR"},
 	    {false, 2, "BAR", "BBA"},
@@ -163,16 +171,16 @@ static void test_stories(void)
 
 	    /* Among the bad: the latest that is conclusive. */
 	    {false, 2, "DNDN", "DNDN"},
-	    {false, 2, "DSS", "DDH"},
+	    {false, 2, "DSS", "DHH"},
 	    {false, 2, "Ds", "DH"},
 	    {false, 2, "sf", "HD"},
 	    {false, 2, "sD", "HD"},
 	    {false, 2, "sN", "HN"},
 	    {false, 2, "sKK", "HHD"},
 	    {false, 2, "swwcc", "HHHHH"},
-	    {false, 2, "NSS", "NNH"},
-	    {false, 2, "NSNS", "NNNN"},
-	    {false, 2, "DSDS", "DDDD"},
+	    {false, 2, "NSS", "NHH"},
+	    {false, 2, "NSNS", "NHNH"},
+	    {false, 2, "DSDS", "DHDH"},
 	    {false, 2, "Nww", "NND"},
 
 	    /* Untrusted: only verified answers lead out, and in a row. */
@@ -239,7 +247,7 @@ static void test_interval(void)
 	} cases[] = {
 	    {false, "", 1},     {true, "", 1},      {false, "R", 10},    {false, "A", 10},
 	    {false, "B", 10},   {false, "RD", 1},   {false, "N", 1},     {false, "X", 1},
-	    {false, "RS", 1},   {false, "RSR", 10}, {false, "Rw", 1},    {false, "Rwa", 1},
+	    {false, "RS", 1},   {false, "RSR", 1},  {false, "Rw", 1},    {false, "Rwa", 1},
 	    {false, "Rc", 1},   {false, "RcR", 10}, {false, "RA", 1},    {false, "RAA", 10},
 	    {false, "RAR", 10}, {false, "Ra", 10},  {false, "RDRR", 10}, {false, "RDR", 1},
 	};
@@ -309,7 +317,7 @@ static void test_missed(void)
 	for (now = 0; now < 360; now++)
 		(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, now);
 	judge_miss(&j);
-	CHECK_EQ_INT(judge_pause(&j, &rules, true).least_us, 10 * US_PER_S);
+	CHECK_EQ_INT(judge_pause(&j, &rules, others).least_us, 10 * US_PER_S);
 	for (unsigned n = JUDGE_QUICK + 2; n < JUDGE_PATIENCE; n++) {
 		CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
 		(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, now++);
@@ -321,7 +329,7 @@ static void test_missed(void)
 	judge_init(&j, false, 0);
 	(void) judge_fold(&j, &rules, JUDGE_PROBE_DOWN, NULL, 0);
 	judge_miss(&j);
-	CHECK_EQ_INT(judge_pause(&j, &rules, true).spread_us, 200 * US_PER_MS);
+	CHECK_EQ_INT(judge_pause(&j, &rules, others).spread_us, 200 * US_PER_MS);
 }
 
 /* The reason is that of the state, and the latest one. */
@@ -334,6 +342,7 @@ static void test_reason(void)
 	CHECK_EQ_STR(j.reason, "not probed yet");
 	judge_fold(&j, &rules, JUDGE_PROBE_SILENT, "no answer in time", 1);
 	CHECK_EQ_STR(j.reason, "no answer in time");
+	judge_init(&j, false, 0);
 	judge_fold(&j, &rules, JUDGE_PROBE_READY, "readyz 200", 2);
 	CHECK_EQ_STR(j.reason, "readyz 200");
 	judge_fold(&j, &rules, JUDGE_CONNECT_SLOW, NULL, 3);
@@ -421,6 +430,38 @@ static void test_any_row(void)
 	}
 }
 
+/* One that carries connections is asked quickly while it is good, and what it sends to clients may
+ * take the place of a probe; in doubt neither matters. */
+static void test_carries(void)
+{
+	static const struct judge_rules slow_quick = {
+	    .rise = 2, .interval_us = US_PER_S, .quick_us = 2 * US_PER_S, .suspect_us = US_PER_S};
+	static const struct judge_place place = {.others_serve = true, .carries = true};
+	static const struct {
+		const char *evidence;
+		int64_t least_us, most_us, heard_us;
+	} cases[] = {
+	    {"R", 2000000, 2200000, 2000000}, {"A", 2000000, 2200000, 2000000},
+	    {"B", 2000000, 2200000, 2000000}, {"RK", 1000000, 1200000, 0},
+	    {"RN", 1000000, 1200000, 0},      {"RNNNN", 10000000, 12000000, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct judge_pause pause;
+		struct judge j;
+
+		judge_init(&j, false, 0);
+		for (const char *p = cases[i].evidence; *p != '\0'; p++)
+			(void) judge_fold(&j, &rules, evidence_of(*p), NULL, 0);
+		pause = judge_pause(&j, &rules, place);
+		CHECK_EQ_INT(pause.least_us, cases[i].least_us);
+		CHECK_EQ_INT(pause.least_us + pause.spread_us, cases[i].most_us);
+		CHECK_EQ_INT(pause.heard_us, cases[i].heard_us);
+		pause = judge_pause(&j, &slow_quick, place);
+		CHECK_EQ_INT(pause.least_us, US_PER_S);
+	}
+}
+
 /* Where others serve: soon once, then at any time, then seldom; and at once again when
  * something stirs, or when no other one serves any more. */
 static void test_others_serve(void)
@@ -436,18 +477,18 @@ static void test_others_serve(void)
 
 		judge_init(&j, false, 0);
 		(void) judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, 0);
-		CHECK_EQ_INT(judge_pause(&j, &rules, true).least_us, 10 * US_PER_S);
+		CHECK_EQ_INT(judge_pause(&j, &rules, others).least_us, 10 * US_PER_S);
 		if (evidence[i] == 'S')
 			(void) judge_fold(&j, &rules, JUDGE_SILENT, NULL, 0);
 		for (size_t n = 0; n < ARRAY_SIZE(want); n++) {
 			(void) judge_fold(&j, &rules, evidence_of(evidence[i]), NULL, (int64_t) n);
-			pause = judge_pause(&j, &rules, true);
+			pause = judge_pause(&j, &rules, others);
 			CHECK_EQ_INT(pause.least_us, want[n].least_s * US_PER_S);
 			CHECK_EQ_INT((pause.least_us + pause.spread_us) / US_PER_S, want[n].most_s);
 			CHECK_EQ_INT(alone_us(&j, &rules), US_PER_S);
 		}
 		(void) judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, 9);
-		CHECK_EQ_INT(judge_pause(&j, &rules, true).least_us, US_PER_S);
+		CHECK_EQ_INT(judge_pause(&j, &rules, others).least_us, US_PER_S);
 	}
 }
 
@@ -458,6 +499,7 @@ int main(void)
 	test_interval();
 	test_patience();
 	test_others_serve();
+	test_carries();
 	test_missed();
 	test_reason();
 	test_words();

@@ -118,7 +118,8 @@ static void test_verdicts(void)
 	     "name 'stranger'"},
 	    {"/200", "kubernetes", ca_file, closed_port, "down", "connection refused"},
 	    {"/200", "kubernetes", ca_file, silent_port, "silent", "no answer in time"},
-	    {"/200", "kubernetes", ca_file, full_port, "down", "no answer to a connection attempt"},
+	    {"/200", "kubernetes", ca_file, full_port, "unreached",
+	     "no answer to a connection attempt"},
 	    {"/200", "kubernetes", ca_file, server.port + 1, "broken", NULL}, /* not TLS */
 	};
 
@@ -293,6 +294,40 @@ static void test_kept_and_hung(void)
 	prober_free(prober);
 }
 
+/* A kept connection that hangs does not speak for the server: half a timeout later it is asked on
+ * another one, which is kept from then on. */
+static void test_second_request(void)
+{
+	struct settings settings = settings_for("/connection");
+	struct prober *prober = prober_new(ev, &settings, on_verdict, answers);
+	struct endpoint endpoint = at("127.0.0.1", server.port);
+	unsigned first, again, request;
+	int64_t start_us;
+
+	settings.timeout_ms = 1000;
+	probe_connection(prober, &endpoint, &first, &request);
+	CHECK_EQ_INT(request, 1);
+	start_us = mono_now_us();
+	n_answers = 0;
+	(void) strcpy(path, "/hang");
+	prober_probe(prober, 7, &endpoint);
+	(void) strcpy(path, "/connection");
+	wait_answers(1);
+	CHECK(mono_now_us() - start_us >= 500 * US_PER_MS);
+	CHECK_EQ_INT(sscanf(answers[0].reason, "readyz 500: c%u-r%u failed", &again, &request), 2);
+	CHECK(again != first && request == 1);
+	first = again;
+	probe_connection(prober, &endpoint, &again, &request);
+	CHECK(again == first && request == 2);
+	/* The verdict of silence waits for both. */
+	(void) strcpy(path, "/hang");
+	start_us = mono_now_us();
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].verdict, "silent");
+	CHECK(mono_now_us() - start_us >= 1450 * US_PER_MS);
+	prober_free(prober);
+}
+
 /* --- several at a time ------------------------------------------------------------------------ */
 
 static void test_several(void)
@@ -401,7 +436,7 @@ static void test_tcp_only(void)
 	    {at("127.0.0.1", silent_port), "connected", "TCP connection made"},
 	    {at("127.0.0.1", closed_port), "down", "Connection refused"},
 	    {at("::1", closed_port), "down", "Connection refused"},
-	    {at("127.0.0.1", full_port), "down", "no answer to a connection attempt"},
+	    {at("127.0.0.1", full_port), "unreached", "no answer to a connection attempt"},
 	    {at("255.255.255.255", 1), "down", "Network is unreachable"},
 	};
 
@@ -462,6 +497,7 @@ int main(void)
 	test_measured();
 	test_kept_but_closed();
 	test_kept_and_hung();
+	test_second_request();
 	test_several();
 	test_too_many();
 	test_too_many_targets();

@@ -11,7 +11,9 @@
 #include "tests/unit/turn.h"
 
 #define INTERVAL_MS 200
+#define QUICK_MS 100
 #define SUSPECT_MS 50
+#define TIMEOUT_MS 100
 
 static struct ev_loop *ev;
 static struct config config;
@@ -29,9 +31,20 @@ static void begin(void)
 {
 	config = fake_config();
 	config.health.interval_us = INTERVAL_MS * US_PER_MS;
+	config.health.quick_us = QUICK_MS * US_PER_MS;
 	config.health.suspect_us = SUSPECT_MS * US_PER_MS;
+	config.health.timeout_us = TIMEOUT_MS * US_PER_MS;
 	n_fake_probes = 0;
-	n_fake_forgotten = n_fake_usable = n_fake_unusable = n_fake_verified = 0;
+	n_fake_forgotten = n_fake_usable = n_fake_unusable = n_fake_verified = n_fake_died = 0;
+	CHECK_EQ_INT(upstreams_new(ev, &config, &fake_callbacks, NULL, &set), 0);
+}
+
+/* With one interval that is another one. */
+static void begin_with_interval(int64_t interval_us)
+{
+	begin();
+	upstreams_free(set);
+	config.health.interval_us = interval_us;
 	CHECK_EQ_INT(upstreams_new(ev, &config, &fake_callbacks, NULL, &set), 0);
 }
 
@@ -144,7 +157,7 @@ static void test_held_ones_stay(void)
 	set_list("0 1");
 	zero = at(0);
 	zero->judge.state = JUDGE_READY;
-	upstreams_take(zero);
+	upstreams_take(set, zero);
 	CHECK_EQ_INT(upstreams_order(set, order), 2);
 	CHECK_EQ_INT(at(0)->refs, 1);
 	CHECK_EQ_INT(at(1)->refs, 1);
@@ -184,7 +197,7 @@ static void test_too_many(void)
 			};
 		upstreams_set_list(set, &list);
 		for (unsigned i = 0; round < 2 && i < ENDPOINTS_MAX; i++)
-			upstreams_take(at(round * ENDPOINTS_MAX + i));
+			upstreams_take(set, at(round * ENDPOINTS_MAX + i));
 	}
 	/* Those that carry something fill the table: the new ones have to wait. */
 	CHECK_EQ_INT(upstreams_n(set), BALANCE_MAX);
@@ -250,7 +263,7 @@ static void test_leaving(void)
 	/* Bad ones are left, and removed ones. */
 	answer(0, JUDGE_PROBE_NOT_READY);
 	CHECK(at(0)->leaving_since_us <= mono_now_us());
-	upstreams_take(at(0));
+	upstreams_take(set, at(0));
 	set_list("1");
 	CHECK(at(0)->leaving_since_us <= mono_now_us());
 	/* As long as the better one is there. */
@@ -259,6 +272,154 @@ static void test_leaving(void)
 	CHECK_EQ_INT(upstreams_drain(set, "10.0.0.1:6443", true), -ENOENT);
 	CHECK_EQ_INT(upstreams_drain(set, "10.9.9.9:6443", true), -ENOENT);
 	end();
+}
+
+/* --- who is dead -------------------------------------------------------------------------------
+ */
+
+/* n upstreams that are ready, each with a connection, and a probe of each under way for longer than
+ * half of the timeout. */
+static void begin_ready(const char *list, unsigned n)
+{
+	begin_with_interval(600 * US_PER_S);
+	set_list(list);
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 20 * US_PER_MS);
+	for (unsigned i = 0; i < n; i++) {
+		upstreams_take(set, at(i));
+		answer(i, JUDGE_PROBE_READY);
+	}
+	turn_for(ev, (QUICK_MS + QUICK_MS / 10 + 20) * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 2 * n);
+	turn_for(ev, (TIMEOUT_MS / 2 + 10) * US_PER_MS);
+}
+
+static void end_ready(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		upstreams_release(set, at(i));
+	end();
+}
+
+/* Dead is who does not answer while another one does; until it answers again. */
+static void test_dead(void)
+{
+	static const enum judge_evidence unanswered[] = {JUDGE_PROBE_SILENT, JUDGE_PROBE_UNREACHED};
+
+	for (size_t i = 0; i < ARRAY_SIZE(unanswered); i++) {
+		begin_ready("0 1", 2);
+		answer(0, unanswered[i]);
+		CHECK(!at(0)->dead && n_fake_died == 0);
+		answer(1, JUDGE_PROBE_READY);
+		CHECK(at(0)->dead && !at(1)->dead);
+		CHECK_EQ_INT(n_fake_died, 1);
+		CHECK(at(0)->leaving_since_us <= mono_now_us());
+		turn_for(ev, (SUSPECT_MS * 6 / 5 + 20) * US_PER_MS);
+		answer(0, unanswered[i]);
+		CHECK(at(0)->dead);
+		CHECK_EQ_INT(n_fake_died, 1);
+		upstreams_doubt(set, at(0), mono_now_us());
+		turn_for(ev, (SUSPECT_MS * 6 / 5 + 20) * US_PER_MS);
+		answer(0, JUDGE_PROBE_NOT_READY);
+		CHECK(!at(0)->dead);
+		end_ready(2);
+	}
+}
+
+/* The others are asked at once whether it is this node that is cut off; what they sent to clients
+ * is an answer as well. */
+static void test_others_are_asked(void)
+{
+	begin_ready("0 1 2", 3);
+	answer(1, JUDGE_PROBE_READY);
+	answer(2, JUDGE_PROBE_READY);
+	answer(0, JUDGE_PROBE_SILENT);
+	CHECK(at(0)->dead);
+	end_ready(3);
+
+	begin_ready("0 1", 2);
+	upstreams_hear(at(1), mono_now_us());
+	answer(0, JUDGE_PROBE_SILENT);
+	CHECK(at(0)->dead);
+	end_ready(2);
+
+	/* What came before the second request does not count. */
+	begin();
+	set_list("0 1");
+	upstreams_set_checker(set, fake_checker);
+	turn_for(ev, 20 * US_PER_MS);
+	answer(1, JUDGE_PROBE_READY);
+	upstreams_take(set, at(0));
+	CHECK_EQ_INT(n_fake_probes, 2);
+	answer(0, JUDGE_PROBE_SILENT);
+	CHECK(!at(0)->dead);
+	turn_for(ev, 20 * US_PER_MS);
+	CHECK_EQ_INT(count_probes(1), 2);
+	upstreams_release(set, at(0));
+	end();
+}
+
+/* When none answers, the fault is here or shared. */
+static void test_all_look_hung(void)
+{
+	begin_ready("0 1 2", 3);
+	for (unsigned i = 0; i < 3; i++)
+		answer(i, JUDGE_PROBE_SILENT);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_EQ_INT(at(i)->judge.state, JUDGE_HUNG);
+		CHECK(!at(i)->dead && at(i)->leaving_since_us == MONO_NEVER);
+	}
+	CHECK_EQ_INT(n_fake_died, 0);
+	end_ready(3);
+}
+
+/* One that sends something to any client since it was asked is overloaded. */
+static void test_overloaded(void)
+{
+	begin_ready("0 1", 2);
+	for (int i = 0; i < 5; i++) {
+		upstreams_hear(at(0), mono_now_us());
+		answer(0, JUDGE_PROBE_SILENT);
+		answer(1, JUDGE_PROBE_READY);
+		CHECK(!at(0)->dead && at(0)->leaving_since_us == MONO_NEVER);
+		turn_for(ev, (QUICK_MS + 30) * US_PER_MS);
+	}
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY + 2);
+	CHECK_EQ_INT(n_fake_died, 0);
+	end_ready(2);
+}
+
+/* After one upstream's connections the next one's stay for a while. */
+static void test_next_death_waits(void)
+{
+	begin_ready("0 1 2", 3);
+	answer(0, JUDGE_PROBE_SILENT);
+	answer(1, JUDGE_PROBE_READY);
+	CHECK(at(0)->dead);
+	upstreams_hear(at(1), mono_now_us());
+	answer(2, JUDGE_PROBE_SILENT);
+	CHECK_EQ_INT(at(2)->judge.state, JUDGE_HUNG);
+	CHECK(!at(2)->dead);
+	CHECK_EQ_INT(n_fake_died, 1);
+	end_ready(3);
+}
+
+/* This machine stood still while the probe was under way: it is sent again, once. */
+static void test_late_verdict(void)
+{
+	begin_ready("0 1", 2);
+	turn_for(ev, 700 * US_PER_MS);
+	upstreams_hear(at(1), mono_now_us());
+	answer(0, JUDGE_PROBE_SILENT);
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY);
+	turn_for(ev, 20 * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 3);
+	turn_for(ev, 700 * US_PER_MS);
+	upstreams_hear(at(1), mono_now_us());
+	answer(0, JUDGE_PROBE_SILENT);
+	CHECK_EQ_INT(at(0)->judge.state, JUDGE_HUNG);
+	CHECK(at(0)->dead);
+	end_ready(2);
 }
 
 static void test_connect_times(void)
@@ -319,6 +480,69 @@ static void test_steady_pace(void)
 		CHECK_EQ_INT(at(i)->counts.probes, count_probes(i));
 	}
 	end();
+}
+
+/* One that carries connections is asked quickly, from the first one on, and no longer than until
+ * the last has ended. */
+static void test_quick_pace(void)
+{
+	begin();
+	set_list("0 1");
+	upstreams_set_checker(set, fake_checker);
+	answer_all_for(JUDGE_PROBE_READY, 20 * US_PER_MS);
+	upstreams_take(set, at(0));
+	upstreams_take(set, at(0));
+	answer_all_for(JUDGE_PROBE_READY, 1500 * US_PER_MS);
+	expect_pace(0, QUICK_MS - 1, QUICK_MS * 11 / 10 + 15);
+	expect_pace(1, INTERVAL_MS - 1, INTERVAL_MS * 6 / 5 + 15);
+	upstreams_release(set, at(0));
+	upstreams_release(set, at(0));
+	answer_all_for(JUDGE_PROBE_READY, (QUICK_MS + 20) * US_PER_MS);
+	n_fake_probes = 0;
+	answer_all_for(JUDGE_PROBE_READY, 1500 * US_PER_MS);
+	expect_pace(0, INTERVAL_MS - 1, INTERVAL_MS * 6 / 5 + 15);
+	end();
+}
+
+/* While it sends something to clients it is asked each interval, and soon when it falls silent. */
+static void test_heard_pace(void)
+{
+	int64_t end_us;
+	size_t heard;
+
+	begin_with_interval(500 * US_PER_MS);
+	set_list("0");
+	upstreams_set_checker(set, fake_checker);
+	upstreams_take(set, at(0));
+	end_us = mono_now_us() + 2500 * US_PER_MS;
+	while (mono_now_us() < end_us) {
+		upstreams_hear(at(0), mono_now_us());
+		answer_all_for(JUDGE_PROBE_READY, 5 * US_PER_MS);
+	}
+	expect_pace(0, 399, 515);
+	heard = n_fake_probes;
+	turn_for(ev, (QUICK_MS + 30) * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, heard + 1);
+	upstreams_release(set, at(0));
+	end();
+}
+
+/* A client that waits brings the probe forward; not when another one was answered meanwhile. */
+static void test_doubt(void)
+{
+	int64_t since_us;
+
+	begin_ready("0", 1);
+	since_us = mono_now_us();
+	answer(0, JUDGE_PROBE_READY);
+	upstreams_hear(at(0), mono_now_us() + 1);
+	upstreams_doubt(set, at(0), since_us);
+	turn_for(ev, 10 * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 2);
+	upstreams_doubt(set, at(0), mono_now_us());
+	turn_for(ev, 10 * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 3);
+	end_ready(1);
 }
 
 static void test_suspect_pace(void)
@@ -383,12 +607,7 @@ static void test_clients_hasten(void)
 	int64_t end_us;
 	size_t answered;
 
-	begin();
-	config.health.interval_us = 600 * US_PER_S;
-	end();
-	config.health.interval_us = 600 * US_PER_S;
-	CHECK_EQ_INT(upstreams_new(ev, &config, &fake_callbacks, NULL, &set), 0);
-	n_fake_probes = 0;
+	begin_with_interval(600 * US_PER_S);
 	set_list("0");
 	upstreams_set_checker(set, fake_checker);
 	answer_all_for(JUDGE_PROBE_READY, 100 * US_PER_MS);
@@ -487,7 +706,7 @@ static void test_who_is_probed(void)
 	upstreams_set_checker(set, fake_checker);
 	turn_for(ev, 20 * US_PER_MS);
 	zero = at(0);
-	upstreams_take(zero);
+	upstreams_take(set, zero);
 	set_list("1");
 	/* Its kept connection can go, and nobody asks any more; the answer that comes is nobody's. */
 	CHECK_EQ_INT(n_fake_forgotten, 1);
@@ -526,10 +745,10 @@ static void test_restored(void)
 	restore(2, JUDGE_READY, false);
 	CHECK_EQ_INT(upstreams_n(set), 3);
 	/* Before the first list a connection comes over, and ends: the others wait for theirs. */
-	upstreams_take(at(0));
+	upstreams_take(set, at(0));
 	upstreams_release(set, at(0));
 	CHECK_EQ_INT(upstreams_n(set), 3);
-	upstreams_take(at(2));
+	upstreams_take(set, at(2));
 	/* A list may name what is discovered only: it was verified before. */
 	set_list("0d 1 3");
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY);
@@ -571,8 +790,17 @@ int main(void)
 	    test_too_many,
 	    test_usable,
 	    test_leaving,
+	    test_dead,
+	    test_others_are_asked,
+	    test_all_look_hung,
+	    test_overloaded,
+	    test_next_death_waits,
+	    test_late_verdict,
 	    test_connect_times,
 	    test_steady_pace,
+	    test_quick_pace,
+	    test_heard_pace,
+	    test_doubt,
 	    test_suspect_pace,
 	    test_last_one_falls,
 	    test_clients_hasten,

@@ -39,7 +39,7 @@ static double interval_s(const struct judge_rules *rules)
 
 	judge_init(&ready, false, 0);
 	judge_restore(&ready, JUDGE_READY, 0, "");
-	pause = judge_pause(&ready, rules, true);
+	pause = judge_pause(&ready, rules, (struct judge_place){.others_serve = true});
 	return seconds(pause.least_us) + seconds(pause.spread_us) / 2;
 }
 
@@ -176,6 +176,7 @@ int main(int argc, char **argv)
 	config_set_defaults(&config);
 	o.rules = (struct judge_rules){.rise = config.health.rise,
 	                               .interval_us = config.health.interval_us,
+	                               .quick_us = config.health.quick_us,
 	                               .suspect_us = config.health.suspect_us};
 	if (argc == 2 && strcmp(argv[1], "table") == 0) {
 		print_table(&config, &o.rules);

@@ -52,7 +52,8 @@ static int64_t pause_us(const struct model *m, struct node *n, size_t which)
 	for (size_t i = 0; i < m->o->servers; i++)
 		others = others || (i != which && is_good(n->upstreams[i].judge.state));
 	return probing_draw_us(
-	    &n->random, judge_pause(&n->upstreams[which].judge, &m->o->rules, others && !m->o->hurry));
+	    &n->random, judge_pause(&n->upstreams[which].judge, &m->o->rules,
+	                            (struct judge_place){.others_serve = others && !m->o->hurry}));
 }
 
 static enum judge_evidence answer_of(const struct model *m, size_t which, int64_t now)

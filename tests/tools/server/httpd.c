@@ -25,6 +25,8 @@ static void answer(struct link *link, unsigned status, const char *body)
 
 static void answer_readyz(struct link *link, unsigned status)
 {
+	if (status == 0)
+		return;
 	if (status == 200)
 		answer(link, status, "ok");
 	else if (status == 500)

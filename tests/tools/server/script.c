@@ -47,7 +47,7 @@ static void apply(struct script *script, const char *word)
 		script->readyz = (unsigned) strtoul(word + strlen(readyz), NULL, 10);
 	else
 		r = -EINVAL;
-	if (r < 0 || script->readyz < 100 || script->readyz > 599) {
+	if (r < 0 || (script->readyz != 0 && (script->readyz < 100 || script->readyz > 599))) {
 		(void) fprintf(stderr, "oddserver: %s: '%s'\n", script->control_file, word);
 		exit(2);
 	}

@@ -22,7 +22,7 @@ enum script_mode {
 
 struct script {
 	enum script_mode mode;
-	unsigned readyz;          /* the status of /readyz */
+	unsigned readyz;          /* the status of /readyz; 0: it is not answered */
 	const char *control_file; /* NULL: none */
 	const char *record_dir;   /* what each connection received goes here; NULL: nowhere */
 	const char *body;         /* of every other path */
