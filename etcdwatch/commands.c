@@ -208,7 +208,7 @@ static const struct control_command table[] = {
      "Send it a message now; answered when it has."},
     {"etcd record status", false, record_fn, "",
      "How far the record of this node reaches, and what it has lost."},
-    {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local]",
+    {"etcd snapshot list", false, listcommand_fn, "[JOB] [--local | --others]",
      "The snapshots of this node and in the targets, oldest first."},
     {"etcd snapshot save", true, savecommand_fn, "[JOB] [--plain] [--progress]",
      "Take one now; answered when it is proven."},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `etcd snapshot list [JOB] [--local]`: what is here and what the targets hold, one row a snapshot;
- * and what each other node has that is newest (others.h). Etcd is asked first, then the targets.
+ * `etcd snapshot list [JOB] [--local | --others]`: what is here and what the targets hold, one row
+ * a snapshot; and what each other node has that is newest (others.h). Etcd is asked first, then the
+ * targets; with --others etcd alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct list {
 	char *unknown[CONFIG_JOBS_MAX];                 /* why they say nothing; or NULL */
 	struct asked asked[CONFIG_JOBS_MAX];
 	size_t n_asking;
+	bool only_others;
 	struct looks *looks;
 };
 
@@ -127,6 +129,27 @@ static void reply_others(const struct list *l, size_t at, const struct looks_ite
 		                                            "etcd", "error", jsonval_text(l->unknown[at])));
 }
 
+/* As they were known last, be it that etcd does not answer now. */
+static void reply_known(const struct list *l, size_t at)
+{
+	struct job *job = l->jobs[at];
+	const char *name = job_config(job)->name, *why = l->unknown[at];
+	const struct others *others = job_others(job);
+
+	for (size_t i = 0; i < others->n; i++) {
+		json_t *json =
+		    report_other_json(name, &others->items[i], wall_now_us() / US_PER_S, json_array());
+
+		(void) json_object_set_new(json, "as_of", report_moment_json(others->read_s));
+		control_reply(l->command.request, json);
+	}
+	if (job_config(job)->taker != CONFIG_TAKER_ELECTED)
+		why = "with 'taker: every-node' etcd has no record of who took which";
+	if (why != NULL)
+		control_reply(l->command.request, json_pack("{s:s, s:s, s:o}", "job", name, "target",
+		                                            "etcd", "error", jsonval_text(why)));
+}
+
 static void reply_job(struct control_request *request, struct job *job, const struct trust *trust,
                       const struct looks_item *items, size_t n)
 {
@@ -211,32 +234,46 @@ static void others_cb(const struct others *others, const char *reason, void *use
 	l->asking[asked->at] = NULL;
 	l->others[asked->at] = *others;
 	l->unknown[asked->at] = reason[0] != '\0' ? xstrdup(reason) : NULL;
-	if (--l->n_asking == 0)
+	if (--l->n_asking > 0)
+		return;
+	if (!l->only_others) {
 		look(l);
+		return;
+	}
+	for (size_t i = 0; i < l->n_jobs; i++)
+		reply_known(l, i);
+	control_ok(l->command.request);
+	free_list(l);
 }
 
 void listcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	struct commands *c = userdata;
 	const char *name = NULL;
-	bool only_local = false;
+	bool only_local = false, only_others = false, is_wrong = false;
 	struct list *l;
 
 	for (int i = 0; i < argc; i++) {
 		if (strcmp(argv[i], "--local") == 0) {
 			only_local = true;
+		} else if (strcmp(argv[i], "--others") == 0) {
+			only_others = true;
 		} else if (name == NULL && argv[i][0] != '-') {
 			name = argv[i];
 		} else {
-			control_fail(request, CONTROL_USAGE, "etcd snapshot list [JOB] [--local]");
-			return;
+			is_wrong = true;
 		}
+	}
+	if (is_wrong || (only_local && only_others)) {
+		control_fail(request, CONTROL_USAGE, "etcd snapshot list [JOB] [--local | --others]");
+		return;
 	}
 	l = NEW0(struct list);
 	if (!command_begin(c, &l->command, request, give_up)) {
 		free(l);
 		return;
 	}
+	l->only_others = only_others;
 	l->n_jobs = commands_jobs(request, commands_daemon(c), name, l->jobs);
 	for (size_t i = 0; i < l->n_jobs && !only_local; i++) {
 		l->asked[i] = (struct asked){.list = l, .at = i};

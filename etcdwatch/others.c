@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/mono.h"
 #include "etcd/etcd.h"
 
 /* --- pure --------------------------------------------------------------------------------------
@@ -57,6 +58,15 @@ void others_add_done(struct others *o, const char *self, const char *value, size
 	add(o, self, &one);
 }
 
+struct others others_of_done(const char *self, const struct etcd_range_result *done, int64_t now_s)
+{
+	struct others o = {.read_s = now_s};
+
+	for (size_t i = 0; i < done->n_kvs; i++)
+		others_add_done(&o, self, done->kvs[i].value.data, done->kvs[i].value.len);
+	return o;
+}
+
 void others_add_entry(struct others *o, const char *self, const struct catalog_entry *e)
 {
 	struct others_one one = {
@@ -75,10 +85,9 @@ void others_add_entry(struct others *o, const char *self, const struct catalog_e
  */
 
 struct others_request {
-	const char *self;
+	struct job *job;
 	char *folder;
 	struct etcd_call *call;
-	struct others others;
 	others_done_fn done;
 	void *userdata;
 };
@@ -96,21 +105,24 @@ static void read_cb(const struct etcd_outcome *outcome, const struct etcd_range_
                     void *userdata)
 {
 	struct others_request *q = userdata;
+	struct others others = {0};
 
 	q->call = NULL;
-	for (size_t i = 0; outcome->r == 0 && i < result->n_kvs; i++)
-		others_add_done(&q->others, q->self, result->kvs[i].value.data, result->kvs[i].value.len);
-	q->done(&q->others, outcome->r < 0 ? outcome->text : "", q->userdata);
+	if (outcome->r == 0) {
+		others = others_of_done(job_env(q->job)->node_name, result, wall_now_us() / US_PER_S);
+		*job_others(q->job) = others;
+	}
+	q->done(&others, outcome->r < 0 ? outcome->text : "", q->userdata);
 	others_free(q);
 }
 
-struct others_request *others_ask(const struct job *job, others_done_fn done, void *userdata)
+struct others_request *others_ask(struct job *job, others_done_fn done, void *userdata)
 {
 	const struct job_env *env = job_env(job);
 	struct others_request *q = NEW0(struct others_request);
 	struct etcd_range range = {.prefix = true, .limit = OTHERS_READ_MAX};
 
-	q->self = env->node_name;
+	q->job = job;
 	q->folder = xasprintf("%setcdwatch/%s/done/", env->prefix, job_config(job)->name);
 	q->done = done;
 	q->userdata = userdata;

@@ -4,7 +4,8 @@
 /*
  * The newest snapshot of each other node, as far as is known here: by the keys in etcd that record
  * which node took the snapshot of a period (take/claim.h), and by the entries in the targets. Where
- * every node takes its own, etcd has no such keys.
+ * every node takes its own, etcd has no such keys. A job remembers what it read of the keys last,
+ * as a restore asks for it when etcd is stopped.
  */
 
 #include <jansson.h>
@@ -33,12 +34,15 @@ struct others_one {
 struct others {
 	struct others_one items[OTHERS_NODES_MAX];
 	size_t n;
+	int64_t read_s; /* wall clock: when etcd's keys were read; 0: never */
 };
 
 /* --- pure --- */
 
 /* The value of a key; what cannot be read is passed over. `self` is this node. */
 void others_add_done(struct others *others, const char *self, const char *value, size_t len);
+/* All keys. */
+struct others others_of_done(const char *self, const struct etcd_range_result *done, int64_t now_s);
 void others_add_entry(struct others *others, const char *self, const struct catalog_entry *entry);
 
 /* --- asking etcd --- */
@@ -49,5 +53,5 @@ struct others_request;
 typedef void (*others_done_fn)(const struct others *others, const char *reason, void *userdata);
 
 /* The handle is gone when `done` returns, which is called once, never from inside. */
-struct others_request *others_ask(const struct job *job, others_done_fn done, void *userdata);
+struct others_request *others_ask(struct job *job, others_done_fn done, void *userdata);
 void others_free(struct others_request *request); /* done is not called; NULL is fine */

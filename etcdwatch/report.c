@@ -12,7 +12,7 @@
 #include "base/mono.h"
 #include "etcdwatch/others.h"
 
-static json_t *moment_json(int64_t s)
+json_t *report_moment_json(int64_t s)
 {
 	char text[CIVIL_TEXT_MAX];
 
@@ -67,7 +67,7 @@ static json_t *target_json(const struct target_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "sent_of_bytes", count_json(r->sent.of_bytes));
 	(void) json_object_set_new(json, "sent_bytes_per_s", count_json(r->sent.bytes_per_s));
 	(void) json_object_set_new(json, "last", text_or_null(r->last_id));
-	(void) json_object_set_new(json, "last_at", moment_json(r->last_s));
+	(void) json_object_set_new(json, "last_at", report_moment_json(r->last_s));
 	(void) json_object_set_new(json, "last_age_s",
 	                           r->last_s > 0 ? json_integer(MAX(wall_now_s - r->last_s, 0))
 	                                         : json_null());
@@ -80,7 +80,7 @@ static json_t *target_json(const struct target_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "frozen", text_or_null(r->found->frozen));
 	(void) json_object_set_new(json, "error", text_or_null(r->error));
 	(void) json_object_set_new(json, "error_at",
-	                           r->error[0] != '\0' ? moment_json(r->error_s) : json_null());
+	                           r->error[0] != '\0' ? report_moment_json(r->error_s) : json_null());
 	(void) json_object_set_new(json, "stored", count_json(r->counts.stored));
 	(void) json_object_set_new(json, "pruned", count_json(r->counts.pruned));
 	(void) json_object_set_new(json, "failures", count_json(r->counts.failures));
@@ -103,9 +103,9 @@ json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "job", jsonval_text(r->job));
 	(void) json_object_set_new(json, "state", json_string(r->state));
 	(void) json_object_set_new(json, "taker", json_string(r->elected ? "elected" : "every-node"));
-	(void) json_object_set_new(json, "next_due", moment_json(r->next_due_s));
+	(void) json_object_set_new(json, "next_due", report_moment_json(r->next_due_s));
 	(void) json_object_set_new(json, "next_due_s", json_integer(r->next_due_s - wall_now_s));
-	(void) json_object_set_new(json, "period", moment_json(r->period_s));
+	(void) json_object_set_new(json, "period", report_moment_json(r->period_s));
 	(void) json_object_set_new(json, "period_done", json_boolean(r->period_done));
 	(void) json_object_set_new(json, "done_by", text_or_null(r->done_by));
 	put_last_good(json, r->last_good, wall_now_s);
@@ -115,7 +115,7 @@ json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 	(void) json_object_set_new(json, "waiting", count_json(r->n_waiting));
 	(void) json_object_set_new(json, "error", text_or_null(r->error));
 	(void) json_object_set_new(json, "error_at",
-	                           r->error[0] != '\0' ? moment_json(r->error_s) : json_null());
+	                           r->error[0] != '\0' ? report_moment_json(r->error_s) : json_null());
 	(void) json_object_set_new(json, "frozen", text_or_null(r->frozen));
 	(void) json_object_set_new(json, "taken_bytes", count_json(r->bytes));
 	(void) json_object_set_new(json, "taken_of_bytes", count_json(r->of_bytes));
@@ -131,7 +131,7 @@ json_t *report_other_json(const char *job, const struct others_one *one, int64_t
 {
 	json_t *json =
 	    json_pack("{s:o, s:o, s:o, s:o}", "job", jsonval_text(job), "node", jsonval_text(one->node),
-	              "newest", jsonval_text(one->id), "finished", moment_json(one->finished_s));
+	              "newest", jsonval_text(one->id), "finished", report_moment_json(one->finished_s));
 
 	(void) json_object_set_new(
 	    json, "age_s",

@@ -6,12 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonval.h"
+#include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 #include "cli/cli.h"
 #include "cli/common/worker.h"
 
 #define LIMIT_S "10"
 #define WORKER "etcdwatch-worker"
+/* etcdwatch asks etcd first, and answers as well where that does not. */
+#define DAEMON_TIMEOUT_US (10 * US_PER_S)
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -54,6 +59,32 @@ char *restoreelsewhere_sentence(const char *place, const json_t *entry)
 	                 text_of(entry, "finished"), taker, compared);
 }
 
+json_t *restoreelsewhere_known(const json_t *objects)
+{
+	json_t *newest = NULL, *known;
+	const char *reason = NULL;
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(objects, i, object)
+	{
+		const char *id = text_of(object, "newest");
+
+		reason = id[0] == '\0' ? text_of(object, "error") : reason;
+		if (id[0] == '\0' || (newest != NULL && strcmp(text_of(object, "finished"),
+		                                               text_of(newest, "finished")) <= 0))
+			continue;
+		json_decref(newest);
+		newest =
+		    json_pack("{s:o, s:s, s:s, s:I, s:s}", "node", jsonval_text(text_of(object, "node")),
+		              "id", id, "finished", text_of(object, "finished"), "revision",
+		              number_of(object, "revision"), "as_of", text_of(object, "as_of"));
+	}
+	known = json_pack("{s:o, s:o}", "newest", newest != NULL ? newest : json_null(), "reason",
+	                  jsonval_text(reason));
+	return known;
+}
+
 /* --- asking ----------------------------------------------------------------------------------- */
 
 /* The last line, to be given back; NULL: it did not end in time. */
@@ -93,13 +124,55 @@ static void look(const struct restoresource *source, const json_t *found, const 
 	json_decref(answer);
 }
 
-void restoreelsewhere_look(const struct restoresource *source, const json_t *found,
+/* Why there is no answer; to be freed. */
+static char *ask_daemon(const struct cli *cli, const char *job, json_t **ret_objects)
+{
+	const char *const words[] = {"etcd", "snapshot", "list", job, "--others"};
+	AUTO(free) char *path = xasprintf("%s/etcdwatch.sock", cli->runtime_dir);
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	int r;
+
+	if (job == NULL)
+		return xstrdup("etcdwatch knows the snapshots of its jobs alone");
+	r = client_ask(path, words, ARRAY_SIZE(words), DAEMON_TIMEOUT_US, &answer);
+	if (r < 0)
+		return xasprintf("etcdwatch does not answer on this node: %s", strerror(-r));
+	if (answer->error != NULL)
+		return xstrdup(answer->sentence);
+	*ret_objects = json_incref(answer->objects);
+	return NULL;
+}
+
+static void look_at_nodes(const struct cli *cli, const char *job, json_t *found,
+                          struct texts *ret_sentences)
+{
+	json_t *objects = NULL, *known;
+	const json_t *newest;
+	AUTO(free) char *why = ask_daemon(cli, job, &objects);
+
+	known = restoreelsewhere_known(objects);
+	if (why != NULL)
+		(void) json_object_set_new(known, "reason", jsonval_text(why));
+	newest = json_object_get(known, "newest");
+	if (json_is_object(newest) &&
+	    restoreelsewhere_is_newer(newest, json_object_get(found, "entry")))
+		texts_add(ret_sentences,
+		          "a newer one is known: node %s took %s, revision %lld, of %s: restore it there, "
+		          "or copy the file here",
+		          text_of(newest, "node"), text_of(newest, "id"),
+		          (long long) number_of(newest, "revision"), text_of(newest, "finished"));
+	(void) json_object_set_new(found, "elsewhere", known);
+	json_decref(objects);
+}
+
+void restoreelsewhere_look(const struct cli *cli, const struct restoresource *source, json_t *found,
                            struct texts *ret_sentences)
 {
 	const json_t *entry = json_object_get(found, "entry");
 
 	if (strcmp(source->name, "latest") != 0 || !json_is_object(entry))
 		return;
+	look_at_nodes(cli, source->job, found, ret_sentences);
 	for (size_t i = 0; i < source->n_places; i++)
 		look(source, entry, source->places[i].name, &source->places[i].words, ret_sentences);
 }

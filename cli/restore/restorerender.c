@@ -84,6 +84,31 @@ static void print_signature(FILE *out, const char *verdict, const char *key)
 	(void) fputc('\n', out);
 }
 
+static void print_elsewhere(FILE *out, const json_t *elsewhere)
+{
+	const json_t *newest = json_object_get(elsewhere, "newest");
+	const char *reason = text_of(elsewhere, "reason");
+
+	if (elsewhere == NULL)
+		return;
+	label(out, "elsewhere");
+	if (json_is_object(newest)) {
+		(void) fputs("newest known: ", out);
+		table_print_safe(out, text_of(newest, "node"));
+		(void) fputs(", ", out);
+		table_print_safe(out, text_of(newest, "id"));
+		(void) fprintf(out, ", %s", text_of(newest, "finished"));
+	}
+	if (json_is_object(newest) && reason[0] != '\0')
+		(void) fprintf(out, " (read from etcd at %s; now: ", text_of(newest, "as_of"));
+	else if (reason[0] != '\0')
+		(void) fputs("not compared: ", out);
+	else if (!json_is_object(newest))
+		(void) fputs("no snapshot of another node is known", out);
+	table_print_safe(out, reason);
+	(void) fputs(json_is_object(newest) && reason[0] != '\0' ? ")\n" : "\n", out);
+}
+
 static void print_source(FILE *out, const json_t *source, int64_t now_s)
 {
 	const json_t *entry = json_object_get(source, "entry");
@@ -96,6 +121,7 @@ static void print_source(FILE *out, const json_t *source, int64_t now_s)
 		label(out, "signed");
 		print_signature(out, text_of(source, "signed"), text_of(entry, "key"));
 	}
+	print_elsewhere(out, json_object_get(source, "elsewhere"));
 	label(out, "content");
 	(void) fprintf(out, "revision %lld, ", number_of(source, "revision"));
 	if (is_proven)

@@ -15,6 +15,7 @@ void restoresource_fini(struct restoresource *source)
 {
 	free(source->name);
 	free(source->target);
+	free(source->job);
 	free(source->tool);
 	free(source->record);
 	texts_fini(&source->find);
@@ -173,7 +174,8 @@ static void take_places(struct restoresource *source, const json_t *job)
 {
 	const json_t *targets = json_object_get(job, "targets");
 
-	texts_add_option(&source->everywhere, "--job", text_of(job, "name"));
+	source->job = xstrdup(text_of(job, "name"));
+	texts_add_option(&source->everywhere, "--job", source->job);
 	texts_add_option(&source->everywhere, "--own-key", text_of(job, "own_key"));
 	if (json_is_true(json_object_get(job, "encrypted")))
 		texts_add(&source->everywhere, "--encrypted");

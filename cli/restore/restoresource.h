@@ -20,6 +20,7 @@ struct restoresource {
 	char *target;         /* in S3, as it was named, with its slash; NULL: a local one; "": s3:ID */
 	struct texts find;    /* options for the worker, to find it by */
 	struct texts decrypt; /* and to read it by */
+	char *job;            /* of the configuration; NULL: none */
 	char *tool;           /* that the job's drills restore with; NULL: it names none */
 	char *record;         /* the directory where changes are recorded; NULL: not known */
 	struct texts everywhere; /* options for the worker in each of the other places */

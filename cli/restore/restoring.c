@@ -185,7 +185,7 @@ int restoring_look_at_source(struct restoring *r)
 	code = restoring_ask(r, &words, &r->found);
 	if (code != CLI_OK)
 		return code;
-	restoreelsewhere_look(&r->source, r->found, &r->elsewhere);
+	restoreelsewhere_look(&r->cli, &r->source, r->found, &r->elsewhere);
 	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
 	r->options.wish.source = &r->source_words;
 	r->options.wish.source_is_local = r->source.target == NULL;

@@ -425,6 +425,11 @@ const struct config_job *job_config(const struct job *j)
 	return j->config;
 }
 
+struct others *job_others(struct job *j)
+{
+	return &j->others;
+}
+
 struct store *job_store(const struct job *j)
 {
 	return j->store;

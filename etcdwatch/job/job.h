@@ -21,6 +21,7 @@
 #include "etcdwatch/take/run.h"
 
 struct job;
+struct others;
 struct storing;
 
 struct job_env {
@@ -71,6 +72,8 @@ const struct job_env *job_env(const struct job *job);
 struct storing *job_storing(const struct job *job);
 const struct config_job *job_config(const struct job *job);
 struct store *job_store(const struct job *job);
+/* Its memory of other nodes' snapshots (others.h). */
+struct others *job_others(struct job *job);
 
 /* Every string in it is borrowed until the next turn of the loop. */
 void job_fill_report(const struct job *job, struct job_report *ret_report);

@@ -12,6 +12,7 @@
 #include "etcdwatch/cluster/view.h"
 #include "etcdwatch/job/clearing.h"
 #include "etcdwatch/job/notes.h"
+#include "etcdwatch/others.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/take/claim.h"
 #include "etcdwatch/take/due.h"
@@ -63,6 +64,7 @@ struct job {
 	void *stopped_userdata;
 
 	struct notes notes;
+	struct others others;
 	struct clearing *clearing;    /* PRUNING; or at the start, a look at what is frozen */
 	char frozen[RETAIN_TEXT_MAX]; /* why nothing was removed, as it was logged */
 	char shrunk[RETAIN_TEXT_MAX]; /* what of that lasts; a doubt ends without a word to a job */

@@ -361,12 +361,20 @@ static void lost_cb(void *userdata)
 		run_cancel(j->run);
 }
 
+static void read_cb(const struct etcd_range_result *done, void *userdata)
+{
+	struct job *j = userdata;
+
+	j->others = others_of_done(j->env->node_name, done, job_wall_now_s());
+}
+
 void job_claim(struct job *j)
 {
 	static const struct claim_callbacks callbacks = {
 	    .answered = answered_cb,
 	    .lost = lost_cb,
 	    .ended = record_ended_cb,
+	    .read = read_cb,
 	};
 
 	job_change_state(j, JOB_CLAIMING, "due");

@@ -60,6 +60,8 @@ struct claim_callbacks {
 	void (*lost)(void *userdata);
 	/* What came of claim_record(). */
 	void (*ended)(enum claim_end end, const char *text, void *userdata);
+	/* All of the keys `done`, before it is answered. Must not free the claim. */
+	void (*read)(const struct etcd_range_result *done, void *userdata);
 };
 
 /* Options are copied, callbacks borrowed. Each callback may free the claim. */

@@ -47,3 +47,30 @@ for node in "${NODES[@]}"; do
 done
 entries_are_sound "${NODES[@]}"
 for_seconds 6 has_entries 3
+
+say "etcd is stopped, and a node that did not take the last one names it in the plan of a restore"
+# All know who took the last one, and the next one is some seconds away.
+is_settled() {
+	local node
+	for node in "${NODES[@]}"; do
+		job "$node" 'select(.period_done and .next_due_s > 5) | [.period, .done_by] | join(" ")'
+	done | sort | uniq -c | grep -q "^ *3 20"
+}
+wait_until 75 is_settled
+taker=$(job n1 .done_by)
+for node in "${NODES[@]}"; do
+	[[ $node == "$taker" || $(n_entries "$node") == 0 ]] || other=$node
+done
+newest=$(entries "$taker" | jq -rs 'max_by(.finished).id')
+plan() {
+	inside "$other" env PATH="$ETCD_BIN:$PATH" "$FAIRLEAD" -r "$T/run-$other" etcd restore --data-dir "$T/new/etcd" \
+		--config "$T/etcdwatch-$other.yaml" latest >"$T/plan" 2>&1 || true
+}
+mkdir "$T/new"
+kill_hard etcd-n1 etcd-n2 etcd-n3
+plan
+has_line "^elsewhere  *newest known: $taker, $newest, 20.* [(]read from etcd at 20.*Z; now: " <"$T/plan" || fail "the plan: $(cat "$T/plan")"
+has_line "a newer one is known: node $taker took $newest, revision" <"$T/plan" || fail "the plan: $(cat "$T/plan")"
+kill_hard "etcdwatch-$other"
+plan
+has_line "^elsewhere  *not compared: etcdwatch does not answer on this node" <"$T/plan" || fail "the plan: $(cat "$T/plan")"

@@ -16,6 +16,11 @@ static json_t *parse(const char *text)
 	return object;
 }
 
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
 static void test_newer(void)
 {
 	static const char than[] = "{\"id\":\"x\",\"cluster_id\":\"c1\",\"timeline\":1,\"revision\":50,"
@@ -81,8 +86,50 @@ static void test_sentence(void)
 	}
 }
 
+/* What etcdwatch tells of other nodes. */
+static void test_known(void)
+{
+#define NODE(node, id, finished)                            \
+	"{\"job\":\"j\",\"node\":\"" node "\",\"newest\":\"" id \
+	"\",\"finished\":\"2026-11-21T" finished                \
+	"Z\",\"revision\":7,\"as_of\":\"2026-11-22T00:00:00Z\"}"
+#define DOWN "{\"job\":\"j\",\"target\":\"etcd\",\"error\":\"no member answers\"}"
+	static const struct {
+		const char *objects;
+		const char *node, *id, *reason; /* NULL: null */
+	} cases[] = {
+	    {"[]", NULL, NULL, NULL},
+	    {"[" DOWN "]", NULL, NULL, "no member answers"},
+	    {"[" NODE("n2", "x", "20:30:00") "," NODE("n3", "y", "20:31:00") "," NODE("n4", "z",
+	                                                                              "20:29:00") "]",
+	     "n3", "y", NULL},
+	    {"[" NODE("n2", "x", "20:30:00") "," DOWN "]", "n2", "x", "no member answers"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *objects = parse(cases[i].objects);
+		json_t *known = restoreelsewhere_known(objects);
+		const json_t *newest = json_object_get(known, "newest");
+
+		CHECK(json_is_null(newest) == (cases[i].node == NULL));
+		CHECK_EQ_STR(text_of(newest, "node"), cases[i].node);
+		CHECK_EQ_STR(text_of(newest, "id"), cases[i].id);
+		CHECK_EQ_STR(text_of(known, "reason"), cases[i].reason);
+		json_decref(known);
+		json_decref(objects);
+	}
+	/* Its etcdwatch is not asked. */
+	{
+		json_t *known = restoreelsewhere_known(NULL);
+
+		CHECK(json_is_null(json_object_get(known, "newest")));
+		json_decref(known);
+	}
+}
+
 int main(void)
 {
+	test_known();
 	test_newer();
 	test_sentence();
 	return check_result();

@@ -20,6 +20,7 @@ struct node {
 	const char *name;
 	struct claim *claim;
 	unsigned n_answered, n_lost, n_ended;
+	size_t n_done; /* keys that it was told of */
 	enum claim_answer answer;
 	enum claim_end end;
 	char text[128];
@@ -67,7 +68,12 @@ static void ended_cb(enum claim_end end, const char *text, void *userdata)
 		free_claim(n);
 }
 
-static const struct claim_callbacks callbacks = {answered_cb, lost_cb, ended_cb};
+static void read_cb(const struct etcd_range_result *done, void *userdata)
+{
+	((struct node *) userdata)->n_done = done->n_kvs;
+}
+
+static const struct claim_callbacks callbacks = {answered_cb, lost_cb, ended_cb, read_cb};
 
 static void begin(void)
 {
@@ -190,6 +196,7 @@ static void test_found(void)
 		CHECK_EQ_INT(n->answer, cases[i].answer);
 		CHECK_EQ_STR(n->text, cases[i].text);
 		CHECK_EQ_STR(n->done_id, cases[i].id);
+		CHECK_EQ_INT(n->n_done, cases[i].done != NULL ? 3 : 2);
 		/* Who has nothing to claim asks for no lease. */
 		CHECK_EQ_INT(fake_n_leases(), cases[i].answer == CLAIM_OURS ? 1 : 0);
 		fake_unset(CLAIM_KEY);
