@@ -477,7 +477,7 @@ bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps docs check check-etcd check-sanitized check-vm check-units check-vm-units check-package check-stores check-layers asan tsan lint demo bench format install deb clean
+.PHONY: help deps docs check check-etcd check-sanitized check-vm check-units check-vm-units check-package check-stores check-kubernetes check-layers asan tsan lint demo bench format install deb clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -523,6 +523,11 @@ check-package: deps ## the Debian package: built twice, byte for byte the same, 
 check-stores: deps ## the client of S3 and etcdwatch's targets before versitygw and moto, which it builds; by hand
 	@$(MAKE) --no-print-directory all test-tools
 	tests/stores/run
+
+check-kubernetes: deps ## faults under a real Kubernetes of three nodes, which it builds once; by hand
+	@$(MAKE) --no-print-directory all test-tools
+	tests/kubernetes/bootstrap
+	tests/kubernetes/run
 
 check-layers: $(PROTO_H) ## prove the layering from the include lines
 	tests/layers $(CC) $(BUILD)
