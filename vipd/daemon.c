@@ -201,13 +201,24 @@ static void member_changed_cb(bool leads, bool is_silent, void *userdata)
 		vip_set_member(d->vips[i], leads, is_silent);
 }
 
-static void health_changed_cb(size_t vip, enum health_state state, bool is_unknown,
-                              const char *reason, void *userdata)
+static void health_changed_cb(size_t vip, const struct health_view *view, void *userdata)
 {
 	struct daemon *d = userdata;
 
-	vip_set_health(d->vips[vip], state, is_unknown, reason);
+	vip_set_health(d->vips[vip], view);
 }
+
+static bool others_are_ready_cb(size_t vip, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	return vip_others_are_ready(d->vips[vip]);
+}
+
+static const struct probers_callbacks probers_callbacks = {
+    .changed = health_changed_cb,
+    .others_are_ready = others_are_ready_cb,
+};
 
 /* --- starting ----------------------------------------------------------------------------------
  */
@@ -349,7 +360,7 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	d->lease = nodelease_new(loop_ev(loop), d->etcd, config->lease_ttl_us, d->keep.lease,
 	                         &lease_callbacks, d);
 	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, d->cluster, member_changed_cb, d);
-	r = probers_new(loop_ev(loop), config, health_changed_cb, d, &d->probers);
+	r = probers_new(loop_ev(loop), config, &probers_callbacks, d, &d->probers);
 	if (r < 0)
 		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
 	r = commands_new(loop_ev(loop), runtime_dir, &config->metrics_at, d, &d->commands);

@@ -26,18 +26,23 @@
 #define JITTER_DIVISOR 10
 /* However slow the answers are, between two probes there is a pause. */
 #define PAUSE_MIN_US (50 * US_PER_MS)
+/* Probes out of turn between two in turn: a server may close each connection. */
+#define HURRIED_MAX 3
 
 struct health {
 	struct ev_loop *ev;
 	const struct config_health *config;
-	health_changed_fn changed;
+	const struct health_callbacks *callbacks;
 	void *userdata;
 	struct http *http;
 	struct http_req *probe; /* under way, or NULL */
 	bool awaits_ca;
 	ev_timer timer; /* to the next probe; stopped while one is under way */
 	int64_t probe_start_us;
+	bool hurry;         /* the next probe is due at once */
+	unsigned n_hurried; /* since the last one that was in turn */
 	struct health_fold fold;
+	bool is_ready, is_gone;
 	int64_t unknown_since_us; /* health_unknown_since() */
 	bool is_unknown;
 	int64_t since_us;
@@ -46,9 +51,11 @@ struct health {
 
 /* --- what answers mean (pure) -------------------------------------------------------------- */
 
-bool health_accepts(enum readyz_verdict verdict)
+bool health_accepts(enum readyz_verdict verdict, enum health_state state, bool others_are_ready)
 {
-	return verdict == READYZ_READY || verdict == READYZ_ALIVE || verdict == READYZ_BUSY;
+	if (verdict == READYZ_ALIVE)
+		return state == HEALTH_GOOD || !others_are_ready;
+	return verdict == READYZ_READY || verdict == READYZ_BUSY;
 }
 
 bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall)
@@ -115,7 +122,7 @@ static int64_t jittered_us(int64_t interval_us)
 static void schedule(struct health *h)
 {
 	int64_t due_us = h->probe_start_us + jittered_us(h->config->interval_us);
-	int64_t left_us = due_us - mono_now_us();
+	int64_t left_us = h->hurry ? 0 : due_us - mono_now_us();
 
 	/* The loop's idea of now is as old as this turn; a timer counts from there. */
 	ev_now_update(h->ev);
@@ -123,48 +130,102 @@ static void schedule(struct health *h)
 	ev_timer_start(h->ev, &h->timer);
 }
 
-/* Counts one result and waits for the next. The callback may free the prober, so it comes last. */
-static void take_result(struct health *h, enum readyz_verdict verdict, const char *reason)
+static void hurry(struct health *h)
 {
-	bool good = health_accepts(verdict);
-	bool changed = health_fold(&h->fold, good, h->config->rise, h->config->fall);
-	int64_t now_us = mono_now_us();
-	bool was_unknown = h->is_unknown;
+	h->hurry = h->n_hurried < HURRIED_MAX;
+	if (h->probe != NULL || !h->hurry)
+		return;
+	ev_timer_stop(h->ev, &h->timer);
+	schedule(h);
+}
 
-	h->unknown_since_us = health_unknown_since(h->unknown_since_us, verdict, now_us);
+/* The API server ended the connection that was kept from the last probe: it ends, or had it idle
+ * for long. The next probe tells. */
+static void closed_cb(void *userdata)
+{
+	hurry(userdata);
+}
+
+struct result {
+	enum readyz_verdict verdict;
+	bool good, is_certain;
+	bool is_ready; /* of a good one */
+	const char *reason;
+};
+
+static struct health_view view_of(const struct health *h)
+{
+	return (struct health_view){.state = h->fold.state,
+	                            .is_ready = h->is_ready,
+	                            .is_unknown = h->is_unknown,
+	                            .is_gone = h->is_gone,
+	                            .reason = h->reason};
+}
+
+/* Counts one result and waits for the next. The callback may free the prober, so it comes last. */
+static void take_result(struct health *h, const struct result *result)
+{
+	const struct health_view before = view_of(h);
+	bool good = result->good, is_new;
+	int64_t now_us = mono_now_us();
+	struct health_view now;
+
+	if (health_fold(&h->fold, good, h->config->rise, result->is_certain ? 1 : h->config->fall))
+		h->since_us = now_us;
+	h->unknown_since_us = health_unknown_since(h->unknown_since_us, result->verdict, now_us);
 	h->is_unknown = h->unknown_since_us != 0 && now_us - h->unknown_since_us >= READYZ_UNKNOWN_US;
+	h->is_ready = h->fold.state == HEALTH_GOOD && (good ? result->is_ready : h->is_ready);
+	h->is_gone = h->fold.state == HEALTH_BAD && (h->is_gone || result->is_certain);
 	log_debug("health_probe", "good=%d state=%s reason=\"%s\"", good,
-	          health_state_name(h->fold.state), reason);
+	          health_state_name(h->fold.state), result->reason);
 	schedule(h);
 	/* One that disagrees with the state says nothing about why it is so. */
-	if (h->fold.state == HEALTH_UNKNOWN || (h->fold.state == HEALTH_GOOD) == good)
-		(void) snprintf(h->reason, sizeof(h->reason), "%s", reason);
-	if (changed)
-		h->since_us = now_us;
-	if (changed || h->is_unknown != was_unknown)
-		h->changed(h->fold.state, h->is_unknown, h->reason, h->userdata);
+	is_new = (h->fold.state == HEALTH_UNKNOWN || (h->fold.state == HEALTH_GOOD) == good) &&
+	         strcmp(h->reason, result->reason) != 0;
+	if (is_new)
+		(void) snprintf(h->reason, sizeof(h->reason), "%s", result->reason);
+	now = view_of(h);
+	if (is_new || now.state != before.state || now.is_ready != before.is_ready ||
+	    now.is_gone != before.is_gone || now.is_unknown != before.is_unknown)
+		h->callbacks->changed(&now, h->userdata);
 }
 
 static void probe_done(const struct http_response *response, void *userdata)
 {
 	struct health *h = userdata;
+	enum readyz_verdict verdict = readyz_verdict(response->failure, response->status);
 	char reason[READYZ_REASON_MAX];
+	struct result result = {
+	    .verdict = verdict,
+	    .good = health_accepts(verdict, h->fold.state, h->callbacks->others_are_ready(h->userdata)),
+	    .is_certain = response->refused_here,
+	    .is_ready = verdict == READYZ_READY || (verdict == READYZ_BUSY && h->is_ready),
+	    .reason = readyz_describe(response, reason),
+	};
 
 	h->probe = NULL;
-	take_result(h, readyz_verdict(response->failure, response->status),
-	            readyz_describe(response, reason));
+	/* Reset by a process that is about to end: is its port closed? */
+	if (verdict == READYZ_DOWN && !response->refused_here && h->fold.state != HEALTH_BAD)
+		hurry(h);
+	if (verdict == READYZ_ALIVE && !result.good)
+		(void) snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason),
+		                ", while another node is ready");
+	take_result(h, &result);
 }
 
 /* The callback may free the prober, so it comes last. */
 static void wait_for_ca(struct health *h)
 {
+	struct health_view view;
+
 	(void) snprintf(h->reason, sizeof(h->reason), "%s: %s", h->config->ca_file, strerror(errno));
 	schedule(h);
 	if (h->fold.state == HEALTH_UNCHECKED)
 		return;
 	h->fold.state = HEALTH_UNCHECKED;
 	h->since_us = mono_now_us();
-	h->changed(h->fold.state, h->is_unknown, h->reason, h->userdata);
+	view = view_of(h);
+	h->callbacks->changed(&view, h->userdata);
 }
 
 static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -183,6 +244,8 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	int r;
 
 	h->probe_start_us = mono_now_us();
+	h->n_hurried = h->hurry ? h->n_hurried + 1 : 0;
+	h->hurry = false;
 	h->awaits_ca = h->awaits_ca && access(config->ca_file, F_OK) < 0;
 	if (h->awaits_ca) {
 		wait_for_ca(h);
@@ -193,24 +256,26 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		char reason[READYZ_REASON_MAX];
 
 		(void) snprintf(reason, sizeof(reason), "cannot probe: %s", strerror(-r));
-		take_result(h, READYZ_BROKEN, reason);
+		take_result(h, &(struct result){.verdict = READYZ_BROKEN, .reason = reason});
 	}
 }
 
-int health_new(struct ev_loop *ev, const struct config_health *config, health_changed_fn changed,
-               void *userdata, struct health **ret_health)
+int health_new(struct ev_loop *ev, const struct config_health *config,
+               const struct health_callbacks *callbacks, void *userdata, struct health **ret_health)
 {
 	AUTO(health_free) struct health *h = NEW0(struct health);
 	int r;
 
 	h->ev = ev;
 	h->config = config;
-	h->changed = changed;
+	h->callbacks = callbacks;
 	h->userdata = userdata;
 	h->since_us = mono_now_us();
 	ev_timer_init(&h->timer, probe_cb, 0., 0.);
 	h->awaits_ca = config->awaits_ca;
 	r = http_new(ev, &h->http);
+	if (r >= 0)
+		r = http_watch_closed(h->http, closed_cb, h);
 	if (r < 0)
 		return r;
 	(void) snprintf(h->reason, sizeof(h->reason), "not probed yet");

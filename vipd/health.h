@@ -6,6 +6,12 @@
  * answers into a state with rise and fall. Several VIPs share one prober. What an answer means is
  * readyz.h's; ready is good, and so are alive and busy, because whoever takes them for down takes
  * the whole cluster out; all the others are bad.
+ *
+ * Two answers count for more than one in a row. A connection that this very machine refuses is
+ * certain: no process listens, and every connection to the API server has ended; bad at once. The
+ * prober sees that when it comes, as its kept connection ends with the process. And an API server
+ * that starts refuses anonymous questions (403) until it has read its RBAC rules: what merely lives
+ * does not become good while another node's API server says that it is ready.
  */
 
 #include <ev.h>
@@ -25,8 +31,9 @@ enum health_state {
 	HEALTH_UNCHECKED, /* the check is off, or waits for the CA's file */
 };
 
-/* Good is what lives and can take connections; whether it is ready may be unknown. */
-bool health_accepts(enum readyz_verdict verdict);
+/* Good is what lives and can take connections; whether it is ready may be unknown. With
+ * `others_are_ready`, what is not good yet has to be ready itself. */
+bool health_accepts(enum readyz_verdict verdict, enum health_state state, bool others_are_ready);
 
 /* When the answers began that leave readiness unknown; 0: the last one that told of it told it. An
  * answer that does not come tells nothing of it. */
@@ -46,14 +53,29 @@ struct health_fold {
 /* Counts one answer; true when the state is another one now. */
 bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fall);
 
-/* The state changed, or whether readiness is unknown; once for each change, and never from inside
- * health_new(). It may free the prober. */
-typedef void (*health_changed_fn)(enum health_state state, bool is_unknown, const char *reason,
-                                  void *userdata);
+/* What is known of the API server. */
+struct health_view {
+	enum health_state state;
+	bool is_ready;   /* good, and its last answer but 429 said that it is ready */
+	bool is_gone;    /* bad: since it was good, this machine refused a connection to it */
+	bool is_unknown; /* whether it is ready: for READYZ_UNKNOWN_US it only told that it lives */
+	/* Why it is in this state, by the last answer that agrees with it: "readyz 500: etcd failed",
+	 * "connection refused", ... */
+	const char *reason;
+};
+
+struct health_callbacks {
+	/* Any of it changed; once for each change, and never from inside health_new(). It may free the
+	 * prober. */
+	void (*changed)(const struct health_view *view, void *userdata);
+	/* Does another node say that its API server is ready? */
+	bool (*others_are_ready)(void *userdata);
+};
 
 /* config is borrowed until health_free(), and enabled. */
-int health_new(struct ev_loop *ev, const struct config_health *config, health_changed_fn changed,
-               void *userdata, struct health **ret_health);
+int health_new(struct ev_loop *ev, const struct config_health *config,
+               const struct health_callbacks *callbacks, void *userdata,
+               struct health **ret_health);
 void health_free(struct health *health);
 DEFINE_AUTO(struct health, health_free);
 

@@ -136,9 +136,11 @@ static const char *reason_to_yield(const struct policy_input *in, const struct r
 	if (in->returns > 0 && in->owned_for_us < RETURN_US << MIN(in->returns, RETURNS_MAX))
 		return NULL;
 	/* The first move away from an unwell node is made at once. When the VIP came here because
-	 * another was unwell, two API servers may be flapping, and it rests for the hold-down. */
+	 * another was unwell, two API servers may be flapping, and it rests for the hold-down. But
+	 * where the API server's process has ended, there are no connections left that a move could
+	 * cut. */
 	if (in->me->health == HEALTH_BAD && health_class(best->health) == 0 &&
-	    (settled || in->tenure != POLICY_TENURE_HEALTH))
+	    (settled || in->tenure != POLICY_TENURE_HEALTH || in->api_is_gone))
 		return POLICY_REASON_HEALTH;
 	if (in->unchecked && settled && best->health == HEALTH_GOOD)
 		return POLICY_REASON_UNCHECKED;

@@ -64,7 +64,8 @@ struct policy_input {
 	int64_t asked_for_us;
 	bool on_hold;
 	bool carrier;
-	bool unchecked; /* my health is unknown because the check waits for its CA */
+	bool unchecked;   /* my health is unknown because the check waits for its CA */
+	bool api_is_gone; /* my API server is bad, and its process has ended (health.h) */
 };
 
 struct policy_advice {

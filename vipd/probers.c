@@ -17,7 +17,7 @@ struct prober {
 
 struct probers {
 	const struct config *config;
-	probers_changed_fn changed;
+	const struct probers_callbacks *callbacks;
 	void *userdata;
 	struct prober list[CONFIG_VIPS_MAX];
 	size_t n;
@@ -38,16 +38,37 @@ static bool same_check(const struct config_health *a, const struct config_health
 	       a->timeout_us == b->timeout_us && a->rise == b->rise && a->fall == b->fall;
 }
 
-static void changed_cb(enum health_state state, bool is_unknown, const char *reason, void *userdata)
+static bool checks(const struct prober *p, size_t vip)
+{
+	return p->owner->of_vip[vip] == (size_t) (p - p->owner->list);
+}
+
+static void changed_cb(const struct health_view *view, void *userdata)
 {
 	struct prober *p = userdata;
 	struct probers *all = p->owner;
 
 	for (size_t i = 0; i < all->config->n_vips; i++) {
-		if (all->of_vip[i] == (size_t) (p - all->list))
-			all->changed(i, state, is_unknown, reason, all->userdata);
+		if (checks(p, i))
+			all->callbacks->changed(i, view, all->userdata);
 	}
 }
+
+static bool others_are_ready_cb(void *userdata)
+{
+	struct prober *p = userdata;
+	struct probers *all = p->owner;
+	bool ready = false;
+
+	for (size_t i = 0; i < all->config->n_vips; i++)
+		ready = ready || (checks(p, i) && all->callbacks->others_are_ready(i, all->userdata));
+	return ready;
+}
+
+static const struct health_callbacks health_callbacks = {
+    .changed = changed_cb,
+    .others_are_ready = others_are_ready_cb,
+};
 
 static int add(struct probers *all, struct ev_loop *ev, const struct config_health *config,
                size_t *ret_index)
@@ -63,21 +84,22 @@ static int add(struct probers *all, struct ev_loop *ev, const struct config_heal
 	}
 	p->owner = all;
 	p->config = config;
-	r = health_new(ev, config, changed_cb, p, &p->health);
+	r = health_new(ev, config, &health_callbacks, p, &p->health);
 	if (r < 0)
 		return r;
 	*ret_index = all->n++;
 	return 0;
 }
 
-int probers_new(struct ev_loop *ev, const struct config *config, probers_changed_fn changed,
-                void *userdata, struct probers **ret_probers)
+int probers_new(struct ev_loop *ev, const struct config *config,
+                const struct probers_callbacks *callbacks, void *userdata,
+                struct probers **ret_probers)
 {
 	AUTO(probers_free) struct probers *all = NEW0(struct probers);
 	int r;
 
 	all->config = config;
-	all->changed = changed;
+	all->callbacks = callbacks;
 	all->userdata = userdata;
 	for (size_t i = 0; i < config->n_vips; i++) {
 		const struct config_health *check = &config->vips[i].policy.health;

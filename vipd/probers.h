@@ -14,12 +14,15 @@
 
 struct probers;
 
-/* Called for each VIP, by its index in config->vips, whose gate changed; see health_changed_fn. */
-typedef void (*probers_changed_fn)(size_t vip, enum health_state state, bool is_unknown,
-                                   const char *reason, void *userdata);
+/* As those of a prober, for each VIP that it checks, by its index in config->vips. */
+struct probers_callbacks {
+	void (*changed)(size_t vip, const struct health_view *view, void *userdata);
+	bool (*others_are_ready)(size_t vip, void *userdata);
+};
 
 /* config is borrowed until probers_free(). 0 or -errno. */
-int probers_new(struct ev_loop *ev, const struct config *config, probers_changed_fn changed,
-                void *userdata, struct probers **ret_probers);
+int probers_new(struct ev_loop *ev, const struct config *config,
+                const struct probers_callbacks *callbacks, void *userdata,
+                struct probers **ret_probers);
 void probers_free(struct probers *probers);
 DEFINE_AUTO(struct probers, probers_free);

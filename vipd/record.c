@@ -96,10 +96,10 @@ char *record_node_format(const struct record_node *n)
 	char mac[MAC_TEXT_MAX];
 	AUTO(json_decref)
 	json_t *object = json_pack(
-	    "{s:s, s:i, s:s, s:b, s:b, s:i, s:I, s:s*}", "instance", n->instance, "priority",
-	    n->priority, "health", health_state_name(n->health), "eligible", n->eligible ? 1 : 0,
-	    "etcdLeader", n->etcd_leader ? 1 : 0, "owned", (int) n->owned, "answered",
-	    (json_int_t) n->answered, "mac", n->has_mac ? mac_format(&n->mac, mac) : NULL);
+	    "{s:s, s:i, s:s, s:b, s:b, s:b, s:i, s:I, s:s*}", "instance", n->instance, "priority",
+	    n->priority, "health", health_state_name(n->health), "ready", n->ready ? 1 : 0, "eligible",
+	    n->eligible ? 1 : 0, "etcdLeader", n->etcd_leader ? 1 : 0, "owned", (int) n->owned,
+	    "answered", (json_int_t) n->answered, "mac", n->has_mac ? mac_format(&n->mac, mac) : NULL);
 
 	return dump(object);
 }
@@ -202,14 +202,15 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 	struct record_node n = *ret_node;
 	const char *instance = NULL, *health = NULL, *mac = NULL;
 	json_int_t priority = 0, owned = 0, answered = -1;
-	int eligible = 0, etcd_leader = 0;
+	int ready = 0, eligible = 0, etcd_leader = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:I, s:s, s:b, s:b, s?I, s?I, s?s}", "instance", &instance,
-	                "priority", &priority, "health", &health, "eligible", &eligible, "etcdLeader",
-	                &etcd_leader, "owned", &owned, "answered", &answered, "mac", &mac);
+	r = json_unpack(object, "{s:s, s:I, s:s, s?b, s:b, s:b, s?I, s?I, s?s}", "instance", &instance,
+	                "priority", &priority, "health", &health, "ready", &ready, "eligible",
+	                &eligible, "etcdLeader", &etcd_leader, "owned", &owned, "answered", &answered,
+	                "mac", &mac);
 	if (r < 0 || priority < 0 || priority > PRIORITY_MAX || owned < 0 || owned > CONFIG_VIPS_MAX ||
 	    answered < -1 || instance[0] == '\0' ||
 	    !copy_text(n.instance, sizeof(n.instance), instance))
@@ -221,6 +222,7 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 	if (n.has_mac && mac_parse(mac, &n.mac) < 0)
 		return -EINVAL;
 	n.priority = (int) priority;
+	n.ready = ready != 0;
 	n.eligible = eligible != 0;
 	n.etcd_leader = etcd_leader != 0;
 	n.owned = (unsigned) owned;

@@ -47,6 +47,7 @@ struct record_node {
 	char instance[RECORD_INSTANCE_LEN + 1];
 	int priority;
 	enum health_state health;
+	bool ready;    /* its API server says so; false in the keys of older versions */
 	bool eligible; /* link up, not on hold */
 	bool etcd_leader;
 	/* Of the VIP's link, all zero without one; has_mac is false in the keys of older versions. */

@@ -80,6 +80,7 @@ static void ask_policy(struct vip *v)
 	    .asked_for_us = now_us - v->asked_us,
 	    .on_hold = v->on_hold,
 	    .carrier = v->carrier,
+	    .api_is_gone = v->api_is_gone,
 	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
 	};
 	struct policy_advice advice;
@@ -187,14 +188,27 @@ void vip_set_member(struct vip *v, bool leads, bool is_silent)
 		vip_review(v);
 }
 
-void vip_set_health(struct vip *v, enum health_state state, bool is_unknown, const char *reason)
+void vip_set_health(struct vip *v, const struct health_view *view)
 {
-	if (is_unknown && !v->readiness_unknown)
-		log_warning("readiness_unknown", "vip=%s reason=\"%s\"", v->text, reason);
-	v->probed = state;
-	v->readiness_unknown = is_unknown;
-	(void) snprintf(v->probed_reason, sizeof(v->probed_reason), "%s", reason);
+	if (view->is_unknown && !v->readiness_unknown)
+		log_warning("readiness_unknown", "vip=%s reason=\"%s\"", v->text, view->reason);
+	v->probed = view->state;
+	v->readiness_unknown = view->is_unknown;
+	v->me.ready = view->is_ready;
+	v->api_is_gone = view->is_gone;
+	(void) snprintf(v->probed_reason, sizeof(v->probed_reason), "%s", view->reason);
 	weigh_health(v);
+}
+
+bool vip_others_are_ready(const struct vip *v)
+{
+	for (size_t i = 0; i < v->facts.n_nodes; i++) {
+		const struct record_node *n = &v->facts.nodes[i];
+
+		if (n->ready && strcmp(n->node, v->me.node) != 0)
+			return true;
+	}
+	return false;
 }
 
 void vip_set_hold(struct vip *v, bool on_hold)

@@ -72,7 +72,9 @@ void vip_on_lease_error(struct vip *vip);
 void vip_set_lease(struct vip *vip, int64_t lease, int64_t granted_s);
 /* Of this node's etcd member: it leads; it does not answer. */
 void vip_set_member(struct vip *vip, bool leads, bool is_silent);
-void vip_set_health(struct vip *vip, enum health_state state, bool is_unknown, const char *reason);
+void vip_set_health(struct vip *vip, const struct health_view *view);
+/* Does another node say that its API server is ready? */
+bool vip_others_are_ready(const struct vip *vip);
 void vip_set_hold(struct vip *vip, bool on_hold);
 void vip_on_link_changed(struct vip *vip);
 /* An address like it, or any of its link, came or went. */

@@ -74,6 +74,7 @@ struct vip {
 
 	bool on_hold;
 	enum health_state health; /* as this node shows it; me.health is what others are told */
+	bool api_is_gone;         /* health.h's is_gone */
 	char health_reason[256];
 	enum health_state probed; /* health as the probes have it, and their reason */
 	char probed_reason[256];

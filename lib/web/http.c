@@ -12,13 +12,18 @@
  */
 #include "web/http.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/endpoint.h"
 #include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
@@ -27,7 +32,7 @@
 #include "web/peer.h"
 
 /* Idle connections that are kept. */
-#define CONNECTIONS_MAX 16L
+#define CONNECTIONS_MAX 16
 /* An older connection is not reused: the peer's certificate, or ours, may have rotated meanwhile.
  */
 #define CONNECTION_AGE_MAX_S 600L
@@ -49,6 +54,7 @@ struct http_req {
 	bool finished; /* which of the two lists it is in */
 	int64_t not_after_us;
 	CURLcode result;
+	struct addr dialled;
 	struct curl_slist *connect_to;
 	struct curl_slist *headers;
 	char error[CURL_ERROR_SIZE];
@@ -75,6 +81,10 @@ struct http {
 	struct req_list active;
 	struct req_list finished;
 	LIST_HEAD(, http_socket) sockets;
+	int kept_fd;   /* epoll: kept connections, for their peers' end; -1: not watched */
+	ev_io kept_io; /* of kept_fd */
+	http_closed_fn closed;
+	void *closed_userdata;
 };
 
 /* --- what happened ---------------------------------------------------------------------------- */
@@ -118,6 +128,34 @@ static bool was_reset(const struct http_req *req)
 
 	(void) curl_easy_getinfo(req->easy, CURLINFO_OS_ERRNO, &error);
 	return error == ECONNRESET || error == EPIPE;
+}
+
+/* The kernel takes an address of its own as the source of what it sends there; on loopback it may
+ * be another one of 127.0.0.0/8. */
+static bool is_own(const struct addr *addr)
+{
+	struct endpoint peer = {.addr = *addr, .port = 9}, source;
+	struct sockaddr_storage name;
+	socklen_t len = endpoint_to_sockaddr(&peer, &name);
+	/* Connecting a datagram socket only chooses the route (udp(7)). */
+	AUTO(close) int fd = socket(addr->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (addr_is_loopback(addr))
+		return true;
+	if (fd < 0 || connect(fd, (const struct sockaddr *) &name, len) < 0)
+		return false;
+	len = sizeof(name);
+	return getsockname(fd, (struct sockaddr *) &name, &len) == 0 &&
+	       endpoint_from_sockaddr((const struct sockaddr *) &name, &source) == 0 &&
+	       addr_equal(&source.addr, addr);
+}
+
+static bool was_refused_here(const struct http_req *req)
+{
+	long error = 0;
+
+	(void) curl_easy_getinfo(req->easy, CURLINFO_OS_ERRNO, &error);
+	return req->result == CURLE_COULDNT_CONNECT && error == ECONNREFUSED && is_own(&req->dialled);
 }
 
 static enum http_failure classify(const struct http_req *req, int status)
@@ -195,6 +233,7 @@ static void describe(struct http_req *req, struct http_response *ret_response)
 	*ret_response = (struct http_response){
 	    .failure = classify(req, (int) status),
 	    .failure_text = "",
+	    .refused_here = was_refused_here(req),
 	    .body = req->body,
 	    .body_len = req->body_len,
 	    .retry_after_s = (unsigned) MIN(MAX(retry_after_s, 0), RETRY_AFTER_MAX_S),
@@ -252,6 +291,7 @@ static void dial(struct http_req *req, const struct addr *addr)
 {
 	char text[ADDR_TEXT_MAX], entry[ADDR_TEXT_MAX + 8];
 
+	req->dialled = *addr;
 	/* Whatever host and port: this address, the same port (CURLOPT_CONNECT_TO(3)). */
 	(void) snprintf(entry, sizeof(entry),
 	                addr->family == AF_INET6 ? "::[%s]:" : "::%s:", addr_format(addr, text));
@@ -428,6 +468,46 @@ static void deliver_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	req->done(&response, req->userdata);
 }
 
+/*
+ * After a request its connection is curl's, which looks at it again only before it uses it. So the
+ * descriptor is put into an epoll set that waits for nothing but the peer's end (EPOLLHUP and
+ * EPOLLERR are always in it), once, and leaves the set when curl closes it (epoll(7)).
+ */
+static void watch_kept(struct http *http, CURL *easy)
+{
+	struct epoll_event end = {.events = EPOLLRDHUP | EPOLLONESHOT};
+	curl_socket_t fd = CURL_SOCKET_BAD;
+
+	if (http->kept_fd < 0 || curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
+	    fd == CURL_SOCKET_BAD)
+		return;
+	/* EEXIST: it was kept before, and is watched still. */
+	(void) epoll_ctl(http->kept_fd, EPOLL_CTL_ADD, fd, &end);
+}
+
+static void kept_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
+{
+	struct http *http = CONTAINER_OF(w, struct http, kept_io);
+	struct epoll_event events[CONNECTIONS_MAX];
+
+	loop_expect_watched(revents);
+	if (epoll_wait(http->kept_fd, events, CONNECTIONS_MAX, 0) > 0)
+		http->closed(http->closed_userdata);
+}
+
+int http_watch_closed(struct http *http, http_closed_fn closed, void *userdata)
+{
+	assert(http->kept_fd < 0);
+	http->kept_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (http->kept_fd < 0)
+		return -errno;
+	http->closed = closed;
+	http->closed_userdata = userdata;
+	ev_io_init(&http->kept_io, kept_cb, http->kept_fd, EV_READ);
+	ev_io_start(http->ev, &http->kept_io);
+	return 0;
+}
+
 /* Lets curl work on a descriptor, or on its timeouts, and collects what is complete. */
 static void act(struct http *http, curl_socket_t fd, int events)
 {
@@ -442,6 +522,7 @@ static void act(struct http *http, curl_socket_t fd, int events)
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		(void) curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **) &req);
+		watch_kept(http, req->easy);
 		/* The message is gone when the handle is. */
 		(void) curl_multi_remove_handle(http->multi, req->easy);
 		req->result = result;
@@ -534,6 +615,7 @@ int http_new(struct ev_loop *ev, struct http **ret_http)
 	http = NEW0(struct http);
 	http->ev = ev;
 	http->multi = multi;
+	http->kept_fd = -1;
 	TAILQ_INIT(&http->active);
 	TAILQ_INIT(&http->finished);
 	LIST_INIT(&http->sockets);
@@ -543,7 +625,7 @@ int http_new(struct ev_loop *ev, struct http **ret_http)
 	(void) curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, http);
 	(void) curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timeout_cb);
 	(void) curl_multi_setopt(multi, CURLMOPT_TIMERDATA, http);
-	(void) curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_MAX);
+	(void) curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long) CONNECTIONS_MAX);
 	*ret_http = http;
 	return 0;
 }
@@ -564,6 +646,10 @@ void http_free(struct http *http)
 		socket_free(LIST_FIRST(&http->sockets));
 	ev_timer_stop(http->ev, &http->timeout);
 	ev_timer_stop(http->ev, &http->deliver);
+	if (http->kept_fd >= 0) {
+		ev_io_stop(http->ev, &http->kept_io);
+		(void) close(http->kept_fd);
+	}
 	curl_global_cleanup();
 	free(http);
 }

@@ -70,8 +70,11 @@ struct http_peer {
 struct http_response {
 	enum http_failure failure;
 	const char *failure_text; /* libcurl's own sentence, "" on HTTP_OK */
-	int status;               /* 200 ..., 0 unless HTTP_OK */
-	const char *body;         /* NUL-terminated, borrowed until the callback returns */
+	/* HTTP_REFUSED by this very machine: nothing listens on the port of the address that was
+	 * dialled, which is one of its own. */
+	bool refused_here;
+	int status;       /* 200 ..., 0 unless HTTP_OK */
+	const char *body; /* NUL-terminated, borrowed until the callback returns */
 	size_t body_len;
 	unsigned retry_after_s; /* the header of that name, in seconds from now; 0: not told */
 	double total_s;
@@ -94,5 +97,13 @@ DEFINE_AUTO(struct http, http_free);
 int http_send(struct http *http, const struct http_request *request, http_done_fn done,
               void *userdata, struct http_req **ret_req);
 void http_cancel(struct http_req *req); /* NULL is fine */
+
+/* A peer has ended a connection that was kept for further requests. Once for each connection; also
+ * while another request is under way. It may free the client. */
+typedef void (*http_closed_fn)(void *userdata);
+
+/* Calls closed for the connections of all requests from now on; at most once for a client. 0 or
+ * -errno. */
+int http_watch_closed(struct http *http, http_closed_fn closed, void *userdata);
 
 const char *http_failure_name(enum http_failure failure); /* "refused", "timeout", ... */

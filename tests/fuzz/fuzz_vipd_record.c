@@ -61,7 +61,7 @@ static void try_node(const uint8_t *data, size_t size)
 	text = record_node_format(&n);
 	if (record_node_parse(text, strlen(text), &again) < 0 ||
 	    strcmp(n.instance, again.instance) != 0 || n.priority != again.priority ||
-	    n.health != again.health || n.eligible != again.eligible ||
+	    n.health != again.health || n.ready != again.ready || n.eligible != again.eligible ||
 	    n.etcd_leader != again.etcd_leader || n.owned != again.owned ||
 	    n.answered != again.answered)
 		abort();

@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The address belongs where an API server works. The owner's refuses, hangs, answers 500: it moves,
-# without overlap. 401 means alive; readiness is unknown then, and etcd of the same node decides. Flapping must not carry it around, and when no API server works,
+# without overlap; where it refuses, at once: the API server's end is seen, and not only probed for. 401
+# means alive, which is not enough for one that starts while others are ready; where none tells whether it
+# is ready, etcd of the same node decides. Flapping must not carry it around, and when no API server works,
 # moving helps nobody.
 POLICY='holdDown: 1s'
-HEALTH_TIMES='interval: 300ms
+# Four probes take longer than the half second that a refused connection may.
+HEALTH_TIMES='interval: 200ms
   timeout: 300ms
-  rise: 2
-  fall: 2'
+  rise: 3
+  fall: 4'
 . "$(dirname "$0")/lib.sh"
 
 health_is() { # NODE STATE
@@ -28,6 +31,27 @@ readiness_is() { # true or false: unknown
 	done
 }
 
+# New TLS connections to the VIP, each asks for /readyz.
+CLIENT_RATE=100
+
+client_start() {
+	rm -f "$LOG_DIR/client.log"
+	spawn client cl "$TOOLS/apiclient" open --rate "$CLIENT_RATE" --to "$VIP:6443" --ca "$PKI/cluster-ca.crt" \
+		--name kubernetes --path /readyz --timeout 1000
+	nap 0.3
+}
+
+# For how long it failed, in ms.
+client_end() {
+	signal TERM client
+	wait_exit 10 client
+	tail -n 1 "$LOG_DIR/client.log" | jq -er "select(.ok > 0) | .failed * 1000 / $CLIENT_RATE | floor"
+}
+
+says_alive() { # NODE
+	[[ $(status "$1" .health_reason) == "readyz 401: alive, readiness unknown, while another node is ready" ]]
+}
+
 cluster_with_owner
 wait_until 5 all_health_is good
 
@@ -37,11 +61,22 @@ for trouble in refuses hangs broken; do
 	say "the API server of $former: $trouble"
 	sick=$STEP
 	case $trouble in
-	refuses) api_stop "$former" ;;
+	refuses)
+		client_start
+		api_stop "$former"
+		;;
 	hangs) api_hang "$former" ;;
 	broken) api_answer "$former" broken ;;
 	esac
 	wait_until 8 settled_on_other_than "$former"
+	if [[ $trouble == refuses ]]; then
+		gap=$(client_end)
+		echo "         clients of the VIP failed for $gap ms"
+		[[ $gap -le $(lateness_allow 500) ]] || fail "clients of the VIP failed for $gap ms"
+		expect "a warning tells of the API server" log_says "vipd-$former" "^<4>event=health vip=$VIP state=bad"
+		expect "and of the move" log_says "vipd-$former" '^<4>event=vip_state .*old=owner new=yielding reason="unhealthy"'
+		expect "also where it comes" log_says "vipd-$(holders)" '^<4>event=vip_state .*new=owner reason="unhealthy"'
+	fi
 	wire_check --from "$sick" --max-overlap-ms 0 --max-gap-ms 100 --expect-moves 1
 	wait_until 2 health_is "$former" bad
 	[[ -n $(status "$former" .health_reason) ]] || fail "no reason is given"
@@ -52,6 +87,17 @@ for trouble in refuses hangs broken; do
 	esac
 	wait_until 5 all_health_is good
 done
+
+other=$(node_other_than "$(holders)")
+say "the API server of $other starts: it lives, while others are ready"
+api_stop "$other"
+wait_until 5 health_is "$other" bad
+api_answer "$other" private
+api_start "$other"
+wait_until 5 says_alive "$other"
+for_seconds 2 health_is "$other" bad
+api_answer "$other" ok
+wait_until 5 health_is "$other" good
 
 OWNER=$(holders)
 for_seconds 2 settled_on "$OWNER"

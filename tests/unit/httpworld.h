@@ -35,6 +35,7 @@ static char ca_file[64], other_file[64], cert_file[64], key_file[64];
 struct answer {
 	unsigned calls;
 	enum http_failure failure;
+	bool refused_here;
 	int status;
 	char *body;
 	size_t body_len;
@@ -58,6 +59,7 @@ static inline UNUSED void on_done(const struct http_response *response, void *us
 
 	a->calls++;
 	a->failure = response->failure;
+	a->refused_here = response->refused_here;
 	a->status = response->status;
 	free(a->body);
 	a->body = xstrdup(response->body);

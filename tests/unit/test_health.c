@@ -45,7 +45,8 @@ static void test_accepts(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		CHECK_EQ_INT(health_accepts(readyz_verdict(cases[i].failure, cases[i].status)),
+		CHECK_EQ_INT(health_accepts(readyz_verdict(cases[i].failure, cases[i].status),
+		                            HEALTH_UNKNOWN, false),
 		             cases[i].good);
 }
 
@@ -87,6 +88,29 @@ static void test_second_hand(void)
 		CHECK_EQ_INT(
 		    health_second_hand(cases[i].state, cases[i].is_unknown, cases[i].member_silent),
 		    cases[i].want);
+}
+
+/* What merely lives, as an API server that starts, does not become good while another node is
+ * ready; what was good stays so. */
+static void test_accepts_beside_ready_ones(void)
+{
+	static const struct {
+		enum readyz_verdict verdict;
+		enum health_state state;
+		bool good;
+	} cases[] = {
+	    {READYZ_READY, HEALTH_UNKNOWN, true},    {READYZ_READY, HEALTH_BAD, true},
+	    {READYZ_BUSY, HEALTH_UNKNOWN, true},     {READYZ_BUSY, HEALTH_BAD, true},
+	    {READYZ_ALIVE, HEALTH_UNKNOWN, false},   {READYZ_ALIVE, HEALTH_BAD, false},
+	    {READYZ_ALIVE, HEALTH_UNCHECKED, false}, {READYZ_ALIVE, HEALTH_GOOD, true},
+	    {READYZ_NOT_READY, HEALTH_GOOD, false},  {READYZ_DOWN, HEALTH_GOOD, false},
+	    {READYZ_SILENT, HEALTH_GOOD, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CHECK_EQ_INT(health_accepts(cases[i].verdict, cases[i].state, true), cases[i].good);
+		CHECK_EQ_INT(health_accepts(READYZ_ALIVE, cases[i].state, false), true);
+	}
 }
 
 /* A letter an answer: + good, - bad; and the state behind each: u, G, B. A capital C: it changed.
@@ -133,17 +157,35 @@ static struct ev_loop *ev;
 static struct nginx server;
 static char history[512]; /* "good(readyz 200) bad(...) " */
 static struct health *free_on_change;
+static bool others_are_ready;
+static struct health_view last;
 
-static void on_changed(enum health_state state, bool is_unknown UNUSED, const char *reason,
-                       void *userdata)
+static void on_changed(const struct health_view *view, void *userdata)
 {
 	size_t len = strlen(history);
+	enum health_state before = last.state;
 
 	CHECK(userdata == history);
-	(void) snprintf(history + len, sizeof(history) - len, "%s(%s) ", health_state_name(state),
-	                reason);
+	CHECK(view->state == HEALTH_GOOD || !view->is_ready);
+	CHECK(view->state == HEALTH_BAD || !view->is_gone);
+	last = *view;
+	if (view->state == before)
+		return;
+	(void) snprintf(history + len, sizeof(history) - len, "%s(%s) ", health_state_name(view->state),
+	                view->reason);
 	health_free(TAKE_PTR(free_on_change));
 }
+
+static bool on_others(void *userdata)
+{
+	CHECK(userdata == history);
+	return others_are_ready;
+}
+
+static const struct health_callbacks callbacks = {
+    .changed = on_changed,
+    .others_are_ready = on_others,
+};
 
 /* Until the history is this, and for five more probes in which it must stay so. */
 static void expect(const char *want)
@@ -195,7 +237,8 @@ static void test_loop(void)
 	long before, probes;
 
 	/* Nobody listens yet. */
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	CHECK_EQ_INT(health_state(health), HEALTH_UNKNOWN);
 	CHECK_EQ_STR(health_reason(health), "not probed yet");
 	CHECK_EQ_STR(history, "");
@@ -251,7 +294,8 @@ static void test_silence_and_certificates(void)
 	listener = nginx_listen(64, &port);
 	url = xasprintf("https://127.0.0.1:%d/readyz", port);
 	config.url = url;
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	free_on_change = health;
 	expect("bad(no answer in time) ");
 	CHECK(free_on_change == NULL);
@@ -263,14 +307,16 @@ static void test_silence_and_certificates(void)
 	config.url = url;
 	config.timeout_us = 10 * US_PER_S;
 	config.server_name = (char[]){"stranger"};
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	expect(
 	    "bad(wrong certificate: SSL: no alternative certificate subject name matches target host "
 	    "name 'stranger') ");
 	health_free(health);
 
 	/* Freed with a probe under way: nothing comes. */
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	turn_for(ev, 1000);
 	health_free(health);
 	expect("");
@@ -278,16 +324,19 @@ static void test_silence_and_certificates(void)
 	/* A failure that does not change the state does not explain it either. */
 	config.server_name = (char[]){"kubernetes"};
 	config.fall = 1000;
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	expect("good(readyz 200) ");
-	nginx_stop(&server);
+	restart(NOT_READY);
 	expect("");
 	CHECK_EQ_STR(health_reason(health), "readyz 200");
 	health_free(health);
 	config.fall = 2;
+	nginx_stop(&server);
 
 	config.url = (char[]){"https://not-an-address/"};
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	expect("bad(cannot probe: Invalid argument) ");
 	health_free(health);
 
@@ -318,7 +367,8 @@ static void test_late_ca(void)
 	url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
 	config.url = url;
 	for (int i = 0; i < 2; i++, config.awaits_ca = false) {
-		CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+		last.state = HEALTH_UNKNOWN;
+		CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 		CHECK_EQ_INT(health_state(health), HEALTH_UNKNOWN);
 		if (config.awaits_ca)
 			expect(unchecked);
@@ -334,7 +384,8 @@ static void test_late_ca(void)
 	/* Once it was there, its absence is a fault like another; the kept connection outlives it. */
 	config.awaits_ca = true;
 	CHECK_EQ_INT(link(real, late), 0);
-	CHECK_EQ_INT(health_new(ev, &config, on_changed, history, &health), 0);
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	expect("good(readyz 200) ");
 	CHECK_EQ_INT(unlink(late), 0);
 	nginx_stop(&server);
@@ -344,11 +395,107 @@ static void test_late_ca(void)
 	health_free(health);
 }
 
+/* With an interval at which no probe in turn would see it. */
+static void test_gone(void)
+{
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	struct config_health config = {
+	    .enabled = true,
+	    .url = url,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .interval_us = 60 * US_PER_S,
+	    .timeout_us = 10 * US_PER_S,
+	    .rise = 1,
+	    .fall = 3,
+	};
+	AUTO(health_free) struct health *health = NULL;
+	int64_t start_us;
+
+	restart("location / { return 200 ok; }");
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
+	expect("good(readyz 200) ");
+	CHECK(last.is_ready);
+	start_us = mono_now_us();
+	nginx_stop(&server);
+	(void) TURN_UNTIL(ev, health_state(health) == HEALTH_BAD);
+	CHECK(mono_now_us() - start_us < 30 * US_PER_S);
+	CHECK(last.is_gone);
+	expect("bad(connection refused) ");
+}
+
+/* It starts: 403 until its rules are read. */
+static void test_starts_beside_ready_ones(void)
+{
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	struct config_health config = {
+	    .enabled = true,
+	    .url = url,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .interval_us = 60 * US_PER_MS,
+	    .timeout_us = 10 * US_PER_S,
+	    .rise = 1,
+	    .fall = 2,
+	};
+	AUTO(health_free) struct health *health = NULL;
+
+	restart("location / { return 403 no; }");
+	others_are_ready = true;
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
+	expect("bad(readyz 403: alive, readiness unknown, while another node is ready) ");
+	CHECK(!last.is_gone);
+	/* No other is: as good as it gets. */
+	others_are_ready = false;
+	expect("good(readyz 403: alive, readiness unknown) ");
+	CHECK(!last.is_ready);
+	others_are_ready = true;
+	restart("location / { return 200 ok; }");
+	(void) TURN_UNTIL(ev, last.is_ready);
+	restart("location / { return 403 no; }");
+	(void) TURN_UNTIL(ev, !last.is_ready);
+	others_are_ready = false;
+	history[0] = '\0';
+}
+
+/* One that ends each connection behind its answer is not asked without end. */
+static void test_closes_each_connection(void)
+{
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	struct config_health config = {
+	    .enabled = true,
+	    .url = url,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .interval_us = 60 * US_PER_S,
+	    .timeout_us = 10 * US_PER_S,
+	    .rise = 1,
+	    .fall = 2,
+	};
+	AUTO(health_free) struct health *health = NULL;
+	long before;
+
+	restart("keepalive_timeout 10ms; "
+	        "location / { return 200 ok; access_log probes.log; }");
+	before = probes_seen();
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
+	(void) TURN_UNTIL(ev, probes_seen() - before == 4);
+	expect("good(readyz 200) ");
+	CHECK_EQ_INT(probes_seen() - before, 4);
+}
+
 int main(void)
 {
 	test_accepts();
 	test_unknown();
 	test_second_hand();
+	test_accepts_beside_ready_ones();
 	test_fold();
 
 	(void) signal(SIGPIPE, SIG_IGN);
@@ -357,6 +504,9 @@ int main(void)
 	test_loop();
 	test_silence_and_certificates();
 	test_late_ca();
+	test_gone();
+	test_starts_beside_ready_ones();
+	test_closes_each_connection();
 	nginx_fini(&server);
 	ev_loop_destroy(ev);
 	return check_result();

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the HTTP client makes of answers and of what is none, and the contract of its callbacks. */
+#include <stdbool.h>
+
+#include "tests/unit/netns.h"
+
+/* Behind netns.h, whose functions have parameters of the name of its loop. */
 #include "tests/unit/httpworld.h"
 
 /* --- what comes back -------------------------------------------------------------------------- */
@@ -381,12 +386,79 @@ static void test_callbacks(void)
 	answer_fini(&a);
 }
 
+static void on_closed(void *userdata)
+{
+	++*(unsigned *) userdata;
+}
+
+/* The peer's end of a kept connection is seen when it comes, once; that of one that we closed is
+ * not. */
+static void test_closed(void)
+{
+	AUTO(free) char *url = url_of("/readyz"), *session = url_of("/session");
+	struct http *shared = http;
+	struct http_request request = request_to(url);
+	struct answer a = {0};
+	unsigned n_closed = 0;
+
+	CHECK_EQ_INT(http_new(ev, &http), 0);
+	CHECK_EQ_INT(http_watch_closed(http, on_closed, &n_closed), 0);
+	request.url = session; /* "Connection: close" */
+	fetch(&request, &a);
+	request.url = url;
+	for (int i = 0; i < 3; i++)
+		fetch(&request, &a);
+	turn_for(ev, 50 * US_PER_MS);
+	CHECK_EQ_INT(n_closed, 0);
+	nginx_stop(&server);
+	CHECK(TURN_UNTIL(ev, n_closed > 0));
+	turn_for(ev, 50 * US_PER_MS);
+	CHECK_EQ_INT(n_closed, 1);
+	fetch(&request, &a);
+	CHECK_EQ_INT(a.failure, HTTP_REFUSED);
+	CHECK(a.refused_here);
+	CHECK_EQ_INT(n_closed, 1);
+	answer_fini(&a);
+	http_free(http);
+	http = shared;
+}
+
+/* The last test, as it leaves the network of the servers. */
+static void test_refused_here(void)
+{
+	static const struct {
+		const char *url;
+		bool here;
+	} cases[] = {
+	    {"http://127.0.0.1:1/", true}, {"http://127.0.0.9:1/", true}, {"http://[::1]:1/", true},
+	    {"http://10.9.0.1:1/", true},  {"http://10.9.0.2:1/", false},
+	};
+	struct answer a = {0};
+
+	(void) netns_enter_new();
+	netns_run(
+	    "ip link add d0 type veth peer d1; ip address add 10.9.0.1/24 dev d0; ip link set d0 up");
+	netns_run("nft 'table ip t { chain o { type filter hook output priority 0; "
+	          "ip daddr 10.9.0.2 reject with tcp reset; }; }'");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct http_request request = request_to(cases[i].url);
+
+		request.connect_to.family = AF_UNSPEC;
+		fetch(&request, &a);
+		if (!CHECK_EQ_STR(http_failure_name(a.failure), "refused") ||
+		    !CHECK_EQ_INT(a.refused_here, cases[i].here))
+			(void) fprintf(stderr, "  %s: %s\n", cases[i].url, a.text);
+	}
+	answer_fini(&a);
+}
+
 int main(void)
 {
 	static void (*const tests[])(void) = {
-	    test_statuses, test_request,   test_failures,  test_refused_requests,
-	    test_literals, test_bodies,    test_post,      test_not_after,
-	    test_reuse,    test_addresses, test_callbacks,
+	    test_statuses,     test_request,   test_failures,  test_refused_requests,
+	    test_literals,     test_bodies,    test_post,      test_not_after,
+	    test_reuse,        test_addresses, test_callbacks, test_closed,
+	    test_refused_here,
 	};
 
 	return http_test(tests, ARRAY_SIZE(tests));

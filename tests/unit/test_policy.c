@@ -292,7 +292,17 @@ static const struct advise_case unchecked_cases[] = {
      .reason = POLICY_REASON_PREEMPT},
 };
 
-static void test_advise(const struct advise_case *cases, size_t n, bool unchecked)
+/* The API server of this node has ended, and all connections to it. */
+static const struct advise_case gone_cases[] = {
+    {"gone, came here for health: there is nothing to rest for", NODE("b", 5, BAD, true, false),
+     NODE("a", 9, GOOD, true, false), .came_for_health = true, .reason = POLICY_REASON_HEALTH},
+    {"gone, but the other is unwell", NODE("b", 5, BAD, true, false),
+     NODE("a", 9, BAD, true, false), .came_for_health = true, .owned_for_us = HOLD_DOWN_US},
+    {"gone, and nothing is known of the other", NODE("b", 5, BAD, true, false),
+     NODE("a", 9, UNKNOWN, true, false), .came_for_health = true, .owned_for_us = HOLD_DOWN_US},
+};
+
+static void test_advise(const struct advise_case *cases, size_t n, bool unchecked, bool gone)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct advise_case *c = &cases[i];
@@ -309,6 +319,7 @@ static void test_advise(const struct advise_case *cases, size_t n, bool unchecke
 		    .on_hold = c->on_hold,
 		    .carrier = !c->no_carrier,
 		    .unchecked = unchecked,
+		    .api_is_gone = gone,
 		    .asked_for_us = POLICY_ASK_US,
 		};
 		struct policy_advice advice = policy_advise(&in);
@@ -436,8 +447,9 @@ int main(void)
 	test_turns();
 	test_order();
 	test_rank_and_successor();
-	test_advise(advise_cases, ARRAY_SIZE(advise_cases), false);
-	test_advise(unchecked_cases, ARRAY_SIZE(unchecked_cases), true);
+	test_advise(advise_cases, ARRAY_SIZE(advise_cases), false, false);
+	test_advise(unchecked_cases, ARRAY_SIZE(unchecked_cases), true, false);
+	test_advise(gone_cases, ARRAY_SIZE(gone_cases), false, true);
 	test_answers();
 	return check_result();
 }

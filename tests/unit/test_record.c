@@ -189,6 +189,7 @@ static void test_node_round_trip(void)
 	    {.instance = INSTANCE,
 	     .priority = 100,
 	     .health = HEALTH_GOOD,
+	     .ready = true,
 	     .eligible = true,
 	     .has_mac = true,
 	     .mac = {{2, 0, 0, 0, 0, 0xa}}},
@@ -210,11 +211,14 @@ static void test_node_round_trip(void)
 	AUTO(free) char *first = record_node_format(&nodes[0]);
 	AUTO(free) char *older = record_node_format(&nodes[3]);
 
-	CHECK_EQ_STR(first, "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
-	                    "\"eligible\":true,\"etcdLeader\":false,\"owned\":0,\"answered\":0,"
-	                    "\"mac\":\"02:00:00:00:00:0a\"}");
-	CHECK_EQ_STR(older, "{\"instance\":\"i\",\"priority\":1,\"health\":\"unchecked\","
-	                    "\"eligible\":false,\"etcdLeader\":false,\"owned\":0,\"answered\":0}");
+	CHECK_EQ_STR(first,
+	             "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
+	             "\"ready\":true,\"eligible\":true,\"etcdLeader\":false,\"owned\":0,\"answered\":0,"
+	             "\"mac\":\"02:00:00:00:00:0a\"}");
+	CHECK_EQ_STR(
+	    older,
+	    "{\"instance\":\"i\",\"priority\":1,\"health\":\"unchecked\","
+	    "\"ready\":false,\"eligible\":false,\"etcdLeader\":false,\"owned\":0,\"answered\":0}");
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		AUTO(free) char *text = record_node_format(&nodes[i]);
 		struct record_node n = {.node = "from the key"};
@@ -224,6 +228,7 @@ static void test_node_round_trip(void)
 		CHECK_EQ_STR(n.instance, nodes[i].instance);
 		CHECK_EQ_INT(n.priority, nodes[i].priority);
 		CHECK_EQ_INT(n.health, nodes[i].health);
+		CHECK_EQ_INT(n.ready, nodes[i].ready);
 		CHECK_EQ_INT(n.eligible, nodes[i].eligible);
 		CHECK_EQ_INT(n.etcd_leader, nodes[i].etcd_leader);
 		CHECK_EQ_INT(n.has_mac, nodes[i].has_mac);
@@ -245,11 +250,12 @@ static void test_node_round_trip(void)
 static void test_node_of_before(void)
 {
 	static const char text[] = NODE("\"i\"", "100", "\"good\"", "true");
-	struct record_node n = {.owned = 7, .answered = 7};
+	struct record_node n = {.ready = true, .owned = 7, .answered = 7};
 
 	CHECK_EQ_INT(record_node_parse(text, strlen(text), &n), 0);
 	CHECK_EQ_INT(n.owned, 0);
 	CHECK_EQ_INT(n.answered, -1);
+	CHECK(!n.ready);
 }
 
 static void test_node_parse(void)
@@ -285,6 +291,7 @@ static void test_node_parse(void)
 	     -EINVAL},
 	    {"etcdLeader missing",
 	     "{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false}", -EINVAL},
+	    {"ready that is text", NODE_WITH("\"ready\":\"yes\""), -EINVAL},
 	    {"most VIPs", NODE_WITH("\"owned\":64"), 0},
 	    {"more than there may be", NODE_WITH("\"owned\":65"), -EINVAL},
 	    {"fewer than none", NODE_WITH("\"owned\":-1"), -EINVAL},

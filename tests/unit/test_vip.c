@@ -214,18 +214,20 @@ static void test_adopted(void)
 /* `journalctl -p warning` shows the failures, and no move that was planned. */
 static void test_failures_are_warnings(void)
 {
+	static const struct health_view good = {.state = HEALTH_GOOD, .reason = "readyz 200"};
+	static const struct health_view bad = {.state = HEALTH_BAD, .reason = "connection refused"};
 	struct keep_vip kept = leave_behind("v0");
 	struct stage s;
 
 	set_stage(&s, "v0", &kept);
 	log_begin();
-	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 200");
+	vip_set_health(s.vip, &good);
 	CHECK(log_had("<6>event=health vip=" VIP " state=good", "readyz 200"));
 	log_begin();
-	vip_set_health(s.vip, HEALTH_BAD, false, "connection refused");
+	vip_set_health(s.vip, &bad);
 	CHECK(log_had("<4>event=health vip=" VIP " state=bad", "connection refused"));
 	log_begin();
-	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 200");
+	vip_set_health(s.vip, &good);
 	CHECK(log_had("<5>event=health vip=" VIP " state=good", "readyz 200"));
 	log_begin();
 	s.env.gate_error = -EPERM;
@@ -237,19 +239,22 @@ static void test_failures_are_warnings(void)
 /* Where the API server does not tell whether it is ready, etcd of the same node does. */
 static void test_second_hand(void)
 {
+	static const struct health_view alive = {.state = HEALTH_GOOD, .reason = "readyz 401"};
+	static const struct health_view unknown = {
+	    .state = HEALTH_GOOD, .is_unknown = true, .reason = "readyz 401"};
 	struct vip_report_room room;
 	struct vip_report report;
 	struct stage s;
 
 	set_stage(&s, "v0", NULL);
 	s.config.policy.health.enabled = true;
-	vip_set_health(s.vip, HEALTH_GOOD, false, "readyz 401");
+	vip_set_health(s.vip, &alive);
 	vip_set_member(s.vip, false, true);
 	vip_fill_report(s.vip, &room, &report);
 	CHECK_EQ_INT(report.health, HEALTH_GOOD);
 	vip_set_member(s.vip, false, false);
 	log_begin();
-	vip_set_health(s.vip, HEALTH_GOOD, true, "readyz 401");
+	vip_set_health(s.vip, &unknown);
 	CHECK(log_had("<4>event=readiness_unknown vip=" VIP, "readyz 401"));
 	log_begin();
 	vip_set_member(s.vip, false, true);
