@@ -26,6 +26,7 @@ void initchoice_fini(struct initchoice *c)
 
 char *initchoice_describe_link(const struct initfacts_link *link)
 {
+	const char *separator = " (";
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = xmemstream_open(&text, &len);
@@ -34,18 +35,40 @@ char *initchoice_describe_link(const struct initfacts_link *link)
 	for (size_t i = 0; i < link->n_prefixes; i++) {
 		char prefix[PREFIX_TEXT_MAX];
 
-		(void) fprintf(out, "%s%s", i == 0 ? " (" : ", ",
-		               prefix_format(&link->prefixes[i], prefix));
+		(void) fprintf(out, "%s%s", separator, prefix_format(&link->prefixes[i], prefix));
+		separator = ", ";
 	}
-	if (link->has_default)
-		(void) fputs(link->n_prefixes > 0 ? "; default route" : " (default route", out);
-	if (link->has_default || link->n_prefixes > 0)
+	if (link->n_prefixes > 0)
+		separator = "; ";
+	if (link->has_default) {
+		(void) fprintf(out, "%sdefault route", separator);
+		separator = "; ";
+	}
+	if (link->not_by_itself != NULL)
+		(void) fprintf(out, "%s%s: only by --link", separator, link->not_by_itself);
+	if (link->has_default || link->n_prefixes > 0 || link->not_by_itself != NULL)
 		(void) fputc(')', out);
 	xmemstream_close(out);
 	return text;
 }
 
-/* "eth0 (10.0.0.11/24), eth1"; to be freed. */
+/* Addresses with a whole prefix are VIPs of somebody, and no subnets. */
+static bool is_subnet(const struct prefix *prefix)
+{
+	return prefix->len < addr_len_bytes(&prefix->addr) * 8;
+}
+
+static bool is_in_a_network(const struct initfacts_link *link)
+{
+	for (size_t i = 0; i < link->n_prefixes; i++) {
+		if (is_subnet(&link->prefixes[i]))
+			return true;
+	}
+	return false;
+}
+
+/* "eth0 (10.0.0.11/24), eth1, docker0 (172.17.0.1/16; of containers: only by --link)"; to be
+ * freed. */
 static char *describe_links(const struct initfacts *f)
 {
 	char *text = xstrdup("");
@@ -54,7 +77,8 @@ static char *describe_links(const struct initfacts *f)
 		AUTO(free) char *link = initchoice_describe_link(&f->links[i]);
 		char *longer;
 
-		if (f->links[i].only_by_name)
+		/* There may be a hundred links of pods, none of which has a network. */
+		if (f->links[i].not_by_itself != NULL && !is_in_a_network(&f->links[i]))
 			continue;
 		longer = xasprintf("%s%s%s", text, text[0] != '\0' ? ", " : "", link);
 		free(text);
@@ -73,12 +97,6 @@ static const struct initfacts_link *find_link(const struct initfacts *f, const c
 			return &f->links[i];
 	}
 	return NULL;
-}
-
-/* Addresses with a whole prefix are VIPs of somebody, and no subnets. */
-static bool is_subnet(const struct prefix *prefix)
-{
-	return prefix->len < addr_len_bytes(&prefix->addr) * 8;
 }
 
 /* The length of its longest prefix that the VIP is in, as the kernel would route to it; 0: none. */
@@ -183,7 +201,7 @@ static const struct initfacts_link *find_by_subnet(const struct initfacts *f,
 
 	for (size_t i = 0; i < f->n_links; i++) {
 		const struct initfacts_link *link = &f->links[i];
-		unsigned len = link->only_by_name ? 0 : subnet_of(link, vip);
+		unsigned len = link->not_by_itself != NULL ? 0 : subnet_of(link, vip);
 
 		if (len == 0 || len < longest)
 			continue;
@@ -201,11 +219,22 @@ static const struct initfacts_link *find_by_subnet(const struct initfacts *f,
 	return found;
 }
 
+/* One that only --link chooses, and that is in the network of the VIP. */
+static const struct initfacts_link *find_only_by_name(const struct initfacts *f,
+                                                      const struct addr *vip)
+{
+	for (size_t i = 0; i < f->n_links; i++) {
+		if (f->links[i].not_by_itself != NULL && subnet_of(&f->links[i], vip) > 0)
+			return &f->links[i];
+	}
+	return NULL;
+}
+
 static const char *choose_link(const struct initfacts *f, const struct initwish *wish,
                                const struct addr *vip, const char *text, struct initchoice *c)
 {
 	AUTO(free) char *links = describe_links(f);
-	const struct initfacts_link *found, *wished;
+	const struct initfacts_link *found, *hidden, *wished;
 	bool is_unclear;
 
 	if (!f->links_are_known) {
@@ -220,6 +249,13 @@ static const char *choose_link(const struct initfacts *f, const struct initwish 
 	if (wished != NULL && subnet_of(wished, vip) > 0)
 		return wish->link;
 	found = find_by_subnet(f, vip, &is_unclear);
+	hidden = found == NULL ? find_only_by_name(f, vip) : NULL;
+	if (hidden != NULL && wish->link == NULL) {
+		texts_add(&c->errors,
+		          "--vip %s: only --link chooses the link in its network: --link %s. Links: %s",
+		          text, hidden->name, links);
+		return NULL;
+	}
 	if (found == NULL) {
 		texts_add(&c->errors,
 		          "--vip %s: no link of this node is in a network of this address: choose one of "
@@ -290,7 +326,7 @@ static void choose_vips(const struct initfacts *f, const struct initwish *wish,
 	}
 	c->likely_link = wish->link;
 	for (size_t i = 0; i < f->n_links && c->likely_link == NULL; i++) {
-		if (f->links[i].has_default && !f->links[i].only_by_name)
+		if (f->links[i].has_default && f->links[i].not_by_itself == NULL)
 			c->likely_link = f->links[i].name;
 	}
 }
@@ -345,6 +381,11 @@ static void note_rest(const struct initfacts *f, const struct initwish *wish, st
 		texts_add(&c->notes,
 		          "there is no VIP yet: run this again with --vip and --force, or fill in "
 		          "the first document");
+	if (f->stopped_etcd != NULL)
+		texts_add(&c->notes,
+		          "%s does not run, so it is not taken for the cluster's etcd: if it is, start it "
+		          "and run this again",
+		          f->stopped_etcd);
 	if (c->role == INIT_CONTROL_PLANE && f->kind == INIT_NOTHING)
 		texts_add(&c->notes, "no Kubernetes and no etcd was found: this is for a node that kubeadm "
 		                     "is still to make");
@@ -364,6 +405,12 @@ void initchoice_make(const struct initfacts *f, const struct initwish *wish, int
 		          "this user may not see whether %s is there, and so not what this node is: run "
 		          "this as root, or say --role control-plane or --role worker",
 		          f->hidden);
+	else if (c.role == INIT_NO_ROLE && f->stopped_etcd != NULL)
+		texts_add(&c.errors,
+		          "no Kubernetes was found here, and %s does not run: start it if it is the "
+		          "cluster's etcd; else say what the node is to be with --role control-plane or "
+		          "--role worker",
+		          f->stopped_etcd);
 	else if (c.role == INIT_NO_ROLE)
 		texts_add(&c.errors,
 		          "no Kubernetes and no etcd was found here: say what this node is to be "

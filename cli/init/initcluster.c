@@ -188,8 +188,9 @@ static bool look_for_rancher(const char *root, struct initfacts *f)
 static void look_for_service(const char *root, struct initfacts *f)
 {
 	struct initetcd etcd = {0};
+	const char *stopped;
 
-	if (initetcd_take_service(&etcd, root)) {
+	if (initetcd_take_service(&etcd, root, &stopped)) {
 		f->kind = INIT_ETCD;
 		f->role = INIT_CONTROL_PLANE;
 		f->etcd_endpoint = initetcd_endpoint(&etcd);
@@ -197,8 +198,15 @@ static void look_for_service(const char *root, struct initfacts *f)
 		f->etcd_ca = TAKE_PTR(etcd.values[INITETCD_CA]);
 		f->etcd_cert = TAKE_PTR(etcd.values[INITETCD_CERT]);
 		f->etcd_key = TAKE_PTR(etcd.values[INITETCD_KEY]);
-		f->etcd_cert_is_server = f->etcd_cert != NULL;
 		f->etcd_data = TAKE_PTR(etcd.values[INITETCD_DATA_DIR]);
+		f->has_api_ca = initfiles_exist(root, KUBEADM_PKI "/ca.crt");
+		/* kubeadm's files without its static pods. */
+		f->etcd_is_default =
+		    strcmp(f->etcd_endpoint, "https://127.0.0.1:2379") == 0 && f->etcd_ca != NULL &&
+		    strcmp(f->etcd_ca, KUBEADM_PKI "/etcd/ca.crt") == 0 && has_default_client(root);
+		f->etcd_cert_is_server = f->etcd_cert != NULL && !f->etcd_is_default;
+	} else if (stopped != NULL) {
+		f->stopped_etcd = xstrdup(stopped);
 	}
 	initetcd_fini(&etcd);
 }

@@ -134,7 +134,7 @@ static bool is_trusted(const char *root, const char *pid)
 	       !is_set_uid(root, pid);
 }
 
-static bool take_process(struct initetcd *etcd, const char *root, const char *pid)
+static bool take_process(struct initetcd *etcd, const char *root, const char *pid, bool *ret_runs)
 {
 	AUTO(free) char *comm_path = xasprintf("/proc/%s/comm", pid);
 	AUTO(free) char *line_path = xasprintf("/proc/%s/cmdline", pid);
@@ -144,8 +144,10 @@ static bool take_process(struct initetcd *etcd, const char *root, const char *pi
 	struct texts words = {0};
 	size_t len;
 
-	if (comm == NULL || strcmp(comm, "etcd\n") != 0 || !is_trusted(root, pid) ||
-	    file_read(at, COMMAND_LINE_MAX, &line, &len) < 0)
+	if (comm == NULL || strcmp(comm, "etcd\n") != 0)
+		return false;
+	*ret_runs = true;
+	if (!is_trusted(root, pid) || file_read(at, COMMAND_LINE_MAX, &line, &len) < 0)
 		return false;
 	for (const char *p = line; p < line + len; p += strlen(p) + 1)
 		texts_add(&words, "%s", p);
@@ -154,7 +156,8 @@ static bool take_process(struct initetcd *etcd, const char *root, const char *pi
 	return true;
 }
 
-static bool take_processes(struct initetcd *etcd, const char *root)
+/* Whether there is one whose words are taken; ret_runs: whether there is any. */
+static bool take_processes(struct initetcd *etcd, const char *root, bool *ret_runs)
 {
 	AUTO(free) char *at = initfiles_at(root, "/proc");
 	DIR *dir = opendir(at);
@@ -163,7 +166,7 @@ static bool take_processes(struct initetcd *etcd, const char *root)
 
 	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
 		if (isdigit((unsigned char) entry->d_name[0]))
-			found = take_process(etcd, root, entry->d_name);
+			found = take_process(etcd, root, entry->d_name, ret_runs);
 	}
 	if (dir != NULL)
 		(void) closedir(dir);
@@ -253,7 +256,7 @@ static bool take_yaml(struct initetcd *etcd, const char *root, const char *path)
 	return file != NULL;
 }
 
-bool initetcd_take_service(struct initetcd *etcd, const char *root)
+bool initetcd_take_service(struct initetcd *etcd, const char *root, const char **ret_stopped)
 {
 	static const char *const units[] = {"/etc/systemd/system/etcd.service",
 	                                    "/usr/lib/systemd/system/etcd.service",
@@ -262,11 +265,20 @@ bool initetcd_take_service(struct initetcd *etcd, const char *root)
 	                                           "/etc/etcd/etcd.conf", "/etc/sysconfig/etcd"};
 	static const char *const yamls[] = {"/etc/etcd/etcd.conf.yml", "/etc/etcd/etcd.conf.yaml",
 	                                    "/etc/etcd/etcd.yaml", "/etc/etcd/config.yaml"};
-	bool found = take_processes(etcd, root), has_unit = false;
+	bool runs = false;
+	bool found = take_processes(etcd, root, &runs);
+	const char *unit = NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(units) && !has_unit; i++)
-		has_unit = take_unit(etcd, root, units[i]);
-	found = found || has_unit;
+	for (size_t i = 0; i < ARRAY_SIZE(units) && unit == NULL; i++)
+		unit = take_unit(etcd, root, units[i]) ? units[i] : NULL;
+	*ret_stopped = NULL;
+	/* A package may be there for its tools alone. An image has no processes. */
+	if (!runs && initfiles_exist(root, "/proc/1")) {
+		*ret_stopped = unit;
+		initetcd_fini(etcd);
+		return false;
+	}
+	found = found || unit != NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(environments); i++)
 		found = take_environment_file(etcd, root, environments[i]) || found;
 	for (size_t i = 0; i < ARRAY_SIZE(yamls); i++)

@@ -35,8 +35,10 @@ void initetcd_take_words(struct initetcd *etcd, const struct texts *words);
 void initetcd_take_pod(struct initetcd *etcd, const struct conf_node *pod);
 void initetcd_pod_words(const struct conf_node *pod, struct texts *ret_words);
 
-/* An etcd that is a service or only a process: whether there is one. */
-bool initetcd_take_service(struct initetcd *etcd, const char *root);
+/* An etcd that is a service or only a process: whether there is one that runs, or below the root of
+ * an image, one that is installed. Else *ret_stopped is the unit of one that does not run, or NULL.
+ */
+bool initetcd_take_service(struct initetcd *etcd, const char *root, const char **ret_stopped);
 
 /* Where a client on this node reaches it; to be freed. */
 char *initetcd_endpoint(const struct initetcd *etcd);

@@ -26,6 +26,7 @@ void initfacts_fini(struct initfacts *f)
 	free(f->etcd_key);
 	free(f->etcd_data);
 	texts_fini(&f->members);
+	free(f->stopped_etcd);
 	free(f->api_ca);
 	free(f->api_client_cert);
 	free(f->api_client_key);

@@ -30,9 +30,10 @@ enum init_role {
 
 struct initfacts_link {
 	char name[IFNAMSIZ];
-	const char *kind;        /* "device", "bond", "vlan", "bridge": a constant */
-	bool has_default;        /* a default route leads over it */
-	bool only_by_name;       /* of containers, or of a rare kind: nobody else would mean it */
+	const char *kind; /* "device", "bond", "vlan", "bridge": a constant */
+	bool has_default; /* a default route leads over it */
+	const char
+	    *not_by_itself;      /* why only --link chooses it, a constant; NULL: init may choose it */
 	struct prefix *prefixes; /* its addresses, not masked */
 	size_t n_prefixes;
 };
@@ -59,6 +60,9 @@ struct initfacts {
 	    cluster; /* "etcd-" and a sum of etcd_ca, the same on all nodes and on no other cluster's */
 	struct texts members; /* hosts of the members that this one was begun with */
 
+	char *stopped_etcd; /* the unit of an etcd that is installed, and does not run */
+
+	bool has_api_ca; /* beside an etcd by itself: kubeadm's ca.crt, so API servers run there */
 	char *api_ca, *api_client_cert, *api_client_key; /* NULL: as the daemons find them */
 	char *server;                                    /* host[:port] that kubelet speaks to */
 	struct addr *api_names;                          /* addresses in the API server's certificate */

@@ -27,8 +27,7 @@ static bool is_of_containers(const char *name)
 	return containerlink_is(name) || strncmp(name, "vxlan", 5) == 0 || strncmp(name, "ovs", 3) == 0;
 }
 
-/* NULL: nobody would have a VIP there who does not say so. A node that is itself a container has
- * its way out over a veth. */
+/* NULL: only --link chooses it. A node that is itself a container has its way out over a veth. */
 static const char *kind_of(const json_t *link, bool has_default)
 {
 	static const char *const kinds[] = {"bond", "vlan", "bridge"};
@@ -42,6 +41,17 @@ static const char *kind_of(const json_t *link, bool has_default)
 			return kinds[i];
 	}
 	return strcmp(kind, "veth") == 0 && has_default ? "device" : NULL;
+}
+
+/* NULL: it may be chosen. */
+static const char *why_only_by_name(const json_t *link, const char *name, const char *kind)
+{
+	const char *real = field_text(json_object_get(link, "linkinfo"), "info_kind");
+
+	if (kind != NULL)
+		return is_of_containers(name) ? "of containers" : NULL;
+	return real != NULL && strcmp(real, "veth") == 0 ? "a veth without a default route"
+	                                                 : "no device, bond, VLAN or bridge";
 }
 
 static void take_address(const json_t *address, struct initfacts_link *link)
@@ -92,7 +102,7 @@ static void take_link(const json_t *object, const json_t *routes, struct initfac
 	link = &f->links[f->n_links++];
 	*link = (struct initfacts_link){.kind = kind != NULL ? kind : "device",
 	                                .has_default = has_default,
-	                                .only_by_name = kind == NULL || is_of_containers(name)};
+	                                .not_by_itself = why_only_by_name(object, name, kind)};
 	(void) snprintf(link->name, sizeof(link->name), "%s", name);
 	json_array_foreach(json_object_get(object, "addr_info"), i, item) take_address(item, link);
 }

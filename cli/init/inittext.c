@@ -58,7 +58,8 @@ static void write_found(struct text *t)
 	if (f->kind == INIT_NOTHING)
 		(void) fputs("no Kubernetes, no etcd", t->out);
 	else if (f->kind == INIT_ETCD)
-		(void) fputs("an etcd that belongs to no distribution", t->out);
+		(void) fputs("an etcd by itself, and neither kubeadm's static pods nor k3s nor rke2",
+		             t->out);
 	else
 		(void) fprintf(t->out, "a %s of %s",
 		               f->role == INIT_WORKER ? "worker" : "control-plane node",
@@ -69,7 +70,7 @@ static void write_found(struct text *t)
 	for (size_t i = 0; i < f->n_links; i++) {
 		AUTO(free) char *link = initchoice_describe_link(&f->links[i]);
 
-		if (!f->links[i].only_by_name)
+		if (f->links[i].not_by_itself == NULL)
 			(void) fprintf(t->out, "#   %s %s\n", f->links[i].kind, link);
 	}
 }
@@ -223,24 +224,27 @@ static bool is_this_node(const struct initfacts *f, const char *host)
 	       (f->hostname != NULL && strcmp(host, f->hostname) == 0);
 }
 
-static void write_upstreams(struct text *t)
-{
-	const struct initfacts *f = t->facts;
-
-	(void) fputs("upstreams:\n  static:\n", t->out);
-	for (size_t i = 0; i < f->members.n; i++) {
-		if (!is_this_node(f, f->members.items[i]))
-			item(t, "    ", f->members.items[i]);
-	}
-}
-
+/* Members of etcd on other nodes, with API servers beside them. */
 static size_t count_upstreams(const struct initfacts *f)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->members.n && !f->etcd_is_external; i++)
+	for (size_t i = 0; i < f->members.n; i++)
 		n += is_this_node(f, f->members.items[i]) ? 0 : 1;
 	return n;
+}
+
+static void write_upstreams(struct text *t)
+{
+	const struct initfacts *f = t->facts;
+
+	(void) fputs("upstreams:\n", t->out);
+	if (count_upstreams(f) > 0)
+		(void) fputs("  static:\n", t->out);
+	for (size_t i = 0; i < f->members.n; i++) {
+		if (!is_this_node(f, f->members.items[i]))
+			item(t, "    ", f->members.items[i]);
+	}
 }
 
 static const char prism_about[] =
@@ -272,13 +276,18 @@ static void write_prism(struct text *t)
 		             t->out);
 		return;
 	}
-	if (f->kind != INIT_KUBEADM || count_upstreams(f) == 0) {
+	if (f->etcd_is_external) {
+		write_unknown_prism(t, "# etcd runs elsewhere, so its members do not tell where the API "
+		                       "servers are. Fill them in, port 6443,\n# and take the # away:\n");
+		return;
+	}
+	if (f->etcd_endpoint == NULL || (f->kind != INIT_KUBEADM && !f->has_api_ca)) {
 		write_unknown_prism(t, "# Fill in the API servers, port 6443, and take the # away:\n");
 		return;
 	}
-	(void) fputs("# Add the API servers that are missing here; vipd tells of those beside etcd's "
-	             "members.\n",
-	             t->out);
+	(void) fputs(
+	    "# vipd tells of the API servers beside etcd's members; add here what has no member.\n",
+	    t->out);
 	document(t, CONF_API_FAIRLEAD, "PrismConfig");
 	write_upstreams(t);
 	(void) fputs("  members:\n    socket: /run/fairlead/vipd.sock\n", t->out);

@@ -191,9 +191,10 @@ static void test_foreign_process(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		AUTO(free) char *line = xasprintf(make, root, cases[i].status);
 		struct initetcd etcd = {0};
+		const char *stopped;
 
 		CHECK_EQ_INT(system(line), 0);
-		if (!CHECK_EQ_INT(initetcd_take_service(&etcd, root), cases[i].is_trusted) ||
+		if (!CHECK_EQ_INT(initetcd_take_service(&etcd, root, &stopped), cases[i].is_trusted) ||
 		    !CHECK_EQ_STR(etcd.values[INITETCD_DATA_DIR], cases[i].is_trusted ? "/x" : NULL))
 			(void) fprintf(stderr, "  status '%s'\n", cases[i].status);
 		initetcd_fini(&etcd);
@@ -208,13 +209,14 @@ static bool is_believed_unseen(const char *root, bool by_root)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
 	struct initetcd etcd = {0};
+	const char *stopped;
 	bool believed;
 
 	if (by_root)
 		CHECK_EQ_INT(syscall(SYS_capset, &header, none), 0);
 	else
 		CHECK_EQ_INT(setresuid(65534, 65534, 65534), 0);
-	believed = initetcd_take_service(&etcd, root);
+	believed = initetcd_take_service(&etcd, root, &stopped);
 	initetcd_fini(&etcd);
 	return believed;
 }
