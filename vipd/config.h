@@ -48,8 +48,9 @@ struct config_health {
 	char *url;     /* https://127.0.0.1:6443/readyz; the host is an IP address */
 	char *server_name;      /* name to verify; "kubernetes" */
 	char *ca_file;          /* /etc/kubernetes/pki/ca.crt */
-	char *client_cert_file; /* NULL: anonymous */
+	char *client_cert_file; /* NULL: the pair in client_directory, or anonymous */
 	char *client_key_file;
+	const char *client_directory; /* of probecert.h; NULL: none. Not configurable */
 	int64_t interval_us;
 	int64_t timeout_us;
 	unsigned rise;

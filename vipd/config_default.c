@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/probecert.h"
 
 const char config_default_ca_file[] = "/etc/kubernetes/pki/ca.crt";
 
@@ -24,6 +25,7 @@ void config_set_defaults(struct config *config)
 	            .url = xstrdup("https://127.0.0.1:6443/readyz"),
 	            .server_name = xstrdup("kubernetes"),
 	            .ca_file = xstrdup(config_default_ca_file),
+	            .client_directory = PROBECERT_DIRECTORY,
 	            .interval_us = US_PER_S,
 	            .timeout_us = US_PER_S,
 	            .rise = 2,

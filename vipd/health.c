@@ -18,6 +18,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/probecert.h"
 #include "web/http.h"
 
 /* A body lists some forty checks; the failing ones are what we are after. */
@@ -228,11 +229,12 @@ static void wait_for_ca(struct health *h)
 	h->callbacks->changed(&view, h->userdata);
 }
 
-static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+/* 0 or -errno. */
+static int send_probe(struct health *h)
 {
-	struct health *h = CONTAINER_OF(w, struct health, timer);
 	const struct config_health *config = h->config;
-	const struct http_request request = {
+	struct probecert own = {0};
+	struct http_request request = {
 	    .url = config->url,
 	    .server_name = config->server_name,
 	    .ca_file = config->ca_file,
@@ -243,15 +245,29 @@ static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	};
 	int r;
 
+	if (config->client_cert_file == NULL && config->client_directory != NULL)
+		probecert_read(config->client_directory, &own);
+	request.client_cert_pem = own.cert;
+	request.client_key_pem = own.key;
+	r = http_send(h->http, &request, probe_done, h, &h->probe);
+	probecert_fini(&own);
+	return r;
+}
+
+static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct health *h = CONTAINER_OF(w, struct health, timer);
+	int r;
+
 	h->probe_start_us = mono_now_us();
 	h->n_hurried = h->hurry ? h->n_hurried + 1 : 0;
 	h->hurry = false;
-	h->awaits_ca = h->awaits_ca && access(config->ca_file, F_OK) < 0;
+	h->awaits_ca = h->awaits_ca && access(h->config->ca_file, F_OK) < 0;
 	if (h->awaits_ca) {
 		wait_for_ca(h);
 		return;
 	}
-	r = http_send(h->http, &request, probe_done, h, &h->probe);
+	r = send_probe(h);
 	if (r < 0) {
 		char reason[READYZ_REASON_MAX];
 

@@ -117,8 +117,8 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            v->health_reason);
 	if (v->readiness_unknown)
 		add_warning(room, report,
-		            "the API server of this node does not tell whether it is ready (%s): set "
-		            "healthCheck.clientCertFile, or allow anonymous requests to /readyz",
+		            "the API server of this node does not tell whether it is ready (%s): give its "
+		            "probes a certificate: fairlead init --probe-certificate",
 		            v->probed_reason);
 	if (v->hcloud != NULL)
 		add_cloud_trouble(v, room, report);

@@ -15,5 +15,4 @@ bool upstream_is_good(const json_t *upstream, bool is_checked);
  * tell. Also of `vip status`, whose objects have the answer under another key. */
 const char *upstream_unknown(const json_t *objects, const char *reason_key);
 #define UPSTREAM_UNKNOWN_TEXT "an API server does not tell whether it is ready: "
-#define UPSTREAM_UNKNOWN_TO_DO \
-	"Set healthCheck.clientCertFile, or allow anonymous requests to /readyz"
+#define UPSTREAM_UNKNOWN_TO_DO "Give the probes a certificate: fairlead init --probe-certificate"

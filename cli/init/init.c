@@ -25,6 +25,7 @@
 #include "cli/init/initold.h"
 #include "cli/init/initothers.h"
 #include "cli/init/initprobe.h"
+#include "cli/init/initprobecert.h"
 #include "cli/init/inittext.h"
 
 #define HOSTNAME_BYTES 256
@@ -37,7 +38,7 @@ struct init {
 	struct initwish wish;
 	const char *root;
 	const char *file; /* NULL: the default place below the root */
-	bool to_stdout, force, with_network;
+	bool to_stdout, force, with_network, probe_certificate;
 };
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -104,6 +105,9 @@ const struct cli_option cli_init_options[] = {
      .completes = CLI_FILES, .set = cli_set_text, AT(file)},
     {"network", .help = "also documents that say what the network is now, for netconf",
      .set = cli_set_flag, AT(with_network)},
+    {"probe-certificate",
+     .help = "instead, make or renew the client certificate of the daemons' probes",
+     .set = cli_set_flag, AT(probe_certificate)},
     {"stdout", .help = "print it instead", .set = cli_set_flag, AT(to_stdout)},
     {"force",
      .help = "replace a file that is different, else the difference is shown; and\ntake an "
@@ -385,5 +389,7 @@ int cli_init(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 	struct init init = {.root = "/"};
 	int code = cli_set_own(cli, &init);
 
+	if (code == CLI_OK && init.probe_certificate)
+		return initprobecert_make(init.root, init.force, wall_now_us() / US_PER_S);
 	return code == CLI_OK ? run(&init) : code;
 }

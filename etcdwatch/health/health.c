@@ -13,6 +13,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/probecert.h"
 #include "etcdwatch/health/compare.h"
 #include "etcdwatch/health/nodefacts.h"
 #include "etcdwatch/health/probe.h"
@@ -25,8 +26,9 @@
 /* A snapshot that is being taken is not missed yet. */
 #define GRACE_S 900
 
-/* kubeadm's, of this node. */
+/* kubeadm's, of this node, and that of its own probes. */
 static const char *const usual_certificates[] = {
+    PROBECERT_DIRECTORY "/" PROBECERT_CERT,
     "/etc/kubernetes/pki/etcd/ca.crt",
     "/etc/kubernetes/pki/etcd/server.crt",
     "/etc/kubernetes/pki/etcd/peer.crt",

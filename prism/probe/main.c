@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/macro.h"
+#include "base/probecert.h"
 #include "prism/checker.h"
 #include "prism/probe/members.h"
 #include "prism/probe/names.h"
@@ -97,6 +98,7 @@ static int begin(struct process *p, const json_t *message)
 	if (r < 0)
 		return log_error_errno(r, "probe_settings_bad", "key=%s", error);
 	s = p->settings;
+	p->settings->client_directory = PROBECERT_DIRECTORY;
 	if (s->debug)
 		log_set_level(LOG_LEVEL_DEBUG);
 	p->prober = prober_new(p->ev, s, on_verdict, p);

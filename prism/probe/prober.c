@@ -24,6 +24,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/probecert.h"
 #include "prism/probe/tcpcheck.h"
 #include "web/http.h"
 #include "web/readyz.h"
@@ -247,7 +248,8 @@ static int send_http(struct probe *probe, size_t which, unsigned timeout_ms)
 	char text[ENDPOINT_TEXT_MAX];
 	AUTO(free)
 	char *url = xasprintf("https://%s%s", endpoint_format(&probe->target->endpoint, text), s->path);
-	const struct http_request request = {
+	struct probecert own = {0};
+	struct http_request request = {
 	    .url = url,
 	    .server_name = s->server_name,
 	    .ca_file = s->ca_file,
@@ -257,10 +259,14 @@ static int send_http(struct probe *probe, size_t which, unsigned timeout_ms)
 	    .timeout_ms = timeout_ms,
 	    .max_body_bytes = BODY_MAX_BYTES,
 	};
-
 	int r;
 
+	if (s->client_cert_file == NULL && s->token_file == NULL && s->client_directory != NULL)
+		probecert_read(s->client_directory, &own);
+	request.client_cert_pem = own.cert;
+	request.client_key_pem = own.key;
 	r = http_send(probe->target->http, &request, done[which], probe, &probe->reqs[which]);
+	probecert_fini(&own);
 	if (r == 0 || r == -EINVAL || s->token_file == NULL)
 		return r < 0 ? refuse(probe, "cannot probe", r) : 0;
 	return refuse(probe, s->token_file, r);

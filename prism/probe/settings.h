@@ -33,6 +33,7 @@ struct settings {
 	char *client_cert_file;
 	char *client_key_file;
 	char *token_file;
+	const char *client_directory; /* of probecert.h, for what has none of the three; or NULL */
 	unsigned timeout_ms;
 
 	char *kubeconfig; /* NULL: no EndpointSlices */

@@ -78,7 +78,7 @@ while read -r file _; do
 	secret_new "$file"
 done < <(table)
 chown fairlead-etcdwatch /var/lib/fairlead/etcdwatch/secret
-chown fairlead-prism /var/lib/fairlead/prism/secret
+chown fairlead-prism /var/lib/fairlead/prism/secret /etc/fairlead/pki/probe.key
 chown 1234 /home/operator/secret
 reads vipd "$CLIENT_KEY"
 refute reads vipd /etc/kubernetes/admin.conf

@@ -87,9 +87,9 @@ static void test_render(void)
 #define ALL_GOOD "all API servers are good"
 #define TOLD "prism is told whether API servers are ready"
 #define VIP_TOLD "vipd is told whether the API server is ready"
-#define UNKNOWN                                                         \
-	"an API server does not tell whether it is ready: readyz 401. Set " \
-	"healthCheck.clientCertFile, or allow anonymous requests to /readyz"
+#define UNKNOWN                                                                       \
+	"an API server does not tell whether it is ready: readyz 401. Give the probes a " \
+	"certificate: fairlead init --probe-certificate"
 #define OWNED "every VIP has an owner"
 #define TAKEN "every VIP has somebody to take it over"
 

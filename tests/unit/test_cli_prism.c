@@ -124,7 +124,7 @@ static void test_unknown(void)
 	    "10.0.0.5:6443: readyz 401: alive, readiness unknown\n"
 	    "warning: an API server does not tell whether it is ready: readyz 401: alive, "
 	    "readiness unknown\n"
-	    "Set healthCheck.clientCertFile, or allow anonymous requests to /readyz\n");
+	    "Give the probes a certificate: fairlead init --probe-certificate\n");
 }
 
 static void test_strange(void)

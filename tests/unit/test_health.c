@@ -343,6 +343,38 @@ static void test_silence_and_certificates(void)
 	health_free(NULL);
 }
 
+/* The node's own pair of files is in use from the next probe on. */
+static void test_own_certificate(void)
+{
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	AUTO(free) char *url = NULL;
+	struct config_health config = {
+	    .enabled = true,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .client_directory = server.dir,
+	    .interval_us = 60 * US_PER_MS,
+	    .timeout_us = 10 * US_PER_S,
+	    .rise = 1,
+	    .fall = 2,
+	};
+	struct health *health = NULL;
+
+	restart("location / { if ($ssl_client_s_dn != CN=fairlead-probe) { return 401; } "
+	        "return 200 ok; }");
+	url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	config.url = url;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
+	expect("good(readyz 401: alive, readiness unknown) ");
+	nginx_make_cert(&server, "ca", "probe", "fairlead-probe");
+	CHECK(TURN_UNTIL(ev, strcmp(health_reason(health), "readyz 200") == 0));
+	nginx_shell(&server, "rm probe.crt");
+	CHECK(TURN_UNTIL(ev, strncmp(health_reason(health), "readyz 401", 10) == 0));
+	health_free(health);
+	expect("");
+	nginx_stop(&server);
+}
+
 /* vipd runs before kubeadm writes the CA. Only the default check waits for it; each probe looks for
  * the files that it needs. */
 static void test_late_ca(void)
@@ -503,6 +535,7 @@ int main(void)
 	nginx_init(&server);
 	test_loop();
 	test_silence_and_certificates();
+	test_own_certificate();
 	test_late_ca();
 	test_gone();
 	test_starts_beside_ready_ones();

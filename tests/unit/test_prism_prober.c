@@ -175,6 +175,19 @@ static void test_identity(void)
 	nginx_shell(&server, "mv saved.crt ca.crt");
 	probe_once(prober, &endpoint);
 	CHECK_EQ_STR(answers[0].reason, "readyz 500: |CN=renewed|Bearer_t2 failed");
+	/* The node's own pair is for what is told no other. */
+	settings.client_directory = server.dir;
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].reason, "readyz 500: |CN=renewed|Bearer_t2 failed");
+	settings.client_cert_file = settings.client_key_file = settings.token_file = NULL;
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].reason, "readyz 500: || failed");
+	nginx_make_cert(&server, "ca", "probe", "fairlead-probe");
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].reason, "readyz 500: |CN=fairlead-probe| failed");
+	nginx_shell(&server, "rm probe.key");
+	probe_once(prober, &endpoint);
+	CHECK_EQ_STR(answers[0].reason, "readyz 500: || failed");
 	prober_free(prober);
 }
 
