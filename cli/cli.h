@@ -178,8 +178,9 @@ int cli_ask(const struct cli *cli, const char *daemon, const char *const *words,
 /* Says on standard error what client_ask()'s -errno means and what to do; the exit code for it. */
 int cli_explain_no_answer(int r, const char *daemon, const char *path, int64_t timeout_us);
 
-/* As cli_ask(), and each object is told as it comes, also of an answer that ends as an error. If
- * the last word is --progress, and the daemon is too old to know it, it is asked again without. */
+/* As cli_ask(), and objects are told as client_ask_each() does, also of an answer that ends as an
+ * error. If the last word is --progress, and the daemon is too old to know it, it is asked again
+ * without. */
 int cli_ask_each(const struct cli *cli, const char *daemon, const char *const *words,
                  size_t n_words, int64_t timeout_us, client_object_fn each, void *userdata,
                  struct client_answer **ret_answer);

@@ -2,9 +2,9 @@
 /*
  * `etcd snapshot save [JOB] [--plain] [--progress]`: answered when the snapshot is proven and kept,
  * or is not.
- * With --plain a descriptor of the snapshot as its member sent it comes as soon as it is taken, so
- * that the client copies it while it is proven. The answer ends when it is proven: packing and
- * keeping it go on without the client, which has its own copy.
+ * With --plain a descriptor of the snapshot as its member sends it comes as soon as there is a
+ * file, so that the client copies it while it is taken and proven. The answer ends when it is
+ * proven: packing and keeping it go on without the client, which has its own copy.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +63,11 @@ static void step_cb(enum run_step step, int plain_fd, const struct catalog_entry
 	struct control_request *request = s->command.request;
 
 	switch (step) {
-	case RUN_TAKEN:
+	case RUN_OPENED:
 		control_pass_fd(request, plain_fd);
+		control_reply(request, json_pack("{s:s}", "progress", "opened"));
+		break;
+	case RUN_TAKEN:
 		control_reply(request, json_pack("{s:s, s:I}", "progress", "taken", "bytes",
 		                                 (json_int_t) entry->file_bytes));
 		break;

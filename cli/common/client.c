@@ -209,6 +209,19 @@ static ssize_t receive_some(int fd, char *buffer, size_t len, int *passed_fd)
 	return n;
 }
 
+/* Until there is more to read, or it is time for the next NULL. */
+static int wait_for_more(int fd, int64_t deadline_us, const struct listener *listener,
+                         int passed_fd)
+{
+	int64_t until_us = deadline_us;
+
+	if (listener->each != NULL && passed_fd >= 0) {
+		listener->each(NULL, passed_fd, listener->userdata);
+		until_us = MIN(deadline_us, mono_now_us() + CLIENT_TICK_US);
+	}
+	return wait_for(fd, POLLIN, until_us);
+}
+
 static int receive_all(int fd, int64_t deadline_us, struct listener *listener, int *passed_fd,
                        char **ret_text)
 {
@@ -236,7 +249,7 @@ static int receive_all(int fd, int64_t deadline_us, struct listener *listener, i
 			tell(listener, text, len, *passed_fd);
 			continue;
 		}
-		r = wait_for(fd, POLLIN, deadline_us);
+		r = wait_for_more(fd, deadline_us, listener, *passed_fd);
 		if (r < 0)
 			return r;
 	}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/mono.h"
 
 /* More than any daemon sends; what is longer is not an answer. */
 #define CLIENT_ANSWER_MAX (8 * 1024 * 1024)
@@ -35,7 +36,9 @@ int client_ask(const char *socket_path, const char *const *words, size_t n_words
                int64_t timeout_us, struct client_answer **ret_answer);
 
 /* The same, and each object is told as it comes, with the descriptor that has come by then (-1:
- * none); both are borrowed. */
+ * none); both are borrowed. Once there is a descriptor, NULL is told every CLIENT_TICK_US until
+ * there is an object. */
+#define CLIENT_TICK_US (50 * US_PER_MS)
 typedef void (*client_object_fn)(const json_t *object, int fd, void *userdata);
 int client_ask_each(const char *socket_path, const char *const *words, size_t n_words,
                     int64_t timeout_us, client_object_fn each, void *userdata,

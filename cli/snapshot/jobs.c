@@ -161,21 +161,24 @@ static bool take_words(int argc, char **argv, const char **ret_job, const char *
 
 struct saving {
 	struct progress *progress;
-	const char *path; /* NULL: no file is wanted */
-	struct save_file file;
+	const char *path;      /* NULL: no file is wanted */
+	struct save_file file; /* of that path */
 };
 
-/* While it is copied, etcdwatch proves it. */
+/* It is copied while etcdwatch takes and proves it. */
 static void watch_save(const json_t *object, int fd, void *userdata)
 {
 	struct saving *s = userdata;
+	const char *step = json_string_value(json_object_get(object, "progress"));
 
-	if (fd >= 0 && s->path != NULL && s->file.temporary == NULL) {
-		progress_clear();
-		save_file_copy(&s->file, s->path, fd);
-	} else {
+	if (s->path != NULL && fd >= 0 && s->file.temporary == NULL)
+		save_file_begin(&s->file);
+	if (object == NULL)
+		save_file_copy(&s->file, fd);
+	else if (s->file.temporary != NULL && step != NULL && strcmp(step, "taken") == 0)
+		save_file_end(&s->file, fd);
+	else
 		(void) progress_show_told(s->progress, object);
-	}
 }
 
 /* The snapshot, behind what was told of the way to it. */
@@ -198,6 +201,7 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 		             stderr);
 		return CLI_USAGE;
 	}
+	save_file_init(&saving.file, saving.path);
 	if (job != NULL)
 		add(&words, job);
 	if (saving.path != NULL)

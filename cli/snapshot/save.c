@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check reads the copy back while the disk writes it. */
+/* The copy grows with the daemon's file, and each piece of it is read back. */
 #include "cli/snapshot/save.h"
 
 #include <errno.h>
@@ -8,92 +8,102 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "base/fileio.h"
+#include "base/macro.h"
 #include "base/mem.h"
-#include "cli/snapshot/file.h"
 #include "cli/common/fields.h"
+#include "cli/common/progress.h"
 #include "cli/common/table.h"
 
-#define BUFFER_BYTES ((size_t) 1 << 20)
+/* What the processor's cache keeps until it is read back. */
+#define PIECE_BYTES ((size_t) 256 << 10)
+#define FLUSH_BYTES (16 << 20)
+#define NICE 10
 #define FILE_MODE 0600 /* it holds all secrets of the cluster */
 
 static int explain(const char *what, const char *path, int r)
 {
+	progress_clear();
 	(void) fprintf(stderr, "fairlead: cannot %s ", what);
 	table_print_safe(stderr, path);
 	(void) fprintf(stderr, ": %s\n", strerror(-r));
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
 }
 
-/* The descriptor's offset is the daemon's too. */
-static int copy(int from, int to)
+static int explain_fault(const struct save_file *file)
 {
-	AUTO(free) char *buffer = xcalloc(BUFFER_BYTES, 1);
-	off_t offset = 0;
-	ssize_t n;
-
-	while ((n = pread(from, buffer, BUFFER_BYTES, offset)) != 0) {
-		int r = 0;
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			r = file_write_all(to, buffer, (size_t) n);
-		if (r < 0)
-			return r;
-		offset += n > 0 ? n : 0;
-		(void) sync_file_range(to, 0, 0, SYNC_FILE_RANGE_WRITE);
-	}
-	return 0;
-}
-
-/* Every byte is what the member has sent. */
-static int check(const char *path)
-{
-	struct etcd_file file;
-	int code, r;
-
-	code = etcd_file_open(&file, path);
-	if (code != CLI_OK)
-		return code;
-	etcd_file_show_progress(&file);
-	r = snapshot_check_digest(file.snapshot);
 	progress_clear();
-	if (r < 0)
-		code = etcd_file_explain(&file, r);
-	etcd_file_fini(&file);
-	return code;
+	(void) fputs("fairlead: ", stderr);
+	table_print_safe(stderr, file->temporary);
+	(void) fprintf(stderr, ": %s\n", file->fault.what);
+	return CLI_FAILED;
 }
 
-static int make(int from, const char *path, off_t *ret_bytes)
+static void finish(struct save_file *file, int code)
 {
-	AUTO(close)
-	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	struct stat st;
-	int r, code;
-
-	if (to < 0)
-		return explain("make", path, -errno);
-	r = copy(from, to);
-	if (r < 0)
-		return explain("write", path, r);
-	code = check(path);
-	if (code != CLI_OK)
-		return code;
-	if (fsync(to) < 0 || fstat(to, &st) < 0)
-		return explain("write", path, -errno);
-	*ret_bytes = st.st_size;
-	return CLI_OK;
+	file->code = code;
+	(void) close(TAKE_FD(file->fd));
 }
 
-void save_file_copy(struct save_file *file, const char *path, int fd)
+void save_file_init(struct save_file *file, const char *path)
 {
-	*file = (struct save_file){.path = path};
-	file->temporary = xasprintf("%s.part-%d", path, (int) getpid());
-	file->code = make(fd, file->temporary, &file->bytes);
+	*file = (struct save_file){.path = path, .fd = -1};
+}
+
+/* The stream goes first: it holds a transaction of the member open. */
+static void give_way(struct save_file *file)
+{
+	file->priority = getpriority(PRIO_PROCESS, 0);
+	(void) setpriority(PRIO_PROCESS, 0, file->priority + NICE);
+}
+
+void save_file_begin(struct save_file *file)
+{
+	give_way(file);
+	file->temporary = xasprintf("%s.part-%d", file->path, (int) getpid());
+	file->sum = snapshot_sum_new(&file->fault);
+	file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (file->fd < 0)
+		file->code = explain("make", file->temporary, -errno);
+}
+
+/* The descriptor's offset is the daemon's too. */
+void save_file_copy(struct save_file *file, int fd)
+{
+	while (file->fd >= 0) {
+		off_t offset = file->bytes;
+		ssize_t n = sendfile(file->fd, fd, &offset, PIECE_BYTES);
+
+		if (n == 0)
+			return;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			finish(file, explain("write", file->temporary, -errno));
+			return;
+		}
+		/* The disk is to work meanwhile. */
+		if (file->bytes / FLUSH_BYTES != offset / FLUSH_BYTES)
+			(void) sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+		file->bytes = offset;
+		if (snapshot_sum_add(file->sum, file->fd, (uint64_t) file->bytes) < 0)
+			finish(file, explain_fault(file));
+	}
+}
+
+void save_file_end(struct save_file *file, int fd)
+{
+	(void) setpriority(PRIO_PROCESS, 0, file->priority);
+	save_file_copy(file, fd);
+	if (file->fd < 0)
+		return;
+	if (snapshot_sum_check(file->sum, file->fd, (uint64_t) file->bytes) < 0)
+		finish(file, explain_fault(file));
+	else
+		finish(file, fsync(file->fd) < 0 ? explain("write", file->temporary, -errno) : CLI_OK);
 }
 
 static int give_name(const char *from, const char *to)
@@ -147,7 +157,10 @@ int save_file_keep(struct save_file *file, const struct cli *cli, const json_t *
 
 void save_file_fini(struct save_file *file)
 {
+	if (file->fd >= 0)
+		(void) close(file->fd);
 	if (file->temporary != NULL)
 		(void) unlink(file->temporary);
 	free(file->temporary);
+	snapshot_sum_free(file->sum);
 }

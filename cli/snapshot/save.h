@@ -10,18 +10,31 @@
 #include <jansson.h>
 #include <sys/types.h>
 
+#include "bolt/snapshot.h"
 #include "cli/cli.h"
 
 struct save_file {
 	const char *path; /* borrowed */
 	char *temporary;  /* NULL: nothing was copied */
-	off_t bytes;      /* that were copied, and whose digest fits */
-	int code;         /* CLI_OK, or what went wrong was said */
+	int fd;           /* of that; -1: it is whole, or cannot be */
+	struct snapshot_sum *sum;
+	struct bolt_fault fault;
+	off_t bytes;  /* that were copied */
+	int priority; /* of this process, when nothing is being taken */
+	int code;     /* CLI_OK, or what went wrong was said */
 };
 
-/* Copies what the descriptor has into a temporary file next to `path`, syncs it and checks its
- * digest. What is wrong is said on standard error. */
-void save_file_copy(struct save_file *file, const char *path, int fd);
+void save_file_init(struct save_file *file, const char *path);
+
+/* Makes a temporary file next to `path`, which is empty. Like the next two, says on standard error
+ * what is wrong. */
+void save_file_begin(struct save_file *file);
+
+/* Copies what the descriptor has got since, and reads the copy back for its digest. */
+void save_file_copy(struct save_file *file, int fd);
+
+/* The descriptor has all of it: copies the rest, checks the digest and syncs the copy. */
+void save_file_end(struct save_file *file, int fd);
 
 /* Gives the copy its name, over what has that name, if it is the snapshot of that catalogue entry
  * (NULL: the daemon has none), and prints what `talosctl etcd snapshot` prints. Else the file that

@@ -335,6 +335,12 @@ static void fill_usage(struct catalog_entry *e, const json_t *usage)
 		log_warning("usage_not_read", "reason=\"%s\"", error);
 }
 
+static void tell_step(struct run *run, enum run_step step)
+{
+	if (run->plain_fd >= 0)
+		run->options.step(step, run->plain_fd, run->entry, run->userdata);
+}
+
 static void proved_cb(const struct proof_result *result, void *userdata)
 {
 	struct run *run = userdata;
@@ -368,10 +374,7 @@ static void proved_cb(const struct proof_result *result, void *userdata)
 	e->hashkv_verified = run->agreed[0] != '\0' ? xstrdup(run->agreed) : NULL;
 	e->timeline = catalog_next_timeline(store_entries(run->options.store),
 	                                    store_n(run->options.store), e->cluster_id, e->revision);
-	if (run->plain_fd >= 0) {
-		name_entry(run);
-		run->options.step(RUN_PROVEN, run->plain_fd, e, run->userdata);
-	}
+	tell_step(run, RUN_PROVEN);
 	pack(run);
 }
 
@@ -396,6 +399,15 @@ static void prove(struct run *run)
 /* --- taking -------------------------------------------------------------------------------------
  */
 
+/* The descriptor outlives the name, which goes when the file is packed. */
+static void opened_cb(const char *path, void *userdata)
+{
+	struct run *run = userdata;
+
+	run->plain_fd = open(path, O_RDONLY | O_CLOEXEC);
+	tell_step(run, RUN_OPENED);
+}
+
 static void taken_cb(const struct take_result *result, void *userdata)
 {
 	struct run *run = userdata;
@@ -415,11 +427,7 @@ static void taken_cb(const struct take_result *result, void *userdata)
 	         (unsigned long long) result->db_bytes, (long long) (result->took_us / US_PER_MS));
 	if (is_given_up(run))
 		return;
-	/* It outlives the name, which goes when the file is packed. */
-	if (run->options.step != NULL)
-		run->plain_fd = open(run->path, O_RDONLY | O_CLOEXEC);
-	if (run->plain_fd >= 0)
-		run->options.step(RUN_TAKEN, run->plain_fd, e, run->userdata);
+	tell_step(run, RUN_TAKEN);
 	prove(run);
 }
 
@@ -490,7 +498,8 @@ struct run *run_start(const struct run_options *options, run_done_fn done, void 
 	    .reserve_bytes = (uint64_t) options->job->reserve_bytes,
 	    .stall_ms = (unsigned) (options->job->no_progress_us / US_PER_MS),
 	};
-	run->take = take_start(options->etcd, options->disk, &take, taken_cb, run);
+	run->take = take_start(options->etcd, options->disk, &take,
+	                       options->step != NULL ? opened_cb : NULL, taken_cb, run);
 	return run;
 }
 

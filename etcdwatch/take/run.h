@@ -40,11 +40,13 @@ struct run_result {
 };
 
 /*
- * How far the file has come, for a caller that copies it while the run goes on: RUN_TAKEN, it is as
- * its member sent it, and synced, but not proven; then RUN_PROVEN, with its entry, which has no
- * figures of a packed file yet. Descriptor and entry are borrowed until the call returns.
+ * How far the file has come, for a caller that copies it while the run goes on: RUN_OPENED, it is
+ * there, and grows; RUN_TAKEN, it is as its member sent it, and synced, but not proven; then
+ * RUN_PROVEN, with its entry, which has no figures of a packed file yet. Descriptor and entry are
+ * borrowed until the call returns.
  */
 enum run_step {
+	RUN_OPENED,
 	RUN_TAKEN,
 	RUN_PROVEN,
 };

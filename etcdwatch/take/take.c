@@ -73,6 +73,7 @@ struct take {
 	char *directory, *job, *endpoint, *path;
 	uint64_t expected_bytes, reserve_bytes;
 	unsigned stall_ms;
+	take_opened_fn opened;
 	take_done_fn done;
 	void *userdata;
 	enum take_state state;
@@ -423,7 +424,7 @@ static void stream_done_cb(const struct etcd_outcome *outcome, void *userdata)
 	disk_do(t->disk, &t->step);
 }
 
-static void opened(struct disk_task *task)
+static void open_done(struct disk_task *task)
 {
 	static const struct etcd_snapshot_callbacks callbacks = {
 	    .blob = blob_cb,
@@ -438,10 +439,12 @@ static void opened(struct disk_task *task)
 	r = etcd_snapshot_start(t->etcd, t->endpoint, t->stall_ms, &callbacks, t, &t->stream);
 	if (r < 0)
 		fail(t, r, "the member is not among the endpoints any more");
+	else if (t->opened != NULL)
+		t->opened(t->path, t->userdata);
 }
 
 struct take *take_start(struct etcd *etcd, struct disk *disk, const struct take_options *options,
-                        take_done_fn done, void *userdata)
+                        take_opened_fn opened, take_done_fn done, void *userdata)
 {
 	struct take *t = NEW0(struct take);
 
@@ -454,6 +457,7 @@ struct take *take_start(struct etcd *etcd, struct disk *disk, const struct take_
 	t->expected_bytes = options->expected_bytes;
 	t->reserve_bytes = options->reserve_bytes;
 	t->stall_ms = options->stall_ms;
+	t->opened = opened;
 	t->done = done;
 	t->userdata = userdata;
 	t->started_us = mono_now_us();
@@ -464,7 +468,7 @@ struct take *take_start(struct etcd *etcd, struct disk *disk, const struct take_
 		t->buffers[i].data = xcalloc(1, BUFFER_BYTES);
 	}
 	t->filling = &t->buffers[0];
-	t->step = (struct disk_task){.work = open_work, .done = opened};
+	t->step = (struct disk_task){.work = open_work, .done = open_done};
 	disk_do(disk, &t->step);
 	return t;
 }

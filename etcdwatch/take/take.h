@@ -46,9 +46,12 @@ struct take_result {
 /* The handle is gone when this returns; the file is the callee's. */
 typedef void (*take_done_fn)(const struct take_result *result, void *userdata);
 
-/* Everything is copied but etcd, disk and userdata. */
+/* The file is there, and grows from now on; the path is borrowed. */
+typedef void (*take_opened_fn)(const char *path, void *userdata);
+
+/* Everything is copied but etcd, disk and userdata; `opened` may be NULL. */
 struct take *take_start(struct etcd *etcd, struct disk *disk, const struct take_options *options,
-                        take_done_fn done, void *userdata);
+                        take_opened_fn opened, take_done_fn done, void *userdata);
 
 /* It ends as soon as the disk lets it, with -ECANCELED. */
 void take_cancel(struct take *take);

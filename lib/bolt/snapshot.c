@@ -29,7 +29,7 @@ struct snapshot {
 	uint64_t n_bytes; /* without the digest */
 	bool has_digest;
 	struct bolt_fault *fault;
-	struct bolt *db;        /* NULL: one that is being made has none yet */
+	struct bolt *db;
 	struct usagetop *usage; /* that is to be fed; or NULL */
 };
 
@@ -112,29 +112,31 @@ bool snapshot_has_digest(const struct snapshot *s)
 
 /* --- the digest ------------------------------------------------------------------------------- */
 
-static void auto_md_free(EVP_MD_CTX **md)
-{
-	EVP_MD_CTX_free(*md);
-}
+struct snapshot_sum {
+	struct bolt_fault *fault;
+	EVP_MD_CTX *md;
+	uint8_t *buf;
+	uint64_t done;
+};
 
-static ssize_t read_some(struct snapshot *s, uint64_t offset, void *buf, size_t len)
+static ssize_t read_some(int fd, struct bolt_fault *fault, uint64_t offset, void *buf, size_t len)
 {
 	ssize_t n;
 
 	do
-		n = pread(s->fd, buf, len, (off_t) offset);
+		n = pread(fd, buf, len, (off_t) offset);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return fail_errno(s->fault, "cannot read it");
+		return fail_errno(fault, "cannot read it");
 	if (n == 0)
-		return fail(s->fault, -EBADMSG, "the file became shorter while it was read");
+		return fail(fault, -EBADMSG, "the file became shorter while it was read");
 	return n;
 }
 
-static int read_all(struct snapshot *s, uint64_t offset, uint8_t *buf, size_t len)
+static int read_all(int fd, struct bolt_fault *fault, uint64_t offset, uint8_t *buf, size_t len)
 {
 	while (len > 0) {
-		ssize_t n = read_some(s, offset, buf, len);
+		ssize_t n = read_some(fd, fault, offset, buf, len);
 
 		if (n < 0)
 			return (int) n;
@@ -145,60 +147,114 @@ static int read_all(struct snapshot *s, uint64_t offset, uint8_t *buf, size_t le
 	return 0;
 }
 
-/* Of the database. */
-static int compute_digest(struct snapshot *s, uint8_t ret_digest[static SNAPSHOT_DIGEST_BYTES])
+struct snapshot_sum *snapshot_sum_new(struct bolt_fault *fault)
 {
-	AUTO(md_free) EVP_MD_CTX *md = mem_expect(EVP_MD_CTX_new());
-	AUTO(free) uint8_t *buf = xcalloc(1, READ_BYTES);
-	uint64_t done = 0;
+	struct snapshot_sum *sum = NEW0(struct snapshot_sum);
 
-	openssl_expect(EVP_DigestInit_ex(md, EVP_sha256(), NULL), "EVP_DigestInit_ex");
-	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	if (s->db != NULL)
-		bolt_pass_begin(s->db, "digest", true);
-	while (done < s->n_bytes) {
-		ssize_t n = read_some(s, done, buf, MIN(READ_BYTES, s->n_bytes - done));
+	sum->fault = fault;
+	sum->md = mem_expect(EVP_MD_CTX_new());
+	sum->buf = xcalloc(1, READ_BYTES);
+	openssl_expect(EVP_DigestInit_ex(sum->md, EVP_sha256(), NULL), "EVP_DigestInit_ex");
+	return sum;
+}
+
+void snapshot_sum_free(struct snapshot_sum *sum)
+{
+	if (sum == NULL)
+		return;
+	EVP_MD_CTX_free(sum->md);
+	free(sum->buf);
+	free(sum);
+}
+
+int snapshot_sum_add(struct snapshot_sum *sum, int fd, uint64_t n_bytes)
+{
+	uint64_t end = n_bytes - n_bytes % UNIT_BYTES;
+
+	while (sum->done < end) {
+		ssize_t n =
+		    read_some(fd, sum->fault, sum->done, sum->buf, MIN(READ_BYTES, end - sum->done));
 
 		if (n < 0)
 			return (int) n;
-		openssl_expect(EVP_DigestUpdate(md, buf, (size_t) n), "EVP_DigestUpdate");
-		done += (uint64_t) n;
-		if (s->db != NULL)
-			bolt_pass_add(s->db, (uint64_t) n);
+		openssl_expect(EVP_DigestUpdate(sum->md, sum->buf, (size_t) n), "EVP_DigestUpdate");
+		sum->done += (uint64_t) n;
 	}
-	openssl_expect(EVP_DigestFinal_ex(md, ret_digest, NULL), "EVP_DigestFinal_ex");
-	if (s->db != NULL)
-		bolt_pass_end(s->db);
+	return 0;
+}
+
+static void end_sum(struct snapshot_sum *sum, uint8_t ret_digest[static SNAPSHOT_DIGEST_BYTES])
+{
+	openssl_expect(EVP_DigestFinal_ex(sum->md, ret_digest, NULL), "EVP_DigestFinal_ex");
+}
+
+static int no_digest(struct bolt_fault *fault)
+{
+	return fail(fault, -ENODATA, "the file does not end with a digest");
+}
+
+static int compare_digest(struct snapshot_sum *sum, int fd)
+{
+	uint8_t computed[SNAPSHOT_DIGEST_BYTES], stored[SNAPSHOT_DIGEST_BYTES];
+	int r = read_all(fd, sum->fault, sum->done, stored, sizeof(stored));
+
+	if (r < 0)
+		return r;
+	end_sum(sum, computed);
+	if (memcmp(computed, stored, sizeof(stored)) != 0)
+		return fail(sum->fault, -EBADMSG, "the digest at its end is not that of what is before it");
+	return 0;
+}
+
+int snapshot_sum_check(struct snapshot_sum *sum, int fd, uint64_t n_bytes)
+{
+	int r;
+
+	if (n_bytes % UNIT_BYTES != SNAPSHOT_DIGEST_BYTES)
+		return no_digest(sum->fault);
+	r = snapshot_sum_add(sum, fd, n_bytes);
+	return r < 0 ? r : compare_digest(sum, fd);
+}
+
+/* All of the database. */
+static int sum_up(struct snapshot *s, struct snapshot_sum *sum)
+{
+	(void) posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	bolt_pass_begin(s->db, "digest", true);
+	while (sum->done < s->n_bytes) {
+		uint64_t before = sum->done;
+		int r = snapshot_sum_add(sum, s->fd, MIN(before + READ_BYTES, s->n_bytes));
+
+		if (r < 0)
+			return r;
+		bolt_pass_add(s->db, sum->done - before);
+	}
+	bolt_pass_end(s->db);
 	return 0;
 }
 
 int snapshot_check_digest(struct snapshot *s)
 {
-	uint8_t computed[SNAPSHOT_DIGEST_BYTES], stored[SNAPSHOT_DIGEST_BYTES];
+	AUTO(snapshot_sum_free) struct snapshot_sum *sum = snapshot_sum_new(s->fault);
 	int r;
 
 	if (!s->has_digest)
-		return fail(s->fault, -ENODATA, "the file does not end with a digest");
-	r = compute_digest(s, computed);
-	if (r >= 0)
-		r = read_all(s, s->n_bytes, stored, sizeof(stored));
-	if (r < 0)
-		return r;
-	if (memcmp(computed, stored, sizeof(stored)) != 0)
-		return fail(s->fault, -EBADMSG, "the digest at its end is not that of what is before it");
-	return 0;
+		return no_digest(s->fault);
+	r = sum_up(s, sum);
+	return r < 0 ? r : compare_digest(sum, s->fd);
 }
 
 int snapshot_append_digest(int fd, uint64_t n_bytes)
 {
 	struct bolt_fault fault;
-	struct snapshot s = {.fd = fd, .n_bytes = n_bytes, .fault = &fault};
+	AUTO(snapshot_sum_free) struct snapshot_sum *sum = snapshot_sum_new(&fault);
 	uint8_t digest[SNAPSHOT_DIGEST_BYTES];
 	ssize_t n;
-	int r = compute_digest(&s, digest);
+	int r = snapshot_sum_add(sum, fd, n_bytes);
 
 	if (r < 0)
 		return r;
+	end_sum(sum, digest);
 	do
 		n = pwrite(fd, digest, sizeof(digest), (off_t) n_bytes);
 	while (n < 0 && errno == EINTR);

@@ -48,6 +48,18 @@ bool snapshot_has_digest(const struct snapshot *s);
 /* Reads the whole file: 0 if the digest fits, -EBADMSG if not, -ENODATA if there is none. */
 int snapshot_check_digest(struct snapshot *s);
 
+/*
+ * The digest of a file while it is being written, so that little is left to read when it is whole.
+ * `fault` is borrowed. snapshot_sum_add() reads what has come since, up to n_bytes;
+ * snapshot_sum_check() reads the rest of a file of n_bytes, and returns as snapshot_check_digest().
+ */
+struct snapshot_sum;
+struct snapshot_sum *snapshot_sum_new(struct bolt_fault *fault);
+void snapshot_sum_free(struct snapshot_sum *sum);
+DEFINE_AUTO(struct snapshot_sum, snapshot_sum_free);
+int snapshot_sum_add(struct snapshot_sum *sum, int fd, uint64_t n_bytes);
+int snapshot_sum_check(struct snapshot_sum *sum, int fd, uint64_t n_bytes);
+
 /* Writes the digest of the database in the first n_bytes of `fd`, which are whole pages, behind
  * them: so that a file which bulk.h made is a snapshot. 0 or -errno. */
 int snapshot_append_digest(int fd, uint64_t n_bytes);

@@ -34,11 +34,14 @@ static int save(int fd, int64_t db_bytes)
 {
 	const struct cli cli = {.output = CLI_JSON};
 	json_t *entry = json_pack("{s:I}", "db_bytes", (json_int_t) db_bytes);
-	struct save_file file = {0};
+	struct save_file file;
 	int code;
 
-	if (fd >= 0)
-		save_file_copy(&file, "saved.db", fd);
+	save_file_init(&file, "saved.db");
+	if (fd >= 0) {
+		save_file_begin(&file);
+		save_file_end(&file, fd);
+	}
 	code = save_file_keep(&file, &cli, entry);
 	save_file_fini(&file);
 	json_decref(entry);
@@ -96,12 +99,62 @@ static void test_saved(void)
 	CHECK_EQ_INT(st.st_mode & 0777, 0600);
 }
 
+/* What has come so far is copied and read back; the end of it tells how much that was. */
+static void test_growing(void)
+{
+	static const size_t until[] = {0, 1, 511, 513, 4096, 20001, DB_BYTES, DB_BYTES + 5};
+	const struct cli cli = {.output = CLI_JSON};
+	json_t *entry = json_pack("{s:I}", "db_bytes", (json_int_t) DB_BYTES);
+	int fd = memfd_create("snapshot", MFD_CLOEXEC);
+	struct save_file file;
+	size_t done = 0;
+
+	save_file_init(&file, "saved.db");
+	save_file_begin(&file);
+	for (size_t i = 0; i < ARRAY_SIZE(until); i++) {
+		size_t len = until[i] - done;
+
+		CHECK_EQ_INT(pwrite(fd, source.bytes + done, len, (off_t) done), (ssize_t) len);
+		save_file_copy(&file, fd);
+		done = until[i];
+		CHECK_EQ_INT(file.bytes, (off_t) done);
+	}
+	CHECK(pwrite(fd, source.bytes + done, source.len - done, (off_t) done) > 0);
+	save_file_end(&file, fd);
+	CHECK_EQ_INT(save_file_keep(&file, &cli, entry), CLI_OK);
+	save_file_fini(&file);
+	check_file(source.bytes, source.len);
+	json_decref(entry);
+	(void) close(fd);
+}
+
+/* The digest is that of the copy, and not of what was to be copied. */
+static void test_read_back(void)
+{
+	int fd = hand_over(source.len - 100, WHOLE);
+	struct save_file file;
+
+	CHECK_EQ_INT(file_write_atomic("saved.db", "old", 3, 0644, FILE_VOLATILE), 0);
+	save_file_init(&file, "saved.db");
+	save_file_begin(&file);
+	save_file_copy(&file, fd);
+	CHECK_EQ_INT(pwrite(file.fd, "x", 1, (off_t) source.len - 101), 1);
+	CHECK_EQ_INT(pwrite(fd, source.bytes + source.len - 100, 100, (off_t) source.len - 100), 100);
+	save_file_end(&file, fd);
+	CHECK(file.code != CLI_OK);
+	save_file_fini(&file);
+	check_file("old", 3);
+	(void) close(fd);
+}
+
 int main(void)
 {
 	source = snapfile_load(SOURCE);
 	scratch_enter();
 	test_refused();
 	test_saved();
+	test_growing();
+	test_read_back();
 	scratch_leave();
 	free(source.bytes);
 	return check_result();

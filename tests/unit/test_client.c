@@ -70,14 +70,36 @@ static void test_parse(void)
 static char path[64];
 
 enum server {
-	ECHO,      /* the line comes back in an object */
-	SILENT,    /* accepts and says nothing */
-	CUT,       /* closes in the middle */
-	BINARY,    /* a NUL in the answer */
-	ENDLESS,   /* more than an answer may be */
-	SLOW,      /* byte by byte, to the end */
-	IMPATIENT, /* answers and closes without reading */
+	ECHO,       /* the line comes back in an object */
+	SILENT,     /* accepts and says nothing */
+	CUT,        /* closes in the middle */
+	BINARY,     /* a NUL in the answer */
+	ENDLESS,    /* more than an answer may be */
+	SLOW,       /* byte by byte, to the end */
+	IMPATIENT,  /* answers and closes without reading */
+	HANDS_OVER, /* passes one end of a pipe, and ends its answer when two bytes came out of it */
 };
+
+static void hand_over(int fd)
+{
+	char buffer[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	char line[] = "{\"n\":1}\n", bytes[2];
+	struct iovec data = {.iov_base = line, .iov_len = strlen(line)};
+	struct msghdr message = {
+	    .msg_iov = &data, .msg_iovlen = 1, .msg_control = buffer, .msg_controllen = sizeof(buffer)};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int pair[2];
+
+	(void) !pipe(pair);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &pair[1], sizeof(int));
+	(void) sendmsg(fd, &message, 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void) !read(pair[0], bytes + i, 1);
+	(void) !write(fd, "ok\n", 3);
+}
 
 static void serve(enum server kind, int fd)
 {
@@ -111,6 +133,9 @@ static void serve(enum server kind, int fd)
 			(void) !write(fd, slow + i, 1);
 			(void) usleep(5000);
 		}
+		break;
+	case HANDS_OVER:
+		hand_over(fd);
 		break;
 	case IMPATIENT:
 		(void) !write(fd, "error busy later\n", 17);
@@ -181,6 +206,30 @@ static void test_good_servers(void)
 	stop(pid);
 }
 
+static void tick(const json_t *object, int fd, void *userdata)
+{
+	unsigned *n_objects = userdata;
+
+	if (object == NULL)
+		CHECK_EQ_INT(write(fd, "x", 1), 1);
+	else
+		(*n_objects)++;
+}
+
+/* Once there is a descriptor, time is given to what is done with it. */
+static void test_ticks(void)
+{
+	AUTO(client_answer_free) struct client_answer *answer = NULL;
+	const char *words[] = {"vip"};
+	unsigned n_objects = 0;
+	pid_t pid = start(HANDS_OVER);
+
+	if (CHECK_EQ_INT(client_ask_each(path, words, 1, LONG_US, tick, &n_objects, &answer), 0))
+		CHECK(answer->fd >= 0 && answer->error == NULL);
+	CHECK_EQ_INT(n_objects, 1);
+	stop(pid);
+}
+
 static void test_bad_servers(void)
 {
 	static const struct {
@@ -248,6 +297,7 @@ int main(void)
 	(void) snprintf(path, sizeof(path), "%s/vipd.sock", dir);
 	test_parse();
 	test_good_servers();
+	test_ticks();
 	test_bad_servers();
 	test_nobody();
 	(void) unlink(path);

@@ -46,6 +46,7 @@ static struct {
 	char reason[RUN_REASON_MAX], id[256], agreed[64];
 	char plain[4]; /* what can be read of the plain file */
 	unsigned n_steps;
+	int opened_fd;
 	char proven_id[128];
 } got;
 
@@ -70,7 +71,7 @@ int malloc_trim(size_t pad UNUSED)
 	return 0;
 }
 
-/* A descriptor twice: taken, then proven, with the id that it will be kept under. */
+/* A descriptor at each step; that of the file which is still empty is that of the whole one. */
 static void step_cb(enum run_step step, int plain_fd, const struct catalog_entry *entry,
                     void *userdata)
 {
@@ -78,6 +79,12 @@ static void step_cb(enum run_step step, int plain_fd, const struct catalog_entry
 	CHECK_EQ_INT(got.n, 0);
 	CHECK_EQ_INT(step, got.n_steps);
 	got.n_steps++;
+	if (step == RUN_OPENED) {
+		CHECK_EQ_INT(pread(plain_fd, got.plain, sizeof(got.plain), 0), 0);
+		got.opened_fd = plain_fd;
+		return;
+	}
+	CHECK_EQ_INT(plain_fd, got.opened_fd);
 	CHECK_EQ_INT(pread(plain_fd, got.plain, sizeof(got.plain), 1000), 4);
 	CHECK_EQ_INT(entry->db_bytes, DB_BYTES);
 	if (step == RUN_PROVEN)
@@ -274,7 +281,7 @@ static void test_kept(bool packs)
 	CHECK_EQ_STR(got.reason, "");
 	CHECK_EQ_STR(got.agreed, "m1");
 	CHECK(memcmp(got.plain, db + 1000, 4) == 0);
-	CHECK_EQ_INT(got.n_steps, 2);
+	CHECK_EQ_INT(got.n_steps, 3);
 	CHECK_EQ_STR(got.proven_id, got.id);
 	if (!CHECK_EQ_INT((long long) store_n(store), 1))
 		return;
@@ -378,7 +385,7 @@ static void test_rejected(void)
 	(void) ends();
 	CHECK_EQ_INT(got.end, RUN_REJECTED);
 	CHECK_EQ_STR(got.reason, "page 7");
-	CHECK_EQ_INT(got.n_steps, 1); /* never RUN_PROVEN */
+	CHECK_EQ_INT(got.n_steps, 2); /* never RUN_PROVEN */
 	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), "rejected");
 	CHECK(scratch_shell("grep -q '\"page 7\"' d/rejected/%s.json && "
 	                    "cmp -n 4 d/rejected/%s.db d/rejected/%s.db",
@@ -400,7 +407,7 @@ static void test_rejected_encrypted(void)
 	(void) ends();
 	CHECK_EQ_INT(got.end, RUN_REJECTED);
 	CHECK_EQ_STR(got.reason, "page 7");
-	CHECK_EQ_INT(got.n_steps, 1); /* never RUN_PROVEN */
+	CHECK_EQ_INT(got.n_steps, 2); /* never RUN_PROVEN */
 	CHECK_EQ_STR(scratch_list("d", names, sizeof(names)), "rejected");
 	(void) snprintf(want, sizeof(want), "%s.db.zst.age %s.json", got.id, got.id);
 	CHECK_EQ_STR(scratch_list("d/rejected", names, sizeof(names)), want);

@@ -94,7 +94,7 @@ static struct take_options usual(void)
 
 static void start(const struct take_options *options)
 {
-	take = take_start(etcd, disk, options, done_cb, &got);
+	take = take_start(etcd, disk, options, NULL, done_cb, &got);
 	CHECK_EQ_INT(got.n, 0);
 }
 
