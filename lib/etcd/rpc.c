@@ -8,9 +8,11 @@
 
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/support/alloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -149,6 +151,45 @@ static void shorten(char *text)
 		cut(at, strlen(remote));
 }
 
+/* What gRPC says of connections and calls, as an operator would. Its codes are in the log, as a
+ * field; a text that begins with one says no more. */
+static const struct {
+	const char *said, *plain;
+} plain_words[] = {
+    {"UNAVAILABLE: ", ""},
+    {"DEADLINE_EXCEEDED: ", ""},
+    {"UNKNOWN: ", ""},
+    {"INTERNAL: ", ""},
+    {"CANCELLED: ", ""},
+    /* As gRPC for Go says it, for a member that asked another. */
+    {"rpc error: code = Unavailable desc = ", ""},
+    {"rpc error: code = DeadlineExceeded desc = ", ""},
+    {"rpc error: code = Unknown desc = ", ""},
+    {"rpc error: code = Canceled desc = ", ""},
+    {"context deadline exceeded", "no answer in time"},
+    {"Deadline Exceeded", "no answer in time"},
+    {"Socket closed", "the connection was closed"},
+    {"Stream removed", "the connection was closed"},
+    {"GOAWAY received", "the member ends its connections"},
+    {"Received RST_STREAM with error code ", "the member broke off the request, HTTP/2 code "},
+    {"connect timed out", "no answer to a connection attempt"},
+    {"Did not receive HTTP/2 settings before handshake timeout",
+     "it takes connections and does not answer"},
+};
+
+static void reword(char *text, size_t size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(plain_words); i++) {
+		char *at = strstr(text, plain_words[i].said);
+		AUTO(free) char *rest = NULL;
+
+		if (at == NULL)
+			continue;
+		rest = xstrdup(at + strlen(plain_words[i].said));
+		(void) snprintf(at, size - (size_t) (at - text), "%s%s", plain_words[i].plain, rest);
+	}
+}
+
 void rpc_copy_text(grpc_slice slice, char *buf, size_t size)
 {
 	size_t len = MIN(GRPC_SLICE_LENGTH(slice), size - 1);
@@ -157,6 +198,7 @@ void rpc_copy_text(grpc_slice slice, char *buf, size_t size)
 	buf[len] = '\0';
 	decode_addresses(buf);
 	shorten(buf);
+	reword(buf, size);
 }
 
 static void rpc_free(struct rpc *rpc)

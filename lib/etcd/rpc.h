@@ -37,7 +37,7 @@ bool rpc_call_was_sent(grpc_call *call, struct channel *channel);
 bool rpc_read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret_bytes);
 
 /* Text for people: NUL-terminated, cut at size; of a connection that could not be made, where to
- * and why. */
+ * and why. Words of gRPC alone become plain ones. */
 void rpc_copy_text(grpc_slice slice, char *buf, size_t size);
 
 struct rpc;
