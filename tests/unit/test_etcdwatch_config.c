@@ -331,15 +331,13 @@ static void test_files_named(void)
 /* What `fairlead etcd restore` reads of the targets: a place that two jobs share, and others. */
 static void test_jobs(void)
 {
-	AUTO(config_free)
-	struct config *c =
-	    load_from(HOURLY
-	              "targets: [" STORE ", {name: b, endpoint: https://s3.example.org, bucket: other, "
-	              "credentialsFile: /c}]\n" JOB "name: daily\nschedule: '@daily'\n"
-	              "targets: [{name: c, endpoint: https://s3.example.org, bucket: etcd, prefix: x/, "
-	              "credentialsFile: /c}, {name: d, endpoint: https://s3.example.org, bucket: etcd, "
-	              "credentialsFile: /d}]\n",
-	              NULL);
+	static const char text_of_two[] =
+	    HOURLY "targets: [" STORE ", {name: b, endpoint: https://s3.example.org, bucket: other,\n"
+	           " credentialsFile: /c}]\n" JOB "name: daily\nschedule: '@daily'\n"
+	           "targets: [{name: c, endpoint: https://s3.example.org, bucket: etcd, prefix: x/,\n"
+	           " credentialsFile: /c}, {name: d, endpoint: https://s3.example.org, bucket: etcd,\n"
+	           " credentialsFile: /d}]\n";
+	AUTO(config_free) struct config *c = load_from(text_of_two, NULL);
 	AUTO(free) char *text = NULL, *said = xstrdup("");
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
