@@ -69,17 +69,21 @@ static void pass_over(struct sending *s, struct local *l, const char *reason)
 		(void) snprintf(s->result.passed, sizeof(s->result.passed), "%s", reason);
 }
 
-static void read_header(struct sending *s, struct local *l)
+/* False: it was removed meanwhile. */
+static bool read_header(struct sending *s, struct local *l)
 {
 	AUTO(record_reader_free) struct record_reader *reader = NULL;
 	char fault[RECORD_FAULT_MAX];
+	int r = record_reader_open(l->path, &reader, fault);
 
-	if (record_reader_open(l->path, &reader, fault) < 0) {
-		pass_over(s, l, fault);
-		return;
+	if (r < 0) {
+		if (r != -ENOENT)
+			pass_over(s, l, fault);
+		return r != -ENOENT;
 	}
 	l->begin_us = record_reader_header(reader)->wall_us;
 	(void) recordpiece_segment(record_reader_header(reader), l->segment);
+	return true;
 }
 
 static void add_local(struct sending *s, const char *name, const struct record_header *named)
@@ -90,13 +94,12 @@ static void add_local(struct sending *s, const char *name, const struct record_h
 
 	l.has.is_closed = strcmp(name, q->open_segment) != 0;
 	l.has.bytes = q->open_bytes;
-	if (stat(l.path, &st) < 0) {
-		free(l.path); /* it was removed meanwhile */
+	if (stat(l.path, &st) < 0 || !read_header(s, &l)) {
+		free(l.path);
 		return;
 	}
 	if (l.has.is_closed)
 		l.has.bytes = (uint64_t) st.st_size;
-	read_header(s, &l);
 	s->locals = xreallocarray(s->locals, s->n + 1, sizeof(*s->locals));
 	s->locals[s->n++] = l;
 }
@@ -218,7 +221,10 @@ static int describe(struct sending *s, struct local *l, struct recordpiece *piec
 		l->is_passed = true;
 		return 1;
 	}
-	pass_over(s, l, fault);
+	/* It was old enough to be removed meanwhile. */
+	l->is_passed = true;
+	if (r != -ENOENT)
+		pass_over(s, l, fault);
 	return 1;
 }
 

@@ -259,6 +259,28 @@ static void test_closed_since(void)
 	CHECK(result.known_sequence == 1 && s3memory_find(whole) != NULL);
 }
 
+static void remove_first(void)
+{
+	AUTO(free) char *path = xasprintf("%s/" FIRST_NAME ".rec", records);
+
+	CHECK_EQ_INT(unlink(path), 0);
+}
+
+/* It was kept as long as it is to be, and goes during a round. */
+static void test_removed_since(void)
+{
+	begin();
+	succeeds(round_of(FIRST_NAME, first.len, 102));
+	close_first();
+	succeeds(round_of(SECOND, second.len, 105));
+	when_reached = remove_first;
+	succeeds(round_of(SECOND, second.len, 105));
+	when_reached = NULL;
+	CHECK(result.n_passed == 0 && s3memory_find(FOLDER FIRST "/whole.json") == NULL);
+	succeeds(round_of(SECOND, second.len, 105));
+	CHECK_EQ_INT(result.n_passed, 0);
+}
+
 /* The disk was put back to an earlier time, and another history follows. */
 static void test_other_pieces(void)
 {
@@ -896,6 +918,7 @@ int main(void)
 	test_whole();
 	test_begun_since();
 	test_closed_since();
+	test_removed_since();
 	test_other_pieces();
 	test_foreign();
 	test_foreign_pieces();
