@@ -167,6 +167,7 @@ void recording_start_stores(struct daemon *daemon, const struct cluster_env *env
 		    .node = env->node_name,
 		    .directory = config->directory,
 		    .signing_key = key,
+		    .signed_by = daemon_own_key(daemon),
 		    .every_us = config->upload_every_us,
 		    .callbacks = &callbacks,
 		    .userdata = daemon,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key is read once, at the start. */
+/* The key is read at each start; a reload is one. */
 #include "etcdwatch/signing.h"
 
 #include <stdlib.h>
@@ -51,7 +51,8 @@ struct signature_key *signing_start(const struct conf_strings *trusted)
 
 	if (r < 0)
 		(void) log_warning_errno(r, "signing_key_failed",
-		                         "path=%s reason=\"snapshots are not signed\"", path);
+		                         "path=%s reason=\"snapshots are not signed\" advice=\"%s\"", path,
+		                         signature_key_advice(r));
 	else if (!is_trusted(trusted, signature_key_public(key)))
 		log_warning("signing_key_not_trusted", "key=%s reason=\"trustedKeys does not have it\"",
 		            signature_key_public(key));

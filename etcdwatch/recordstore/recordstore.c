@@ -304,8 +304,10 @@ static void upload(struct recordstore *s)
 		s3words_option(&words, "--open", f->open_segment);
 		s3words_option(&words, "--bytes", bytes);
 	}
-	if (s->signing_key != NULL)
+	if (s->signing_key != NULL) {
 		s3words_option(&words, "--signing-key", s->signing_key);
+		s3words_option(&words, "--signed-by", s->options.signed_by);
+	}
 	add_packing(s, &words, level);
 	s3words_option(&words, "--compared-sequence", compared);
 	start(s, &words, sent_cb);

@@ -36,6 +36,7 @@ struct recordstore_options {
 	const char *node;
 	const char *directory;   /* of the record */
 	const char *signing_key; /* its file; copied; NULL: what is uploaded is not signed */
+	const char *signed_by;   /* its public half: another one in the file is refused */
 	int64_t every_us;
 	const struct recordstore_callbacks *callbacks;
 	void *userdata;

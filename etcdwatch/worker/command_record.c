@@ -35,7 +35,7 @@ struct words {
 	struct storeowner owner;
 	const char *prefix;
 	const char *bytes, *revision, *until_us, *known_sequence, *compared_sequence, *level,
-	    *signing_key;
+	    *signing_key, *signed_by;
 	const char *cluster_id, *oldest_revision;
 	struct options_list recipients, recipient_files, trusted, rest;
 	struct recordsend_request send;
@@ -124,6 +124,7 @@ static int parse_send(struct words *w, int argc, char **argv, struct problem *pr
 	    {.name = "--recipient", .list = &w->recipients},
 	    {.name = "--recipients-file", .list = &w->recipient_files},
 	    {.name = "--signing-key", .text = &w->signing_key},
+	    {.name = "--signed-by", .text = &w->signed_by},
 	};
 	int r = parse_words(w, argc, argv, own, ARRAY_SIZE(own), problem);
 
@@ -140,11 +141,26 @@ static int parse_send(struct words *w, int argc, char **argv, struct problem *pr
 	return r;
 }
 
-static int load_key(const char *path, struct problem *problem, struct signature_key **ret_key)
+/* The daemon read it at its start, and signs snapshots with what was there then. */
+static int load_key(const struct words *w, struct problem *problem, struct signature_key **ret_key)
 {
-	int r = path != NULL ? signature_key_load(path, ret_key) : 0;
+	AUTO(signature_key_free) struct signature_key *key = NULL;
+	const char *path = w->signing_key;
+	int r = path != NULL ? signature_key_load(path, &key) : 0;
 
-	return r < 0 ? problem_set_errno(problem, r, "cannot read the key '%s'", path) : 0;
+	if (r < 0 && signature_key_advice(r)[0] != '\0')
+		return problem_set(problem, r, "SIGNING_KEY", "'%s' cannot be the key that signs: %s", path,
+		                   signature_key_advice(r));
+	if (r < 0)
+		return problem_set_errno(problem, r, "cannot read the key '%s'", path);
+	if (key != NULL && w->signed_by != NULL && strcmp(signature_key_public(key), w->signed_by) != 0)
+		return problem_set(
+		    problem, -EPERM, "SIGNING_KEY",
+		    "'%s' is %s, and etcdwatch has signed with %s since its start: reload it, "
+		    "or put that key back",
+		    path, signature_key_public(key), w->signed_by);
+	*ret_key = TAKE_PTR(key);
+	return 0;
 }
 
 static int run_send(int argc, char **argv, struct words *w, struct problem *problem,
@@ -156,7 +172,7 @@ static int run_send(int argc, char **argv, struct words *w, struct problem *prob
 	int r = parse_send(w, argc, argv, problem);
 
 	if (r == 0)
-		r = load_key(w->signing_key, problem, &key);
+		r = load_key(w, problem, &key);
 	if (r == 0)
 		r = open_store(w, false, problem, &s3);
 	w->send.s3 = s3;

@@ -6,6 +6,7 @@
 #include "web/signature.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/fileio.h"
@@ -62,6 +65,33 @@ static int no_pass_phrase_cb(char *buf UNUSED, int size UNUSED, int rwflag UNUSE
 	return -1;
 }
 
+static int check_file(const char *path)
+{
+	AUTO(free) char *copy = xstrdup(path);
+	struct stat file, directory;
+
+	if (stat(path, &file) < 0 || stat(dirname(copy), &directory) < 0)
+		return -errno;
+	if ((file.st_mode & 077) != 0 ||
+	    (file.st_uid != 0 && file.st_uid != geteuid() && file.st_uid != directory.st_uid))
+		return -EPERM;
+	return 0;
+}
+
+const char *signature_key_advice(int r)
+{
+	switch (r) {
+	case -EPERM:
+		return "it must belong to root or to the user of etcdwatch, and have the mode 0600: where "
+		       "others may have read it, remove it, and a new key is made at the next start";
+	case -EBADMSG:
+		return "it must be an Ed25519 key in PEM: remove it, and a new key is made at the next "
+		       "start";
+	default:
+		return "";
+	}
+}
+
 int signature_key_load(const char *path, struct signature_key **ret_key)
 {
 	EVP_PKEY *pkey;
@@ -70,7 +100,9 @@ int signature_key_load(const char *path, struct signature_key **ret_key)
 	size_t len;
 	int r;
 
-	r = file_read(path, SIGNATURE_PEM_MAX, &pem, &len);
+	r = check_file(path);
+	if (r == 0)
+		r = file_read(path, SIGNATURE_PEM_MAX, &pem, &len);
 	if (r < 0)
 		return r == -EFBIG ? -EBADMSG : r;
 	bio = mem_expect(BIO_new_mem_buf(pem, (int) len));

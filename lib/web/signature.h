@@ -21,10 +21,14 @@
 struct signature_key;
 
 /* Reads the private key at `path`; where there is none it makes one and writes it first, so that it
- * survives a loss of power. Blocking. -EBADMSG: the file is no Ed25519 key; else -errno. */
+ * survives a loss of power. Blocking. -EBADMSG: the file is no Ed25519 key; -EPERM: others than its
+ * owner may read it, or its owner is neither root nor who runs this nor the owner of its directory,
+ * who could replace it anyway; else -errno. */
 int signature_key_load_or_make(const char *path, struct signature_key **ret_key);
 /* The same without making one: -ENOENT. */
 int signature_key_load(const char *path, struct signature_key **ret_key);
+/* What to do about that error; "": its own words are enough. */
+const char *signature_key_advice(int r);
 void signature_key_free(struct signature_key *key);
 DEFINE_AUTO(struct signature_key, signature_key_free);
 

@@ -133,3 +133,16 @@ before=$(store_keys site)
 	--owner "$(printf %032d 1)" --owner-node n9 --owner-prefix cluster-a/ >"$T/said" || fail "it was not refused"
 has_line '"error":"FOREIGN"' "$T/said" || fail "another reason: $(cat "$T/said")"
 expect_equal "what is there" "$(store_keys site)" "$before"
+
+say "a key that another process put into the file, or that others may read, signs nothing"
+signs() { # FILE CODE
+	! "$T/bin/etcdwatch-worker" record send --directory "$T" --scratch "$T/scratch" --node n1 \
+		--signing-key "$1" --signed-by "${trust[1]}" --endpoint http://127.0.0.1:1 --bucket b \
+		--access-key-file "$T/s3.access" --secret-key-file "$T/s3.secret" --attempts 1 >"$T/said" ||
+		fail "it was not refused"
+	has_line "\"error\":\"$2\"" "$T/said" || fail "another reason: $(cat "$T/said")"
+}
+signs "$T/state-n1/signing.key" S3_UNREACHABLE
+signs "$T/state-n2/signing.key" SIGNING_KEY
+chmod 640 "$T/state-n1/signing.key"
+signs "$T/state-n1/signing.key" SIGNING_KEY

@@ -86,6 +86,7 @@ static struct recordstore *make(void)
 	    .node = "cp-1",
 	    .directory = "/r",
 	    .signing_key = "/k",
+	    .signed_by = "ed25519:p",
 	    .every_us = US_PER_S / 10,
 	    .callbacks = &callbacks,
 	});
@@ -129,7 +130,8 @@ static void test_sending(void)
 	CHECK_EQ_INT(n_told("record send --endpoint http://127.0.0.1:1 --bucket b"), 1);
 	CHECK_EQ_INT(n_told("--s3-prefix a/ --directory /r --scratch /r/.hourly-s3 --node cp-1 "
 	                    "--revision 9 --until-us 90 --known-sequence 0 --open x.rec --bytes 100 "
-	                    "--signing-key /k --level 5 --recipient age1x --compared-sequence 0"),
+	                    "--signing-key /k --signed-by ed25519:p --level 5 --recipient age1x "
+	                    "--compared-sequence 0"),
 	             1);
 	/* Once; and from then on only what is behind what is known is listed. */
 	turn_for(EV_DEFAULT, 300 * US_PER_MS);

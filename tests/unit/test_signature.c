@@ -111,6 +111,38 @@ static void test_no_bit_can_change(void)
 	CHECK(signature_is_of(signature_key_public(key), data, len, text));
 }
 
+/* Who may have read it may sign; who may replace it does not need to. The test may be root. */
+static void test_file(void)
+{
+	static const struct {
+		const char *command;
+		int r;
+		bool needs_root;
+	} cases[] = {
+	    {"chmod 640 own.key", -EPERM, false},
+	    {"chmod 604 own.key", -EPERM, false},
+	    {"chmod 400 own.key", 0, false},
+	    {"chmod 600 own.key", 0, false},
+	    {"chown 65534 own.key", -EPERM, true},
+	    {"mkdir d && mv own.key d/ && ln -s d/own.key own.key", -EPERM, true},
+	    {"chown 65534 d && rm own.key && ln d/own.key own.key", -EPERM, true},
+	    {"chown 65534 .", 0, true},
+	    {"chown 0 . own.key", 0, true},
+	};
+	AUTO(signature_key_free) struct signature_key *made = NULL;
+
+	CHECK_EQ_INT(signature_key_load_or_make("own.key", &made), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases) && !(cases[i].needs_root && geteuid() != 0); i++) {
+		AUTO(signature_key_free) struct signature_key *key = NULL;
+
+		(void) scratch_shell("%s", cases[i].command);
+		if (!CHECK_EQ_INT(signature_key_load("own.key", &key), cases[i].r))
+			(void) fprintf(stderr, "  %s\n", cases[i].command);
+		CHECK((key != NULL) == (cases[i].r == 0));
+	}
+	CHECK(signature_key_advice(-EPERM)[0] != '\0' && signature_key_advice(-EIO)[0] == '\0');
+}
+
 static void test_refused(void)
 {
 	static const char *const no_keys[] = {
@@ -135,7 +167,7 @@ static void test_refused(void)
 		CHECK(!signature_is_of(no_keys[i], "", 0, "AAAA"));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(no_files); i++) {
-		(void) scratch_shell("%s", no_files[i]);
+		(void) scratch_shell("%s; chmod 600 bad.key", no_files[i]);
 		if (!CHECK_EQ_INT(signature_key_load_or_make("bad.key", &key), -EBADMSG))
 			(void) fprintf(stderr, "  %s\n", no_files[i]);
 	}
@@ -150,6 +182,7 @@ int main(void)
 	test_examples();
 	test_made_and_kept();
 	test_no_bit_can_change();
+	test_file();
 	test_refused();
 	scratch_leave();
 	return check_result();
