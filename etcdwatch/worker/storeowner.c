@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One small object. Two clusters that write it at the same time: the last one stays, and the other
- * finds that when it reads it back, or at its next use. */
+/* One small object. Of two clusters that write it at the same time, a store that knows conditions
+ * lets only the first. In another store the last one stays, and the other finds that when it reads
+ * it back, or at its next use. */
 #include "etcdwatch/worker/storeowner.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/memsink.h"
 #include "etcdwatch/worker/s3target.h"
+#include "web/s3_judge.h"
 #include "web/s3_piece.h"
 
 #define NAME "fairlead-owner.json"
@@ -94,7 +96,22 @@ static int read_marker(struct s3 *s3, const char *key, struct problem *problem, 
 
 /* --- writing --- */
 
-static int put_text(struct s3 *s3, const char *key, const char *text, struct problem *problem)
+/* Where it is to be new, and the store refuses to be asked for that, it is put all the same. */
+static int put_piece(struct s3 *s3, const char *key, struct s3_piece *piece)
+{
+	int r = s3_put(s3, key, piece);
+
+	if (r < 0 && piece->is_new && s3_get_error(s3)->failure == S3_REFUSED &&
+	    !s3_judge_is_passing(S3_REFUSED, s3_get_error(s3)->code)) {
+		piece->is_new = false;
+		r = s3_put(s3, key, piece);
+	}
+	return r;
+}
+
+/* -EEXIST: another cluster was faster. */
+static int put_text(struct s3 *s3, const char *key, const char *text, bool is_new,
+                    struct problem *problem)
 {
 	char path[] = "/tmp/fairlead-owner-XXXXXX";
 	AUTO(close) int fd = mkostemp(path, O_CLOEXEC);
@@ -111,13 +128,14 @@ static int put_text(struct s3 *s3, const char *key, const char *text, struct pro
 	r = s3_piece_hash(fd, 0, len, NULL, &piece);
 	if (r == 0) {
 		piece.path = path;
-		r = s3_put(s3, key, &piece);
+		piece.is_new = is_new;
+		r = put_piece(s3, key, &piece);
 	}
 	(void) unlink(path);
 	return r < 0 ? s3target_fail(s3, r, problem) : 0;
 }
 
-static int write_marker(struct s3 *s3, const struct storeowner *owner, const char *key,
+static int write_marker(struct s3 *s3, const struct storeowner *owner, const char *key, bool is_new,
                         struct problem *problem)
 {
 	char now[CIVIL_TEXT_MAX];
@@ -125,7 +143,7 @@ static int write_marker(struct s3 *s3, const struct storeowner *owner, const cha
 	    json_pack("{s:i, s:s, s:o, s:s}", "version", 1, "owner", owner->id, "node",
 	              jsonval_text(owner->node), "since", civil_format(wall_now_us() / US_PER_S, now));
 	AUTO(free) char *text = json_dumps(object, JSON_COMPACT);
-	int r = put_text(s3, key, text, problem);
+	int r = put_text(s3, key, text, is_new, problem);
 
 	json_decref(object);
 	return r;
@@ -146,12 +164,15 @@ static int compare(const struct storeowner *owner, const struct marker *m, struc
 }
 
 static int write_and_compare(struct s3 *s3, const struct storeowner *owner, const char *key,
-                             struct problem *problem)
+                             bool is_new, struct problem *problem)
 {
+	struct problem of_write = {0};
 	struct marker m = {0};
-	int r = write_marker(s3, owner, key, problem);
+	int r = write_marker(s3, owner, key, is_new, &of_write);
 
-	if (r == 0)
+	if (r < 0 && r != -EEXIST)
+		*problem = of_write;
+	else
 		r = read_marker(s3, key, problem, &m);
 	if (r == 0)
 		r = problem_set(problem, -EIO, "S3_MISMATCH", "'%s' was written, and is not there", key);
@@ -191,7 +212,7 @@ int storeowner_check(struct s3 *s3, const struct storeowner *owner, bool removes
 	if (r > 0)
 		r = compare(owner, &m, problem);
 	else if (r == 0)
-		r = write_and_compare(s3, owner, key, problem);
+		r = write_and_compare(s3, owner, key, true, problem);
 	else if (!removes && strcmp(why.code, "S3_DENIED") == 0)
 		r = 0;
 	else
@@ -212,7 +233,7 @@ int storeowner_take_over(struct s3 *s3, const struct storeowner *owner, struct p
 		return r;
 	/* What cannot be read is replaced as well. */
 	(void) read_marker(s3, key, &unread, &m);
-	r = write_and_compare(s3, owner, key, problem);
+	r = write_and_compare(s3, owner, key, false, problem);
 	if (r == 0)
 		*ret_before = TAKE_PTR(m.id);
 	marker_fini(&m);

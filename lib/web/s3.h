@@ -82,6 +82,7 @@ enum s3_failure {
 	S3_NOT_FOUND,
 	S3_BUSY,     /* asked to slow down */
 	S3_SERVER,   /* an error of its own, also one that comes with status 200 */
+	S3_EXISTS,   /* the key has an object, and what is put is to be new */
 	S3_REFUSED,  /* any other 4xx or 3xx, or not implemented */
 	S3_PROTOCOL, /* not what an S3 server answers */
 	S3_CHANGED,  /* the object was replaced while it was read */
@@ -169,7 +170,7 @@ int s3_head(struct s3 *s3, const char *key, struct s3_object *ret_object);
 int s3_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data, void *userdata,
            struct s3_object *ret_object);
 
-/* Replaces what the key had. */
+/* Replaces what the key had, unless the piece is to be new: -EEXIST. */
 int s3_put(struct s3 *s3, const char *key, const struct s3_piece *piece);
 
 /* No error when there is none. */

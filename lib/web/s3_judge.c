@@ -50,14 +50,17 @@ enum s3_failure s3_judge_status(int status, const char *code, int64_t clock_ahea
 		return S3_DENIED;
 	if (status == 404)
 		return S3_NOT_FOUND;
+	if (status == 412)
+		return S3_EXISTS;
 	return status == 501 || (status >= 300 && status < 500) ? S3_REFUSED : S3_PROTOCOL;
 }
 
 bool s3_judge_is_passing(enum s3_failure failure, const char *code)
 {
 	/* Damaged or cut on its way to the server, or in the way of another request. */
-	static const char *const codes[] = {"RequestTimeout", "IncompleteBody", "BadDigest",
-	                                    "XAmzContentSHA256Mismatch", "OperationAborted"};
+	static const char *const codes[] = {"RequestTimeout",   "IncompleteBody",
+	                                    "BadDigest",        "XAmzContentSHA256Mismatch",
+	                                    "OperationAborted", "ConditionalRequestConflict"};
 
 	switch (failure) {
 	case S3_UNREACHABLE:
@@ -73,6 +76,7 @@ bool s3_judge_is_passing(enum s3_failure failure, const char *code)
 	case S3_DENIED:
 	case S3_CLOCK:
 	case S3_NOT_FOUND:
+	case S3_EXISTS:
 	case S3_PROTOCOL:
 	case S3_CHANGED:
 	case S3_PROGRAM:
@@ -111,6 +115,8 @@ int s3_judge_errno(enum s3_failure failure)
 		return -EACCES;
 	case S3_NOT_FOUND:
 		return -ENOENT;
+	case S3_EXISTS:
+		return -EEXIST;
 	case S3_BUSY:
 		return -EAGAIN;
 	case S3_REFUSED:
@@ -149,6 +155,8 @@ const char *s3_failure_name(enum s3_failure failure)
 		return "clock";
 	case S3_NOT_FOUND:
 		return "not-found";
+	case S3_EXISTS:
+		return "exists";
 	case S3_BUSY:
 		return "busy";
 	case S3_SERVER:

@@ -17,6 +17,7 @@ struct s3_piece {
 	const char *path; /* of the file, borrowed; NULL: not told */
 	uint64_t offset;
 	uint64_t n_bytes;
+	bool is_new; /* it replaces nothing: If-None-Match; programs and some servers ignore it */
 	uint8_t sha256[DIGEST_SHA256_BYTES];
 	uint8_t md5[DIGEST_MD5_BYTES];
 };

@@ -112,6 +112,8 @@ static void sign(struct transfer *t, const struct sigv4_request *rest)
 		headers[n++] = (struct sigv4_pair){"content-type", "application/xml"};
 	}
 	headers[n++] = (struct sigv4_pair){"host", t->s3->host};
+	if (call->piece != NULL && call->piece->is_new)
+		headers[n++] = (struct sigv4_pair){"if-none-match", "*"};
 	if (t->fetch != NULL && t->fetch->offset > 0) {
 		(void) snprintf(range, sizeof(range), "bytes=%llu-", (unsigned long long) t->fetch->offset);
 		headers[n++] = (struct sigv4_pair){"range", range};

@@ -35,6 +35,27 @@ static void test_put(void)
 	(void) close(piece.fd);
 }
 
+/* Where there is something already, it stays. */
+static void test_put_new(void)
+{
+	struct s3_piece piece;
+
+	make_piece("abc", &piece);
+	piece.is_new = true;
+	START(ANSWER("200 OK", ETAG, ""),
+	      ANSWER("412 Precondition Failed", "",
+	             "<Error><Code>PreconditionFailed</Code><Message>no</Message></Error>"),
+	      ANSWER("501 Not Implemented", "",
+	             "<Error><Code>NotImplemented</Code><Message>no</Message></Error>"));
+	CHECK_EQ_INT(s3_put(s3, "k", &piece), 0);
+	(void) asked(0, "\r\nif-none-match: *\r\n");
+	(void) asked(0, "SignedHeaders=content-md5;content-type;host;if-none-match;"
+	                "x-amz-content-sha256;x-amz-date;");
+	fails(s3_put(s3, "k", &piece), -EEXIST, S3_EXISTS, "PreconditionFailed");
+	fails(s3_put(s3, "k", &piece), -EINVAL, S3_REFUSED, "NotImplemented");
+	(void) close(piece.fd);
+}
+
 /* --- keys that expire ------------------------------------------------------------------------- */
 
 static unsigned n_renewed;
@@ -522,6 +543,7 @@ int main(void)
 {
 	fake_up();
 	test_put();
+	test_put_new();
 	test_expiry();
 	test_kms();
 	test_customer_key();

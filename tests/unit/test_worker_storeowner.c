@@ -23,7 +23,9 @@ static struct {
 	char text[4096 + 64]; /* "": there is no such object */
 	size_t n_puts;
 	bool is_denied;         /* to read */
-	const char *put_beside; /* another cluster writes this right behind us */
+	const char *put_before; /* another cluster writes this right before us */
+	const char *put_beside; /* or right behind us */
+	bool keeps_first, refuses_condition;
 } store;
 
 static int get(struct s3 *s3, const char *key, uint64_t offset UNUSED, s3_data_fn data,
@@ -37,9 +39,17 @@ static int get(struct s3 *s3, const char *key, uint64_t offset UNUSED, s3_data_f
 	return data(store.text, strlen(store.text), userdata);
 }
 
-static int put(struct s3 *s3 UNUSED, const char *key, const struct s3_piece *piece)
+static int put(struct s3 *s3, const char *key, const struct s3_piece *piece)
 {
-	ssize_t n = pread(piece->fd, store.text, sizeof(store.text) - 1, (off_t) piece->offset);
+	ssize_t n;
+
+	if (piece->is_new && store.refuses_condition)
+		return s3_fail(s3, -EINVAL, S3_REFUSED, "a header is not implemented");
+	if (store.put_before != NULL)
+		(void) snprintf(store.text, sizeof(store.text), "%s", store.put_before);
+	if (piece->is_new && store.keeps_first && store.text[0] != '\0')
+		return s3_fail(s3, -EEXIST, S3_EXISTS, "the object is there");
+	n = pread(piece->fd, store.text, sizeof(store.text) - 1, (off_t) piece->offset);
 
 	store.text[MAX(n, 0)] = '\0';
 	CHECK_EQ_INT(n, (long) piece->n_bytes);
@@ -78,7 +88,24 @@ static void test_first_use(void)
 	written = xstrdup(store.text);
 	CHECK_EQ_INT(check(written, &ours, true, &problem), 0);
 	CHECK_EQ_INT((long) store.n_puts, 0);
-	/* Two at once: the one whose mark did not stay is told. */
+	/* Two at once: where the store knows conditions, the first one's mark stays; it may be our own,
+	 * whose answer did not come. */
+	store.keeps_first = true;
+	store.put_before = MARK(THEIRS);
+	CHECK(check("", &ours, false, &problem) < 0);
+	CHECK_EQ_STR(problem.code, "FOREIGN");
+	CHECK_EQ_STR(store.text, MARK(THEIRS));
+	store.put_before = MARK(OURS);
+	CHECK_EQ_INT(check("", &ours, false, &problem), 0);
+	store.put_before = NULL;
+	CHECK_EQ_INT(check("", &ours, false, &problem), 0);
+	CHECK_EQ_INT((long) store.n_puts, 1);
+	store.keeps_first = false;
+	store.refuses_condition = true;
+	CHECK_EQ_INT(check("", &ours, false, &problem), 0);
+	CHECK_EQ_INT((long) store.n_puts, 1);
+	store.refuses_condition = false;
+	/* Elsewhere the one whose mark did not stay is told. */
 	store.put_beside = MARK(THEIRS);
 	CHECK(check("", &ours, false, &problem) < 0);
 	CHECK_EQ_STR(problem.code, "FOREIGN");
