@@ -75,6 +75,8 @@ static json_t *target_json(const struct recordstore_report *r)
 	(void) json_object_set_new(json, "recoverable_age_ms",
 	                           r->until_us > 0 ? json_integer(MAX(age_us / US_PER_MS, INT64_C(0)))
 	                                           : json_null());
+	(void) json_object_set_new(json, "is_late",
+	                           json_boolean(r->until_us > 0 && age_us > r->limit_us));
 	(void) json_object_set_new(json, "uploaded_bytes", json_integer((json_int_t) r->bytes));
 	(void) json_object_set_new(json, "uploaded_objects", json_integer((json_int_t) r->objects));
 	(void) json_object_set_new(json, "removed_objects", json_integer((json_int_t) r->removed));

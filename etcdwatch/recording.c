@@ -201,6 +201,20 @@ int recording_start(struct daemon *daemon, const struct cluster_env *env,
 	return config->enabled ? recorder_new(&options, &callbacks, daemon, ret_recorder) : 0;
 }
 
+static void look_at_targets(const struct daemon *daemon, struct observation_record *ret)
+{
+	for (size_t i = 0; i < daemon_n_recordstores(daemon); i++) {
+		struct observation_record_target *t = &ret->targets[ret->n_targets++];
+		struct recordstore_report report;
+
+		recordstore_fill_report(daemon_recordstore(daemon, i), &report);
+		(void) snprintf(t->name, sizeof(t->name), "%s/%s", report.job, report.target);
+		t->error = report.error;
+		t->until_s = report.until_us / US_PER_S;
+		t->limit_s = report.limit_us / US_PER_S;
+	}
+}
+
 void recording_look(const struct daemon *daemon, struct observation_record *ret)
 {
 	const struct catalog_entry *entry;
@@ -216,6 +230,7 @@ void recording_look(const struct daemon *daemon, struct observation_record *ret)
 	    .error = report.error,
 	    .first_revision = report.figures.first_revision,
 	};
+	look_at_targets(daemon, ret);
 	if (entry != NULL)
 		ret->base_revision = revision_of(entry);
 	if (report.gap.wall_us == 0 || report.figures.first_us < report.gap.wall_us)

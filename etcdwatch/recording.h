@@ -24,6 +24,6 @@ void recording_start_stores(struct daemon *daemon, const struct cluster_env *env
                             struct recordstore *ret_stores[static CONFIG_RECORD_TARGETS_MAX],
                             size_t *ret_n);
 
-/* All of it but `behind_s`; nothing while nothing is to be recorded. Strings are borrowed until the
- * next turn of the loop. */
+/* All of it but `behind_s` and `lacks_s`; nothing while nothing is to be recorded. Strings are
+ * borrowed until the next turn of the loop. */
 void recording_look(const struct daemon *daemon, struct observation_record *ret_record);

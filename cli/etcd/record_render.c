@@ -75,6 +75,11 @@ static void render_target(FILE *out, const json_t *target)
 	               size_text(field_integer(target, "uploaded_bytes"), size));
 	table_print_safe(out, field_text_or_dash(target, "state"));
 	(void) fputc('\n', out);
+	if (json_is_true(json_object_get(target, "is_late"))) {
+		color_print_state(out, "warning: ");
+		(void) fputs("what was recorded since then is lost if all nodes are: the upload is late\n",
+		             out);
+	}
 	if (error != NULL) {
 		color_print_state(out, "warning: ");
 		(void) fputs("the last upload failed at ", out);

@@ -141,6 +141,11 @@ static void look_at_record(struct health *h)
 	*seen = (struct observation_record){0};
 	h->options.look_at_record(seen, h->options.userdata);
 	seen->behind_s = h->o.wall_s - (seen->reached_s > 0 ? seen->reached_s : h->begun_s);
+	for (size_t i = 0; i < seen->n_targets; i++) {
+		struct observation_record_target *t = &seen->targets[i];
+
+		t->lacks_s = seen->reached_s - (t->until_s > 0 ? t->until_s : h->begun_s);
+	}
 }
 
 /* --- rounds ------------------------------------------------------------------------------------

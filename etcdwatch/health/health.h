@@ -29,7 +29,7 @@ struct health_options {
 	/* This, and whether this process is at a snapshot: for compare.h. */
 	const struct doubt *doubt;
 	bool (*takes_snapshot)(const void *userdata);
-	/* Tells of the record, but for `behind_s`, which follows from the rest. */
+	/* Tells of the record, but for `behind_s` and `lacks_s`, which follow from the rest. */
 	void (*look_at_record)(struct observation_record *ret_record, const void *userdata);
 	const void *userdata;
 };

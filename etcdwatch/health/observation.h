@@ -100,6 +100,14 @@ struct observation_record {
 	 * it; last 0: those are not known. */
 	char lost_why[OBSERVATION_TEXT_MAX];
 	int64_t first_lost, last_lost;
+	struct observation_record_target {
+		char name[OBSERVATION_TEXT_MAX]; /* "JOB/TARGET" */
+		const char *error;               /* of the last upload, or ""; borrowed */
+		int64_t until_s;                 /* it has all up to then; 0: not known */
+		int64_t lacks_s; /* of what is recorded, since then or the start of etcdwatch */
+		int64_t limit_s;
+	} targets[CONFIG_RECORD_TARGETS_MAX];
+	size_t n_targets;
 };
 
 /* Keys that begin alike, and how much of all keys and values they are. */

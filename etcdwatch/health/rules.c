@@ -172,6 +172,11 @@ const struct rules_rule rules[RULES_N] = {
          "Make it record now: kube-apiserver has compacted what is older than five to ten minutes, "
          "and what is not recorded by then is lost to the record. 'fairlead etcd record status' "
          "says what keeps it."},
+    [RULE_RECORD_TARGET_BEHIND] =
+        {"record-target-behind", RULES_WARNING, 30, 30, rules_record_target, -1,
+         "a target lacks what was recorded longer ago than three times `uploadEvery` and 30 s",
+         "See 'fairlead etcd record status' for what keeps the upload. What the target lacks is "
+         "lost if all nodes are."},
 };
 
 const char *rules_severity_name(enum rules_severity severity)

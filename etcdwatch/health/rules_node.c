@@ -157,6 +157,19 @@ void rules_record_gap(const struct rules_asked *a)
 		                  (long long) r->first_revision);
 }
 
+void rules_record_target(const struct rules_asked *a)
+{
+	const struct observation_record *r = &a->o->record;
+
+	for (size_t i = 0; i < r->n_targets; i++) {
+		const struct observation_record_target *t = &r->targets[i];
+
+		if (t->lacks_s > t->limit_s)
+			rules_hit_name(a, t->name, "it lacks what was recorded in the last %lld s%s%s",
+			               (long long) t->lacks_s, t->error[0] != '\0' ? ": " : "", t->error);
+	}
+}
+
 void rules_record_behind(const struct rules_asked *a)
 {
 	const struct observation_record *r = &a->o->record;

@@ -41,4 +41,4 @@ rules_look_fn rules_no_space, rules_corrupt, rules_data, rules_quota, rules_runw
     rules_fragmented, rules_fsync, rules_commit, rules_proposals;
 /* rules_node.c: what they stand on: certificates, clocks, disks, snapshots, the record. */
 rules_look_fn rules_certificate, rules_clock, rules_disk, rules_snapshot, rules_drill,
-    rules_record_gap, rules_record_behind;
+    rules_record_gap, rules_record_behind, rules_record_target;

@@ -29,6 +29,9 @@
  * it. */
 #define LISTED_US (3600 * US_PER_S)
 #define RETRY_MAX_US (60 * US_PER_S)
+/* An upload is late after so many rounds and this. */
+#define LATE_ROUNDS 3
+#define LATE_US (30 * US_PER_S)
 #define NUMBER_MAX 24
 
 enum recordstore_state {
@@ -379,6 +382,7 @@ void recordstore_fill_report(const struct recordstore *s, struct recordstore_rep
 	    .state = states[s->state].name,
 	    .revision = s->sent.last_revision,
 	    .until_us = s->sent.reached_us,
+	    .limit_us = LATE_ROUNDS * s->options.every_us + LATE_US,
 	    .sent_sequence = s->sent_sequence,
 	    .bytes = s->bytes,
 	    .objects = s->objects,

@@ -53,6 +53,7 @@ struct recordstore_report {
 	const char *state;
 	/* All up to there is in the target; 0: not known yet. */
 	int64_t revision, until_us;
+	int64_t limit_us;        /* what is not there this long after it was recorded is late */
 	uint64_t sent_sequence;  /* up to it, closed segments are in the target; 0: not known yet */
 	uint64_t bytes, objects; /* that were uploaded since the daemon was started */
 	uint64_t removed;        /* objects, since then */

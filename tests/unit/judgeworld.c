@@ -90,6 +90,8 @@ void make_well(struct world *w, int64_t at_s)
 	    .error = "",
 	    .first_revision = 500,
 	    .base_revision = 499,
+	    .targets = {{"hourly/s3", "", WALL_S - 150, 90, 90}, {"hourly/b", "", 0, 90, 90}},
+	    .n_targets = 2,
 	};
 	w->fast += 100;
 	for (size_t i = 0; i < 3; i++)
@@ -384,6 +386,17 @@ static void nothing_recorded(struct world *w, int64_t s UNUSED)
 	w->o.record.error = "the disk is full";
 }
 
+static void target_is_late(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.targets[0].lacks_s = 91;
+}
+
+static void target_has_nothing(struct world *w, int64_t s UNUSED)
+{
+	w->o.record.targets[1].lacks_s = 91;
+	w->o.record.targets[1].error = "denied";
+}
+
 void no_chain(struct world *w, int64_t s UNUSED)
 {
 	w->o.record.first_revision = 0;
@@ -445,6 +458,8 @@ const struct row rows[N_ROWS] = {
     {RULE_RECORD_BEHIND, record_ended, "", 0, 0},
     {RULE_RECORD_BEHIND, nothing_recorded, "", 0, 0},
     {RULE_RECORD_FAR_BEHIND, record_ended_long_ago, "", 0, 0},
+    {RULE_RECORD_TARGET_BEHIND, target_is_late, "hourly/s3", 0, 0},
+    {RULE_RECORD_TARGET_BEHIND, target_has_nothing, "hourly/b", 0, 0},
 };
 
 /* --- what is found ---------------------------------------------------------------------------

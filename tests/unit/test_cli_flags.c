@@ -138,6 +138,7 @@ static void board_of_net(FILE *out, const json_t *objects, int64_t now_us UNUSED
 	"\"removed_unsent\":2,\"targets\":[{\"job\":\"hourly\",\"target\":\"s3\","                   \
 	"\"state\":\"idle\",\"last_revision\":9,"                                                    \
 	"\"recoverable_until\":\"2026-01-01T00:00:00Z\",\"recoverable_age_ms\":9000,"                \
+	"\"is_late\":false,"                                                                         \
 	"\"uploaded_bytes\":9000,\"error\":\"timeout\",\"error_at\":\"2026-01-01T00:00:00Z\","       \
 	"\"not_uploaded\":\"'x.rec' has no end\"}]}]"
 

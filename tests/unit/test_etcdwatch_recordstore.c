@@ -126,6 +126,7 @@ static void test_sending(void)
 	reach(9, 100);
 	CHECK(TURN_UNTIL(EV_DEFAULT, report_of(store).objects == 1));
 	CHECK(report_of(store).revision == 9 && report_of(store).until_us == 90);
+	CHECK_EQ_INT(report_of(store).limit_us, 30300 * US_PER_MS);
 	CHECK(report_of(store).bytes == 7 && report_of(store).sent_sequence == 4);
 	CHECK_EQ_INT(n_told("record send --endpoint http://127.0.0.1:1 --bucket b"), 1);
 	CHECK_EQ_INT(n_told("--s3-prefix a/ --directory /r --scratch /r/.hourly-s3 --node cp-1 "
