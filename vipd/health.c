@@ -41,7 +41,8 @@ struct health {
 	ev_timer timer; /* to the next probe; stopped while one is under way */
 	int64_t probe_start_us;
 	bool hurry;         /* the next probe is due at once */
-	unsigned n_hurried; /* since the last one that was in turn */
+	unsigned n_hurried; /* out of turn, since the last one that was in turn */
+	int64_t counted_us; /* when a result last counted */
 	struct health_fold fold;
 	bool is_ready, is_gone;
 	int64_t unknown_since_us; /* health_unknown_since() */
@@ -163,7 +164,29 @@ static struct health_view view_of(const struct health *h)
 	                            .reason = h->reason};
 }
 
-/* Counts one result and waits for the next. The callback may free the prober, so it comes last. */
+/*
+ * A probe out of turn looks whether the API server has ended. Of other results only one in an
+ * interval counts, so that a row takes as long as it is configured to.
+ */
+static bool counts(const struct health *h, const struct result *result, int64_t now_us)
+{
+	return result->is_certain || h->n_hurried == 0 ||
+	       now_us - h->counted_us >= h->config->interval_us;
+}
+
+static void count(struct health *h, const struct result *result, int64_t now_us)
+{
+	h->counted_us = now_us;
+	if (health_fold(&h->fold, result->good, h->config->rise,
+	                result->is_certain ? 1 : h->config->fall))
+		h->since_us = now_us;
+	h->unknown_since_us = health_unknown_since(h->unknown_since_us, result->verdict, now_us);
+	h->is_unknown = h->unknown_since_us != 0 && now_us - h->unknown_since_us >= READYZ_UNKNOWN_US;
+	h->is_ready = h->fold.state == HEALTH_GOOD && (result->good ? result->is_ready : h->is_ready);
+	h->is_gone = h->fold.state == HEALTH_BAD && (h->is_gone || result->is_certain);
+}
+
+/* Takes one result and waits for the next. The callback may free the prober, so it comes last. */
 static void take_result(struct health *h, const struct result *result)
 {
 	const struct health_view before = view_of(h);
@@ -171,12 +194,8 @@ static void take_result(struct health *h, const struct result *result)
 	int64_t now_us = mono_now_us();
 	struct health_view now;
 
-	if (health_fold(&h->fold, good, h->config->rise, result->is_certain ? 1 : h->config->fall))
-		h->since_us = now_us;
-	h->unknown_since_us = health_unknown_since(h->unknown_since_us, result->verdict, now_us);
-	h->is_unknown = h->unknown_since_us != 0 && now_us - h->unknown_since_us >= READYZ_UNKNOWN_US;
-	h->is_ready = h->fold.state == HEALTH_GOOD && (good ? result->is_ready : h->is_ready);
-	h->is_gone = h->fold.state == HEALTH_BAD && (h->is_gone || result->is_certain);
+	if (counts(h, result, now_us))
+		count(h, result, now_us);
 	log_debug("health_probe", "good=%d state=%s reason=\"%s\"", good,
 	          health_state_name(h->fold.state), result->reason);
 	schedule(h);

@@ -522,6 +522,42 @@ static void test_closes_each_connection(void)
 	CHECK_EQ_INT(probes_seen() - before, 4);
 }
 
+/* Connections that are reset are no proof: probes out of turn look whether it has ended, and do not
+ * count, so that a row takes its time. */
+static void test_resets(void)
+{
+	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
+	AUTO(free) char *ca_file = xasprintf("%s/ca.crt", server.dir);
+	AUTO(free) char *resets = xasprintf("%s/resets", server.dir);
+	AUTO(free)
+	char *directives = xasprintf("keepalive_timeout 500ms; location / { access_log probes.log; "
+	                             "if (-f %s) { return 444; } return 200 ok; }",
+	                             resets);
+	struct config_health config = {
+	    .enabled = true,
+	    .url = url,
+	    .server_name = (char[]){"kubernetes"},
+	    .ca_file = ca_file,
+	    .interval_us = 60 * US_PER_S,
+	    .timeout_us = 10 * US_PER_S,
+	    .rise = 1,
+	    .fall = 2,
+	};
+	AUTO(health_free) struct health *health = NULL;
+	long before;
+
+	restart(directives);
+	before = probes_seen();
+	last.state = HEALTH_UNKNOWN;
+	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
+	(void) TURN_UNTIL(ev, last.state == HEALTH_GOOD);
+	CHECK_EQ_INT(file_write_atomic(resets, "", 0, 0644, FILE_VOLATILE), 0);
+	(void) TURN_UNTIL(ev, probes_seen() - before == 4);
+	expect("good(readyz 200) ");
+	CHECK_EQ_INT(probes_seen() - before, 4);
+	CHECK_EQ_INT(unlink(resets), 0);
+}
+
 int main(void)
 {
 	test_accepts();
@@ -540,6 +576,7 @@ int main(void)
 	test_gone();
 	test_starts_beside_ready_ones();
 	test_closes_each_connection();
+	test_resets();
 	nginx_fini(&server);
 	ev_loop_destroy(ev);
 	return check_result();
