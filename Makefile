@@ -338,7 +338,8 @@ $(BUILD)/tests/fuzz/fuzz_cli_%: $(BUILD)/tests/fuzz/fuzz_cli_%.o $(BUILD)/libcli
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(CLI_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
 
-$(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/libworker.a $(WEB_LINK)
+$(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/libworker.a \
+                                   $(BUILD)/libbolt.a $(WEB_LINK)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BASE_LIBS)
 
