@@ -81,6 +81,8 @@ static int compare_rank(const struct balance_candidate *a, const struct balance_
 		return a->drained ? 1 : -1;
 	if (class_of(a->state) != class_of(b->state))
 		return compare_unsigned(class_of(a->state), class_of(b->state));
+	if (a->suspected != b->suspected)
+		return a->suspected ? 1 : -1;
 	if (a->rtt_class != b->rtt_class)
 		return compare_unsigned(a->rtt_class, b->rtt_class);
 	if (a->local != b->local)

@@ -7,8 +7,9 @@
  * connection attempt and never the cluster.
  *
  *   1. not taken out by the operator, 2. class: READY, ALIVE, BUSY, UNKNOWN, NOT_READY, DOWN, HUNG,
- *   3. RTT class, 4. the API server of this node, 5. of two drawn at random the one with fewer
- *   connections (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing").
+ *   and not suspected (pulse.h) before suspected, 3. RTT class, 4. the API server of this node, 5.
+ * of two drawn at random the one with fewer connections (Mitzenmacher, "The Power of Two Choices in
+ * Randomized Load Balancing").
  *
  * Those that are alike in 1 to 4 are a group: its first is drawn by 5, so that one that has just
  * come back, with no connection yet, does not draw all new ones; its others follow, those with
@@ -29,6 +30,7 @@ struct balance_candidate {
 	bool local;
 	bool drained; /* by the operator, or no longer in any source */
 	unsigned connections;
+	bool suspected; /* pulse.h */
 };
 
 /* xorshift64*; the seed must not be 0. Own per node, so that nodes do not march in step. */

@@ -82,6 +82,33 @@ static void undrain_fn(struct control_request *request, int argc, char **argv, v
 	set_drained(request, argc, argv, userdata, false);
 }
 
+/* It changes no more than when a probe is sent, so that daemons that are not root's may say it. */
+static void suspect_fn(struct control_request *request, int argc, char **argv, void *userdata)
+{
+	const struct commands *c = userdata;
+	struct endpoint endpoint;
+	char name[ENDPOINT_TEXT_MAX] = "local";
+
+	if (argc < 1 || argc > 2) {
+		control_fail(request, CONTROL_USAGE, "prism suspect UPSTREAM|local [REASON]");
+		return;
+	}
+	if (strcmp(argv[0], "local") != 0) {
+		if (endpoint_parse(argv[0], 0, &endpoint) < 0) {
+			control_fail(request, CONTROL_USAGE, "'%s' is neither ADDRESS:PORT nor 'local'",
+			             argv[0]);
+			return;
+		}
+		(void) endpoint_format(&endpoint, name);
+	}
+	if (daemon_suspect(c->daemon, name, argc == 2 ? argv[1] : "") < 0) {
+		control_fail(request, CONTROL_NOTFOUND,
+		             "no upstream '%s': 'fairlead prism status' lists them", name);
+		return;
+	}
+	control_ok(request);
+}
+
 static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
                        void *userdata)
 {
@@ -95,6 +122,8 @@ static const struct control_command table[] = {
     {"prism status", false, status_fn, "", "prism as a whole, then each upstream."},
     {"prism drain", true, drain_fn, "UPSTREAM", "Leave an upstream: no new connections go there."},
     {"prism undrain", true, undrain_fn, "UPSTREAM", "Use it again."},
+    {"prism suspect", false, suspect_fn, "UPSTREAM|local [REASON]",
+     "Ask an upstream soon, as another program saw that it fails."},
     {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 

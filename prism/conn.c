@@ -98,7 +98,7 @@ static void conclude(struct conn *c, size_t up, size_t down)
 		conn_host_moved(c);
 	}
 	if (down > 0)
-		upstreams_hear(c->upstream, c->moved_us);
+		pulse_hear(&c->upstream->pulse, c->born_us, c->moved_us);
 	watch_both(c);
 }
 

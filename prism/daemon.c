@@ -572,6 +572,11 @@ void daemon_report(struct daemon *d, struct report *ret)
 	}
 }
 
+int daemon_suspect(struct daemon *d, const char *upstream, const char *reason)
+{
+	return upstreams_suspect(d->upstreams, upstream, reason);
+}
+
 int daemon_drain(struct daemon *d, const char *upstream, bool drained)
 {
 	return upstreams_drain(d->upstreams, upstream, drained);

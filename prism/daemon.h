@@ -43,5 +43,7 @@ void daemon_stop(struct daemon *daemon);
 /* Fills *ret_report with what is true now; everything in it is borrowed until the next call. */
 void daemon_report(struct daemon *daemon, struct report *ret_report);
 
+/* Another program saw that it fails: an upstream by its name, or "local". -ENOENT: none such. */
+int daemon_suspect(struct daemon *daemon, const char *upstream, const char *reason);
 /* The operator's word on one upstream, by its name. 0 or -ENOENT. */
 int daemon_drain(struct daemon *daemon, const char *upstream, bool drained);

@@ -25,6 +25,7 @@
 
 enum weight {
 	WEIGHT_ROW,               /* a good answer: `rise` of them */
+	WEIGHT_ROW_DOWN,          /* the same, where it is worse than the state */
 	WEIGHT_AT_ONCE,           /* conclusive by itself */
 	WEIGHT_SECOND_PROBE,      /* the second such probe in a row */
 	WEIGHT_SECOND_CONNECTION, /* the second such connection in a row */
@@ -51,7 +52,7 @@ static const struct meaning meanings[] = {
     [JUDGE_PROBE_CONNECTED] = {JUDGE_ALIVE, WEIGHT_ROW, true, false, "connected, not checked"},
     [JUDGE_PROBE_UNREACHED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, true, false,
                                "no answer to a connection attempt"},
-    [JUDGE_PROBE_LATE] = {JUDGE_BUSY, WEIGHT_ROW, true, false,
+    [JUDGE_PROBE_LATE] = {JUDGE_BUSY, WEIGHT_ROW_DOWN, true, false,
                           "no answer in time, but it sends to clients"},
     [JUDGE_CONNECT_FAILED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, false, false, "connect failed"},
     [JUDGE_CONNECT_SLOW] = {JUDGE_DOWN, WEIGHT_SECOND_CONNECTION, false, false,
@@ -216,7 +217,9 @@ static enum judge_state conclude(struct judge *j, unsigned rise, const struct me
 	/* Nothing was known, so that nothing is contradicted. */
 	if (j->state == JUDGE_UNVERIFIED || (j->state == JUDGE_UNKNOWN && m->weight == WEIGHT_ROW))
 		return m->state;
-	if (j->state == JUDGE_UNTRUSTED || m->weight == WEIGHT_ROW) {
+	if (m->weight == WEIGHT_ROW_DOWN && m->state < j->state)
+		return j->state;
+	if (j->state == JUDGE_UNTRUSTED || m->weight == WEIGHT_ROW || m->weight == WEIGHT_ROW_DOWN) {
 		j->silent_row = 0;
 		return conclude_row(j, rise, m->state);
 	}
@@ -300,7 +303,7 @@ struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *
 	int64_t quick_us = MIN(rules->quick_us, rules->interval_us);
 	int64_t least_us;
 
-	if (j->suspect)
+	if (j->suspect || place.suspected)
 		least_us = soon_us;
 	else if (is_good(j->state) && place.carries)
 		return (struct judge_pause){quick_us, quick_us / QUICK_SPREAD_DIVISOR, quick_us};

@@ -84,7 +84,7 @@ enum judge_evidence {
 	JUDGE_PROBE_BROKEN,
 	JUDGE_PROBE_CONNECTED, /* checks are off: a TCP connection was made; counts as ALIVE */
 	JUDGE_PROBE_UNREACHED, /* no answer to two connection attempts */
-	JUDGE_PROBE_LATE,      /* silent, but it sent clients something meanwhile: overloaded */
+	JUDGE_PROBE_LATE, /* silent, but it sent clients something meanwhile: overloaded, not better */
 	/* What a client's connection showed. */
 	JUDGE_CONNECT_FAILED, /* refused, no route */
 	JUDGE_CONNECT_SLOW,   /* no answer within the hedge delay, or none at all */
@@ -142,6 +142,7 @@ struct judge_pause {
 struct judge_place {
 	bool others_serve; /* another upstream is READY or ALIVE */
 	bool carries;      /* connections of clients */
+	bool suspected;    /* pulse.h */
 };
 
 struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,

@@ -24,18 +24,13 @@ const int64_t upstream_bucket_us[UPSTREAM_BUCKETS] = {
 
 #define LOG_INTERVAL_US (60 * US_PER_S)
 #define LOG_BURST 10
-/* A verdict that comes so much later than it is due tells of this machine, not of an upstream. */
-#define LATE_US (500 * US_PER_MS)
 
 struct entry {
 	struct upstream upstream; /* first: a pointer to it is a pointer to the entry */
 	struct probing_slot slot;
-	bool probed;           /* the slot is in use */
-	bool listed;           /* as it was said last */
-	bool restored;         /* waits for the first list, which may name it */
-	bool excused;          /* the last verdict came too late and did not count */
-	int64_t answered_us;   /* when a probe was last answered; 0: never */
-	int64_t unanswered_us; /* when the first of the unanswered ones was sent; MONO_NEVER: none */
+	bool probed;   /* the slot is in use */
+	bool listed;   /* as it was said last */
+	bool restored; /* waits for the first list, which may name it */
 	struct log_ratelimit log_limit;
 };
 
@@ -73,18 +68,11 @@ static bool is_bad(enum judge_state state)
 	       state == JUDGE_UNTRUSTED;
 }
 
-/* A probe has two requests, half a timeout apart. Where another upstream answered after the second
- * one was sent, the network of this node was there when that found no answer. */
-static bool is_proof(const struct upstreams *set, const struct entry *of, const struct entry *e)
-{
-	return MAX(e->upstream.heard_us, e->answered_us) >= of->unanswered_us + set->timeout_us / 2;
-}
-
 static bool is_dead(const struct upstreams *set, const struct entry *e, int64_t now)
 {
 	const struct upstream *u = &e->upstream;
 
-	if (e->unanswered_us == MONO_NEVER || !is_bad(u->judge.state))
+	if (!pulse_is_lost(&u->pulse) || !is_bad(u->judge.state))
 		return false;
 	if (u->dead)
 		return true;
@@ -93,7 +81,8 @@ static bool is_dead(const struct upstreams *set, const struct entry *e, int64_t 
 	for (size_t i = 0; i < set->n; i++) {
 		const struct entry *other = set->entries[i];
 
-		if (other != e && is_good(&other->upstream) && is_proof(set, e, other))
+		if (other != e && is_good(&other->upstream) &&
+		    pulse_is_proof(&other->upstream.pulse, &u->pulse))
 			return true;
 	}
 	return false;
@@ -149,9 +138,11 @@ static bool others_serve(const struct upstreams *set, const struct entry *e)
 
 static struct judge_pause pause_of(const struct upstreams *set, const struct entry *e)
 {
-	return judge_pause(&e->upstream.judge, &set->rules,
-	                   (struct judge_place){.others_serve = others_serve(set, e),
-	                                        .carries = e->upstream.connections > 0});
+	return judge_pause(
+	    &e->upstream.judge, &set->rules,
+	    (struct judge_place){.others_serve = others_serve(set, e),
+	                         .carries = e->upstream.connections > 0,
+	                         .suspected = pulse_is_suspected(&e->upstream.pulse, mono_now_us())});
 }
 
 /* Those that were asked seldom because others served: nobody does now. */
@@ -234,16 +225,36 @@ void upstreams_tell(struct upstreams *set, struct upstream *u, enum judge_eviden
 	probing_hasten(set->probing, &e->slot, pause_of(set, e));
 }
 
-void upstreams_hear(struct upstream *u, int64_t now_us)
+static void suspect(struct upstreams *set, struct entry *e)
 {
-	u->heard_us = now_us;
+	pulse_suspect(&e->upstream.pulse, mono_now_us());
+	if (e->probed)
+		probing_hasten(set->probing, &e->slot, pause_of(set, e));
 }
 
 void upstreams_doubt(struct upstreams *set, struct upstream *u, int64_t since_us)
 {
-	if (u->from != 0 && u->heard_us <= since_us)
-		probing_hasten(set->probing, &entry_of(u)->slot,
-		               (struct judge_pause){.least_us = set->rules.suspect_us});
+	if (u->pulse.heard_us <= since_us)
+		suspect(set, entry_of(u));
+}
+
+int upstreams_suspect(struct upstreams *set, const char *name, const char *reason)
+{
+	bool is_local = strcmp(name, "local") == 0, found = false;
+	int64_t now = mono_now_us();
+
+	for (size_t i = 0; i < set->n; i++) {
+		struct upstream *u = &set->entries[i]->upstream;
+
+		if (u->from == 0 || (is_local ? !u->local : strcmp(u->name, name) != 0))
+			continue;
+		if (!pulse_is_suspected(&u->pulse, now))
+			log_notice("upstream_suspected", "upstream=%s state=%s reason=\"%s\"", u->name,
+			           judge_state_name(u->judge.state), reason);
+		suspect(set, set->entries[i]);
+		found = true;
+	}
+	return found ? 0 : -ENOENT;
 }
 
 void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, int64_t took_us,
@@ -259,50 +270,16 @@ void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, 
 	balance_rtt_add(&u->rtt, rtt_us);
 }
 
-static bool is_good_evidence(enum judge_evidence evidence)
-{
-	return evidence == JUDGE_PROBE_READY || evidence == JUDGE_PROBE_ALIVE ||
-	       evidence == JUDGE_PROBE_CONNECTED;
-}
-
 /* Those whose answer would show that the fault is not on this node. */
 static void ask_others(struct upstreams *set, const struct entry *e)
 {
 	for (size_t i = 0; i < set->n; i++) {
 		struct entry *other = set->entries[i];
 
-		if (other != e && other->probed && is_good(&other->upstream) && !is_proof(set, e, other))
+		if (other != e && other->probed && is_good(&other->upstream) &&
+		    !pulse_is_proof(&other->upstream.pulse, &e->upstream.pulse))
 			probing_hasten(set->probing, &other->slot, (struct judge_pause){.least_us = 0});
 	}
-}
-
-/* No answer while clients get some is not a hang. */
-static enum judge_evidence weigh(struct upstreams *set, struct entry *e,
-                                 enum judge_evidence evidence, const char **reason)
-{
-	if (is_good_evidence(evidence))
-		e->answered_us = mono_now_us();
-	if (judge_is_unanswered(evidence) && e->upstream.heard_us >= e->slot.sent_us) {
-		*reason = NULL;
-		evidence = JUDGE_PROBE_LATE;
-	}
-	if (!judge_is_unanswered(evidence)) {
-		e->unanswered_us = MONO_NEVER;
-	} else {
-		e->unanswered_us = MIN(e->unanswered_us, e->slot.sent_us);
-		ask_others(set, e);
-	}
-	return evidence;
-}
-
-/* The machine or the probe process stood still, and what was to answer meanwhile could not be
- * heard. The same again is believed. */
-static bool is_excused(const struct upstreams *set, struct entry *e, enum judge_evidence evidence)
-{
-	int64_t due_us = e->slot.sent_us + set->timeout_us * 3 / 2;
-
-	e->excused = judge_is_unanswered(evidence) && !e->excused && mono_now_us() > due_us + LATE_US;
-	return e->excused;
 }
 
 void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
@@ -316,9 +293,11 @@ void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidenc
 		return;
 	e = CONTAINER_OF(slot, struct entry, slot);
 	u = &e->upstream;
-	if (!is_good_evidence(evidence))
+	if (evidence != JUDGE_PROBE_READY && evidence != JUDGE_PROBE_ALIVE &&
+	    evidence != JUDGE_PROBE_CONNECTED)
 		u->counts.probe_failures++;
-	if (is_excused(set, e, evidence)) {
+	if (!pulse_weigh(&u->pulse, &evidence, &reason, slot->sent_us, set->timeout_us,
+	                 mono_now_us())) {
 		probing_schedule(set->probing, slot, (struct judge_pause){.least_us = 0});
 		return;
 	}
@@ -326,8 +305,9 @@ void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidenc
 		balance_rtt_bound(&u->rtt, rtt_us);
 	/* What follows from it may change the list. */
 	u->refs++;
-	evidence = weigh(set, e, evidence, &reason);
 	fold(set, e, evidence, reason);
+	if (pulse_is_lost(&u->pulse))
+		ask_others(set, e);
 	review_leaving(set);
 	if (u->from != 0)
 		probing_schedule(set->probing, slot, pause_of(set, e));
@@ -369,7 +349,7 @@ static struct upstream *add(struct upstreams *set, const struct endpoints_entry 
 	e->upstream.endpoint = entry->endpoint;
 	(void) endpoint_format(&entry->endpoint, e->upstream.name);
 	e->upstream.leaving_since_us = MONO_NEVER;
-	e->unanswered_us = MONO_NEVER;
+	pulse_init(&e->upstream.pulse);
 	e->log_limit = (struct log_ratelimit){.interval_us = LOG_INTERVAL_US, .burst = LOG_BURST};
 	judge_init(&e->upstream.judge, endpoints_is_discovered(entry->from), mono_now_us());
 	set->entries[set->n++] = e;
@@ -401,7 +381,7 @@ static void review_listed(struct upstreams *set)
 		bool listed = e->upstream.from != 0;
 
 		if (listed && !e->probed)
-			probing_add(set->probing, &e->slot, &e->upstream.endpoint, &e->upstream.heard_us);
+			probing_add(set->probing, &e->slot, &e->upstream.endpoint, &e->upstream.pulse.heard_us);
 		if (!listed && e->probed)
 			probing_remove(set->probing, &e->slot);
 		e->probed = listed;
@@ -442,6 +422,7 @@ size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static 
 {
 	struct balance_candidate candidates[BALANCE_MAX];
 	size_t order[BALANCE_MAX];
+	int64_t now = mono_now_us();
 	size_t n;
 
 	for (size_t i = 0; i < set->n; i++) {
@@ -452,6 +433,7 @@ size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static 
 		    .rtt_class = u->rtt.class,
 		    .local = u->local,
 		    .drained = u->drained || u->from == 0,
+		    .suspected = pulse_is_suspected(&u->pulse, now),
 		    .connections = u->connections,
 		};
 	}

@@ -8,10 +8,10 @@
  * source names any more takes no new connections and goes with its last one.
  *
  * Connections leave an upstream that is worse than another one. One that is dead loses all of them
- * at once: its probe was not answered, it sent nothing to any client since that probe was sent, and
- * another upstream answered meanwhile. When none answers, the cause is on this node or shared, and
- * nothing is closed. After one upstream's connections were closed, those of the next one stay for
- * UPSTREAM_CLOSING_US: a wrong finding must not take all of them.
+ * at once: it is lost (pulse.h), and another upstream answered meanwhile. When none answers, the
+ * cause is on this node or shared, and nothing is closed. After one upstream's connections were
+ * closed, those of the next one stay for UPSTREAM_CLOSING_US: a wrong finding must not take all of
+ * them.
  */
 
 #include <ev.h>
@@ -26,6 +26,7 @@
 #include "prism/endpoints.h"
 #include "prism/handover.h"
 #include "prism/judge.h"
+#include "prism/pulse.h"
 
 /* Upper bounds of the connect-time histogram; one more bucket is for the rest. */
 #define UPSTREAM_BUCKETS 10
@@ -59,7 +60,7 @@ struct upstream {
 	unsigned refs;            /* orders that name it */
 	int64_t leaving_since_us; /* connections are to go elsewhere since then; MONO_NEVER: are not */
 	bool dead;                /* they are to go at once */
-	int64_t heard_us;         /* when it last sent a client something; 0: never */
+	struct pulse pulse;
 	struct upstream_counts counts;
 };
 
@@ -98,10 +99,8 @@ void upstreams_release(struct upstreams *set, struct upstream *upstream);
 /* What a client's connection showed. */
 void upstreams_tell(struct upstreams *set, struct upstream *upstream, enum judge_evidence evidence,
                     const char *reason);
-/* It sent a client something. */
-void upstreams_hear(struct upstream *upstream, int64_t now_us);
-/* A client has waited for it since then: the next probe comes soon, unless another client was
- * answered meanwhile. */
+/* A client has waited for it since then: it is suspected, unless another client was answered
+ * meanwhile. */
 void upstreams_doubt(struct upstreams *set, struct upstream *upstream, int64_t since_us);
 /* took_us: until it was connected; rtt_us: of that, the time between the two machines. */
 void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, int64_t took_us,
@@ -111,6 +110,10 @@ void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, 
 void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidence evidence,
                           const char *reason, int64_t rtt_us);
 void upstreams_on_checker_lost(struct upstreams *set);
+
+/* Another program's word: `name`, or "local" for all of this node, is suspected. -ENOENT: no such
+ * upstream. */
+int upstreams_suspect(struct upstreams *set, const char *name, const char *reason);
 
 /* The operator's word. -ENOENT: no such upstream. */
 int upstreams_drain(struct upstreams *set, const char *name, bool drained);

@@ -93,3 +93,22 @@ int unixsock_listen(const char *path, const char *group, int backlog)
 	}
 	return TAKE_FD(fd);
 }
+
+int unixsock_tell(const char *path, const char *line)
+{
+	AUTO(close) int fd = -1;
+	struct sockaddr_un address;
+	ssize_t n;
+	int r;
+
+	r = address_of(path, &address);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
+		return -errno;
+	n = send(fd, line, strlen(line), MSG_NOSIGNAL);
+	if (n < 0)
+		return -errno;
+	return (size_t) n == strlen(line) ? 0 : -EAGAIN;
+}

@@ -121,6 +121,11 @@ static void put_visible(char *text)
 	}
 }
 
+bool readyz_blames_etcd(const char *reason)
+{
+	return strstr(reason, " etcd") != NULL && strstr(reason, " shutdown") == NULL;
+}
+
 const char *readyz_describe(const struct http_response *response,
                             char buf[static READYZ_REASON_MAX])
 {

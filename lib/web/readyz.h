@@ -33,6 +33,10 @@ enum readyz_verdict {
 enum readyz_verdict readyz_verdict(enum http_failure failure, int status);
 const char *readyz_verdict_name(enum readyz_verdict verdict); /* "ready", "not_ready", ... */
 
+/* Of such a sentence: the API server does not end, but etcd fails it, and so it fails its clients.
+ */
+bool readyz_blames_etcd(const char *reason);
+
 /* One sentence into buf, the failing checks by name: "readyz 500: etcd failed", "no answer in
  * time". Control characters that the peer sent are replaced. */
 const char *readyz_describe(const struct http_response *response,

@@ -29,17 +29,17 @@ client_start long open --rate 2 --timeout 10000 $ASK_LONG
 for_seconds 1 true
 
 say "n1 begins to end, and will take 30 s"
-api_answer n1 broken
+api_answer n1 ending
 ends_cs=$(($(now_cs) + 3000))
 
 say "n2 ends after 5 s"
-api_answer n2 broken
+api_answer n2 ending
 term_after n2 5
 say "n2 is back"
 api_again n2
 
 say "n3 ends at once"
-api_answer n3 broken
+api_answer n3 ending
 term_after n3 0
 say "n3 is back"
 api_again n3

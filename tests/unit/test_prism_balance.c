@@ -30,59 +30,72 @@ static void test_order(void)
 		size_t n;
 		const char *order;
 	} cases[] = {
-	    {"nobody", {{R, 0, false, false, 0}}, 0, ""},
-	    {"one alone", {{HUNG, 4, false, false, 9}}, 1, "0"},
-	    {"one alone, taken out", {{R, 0, false, true, 0}}, 1, "0"},
+	    {"nobody", {{R, 0, false, false, 0, false}}, 0, ""},
+	    {"one alone", {{HUNG, 4, false, false, 9, false}}, 1, "0"},
+	    {"one alone, taken out", {{R, 0, false, true, 0, false}}, 1, "0"},
 	    {"all classes",
-	     {{HUNG, 0, true, false, 0},
-	      {DOWN, 0, true, false, 0},
-	      {NOT_READY, 0, true, false, 0},
-	      {UNKNOWN, 0, true, false, 0},
-	      {B, 0, true, false, 0},
-	      {A, 0, true, false, 0},
-	      {R, 4, false, false, 99}},
+	     {{HUNG, 0, true, false, 0, false},
+	      {DOWN, 0, true, false, 0, false},
+	      {NOT_READY, 0, true, false, 0, false},
+	      {UNKNOWN, 0, true, false, 0, false},
+	      {B, 0, true, false, 0, false},
+	      {A, 0, true, false, 0, false},
+	      {R, 4, false, false, 99, false}},
 	     7,
 	     "6543210"},
+	    {"suspected: behind those of its class, however far, and before the next class",
+	     {{A, 0, true, false, 0, false},
+	      {R, 0, true, false, 0, true},
+	      {R, 4, false, false, 9, false}},
+	     3,
+	     "210"},
 	    {"nothing is well: everything is dialled",
-	     {{HUNG, 0, false, false, 0}, {DOWN, 0, false, false, 0}, {NOT_READY, 0, false, false, 0}},
+	     {{HUNG, 0, false, false, 0, false},
+	      {DOWN, 0, false, false, 0, false},
+	      {NOT_READY, 0, false, false, 0, false}},
 	     3,
 	     "210"},
 	    {"who is not who he should be is not",
-	     {{UNTRUSTED, 0, true, false, 0},
-	      {HUNG, 4, false, true, 99},
-	      {UNVERIFIED, 0, true, false, 0}},
+	     {{UNTRUSTED, 0, true, false, 0, false},
+	      {HUNG, 4, false, true, 99, false},
+	      {UNVERIFIED, 0, true, false, 0, false}},
 	     3,
 	     "1"},
 	    {"and rather nobody",
-	     {{UNTRUSTED, 0, true, false, 0}, {UNVERIFIED, 0, true, false, 0}},
+	     {{UNTRUSTED, 0, true, false, 0, false}, {UNVERIFIED, 0, true, false, 0, false}},
 	     2,
 	     ""},
 	    {"taken out: behind all others",
-	     {{R, 0, true, true, 0}, {HUNG, 4, false, false, 99}, {DOWN, 0, false, true, 0}},
+	     {{R, 0, true, true, 0, false},
+	      {HUNG, 4, false, false, 99, false},
+	      {DOWN, 0, false, true, 0, false}},
 	     3,
 	     "102"},
 	    {"near before far, however busy",
-	     {{R, 2, false, false, 0}, {R, 1, false, false, 99}},
+	     {{R, 2, false, false, 0, false}, {R, 1, false, false, 99, false}},
 	     2,
 	     "10"},
 	    {"local before others of its RTT class",
-	     {{R, 0, false, false, 0}, {R, 0, true, false, 99}},
+	     {{R, 0, false, false, 0, false}, {R, 0, true, false, 99, false}},
 	     2,
 	     "10"},
 	    {"but not before a nearer one",
-	     {{R, 0, false, false, 99}, {R, 1, true, false, 0}},
+	     {{R, 0, false, false, 99, false}, {R, 1, true, false, 0, false}},
 	     2,
 	     "01"},
-	    {"nor before a better one", {{A, 0, true, false, 0}, {R, 3, false, false, 99}}, 2, "10"},
+	    {"nor before a better one",
+	     {{A, 0, true, false, 0, false}, {R, 3, false, false, 99, false}},
+	     2,
+	     "10"},
 	    {"of two the one with fewer connections",
-	     {{R, 0, false, false, 2}, {R, 0, false, false, 1}},
+	     {{R, 0, false, false, 2, false}, {R, 0, false, false, 1, false}},
 	     2,
 	     "10"},
 	    {"of two, in every group",
-	     {{A, 0, false, false, 2},
-	      {A, 0, false, false, 1},
-	      {R, 0, false, false, 8},
-	      {R, 0, false, false, 7}},
+	     {{A, 0, false, false, 2, false},
+	      {A, 0, false, false, 1, false},
+	      {R, 0, false, false, 8, false},
+	      {R, 0, false, false, 7, false}},
 	     4,
 	     "3210"},
 	};
@@ -107,8 +120,9 @@ static void test_order(void)
 /* The most loaded of three is never first, the others are; behind the head fewest come first. */
 static void test_two_choices(void)
 {
-	static const struct balance_candidate candidates[] = {
-	    {R, 0, false, false, 5}, {R, 0, false, false, 9}, {R, 0, false, false, 0}};
+	static const struct balance_candidate candidates[] = {{R, 0, false, false, 5, false},
+	                                                      {R, 0, false, false, 9, false},
+	                                                      {R, 0, false, false, 0, false}};
 	unsigned first[3] = {0};
 	struct balance_random random = {42};
 
@@ -127,8 +141,9 @@ static void test_two_choices(void)
 
 static void test_random_ties(void)
 {
-	static const struct balance_candidate candidates[] = {
-	    {R, 0, false, false, 3}, {R, 0, false, false, 3}, {R, 0, false, false, 3}};
+	static const struct balance_candidate candidates[] = {{R, 0, false, false, 3, false},
+	                                                      {R, 0, false, false, 3, false},
+	                                                      {R, 0, false, false, 3, false}};
 	unsigned at[3][3] = {{0}};
 	struct balance_random random = {7};
 

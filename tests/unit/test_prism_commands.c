@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/metricsport.h"
 #include "base/mono.h"
+#include "base/unixsock.h"
 #include "prism/daemon.h"
 #include "tests/unit/check.h"
 #include "tests/unit/turn.h"
@@ -46,6 +47,14 @@ int daemon_drain(struct daemon *daemon UNUSED, const char *upstream, bool draine
 		}
 	}
 	return -ENOENT;
+}
+
+static char suspected[64];
+
+int daemon_suspect(struct daemon *daemon UNUSED, const char *upstream, const char *reason)
+{
+	(void) snprintf(suspected, sizeof(suspected), "%s %s", upstream, reason);
+	return strcmp(upstream, "local") == 0 || strcmp(upstream, first.name) == 0 ? 0 : -ENOENT;
 }
 
 static void fill_metrics(struct metrics *m, void *userdata UNUSED)
@@ -131,6 +140,29 @@ static void test_drain(void)
 	CHECK(!first.drained && second.drained);
 }
 
+static void test_suspect(void)
+{
+	char path[64];
+
+	CHECK_ANSWER("prism suspect local \"no answer in time\"\n", "ok\n");
+	CHECK_EQ_STR(suspected, "local no answer in time");
+	CHECK_ANSWER("prism suspect 10.0.0.5:6443\n", "ok\n");
+	CHECK_EQ_STR(suspected, "10.0.0.5:6443 ");
+	/* Who does not wait for the answer is heard as well. */
+	(void) snprintf(path, sizeof(path), "%s/prism.sock", dir);
+	suspected[0] = '\0';
+	CHECK_EQ_INT(unixsock_tell(path, "prism suspect local silent\n"), 0);
+	turn_for(ev, 100 * US_PER_MS);
+	CHECK_EQ_STR(suspected, "local silent");
+	CHECK_ANSWER("prism suspect 10.0.0.7:6443\n", "error notfound no upstream '10.0.0.7:6443'",
+	             "\n");
+	CHECK_ANSWER("prism suspect cp-1\n",
+	             "error usage 'cp-1' is neither ADDRESS:PORT nor 'local'\n");
+	CHECK_ANSWER("prism suspect\n", "error usage prism suspect UPSTREAM|local [REASON]\n");
+	CHECK_ANSWER("prism suspect local a b\n",
+	             "error usage prism suspect UPSTREAM|local [REASON]\n");
+}
+
 static void test_others(void)
 {
 	CHECK_ANSWER("metrics\n", "{\"metrics\":\"# HELP fairlead_prism_build_info ",
@@ -139,6 +171,7 @@ static void test_others(void)
 	CHECK_ANSWER("help\n", "\"prism status\",\"usage\":\"\",\"changes\":false",
 	             "\"prism drain\",\"usage\":\"UPSTREAM\",\"changes\":true",
 	             "\"prism undrain\",\"usage\":\"UPSTREAM\",\"changes\":true",
+	             "\"prism suspect\",\"usage\":\"UPSTREAM|local [REASON]\",\"changes\":false",
 	             "\"metrics\",\"usage\":\"\",\"changes\":false", "}\nok\n");
 }
 
@@ -161,6 +194,7 @@ int main(void)
 
 	test_status();
 	test_drain();
+	test_suspect();
 	test_others();
 
 	commands_free(commands);

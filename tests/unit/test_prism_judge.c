@@ -93,7 +93,7 @@ static void test_stories(void)
 	    {false, 2, "S", "H"},
 	    {false, 2, "SRR", "HHR"},
 	    {false, 2, "U", "D"},
-	    {false, 2, "L", "B"},
+	    {false, 2, "LL", "?B"},
 	    {false, 2, "KK", "?D"},
 	    {false, 2, "ww", "?D"},
 	    {false, 2, "cc", "?D"},
@@ -116,8 +116,8 @@ static void test_stories(void)
 	    /* Overloaded, and back: a row, as among all good answers. */
 	    {false, 2, "RLRL", "RRRR"},
 	    {false, 2, "RLLRR", "RRBBR"},
-	    {false, 2, "RSLLRR", "RHHBBR"},
-	    {false, 2, "RULL", "RDDB"},
+	    {false, 2, "RSLLRR", "RHHHHR"},
+	    {false, 2, "RULL", "RDDD"},
 	    /* Down: the second connection in a row, whatever kept probe connections say meanwhile. */
 	    {false, 2, "Rww", "RRD"},
 	    {false, 2, "Rcc", "RRD"},

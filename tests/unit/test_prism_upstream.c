@@ -338,7 +338,7 @@ static void test_others_are_asked(void)
 	end_ready(3);
 
 	begin_ready("0 1", 2);
-	upstreams_hear(at(1), mono_now_us());
+	pulse_hear(&at(1)->pulse, 0, mono_now_us());
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK(at(0)->dead);
 	end_ready(2);
@@ -378,7 +378,7 @@ static void test_overloaded(void)
 {
 	begin_ready("0 1", 2);
 	for (int i = 0; i < 5; i++) {
-		upstreams_hear(at(0), mono_now_us());
+		pulse_hear(&at(0)->pulse, 0, mono_now_us());
 		answer(0, JUDGE_PROBE_SILENT);
 		answer(1, JUDGE_PROBE_READY);
 		CHECK(!at(0)->dead && at(0)->leaving_since_us == MONO_NEVER);
@@ -396,7 +396,7 @@ static void test_next_death_waits(void)
 	answer(0, JUDGE_PROBE_SILENT);
 	answer(1, JUDGE_PROBE_READY);
 	CHECK(at(0)->dead);
-	upstreams_hear(at(1), mono_now_us());
+	pulse_hear(&at(1)->pulse, 0, mono_now_us());
 	answer(2, JUDGE_PROBE_SILENT);
 	CHECK_EQ_INT(at(2)->judge.state, JUDGE_HUNG);
 	CHECK(!at(2)->dead);
@@ -409,13 +409,13 @@ static void test_late_verdict(void)
 {
 	begin_ready("0 1", 2);
 	turn_for(ev, 700 * US_PER_MS);
-	upstreams_hear(at(1), mono_now_us());
+	pulse_hear(&at(1)->pulse, 0, mono_now_us());
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY);
 	turn_for(ev, 20 * US_PER_MS);
 	CHECK_EQ_INT(count_probes(0), 3);
 	turn_for(ev, 700 * US_PER_MS);
-	upstreams_hear(at(1), mono_now_us());
+	pulse_hear(&at(1)->pulse, 0, mono_now_us());
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_HUNG);
 	CHECK(at(0)->dead);
@@ -516,7 +516,7 @@ static void test_heard_pace(void)
 	upstreams_take(set, at(0));
 	end_us = mono_now_us() + 2500 * US_PER_MS;
 	while (mono_now_us() < end_us) {
-		upstreams_hear(at(0), mono_now_us());
+		pulse_hear(&at(0)->pulse, 0, mono_now_us());
 		answer_all_for(JUDGE_PROBE_READY, 5 * US_PER_MS);
 	}
 	expect_pace(0, 399, 515);
@@ -532,17 +532,45 @@ static void test_doubt(void)
 {
 	int64_t since_us;
 
-	begin_ready("0", 1);
+	begin_with_interval(600 * US_PER_S);
+	set_list("0");
+	upstreams_set_checker(set, fake_checker);
+	upstreams_take(set, at(0));
+	answer_all_for(JUDGE_PROBE_READY, 20 * US_PER_MS);
 	since_us = mono_now_us();
-	answer(0, JUDGE_PROBE_READY);
-	upstreams_hear(at(0), mono_now_us() + 1);
+	pulse_hear(&at(0)->pulse, 0, since_us + 1);
 	upstreams_doubt(set, at(0), since_us);
-	turn_for(ev, 10 * US_PER_MS);
-	CHECK_EQ_INT(n_fake_probes, 2);
+	turn_for(ev, (SUSPECT_MS + 30) * US_PER_MS);
+	CHECK_EQ_INT(n_fake_probes, 1);
 	upstreams_doubt(set, at(0), mono_now_us());
-	turn_for(ev, 10 * US_PER_MS);
-	CHECK_EQ_INT(n_fake_probes, 3);
-	end_ready(1);
+	answer_all_for(JUDGE_PROBE_READY, 5 * SUSPECT_MS * US_PER_MS);
+	/* It goes on to be asked quickly for a while. */
+	CHECK(n_fake_probes >= 4);
+	upstreams_release(set, at(0));
+	end();
+}
+
+/* Another program suspects one: it is asked soon, and is the last of its class meanwhile. */
+static void test_suspected_by_another(void)
+{
+	struct upstream *order[BALANCE_MAX];
+
+	begin_with_interval(600 * US_PER_S);
+	set_list("0 1l 2");
+	upstreams_set_checker(set, fake_checker);
+	answer_all_for(JUDGE_PROBE_READY, 20 * US_PER_MS);
+	CHECK_EQ_INT(upstreams_suspect(set, "10.0.0.9:6443", ""), -ENOENT);
+	CHECK_EQ_INT(upstreams_suspect(set, "10.0.0.3:6443", "no answer"), 0);
+	CHECK_EQ_INT(upstreams_suspect(set, "local", "no answer"), 0);
+	CHECK_EQ_INT(upstreams_order(set, order), 3);
+	CHECK(order[0] == at(0) && order[1] == at(1) && order[2] == at(2));
+	for (size_t i = 0; i < 3; i++)
+		upstreams_unref(set, order[i]);
+	answer_all_for(JUDGE_PROBE_READY, (SUSPECT_MS * 6 / 5 + 30) * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 1);
+	CHECK(count_probes(1) >= 2 && count_probes(2) >= 2);
+	CHECK_EQ_INT(at(1)->judge.state, JUDGE_READY);
+	end();
 }
 
 static void test_suspect_pace(void)
@@ -801,6 +829,7 @@ int main(void)
 	    test_quick_pace,
 	    test_heard_pace,
 	    test_doubt,
+	    test_suspected_by_another,
 	    test_suspect_pace,
 	    test_last_one_falls,
 	    test_clients_hasten,

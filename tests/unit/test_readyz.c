@@ -128,8 +128,19 @@ static void test_long(void)
 	CHECK_EQ_INT(strlen(readyz_describe(&response, buf)), READYZ_REASON_MAX - 1);
 }
 
+static void test_blames_etcd(void)
+{
+	CHECK(readyz_blames_etcd("readyz 500: etcd failed"));
+	CHECK(readyz_blames_etcd("readyz 500: ping, etcd-readiness failed"));
+	CHECK(!readyz_blames_etcd("readyz 500: ping failed"));
+	CHECK(!readyz_blames_etcd("readyz 500"));
+	/* It ends, and says so first of all. */
+	CHECK(!readyz_blames_etcd("readyz 500: etcd, shutdown failed"));
+}
+
 int main(void)
 {
+	test_blames_etcd();
 	test_verdict();
 	test_names();
 	test_describe();

@@ -4,7 +4,8 @@
 # tell who terminates its connection. API_MORE holds further lines for the server on 6443. How it
 # answers /readyz is a file that can be changed at any time:
 #   ok         200
-#   broken     500, with a body like the API server's
+#   broken     500, with a body like the API server's whose etcd fails
+#   ending     the same as after TERM
 #   private    401, as with anonymous authentication off
 # and what only a process can do: api_stop (refuses), api_quit (ends as on TERM), api_hang (accepts and
 # says nothing).
@@ -47,6 +48,9 @@ api_start() { # NODE
 					if (-f $dir/broken) {
 						return 500 "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n";
 					}
+					if (-f $dir/ending) {
+						return 500 "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n";
+					}
 					if (-f $dir/private) {
 						return 401 '{"kind":"Status","status":"Failure","code":401}';
 					}
@@ -74,8 +78,8 @@ api_up() {
 	done
 }
 
-api_answer() { # NODE ok|broken|private
-	rm -f "$T/api-$1/broken" "$T/api-$1/private"
+api_answer() { # NODE ok|broken|ending|private
+	rm -f "$T/api-$1/broken" "$T/api-$1/ending" "$T/api-$1/private"
 	[[ $2 == ok ]] || touch "$T/api-$1/$2"
 }
 
