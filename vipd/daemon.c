@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/unixsock.h"
+#include "base/words.h"
 #include "etcd/connect.h"
 #include "etcd/etcd.h"
 #include "net/nftgate.h"
@@ -193,12 +195,37 @@ static const struct clusterid_callbacks cluster_callbacks = {
     .fence_us = cluster_fence_us,
 };
 
+/* Tells prism of this node, where it runs, that the API server beside it may fail: prism asks it
+ * seldom while all is well. Its socket is beside ours in a test, and beside our folder where
+ * systemd made that. */
+static void suspect(const char *reason, void *userdata)
+{
+	static const char *const places[] = {"..", "."};
+	const char *const words[] = {"prism", "suspect", "local", reason};
+	const struct daemon *d = userdata;
+	AUTO(free) char *line = NULL;
+
+	if (words_join(words, ARRAY_SIZE(words), &line) < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		AUTO(free) char *path = xasprintf("%s/%s/prism.sock", d->runtime_dir, places[i]);
+		AUTO(free) char *text = xasprintf("%s\n", line);
+		int r = unixsock_tell(path, text);
+
+		log_debug("prism_told", "path=\"%s\" ok=%d", path, r == 0);
+		if (r == 0)
+			return;
+	}
+}
+
 static void member_changed_cb(bool leads, bool is_silent, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_set_member(d->vips[i], leads, is_silent);
+	if (is_silent)
+		suspect("the etcd member of this node does not answer", d);
 }
 
 static void health_changed_cb(size_t vip, const struct health_view *view, void *userdata)
@@ -218,6 +245,7 @@ static bool others_are_ready_cb(size_t vip, void *userdata)
 static const struct probers_callbacks probers_callbacks = {
     .changed = health_changed_cb,
     .others_are_ready = others_are_ready_cb,
+    .failed = suspect,
 };
 
 /* --- starting ----------------------------------------------------------------------------------

@@ -199,6 +199,8 @@ static void take_result(struct health *h, const struct result *result)
 	log_debug("health_probe", "good=%d state=%s reason=\"%s\"", good,
 	          health_state_name(h->fold.state), result->reason);
 	schedule(h);
+	if (!good)
+		h->callbacks->failed(result->reason, h->userdata);
 	/* One that disagrees with the state says nothing about why it is so. */
 	is_new = (h->fold.state == HEALTH_UNKNOWN || (h->fold.state == HEALTH_GOOD) == good) &&
 	         strcmp(h->reason, result->reason) != 0;

@@ -70,6 +70,8 @@ struct health_callbacks {
 	void (*changed)(const struct health_view *view, void *userdata);
 	/* Does another node say that its API server is ready? */
 	bool (*others_are_ready)(void *userdata);
+	/* An answer was bad; each time, before `changed`, and whatever the state is. */
+	void (*failed)(const char *reason, void *userdata);
 };
 
 /* config is borrowed until health_free(), and enabled. */

@@ -65,9 +65,17 @@ static bool others_are_ready_cb(void *userdata)
 	return ready;
 }
 
+static void failed_cb(const char *reason, void *userdata)
+{
+	const struct prober *p = userdata;
+
+	p->owner->callbacks->failed(reason, p->owner->userdata);
+}
+
 static const struct health_callbacks health_callbacks = {
     .changed = changed_cb,
     .others_are_ready = others_are_ready_cb,
+    .failed = failed_cb,
 };
 
 static int add(struct probers *all, struct ev_loop *ev, const struct config_health *config,

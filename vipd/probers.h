@@ -18,6 +18,8 @@ struct probers;
 struct probers_callbacks {
 	void (*changed)(size_t vip, const struct health_view *view, void *userdata);
 	bool (*others_are_ready)(size_t vip, void *userdata);
+	/* Once for each prober. */
+	void (*failed)(const char *reason, void *userdata);
 };
 
 /* config is borrowed until probers_free(). 0 or -errno. */

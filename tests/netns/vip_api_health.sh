@@ -12,6 +12,7 @@ HEALTH_TIMES='interval: 200ms
   rise: 3
   fall: 4'
 . "$(dirname "$0")/lib.sh"
+use prism
 
 health_is() { # NODE STATE
 	status_is "$1" .health "$2"
@@ -52,6 +53,11 @@ says_alive() { # NODE
 	[[ $(status "$1" .health_reason) == "readyz 401: alive, readiness unknown, while another node is ready" ]]
 }
 
+# A prism that asks seldom.
+prism_beside_vipd() { # NODE
+	PRISM_AT=$1 PRISM_LOCAL=10.86.0.${NUMBER[$1]} PRISM_HEALTH="interval: 1m" prism_start "$1"
+}
+
 cluster_with_owner
 wait_until 5 all_health_is good
 
@@ -65,7 +71,10 @@ for trouble in refuses hangs broken; do
 		client_start
 		api_stop "$former"
 		;;
-	hangs) api_hang "$former" ;;
+	hangs)
+		prism_beside_vipd "$former"
+		api_hang "$former"
+		;;
 	broken) api_answer "$former" broken ;;
 	esac
 	wait_until 8 settled_on_other_than "$former"
@@ -82,7 +91,14 @@ for trouble in refuses hangs broken; do
 	[[ -n $(status "$former" .health_reason) ]] || fail "no reason is given"
 	case $trouble in
 	refuses) api_start "$former" ;;
-	hangs) api_resume "$former" ;;
+	hangs)
+		wait_until 5 log_says "prism-$former" \
+			"upstream_suspected upstream=10.86.0.${NUMBER[$former]}:6443 "
+		wait_until 5 log_says "prism-$former" "10.86.0.${NUMBER[$former]}:6443 old=[a-z]* new=hung"
+		kill_hard "prism-$former"
+		unset "PRISMS[$former]"
+		api_resume "$former"
+		;;
 	broken) api_answer "$former" ok ;;
 	esac
 	wait_until 5 all_health_is good

@@ -182,9 +182,18 @@ static bool on_others(void *userdata)
 	return others_are_ready;
 }
 
+static unsigned n_failed;
+
+static void on_failed(const char *reason, void *userdata)
+{
+	CHECK(userdata == history && reason[0] != '\0');
+	n_failed++;
+}
+
 static const struct health_callbacks callbacks = {
     .changed = on_changed,
     .others_are_ready = on_others,
+    .failed = on_failed,
 };
 
 /* Until the history is this, and for five more probes in which it must stay so. */
@@ -251,6 +260,7 @@ static void test_loop(void)
 	CHECK(health_since_us(health) > start_us && health_since_us(health) <= mono_now_us());
 
 	/* An interval of 60 ms, give or take a tenth: 16.7 a second. */
+	n_failed = 0;
 	probes = 0;
 	for (int second = 0; second < 20 && probes < 13; second++) {
 		/* A machine that is busy makes one of them slow, and none fast. */
@@ -263,8 +273,11 @@ static void test_loop(void)
 	}
 	CHECK(probes >= 13);
 
+	CHECK_EQ_INT(n_failed, 0);
 	restart(NOT_READY);
 	expect("bad(readyz 500: etcd failed) ");
+	/* Each bad answer is told, also the first two, which changed nothing. */
+	CHECK(n_failed >= 3);
 	CHECK_EQ_STR(health_reason(health), "readyz 500: etcd failed");
 	/* Still bad, for another reason: no change, but the reason is told. */
 	nginx_stop(&server);

@@ -10,6 +10,7 @@ PRISM_SOURCES= # further lines of `upstreams`
 PRISM_HEALTH=  # of `healthCheck`
 PRISM_MORE=    # of the document itself
 # PRISM_STATE: its stateDir, if it is to be another one.
+# PRISM_LOCAL: the API server of this node, if there is one
 # PRISM_AT: the host where the next prism or client is started, if not cl
 PRISM_LIMITS=  # prlimit(1) options, as of a service manager
 PRISM=${PRISM:-$BUILD/bin/prism}
@@ -30,7 +31,7 @@ prism_config() { # NAME
 		listen: [$(quoted_list "$PRISM_LISTEN")]
 		stateDir: "${PRISM_STATE-$T/state-$1}"
 		upstreams:
-		  local: off
+		  local: ${PRISM_LOCAL:-off}
 		  static: [$(quoted_list "$PRISM_UPSTREAMS")]
 	YAML
 	indent "$PRISM_SOURCES"
