@@ -25,9 +25,9 @@ const callTimeout = 5 * time.Second
 type tally struct {
 	mutex   sync.Mutex
 	OK      int      `json:"ok"`
-	Failed  int      `json:"failed"`
+	Failed  []int64  `json:"failed"` // when each call that failed began
 	MaxMS   int64    `json:"max_ms"`
-	Reasons []string `json:"reasons,omitempty"`
+	Reasons []string `json:"reasons,omitempty"` // of the first
 }
 
 // count records a call that began then. One that the end of the test cut short does not count.
@@ -42,7 +42,7 @@ func (t *tally) count(ctx context.Context, began time.Time, err error) {
 		t.OK++
 		return
 	}
-	t.Failed++
+	t.Failed = append(t.Failed, began.UnixMilli())
 	if len(t.Reasons) < 5 {
 		t.Reasons = append(t.Reasons, fmt.Sprintf("%d: %v", began.UnixMilli(), err))
 	}

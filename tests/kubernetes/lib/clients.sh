@@ -5,6 +5,8 @@
 #   vip      the VIP, from another host
 
 PLACES=(worker faulted vip)
+declare -gA PLACE_HOST=([worker]=wk [vip]=cl) # where there is none: VICTIM
+declare -gA PLACE_URL=([worker]=$PRISM_URL [faulted]=$PRISM_URL [vip]=$VIP_URL)
 WATCHES=${WATCHES:-10}
 JOURNAL=$T/journal
 
@@ -32,22 +34,10 @@ leases_lost() { # LINES
 	tail -n "+$(($1 + 1))" "$JOURNAL" | grep -c '^lease ' || true
 }
 
-place_host() { # PLACE
-	case $1 in
-	worker) echo wk ;;
-	faulted) echo "$VICTIM" ;;
-	vip) echo cl ;;
-	esac
-}
-
-place_url() { # PLACE
-	[[ $1 == vip ]] && echo "$VIP_URL" || echo "$PRISM_URL"
-}
-
 ask_start() { # PLACE
 	rm -f "$LOG_DIR/ask-$1.log"
-	spawn "ask-$1" "$(place_host "$1")" "$CLIENT" ask --kubeconfig "$(kube_folder n1)/super-admin.conf" \
-		--server "$(place_url "$1")" --journal "$JOURNAL" --watches "$WATCHES" --streams 3 --long 3s --kubectl "$K8S/kubectl"
+	spawn "ask-$1" "${PLACE_HOST[$1]:-$VICTIM}" "$CLIENT" ask --kubeconfig "$(kube_folder n1)/super-admin.conf" \
+		--server "${PLACE_URL[$1]}" --journal "$JOURNAL" --watches "$WATCHES" --streams 3 --long 3s --kubectl "$K8S/kubectl"
 }
 
 ask_is_ready() { # PLACE
@@ -62,6 +52,67 @@ ask_stop() { # PLACE
 	grep '^{' "$LOG_DIR/ask-$1.log" >"$T/figures-$1"
 }
 
+# $fault is when the fault had begun. What was under way then fails by every balancer of connections where the server
+# is killed: calls that failed count from there, and before it they are "cut".
 figure() { # PLACE FILTER
-	jq -r "$2" "$T/figures-$1"
+	jq -r --argjson fault "$FAULT_MS" "def failed: (. // []) | map(select(. >= \$fault)) | length;
+		def cut: (. // []) | map(select(. < \$fault)) | length;
+		$2" "$T/figures-$1"
+}
+
+now_ms() {
+	echo $((${EPOCHREALTIME/./} / 1000))
+}
+
+# --- one fault -----------------------------------------------------------------------------------
+
+# From a cluster that is well to one that is well again. Leaves figures, ASKED_AT, the places that have some, LEASES, how
+# many were lost, and LATE_MS, how late the machine itself was at worst.
+fault_passes() { # NAME SECONDS
+	local name=$1 seconds=$2 place lines began
+	say "$name: all well, everything on one node"
+	if declare -F "prepare_$name" >/dev/null; then
+		gather
+		"prepare_$name"
+		MOVED_CS=$(now_cs)
+	fi
+	gather
+	! declare -F "aim_$name" >/dev/null || "aim_$name"
+	asks_start "$name"
+	lines=$(wc -l <"$JOURNAL")
+	began=$(now_cs)
+	say "$name: on $VICTIM"
+	MOVED_CS=$(now_cs)
+	FAULT_MS=$(now_ms)
+	"fault_$name"
+	# One that comes step by step counts from its first.
+	[[ $(now_ms) -ge $((FAULT_MS + 500)) ]] || FAULT_MS=$(now_ms)
+	for_seconds "$seconds" true
+	say "$name: mended"
+	[[ $seconds -gt 0 ]] || MOVED_CS=$(now_cs)
+	"mend_$name"
+	wait_until 90 all_apis_ready
+	nap 3
+	for place in "${ASKED_AT[@]}"; do
+		ask_stop "$place"
+		cp "$T/figures-$place" "$LOG_DIR/$name-$place.json"
+	done
+	LEASES=$(leases_lost "$lines")
+	LATE_MS=$(lateness_since "$began")
+	! declare -F "after_$name" >/dev/null || "after_$name"
+}
+
+asks_start() { # FAULT
+	local place
+	ASKED_AT=()
+	for place in "${PLACES[@]}"; do
+		[[ $1 == power && $place == faulted ]] || ASKED_AT+=("$place")
+	done
+	for place in "${ASKED_AT[@]}"; do
+		ask_start "$place"
+	done
+	for place in "${ASKED_AT[@]}"; do
+		wait_until 60 ask_is_ready "$place"
+	done
+	nap 3
 }

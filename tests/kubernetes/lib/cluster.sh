@@ -273,6 +273,7 @@ objects_up() {
 cluster_up() {
 	local node
 	say "kubeadm's certificates, kubeconfigs and manifests on three nodes"
+	lateness_watch
 	kube_lan_up
 	kube_pki_up
 	pki_issue_probe

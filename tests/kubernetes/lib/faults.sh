@@ -83,14 +83,18 @@ mend_rolling() { :; }
 
 # A second authority, which all trust already. The certificates are replaced in their files.
 prepare_certs() {
-	local node pki
+	local node pki name
 	pki_authority next-ca
 	cat "$PKI/next-ca.crt" "$PKI/cluster-ca.crt" >"$T/bundle"
 	for node in "${NODES[@]}"; do
 		pki=$(kube_folder "$node")/pki
 		cp "$T/bundle" "$pki/ca.crt"
 		cp "$PKI/next-ca.key" "$pki/ca.key"
-		for name in controller-manager scheduler; do
+		# The signer of the controller manager wants one certificate.
+		cp "$PKI"/next-ca.{crt,key} "$pki"
+		sed -i -E 's#(--cluster-signing-(cert|key)-file=.*/)ca\.#\1next-ca.#' \
+			"$(kube_folder "$node")/manifests/kube-controller-manager.yaml"
+		for name in controller-manager scheduler super-admin; do
 			"$K8S/kubectl" config set-cluster kubernetes --kubeconfig "$(kube_folder "$node")/$name.conf" \
 				--certificate-authority "$T/bundle" --embed-certs >>"$LOG_DIR/kubectl.log"
 		done
@@ -103,6 +107,9 @@ prepare_certs() {
 		controllers_start "$node"
 	done
 	nap 20 # leases of those that were killed run out
+	kill_hard write-cl
+	journal_start
+	wait_until 60 all_leases_held
 }
 # kubeadm signs with the first authority of the bundle.
 fault_certs() {
@@ -127,12 +134,15 @@ fault_anonymous() { fault_etcd_stop; }
 mend_anonymous() { mend_etcd_stop; }
 after_anonymous() { all_apis_with; }
 
+# While there are no clients.
 all_apis_with() { # ARGUMENT
 	local node
 	API_ARGS=$*
 	for node in "${NODES[@]}"; do
-		api_restart "$node"
+		kill_hard "api-$node"
+		api_start "$node"
 	done
+	wait_until 90 all_apis_ready
 }
 
 api_restart() { # NODE

@@ -18,12 +18,16 @@ lateness_watch() { # [NICENESS of what is measured, less that of the story]
 	wait_until 10 test -s "$LOG_DIR/lateness.log"
 }
 
+# How late the machine was at worst since the time SINCE_CS, in ms.
+lateness_since() { # SINCE_CS
+	awk -v since="$1" '100 * $4 >= since && $2 > most { most = $2 } END { print most + 0 }' "$LOG_DIR/lateness.log"
+}
+
 # LIMIT_MS, and what the machine may have added to it since that SENTENCE (default: the present one) was
 # said. Tells when it has.
 lateness_allow() { # LIMIT_MS [SENTENCE]
-	local since=${SAID_CS[${2:-$STEP}]:-0} late
-	late=$(awk -v since="$since" '100 * $4 >= since && $2 > most { most = $2 } END { print most + 0 }' \
-		"$LOG_DIR/lateness.log")
+	local late
+	late=$(lateness_since "${SAID_CS[${2:-$STEP}]:-0}")
 	[[ $late -eq 0 ]] || echo "         the machine was late by $late ms: $(($1 + PARTNERS * late)) ms for $1" >&"$OUT_FD"
 	echo $(($1 + PARTNERS * late))
 }
