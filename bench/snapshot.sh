@@ -342,8 +342,7 @@ goals() {
 				fairlead_save_file_wall_to_${other}_at_$size goal median <= 1.2
 			GOALS
 		done
-		# Of a small one most is the start of etcd's tool, which is asked for its version first.
-		[[ $size -lt 500 ]] || echo "fairlead_restore_wall_to_floor_at_$size goal median <= 1.2"
+		echo "fairlead_restore_wall_to_floor_at_$size goal median <= 1.2"
 		echo "fairlead_above_idle_rss_kib_at_$size goal max <= 16384"
 	done
 	echo "fairlead_status_rss_growth_kib goal max <= 1024"

@@ -115,14 +115,18 @@ int restoring_add_access(const struct restoring *r, struct texts *words)
 	return CLI_OK;
 }
 
-/* As it was found before, unless another one is named by now. */
+/* Another one may be named by now. */
+static bool has_found_tool(const struct restoring *r)
+{
+	const char *path = json_string_value(json_object_get(json_object_get(r->host, "tool"), "path"));
+
+	return path != NULL && (r->options.tool == NULL || strcmp(r->options.tool, path) == 0);
+}
+
 static void add_tool(const struct restoring *r, struct texts *words)
 {
-	const json_t *tool = json_object_get(r->host, "tool");
-	const char *path = json_string_value(json_object_get(tool, "path"));
-
-	if (path != NULL && (r->options.tool == NULL || strcmp(r->options.tool, path) == 0))
-		restoreplan_add_tool(tool, words);
+	if (has_found_tool(r))
+		restoreplan_add_tool(json_object_get(r->host, "tool"), words);
 	else
 		texts_add_option(words, "--tool", r->options.tool);
 }
@@ -250,9 +254,33 @@ static int refuse_early(const struct restoring *r)
 	return CLI_FAILED;
 }
 
+/* Where this member would listen, if the options alone tell it, as those of a plan's commands do;
+ * to be freed, or NULL. */
+static char *named_urls(const struct restoreplan_wish *wish)
+{
+	AUTO(newcluster_free) struct newcluster *cluster = NULL;
+	AUTO(free) char *why = NULL;
+	const struct newcluster_member *self = NULL;
+
+	if (wish->initial_cluster != NULL && wish->name != NULL)
+		why = newcluster_parse(wish->initial_cluster, wish->token, &cluster);
+	if (cluster != NULL)
+		self = newcluster_find(cluster, wish->name);
+	return self != NULL ? newcluster_urls(self) : NULL;
+}
+
+/* What was seen before the plan was made is all that it needs, and no time went by for unpacking.
+ */
+static bool has_seen_all(const struct restoring *r, const char *urls)
+{
+	return urls != NULL && r->plan->peer_urls != NULL && strcmp(urls, r->plan->peer_urls) == 0 &&
+	       has_found_tool(r) && !json_is_true(json_object_get(r->found, "unpacked"));
+}
+
 int restoring_plan(struct restoring *r)
 {
-	int code = restoring_look_at_host(r, NULL);
+	AUTO(free) char *urls = named_urls(&r->options.wish);
+	int code = restoring_look_at_host(r, urls);
 
 	if (code == CLI_OK)
 		code = refuse_early(r);
@@ -261,6 +289,8 @@ int restoring_plan(struct restoring *r)
 	if (code != CLI_OK)
 		return code;
 	restoring_make_plan(r);
+	if (has_seen_all(r, urls))
+		return CLI_OK;
 	/* Again, as now it is known where this member would listen, and which tool the job has; and
 	 * time has passed. */
 	code = restoring_look_at_host(r, r->plan->peer_urls);

@@ -82,6 +82,8 @@ say "it is refused while etcd runs"
 restore n1 "$T/etcd.db" >"$T/out" && fail "a plan while etcd runs" || true
 expect "the plan says so" grep -q "etcd runs on $T/etcd-n1" "$T/out"
 expect "and that the port is taken" grep -q "something listens on https://$(mgmt_ip n1):2380" "$T/out"
+restore n1 --name n1 --initial-cluster "n1=https://$(mgmt_ip n1):2380" "$T/etcd.db" >"$T/out" && fail "a plan while etcd runs" || true
+expect "the same, where the options name the member" grep -q "something listens on https://$(mgmt_ip n1):2380" "$T/out"
 ! restore n1 --yes "$T/etcd.db" >"$T/out" 2>&1 || fail "restored while etcd runs"
 expect "etcd is unharmed" etcd_is_healthy
 # Who watches sleeps meanwhile: gRPC tries again ever later, the longer nobody is there.
