@@ -166,6 +166,8 @@ json_t *restoremembers_read(const json_t *source, struct texts *ret_differ)
 	const json_t *members = json_object_get(json_object_get(source, "entry"), "members");
 
 	if (json_array_size(members) == 0)
+		members = json_object_get(source, "base_members");
+	if (json_array_size(members) == 0)
 		return read_database(source);
 	return read_both(members, json_object_get(source, "members"), ret_differ);
 }

@@ -20,6 +20,7 @@
  *   "listed":     it is in the entry's list
  * Names and flags are the entry's, where there is one. Where the lists differ in more, so that it
  * is not certain who the members were, ret_differ gets a text for each difference. The caller frees
- * both. `source` is the last line of `etcdwatch-worker restore source`.
+ * both. `source` is the last line of `etcdwatch-worker restore source`; of a snapshot that was
+ * rebuilt it has "base_members", the list in the entry of the snapshot that it began with.
  */
 json_t *restoremembers_read(const json_t *source, struct texts *ret_differ);

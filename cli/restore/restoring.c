@@ -189,6 +189,10 @@ int restoring_look_at_source(struct restoring *r)
 	code = restoring_ask(r, &words, &r->found);
 	if (code != CLI_OK)
 		return code;
+	/* What was rebuilt has no entry, and the members of its base. */
+	if (r->made != NULL)
+		(void) json_object_set(r->found, "base_members",
+		                       json_object_get(json_object_get(r->made, "base"), "members"));
 	restoreelsewhere_look(&r->cli, &r->source, r->found, &r->elsewhere);
 	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
 	r->options.wish.source = &r->source_words;

@@ -137,6 +137,8 @@ bool catalog_text_is_clean(const char *text);
 /* 0, or -EINVAL, and -EPROTONOSUPPORT for the format of a newer program, with a sentence. */
 int catalog_parse(const char *text, size_t len, struct catalog_entry **ret_entry,
                   char ret_error[static CATALOG_ERROR_MAX]);
+/* As the entry has them; empty: the list is not known. */
+json_t *catalog_members_json(const struct catalog_entry *entry);
 /* The caller frees the text. */
 char *catalog_print(const struct catalog_entry *entry);
 /* The bytes that a signature of version 1 is over: the fields that do not change any more, in one

@@ -586,7 +586,7 @@ static json_t *usage_json(const struct catalog_usage *usage)
 	return object;
 }
 
-static json_t *members_json(const struct catalog_entry *entry)
+json_t *catalog_members_json(const struct catalog_entry *entry)
 {
 	json_t *list = json_array();
 
@@ -616,7 +616,7 @@ char *catalog_print(const struct catalog_entry *entry)
 	(void) json_object_set_new(root, "version", json_integer(FORMAT_VERSION));
 	print_fields(root, entry_fields, entry, PRINT_ALL);
 	if (entry->n_members > 0)
-		(void) json_object_set_new(root, "members", members_json(entry));
+		(void) json_object_set_new(root, "members", catalog_members_json(entry));
 	if (entry->usage != NULL)
 		(void) json_object_set_new(root, "usage", usage_json(entry->usage));
 	for (size_t i = 0; i < entry->n_copies; i++) {
@@ -641,7 +641,7 @@ char *catalog_signed_text(const struct catalog_entry *entry)
 
 	print_fields(root, entry_fields, entry, PRINT_SIGNED);
 	if (entry->n_members > 0)
-		(void) json_object_set_new(root, "members", members_json(entry));
+		(void) json_object_set_new(root, "members", catalog_members_json(entry));
 	(void) json_object_set_new(root, "extra", extra_json(entry));
 	text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
 	json_decref(root);

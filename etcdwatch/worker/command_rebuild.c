@@ -147,8 +147,10 @@ static json_t *describe_fetched(const struct recordfetched *fetched)
 
 static json_t *describe_base(const struct source *base)
 {
-	return json_pack("{s:o, s:o, s:I}", "origin", jsonval_text(base->origin), "id",
-	                 jsonval_text(base->id), "revision", (json_int_t) base->content.reach.current);
+	return json_pack("{s:o, s:o, s:I, s:o}", "origin", jsonval_text(base->origin), "id",
+	                 jsonval_text(base->id), "revision", (json_int_t) base->content.reach.current,
+	                 "members",
+	                 base->entry != NULL ? catalog_members_json(base->entry) : json_array());
 }
 
 static json_t *describe(const struct rebuild_request *q, const struct rebuild_result *result,

@@ -106,6 +106,11 @@ for at in "${!HASH[@]}"; do
 	n=$((n + 1))
 done
 expect "there were some" test "$n" -ge 5
+worker rebuild --record "$RECORD" --output "$T/picked.db" --directory "$(etcdwatch_directory n1)" >"$T/out" ||
+	fail "not rebuilt: $(cat "$T/out")"
+expect_equal "the members of what it began with" "$(jq -c .base.members "$T/out")" \
+	"$(jq -c .members "$(etcdwatch_directory n1)/$(jq -r .base.id "$T/out").json")"
+expect_equal "their names" "$(jq -r '[.base.members[].name] | sort | join(" ")' "$T/out")" "n1 n2 n3"
 
 say "what cannot be had is refused, and nothing is left"
 rebuild --base "$T/base.db" --to-revision $((last + 1)) >"$T/out" || true

@@ -348,6 +348,11 @@ static void test_member_lists(void)
 	    {LISTED(N1 "," N2 "," N3) N1 "," N2 "," M("a3", "'n9'", "3", "false") "]}",
 	     "the member at https://10.0.0.3:2380 is 'n3' in the member list and 'n9' in the database",
 	     NULL, 0},
+	    /* Rebuilt: it has no entry, and its base had one, or none. */
+	    {"{'entry': null, 'base_members': [" N1 "," N2 "," N3 "], 'members': [" N1
+	     "," M("a2", "''", "2", "true") "," M("a3", "''", "3", "false") "]}",
+	     NULL, "'n2' is a learner in the database and a voter in etcd's member list", 2},
+	    {"{'entry': null, 'base_members': [], 'members': [" N1 "," N2 "," N3 "]}", NULL, NULL, 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
