@@ -514,6 +514,22 @@ static int carry_out(struct acting *a)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
+/* Before they are prepared: then the members of each are compared with the plan. */
+static void mind_unread(struct acting *a)
+{
+	for (size_t i = 0; a->r->plan != NULL && i < a->nodes.n; i++) {
+		const struct restorenode *node = &a->nodes.nodes[i];
+		const json_t *host = json_object_get(node->survey, "host");
+
+		if (node->reached && node->phase == RESTORE_NONE &&
+		    !json_is_array(json_object_get(host, "members")))
+			texts_add(&a->r->plan->mind,
+			          "%s has no database of etcd that can be read, so members that joined since "
+			          "the snapshot are not known there",
+			          node->name);
+	}
+}
+
 static int run(struct acting *a)
 {
 	const struct restoreoptions *o = &a->r->options;
@@ -533,6 +549,7 @@ static int run(struct acting *a)
 		             stderr);
 		return CLI_FAILED;
 	}
+	mind_unread(a);
 	restorecluster_print_plan(a->r, &a->nodes, &a->without);
 	if (next.step > RESTORE_NOTHING)
 		return refuse(a, &next);

@@ -154,6 +154,8 @@ void restorecluster_print_plan(const struct restoring *r, const struct restoreno
 
 		if (r->found != NULL)
 			(void) json_object_set(object, "snapshot", r->found);
+		if (r->plan != NULL)
+			(void) json_object_set_new(object, "mind", restorerender_list_json(&r->plan->mind));
 		restoring_print_new(r, json_pack("{s:o}", "plan", object));
 		return;
 	}

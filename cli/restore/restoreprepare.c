@@ -126,25 +126,16 @@ static int refuse(const struct restoreplan *plan)
 	return CLI_FAILED;
 }
 
-static bool is_in_plan(const struct restoreplan *plan, const json_t *member)
+static int check_present(struct restoring *r, const json_t *members)
 {
-	const json_t *urls = json_object_get(member, "peerURLs");
-
-	for (size_t i = 0; i < json_array_size(urls); i++) {
-		const char *url = json_string_value(json_array_get(urls, i));
-
-		if (url != NULL && newcluster_find_url(plan->cluster, url) != NULL)
-			return true;
-	}
-	return false;
+	restorepresent_check(members, r->plan->cluster, &r->options.without, &r->plan->against);
+	return r->plan->against.n > 0 ? refuse(r->plan) : CLI_OK;
 }
 
-/* A member that is not in the plan is stopped on no node: with enough of them the old cluster would
- * go on. Where etcd has no quorum it has no list, and does not go on. */
+/* As etcd lists them now; without a quorum it has no list, and does not go on. */
 static int check_living(struct restoring *r)
 {
 	struct texts words = {0};
-	const json_t *members;
 	json_t *last = NULL;
 	int code;
 
@@ -153,31 +144,10 @@ static int check_living(struct restoring *r)
 	code = restoring_add_access(r, &words);
 	if (code == CLI_OK)
 		code = restoring_ask(r, &words, &last);
-	members = json_object_get(last, "members");
-	for (size_t i = 0; code == CLI_OK && i < json_array_size(members); i++) {
-		const json_t *member = json_array_get(members, i);
-		const char *name = json_string_value(json_object_get(member, "name"));
-
-		if (is_in_plan(r->plan, member))
-			continue;
-		(void) fputs("fairlead: etcd runs with the member '", stderr);
-		table_print_safe(stderr, name != NULL ? name : "");
-		(void) fputs("', which is not in the plan and would go on in the old cluster: name all "
-		             "members (--initial-cluster), or remove it first (fairlead etcd "
-		             "remove-member)\n",
-		             stderr);
-		code = CLI_FAILED;
-	}
+	if (code == CLI_OK)
+		code = check_present(r, json_object_get(last, "members"));
 	json_decref(last);
 	return code;
-}
-
-/* Also without a quorum now: members that do not run may start again. */
-static int check_present(struct restoring *r)
-{
-	restorepresent_check(json_object_get(r->host, "members"), r->plan->cluster, &r->options.without,
-	                     &r->plan->against);
-	return r->plan->against.n > 0 ? refuse(r->plan) : CLI_OK;
 }
 
 /* Else the unit would be held, and etcd would run on. */
@@ -272,8 +242,9 @@ static int prepare(struct restoring *r, struct restorestate *state)
 		code = refuse(r->plan);
 	if (code == CLI_OK)
 		code = check_living(r);
+	/* Also without a quorum now: members that do not run may start again. */
 	if (code == CLI_OK)
-		code = check_present(r);
+		code = check_present(r, json_object_get(r->host, "members"));
 	if (code == CLI_OK)
 		code = check_runner(r, services);
 	if (code == CLI_OK)

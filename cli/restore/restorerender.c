@@ -290,7 +290,7 @@ void restorerender_result(FILE *out, const struct restoreplan *plan, const json_
 
 /* --- for programs ----------------------------------------------------------------------------- */
 
-static json_t *list_json(const struct texts *texts)
+json_t *restorerender_list_json(const struct texts *texts)
 {
 	json_t *array = json_array();
 
@@ -342,6 +342,7 @@ json_t *restorerender_plan_json(const struct restoreplan_wish *wish, const struc
 	                 host, "members", members_json(plan), "cluster_id",
 	                 plan->cluster != NULL ? hex_id(plan->cluster->id) : json_null(), "token",
 	                 jsonval_text(wish->token), "bump_revision", (json_int_t) plan->bump_revision,
-	                 "mind", list_json(&plan->mind), "against", list_json(&plan->against), "then",
-	                 list_json(&plan->then));
+	                 "mind", restorerender_list_json(&plan->mind), "against",
+	                 restorerender_list_json(&plan->against), "then",
+	                 restorerender_list_json(&plan->then));
 }

@@ -20,6 +20,9 @@ void restorerender_plan_of_cluster(FILE *out, const struct restoreplan *plan, co
                                    int64_t now_s);
 void restorerender_lists(FILE *out, const struct restoreplan *plan);
 
+/* An array of them. */
+json_t *restorerender_list_json(const struct texts *texts);
+
 /* What comes when it was not done. */
 void restorerender_dry(FILE *out, const struct restoreplan *plan);
 

@@ -3,7 +3,7 @@
  * health --member-id HEX --endpoint URL... [--ca-file FILE] [--cert-file FILE --key-file FILE]
  * health --list, and the same without a member
  *
- * --list asks for the members: {"members": [{"name", "peerURLs"}]}, or null where no endpoint that
+ * --list asks for the members: {"members": [{"name", "peer_urls"}]}, or null where no endpoint that
  * has a quorum answers (etcd 3.4 lists them without one). Else it looks for the endpoint that leads
  * to that member, and asks whether it serves reads that need a quorum: {"member_id", "cluster_id",
  * "revision", "healthy", "reason"}. It needs no user of etcd: neither the status nor /health asks
@@ -165,6 +165,24 @@ static json_t *look(const struct words *w, uint64_t id)
 	return fields;
 }
 
+/* NULL: it is no list. */
+static json_t *members_of(const json_t *object)
+{
+	const json_t *members = json_object_get(object, "members"), *member;
+	json_t *list = json_is_array(members) ? json_array() : NULL;
+	size_t i;
+
+	json_array_foreach(members, i, member)
+	{
+		/* etcd leaves out what is empty: a member that never started has no name. */
+		(void) json_array_append_new(
+		    list, json_pack("{s:o, s:O*}", "name",
+		                    jsonval_text(json_string_value(json_object_get(member, "name"))),
+		                    "peer_urls", json_object_get(member, "peerURLs")));
+	}
+	return list;
+}
+
 static json_t *list(const struct words *w)
 {
 	AUTO(free) char *why = NULL;
@@ -180,7 +198,7 @@ static json_t *list(const struct words *w)
 		ask(w, "POST", url, &answer);
 		if (answer.status == 200)
 			object = json_loads(answer.body, 0, NULL);
-		members = json_incref(json_object_get(object, "members"));
+		members = members_of(object);
 		json_decref(object);
 		answer_fini(&answer);
 	}

@@ -143,7 +143,7 @@ expect_equal "the cluster" "$(etcd_cluster_id cp-2)" "$before"
 say "a plan that would leave a member in the old cluster is refused, and nothing is stopped"
 ! docs-node cp-1 fairlead etcd restore --nodes all --yes --initial-cluster \
 	cp-1=https://10.86.0.11:2380,cp-2=https://10.86.0.12:2380 /root/snapshot.db >"$T/out" 2>&1 || fail "restored without cp-3"
-expect "it says of which member" grep -q "runs with the member 'cp-3', which is not in the plan" "$T/out"
+expect "it says of which member" grep -q "the member 'cp-3' at https://10.86.0.13:2380 is in the present cluster and not in the plan" "$T/out"
 expect_equal "the cluster" "$(etcd_cluster_id cp-2)" "$before"
 
 say "a manifest that was set aside before is not taken for the one that kubelet has"

@@ -140,6 +140,11 @@ docs-node cp-3 systemctl stop etcd
 	/root/snapshot.db >"$T/out" 2>&1 || fail "cp-1 was restored as a second cluster"
 expect "it says who would go on" grep -q "'cp-3' at https://10.86.0.13:2380 is in the present cluster and not in the plan" "$T/out"
 expect "nothing was stopped" etcd_runs cp-1
+mv "$T/disk-cp-2/var/lib/etcd/member/snap/db" "$T/db"
+docs-node cp-1 fairlead etcd restore --nodes cp-1,cp-2,cp-3 --unit etcd /root/snapshot.db >"$T/out" 2>&1
+expect "one without a database is named" grep -q "^  - cp-2 has no database of etcd that can be read" "$T/out"
+expect_equal "such nodes" "$(grep -c "has no database of etcd that can be read" "$T/out")" 1
+mv "$T/db" "$T/disk-cp-2/var/lib/etcd/member/snap/db"
 docs-node cp-2 systemctl start etcd
 docs-node cp-3 systemctl start etcd
 wait_until 30 etcd_is_healthy

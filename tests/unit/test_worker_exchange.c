@@ -26,6 +26,8 @@ static unsigned n_renames, fail_at, kill_behind;
 static bool cannot_exchange, sync_fails;
 static const char *lock_at_exchange; /* etcd starts: somebody locks this file */
 static int lock_fd = -1;
+static unsigned lost_behind; /* the rename of that number, */
+static const char *lost;     /* an operator moves this away */
 
 int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
@@ -49,6 +51,8 @@ int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to,
 		CHECK(lock_fd >= 0 && flock(lock_fd, LOCK_EX) == 0);
 	}
 	r = __real_renameat2(from_dir, from, to_dir, to, flags);
+	if (n_renames == lost_behind)
+		CHECK_EQ_INT(__real_renameat2(AT_FDCWD, lost, AT_FDCWD, "etcd-elsewhere", 0), 0);
 	if (n_renames == kill_behind)
 		_exit(KILLED);
 	return r;
@@ -85,7 +89,7 @@ static bool holds(const char *name, const char *text)
 static void reset(void)
 {
 	(void) scratch_shell("rm -rf etcd*");
-	n_renames = fail_at = kill_behind = 0;
+	n_renames = fail_at = kill_behind = lost_behind = 0;
 	cannot_exchange = sync_fails = false;
 	lock_at_exchange = NULL;
 	if (lock_fd >= 0)
@@ -360,6 +364,29 @@ static void test_back_without_old(void)
 	CHECK_EQ_INT(put_or_back(false, inode), -ENOENT);
 }
 
+/* No rename fails, and still the old one is not in its place. */
+static void test_back_lost_meanwhile(void)
+{
+	for (int i = 0; i < 2; i++) {
+		uint64_t inode;
+
+		reset();
+		cannot_exchange = i == 1;
+		make_tree("etcd", "old");
+		inode = prepare();
+		CHECK_EQ_INT(put_or_back(true, inode), 0);
+		n_renames = 0;
+		lost_behind = 1;
+		lost = cannot_exchange ? ASIDE : "etcd";
+		CHECK_EQ_INT(put_or_back(false, inode), -ENOENT);
+		CHECK(holds("etcd-elsewhere", "old"));
+		lost_behind = 0;
+		(void) scratch_shell("mv etcd-elsewhere etcd");
+		CHECK_EQ_INT(put_or_back(false, inode), 0);
+		CHECK(holds("etcd", "old"));
+	}
+}
+
 /* What a killed process left; the snapshot may be wanted. */
 static void test_clear(void)
 {
@@ -441,6 +468,7 @@ int main(void)
 	test_two_at_once();
 	test_there_and_back();
 	test_back_without_old();
+	test_back_lost_meanwhile();
 	test_clear();
 	test_look();
 	test_in_use();
