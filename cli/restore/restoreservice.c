@@ -35,7 +35,8 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* --- which there are -------------------------------------------------------------------------- */
 
-static const char *const others[] = {"kube-apiserver", "kube-controller-manager", "kube-scheduler"};
+#define API_SERVER "kube-apiserver"
+static const char *const others[] = {API_SERVER, "kube-controller-manager", "kube-scheduler"};
 
 char *restoreservice_stopped_dir(const char *directory)
 {
@@ -179,6 +180,15 @@ int restoreservice_release_all(const json_t *services, bool is_etcd)
 		           : move_manifest(text_of(service, "held"), text_of(service, "manifest"));
 	}
 	return code;
+}
+
+bool restoreservice_has_api_pod(const json_t *services)
+{
+	for (size_t i = 0; i < json_array_size(services); i++) {
+		if (strcmp(text_of(json_array_get(services, i), "name"), API_SERVER ".yaml") == 0)
+			return true;
+	}
+	return false;
 }
 
 /* --- kubelet ---------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ char *restoreservice_stopped_dir(const char *directory);
 int restoreservice_hold_all(const json_t *services);
 int restoreservice_release_all(const json_t *services, bool is_etcd);
 
+/* Whether the API server is a static pod: its end is to be waited for, as kubelet gives it 30 s. */
+bool restoreservice_has_api_pod(const json_t *services);
+
 /*
  * How long no sign of etcd must have been seen before it counts as stopped. Between two starts of a
  * static pod that fails there is none, and kubelet may start it once more until it notices that the

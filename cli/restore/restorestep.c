@@ -100,17 +100,21 @@ static int look(struct stepping *s)
 	return restoring_look_at_host(s->r, text_of(s, "peer_urls"));
 }
 
-/* What shows that etcd still runs; NULL: nothing does. */
+/* What still runs; NULL: nothing does. An API server would write to the new etcd what it knows of
+ * the old one. */
 static const char *runs_still(const struct stepping *s)
 {
 	const json_t *peers = json_object_get(s->r->host, "peers");
 
 	if (json_is_true(json_object_get(json_object_get(s->r->host, "data_dir"), "in_use")))
-		return "its database is locked";
+		return "etcd has its database locked";
 	for (size_t i = 0; i < json_array_size(peers); i++) {
 		if (json_is_true(json_object_get(json_array_get(peers, i), "listening")))
-			return "its peer port is open";
+			return "etcd listens on its peer port";
 	}
+	if (restoreservice_has_api_pod(services_of(s)) &&
+	    json_array_size(json_object_get(s->r->host, "api_servers")) > 0)
+		return "kube-apiserver runs";
 	return NULL;
 }
 
@@ -134,10 +138,11 @@ static int wait_until_stopped(struct stepping *s)
 	} while (code == CLI_OK && !is_settled && mono_now_us() < deadline_us);
 	if (sign == NULL)
 		return code;
-	(void) fprintf(stderr,
-	               "fairlead: etcd still runs %d s after it was told to stop (%s): stop it on this "
-	               "node, then repeat the command with --resume\n",
-	               (int) (STOP_TIMEOUT_US / US_PER_S), sign);
+	(void) fprintf(
+	    stderr,
+	    "fairlead: %s %d s after it was told to stop: stop it on this node, then repeat the "
+	    "command with --resume\n",
+	    sign, (int) (STOP_TIMEOUT_US / US_PER_S));
 	return CLI_FAILED;
 }
 
@@ -198,8 +203,11 @@ static int step_exchange(struct stepping *s)
 		return advance(s, RESTORE_EXCHANGED);
 	code = look(s);
 	if (code == CLI_OK && runs_still(s) != NULL) {
-		(void) fprintf(stderr, "fairlead: etcd was started again on this node (%s): stop it\n",
-		               runs_still(s));
+		(void) fprintf(
+		    stderr,
+		    "fairlead: %s on this node, where it was stopped: stop it again, then repeat "
+		    "the command with --resume\n",
+		    runs_still(s));
 		code = CLI_FAILED;
 	}
 	if (code == CLI_OK)

@@ -109,12 +109,13 @@ static int run_host(const struct words *w, struct problem *problem, json_t **ret
 
 	if (r < 0)
 		return r;
-	*ret_fields =
-	    json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "data_dir", describe_dir(dir), "members",
-	              hostfacts_members(dir->db), "tool", describe_tool(w->tool, w->tool_says), "self",
-	              hostfacts_self(), "kubelet", access(manifests, F_OK) == 0, "manifests",
-	              hostfacts_manifests(manifests, dir->path), "peers",
-	              w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array());
+	*ret_fields = json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "data_dir",
+	                        describe_dir(dir), "members", hostfacts_members(dir->db), "tool",
+	                        describe_tool(w->tool, w->tool_says), "self", hostfacts_self(),
+	                        "kubelet", access(manifests, F_OK) == 0, "manifests",
+	                        hostfacts_manifests(manifests, dir->path), "peers",
+	                        w->peer_urls != NULL ? hostfacts_peers(w->peer_urls) : json_array(),
+	                        "api_servers", hostfacts_api_servers());
 	return 0;
 }
 

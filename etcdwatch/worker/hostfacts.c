@@ -28,6 +28,8 @@
 #define MANIFEST_BYTES_MAX ((size_t) 1 << 20)
 #define HOST_MAX 256
 #define READ_TRIES 10
+#define API_SERVER "kube-apiserver"
+#define COMM_BYTES_MAX ((size_t) 64) /* the kernel gives 15 characters */
 
 /* --- who it is -------------------------------------------------------------------------------- */
 
@@ -163,6 +165,39 @@ json_t *hostfacts_manifests(const char *directory, const char *data_dir)
 			(void) json_array_append_new(array, jsonval_text(path));
 	}
 	(void) closedir(stream);
+	return array;
+}
+
+/* --- API servers ------------------------------------------------------------------------------ */
+
+static bool has_network_of(const struct stat *own, const char *pid)
+{
+	AUTO(free) char *path = xasprintf("/proc/%s/ns/net", pid);
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
+}
+
+json_t *hostfacts_api_servers(void)
+{
+	json_t *array = json_array();
+	DIR *stream = opendir("/proc");
+	const struct dirent *entry;
+	struct stat own;
+
+	while (stream != NULL && stat("/proc/self/ns/net", &own) == 0 &&
+	       (entry = readdir(stream)) != NULL) {
+		AUTO(free) char *path = xasprintf("/proc/%s/comm", entry->d_name);
+		AUTO(free) char *name = NULL;
+		size_t len;
+
+		if (isdigit((unsigned char) entry->d_name[0]) &&
+		    file_read(path, COMM_BYTES_MAX, &name, &len) == 0 &&
+		    strcmp(name, API_SERVER "\n") == 0 && has_network_of(&own, entry->d_name))
+			(void) json_array_append_new(array, json_integer(strtoll(entry->d_name, NULL, 10)));
+	}
+	if (stream != NULL)
+		(void) closedir(stream);
 	return array;
 }
 

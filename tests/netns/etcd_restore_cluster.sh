@@ -153,6 +153,20 @@ cp "$T/disk-cp-2$MANIFEST" "$T/disk-cp-2/etc/kubernetes/stopped/"
 expect "it says which" grep -q "both '.*/manifests/etcd.yaml' and '.*/stopped/etcd.yaml' exist" "$T/out"
 rm -r "$T/disk-cp-2/etc/kubernetes/stopped"
 
+# kubelet lets it end by itself.
+api_server_runs_on() { # NODE
+	cp "$(command -v sleep)" "$T/bin/kube-apiserver"
+	docs-node "$1" bash -c 'kube-apiserver infinity &
+		touch /var/lib/api-server-runs
+		while [[ -e /etc/kubernetes/manifests/kube-apiserver.yaml ]]; do sleep 0.2; done
+		sleep 3
+		kill $!
+		date +%s >/var/lib/api-server-ended' &
+	PID[api-server-$1]=$!
+	wait_until 10 test -e "$T/disk-$1/var/lib/api-server-runs"
+}
+
+api_server_runs_on cp-2
 say "all three nodes are restored by one command"
 restoring=$STEP
 began=$(now_cs)
@@ -170,6 +184,9 @@ for node in "${NODES[@]}"; do
 	docs-node "$node" fairlead -o json etcd restore status >"$T/status"
 	expect_equal "its phase" "$(jq -r .phase "$T/status")" done
 	expect "kubelet had the time to notice" eval '(($(jq ".times | (.stopped | fromdate) - (.stopping | fromdate)" "$T/status") >= 4))'
+	# The manifests of all went at the same time, but not the process.
+	[[ $node != cp-2 ]] || expect "its API server had ended" eval \
+		'(($(jq ".times.stopped | fromdate" "$T/status") - $(<"$T/disk-cp-2/var/lib/api-server-ended") >= 4))'
 	expect "its old data is there" eval '[[ -d $(echo "$T/disk-$node"/var/lib/etcd.before-restore-*) ]]'
 	expect "nothing is left over" test ! -e "$T/disk-$node/var/lib/etcd.restoring"
 done

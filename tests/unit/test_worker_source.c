@@ -5,7 +5,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "base/fileio.h"
 #include "base/macro.h"
@@ -631,6 +635,64 @@ static void test_manifests(void)
 	}
 }
 
+/* --- API servers ------------------------------------------------------------------------------ */
+
+static bool is_listed(pid_t pid)
+{
+	json_t *found = hostfacts_api_servers();
+	bool any = false;
+
+	for (size_t i = 0; i < json_array_size(found); i++)
+		any |= json_integer_value(json_array_get(found, i)) == pid;
+	json_decref(found);
+	return any;
+}
+
+/* A process of that name, which has said that it runs; perhaps with a network of another node. */
+static pid_t process_called(const char *name, bool is_elsewhere)
+{
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(pipe(fds) == 0);
+	pid = fork();
+	if (pid == 0) {
+		(void) prctl(PR_SET_NAME, name);
+		(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if ((is_elsewhere && unshare(CLONE_NEWNET) < 0) || write(fds[1], "x", 1) != 1)
+			_exit(EXIT_FAILURE);
+		for (;;)
+			(void) pause();
+	}
+	(void) close(fds[1]);
+	CHECK_EQ_INT(read(fds[0], &byte, 1), 1);
+	(void) close(fds[0]);
+	return pid;
+}
+
+static void test_api_servers(void)
+{
+	static const struct {
+		const char *name;
+		bool is_elsewhere;
+		bool is_one;
+	} cases[] = {
+	    {"kube-apiserver", false, true},
+	    {"kube-apiserver", true, false},
+	    {"kube-apiserver2", false, false},
+	    {"kube-api", false, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		pid_t pid = process_called(cases[i].name, cases[i].is_elsewhere);
+
+		CHECK(is_listed(pid) == cases[i].is_one);
+		CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+		CHECK(!is_listed(pid));
+	}
+}
+
 int main(void)
 {
 	/* The steps that it prints are of no interest. */
@@ -648,6 +710,7 @@ int main(void)
 	test_open_packed();
 	test_entries();
 	test_manifests();
+	test_api_servers();
 	scratch_leave();
 	return check_result();
 }
