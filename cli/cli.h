@@ -107,7 +107,7 @@ extern const struct cli_option cli_support_options[];
 extern const struct cli_option cli_health_options[];
 extern const struct cli_option cli_etcd_drill_options[];
 extern const struct cli_option cli_etcd_restore_options[];
-extern const struct cli_option cli_etcd_snapshot_options[]; /* of struct restoreoptions too */
+extern const struct cli_option cli_etcd_snapshot_options[]; /* of common/snapshotoptions.h */
 
 int cli_status(const struct cli *cli, int argc, char **argv);
 int cli_top(const struct cli *cli, int argc, char **argv);

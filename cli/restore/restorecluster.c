@@ -179,7 +179,7 @@ static void make_options(struct acting *a)
 	texts_add_option(&a->options, "--tool", o->tool);
 	texts_add_option(&a->options, "--manifests", o->manifests);
 	texts_add_option(&a->options, "--unit", o->unit);
-	texts_add_option(&a->options, "--config", o->config);
+	texts_add_option(&a->options, "--config", o->from.config);
 	texts_add_option(&a->options, "--claim", a->claim);
 }
 
@@ -196,12 +196,12 @@ static int begin(struct acting *a)
 		code = learn(a);
 	if (code != CLI_OK || a->is_over)
 		return code;
-	if (o->source != NULL) {
+	if (o->from.source != NULL) {
 		/* Makes the place for it. */
 		code = restorestate_open(RESTORESTATE_DIR, true, &own);
 		restorestate_free(TAKE_PTR(own));
 	}
-	if (code == CLI_OK && o->source != NULL)
+	if (code == CLI_OK && o->from.source != NULL)
 		code = restoring_plan(a->r);
 	if (code == CLI_OK)
 		code = make_cluster(a);

@@ -88,7 +88,7 @@ json_t *restoreelsewhere_known(const json_t *objects)
 /* --- asking ----------------------------------------------------------------------------------- */
 
 /* The last line, to be given back; NULL: it did not end in time. */
-static json_t *ask(const struct restoresource *source, const struct texts *place)
+static json_t *ask(const struct snapshotsource *source, const struct texts *place)
 {
 	struct texts words = {0};
 	AUTO(free) char *text = NULL;
@@ -107,7 +107,7 @@ static json_t *ask(const struct restoresource *source, const struct texts *place
 	return answer;
 }
 
-static void look(const struct restoresource *source, const json_t *found, const char *place,
+static void look(const struct snapshotsource *source, const json_t *found, const char *place,
                  const struct texts *words, struct texts *ret_sentences)
 {
 	json_t *answer = ask(source, words);
@@ -165,8 +165,8 @@ static void look_at_nodes(const struct cli *cli, const char *job, json_t *found,
 	json_decref(objects);
 }
 
-void restoreelsewhere_look(const struct cli *cli, const struct restoresource *source, json_t *found,
-                           struct texts *ret_sentences)
+void restoreelsewhere_look(const struct cli *cli, const struct snapshotsource *source,
+                           json_t *found, struct texts *ret_sentences)
 {
 	const json_t *entry = json_object_get(found, "entry");
 

@@ -8,14 +8,14 @@
  * have in their directories etcdwatch knows, from etcd's keys, as long as it runs.
  */
 
-#include "cli/restore/restoresource.h"
+#include "cli/common/snapshotsource.h"
 
 /*
  * `found` is the worker's, and gets the field `elsewhere` (restoreelsewhere_known()). Nothing is
  * asked where the snapshot is not the "latest", or no entry is known of it.
  */
-void restoreelsewhere_look(const struct cli *cli, const struct restoresource *source, json_t *found,
-                           struct texts *ret_sentences);
+void restoreelsewhere_look(const struct cli *cli, const struct snapshotsource *source,
+                           json_t *found, struct texts *ret_sentences);
 
 /* --- pure --- */
 

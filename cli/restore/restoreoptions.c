@@ -14,26 +14,7 @@ void restoreoptions_fini(struct restoreoptions *options)
 {
 	texts_fini(&options->without);
 	texts_fini(&options->replaces);
-	texts_fini(&options->identities);
-	texts_fini(&options->trusted);
-	texts_fini(&options->s3);
-}
-
-static int set_list(void *into, const struct cli_option *option, const char *value)
-{
-	texts_add((struct texts *) (void *) ((char *) into + option->offset), "%s", value);
-	return CLI_OK;
-}
-
-/* To the worker as it is. */
-static int set_s3(void *into, const struct cli_option *option, const char *value)
-{
-	struct restoreoptions *o = into;
-
-	texts_add(&o->s3, "--%s", option->name);
-	if (value != NULL)
-		texts_add(&o->s3, "%s", value);
-	return CLI_OK;
+	snapshotoptions_fini(&options->from);
 }
 
 static int set_bump(void *into, const struct cli_option *option UNUSED, const char *value)
@@ -53,44 +34,15 @@ static int set_bump(void *into, const struct cli_option *option UNUSED, const ch
 	return CLI_OK;
 }
 
+/* Of their rows. */
+_Static_assert(offsetof(struct restoreoptions, from) == 0,
+               "where the rows of snapshotoptions.h are");
+
 #define AT(member) .offset = offsetof(struct restoreoptions, member)
 #define TEXT(member) .set = cli_set_text, AT(member)
 #define FLAG(member) .set = cli_set_flag, AT(member)
 #define FILE_VALUE .value = "FILE", .completes = CLI_FILES
 #define DIR_VALUE .value = "DIR", .completes = CLI_DIRECTORIES
-
-/* What finds a snapshot and decrypts it. */
-/* clang-format off */
-#define SOURCE_ROWS                                                                                \
-	{"identity", FILE_VALUE, .help = "to decrypt it with (age); may be repeated", .set = set_list, \
-	 AT(identities)},                                                                              \
-	{"plain", .help = "take the one that is named also where it is not encrypted and\nothers are", \
-	 FLAG(plain)},                                                                                 \
-	{"trust", .value = "KEY",                                                                      \
-	 .help = "a public key that may have signed it, besides trustedKeys; may\nbe repeated",        \
-	 .set = set_list, AT(trusted)},                                                                \
-	{"directory", DIR_VALUE, .help = "where the snapshots are; else as etcdwatch is configured",   \
-	 TEXT(directory)},                                                                             \
-	{"job", .value = "NAME", .help = "which of the jobs, if there are several", TEXT(job)},        \
-	{"config", .value = "PATH", .help = "of etcdwatch; else the default places",                   \
-	 .completes = CLI_FILES, TEXT(config)},                                                        \
-	{"endpoint", .value = "URL", .help = "of an S3 store that etcdwatch is not configured for",    \
-	 .set = set_s3},                                                                               \
-	{"bucket", .value = "NAME", .help = "in it", .set = set_s3},                                   \
-	{"s3-prefix", .value = "TEXT", .help = "what the names of its objects begin with",             \
-	 TEXT(s3_prefix)},                                                                             \
-	{"region", .value = "NAME", .help = "of it", .set = set_s3},                                   \
-	{"virtual-host", .help = "the bucket is a part of the host's name", .set = set_s3},            \
-	{"ca-file", FILE_VALUE, .help = "which signs its certificate", .set = set_s3},                 \
-	{"access-key-file", FILE_VALUE, .help = "its keys; else they are in $AWS_ACCESS_KEY_ID,",      \
-	 .set = set_s3},                                                                               \
-	{"secret-key-file", FILE_VALUE, .help = "$AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN",       \
-	 .set = set_s3},                                                                               \
-	{"session-token-file", FILE_VALUE, .help = "where they are lent for a while", .set = set_s3},  \
-	{"credentials", .value = "JSON", .help = "the source of temporary keys, as JSON", .set = set_s3}, \
-	{"proxy", .value = "URL", .help = "by which it is reached", .set = set_s3},                    \
-	{"customer-key-file", FILE_VALUE, .help = "that the store encrypts with", .set = set_s3}
-/* clang-format on */
 
 const struct cli_option cli_etcd_restore_options[] = {
     {"dry-run", .help = "only say what would be done (the default), even with --yes",
@@ -98,7 +50,7 @@ const struct cli_option cli_etcd_restore_options[] = {
     {"yes", .help = "do it", FLAG(yes)},
     {"without", .value = "MEMBER",
      .help = "with --nodes: it cannot be reached, and takes no part; may be\nrepeated",
-     .set = set_list, AT(without)},
+     .set = snapshotoptions_set_list, AT(without)},
     {"resume", .help = "with --nodes: continue the restore that was interrupted", FLAG(resume)},
     {"back", .help = "with --nodes: put the old data back, and start the old etcd", FLAG(back)},
     {"take-over", .help = "with --nodes: from a command that was lost while it worked on it",
@@ -116,7 +68,7 @@ const struct cli_option cli_etcd_restore_options[] = {
     {"bump-revision", .value = "N",
      .help = "raise the revision by N (0: do not); else by 1000000000", .set = set_bump},
     {"skip-hash-check", .help = "it is a database from a data directory, without a digest",
-     FLAG(skip_hash_check)},
+     FLAG(from.skip_hash_check)},
     {"to-revision", .value = "N",
      .help = "as it was at that revision; 'end': all that was recorded", TEXT(to_revision)},
     {"to-time", .value = "TIME", .help = "as it was at 2026-11-21T20:30:00Z", TEXT(to_time)},
@@ -136,17 +88,15 @@ const struct cli_option cli_etcd_restore_options[] = {
      TEXT(wish.wal_dir)},
     {"manifests", DIR_VALUE, .help = "of static pods; else " RESTOREOPTIONS_MANIFESTS,
      TEXT(manifests)},
-    SOURCE_ROWS,
+    SNAPSHOTOPTIONS_ROWS,
     {"from-stdin", .help = "the snapshot comes on standard input (a step of --nodes)",
      FLAG(from_stdin)},
     {"claim", .value = "JSON", .help = "of the command that takes it (a step of --nodes)",
      TEXT(claim)},
     {"replaces", .value = "ID", .help = "a claim that goes (a step of --nodes); may be repeated",
-     .set = set_list, AT(replaces)},
+     .set = snapshotoptions_set_list, AT(replaces)},
     {0},
 };
-
-const struct cli_option cli_etcd_snapshot_options[] = {SOURCE_ROWS, {0}};
 
 static int parse(const struct cli *cli, struct restoreoptions *ret)
 {
@@ -215,7 +165,7 @@ int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct re
 	}
 	/* Then the one that fits best is meant. */
 	if (argc == 0 && (ret->to_revision != NULL || ret->to_time != NULL)) {
-		ret->source = "latest";
+		ret->from.source = "latest";
 		return CLI_OK;
 	}
 	if (argc != 1) {
@@ -223,6 +173,6 @@ int restoreoptions_parse(const struct cli *cli, int argc, char **argv, struct re
 		             stderr);
 		return CLI_USAGE;
 	}
-	ret->source = argv[0];
+	ret->from.source = argv[0];
 	return CLI_OK;
 }

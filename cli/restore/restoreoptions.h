@@ -4,24 +4,19 @@
 /* The command line of `fairlead etcd restore`. */
 
 #include "cli/cli.h"
-#include "cli/restore/restoreplan.h"
+#include "cli/common/snapshotoptions.h"
 #include "cli/common/texts.h"
+#include "cli/restore/restoreplan.h"
 
 /* Texts are borrowed from argv, but for the lists. */
 struct restoreoptions {
-	const char *source;
+	struct snapshotoptions from;  /* first, as its rows are of this struct too */
 	struct restoreplan_wish wish; /* without its source */
 	bool yes;                     /* and not dry_run */
 	bool dry_run;
 	const char *tool;
 	const char *manifests;
-	const char *directory;
-	const char *job;
-	const char *config;
 	const char *sha256;
-	const char *s3_prefix;
-	bool skip_hash_check;
-	bool plain;
 	const char *to_revision; /* NULL: the snapshot as it is (restorerebuild.h) */
 	const char *to_time;
 	const char *history; /* NULL: not named */
@@ -37,9 +32,6 @@ struct restoreoptions {
 	bool from_stdin;       /* of a step: the snapshot comes so */
 	const char *claim;     /* of a step: JSON (restoreclaim.h) */
 	struct texts replaces; /* of the step that claims: ids */
-	struct texts identities;
-	struct texts trusted; /* public keys */
-	struct texts s3;      /* options of the worker and their values, as they were given */
 };
 
 #define RESTOREOPTIONS_MANIFESTS "/etc/kubernetes/manifests"

@@ -263,7 +263,7 @@ int restoreprepare_run(struct restoring *r, struct restorestate *state, const ch
 	int code = CLI_OK;
 
 	r->options.wish.while_running = true;
-	r->options.source = source != NULL ? source : incoming;
+	r->options.from.source = source != NULL ? source : incoming;
 	if (source == NULL)
 		code = receive(incoming);
 	if (code == CLI_OK)

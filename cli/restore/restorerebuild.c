@@ -19,7 +19,7 @@ bool restorerebuild_is_wanted(const struct restoreoptions *o)
 }
 
 /* NULL: the one in the target. */
-static const char *choose_record(const struct restoreoptions *o, const struct restoresource *base)
+static const char *choose_record(const struct restoreoptions *o, const struct snapshotsource *base)
 {
 	const char *here = base->record != NULL ? base->record : DEFAULT_RECORD;
 
@@ -42,7 +42,7 @@ static char *choose_file(const struct restoreoptions *o)
 	return xasprintf("%.*s" SUFFIX, (int) len, o->wish.data_dir);
 }
 
-int restorerebuild_run(const struct restoreoptions *o, const struct restoresource *base,
+int restorerebuild_run(const struct restoreoptions *o, const struct snapshotsource *base,
                        worker_line_fn line, void *userdata, json_t **ret_made)
 {
 	const char *record = choose_record(o, base);

@@ -11,14 +11,14 @@
 #include <stdio.h>
 
 #include "cli/restore/restoreoptions.h"
-#include "cli/restore/restoresource.h"
+#include "cli/common/snapshotsource.h"
 #include "cli/common/worker.h"
 
 bool restorerebuild_is_wanted(const struct restoreoptions *options);
 
 /* CLI_OK with the worker's last line, whose "file" is the snapshot; or it was said what is wrong.
  */
-int restorerebuild_run(const struct restoreoptions *options, const struct restoresource *base,
+int restorerebuild_run(const struct restoreoptions *options, const struct snapshotsource *base,
                        worker_line_fn line, void *userdata, json_t **ret_made);
 
 /* For people: the histories of which one must be named. */

@@ -17,7 +17,7 @@
 void restoring_fini(struct restoring *r)
 {
 	restoreoptions_fini(&r->options);
-	restoresource_fini(&r->source);
+	snapshotsource_fini(&r->source);
 	texts_fini(&r->source_words);
 	texts_fini(&r->elsewhere);
 	free(r->token);
@@ -101,7 +101,7 @@ int restoring_add_access(const struct restoring *r, struct texts *words)
 	int code;
 
 	texts_add(&print, "--print-etcd");
-	texts_add_option(&print, "--config", r->options.config);
+	texts_add_option(&print, "--config", r->options.from.config);
 	code = worker_lines("etcdwatch", &print, &lines);
 	texts_fini(&print);
 	if (code != CLI_OK) {
@@ -154,14 +154,14 @@ int restoring_look_at_host(struct restoring *r, const char *peer_urls)
 /* What was made is a file like any other from here on. */
 static int rebuild(struct restoring *r)
 {
-	struct restoresource made = {0};
+	struct snapshotsource made = {0};
 	int code = restorerebuild_run(&r->options, &r->source, print_step, r, &r->made);
 
 	if (code != CLI_OK)
 		return code;
 	made.name = xstrdup(json_string_value(json_object_get(r->made, "file")));
 	made.tool = TAKE_PTR(r->source.tool);
-	restoresource_fini(&r->source);
+	snapshotsource_fini(&r->source);
 	r->source = made;
 	return CLI_OK;
 }
@@ -169,7 +169,10 @@ static int rebuild(struct restoring *r)
 int restoring_look_at_source(struct restoring *r)
 {
 	struct texts words = {0};
-	int code = restoresource_find(&r->options, &r->source);
+	int code;
+
+	r->options.from.any_job = restorerebuild_is_wanted(&r->options);
+	code = snapshotsource_find(&r->options.from, &r->source);
 
 	if (code == CLI_OK && restorerebuild_is_wanted(&r->options))
 		code = rebuild(r);
@@ -194,7 +197,7 @@ int restoring_look_at_source(struct restoring *r)
 		(void) json_object_set(r->found, "base_members",
 		                       json_object_get(json_object_get(r->made, "base"), "members"));
 	restoreelsewhere_look(&r->cli, &r->source, r->found, &r->elsewhere);
-	restoresource_words(&r->source, &r->options, r->found, &r->source_words);
+	snapshotsource_words(&r->source, &r->options.from, r->found, &r->source_words);
 	r->options.wish.source = &r->source_words;
 	r->options.wish.source_is_local = r->source.target == NULL;
 	if (r->options.tool == NULL)

@@ -11,12 +11,12 @@
 #include "cli/common/progress.h"
 #include "cli/restore/restoreoptions.h"
 #include "cli/restore/restoreplan.h"
-#include "cli/restore/restoresource.h"
+#include "cli/common/snapshotsource.h"
 
 struct restoring {
 	struct cli cli;
 	struct restoreoptions options;
-	struct restoresource source;
+	struct snapshotsource source;
 	struct texts source_words;
 	uint64_t random; /* of the token, when none was given */
 	char *token;

@@ -15,8 +15,7 @@
 #include "base/mem.h"
 #include "cli/common/table.h"
 #include "cli/common/worker.h"
-#include "cli/restore/restoreoptions.h"
-#include "cli/restore/restoresource.h"
+#include "cli/common/snapshotsource.h"
 
 #define SCRATCH_BASE "/var/tmp"
 #define SCRATCH_NAME "/fairlead-snapshot-XXXXXX"
@@ -97,7 +96,7 @@ static const char *text_of(const struct finding *f, const char *key)
 	return json_string_value(json_object_get(f->last, key));
 }
 
-static int run_worker(const struct restoresource *source, const char *directory, int fd,
+static int run_worker(const struct snapshotsource *source, const char *directory, int fd,
                       struct finding *f)
 {
 	struct texts words = {0};
@@ -117,7 +116,7 @@ static int run_worker(const struct restoresource *source, const char *directory,
 }
 
 /* How it is called from here on: on other nodes a key alone says nothing. */
-static char *name_found(const struct restoresource *source, const struct finding *f)
+static char *name_found(const struct snapshotsource *source, const struct finding *f)
 {
 	const char *id = text_of(f, "id");
 
@@ -126,7 +125,7 @@ static char *name_found(const struct restoresource *source, const struct finding
 	return xasprintf("s3:%s%s", source->target, id != NULL ? id : source->name);
 }
 
-static int open_found(struct etcd_file *file, const struct restoresource *source, int fd,
+static int open_found(struct etcd_file *file, const struct snapshotsource *source, int fd,
                       const struct finding *f)
 {
 	const char *plain = text_of(f, "file"), *id = text_of(f, "id");
@@ -145,7 +144,7 @@ static int open_found(struct etcd_file *file, const struct restoresource *source
 	return r < 0 ? etcd_file_explain(file, r) : CLI_OK;
 }
 
-static int find_elsewhere(const struct restoresource *source, struct etcd_file *file)
+static int find_elsewhere(const struct snapshotsource *source, struct etcd_file *file)
 {
 	AUTO(progress_free) struct progress *progress = progress_new(true);
 	struct finding f = {.progress = progress};
@@ -171,13 +170,13 @@ static int find_elsewhere(const struct restoresource *source, struct etcd_file *
 
 static bool is_file(const char *name)
 {
-	return !restoresource_is_s3(name) && (strchr(name, '/') != NULL || access(name, F_OK) == 0);
+	return !snapshotsource_is_s3(name) && (strchr(name, '/') != NULL || access(name, F_OK) == 0);
 }
 
 int etcd_file_find(const struct cli *cli, const char *name, struct etcd_file *ret_file)
 {
-	struct restoreoptions options = {.source = name};
-	struct restoresource source = {0};
+	struct snapshotoptions options = {.source = name};
+	struct snapshotsource source = {0};
 	int code;
 
 	*ret_file = (struct etcd_file){.path = name, .fault.page = BOLT_NO_PAGE};
@@ -185,10 +184,10 @@ int etcd_file_find(const struct cli *cli, const char *name, struct etcd_file *re
 		return etcd_file_open(ret_file, name);
 	code = cli_set_own(cli, &options);
 	if (code == CLI_OK)
-		code = restoresource_find(&options, &source);
+		code = snapshotsource_find(&options, &source);
 	if (code == CLI_OK)
 		code = find_elsewhere(&source, ret_file);
-	restoresource_fini(&source);
-	restoreoptions_fini(&options);
+	snapshotsource_fini(&source);
+	snapshotoptions_fini(&options);
 	return code;
 }

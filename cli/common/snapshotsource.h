@@ -7,15 +7,15 @@
  * "latest" is looked for in --directory, or in the directory of the job; all else is a file.
  */
 
-#include "cli/restore/restoreoptions.h"
+#include "cli/common/snapshotoptions.h"
 
 /* Where else a job has snapshots. */
-struct restoresource_place {
+struct snapshotsource_place {
 	char *name;         /* "s3:TARGET/"; "" is the directory */
 	struct texts words; /* options for the worker */
 };
 
-struct restoresource {
+struct snapshotsource {
 	char *name;           /* for the worker: a path, an id, "latest" */
 	char *target;         /* in S3, as it was named, with its slash; NULL: a local one; "": s3:ID */
 	struct texts find;    /* options for the worker, to find it by */
@@ -24,18 +24,19 @@ struct restoresource {
 	char *tool;           /* that the job's drills restore with; NULL: it names none */
 	char *record;         /* the directory where changes are recorded; NULL: not known */
 	struct texts everywhere; /* options for the worker in each of the other places */
-	struct restoresource_place *places;
+	struct snapshotsource_place *places;
 	size_t n_places;
 	bool has_record; /* by the configuration, the target has the record as well */
 };
 
 /* Whether the name means one in S3. */
-bool restoresource_is_s3(const char *name);
+bool snapshotsource_is_s3(const char *name);
 
 /* CLI_OK; or it has said what is wrong. */
-int restoresource_find(const struct restoreoptions *options, struct restoresource *ret);
-void restoresource_fini(struct restoresource *source);
+int snapshotsource_find(const struct snapshotoptions *options, struct snapshotsource *ret);
+void snapshotsource_fini(struct snapshotsource *source);
 
 /* The words that mean the very snapshot that was found, on any node. `found` is the worker's. */
-void restoresource_words(const struct restoresource *source, const struct restoreoptions *options,
-                         const json_t *found, struct texts *ret_words);
+void snapshotsource_words(const struct snapshotsource *source,
+                          const struct snapshotoptions *options, const json_t *found,
+                          struct texts *ret_words);

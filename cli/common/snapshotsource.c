@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration is read by etcdwatch itself (--print-jobs), and only where it is needed. */
-#include "cli/restore/restoresource.h"
+#include "cli/common/snapshotsource.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define S3_MARK "s3:"
 
-void restoresource_fini(struct restoresource *source)
+void snapshotsource_fini(struct snapshotsource *source)
 {
 	free(source->name);
 	free(source->target);
@@ -35,7 +35,7 @@ static const char *text_of(const json_t *object, const char *key)
 
 /* --- the configuration ------------------------------------------------------------------------ */
 
-static int read_jobs(const struct restoreoptions *o, json_t **ret_jobs)
+static int read_jobs(const struct snapshotoptions *o, json_t **ret_jobs)
 {
 	struct texts words = {0};
 	int code;
@@ -52,7 +52,7 @@ static int read_jobs(const struct restoreoptions *o, json_t **ret_jobs)
 	return code;
 }
 
-static bool is_wanted(const struct restoreoptions *o, const json_t *job)
+static bool is_wanted(const struct snapshotoptions *o, const json_t *job)
 {
 	const char *name = text_of(job, "name");
 
@@ -60,7 +60,7 @@ static bool is_wanted(const struct restoreoptions *o, const json_t *job)
 }
 
 /* The only job, or the one that --job names. */
-static int choose_job(const struct restoreoptions *o, const json_t *jobs, const json_t **ret_job)
+static int choose_job(const struct snapshotoptions *o, const json_t *jobs, const json_t **ret_job)
 {
 	size_t n = 0;
 
@@ -97,7 +97,7 @@ static const json_t *target_of(const json_t *job, const char *name, size_t len)
 }
 
 /* Of the job, or of the only one that has one of that name. */
-static int choose_target(const struct restoreoptions *o, const json_t *jobs, const char *name,
+static int choose_target(const struct snapshotoptions *o, const json_t *jobs, const char *name,
                          size_t len, const json_t **ret_job, const json_t **ret_target)
 {
 	size_t n = 0;
@@ -134,7 +134,7 @@ static void add_target(struct texts *words, const json_t *target)
 }
 
 /* What decrypts the drills decrypts this, unless it was said what does; and the tool is theirs. */
-static void take_from_job(struct restoresource *source, const struct restoreoptions *o,
+static void take_from_job(struct snapshotsource *source, const struct snapshotoptions *o,
                           const json_t *job)
 {
 	const char *file = text_of(job, "identity_file"), *tool = text_of(job, "etcdutl");
@@ -159,18 +159,18 @@ static void add_trust(struct texts *words, const json_t *job)
 	texts_add_option(words, "--known", text_of(job, "directory"));
 }
 
-static struct texts *add_place(struct restoresource *source, char *name)
+static struct texts *add_place(struct snapshotsource *source, char *name)
 {
-	struct restoresource_place *place;
+	struct snapshotsource_place *place;
 
 	source->places = xreallocarray(source->places, source->n_places + 1, sizeof(source->places[0]));
 	place = &source->places[source->n_places++];
-	*place = (struct restoresource_place){.name = name};
+	*place = (struct snapshotsource_place){.name = name};
 	return &place->words;
 }
 
 /* All but the one that was named. */
-static void take_places(struct restoresource *source, const json_t *job)
+static void take_places(struct snapshotsource *source, const json_t *job)
 {
 	const json_t *targets = json_object_get(job, "targets");
 
@@ -196,8 +196,8 @@ static void take_places(struct restoresource *source, const json_t *job)
 
 /* --- the snapshot ----------------------------------------------------------------------------- */
 
-static int find_in_target(const struct restoreoptions *o, const char *name,
-                          struct restoresource *source)
+static int find_in_target(const struct snapshotoptions *o, const char *name,
+                          struct snapshotsource *source)
 {
 	const char *slash = strchr(name, '/');
 	const json_t *job = NULL, *target = NULL;
@@ -228,9 +228,7 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 		add_target(&source->find, target);
 		add_trust(&source->find, job);
 		source->has_record = json_is_true(json_object_get(target, "record"));
-		/* A rebuild may begin with a snapshot of any job. */
-		if (json_is_true(json_object_get(target, "shared")) && o->job == NULL &&
-		    o->to_revision == NULL && o->to_time == NULL)
+		if (json_is_true(json_object_get(target, "shared")) && o->job == NULL && !o->any_job)
 			texts_add_option(&source->find, "--job", text_of(job, "name"));
 		take_from_job(source, o, job);
 		take_places(source, job);
@@ -239,7 +237,7 @@ static int find_in_target(const struct restoreoptions *o, const char *name,
 	return code;
 }
 
-static int find_in_directory(const struct restoreoptions *o, struct restoresource *source)
+static int find_in_directory(const struct snapshotoptions *o, struct snapshotsource *source)
 {
 	const json_t *job = NULL;
 	json_t *jobs = NULL;
@@ -267,14 +265,14 @@ static int find_in_directory(const struct restoreoptions *o, struct restoresourc
 	return code;
 }
 
-bool restoresource_is_s3(const char *name)
+bool snapshotsource_is_s3(const char *name)
 {
 	return strncmp(name, S3_MARK, strlen(S3_MARK)) == 0;
 }
 
-int restoresource_find(const struct restoreoptions *o, struct restoresource *ret)
+int snapshotsource_find(const struct snapshotoptions *o, struct snapshotsource *ret)
 {
-	*ret = (struct restoresource){0};
+	*ret = (struct snapshotsource){0};
 	for (size_t i = 0; i < o->identities.n; i++)
 		texts_add_option(&ret->decrypt, "--identity", o->identities.items[i]);
 	for (size_t i = 0; i < o->trusted.n; i++)
@@ -285,13 +283,13 @@ int restoresource_find(const struct restoreoptions *o, struct restoresource *ret
 		texts_add(&ret->decrypt, "--plain");
 	if (o->job != NULL)
 		texts_add_option(&ret->find, "--job", o->job);
-	if (restoresource_is_s3(o->source))
+	if (snapshotsource_is_s3(o->source))
 		return find_in_target(o, o->source + strlen(S3_MARK), ret);
 	return find_in_directory(o, ret);
 }
 
-void restoresource_words(const struct restoresource *source, const struct restoreoptions *o,
-                         const json_t *found, struct texts *ret_words)
+void snapshotsource_words(const struct snapshotsource *source, const struct snapshotoptions *o,
+                          const json_t *found, struct texts *ret_words)
 {
 	const char *origin = text_of(found, "origin"), *id = text_of(found, "id");
 	AUTO(free) char *real = realpath(origin, NULL);
