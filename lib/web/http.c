@@ -52,6 +52,7 @@ struct http_req {
 	struct http *http;
 	CURL *easy;
 	bool finished; /* which of the two lists it is in */
+	bool handshake_only;
 	int64_t not_after_us;
 	CURLcode result;
 	struct addr dialled;
@@ -164,7 +165,7 @@ static enum http_failure classify(const struct http_req *req, int status)
 	if (req->result == CURLE_WRITE_ERROR && req->dropped_bytes > 0 && status > 0)
 		return HTTP_OK;
 	if (req->result == CURLE_OK)
-		return status > 0 ? HTTP_OK : HTTP_PROTOCOL;
+		return status > 0 || req->handshake_only ? HTTP_OK : HTTP_PROTOCOL;
 	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
 		if (failures[i].code != req->result)
 			continue;
@@ -390,6 +391,11 @@ static void set_options(struct http_req *req, const struct http_request *request
 		req->not_after_us = request->not_after_us;
 		(void) curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, too_late_cb);
 		(void) curl_easy_setopt(easy, CURLOPT_PREREQDATA, req);
+	}
+	if (request->handshake_only) {
+		/* Takes no kept connection, and keeps none. */
+		req->handshake_only = true;
+		(void) curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
 	}
 	credentials_set_tls(easy, request);
 	if (request->tell_peer)

@@ -39,7 +39,9 @@ struct http_request {
 	const char *client_cert_pem;
 	const char *client_key_pem;
 	const char *bearer_token;
-	bool tell_peer;      /* fill in `peer` of the response; takes a connection of its own */
+	bool tell_peer; /* fill in `peer` of the response; takes a connection of its own */
+	/* Connect, complete the TLS handshake, close: no request is sent. HTTP_OK with status 0. */
+	bool handshake_only;
 	unsigned timeout_ms; /* for the whole request; not 0 */
 	/* Once the clock (mono.h) says this, the request does not leave any more, however long this
 	 * process was stopped on the way: HTTP_TIMEOUT. 0: whenever. */

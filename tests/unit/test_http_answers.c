@@ -118,6 +118,34 @@ static void test_failures(void)
 		free((void *) (uintptr_t) cases[i].url);
 }
 
+/* The server, which never answers a request for this, is sent none. The connection is not one that
+ * is kept. */
+static void test_handshake_only(void)
+{
+	AUTO(free) char *url = url_of("/hang");
+	struct http_request request = request_to(url);
+	struct answer before = {0}, after = {0};
+
+	fetch_path("/connection", &before);
+	request.handshake_only = true;
+	for (int i = 0; i < 2; i++) {
+		struct answer a = {0};
+
+		fetch(&request, &a);
+		CHECK_EQ_STR(http_failure_name(a.failure), "ok");
+		CHECK_EQ_INT(a.status, 0);
+		request.ca_file = other_file;
+		fetch(&request, &a);
+		CHECK_EQ_STR(http_failure_name(a.failure), "tls-peer");
+		request.ca_file = ca_file;
+		answer_fini(&a);
+	}
+	fetch_path("/connection", &after);
+	CHECK_EQ_STR(after.body, before.body);
+	answer_fini(&before);
+	answer_fini(&after);
+}
+
 /* An address in the URL, and another name to ask for. */
 
 static void test_refused_requests(void)
@@ -455,10 +483,9 @@ static void test_refused_here(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-	    test_statuses,     test_request,   test_failures,  test_refused_requests,
-	    test_literals,     test_bodies,    test_post,      test_not_after,
-	    test_reuse,        test_addresses, test_callbacks, test_closed,
-	    test_refused_here,
+	    test_statuses,  test_request,   test_failures, test_handshake_only, test_refused_requests,
+	    test_literals,  test_bodies,    test_post,     test_not_after,      test_reuse,
+	    test_addresses, test_callbacks, test_closed,   test_refused_here,
 	};
 
 	return http_test(tests, ARRAY_SIZE(tests));
