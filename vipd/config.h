@@ -71,6 +71,7 @@ struct config_policy {
 	unsigned announce_repeats;     /* the same; at one second each, behind the first three */
 	enum config_conflict conflict; /* the same */
 	bool destroy_sockets;
+	bool outside_check; /* with health.enabled (outside.h) */
 };
 
 /* A VIP whose packets Hetzner Cloud sends to the server that it is told (hcloud.h). */

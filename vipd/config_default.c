@@ -35,5 +35,6 @@ void config_set_defaults(struct config *config)
 	    .announce_repeats = 5,
 	    .conflict = CONFIG_CONFLICT_REFUSE,
 	    .destroy_sockets = true,
+	    .outside_check = true,
 	};
 }

@@ -53,6 +53,7 @@ static void print_policy(const struct config_policy *policy, FILE *out)
 	print_announce(policy, out);
 	conf_print_string(out, "conflict", config_conflict_names[policy->conflict]);
 	conf_print_bool(out, "destroySockets", policy->destroy_sockets);
+	conf_print_bool(out, "outsideCheck", policy->outside_check);
 }
 
 static bool strings_equal(const char *a, const char *b)
@@ -79,7 +80,7 @@ bool config_policy_equal(const struct config_policy *a, const struct config_poli
 	       health_equal(&a->health, &b->health) && a->announce == b->announce &&
 	       a->announce_refresh_us == b->announce_refresh_us &&
 	       a->announce_repeats == b->announce_repeats && a->conflict == b->conflict &&
-	       a->destroy_sockets == b->destroy_sockets;
+	       a->destroy_sockets == b->destroy_sockets && a->outside_check == b->outside_check;
 }
 
 void config_print(const struct config *config, FILE *out)

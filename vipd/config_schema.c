@@ -163,6 +163,7 @@ const struct conf_field config_policy_fields[] = {
      .offset = DOCUMENT(policy.conflict),
      .choices = config_conflict_names},
     {.key = "destroySockets", .set = conf_set_bool, .offset = DOCUMENT(policy.destroy_sockets)},
+    {.key = "outsideCheck", .set = conf_set_bool, .offset = DOCUMENT(policy.outside_check)},
     {0},
 };
 

@@ -38,13 +38,14 @@ static const struct fsm_state states[NODEKEY_STATES] = {
 struct nodekey {
 	struct ev_loop *ev;
 	struct etcd *etcd;
-	const struct record_node *me;
+	struct record_node *me;
 	nodekey_changed_fn changed;
 	void *userdata;
 	char *key;
 	enum nodekey_state state;
 	int64_t lease;
-	int64_t rev;     /* of our key as last written or read; 0: absent */
+	int64_t rev; /* of our key as last written or read; 0: absent */
+	bool has_written;
 	char *written;   /* its value */
 	char *in_flight; /* being written */
 	char other[RECORD_INSTANCE_LEN + 1];
@@ -113,6 +114,9 @@ static void found(struct nodekey *k, const struct etcd_kv *kv)
 	if (record_node_parse(kv->value.data, kv->value.len, &n) < 0)
 		(void) strcpy(n.instance, "?");
 	if (strcmp(n.instance, k->me->instance) == 0 || kv->lease == 0) {
+		/* This process has written nothing: the one before a restart has. */
+		if (!k->has_written && strcmp(n.instance, k->me->instance) == 0)
+			k->me->failed_epoch = n.failed_epoch;
 		k->rev = kv->mod_revision;
 		write_key(k);
 		return;
@@ -159,6 +163,7 @@ static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 		return;
 	}
 	k->rev = outcome->revision;
+	k->has_written = true;
 	free(k->written);
 	k->written = TAKE_PTR(value);
 	set_state(k, NODEKEY_PRESENT);
@@ -252,8 +257,7 @@ void nodekey_on_gone(struct nodekey *k)
 }
 
 struct nodekey *nodekey_new(struct ev_loop *ev, struct etcd *etcd, const char *vip_prefix,
-                            const struct record_node *me, nodekey_changed_fn changed,
-                            void *userdata)
+                            struct record_node *me, nodekey_changed_fn changed, void *userdata)
 {
 	struct nodekey *k = NEW0(struct nodekey);
 

@@ -32,10 +32,10 @@ enum nodekey_state {
 /* The state changed. */
 typedef void (*nodekey_changed_fn)(enum nodekey_state state, void *userdata);
 
-/* vip_prefix is "fairlead/v1/vip/10.0.0.5/". me is borrowed and read at each write. */
+/* vip_prefix is "fairlead/v1/vip/10.0.0.5/". me is borrowed and read at each write. Its
+ * failed_epoch is also set here, to what this instance wrote before a restart. */
 struct nodekey *nodekey_new(struct ev_loop *ev, struct etcd *etcd, const char *vip_prefix,
-                            const struct record_node *me, nodekey_changed_fn changed,
-                            void *userdata);
+                            struct record_node *me, nodekey_changed_fn changed, void *userdata);
 void nodekey_free(struct nodekey *key);
 DEFINE_AUTO(struct nodekey, nodekey_free);
 

@@ -35,6 +35,8 @@ static int compare_merits(const struct record_node *a, const struct record_node 
 		return a->eligible ? -1 : 1;
 	if (health_class(a->health) != health_class(b->health))
 		return health_class(a->health) - health_class(b->health);
+	if ((a->failed_epoch != 0) != (b->failed_epoch != 0))
+		return a->failed_epoch != 0 ? 1 : -1;
 	if (a->priority != b->priority)
 		return a->priority > b->priority ? -1 : 1;
 	if (avoid_etcd_leader && a->etcd_leader != b->etcd_leader)
@@ -144,8 +146,10 @@ static const char *reason_to_yield(const struct policy_input *in, const struct r
 		return POLICY_REASON_HEALTH;
 	if (in->unchecked && settled && best->health == HEALTH_GOOD)
 		return POLICY_REASON_UNCHECKED;
+	if (in->cut_off && settled && best->health == HEALTH_GOOD && best->failed_epoch == 0)
+		return POLICY_REASON_OUTSIDE;
 	if (in->policy->preempt && settled && health_class(best->health) <= (in->unchecked ? 1 : 0) &&
-	    best->priority > in->me->priority)
+	    best->failed_epoch == 0 && best->priority > in->me->priority)
 		return POLICY_REASON_PREEMPT;
 	return NULL;
 }

@@ -7,7 +7,8 @@
  *
  * A node is better than another when, in this order: it is eligible (link with carrier, not on
  * hold); its API server's health is better (good or off by configuration, then unknown, also where
- * the check waits for its CA, then bad); its priority is higher; it is not etcd's leader while the
+ * the check waits for its CA, then bad); it has not lately failed as an owner that the others could
+ * not reach (outside.h); its priority is higher; it is not etcd's leader while the
  * other is (if that is wanted); it owns fewer VIPs. Equals come in the order of their names, which
  * begins at another name for each VIP (facts.turn), so that VIPs that start or move at the same
  * time go to different nodes. None of this moves a VIP that is held but what policy_advise() says.
@@ -66,6 +67,7 @@ struct policy_input {
 	bool carrier;
 	bool unchecked;   /* my health is unknown because the check waits for its CA */
 	bool api_is_gone; /* my API server is bad, and its process has ended (health.h) */
+	bool cut_off;     /* the others cannot reach the VIP here, and a move for that is due */
 };
 
 struct policy_advice {
@@ -80,6 +82,7 @@ struct policy_advice {
 #define POLICY_REASON_HEALTH "unhealthy"
 #define POLICY_REASON_UNCHECKED "health unknown"
 #define POLICY_REASON_PREEMPT "preempted by priority"
+#define POLICY_REASON_OUTSIDE "unreachable from outside"
 
 /* Reasons that others give; they stand in the owner's record, so other versions know them. */
 #define POLICY_REASON_BY_HAND "moved by hand"

@@ -101,6 +101,12 @@ char *record_node_format(const struct record_node *n)
 	    n->eligible ? 1 : 0, "etcdLeader", n->etcd_leader ? 1 : 0, "owned", (int) n->owned,
 	    "answered", (json_int_t) n->answered, "mac", n->has_mac ? mac_format(&n->mac, mac) : NULL);
 
+	if (n->looked_epoch != 0) {
+		(void) json_object_set_new(object, "lookedEpoch", json_integer(n->looked_epoch));
+		(void) json_object_set_new(object, "reached", json_boolean(n->reached));
+	}
+	if (n->failed_epoch != 0)
+		(void) json_object_set_new(object, "failedEpoch", json_integer(n->failed_epoch));
 	return dump(object);
 }
 
@@ -201,18 +207,20 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 	AUTO(json_decref) json_t *object = load(value, len);
 	struct record_node n = *ret_node;
 	const char *instance = NULL, *health = NULL, *mac = NULL;
-	json_int_t priority = 0, owned = 0, answered = -1;
-	int ready = 0, eligible = 0, etcd_leader = 0;
+	json_int_t priority = 0, owned = 0, answered = -1, looked_epoch = 0, failed_epoch = 0;
+	int ready = 0, eligible = 0, etcd_leader = 0, reached = 0;
 	int r;
 
 	if (object == NULL)
 		return -EINVAL;
-	r = json_unpack(object, "{s:s, s:I, s:s, s?b, s:b, s:b, s?I, s?I, s?s}", "instance", &instance,
-	                "priority", &priority, "health", &health, "ready", &ready, "eligible",
-	                &eligible, "etcdLeader", &etcd_leader, "owned", &owned, "answered", &answered,
-	                "mac", &mac);
+	r = json_unpack(object, "{s:s, s:I, s:s, s?b, s:b, s:b, s?I, s?I, s?s, s?I, s?b, s?I}",
+	                "instance", &instance, "priority", &priority, "health", &health, "ready",
+	                &ready, "eligible", &eligible, "etcdLeader", &etcd_leader, "owned", &owned,
+	                "answered", &answered, "mac", &mac, "lookedEpoch", &looked_epoch, "reached",
+	                &reached, "failedEpoch", &failed_epoch);
 	if (r < 0 || priority < 0 || priority > PRIORITY_MAX || owned < 0 || owned > CONFIG_VIPS_MAX ||
-	    answered < -1 || instance[0] == '\0' ||
+	    answered < -1 || looked_epoch < 0 || looked_epoch > EPOCH_MAX || failed_epoch < 0 ||
+	    failed_epoch > EPOCH_MAX || instance[0] == '\0' ||
 	    !copy_text(n.instance, sizeof(n.instance), instance))
 		return -EINVAL;
 	r = parse_health(health, &n.health);
@@ -227,6 +235,9 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 	n.etcd_leader = etcd_leader != 0;
 	n.owned = (unsigned) owned;
 	n.answered = answered;
+	n.looked_epoch = looked_epoch;
+	n.reached = reached != 0;
+	n.failed_epoch = failed_epoch;
 	*ret_node = n;
 	return 0;
 }

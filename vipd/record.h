@@ -55,6 +55,12 @@ struct record_node {
 	struct mac mac;
 	unsigned owned;   /* VIPs, this one included */
 	int64_t answered; /* ModRevision of the last `ask` that it saw; -1: its version answers none */
+	/* What it sees of the VIP at the owner of this epoch (outside.h); 0: nothing. */
+	int64_t looked_epoch;
+	bool reached;
+	/* The epoch in which it owned the VIP and the others did not reach it, and it let go for that;
+	 * 0: none, or too long ago. */
+	int64_t failed_epoch;
 };
 
 /* The text, to be freed by the caller. */

@@ -139,6 +139,8 @@ static void put_history(json_t *json, const struct vip_report *r)
 	(void) json_object_set_new(json, "foreign_mac", jsonval_text(r->foreign_mac));
 	(void) json_object_set_new(json, "foreign_node", jsonval_text(r->foreign_node));
 	(void) json_object_set_new(json, "readds", json_integer((json_int_t) r->readds));
+	(void) json_object_set_new(json, "outside_reached", json_integer(r->outside_reached));
+	(void) json_object_set_new(json, "outside_unreached", json_integer(r->outside_unreached));
 	(void) json_object_set_new(json, "candidates", candidates_json(r));
 	(void) json_object_set_new(json, "warnings", warnings_json(r));
 }
@@ -227,6 +229,16 @@ static double in_use_of(const struct vip_report *r)
 static double readds_of(const struct vip_report *r)
 {
 	return (double) r->readds;
+}
+
+static double outside_reached_of(const struct vip_report *r)
+{
+	return r->outside_reached;
+}
+
+static double outside_unreached_of(const struct vip_report *r)
+{
+	return r->outside_unreached;
 }
 
 static double candidates_of(const struct vip_report *r)
@@ -318,6 +330,11 @@ static const struct {
      "1 while a host that is no node of this cluster answers for the VIP.", in_use_of},
     {"fairlead_vipd_readds_total{vip}", METRICS_COUNTER,
      "Times that another program deleted the address and it was added again.", readds_of},
+    {"fairlead_vipd_outside_reached{vip}", METRICS_GAUGE,
+     "Nodes besides the owner that reach the VIP there.", outside_reached_of},
+    {"fairlead_vipd_outside_unreached{vip}", METRICS_GAUGE,
+     "Nodes besides the owner that have reached the VIP before and do not now.",
+     outside_unreached_of},
     {"fairlead_vipd_candidates{vip}", METRICS_GAUGE, "Nodes in the race for the VIP.",
      candidates_of},
     {"fairlead_vipd_priority{vip}", METRICS_GAUGE, "Priority of this node for the VIP.",

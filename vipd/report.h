@@ -86,6 +86,10 @@ struct vip_report {
 	const char *foreign_node; /* its name, if it is a node in the race */
 	uint64_t readds;
 
+	/* Other nodes in the race that reach, or do not reach, the VIP at its owner. */
+	unsigned outside_reached;
+	unsigned outside_unreached;
+
 	const struct vip_report_candidate *candidates;
 	size_t n_candidates;
 	const char *const *warnings;

@@ -82,6 +82,7 @@ static void ask_policy(struct vip *v)
 	    .carrier = v->carrier,
 	    .api_is_gone = v->api_is_gone,
 	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
+	    .cut_off = vip_is_to_go_outside(v),
 	};
 	struct policy_advice advice;
 
@@ -93,8 +94,13 @@ static void ask_policy(struct vip *v)
 		v->asked_rev = v->facts.revision;
 		ledger_ask(v->ledger);
 	}
-	if (advice.yield)
-		election_yield(v->election, advice.successor, advice.reason);
+	if (!advice.yield)
+		return;
+	if (strcmp(advice.reason, POLICY_REASON_OUTSIDE) == 0) {
+		v->me.failed_epoch = election_epoch(v->election);
+		nodekey_update(v->nodekey);
+	}
+	election_yield(v->election, advice.successor, advice.reason);
 }
 
 void vip_review(struct vip *v)
@@ -107,6 +113,7 @@ void vip_review(struct vip *v)
 	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
 	v->me.owned = v->env->owned(v->env->ctx);
 	v->me.answered = v->facts.ask_rev;
+	vip_review_outside(v);
 	nodekey_update(v->nodekey);
 	election_set_fit(v->election, unfit == NULL, unfit != NULL ? unfit : "");
 	ask_policy(v);
@@ -167,12 +174,14 @@ static void weigh_health(struct vip *v)
 	if (v->health != v->probed)
 		reason = "readiness unknown, and this node's etcd member does not answer";
 	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
-	if (v->health != before)
+	if (v->health != before) {
+		v->health_since_us = mono_now_us();
 		log_line(v->health == HEALTH_BAD ? LOG_LEVEL_WARNING
 		         : before == HEALTH_BAD  ? LOG_LEVEL_NOTICE
 		                                 : LOG_LEVEL_INFO,
 		         "health", "vip=%s state=%s reason=\"%s\"", v->text, health_state_name(v->health),
 		         reason);
+	}
 	/* What is off by configuration counts as fit; of what waits for its CA nothing is known. */
 	v->me.health = v->health == HEALTH_UNCHECKED ? HEALTH_UNKNOWN : v->health;
 	vip_review(v);
@@ -421,6 +430,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, 
 	                       &vip_ledger_callbacks, v);
 	v->nodekey =
 	    nodekey_new(env->ev, env->etcd, ledger_prefix(v->ledger), &v->me, nodekey_changed_cb, v);
+	vip_outside_init(v);
 	r = vip_outlet_init(v);
 	if (r < 0) {
 		(void) log_error_errno(r, "hcloud_client_failed", "vip=%s", v->text);
@@ -448,6 +458,7 @@ void vip_free(struct vip *v)
 		return;
 	boottimer_free(v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
+	outside_probe_free(v->probe);
 	asker_free(v->asker);
 	announcer_free(v->announcer);
 	hcloud_free(v->hcloud);

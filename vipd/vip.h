@@ -133,8 +133,8 @@ struct vip_report_room {
 	char link_problem[ONLINK_TEXT_MAX];
 	struct vip_report_count counts[HISTORY_REASONS_MAX];
 	struct vip_report_candidate candidates[FACTS_NODES_MAX];
-	char warning_text[10][512];
-	const char *warnings[10];
+	char warning_text[11][512];
+	const char *warnings[11];
 };
 
 /* Everything that there is to say about it now; valid as long as room and the VIP are. */

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The inside of one VIP, for the five files that make it up and for nobody else:
+ * The inside of one VIP, for the six files that make it up and for nobody else:
  *   vip.c          its life, and what goes on around it
  *   vip_outlet.c   how the network around it learns where the address is
  *   vip_world.c    what the election does to etcd, the kernel and the LAN, and their answers
  *   vip_conflict.c whether another host has the address
+ *   vip_outside.c  whether the others reach it at its owner
  *   vip_report.c   what there is to say about it
  */
 
@@ -22,6 +23,8 @@
 #include "vipd/ledger.h"
 #include "vipd/nodekey.h"
 #include "vipd/onlink.h"
+#include "vipd/outside.h"
+#include "vipd/outside_probe.h"
 #include "vipd/policy.h"
 #include "vipd/vip.h"
 
@@ -75,6 +78,7 @@ struct vip {
 	bool on_hold;
 	enum health_state health; /* as this node shows it; me.health is what others are told */
 	bool api_is_gone;         /* health.h's is_gone */
+	int64_t health_since_us;
 	char health_reason[256];
 	enum health_state probed; /* health as the probes have it, and their reason */
 	char probed_reason[256];
@@ -87,6 +91,15 @@ struct vip {
 	unsigned returns;
 	int64_t asked_us; /* when the candidates were last asked for a sign of life */
 	int64_t asked_rev;
+
+	/* outside */
+	struct outside_probe *probe;
+	int64_t looking_epoch; /* of the owner that the probe looks at; 0: it is stopped */
+	struct outside_view view;
+	struct outside_moves outside_moves;
+	int64_t marked_us; /* when me.failed_epoch was first seen set */
+	bool cut_off; /* the others do not reach it here, and its API server is healthy; as last logged
+	               */
 
 	/* counters and last values, for reports */
 	int64_t rtt_us;
@@ -134,6 +147,15 @@ void vip_review_conflict(struct vip *vip);
 bool vip_is_in_use(const struct vip *vip);
 /* And so it is not taken. */
 bool vip_is_refused(const struct vip *vip);
+
+/* vip_outside.c */
+void vip_outside_init(struct vip *vip);
+/* Looks, tells, counts; logs what has changed since the last time. */
+void vip_review_outside(struct vip *vip);
+/* The others cannot reach it here, and a move for that is due. */
+bool vip_is_to_go_outside(const struct vip *vip);
+/* Why it stays, of one that is cut off; NULL: it is about to move. */
+const char *vip_outside_stays(const struct vip *vip);
 
 /* vip_world.c */
 extern const struct election_ops vip_election_ops;

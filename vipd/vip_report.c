@@ -81,6 +81,24 @@ static void add_bypasses(const struct vip *v, struct vip_report_room *room,
 		            text);
 }
 
+static void add_outside(const struct vip *v, struct vip_report_room *room,
+                        struct vip_report *report)
+{
+	struct outside_count count = outside_count(&v->facts);
+	const char *stays;
+
+	report->outside_reached = count.reached;
+	report->outside_unreached = count.unreached;
+	if (!v->cut_off)
+		return;
+	stays = vip_outside_stays(v);
+	add_warning(room, report,
+	            "%u of %u other nodes cannot connect to the VIP on this node, which can itself: "
+	            "does a firewall drop its port here? %s%s",
+	            count.unreached, count.others, stays != NULL ? "It stays: " : "It is about to move",
+	            stays != NULL ? stays : "");
+}
+
 static void add_warnings(const struct vip *v, struct vip_report_room *room,
                          struct vip_report *report)
 {
@@ -144,6 +162,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 	if (v->sockets_unsupported)
 		add_warning(room, report,
 		            "this kernel cannot end the connections to a lost address (SOCK_DESTROY)");
+	add_outside(v, room, report);
 	add_trouble(v, room, report);
 	add_bypasses(v, room, report);
 	report->warnings = room->warnings;

@@ -201,12 +201,26 @@ static void test_own_leftover(void)
 
 	set_actor(&a, "one", old);
 	CHECK(comes_to(&a, NODEKEY_PRESENT, 1));
+	a.me.failed_epoch = 6;
+	nodekey_update(a.key);
+	CHECK(TURN_UNTIL(ev, stored(&at).failed_epoch == 6));
 	nodekey_free(a.key);
 	set_actor(&a, "one", lease);
 	CHECK(comes_to(&a, NODEKEY_PRESENT, 1));
 	CHECK_EQ_INT(a.n[NODEKEY_TAKEN], 0);
-	(void) stored(&at);
+	/* It is known over the restart that it failed, also to others all the time. */
+	CHECK_EQ_INT(a.me.failed_epoch, 6);
+	CHECK_EQ_INT(stored(&at).failed_epoch, 6);
 	CHECK_EQ_INT(at.kv_lease, lease);
+	CHECK_EQ_INT(at.version, 3);
+	/* And not again what this process has taken back, when its key has another lease. */
+	a.me.failed_epoch = 0;
+	nodekey_set_lease(a.key, old);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 2));
+	CHECK_EQ_INT(stored(&at).failed_epoch, 0);
+	CHECK_EQ_INT(at.kv_lease, old);
+	nodekey_set_lease(a.key, lease);
+	CHECK(comes_to(&a, NODEKEY_PRESENT, 3));
 	CHECK_EQ_INT(sync_revoke(ev, etcd, old).r, 0);
 	(void) stored(&at);
 	CHECK_EQ_INT(at.n_kvs, 1);
@@ -217,7 +231,7 @@ static void test_own_leftover(void)
 	CHECK(comes_to_priority(3));
 	(void) stored(&at);
 	CHECK_EQ_INT(at.kv_lease, lease);
-	CHECK_EQ_INT(a.n[NODEKEY_PRESENT], 1);
+	CHECK_EQ_INT(a.n[NODEKEY_PRESENT], 3);
 	nodekey_free(a.key);
 	CHECK_EQ_INT(sync_revoke(ev, etcd, lease).r, 0);
 }

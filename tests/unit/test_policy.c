@@ -30,6 +30,11 @@ static struct facts facts_of(const struct record_node *nodes, size_t n)
 	return f;
 }
 
+#define FAILED(name, order, state)                                                            \
+	{                                                                                         \
+		.node = name, .priority = order, .health = state, .eligible = true, .failed_epoch = 3 \
+	}
+
 static void test_compare(void)
 {
 	static const struct {
@@ -49,6 +54,10 @@ static void test_compare(void)
 	     NODE("b", 5, GOOD, true, false), true},
 	    {"good is as good as unchecked", NODE("a", 5, GOOD, true, false),
 	     NODE("b", 5, UNCHECKED, true, false), true},
+	    {"health before one that was not reached", FAILED("b", 1, GOOD),
+	     NODE("a", 9, BAD, true, false), true},
+	    {"one that was reached before priority", NODE("b", 1, GOOD, true, true),
+	     FAILED("a", 9, GOOD), true},
 	    {"priority before etcd's leader", NODE("b", 6, GOOD, true, true),
 	     NODE("a", 5, GOOD, true, false), true},
 	    {"not etcd's leader before the name", NODE("b", 5, GOOD, true, false),
@@ -127,6 +136,7 @@ static void test_order(void)
 		                            .etcd_leader = (i & 2) != 0,
 		                            .priority = (i & 4) != 0 ? 100 : 50,
 		                            .owned = (i & 8) != 0 ? 2 : 1,
+		                            .failed_epoch = i % 3 == 0 ? 5 : 0,
 		                            .health = healths[i / 16]};
 		(void) snprintf(n[i].node, sizeof(n[i].node), "n%02zu", (i * 7) % COMBINATIONS);
 	}
@@ -274,6 +284,30 @@ static const struct advise_case {
      true, false, false, false, HOLD_DOWN_US, NULL},
     {"higher priority, not known to be well", NODE("b", 5, GOOD, true, false),
      NODE("a", 6, UNKNOWN, true, false), true, false, false, false, HOLD_DOWN_US, NULL},
+    {"higher priority, but was not reached", NODE("b", 5, GOOD, true, false), FAILED("a", 6, GOOD),
+     true, false, false, false, HOLD_DOWN_US, NULL},
+
+    {"unwell, the other was not reached", NODE("b", 5, BAD, true, false), FAILED("a", 1, GOOD),
+     false, false, false, false, HOLD_DOWN_US, POLICY_REASON_HEALTH},
+};
+
+/* The others cannot reach the VIP here, and a move for that is due. */
+static const struct advise_case cut_off_cases[] = {
+    {"not reached, the other is well", NODE("b", 5, GOOD, true, false),
+     NODE("a", 1, GOOD, true, false), .owned_for_us = HOLD_DOWN_US,
+     .reason = POLICY_REASON_OUTSIDE},
+    {"not reached, just the owner", NODE("b", 5, GOOD, true, false),
+     NODE("a", 1, GOOD, true, false), .owned_for_us = HOLD_DOWN_US - 1},
+    {"not reached, the other was not either", NODE("b", 5, GOOD, true, false), FAILED("a", 9, GOOD),
+     .owned_for_us = HOLD_DOWN_US},
+    {"not reached, the other is unwell", NODE("b", 5, GOOD, true, false),
+     NODE("a", 9, BAD, true, false), .owned_for_us = HOLD_DOWN_US},
+    {"not reached, nothing is known of the other", NODE("b", 5, GOOD, true, false),
+     NODE("a", 9, UNKNOWN, true, false), .owned_for_us = HOLD_DOWN_US},
+    {"not reached, the other is not checked", NODE("b", 5, GOOD, true, false),
+     NODE("a", 9, UNCHECKED, true, false), .owned_for_us = HOLD_DOWN_US},
+    {"not reached, the other is not eligible", NODE("b", 5, GOOD, true, false),
+     NODE("a", 9, GOOD, false, false), .owned_for_us = HOLD_DOWN_US},
 };
 
 /* The check of this node waits for its CA. */
@@ -302,7 +336,7 @@ static const struct advise_case gone_cases[] = {
      NODE("a", 9, UNKNOWN, true, false), .came_for_health = true, .owned_for_us = HOLD_DOWN_US},
 };
 
-static void test_advise(const struct advise_case *cases, size_t n, bool unchecked, bool gone)
+static void test_advise(const struct advise_case *cases, size_t n, struct policy_input in)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct advise_case *c = &cases[i];
@@ -310,20 +344,19 @@ static void test_advise(const struct advise_case *cases, size_t n, bool unchecke
 		struct facts f = facts_of(nodes, c->other.node[0] != '\0' ? 2 : 0);
 		struct config_policy policy = {
 		    .preempt = c->preempt, .avoid_etcd_leader = true, .hold_down_us = HOLD_DOWN_US};
-		struct policy_input in = {
-		    .facts = &f,
-		    .me = &c->me,
-		    .policy = &policy,
-		    .tenure = c->came_for_health ? POLICY_TENURE_HEALTH : POLICY_TENURE_ORDINARY,
-		    .owned_for_us = c->owned_for_us,
-		    .on_hold = c->on_hold,
-		    .carrier = !c->no_carrier,
-		    .unchecked = unchecked,
-		    .api_is_gone = gone,
-		    .asked_for_us = POLICY_ASK_US,
-		};
-		struct policy_advice advice = policy_advise(&in);
-		bool ok = CHECK_EQ_INT(advice.ask, c->reason != NULL) && CHECK(!advice.yield);
+		struct policy_advice advice;
+		bool ok;
+
+		in.facts = &f;
+		in.me = &c->me;
+		in.policy = &policy;
+		in.tenure = c->came_for_health ? POLICY_TENURE_HEALTH : POLICY_TENURE_ORDINARY;
+		in.owned_for_us = c->owned_for_us;
+		in.on_hold = c->on_hold;
+		in.carrier = !c->no_carrier;
+		in.asked_for_us = POLICY_ASK_US;
+		advice = policy_advise(&in);
+		ok = CHECK_EQ_INT(advice.ask, c->reason != NULL) && CHECK(!advice.yield);
 
 		in.asked_for_us = 0;
 		f.nodes[0].answered = 1;
@@ -447,9 +480,11 @@ int main(void)
 	test_turns();
 	test_order();
 	test_rank_and_successor();
-	test_advise(advise_cases, ARRAY_SIZE(advise_cases), false, false);
-	test_advise(unchecked_cases, ARRAY_SIZE(unchecked_cases), true, false);
-	test_advise(gone_cases, ARRAY_SIZE(gone_cases), false, true);
+	test_advise(advise_cases, ARRAY_SIZE(advise_cases), (struct policy_input){0});
+	test_advise(unchecked_cases, ARRAY_SIZE(unchecked_cases),
+	            (struct policy_input){.unchecked = true});
+	test_advise(gone_cases, ARRAY_SIZE(gone_cases), (struct policy_input){.api_is_gone = true});
+	test_advise(cut_off_cases, ARRAY_SIZE(cut_off_cases), (struct policy_input){.cut_off = true});
 	test_answers();
 	return check_result();
 }

@@ -207,9 +207,12 @@ static void test_node_round_trip(void)
 	     .owned = 3,
 	     .answered = INT64_C(1) << 60},
 	    {.instance = "i", .priority = 1, .health = HEALTH_UNCHECKED},
+	    {.instance = "i", .looked_epoch = 7, .failed_epoch = 6},
+	    {.instance = "i", .looked_epoch = INT64_C(1) << 53, .reached = true},
 	};
 	AUTO(free) char *first = record_node_format(&nodes[0]);
 	AUTO(free) char *older = record_node_format(&nodes[3]);
+	AUTO(free) char *looking = record_node_format(&nodes[4]);
 
 	CHECK_EQ_STR(first,
 	             "{\"instance\":\"" INSTANCE "\",\"priority\":100,\"health\":\"good\","
@@ -219,6 +222,11 @@ static void test_node_round_trip(void)
 	    older,
 	    "{\"instance\":\"i\",\"priority\":1,\"health\":\"unchecked\","
 	    "\"ready\":false,\"eligible\":false,\"etcdLeader\":false,\"owned\":0,\"answered\":0}");
+	CHECK_EQ_STR(
+	    looking,
+	    "{\"instance\":\"i\",\"priority\":0,\"health\":\"unknown\","
+	    "\"ready\":false,\"eligible\":false,\"etcdLeader\":false,\"owned\":0,\"answered\":0,"
+	    "\"lookedEpoch\":7,\"reached\":false,\"failedEpoch\":6}");
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		AUTO(free) char *text = record_node_format(&nodes[i]);
 		struct record_node n = {.node = "from the key"};
@@ -235,6 +243,9 @@ static void test_node_round_trip(void)
 		CHECK(!n.has_mac || mac_equal(&n.mac, &nodes[i].mac));
 		CHECK_EQ_INT(n.owned, nodes[i].owned);
 		CHECK_EQ_INT(n.answered, nodes[i].answered);
+		CHECK_EQ_INT(n.looked_epoch, nodes[i].looked_epoch);
+		CHECK_EQ_INT(n.reached, nodes[i].reached);
+		CHECK_EQ_INT(n.failed_epoch, nodes[i].failed_epoch);
 	}
 }
 
@@ -246,16 +257,24 @@ static void test_node_round_trip(void)
 	"{\"instance\":\"i\",\"priority\":1,\"health\":\"bad\",\"eligible\":false," \
 	"\"etcdLeader\":true," member "}"
 
-/* What a version wrote that counts no VIPs and answers no `ask`. */
+/* What a version wrote that counts no VIPs, answers no `ask` and does not look. */
 static void test_node_of_before(void)
 {
 	static const char text[] = NODE("\"i\"", "100", "\"good\"", "true");
-	struct record_node n = {.ready = true, .owned = 7, .answered = 7};
+	struct record_node n = {.ready = true,
+	                        .owned = 7,
+	                        .answered = 7,
+	                        .looked_epoch = 7,
+	                        .reached = true,
+	                        .failed_epoch = 7};
 
 	CHECK_EQ_INT(record_node_parse(text, strlen(text), &n), 0);
 	CHECK_EQ_INT(n.owned, 0);
 	CHECK_EQ_INT(n.answered, -1);
 	CHECK(!n.ready);
+	CHECK_EQ_INT(n.looked_epoch, 0);
+	CHECK(!n.reached);
+	CHECK_EQ_INT(n.failed_epoch, 0);
 }
 
 static void test_node_parse(void)
@@ -297,6 +316,13 @@ static void test_node_parse(void)
 	    {"fewer than none", NODE_WITH("\"owned\":-1"), -EINVAL},
 	    {"an answer to no ask", NODE_WITH("\"answered\":-2"), -EINVAL},
 	    {"an answer that is text", NODE_WITH("\"answered\":\"1\""), -EINVAL},
+	    {"a look at no epoch", NODE_WITH("\"lookedEpoch\":-1"), -EINVAL},
+	    {"a look at an epoch that cannot be", NODE_WITH("\"lookedEpoch\":9007199254740993"),
+	     -EINVAL},
+	    {"a look that is text", NODE_WITH("\"lookedEpoch\":1,\"reached\":\"no\""), -EINVAL},
+	    {"a failure of no epoch", NODE_WITH("\"failedEpoch\":-1"), -EINVAL},
+	    {"a failure of an epoch that cannot be", NODE_WITH("\"failedEpoch\":9007199254740993"),
+	     -EINVAL},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -53,6 +53,8 @@ static const struct vip_report owner = {
     .foreign_mac = "02:00:00:00:00:01",
     .foreign_node = "n2",
     .readds = 5,
+    .outside_reached = 1,
+    .outside_unreached = 2,
     .candidates = candidates,
     .n_candidates = ARRAY_SIZE(candidates),
     .warnings = warnings,
@@ -104,6 +106,7 @@ static void test_json(void)
 	           "\"time\":\"2026-01-01T00:00:00Z\",\"duration_ms\":3204},\"moves\":3,"
 	           "\"conflicts\":4,\"in_use\":true,\"foreign_mac\":\"02:00:00:00:00:01\","
 	           "\"foreign_node\":\"n2\",\"readds\":5,"
+	           "\"outside_reached\":1,\"outside_unreached\":2,"
 	           "\"candidates\":[{\"node\":\"n1\",\"priority\":100,\"health\":\"good\"},"
 	           "{\"node\":\"n2\",\"priority\":90,\"health\":\"bad\"}],"
 	           "\"warnings\":[\"the lease's TTL was raised to 15 s\",\"odd ? byte\"]}");
@@ -118,7 +121,8 @@ static void test_json(void)
 	           "\"readiness_unknown\":false,\"priority\":0,\"hold\":true,\"etcd_leader\":false,"
 	           "\"etcd_endpoint\":null,\"etcd_ok\":false,\"last_move\":null,\"moves\":0,"
 	           "\"conflicts\":0,\"in_use\":false,\"foreign_mac\":null,"
-	           "\"foreign_node\":null,\"readds\":0,\"candidates\":[],"
+	           "\"foreign_node\":null,\"readds\":0,"
+	           "\"outside_reached\":0,\"outside_unreached\":0,\"candidates\":[],"
 	           "\"warnings\":[]}");
 }
 
@@ -152,6 +156,8 @@ static void test_metrics(void)
 	    "fairlead_vipd_in_use{vip=\"10.0.0.5\"} 1\n",
 	    "fairlead_vipd_in_use{vip=\"fd00::5\"} 0\n",
 	    "fairlead_vipd_readds_total{vip=\"10.0.0.5\"} 5\n",
+	    "fairlead_vipd_outside_reached{vip=\"10.0.0.5\"} 1\n",
+	    "fairlead_vipd_outside_unreached{vip=\"10.0.0.5\"} 2\n",
 	    "fairlead_vipd_candidates{vip=\"10.0.0.5\"} 2\n",
 	    "fairlead_vipd_priority{vip=\"10.0.0.5\"} 100\n",
 	    "fairlead_vipd_hold{vip=\"10.0.0.5\"} 0\n",

@@ -181,6 +181,7 @@ static void test_policy_difference(void)
 	    "announce: {refresh: 2m}",
 	    "announce: {repeats: 6}",
 	    "destroySockets: false",
+	    "outsideCheck: false",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
