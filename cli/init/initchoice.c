@@ -371,10 +371,29 @@ static void note_etcd(const struct initfacts *f, struct initchoice *c)
 		    f->etcd_cert);
 }
 
+static void note_anonymous(const struct initfacts *f, struct initchoice *c)
+{
+	if (f->anonymous == NULL || f->has_probe_certificate)
+		return;
+	texts_add(&c->notes,
+	          "the API server refuses anonymous requests (%s), so vipd and prism would not know "
+	          "whether it is ready. Either allow them for the health paths alone, by "
+	          "--authentication-config=FILE in place of that, and in FILE:\n"
+	          "      apiVersion: apiserver.config.k8s.io/v1\n"
+	          "      kind: AuthenticationConfiguration\n"
+	          "      anonymous:\n"
+	          "        enabled: true\n"
+	          "        conditions: [{path: /livez}, {path: /readyz}, {path: /healthz}]\n"
+	          "    or give the probes a certificate, on each control-plane node: fairlead init "
+	          "--probe-certificate",
+	          f->anonymous);
+}
+
 static void note_rest(const struct initfacts *f, const struct initwish *wish, struct initchoice *c)
 {
 	for (size_t i = 0; i < f->rivals.n; i++)
 		texts_add(&c->notes, "%s", f->rivals.items[i]);
+	note_anonymous(f, c);
 	if (c->role == INIT_CONTROL_PLANE)
 		note_etcd(f, c);
 	if (c->role == INIT_CONTROL_PLANE && wish->n_vips == 0)

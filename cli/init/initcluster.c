@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/probecert.h"
 #include "bolt/siphash.h"
 #include "cli/init/initcertificate.h"
 #include "cli/init/initetcd.h"
@@ -87,6 +88,43 @@ static void take_api_server(const char *root, struct initfacts *f)
 	}
 }
 
+/* Whether an AuthenticationConfiguration refuses anonymous requests to /readyz. Without `anonymous`
+ * it allows all; one that cannot be read says nothing. */
+static bool refuses_readyz(const char *root, const char *path)
+{
+	AUTO(conf_free) struct conf *conf = NULL;
+	const struct conf_node *file = initfiles_yaml(root, path, &conf);
+	const struct conf_node *enabled = initfiles_find(file, "anonymous", "enabled", NULL);
+	const struct conf_node *conditions = initfiles_find(file, "anonymous", "conditions", NULL);
+
+	if (initfiles_find(file, "anonymous", NULL) == NULL)
+		return false;
+	if (enabled == NULL || enabled->shape != CONF_SCALAR || strcmp(enabled->text, "true") != 0)
+		return true;
+	for (size_t i = 0; conditions != NULL && conditions->shape == CONF_LIST && i < conditions->n;
+	     i++) {
+		const struct conf_node *condition = initfiles_find(conditions->values[i], "path", NULL);
+
+		if (condition != NULL && condition->shape == CONF_SCALAR &&
+		    strcmp(condition->text, "/readyz") == 0)
+			return false;
+	}
+	return conditions != NULL && conditions->shape == CONF_LIST && conditions->n > 0;
+}
+
+static void take_anonymous(const char *root, struct initfacts *f)
+{
+	AUTO(conf_free) struct conf *conf = NULL;
+	const struct conf_node *pod = initfiles_yaml(root, API_POD, &conf);
+	AUTO(free) char *allowed = pod_argument(pod, "--anonymous-auth");
+	AUTO(free) char *path = pod_argument(pod, "--authentication-config");
+
+	if (allowed != NULL && strcmp(allowed, "false") == 0)
+		f->anonymous = xstrdup("--anonymous-auth=false");
+	else if (path != NULL && refuses_readyz(root, path))
+		f->anonymous = xasprintf("--authentication-config=%s", path);
+}
+
 /* kubeadm's own client certificates, which every daemon finds by itself. */
 static bool has_default_client(const char *root)
 {
@@ -117,6 +155,7 @@ static void take_kubeadm(const char *root, struct initfacts *f)
 	/* Then they are still to come. */
 	if (f->etcd_cert == NULL && !f->etcd_is_external)
 		f->etcd_is_default = true;
+	take_anonymous(root, f);
 	f->server = read_server(root, KUBELET_CONF);
 	f->api_cert = xstrdup(KUBEADM_PKI "/apiserver.crt");
 	initcertificate_look(root, KUBEADM_PKI "/ca.crt", f);
@@ -226,6 +265,11 @@ static char *name_cluster(const char *root, const char *ca)
 
 void initcluster_look(const char *root, struct initfacts *f)
 {
+	static const char probe_cert[] = PROBECERT_DIRECTORY "/" PROBECERT_CERT;
+
+	f->has_probe_certificate = initfiles_exist(root, probe_cert);
+	if (f->has_probe_certificate)
+		initcertificate_look(root, probe_cert, f);
 	note_hidden(root, API_POD, f);
 	if (initfiles_exist(root, API_POD) || initfiles_exist(root, ETCD_POD)) {
 		take_kubeadm(root, f);

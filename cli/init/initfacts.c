@@ -28,6 +28,7 @@ void initfacts_fini(struct initfacts *f)
 	texts_fini(&f->members);
 	free(f->stopped_etcd);
 	free(f->api_ca);
+	free(f->anonymous);
 	free(f->api_client_cert);
 	free(f->api_client_key);
 	free(f->server);

@@ -68,6 +68,9 @@ struct initfacts {
 	struct addr *api_names;                          /* addresses in the API server's certificate */
 	size_t n_api_names;
 	char *api_cert;
+	char *
+	    anonymous; /* why the API server refuses anonymous requests to /readyz; NULL: it does not */
+	bool has_probe_certificate;
 
 	struct initfacts_certificate *certificates;
 	size_t n_certificates;

@@ -203,6 +203,57 @@ static void test_foreign_process(void)
 	CHECK_EQ_INT(system(clear), 0);
 }
 
+/* Whether the API server answers anonymous requests to /readyz. */
+static void test_anonymous(void)
+{
+	static const char make[] =
+	    "cd %s; mkdir -p etc/kubernetes/manifests etc/fairlead/pki; printf '%s' >etc/authn; "
+	    "printf 'spec:\n  containers:\n  - command: [kube-apiserver, \"%s\"]\n' "
+	    ">etc/kubernetes/manifests/kube-apiserver.yaml";
+	static const struct {
+		const char *option, *authn, *refused_by;
+	} cases[] = {
+	    {"--secure-port=6443", "", NULL},
+	    {"--anonymous-auth=true", "", NULL},
+	    {"--anonymous-auth=false", "", "--anonymous-auth=false"},
+	    {"--authentication-config=/etc/none", "", NULL},
+	    {"--authentication-config=/etc/authn", "jwt: []\n", NULL},
+	    {"--authentication-config=/etc/authn", "anonymous: {enabled: true}\n", NULL},
+	    {"--authentication-config=/etc/authn", "anonymous: {enabled: false}\n",
+	     "--authentication-config=/etc/authn"},
+	    {"--authentication-config=/etc/authn",
+	     "anonymous: {enabled: true, conditions: [{path: /livez}, {path: /readyz}]}\n", NULL},
+	    {"--authentication-config=/etc/authn",
+	     "anonymous: {enabled: true, conditions: [{path: /livez}]}\n",
+	     "--authentication-config=/etc/authn"},
+	};
+	char root[] = "/tmp/fairlead-init-XXXXXX";
+	AUTO(free) char *clear = NULL;
+
+	if (!CHECK(mkdtemp(root) != NULL))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(free) char *line = xasprintf(make, root, cases[i].authn, cases[i].option);
+		const struct initwish wish = {.role = INIT_CONTROL_PLANE};
+		struct initfacts facts = {.hostname = xstrdup("n1")};
+		struct initchoice choice;
+		size_t n = 0;
+
+		CHECK_EQ_INT(system(line), 0);
+		initcluster_look(root, &facts);
+		initchoice_make(&facts, &wish, NOW_S, &choice);
+		for (size_t k = 0; k < choice.notes.n; k++)
+			n += strstr(choice.notes.items[k], "fairlead init --probe-certificate") != NULL;
+		if (!CHECK_EQ_STR(facts.anonymous, cases[i].refused_by) ||
+		    !CHECK_EQ_INT(n, cases[i].refused_by != NULL))
+			(void) fprintf(stderr, "  case %zu\n", i);
+		initchoice_fini(&choice);
+		initfacts_fini(&facts);
+	}
+	clear = xasprintf("rm -rf %s", root);
+	CHECK_EQ_INT(system(clear), 0);
+}
+
 /* Where the program cannot be looked at. */
 static bool is_believed_unseen(const char *root, bool by_root)
 {
@@ -297,6 +348,7 @@ int main(int argc, char **argv)
 	texts_fini(&names);
 	test_hidden();
 	test_foreign_process();
+	test_anonymous();
 	test_unseen_process();
 	test_rival_vip();
 	return check_result();
