@@ -38,6 +38,7 @@ struct init {
 	struct initwish wish;
 	const char *root;
 	const char *file; /* NULL: the default place below the root */
+	const char *kubeconfig;
 	bool to_stdout, force, with_network, probe_certificate;
 };
 
@@ -108,6 +109,10 @@ const struct cli_option cli_init_options[] = {
     {"probe-certificate",
      .help = "instead, make or renew the client certificate of the daemons' probes",
      .set = cli_set_flag, AT(probe_certificate)},
+    {"kubeconfig", .value = "FILE",
+     .help = "who asks the cluster to sign that, where the key of its authority is\nnot here; else "
+             "kubelet",
+     .completes = CLI_FILES, .set = cli_set_text, AT(kubeconfig)},
     {"stdout", .help = "print it instead", .set = cli_set_flag, AT(to_stdout)},
     {"force",
      .help = "replace a file that is different, else the difference is shown; and\ntake an "
@@ -390,6 +395,6 @@ int cli_init(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
 	int code = cli_set_own(cli, &init);
 
 	if (code == CLI_OK && init.probe_certificate)
-		return initprobecert_make(init.root, init.force, wall_now_us() / US_PER_S);
+		return initprobecert_make(init.root, init.kubeconfig, init.force, wall_now_us() / US_PER_S);
 	return code == CLI_OK ? run(&init) : code;
 }

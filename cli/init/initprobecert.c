@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/probecert.h"
 #include "cli/cli.h"
+#include "cli/common/worker.h"
 #include "cli/init/initfiles.h"
 #include "cli/init/initsign.h"
 
@@ -127,23 +128,76 @@ static void print_end(const char *what, int64_t end_s)
 
 /* --- the certificate -------------------------------------------------------------------------- */
 
-static int say_no_authority(void)
+/* kubelet may ask for such certificates: ClusterRole system:node. */
+static char *find_kubeconfig(const char *root)
 {
-	(void) fputs("fairlead: there is no key of the cluster's authority here (/etc/kubernetes/pki/"
-	             "ca.key): run this on a control-plane node that has it\n",
+	static const char *const paths[] = {"/etc/kubernetes/kubelet.conf",
+	                                    "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
+	                                    "/var/lib/rancher/rke2/agent/kubelet.kubeconfig"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (initfiles_exist(root, paths[i]))
+			return initfiles_at(root, paths[i]);
+	}
+	return NULL;
+}
+
+static int say_nobody_signs(void)
+{
+	(void) fputs("fairlead: neither the key of the cluster's authority is here "
+	             "(/etc/kubernetes/pki/ca.key) nor a kubeconfig of kubelet's "
+	             "(/etc/kubernetes/kubelet.conf): run this on a control-plane node, or name a "
+	             "kubeconfig with --kubeconfig\n",
 	             stderr);
 	return CLI_FAILED;
 }
 
-static int sign(const char *root, const char *key, int64_t now_s, char **ret_cert)
+/* Has the cluster sign it: prism-probe speaks HTTP, and waits. */
+static int ask_cluster(const char *root, const char *kubeconfig, const char *key, char **ret_cert)
 {
-	const struct authority *authority = find_authority(root);
+	char request_file[] = "/tmp/fairlead-request-XXXXXX";
+	AUTO(free) char *found = kubeconfig == NULL ? find_kubeconfig(root) : NULL;
+	AUTO(free) char *request = initsign_request(key);
+	AUTO(free) char *cert = NULL;
+	struct texts words = {0};
+	AUTO(close) int fd = -1;
+	int code, exit_code = CLI_FAILED;
+
+	if (kubeconfig == NULL && found == NULL)
+		return say_nobody_signs();
+	if (request == NULL) {
+		(void) fputs("fairlead: '" KEY_FILE "' is no private key, or has a passphrase\n", stderr);
+		return CLI_FAILED;
+	}
+	fd = mkstemp(request_file);
+	if (fd < 0)
+		return fail(-errno, "make", request_file);
+	texts_add(&words, "--sign");
+	texts_add(&words, "%s", kubeconfig != NULL ? kubeconfig : found);
+	texts_add(&words, "%s", request_file);
+	code = write(fd, request, strlen(request)) == (ssize_t) strlen(request)
+	           ? worker_text("prism-probe", &words, false, &cert, &exit_code)
+	           : fail(-errno, "write", request_file);
+	(void) unlink(request_file);
+	texts_fini(&words);
+	if (code != CLI_OK || exit_code != 0)
+		return code != CLI_OK ? code : CLI_FAILED;
+	if (initsign_end(cert, key, NULL) == 0) {
+		(void) fputs("fairlead: what the cluster has signed is not what it was asked for\n",
+		             stderr);
+		return CLI_FAILED;
+	}
+	*ret_cert = TAKE_PTR(cert);
+	return CLI_OK;
+}
+
+static int sign(const char *root, const struct authority *authority, const char *key, int64_t now_s,
+                char **ret_cert)
+{
 	struct initsign_error error;
 	char *ca_cert, *ca_key = NULL;
 	int code;
 
-	if (authority == NULL)
-		return say_no_authority();
 	code = read_file(root, authority->cert, &ca_cert);
 	if (code == CLI_OK)
 		code = read_file(root, authority->key, &ca_key);
@@ -173,13 +227,15 @@ static int64_t find_end(const char *root, const char *cert, const char *key)
 	return cert != NULL && key != NULL ? initsign_end(cert, key, ca_cert) : 0;
 }
 
-static int make(const char *root, const char *old_key, int64_t now_s)
+static int make(const char *root, const char *kubeconfig, const char *old_key, int64_t now_s)
 {
+	const struct authority *authority = kubeconfig == NULL ? find_authority(root) : NULL;
 	AUTO(free) char *at = initfiles_at(root, CERT_FILE);
 	AUTO(free) char *key_at = initfiles_at(root, KEY_FILE);
 	AUTO(free) char *cert = NULL;
 	char *key = old_key != NULL ? xstrdup(old_key) : initsign_key();
-	int code = sign(root, key, now_s, &cert);
+	int code = authority != NULL ? sign(root, authority, key, now_s, &cert)
+	                             : ask_cluster(root, kubeconfig, key, &cert);
 
 	if (code == CLI_OK)
 		code = make_directories(root);
@@ -198,7 +254,7 @@ static int make(const char *root, const char *old_key, int64_t now_s)
 	return code;
 }
 
-int initprobecert_make(const char *root, bool force, int64_t now_s)
+int initprobecert_make(const char *root, const char *kubeconfig, bool force, int64_t now_s)
 {
 	AUTO(free) char *cert = NULL;
 	char *key = NULL;
@@ -212,7 +268,7 @@ int initprobecert_make(const char *root, bool force, int64_t now_s)
 	if (code == CLI_OK && !force && end_s - now_s >= (int64_t) INITSIGN_RENEW_DAYS * DAY_S)
 		print_end("still good:", end_s);
 	else if (code == CLI_OK)
-		code = make(root, force ? NULL : key, now_s);
+		code = make(root, kubeconfig, force ? NULL : key, now_s);
 	wipe(key);
 	return code;
 }

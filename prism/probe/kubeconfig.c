@@ -35,6 +35,7 @@ void kubeconfig_free(struct kubeconfig *k)
 {
 	if (k == NULL)
 		return;
+	free(k->server);
 	free(k->server_name);
 	free(k->ca_file);
 	free(k->ca_pem);
@@ -120,7 +121,10 @@ static int take_cluster(const struct reading *r, const struct conf_node *cluster
                         struct kubeconfig *k)
 {
 	const char *name = find_text(cluster, "tls-server-name");
+	const char *server = find_text(cluster, "server");
 
+	if (server != NULL && strncmp(server, "https://", 8) == 0)
+		k->server = xstrndup(server, 8 + strcspn(server + 8, "/"));
 	k->server_name = name != NULL ? xstrdup(name) : NULL;
 	return take_pem(r, cluster, "certificate-authority-data", "certificate-authority", &k->ca_pem,
 	                &k->ca_file);

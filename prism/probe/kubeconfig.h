@@ -3,7 +3,8 @@
 
 /*
  * What a kubeconfig says of how to verify an API server and of who we are: by its current-context.
- * The address of the server in it is not used. Programs that it names (exec plugins) are never run.
+ * prism itself has no use for the address of the server in it. Programs that it names (exec
+ * plugins) are never run.
  * https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
  */
 
@@ -14,6 +15,7 @@
 /* Each is NULL when the file has none. A file's path is absolute: those in a kubeconfig are
  * relative to it. Where there are contents there is no path. */
 struct kubeconfig {
+	char *server;      /* https://HOST[:PORT], without a path; NULL also where it is another URL */
 	char *server_name; /* tls-server-name */
 	char *ca_file, *ca_pem;
 	char *cert_file, *cert_pem;

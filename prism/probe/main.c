@@ -22,6 +22,7 @@
 #include "prism/probe/names.h"
 #include "prism/probe/prober.h"
 #include "prism/probe/settings.h"
+#include "prism/probe/signing.h"
 #include "prism/probe/slices.h"
 #include "prism/probe/wire.h"
 
@@ -174,10 +175,12 @@ static int run(struct process *p)
 	return p->exit_code;
 }
 
-int main(int argc, char **argv UNUSED)
+int main(int argc, char **argv)
 {
 	struct process p = {.exit_code = EXIT_FAILURE};
 
+	if (argc == 4 && strcmp(argv[1], "--sign") == 0)
+		return signing_run(argv[2], argv[3]);
 	if (argc > 1 || fcntl(CHECKER_FD, F_GETFD) < 0) {
 		(void) fputs("prism-probe is started by prism(8), and not by hand.\n", stderr);
 		return 2;

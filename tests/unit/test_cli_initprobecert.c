@@ -82,11 +82,11 @@ static void test_signs(void)
 	    MAKE_CA("ed25519", "kubernetes"),
 	};
 
-	CHECK_EQ_INT(initprobecert_make(root, false, now_s()), CLI_FAILED);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s()), CLI_FAILED);
 	check_shell("", "ls etc 2>/dev/null");
 	for (size_t i = 0; i < ARRAY_SIZE(authorities); i++) {
 		check_shell("", authorities[i]);
-		CHECK_EQ_INT(initprobecert_make(root, false, now_s()), CLI_OK);
+		CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s()), CLI_OK);
 		check_valid();
 	}
 	check_shell("400 644", IN_PKI "echo $(stat -c %a probe.key probe.crt)");
@@ -105,9 +105,9 @@ static void test_renews(void)
 	AUTO(free) char *key = shell(IN_PKI "sha256sum probe.key");
 	int64_t soon_s = now_s() + (365 - 30) * (int64_t) DAY_S;
 
-	CHECK_EQ_INT(initprobecert_make(root, false, soon_s - 60), CLI_OK);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, soon_s - 60), CLI_OK);
 	check_shell(cert, IN_PKI "sha256sum probe.crt");
-	CHECK_EQ_INT(initprobecert_make(root, false, soon_s + 60), CLI_OK);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, soon_s + 60), CLI_OK);
 	check_shell(key, IN_PKI "sha256sum probe.key");
 	check_shell("",
 	            IN_PKI "openssl x509 -in probe.crt -noout -checkend $((600 * 86400)) >/dev/null "
@@ -115,16 +115,16 @@ static void test_renews(void)
 	check_valid();
 	/* By another authority than the node's it is of no use, for another key neither. */
 	check_shell("", MAKE_CA("ed25519", "other"));
-	CHECK_EQ_INT(initprobecert_make(root, false, now_s()), CLI_OK);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s()), CLI_OK);
 	check_valid();
 	check_shell("", IN_PKI "openssl genpkey -algorithm ed25519 >probe.key");
-	CHECK_EQ_INT(initprobecert_make(root, false, now_s()), CLI_OK);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s()), CLI_OK);
 	check_valid();
 	check_shell("1", IN_PKI "grep -c BEGIN probe.crt");
 	/* A key that another user could have read is replaced by --force. */
 	free(key);
 	key = shell(IN_PKI "sha256sum probe.key");
-	CHECK_EQ_INT(initprobecert_make(root, true, now_s()), CLI_OK);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, true, now_s()), CLI_OK);
 	free(cert);
 	cert = shell(IN_PKI "sha256sum probe.key");
 	CHECK(strcmp(key, cert) != 0);
@@ -144,19 +144,20 @@ static void test_bad_authority(void)
 
 	check_shell("", "openssl req -x509 -newkey ed25519 -nodes -days 100 -subj /CN=short -keyout "
 	                "etc/kubernetes/pki/ca.key -out etc/kubernetes/pki/ca.crt 2>/dev/null");
-	CHECK_EQ_INT(initprobecert_make(root, false, now_s()), CLI_OK);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s()), CLI_OK);
 	check_shell("", "a=$(openssl x509 -noout -enddate <etc/fairlead/pki/probe.crt); "
 	                "b=$(openssl x509 -noout -enddate <etc/kubernetes/pki/ca.crt); "
 	                "[ \"$a\" = \"$b\" ] || echo $a, $b");
-	CHECK_EQ_INT(initprobecert_make(root, false, now_s() + 101 * (int64_t) DAY_S), CLI_FAILED);
+	CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s() + 101 * (int64_t) DAY_S),
+	             CLI_FAILED);
 	for (size_t i = 0; i < ARRAY_SIZE(breaks); i++) {
 		AUTO(free) char *before = NULL;
 
 		check_shell("", MAKE_CA("ed25519", "kubernetes"));
-		CHECK_EQ_INT(initprobecert_make(root, false, now_s()), CLI_OK);
+		CHECK_EQ_INT(initprobecert_make(root, NULL, false, now_s()), CLI_OK);
 		before = shell(IN_PKI "cat probe.crt probe.key | sha256sum");
 		check_shell("", breaks[i]);
-		if (!CHECK_EQ_INT(initprobecert_make(root, true, now_s()), CLI_FAILED))
+		if (!CHECK_EQ_INT(initprobecert_make(root, NULL, true, now_s()), CLI_FAILED))
 			(void) fprintf(stderr, "  %s\n", breaks[i]);
 		check_shell(before, IN_PKI "cat probe.crt probe.key | sha256sum");
 	}
