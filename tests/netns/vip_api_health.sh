@@ -5,10 +5,11 @@
 # means alive, which is not enough for one that starts while others are ready; where none tells whether it
 # is ready, etcd of the same node decides. Flapping must not carry it around, and when no API server works,
 # moving helps nobody.
-POLICY='holdDown: 1s'
+# Longer than an API server takes to restart: where one has ended, it does not hold the VIP.
+POLICY='holdDown: 4s'
 # Four probes take longer than the half second that a refused connection may.
 HEALTH_TIMES='interval: 200ms
-  timeout: 300ms
+  timeout: 500ms
   rise: 3
   fall: 4'
 . "$(dirname "$0")/lib.sh"
@@ -33,7 +34,7 @@ readiness_is() { # true or false: unknown
 }
 
 # New TLS connections to the VIP, each asks for /readyz.
-CLIENT_RATE=100
+CLIENT_RATE=50
 
 client_start() {
 	rm -f "$LOG_DIR/client.log"
@@ -42,11 +43,12 @@ client_start() {
 	nap 0.3
 }
 
-# For how long it failed, in ms.
+# For how long it was refused, in ms: an API server had ended, and the VIP was still there. What a busy machine
+# is too slow to answer fails otherwise.
 client_end() {
 	signal TERM client
 	wait_exit 10 client
-	tail -n 1 "$LOG_DIR/client.log" | jq -er "select(.ok > 0) | .failed * 1000 / $CLIENT_RATE | floor"
+	tail -n 1 "$LOG_DIR/client.log" | jq -er "select(.ok > 0) | .failures.refused * 1000 / $CLIENT_RATE | floor"
 }
 
 says_alive() { # NODE
@@ -80,8 +82,8 @@ for trouble in refuses hangs broken; do
 	wait_until 8 settled_on_other_than "$former"
 	if [[ $trouble == refuses ]]; then
 		gap=$(client_end)
-		echo "         clients of the VIP failed for $gap ms"
-		[[ $gap -le $(lateness_allow 500) ]] || fail "clients of the VIP failed for $gap ms"
+		echo "         clients of the VIP were refused for $gap ms"
+		[[ $gap -le $(lateness_allow 500) ]] || fail "clients of the VIP were refused for $gap ms"
 		expect "a warning tells of the API server" log_says "vipd-$former" "^<4>event=health vip=$VIP state=bad"
 		expect "and of the move" log_says "vipd-$former" '^<4>event=vip_state .*old=owner new=yielding reason="unhealthy"'
 		expect "also where it comes" log_says "vipd-$(holders)" '^<4>event=vip_state .*new=owner reason="unhealthy"'
@@ -103,6 +105,21 @@ for trouble in refuses hangs broken; do
 	esac
 	wait_until 5 all_health_is good
 done
+
+say "the API servers are restarted, one after the other"
+client_start
+for _ in 1 2 3; do
+	wait_until 5 settled
+	former=$(holders)
+	api_quit "$former"
+	wait_exit 5 "api-$former"
+	wait_until 8 settled_on_other_than "$former"
+	api_start "$former"
+	wait_until 5 all_health_is good
+done
+gap=$(client_end)
+echo "         clients of the VIP were refused for $gap ms in all"
+[[ $gap -le $((3 * $(lateness_allow 500))) ]] || fail "clients of the VIP were refused for $gap ms"
 
 other=$(node_other_than "$(holders)")
 say "the API server of $other starts: it lives, while others are ready"
