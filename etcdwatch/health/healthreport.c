@@ -287,6 +287,11 @@ void healthreport_metrics(struct metrics *m, const struct healthreport *r)
 	}
 	add_compared(m, &r->compared);
 	add_raised(m, r);
+	metrics_family(m, "fairlead_etcdwatch_certificate_end_timestamp_seconds{file}", METRICS_GAUGE,
+	               "When a certificate on this node's disk ends.");
+	for (size_t i = 0; r->o != NULL && i < r->o->n_files; i++)
+		metrics_sample(m, (double) r->o->files[i].not_after_s,
+		               &(struct metrics_label){"file", r->o->files[i].path}, 1);
 	for (size_t i = 0; r->o != NULL && i < ARRAY_SIZE(member_metrics); i++) {
 		metrics_family(m, member_metrics[i].name, METRICS_GAUGE, member_metrics[i].help);
 		for (size_t k = 0; k < r->o->n_members; k++) {

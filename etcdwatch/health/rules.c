@@ -131,11 +131,13 @@ const struct rules_rule rules[RULES_N] = {
         {"certificate-expires", RULES_WARNING, 0, 60, rules_certificate,
          RULE_CERTIFICATE_EXPIRES_SOON,
          "a certificate on disk, or one that a member presents, ends within 14 days",
-         "Renew it (kubeadm: 'kubeadm certs renew'). A member reads a new one by itself."},
+         "Renew it (kubeadm: 'kubeadm certs renew'; that of the health checks: 'fairlead init "
+         "--probe-certificate'). A member reads a new one by itself."},
     [RULE_CERTIFICATE_EXPIRES_SOON] =
         {"certificate-expires-soon", RULES_CRITICAL, 0, 60, rules_certificate, -1,
          "the same, within 7 days, or it is over",
-         "Renew it now (kubeadm: 'kubeadm certs renew'). A member reads a new one by itself."},
+         "Renew it now (kubeadm: 'kubeadm certs renew'; that of the health checks: 'fairlead init "
+         "--probe-certificate'). A member reads a new one by itself."},
     [RULE_CLOCK_SKEW] =
         {"clock-skew", RULES_WARNING, 60, 60, rules_clock, -1,
          "a member's clock and this node's certainly differ by more than a second",

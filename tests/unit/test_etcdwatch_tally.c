@@ -227,7 +227,11 @@ static void test_two_of_a_name(void)
 	}
 	r->findings[0] = r->findings[1] = &down;
 	r->n_findings = 2;
+	o->files[0] = (struct observation_file){"/etc/fairlead/pki/probe.crt", 1800000000};
+	o->n_files = 1;
 	healthreport_metrics(m, r);
+	has_line(m, "fairlead_etcdwatch_certificate_end_timestamp_seconds{file=\"/etc/fairlead/pki/"
+	            "probe.crt\"} 1800000000");
 	once = strstr(metrics_text(m, NULL), "{id=\"member-down\",severity=");
 	CHECK(once != NULL && strstr(once + 1, "{id=\"member-down\",severity=") == NULL);
 	has_line(m, "fairlead_etcdwatch_member_up{member=\"a0\"} 1");
