@@ -177,6 +177,29 @@ static bool look_candidates(const json_t *objects, char reason[static HEALTHCHEC
 	return true;
 }
 
+/* As the owner counts: more than half of the nodes in the race besides itself (vipd/outside.h). */
+static bool look_outside(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
+{
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(objects, i, object)
+	{
+		int64_t unreached = field_integer(object, "outside_unreached");
+		int64_t nodes = (int64_t) json_array_size(json_object_get(object, "candidates"));
+
+		if (unreached <= 0 || 2 * unreached < nodes)
+			continue;
+		(void) snprintf(
+		    reason, HEALTHCHECKS_REASON_MAX,
+		    "%lld of %lld nodes cannot connect to %s on its owner, %s: a firewall there?",
+		    (long long) unreached, (long long) nodes - 1, field_text_or_dash(object, "vip"),
+		    field_text_or_dash(object, "owner"));
+		return false;
+	}
+	return true;
+}
+
 const struct healthcheck healthchecks[] = {
     {"the network is not being changed", "netconf", {"net", "status"}, look_change, false, false},
     {"the network is as it was confirmed", "netconf", {"net", "status"}, look_drift, false, false},
@@ -203,6 +226,7 @@ const struct healthcheck healthchecks[] = {
      look_candidates,
      false,
      false},
+    {"other nodes reach every VIP", "vipd", {"vip", "status"}, look_outside, false, false},
 };
 const size_t healthchecks_n = ARRAY_SIZE(healthchecks);
 

@@ -92,6 +92,7 @@ static void test_render(void)
 	"certificate: fairlead init --probe-certificate"
 #define OWNED "every VIP has an owner"
 #define TAKEN "every VIP has somebody to take it over"
+#define OUTSIDE "other nodes reach every VIP"
 
 static const struct {
 	const char *check;
@@ -138,6 +139,14 @@ static const struct {
     {OWNED, "[{\"vip\":\"v\",\"owner\":\"n1\",\"etcd_ok\":false}]", "v cannot ask etcd"},
     {TAKEN, "[{\"vip\":\"v\",\"candidates\":[{},{}]}]", NULL},
     {TAKEN, "[{\"vip\":\"v\",\"candidates\":[{}]}]", "nobody could take v over"},
+    {OUTSIDE, "[{\"vip\":\"v\",\"candidates\":[{},{},{}]}]", NULL},
+    {OUTSIDE, "[{\"vip\":\"v\",\"outside_unreached\":0,\"candidates\":[]}]", NULL},
+    {OUTSIDE, "[{\"vip\":\"v\",\"outside_unreached\":1,\"candidates\":[{},{},{}]}]", NULL},
+    {OUTSIDE,
+     "[{},{\"vip\":\"v\",\"owner\":\"n1\",\"outside_unreached\":2,\"candidates\":[{},{},{}]}]",
+     "2 of 2 nodes cannot connect to v on its owner, n1: a firewall there?"},
+    {OUTSIDE, "[{\"vip\":\"v\",\"owner\":\"n1\",\"outside_unreached\":1,\"candidates\":[{},{}]}]",
+     "1 of 1 nodes cannot connect to v on its owner, n1: a firewall there?"},
 };
 
 static const struct healthcheck *find(const char *name)
