@@ -546,7 +546,7 @@ demo: deps ## three nodes in network namespaces: see an owner elected, killed an
 	@$(MAKE) --no-print-directory all test-tools
 	@demo/run
 
-bench: deps ## measure failover, balancer, snapshots, network changes and idling beside their peers, and print the figures
+bench: deps ## measure failover, balancer, snapshots, network changes and idling beside their peers, and a real Kubernetes, and print the figures
 	@$(MAKE) --no-print-directory all test-tools bench-tools
 	bench/run failover
 	bench/run prism
@@ -554,6 +554,7 @@ bench: deps ## measure failover, balancer, snapshots, network changes and idling
 	bench/run netconf
 	bench/run cost
 	bench/run scale
+	bench/run kubernetes
 
 format: ## clang-format over all of it
 	clang-format -i $(shell git ls-files '*.c' '*.h')

@@ -5,6 +5,7 @@
 #   vip      the VIP, from another host
 
 PLACES=(worker faulted vip)
+NOWHERE=power@faulted # faults that leave no client at a place
 declare -gA PLACE_HOST=([worker]=wk [vip]=cl) # where there is none: VICTIM
 declare -gA PLACE_URL=([worker]=$PRISM_URL [faulted]=$PRISM_URL [vip]=$VIP_URL)
 WATCHES=${WATCHES:-10}
@@ -99,14 +100,17 @@ fault_passes() { # NAME SECONDS
 	done
 	LEASES=$(leases_lost "$lines")
 	LATE_MS=$(lateness_since "$began")
-	! declare -F "after_$name" >/dev/null || "after_$name"
+	if declare -F "after_$name" >/dev/null; then
+		"after_$name"
+		MOVED_CS=$(now_cs)
+	fi
 }
 
 asks_start() { # FAULT
 	local place
 	ASKED_AT=()
 	for place in "${PLACES[@]}"; do
-		[[ $1 == power && $place == faulted ]] || ASKED_AT+=("$place")
+		[[ " $NOWHERE " == *" $1@$place "* ]] || ASKED_AT+=("$place")
 	done
 	for place in "${ASKED_AT[@]}"; do
 		ask_start "$place"
