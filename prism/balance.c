@@ -115,18 +115,40 @@ static size_t shuffle_usable(const struct balance_candidate *candidates, size_t 
 	return n_order;
 }
 
+static void put_first(size_t *group, size_t at)
+{
+	size_t index = group[at];
+
+	for (size_t i = at; i > 0; i--)
+		group[i] = group[i - 1];
+	group[0] = index;
+}
+
+/* False: it carries too much for a home, or has none. */
+static bool put_home_first(const struct balance_candidate *candidates, size_t *group, size_t n)
+{
+	unsigned connections = 0;
+	size_t home = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		connections += candidates[group[i]].connections;
+		if (candidates[group[i]].home > candidates[group[home]].home)
+			home = i;
+	}
+	if (connections >= BALANCE_HOME || candidates[group[home]].home == 0)
+		return false;
+	put_first(group, home);
+	return true;
+}
+
 /* Two of the group are drawn; the one with fewer connections goes to its head. The group is sorted
  * by connections and equals are in random order, so that is the one further ahead. */
 static void draw_head(size_t *group, size_t n, struct balance_random *random)
 {
-	size_t a = draw(random, n), b = draw(random, n - 1), head, index;
+	size_t a = draw(random, n), b = draw(random, n - 1);
 
 	b += b >= a ? 1 : 0;
-	head = MIN(a, b);
-	index = group[head];
-	for (size_t i = head; i > 0; i--)
-		group[i] = group[i - 1];
-	group[0] = index;
+	put_first(group, MIN(a, b));
 }
 
 size_t balance_order(const struct balance_candidate *candidates, size_t n,
@@ -151,10 +173,24 @@ size_t balance_order(const struct balance_candidate *candidates, size_t n,
 			if (compare_rank(first, &candidates[ret_order[end]]) != 0)
 				break;
 		}
-		if (end - i > 1)
+		if (end - i > 1 && !put_home_first(candidates, &ret_order[i], end - i))
 			draw_head(&ret_order[i], end - i, random);
 	}
 	return n_order;
+}
+
+uint64_t balance_home(uint64_t node, const struct endpoint *upstream)
+{
+	struct balance_random random = {.state = node | 1};
+	char text[ENDPOINT_TEXT_MAX];
+
+	/* FNV-1a, and a step of the generator behind it, as its high bits mix badly. */
+	(void) endpoint_format(upstream, text);
+	random.state = balance_next(&random);
+	for (const char *p = text; *p != '\0'; p++)
+		random.state = (random.state ^ (uint64_t) (unsigned char) *p) * UINT64_C(1099511628211);
+	random.state |= 1;
+	return balance_next(&random) | 1;
 }
 
 /* --- round-trip times ------------------------------------------------------------------------- */

@@ -14,15 +14,23 @@
  * Those that are alike in 1 to 4 are a group: its first is drawn by 5, so that one that has just
  * come back, with no connection yet, does not draw all new ones; its others follow, those with
  * fewer connections first and equals in random order.
+ *
+ * But while a group carries fewer than BALANCE_HOME connections, its first is the node's home among
+ * them. An upstream that carries connections is probed five times as often as one that does not
+ * (judge.h), so a node with a few connections, as most workers are, keeps them at one; each node
+ * has a home of its own, which spreads the nodes instead. One that comes back is home again for new
+ * connections.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/endpoint.h"
 #include "prism/judge.h"
 
 #define BALANCE_MAX 128
+#define BALANCE_HOME 6
 
 struct balance_candidate {
 	enum judge_state state;
@@ -31,6 +39,7 @@ struct balance_candidate {
 	bool drained; /* by the operator, or no longer in any source */
 	unsigned connections;
 	bool suspected; /* pulse.h */
+	uint64_t home;  /* balance_home(); 0: none */
 };
 
 /* xorshift64*; the seed must not be 0. Own per node, so that nodes do not march in step. */
@@ -41,6 +50,11 @@ struct balance_random {
 /* n <= BALANCE_MAX. Writes indexes into `candidates`, the best first; returns how many. */
 size_t balance_order(const struct balance_candidate *candidates, size_t n,
                      struct balance_random *random, size_t ret_order[static BALANCE_MAX]);
+
+/* How much `node`, any number that is its own and stays the same, likes an upstream: its home is
+ * the one that it likes best (rendezvous hashing: when one is added or removed, no other nodes move
+ * than those of that one). Not 0. */
+uint64_t balance_home(uint64_t node, const struct endpoint *upstream);
 
 /*
  * Round-trip times in classes: 0 is below 1 ms, 1 below 5 ms, 2 below 20 ms, 3 below 100 ms, 4 the

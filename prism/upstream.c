@@ -8,9 +8,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/macro.h"
@@ -42,6 +44,7 @@ struct upstreams {
 	size_t n;
 	struct judge_rules rules;
 	struct balance_random random;
+	uint64_t node; /* for balance_home() */
 	bool usable;
 	bool served; /* one of them did, when it was reviewed last */
 	int64_t timeout_us;
@@ -434,6 +437,7 @@ size_t upstreams_order(struct upstreams *set, struct upstream *ret_order[static 
 		    .local = u->local,
 		    .drained = u->drained || u->from == 0,
 		    .suspected = pulse_is_suspected(&u->pulse, now),
+		    .home = balance_home(set->node, &u->endpoint),
 		    .connections = u->connections,
 		};
 	}
@@ -528,6 +532,21 @@ void upstreams_restore(struct upstreams *set, const struct handover_upstream *fr
 /* --- beginning and end --------------------------------------------------------------------------
  */
 
+/* The same after each start: its name, and where it listens, if several run on a machine. */
+static uint64_t node_number(const struct config *config)
+{
+	static const struct endpoint nowhere;
+	char name[HOST_NAME_MAX + 1] = "";
+	struct balance_random random = {.state = 1};
+
+	(void) gethostname(name, sizeof(name) - 1);
+	for (const char *p = name; *p != '\0'; p++) {
+		random.state ^= (uint64_t) (unsigned char) *p << 8;
+		random.state = balance_next(&random) | 1;
+	}
+	return balance_home(random.state, config->n_listen > 0 ? &config->listen[0] : &nowhere);
+}
+
 int upstreams_new(struct ev_loop *ev, const struct config *config,
                   const struct upstreams_callbacks *callbacks, void *userdata,
                   struct upstreams **ret_upstreams)
@@ -547,6 +566,7 @@ int upstreams_new(struct ev_loop *ev, const struct config *config,
 	    .suspect_us = config->health.suspect_us,
 	};
 	set->random.state = seed;
+	set->node = node_number(config);
 	set->timeout_us = config->health.timeout_us;
 	set->probing = probing_new(ev, &config->health, balance_next(&set->random), probe_sent_cb, set);
 	*ret_upstreams = set;

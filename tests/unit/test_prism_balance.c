@@ -30,72 +30,72 @@ static void test_order(void)
 		size_t n;
 		const char *order;
 	} cases[] = {
-	    {"nobody", {{R, 0, false, false, 0, false}}, 0, ""},
-	    {"one alone", {{HUNG, 4, false, false, 9, false}}, 1, "0"},
-	    {"one alone, taken out", {{R, 0, false, true, 0, false}}, 1, "0"},
+	    {"nobody", {{R, 0, false, false, 0, false, 0}}, 0, ""},
+	    {"one alone", {{HUNG, 4, false, false, 9, false, 0}}, 1, "0"},
+	    {"one alone, taken out", {{R, 0, false, true, 0, false, 0}}, 1, "0"},
 	    {"all classes",
-	     {{HUNG, 0, true, false, 0, false},
-	      {DOWN, 0, true, false, 0, false},
-	      {NOT_READY, 0, true, false, 0, false},
-	      {UNKNOWN, 0, true, false, 0, false},
-	      {B, 0, true, false, 0, false},
-	      {A, 0, true, false, 0, false},
-	      {R, 4, false, false, 99, false}},
+	     {{HUNG, 0, true, false, 0, false, 0},
+	      {DOWN, 0, true, false, 0, false, 0},
+	      {NOT_READY, 0, true, false, 0, false, 0},
+	      {UNKNOWN, 0, true, false, 0, false, 0},
+	      {B, 0, true, false, 0, false, 0},
+	      {A, 0, true, false, 0, false, 0},
+	      {R, 4, false, false, 99, false, 0}},
 	     7,
 	     "6543210"},
 	    {"suspected: behind those of its class, however far, and before the next class",
-	     {{A, 0, true, false, 0, false},
-	      {R, 0, true, false, 0, true},
-	      {R, 4, false, false, 9, false}},
+	     {{A, 0, true, false, 0, false, 0},
+	      {R, 0, true, false, 0, true, 0},
+	      {R, 4, false, false, 9, false, 0}},
 	     3,
 	     "210"},
 	    {"nothing is well: everything is dialled",
-	     {{HUNG, 0, false, false, 0, false},
-	      {DOWN, 0, false, false, 0, false},
-	      {NOT_READY, 0, false, false, 0, false}},
+	     {{HUNG, 0, false, false, 0, false, 0},
+	      {DOWN, 0, false, false, 0, false, 0},
+	      {NOT_READY, 0, false, false, 0, false, 0}},
 	     3,
 	     "210"},
 	    {"who is not who he should be is not",
-	     {{UNTRUSTED, 0, true, false, 0, false},
-	      {HUNG, 4, false, true, 99, false},
-	      {UNVERIFIED, 0, true, false, 0, false}},
+	     {{UNTRUSTED, 0, true, false, 0, false, 0},
+	      {HUNG, 4, false, true, 99, false, 0},
+	      {UNVERIFIED, 0, true, false, 0, false, 0}},
 	     3,
 	     "1"},
 	    {"and rather nobody",
-	     {{UNTRUSTED, 0, true, false, 0, false}, {UNVERIFIED, 0, true, false, 0, false}},
+	     {{UNTRUSTED, 0, true, false, 0, false, 0}, {UNVERIFIED, 0, true, false, 0, false, 0}},
 	     2,
 	     ""},
 	    {"taken out: behind all others",
-	     {{R, 0, true, true, 0, false},
-	      {HUNG, 4, false, false, 99, false},
-	      {DOWN, 0, false, true, 0, false}},
+	     {{R, 0, true, true, 0, false, 0},
+	      {HUNG, 4, false, false, 99, false, 0},
+	      {DOWN, 0, false, true, 0, false, 0}},
 	     3,
 	     "102"},
 	    {"near before far, however busy",
-	     {{R, 2, false, false, 0, false}, {R, 1, false, false, 99, false}},
+	     {{R, 2, false, false, 0, false, 0}, {R, 1, false, false, 99, false, 0}},
 	     2,
 	     "10"},
 	    {"local before others of its RTT class",
-	     {{R, 0, false, false, 0, false}, {R, 0, true, false, 99, false}},
+	     {{R, 0, false, false, 0, false, 0}, {R, 0, true, false, 99, false, 0}},
 	     2,
 	     "10"},
 	    {"but not before a nearer one",
-	     {{R, 0, false, false, 99, false}, {R, 1, true, false, 0, false}},
+	     {{R, 0, false, false, 99, false, 0}, {R, 1, true, false, 0, false, 0}},
 	     2,
 	     "01"},
 	    {"nor before a better one",
-	     {{A, 0, true, false, 0, false}, {R, 3, false, false, 99, false}},
+	     {{A, 0, true, false, 0, false, 0}, {R, 3, false, false, 99, false, 0}},
 	     2,
 	     "10"},
 	    {"of two the one with fewer connections",
-	     {{R, 0, false, false, 2, false}, {R, 0, false, false, 1, false}},
+	     {{R, 0, false, false, 2, false, 0}, {R, 0, false, false, 1, false, 0}},
 	     2,
 	     "10"},
 	    {"of two, in every group",
-	     {{A, 0, false, false, 2, false},
-	      {A, 0, false, false, 1, false},
-	      {R, 0, false, false, 8, false},
-	      {R, 0, false, false, 7, false}},
+	     {{A, 0, false, false, 2, false, 0},
+	      {A, 0, false, false, 1, false, 0},
+	      {R, 0, false, false, 8, false, 0},
+	      {R, 0, false, false, 7, false, 0}},
 	     4,
 	     "3210"},
 	};
@@ -120,9 +120,9 @@ static void test_order(void)
 /* The most loaded of three is never first, the others are; behind the head fewest come first. */
 static void test_two_choices(void)
 {
-	static const struct balance_candidate candidates[] = {{R, 0, false, false, 5, false},
-	                                                      {R, 0, false, false, 9, false},
-	                                                      {R, 0, false, false, 0, false}};
+	static const struct balance_candidate candidates[] = {{R, 0, false, false, 5, false, 0},
+	                                                      {R, 0, false, false, 9, false, 0},
+	                                                      {R, 0, false, false, 0, false, 0}};
 	unsigned first[3] = {0};
 	struct balance_random random = {42};
 
@@ -139,11 +139,62 @@ static void test_two_choices(void)
 	CHECK(first[2] > 1850 && first[2] < 2150);
 }
 
+/* With few connections the first is home, whatever is carried where; with more it is drawn. */
+static void test_home(void)
+{
+	struct balance_candidate candidates[] = {{R, 0, false, false, 0, false, 5},
+	                                         {R, 0, false, false, 0, false, 9},
+	                                         {R, 0, false, false, BALANCE_HOME - 1, false, 7},
+	                                         {R, 1, false, false, 50, false, 99}};
+	struct balance_random random = {42};
+	size_t order[BALANCE_MAX];
+	unsigned first[4] = {0};
+
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK_EQ_INT(balance_order(candidates, 4, &random, order), 4);
+		CHECK(order[0] == 1 && order[1] == 0 && order[2] == 2 && order[3] == 3);
+	}
+	candidates[1].connections = 1;
+	for (unsigned i = 0; i < 300; i++) {
+		CHECK_EQ_INT(balance_order(candidates, 4, &random, order), 4);
+		first[order[0]]++;
+	}
+	CHECK(first[0] > 0 && first[1] > 0 && first[2] == 0 && first[3] == 0);
+}
+
+/* Many nodes have their homes evenly at three upstreams, and stay when one of them goes. */
+static void test_homes_are_even(void)
+{
+	struct endpoint upstreams[3];
+	unsigned homes[3] = {0};
+
+	for (size_t k = 0; k < 3; k++) {
+		char text[ENDPOINT_TEXT_MAX];
+
+		(void) snprintf(text, sizeof(text), "10.0.0.1%zu:6443", k + 1);
+		CHECK_EQ_INT(endpoint_parse(text, 0, &upstreams[k]), 0);
+	}
+	for (uint64_t node = 0; node < 3000; node++) {
+		size_t home = 0;
+
+		for (size_t k = 0; k < 3; k++) {
+			CHECK(balance_home(node * 2, &upstreams[k]) != 0);
+			if (balance_home(node * 2, &upstreams[k]) > balance_home(node * 2, &upstreams[home]))
+				home = k;
+		}
+		homes[home]++;
+	}
+	for (size_t k = 0; k < 3; k++) {
+		if (!CHECK(homes[k] > 900 && homes[k] < 1100))
+			(void) fprintf(stderr, "  %u at %zu\n", homes[k], k);
+	}
+}
+
 static void test_random_ties(void)
 {
-	static const struct balance_candidate candidates[] = {{R, 0, false, false, 3, false},
-	                                                      {R, 0, false, false, 3, false},
-	                                                      {R, 0, false, false, 3, false}};
+	static const struct balance_candidate candidates[] = {{R, 0, false, false, 3, false, 0},
+	                                                      {R, 0, false, false, 3, false, 0},
+	                                                      {R, 0, false, false, 3, false, 0}};
 	unsigned at[3][3] = {{0}};
 	struct balance_random random = {7};
 
@@ -333,6 +384,8 @@ int main(void)
 	test_rtt_bound();
 	test_order();
 	test_two_choices();
+	test_home();
+	test_homes_are_even();
 	test_random_ties();
 	test_many();
 	test_spread();

@@ -11,6 +11,7 @@
  *   --steady S --down S --starting S --after S   120, 30, 10, 60: how long all is well, the first
  * API server refuses, is not ready, and is ready again
  *   --all                   all API servers do
+ *   --connections N         4: of each node, all quiet
  *   --clients PERCENT       100: the nodes whose clients run into the fall at once
  *   --begin S               default: an interval; nodes start within this time
  *   --hurry                 each node asks each suspect interval, although others serve
@@ -32,14 +33,15 @@ static double seconds(int64_t us)
 	return (double) us / (double) US_PER_S;
 }
 
-static double interval_s(const struct judge_rules *rules)
+static double interval_s(const struct judge_rules *rules, bool carries)
 {
 	struct judge ready;
 	struct judge_pause pause;
 
 	judge_init(&ready, false, 0);
 	judge_restore(&ready, JUDGE_READY, 0, "");
-	pause = judge_pause(&ready, rules, (struct judge_place){.others_serve = true});
+	pause =
+	    judge_pause(&ready, rules, (struct judge_place){.others_serve = true, .carries = carries});
 	return seconds(pause.least_us) + seconds(pause.spread_us) / 2;
 }
 
@@ -48,7 +50,8 @@ static void print_table(const struct config *config, const struct judge_rules *r
 	static const unsigned masters[] = {3, 5, 7}, workers[] = {10, 100, 1000, 10000};
 	int64_t window_us = timing_window_auto_us(TIMING_ELECTION_DEFAULT_US, FENCE_NFTABLES);
 	double writes = 1 / seconds(timing_confirm_period_us(window_us));
-	double every_s = interval_s(rules), slices_s = seconds(config->sources.slices_interval_us);
+	double every_s = interval_s(rules, false), quick_s = interval_s(rules, true),
+	       slices_s = seconds(config->sources.slices_interval_us);
 
 	(void) printf(
 	    "| control-plane nodes | workers | writes into etcd a second, for each VIP "
@@ -58,9 +61,11 @@ static void print_table(const struct config *config, const struct judge_rules *r
 	for (size_t i = 0; i < ARRAY_SIZE(masters); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(workers); k++) {
 			unsigned nodes = masters[i] + workers[k];
+			/* Each node has its connections at one of them. */
+			double probes = nodes / quick_s + (masters[i] - 1) * (nodes / every_s);
 
 			(void) printf("| %u | %u | %.2f | %.1f | %.0f | %u | %.2f |\n", masters[i], workers[k],
-			              writes, nodes / every_s, masters[i] * nodes / every_s, nodes,
+			              writes, probes / masters[i], probes, nodes,
 			              nodes / slices_s / masters[i]);
 		}
 	}
@@ -115,6 +120,7 @@ static void read_options(int argc, char **argv, struct model_options *o)
 	    {"seed", required_argument, NULL, 'e'},
 	    {"all", no_argument, NULL, 'a'},
 	    {"hurry", no_argument, NULL, 'h'},
+	    {"connections", required_argument, NULL, 'k'},
 	    {"clients", required_argument, NULL, 'c'},
 	    {"begin", required_argument, NULL, 'b'},
 	    {0},
@@ -144,6 +150,8 @@ static void read_options(int argc, char **argv, struct model_options *o)
 			o->all = true;
 		else if (option == 'h')
 			o->hurry = true;
+		else if (option == 'k')
+			o->connections = number(optarg);
 		else if (option == 'c')
 			o->clients = number(optarg) / 100.;
 		else if (option == 'b')
@@ -168,6 +176,7 @@ int main(int argc, char **argv)
 	                          .down_s = 30,
 	                          .starts_s = 10,
 	                          .after_s = 60,
+	                          .connections = 4,
 	                          .clients = 1,
 	                          .seed = 1};
 	struct model_result result;

@@ -19,18 +19,21 @@
 
 struct upstream {
 	struct judge judge;
+	unsigned connections;
 	int64_t sent_us;
 	int64_t due_us;
 };
 
 struct node {
 	struct balance_random random;
+	uint64_t number;
 	struct upstream upstreams[MODEL_SERVERS_MAX];
 };
 
 struct model {
 	const struct model_options *o;
 	struct node *nodes;
+	struct endpoint servers[MODEL_SERVERS_MAX];
 	int64_t steady_us, falls_us, starts_us, ready_us, end_us;
 	unsigned *answered, *refused; /* by the second */
 };
@@ -51,9 +54,12 @@ static int64_t pause_us(const struct model *m, struct node *n, size_t which)
 
 	for (size_t i = 0; i < m->o->servers; i++)
 		others = others || (i != which && is_good(n->upstreams[i].judge.state));
-	return probing_draw_us(
-	    &n->random, judge_pause(&n->upstreams[which].judge, &m->o->rules,
-	                            (struct judge_place){.others_serve = others && !m->o->hurry}));
+	return probing_draw_us(&n->random,
+	                       judge_pause(&n->upstreams[which].judge, &m->o->rules,
+	                                   (struct judge_place){
+	                                       .others_serve = others && !m->o->hurry,
+	                                       .carries = n->upstreams[which].connections > 0,
+	                                   }));
 }
 
 static enum judge_evidence answer_of(const struct model *m, size_t which, int64_t now)
@@ -61,6 +67,34 @@ static enum judge_evidence answer_of(const struct model *m, size_t which, int64_
 	if ((which > 0 && !m->o->all) || now < m->falls_us || now >= m->ready_us)
 		return JUDGE_PROBE_READY;
 	return now < m->starts_us ? JUDGE_PROBE_DOWN : JUDGE_PROBE_NOT_READY;
+}
+
+static void place(const struct model *m, struct node *n, unsigned connections)
+{
+	for (; connections > 0; connections--) {
+		struct balance_candidate candidates[MODEL_SERVERS_MAX];
+		size_t order[BALANCE_MAX];
+
+		for (size_t i = 0; i < m->o->servers; i++)
+			candidates[i] = (struct balance_candidate){
+			    .state = n->upstreams[i].judge.state,
+			    .connections = n->upstreams[i].connections,
+			    .home = balance_home(n->number, &m->servers[i]),
+			};
+		(void) balance_order(candidates, m->o->servers, &n->random, order);
+		n->upstreams[order[0]].connections++;
+	}
+}
+
+/* The connections of one that has fallen are made again elsewhere. */
+static void leave(const struct model *m, struct node *n, size_t which)
+{
+	unsigned connections = n->upstreams[which].connections;
+
+	if (is_good(n->upstreams[which].judge.state))
+		return;
+	n->upstreams[which].connections = 0;
+	place(m, n, connections);
 }
 
 static void ask(struct model *m, struct node *n, size_t which, int64_t now)
@@ -72,6 +106,7 @@ static void ask(struct model *m, struct node *n, size_t which, int64_t now)
 		(evidence == JUDGE_PROBE_DOWN ? m->refused : m->answered)[now / US_PER_S]++;
 	u->sent_us = now;
 	(void) judge_fold(&u->judge, &m->o->rules, evidence, NULL, now);
+	leave(m, n, which);
 	u->due_us = now + pause_us(m, n, which);
 }
 
@@ -82,6 +117,7 @@ static void fall(struct model *m, struct node *n, int64_t now)
 		struct upstream *u = &n->upstreams[i];
 
 		(void) judge_fold(&u->judge, &m->o->rules, JUDGE_CONNECT_FAILED, NULL, now);
+		leave(m, n, i);
 		u->due_us = MIN(u->due_us, u->sent_us + pause_us(m, n, i));
 	}
 }
@@ -93,10 +129,12 @@ static void begin(struct model *m, struct balance_random *random)
 		int64_t at = (int64_t) (share(random) * m->o->begin_s * US_PER_S);
 
 		n->random.state = balance_next(random) | 1;
+		n->number = balance_next(random);
 		for (size_t k = 0; k < m->o->servers; k++) {
 			judge_init(&n->upstreams[k].judge, false, at);
 			n->upstreams[k].due_us = at;
 		}
+		place(m, n, m->o->connections);
 	}
 }
 
@@ -168,6 +206,9 @@ struct model_result model_run(const struct model_options *o)
 	m.nodes = nodes;
 	m.answered = answered = xcalloc(seconds, sizeof(*answered));
 	m.refused = refused = xcalloc(seconds, sizeof(*refused));
+	for (size_t k = 0; k < o->servers; k++)
+		m.servers[k] = (struct endpoint){
+		    .addr = {.family = AF_INET, .bytes = {10, 0, 0, (uint8_t) (k + 1)}}, .port = 6443};
 	begin(&m, &random);
 	for (int64_t now = 0; now < m.end_us; now += STEP_US) {
 		step(&m, &random, now);

@@ -3,8 +3,9 @@
 
 /*
  * Many nodes with prism in front of a few API servers, in simulated time: when each asks which.
- * What an answer means and when to ask again is prism's own code (prism/judge.h, prism/probing.h);
- * what is made up are the answers, which come at once, and when nodes start. Pure.
+ * What an answer means, when to ask again and where connections go is prism's own code
+ * (prism/judge.h, prism/probing.h, prism/balance.h); what is made up are the answers, which come at
+ * once, when nodes start, and that their connections are quiet, the most expensive case. Pure.
  */
 
 #include <stdbool.h>
@@ -19,16 +20,17 @@ struct model_options {
 	unsigned nodes;
 	unsigned servers;
 	struct judge_rules rules;
-	unsigned begin_s;  /* nodes start within this time, evenly */
-	unsigned warm_s;   /* then so long nothing is counted */
-	unsigned steady_s; /* then all is well for so long */
-	unsigned down_s;   /* then the first server refuses, or all of them */
-	unsigned starts_s; /* then answers that it is not ready */
-	unsigned after_s;  /* then is ready again */
-	bool all;          /* not the first alone */
-	bool hurry;        /* as if no other one served: each suspect_us */
-	double clients;    /* share of nodes whose clients notice the fall at once */
-	uint64_t seed;     /* not 0 */
+	unsigned begin_s;     /* nodes start within this time, evenly */
+	unsigned warm_s;      /* then so long nothing is counted */
+	unsigned steady_s;    /* then all is well for so long */
+	unsigned down_s;      /* then the first server refuses, or all of them */
+	unsigned starts_s;    /* then answers that it is not ready */
+	unsigned after_s;     /* then is ready again */
+	bool all;             /* not the first alone */
+	bool hurry;           /* as if no other one served: each suspect_us */
+	unsigned connections; /* of each node, for as long as it runs */
+	double clients;       /* share of nodes whose clients notice the fall at once */
+	uint64_t seed;        /* not 0 */
 };
 
 /* Of the first server; what it refuses costs it nothing, and is counted apart. */
