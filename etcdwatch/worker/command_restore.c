@@ -345,7 +345,21 @@ static int check_dir(const struct datadir *dir, struct problem *problem)
 	return 0;
 }
 
-static int run_run(const struct words *w, struct problem *problem, json_t **ret_fields)
+/* For `put`: under which name the old data goes. The snapshot is not needed any more. */
+static int end_make(const struct datadir *dir, struct exchange *x, struct problem *problem,
+                    json_t *fields)
+{
+	AUTO(free) char *aside = datadir_aside_name(dir, wall_now_us() / US_PER_S);
+
+	(void) json_object_set_new(fields, "aside", jsonval_text(aside));
+	if (unlink(exchange_snapshot_path(x)) < 0 && errno != ENOENT)
+		return problem_set_errno(problem, -errno, "cannot remove '%s'", exchange_snapshot_path(x));
+	return 0;
+}
+
+/* While it is only made, etcd may run. */
+static int run_or_make(const struct words *w, bool is_made_only, struct problem *problem,
+                       json_t **ret_fields)
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
@@ -355,7 +369,7 @@ static int run_run(const struct words *w, struct problem *problem, json_t **ret_
 
 	if (r == 0)
 		r = datadir_look(w->data_dir, problem, &dir);
-	if (r == 0)
+	if (r == 0 && !is_made_only)
 		r = check_dir(dir, problem);
 	if (r == 0)
 		r = exchange_open(dir, problem, &x);
@@ -363,40 +377,23 @@ static int run_run(const struct words *w, struct problem *problem, json_t **ret_
 		return r;
 	r = exchange_clear(x, true, problem);
 	if (r == 0)
-		r = restore_in(w, dir, x, bump, restore_run, problem, ret_fields);
-	/* What is left over is in nobody's way. */
+		r = restore_in(w, dir, x, bump, is_made_only ? restore_make : restore_run, problem,
+		               ret_fields);
+	if (r == 0 && is_made_only)
+		return end_make(dir, x, problem, *ret_fields);
+	/* What cannot be removed does not disturb. */
 	(void) exchange_remove(x, &more);
 	return r;
 }
 
-/* etcd may run meanwhile. */
+static int run_run(const struct words *w, struct problem *problem, json_t **ret_fields)
+{
+	return run_or_make(w, false, problem, ret_fields);
+}
+
 static int run_make(const struct words *w, struct problem *problem, json_t **ret_fields)
 {
-	AUTO(datadir_free) struct datadir *dir = NULL;
-	AUTO(exchange_close) struct exchange *x = NULL;
-	AUTO(free) char *aside = NULL;
-	struct problem more = {0};
-	unsigned long bump = 0;
-	int r = check_run_words(w, problem, &bump);
-
-	if (r == 0)
-		r = datadir_look(w->data_dir, problem, &dir);
-	if (r == 0)
-		r = exchange_open(dir, problem, &x);
-	if (r != 0)
-		return r;
-	r = exchange_clear(x, true, problem);
-	if (r == 0)
-		r = restore_in(w, dir, x, bump, restore_make, problem, ret_fields);
-	if (r != 0) {
-		(void) exchange_remove(x, &more);
-		return r;
-	}
-	aside = datadir_aside_name(dir, wall_now_us() / US_PER_S);
-	(void) json_object_set_new(*ret_fields, "aside", jsonval_text(aside));
-	if (unlink(exchange_snapshot_path(x)) < 0 && errno != ENOENT)
-		r = problem_set_errno(problem, -errno, "cannot remove '%s'", exchange_snapshot_path(x));
-	return r;
+	return run_or_make(w, true, problem, ret_fields);
 }
 
 /* A file system that is not mounted makes another unit of the same path. */
