@@ -274,7 +274,7 @@ static void test_answers(void)
 	    {VERDICT("\"verdict\":\"untrusted\""), "7 6 800 r"},
 	    {VERDICT("\"verdict\":\"broken\""), "7 7 800 r"},
 	    {VERDICT("\"verdict\":\"connected\""), "7 8 800 r"},
-    {VERDICT("\"verdict\":\"unreached\""), "7 9 800 r"},
+	    {VERDICT("\"verdict\":\"unreached\""), "7 9 800 r"},
 	    {"{\"type\":\"verdict\",\"id\":0,\"verdict\":\"ready\",\"reason\":\"\",\"rttUs\":0}",
 	     "0 0 0 "},
 	    {"{\"type\":\"verdict\",\"id\":1,\"verdict\":\"down\",\"reason\":\"a\\nb\\u001b["
