@@ -82,7 +82,8 @@ static void undrain_fn(struct control_request *request, int argc, char **argv, v
 	set_drained(request, argc, argv, userdata, false);
 }
 
-/* It changes no more than when a probe is sent, so that daemons that are not root's may say it. */
+/* Daemons that are not root's may say it: it decides when a probe is sent, and what an answer is
+ * worth that leaves readiness unknown (pulse.h). */
 static void suspect_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	const struct commands *c = userdata;

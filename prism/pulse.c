@@ -29,6 +29,12 @@ void pulse_suspect(struct pulse *p, int64_t now_us)
 	p->suspect_until_us = now_us + PULSE_SUSPECT_US;
 }
 
+void pulse_tell(struct pulse *p, int64_t now_us)
+{
+	pulse_suspect(p, now_us);
+	p->told_until_us = p->suspect_until_us;
+}
+
 bool pulse_is_suspected(const struct pulse *p, int64_t now_us)
 {
 	return now_us < p->suspect_until_us;
@@ -79,6 +85,12 @@ bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **re
 	}
 	if (*evidence == JUDGE_PROBE_NOT_READY && readyz_blames_etcd(*reason)) {
 		lose(p, sent_us, suspected ? LOST_ROW : 1);
+		return true;
+	}
+	if (*evidence == JUDGE_PROBE_ALIVE && now_us < p->told_until_us) {
+		*evidence = JUDGE_PROBE_NOT_READY;
+		*reason = "readiness unknown, and another daemon of this node sees it fail";
+		lose(p, sent_us, 1);
 		return true;
 	}
 	forget_loss(p);

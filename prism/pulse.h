@@ -11,7 +11,8 @@
  * others: where none of them answers, the network of this node may be at fault (upstream.c).
  *
  * Suspected is one of which a client or another daemon of this node has reason to think that it
- * hangs. That makes it the last of its class and its probes quick, and no more.
+ * hangs. That makes it the last of its class and its probes quick, and no more; but where its own
+ * answers leave its readiness unknown (401, 403), the word of another daemon decides.
  */
 
 #include <stdbool.h>
@@ -33,7 +34,8 @@ struct pulse {
 	                      * cut off; MONO_NEVER: not lost */
 	unsigned lost_row;
 	int64_t suspect_until_us;
-	bool excused; /* the last verdict came too late and did not count */
+	int64_t told_until_us; /* suspected by another daemon */
+	bool excused;          /* the last verdict came too late and did not count */
 };
 
 void pulse_init(struct pulse *pulse);
@@ -42,6 +44,8 @@ void pulse_init(struct pulse *pulse);
 void pulse_hear(struct pulse *pulse, int64_t born_us, int64_t now_us);
 
 void pulse_suspect(struct pulse *pulse, int64_t now_us);
+/* By another daemon of this node. */
+void pulse_tell(struct pulse *pulse, int64_t now_us);
 bool pulse_is_suspected(const struct pulse *pulse, int64_t now_us);
 
 /* What a probe's verdict is worth. False: nothing, it came too late. Otherwise *evidence and

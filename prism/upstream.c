@@ -254,6 +254,7 @@ int upstreams_suspect(struct upstreams *set, const char *name, const char *reaso
 		if (!pulse_is_suspected(&u->pulse, now))
 			log_notice("upstream_suspected", "upstream=%s state=%s reason=\"%s\"", u->name,
 			           judge_state_name(u->judge.state), reason);
+		pulse_tell(&u->pulse, now);
 		suspect(set, set->entries[i]);
 		found = true;
 	}

@@ -65,7 +65,7 @@ static void set(struct localmember *m, bool leads, bool answered)
 
 	m->unanswered = answered ? 0 : MIN(m->unanswered + 1, LOCALMEMBER_FALL);
 	is_silent = m->unanswered == LOCALMEMBER_FALL;
-	if (m->leads == leads && m->is_silent == is_silent)
+	if (m->leads == leads && m->is_silent == is_silent && !is_silent)
 		return;
 	m->leads = leads;
 	m->is_silent = is_silent;

@@ -28,6 +28,7 @@ struct localmember;
 #define LOCALMEMBER_INTERVAL_US (2 * US_PER_S)
 #define LOCALMEMBER_FALL 2u
 
+/* Any of it changed, or the member is silent still. */
 typedef void (*localmember_changed_fn)(bool leads, bool is_silent, void *userdata);
 
 struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,

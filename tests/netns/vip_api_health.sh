@@ -146,11 +146,18 @@ expect "it is a warning" grep -q 'does not tell whether it is ready (readyz 401'
 
 say "the etcd member of $OWNER hangs, and its API server answers 401 as before"
 former=$OWNER
+prism_beside_vipd "$former"
+wait_until 5 log_says "prism-$former" "10.86.0.${NUMBER[$former]}:6443 old=[a-z]* new=alive"
 signal STOP "etcd-$former"
 wait_until 10 settled_on_other_than "$former"
+wait_until 5 log_says "prism-$former" \
+	"10.86.0.${NUMBER[$former]}:6443 old=alive new=not_ready reason=\"readiness unknown"
 wire_check --from "$STEP" --max-overlap-ms 0 --expect-moves 1
 expect "the reason names etcd" grep -q etcd <<<"$(status "$former" .health_reason)"
 signal CONT "etcd-$former"
+wait_until 12 log_says "prism-$former" "10.86.0.${NUMBER[$former]}:6443 old=not_ready new=alive"
+kill_hard "prism-$former"
+unset "PRISMS[$former]"
 for node in "${NODES[@]}"; do
 	api_answer "$node" ok
 done

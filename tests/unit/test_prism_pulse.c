@@ -95,6 +95,27 @@ static void test_suspected(void)
 	CHECK(pulse_is_suspected(&p, SENT_US + TIMEOUT_US));
 }
 
+/* Where an answer leaves readiness unknown, another daemon's word decides; a client's doubt does
+ * not. */
+static void test_told(void)
+{
+	struct pulse p;
+
+	pulse_init(&p);
+	pulse_suspect(&p, SENT_US);
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", 1000), JUDGE_PROBE_ALIVE);
+	pulse_tell(&p, SENT_US);
+	CHECK(pulse_is_suspected(&p, SENT_US));
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_READY, "readyz 200", 1000), JUDGE_PROBE_READY);
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", 1000), JUDGE_PROBE_NOT_READY);
+	CHECK(!pulse_is_lost(&p));
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", 2000), JUDGE_PROBE_NOT_READY);
+	CHECK(pulse_is_lost(&p));
+	/* The other daemon says it no more. */
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", PULSE_SUSPECT_US), JUDGE_PROBE_ALIVE);
+	CHECK(!pulse_is_lost(&p));
+}
+
 /* Handshakes are no sign of life. */
 static void test_heard(void)
 {
@@ -150,6 +171,7 @@ int main(void)
 {
 	test_lost();
 	test_suspected();
+	test_told();
 	test_heard();
 	test_proof();
 	test_late();
