@@ -20,9 +20,10 @@
 #include "vipd/health.h"
 #include "vipd/record.h"
 
-/* So many attempts in a row make a verdict. */
+/* So many attempts in a row make a verdict. The failover of a switch takes 3 to 4 s: it is over
+ * before most nodes say that they do not reach the owner. */
 #define OUTSIDE_RISE 2
-#define OUTSIDE_FALL 3
+#define OUTSIDE_FALL 5
 /* The least time between two such moves, doubled while no owner is reached after one. */
 #define OUTSIDE_REST_US (5 * 60 * US_PER_S)
 #define OUTSIDE_DOUBLINGS_MAX 6

@@ -48,7 +48,7 @@ static void done_cb(const struct http_response *response, void *userdata)
 		(void) snprintf(reason, sizeof(reason), "connected");
 	else
 		(void) readyz_describe(response, reason);
-	p->fn(verdict != READYZ_DOWN && verdict != READYZ_SILENT, reason, p->userdata);
+	p->fn(verdict != READYZ_DOWN, reason, p->userdata);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)

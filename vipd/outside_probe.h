@@ -4,8 +4,9 @@
 /*
  * Connects to a VIP as a client does: TCP and the TLS handshake, on the port and with the CA and
  * the name of the health check; no request is sent. Each attempt takes a new connection, since a
- * firewall may let established ones pass. What answers counts as reached, also with a certificate
- * that is not accepted: this asks whether packets get there.
+ * firewall may let established ones pass. The VIP is reached once TCP is connected, whatever the
+ * handshake gives, unless the connection is reset: a firewall shows there, and a busy API server
+ * may take longer than an attempt lasts.
  */
 
 #include <ev.h>

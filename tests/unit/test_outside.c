@@ -21,14 +21,14 @@ static void test_look(void)
 	    {"+++", ".R+"},
 	    /* It has never got there. */
 	    {"------", "......"},
-	    {"---++---", "....R++U"},
-	    {"++--+---++", ".R+++++U-R"},
+	    {"-----++-----", "......R++++U"},
+	    {"++----+-----++", ".R+++++++++U-R"},
 	    /* Of the next owner nothing is told before there is a verdict. */
 	    {"++n++", ".RooR"},
-	    {"++n---", ".RoooU"},
-	    {"++--n-+--", ".R++ooooo"},
-	    {"++n+n---", ".RoooooU"},
-	    {"++n---n++", ".RoooUooR"},
+	    {"++n-----", ".RoooooU"},
+	    {"++----n-+----", ".R++++ooooooo"},
+	    {"++n+n-----", ".RoooooooU"},
+	    {"++n-----n++", ".RoooooUooR"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
