@@ -53,10 +53,10 @@ struct health {
 
 /* --- what answers mean (pure) -------------------------------------------------------------- */
 
-bool health_accepts(enum readyz_verdict verdict, enum health_state state, bool others_are_ready)
+bool health_accepts(enum readyz_verdict verdict, bool is_gone, bool others_are_ready)
 {
 	if (verdict == READYZ_ALIVE)
-		return state == HEALTH_GOOD || !others_are_ready;
+		return !is_gone || !others_are_ready;
 	return verdict == READYZ_READY || verdict == READYZ_BUSY;
 }
 
@@ -219,7 +219,7 @@ static void probe_done(const struct http_response *response, void *userdata)
 	char reason[READYZ_REASON_MAX];
 	struct result result = {
 	    .verdict = verdict,
-	    .good = health_accepts(verdict, h->fold.state, h->callbacks->others_are_ready(h->userdata)),
+	    .good = health_accepts(verdict, h->is_gone, h->callbacks->others_are_ready(h->userdata)),
 	    .is_certain = response->refused_here,
 	    .is_ready = verdict == READYZ_READY || (verdict == READYZ_BUSY && h->is_ready),
 	    .reason = readyz_describe(response, reason),

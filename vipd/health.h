@@ -10,8 +10,9 @@
  * Two answers count for more than one in a row. A connection that this very machine refuses is
  * certain: no process listens, and every connection to the API server has ended; bad at once. The
  * prober sees that when it comes, as its kept connection ends with the process. And an API server
- * that starts refuses anonymous questions (403) until it has read its RBAC rules: what merely lives
- * does not become good while another node's API server says that it is ready.
+ * that starts refuses anonymous questions (403) until it has read its RBAC rules: one that has
+ * ended here and merely lives again is not good while another node's API server says that it is
+ * ready.
  */
 
 #include <ev.h>
@@ -32,8 +33,8 @@ enum health_state {
 };
 
 /* Good is what lives and can take connections; whether it is ready may be unknown. With
- * `others_are_ready`, what is not good yet has to be ready itself. */
-bool health_accepts(enum readyz_verdict verdict, enum health_state state, bool others_are_ready);
+ * `others_are_ready`, one that has ended (health_view) has to be ready itself. */
+bool health_accepts(enum readyz_verdict verdict, bool is_gone, bool others_are_ready);
 
 /* When the answers began that leave readiness unknown; 0: the last one that told of it told it. An
  * answer that does not come tells nothing of it. */
@@ -57,7 +58,7 @@ bool health_fold(struct health_fold *fold, bool good, unsigned rise, unsigned fa
 struct health_view {
 	enum health_state state;
 	bool is_ready;   /* good, and its last answer but 429 said that it is ready */
-	bool is_gone;    /* bad: since it was good, this machine refused a connection to it */
+	bool is_gone;    /* bad: since it was last good, this machine refused a connection to it */
 	bool is_unknown; /* whether it is ready: for READYZ_UNKNOWN_US it only told that it lives */
 	/* Why it is in this state, by the last answer that agrees with it: "readyz 500: etcd failed",
 	 * "connection refused", ... */

@@ -45,9 +45,9 @@ static void test_accepts(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		CHECK_EQ_INT(health_accepts(readyz_verdict(cases[i].failure, cases[i].status),
-		                            HEALTH_UNKNOWN, false),
-		             cases[i].good);
+		CHECK_EQ_INT(
+		    health_accepts(readyz_verdict(cases[i].failure, cases[i].status), false, false),
+		    cases[i].good);
 }
 
 /* Answers at seconds of a clock, and what is unknown since when. */
@@ -90,26 +90,24 @@ static void test_second_hand(void)
 		    cases[i].want);
 }
 
-/* What merely lives, as an API server that starts, does not become good while another node is
- * ready; what was good stays so. */
+/* An API server that starts merely lives: one that has ended does not become good by that while
+ * another node is ready. Any other does: it may refuse anonymous requests for ever. */
 static void test_accepts_beside_ready_ones(void)
 {
 	static const struct {
 		enum readyz_verdict verdict;
-		enum health_state state;
-		bool good;
+		bool is_gone, good;
 	} cases[] = {
-	    {READYZ_READY, HEALTH_UNKNOWN, true},    {READYZ_READY, HEALTH_BAD, true},
-	    {READYZ_BUSY, HEALTH_UNKNOWN, true},     {READYZ_BUSY, HEALTH_BAD, true},
-	    {READYZ_ALIVE, HEALTH_UNKNOWN, false},   {READYZ_ALIVE, HEALTH_BAD, false},
-	    {READYZ_ALIVE, HEALTH_UNCHECKED, false}, {READYZ_ALIVE, HEALTH_GOOD, true},
-	    {READYZ_NOT_READY, HEALTH_GOOD, false},  {READYZ_DOWN, HEALTH_GOOD, false},
-	    {READYZ_SILENT, HEALTH_GOOD, false},
+	    {READYZ_READY, false, true},      {READYZ_READY, true, true},
+	    {READYZ_BUSY, false, true},       {READYZ_BUSY, true, true},
+	    {READYZ_ALIVE, false, true},      {READYZ_ALIVE, true, false},
+	    {READYZ_NOT_READY, false, false}, {READYZ_DOWN, false, false},
+	    {READYZ_SILENT, false, false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		CHECK_EQ_INT(health_accepts(cases[i].verdict, cases[i].state, true), cases[i].good);
-		CHECK_EQ_INT(health_accepts(READYZ_ALIVE, cases[i].state, false), true);
+		CHECK_EQ_INT(health_accepts(cases[i].verdict, cases[i].is_gone, true), cases[i].good);
+		CHECK_EQ_INT(health_accepts(READYZ_ALIVE, cases[i].is_gone, false), true);
 	}
 }
 
@@ -471,7 +469,7 @@ static void test_gone(void)
 	expect("bad(connection refused) ");
 }
 
-/* It starts: 403 until its rules are read. */
+/* It starts: 403 until its rules are read. A vipd that starts does not take it for such a one. */
 static void test_starts_beside_ready_ones(void)
 {
 	AUTO(free) char *url = xasprintf("https://127.0.0.1:%d/readyz", server.port);
@@ -492,8 +490,15 @@ static void test_starts_beside_ready_ones(void)
 	others_are_ready = true;
 	last.state = HEALTH_UNKNOWN;
 	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
-	expect("bad(readyz 403: alive, readiness unknown, while another node is ready) ");
-	CHECK(!last.is_gone);
+	expect("good(readyz 403: alive, readiness unknown) ");
+	nginx_stop(&server);
+	expect("bad(connection refused) ");
+	nginx_start(&server, "location / { return 403 no; }");
+	(void) TURN_UNTIL(ev, strncmp(health_reason(health), "readyz 403", 10) == 0);
+	expect("");
+	CHECK(last.is_gone);
+	CHECK_EQ_STR(health_reason(health),
+	             "readyz 403: alive, readiness unknown, while another node is ready");
 	/* No other is: as good as it gets. */
 	others_are_ready = false;
 	expect("good(readyz 403: alive, readiness unknown) ");
