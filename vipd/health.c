@@ -18,8 +18,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "base/probecert.h"
 #include "web/http.h"
+#include "web/probepair.h"
 
 /* A body lists some forty checks; the failing ones are what we are after. */
 #define BODY_MAX_BYTES 16384
@@ -36,6 +36,7 @@ struct health {
 	const struct health_callbacks *callbacks;
 	void *userdata;
 	struct http *http;
+	struct probepair own;   /* of config->client_directory */
 	struct http_req *probe; /* under way, or NULL */
 	bool awaits_ca;
 	ev_timer timer; /* to the next probe; stopped while one is under way */
@@ -254,7 +255,6 @@ static void wait_for_ca(struct health *h)
 static int send_probe(struct health *h)
 {
 	const struct config_health *config = h->config;
-	struct probecert own = {0};
 	struct http_request request = {
 	    .url = config->url,
 	    .server_name = config->server_name,
@@ -264,15 +264,16 @@ static int send_probe(struct health *h)
 	    .timeout_ms = (unsigned) MAX(config->timeout_us / US_PER_MS, 1),
 	    .max_body_bytes = BODY_MAX_BYTES,
 	};
-	int r;
+	const char *refusal = NULL;
 
 	if (config->client_cert_file == NULL && config->client_directory != NULL)
-		probecert_read(config->client_directory, &own);
-	request.client_cert_pem = own.cert;
-	request.client_key_pem = own.key;
-	r = http_send(h->http, &request, probe_done, h, &h->probe);
-	probecert_fini(&own);
-	return r;
+		refusal = probepair_refresh(&h->own, config->client_directory);
+	if (refusal != NULL)
+		log_warning("probe_certificate_refused", "directory=%s reason=\"%s\"",
+		            config->client_directory, refusal);
+	request.client_cert_pem = h->own.cert;
+	request.client_key_pem = h->own.key;
+	return http_send(h->http, &request, probe_done, h, &h->probe);
 }
 
 static void probe_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -328,6 +329,7 @@ void health_free(struct health *health)
 	ev_timer_stop(health->ev, &health->timer);
 	http_cancel(health->probe);
 	http_free(health->http);
+	probepair_fini(&health->own);
 	free(health);
 }
 

@@ -21,12 +21,13 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "base/probecert.h"
 #include "prism/probe/tcpcheck.h"
 #include "web/http.h"
+#include "web/probepair.h"
 #include "web/readyz.h"
 
 /* A body lists some forty checks; the failing ones are what we are after. */
@@ -65,6 +66,7 @@ struct prober {
 	size_t n_targets;
 	LIST_HEAD(, probe) probes;
 	size_t n_probes;
+	struct probepair own; /* of settings->client_directory */
 };
 
 /* --- targets ---------------------------------------------------------------------------------- */
@@ -245,10 +247,10 @@ static int send_http(struct probe *probe, size_t which, unsigned timeout_ms)
 	static const http_done_fn done[PROBE_REQUESTS] = {first_cb, second_cb};
 
 	const struct settings *s = probe->prober->settings;
+	struct probepair *own = &probe->prober->own;
 	char text[ENDPOINT_TEXT_MAX];
 	AUTO(free)
 	char *url = xasprintf("https://%s%s", endpoint_format(&probe->target->endpoint, text), s->path);
-	struct probecert own = {0};
 	struct http_request request = {
 	    .url = url,
 	    .server_name = s->server_name,
@@ -259,14 +261,17 @@ static int send_http(struct probe *probe, size_t which, unsigned timeout_ms)
 	    .timeout_ms = timeout_ms,
 	    .max_body_bytes = BODY_MAX_BYTES,
 	};
+	const char *refusal = NULL;
 	int r;
 
 	if (s->client_cert_file == NULL && s->token_file == NULL && s->client_directory != NULL)
-		probecert_read(s->client_directory, &own);
-	request.client_cert_pem = own.cert;
-	request.client_key_pem = own.key;
+		refusal = probepair_refresh(own, s->client_directory);
+	if (refusal != NULL)
+		log_warning("probe_certificate_refused", "directory=%s reason=\"%s\"", s->client_directory,
+		            refusal);
+	request.client_cert_pem = own->cert;
+	request.client_key_pem = own->key;
 	r = http_send(probe->target->http, &request, done[which], probe, &probe->reqs[which]);
-	probecert_fini(&own);
 	if (r == 0 || r == -EINVAL || s->token_file == NULL)
 		return r < 0 ? refuse(probe, "cannot probe", r) : 0;
 	return refuse(probe, s->token_file, r);
@@ -340,5 +345,6 @@ void prober_free(struct prober *p)
 		probe_free(LIST_FIRST(&p->probes));
 	while (!TAILQ_EMPTY(&p->targets))
 		target_free(TAILQ_FIRST(&p->targets));
+	probepair_fini(&p->own);
 	free(p);
 }
