@@ -5,15 +5,13 @@
  * The newest snapshot of each other node, as far as is known here: by the keys in etcd that record
  * which node took the snapshot of a period (take/claim.h), and by the entries in the targets. Where
  * every node takes its own, etcd has no such keys. A job remembers what it read of the keys last,
- * as a restore asks for it when etcd is stopped.
+ * as a restore asks for it when etcd is stopped. Pure; othersask.h reads the keys.
  */
 
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cleanup.h"
-#include "etcdwatch/job/job.h"
 #include "etcdwatch/take/claim.h"
 #include "etcdwatch/target/inventory.h"
 
@@ -37,21 +35,8 @@ struct others {
 	int64_t read_s; /* wall clock: when etcd's keys were read; 0: never */
 };
 
-/* --- pure --- */
-
 /* The value of a key; what cannot be read is passed over. `self` is this node. */
 void others_add_done(struct others *others, const char *self, const char *value, size_t len);
 /* All keys. */
 struct others others_of_done(const char *self, const struct etcd_range_result *done, int64_t now_s);
 void others_add_entry(struct others *others, const char *self, const struct catalog_entry *entry);
-
-/* --- asking etcd --- */
-
-struct others_request;
-
-/* reason: why etcd's keys are not among them, or "". */
-typedef void (*others_done_fn)(const struct others *others, const char *reason, void *userdata);
-
-/* The handle is gone when `done` returns, which is called once, never from inside. */
-struct others_request *others_ask(struct job *job, others_done_fn done, void *userdata);
-void others_free(struct others_request *request); /* done is not called; NULL is fine */
