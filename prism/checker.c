@@ -42,6 +42,8 @@
 #define LOG_BURST 6
 /* An answer is due within one timeout. */
 #define OVERDUE_TIMEOUTS 3
+/* It may be the machine that stands still. */
+#define OVERDUE_MIN_US (6 * US_PER_S)
 
 enum state {
 	WAITING,
@@ -210,7 +212,7 @@ static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 static int64_t overdue_us(const struct checker *c)
 {
-	return OVERDUE_TIMEOUTS * c->config->health.timeout_us;
+	return MAX(OVERDUE_TIMEOUTS * c->config->health.timeout_us, OVERDUE_MIN_US);
 }
 
 static void arm_overdue(struct checker *c, int64_t after_us)

@@ -18,13 +18,13 @@
  *   {"type":"forget","endpoint":"10.0.0.5:6443"}            (its kept connection can go)
  * From it:
  *   {"type":"verdict","id":7,"verdict":"ready","reason":"readyz 200","rttUs":800}
- *      verdict: a name of readyz.h, "connected", or "unreached": no connection was made in time;
- *      rttUs: of the request, 0 when there was none
+ *      verdict: a name of readyz.h, "connected", "unreached": no connection was made in time, or
+ *      "stalled": a handshake was done and no answer came; rttUs: of the request, 0 without one
  *   {"type":"endpoints","source":"slices","endpoints":["10.0.0.5:6443"],"error":null}
  *      source: "slices", "members", "dns"; error: why there is no list, then endpoints is absent;
  *      a list is never empty
- * An id is answered within one and a half timeoutMs. A process that leaves one open for three times
- * that, or says anything else than this, is killed and started anew.
+ * An id is answered within one and a half timeoutMs. A process that leaves one open for three
+ * timeoutMs, and at least 6 s, or says anything else than this, is killed and started again.
  */
 
 #include <ev.h>

@@ -104,6 +104,10 @@ static bool evidence_of(const char *verdict, enum judge_evidence *ret_evidence)
 		*ret_evidence = JUDGE_PROBE_UNREACHED;
 		return true;
 	}
+	if (strcmp(verdict, "stalled") == 0) {
+		*ret_evidence = JUDGE_PROBE_STALLED;
+		return true;
+	}
 	for (int v = 0; v < READYZ_N_VERDICTS; v++) {
 		if (strcmp(verdict, readyz_verdict_name((enum readyz_verdict) v)) == 0) {
 			*ret_evidence = judge_evidence_of((enum readyz_verdict) v);

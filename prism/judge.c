@@ -52,6 +52,8 @@ static const struct meaning meanings[] = {
     [JUDGE_PROBE_CONNECTED] = {JUDGE_ALIVE, WEIGHT_ROW, true, false, "connected, not checked"},
     [JUDGE_PROBE_UNREACHED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, true, false,
                                "no answer to a connection attempt"},
+    [JUDGE_PROBE_STALLED] = {JUDGE_HUNG, WEIGHT_SECOND_PROBE, true, false,
+                             "a handshake, but no answer in time"},
     [JUDGE_PROBE_LATE] = {JUDGE_BUSY, WEIGHT_ROW_DOWN, true, false,
                           "no answer in time, but it sends to clients"},
     [JUDGE_CONNECT_FAILED] = {JUDGE_DOWN, WEIGHT_AT_ONCE, false, false, "connect failed"},
@@ -137,7 +139,8 @@ enum judge_evidence judge_evidence_of(enum readyz_verdict verdict)
 
 bool judge_is_unanswered(enum judge_evidence evidence)
 {
-	return evidence == JUDGE_PROBE_SILENT || evidence == JUDGE_PROBE_UNREACHED;
+	return evidence == JUDGE_PROBE_SILENT || evidence == JUDGE_PROBE_UNREACHED ||
+	       evidence == JUDGE_PROBE_STALLED;
 }
 
 static void put_reason(struct judge *j, const char *reason)
@@ -303,7 +306,7 @@ struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *
 	int64_t quick_us = MIN(rules->quick_us, rules->interval_us);
 	int64_t least_us;
 
-	if (j->suspect || place.suspected)
+	if (j->suspect || place.failing || (place.suspected && is_good(j->state)))
 		least_us = soon_us;
 	else if (is_good(j->state) && place.carries)
 		return (struct judge_pause){quick_us, quick_us / QUICK_SPREAD_DIVISOR, quick_us};

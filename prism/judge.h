@@ -16,7 +16,8 @@
  *	DOWN       refused or no route, at once; a probe that got no TLS or no HTTP, and a client's
  *	           connection that was slow or cut, the second in a row
  *	HUNG       a client's connection or a probe that was silent, at once: a probe is silent when
- *	           two requests on two connections are (probe/prober.c)
+ *	           two requests on two connections are (probe/prober.c); where the second one got its
+ *	           handshake, the second such probe in a row
  *	UNTRUSTED  a wrong certificate, at once; only verified answers lead out, `rise` in a row
  *
  * What makes a row. Good answers that are on the same side of the present state (better, or worse)
@@ -84,6 +85,7 @@ enum judge_evidence {
 	JUDGE_PROBE_BROKEN,
 	JUDGE_PROBE_CONNECTED, /* checks are off: a TCP connection was made; counts as ALIVE */
 	JUDGE_PROBE_UNREACHED, /* no answer to two connection attempts */
+	JUDGE_PROBE_STALLED,   /* a handshake was done, and no answer came in time */
 	JUDGE_PROBE_LATE, /* silent, but it sent clients something meanwhile: overloaded, not better */
 	/* What a client's connection showed. */
 	JUDGE_CONNECT_FAILED, /* refused, no route */
@@ -142,7 +144,8 @@ struct judge_pause {
 struct judge_place {
 	bool others_serve; /* another upstream is READY or ALIVE */
 	bool carries;      /* connections of clients */
-	bool suspected;    /* pulse.h */
+	bool suspected;    /* pulse.h; matters of a good one */
+	bool failing;      /* whether its connections are lost is open (pulse.h) */
 };
 
 struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,

@@ -13,11 +13,12 @@
 struct probing {
 	struct ev_loop *ev;
 	struct checker *checker;
-	probing_sent_fn sent;
+	const struct probing_callbacks *callbacks;
 	void *userdata;
 	TAILQ_HEAD(, probing_slot) slots;
 	struct balance_random random;
 	uint64_t last_id;
+	int64_t late_us;
 	int64_t retry_us;    /* after one that could not be sent, or was lost */
 	int64_t interval_us; /* how long what an upstream sends to clients may replace a probe */
 	ev_timer timer;
@@ -34,6 +35,8 @@ static void arm(struct probing *p)
 	TAILQ_FOREACH (slot, &p->slots, entry) {
 		if (slot->id == 0)
 			first_us = MIN(first_us, slot->due_us);
+		else if (!slot->is_late)
+			first_us = MIN(first_us, slot->sent_us + p->late_us);
 	}
 	if (first_us == MONO_NEVER)
 		return;
@@ -44,13 +47,14 @@ static void arm(struct probing *p)
 static void send_probe(struct probing *p, struct probing_slot *slot, int64_t now)
 {
 	slot->begins_anew = false;
+	slot->is_late = false;
 	slot->sent_us = now;
 	if (!checker_probe(p->checker, ++p->last_id, slot->endpoint)) {
 		slot->due_us = now + p->retry_us;
 		return;
 	}
 	slot->id = p->last_id;
-	p->sent(slot, p->userdata);
+	p->callbacks->sent(slot, p->userdata);
 }
 
 /* It is due, but was heard lately: traffic shows that it lives. */
@@ -70,6 +74,12 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	int64_t now = mono_now_us();
 	struct probing_slot *slot;
 
+	TAILQ_FOREACH (slot, &p->slots, entry) {
+		if (slot->id == 0 || slot->is_late || slot->sent_us + p->late_us > now)
+			continue;
+		slot->is_late = true;
+		p->callbacks->late(slot, p->userdata);
+	}
 	TAILQ_FOREACH (slot, &p->slots, entry) {
 		if (slot->id == 0 && slot->due_us <= now && !put_off(slot, now))
 			send_probe(p, slot, now);
@@ -169,12 +179,13 @@ void probing_set_checker(struct probing *p, struct checker *checker)
 }
 
 struct probing *probing_new(struct ev_loop *ev, const struct config_health *config, uint64_t seed,
-                            probing_sent_fn sent, void *userdata)
+                            const struct probing_callbacks *callbacks, void *userdata)
 {
 	struct probing *p = NEW0(struct probing);
 
 	p->ev = ev;
-	p->sent = sent;
+	p->callbacks = callbacks;
+	p->late_us = config->timeout_us / 2;
 	p->userdata = userdata;
 	TAILQ_INIT(&p->slots);
 	p->random.state = seed;

@@ -29,14 +29,19 @@ struct probing_slot {
 	int64_t wait_us;         /* since then, before it is due after all; 0: it is due */
 	int64_t latest_us;       /* the end of that waiting */
 	bool begins_anew;        /* the next one makes a connection of its own */
+	bool is_late;            /* and that was said */
 };
 
-/* A probe was sent. */
-typedef void (*probing_sent_fn)(struct probing_slot *slot, void *userdata);
+struct probing_callbacks {
+	/* A probe was sent. */
+	void (*sent)(struct probing_slot *slot, void *userdata);
+	/* It has had no answer for half a timeout. It may hasten others, and neither add nor remove. */
+	void (*late)(struct probing_slot *slot, void *userdata);
+};
 
-/* config is borrowed for the call. seed: of the jitter, not 0. */
+/* config is borrowed for the call, callbacks until probing_free(). seed: of the jitter, not 0. */
 struct probing *probing_new(struct ev_loop *ev, const struct config_health *config, uint64_t seed,
-                            probing_sent_fn sent, void *userdata);
+                            const struct probing_callbacks *callbacks, void *userdata);
 void probing_free(struct probing *probing);
 DEFINE_AUTO(struct probing, probing_free);
 

@@ -9,13 +9,9 @@
 
 /* A verdict that comes so much later than it is due tells of this machine, not of an upstream. */
 #define LATE_US (500 * US_PER_MS)
-/* Times in a row that etcd fails it. An election of etcd's leader fails all of them for a second or
- * two, but not in the same moment. */
-#define LOST_ROW 2
-
 void pulse_init(struct pulse *p)
 {
-	*p = (struct pulse){.lost_us = MONO_NEVER};
+	*p = (struct pulse){.failing_us = MONO_NEVER, .lost_us = MONO_NEVER};
 }
 
 void pulse_hear(struct pulse *p, int64_t born_us, int64_t now_us)
@@ -40,6 +36,11 @@ bool pulse_is_suspected(const struct pulse *p, int64_t now_us)
 	return now_us < p->suspect_until_us;
 }
 
+bool pulse_is_told(const struct pulse *p, int64_t now_us)
+{
+	return now_us < p->told_until_us;
+}
+
 /* The machine or the probe process stood still, and what was to answer meanwhile could not be
  * heard. The same again is believed. */
 static bool is_excused(struct pulse *p, int64_t sent_us, int64_t timeout_us, int64_t now_us)
@@ -48,49 +49,65 @@ static bool is_excused(struct pulse *p, int64_t sent_us, int64_t timeout_us, int
 	return p->excused;
 }
 
-static void lose(struct pulse *p, int64_t since_us, unsigned times)
+bool pulse_is_lost(const struct pulse *p)
 {
-	p->lost_us = MIN(p->lost_us, since_us);
-	p->lost_row = MIN(p->lost_row + times, (unsigned) LOST_ROW);
+	return p->lost_us != MONO_NEVER;
 }
 
 static void forget_loss(struct pulse *p)
 {
+	p->failing_us = MONO_NEVER;
 	p->lost_us = MONO_NEVER;
-	p->lost_row = 0;
+	p->is_proven = false;
+}
+
+/* Of another upstream only an answer to a probe tells of etcd, and one that is younger than what it
+ * may have heard of etcd before. */
+static void fail(struct pulse *p, int64_t sent_us, int64_t now_us)
+{
+	p->failing_us = MIN(p->failing_us, sent_us);
+	if (pulse_is_lost(p) || now_us - p->failing_us < PULSE_FAILS_US)
+		return;
+	p->lost_us = p->failing_us + PULSE_FAILS_US;
+	p->needs_answer = true;
+}
+
+/* No sign of a process at all. The second request was sent half a timeout after the first. */
+static void lose(struct pulse *p, int64_t sent_us, int64_t timeout_us)
+{
+	p->failing_us = MIN(p->failing_us, sent_us);
+	p->lost_us = MIN(p->lost_us, sent_us + timeout_us / 2);
+	p->needs_answer = false;
 }
 
 bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **reason,
                  int64_t sent_us, int64_t timeout_us, int64_t now_us)
 {
 	bool unanswered = judge_is_unanswered(*evidence);
-	bool suspected = pulse_is_suspected(p, now_us);
 
 	if (unanswered && is_excused(p, sent_us, timeout_us, now_us))
 		return false;
-	/* The second of a probe's requests was answered, or none: doubt. */
-	if (now_us - sent_us >= timeout_us / 2)
-		pulse_suspect(p, now_us);
 	if (unanswered && p->heard_us >= sent_us) {
 		*evidence = JUDGE_PROBE_LATE;
 		*reason = NULL;
-		if (pulse_is_lost(p))
-			forget_loss(p);
+		forget_loss(p);
 		return true;
 	}
-	if (unanswered) {
-		/* Since the second request was sent this node had its network, if another answers. */
-		lose(p, sent_us + timeout_us / 2, LOST_ROW);
+	if (*evidence == JUDGE_PROBE_SILENT || *evidence == JUDGE_PROBE_UNREACHED) {
+		lose(p, sent_us, timeout_us);
 		return true;
 	}
-	if (*evidence == JUDGE_PROBE_NOT_READY && readyz_blames_etcd(*reason)) {
-		lose(p, sent_us, suspected ? LOST_ROW : 1);
-		return true;
-	}
-	if (*evidence == JUDGE_PROBE_ALIVE && now_us < p->told_until_us) {
+	/* It was the second request that was answered, or a new connection that got a handshake. */
+	if (now_us - sent_us >= timeout_us / 2)
+		pulse_suspect(p, now_us);
+	if (*evidence == JUDGE_PROBE_ALIVE && pulse_is_told(p, now_us)) {
 		*evidence = JUDGE_PROBE_NOT_READY;
 		*reason = "readiness unknown, and another daemon of this node sees it fail";
-		lose(p, sent_us, 1);
+		fail(p, sent_us, now_us);
+		return true;
+	}
+	if (unanswered || (*evidence == JUDGE_PROBE_NOT_READY && readyz_blames_etcd(*reason))) {
+		fail(p, sent_us, now_us);
 		return true;
 	}
 	forget_loss(p);
@@ -101,12 +118,19 @@ bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **re
 	return true;
 }
 
-bool pulse_is_lost(const struct pulse *p)
+bool pulse_is_failing(const struct pulse *p)
 {
-	return p->lost_row >= LOST_ROW;
+	return p->failing_us != MONO_NEVER && !p->is_proven;
 }
 
-bool pulse_is_proof(const struct pulse *other, const struct pulse *lost)
+int64_t pulse_sign_us(const struct pulse *p)
 {
-	return MAX(other->heard_us, other->answered_us) >= lost->lost_us;
+	return MAX(p->heard_us, p->answered_us);
+}
+
+void pulse_prove(struct pulse *lost, const struct pulse *other)
+{
+	int64_t sign_us = lost->needs_answer ? other->answered_us : pulse_sign_us(other);
+
+	lost->is_proven = lost->is_proven || (pulse_is_lost(lost) && sign_us >= lost->lost_us);
 }

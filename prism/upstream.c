@@ -75,20 +75,7 @@ static bool is_dead(const struct upstreams *set, const struct entry *e, int64_t 
 {
 	const struct upstream *u = &e->upstream;
 
-	if (!pulse_is_lost(&u->pulse) || !is_bad(u->judge.state))
-		return false;
-	if (u->dead)
-		return true;
-	if (now < set->next_closing_us)
-		return false;
-	for (size_t i = 0; i < set->n; i++) {
-		const struct entry *other = set->entries[i];
-
-		if (other != e && is_good(&other->upstream) &&
-		    pulse_is_proof(&other->upstream.pulse, &u->pulse))
-			return true;
-	}
-	return false;
+	return u->pulse.is_proven && is_bad(u->judge.state) && (u->dead || now >= set->next_closing_us);
 }
 
 static void review_dead(struct upstreams *set, struct entry *e, bool better, int64_t now)
@@ -97,9 +84,13 @@ static void review_dead(struct upstreams *set, struct entry *e, bool better, int
 	bool was = u->dead;
 
 	u->dead = better && is_dead(set, e, now);
-	if (!u->dead || was || u->connections == 0)
+	if (!u->dead || was)
 		return;
+	/* Also where nothing is closed: other nodes close theirs, and what follows hits the next one.
+	 */
 	set->next_closing_us = now + UPSTREAM_CLOSING_US;
+	if (u->connections == 0)
+		return;
 	log_warning("upstream_dead", "upstream=%s state=%s reason=\"%s\" connections=%u", u->name,
 	            judge_state_name(u->judge.state), u->judge.reason, u->connections);
 	set->callbacks->died(set->userdata);
@@ -141,11 +132,18 @@ static bool others_serve(const struct upstreams *set, const struct entry *e)
 
 static struct judge_pause pause_of(const struct upstreams *set, const struct entry *e)
 {
+	const struct pulse *pulse = &e->upstream.pulse;
+	bool carries = e->upstream.connections > 0;
+	int64_t now = mono_now_us();
+
 	return judge_pause(
 	    &e->upstream.judge, &set->rules,
-	    (struct judge_place){.others_serve = others_serve(set, e),
-	                         .carries = e->upstream.connections > 0,
-	                         .suspected = pulse_is_suspected(&e->upstream.pulse, mono_now_us())});
+	    (struct judge_place){
+	        .others_serve = others_serve(set, e),
+	        .carries = carries,
+	        .suspected = carries ? pulse_is_suspected(pulse, now) : pulse_is_told(pulse, now),
+	        .failing = carries && pulse_is_failing(pulse),
+	    });
 }
 
 /* Those that were asked seldom because others served: nobody does now. */
@@ -274,15 +272,40 @@ void upstreams_tell_connected(struct upstreams *set UNUSED, struct upstream *u, 
 	balance_rtt_add(&u->rtt, rtt_us);
 }
 
-/* Those whose answer would show that the fault is not on this node. */
-static void ask_others(struct upstreams *set, const struct entry *e)
+/* What another one answers while this one does not shows that the fault is not on this node. */
+static void ask_another(struct upstreams *set, const struct entry *e)
 {
+	struct entry *best = NULL;
+
 	for (size_t i = 0; i < set->n; i++) {
 		struct entry *other = set->entries[i];
 
-		if (other != e && other->probed && is_good(&other->upstream) &&
-		    !pulse_is_proof(&other->upstream.pulse, &e->upstream.pulse))
-			probing_hasten(set->probing, &other->slot, (struct judge_pause){.least_us = 0});
+		if (other == e || !other->probed || !is_good(&other->upstream))
+			continue;
+		if (best == NULL ||
+		    pulse_sign_us(&other->upstream.pulse) > pulse_sign_us(&best->upstream.pulse))
+			best = other;
+	}
+	if (best != NULL)
+		probing_hasten(set->probing, &best->slot, (struct judge_pause){.least_us = 0});
+}
+
+/* A probe has waited for so long that its second request is sent. */
+static void probe_late_cb(struct probing_slot *slot, void *userdata)
+{
+	struct entry *e = CONTAINER_OF(slot, struct entry, slot);
+
+	if (e->upstream.connections > 0)
+		ask_another(userdata, e);
+}
+
+static void prove(struct upstreams *set, struct entry *e)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const struct entry *other = set->entries[i];
+
+		if (other != e && is_good(&other->upstream))
+			pulse_prove(&e->upstream.pulse, &other->upstream.pulse);
 	}
 }
 
@@ -309,9 +332,10 @@ void upstreams_on_verdict(struct upstreams *set, uint64_t id, enum judge_evidenc
 		balance_rtt_bound(&u->rtt, rtt_us);
 	/* What follows from it may change the list. */
 	u->refs++;
+	prove(set, e);
 	fold(set, e, evidence, reason);
-	if (pulse_is_lost(&u->pulse))
-		ask_others(set, e);
+	if (u->connections > 0 && pulse_is_failing(&u->pulse))
+		ask_another(set, e);
 	review_leaving(set);
 	if (u->from != 0)
 		probing_schedule(set->probing, slot, pause_of(set, e));
@@ -327,6 +351,11 @@ static void probe_sent_cb(struct probing_slot *slot, void *userdata UNUSED)
 {
 	CONTAINER_OF(slot, struct entry, slot)->upstream.counts.probes++;
 }
+
+static const struct probing_callbacks probing_callbacks = {
+    .sent = probe_sent_cb,
+    .late = probe_late_cb,
+};
 
 /* --- the table ----------------------------------------------------------------------------------
  */
@@ -569,7 +598,8 @@ int upstreams_new(struct ev_loop *ev, const struct config *config,
 	set->random.state = seed;
 	set->node = node_number(config);
 	set->timeout_us = config->health.timeout_us;
-	set->probing = probing_new(ev, &config->health, balance_next(&set->random), probe_sent_cb, set);
+	set->probing =
+	    probing_new(ev, &config->health, balance_next(&set->random), &probing_callbacks, set);
 	*ret_upstreams = set;
 	return 0;
 }

@@ -151,6 +151,17 @@ static bool is_own(const struct addr *addr)
 	       addr_equal(&source.addr, addr);
 }
 
+/* Of a connection that was kept before, the handshake tells nothing of the peer now. */
+static bool has_shaken_hands(const struct http_req *req)
+{
+	curl_off_t handshake_us = 0;
+	long made = 0;
+
+	(void) curl_easy_getinfo(req->easy, CURLINFO_APPCONNECT_TIME_T, &handshake_us);
+	(void) curl_easy_getinfo(req->easy, CURLINFO_NUM_CONNECTS, &made);
+	return handshake_us > 0 && made > 0;
+}
+
 static bool was_refused_here(const struct http_req *req)
 {
 	long error = 0;
@@ -235,6 +246,7 @@ static void describe(struct http_req *req, struct http_response *ret_response)
 	    .failure = classify(req, (int) status),
 	    .failure_text = "",
 	    .refused_here = was_refused_here(req),
+	    .shook_hands = has_shaken_hands(req),
 	    .body = req->body,
 	    .body_len = req->body_len,
 	    .retry_after_s = (unsigned) MIN(MAX(retry_after_s, 0), RETRY_AFTER_MAX_S),

@@ -75,6 +75,8 @@ struct http_response {
 	/* HTTP_REFUSED by this very machine: nothing listens on the port of the address that was
 	 * dialled, which is one of its own. */
 	bool refused_here;
+	/* HTTP_TIMEOUT: the handshake on a new connection was done. */
+	bool shook_hands;
 	int status;       /* 200 ..., 0 unless HTTP_OK */
 	const char *body; /* NUL-terminated, borrowed until the callback returns */
 	size_t body_len;

@@ -53,6 +53,7 @@ struct probe {
 	ev_timer second;    /* sends the second request */
 	ev_timer refused;   /* tells `reason` */
 	bool was_connected; /* one of the requests had a connection, and no answer */
+	bool shook_hands;   /* on a new one */
 	char reason[READYZ_REASON_MAX];
 	LIST_ENTRY(probe) entry;
 };
@@ -191,9 +192,12 @@ static void on_response(struct probe *probe, const struct http_response *respons
 
 	if (response->failure == HTTP_TIMEOUT || response->failure == HTTP_UNREACHED) {
 		probe->was_connected = probe->was_connected || response->failure == HTTP_TIMEOUT;
+		probe->shook_hands = probe->shook_hands || response->shook_hands;
 		if (has_open_request(probe))
 			return;
-		name = probe->was_connected ? readyz_verdict_name(READYZ_SILENT) : PROBER_UNREACHED;
+		name = probe->shook_hands     ? PROBER_STALLED
+		       : probe->was_connected ? readyz_verdict_name(READYZ_SILENT)
+		                              : PROBER_UNREACHED;
 	}
 	answer(probe, name, readyz_describe(response, reason),
 	       response->failure == HTTP_OK ? response->request_us : 0);

@@ -21,10 +21,12 @@
 struct prober;
 
 #define PROBER_UNREACHED "unreached"
+#define PROBER_STALLED "stalled"
 
 /* The answer to prober_probe(id), once, and never from inside it. verdict: a name of readyz.h,
- * "connected", or PROBER_UNREACHED: no connection was made in time. rtt_us: from the request to its
- * answer, or of connecting; 0: there was none. */
+ * "connected", PROBER_UNREACHED: no connection was made in time, or PROBER_STALLED: the handshake on
+ * a new connection was done, and no answer came. rtt_us: from the request to its answer, or of
+ * connecting; 0: there was none. */
 typedef void (*prober_verdict_fn)(uint64_t id, const char *verdict, const char *reason,
                                   int64_t rtt_us, void *userdata);
 

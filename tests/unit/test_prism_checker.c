@@ -9,7 +9,7 @@
 
 #include "tests/unit/checkerworld.h"
 
-#define HASTY_US US_PER_S /* how long a question may take where a test waits for that */
+#define HASTY_US (2 * US_PER_S) /* how long a question may take where a test waits for that */
 
 static int silent_port, closed_port;
 static char *probe_program; /* build/bin/prism-probe of the same build */

@@ -3,7 +3,8 @@
  * What a row of evidence makes of an upstream. A letter a piece of evidence, one second apart, and
  * a letter for the state behind each:
  *   probes       R 200  A 401  B 429  N 500  D refused  S silent  X wrong certificate  K broken
- *                T bare connection  U no connection  L late, while clients are sent something
+ *                T bare connection  U no connection  P a handshake and no answer
+ *                L late, while clients are sent something
  *   connections  f failed  w slow  s silent  c cut  a answered
  *   states       ? unknown  v unverified  R A B N D  H hung  X untrusted
  * A '.' lets ten seconds pass and has '.' for its state.
@@ -16,7 +17,7 @@
 #include "base/mono.h"
 #include "tests/unit/check.h"
 
-static const char evidence_letters[] = "RABNDSXKTULfwsca";
+static const char evidence_letters[] = "RABNDSXKTUPLfwsca";
 static const char state_letters[JUDGE_N_STATES + 1] = "?vRABNDHX";
 static const struct judge_rules rules = {
     .rise = 2, .interval_us = 10 * US_PER_S, .quick_us = 2 * US_PER_S, .suspect_us = US_PER_S};
@@ -93,6 +94,7 @@ static void test_stories(void)
 	    {false, 2, "S", "H"},
 	    {false, 2, "SRR", "HHR"},
 	    {false, 2, "U", "D"},
+	    {false, 2, "RPRPP", "RRRRH"},
 	    {false, 2, "LL", "?B"},
 	    {false, 2, "KK", "?D"},
 	    {false, 2, "ww", "?D"},
@@ -430,6 +432,25 @@ static void test_any_row(void)
 	}
 }
 
+/* Suspicion quickens the probes of a good one only: of one that hangs each probe needs so long that
+ * the next would follow at once, from every node. That it is open whether connections are lost
+ * does. */
+static void test_suspected(void)
+{
+	static const struct judge_place suspected = {.others_serve = true, .suspected = true},
+	                                failing = {.others_serve = true, .failing = true};
+	struct judge j;
+
+	judge_init(&j, false, 0);
+	(void) judge_fold(&j, &rules, JUDGE_PROBE_READY, NULL, 0);
+	CHECK_EQ_INT(judge_pause(&j, &rules, others).least_us, rules.interval_us);
+	CHECK_EQ_INT(judge_pause(&j, &rules, suspected).least_us, rules.suspect_us);
+	for (int i = 0; i < 3; i++)
+		(void) judge_fold(&j, &rules, JUDGE_PROBE_SILENT, NULL, 0);
+	CHECK_EQ_INT(judge_pause(&j, &rules, suspected).least_us, rules.interval_us);
+	CHECK_EQ_INT(judge_pause(&j, &rules, failing).least_us, rules.suspect_us);
+}
+
 /* One that carries connections is asked quickly while it is good, and what it sends to clients may
  * take the place of a probe; in doubt neither matters. */
 static void test_carries(void)
@@ -499,6 +520,7 @@ int main(void)
 	test_interval();
 	test_patience();
 	test_others_serve();
+	test_suspected();
 	test_carries();
 	test_missed();
 	test_reason();

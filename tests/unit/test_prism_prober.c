@@ -110,7 +110,7 @@ static void test_verdicts(void)
 	     "readyz 302: alive, readiness unknown"},
 	    {"/huge", "kubernetes", ca_file, server.port, "ready", "readyz 200"},
 	    {"/drop", "kubernetes", ca_file, server.port, "down", "connection refused"},
-	    {"/hang", "kubernetes", ca_file, server.port, "silent", "no answer in time"},
+	    {"/hang", "kubernetes", ca_file, server.port, "stalled", "no answer in time"},
 	    {"/200", "kubernetes", other_file, server.port, "untrusted",
 	     "wrong certificate: SSL certificate problem: unable to get local issuer certificate"},
 	    {"/200", "stranger", ca_file, server.port, "untrusted",
@@ -131,8 +131,10 @@ static void test_verdicts(void)
 
 		(void) snprintf(server_name, sizeof(server_name), "%s", cases[i].server_name);
 		settings.ca_file = cases[i].ca_file;
-		settings.timeout_ms =
-		    cases[i].port == full_port || strcmp(cases[i].verdict, "silent") == 0 ? 200 : 3000;
+		settings.timeout_ms = cases[i].port == full_port || cases[i].port == silent_port ||
+		                              strcmp(cases[i].verdict, "stalled") == 0
+		                          ? 200
+		                          : 3000;
 		prober = prober_new(ev, &settings, on_verdict, answers);
 		probe_once(prober, &endpoint);
 		if (!CHECK_EQ_STR(answers[0].verdict, cases[i].verdict))
@@ -299,7 +301,7 @@ static void test_kept_and_hung(void)
 	CHECK_EQ_STR(answers[0].verdict, "ready");
 	(void) strcpy(path, "/hang");
 	probe_once(prober, &endpoint);
-	CHECK_EQ_STR(answers[0].verdict, "silent");
+	CHECK_EQ_STR(answers[0].verdict, "stalled");
 	CHECK_EQ_STR(answers[0].reason, "no answer in time");
 	(void) strcpy(path, "/200");
 	probe_once(prober, &endpoint);
@@ -336,7 +338,7 @@ static void test_second_request(void)
 	(void) strcpy(path, "/hang");
 	start_us = mono_now_us();
 	probe_once(prober, &endpoint);
-	CHECK_EQ_STR(answers[0].verdict, "silent");
+	CHECK_EQ_STR(answers[0].verdict, "stalled");
 	CHECK(mono_now_us() - start_us >= 1450 * US_PER_MS);
 	prober_free(prober);
 }

@@ -20,32 +20,47 @@ static enum judge_evidence weigh(struct pulse *p, enum judge_evidence evidence, 
 	return evidence;
 }
 
-/* A letter a verdict: S silent, U no connection, E etcd fails, T ends (shutdown), R ready, H silent
- * but heard. */
-static void give(struct pulse *p, char letter)
+/* A letter a verdict, a second after the one before: S silent, U no connection, P a handshake and
+ * no answer, E etcd fails, T ends (shutdown), R ready, H silent but heard. */
+static void give(struct pulse *p, char letter, int64_t sent_us)
 {
+	enum judge_evidence evidence = JUDGE_PROBE_SILENT, want = JUDGE_PROBE_SILENT;
+	const char *reason = "none";
+
 	switch (letter) {
 	case 'S':
-		CHECK_EQ_INT(weigh(p, JUDGE_PROBE_SILENT, "none", DUE_US - SENT_US), JUDGE_PROBE_SILENT);
 		break;
 	case 'U':
-		CHECK_EQ_INT(weigh(p, JUDGE_PROBE_UNREACHED, "none", DUE_US - SENT_US),
-		             JUDGE_PROBE_UNREACHED);
+		evidence = want = JUDGE_PROBE_UNREACHED;
+		break;
+	case 'P':
+		evidence = want = JUDGE_PROBE_STALLED;
 		break;
 	case 'E':
-		CHECK_EQ_INT(weigh(p, JUDGE_PROBE_NOT_READY, etcd_fails, 1000), JUDGE_PROBE_NOT_READY);
+		evidence = want = JUDGE_PROBE_NOT_READY;
+		reason = etcd_fails;
 		break;
 	case 'T':
-		CHECK_EQ_INT(weigh(p, JUDGE_PROBE_NOT_READY, ends, 1000), JUDGE_PROBE_NOT_READY);
+		evidence = want = JUDGE_PROBE_NOT_READY;
+		reason = ends;
 		break;
 	case 'R':
-		CHECK_EQ_INT(weigh(p, JUDGE_PROBE_READY, "readyz 200", 1000), JUDGE_PROBE_READY);
+		evidence = want = JUDGE_PROBE_READY;
 		break;
 	default:
-		p->heard_us = SENT_US;
-		CHECK_EQ_INT(weigh(p, JUDGE_PROBE_SILENT, "none", DUE_US - SENT_US), JUDGE_PROBE_LATE);
-		p->heard_us = 0;
+		p->heard_us = sent_us;
+		want = JUDGE_PROBE_LATE;
 	}
+	CHECK(pulse_weigh(p, &evidence, &reason, sent_us, TIMEOUT_US, sent_us + 1000));
+	CHECK_EQ_INT(evidence, want);
+	p->heard_us = 0;
+}
+
+static void give_all(struct pulse *p, const char *verdicts)
+{
+	pulse_init(p);
+	for (size_t i = 0; verdicts[i] != '\0'; i++)
+		give(p, verdicts[i], SENT_US + (int64_t) i * US_PER_S);
 }
 
 static void test_lost(void)
@@ -54,25 +69,24 @@ static void test_lost(void)
 		const char *verdicts;
 		bool lost;
 	} cases[] = {
-	    {"", false},   {"R", false},  {"S", true},     {"U", true},    {"SR", false},  {"E", false},
-	    {"EE", true},  {"ES", true},  {"ERE", false},  {"TT", false},  {"ETE", false}, {"H", false},
-	    {"SH", false}, {"EHE", true}, {"HHHH", false}, {"EER", false},
+	    {"", false},     {"R", false},  {"S", true},    {"U", true},     {"SR", false},
+	    {"E", false},    {"EE", false}, {"EEE", true},  {"PP", false},   {"PPP", true},
+	    {"EPE", true},   {"ES", true},  {"ERE", false}, {"EERE", false}, {"TTT", false},
+	    {"EET", false},  {"H", false},  {"SH", false},  {"EHEE", false}, {"HHHH", false},
+	    {"EEER", false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pulse p;
 
-		pulse_init(&p);
-		for (const char *v = cases[i].verdicts; *v != '\0'; v++) {
-			p.suspect_until_us = 0;
-			give(&p, *v);
-		}
+		give_all(&p, cases[i].verdicts);
 		if (!CHECK_EQ_INT(pulse_is_lost(&p), cases[i].lost))
 			(void) fprintf(stderr, "  for '%s'\n", cases[i].verdicts);
 	}
 }
 
-/* Another daemon's suspicion is the first of two times that etcd fails it; alone it is nothing. */
+/* Suspicion alone is nothing; an answer for which a second request was needed is a reason for it,
+ * and no answer is none: what is asked quickly then would never be asked slowly. */
 static void test_suspected(void)
 {
 	struct pulse p;
@@ -82,17 +96,15 @@ static void test_suspected(void)
 	pulse_suspect(&p, SENT_US);
 	CHECK(pulse_is_suspected(&p, SENT_US + PULSE_SUSPECT_US - 1));
 	CHECK(!pulse_is_suspected(&p, SENT_US + PULSE_SUSPECT_US));
-	CHECK(!pulse_is_lost(&p));
-	give(&p, 'R');
-	CHECK(!pulse_is_lost(&p));
-	give(&p, 'E');
-	CHECK(pulse_is_lost(&p));
-	/* So is an answer for which a second request was needed. */
+	CHECK(!pulse_is_lost(&p) && !pulse_is_failing(&p));
 	pulse_init(&p);
 	(void) weigh(&p, JUDGE_PROBE_READY, "readyz 200", TIMEOUT_US / 2 - 1);
 	CHECK(!pulse_is_suspected(&p, SENT_US + TIMEOUT_US));
 	(void) weigh(&p, JUDGE_PROBE_READY, "readyz 200", TIMEOUT_US / 2);
 	CHECK(pulse_is_suspected(&p, SENT_US + TIMEOUT_US));
+	pulse_init(&p);
+	(void) weigh(&p, JUDGE_PROBE_SILENT, "none", DUE_US - SENT_US);
+	CHECK(!pulse_is_suspected(&p, DUE_US));
 }
 
 /* Where an answer leaves readiness unknown, another daemon's word decides; a client's doubt does
@@ -108,8 +120,8 @@ static void test_told(void)
 	CHECK(pulse_is_suspected(&p, SENT_US));
 	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_READY, "readyz 200", 1000), JUDGE_PROBE_READY);
 	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", 1000), JUDGE_PROBE_NOT_READY);
-	CHECK(!pulse_is_lost(&p));
-	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", 2000), JUDGE_PROBE_NOT_READY);
+	CHECK(!pulse_is_lost(&p) && pulse_is_failing(&p));
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", PULSE_FAILS_US), JUDGE_PROBE_NOT_READY);
 	CHECK(pulse_is_lost(&p));
 	/* The other daemon says it no more. */
 	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", PULSE_SUSPECT_US), JUDGE_PROBE_ALIVE);
@@ -131,25 +143,32 @@ static void test_heard(void)
 	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_SILENT, "none", TIMEOUT_US), JUDGE_PROBE_SILENT);
 }
 
-static void test_proof(void)
+static bool is_proven(const char *verdicts, int64_t answered_us, int64_t heard_us)
 {
 	struct pulse lost, other;
 
-	pulse_init(&lost);
+	give_all(&lost, verdicts);
 	pulse_init(&other);
-	give(&lost, 'S');
-	other.answered_us = SENT_US + TIMEOUT_US / 2 - 1;
-	CHECK(!pulse_is_proof(&other, &lost));
-	other.answered_us = SENT_US + TIMEOUT_US / 2;
-	CHECK(pulse_is_proof(&other, &lost));
-	other.answered_us = 0;
-	other.heard_us = SENT_US + TIMEOUT_US;
-	CHECK(pulse_is_proof(&other, &lost));
-	/* Of a row the first one counts. */
-	pulse_init(&lost);
-	give(&lost, 'E');
-	give(&lost, 'S');
-	CHECK_EQ_INT(lost.lost_us, SENT_US);
+	other.answered_us = answered_us;
+	other.heard_us = heard_us;
+	pulse_prove(&lost, &other);
+	CHECK_EQ_INT(pulse_is_failing(&lost), !lost.is_proven);
+	return lost.is_proven;
+}
+
+/* By an answer since the second request was sent; of one that fails, by an answer to a probe that
+ * is younger than what etcd may have been asked for before. */
+static void test_proof(void)
+{
+	int64_t second_us = SENT_US + TIMEOUT_US / 2, later_us = SENT_US + PULSE_FAILS_US;
+
+	CHECK(!is_proven("S", second_us - 1, second_us - 1));
+	CHECK(is_proven("S", second_us, 0));
+	CHECK(is_proven("S", 0, second_us));
+	CHECK(!is_proven("EEE", later_us - 1, later_us));
+	CHECK(is_proven("EEE", later_us, 0));
+	CHECK(!is_proven("EE", later_us, 0));
+	CHECK(is_proven("ES", 0, SENT_US + US_PER_S + TIMEOUT_US / 2));
 }
 
 /* This machine stood still: the verdict does not count, unless the next one is as late. */

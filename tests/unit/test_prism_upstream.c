@@ -80,17 +80,22 @@ static struct upstream *at(unsigned i)
 }
 
 /* Answers what was asked of upstream i last. */
-static void answer(unsigned i, enum judge_evidence evidence)
+static void answer_saying(unsigned i, enum judge_evidence evidence, const char *reason)
 {
 	struct endpoint e = nth(i);
 
 	for (size_t k = n_fake_probes; k-- > 0;) {
 		if (!endpoint_equal(&fake_probes[k].endpoint, &e))
 			continue;
-		upstreams_on_verdict(set, fake_probes[k].id, evidence, "as the test says", 1000);
+		upstreams_on_verdict(set, fake_probes[k].id, evidence, reason, 1000);
 		return;
 	}
 	CHECK(false);
+}
+
+static void answer(unsigned i, enum judge_evidence evidence)
+{
+	answer_saying(i, evidence, "as the test says");
 }
 
 static size_t count_probes(unsigned i)
@@ -308,9 +313,9 @@ static void test_dead(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(unanswered); i++) {
 		begin_ready("0 1", 2);
-		answer(0, unanswered[i]);
-		CHECK(!at(0)->dead && n_fake_died == 0);
 		answer(1, JUDGE_PROBE_READY);
+		CHECK(!at(0)->dead && n_fake_died == 0);
+		answer(0, unanswered[i]);
 		CHECK(at(0)->dead && !at(1)->dead);
 		CHECK_EQ_INT(n_fake_died, 1);
 		CHECK(at(0)->leaving_since_us <= mono_now_us());
@@ -318,17 +323,45 @@ static void test_dead(void)
 		answer(0, unanswered[i]);
 		CHECK(at(0)->dead);
 		CHECK_EQ_INT(n_fake_died, 1);
+		/* It is asked no more quickly for a doubt, but for an answer to a client. */
 		upstreams_doubt(set, at(0), mono_now_us());
 		turn_for(ev, (SUSPECT_MS * 6 / 5 + 20) * US_PER_MS);
+		CHECK_EQ_INT(count_probes(0), 3);
+		upstreams_tell(set, at(0), JUDGE_ANSWERED, NULL);
+		turn_for(ev, (SUSPECT_MS * 6 / 5 + 20) * US_PER_MS);
+		CHECK_EQ_INT(count_probes(0), 4);
 		answer(0, JUDGE_PROBE_NOT_READY);
 		CHECK(!at(0)->dead);
 		end_ready(2);
 	}
 }
 
-/* The others are asked at once whether it is this node that is cut off; what they sent to clients
- * is an answer as well. */
-static void test_others_are_asked(void)
+/* An answer that comes after the silence may tell of the end of a fault that was shared: it takes a
+ * further probe that fails. */
+static void test_answered_afterwards(void)
+{
+	begin_ready("0 1", 2);
+	answer(0, JUDGE_PROBE_SILENT);
+	answer(1, JUDGE_PROBE_READY);
+	CHECK(!at(0)->dead);
+	turn_for(ev, 20 * US_PER_MS);
+	CHECK_EQ_INT(count_probes(0), 3);
+	answer(0, JUDGE_PROBE_READY);
+	CHECK(!at(0)->dead && n_fake_died == 0);
+	end_ready(2);
+
+	begin_ready("0 1", 2);
+	answer(0, JUDGE_PROBE_SILENT);
+	answer(1, JUDGE_PROBE_READY);
+	turn_for(ev, 20 * US_PER_MS);
+	answer(0, JUDGE_PROBE_SILENT);
+	CHECK(at(0)->dead);
+	end_ready(2);
+}
+
+/* Another one is asked, when a probe has waited for half a timeout, whether it is this node that is
+ * cut off; what it sent to clients is an answer as well. */
+static void test_another_is_asked(void)
 {
 	begin_ready("0 1 2", 3);
 	answer(1, JUDGE_PROBE_READY);
@@ -351,12 +384,31 @@ static void test_others_are_asked(void)
 	answer(1, JUDGE_PROBE_READY);
 	upstreams_take(set, at(0));
 	CHECK_EQ_INT(n_fake_probes, 2);
+	turn_for(ev, (TIMEOUT_MS / 2 + 10) * US_PER_MS);
+	CHECK_EQ_INT(count_probes(1), 2);
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK(!at(0)->dead);
-	turn_for(ev, 20 * US_PER_MS);
-	CHECK_EQ_INT(count_probes(1), 2);
 	upstreams_release(set, at(0));
 	end();
+}
+
+/* A handshake without an answer, or an answer that blames etcd: only when it goes on. */
+static void test_failing(void)
+{
+	static const enum judge_evidence failing[] = {JUDGE_PROBE_STALLED, JUDGE_PROBE_NOT_READY};
+
+	for (size_t i = 0; i < ARRAY_SIZE(failing); i++) {
+		begin_ready("0 1", 2);
+		for (int k = 0; k < 4 && !at(0)->dead; k++) {
+			CHECK(k < 3);
+			answer(1, JUDGE_PROBE_READY);
+			answer_saying(0, failing[i], "readyz 500: etcd failed");
+			CHECK(k > 0 || !at(0)->dead);
+			turn_for(ev, US_PER_S);
+		}
+		CHECK(at(0)->dead);
+		end_ready(2);
+	}
 }
 
 /* When none answers, the fault is here or shared. */
@@ -393,8 +445,8 @@ static void test_overloaded(void)
 static void test_next_death_waits(void)
 {
 	begin_ready("0 1 2", 3);
-	answer(0, JUDGE_PROBE_SILENT);
 	answer(1, JUDGE_PROBE_READY);
+	answer(0, JUDGE_PROBE_SILENT);
 	CHECK(at(0)->dead);
 	pulse_hear(&at(1)->pulse, 0, mono_now_us());
 	answer(2, JUDGE_PROBE_SILENT);
@@ -819,7 +871,9 @@ int main(void)
 	    test_usable,
 	    test_leaving,
 	    test_dead,
-	    test_others_are_asked,
+	    test_answered_afterwards,
+	    test_another_is_asked,
+	    test_failing,
 	    test_all_look_hung,
 	    test_overloaded,
 	    test_next_death_waits,
