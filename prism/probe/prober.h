@@ -24,8 +24,8 @@ struct prober;
 #define PROBER_STALLED "stalled"
 
 /* The answer to prober_probe(id), once, and never from inside it. verdict: a name of readyz.h,
- * "connected", PROBER_UNREACHED: no connection was made in time, or PROBER_STALLED: the handshake on
- * a new connection was done, and no answer came. rtt_us: from the request to its answer, or of
+ * "connected", PROBER_UNREACHED: no connection was made in time, or PROBER_STALLED: a new
+ * connection got its handshake, and no answer came. rtt_us: from the request to its answer, or of
  * connecting; 0: there was none. */
 typedef void (*prober_verdict_fn)(uint64_t id, const char *verdict, const char *reason,
                                   int64_t rtt_us, void *userdata);
