@@ -380,7 +380,8 @@ static void read_cb(const struct etcd_outcome *outcome, const struct etcd_txn_re
 	}
 	claims = &result->results[0].range;
 	done = &result->results[1].range;
-	c->callbacks->read(done, c->userdata);
+	if (c->callbacks->read != NULL)
+		c->callbacks->read(done, c->userdata);
 	for (size_t i = 0; i < done->n_kvs; i++) {
 		const struct etcd_kv *kv = &done->kvs[i];
 

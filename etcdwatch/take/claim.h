@@ -60,7 +60,8 @@ struct claim_callbacks {
 	void (*lost)(void *userdata);
 	/* What came of claim_record(). */
 	void (*ended)(enum claim_end end, const char *text, void *userdata);
-	/* All of the keys `done`, before it is answered. Must not free the claim. */
+	/* All of the keys `done`, before it is answered. Must not free the claim. NULL: not wanted, as
+	 * by a change of the cluster, which claims a lock and no period. */
 	void (*read)(const struct etcd_range_result *done, void *userdata);
 };
 
