@@ -195,9 +195,9 @@ static const struct clusterid_callbacks cluster_callbacks = {
     .fence_us = cluster_fence_us,
 };
 
-/* Tells prism of this node, where it runs, that the API server beside it may fail: prism asks it
- * seldom while all is well. Its socket is beside ours in a test, and beside our folder where
- * systemd made that. */
+/* Tells prism, if it runs on this node, that the API server here may fail: prism asks it seldom
+ * while all is well. Its socket is in our folder in a test, and in the parent of it where systemd
+ * made that. */
 static void suspect(const char *reason, void *userdata)
 {
 	static const char *const places[] = {"..", "."};

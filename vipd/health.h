@@ -71,7 +71,7 @@ struct health_callbacks {
 	void (*changed)(const struct health_view *view, void *userdata);
 	/* Does another node say that its API server is ready? */
 	bool (*others_are_ready)(void *userdata);
-	/* An answer was bad; each time, before `changed`, and whatever the state is. */
+	/* An answer was bad; each time, in every state, before `changed`. */
 	void (*failed)(const char *reason, void *userdata);
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The inside of one VIP, for the six files that make it up and for nobody else:
+ * The inside of one VIP, only for the six files that make it up:
  *   vip.c          its life, and what goes on around it
  *   vip_outlet.c   how the network around it learns where the address is
  *   vip_world.c    what the election does to etcd, the kernel and the LAN, and their answers

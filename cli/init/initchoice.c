@@ -52,7 +52,7 @@ char *initchoice_describe_link(const struct initfacts_link *link)
 	return text;
 }
 
-/* Addresses with a whole prefix are VIPs of somebody, and no subnets. */
+/* An address with a whole prefix may be a VIP, and is no subnet. */
 static bool is_subnet(const struct prefix *prefix)
 {
 	return prefix->len < addr_len_bytes(&prefix->addr) * 8;

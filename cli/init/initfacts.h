@@ -62,7 +62,7 @@ struct initfacts {
 
 	char *stopped_etcd; /* the unit of an etcd that is installed, and does not run */
 
-	bool has_api_ca; /* beside an etcd by itself: kubeadm's ca.crt, so API servers run there */
+	bool has_api_ca; /* kubeadm's ca.crt is there as well, so API servers run there */
 	char *api_ca, *api_client_cert, *api_client_key; /* NULL: as the daemons find them */
 	char *server;                                    /* host[:port] that kubelet speaks to */
 	struct addr *api_names;                          /* addresses in the API server's certificate */

@@ -11,7 +11,7 @@
 
 #define INITSIGN_NAME "fairlead-probe"
 #define INITSIGN_DAYS 365
-#define INITSIGN_RENEW_DAYS 30 /* less than so much is left: it is made anew */
+#define INITSIGN_RENEW_DAYS 30 /* it is renewed when less is left */
 
 /* A new key: ECDSA, P-256. */
 char *initsign_key(void);

@@ -224,7 +224,7 @@ static bool is_this_node(const struct initfacts *f, const char *host)
 	       (f->hostname != NULL && strcmp(host, f->hostname) == 0);
 }
 
-/* Members of etcd on other nodes, with API servers beside them. */
+/* Members of etcd on other nodes, where API servers run too. */
 static size_t count_upstreams(const struct initfacts *f)
 {
 	size_t n = 0;
