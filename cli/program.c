@@ -25,7 +25,7 @@
 /* For a node: to connect, and for daemons that take their time. */
 #define NODE_TIMEOUT_US (30 * US_PER_S)
 
-/* --- options ---------------------------------------------------------------------------------- */
+/* --- options --- */
 
 /* All options of all commands, each name once, for getopt_long(3), and the command line. */
 struct parsing {
@@ -181,7 +181,7 @@ static int set_options(struct parsing *p, const struct cli_command *command, str
 	return CLI_OK;
 }
 
-/* --- which command ---------------------------------------------------------------------------- */
+/* --- which command --- */
 
 static const struct cli_command *find_command(int argc, char **argv, int *ret_n_words)
 {
@@ -234,7 +234,7 @@ static int refuse_unknown(int argc, char **argv)
 	return CLI_USAGE;
 }
 
-/* --- on several nodes ------------------------------------------------------------------------- */
+/* --- on several nodes --- */
 
 /* The command line again, without what is done here: the format, the colours, and the nodes. */
 static void command_words(const struct parsing *p, const struct cli_command *command, int argc,
@@ -295,7 +295,7 @@ static int run_on_nodes(const struct parsing *p, const struct cli_command *comma
 	return code;
 }
 
-/* --- all together ----------------------------------------------------------------------------- */
+/* --- all together --- */
 
 static int show_help(const struct cli_command *command, bool is_whole, int argc, char **argv)
 {

@@ -34,8 +34,7 @@ struct commands {
 	struct drillcommand *drills;
 };
 
-/* --- for the commands --------------------------------------------------------------------------
- */
+/* --- for the commands --- */
 
 bool command_begin(struct commands *c, struct command *command, struct control_request *request,
                    void (*give_up)(struct command *command))
@@ -105,8 +104,7 @@ size_t commands_jobs(struct control_request *request, const struct daemon *daemo
 	return n;
 }
 
-/* --- those that are answered at once -----------------------------------------------------------
- */
+/* --- those that are answered at once --- */
 
 static void jobs_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
 {
@@ -180,8 +178,7 @@ static void drill_fn(struct control_request *request, int argc, char **argv, voi
 	drillcommand_run(c->drills, request, argc, argv);
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* --- all of them --- */
 
 static const struct control_command table[] = {
     {"etcd members", false, memberscommand_fn, "", "The members, as each of them knows them."},

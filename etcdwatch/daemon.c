@@ -64,8 +64,7 @@ struct daemon {
 	ev_timer end;
 };
 
-/* --- ending -------------------------------------------------------------------------------------
- */
+/* --- ending --- */
 
 static void end_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
@@ -133,8 +132,7 @@ bool daemon_wants_exec(const struct daemon *d)
 	return d->wants_exec;
 }
 
-/* --- starting -----------------------------------------------------------------------------------
- */
+/* --- starting --- */
 
 static int open_etcd(struct daemon *d)
 {
@@ -368,8 +366,7 @@ void daemon_free(struct daemon *d)
 	free(d);
 }
 
-/* --- for the commands ---------------------------------------------------------------------------
- */
+/* --- for the commands --- */
 
 struct etcd *daemon_etcd(const struct daemon *d)
 {

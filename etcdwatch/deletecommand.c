@@ -74,8 +74,7 @@ static void finish(struct delete *d, enum control_error error)
 	free_delete(d);
 }
 
-/* --- removing ----------------------------------------------------------------------------------
- */
+/* --- removing --- */
 
 static void removed(struct place *place, int r, const char *reason)
 {
@@ -133,8 +132,7 @@ static void begin(struct place *place, const struct catalog_entry *entry)
 	}
 }
 
-/* --- where it is -------------------------------------------------------------------------------
- */
+/* --- where it is --- */
 
 /* What is found in a place: its entries there. */
 struct found {
@@ -246,8 +244,7 @@ static void looked_cb(const struct looks_item *items, size_t n, void *userdata)
 		begin(&d->places[i], found[i].entry);
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 static bool parse(struct delete *d, int argc, char **argv)
 {

@@ -44,7 +44,7 @@ void drillcommand_free(struct drillcommand *c)
 	free(c);
 }
 
-/* --- the command ------------------------------------------------------------------------------ */
+/* --- the command --- */
 
 /* Of the one that is named, or the only one that has drills; -1, and the request is over. */
 static int find(const struct daemon *daemon, struct control_request *request, const char *name)
@@ -141,7 +141,7 @@ void drillcommand_run(struct drillcommand *c, struct control_request *request, i
 		telling_start(&w->telling, daemon_cluster(c->daemon)->ev, request, tell, w);
 }
 
-/* --- status and metrics ----------------------------------------------------------------------- */
+/* --- status and metrics --- */
 
 json_t *drillcommand_status(const struct drill *drill)
 {

@@ -37,8 +37,7 @@ struct list {
 	struct looks *looks;
 };
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 struct row {
 	const struct catalog_entry *entry;
@@ -189,8 +188,7 @@ static void reply(const struct list *l, const struct looks_item *items, size_t n
 	control_ok(request);
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 static void free_list(struct list *l)
 {

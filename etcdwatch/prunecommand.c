@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `etcd snapshot prune [JOB] [--dry-run]`: retention, now, in the directory and in every target,
- *with what each snapshot is kept for. One place after the other; a place that fails does not keep
- *the others from it.
+ * with what each snapshot is kept for. One place after the other; a place that fails does not keep
+ * the others from it.
  *
  *	each job: ASKING for alarms ──► its directory ──► each of its targets
  */
@@ -52,8 +52,7 @@ static void give_up(struct command *command)
 	free_prune(CONTAINER_OF(command, struct prune, command));
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 static void reply_plan(struct prune *p, const char *where, const struct prune_plan *plan)
 {
@@ -81,8 +80,7 @@ static void note_failure(struct prune *p, const char *where, const char *reason)
 		p->failure = xasprintf("%s: %s: %s", job_config(job_of(p))->name, where, reason);
 }
 
-/* --- one place after the other -----------------------------------------------------------------
- */
+/* --- one place after the other --- */
 
 static void next_job(struct prune *p);
 

@@ -141,8 +141,7 @@ void recordcommand_run(struct control_request *request, int argc, const struct d
 	control_ok(request);
 }
 
-/* --- metrics ------------------------------------------------------------------------------------
- */
+/* --- metrics --- */
 
 static double recoverable_until(const struct recorder_report *r)
 {

@@ -88,8 +88,7 @@ static bool needs_cb(int64_t revision, void *userdata)
 	return true;
 }
 
-/* --- the targets -------------------------------------------------------------------------------
- */
+/* --- the targets --- */
 
 static uint64_t unsent_cb(void *userdata)
 {
@@ -176,8 +175,7 @@ void recording_start_stores(struct daemon *daemon, const struct cluster_env *env
 	*ret_n = n;
 }
 
-/* --- beginning ---------------------------------------------------------------------------------
- */
+/* --- beginning --- */
 
 int recording_start(struct daemon *daemon, const struct cluster_env *env,
                     const struct config_record *config, struct recorder **ret_recorder)

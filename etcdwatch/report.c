@@ -29,8 +29,7 @@ static json_t *count_json(uint64_t count)
 	return json_integer((json_int_t) count);
 }
 
-/* --- JSON --------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static void put_last_good(json_t *json, const struct catalog_entry *last, int64_t wall_now_s)
 {
@@ -153,8 +152,7 @@ json_t *report_snapshot_json(const struct catalog_entry *entry)
 	return json_loads(text, 0, NULL);
 }
 
-/* --- metrics ------------------------------------------------------------------------------------
- */
+/* --- metrics --- */
 
 static double good_time(const struct job_report *r)
 {

@@ -22,7 +22,7 @@
 static const int64_t rtt_border_us[] = {1 * US_PER_MS, 5 * US_PER_MS, 20 * US_PER_MS,
                                         100 * US_PER_MS};
 
-/* --- the order -------------------------------------------------------------------------------- */
+/* --- the order --- */
 
 /* George Marsaglia's xorshift with a multiplication behind it, 12-25-27 (Vigna, "An experimental
  * exploration of Marsaglia's xorshift generators, scrambled"). */
@@ -193,7 +193,7 @@ uint64_t balance_home(uint64_t node, const struct endpoint *upstream)
 	return balance_next(&random) | 1;
 }
 
-/* --- round-trip times ------------------------------------------------------------------------- */
+/* --- round-trip times --- */
 
 static unsigned rtt_class(int64_t us)
 {

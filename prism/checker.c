@@ -87,7 +87,7 @@ struct checker {
 	char in[CHECKER_ANSWER_MAX];
 };
 
-/* --- the process ------------------------------------------------------------------------------ */
+/* --- the process --- */
 
 /* With its end of the socket as CHECKER_FD, our standard error, and nothing else of ours: a
  * client's connection that another process holds would never end. */
@@ -208,7 +208,7 @@ static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	ev_timer_start(c->ev, w);
 }
 
-/* --- questions and answers -------------------------------------------------------------------- */
+/* --- questions and answers --- */
 
 static int64_t overdue_us(const struct checker *c)
 {
@@ -331,7 +331,7 @@ void checker_forget(struct checker *c, const struct endpoint *endpoint)
 		(void) send_json(c, checkermsg_forget(endpoint));
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 int checker_new(struct ev_loop *ev, const char *program, const struct config *config,
                 const struct checker_callbacks *callbacks, void *userdata,

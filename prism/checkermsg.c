@@ -18,7 +18,7 @@
 
 static const enum endpoints_source sources[] = {ENDPOINTS_DNS, ENDPOINTS_MEMBERS, ENDPOINTS_SLICES};
 
-/* --- to the probe process --------------------------------------------------------------------- */
+/* --- to the probe process --- */
 
 static json_t *text_or_null(const char *text)
 {
@@ -92,7 +92,7 @@ json_t *checkermsg_forget(const struct endpoint *endpoint)
 	return json_pack("{s:s, s:o}", "type", "forget", "endpoint", endpoint_json(endpoint));
 }
 
-/* --- from it ---------------------------------------------------------------------------------- */
+/* --- from it --- */
 
 static bool evidence_of(const char *verdict, enum judge_evidence *ret_evidence)
 {

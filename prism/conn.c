@@ -26,8 +26,7 @@
 /* So many probes of a closed window unanswered, and it is not waited for any more. */
 #define PROBES_MAX 3
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* With a reset (socket(7), SO_LINGER); but that would throw away what the kernel could not send
  * yet, and that was said before anything broke. */
@@ -58,8 +57,7 @@ void conn_end(struct conn *c, enum conn_end how)
 	conn_host_gone(c);
 }
 
-/* --- relaying -----------------------------------------------------------------------------------
- */
+/* --- relaying --- */
 
 static int events_of(const struct flow *from_here, const struct flow *to_here)
 {
@@ -150,8 +148,7 @@ static void server_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 	relay(CONTAINER_OF(w, struct conn, server), 0, revents);
 }
 
-/* --- beginning ----------------------------------------------------------------------------------
- */
+/* --- beginning --- */
 
 static struct conn *new_conn(struct conn_host *host, int client_fd, int server_fd)
 {
@@ -249,8 +246,7 @@ struct conn *conn_new_relaying(struct conn_host *host, struct handover_conn *fro
 	return c;
 }
 
-/* --- patience -----------------------------------------------------------------------------------
- */
+/* --- patience --- */
 
 /* There may be bytes for the upstream that it does not take: in a flow, or in the kernel. */
 static bool may_be_stuck(const struct conn *c, int64_t now_us)
@@ -302,8 +298,7 @@ bool conn_review(struct conn *c, int64_t now_us)
 	return !c->patient || !is_gone(&info);
 }
 
-/* --- for the others -----------------------------------------------------------------------------
- */
+/* --- for the others --- */
 
 bool conn_is_dialling(const struct conn *c)
 {

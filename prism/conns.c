@@ -41,8 +41,7 @@ struct conns {
 	struct log_ratelimit full_limit;
 };
 
-/* --- for a connection ---------------------------------------------------------------------------
- */
+/* --- for a connection --- */
 
 static struct conns *conns_of(struct conn_host *host)
 {
@@ -70,8 +69,7 @@ void conn_host_gone(struct conn *conn)
 	conns->room(conns->userdata);
 }
 
-/* --- whose time has come ------------------------------------------------------------------------
- */
+/* --- whose time has come --- */
 
 /* How long one must be silent to go, when all are to. Not the one that is owed something. */
 static int64_t leave_pause_us(const struct conn *c, int64_t leaving_us)
@@ -170,8 +168,7 @@ void conns_leave(struct conns *conns)
 	ev_feed_event(conns->host.ev, &conns->sweep, EV_TIMER);
 }
 
-/* --- new ones -----------------------------------------------------------------------------------
- */
+/* --- new ones --- */
 
 static void add(struct conns *conns, struct conn *c)
 {
@@ -292,8 +289,7 @@ void conns_save(const struct conns *conns, struct handover_writer *writer)
 	}
 }
 
-/* --- all of them --------------------------------------------------------------------------------
- */
+/* --- all of them --- */
 
 struct conns *conns_new(struct ev_loop *ev, const struct config *config,
                         struct upstreams *upstreams, unsigned max, conns_room_fn room,

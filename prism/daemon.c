@@ -65,8 +65,7 @@ struct daemon {
 	struct upstream *report_upstreams[BALANCE_MAX];
 };
 
-/* --- news ---------------------------------------------------------------------------------------
- */
+/* --- news --- */
 
 static bool has_room_cb(void *userdata)
 {
@@ -181,8 +180,7 @@ static const struct checker_callbacks checker_callbacks = {
     .lost = checker_lost_cb,
 };
 
-/* --- what the image before this one left --------------------------------------------------------
- */
+/* --- what the image before this one left --- */
 
 struct inheritance {
 	struct daemon *daemon;
@@ -233,8 +231,7 @@ static void inherit(struct daemon *d, const struct handover *handover)
 	log_info("handover", "connections=%u upstreams=%zu", i.connections, upstreams_n(d->upstreams));
 }
 
-/* --- beginning ----------------------------------------------------------------------------------
- */
+/* --- beginning --- */
 
 static unsigned max_connections(const struct config *config)
 {
@@ -352,8 +349,7 @@ void daemon_free(struct daemon *d)
 	free(d);
 }
 
-/* --- becoming another process -------------------------------------------------------------------
- */
+/* --- becoming another process --- */
 
 static void checked_cb(bool good, void *userdata)
 {
@@ -484,8 +480,7 @@ void daemon_exec(struct daemon *d)
 	loop_notify(d->loop, "READY=1");
 }
 
-/* --- ending -------------------------------------------------------------------------------------
- */
+/* --- ending --- */
 
 static void stop_limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
@@ -512,8 +507,7 @@ void daemon_stop(struct daemon *d)
 	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
 }
 
-/* --- for the commands ---------------------------------------------------------------------------
- */
+/* --- for the commands --- */
 
 static struct report_totals totals(const struct daemon *d)
 {

@@ -56,8 +56,7 @@ struct dial {
 	struct attempt attempts[];
 };
 
-/* --- one attempt --------------------------------------------------------------------------------
- */
+/* --- one attempt --- */
 
 static bool is_under_way(const struct attempt *a)
 {
@@ -204,8 +203,7 @@ static bool met_itself(int fd, const struct endpoint *to)
 	       endpoint_equal(&near, to);
 }
 
-/* --- the race -----------------------------------------------------------------------------------
- */
+/* --- the race --- */
 
 static bool any_under_way(const struct dial *d)
 {
@@ -379,8 +377,7 @@ static void budget_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 	finish(d, -d->error, NULL);
 }
 
-/* --- outside ------------------------------------------------------------------------------------
- */
+/* --- outside --- */
 
 struct dial *dial_new(struct ev_loop *ev, struct upstreams *upstreams,
                       const struct config_connect *config, dial_done_fn done, void *userdata)

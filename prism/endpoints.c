@@ -11,7 +11,7 @@
 
 #define COLLECTED_MAX (ENDPOINTS_N_SOURCES * ENDPOINTS_MAX)
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists --- */
 
 bool endpoints_contains(const struct endpoints_list *list, const struct endpoint *endpoint)
 {
@@ -52,7 +52,7 @@ bool endpoints_can_dial(const struct endpoint *endpoint)
 	return !addr_equal(a, &broadcast);
 }
 
-/* --- a text ----------------------------------------------------------------------------------- */
+/* --- a text --- */
 
 static bool is_space(char c)
 {
@@ -101,7 +101,7 @@ void endpoints_parse_text(const char *text, uint16_t default_port, struct endpoi
 	*ret_bad_line = bad_line;
 }
 
-/* --- the merge -------------------------------------------------------------------------------- */
+/* --- the merge --- */
 
 struct collected {
 	struct endpoints_entry items[COLLECTED_MAX];
@@ -215,7 +215,7 @@ bool endpoints_merged_equal(const struct endpoints_merged *a, const struct endpo
 	return true;
 }
 
-/* --- sources ---------------------------------------------------------------------------------- */
+/* --- sources --- */
 
 bool endpoints_is_discovered(unsigned from)
 {

@@ -39,8 +39,7 @@ static void set_state(struct flow *flow, enum flow_state state)
 	flow->state = (uint8_t) state;
 }
 
-/* --- what all share ------------------------------------------------------------------------------
- */
+/* --- what all share --- */
 
 void flow_room_init(struct flow_room *room, struct pipes *pipes)
 {
@@ -62,8 +61,7 @@ static bool would_block(ssize_t n)
 	return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* --- what is pending ----------------------------------------------------------------------------
- */
+/* --- what is pending --- */
 
 static void drop_held(struct flow *flow, struct flow_room *room)
 {
@@ -144,8 +142,7 @@ static enum flow_break flush(struct flow *flow, struct flow_room *room, int to, 
 	return broke;
 }
 
-/* --- new bytes ----------------------------------------------------------------------------------
- */
+/* --- new bytes --- */
 
 int flow_hold(struct flow *flow, struct flow_room *room, const char *data, size_t len)
 {
@@ -233,8 +230,7 @@ static enum flow_break move_bulk(struct flow *flow, struct flow_room *room, int 
 	return FLOW_FINE;
 }
 
-/* --- all of it ----------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 void flow_finish(struct flow *flow, int to)
 {

@@ -27,8 +27,7 @@
 #define WORDS_MAX 32
 #define FD_NONE (-1)
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 struct handover_writer {
 	FILE *file;
@@ -179,8 +178,7 @@ void handover_cancel(struct handover_writer *w)
 	(void) set_cloexec(fileno(w->file), true);
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct handover {
 	char *text;

@@ -43,8 +43,8 @@
  *
  * One that is down is asked by every node of the cluster, and each has to make its connection anew
  * when it comes back: 1,000 nodes that ask each second would make ten times as many handshakes as
- *it answers requests otherwise. So that happens only where no other one serves: there it is seen
- *within a second or two, and after JUDGE_PATIENCE such probes (5 minutes) each further one waits a
+ * it answers requests otherwise. So that happens only where no other one serves: there it is seen
+ * within a second or two, and after JUDGE_PATIENCE such probes (5 minutes) each further one waits a
  * suspect_us longer than the last, up to interval_us; how long it had been down while others served
  * does not count. Where another serves, nobody waits for this one:
  * after JUDGE_QUICK such probes the next one comes at any time up to interval_us, which parts the

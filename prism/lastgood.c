@@ -32,7 +32,7 @@
 /* The thread writes a few hundred bytes. */
 #define STACK_BYTES ((size_t) 256 * 1024)
 
-/* --- the list (pure) -------------------------------------------------------------------------- */
+/* --- the list (pure) --- */
 
 static struct lastgood_entry *find(struct lastgood *list, const struct endpoint *endpoint)
 {
@@ -87,7 +87,7 @@ bool lastgood_equal(const struct lastgood *a, const struct lastgood *b)
 	return true;
 }
 
-/* --- its text (pure) -------------------------------------------------------------------------- */
+/* --- its text (pure) --- */
 
 static void put_sources(FILE *out, unsigned from)
 {
@@ -181,7 +181,7 @@ int lastgood_parse(const char *text, size_t len, struct lastgood *ret_list)
 	return 0;
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 struct lastgood_file {
 	struct ev_loop *ev;

@@ -47,8 +47,7 @@ struct listeners {
 	struct log_ratelimit retry_limit;
 };
 
-/* --- accepting ----------------------------------------------------------------------------------
- */
+/* --- accepting --- */
 
 static void watch_all(struct listeners *l)
 {
@@ -122,8 +121,7 @@ static void accept_cb(struct ev_loop *ev, ev_io *w, int revents)
 	}
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 static int endpoint_of_socket(int fd, struct endpoint *ret)
 {
@@ -336,8 +334,7 @@ void listeners_close(struct listeners *l)
 	}
 }
 
-/* --- from elsewhere -----------------------------------------------------------------------------
- */
+/* --- from elsewhere --- */
 
 void listeners_inherit(struct listeners *l, int fd)
 {

@@ -76,8 +76,7 @@ static void set_state(struct opening *o, enum opening_state state)
 	o->state = state;
 }
 
-/* --- lines --------------------------------------------------------------------------------------
- */
+/* --- lines --- */
 
 static void watch_all(struct opening *o)
 {
@@ -123,8 +122,7 @@ static void move_line(struct opening *o, struct line *to, struct line *from)
 	set_line(from, -1, NULL);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 static void end(struct opening *o, enum opening_outcome outcome)
 {
@@ -155,8 +153,7 @@ static void hand_over(struct opening *o, struct line *line, const char *answer, 
 	o->done(&result, o->userdata);
 }
 
-/* --- to another ---------------------------------------------------------------------------------
- */
+/* --- to another --- */
 
 static void tell(struct opening *o, const struct line *line, enum judge_evidence evidence,
                  const char *reason)
@@ -242,8 +239,7 @@ static void on_cut(struct opening *o, struct line *line, int error)
 		end(o, otherwise);
 }
 
-/* --- the first bytes ----------------------------------------------------------------------------
- */
+/* --- the first bytes --- */
 
 /* A server is silent when it has all of what it must answer. What is no TLS is not understood here:
  * then any byte may be all. */
@@ -352,8 +348,7 @@ static void read_answer(struct opening *o, struct line *line)
 	hand_over(o, line, host->room.buffer, (size_t) n);
 }
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void client_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
@@ -412,8 +407,7 @@ static void dial_cb(int fd, struct upstream *upstream, void *userdata)
 		read_first(o); /* it has spoken by now, most likely */
 }
 
-/* --- beginning ----------------------------------------------------------------------------------
- */
+/* --- beginning --- */
 
 struct opening *opening_new(struct conn_host *host, int client_fd, const char *first, size_t len,
                             opening_done_fn done, void *userdata)
@@ -466,8 +460,7 @@ void opening_free(struct opening *o)
 	free(o);
 }
 
-/* --- for the others -----------------------------------------------------------------------------
- */
+/* --- for the others --- */
 
 void opening_doubt(struct opening *o, int64_t now_us)
 {

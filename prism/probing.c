@@ -87,8 +87,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	arm(p);
 }
 
-/* --- outside ------------------------------------------------------------------------------------
- */
+/* --- outside --- */
 
 void probing_add(struct probing *p, struct probing_slot *slot, const struct endpoint *endpoint,
                  const int64_t *heard_us)

@@ -10,7 +10,7 @@
 #include "base/macro.h"
 #include "base/mono.h"
 
-/* --- JSON ------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static json_t *count_json(uint64_t count)
 {
@@ -184,7 +184,7 @@ json_t *report_upstream_json(const struct report *report, const struct upstream 
 	return json;
 }
 
-/* --- metrics ---------------------------------------------------------------------------------- */
+/* --- metrics --- */
 
 struct counter {
 	const char *name;

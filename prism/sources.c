@@ -53,7 +53,7 @@ static void mark_dirty(struct sources *s)
 	ev_prepare_start(s->ev, &s->dirty);
 }
 
-/* --- what is wrong with a source -------------------------------------------------------------- */
+/* --- what is wrong with a source --- */
 
 static void set_error(struct sources *s, enum endpoints_source source, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
@@ -99,7 +99,7 @@ void sources_update(struct sources *sources, enum endpoints_source source,
 	}
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 /* Whatever lies there must not hold up the loop: a FIFO or a terminal would. */
 static int read_text(const char *path, char **ret_text)
@@ -167,7 +167,7 @@ static void file_changed(void *userdata)
 	read_file(userdata);
 }
 
-/* --- what the disk remembers ------------------------------------------------------------------ */
+/* --- what the disk remembers --- */
 
 /* The sources that can speak, of those that the disk stands in for. */
 static unsigned sources_of(const struct config *config)
@@ -284,7 +284,7 @@ void sources_on_verified(struct sources *sources, const struct endpoint *endpoin
 	write_down(sources);
 }
 
-/* --- the merge -------------------------------------------------------------------------------- */
+/* --- the merge --- */
 
 /* All of this node, loopback included. On failure the last ones stay. */
 static void read_addresses(struct sources *s)
@@ -359,7 +359,7 @@ static void refresh_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents U
 	mark_dirty(CONTAINER_OF(timer, struct sources, refresh));
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 static void set_configured(struct sources *s)
 {

@@ -56,8 +56,7 @@ static struct entry *entry_of(struct upstream *upstream)
 	return (struct entry *) (void *) upstream;
 }
 
-/* --- leaving ------------------------------------------------------------------------------------
- */
+/* --- leaving --- */
 
 static bool is_good(const struct upstream *u)
 {
@@ -180,8 +179,7 @@ static void review_usable(struct upstreams *set)
 	set->callbacks->usable(usable, set->userdata);
 }
 
-/* --- evidence -----------------------------------------------------------------------------------
- */
+/* --- evidence --- */
 
 static void log_transition(struct entry *e, enum judge_state old)
 {
@@ -357,8 +355,7 @@ static const struct probing_callbacks probing_callbacks = {
     .late = probe_late_cb,
 };
 
-/* --- the table ----------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 struct upstream *upstreams_find(const struct upstreams *set, const struct endpoint *endpoint)
 {
@@ -559,8 +556,7 @@ void upstreams_restore(struct upstreams *set, const struct handover_upstream *fr
 	u->drained = from->drained;
 }
 
-/* --- beginning and end --------------------------------------------------------------------------
- */
+/* --- beginning and end --- */
 
 /* The same after each start: its name, and where it listens, if several run on a machine. */
 static uint64_t node_number(const struct config *config)

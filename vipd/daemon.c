@@ -32,8 +32,7 @@
  * much, must not take the unit's memory. */
 #define ANSWER_MAX_BYTES ((size_t) 4 << 20)
 
-/* --- the state file ----------------------------------------------------------------------------
- */
+/* --- the state file --- */
 
 static void keep_cluster(struct daemon *d)
 {
@@ -96,8 +95,7 @@ static void load_keep(struct daemon *d)
 	record_new_instance(d->keep.instance);
 }
 
-/* --- news for the VIPs -------------------------------------------------------------------------
- */
+/* --- news for the VIPs --- */
 
 static void link_cb(const struct rtnl_link *link UNUSED, bool gone UNUSED, void *userdata)
 {
@@ -248,8 +246,7 @@ static const struct probers_callbacks probers_callbacks = {
     .failed = suspect,
 };
 
-/* --- starting ----------------------------------------------------------------------------------
- */
+/* --- starting --- */
 
 /* Says nothing of the kernel: the next process may well have it. */
 bool daemon_is_shortage(int r)
@@ -425,8 +422,7 @@ void daemon_free(struct daemon *d)
 	free(d);
 }
 
-/* --- for the commands --------------------------------------------------------------------------
- */
+/* --- for the commands --- */
 
 size_t daemon_n_vips(const struct daemon *d)
 {

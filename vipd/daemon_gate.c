@@ -54,8 +54,7 @@ static void drop_old_guards(struct daemon *d)
 	}
 }
 
-/* --- one that was refused ----------------------------------------------------------------------
- */
+/* --- one that was refused --- */
 
 /* A VIP that the process before us left here is handed over first, with the fence that it has. */
 static bool all_are_down(const struct daemon *d)
@@ -148,8 +147,7 @@ static void again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		vip_on_gate_made(d->vips[i]);
 }
 
-/* --- at the start ------------------------------------------------------------------------------
- */
+/* --- at the start --- */
 
 int daemon_open_gate(struct daemon *d)
 {
@@ -181,8 +179,7 @@ int daemon_open_gate(struct daemon *d)
 	return 0;
 }
 
-/* --- by hand, after vipd is dead ---------------------------------------------------------------
- */
+/* --- by hand, after vipd is dead --- */
 
 struct ungate {
 	struct addr guarded[NFTGATE_ADDRS_MAX];

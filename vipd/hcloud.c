@@ -114,8 +114,7 @@ static void end_pass(struct hcloud *h, enum phase to)
 	set_phase(h, to);
 }
 
-/* --- how a pass ends -----------------------------------------------------------------------
- */
+/* --- how a pass ends --- */
 
 /* A look that fails says nothing of how it is there: what was seen before still counts. */
 static bool is_news(const struct hcloud *h, int status)
@@ -183,8 +182,7 @@ static void finish_pass(struct hcloud *h)
 	wait_for(h, hcloud_check_us(h->good, h->moved));
 }
 
-/* --- one request ---------------------------------------------------------------------------
- */
+/* --- one request --- */
 
 static void take_answer(struct hcloud *h, const char *body)
 {
@@ -323,8 +321,7 @@ static void run(struct hcloud *h)
 		send_step(h);
 }
 
-/* --- how a pass begins ---------------------------------------------------------------------
- */
+/* --- how a pass begins --- */
 
 static void turn_cb(void *userdata)
 {
@@ -399,8 +396,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		begin_pass(h);
 }
 
-/* --- life ----------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 int hcloud_new(struct ev_loop *ev, struct hcloud_queue *queue, const struct config_hcloud *config,
                const struct addr *vip, hcloud_entitled_fn entitled, void *userdata,

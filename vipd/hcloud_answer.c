@@ -15,7 +15,7 @@
 
 #include "base/macro.h"
 
-/* --- reading ------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static int64_t id_in(const json_t *object, const char *key)
 {
@@ -37,7 +37,7 @@ static unsigned next_page(const json_t *root)
 	return page > 0 && page <= HCLOUD_PAGES_MAX ? (unsigned) page : 0;
 }
 
-/* --- this server's id ---------------------------------------------------------------------- */
+/* --- this server's id --- */
 
 static int take_me(struct hcloud_seen *seen, const char *body)
 {
@@ -53,7 +53,7 @@ static int take_me(struct hcloud_seen *seen, const char *body)
 	return 0;
 }
 
-/* --- floating IPs -------------------------------------------------------------------------- */
+/* --- floating IPs --- */
 
 /* Of IPv6 the floating IP is a /64, of which the VIP is one address. */
 static bool is_vip(const json_t *floating, const struct addr *vip)
@@ -95,7 +95,7 @@ static int take_floating_ips(struct hcloud_seen *seen, const json_t *root)
 	return 0;
 }
 
-/* --- servers and networks ------------------------------------------------------------------ */
+/* --- servers and networks --- */
 
 static int take_aliases(const json_t *private_net, int64_t server, struct hcloud_aliases *ret)
 {
@@ -191,7 +191,7 @@ static int take_servers(struct hcloud_seen *seen, const json_t *root)
 	return 0;
 }
 
-/* --- all ----------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static int take_json(struct hcloud_seen *seen, enum hcloud_ask ask, const json_t *root)
 {

@@ -217,7 +217,7 @@ void hcloud_next(const struct hcloud_seen *seen, struct hcloud_step *ret_step)
 		next_floating(seen, ret_step);
 }
 
-/* --- when ---------------------------------------------------------------------------------- */
+/* --- when --- */
 
 int64_t hcloud_pause_us(unsigned n, int status, unsigned retry_after_s)
 {

@@ -52,7 +52,7 @@ struct health {
 	char reason[READYZ_REASON_MAX];
 };
 
-/* --- what answers mean (pure) -------------------------------------------------------------- */
+/* --- what answers mean (pure) --- */
 
 bool health_accepts(enum readyz_verdict verdict, bool is_gone, bool others_are_ready)
 {
@@ -112,7 +112,7 @@ const char *health_state_name(enum health_state state)
 	return "unknown";
 }
 
-/* --- the probe loop --------------------------------------------------------------------------- */
+/* --- the probe loop --- */
 
 static int64_t jittered_us(int64_t interval_us)
 {

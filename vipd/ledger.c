@@ -83,8 +83,7 @@ static void read_again_after(struct ledger *l, int64_t us)
 	ev_timer_start(l->ev, &l->again);
 }
 
-/* --- trouble ------------------------------------------------------------------------------------
- */
+/* --- trouble --- */
 
 static void note_failure(struct ledger *l, const struct etcd_outcome *outcome)
 {
@@ -127,8 +126,7 @@ static void note_outcome(struct ledger *l, const struct etcd_outcome *outcome, b
 		read_again_after(l, AUDIT_US);
 }
 
-/* --- reads and the watch ------------------------------------------------------------------------
- */
+/* --- reads and the watch --- */
 
 static struct facts_key to_facts_key(const struct ledger *l, const struct etcd_kv *kv, bool deleted)
 {
@@ -281,8 +279,7 @@ void ledger_follow(struct ledger *l)
 	send_read(l, false, 0);
 }
 
-/* --- transactions -------------------------------------------------------------------------------
- */
+/* --- transactions --- */
 
 /* Adds what a key must be: the revision, and its value where it is the one that we know. */
 static size_t add_guards(struct etcd_compare *compares, const char *key, int64_t rev,
@@ -521,8 +518,7 @@ void ledger_ask(struct ledger *l)
 	send_txn(call_new(l), NULL, 0, &put, 1, US_PER_S, ask_cb);
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 struct ledger *ledger_new(struct ev_loop *ev, struct etcd *etcd, const char *prefix,
                           const struct addr *vip, struct facts *facts,

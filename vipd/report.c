@@ -17,7 +17,7 @@ static const char *const state_names[] = {"down", "standby", "taking", "owner", 
 static const enum health_state health_states[] = {HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD,
                                                   HEALTH_UNCHECKED};
 
-/* --- JSON ------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 /* REPORT_NONE becomes null. */
 static json_t *whole_ms(int64_t us)
@@ -156,7 +156,7 @@ json_t *report_status_json(const struct vip_report *report)
 	return json;
 }
 
-/* --- metrics ---------------------------------------------------------------------------------- */
+/* --- metrics --- */
 
 /* NAN: this VIP has no such value now, and no sample. */
 typedef double (*value_fn)(const struct vip_report *report);

@@ -25,8 +25,7 @@
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
 
-/* --- fitness, policy ---------------------------------------------------------------------------
- */
+/* --- fitness, policy --- */
 
 const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 {
@@ -226,8 +225,7 @@ void vip_set_hold(struct vip *v, bool on_hold)
 	vip_review(v);
 }
 
-/* --- the link and what others do to the address ------------------------------------------------
- */
+/* --- the link and what others do to the address --- */
 
 static bool has_put(const struct onlink *o)
 {
@@ -307,8 +305,7 @@ void vip_on_gate_refused(struct vip *v)
 	vip_review(v);
 }
 
-/* --- our own key in the race -------------------------------------------------------------------
- */
+/* --- our own key in the race --- */
 
 static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 {
@@ -346,8 +343,7 @@ static void review_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 	vip_review(v);
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 /* The process before us left the address on the link: go on as its owner, if it is still there. */
 static void adopt(struct vip *v, const struct keep_vip *kept)

@@ -114,8 +114,7 @@ void vip_review_conflict(struct vip *v)
 		            v->config->link, mac_format(&v->foreign_mac, mac), !vip_is_refused(v));
 }
 
-/* --- what is heard -----------------------------------------------------------------------------
- */
+/* --- what is heard --- */
 
 static void contest(struct vip *v, const struct mac *from)
 {

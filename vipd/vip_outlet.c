@@ -19,8 +19,7 @@
 #define MAKE_AGAIN_US US_PER_S          /* somebody keeps removing it */
 #define MAKE_REFUSED_US (10 * US_PER_S) /* each try may start modprobe */
 
-/* --- layer2 ------------------------------------------------------------------------------------
- */
+/* --- layer2 --- */
 
 static void layer2_on_link(struct vip *v, const struct rtnl_link *link)
 {
@@ -42,8 +41,7 @@ static void layer2_hush(struct vip *v)
 	announcer_stop(v->announcer);
 }
 
-/* --- bgp ---------------------------------------------------------------------------------------
- */
+/* --- bgp --- */
 
 static void make_link(struct vip *v)
 {
@@ -77,8 +75,7 @@ static void bgp_say_nothing(struct vip *v UNUSED)
 {
 }
 
-/* --- hcloud ------------------------------------------------------------------------------------
- */
+/* --- hcloud --- */
 
 static struct hcloud_entitled entitled_cb(void *userdata)
 {
@@ -105,8 +102,7 @@ static void hcloud_hush(struct vip *v)
 	hcloud_release(v->hcloud);
 }
 
-/* --- all ---------------------------------------------------------------------------------------
- */
+/* --- all --- */
 
 static const struct vip_outlet announced[] = {
     [CONFIG_ANNOUNCE_LAYER2] =

@@ -15,8 +15,7 @@ static bool is_on(const struct vip *v)
 	return v->config->policy.outside_check && v->config->policy.health.enabled;
 }
 
-/* --- a standby ---------------------------------------------------------------------------------
- */
+/* --- a standby --- */
 
 /* A node that has the address by another program's hand, or no link, would see only itself. */
 static bool may_look(const struct vip *v)
@@ -60,8 +59,7 @@ void vip_outside_init(struct vip *v)
 	    outside_probe_new(v->env->ev, &v->config->addr, &v->config->policy.health, looked_cb, v);
 }
 
-/* --- the owner ---------------------------------------------------------------------------------
- */
+/* --- the owner --- */
 
 static void say_cut_off(struct vip *v, const struct outside_count *count)
 {

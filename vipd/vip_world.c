@@ -12,8 +12,7 @@
 #include "base/mono.h"
 #include "net/sockdestroy.h"
 
-/* --- what the ledger says ----------------------------------------------------------------------
- */
+/* --- what the ledger says --- */
 
 static void on_facts(struct vip *v)
 {
@@ -103,8 +102,7 @@ const struct ledger_callbacks vip_ledger_callbacks = {
     .rewound = ledger_rewound_cb,
 };
 
-/* --- what the election wants -------------------------------------------------------------------
- */
+/* --- what the election wants --- */
 
 static struct mono_moment op_now(void *ctx UNUSED)
 {

@@ -32,7 +32,7 @@ void client_answer_free(struct client_answer *answer)
 	free(answer);
 }
 
-/* --- the answer's text ------------------------------------------------------------------------ */
+/* --- the answer's text --- */
 
 /* "ok", or "error <code> <sentence>"; without its newline. */
 static int parse_status(const char *status, struct client_answer *answer)
@@ -86,7 +86,7 @@ int client_parse_answer(const char *text, struct client_answer **ret_answer)
 	return 0;
 }
 
-/* --- the exchange ----------------------------------------------------------------------------- */
+/* --- the exchange --- */
 
 static int wait_for(int fd, short events, int64_t deadline_us)
 {

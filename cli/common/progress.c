@@ -49,8 +49,7 @@ double progress_rate(const struct progress_meter *meter)
 	return done > 0 ? (double) done * (double) US_PER_S / (double) took_us : 0;
 }
 
-/* --- the text -----------------------------------------------------------------------------------
- */
+/* --- the text --- */
 
 static const char *amount(int64_t n, bool is_bytes, char text[static SIZE_TEXT_MAX])
 {
@@ -135,8 +134,7 @@ char *progress_text(const struct progress_state *s, size_t width)
 	return text;
 }
 
-/* --- the line -----------------------------------------------------------------------------------
- */
+/* --- the line --- */
 
 struct progress {
 	bool is_seen;

@@ -33,7 +33,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* --- the configuration ------------------------------------------------------------------------ */
+/* --- the configuration --- */
 
 static int read_jobs(const struct snapshotoptions *o, json_t **ret_jobs)
 {
@@ -194,7 +194,7 @@ static void take_places(struct snapshotsource *source, const json_t *job)
 	}
 }
 
-/* --- the snapshot ----------------------------------------------------------------------------- */
+/* --- the snapshot --- */
 
 static int find_in_target(const struct snapshotoptions *o, const char *name,
                           struct snapshotsource *source)

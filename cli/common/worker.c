@@ -23,7 +23,7 @@
 
 #define WORKER "etcdwatch-worker"
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- the program --- */
 
 /* To be freed; NULL: it is not installed. */
 static char *look_for(const char *name)
@@ -125,7 +125,7 @@ static int finish(struct running *running)
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* --- what it prints --------------------------------------------------------------------------- */
+/* --- what it prints --- */
 
 /* The next object; NULL at the end, and for what is none. */
 static json_t *read_line(FILE *f)

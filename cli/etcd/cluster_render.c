@@ -44,8 +44,7 @@ static char *joined(const json_t *texts)
 	return all;
 }
 
-/* --- members ------------------------------------------------------------------------------------
- */
+/* --- members --- */
 
 static bool is_first_with(const json_t *objects, size_t at)
 {
@@ -130,8 +129,7 @@ void cluster_render_members(FILE *out, const json_t *objects, int64_t wall_now_u
 	}
 }
 
-/* --- status -------------------------------------------------------------------------------------
- */
+/* --- status --- */
 
 static void size_cells(struct table *table, const json_t *object)
 {
@@ -219,8 +217,7 @@ void cluster_render_status(FILE *out, const json_t *objects, int64_t wall_now_us
 	}
 }
 
-/* --- alarms -------------------------------------------------------------------------------------
- */
+/* --- alarms --- */
 
 void cluster_render_alarms(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {

@@ -42,8 +42,7 @@ static void add(struct steering *s, const char *word)
 	s->words[s->n_words++] = word;
 }
 
-/* --- what comes ---------------------------------------------------------------------------------
- */
+/* --- what comes --- */
 
 static void print_line(const char *before, const json_t *object, const char *key)
 {
@@ -145,8 +144,7 @@ static int ask(struct steering *s, client_object_fn each)
 	return cli_ask_each(s->cli, DAEMON, s->words, s->n_words, TIMEOUT_US, each, s, &answer);
 }
 
-/* --- the two questions --------------------------------------------------------------------------
- */
+/* --- the two questions --- */
 
 static bool is_wanted(void)
 {

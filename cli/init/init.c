@@ -42,7 +42,7 @@ struct init {
 	bool to_stdout, force, with_network, probe_certificate;
 };
 
-/* --- options ---------------------------------------------------------------------------------- */
+/* --- options --- */
 
 static int set_vips(void *into, const struct cli_option *option UNUSED, const char *value)
 {
@@ -124,7 +124,7 @@ const struct cli_option cli_init_options[] = {
     {0},
 };
 
-/* --- looking ---------------------------------------------------------------------------------- */
+/* --- looking --- */
 
 static bool is_running_system(const struct init *init)
 {
@@ -216,7 +216,7 @@ static void print_errors(const struct initchoice *choice)
 		(void) fprintf(stderr, "fairlead: %s\n", choice->errors.items[i]);
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static void print_difference(const char *path, const char *text)
 {

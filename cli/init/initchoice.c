@@ -22,7 +22,7 @@ void initchoice_fini(struct initchoice *c)
 	texts_fini(&c->notes);
 }
 
-/* --- links ------------------------------------------------------------------------------------ */
+/* --- links --- */
 
 char *initchoice_describe_link(const struct initfacts_link *link)
 {
@@ -113,7 +113,7 @@ static unsigned subnet_of(const struct initfacts_link *link, const struct addr *
 	return longest;
 }
 
-/* --- a VIP ------------------------------------------------------------------------------------ */
+/* --- a VIP --- */
 
 /* The first address of a network stands for the network or any of its routers, the last of one of
  * IPv4 for all of its hosts; where there are only two addresses, both are hosts (RFC 3021, 6164).
@@ -331,7 +331,7 @@ static void choose_vips(const struct initfacts *f, const struct initwish *wish,
 	}
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* --- the rest --- */
 
 static void note_certificates(const struct initfacts *f, int64_t now_s, struct initchoice *c)
 {

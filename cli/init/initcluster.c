@@ -39,7 +39,7 @@ static char *read_server(const char *root, const char *path)
 	return xstrndup(host, strcspn(host, "/"));
 }
 
-/* --- kubeadm ---------------------------------------------------------------------------------- */
+/* --- kubeadm --- */
 
 /* The value of an argument of a static pod; to be freed. */
 static char *pod_argument(const struct conf_node *pod, const char *option)
@@ -168,7 +168,7 @@ static void take_kubeadm(const char *root, struct initfacts *f)
 		                     f);
 }
 
-/* --- k3s, rke2 -------------------------------------------------------------------------------- */
+/* --- k3s, rke2 --- */
 
 static void take_rancher(const char *root, const char *home, enum init_kind kind,
                          struct initfacts *f)
@@ -222,7 +222,7 @@ static bool look_for_rancher(const char *root, struct initfacts *f)
 	return false;
 }
 
-/* --- etcd alone ------------------------------------------------------------------------------- */
+/* --- etcd alone --- */
 
 static void look_for_service(const char *root, struct initfacts *f)
 {

@@ -45,7 +45,7 @@ static void take(struct initetcd *etcd, const char *option, const char *value, s
 	}
 }
 
-/* --- words ------------------------------------------------------------------------------------ */
+/* --- words --- */
 
 void initetcd_take_words(struct initetcd *etcd, const struct texts *words)
 {
@@ -90,7 +90,7 @@ void initetcd_take_pod(struct initetcd *etcd, const struct conf_node *pod)
 	texts_fini(&words);
 }
 
-/* --- its process ------------------------------------------------------------------------------ */
+/* --- its process --- */
 
 /* The real user, whom a set-uid program does not change: its name and its arguments are those of
  * who started it. The kernel escapes what is in front of that line. */
@@ -173,7 +173,7 @@ static bool take_processes(struct initetcd *etcd, const char *root, bool *ret_ru
 	return found;
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 /* ETCD_CERT_FILE="/x" is the option cert-file. */
 static void take_environment_line(struct initetcd *etcd, const char *line, size_t len)
@@ -286,7 +286,7 @@ bool initetcd_take_service(struct initetcd *etcd, const char *root, const char *
 	return found;
 }
 
-/* --- what follows ----------------------------------------------------------------------------- */
+/* --- what follows --- */
 
 /* One on loopback goes before others: it is there whatever addresses the node has. */
 static const char *choose_url(const char *urls)

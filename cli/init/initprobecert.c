@@ -58,7 +58,7 @@ static int fail(int r, const char *action, const char *path)
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 /* CLI_OK, also with NULL where there is no such file. */
 static int read_file(const char *root, const char *path, char **ret_text)
@@ -126,7 +126,7 @@ static void print_end(const char *what, int64_t end_s)
 	(void) printf("%s " CERT_FILE ": CN=" INITSIGN_NAME ", until %s\n", what, text);
 }
 
-/* --- the certificate -------------------------------------------------------------------------- */
+/* --- the certificate --- */
 
 /* kubelet may ask for such certificates: ClusterRole system:node. */
 static char *find_kubeconfig(const char *root)

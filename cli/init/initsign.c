@@ -31,7 +31,7 @@ DEFINE_AUTO(X509, X509_free);
 DEFINE_AUTO(X509_REQ, X509_REQ_free);
 DEFINE_AUTO(X509_NAME, X509_NAME_free);
 
-/* --- PEM -------------------------------------------------------------------------------------- */
+/* --- PEM --- */
 
 static BIO *bio_of(const char *text)
 {
@@ -85,7 +85,7 @@ char *initsign_key(void)
 	return take_text(bio);
 }
 
-/* --- signing ---------------------------------------------------------------------------------- */
+/* --- signing --- */
 
 static void set_name(X509_NAME *name)
 {
@@ -219,7 +219,7 @@ char *initsign_request(const char *key_text)
 	return take_text(bio);
 }
 
-/* --- what is there already -------------------------------------------------------------------- */
+/* --- what is there already --- */
 
 static bool is_signed_by(X509 *certificate, const char *ca_text)
 {

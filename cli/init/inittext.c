@@ -48,7 +48,7 @@ static void item(struct text *t, const char *indent, const char *value)
 	(void) fputc('\n', t->out);
 }
 
-/* --- the beginning ---------------------------------------------------------------------------- */
+/* --- the beginning --- */
 
 static void write_found(struct text *t)
 {
@@ -85,7 +85,7 @@ static void write_beginning(struct text *t)
 	write_found(t);
 }
 
-/* --- vipd ------------------------------------------------------------------------------------- */
+/* --- vipd --- */
 
 static void write_vips(struct text *t)
 {
@@ -141,7 +141,7 @@ static void write_policy(struct text *t)
 	line(t, "  clientKeyFile", f->api_client_key);
 }
 
-/* --- etcd ------------------------------------------------------------------------------------- */
+/* --- etcd --- */
 
 static void write_etcd(struct text *t)
 {
@@ -215,7 +215,7 @@ static void write_watch(struct text *t)
 	}
 }
 
-/* --- prism ------------------------------------------------------------------------------------ */
+/* --- prism --- */
 
 static bool is_this_node(const struct initfacts *f, const char *host)
 {
@@ -313,7 +313,7 @@ static void write_worker(struct text *t)
 	(void) fputs("#  endpointSlices:\n#    kubeconfig: /etc/fairlead/prism.kubeconfig\n", t->out);
 }
 
-/* --- netconf ---------------------------------------------------------------------------------- */
+/* --- netconf --- */
 
 static void write_network(struct text *t, const char *network)
 {

@@ -37,8 +37,7 @@ struct health {
 	char *absent;    /* "prism, netconf": the others; NULL: none */
 };
 
-/* --- asking -------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 static enum healthcheck_result ask(const struct health *h, const struct healthcheck *check,
                                    char reason[static HEALTHCHECKS_REASON_MAX])
@@ -63,8 +62,7 @@ static enum healthcheck_result ask(const struct health *h, const struct healthch
 	return HEALTHCHECK_BAD;
 }
 
-/* --- showing ------------------------------------------------------------------------------------
- */
+/* --- showing --- */
 
 static const char *result_name(enum healthcheck_result result)
 {
@@ -128,8 +126,7 @@ static void add_absent(struct health *h, const struct healthcheck *check)
 	free(before);
 }
 
-/* --- all of them --------------------------------------------------------------------------------
- */
+/* --- all of them --- */
 
 static enum healthcheck_result wait_for(struct health *h, const struct healthcheck *check,
                                         int64_t deadline_us)

@@ -27,8 +27,7 @@ static bool is_text(const json_t *object, const char *key, const char *want)
 	return text != NULL && strcmp(text, want) == 0;
 }
 
-/* --- network ------------------------------------------------------------------------------------
- */
+/* --- network --- */
 
 static bool look_change(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
 {
@@ -54,8 +53,7 @@ static bool look_drift(const json_t *objects, char reason[static HEALTHCHECKS_RE
 	return say(reason, "the network and what was confirmed: ", field_text_or_dash(drift, "state"));
 }
 
-/* --- etcd ---------------------------------------------------------------------------------------
- */
+/* --- etcd --- */
 
 static bool look_members(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
 {
@@ -93,8 +91,7 @@ static bool look_findings(const json_t *objects, char reason[static HEALTHCHECKS
 	return true;
 }
 
-/* --- API servers --------------------------------------------------------------------------------
- */
+/* --- API servers --- */
 
 static bool look_reachable(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
 {
@@ -142,8 +139,7 @@ static bool look_vip_told(const json_t *objects, char reason[static HEALTHCHECKS
 	return say_unknown(upstream_unknown(objects, "health_reason"), reason);
 }
 
-/* --- VIPs ---------------------------------------------------------------------------------------
- */
+/* --- VIPs --- */
 
 static bool look_owned(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
 {
@@ -230,8 +226,7 @@ const struct healthcheck healthchecks[] = {
 };
 const size_t healthchecks_n = ARRAY_SIZE(healthchecks);
 
-/* --- asking -------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 enum healthcheck_result healthchecks_judge(const struct healthcheck *check, int r,
                                            const struct client_answer *answer, const char *units,

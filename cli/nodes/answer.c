@@ -19,7 +19,7 @@
 #define SENTENCE_MAX 300 /* bytes */
 #define SHOWN_MAX 60
 
-/* --- text of a node --------------------------------------------------------------------------- */
+/* --- text of a node --- */
 
 /* A copy that is valid UTF-8 with '?' for each character that a terminal would act on; at most
  * `max` bytes. */
@@ -71,7 +71,7 @@ static bool says(const struct answer_output *o, const char *what)
 	return memmem(o->err, o->err_len, what, strlen(what)) != NULL;
 }
 
-/* --- its lines -------------------------------------------------------------------------------- */
+/* --- its lines --- */
 
 static json_t *parse_line(const char *line, size_t len, bool is_text)
 {
@@ -115,7 +115,7 @@ static enum remote_outcome parse(json_t *objects, const struct answer_output *o,
 	return REMOTE_DONE;
 }
 
-/* --- all together ----------------------------------------------------------------------------- */
+/* --- all together --- */
 
 static enum remote_outcome explain_ssh(const char *node, const struct answer_output *o,
                                        char **ret_error)

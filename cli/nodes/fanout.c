@@ -18,7 +18,7 @@
 
 #define INTERRUPTED 130 /* as a shell says it */
 
-/* --- exit codes ------------------------------------------------------------------------------- */
+/* --- exit codes --- */
 
 static const int from_good_to_bad[] = {CLI_OK,     CLI_WARNED,      CLI_FAILED,
                                        CLI_DENIED, CLI_UNREACHABLE, CLI_USAGE};
@@ -56,7 +56,7 @@ static int code_of(const struct remote_answer *answer)
 	return CLI_FAILED;
 }
 
-/* --- for programs ----------------------------------------------------------------------------- */
+/* --- for programs --- */
 
 /* Members of etcd and snapshots have a `node` themselves. */
 static json_t *with_node(const char *node, const json_t *object)
@@ -94,7 +94,7 @@ static void print_objects(const struct cli *cli, const struct remote_answer *ans
 	json_decref(whole);
 }
 
-/* --- for people ------------------------------------------------------------------------------- */
+/* --- for people --- */
 
 static void print_section(const struct remote_answer *answer, bool is_first)
 {
@@ -145,7 +145,7 @@ static void print_sections(const struct remote_answer *answers, size_t n)
 	table_print(failed, stdout);
 }
 
-/* --- all together ----------------------------------------------------------------------------- */
+/* --- all together --- */
 
 static int ask_and_print(const struct cli *cli, const struct remote *remote,
                          const struct texts *nodes, const struct texts *words, int64_t timeout_us)

@@ -38,7 +38,7 @@ static void add_once(struct texts *texts, const char *text)
 		texts_add(texts, "%s", text);
 }
 
-/* --- the file of groups ----------------------------------------------------------------------- */
+/* --- the file of groups --- */
 
 static const struct nodelist_group *find_group(const struct nodelist_groups *groups,
                                                const char *name)
@@ -174,7 +174,7 @@ static int read_groups(struct nodelist_groups *ret)
 	return code;
 }
 
-/* --- "all" ------------------------------------------------------------------------------------ */
+/* --- "all" --- */
 
 /* Each array in `list` of the objects has objects with the node's name in `key`. */
 static void add_names(const json_t *objects, const char *list, const char *key, struct texts *ret)
@@ -251,7 +251,7 @@ static int add_all(const struct cli *cli, struct texts *ret)
 	return code;
 }
 
-/* --- the list --------------------------------------------------------------------------------- */
+/* --- the list --- */
 
 static int add_item(const struct cli *cli, const struct nodelist_groups *groups, const char *item,
                     struct texts *ret)

@@ -78,7 +78,7 @@ struct run {
 	ev_signal interrupt, terminate;
 };
 
-/* --- a remote --------------------------------------------------------------------------------- */
+/* --- a remote --- */
 
 const char *remote_outcome_name(enum remote_outcome outcome)
 {
@@ -132,7 +132,7 @@ void remote_answers_fini(struct remote_answer *answers, size_t n)
 	}
 }
 
-/* --- the end of a job ------------------------------------------------------------------------- */
+/* --- the end of a job --- */
 
 static void start_more(struct run *run);
 
@@ -227,7 +227,7 @@ static void timer_cb(struct ev_loop *loop UNUSED, ev_timer *timer, int events UN
 	}
 }
 
-/* --- its streams ------------------------------------------------------------------------------ */
+/* --- its streams --- */
 
 static void keep(struct job *job, struct stream *stream, const char *chunk, size_t len)
 {
@@ -304,7 +304,7 @@ static void child_cb(struct ev_loop *loop UNUSED, ev_child *child, int events UN
 	finish(job, child->rstatus);
 }
 
-/* --- its start -------------------------------------------------------------------------------- */
+/* --- its start --- */
 
 /* ours: which end stays here, without blocking. */
 static int open_pipe(struct stream *stream, int ours, int *ret_theirs)
@@ -409,7 +409,7 @@ static void start_more(struct run *run)
 		ev_break(run->loop, EVBREAK_ALL);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all of them --- */
 
 static void interrupt_cb(struct ev_loop *loop UNUSED, ev_signal *signal, int events UNUSED)
 {

@@ -33,7 +33,7 @@ static const char remote_script[] =
     "command -v sudo >/dev/null && [ \"$(id -u)\" -ne 0 ] && exec sudo -n -- \"$@\"; "
     "exec \"$@\"";
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 static bool is_letter(char c)
 {
@@ -69,7 +69,7 @@ bool transport_is_here(const char *name)
 	return gethostname(host, sizeof(host) - 1) == 0 && strcasecmp(name, host) == 0;
 }
 
-/* --- how a node is reached -------------------------------------------------------------------- */
+/* --- how a node is reached --- */
 
 /* Only a folder that belongs to this user alone will do, as who can write there can take the
  * connection over; and only a name in which ssh expands nothing. */
@@ -142,7 +142,7 @@ enum transport_kind transport_kind(const struct transport *transport, const char
 	return transport->via.n > 0 ? TRANSPORT_VIA : TRANSPORT_SSH;
 }
 
-/* --- the command ------------------------------------------------------------------------------ */
+/* --- the command --- */
 
 /* The operator's configuration, agent and known hosts apply, but for what would break a command
  * that runs unattended or lend the node something of this machine. */

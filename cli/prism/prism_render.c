@@ -20,7 +20,7 @@
 #define SCREEN_COLUMNS 80
 #define AGE_MAX_S 1e10 /* what is older is no age */
 
-/* --- prism as a whole ------------------------------------------------------------------------- */
+/* --- prism as a whole --- */
 
 /* "listening on 127.0.0.1:7445, [::1]:7445; 5 of 30000 connections; checks on" */
 static void print_overview(FILE *out, const json_t *overview)
@@ -43,7 +43,7 @@ static void print_overview(FILE *out, const json_t *overview)
 	               field_is_false(overview, "checks") ? "off" : "on");
 }
 
-/* --- the table -------------------------------------------------------------------------------- */
+/* --- the table --- */
 
 static void since_cell(struct table *table, const json_t *upstream)
 {
@@ -164,7 +164,7 @@ static void print_upstreams(FILE *out, const json_t *objects)
 	}
 }
 
-/* --- what deserves a look --------------------------------------------------------------------- */
+/* --- what deserves a look --- */
 
 static void note(FILE *out, const char *what, const char *detail)
 {

@@ -53,7 +53,7 @@ static void survivor_fini(struct survivor *s)
 	free(s->why);
 }
 
-/* --- looking at each -------------------------------------------------------------------------- */
+/* --- looking at each --- */
 
 static int read_db(struct survivor *s)
 {
@@ -146,7 +146,7 @@ static void compare_all(struct survivor *survivors, size_t n, size_t best)
 	}
 }
 
-/* --- what to do ------------------------------------------------------------------------------- */
+/* --- what to do --- */
 
 /* The plan of a restore from it; to be freed. */
 static char *restore_command(const struct survivor *s)
@@ -206,7 +206,7 @@ static const char *agreement_text(const struct survivor *s, bool is_best)
 	return "";
 }
 
-/* --- for people ------------------------------------------------------------------------------- */
+/* --- for people --- */
 
 static void add_row(struct table *table, const struct survivor *s, bool is_best)
 {
@@ -332,7 +332,7 @@ static void print_result(const struct survivor *survivors, size_t n, const struc
 	(void) fputc('\n', stdout);
 }
 
-/* --- for programs ----------------------------------------------------------------------------- */
+/* --- for programs --- */
 
 static json_t *describe(const struct survivor *s)
 {

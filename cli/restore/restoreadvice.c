@@ -42,7 +42,7 @@ static json_int_t number_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-/* --- the data directory ----------------------------------------------------------------------- */
+/* --- the data directory --- */
 
 static void look_at_dir(const struct subject *s)
 {
@@ -139,7 +139,7 @@ static void look_at_peers(const struct subject *s)
 	}
 }
 
-/* --- versions --------------------------------------------------------------------------------- */
+/* --- versions --- */
 
 /* The tool has to be of the version that wrote the snapshot, or the next one: etcd goes up by one
  * minor version at a time, and never down. */
@@ -196,7 +196,7 @@ static void look_at_tool(const struct subject *s)
 		          (long long) number_of(s->source, "revision"));
 }
 
-/* --- the snapshot ----------------------------------------------------------------------------- */
+/* --- the snapshot --- */
 
 static void look_at_proof(const struct subject *s)
 {
@@ -377,7 +377,7 @@ static void look_at_differences(const struct subject *s)
 		                  : "; name the members yourself, --initial-cluster NAME=PEER-URL,...");
 }
 
-/* --- afterwards ------------------------------------------------------------------------------- */
+/* --- afterwards --- */
 
 static void say_what_comes_after(const struct subject *s)
 {

@@ -34,7 +34,7 @@ static char *path_in(const char *dir)
 	return xasprintf("%s/" FILE_NAME, dir);
 }
 
-/* --- whose it is ------------------------------------------------------------------------------ */
+/* --- whose it is --- */
 
 static void host_name(char name[static HOST_MAX])
 {
@@ -115,7 +115,7 @@ bool restoreclaim_is_dead(const json_t *claim)
 	           json_integer_value(json_object_get(claim, "started"));
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 int restoreclaim_read(const char *dir, json_t **ret_claim)
 {

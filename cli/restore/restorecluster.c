@@ -74,7 +74,7 @@ static void nap(void)
 	(void) nanosleep(&pause, NULL);
 }
 
-/* --- what is already under way ---------------------------------------------------------------- */
+/* --- what is already under way --- */
 
 static bool is_active(const json_t *state)
 {
@@ -150,7 +150,7 @@ static int learn(struct acting *a)
 	return CLI_OK;
 }
 
-/* --- the plan --------------------------------------------------------------------------------- */
+/* --- the plan --- */
 
 /* The members that the plan is of; without a snapshot, those of the state. */
 static int make_cluster(struct acting *a)
@@ -225,7 +225,7 @@ static int begin(struct acting *a)
 	return restorenodes_init(&a->nodes, &a->r->cli, &a->without);
 }
 
-/* --- steps ------------------------------------------------------------------------------------ */
+/* --- steps --- */
 
 static int step(struct acting *a, uint64_t who, const char *name)
 {
@@ -295,7 +295,7 @@ static int prepare(struct acting *a, uint64_t who)
 	return code;
 }
 
-/* --- the VIPs --------------------------------------------------------------------------------- */
+/* --- the VIPs --- */
 
 struct vips {
 	json_t *all;
@@ -351,7 +351,7 @@ static int wait_for_vips(struct acting *a)
 	return code;
 }
 
-/* --- the claim -------------------------------------------------------------------------------- */
+/* --- the claim --- */
 
 /* Those that may go: of commands that are known to have ended, or all. */
 static void add_replaced(const struct acting *a, struct texts *words)
@@ -377,7 +377,7 @@ static int claim_step(struct acting *a, const char *name)
 	return code;
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
+/* --- the loop --- */
 
 /* What is printed while it is done; the words of the step. */
 static const struct {
@@ -512,7 +512,7 @@ static int carry_out(struct acting *a)
 	}
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 /* Before they are prepared: then the members of each are compared with the plan. */
 static void mind_unread(struct acting *a)

@@ -28,7 +28,7 @@ void restorecluster_print_against(FILE *out, const struct restoreplan *plan)
 	}
 }
 
-/* --- the plan --------------------------------------------------------------------------------- */
+/* --- the plan --- */
 
 /* "etcd.yaml, kube-apiserver.yaml", to be freed. */
 static char *services_of(const json_t *survey)
@@ -172,7 +172,7 @@ void restorecluster_print_plan(const struct restoring *r, const struct restoreno
 	(void) fflush(stdout);
 }
 
-/* --- what came of it -------------------------------------------------------------------------- */
+/* --- what came of it --- */
 
 void restorecluster_print_result(const struct restoring *r, const struct restorenodes *nodes,
                                  const struct restorehealth *health, const struct texts *without)

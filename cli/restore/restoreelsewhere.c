@@ -30,7 +30,7 @@ static json_int_t number_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-/* --- pure ------------------------------------------------------------------------------------- */
+/* --- pure --- */
 
 bool restoreelsewhere_is_newer(const json_t *entry, const json_t *than)
 {
@@ -85,7 +85,7 @@ json_t *restoreelsewhere_known(const json_t *objects)
 	return known;
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 /* The last line, to be given back; NULL: it did not end in time. */
 static json_t *ask(const struct snapshotsource *source, const struct texts *place)

@@ -28,7 +28,7 @@ static int64_t revision_of(const json_t *said)
 	return json_integer_value(json_object_get(said, "revision"));
 }
 
-/* --- pure ------------------------------------------------------------------------------------- */
+/* --- pure --- */
 
 /* To be freed; NULL: it is a healthy member of the cluster. */
 static char *find_fault(const json_t *said, const char *cluster_id)
@@ -71,7 +71,7 @@ size_t restorehealth_judge(uint64_t cluster_id, const json_t *const *said, size_
 	return n;
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 static void on_answer(const struct remote_answer *answer, void *userdata)
 {

@@ -34,7 +34,7 @@ static uint64_t id_of(const json_t *member)
 	return strtoull(text_of(member, "id"), NULL, 16);
 }
 
-/* --- the same member -------------------------------------------------------------------------- */
+/* --- the same member --- */
 
 static bool has_url(const json_t *urls, const char *url)
 {
@@ -75,7 +75,7 @@ static const json_t *find(const json_t *list, const json_t *member)
 	return NULL;
 }
 
-/* --- from the database alone ------------------------------------------------------------------ */
+/* --- from the database alone --- */
 
 /*
  * The host of its first peer URL; to be freed. NULL: it has a name, or it was never started. etcd
@@ -120,7 +120,7 @@ static json_t *read_database(const json_t *source)
 	return list;
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- both --- */
 
 static void compare(const json_t *listed, const json_t *stored, struct texts *differ)
 {

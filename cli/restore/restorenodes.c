@@ -31,7 +31,7 @@ static void say(const char *node, const char *what)
 	(void) fputc('\n', stderr);
 }
 
-/* --- which nodes ------------------------------------------------------------------------------ */
+/* --- which nodes --- */
 
 void restorenodes_fini(struct restorenodes *nodes)
 {
@@ -115,7 +115,7 @@ int restorenodes_init(struct restorenodes *nodes, const struct cli *cli,
 	return strcmp(cli->nodes, "all") == 0 ? add_all_members(nodes) : add_list(nodes, cli);
 }
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* --- running --- */
 
 static const char *const step[] = {"-o", "json", "etcd", "restore", "step", NULL};
 
@@ -238,7 +238,7 @@ void restorenodes_ask_state(const struct restorenodes *nodes, int64_t timeout_us
 	texts_fini(&words);
 }
 
-/* --- the survey ------------------------------------------------------------------------------- */
+/* --- the survey --- */
 
 static int refuse_other(const struct restorenode *node, const json_t *state)
 {

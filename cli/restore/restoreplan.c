@@ -39,7 +39,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
-/* --- the cluster ------------------------------------------------------------------------------ */
+/* --- the cluster --- */
 
 /* "n1=url,n1=url"; a member that is listed twice (by etcd 3.4, after a restore) counts once. */
 static void add_member(struct texts *parts, const json_t *member, const char *name)
@@ -111,7 +111,7 @@ static void make_cluster(const struct restoreplan_wish *wish, const char *initia
 		              : ": name the members yourself, --initial-cluster NAME=PEER-URL,...");
 }
 
-/* --- this node -------------------------------------------------------------------------------- */
+/* --- this node --- */
 
 static bool is_own_address(const json_t *host, const char *address)
 {
@@ -207,7 +207,7 @@ static void leave_alone(const struct restoreplan_wish *wish, struct restoreplan 
 		plan->self = &plan->cluster->members[0];
 }
 
-/* --- commands --------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 /* What has to be the same wherever it is typed. */
 static char *command_for(const struct restoreplan_wish *wish, const struct restoreplan *plan,
@@ -293,7 +293,7 @@ static void make_words(const struct restoreplan_wish *wish, const json_t *host,
 	}
 }
 
-/* --- the token -------------------------------------------------------------------------------- */
+/* --- the token --- */
 
 #define TOKEN_FORM "restore-%016" PRIx64 "-%08" PRIx32
 
@@ -328,7 +328,7 @@ static void check_token(const struct restoreplan_wish *wish, const json_t *sourc
 	          wish->token);
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static uint64_t choose_bump(const struct restoreplan_wish *wish, const json_t *host)
 {

@@ -28,7 +28,7 @@ char *restoreprepare_incoming(const char *data_dir)
 	return xasprintf("%s.incoming.db", data_dir);
 }
 
-/* --- what runs here --------------------------------------------------------------------------- */
+/* --- what runs here --- */
 
 static const char *manifests_of(const struct restoring *r)
 {
@@ -56,7 +56,7 @@ json_t *restoreprepare_services(struct restoring *r)
 	return services;
 }
 
-/* --- the snapshot ----------------------------------------------------------------------------- */
+/* --- the snapshot --- */
 
 static int receive(const char *path)
 {
@@ -78,7 +78,7 @@ static int receive(const char *path)
 	return CLI_FAILED;
 }
 
-/* --- the state -------------------------------------------------------------------------------- */
+/* --- the state --- */
 
 /* Takes the services. */
 static int note(struct restoring *r, struct restorestate *state, json_t *services,
@@ -114,7 +114,7 @@ static int note(struct restoring *r, struct restorestate *state, json_t *service
 	return restorestate_advance(state, RESTORE_PREPARED);
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static int refuse(const struct restoreplan *plan)
 {

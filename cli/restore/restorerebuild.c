@@ -70,7 +70,7 @@ int restorerebuild_run(const struct restoreoptions *o, const struct snapshotsour
 	return code;
 }
 
-/* --- for people ------------------------------------------------------------------------------- */
+/* --- for people --- */
 
 static const char *text_of(const json_t *object, const char *key)
 {

@@ -37,7 +37,7 @@ static void line(FILE *out, const char *name, const char *text)
 	(void) fputc('\n', out);
 }
 
-/* --- the plan --------------------------------------------------------------------------------- */
+/* --- the plan --- */
 
 static void print_age(FILE *out, const char *taken, int64_t now_s)
 {
@@ -267,7 +267,7 @@ void restorerender_dry(FILE *out, const struct restoreplan *plan)
 	(void) fputc('\n', out);
 }
 
-/* --- what came of it -------------------------------------------------------------------------- */
+/* --- what came of it --- */
 
 void restorerender_result(FILE *out, const struct restoreplan *plan, const json_t *result)
 {
@@ -288,7 +288,7 @@ void restorerender_result(FILE *out, const struct restoreplan *plan, const json_
 	(void) fputc('\n', out);
 }
 
-/* --- for programs ----------------------------------------------------------------------------- */
+/* --- for programs --- */
 
 json_t *restorerender_list_json(const struct texts *texts)
 {

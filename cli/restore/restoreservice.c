@@ -33,7 +33,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
-/* --- which there are -------------------------------------------------------------------------- */
+/* --- which there are --- */
 
 #define API_SERVER "kube-apiserver"
 static const char *const others[] = {API_SERVER, "kube-controller-manager", "kube-scheduler"};
@@ -124,7 +124,7 @@ json_t *restoreservice_find(const char *directory, const json_t *manifests, cons
 	return NULL;
 }
 
-/* --- static pods ------------------------------------------------------------------------------ */
+/* --- static pods --- */
 
 static int move_manifest(const char *from, const char *to)
 {
@@ -150,7 +150,7 @@ static int move_manifest(const char *from, const char *to)
 	return r < 0 ? restorestate_explain("sync the directory of", to, r) : CLI_OK;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 int restoreservice_hold_all(const json_t *services)
 {
@@ -191,7 +191,7 @@ bool restoreservice_has_api_pod(const json_t *services)
 	return false;
 }
 
-/* --- kubelet ---------------------------------------------------------------------------------- */
+/* --- kubelet --- */
 
 static int64_t kubelet_check_us(void)
 {

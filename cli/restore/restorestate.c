@@ -40,7 +40,7 @@ const char *restorestate_text(const struct restorestate *state, const char *fiel
 	return text != NULL ? text : "";
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 /* Fields without which no step can be done. */
 static const char *lacks(const json_t *object)
@@ -159,7 +159,7 @@ int restorestate_open(const char *dir, bool to_write, struct restorestate **ret_
 	return code;
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static void note_time(struct restorestate *state)
 {

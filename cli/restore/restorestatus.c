@@ -27,7 +27,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
-/* --- for people ------------------------------------------------------------------------------- */
+/* --- for people --- */
 
 static const char *next_of(enum restore_phase phase)
 {
@@ -104,7 +104,7 @@ static void on_answer(const struct remote_answer *answer, void *userdata)
 	s->code = CLI_UNREACHABLE;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static int ask_nodes(struct showing *s)
 {

@@ -90,7 +90,7 @@ static int clean(struct stepping *s)
 	return code;
 }
 
-/* --- is it stopped ---------------------------------------------------------------------------- */
+/* --- is it stopped --- */
 
 /* The data directory as it is now. */
 static int look(struct stepping *s)
@@ -146,7 +146,7 @@ static int wait_until_stopped(struct stepping *s)
 	return CLI_FAILED;
 }
 
-/* --- the steps -------------------------------------------------------------------------------- */
+/* --- the steps --- */
 
 static int advance(struct stepping *s, enum restore_phase phase)
 {
@@ -264,7 +264,7 @@ static int step_revive(struct stepping *s)
 	return code == CLI_OK ? advance(s, RESTORE_NONE) : code;
 }
 
-/* --- what is asked of a node ------------------------------------------------------------------ */
+/* --- what is asked of a node --- */
 
 static void print(const struct stepping *s, json_t *object)
 {
@@ -323,7 +323,7 @@ static int step_health(struct stepping *s)
 	return code;
 }
 
-/* --- the claim -------------------------------------------------------------------------------- */
+/* --- the claim --- */
 
 static int step_claim(struct stepping *s)
 {
@@ -339,7 +339,7 @@ static int step_unclaim(struct stepping *s)
 	return restoreclaim_drop(RESTORESTATE_DIR, s->claim);
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static const struct step {
 	const char *name;

@@ -25,7 +25,7 @@
 #define DROP_IN "90-fairlead-restore.conf"
 #define SUFFIX ".service"
 
-/* --- systemctl -------------------------------------------------------------------------------- */
+/* --- systemctl --- */
 
 static int reap(pid_t pid)
 {
@@ -94,7 +94,7 @@ static char *property(const char *unit, const char *name)
 	return text;
 }
 
-/* --- what systemd knows ----------------------------------------------------------------------- */
+/* --- what systemd knows --- */
 
 char *restoreunit_name(const char *unit)
 {
@@ -127,7 +127,7 @@ bool restoreunit_may_run(const char *unit)
 	return strcmp(active, "inactive") != 0 || strncmp(file, "enabled", strlen("enabled")) == 0;
 }
 
-/* --- holding ---------------------------------------------------------------------------------- */
+/* --- holding --- */
 
 static char *drop_in_dir(const char *unit)
 {

@@ -41,7 +41,7 @@ void restoring_choose_token(struct restoring *r)
 	r->options.wish.token_is_new = true;
 }
 
-/* --- asking the worker ------------------------------------------------------------------------ */
+/* --- asking the worker --- */
 
 static void print_histories(const struct restoring *r, const json_t *object)
 {
@@ -220,7 +220,7 @@ void restoring_clean_up(struct restoring *r)
 	json_decref(last);
 }
 
-/* --- the plan --------------------------------------------------------------------------------- */
+/* --- the plan --- */
 
 /* The plan again, as its ids follow from the token, and the token from its members. */
 static void seal_token(struct restoring *r)

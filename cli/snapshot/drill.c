@@ -54,7 +54,7 @@ static void show_told(const json_t *object, int fd UNUSED, void *userdata)
 	show(object, userdata);
 }
 
-/* --- the two ways ----------------------------------------------------------------------------- */
+/* --- the two ways --- */
 
 static int ask_daemon(struct drilling *d)
 {
@@ -92,7 +92,7 @@ static int run_worker(struct drilling *d)
 	return code;
 }
 
-/* --- the command line ------------------------------------------------------------------------- */
+/* --- the command line --- */
 
 static int refuse(const char *what)
 {

@@ -19,7 +19,7 @@ void drill_render_phase(FILE *out, const json_t *object)
 	(void) fflush(out);
 }
 
-/* --- the result ------------------------------------------------------------------------------- */
+/* --- the result --- */
 
 static void number_cell(struct table *table, const json_t *check, const char *key)
 {
@@ -101,7 +101,7 @@ void drill_render_result(FILE *out, const json_t *object)
 	print_versions(out, json_object_get(object, "versions"));
 }
 
-/* --- in the status ---------------------------------------------------------------------------- */
+/* --- in the status --- */
 
 static void begin_note(FILE *out, const json_t *job)
 {

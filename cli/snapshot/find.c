@@ -25,7 +25,7 @@ struct finding {
 	json_t *last; /* what the worker ended with; NULL: it was killed */
 };
 
-/* --- scratch ---------------------------------------------------------------------------------- */
+/* --- scratch --- */
 
 static int refuse_scratch(const char *path)
 {
@@ -77,7 +77,7 @@ static void remove_scratch(const char *directory)
 	(void) rmdir(directory);
 }
 
-/* --- the worker ------------------------------------------------------------------------------- */
+/* --- the worker --- */
 
 static void told(const json_t *object, void *userdata)
 {
@@ -166,7 +166,7 @@ static int find_elsewhere(const struct snapshotsource *source, struct etcd_file 
 	return code;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static bool is_file(const char *name)
 {

@@ -137,8 +137,7 @@ int cli_etcd_snapshot_take_over(const struct cli *cli, int argc, char **argv)
 	return ask_and_render(cli, &words, TARGETS_TIMEOUT_US, etcdwatch_render_taken_over);
 }
 
-/* --- saving ------------------------------------------------------------------------------------
- */
+/* --- saving --- */
 
 /* No job's name has one of these. */
 static bool is_file(const char *word)

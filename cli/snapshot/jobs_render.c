@@ -17,8 +17,7 @@
 #include "cli/common/size.h"
 #include "cli/common/table.h"
 
-/* --- jobs --------------------------------------------------------------------------------------
- */
+/* --- jobs --- */
 
 static void age_cell(struct table *table, const json_t *object, const char *key, const char *before)
 {
@@ -182,8 +181,7 @@ void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us
 	json_array_foreach(objects, i, job) add_notes(out, job);
 }
 
-/* --- snapshots ---------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 /* "local site far" */
 static void places_cell(struct table *table, const json_t *places)
@@ -290,8 +288,7 @@ void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us
 	}
 }
 
-/* --- what goes ---------------------------------------------------------------------------------
- */
+/* --- what goes --- */
 
 void etcdwatch_render_prune(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
@@ -354,8 +351,7 @@ void etcdwatch_render_accepted(FILE *out, const json_t *objects, int64_t wall_no
 	}
 }
 
-/* --- the key ------------------------------------------------------------------------------------
- */
+/* --- the key --- */
 
 static void print_key(FILE *out, const char *key)
 {

@@ -36,7 +36,7 @@ static int read_report(struct etcd_file *file, int64_t revision, struct report *
 	return r;
 }
 
-/* --- for people ------------------------------------------------------------------------------- */
+/* --- for people --- */
 
 /* As etcdctl prints sizes: powers of 1000, one decimal below ten. */
 static void print_size(FILE *out, uint64_t n_bytes)
@@ -120,7 +120,7 @@ static void print_verified(FILE *out, const char *path, const struct report *rep
 		               alarm_name(info->alarms[i].kind), info->alarms[i].member_id);
 }
 
-/* --- for programs ----------------------------------------------------------------------------- */
+/* --- for programs --- */
 
 static json_t *hex_id(uint64_t id)
 {
@@ -205,7 +205,7 @@ static void print_new(const struct cli *cli, json_t *object)
 	json_decref(object);
 }
 
-/* --- the commands ----------------------------------------------------------------------------- */
+/* --- the commands --- */
 
 /* For a program; only what is about the snapshot. */
 static void print_refused(const struct cli *cli, const struct etcd_file *file)

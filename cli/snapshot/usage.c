@@ -100,8 +100,7 @@ static void print_parts(const struct cli *cli, const struct usage *usage)
 		print_part(cli, usage_rest(usage), true);
 }
 
-/* --- of the newest snapshot --------------------------------------------------------------------
- */
+/* --- of the newest snapshot --- */
 
 static void collect(const json_t *object, int fd UNUSED, void *userdata)
 {
@@ -151,8 +150,7 @@ static int ask_newest(const struct cli *cli)
 	return code;
 }
 
-/* --- of a file ---------------------------------------------------------------------------------
- */
+/* --- of a file --- */
 
 static int show_file(const struct cli *cli, const char *name)
 {

@@ -66,8 +66,7 @@ void board_matter(struct board *board, enum board_level level, const char *to_do
 	board_raise(board, level);
 }
 
-/* --- daemons that do not answer -----------------------------------------------------------------
- */
+/* --- daemons that do not answer --- */
 
 static void say_no_answer(struct board *board, const char *daemon, int r)
 {
@@ -169,8 +168,7 @@ static void fill_etcd(struct board *board, const struct node_reply replies[stati
 	check_told(board, &replies[NODE_RECORD], "record", "how the record is");
 }
 
-/* --- all ----------------------------------------------------------------------------------------
- */
+/* --- all --- */
 
 /* Stable, as things of one kind belong together; there are few. */
 static void sort_lines(struct board *board)

@@ -28,7 +28,7 @@ static bool is_word_char(char c)
 	return isalnum((unsigned char) c) || strchr("_-.+/=~", c) != NULL;
 }
 
-/* --- one line --------------------------------------------------------------------------------- */
+/* --- one line --- */
 
 struct scan {
 	FILE *out;
@@ -533,7 +533,7 @@ static bool is_rest(struct scan *s)
 	return true;
 }
 
-/* --- a text --------------------------------------------------------------------------------- */
+/* --- a text --- */
 
 /* How often it says that something was blanked. */
 static size_t count_blanks(const char *text, size_t len)

@@ -14,7 +14,7 @@
 #define BOOTSTRAP_TOKEN_BYTES 23 /* abcdef.0123456789abcdef */
 #define WIREGUARD_KEY_BYTES 44   /* 32 bytes in base64 */
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 /* In lower case and without what stands between words: "secretKey" and "SECRET_KEY" are one. */
 static void squeeze(const char *name, size_t len, char squeezed[static NAME_MAX_BYTES])
@@ -77,7 +77,7 @@ bool blank_is_secret_key(const char *key, size_t len)
 	       blank_is_secret_name(key, len);
 }
 
-/* --- what they look like ---------------------------------------------------------------------- */
+/* --- what they look like --- */
 
 static bool is_base64(const char *word, size_t len)
 {

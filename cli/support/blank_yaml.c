@@ -36,7 +36,7 @@ static void add(struct spans *spans, const struct conf_node *scalar)
 	spans->items[spans->n++] = (struct span){scalar->begin, scalar->end};
 }
 
-/* --- which ------------------------------------------------------------------------------------ */
+/* --- which --- */
 
 /* "--password", whose value is the next item. */
 static bool is_option(const struct conf_node *item)
@@ -73,7 +73,7 @@ static int compare(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* --- how -------------------------------------------------------------------------------------- */
+/* --- how --- */
 
 static bool is_first_byte(char c)
 {

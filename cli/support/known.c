@@ -49,7 +49,7 @@ static void add_value(struct texts *known, const char *value, size_t len)
 	add(known, last + 1, (size_t) (value + len - last - 1));
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 /* Each line, and what is behind the = of one (of a block in YAML, too); not the lines around a key
  * in PEM, which everybody's have. */
@@ -100,7 +100,7 @@ static void add_file(struct texts *known, const char *path, bool is_kubeconfig)
 		add_lines(known, text);
 }
 
-/* --- the tree --------------------------------------------------------------------------------- */
+/* --- the tree --- */
 
 /* "keyFile", "secretFile", "urlFile": what is in it is secret; not "caFile". */
 static bool names_secret_file(const char *key)

@@ -136,7 +136,7 @@ size_t stage_blanked(const struct stage *s)
 	return s->n_blanked;
 }
 
-/* --- the archive ------------------------------------------------------------------------------ */
+/* --- the archive --- */
 
 static int sync_file(const char *path)
 {

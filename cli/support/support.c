@@ -36,7 +36,7 @@ struct support {
 	struct texts config;
 };
 
-/* --- options ---------------------------------------------------------------------------------- */
+/* --- options --- */
 
 static int add_config(void *into, const struct cli_option *option UNUSED, const char *value)
 {
@@ -59,7 +59,7 @@ const struct cli_option cli_support_options[] = {
     {0},
 };
 
-/* --- on the way ------------------------------------------------------------------------------- */
+/* --- on the way --- */
 
 static volatile sig_atomic_t stopped;
 
@@ -79,7 +79,7 @@ static void show_progress(const char *what)
 	(void) fflush(stderr);
 }
 
-/* --- the summary ------------------------------------------------------------------------------ */
+/* --- the summary --- */
 
 static void write_list(FILE *out, const char *title, const struct texts *texts)
 {
@@ -146,7 +146,7 @@ static void add_summary(struct stage *stage, const char *name,
 	stage_add(stage, SUMMARY, text, len, BLANK_PLAIN);
 }
 
-/* --- the archive ------------------------------------------------------------------------------ */
+/* --- the archive --- */
 
 /* "fairlead-support-cp-1-20261122T134500Z"; to be freed. */
 static char *make_name(void)

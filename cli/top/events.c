@@ -43,8 +43,7 @@ void events_add(struct events *events, int64_t wall_us, enum board_level level, 
 	events->n++;
 }
 
-/* --- fields that change -------------------------------------------------------------------------
- */
+/* --- fields that change --- */
 
 struct watched {
 	enum node_question question;
@@ -146,8 +145,7 @@ static void compare_field(struct events *events, const struct watched *w, const 
 	}
 }
 
-/* --- what comes and goes ------------------------------------------------------------------------
- */
+/* --- what comes and goes --- */
 
 /* Whether `objects` have the finding, which is an id and a subject. */
 static bool has_finding(const json_t *objects, const json_t *finding)
@@ -210,8 +208,7 @@ static void compare_upstreams(struct events *events, const json_t *before, const
 	}
 }
 
-/* --- what was before ----------------------------------------------------------------------------
- */
+/* --- what was before --- */
 
 static void tell_moves(struct events *events, const json_t *vips)
 {

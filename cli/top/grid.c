@@ -65,8 +65,7 @@ size_t grid_add_row(struct grid *grid)
 	return grid->rows - 1;
 }
 
-/* --- text ---------------------------------------------------------------------------------------
- */
+/* --- text --- */
 
 /* What follows may join what is before it, or be two columns wide. */
 #define FIRST_COMBINING 0x300
@@ -142,8 +141,7 @@ void grid_add_text(struct grid *grid, size_t column, enum grid_ink ink, const ch
 	}
 }
 
-/* --- pieces -------------------------------------------------------------------------------------
- */
+/* --- pieces --- */
 
 void grid_copy(struct grid *grid, size_t row, size_t column, const struct grid *from, size_t first,
                size_t n)

@@ -27,8 +27,7 @@ struct piece {
 	size_t n;          /* that are shown */
 };
 
-/* --- the first line and the last ----------------------------------------------------------------
- */
+/* --- the first line and the last --- */
 
 /* `n_shown` of them have rows of their own; where there is no room for any, the first is here. */
 static void draw_matters(struct grid *grid, size_t at, const struct board *board, size_t n_shown)
@@ -85,8 +84,7 @@ static void draw_foot(struct grid *grid, const struct layout *layout)
 	                    : "q quit   tab panel   enter details   p pause   ? help");
 }
 
-/* --- what wants attention -----------------------------------------------------------------------
- */
+/* --- what wants attention --- */
 
 static void add_matter(struct grid *rows, const struct board_matter *matter)
 {
@@ -113,8 +111,7 @@ static size_t add_matters(struct grid *rows, const struct board *board, size_t l
 	return board->n_matters;
 }
 
-/* --- panels -------------------------------------------------------------------------------------
- */
+/* --- panels --- */
 
 /* Of the panel's questions the first whose answer is old, else the first that has none;
  * NODE_QUESTIONS: all is as it should be. */
@@ -246,8 +243,7 @@ static void draw_panels(struct grid *grid, size_t row, const struct layout *layo
 	draw_pieces(grid, row, pieces, ARRAY_SIZE(right), half, layout, model, now_us);
 }
 
-/* --- one panel alone, help ----------------------------------------------------------------------
- */
+/* --- one panel alone, help --- */
 
 /* Returns how many of the rows are seen, or are above those that are. */
 static size_t draw_scrolled(struct grid *grid, struct layout *layout, const struct grid *rows)

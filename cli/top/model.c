@@ -30,8 +30,7 @@ void model_fini(struct model *model)
 	*model = (struct model){0};
 }
 
-/* --- round-trip times ---------------------------------------------------------------------------
- */
+/* --- round-trip times --- */
 
 static struct model_samples *samples_for(struct model *model, const char *upstream)
 {
@@ -86,8 +85,7 @@ const struct model_samples *model_samples_of(const struct model *model, const ch
 	return NULL;
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 /* The question that speaks for its daemon: one that needs nobody else to be answered. */
 static bool speaks_for_daemon(enum node_question question)

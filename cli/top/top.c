@@ -59,8 +59,7 @@ static const int64_t pauses_us[NODE_QUESTIONS] = {
     [NODE_ETCD_PORT] = 5 * US_PER_S, [NODE_NET_PORT] = 5 * US_PER_S,
 };
 
-/* --- asking -------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 static void answered_cb(int r, struct client_answer *answer, void *userdata)
 {
@@ -89,8 +88,7 @@ static void ask_cb(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 	                           answered_cb, asker);
 }
 
-/* --- drawing ------------------------------------------------------------------------------------
- */
+/* --- drawing --- */
 
 static void draw(struct top *top)
 {
@@ -110,8 +108,7 @@ static void draw_cb(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNU
 	draw(CONTAINER_OF(timer, struct top, draw));
 }
 
-/* --- keys and signals ---------------------------------------------------------------------------
- */
+/* --- keys and signals --- */
 
 static void choose(struct layout *layout, size_t forward)
 {
@@ -239,8 +236,7 @@ static void end_cb(int signo, void *userdata)
 	loop_stop(top->loop, CLI_OK);
 }
 
-/* --- from the beginning to the end --------------------------------------------------------------
- */
+/* --- from the beginning to the end --- */
 
 static void start(struct top *top, const char *runtime_dir)
 {

@@ -25,7 +25,7 @@ int cli_vip_status(const struct cli *cli, int argc, char **argv)
 	return cli_show(cli, DAEMON, words, argc > 0 ? 3 : 2, vip_render_status);
 }
 
-/* --- vip move, hold, unhold ------------------------------------------------------------------- */
+/* --- vip move, hold, unhold --- */
 
 /* "10.0.0.5: n2 owns it now, after 85 ms" */
 static void print_move(const char *vip, const char *owner, const json_t *duration_ms)

@@ -15,7 +15,7 @@
 #include "cli/common/fields.h"
 #include "cli/common/table.h"
 
-/* --- the table -------------------------------------------------------------------------------- */
+/* --- the table --- */
 
 /* "2.45s" of 2450. */
 static void seconds_cell(struct table *table, const json_t *object, const char *key, int decimals)
@@ -59,7 +59,7 @@ static void add_row(struct table *table, const json_t *object)
 	table_cell(table, "%s", field_text_or_dash(object, "health"));
 }
 
-/* --- the last move ---------------------------------------------------------------------------- */
+/* --- the last move --- */
 
 /* "10.0.0.5: moved from n2 12m ago in 3.2 s: owner silent". To whom it moved is the
  * table's to say. */
@@ -85,7 +85,7 @@ static void print_move(FILE *out, const json_t *object, int64_t wall_now_us)
 	(void) fputc('\n', out);
 }
 
-/* --- the notes -------------------------------------------------------------------------------- */
+/* --- the notes --- */
 
 static void note(FILE *out, const json_t *object, const char *what, const char *detail)
 {

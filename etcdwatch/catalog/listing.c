@@ -21,8 +21,7 @@
 #define ODD_MAX 20
 #define TIME_CHARS 17 /* "20261121T203000Z-" before the job's name */
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 void names_add(struct names *names, char *name)
 {
@@ -103,8 +102,7 @@ bool listing_is_of_job(const char *name, const char *job)
 	       strncmp(name + TIME_CHARS, job, n) == 0 && name[TIME_CHARS + n] == '-';
 }
 
-/* --- the catalogue ------------------------------------------------------------------------------
- */
+/* --- the catalogue --- */
 
 struct reading {
 	const char *directory, *job;
@@ -224,8 +222,7 @@ void listing_fini(struct listing *l)
 	*l = (struct listing){0};
 }
 
-/* --- the rejected ------------------------------------------------------------------------------
- */
+/* --- the rejected --- */
 
 /* How long the id is, by which a file's name begins. */
 static size_t id_len(const char *name)

@@ -125,8 +125,7 @@ void plan_defrag(const struct survey *survey, const char *word,
 	check_disk(survey, options->disk_free_bytes, ret_steps);
 }
 
-/* --- from NOSPACE back --------------------------------------------------------------------------
- */
+/* --- from NOSPACE back --- */
 
 static int64_t newest_revision(const struct survey *survey)
 {

@@ -58,8 +58,7 @@ static void give_up(struct command *command)
 	steer_free(CONTAINER_OF(command, struct steer, command));
 }
 
-/* --- carrying out -------------------------------------------------------------------------------
- */
+/* --- carrying out --- */
 
 static json_t *ms_or_null(int64_t us)
 {
@@ -123,8 +122,7 @@ static json_t *tell(void *userdata)
 
 static const struct steprun_callbacks run_callbacks = {.step_done = step_done_cb, .done = done_cb};
 
-/* --- planning -----------------------------------------------------------------------------------
- */
+/* --- planning --- */
 
 static void reply_plan(struct control_request *request, const struct steps *steps)
 {
@@ -222,8 +220,7 @@ static void plan_recover_verb(const struct steer *s, const struct survey *survey
 	             ret_steps);
 }
 
-/* --- the commands -------------------------------------------------------------------------------
- */
+/* --- the commands --- */
 
 static bool take_word(struct steer *s, const char *word)
 {

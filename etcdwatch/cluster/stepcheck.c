@@ -39,8 +39,7 @@ bool stepcheck_has_room(int64_t db_bytes, int64_t quota_bytes)
 	return db_bytes <= quota_bytes - quota_bytes / ROOM_SHARE;
 }
 
-/* --- all well -----------------------------------------------------------------------------------
- */
+/* --- all well --- */
 
 /* Before these, no member is to be defragmented while another catches up. */
 static bool is_old(const char *version)
@@ -92,8 +91,7 @@ bool stepcheck_all_well(const struct survey *survey, char why[static STEPS_TEXT_
 	return why[0] == '\0';
 }
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static bool may_defragment(const struct survey *survey, const struct survey_member *m,
                            char why[static STEPS_TEXT_MAX])

@@ -124,8 +124,7 @@ static void finish(struct steprun *run, const char *why)
 	steprun_free(run);
 }
 
-/* --- the lock -----------------------------------------------------------------------------------
- */
+/* --- the lock --- */
 
 static void look_after(struct steprun *run, int64_t us)
 {
@@ -195,8 +194,7 @@ static void lock(struct steprun *run)
 	run->lock = claim_new(run->env.ev, run->env.etcd, &options, &lock_callbacks, run);
 }
 
-/* --- acting -------------------------------------------------------------------------------------
- */
+/* --- acting --- */
 
 static void acted_cb(const struct etcd_outcome *outcome, void *userdata)
 {
@@ -275,8 +273,7 @@ static void act(struct steprun *run, const struct survey *survey)
 		finish(run, strerror(-r));
 }
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 static void tell_done(struct steprun *run, const struct survey *survey)
 {

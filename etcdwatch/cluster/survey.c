@@ -53,8 +53,7 @@ static void close_question(struct survey_request *r, struct etcd_call **call)
 		finish(r);
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 /* False if it is none; then why not is in `error`. */
 static bool is_answer(const struct etcd_outcome *outcome, char error[static SURVEY_TEXT_MAX])
@@ -157,8 +156,7 @@ static void alarms_cb(const struct etcd_outcome *outcome, const struct etcd_alar
 	close_question(r, &r->alarms);
 }
 
-/* --- questions ----------------------------------------------------------------------------------
- */
+/* --- questions --- */
 
 static void ask(struct survey_request *r, struct etcd *etcd, const char *endpoint)
 {

@@ -209,8 +209,7 @@ void survey_merge(struct survey *survey)
 		take_told_alarms(survey);
 }
 
-/* --- finding ------------------------------------------------------------------------------------
- */
+/* --- finding --- */
 
 const char *survey_member_name(const struct survey_member *member)
 {

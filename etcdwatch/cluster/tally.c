@@ -16,8 +16,7 @@ static const char *const result_names[TALLY_RESULTS_N] = {
     [TALLY_NEEDLESS] = "needless",
 };
 
-/* --- counting -----------------------------------------------------------------------------------
- */
+/* --- counting --- */
 
 /* The one of that name, or a new one, or the oldest. One that replaced another has its name, and no
  * two samples may have the same labels. */
@@ -62,8 +61,7 @@ void tally_upkeep(struct tally *t, enum upkeep_what what, enum tally_result resu
 		t->upkeep[what][result]++;
 }
 
-/* --- telling ------------------------------------------------------------------------------------
- */
+/* --- telling --- */
 
 static double seconds(int64_t us)
 {

@@ -53,8 +53,7 @@ static bool has_no_space(const struct cluster_env *env)
 	return false;
 }
 
-/* --- doing --------------------------------------------------------------------------------------
- */
+/* --- doing --- */
 
 static void step_done_cb(const struct step *step, const struct steprun_report *report,
                          void *userdata)
@@ -136,8 +135,7 @@ static void surveyed_cb(const struct survey *survey, void *userdata)
 		          whose != NULL ? survey_member_name(whose) : "none");
 }
 
-/* --- when ---------------------------------------------------------------------------------------
- */
+/* --- when --- */
 
 static void tick_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {

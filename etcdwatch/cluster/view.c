@@ -32,8 +32,7 @@ struct view_request {
 	unsigned n_open;
 };
 
-/* --- which is ours ------------------------------------------------------------------------------
- */
+/* --- which is ours --- */
 
 /* A socket that may be bound says nothing: the kernel may be told to allow any address. */
 static bool is_assigned(const struct addr *addr)
@@ -68,8 +67,7 @@ bool view_is_local_url(const char *url)
 	return addr_is_loopback(&addr) || is_assigned(&addr);
 }
 
-/* --- the picture --------------------------------------------------------------------------------
- */
+/* --- the picture --- */
 
 static struct view_member *find_or_add(struct view *v, uint64_t id)
 {

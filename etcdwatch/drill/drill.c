@@ -108,7 +108,7 @@ static int64_t wall_now_s(void)
 	return wall_now_us() / US_PER_S;
 }
 
-/* --- which snapshot --------------------------------------------------------------------------- */
+/* --- which snapshot --- */
 
 /* Of this node; NULL: there is nothing to drill. A target has something as soon as we have stored
  * something there; what it has now, it is asked. */
@@ -119,7 +119,7 @@ static const struct catalog_entry *newest_here(const struct drill *d)
 	return drillpick_here(d->config, store_entries(store), store_n(store), d->config->drill.source);
 }
 
-/* --- the end of one --------------------------------------------------------------------------- */
+/* --- the end of one --- */
 
 static void begin_phase(struct drill *d, const char *phase)
 {
@@ -191,7 +191,7 @@ static void done_cb(const struct child_result *result, void *userdata)
 	finish(d, code, result->reason, result->last);
 }
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* --- running --- */
 
 static void line_cb(const json_t *object, void *userdata)
 {
@@ -285,7 +285,7 @@ static void try_to_run(struct drill *d)
 	}
 }
 
-/* --- what is due ------------------------------------------------------------------------------ */
+/* --- what is due --- */
 
 static void look_at_clock(struct drill *d)
 {
@@ -323,7 +323,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	wait_for(d, d->due.next_s == 0 ? JOB_US : MIN(MAX(left_us, 0), CLOCK_US));
 }
 
-/* --- beginning -------------------------------------------------------------------------------- */
+/* --- beginning --- */
 
 static void cleared_cb(const struct child_result *result, void *userdata)
 {
@@ -357,7 +357,7 @@ static void read_cb(const struct drillstate *state, void *userdata)
 		clear(d);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 int drill_new(struct ev_loop *ev, const char *worker, struct job *job, struct drill **ret_drill)
 {

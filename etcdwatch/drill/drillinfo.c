@@ -19,7 +19,7 @@ bool drillinfo_is_alarm(const struct drillinfo *info)
 	return has_failed(info) || info->due.is_overdue;
 }
 
-/* --- JSON ------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static json_t *moment(int64_t s)
 {
@@ -74,7 +74,7 @@ json_t *drillinfo_json(const struct drillinfo *info, int64_t wall_now_s)
 	return json;
 }
 
-/* --- metrics ---------------------------------------------------------------------------------- */
+/* --- metrics --- */
 
 static double good_time(const struct drillinfo *info)
 {

@@ -41,7 +41,7 @@ void drillstate_add(struct drillstate *state, int64_t began_s, const char *id, i
 	(void) snprintf(state->good_id, sizeof(state->good_id), "%s", id);
 }
 
-/* --- JSON ------------------------------------------------------------------------------------- */
+/* --- JSON --- */
 
 static json_t *moment(int64_t s)
 {

@@ -85,8 +85,7 @@ static void rest(struct compare *c, int64_t pause_us)
 	c->due_us = c->now_us + (mono_now_us() - c->began_us) + pause_us;
 }
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 static void tell(const struct compare *c, enum hashes_result result)
 {
@@ -189,8 +188,7 @@ static void ask(struct compare *c)
 	finish(c);
 }
 
-/* --- beginning ---------------------------------------------------------------------------------
- */
+/* --- beginning --- */
 
 static void claims_cb(const struct etcd_outcome *outcome, const struct etcd_range_result *result,
                       void *userdata)
@@ -275,8 +273,7 @@ bool compare_differ(const struct compare *c)
 	return (c->remembered != NULL && !c->is_read) || hashes_are_confirmed(&c->memory);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void read_cb(const struct hashes_memory *memory, void *userdata)
 {

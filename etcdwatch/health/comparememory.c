@@ -22,8 +22,7 @@ struct comparememory {
 	void *userdata;
 };
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text --- */
 
 static char *print(const struct hashes_memory *known)
 {
@@ -57,8 +56,7 @@ static int parse(const char *text, struct hashes_memory *ret)
 	return 0;
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 static void read_cb(int r, const char *text, size_t len UNUSED, void *userdata)
 {

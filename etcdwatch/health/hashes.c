@@ -18,8 +18,7 @@
 #define AGAIN_US (600 * US_PER_S)
 #define SHARE 10
 
-/* --- whom to ask -------------------------------------------------------------------------------
- */
+/* --- whom to ask --- */
 
 static bool can_be_asked(const struct observation_member *m)
 {
@@ -86,8 +85,7 @@ bool hashes_plan(const struct observation *o, struct hashes *ret)
 	return ret->n >= 2 && ret->revision > 0;
 }
 
-/* --- what they say -----------------------------------------------------------------------------
- */
+/* --- what they say --- */
 
 static bool are_comparable(const struct hashes_member *a, const struct hashes_member *b)
 {
@@ -150,8 +148,7 @@ bool hashes_need_leader(const struct hashes *h, const struct hashes_memory *memo
 	return is_due;
 }
 
-/* --- what stays known --------------------------------------------------------------------------
- */
+/* --- what stays known --- */
 
 static struct hashes_known *find(struct hashes_memory *memory, uint64_t id)
 {
@@ -273,8 +270,7 @@ void hashes_fill(const struct hashes_memory *memory, struct observation *o)
 		o->members[i].data = observe(memory, o->members[i].id);
 }
 
-/* --- when --------------------------------------------------------------------------------------
- */
+/* --- when --- */
 
 int64_t hashes_pause_us(enum hashes_result result, const struct hashes_memory *memory,
                         int64_t every_us, int64_t took_us, unsigned spread)

@@ -52,8 +52,7 @@ struct health {
 	size_t n_certificates;
 };
 
-/* --- what is known without asking --------------------------------------------------------------
- */
+/* --- what is known without asking --- */
 
 static bool says_usage(const struct catalog_entry *e)
 {
@@ -148,8 +147,7 @@ static void look_at_record(struct health *h)
 	}
 }
 
-/* --- rounds ------------------------------------------------------------------------------------
- */
+/* --- rounds --- */
 
 static void changed_cb(const struct judge_finding *f, bool raised, void *userdata)
 {
@@ -233,8 +231,7 @@ void health_fill_report(const struct health *h, struct healthreport *ret)
 	ret->wall_s = wall_now_us() / US_PER_S;
 }
 
-/* --- beginning and end -------------------------------------------------------------------------
- */
+/* --- beginning and end --- */
 
 static void make_settings(const struct config_watch *watch, struct judge_settings *ret)
 {

@@ -112,8 +112,7 @@ void healthreport_add_runway(const struct healthreport *r, uint64_t member, json
 	(void) json_object_set_new(object, "quota_runway_s", runway_json);
 }
 
-/* --- metrics -----------------------------------------------------------------------------------
- */
+/* --- metrics --- */
 
 static bool get_up(const struct observation_member *m, const struct trend *trend UNUSED,
                    double *ret)

@@ -172,8 +172,7 @@ void judge_look(struct judge *j, const struct observation *o, judge_changed_fn c
 	j->n_slots = kept;
 }
 
-/* --- telling -----------------------------------------------------------------------------------
- */
+/* --- telling --- */
 
 static bool is_outdone(const struct judge *j, const struct slot *slot)
 {

@@ -58,8 +58,7 @@ struct probe {
 	void *userdata;
 };
 
-/* --- from answers to members --------------------------------------------------------------------
- */
+/* --- from answers to members --- */
 
 static const struct extra *find_extra(const struct probe *p, const char *endpoint)
 {
@@ -184,8 +183,7 @@ static struct observation_member *add_member(struct observation *o, uint64_t id,
 	return m;
 }
 
-/* --- who they are ------------------------------------------------------------------------------
- */
+/* --- who they are --- */
 
 static int64_t known_quota(const struct known *known, size_t n, uint64_t id)
 {
@@ -340,8 +338,7 @@ static void close_question(struct probe *p)
 	p->done(p->userdata);
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 static void survey_cb(const struct survey *survey, void *userdata)
 {
@@ -372,8 +369,7 @@ static void page_cb(void *userdata)
 	close_question(e->probe);
 }
 
-/* --- questions ---------------------------------------------------------------------------------
- */
+/* --- questions --- */
 
 static void ask_page(struct extra *e)
 {

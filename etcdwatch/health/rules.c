@@ -212,8 +212,7 @@ void rules_look(const struct observation *o, const struct trend *trend, struct r
 	}
 }
 
-/* --- for the looks ------------------------------------------------------------------------------
- */
+/* --- for the looks --- */
 
 static struct rules_hit *add(const struct rules_asked *a, uint64_t subject, const char *name)
 {

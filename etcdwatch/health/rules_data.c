@@ -30,8 +30,7 @@ static const char *filled(const struct observation *o, char buf[static FILLED_MA
 	return buf;
 }
 
-/* --- alarms ------------------------------------------------------------------------------------
- */
+/* --- alarms --- */
 
 static void alarm_of(const struct rules_asked *a, const struct observation_member *m, bool stands,
                      const char *alarm, const char *more)
@@ -70,8 +69,7 @@ void rules_corrupt(const struct rules_asked *a)
 	alarm_of_other(a, a->o->other_corrupt, "CORRUPT", "");
 }
 
-/* --- what they hold ----------------------------------------------------------------------------
- */
+/* --- what they hold --- */
 
 void rules_data(const struct rules_asked *a)
 {
@@ -92,8 +90,7 @@ void rules_data(const struct rules_asked *a)
 	}
 }
 
-/* --- room --------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 void rules_quota(const struct rules_asked *a)
 {
@@ -147,8 +144,7 @@ void rules_fragmented(const struct rules_asked *a)
 	}
 }
 
-/* --- disks -------------------------------------------------------------------------------------
- */
+/* --- disks --- */
 
 void rules_fsync(const struct rules_asked *a)
 {

@@ -90,8 +90,7 @@ static struct member_trend *find(const struct trend *t, uint64_t id)
 	return NULL;
 }
 
-/* --- remembering -------------------------------------------------------------------------------
- */
+/* --- remembering --- */
 
 static void forget_members(struct trend *t, const struct observation *o)
 {
@@ -179,8 +178,7 @@ void trend_add(struct trend *t, const struct observation *o)
 	add_term(t, o);
 }
 
-/* --- telling -----------------------------------------------------------------------------------
- */
+/* --- telling --- */
 
 /* The oldest and the newest page of the window. */
 static bool ends(const struct trend *t, uint64_t id, const struct page_at **ret_first,

@@ -10,8 +10,8 @@
  * The period is looked for anew before each step to DUE, so what happens while the daemon is down,
  * or the clock is set, needs no case of its own: the one under way either has a snapshot or is due.
  * In DUE the node that should take it goes first, the others wait, each a little longer. Where
- *every node takes its own, and when somebody asks for one out of schedule, nothing is claimed and
- *nothing recorded.
+ * every node takes its own, and when somebody asks for one out of schedule, nothing is claimed and
+ * nothing recorded.
  */
 #include "etcdwatch/job/job_priv.h"
 
@@ -67,8 +67,7 @@ int64_t job_wall_now_s(void)
 	return wall_now_us() / US_PER_S;
 }
 
-/* --- resting ------------------------------------------------------------------------------------
- */
+/* --- resting --- */
 
 void job_tell_saved(struct job *j, const struct job_saved *saved)
 {
@@ -133,8 +132,7 @@ void job_fail(struct job *j, const char *reason)
 		job_wait_for(j, again_us);
 }
 
-/* --- what is due --------------------------------------------------------------------------------
- */
+/* --- what is due --- */
 
 static void view_cb(const struct view *view, void *userdata)
 {
@@ -159,8 +157,7 @@ static void look(struct job *j, const char *reason)
 	j->asking = view_start(j->env->etcd, view_cb, j);
 }
 
-/* --- starting -----------------------------------------------------------------------------------
- */
+/* --- starting --- */
 
 static void scanned_cb(int r, const char *reason, void *userdata)
 {
@@ -201,8 +198,7 @@ static void scan(struct job *j)
 	store_scan(j->store, scanned_cb, j);
 }
 
-/* --- the clock ----------------------------------------------------------------------------------
- */
+/* --- the clock --- */
 
 static void look_at_clock(struct job *j)
 {
@@ -252,8 +248,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		job_wait_for(j, MIN(left_us, CLOCK_US));
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 int job_new(const struct job_env *env, const struct config_job *config, struct job **ret_job)
 {

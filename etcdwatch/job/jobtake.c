@@ -23,8 +23,7 @@
 /* A sync takes as long as what is to be synced is large; slower disks (20 MB/s) hang. */
 #define SYNC_BYTES_PER_US 20
 
-/* --- recording ----------------------------------------------------------------------------------
- */
+/* --- recording --- */
 
 static void removed_cb(int r, const char *reason, void *userdata)
 {
@@ -119,8 +118,7 @@ static void record(struct job *j, const char *id)
 	claim_record(j->claim, describe_done(j, id));
 }
 
-/* --- running ------------------------------------------------------------------------------------
- */
+/* --- running --- */
 
 static void done_unclaimed(struct job *j)
 {
@@ -258,8 +256,7 @@ void job_run(struct job *j)
 	job_wait_for(j, WATCH_US);
 }
 
-/* --- claiming -----------------------------------------------------------------------------------
- */
+/* --- claiming --- */
 
 /* A snapshot of ours that was taken for this period, which a crash or a lost claim has kept from
  * being recorded. One of another cluster is not what this one needs; and one that is older than

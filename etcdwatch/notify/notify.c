@@ -70,8 +70,7 @@ static void wake_after(struct notify *n, int64_t us)
 	ev_timer_start(n->options.ev, &n->timer);
 }
 
-/* --- sending ------------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 static void send_next(struct notify *n);
 
@@ -175,8 +174,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	send_next(CONTAINER_OF(w, struct notify, timer));
 }
 
-/* --- what is to be told -------------------------------------------------------------------------
- */
+/* --- what is to be told --- */
 
 static void make_id(struct notify *n, char id[static NOTIFYQUEUE_ID_MAX])
 {
@@ -241,8 +239,7 @@ int notify_test(struct notify *n, notifycall_done_fn done, void *userdata,
 	                        userdata, ret_call);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 void notify_fill_report(const struct notify *n, struct notifyreport *ret)
 {

@@ -79,8 +79,7 @@ int recorddir_drop(struct recorddir *dir, const char *directory, size_t n,
 	return r;
 }
 
-/* --- what is there ------------------------------------------------------------------------------
- */
+/* --- what is there --- */
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -133,8 +132,7 @@ static void peek(struct recorddir *dir, const char *directory, struct record_seg
 	(void) snprintf(dir->damage, sizeof(dir->damage), "'%.300s' is not closed, or damaged", path);
 }
 
-/* --- the last one -------------------------------------------------------------------------------
- */
+/* --- the last one --- */
 
 static int write_all(int fd, struct bytes bytes)
 {

@@ -44,8 +44,7 @@ static const struct fsm_state states[] = {
     [RECORDER_FAILED] = {"failed", FSM_TO(RECORDER_OPENING)},
 };
 
-/* --- states -------------------------------------------------------------------------------------
- */
+/* --- states --- */
 
 static void arm(struct recorder *r, int64_t after_us)
 {
@@ -117,8 +116,7 @@ const char *recorder_member_name(const struct recorder *r, uint64_t id)
 	return m != NULL ? m->name : "";
 }
 
-/* --- frames -------------------------------------------------------------------------------------
- */
+/* --- frames --- */
 
 void recorder_put(struct recorder *r, const struct record_frame *frame)
 {
@@ -157,8 +155,7 @@ static void hash_cb(const struct recordhash_answer *answer, void *userdata)
 	r->hash_revision = answer->revision;
 }
 
-/* --- chains -------------------------------------------------------------------------------------
- */
+/* --- chains --- */
 
 static void begin_writing(struct recorder *r, bool begins)
 {
@@ -241,8 +238,7 @@ static void begin_chain(struct recorder *r, uint64_t cluster_id, int64_t revisio
 	recorder_ask_for_base(r);
 }
 
-/* --- asking -------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 void recorder_settle(struct recorder *r)
 {
@@ -334,8 +330,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	}
 }
 
-/* --- the disk -----------------------------------------------------------------------------------
- */
+/* --- the disk --- */
 
 /* Where no chain goes on, the GAP has a segment that begins where the lost one did. */
 static void lose_segment(struct recorder *r, const struct record_header *lost)
@@ -422,8 +417,7 @@ static uint64_t unsent_cb(void *userdata)
 	return r->callbacks->unsent_sequence != NULL ? r->callbacks->unsent_sequence(r->userdata) : 0;
 }
 
-/* --- beginning and end --------------------------------------------------------------------------
- */
+/* --- beginning and end --- */
 
 static int make_writer(struct recorder *r)
 {

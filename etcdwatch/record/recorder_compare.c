@@ -21,8 +21,7 @@ static bool can_compare(const struct recorder *r)
 	       r->seen_revision >= r->last && recordhistory_last(r->history) == r->last;
 }
 
-/* --- HashKV ------------------------------------------------------------------------------------
- */
+/* --- HashKV --- */
 
 static void hash_checked_cb(const struct recordhash_answer *answer, void *userdata)
 {
@@ -47,8 +46,7 @@ static void compare_hash(struct recorder *r)
 		recorder_settle(r);
 }
 
-/* --- keys --------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 static bool key_fits(const struct recordhistory_key *key, const struct etcd_range_result *range)
 {
@@ -138,8 +136,7 @@ void recorder_compare(struct recorder *r)
 		recorder_settle(r);
 }
 
-/* --- revisions ---------------------------------------------------------------------------------
- */
+/* --- revisions --- */
 
 int64_t recorder_compare_start(struct recorder *r)
 {

@@ -63,8 +63,7 @@ void recordfile_free(struct recordfile *f)
 	free(f);
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 int recordfile_open(struct recordfile *f, char ret_reason[static RECORDWRITER_REASON_MAX])
 {
@@ -125,8 +124,7 @@ void recordfile_found(struct recordfile *f, struct recordwriter_found *ret_found
 	*ret_figures = figures;
 }
 
-/* --- a batch ------------------------------------------------------------------------------------
- */
+/* --- a batch --- */
 
 static void fail(struct recordfile *f, struct recordfile_work *work, int r, const char *what)
 {

@@ -42,8 +42,7 @@ void recordhistory_free(struct recordhistory *h)
 	free(h);
 }
 
-/* --- revisions ---------------------------------------------------------------------------------
- */
+/* --- revisions --- */
 
 static struct revision *at(struct recordhistory *h, int64_t revision)
 {
@@ -86,8 +85,7 @@ bool recordhistory_fits(const struct recordhistory *h, int64_t revision,
 	return recorded->sum.puts == seen.puts && recorded->sum.deletes == seen.deletes;
 }
 
-/* --- keys --------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 static void drop_key(struct recordhistory *h, size_t i)
 {
@@ -147,8 +145,7 @@ size_t recordhistory_keys(const struct recordhistory *h, const struct recordhist
 	return h->n_keys;
 }
 
-/* --- both --------------------------------------------------------------------------------------
- */
+/* --- both --- */
 
 void recordhistory_add(struct recordhistory *h, int64_t revision, const struct record_event *events,
                        size_t n_events)

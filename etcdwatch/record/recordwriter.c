@@ -73,8 +73,7 @@ static void drop_batches(struct recordwriter *w)
 	w->waiting_bytes = 0;
 }
 
-/* --- batches ------------------------------------------------------------------------------------
- */
+/* --- batches --- */
 
 static struct batch *add_batch(struct recordwriter *w)
 {
@@ -197,8 +196,7 @@ static void done_cb(struct disk_task *task)
 		w->callbacks->room(w->userdata);
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 static void open_work(struct disk_task *task)
 {
@@ -233,8 +231,7 @@ void recordwriter_open(struct recordwriter *w)
 	disk_do(w->disk, &w->opening);
 }
 
-/* --- what is put --------------------------------------------------------------------------------
- */
+/* --- what is put --- */
 
 void recordwriter_set_member(struct recordwriter *w, uint64_t id, const char *name)
 {
@@ -316,8 +313,7 @@ struct recordwriter_figures recordwriter_figures(const struct recordwriter *w)
 	return w->figures;
 }
 
-/* --- beginning and end --------------------------------------------------------------------------
- */
+/* --- beginning and end --- */
 
 int recordwriter_new(const struct recordwriter_options *options,
                      const struct recordwriter_callbacks *callbacks, void *userdata,

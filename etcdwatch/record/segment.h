@@ -124,8 +124,7 @@ bool record_sum_is_none(struct record_sum sum);
  * more, as a compaction at their own revision removes them. */
 bool record_sum_fits(struct record_sum recorded, struct record_sum seen);
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 /* Bytes that grow; `data` is freed by record_buffer_fini(). {0} is an empty one. */
 struct record_buffer {
@@ -164,8 +163,7 @@ void record_writer_end(struct record_writer *writer, int64_t revision, int64_t w
 struct bytes record_writer_pending(const struct record_writer *writer);
 void record_writer_written(struct record_writer *writer);
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 enum record_tail {
 	RECORD_TAIL_NONE,   /* not at its end yet */

@@ -62,8 +62,7 @@ static int fail(struct record_reader *rd, int r, const char *fmt, ...)
 	return r;
 }
 
-/* --- what it means ------------------------------------------------------------------------------
- */
+/* --- what it means --- */
 
 static int check_end(struct record_reader *rd, const struct record_frame *frame)
 {
@@ -112,8 +111,7 @@ bool record_tells_time(const struct record_frame *frame)
 	return frame->type == RECORD_EVENTS || frame->type == RECORD_PROGRESS;
 }
 
-/* --- the file -----------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 static int read_bytes(struct record_reader *rd, size_t at, size_t len)
 {
@@ -240,8 +238,7 @@ int record_reader_next(struct record_reader *rd, struct record_frame *ret_frame)
 	return r;
 }
 
-/* --- the header ---------------------------------------------------------------------------------
- */
+/* --- the header --- */
 
 static int parse_header(struct record_reader *rd, size_t name_len)
 {

@@ -19,8 +19,7 @@
 #include "bolt/crc32c.h"
 #include "etcdwatch/record/segment_priv.h"
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes --- */
 
 void record_buffer_fini(struct record_buffer *buffer)
 {
@@ -76,8 +75,7 @@ static void put_run(struct record_buffer *b, struct bytes run)
 	put(b, run.data, run.len);
 }
 
-/* --- payloads -----------------------------------------------------------------------------------
- */
+/* --- payloads --- */
 
 static size_t event_bytes(const struct record_event *event)
 {
@@ -209,8 +207,7 @@ bool record_sum_fits(struct record_sum recorded, struct record_sum seen)
 	return recorded.puts == seen.puts && (seen.deletes == 0 || recorded.deletes == seen.deletes);
 }
 
-/* --- a segment ----------------------------------------------------------------------------------
- */
+/* --- a segment --- */
 
 struct record_writer {
 	uint32_t sum;
@@ -305,8 +302,7 @@ void record_writer_written(struct record_writer *w)
 	w->pending.len = 0;
 }
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 bool record_begins_chain(const struct record_header *header)
 {

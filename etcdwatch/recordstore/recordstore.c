@@ -146,8 +146,7 @@ static uint64_t number_of(const struct child_result *said, const char *key)
 	return (uint64_t) json_integer_value(json_object_get(said->last, key));
 }
 
-/* --- pruning -----------------------------------------------------------------------------------
- */
+/* --- pruning --- */
 
 static void note_untrusted(struct recordstore *s, const char *reason)
 {
@@ -211,8 +210,7 @@ static void prune(struct recordstore *s)
 	start(s, &words, pruned_cb);
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 static void line_cb(const json_t *object, void *userdata)
 {
@@ -347,8 +345,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		prune(s);
 }
 
-/* --- beginning and end -------------------------------------------------------------------------
- */
+/* --- beginning and end --- */
 
 struct recordstore *recordstore_new(const struct recordstore_options *options)
 {

@@ -82,8 +82,7 @@ static int sync_directory(struct request *q, const char *path)
 	return 0;
 }
 
-/* --- changing the directory --------------------------------------------------------------------
- */
+/* --- changing the directory --- */
 
 /* A leftover that cannot be removed takes room, and is no reason to do without snapshots. */
 static int scan_work(struct request *q)
@@ -292,8 +291,7 @@ static int set_aside_work(struct request *q)
 	return r < 0 ? fail(q, r, "cannot write", entry) : 0;
 }
 
-/* --- on the loop -------------------------------------------------------------------------------
- */
+/* --- on the loop --- */
 
 static void request_free(struct request *q)
 {

@@ -117,8 +117,7 @@ static void lose(struct claim *c)
 	assert(false);
 }
 
-/* --- the lease ----------------------------------------------------------------------------------
- */
+/* --- the lease --- */
 
 static void renewed_cb(const struct etcd_outcome *outcome, const struct etcd_lease_result *result,
                        void *userdata)
@@ -142,8 +141,7 @@ static void renew_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		(void) etcd_lease_keepalive(c->etcd, c->lease, renewed_cb, c, &c->renewal);
 }
 
-/* --- recording ----------------------------------------------------------------------------------
- */
+/* --- recording --- */
 
 static void record(struct claim *c);
 
@@ -250,8 +248,7 @@ void claim_record(struct claim *c, json_t *done)
 	record(c);
 }
 
-/* --- claiming -----------------------------------------------------------------------------------
- */
+/* --- claiming --- */
 
 /* The node that a key's value names. */
 static void answer_for(struct claim *c, enum claim_answer a, const struct etcd_kv *kv)
@@ -405,8 +402,7 @@ const char *claim_done_id(const struct claim *c)
 	return c->done_id;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 struct claim *claim_new(struct ev_loop *ev, struct etcd *etcd, const struct claim_options *options,
                         const struct claim_callbacks *callbacks, void *userdata)

@@ -90,8 +90,7 @@ const struct doing *proof_doing(const struct proof *p)
 	return &p->doing;
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 void proof_free(struct proof *p)
 {
@@ -141,8 +140,7 @@ static void finish_compared(struct proof *p)
 	finish(p, PROOF_BAD, reason);
 }
 
-/* --- the members --------------------------------------------------------------------------------
- */
+/* --- the members --- */
 
 static void ask(struct proof *p);
 static void look(struct proof *p);
@@ -313,8 +311,7 @@ static void look(struct proof *p)
 	p->look = view_start(p->etcd, look_cb, p);
 }
 
-/* --- the file -----------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 static int64_t number_of(const json_t *object, const char *key)
 {

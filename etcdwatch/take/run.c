@@ -102,8 +102,7 @@ static void free_run(struct run *run)
 	(void) malloc_trim(0);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* Calls out: last act. */
 static void finish(struct run *run, enum run_end end, int r)
@@ -170,8 +169,7 @@ static bool is_given_up(struct run *run)
 	return run->cancelled;
 }
 
-/* --- keeping and rejecting ----------------------------------------------------------------------
- */
+/* --- keeping and rejecting --- */
 
 static void set_text(char **slot, const char *text)
 {
@@ -248,8 +246,7 @@ static void reject(struct run *run)
 	store_reject(run->options.store, run->path, TAKE_PTR(run->entry), rejected_cb, run);
 }
 
-/* --- packing ------------------------------------------------------------------------------------
- */
+/* --- packing --- */
 
 static void copy_extra(struct catalog_entry *e, const struct conf_strings *files)
 {
@@ -312,8 +309,7 @@ static void pack(struct run *run)
 		fail(run, r, "cannot start '%s': %s", run->options.worker, strerror(-r));
 }
 
-/* --- proving ------------------------------------------------------------------------------------
- */
+/* --- proving --- */
 
 static void fill_facts(struct catalog_entry *e, const struct proof_facts *f)
 {
@@ -396,8 +392,7 @@ static void prove(struct run *run)
 		fail(run, r, "cannot start '%s': %s", run->options.worker, strerror(-r));
 }
 
-/* --- taking -------------------------------------------------------------------------------------
- */
+/* --- taking --- */
 
 /* The descriptor outlives the name, which goes when the file is packed. */
 static void opened_cb(const char *path, void *userdata)

@@ -5,12 +5,12 @@
  *	   └───────────────────────────┴─────────────── any fault ─────────────────┴─► FAILING ┘
  *
  * Whatever touches the disk is a task of the disk's thread: open, write, finish, discard. In
- *FAILING the stream is gone; the discard is given as the last task, so that it comes behind every
- *write.
+ * FAILING the stream is gone; the discard is given as the last task, so that it comes behind every
+ * write.
  *
  * What belongs to whom: buffers go round between loop and thread, each with the task that carries
  * it; the fields under "the thread's" are touched by tasks alone, and read by the loop when the
- *last of them is over.
+ * last of them is over.
  */
 #include "etcdwatch/take/take.h"
 
@@ -129,8 +129,7 @@ static void free_take(struct take *t)
 	free(t);
 }
 
-/* --- on the thread ------------------------------------------------------------------------------
- */
+/* --- on the thread --- */
 
 static void io_fail(struct take *t, int r, const char *what)
 {
@@ -251,8 +250,7 @@ static void discard_work(struct disk_task *task)
 	(void) unlink(t->path);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* Calls out: last act. */
 static void end(struct take *t)
@@ -324,8 +322,7 @@ static void finished(struct disk_task *task)
 		end(t);
 }
 
-/* --- the stream ---------------------------------------------------------------------------------
- */
+/* --- the stream --- */
 
 static struct buffer *find_free(struct take *t)
 {

@@ -82,8 +82,7 @@ static void finish(struct copy *c, enum copy_end end, const char *reason)
 	copy_abandon(c);
 }
 
-/* --- recording ---------------------------------------------------------------------------------
- */
+/* --- recording --- */
 
 static void recorded_cb(int r, const char *reason, void *userdata)
 {
@@ -115,8 +114,7 @@ static void record(struct copy *c)
 	store_record_copy(c->options.store, c->id, &copy, recorded_cb, c);
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 /* Before this the target was looked at with the same credentials, so these codes are about the file
  * here. */
@@ -195,8 +193,7 @@ static void sent_cb(const struct child_result *said, void *userdata)
 	put(c, c->entry_path, c->entry_key, NULL, entered_cb);
 }
 
-/* --- noting ------------------------------------------------------------------------------------
- */
+/* --- noting --- */
 
 static void noted_cb(int r, void *userdata)
 {

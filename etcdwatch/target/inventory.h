@@ -9,8 +9,8 @@
  *	<prefix><cluster id>/<id>.json   its entry, which comes after it and goes before it
  *
  * So where there is an entry there is a whole snapshot; all the same nothing counts here unless
- *both are there, under the keys that the entry makes, and of the size that it says. A snapshot
- *without an entry is a stray: half of a copy that is being made, or what is left of one.
+ * both are there, under the keys that the entry makes, and of the size that it says. A snapshot
+ * without an entry is a stray: half of a copy that is being made, or what is left of one.
  */
 
 #include <jansson.h>

@@ -78,8 +78,7 @@ static void finish(struct shed *s, int r, const char *reason, size_t n_removed)
 	shed_free(s);
 }
 
-/* --- removing ----------------------------------------------------------------------------------
- */
+/* --- removing --- */
 
 static void removed_cb(int r, const char *reason, size_t n_removed, void *userdata)
 {
@@ -112,8 +111,7 @@ static void remove_going(struct shed *s)
 	s->removal = removal_start(&options, removed_cb, s);
 }
 
-/* --- finding out -------------------------------------------------------------------------------
- */
+/* --- finding out --- */
 
 static void accepted_cb(const struct retain_accepted *list, size_t n, void *userdata)
 {

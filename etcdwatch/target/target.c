@@ -104,8 +104,7 @@ static bool may_visit(const struct target *t)
 	return t->options.target->owner == NULL || t->options.target->owner->id[0] != '\0';
 }
 
-/* --- the end of a visit ------------------------------------------------------------------------
- */
+/* --- the end of a visit --- */
 
 static void begin_visit(struct target *t);
 static void go_on(struct target *t);
@@ -167,8 +166,7 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	begin_visit(CONTAINER_OF(w, struct target, timer));
 }
 
-/* --- copying -----------------------------------------------------------------------------------
- */
+/* --- copying --- */
 
 /* The others go all the same. */
 static void pass_over(struct target *t, const char *id, const char *reason, bool is_damaged)
@@ -226,8 +224,7 @@ static void copy(struct target *t, const struct catalog_entry *entry)
 	t->copy = copy_start(&options, copied_cb, t);
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 static void tidied_cb(int r, const char *reason, void *userdata)
 {
@@ -311,8 +308,7 @@ static void look(struct target *t, uint64_t cluster_id)
 		fail_to_start(t, r);
 }
 
-/* --- shedding ----------------------------------------------------------------------------------
- */
+/* --- shedding --- */
 
 /* All that is kept is of one cluster here. */
 static void find_oldest(struct target_found *found, const struct prune_plan *plan)
@@ -396,8 +392,7 @@ static void finish(struct target *t)
 	}
 }
 
-/* --- what is next ------------------------------------------------------------------------------
- */
+/* --- what is next --- */
 
 static struct copies_question question(const struct target *t)
 {
@@ -455,8 +450,7 @@ void target_visit(struct target *t)
 		begin_visit(t);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void read_cb(int r, void *userdata)
 {
@@ -532,8 +526,7 @@ void target_look_again(struct target *t)
 	target_visit(t);
 }
 
-/* --- for others --------------------------------------------------------------------------------
- */
+/* --- for others --- */
 
 const struct target_options *target_options(const struct target *t)
 {

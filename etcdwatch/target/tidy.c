@@ -20,8 +20,7 @@ struct tidy {
 	void *userdata;
 };
 
-/* --- what there is to do ------------------------------------------------------------------------
- */
+/* --- what there is to do --- */
 
 /* A snapshot here that is still to be copied there. */
 static bool is_wanted(const struct tidy_options *o, const char *wanted)
@@ -65,8 +64,7 @@ static void find(const struct tidy_options *o, struct names *leftovers)
 	names_fini(&whole);
 }
 
-/* --- doing it ----------------------------------------------------------------------------------
- */
+/* --- doing it --- */
 
 void tidy_free(struct tidy *t)
 {

@@ -46,7 +46,7 @@ struct child {
 	json_t *last;
 };
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 static int judge(const struct child *c, char reason[static REASON_MAX])
 {
@@ -130,7 +130,7 @@ static void limit_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	ev_timer_start(ev, w);
 }
 
-/* --- what it says ----------------------------------------------------------------------------- */
+/* --- what it says --- */
 
 static void take_line(struct child *c)
 {
@@ -182,7 +182,7 @@ static void readable_cb(struct ev_loop *ev, ev_io *w, int revents)
 	end_if_over(c);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 static int start(struct ev_loop *ev, const char *const *argv, int input, int64_t limit_us,
                  child_done_fn done, void *userdata, struct child **ret_child)

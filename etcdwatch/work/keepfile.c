@@ -35,7 +35,7 @@ static void begin(struct keepfile *f, void (*work)(struct disk_task *task),
 	disk_do(f->disk, &f->task);
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static void write_work(struct disk_task *task)
 {
@@ -76,7 +76,7 @@ void keepfile_write(struct keepfile *f, char *text)
 	write_next(f);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static void read_work(struct disk_task *task)
 {
@@ -101,7 +101,7 @@ static void read_done(struct disk_task *task)
 	write_next(f);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 int keepfile_new(struct ev_loop *ev, const char *path, size_t bytes_max,
                  const struct keepfile_callbacks *callbacks, void *userdata,

@@ -25,7 +25,7 @@
 #define PUBLIC_MARK "# public key: "
 #define SECRET_MARK "AGE-SECRET-KEY-"
 
-/* --- a key pair ------------------------------------------------------------------------------- */
+/* --- a key pair --- */
 
 /* The rest of the line after the mark, with the mark or without it. */
 static bool take_line(const char *text, const char *mark, bool with_mark, char *ret, size_t size)
@@ -82,7 +82,7 @@ void age_identity_forget(struct age_identity *identity)
 	explicit_bzero(identity, sizeof(*identity));
 }
 
-/* --- stages ----------------------------------------------------------------------------------- */
+/* --- stages --- */
 
 struct args {
 	const char *words[ARGS_MAX];

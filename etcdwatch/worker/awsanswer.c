@@ -88,7 +88,7 @@ int awsanswer_parse_json(enum awsanswer_kind kind, const char *text, size_t len,
 	return r;
 }
 
-/* --- XML -------------------------------------------------------------------------------------- */
+/* --- XML --- */
 
 struct sts {
 	struct awsfile keys;

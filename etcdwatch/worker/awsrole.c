@@ -61,7 +61,7 @@ static void forget(char *text, size_t len)
 	free(text);
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 /* A server that errs may not do so in a second. */
 static bool is_passing(int r, const struct webask_answer *answer)
@@ -144,7 +144,7 @@ static int take_json(const struct webask_answer *answer, const char *what, struc
 	return r < 0 ? problem_set(problem, r, CODE, "%s: the answer %s", what, why) : 0;
 }
 
-/* --- the role of an instance ------------------------------------------------------------------ */
+/* --- the role of an instance --- */
 
 static bool is_true(const json_t *part)
 {
@@ -229,7 +229,7 @@ static int fetch_instance(const struct awsrole *role UNUSED, struct problem *pro
 	return r;
 }
 
-/* --- the role of a container ------------------------------------------------------------------ */
+/* --- the role of a container --- */
 
 /* Without TLS only to where no network is between: loopback, and the addresses of ECS and of EKS.
  */
@@ -319,7 +319,7 @@ static int fetch_container(const struct awsrole *role, struct problem *problem,
 	return r;
 }
 
-/* --- a web identity --------------------------------------------------------------------------- */
+/* --- a web identity --- */
 
 static const char *text_of(const json_t *part, const char *key)
 {
@@ -380,7 +380,7 @@ static int fetch_web_identity(const struct awsrole *role, struct problem *proble
 	return r < 0 ? problem_set(problem, r, CODE, "%s: the answer %s", request.url, why) : 0;
 }
 
-/* --- a program -------------------------------------------------------------------------------- */
+/* --- a program --- */
 
 static bool is_words(const json_t *part)
 {
@@ -428,7 +428,7 @@ static int fetch_process(const struct awsrole *role, struct problem *problem,
 	return r;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all of them --- */
 
 static const struct provider providers[] = {
     {"instanceRole", is_true, fetch_instance},

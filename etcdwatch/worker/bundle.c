@@ -64,7 +64,7 @@ json_t *bundle_describe(const char *name, char type, uint64_t n_bytes, const cha
 	                 (json_int_t) n_bytes, "sha256", sha256);
 }
 
-/* --- entries ---------------------------------------------------------------------------------- */
+/* --- entries --- */
 
 static int put_header(struct bundle *b, const struct tar_entry *entry)
 {
@@ -140,7 +140,7 @@ int bundle_add_snapshot(struct bundle *b, int fd, const char *path, const char *
 	return 0;
 }
 
-/* --- trees ------------------------------------------------------------------------------------ */
+/* --- trees --- */
 
 /* One thing of the tree: `path` is where it is on this machine. */
 struct thing {

@@ -81,7 +81,7 @@ static int cancelled(struct problem *problem)
 	return problem_set(problem, -ECANCELED, "CANCELLED", "cancelled");
 }
 
-/* --- the segments ----------------------------------------------------------------------------- */
+/* --- the segments --- */
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -132,7 +132,7 @@ static int list_segments(struct chains *chains, const char *directory, struct pr
 	return r;
 }
 
-/* --- the chains ------------------------------------------------------------------------------- */
+/* --- the chains --- */
 
 static bool goes_on(const struct segment *before, const struct segment *next)
 {
@@ -227,7 +227,7 @@ uint64_t chains_bytes(const struct chains *chains, const struct chain *chain, in
 	return bytes;
 }
 
-/* --- reading one ------------------------------------------------------------------------------ */
+/* --- reading one --- */
 
 struct chainread {
 	const struct chains *chains;
@@ -318,7 +318,7 @@ int chainread_next(struct chainread *read, struct problem *problem, struct recor
 	}
 }
 
-/* --- times ------------------------------------------------------------------------------------ */
+/* --- times --- */
 
 /* What was seen before a segment began is not worth reading. */
 static int64_t begin_of(const struct chains *chains, const struct chain *chain, int64_t us)

@@ -56,7 +56,7 @@ const char *chains_damage(const struct chains *chains);
 uint64_t chains_bytes(const struct chains *chains, const struct chain *chain, int64_t from,
                       int64_t to);
 
-/* --- one of them ------------------------------------------------------------------------------ */
+/* --- one of them --- */
 
 struct chainread;
 

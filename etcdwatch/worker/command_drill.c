@@ -65,7 +65,7 @@ struct watch {
 	json_t *phase;
 };
 
-/* --- the process that works ------------------------------------------------------------------- */
+/* --- the process that works --- */
 
 static int work(const struct drillrun_request *request)
 {
@@ -102,7 +102,7 @@ static int start(struct watch *w, struct problem *problem)
 	return w->pid < 0 ? problem_set_errno(problem, -errno, "cannot start a process") : 0;
 }
 
-/* --- watching over it ------------------------------------------------------------------------- */
+/* --- watching over it --- */
 
 /* Phases are told as they begin; the last line waits until all is removed. */
 static void take_line(json_t *object, void *userdata)
@@ -206,7 +206,7 @@ static void watch_over(struct watch *w, struct problem *problem)
 		explain_silence(w, status, problem);
 }
 
-/* --- the command ------------------------------------------------------------------------------ */
+/* --- the command --- */
 
 /* --clear stands alone, and everything else needs a file. */
 static int check_words(const struct words *words, struct problem *problem)

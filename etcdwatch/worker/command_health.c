@@ -89,7 +89,7 @@ static void ask(const struct words *w, const char *method, const char *url, stru
 	ev_loop_destroy(ev);
 }
 
-/* --- the member ------------------------------------------------------------------------------- */
+/* --- the member --- */
 
 /* The gateway writes numbers of 64 bits as text. */
 static uint64_t number_of(const json_t *object, const char *key)

@@ -38,8 +38,7 @@ struct words {
 	struct s3target s3;
 };
 
-/* --- what was asked for ------------------------------------------------------------------------
- */
+/* --- what was asked for --- */
 
 static int parse_target(const struct words *w, struct rebuild_request *q, struct problem *problem)
 {
@@ -106,8 +105,7 @@ static int parse(int argc, char **argv, struct words *w, struct rebuild_request 
 	return r;
 }
 
-/* --- what came of it ---------------------------------------------------------------------------
- */
+/* --- what came of it --- */
 
 static json_t *time_of(int64_t us)
 {

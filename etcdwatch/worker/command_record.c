@@ -77,7 +77,7 @@ static int open_store(const struct words *w, bool removes, struct problem *probl
 	return r == 0 ? storeowner_check(*ret_s3, &w->owner, removes, problem) : r;
 }
 
-/* --- send ------------------------------------------------------------------------------------- */
+/* --- send --- */
 
 static void reached_cb(void *userdata UNUSED)
 {
@@ -191,7 +191,7 @@ static int run_send(int argc, char **argv, struct words *w, struct problem *prob
 	return 0;
 }
 
-/* --- prune ------------------------------------------------------------------------------------ */
+/* --- prune --- */
 
 static int parse_cluster_id(const char *text, struct problem *problem, uint64_t *ret_id)
 {

@@ -71,7 +71,7 @@ static json_t *hex_id(uint64_t id)
 	return json_string(text);
 }
 
-/* --- host ------------------------------------------------------------------------------------- */
+/* --- host --- */
 
 static json_t *describe_dir(const struct datadir *dir)
 {
@@ -119,7 +119,7 @@ static int run_host(const struct words *w, struct problem *problem, json_t **ret
 	return 0;
 }
 
-/* --- source ----------------------------------------------------------------------------------- */
+/* --- source --- */
 
 static json_t *describe_alarms(const struct dbinfo *info)
 {
@@ -244,7 +244,7 @@ static int run_source(const struct words *w, struct problem *problem, json_t **r
 	return r;
 }
 
-/* --- run and clean ---------------------------------------------------------------------------- */
+/* --- run and clean --- */
 
 static json_t *describe_result(const struct restore_result *result, const struct datadir *dir)
 {
@@ -465,7 +465,7 @@ static int run_clean(const struct words *w, struct problem *problem, json_t **re
 	return r;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static const struct subcommand {
 	const char *name;

@@ -59,7 +59,7 @@ static int fail(struct s3run *run, int r)
 	return s3target_fail(run->s3, r, &run->problem);
 }
 
-/* --- put and get ------------------------------------------------------------------------------ */
+/* --- put and get --- */
 
 static int run_put(struct s3run *run)
 {
@@ -99,7 +99,7 @@ static int run_get(struct s3run *run)
 	return 0;
 }
 
-/* --- list, rm and sweep ----------------------------------------------------------------------- */
+/* --- list, rm and sweep --- */
 
 static int on_upload(const struct s3_upload *upload, void *userdata)
 {
@@ -180,7 +180,7 @@ static int run_sweep(struct s3run *run)
 	return 0;
 }
 
-/* --- check ------------------------------------------------------------------------------------ */
+/* --- check --- */
 
 struct expected {
 	const char *text;
@@ -264,7 +264,7 @@ static int run_check(struct s3run *run)
 	return 0;
 }
 
-/* --- own -------------------------------------------------------------------------------------- */
+/* --- own --- */
 
 static int run_own(struct s3run *run)
 {
@@ -280,7 +280,7 @@ static int run_own(struct s3run *run)
 	return r;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static const struct subcommand {
 	const char *name;

@@ -42,7 +42,7 @@ char *datadir_aside_name(const struct datadir *dir, int64_t now_s)
 	return name;
 }
 
-/* --- paths ------------------------------------------------------------------------------------ */
+/* --- paths --- */
 
 static bool is_directory(const char *path)
 {
@@ -87,7 +87,7 @@ static int resolve(const char *path, struct problem *problem, char **ret_path)
 	return 0;
 }
 
-/* --- what is there ---------------------------------------------------------------------------- */
+/* --- what is there --- */
 
 static int look_at_path(struct datadir *dir, struct problem *problem)
 {

@@ -43,7 +43,7 @@ int drillcompare_file(struct drillreport *report, const struct catalog_entry *en
 	return result;
 }
 
-/* --- revision and keys ------------------------------------------------------------------------ */
+/* --- revision and keys --- */
 
 static int compare_counts(struct drillreport *report, const struct drillcompare_facts *f,
                           const struct sample *sample, struct problem *problem)
@@ -89,7 +89,7 @@ static int compare_hashkv(struct drillreport *report, const struct drillcompare_
 	                           wanted.hash, RESTORED, found.hash, problem);
 }
 
-/* --- the sample ------------------------------------------------------------------------------- */
+/* --- the sample --- */
 
 static bool is_same(const struct mvcc_kv *wanted, const struct etcdask_kv *found)
 {
@@ -143,7 +143,7 @@ static int compare_sample(struct drillreport *report, const struct drillcompare_
 	                           n_same, problem);
 }
 
-/* --- alarms ----------------------------------------------------------------------------------- */
+/* --- alarms --- */
 
 static int compare_alarms(struct drillreport *report, const struct drillcompare_facts *f,
                           struct problem *problem)
@@ -163,7 +163,7 @@ static int compare_alarms(struct drillreport *report, const struct drillcompare_
 	return drillreport_compare(report, "alarms", SNAPSHOT, 0, RESTORED, (int64_t) n, problem);
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 int drillcompare_etcd(struct drillreport *report, const struct drillcompare_facts *facts,
                       struct problem *problem)

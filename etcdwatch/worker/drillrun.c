@@ -92,7 +92,7 @@ static int check_space(struct drill *d, uint64_t need_bytes)
 	                   free_bytes / 1000000);
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 /* `encrypted` is what is known of it so far. */
 static int check_encrypted(struct drill *d, bool encrypted)
@@ -249,7 +249,7 @@ static int prove(struct drill *d)
 	return r < 0 ? r : drillcompare_file(d->report, d->q->entry, &d->content, d->problem);
 }
 
-/* --- etcd ------------------------------------------------------------------------------------- */
+/* --- etcd --- */
 
 static unsigned time_left_ms(const struct drill *d)
 {

@@ -80,7 +80,7 @@ static int64_t integer_of(const json_t *object, const char *key)
 	                             : json_integer_value(value);
 }
 
-/* --- small questions -------------------------------------------------------------------------- */
+/* --- small questions --- */
 
 int etcdask_version(const struct etcdask *ask, struct problem *problem,
                     char ret_version[static ETCDASK_VERSION_MAX])
@@ -180,7 +180,7 @@ int etcdask_alarms(const struct etcdask *ask, struct problem *problem, size_t *r
 	return 0;
 }
 
-/* --- ranges ----------------------------------------------------------------------------------- */
+/* --- ranges --- */
 
 /* Takes the words of the question. */
 static int ask_range(const struct etcdask *ask, const char *what, char *words,

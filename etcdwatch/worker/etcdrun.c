@@ -33,7 +33,7 @@ struct etcdrun {
 	int status;
 };
 
-/* --- starting --------------------------------------------------------------------------------- */
+/* --- starting --- */
 
 /* etcd refuses to run on what is neither amd64 nor, of late, arm64, if it is not told to by the
  * name that Go has for it. */
@@ -156,7 +156,7 @@ int etcdrun_start(const struct etcdrun_options *options, struct problem *problem
 	return 0;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 static pid_t wait_for(struct etcdrun *run, int options)
 {

@@ -32,7 +32,7 @@ struct etcdtool {
 	struct etcdtool_info info;
 };
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* --- running --- */
 
 /* The program says nothing of how far it is; the database that it makes grows. */
 struct growth {
@@ -73,7 +73,7 @@ static int run(const char *const *argv, unsigned limit_ms, struct growth *growth
 	return r < 0 ? r : sink_finish(filter);
 }
 
-/* --- the version ------------------------------------------------------------------------------ */
+/* --- the version --- */
 
 /* Which versions have got --bump-revision. */
 static bool has_bump(const struct etcdtool_info *info)
@@ -146,7 +146,7 @@ static int read_version(struct etcdtool *tool, struct problem *problem)
 	return 0;
 }
 
-/* --- finding ---------------------------------------------------------------------------------- */
+/* --- finding --- */
 
 char *etcdtool_look_up(const char *name)
 {
@@ -227,7 +227,7 @@ const struct etcdtool_info *etcdtool_info(const struct etcdtool *tool)
 	return &tool->info;
 }
 
-/* --- restore ---------------------------------------------------------------------------------- */
+/* --- restore --- */
 
 struct args {
 	const char *words[ARGS_MAX];

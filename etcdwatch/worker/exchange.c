@@ -37,7 +37,7 @@ struct exchange {
 	int fd;     /* of the work directory, locked */
 };
 
-/* --- the work directory ----------------------------------------------------------------------- */
+/* --- the work directory --- */
 
 /* Another process may have removed it before the lock was ours. */
 static bool is_still_there(const struct exchange *x)
@@ -106,7 +106,7 @@ const char *exchange_new_path(const struct exchange *x)
 	return x->made;
 }
 
-/* --- trees ------------------------------------------------------------------------------------ */
+/* --- trees --- */
 
 static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
                       struct FTW *ftw UNUSED)
@@ -182,7 +182,7 @@ static int own_tree(struct exchange *x, struct problem *problem)
 	return 0;
 }
 
-/* --- the exchange ----------------------------------------------------------------------------- */
+/* --- the exchange --- */
 
 static int move(const char *from, const char *to, unsigned flags, struct problem *problem)
 {
@@ -292,7 +292,7 @@ int exchange_commit(struct exchange *x, const char *aside, struct problem *probl
 	return r;
 }
 
-/* --- after an interruption -------------------------------------------------------------------- */
+/* --- after an interruption --- */
 
 /* 0: there is nothing. */
 static uint64_t inode_of(const char *path)

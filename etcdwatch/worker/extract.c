@@ -118,7 +118,7 @@ void extract_free(struct extract *x)
 	free(x);
 }
 
-/* --- walking ---------------------------------------------------------------------------------- */
+/* --- walking --- */
 
 static bool is_sound(const char *component)
 {
@@ -173,7 +173,7 @@ static int open_parent(struct extract *x, const char *path, bool make, int *ret_
 	return 0;
 }
 
-/* --- entries ---------------------------------------------------------------------------------- */
+/* --- entries --- */
 
 static void remember(struct extract *x)
 {

@@ -48,7 +48,7 @@ struct filter {
 	size_t said_len;
 };
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- the program --- */
 
 struct pipes {
 	int in[2];
@@ -169,7 +169,7 @@ static int start(struct filter *f, const struct filter_program *program)
 	return r;
 }
 
-/* --- moving bytes ----------------------------------------------------------------------------- */
+/* --- moving bytes --- */
 
 static void close_one(int *fd)
 {
@@ -272,7 +272,7 @@ static int serve(struct filter *f, const char **data, size_t *len)
 	return r < 0 ? r : 0;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 /* Its first line or its last, without the line's end. */
 static const char *its_words(struct filter *f)

@@ -31,7 +31,7 @@
 #define API_SERVER "kube-apiserver"
 #define COMM_BYTES_MAX ((size_t) 64) /* the kernel gives 15 characters */
 
-/* --- who it is -------------------------------------------------------------------------------- */
+/* --- who it is --- */
 
 static void add_address(json_t *array, const struct sockaddr *address)
 {
@@ -59,7 +59,7 @@ json_t *hostfacts_self(void)
 	return json_pack("{s:o, s:o}", "host", jsonval_text(host), "addresses", addresses);
 }
 
-/* --- peer URLs -------------------------------------------------------------------------------- */
+/* --- peer URLs --- */
 
 /* Not by bind(2), which takes any address where ip_nonlocal_bind is set, as keepalived needs it. */
 static bool is_own(const struct sockaddr *where)
@@ -132,7 +132,7 @@ json_t *hostfacts_peers(const char *urls)
 	return array;
 }
 
-/* --- static pods ------------------------------------------------------------------------------ */
+/* --- static pods --- */
 
 /* Whether the path is in the text, and not only the beginning of a longer name. */
 static bool names_path(const char *text, const char *path)
@@ -168,7 +168,7 @@ json_t *hostfacts_manifests(const char *directory, const char *data_dir)
 	return array;
 }
 
-/* --- API servers ------------------------------------------------------------------------------ */
+/* --- API servers --- */
 
 static bool has_network_of(const struct stat *own, const char *pid)
 {
@@ -201,7 +201,7 @@ json_t *hostfacts_api_servers(void)
 	return array;
 }
 
-/* --- members ---------------------------------------------------------------------------------- */
+/* --- members --- */
 
 static int read_members(const char *db, json_t **ret_members)
 {

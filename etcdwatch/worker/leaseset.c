@@ -53,7 +53,7 @@ void leaseset_free(struct leaseset *set)
 	free(set);
 }
 
-/* --- one lease -------------------------------------------------------------------------------- */
+/* --- one lease --- */
 
 static void format_id(int64_t id, uint8_t buf[static ID_BYTES])
 {
@@ -109,7 +109,7 @@ static void set_value(struct leaseset *set, struct lease *lease, struct bytes va
 	lease->is_gone = false;
 }
 
-/* --- what is told ----------------------------------------------------------------------------- */
+/* --- what is told --- */
 
 int leaseset_load(struct leaseset *set, struct bolt *db)
 {
@@ -182,7 +182,7 @@ void leaseset_see_late(struct leaseset *set, int64_t id, int64_t ttl_s)
 		grant(set, lease, ttl_s);
 }
 
-/* --- what is written -------------------------------------------------------------------------- */
+/* --- what is written --- */
 
 /* As bytes, which is how their ids are sorted: a negative one is behind the others. */
 static int compare_ids(const void *a, const void *b)

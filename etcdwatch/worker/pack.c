@@ -35,7 +35,7 @@ struct packing {
 	struct tap_result plain;
 };
 
-/* --- there ------------------------------------------------------------------------------------ */
+/* --- there --- */
 
 /* What the plain file or the bundle is written into. */
 static int build(struct packing *p, struct sink **ret_sink)
@@ -91,7 +91,7 @@ static int write_packed(struct packing *p)
 	return p->request->n_extra > 0 ? write_bundle(p, sink) : write_alone(p, sink);
 }
 
-/* --- and back --------------------------------------------------------------------------------- */
+/* --- and back --- */
 
 static bool same(const struct tap_result *a, const struct tap_result *b)
 {
@@ -124,7 +124,7 @@ static int read_back(struct packing *p)
 	return 0;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- all of it --- */
 
 static int check_request(const struct pack_request *q, struct problem *problem)
 {

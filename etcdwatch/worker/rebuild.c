@@ -25,8 +25,7 @@
 #define MODE 0600
 #define FD_PATH_MAX 32
 
-/* --- where a base is unpacked ------------------------------------------------------------------
- */
+/* --- where a base is unpacked --- */
 
 static char *room_name(const char *output)
 {
@@ -58,8 +57,7 @@ static int make_room(const char *room, struct problem *problem)
 	return 0;
 }
 
-/* --- merging -----------------------------------------------------------------------------------
- */
+/* --- merging --- */
 
 static int merge(const struct rebuild_request *q, const struct rebuildchoice *choice, int fd,
                  struct problem *problem, struct rebuild_result *result)
@@ -89,8 +87,7 @@ static int merge(const struct rebuild_request *q, const struct rebuildchoice *ch
 	return rebuildmerge_run(&request, problem, &result->merge);
 }
 
-/* --- proving -----------------------------------------------------------------------------------
- */
+/* --- proving --- */
 
 static int blame(int r, const struct bolt_fault *fault, struct problem *problem)
 {
@@ -160,8 +157,7 @@ static int read_digest(int fd, struct rebuild_result *result, struct problem *pr
 	return 0;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 static int write_file(const struct rebuild_request *q, const struct rebuildchoice *choice,
                       struct outfile *file, struct problem *problem, struct rebuild_result *result)

@@ -79,8 +79,7 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 	c->ids[c->n++] = xstrdup(entry->id);
 }
 
-/* --- how far the record reaches ----------------------------------------------------------------
- */
+/* --- how far the record reaches --- */
 
 static const char *format_us(int64_t us, char buf[static CIVIL_TEXT_MAX])
 {
@@ -152,8 +151,7 @@ static int refuse_revision(const struct rebuild_request *q, const struct rebuild
 	                   revision, instead, q->record, reach);
 }
 
-/* --- the choice --------------------------------------------------------------------------------
- */
+/* --- the choice --- */
 
 /* As histories, for one of them to be chosen. */
 static void list_chains(struct rebuildhistory_list *list, const struct chain *const *chains,

@@ -48,7 +48,7 @@ struct merge {
 	size_t value_len, value_room;
 };
 
-/* --- what goes wrong -------------------------------------------------------------------------- */
+/* --- what goes wrong --- */
 
 static int blame_base(struct merge *m, int r)
 {
@@ -90,7 +90,7 @@ static int look_up(struct merge *m, int64_t revision)
 	return 0;
 }
 
-/* --- the record ------------------------------------------------------------------------------- */
+/* --- the record --- */
 
 static void keep_hash(struct merge *m, const struct record_frame *frame)
 {
@@ -161,7 +161,7 @@ static void format_event(struct merge *m)
 	m->value_len = mvcc_format_kv(&kv, m->value);
 }
 
-/* --- the bucket of the keys ------------------------------------------------------------------- */
+/* --- the bucket of the keys --- */
 
 static bool is_before(const struct merge *m, struct mvcc_rev rev)
 {
@@ -295,7 +295,7 @@ static int merge_keys(struct merge *m, struct cursor *c)
 	return r;
 }
 
-/* --- all buckets ------------------------------------------------------------------------------ */
+/* --- all buckets --- */
 
 static int copy_all(struct merge *m, struct cursor *c)
 {

@@ -52,8 +52,7 @@ static void use_base(const struct rebuildpick_world *w, size_t i, struct rebuild
 	pick->base = i;
 }
 
-/* --- histories ---------------------------------------------------------------------------------
- */
+/* --- histories --- */
 
 static bool find_chain(const struct rebuildpick_world *w, const struct chain *chain,
                        int64_t revision, struct rebuildpick *ret_pick)
@@ -133,8 +132,7 @@ size_t rebuildpick_revision(const struct rebuildpick_world *w, int64_t revision,
 	return n;
 }
 
-/* --- what can be had instead -------------------------------------------------------------------
- */
+/* --- what can be had instead --- */
 
 static void keep_nearest(struct rebuildpick_nearest *nearest, int64_t wanted, int64_t revision)
 {
@@ -158,8 +156,7 @@ struct rebuildpick_nearest rebuildpick_nearest(const struct rebuildpick_world *w
 	return nearest;
 }
 
-/* --- times -------------------------------------------------------------------------------------
- */
+/* --- times --- */
 
 size_t rebuildpick_time(const struct rebuildpick_world *w, int64_t us,
                         const struct chain *ret_chains[static REBUILDPICK_HISTORIES_MAX])

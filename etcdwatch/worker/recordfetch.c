@@ -54,8 +54,7 @@ struct fetching {
 	struct recordfetched result;
 };
 
-/* --- bases -------------------------------------------------------------------------------------
- */
+/* --- bases --- */
 
 static void add_base(const struct catalog_entry *entry, void *userdata)
 {
@@ -119,8 +118,7 @@ static const struct base *find_base(const struct fetching *f, const struct chain
 	return newest;
 }
 
-/* --- manifests ---------------------------------------------------------------------------------
- */
+/* --- manifests --- */
 
 /* 1: none of the segment's counts. */
 static int find_last(struct fetching *f, const char *node, struct recordstored *stored,
@@ -190,8 +188,7 @@ static int read_manifests(struct fetching *f, int64_t revision)
 	return r;
 }
 
-/* --- which chain -------------------------------------------------------------------------------
- */
+/* --- which chain --- */
 
 static bool reaches(const struct fetching *f, const struct chain *chain)
 {
@@ -263,8 +260,7 @@ static bool is_base_enough(const struct fetching *f)
 	return is_enough;
 }
 
-/* --- fetching ----------------------------------------------------------------------------------
- */
+/* --- fetching --- */
 
 static int join(struct fetching *f, const struct recordreach_segment *segment)
 {

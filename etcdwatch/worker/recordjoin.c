@@ -30,8 +30,7 @@ struct joining {
 	char *path, *fetched;
 };
 
-/* --- the segment -------------------------------------------------------------------------------
- */
+/* --- the segment --- */
 
 static int append(struct sink *sink, const void *data, size_t len)
 {
@@ -61,8 +60,7 @@ static void append_free(struct sink *sink UNUSED)
 {
 }
 
-/* --- trust -------------------------------------------------------------------------------------
- */
+/* --- trust --- */
 
 bool recordjoin_allows(const struct recordjoin_request *q, const struct recordpiece *piece,
                        char ret_reason[static PROBLEM_REASON_MAX])
@@ -85,8 +83,7 @@ bool recordjoin_allows(const struct recordjoin_request *q, const struct recordpi
 	return false;
 }
 
-/* --- a piece -----------------------------------------------------------------------------------
- */
+/* --- a piece --- */
 
 static int fetch(struct joining *j, const struct recordpiece *piece, const char *key)
 {
@@ -251,8 +248,7 @@ static int join_row(struct joining *j, const struct recordpiece *last, struct re
 	return r;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 int recordjoin_run(const struct recordjoin_request *request, const struct recordpiece *last,
                    struct recordstored *stored, struct problem *problem,

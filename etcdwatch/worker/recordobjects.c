@@ -113,8 +113,7 @@ int recordobjects_read_last(struct s3 *s3, const char *prefix, const char *node,
 	return r;
 }
 
-/* --- removing ----------------------------------------------------------------------------------
- */
+/* --- removing --- */
 
 struct keys {
 	bool only_pieces;
@@ -167,8 +166,7 @@ int recordobjects_remove(struct s3 *s3, const char *prefix, const char *node, co
 	return r < 0 && listed == 0 ? s3target_fail(s3, r, problem) : r;
 }
 
-/* --- all nodes ---------------------------------------------------------------------------------
- */
+/* --- all nodes --- */
 
 void recordfolders_fini(struct recordfolders *folders)
 {

@@ -24,8 +24,7 @@
 #define MANIFEST ".json"
 #define BEGINS "-begins"
 
-/* --- keys --------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 static bool segment_begins(const char *segment)
 {
@@ -166,8 +165,7 @@ char *recordpiece_file_key(const char *prefix, const struct recordpiece *p)
 	return key_of(prefix, p, p->file);
 }
 
-/* --- manifests ---------------------------------------------------------------------------------
- */
+/* --- manifests --- */
 
 enum sort {
 	SORT_TEXT,   /* char[] */

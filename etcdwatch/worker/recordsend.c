@@ -51,8 +51,7 @@ struct sending {
 	struct recordsend_result result;
 };
 
-/* --- what is on the disk -----------------------------------------------------------------------
- */
+/* --- what is on the disk --- */
 
 static int compare_locals(const void *a, const void *b)
 {
@@ -127,8 +126,7 @@ static int list_locals(struct sending *s)
 	return 0;
 }
 
-/* --- what is there -----------------------------------------------------------------------------
- */
+/* --- what is there --- */
 
 static void on_object(const struct recordkey *key, const char *text UNUSED, void *userdata)
 {
@@ -159,8 +157,7 @@ static struct recordstored *find_stored(const struct sending *s, const struct lo
 	return recordlisting_find(&s->there, l->named.sequence, l->segment);
 }
 
-/* --- a piece -----------------------------------------------------------------------------------
- */
+/* --- a piece --- */
 
 /* What a closed segment says; it is read whole, so that no damage goes unnoticed. */
 static int read_closed(const struct local *l, struct recordpiece *piece,
@@ -335,8 +332,7 @@ static int put_piece(struct sending *s, struct recordpiece *piece)
 	return r;
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 /* Only what is this node's, and of these bytes, counts as uploaded. */
 static int check_held(struct sending *s, struct local *l)
@@ -437,8 +433,7 @@ static int tidy_one(struct sending *s)
 	return r;
 }
 
-/* --- the round ---------------------------------------------------------------------------------
- */
+/* --- the round --- */
 
 /* What is known is so by the listing, which is of before. What is sent may be removed here. */
 static void count(struct sending *s)

@@ -22,7 +22,7 @@
 #define SNAP_BYTES_MAX ((size_t) 1 << 20)
 #define SNAP_MEMBER_MARK "/0/members/"
 
-/* --- the members ------------------------------------------------------------------------------ */
+/* --- the members --- */
 
 static int bad_members(struct problem *problem)
 {
@@ -88,7 +88,7 @@ static int check_snap(const struct restore_request *q, struct problem *problem)
 	return check_members_of_raft(text, len, q->cluster, problem);
 }
 
-/* --- the keys --------------------------------------------------------------------------------- */
+/* --- the keys --- */
 
 /* The revision that is to be found in what was made. */
 static int64_t planned_revision(const struct restore_request *q, const struct mvcc_reach *before)
@@ -206,7 +206,7 @@ static int verify(const struct restore_request *q, struct restoreproof *proof,
 	return r;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- all --- */
 
 static int run_tool(const struct restore_request *q, struct problem *problem)
 {

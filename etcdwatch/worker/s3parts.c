@@ -39,7 +39,7 @@ static int fail(struct run *run, int r)
 	return s3target_fail(run->s3, r, run->problem);
 }
 
-/* --- what is there ---------------------------------------------------------------------------- */
+/* --- what is there --- */
 
 static void add_leftover(struct run *run, const char *id)
 {
@@ -124,7 +124,7 @@ static int create_upload(struct run *run)
 	return r < 0 ? fail(run, r) : 0;
 }
 
-/* --- parts ------------------------------------------------------------------------------------ */
+/* --- parts --- */
 
 static bool is_kept(const struct s3_part *there, const struct s3_piece *piece)
 {
@@ -169,7 +169,7 @@ static int send_parts(struct run *run)
 	return r;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 static int complete(struct run *run, bool *ret_completed)
 {

@@ -32,7 +32,7 @@ uint64_t s3put_part_size(uint64_t n_bytes, uint64_t wanted)
 	return (MAX(least, fitting) + MIB - 1) / MIB * MIB;
 }
 
-/* --- reading back ----------------------------------------------------------------------------- */
+/* --- reading back --- */
 
 struct reading {
 	struct digest *digest;
@@ -89,7 +89,7 @@ static int read_back(struct putting *p)
 	                   r == 0 ? "is removed" : "cannot be removed");
 }
 
-/* --- sending ---------------------------------------------------------------------------------- */
+/* --- sending --- */
 
 static int check_sha256(struct putting *p)
 {

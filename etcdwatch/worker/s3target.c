@@ -47,7 +47,7 @@ void s3target_options(struct s3target *t, struct options_entry ret[static S3TARG
 	memcpy(ret, entries, sizeof(entries));
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys --- */
 
 static int read_file(const char *path, struct problem *problem, char **ret_text, size_t *ret_len)
 {
@@ -199,7 +199,7 @@ static void free_role(void *userdata)
 	awsrole_free(userdata);
 }
 
-/* --- the client ------------------------------------------------------------------------------- */
+/* --- the client --- */
 
 /* Takes *role when it succeeds. */
 static int open_client(const struct s3target *t, const struct awsfile *keys, struct awsrole **role,

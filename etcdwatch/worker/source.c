@@ -32,7 +32,7 @@ void source_free(struct source *s)
 	free(s);
 }
 
-/* --- found ------------------------------------------------------------------------------------ */
+/* --- found --- */
 
 /* What the catalogue has against it. */
 static int check_entry(const struct source *s, struct problem *problem)
@@ -144,7 +144,7 @@ static int find(const struct source_request *q, struct source *s, struct problem
 	return r;
 }
 
-/* --- fetched and unpacked --------------------------------------------------------------------- */
+/* --- fetched and unpacked --- */
 
 /* Of the snapshot's file when it is not packed. */
 static uint64_t plain_bytes(const struct catalog_entry *entry)
@@ -257,7 +257,7 @@ static int make_plain(const struct source_request *q, struct source *s, struct p
 	return 0;
 }
 
-/* --- proven and compared ---------------------------------------------------------------------- */
+/* --- proven and compared --- */
 
 /* What is at its end; it has been checked. */
 static int read_digest(struct source *s, struct problem *problem)

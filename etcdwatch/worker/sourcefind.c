@@ -52,7 +52,7 @@ static char *beside(const char *path, const char *name)
 /* Takes an entry, which was at that path or key. Whether it is one that may be chosen. */
 typedef bool (*take_fn)(struct catalog_entry *entry, const char *at, void *userdata);
 
-/* --- the newest of entries -------------------------------------------------------------------- */
+/* --- the newest of entries --- */
 
 struct newest {
 	const struct source_request *request;
@@ -181,7 +181,7 @@ static int settle_newest(struct newest *newest, const char *where, struct proble
 	return 0;
 }
 
-/* --- local ------------------------------------------------------------------------------------ */
+/* --- local --- */
 
 /* 0, and NULL if there is none; one that cannot be read is a refusal: it may be about this file. */
 static int read_entry(const char *path, struct problem *problem, struct catalog_entry **ret_entry)
@@ -347,7 +347,7 @@ int sourcefind_local(const struct source_request *q, struct problem *problem,
 	return find_id(q, problem, ret_found);
 }
 
-/* --- S3 --------------------------------------------------------------------------------------- */
+/* --- S3 --- */
 
 struct keys {
 	char **items;
@@ -575,7 +575,7 @@ int sourcefind_s3(const struct source_request *q, struct problem *problem,
 	return r;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all of them --- */
 
 struct listing {
 	const struct source_request *request;

@@ -71,7 +71,7 @@ bool storeprogram_key_is_good(const char *key)
 	}
 }
 
-/* --- one run ---------------------------------------------------------------------------------- */
+/* --- one run --- */
 
 struct run {
 	enum verb verb;
@@ -155,7 +155,7 @@ static int refuse_key(struct s3 *s3, const char *key)
 	return s3_fail(s3, -EINVAL, S3_REFUSED, reason);
 }
 
-/* --- listing ---------------------------------------------------------------------------------- */
+/* --- listing --- */
 
 struct item {
 	char *key;
@@ -291,7 +291,7 @@ static int program_list(struct s3 *s3, const char *prefix, uint64_t max, s3_list
 	return r;
 }
 
-/* --- objects ---------------------------------------------------------------------------------- */
+/* --- objects --- */
 
 static int program_head(struct s3 *s3, const char *key, struct s3_object *ret_object)
 {
@@ -461,7 +461,7 @@ static int program_delete(struct s3 *s3, const char *key)
 	return is_missing(s3, key) ? 0 : r;
 }
 
-/* --- the store -------------------------------------------------------------------------------- */
+/* --- the store --- */
 
 static const struct s3_ops program_ops = {
     .head = program_head,

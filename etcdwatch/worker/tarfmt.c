@@ -40,7 +40,7 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == TAR_BLOCK_BYTES, "a header is a block");
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 /* Cut to the field; what does not fit is said in the pax header. */
 static void put_text(char *field, size_t size, const char *text)
@@ -137,7 +137,7 @@ uint8_t *tar_format(const struct tar_entry *entry, size_t *ret_len)
 	return blocks;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static void take_text(const char *field, size_t size, char *ret)
 {

@@ -25,7 +25,7 @@ struct workroom {
 	bool is_made;
 };
 
-/* --- removing --------------------------------------------------------------------------------- */
+/* --- removing --- */
 
 static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
                       struct FTW *ftw UNUSED)
@@ -41,7 +41,7 @@ static int remove_tree(const char *path)
 	return 0;
 }
 
-/* --- the directory that holds it -------------------------------------------------------------- */
+/* --- the directory that holds it --- */
 
 static int lock_base(struct workroom *room, struct problem *problem)
 {
@@ -82,7 +82,7 @@ static int clear(struct workroom *room, struct problem *problem)
 	             : 0;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 int workroom_open(const char *base, struct problem *problem, struct workroom **ret_room)
 {

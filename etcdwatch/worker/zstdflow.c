@@ -37,7 +37,7 @@ static int fail(struct zstdflow *flow, size_t code)
 	return problem_set(flow->problem, -EBADMSG, "CORRUPT", "zstd: %s", ZSTD_getErrorName(code));
 }
 
-/* --- compressing ------------------------------------------------------------------------------ */
+/* --- compressing --- */
 
 static int compress(struct zstdflow *flow, ZSTD_inBuffer *in, ZSTD_EndDirective how)
 {
@@ -73,7 +73,7 @@ static int compress_finish(struct sink *sink)
 	return r < 0 ? r : sink_finish(flow->next);
 }
 
-/* --- decompressing ---------------------------------------------------------------------------- */
+/* --- decompressing --- */
 
 static int decompress_write(struct sink *sink, const void *data, size_t len)
 {
@@ -107,7 +107,7 @@ static int decompress_finish(struct sink *sink)
 	return sink_finish(flow->next);
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- both --- */
 
 static void zstdflow_free(struct sink *sink)
 {

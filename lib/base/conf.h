@@ -10,15 +10,15 @@
  *
  * Nothing stops at the first error: each is noted with its place, and conf_finish() hands all of
  * them over in the order of the files, as "file:line:col: path: what is wrong: 'value' (what to
- *do)".
+ * do)".
  *
  * Scalars have no type of their own; the target's type decides. `1000` is a string where a name is
  * wanted, `on` is a string where a string is wanted. What is accepted follows Talos, that is Go's
  * yaml v3: booleans are true/false and also y/yes/on and n/no/off (in lower, Title and UPPER case),
  * durations are Go's (1m30s, 250ms); `null`, `~` and nothing at all mean "no value", which a list
- *or a map takes as empty. Stricter than Go: quoted numbers and booleans are refused, and so are
- *integers in any spelling but plain decimal, because 010 and 1_000 mean different things to
- *different readers.
+ * or a map takes as empty. Stricter than Go: quoted numbers and booleans are refused, and so are
+ * integers in any spelling but plain decimal, because 010 and 1_000 mean different things to
+ * different readers.
  *
  * A struct conf and its nodes are used by one thread. Nodes live until conf_free().
  */
@@ -152,7 +152,7 @@ void conf_read_list(struct conf *conf, const struct conf_node *list, size_t max,
 
 #define CONF_API_TALOS "v1alpha1"
 #define CONF_API_FAIRLEAD "fairlead/v1"
-#define CONF_KIND_LEGACY                                                     \
+#define CONF_KIND_LEGACY \
 	"" /* Talos's first style: no kind, `machine:` and `cluster:` at the top \
 	    */
 

@@ -30,7 +30,7 @@ static const char *const error_names[] = {
     [CONTROL_BUSY] = "busy",   [CONTROL_FAILED] = "failed",
 };
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests --- */
 
 static void request_free(struct control_request *request)
 {
@@ -89,7 +89,7 @@ void control_fail(struct control_request *request, enum control_error error, con
 	finish(request, line);
 }
 
-/* --- commands --------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 static void refuse_unknown(struct control_request *request, int argc, char **argv)
 {
@@ -186,7 +186,7 @@ void control_run_line(struct control_request *request, const char *text, uid_t u
 	command->fn(request, argc - n_words, argv + n_words, control->userdata);
 }
 
-/* --- the socket ------------------------------------------------------------------------------- */
+/* --- the socket --- */
 
 static void acceptable_cb(struct ev_loop *ev, ev_io *w, int revents)
 {
@@ -219,7 +219,7 @@ static void accept_again_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	ev_io_start(ev, &control->acceptable);
 }
 
-/* --- the server ------------------------------------------------------------------------------- */
+/* --- the server --- */
 
 int control_new(struct ev_loop *ev, const char *path, const char *group,
                 const struct control_command *commands, size_t n_commands, void *userdata,

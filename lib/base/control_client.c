@@ -53,7 +53,7 @@ struct client {
 	TAILQ_ENTRY(client) entry;
 };
 
-/* --- its answer ------------------------------------------------------------------------------- */
+/* --- its answer --- */
 
 void control_client_free(struct client *c)
 {
@@ -195,7 +195,7 @@ void control_client_finish(struct client *c, const char *status_line)
 	control_client_append(c, status_line, strlen(status_line));
 }
 
-/* --- its line --------------------------------------------------------------------------------- */
+/* --- its line --- */
 
 /* Begins the client's one request; it may be over, and the client freed, when this returns. */
 static struct control_request *begin_request(struct client *c)

@@ -68,8 +68,7 @@ struct metricsport {
 	TAILQ_HEAD(, scraper) scrapers;
 };
 
-/* --- scrapers ----------------------------------------------------------------------------------
- */
+/* --- scrapers --- */
 
 static void accept_more(struct metricsport *port)
 {
@@ -297,8 +296,7 @@ static void accept_again_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 	accept_more(CONTAINER_OF(w, struct metricsport, accept_again));
 }
 
-/* --- the port ----------------------------------------------------------------------------------
- */
+/* --- the port --- */
 
 /* A connection is told of when its request is there (tcp(7)), so that it is accepted, read and
  * answered in one turn, and a process that is replaced in place has none that is half done. */

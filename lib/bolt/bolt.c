@@ -82,7 +82,7 @@ int bolt_read(struct bolt *db, uint64_t offset, void *buf, size_t len)
 	return 0;
 }
 
-/* --- meta pages ------------------------------------------------------------------------------- */
+/* --- meta pages --- */
 
 /* FNV-1a (draft-eastlake-fnv), 64 bits. */
 static uint64_t checksum(const uint8_t *p, size_t len)
@@ -239,7 +239,7 @@ const struct bolt_meta *bolt_get_meta(const struct bolt *db)
 	return db->meta;
 }
 
-/* --- how far it is ---------------------------------------------------------------------------- */
+/* --- how far it is --- */
 
 void bolt_on_pass(struct bolt *db, bolt_pass_fn fn, void *userdata)
 {
@@ -275,7 +275,7 @@ void bolt_pass_end(struct bolt *db)
 	db->pass = NULL;
 }
 
-/* --- others ----------------------------------------------------------------------------------- */
+/* --- others --- */
 
 int bolt_check_both_metas(struct bolt *db)
 {

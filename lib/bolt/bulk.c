@@ -26,7 +26,7 @@
  * meta page of an even one is the first, which has to be the newer. */
 #define TXID 2
 
-/* --- trees ------------------------------------------------------------------------------------ */
+/* --- trees --- */
 
 static void tree_fini(struct bulk_tree *tree)
 {
@@ -138,7 +138,7 @@ static int tree_finish(struct bulk *b, struct bulk_tree *tree, uint64_t *ret_roo
 	return r;
 }
 
-/* --- buckets ---------------------------------------------------------------------------------- */
+/* --- buckets --- */
 
 /* As the value of a bucket that has no page of its own, to be freed. */
 static uint8_t *format_inline(const struct bulk_node *node)
@@ -187,7 +187,7 @@ static int end_bucket(struct bulk *b)
 	return r;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- all of it --- */
 
 struct bulk *bulk_new(int fd, uint32_t page_bytes)
 {

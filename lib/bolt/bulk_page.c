@@ -16,7 +16,7 @@
 #define IS_BRANCH 1u
 #define IS_LEAF 2u
 
-/* --- output ----------------------------------------------------------------------------------- */
+/* --- output --- */
 
 int bulk_write_at(int fd, const uint8_t *data, size_t len, uint64_t at)
 {
@@ -68,7 +68,7 @@ static int put(struct bulk *b, const void *data, size_t len)
 	return 0;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* --- nodes --- */
 
 void bulk_node_fini(struct bulk_node *node)
 {
@@ -134,7 +134,7 @@ void bulk_drop_first(struct bulk_node *node, size_t n, size_t data_len)
 	memmove(node->data, node->data + data_len, node->data_len);
 }
 
-/* --- pages ------------------------------------------------------------------------------------ */
+/* --- pages --- */
 
 static void le16(uint8_t *p, uint16_t v)
 {

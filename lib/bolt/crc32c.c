@@ -96,7 +96,7 @@ static void prepare_once(void)
 	(void) pthread_once(&once, prepare);
 }
 
-/* --- by tables -------------------------------------------------------------------------------- */
+/* --- by tables --- */
 
 static uint32_t by_tables(uint32_t sum, const uint8_t *p, size_t len)
 {
@@ -112,7 +112,7 @@ static uint32_t by_tables(uint32_t sum, const uint8_t *p, size_t len)
 	return sum;
 }
 
-/* --- by instructions -------------------------------------------------------------------------- */
+/* --- by instructions --- */
 
 #if defined(__x86_64__)
 
@@ -206,7 +206,7 @@ static uint32_t by_folding(uint32_t start, const uint8_t *p, size_t len)
 
 #endif
 
-/* --- whichever is there ----------------------------------------------------------------------- */
+/* --- whichever is there --- */
 
 enum crc32c_way crc32c_best_way(void)
 {

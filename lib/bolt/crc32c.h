@@ -14,7 +14,7 @@
 /* Goes on from `crc`, which is 0 in the beginning and else what the call before returned. */
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t len);
 
-/* --- many small pieces ------------------------------------------------------------------------ */
+/* --- many small pieces --- */
 
 /* Pieces that stand one behind the other in memory, as keys and values do in a page, are summed in
  * one go. What is added must stay as it is until crc32c_run_end(). */
@@ -41,7 +41,7 @@ static inline void crc32c_run_add(struct crc32c_run *run, struct bytes piece)
 	run->pending = piece;
 }
 
-/* --- for tests, that hold one way against the other ------------------------------------------- */
+/* --- for tests, that hold one way against the other --- */
 
 enum crc32c_way {
 	CRC32C_TABLES,  /* anywhere */

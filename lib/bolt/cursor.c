@@ -36,7 +36,7 @@ struct cursor {
 	void *userdata;
 };
 
-/* --- going down ------------------------------------------------------------------------------- */
+/* --- going down --- */
 
 /* The key that all keys below the last level must be less than; false: there is none. */
 static bool upper_bound(const struct cursor *c, struct bytes *ret_key)
@@ -196,7 +196,7 @@ int cursor_next(struct cursor *c, struct cursor_entry *ret_entry)
 	return 0;
 }
 
-/* --- seeking ---------------------------------------------------------------------------------- */
+/* --- seeking --- */
 
 /* How many of the page's keys are less than `key`, or also those that are equal. */
 static unsigned count_below(const struct page *page, struct bytes key, bool or_equal)
@@ -249,7 +249,7 @@ int cursor_seek_last(struct cursor *c)
 	return r;
 }
 
-/* --- opening ---------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 static struct cursor *new_cursor(struct bolt *db, uint64_t root)
 {

@@ -14,7 +14,7 @@
 #define ID_DIGITS 16
 #define MEMBER_BYTES_MAX 65536
 
-/* --- any bucket ------------------------------------------------------------------------------- */
+/* --- any bucket --- */
 
 typedef int (*entry_fn)(struct bolt *db, const struct cursor_entry *entry, struct dbinfo *info);
 
@@ -78,7 +78,7 @@ static int get_version(struct bolt *db, const char *bucket, const char *key,
 	return 0;
 }
 
-/* --- members ---------------------------------------------------------------------------------- */
+/* --- members --- */
 
 static bool parse_hex(struct bytes text, uint64_t *ret_id)
 {
@@ -167,7 +167,7 @@ void dbinfo_free(struct dbinfo *info)
 	free(info);
 }
 
-/* --- alarms, auth ----------------------------------------------------------------------------- */
+/* --- alarms, auth --- */
 
 /* The key is the whole alarm: member id and kind. */
 static int read_alarm(struct bolt *db, const struct cursor_entry *entry, struct dbinfo *info)
@@ -202,7 +202,7 @@ static int read_auth(struct bolt *db, struct dbinfo *info)
 	return 0;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- all of it --- */
 
 int dbinfo_read(struct bolt *db, struct dbinfo **ret_info)
 {

@@ -48,7 +48,7 @@ struct hashkv {
 	struct crc32c_run crc_of_all; /* without it; only kept up while no key is known to be alive */
 };
 
-/* --- numbers of entries, with what kind they are ---------------------------------------------- */
+/* --- numbers of entries, with what kind they are --- */
 
 static uint64_t tagged(uint64_t number, bool is_put)
 {
@@ -60,7 +60,7 @@ static bool is_put(uint64_t tagged_number)
 	return (tagged_number & 1) != 0;
 }
 
-/* --- passes before the one that hashes -------------------------------------------------------- */
+/* --- passes before the one that hashes --- */
 
 /* What is pending lies in a page that is about to go. */
 static void end_runs(struct hashkv *h)
@@ -233,7 +233,7 @@ void hashkv_free(struct hashkv *h)
 	free(h);
 }
 
-/* --- the pass that hashes --------------------------------------------------------------------- */
+/* --- the pass that hashes --- */
 
 static void hash_entry(struct crc32c_run *crc, const struct mvcc_entry *entry)
 {

@@ -57,7 +57,7 @@ uint64_t keyset_hash(const struct keyset *set, struct bytes key)
 	return hash != 0 ? hash : 1;
 }
 
-/* --- the table -------------------------------------------------------------------------------- */
+/* --- the table --- */
 
 /* The slot of this hash, or the free one where it belongs. */
 static struct slot *look_up(struct slot *slots, size_t n_slots, uint64_t hash)

@@ -11,7 +11,7 @@
 #include "base/macro.h"
 #include "bolt/proto.h"
 
-/* --- revisions -------------------------------------------------------------------------------- */
+/* --- revisions --- */
 
 const char *mvcc_parse_rev(struct bytes key, struct mvcc_rev *ret_rev, bool *ret_is_tombstone)
 {
@@ -47,7 +47,7 @@ struct bytes mvcc_format_rev(struct mvcc_rev rev, uint8_t buf[static MVCC_REV_BY
 	return (struct bytes){.data = buf, .len = MVCC_REV_BYTES};
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* --- values --- */
 
 static ALWAYS_INLINE const char *parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
 {
@@ -110,7 +110,7 @@ size_t mvcc_format_kv(const struct mvcc_kv *kv, uint8_t *buf)
 	return n;
 }
 
-/* --- entries ---------------------------------------------------------------------------------- */
+/* --- entries --- */
 
 static const char *disagreement(bool has_value, bool is_tombstone, int64_t main,
                                 const struct mvcc_kv *kv)
@@ -153,7 +153,7 @@ int mvcc_read(struct bolt *db, const struct cursor_entry *raw, struct mvcc_entry
 	return 0;
 }
 
-/* --- how far the file reaches ----------------------------------------------------------------- */
+/* --- how far the file reaches --- */
 
 static int read_last(struct bolt *db, int64_t *ret_last)
 {

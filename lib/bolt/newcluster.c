@@ -59,7 +59,7 @@ char *newcluster_urls(const struct newcluster_member *member)
 	return text;
 }
 
-/* --- parsing ---------------------------------------------------------------------------------- */
+/* --- parsing --- */
 
 /* The member of that name, made if there is none. */
 static struct newcluster_member *member_of(struct newcluster *cluster, const char *name)

@@ -43,7 +43,7 @@ static struct element read_element(const struct page *page, unsigned i)
 	};
 }
 
-/* --- what was loaded is sound ----------------------------------------------------------------- */
+/* --- what was loaded is sound --- */
 
 /* Checks element i, whose key is to begin `at` bytes into the page; returns where its value ends.
  */
@@ -105,7 +105,7 @@ static int check_kind(struct bolt *db, struct page *page)
 	return 0;
 }
 
-/* --- loading ---------------------------------------------------------------------------------- */
+/* --- loading --- */
 
 static void make_room(struct page_buffer *buffer, size_t n_bytes)
 {

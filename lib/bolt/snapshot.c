@@ -49,7 +49,7 @@ static int fail(struct bolt_fault *fault, int r, const char *what)
 	return r;
 }
 
-/* --- opening ---------------------------------------------------------------------------------- */
+/* --- opening --- */
 
 static int measure(struct snapshot *s)
 {
@@ -110,7 +110,7 @@ bool snapshot_has_digest(const struct snapshot *s)
 	return s->has_digest;
 }
 
-/* --- the digest ------------------------------------------------------------------------------- */
+/* --- the digest --- */
 
 struct snapshot_sum {
 	struct bolt_fault *fault;
@@ -263,7 +263,7 @@ int snapshot_append_digest(int fd, uint64_t n_bytes)
 	return n == (ssize_t) sizeof(digest) ? 0 : -ENOSPC;
 }
 
-/* --- the content ------------------------------------------------------------------------------ */
+/* --- the content --- */
 
 struct check {
 	struct bolt *db;

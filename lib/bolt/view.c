@@ -42,7 +42,7 @@ struct view {
 	struct cursor *values;
 };
 
-/* --- records ---------------------------------------------------------------------------------- */
+/* --- records --- */
 
 static struct bytes keep(struct view *v, struct bytes key)
 {
@@ -120,7 +120,7 @@ static void apply(struct view *v, const struct mvcc_entry *e)
 	};
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static bool matches(const struct view_match *match, struct bytes key)
 {

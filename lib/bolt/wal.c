@@ -56,7 +56,7 @@ struct wal {
 	struct wal_reach reach;
 };
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 struct file {
 	uint64_t number;
@@ -103,7 +103,7 @@ static int list_files(const char *path, struct file **ret_files, size_t *ret_n)
 	return 0;
 }
 
-/* --- records ---------------------------------------------------------------------------------- */
+/* --- records --- */
 
 static bool read_integers(struct bytes message, uint64_t *ret, uint32_t max_field,
                           struct bytes *ret_data, uint32_t data_field)
@@ -195,7 +195,7 @@ static bool check_record(struct wal *w, struct bytes record)
 	return true;
 }
 
-/* --- frames ----------------------------------------------------------------------------------- */
+/* --- frames --- */
 
 /* 1: a record was read; 0: it was the end. */
 static int read_frame(struct wal *w, FILE *f)

@@ -34,7 +34,7 @@ static int mark(struct walk *w, uint64_t page)
 	return 0;
 }
 
-/* --- free pages ------------------------------------------------------------------------------- */
+/* --- free pages --- */
 
 struct freelist {
 	uint64_t page;
@@ -129,7 +129,7 @@ static int account_for_rest(struct walk *w)
 	return 0;
 }
 
-/* --- buckets ---------------------------------------------------------------------------------- */
+/* --- buckets --- */
 
 static int on_page(const struct page *page, void *userdata)
 {

@@ -116,8 +116,7 @@ void call_deliver_done(const struct etcd_outcome *outcome, const ProtobufCMessag
 	((etcd_done_fn) fn)(outcome, userdata);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* Off every list, attempts cancelled; no callback can come any more. */
 static void call_stop(struct etcd_call *call)
@@ -184,8 +183,7 @@ static void settle_at_deadline(struct etcd_call *call)
 	settle_unanswered(call, r, text);
 }
 
-/* --- attempts -----------------------------------------------------------------------------------
- */
+/* --- attempts --- */
 
 /* A call for a token is not: to choose a cluster takes answers, and a member may want a token for
  * them. */
@@ -366,8 +364,7 @@ static void start_attempt(struct etcd_call *call, struct candidate *candidate, i
 	              on_attempt_done, candidate);
 }
 
-/* --- what to do now -----------------------------------------------------------------------------
- */
+/* --- what to do now --- */
 
 /* A member may be known by two URLs; while one of them is silent the other will be too. */
 static bool member_is_busy(const struct etcd_call *call, const struct candidate *candidate)

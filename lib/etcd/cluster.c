@@ -88,8 +88,7 @@ int etcd_endpoint_member_list(struct etcd *etcd, const char *endpoint, bool line
 	return 0;
 }
 
-/* --- discovery ----------------------------------------------------------------------------------
- */
+/* --- discovery --- */
 
 static void arm(struct discovery *discovery, double after_s)
 {

@@ -112,8 +112,7 @@ DEFINE_AUTO(struct etcd, etcd_free);
 
 void etcd_call_cancel(struct etcd_call *call); /* NULL is fine */
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct etcd_range {
 	struct etcd_bytes key;
@@ -139,8 +138,7 @@ typedef void (*etcd_range_fn)(const struct etcd_outcome *outcome,
 int etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_fn fn, void *userdata,
                struct etcd_call **ret_call);
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 enum etcd_compare_target {
 	ETCD_COMPARE_VERSION,
@@ -215,8 +213,7 @@ int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, 
 int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done_fn fn,
                 void *userdata, struct etcd_call **ret_call);
 
-/* --- leases -------------------------------------------------------------------------------------
- */
+/* --- leases --- */
 
 struct etcd_lease_result {
 	int64_t id;
@@ -240,8 +237,7 @@ int etcd_lease_ttl(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userda
 int etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_done_fn fn, void *userdata,
                       struct etcd_call **ret_call);
 
-/* --- watching -----------------------------------------------------------------------------------
- */
+/* --- watching --- */
 
 enum etcd_event_type {
 	ETCD_EVENT_PUT,
@@ -295,8 +291,7 @@ void etcd_watch_be_patient(struct etcd_watch *watch, int64_t patience_us);
 /* The member that is, or was last, watched; 0: none has answered yet. */
 uint64_t etcd_watch_member(const struct etcd_watch *watch);
 
-/* --- the cluster --------------------------------------------------------------------------------
- */
+/* --- the cluster --- */
 
 struct etcd_member {
 	uint64_t id;
@@ -397,8 +392,7 @@ int etcd_endpoint_hashkv(struct etcd *etcd, const char *endpoint, int64_t revisi
                          unsigned timeout_ms, etcd_hashkv_fn fn, void *userdata,
                          struct etcd_call **ret_call);
 
-/* --- which cluster ------------------------------------------------------------------------------
- */
+/* --- which cluster --- */
 
 /*
  * Endpoints may lead to different clusters, as where one member was restored by itself. Once this
@@ -426,8 +420,7 @@ size_t etcd_endpoints_heard(const struct etcd *etcd,
 /* Further endpoints, as if they had been discovered: used until the members are asked again. */
 void etcd_add_endpoints(struct etcd *etcd, const char *const *endpoints, size_t n_endpoints);
 
-/* --- snapshots ----------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 struct etcd_snapshot;
 

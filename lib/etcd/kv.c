@@ -145,8 +145,7 @@ int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done
 	return 0;
 }
 
-/* --- transactions -------------------------------------------------------------------------------
- */
+/* --- transactions --- */
 
 /* One operation with room for whichever message it needs. */
 struct txn_op {

@@ -237,8 +237,7 @@ bool pem_equal(const struct pem *a, const struct pem *b)
 	       file_equal(&a->key, &b->key);
 }
 
-/* --- for who connects ---------------------------------------------------------------------------
- */
+/* --- for who connects --- */
 
 static bool trust(SSL_CTX *context, const struct pem_file *file)
 {

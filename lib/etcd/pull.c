@@ -92,8 +92,7 @@ static void end(struct pull *pull, grpc_status_code code, const char *why)
 	callbacks->ended(code, text, userdata);
 }
 
-/* --- the answer ---------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 static grpc_status_code code_of_http(int http_status)
 {
@@ -221,8 +220,7 @@ static int on_stream_close(nghttp2_session *session UNUSED, int32_t stream_id UN
 	return 0;
 }
 
-/* --- the user -----------------------------------------------------------------------------------
- */
+/* --- the user --- */
 
 /* What nghttp2 has to say. False: the pull is gone. */
 static bool send_out(struct pull *pull)
@@ -309,8 +307,7 @@ static void asked_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	(void) go_on(CONTAINER_OF(w, struct pull, asked));
 }
 
-/* --- the connection -----------------------------------------------------------------------------
- */
+/* --- the connection --- */
 
 static bool on_received(const uint8_t *data, size_t len, void *userdata)
 {

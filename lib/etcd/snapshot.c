@@ -99,8 +99,7 @@ static void arm_timer(struct etcd_snapshot *snapshot, int64_t after_us)
 	ev_timer_start(snapshot->etcd->ev, &snapshot->timer);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* Off every list; no callback comes any more. */
 static void stop(struct etcd_snapshot *snapshot)
@@ -158,8 +157,7 @@ static void finish_silent(struct etcd_snapshot *snapshot)
 	finish(snapshot, -ETIMEDOUT, text);
 }
 
-/* --- the stream ---------------------------------------------------------------------------------
- */
+/* --- the stream --- */
 
 /* What is wrong with a message that comes here and now; NULL: nothing. */
 static const char *find_fault(const struct etcd_snapshot *snapshot,

@@ -109,8 +109,7 @@ static void set_text(struct transport *t, const char *text)
 	(void) snprintf(t->text, sizeof(t->text), "%s", text);
 }
 
-/* --- TLS ----------------------------------------------------------------------------------------
- */
+/* --- TLS --- */
 
 static const char *newest_reason(void)
 {
@@ -254,8 +253,7 @@ static enum progress shake(struct transport *t)
 	return PROGRESS_OVER;
 }
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes --- */
 
 static enum progress judge_plain(struct transport *t, ssize_t n)
 {

@@ -305,8 +305,7 @@ static void on_ended(grpc_status_code code, const char *text, void *userdata)
 	lose(watch, text);
 }
 
-/* --- opening and keeping ------------------------------------------------------------------------
- */
+/* --- opening and keeping --- */
 
 static grpc_slice pack_create(const struct etcd_watch *watch)
 {

@@ -77,7 +77,7 @@ static bool is_dump(const struct nlmsghdr *nlh)
 	return (nlh->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
 }
 
-/* --- calls --------------------------------------------------------------------------------- */
+/* --- calls --- */
 
 struct answer {
 	struct netlink *nl;
@@ -187,7 +187,7 @@ int netlink_call(struct netlink *nl, const void *buf, size_t len, netlink_messag
 	return a.interrupted ? -EAGAIN : 0;
 }
 
-/* --- requests on the loop ------------------------------------------------------------------ */
+/* --- requests on the loop --- */
 
 static void req_free(struct netlink_req *req)
 {
@@ -362,7 +362,7 @@ void netlink_req_cancel(struct netlink_req *req)
 	req_free(req);
 }
 
-/* --- monitor ------------------------------------------------------------------------------- */
+/* --- monitor --- */
 
 static void monitor_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 {
@@ -425,7 +425,7 @@ int netlink_monitor(struct netlink *nl, const unsigned *groups, size_t n_groups,
 	return 0;
 }
 
-/* --- the object ---------------------------------------------------------------------------- */
+/* --- the object --- */
 
 int netlink_new(struct ev_loop *ev, int protocol, struct netlink **ret_netlink)
 {

@@ -40,7 +40,7 @@ struct rtnl {
 	struct link_list links;
 };
 
-/* --- the table of links -------------------------------------------------------------------- */
+/* --- the table of links --- */
 
 static struct link_entry *find_link(const struct rtnl *rtnl, int ifindex)
 {
@@ -188,7 +188,7 @@ void rtnl_link_list(const struct rtnl *rtnl, rtnl_link_fn fn, void *userdata)
 		fn(&e->seen.link, userdata);
 }
 
-/* --- notifications ------------------------------------------------------------------------- */
+/* --- notifications --- */
 
 static void notified_cb(const struct nlmsghdr *nlh, void *userdata)
 {
@@ -278,7 +278,7 @@ int rtnl_link_del(struct rtnl *rtnl, int ifindex)
 	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
 }
 
-/* --- addresses ----------------------------------------------------------------------------- */
+/* --- addresses --- */
 
 static int change_addr(struct rtnl *rtnl, const struct rtnl_addr *addr, uint16_t flags)
 {

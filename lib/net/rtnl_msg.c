@@ -25,7 +25,7 @@ static struct nlmsghdr *begin(void *buf)
 	return mnl_nlmsg_put_header(buf);
 }
 
-/* --- links --------------------------------------------------------------------------------- */
+/* --- links --- */
 
 void rtnl_msg_link_fini(struct rtnl_msg_link *l)
 {
@@ -181,7 +181,7 @@ struct nlmsghdr *rtnl_msg_del_link(void *buf, int ifindex)
 	return nlh;
 }
 
-/* --- addresses ----------------------------------------------------------------------------- */
+/* --- addresses --- */
 
 struct addr_attrs {
 	const struct nlattr *address, *local, *cacheinfo, *flags, *proto;

@@ -88,7 +88,7 @@ struct http {
 	void *closed_userdata;
 };
 
-/* --- what happened ---------------------------------------------------------------------------- */
+/* --- what happened --- */
 
 static const struct {
 	CURLcode code;
@@ -260,7 +260,7 @@ static void describe(struct http_req *req, struct http_response *ret_response)
 		ret_response->failure_text = failure_text(req);
 }
 
-/* --- one request ------------------------------------------------------------------------------ */
+/* --- one request --- */
 
 /* It is in no list and curl does not have it. */
 static void req_free(struct http_req *req)
@@ -467,7 +467,7 @@ void http_cancel(struct http_req *req)
 	req_free(req);
 }
 
-/* --- between curl and the loop ---------------------------------------------------------------- */
+/* --- between curl and the loop --- */
 
 /* Hands over one answer. The callback may free everything, so it comes last; the request is ours.
  */

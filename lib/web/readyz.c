@@ -67,7 +67,7 @@ const char *readyz_verdict_name(enum readyz_verdict verdict)
 	return "broken";
 }
 
-/* --- the sentence ----------------------------------------------------------------------------- */
+/* --- the sentence --- */
 
 /* The names in a body's "[-]NAME failed: ..." lines, "etcd, ping failed"; 0 when there are none. */
 static size_t put_failed_names(const char *body, char *buf, size_t size)

@@ -78,7 +78,7 @@ static int own_delete(struct s3 *s3, const char *key)
 	return r == -ENOENT && strcmp(s3->error.code, "NoSuchBucket") != 0 ? 0 : r;
 }
 
-/* --- listing ---------------------------------------------------------------------------------- */
+/* --- listing --- */
 
 struct page {
 	s3_listed_fn listed;
@@ -241,7 +241,7 @@ static int own_list(struct s3 *s3, const char *prefix, uint64_t max, s3_listed_f
 	return 0;
 }
 
-/* --- in any store ----------------------------------------------------------------------------- */
+/* --- in any store --- */
 
 const struct s3_ops s3_own_ops = {
     .head = own_head,

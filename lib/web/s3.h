@@ -122,7 +122,7 @@ bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s);
 typedef void (*s3_sent_fn)(uint64_t n_bytes, void *userdata);
 void s3_on_sent(struct s3 *s3, s3_sent_fn fn, void *userdata);
 
-/* --- another store ---------------------------------------------------------------------------- */
+/* --- another store --- */
 
 struct s3_object;
 struct s3_listed;
@@ -151,7 +151,7 @@ int s3_fail(struct s3 *s3, int r, enum s3_failure failure, const char *reason);
 /* So much of the piece was sent. */
 void s3_tell_sent(const struct s3 *s3, uint64_t n_bytes);
 
-/* --- objects ---------------------------------------------------------------------------------- */
+/* --- objects --- */
 
 struct s3_object {
 	uint64_t n_bytes;

@@ -29,7 +29,7 @@
 #define RENEW_BEFORE_S 240
 #define RENEW_AGAIN_US (30 * US_PER_S)
 
-/* --- the client ------------------------------------------------------------------------------- */
+/* --- the client --- */
 
 /* What can stand in a header. */
 static bool is_visible(const char *text)
@@ -261,7 +261,7 @@ bool s3_get_clock_ahead_s(const struct s3 *s3, int64_t *ret_ahead_s)
 	return s3->clock_known;
 }
 
-/* --- sentences -------------------------------------------------------------------------------- */
+/* --- sentences --- */
 
 static void describe_clock(const struct s3 *s3, char *out, size_t size)
 {
@@ -350,7 +350,7 @@ int s3_fail_protocol(struct s3 *s3, const struct s3_call *call, const char *what
 	return s3_judge_errno(S3_PROTOCOL);
 }
 
-/* --- again and again -------------------------------------------------------------------------- */
+/* --- again and again --- */
 
 static int pause_ms(struct s3 *s3, unsigned delay_ms)
 {

@@ -52,7 +52,7 @@ void s3_answer_fini(struct s3_answer *answer)
 	*answer = (struct s3_answer){0};
 }
 
-/* --- what is sent ----------------------------------------------------------------------------- */
+/* --- what is sent --- */
 
 static void payload_hash(const struct s3_call *call, char hex[static DIGEST_HEX_MAX])
 {
@@ -199,7 +199,7 @@ static int seek_cb(void *userdata, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- what comes --- */
 
 static const char *header(struct transfer *t, const char *name)
 {
@@ -370,7 +370,7 @@ static int progress_cb(void *userdata, curl_off_t to_come UNUSED, curl_off_t cam
 	return t->result < 0 ? 1 : 0;
 }
 
-/* --- what came of it -------------------------------------------------------------------------- */
+/* --- what came of it --- */
 
 static const struct {
 	CURLcode code;

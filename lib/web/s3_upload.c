@@ -18,7 +18,7 @@
 /* <Part><PartNumber>10000</PartNumber><ETag>&quot;...&quot;</ETag></Part> */
 #define PART_TEXT_MAX (80 + 6 * S3_ETAG_MAX)
 
-/* --- one element of an answer ----------------------------------------------------------------- */
+/* --- one element of an answer --- */
 
 struct wanted {
 	const char *path;
@@ -52,7 +52,7 @@ static int take_element(struct s3 *s3, const struct s3_call *call, struct s3_ans
 	return 0;
 }
 
-/* --- one upload ------------------------------------------------------------------------------- */
+/* --- one upload --- */
 
 int s3_upload_create(struct s3 *s3, const char *key, char ret_id[static S3_UPLOAD_ID_MAX])
 {
@@ -167,7 +167,7 @@ int s3_upload_abort(struct s3 *s3, const char *key, const char *id)
 	return r == -ENOENT && strcmp(s3->error.code, "NoSuchBucket") != 0 ? 0 : r;
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists --- */
 
 /* Both lists go on behind a marker, of one or of two parts. */
 struct list {

@@ -120,7 +120,7 @@ int s3xml_parse(const char *data, size_t len, s3xml_element_fn element, void *us
 	return status == XML_STATUS_OK ? 0 : -EBADMSG;
 }
 
-/* --- <Error> ---------------------------------------------------------------------------------- */
+/* --- <Error> --- */
 
 struct error_texts {
 	bool found;

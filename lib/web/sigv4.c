@@ -20,7 +20,7 @@
 #define ALGORITHM "AWS4-HMAC-SHA256"
 #define DAY_LEN 8
 
-/* --- encoding --------------------------------------------------------------------------------- */
+/* --- encoding --- */
 
 static bool is_unreserved(char c)
 {
@@ -80,7 +80,7 @@ char *sigv4_encode_query(const struct sigv4_pair *pairs, size_t n)
 	return query;
 }
 
-/* --- signing ---------------------------------------------------------------------------------- */
+/* --- signing --- */
 
 /* "host;x-amz-date" */
 static char *names_of(const struct sigv4_request *request)

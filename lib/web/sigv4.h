@@ -27,10 +27,9 @@ struct sigv4_key {
 
 struct sigv4_request {
 	const char *method;
-	const char *path;  /* as it stands in the URL: sigv4_encode_path() */
-	const char *query; /* sigv4_encode_query() */
-	const struct sigv4_pair
-	    *headers; /* all that are signed, "host" among them: names in lower case
+	const char *path;                 /* as it stands in the URL: sigv4_encode_path() */
+	const char *query;                /* sigv4_encode_query() */
+	const struct sigv4_pair *headers; /* all that are signed, "host" among them: names in lower case
 	                 and in order, values without spaces around or double ones */
 	size_t n_headers;
 	const char *payload_sha256; /* in hexadecimal: the value of x-amz-content-sha256 */

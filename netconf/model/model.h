@@ -9,8 +9,8 @@
  *	model_new -> model_add_... -> model_normalise -> model_find_..., ..._differs -> model_free
  *
  * After model_normalise() every list is sorted by its ..._compare(), which orders by identity
- *first, and every value is as the kernel reads it back. Pointers into lists are good until the next
- *add. Sources: rtnetlink(7), linux/rtnetlink.h, and what kernels 6.1 and 6.18 answered.
+ * first, and every value is as the kernel reads it back. Pointers into lists are good until the next
+ * add. Sources: rtnetlink(7), linux/rtnetlink.h, and what kernels 6.1 and 6.18 answered.
  */
 
 #include <linux/fib_rules.h>

@@ -4,9 +4,9 @@
 /*
  * What is ours though the kernel does not say so: what was there already when it was first wanted,
  * and is ours from then on (adopted), and addresses on kernels before 5.18, which keep no
- *IFA_PROTO. A list in a file that is good for one boot, since a new kernel has none of it; a link
- *is told by its name and number together, so that another one of the same name is not mistaken for
- *it.
+ * IFA_PROTO. A list in a file that is good for one boot, since a new kernel has none of it; a link
+ * is told by its name and number together, so that another one of the same name is not mistaken for
+ * it.
  *
  *	owned_load -> owned_judge(have) -> plan_make -> owned_expect -> owned_save -> (carried out)
  *	-> owned_settle(what is there then) -> owned_save

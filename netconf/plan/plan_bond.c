@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "netconf/plan/plan_priv.h"
 
-#define CARRIER_WAIT_MS                                                      \
+#define CARRIER_WAIT_MS \
 	10000 /* LACP's slow rate aside, ports and switches agree well within it \
 	       */
 #define BOND_PORTS (BOND_BIT(BOND_PRIMARY) | BOND_BIT(BOND_ACTIVE_SLAVE))

@@ -48,7 +48,7 @@ void kubeconfig_free(struct kubeconfig *k)
 	free(k);
 }
 
-/* --- looking into the tree -------------------------------------------------------------------- */
+/* --- looking into the tree --- */
 
 /* Of a map or of anything else; NULL for what is absent, or null, as YAML has it. */
 static const struct conf_node *find(const struct conf_node *map, const char *key,
@@ -85,7 +85,7 @@ static const struct conf_node *find_named(const struct conf_node *root, const ch
 	return NULL;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* --- values --- */
 
 static char *absolute(const struct reading *r, const char *file)
 {
@@ -163,7 +163,7 @@ static int take_user(const struct reading *r, const struct conf_node *user, stru
 	return 0;
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 static int no_entry(const struct reading *r, const char *what, const char *name)
 {

@@ -52,7 +52,7 @@ static void rest_cb(struct ev_loop *ev, ev_idle *w, int revents UNUSED)
 	(void) malloc_trim(0);
 }
 
-/* --- outwards --------------------------------------------------------------------------------- */
+/* --- outwards --- */
 
 static void on_verdict(uint64_t id, const char *verdict, const char *reason, int64_t rtt_us,
                        void *userdata)
@@ -87,7 +87,7 @@ static void on_names(const struct endpoints_list *list, const char *error, void 
 	ev_idle_start(p->ev, &p->rest);
 }
 
-/* --- inwards ---------------------------------------------------------------------------------- */
+/* --- inwards --- */
 
 static int begin(struct process *p, const json_t *message)
 {
@@ -150,7 +150,7 @@ static void on_closed(int r, void *userdata)
 	stop(userdata, r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* --- the process ------------------------------------------------------------------------------ */
+/* --- the process --- */
 
 static int run(struct process *p)
 {

@@ -70,7 +70,7 @@ struct prober {
 	struct probepair own; /* of settings->client_directory */
 };
 
-/* --- targets ---------------------------------------------------------------------------------- */
+/* --- targets --- */
 
 static void target_free(struct target *t)
 {
@@ -148,7 +148,7 @@ void prober_forget(struct prober *p, const struct endpoint *endpoint)
 		t->forgotten = true;
 }
 
-/* --- probes ----------------------------------------------------------------------------------- */
+/* --- probes --- */
 
 static void probe_free(struct probe *probe)
 {

@@ -74,7 +74,7 @@ static const char *text_in(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 static void answer_cb(const struct http_response *response, void *userdata);
 
@@ -124,7 +124,7 @@ static void ask_again(struct signing *s)
 	ev_timer_start(s->ev, &s->again);
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 static void take_name(struct signing *s, const json_t *object)
 {
@@ -202,7 +202,7 @@ static void answer_cb(const struct http_response *response, void *userdata)
 	json_decref(object);
 }
 
-/* --- the run ---------------------------------------------------------------------------------- */
+/* --- the run --- */
 
 /* The body of the post, to be freed. */
 static char *write_object(const char *request)

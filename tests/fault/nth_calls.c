@@ -18,7 +18,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* --- memory ----------------------------------------------------------------------------------- */
+/* --- memory --- */
 
 void *malloc(size_t size)
 {
@@ -68,7 +68,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	return REAL(mmap)(addr, len, prot, flags, fd, offset);
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 static bool creates(int flags)
 {
@@ -172,7 +172,7 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
 	           : REAL(renameat2)(from_dir, from, to_dir, to, flags);
 }
 
-/* --- sockets ---------------------------------------------------------------------------------- */
+/* --- sockets --- */
 
 int socket(int family, int type, int protocol)
 {
@@ -292,7 +292,7 @@ ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t 
 	return fate == FAULT_FAIL ? -1 : REAL(splice)(in, in_offset, out, out_offset, len, flags);
 }
 
-/* --- the loop, and children ------------------------------------------------------------------- */
+/* --- the loop, and children --- */
 
 int epoll_create1(int flags)
 {

@@ -53,8 +53,7 @@ static struct {
 	size_t content_at;
 } user;
 
-/* --- the user -----------------------------------------------------------------------------------
- */
+/* --- the user --- */
 
 static void check_content(const uint8_t *data, size_t len)
 {
@@ -115,8 +114,7 @@ static grpc_status_code right_code(void)
 	return GRPC_STATUS_INTERNAL;
 }
 
-/* --- the server ---------------------------------------------------------------------------------
- */
+/* --- the server --- */
 
 static void remove_socket(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes down how slow the machine is for processes like its caller: twice a second it does a piece
- *of work of the kind that nodes do, some computing, system calls and new processes, and looks how
- *long it took.
+ * of work of the kind that nodes do, some computing, system calls and new processes, and looks how
+ * long it took.
  *
  *	pace
  *
@@ -11,8 +11,8 @@
  *	SECONDS FACTOR
  *
  * FACTOR is 1.0 where the piece takes as long as on the machine of bench/RESULTS.md while nothing
- *else runs there. An emulated processor, one that is shared with others or a quota shows as a
- *greater one. Ends with its parent.
+ * else runs there. An emulated processor, one that is shared with others or a quota shows as a
+ * greater one. Ends with its parent.
  */
 #include <errno.h>
 #include <signal.h>

@@ -119,7 +119,7 @@ static void drain(int fd, int ms)
 		;
 }
 
-/* --- rules ------------------------------------------------------------------------------------ */
+/* --- rules --- */
 
 static void add_rule(const char *text)
 {
@@ -165,7 +165,7 @@ static bool has_number(const char *fault, const char *name, uint64_t *ret)
 	return true;
 }
 
-/* --- answers of our own ----------------------------------------------------------------------- */
+/* --- answers of our own --- */
 
 static const char *code_of(int status)
 {
@@ -204,7 +204,7 @@ static void answer(int client, int status, const char *code)
 	drain(client, DRAIN_MS);
 }
 
-/* --- passing on ------------------------------------------------------------------------------- */
+/* --- passing on --- */
 
 /* How many of the bytes are still of the head. */
 static size_t head_part(struct flow *flow, const char *data, size_t len)
@@ -348,7 +348,7 @@ static void pass_on(int client, int server_port, const char *head, size_t head_l
 		pass_all(&request, &response);
 }
 
-/* --- one request ------------------------------------------------------------------------------ */
+/* --- one request --- */
 
 static void serve(int client, int server_port)
 {

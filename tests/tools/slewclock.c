@@ -6,8 +6,8 @@
  *
  * The length of a tick (10000 is right), a frequency, and what is still to be made up for at 500 us
  * a second (adjtime(3)). Then a line: CLOCK_BOOTTIME and CLOCK_MONOTONIC_RAW in microseconds, of
- *the same moment, and the tick and the frequency that are in force. Exits with 1 and the reason
- *where the kernel refuses.
+ * the same moment, and the tick and the frequency that are in force. Exits with 1 and the reason
+ * where the kernel refuses.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes down how long processes were kept from a processor: one on each that wants to wake up
- *every 5 ms and looks how much too late that was.
+ * every 5 ms and looks how much too late that was.
  *
  *	ticker [--ahead]	with --ahead before all else that runs, so that only the machine
  *				itself can hold it up; else as its caller, like what that starts
@@ -11,7 +11,7 @@
  *	SECONDS LATE_MS cpuN BOOT_SECONDS
  *
  * when it woke up by the wall's clock and by that of the boot. The first line, late by 0, says that
- *it has begun. Ends with its parent.
+ * it has begun. Ends with its parent.
  */
 #include <errno.h>
 #include <sched.h>

@@ -92,7 +92,7 @@ static inline void boltfile_header(uint8_t *p, uint64_t id, uint16_t flags, uint
 	boltfile_le32(p + 12, overflow);
 }
 
-/* --- meta pages ------------------------------------------------------------------------------- */
+/* --- meta pages --- */
 
 static inline void boltfile_seal_meta(uint8_t *p)
 {
@@ -126,7 +126,7 @@ static inline UNUSED void boltfile_seal(struct boltfile *f, uint64_t root, uint6
 	boltfile_meta(f, 1, root, freelist, 6);
 }
 
-/* --- leaves, branches, buckets ---------------------------------------------------------------- */
+/* --- leaves, branches, buckets --- */
 
 static inline size_t boltfile_leaf_bytes(const struct boltfile_entry *entries, size_t n)
 {
@@ -258,7 +258,7 @@ boltfile_inline(const char *name, const struct boltfile_entry *entries, size_t n
 	return (struct boltfile_entry){name, strlen(name), value, bytes, true};
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 /* Something to read from, with these bytes. */
 static inline int boltfile_fd_of(const void *bytes, size_t len)

@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* --- the ops: requests leave, the kernel obeys -------------------------------------------------
- */
+/* --- the ops: requests leave, the kernel obeys --- */
 
 static struct mono_moment op_now(void *ctx)
 {
@@ -145,8 +144,7 @@ static const struct election_ops ops = {
     .unsettled = op_unsettled,
 };
 
-/* --- nodes --------------------------------------------------------------------------------------
- */
+/* --- nodes --- */
 
 /* Nodes need not be configured alike, and not for ever. */
 void node_configure(struct node *n)

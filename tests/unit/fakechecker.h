@@ -45,8 +45,7 @@ void checker_forget(struct checker *checker, const struct endpoint *endpoint UNU
 	n_fake_forgotten++;
 }
 
-/* --- a table of upstreams ----------------------------------------------------------------------
- */
+/* --- a table of upstreams --- */
 
 static UNUSED unsigned n_fake_usable, n_fake_unusable, n_fake_verified, n_fake_died;
 

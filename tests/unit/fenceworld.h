@@ -33,8 +33,7 @@ static struct rtnl *rtnl;
 static struct nftgate *gate;
 static int ifindex;
 
-/* --- a process that stops itself ---------------------------------------------------------------
- */
+/* --- a process that stops itself --- */
 
 static bool refuse_removal;          /* of addresses, as a kernel may */
 static bool hold_up;                 /* a moment behind each reading of the clock */
@@ -81,7 +80,7 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 	return n;
 }
 
-/* --- what the kernel shows -------------------------------------------------------------------- */
+/* --- what the kernel shows --- */
 
 static inline UNUSED struct addr addr_of(const char *text)
 {

@@ -98,8 +98,7 @@ void make_well(struct world *w, int64_t at_s)
 		make_member(w, i);
 }
 
-/* --- what is worse -----------------------------------------------------------------
- */
+/* --- what is worse --- */
 
 void no_answer(struct observation_member *m)
 {
@@ -462,8 +461,7 @@ const struct row rows[N_ROWS] = {
     {RULE_RECORD_TARGET_BEHIND, target_has_nothing, "hourly/b", 0, 0},
 };
 
-/* --- what is found ---------------------------------------------------------------------------
- */
+/* --- what is found --- */
 
 void ignore(const struct judge_finding *finding UNUSED, bool raised UNUSED, void *userdata UNUSED)
 {

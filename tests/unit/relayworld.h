@@ -96,8 +96,7 @@ static inline UNUSED void world_end(struct world *w)
 	(void) close(w->entrance);
 }
 
-/* --- clients and servers -----------------------------------------------------------------------
- */
+/* --- clients and servers --- */
 
 /* A client that prism has taken. buffer: as for sockets_pair(), of the client's connection. */
 static inline UNUSED int world_client_with(struct world *w, int buffer)
@@ -153,8 +152,7 @@ static inline UNUSED void world_say(int fd, const char *bytes, size_t len)
 	CHECK_EQ_INT(send(fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT), (ssize_t) len);
 }
 
-/* --- what is expected --------------------------------------------------------------------------
- */
+/* --- what is expected --- */
 
 #define expect_bytes(w, fd, bytes, len) \
 	world_expect_bytes((w), (fd), (bytes), (len), __FILE__, __LINE__)

@@ -41,7 +41,7 @@ static const uint8_t *customer_key;
 static int64_t expires_s;
 static s3_renew_fn renew;
 
-/* --- the server ------------------------------------------------------------------------------- */
+/* --- the server --- */
 
 static size_t content_length(const char *head)
 {
@@ -157,7 +157,7 @@ static void fake_up(void)
 	port = ntohs(a.sin_port);
 }
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- what is asked --- */
 
 static bool asked(unsigned i, const char *what)
 {

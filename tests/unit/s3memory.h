@@ -37,8 +37,7 @@ static struct s3memory {
 	unsigned puts_left; /* before each PUT is refused; UINT_MAX: never */
 } s3memory = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .puts_left = UINT_MAX};
 
-/* --- the bucket --------------------------------------------------------------------------------
- */
+/* --- the bucket --- */
 
 static struct s3memory_object *s3memory_find(const char *key)
 {
@@ -102,8 +101,7 @@ static UNUSED const char *s3memory_keys(size_t n_common)
 	return text;
 }
 
-/* --- the server --------------------------------------------------------------------------------
- */
+/* --- the server --- */
 
 static void s3memory_say(int fd, const char *status, const char *headers, const void *body,
                          size_t len, bool has_body)

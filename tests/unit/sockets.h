@@ -197,8 +197,7 @@ static inline UNUSED void sockets_blackhole_end(struct blackhole *b)
 	(void) close(b->listener);
 }
 
-/* --- streams: each byte is a function of its place ---------------------------------------------
- */
+/* --- streams: each byte is a function of its place --- */
 
 static inline uint8_t stream_byte(uint64_t at)
 {

@@ -33,7 +33,7 @@ static char directory[64];
 static char file_path[128];
 static char nowhere[1];
 
-/* --- what was handed over --------------------------------------------------------------------- */
+/* --- what was handed over --- */
 
 struct scene {
 	struct config config;
@@ -153,7 +153,7 @@ static void say(struct scene *scene, enum endpoints_source source, const char *w
 	sources_update(scene->sources, source, &list);
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 static void write_at(const char *path, const char *text)
 {

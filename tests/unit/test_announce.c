@@ -48,8 +48,7 @@ static struct mac mac_of(const char *text)
 	return m;
 }
 
-/* --- the announcer and those who own it --------------------------------------------------------
- */
+/* --- the announcer and those who own it --- */
 
 struct stage {
 	struct announcer *announcer;
@@ -95,8 +94,7 @@ static void start(struct stage *s)
 	announcer_start(s->announcer);
 }
 
-/* --- what was heard -----------------------------------------------------------------------------
- */
+/* --- what was heard --- */
 
 static struct {
 	size_t n;
@@ -221,8 +219,7 @@ static void probe(const char *vip)
 	CHECK_EQ_INT(send(ears, buf, len, 0), len);
 }
 
-/* --- stories ------------------------------------------------------------------------------------
- */
+/* --- stories --- */
 
 static const int first_ms[] = {0, 100, 300};
 

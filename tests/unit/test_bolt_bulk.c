@@ -38,7 +38,7 @@ static struct snapshot *open_fd(int fd, struct bolt_fault *fault)
 	return s;
 }
 
-/* --- copies of what etcd made ----------------------------------------------------------------- */
+/* --- copies of what etcd made --- */
 
 static struct bulk *copying;
 
@@ -87,7 +87,7 @@ static void test_copy(const char *path, uint32_t page_bytes)
 	snapshot_close(s[1]);
 }
 
-/* --- trees of all shapes ---------------------------------------------------------------------- */
+/* --- trees of all shapes --- */
 
 static const struct shape {
 	const char *name;
@@ -249,7 +249,7 @@ static void test_many_buckets(void)
 	CHECK(pages.n_branches > 0);
 }
 
-/* --- refusals --------------------------------------------------------------------------------- */
+/* --- refusals --- */
 
 static void test_refused(void)
 {

@@ -18,7 +18,7 @@
 #define OTHER_STEP_LARGE 997
 #define LARGE_BYTES 65536
 
-/* --- files made by hand ----------------------------------------------------------------------- */
+/* --- files made by hand --- */
 
 #define N_KEYS 13
 #define N_FREE 3
@@ -133,7 +133,7 @@ static struct snapfile make(uint32_t page_bytes, bool has_freelist)
 	return sign(&f);
 }
 
-/* --- where is what ---------------------------------------------------------------------------- */
+/* --- where is what --- */
 
 enum place {
 	PLACE_OTHER, /* values, free pages, what follows the last value of a page */
@@ -236,7 +236,7 @@ static struct map map_of(const struct snapfile *file)
 	return map;
 }
 
-/* --- damage ----------------------------------------------------------------------------------- */
+/* --- damage --- */
 
 /* Cut off at each multiple of 512, and 32 before and behind it. */
 static void test_cut_off(const struct snapfile *file)
@@ -339,7 +339,7 @@ static void test_made(uint32_t page_bytes, bool has_freelist)
 	free(file.bytes);
 }
 
-/* --- nothing in it ---------------------------------------------------------------------------- */
+/* --- nothing in it --- */
 
 /* As bbolt makes a new one, in which etcd has never written: no etcd can be restored from it. */
 static void test_empty(uint32_t page_bytes)

@@ -19,7 +19,7 @@
 #define N_CHANGES_MAX 240
 #define N_HISTORIES 150
 
-/* --- a store, as etcd's ----------------------------------------------------------------------- */
+/* --- a store, as etcd's --- */
 
 struct change {
 	struct boltkv kv;
@@ -100,7 +100,7 @@ static void compact(struct store *s, int64_t at, int64_t until)
 		s->finished = at;
 }
 
-/* --- etcd's definition ------------------------------------------------------------------------ */
+/* --- etcd's definition --- */
 
 static uint32_t reference(const struct store *s, int64_t revision, uint64_t *ret_n_live)
 {
@@ -126,7 +126,7 @@ static uint32_t reference(const struct store *s, int64_t revision, uint64_t *ret
 	return crc;
 }
 
-/* --- against the file ------------------------------------------------------------------------- */
+/* --- against the file --- */
 
 static struct boltfile write_store(const struct store *s)
 {

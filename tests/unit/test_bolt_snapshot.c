@@ -16,7 +16,7 @@
 #include "tests/unit/snapfile.h"
 
 #define PAGE 4096u
-/* --- what is known of them -------------------------------------------------------------------- */
+/* --- what is known of them --- */
 
 static const struct known {
 	const char *path;
@@ -131,7 +131,7 @@ static void test_known(const struct known *k)
 	check_usage(usage, snapshot_db(s));
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- files --- */
 
 /* A database from a data directory: no digest, longer than what is in use, perhaps one meta page.
  */
@@ -164,7 +164,7 @@ static void test_without_digest(void)
 	free(image.bytes);
 }
 
-/* --- how far it is ---------------------------------------------------------------------------- */
+/* --- how far it is --- */
 
 #define PASSES_MAX 8
 

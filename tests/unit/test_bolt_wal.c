@@ -65,7 +65,7 @@ static void clear(void)
 #define FIRST "0000000000000000-0000000000000000.wal"
 #define SECOND "0000000000000001-0000000000000005.wal"
 
-/* --- tests ------------------------------------------------------------------------------------ */
+/* --- tests --- */
 
 /* Entries 1 to 6, of which 5 is agreed on; 3 grants a lease. */
 static void make_simple(struct walfile *log)

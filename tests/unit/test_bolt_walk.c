@@ -14,7 +14,7 @@
 
 #define N_NUMBERED 1000
 
-/* --- a file with something of everything ------------------------------------------------------ */
+/* --- a file with something of everything --- */
 
 static char keys[N_NUMBERED][8];
 static uint8_t large[3 * 65536];
@@ -129,7 +129,7 @@ static void test_whole(void)
 	}
 }
 
-/* --- cursors ---------------------------------------------------------------------------------- */
+/* --- cursors --- */
 
 static void check_seek(struct cursor *c, const char *key, const char *want)
 {
@@ -203,7 +203,7 @@ static void test_cursors(void)
 	boltfile_free(&f);
 }
 
-/* --- free pages ------------------------------------------------------------------------------- */
+/* --- free pages --- */
 
 /* A root, and a list of n free pages behind it, which are there. */
 static struct boltfile file_with_list(uint64_t n, uint64_t *ret_list, uint64_t *ret_first)
@@ -268,7 +268,7 @@ static void test_freelist(void)
 	boltfile_free(&f);
 }
 
-/* --- damage ----------------------------------------------------------------------------------- */
+/* --- damage --- */
 
 /*
  * Page 2 is a leaf with a, b, c; 3 a leaf with d, e; 4 the branch above them; 5 the root, with an

@@ -18,7 +18,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/clirun.h"
 
-/* --- vipd's part ------------------------------------------------------------------------------ */
+/* --- vipd's part --- */
 
 static void cmd_status(struct control_request *request, int argc, char **argv,
                        void *userdata UNUSED)
@@ -65,7 +65,7 @@ static void cmd_metrics(struct control_request *request, int argc UNUSED, char *
 	control_ok(request);
 }
 
-/* --- prism's part ----------------------------------------------------------------------------- */
+/* --- prism's part --- */
 
 static void cmd_prism_status(struct control_request *request, int argc UNUSED, char **argv UNUSED,
                              void *userdata UNUSED)
@@ -140,7 +140,7 @@ static void stop_server(pid_t pid)
 	(void) waitpid(pid, NULL, 0);
 }
 
-/* --- the program's part ----------------------------------------------------------------------- */
+/* --- the program's part --- */
 
 static void test_answers(void)
 {

@@ -30,8 +30,7 @@
 #define NOW_US (INT64_C(1767225600) * US_PER_S) /* 2026-01-01T00:00:00Z */
 #define WIDTH 80
 
-/* --- renderers of one object, and the parts of `status` ------------------------------------------
- */
+/* --- renderers of one object, and the parts of `status` --- */
 
 static void render_drill(FILE *out, const json_t *objects, int64_t now_us UNUSED)
 {
@@ -112,8 +111,7 @@ static void board_of_net(FILE *out, const json_t *objects, int64_t now_us UNUSED
 	print_board(out, &board);
 }
 
-/* --- the samples, with all flags of docs/control.md ----------------------------------------------
- */
+/* --- the samples, with all flags of docs/control.md --- */
 
 #define MEMBERS                                                                                 \
 	"[{\"node\":\"cp1\",\"members\":[{\"id\":\"a1\",\"hostname\":\"cp1\",\"learner\":false}]}," \
@@ -245,8 +243,7 @@ static const struct sample {
     {"status, network", board_of_net, NET, " server last "},
 };
 
-/* --- turning them over ---------------------------------------------------------------------------
- */
+/* --- turning them over --- */
 
 static char *print(const struct sample *sample, const json_t *objects)
 {

@@ -15,7 +15,7 @@
 #include "cli/nodes/fanout.h"
 #include "tests/unit/clirun.h"
 
-/* --- the file of groups ----------------------------------------------------------------------- */
+/* --- the file of groups --- */
 
 /* `want`: "a=x,y b=z", or the errors, one a line. */
 static void check_groups(const char *text, const char *want)
@@ -65,7 +65,7 @@ static void test_groups(void)
 	             "F:3: not the name of a node");
 }
 
-/* --- exit codes ------------------------------------------------------------------------------- */
+/* --- exit codes --- */
 
 static void test_worse(void)
 {
@@ -82,7 +82,7 @@ static void test_worse(void)
 	CHECK_EQ_INT(fanout_worse(0, 137), CLI_FAILED);
 }
 
-/* --- a world of nodes ------------------------------------------------------------------------- */
+/* --- a world of nodes --- */
 
 /* It writes down each node that is asked, and what. */
 static const char fake_ssh[] =
@@ -153,7 +153,7 @@ static void check_asked(const char *host, const char *want)
 	(void) unlink(path);
 }
 
-/* --- how it is printed ------------------------------------------------------------------------ */
+/* --- how it is printed --- */
 
 static void test_table(void)
 {
@@ -186,7 +186,7 @@ static void test_json(void)
 	          "---\nnode: \"n1\"\nb: 1\na:\n  - 2\n---\nnode: \"n1\"\nb: 2\n");
 }
 
-/* --- what a node is told ---------------------------------------------------------------------- */
+/* --- what a node is told --- */
 
 static void test_words(void)
 {
@@ -258,7 +258,7 @@ static void test_which_commands(void)
 	clirun_check("vip status -w --nodes n1", CLI_USAGE, "", "fairlead: --watch shows one node");
 }
 
-/* --- which nodes ------------------------------------------------------------------------------ */
+/* --- which nodes --- */
 
 static const char *members, *candidates; /* JSON; NULL: the daemon is not there */
 

@@ -108,8 +108,7 @@ static void test_unseen(void)
 	progress_clear();
 }
 
-/* --- commands -----------------------------------------------------------------------------------
- */
+/* --- commands --- */
 
 #define ENTRY "{\"id\":\"id-1\",\"revision\":7,\"where\":[\"local\"]}\nok\n"
 #define STEP "\"step\":\"defragment\",\"node\":\"n1\",\"text\":\"write n1 anew\""

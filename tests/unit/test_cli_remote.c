@@ -21,7 +21,7 @@
 
 #define LONG_US (60 * US_PER_S)
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 static void test_names(void)
 {
@@ -77,7 +77,7 @@ static void test_here(void)
 	CHECK(!transport_is_here("some-other-node"));
 }
 
-/* --- command lines ---------------------------------------------------------------------------- */
+/* --- command lines --- */
 
 /* How `via` is split, with "|" between the words; or the beginning of its error. */
 static void check_via(const char *via, const char *want)
@@ -186,7 +186,7 @@ static void test_ssh_command(void)
 	texts_fini(&words);
 }
 
-/* --- what is made of an answer ---------------------------------------------------------------- */
+/* --- what is made of an answer --- */
 
 struct judged {
 	const char *out, *err;
@@ -294,7 +294,7 @@ static void test_judge_limits(void)
 	free(lines);
 }
 
-/* --- children --------------------------------------------------------------------------------- */
+/* --- children --- */
 
 /* What the node called $host does with the command $remote. `fairlead` there is the next script. */
 static const char fake_ssh[] =
@@ -474,7 +474,7 @@ static void test_input(void)
 	texts_fini(&words[1]);
 }
 
-/* --- many ------------------------------------------------------------------------------------- */
+/* --- many --- */
 
 #define MANY 12
 
@@ -550,7 +550,7 @@ static void check_many(int signo)
 	texts_fini(&words);
 }
 
-/* --- this program as fairlead on this node ---------------------------------------------------- */
+/* --- this program as fairlead on this node --- */
 
 static int be_fairlead(char **argv)
 {

@@ -119,7 +119,7 @@ static void test_all_combinations(void)
 	}
 }
 
-/* --- every order of events -------------------------------------------------------------------- */
+/* --- every order of events --- */
 
 static bool seen[N_ALL];
 static unsigned queue[N_ALL], n_queued;
@@ -180,7 +180,7 @@ static void test_every_order(void)
 	CHECK(seen[pack(nodes)]);
 }
 
-/* --- who takes part --------------------------------------------------------------------------- */
+/* --- who takes part --- */
 
 static void test_parts(void)
 {

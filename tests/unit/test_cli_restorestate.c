@@ -91,7 +91,7 @@ static void test_damaged(void)
 	(void) scratch_shell("rm lib/restore/state.json");
 }
 
-/* --- fences ----------------------------------------------------------------------------------- */
+/* --- fences --- */
 
 static int64_t wait_ms(const char *vips)
 {

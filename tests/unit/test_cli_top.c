@@ -21,8 +21,7 @@
 
 static bool is_update;
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 #define VIPS                                                                                       \
 	"{\"vip\":\"10.0.0.5\",\"node\":\"n1\",\"state\":\"owner\",\"owner\":\"n1\",\"etcd_ok\":true," \
@@ -104,8 +103,7 @@ static void fill(struct model *model)
 		take(model, (enum node_question) i, "{\"metrics\":\"\",\"port\":null}\n", 39 * US_PER_S);
 }
 
-/* --- screens ------------------------------------------------------------------------------------
- */
+/* --- screens --- */
 
 static void put_utf8(FILE *out, uint32_t c)
 {
@@ -225,8 +223,7 @@ static void test_sizes(void)
 	model_fini(&model);
 }
 
-/* --- pieces -------------------------------------------------------------------------------------
- */
+/* --- pieces --- */
 
 static void check_row(const struct grid *grid, size_t row, const char *want)
 {
@@ -283,8 +280,7 @@ static void test_graphs(void)
 	}
 }
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static const struct {
 	enum node_question question;

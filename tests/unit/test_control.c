@@ -37,7 +37,7 @@ static char path[64];
 static struct control_request *open_request;
 static unsigned changes;
 
-/* --- the server's commands -------------------------------------------------------------------- */
+/* --- the server's commands --- */
 
 static void cmd_echo(struct control_request *request, int argc, char **argv, void *userdata)
 {
@@ -108,7 +108,7 @@ static const struct control_command commands[] = {
     {"file", false, cmd_file, "N", "Passes a file."},
 };
 
-/* --- the client ------------------------------------------------------------------------------- */
+/* --- the client --- */
 
 static void turn_a_while(void)
 {
@@ -192,7 +192,7 @@ static void check_answer(const char *line, const char *want)
 		(void) fprintf(stderr, "  to '%s'\n", line);
 }
 
-/* --- what is promised ------------------------------------------------------------------------- */
+/* --- what is promised --- */
 
 static void test_answers(void)
 {

@@ -112,8 +112,7 @@ static void run_cases(enum election_state state, change_fn base, const struct de
 	}
 #define RUN(state, base, cases) run_cases(state, base, cases, ARRAY_SIZE(cases))
 
-/* --- down --------------------------------------------------------------------------------------
- */
+/* --- down --- */
 
 CHANGE(not_fit, s->in.fit = false;)
 
@@ -122,8 +121,7 @@ static const struct decide_case down_cases[] = {
     {"not fit", not_fit, ELECTION_WAIT, NEVER},
 };
 
-/* --- standby, the owner silent -----------------------------------------------------------------
- */
+/* --- standby, the owner silent --- */
 
 CHANGE(never_read, s->facts.known = false; s->in.reads.last_sent_us = 0;)
 CHANGE(never_read_pending, s->facts.known = false; s->in.reads.in_flight = 1;
@@ -204,8 +202,7 @@ static const struct decide_case silent_cases[] = {
     {"a short window", quick_window, ELECTION_TAKE, 0},
 };
 
-/* --- standby, released ------------------------------------------------------------------------
- */
+/* --- standby, released --- */
 
 CHANGE(released, s->facts.owner.released = true; s->facts.life.us = NOW;)
 CHANGE(named_me, (void) strcpy(s->facts.owner.successor, "b"); add_node(s, "0", 500);)
@@ -241,8 +238,7 @@ static const struct decide_case released_cases[] = {
     {"not eligible", not_eligible, ELECTION_WAIT, NEVER},
 };
 
-/* --- standby, the record is ours ----------------------------------------------------------------
- */
+/* --- standby, the record is ours --- */
 
 CHANGE(ours, (void) strcpy(s->facts.owner.node, "b"); (void) strcpy(s->facts.owner.instance, "i-b");
        s->facts.life.us = NOW;)
@@ -271,7 +267,7 @@ static const struct decide_case ours_cases[] = {
     {"not fit, and not to be gone on with", not_fit, ELECTION_LEAVE, 0},
 };
 
-/* --- taking --------------------------------------------------------------------------------- */
+/* --- taking --- */
 
 CHANGE(taking, ours(s); s->in.rev = s->facts.owner_rev;
        s->in.take_at = (struct mono_moment){AGO(10), RAW_AGO(10)}; s->in.deadline_us = IN(2000);
@@ -332,7 +328,7 @@ static const struct decide_case taking_cases[] = {
     {"leaving what is taken", leaving_and_lost, ELECTION_STEP_DOWN, 0},
 };
 
-/* --- owner ---------------------------------------------------------------------------------- */
+/* --- owner --- */
 
 CHANGE(confirm_due, s->in.confirms.last_sent_us = AGO(375);)
 CHANGE(confirm_overdue_failed, s->in.confirms.last_ok = false;)
@@ -382,7 +378,7 @@ static const struct decide_case owner_cases[] = {
     {"a short window: half of it is gone", fast_window_half_gone, ELECTION_WAIT, NOW + 2500},
 };
 
-/* --- yielding ------------------------------------------------------------------------------- */
+/* --- yielding --- */
 
 CHANGE(yielding, ours(s); s->in.rev = s->facts.owner_rev; s->in.state_since_us = NOW;)
 CHANGE(release_pending, s->in.releases.in_flight = 1; s->in.releases.last_sent_us = AGO(100);)
@@ -413,7 +409,7 @@ static const struct decide_case yielding_cases[] = {
      IN(30)},
 };
 
-/* --- confirmations that all hang ------------------------------------------------------------- */
+/* --- confirmations that all hang --- */
 
 #define SENT_MAX 4096
 

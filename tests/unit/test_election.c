@@ -20,8 +20,7 @@
 /* A broken rule shows in one of these worlds. */
 #define SEEDS_MAX 1000
 
-/* --- what must hold -----------------------------------------------------------------------------
- */
+/* --- what must hold --- */
 
 static const char *const fates[] = {
     [FATE_ORDINARY] = "ordinary",           [FATE_BACKUPS] = "backups",

@@ -258,8 +258,7 @@ static void check_silent_for(struct stage *s, int64_t us)
 	CHECK_EQ_INT(s->holds, before.holds);
 }
 
-/* --- the kernel refuses -------------------------------------------------------------------------
- */
+/* --- the kernel refuses --- */
 
 /* Nobody else waits out a fence while its owner gives signs of life. */
 static void test_neither_added_nor_removed(void)
@@ -362,8 +361,7 @@ static void test_lost_on_renewal(void)
 	election_free(s.election);
 }
 
-/* --- a bad moment -------------------------------------------------------------------------------
- */
+/* --- a bad moment --- */
 
 /* From whom it was taken may still hold it: `released` must not be read before its fence is over.
  */
@@ -462,8 +460,7 @@ static void test_unsettled(void)
 	election_free(s.election);
 }
 
-/* --- etcd was restored from a backup ------------------------------------------------------------
- */
+/* --- etcd was restored from a backup --- */
 
 /* What stands in the restored store, at the revision at which our own record stood. */
 static void restored(struct stage *s, const struct record_owner *owner)

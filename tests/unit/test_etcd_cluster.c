@@ -93,8 +93,7 @@ static int64_t put_surely(const char *key, const char *value)
 	return a.revision;
 }
 
-/* --- confirmations ------------------------------------------------------------------------------
- */
+/* --- confirmations --- */
 
 /* A guarded put each 50 ms, as an owner makes it; the longest time between two successes, counted
  * from the sending, is what the owner's fence has to outlast. */
@@ -207,8 +206,7 @@ static void test_leader_fails(int signo, const char *story)
 	CHECK(good);
 }
 
-/* --- a watch through all of it ------------------------------------------------------------------
- */
+/* --- a watch through all of it --- */
 
 struct writer {
 	int written;
@@ -327,8 +325,7 @@ static void test_watch_compacted_while_away(void)
 	wait_until_healthy();
 }
 
-/* --- without quorum -----------------------------------------------------------------------------
- */
+/* --- without quorum --- */
 
 static bool knows_no_leader(size_t member)
 {

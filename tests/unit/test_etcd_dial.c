@@ -24,8 +24,7 @@
 
 static struct ev_loop *ev;
 
-/* --- the name service ---------------------------------------------------------------------------
- */
+/* --- the name service --- */
 
 struct resolve {
 	resolve_done_fn done;
@@ -68,8 +67,7 @@ static void answer(const struct resolve_result *result)
 	free(asked);
 }
 
-/* --- the client ---------------------------------------------------------------------------------
- */
+/* --- the client --- */
 
 static struct {
 	struct dial *dial;
@@ -115,8 +113,7 @@ static void check_done(bool connected, const char *text, unsigned n_waited)
 		(void) close(got.fd);
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 enum kind {
 	ACCEPTS,

@@ -48,8 +48,7 @@ static int elapsed_ms(const struct answer *a)
 	return (int) ((a->done_us - a->asked_us) / US_PER_MS);
 }
 
-/* --- status -------------------------------------------------------------------------------------
- */
+/* --- status --- */
 
 static void test_status_of_3_6(void)
 {
@@ -116,8 +115,7 @@ static void test_status_of_those_who_want_a_token(void)
 	end();
 }
 
-/* --- hashkv -------------------------------------------------------------------------------------
- */
+/* --- hashkv --- */
 
 static void answer_hashkv(struct server *server, uint32_t hash)
 {
@@ -235,8 +233,7 @@ static void test_alarms(void)
 	end();
 }
 
-/* --- a real member ------------------------------------------------------------------------------
- */
+/* --- a real member --- */
 
 static uint32_t hash_by_etcdctl(const struct cluster *cluster)
 {

@@ -26,8 +26,7 @@
 
 static struct ev_loop *ev;
 
-/* --- the server ---------------------------------------------------------------------------------
- */
+/* --- the server --- */
 
 struct answer {
 	const char *http_status;  /* NULL: "200" */
@@ -266,8 +265,7 @@ static void server_listen(void)
 	ev_io_start(ev, &server.accept_io);
 }
 
-/* --- the client ---------------------------------------------------------------------------------
- */
+/* --- the client --- */
 
 static struct {
 	struct pull *pull;
@@ -343,8 +341,7 @@ static size_t put_message(uint8_t *body, size_t at, size_t *offset, size_t len)
 	return at;
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 /* Of every length, also of those that the frames cut in the middle of their five bytes. */
 static void test_messages(void)

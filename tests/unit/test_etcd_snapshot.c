@@ -189,8 +189,7 @@ static int elapsed_ms(void)
 	return (int) ((got.end.done_us - got.end.asked_us) / US_PER_MS);
 }
 
-/* --- as it should be ----------------------------------------------------------------------------
- */
+/* --- as it should be --- */
 
 static void test_whole(void)
 {
@@ -264,8 +263,7 @@ static void test_only_the_named_one(void)
 	end();
 }
 
-/* --- a pace of one's own ------------------------------------------------------------------------
- */
+/* --- a pace of one's own --- */
 
 /* Who does not ask gets nothing, stops the server, and holds up nobody else. */
 static void test_pause(void)
@@ -353,8 +351,7 @@ static void test_slow_server(void)
 	end();
 }
 
-/* --- standing still -----------------------------------------------------------------------------
- */
+/* --- standing still --- */
 
 static void test_silence(void)
 {
@@ -430,8 +427,7 @@ static void test_empty_in_between(void)
 	end();
 }
 
-/* --- breaking -----------------------------------------------------------------------------------
- */
+/* --- breaking --- */
 
 static void test_contradictions(void)
 {
@@ -552,8 +548,7 @@ static void test_nobody_there(void)
 	end();
 }
 
-/* --- tokens -------------------------------------------------------------------------------------
- */
+/* --- tokens --- */
 
 static void test_token(void)
 {
@@ -603,8 +598,7 @@ static void test_token_refused(void)
 	end();
 }
 
-/* --- cancelling ---------------------------------------------------------------------------------
- */
+/* --- cancelling --- */
 
 enum moment {
 	MOMENT_AT_ONCE,

@@ -45,8 +45,7 @@ static const char *path_of(const char *name)
 	return name != NULL ? cluster_file(cluster, name) : NULL;
 }
 
-/* --- a snapshot ---------------------------------------------------------------------------------
- */
+/* --- a snapshot --- */
 
 static struct {
 	struct etcd_snapshot *snapshot;
@@ -139,8 +138,7 @@ static void test_members(void)
 	}
 }
 
-/* --- certificates that change on disk -----------------------------------------------------------
- */
+/* --- certificates that change on disk --- */
 
 /* Until the files on disk have been looked at once more. */
 static void take_until(struct etcd *etcd, int r, const char *text)
@@ -181,8 +179,7 @@ static void test_rotation(void)
 	take_until(etcd, 0, "");
 }
 
-/* --- servers that are no members ----------------------------------------------------------------
- */
+/* --- servers that are no members --- */
 
 static struct {
 	bool is_over;
@@ -323,8 +320,7 @@ static void test_openssl_servers(void)
 #undef WANTS_CA2
 }
 
-/* --- servers that are none of TLS ---------------------------------------------------------------
- */
+/* --- servers that are none of TLS --- */
 
 /* What it says to whoever comes, before it hangs up; NULL: nothing, and it stays. */
 static const char *greeting;

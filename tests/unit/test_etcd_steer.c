@@ -44,8 +44,7 @@ static void end(void)
 		server_free(TAKE_PTR(servers[i]));
 }
 
-/* --- one of several -----------------------------------------------------------------------------
- */
+/* --- one of several --- */
 
 static void test_range_of_one(void)
 {
@@ -101,8 +100,7 @@ static void test_members_of_one(void)
 	end();
 }
 
-/* --- once ---------------------------------------------------------------------------------------
- */
+/* --- once --- */
 
 /* One that broke off may be at work still: neither it nor another is asked again. */
 static void test_each_is_made_once(void)
@@ -198,8 +196,7 @@ static void test_names(void)
 	end();
 }
 
-/* --- real members -------------------------------------------------------------------------------
- */
+/* --- real members --- */
 
 static void client_start(size_t n, unsigned timeout_ms)
 {

@@ -337,8 +337,7 @@ static void test_token_runs_out(void)
 	end();
 }
 
-/* --- freeing inside each callback ---------------------------------------------------------------
- */
+/* --- freeing inside each callback --- */
 
 static void free_on_events(const struct etcd_event *events, size_t n_events,
                            int64_t revision UNUSED, void *userdata)

@@ -20,8 +20,7 @@
 #define FILE_BYTES 100000000
 #define MB UINT64_C(1000000)
 
-/* --- the world ----------------------------------------------------------------------------------
- */
+/* --- the world --- */
 
 static int64_t now_us = 1000 * US_PER_S;
 
@@ -140,8 +139,7 @@ void store_set_timeline(struct store *store UNUSED, const char *id UNUSED, int64
 	done(0, "", userdata);
 }
 
-/* --- a copy -------------------------------------------------------------------------------------
- */
+/* --- a copy --- */
 
 static struct config_job job = {.name = (char[]){"hourly"}, .directory = (char[]){"/snapshots"}};
 static struct config_target target = {

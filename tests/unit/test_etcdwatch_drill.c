@@ -41,7 +41,7 @@ static struct config_job weekly(bool catch_up)
 	return job;
 }
 
-/* --- due -------------------------------------------------------------------------------------- */
+/* --- due --- */
 
 static void test_due(void)
 {
@@ -106,7 +106,7 @@ static void test_due(void)
 	}
 }
 
-/* --- which snapshot --------------------------------------------------------------------------- */
+/* --- which snapshot --- */
 
 /* The newest in a target that is signed; what anyone may have put there is passed over. */
 static void test_pick(void)
@@ -135,7 +135,7 @@ static void test_pick(void)
 	CHECK_EQ_INT(drillpick_here(&job, inventory_entries(there), 3, NULL)->revision, 3);
 }
 
-/* --- remembered ------------------------------------------------------------------------------- */
+/* --- remembered --- */
 
 static void test_state(void)
 {
@@ -202,7 +202,7 @@ static void test_state_hostile(void)
 	}
 }
 
-/* --- told ------------------------------------------------------------------------------------- */
+/* --- told --- */
 
 static bool is_true(const json_t *json, const char *key)
 {
@@ -255,7 +255,7 @@ static void test_info(void)
 	drillstate_fini(&known);
 }
 
-/* --- words ------------------------------------------------------------------------------------ */
+/* --- words --- */
 
 static void join(const struct drillwords *d, char *text, size_t size)
 {

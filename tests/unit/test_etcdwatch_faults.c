@@ -38,7 +38,7 @@ static char *programs, *socket_path;
 static pid_t daemon_pid;
 static unsigned n_runs;
 
-/* --- the daemon ------------------------------------------------------------------------------- */
+/* --- the daemon --- */
 
 static void write_config(void)
 {
@@ -102,7 +102,7 @@ static bool was_killed(int status)
 	       WTERMSIG(status) == SIGKILL;
 }
 
-/* --- asking it -------------------------------------------------------------------------------- */
+/* --- asking it --- */
 
 enum saved {
 	SAVED,
@@ -213,7 +213,7 @@ static bool settles(void)
 	return CHECK(daemon_pid == 0);
 }
 
-/* --- the directory ---------------------------------------------------------------------------- */
+/* --- the directory --- */
 
 /* What is in it: whole snapshots, by their entries; and whatever else. */
 struct seen {
@@ -289,7 +289,7 @@ static struct seen look(void)
 	return seen;
 }
 
-/* --- one run with one fault ------------------------------------------------------------------- */
+/* --- one run with one fault --- */
 
 static void arm(unsigned at, enum disk_action action, int error)
 {
@@ -471,7 +471,7 @@ static void each_fault(void)
 	(void) fprintf(stderr, "%u calls, %u faults\n", plan.n, n_runs);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 static void share_faults(void)
 {

@@ -15,8 +15,7 @@
 
 #define HOUR_US (3600 * US_PER_S)
 
-/* --- what they mean ----------------------------------------------------------------------------
- */
+/* --- what they mean --- */
 
 /* Of each voter, who is called a, b, c ... and has the ids 1, 2, 3: "a=5" its hash, "a=5@90" with
  * another revision than 100, "a=5/7" with that compacted instead of none, "a" without an answer;
@@ -140,8 +139,7 @@ static void test_stays_known(void)
 	}
 }
 
-/* --- who is asked ------------------------------------------------------------------------------
- */
+/* --- who is asked --- */
 
 static void check_plan(const struct observation *o, const char *want)
 {

@@ -13,8 +13,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/judgeworld.h"
 
-/* --- what fills it -----------------------------------------------------------------------------
- */
+/* --- what fills it --- */
 
 /* Those that say that etcd is full name what fills it, as far as it is known and worth a word. */
 static void test_filled(void)
@@ -227,8 +226,7 @@ static void test_settings(void)
 	CHECK_EQ_INT(count(j), 0);
 }
 
-/* --- anything ----------------------------------------------------------------------------------
- */
+/* --- anything --- */
 
 #define ROUNDS 4000
 #define CHANGES_MAX 20000

@@ -11,7 +11,7 @@
 
 #define FOLDER "p/0000000000000007/"
 
-/* --- the worker ------------------------------------------------------------------------------- */
+/* --- the worker --- */
 
 static child_done_fn ended;
 static void (*each)(const json_t *object, void *userdata);
@@ -40,7 +40,7 @@ const char *child_error_code(const struct child_result *result)
 	return result->r < 0 ? "S3_DENIED" : "";
 }
 
-/* --- the cases -------------------------------------------------------------------------------- */
+/* --- the cases --- */
 
 static size_t n_over, n_entries;
 static char code_said[32], reason_said[256];

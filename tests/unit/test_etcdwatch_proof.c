@@ -49,7 +49,7 @@ static void done_cb(const struct proof_result *result, void *userdata)
 	(void) snprintf(got.not_compared, sizeof(got.not_compared), "%s", result->not_compared);
 }
 
-/* --- members, and a worker -------------------------------------------------------------------- */
+/* --- members, and a worker --- */
 
 /* Says what is in the file `said`, or `again` when it reads for the second time, and how it was
  * called. It does not end while there is a file `hold`. */
@@ -161,7 +161,7 @@ static void check_good(const char *agreed, const char *disagreed, const char *no
 	CHECK_EQ_STR(got.not_compared, not_compared);
 }
 
-/* --- the members' words ----------------------------------------------------------------------- */
+/* --- the members' words --- */
 
 static void test_agrees(void)
 {
@@ -325,7 +325,7 @@ static void test_alone(void)
 	}
 }
 
-/* --- members that are elsewhere --------------------------------------------------------------- */
+/* --- members that are elsewhere --- */
 
 /* A little behind: not there yet, or not compacted yet. It is asked again. */
 static void test_behind(void)
@@ -408,7 +408,7 @@ static void test_compacted_and_empty(void)
 	end();
 }
 
-/* --- the worker ------------------------------------------------------------------------------- */
+/* --- the worker --- */
 
 static void test_worker(void)
 {

@@ -28,8 +28,7 @@ static void make(struct record_segment *segments, size_t n)
 	}
 }
 
-/* --- chains -------------------------------------------------------------------------------------
- */
+/* --- chains --- */
 
 static void not_closed(struct record_segment *s)
 {
@@ -92,8 +91,7 @@ static void test_chains(void)
 	CHECK_EQ_INT(recordchain_count(segments, 1), 1);
 }
 
-/* --- what goes ----------------------------------------------------------------------------------
- */
+/* --- what goes --- */
 
 /* Of six, of which the last is open. */
 static void test_drop(void)

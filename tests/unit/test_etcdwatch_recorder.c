@@ -128,8 +128,7 @@ static void end(const char *want, uint64_t n_gaps, const char *why)
 	server_free(TAKE_PTR(server));
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 /* From one start to the next, and over a stream that breaks. */
 static void test_goes_on(void)
@@ -678,8 +677,7 @@ static void test_renews_base_when_full(void)
 	reserve_bytes = 0;
 }
 
-/* --- a segment that is lost ----------------------------------------------------------------------
- */
+/* --- a segment that is lost --- */
 
 static bool is_open(void)
 {

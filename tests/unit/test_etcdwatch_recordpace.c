@@ -58,8 +58,7 @@ void __wrap_disk_do(struct disk *disk UNUSED, struct disk_task *task)
 	back_us = now_us + write_us + (has_synced ? sync_us : 0);
 }
 
-/* --- the writer ---------------------------------------------------------------------------------
- */
+/* --- the writer --- */
 
 static struct recordwriter *writer;
 static bool is_open;
@@ -109,8 +108,7 @@ static void put(void)
 	             0);
 }
 
-/* --- time ---------------------------------------------------------------------------------------
- */
+/* --- time --- */
 
 static void see_what_is_synced(void)
 {
@@ -148,8 +146,7 @@ static void pass_until(int64_t until_us, unsigned *seed)
 	now_us = until_us;
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 /* Until the next change comes. */
 typedef int64_t (*wait_fn)(unsigned *seed);

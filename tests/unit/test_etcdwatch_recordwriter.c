@@ -147,8 +147,7 @@ static bool is_synced(int64_t revision)
 	return figures.last_revision == revision && figures.reached_us == 1000000 * revision;
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static void test_writes(void)
 {

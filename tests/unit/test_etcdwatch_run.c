@@ -103,7 +103,7 @@ static void done_cb(const struct run_result *result, void *userdata)
 	(void) snprintf(got.agreed, sizeof(got.agreed), "%s", result->agreed);
 }
 
-/* --- the world -------------------------------------------------------------------------------- */
+/* --- the world --- */
 
 /* Says what is in the file of its subcommand's name, and does not end while there is one of that
  * name and `.hold`. Packing makes a file beside, and removes the plain one, as the real one does.
@@ -265,7 +265,7 @@ static void check_nothing_left(int line)
 }
 #define CHECK_NOTHING_LEFT() check_nothing_left(__LINE__)
 
-/* --- kept ------------------------------------------------------------------------------------- */
+/* --- kept --- */
 
 static void test_kept(bool packs)
 {
@@ -370,7 +370,7 @@ static void test_kept_without_members(void)
 	end();
 }
 
-/* --- not kept --------------------------------------------------------------------------------- */
+/* --- not kept --- */
 
 #define BAD "printf '{\"ok\":false,\"error\":\"TREE\",\"reason\":\"page 7\"}' >prove"
 

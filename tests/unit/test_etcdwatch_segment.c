@@ -22,8 +22,7 @@
 #define FILE_NAME "x.rec"
 #define TEXT_MAX 4096
 
-/* --- in words -----------------------------------------------------------------------------------
- */
+/* --- in words --- */
 
 PRINTF_LIKE(3, 4)
 static size_t say(char *text, size_t len, const char *fmt, ...)
@@ -121,8 +120,7 @@ static void expect_fault(int line, int r, size_t n, const char *words)
 #define EXPECT(want, tail) expect(__LINE__, want, tail)
 #define EXPECT_FAULT(r, n, words) expect_fault(__LINE__, r, n, words)
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static const char all_kinds[] =
     "events 7 @7000001 put(a=one 7 1 0) del(bb) put(=\x01 3 9 8000000000000001)\n"

@@ -28,8 +28,7 @@ static size_t n_going, n_over;
 static bool was_frozen;
 static bool untrusted[N_ENTRIES];
 
-/* --- the world ---------------------------------------------------------------------------------
- */
+/* --- the world --- */
 
 int look_start(const struct look_options *options UNUSED, look_done_fn done, void *userdata,
                struct look **ret_look)
@@ -100,8 +99,7 @@ void inventory_free(struct inventory *inventory)
 	free(inventory);
 }
 
-/* --- the cases ---------------------------------------------------------------------------------
- */
+/* --- the cases --- */
 
 static void done_cb(const struct shed_result *result, void *userdata UNUSED)
 {

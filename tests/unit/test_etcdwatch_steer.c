@@ -47,8 +47,7 @@ static void check_steps(const char *cluster, const struct steps *steps, const ch
 		(void) fprintf(stderr, "  %s:\n%s\n  want:\n%s\n", cluster, text, want);
 }
 
-/* --- going --------------------------------------------------------------------------------------
- */
+/* --- going --- */
 
 static void test_may_go(void)
 {
@@ -113,8 +112,7 @@ static void test_may_go_if_listed(void)
 	CHECK(!quorumsafe_may_go(s, &s->members[2], why));
 }
 
-/* --- plans --------------------------------------------------------------------------------------
- */
+/* --- plans --- */
 
 static void test_forfeit(void)
 {
@@ -465,8 +463,7 @@ static void test_recover_of_nobody(void)
 	CHECK_EQ_INT(steps->n, 1 + 15 + 1 + 15 + SURVEY_ALARMS_MAX - 1);
 }
 
-/* --- between plan and deed ----------------------------------------------------------------------
- */
+/* --- between plan and deed --- */
 
 static void check_step(const char *cluster, struct step step, bool may, const char *whom, bool done)
 {

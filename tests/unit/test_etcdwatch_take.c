@@ -69,7 +69,7 @@ static void done_cb(const struct take_result *result, void *userdata)
 	(void) snprintf(got.file_sha256, sizeof(got.file_sha256), "%s", result->file_sha256);
 }
 
-/* --- a member, a directory -------------------------------------------------------------------- */
+/* --- a member, a directory --- */
 
 static void begin(void)
 {
@@ -154,7 +154,7 @@ static void check_failed(int r, const char *part, int line)
 }
 #define CHECK_FAILED(r, part) check_failed((r), (part), __LINE__)
 
-/* --- as it should be -------------------------------------------------------------------------- */
+/* --- as it should be --- */
 
 static void test_whole(void)
 {
@@ -242,7 +242,7 @@ static void test_half_entries(void)
 	(void) scratch_shell("rm -r snapshots");
 }
 
-/* --- what goes wrong -------------------------------------------------------------------------- */
+/* --- what goes wrong --- */
 
 static void test_wrong_digest(void)
 {
@@ -399,7 +399,7 @@ static void test_unknown_member(void)
 	end();
 }
 
-/* --- given up --------------------------------------------------------------------------------- */
+/* --- given up --- */
 
 /* A disk that hangs, until it is let go. */
 struct hang {

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "netns.h"
 
-/* --- etcd, which answers with `listed` -------------------------------------------------------- */
+/* --- etcd, which answers with `listed` --- */
 
 #define LISTED_MAX (VIEW_MEMBERS_MAX + 1)
 #define URLS_MAX (VIEW_LISTED_URLS_MAX + 1)

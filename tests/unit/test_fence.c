@@ -4,7 +4,7 @@
 #include "tests/unit/fenceworld.h"
 #include "tests/unit/oldnft.h"
 
-/* --- holding and dropping --------------------------------------------------------------------- */
+/* --- holding and dropping --- */
 
 static const struct kind_case {
 	const char *name;

@@ -157,7 +157,7 @@ static void api_start(void)
 	ev_io_start(ev, &accepting);
 }
 
-/* --- the owner ----------------------------------------------------------------------------- */
+/* --- the owner --- */
 
 static struct {
 	unsigned asked;

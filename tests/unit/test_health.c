@@ -149,7 +149,7 @@ static void test_fold(void)
 	}
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
+/* --- the loop --- */
 
 static struct ev_loop *ev;
 static struct nginx server;

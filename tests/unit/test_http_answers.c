@@ -7,7 +7,7 @@
 /* Behind netns.h, whose functions have parameters of the name of its loop. */
 #include "tests/unit/httpworld.h"
 
-/* --- what comes back -------------------------------------------------------------------------- */
+/* --- what comes back --- */
 
 static void test_statuses(void)
 {
@@ -309,7 +309,7 @@ static void test_addresses(void)
 	answer_fini(&a);
 }
 
-/* --- the contract of the callbacks ------------------------------------------------------------ */
+/* --- the contract of the callbacks --- */
 
 /* Requests that all end in the same turn of the loop (refused), and one that never does (hang). */
 #define OTHERS 4

@@ -120,7 +120,7 @@ static void test_server_address(void)
 
 /* What cannot be sent is refused at once. */
 
-/* --- certificates that rotate ----------------------------------------------------------------- */
+/* --- certificates that rotate --- */
 
 static void copy(const char *from, const char *to)
 {

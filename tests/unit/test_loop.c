@@ -20,7 +20,7 @@
 
 static struct loop *loop;
 
-/* --- deferred calls ---------------------------------------------------------------------- */
+/* --- deferred calls --- */
 
 static char order[32];
 static struct loop_deferred *other;
@@ -96,7 +96,7 @@ static void test_no_starving(void)
 	CHECK(spins > 1);
 }
 
-/* --- signals ------------------------------------------------------------------------------ */
+/* --- signals --- */
 
 static int last_signal;
 
@@ -122,7 +122,7 @@ static void test_signals(void)
 	CHECK_EQ_INT(kill(getpid(), SIGPIPE), 0);
 }
 
-/* --- the service manager ------------------------------------------------------------------- */
+/* --- the service manager --- */
 
 static int manager_fd = -1;
 
@@ -263,7 +263,7 @@ static void test_watchdog(void)
 	(void) unsetenv("WATCHDOG_PID");
 }
 
-/* --- what cannot be watched --------------------------------------------------------------- */
+/* --- what cannot be watched --- */
 
 static void expecting_cb(struct ev_loop *ev, ev_io *w, int revents)
 {

@@ -45,8 +45,7 @@ static void fill(struct metrics *m, void *userdata)
 	metrics_sample(m, 42, &label, 1);
 }
 
-/* --- the scraper -------------------------------------------------------------------------------
- */
+/* --- the scraper --- */
 
 /* Port 0: any that is free, which is written there. */
 static int make_listener(struct endpoint *address, bool listens)
@@ -135,8 +134,7 @@ static char *ask(const char *request)
 	return hear(fd);
 }
 
-/* --- the tests ----------------------------------------------------------------------------------
- */
+/* --- the tests --- */
 
 static void begin(const char *address)
 {

@@ -157,7 +157,7 @@ static void test_back(void)
 	ethstate_fini(&before);
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- messages --- */
 
 static void test_read_rings(void)
 {

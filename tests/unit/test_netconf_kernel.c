@@ -86,7 +86,7 @@ static void world(void)
 	netns_run("ip address add fd01::1/64 dev v0");
 }
 
-/* --- observing ------------------------------------------------------------------------------- */
+/* --- observing --- */
 
 static void test_links(void)
 {
@@ -178,7 +178,7 @@ static void test_many(void)
 	CHECK_EQ_INT(n, 1000);
 }
 
-/* --- carrying out ---------------------------------------------------------------------------- */
+/* --- carrying out --- */
 
 static struct op link_op(enum op_kind kind, const char *name, enum link_kind link_kind)
 {
@@ -454,7 +454,7 @@ static void test_carry_out_rules(void)
 	                                            "rule 200: fwmark 0x3/0xffffffff lookup 1000\n");
 }
 
-/* --- putting back what others had ------------------------------------------------------------ */
+/* --- putting back what others had --- */
 
 static void put_back(struct kernel *kernel, const struct model *model)
 {
@@ -525,7 +525,7 @@ static void test_put_back(void)
 	CHECK_EQ_STR(after, before);
 }
 
-/* --- the monitor ----------------------------------------------------------------------------- */
+/* --- the monitor --- */
 
 struct seen {
 	bool changed;
@@ -571,7 +571,7 @@ static void test_monitor(void)
 	ev_loop_destroy(ev);
 }
 
-/* --- what it knows ---------------------------------------------------------------------------- */
+/* --- what it knows --- */
 
 #define NO_ATTRIBUTE 900 /* of any kind of link, in any kernel for years to come */
 

@@ -204,7 +204,7 @@ static void test_no_lease(void)
 	}
 }
 
-/* --- into what is wanted ---------------------------------------------------------------------- */
+/* --- into what is wanted --- */
 
 static const char *listing(const struct model *model)
 {
@@ -436,7 +436,7 @@ static void test_vrf(void)
 	lease_fini(&lease);
 }
 
-/* --- dhcpcd's configuration ------------------------------------------------------------------- */
+/* --- dhcpcd's configuration --- */
 
 static void test_conf(void)
 {

@@ -89,7 +89,7 @@ static bool kernel_has_persist(void)
 	return major > 6 || (major == 6 && minor >= 9);
 }
 
-/* --- asking ------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 enum { ANSWERED_A = 1, ANSWERED_C = 2 };
 
@@ -264,7 +264,7 @@ static bool is_guarded(struct nftgate *gate, const struct addr *addr)
 	return guarded;
 }
 
-/* --- stories ------------------------------------------------------------------------------ */
+/* --- stories --- */
 
 static void check_voice(const struct addr *addr, bool want, const char *when)
 {
@@ -785,7 +785,7 @@ static void test_held_up(void)
 	CHECK_EQ_INT(nftgate_destroy(gate), 0);
 }
 
-/* --- the LAN ------------------------------------------------------------------------------ */
+/* --- the LAN --- */
 
 static void build_lan(void)
 {

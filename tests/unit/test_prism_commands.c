@@ -27,7 +27,7 @@
 static struct ev_loop *ev;
 static char dir[] = "/tmp/fairlead-prism-XXXXXX";
 
-/* --- the daemon's part ------------------------------------------------------------------------ */
+/* --- the daemon's part --- */
 
 static struct upstream first = {.name = "10.0.0.5:6443", .leaving_since_us = MONO_NEVER};
 static struct upstream second = {.name = "[fd00::6]:6443", .leaving_since_us = MONO_NEVER};
@@ -65,7 +65,7 @@ static void fill_metrics(struct metrics *m, void *userdata UNUSED)
 	report_metrics(m, &report);
 }
 
-/* --- the client's part ------------------------------------------------------------------------ */
+/* --- the client's part --- */
 
 /* The whole answer to one line; the caller frees. */
 static char *ask(const char *line)

@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "tests/unit/connworld.h"
 
-/* --- what clients show is believed only when it proves something -------------------------------
- */
+/* --- what clients show is believed only when it proves something --- */
 
 static void test_evidence(void)
 {
@@ -116,8 +115,7 @@ static void test_a_pause_is_no_silence(void)
 	world_end(&w);
 }
 
-/* --- clients that say little, or end -----------------------------------------------------------
- */
+/* --- clients that say little, or end --- */
 
 /* The server may speak first, and be left alone when nobody has asked it anything. */
 static void test_a_quiet_client(void)
@@ -307,8 +305,7 @@ static void test_a_reset_in_each_state(void)
 	}
 }
 
-/* --- no upstream -------------------------------------------------------------------------------
- */
+/* --- no upstream --- */
 
 static void test_nobody_is_there(void)
 {
@@ -331,8 +328,7 @@ static void test_nobody_is_there(void)
 	}
 }
 
-/* --- an opening by itself ----------------------------------------------------------------------
- */
+/* --- an opening by itself --- */
 
 struct outcome {
 	unsigned n;

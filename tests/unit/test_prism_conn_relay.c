@@ -13,8 +13,7 @@ static void test_its_size(void)
 	CHECK(sizeof(struct conn) <= 256);
 }
 
-/* --- relaying ----------------------------------------------------------------------------------
- */
+/* --- relaying --- */
 
 static void test_both_ways(void)
 {
@@ -141,8 +140,7 @@ static void test_stuck_both_ways(void)
 	world_end(&w);
 }
 
-/* --- a side breaks -----------------------------------------------------------------------------
- */
+/* --- a side breaks --- */
 
 static void test_a_side_resets(void)
 {
@@ -228,8 +226,7 @@ static void test_an_early_answer(void)
 	world_end(&w);
 }
 
-/* --- slow ones, and dead ones -------------------------------------------------------------------
- */
+/* --- slow ones, and dead ones --- */
 
 #define UPLOAD_BYTES (3 << 20)
 

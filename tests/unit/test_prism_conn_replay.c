@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "tests/unit/connworld.h"
 
-/* --- replay ------------------------------------------------------------------------------------
- */
+/* --- replay --- */
 
 static void expect_moved_on(struct world *w, int client, int first, const char *said, size_t len)
 {
@@ -174,8 +173,7 @@ static void test_replay_off(void)
 	world_end(&w);
 }
 
-/* --- silent ones -------------------------------------------------------------------------------
- */
+/* --- silent ones --- */
 
 /* The silent one answers while the second one is silent as well: the first to answer has it. */
 static void test_the_silent_one_answers_after_all(void)

@@ -44,8 +44,7 @@ static void pair_close(struct pair *p)
 	(void) close(p->server);
 }
 
-/* --- making room -------------------------------------------------------------------------------
- */
+/* --- making room --- */
 
 static void test_the_oldest_silent_one_makes_room(void)
 {
@@ -91,8 +90,7 @@ static void test_the_oldest_silent_one_makes_room(void)
 	world_end(&w);
 }
 
-/* --- whose time has come -----------------------------------------------------------------------
- */
+/* --- whose time has come --- */
 
 /* An upstream is to be left: the silent ones go, the busy one at the deadline. */
 static void test_leaving_an_upstream(void)
@@ -302,8 +300,7 @@ static void test_freed_with_all_kinds(void)
 	(void) close(quiet);
 }
 
-/* --- one after another ---------------------------------------------------------------------------
- */
+/* --- one after another --- */
 
 static void entrance_cb(struct ev_loop *loop UNUSED, ev_io *io, int revents UNUSED)
 {
@@ -354,8 +351,7 @@ static void test_descriptors_come_again(int64_t replay_us)
 	world_end(&w);
 }
 
-/* --- a crowd -----------------------------------------------------------------------------------
- */
+/* --- a crowd --- */
 
 #define CROWD 60
 #define CROWD_STEPS 40000

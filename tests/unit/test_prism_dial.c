@@ -119,8 +119,7 @@ static void race_end(struct race *r)
 	upstreams_free(r->set);
 }
 
-/* --- who wins ----------------------------------------------------------------------------------
- */
+/* --- who wins --- */
 
 static void test_who_wins(void)
 {
@@ -211,8 +210,7 @@ static void test_many_upstreams_share_the_budget(void)
 	race_end(&r);
 }
 
-/* --- on and on ---------------------------------------------------------------------------------
- */
+/* --- on and on --- */
 
 /* The winner turned out to be silent: the others, then none. One that lost may win yet. */
 static void test_goes_on_with_the_rest(void)
@@ -277,8 +275,7 @@ static void test_freed_under_way(void)
 	CHECK_EQ_INT(sockets_count_fds(), fds);
 }
 
-/* --- the upstreams change meanwhile ------------------------------------------------------------
- */
+/* --- the upstreams change meanwhile --- */
 
 static void test_removed_while_dialled(void)
 {
@@ -322,8 +319,7 @@ static void test_untrusted_meanwhile(void)
 	race_end(&r);
 }
 
-/* --- this machine's own troubles ---------------------------------------------------------------
- */
+/* --- this machine's own troubles --- */
 
 /* From now on no descriptor can be opened beyond `more`. */
 static struct rlimit leave_descriptors(int more)
@@ -418,8 +414,7 @@ static void test_meets_itself(void)
 	race_end(&r);
 }
 
-/* --- pauses ------------------------------------------------------------------------------------
- */
+/* --- pauses --- */
 
 /* The process did not run when the time was up: that says nothing of the upstream. */
 static void test_a_pause_is_no_evidence(void)

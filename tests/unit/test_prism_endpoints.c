@@ -66,7 +66,7 @@ static const char *list_text(const struct endpoints_list *list, char text[static
 	return text;
 }
 
-/* --- a text ----------------------------------------------------------------------------------- */
+/* --- a text --- */
 
 static void test_parse_text(void)
 {
@@ -174,7 +174,7 @@ static void test_accept(void)
 	}
 }
 
-/* --- the merge -------------------------------------------------------------------------------- */
+/* --- the merge --- */
 
 /* "127.0.0.1:6443(static,local)*": with its sources, and a star for the local one. */
 static const char *merged_text(const struct endpoints_merged *merged, char text[static TEXT_MAX])

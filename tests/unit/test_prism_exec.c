@@ -22,8 +22,7 @@
 
 #define FILL_S 20. /* until all between a client and a server is full */
 
-/* --- the carrier -------------------------------------------------------------------------------
- */
+/* --- the carrier --- */
 
 #define READY_FD 100  /* a byte each time that it is there */
 #define LISTEN_FD 101 /* where its clients come */
@@ -135,8 +134,7 @@ static int carry(char **argv)
 	return check_result();
 }
 
-/* --- the test ----------------------------------------------------------------------------------
- */
+/* --- the test --- */
 
 struct world {
 	pid_t pid;
@@ -247,8 +245,7 @@ static void relayed(const struct world *w, int *ret_client, int *ret_server)
 	hear(*ret_client, "yes", 3);
 }
 
-/* --- what is idle, or half closed --------------------------------------------------------------
- */
+/* --- what is idle, or half closed --- */
 
 static void test_idle_and_half_closed(void)
 {
@@ -348,8 +345,7 @@ static void test_the_oldest_silent_one(void)
 	world_end(&w);
 }
 
-/* --- what is on the way ------------------------------------------------------------------------
- */
+/* --- what is on the way --- */
 
 /* Whether the carrier waits for something to happen (proc(5), the state in stat). */
 static bool asleep(pid_t pid)
@@ -484,8 +480,7 @@ static void test_a_stream_through_many(void)
 	world_end(&w);
 }
 
-/* --- without an answer yet ---------------------------------------------------------------------
- */
+/* --- without an answer yet --- */
 
 /* Of two, one of which says something. */
 static bool speaks_first(int one, int other)

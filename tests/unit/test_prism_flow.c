@@ -87,8 +87,7 @@ static enum stream_end run(struct bench *b, uint64_t total, size_t step)
 	return end;
 }
 
-/* --- small -------------------------------------------------------------------------------------
- */
+/* --- small --- */
 
 static void test_small_data_passes_at_once(void)
 {
@@ -195,8 +194,7 @@ static void test_plenty_of_held_bytes_means_small_reads(void)
 	bench_end(&b);
 }
 
-/* --- bulk --------------------------------------------------------------------------------------
- */
+/* --- bulk --- */
 
 static void test_bulk_is_spliced_byte_by_byte_the_same(void)
 {
@@ -290,8 +288,7 @@ static void test_an_urgent_byte_stops_nothing(void)
 	bench_end(&b);
 }
 
-/* --- ends --------------------------------------------------------------------------------------
- */
+/* --- ends --- */
 
 static void test_the_end_comes_behind_the_last_byte(void)
 {

@@ -37,8 +37,7 @@ static struct endpoint endpoint_of(const char *text)
 	return e;
 }
 
-/* --- what came back ----------------------------------------------------------------------------
- */
+/* --- what came back --- */
 
 static char *seen;
 
@@ -108,8 +107,7 @@ static const struct handover_reader_ops ops = {
     .conn = conn_cb,
 };
 
-/* --- round trip --------------------------------------------------------------------------------
- */
+/* --- round trip --- */
 
 static unsigned sum_of(const char *bytes, size_t len)
 {
@@ -276,8 +274,7 @@ static void test_too_much(void)
 	CHECK(getenv(HANDOVER_ENV) == NULL);
 }
 
-/* --- garbled -----------------------------------------------------------------------------------
- */
+/* --- garbled --- */
 
 static int open_text(const char *text, size_t len, struct handover **ret)
 {

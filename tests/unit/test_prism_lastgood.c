@@ -191,7 +191,7 @@ static void test_text_refused(void)
 	CHECK_EQ_INT(lastgood_parse(HEAD "# 0 in all\n", strlen(HEAD) + 11, &list), 0);
 }
 
-/* --- the file --------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 static bool file_holds(const char *text)
 {

@@ -85,8 +85,7 @@ static void expect_refused(const struct endpoint *at)
 		(void) close(fd);
 }
 
-/* --- accepting ---------------------------------------------------------------------------------
- */
+/* --- accepting --- */
 
 static void expect_one(const struct endpoint *at)
 {
@@ -156,8 +155,7 @@ static void test_a_callback_may_close(void)
 		(void) close(clients[i]);
 }
 
-/* --- pausing -----------------------------------------------------------------------------------
- */
+/* --- pausing --- */
 
 static void test_waits_for_room(void)
 {
@@ -244,8 +242,7 @@ static void test_cannot_be_watched(void)
 	close_accepted();
 }
 
-/* --- refusing ----------------------------------------------------------------------------------
- */
+/* --- refusing --- */
 
 static void test_refuses_and_comes_back(void)
 {
@@ -322,8 +319,7 @@ static void test_the_port_was_taken(void)
 	expect_one(&at);
 }
 
-/* --- opening -----------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 static void test_one_cannot_be_opened(void)
 {
@@ -368,8 +364,7 @@ static void test_only_ipv6_and_there_is_none(void)
 	netns_run("ip -6 addr add ::1/128 dev lo");
 }
 
-/* --- taking over -------------------------------------------------------------------------------
- */
+/* --- taking over --- */
 
 /* Who waits in the queue of a socket that is taken over is served. */
 static void test_takes_over(void)

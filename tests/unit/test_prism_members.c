@@ -94,7 +94,7 @@ static void test_file(void)
 	members_free(m);
 }
 
-/* --- the socket of a daemon ------------------------------------------------------------------- */
+/* --- the socket of a daemon --- */
 
 static bool refusing;
 
@@ -140,7 +140,7 @@ static void test_socket(void)
 	members_free(m);
 }
 
-/* --- one question ----------------------------------------------------------------------------- */
+/* --- one question --- */
 
 static char *answer_lines, *answer_error;
 static struct ask *asked;

@@ -84,7 +84,7 @@ static void probe_once(struct prober *prober, const struct endpoint *endpoint)
 	CHECK_EQ_INT(answers[0].id, 7);
 }
 
-/* --- what an answer becomes ------------------------------------------------------------------- */
+/* --- what an answer becomes --- */
 
 static void test_verdicts(void)
 {
@@ -193,7 +193,7 @@ static void test_identity(void)
 	prober_free(prober);
 }
 
-/* --- connections ------------------------------------------------------------------------------ */
+/* --- connections --- */
 
 /* The server's number of the connection, and of the request on it. */
 static void probe_connection(struct prober *prober, const struct endpoint *endpoint,
@@ -343,7 +343,7 @@ static void test_second_request(void)
 	prober_free(prober);
 }
 
-/* --- several at a time ------------------------------------------------------------------------ */
+/* --- several at a time --- */
 
 static void test_several(void)
 {
@@ -437,7 +437,7 @@ static void test_freed_while_asking(void)
 	prober_free(NULL);
 }
 
-/* --- without health checks -------------------------------------------------------------------- */
+/* --- without health checks --- */
 
 static void test_tcp_only(void)
 {

@@ -339,7 +339,7 @@ static void check_promtool(const struct report *r)
 	CHECK_EQ_INT(pclose(pipe), 0);
 }
 
-/* --- docs/control.md -------------------------------------------------------------------------- */
+/* --- docs/control.md --- */
 
 static void check_described(const char *page, const char *name)
 {

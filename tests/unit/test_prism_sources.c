@@ -6,7 +6,7 @@
  */
 #include "tests/unit/sourcesworld.h"
 
-/* --- the stories ------------------------------------------------------------------------------ */
+/* --- the stories --- */
 
 static void test_configured(void)
 {

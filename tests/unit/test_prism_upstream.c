@@ -121,8 +121,7 @@ static void answer_all_for(enum judge_evidence evidence, int64_t us)
 	}
 }
 
-/* --- lists -------------------------------------------------------------------------------------
- */
+/* --- lists --- */
 
 static void test_lists(void)
 {
@@ -217,8 +216,7 @@ static void test_too_many(void)
 	end();
 }
 
-/* --- what evidence leads to --------------------------------------------------------------------
- */
+/* --- what evidence leads to --- */
 
 static void test_usable(void)
 {
@@ -279,8 +277,7 @@ static void test_leaving(void)
 	end();
 }
 
-/* --- who is dead -------------------------------------------------------------------------------
- */
+/* --- who is dead --- */
 
 /* n upstreams that are ready, each with a connection, and a probe of each under way for longer than
  * half of the timeout. */
@@ -494,8 +491,7 @@ static void test_connect_times(void)
 	end();
 }
 
-/* --- the pace of probes ------------------------------------------------------------------------
- */
+/* --- the pace of probes --- */
 
 /* Never closer than at_least_ms, and the mean not above at_most_ms. */
 static void expect_pace(unsigned i, int64_t at_least_ms, int64_t at_most_ms)
@@ -802,8 +798,7 @@ static void test_who_is_probed(void)
 	end();
 }
 
-/* --- what another process knew -----------------------------------------------------------------
- */
+/* --- what another process knew --- */
 
 static void restore(unsigned i, enum judge_state state, bool drained)
 {

@@ -56,7 +56,7 @@ static void test_put_new(void)
 	(void) close(piece.fd);
 }
 
-/* --- keys that expire ------------------------------------------------------------------------- */
+/* --- keys that expire --- */
 
 static unsigned n_renewed;
 static int renew_result;
@@ -131,7 +131,7 @@ static void test_expiry(void)
 	(void) close(piece.fd);
 }
 
-/* --- encryption by the server, and a proxy ---------------------------------------------------- */
+/* --- encryption by the server, and a proxy --- */
 
 #define CRYPT "x-amz-server-side-encryption"
 #define KMS_SAYS CRYPT ": aws:kms\r\n"
@@ -265,7 +265,7 @@ static void test_put_changed(void)
 	(void) close(piece.fd);
 }
 
-/* --- getting ---------------------------------------------------------------------------------- */
+/* --- getting --- */
 
 static char got[64];
 static int got_limit;
@@ -381,7 +381,7 @@ static void test_get_wrong(void)
 	got_limit = 0;
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists --- */
 
 static char listed[512];
 
@@ -449,7 +449,7 @@ static void test_list_wrong(void)
 	CHECK_EQ_STR(listed, "p/1 1 now|");
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* --- the rest --- */
 
 static bool cancelled(void)
 {

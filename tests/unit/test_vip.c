@@ -162,8 +162,7 @@ static bool warns(const struct vip *v, const char *text)
 	return false;
 }
 
-/* --- what is logged ----------------------------------------------------------------------------
- */
+/* --- what is logged --- */
 
 static int real_stderr;
 static FILE *log_file;
@@ -190,8 +189,7 @@ static bool log_had(const char *a, const char *b)
 	return had;
 }
 
-/* --- stories ------------------------------------------------------------------------------------
- */
+/* --- stories --- */
 
 static void test_adopted(void)
 {

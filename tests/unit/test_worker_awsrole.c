@@ -62,7 +62,7 @@ static void refuses(const char *json, const char *code, const char *text)
 	CHECK(keys.access_key == NULL && keys.secret_key == NULL && keys.session_token == NULL);
 }
 
-/* --- what is said ----------------------------------------------------------------------------- */
+/* --- what is said --- */
 
 static void test_json_bad(void)
 {
@@ -114,7 +114,7 @@ static void test_sts_bad(void)
 	}
 }
 
-/* --- an instance ------------------------------------------------------------------------------ */
+/* --- an instance --- */
 
 #define INSTANCE "{\"instanceRole\":true}"
 #define SESSION ANSWER("200 OK", "", "SESSIONOFALL")
@@ -153,7 +153,7 @@ static void test_instance(void)
 	CHECK(unsetenv("AWS_EC2_METADATA_SERVICE_ENDPOINT") == 0 && unsetenv("http_proxy") == 0);
 }
 
-/* --- a container ------------------------------------------------------------------------------ */
+/* --- a container --- */
 
 #define CONTAINER "{\"container\":true}"
 
@@ -193,7 +193,7 @@ static void test_container(void)
 	      unsetenv("AWS_CONTAINER_AUTHORIZATION_TOKEN") == 0);
 }
 
-/* --- a web identity --------------------------------------------------------------------------- */
+/* --- a web identity --- */
 
 static void test_web_identity(void)
 {
@@ -222,7 +222,7 @@ static void test_web_identity(void)
 	refuses(json, "NOT_FOUND", "cannot read 'jwt'");
 }
 
-/* --- a program -------------------------------------------------------------------------------- */
+/* --- a program --- */
 
 static void run_shell(const char *shell, char **ret_json)
 {

@@ -17,7 +17,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 
-/* --- the log ---------------------------------------------------------------------------------- */
+/* --- the log --- */
 
 static void test_log(void)
 {
@@ -51,7 +51,7 @@ static void test_log(void)
 	CHECK_EQ_INT(strlen(etcdlog_last_words(large, strlen(large), words)), ETCDLOG_WORDS_MAX - 1);
 }
 
-/* --- the token -------------------------------------------------------------------------------- */
+/* --- the token --- */
 
 /* Computed with openssl(1). */
 static void test_token(void)
@@ -69,7 +69,7 @@ static void test_token(void)
 	CHECK(strcmp(drawn, again) != 0);
 }
 
-/* --- the sample ------------------------------------------------------------------------------- */
+/* --- the sample --- */
 
 struct file {
 	struct boltfile bytes;
@@ -186,7 +186,7 @@ static void test_sample_many(void)
 	}
 }
 
-/* --- what is compared of a file --------------------------------------------------------------- */
+/* --- what is compared of a file --- */
 
 static void test_file(void)
 {
@@ -240,7 +240,7 @@ static void test_file(void)
 	}
 }
 
-/* --- the directory ---------------------------------------------------------------------------- */
+/* --- the directory --- */
 
 static void test_workroom(void)
 {
@@ -289,7 +289,7 @@ static void test_workroom(void)
 	CHECK_EQ_INT(workroom_open("no/such/place", &problem, &room), -ENOENT);
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* --- lines --- */
 
 static void line_cb(json_t *object, void *userdata)
 {

@@ -20,7 +20,7 @@
 #define RENAMES_MAX 6
 #define KILLED 99
 
-/* --- renames ---------------------------------------------------------------------------------- */
+/* --- renames --- */
 
 static unsigned n_renames, fail_at, kill_behind;
 static bool cannot_exchange, sync_fails;
@@ -66,7 +66,7 @@ int __wrap_syncfs(int fd)
 	return -1;
 }
 
-/* --- worlds ----------------------------------------------------------------------------------- */
+/* --- worlds --- */
 
 /* Two files that belong together: a directory is whole when it has both. */
 static void make_tree(const char *name, const char *text)
@@ -120,7 +120,7 @@ static int restore(struct problem *problem)
 	return r;
 }
 
-/* --- tests ------------------------------------------------------------------------------------ */
+/* --- tests --- */
 
 static void test_good(void)
 {
@@ -406,7 +406,7 @@ static void test_clear(void)
 	CHECK_EQ_STR(scratch_list("etcd.restoring", names, sizeof(names)), "");
 }
 
-/* --- what is found ---------------------------------------------------------------------------- */
+/* --- what is found --- */
 
 static void test_look(void)
 {

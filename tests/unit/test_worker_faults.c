@@ -72,7 +72,7 @@ static int unpack(const struct way *way, const char *to, struct problem *problem
 	return r;
 }
 
-/* --- one run with one fault ------------------------------------------------------------------- */
+/* --- one run with one fault --- */
 
 struct fault {
 	enum fault_call call;
@@ -193,7 +193,7 @@ static void each_fault(work_fn work, const struct way *way, one_fn one)
 	}
 }
 
-/* --- packing ---------------------------------------------------------------------------------- */
+/* --- packing --- */
 
 static void make_plain(void)
 {
@@ -279,7 +279,7 @@ static void test_order(const struct way *way)
 	CHECK_EQ_STR(fault_order(), "fsync file\nrename\nfsync directory\nunlink\nfsync directory\n");
 }
 
-/* --- unpacking -------------------------------------------------------------------------------- */
+/* --- unpacking --- */
 
 static int unpack_work(const struct way *way, struct problem *problem)
 {

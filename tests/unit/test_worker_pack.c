@@ -72,7 +72,7 @@ static struct pack_request request_of(const struct way *way)
 
 static const struct way whole_way = {"x.db.tar.zst.age", 3, true, true};
 
-/* --- there and back --------------------------------------------------------------------------- */
+/* --- there and back --- */
 
 static void check_back(const struct way *way, const struct pack_result *packed)
 {
@@ -284,7 +284,7 @@ static void test_recipients(void)
 	(void) scratch_shell("rm x.db x.db.age y.db");
 }
 
-/* --- what is wrong ---------------------------------------------------------------------------- */
+/* --- what is wrong --- */
 
 /* Packing fails with this code, and leaves all as it was. */
 static void fails(const struct pack_request *request, const char *code, const char *in_reason)
@@ -439,7 +439,7 @@ static void test_file_systems(void)
 	(void) unlink("x.db");
 }
 
-/* --- damage ----------------------------------------------------------------------------------- */
+/* --- damage --- */
 
 static bool unpacks(const char *path, struct problem *problem)
 {

@@ -31,7 +31,7 @@
 #define LAST 40
 #define CLUSTER 0xc1
 
-/* --- a world ---------------------------------------------------------------------------------- */
+/* --- a world --- */
 
 /* Revision 2 to LAST; each third has two changes, each fifth deletes. */
 struct change {
@@ -168,7 +168,7 @@ static void make_record(void)
 	save_segment(&file, 33, 4);
 }
 
-/* --- rebuilding it ---------------------------------------------------------------------------- */
+/* --- rebuilding it --- */
 
 static struct rebuild_result result;
 static struct problem problem;
@@ -603,7 +603,7 @@ static void test_given_up(void)
 	refused("./base.db", 25, "CANCELLED", "cancelled");
 }
 
-/* --- a store that shows two entries under one name -------------------------------------------- */
+/* --- a store that shows two entries under one name --- */
 
 static void save_entry(const struct catalog_entry *entry, const char *path)
 {

@@ -143,8 +143,7 @@ static void test_many(void)
 	recordlisting_fini(&segments);
 }
 
-/* --- what is removed ---------------------------------------------------------------------------
- */
+/* --- what is removed --- */
 
 static void test_prune(void)
 {
@@ -208,8 +207,7 @@ static void test_prune_trust(void)
 	}
 }
 
-/* --- what belongs together ---------------------------------------------------------------------
- */
+/* --- what belongs together --- */
 
 struct sample {
 	const char *node;

@@ -34,8 +34,7 @@ static void reached_cb(void *userdata UNUSED)
 		when_reached();
 }
 
-/* --- the record here ---------------------------------------------------------------------------
- */
+/* --- the record here --- */
 
 static struct recordfile first, second;
 
@@ -88,8 +87,7 @@ static void close_first(void)
 	save(&second, SECOND);
 }
 
-/* --- rounds ------------------------------------------------------------------------------------
- */
+/* --- rounds --- */
 
 static struct recordsend_result result;
 static const char *node = "cp-1";
@@ -313,8 +311,7 @@ static void test_other_pieces(void)
 	CHECK(s3memory_find(FOLDER FIRST "/whole.json") == NULL);
 }
 
-/* --- what others write --------------------------------------------------------------------------
- */
+/* --- what others write --- */
 
 /* A manifest with a right signature that says something else of its object. */
 static void rewrite(const char *at, void (*change)(struct recordpiece *piece))
@@ -460,8 +457,7 @@ static void test_foreign_pieces(void)
 	CHECK(result.n_objects == 1 && result.foreign[0] != '\0');
 }
 
-/* --- fetching ----------------------------------------------------------------------------------
- */
+/* --- fetching --- */
 
 static void put_entry(int64_t revision)
 {
@@ -855,8 +851,7 @@ static void test_forged(void)
 	trust = (struct trust){.is_configured = false};
 }
 
-/* --- removing ----------------------------------------------------------------------------------
- */
+/* --- removing --- */
 
 static void less(struct recordpiece *piece)
 {

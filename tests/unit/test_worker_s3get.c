@@ -103,7 +103,7 @@ static void test_more_than_said(void)
 	CHECK(scratch_shell("test \"$(cat a.db)\" = " TEN " && rm a.db"));
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists --- */
 
 #define ID "20261121T203000Z-j-n1-r1"
 

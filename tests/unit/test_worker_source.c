@@ -44,7 +44,7 @@ static void reset(void)
 	(void) scratch_shell("rm -rf * && mkdir -p snaps/rejected");
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 /* The revision of the entry that is found, or what is refused. */
 static int64_t find(const char *name, const char *job, struct problem *problem)
@@ -200,8 +200,7 @@ static void test_moved_in_store(void)
 	s3_free(s3);
 }
 
-/* --- what others write into the store ----------------------------------------------------------
- */
+/* --- what others write into the store --- */
 
 /* Newer than the one entry that is ours, and then that. */
 struct junk {
@@ -322,7 +321,7 @@ static void test_junk(void)
 	s3_free(s3);
 }
 
-/* --- what is refused -------------------------------------------------------------------------- */
+/* --- what is refused --- */
 
 struct wish {
 	const char *sha256;
@@ -514,7 +513,7 @@ static void set_rejected(struct catalog_entry *e)
 	e->rejected = xstrdup("n2 disagrees");
 }
 
-/* --- opened, and not proven ------------------------------------------------------------------- */
+/* --- opened, and not proven --- */
 
 /* A file without a name, as a program that reads the snapshot makes it. */
 static int make_nameless(void)
@@ -604,7 +603,7 @@ static void test_entries(void)
 	source_free(known);
 }
 
-/* --- static pods ------------------------------------------------------------------------------ */
+/* --- static pods --- */
 
 static void test_manifests(void)
 {
@@ -635,7 +634,7 @@ static void test_manifests(void)
 	}
 }
 
-/* --- API servers ------------------------------------------------------------------------------ */
+/* --- API servers --- */
 
 static bool is_listed(pid_t pid)
 {

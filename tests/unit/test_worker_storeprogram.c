@@ -98,7 +98,7 @@ static void test_open(void)
 	}
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists --- */
 
 static char found[FOUND_MAX];
 
@@ -163,7 +163,7 @@ static void test_list_bad(void)
 	}
 }
 
-/* --- objects ---------------------------------------------------------------------------------- */
+/* --- objects --- */
 
 static int on_data(const void *data, size_t len, void *userdata)
 {

@@ -17,7 +17,7 @@
 
 #define ARCHIVE_MAX (1 << 20)
 
-/* --- headers ---------------------------------------------------------------------------------- */
+/* --- headers --- */
 
 static void make_path(char *path, size_t len)
 {
@@ -130,7 +130,7 @@ static void test_bad_pax(void)
 	CHECK_EQ_STR(entry.path, "x");
 }
 
-/* --- archives --------------------------------------------------------------------------------- */
+/* --- archives --- */
 
 /* One that a test puts together. */
 struct archive {
@@ -275,7 +275,7 @@ static void test_pieces(struct archive *a)
 	}
 }
 
-/* --- bundles that are not what they say ------------------------------------------------------- */
+/* --- bundles that are not what they say --- */
 
 #define DB_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" /* hello */
 #define MANIFEST(extra)                                                             \
@@ -343,7 +343,7 @@ static void test_wrong_bundles(struct archive *a)
 	CHECK_EQ_INT(take(a, 512, NULL, &problem, &snapshot), 0);
 }
 
-/* --- and such that lead astray ---------------------------------------------------------------- */
+/* --- and such that lead astray --- */
 
 /* Taken out, it writes nothing outside of its directory, and leaves nothing. */
 static void led_astray(struct archive *a, const char *what, const char *code)

@@ -48,7 +48,7 @@ static _Noreturn void die(const char *what)
 	exit(125);
 }
 
-/* --- /proc ------------------------------------------------------------------------------------ */
+/* --- /proc --- */
 
 /* The file, or "" of a process that is gone. */
 static const char *read_proc(pid_t pid, const char *name)
@@ -143,7 +143,7 @@ static void forget_peak(pid_t daemon)
 	(void) close(fd);
 }
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- the program --- */
 
 struct daemon {
 	pid_t pid; /* 0: none */

@@ -69,7 +69,7 @@ static _Noreturn void die(const char *what)
 	exit(1);
 }
 
-/* --- one transaction -------------------------------------------------------------------------- */
+/* --- one transaction --- */
 
 /* Names as they are in Kubernetes; etcd refuses two changes of a key in one transaction, so old
  * ones are taken from further and further back. */
@@ -136,7 +136,7 @@ static void go_on(struct fill *f)
 		ev_break(f->ev, EVBREAK_ALL);
 }
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- the program --- */
 
 static const struct option known[] = {
     {"endpoint", required_argument, NULL, 'e'},

@@ -87,7 +87,7 @@ static void write_base(const char *directory, int64_t last)
 		(void) die(path);
 }
 
-/* --- the record ------------------------------------------------------------------------------- */
+/* --- the record --- */
 
 static void flush(struct record_writer *writer, FILE *file)
 {

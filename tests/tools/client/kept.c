@@ -5,7 +5,7 @@
  * A connection that is closed while nothing is asked costs a client nothing: it is counted, and the
  * next question opens another. A question that a kept connection swallowed without a byte of answer
  * is asked again on a new one, once, as HTTP clients do (RFC 9110, section 9.2.2: GET is
- *idempotent); it is counted as stale.
+ * idempotent); it is counted as stale.
  *
  *	          opened           right
  *	OPENING ---------> ASKING -------> RESTING --(every)--> ASKING

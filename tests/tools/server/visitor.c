@@ -93,8 +93,7 @@ static void record(struct visitor *v, const void *bytes, size_t len)
 	}
 }
 
-/* --- what each mode does with bytes --------------------------------------------------------------
- */
+/* --- what each mode does with bytes --- */
 
 static void echo(struct visitor *v, const void *bytes, size_t len)
 {
@@ -213,8 +212,7 @@ static const struct link_events events = {
     .ended = ended_cb,
 };
 
-/* --- the first bytes -----------------------------------------------------------------------------
- */
+/* --- the first bytes --- */
 
 static void know(struct visitor *v, const char *kind, const char *name, SSL_CTX *tls)
 {

@@ -72,8 +72,7 @@ static void watch(struct link *link)
 		ev_io_start(link->ev, &link->io);
 }
 
-/* --- ends ----------------------------------------------------------------------------------------
- */
+/* --- ends --- */
 
 static enum link_end end_of_errno(int error)
 {
@@ -149,8 +148,7 @@ static enum link_end tls_end(struct link *link, int result, int error, char why[
 	return LINK_BROKEN;
 }
 
-/* --- opening -------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 static void opened(struct link *link)
 {
@@ -198,8 +196,7 @@ static void connected(struct link *link)
 	}
 }
 
-/* --- data ----------------------------------------------------------------------------------------
- */
+/* --- data --- */
 
 /* Writes what it can; false when the link is broken: then the end is on its way. */
 static bool write_some(struct link *link, const uint8_t *bytes, size_t len, size_t *ret_written)
@@ -344,8 +341,7 @@ static void io_cb(struct ev_loop *ev UNUSED, struct ev_io *w, int revents)
 	}
 }
 
-/* --- coming and going ----------------------------------------------------------------------------
- */
+/* --- coming and going --- */
 
 static struct link *new_link(struct ev_loop *ev, int fd, const struct link_events *events,
                              void *userdata)
@@ -445,8 +441,7 @@ void link_reset(struct link *link)
 	(void) setsockopt(link->io.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
-/* --- questions -----------------------------------------------------------------------------------
- */
+/* --- questions --- */
 
 bool link_has_unsent(const struct link *link)
 {

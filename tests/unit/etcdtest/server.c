@@ -137,8 +137,7 @@ static void start(struct incoming_call *call, const grpc_op *ops, size_t n, stru
 	queue_start(call->server->queue, call->call, ops, n, tag);
 }
 
-/* --- sending ------------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 /* Sends what there is: initial metadata, one message, and with the last one the end, if it is time.
  */
@@ -231,8 +230,7 @@ Pb__ResponseHeader server_header(const struct server *server)
 	return header;
 }
 
-/* --- the answers --------------------------------------------------------------------------------
- */
+/* --- the answers --- */
 
 /* Messages one behind the other are read as one that has the fields of both. */
 static grpc_slice join(grpc_slice first, grpc_slice second)
@@ -335,8 +333,7 @@ static void handle_request(struct incoming_call *call)
 	answer(call);
 }
 
-/* --- receiving ----------------------------------------------------------------------------------
- */
+/* --- receiving --- */
 
 static void receive(struct incoming_call *call)
 {
@@ -458,8 +455,7 @@ static void request_call(struct server *server)
 	                                &call->new_tag);
 }
 
-/* --- the server ---------------------------------------------------------------------------------
- */
+/* --- the server --- */
 
 static struct server *open_server(struct ev_loop *ev, unsigned member, int port)
 {

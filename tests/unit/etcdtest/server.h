@@ -83,8 +83,7 @@ void server_set_members(struct server *server, Pb__Member **members, size_t n);
 /* Ends the newest stream, after what was sent before. text is a constant. */
 void server_end_stream(struct server *server, grpc_status_code code, const char *text);
 
-/* --- watches: the newest stream -----------------------------------------------------------------
- */
+/* --- watches: the newest stream --- */
 
 struct server_watch {
 	bool mute_create;   /* do not answer the creation */

@@ -302,8 +302,7 @@ struct answer sync_endpoint_members(struct ev_loop *ev, struct etcd *etcd, const
 	                &a);
 }
 
-/* --- what changes the cluster -------------------------------------------------------------------
- */
+/* --- what changes the cluster --- */
 
 #define STEER_MS 10000
 
@@ -360,8 +359,7 @@ struct answer sync_compact(struct ev_loop *ev, struct etcd *etcd, const char *en
 	                &a);
 }
 
-/* --- watches ------------------------------------------------------------------------------------
- */
+/* --- watches --- */
 
 static void append(struct watched *w, const char *text)
 {
