@@ -44,6 +44,8 @@ NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
 CLI_ROOMS := common nodes status init vip prism etcd snapshot restore net config completion node top support
 ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record \
                    recordstore
+# The rooms of the worker, from what all use up to the drill.
+WORKER_ROOMS := common pack store source record rebuild restore drill
 PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -84,7 +86,8 @@ $(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
 $(BUILD)/libprism.a: $(call objects,$(call sources,prism))
 $(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
 # The worker reads the catalogue too, and the record.
-$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) $(addprefix etcdwatch/catalog/,catalog.c catalog_json.c trust.c) \
+$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) $(foreach dir,$(WORKER_ROOMS),$(call sources,etcdwatch/worker/$(dir))) \
+                      $(addprefix etcdwatch/catalog/,catalog.c catalog_json.c trust.c) \
                       etcdwatch/record/recordbase.c $(wildcard etcdwatch/record/segment*.c))
 $(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
 $(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))

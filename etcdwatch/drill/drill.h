@@ -3,7 +3,7 @@
 
 /*
  * The rehearsals of a job: knows when one is due, waits until the job rests, has the worker restore
- * the newest good snapshot and ask an etcd that runs on it (etcdwatch/worker/drillrun.h), and
+ * the newest good snapshot and ask an etcd that runs on it (etcdwatch/worker/drill/drillrun.h), and
  * remembers how it went. While a drill is under way its job takes no snapshot.
  */
 

@@ -3,8 +3,8 @@
 
 /*
  * A proven snapshot is compressed, encrypted and bundled as its job says, by the worker
- * (etcdwatch/worker/pack.h). The plain file is gone only when the packed one has been read back and
- * is durable.
+ * (etcdwatch/worker/pack/pack.h). The plain file is gone only when the packed one has been read
+ * back and is durable.
  */
 
 #include <ev.h>

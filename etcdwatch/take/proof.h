@@ -3,8 +3,8 @@
 
 /*
  * Is a file that has been taken a snapshot to rely on? Two witnesses: the worker, which reads all
- * of it (etcdwatch/worker/prove.h), and another member, whose HashKV at the snapshot's revision
- * must be that of the file. In a cluster of one it is the same member.
+ * of it (etcdwatch/worker/source/prove.h), and another member, whose HashKV at the snapshot's
+ * revision must be that of the file. In a cluster of one it is the same member.
  *
  * A member that says otherwise does not decide alone, as it may be the one that is wrong: the
  * others are asked too. If one of them agrees with the file the snapshot is good, and who disagreed

@@ -3,7 +3,8 @@
 
 /*
  * One snapshot goes to one target: the snapshot first, and then its entry, each read back by the
- * worker and found the same (etcdwatch/worker/s3put.h). Then it is recorded in the entry here.
+ * worker and found the same (etcdwatch/worker/store/s3put.h). Then it is recorded in the entry
+ * here.
  */
 
 #include <ev.h>

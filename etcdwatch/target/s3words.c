@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a target of the configuration to the worker's options (etcdwatch/worker/s3target.h). */
+/* From a target of the configuration to the worker's options
+ * (etcdwatch/worker/store/s3target.h). */
 #include "etcdwatch/target/s3words.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
  * again, ever later; it concerns this target alone.
  *
  * A copy counts when the worker has read back the snapshot, and then its entry, and both were the
- * same (etcdwatch/worker/s3put.h). Then it is recorded in the entry here.
+ * same (etcdwatch/worker/store/s3put.h). Then it is recorded in the entry here.
  */
 
 #include <ev.h>

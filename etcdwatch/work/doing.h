@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What a worker says that it is at, and how far it has come with that (etcdwatch/worker/pace.h):
- * kept to be told to whoever waits. Values; zeroed: nothing was said yet.
+ * What a worker says that it is at, and how far it has come with that
+ * (etcdwatch/worker/common/pace.h): kept to be told to whoever waits. Values; zeroed: nothing was
+ * said yet.
  */
 
 #include <jansson.h>

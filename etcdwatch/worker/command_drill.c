@@ -27,14 +27,14 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/worker/common/cancel.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/drillrun.h"
-#include "etcdwatch/worker/lines.h"
-#include "etcdwatch/worker/options.h"
-#include "etcdwatch/worker/result.h"
-#include "etcdwatch/worker/sourcewords.h"
-#include "etcdwatch/worker/workroom.h"
+#include "etcdwatch/worker/drill/drillrun.h"
+#include "etcdwatch/worker/common/lines.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/source/sourcewords.h"
+#include "etcdwatch/worker/drill/workroom.h"
 
 #define TIMEOUT_S 600
 #define TIMEOUT_S_MAX (24ul * 3600)

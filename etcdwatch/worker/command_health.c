@@ -18,8 +18,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/options.h"
-#include "etcdwatch/worker/result.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/http.h"
 
 #define TIMEOUT_MS 5000

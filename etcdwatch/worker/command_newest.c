@@ -11,11 +11,11 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/options.h"
-#include "etcdwatch/worker/result.h"
-#include "etcdwatch/worker/s3target.h"
-#include "etcdwatch/worker/sourcefind.h"
-#include "etcdwatch/worker/sourcewords.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/store/s3target.h"
+#include "etcdwatch/worker/source/sourcefind.h"
+#include "etcdwatch/worker/source/sourcewords.h"
 
 #define LIMIT_S_MAX 3600
 

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/result.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/webhook.h"
 
 #define FILE_BYTES_MAX 4096

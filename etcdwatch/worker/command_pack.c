@@ -17,11 +17,11 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/options.h"
-#include "etcdwatch/worker/pack.h"
-#include "etcdwatch/worker/result.h"
-#include "etcdwatch/worker/unpack.h"
-#include "etcdwatch/worker/zstdflow.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/pack/pack.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/pack/unpack.h"
+#include "etcdwatch/worker/pack/zstdflow.h"
 
 static json_t *describe_packed(const struct pack_request *q, const struct pack_result *result,
                                int64_t took_us)

@@ -20,12 +20,12 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/options.h"
-#include "etcdwatch/worker/rebuild.h"
-#include "etcdwatch/worker/rebuildhistory.h"
-#include "etcdwatch/worker/result.h"
-#include "etcdwatch/worker/s3target.h"
-#include "etcdwatch/worker/sourcewords.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/rebuild/rebuild.h"
+#include "etcdwatch/worker/rebuild/rebuildhistory.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/store/s3target.h"
+#include "etcdwatch/worker/source/sourcewords.h"
 
 struct words {
 	const char *revision;

@@ -20,13 +20,13 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/options.h"
-#include "etcdwatch/worker/recordprune.h"
-#include "etcdwatch/worker/recordsend.h"
-#include "etcdwatch/worker/result.h"
-#include "etcdwatch/worker/s3target.h"
-#include "etcdwatch/worker/storeowner.h"
-#include "etcdwatch/worker/zstdflow.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/record/recordprune.h"
+#include "etcdwatch/worker/record/recordsend.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/store/s3target.h"
+#include "etcdwatch/worker/store/storeowner.h"
+#include "etcdwatch/worker/pack/zstdflow.h"
 
 #define LEVEL 3
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcdwatch/worker/etcdlog.h"
+#include "etcdwatch/worker/drill/etcdlog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

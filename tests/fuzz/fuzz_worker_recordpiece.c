@@ -4,7 +4,7 @@
  * the manifest under it. What is taken is of that key and within its bounds, and is the same when
  * it is printed and read again.
  */
-#include "etcdwatch/worker/recordpiece.h"
+#include "etcdwatch/worker/record/recordpiece.h"
 
 #include <stdlib.h>
 #include <string.h>

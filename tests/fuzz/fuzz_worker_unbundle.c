@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "etcdwatch/worker/tap.h"
-#include "etcdwatch/worker/unbundle.h"
+#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/pack/unbundle.h"
 
 #define PIECE_BYTES 700
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sources of temporary keys, each before a server or a program that says what the test wants:
  * what they are asked, what is taken from their answers, and that no error repeats a secret. */
-#include "etcdwatch/worker/awsrole.h"
+#include "etcdwatch/worker/store/awsrole.h"
 
 #include <errno.h>
 #include <jansson.h>
 
-#include "etcdwatch/worker/awsanswer.h"
+#include "etcdwatch/worker/store/awsanswer.h"
 #include "tests/unit/s3fake.h"
 #include "tests/unit/scratch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* etcd's own tool: which version can what, how it is found, what it is told, and what is made of
  * its end. That it restores is for the stories; here a script stands in for it. */
-#include "etcdwatch/worker/etcdtool.h"
+#include "etcdwatch/worker/restore/etcdtool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * cannot. Whatever happens, the old one is there, whole, under its own name or the one that it was
  * to get.
  */
-#include "etcdwatch/worker/exchange.h"
+#include "etcdwatch/worker/restore/exchange.h"
 
 #include <errno.h>
 #include <fcntl.h>

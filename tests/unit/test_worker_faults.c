@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "etcdwatch/worker/cancel.h"
-#include "etcdwatch/worker/pack.h"
-#include "etcdwatch/worker/unpack.h"
+#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/pack/pack.h"
+#include "etcdwatch/worker/pack/unpack.h"
 #include "tests/fault/worker_calls.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as stages: much data both ways, and programs that end early, hang, crash or are not
  * there. */
-#include "etcdwatch/worker/filter.h"
+#include "etcdwatch/worker/common/filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/cancel.h"
-#include "etcdwatch/worker/tap.h"
+#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/tap.h"
 #include "tests/unit/check.h"
 
 #define MUCH_BYTES (8 << 20)

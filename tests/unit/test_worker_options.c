@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a subcommand, and the sizes of parts: tables. */
-#include "etcdwatch/worker/options.h"
+#include "etcdwatch/worker/common/options.h"
 
 #include <errno.h>
 
 #include "base/macro.h"
-#include "etcdwatch/worker/s3put.h"
+#include "etcdwatch/worker/store/s3put.h"
 #include "tests/unit/check.h"
 #include "web/s3_upload.h"
 

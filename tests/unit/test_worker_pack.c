@@ -4,7 +4,7 @@
  * tools alone open what was packed; and that whatever is wrong leaves the snapshot and no half
  * file.
  */
-#include "etcdwatch/worker/pack.h"
+#include "etcdwatch/worker/pack/pack.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <zstd.h>
 
-#include "etcdwatch/worker/cancel.h"
-#include "etcdwatch/worker/unpack.h"
+#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/pack/unpack.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

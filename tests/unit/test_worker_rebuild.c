@@ -5,7 +5,7 @@
  * tests/netns/etcd_rebuild.sh. Which snapshot and chain they are made of is in
  * test_worker_rebuildpick.c, and whose leases stay in test_worker_leaseset.c.
  */
-#include "etcdwatch/worker/rebuild.h"
+#include "etcdwatch/worker/rebuild/rebuild.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,11 @@
 #include "base/fileio.h"
 #include "base/mono.h"
 #include "bolt/bulk.h"
-#include "etcdwatch/worker/cancel.h"
+#include "etcdwatch/worker/common/cancel.h"
 #include "etcdwatch/catalog/trust.h"
-#include "etcdwatch/worker/rebuildchoice.h"
-#include "etcdwatch/worker/rebuildroom.h"
-#include "etcdwatch/worker/storeprogram.h"
+#include "etcdwatch/worker/rebuild/rebuildchoice.h"
+#include "etcdwatch/worker/rebuild/rebuildroom.h"
+#include "etcdwatch/worker/store/storeprogram.h"
 #include "tests/unit/boltkv.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which histories have a past revision, and which snapshot and chain of the record it is made of.
  */
-#include "etcdwatch/worker/rebuildpick.h"
+#include "etcdwatch/worker/rebuild/rebuildpick.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

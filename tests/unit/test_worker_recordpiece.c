@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and manifests of the record in a target: what is printed is read again, and what somebody
  * else wrote is refused. */
-#include "etcdwatch/worker/recordpiece.h"
+#include "etcdwatch/worker/record/recordpiece.h"
 
 #include <stdio.h>
 #include <stdlib.h>

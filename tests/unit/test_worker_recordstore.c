@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record in a target, from end to end, with a server in memory: what is uploaded, what becomes
  * of it when the segment is closed, what is fetched, what is refused and what is removed. */
-#include "etcdwatch/worker/recordsend.h"
+#include "etcdwatch/worker/record/recordsend.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "etcdwatch/worker/recordfetch.h"
-#include "etcdwatch/worker/recordobjects.h"
-#include "etcdwatch/worker/recordprune.h"
+#include "etcdwatch/worker/rebuild/recordfetch.h"
+#include "etcdwatch/worker/record/recordobjects.h"
+#include "etcdwatch/worker/record/recordprune.h"
 #include "tests/unit/catalogcase.h"
 #include "tests/unit/recordfile.h"
 #include "tests/unit/s3memory.h"

@@ -2,11 +2,11 @@
 /* How much a server can make us take: what is known of an object, what it says, what it sends, and
  * what the disk has room for; and of a list of entries. All the rest of fetching is for the stories
  * about S3. */
-#include "etcdwatch/worker/s3get.h"
+#include "etcdwatch/worker/store/s3get.h"
 
 #include <errno.h>
 
-#include "etcdwatch/worker/sourcefind.h"
+#include "etcdwatch/worker/source/sourcefind.h"
 #include "tests/unit/s3fake.h"
 #include "tests/unit/scratch.h"
 

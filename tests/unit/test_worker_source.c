@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which snapshot a name means, and everything for which one is refused; and what static pods say of
  * a data directory. What comes from S3, or is encrypted, is for the stories. */
-#include "etcdwatch/worker/source.h"
+#include "etcdwatch/worker/source/source.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,9 +13,9 @@
 
 #include "base/fileio.h"
 #include "base/macro.h"
-#include "etcdwatch/worker/hostfacts.h"
-#include "etcdwatch/worker/sourcefind.h"
-#include "etcdwatch/worker/storeprogram.h"
+#include "etcdwatch/worker/restore/hostfacts.h"
+#include "etcdwatch/worker/source/sourcefind.h"
+#include "etcdwatch/worker/store/storeprogram.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 #include "tests/unit/scratch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose a prefix is, with a store in memory: the mark is made once, compared each time, and
  * whatever else is there is left alone. */
-#include "etcdwatch/worker/storeowner.h"
+#include "etcdwatch/worker/store/storeowner.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,14 +2,14 @@
 /* A store that programs reach: shells here, over a directory. What they are told, what they may
  * print, and what becomes of their failures. (Real ones are in tests/netns/etcdwatch_command.sh.)
  */
-#include "etcdwatch/worker/storeprogram.h"
+#include "etcdwatch/worker/store/storeprogram.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 
-#include "etcdwatch/worker/s3put.h"
-#include "etcdwatch/worker/s3target.h"
+#include "etcdwatch/worker/store/s3put.h"
+#include "etcdwatch/worker/store/s3target.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

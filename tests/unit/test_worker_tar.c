@@ -3,15 +3,15 @@
  * Headers there and back, and as the system's tar reads them; archives in pieces of every size;
  * bundles that are not what they say, and bundles that were made to write where they must not.
  */
-#include "etcdwatch/worker/tarfmt.h"
+#include "etcdwatch/worker/pack/tarfmt.h"
 
 #include <errno.h>
 #include <jansson.h>
 
-#include "etcdwatch/worker/bundle.h"
-#include "etcdwatch/worker/extract.h"
-#include "etcdwatch/worker/tap.h"
-#include "etcdwatch/worker/unbundle.h"
+#include "etcdwatch/worker/pack/bundle.h"
+#include "etcdwatch/worker/pack/extract.h"
+#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/pack/unbundle.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

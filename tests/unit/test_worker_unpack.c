@@ -2,7 +2,7 @@
 /* How much a packed file can become: as much as is known of the snapshot in it, and no byte more is
  * written; and how much memory it can ask for. What is whole and what is damaged is
  * test_worker_pack's. */
-#include "etcdwatch/worker/unpack.h"
+#include "etcdwatch/worker/pack/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <zstd.h>
 
-#include "etcdwatch/worker/room.h"
-#include "etcdwatch/worker/zstdflow.h"
+#include "etcdwatch/worker/common/room.h"
+#include "etcdwatch/worker/pack/zstdflow.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

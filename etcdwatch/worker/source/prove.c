@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A view of lib/bolt's checks as one JSON object. */
+#include "etcdwatch/worker/source/prove.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+
+#include "base/jsonval.h"
+#include "base/macro.h"
+#include "base/mem.h"
+#include "bolt/dbinfo.h"
+#include "bolt/hashkv.h"
+#include "bolt/snapshot.h"
+#include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/worker/source/membersjson.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/common/pace.h"
+#include "etcdwatch/worker/common/result.h"
+
+/* As Kubernetes has them: "/registry/pods". */
+#define DEPTH 2
+
+/* `blame` when the file itself is to blame. */
+static int refuse(int r, const char *blame, const struct bolt_fault *fault)
+{
+	struct problem problem = {0};
+	const char *code = "READ";
+
+	if (r == -ERANGE)
+		code = "RANGE";
+	else if (r == -EBADMSG || r == -ENODATA)
+		code = blame;
+	(void) problem_set(&problem, r, code, "%s", fault->what);
+	return result_fail(&problem);
+}
+
+/* It will stand in the catalogue, on terminals and in the log, so it drives none of them. */
+static json_t *clean_text(struct bytes prefix)
+{
+	AUTO(free) char *text = xcalloc(1, prefix.len + 1);
+
+	for (size_t i = 0; i < prefix.len; i++) {
+		uint8_t c = prefix.data[i];
+		/* Controls beyond ASCII are C2 80 to C2 9F. */
+		bool bad = c < 0x20 || c == 0x7f || c == '"' ||
+		           (c == 0xc2 && (i + 1 == prefix.len || prefix.data[i + 1] < 0xa0));
+
+		text[i] = bad ? '?' : (char) c;
+	}
+	return jsonval_text(text);
+}
+
+static json_t *describe_usage(const struct usagetop *usage)
+{
+	struct usagetop_part parts[CATALOG_PARTS_MAX];
+	size_t n = usagetop_largest(usage, parts, ARRAY_SIZE(parts));
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void) json_array_append_new(list,
+		                             json_pack("{s:o, s:I}", "prefix", clean_text(parts[i].prefix),
+		                                       "bytes", (json_int_t) parts[i].bytes));
+	return json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t) usagetop_all(usage), "missing",
+	                 (json_int_t) usagetop_missing(usage), "largest", list);
+}
+
+/* They are good to know, and no reason to refuse a snapshot. */
+static json_t *describe_members(struct snapshot *s)
+{
+	AUTO(dbinfo_free) struct dbinfo *info = NULL;
+
+	return dbinfo_read(snapshot_db(s), &info) < 0 ? json_null() : membersjson_make(info);
+}
+
+static int check_all(struct snapshot *s, const struct bolt_fault *fault)
+{
+	AUTO(usagetop_free) struct usagetop *usage = usagetop_new(DEPTH);
+	struct snapshot_content c;
+	int r;
+
+	r = snapshot_check_digest(s);
+	if (r < 0)
+		return refuse(r, "DIGEST", fault);
+	snapshot_count_usage(s, usage);
+	r = snapshot_check_content(s, 0, &c);
+	snapshot_count_usage(s, NULL);
+	if (r < 0)
+		return refuse(r, "TREE", fault);
+	return result_ok(json_pack(
+	    "{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "digest", 1, "tree", 1,
+	    "hash", (json_int_t) c.hash, "revision", (json_int_t) c.revision, "compact_revision",
+	    (json_int_t) c.hashkv.compact_revision, "hashkv", (json_int_t) c.hashkv.hash,
+	    "hashkv_revision", (json_int_t) c.hashkv.revision, "total_key", (json_int_t) c.n_entries,
+	    "live_keys", (json_int_t) c.hashkv.n_live, "db_bytes", (json_int_t) c.n_bytes, "usage",
+	    describe_usage(usage), "members", describe_members(s)));
+}
+
+static int compute_hashkv(struct snapshot *s, unsigned long revision, unsigned long compacted,
+                          const struct bolt_fault *fault)
+{
+	struct hashkv_result h;
+	int r;
+
+	r = hashkv_compute_compacted(snapshot_db(s), (int64_t) revision, (int64_t) compacted, &h);
+	if (r < 0)
+		return refuse(r, "TREE", fault);
+	return result_ok(json_pack("{s:I, s:I, s:I}", "hashkv", (json_int_t) h.hash, "hashkv_revision",
+	                           (json_int_t) h.revision, "compact_revision",
+	                           (json_int_t) h.compact_revision));
+}
+
+int command_prove(int argc, char **argv)
+{
+	const char *revision_text = NULL, *compacted_text = NULL;
+	const struct options_entry entries[] = {
+	    {.name = "--revision", .text = &revision_text},
+	    {.name = "--compacted", .text = &compacted_text},
+	};
+	AUTO(snapshot_close) struct snapshot *s = NULL;
+	unsigned long revision = 0, compacted = 0;
+	struct options_list rest;
+	struct problem problem = {0};
+	struct bolt_fault fault;
+	struct pace pace;
+	int r;
+
+	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &rest, &problem);
+	if (r == 0 && (revision_text == NULL) != (compacted_text == NULL))
+		r = problem_set(&problem, -EINVAL, "USAGE", "%s", "--revision and --compacted go together");
+	if (r == 0 && revision_text != NULL)
+		r = options_number("--revision", revision_text, 1, LONG_MAX, &revision, &problem);
+	if (r == 0 && compacted_text != NULL)
+		r = options_number("--compacted", compacted_text, 0, LONG_MAX, &compacted, &problem);
+	if (r < 0)
+		return result_fail(&problem);
+	r = snapshot_open(rest.values[0], &fault, &s);
+	if (r < 0)
+		return refuse(r, "TREE", &fault);
+	bolt_on_pass(snapshot_db(s), pace_pass_cb, &pace);
+	return revision_text == NULL ? check_all(s, &fault)
+	                             : compute_hashkv(s, revision, compacted, &fault);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each form fills the same keys, which are then judged in one place. */
+#include "etcdwatch/worker/store/awsanswer.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/civil.h"
+#include "base/mem.h"
+#include "web/s3xml.h"
+
+#define STS_CREDENTIALS \
+	"AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials/"
+
+/* What can stand in a header. */
+static bool is_visible(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p <= ' ' || *p >= 0x7f)
+			return false;
+	}
+	return text[0] != '\0';
+}
+
+/* `keys` are taken, or freed. */
+static int settle(struct awsfile *keys, const char *expiration, struct awsfile *ret_keys,
+                  const char **ret_why)
+{
+	const char *why = NULL;
+
+	if (keys->access_key == NULL || !is_visible(keys->access_key))
+		why = "has no AccessKeyId";
+	else if (keys->secret_key == NULL || !is_visible(keys->secret_key))
+		why = "has no SecretAccessKey";
+	else if (keys->session_token != NULL && !is_visible(keys->session_token))
+		why = "has a token that cannot be one";
+	else if (expiration != NULL && civil_parse(expiration, &keys->expires_s) < 0)
+		why = "has an Expiration that is not a time";
+	if (why != NULL) {
+		awsfile_fini(keys);
+		*ret_why = why;
+		return -EBADMSG;
+	}
+	*ret_keys = *keys;
+	return 0;
+}
+
+static char *copy_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? xstrdup(text) : NULL;
+}
+
+static const char *check_form(enum awsanswer_kind kind, const json_t *object)
+{
+	const json_t *version = json_object_get(object, "Version");
+	const char *code = json_string_value(json_object_get(object, "Code"));
+
+	if (!json_is_object(object))
+		return "is not a JSON object";
+	if (kind == AWSANSWER_PROCESS && json_integer_value(version) != 1)
+		return "is not of Version 1";
+	if (kind == AWSANSWER_METADATA && code != NULL && strcmp(code, "Success") != 0)
+		return "has a Code that is not Success";
+	return NULL;
+}
+
+int awsanswer_parse_json(enum awsanswer_kind kind, const char *text, size_t len,
+                         struct awsfile *ret_keys, const char **ret_why)
+{
+	json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	const char *why = check_form(kind, object);
+	struct awsfile keys = {0};
+	int r = -EBADMSG;
+
+	if (why != NULL) {
+		*ret_why = why;
+	} else {
+		keys.access_key = copy_of(object, "AccessKeyId");
+		keys.secret_key = copy_of(object, "SecretAccessKey");
+		keys.session_token = copy_of(object, kind == AWSANSWER_PROCESS ? "SessionToken" : "Token");
+		r = settle(&keys, json_string_value(json_object_get(object, "Expiration")), ret_keys,
+		           ret_why);
+	}
+	json_decref(object);
+	return r;
+}
+
+/* --- XML --- */
+
+struct sts {
+	struct awsfile keys;
+	char *expiration;
+};
+
+static int sts_element(const char *path, const char *text, void *userdata)
+{
+	struct sts *sts = userdata;
+	const struct {
+		const char *path;
+		char **slot;
+	} wanted[] = {
+	    {STS_CREDENTIALS "AccessKeyId", &sts->keys.access_key},
+	    {STS_CREDENTIALS "SecretAccessKey", &sts->keys.secret_key},
+	    {STS_CREDENTIALS "SessionToken", &sts->keys.session_token},
+	    {STS_CREDENTIALS "Expiration", &sts->expiration},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (strcmp(path, wanted[i].path) != 0)
+			continue;
+		if (*wanted[i].slot != NULL)
+			return -EBADMSG;
+		*wanted[i].slot = xstrdup(text);
+	}
+	return 0;
+}
+
+int awsanswer_parse_sts(const char *text, size_t len, struct awsfile *ret_keys,
+                        const char **ret_why)
+{
+	struct sts sts = {.expiration = NULL};
+	int r = s3xml_parse(text, len, sts_element, &sts);
+
+	if (r < 0) {
+		awsfile_fini(&sts.keys);
+		*ret_why = "is not the XML of AssumeRoleWithWebIdentity";
+		r = -EBADMSG;
+	} else {
+		r = settle(&sts.keys, sts.expiration, ret_keys, ret_why);
+	}
+	free(sts.expiration);
+	return r;
+}
