@@ -36,120 +36,176 @@ CFLAGS   += -std=gnu17 $(DEBUG) $(OPTIMIZE) $(WARNINGS) $(HARDEN)
 LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN))
 
 # --- sources -------------------------------------------------------------------------------------
-# A library is a folder; a program is a folder with a main.c (prism-probe: prism/probe,
-# etcdwatch-worker: etcdwatch/worker, netconf-probe: netconf/probe/web).
-LIBS     := base net etcd web bolt
-# The rooms of netconf, from the values up to the change.
-NETCONF_ROOMS := model config plan kernel owned host ethtool dhcp probe change
-CLI_ROOMS := common nodes status init vip prism etcd snapshot restore net config completion node top support
-ETCDWATCH_ROOMS := schedule catalog config work cluster store take target job drill health notify record \
-                   recordstore
-# The rooms of the worker, from what all use up to the drill.
-WORKER_ROOMS := common pack store source record rebuild restore drill
-PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
+# A library is a folder below lib/. A program is a folder with a main.c; what has a main.c below it is another
+# program. How a program divides its files into folders is its own business: all of them are found here.
+SOURCES   := $(sort $(shell find lib vipd prism etcdwatch netconf cli -name '*.c'))
+PROGRAMS  := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
+INNER     := prism/probe etcdwatch/worker netconf/probe/web
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
-sources   = $(filter-out %/main.c,$(wildcard $(1)/*.c))
+# The sources below a folder, but for main.c and for the programs inside.
+within    = $(foreach inner,$(filter $(1)/%,$(INNER)),$(filter $(inner)/%,$(SOURCES)))
+tree      = $(filter-out %/main.c $(call within,$(1)),$(filter $(1)/%,$(SOURCES)))
+# Sources of a program by their names, wherever in its folder they stand.
+named     = $(foreach name,$(2),$(filter $(1)/%/$(name).c,$(SOURCES)))
 
 PROTO_C   := $(BUILD)/gen/etcd/proto/etcd.pb-c.c
 PROTO_H   := $(PROTO_C:.c=.h)
 PROTO_O   := $(PROTO_C:.c=.o)
 
-LIB_ARCHIVES := $(LIBS:%=$(BUILD)/lib%.a)
+# The format of the record, which the worker and the tests read as etcdwatch does.
+SEGMENT   := $(call named,etcdwatch,segment_parse segment_read segment_write)
 
-# Order matters to the linker: users before what they use.
-BASE_LINK := $(BUILD)/libbase.a
-NET_LINK  := $(BUILD)/libnet.a $(BASE_LINK)
-WEB_LINK  := $(BUILD)/libweb.a $(BASE_LINK)
-ETCD_LINK := $(BUILD)/libetcd.a $(BASE_LINK)
-BOLT_LINK := $(BUILD)/libbolt.a $(BASE_LINK)
-WORKER_LINK := $(BUILD)/libworker.a $(BUILD)/libbolt.a $(WEB_LINK)
+# Archives, and the system's libraries that each needs.
+base_SOURCES      := $(call tree,lib/base)
+base_LIBS         := -lyaml -ljansson -lev -lm
+net_SOURCES       := $(call tree,lib/net)
+net_LIBS          := -lnftnl -lmnl
+web_SOURCES       := $(call tree,lib/web)
+web_LIBS          := -lcurl -lexpat -lssl -lcrypto
+etcd_SOURCES      := $(call tree,lib/etcd) $(PROTO_C)
+etcd_LIBS         := -lgrpc -lgpr -lprotobuf-c -lnghttp2 -lssl -lcrypto -lpthread
+bolt_SOURCES      := $(call tree,lib/bolt)
+bolt_LIBS         := -lcrypto -lpthread
+vipd_SOURCES      := $(call tree,vipd)
+prism_SOURCES     := $(call tree,prism)
+probe_SOURCES     := $(call tree,prism/probe)
+etcdwatch_SOURCES := $(call tree,etcdwatch)
+# The worker reads the catalogue too, and the record.
+worker_SOURCES    := $(call tree,etcdwatch/worker) $(SEGMENT) \
+                     $(call named,etcdwatch,catalog catalog_json trust recordbase)
+worker_LIBS       := -lzstd
+netconf_SOURCES   := $(call tree,netconf)
+cli_SOURCES       := $(call tree,cli)
+cli_LIBS          := -lncursesw -ltinfo
+wirelog_SOURCES   := $(wildcard tests/tools/wirelog/*.c)
+traffic_SOURCES   := $(wildcard $(addprefix tests/tools/,client/*.c server/*.c traffic/*.c))
+traffic_LIBS      := -lssl -lcrypto
+etcdtest_SOURCES  := $(wildcard tests/unit/etcdtest/*.c)
+benchtools_SOURCES := $(wildcard bench/tools/common/*.c)
+benchtools_LIBS   := -lssl -lcrypto
+ARCHIVES := $(patsubst %_SOURCES,%,$(filter %_SOURCES,$(.VARIABLES)))
 
-BASE_LIBS := -lyaml -ljansson -lev -lm
-NET_LIBS  := -lnftnl -lmnl
-WEB_LIBS  := -lcurl -lexpat -lssl -lcrypto
-ETCD_LIBS := -lgrpc -lgpr -lprotobuf-c -lnghttp2 -lssl -lcrypto -lpthread
-BOLT_LIBS := -lcrypto -lpthread
-CLI_LIBS  := -lncursesw -ltinfo
-WORKER_LIBS := -lzstd
+# --- what is linked of what ----------------------------------------------------------------------
+TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+FUZZ_TESTS := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale handshake)
+DISK_FAULTS := $(BUILD)/tests/fault/etcdwatch $(BUILD)/tests/fault/etcdwatch-worker
+NO_FENCE   := $(BUILD)/tests/fault/vipd-no-fence
+NETCONF_DIES := $(BUILD)/tests/fault/netconf-dies
+
+# Calls that tests make fail, count, or answer themselves.
+FAULT_CALLS := open openat read __read_chk write fsync close fchmod rename unlink pipe2 fork waitpid
+DISK_CALLS := open opendir readdir read __read_chk pread write fsync close fchmod mkdir rename renameat2 \
+              unlink unlinkat access stat statvfs
+PACE_CALLS := mono_now_us ev_timer_start disk_do fdatasync
+LEASE_CALLS := mono_now_us ev_timer_start etcd_lease_ttl etcd_call_cancel
+
+# row: a target below $(BUILD), or many of them with a %; what it is linked of beside its own source (sources,
+# then archives, users before what they use; all are linked with base); the calls that are wrapped. The first row
+# that fits a target is the target's. Programs have modules of the same names (config, report), so a test links
+# one program only.
+row = $(eval ROWS += $(strip $(1)))$(eval $(strip $(1))_OF := $(2))$(eval $(strip $(1))_WRAPS := $(3))
+
+$(call row,bin/vipd,                vipd/main.c vipd net web etcd)
+$(call row,bin/prism,               prism/main.c prism web)
+$(call row,bin/prism-probe,         prism/probe/main.c probe web)
+# Of the library about bbolt only the checksum, for the record.
+$(call row,bin/etcdwatch,           etcdwatch/main.c etcdwatch bolt web etcd)
+$(call row,bin/etcdwatch-worker,    etcdwatch/worker/main.c worker bolt web)
+$(call row,bin/netconf,             netconf/main.c netconf net web)
+# Of the library about etcd only how it is reached, which needs nothing of gRPC.
+$(call row,bin/netconf-probe,       $(filter netconf/probe/web/%,$(SOURCES)) netconf net web etcd)
+$(call row,bin/fairlead,            cli/main.c cli bolt)
+
+# vipd without its fences, for the story that proves that stories can fail.
+$(call row,tests/fault/vipd-no-fence, vipd/main.c tests/fault/no_fence.c vipd net web etcd,rtnl_addr_add rtnl_addr_replace nftgate_guard)
+# netconf that dies in the middle of a change, or stops undoing one.
+$(call row,tests/fault/netconf-dies, netconf/main.c tests/fault/netconf_dies.c netconf net web,kernel_carry_out undo_start probes_judge)
+# etcdwatch and its worker, whose calls on files can fail one by one.
+$(call row,tests/fault/etcdwatch,   etcdwatch/main.c tests/fault/disk_calls.c etcdwatch bolt web etcd,$(DISK_CALLS))
+$(call row,tests/fault/etcdwatch-worker, etcdwatch/worker/main.c tests/fault/disk_calls.c worker bolt web,$(DISK_CALLS))
+
+$(call row,tests/unit/test_mem,     ,open_memstream)
+$(call row,tests/unit/test_election, $(wildcard tests/unit/electionworld*.c) vipd web)
+$(call row,tests/unit/test_prism_%, prism probe web)
+$(call row,tests/unit/test_etcdwatch_judge_%, tests/unit/judgeworld.c etcdwatch bolt)
+$(call row,tests/unit/test_etcdwatch_recordwriter, etcdwatch bolt web,fdatasync)
+$(call row,tests/unit/test_etcdwatch_recordpace, etcdwatch bolt web,$(PACE_CALLS))
+$(call row,tests/unit/test_etcdwatch_recordleases, etcdwatch,$(LEASE_CALLS))
+$(call row,tests/unit/test_etcdwatch_faults, cli etcdwatch etcdtest bolt web)
+$(call row,tests/unit/test_etcdwatch_%, etcdwatch etcdtest bolt etcd web)
+$(call row,tests/unit/test_etcd_%,  etcdtest etcd)
+$(call row,tests/unit/test_bolt_%,  bolt)
+$(call row,tests/unit/test_worker_faults, tests/fault/worker_calls.c worker bolt web,$(FAULT_CALLS))
+$(call row,tests/unit/test_worker_exchange, worker bolt web,renameat2 syncfs)
+$(call row,tests/unit/test_worker_%, worker bolt web)
+# Plans' steps are taken by a kernel of the tests; one test counts what the planner compares.
+PLAN_TEST := $(wildcard $(addprefix tests/unit/,fakekernel*.c plan*.c))
+$(call row,tests/unit/test_netconf_plan_work, $(PLAN_TEST) netconf net web,strcmp addr_equal prefix_contains)
+$(call row,tests/unit/test_netconf_plan%, $(PLAN_TEST) netconf net web)
+$(call row,tests/unit/test_netconf_%, netconf net web)
+$(call row,tests/unit/test_bench_scale, bench/tools/scale/model.c prism web)
+$(call row,tests/unit/test_bench_%, benchtools)
+$(call row,tests/unit/test_%,       wirelog traffic etcdtest vipd cli net web etcd bolt)
+
+$(call row,tests/fuzz/fuzz_cli_%,   cli bolt)
+$(call row,tests/fuzz/fuzz_worker_%, worker bolt web)
+$(call row,tests/fuzz/fuzz_etcdwatch_%, etcdwatch bolt etcd web)
+$(call row,tests/fuzz/fuzz_netconf_%, netconf net web)
+$(call row,tests/fuzz/fuzz_etcd_answer, etcd,call_start pool_find)
+$(call row,tests/fuzz/fuzz_etcd_%,  etcd)
+$(call row,tests/fuzz/fuzz_prism_%, prism probe web)
+$(call row,tests/fuzz/fuzz_bolt%,   bolt)
+$(call row,tests/fuzz/fuzz_%,       vipd net etcd web)
+
+$(call row,tests/tools/recordcat,   $(SEGMENT) web bolt)
+$(call row,tests/tools/%,           wirelog traffic net)
+
+$(call row,bench/fill,              etcd)
+$(call row,bench/past,              worker bolt web)
+$(call row,bench/heard,             net)
+# prism's judgement and vipd's arithmetic.
+$(call row,bench/scale,             vipd/timing.c prism web)
+$(call row,bench/%,                 benchtools)
 
 # The default goal.
 .PHONY: all
 all: $(PROGRAMS:%=$(BUILD)/bin/%) $(BUILD)/bin/netconf-dhcp-hook
 
-$(BUILD)/libbase.a: $(call objects,$(call sources,lib/base))
-$(BUILD)/libnet.a:  $(call objects,$(call sources,lib/net))
-$(BUILD)/libweb.a:  $(call objects,$(call sources,lib/web))
-$(BUILD)/libbolt.a: $(call objects,$(call sources,lib/bolt))
-$(BUILD)/libetcd.a: $(call objects,$(call sources,lib/etcd)) $(PROTO_O)
-$(BUILD)/libvipd.a: $(call objects,$(call sources,vipd))
-$(BUILD)/libprism.a: $(call objects,$(call sources,prism))
-$(BUILD)/libprobe.a: $(call objects,$(call sources,prism/probe))
-# The worker reads the catalogue too, and the record.
-$(BUILD)/libworker.a: $(call objects,$(call sources,etcdwatch/worker) $(foreach dir,$(WORKER_ROOMS),$(call sources,etcdwatch/worker/$(dir))) \
-                      $(addprefix etcdwatch/catalog/,catalog.c catalog_json.c trust.c) \
-                      etcdwatch/record/recordbase.c $(wildcard etcdwatch/record/segment*.c))
-$(BUILD)/libetcdwatch.a: $(call objects,$(call sources,etcdwatch) $(foreach dir,$(ETCDWATCH_ROOMS),$(call sources,etcdwatch/$(dir))))
-$(BUILD)/libnetconf.a: $(call objects,$(call sources,netconf) $(foreach dir,$(NETCONF_ROOMS),$(call sources,netconf/$(dir))))
-$(BUILD)/libcli.a:  $(call objects,$(call sources,cli) $(foreach dir,$(CLI_ROOMS),$(call sources,cli/$(dir))))
-$(BUILD)/libwirelog.a: $(call objects,$(call sources,tests/tools/wirelog))
-$(BUILD)/libtraffic.a: $(call objects,$(foreach dir,client server traffic,$(call sources,tests/tools/$(dir))))
-$(BUILD)/libetcdtest.a: $(call objects,$(call sources,tests/unit/etcdtest))
+# The row of a target; its own source, of a tool of the bench all in its folder; the archives of a row.
+row_of    = $(firstword $(foreach row,$(ROWS),$(if $(filter $(row),$(1)),$(row))))
+own       = $(if $(filter bench/%,$(1)),$(wildcard $(1:bench/%=bench/tools/%)/*.c),$(wildcard $(1).c))
+archives  = $(filter-out %.c,$($(1)_OF)) base
 
-$(BUILD)/bin/vipd: $(BUILD)/vipd/main.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libweb.a \
-                   $(BUILD)/libetcd.a $(BASE_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+define link # TARGET, below $(BUILD); ROW
+$(BUILD)/$(1): $(call objects,$(call own,$(1)) $(filter %.c,$($(2)_OF))) $(patsubst %,$(BUILD)/lib%.a,$(call archives,$(2)))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(LDFLAGS)$(if $(filter tests/fuzz/%,$(1)), -fsanitize=fuzzer) $(addprefix -Wl$(comma)--wrap=,$($(2)_WRAPS)) -o $$@ $$^ $(foreach lib,$(call archives,$(2)),$($(lib)_LIBS))
+endef
+comma := ,
+LINKED := $(PROGRAMS:%=$(BUILD)/bin/%) $(UNIT_TESTS) $(FUZZ_TESTS) $(TEST_TOOLS) $(BENCH_TOOLS) $(DISK_FAULTS) $(NO_FENCE) $(NETCONF_DIES)
+$(foreach target,$(LINKED:$(BUILD)/%=%),$(eval $(call link,$(target),$(call row_of,$(target)))))
 
-$(BUILD)/bin/prism: $(BUILD)/prism/main.o $(BUILD)/libprism.a $(BUILD)/libweb.a $(BASE_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
-
-$(BUILD)/bin/prism-probe: $(BUILD)/prism/probe/main.o $(BUILD)/libprobe.a $(WEB_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-# Of the library about bbolt only the checksum (crc32c.c), for the record.
-$(BUILD)/bin/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a \
-                        $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
-
-$(BUILD)/bin/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(WORKER_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/bin/netconf: $(BUILD)/netconf/main.o $(BUILD)/libnetconf.a $(BUILD)/libnet.a $(WEB_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# Of the library about etcd only how it is reached (etcdconf.c), which needs nothing of gRPC.
-$(BUILD)/bin/netconf-probe: $(BUILD)/netconf/probe/web/main.o $(BUILD)/netconf/probe/web/quorumask.o \
-                            $(BUILD)/libnetconf.a $(BUILD)/libnet.a $(BUILD)/libweb.a $(ETCD_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
+# The folders, too: an archive loses what was deleted. `q`, as two folders may have files of one name.
+define archive # NAME
+$(BUILD)/lib$(1).a: $(call objects,$(patsubst $(BUILD)/%,%,$($(1)_SOURCES))) $(patsubst %/,%,$(sort $(dir $(filter-out $(BUILD)/%,$($(1)_SOURCES)))))
+	@mkdir -p $$(@D)
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $$(AR) qcsD $$@ $$(filter %.o,$$^)
+endef
+$(foreach name,$(ARCHIVES),$(eval $(call archive,$(name))))
 
 # What dhcpcd calls: a script, beside the daemon that looks for it there.
 $(BUILD)/bin/netconf-dhcp-hook: netconf/dhcp/dhcp-hook
 	@mkdir -p $(@D)
 	$(Q)install -m 755 $< $@
 
-$(BUILD)/bin/fairlead: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BOLT_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/%.a:
-	@mkdir -p $(@D)
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+# They start the real ones.
+$(BUILD)/tests/unit/test_etcdwatch_faults: | $(DISK_FAULTS)
+$(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -168,317 +224,37 @@ $(PROTO_O): $(PROTO_C)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out $(WARNINGS),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
-$(call objects,$(call sources,lib/etcd) $(wildcard tests/unit/etcdtest/*.c tests/unit/test_etcd_*.c tests/unit/test_etcdwatch_*.c tests/fuzz/fuzz_etcd_*.c)): | $(PROTO_H)
+$(call objects,$(filter lib/etcd/%,$(SOURCES)) $(wildcard tests/unit/etcdtest/*.c tests/unit/test_etcd_*.c tests/unit/test_etcdwatch_*.c tests/fuzz/fuzz_etcd_*.c)): | $(PROTO_H)
 
-# --- unit tests: each tests/unit/test_X.c is a program that exits 0 ------------------------------
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+# --- preloaded: into what runs, so not built as that is -------------------------------------------
+# By tests/fault/run; in front of libfaketime; into the vipd of stories (nftables as before kernel 6.9).
+NTH_CALL := $(BUILD)/tests/fault/nth_call.so
+TRUE_TIMERS := $(BUILD)/tests/fault/true_timers.so
+OLDNFT := $(BUILD)/tests/netns/oldnft.so
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libwirelog.a $(BUILD)/libtraffic.a \
-                       $(BUILD)/libetcdtest.a $(BUILD)/libvipd.a $(BUILD)/libcli.a $(BUILD)/libnet.a \
-                       $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BOLT_LINK)
+$(NTH_CALL): $(wildcard tests/fault/nth_*.[ch])
+$(TRUE_TIMERS): tests/fault/true_timers.c
+$(OLDNFT): tests/netns/lib/oldnft.c tests/unit/oldnft.h
+$(NTH_CALL) $(TRUE_TIMERS) $(OLDNFT):
+	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(NET_LIBS) $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $(filter %.c,$^)
 
-# Programs have modules of the same names (config, report), so a test links one program.
-$(BUILD)/tests/unit/test_prism_%: $(BUILD)/tests/unit/test_prism_%.o $(BUILD)/libprism.a \
-                                  $(BUILD)/libprobe.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_etcdwatch_%: $(BUILD)/tests/unit/test_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
-                                       $(BUILD)/libetcdtest.a $(BUILD)/libbolt.a $(BUILD)/libetcd.a \
-                                       $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# What it sees of a cluster is made up.
-$(BUILD)/tests/unit/test_etcdwatch_judge_%: $(BUILD)/tests/unit/test_etcdwatch_judge_%.o \
-                                            $(BUILD)/tests/unit/judgeworld.o $(BUILD)/libetcdwatch.a \
-                                            $(BUILD)/libbolt.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_etcd_%: $(BUILD)/tests/unit/test_etcd_%.o $(BUILD)/libetcdtest.a $(ETCD_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_bolt_%: $(BUILD)/tests/unit/test_bolt_%.o $(BOLT_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_worker_%: $(BUILD)/tests/unit/test_worker_%.o $(WORKER_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
-
-# There may be no memory for a stream.
-$(BUILD)/tests/unit/test_mem: $(BUILD)/tests/unit/test_mem.o $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=open_memstream -o $@ $^ $(BASE_LIBS)
-
-# Its system calls can fail one by one.
-FAULT_CALLS := open openat read __read_chk write fsync close fchmod rename unlink pipe2 fork waitpid
-
-$(BUILD)/tests/unit/test_worker_faults: $(BUILD)/tests/unit/test_worker_faults.o \
-                                        $(BUILD)/tests/fault/worker_calls.o $(WORKER_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) $(FAULT_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
-	    $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_netconf_%: $(BUILD)/tests/unit/test_netconf_%.o $(BUILD)/libnetconf.a \
-                                    $(BUILD)/libnet.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# Many nodes, one store and no clock but the test's.
-$(BUILD)/tests/unit/test_election: $(BUILD)/tests/unit/test_election.o \
-                                   $(call objects,$(wildcard tests/unit/electionworld*.c)) \
-                                   $(BUILD)/libvipd.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-# Plans' steps are taken by a kernel that is none.
-PLAN_TEST_OBJS := $(addprefix $(BUILD)/tests/unit/,fakekernel.o fakekernel_link.o plancase.o \
-                    planrandom.o)
-$(BUILD)/tests/unit/test_netconf_plan%: $(BUILD)/tests/unit/test_netconf_plan%.o \
-                                        $(PLAN_TEST_OBJS) $(BUILD)/libnetconf.a \
-                                        $(BUILD)/libnet.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# What the planner compares is counted.
-COMPARING_CALLS := strcmp addr_equal prefix_contains
-$(BUILD)/tests/unit/test_netconf_plan_work: $(BUILD)/tests/unit/test_netconf_plan_work.o \
-                                            $(PLAN_TEST_OBJS) $(BUILD)/libnetconf.a \
-                                            $(BUILD)/libnet.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) $(COMPARING_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
-	    $(BASE_LIBS)
-
-# The renames can fail, and be what a file system can do.
-$(BUILD)/tests/unit/test_worker_exchange: $(BUILD)/tests/unit/test_worker_exchange.o $(WORKER_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=renameat2 -Wl,--wrap=syncfs -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
-	    $(BOLT_LIBS) $(BASE_LIBS)
-
-# Its syncs can fail.
-$(BUILD)/tests/unit/test_etcdwatch_recordwriter: $(BUILD)/tests/unit/test_etcdwatch_recordwriter.o \
-                                                 $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=fdatasync -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-# Its clock and its disk are the test's.
-$(BUILD)/tests/unit/test_etcdwatch_recordpace: $(BUILD)/tests/unit/test_etcdwatch_recordpace.o \
-                                               $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=mono_now_us -Wl,--wrap=ev_timer_start -Wl,--wrap=disk_do \
-	    -Wl,--wrap=fdatasync -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-# Its clock is the test's, and so is etcd.
-$(BUILD)/tests/unit/test_etcdwatch_recordleases: $(BUILD)/tests/unit/test_etcdwatch_recordleases.o \
-                                                 $(BUILD)/libetcdwatch.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=mono_now_us -Wl,--wrap=ev_timer_start \
-	    -Wl,--wrap=etcd_lease_ttl -Wl,--wrap=etcd_call_cancel -o $@ $^ $(BASE_LIBS)
-
-# What the measuring tools share.
-$(BUILD)/tests/unit/test_bench_%: $(BUILD)/tests/unit/test_bench_%.o $(BUILD)/libbenchtools.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_bench_scale: $(BUILD)/tests/unit/test_bench_scale.o $(BUILD)/bench/tools/scale/model.o \
-                                      $(BUILD)/libprism.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-# etcdwatch and its worker, whose calls on files can fail one by one.
-DISK_CALLS := open opendir readdir read __read_chk pread write fsync close fchmod mkdir rename renameat2 \
-              unlink unlinkat access stat statvfs
-DISK_FAULTS := $(BUILD)/tests/fault/etcdwatch $(BUILD)/tests/fault/etcdwatch-worker
-
-$(BUILD)/tests/fault/etcdwatch: $(BUILD)/etcdwatch/main.o $(BUILD)/tests/fault/disk_calls.o \
-                                $(BUILD)/libetcdwatch.a $(BUILD)/libbolt.a $(BUILD)/libweb.a $(BUILD)/libetcd.a \
-                                $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) $(DISK_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WEB_LIBS) $(ETCD_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fault/etcdwatch-worker: $(BUILD)/etcdwatch/worker/main.o $(BUILD)/tests/fault/disk_calls.o \
-                                       $(BUILD)/libworker.a $(BUILD)/libbolt.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) $(DISK_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) \
-	    $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/unit/test_etcdwatch_faults: $(BUILD)/tests/unit/test_etcdwatch_faults.o $(BUILD)/libcli.a \
-                                           $(BUILD)/libetcdwatch.a $(BUILD)/libetcdtest.a $(BUILD)/libbolt.a $(WEB_LINK) \
-                                           | $(DISK_FAULTS)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# It starts the real one.
-$(BUILD)/tests/unit/test_prism_checker: | $(BUILD)/bin/prism-probe
-
-.PRECIOUS: $(BUILD)/tests/unit/%.o $(BUILD)/%.o
-
-.PHONY: unit-tests
+.PHONY: unit-tests test-tools bench-tools faults
 unit-tests: $(UNIT_TESTS)
+test-tools: $(TEST_TOOLS) $(OLDNFT)
+bench-tools: $(BENCH_TOOLS)
+faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
 # Every source compiled and nothing linked: what a second compiler has to say.
 .PHONY: objects
-objects: $(call objects,$(shell find bench cli etcdwatch lib netconf prism tests vipd -name '*.c' ! -path 'tests/fuzz/*'))
+objects: $(call objects,$(SOURCES) $(shell find bench tests -name '*.c' ! -path 'tests/fuzz/*'))
 
 # What clang's analyzer finds. Not what it says of freed memory: it does not know that what has left a
 # list of queue(3) is not in it any more, and the sanitizers see that better.
 ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror -Xclang -analyzer-disable-checker=unix.Malloc
 .PHONY: analyzed
-analyzed: $(call objects,$(shell find cli etcdwatch lib netconf prism vipd -name '*.c'))
-
-# --- fuzz targets: tests/fuzz/run builds them with SAN=fuzzer-no-link,... and clang ---------------
-$(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/libvipd.a $(BUILD)/libnet.a $(BUILD)/libetcd.a \
-                       $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_cli_%: $(BUILD)/tests/fuzz/fuzz_cli_%.o $(BUILD)/libcli.a $(BOLT_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(CLI_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_worker_%: $(BUILD)/tests/fuzz/fuzz_worker_%.o $(BUILD)/libworker.a \
-                                   $(BUILD)/libbolt.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_etcdwatch_%: $(BUILD)/tests/fuzz/fuzz_etcdwatch_%.o $(BUILD)/libetcdwatch.a \
-                                      $(BUILD)/libbolt.a $(BUILD)/libetcd.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_netconf_%: $(BUILD)/tests/fuzz/fuzz_netconf_%.o $(BUILD)/libnetconf.a \
-                                    $(BUILD)/libnet.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# Answers are the test's.
-$(BUILD)/tests/fuzz/fuzz_etcd_answer: $(BUILD)/tests/fuzz/fuzz_etcd_answer.o $(BUILD)/libetcd.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,--wrap=call_start -Wl,--wrap=pool_find -o $@ $^ \
-	    $(ETCD_LIBS) $(BASE_LIBS)
-
-# A whole connection.
-$(BUILD)/tests/fuzz/fuzz_etcd_pull: $(BUILD)/tests/fuzz/fuzz_etcd_pull.o $(BUILD)/libetcd.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
-
-# The object of protobuf is for comparison.
-$(BUILD)/tests/fuzz/fuzz_etcd_%: $(BUILD)/tests/fuzz/fuzz_etcd_%.o $(BUILD)/libetcd.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -lprotobuf-c $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_prism_%: $(BUILD)/tests/fuzz/fuzz_prism_%.o $(BUILD)/libprism.a \
-                                  $(BUILD)/libprobe.a $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_bolt: $(BUILD)/tests/fuzz/fuzz_bolt.o $(BOLT_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_bolt_%: $(BUILD)/tests/fuzz/fuzz_bolt_%.o $(BOLT_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(BOLT_LIBS) $(BASE_LIBS)
-
-# --- programs that only the tests need -----------------------------------------------------------
-# tests/tools/X.c -> build/tests/tools/X
-TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
-
-$(BUILD)/tests/tools/%: $(BUILD)/tests/tools/%.o $(BUILD)/libwirelog.a $(BUILD)/libtraffic.a \
-                        $(BUILD)/libnet.a $(BASE_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) -lssl -lcrypto $(BASE_LIBS)
-
-$(BUILD)/tests/tools/recordcat: $(BUILD)/tests/tools/recordcat.o \
-                                $(call objects,$(wildcard etcdwatch/record/segment_*.c)) $(BUILD)/libweb.a $(BOLT_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
-
-# bench/tools/NAME/*.c -> build/bench/NAME; `common` is what they share.
-BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale handshake)
-
-$(BUILD)/libbenchtools.a: $(call objects,$(wildcard bench/tools/common/*.c))
-
-define bench_tool
-$(BUILD)/bench/$(1): $(call objects,$(wildcard bench/tools/$(1)/*.c)) \
-                     $(BUILD)/libbenchtools.a $(BASE_LINK)
-	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ -lssl -lcrypto $$(BASE_LIBS)
-endef
-$(foreach tool,load origin cost talk handshake,$(eval $(call bench_tool,$(tool))))
-
-$(BUILD)/bench/fill: $(BUILD)/bench/tools/fill/main.o $(ETCD_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(ETCD_LIBS) $(BASE_LIBS)
-
-$(BUILD)/bench/past: $(BUILD)/bench/tools/past/main.o $(WORKER_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WORKER_LIBS) $(WEB_LIBS) $(BOLT_LIBS) $(BASE_LIBS)
-
-$(BUILD)/bench/heard: $(BUILD)/bench/tools/heard/main.o $(NET_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(NET_LIBS) $(BASE_LIBS)
-
-# prism's judgement and vipd's arithmetic, as they are.
-$(BUILD)/bench/scale: $(call objects,$(wildcard bench/tools/scale/*.c)) $(BUILD)/libprism.a \
-                      $(BUILD)/vipd/timing.o $(WEB_LINK)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(WEB_LIBS) $(BASE_LIBS)
-
-# vipd without its fences, for the story that proves that stories can fail.
-NO_FENCE  := $(BUILD)/tests/fault/vipd-no-fence
-NO_FENCE_CALLS := rtnl_addr_add rtnl_addr_replace nftgate_guard
-
-$(NO_FENCE): $(BUILD)/vipd/main.o $(BUILD)/tests/fault/no_fence.o $(BUILD)/libvipd.a $(BUILD)/libnet.a \
-             $(BUILD)/libweb.a $(BUILD)/libetcd.a $(BASE_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) $(NO_FENCE_CALLS:%=-Wl,--wrap=%) -o $@ $^ $(NET_LIBS) $(WEB_LIBS) \
-	    $(ETCD_LIBS) $(BASE_LIBS)
-
-# netconf that dies in the middle of a change, or loses its patience with undoing one.
-NETCONF_DIES := $(BUILD)/tests/fault/netconf-dies
-
-$(NETCONF_DIES): $(BUILD)/netconf/main.o $(BUILD)/tests/fault/netconf_dies.o $(BUILD)/libnetconf.a \
-                 $(BUILD)/libnet.a $(WEB_LINK)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=kernel_carry_out -Wl,--wrap=undo_start \
-	    -Wl,--wrap=probes_judge -o $@ $^ $(NET_LIBS) $(WEB_LIBS) $(BASE_LIBS)
-
-# Preloaded by tests/fault/run: what it lets fail it must not itself be built with.
-NTH_CALL := $(BUILD)/tests/fault/nth_call.so
-
-$(NTH_CALL): $(wildcard tests/fault/nth_*.[ch])
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $(filter %.c,$^)
-
-# Preloaded in front of libfaketime.
-TRUE_TIMERS := $(BUILD)/tests/fault/true_timers.so
-
-$(TRUE_TIMERS): tests/fault/true_timers.c
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $<
-
-# Preloaded into the vipd of stories: nftables as before kernel 6.9.
-OLDNFT := $(BUILD)/tests/netns/oldnft.so
-
-$(OLDNFT): tests/netns/lib/oldnft.c tests/unit/oldnft.h
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -Wl,-z,now -o $@ $<
-
-.PHONY: test-tools bench-tools faults
-test-tools: $(TEST_TOOLS) $(OLDNFT)
-bench-tools: $(BENCH_TOOLS)
-faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
+analyzed: $(call objects,$(SOURCES))
 
 # --- what people type ----------------------------------------------------------------------------
 .PHONY: help deps docs check check-etcd check-sanitized check-vm check-units check-vm-units check-package check-stores check-kubernetes check-layers asan tsan lint demo bench format install deb clean
