@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # One non-recursive Makefile. `make help` lists the targets.
 
+# None of make's own rules: one of them takes a folder for what it can make of the .c of that name.
+MAKEFLAGS += -r
+
 BUILD   ?= build
 PREFIX  ?= /usr
 DESTDIR ?=
