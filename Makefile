@@ -34,7 +34,7 @@ ifneq ($(WERROR),)
 WARNINGS += -Werror
 endif
 
-CPPFLAGS += -D_GNU_SOURCE -DFAIRLEAD_VERSION='"$(VERSION)"' -Ilib -I. -I$(BUILD)/gen
+CPPFLAGS += -D_GNU_SOURCE -DFAIRLEAD_VERSION='"$(VERSION)"' -Ilib -I. -I$(BUILD)/gen -isystem /usr/include/libnl3
 CFLAGS   += -std=gnu17 $(DEBUG) $(OPTIMIZE) $(WARNINGS) $(HARDEN)
 LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN))
 
@@ -63,7 +63,7 @@ SEGMENT   := $(call named,etcdwatch,segment_parse segment_read segment_write)
 base_SOURCES      := $(call tree,lib/base)
 base_LIBS         := -lyaml -ljansson -lev -lm
 net_SOURCES       := $(call tree,lib/net)
-net_LIBS          := -lnftnl -lmnl
+net_LIBS          := -lnl-genl-3 -lnl-3 -lnftnl -lmnl
 web_SOURCES       := $(call tree,lib/web)
 web_LIBS          := -lcurl -lexpat -lssl -lcrypto
 etcd_SOURCES      := $(call tree,lib/etcd) $(PROTO_C)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
 #include <string.h>
 
 /* --- reading --- */
@@ -136,6 +137,13 @@ void message_begin(struct message *m, uint16_t type, uint16_t flags, const void 
 	if ((flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
 	memcpy(mnl_nlmsg_put_extra_header(nlh, len), fixed, len);
+}
+
+void message_begin_generic(struct message *m, uint16_t family, uint8_t command, uint8_t version)
+{
+	const struct genlmsghdr header = {.cmd = command, .version = version};
+
+	message_begin(m, family, 0, &header, sizeof(header));
 }
 
 void message_bytes(struct message *m, uint16_t type, const void *data, size_t len)

@@ -55,6 +55,8 @@ struct message {
 
 /* NLM_F_REQUEST and NLM_F_ACK are added unless it is a dump. `fixed` is the family's struct. */
 void message_begin(struct message *m, uint16_t type, uint16_t flags, const void *fixed, size_t len);
+/* Of generic netlink: the number of the family instead of a type. */
+void message_begin_generic(struct message *m, uint16_t family, uint8_t command, uint8_t version);
 void message_u8(struct message *m, uint16_t type, uint8_t value);
 void message_u16(struct message *m, uint16_t type, uint16_t value);
 void message_u32(struct message *m, uint16_t type, uint32_t value);

@@ -63,7 +63,7 @@ static void add(struct look *l, const char *fmt, ...)
 }
 
 /* What a disturbed dump has added is taken back. */
-static void ask(struct netlink *nl, const struct message *m, netlink_message_fn fn, struct look *l)
+static void ask(struct netlink *nl, struct message *m, netlink_message_fn fn, struct look *l)
 {
 	size_t len = l->len;
 	int r = -EAGAIN;

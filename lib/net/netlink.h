@@ -2,23 +2,19 @@
 #pragma once
 
 /*
- * One conversation with the kernel over netlink (libmnl inside), for NETLINK_ROUTE,
- * NETLINK_NETFILTER or NETLINK_SOCK_DIAG. Calls, requests and notifications have a socket each, so
- * that the answer to one is never taken for another's.
+ * One conversation with the kernel over netlink (libnl-3 inside), for NETLINK_ROUTE,
+ * NETLINK_NETFILTER, NETLINK_GENERIC or NETLINK_SOCK_DIAG. Calls and notifications have a socket
+ * each, so that a notification is never taken for an answer.
  *
- * Two ways to speak to the kernel:
- * - netlink_call() sends one request and returns its answer at once. The kernel carries such a
- *   request out inside sendmsg(2) and queues the acknowledgement before that returns, so this never
- *   waits for anybody but the kernel's own lock. Fences use it: nothing can come between the
- * reading of the clock, the change and the check of the clock after it.
- * - netlink_request() and netlink_dump() answer through callbacks on the loop, for anything large.
- *   They are carried out one after the other.
+ * netlink_call() sends requests and returns their answers at once. The kernel carries a request out
+ * inside sendmsg(2) and queues the acknowledgement before that returns, so a call waits for the
+ * kernel's own lock only. Fences depend on it: nothing runs between the reading of the clock, the
+ * change and the check of the clock after it.
  *
  * Errors are -errno as the kernel gave it; the kernel's own sentence (extended ack, netlink(7)
  * NETLINK_EXT_ACK) is in netlink_error_text().
  *
- * Threads: loop thread only. Ownership: requests are copied; messages given to a callback are
- * borrowed until it returns.
+ * Threads: loop thread only. Ownership: messages given to a callback are borrowed until it returns.
  */
 
 #include <ev.h>
@@ -29,14 +25,9 @@
 
 struct nlmsghdr;
 struct netlink;
-struct netlink_req;
 
 /* One message of an answer or a notification. */
 typedef void (*netlink_message_fn)(const struct nlmsghdr *nlh, void *userdata);
-
-/* The end of a request: r is 0 or -errno. Runs exactly once, never before the call that asked
- * returned, and never after netlink_req_cancel(). */
-typedef void (*netlink_done_fn)(int r, void *userdata);
 
 /* The monitor lost messages (ENOBUFS): what was learned so far may be stale, dump again. */
 typedef void (*netlink_resync_fn)(void *userdata);
@@ -44,27 +35,23 @@ typedef void (*netlink_resync_fn)(void *userdata);
 /* ev may be NULL for one that only makes calls. 0 or -errno. */
 int netlink_new(struct ev_loop *ev, int protocol, struct netlink **ret_netlink);
 
-/* Requests that are still waiting are cancelled. May be called from any callback but a message of
- * netlink_call(). */
+/* May be called from a notification, but not from a message of netlink_call(). */
 void netlink_free(struct netlink *nl);
 DEFINE_AUTO(struct netlink, netlink_free);
 
 /*
  * Sends buf[0..len) (one message, or a batch that the kernel treats as one) and collects every
  * acknowledgement that was asked for: at least one message has NLM_F_ACK or NLM_F_DUMP, else
- * -EINVAL. Sequence numbers are given here. 0, or the first error; -EAGAIN when a dump was
+ * -EINVAL. Writes the sequence numbers into buf. 0, or the first error; -EAGAIN when a dump was
  * disturbed by a change and is to be made again (what `message` was given may be incomplete).
  * message may be NULL, and must not make a call itself.
  */
-int netlink_call(struct netlink *nl, const void *buf, size_t len, netlink_message_fn message,
+int netlink_call(struct netlink *nl, void *buf, size_t len, netlink_message_fn message,
                  void *userdata);
 
-/* NLM_F_REQUEST with NLM_F_ACK or NLM_F_DUMP is added. -EAGAIN as above. ret_req may be NULL. */
-int netlink_request(struct netlink *nl, const struct nlmsghdr *nlh, netlink_message_fn message,
-                    netlink_done_fn done, void *userdata, struct netlink_req **ret_req);
-int netlink_dump(struct netlink *nl, const struct nlmsghdr *nlh, netlink_message_fn message,
-                 netlink_done_fn done, void *userdata, struct netlink_req **ret_req);
-void netlink_req_cancel(struct netlink_req *req);
+/* The number of a family of generic netlink by its name; nl is of NETLINK_GENERIC. -ENOENT: the
+ * kernel has none; or another -errno. */
+int netlink_find_family(struct netlink *nl, const char *name, uint16_t *ret_family);
 
 /* Joins multicast groups (RTNLGRP_..., NFNLGRP_...); notifications go to `message`, which may make
  * calls. Once an object: -EALREADY. */
@@ -73,3 +60,9 @@ int netlink_monitor(struct netlink *nl, const unsigned *groups, size_t n_groups,
 
 /* What the kernel said about the last error, or "". Valid until the next call. */
 const char *netlink_error_text(const struct netlink *nl);
+
+/* What an NLMSG_ERROR (0: an acknowledgement) or NLMSG_DONE (the end of a dump) says: 0 or -errno.
+ * Pure; for netlink.c and its tests. */
+int netlink_verdict(const struct nlmsghdr *nlh);
+/* Copies the kernel's sentence in such a message to text, or leaves text as it is. */
+void netlink_verdict_text(struct nlmsghdr *nlh, char *text, size_t room);

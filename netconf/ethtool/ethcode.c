@@ -7,10 +7,10 @@
 #include "netconf/ethtool/ethcode.h"
 
 #include <linux/ethtool_netlink.h>
+#include <linux/genetlink.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "net/genl.h"
 
 #define NAME_BYTES_MAX 64
 #define ATTRIBUTES_MAX 32 /* more than any of the answers has */
@@ -33,7 +33,7 @@ static void begin(struct message *m, uint16_t family, uint8_t command, const cha
 {
 	struct nlattr *nest;
 
-	genl_begin(m, family, command, ETHTOOL_GENL_VERSION);
+	message_begin_generic(m, family, command, ETHTOOL_GENL_VERSION);
 	nest = message_nest(m, HEADER);
 	message_text(m, ETHTOOL_A_HEADER_DEV_NAME, link);
 	message_u32(m, ETHTOOL_A_HEADER_FLAGS, flags);

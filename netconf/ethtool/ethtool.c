@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "net/genl.h"
+#include "net/netlink.h"
 #include "netconf/ethtool/ethcode.h"
 
 #define ERROR_TEXT_MAX 512
@@ -27,7 +27,7 @@ int ethtool_new(struct ethtool **ret_ethtool)
 	int r = netlink_new(NULL, NETLINK_GENERIC, &ethtool->nl);
 
 	if (r == 0)
-		r = genl_find_family(ethtool->nl, ETHTOOL_GENL_NAME, &ethtool->family);
+		r = netlink_find_family(ethtool->nl, ETHTOOL_GENL_NAME, &ethtool->family);
 	if (r < 0)
 		return r;
 	*ret_ethtool = TAKE_PTR(ethtool);
@@ -47,7 +47,7 @@ const char *ethtool_error_text(const struct ethtool *ethtool)
 	return ethtool->error_text;
 }
 
-static int call(struct ethtool *ethtool, const struct message *m, netlink_message_fn message,
+static int call(struct ethtool *ethtool, struct message *m, netlink_message_fn message,
                 void *userdata)
 {
 	int r = netlink_call(ethtool->nl, m->bytes, message_len(m), message, userdata);

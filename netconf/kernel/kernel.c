@@ -111,7 +111,7 @@ static void on_message(const struct nlmsghdr *nlh, void *userdata)
 	dump->decode(dump->decoder, nlh);
 }
 
-static int call_dump(struct kernel *kernel, const struct message *m, struct decoder *decoder,
+static int call_dump(struct kernel *kernel, struct message *m, struct decoder *decoder,
                      decode_fn decode)
 {
 	struct dump dump = {decoder, decode};

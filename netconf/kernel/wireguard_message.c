@@ -10,8 +10,6 @@
 #include <linux/wireguard.h>
 #include <string.h>
 
-#include "net/genl.h"
-
 /* Prefixes in one message: each takes 44 bytes, of 8 KiB. */
 #define ALLOWED_PER_MESSAGE 128
 
@@ -19,14 +17,14 @@
 
 void wireguard_encode_get(const char *link, uint16_t family, struct message *m)
 {
-	genl_begin(m, family, WG_CMD_GET_DEVICE, WG_GENL_VERSION);
+	message_begin_generic(m, family, WG_CMD_GET_DEVICE, WG_GENL_VERSION);
 	m->header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	message_text(m, WGDEVICE_A_IFNAME, link);
 }
 
 static void begin(const struct wireguard_writer *w, struct message *m)
 {
-	genl_begin(m, w->family, WG_CMD_SET_DEVICE, WG_GENL_VERSION);
+	message_begin_generic(m, w->family, WG_CMD_SET_DEVICE, WG_GENL_VERSION);
 	message_text(m, WGDEVICE_A_IFNAME, w->link);
 }
 

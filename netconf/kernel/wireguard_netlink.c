@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "net/genl.h"
 #include "net/netlink.h"
 #include "netconf/kernel/wireguard_message.h"
 
@@ -45,7 +44,7 @@ static int open_once(struct wireguard_netlink *wg)
 	if (wg->nl == NULL)
 		r = netlink_new(NULL, NETLINK_GENERIC, &wg->nl);
 	if (r == 0 && wg->family == 0)
-		r = genl_find_family(wg->nl, WG_GENL_NAME, &wg->family);
+		r = netlink_find_family(wg->nl, WG_GENL_NAME, &wg->family);
 	return r;
 }
 

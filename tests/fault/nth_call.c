@@ -2,7 +2,7 @@
 /*
  * Lets the n-th call of one kind fail, in a program that knows nothing of it: preloaded, in front
  * of the C library, and of the sanitizers' too. Counted is what the program itself calls, and
- * what libev and libmnl call for it: these run on its loop. Forked children go on counting with
+ * what libev and libnl call for it: these run on its loop. Forked children go on counting with
  * their parents. Of files, sockets and pipes only; what is written to stderr is left alone. From
  * the environment:
  *
@@ -116,7 +116,7 @@ static int add_range(struct dl_phdr_info *info, size_t size, void *userdata)
 	(void) size;
 	(void) userdata;
 	if (!program && strstr(info->dlpi_name, "/libev.so") == NULL &&
-	    strstr(info->dlpi_name, "/libmnl.so") == NULL)
+	    strstr(info->dlpi_name, "/libnl-3.so") == NULL)
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];

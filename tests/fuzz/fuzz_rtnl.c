@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "net/netlink_port.h"
+#include "net/netlink.h"
 #include "net/rtnl_msg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -47,7 +47,7 @@ static void try_address(const struct nlmsghdr *nlh)
 		abort();
 }
 
-static void try_verdict(const struct nlmsghdr *nlh)
+static void try_verdict(struct nlmsghdr *nlh)
 {
 	char sentence[32] = "";
 

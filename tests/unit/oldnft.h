@@ -2,16 +2,19 @@
 #pragma once
 
 /*
- * nftables as before kernel 6.9, where a table that outlives its owner was unknown: libmnl's call
+ * nftables as before kernel 6.9, where a table that outlives its owner was unknown: libnl's call
  * in this program instead of the library's, which gives the kernel a flag that no kernel knows in
  * place of NFT_TABLE_F_PERSIST (4).
  */
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <netlink/errno.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +39,7 @@ static inline void oldnft_change_flags(struct nlmsghdr *nlh)
 	}
 }
 
-ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf, size_t len)
+int nl_sendto(struct nl_sock *sock, void *buf, size_t len)
 {
 	struct nlmsghdr *nlh = malloc(len);
 	static const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
@@ -47,14 +50,14 @@ ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf, size_t l
 	if (nlh == NULL)
 		abort();
 	(void) memcpy(copy, buf, len);
-	for (; oldnft && mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+	for (; oldnft && nlmsg_ok(nlh, left); nlh = nlmsg_next(nlh, &left)) {
 		if (nlh->nlmsg_type == (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWTABLE))
 			oldnft_change_flags(nlh);
 	}
-	n = sendto(mnl_socket_get_fd(nl), copy, len, 0, (const struct sockaddr *) &kernel,
+	n = sendto(nl_socket_get_fd(sock), copy, len, 0, (const struct sockaddr *) &kernel,
 	           sizeof(kernel));
 	error = errno;
 	free(copy);
 	errno = error;
-	return n;
+	return n < 0 ? -NLE_FAILURE : (int) n;
 }

@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 #include <linux/ethtool_netlink.h>
+#include <linux/genetlink.h>
 #include <stdlib.h>
 
 #include "check.h"
-#include "net/genl.h"
 #include "netconf/ethtool/ethcode.h"
 
 #define FAMILY 21
@@ -164,7 +164,7 @@ static void test_read_rings(void)
 	struct ethstate state = {0};
 	struct message m;
 
-	genl_begin(&m, FAMILY, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
+	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
 	message_u32(&m, ETHTOOL_A_RINGS_RX_MAX, 4096);
 	message_u32(&m, ETHTOOL_A_RINGS_RX, 512);
 	message_u32(&m, ETHTOOL_A_RINGS_CQE_SIZE, 64);
@@ -183,13 +183,13 @@ static void test_read_rings(void)
 
 	/* Whether it splits may be known to nobody. */
 	state = (struct ethstate){0};
-	genl_begin(&m, FAMILY, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
+	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
 	message_u8(&m, ETHTOOL_A_RINGS_TCP_DATA_SPLIT, ETHTOOL_TCP_DATA_SPLIT_UNKNOWN);
 	ethcode_take(&m.header, ETHSTEP_RINGS, &state);
 	CHECK_EQ_INT(state.has, 0);
 
 	/* Another's answer, and one that is cut. */
-	genl_begin(&m, FAMILY, ETHTOOL_MSG_CHANNELS_GET_REPLY, 1);
+	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_CHANNELS_GET_REPLY, 1);
 	message_u32(&m, ETHTOOL_A_RINGS_RX, 512);
 	ethcode_take(&m.header, ETHSTEP_RINGS, &state);
 	m.header.nlmsg_len = NLMSG_LENGTH(2);
@@ -213,7 +213,7 @@ static void test_read_wake(void)
 	struct nlattr *modes, *bits;
 	struct message m;
 
-	genl_begin(&m, FAMILY, ETHTOOL_MSG_WOL_GET_REPLY, 1);
+	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_WOL_GET_REPLY, 1);
 	modes = message_nest(&m, ETHTOOL_A_WOL_MODES);
 	bits = message_nest(&m, ETHTOOL_A_BITSET_BITS);
 	put_bit(&m, 0, false);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -15,9 +16,7 @@
 
 struct result {
 	unsigned messages;
-	unsigned done;
 	unsigned resyncs;
-	int r;
 	uint16_t last_type;
 	bool finished;
 };
@@ -28,20 +27,6 @@ static void message_cb(const struct nlmsghdr *nlh, void *userdata)
 
 	res->messages++;
 	res->last_type = nlh->nlmsg_type;
-	res->finished = true;
-}
-
-static void count_cb(const struct nlmsghdr *nlh UNUSED, void *userdata)
-{
-	((struct result *) userdata)->messages++;
-}
-
-static void done_cb(int r, void *userdata)
-{
-	struct result *res = userdata;
-
-	res->done++;
-	res->r = r;
 	res->finished = true;
 }
 
@@ -151,93 +136,6 @@ static void test_batch(struct netlink *nl)
 	}
 }
 
-struct nested {
-	struct netlink *nl;
-	struct result res;
-	int call_r;
-};
-
-static void call_inside_cb(const struct nlmsghdr *nlh UNUSED, void *userdata)
-{
-	struct nested *n = userdata;
-	uint8_t buf[256];
-	struct nlmsghdr *get = get_link(buf, 1);
-	struct result inner = {0};
-
-	n->res.messages++;
-	n->call_r = netlink_call(n->nl, get, get->nlmsg_len, message_cb, &inner);
-	if (inner.messages != 1)
-		n->call_r = -ENOMSG;
-}
-
-static void test_requests(struct ev_loop *ev, struct netlink *nl, unsigned n_links)
-{
-	uint8_t buf[256];
-	struct nlmsghdr *nlh = dump_links(buf);
-	struct result a = {0}, b = {0}, c = {0}, d = {0};
-	struct nested nested = {.nl = nl};
-	struct netlink_req *req;
-
-	CHECK_EQ_INT(netlink_dump(nl, nlh, count_cb, done_cb, &a, NULL), 0);
-	CHECK_EQ_INT(netlink_dump(nl, nlh, call_inside_cb, NULL, &nested, NULL), 0);
-	nlh = get_link(buf, 1);
-	CHECK_EQ_INT(netlink_request(nl, nlh, count_cb, done_cb, &b, &req), 0);
-	netlink_req_cancel(req);
-	nlh = get_link(buf, 9999);
-	CHECK_EQ_INT(netlink_request(nl, nlh, count_cb, done_cb, &c, NULL), 0);
-	nlh = get_link(buf, 1);
-	CHECK_EQ_INT(netlink_request(nl, nlh, count_cb, done_cb, &d, NULL), 0);
-	CHECK_EQ_INT(a.done + b.done + c.done + d.done, 0);
-
-	/* A call while answers of others are under way gets its own and leaves theirs. */
-	nlh = dump_links(buf);
-	ev_run(ev, EVRUN_NOWAIT);
-	b.messages = 0;
-	CHECK_EQ_INT(netlink_call(nl, nlh, nlh->nlmsg_len, count_cb, &b), 0);
-	CHECK_EQ_INT(b.messages, n_links);
-
-	CHECK(netns_run_until(ev, &d.finished, 30));
-	CHECK_EQ_INT(a.done, 1);
-	CHECK_EQ_INT(a.r, 0);
-	CHECK_EQ_INT(a.messages, n_links);
-	CHECK_EQ_INT(nested.res.messages, n_links);
-	CHECK_EQ_INT(nested.call_r, 0);
-	CHECK_EQ_INT(b.done, 0);
-	CHECK_EQ_INT(c.done, 1);
-	CHECK_EQ_INT(c.r, -ENODEV);
-	CHECK_EQ_INT(c.messages, 0);
-	CHECK_EQ_INT(d.done, 1);
-	CHECK_EQ_INT(d.messages, 1);
-}
-
-/* Cancelled when its request is already with the kernel: silent, and the next one is not harmed. */
-static void test_cancel_under_way(struct ev_loop *ev, struct netlink *nl)
-{
-	uint8_t buf[256];
-	struct nlmsghdr *nlh = dump_links(buf);
-	struct result a = {0}, b = {0};
-	struct netlink_req *req;
-
-	CHECK_EQ_INT(netlink_dump(nl, nlh, message_cb, done_cb, &a, &req), 0);
-	CHECK(netns_run_until(ev, &a.finished, 30));
-	CHECK_EQ_INT(a.done, 1);
-
-	a = (struct result){0};
-	CHECK_EQ_INT(netlink_dump(nl, nlh, message_cb, done_cb, &a, &req), 0);
-	/* One turn sends it (a timer of zero length); its answer is read in a later one. */
-	ev_run(ev, EVRUN_NOWAIT);
-	if (a.messages == 0 && a.done == 0) {
-		netlink_req_cancel(req);
-		nlh = get_link(buf, 1);
-		CHECK_EQ_INT(netlink_request(nl, nlh, message_cb, done_cb, &b, NULL), 0);
-		b.finished = false;
-		while (b.done == 0 && netns_run_until(ev, &b.finished, 30))
-			b.finished = b.done > 0;
-		CHECK_EQ_INT(a.messages + a.done, 0);
-		CHECK_EQ_INT(b.messages, 1);
-	}
-}
-
 static void test_monitor(struct ev_loop *ev)
 {
 	static const unsigned groups[] = {RTNLGRP_LINK};
@@ -283,39 +181,34 @@ static void free_on_message_cb(const struct nlmsghdr *nlh UNUSED, void *userdata
 	res->finished = true;
 }
 
-static void free_on_done_cb(int r UNUSED, void *userdata)
-{
-	netlink_free(TAKE_PTR(doomed));
-	((struct result *) userdata)->finished = true;
-}
-
-/* The address sanitizer is the judge of these. */
+/* The address sanitizer is the judge of this. */
 static void test_free_inside(struct ev_loop *ev)
 {
 	static const unsigned groups[] = {RTNLGRP_LINK};
+	struct result res = {0};
+	uint8_t buf[256];
 
-	for (int way = 0; way < 3; way++) {
-		struct result res = {0};
-		uint8_t buf[256];
-		struct nlmsghdr *nlh = dump_links(buf);
+	CHECK_EQ_INT(netlink_new(ev, NETLINK_ROUTE, &doomed), 0);
+	CHECK_EQ_INT(netlink_monitor(doomed, groups, 1, free_on_message_cb, NULL, &res), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct nlmsghdr *nlh = set_mtu(buf, 1, 20000 + i);
 
-		CHECK_EQ_INT(netlink_new(ev, NETLINK_ROUTE, &doomed), 0);
-		if (way == 0) {
-			CHECK_EQ_INT(netlink_dump(doomed, nlh, free_on_message_cb, NULL, &res, NULL), 0);
-		} else if (way == 1) {
-			CHECK_EQ_INT(netlink_dump(doomed, nlh, NULL, free_on_done_cb, &res, NULL), 0);
-			CHECK_EQ_INT(netlink_dump(doomed, nlh, NULL, free_on_done_cb, &res, NULL), 0);
-		} else {
-			CHECK_EQ_INT(netlink_monitor(doomed, groups, 1, free_on_message_cb, NULL, &res), 0);
-			for (uint32_t i = 0; i < 3; i++) {
-				nlh = set_mtu(buf, 1, 20000 + i);
-				CHECK_EQ_INT(netlink_call(doomed, nlh, nlh->nlmsg_len, NULL, NULL), 0);
-			}
-		}
-		CHECK(netns_run_until(ev, &res.finished, 30));
-		CHECK(doomed == NULL);
-		CHECK(res.messages <= 1);
+		CHECK_EQ_INT(netlink_call(doomed, nlh, nlh->nlmsg_len, NULL, NULL), 0);
 	}
+	CHECK(netns_run_until(ev, &res.finished, 30));
+	CHECK(doomed == NULL);
+	CHECK_EQ_INT(res.messages, 1);
+}
+
+static void test_family(void)
+{
+	AUTO(netlink_free) struct netlink *nl = NULL;
+	uint16_t family = 0;
+
+	CHECK_EQ_INT(netlink_new(NULL, NETLINK_GENERIC, &nl), 0);
+	CHECK_EQ_INT(netlink_find_family(nl, "nonesuch", &family), -ENOENT);
+	CHECK_EQ_INT(netlink_find_family(nl, "nlctrl", &family), 0);
+	CHECK_EQ_INT(family, GENL_ID_CTRL);
 }
 
 static void test_unknown_protocol(struct ev_loop *ev)
@@ -339,10 +232,9 @@ int main(void)
 	CHECK_EQ_INT(netlink_new(ev, NETLINK_ROUTE, &nl), 0);
 	test_call(nl, n_links);
 	test_batch(nl);
-	test_requests(ev, nl, n_links);
-	test_cancel_under_way(ev, nl);
 	test_monitor(ev);
 	test_free_inside(ev);
+	test_family();
 	test_unknown_protocol(ev);
 	return check_result();
 }
