@@ -72,7 +72,7 @@ bolt_SOURCES      := $(call tree,lib/bolt)
 bolt_LIBS         := -lcrypto -lpthread
 vipd_SOURCES      := $(call tree,vipd)
 prism_SOURCES     := $(call tree,prism)
-probe_SOURCES     := $(call tree,prism/probe)
+probe_SOURCES     := $(call tree,prism/probe) prism/endpoints.c
 etcdwatch_SOURCES := $(call tree,etcdwatch)
 # The worker reads the catalogue too, and the record.
 worker_SOURCES    := $(call tree,etcdwatch/worker) $(SEGMENT) \

@@ -7,7 +7,7 @@
  * connection attempt and never the cluster.
  *
  *   1. not taken out by the operator, 2. class: READY, ALIVE, BUSY, UNKNOWN, NOT_READY, DOWN, HUNG,
- *   and not suspected (pulse.h) before suspected, 3. RTT class, 4. the API server of this node, 5.
+ *   and not suspected (judge.h) before suspected, 3. RTT class, 4. the API server of this node, 5.
  * of two drawn at random the one with fewer connections (Mitzenmacher, "The Power of Two Choices in
  * Randomized Load Balancing").
  *
@@ -38,7 +38,7 @@ struct balance_candidate {
 	bool local;
 	bool drained; /* by the operator, or no longer in any source */
 	unsigned connections;
-	bool suspected; /* pulse.h */
+	bool suspected; /* judge.h */
 	uint64_t home;  /* balance_home(); 0: none */
 };
 

@@ -83,7 +83,7 @@ static void undrain_fn(struct control_request *request, int argc, char **argv, v
 }
 
 /* Daemons that are not root's may say it: it decides when a probe is sent, and what an answer is
- * worth that leaves readiness unknown (pulse.h). */
+ * worth that leaves readiness unknown (judge.h). */
 static void suspect_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	const struct commands *c = userdata;

@@ -22,7 +22,7 @@
 #include "prism/commands.h"
 #include "prism/conns.h"
 #include "prism/listener.h"
-#include "prism/pipes.h"
+#include "prism/flow.h"
 #include "prism/reload.h"
 #include "prism/sources.h"
 

@@ -8,7 +8,7 @@
  * source names any more takes no new connections and goes with its last one.
  *
  * Connections leave an upstream that is worse than another one. One that is dead loses all of them
- * at once: it is lost (pulse.h), and another upstream answered meanwhile. When none answers, the
+ * at once: it is lost (judge.h), and another upstream answered meanwhile. When none answers, the
  * cause is on this node or shared, and nothing is closed. After one upstream's connections were
  * closed, those of the next one stay for UPSTREAM_CLOSING_US: a wrong finding must not take all of
  * them.
@@ -26,7 +26,6 @@
 #include "prism/endpoints.h"
 #include "prism/handover.h"
 #include "prism/judge.h"
-#include "prism/pulse.h"
 
 /* Upper bounds of the connect-time histogram; one more bucket is for the rest. */
 #define UPSTREAM_BUCKETS 10

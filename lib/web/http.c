@@ -120,14 +120,19 @@ static bool was_connected(const struct http_req *req)
 	return port > 0;
 }
 
-/* By the kernel's word, since to libcurl every end of a handshake is the same
- * (CURLINFO_OS_ERRNO(3)).
- */
-static bool was_reset(const struct http_req *req)
+/* The kernel's word, since to libcurl every end of a handshake is the same (CURLINFO_OS_ERRNO(3)). */
+static int os_error(const struct http_req *req)
 {
 	long error = 0;
 
 	(void) curl_easy_getinfo(req->easy, CURLINFO_OS_ERRNO, &error);
+	return (int) error;
+}
+
+static bool was_reset(const struct http_req *req)
+{
+	int error = os_error(req);
+
 	return error == ECONNRESET || error == EPIPE;
 }
 
@@ -164,10 +169,8 @@ static bool has_shaken_hands(const struct http_req *req)
 
 static bool was_refused_here(const struct http_req *req)
 {
-	long error = 0;
-
-	(void) curl_easy_getinfo(req->easy, CURLINFO_OS_ERRNO, &error);
-	return req->result == CURLE_COULDNT_CONNECT && error == ECONNREFUSED && is_own(&req->dialled);
+	return req->result == CURLE_COULDNT_CONNECT && os_error(req) == ECONNREFUSED &&
+	       is_own(&req->dialled);
 }
 
 static enum http_failure classify(const struct http_req *req, int status)
@@ -246,6 +249,7 @@ static void describe(struct http_req *req, struct http_response *ret_response)
 	    .failure = classify(req, (int) status),
 	    .failure_text = "",
 	    .refused_here = was_refused_here(req),
+	    .os_error = os_error(req),
 	    .shook_hands = has_shaken_hands(req),
 	    .body = req->body,
 	    .body_len = req->body_len,

@@ -40,7 +40,8 @@ struct http_request {
 	const char *client_key_pem;
 	const char *bearer_token;
 	bool tell_peer; /* fill in `peer` of the response; takes a connection of its own */
-	/* Connect, complete the TLS handshake, close: no request is sent. HTTP_OK with status 0. */
+	/* Connect, complete the TLS handshake of https, close: no request is sent. HTTP_OK with status
+	 * 0. */
 	bool handshake_only;
 	unsigned timeout_ms; /* for the whole request; not 0 */
 	/* Once the clock (mono.h) says this, the request does not leave any more, however long this
@@ -75,6 +76,7 @@ struct http_response {
 	/* HTTP_REFUSED by this very machine: nothing listens on the port of the address that was
 	 * dialled, which is one of its own. */
 	bool refused_here;
+	int os_error; /* why a connection could not be made, as errno; 0: not known */
 	/* HTTP_TIMEOUT: the handshake on a new connection was done. */
 	bool shook_hands;
 	int status;       /* 200 ..., 0 unless HTTP_OK */

@@ -48,6 +48,19 @@ void kubeconfig_free(struct kubeconfig *k)
 	free(k);
 }
 
+void kubeconfig_identify(const struct kubeconfig *k, struct http_request *request)
+{
+	request->server_name = k->server_name;
+	request->ca_file = k->ca_file;
+	request->ca_pem = k->ca_pem;
+	request->client_cert_file = k->cert_file;
+	request->client_cert_pem = k->cert_pem;
+	request->client_key_file = k->key_file;
+	request->client_key_pem = k->key_pem;
+	request->bearer_token_file = k->token_file;
+	request->bearer_token = k->token;
+}
+
 /* --- looking into the tree --- */
 
 /* Of a map or of anything else; NULL for what is absent, or null, as YAML has it. */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
+#include "web/http.h"
 
 /* Each is NULL when the file has none. A file's path is absolute: those in a kubeconfig are
  * relative to it. Where there are contents there is no path. */
@@ -30,5 +31,7 @@ int kubeconfig_read(const char *path, char *ret_error, size_t error_size,
 /* The same from a text; `path` says what relative paths in it are relative to. */
 int kubeconfig_parse(const char *path, const char *text, size_t len, char *ret_error,
                      size_t error_size, struct kubeconfig **ret_kubeconfig);
+/* Sets who is asked and who asks: the name and CA to verify, certificate, key and token. Borrowed. */
+void kubeconfig_identify(const struct kubeconfig *k, struct http_request *request);
 void kubeconfig_free(struct kubeconfig *k);
 DEFINE_AUTO(struct kubeconfig, kubeconfig_free);

@@ -19,47 +19,32 @@
 #include "base/mono.h"
 #include "base/resolve.h"
 
-#define RETRY_US (5 * US_PER_S)
-
 struct names {
-	struct ev_loop *ev;
-	const struct settings *settings;
-	int64_t interval_us;
-	found_fn found;
-	void *userdata;
-	ev_timer timer;       /* stopped while a round runs */
+	struct search search;
 	struct resolve *look; /* of name `at`; NULL between rounds */
 	size_t at;
 	char error[FOUND_ERROR_MAX]; /* of the last name of this round that failed; "": all are good */
 	struct endpoints_list *last; /* the last good list of each name */
 };
 
-static void wait_again(struct names *n, bool good)
-{
-	int64_t interval_us = good ? n->interval_us : MIN(n->interval_us, RETRY_US);
-
-	ev_timer_set(&n->timer, mono_to_ev(found_jittered_us(interval_us)), 0.);
-	ev_timer_start(n->ev, &n->timer);
-}
-
 static void finish_round(struct names *n)
 {
 	struct endpoints_list list = {.n = 0};
 
-	wait_again(n, n->error[0] == '\0');
-	for (size_t i = 0; i < n->settings->n_names; i++) {
+	search_again(&n->search, n->error[0] != '\0');
+	for (size_t i = 0; i < n->search.settings->n_names; i++) {
 		for (size_t k = 0; k < n->last[i].n; k++)
-			found_add(&list, &n->last[i].items[k]);
+			(void) endpoints_add(&list, &n->last[i].items[k]);
 	}
 	if (list.n > 0)
-		n->found(&list, NULL, n->userdata);
+		n->search.found(&list, NULL, n->search.userdata);
 	else
-		n->found(NULL, n->error, n->userdata);
+		n->search.found(NULL, n->error, n->search.userdata);
 }
 
 static void fail(struct names *n, const char *error)
 {
-	const char *name = n->settings->names[n->at].name;
+	const char *name = n->search.settings->names[n->at].name;
 
 	(void) snprintf(n->error, sizeof(n->error), "%.200s: %s", name, error);
 	log_debug("name_unresolved", "name=\"%s\" err=\"%s\"", name, error);
@@ -71,10 +56,10 @@ static void take(struct names *n, const struct resolve_result *result)
 
 	for (size_t i = 0; i < result->n; i++) {
 		struct endpoint endpoint = {.addr = result->addrs[i],
-		                            .port = n->settings->names[n->at].port};
+		                            .port = n->search.settings->names[n->at].port};
 
 		if (!addr_is_unspecified(&endpoint.addr) && !addr_is_multicast(&endpoint.addr))
-			found_add(&list, &endpoint);
+			(void) endpoints_add(&list, &endpoint);
 	}
 	if (list.n > 0)
 		n->last[n->at] = list;
@@ -87,11 +72,11 @@ static void resolved_cb(const struct resolve_result *result, void *userdata);
 /* Name `at`, or those behind it as long as there is no thread to be had. */
 static void look(struct names *n)
 {
-	for (; n->at < n->settings->n_names; n->at++) {
+	for (; n->at < n->search.settings->n_names; n->at++) {
 		int r;
 
-		r = resolve_start(n->ev, n->settings->names[n->at].name, RESOLVE_ANY, resolved_cb, n,
-		                  &n->look);
+		r = resolve_start(n->search.ev, n->search.settings->names[n->at].name, RESOLVE_ANY,
+		                  resolved_cb, n, &n->look);
 		if (r == 0)
 			return;
 		fail(n, strerror(-r));
@@ -111,7 +96,7 @@ static void resolved_cb(const struct resolve_result *result, void *userdata)
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
-	struct names *n = CONTAINER_OF(w, struct names, timer);
+	struct names *n = CONTAINER_OF(w, struct names, search.timer);
 
 	n->at = 0;
 	n->error[0] = '\0';
@@ -123,14 +108,8 @@ struct names *names_new(struct ev_loop *ev, const struct settings *settings, int
 {
 	struct names *n = NEW0(struct names);
 
-	n->ev = ev;
-	n->settings = settings;
-	n->interval_us = interval_us;
-	n->found = found;
-	n->userdata = userdata;
 	n->last = xcalloc(settings->n_names, sizeof(*n->last));
-	ev_timer_init(&n->timer, timer_cb, 0., 0.);
-	ev_timer_start(ev, &n->timer);
+	search_begin(&n->search, ev, settings, interval_us, timer_cb, found, userdata);
 	return n;
 }
 
@@ -139,7 +118,7 @@ void names_free(struct names *n)
 	if (n == NULL)
 		return;
 	resolve_cancel(n->look);
-	ev_timer_stop(n->ev, &n->timer);
+	search_end(&n->search);
 	free(n->last);
 	free(n);
 }

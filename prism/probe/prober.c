@@ -25,7 +25,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "prism/probe/tcpcheck.h"
 #include "web/http.h"
 #include "web/probepair.h"
 #include "web/readyz.h"
@@ -38,7 +37,7 @@
 struct target {
 	struct prober *prober;
 	struct endpoint endpoint;
-	struct http *http; /* NULL: checks are off */
+	struct http *http;
 	unsigned n_probes; /* open ones */
 	bool forgotten;
 	TAILQ_ENTRY(target) entry;
@@ -49,7 +48,6 @@ struct probe {
 	struct target *target; /* NULL: it could not be sent */
 	uint64_t id;
 	struct http_req *reqs[PROBE_REQUESTS];
-	struct tcpcheck *tcp;
 	ev_timer second;    /* sends the second request */
 	ev_timer refused;   /* tells `reason` */
 	bool was_connected; /* one of the requests had a connection, and no answer */
@@ -117,11 +115,9 @@ static int target_get(struct prober *p, const struct endpoint *endpoint, struct 
 			target_evict(p);
 		if (p->n_targets == PROBER_TARGETS_MAX)
 			return -ENOBUFS;
-		if (p->settings->checks) {
-			r = http_new(p->ev, &http);
-			if (r < 0)
-				return r;
-		}
+		r = http_new(p->ev, &http);
+		if (r < 0)
+			return r;
 		t = NEW0(struct target);
 		t->prober = p;
 		t->endpoint = *endpoint;
@@ -158,7 +154,6 @@ static void probe_free(struct probe *probe)
 	ev_timer_stop(probe->prober->ev, &probe->second);
 	for (size_t i = 0; i < PROBE_REQUESTS; i++)
 		http_cancel(probe->reqs[i]);
-	tcpcheck_free(probe->tcp);
 	LIST_REMOVE(probe, entry);
 	probe->prober->n_probes--;
 	free(probe);
@@ -219,16 +214,19 @@ static void second_cb(const struct http_response *response, void *userdata)
 	on_response(probe, response);
 }
 
-static void tcp_cb(int r, int64_t took_us, void *userdata)
+/* A TCP connection is all that is known where checks are off. */
+static void connected_cb(const struct http_response *response, void *userdata)
 {
 	struct probe *probe = userdata;
 
-	if (r == 0)
-		answer(probe, "connected", "TCP connection made", took_us);
-	else if (r == -ETIMEDOUT)
+	probe->reqs[0] = NULL;
+	if (response->failure == HTTP_OK)
+		answer(probe, "connected", "TCP connection made",
+		       (int64_t) (response->total_s * (double) US_PER_S));
+	else if (response->failure == HTTP_UNREACHED)
 		answer(probe, PROBER_UNREACHED, "no answer to a connection attempt", 0);
 	else
-		answer(probe, readyz_verdict_name(READYZ_DOWN), strerror(-r), 0);
+		answer(probe, readyz_verdict_name(READYZ_DOWN), strerror(response->os_error), 0);
 }
 
 static void refused_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -281,6 +279,17 @@ static int send_http(struct probe *probe, size_t which, unsigned timeout_ms)
 	return refuse(probe, s->token_file, r);
 }
 
+static int connect_only(struct probe *probe, unsigned timeout_ms)
+{
+	char text[ENDPOINT_TEXT_MAX];
+	AUTO(free)
+	char *url = xasprintf("http://%s", endpoint_format(&probe->target->endpoint, text));
+	const struct http_request request = {
+	    .url = url, .handshake_only = true, .timeout_ms = timeout_ms};
+
+	return http_send(probe->target->http, &request, connected_cb, probe, &probe->reqs[0]);
+}
+
 /* What cannot be sent leaves the verdict to the first request. */
 static void send_second_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
@@ -299,10 +308,8 @@ static int begin(struct probe *probe, const struct endpoint *endpoint)
 	if (r < 0)
 		return refuse(probe, "cannot probe", r);
 	probe->target->n_probes++;
-	if (!p->settings->checks) {
-		probe->tcp = tcpcheck_new(p->ev, endpoint, whole_ms * US_PER_MS, tcp_cb, probe);
-		return 0;
-	}
+	if (!p->settings->checks)
+		return connect_only(probe, whole_ms);
 	r = send_http(probe, 0, whole_ms);
 	if (r < 0)
 		return r;

@@ -85,25 +85,17 @@ static void ask(struct signing *s, const char *body)
 	AUTO(free)
 	char *url = xasprintf("%s" COLLECTION "%s%s", k->server, s->name != NULL ? "/" : "",
 	                      s->name != NULL ? s->name : "");
-	const struct http_request request = {
+	struct http_request request = {
 	    .method = body != NULL ? "POST" : "GET",
 	    .body = body,
 	    .url = url,
 	    .connect_to = s->server,
-	    .server_name = k->server_name,
-	    .ca_file = k->ca_file,
-	    .ca_pem = k->ca_pem,
-	    .client_cert_file = k->cert_file,
-	    .client_cert_pem = k->cert_pem,
-	    .client_key_file = k->key_file,
-	    .client_key_pem = k->key_pem,
-	    .bearer_token_file = k->token_file,
-	    .bearer_token = k->token,
 	    .timeout_ms = TIMEOUT_MS,
 	    .max_body_bytes = BODY_MAX_BYTES,
 	};
 	int r;
 
+	kubeconfig_identify(k, &request);
 	r = http_send(s->http, &request, answer_cb, s, &s->req);
 	if (r < 0)
 		fail(s, "cannot ask the API server of the kubeconfig", strerror(-r));

@@ -8,17 +8,117 @@
 #include "prism/probe/slices.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "prism/probe/found.h"
 #include "prism/probe/kubeconfig.h"
-#include "prism/probe/slicelist.h"
 #include "web/http.h"
 #include "web/readyz.h"
+
+/*
+ * Every API server keeps the endpoints of the service `kubernetes` up to date with its own address,
+ * and takes itself out when it shuts down. A slice has addresses of one family and ports that all
+ * of them share. `ready` that is absent means ready, by the API's own definition. The text comes
+ * from the network: sizes are bounded by the caller's limit on it, and the number of endpoints by
+ * ENDPOINTS_MAX; what has the wrong type counts for nothing.
+ */
+
+static bool is_tcp(const json_t *port)
+{
+	const char *protocol = json_string_value(json_object_get(port, "protocol"));
+
+	return protocol == NULL || strcmp(protocol, "TCP") == 0;
+}
+
+/* The port that is named https, else the first; 0: none that is usable. */
+static uint16_t port_of(const json_t *slice)
+{
+	const json_t *ports = json_object_get(slice, "ports");
+	uint16_t first = 0;
+
+	for (size_t i = 0; i < json_array_size(ports); i++) {
+		const json_t *port = json_array_get(ports, i);
+		const char *name = json_string_value(json_object_get(port, "name"));
+		json_int_t number = json_integer_value(json_object_get(port, "port"));
+
+		if (number < 1 || number > UINT16_MAX || !is_tcp(port))
+			continue;
+		if (name != NULL && strcmp(name, "https") == 0)
+			return (uint16_t) number;
+		if (first == 0)
+			first = (uint16_t) number;
+	}
+	return first;
+}
+
+static sa_family_t family_of(const json_t *slice)
+{
+	const char *type = json_string_value(json_object_get(slice, "addressType"));
+
+	if (type != NULL && strcmp(type, "IPv4") == 0)
+		return AF_INET;
+	if (type != NULL && strcmp(type, "IPv6") == 0)
+		return AF_INET6;
+	return AF_UNSPEC;
+}
+
+static void add_endpoint(const json_t *endpoint, sa_family_t family, uint16_t port,
+                         struct endpoints_list *list)
+{
+	const json_t *conditions = json_object_get(endpoint, "conditions");
+	const json_t *addresses = json_object_get(endpoint, "addresses");
+
+	if (json_is_false(json_object_get(conditions, "ready")))
+		return;
+	for (size_t i = 0; i < json_array_size(addresses); i++) {
+		const char *text = json_string_value(json_array_get(addresses, i));
+		struct addr addr;
+
+		if (text != NULL && addr_parse(text, &addr) == 0 && addr.family == family)
+			(void) found_add_remote(list, &addr, port);
+	}
+}
+
+static void add_slice(const json_t *slice, struct endpoints_list *list)
+{
+	const json_t *endpoints = json_object_get(slice, "endpoints");
+	sa_family_t family = family_of(slice);
+	uint16_t port = port_of(slice);
+
+	if (family == AF_UNSPEC || port == 0)
+		return;
+	for (size_t i = 0; i < json_array_size(endpoints); i++)
+		add_endpoint(json_array_get(endpoints, i), family, port, list);
+}
+
+int slicelist_parse(const char *text, size_t len, struct endpoints_list *ret_list,
+                    const char **ret_error)
+{
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *items = json_object_get(root, "items");
+	struct endpoints_list list = {.n = 0};
+
+	for (size_t i = 0; i < json_array_size(items); i++)
+		add_slice(json_array_get(items, i), &list);
+	if (root == NULL)
+		*ret_error = "the answer is not JSON";
+	else if (!json_is_array(items))
+		*ret_error = "the answer is not a list of EndpointSlices";
+	else if (list.n == 0)
+		*ret_error = "no API server is in the EndpointSlices";
+	json_decref(root);
+	if (list.n == 0)
+		return -EBADMSG;
+	*ret_list = list;
+	return 0;
+}
 
 /* A query may hold slashes and more equals signs (RFC 3986, section 3.4). */
 #define TARGET                                      \
@@ -27,32 +127,18 @@
 /* Two slices of five endpoints have some 4 kB. */
 #define BODY_MAX_BYTES (256 * 1024)
 #define TIMEOUT_MS 5000
-#define RETRY_US (5 * US_PER_S)
 
 struct slices {
-	struct ev_loop *ev;
-	const struct settings *settings;
-	found_fn found;
-	void *userdata;
+	struct search search;
 	struct http *http;
 	struct http_req *req; /* under way, or NULL */
-	ev_timer timer;       /* stopped while one is */
 };
 
-static void report_error(struct slices *s, const char *error)
+/* Either list or error. */
+static void report(struct slices *s, const struct endpoints_list *list, const char *error)
 {
-	int64_t retry_us = MIN(RETRY_US, s->settings->slices_interval_us);
-
-	ev_timer_set(&s->timer, mono_to_ev(found_jittered_us(retry_us)), 0.);
-	ev_timer_start(s->ev, &s->timer);
-	s->found(NULL, error, s->userdata);
-}
-
-static void report_list(struct slices *s, const struct endpoints_list *list)
-{
-	ev_timer_set(&s->timer, mono_to_ev(found_jittered_us(s->settings->slices_interval_us)), 0.);
-	ev_timer_start(s->ev, &s->timer);
-	s->found(list, NULL, s->userdata);
+	search_again(&s->search, list == NULL);
+	s->search.found(list, error, s->search.userdata);
 }
 
 /* What a status that is not 200 means to whoever reads the status. */
@@ -77,50 +163,45 @@ static void done_cb(const struct http_response *response, void *userdata)
 
 	s->req = NULL;
 	if (response->failure != HTTP_OK)
-		report_error(s, readyz_describe(response, reason));
+		report(s, NULL, readyz_describe(response, reason));
 	else if (response->status != 200)
-		report_error(s, describe_status(response->status, status));
+		report(s, NULL, describe_status(response->status, status));
 	else if (response->body_len == BODY_MAX_BYTES)
-		report_error(s, "the answer is too long");
+		report(s, NULL, "the answer is too long");
 	else if (slicelist_parse(response->body, response->body_len, &list, &error) < 0)
-		report_error(s, error);
+		report(s, NULL, error);
 	else
-		report_list(s, &list);
+		report(s, &list, NULL);
 }
 
 static int ask(struct slices *s, const struct kubeconfig *k)
 {
-	const struct settings *settings = s->settings;
+	const struct settings *settings = s->search.settings;
 	char through[ENDPOINT_TEXT_MAX];
 	AUTO(free)
 	char *url = xasprintf("https://%s" TARGET, endpoint_format(&settings->through, through));
-	bool has_ca = k->ca_file != NULL || k->ca_pem != NULL;
-	const struct http_request request = {
+	struct http_request request = {
 	    .url = url,
-	    .server_name = k->server_name != NULL ? k->server_name : settings->server_name,
-	    .ca_file = has_ca ? k->ca_file : settings->ca_file,
-	    .ca_pem = k->ca_pem,
-	    .client_cert_file = k->cert_file,
-	    .client_cert_pem = k->cert_pem,
-	    .client_key_file = k->key_file,
-	    .client_key_pem = k->key_pem,
-	    .bearer_token_file = k->token_file,
-	    .bearer_token = k->token,
 	    .timeout_ms = TIMEOUT_MS,
 	    .max_body_bytes = BODY_MAX_BYTES,
 	};
 
+	kubeconfig_identify(k, &request);
+	if (request.server_name == NULL)
+		request.server_name = settings->server_name;
+	if (request.ca_file == NULL && request.ca_pem == NULL)
+		request.ca_file = settings->ca_file;
 	return http_send(s->http, &request, done_cb, s, &s->req);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
-	struct slices *s = CONTAINER_OF(w, struct slices, timer);
+	struct slices *s = CONTAINER_OF(w, struct slices, search.timer);
 	AUTO(kubeconfig_free) struct kubeconfig *k = NULL;
 	char why[FOUND_ERROR_MAX / 2], error[FOUND_ERROR_MAX];
 	int r;
 
-	r = kubeconfig_read(s->settings->kubeconfig, why, sizeof(why), &k);
+	r = kubeconfig_read(s->search.settings->kubeconfig, why, sizeof(why), &k);
 	if (r == 0) {
 		r = ask(s, k);
 		if (r == 0)
@@ -130,8 +211,8 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 		else
 			(void) snprintf(why, sizeof(why), "the user's token: %s", strerror(-r));
 	}
-	(void) snprintf(error, sizeof(error), "kubeconfig %s: %s", s->settings->kubeconfig, why);
-	report_error(s, error);
+	(void) snprintf(error, sizeof(error), "kubeconfig %s: %s", s->search.settings->kubeconfig, why);
+	report(s, NULL, error);
 }
 
 int slices_new(struct ev_loop *ev, const struct settings *settings, found_fn found, void *userdata,
@@ -140,15 +221,10 @@ int slices_new(struct ev_loop *ev, const struct settings *settings, found_fn fou
 	AUTO(slices_free) struct slices *s = NEW0(struct slices);
 	int r;
 
-	s->ev = ev;
-	s->settings = settings;
-	s->found = found;
-	s->userdata = userdata;
-	ev_timer_init(&s->timer, timer_cb, 0., 0.);
 	r = http_new(ev, &s->http);
 	if (r < 0)
 		return r;
-	ev_timer_start(ev, &s->timer);
+	search_begin(&s->search, ev, settings, settings->slices_interval_us, timer_cb, found, userdata);
 	*ret_slices = TAKE_PTR(s);
 	return 0;
 }
@@ -157,7 +233,7 @@ void slices_free(struct slices *s)
 {
 	if (s == NULL)
 		return;
-	ev_timer_stop(s->ev, &s->timer);
+	search_end(&s->search);
 	http_cancel(s->req);
 	http_free(s->http);
 	free(s);

@@ -3,7 +3,7 @@
  * libFuzzer's entry point for the first bytes of clients, whom nobody knows: what was said of them
  * holds when more come. max_len: 2048
  */
-#include "prism/hello.h"
+#include "prism/opening.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "prism/checkermsg.h"
-#include "prism/probe/memberlist.h"
+#include "prism/checker.h"
+#include "prism/probe/members.h"
 #include "prism/probe/settings.h"
-#include "prism/probe/slicelist.h"
+#include "prism/probe/slices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

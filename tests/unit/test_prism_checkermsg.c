@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages between prism and its probe process, both sides of them. */
-#include "prism/checkermsg.h"
 
 #include <errno.h>
 #include <stdlib.h>

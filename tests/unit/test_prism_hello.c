@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a client has said enough, byte by byte. */
-#include "prism/hello.h"
+#include "prism/opening.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* etcd's member list, as etcdctl prints it and as a daemon answers with it. */
-#include "prism/probe/memberlist.h"
+#include "prism/probe/members.h"
 
 #include <errno.h>
 #include <stdlib.h>

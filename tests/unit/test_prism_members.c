@@ -16,7 +16,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "prism/probe/ask.h"
 #include "tests/unit/check.h"
 #include "tests/unit/turn.h"
 

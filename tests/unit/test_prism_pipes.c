@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool of pipes: what goes into it is empty, and it is as small as it should be. */
-#include "prism/pipes.h"
+#include "prism/flow.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a probe's verdict is worth, by what the upstream sent to clients and by when it came. */
-#include "prism/pulse.h"
+#include "prism/judge.h"
 
 #include "base/macro.h"
 #include "base/mono.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EndpointSlices as the API lists them, and as nobody should. */
-#include "prism/probe/slicelist.h"
+#include "prism/probe/slices.h"
 
 #include <errno.h>
 #include <stdlib.h>
