@@ -7,7 +7,10 @@
 #include "prism/config_priv.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* Reports at PrismConfig.section.key, or at as much of it as is written. key may be NULL. */
 static void report(struct config_reading *reading, const char *section, const char *key,
@@ -30,10 +33,28 @@ static void report(struct config_reading *reading, const char *section, const ch
 
 static bool has_key(const struct config_reading *reading, const char *section, const char *key)
 {
-	const struct conf_node *map =
-	    reading->document != NULL ? conf_node_find(reading->document, section) : NULL;
+	return conf_node_find(conf_node_find(reading->document, section), key) != NULL;
+}
 
-	return map != NULL && conf_node_find(map, key) != NULL;
+/* Where an item of a list of PrismConfig stands; NULL: it is a default. */
+static const struct conf_node *item_at(const struct config_reading *reading, const char *section,
+                                       const char *key, size_t i)
+{
+	const struct conf_node *map = reading->document, *list;
+
+	if (section != NULL)
+		map = conf_node_find(map, section);
+	list = conf_node_find(map, key);
+	return list != NULL && i < list->n ? list->values[i] : NULL;
+}
+
+static struct written_host static_host(const struct config_reading *reading, size_t i)
+{
+	return (struct written_host){
+	    .host = reading->config.sources.hosts[i],
+	    .at = item_at(reading, "upstreams", "static", i),
+	    .path = xasprintf("PrismConfig.upstreams.static[%zu]", i),
+	};
 }
 
 /* --- listeners --- */
@@ -41,7 +62,7 @@ static bool has_key(const struct config_reading *reading, const char *section, c
 /* Binding one fails while the other is open. */
 static bool listeners_clash(const struct endpoint *a, const struct endpoint *b)
 {
-	return a->port == b->port && a->addr.family == b->addr.family &&
+	return a->port == b->port && addr_is_set(&a->addr) && a->addr.family == b->addr.family &&
 	       (addr_equal(&a->addr, &b->addr) || addr_is_unspecified(&a->addr) ||
 	        addr_is_unspecified(&b->addr));
 }
@@ -58,11 +79,12 @@ static void check_listeners(struct config_reading *reading)
 
 			if (!listeners_clash(a, b))
 				continue;
-			before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", reading->listen_item[i]);
+			before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", i);
 			if (endpoint_equal(a, b))
-				conf_error(reading->conf, reading->listen_at[i], NULL, "is there twice");
+				conf_error(reading->conf, item_at(reading, NULL, "listen", i), NULL,
+				           "is there twice");
 			else
-				conf_error(reading->conf, reading->listen_at[i],
+				conf_error(reading->conf, item_at(reading, NULL, "listen", i),
 				           "0.0.0.0 and :: hold every address", "cannot be opened beside %s",
 				           endpoint_format(b, text));
 			conf_leave(reading->conf, before);
@@ -129,6 +151,20 @@ static void report_loop(struct config_reading *reading, const struct conf_node *
 	conf_leave(reading->conf, before);
 }
 
+typedef void (*host_fn)(struct config_reading *reading, const struct written_host *written);
+
+static void for_each_host(struct config_reading *reading, host_fn fn)
+{
+	for (size_t i = 0; i < reading->n_static; i++) {
+		struct written_host host = static_host(reading, i);
+
+		fn(reading, &host);
+		free(host.path);
+	}
+	if (reading->endpoint.at != NULL)
+		fn(reading, &reading->endpoint);
+}
+
 static void check_host(struct config_reading *reading, const struct written_host *written)
 {
 	for (size_t i = 0; i < 2; i++) {
@@ -165,9 +201,9 @@ static void check_local(struct config_reading *reading)
 		return;
 	}
 	i = (size_t) (listener - config->listen);
-	if (reading->listen_at[i] != NULL) {
-		at = reading->listen_at[i];
-		before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", reading->listen_item[i]);
+	if (item_at(reading, NULL, "listen", i) != NULL) {
+		at = item_at(reading, NULL, "listen", i);
+		before = conf_enter(reading->conf, "PrismConfig.listen[%zu]", i);
 	} else if (at != NULL) {
 		before = conf_enter(reading->conf, "%s", reading->kubeprism.port_path);
 	}
@@ -179,17 +215,17 @@ static void check_local(struct config_reading *reading)
 
 static void check_doubles(struct config_reading *reading)
 {
-	for (size_t i = 1; i < reading->n_hosts; i++) {
-		const struct written_host *a = &reading->hosts[i];
+	const struct config_host *hosts = reading->config.sources.hosts;
 
-		for (size_t k = 0; k < i; k++) {
-			const struct written_host *b = &reading->hosts[k];
+	for (size_t i = 1; i < reading->n_static; i++) {
+		for (size_t k = 0; k < i && hosts[i].port != 0; k++) {
 			size_t before;
 
-			if (strcmp(a->host.name, b->host.name) != 0 || a->host.port != b->host.port)
+			if (strcmp(hosts[i].name, hosts[k].name) != 0 || hosts[i].port != hosts[k].port)
 				continue;
-			before = conf_enter(reading->conf, "%s", a->path);
-			conf_error(reading->conf, a->at, NULL, "is there twice");
+			before = conf_enter(reading->conf, "PrismConfig.upstreams.static[%zu]", i);
+			conf_error(reading->conf, item_at(reading, "upstreams", "static", i), NULL,
+			           "is there twice");
 			conf_leave(reading->conf, before);
 			break;
 		}
@@ -227,7 +263,7 @@ static void report_unverified(struct config_reading *reading, const struct conf_
 
 	if (reading->checks_are_off_by_themselves)
 		conf_error(reading->conf, at, "name the CA in healthCheck.caFile",
-		           "%s need health checks, and %s does not exist", what, config_default_ca_file);
+		           "%s need health checks, and %s does not exist", what, CONFIG_CA_FILE);
 	else
 		conf_error(reading->conf, at, discovery_hint, "%s need health checks", what);
 	conf_leave(reading->conf, before);
@@ -249,10 +285,7 @@ static void check_discovery(struct config_reading *reading)
 
 	if (reading->config.health.enabled)
 		return;
-	for (size_t i = 0; i < reading->n_hosts; i++)
-		check_written_name(reading, &reading->hosts[i]);
-	if (reading->endpoint.at != NULL)
-		check_written_name(reading, &reading->endpoint);
+	for_each_host(reading, check_written_name);
 	if (sources->members_file == NULL && sources->members_socket == NULL &&
 	    sources->kubeconfig == NULL)
 		return;
@@ -333,10 +366,7 @@ void config_check_whole(struct config_reading *reading)
 	check_listeners(reading);
 	check_metrics_ports(reading);
 	check_doubles(reading);
-	for (size_t i = 0; i < reading->n_hosts; i++)
-		check_host(reading, &reading->hosts[i]);
-	if (reading->endpoint.at != NULL)
-		check_host(reading, &reading->endpoint);
+	for_each_host(reading, check_host);
 	check_local(reading);
 	if (!is_whole)
 		return;

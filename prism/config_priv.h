@@ -14,10 +14,13 @@
 #define CONFIG_FILE_BYTES_MAX 255
 #define CONFIG_NAMES_MAX 16 /* hosts by name */
 
-/* A host as somebody wrote it. */
+#define CONFIG_CA_FILE "/etc/kubernetes/pki/ca.crt"
+#define CONFIG_API_PORT 6443
+
+/* A host as a document of Talos has it. */
 struct written_host {
 	struct config_host host;
-	const struct conf_node *at; /* NULL: nobody */
+	const struct conf_node *at; /* NULL: none has it */
 	char *path;
 };
 
@@ -39,27 +42,24 @@ struct kubeprism {
 };
 
 struct config_reading {
+	struct config config; /* being filled; first, so that rows have one offset in both */
 	struct conf *conf;
 	const struct config_env *env;
-	struct config config;                                 /* being filled */
-	const struct conf_node *document;                     /* PrismConfig, or NULL */
-	const struct conf_node *listen_at[CONFIG_LISTEN_MAX]; /* NULL: a default */
-	size_t listen_item[CONFIG_LISTEN_MAX];                /* of the list that was written */
-	struct written_host *hosts;                           /* `static` */
-	size_t n_hosts;
+	const struct conf_node *document; /* PrismConfig, or NULL */
+	size_t n_static;                  /* hosts of `static` */
 	enum local_choice local;
 	const struct conf_node *local_at;
 	struct kubeprism kubeprism;
-	struct nodeconf node;         /* of which prism has no use but the ports */
-	struct written_host endpoint; /* of the control plane */
-	unsigned api_port;            /* of this node's API server; 0: not said */
-	bool checks_are_off_by_themselves;
+	struct nodeconf node;              /* of which prism has no use but the ports */
+	struct written_host endpoint;      /* of the control plane */
+	unsigned api_port;                 /* of this node's API server; 0: not said */
+	bool checks_are_off_by_themselves; /* there is no CA */
 };
 
 /* config_schema.c: every kind that prism reads; conf_read()'s userdata is a struct config_reading.
  */
 extern const struct conf_kind config_kinds[];
-extern const char *const config_when_down_names[]; /* by enum config_when_down */
+void config_set_defaults(struct config *config);
 
 /* config_talos.c: Talos's own documents; each target is a struct config_reading. */
 extern const struct conf_field config_legacy_fields[];
@@ -87,12 +87,6 @@ const char *config_parse_host(const char *text, uint16_t default_port, struct co
 const char *config_parse_url(const char *text, struct config_host *ret_host, const char **ret_hint);
 /* False: it is a name. */
 bool config_host_is_address(const struct config_host *host, struct endpoint *ret_endpoint);
-
-/* config_default.c */
-extern const char config_default_ca_file[];
-void config_set_defaults(struct config *config);
-/* After all documents: what none said, and what depends on the machine. */
-void config_resolve(struct config_reading *reading);
 
 /* config_cross.c: what only the whole can show. */
 void config_check_whole(struct config_reading *reading);

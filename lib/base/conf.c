@@ -2,7 +2,7 @@
 /*
  * One reading of the configuration: which files, and everything that is wrong with them. The other
  * conf_*.c files do the work between: conf_tree.c turns text into nodes, conf_kind.c gives each
- * document to whoever reads its kind, conf_read.c and conf_set.c carry nodes into structs,
+ * document to whoever reads its kind, conf_table.c and conf_type.c carry nodes into structs,
  * conf_value.c understands scalars and conf_print.c writes them.
  *
  * Messages are kept until conf_finish(), because they are found in another order than people read:
@@ -345,7 +345,7 @@ bool conf_is_only_one(struct conf *conf, const struct conf_node *document,
 
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key)
 {
-	if (map->shape != CONF_MAP)
+	if (map == NULL || map->shape != CONF_MAP)
 		return NULL;
 	for (size_t i = 0; i < map->n; i++) {
 		if (strcmp(map->keys[i]->text, key) == 0)

@@ -21,6 +21,27 @@
  * different readers.
  *
  * A struct conf and its nodes are used by one thread. Nodes live until conf_free().
+ *
+ * A table has all that is to be said of a key, and each function below that takes `fields` does its
+ * work by it. A new key is a member of a struct and a row:
+ *
+ *	struct config_check { bool enabled; char *url; int64_t interval_us; };
+ *	#define CHECK(member) offsetof(struct config_check, member)
+ *	static const struct conf_field check_fields[] = {
+ *		CONF_ROW("enabled", conf_bool, CHECK(enabled), "true", "Whether it is checked."),
+ *		CONF_ROW("url", conf_string, CHECK(url), NULL, "What is asked.", .check = check_url),
+ *		CONF_ROW("interval", conf_duration, CHECK(interval_us), "10s", "How often.",
+ *		         .min = US_PER_S, .max = 60 * US_PER_S),
+ *		{0},
+ *	};
+ *
+ * A nested map is a row of conf_map with its .fields, a list of structs one of conf_list. What is
+ * read differently brings its own .set, which finds its surroundings with CONTAINER_OF(slot, ...);
+ * what is printed differently as well brings a struct conf_type, whose functions may call those of
+ * a type here: conf_map.print_block(field, slot, printer). A row with .set alone is read and no
+ * more. Where the reading needs more than the finished configuration has, let its struct begin with
+ * the configuration: then one table serves both. Defaults that depend on other things are set by
+ * code before or after reading; what does not go together is checked by code after it.
  */
 
 #include <stdbool.h>
@@ -65,13 +86,14 @@ struct conf_node {
 	size_t weight;             /* nodes in it with every alias counted in full */
 };
 
-/* --- schema --- */
+/* --- tables --- */
 
 struct conf_field;
+struct conf_printer;
 
 /*
- * Stores `value` at `slot` (target + field->offset), or reports what is wrong with conf_error().
- * Called in the order of the table's fields, once a key at most.
+ * Stores `value` at `slot` (target + field->offset), or reports what is wrong with conf_error() and
+ * leaves the slot alone. Called in the order of the table's rows, once a key at most.
  */
 typedef void (*conf_set_fn)(struct conf *conf, const struct conf_field *field,
                             const struct conf_node *value, void *slot);
@@ -82,6 +104,48 @@ typedef void (*conf_set_fn)(struct conf *conf, const struct conf_field *field,
 typedef const char *(*conf_check_fn)(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                      const char **ret_hint);
 
+/* What a member can be. All but `word` may be NULL. */
+struct conf_type {
+	const char *word; /* for the reference page: "duration" */
+	size_t size;      /* bytes at the slot; 0: field->size says */
+	conf_set_fn set;  /* NULL: the row has its own */
+	/* False: there is no value, so nothing is printed. NULL: there is always one. */
+	bool (*is_set)(const struct conf_field *field, const void *slot);
+	/* A scalar, behind "key: ". */
+	void (*print)(const struct conf_field *field, const void *slot, FILE *out);
+	/* Instead of `print`: the line of the key as well, begun by conf_print_key(). */
+	void (*print_block)(const struct conf_field *field, const void *slot,
+	                    struct conf_printer *printer);
+	/* NULL: the bytes are compared and copied, and nothing is owned. */
+	bool (*equal)(const struct conf_field *field, const void *a, const void *b);
+	void (*copy)(const struct conf_field *field, void *to, const void *from);
+	void (*fini)(const struct conf_field *field, void *slot);
+	/* The members are those of field->fields, and the functions on tables go into it. */
+	bool is_map;
+};
+
+/* In brackets: the slot, and the members of the row that matter besides key, offset and flags. */
+extern const struct conf_type conf_string; /* char *, owned, NULL: none [check] */
+extern const struct conf_type
+    conf_hidden;                         /* the same, printed as "(hidden)", overwritten [check] */
+extern const struct conf_type conf_text; /* char[size] [size, check] */
+extern const struct conf_type conf_strings;  /* struct conf_strings [min, max: items; check] */
+extern const struct conf_type conf_bool;     /* bool */
+extern const struct conf_type conf_int;      /* int [min, max] */
+extern const struct conf_type conf_unsigned; /* unsigned [min, max] */
+extern const struct conf_type conf_u16;      /* uint16_t [min, max] */
+extern const struct conf_type conf_size;     /* size_t [min, max] */
+extern const struct conf_type conf_int64;    /* int64_t [min, max] */
+extern const struct conf_type conf_duration; /* int64_t, microseconds [min, max] */
+extern const struct conf_type conf_bytes;    /* int64_t [min, max] */
+extern const struct conf_type conf_choice;   /* int or an enum, index of choices [choices] */
+extern const struct conf_type conf_addr;     /* struct addr; the row reads it [set] */
+extern const struct conf_type conf_endpoint; /* struct endpoint; the row reads it [set] */
+extern const struct conf_type conf_map;      /* members at the slot [fields] */
+/* Items, and how many: a pointer that owns them, or with CONF_IN_PLACE an array. [item, size of one,
+ * count, max, fields if they are maps] */
+extern const struct conf_type conf_list;
+
 enum {
 	CONF_REQUIRED = 1 << 0,
 	/* Known, but another daemon's or Talos's: the value is not looked at. */
@@ -90,8 +154,14 @@ enum {
 	CONF_REFUSED = 1 << 2,
 	/* What stands there by mistake may be a secret: never shown. */
 	CONF_SECRET = 1 << 3,
-	/* conf_set_duration: 0 is allowed below min too, and means what the key says it means. */
+	/* conf_duration: 0 is allowed below min too, and means what the key says it means. */
 	CONF_OR_ZERO = 1 << 4,
+	/* 0 is no value, and not printed. */
+	CONF_ZERO_IS_NONE = 1 << 5,
+	/* conf_strings, conf_list: one without items is printed as "[]". */
+	CONF_SHOW_EMPTY = 1 << 6,
+	/* conf_list: the items are at the slot. */
+	CONF_IN_PLACE = 1 << 7,
 };
 
 /* The key that stands for any other key of a map that is not ours alone. A near miss of a named key
@@ -101,19 +171,70 @@ enum {
 /* A map is described by an array of these that ends with an empty one. */
 struct conf_field {
 	const char *key;
-	conf_set_fn set;
+	const struct conf_type *type; /* NULL: only read, by `set` */
+	conf_set_fn set;              /* NULL: the type's */
 	size_t offset;
 	unsigned flags;
-	/* conf_set_int, _unsigned, _duration, _bytes; items of _strings */
 	int64_t min, max;
-	const char *const *choices;      /* conf_set_choice; NULL at the end */
-	conf_check_fn check;             /* conf_set_string, _strings, _text */
-	const struct conf_field *fields; /* conf_set_map; also tells conf_read_map() what is nested */
-	size_t size;                     /* conf_set_text: bytes at slot */
-	const char *refusal;             /* CONF_REFUSED */
+	const char *const *choices; /* NULL at the end */
+	conf_check_fn check;
+	const struct conf_field *fields; /* also tells conf_read_map() what is nested */
+	size_t size;
+	const char *refusal; /* CONF_REFUSED */
+	/* conf_list. count: where the size_t is that counts the items, from the slot. */
+	const struct conf_type *item;
+	ptrdiff_t count;
+	/* False: the section is not printed. NULL: it is. */
+	bool (*is_set)(const void *slot);
+	const char *def; /* the default, as it would be written; NULL: zero, or set by code */
+	const char *doc; /* for the reference page, a sentence */
 };
 
-/* Setters. Each leaves the slot alone on error. */
+/* A row as most are: key, type, offset, default, sentence, then others by name. */
+#define CONF_ROW(key_, type_, offset_, def_, doc_, ...)                                         \
+	{                                                                                           \
+		.key = key_, .type = &(type_), .offset = offset_, .def = def_, .doc = doc_, __VA_ARGS__ \
+	}
+
+/* --- what is done by tables --- */
+
+/* Every default that a row has. A default that does not read is an error of the program. */
+void conf_set_defaults(const struct conf_field *fields, void *target);
+
+/* Reads a map's keys into `target`; wrong ones are reported. Keys `apiVersion` and `kind` of a
+ * document that has a kind are passed over. */
+void conf_read_map(struct conf *conf, const struct conf_node *map, const struct conf_field *fields,
+                   void *target);
+
+/* Every row that has a type and a value, in the order of the table, so that it reads back as the
+ * same struct. `margin` stands before each line. */
+void conf_print(const struct conf_field *fields, const void *target, const char *margin, FILE *out);
+/* Of one row. */
+void conf_print_row(const struct conf_field *field, const void *target, const char *margin,
+                    FILE *out);
+
+/* Members that no row has are not looked at. copy: what `to` owned before is forgotten, so assign
+ * the struct first, then copy what it owns. No two rows may own the same member. */
+bool conf_equal(const struct conf_field *fields, const void *a, const void *b);
+void conf_copy(const struct conf_field *fields, void *to, const void *from);
+void conf_fini(const struct conf_field *fields, void *target);
+
+/* For print_block: begins the line of a key, or of an item in a list if key is NULL; the caller
+ * writes the rest with its newline. enter and leave: what is between is one level deeper. */
+#define CONF_PREFIX_MAX 64
+struct conf_printer {
+	FILE *out;
+	char prefix[CONF_PREFIX_MAX];
+	bool is_item; /* the next line is the first one of an item */
+};
+void conf_print_key(struct conf_printer *printer, const char *key);
+void conf_print_enter(struct conf_printer *printer);
+void conf_print_leave(struct conf_printer *printer);
+
+/* The `print` of conf_endpoint, for types of your own. */
+void conf_print_endpoint(const struct conf_field *field, const void *slot, FILE *out);
+
+/* Setters of types, for rows whose own setter adds something. */
 void conf_set_string(struct conf *, const struct conf_field *, const struct conf_node *,
                      void *slot);
 void conf_set_strings(struct conf *, const struct conf_field *, const struct conf_node *,
@@ -137,11 +258,6 @@ struct conf_strings {
 };
 void conf_strings_add(struct conf_strings *strings, const char *text);
 void conf_strings_fini(struct conf_strings *strings);
-
-/* Reads a map's keys into `target`; wrong ones are reported. Keys `apiVersion` and `kind` of a
- * document that has a kind are passed over. */
-void conf_read_map(struct conf *conf, const struct conf_node *map, const struct conf_field *fields,
-                   void *target);
 
 /* Calls fn for each item, with "[i]" in the path. A longer list than max, or none, is reported. */
 typedef void (*conf_item_fn)(struct conf *conf, const struct conf_node *item, void *userdata);
@@ -218,7 +334,7 @@ const struct conf_node *conf_document(const struct conf *conf, size_t i);
 bool conf_is_only_one(struct conf *conf, const struct conf_node *document,
                       const struct conf_node **first);
 bool conf_node_is_null(const struct conf_node *node);
-/* The value of a key, or NULL. */
+/* The value of a key, or NULL; `map` may be NULL too. */
 const struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
 const char *conf_file_name(const struct conf *conf, const struct conf_node *node);
 /* Every file that was read or given as a text, in the order of reading; the caller ends it. */

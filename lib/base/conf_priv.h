@@ -51,3 +51,13 @@ void conf_tree_read(struct conf *conf, unsigned file, const char *text, size_t l
 /* conf_print.c: writes text with anything that a terminal might act on escaped, cut at max_bytes.
  */
 void conf_write_visible(FILE *out, const char *text, size_t max_bytes);
+
+/* conf_type.c: for lists and maps. One text where these belong, and perhaps a secret, is reported
+ * without it. */
+bool conf_is_secret_scalar(struct conf *conf, const struct conf_field *field,
+                           const struct conf_node *value, const char *wanted);
+/* Reports it if not. */
+bool conf_length_is_good(struct conf *conf, const struct conf_field *field,
+                         const struct conf_node *list);
+/* "key:", of a list without items "key: []". */
+void conf_print_list_key(const struct conf_field *field, size_t n, struct conf_printer *printer);

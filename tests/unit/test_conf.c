@@ -200,6 +200,12 @@ static void test_booleans(void)
 
 /* --- reading by a table --- */
 
+struct item {
+	char *name;
+	uint16_t port;
+	struct conf_strings tags;
+};
+
 struct target {
 	char *text;
 	int number;
@@ -208,38 +214,43 @@ struct target {
 	struct conf_strings list;
 	char name[8];
 	int choice;
+	char *secret;
+	int64_t big;
+	struct item *items;
+	size_t n_items;
 };
 
 static const char *const colours[] = {"red", "green", NULL};
 
+#define TARGET(member) offsetof(struct target, member)
 static const struct conf_field inner_fields[] = {
-    {.key = "flag", .set = conf_set_bool, .offset = offsetof(struct target, flag)},
+    CONF_ROW("flag", conf_bool, TARGET(flag), "true", NULL),
+    {0},
+};
+
+#define ITEM(member) offsetof(struct item, member)
+static const struct conf_field item_fields[] = {
+    CONF_ROW("name", conf_string, ITEM(name), NULL, NULL),
+    CONF_ROW("port", conf_u16, ITEM(port), "80", NULL, .min = 1, .max = UINT16_MAX),
+    CONF_ROW("tags", conf_strings, ITEM(tags), NULL, NULL, .max = 3),
     {0},
 };
 
 static const struct conf_field fields[] = {
-    {.key = "text", .set = conf_set_string, .offset = offsetof(struct target, text)},
-    {.key = "number",
-     .set = conf_set_int,
-     .offset = offsetof(struct target, number),
-     .min = -5,
-     .max = 5},
-    {.key = "time",
-     .set = conf_set_duration,
-     .offset = offsetof(struct target, time_us),
-     .min = US_PER_S,
-     .max = 5 * US_PER_S},
-    {.key = "list",
-     .set = conf_set_strings,
-     .offset = offsetof(struct target, list),
-     .min = 0,
-     .max = 3},
-    {.key = "name", .set = conf_set_text, .offset = offsetof(struct target, name), .size = 8},
-    {.key = "colour",
-     .set = conf_set_choice,
-     .offset = offsetof(struct target, choice),
-     .choices = colours},
-    {.key = "inner", .set = conf_set_map, .offset = 0, .fields = inner_fields},
+    CONF_ROW("text", conf_string, TARGET(text), "some text", NULL),
+    CONF_ROW("secret", conf_hidden, TARGET(secret), NULL, NULL),
+    CONF_ROW("number", conf_int, TARGET(number), "-3", NULL, .min = -5, .max = 5),
+    CONF_ROW("big", conf_int64, TARGET(big), NULL, NULL, .flags = CONF_ZERO_IS_NONE,
+             .max = INT64_MAX),
+    CONF_ROW("time", conf_duration, TARGET(time_us), "1.5s", NULL, .min = US_PER_S,
+             .max = 5 * US_PER_S),
+    CONF_ROW("list", conf_strings, TARGET(list), NULL, NULL, .min = 0, .max = 3),
+    CONF_ROW("name", conf_text, TARGET(name), NULL, NULL, .size = 8),
+    CONF_ROW("colour", conf_choice, TARGET(choice), "green", NULL, .choices = colours),
+    CONF_ROW("inner", conf_map, 0, NULL, NULL, .fields = inner_fields),
+    CONF_ROW("items", conf_list, TARGET(items), NULL, NULL, .item = &conf_map,
+             .fields = item_fields, .size = sizeof(struct item),
+             .count = TARGET(n_items) - TARGET(items), .max = 2),
     {.key = "theirs", .flags = CONF_PASS},
     {0},
 };
@@ -253,8 +264,7 @@ static const struct conf_kind kinds[] = {{"NodeConfig", fields, read_node}, {0}}
 
 static void target_fini(struct target *target)
 {
-	free(target->text);
-	conf_strings_fini(&target->list);
+	conf_fini(fields, target);
 }
 
 static void count_message(const char *message UNUSED, void *userdata)
@@ -562,6 +572,92 @@ static void test_write_string(void)
 	}
 }
 
+/* --- tables --- */
+
+static void check_printed(const struct target *target, const char *margin, const char *want)
+{
+	AUTO(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	conf_print(fields, target, margin, out);
+	(void) fclose(out);
+	CHECK_EQ_STR(text, want);
+}
+
+static void test_defaults(void)
+{
+	struct target target = {0};
+
+	conf_set_defaults(fields, &target);
+	check_printed(&target, "# ",
+	              "# text: \"some text\"\n# number: -3\n# time: 1.5s\n# colour: green\n"
+	              "# inner:\n#   flag: true\n");
+	target_fini(&target);
+	CHECK(target.text == NULL);
+}
+
+/* What is printed reads back as the same. */
+static void test_print(void)
+{
+	static const char text[] =
+	    "text: a\nsecret: \"(hidden)\"\nnumber: 5\nbig: 5000000000\ntime: 2s\n"
+	    "list:\n  - b\n  - \"1\"\nname: c\ncolour: red\ninner:\n  flag: false\n"
+	    "items:\n  - name: d\n    port: 80\n    tags:\n      - x\n      - z\n  - port: 81\n";
+	struct target target = {0};
+
+	CHECK_EQ_INT(read_text(text, &target), 0);
+	CHECK_EQ_INT(target.n_items, 2);
+	CHECK_EQ_INT(target.items[1].port, 81);
+	check_printed(&target, "", text);
+	target_fini(&target);
+	CHECK(target.n_items == 0 && target.items == NULL && target.secret == NULL);
+}
+
+static void test_list_errors(void)
+{
+	struct target target = {0};
+
+	CHECK_EQ_INT(read_text("items: [{}, {}, {}]\n", &target), 1);
+	CHECK_EQ_INT(target.n_items, 0);
+	CHECK_EQ_INT(read_text("items: [{port: 0, prot: 1}, {port: 2}]\n", &target), 2);
+	CHECK_EQ_INT(target.items[0].port, 80);
+	CHECK_EQ_INT(target.items[1].port, 2);
+	target_fini(&target);
+}
+
+static void test_equal_and_copy(void)
+{
+	static const char *const others[] = {
+	    "text: b",
+	    "secret: s",
+	    "number: 1",
+	    "big: 1",
+	    "time: 1s",
+	    "list: [a, b, c]",
+	    "name: n",
+	    "colour: red",
+	    "list: [a, c]",
+	    "inner: {flag: false}",
+	    "items: [{name: a, tags: [t]}]",
+	    "items: [{name: a, tags: [u]}, {port: 2}]",
+	};
+	struct target a = {0}, b;
+
+	conf_set_defaults(fields, &a);
+	CHECK_EQ_INT(read_text("list: [a, b]\nitems: [{name: a, tags: [t]}, {port: 2}]", &a), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		b = a;
+		conf_copy(fields, &b, &a);
+		CHECK(b.text != a.text && b.list.items != a.list.items && b.items != a.items);
+		CHECK(conf_equal(fields, &a, &b));
+		CHECK_EQ_INT(read_text(others[i], &b), 0);
+		CHECK(!conf_equal(fields, &a, &b));
+		target_fini(&b);
+	}
+	target_fini(&a);
+}
+
 int main(void)
 {
 	test_durations();
@@ -578,5 +674,9 @@ int main(void)
 	test_directory();
 	test_fifo();
 	test_write_string();
+	test_defaults();
+	test_print();
+	test_list_errors();
+	test_equal_and_copy();
 	return check_result();
 }
