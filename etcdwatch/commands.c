@@ -11,7 +11,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "base/metricsport.h"
 #include "base/mono.h"
 #include "etcdwatch/cluster/clustercommands.h"
 #include "etcdwatch/cluster/tally.h"
@@ -23,12 +22,8 @@
 #include "etcdwatch/report.h"
 #include "etcdwatch/signing.h"
 
-#define CONTROL_GROUP "fairlead"
-
 struct commands {
 	struct daemon *daemon;
-	struct control *control;
-	struct metricsport *metrics_port;
 	LIST_HEAD(, command) open;
 	size_t n_open;
 	struct drillcommand *drills;
@@ -126,28 +121,19 @@ static void jobs_fn(struct control_request *request, int argc, char **argv UNUSE
 	control_ok(request);
 }
 
-static void fill_metrics(struct metrics *m, void *userdata)
+void daemon_metrics(struct metrics *m, void *userdata)
 {
-	const struct commands *c = userdata;
-	size_t n = daemon_n_jobs(c->daemon);
+	const struct daemon *daemon = userdata;
+	size_t n = daemon_n_jobs(daemon);
 	AUTO(free) struct job_report *reports = xcalloc(n + 1, sizeof(reports[0]));
 
 	for (size_t i = 0; i < n; i++)
-		job_fill_report(daemon_job(c->daemon, i), &reports[i]);
+		job_fill_report(daemon_job(daemon, i), &reports[i]);
 	report_metrics(m, reports, n);
-	drillcommand_metrics(m, c->daemon);
-	healthcommand_metrics(m, c->daemon);
-	tally_metrics(m, daemon_cluster(c->daemon)->tally);
-	recordcommand_metrics(m, c->daemon);
-}
-
-static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
-                       void *userdata)
-{
-	const struct commands *c = userdata;
-
-	control_reply(request, metricsport_answer(c->metrics_port));
-	control_ok(request);
+	drillcommand_metrics(m, daemon);
+	healthcommand_metrics(m, daemon);
+	tally_metrics(m, daemon_cluster(daemon)->tally);
+	recordcommand_metrics(m, daemon);
 }
 
 static void health_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
@@ -220,24 +206,21 @@ static const struct control_command table[] = {
      "The data may be as small as it has become: retention goes on."},
     {"etcd drill", true, drill_fn, "[JOB] [--progress]",
      "Rehearse coming back with the newest snapshot, now; answered when it is over."},
-    {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
-int commands_new(struct ev_loop *ev, const char *runtime_dir, const struct endpoint *metrics_at,
-                 struct daemon *daemon, struct commands **ret_commands)
+int commands_new(struct service *service, const struct endpoint *metrics_at, struct daemon *daemon,
+                 struct commands **ret_commands)
 {
 	AUTO(commands_free) struct commands *c = NEW0(struct commands);
-	AUTO(free) char *path = xasprintf("%s/etcdwatch.sock", runtime_dir);
 	int r;
 
 	c->daemon = daemon;
 	LIST_INIT(&c->open);
 	c->drills = drillcommand_new(daemon);
-	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
+	r = service_serve(service, table, ARRAY_SIZE(table), c);
 	if (r < 0)
 		return r;
-	c->metrics_port = metricsport_new(ev, fill_metrics, c);
-	metricsport_set(c->metrics_port, metrics_at);
+	metricsport_set(service->metrics_port, metrics_at);
 	*ret_commands = TAKE_PTR(c);
 	return 0;
 }
@@ -251,8 +234,6 @@ void commands_free(struct commands *c)
 
 		command->give_up(command);
 	}
-	metricsport_free(c->metrics_port);
 	drillcommand_free(c->drills);
-	control_free(c->control);
 	free(c);
 }

@@ -7,17 +7,16 @@
  * docs/control.md describes what they answer.
  */
 
-#include <ev.h>
-
 #include "base/cleanup.h"
 
 struct commands;
 struct daemon;
 struct endpoint;
+struct service;
 
-/* Opens <runtime_dir>/etcdwatch.sock. and the port for metrics; AF_UNSPEC: none. daemon is borrowed
- * until commands_free(). 0 or -errno. */
-int commands_new(struct ev_loop *ev, const char *runtime_dir, const struct endpoint *metrics_at,
-                 struct daemon *daemon, struct commands **ret_commands);
+/* Opens the control socket, and the port for metrics; AF_UNSPEC: none. daemon is borrowed until
+ * commands_free(), and the control socket is closed before that. 0 or -errno. */
+int commands_new(struct service *service, const struct endpoint *metrics_at, struct daemon *daemon,
+                 struct commands **ret_commands);
 void commands_free(struct commands *commands);
 DEFINE_AUTO(struct commands, commands_free);

@@ -36,7 +36,8 @@ enum daemon_phase {
 };
 
 struct daemon {
-	struct loop *loop;
+	struct service *service;
+	struct loop *loop; /* the service's */
 	struct config *config;
 	enum daemon_phase phase;
 	bool wants_exec;
@@ -120,6 +121,11 @@ void daemon_stop(struct daemon *d)
 /* Not with STOPPING=1, after which systemd waits for the end of the process, and then makes one. */
 void daemon_reload(struct daemon *d)
 {
+	AUTO(config_free) struct config *next = NULL;
+
+	if (service_load_next(d->service, &next) < 0)
+		return;
+	log_info("reload", "jobs=%zu", next->n_jobs);
 	if (d->phase != DAEMON_RUNNING)
 		return;
 	d->wants_exec = true;
@@ -304,14 +310,16 @@ static int make_health(struct daemon *d, const char *worker)
 	return r < 0 ? log_error_errno(r, "health_failed", "reason=\"cannot watch the cluster\"") : 0;
 }
 
-int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
-               struct daemon **ret_daemon)
+int daemon_new(struct service *service, struct config *config, struct daemon **ret_daemon)
 {
 	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
 	int r;
 
-	d->loop = loop;
+	d->service = service;
+	d->loop = service->loop;
 	d->config = config;
+	log_info("starting", "version=%s node=%s jobs=%zu", FAIRLEAD_VERSION, config->node_name,
+	         config->n_jobs);
 	ev_init(&d->end, end_cb);
 	new_instance(d);
 	d->key = signing_start(&config->watch.trusted_keys);
@@ -321,10 +329,10 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	if (r == 0)
 		find_owner(d);
 	if (r == 0)
-		r = make_jobs(d, start->worker);
+		r = make_jobs(d, service->helper);
 	if (r < 0)
 		return r;
-	r = make_health(d, start->worker);
+	r = make_health(d, service->helper);
 	if (r < 0)
 		return r;
 	fill_cluster_env(d);
@@ -333,11 +341,12 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	if (r < 0)
 		return log_error_errno(r, "record_failed", "directory=%s",
 		                       d->config->watch.record.directory);
-	recording_start_stores(d, &d->cluster, &d->config->watch.record, start->worker, d->recordstores,
-	                       &d->n_recordstores);
-	r = commands_new(loop_ev(loop), start->runtime_dir, &d->config->metrics_at, d, &d->commands);
+	recording_start_stores(d, &d->cluster, &d->config->watch.record, service->helper,
+	                       d->recordstores, &d->n_recordstores);
+	r = commands_new(service, &d->config->metrics_at, d, &d->commands);
 	if (r < 0)
-		return log_error_errno(r, "control_failed", "dir=%s", start->runtime_dir);
+		return log_error_errno(r, "control_failed", "dir=%s", service->runtime_dir);
+	loop_notify(d->loop, "READY=1\nSTATUS=%zu jobs", d->n_jobs);
 	*ret_daemon = TAKE_PTR(d);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "base/loop.h"
+#include "base/service.h"
 #include "etcdwatch/cluster/env.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/drill/drill.h"
@@ -21,23 +21,21 @@
 
 struct daemon;
 
-struct daemon_start {
-	const char *runtime_dir; /* of the control socket */
-	const char *worker;      /* the program that does what is heavy */
-};
-
-/* Takes config, also when it fails; borrows the rest. 0, or -errno, which has been logged. */
-int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
-               struct daemon **ret_daemon);
+/* Takes config, also when it fails; borrows service. 0, or -errno, which has been logged. */
+int daemon_new(struct service *service, struct config *config, struct daemon **ret_daemon);
 void daemon_free(struct daemon *daemon);
 DEFINE_AUTO(struct daemon, daemon_free);
 
 /* Gives up what is under way and ends the loop. */
 void daemon_stop(struct daemon *daemon);
 
-/* The same, to be executed anew: daemon_wants_exec() is true then. */
+/* The same, to be executed again with the configuration as it is on disk then, if that is good:
+ * daemon_wants_exec() is true then. */
 void daemon_reload(struct daemon *daemon);
 bool daemon_wants_exec(const struct daemon *daemon);
+
+/* Writes what is true now; userdata is the daemon. */
+void daemon_metrics(struct metrics *m, void *userdata);
 
 /* For the commands. */
 struct etcd *daemon_etcd(const struct daemon *daemon);

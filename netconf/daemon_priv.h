@@ -2,19 +2,23 @@
 #pragma once
 
 /*
- * What the daemon*.c files share: daemon_keep.c is about what is confirmed, daemon_change.c about
- * the one change, and daemon.c puts both beside what was found. Nobody else includes this.
+ * The inside of the daemon, for the two files that make it up:
+ *   daemon.c    what was found, and what was confirmed and is kept so
+ *   commands.c  the one change, and the commands of the control socket
  */
 
+#include "netconf/change/begin.h"
 #include "netconf/change/transaction.h"
-#include "netconf/commands.h"
 #include "netconf/daemon.h"
+#include "netconf/report.h"
 
 struct daemon {
-	struct loop *loop;
-	const struct daemon_start *start;
+	struct service *service;
+	char *state_dir;
+	char *runtime_dir;   /* absolute, as clients run elsewhere */
+	char *dhcp_hook;     /* what dhcpcd calls; absolute */
+	char *probe_program; /* netconf-probe; absolute */
 	struct kernel *kernel;
-	struct commands *commands;
 	struct left *left;
 	bool will_ask_for_leases;
 	struct begin *begin;
@@ -27,32 +31,25 @@ struct daemon {
 	int64_t started_us;
 	struct ledger *ledger; /* NULL: nothing was kept yet */
 	struct statedir_outcome last;
-	/* Whoever asked for the change that begins. */
-	daemon_told_fn told;
-	void *told_userdata;
-	json_t *lines; /* of its answer */
+	struct control_request *applying; /* NULL: no client waits for the begin of a change */
+	json_t *lines;                    /* of its answer: the plan's, or the errors */
 };
 
 /* --- daemon.c --- */
 
 struct ev_loop *daemon_ev(const struct daemon *daemon);
-
-/* --- daemon_keep.c --- */
-
-/* Into `config`, which is NULL; what cannot be read is logged, and it stays so. */
-void daemon_load_confirmed(struct daemon *daemon);
+void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report);
 /* From now on the network is to stay as it was confirmed. */
 void daemon_keep(struct daemon *daemon);
-/* Something is in the way, and nobody else is at work: of what was confirmed only the leases. */
-void daemon_keep_leases(struct daemon *daemon);
-/* No longer any of it, and the configuration is forgotten. */
-void daemon_stop_keeping(struct daemon *daemon);
-/* While a change that another began is under way: what was confirmed before it. */
-void daemon_renew_leases(struct daemon *daemon);
 /* What has just been confirmed, in the ledger. */
 void daemon_adopt(struct daemon *daemon);
+/* What would make the network what was confirmed, as lines of a plan; the caller frees them. 0,
+ * -ENOENT: nothing is confirmed, -EUCLEAN: what an earlier change left is in the way, or -errno. */
+int daemon_diff(struct daemon *daemon, json_t **ret_lines);
 
-/* --- daemon_change.c --- */
+/* --- commands.c --- */
 
+/* Opens the control socket. 0 or -errno. */
+int daemon_open_commands(struct daemon *daemon);
 /* A change that another process has left; none is under way. */
 void daemon_resume(struct daemon *daemon, const struct checkpoint_state *state);

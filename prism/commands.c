@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers the control socket from what the daemon reports; every answer is there at once. */
-#include "prism/commands.h"
+#include "prism/daemon.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/control.h"
 #include "base/macro.h"
-#include "base/mem.h"
-#include "base/metricsport.h"
-#include "prism/daemon.h"
-#include "prism/report.h"
-
-#define CONTROL_GROUP "fairlead"
-
-struct commands {
-	struct daemon *daemon;
-	struct metricsport *metrics_port;
-	struct control *control;
-};
 
 static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
 {
-	const struct commands *c = userdata;
+	struct daemon *daemon = userdata;
 	struct report report;
 
 	if (argc != 0) {
 		control_fail(request, CONTROL_USAGE, "prism status");
 		return;
 	}
-	daemon_report(c->daemon, &report);
+	daemon_report(daemon, &report);
 	control_reply(request, report_overview_json(&report));
 	for (size_t i = 0; i < report.n_upstreams; i++)
 		control_reply(request, report_upstream_json(&report, report.upstreams[i]));
@@ -48,7 +34,7 @@ static void reply_upstream(struct control_request *request, struct daemon *daemo
 }
 
 static void set_drained(struct control_request *request, int argc, char **argv,
-                        const struct commands *c, bool drained)
+                        struct daemon *daemon, bool drained)
 {
 	struct endpoint endpoint;
 	char name[ENDPOINT_TEXT_MAX];
@@ -63,12 +49,12 @@ static void set_drained(struct control_request *request, int argc, char **argv,
 		return;
 	}
 	(void) endpoint_format(&endpoint, name);
-	if (daemon_drain(c->daemon, name, drained) < 0) {
+	if (daemon_drain(daemon, name, drained) < 0) {
 		control_fail(request, CONTROL_NOTFOUND,
 		             "no upstream '%s': 'fairlead prism status' lists them", name);
 		return;
 	}
-	reply_upstream(request, c->daemon, name);
+	reply_upstream(request, daemon, name);
 	control_ok(request);
 }
 
@@ -86,7 +72,7 @@ static void undrain_fn(struct control_request *request, int argc, char **argv, v
  * worth that leaves readiness unknown (judge.h). */
 static void suspect_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	const struct commands *c = userdata;
+	struct daemon *daemon = userdata;
 	struct endpoint endpoint;
 	char name[ENDPOINT_TEXT_MAX] = "local";
 
@@ -102,20 +88,11 @@ static void suspect_fn(struct control_request *request, int argc, char **argv, v
 		}
 		(void) endpoint_format(&endpoint, name);
 	}
-	if (daemon_suspect(c->daemon, name, argc == 2 ? argv[1] : "") < 0) {
+	if (daemon_suspect(daemon, name, argc == 2 ? argv[1] : "") < 0) {
 		control_fail(request, CONTROL_NOTFOUND,
 		             "no upstream '%s': 'fairlead prism status' lists them", name);
 		return;
 	}
-	control_ok(request);
-}
-
-static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
-                       void *userdata)
-{
-	const struct commands *c = userdata;
-
-	control_reply(request, metricsport_answer(c->metrics_port));
 	control_ok(request);
 }
 
@@ -125,29 +102,9 @@ static const struct control_command table[] = {
     {"prism undrain", true, undrain_fn, "UPSTREAM", "Use it again."},
     {"prism suspect", false, suspect_fn, "UPSTREAM|local [REASON]",
      "Ask an upstream soon, as another program saw that it fails."},
-    {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
-int commands_new(struct ev_loop *ev, const char *runtime_dir, struct metricsport *metrics_port,
-                 struct daemon *daemon, struct commands **ret_commands)
+int daemon_open_commands(struct service *service, struct daemon *daemon)
 {
-	AUTO(commands_free) struct commands *c = NEW0(struct commands);
-	AUTO(free) char *path = xasprintf("%s/prism.sock", runtime_dir);
-	int r;
-
-	c->daemon = daemon;
-	c->metrics_port = metrics_port;
-	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
-	if (r < 0)
-		return r;
-	*ret_commands = TAKE_PTR(c);
-	return 0;
-}
-
-void commands_free(struct commands *c)
-{
-	if (c == NULL)
-		return;
-	control_free(c->control);
-	free(c);
+	return service_serve(service, table, ARRAY_SIZE(table), daemon);
 }

@@ -16,10 +16,8 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "base/metricsport.h"
 #include "base/mono.h"
 #include "prism/checker.h"
-#include "prism/commands.h"
 #include "prism/conns.h"
 #include "prism/listener.h"
 #include "prism/flow.h"
@@ -46,17 +44,15 @@ enum daemon_phase {
 };
 
 struct daemon {
-	struct loop *loop;
+	struct service *service;
+	struct loop *loop; /* the service's */
 	struct config *config;
-	const struct daemon_start *start;
 	enum daemon_phase phase;
 	struct listeners *listeners;
 	struct upstreams *upstreams;
 	struct conns *conns;
 	struct sources *sources;
 	struct checker *checker;
-	struct commands *commands;
-	struct metricsport *metrics_port;
 	struct reload_check *check;
 	ev_timer stop_limit;
 
@@ -192,7 +188,7 @@ static void inherit_listener_cb(int fd, const struct endpoint *at, void *userdat
 	const struct daemon *d = ((struct inheritance *) userdata)->daemon;
 
 	if (endpoint_equal(at, &d->config->metrics_at))
-		metricsport_inherit(d->metrics_port, fd);
+		metricsport_inherit(d->service->metrics_port, fd);
 	else
 		listeners_inherit(d->listeners, fd);
 }
@@ -262,15 +258,15 @@ static int start_checker(struct daemon *d)
 {
 	int r;
 
-	r = checker_new(loop_ev(d->loop), d->start->probe_program, d->config, &checker_callbacks, d,
+	r = checker_new(loop_ev(d->loop), d->service->helper, d->config, &checker_callbacks, d,
 	                &d->checker);
 	if (r < 0)
-		return log_error_errno(r, "probe_process_failed", "program=%s", d->start->probe_program);
+		return log_error_errno(r, "probe_process_failed", "program=%s", d->service->helper);
 	upstreams_set_checker(d->upstreams, d->checker);
 	return 0;
 }
 
-static void fill_metrics(struct metrics *m, void *userdata)
+void daemon_metrics(struct metrics *m, void *userdata)
 {
 	struct report report;
 
@@ -285,7 +281,6 @@ static int make_parts(struct daemon *d)
 
 	d->listeners = listeners_new(ev, &listeners_callbacks, d);
 	listeners_inherit_from_systemd(d->listeners);
-	d->metrics_port = metricsport_new(ev, fill_metrics, d);
 	r = upstreams_new(ev, d->config, &upstreams_callbacks, d, &d->upstreams);
 	if (r < 0)
 		return log_error_errno(r, "upstreams_failed", "reason=\"cannot make the table\"");
@@ -302,23 +297,24 @@ static int start_services(struct daemon *d)
 	first = listeners_open(d->listeners, d->config->listen, d->config->n_listen);
 	r = start_checker(d);
 	first = first < 0 ? first : r;
-	r = commands_new(loop_ev(d->loop), d->start->runtime_dir, d->metrics_port, d, &d->commands);
+	r = daemon_open_commands(d->service, d);
 	if (r < 0)
-		log_error_errno(r, "control_failed", "dir=%s", d->start->runtime_dir);
-	metricsport_set(d->metrics_port, &d->config->metrics_at);
+		log_error_errno(r, "control_failed", "dir=%s", d->service->runtime_dir);
+	metricsport_set(d->service->metrics_port, &d->config->metrics_at);
 	return first < 0 ? first : r;
 }
 
-int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
-               const struct handover *handover, struct daemon **ret_daemon)
+int daemon_new(struct service *service, struct config *config, const struct handover *handover,
+               struct daemon **ret_daemon)
 {
 	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
 	int r;
 
-	d->loop = loop;
+	d->service = service;
+	d->loop = service->loop;
 	d->config = config;
-	d->start = start;
 	ev_init(&d->stop_limit, NULL);
+	log_info("starting", "version=%s", FAIRLEAD_VERSION);
 	r = make_parts(d);
 	if (r < 0)
 		return r;
@@ -328,6 +324,7 @@ int daemon_new(struct loop *loop, struct config *config, const struct daemon_sta
 	/* What is carried already is worth more than a listener or a control socket. */
 	if (r < 0 && handover == NULL)
 		return r;
+	loop_notify(d->loop, "READY=1");
 	*ret_daemon = TAKE_PTR(d);
 	return 0;
 }
@@ -338,8 +335,6 @@ void daemon_free(struct daemon *d)
 		return;
 	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
 	reload_check_free(d->check);
-	commands_free(d->commands);
-	metricsport_free(d->metrics_port);
 	checker_free(d->checker);
 	sources_free(d->sources);
 	conns_free(d->conns);
@@ -382,10 +377,10 @@ void daemon_reload(struct daemon *d)
 		d->phase = DAEMON_CHECKING_AGAIN;
 	if (d->phase != DAEMON_RUNNING)
 		return;
-	r = reload_check_new(loop_ev(d->loop), d->start->self, d->start->argv, checked_cb, d,
+	r = reload_check_new(loop_ev(d->loop), d->service->self, d->service->argv, checked_cb, d,
 	                     &d->check);
 	if (r < 0) {
-		log_error_errno(r, "reload_refused", "path=%s", d->start->self);
+		log_error_errno(r, "reload_refused", "path=%s", d->service->self);
 		loop_notify(d->loop, "READY=1");
 		return;
 	}
@@ -448,8 +443,9 @@ static int write_all(const struct daemon *d, struct handover_writer *writer)
 			handover_write_listener(writer, listeners_fd(d->listeners, i), &at);
 	}
 	/* It is taken for a listener by a version without such a port, which lets go of it then. */
-	if (metricsport_fd(d->metrics_port) >= 0)
-		handover_write_listener(writer, metricsport_fd(d->metrics_port), &d->config->metrics_at);
+	if (metricsport_fd(d->service->metrics_port) >= 0)
+		handover_write_listener(writer, metricsport_fd(d->service->metrics_port),
+		                        &d->config->metrics_at);
 	write_upstreams(d, writer);
 	conns_save(d->conns, writer);
 	return handover_arm(writer);
@@ -468,10 +464,10 @@ void daemon_exec(struct daemon *d)
 		/* It has no part in what follows. */
 		upstreams_set_checker(d->upstreams, NULL);
 		checker_free(TAKE_PTR(d->checker));
-		(void) execv(d->start->self, d->start->argv);
+		(void) execv(d->service->self, d->service->argv);
 		r = -errno;
 	}
-	log_error_errno(r, "exec_failed", "path=%s reason=\"this process goes on\"", d->start->self);
+	log_error_errno(r, "exec_failed", "path=%s reason=\"this process goes on\"", d->service->self);
 	if (writer != NULL)
 		handover_cancel(writer);
 	d->phase = DAEMON_RUNNING;

@@ -9,26 +9,15 @@
  * it (handover.h). A new configuration and a new binary are the same thing.
  */
 
-#include "base/cleanup.h"
-#include "base/loop.h"
+#include "base/service.h"
 #include "prism/config.h"
 #include "prism/handover.h"
 #include "prism/report.h"
 
-struct daemon;
-
-/* What it was started as, so that it can start again. Borrowed until daemon_free(). */
-struct daemon_start {
-	const char *runtime_dir;
-	const char *probe_program;
-	const char *self; /* the path of the program */
-	char *const *argv;
-};
-
-/* Takes config, also on failure. handover: what the image before this one left, or NULL. 0 or
- * -errno, logged. */
-int daemon_new(struct loop *loop, struct config *config, const struct daemon_start *start,
-               const struct handover *handover, struct daemon **ret_daemon);
+/* Takes config, also on failure; service is borrowed. handover: what the image before this one
+ * left, or NULL. 0 or -errno, logged. */
+int daemon_new(struct service *service, struct config *config, const struct handover *handover,
+               struct daemon **ret_daemon);
 void daemon_free(struct daemon *daemon);
 DEFINE_AUTO(struct daemon, daemon_free);
 
@@ -43,7 +32,14 @@ void daemon_stop(struct daemon *daemon);
 /* Fills *ret_report with what is true now; everything in it is borrowed until the next call. */
 void daemon_report(struct daemon *daemon, struct report *ret_report);
 
+/* The same as metrics; userdata is the daemon. */
+void daemon_metrics(struct metrics *m, void *userdata);
+
 /* Another program saw that it fails: an upstream by its name, or "local". -ENOENT: none such. */
 int daemon_suspect(struct daemon *daemon, const char *upstream, const char *reason);
 /* The operator's word on one upstream, by its name. 0 or -ENOENT. */
 int daemon_drain(struct daemon *daemon, const char *upstream, bool drained);
+
+/* commands.c: opens the control socket, with the commands that docs/control.md describes. daemon is
+ * borrowed until the service ends. 0 or -errno. */
+int daemon_open_commands(struct service *service, struct daemon *daemon);

@@ -4,25 +4,19 @@
  * answered when another node owns the VIP, or when that has not happened within the limit, and
  * `etcd members` when etcd answers.
  */
-#include "vipd/commands.h"
+#include "vipd/daemon_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "base/addr.h"
-#include "base/control.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "base/metricsport.h"
 #include "base/mono.h"
-#include "vipd/daemon.h"
 #include "vipd/memberquery.h"
 #include "vipd/report.h"
-#include "vipd/vip.h"
 
-#define CONTROL_GROUP "fairlead"
 #define MOVE_LIMIT_US (10 * US_PER_S)
 #define MOVE_POLL_US (5 * US_PER_MS)
 
@@ -34,23 +28,14 @@ struct move {
 	LIST_ENTRY(move) entry;
 };
 
-struct commands {
-	struct daemon *daemon;
-	struct control *control;
-	struct metricsport *metrics_port;
-	struct memberquery *members;
-	LIST_HEAD(, move) moves;
-	ev_timer poll; /* while there are moves */
-};
-
-static struct vip *find_vip(const struct commands *c, const char *text)
+static struct vip *find_vip(const struct daemon *d, const char *text)
 {
 	struct addr addr;
 
 	if (addr_parse(text, &addr) < 0)
 		return NULL;
-	for (size_t i = 0; i < daemon_n_vips(c->daemon); i++) {
-		struct vip *v = daemon_vip(c->daemon, i);
+	for (size_t i = 0; i < d->n_vips; i++) {
+		struct vip *v = d->vips[i];
 
 		if (addr_equal(&vip_config(v)->addr, &addr))
 			return v;
@@ -69,8 +54,8 @@ static void status_of(struct control_request *request, const struct vip *vip)
 
 static void status_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	const struct commands *c = userdata;
-	const struct vip *one = argc == 1 ? find_vip(c, argv[0]) : NULL;
+	const struct daemon *d = userdata;
+	const struct vip *one = argc == 1 ? find_vip(d, argv[0]) : NULL;
 
 	if (argc > 1) {
 		control_fail(request, CONTROL_USAGE, "vip status [ADDRESS]");
@@ -80,8 +65,8 @@ static void status_fn(struct control_request *request, int argc, char **argv, vo
 		control_fail(request, CONTROL_NOTFOUND, "no VIP '%s' is configured on this node", argv[0]);
 		return;
 	}
-	for (size_t i = 0; i < daemon_n_vips(c->daemon); i++) {
-		const struct vip *v = daemon_vip(c->daemon, i);
+	for (size_t i = 0; i < d->n_vips; i++) {
+		const struct vip *v = d->vips[i];
 
 		if (one == NULL || v == one)
 			status_of(request, v);
@@ -98,8 +83,8 @@ static void answer_move(const struct move *m, const char *owner)
 
 static void poll_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 {
-	struct commands *c = CONTAINER_OF(w, struct commands, poll);
-	struct move *m = LIST_FIRST(&c->moves);
+	struct daemon *d = CONTAINER_OF(w, struct daemon, move_poll);
+	struct move *m = LIST_FIRST(&d->moves);
 
 	while (m != NULL) {
 		struct move *next = LIST_NEXT(m, entry);
@@ -123,11 +108,11 @@ static void poll_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 		}
 		m = next;
 	}
-	if (LIST_EMPTY(&c->moves))
+	if (LIST_EMPTY(&d->moves))
 		ev_timer_stop(ev, w);
 }
 
-static void begin_move(struct commands *c, struct control_request *request, struct vip *vip)
+static void begin_move(struct daemon *d, struct control_request *request, struct vip *vip)
 {
 	struct move *m = NEW0(struct move);
 
@@ -135,14 +120,14 @@ static void begin_move(struct commands *c, struct control_request *request, stru
 	m->vip = vip;
 	m->epoch = vip_epoch(vip);
 	m->begun_us = mono_now_us();
-	LIST_INSERT_HEAD(&c->moves, m, entry);
-	if (!ev_is_active(&c->poll))
-		ev_timer_again(daemon_ev(c->daemon), &c->poll);
+	LIST_INSERT_HEAD(&d->moves, m, entry);
+	if (!ev_is_active(&d->move_poll))
+		ev_timer_again(loop_ev(d->loop), &d->move_poll);
 }
 
 static void move_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
-	struct commands *c = userdata;
+	struct daemon *d = userdata;
 	const char *to = "";
 	struct vip *vip;
 
@@ -152,14 +137,14 @@ static void move_fn(struct control_request *request, int argc, char **argv, void
 		control_fail(request, CONTROL_USAGE, "vip move ADDRESS [to NODE]");
 		return;
 	}
-	vip = find_vip(c, argv[0]);
+	vip = find_vip(d, argv[0]);
 	if (vip == NULL) {
 		control_fail(request, CONTROL_NOTFOUND, "no VIP '%s' is configured on this node", argv[0]);
 		return;
 	}
 	switch (vip_move(vip, to)) {
 	case VIP_MOVE_STARTED:
-		begin_move(c, request, vip);
+		begin_move(d, request, vip);
 		break;
 	case VIP_MOVE_NOT_OWNER:
 		control_fail(request, CONTROL_BUSY, "this node does not own %s: run it on '%s'", argv[0],
@@ -176,7 +161,7 @@ static void move_fn(struct control_request *request, int argc, char **argv, void
 	}
 }
 
-static void set_hold(struct control_request *request, int argc, struct commands *c, bool on_hold)
+static void set_hold(struct control_request *request, int argc, struct daemon *d, bool on_hold)
 {
 	int r;
 
@@ -184,7 +169,7 @@ static void set_hold(struct control_request *request, int argc, struct commands 
 		control_fail(request, CONTROL_USAGE, "it takes no arguments");
 		return;
 	}
-	r = daemon_set_hold(c->daemon, on_hold);
+	r = daemon_set_hold(d, on_hold);
 	if (r < 0)
 		control_fail(request, CONTROL_FAILED,
 		             "nothing has changed: it could not be written down for the next start: %s",
@@ -203,36 +188,27 @@ static void unhold_fn(struct control_request *request, int argc, char **argv UNU
 	set_hold(request, argc, userdata, false);
 }
 
-static void fill_metrics(struct metrics *m, void *userdata)
+void daemon_metrics(struct metrics *m, void *userdata)
 {
-	const struct commands *c = userdata;
-	size_t n = daemon_n_vips(c->daemon);
+	const struct daemon *d = userdata;
+	size_t n = d->n_vips;
 	AUTO(free) struct vip_report_room *rooms = xcalloc(n, sizeof(rooms[0]));
 	AUTO(free) struct vip_report *reports = xcalloc(n, sizeof(reports[0]));
 
 	for (size_t i = 0; i < n; i++)
-		vip_fill_report(daemon_vip(c->daemon, i), &rooms[i], &reports[i]);
+		vip_fill_report(d->vips[i], &rooms[i], &reports[i]);
 	report_metrics(m, reports, n);
-}
-
-static void metrics_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
-                       void *userdata)
-{
-	const struct commands *c = userdata;
-
-	control_reply(request, metricsport_answer(c->metrics_port));
-	control_ok(request);
 }
 
 static void members_fn(struct control_request *request, int argc, char **argv UNUSED,
                        void *userdata)
 {
-	const struct commands *c = userdata;
+	const struct daemon *d = userdata;
 
 	if (argc != 0)
 		control_fail(request, CONTROL_USAGE, "it takes no arguments");
 	else
-		memberquery_answer(c->members, request);
+		memberquery_answer(d->members, request);
 }
 
 static const struct control_command table[] = {
@@ -241,42 +217,28 @@ static const struct control_command table[] = {
     {"vip hold", true, hold_fn, "", "Take no VIP; hand over when another node can take it."},
     {"vip unhold", true, unhold_fn, "", "Take part in the election again."},
     {"etcd members", false, members_fn, "", "etcd's members, as etcd lists them now."},
-    {"metrics", false, metrics_fn, "", "Metrics in the Prometheus text format."},
 };
 
-int commands_new(struct ev_loop *ev, const char *runtime_dir, const struct endpoint *metrics_at,
-                 struct daemon *daemon, struct commands **ret_commands)
+int daemon_open_commands(struct daemon *d)
 {
-	AUTO(commands_free) struct commands *c = NEW0(struct commands);
-	AUTO(free) char *path = xasprintf("%s/vipd.sock", runtime_dir);
 	int r;
 
-	c->daemon = daemon;
-	c->members = memberquery_new(daemon_etcd(daemon));
-	LIST_INIT(&c->moves);
-	ev_timer_init(&c->poll, poll_cb, 0., mono_to_ev(MOVE_POLL_US));
-	r = control_new(ev, path, CONTROL_GROUP, table, ARRAY_SIZE(table), c, &c->control);
-	if (r < 0)
-		return r;
-	c->metrics_port = metricsport_new(ev, fill_metrics, c);
-	metricsport_set(c->metrics_port, metrics_at);
-	*ret_commands = TAKE_PTR(c);
-	return 0;
+	ev_timer_init(&d->move_poll, poll_cb, 0., mono_to_ev(MOVE_POLL_US));
+	d->members = memberquery_new(d->etcd);
+	r = service_serve(d->service, table, ARRAY_SIZE(table), d);
+	if (r == 0)
+		metricsport_set(d->service->metrics_port, &d->config->metrics_at);
+	return r;
 }
 
-void commands_free(struct commands *c)
+void daemon_close_commands(struct daemon *d)
 {
-	if (c == NULL)
-		return;
-	ev_timer_stop(daemon_ev(c->daemon), &c->poll);
-	while (!LIST_EMPTY(&c->moves)) {
-		struct move *m = LIST_FIRST(&c->moves);
+	ev_timer_stop(loop_ev(d->loop), &d->move_poll);
+	while (!LIST_EMPTY(&d->moves)) {
+		struct move *m = LIST_FIRST(&d->moves);
 
 		LIST_REMOVE(m, entry);
 		free(m);
 	}
-	metricsport_free(c->metrics_port);
-	memberquery_free(c->members);
-	control_free(c->control);
-	free(c);
+	memberquery_free(d->members);
 }

@@ -21,10 +21,10 @@
 #include "net/nftgate.h"
 #include "net/rtnl.h"
 #include "vipd/clusterid.h"
-#include "vipd/commands.h"
 #include "vipd/leftovers.h"
 #include "vipd/localmember.h"
 #include "vipd/nodelease.h"
+#include "vipd/onlink.h"
 #include "vipd/probers.h"
 #include "vipd/timing.h"
 
@@ -362,21 +362,40 @@ static int make_shared(struct daemon *d)
 	return r < 0 ? r : open_etcd(d);
 }
 
-int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
-               struct daemon **ret_daemon)
+/* 0 or -errno of what vipd does not start with. */
+static int claim_node(struct daemon *d)
 {
-	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
 	int r;
 
-	d->loop = loop;
-	d->config = config;
-	d->runtime_dir = runtime_dir;
-	ev_timer_init(&d->stop_limit, daemon_stop_limit_cb, 0., 0.);
-	d->lock_fd = keep_lock(runtime_dir, true);
+	/* The address may go, so systemd starts it again. */
+	r = onlink_check(d->config, conf_message_log, NULL);
+	if (r < 0)
+		return r;
+	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, d->config->node_name,
+	         d->config->n_vips);
+	d->lock_fd = keep_lock(d->runtime_dir, true);
 	if (d->lock_fd < 0)
 		return log_error_errno(d->lock_fd, "already_running",
 		                       "dir=%s reason=\"another vipd uses this runtime directory\"",
-		                       runtime_dir);
+		                       d->runtime_dir);
+	return 0;
+}
+
+int daemon_new(struct service *service, struct config *config, struct daemon **ret_daemon)
+{
+	AUTO(daemon_free) struct daemon *d = NEW0(struct daemon);
+	struct loop *loop = service->loop;
+	int r;
+
+	d->service = service;
+	d->loop = loop;
+	d->config = config;
+	d->runtime_dir = service->runtime_dir;
+	d->lock_fd = -1;
+	daemon_end_init(d);
+	r = claim_node(d);
+	if (r < 0)
+		return r;
 	load_keep(d);
 	r = make_shared(d);
 	if (r < 0)
@@ -388,11 +407,12 @@ int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir
 	r = probers_new(loop_ev(loop), config, &probers_callbacks, d, &d->probers);
 	if (r < 0)
 		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
-	r = commands_new(loop_ev(loop), runtime_dir, &config->metrics_at, d, &d->commands);
+	r = daemon_open_commands(d);
 	if (r < 0)
-		return log_error_errno(r, "control_failed", "dir=%s", runtime_dir);
+		return log_error_errno(r, "control_failed", "dir=%s", d->runtime_dir);
 	d->phase = DAEMON_RUNNING;
 	(void) daemon_save(d);
+	loop_notify(loop, "READY=1\nSTATUS=%zu VIPs", d->n_vips);
 	*ret_daemon = TAKE_PTR(d);
 	return 0;
 }
@@ -401,11 +421,9 @@ void daemon_free(struct daemon *d)
 {
 	if (d == NULL)
 		return;
-	if (d->loop != NULL) {
-		ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
-		ev_timer_stop(loop_ev(d->loop), &d->gate_again);
-	}
-	commands_free(d->commands);
+	daemon_end_fini(d);
+	ev_timer_stop(loop_ev(d->loop), &d->gate_again);
+	daemon_close_commands(d);
 	probers_free(d->probers);
 	localmember_free(d->member);
 	nodelease_free(d->lease);
@@ -420,18 +438,6 @@ void daemon_free(struct daemon *d)
 	if (d->lock_fd >= 0)
 		(void) close(d->lock_fd);
 	free(d);
-}
-
-/* --- for the commands --- */
-
-size_t daemon_n_vips(const struct daemon *d)
-{
-	return d->n_vips;
-}
-
-struct vip *daemon_vip(const struct daemon *d, size_t i)
-{
-	return d->vips[i];
 }
 
 int daemon_set_hold(struct daemon *d, bool on_hold)
@@ -449,14 +455,4 @@ int daemon_set_hold(struct daemon *d, bool on_hold)
 		vip_set_hold(d->vips[i], on_hold);
 	log_notice("hold", "node=%s on_hold=%d", d->config->node_name, on_hold);
 	return 0;
-}
-
-struct ev_loop *daemon_ev(const struct daemon *d)
-{
-	return loop_ev(d->loop);
-}
-
-struct etcd *daemon_etcd(const struct daemon *d)
-{
-	return d->etcd;
 }

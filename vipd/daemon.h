@@ -12,19 +12,10 @@
  * place refuse   the node name belongs to somebody else
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/service.h"
 
-#include "base/cleanup.h"
-#include "base/loop.h"
-#include "vipd/config.h"
-#include "vipd/vip.h"
-
-struct daemon;
-
-/* Takes config. runtime_dir is borrowed. On failure it has logged why. */
-int daemon_new(struct loop *loop, struct config *config, const char *runtime_dir,
-               struct daemon **ret_daemon);
+/* Takes config. service is borrowed. On failure it has logged why. */
+int daemon_new(struct service *service, struct config *config, struct daemon **ret_daemon);
 void daemon_free(struct daemon *daemon);
 DEFINE_AUTO(struct daemon, daemon_free);
 
@@ -37,19 +28,12 @@ int daemon_ungate(const char *runtime_dir, bool yes);
 
 void daemon_stop(struct daemon *daemon);
 void daemon_leave(struct daemon *daemon);
-/* Does a VIP wait for what the next process would have to wait for again? No longer than a few
- * windows after the start. */
-bool daemon_is_settling(const struct daemon *daemon);
-/* next is the new configuration, read and found good; only compared with, not taken. */
-void daemon_reload(struct daemon *daemon, const struct config *next);
+/* Waits, no longer than a few windows after the start, while a VIP waits for what the next process
+ * would have to wait for again. */
+void daemon_reload(struct daemon *daemon);
 
 /* After loop_run(): is the program to be started over in place? */
 bool daemon_wants_exec(const struct daemon *daemon);
 
-/* For the commands. */
-size_t daemon_n_vips(const struct daemon *daemon);
-struct vip *daemon_vip(const struct daemon *daemon, size_t i);
-/* 0 or -errno: it could not be kept for the next start, and is as before. */
-int daemon_set_hold(struct daemon *daemon, bool on_hold);
-struct ev_loop *daemon_ev(const struct daemon *daemon);
-struct etcd *daemon_etcd(const struct daemon *daemon);
+/* Writes what is true now; userdata is the daemon. */
+void daemon_metrics(struct metrics *m, void *userdata);

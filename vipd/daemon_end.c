@@ -18,6 +18,8 @@
 /* Whoever cannot write `released` by then leaves it to the others' patience. */
 #define STOP_LIMIT_US (8 * US_PER_S)
 #define LEASE_END_LIMIT_US US_PER_S
+/* How often a reload that waits is tried. */
+#define RELOAD_RETRY_US (100 * US_PER_MS)
 
 static bool take_off_all(struct daemon *d)
 {
@@ -102,7 +104,7 @@ void daemon_stopped_cb(void *ctx)
 	nodelease_end(d->lease, lease_ended_cb, d);
 }
 
-void daemon_stop_limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+static void stop_limit_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
 	struct daemon *d = CONTAINER_OF(w, struct daemon, stop_limit);
 
@@ -148,7 +150,9 @@ void daemon_leave(struct daemon *d)
 	loop_stop(d->loop, 0);
 }
 
-bool daemon_is_settling(const struct daemon *d)
+/* --- a reload --- */
+
+static bool is_settling(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->n_vips; i++) {
 		if (vip_is_settling(d->vips[i]))
@@ -157,8 +161,26 @@ bool daemon_is_settling(const struct daemon *d)
 	return false;
 }
 
-void daemon_reload(struct daemon *d, const struct config *next)
+/*
+ * The next process begins without a connection to etcd, and what this one has seen of the owner is
+ * lost with it. One reload after the other, each before the first answer, would let the fence run
+ * out, and no standby would ever have waited for long enough.
+ */
+void daemon_reload(struct daemon *d)
 {
+	AUTO(config_free) struct config *next = NULL;
+
+	if (is_settling(d)) {
+		if (!ev_is_active(&d->reload_again)) {
+			log_info("reload_delayed", "reason=\"the last start is not complete\"");
+			ev_timer_again(loop_ev(d->loop), &d->reload_again);
+		}
+		return;
+	}
+	ev_timer_stop(loop_ev(d->loop), &d->reload_again);
+	if (service_load_next(d->service, &next) < 0)
+		return;
+	log_info("reload", "vips=%zu", next->n_vips);
 	if (d->phase != DAEMON_RUNNING)
 		return;
 	d->phase = DAEMON_RELOADING;
@@ -167,6 +189,23 @@ void daemon_reload(struct daemon *d, const struct config *next)
 	d->leave_lease = next->lease_ttl_us != d->config->lease_ttl_us;
 	loop_notify_reloading(d->loop);
 	hand_over(d, next, POLICY_REASON_RECONFIGURED);
+}
+
+static void reload_again_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	daemon_reload(CONTAINER_OF(w, struct daemon, reload_again));
+}
+
+void daemon_end_init(struct daemon *d)
+{
+	ev_timer_init(&d->stop_limit, stop_limit_cb, 0., 0.);
+	ev_timer_init(&d->reload_again, reload_again_cb, 0., mono_to_ev(RELOAD_RETRY_US));
+}
+
+void daemon_end_fini(struct daemon *d)
+{
+	ev_timer_stop(loop_ev(d->loop), &d->stop_limit);
+	ev_timer_stop(loop_ev(d->loop), &d->reload_again);
 }
 
 bool daemon_wants_exec(const struct daemon *d)

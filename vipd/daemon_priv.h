@@ -2,16 +2,20 @@
 #pragma once
 
 /*
- * The inside of the daemon, for the three files that make it up and for nobody else:
+ * The inside of the daemon, for the files that make it up:
  *   daemon.c      what it is made of, its state file, and the news that it carries to the VIPs
  *   daemon_gate.c the gate that its VIPs share
  *   daemon_end.c  how it ends
+ *   commands.c    the commands of its control socket, and its metrics
  */
 
 #include <ev.h>
+#include <sys/queue.h>
 
+#include "vipd/config.h"
 #include "vipd/daemon.h"
 #include "vipd/keep.h"
+#include "vipd/vip.h"
 
 #define DAEMON_GATE_TABLE "fairlead-vip"
 
@@ -24,9 +28,10 @@ enum daemon_phase {
 };
 
 struct daemon {
-	struct loop *loop;
+	struct service *service;
+	struct loop *loop; /* the service's */
 	struct config *config;
-	const char *runtime_dir;
+	const char *runtime_dir; /* the service's */
 	int lock_fd;
 	struct keep keep; /* as of the start; then what was last written */
 	enum daemon_phase phase;
@@ -41,13 +46,16 @@ struct daemon {
 	struct nodelease *lease;
 	struct localmember *member;
 	struct probers *probers;
-	struct commands *commands;
+	struct memberquery *members;
+	LIST_HEAD(, move) moves; /* that commands wait for */
+	ev_timer move_poll;      /* while there are any */
 	struct hcloud_queue *hcloud_queue;
 	struct vip_env env;
 	struct vip *vips[CONFIG_VIPS_MAX];
 	size_t n_vips;
 	ev_timer stop_limit;
-	ev_timer gate_again; /* where the gate was refused */
+	ev_timer reload_again; /* while the last start is not complete */
+	ev_timer gate_again;   /* where the gate was refused */
 	int64_t gate_again_us;
 };
 
@@ -66,5 +74,12 @@ int daemon_open_gate(struct daemon *d);
 /* daemon_end.c, called by the VIPs: a VIP has been handed over; the node name is another's. */
 void daemon_stopped_cb(void *ctx);
 void daemon_name_taken_cb(const char *other_instance, void *ctx);
-/* daemon_end.c: of `stop_limit`. */
-void daemon_stop_limit_cb(struct ev_loop *ev, ev_timer *w, int revents);
+/* daemon_end.c: its timers; none runs yet. */
+void daemon_end_init(struct daemon *d);
+void daemon_end_fini(struct daemon *d);
+
+/* commands.c: opens the control socket. 0 or -errno. */
+int daemon_open_commands(struct daemon *d);
+void daemon_close_commands(struct daemon *d);
+/* daemon.c: 0; or -errno: it could not be kept for the next start, and is as before. */
+int daemon_set_hold(struct daemon *d, bool on_hold);

@@ -18,6 +18,7 @@
 #include "base/cmdname.h"
 #include "base/loop.h"
 #include "base/mem.h"
+#include "base/metricsport.h"
 #include "base/printable.h"
 #include "base/unixsock.h"
 #include "base/words.h"
@@ -124,6 +125,13 @@ static void reply_help(struct control_request *request)
 	control_ok(request);
 }
 
+/* Built in: of a daemon that has a port for them. */
+static void reply_metrics(struct control_request *request)
+{
+	control_reply(request, metricsport_answer(request->control->metrics_port));
+	control_ok(request);
+}
+
 /* The command that covers most of the words: "vip status" comes before "vip". */
 static const struct control_command *find_command(const struct control *control, int argc,
                                                   char **argv, int *ret_n_words)
@@ -183,7 +191,10 @@ void control_run_line(struct control_request *request, const char *text, uid_t u
 		             command->words, (unsigned) uid);
 		return;
 	}
-	command->fn(request, argc - n_words, argv + n_words, control->userdata);
+	if (command->fn == NULL)
+		reply_metrics(request);
+	else
+		command->fn(request, argc - n_words, argv + n_words, control->userdata);
 }
 
 /* --- the socket --- */
@@ -236,7 +247,8 @@ int control_new(struct ev_loop *ev, const char *path, const char *group,
 	control->ev = ev;
 	control->path = xstrdup(path);
 	control->fd = fd;
-	control->commands = commands;
+	control->commands = xcalloc(n_commands + 1, sizeof(control->commands[0]));
+	memcpy(control->commands, commands, n_commands * sizeof(commands[0]));
 	control->n_commands = n_commands;
 	control->userdata = userdata;
 	if (stat(path, &st) == 0) {
@@ -250,6 +262,13 @@ int control_new(struct ev_loop *ev, const char *path, const char *group,
 	ev_timer_init(&control->accept_again, accept_again_cb, 0., ACCEPT_PAUSE_S);
 	*ret_control = control;
 	return 0;
+}
+
+void control_add_metrics(struct control *control, const struct metricsport *port)
+{
+	control->metrics_port = port;
+	control->commands[control->n_commands++] = (struct control_command){
+	    "metrics", false, NULL, "", "Metrics in the Prometheus text format."};
 }
 
 void control_free(struct control *control)
@@ -268,5 +287,6 @@ void control_free(struct control *control)
 		(void) unlink(control->path);
 	(void) close(control->fd);
 	free(control->path);
+	free(control->commands);
 	free(control);
 }

@@ -37,6 +37,7 @@
 
 struct control;
 struct control_request;
+struct metricsport;
 
 enum control_error {
 	CONTROL_USAGE,    /* the words are wrong */
@@ -63,10 +64,14 @@ struct control_command {
 
 /* Makes the socket (replacing one that nobody serves; -EADDRINUSE if somebody does, -EEXIST if it
  * is something else than a socket). The group is given to the socket when it exists and the process
- * may; commands and userdata are borrowed until control_free(). */
+ * may; what the commands point to and userdata are borrowed until control_free(). */
 int control_new(struct ev_loop *ev, const char *path, const char *group,
                 const struct control_command *commands, size_t n_commands, void *userdata,
                 struct control **ret_control);
+
+/* The port's answer to the command `metrics`, which `help` lists last. port is borrowed until
+ * control_free(). */
+void control_add_metrics(struct control *control, const struct metricsport *port);
 
 /* Closes all clients and removes the socket. Open requests become invalid. */
 void control_free(struct control *control);

@@ -29,9 +29,10 @@ struct control {
 	int fd;
 	ev_io acceptable;
 	ev_timer accept_again;
-	const struct control_command *commands;
+	struct control_command *commands;
 	size_t n_commands;
 	void *userdata;
+	const struct metricsport *metrics_port; /* NULL: no command `metrics` */
 	size_t n_clients;
 	size_t n_others; /* of them, who are not root */
 	TAILQ_HEAD(, client) clients;

@@ -3,7 +3,6 @@
  * The commands of prism's control socket, asked over a real socket. The daemon behind them is a
  * stand-in of this file: a report of two upstreams, and a note of what was drained.
  */
-#include "prism/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,8 +177,8 @@ static void test_others(void)
 int main(void)
 {
 	AUTO(free) char *path = NULL;
-	struct metricsport *port;
-	struct commands *commands = NULL;
+	struct service service = {.ops = &(const struct service_ops){.program = "prism"}};
+	struct loop *loop;
 
 	if (geteuid() != 0) {
 		(void) fprintf(stderr, "test_prism_commands is for root: only root may drain\n");
@@ -187,20 +186,24 @@ int main(void)
 	}
 	CHECK(mkdtemp(dir) != NULL);
 	path = xasprintf("%s/prism.sock", dir);
-	ev = ev_loop_new(EVFLAG_AUTO);
-	port = metricsport_new(ev, fill_metrics, NULL);
-	CHECK_EQ_INT(commands_new(ev, "/nonexistent", port, NULL, &commands), -ENOENT);
-	CHECK_EQ_INT(commands_new(ev, dir, port, NULL, &commands), 0);
+	CHECK_EQ_INT(loop_new(&loop), 0);
+	ev = loop_ev(loop);
+	service.loop = loop;
+	service.metrics_port = metricsport_new(ev, fill_metrics, NULL);
+	service.runtime_dir = "/nonexistent";
+	CHECK_EQ_INT(daemon_open_commands(&service, NULL), -ENOENT);
+	service.runtime_dir = dir;
+	CHECK_EQ_INT(daemon_open_commands(&service, NULL), 0);
 
 	test_status();
 	test_drain();
 	test_suspect();
 	test_others();
 
-	commands_free(commands);
-	metricsport_free(port);
+	control_free(service.control);
+	metricsport_free(service.metrics_port);
 	CHECK(access(path, F_OK) < 0);
 	CHECK_EQ_INT(rmdir(dir), 0);
-	ev_loop_destroy(ev);
+	loop_free(loop);
 	return check_result();
 }

@@ -55,8 +55,11 @@ static void reload(enum memory how)
 {
 	AUTO(free) char *self = xasprintf("%s/next", scratch_dir);
 	char *argv[] = {self, NULL};
-	const struct daemon_start start = {
-	    .runtime_dir = scratch_dir, .probe_program = "/bin/true", .self = self, .argv = argv};
+	struct service service = {.ops = &(const struct service_ops){.program = "prism"},
+	                          .runtime_dir = scratch_dir,
+	                          .helper = "/bin/true",
+	                          .self = self,
+	                          .argv = argv};
 	struct config *config = NULL;
 	struct daemon *daemon = NULL;
 	struct report report;
@@ -66,7 +69,9 @@ static void reload(enum memory how)
 	                              conf_message_print, NULL, &config),
 	             0);
 	CHECK_EQ_INT(loop_new(&loop), 0);
-	CHECK_EQ_INT(daemon_new(loop, config, &start, NULL, &daemon), 0);
+	service.loop = loop;
+	service.metrics_port = metricsport_new(loop_ev(loop), daemon_metrics, NULL);
+	CHECK_EQ_INT(daemon_new(&service, config, NULL, &daemon), 0);
 	daemon_reload(daemon);
 	CHECK_EQ_INT(loop_run(loop), EXIT_SUCCESS);
 	CHECK(daemon_wants_exec(daemon));
@@ -80,7 +85,9 @@ static void reload(enum memory how)
 	daemon_reload(daemon);
 	CHECK_EQ_INT(loop_run(loop), EXIT_SUCCESS);
 	CHECK(daemon_wants_exec(daemon));
+	control_free(service.control);
 	daemon_free(daemon);
+	metricsport_free(service.metrics_port);
 	loop_free(loop);
 	_exit(check_result() == 0 ? STAYED : 1);
 }
