@@ -4,7 +4,7 @@
 /*
  * The record's copy in one target: again and again the worker uploads what is synced here and not
  * there (etcdwatch/worker/record/recordsend.h), and, when it is this node's turn, removes what no
- * snapshot there needs (recordprune.h). A failure is tried again, ever later, and does not concern
+ * snapshot there needs (recordobjects.h). A failure is tried again, ever later, and does not concern
  * the recording.
  */
 

@@ -3,7 +3,7 @@
 
 /*
  * What a worker says that it is at, and how far it has come with that
- * (etcdwatch/worker/common/pace.h): kept to be told to whoever waits. Values; zeroed: nothing was
+ * (etcdwatch/worker/common/result.h): kept to be told to whoever waits. Values; zeroed: nothing was
  * said yet.
  */
 

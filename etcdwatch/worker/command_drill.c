@@ -27,14 +27,12 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/drill/drillrun.h"
 #include "etcdwatch/worker/common/lines.h"
 #include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/worker/source/sourcewords.h"
-#include "etcdwatch/worker/drill/workroom.h"
+#include "etcdwatch/worker/source/source.h"
 
 #define TIMEOUT_S 600
 #define TIMEOUT_S_MAX (24ul * 3600)

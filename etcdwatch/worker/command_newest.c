@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newest [--limit SECONDS] [the options of sourcewords.h and of s3target.h]
+ * newest [--limit SECONDS] [the options of source.h and of s3target.h]
  *
  * The catalogue entry of what "latest" means there. Nothing is fetched but entries.
  */
@@ -15,7 +15,7 @@
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/s3target.h"
 #include "etcdwatch/worker/source/sourcefind.h"
-#include "etcdwatch/worker/source/sourcewords.h"
+#include "etcdwatch/worker/source/source.h"
 
 #define LIMIT_S_MAX 3600
 

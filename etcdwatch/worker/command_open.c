@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open NAME --to-fd N --scratch DIR [the options of sourcewords.h and s3target.h]
+ * open NAME --to-fd N --scratch DIR [the options of source.h and s3target.h]
  *
  * Finds a snapshot for a program that reads it (source.h). A plain file is left where it is. All
  * others are unpacked into the open file N, which the caller has made without a name below DIR, so
@@ -19,8 +19,8 @@
 #include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/s3target.h"
-#include "etcdwatch/worker/source/sourcewords.h"
-#include "etcdwatch/worker/drill/workroom.h"
+#include "etcdwatch/worker/source/source.h"
+#include "etcdwatch/worker/drill/drillrun.h"
 
 struct words {
 	const char *to_fd;

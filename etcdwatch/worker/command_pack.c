@@ -21,7 +21,7 @@
 #include "etcdwatch/worker/pack/pack.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/unpack.h"
-#include "etcdwatch/worker/pack/zstdflow.h"
+#include "etcdwatch/worker/pack/codec.h"
 
 static json_t *describe_packed(const struct pack_request *q, const struct pack_result *result,
                                int64_t took_us)

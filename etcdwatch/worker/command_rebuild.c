@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rebuild --record DIR | --record-stored --output FILE [--to-revision N | --to-time RFC3339]
- *     [--base NAME] [--history N|latest] [the options of sourcewords.h and s3target.h]
+ *     [--base NAME] [--history N|latest] [the options of source.h and s3target.h]
  *
  * Without a revision or a time: as far as the record goes. The base is a file, an id or "latest",
  * which means the one that fits best. Of several histories that have the revision one must be
@@ -22,10 +22,10 @@
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/rebuild/rebuild.h"
-#include "etcdwatch/worker/rebuild/rebuildhistory.h"
+#include "etcdwatch/worker/rebuild/rebuildchoice.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/s3target.h"
-#include "etcdwatch/worker/source/sourcewords.h"
+#include "etcdwatch/worker/source/source.h"
 
 struct words {
 	const char *revision;

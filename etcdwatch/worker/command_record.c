@@ -21,12 +21,12 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/record/recordprune.h"
+#include "etcdwatch/worker/record/recordobjects.h"
 #include "etcdwatch/worker/record/recordsend.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/s3target.h"
 #include "etcdwatch/worker/store/storeowner.h"
-#include "etcdwatch/worker/pack/zstdflow.h"
+#include "etcdwatch/worker/pack/codec.h"
 
 #define LEVEL 3
 

@@ -2,7 +2,7 @@
 /*
  * restore host --data-dir DIR [--tool PATH [--tool-says TEXT]] [--manifests DIR] [--peer-urls URLS]
  * restore source NAME --data-dir DIR [--sha256 HEX] [--unproven]
- *     [the options of sourcewords.h, s3target.h]
+ *     [the options of source.h, s3target.h]
  * restore run FILE --data-dir DIR --name NAME --initial-cluster TEXT --token TEXT
  *     [--tool PATH [--tool-says TEXT]] [--skip-hash-check] [--bump-revision N]
  *     [--hashkv N --hashkv-revision N]
@@ -30,12 +30,12 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/restore/hostfacts.h"
-#include "etcdwatch/worker/source/membersjson.h"
+#include "etcdwatch/worker/source/prove.h"
 #include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/restore/restore.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/s3target.h"
-#include "etcdwatch/worker/source/sourcewords.h"
+#include "etcdwatch/worker/source/source.h"
 
 #define MANIFESTS "/etc/kubernetes/manifests"
 #define BUMP_MAX 1000000000000000ul

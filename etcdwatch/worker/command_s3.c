@@ -28,7 +28,6 @@
 #include "etcdwatch/worker/store/s3get.h"
 #include "etcdwatch/worker/store/s3list.h"
 #include "etcdwatch/worker/store/s3put.h"
-#include "etcdwatch/worker/store/s3sweep.h"
 #include "etcdwatch/worker/store/s3target.h"
 #include "etcdwatch/worker/store/storeowner.h"
 #include "web/s3_upload.h"

@@ -16,10 +16,9 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/source/prove.h"
-#include "etcdwatch/worker/common/result.h"
 
 #define NICE 10
 /* ioprio_set(2): this process, best effort, last. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcdwatch/worker/store/awsfile.h"
+#include "etcdwatch/worker/store/awskeys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

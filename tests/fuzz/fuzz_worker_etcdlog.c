@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcdwatch/worker/drill/etcdlog.h"
+#include "etcdwatch/worker/drill/etcdrun.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/pack/unbundle.h"
 
 #define PIECE_BYTES 700

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials files of the AWS tools: what is found in them, and that no error repeats them. */
-#include "etcdwatch/worker/store/awsfile.h"
+#include "etcdwatch/worker/store/awskeys.h"
 
 #include <errno.h>
 

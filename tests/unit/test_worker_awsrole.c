@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <jansson.h>
 
-#include "etcdwatch/worker/store/awsanswer.h"
+#include "etcdwatch/worker/store/awskeys.h"
 #include "tests/unit/s3fake.h"
 #include "tests/unit/scratch.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/pack.h"
 #include "etcdwatch/worker/pack/unpack.h"
 #include "tests/fault/worker_calls.h"

@@ -12,8 +12,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/common/cancel.h"
-#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/common/sink.h"
 #include "tests/unit/check.h"
 
 #define MUCH_BYTES (8 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The leases of a database that is made anew: which of them stay, and how they are written. */
-#include "etcdwatch/worker/rebuild/leaseset.h"
+#include "etcdwatch/worker/rebuild/rebuildmerge.h"
 
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Going on with a file that an earlier process left, and never with one that somebody else made. */
-#include "etcdwatch/worker/common/outfile.h"
+#include "etcdwatch/worker/common/file.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far a step has come is a line now and then, and none of what takes less. */
-#include "etcdwatch/worker/common/pace.h"
+#include "etcdwatch/worker/common/result.h"
 
 #include <stdlib.h>
 #include <unistd.h>

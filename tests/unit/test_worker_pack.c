@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <zstd.h>
 
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/unpack.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is done with a segment in a target, what may be removed there, and what of several nodes'
  * segments belongs together. */
-#include "etcdwatch/worker/record/recordplan.h"
+#include "etcdwatch/worker/record/recordpiece.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/record/recordprune.h"
-#include "etcdwatch/worker/rebuild/recordreach.h"
+#include "etcdwatch/worker/record/recordobjects.h"
+#include "etcdwatch/worker/rebuild/rebuildpick.h"
 #include "tests/unit/check.h"
 
 #define SEGMENT "00000000000000c1-00000000000000000012-0000000003"

@@ -8,7 +8,6 @@
 
 #include "etcdwatch/worker/rebuild/recordfetch.h"
 #include "etcdwatch/worker/record/recordobjects.h"
-#include "etcdwatch/worker/record/recordprune.h"
 #include "tests/unit/catalogcase.h"
 #include "tests/unit/recordfile.h"
 #include "tests/unit/s3memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The proof that runs next to etcd's tool finds what the tool does not look for. */
-#include "etcdwatch/worker/restore/restoreproof.h"
+#include "etcdwatch/worker/restore/restore.h"
 
 #include <errno.h>
 #include <string.h>

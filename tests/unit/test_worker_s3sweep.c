@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which uploads are so old that nobody goes on with them. */
-#include "etcdwatch/worker/store/s3sweep.h"
+#include "etcdwatch/worker/store/s3put.h"
 
 #include "base/macro.h"
 #include "tests/unit/check.h"

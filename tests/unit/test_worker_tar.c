@@ -10,7 +10,7 @@
 
 #include "etcdwatch/worker/pack/bundle.h"
 #include "etcdwatch/worker/pack/extract.h"
-#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/pack/unbundle.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

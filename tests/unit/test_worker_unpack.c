@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <zstd.h>
 
-#include "etcdwatch/worker/common/room.h"
-#include "etcdwatch/worker/pack/zstdflow.h"
+#include "etcdwatch/worker/common/file.h"
+#include "etcdwatch/worker/pack/codec.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

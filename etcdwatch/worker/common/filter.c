@@ -20,7 +20,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 
 #define BUFFER_BYTES (64 * 1024)
 #define SAID_MAX 400

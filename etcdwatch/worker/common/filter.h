@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/common/sink.h"
 
 #define FILTER_STALL_MS 60000

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 
 /* How often one option may be given. */
 #define OPTIONS_LIST_MAX 256

@@ -3,11 +3,104 @@
 #include "etcdwatch/worker/common/result.h"
 
 #include <assert.h>
-#include <stdbool.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/jsonval.h"
+#include "base/mono.h"
+
+/* --- problem --- */
+
+/* Parts of sentences come from other programs and servers: only visible ASCII is kept. */
+
+static void put_visible(char *text)
+{
+	for (char *p = text; *p != '\0'; p++) {
+		if (*p < ' ' || *p >= 0x7f)
+			*p = '?';
+	}
+}
+
+static const char *problem_code_of(int r)
+{
+	switch (-r) {
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		return "NO_SPACE";
+	case EIO:
+		return "IO";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return "PERMISSION";
+	case ENOENT:
+	case ENOTDIR:
+		return "NOT_FOUND";
+	case EEXIST:
+	case ENOTEMPTY:
+		return "EXISTS";
+	case ECANCELED:
+		return "CANCELLED";
+	default:
+		return "SYSTEM";
+	}
+}
+
+void problem_note(struct problem *problem, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (problem->code[0] != '\0')
+		return;
+	(void) snprintf(problem->code, sizeof(problem->code), "%s", code);
+	va_start(ap, fmt);
+	(void) vsnprintf(problem->reason, sizeof(problem->reason), fmt, ap);
+	va_end(ap);
+	put_visible(problem->reason);
+}
+
+void problem_note_errno(struct problem *problem, int r, const char *fmt, ...)
+{
+	char what[PROBLEM_REASON_MAX - 128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void) vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	problem_note(problem, problem_code_of(r), "%s: %s", what, strerror(-r));
+}
+
+/* --- cancel --- */
+
+/* A flag. System calls that wait are interrupted, as the handlers ask for no restart. */
+
+static volatile sig_atomic_t wanted;
+
+static void on_signal(int signal UNUSED)
+{
+	wanted = 1;
+}
+
+void cancel_watch(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+
+	(void) sigaction(SIGTERM, &action, NULL);
+	(void) sigaction(SIGINT, &action, NULL);
+	(void) signal(SIGPIPE, SIG_IGN);
+}
+
+bool cancel_is_wanted(void)
+{
+	return wanted != 0;
+}
+
+/* --- result --- */
 
 static bool print(json_t *object)
 {
@@ -53,4 +146,45 @@ int result_fail_with(const struct problem *problem, json_t *fields)
 	json_decref(fields);
 	(void) print(object);
 	return EXIT_FAILURE;
+}
+
+/* --- pace --- */
+
+/* A clock between the lines. */
+
+#define EVERY_US (200 * US_PER_MS)
+
+void pace_begin(struct pace *pace, const char *step, uint64_t of_bytes)
+{
+	*pace = (struct pace){.step = step, .of_bytes = of_bytes, .told_us = mono_now_us()};
+}
+
+void pace_tell(struct pace *pace, uint64_t bytes)
+{
+	int64_t now_us = mono_now_us();
+
+	if (now_us - pace->told_us < EVERY_US)
+		return;
+	pace->told_us = now_us;
+	pace->most_bytes = bytes;
+	result_line(json_pack("{s:s, s:I, s:I}", "doing", pace->step, "bytes", (json_int_t) bytes,
+	                      "of_bytes", (json_int_t) pace->of_bytes));
+}
+
+void pace_pass_cb(const char *pass, uint64_t bytes, uint64_t of_bytes, void *userdata)
+{
+	struct pace *pace = userdata;
+
+	if (bytes == 0)
+		pace_begin(pace, pass, of_bytes);
+	else
+		pace_tell(pace, bytes);
+}
+
+void pace_sent_cb(uint64_t bytes, void *userdata)
+{
+	struct pace *pace = userdata;
+
+	if (pace->before_bytes + bytes > pace->most_bytes)
+		pace_tell(pace, pace->before_bytes + bytes);
 }

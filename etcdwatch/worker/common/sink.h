@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "etcdwatch/worker/common/result.h"
+#include "web/digest.h"
 
 struct sink {
 	int (*write)(struct sink *sink, const void *data, size_t len); /* all of it, or -errno */
@@ -37,3 +39,36 @@ static inline void sink_free(struct sink *sink)
 		sink->free(sink);
 }
 DEFINE_AUTO(struct sink, sink_free);
+
+/* The end of a pipeline in memory: a short text, such as a program's answer. */
+
+struct memsink {
+	struct sink sink;
+	char *text; /* the caller's; ends with NUL once the sink is finished */
+	size_t size;
+	size_t len;
+};
+
+/* Borrows text, of size bytes. More than fits is -EMSGSIZE. Freeing the sink frees nothing. */
+void memsink_init(struct memsink *memory, char *text, size_t size);
+
+/* A stage that changes nothing: it counts and hashes what passes. */
+
+/* What passed, once the tap was finished; the owner's, and outlives the tap. */
+struct tap_result {
+	uint64_t n_bytes;
+	char sha256[DIGEST_HEX_MAX];
+};
+
+/* Takes `next`, which may be NULL: then what passed is gone. Borrows `result`. */
+struct sink *tap_new(struct sink *next, struct tap_result *result);
+
+/*
+ * A stage that changes nothing, and lets no more through than is known to come: what some
+ * kilobytes unpack to may be more than any disk has room for.
+ */
+
+/* Takes `next`; borrows `name`, of the file that it comes from, and `problem`. One byte more than
+ * the maximum is -EBADMSG and MISMATCH, before any of it is passed on. */
+struct sink *bound_new(uint64_t max_bytes, const char *name, struct sink *next,
+                       struct problem *problem);

@@ -4,7 +4,7 @@
 /*
  * A drill from beginning to end: fetch and unpack a snapshot, prove it, restore it with etcd's own
  * tool, start a real etcd on it where nobody can reach it, and compare what that etcd answers with
- * the catalogue and with the file. The process is in that etcd's network from then on (enclave.h),
+ * the catalogue and with the file. The process is in that etcd's network from then on (etcdrun.h),
  * and in the directory: it is good for nothing but to end.
  */
 
@@ -12,10 +12,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "etcdwatch/catalog/trust.h"
-#include "etcdwatch/worker/drill/drillreport.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/drill/drillcompare.h"
 #include "etcdwatch/worker/store/s3target.h"
+
+/*
+ * A place for files that are gone when the work is over, however it ends: what a killed process
+ * left is removed by the next one that opens it. It is one directory, "etcd-drill", in one that the
+ * caller names, which is made if it is not there and goes again if nothing else is in it. Nothing
+ * else in there is ever touched. Only this user can look into it.
+ */
+
+#define WORKROOM_NAME "etcd-drill"
+
+struct workroom;
+
+/* Codes: BUSY, another process has it; DIRECTORY, others may write into `base`. */
+int workroom_open(const char *base, struct problem *problem, struct workroom **ret_room);
+
+/* Removes everything in it. */
+void workroom_free(struct workroom *room);
+DEFINE_AUTO(struct workroom, workroom_free);
+
+const char *workroom_path(const struct workroom *room);
+
+/* Removes what a killed process left. 0 also when there is nothing, and when somebody is at work.
+ */
+int workroom_clear(const char *base, struct problem *problem);
 
 struct drillrun_request {
 	const char *file;              /* or the key of an object */

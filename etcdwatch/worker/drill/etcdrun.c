@@ -7,18 +7,174 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
+#include <linux/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/drill/etcdlog.h"
+
+/* --- enclave --- */
+
+/* unshare(2), the identity map, and loopback up. */
+
+#define MAP_MAX 64
+
+/* Each of these has been seen to be the one. */
+#define WHAT_TO_SET                                                                            \
+	"allow it to: user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 and "   \
+	"kernel.apparmor_restrict_unprivileged_userns=0 where the kernel has them, and in a unit " \
+	"of systemd RestrictNamespaces=user net pid; or run it as root"
+
+static int refuse(struct problem *problem, int r, const char *what)
+{
+	return problem_set(problem, r, "NAMESPACE",
+	                   "the kernel does not let this process have a network of its own (%s: %s): "
+	                   "%s",
+	                   what, strerror(-r), WHAT_TO_SET);
+}
+
+static int write_text(const char *path, const char *text)
+{
+	AUTO(close) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	return n < 0 ? -errno : 0;
+}
+
+/* One's own ids to themselves, so that one's files stay one's own. */
+static int map_ids(uid_t uid, gid_t gid, struct problem *problem)
+{
+	char uids[MAP_MAX], gids[MAP_MAX];
+	int r;
+
+	(void) snprintf(uids, sizeof(uids), "%u %u 1\n", uid, uid);
+	(void) snprintf(gids, sizeof(gids), "%u %u 1\n", gid, gid);
+	/* A group can be mapped without privilege only when groups cannot be dropped any more. */
+	r = write_text("/proc/self/setgroups", "deny");
+	if (r == 0)
+		r = write_text("/proc/self/gid_map", gids);
+	if (r == 0)
+		r = write_text("/proc/self/uid_map", uids);
+	return r < 0 ? refuse(problem, r, "mapping of ids") : 0;
+}
+
+static int raise_loopback(struct problem *problem)
+{
+	struct ifreq request = {.ifr_name = "lo"};
+	AUTO(close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) < 0)
+		return refuse(problem, -errno, "loopback");
+	request.ifr_flags |= IFF_UP;
+	if (ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		return refuse(problem, -errno, "loopback");
+	return 0;
+}
+
+int enclave_enter(struct problem *problem)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r = 0;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID) == 0) {
+		r = map_ids(uid, gid, problem);
+	} else {
+		int error = errno;
+
+		if (unshare(CLONE_NEWNET | CLONE_NEWPID) < 0)
+			return refuse(problem, -error, "user namespace");
+	}
+	return r < 0 ? r : raise_loopback(problem);
+}
+
+/* --- etcdlog --- */
+
+/*
+ * zap writes a JSON object a line with "level", "msg" and mostly "error"; the Go runtime writes
+ * "panic: ..." or "fatal error: ..." and then the stacks of all its threads, which tell nothing to
+ * who reads this.
+ */
+
+static bool begins_with(const char *line, size_t len, const char *text)
+{
+	return len >= strlen(text) && memcmp(line, text, strlen(text)) == 0;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static bool is_fatal(const json_t *object)
+{
+	const char *level = text_of(object, "level");
+
+	return level != NULL && (strcmp(level, "fatal") == 0 || strcmp(level, "panic") == 0);
+}
+
+static void tell(const char *line, size_t len, const json_t *object,
+                 char words[static ETCDLOG_WORDS_MAX])
+{
+	const char *message = text_of(object, "msg");
+	const char *error = text_of(object, "error");
+
+	if (message == NULL)
+		(void) snprintf(words, ETCDLOG_WORDS_MAX, "%.*s", (int) MIN(len, ETCDLOG_WORDS_MAX), line);
+	else
+		(void) snprintf(words, ETCDLOG_WORDS_MAX, "%s%s%s", message, error != NULL ? ": " : "",
+		                error != NULL ? error : "");
+}
+
+/* Whether this is the line that says why. */
+static bool judge(const char *line, size_t len, char words[static ETCDLOG_WORDS_MAX])
+{
+	json_t *object = json_loadb(line, len, 0, NULL);
+	bool final = is_fatal(object) || begins_with(line, len, "panic: ") ||
+	             begins_with(line, len, "fatal error: ");
+
+	tell(line, len, object, words);
+	json_decref(object);
+	return final;
+}
+
+const char *etcdlog_last_words(const char *log, size_t len, char words[static ETCDLOG_WORDS_MAX])
+{
+	char last[ETCDLOG_WORDS_MAX] = "", line_words[ETCDLOG_WORDS_MAX];
+	const char *end = log + len;
+
+	words[0] = '\0';
+	while (log < end) {
+		const char *newline = memchr(log, '\n', (size_t) (end - log));
+		const char *line_end = newline != NULL ? newline : end;
+		size_t n = (size_t) (line_end - log);
+
+		if (n > 0 && judge(log, n, line_words))
+			(void) snprintf(words, ETCDLOG_WORDS_MAX, "%s", line_words);
+		if (n > 0)
+			(void) snprintf(last, sizeof(last), "%s", line_words);
+		log = line_end + 1;
+	}
+	if (words[0] == '\0')
+		(void) snprintf(words, ETCDLOG_WORDS_MAX, "%s", last[0] != '\0' ? last : "it said nothing");
+	return words;
+}
+
+/* --- etcdrun --- */
 
 #define CODE "START"
 #define LOG_TAIL_BYTES (64 * 1024)

@@ -3,7 +3,7 @@
 
 /*
  * A real etcd, alone on a data directory that was restored, listening on 127.0.0.1 of whatever
- * network this process is in (enclave.h). It dies with this process. It is ended by killing it, as
+ * network this process is in (etcdrun.h). It dies with this process. It is ended by killing it, as
  * nobody wants what it wrote.
  *
  * Its working directory is ours, and names of files are relative to that: a directory above may be
@@ -11,9 +11,36 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
+
+/*
+ * A network of its own for this process and what it starts: one loopback interface, which leads
+ * nowhere, and no other. Whatever listens in there cannot be reached from outside, whatever ports
+ * the machine uses are free in there, and nothing in there reaches the machine or the network.
+ *
+ * The first process that is started from then on is the first of a space of processes too: whatever
+ * it starts itself ends with it.
+ *
+ * It comes with a user namespace in which this user is himself and nobody else is there, so that it
+ * takes no privilege, and root in there is not the machine's (user_namespaces(7)). Where those are
+ * forbidden, root has the network alone.
+ */
+
+/* For good; only while the process has one thread. What is open stays open. Code: NAMESPACE. */
+int enclave_enter(struct problem *problem);
+
+/*
+ * Why an etcd ended, from the end of its log: the last line that says so, else the last line. Of
+ * the lines that etcd writes in JSON, only what they say is told. Pure.
+ */
+
+#define ETCDLOG_WORDS_MAX 320
+
+/* Returns `words`; "it said nothing" when there is nothing. */
+const char *etcdlog_last_words(const char *log, size_t len, char words[static ETCDLOG_WORDS_MAX]);
 
 #define ETCDRUN_CLIENT_URL "http://127.0.0.1:2379"
 #define ETCDRUN_PEER_URL "http://127.0.0.1:2380"

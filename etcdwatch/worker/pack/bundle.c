@@ -15,8 +15,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/common/cancel.h"
-#include "etcdwatch/worker/common/pace.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/tarfmt.h"
 
 #define BUFFER_BYTES (256 * 1024)

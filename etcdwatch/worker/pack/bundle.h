@@ -13,9 +13,8 @@
 
 #include <jansson.h>
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/common/sink.h"
-#include "etcdwatch/worker/common/tap.h"
 
 #define BUNDLE_EXTRA_DIR "extra"
 #define BUNDLE_MANIFEST "manifest.json"

@@ -17,7 +17,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/common/treerm.h"
+#include "etcdwatch/worker/common/file.h"
 
 struct directory {
 	char *path;

@@ -10,7 +10,7 @@
  */
 
 #include "base/cleanup.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/tarfmt.h"
 
 struct extract;

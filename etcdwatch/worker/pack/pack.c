@@ -3,7 +3,7 @@
  * Two pipelines, one after the other:
  *
  *   plain file -> [bundle] -> [zstd] -> [age] -> hash -> temporary file
- *   temporary file -> hash -> whatever opener.h finds -> hash
+ *   temporary file -> hash -> whatever unpack.h finds -> hash
  *
  * and then what makes it count: rename, sync, unlink.
  */
@@ -18,10 +18,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/pack/bundle.h"
-#include "etcdwatch/worker/common/infile.h"
-#include "etcdwatch/worker/pack/opener.h"
-#include "etcdwatch/worker/common/outfile.h"
-#include "etcdwatch/worker/pack/zstdflow.h"
+#include "etcdwatch/worker/common/file.h"
+#include "etcdwatch/worker/pack/unpack.h"
+#include "etcdwatch/worker/pack/codec.h"
 
 struct packing {
 	const struct pack_request *request;

@@ -9,14 +9,14 @@
  * before, the plain file is there and no packed one with a name is not whole.
  *
  * To decrypt what is encrypted for others, a key pair is made for this one file, is one recipient
- * more, and is forgotten (age.h).
+ * more, and is forgotten (codec.h).
  */
 
 #include <stdbool.h>
 
-#include "etcdwatch/worker/pack/age.h"
-#include "etcdwatch/worker/common/problem.h"
-#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/pack/codec.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/common/sink.h"
 
 struct pack_request {
 	const char *path;

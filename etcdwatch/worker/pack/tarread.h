@@ -3,7 +3,7 @@
 
 /* A tar archive, read as a stage: its entries and their data are told as they pass. */
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/pack/tarfmt.h"
 

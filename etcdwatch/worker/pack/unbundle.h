@@ -8,7 +8,7 @@
  */
 
 #include "etcdwatch/worker/pack/extract.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/common/sink.h"
 
 /* Takes `snapshot`; borrows `extract`, which may be NULL, and `problem`. */

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/mono.h"
 #include "etcdwatch/record/segment.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 
 /* Progress is told each second, so this is an interruption; etcdwatch may have been down for days.
  */

@@ -14,13 +14,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "etcdwatch/worker/common/cancel.h"
-#include "etcdwatch/worker/common/outfile.h"
-#include "etcdwatch/worker/common/pace.h"
-#include "etcdwatch/worker/rebuild/rebuildchoice.h"
-#include "etcdwatch/worker/rebuild/rebuildroom.h"
-#include "etcdwatch/worker/rebuild/recordfetch.h"
 #include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/common/file.h"
+#include "etcdwatch/worker/rebuild/rebuildchoice.h"
+#include "etcdwatch/worker/rebuild/recordfetch.h"
 
 #define MODE 0600
 #define FD_PATH_MAX 32

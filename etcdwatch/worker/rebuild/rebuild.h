@@ -16,7 +16,7 @@
 
 #include "base/nodeconf.h"
 #include "bolt/snapshot.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/rebuild/rebuildmerge.h"
 #include "etcdwatch/worker/record/recordjoin.h"
 #include "etcdwatch/worker/source/source.h"
@@ -36,7 +36,7 @@ struct rebuild_request {
 	enum rebuild_to to;
 	int64_t revision;
 	int64_t us;            /* wall clock, since the epoch */
-	unsigned long history; /* rebuildhistory.h; 0: not named */
+	unsigned long history; /* rebuildchoice.h; 0: not named */
 	const char *output;
 };
 
@@ -57,7 +57,7 @@ struct rebuild_result {
 	struct snapshot_content content;
 	char sha256[DIGEST_HEX_MAX]; /* of the database, without the digest behind it */
 	size_t n_proven;             /* hashes that members had told, and that fit */
-	json_t *history;             /* rebuildhistory.h; the caller frees it */
+	json_t *history;             /* rebuildchoice.h; the caller frees it */
 	size_t n_histories;          /* that have the revision */
 	struct recordfetched fetched;
 };

@@ -5,17 +5,123 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/civil.h"
+#include "base/cleanup.h"
+#include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/rebuild/rebuildhistory.h"
-#include "etcdwatch/worker/rebuild/rebuildroom.h"
+#include "etcdwatch/worker/common/file.h"
 #include "etcdwatch/worker/source/sourcefind.h"
+
+/* --- rebuildroom --- */
+
+/* Rounded up: what is needed is not told as less than it is. */
+static uint64_t in_mb(uint64_t bytes)
+{
+	return (bytes + 999999) / 1000000;
+}
+
+int rebuildroom_check(const struct rebuildroom *room, const char *output, struct problem *problem)
+{
+	AUTO(free) char *copy = xstrdup(output);
+	const char *directory = dirname(copy);
+	uint64_t need_bytes =
+	    room->fetched_bytes + room->unpacked_bytes + room->base_bytes + room->record_bytes;
+	uint64_t free_bytes = 0;
+
+	if (room_free_bytes(directory, &free_bytes) < 0 || free_bytes >= need_bytes)
+		return 0;
+	return problem_set(problem, -ENOSPC, "NO_SPACE",
+	                   "%" PRIu64 " MB are free in '%s', and about %" PRIu64
+	                   " MB are needed: %" PRIu64 " MB for the database of the snapshot, %" PRIu64
+	                   " MB for what was recorded behind it, %" PRIu64
+	                   " MB to fetch and unpack the snapshot meanwhile: make room, or name a file "
+	                   "on another disk",
+	                   free_bytes / 1000000, directory, in_mb(need_bytes), in_mb(room->base_bytes),
+	                   in_mb(room->record_bytes),
+	                   in_mb(room->fetched_bytes + room->unpacked_bytes));
+}
+
+/* --- rebuildhistory --- */
+
+static json_t *time_json(int64_t us)
+{
+	char text[CIVIL_TEXT_MAX];
+
+	return us == 0 ? json_null() : json_string(civil_format(civil_floor_div(us, US_PER_S), text));
+}
+
+/* A snapshot has one revision, and one time. */
+static struct chain alone(const struct rebuildhistory_list *list, size_t i)
+{
+	const struct rebuildpick_base *base = &list->world->bases[i];
+
+	return (struct chain){.cluster_id = base->cluster_id,
+	                      .first = base->revision,
+	                      .last = base->revision,
+	                      .first_us = base->started_s * US_PER_S,
+	                      .last_us = base->started_s * US_PER_S};
+}
+
+/* {"history":N, "cluster_id", "first", "last", "from", "until", "segment", "base"}: segment null:
+ * it is not recorded; base null: there is no snapshot to begin with. */
+static json_t *rebuildhistory_json(const struct rebuildhistory_list *list, size_t i)
+{
+	const struct rebuildpick *pick = &list->picks[i];
+	struct chain chain = pick->chain != NULL ? *pick->chain : alone(list, pick->base);
+	char cluster[17];
+	json_t *json;
+
+	(void) snprintf(cluster, sizeof(cluster), "%" PRIx64, chain.cluster_id);
+	json = json_pack(
+	    "{s:I, s:s, s:I, s:I, s:o, s:o, s:o}", "history", (json_int_t) i + 1, "cluster_id", cluster,
+	    "first", (json_int_t) chain.first, "last", (json_int_t) chain.last, "from",
+	    time_json(chain.first_us), "until", time_json(chain.last_us), "segment",
+	    pick->chain != NULL ? json_string(chains_segment(list->chains, pick->chain)) : json_null());
+	if (list->names != NULL)
+		(void) json_object_set_new(
+		    json, "base", pick->has_base ? jsonval_text(list->names[pick->base]) : json_null());
+	return json;
+}
+
+static void print(const struct rebuildhistory_list *list)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		(void) json_array_append_new(array, rebuildhistory_json(list, i));
+	result_line(json_pack("{s:o}", "histories", array));
+}
+
+/*
+ * Which one is meant. wanted: from 1 on; 0: none was named, which is right if there is one. `what`
+ * they have, for sentences: "revision 90". HISTORY: it must be named, and the worker has printed a
+ * line {"histories":[...]}; USAGE: there is none of that number. The list is not empty.
+ */
+static int rebuildhistory_choose(const struct rebuildhistory_list *list, unsigned long wanted,
+                                 const char *what, struct problem *problem, size_t *ret_i)
+{
+	if (wanted > list->n)
+		return problem_set(problem, -EINVAL, "USAGE", "--history %lu: %zu %s %s", wanted, list->n,
+		                   list->n == 1 ? "history has" : "histories have", what);
+	if (wanted == 0 && list->n > 1) {
+		print(list);
+		return problem_set(problem, -ENOTUNIQ, "HISTORY",
+		                   "%zu histories of etcd have %s: name one of them by --history N, or the "
+		                   "newest by --history latest",
+		                   list->n, what);
+	}
+	*ret_i = wanted > 0 ? wanted - 1 : 0;
+	return 0;
+}
+
+/* --- rebuildchoice --- */
 
 #define LATEST "latest"
 /* Chains that a refusal names. */
@@ -49,7 +155,7 @@ static int64_t current_of(const struct catalog_entry *entry)
 	return MAX(MAX(entry->revision, entry->compact_revision), INT64_C(1));
 }
 
-static struct rebuildroom room_of(const struct catalog_entry *entry, bool is_elsewhere)
+static struct rebuildroom file_room(const struct catalog_entry *entry, bool is_elsewhere)
 {
 	uint64_t db_bytes = (uint64_t) MAX(entry->db_bytes, 0);
 	bool is_plain = entry->file_bytes == entry->db_bytes + SNAPSHOT_DIGEST_BYTES;
@@ -72,7 +178,7 @@ static void add_candidate(const struct catalog_entry *entry, void *userdata)
 	                                           .revision = current_of(entry),
 	                                           .started_s = entry->started_s};
 	c->rooms = xreallocarray(c->rooms, c->n + 1, sizeof(*c->rooms));
-	c->rooms[c->n] = room_of(entry, c->is_elsewhere);
+	c->rooms[c->n] = file_room(entry, c->is_elsewhere);
 	c->chosen = xreallocarray(c->chosen, c->n + 1, sizeof(*c->chosen));
 	memcpy(c->chosen[c->n].file_sha256, entry->file_sha256, CATALOG_SHA256_TEXT);
 	memcpy(c->chosen[c->n].db_sha256, entry->db_sha256, CATALOG_SHA256_TEXT);

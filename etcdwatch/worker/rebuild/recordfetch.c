@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entries and listing -> manifests -> chains (recordreach.h) -> the best of them with a snapshot to
+ * entries and listing -> manifests -> chains (rebuildpick.h) -> the best of them with a snapshot to
  * begin with (rebuildpick.h) -> its pieces.
  *
  * All who may write to a target can make manifests. Of a segment the one that reaches furthest is
@@ -21,12 +21,10 @@
 #include "base/civil.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/rebuild/rebuildpick.h"
 #include "etcdwatch/worker/record/recordjoin.h"
 #include "etcdwatch/worker/record/recordobjects.h"
-#include "etcdwatch/worker/rebuild/recordreach.h"
-#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/source/sourcefind.h"
 
 #define LATEST "latest"

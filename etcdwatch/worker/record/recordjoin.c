@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object -> file -> hash -> opener.h -> bound -> hash of the piece -> hash of all -> the segment.
+/* object -> file -> hash -> unpack.h -> bound -> hash of the piece -> hash of all -> the segment.
  */
 #include "etcdwatch/worker/record/recordjoin.h"
 
@@ -13,11 +13,10 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/common/bound.h"
-#include "etcdwatch/worker/common/infile.h"
+#include "etcdwatch/worker/common/sink.h"
+#include "etcdwatch/worker/common/file.h"
 #include "etcdwatch/worker/record/recordobjects.h"
 #include "etcdwatch/worker/store/s3get.h"
-#include "etcdwatch/worker/common/tap.h"
 
 #define SEGMENT_MODE 0600
 

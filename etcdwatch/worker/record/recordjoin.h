@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "etcdwatch/catalog/trust.h"
-#include "etcdwatch/worker/pack/opener.h"
-#include "etcdwatch/worker/common/problem.h"
-#include "etcdwatch/worker/record/recordplan.h"
+#include "etcdwatch/worker/pack/unpack.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/record/recordpiece.h"
 #include "web/s3.h"
 
 /* All borrowed. */

@@ -3,9 +3,15 @@
 
 /* Lists and reads the record's objects in a target (recordpiece.h). */
 
-#include "etcdwatch/worker/common/problem.h"
-#include "etcdwatch/worker/record/recordplan.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mono.h"
+#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/worker/common/result.h"
+#include "etcdwatch/worker/record/recordpiece.h"
 #include "web/s3.h"
+#include "web/signature.h"
 
 /* More than a year of five nodes takes, with a segment each half an hour. */
 #define RECORDOBJECTS_MAX 300000
@@ -44,3 +50,66 @@ int recordobjects_read_last(struct s3 *s3, const char *prefix, const char *node,
  * Adds how many to `n_removed`. */
 int recordobjects_remove(struct s3 *s3, const char *prefix, const char *node, const char *segment,
                          bool only_pieces, uint64_t *n_removed, struct problem *problem);
+
+/*
+ * Whether what a target lists of a segment is this node's: signed with its key, and of the bytes
+ * that are on its disk. Names alone prove nothing, as all who may write to the target can make
+ * them.
+ */
+
+/* All borrowed. */
+struct recordheld_request {
+	struct s3 *s3;
+	const char *prefix;
+	const char *node;
+	const struct signature_key *key; /* NULL: by whom a manifest is signed is not asked */
+	const char *path;                /* the segment on the disk */
+	int64_t begin_us;                /* of its header */
+	struct recordplan_local has;
+	/* The object that is the whole segment was compared with the bytes here before: its manifest is
+	 * enough. */
+	bool is_compared;
+	bool checks_all; /* the pieces before the last one, too */
+};
+
+struct recordheld_result {
+	/* Why it cannot be gone on with: it is signed with this node's key, and is of other bytes,
+	 * which is another history; or the bytes here cannot be read. "" */
+	char other[PROBLEM_REASON_MAX];
+	char foreign[PROBLEM_REASON_MAX]; /* a manifest that is not this node's, and why; "" */
+};
+
+/* Takes what is not this node's out of `stored`. */
+int recordheld_check(const struct recordheld_request *request, struct recordstored *stored,
+                     struct problem *problem, struct recordheld_result *ret_result);
+
+/*
+ * Removes from a target the segments, of every node, that no snapshot kept there needs: those of
+ * the cluster whose last revision is not behind the oldest kept snapshot's. What the manifest says
+ * of it counts, so a segment without a readable manifest stays, and so does one whose manifest is
+ * not signed as what a program may choose must be (trust.h). A segment that was never closed may
+ * still be written to: it stays for RECORDPRUNE_OPEN_US behind its last change.
+ */
+
+#define RECORDPRUNE_OPEN_US (INT64_C(7) * 24 * 3600 * US_PER_S)
+
+struct recordprune_rules {
+	uint64_t cluster_id;
+	int64_t oldest_revision; /* of the snapshots that are kept */
+	int64_t now_us;          /* wall clock */
+	struct trust trust;
+};
+
+/* Pure: whether it may go at all, by its name: its manifest is worth reading. */
+bool recordprune_is_candidate(const struct recordprune_rules *rules,
+                              const struct recordstored *stored);
+/* Pure: `last` is the manifest of the whole segment, or of its last piece. */
+bool recordprune_goes(const struct recordprune_rules *rules, const struct recordpiece *last);
+
+struct recordprune_result {
+	uint64_t n_removed;                 /* objects */
+	char untrusted[PROBLEM_REASON_MAX]; /* a segment that stays as it is not trusted; "" */
+};
+
+int recordprune_run(struct s3 *s3, const char *prefix, const struct recordprune_rules *rules,
+                    struct problem *problem, struct recordprune_result *ret_result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * directory and listing -> steps (recordplan.h) -> for each: the bytes into a scratch file -> pack
+ * directory and listing -> steps (recordpiece.h) -> for each: the bytes into a scratch file -> pack
  * -> s3put -> the manifest -> s3put.
  */
 #include "etcdwatch/worker/record/recordsend.h"
@@ -19,12 +19,11 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/record/segment.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/pack.h"
-#include "etcdwatch/worker/record/recordheld.h"
 #include "etcdwatch/worker/record/recordobjects.h"
-#include "etcdwatch/worker/record/recordplan.h"
-#include "etcdwatch/worker/common/room.h"
+#include "etcdwatch/worker/record/recordpiece.h"
+#include "etcdwatch/worker/common/file.h"
 #include "etcdwatch/worker/store/s3put.h"
 
 #define COPY_BYTES ((size_t) 1 << 17)

@@ -4,7 +4,7 @@
 /*
  * One round of uploading the record of this node to a target: what is synced on the disk and not in
  * the target goes there, packed, and is read back (s3put.h). What was uploaded is known from the
- * target's listing, where the manifest is this node's (recordheld.h); what others wrote there is
+ * target's listing, where the manifest is this node's (recordobjects.h); what others wrote there is
  * uploaded over. Nothing of the record's directory is changed.
  *
  * First all that is not in the target in any form, the oldest first: then the target has everything
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "etcdwatch/worker/pack/age.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/pack/codec.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/s3.h"
 #include "web/signature.h"
 

@@ -15,9 +15,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/common/filter.h"
-#include "etcdwatch/worker/common/memsink.h"
-#include "etcdwatch/worker/common/pace.h"
-#include "etcdwatch/worker/common/tap.h"
+#include "etcdwatch/worker/common/sink.h"
+#include "etcdwatch/worker/common/result.h"
 
 #define CODE "ETCDTOOL"
 #define MISSING_CODE "ETCDTOOL_MISSING"

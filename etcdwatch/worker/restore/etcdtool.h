@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 
 /* One restore writes the database twice; etcd advises against more than 8 GiB. */
 #define ETCDTOOL_LIMIT_MS (30u * 60 * 1000)
@@ -70,7 +70,7 @@ struct etcdtool_restore {
 };
 
 /*
- * Runs `snapshot restore`, and tells how far the database is (pace.h). What it left when it fails
+ * Runs `snapshot restore`, and tells how far the database is (result.h). What it left when it fails
  * is the caller's to remove. The code is ETCDTOOL, and the reason its own last words; CANCELLED by
  * a signal; USAGE if it cannot do what is asked for.
  */

@@ -23,7 +23,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "bolt/bolt.h"
-#include "etcdwatch/worker/common/outfile.h"
+#include "etcdwatch/worker/common/file.h"
 
 #define TREE_FDS 16
 #define SNAPSHOT_NAME "snapshot.db"

@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/worker/source/datadir.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 
 struct exchange;
 

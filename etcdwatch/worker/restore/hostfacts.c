@@ -23,7 +23,7 @@
 #include "base/jsonval.h"
 #include "base/mem.h"
 #include "bolt/dbinfo.h"
-#include "etcdwatch/worker/source/membersjson.h"
+#include "etcdwatch/worker/source/prove.h"
 
 #define MANIFEST_BYTES_MAX ((size_t) 1 << 20)
 #define HOST_MAX 256

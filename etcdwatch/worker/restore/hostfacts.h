@@ -25,6 +25,6 @@ json_t *hostfacts_manifests(const char *directory, const char *data_dir);
  * network of the host. */
 json_t *hostfacts_api_servers(void);
 
-/* The members in a database of etcd, as membersjson.h has them; null: it cannot be read. etcd may
+/* The members in a database of etcd, as prove.h has them; null: it cannot be read. etcd may
  * be writing to it. */
 json_t *hostfacts_members(const char *db);

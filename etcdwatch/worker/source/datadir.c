@@ -14,7 +14,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "bolt/bolt.h"
-#include "etcdwatch/worker/common/room.h"
+#include "etcdwatch/worker/common/file.h"
 
 #define DB_IN_DIR "member/snap/db"
 

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 
 struct datadir {
 	char *path; /* without links */

@@ -3,20 +3,41 @@
 #include "etcdwatch/worker/source/prove.h"
 
 #include <errno.h>
-#include <jansson.h>
+#include <inttypes.h>
 #include <limits.h>
 
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "bolt/dbinfo.h"
 #include "bolt/hashkv.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog/catalog.h"
-#include "etcdwatch/worker/source/membersjson.h"
 #include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/common/pace.h"
 #include "etcdwatch/worker/common/result.h"
+
+/* --- membersjson --- */
+
+/* One object a member. */
+
+json_t *membersjson_make(const struct dbinfo *info)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < info->n_members; i++) {
+		const struct dbinfo_member *m = &info->members[i];
+		AUTO(free) char *id = xasprintf("%" PRIx64, m->id);
+		json_t *urls = json_array();
+
+		for (size_t k = 0; k < m->n_peer_urls; k++)
+			(void) json_array_append_new(urls, jsonval_text(m->peer_urls[k]));
+		(void) json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:b}", "id", id, "name",
+		                                              jsonval_text(m->name), "peer_urls", urls,
+		                                              "learner", (int) m->is_learner));
+	}
+	return array;
+}
+
+/* --- prove --- */
 
 /* As Kubernetes has them: "/registry/pods". */
 #define DEPTH 2

@@ -9,7 +9,7 @@
  * "revision", "compact_revision", "hashkv", "hashkv_revision", "total_key", "live_keys",
  * "db_bytes", and "digest" and "tree" as true; and what fills it, as the catalogue has it: "usage",
  * with "bytes" of keys and values of all revisions, the "largest" beginnings of keys, and how much
- * may be "missing" of each (usagetop.h); and "members" as the database lists them (membersjson.h),
+ * may be "missing" of each (usagetop.h); and "members" as the database lists them (prove.h),
  * null if that cannot be read.
  *
  * With both it checks nothing, and computes HashKV as a member has it that has come to revision R,
@@ -18,5 +18,14 @@
  * Codes of a refusal: USAGE; DIGEST and TREE, the file is to blame; RANGE, the revision is not in
  * it; READ, it could not be read, which says nothing of the snapshot.
  */
+
+#include <jansson.h>
+
+#include "bolt/dbinfo.h"
+
+/* The member list of a database as the worker's answers have it. */
+
+/* A list of "id", in hexadecimal, "name", "peer_urls" and "learner". The caller frees it. */
+json_t *membersjson_make(const struct dbinfo *info);
 
 int command_prove(int argc, char **argv);

@@ -31,7 +31,8 @@
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog/trust.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/options.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/digest.h"
 #include "web/s3.h"
 
@@ -56,7 +57,7 @@ struct source_request {
 	bool skip_digest;
 	struct trust trust;
 	const char *known;    /* the directory of the job on this node, with S3; NULL: there is none */
-	bool unproven;        /* its content is not read: the restore proves it (restoreproof.h) */
+	bool unproven;        /* its content is not read: the restore proves it (restore.h) */
 	const char *fetched;  /* where what comes from S3 goes, ... */
 	const char *unpacked; /* ... and what had to be unpacked, */
 	const int *unpacked_fd; /* or an open file without a name for that (unpack.h); NULL */
@@ -98,3 +99,34 @@ int source_take(const struct source_request *request, struct problem *problem,
                 struct source **ret_source);
 void source_free(struct source *source);
 DEFINE_AUTO(struct source, source_free);
+
+/*
+ * Where a snapshot is looked for and what it must be, as the options of a command say (source.h):
+ *
+ *   [--directory DIR] [--job NAME] [--s3-prefix TEXT] [--identity FILE]... [--skip-hash-check]
+ *   [--encrypted] [--plain] [--trust KEY]... [--own-key KEY] [--known DIR]
+ */
+
+struct sourcewords {
+	const char *directory;
+	const char *job;
+	const char *s3_prefix;
+	struct options_list identities;
+	bool skip_hash_check;
+	bool encrypted;
+	bool plain;
+	struct options_list trusted; /* public keys */
+	const char *own_key;         /* trusted where no other one is */
+	const char *known;           /* the job's directory on this node */
+};
+
+#define SOURCEWORDS_OPTIONS 10
+
+/* The entries for options_parse(), which fill the words. */
+void sourcewords_options(struct sourcewords *words,
+                         struct options_entry ret[static SOURCEWORDS_OPTIONS]);
+/* What they ask for; the words are borrowed. The store is the caller's to add. */
+int sourcewords_request(const struct sourcewords *words, const char *name, struct problem *problem,
+                        struct source_request *ret_request);
+/* The keys must be such. */
+int sourcewords_check_keys(const struct options_list *keys, struct problem *problem);

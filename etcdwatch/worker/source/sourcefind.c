@@ -16,7 +16,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/common/memsink.h"
+#include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/store/s3target.h"
 
 #define LATEST "latest"

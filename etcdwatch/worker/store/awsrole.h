@@ -16,8 +16,8 @@
  */
 
 #include "base/cleanup.h"
-#include "etcdwatch/worker/store/awsfile.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/store/awskeys.h"
+#include "etcdwatch/worker/common/result.h"
 
 struct awsrole;
 

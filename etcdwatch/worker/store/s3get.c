@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "etcdwatch/worker/common/outfile.h"
-#include "etcdwatch/worker/common/pace.h"
-#include "etcdwatch/worker/common/room.h"
+#include "etcdwatch/worker/common/file.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/s3target.h"
 
 #define FILE_MODE 0600

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/digest.h"
 #include "web/s3.h"
 

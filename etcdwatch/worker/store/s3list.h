@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/s3.h"
 
 #define S3LIST_CONTENT_MAX ((uint64_t) 64 << 10)

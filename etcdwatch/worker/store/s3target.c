@@ -11,9 +11,9 @@
 #include "base/base64.h"
 #include "base/fileio.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/store/awsfile.h"
+#include "etcdwatch/worker/store/awskeys.h"
 #include "etcdwatch/worker/store/awsrole.h"
-#include "etcdwatch/worker/common/cancel.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/store/storeprogram.h"
 
 /* A session token has one or two thousand; files of the AWS tools may have many profiles. */

@@ -14,13 +14,13 @@
  * fetched before they expire.
  *
  * Secrets are never options. They are the first lines of their files, or the profile `default` of a
- * file of the AWS tools (awsfile.h), or, when no file is named, AWS_ACCESS_KEY_ID,
+ * file of the AWS tools (awskeys.h), or, when no file is named, AWS_ACCESS_KEY_ID,
  * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN in the environment; never some of each. A customer's
  * key for the server's encryption is 32 bytes in base64, the first line of its file.
  */
 
 #include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/s3.h"
 
 struct s3target {

@@ -15,7 +15,7 @@
 #include "base/jsonval.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/common/memsink.h"
+#include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/store/s3target.h"
 #include "web/s3_judge.h"
 #include "web/s3_piece.h"

@@ -15,7 +15,7 @@
  */
 
 #include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/s3.h"
 
 struct storeowner {

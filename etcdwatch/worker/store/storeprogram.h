@@ -15,7 +15,7 @@
  * standard error is the reason. Whether an object is there is told by the list alone.
  */
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "web/s3.h"
 
 /* Of S3, so that what holds there holds here. */

@@ -6,7 +6,7 @@
  * identity decrypts with that program alone.
  */
 
-#include "etcdwatch/worker/common/problem.h"
+#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/common/sink.h"
 
 #define AGE_RECIPIENTS_MAX 64
@@ -40,3 +40,20 @@ int age_encrypt_new(const struct age_recipients *recipients, const struct age_id
 /* With identity files, or with the one identity, if that is not NULL. */
 int age_decrypt_new(const char *const *files, size_t n_files, const struct age_identity *identity,
                     struct sink *next, struct problem *problem, struct sink **ret_sink);
+
+/*
+ * Compressing and decompressing with zstd, as stages. The frames carry a checksum, which is checked
+ * on the way back, and can be read by the `zstd` program.
+ */
+
+/* Above these, zstd takes hundreds of megabytes of memory. */
+#define ZSTDFLOW_LEVEL_MIN 1
+#define ZSTDFLOW_LEVEL_MAX 19
+/* What a frame says that a decompressor has to keep, as a power of two: 128 MiB. Ours say 8 MiB at
+ * most; the `zstd` program takes as much as this without being told to take more. */
+#define ZSTDFLOW_WINDOW_LOG_MAX 27
+
+/* Each takes `next` and borrows `problem`. A stream that ends in the middle is an error when the
+ * decompressor is finished. */
+struct sink *zstdflow_compress_new(int level, struct sink *next, struct problem *problem);
+struct sink *zstdflow_decompress_new(struct sink *next, struct problem *problem);

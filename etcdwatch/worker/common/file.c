@@ -1,23 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Every step that can fail is checked, close(2) included (a file system may report there what it
- * could not write). The sink is a part of the file: freeing it frees nothing.
- */
-#include "etcdwatch/worker/common/outfile.h"
+#include "etcdwatch/worker/common/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/common/cancel.h"
+
+uint64_t room_of(const struct statvfs *fs, bool is_root)
+{
+	return (uint64_t) (is_root ? fs->f_bfree : fs->f_bavail) * fs->f_frsize;
+}
+
+static int ask(const char *directory, bool is_root, uint64_t *ret_bytes)
+{
+	struct statvfs fs;
+
+	if (statvfs(directory, &fs) < 0)
+		return -errno;
+	*ret_bytes = room_of(&fs, is_root);
+	return 0;
+}
+
+int room_free_bytes(const char *directory, uint64_t *ret_bytes)
+{
+	return ask(directory, geteuid() == 0, ret_bytes);
+}
+
+int room_common_bytes(const char *directory, uint64_t *ret_bytes)
+{
+	return ask(directory, false, ret_bytes);
+}
+
+int room_check(const char *path, uint64_t need_bytes, struct problem *problem, const char *fmt, ...)
+{
+	AUTO(free) char *copy = xstrdup(path);
+	const char *directory = dirname(copy);
+	char purpose[PROBLEM_REASON_MAX / 2];
+	uint64_t free_bytes = 0;
+	va_list ap;
+
+	if (room_free_bytes(directory, &free_bytes) < 0 || free_bytes >= need_bytes)
+		return 0;
+	va_start(ap, fmt);
+	(void) vsnprintf(purpose, sizeof(purpose), fmt, ap);
+	va_end(ap);
+	return problem_set(problem, -ENOSPC, "NO_SPACE",
+	                   "%s takes %" PRIu64 " bytes, and %" PRIu64
+	                   " are free in '%s': make room, or use another disk",
+	                   purpose, need_bytes, free_bytes, directory);
+}
+
+/* --- treerm --- */
+
+/*
+ * Only the top is asked whose it is. If it is ours and others may not write into it, then they
+ * could put nothing there; what is inside may well belong to others, as a bundle says who owns its
+ * files.
+ */
+
+/* One descriptor each. A path in a bundle has at most half of 1 KiB, see tarfmt.h. */
+#define DEPTH_MAX 520
+
+static int open_directory(int holder, const char *name)
+{
+	int fd = openat(holder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Takes the descriptor. Goes on past what cannot be removed; the first of its errors. */
+static int empty(int fd, unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+	int first = 0;
+
+	if (dir == NULL) {
+		(void) close(fd);
+		return -ENOMEM;
+	}
+	while ((entry = readdir(dir)) != NULL) {
+		int r = 0, inner;
+
+		if (is_dot(entry->d_name))
+			continue;
+		if (unlinkat(fd, entry->d_name, 0) < 0)
+			r = -errno;
+		if (r == -EISDIR) {
+			inner = depth < DEPTH_MAX ? open_directory(fd, entry->d_name) : -ELOOP;
+			r = inner < 0 ? inner : empty(inner, depth + 1);
+			if (r == 0 && unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
+				r = -errno;
+		}
+		if (first == 0)
+			first = r;
+	}
+	(void) closedir(dir);
+	return first;
+}
+
+int treerm(int holder, const char *name)
+{
+	AUTO(close) int fd = open_directory(holder, name);
+	struct stat st;
+	int r;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd == -ENOTDIR || fd == -ELOOP ? -EPERM : fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return -EPERM;
+	r = empty(TAKE_FD(fd), 1);
+	if (r == 0 && unlinkat(holder, name, AT_REMOVEDIR) < 0)
+		r = -errno;
+	return r;
+}
+
+/* --- infile --- */
+
+/* In pieces that are large enough for a disk and small enough to be cancelled between. */
 
 #define BUFFER_BYTES (256 * 1024)
+
+int infile_open(const char *path, struct problem *problem, int *ret_fd, mode_t *ret_mode,
+                uint64_t *ret_bytes)
+{
+	AUTO(close) int fd = -1;
+	struct stat st;
+
+	/* A pipe in the file's place must not hold us up. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return problem_set_errno(problem, -errno, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return problem_set(problem, -EINVAL, "NOT_FOUND", "'%s' is not a regular file", path);
+	(void) posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	*ret_mode = st.st_mode & 07777;
+	*ret_bytes = (uint64_t) st.st_size;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int infile_feed(int fd, const char *path, const char *step, struct sink *sink,
+                struct problem *problem)
+{
+	AUTO(free) char *buffer = xcalloc(1, BUFFER_BYTES);
+	struct stat st = {0};
+	struct pace pace;
+	uint64_t n_bytes = 0;
+
+	(void) fstat(fd, &st);
+	pace_begin(&pace, step, (uint64_t) st.st_size);
+	for (;;) {
+		ssize_t n;
+		int r;
+
+		if (cancel_is_wanted())
+			return problem_set(problem, -ECANCELED, "CANCELLED", "cancelled");
+		n = read(fd, buffer, BUFFER_BYTES);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return problem_set_errno(problem, -errno, "cannot read '%s'", path);
+		if (n == 0)
+			return 0;
+		r = sink_write(sink, buffer, (size_t) n);
+		if (r < 0)
+			return r;
+		n_bytes += (uint64_t) n;
+		pace_tell(&pace, n_bytes);
+	}
+}
+
+/* --- outfile --- */
+
+/*
+ * Every step that can fail is checked, close(2) included (a file system may report there what it
+ * could not write). The sink is a part of the file: freeing it frees nothing.
+ */
 
 struct outfile {
 	struct sink sink;
