@@ -14,7 +14,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/probecert.h"
-#include "bolt/siphash.h"
+#include "bolt/keyset.h"
 #include "cli/init/initcertificate.h"
 #include "cli/init/initetcd.h"
 #include "cli/init/initfiles.h"

@@ -5,7 +5,7 @@
  *
  * Before the first new member starts, no owner of the old cluster may hold a VIP: vipd gives its
  * addresses up by itself when etcd is gone, which is looked at on the nodes that are reached, and
- * for the others the longest fence is waited for (restorefence.h).
+ * for the others the longest fence is waited for (restoredecide.h).
  */
 #include "cli/restore/restorecluster.h"
 
@@ -22,13 +22,11 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/table.h"
-#include "cli/restore/restoreclaim.h"
-#include "cli/restore/restoreclusterrender.h"
-#include "cli/restore/restorefence.h"
-#include "cli/restore/restorehealth.h"
+#include "cli/restore/restorestate.h"
+#include "cli/restore/restorerender.h"
+#include "cli/restore/restoredecide.h"
 #include "cli/restore/restorenodes.h"
 #include "cli/restore/restoreprepare.h"
-#include "cli/restore/restorestate.h"
 
 /* The worker's place for the snapshot; the data directory of this node is left alone. */
 #define SNAPSHOT_PLACE RESTORESTATE_DIR "/snapshot"
@@ -49,7 +47,7 @@ struct acting {
 	struct texts options;
 	struct texts without;
 	const char *data_dir;
-	char *claim;        /* JSON (restoreclaim.h) */
+	char *claim;        /* JSON (restorestate.h) */
 	char *plan;         /* of this command (restoreprepare_plan()); NULL: without a snapshot */
 	int64_t stopped_us; /* when all were first seen stopped; 0: not yet */
 	struct restorehealth health;

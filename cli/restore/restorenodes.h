@@ -57,9 +57,6 @@ struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go
 /* All members that take part. */
 uint64_t restorenodes_all(const struct restorenodes *nodes);
 
-/* The name of the node that is this member, else the member's. */
-const char *restorenodes_name(const struct restorenodes *nodes, size_t member);
-
 /* "cp-1, cp-2", to be freed. */
 char *restorenodes_names(const struct restorenodes *nodes, uint64_t who);
 
@@ -81,3 +78,26 @@ void restorenodes_ask_state(const struct restorenodes *nodes, int64_t timeout_us
 /* Runs any command on those that were reached. */
 void restorenodes_ask(const struct restorenodes *nodes, const struct texts *words,
                       int64_t timeout_us, remote_answer_fn each, void *userdata);
+
+/*
+ * Waits until the restored members are one cluster: each healthy, of the cluster id of the plan,
+ * and at the revision that the furthest of them had when all were first healthy.
+ */
+
+struct restorehealth {
+	json_t *said; /* by node: what its member answered last */
+	int64_t revision;
+};
+
+/* An exit code; on failure it has named the node and the reason. */
+int restorehealth_wait(const struct restorenodes *nodes, struct restorehealth *health);
+
+/* --- pure --- */
+
+/*
+ * One round of answers, NULL where there is none. The first of the members that is not as above,
+ * and why (to be freed); `n`: there is none. *revision is 0 until all are healthy, then what each
+ * must have.
+ */
+size_t restorehealth_judge(uint64_t cluster_id, const json_t *const *said, size_t n,
+                           int64_t *revision, char **ret_why);

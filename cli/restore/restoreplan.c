@@ -4,13 +4,198 @@
 #include "cli/restore/restoreplan.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/conf_url.h"
+#include "base/jsonval.h"
 #include "base/mem.h"
 #include "bolt/crc32c.h"
 #include "cli/restore/restoreadvice.h"
-#include "cli/restore/restoremembers.h"
+
+/* --- restoremembers --- */
+
+/*
+ * Which members the cluster of a snapshot had. Two sources: the member list in its database, and
+ * the one in its entry of the catalogue, which is what etcd's MemberList said when it was taken.
+ * The database may be wrong in flags and names: etcd 3.5.1 to 3.5.19 does not write the promotion
+ * of a learner (etcd-io/etcd#19557), and 3.5 keeps no names of members that joined later. Pure.
+ */
+
+/*
+ * Members of the two lists are the same by id, else by peer URLs: etcd 3.4 leaves those of before a
+ * restore in its database, with the same URLs and other ids.
+ */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static const char *url_of(const json_t *member)
+{
+	const char *url = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
+
+	return url != NULL ? url : "no peer URL";
+}
+
+/* 0: it has none. */
+static uint64_t id_of(const json_t *member)
+{
+	return strtoull(text_of(member, "id"), NULL, 16);
+}
+
+/* --- the same member --- */
+
+static bool has_url(const json_t *urls, const char *url)
+{
+	for (size_t i = 0; i < json_array_size(urls); i++) {
+		const char *own = json_string_value(json_array_get(urls, i));
+
+		if (own != NULL && strcmp(own, url) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* In any order. */
+static bool same_urls(const json_t *a, const json_t *b)
+{
+	const json_t *urls_a = json_object_get(a, "peer_urls"),
+	             *urls_b = json_object_get(b, "peer_urls");
+
+	for (size_t i = 0; i < json_array_size(urls_a); i++) {
+		const char *url = json_string_value(json_array_get(urls_a, i));
+
+		if (url == NULL || !has_url(urls_b, url))
+			return false;
+	}
+	return json_array_size(urls_a) == json_array_size(urls_b);
+}
+
+static const json_t *find(const json_t *list, const json_t *member)
+{
+	for (size_t i = 0; i < json_array_size(list) && id_of(member) != 0; i++) {
+		if (id_of(json_array_get(list, i)) == id_of(member))
+			return json_array_get(list, i);
+	}
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (same_urls(json_array_get(list, i), member))
+			return json_array_get(list, i);
+	}
+	return NULL;
+}
+
+/* --- from the database alone --- */
+
+/*
+ * The host of its first peer URL; to be freed. NULL: it has a name, or it was never started. etcd
+ * 3.5 (seen with 3.5.16) writes names of those alone into its database that the cluster began with,
+ * so there a member that joined later cannot be told from one that was never started.
+ */
+static char *call_by_host(const json_t *source, const json_t *member)
+{
+	const char *version = text_of(source, "storage_version");
+	struct conf_url url;
+
+	if (version[0] == '\0')
+		version = text_of(source, "cluster_version");
+	if (strncmp(version, "3.5.", 4) != 0 || text_of(member, "name")[0] != '\0' ||
+	    conf_parse_url(url_of(member), &url) != NULL)
+		return NULL;
+	return xstrdup(url.host);
+}
+
+static void add(json_t *list, const char *name, const json_t *member, bool called, bool demoted,
+                bool listed)
+{
+	(void) json_array_append_new(
+	    list, json_pack("{s:o, s:O, s:b, s:b, s:b, s:b}", "name", jsonval_text(name), "peer_urls",
+	                    json_object_get(member, "peer_urls"), "learner",
+	                    (int) json_is_true(json_object_get(member, "learner")), "called",
+	                    (int) called, "demoted", (int) demoted, "listed", (int) listed));
+}
+
+static json_t *read_database(const json_t *source)
+{
+	const json_t *members = json_object_get(source, "members");
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *member = json_array_get(members, i);
+		AUTO(free) char *host = call_by_host(source, member);
+
+		add(list, host != NULL ? host : text_of(member, "name"), member, host != NULL, false,
+		    false);
+	}
+	return list;
+}
+
+/* --- both --- */
+
+static void compare(const json_t *listed, const json_t *stored, struct texts *differ)
+{
+	const char *name = text_of(listed, "name"), *stored_name = text_of(stored, "name");
+
+	if (!same_urls(listed, stored))
+		texts_add(differ, "'%s' has the peer URL %s in the member list and %s in the database",
+		          name, url_of(listed), url_of(stored));
+	if (name[0] != '\0' && stored_name[0] != '\0' && strcmp(name, stored_name) != 0)
+		texts_add(differ, "the member at %s is '%s' in the member list and '%s' in the database",
+		          url_of(listed), name, stored_name);
+}
+
+static json_t *read_both(const json_t *members, const json_t *database, struct texts *differ)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(members); i++) {
+		const json_t *listed = json_array_get(members, i), *stored = find(database, listed);
+		const char *name = text_of(listed, "name");
+		bool learner = json_is_true(json_object_get(listed, "learner"));
+
+		if (stored == NULL)
+			texts_add(differ, "the member '%s' at %s is in the member list alone", name,
+			          url_of(listed));
+		else
+			compare(listed, stored, differ);
+		add(list, name[0] != '\0' ? name : text_of(stored, "name"), listed, false,
+		    !learner && json_is_true(json_object_get(stored, "learner")), true);
+	}
+	for (size_t i = 0; i < json_array_size(database); i++) {
+		const json_t *stored = json_array_get(database, i);
+
+		if (find(members, stored) == NULL)
+			texts_add(differ, "the member '%s' at %s is in the database alone",
+			          text_of(stored, "name"), url_of(stored));
+	}
+	return list;
+}
+
+/*
+ * A list of {"name": "" if it has none, "peer_urls", "learner"}, and of each the booleans
+ *   "called":     it has no name in either list, and is called by the host of its peer URL
+ *   "demoted":    a learner in the database alone, so it was promoted
+ *   "listed":     it is in the entry's list
+ * Names and flags are the entry's, where there is one. Where the lists differ in more, so that it
+ * is not certain who the members were, ret_differ gets a text for each difference. The caller frees
+ * both. `source` is the last line of `etcdwatch-worker restore source`; of a snapshot that was
+ * rebuilt it has "base_members", the list in the entry of the snapshot that it began with.
+ */
+static json_t *restoremembers_read(const json_t *source, struct texts *ret_differ)
+{
+	const json_t *members = json_object_get(json_object_get(source, "entry"), "members");
+
+	if (json_array_size(members) == 0)
+		members = json_object_get(source, "base_members");
+	if (json_array_size(members) == 0)
+		return read_database(source);
+	return read_both(members, json_object_get(source, "members"), ret_differ);
+}
+
+/* --- restoreplan --- */
 
 void restoreplan_free(struct restoreplan *plan)
 {
@@ -32,7 +217,7 @@ void restoreplan_free(struct restoreplan *plan)
 	free(plan);
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *restoreplan_text_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
@@ -82,8 +267,8 @@ static char *named_members(const json_t *members)
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
 
-		if (text_of(member, "name")[0] != '\0')
-			add_member(&parts, member, text_of(member, "name"));
+		if (restoreplan_text_of(member, "name")[0] != '\0')
+			add_member(&parts, member, restoreplan_text_of(member, "name"));
 	}
 	text = join(&parts);
 	texts_fini(&parts);
@@ -152,7 +337,8 @@ const struct newcluster_member *restoreplan_find_self(const struct newcluster *c
 		}
 	}
 	if (n == 0)
-		found = newcluster_find(cluster, text_of(json_object_get(host, "self"), "host"));
+		found =
+		    newcluster_find(cluster, restoreplan_text_of(json_object_get(host, "self"), "host"));
 	return n > 1 ? NULL : found;
 }
 
@@ -221,9 +407,9 @@ static char *command_for(const struct restoreplan_wish *wish, const struct resto
 	texts_add(&words, "etcd");
 	texts_add(&words, "restore");
 	texts_add_all(&words, wish->source);
-	texts_add_option(&words, "--sha256", text_of(source, "sha256"));
+	texts_add_option(&words, "--sha256", restoreplan_text_of(source, "sha256"));
 	texts_add_option(&words, "--data-dir",
-	                 wish->data_dir[0] == '/' ? wish->data_dir : text_of(dir, "path"));
+	                 wish->data_dir[0] == '/' ? wish->data_dir : restoreplan_text_of(dir, "path"));
 	if (wish->wal_dir != NULL)
 		texts_add_option(&words, "--wal-dir", wish->wal_dir);
 	texts_add_option(&words, "--name", member->name);
@@ -320,7 +506,7 @@ static void check_token(const struct restoreplan_wish *wish, const json_t *sourc
 
 	if (plan->cluster == NULL || wish->token_is_new ||
 	    sscanf(wish->token, "restore-%16" SCNx64 "-%8" SCNx32 "%n", &random, &sum, &end) != 2 ||
-	    wish->token[end] != '\0' || sum == sum_of(text_of(source, "sha256"), plan))
+	    wish->token[end] != '\0' || sum == sum_of(restoreplan_text_of(source, "sha256"), plan))
 		return;
 	texts_add(&plan->against,
 	          "the token %s is of another plan: the snapshot, the members or --bump-revision are "

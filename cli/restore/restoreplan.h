@@ -43,7 +43,7 @@ struct restoreplan_node {
 };
 
 struct restoreplan {
-	json_t *members;                      /* that the snapshot names, see restoremembers.h */
+	json_t *members;                      /* that the snapshot names, see restoreplan.h */
 	struct texts differ;                  /* why it is not certain that these were all */
 	struct newcluster *cluster;           /* NULL: none could be made, see `against` */
 	char *initial_cluster;                /* its text */

@@ -8,13 +8,23 @@
  *   {"name": "etcd", "manifest": PATH, "held": PATH, "etcd": true}   a static pod of kubelet
  *   {"name": "etcd.service", "unit": true, "etcd": true}             a unit of systemd
  *
- * A manifest is held in the directory `stopped` next to the manifests. restoreunit.h holds a unit.
+ * A manifest is held in the directory `stopped` next to the manifests. restoreservice.h holds a unit.
  * Each function may be repeated.
  */
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Units of systemd that a restore stops, keeps stopped over a reboot, and starts again. A unit is
+ * held by a drop-in with ConditionPathExists=!RESTORESTATE_DIR/hold-UNIT. Each unit has a hold file
+ * of its own, because etcd is released before the API servers. Functions that return int return an
+ * exit code and have printed what is wrong. hold and release may be repeated.
+ */
+
+/* Whether systemd has stopped it, or never started it. */
+bool restoreunit_is_stopped(const char *unit);
 
 /*
  * The services, API servers first. `manifests` and `stopped` are the manifests of etcd in their

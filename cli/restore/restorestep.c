@@ -17,11 +17,9 @@
 #include "base/mono.h"
 #include "cli/cli.h"
 #include "cli/common/table.h"
-#include "cli/restore/restoreclaim.h"
-#include "cli/restore/restoreprepare.h"
-#include "cli/restore/restorepresent.h"
-#include "cli/restore/restoreservice.h"
 #include "cli/restore/restorestate.h"
+#include "cli/restore/restoreprepare.h"
+#include "cli/restore/restoreservice.h"
 
 /* kubelet notices that a manifest is gone within 20 s, and gives a pod 30 s to end. */
 #define STOP_TIMEOUT_US (120 * US_PER_S)

@@ -9,9 +9,29 @@
 
 #include "cli/cli.h"
 #include "cli/common/progress.h"
+#include "cli/common/snapshotsource.h"
 #include "cli/restore/restoreoptions.h"
 #include "cli/restore/restoreplan.h"
-#include "cli/common/snapshotsource.h"
+
+/*
+ * Whether "latest" is the newest that is known: the catalogue says it of one place, and other nodes
+ * have stored theirs in the targets of the job. Each other place is asked for its newest entry;
+ * what is newer, and what could not be asked, becomes a sentence for the plan. What other nodes
+ * have in their directories etcdwatch knows, from etcd's keys, as long as it runs.
+ */
+
+/* --- pure --- */
+
+/* Both are entries of the catalogue. The revision counts within one timeline, else the time. */
+bool restoreelsewhere_is_newer(const json_t *entry, const json_t *than);
+/*
+ * From the answer of etcdwatch, an array of what `etcd snapshot list --others` prints: {"newest":
+ * {"node", "id", "finished", "revision", "as_of"}, "reason"}. The newest of all other nodes is null
+ * where none is known; the reason says why etcdwatch could not ask etcd now, or is null.
+ */
+json_t *restoreelsewhere_known(const json_t *objects);
+/* To be freed. */
+char *restoreelsewhere_sentence(const char *place, const json_t *entry);
 
 struct restoring {
 	struct cli cli;
@@ -43,9 +63,6 @@ int restoring_add_access(const struct restoring *r, struct texts *words);
 
 /* Sets `host`; `peer_urls` may be NULL. */
 int restoring_look_at_host(struct restoring *r, const char *peer_urls);
-/* Finds, unpacks and proves the snapshot, or rebuilds it first; sets `found`. */
-int restoring_look_at_source(struct restoring *r);
-void restoring_make_plan(struct restoring *r);
 /* All three. */
 int restoring_plan(struct restoring *r);
 

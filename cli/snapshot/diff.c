@@ -13,9 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/macro.h"
-#include "bolt/view.h"
+#include "bolt/mvcc.h"
 #include "cli/snapshot/file.h"
-#include "cli/snapshot/find.h"
 
 enum change {
 	CHANGE_REMOVED,

@@ -10,6 +10,7 @@
 
 #include "bolt/bytes.h"
 #include "bolt/snapshot.h"
+#include "cli/cli.h"
 #include "cli/common/progress.h"
 
 struct etcd_file {
@@ -21,12 +22,6 @@ struct etcd_file {
 	struct progress *progress; /* NULL: none is shown */
 };
 
-/* By its name or its first bytes: compressed, encrypted or a bundle. */
-bool etcd_file_is_packed(const char *path);
-
-/* A plain file: CLI_OK, or what etcd_file_explain() returns. `file` must stay where it is until
- * etcd_file_fini(). */
-int etcd_file_open(struct etcd_file *file, const char *path);
 void etcd_file_fini(struct etcd_file *file);
 
 /* Shows how far what reads it has come, on a terminal, until progress_clear(). */
@@ -43,3 +38,12 @@ char *etcd_base64(struct bytes data);
 
 /* CLI_OK if all that was printed has got out, else it says that it has not. */
 int etcd_flush(void);
+
+/*
+ * The snapshot that a command reads, named as for `fairlead etcd restore`: a file, packed or not,
+ * an id, "latest" or s3:TARGET/ID. The command's options are cli_etcd_snapshot_options.
+ */
+
+/* CLI_OK; or it has said what is wrong, and the fault's text is set if that is about the snapshot.
+ * `ret_file` must stay where it is until etcd_file_fini(), which is to be called in either case. */
+int etcd_file_find(const struct cli *cli, const char *name, struct etcd_file *ret_file);

@@ -10,7 +10,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/snapshot/drill_render.h"
+#include "cli/snapshot/drill.h"
 #include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/sent.h"

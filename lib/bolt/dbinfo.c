@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "bolt/cursor.h"
-#include "bolt/proto.h"
+#include "bolt/bytes.h"
 
 #define ID_DIGITS 16
 #define MEMBER_BYTES_MAX 65536

@@ -26,7 +26,7 @@
 #include "bolt/bolt.h"
 #include "bolt/hashkv.h"
 #include "bolt/mvcc.h"
-#include "bolt/usagetop.h"
+#include "bolt/usage.h"
 #include "bolt/walk.h"
 
 #define SNAPSHOT_DIGEST_BYTES 32

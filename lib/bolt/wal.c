@@ -18,7 +18,6 @@
 #include "base/mem.h"
 #include "bolt/bytes.h"
 #include "bolt/crc32c.h"
-#include "bolt/proto.h"
 
 #define NAME_BYTES 37 /* 16 digits, '-', 16 digits, ".wal" */
 #define FILES_MAX 65536

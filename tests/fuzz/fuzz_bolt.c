@@ -19,7 +19,7 @@
 
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
-#include "bolt/view.h"
+#include "bolt/mvcc.h"
 #include "tests/unit/boltfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ids that real etcd gave, 3.4.23 and 3.5.16: those of a lone member, and of three. */
-#include "bolt/memberid.h"
+#include "bolt/newcluster.h"
 
 #include "base/macro.h"
 #include "tests/unit/aborts.h"

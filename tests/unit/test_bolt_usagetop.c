@@ -3,7 +3,7 @@
  * The largest beginnings are found among any number of others, whatever the order; what is told of
  * one is never too much, and too little by no more than is said, which is a 512th at most.
  */
-#include "bolt/usagetop.h"
+#include "bolt/usage.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `fairlead etcd drill`: what it prints of what a drill found, and which command lines it takes. */
-#include "cli/snapshot/drill_render.h"
+#include "cli/snapshot/drill.h"
 
 #include <stdlib.h>
 

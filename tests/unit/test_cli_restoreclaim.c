@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Claims of two commands on one node, and whether the one that left its claim still runs. */
-#include "cli/restore/restoreclaim.h"
+#include "cli/restore/restorestate.h"
 
 #include <sys/wait.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of two entries is newer, and what is said of it. The asking is in etcd_restore_kept. */
-#include "cli/restore/restoreelsewhere.h"
+#include "cli/restore/restoring.h"
 
 #include <stdlib.h>
 

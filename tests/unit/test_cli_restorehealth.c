@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds of answers of three restored members, and the revision that each must have. */
-#include "cli/restore/restorehealth.h"
+#include "cli/restore/restorenodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan of a snapshot's members, and the members that a node has in its database now. */
-#include "cli/restore/restorepresent.h"
+#include "cli/restore/restoreprepare.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/cli.h"
-#include "cli/restore/restorefence.h"
+#include "cli/restore/restoredecide.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

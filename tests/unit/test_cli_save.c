@@ -3,7 +3,7 @@
  * A snapshot that etcdwatch hands over becomes a file only if it is, byte for byte, what was
  * proven; else what had the name before is as it was.
  */
-#include "cli/snapshot/save.h"
+#include "cli/snapshot/jobs.h"
 
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead etcd snapshot usage latest` makes of the list of snapshots, to the byte. */
-#include "cli/snapshot/usage_render.h"
+#include "cli/snapshot/usage.h"
 
 #include <stdlib.h>
 

@@ -15,7 +15,7 @@
 #include "bolt/bolt.h"
 #include "bolt/dbinfo.h"
 #include "bolt/mvcc.h"
-#include "bolt/siphash.h"
+#include "bolt/keyset.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/common/result.h"

@@ -15,7 +15,7 @@
 #include "base/mono.h"
 #include "bolt/cursor.h"
 #include "bolt/keyset.h"
-#include "bolt/proto.h"
+#include "bolt/bytes.h"
 
 /* --- leaseset --- */
 

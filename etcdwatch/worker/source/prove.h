@@ -9,7 +9,7 @@
  * "revision", "compact_revision", "hashkv", "hashkv_revision", "total_key", "live_keys",
  * "db_bytes", and "digest" and "tree" as true; and what fills it, as the catalogue has it: "usage",
  * with "bytes" of keys and values of all revisions, the "largest" beginnings of keys, and how much
- * may be "missing" of each (usagetop.h); and "members" as the database lists them (prove.h),
+ * may be "missing" of each (usage.h); and "members" as the database lists them (prove.h),
  * null if that cannot be read.
  *
  * With both it checks nothing, and computes HashKV as a member has it that has come to revision R,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bolt/bytes.h"
+
+/* --- proto --- */
+
 /* The numbers that need more than one byte: seven bits in each, the lowest first. */
-#include "bolt/proto.h"
 
 unsigned proto_read_varint(struct bytes rest, uint64_t *ret_v)
 {
