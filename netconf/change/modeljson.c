@@ -63,25 +63,12 @@ static const struct record_field rule_fields[] = {
     {0},
 };
 
+/* Besides link_attrs. */
 static const struct record_field link_fields[] = {
     LINK("name", RECORD_TEXT, name),
     LINK("kind", RECORD_ENUM, kind),
     LINK("has", RECORD_ENUM, has),
-    LINK("up", RECORD_BOOL, up),
-    LINK("multicast", RECORD_BOOL, multicast),
-    LINK("mtu", RECORD_U32, mtu),
-    LINK("mac", RECORD_MAC, mac),
-    LINK("master", RECORD_TEXT, master),
     LINK("position", RECORD_ENUM, position),
-    LINK("parent", RECORD_TEXT, parent),
-    LINK("vlan_id", RECORD_U16, vlan_id),
-    LINK("vlan_protocol", RECORD_U16, vlan_protocol),
-    LINK("vlan_flags", RECORD_U32, vlan_flags),
-    LINK("stp", RECORD_BOOL, stp),
-    LINK("vlan_filtering", RECORD_BOOL, vlan_filtering),
-    LINK("peer", RECORD_TEXT, peer),
-    LINK("table", RECORD_U32, table),
-    LINK("promote", RECORD_BOOL, promote),
     LINK("owner", RECORD_ENUM, owner),
     LINK("ifindex", RECORD_ENUM, ifindex),
     LINK("carrier", RECORD_BOOL, carrier),
@@ -195,6 +182,8 @@ static json_t *link_json(const struct link *link)
 	json_t *object = json_object(), *part;
 
 	record_write(object, link_fields, link);
+	for (size_t i = 0; i < LINK_ATTRS; i++)
+		record_write_field(object, &link_attrs[i].field, link);
 	if (link->bond != NULL) {
 		part = json_object();
 		record_write(part, bond_fields, link->bond);
@@ -233,6 +222,8 @@ static int read_link(const json_t *json, struct link *link)
 	const json_t *altnames = json_object_get(json, "altnames");
 	int r = record_read(json, link_fields, link);
 
+	for (size_t i = 0; i < LINK_ATTRS && r == 0; i++)
+		r = record_read_field(json, &link_attrs[i].field, link);
 	if (r == 0 && altnames != NULL)
 		r = read_altnames(altnames, link);
 	if (r == 0 && bond != NULL) {

@@ -13,6 +13,9 @@
 #include "base/mem.h"
 #include "net/attr.h"
 
+/* Room for the attributes of every kind's IFLA_INFO_DATA. */
+#define DATA_ATTRIBUTES 64
+
 static const char *const kinds[] = {
     [LINK_BOND] = "bond",           [LINK_VLAN] = "vlan", [LINK_BRIDGE] = "bridge",
     [LINK_DUMMY] = "dummy",         [LINK_VETH] = "veth", [LINK_VRF] = "vrf",
@@ -107,43 +110,59 @@ static int take_bond(struct link *link, const struct nlattr *data, struct decode
 
 /* --- the other kinds --- */
 
-static int take_vlan(struct link *link, const struct nlattr *data)
+static uint32_t number_of(const struct link_attr_info *info, const struct nlattr *attr)
 {
-	const struct nlattr *table[IFLA_VLAN_MAX + 1];
+	switch (info->wire) {
+	case LINK_WIRE_U8:
+		return attr_u8(attr, 0);
+	case LINK_WIRE_U16:
+		return attr_u16(attr, 0);
+	case LINK_WIRE_BE16:
+		return ntohs(attr_u16(attr, 0));
+	default:
+		return attr_u32(attr, 0);
+	}
+}
+
+/* Links are named when all are known. */
+static void take_value(struct link *link, const struct link_attr_info *info,
+                       const struct nlattr *attr)
+{
 	struct ifla_vlan_flags flags = {0};
 
-	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
-		return -EBADMSG;
-	link->vlan_id = attr_u16(table[IFLA_VLAN_ID], 0);
-	link->vlan_protocol = ntohs(attr_u16(table[IFLA_VLAN_PROTOCOL], htons(LINK_VLAN_8021Q)));
-	link->has |= LINK_HAS_PARENT | LINK_HAS_VLAN_ID | LINK_HAS_VLAN_PROTOCOL;
-	if (attr_bytes(table[IFLA_VLAN_FLAGS], &flags, sizeof(flags))) {
+	if (info->wire == LINK_WIRE_MAC) {
+		if (attr_len(attr) != sizeof(link->mac) || !attr_bytes(attr, &link->mac, sizeof(link->mac)))
+			return;
+	} else if (info->wire == LINK_WIRE_VLAN_FLAGS) {
+		if (!attr_bytes(attr, &flags, sizeof(flags)))
+			return;
 		link->vlan_flags = flags.flags;
-		link->has |= LINK_HAS_VLAN_FLAGS;
+	} else if (info->wire != LINK_WIRE_IFINDEX) {
+		if (attr == NULL)
+			link_begin(link, info->attr);
+		else
+			(void) record_set_number(&info->field, number_of(info, attr), link);
 	}
-	return 0;
+	link->has |= info->attr;
 }
 
-static int take_bridge(struct link *link, const struct nlattr *data)
+static void take_values(struct link *link, enum link_where place, const struct nlattr **table,
+                        size_t n)
 {
-	const struct nlattr *table[IFLA_BR_MAX + 1];
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if (link_attrs[i].place == place && link_attrs[i].attribute < n &&
+		    (link_attrs_of(link->kind) & link_attrs[i].attr) != 0)
+			take_value(link, &link_attrs[i], table[link_attrs[i].attribute]);
+	}
+}
+
+static int take_data(struct link *link, const struct nlattr *data)
+{
+	const struct nlattr *table[DATA_ATTRIBUTES];
 
 	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
 		return -EBADMSG;
-	link->stp = attr_u32(table[IFLA_BR_STP_STATE], 0) != 0;
-	link->vlan_filtering = attr_u8(table[IFLA_BR_VLAN_FILTERING], 0) != 0;
-	link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
-	return 0;
-}
-
-static int take_vrf(struct link *link, const struct nlattr *data)
-{
-	const struct nlattr *table[IFLA_VRF_MAX + 1];
-
-	if (attr_read_nested(data, table, ARRAY_SIZE(table)) < 0)
-		return -EBADMSG;
-	link->table = attr_u32(table[IFLA_VRF_TABLE], 0);
-	link->has |= LINK_HAS_TABLE;
+	take_values(link, LINK_AT_DATA, table, ARRAY_SIZE(table));
 	return 0;
 }
 
@@ -180,21 +199,11 @@ static int take_kind(struct link *link, const struct nlattr *info, unsigned flag
 		link->kind = LINK_OTHER; /* its name is longer than any that we know */
 	if (take_port(link, table[IFLA_INFO_SLAVE_KIND], table[IFLA_INFO_SLAVE_DATA]) < 0)
 		return -EBADMSG;
-	switch (link->kind) {
-	case LINK_BOND:
+	if (link->kind == LINK_BOND)
 		return take_bond(link, table[IFLA_INFO_DATA], refs);
-	case LINK_VLAN:
-		return take_vlan(link, table[IFLA_INFO_DATA]);
-	case LINK_BRIDGE:
-		return take_bridge(link, table[IFLA_INFO_DATA]);
-	case LINK_VRF:
-		return take_vrf(link, table[IFLA_INFO_DATA]);
-	case LINK_VETH:
+	if (link->kind == LINK_VETH)
 		link->has |= LINK_HAS_PEER;
-		return 0;
-	default:
-		return 0;
-	}
+	return link_is_virtual(link) ? take_data(link, table[IFLA_INFO_DATA]) : 0;
 }
 
 /* --- what all have --- */
@@ -235,15 +244,18 @@ static void take_ipv4(struct link *link, const struct nlattr *families)
 static void take_common(struct link *link, const struct ifinfomsg *ifi, const struct nlattr **table)
 {
 	link->ifindex = ifi->ifi_index;
-	link->up = (ifi->ifi_flags & IFF_UP) != 0;
 	link->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
-	link->multicast = (ifi->ifi_flags & IFF_MULTICAST) != 0;
-	link->mtu = attr_u32(table[IFLA_MTU], 0);
 	link->group = attr_u32(table[IFLA_GROUP], 0);
-	link->has |= LINK_HAS_UP | LINK_HAS_MULTICAST | LINK_HAS_MTU | LINK_HAS_MASTER;
-	if (ifi->ifi_type == ARPHRD_ETHER && attr_len(table[IFLA_ADDRESS]) == sizeof(link->mac) &&
-	    attr_bytes(table[IFLA_ADDRESS], &link->mac, sizeof(link->mac)))
-		link->has |= LINK_HAS_MAC;
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if (link_attrs[i].place != LINK_AT_FLAGS)
+			continue;
+		(void) record_set_number(&link_attrs[i].field,
+		                         (ifi->ifi_flags & link_attrs[i].attribute) != 0, link);
+		link->has |= link_attrs[i].attr;
+	}
+	take_values(link, LINK_AT_TOP, table, IFLA_MAX + 1);
+	if (ifi->ifi_type != ARPHRD_ETHER)
+		link->has &= ~(unsigned) LINK_HAS_MAC;
 	link->has_permanent_mac =
 	    attr_len(table[IFLA_PERM_ADDRESS]) == sizeof(link->permanent_mac) &&
 	    attr_bytes(table[IFLA_PERM_ADDRESS], &link->permanent_mac, sizeof(link->permanent_mac));
@@ -269,8 +281,8 @@ int decode_link(const struct nlmsghdr *nlh, struct link *ret_link,
 	/* One in another network namespace has a number there, which says nothing here. */
 	if (table[IFLA_LINK_NETNSID] == NULL)
 		ret_refs->lower = attr_u32(table[IFLA_LINK], 0);
-	take_common(&link, &ifi, table);
 	r = take_kind(&link, table[IFLA_LINKINFO], ifi.ifi_flags, ret_refs);
+	take_common(&link, &ifi, table);
 	if (r < 0) {
 		link_fini(&link);
 		return r;

@@ -97,35 +97,69 @@ static int put_bond(struct message *m, const struct bond *bond, uint64_t options
 
 /* --- the other kinds --- */
 
-static void put_vlan_flags(struct message *m, const struct link *link)
+static int put_value(struct message *m, const struct link *link, const struct link_attr_info *info,
+                     const struct encode_names *names, const char **ret_missing)
 {
 	const struct ifla_vlan_flags flags = {.flags = link->vlan_flags, .mask = VLAN_FLAGS_ALL};
+	uint32_t number = 0;
+	int r;
 
-	message_bytes(m, IFLA_VLAN_FLAGS, &flags, sizeof(flags));
+	switch (info->wire) {
+	case LINK_WIRE_U8:
+		message_u8(m, info->attribute, (uint8_t) record_number(&info->field, link));
+		break;
+	case LINK_WIRE_U16:
+		message_u16(m, info->attribute, (uint16_t) record_number(&info->field, link));
+		break;
+	case LINK_WIRE_BE16:
+		message_u16(m, info->attribute, htons((uint16_t) record_number(&info->field, link)));
+		break;
+	case LINK_WIRE_U32:
+		message_u32(m, info->attribute, (uint32_t) record_number(&info->field, link));
+		break;
+	case LINK_WIRE_MAC:
+		message_bytes(m, info->attribute, link->mac.bytes, sizeof(link->mac.bytes));
+		break;
+	case LINK_WIRE_VLAN_FLAGS:
+		message_bytes(m, info->attribute, &flags, sizeof(flags));
+		break;
+	case LINK_WIRE_IFINDEX:
+		r = encode_ifindex(names, (const char *) link + info->field.offset, &number, ret_missing);
+		if (r < 0)
+			return r;
+		message_u32(m, info->attribute, number);
+		break;
+	}
+	return 0;
 }
 
-static void put_vlan(struct message *m, const struct link *link)
+static int put_values(struct message *m, const struct link *link, enum link_where place,
+                      unsigned attributes, const struct encode_names *names,
+                      const char **ret_missing)
 {
-	message_u16(m, IFLA_VLAN_ID, link->vlan_id);
-	if (link_has(link, LINK_HAS_VLAN_PROTOCOL))
-		message_u16(m, IFLA_VLAN_PROTOCOL, htons(link->vlan_protocol));
-	if (link_has(link, LINK_HAS_VLAN_FLAGS))
-		put_vlan_flags(m, link);
+	int r = 0;
+
+	attributes &= link_attrs_of(link->kind);
+	for (size_t i = 0; i < LINK_ATTRS && r == 0; i++) {
+		if (link_attrs[i].place == place && (attributes & link_attrs[i].attr) != 0)
+			r = put_value(m, link, &link_attrs[i], names, ret_missing);
+	}
+	return r;
 }
 
-/* A new bridge has neither, and a kernel that was built without one does not take the word "off".
- */
-static unsigned what_is_on(const struct link *link)
+/* What is off when a link is new is not said: a kernel that was built without it does not take the
+ * word "off". */
+static unsigned given(const struct link *link)
 {
-	return (link->stp ? LINK_HAS_STP : 0u) | (link->vlan_filtering ? LINK_HAS_VLAN_FILTERING : 0u);
-}
+	unsigned attributes = (link->has & link_attrs_with(LINK_GIVEN)) | link_attrs_with(LINK_NEEDED);
 
-static void put_bridge(struct message *m, const struct link *link, unsigned attributes)
-{
-	if ((attributes & LINK_HAS_STP) != 0)
-		message_u32(m, IFLA_BR_STP_STATE, link->stp ? 1 : 0);
-	if ((attributes & LINK_HAS_VLAN_FILTERING) != 0)
-		message_u8(m, IFLA_BR_VLAN_FILTERING, link->vlan_filtering ? 1 : 0);
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct record_field *field = &link_attrs[i].field;
+
+		if (field->type == RECORD_BOOL && record_number(field, link) == 0)
+			attributes &= ~(unsigned) link_attrs[i].attr;
+	}
+	return attributes;
 }
 
 /* The other end is made with this one; it is ours as well. */
@@ -149,29 +183,15 @@ static int put_kind(struct message *m, const struct link *link, const struct enc
 
 	message_text(m, IFLA_INFO_KIND, decode_kind_name(link->kind));
 	data = message_nest(m, IFLA_INFO_DATA);
-	switch (link->kind) {
-	case LINK_BOND:
-		/* Ports come later, so that none can be named yet. */
-		if (link->bond != NULL)
-			r = put_bond(m, link->bond,
-			             link->bond->has & ~(BOND_BIT(BOND_PRIMARY) | BOND_BIT(BOND_ACTIVE_SLAVE)),
-			             names, ret_missing);
-		break;
-	case LINK_VLAN:
-		put_vlan(m, link);
-		break;
-	case LINK_BRIDGE:
-		put_bridge(m, link, link->has & what_is_on(link));
-		break;
-	case LINK_VETH:
+	/* Ports come later, so that none can be named yet. */
+	if (link->bond != NULL)
+		r = put_bond(m, link->bond,
+		             link->bond->has & ~(BOND_BIT(BOND_PRIMARY) | BOND_BIT(BOND_ACTIVE_SLAVE)),
+		             names, ret_missing);
+	if (link->kind == LINK_VETH)
 		put_veth(m, link);
-		break;
-	case LINK_VRF:
-		message_u32(m, IFLA_VRF_TABLE, link->table);
-		break;
-	default:
-		break;
-	}
+	if (r == 0)
+		r = put_values(m, link, LINK_AT_DATA, given(link), names, ret_missing);
 	message_end(m, data);
 	message_end(m, info);
 	return r;
@@ -183,7 +203,6 @@ int encode_link_create(const struct link *link, const struct encode_names *names
                        const char **ret_missing)
 {
 	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	uint32_t parent;
 	int r;
 
 	if (!link_is_virtual(link))
@@ -191,17 +210,8 @@ int encode_link_create(const struct link *link, const struct encode_names *names
 	message_begin(m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifi, sizeof(ifi));
 	message_text(m, IFLA_IFNAME, link->name);
 	message_u32(m, IFLA_GROUP, NETCONF_PROTOCOL);
-	if (link_has(link, LINK_HAS_MTU))
-		message_u32(m, IFLA_MTU, link->mtu);
-	if (link_has(link, LINK_HAS_MAC))
-		message_bytes(m, IFLA_ADDRESS, link->mac.bytes, sizeof(link->mac.bytes));
-	if (link->kind == LINK_VLAN) {
-		r = encode_ifindex(names, link->parent, &parent, ret_missing);
-		if (r < 0)
-			return r;
-		message_u32(m, IFLA_LINK, parent);
-	}
-	return put_kind(m, link, names, ret_missing);
+	r = put_values(m, link, LINK_AT_TOP, given(link), names, ret_missing);
+	return r < 0 ? r : put_kind(m, link, names, ret_missing);
 }
 
 static int begin(struct message *m, uint16_t type, const struct link *link, struct ifinfomsg *ifi,
@@ -225,20 +235,27 @@ int encode_link_delete(const struct link *link, const struct encode_names *names
 	return begin(m, RTM_DELLINK, link, &ifi, names, ret_missing);
 }
 
-static void put_kind_set(struct message *m, const struct link *link, unsigned attributes)
+static unsigned attrs_at(enum link_where place)
 {
-	struct nlattr *info, *data;
+	unsigned attributes = 0;
 
-	if ((attributes & (LINK_HAS_VLAN_FLAGS | LINK_HAS_STP | LINK_HAS_VLAN_FILTERING)) == 0)
-		return;
-	info = message_nest(m, IFLA_LINKINFO);
+	for (size_t i = 0; i < LINK_ATTRS; i++)
+		attributes |= link_attrs[i].place == place ? link_attrs[i].attr : 0U;
+	return attributes;
+}
+
+static int put_kind_set(struct message *m, const struct link *link, unsigned attributes,
+                        const struct encode_names *names, const char **ret_missing)
+{
+	struct nlattr *info = message_nest(m, IFLA_LINKINFO), *data;
+	int r;
+
 	message_text(m, IFLA_INFO_KIND, decode_kind_name(link->kind));
 	data = message_nest(m, IFLA_INFO_DATA);
-	if ((attributes & LINK_HAS_VLAN_FLAGS) != 0)
-		put_vlan_flags(m, link);
-	put_bridge(m, link, attributes);
+	r = put_values(m, link, LINK_AT_DATA, attributes, names, ret_missing);
 	message_end(m, data);
 	message_end(m, info);
+	return r;
 }
 
 static void put_ipv4(struct message *m, const struct link *link)
@@ -257,34 +274,23 @@ int encode_link_set(const struct link *link, unsigned attributes, const struct e
                     struct message *m, const char **ret_missing)
 {
 	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	uint32_t master;
 	int r;
 
-	if ((attributes & LINK_HAS_UP) != 0) {
-		ifi.ifi_change |= IFF_UP;
-		ifi.ifi_flags |= link->up ? IFF_UP : 0;
-	}
-	if ((attributes & LINK_HAS_MULTICAST) != 0) {
-		ifi.ifi_change |= IFF_MULTICAST;
-		ifi.ifi_flags |= link->multicast ? IFF_MULTICAST : 0;
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if (link_attrs[i].place != LINK_AT_FLAGS || (attributes & link_attrs[i].attr) == 0)
+			continue;
+		ifi.ifi_change |= link_attrs[i].attribute;
+		ifi.ifi_flags |=
+		    record_number(&link_attrs[i].field, link) != 0 ? link_attrs[i].attribute : 0U;
 	}
 	r = begin(m, RTM_NEWLINK, link, &ifi, names, ret_missing);
-	if (r < 0)
-		return r;
-	if ((attributes & LINK_HAS_MTU) != 0)
-		message_u32(m, IFLA_MTU, link->mtu);
-	if ((attributes & LINK_HAS_MAC) != 0)
-		message_bytes(m, IFLA_ADDRESS, link->mac.bytes, sizeof(link->mac.bytes));
-	if ((attributes & LINK_HAS_MASTER) != 0) {
-		r = encode_ifindex(names, link->master, &master, ret_missing);
-		if (r < 0)
-			return r;
-		message_u32(m, IFLA_MASTER, master);
-	}
-	if ((attributes & LINK_HAS_PROMOTE) != 0)
+	if (r == 0)
+		r = put_values(m, link, LINK_AT_TOP, attributes, names, ret_missing);
+	if (r == 0 && (attributes & LINK_HAS_PROMOTE) != 0)
 		put_ipv4(m, link);
-	put_kind_set(m, link, attributes);
-	return 0;
+	if (r == 0 && (attributes & attrs_at(LINK_AT_DATA)) != 0)
+		r = put_kind_set(m, link, attributes, names, ret_missing);
+	return r;
 }
 
 int encode_bond_set(const struct link *link, uint64_t options, const struct encode_names *names,

@@ -1,11 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links as values: copying, normal form, comparing. */
+/* Links as values, by the table of their attributes. A new attribute is a member of struct link, a
+ * bit, and a row here. */
 #include "netconf/model/link.h"
 
+#include <linux/if_link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+
+#define KIND(kind) (1u << LINK_##kind)
+#define KINDS_ALL ((1u << (LINK_OTHER + 1)) - 1)
+
+#define MTU_MIN 68    /* RFC 791 */
+#define MTU_MAX 65536 /* of lo */
+#define VLAN_ID_MAX 4094
+
+static const struct link_word protocols[] = {
+    {LINK_VLAN_8021Q, "802.1q"},
+    {LINK_VLAN_8021AD, "802.1ad"},
+    {0},
+};
+static const struct link_word vlan_flags[] = {
+    {LINK_VLAN_REORDER_HDR, "reorder_hdr"},
+    {LINK_VLAN_GVRP, "gvrp"},
+    {LINK_VLAN_MVRP, "mvrp"},
+    {LINK_VLAN_LOOSE_BINDING, "loose_binding"},
+    {LINK_VLAN_BRIDGE_BINDING, "bridge_binding"},
+    {0},
+};
+
+#define FIELD(key, type, member) RECORD_FIELD(key, RECORD_##type, struct link, member)
+
+const struct link_attr_info link_attrs[LINK_ATTRS] = {
+    {LINK_HAS_UP, "up", FIELD("up", BOOL, up), KINDS_ALL, LINK_AT_FLAGS, IFF_UP,
+     .flags = LINK_ORDERED | LINK_DESCRIBED | LINK_INITIAL, .key = "up"},
+    {LINK_HAS_MTU, "mtu", FIELD("mtu", U32, mtu), KINDS_ALL, LINK_AT_TOP, IFLA_MTU, LINK_WIRE_U32,
+     LINK_GIVEN | LINK_ORDERED | LINK_INITIAL, .key = "mtu", .legacy_key = "mtu", .min = MTU_MIN,
+     .max = MTU_MAX},
+    {LINK_HAS_MAC, "mac", FIELD("mac", MAC, mac), KINDS_ALL & ~KIND(WIREGUARD), LINK_AT_TOP,
+     IFLA_ADDRESS, LINK_WIRE_MAC, LINK_GIVEN | LINK_SET | LINK_BLIPS | LINK_BORROWED,
+     .key = "hardwareAddr"},
+    {LINK_HAS_MULTICAST, "multicast", FIELD("multicast", BOOL, multicast), KINDS_ALL, LINK_AT_FLAGS,
+     IFF_MULTICAST, .flags = LINK_SET | LINK_BORROWED | LINK_INITIAL, .initial = true,
+     .key = "multicast"},
+    {LINK_HAS_MASTER, "master", FIELD("master", TEXT, master), KINDS_ALL, LINK_AT_TOP, IFLA_MASTER,
+     LINK_WIRE_IFINDEX, .flags = LINK_ORDERED | LINK_INITIAL},
+    {LINK_HAS_PARENT, "parent", FIELD("parent", TEXT, parent), KIND(VLAN), LINK_AT_TOP, IFLA_LINK,
+     LINK_WIRE_IFINDEX, .flags = LINK_GIVEN | LINK_NEEDED},
+    {LINK_HAS_VLAN_ID, "vlan_id", FIELD("vlan_id", U16, vlan_id), KIND(VLAN), LINK_AT_DATA,
+     IFLA_VLAN_ID, LINK_WIRE_U16, LINK_GIVEN | LINK_NEEDED | LINK_DESCRIBED, .key = "vlanID",
+     .legacy_key = "vlanId", .min = 1, .max = VLAN_ID_MAX},
+    {LINK_HAS_VLAN_PROTOCOL, "vlan_protocol", FIELD("vlan_protocol", U16, vlan_protocol),
+     KIND(VLAN), LINK_AT_DATA, IFLA_VLAN_PROTOCOL, LINK_WIRE_BE16,
+     LINK_GIVEN | LINK_DESCRIBED | LINK_INITIAL, .initial = LINK_VLAN_8021Q, .key = "vlanMode",
+     .words = protocols},
+    {LINK_HAS_VLAN_FLAGS, "vlan_flags", FIELD("vlan_flags", U32, vlan_flags), KIND(VLAN),
+     LINK_AT_DATA, IFLA_VLAN_FLAGS, LINK_WIRE_VLAN_FLAGS, LINK_GIVEN | LINK_SET | LINK_INITIAL,
+     .initial = LINK_VLAN_REORDER_HDR, .words = vlan_flags, .is_set = true},
+    {LINK_HAS_STP, "stp", FIELD("stp", BOOL, stp), KIND(BRIDGE), LINK_AT_DATA, IFLA_BR_STP_STATE,
+     LINK_WIRE_U32, LINK_GIVEN | LINK_SET | LINK_BLIPS | LINK_DESCRIBED | LINK_INITIAL,
+     .key = "stp.enabled", .legacy_key = "stp.enabled"},
+    /* Filtering begins with every VLAN but the first shut out. */
+    {LINK_HAS_VLAN_FILTERING, "vlan_filtering", FIELD("vlan_filtering", BOOL, vlan_filtering),
+     KIND(BRIDGE), LINK_AT_DATA, IFLA_BR_VLAN_FILTERING, LINK_WIRE_U8,
+     LINK_GIVEN | LINK_SET | LINK_BLIPS | LINK_DESCRIBED | LINK_INITIAL, .key = "vlan.filtering",
+     .legacy_key = "vlan.vlanFiltering"},
+    {LINK_HAS_PEER, "peer", FIELD("peer", TEXT, peer), KIND(VETH), .flags = LINK_GIVEN},
+    {LINK_HAS_TABLE, "table", FIELD("table", U32, table), KIND(VRF), LINK_AT_DATA, IFLA_VRF_TABLE,
+     LINK_WIRE_U32, .flags = LINK_GIVEN | LINK_NEEDED | LINK_DESCRIBED},
+    {LINK_HAS_PROMOTE, "promote_secondaries", FIELD("promote", BOOL, promote), KINDS_ALL,
+     .flags = LINK_SET | LINK_BORROWED},
+};
+
+unsigned link_attrs_with(unsigned flags)
+{
+	unsigned attributes = 0;
+
+	for (size_t i = 0; i < LINK_ATTRS; i++)
+		attributes |= (link_attrs[i].flags & flags) != 0 ? link_attrs[i].attr : 0U;
+	return attributes;
+}
+
+unsigned link_attrs_of(enum link_kind kind)
+{
+	unsigned attributes = 0;
+
+	for (size_t i = 0; i < LINK_ATTRS; i++)
+		attributes |= (link_attrs[i].kinds & 1u << kind) != 0 ? link_attrs[i].attr : 0U;
+	return attributes;
+}
+
+void link_set(struct link *to, const struct link *from, unsigned attributes)
+{
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if ((attributes & link_attrs[i].attr) != 0)
+			record_copy(&link_attrs[i].field, from, to);
+	}
+	to->has |= attributes;
+}
+
+void link_begin(struct link *link, unsigned attributes)
+{
+	static const struct link nothing;
+
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct link_attr_info *info = &link_attrs[i];
+
+		if ((info->flags & LINK_INITIAL) == 0 || (attributes & info->attr) == 0 ||
+		    (info->kinds & 1u << link->kind) == 0)
+			continue;
+		record_copy(&info->field, &nothing, link);
+		if (info->initial != 0)
+			(void) record_set_number(&info->field, info->initial, link);
+		link->has |= info->attr;
+	}
+}
 
 bool link_is_virtual(const struct link *link)
 {
@@ -73,51 +184,25 @@ void link_normalise(struct link *link)
 		bond_normalise(link->bond);
 	if (link->wireguard != NULL)
 		wireguard_normalise(link->wireguard);
-	if (link->kind == LINK_VLAN && !link_has(link, LINK_HAS_VLAN_PROTOCOL)) {
-		link->vlan_protocol = LINK_VLAN_8021Q;
-		link->has |= LINK_HAS_VLAN_PROTOCOL;
-	}
+	if (!link_has(link, LINK_HAS_VLAN_PROTOCOL))
+		link_begin(link, LINK_HAS_VLAN_PROTOCOL);
 }
 
-/* Those that are plain values of struct link. */
 static unsigned values_differ(const struct link *want, const struct link *have)
 {
-	unsigned differs = 0;
+	unsigned differs = want->has & ~have->has;
 
-	if (want->up != have->up)
-		differs |= LINK_HAS_UP;
-	if (want->mtu != have->mtu)
-		differs |= LINK_HAS_MTU;
-	if (!mac_equal(&want->mac, &have->mac))
-		differs |= LINK_HAS_MAC;
-	if (want->multicast != have->multicast)
-		differs |= LINK_HAS_MULTICAST;
-	if (strcmp(want->master, have->master) != 0)
-		differs |= LINK_HAS_MASTER;
-	if (strcmp(want->parent, have->parent) != 0)
-		differs |= LINK_HAS_PARENT;
-	if (want->vlan_id != have->vlan_id)
-		differs |= LINK_HAS_VLAN_ID;
-	if (want->vlan_protocol != have->vlan_protocol)
-		differs |= LINK_HAS_VLAN_PROTOCOL;
-	if (want->vlan_flags != have->vlan_flags)
-		differs |= LINK_HAS_VLAN_FLAGS;
-	if (want->stp != have->stp)
-		differs |= LINK_HAS_STP;
-	if (want->vlan_filtering != have->vlan_filtering)
-		differs |= LINK_HAS_VLAN_FILTERING;
-	if (strcmp(want->peer, have->peer) != 0)
-		differs |= LINK_HAS_PEER;
-	if (want->table != have->table)
-		differs |= LINK_HAS_TABLE;
-	if (want->promote != have->promote)
-		differs |= LINK_HAS_PROMOTE;
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if ((want->has & ~differs & link_attrs[i].attr) != 0 &&
+		    record_compare(&link_attrs[i].field, want, have) != 0)
+			differs |= link_attrs[i].attr;
+	}
 	return differs;
 }
 
 unsigned link_differs(const struct link *want, const struct link *have)
 {
-	unsigned differs = (values_differ(want, have) | ~have->has) & want->has;
+	unsigned differs = values_differ(want, have);
 
 	/* What is found and not made may be of any kind. Nothing else can be said of two things of
 	 * different kinds. */
@@ -133,59 +218,64 @@ unsigned link_differs(const struct link *want, const struct link *have)
 
 const char *link_kind_name(enum link_kind kind)
 {
-	switch (kind) {
-	case LINK_PHYSICAL:
-		return "physical";
-	case LINK_LOOPBACK:
-		return "loopback";
-	case LINK_BOND:
-		return "bond";
-	case LINK_VLAN:
-		return "vlan";
-	case LINK_BRIDGE:
-		return "bridge";
-	case LINK_DUMMY:
-		return "dummy";
-	case LINK_VETH:
-		return "veth";
-	case LINK_VRF:
-		return "vrf";
-	case LINK_WIREGUARD:
-		return "wireguard";
-	case LINK_OTHER:
-		return "other";
-	}
-	return "";
+	static const char *const names[] = {
+	    [LINK_PHYSICAL] = "physical", [LINK_LOOPBACK] = "loopback", [LINK_BOND] = "bond",
+	    [LINK_VLAN] = "vlan",         [LINK_BRIDGE] = "bridge",     [LINK_DUMMY] = "dummy",
+	    [LINK_VETH] = "veth",         [LINK_VRF] = "vrf",           [LINK_WIREGUARD] = "wireguard",
+	    [LINK_OTHER] = "other",
+	};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : "";
 }
 
 const char *link_attr_name(unsigned attr)
 {
-	static const struct {
-		enum link_attr attr;
-		const char *name;
-	} names[] = {
-	    {LINK_HAS_KIND, "kind"},
-	    {LINK_HAS_UP, "up"},
-	    {LINK_HAS_MTU, "mtu"},
-	    {LINK_HAS_MAC, "mac"},
-	    {LINK_HAS_MULTICAST, "multicast"},
-	    {LINK_HAS_MASTER, "master"},
-	    {LINK_HAS_PARENT, "parent"},
-	    {LINK_HAS_VLAN_ID, "vlan_id"},
-	    {LINK_HAS_VLAN_PROTOCOL, "vlan_protocol"},
-	    {LINK_HAS_VLAN_FLAGS, "vlan_flags"},
-	    {LINK_HAS_STP, "stp"},
-	    {LINK_HAS_VLAN_FILTERING, "vlan_filtering"},
-	    {LINK_HAS_PEER, "peer"},
-	    {LINK_HAS_TABLE, "table"},
-	    {LINK_HAS_PROMOTE, "promote_secondaries"},
-	    {LINK_HAS_BOND, "bond"},
-	    {LINK_HAS_WIREGUARD, "wireguard"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if ((attr & names[i].attr) != 0)
-			return names[i].name;
+	if ((attr & LINK_HAS_KIND) != 0)
+		return "kind";
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if ((attr & link_attrs[i].attr) != 0)
+			return link_attrs[i].name;
 	}
-	return "";
+	return (attr & LINK_HAS_BOND) != 0        ? "bond"
+	       : (attr & LINK_HAS_WIREGUARD) != 0 ? "wireguard"
+	                                          : "";
+}
+
+static void format_words(const struct link_attr_info *info, uint32_t number,
+                         char buf[static LINK_VALUE_TEXT_MAX])
+{
+	size_t len = 0;
+
+	for (const struct link_word *w = info->words; w->word != NULL; w++) {
+		if (info->is_set ? (number & w->number) != 0 : number == w->number)
+			len += (size_t) snprintf(buf + len, LINK_VALUE_TEXT_MAX - len, "%s%s",
+			                         len > 0 ? "," : "", w->word);
+	}
+}
+
+const char *link_format_value(const struct link *link, const struct link_attr_info *info,
+                              char buf[static LINK_VALUE_TEXT_MAX])
+{
+	const struct record_field *field = &info->field;
+	uint32_t number;
+
+	buf[0] = '\0';
+	switch (field->type) {
+	case RECORD_TEXT:
+		(void) snprintf(buf, LINK_VALUE_TEXT_MAX, "%s", (const char *) link + field->offset);
+		break;
+	case RECORD_MAC:
+		(void) mac_format(&link->mac, buf);
+		break;
+	default:
+		number = (uint32_t) record_number(field, link);
+		if (field->type == RECORD_BOOL)
+			return number != 0 ? "on" : "off";
+		if (info->words != NULL)
+			format_words(info, number, buf);
+		else
+			(void) snprintf(buf, LINK_VALUE_TEXT_MAX, "%u", number);
+		break;
+	}
+	return buf[0] != '\0' ? buf : "none";
 }

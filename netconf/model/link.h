@@ -16,6 +16,7 @@
 
 #include "base/addr.h"
 #include "netconf/model/bond.h"
+#include "netconf/model/record.h"
 #include "netconf/model/wireguard.h"
 
 /* Where an object of the configuration was written: an index of model.files and a line. */
@@ -48,6 +49,7 @@ enum link_kind {
 	LINK_OTHER, /* of a kind that netconf does not make; observed only */
 };
 
+/* What is asked of a link, or seen. The numbers stand in checkpoints. */
 enum link_attr {
 	LINK_HAS_UP = 1 << 0,
 	LINK_HAS_MTU = 1 << 1,
@@ -68,6 +70,65 @@ enum link_attr {
 	LINK_HAS_BOND = 1 << 15,
 	LINK_HAS_WIREGUARD = 1 << 16,
 };
+
+#define LINK_ATTRS 14 /* rows of link_attrs */
+
+/* Where an attribute stands in a message about the link. */
+enum link_where {
+	LINK_AT_NONE,  /* coded by hand */
+	LINK_AT_FLAGS, /* a bit of ifi_flags */
+	LINK_AT_TOP,   /* IFLA_* */
+	LINK_AT_DATA,  /* in IFLA_INFO_DATA of its kind */
+};
+
+enum link_wire {
+	LINK_WIRE_U8,
+	LINK_WIRE_U16,
+	LINK_WIRE_BE16,
+	LINK_WIRE_U32,
+	LINK_WIRE_MAC,
+	LINK_WIRE_VLAN_FLAGS, /* struct ifla_vlan_flags */
+	LINK_WIRE_IFINDEX,    /* of the link that is named */
+};
+
+/* When an attribute may be given. One that is neither LINK_SET nor LINK_ORDERED changes only with
+ * the link made anew. */
+enum {
+	LINK_GIVEN = 1 << 0,   /* in the message that makes the link */
+	LINK_NEEDED = 1 << 1,  /* and the kernel makes none without it */
+	LINK_SET = 1 << 2,     /* at any time */
+	LINK_ORDERED = 1 << 3, /* at any time, but in an order that the planner has to find */
+	LINK_BLIPS = 1 << 4,   /* a link that is up loses frames when it changes */
+	/* A port borrows its master's, and a bond its first port's. */
+	LINK_BORROWED = 1 << 5,
+	LINK_DESCRIBED = 1 << 6, /* in the configuration that is made of what there is */
+	LINK_INITIAL = 1 << 7,   /* a new link has `initial` */
+};
+
+struct link_word {
+	uint32_t number;
+	const char *word; /* NULL: the end */
+};
+
+struct link_attr_info {
+	enum link_attr attr;
+	const char *name;          /* in plans */
+	struct record_field field; /* in struct link, and its key in checkpoints */
+	unsigned kinds;            /* bits 1 << enum link_kind that have it */
+	enum link_where place;
+	uint16_t attribute; /* IFLA_*, IFF_* */
+	enum link_wire wire;
+	unsigned flags;
+	uint32_t initial;
+	const char *key, *legacy_key; /* in the configuration; "stp.enabled": in a map; NULL: none */
+	uint32_t min, max;
+	const struct link_word *words; /* of numbers; NULL: they are written as numbers */
+	bool is_set;                   /* `words` are those of its bits */
+};
+
+/* By the number of the bit. Reading and printing configurations, comparing, planning, talking to
+ * the kernel and checkpoints go by this table. */
+extern const struct link_attr_info link_attrs[LINK_ATTRS];
 
 #define LINK_VLAN_8021Q 0x8100 /* IFLA_VLAN_PROTOCOL, in host order */
 #define LINK_VLAN_8021AD 0x88a8
@@ -154,6 +215,20 @@ void link_normalise(struct link *link);
 /* enum link_attr: what `want` asks for and `have` has otherwise. Both normalised. */
 unsigned link_differs(const struct link *want, const struct link *have);
 
+/* Gives `to` the values of the attributes, and says that it has them. */
+void link_set(struct link *to, const struct link *from, unsigned attributes);
+
+/* Gives the link what a new one of its kind has, of these attributes. */
+void link_begin(struct link *link, unsigned attributes);
+
+/* The attributes that have one of the flags, for every kind; those that a link of this kind has. */
+unsigned link_attrs_with(unsigned flags);
+unsigned link_attrs_of(enum link_kind kind);
+
 /* "bond", "vlan"; "mtu", "master": the first attribute of the bits. */
 const char *link_kind_name(enum link_kind kind);
 const char *link_attr_name(unsigned attr);
+/* The value as plans have it: "1500", "on", "none". */
+#define LINK_VALUE_TEXT_MAX 128
+const char *link_format_value(const struct link *link, const struct link_attr_info *info,
+                              char buf[static LINK_VALUE_TEXT_MAX]);

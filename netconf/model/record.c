@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both ways through a table. */
+/* All ways through a table. */
 #include "netconf/model/record.h"
 
 #include <errno.h>
@@ -15,39 +15,15 @@
 
 /* --- numbers --- */
 
-static size_t width_of(const struct record_field *field)
+uint64_t record_number(const struct record_field *field, const void *from)
 {
-	switch (field->type) {
-	case RECORD_BOOL:
-		return sizeof(bool);
-	case RECORD_U8:
-		return sizeof(uint8_t);
-	case RECORD_U16:
-		return sizeof(uint16_t);
-	case RECORD_U32:
-	case RECORD_ENUM:
-		return sizeof(uint32_t);
-	case RECORD_U64:
-		return sizeof(uint64_t);
-	case RECORD_TEXT:
-	case RECORD_MAC:
-	case RECORD_ADDR:
-	case RECORD_PREFIX:
-	case RECORD_BYTES:
-	case RECORD_RAW:
-		break;
-	}
-	return 0;
-}
-
-static uint64_t number_of(const struct record_field *field, const void *slot)
-{
+	const void *slot = (const char *) from + field->offset;
 	uint8_t u8;
 	uint16_t u16;
 	uint32_t u32;
 	uint64_t u64;
 
-	switch (width_of(field)) {
+	switch (field->size) {
 	case sizeof(u8):
 		memcpy(&u8, slot, sizeof(u8));
 		return u8;
@@ -63,26 +39,59 @@ static uint64_t number_of(const struct record_field *field, const void *slot)
 	}
 }
 
-static int set_number(const struct record_field *field, uint64_t number, void *slot)
+int record_set_number(const struct record_field *field, uint64_t number, void *to)
 {
-	uint8_t u8 = (uint8_t) number;
-	uint16_t u16 = (uint16_t) number;
-	uint32_t u32 = (uint32_t) number;
-	size_t width = width_of(field);
+	void *slot = (char *) to + field->offset;
 
-	if (width < sizeof(number) && number >> (8 * width) != 0)
+	if (field->size < sizeof(number) && number >> (8 * field->size) != 0)
 		return -EBADMSG;
 	if (field->type == RECORD_BOOL)
 		*(bool *) slot = number != 0;
-	else if (width == sizeof(u8))
-		memcpy(slot, &u8, sizeof(u8));
-	else if (width == sizeof(u16))
-		memcpy(slot, &u16, sizeof(u16));
-	else if (width == sizeof(u32))
-		memcpy(slot, &u32, sizeof(u32));
+	else if (field->size == sizeof(uint8_t))
+		*(uint8_t *) slot = (uint8_t) number;
+	else if (field->size == sizeof(uint16_t))
+		*(uint16_t *) slot = (uint16_t) number;
+	else if (field->size == sizeof(uint32_t))
+		*(uint32_t *) slot = (uint32_t) number;
 	else
-		memcpy(slot, &number, sizeof(number));
+		*(uint64_t *) slot = number;
 	return 0;
+}
+
+/* --- comparing, copying --- */
+
+int record_compare(const struct record_field *field, const void *a, const void *b)
+{
+	const void *one = (const char *) a + field->offset, *other = (const char *) b + field->offset;
+	uint64_t n, m;
+
+	switch (field->type) {
+	case RECORD_TEXT:
+		return strcmp(one, other);
+	case RECORD_ADDR:
+		return addr_compare(one, other);
+	case RECORD_PREFIX:
+		return prefix_compare(one, other);
+	case RECORD_MAC:
+	case RECORD_BYTES:
+	case RECORD_RAW:
+		return memcmp(one, other, field->size);
+	case RECORD_BOOL:
+	case RECORD_U8:
+	case RECORD_U16:
+	case RECORD_U32:
+	case RECORD_U64:
+	case RECORD_ENUM:
+		break;
+	}
+	n = record_number(field, a);
+	m = record_number(field, b);
+	return n < m ? -1 : n > m;
+}
+
+void record_copy(const struct record_field *field, const void *from, void *to)
+{
+	memcpy((char *) to + field->offset, (const char *) from + field->offset, field->size);
 }
 
 /* --- writing --- */
@@ -114,8 +123,9 @@ static json_t *text_json(const char *text)
 }
 
 /* NULL: it is zero. */
-static json_t *value_of(const struct record_field *field, const void *slot)
+static json_t *value_of(const struct record_field *field, const void *from)
 {
+	const void *slot = (const char *) from + field->offset;
 	const struct raw_message *raw = slot;
 	char text[PREFIX_TEXT_MAX];
 	uint64_t number;
@@ -144,20 +154,24 @@ static json_t *value_of(const struct record_field *field, const void *slot)
 		break;
 	}
 	/* A set of bits may have its highest one set, which JSON's integers here cannot say. */
-	number = number_of(field, slot);
+	number = record_number(field, from);
 	if (number > INT64_MAX)
 		return bytes_json(&number, sizeof(number));
 	return number != 0 ? json_integer((json_int_t) number) : NULL;
 }
 
+void record_write_field(json_t *object, const struct record_field *field, const void *from)
+{
+	json_t *value = value_of(field, from);
+
+	if (value != NULL)
+		(void) json_object_set_new(object, field->key, value);
+}
+
 void record_write(json_t *object, const struct record_field *fields, const void *from)
 {
-	for (const struct record_field *field = fields; field->key != NULL; field++) {
-		json_t *value = value_of(field, (const char *) from + field->offset);
-
-		if (value != NULL)
-			(void) json_object_set_new(object, field->key, value);
-	}
+	for (const struct record_field *field = fields; field->key != NULL; field++)
+		record_write_field(object, field, from);
 }
 
 /* --- reading --- */
@@ -205,19 +219,20 @@ static int read_text(const json_t *value, size_t size, char *to)
 	return 0;
 }
 
-static int read_number(const struct record_field *field, const json_t *value, void *slot)
+static int read_number(const struct record_field *field, const json_t *value, void *to)
 {
 	uint64_t number;
 
 	if (json_is_integer(value) && json_integer_value(value) >= 0)
-		return set_number(field, (uint64_t) json_integer_value(value), slot);
+		return record_set_number(field, (uint64_t) json_integer_value(value), to);
 	if (field->type != RECORD_U64 || read_bytes(value, sizeof(number), &number) < 0)
 		return -EBADMSG;
-	return set_number(field, number, slot);
+	return record_set_number(field, number, to);
 }
 
-static int read_value(const struct record_field *field, const json_t *value, void *slot)
+static int read_value(const struct record_field *field, const json_t *value, void *to)
 {
+	void *slot = (char *) to + field->offset;
 	const char *text = json_string_value(value);
 
 	switch (field->type) {
@@ -241,19 +256,21 @@ static int read_value(const struct record_field *field, const json_t *value, voi
 	case RECORD_ENUM:
 		break;
 	}
-	return read_number(field, value, slot);
+	return read_number(field, value, to);
+}
+
+int record_read_field(const json_t *object, const struct record_field *field, void *to)
+{
+	const json_t *value = json_object_get(object, field->key);
+
+	return value != NULL ? read_value(field, value, to) : 0;
 }
 
 int record_read(const json_t *object, const struct record_field *fields, void *to)
 {
-	if (!json_is_object(object))
-		return -EBADMSG;
-	for (const struct record_field *field = fields; field->key != NULL; field++) {
-		const json_t *value = json_object_get(object, field->key);
-		int r = value != NULL ? read_value(field, value, (char *) to + field->offset) : 0;
+	int r = json_is_object(object) ? 0 : -EBADMSG;
 
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (const struct record_field *field = fields; field->key != NULL && r == 0; field++)
+		r = record_read_field(object, field, to);
+	return r;
 }

@@ -3,11 +3,13 @@
 
 /*
  * Structs as JSON objects and back, by tables: one table serves both ways, so that what is written
- * is what is read. A member that is zero is not written, and one that is not there is zero. Pure.
+ * is what is read. A member that is zero is not written, and one that is not there is zero. The same
+ * tables compare and copy. Pure.
  */
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum record_type {
 	RECORD_BOOL,
@@ -42,3 +44,13 @@ void record_write(json_t *object, const struct record_field *fields, const void 
 /* Into a struct that is zero. 0, or -EBADMSG: a value is not one of its kind; what was read so far
  * may own memory. */
 int record_read(const json_t *object, const struct record_field *fields, void *to);
+/* A single one. */
+void record_write_field(json_t *object, const struct record_field *field, const void *from);
+int record_read_field(const json_t *object, const struct record_field *field, void *to);
+
+/* An order of two values; 0: they are equal. Not RECORD_RAW. */
+int record_compare(const struct record_field *field, const void *a, const void *b);
+void record_copy(const struct record_field *field, const void *from, void *to);
+/* RECORD_BOOL to RECORD_ENUM. -EBADMSG: it is too large. */
+uint64_t record_number(const struct record_field *field, const void *from);
+int record_set_number(const struct record_field *field, uint64_t number, void *to);

@@ -51,104 +51,24 @@ const char *op_class_name(enum op_class class)
 
 /* --- links --- */
 
-static const char *on_off(bool on)
-{
-	return on ? "on" : "off";
-}
-
 static const char *or_none(const char *name)
 {
 	return name[0] != '\0' ? name : "none";
 }
 
-static void print_vlan_flags(FILE *out, uint32_t flags)
-{
-	static const struct {
-		uint32_t flag;
-		const char *name;
-	} names[] = {
-	    {LINK_VLAN_REORDER_HDR, "reorder_hdr"},
-	    {LINK_VLAN_GVRP, "gvrp"},
-	    {LINK_VLAN_MVRP, "mvrp"},
-	    {LINK_VLAN_LOOSE_BINDING, "loose_binding"},
-	    {LINK_VLAN_BRIDGE_BINDING, "bridge_binding"},
-	};
-	const char *before = "";
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if ((flags & names[i].flag) != 0) {
-			(void) fprintf(out, "%s%s", before, names[i].name);
-			before = ",";
-		}
-	}
-	if (before[0] == '\0')
-		(void) fputs("none", out);
-}
-
-static void print_link_attr(FILE *out, const struct link *link, enum link_attr attr)
-{
-	char mac[MAC_TEXT_MAX];
-
-	if (attr == LINK_HAS_UP) {
-		(void) fputs(link->up ? " up" : " down", out);
-		return;
-	}
-	(void) fprintf(out, " %s ", link_attr_name(attr));
-	switch (attr) {
-	case LINK_HAS_MTU:
-		(void) fprintf(out, "%u", link->mtu);
-		break;
-	case LINK_HAS_MAC:
-		(void) fputs(mac_format(&link->mac, mac), out);
-		break;
-	case LINK_HAS_MULTICAST:
-		(void) fputs(on_off(link->multicast), out);
-		break;
-	case LINK_HAS_MASTER:
-		(void) fputs(or_none(link->master), out);
-		break;
-	case LINK_HAS_PARENT:
-		(void) fputs(link->parent, out);
-		break;
-	case LINK_HAS_VLAN_ID:
-		(void) fprintf(out, "%u", link->vlan_id);
-		break;
-	case LINK_HAS_VLAN_PROTOCOL:
-		(void) fputs(link->vlan_protocol == LINK_VLAN_8021AD ? "802.1ad" : "802.1q", out);
-		break;
-	case LINK_HAS_VLAN_FLAGS:
-		print_vlan_flags(out, link->vlan_flags);
-		break;
-	case LINK_HAS_STP:
-		(void) fputs(on_off(link->stp), out);
-		break;
-	case LINK_HAS_VLAN_FILTERING:
-		(void) fputs(on_off(link->vlan_filtering), out);
-		break;
-	case LINK_HAS_PEER:
-		(void) fputs(link->peer, out);
-		break;
-	case LINK_HAS_TABLE:
-		(void) fprintf(out, "%u", link->table);
-		break;
-	case LINK_HAS_PROMOTE:
-		(void) fputs(on_off(link->promote), out);
-		break;
-	case LINK_HAS_UP:
-	case LINK_HAS_KIND:
-	case LINK_HAS_BOND:
-	case LINK_HAS_WIREGUARD:
-		break;
-	}
-}
-
-#define SETTABLE_LAST LINK_HAS_PROMOTE /* behind it are those of answers only */
-
 static void print_link_attrs(FILE *out, const struct link *link, unsigned attributes)
 {
-	for (unsigned bit = LINK_HAS_UP; bit <= SETTABLE_LAST; bit <<= 1) {
-		if ((attributes & bit) != 0)
-			print_link_attr(out, link, (enum link_attr) bit);
+	char text[LINK_VALUE_TEXT_MAX];
+
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct link_attr_info *info = &link_attrs[i];
+
+		if ((attributes & info->attr) == 0)
+			continue;
+		if (info->attr == LINK_HAS_UP)
+			(void) fputs(link->up ? " up" : " down", out);
+		else
+			(void) fprintf(out, " %s %s", info->name, link_format_value(link, info, text));
 	}
 }
 

@@ -119,19 +119,8 @@ void effect_link_set(struct model *now, const struct op *op, struct model *lost)
 
 	if (link == NULL)
 		return;
+	link_set(link, to, op->attributes & link_attrs_with(LINK_SET));
 	link->has |= op->attributes;
-	if ((op->attributes & LINK_HAS_MAC) != 0)
-		link->mac = to->mac;
-	if ((op->attributes & LINK_HAS_MULTICAST) != 0)
-		link->multicast = to->multicast;
-	if ((op->attributes & LINK_HAS_VLAN_FLAGS) != 0)
-		link->vlan_flags = to->vlan_flags;
-	if ((op->attributes & LINK_HAS_STP) != 0)
-		link->stp = to->stp;
-	if ((op->attributes & LINK_HAS_VLAN_FILTERING) != 0)
-		link->vlan_filtering = to->vlan_filtering;
-	if ((op->attributes & LINK_HAS_PROMOTE) != 0)
-		link->promote = to->promote;
 	if ((op->attributes & LINK_HAS_MTU) != 0)
 		set_mtu(now, link, to->mtu);
 	if ((op->attributes & LINK_HAS_MASTER) != 0)
@@ -174,12 +163,8 @@ static void insert_link(struct model *now, const struct link *values)
 	link_copy(values, link);
 	link->owner = OWNER_OURS;
 	link->group = NETCONF_PROTOCOL;
-	link->up = false;
 	link->carrier = false;
-	link->master[0] = '\0';
-	link->has |= LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST;
-	if (!link_has(values, LINK_HAS_MULTICAST))
-		link->multicast = true;
+	link_begin(link, LINK_HAS_UP | LINK_HAS_MASTER | ~values->has);
 	effect_settle_last(now->links, now->n_links, sizeof(*link), compare_links);
 	link = model_find_link(now, values->name);
 	parent = model_find_link(now, link->parent);
@@ -189,11 +174,6 @@ static void insert_link(struct model *now, const struct link *values)
 		free(link->bond);
 		link->bond = new_bond(values->bond);
 	}
-	if (link->kind == LINK_VLAN && !link_has(values, LINK_HAS_VLAN_FLAGS)) {
-		link->vlan_flags = LINK_VLAN_REORDER_HDR;
-		link->has |= LINK_HAS_VLAN_FLAGS;
-	}
-	link->has |= link->kind == LINK_BRIDGE ? LINK_HAS_STP | LINK_HAS_VLAN_FILTERING : 0;
 }
 
 void effect_link_create(struct model *now, const struct link *values)

@@ -12,13 +12,11 @@
 #include "netconf/plan/plan_priv.h"
 
 /* What only making anew can change. */
-#define LINK_FIXED                                                                                 \
-	(LINK_HAS_KIND | LINK_HAS_PARENT | LINK_HAS_VLAN_ID | LINK_HAS_VLAN_PROTOCOL | LINK_HAS_PEER | \
-	 LINK_HAS_TABLE)
-
-#define LINK_PLAIN                                                            \
-	(LINK_HAS_MAC | LINK_HAS_MULTICAST | LINK_HAS_VLAN_FLAGS | LINK_HAS_STP | \
-	 LINK_HAS_VLAN_FILTERING | LINK_HAS_PROMOTE)
+static unsigned fixed(void)
+{
+	return LINK_HAS_KIND |
+	       (link_attrs_with(LINK_GIVEN) & ~link_attrs_with(LINK_SET | LINK_ORDERED));
+}
 
 static unsigned depth(const struct model *model, const struct link *link)
 {
@@ -210,7 +208,7 @@ static void delete_old(struct planner *p)
 			continue;
 		if (want == NULL)
 			delete_unwanted(p, link);
-		else if (link_is_virtual(want) && (link_differs(want, link) & LINK_FIXED) != 0)
+		else if (link_is_virtual(want) && (link_differs(want, link) & fixed()) != 0)
 			delete_changed(p, link, want);
 	}
 }
@@ -280,7 +278,7 @@ static void create_link(struct planner *p, const struct link *want)
 	struct op op = {.kind = OP_LINK_CREATE, .class = OP_HITLESS};
 
 	link_copy(want, &op.link);
-	op.link.has &= ~(unsigned) (LINK_HAS_UP | LINK_HAS_MASTER | LINK_HAS_MULTICAST);
+	op.link.has &= link_attrs_with(LINK_GIVEN);
 	/* The parent's is raised later. */
 	if (want->kind == LINK_VLAN && parent != NULL && want->mtu > parent->mtu)
 		op.link.has &= ~(unsigned) LINK_HAS_MTU;
@@ -356,18 +354,12 @@ static void set_mtus(struct planner *p, unsigned deepest)
 
 static void set_plain(struct planner *p, const struct link *want)
 {
-	const struct link *now = differing(p, want, LINK_PLAIN);
-	unsigned differs;
+	const struct link *now = model_find_link(p->now, want->name);
+	unsigned differs = now != NULL ? link_differs(want, now) & link_attrs_with(LINK_SET) : 0;
+	bool blips = (differs & link_attrs_with(LINK_BLIPS)) != 0;
 
-	if (now == NULL)
-		return;
-	differs = link_differs(want, now) & LINK_PLAIN;
-	/* Filtering begins with every VLAN but the first shut out; another MAC must be learnt. */
-	(void) planner_set(
-	    p, want->name, want, differs,
-	    now->up && (differs & (LINK_HAS_MAC | LINK_HAS_VLAN_FILTERING | LINK_HAS_STP)) != 0
-	        ? OP_BLIP
-	        : OP_HITLESS);
+	if (differs != 0)
+		(void) planner_set(p, want->name, want, differs, now->up && blips ? OP_BLIP : OP_HITLESS);
 }
 
 static void set_wireguard(struct planner *p, const struct link *want)

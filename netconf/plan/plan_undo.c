@@ -74,12 +74,11 @@ static void choose_links(struct planner *p)
 
 	for (size_t i = p->want->n_links; i-- > 0;) {
 		struct link *link = &p->want->links[i];
-		unsigned given = LINK_HAS_MAC | LINK_HAS_MULTICAST | LINK_HAS_PROMOTE;
+		unsigned given = link_attrs_with(LINK_BORROWED);
 
 		if (!is_affected(p, link)) {
 			/* Ours and left alone: wanted by its name, so that it is not deleted. */
-			link->has &= LINK_HAS_PARENT | LINK_HAS_VLAN_ID | LINK_HAS_VLAN_PROTOCOL |
-			             LINK_HAS_PEER | LINK_HAS_TABLE;
+			link->has &= ~link_attrs_with(LINK_SET | LINK_ORDERED);
 			if (link->bond != NULL)
 				link->bond->has = 0;
 			continue;
