@@ -61,6 +61,18 @@ const struct conf_kind config_kinds[] = {
     {0},
 };
 
+void config_make_tables(void)
+{
+	static bool is_done;
+
+	if (is_done)
+		return;
+	config_make_bond_tables();
+	config_make_link_tables();
+	config_make_legacy_tables();
+	is_done = true;
+}
+
 /* --- life --- */
 
 static void services_fini(struct config *config)
@@ -137,7 +149,7 @@ static int read_config(struct conf *conf, conf_message_fn error, void *userdata,
 	struct config_reading reading = {.conf = conf, .config = {.common = model_new()}};
 	int r;
 
-	config_make_bond_tables();
+	config_make_tables();
 	config_policy_init(&reading.config.policy);
 	conf_read(conf, config_kinds, &reading);
 	config_finish_host(&reading);

@@ -38,26 +38,14 @@ struct config_ref {
 
 /* A link and what was said of it. */
 struct config_link {
-	enum link_kind kind;
-	struct config_ref ref; /* a VLAN of the older style on a selector has none: PARENT.ID */
-	bool is_ignored;       /* `ignore: true`: never touched */
-	struct origin origin;
-	unsigned has; /* LINK_HAS_UP to _MULTICAST, _VLAN_*, _STP, _TABLE */
-	bool up;
-	bool multicast;
-	uint32_t mtu;
-	struct mac mac;
+	struct link want;         /* kind, origin, the attributes that have a key, bond, wireguard */
+	struct config_ref ref;    /* a VLAN of the older style on a selector has none: PARENT.ID */
+	bool is_ignored;          /* `ignore: true`: never touched */
 	struct config_ref parent; /* VLAN */
-	uint16_t vlan_id;
-	uint16_t vlan_protocol;
-	bool stp, vlan_filtering;
-	uint32_t table;           /* VRF */
 	char *peer;               /* veth: the other end, which is a config_link of its own */
 	bool is_peer;             /* veth: of which the first end's document speaks */
 	struct config_ref *ports; /* bond, bridge, VRF: in order */
 	size_t n_ports;
-	struct bond *bond;
-	struct wireguard *wireguard;
 	bool has_hidden_keys; /* WireGuard: printed by config_print(), so a key is not in the file */
 	struct address *addresses; /* without a link's name */
 	size_t n_addresses;

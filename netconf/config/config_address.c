@@ -261,8 +261,8 @@ static void set_type(struct conf *conf, const struct conf_field *field UNUSED,
 	    {.key = "mtu",                                                            \
 	     .set = config_set_u32,                                                   \
 	     .offset = ROUTE(mtu),                                                    \
-	     .min = CONFIG_MTU_MIN,                                                   \
-	     .max = CONFIG_MTU_MAX},                                                  \
+	     .min = LINK_MTU_MIN,                                                     \
+	     .max = LINK_MTU_MAX},                                                    \
 	    {.key = "table", .set = config_set_table, .offset = ROUTE(table)},        \
 	{                                                                             \
 		.key = "onlink", .set = conf_set_bool, .offset = ROUTE(onlink)            \

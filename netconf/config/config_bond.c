@@ -79,7 +79,7 @@ static void set_option(struct conf *conf, const struct conf_field *field,
                        const struct conf_node *value, void *slot)
 {
 	static const struct conf_field port = {.check = config_check_name, .size = IFNAMSIZ};
-	struct bond *bond = ((struct link_draft *) slot)->link.bond;
+	struct bond *bond = ((struct link_draft *) slot)->link.want.bond;
 	enum bond_option option = option_of(field);
 
 	switch (bond_options[option].type) {
@@ -119,14 +119,37 @@ static void set_selector_ports(struct conf *conf, const struct conf_field *field
 	conf_read_list(conf, value, CONFIG_PORTS_MAX, read_selector_port, slot);
 }
 
-struct conf_field config_bond_fields[CONFIG_BOND_FIELDS_MAX];
-struct conf_field config_legacy_bond_fields[CONFIG_BOND_FIELDS_MAX];
+struct conf_field config_bond_fields[CONFIG_BOND_FIELDS_MAX] = {
+    {.key = "name",
+     .set = conf_set_string,
+     .offset = offsetof(struct link_draft, link.ref.name),
+     .flags = CONF_REQUIRED,
+     .check = config_check_name},
+    {.key = "links", .set = config_set_ports, .flags = CONF_REQUIRED},
+    {.key = "mode",
+     .flags = CONF_REFUSED,
+     .refusal = "is the older style's key; here it is 'bondMode'"},
+    {.key = "interfaces",
+     .flags = CONF_REFUSED,
+     .refusal = "is the older style's key; here it is 'links'"},
+    CONFIG_LINK_FIELDS,
+};
 
-static void make_table(struct conf_field *table, const struct conf_field *rows, size_t n_rows,
-                       bool is_legacy)
+struct conf_field config_legacy_bond_fields[CONFIG_BOND_FIELDS_MAX] = {
+    {.key = "interfaces", .set = config_set_ports},
+    {.key = "deviceSelectors", .set = set_selector_ports, .fields = config_selector_fields},
+    {.key = "bondMode",
+     .flags = CONF_REFUSED,
+     .refusal = "is a BondConfig's key; here it is 'mode'"},
+    {.key = "links",
+     .flags = CONF_REFUSED,
+     .refusal = "is a BondConfig's key; here it is 'interfaces'"},
+};
+
+static void add_options(struct conf_field *table, bool is_legacy)
 {
-	for (size_t i = 0; i < n_rows; i++)
-		*table++ = rows[i];
+	while (table->key != NULL)
+		table++;
 	for (enum bond_option option = 0; option < BOND_OPTIONS; option++) {
 		const struct bond_option_info *info = &bond_options[option];
 		const char *key = is_legacy ? info->legacy_key : info->key;
@@ -137,40 +160,12 @@ static void make_table(struct conf_field *table, const struct conf_field *rows, 
 			                               .flags = option == BOND_MODE ? CONF_REQUIRED : 0,
 			                               .min = (int64_t) option};
 	}
-	*table = (struct conf_field){0};
 }
 
 void config_make_bond_tables(void)
 {
-	static const struct conf_field rows[] = {
-	    {.key = "name",
-	     .set = conf_set_string,
-	     .offset = offsetof(struct link_draft, link.ref.name),
-	     .flags = CONF_REQUIRED,
-	     .check = config_check_name},
-	    {.key = "links", .set = config_set_ports, .flags = CONF_REQUIRED},
-	    {.key = "hardwareAddr", .set = config_set_hardware},
-	    {.key = "mode",
-	     .flags = CONF_REFUSED,
-	     .refusal = "is the older style's key; here it is 'bondMode'"},
-	    {.key = "interfaces",
-	     .flags = CONF_REFUSED,
-	     .refusal = "is the older style's key; here it is 'links'"},
-	    CONFIG_LINK_FIELDS,
-	};
-	static const struct conf_field legacy_rows[] = {
-	    {.key = "interfaces", .set = config_set_ports},
-	    {.key = "deviceSelectors", .set = set_selector_ports, .fields = config_selector_fields},
-	    {.key = "bondMode",
-	     .flags = CONF_REFUSED,
-	     .refusal = "is a BondConfig's key; here it is 'mode'"},
-	    {.key = "links",
-	     .flags = CONF_REFUSED,
-	     .refusal = "is a BondConfig's key; here it is 'interfaces'"},
-	};
-
-	make_table(config_bond_fields, rows, ARRAY_SIZE(rows), false);
-	make_table(config_legacy_bond_fields, legacy_rows, ARRAY_SIZE(legacy_rows), true);
+	add_options(config_bond_fields, false);
+	add_options(config_legacy_bond_fields, true);
 }
 
 /* --- options together --- */
@@ -320,7 +315,7 @@ static void check_ports(const struct bond_check *c)
 void config_check_bond(struct link_draft *draft, const struct conf_node *map, bool is_legacy)
 {
 	const struct bond_check c = {draft->reading->conf, map, is_legacy, &draft->link,
-	                             draft->link.bond};
+	                             draft->link.want.bond};
 
 	if (map->shape != CONF_MAP)
 		return;
@@ -338,7 +333,7 @@ void config_read_bond(struct conf *conf, const struct conf_node *document, void 
 	struct link_draft draft;
 
 	config_link_draft_init(&draft, userdata, LINK_BOND, document);
-	draft.link.bond = NEW0(struct bond);
+	draft.link.want.bond = NEW0(struct bond);
 	conf_read_map(conf, document, config_bond_fields, &draft);
 	config_check_bond(&draft, document, false);
 	config_link_draft_finish(&draft);

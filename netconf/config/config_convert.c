@@ -232,7 +232,7 @@ static void convert_ignored(struct conversion *c, struct config_link *link)
 	const char *name = link->ref.name;
 
 	if (link->ref.selector != NULL) {
-		device = find_device(c, link->ref.selector, &link->origin);
+		device = find_device(c, link->ref.selector, &link->want.origin);
 		name = device != NULL ? device->name : NULL;
 	}
 	if (name != NULL)
@@ -256,14 +256,15 @@ static void drop_ignored(struct config *config)
 static void convert_port(struct conversion *c, struct config_link *master, struct config_ref *port)
 {
 	const struct device *device =
-	    port->selector != NULL ? find_device(c, port->selector, &master->origin) : NULL;
+	    port->selector != NULL ? find_device(c, port->selector, &master->want.origin) : NULL;
 
 	if (device == NULL)
 		return;
-	name_ref(c, port, &master->origin);
-	if (port->name != NULL && master->kind == LINK_BOND &&
-	    strcmp(master->bond->primary, device->name) == 0)
-		(void) snprintf(master->bond->primary, sizeof(master->bond->primary), "%s", port->name);
+	name_ref(c, port, &master->want.origin);
+	if (port->name != NULL && master->want.kind == LINK_BOND &&
+	    strcmp(master->want.bond->primary, device->name) == 0)
+		(void) snprintf(master->want.bond->primary, sizeof(master->want.bond->primary), "%s",
+		                port->name);
 }
 
 static void convert_link(struct conversion *c, struct config_link *link)
@@ -272,11 +273,11 @@ static void convert_link(struct conversion *c, struct config_link *link)
 		convert_ignored(c, link);
 		return;
 	}
-	if (link->kind == LINK_VLAN && link->parent.selector != NULL) {
-		name_vlan(c, &link->parent, link->vlan_id, &link->origin, &link->ref.name);
-		name_ref(c, &link->parent, &link->origin);
+	if (link->want.kind == LINK_VLAN && link->parent.selector != NULL) {
+		name_vlan(c, &link->parent, link->want.vlan_id, &link->want.origin, &link->ref.name);
+		name_ref(c, &link->parent, &link->want.origin);
 	}
-	name_ref(c, &link->ref, &link->origin);
+	name_ref(c, &link->ref, &link->want.origin);
 	for (size_t i = 0; i < link->n_ports; i++)
 		convert_port(c, link, &link->ports[i]);
 }

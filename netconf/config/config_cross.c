@@ -94,12 +94,12 @@ static void check_names(const struct whole *w)
 			continue;
 		whole_error(w, &w->reading->links[w->names[i].link].self, "say all of a link in one place",
 		            "'%s' is described twice, first at %s", w->names[i].name,
-		            config_place_of(w->reading, &config->links[first].origin));
+		            config_place_of(w->reading, &config->links[first].want.origin));
 	}
 	for (size_t i = 0; i < config->n_aliases; i++) {
 		ssize_t link = whole_find_link(w, config->aliases[i].name);
 
-		if (link >= 0 && config->links[link].kind != LINK_PHYSICAL)
+		if (link >= 0 && config->links[link].want.kind != LINK_PHYSICAL)
 			whole_error(w, &w->reading->links[link].self, NULL, "'%s' is an alias already, at %s",
 			            config->aliases[i].name,
 			            config_place_of(w->reading, &config->aliases[i].origin));
@@ -116,15 +116,15 @@ static void check_selectors(const struct whole *w)
 			if (selector_equal(config->links[i].ref.selector, config->links[k].ref.selector))
 				whole_error(w, &w->reading->links[i].self, "say all of a link in one place",
 				            "has the selector of the entry at %s",
-				            config_place_of(w->reading, &config->links[k].origin));
+				            config_place_of(w->reading, &config->links[k].want.origin));
 		}
 		for (size_t k = 0; k < i && config->links[i].parent.selector != NULL; k++) {
 			if (selector_equal(config->links[i].parent.selector,
 			                   config->links[k].parent.selector) &&
-			    config->links[i].vlan_id == config->links[k].vlan_id)
+			    config->links[i].want.vlan_id == config->links[k].want.vlan_id)
 				whole_error(w, &w->reading->links[i].self, NULL,
-				            "is VLAN %u a second time, first on line %u", config->links[i].vlan_id,
-				            config->links[k].origin.line);
+				            "is VLAN %u a second time, first on line %u",
+				            config->links[i].want.vlan_id, config->links[k].want.origin.line);
 		}
 	}
 }
@@ -139,7 +139,7 @@ static void take_bridge_ports(const struct whole *w)
 		struct config_link *bridge = master >= 0 ? &w->config->links[master] : NULL;
 		struct link_draft draft;
 
-		if (bridge == NULL || bridge->kind != LINK_BRIDGE) {
+		if (bridge == NULL || bridge->want.kind != LINK_BRIDGE) {
 			whole_error(w, &port->place, NULL, "is not a bridge that is described here");
 			continue;
 		}
@@ -180,13 +180,13 @@ static void check_port_link(const struct whole *w, const struct config_link *mas
 {
 	const struct config_link *port = &w->config->links[port_index];
 	const struct link_place *port_place = &w->reading->links[port_index];
-	const char *refusal = refuse_port(master->kind, port->kind);
+	const char *refusal = refuse_port(master->want.kind, port->want.kind);
 
 	if (refusal != NULL)
 		whole_error(w, place, NULL, "%s", refusal);
 	if (port->is_ignored)
 		whole_error(w, place, NULL, "has 'ignore: true'");
-	if (master->kind == LINK_VRF)
+	if (master->want.kind == LINK_VRF)
 		return;
 	if (port->n_addresses > 0)
 		whole_error(w, &port_place->addresses[0], NULL,
@@ -194,12 +194,12 @@ static void check_port_link(const struct whole *w, const struct config_link *mas
 	if (port->n_routes > 0)
 		whole_error(w, &port_place->routes[0], NULL, "is a route on a port of %s, where none works",
 		            name_of(master));
-	if ((port->has & master->has & LINK_HAS_MTU) != 0 && master->kind == LINK_BOND &&
-	    port->mtu != master->mtu)
+	if ((port->want.has & master->want.has & LINK_HAS_MTU) != 0 && master->want.kind == LINK_BOND &&
+	    port->want.mtu != master->want.mtu)
 		whole_error(w, &port_place->self, NULL,
-		            "has the MTU %u, but as a port of %s it gets the MTU %u", port->mtu,
-		            name_of(master), master->mtu);
-	if (master->kind == LINK_BOND && (port->has & LINK_HAS_MAC) != 0)
+		            "has the MTU %u, but as a port of %s it gets the MTU %u", port->want.mtu,
+		            name_of(master), master->want.mtu);
+	if (master->want.kind == LINK_BOND && (port->want.has & LINK_HAS_MAC) != 0)
 		whole_error(w, &port_place->self, "give the bond one",
 		            "has a 'hardwareAddr', but as a port of %s it gets the bond's",
 		            name_of(master));
@@ -255,7 +255,7 @@ static void check_ports(const struct whole *w)
 			whole_error(w, place, NULL, "is a port of %s already",
 			            name_of(&w->config->links[w->ports[i - 1].master]));
 		if (strcmp(port->name, "lo") == 0)
-			whole_error(w, place, NULL, "%s", refuse_port(master->kind, LINK_LOOPBACK));
+			whole_error(w, place, NULL, "%s", refuse_port(master->want.kind, LINK_LOOPBACK));
 		if (link >= 0)
 			check_port_link(w, master, place, (size_t) link);
 	}
@@ -270,7 +270,7 @@ static void check_vlan_parent(const struct whole *w, const struct config_link *v
 	ssize_t at = whole_find_link(w, vlan->parent.name);
 	const struct config_link *parent = at >= 0 ? &w->config->links[at] : NULL;
 
-	if (master != NULL && master->kind == LINK_BOND)
+	if (master != NULL && master->want.kind == LINK_BOND)
 		whole_error(w, &place->self, "put the VLAN on the bond",
 		            "is a VLAN on '%s', which is a port of %s", vlan->parent.name, name_of(master));
 	if (parent == NULL)
@@ -278,13 +278,14 @@ static void check_vlan_parent(const struct whole *w, const struct config_link *v
 	if (parent->is_ignored)
 		whole_error(w, &place->self, NULL, "is on '%s', which has 'ignore: true'",
 		            vlan->parent.name);
-	if (parent->kind == LINK_VRF || parent->kind == LINK_WIREGUARD)
+	if (parent->want.kind == LINK_VRF || parent->want.kind == LINK_WIREGUARD)
 		whole_error(w, &place->self, NULL, "is a VLAN on a %s, which has no Ethernet frames",
-		            link_kind_name(parent->kind));
-	if ((vlan->has & parent->has & LINK_HAS_MTU) != 0 && vlan->mtu > parent->mtu)
-		whole_error(w, &place->self, NULL, "has the MTU %u, but '%s' below it has %u", vlan->mtu,
-		            vlan->parent.name, parent->mtu);
-	if ((parent->has & LINK_HAS_UP) != 0 && !parent->up && vlan->up)
+		            link_kind_name(parent->want.kind));
+	if ((vlan->want.has & parent->want.has & LINK_HAS_MTU) != 0 &&
+	    vlan->want.mtu > parent->want.mtu)
+		whole_error(w, &place->self, NULL, "has the MTU %u, but '%s' below it has %u",
+		            vlan->want.mtu, vlan->parent.name, parent->want.mtu);
+	if ((parent->want.has & LINK_HAS_UP) != 0 && !parent->want.up && vlan->want.up)
 		whole_error(w, &place->self, NULL, "is to be up, but '%s' below it is to be down",
 		            vlan->parent.name);
 }
@@ -296,10 +297,10 @@ static int compare_vlans(const void *a, const void *b)
 	int order = strcmp(x->parent.name, y->parent.name);
 
 	if (order == 0)
-		order = (int) x->vlan_id - (int) y->vlan_id;
+		order = (int) x->want.vlan_id - (int) y->want.vlan_id;
 	if (order == 0)
-		order = (int) (x->vlan_protocol == LINK_VLAN_8021AD) -
-		        (int) (y->vlan_protocol == LINK_VLAN_8021AD);
+		order = (int) (x->want.vlan_protocol == LINK_VLAN_8021AD) -
+		        (int) (y->want.vlan_protocol == LINK_VLAN_8021AD);
 	return order;
 }
 
@@ -312,19 +313,19 @@ static void check_vlans(const struct whole *w)
 	for (size_t i = 0; i < w->config->n_links; i++) {
 		const struct config_link *link = &w->config->links[i];
 
-		if (link->kind != LINK_VLAN)
+		if (link->want.kind != LINK_VLAN)
 			continue;
 		check_vlan_parent(w, link, &w->reading->links[i]);
-		if (link->parent.name != NULL && link->vlan_id > 0)
+		if (link->parent.name != NULL && link->want.vlan_id > 0)
 			vlans[n++] = link;
 	}
 	qsort(vlans, n, sizeof(*vlans), compare_vlans);
 	for (size_t i = 1; i < n; i++) {
 		if (compare_vlans(&vlans[i - 1], &vlans[i]) == 0)
 			whole_error(w, &w->reading->links[vlans[i] - w->config->links].self, NULL,
-			            "is VLAN %u on '%s', as '%s' is at %s", vlans[i]->vlan_id,
+			            "is VLAN %u on '%s', as '%s' is at %s", vlans[i]->want.vlan_id,
 			            vlans[i]->parent.name, name_of(vlans[i - 1]),
-			            config_place_of(w->reading, &vlans[i - 1]->origin));
+			            config_place_of(w->reading, &vlans[i - 1]->want.origin));
 	}
 }
 
@@ -339,14 +340,14 @@ enum colour {
 /* What a link stands on: a VLAN on its parent, a master on its ports. -1: no more. */
 static ssize_t below(const struct whole *w, const struct config_link *link, size_t i)
 {
-	if (link->kind == LINK_VLAN)
+	if (link->want.kind == LINK_VLAN)
 		return i == 0 ? whole_find_link(w, link->parent.name) : -1;
 	return i < link->n_ports ? whole_find_link(w, link->ports[i].name) : -1;
 }
 
 static size_t n_below(const struct config_link *link)
 {
-	return link->kind == LINK_VLAN ? 1 : link->n_ports;
+	return link->want.kind == LINK_VLAN ? 1 : link->n_ports;
 }
 
 struct step {
@@ -411,9 +412,10 @@ static void check_mtus(const struct whole *w)
 	for (size_t i = 0; i < w->config->n_links; i++) {
 		const struct config_link *link = &w->config->links[i];
 
-		if ((link->has & LINK_HAS_MTU) != 0 && link->mtu < CONFIG_MTU_MIN_IPV6 && has_ipv6(link))
+		if ((link->want.has & LINK_HAS_MTU) != 0 && link->want.mtu < CONFIG_MTU_MIN_IPV6 &&
+		    has_ipv6(link))
 			whole_error(w, &w->reading->links[i].self, NULL,
-			            "has the MTU %u and IPv6 addresses, which need %d", link->mtu,
+			            "has the MTU %u and IPv6 addresses, which need %d", link->want.mtu,
 			            CONFIG_MTU_MIN_IPV6);
 	}
 }
@@ -421,11 +423,11 @@ static void check_mtus(const struct whole *w)
 static void check_vrf_tables(const struct whole *w)
 {
 	for (size_t i = 0; i < w->config->n_links; i++) {
-		for (size_t k = 0; k < i && w->config->links[i].table != 0; k++) {
-			if (w->config->links[k].kind == LINK_VRF &&
-			    w->config->links[k].table == w->config->links[i].table)
+		for (size_t k = 0; k < i && w->config->links[i].want.table != 0; k++) {
+			if (w->config->links[k].want.kind == LINK_VRF &&
+			    w->config->links[k].want.table == w->config->links[i].want.table)
 				whole_error(w, &w->reading->links[i].self, NULL,
-				            "has the table %u, as the VRF '%s' has", w->config->links[i].table,
+				            "has the table %u, as the VRF '%s' has", w->config->links[i].want.table,
 				            name_of(&w->config->links[k]));
 		}
 	}

@@ -23,7 +23,7 @@ void whole_check_dhcp(const struct whole *w)
 		const struct config_dhcp *dhcp = &w->config->dhcps[i];
 		const struct config_link *master = whole_find_master(w, dhcp->ref.name);
 
-		if (master != NULL && master->kind != LINK_VRF)
+		if (master != NULL && master->want.kind != LINK_VRF)
 			whole_error(w, &w->reading->dhcps[i], NULL,
 			            "asks for an address of '%s', which is a port of '%s'", dhcp->ref.name,
 			            master->ref.name);
@@ -112,11 +112,11 @@ static uint32_t table_of(const struct whole *w, const struct config_link *link,
                          const struct route *route)
 {
 	const struct config_link *vrf =
-	    link->kind == LINK_VRF ? link : whole_find_master(w, link->ref.name);
+	    link->want.kind == LINK_VRF ? link : whole_find_master(w, link->ref.name);
 
-	if (route->table != RT_TABLE_MAIN || vrf == NULL || vrf->kind != LINK_VRF)
+	if (route->table != RT_TABLE_MAIN || vrf == NULL || vrf->want.kind != LINK_VRF)
 		return route->table;
-	return vrf->table;
+	return vrf->want.table;
 }
 
 static size_t collect_routes(const struct whole *w, struct route_ref **ret_refs)

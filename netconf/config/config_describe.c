@@ -299,32 +299,25 @@ static void describe_link(struct describing *d, const struct link *from)
 
 	config->links = xreallocarray(config->links, config->n_links + 1, sizeof(*config->links));
 	to = &config->links[config->n_links++];
-	*to = (struct config_link){.kind = from->kind == LINK_VETH ? LINK_PHYSICAL : from->kind,
-	                           .ref = {.name = xstrdup(from->name)},
-	                           .has = from->has &
-	                                  (LINK_HAS_UP | LINK_HAS_VLAN_PROTOCOL | LINK_HAS_VLAN_ID |
-	                                   LINK_HAS_STP | LINK_HAS_VLAN_FILTERING | LINK_HAS_TABLE),
-	                           .up = from->up,
-	                           .mtu = from->mtu,
-	                           .vlan_id = from->vlan_id,
-	                           .vlan_protocol = from->vlan_protocol,
-	                           .stp = from->stp,
-	                           .vlan_filtering = from->vlan_filtering,
-	                           .table = from->table};
+	*to = (struct config_link){.ref = {.name = xstrdup(from->name)}};
+	to->want.kind = from->kind == LINK_VETH ? LINK_PHYSICAL : from->kind;
+	link_set(&to->want, from, link_attrs_with(LINK_DESCRIBED) & from->has);
+	to->want.mtu = from->mtu;
 	/* A VLAN begins with its parent's, a bridge follows its ports: only a card has it by itself. */
-	if ((from->has & LINK_HAS_MTU) != 0 && (to->kind != LINK_PHYSICAL || from->mtu != MTU_USUAL))
-		to->has |= LINK_HAS_MTU;
+	if ((from->has & LINK_HAS_MTU) != 0 &&
+	    (to->want.kind != LINK_PHYSICAL || from->mtu != MTU_USUAL))
+		to->want.has |= LINK_HAS_MTU;
 	if (from->kind == LINK_VLAN)
 		to->parent.name = xstrdup(from->parent);
 	if (from->kind == LINK_BOND || from->kind == LINK_BRIDGE || from->kind == LINK_VRF)
 		describe_ports(d, to, from->name);
 	if (from->kind == LINK_BOND)
-		to->bond = describe_bond(from->bond);
+		to->want.bond = describe_bond(from->bond);
 	/* Such a bond has no carrier, and documents refuse it. */
-	if (to->bond != NULL && bond_has(to->bond, BOND_MIN_LINKS) &&
-	    to->bond->values[BOND_MIN_LINKS] > to->n_ports) {
+	if (to->want.bond != NULL && bond_has(to->want.bond, BOND_MIN_LINKS) &&
+	    to->want.bond->values[BOND_MIN_LINKS] > to->n_ports) {
 		leave_out(d, from->name, "its minLinks is more than it has ports");
-		to->bond->has &= ~BOND_BIT(BOND_MIN_LINKS);
+		to->want.bond->has &= ~BOND_BIT(BOND_MIN_LINKS);
 	}
 	describe_addresses(d, to, from->name);
 	describe_routes(d, to, from->name);

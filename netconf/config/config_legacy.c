@@ -30,6 +30,7 @@ struct entry {
 	const struct conf_node *master_at;
 };
 
+#define CONFIG_LEGACY_FIELDS_MAX (LINK_ATTRS + 20)
 #define ENTRY(member) offsetof(struct entry, member)
 
 /* --- DHCP --- */
@@ -76,7 +77,7 @@ static void add_dhcp(struct entry *device, sa_family_t family, const struct conf
 	    .metric = device->options.metric,
 	    .client_id = has_duid ? CONFIG_CLIENT_ID_DUID : CONFIG_CLIENT_ID_MAC,
 	    .duid = has_duid ? xstrdup(device->options.duid) : NULL,
-	    .origin = device->draft.link.origin,
+	    .origin = device->draft.link.want.origin,
 	};
 
 	config_ref_copy(ref, &dhcp.ref);
@@ -113,26 +114,14 @@ static void set_bond(struct conf *conf, const struct conf_field *field,
 	if (conf_node_is_null(value))
 		return;
 	device->bond_at = value;
-	device->draft.link.kind = LINK_BOND;
-	device->draft.link.bond = NEW0(struct bond);
+	device->draft.link.want.kind = LINK_BOND;
+	device->draft.link.want.bond = NEW0(struct bond);
 	conf_read_map(conf, value, field->fields, &device->draft);
 	config_check_bond(&device->draft, value, true);
 }
 
-static const struct conf_field stp_fields[] = {
-    {.key = "enabled", .set = config_set_stp},
-    {0},
-};
-
-static const struct conf_field bridge_vlan_fields[] = {
-    {.key = "vlanFiltering", .set = config_set_vlan_filtering},
-    {0},
-};
-
-static const struct conf_field bridge_fields[] = {
+static struct conf_field bridge_fields[CONFIG_LINK_FIELDS_MAX] = {
     {.key = "interfaces", .set = config_set_ports},
-    {.key = "stp", .set = conf_set_map, .fields = stp_fields},
-    {.key = "vlan", .set = conf_set_map, .fields = bridge_vlan_fields},
     {0},
 };
 
@@ -142,7 +131,7 @@ static void set_bridge(struct conf *conf, const struct conf_field *field,
 	struct entry *device = slot;
 
 	device->bridge_at = value;
-	device->draft.link.kind = LINK_BRIDGE;
+	device->draft.link.want.kind = LINK_BRIDGE;
 	conf_read_map(conf, value, field->fields, &device->draft);
 }
 
@@ -154,7 +143,7 @@ static void set_wireguard(struct conf *conf, const struct conf_field *field,
 	if (conf_node_is_null(value))
 		return;
 	device->wireguard_at = value;
-	device->draft.link.kind = LINK_WIREGUARD;
+	device->draft.link.want.kind = LINK_WIREGUARD;
 	conf_read_map(conf, value, field->fields, &device->draft);
 	config_check_wireguard(&device->draft, value);
 }
@@ -166,7 +155,7 @@ static void set_dummy(struct conf *conf, const struct conf_field *field,
 
 	conf_set_bool(conf, field, value, &device->is_dummy);
 	if (device->is_dummy)
-		device->draft.link.kind = LINK_DUMMY;
+		device->draft.link.want.kind = LINK_DUMMY;
 }
 
 static void set_master(struct conf *conf, const struct conf_field *field,
@@ -199,15 +188,13 @@ static void set_vlans(struct conf *conf UNUSED, const struct conf_field *field U
 	{.key = "addresses", .set = config_set_legacy_addresses},                              \
 	    {.key = "cidr", .set = config_set_legacy_cidr},                                    \
 	    {.key = "routes", .set = config_set_routes, .fields = config_legacy_route_fields}, \
-	    {.key = "mtu", .set = config_set_mtu},                                             \
 	    {.key = "dhcp", .set = conf_set_bool, .offset = ENTRY(has_dhcp)},                  \
 	    {.key = "dhcpOptions", .set = set_options, .fields = dhcp_options_fields},         \
 	{                                                                                      \
 		.key = "vip", .flags = CONF_PASS                                                   \
 	}
 
-static const struct conf_field vlan_fields[] = {
-    {.key = "vlanId", .set = config_set_vlan_id, .flags = CONF_REQUIRED},
+static struct conf_field vlan_fields[CONFIG_LEGACY_FIELDS_MAX] = {
     FIELDS_OF_DEVICE_AND_VLAN,
     {0},
 };
@@ -234,12 +221,12 @@ static void read_vlan(struct conf *conf, const struct conf_node *item, void *use
 	device_init(&vlan, r->reading, LINK_VLAN, item);
 	conf_read_map(conf, item, vlan_fields, &vlan);
 	config_ref_copy(r->base, &link->parent);
-	if (r->base->name != NULL && link->vlan_id > 0) {
-		vlanname_form(r->base->name, link->vlan_id, name);
+	if (r->base->name != NULL && link->want.vlan_id > 0) {
+		vlanname_form(r->base->name, link->want.vlan_id, name);
 		link->ref.name = xstrdup(name);
 		take_dhcp(&vlan, &link->ref, 0);
-	} else if (r->base->selector != NULL && link->vlan_id > 0) {
-		take_dhcp(&vlan, r->base, link->vlan_id);
+	} else if (r->base->selector != NULL && link->want.vlan_id > 0) {
+		take_dhcp(&vlan, r->base, link->want.vlan_id);
 	} else {
 		config_ref_fini(&link->parent); /* wrong, and reported */
 	}
@@ -262,7 +249,7 @@ static void read_vlans(struct config_reading *reading, const struct conf_node *v
 
 /* --- devices --- */
 
-static const struct conf_field device_fields[] = {
+static struct conf_field device_fields[CONFIG_LEGACY_FIELDS_MAX] = {
     {.key = "interface",
      .set = conf_set_string,
      .offset = ENTRY(draft.link.ref.name),
@@ -278,6 +265,16 @@ static const struct conf_field device_fields[] = {
     FIELDS_OF_DEVICE_AND_VLAN,
     {0},
 };
+
+/* Those of a bridge are in its own map. */
+void config_make_legacy_tables(void)
+{
+	unsigned shared = link_attrs_of(LINK_PHYSICAL);
+
+	config_add_attributes(device_fields, shared, true);
+	config_add_attributes(vlan_fields, link_attrs_of(LINK_VLAN), true);
+	config_add_attributes(bridge_fields, link_attrs_of(LINK_BRIDGE) & ~shared, true);
+}
 
 static void check_device(const struct entry *device, const struct conf_node *node)
 {

@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "netconf/config/config_priv.h"
 
+#define WORDS_MAX 8 /* of an attribute */
+
 /* --- life --- */
 
 static char *copy_text(const char *text)
@@ -48,8 +50,7 @@ void config_link_fini(struct config_link *link)
 		config_ref_fini(&link->ports[i]);
 	free(link->ports);
 	free(link->peer);
-	free(link->bond);
-	wireguard_free(link->wireguard);
+	link_fini(&link->want);
 	free(link->addresses);
 	free(link->routes);
 }
@@ -73,11 +74,11 @@ void config_link_draft_init(struct link_draft *draft, struct config_reading *rea
                             enum link_kind kind, const struct conf_node *at)
 {
 	*draft = (struct link_draft){.reading = reading};
-	draft->link.kind = kind;
-	draft->link.origin = config_origin(reading, at);
+	draft->link.want.kind = kind;
+	draft->link.want.origin = config_origin(reading, at);
 	/* A link that somebody describes is one that is used. */
-	draft->link.has = LINK_HAS_UP;
-	draft->link.up = true;
+	draft->link.want.has = LINK_HAS_UP;
+	draft->link.want.up = true;
 	draft->place.self = config_place(reading, at);
 }
 
@@ -106,37 +107,82 @@ void config_link_draft_finish(struct link_draft *draft)
 
 /* --- what all links share --- */
 
-void config_set_up(struct conf *conf, const struct conf_field *field, const struct conf_node *value,
-                   void *slot)
+static void set_word(struct conf *conf, const struct conf_node *value,
+                     const struct link_attr_info *info, struct link *link)
 {
-	conf_set_bool(conf, field, value, &((struct link_draft *) slot)->link.up);
+	const char *words[WORDS_MAX] = {NULL};
+	const struct conf_field choice = {.choices = words};
+	int chosen = 0;
+
+	for (size_t i = 0; info->words[i].word != NULL; i++)
+		words[i] = info->words[i].word;
+	conf_set_choice(conf, &choice, value, &chosen);
+	(void) record_set_number(&info->field, info->words[chosen].number, link);
 }
 
-void config_set_mtu(struct conf *conf, const struct conf_field *field UNUSED,
-                    const struct conf_node *value, void *slot)
-{
-	struct config_link *link = &((struct link_draft *) slot)->link;
-
-	if (config_read_u32(conf, value, CONFIG_MTU_MIN, CONFIG_MTU_MAX, &link->mtu))
-		link->has |= LINK_HAS_MTU;
-}
-
-void config_set_multicast(struct conf *conf, const struct conf_field *field,
+/* Any row of link_attrs that has a key. */
+static void set_attribute(struct conf *conf, const struct conf_field *field,
                           const struct conf_node *value, void *slot)
 {
-	struct config_link *link = &((struct link_draft *) slot)->link;
+	struct link *link = &((struct link_draft *) slot)->link.want;
+	const struct link_attr_info *info = &link_attrs[field->min];
+	void *member = (char *) link + info->field.offset;
+	uint32_t number;
 
-	conf_set_bool(conf, field, value, &link->multicast);
-	link->has |= LINK_HAS_MULTICAST;
+	if (info->field.type == RECORD_BOOL)
+		conf_set_bool(conf, field, value, member);
+	else if (info->field.type == RECORD_MAC)
+		config_set_mac(conf, field, value, member);
+	else if (info->words != NULL)
+		set_word(conf, value, info, link);
+	else if (config_read_u32(conf, value, info->min, info->max, &number))
+		(void) record_set_number(&info->field, number, link);
+	else
+		return;
+	link->has |= info->attr;
 }
 
-void config_set_hardware(struct conf *conf, const struct conf_field *field,
-                         const struct conf_node *value, void *slot)
+/* The end of a table. */
+static struct conf_field *end_of(struct conf_field *table)
 {
-	struct config_link *link = &((struct link_draft *) slot)->link;
+	while (table->key != NULL)
+		table++;
+	return table;
+}
 
-	config_set_mac(conf, field, value, &link->mac);
-	link->has |= LINK_HAS_MAC;
+/* The table of the map that the key is in ("stp.enabled"), which is made if it is new. */
+static struct conf_field *map_of(struct conf_field *table, const char *key, size_t len)
+{
+	struct conf_field *map = table;
+
+	while (map->key != NULL && (strncmp(map->key, key, len) != 0 || map->key[len] != '\0'))
+		map++;
+	if (map->key == NULL)
+		*map = (struct conf_field){.key = xstrndup(key, len),
+		                           .set = conf_set_map,
+		                           .fields = xcalloc(LINK_ATTRS + 1, sizeof(*table))};
+	return (struct conf_field *) (uintptr_t) map->fields;
+}
+
+void config_add_attributes(struct conf_field *table, unsigned attributes, bool is_legacy)
+{
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct link_attr_info *info = &link_attrs[i];
+		const char *key = is_legacy ? info->legacy_key : info->key, *dot;
+		struct conf_field *map = table;
+
+		if (key == NULL || (attributes & info->attr) == 0)
+			continue;
+		dot = strchr(key, '.');
+		if (dot != NULL)
+			map = map_of(table, key, (size_t) (dot - key));
+		*end_of(map) = (struct conf_field){
+		    .key = dot != NULL ? dot + 1 : key,
+		    .set = set_attribute,
+		    .flags = (info->flags & LINK_NEEDED) != 0 ? CONF_REQUIRED : 0,
+		    .min = (int64_t) i,
+		};
+	}
 }
 
 #define DRAFT(member) offsetof(struct link_draft, member)
@@ -151,11 +197,6 @@ void config_set_hardware(struct conf *conf, const struct conf_field *field,
 	{                                                                          \
 		.key = "name", .set = conf_set_string, .offset = DRAFT(link.ref.name), \
 		.flags = CONF_REQUIRED, .check = config_check_name                     \
-	}
-
-#define HARDWARE                                          \
-	{                                                     \
-		.key = "hardwareAddr", .set = config_set_hardware \
 	}
 
 static void read_kind(struct conf *conf, const struct conf_node *document, void *userdata,
@@ -210,9 +251,8 @@ void config_set_ports(struct conf *conf, const struct conf_field *field UNUSED,
 
 /* --- LinkConfig, DummyLinkConfig --- */
 
-const struct conf_field config_link_fields[] = {
+struct conf_field config_link_fields[CONFIG_LINK_FIELDS_MAX] = {
     NAME_OF_FOUND,
-    HARDWARE,
     CONFIG_LINK_FIELDS,
     {0},
 };
@@ -222,9 +262,8 @@ void config_read_link(struct conf *conf, const struct conf_node *document, void 
 	read_kind(conf, document, userdata, LINK_PHYSICAL, config_link_fields);
 }
 
-const struct conf_field config_dummy_fields[] = {
+struct conf_field config_dummy_fields[CONFIG_LINK_FIELDS_MAX] = {
     NAME_OF_MADE,
-    HARDWARE,
     CONFIG_LINK_FIELDS,
     {0},
 };
@@ -236,41 +275,13 @@ void config_read_dummy(struct conf *conf, const struct conf_node *document, void
 
 /* --- VLANConfig --- */
 
-void config_set_vlan_id(struct conf *conf, const struct conf_field *field UNUSED,
-                        const struct conf_node *value, void *slot)
-{
-	struct config_link *link = &((struct link_draft *) slot)->link;
-	uint32_t id;
-
-	if (!config_read_u32(conf, value, 1, 4094, &id))
-		return;
-	link->vlan_id = (uint16_t) id;
-	link->has |= LINK_HAS_VLAN_ID;
-}
-
-static void set_vlan_mode(struct conf *conf, const struct conf_field *field UNUSED,
-                          const struct conf_node *value, void *slot)
-{
-	static const char *const modes[] = {"802.1q", "802.1ad", NULL};
-	static const struct conf_field choice = {.choices = modes};
-	struct config_link *link = &((struct link_draft *) slot)->link;
-	int mode = 0;
-
-	conf_set_choice(conf, &choice, value, &mode);
-	link->vlan_protocol = mode == 0 ? LINK_VLAN_8021Q : LINK_VLAN_8021AD;
-	link->has |= LINK_HAS_VLAN_PROTOCOL;
-}
-
-const struct conf_field config_vlan_fields[] = {
+struct conf_field config_vlan_fields[CONFIG_LINK_FIELDS_MAX] = {
     NAME_OF_MADE,
     {.key = "parent",
      .set = conf_set_string,
      .offset = DRAFT(link.parent.name),
      .flags = CONF_REQUIRED,
      .check = config_check_ref},
-    {.key = "vlanID", .set = config_set_vlan_id, .flags = CONF_REQUIRED},
-    {.key = "vlanMode", .set = set_vlan_mode},
-    HARDWARE,
     CONFIG_LINK_FIELDS,
     {0},
 };
@@ -282,40 +293,9 @@ void config_read_vlan(struct conf *conf, const struct conf_node *document, void 
 
 /* --- BridgeConfig --- */
 
-void config_set_stp(struct conf *conf, const struct conf_field *field,
-                    const struct conf_node *value, void *slot)
-{
-	struct config_link *link = &((struct link_draft *) slot)->link;
-
-	conf_set_bool(conf, field, value, &link->stp);
-	link->has |= LINK_HAS_STP;
-}
-
-void config_set_vlan_filtering(struct conf *conf, const struct conf_field *field,
-                               const struct conf_node *value, void *slot)
-{
-	struct config_link *link = &((struct link_draft *) slot)->link;
-
-	conf_set_bool(conf, field, value, &link->vlan_filtering);
-	link->has |= LINK_HAS_VLAN_FILTERING;
-}
-
-static const struct conf_field stp_fields[] = {
-    {.key = "enabled", .set = config_set_stp},
-    {0},
-};
-
-static const struct conf_field bridge_vlan_fields[] = {
-    {.key = "filtering", .set = config_set_vlan_filtering},
-    {0},
-};
-
-const struct conf_field config_bridge_fields[] = {
+struct conf_field config_bridge_fields[CONFIG_LINK_FIELDS_MAX] = {
     NAME_OF_MADE,
     {.key = "links", .set = config_set_ports},
-    {.key = "stp", .set = conf_set_map, .fields = stp_fields},
-    {.key = "vlan", .set = conf_set_map, .fields = bridge_vlan_fields},
-    HARDWARE,
     CONFIG_LINK_FIELDS,
     {0},
 };
@@ -332,18 +312,17 @@ static void set_vrf_table(struct conf *conf, const struct conf_field *field,
 {
 	struct config_link *link = &((struct link_draft *) slot)->link;
 
-	config_set_table(conf, field, value, &link->table);
-	if (link->table == RT_TABLE_MAIN || link->table == RT_TABLE_LOCAL ||
-	    link->table == RT_TABLE_DEFAULT)
+	config_set_table(conf, field, value, &link->want.table);
+	if (link->want.table == RT_TABLE_MAIN || link->want.table == RT_TABLE_LOCAL ||
+	    link->want.table == RT_TABLE_DEFAULT)
 		conf_error(conf, value, "a VRF needs a table of its own", "is one of the kernel's tables");
-	link->has |= LINK_HAS_TABLE;
+	link->want.has |= LINK_HAS_TABLE;
 }
 
-const struct conf_field config_vrf_fields[] = {
+struct conf_field config_vrf_fields[CONFIG_LINK_FIELDS_MAX] = {
     NAME_OF_MADE,
     {.key = "links", .set = config_set_ports},
     {.key = "table", .set = set_vrf_table, .flags = CONF_REQUIRED},
-    HARDWARE,
     CONFIG_LINK_FIELDS,
     {0},
 };
@@ -366,26 +345,47 @@ static void set_peer(struct conf *conf, const struct conf_field *field,
 	if (peer.link.ref.name != NULL && draft->link.ref.name != NULL) {
 		draft->link.peer = xstrdup(peer.link.ref.name);
 		peer.link.peer = xstrdup(draft->link.ref.name);
-		draft->link.has |= LINK_HAS_PEER;
-		peer.link.has |= LINK_HAS_PEER;
+		draft->link.want.has |= LINK_HAS_PEER;
+		peer.link.want.has |= LINK_HAS_PEER;
 	}
 	config_link_draft_finish(&peer);
 }
 
-static const struct conf_field peer_fields[] = {
+static struct conf_field peer_fields[CONFIG_LINK_FIELDS_MAX] = {
     NAME_OF_MADE,
-    HARDWARE,
     CONFIG_LINK_FIELDS,
     {0},
 };
 
-const struct conf_field config_veth_fields[] = {
-    NAME_OF_MADE, {.key = "peer", .set = set_peer, .flags = CONF_REQUIRED, .fields = peer_fields},
-    HARDWARE,     CONFIG_LINK_FIELDS,
+struct conf_field config_veth_fields[CONFIG_LINK_FIELDS_MAX] = {
+    NAME_OF_MADE,
+    {.key = "peer", .set = set_peer, .flags = CONF_REQUIRED, .fields = peer_fields},
+    CONFIG_LINK_FIELDS,
     {0},
 };
 
 void config_read_veth(struct conf *conf, const struct conf_node *document, void *userdata)
 {
 	read_kind(conf, document, userdata, LINK_VETH, config_veth_fields);
+}
+
+void config_make_link_tables(void)
+{
+	static const struct {
+		struct conf_field *table;
+		enum link_kind kind;
+	} tables[] = {
+	    {config_link_fields, LINK_PHYSICAL},
+	    {config_dummy_fields, LINK_DUMMY},
+	    {config_vlan_fields, LINK_VLAN},
+	    {config_bridge_fields, LINK_BRIDGE},
+	    {config_vrf_fields, LINK_VRF},
+	    {config_veth_fields, LINK_VETH},
+	    {peer_fields, LINK_VETH},
+	    {config_bond_fields, LINK_BOND},
+	    {config_wireguard_fields, LINK_WIREGUARD},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		config_add_attributes(tables[i].table, link_attrs_of(tables[i].kind), false);
 }

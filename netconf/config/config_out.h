@@ -12,6 +12,9 @@ void out_strings(FILE *out, const char *indent, const char *key,
 
 /* config_print_link.c */
 void out_link(FILE *out, const struct config *config, const struct config_link *link);
+/* Those of the attributes that have a key in this style. */
+void out_attributes(FILE *out, const char *indent, const struct link *link, unsigned attributes,
+                    bool is_legacy);
 /* Shared by both styles: how addresses and routes are written differs. */
 void out_bond(FILE *out, const char *indent, const struct bond *bond, bool is_legacy);
 

@@ -18,7 +18,7 @@ static bool has_selector_port(const struct config_link *link)
 bool out_is_legacy(const struct config_link *link)
 {
 	return link->is_ignored || link->ref.selector != NULL || link->parent.selector != NULL ||
-	       (link->kind == LINK_BOND && has_selector_port(link));
+	       (link->want.kind == LINK_BOND && has_selector_port(link));
 }
 
 static void print_key(FILE *out, const char *indent, const char *key, const char *value)
@@ -54,8 +54,7 @@ static void print_shared(FILE *out, const char *indent, const struct config_link
 {
 	char text[PREFIX_TEXT_MAX];
 
-	if ((link->has & LINK_HAS_MTU) != 0)
-		(void) fprintf(out, "%smtu: %u\n", indent, link->mtu);
+	out_attributes(out, indent, &link->want, link_attrs_of(LINK_PHYSICAL), true);
 	if (link->n_addresses > 0)
 		(void) fprintf(out, "%saddresses:\n", indent);
 	for (size_t i = 0; i < link->n_addresses; i++)
@@ -112,14 +111,15 @@ static void print_vlans(FILE *out, const struct config *config, const struct con
 	for (size_t i = 0; i < config->n_links; i++) {
 		const struct config_link *vlan = &config->links[i];
 
-		if (vlan->kind != LINK_VLAN || !selector_equal(vlan->parent.selector, parent->ref.selector))
+		if (vlan->want.kind != LINK_VLAN ||
+		    !selector_equal(vlan->parent.selector, parent->ref.selector))
 			continue;
 		if (!begun)
 			(void) fputs("        vlans:\n", out);
 		begun = true;
-		(void) fprintf(out, "          - vlanId: %u\n", vlan->vlan_id);
+		(void) fprintf(out, "          - vlanId: %u\n", vlan->want.vlan_id);
 		print_shared(out, "            ", vlan);
-		print_dhcp(out, "            ", config, parent->ref.selector, vlan->vlan_id);
+		print_dhcp(out, "            ", config, parent->ref.selector, vlan->want.vlan_id);
 	}
 }
 
@@ -130,7 +130,7 @@ static void print_bond(FILE *out, const struct config_link *link)
 		(void) fputs("            -\n", out);
 		print_selector(out, "              ", link->ports[i].selector);
 	}
-	out_bond(out, "          ", link->bond, true);
+	out_bond(out, "          ", link->want.bond, true);
 }
 
 /* The bridge that this device names as its own. */
@@ -139,7 +139,7 @@ static void print_master(FILE *out, const struct config *config, const struct co
 	for (size_t i = 0; i < config->n_links; i++) {
 		const struct config_link *bridge = &config->links[i];
 
-		for (size_t k = 0; k < bridge->n_ports && bridge->kind == LINK_BRIDGE; k++) {
+		for (size_t k = 0; k < bridge->n_ports && bridge->want.kind == LINK_BRIDGE; k++) {
 			if (!selector_equal(bridge->ports[k].selector, link->ref.selector))
 				continue;
 			(void) fputs("        bridgePort:\n          master: ", out);
@@ -161,7 +161,7 @@ static void print_device(FILE *out, const struct config *config, const struct co
 		(void) fputs("        ignore: true\n", out);
 		return;
 	}
-	if (link->kind == LINK_BOND)
+	if (link->want.kind == LINK_BOND)
 		print_bond(out, link);
 	print_shared(out, "        ", link);
 	if (link->ref.selector == NULL)

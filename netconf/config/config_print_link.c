@@ -50,17 +50,50 @@ static void print_routes(FILE *out, const char *indent, const struct config_link
 	}
 }
 
+/* The map of the key is begun where the key before was not in it. */
+static void print_key(FILE *out, const char *indent, const char *key, const char *before)
+{
+	const char *dot = strchr(key, '.');
+	int len = dot != NULL ? (int) (dot - key) : 0;
+
+	if (dot == NULL) {
+		(void) fprintf(out, "%s%s: ", indent, key);
+		return;
+	}
+	if (strncmp(before, key, (size_t) len + 1) != 0)
+		(void) fprintf(out, "%s%.*s:\n", indent, len, key);
+	(void) fprintf(out, "%s  %s: ", indent, dot + 1);
+}
+
+void out_attributes(FILE *out, const char *indent, const struct link *link, unsigned attributes,
+                    bool is_legacy)
+{
+	char text[LINK_VALUE_TEXT_MAX];
+	const char *before = "";
+
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct link_attr_info *info = &link_attrs[i];
+		const char *key = is_legacy ? info->legacy_key : info->key;
+		const char *value = link_format_value(link, info, text);
+
+		if (key == NULL || (attributes & link->has & info->attr) == 0)
+			continue;
+		print_key(out, indent, key, before);
+		before = key;
+		if (info->field.type == RECORD_BOOL)
+			(void) fputs(record_number(&info->field, link) != 0 ? "true\n" : "false\n", out);
+		else if (info->field.type == RECORD_MAC || info->words != NULL)
+			(void) fprintf(out, "\"%s\"\n", value);
+		else
+			(void) fprintf(out, "%s\n", value);
+	}
+}
+
 static void print_shared(FILE *out, const char *indent, const struct config_link *link)
 {
-	char text[MAC_TEXT_MAX];
-
-	if ((link->has & LINK_HAS_MAC) != 0)
-		(void) fprintf(out, "%shardwareAddr: \"%s\"\n", indent, mac_format(&link->mac, text));
-	(void) fprintf(out, "%sup: %s\n", indent, link->up ? "true" : "false");
-	if ((link->has & LINK_HAS_MTU) != 0)
-		(void) fprintf(out, "%smtu: %u\n", indent, link->mtu);
-	if ((link->has & LINK_HAS_MULTICAST) != 0)
-		(void) fprintf(out, "%smulticast: %s\n", indent, link->multicast ? "true" : "false");
+	out_attributes(out, indent, &link->want, LINK_HAS_MAC, false);
+	out_attributes(out, indent, &link->want,
+	               link_attrs_of(LINK_PHYSICAL) & ~(unsigned) LINK_HAS_MAC, false);
 	print_addresses(out, indent, link);
 	print_routes(out, indent, link);
 }
@@ -156,24 +189,6 @@ static void print_wireguard(FILE *out, const struct wireguard *wireguard)
 
 /* --- kinds --- */
 
-static void print_vlan(FILE *out, const struct config_link *link)
-{
-	out_string(out, "parent", link->parent.name);
-	(void) fprintf(out, "vlanID: %u\n", link->vlan_id);
-	if ((link->has & LINK_HAS_VLAN_PROTOCOL) != 0)
-		(void) fprintf(out, "vlanMode: \"%s\"\n",
-		               link->vlan_protocol == LINK_VLAN_8021AD ? "802.1ad" : "802.1q");
-}
-
-static void print_bridge(FILE *out, const struct config_link *link)
-{
-	print_ports(out, link);
-	if ((link->has & LINK_HAS_STP) != 0)
-		(void) fprintf(out, "stp:\n  enabled: %s\n", link->stp ? "true" : "false");
-	if ((link->has & LINK_HAS_VLAN_FILTERING) != 0)
-		(void) fprintf(out, "vlan:\n  filtering: %s\n", link->vlan_filtering ? "true" : "false");
-}
-
 static void print_peer_end(FILE *out, const struct config *config, const struct config_link *link)
 {
 	(void) fputs("peer:\n", out);
@@ -185,50 +200,38 @@ static void print_peer_end(FILE *out, const struct config *config, const struct 
 	}
 }
 
-static const char *document_kind(enum link_kind kind)
-{
-	switch (kind) {
-	case LINK_BOND:
-		return "BondConfig";
-	case LINK_VLAN:
-		return "VLANConfig";
-	case LINK_BRIDGE:
-		return "BridgeConfig";
-	case LINK_DUMMY:
-		return "DummyLinkConfig";
-	case LINK_VETH:
-		return "VethConfig";
-	case LINK_VRF:
-		return "VRFConfig";
-	case LINK_WIREGUARD:
-		return "WireguardConfig";
-	case LINK_PHYSICAL:
-	case LINK_LOOPBACK:
-	case LINK_OTHER:
-		return "LinkConfig";
-	}
-	return "";
-}
+static const char *const documents[] = {
+    [LINK_BOND] = "BondConfig",
+    [LINK_VLAN] = "VLANConfig",
+    [LINK_BRIDGE] = "BridgeConfig",
+    [LINK_DUMMY] = "DummyLinkConfig",
+    [LINK_VETH] = "VethConfig",
+    [LINK_VRF] = "VRFConfig",
+    [LINK_WIREGUARD] = "WireguardConfig",
+    [LINK_PHYSICAL] = "LinkConfig",
+    [LINK_OTHER] = NULL,
+};
 
 void out_link(FILE *out, const struct config *config, const struct config_link *link)
 {
-	conf_print_header(out, CONF_API_TALOS, document_kind(link->kind));
+	enum link_kind kind = link->want.kind;
+
+	conf_print_header(out, CONF_API_TALOS,
+	                  documents[kind] != NULL ? documents[kind] : documents[LINK_PHYSICAL]);
 	out_string(out, "name", link->ref.name);
-	if (link->kind == LINK_BOND) {
+	if (kind == LINK_BOND || kind == LINK_BRIDGE || kind == LINK_VRF)
 		print_ports(out, link);
-		out_bond(out, "", link->bond, false);
-	}
-	if (link->kind == LINK_VLAN)
-		print_vlan(out, link);
-	if (link->kind == LINK_BRIDGE)
-		print_bridge(out, link);
-	if (link->kind == LINK_VRF) {
-		print_ports(out, link);
-		(void) fprintf(out, "table: \"%u\"\n", link->table);
-	}
-	if (link->kind == LINK_VETH)
+	if (kind == LINK_BOND)
+		out_bond(out, "", link->want.bond, false);
+	if (kind == LINK_VLAN)
+		out_string(out, "parent", link->parent.name);
+	out_attributes(out, "", &link->want, link_attrs_of(kind) & ~link_attrs_of(LINK_PHYSICAL),
+	               false);
+	if (kind == LINK_VRF)
+		(void) fprintf(out, "table: \"%u\"\n", link->want.table);
+	if (kind == LINK_VETH)
 		print_peer_end(out, config, link);
-	if (link->kind == LINK_WIREGUARD)
-		print_wireguard(out, link->wireguard);
+	if (kind == LINK_WIREGUARD)
+		print_wireguard(out, link->want.wireguard);
 	print_shared(out, "", link);
 }

@@ -12,9 +12,7 @@
 /* What config_print() writes in the place of a secret. */
 #define CONFIG_HIDDEN "<hidden>"
 
-#define CONFIG_MTU_MIN 68        /* RFC 791 */
 #define CONFIG_MTU_MIN_IPV6 1280 /* RFC 8200, section 5 */
-#define CONFIG_MTU_MAX 65536     /* of lo */
 
 /* Where something was written, for checks that come when all is known. */
 struct place {
@@ -58,6 +56,8 @@ struct link_draft {
 
 /* config.c: every kind that netconf reads; conf_read()'s userdata is a struct config_reading. */
 extern const struct conf_kind config_kinds[];
+/* Before the tables are used; more than once does no harm. */
+void config_make_tables(void);
 
 /* --- config_value.c: single values --- */
 
@@ -102,9 +102,6 @@ void config_set_legacy_cidr(struct conf *, const struct conf_field *, const stru
 
 /* --- config_link.c --- */
 
-/* Slot: struct link_draft. */
-void config_set_vlan_id(struct conf *, const struct conf_field *, const struct conf_node *,
-                        void *slot);
 void config_ref_fini(struct config_ref *ref);
 void config_ref_copy(const struct config_ref *ref, struct config_ref *ret_copy);
 void config_link_fini(struct config_link *link);
@@ -115,29 +112,27 @@ void config_link_draft_init(struct link_draft *draft, struct config_reading *rea
 void config_link_draft_finish(struct link_draft *draft);
 void config_add_port(struct link_draft *draft, struct config_ref *ref, const struct conf_node *at);
 
-void config_set_up(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
-void config_set_mtu(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
-void config_set_multicast(struct conf *, const struct conf_field *, const struct conf_node *,
-                          void *slot);
-void config_set_hardware(struct conf *, const struct conf_field *, const struct conf_node *,
-                         void *slot);
 void config_set_ports(struct conf *, const struct conf_field *, const struct conf_node *,
                       void *slot);
-void config_set_stp(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
-void config_set_vlan_filtering(struct conf *, const struct conf_field *, const struct conf_node *,
-                               void *slot);
-
 /* What all links share, as rows of their tables. */
-#define CONFIG_LINK_FIELDS                                                                  \
-	{.key = "up", .set = config_set_up}, {.key = "mtu", .set = config_set_mtu},             \
-	    {.key = "multicast", .set = config_set_multicast},                                  \
-	    {.key = "addresses", .set = config_set_addresses, .fields = config_address_fields}, \
-	{                                                                                       \
-		.key = "routes", .set = config_set_routes, .fields = config_route_fields            \
+#define CONFIG_LINK_FIELDS                                                              \
+	{.key = "addresses", .set = config_set_addresses, .fields = config_address_fields}, \
+	{                                                                                   \
+		.key = "routes", .set = config_set_routes, .fields = config_route_fields        \
 	}
 
-extern const struct conf_field config_link_fields[], config_vlan_fields[], config_bridge_fields[],
-    config_dummy_fields[], config_veth_fields[], config_vrf_fields[];
+/* Tables that config_make_tables() completes, by link_attrs and bond_options. */
+#define CONFIG_LINK_FIELDS_MAX (LINK_ATTRS + 10)
+#define CONFIG_BOND_FIELDS_MAX (BOND_OPTIONS + LINK_ATTRS + 10)
+extern struct conf_field config_link_fields[CONFIG_LINK_FIELDS_MAX],
+    config_vlan_fields[CONFIG_LINK_FIELDS_MAX], config_bridge_fields[CONFIG_LINK_FIELDS_MAX],
+    config_dummy_fields[CONFIG_LINK_FIELDS_MAX], config_veth_fields[CONFIG_LINK_FIELDS_MAX],
+    config_vrf_fields[CONFIG_LINK_FIELDS_MAX], config_bond_fields[CONFIG_BOND_FIELDS_MAX],
+    config_legacy_bond_fields[CONFIG_BOND_FIELDS_MAX],
+    config_wireguard_fields[CONFIG_LINK_FIELDS_MAX];
+void config_make_link_tables(void);
+/* Rows for those of the attributes that have a key, behind the rows of the table. */
+void config_add_attributes(struct conf_field *table, unsigned attributes, bool is_legacy);
 void config_read_link(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_vlan(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_bridge(struct conf *conf, const struct conf_node *document, void *userdata);
@@ -145,11 +140,8 @@ void config_read_dummy(struct conf *conf, const struct conf_node *document, void
 void config_read_veth(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_vrf(struct conf *conf, const struct conf_node *document, void *userdata);
 
-/* --- config_bond.c: the tables are made from bond_options by config_make_bond_tables() --- */
+/* --- config_bond.c --- */
 
-#define CONFIG_BOND_FIELDS_MAX (BOND_OPTIONS + 14)
-extern struct conf_field config_bond_fields[CONFIG_BOND_FIELDS_MAX];
-extern struct conf_field config_legacy_bond_fields[CONFIG_BOND_FIELDS_MAX];
 void config_make_bond_tables(void);
 void config_read_bond(struct conf *conf, const struct conf_node *document, void *userdata);
 /* `map` is what has the keys. */
@@ -157,7 +149,7 @@ void config_check_bond(struct link_draft *draft, const struct conf_node *map, bo
 
 /* --- config_wireguard.c --- */
 
-extern const struct conf_field config_wireguard_fields[], config_legacy_wireguard_fields[];
+extern const struct conf_field config_legacy_wireguard_fields[];
 void config_read_wireguard(struct conf *conf, const struct conf_node *document, void *userdata);
 
 /* `map` is what has the keys. */
@@ -174,6 +166,7 @@ void config_read_alias(struct conf *conf, const struct conf_node *document, void
 
 extern const struct conf_field config_legacy_fields[];
 extern const struct conf_field config_machine_network_fields[];
+void config_make_legacy_tables(void);
 void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
 
 /* --- config_rule.c --- */

@@ -15,9 +15,9 @@
 
 static struct wireguard *wireguard_of(struct link_draft *draft)
 {
-	if (draft->link.wireguard == NULL)
-		draft->link.wireguard = wireguard_new();
-	return draft->link.wireguard;
+	if (draft->link.want.wireguard == NULL)
+		draft->link.want.wireguard = wireguard_new();
+	return draft->link.want.wireguard;
 }
 
 /* --- keys --- */
@@ -239,7 +239,7 @@ const struct conf_field config_legacy_wireguard_fields[] = {
     {0},
 };
 
-const struct conf_field config_wireguard_fields[] = {
+struct conf_field config_wireguard_fields[CONFIG_LINK_FIELDS_MAX] = {
     {.key = "name",
      .set = conf_set_string,
      .offset = offsetof(struct link_draft, link.ref.name),

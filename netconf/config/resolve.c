@@ -76,37 +76,29 @@ static struct link *link_of(struct resolver *r, const struct known *known)
 
 static void describe(struct resolver *r, const char *name, const struct config_link *config)
 {
-	struct known *known = want_link(r, name, &config->origin);
+	struct known *known = want_link(r, name, &config->want.origin);
 	struct link *link = link_of(r, known);
 	char first[MODEL_ORIGIN_TEXT_MAX];
 
 	if (known->is_described) {
 		resolver_dispute(
-		    r, name, &config->origin, "is about '%s', as is %s: say all of a link in one place",
-		    name, model_format_origin(r->config->common, &known->described_by->origin, first));
+		    r, name, &config->want.origin,
+		    "is about '%s', as is %s: say all of a link in one place", name,
+		    model_format_origin(r->config->common, &known->described_by->want.origin, first));
 		return;
 	}
 	known->is_described = true;
 	known->described_by = config;
-	if (config->kind != LINK_PHYSICAL)
-		link->kind = config->kind;
-	link->origin = config->origin;
-	link->has = config->has;
-	link->up = config->up;
-	link->multicast = config->multicast;
-	link->mtu = config->mtu;
-	link->mac = config->mac;
-	link->vlan_id = config->vlan_id;
-	link->vlan_protocol = config->vlan_protocol;
-	link->stp = config->stp;
-	link->vlan_filtering = config->vlan_filtering;
-	link->table = config->table;
+	if (config->want.kind != LINK_PHYSICAL)
+		link->kind = config->want.kind;
+	link->origin = config->want.origin;
+	link_set(link, &config->want, config->want.has);
 	if (config->peer != NULL)
 		(void) snprintf(link->peer, sizeof(link->peer), "%s", config->peer);
-	if (config->bond != NULL)
-		link->bond = xmemdup(config->bond, sizeof(*config->bond));
-	if (config->wireguard != NULL)
-		link->wireguard = wireguard_copy(config->wireguard);
+	if (config->want.bond != NULL)
+		link->bond = xmemdup(config->want.bond, sizeof(*config->want.bond));
+	if (config->want.wireguard != NULL)
+		link->wireguard = wireguard_copy(config->want.wireguard);
 }
 
 static void add_addresses(struct resolver *r, const char *name, const struct config_link *config)
@@ -130,7 +122,7 @@ static void add_addresses(struct resolver *r, const char *name, const struct con
 static void set_parent(struct resolver *r, const char *name, const char *parent,
                        const struct config_link *config)
 {
-	struct link *link = link_of(r, want_link(r, name, &config->origin));
+	struct link *link = link_of(r, want_link(r, name, &config->want.origin));
 
 	(void) snprintf(link->parent, sizeof(link->parent), "%s", parent);
 	link->has |= LINK_HAS_PARENT;
@@ -140,13 +132,13 @@ static void add_vlan(struct resolver *r, const struct config_link *config)
 {
 	struct names parents;
 
-	resolver_find_names(r, &config->parent, &config->origin, &parents);
+	resolver_find_names(r, &config->parent, &config->want.origin, &parents);
 	for (size_t i = 0; i < parents.n; i++) {
 		char formed[IFNAMSIZ];
 		const char *name = config->ref.name;
 
 		if (name == NULL) {
-			vlanname_form(parents.items[i], config->vlan_id, formed);
+			vlanname_form(parents.items[i], config->want.vlan_id, formed);
 			name = formed;
 		}
 		describe(r, name, config);
@@ -160,11 +152,11 @@ static void add_link(struct resolver *r, const struct config_link *config)
 {
 	struct names names;
 
-	if (config->kind == LINK_VLAN) {
+	if (config->want.kind == LINK_VLAN) {
 		add_vlan(r, config);
 		return;
 	}
-	resolver_find_names(r, &config->ref, &config->origin, &names);
+	resolver_find_names(r, &config->ref, &config->want.origin, &names);
 	for (size_t i = 0; i < names.n; i++) {
 		if (config->is_ignored) {
 			host_add_text(&r->resolution->ignored, names.items[i]);
@@ -186,18 +178,18 @@ static bool has_addresses(const struct config_link *config)
 static void add_port(struct resolver *r, const struct config_link *master, const char *name,
                      unsigned position)
 {
-	struct known *known = want_link(r, name, &master->origin);
+	struct known *known = want_link(r, name, &master->want.origin);
 	struct link *port = link_of(r, known);
 
 	if (link_has(port, LINK_HAS_MASTER) && strcmp(port->master, master->ref.name) != 0) {
-		resolver_dispute(r, name, &master->origin,
+		resolver_dispute(r, name, &master->want.origin,
 		                 "has '%s' as a port, which is a port of '%s' already", name, port->master);
 		return;
 	}
 	if (link_has(port, LINK_HAS_MASTER))
 		return;
-	if (master->kind != LINK_VRF && has_addresses(known->described_by))
-		resolver_dispute(r, name, &known->described_by->origin,
+	if (master->want.kind != LINK_VRF && has_addresses(known->described_by))
+		resolver_dispute(r, name, &known->described_by->want.origin,
 		                 "has addresses or routes for '%s', which is a port of '%s'", name,
 		                 master->ref.name);
 	(void) snprintf(port->master, sizeof(port->master), "%s", master->ref.name);
@@ -212,15 +204,16 @@ static void add_ports(struct resolver *r, const struct config_link *master)
 	for (size_t i = 0; i < master->n_ports; i++) {
 		struct names names;
 
-		resolver_find_names(r, &master->ports[i], &master->origin, &names);
+		resolver_find_names(r, &master->ports[i], &master->want.origin, &names);
 		for (size_t k = 0; k < names.n; k++)
 			add_port(r, master, names.items[k], position++);
 		names_fini(&names);
 	}
 	/* The bond may know its primary by another name than the kernel does. */
-	if (master->kind == LINK_BOND && master->bond->primary[0] != '\0') {
-		struct link *bond = link_of(r, want_link(r, master->ref.name, &master->origin));
-		const char *primary = resolver_find_name(r, master->bond->primary, &master->origin);
+	if (master->want.kind == LINK_BOND && master->want.bond->primary[0] != '\0') {
+		struct link *bond = link_of(r, want_link(r, master->ref.name, &master->want.origin));
+		const char *primary =
+		    resolver_find_name(r, master->want.bond->primary, &master->want.origin);
 
 		if (primary != NULL)
 			(void) snprintf(bond->bond->primary, sizeof(bond->bond->primary), "%s", primary);

@@ -73,7 +73,7 @@ static bool is_made_here(const struct resolver *r, const char *name)
 	for (size_t i = 0; i < r->config->n_links; i++) {
 		const struct config_link *link = &r->config->links[i];
 
-		if (link->kind != LINK_PHYSICAL && link->ref.name != NULL &&
+		if (link->want.kind != LINK_PHYSICAL && link->ref.name != NULL &&
 		    strcmp(link->ref.name, name) == 0)
 			return true;
 	}

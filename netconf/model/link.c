@@ -13,8 +13,6 @@
 #define KIND(kind) (1u << LINK_##kind)
 #define KINDS_ALL ((1u << (LINK_OTHER + 1)) - 1)
 
-#define MTU_MIN 68    /* RFC 791 */
-#define MTU_MAX 65536 /* of lo */
 #define VLAN_ID_MAX 4094
 
 static const struct link_word protocols[] = {
@@ -37,8 +35,8 @@ const struct link_attr_info link_attrs[LINK_ATTRS] = {
     {LINK_HAS_UP, "up", FIELD("up", BOOL, up), KINDS_ALL, LINK_AT_FLAGS, IFF_UP,
      .flags = LINK_ORDERED | LINK_DESCRIBED | LINK_INITIAL, .key = "up"},
     {LINK_HAS_MTU, "mtu", FIELD("mtu", U32, mtu), KINDS_ALL, LINK_AT_TOP, IFLA_MTU, LINK_WIRE_U32,
-     LINK_GIVEN | LINK_ORDERED | LINK_INITIAL, .key = "mtu", .legacy_key = "mtu", .min = MTU_MIN,
-     .max = MTU_MAX},
+     LINK_GIVEN | LINK_ORDERED | LINK_INITIAL, .key = "mtu", .legacy_key = "mtu",
+     .min = LINK_MTU_MIN, .max = LINK_MTU_MAX},
     {LINK_HAS_MAC, "mac", FIELD("mac", MAC, mac), KINDS_ALL & ~KIND(WIREGUARD), LINK_AT_TOP,
      IFLA_ADDRESS, LINK_WIRE_MAC, LINK_GIVEN | LINK_SET | LINK_BLIPS | LINK_BORROWED,
      .key = "hardwareAddr"},

@@ -130,6 +130,9 @@ struct link_attr_info {
  * the kernel and checkpoints go by this table. */
 extern const struct link_attr_info link_attrs[LINK_ATTRS];
 
+#define LINK_MTU_MIN 68    /* RFC 791 */
+#define LINK_MTU_MAX 65536 /* of lo */
+
 #define LINK_VLAN_8021Q 0x8100 /* IFLA_VLAN_PROTOCOL, in host order */
 #define LINK_VLAN_8021AD 0x88a8
 

@@ -143,18 +143,7 @@ int fakekernel_set_link(struct fakekernel *k, const struct op *op)
 
 	if (link == NULL)
 		return -ENODEV;
-	if (op->attributes & LINK_HAS_MAC)
-		link->mac = op->link.mac;
-	if (op->attributes & LINK_HAS_MULTICAST)
-		link->multicast = op->link.multicast;
-	if (op->attributes & LINK_HAS_PROMOTE)
-		link->promote = op->link.promote;
-	if (op->attributes & LINK_HAS_VLAN_FLAGS)
-		link->vlan_flags = op->link.vlan_flags;
-	if (op->attributes & LINK_HAS_STP)
-		link->stp = op->link.stp;
-	if (op->attributes & LINK_HAS_VLAN_FILTERING)
-		link->vlan_filtering = op->link.vlan_filtering;
+	link_set(link, &op->link, op->attributes & link_attrs_with(LINK_SET));
 	if (op->attributes & LINK_HAS_MTU)
 		r = resize(k, link, op->link.mtu);
 	if (r == 0 && (op->attributes & LINK_HAS_MASTER))
@@ -257,22 +246,9 @@ int fakekernel_create_link(struct fakekernel *k, const struct op *op)
 		    op->link.parent[0] != '\0' && parent != NULL ? parent->mtu : initial_mtu(op->link.kind);
 	else
 		link->mtu = op->link.mtu;
-	link->has = op->link.has | LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MASTER | LINK_HAS_MULTICAST |
-	            LINK_HAS_PROMOTE;
-	link->multicast = true;
-	link->mac = op->link.mac;
-	memcpy(link->parent, op->link.parent, IFNAMSIZ);
-	memcpy(link->peer, op->link.peer, IFNAMSIZ);
-	link->vlan_id = op->link.vlan_id;
-	link->vlan_protocol = op->link.vlan_protocol;
-	link->vlan_flags = op->link.has & LINK_HAS_VLAN_FLAGS ? op->link.vlan_flags : 1;
-	link->table = op->link.table;
-	link->stp = op->link.stp;
-	link->vlan_filtering = op->link.vlan_filtering;
-	if (link->kind == LINK_VLAN)
-		link->has |= LINK_HAS_VLAN_FLAGS;
-	if (link->kind == LINK_BRIDGE)
-		link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
+	link_begin(link, ~(unsigned) LINK_HAS_MTU);
+	link_set(link, &op->link, op->link.has & ~(unsigned) LINK_HAS_MTU);
+	link->has |= LINK_HAS_MTU | LINK_HAS_PROMOTE;
 	if (link->kind == LINK_BOND)
 		link->bond = make_bond(op->link.bond);
 	if (link->kind == LINK_WIREGUARD) {

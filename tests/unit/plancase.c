@@ -128,47 +128,33 @@ static unsigned read_link_key(struct reader *r, struct link *link, const char *k
 		link->up = strcmp(key, "up") == 0;
 		return LINK_HAS_UP;
 	}
-	if (strcmp(key, "mtu") == 0)
-		return link->mtu = number(r), LINK_HAS_MTU;
-	if (strcmp(key, "mac") == 0)
-		return mac_parse(next(r), &link->mac) < 0 ? 0 : LINK_HAS_MAC;
-	if (strcmp(key, "multicast") == 0)
-		return link->multicast = number(r) != 0, LINK_HAS_MULTICAST;
-	if (strcmp(key, "master") == 0)
-		return name(r, link->master), LINK_HAS_MASTER;
-	if (strcmp(key, "parent") == 0)
-		return name(r, link->parent), LINK_HAS_PARENT;
-	if (strcmp(key, "id") == 0)
-		return link->vlan_id = (uint16_t) number(r), LINK_HAS_VLAN_ID;
-	if (strcmp(key, "protocol") == 0)
-		return link->vlan_protocol = (uint16_t) number(r), LINK_HAS_VLAN_PROTOCOL;
-	if (strcmp(key, "flags") == 0)
-		return link->vlan_flags = number(r), LINK_HAS_VLAN_FLAGS;
-	if (strcmp(key, "stp") == 0)
-		return link->stp = number(r) != 0, LINK_HAS_STP;
-	if (strcmp(key, "filtering") == 0)
-		return link->vlan_filtering = number(r) != 0, LINK_HAS_VLAN_FILTERING;
-	if (strcmp(key, "peer") == 0)
-		return name(r, link->peer), LINK_HAS_PEER;
-	if (strcmp(key, "table") == 0)
-		return link->table = number(r), LINK_HAS_TABLE;
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct link_attr_info *info = &link_attrs[i];
+		void *member = (char *) link + info->field.offset;
+		const char *tail = strncmp(info->name, "vlan_", 5) == 0 ? info->name + 5 : info->name;
+
+		if (strcmp(key, tail) != 0)
+			continue;
+		if (info->field.type == RECORD_TEXT)
+			name(r, member);
+		else if (info->field.type == RECORD_MAC)
+			mac(r, member);
+		else
+			(void) record_set_number(&info->field, number(r), link);
+		return info->attr;
+	}
 	return 0;
 }
 
 /* All that the kernel tells of every link. */
 static void observe_link(struct link *link)
 {
-	link->has =
-	    LINK_HAS_UP | LINK_HAS_MTU | LINK_HAS_MULTICAST | LINK_HAS_MASTER | LINK_HAS_PROMOTE;
-	link->up = link->multicast = true;
+	link_begin(link, ~0U);
+	link->has |= LINK_HAS_PROMOTE;
+	link->up = true;
 	link->mtu = 1500;
-	link->vlan_flags = LINK_VLAN_REORDER_HDR;
 	link->owner = link_is_virtual(link) ? OWNER_OURS : OWNER_FOREIGN;
 	link->group = link_is_virtual(link) ? NETCONF_PROTOCOL : 0;
-	if (link->kind == LINK_VLAN)
-		link->has |= LINK_HAS_VLAN_FLAGS;
-	if (link->kind == LINK_BRIDGE)
-		link->has |= LINK_HAS_STP | LINK_HAS_VLAN_FILTERING;
 	if (link->wireguard != NULL)
 		link->wireguard->has = WIREGUARD_LISTEN_PORT | WIREGUARD_PEERS;
 	for (enum bond_option option = 0; option < BOND_OPTIONS && link->bond != NULL; option++) {

@@ -150,7 +150,7 @@ static void test_bond_keys(void)
 	    "peerNotifyDelay", "arpIPTarget",     "adActorSystem",
 	};
 
-	config_make_bond_tables();
+	config_make_tables();
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!CHECK(has_key(config_bond_fields, keys[i])))
 			(void) fprintf(stderr, "  %s\n", keys[i]);
@@ -194,7 +194,7 @@ static void test_files(void)
 	write_file("two.yaml", LINK "name: b\n");
 	CHECK_EQ_INT(config_load(paths, 2, NULL, NULL, &config), 0);
 	if (CHECK(config != NULL && config->n_links == 2)) {
-		CHECK_EQ_STR(model_format_origin(config->common, &config->links[1].origin, text),
+		CHECK_EQ_STR(model_format_origin(config->common, &config->links[1].want.origin, text),
 		             "two.yaml:2");
 		CHECK_EQ_STR(model_format_origin(config->common, &config->links[0].routes[0].origin, text),
 		             "one.yaml:5");
@@ -213,8 +213,8 @@ static void test_defaults(void)
 	    "t", LINK "name: eth0\nroutes: [{gateway: 10.0.0.1}]\n" KIND(
 	             "DHCPv4Config") "name: eth1\n" KIND("TCPProbeConfig") "name: p\nendpoint: h:1\n");
 
-	CHECK_EQ_INT(c->links[0].has, LINK_HAS_UP);
-	CHECK(c->links[0].up && !c->links[0].is_ignored);
+	CHECK_EQ_INT(c->links[0].want.has, LINK_HAS_UP);
+	CHECK(c->links[0].want.up && !c->links[0].is_ignored);
 	CHECK_EQ_INT(c->links[0].routes[0].metric, 1024);
 	CHECK_EQ_INT(c->links[0].routes[0].table, RT_TABLE_MAIN);
 	CHECK_EQ_INT(c->dhcps[0].metric, 1024);
@@ -233,7 +233,7 @@ static void test_bond_values(void)
 	AUTO(config_free)
 	struct config *c = load("t", KIND("BondConfig") "name: b\nlinks: [a]\nbondMode: balance-tlb\n"
 	                                                "numPeerNotif: 0\nresendIGMP: 0\n");
-	const struct bond *bond = c->links[0].bond;
+	const struct bond *bond = c->links[0].want.bond;
 
 	CHECK_EQ_INT(bond->has,
 	             BOND_BIT(BOND_MODE) | BOND_BIT(BOND_NUM_PEER_NOTIF) | BOND_BIT(BOND_RESEND_IGMP));
@@ -338,9 +338,9 @@ static void test_bond_options(void)
 
 		seen |= BOND_BIT(bond_rows[i].option);
 		if (multi != NULL)
-			check_bond_row(i, multi->links[0].bond, bond_rows[i].value);
+			check_bond_row(i, multi->links[0].want.bond, bond_rows[i].value);
 		if (single != NULL && legacy != NULL)
-			check_bond_row(i, single->links[0].bond, bond_rows[i].value);
+			check_bond_row(i, single->links[0].want.bond, bond_rows[i].value);
 		CHECK((legacy == NULL) == (bond_options[bond_rows[i].option].legacy_key == NULL));
 	}
 	CHECK(seen == BOND_BIT(BOND_OPTIONS) - 1);
@@ -396,7 +396,7 @@ static void test_secrets(void)
 	AUTO(free) char *printed = NULL;
 	size_t len;
 	FILE *out = open_memstream(&printed, &len);
-	struct wireguard *wireguard = c->links[0].wireguard;
+	struct wireguard *wireguard = c->links[0].want.wireguard;
 	struct wireguard_key key;
 
 	config_print_converted(c, out);
@@ -412,7 +412,7 @@ static void test_secrets(void)
 	c = load("t", printed);
 	if (CHECK(c != NULL && c->n_links == 1)) {
 		CHECK(c->links[0].has_hidden_keys);
-		CHECK_EQ_INT(c->links[0].wireguard->has, WIREGUARD_PEERS);
+		CHECK_EQ_INT(c->links[0].want.wireguard->has, WIREGUARD_PEERS);
 	}
 }
 
